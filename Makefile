@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+# primefs: `make help` lists the targets.
+#
+#   CUDA=1|0            with or without the CUDA back end (1 when nvcc is found)
+#   CUDA_ARCHS="80 90"  device architectures; PTX of the last one is included
+#   ARCHIVE=1|0         with or without libarchive (import and export of archives)
+#   SAN=address,undefined   sanitizers; VERIFY=1 checks invariants; WERROR=1 as CI builds
+#   PREFIX, DESTDIR     where `make install` puts things
+
+PREFIX  ?= /usr/local
+NVCC    ?= nvcc
+CUDA    ?= $(if $(shell command -v $(NVCC) 2>/dev/null),1,0)
+CUDA_ARCHS ?= 80 90
+ARCHIVE ?= 1
+SAN     ?=
+VERIFY  ?= 0
+WERROR  ?= 0
+NDEBUG  ?= 0
+
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+comma   := ,
+empty   :=
+space   := $(empty) $(empty)
+variant := $(subst $(space),-,$(strip $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release) \
+	$(if $(filter 0,$(CUDA)),host) $(if $(filter 1,$(VERIFY)),verify) \
+	$(if $(filter 1,$(NDEBUG)),ndebug) $(if $(filter clang%,$(CC)),$(notdir $(CC))) \
+	$(if $(filter 0,$(ARCHIVE)),noarchive)))
+B       ?= build/$(variant)
+
+CFLAGS  ?= -O2 -g
+WARNINGS := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
+	-Wold-style-definition -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough -Wwrite-strings
+
+# Packages: pkg-config name and the Debian package that has it.
+packages := fuse3 sqlite3 gmp primesieve $(if $(filter 1,$(ARCHIVE)),libarchive)
+debian   := libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libarchive-dev libcmocka-dev
+no_deps  := help clean lint-format
+goals    := $(if $(MAKECMDGOALS),$(MAKECMDGOALS),all)
+ifneq ($(filter-out $(no_deps),$(goals)),)
+missing := $(shell for p in $(packages) cmocka; do pkg-config --exists $$p || echo $$p; done)
+ifneq ($(strip $(missing)),)
+$(error not installed: $(missing).  On Debian or Ubuntu: apt-get install build-essential pkg-config $(debian))
+endif
+endif
+
+PKG_CFLAGS := $(shell pkg-config --cflags $(packages) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(packages) 2>/dev/null)
+
+all_cflags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=312 -I. \
+	-DPFS_VERSION='"$(VERSION)"' -DPFS_ARCHIVE=$(ARCHIVE) -DPFS_PREFIX='"$(PREFIX)"' \
+	$(PKG_CFLAGS) $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
+	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
+	$(if $(filter 1,$(VERIFY)),-DPFS_VERIFY) $(if $(filter 1,$(NDEBUG)),-DNDEBUG) \
+	-pthread -MMD -MP $(CFLAGS)
+all_ldflags := $(if $(SAN),-fsanitize=$(SAN)) -pthread $(LDFLAGS)
+
+# Sources: every .c and .cu of a folder belongs to it.
+sources := $(wildcard base/*.c meta/*.c gpu/*.c gpu/host/*.c fs/tree/*.c fs/query/*.c fs/mount/*.c)
+ifeq ($(CUDA),1)
+sources += $(filter-out gpu/cuda/cuda_none.c,$(wildcard gpu/cuda/*.c))
+cu_sources := $(wildcard gpu/cuda/*.cu)
+CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(shell command -v $(NVCC)))))
+all_cflags += -I$(CUDA_HOME)/include
+cuda_libs := $(if $(cu_sources),-L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lstdc++)
+else
+sources += $(wildcard gpu/cuda/cuda_none.c)
+cu_sources :=
+endif
+tool_sources := $(wildcard tools/*.c)
+NVCCFLAGS ?= -O3
+all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xcompiler -Wall,-Wextra,-fPIC \
+	$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
+	-gencode=arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+
+objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(B)/meta/schema.o
+tool_objects := $(tool_sources:%.c=$(B)/%.o)
+library := $(B)/libprimefs.a
+ref_objects := $(patsubst %.c,$(B)/%.o,$(wildcard tests/ref/*.c))
+test_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c tests/gpu/test_*.c))
+mount_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/mount/*.c))
+fuzz_programs := $(patsubst %.c,$(B)/%_replay,$(wildcard tests/fuzz/*_fuzzer.c))
+libs = $(PKG_LIBS) $(cuda_libs) -lm
+
+all: $(B)/primefs $(if $(filter build/release%,$(B)),build/primefs) ## build the program (build/primefs)
+
+build/primefs: $(B)/primefs
+	@cp -f $< $@
+
+$(B)/primefs: $(tool_objects) $(library)
+	$(CC) $(all_ldflags) -o $@ $^ $(libs)
+
+$(library): $(objects)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(all_cflags) -c -o $@ $<
+
+$(B)/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(all_nvccflags) -MMD -MF $(@:.o=.d) -c -o $@ $<
+
+$(B)/meta/schema.c: meta/schema.sql
+	@mkdir -p $(@D)
+	@(echo 'extern const char pfs_schema_sql[]; const char pfs_schema_sql[] ='; \
+	  sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $<; echo ';') > $@
+
+$(B)/meta/schema.o: $(B)/meta/schema.c
+	$(CC) $(all_cflags) -c -o $@ $<
+
+# A unit test may need symbols wrapped: WRAP_test_store := calloc sqlite3_step
+-include tests/wrap.mk
+$(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(ref_objects) $(library)
+	$(CC) $(all_ldflags) $(foreach w,$(WRAP_test_$*),-Wl,--wrap=$(w)) -o $@ $^ $(libs) -lcmocka
+$(B)/tests/gpu/test_%: $(B)/tests/gpu/test_%.o $(ref_objects) $(library)
+	$(CC) $(all_ldflags) -o $@ $^ $(libs) -lcmocka
+$(B)/tests/mount/%: $(B)/tests/mount/%.o $(library)
+	$(CC) $(all_ldflags) -o $@ $^ $(libs)
+$(B)/tests/fuzz/%_fuzzer_replay: $(B)/tests/fuzz/%_fuzzer.o $(B)/tests/fuzz/replay.o $(library)
+	$(CC) $(all_ldflags) -o $@ $^ $(libs)
+
+tests: all $(test_programs) $(mount_programs) $(fuzz_programs) ## build every test program
+
+-include mk/*.mk
+
+help: ## this list
+	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort | \
+		awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@sed -n '4,10s/^# *//p' Makefile
+
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: all tests help clean
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* base/checked.h - arithmetic and parsing that notices overflow. */
+#ifndef PFS_BASE_CHECKED_H
+#define PFS_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+#define PFS_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define PFS_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+static inline uint64_t pfs_div_round_up(uint64_t n, uint64_t unit)
+{
+	return n / unit + (n % unit != 0);
+}
+
+/* *out = the decimal number that is the whole of text.  -EINVAL if it is not one; -ERANGE if it
+ * does not fit. */
+PFS_MUST_CHECK static inline int pfs_parse_u64(uint64_t *out, const char *text)
+{
+	uint64_t value = 0;
+
+	if (!*text)
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+			return -ERANGE;
+	}
+	*out = value;
+	return 0;
+}
+
+/* Makes room for at least `needed` elements of element_size bytes in *array (NULL at first), of
+ * which *capacity are allocated now; grows by half.  -ENOMEM leaves everything as it was. */
+PFS_MUST_CHECK static inline int pfs_grow(void *array, size_t *capacity, size_t needed,
+					  size_t element_size)
+{
+	size_t wanted, bytes;
+	void *grown;
+
+	if (needed <= *capacity)
+		return 0;
+	wanted = PFS_MAX(needed, *capacity + *capacity / 2 + 8);
+	if (__builtin_mul_overflow(wanted, element_size, &bytes))
+		return -ENOMEM;
+	grown = realloc(*(void **)array, bytes);
+	if (!grown)
+		return -ENOMEM;
+	*(void **)array = grown;
+	*capacity = wanted;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* base/cleanup.h - scope-bound release of locals: the closed list of what may be cleaned up so. */
+#ifndef PFS_BASE_CLEANUP_H
+#define PFS_BASE_CLEANUP_H
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+static inline void pfs_cleanup_free(void *pointer_to_pointer)
+{
+	free(*(void **)pointer_to_pointer);
+}
+
+static inline void pfs_cleanup_fd(const int *fd)
+{
+	if (*fd >= 0) {
+		int saved = errno;
+
+		(void)close(*fd);
+		errno = saved;
+	}
+}
+
+static inline void pfs_cleanup_file(FILE **file)
+{
+	if (*file)
+		(void)fclose(*file);
+}
+
+static inline void pfs_cleanup_dir(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+static inline void pfs_cleanup_unlock(pthread_mutex_t **mutex)
+{
+	if (*mutex)
+		(void)pthread_mutex_unlock(*mutex);
+}
+
+static inline pthread_mutex_t *pfs_lock_mutex(pthread_mutex_t *mutex)
+{
+	(void)pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+#define PFS_FREE  __attribute__((cleanup(pfs_cleanup_free)))  /* char *p PFS_FREE = NULL; */
+#define PFS_CLOSE __attribute__((cleanup(pfs_cleanup_fd)))    /* int fd PFS_CLOSE = -1; */
+#define PFS_FCLOSE __attribute__((cleanup(pfs_cleanup_file))) /* FILE *f PFS_FCLOSE = NULL; */
+#define PFS_CLOSEDIR __attribute__((cleanup(pfs_cleanup_dir))) /* DIR *d PFS_CLOSEDIR = NULL; */
+
+/* Holds the mutex to the end of the enclosing block. */
+#define PFS_LOCKED(mutex)                                                                          \
+	pthread_mutex_t *pfs_locked_##__LINE__ __attribute__((cleanup(pfs_cleanup_unlock), unused)) = \
+		pfs_lock_mutex(mutex)
+
+/* Takes the value out of an owning local, so that its cleanup finds nothing: return PFS_TAKE(p); */
+#define PFS_TAKE(pointer)                                                                          \
+	({                                                                                         \
+		__typeof__(pointer) pfs_taken = (pointer);                                         \
+		(pointer) = NULL;                                                                  \
+		pfs_taken;                                                                         \
+	})
+
+#endif

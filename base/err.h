@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* base/err.h - the error convention and the attributes that enforce it.
+ * Every function that can fail returns 0 or a negative errno; data goes through out-parameters,
+ * written only on success.  The function that turns a foreign error into an errno logs it, once. */
+#ifndef PFS_BASE_ERR_H
+#define PFS_BASE_ERR_H
+
+#include <errno.h>
+
+#define PFS_MUST_CHECK __attribute__((warn_unused_result))
+#define PFS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define PFS_UNUSED __attribute__((unused))
+
+/* Number of elements of an array (not of a pointer). */
+#define PFS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#ifdef PFS_VERIFY /* invariants, checked in `make VERIFY=1` builds only */
+#include <assert.h>
+#define PFS_VERIFY_CHECK(condition) assert(condition)
+#else
+#define PFS_VERIFY_CHECK(condition) ((void)0)
+#endif
+
+#endif

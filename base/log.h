@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* base/log.h - one line a message, to stderr in the foreground and to syslog as a daemon.
+ * Threads: any number of callers, once pfs_log_open has returned. */
+#ifndef PFS_BASE_LOG_H
+#define PFS_BASE_LOG_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+enum pfs_log_level {
+	PFS_LOG_ERROR = 3, /* values are syslog's */
+	PFS_LOG_WARNING = 4,
+	PFS_LOG_INFO = 6,
+	PFS_LOG_DEBUG = 7,
+};
+
+/* Until this is called: stderr, level INFO.  to_syslog: use the system log from now on. */
+void pfs_log_open(enum pfs_log_level level, bool to_syslog);
+
+/* "primefs: " and the message, with a newline added.  Keeps errno. */
+void pfs_log(enum pfs_log_level level, const char *format, ...) PFS_PRINTF(2, 3);
+
+#define pfs_error(...)   pfs_log(PFS_LOG_ERROR, __VA_ARGS__)
+#define pfs_warning(...) pfs_log(PFS_LOG_WARNING, __VA_ARGS__)
+#define pfs_info(...)    pfs_log(PFS_LOG_INFO, __VA_ARGS__)
+#define pfs_debug(...)   pfs_log(PFS_LOG_DEBUG, __VA_ARGS__)
+
+#endif

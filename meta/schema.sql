@@ -1,0 +1,1 @@
+-- primefs store, schema version 1 (docs/FORMAT.md).
