@@ -56,8 +56,10 @@ static inline pthread_mutex_t *pfs_lock_mutex(pthread_mutex_t *mutex)
 #define PFS_CLOSEDIR __attribute__((cleanup(pfs_cleanup_dir))) /* DIR *d PFS_CLOSEDIR = NULL; */
 
 /* Holds the mutex to the end of the enclosing block. */
-#define PFS_LOCKED(mutex)                                                                          \
-	pthread_mutex_t *pfs_locked_##__LINE__ __attribute__((cleanup(pfs_cleanup_unlock), unused)) = \
+#define PFS_LOCKED(mutex) PFS_LOCKED_AT(mutex, __LINE__)
+#define PFS_LOCKED_AT(mutex, line) PFS_LOCKED_AS(mutex, pfs_locked_##line)
+#define PFS_LOCKED_AS(mutex, name)                                                                 \
+	pthread_mutex_t *name __attribute__((cleanup(pfs_cleanup_unlock), unused)) =               \
 		pfs_lock_mutex(mutex)
 
 /* Takes the value out of an owning local, so that its cleanup finds nothing: return PFS_TAKE(p); */

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/store.h - the durable truth: nodes, content, attributes and tables in one file.
+ *
+ * A store knows no tree, no paths and no codes; it keeps records by prime.  It is one SQLite file
+ * (docs/FORMAT.md), but nothing of SQL shows here, so that another store can stand beside it.
+ *
+ * Threads: reading functions from any number of threads (each takes a connection of a pool).
+ * Writing functions belong to one thread at a time, between pfs_store_begin and
+ * pfs_store_commit/rollback; reads see the last committed group.
+ *
+ * Errors everywhere: 0 or a negative errno, logged once here.  -EIO, -ENOSPC, -ENOMEM and -EROFS
+ * as SQLite and the disk report them, -EUCLEAN for a damaged file; others are named where they
+ * occur. */
+#ifndef PFS_META_STORE_H
+#define PFS_META_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct pfs_store;
+
+#define PFS_STORE_SCHEMA 1
+#define PFS_CHUNK_SIZE   65536 /* bytes of content in one chunk; the last may be shorter */
+#define PFS_NAME_MAX     255
+#define PFS_TARGET_MAX   4095
+#define PFS_ATTR_NAME_MAX  255   /* without "user." */
+#define PFS_ATTR_VALUE_MAX 65536
+
+#define PFS_ROOT_PRIME UINT64_C(2)
+
+/* Seconds may be any signed 64-bit number; nsec < 1,000,000,000. */
+struct pfs_time {
+	int64_t sec;
+	uint32_t nsec;
+};
+
+enum pfs_node_flag {
+	PFS_NODE_LINKED = 1, /* content is read through to an original: a source record exists */
+	PFS_NODE_NODATA = 2, /* imported without content: reading it is -ENODATA */
+	PFS_NODE_ATTRS = 4,  /* attribute records may exist */
+};
+
+struct pfs_node_record {
+	uint64_t prime;
+	uint64_t parent; /* the parent's prime; 0 at the root */
+	uint32_t slot;   /* persisted, unique among live nodes */
+	uint32_t mode;   /* as st_mode: type and permissions */
+	uint32_t uid, gid;
+	uint32_t flags;  /* enum pfs_node_flag */
+	uint64_t rdev;   /* character and block devices */
+	int64_t size;    /* st_size */
+	int64_t blocks;  /* st_blocks: units of 512 bytes */
+	struct pfs_time atime, mtime, ctime;
+	const void *name; /* raw bytes, no NUL and no '/'; empty at the root */
+	size_t name_len;
+	const void *target; /* symlinks; else NULL */
+	size_t target_len;
+};
+
+/* ---- opening ---- */
+
+enum pfs_store_flag {
+	PFS_STORE_READ_ONLY = 1, /* works where neither file nor folder can be written */
+	PFS_STORE_CREATE = 2,    /* must not exist yet: -EEXIST */
+	PFS_STORE_BULK = 4,      /* with CREATE: no journal, no sync before close (import writes a
+				    temporary file and renames it) */
+	PFS_STORE_UNLOCKED = 8,  /* with READ_ONLY: take no lock */
+};
+
+struct pfs_store_options {
+	unsigned flags;
+	unsigned wait_ms;  /* wait this long for another process's lock */
+	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
+	const char *label; /* a name for the report of a lock's holder; NULL for none */
+};
+
+/* Opens path.  A writer locks the store alone, readers share it: -EBUSY when held (see
+ * pfs_store_holder).  -ENOENT, -EACCES; -EMEDIUMTYPE when the file is no primefs store or is
+ * damaged beyond opening; -EPROTONOSUPPORT when its schema is newer than this program knows.
+ * *out is NULL on failure. */
+PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
+				  const struct pfs_store_options *options);
+
+/* Rolls back what is uncommitted, checkpoints (leaving one file, no -wal), unlocks, frees.  NULL is
+ * allowed.  Returns the first error; the object is gone all the same. */
+int pfs_store_close(struct pfs_store *store);
+
+/* A sentence for the user about why the last pfs_store_open of path failed with `error`. */
+void pfs_store_explain(char *out, size_t size, const char *path, int error);
+
+/* The process that holds the lock of path, or 0 when none does or it cannot be told. */
+pid_t pfs_store_holder(const char *path);
+
+bool pfs_store_is_read_only(const struct pfs_store *store);
+const char *pfs_store_path(const struct pfs_store *store);
+
+/* A random number fixed when the store was created (seed of the name hash). */
+uint64_t pfs_store_seed(const struct pfs_store *store);
+
+/* Bytes free and total on the store's filesystem (statvfs), for an unprivileged writer. */
+PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, uint64_t *free_bytes,
+				   uint64_t *total_bytes);
+
+/* ---- groups: every change is in one ---- */
+
+PFS_MUST_CHECK int pfs_store_begin(struct pfs_store *store);
+
+/* Durable (synced) on return.  *seq is the group's number, growing by one a group; may be NULL.
+ * On failure the group is rolled back and can be written again. */
+PFS_MUST_CHECK int pfs_store_commit(struct pfs_store *store, uint64_t *seq);
+
+void pfs_store_rollback(struct pfs_store *store);
+
+/* Moves committed pages into the main file when the log is long; call between groups. */
+PFS_MUST_CHECK int pfs_store_checkpoint(struct pfs_store *store);
+
+/* ---- primes ---- */
+
+enum pfs_prime_kind {
+	PFS_PRIME_DIRECTORY, /* numbers from 3 below 2^32 */
+	PFS_PRIME_OTHER,     /* numbers above 2^32 */
+};
+
+/* Hands out the numbers first <= n < end for taking primes from; no later call, even after a crash,
+ * hands out any of them again once the group that this call is part of has been committed.
+ * -ENOSPC when the kind's numbers are used up (end is never beyond 2^32, or 2^63). */
+PFS_MUST_CHECK int pfs_store_reserve(struct pfs_store *store, uint64_t *first, uint64_t *end,
+				     enum pfs_prime_kind kind, uint64_t count);
+
+/* The numbers below *first of the kind may have been handed out, those from it on never. */
+PFS_MUST_CHECK int pfs_store_reserved(struct pfs_store *store, uint64_t *first,
+				      enum pfs_prime_kind kind);
+
+/* ---- nodes ---- */
+
+/* Inserts or replaces the record of node->prime. */
+PFS_MUST_CHECK int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
+
+/* Drops the record and the node's attributes and source, not its content (pfs_store_add_orphan).
+ * No error when there is none. */
+PFS_MUST_CHECK int pfs_store_remove_node(struct pfs_store *store, uint64_t prime);
+
+/* Calls fn for each node record with first <= prime < end, in order of primes, until fn returns
+ * non-zero, which is returned.  The record's pointers are valid during the call. */
+PFS_MUST_CHECK int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first, uint64_t end,
+					int (*fn)(void *arg, const struct pfs_node_record *node),
+					void *arg);
+
+/* Number of node records, and one more than the largest slot and prime in use. */
+struct pfs_store_totals {
+	uint64_t nodes, orphans, chunks;
+	uint64_t end_slot, end_prime;
+	uint64_t middle_prime; /* about half of the records have smaller primes */
+};
+PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
+
+/* ---- content: chunk n of a node holds the bytes from n * PFS_CHUNK_SIZE on ----
+ * An absent chunk is a hole.  A present one may be shorter than the chunk: the rest reads as zeros.
+ * A present chunk of length 0 is space that was allocated and never written. */
+
+PFS_MUST_CHECK int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n,
+				       const void *data, size_t len);
+
+/* Removes the chunks first <= n < end. */
+PFS_MUST_CHECK int pfs_store_remove_chunks(struct pfs_store *store, uint64_t prime, uint64_t first,
+					   uint64_t end);
+
+/* *len = bytes stored (at most PFS_CHUNK_SIZE, copied to data); -ENOENT for a hole. */
+PFS_MUST_CHECK int pfs_store_get_chunk(struct pfs_store *store, void *data, size_t *len,
+				       uint64_t prime, uint64_t n);
+
+/* The first present chunk with first <= n < end, and its stored length; -ENOENT when none. */
+PFS_MUST_CHECK int pfs_store_next_chunk(struct pfs_store *store, uint64_t *n, size_t *len,
+					uint64_t prime, uint64_t first, uint64_t end);
+
+/* Content without a node: to be removed, at the latest when the store is opened next.  Part of the
+ * group in which the node's record is removed. */
+PFS_MUST_CHECK int pfs_store_add_orphan(struct pfs_store *store, uint64_t prime);
+
+/* Removes at most max_chunks chunks of the orphan, and the orphan's record with the last of them;
+ * *left says whether any remain.  In a group. */
+PFS_MUST_CHECK int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime,
+					 uint64_t max_chunks);
+
+/* Some orphan with prime >= from; -ENOENT when there is none. */
+PFS_MUST_CHECK int pfs_store_next_orphan(struct pfs_store *store, uint64_t *prime, uint64_t from);
+
+/* ---- attributes: the xattr user.NAME of a node, typed ---- */
+
+enum pfs_attr_type {
+	PFS_ATTR_INTEGER,
+	PFS_ATTR_REAL,
+	PFS_ATTR_TEXT, /* raw bytes */
+};
+
+struct pfs_attr_record {
+	const void *name; /* without "user." */
+	size_t name_len;
+	enum pfs_attr_type type;
+	int64_t integer;
+	double real;
+	const void *text;
+	size_t text_len;
+};
+
+PFS_MUST_CHECK int pfs_store_put_attr(struct pfs_store *store, uint64_t prime,
+				      const struct pfs_attr_record *attr);
+
+/* name NULL: all of the node's attributes. */
+PFS_MUST_CHECK int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *name,
+					 size_t name_len);
+
+/* Calls fn for each attribute of the node, in order of names, until it returns non-zero. */
+PFS_MUST_CHECK int pfs_store_scan_attrs(struct pfs_store *store, uint64_t prime,
+					int (*fn)(void *arg, const struct pfs_attr_record *attr),
+					void *arg);
+
+/* Attribute columns: names that were imported with a type.  A value set later takes that type when
+ * it prints back byte for byte.  Put is idempotent. */
+PFS_MUST_CHECK int pfs_store_put_column(struct pfs_store *store, const void *name, size_t name_len,
+					enum pfs_attr_type type);
+PFS_MUST_CHECK int pfs_store_scan_columns(struct pfs_store *store,
+					  int (*fn)(void *arg, const void *name, size_t name_len,
+						    enum pfs_attr_type type),
+					  void *arg);
+
+/* ---- sources: originals that content is read from ---- */
+
+struct pfs_source_root {
+	uint32_t id; /* 0: chosen by put */
+	const char *path; /* absolute, NUL-terminated */
+	uint64_t dev, ino; /* of the folder itself at import */
+};
+
+struct pfs_source_record {
+	uint64_t prime;
+	uint32_t root;
+	const void *path; /* relative to the root, raw bytes */
+	size_t path_len;
+	/* the original as it was last seen */
+	uint64_t dev, ino;
+	int64_t size;
+	struct pfs_time mtime, ctime;
+	uint32_t mode, uid, gid;
+};
+
+PFS_MUST_CHECK int pfs_store_put_source_root(struct pfs_store *store, uint32_t *id,
+					     const struct pfs_source_root *root);
+PFS_MUST_CHECK int pfs_store_scan_source_roots(struct pfs_store *store,
+					       int (*fn)(void *arg,
+							 const struct pfs_source_root *root),
+					       void *arg);
+PFS_MUST_CHECK int pfs_store_put_source(struct pfs_store *store,
+					const struct pfs_source_record *source);
+PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t prime);
+
+/* -ENOENT when the node has none.  The record's path is copied into path (size PATH_MAX). */
+PFS_MUST_CHECK int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
+					char *path, uint64_t prime);
+
+/* ---- checking ---- */
+
+/* SQLite's integrity check, and what the store alone can tell: chunks, attributes and sources
+ * without a node, duplicate slots.  fn gets one line for each finding; returns 0 when it could
+ * look at everything, whatever it found. */
+PFS_MUST_CHECK int pfs_store_check(struct pfs_store *store,
+				   void (*fn)(void *arg, const char *finding), void *arg);
+
+#endif
