@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/tree/internal.h - what the modules of fs/tree share: the image's columns and the contracts
+ * between image, journal and content.  Nobody outside fs/tree includes it.
+ *
+ * Lock order: content (pfs_content_lock) -> tree->lock -> journal's own mutex.  No lock is held
+ * while the store is read or written. */
+#ifndef PFS_FS_TREE_INTERNAL_H
+#define PFS_FS_TREE_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/tree/tree.h"
+#include "gpu/host/btree.h"
+#include "meta/store.h"
+
+#define PFS_NO_SLOT UINT32_MAX
+
+/* Beyond what a file can be: st_size of the largest file that chunk numbers and off_t allow. */
+#define PFS_FILE_SIZE_MAX (INT64_MAX - PFS_CHUNK_SIZE)
+
+enum pfs_slot_state {
+	PFS_SLOT_STORED = 1,    /* the store has, or the group being written will have, a record */
+	PFS_SLOT_DIRTY = 2,     /* in the journal's list of the next group */
+	PFS_SLOT_UNLINKED = 4,  /* no name any more; lives until its last reference goes */
+	PFS_SLOT_RARE = 8,      /* has an entry in the table of rare values */
+};
+
+/* The image: one array a column, indexed by slot, at addresses that never move (reserved address
+ * space that is committed as it grows).  Everything here is protected by tree->lock, but for
+ * references, which are atomic and only grow under the read lock. */
+struct pfs_image {
+	uint32_t end; /* slots below it have been used */
+	uint32_t nodes, directories; /* with a name */
+	uint64_t bytes; /* sum of st_size of what is no directory */
+	uint64_t epoch;
+	uint64_t *prime; /* 0: free */
+	uint32_t *parent; /* slot; PFS_NO_SLOT at the root and for the unlinked */
+	uint32_t *name;   /* place in the name heap */
+	uint16_t *mode;
+	uint8_t *flags; /* enum pfs_node_flag */
+	uint8_t *state; /* enum pfs_slot_state */
+	uint32_t *uid, *gid;
+	int64_t *size, *blocks;
+	int64_t *atime, *mtime, *ctime; /* nanoseconds; INT64_MIN: see the rare values */
+	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
+	_Atomic uint32_t *references; /* saturates at UINT32_MAX: then never freed */
+	struct pfs_names *names;
+	struct pfs_slot_map *by_prime;  /* prime -> slot */
+	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
+	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
+};
+
+struct pfs_tree {
+	struct pfs_tree_options options;
+	struct pfs_store *store;
+	pthread_rwlock_t lock;
+	struct pfs_image image; /* protected by lock */
+	_Atomic bool read_only;
+	struct pfs_journal *journal;
+	struct pfs_content *content;
+	struct pfs_attrs *attrs;
+	struct pfs_links *links;
+	struct pfs_primes *primes;
+	struct pfs_tree_listener listener;
+};
+
+/* ---- image.c ---- */
+
+/* The live or unlinked node of that prime, or PFS_NO_SLOT.  Any lock on the tree. */
+uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);
+void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
+struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);
+/* Cannot fail for times of the clock; -ENOMEM for those outside 1677..2262. */
+PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
+				      struct pfs_time time);
+struct pfs_time pfs_now(void); /* CLOCK_REALTIME_COARSE, as the kernel stamps files */
+
+/* ---- journal.c: from the image to the store ---- */
+
+/* An operation's first step, without locks: makes sure that its changes can be kept and committed.
+ * bytes: of content.  -EROFS, -ENOSPC, -ENOMEM; waits while too much is pending, or -EAGAIN with
+ * nowait. */
+PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
+				       bool nowait);
+
+/* With tree->lock held for writing; cannot fail within what was reserved.  Raise the epoch. */
+void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot); /* the row changed or is new */
+void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot); /* last name gone, maybe referenced */
+void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot); /* last reference gone too: reap */
+
+/* Bytes of content now waiting for the store grew (or, negative, shrank). */
+void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes);
+
+/* ---- content.c: chunks that the store does not have yet ---- */
+
+PFS_MUST_CHECK int pfs_content_create(struct pfs_tree *tree);
+void pfs_content_destroy(struct pfs_tree *tree);
+void pfs_content_lock(struct pfs_tree *tree);
+void pfs_content_unlock(struct pfs_tree *tree);
+
+/* Called by the committer. cut: with the content lock and tree->lock: what is dirty becomes the
+ * group being written.  write: between begin and commit of the store, without locks, may be repeated
+ * after a failed group.  done: the group is committed. */
+void pfs_content_cut(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_content_write(struct pfs_tree *tree);
+void pfs_content_done(struct pfs_tree *tree);
+
+/* Truncation, for setattr.  prepare, without locks: loads what the new end cuts through.  set, with
+ * both locks: cannot fail after prepare; updates size and blocks. */
+PFS_MUST_CHECK int pfs_content_prepare_size(struct pfs_tree *tree, uint64_t ino, int64_t size);
+void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size);
+
+/* Forget everything about a node that is gone (both locks held). */
+void pfs_content_drop(struct pfs_tree *tree, uint64_t ino);
+
+/* ---- xattr.c: attribute records that the store does not have yet; the same protocol ---- */
+
+PFS_MUST_CHECK int pfs_attrs_create(struct pfs_tree *tree);
+void pfs_attrs_destroy(struct pfs_tree *tree);
+void pfs_attrs_cut(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_attrs_write(struct pfs_tree *tree);
+void pfs_attrs_done(struct pfs_tree *tree);
+void pfs_attrs_drop(struct pfs_tree *tree, uint64_t ino);
+
+/* ---- link.c: originals that content is read through to ---- */
+
+PFS_MUST_CHECK int pfs_links_create(struct pfs_tree *tree);
+void pfs_links_destroy(struct pfs_tree *tree);
+
+/* Compares the node with its original and takes over what changed (attributes, through the
+ * journal).  0, -ESTALE, or what opening says.  No locks held. */
+PFS_MUST_CHECK int pfs_links_refresh(struct pfs_tree *tree, uint64_t ino);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/tree/tree.h - the mounted hierarchy: POSIX operations on nodes, by inode number.
+ *
+ * The tree is the image of a store in memory plus a journal that carries its changes to the store
+ * in the background (docs/ARCHITECTURE.md, "A write").  Everything that POSIX says about names,
+ * owners, modes, times and sizes is decided here; fs/mount only decodes and replies.
+ *
+ * Inode numbers are the nodes' primes; the root's is 2.  Names are raw bytes, NUL-terminated.
+ * Threads: any number of callers.  No function holds a lock while it calls back, unless it says so.
+ *
+ * Errors: negative errno as the system calls document them.  A change can in addition fail with
+ * -EROFS (read-only tree, or the journal failed: pfs_tree_failure), -ENOSPC (the store's
+ * filesystem cannot hold it), -ENOMEM; nothing is half done then.  -ESTALE: no node has that
+ * inode number, or its original is gone.
+ *
+ * References: an inode number that a caller holds a reference to stays valid after its last name
+ * is gone.  lookup, create and readdir take one where they say so; pfs_tree_forget drops them. */
+#ifndef PFS_FS_TREE_TREE_H
+#define PFS_FS_TREE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/err.h"
+
+struct pfs_tree;
+
+struct pfs_tree_options {
+	bool read_only;
+	bool no_atime;    /* never update access times */
+	unsigned wait_ms; /* for another process's lock on the store */
+	const char *vfs;  /* see pfs_store_options */
+	uint64_t pending_limit; /* bytes of changes not yet committed; 0: 256 MiB */
+	unsigned commit_ms;     /* commit at least this often; 0: 1,000 */
+};
+
+/* Opens the store and loads the image.  *out is NULL on failure; pfs_store_explain has a sentence
+ * for the errors of pfs_store_open. */
+PFS_MUST_CHECK int pfs_tree_open(struct pfs_tree **out, const char *path,
+				 const struct pfs_tree_options *options);
+
+/* Starts the committer and its helpers; call after daemonizing (threads do not survive a fork).
+ * Until then changes are refused with -EROFS. */
+PFS_MUST_CHECK int pfs_tree_start(struct pfs_tree *tree);
+
+/* Commits what is pending, closes the store.  NULL is allowed.  Returns the first error. */
+int pfs_tree_close(struct pfs_tree *tree);
+
+/* Refuses changes from now on (-EROFS), after committing what is pending. */
+PFS_MUST_CHECK int pfs_tree_set_read_only(struct pfs_tree *tree);
+
+/* Who asks: owner of what is created; privileged (uid 0) callers keep suid and sgid as Linux
+ * has it.  Access itself is decided by the kernel (default_permissions). */
+struct pfs_caller {
+	uid_t uid;
+	gid_t gid;
+	mode_t umask;
+};
+
+/* Told when something changed that the kernel may have cached and did not ask for; called without
+ * locks held, from any thread, must not block.  name NULL: the inode's attributes and content. */
+struct pfs_tree_listener {
+	void *arg;
+	void (*changed)(void *arg, uint64_t ino, const char *name);
+};
+void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *listener);
+
+/* ---- names ---- */
+
+struct pfs_entry {
+	struct stat attr;
+	bool volatile_attr; /* may change without the kernel: cache it for no time */
+};
+
+/* "." and ".." work (a handle that outlived a forget comes in so).  -ENOENT, -ENOTDIR, -ENAMETOOLONG.
+ * Takes a reference on success. */
+PFS_MUST_CHECK int pfs_tree_lookup(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent,
+				   const char *name);
+
+/* Drops n references. */
+void pfs_tree_forget(struct pfs_tree *tree, uint64_t ino, uint64_t n);
+
+/* mode's type decides: regular, directory, fifo, socket, character, block.  Takes a reference.
+ * -EEXIST, -ENOENT (parent removed), -ENOTDIR, -ENAMETOOLONG, -EINVAL (empty, '/', "." and "..").
+ * ".query" is -EEXIST. */
+PFS_MUST_CHECK int pfs_tree_make(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent,
+				 const char *name, mode_t mode, dev_t rdev,
+				 const struct pfs_caller *caller);
+PFS_MUST_CHECK int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent,
+				    const char *name, const char *target,
+				    const struct pfs_caller *caller);
+
+/* target: at least PATH_MAX bytes, NUL-terminated on success. */
+PFS_MUST_CHECK int pfs_tree_readlink(struct pfs_tree *tree, char *target, uint64_t ino);
+
+PFS_MUST_CHECK int pfs_tree_unlink(struct pfs_tree *tree, uint64_t parent, const char *name);
+PFS_MUST_CHECK int pfs_tree_rmdir(struct pfs_tree *tree, uint64_t parent, const char *name);
+
+/* flags: 0, RENAME_NOREPLACE or RENAME_EXCHANGE; others -EINVAL.  All of rename(2)'s rules that
+ * concern the tree. */
+PFS_MUST_CHECK int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name,
+				   uint64_t new_parent, const char *new_name, unsigned flags);
+
+/* ---- directories ----
+ * Offsets: 0 starts; entries carry the offset to resume after them, which stays right while
+ * entries come and go. */
+
+struct pfs_dirent {
+	const char *name;
+	uint64_t ino;
+	mode_t mode; /* type bits */
+	int64_t next_offset;
+	const struct pfs_entry *entry; /* NULL unless attributes were asked for */
+};
+
+/* Calls fn for entries from offset on, under the image's read lock, until it returns non-zero
+ * (full).  With want_attr every entry but "." and ".." for which fn returns 0 takes a reference.
+ * -ENOTDIR, -ESTALE. */
+PFS_MUST_CHECK int pfs_tree_readdir(struct pfs_tree *tree, uint64_t ino, int64_t offset,
+				    bool want_attr,
+				    int (*fn)(void *arg, const struct pfs_dirent *entry), void *arg);
+
+/* ---- attributes ---- */
+
+PFS_MUST_CHECK int pfs_tree_getattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino);
+
+enum pfs_set {
+	PFS_SET_MODE = 1,
+	PFS_SET_UID = 2,
+	PFS_SET_GID = 4,
+	PFS_SET_SIZE = 8,
+	PFS_SET_ATIME = 16,
+	PFS_SET_MTIME = 32,
+	PFS_SET_CTIME = 64,
+	PFS_SET_ATIME_NOW = 128,
+	PFS_SET_MTIME_NOW = 256,
+};
+
+/* Sets the fields of attr that `set` names, all or none, with Linux's side effects (chown and
+ * truncate clear suid and sgid, ctime moves).  -EFBIG, -EISDIR, -EINVAL. */
+PFS_MUST_CHECK int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
+				    const struct stat *attr, unsigned set,
+				    const struct pfs_caller *caller);
+
+PFS_MUST_CHECK int pfs_tree_statfs(struct pfs_tree *tree, struct statvfs *out);
+
+/* Extended attributes: user.* and the virtual user.primefs.prime, .code, .path.
+ * size 0 asks for the length.  -ENODATA, -ERANGE, -EOPNOTSUPP (other namespaces), -EPERM (virtual
+ * ones, and user.* on what is neither file nor directory), -E2BIG, -ENOSPC. */
+PFS_MUST_CHECK ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size,
+					 uint64_t ino, const char *name);
+PFS_MUST_CHECK ssize_t pfs_tree_listxattr(struct pfs_tree *tree, char *list, size_t size,
+					  uint64_t ino);
+PFS_MUST_CHECK int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const char *name,
+				     const void *value, size_t size, int flags);
+PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name);
+
+/* ---- content ----
+ * No open is needed: a reference keeps content readable and writable.  `nowait` makes a call that
+ * would wait for the disk or for the committer return -EAGAIN instead, so that a dispatch thread
+ * can hand it to another. */
+
+/* Checks that a file can be opened so (open(2) flags): refreshes from the original, -ESTALE,
+ * -EROFS, -EISDIR; O_TRUNC truncates.  *volatile_attr as in struct pfs_entry. */
+PFS_MUST_CHECK int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr, uint64_t ino,
+				      int flags, bool nowait);
+
+/* Bytes read, short only at the end of the file.  Updates atime as relatime does. */
+PFS_MUST_CHECK ssize_t pfs_tree_read(struct pfs_tree *tree, void *data, size_t size, uint64_t ino,
+				     int64_t offset, bool nowait);
+
+/* All of size or an error.  append: at the end, whatever offset says.  privileged: keeps suid and
+ * sgid. */
+PFS_MUST_CHECK ssize_t pfs_tree_write(struct pfs_tree *tree, uint64_t ino, const void *data,
+				      size_t size, int64_t offset, bool privileged, bool nowait);
+
+/* mode: 0 or FALLOC_FL_KEEP_SIZE, PUNCH_HOLE|KEEP_SIZE, ZERO_RANGE with or without KEEP_SIZE; others
+ * -EOPNOTSUPP.  -EFBIG, -ENOSPC, -EINVAL. */
+PFS_MUST_CHECK int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int mode, int64_t offset,
+				      int64_t length);
+
+/* whence: SEEK_DATA or SEEK_HOLE.  -ENXIO. */
+PFS_MUST_CHECK int64_t pfs_tree_seek(struct pfs_tree *tree, uint64_t ino, int64_t offset,
+				     int whence);
+
+PFS_MUST_CHECK ssize_t pfs_tree_copy_range(struct pfs_tree *tree, uint64_t from, int64_t from_offset,
+					   uint64_t to, int64_t to_offset, size_t size,
+					   bool privileged);
+
+/* ---- durability ---- */
+
+/* Returns when all that was done before the call is committed; the error if it cannot be. */
+PFS_MUST_CHECK int pfs_tree_sync(struct pfs_tree *tree);
+
+/* The sticky error of a failed commit, or 0. */
+PFS_MUST_CHECK int pfs_tree_failure(struct pfs_tree *tree);
+
+/* ---- for commands ---- */
+
+struct pfs_tree_info {
+	uint64_t nodes, directories, files; /* root included; files: all that is no directory */
+	uint64_t bytes;         /* sum of st_size of what is no directory */
+	uint32_t max_depth;     /* the root has depth 0 */
+	uint32_t max_code_bits; /* of all nodes' codes */
+	uint64_t epoch;
+	uint64_t memory_bytes; /* columns, names and indexes */
+	uint64_t name_bytes;   /* of which names */
+};
+PFS_MUST_CHECK int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out);
+
+/* Absolute path in the store -> inode number.  -ENOENT, -ENOTDIR. */
+PFS_MUST_CHECK int pfs_tree_resolve(struct pfs_tree *tree, uint64_t *ino, const char *path);
+
+/* The node's absolute path, allocated; the caller frees. */
+PFS_MUST_CHECK int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t ino);
+
+/* The node's code (the product of the primes on its path) in decimal, allocated. */
+PFS_MUST_CHECK int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino);
+
+/* Visits the subtree of ino in pre-order, children in byte order of names, itself first, until fn
+ * returns non-zero, which is returned.  path is relative to ino, "" for itself. */
+struct pfs_walk_node {
+	const char *path;
+	size_t path_len;
+	uint32_t depth; /* below ino */
+	struct pfs_entry entry;
+};
+PFS_MUST_CHECK int pfs_tree_walk(struct pfs_tree *tree, uint64_t ino,
+				 int (*fn)(void *arg, const struct pfs_walk_node *node), void *arg);
+
+/* Image against store rules: every node reachable, names unique, primes prime, unique and of their
+ * kind's range; then pfs_store_check.  fn gets a line for each finding. */
+PFS_MUST_CHECK int pfs_tree_check(struct pfs_tree *tree,
+				  void (*fn)(void *arg, const char *finding), void *arg);
+
+#endif
