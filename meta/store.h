@@ -67,7 +67,8 @@ enum pfs_store_flag {
 	PFS_STORE_READ_ONLY = 1, /* works where neither file nor folder can be written */
 	PFS_STORE_CREATE = 2,    /* must not exist yet: -EEXIST */
 	PFS_STORE_BULK = 4,      /* with CREATE: no journal, no sync before close (import writes a
-				    temporary file and renames it) */
+				    temporary file and publishes it).  Reads see the open group
+				    too and belong to the writing thread. */
 	PFS_STORE_UNLOCKED = 8,  /* with READ_ONLY: take no lock */
 };
 
@@ -75,7 +76,6 @@ struct pfs_store_options {
 	unsigned flags;
 	unsigned wait_ms;  /* wait this long for another process's lock */
 	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
-	const char *label; /* a name for the report of a lock's holder; NULL for none */
 };
 
 /* Opens path.  A writer locks the store alone, readers share it: -EBUSY when held (see
@@ -88,6 +88,11 @@ PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
 /* Rolls back what is uncommitted, checkpoints (leaving one file, no -wal), unlocks, frees.  NULL is
  * allowed.  Returns the first error; the object is gone all the same. */
 int pfs_store_close(struct pfs_store *store);
+
+/* Gives a closed store its final name, durably; both in one folder.  -EEXIST when `to` exists.  What
+ * an earlier store of that name may have left beside it (-wal, -shm) is removed: SQLite would take
+ * it for this one's. */
+PFS_MUST_CHECK int pfs_store_publish(const char *from, const char *to);
 
 /* A sentence for the user about why the last pfs_store_open of path failed with `error`. */
 void pfs_store_explain(char *out, size_t size, const char *path, int error);
