@@ -1,9 +1,104 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs - the command line: finds the verb and runs it. */
 #include <stdio.h>
+#include <string.h>
 
-int main(void)
+#include "tools/cmd.h"
+
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv); /* argv[0] is the verb; returns an exit status */
+	const char *summary;
+};
+
+#define VERB(name, summary) int pfs_cmd_##name(int argc, char **argv);
+#define BENCH(name, summary) int pfs_bench_##name(int argc, char **argv);
+#include "tools/verbs.h"
+
+static const struct verb verbs[] = {
+#define VERB(name, summary) {#name, pfs_cmd_##name, summary},
+#include "tools/verbs.h"
+	{NULL, NULL, NULL},
+};
+
+static const struct verb benches[] = {
+#define BENCH(name, summary) {#name, pfs_bench_##name, summary},
+#include "tools/verbs.h"
+	{NULL, NULL, NULL},
+};
+
+static const struct verb *find(const struct verb *list, const char *name)
 {
-	(void)fputs("primefs: no command given; see primefs help\n", stderr);
-	return 2;
+	for (; list->name; list++)
+		if (strcmp(list->name, name) == 0)
+			return list;
+	return NULL;
+}
+
+static int list(const char *head, const struct verb *verb, const char *foot)
+{
+	(void)puts(head);
+	for (; verb->name; verb++)
+		(void)printf("  %-10s %s\n", verb->name, verb->summary);
+	(void)puts(foot);
+	return pfs_cmd_flush("help", PFS_EXIT_OK);
+}
+
+static int print_help(void)
+{
+	return list("usage: primefs COMMAND [OPTION]... [OPERAND]...\n"
+		    "Mounts a hierarchy that one store file holds.\n",
+		    verbs,
+		    "\nprimefs COMMAND --help explains a command; so does its manual page.\n"
+		    "Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 failure.");
+}
+
+int pfs_cmd_bench(int argc, char **argv)
+{
+	const struct verb *bench;
+
+	if (argc < 2 || strcmp(argv[1], "--help") == 0)
+		return list("usage: primefs bench SUBJECT [OPTION]...\n"
+			    "Measures, and prints each figure beside its yardstick.\n",
+			    benches, "\nprimefs bench SUBJECT --help explains a subject.");
+	bench = find(benches, argv[1]);
+	if (!bench)
+		return pfs_cmd_usage("bench", "unknown subject '%s'", argv[1]);
+	return bench->run(argc - 1, argv + 1);
+}
+
+int pfs_cmd_help(int argc, char **argv)
+{
+	static char help[] = "--help";
+	char *question[] = {argc > 1 ? argv[1] : NULL, help, NULL};
+	const struct verb *verb;
+
+	if (argc < 2 || argv[1][0] == '-')
+		return print_help();
+	verb = find(verbs, argv[1]);
+	if (!verb)
+		return pfs_cmd_usage("help", "unknown command '%s'", argv[1]);
+	return verb->run == pfs_cmd_help ? print_help() : verb->run(2, question);
+}
+
+int main(int argc, char **argv)
+{
+	const struct verb *verb;
+
+	if (argc < 2) {
+		(void)fputs("primefs: no command given; see primefs help\n", stderr);
+		return PFS_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return print_help();
+	if (strcmp(argv[1], "--version") == 0) {
+		(void)puts("primefs " PFS_VERSION);
+		return pfs_cmd_flush("--version", PFS_EXIT_OK);
+	}
+	verb = find(verbs, argv[1]);
+	if (!verb) {
+		(void)fprintf(stderr, "primefs: unknown command '%s'; see primefs help\n", argv[1]);
+		return PFS_EXIT_USAGE;
+	}
+	return verb->run(argc - 1, argv + 1);
 }

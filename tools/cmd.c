@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/cmd.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+
+static PFS_PRINTF(2, 0) void say(const char *verb, const char *format, va_list values)
+{
+	flockfile(stderr);
+	(void)fprintf(stderr, "primefs %s: ", verb);
+	(void)vfprintf(stderr, format, values);
+	(void)fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+int pfs_cmd_usage(const char *verb, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	flockfile(stderr);
+	(void)fprintf(stderr, "primefs %s: ", verb);
+	(void)vfprintf(stderr, format, values);
+	(void)fprintf(stderr, "; see primefs %s --help\n", verb);
+	funlockfile(stderr);
+	va_end(values);
+	return PFS_EXIT_USAGE;
+}
+
+int pfs_cmd_fail(const char *verb, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	say(verb, format, values);
+	va_end(values);
+	return PFS_EXIT_FAILURE;
+}
+
+/* ---- options ---- */
+
+static void stop(struct pfs_cmd_args *args, int status)
+{
+	args->status = status;
+	args->stop = true;
+}
+
+static void print_option(const struct pfs_cmd_option *option)
+{
+	char letter[8] = "    ", left[64];
+	bool both = option->letter && option->name;
+
+	if (option->letter)
+		(void)snprintf(letter, sizeof(letter), "-%c%s", option->letter, both ? ", " : "");
+	(void)snprintf(left, sizeof(left), "%s%s%s%s%s", letter, option->name ? "--" : "",
+		       option->name ? option->name : "",
+		       !option->argument ? "" : option->name ? "=" : " ",
+		       option->argument ? option->argument : "");
+	if (strlen(left) > 24)
+		(void)printf("  %s\n%28s%s\n", left, "", option->help);
+	else
+		(void)printf("  %-24s  %s\n", left, option->help);
+}
+
+static void print_help(const struct pfs_cmd *cmd)
+{
+	static const struct pfs_cmd_option help = {"help", 0, NULL, "print this"};
+	const struct pfs_cmd_option *option;
+
+	(void)printf("usage: primefs %s [OPTION]... %s\n%s\n\n", cmd->verb, cmd->operands,
+		     cmd->summary);
+	for (option = cmd->options; option->name || option->letter; option++)
+		print_option(option);
+	print_option(&help);
+	if (cmd->notes)
+		(void)printf("\n%s", cmd->notes);
+}
+
+void pfs_cmd_begin(struct pfs_cmd_args *args, const struct pfs_cmd *cmd, int argc, char **argv)
+{
+	*args = (struct pfs_cmd_args){
+		.cmd = cmd,
+		.operands = argv + 1, /* collected in place: never ahead of what is read */
+		.argc = argc,
+		.at = 1,
+		.argv = argv,
+	};
+}
+
+static int take_value(struct pfs_cmd_args *args, int index, const char *attached)
+{
+	const struct pfs_cmd_option *option = &args->cmd->options[index];
+
+	args->value = attached;
+	if (option->argument && !attached) {
+		if (args->at == args->argc) {
+			if (option->name)
+				pfs_cmd_reject(args, "--%s needs a value", option->name);
+			else
+				pfs_cmd_reject(args, "-%c needs a value", option->letter);
+			return -1;
+		}
+		args->value = args->argv[args->at++];
+	} else if (!option->argument && attached) {
+		pfs_cmd_reject(args, "--%s takes no value", option->name);
+		return -1;
+	}
+	return index;
+}
+
+static int long_option(struct pfs_cmd_args *args, const char *text)
+{
+	const struct pfs_cmd_option *options = args->cmd->options;
+	const char *equals = strchrnul(text, '=');
+	size_t len = (size_t)(equals - text);
+	int i;
+
+	if (strcmp(text, "help") == 0) {
+		print_help(args->cmd);
+		stop(args, pfs_cmd_flush(args->cmd->verb, PFS_EXIT_OK));
+		return -1;
+	}
+	for (i = 0; options[i].name || options[i].letter; i++)
+		if (options[i].name && strlen(options[i].name) == len &&
+		    memcmp(options[i].name, text, len) == 0)
+			return take_value(args, i, *equals ? equals + 1 : NULL);
+	pfs_cmd_reject(args, "unknown option --%.*s", (int)len, text);
+	return -1;
+}
+
+static int short_option(struct pfs_cmd_args *args)
+{
+	const struct pfs_cmd_option *options = args->cmd->options;
+	const char *attached = NULL;
+	char letter = *args->cluster++;
+	int i;
+
+	for (i = 0; options[i].name || options[i].letter; i++) {
+		if (options[i].letter != letter)
+			continue;
+		if (options[i].argument && *args->cluster) {
+			attached = args->cluster;
+			args->cluster = NULL;
+		}
+		return take_value(args, i, attached);
+	}
+	pfs_cmd_reject(args, "unknown option -%c", letter);
+	return -1;
+}
+
+int pfs_cmd_next(struct pfs_cmd_args *args)
+{
+	while (!args->stop) {
+		char *word;
+
+		if (args->cluster && *args->cluster)
+			return short_option(args);
+		args->cluster = NULL;
+		if (args->at >= args->argc)
+			break;
+		word = args->argv[args->at++];
+		if (args->ended || word[0] != '-' || !word[1]) {
+			args->operands[args->n_operands++] = word;
+		} else if (word[1] != '-') {
+			args->cluster = word + 1;
+		} else if (word[2]) {
+			return long_option(args, word + 2);
+		} else {
+			args->ended = true;
+		}
+	}
+	return -1;
+}
+
+bool pfs_cmd_end(struct pfs_cmd_args *args, int min, int max)
+{
+	if (args->stop)
+		return true;
+	if (args->n_operands < min)
+		pfs_cmd_reject(args, "an operand is missing: %s", args->cmd->operands);
+	else if (max >= 0 && args->n_operands > max)
+		pfs_cmd_reject(args, "'%s' is one operand too many", args->operands[max]);
+	else if (args->n_operands < args->argc - 1)
+		args->operands[args->n_operands] = NULL;
+	return args->stop;
+}
+
+void pfs_cmd_reject(struct pfs_cmd_args *args, const char *format, ...)
+{
+	char message[512];
+	va_list values;
+
+	if (args->stop)
+		return;
+	va_start(values, format);
+	(void)vsnprintf(message, sizeof(message), format, values);
+	va_end(values);
+	stop(args, pfs_cmd_usage(args->cmd->verb, "%s", message));
+}
+
+void pfs_cmd_number(struct pfs_cmd_args *args, uint64_t *out, int option, uint64_t min,
+		    uint64_t max)
+{
+	uint64_t number;
+
+	if (pfs_parse_u64(&number, args->value) != 0 || number < min || number > max)
+		pfs_cmd_reject(args, "--%s=%s: not a number from %llu to %llu",
+			       args->cmd->options[option].name, args->value,
+			       (unsigned long long)min, (unsigned long long)max);
+	else
+		*out = number;
+}
+
+/* ---- progress ---- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void pfs_progress_show(struct pfs_progress *progress, const char *format, ...)
+{
+	uint64_t now = now_ms();
+	va_list values;
+
+	if (!progress->started_ms)
+		progress->started_ms = now;
+	if (now - progress->started_ms < 1000 || now - progress->shown_ms < 100 ||
+	    !isatty(STDERR_FILENO))
+		return;
+	progress->shown_ms = now;
+	progress->shown = true;
+	(void)fputs("\r\033[K", stderr);
+	va_start(values, format);
+	(void)vfprintf(stderr, format, values);
+	va_end(values);
+	(void)fflush(stderr);
+}
+
+void pfs_progress_clear(struct pfs_progress *progress)
+{
+	if (progress->shown)
+		(void)fputs("\r\033[K", stderr);
+	*progress = (struct pfs_progress){0};
+}
+
+/* ---- output ---- */
+
+int pfs_cmd_flush(const char *verb, int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	return pfs_cmd_fail(verb, "standard output: %s", strerror(errno));
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/verbs.h - the commands, in the order of `primefs help`.  One line adds one: VERB(name,
+ * summary) stands for pfs_cmd_<name> in tools/cmd_<name>.c, BENCH(name, summary) for
+ * pfs_bench_<name>, `primefs bench <name>`, in tools/bench_<name>.c.  No include guard: included
+ * with different meanings of the two macros. */
+#ifndef VERB
+#define VERB(name, summary)
+#endif
+#ifndef BENCH
+#define BENCH(name, summary)
+#endif
+
+VERB(bench, "measure this program beside its yardsticks")
+VERB(help, "explain a command")
+
+#undef VERB
+#undef BENCH
