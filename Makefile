@@ -75,6 +75,7 @@ all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xcompiler -Wall,-Wextra,
 objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(B)/meta/schema.o
 tool_objects := $(tool_sources:%.c=$(B)/%.o)
 library := $(B)/libprimefs.a
+tool_library := $(B)/libtools.a
 ref_objects := $(patsubst %.c,$(B)/%.o,$(wildcard tests/ref/*.c))
 test_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c tests/gpu/test_*.c))
 mount_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/mount/*.c))
@@ -90,6 +91,11 @@ $(B)/primefs: $(tool_objects) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 
 $(library): $(objects)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# The tools without main(), for tests.
+$(tool_library): $(filter-out $(B)/tools/primefs.o,$(tool_objects))
 	@rm -f $@
 	$(AR) rcs $@ $^
 
@@ -111,13 +117,13 @@ $(B)/meta/schema.o: $(B)/meta/schema.c
 
 # A unit test may need symbols wrapped: WRAP_test_store := calloc sqlite3_step
 -include tests/wrap.mk
-$(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(ref_objects) $(library)
+$(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(ref_objects) $(tool_library) $(library)
 	$(CC) $(all_ldflags) $(foreach w,$(WRAP_test_$*),-Wl,--wrap=$(w)) -o $@ $^ $(libs) -lcmocka
 $(B)/tests/gpu/test_%: $(B)/tests/gpu/test_%.o $(ref_objects) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs) -lcmocka
 $(B)/tests/mount/%: $(B)/tests/mount/%.o $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
-$(B)/tests/fuzz/%_fuzzer_replay: $(B)/tests/fuzz/%_fuzzer.o $(B)/tests/fuzz/replay.o $(library)
+$(B)/tests/fuzz/%_fuzzer_replay: $(B)/tests/fuzz/%_fuzzer.o $(B)/tests/fuzz/replay.o $(tool_library) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 
 tests: all $(test_programs) $(mount_programs) $(fuzz_programs) ## build every test program
