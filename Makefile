@@ -34,7 +34,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing
 # Packages: pkg-config name and the Debian package that has it.
 packages := fuse3 sqlite3 gmp primesieve $(if $(filter 1,$(ARCHIVE)),libarchive)
 debian   := libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libarchive-dev libcmocka-dev
-no_deps  := help clean lint-format
+no_deps  := help clean test demo setup print-build layering lint-layering lint-shell lint-man format
 goals    := $(if $(MAKECMDGOALS),$(MAKECMDGOALS),all)
 ifneq ($(filter-out $(no_deps),$(goals)),)
 missing := $(shell for p in $(packages) cmocka; do pkg-config --exists $$p || echo $$p; done)
@@ -131,7 +131,7 @@ tests: all $(test_programs) $(mount_programs) $(fuzz_programs) ## build every te
 -include mk/*.mk
 
 help: ## this list
-	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort | \
+	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort -u | \
 		awk -F'\t' '{printf "  make %-16s %s\n", $$1, $$2}'
 	@sed -n '4,10s/^# *//p' Makefile
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# Tests.  They need no root; what cannot run here is skipped and said so.
+
+run_tests := tests/run --build $(B)
+
+test: ## set up, build, run every test (tools/test)
+	@tools/test
+
+demo: ## set up, build, show what primefs does (tools/demo)
+	@tools/demo
+
+setup: ## install the dependencies (tools/setup)
+	@tools/setup
+
+check: tests ## unit, fuzz replay, mount and command-line tests
+	@$(run_tests)
+
+check-unit: all $(test_programs) ## unit tests
+	@$(run_tests) unit
+
+check-mount: all $(mount_programs) ## tests through a mounted filesystem
+	@$(run_tests) mount
+
+check-cli: all $(mount_programs) ## tests of the command line
+	@$(run_tests) cli
+
+check-crash: all $(mount_programs) ## kill -9 of the daemon, damaged stores
+	@$(run_tests) crash
+
+check-long: tests ## every test, those that take minutes too
+	@$(run_tests) --long
+
+check-valgrind: ## unit tests under valgrind's memcheck
+	@$(MAKE) --no-print-directory CUDA=0 valgrind-unit
+
+valgrind-unit: $(test_programs)
+	@$(run_tests) --under 'valgrind -q --error-exitcode=99 --leak-check=full' unit
+
+check-gpu: ## GPU tests under compute-sanitizer
+	@$(MAKE) --no-print-directory CUDA=1 sanitizer-gpu
+
+sanitizer-gpu: $(filter $(B)/tests/gpu/%,$(test_programs))
+	@for tool in memcheck racecheck synccheck; do \
+		$(run_tests) --under "compute-sanitizer --error-exitcode=99 --tool $$tool" gpu || exit; \
+	done
+
+coverage: ## line coverage by gcov, worst files first
+	@$(MAKE) --no-print-directory -s CUDA=0 B=build/coverage \
+		CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage tests
+	@-tests/run --build build/coverage unit fuzz mount cli | tail -n 1
+	@find build/coverage -name '*.gcda' ! -path '*/tests/*' -exec gcov -n -r {} + 2>/dev/null | \
+		awk -F"'" '/^File/ {file = $$2} \
+			/^Lines executed/ && file ~ /\.c$$/ {sub(/.*:/, "", $$0); print $$0 "  " file; file = ""}' | \
+		sort -n
+
+print-build:
+	@echo $(B)
+
+.PHONY: test demo setup check check-unit check-mount check-cli check-crash check-long coverage
+.PHONY: check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# Linters; `tools/setup lint` installs them.  Each finding is an error.  Files that are clean are
+# remembered in $(B)/lint until they, or something they include, change.
+
+lint_sources := $(sources) $(tool_sources) $(wildcard tests/*/*.c)
+lint_headers := $(wildcard base/*.h meta/*.h gpu/*.h gpu/*/*.h fs/*/*.h tools/*.h tests/*/*.h)
+lint_scripts := $(wildcard tools/setup tools/test tools/demo tests/run tests/layering tests/install tests/*.sh tests/*/*.sh .ci/run) \
+	$(wildcard tools/*.sh tools/mount.fuse.primefs)
+man_pages := $(wildcard docs/man/*.[1-8])
+
+# -fanalyzer follows one file at a time and does not know cleanup attributes' effects on what other
+# files hand out; what it finds in the product counts, tests are left to clang-tidy.
+analyzed := $(sources) $(tool_sources)
+
+lint: lint-layering lint-headers lint-tidy lint-analyzer lint-cppcheck lint-shell lint-man ## all linters
+
+layering: lint-layering
+headercheck: lint-headers
+
+lint-layering: ## includes go down only, libraries stay where they belong
+	@tests/layering
+
+lint-headers: $(lint_headers:%=$(B)/lint/%.ok) ## each header compiles alone
+lint-tidy: $(lint_sources:%=$(B)/lint/%.tidy) ## clang-tidy
+lint-analyzer: $(analyzed:%=$(B)/lint/%.analyzer) ## gcc -fanalyzer
+
+$(B)/lint/%.h.ok: %.h
+	@mkdir -p $(@D)
+	@$(CC) $(all_cflags) -Wno-unused-function -MF $@.d -MT $@ -Werror -fsyntax-only -x c $<
+	@case $< in gpu/cuda/*) $(CXX) -std=c++17 -I. -Wall -Wextra -Werror -fsyntax-only -x c++ $<;; esac
+	@touch $@
+
+$(B)/lint/%.tidy: % .clang-tidy
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $< -- $(filter-out -MMD -MP,$(all_cflags)) 2>$@.log || { cat $@.log; exit 1; }
+	@$(CC) $(filter-out -MMD -MP,$(all_cflags)) -M -MT $@ -MF $@.d $<
+	@touch $@
+
+$(B)/lint/%.analyzer: %
+	@mkdir -p $(@D)
+	@echo "gcc -fanalyzer $<"
+	@gcc $(all_cflags) -fanalyzer -Werror -MF $@.d -MT $@ -c -o /dev/null $<
+	@touch $@
+
+lint-cppcheck: ## cppcheck
+	@cppcheck --quiet --error-exitcode=1 --std=c11 --language=c --inline-suppr --max-configs=1 \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		--suppress=unknownMacro --suppress=normalCheckLevelMaxBranches \
+		-I. -D_GNU_SOURCE -D__GNUC__ -DPFS_VERSION='""' -DPFS_PREFIX='""' -DPFS_ARCHIVE=1 \
+		-j 2 $(sources) $(tool_sources)
+
+lint-shell: ## shellcheck
+	@shellcheck -x $(lint_scripts)
+
+lint-man: ## manual pages
+	@$(if $(man_pages),mandoc -Tlint -Wwarning $(man_pages))
+
+format: ## clang-format, on the lines changed since the last commit only
+	@git clang-format --extensions c,h,cu HEAD || true
+
+.PHONY: lint layering headercheck lint-layering lint-headers lint-tidy lint-analyzer lint-cppcheck
+.PHONY: lint-shell lint-man format
+
+-include $(shell find $(B)/lint -name '*.d' 2>/dev/null)
