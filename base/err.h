@@ -11,6 +11,14 @@
 #define PFS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define PFS_UNUSED __attribute__((unused))
 
+/* Hands an error on: returns from the calling function unless call is 0. */
+#define PFS_TRY(call)                                                                              \
+	do {                                                                                       \
+		int pfs_try_error = (call);                                                        \
+		if (pfs_try_error)                                                                 \
+			return pfs_try_error;                                                      \
+	} while (0)
+
 /* Number of elements of an array (not of a pointer). */
 #define PFS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
