@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/tree/build.h - many nodes at once, into a store: what import is made of.
  *
- * Nodes come in any order, parents before their children or implied by paths; finish() lays slots
- * out in pre-order (children in byte order of names), gives the heaviest directories the smallest
- * primes, and writes the records in order of primes.  Content and attributes of a node may be
- * written at once for what is certain to stay no directory (pfs_build_fix), else after finish().
+ * Nodes come in any order, parents before their children.  finish() lays slots out in pre-order
+ * (children in byte order of names), gives the heaviest directories the smallest primes, and
+ * writes the records in order of primes.  Content, attributes and sources go straight to the
+ * store: for what is certain to stay no directory at once (pfs_build_fix), else after finish().
  *
- * Into a new store: one bulk file, renamed into place when complete.  Into an existing one: one
- * transaction under a directory of it.  Either way an interrupted build leaves nothing behind.
+ * Into a new store: one bulk file, which gets its name when it is complete.  Into an existing one:
+ * one transaction under a directory of it.  Either way an interrupted build leaves nothing behind.
  *
- * Threads: one at a time, except where it says so.
- * Memory: at most 64 bytes a node besides the names, plus 48 when nodes carry stat attributes. */
+ * Threads: one at a time.
+ * Memory: at most 64 bytes a node besides the names, plus 64 when nodes carry stat attributes. */
 #ifndef PFS_FS_TREE_BUILD_H
 #define PFS_FS_TREE_BUILD_H
 
@@ -27,66 +27,92 @@ struct pfs_build;
 #define PFS_BUILD_ROOT 0u /* the node that things are added under: the root, or `at` */
 
 struct pfs_build_options {
-	const char *at; /* NULL: a new store (-EEXIST when there is one); else a path in it */
-	struct stat defaults; /* mode (files; directories get x where r is), owner and times for what
-				 is added without attributes */
+	const char *at;       /* NULL: a new store; else a path in an existing one, made if missing */
+	struct stat defaults; /* permissions of files (a directory gets x where r is), owner and
+				 times of what is added without attributes */
+	unsigned wait_ms;     /* for another process's lock on an existing store */
+	void *arg;            /* for the functions, either of which may be NULL: */
+	void (*progress)(void *arg, uint64_t done, uint64_t total); /* of finish() */
+	/* Called by finish() after a node's record was written, in order of primes, to put what
+	 * belongs to the node into the store; not 0 ends the build, and finish() returns it. */
+	int (*written)(void *arg, uint32_t node, uint64_t prime);
 };
 
+/* -EEXIST: a new store's name is taken; -ENOTDIR: at is, or lies under, no directory; and what
+ * pfs_store_open says.  *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_build_open(struct pfs_build **out, const char *store,
 				  const struct pfs_build_options *options);
 
 /* Abandons an unfinished build: nothing of it remains.  NULL is allowed. */
 void pfs_build_close(struct pfs_build *build);
 
-/* Adds a node, or finds it: *node = its number, *found = it was there already (attr then left
- * alone).  attr NULL: the defaults; the type is attr's, a directory when it gets children.
- * ".query" is stored as ".query~" (counted).  -ENAMETOOLONG, -EINVAL (empty, "." and "..", '/' or
- * NUL in it), -ENOTDIR (parent is fixed as no directory), -ENOMEM, -EFBIG (more than 2^32 - 2). */
-PFS_MUST_CHECK int pfs_build_add(struct pfs_build *build, uint32_t *node, bool *found,
+/* The file to unlink if the process is to end before commit; NULL with an existing store. */
+const char *pfs_build_temporary(const struct pfs_build *build);
+
+enum pfs_build_seen {
+	PFS_BUILD_NEW,
+	PFS_BUILD_AGAIN,  /* added before; attr is left alone */
+	PFS_BUILD_STORED, /* the store had it before the build; attr is left alone */
+};
+
+/* Adds a node, or finds it.  attr NULL: the defaults.  The type is attr's, a regular file without
+ * attr; what is no more than a regular file becomes a directory when it gets children.
+ * ".query" is stored as ".query~" (counted).  -ENAMETOOLONG; -EINVAL (empty, "." and "..", '/' or
+ * NUL in it); -ENOTDIR (the parent is no directory and cannot become one); -ENOMEM; -EFBIG (more
+ * than 2^32 - 2 nodes). */
+PFS_MUST_CHECK int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *seen,
 				 uint32_t parent, const void *name, size_t name_len,
 				 const struct stat *attr);
 
 /* The child of that name: -ENOENT. */
-PFS_MUST_CHECK int pfs_build_find(struct pfs_build *build, uint32_t *node, uint32_t parent,
+PFS_MUST_CHECK int pfs_build_find(const struct pfs_build *build, uint32_t *node, uint32_t parent,
 				  const void *name, size_t name_len);
 
-/* A node without a place yet, for parent/child tables whose rows come in any order: place() gives
- * it one later.  Unplaced nodes at finish() are an error of the caller's. */
-PFS_MUST_CHECK int pfs_build_detached(struct pfs_build *build, uint32_t *node,
-				      const struct stat *attr);
-/* -EEXIST: the name is taken; -ELOOP: parent lies under node. */
-PFS_MUST_CHECK int pfs_build_place(struct pfs_build *build, uint32_t node, uint32_t parent,
-				   const void *name, size_t name_len);
-
-/* Replaces the attributes (a directory's own record may come after its children). */
+/* Replaces the attributes (a directory's own record may come after its children).  -EISDIR: the
+ * node has children and attr is no directory's; -ENOTDIR: the node is fixed and attr is one's. */
 PFS_MUST_CHECK int pfs_build_set(struct pfs_build *build, uint32_t node, const struct stat *attr);
+
+/* A symlink's target, PFS_TARGET_MAX bytes at most (-ENAMETOOLONG); the last one set counts. */
 PFS_MUST_CHECK int pfs_build_set_target(struct pfs_build *build, uint32_t node, const void *target,
 					size_t len);
-PFS_MUST_CHECK int pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t flags);
 
+/* Makes a directory of a node that has no attributes of its own.  -ENOTDIR: it is something else. */
+PFS_MUST_CHECK int pfs_build_set_directory(struct pfs_build *build, uint32_t node);
+
+/* Adds to (or takes from) the record's enum pfs_node_flag. */
+void pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t set, uint32_t clear);
+
+/* With children, or with a directory's attributes. */
 bool pfs_build_is_directory(const struct pfs_build *build, uint32_t node);
+bool pfs_build_has_children(const struct pfs_build *build, uint32_t node);
 uint64_t pfs_build_count(const struct pfs_build *build); /* nodes added */
 
 /* Gives the node, no directory for ever, its prime now, so that content, attributes and sources
- * can be written to the store as they come. */
+ * can be written to the store as they come.  -EISDIR. */
 PFS_MUST_CHECK int pfs_build_fix(struct pfs_build *build, uint64_t *prime, uint32_t node);
 
-/* Writes all node records.  Afterwards only prime, is_directory, store and commit may be called. */
+/* Takes the prime back (it is not used again), so that the node may become a directory; what was
+ * written under it is the caller's to remove. */
+void pfs_build_unfix(struct pfs_build *build, uint32_t node);
+
+/* Writes all node records.  Afterwards only prime, is_directory, store, report, commit and close
+ * may be called. */
 PFS_MUST_CHECK int pfs_build_finish(struct pfs_build *build);
 
-/* The node's prime: fixed nodes at once, all after finish(). */
+/* The node's prime: of fixed nodes and of a store's own at once, of all after finish(); else 0. */
 uint64_t pfs_build_prime(const struct pfs_build *build, uint32_t node);
 
 /* The store, in the middle of the build's group. */
 struct pfs_store *pfs_build_store(struct pfs_build *build);
 
-/* Commits, syncs, puts the file in place, closes the store; only pfs_build_close may follow. */
+/* Commits, syncs, puts the file in place, closes the store; only report and close may follow.
+ * -EEXIST: somebody else made a file of that name meanwhile. */
 PFS_MUST_CHECK int pfs_build_commit(struct pfs_build *build);
 
 struct pfs_build_report {
-	uint64_t nodes, directories, files, bytes;
+	uint64_t nodes, directories, files; /* added */
+	uint64_t bytes;         /* sum of st_size of what is no directory */
 	uint64_t renamed_query; /* entries stored as ".query~" */
-	uint64_t store_bytes;
 };
 void pfs_build_report(const struct pfs_build *build, struct pfs_build_report *out);
 
