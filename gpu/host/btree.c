@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/btree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "gpu/host/btree_node.h"
+
+/* The way from the root to a leaf. */
+struct path {
+	struct pfs_inner *node[LEVELS_MAX];
+	uint32_t child[LEVELS_MAX];
+};
+
+/* ---- search ---- */
+
+/* Number of pairs less than (key, slot), for slot 0 what a plain search of the keys gives. */
+static uint32_t rank(const uint64_t *keys, const uint32_t *slots, uint32_t count, uint64_t key,
+		     uint32_t slot)
+{
+	const uint64_t *base = keys;
+	uint32_t i, n = count;
+
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		base += (base[half - 1] < key) ? half : 0; /* a conditional move */
+		n -= half;
+	}
+	i = (uint32_t)(base - keys) + (n && *base < key);
+	while (i < count && keys[i] == key && slots[i] < slot)
+		i++;
+	return i;
+}
+
+/* The child in which (key, slot) is or would be. */
+static uint32_t child_of(const struct pfs_inner *node, uint64_t key, uint32_t slot)
+{
+	uint32_t i = rank(node->keys, node->slots, node->count, key, slot);
+
+	/* a separator equal to the pair starts the child on its right */
+	return i + (i < node->count && node->keys[i] == key && node->slots[i] == slot);
+}
+
+static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path, uint64_t key,
+			    uint32_t slot)
+{
+	void *node = tree->root;
+
+	for (unsigned level = 0; level < tree->height; level++) {
+		struct pfs_inner *inner = node;
+		uint32_t i = child_of(inner, key, slot);
+
+		path->node[level] = inner;
+		path->child[level] = i;
+		node = inner->children[i];
+	}
+	return node;
+}
+
+static bool holds(const struct pfs_leaf *leaf, uint32_t i, uint64_t key, uint32_t slot)
+{
+	return i < leaf->count && leaf->keys[i] == key && leaf->slots[i] == slot;
+}
+
+/* ---- insertion ---- */
+
+static void leaf_open(struct pfs_leaf *leaf, uint32_t i, uint64_t key, uint32_t slot)
+{
+	memmove(&leaf->keys[i + 1], &leaf->keys[i], (leaf->count - i) * sizeof(leaf->keys[0]));
+	memmove(&leaf->slots[i + 1], &leaf->slots[i], (leaf->count - i) * sizeof(leaf->slots[0]));
+	leaf->keys[i] = key;
+	leaf->slots[i] = slot;
+	leaf->count++;
+}
+
+/* Moves the entries from `from` on to the empty node `right`. */
+static void leaf_split(struct pfs_leaf *leaf, struct pfs_leaf *right, uint32_t from)
+{
+	right->count = leaf->count - from;
+	memcpy(right->keys, &leaf->keys[from], right->count * sizeof(right->keys[0]));
+	memcpy(right->slots, &leaf->slots[from], right->count * sizeof(right->slots[0]));
+	leaf->count = from;
+	right->previous = leaf;
+	right->next = leaf->next;
+	if (right->next)
+		right->next->previous = right;
+	leaf->next = right;
+}
+
+/* Puts separator i and the child on its right into a node that has room. */
+static void inner_open(struct pfs_inner *node, uint32_t i, uint64_t key, uint32_t slot, void *child)
+{
+	uint32_t tail = node->count - i;
+
+	memmove(&node->keys[i + 1], &node->keys[i], tail * sizeof(node->keys[0]));
+	memmove(&node->slots[i + 1], &node->slots[i], tail * sizeof(node->slots[0]));
+	memmove(&node->children[i + 2], &node->children[i + 1], tail * sizeof(node->children[0]));
+	node->keys[i] = key;
+	node->slots[i] = slot;
+	node->children[i + 1] = child;
+	node->count++;
+}
+
+/* Splits a full node, moving up separator `middle`; *key, *slot = that separator. */
+static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_t middle, uint64_t *key,
+			uint32_t *slot)
+{
+	right->count = node->count - middle - 1;
+	memcpy(right->keys, &node->keys[middle + 1], right->count * sizeof(right->keys[0]));
+	memcpy(right->slots, &node->slots[middle + 1], right->count * sizeof(right->slots[0]));
+	memcpy(right->children, &node->children[middle + 1],
+	       (right->count + 1) * sizeof(right->children[0]));
+	*key = node->keys[middle];
+	*slot = node->slots[middle];
+	node->count = middle;
+}
+
+/* Hands (key, slot) and the new node on its right up the path, splitting what is full. */
+static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t key, uint32_t slot,
+		      void *right)
+{
+	struct pfs_inner *root;
+
+	for (unsigned level = tree->height; level-- > 0;) {
+		struct pfs_inner *node = path->node[level];
+		uint32_t i = path->child[level];
+		struct pfs_inner *split;
+		uint32_t middle;
+		uint64_t up_key;
+		uint32_t up_slot;
+
+		if (node->count < INNER_MAX) {
+			inner_open(node, i, key, slot, right);
+			return;
+		}
+		split = pfs_node_pool_take(&tree->inners);
+		/* at the right edge the new node starts with one child and gets the next */
+		middle = i == node->count ? node->count - 1 : node->count / 2;
+		inner_split(node, split, middle, &up_key, &up_slot);
+		if (i <= middle)
+			inner_open(node, i, key, slot, right);
+		else
+			inner_open(split, i - middle - 1, key, slot, right);
+		key = up_key;
+		slot = up_slot;
+		right = split;
+	}
+	root = pfs_node_pool_take(&tree->inners);
+	root->count = 1;
+	root->keys[0] = key;
+	root->slots[0] = slot;
+	root->children[0] = tree->root;
+	root->children[1] = right;
+	tree->root = root;
+	tree->height++;
+}
+
+int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
+{
+	size_t inners;
+	int rc;
+
+	/* each insert can split a leaf and every node above it, and may add a level */
+	if (__builtin_mul_overflow(n, (size_t)tree->height + 2, &inners))
+		return -ENOMEM;
+	rc = pfs_node_pool_reserve(&tree->leaves, n);
+	return rc ? rc : pfs_node_pool_reserve(&tree->inners, inners);
+}
+
+int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot)
+{
+	struct path path;
+	struct pfs_leaf *leaf, *right;
+	uint32_t i, from;
+	int rc;
+
+	leaf = descend(tree, &path, key, slot);
+	i = rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+	if (holds(leaf, i, key, slot))
+		return -EEXIST;
+	if (leaf->count < LEAF_MAX) {
+		leaf_open(leaf, i, key, slot);
+		tree->count++;
+		return 0;
+	}
+	rc = pfs_btree_reserve(tree, 1);
+	if (rc)
+		return rc;
+	right = pfs_node_pool_take(&tree->leaves);
+	from = !leaf->next && i == leaf->count ? leaf->count : leaf->count / 2;
+	leaf_split(leaf, right, from);
+	if (i < from || (i == from && from != LEAF_MAX))
+		leaf_open(leaf, i, key, slot);
+	else
+		leaf_open(right, i - from, key, slot);
+	tree->count++;
+	insert_up(tree, &path, right->keys[0], right->slots[0], right);
+	return 0;
+}
+
+/* ---- removal ---- */
+
+static void inner_close(struct pfs_inner *node, uint32_t i)
+{
+	uint32_t tail = node->count - i - 1;
+
+	memmove(&node->keys[i], &node->keys[i + 1], tail * sizeof(node->keys[0]));
+	memmove(&node->slots[i], &node->slots[i + 1], tail * sizeof(node->slots[0]));
+	memmove(&node->children[i + 1], &node->children[i + 2], tail * sizeof(node->children[0]));
+	node->count--;
+}
+
+/* Evens out two neighbours by moving entries from the fuller one. */
+static void leaf_balance(struct pfs_leaf *left, struct pfs_leaf *right)
+{
+	uint32_t want = (left->count + right->count) / 2;
+	uint32_t n;
+
+	if (left->count < want) {
+		n = want - left->count;
+		memcpy(&left->keys[left->count], right->keys, n * sizeof(left->keys[0]));
+		memcpy(&left->slots[left->count], right->slots, n * sizeof(left->slots[0]));
+		right->count -= n;
+		memmove(right->keys, &right->keys[n], right->count * sizeof(right->keys[0]));
+		memmove(right->slots, &right->slots[n], right->count * sizeof(right->slots[0]));
+	} else {
+		n = left->count - want;
+		memmove(&right->keys[n], right->keys, right->count * sizeof(right->keys[0]));
+		memmove(&right->slots[n], right->slots, right->count * sizeof(right->slots[0]));
+		memcpy(right->keys, &left->keys[want], n * sizeof(left->keys[0]));
+		memcpy(right->slots, &left->slots[want], n * sizeof(left->slots[0]));
+		right->count += n;
+	}
+	left->count = want;
+}
+
+static void leaf_merge(struct pfs_btree *tree, struct pfs_leaf *left, struct pfs_leaf *right)
+{
+	memcpy(&left->keys[left->count], right->keys, right->count * sizeof(left->keys[0]));
+	memcpy(&left->slots[left->count], right->slots, right->count * sizeof(left->slots[0]));
+	left->count += right->count;
+	left->next = right->next;
+	if (left->next)
+		left->next->previous = left;
+	pfs_node_pool_give(&tree->leaves, right);
+}
+
+/* Mends the children around separator i of parent, one of which became too empty; true when a
+ * separator went with a merge. */
+static bool mend_leaves(struct pfs_btree *tree, struct pfs_inner *parent, uint32_t i)
+{
+	struct pfs_leaf *left = parent->children[i];
+	struct pfs_leaf *right = parent->children[i + 1];
+
+	if (left->count + right->count <= LEAF_MAX) {
+		leaf_merge(tree, left, right);
+		inner_close(parent, i);
+		return true;
+	}
+	leaf_balance(left, right);
+	parent->keys[i] = right->keys[0];
+	parent->slots[i] = right->slots[0];
+	return false;
+}
+
+/* One child goes from left to right over the separator, or back: inner nodes are poor rarely, so
+ * that simplicity wins over moving many. */
+static void inner_rotate_right(struct pfs_inner *parent, uint32_t i, struct pfs_inner *left,
+			       struct pfs_inner *right)
+{
+	memmove(&right->children[1], right->children, (right->count + 1) * sizeof(void *));
+	memmove(&right->keys[1], right->keys, right->count * sizeof(right->keys[0]));
+	memmove(&right->slots[1], right->slots, right->count * sizeof(right->slots[0]));
+	right->children[0] = left->children[left->count];
+	right->keys[0] = parent->keys[i];
+	right->slots[0] = parent->slots[i];
+	right->count++;
+	left->count--;
+	parent->keys[i] = left->keys[left->count];
+	parent->slots[i] = left->slots[left->count];
+}
+
+static void inner_rotate_left(struct pfs_inner *parent, uint32_t i, struct pfs_inner *left,
+			      struct pfs_inner *right)
+{
+	left->keys[left->count] = parent->keys[i];
+	left->slots[left->count] = parent->slots[i];
+	left->count++;
+	left->children[left->count] = right->children[0];
+	parent->keys[i] = right->keys[0];
+	parent->slots[i] = right->slots[0];
+	right->count--;
+	memmove(right->children, &right->children[1], (right->count + 1) * sizeof(void *));
+	memmove(right->keys, &right->keys[1], right->count * sizeof(right->keys[0]));
+	memmove(right->slots, &right->slots[1], right->count * sizeof(right->slots[0]));
+}
+
+static bool mend_inners(struct pfs_btree *tree, struct pfs_inner *parent, uint32_t i)
+{
+	struct pfs_inner *left = parent->children[i];
+	struct pfs_inner *right = parent->children[i + 1];
+
+	if (left->count + right->count + 1 > INNER_MAX) {
+		if (left->count > right->count)
+			inner_rotate_right(parent, i, left, right);
+		else
+			inner_rotate_left(parent, i, left, right);
+		return false;
+	}
+	left->keys[left->count] = parent->keys[i];
+	left->slots[left->count] = parent->slots[i];
+	left->count++;
+	memcpy(&left->keys[left->count], right->keys, right->count * sizeof(left->keys[0]));
+	memcpy(&left->slots[left->count], right->slots, right->count * sizeof(left->slots[0]));
+	memcpy(&left->children[left->count], right->children, (right->count + 1) * sizeof(void *));
+	left->count += right->count;
+	pfs_node_pool_give(&tree->inners, right);
+	inner_close(parent, i);
+	return true;
+}
+
+/* Goes up the path while nodes are too empty.  A root without separators gives way to its child. */
+static void mend_up(struct pfs_btree *tree, const struct path *path)
+{
+	bool poor = true;
+
+	for (unsigned level = tree->height; poor && level-- > 0;) {
+		struct pfs_inner *parent = path->node[level];
+		uint32_t i = path->child[level];
+
+		i -= i == parent->count; /* the separator left of the last child */
+		if (level + 1 == tree->height)
+			poor = mend_leaves(tree, parent, i);
+		else
+			poor = mend_inners(tree, parent, i);
+		poor = poor && parent->count < INNER_MIN;
+	}
+	while (tree->height) {
+		struct pfs_inner *root = tree->root;
+
+		if (root->count)
+			break;
+		tree->root = root->children[0];
+		tree->height--;
+		pfs_node_pool_give(&tree->inners, root);
+	}
+}
+
+bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, uint32_t slot)
+{
+	struct path path;
+	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
+	uint32_t i = rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+	uint32_t tail;
+
+	if (!holds(leaf, i, key, slot))
+		return false;
+	tail = leaf->count - i - 1;
+	memmove(&leaf->keys[i], &leaf->keys[i + 1], tail * sizeof(leaf->keys[0]));
+	memmove(&leaf->slots[i], &leaf->slots[i + 1], tail * sizeof(leaf->slots[0]));
+	leaf->count--;
+	tree->count--;
+	/* the last leaf may be poor, but not empty */
+	if (leaf->count < LEAF_MIN && (leaf->next || !leaf->count))
+		mend_up(tree, &path);
+	return true;
+}
+
+/* ---- the rest ---- */
+
+int pfs_btree_create(struct pfs_btree **out)
+{
+	struct pfs_btree *tree = calloc(1, sizeof(*tree));
+
+	*out = NULL;
+	if (!tree)
+		return -ENOMEM;
+	tree->leaves.node_size = sizeof(struct pfs_leaf);
+	tree->inners.node_size = sizeof(struct pfs_inner);
+	if (pfs_node_pool_reserve(&tree->leaves, 1)) {
+		free(tree);
+		return -ENOMEM;
+	}
+	tree->first = pfs_node_pool_take(&tree->leaves);
+	tree->first->count = 0;
+	tree->first->previous = tree->first->next = NULL;
+	tree->root = tree->first;
+	*out = tree;
+	return 0;
+}
+
+void pfs_btree_destroy(struct pfs_btree *tree)
+{
+	if (!tree)
+		return;
+	pfs_node_pool_release(&tree->leaves);
+	pfs_node_pool_release(&tree->inners);
+	free(tree);
+}
+
+size_t pfs_btree_count(const struct pfs_btree *tree)
+{
+	return tree->count;
+}
+
+size_t pfs_btree_memory(const struct pfs_btree *tree)
+{
+	return sizeof(*tree) + tree->leaves.bytes + tree->inners.bytes;
+}
+
+void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t key,
+		    uint32_t slot)
+{
+	const void *node = tree->root;
+	const struct pfs_leaf *leaf;
+
+	for (unsigned level = 0; level < tree->height; level++) {
+		const struct pfs_inner *inner = node;
+
+		node = inner->children[child_of(inner, key, slot)];
+	}
+	leaf = node;
+	cursor->leaf = leaf;
+	cursor->position = rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+}
+
+bool pfs_btree_next(const struct pfs_btree *tree PFS_UNUSED, struct pfs_btree_cursor *cursor,
+		    struct pfs_btree_entry *out)
+{
+	const struct pfs_leaf *leaf = cursor->leaf;
+
+	if (cursor->position >= leaf->count) {
+		leaf = leaf->next;
+		if (!leaf)
+			return false;
+		cursor->leaf = leaf;
+		cursor->position = 0;
+	}
+	out->key = leaf->keys[cursor->position];
+	out->slot = leaf->slots[cursor->position];
+	cursor->position++;
+	return true;
+}

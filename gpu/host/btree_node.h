@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/btree_node.h - how a B+-tree lies in memory, for btree.c and btree_bulk.c.
+ *
+ * A node's keys and slots stand in two arrays, so that the search of a node reads keys only; slots
+ * decide among equal keys.  An inner node with n separators has n + 1 children, and separator i is
+ * not greater than any entry below child i + 1 and greater than any below child i.
+ *
+ * Splits at the right edge leave the left node full, so that ascending inserts fill nodes; that is
+ * why nodes of the right edge may hold less than the minimum, and no others. */
+#ifndef PFS_GPU_HOST_BTREE_NODE_H
+#define PFS_GPU_HOST_BTREE_NODE_H
+
+#include "gpu/host/btree.h"
+#include "gpu/host/node_pool.h"
+
+#define LEAF_MAX   62u /* 768 bytes */
+#define LEAF_MIN   (LEAF_MAX / 4)
+#define INNER_MAX  62u /* separators: 1,256 bytes */
+#define INNER_MIN  (INNER_MAX / 4)
+#define LEVELS_MAX 16u
+
+struct pfs_leaf {
+	struct pfs_leaf *previous, *next;
+	uint32_t count;
+	uint32_t slots[LEAF_MAX];
+	uint64_t keys[LEAF_MAX];
+};
+
+struct pfs_inner {
+	uint32_t count;
+	uint32_t slots[INNER_MAX];
+	uint64_t keys[INNER_MAX];
+	void *children[INNER_MAX + 1];
+};
+
+struct pfs_btree {
+	void *root; /* a leaf when height is 0 */
+	unsigned height;
+	size_t count;
+	struct pfs_leaf *first;
+	struct pfs_node_pool leaves, inners;
+};
+
+#endif

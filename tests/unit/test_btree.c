@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* The B+-tree against a sorted array. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/host/btree.h"
+
+static const uint64_t seed = 0x9e3779b97f4a7c15u;
+
+static uint64_t random_next(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct pfs_btree_entry *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+/* What the tree must hold: sorted, unique. */
+struct model {
+	struct pfs_btree_entry *entries;
+	size_t count;
+};
+
+static size_t model_rank(const struct model *model, struct pfs_btree_entry entry)
+{
+	size_t low = 0, high = model->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (compare(&model->entries[middle], &entry) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool model_holds(const struct model *model, size_t i, struct pfs_btree_entry entry)
+{
+	return i < model->count && !compare(&model->entries[i], &entry);
+}
+
+static void assert_from(const struct pfs_btree *tree, const struct model *model,
+			struct pfs_btree_entry from, size_t limit)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+	size_t i = model_rank(model, from);
+
+	pfs_btree_seek(tree, &cursor, from.key, from.slot);
+	for (; i < model->count && limit; i++, limit--) {
+		assert_true(pfs_btree_next(tree, &cursor, &entry));
+		assert_int_equal(entry.key, model->entries[i].key);
+		assert_int_equal(entry.slot, model->entries[i].slot);
+	}
+	if (limit)
+		assert_false(pfs_btree_next(tree, &cursor, &entry));
+}
+
+static void assert_same(const struct pfs_btree *tree, const struct model *model)
+{
+	assert_int_equal(pfs_btree_verify(tree), 0);
+	assert_int_equal(pfs_btree_count(tree), model->count);
+	assert_from(tree, model, (struct pfs_btree_entry){0, 0}, SIZE_MAX);
+}
+
+static void change(struct pfs_btree *tree, struct model *model, struct pfs_btree_entry entry,
+		   bool insert)
+{
+	size_t i = model_rank(model, entry);
+	bool held = model_holds(model, i, entry);
+	struct pfs_btree_entry *at = &model->entries[i];
+
+	if (insert) {
+		assert_int_equal(pfs_btree_insert(tree, entry.key, entry.slot), held ? -EEXIST : 0);
+		if (held)
+			return;
+		memmove(at + 1, at, (model->count++ - i) * sizeof(*at));
+		*at = entry;
+	} else {
+		assert_int_equal(pfs_btree_remove(tree, entry.key, entry.slot), held);
+		if (held)
+			memmove(at, at + 1, (--model->count - i) * sizeof(*at));
+	}
+}
+
+static void random_changes(uint64_t keys, uint64_t slots, size_t n)
+{
+	uint64_t state = seed;
+	struct pfs_btree *tree;
+	struct model model = {calloc(n + 1, sizeof(struct pfs_btree_entry)), 0};
+
+	assert_non_null(model.entries);
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	assert_same(tree, &model);
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_btree_entry entry = {random_next(&state) % keys,
+						(uint32_t)(random_next(&state) % slots)};
+		/* phases that mostly grow and phases that mostly shrink */
+		bool insert = random_next(&state) % 10 < ((i / (n / 8)) % 2 ? 2u : 8u);
+
+		if (!insert && model.count && random_next(&state) % 2)
+			entry = model.entries[random_next(&state) % model.count];
+		change(tree, &model, entry, insert);
+		if (i % 3001 == 0)
+			assert_same(tree, &model);
+		if (i % 13 == 0)
+			assert_from(tree, &model, entry, 5);
+	}
+	while (model.count)
+		change(tree, &model, model.entries[random_next(&state) % model.count], false);
+	assert_same(tree, &model);
+	pfs_btree_destroy(tree);
+	free(model.entries);
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	print_message("seed %#llx\n", (unsigned long long)seed);
+	random_changes(UINT64_MAX, UINT32_MAX, 30000);
+	random_changes(3, 30000, 30000); /* many slots to a key */
+	random_changes(5000, 4, 30000);
+	random_changes(1, 40000, 30000);
+}
+
+static void test_ascending_fills(void **state)
+{
+	struct pfs_btree *tree;
+	size_t n = 200000;
+
+	(void)state;
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(pfs_btree_insert(tree, i / 3, (uint32_t)i), 0);
+	assert_int_equal(pfs_btree_verify(tree), 0);
+	assert_true(pfs_btree_memory(tree) < n * 15);
+	for (size_t i = n; i-- > 0;)
+		assert_true(pfs_btree_remove(tree, i / 3, (uint32_t)i));
+	assert_int_equal(pfs_btree_verify(tree), 0);
+	for (size_t i = n; i-- > 0;)
+		assert_int_equal(pfs_btree_insert(tree, i, 7), 0);
+	assert_int_equal(pfs_btree_verify(tree), 0);
+	pfs_btree_destroy(tree);
+}
+
+static void load(size_t n)
+{
+	struct pfs_btree *tree;
+	struct model model = {calloc(2 * n + 64, sizeof(struct pfs_btree_entry)), n};
+	uint64_t *keys = calloc(n + 1, sizeof(*keys));
+	uint32_t *slots = calloc(n + 1, sizeof(*slots));
+	uint64_t state = seed + n;
+
+	assert_non_null(model.entries);
+	assert_non_null(keys);
+	assert_non_null(slots);
+	for (size_t i = 0; i < n; i++) {
+		keys[i] = i / 2 * 2;
+		slots[i] = (uint32_t)i;
+		model.entries[i] = (struct pfs_btree_entry){keys[i], slots[i]};
+	}
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	assert_int_equal(pfs_btree_load(tree, keys, slots, n), 0);
+	assert_same(tree, &model);
+	if (n > 1000)
+		assert_true(pfs_btree_memory(tree) <= n * 20);
+	if (n)
+		assert_int_equal(pfs_btree_load(tree, keys, slots, n), -EINVAL);
+	for (size_t i = 0; i < n + 32; i++) {
+		struct pfs_btree_entry entry = {random_next(&state) % (n + 2),
+						(uint32_t)(random_next(&state) % (n + 2))};
+
+		change(tree, &model, entry, random_next(&state) % 4 != 0);
+	}
+	assert_same(tree, &model);
+	while (model.count)
+		change(tree, &model, model.entries[random_next(&state) % model.count], false);
+	assert_same(tree, &model);
+	pfs_btree_destroy(tree);
+	free(model.entries);
+	free(keys);
+	free(slots);
+}
+
+static void test_load(void **state)
+{
+	static const size_t sizes[] = {0,    1,	   2,	 57,	58,    59,    61,   62,   63,
+				       64,   116,  117,	 3421,	3422,  3423,  3480, 3481, 3600,
+				       3967, 3968, 3969, 20000, 50001};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(sizes); i++)
+		load(sizes[i]);
+}
+
+static void test_load_refuses(void **state)
+{
+	static const uint64_t descending[] = {1, 3, 2}, equal[] = {1, 1, 1};
+	static const uint32_t slots[] = {1, 2, 2};
+	struct pfs_btree *tree;
+
+	(void)state;
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	assert_int_equal(pfs_btree_load(tree, descending, slots, 3), -EINVAL);
+	assert_int_equal(pfs_btree_load(tree, equal, slots, 3), -EINVAL);
+	assert_int_equal(pfs_btree_count(tree), 0);
+	assert_int_equal(pfs_btree_load(tree, equal, slots, 2), 0);
+	assert_int_equal(pfs_btree_count(tree), 2);
+	pfs_btree_destroy(tree);
+	pfs_btree_destroy(NULL);
+}
+
+static void test_reserve(void **state)
+{
+	struct pfs_btree *tree;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	assert_int_equal(pfs_btree_reserve(tree, 5000), 0);
+	bytes = pfs_btree_memory(tree);
+	for (uint32_t i = 0; i < 5000; i++)
+		assert_int_equal(pfs_btree_insert(tree, i * 7919u % 5003u, i), 0);
+	assert_int_equal(pfs_btree_memory(tree), bytes);
+	assert_int_equal(pfs_btree_reserve(tree, SIZE_MAX / 8), -ENOMEM);
+	assert_int_equal(pfs_btree_verify(tree), 0);
+	pfs_btree_destroy(tree);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),	     cmocka_unit_test(test_ascending_fills),
+		cmocka_unit_test(test_load),	     cmocka_unit_test(test_load_refuses),
+		cmocka_unit_test(test_reserve),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
