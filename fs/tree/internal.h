@@ -65,16 +65,118 @@ struct pfs_tree {
 	struct pfs_tree_listener listener;
 };
 
-/* ---- image.c ---- */
+/* ---- image.c: columns, slots, and the places of names ---- */
+
+#define PFS_SLOT_MAX (UINT32_C(1) << 30) /* slots an image can have */
+
+PFS_MUST_CHECK int pfs_image_create(struct pfs_tree *tree);
+void pfs_image_destroy(struct pfs_tree *tree);
 
 /* The live or unlinked node of that prime, or PFS_NO_SLOT.  Any lock on the tree. */
 uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);
+
+/* Makes sure that the next n pfs_image_take and pfs_image_attach cannot fail.  -ENOMEM, -ENOSPC
+ * (PFS_SLOT_MAX). */
+PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
+
+/* A free slot, every column of it zero but prime; its parent is PFS_NO_SLOT. */
+uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
+
+/* Gives the slot back, with its rare values.  It must be detached. */
+void pfs_image_free(struct pfs_tree *tree, uint32_t slot);
+
+/* Gives the slot its place: parent, name, index; counts it (nodes, directories, bytes) and itself in
+ * the parent's links.  name: a place in the name heap that becomes the image's. */
+void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
+
+/* Undoes attach and frees the name. */
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot);
+
+/* The child of that name, or PFS_NO_SLOT. */
+uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
+
+/* The key of a name in by_name: parent and 31-bit hash (SipHash, keyed by the store's seed). */
+uint64_t pfs_image_key(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
+#define PFS_NAME_HASH_BITS 31
+
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
+/* The row as the store has it.  Points into the image: use it under the lock. */
+void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);
 /* Cannot fail for times of the clock; -ENOMEM for those outside 1677..2262. */
 PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
 				      struct pfs_time time);
 struct pfs_time pfs_now(void); /* CLOCK_REALTIME_COARSE, as the kernel stamps files */
+
+/* ---- load.c ---- */
+
+/* Fills an empty image from the store.  -EUCLEAN, with a line in the log that names the node, for
+ * records that are no tree. */
+PFS_MUST_CHECK int pfs_load(struct pfs_tree *tree);
+
+/* ---- names.c: the heap of names ---- */
+
+#define PFS_NO_NAME 0u
+
+PFS_MUST_CHECK int pfs_names_create(struct pfs_names **out);
+void pfs_names_destroy(struct pfs_names *names);
+/* *place = where a copy of the bytes now is, NUL-terminated.  len <= PFS_NAME_MAX.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name,
+				 size_t len);
+void pfs_names_remove(struct pfs_names *names, uint32_t place);
+/* Valid until the name is removed; never moves. */
+const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
+uint64_t pfs_names_bytes(const struct pfs_names *names); /* of memory in use */
+
+/* ---- slotmap.c: prime -> slot, a hash that keeps slots only and looks primes up in the column ---- */
+
+PFS_MUST_CHECK int pfs_slot_map_create(struct pfs_slot_map **out);
+void pfs_slot_map_destroy(struct pfs_slot_map *map);
+PFS_MUST_CHECK int pfs_slot_map_reserve(struct pfs_slot_map *map, const uint64_t *primes,
+					uint64_t count); /* in all */
+void pfs_slot_map_insert(struct pfs_slot_map *map, const uint64_t *primes, uint32_t slot);
+void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
+uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
+uint64_t pfs_slot_map_memory(const struct pfs_slot_map *map);
+
+/* ---- rare.c: what few nodes have ---- */
+
+enum { PFS_RARE_ATIME, PFS_RARE_MTIME, PFS_RARE_CTIME, PFS_RARE_TIMES };
+
+struct pfs_rare_values {
+	uint32_t slot;
+	uint32_t target_len;
+	char *target; /* symlinks; NUL-terminated, owned */
+	uint64_t rdev;
+	struct pfs_time times[PFS_RARE_TIMES];
+};
+
+PFS_MUST_CHECK int pfs_rare_create(struct pfs_rare **out);
+void pfs_rare_destroy(struct pfs_rare *rare);
+/* The slot's values, made (zero) if there are none.  Valid until the next get or drop.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_rare_get(struct pfs_rare *rare, struct pfs_rare_values **out, uint32_t slot);
+/* NULL when there are none. */
+const struct pfs_rare_values *pfs_rare_find(const struct pfs_rare *rare, uint32_t slot);
+void pfs_rare_drop(struct pfs_rare *rare, uint32_t slot);
+
+/* ---- primes.c: the next prime of each kind ---- */
+
+PFS_MUST_CHECK int pfs_primes_create(struct pfs_tree *tree);
+void pfs_primes_destroy(struct pfs_tree *tree);
+
+/* A prime that no node of this store ever had.  -EAGAIN: the ranges at hand are used up; let the
+ * committer fetch (pfs_primes_low), wait, try again.  -ENOSPC: all of the kind are used. */
+PFS_MUST_CHECK int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime, enum pfs_prime_kind kind);
+
+/* Whether the committer should fetch; fetch inside a group; done when that is committed (or lost). */
+bool pfs_primes_low(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_primes_fetch(struct pfs_tree *tree);
+void pfs_primes_fetched(struct pfs_tree *tree, bool committed);
+
+/* ---- path.c ---- */
+
+/* Whether `slot` is `top` or lies under it. */
+bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top);
 
 /* ---- journal.c: from the image to the store ---- */
 
