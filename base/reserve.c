@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/reserve.h"
+
+#include <sys/mman.h>
+
+#include "base/checked.h"
+
+#define STEP ((size_t)1 << 20)
+
+int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit)
+{
+	void *base;
+
+	limit = pfs_div_round_up(limit, STEP) * STEP;
+	base = mmap(NULL, limit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return -ENOMEM;
+	*reserve = (struct pfs_reserve){.base = base, .limit = limit};
+	return 0;
+}
+
+void pfs_reserve_close(struct pfs_reserve *reserve)
+{
+	if (reserve->base)
+		(void)munmap(reserve->base, reserve->limit);
+	*reserve = (struct pfs_reserve){0};
+}
+
+int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size)
+{
+	size_t wanted;
+
+	if (size <= reserve->committed)
+		return 0;
+	if (size > reserve->limit)
+		return -ENOMEM;
+	wanted = PFS_MAX(size, reserve->committed + reserve->committed / 8);
+	wanted = PFS_MIN(pfs_div_round_up(wanted, STEP) * STEP, reserve->limit);
+	if (mprotect((char *)reserve->base + reserve->committed, wanted - reserve->committed,
+		     PROT_READ | PROT_WRITE) != 0)
+		return -ENOMEM;
+	reserve->committed = wanted;
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* base/reserve.h - arrays that grow without moving: address space reserved at once, memory
+ * committed as it is needed.  Threads: the caller locks. */
+#ifndef PFS_BASE_RESERVE_H
+#define PFS_BASE_RESERVE_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct pfs_reserve {
+	void *base; /* NULL: nothing reserved */
+	size_t committed, limit; /* bytes */
+};
+
+/* -ENOMEM. */
+PFS_MUST_CHECK int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit);
+void pfs_reserve_close(struct pfs_reserve *reserve);
+
+/* Makes the first `size` bytes usable; new ones are zero.  Commits in steps of 1 MiB or an eighth of
+ * what is there.  -ENOMEM (beyond the limit, too). */
+PFS_MUST_CHECK int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* base/siphash.h - SipHash-1-3 (Aumasson and Bernstein 2012): a keyed hash of bytes whose collisions
+ * cannot be chosen by who does not know the key. */
+#ifndef PFS_BASE_SIPHASH_H
+#define PFS_BASE_SIPHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint64_t pfs_rotate_left(uint64_t x, unsigned bits)
+{
+	return x << bits | x >> (64 - bits);
+}
+
+static inline void pfs_sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = pfs_rotate_left(v[1], 13) ^ v[0];
+	v[0] = pfs_rotate_left(v[0], 32);
+	v[2] += v[3];
+	v[3] = pfs_rotate_left(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = pfs_rotate_left(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = pfs_rotate_left(v[1], 17) ^ v[2];
+	v[2] = pfs_rotate_left(v[2], 32);
+}
+
+static inline uint64_t pfs_siphash(const void *data, size_t len, uint64_t key0, uint64_t key1)
+{
+	uint64_t v[4] = {
+		key0 ^ UINT64_C(0x736f6d6570736575), key1 ^ UINT64_C(0x646f72616e646f6d),
+		key0 ^ UINT64_C(0x6c7967656e657261), key1 ^ UINT64_C(0x7465646279746573),
+	};
+	const unsigned char *p = data;
+	uint64_t last = (uint64_t)len << 56;
+	size_t left = len;
+
+	for (; left >= 8; left -= 8, p += 8) {
+		uint64_t word;
+
+		memcpy(&word, p, 8);
+		v[3] ^= word;
+		pfs_sip_round(v);
+		v[0] ^= word;
+	}
+	while (left-- > 0)
+		last |= (uint64_t)p[left] << (8 * left);
+	v[3] ^= last;
+	pfs_sip_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 3; i++)
+		pfs_sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+#endif

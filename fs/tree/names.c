@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* The heap of names: a length byte, the bytes, a NUL, rounded up to 4 bytes; places count units of 4
+ * bytes, so 32 bits reach 16 GiB.  Freed places are kept in a list for each size and never merged:
+ * names are short and sizes few. */
+#include "fs/tree/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/reserve.h"
+
+#define UNIT 4u
+#define HEAP_MAX ((size_t)UNIT << 32)
+#define CLASSES ((1 + PFS_NAME_MAX + 1 + UNIT - 1) / UNIT + 1)
+
+struct pfs_names {
+	struct pfs_reserve heap;
+	uint64_t end; /* in units */
+	uint64_t free_units;
+	uint32_t free_list[CLASSES]; /* by size in units */
+};
+
+static uint32_t units(size_t len)
+{
+	return (uint32_t)((1 + len + 1 + UNIT - 1) / UNIT);
+}
+
+static unsigned char *at(const struct pfs_names *names, uint32_t place)
+{
+	return (unsigned char *)names->heap.base + (size_t)place * UNIT;
+}
+
+int pfs_names_create(struct pfs_names **out)
+{
+	struct pfs_names *names = calloc(1, sizeof(*names));
+	int error;
+
+	*out = NULL;
+	if (!names)
+		return -ENOMEM;
+	error = pfs_reserve_open(&names->heap, HEAP_MAX);
+	if (!error)
+		error = pfs_reserve_grow(&names->heap, UNIT);
+	if (error) {
+		pfs_names_destroy(names);
+		return error;
+	}
+	names->end = 1; /* place 0 is PFS_NO_NAME: four zero bytes, the empty name */
+	*out = names;
+	return 0;
+}
+
+void pfs_names_destroy(struct pfs_names *names)
+{
+	if (!names)
+		return;
+	pfs_reserve_close(&names->heap);
+	free(names);
+}
+
+int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name, size_t len)
+{
+	uint32_t size = units(len);
+	unsigned char *p;
+
+	if (names->free_list[size]) {
+		*place = names->free_list[size];
+		p = at(names, *place);
+		memcpy(&names->free_list[size], p, sizeof(uint32_t));
+		names->free_units -= size;
+	} else {
+		if (names->end + size > UINT32_MAX)
+			return -ENOMEM;
+		PFS_TRY(pfs_reserve_grow(&names->heap, (size_t)(names->end + size) * UNIT));
+		*place = (uint32_t)names->end;
+		p = at(names, *place);
+		names->end += size;
+	}
+	p[0] = (unsigned char)len;
+	memcpy(p + 1, name, len);
+	p[1 + len] = 0;
+	return 0;
+}
+
+void pfs_names_remove(struct pfs_names *names, uint32_t place)
+{
+	unsigned char *p = at(names, place);
+	uint32_t size = units(p[0]);
+
+	if (place == PFS_NO_NAME)
+		return;
+	memcpy(p, &names->free_list[size], sizeof(uint32_t));
+	names->free_list[size] = place;
+	names->free_units += size;
+}
+
+const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len)
+{
+	const unsigned char *p = at(names, place);
+
+	*len = p[0];
+	return (const char *)p + 1;
+}
+
+uint64_t pfs_names_bytes(const struct pfs_names *names)
+{
+	return (names->end - names->free_units) * UNIT;
+}
