@@ -10,11 +10,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/reserve.h"
 #include "fs/tree/tree.h"
 #include "gpu/host/btree.h"
 #include "meta/store.h"
 
 #define PFS_NO_SLOT UINT32_MAX
+#define PFS_IMAGE_COLUMNS 15
 
 /* Beyond what a file can be: st_size of the largest file that chunk numbers and off_t allow. */
 #define PFS_FILE_SIZE_MAX (INT64_MAX - PFS_CHUNK_SIZE)
@@ -31,8 +33,10 @@ enum pfs_slot_state {
  * references, which are atomic and only grow under the read lock. */
 struct pfs_image {
 	uint32_t end; /* slots below it have been used */
-	uint32_t nodes, directories; /* with a name */
-	uint64_t bytes; /* sum of st_size of what is no directory */
+	uint32_t nodes, directories; /* with a name, or the root */
+	uint32_t root; /* slot */
+	uint32_t free_head; /* free slots, chained by their parent column */
+	uint32_t free_count;
 	uint64_t epoch;
 	uint64_t *prime; /* 0: free */
 	uint32_t *parent; /* slot; PFS_NO_SLOT at the root and for the unlinked */
@@ -49,6 +53,7 @@ struct pfs_image {
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
 	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
+	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
 };
 
 struct pfs_tree {
@@ -79,14 +84,18 @@ uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);
  * (PFS_SLOT_MAX). */
 PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
 
+/* For loading: makes the columns reach below `end`; puts a slot among the free. */
+PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
+void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
+
 /* A free slot, every column of it zero but prime; its parent is PFS_NO_SLOT. */
 uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
 
 /* Gives the slot back, with its rare values.  It must be detached. */
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot);
 
-/* Gives the slot its place: parent, name, index; counts it (nodes, directories, bytes) and itself in
- * the parent's links.  name: a place in the name heap that becomes the image's. */
+/* Gives the slot its place: parent, name, index; counts it (nodes, directories) and a directory in its
+ * parent's links.  parent PFS_NO_SLOT: the root.  name: a place in the name heap that becomes the image's. */
 void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
 
 /* Undoes attach and frees the name. */
