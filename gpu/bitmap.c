@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/bitmap.c - sets of nodes: made, combined, counted, walked.  A set that is a range of slots is
+ * kept as two numbers until its bits are needed. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "gpu/engine_impl.h"
+
+#define CURSOR_WORDS 65536
+
+/* Whole tiles, so that kernels need not look at the end. */
+size_t pfs_engine_words(const struct pfs_engine *e)
+{
+	return pfs_div_round_up(PFS_MAX(e->columns.slot_capacity, 1u), PFS_TILE_ROWS) *
+	       PFS_TILE_WORDS;
+}
+
+static void release_bits(struct pfs_bitmap *bitmap)
+{
+	if (bitmap->bits)
+		bitmap->backend->ops->release(bitmap->backend, bitmap->bits,
+					      bitmap->words * sizeof(*bitmap->bits));
+	bitmap->bits = NULL;
+}
+
+int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out)
+{
+	struct pfs_bitmap *bitmap = calloc(1, sizeof(*bitmap));
+	void *memory = NULL;
+	int rc;
+
+	if (!bitmap)
+		return -ENOMEM;
+	bitmap->engine = e;
+	bitmap->backend = e->backend;
+	bitmap->words = pfs_engine_words(e);
+	rc = e->backend->ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
+	if (rc) {
+		free(bitmap);
+		return rc;
+	}
+	bitmap->bits = memory;
+	*out = bitmap;
+	return 0;
+}
+
+void pfs_bitmap_free(struct pfs_bitmap *bitmap)
+{
+	if (!bitmap)
+		return;
+	(void)pthread_mutex_lock(&bitmap->engine->lock);
+	release_bits(bitmap);
+	(void)pthread_mutex_unlock(&bitmap->engine->lock);
+	free(bitmap);
+}
+
+/* Takes the bits over from a device that was left, if it still gives them. */
+static int rescue(struct pfs_bitmap *bitmap)
+{
+	struct pfs_engine *e = bitmap->engine;
+	const struct pfs_engine_ops *ops = e->backend->ops;
+	size_t size = bitmap->words * sizeof(*bitmap->bits);
+	uint32_t *copy PFS_FREE = malloc(size);
+	void *memory = NULL;
+	int rc;
+
+	if (!copy)
+		return -ENOMEM;
+	if (bitmap->backend->ops->read(bitmap->backend, copy, bitmap->bits, 0, size)) {
+		pfs_warning("a result was lost with the device");
+		return -ESTALE;
+	}
+	rc = ops->alloc(e->backend, &memory, size);
+	if (rc)
+		return rc;
+	release_bits(bitmap);
+	bitmap->backend = e->backend;
+	bitmap->bits = memory;
+	return ops->write(e->backend, memory, 0, copy, size);
+}
+
+int pfs_bitmap_here(struct pfs_bitmap *bitmap)
+{
+	struct pfs_engine *e = bitmap->engine;
+	const struct pfs_engine_ops *ops = e->backend->ops;
+	void *memory = NULL;
+	int rc;
+
+	if (!bitmap->is_range)
+		return bitmap->backend == e->backend ? 0 : rescue(bitmap);
+	rc = ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
+	if (rc)
+		return rc;
+	bitmap->backend = e->backend;
+	bitmap->bits = memory;
+	rc = ops->fill(e->backend, bitmap->bits, bitmap->words, bitmap->from, bitmap->to);
+	if (rc)
+		release_bits(bitmap);
+	else
+		bitmap->is_range = false;
+	return rc;
+}
+
+/* Both operands in the present back end.  Being written out does not change a set: hence the cast. */
+static int here(const struct pfs_bitmap *bitmap)
+{
+	return pfs_bitmap_here((struct pfs_bitmap *)(uintptr_t)bitmap);
+}
+
+int pfs_bitmap_of_slots(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
+			size_t n)
+{
+	PFS_LOCKED(&e->lock);
+	struct pfs_bitmap *bitmap = NULL;
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		if (slots[i] >= e->columns.n_slots)
+			return -EINVAL;
+	do {
+		rc = pfs_bitmap_new(e, &bitmap);
+		if (rc)
+			continue;
+		rc = e->backend->ops->set(e->backend, bitmap->bits, bitmap->words, slots, n);
+		if (rc) {
+			release_bits(bitmap);
+			free(bitmap);
+		}
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0)
+		*out = bitmap;
+	return rc;
+}
+
+static int widen(struct pfs_bitmap *bitmap, size_t words)
+{
+	struct pfs_engine *e = bitmap->engine;
+	const struct pfs_engine_ops *ops = e->backend->ops;
+	void *memory = NULL;
+	int rc = ops->alloc(e->backend, &memory, words * sizeof(*bitmap->bits));
+
+	if (rc)
+		return rc;
+	rc = ops->fill(e->backend, memory, words, 0, 0);
+	if (rc == 0)
+		rc = ops->combine(e->backend, memory, words, bitmap->bits, bitmap->words,
+				  PFS_BITMAP_OR);
+	if (rc) {
+		ops->release(e->backend, memory, words * sizeof(*bitmap->bits));
+		return rc;
+	}
+	release_bits(bitmap);
+	bitmap->bits = memory;
+	bitmap->words = words;
+	return 0;
+}
+
+int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other,
+		       enum pfs_bitmap_op op)
+{
+	struct pfs_engine *e = bitmap->engine;
+	PFS_LOCKED(&e->lock);
+	int rc;
+
+	do {
+		rc = here(bitmap);
+		rc = rc ? rc : here(other);
+		if (rc == 0 && op == PFS_BITMAP_OR && other->words > bitmap->words)
+			rc = widen(bitmap, other->words);
+		if (rc == 0)
+			rc = e->backend->ops->combine(e->backend, bitmap->bits, bitmap->words,
+						      other->bits, other->words, op);
+	} while (pfs_engine_leave_device(e, rc));
+	return rc;
+}
+
+static int count_locked(const struct pfs_bitmap *bitmap, uint64_t *count)
+{
+	struct pfs_engine *e = bitmap->engine;
+	int rc;
+
+	if (bitmap->is_range) {
+		*count = bitmap->to - bitmap->from;
+		return 0;
+	}
+	do {
+		rc = here(bitmap);
+		if (rc == 0)
+			rc = e->backend->ops->count(e->backend, count, bitmap->bits, bitmap->words);
+	} while (pfs_engine_leave_device(e, rc));
+	return rc;
+}
+
+int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
+{
+	PFS_LOCKED(&bitmap->engine->lock);
+
+	return count_locked(bitmap, count);
+}
+
+int pfs_bitmap_any(const struct pfs_bitmap *bitmap, bool *any)
+{
+	uint64_t count;
+	int rc = pfs_bitmap_count(bitmap, &count);
+
+	if (rc == 0)
+		*any = count != 0;
+	return rc;
+}
+
+static void range_words(uint32_t *words, size_t first, size_t n, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t bit = (uint64_t)(first + i) * 32;
+		uint64_t lo = PFS_MIN(PFS_MAX(from, bit), bit + 32) - bit;
+		uint64_t hi = PFS_MIN(PFS_MAX(to, bit), bit + 32) - bit;
+
+		words[i] = (uint32_t)(((UINT64_C(1) << hi) - 1) & ~((UINT64_C(1) << lo) - 1));
+	}
+}
+
+int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first, size_t n)
+{
+	struct pfs_engine *e = bitmap->engine;
+	PFS_LOCKED(&e->lock);
+	size_t there = first < bitmap->words ? PFS_MIN(n, bitmap->words - first) : 0;
+	int rc;
+
+	if (bitmap->is_range) {
+		range_words(words, first, n, bitmap->from, bitmap->to);
+		return 0;
+	}
+	memset(words + there, 0, (n - there) * sizeof(*words));
+	if (there == 0)
+		return 0;
+	do {
+		rc = here(bitmap);
+		if (rc == 0)
+			rc = e->backend->ops->read(e->backend, words, bitmap->bits,
+						   first * sizeof(*words), there * sizeof(*words));
+	} while (pfs_engine_leave_device(e, rc));
+	return rc;
+}
+
+int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, uint32_t *slot)
+{
+	if (!cursor->words) {
+		cursor->words = malloc(CURSOR_WORDS * sizeof(*cursor->words));
+		if (!cursor->words)
+			return -ENOMEM;
+		if (bitmap->is_range)
+			cursor->next = bitmap->from;
+		cursor->first = cursor->next / 32;
+	}
+	for (;;) {
+		size_t i = cursor->next / 32 - cursor->first;
+
+		for (; i < cursor->n; i++, cursor->next = (cursor->first + i) * UINT64_C(32)) {
+			uint32_t word = cursor->words[i] & (~0u << cursor->next % 32);
+
+			if (word) {
+				cursor->next = (cursor->first + i) * UINT64_C(32) +
+					       (uint64_t)__builtin_ctz(word);
+				*slot = (uint32_t)cursor->next++;
+				return 1;
+			}
+		}
+		cursor->first += cursor->n;
+		if (cursor->first >= bitmap->words)
+			return 0;
+		cursor->n = PFS_MIN((size_t)CURSOR_WORDS, bitmap->words - cursor->first);
+		int rc = pfs_bitmap_read(bitmap, cursor->words, cursor->first, cursor->n);
+		if (rc)
+			return rc;
+	}
+}
+
+void pfs_cursor_finish(struct pfs_cursor *cursor)
+{
+	free(cursor->words);
+	*cursor = (struct pfs_cursor){0};
+}
+
+static int gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, size_t capacity,
+		  enum pfs_gather what, const struct pfs_column *column)
+{
+	struct pfs_engine *e = bitmap->engine;
+	PFS_LOCKED(&e->lock);
+	int rc;
+
+	do {
+		rc = pfs_engine_update(e);
+		rc = rc ? rc : here(bitmap);
+		if (rc == 0 && column)
+			rc = pfs_column_here((struct pfs_column *)(uintptr_t)column);
+		if (rc == 0)
+			rc = e->backend->ops->gather(e->backend, out, n, capacity, bitmap->bits,
+						     bitmap->words, what,
+						     column ? column->values : NULL,
+						     column ? column->n : 0);
+	} while (pfs_engine_leave_device(e, rc));
+	return rc;
+}
+
+int pfs_bitmap_gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, size_t capacity,
+		      enum pfs_gather what)
+{
+	return gather(bitmap, out, n, capacity, what, NULL);
+}
+
+int pfs_bitmap_gather_column(const struct pfs_bitmap *bitmap, int64_t *out, size_t *n,
+			     size_t capacity, const struct pfs_column *column)
+{
+	return gather(bitmap, (uint64_t *)out, n, capacity, PFS_GATHER_SLOT, column);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/code.c - codes as numbers: products and greatest common divisors by GMP. */
+#include <gmp.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/engine_impl.h"
+
+#define DECIMAL_MAX (1u << 20)
+#define CHECK_BATCH 4096u
+
+static void multiply_u64(mpz_t product, uint64_t factor)
+{
+	mpz_t f;
+
+	mpz_init(f);
+	mpz_import(f, 1, -1, sizeof(factor), 0, 0, &factor);
+	mpz_mul(product, product, f);
+	mpz_clear(f);
+}
+
+/* The factors of the directory's code but for the root's 2. */
+static void directory_code(mpz_t code, const struct pfs_columns *c, uint32_t directory)
+{
+	mpz_set_ui(code, 1);
+	for (uint32_t d = directory; d; d = c->directories[d].parent)
+		mpz_mul_ui(code, code, c->directories[d].prime);
+}
+
+static void slot_code(mpz_t code, const struct pfs_columns *c, uint32_t slot)
+{
+	directory_code(code, c, c->home[slot]);
+	mpz_mul_ui(code, code, PFS_ROOT_PRIME);
+	if (!pfs_slot_is_directory(c, slot))
+		multiply_u64(code, c->prime[slot]);
+}
+
+int pfs_engine_code(struct pfs_engine *e, char **decimal, uint32_t slot)
+{
+	PFS_LOCKED(&e->lock);
+	mpz_t code;
+	char *text;
+
+	if (!pfs_slot_live(&e->columns, slot))
+		return -ENOENT;
+	mpz_init(code);
+	slot_code(code, &e->columns, slot);
+	text = malloc(mpz_sizeinbase(code, 10) + 2);
+	if (text)
+		(void)mpz_get_str(text, 10, code);
+	mpz_clear(code);
+	if (!text)
+		return -ENOMEM;
+	*decimal = text;
+	return 0;
+}
+
+/* The directories whose primes divide the number are the path, if it is a code: each must lie in
+ * the next.  Returns the deepest, 0 if they are no path. */
+static uint32_t end_of_path(const struct pfs_columns *c, const uint32_t *directories, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t depth = 0;
+
+		for (uint32_t d = directories[i]; d; d = c->directories[d].parent)
+			depth++;
+		if (depth == n)
+			return directories[i];
+	}
+	return 0;
+}
+
+static int dividing(struct pfs_engine *e, uint32_t **out, size_t *n, const mpz_t number)
+{
+	size_t n_limbs = (mpz_sizeinbase(number, 2) + 31) / 32, written;
+	size_t capacity = n_limbs * 32; /* each prime takes more than a bit */
+	uint32_t *limbs PFS_FREE = calloc(n_limbs, sizeof(*limbs));
+	uint32_t *directories PFS_FREE = malloc(capacity * sizeof(*directories));
+	int rc;
+
+	if (!limbs || !directories)
+		return -ENOMEM;
+	(void)mpz_export(limbs, &written, -1, sizeof(*limbs), 0, 0, number);
+	do {
+		rc = pfs_engine_update(e);
+		if (rc == 0)
+			rc = e->backend->ops->dividing(e->backend, directories, n, capacity, limbs,
+						       n_limbs);
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0 && *n > capacity)
+		rc = -ENOENT;
+	if (rc == 0)
+		*out = PFS_TAKE(directories);
+	return rc;
+}
+
+/* number = code(deepest) * rest: the directory itself if rest is 1, else the file of that prime. */
+static int node_of_rest(struct pfs_engine *e, uint32_t *slot, uint32_t deepest, const mpz_t number)
+{
+	const struct pfs_columns *c = &e->columns;
+	uint64_t prime = 0;
+	int rc = -ENOENT;
+	mpz_t code;
+
+	mpz_init(code);
+	directory_code(code, c, deepest);
+	if (mpz_divisible_p(number, code)) {
+		mpz_divexact(code, number, code);
+		if (mpz_cmp_ui(code, 1) == 0) {
+			*slot = c->directory_slot[deepest];
+			rc = 0;
+		} else if (mpz_sizeinbase(code, 2) <= 64) {
+			(void)mpz_export(&prime, NULL, -1, sizeof(prime), 0, 0, code);
+		}
+	}
+	mpz_clear(code);
+	if (prime < PFS_FIRST_FILE_PRIME)
+		return rc;
+	do {
+		rc = pfs_engine_update(e);
+		if (rc == 0)
+			rc = e->backend->ops->find_prime(e->backend, slot, prime);
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0 && c->home[*slot] != deepest)
+		rc = -ENOENT;
+	return rc;
+}
+
+static int node_locked(struct pfs_engine *e, uint32_t *slot, mpz_t number)
+{
+	uint32_t *directories PFS_FREE = NULL;
+	uint32_t deepest;
+	size_t n = 0;
+	int rc;
+
+	if (mpz_sgn(number) <= 0 || mpz_tstbit(number, 0) || mpz_scan1(number, 0) != 1)
+		return -ENOENT; /* one factor 2: the root's */
+	mpz_tdiv_q_2exp(number, number, 1);
+	rc = dividing(e, &directories, &n, number);
+	if (rc)
+		return rc;
+	deepest = end_of_path(&e->columns, directories, n);
+	return deepest ? node_of_rest(e, slot, deepest, number) : -ENOENT;
+}
+
+int pfs_engine_node(struct pfs_engine *e, uint32_t *slot, const char *decimal)
+{
+	PFS_LOCKED(&e->lock);
+	size_t length = strnlen(decimal, DECIMAL_MAX + 1);
+	mpz_t number;
+	int rc;
+
+	if (length > DECIMAL_MAX)
+		return -E2BIG;
+	if (length == 0 || strspn(decimal, "0123456789") != length)
+		return -EINVAL;
+	mpz_init(number);
+	rc = mpz_set_str(number, decimal, 10) ? -EINVAL : node_locked(e, slot, number);
+	mpz_clear(number);
+	return rc;
+}
+
+int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const uint32_t *slots,
+			       size_t n)
+{
+	PFS_LOCKED(&e->lock);
+	const struct pfs_columns *c = &e->columns;
+	uint32_t deepest;
+	mpz_t common, code;
+	bool same = true;
+
+	if (n == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		if (!pfs_slot_live(c, slots[i]))
+			return -ENOENT;
+		same = same && slots[i] == slots[0];
+	}
+	if (same) { /* perhaps no directory */
+		*ancestor = slots[0];
+		return 0;
+	}
+	mpz_inits(common, code, NULL);
+	directory_code(common, c, c->home[slots[0]]);
+	for (size_t i = 1; i < n && mpz_cmp_ui(common, 1) != 0; i++) {
+		if (c->home[slots[i]] == c->home[slots[i - 1]])
+			continue;
+		directory_code(code, c, c->home[slots[i]]);
+		mpz_gcd(common, common, code);
+	}
+	/* The path of the first whose primes are all in the common divisor. */
+	deepest = c->home[slots[0]];
+	while (c->directories[deepest].parent &&
+	       !mpz_divisible_ui_p(common, c->directories[deepest].prime))
+		deepest = c->directories[deepest].parent;
+	mpz_clears(common, code, NULL);
+	*ancestor = c->directory_slot[deepest];
+	return 0;
+}
+
+/* The gcd of a set's codes is the product of those primes of one member's path that divide them all;
+ * which is so from the root down to some depth, found by halving. */
+int pfs_bitmap_common_ancestor(const struct pfs_bitmap *bitmap, uint32_t *ancestor)
+{
+	struct pfs_engine *e = bitmap->engine;
+	struct pfs_cursor cursor = {0};
+	uint32_t first, *path PFS_FREE = NULL;
+	size_t n = 0, low = 0, high;
+	uint64_t size;
+	int rc = pfs_bitmap_count(bitmap, &size);
+
+	if (rc)
+		return rc;
+	rc = pfs_cursor_next(&cursor, bitmap, &first);
+	pfs_cursor_finish(&cursor);
+	if (rc != 1)
+		return rc ? rc : -ENOENT;
+	rc = pfs_engine_ancestors(e, NULL, &n, 0, first);
+	if (rc)
+		return rc;
+	path = malloc((n + 1) * sizeof(*path));
+	if (!path)
+		return -ENOMEM;
+	rc = pfs_engine_ancestors(e, path, &n, n, first);
+	path[n] = first;
+	for (high = n + 1; rc == 0 && high - low > 1;) { /* all lie under path[low] */
+		struct pfs_bitmap *under = NULL;
+		size_t middle = low + (high - low) / 2;
+		uint64_t inside = 0;
+
+		rc = pfs_engine_subtree(e, &under, path[middle]);
+		rc = rc ? rc : pfs_bitmap_combine(under, bitmap, PFS_BITMAP_AND);
+		rc = rc ? rc : pfs_bitmap_count(under, &inside);
+		pfs_bitmap_free(under);
+		if (inside == size)
+			low = middle;
+		else
+			high = middle;
+	}
+	if (rc == 0)
+		*ancestor = path[low];
+	return rc;
+}
+
+static uint64_t count_wrong(const struct pfs_columns *c, const uint32_t *limbs,
+			    const uint32_t *n_limbs, uint32_t first, size_t n)
+{
+	uint64_t wrong = 0;
+	mpz_t code, kept;
+
+	mpz_inits(code, kept, NULL);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t d = first + (uint32_t)i;
+
+		if (c->directory_slot[d] == PFS_NO_SLOT) {
+			wrong += n_limbs[i] != 0;
+			continue;
+		}
+		directory_code(code, c, d);
+		mpz_import(kept, n_limbs[i], -1, sizeof(*limbs), 0, 0, limbs + i * PFS_LIMBS_MAX);
+		if (n_limbs[i])
+			wrong += mpz_cmp(code, kept) != 0;
+		else /* deep: rightly so? */
+			wrong += mpz_sizeinbase(code, 2) < (PFS_LIMBS_MAX - 1) * 32;
+	}
+	mpz_clears(code, kept, NULL);
+	return wrong;
+}
+
+int pfs_engine_check(struct pfs_engine *e, uint64_t *wrong)
+{
+	PFS_LOCKED(&e->lock);
+	uint32_t *limbs PFS_FREE = malloc(sizeof(*limbs) * CHECK_BATCH * PFS_LIMBS_MAX);
+	uint32_t *n_limbs PFS_FREE = malloc(sizeof(*n_limbs) * CHECK_BATCH);
+	uint64_t total;
+	int rc;
+
+	if (!limbs || !n_limbs)
+		return -ENOMEM;
+	do {
+		total = 0;
+		rc = pfs_engine_update(e);
+		for (uint32_t d = 1; d < e->columns.n_directories && rc == 0;) {
+			size_t n = PFS_MIN(CHECK_BATCH, e->columns.n_directories - d);
+
+			rc = e->backend->ops->codes(e->backend, limbs, n_limbs, d, n);
+			if (rc == 0)
+				total += count_wrong(&e->columns, limbs, n_limbs, d, n);
+			d += (uint32_t)n;
+		}
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0)
+		*wrong = total;
+	return rc;
+}

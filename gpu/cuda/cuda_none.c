@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_none.c - linked when there is no CUDA to build with. */
+#include "gpu/engine_impl.h"
+
+int pfs_cuda_open(struct pfs_backend **out)
+{
+	(void)out;
+	return -ENODEV;
+}

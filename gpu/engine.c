@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/engine.c - opening, loading, changing; and leaving a device that fails. */
+#include "gpu/engine.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "gpu/engine_impl.h"
+
+int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend, bool is_device)
+{
+	struct pfs_engine *e = calloc(1, sizeof(*e));
+
+	if (!e || pthread_mutex_init(&e->lock, NULL)) {
+		free(e);
+		backend->ops->close(backend);
+		return -ENOMEM;
+	}
+	e->backend = backend;
+	e->is_device = is_device;
+	e->use_ranges = true;
+	e->stale = true;
+	e->names_anew = true;
+	*out = e;
+	return 0;
+}
+
+int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind)
+{
+	struct pfs_backend *backend = NULL;
+	int rc = -ENODEV;
+
+	if (kind != PFS_ENGINE_HOST)
+		rc = pfs_cuda_open(&backend);
+	if (rc == 0)
+		return pfs_engine_open_backend(out, backend, true);
+	if (kind == PFS_ENGINE_CUDA)
+		return rc;
+	rc = pfs_host_open(&backend);
+	return rc ? rc : pfs_engine_open_backend(out, backend, false);
+}
+
+void pfs_engine_close(struct pfs_engine *e)
+{
+	if (!e)
+		return;
+	e->backend->ops->close(e->backend);
+	if (e->failed)
+		e->failed->ops->close(e->failed);
+	pfs_columns_free(&e->columns);
+	pfs_changes_free(&e->changes);
+	free(e->renamed);
+	(void)pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+void pfs_engine_describe(struct pfs_engine *e, struct pfs_engine_info *info)
+{
+	PFS_LOCKED(&e->lock);
+
+	*info = (struct pfs_engine_info){
+		.engine = e->backend->ops->name,
+		.degraded = e->failed != NULL,
+		.directories = e->columns.n_directories ? e->columns.n_directories - 1 -
+								  e->columns.n_free : 0,
+	};
+	e->backend->ops->describe(e->backend, info);
+}
+
+bool pfs_engine_leave_device(struct pfs_engine *e, int rc)
+{
+	struct pfs_backend *host;
+
+	if (!e->is_device || (rc != -ENOMEM && rc != -EIO))
+		return false;
+	if (pfs_host_open(&host))
+		return false;
+	pfs_warning("the device failed (%s); going on with the host engine", strerror(-rc));
+	e->failed = e->backend; /* bitmaps may still be read from it */
+	e->backend = host;
+	e->is_device = false;
+	e->stale = true;
+	e->names_anew = true;
+	return true;
+}
+
+int pfs_engine_update(struct pfs_engine *e)
+{
+	int rc = 0;
+
+	do {
+		const struct pfs_engine_ops *ops = e->backend->ops;
+
+		if (e->stale || e->changes.everything)
+			rc = ops->load(e->backend, &e->columns);
+		else if (e->changes.n_slots || e->changes.n_directories)
+			rc = ops->apply(e->backend, &e->columns, &e->changes);
+		/* A back end that stopped half-way is loaded anew next time. */
+		e->stale = rc != 0;
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0)
+		pfs_changes_clear(&e->changes);
+	return rc;
+}
+
+int pfs_engine_load(struct pfs_engine *e, const uint32_t *parent, const uint64_t *prime, size_t n)
+{
+	PFS_LOCKED(&e->lock);
+	int rc;
+
+	e->epoch++;
+	e->stale = true;
+	e->names_anew = true;
+	e->n_renamed = 0;
+	pfs_changes_clear(&e->changes);
+	rc = pfs_columns_load(&e->columns, parent, prime, n);
+	return rc ? rc : pfs_engine_update(e);
+}
+
+static int note_name(struct pfs_engine *e, uint32_t slot)
+{
+	if (e->names_anew)
+		return 0;
+	if (e->n_renamed > e->columns.n_slots / 4 + 1024) { /* then all of them go faster */
+		e->names_anew = true;
+		e->n_renamed = 0;
+		return 0;
+	}
+	if (pfs_grow(&e->renamed, &e->renamed_capacity, e->n_renamed + 1, sizeof(*e->renamed)))
+		return -ENOMEM;
+	e->renamed[e->n_renamed++] = slot;
+	return 0;
+}
+
+int pfs_engine_apply(struct pfs_engine *e, size_t *applied, const struct pfs_delta *deltas, size_t n)
+{
+	PFS_LOCKED(&e->lock);
+	size_t done = 0;
+	int rc = 0;
+
+	for (; done < n; done++) {
+		rc = pfs_columns_apply(&e->columns, &e->changes, &deltas[done]);
+		if (rc == 0 && deltas[done].op != PFS_DELTA_REMOVE)
+			rc = note_name(e, deltas[done].slot);
+		if (rc)
+			break;
+	}
+	if (e->changes.n_slots > e->columns.n_slots / 2 + 1024)
+		e->changes.everything = true;
+	if (rc == -ENOMEM)
+		e->stale = true;
+	e->epoch += done != 0;
+	if (applied)
+		*applied = done;
+	return rc;
+}
+
+int pfs_engine_remove_subtree(struct pfs_engine *e, uint64_t *removed, uint32_t slot)
+{
+	struct pfs_bitmap *set = NULL;
+	struct pfs_cursor cursor = {0};
+	struct pfs_delta delta = {.op = PFS_DELTA_REMOVE};
+	uint32_t next;
+	uint64_t count = 0;
+	uint32_t parent;
+	int rc = pfs_engine_parent(e, &parent, slot);
+
+	if (rc == 0 && parent == PFS_NO_SLOT)
+		rc = -EINVAL;
+	rc = rc ? rc : pfs_engine_subtree(e, &set, slot);
+	if (rc)
+		return rc;
+	while ((rc = pfs_cursor_next(&cursor, set, &next)) == 1) {
+		delta.slot = next;
+		rc = pfs_engine_apply(e, NULL, &delta, 1);
+		if (rc)
+			break;
+		count++;
+	}
+	pfs_cursor_finish(&cursor);
+	pfs_bitmap_free(set);
+	if (rc == 0 && removed)
+		*removed = count;
+	return rc;
+}
+
+void pfs_engine_use_ranges(struct pfs_engine *e, bool on)
+{
+	PFS_LOCKED(&e->lock);
+
+	e->use_ranges = on;
+}
+
+int pfs_engine_sync(struct pfs_engine *e)
+{
+	PFS_LOCKED(&e->lock);
+	int rc;
+
+	do {
+		rc = pfs_engine_update(e);
+		rc = rc ? rc : e->backend->ops->sync(e->backend);
+	} while (pfs_engine_leave_device(e, rc));
+	return rc;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/engine.h - questions about a tree whose nodes carry primes, answered by arithmetic on columns:
+ * on a CUDA device when there is one, on all cores otherwise, with the same results bit for bit.
+ *
+ * A node is a slot (dense, 32 bits).  Its prime is unique; a directory's is below 2^32 (the root's
+ * is 2, all others odd), anything else's is above: that is how the engine tells them apart.  The
+ * code of a node is the product of the primes on its path, the root's included.  x lies under k
+ * exactly when prime(k) divides code(x).
+ *
+ * Threads: any number of callers; calls on one engine run one after another.
+ * A device that fails or runs out of memory is left for good: the engine goes on with the host back
+ * end, repeats the call and the caller sees one warning in the log, no error.
+ * Not handled here: names (but for listings), permissions, whether a change makes sense as a file
+ * operation. */
+#ifndef PFS_GPU_ENGINE_H
+#define PFS_GPU_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define PFS_NO_SLOT UINT32_MAX
+#define PFS_SUBTREES_MAX 64 /* predicates in one pass */
+
+struct pfs_engine;
+struct pfs_bitmap;
+struct pfs_column;
+struct pfs_listing;
+
+enum pfs_engine_kind { PFS_ENGINE_AUTO, PFS_ENGINE_HOST, PFS_ENGINE_CUDA };
+
+struct pfs_engine_info {
+	const char *engine;  /* "host" or "cuda": what answers now */
+	char device[64];     /* its name */
+	bool degraded;       /* opened on a device that has since failed */
+	unsigned threads;    /* of the host back end */
+	uint64_t device_bytes; /* allocated on the device */
+	uint64_t directories, deep; /* deep: whose code is beyond 4,096 bits, kept as its factors */
+	uint64_t code_limbs; /* of 32 bits, over all directories with a code */
+};
+
+/* Opens an empty engine.  Call after daemonizing: CUDA does not survive a fork.  AUTO takes the
+ * device if there is one.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
+PFS_MUST_CHECK int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind);
+/* Bitmaps, columns and listings must have been freed before. */
+void pfs_engine_close(struct pfs_engine *engine);
+void pfs_engine_describe(struct pfs_engine *engine, struct pfs_engine_info *info);
+
+/* ---- the tree ---- */
+
+/* Replaces everything by slots 0..n: parent[i] is a slot, PFS_NO_SLOT at the root; prime[i] = 0 marks
+ * a slot that is not in use.  The arrays stay the caller's.  -EINVAL: no or several roots, a parent
+ * that is no directory, a directory's prime that is even or repeated; -EOVERFLOW: n above 2^32 - 64;
+ * -ENOMEM.  The engine is then empty. */
+PFS_MUST_CHECK int pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent,
+				   const uint64_t *prime, size_t n);
+
+enum pfs_delta_op {
+	PFS_DELTA_ADD,    /* slot, parent, prime: a new node */
+	PFS_DELTA_REMOVE, /* slot: exactly this node; a directory must be empty */
+	PFS_DELTA_MOVE,   /* slot, parent: with everything under it */
+	PFS_DELTA_NAME,   /* slot: its place in the name heap changed */
+};
+
+struct pfs_delta {
+	uint32_t slot, parent;
+	uint64_t prime;
+	enum pfs_delta_op op;
+};
+
+/* Applies the changes in order; queries see them from now on (the device's columns are brought up to
+ * date by the next one).  -EINVAL: a record that does not fit the tree as it then is (slot in use or
+ * not, parent no directory, prime of the wrong kind, a directory moved under itself); the records
+ * before it are applied, *applied says how many (NULL: not asked). */
+PFS_MUST_CHECK int pfs_engine_apply(struct pfs_engine *engine, size_t *applied,
+				    const struct pfs_delta *deltas, size_t n);
+
+/* Removes the node and everything under it; *removed: how many nodes (NULL: not asked).  -ENOENT;
+ * -EINVAL for the root. */
+PFS_MUST_CHECK int pfs_engine_remove_subtree(struct pfs_engine *engine, uint64_t *removed,
+					     uint32_t slot);
+
+/* While slots are in pre-order and nothing under a directory has changed since they were loaded, its
+ * subtree is a range of slots and is answered so, without looking at codes.  On by default. */
+void pfs_engine_use_ranges(struct pfs_engine *engine, bool on);
+
+/* ---- one node ---- */
+
+/* -ENOENT from here on: the slot is not in use. */
+PFS_MUST_CHECK int pfs_engine_parent(struct pfs_engine *engine, uint32_t *parent, uint32_t slot);
+
+/* The proper ancestors, root first: *n of them, the first `capacity` in out. */
+PFS_MUST_CHECK int pfs_engine_ancestors(struct pfs_engine *engine, uint32_t *out, size_t *n,
+					size_t capacity, uint32_t slot);
+
+/* The code in decimal, allocated for the caller. */
+PFS_MUST_CHECK int pfs_engine_code(struct pfs_engine *engine, char **decimal, uint32_t slot);
+
+/* The node whose code is the decimal number.  -ENOENT: none; -EINVAL: no number; -E2BIG: longer than
+ * 1 MiB. */
+PFS_MUST_CHECK int pfs_engine_node(struct pfs_engine *engine, uint32_t *slot, const char *decimal);
+
+/* Does the node lie under the directory, or is it the directory itself? */
+PFS_MUST_CHECK int pfs_engine_is_under(struct pfs_engine *engine, bool *under, uint32_t slot,
+				       uint32_t directory);
+
+/* under[i] = 1 if slots[i] lies under, or is, any of the m directories, else 0 (also for slots not in
+ * use). */
+PFS_MUST_CHECK int pfs_engine_under_any(struct pfs_engine *engine, uint8_t *under,
+					const uint32_t *slots, size_t n,
+					const uint32_t *directories, size_t m);
+
+/* The deepest node that all n (1 or more) lie under or are, by the gcd of their codes. */
+PFS_MUST_CHECK int pfs_engine_common_ancestor(struct pfs_engine *engine, uint32_t *ancestor,
+					      const uint32_t *slots, size_t n);
+
+/* ---- sets of nodes: one bit a slot, kept where the engine computes ---- */
+
+/* Each makes a bitmap, to be freed.  -ENOENT; -ENOMEM. */
+PFS_MUST_CHECK int pfs_engine_subtree(struct pfs_engine *engine, struct pfs_bitmap **out,
+				      uint32_t slot); /* the node included */
+PFS_MUST_CHECK int pfs_engine_parents(struct pfs_engine *engine, struct pfs_bitmap **out,
+				      uint32_t slot); /* proper ancestors */
+PFS_MUST_CHECK int pfs_engine_children(struct pfs_engine *engine, struct pfs_bitmap **out,
+				       uint32_t slot);
+PFS_MUST_CHECK int pfs_engine_common_parents(struct pfs_engine *engine, struct pfs_bitmap **out,
+					     uint32_t a, uint32_t b);
+
+/* n subtrees in one pass over the codes, n bitmaps.  -E2BIG: n above PFS_SUBTREES_MAX. */
+PFS_MUST_CHECK int pfs_engine_subtrees(struct pfs_engine *engine, struct pfs_bitmap **out,
+				       const uint32_t *slots, size_t n);
+
+/* The set of these slots.  -EINVAL: one beyond the columns. */
+PFS_MUST_CHECK int pfs_bitmap_of_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
+				       const uint32_t *slots, size_t n);
+void pfs_bitmap_free(struct pfs_bitmap *bitmap);
+
+enum pfs_bitmap_op { PFS_BITMAP_AND, PFS_BITMAP_OR, PFS_BITMAP_AND_NOT };
+
+/* From here on also -ESTALE: the bitmap was lost with its device; ask anew from the start. */
+PFS_MUST_CHECK int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other,
+				      enum pfs_bitmap_op op); /* bitmap = bitmap op other */
+PFS_MUST_CHECK int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
+PFS_MUST_CHECK int pfs_bitmap_any(const struct pfs_bitmap *bitmap, bool *any);
+
+/* Words `first`.. of the set, least significant bit first; words past the end read as 0. */
+PFS_MUST_CHECK int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first,
+				   size_t n);
+
+/* A cursor over the set in slot order; start with {0}, finish with pfs_cursor_finish.  1 and a slot,
+ * 0 at the end, or an error. */
+struct pfs_cursor {
+	uint32_t *words;
+	size_t first, n;
+	uint64_t next;
+};
+PFS_MUST_CHECK int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap,
+				   uint32_t *slot);
+void pfs_cursor_finish(struct pfs_cursor *cursor);
+
+enum pfs_gather { PFS_GATHER_SLOT, PFS_GATHER_PRIME, PFS_GATHER_PARENT, PFS_GATHER_DEPTH };
+
+/* A column's values at the set's nodes, in slot order: *n of them (the set's size), the first
+ * `capacity` in out.  The root's parent reads as PFS_NO_SLOT; bits of slots not in use as 0. */
+PFS_MUST_CHECK int pfs_bitmap_gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n,
+				     size_t capacity, enum pfs_gather what);
+PFS_MUST_CHECK int pfs_bitmap_gather_column(const struct pfs_bitmap *bitmap, int64_t *out, size_t *n,
+					    size_t capacity, const struct pfs_column *column);
+
+/* The deepest node that the whole set lies under.  -ENOENT: the set is empty. */
+PFS_MUST_CHECK int pfs_bitmap_common_ancestor(const struct pfs_bitmap *bitmap, uint32_t *ancestor);
+
+/* ---- integer columns by slot ---- */
+
+/* n values; slots beyond read as 0. */
+PFS_MUST_CHECK int pfs_column_create(struct pfs_engine *engine, struct pfs_column **out,
+				     const int64_t *values, size_t n);
+void pfs_column_free(struct pfs_column *column);
+/* -ESTALE as for bitmaps. */
+PFS_MUST_CHECK int pfs_column_read(const struct pfs_column *column, int64_t *values, size_t n);
+
+/* A new column: for every directory the sum of `values` over its subtree, itself included; NULL counts
+ * nodes.  What is no directory has 0.  Sums wrap modulo 2^64. */
+PFS_MUST_CHECK int pfs_engine_rollup(struct pfs_engine *engine, struct pfs_column **out,
+				     const struct pfs_column *values);
+
+/* ---- recursive listings ---- */
+
+/* Where names are: that of a slot starts at heap[(uint64_t)place[slot] << place_shift], with its
+ * length in one byte before its bytes.  generation changes when the heap is compacted; else it only
+ * grows at its end.  The root's name is not read. */
+struct pfs_names_view {
+	const uint8_t *heap;
+	size_t heap_size;
+	const uint32_t *place;
+	size_t n_slots;
+	unsigned place_shift;
+	uint64_t generation;
+};
+
+enum pfs_listing_flags {
+	PFS_LISTING_PATH_ORDER = 1, /* component-wise pre-order; otherwise slot order */
+	PFS_LISTING_PRIMES = 2,     /* the prime in decimal and a tab before each path */
+	PFS_LISTING_ZERO = 4,       /* paths end in NUL instead of newline */
+};
+
+/* The absolute paths of the set's nodes, in pieces.  view must stay as it is, and the tree must not be
+ * changed, until the listing is closed. */
+PFS_MUST_CHECK int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
+				    const struct pfs_names_view *view, unsigned flags);
+/* 1 and the next piece (whole lines, valid until the next call), 0 at the end; -ESTALE: the tree
+ * changed meanwhile. */
+PFS_MUST_CHECK int pfs_listing_next(struct pfs_listing *listing, const char **bytes, size_t *size);
+void pfs_listing_close(struct pfs_listing *listing);
+
+/* ---- self-examination ---- */
+
+/* Compares every directory's code, read back from where queries use it, with GMP's product.  *wrong
+ * = how many differ. */
+PFS_MUST_CHECK int pfs_engine_check(struct pfs_engine *engine, uint64_t *wrong);
+
+/* Waits for everything queued and brings device columns up to date (benchmarks). */
+PFS_MUST_CHECK int pfs_engine_sync(struct pfs_engine *engine);
+
+#endif

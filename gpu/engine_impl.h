@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/engine_impl.h - for implementers: the columns that engine.c keeps and the table of functions
+ * that a back end fills.
+ *
+ * Directories have numbers of their own, dense and stable while they live, because everything that
+ * is computed is computed for directories; number 0 is reserved and means none.  By slot there is
+ * only `home`: the directory itself, or the one that a file lies in.  So a file's bit in a subtree is
+ * its home's bit, and a slot that is not in use has home 0, whose bit is never set. */
+#ifndef PFS_GPU_ENGINE_IMPL_H
+#define PFS_GPU_ENGINE_IMPL_H
+
+#include <pthread.h>
+
+#include "gpu/engine.h"
+#include "gpu/modexact.h"
+
+#define PFS_NO_DIRECTORY 0u
+#define PFS_ROOT_PRIME 2u
+#define PFS_FIRST_FILE_PRIME (UINT64_C(1) << 32)
+
+/* Codes are kept in tiles of this many rows of one width, limb-major. */
+#define PFS_TILE_ROWS 1024u
+#define PFS_TILE_WORDS (PFS_TILE_ROWS / 32)
+
+/* The widths, in limbs.  A directory's row has the first that fits; whatever needs more than the last
+ * is deep: kept as its factors, which are multiplied out (by GMP) only when its code is asked for. */
+#define PFS_WIDTHS                                                                                 \
+	{                                                                                          \
+		1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128        \
+	}
+#define PFS_N_WIDTHS 21
+#define PFS_LIMBS_MAX 128
+
+/* Bits that the product of primes is sure to fit in, from the sum of their (rounded) logarithms. */
+#define PFS_BITS_MARGIN(bits) ((bits) + 0.01f + (bits) * 0.0001f)
+
+struct pfs_directory {
+	uint32_t parent; /* directory number; 0 at the root */
+	uint32_t prime;  /* the factor that it adds: 1 at the root, whose 2 is not kept in codes */
+};
+
+/* What the image knows, as the engine needs it; the host back end computes on it as it is. */
+struct pfs_columns {
+	uint32_t n_slots, slot_capacity;
+	uint32_t *home;  /* by slot */
+	uint64_t *prime; /* by slot; 0: not in use */
+	uint32_t n_directories, directory_capacity; /* numbers in use, 0 included */
+	struct pfs_directory *directories;
+	uint32_t *directory_slot; /* PFS_NO_SLOT: number not in use */
+	/* Slots of its subtree, which is then the range from its own slot on; 0: it is no range any
+	 * more, and neither is any directory above. */
+	uint32_t *span;
+	uint32_t *free_directories;
+	size_t n_free, free_capacity;
+	uint32_t root; /* directory number */
+};
+
+/* Changes since the back end last saw the columns.  Lists may repeat. */
+struct pfs_changes {
+	uint32_t *slots; /* home or prime changed */
+	size_t n_slots, slot_capacity;
+	uint32_t *directories; /* made, moved or removed */
+	size_t n_directories, directory_capacity;
+	struct pfs_divisor moved[PFS_SUBTREES_MAX]; /* all codes that one of these divides change */
+	size_t n_moved;
+	bool everything; /* too much changed: load anew */
+};
+
+struct pfs_paths_request {
+	const struct pfs_columns *columns;
+	const struct pfs_names_view *view;
+	const uint32_t *slots; /* in the order wanted, or NULL: the set's, in slot order */
+	size_t n;
+	const void *bits;
+	size_t n_words;
+	unsigned flags;
+	/* Slots whose names changed since the last listing, when the back end keeps names. */
+	const uint32_t *renamed;
+	size_t n_renamed;
+	bool names_anew;
+};
+
+struct pfs_backend;
+struct pfs_paths; /* a back end's listing in progress */
+
+/* Memory is the back end's own: bitmaps are 32-bit words, columns 64-bit integers.  Bitmaps passed to
+ * queries have words for at least slot_capacity bits; they are overwritten whole.  All members are
+ * required.  Errors: -ENOMEM and -EIO make engine.c leave a device. */
+struct pfs_engine_ops {
+	const char *name;
+	void (*close)(struct pfs_backend *b);
+	void (*describe)(struct pfs_backend *b, struct pfs_engine_info *info);
+
+	int (*load)(struct pfs_backend *b, const struct pfs_columns *c);
+	int (*apply)(struct pfs_backend *b, const struct pfs_columns *c,
+		     const struct pfs_changes *changes);
+	int (*sync)(struct pfs_backend *b);
+
+	int (*alloc)(struct pfs_backend *b, void **memory, size_t size); /* not cleared */
+	void (*release)(struct pfs_backend *b, void *memory, size_t size);
+	int (*read)(struct pfs_backend *b, void *out, const void *memory, size_t offset, size_t size);
+	int (*write)(struct pfs_backend *b, void *memory, size_t offset, const void *in, size_t size);
+
+	/* Sets of nodes */
+	int (*fill)(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from, uint64_t to);
+	int (*set)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
+		   size_t n);
+	int (*combine)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
+		       size_t other_words, enum pfs_bitmap_op op);
+	int (*count)(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
+	/* Values at the first `capacity` set bits; column NULL: what `what` says. */
+	int (*gather)(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
+		      const uint32_t *bits, size_t words, enum pfs_gather what,
+		      const int64_t *column, size_t column_n);
+
+	/* Questions */
+	int (*subtrees)(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+			const struct pfs_divisor *divisors, size_t n);
+	/* Slots in from..to whose parent is the directory. */
+	int (*children)(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
+			uint64_t from, uint64_t to);
+	int (*under_any)(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
+			 const uint32_t *directories, size_t m);
+	/* Directories whose prime divides the number (odd), the first `capacity` of them, *n in all. */
+	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
+			const uint32_t *limbs, size_t n_limbs);
+	int (*find_prime)(struct pfs_backend *b, uint32_t *slot, uint64_t prime);
+	/* The column by slot: sums at directories, 0 elsewhere; values NULL: count. */
+	int (*rollup)(struct pfs_backend *b, int64_t *column, size_t column_n, const int64_t *values,
+		      size_t values_n);
+	/* Codes of directories first.. : limbs[i * PFS_LIMBS_MAX ...], n_limbs[i], 0: has none (deep or
+	 * not in use). */
+	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
+		     size_t n);
+
+	int (*paths_open)(struct pfs_backend *b, struct pfs_paths **out,
+			  const struct pfs_paths_request *request);
+	int (*paths_next)(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
+			  size_t *size);
+	void (*paths_close)(struct pfs_backend *b, struct pfs_paths *paths);
+};
+
+/* First member of every back end. */
+struct pfs_backend {
+	const struct pfs_engine_ops *ops;
+};
+
+PFS_MUST_CHECK int pfs_host_open(struct pfs_backend **out);
+/* -ENODEV: built without CUDA, or no device. */
+PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
+
+/* An engine over this back end, which it then owns (tests: one that fails at will). */
+PFS_MUST_CHECK int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend,
+					   bool is_device);
+
+struct pfs_engine {
+	pthread_mutex_t lock; /* protects everything below */
+	struct pfs_backend *backend;
+	struct pfs_backend *failed; /* the device that was left; closed at the end */
+	bool is_device;
+	bool use_ranges;
+	bool stale; /* the back end must load anew */
+	uint64_t epoch; /* raised by every change of the columns */
+	struct pfs_columns columns;
+	struct pfs_changes changes;
+	uint32_t *renamed; /* slots whose names changed since the last listing */
+	size_t n_renamed, renamed_capacity;
+	bool names_anew;
+	uint64_t names_generation; /* of the last listing */
+};
+
+struct pfs_bitmap {
+	struct pfs_engine *engine;
+	/* A range of slots, not yet written out, or words in the back end's memory. */
+	bool is_range;
+	uint64_t from, to;
+	struct pfs_backend *backend;
+	uint32_t *bits;
+	size_t words;
+};
+
+struct pfs_column {
+	struct pfs_engine *engine;
+	struct pfs_backend *backend;
+	int64_t *values;
+	size_t n;
+};
+
+/* ---- columns.c ---- */
+
+PFS_MUST_CHECK int pfs_columns_load(struct pfs_columns *c, const uint32_t *parent,
+				    const uint64_t *prime, size_t n);
+PFS_MUST_CHECK int pfs_columns_apply(struct pfs_columns *c, struct pfs_changes *changes,
+				     const struct pfs_delta *delta);
+void pfs_columns_free(struct pfs_columns *c);
+void pfs_changes_clear(struct pfs_changes *changes);
+void pfs_changes_free(struct pfs_changes *changes);
+
+static inline bool pfs_slot_live(const struct pfs_columns *c, uint32_t slot)
+{
+	return slot < c->n_slots && c->prime[slot] != 0;
+}
+
+static inline bool pfs_slot_is_directory(const struct pfs_columns *c, uint32_t slot)
+{
+	return c->directory_slot[c->home[slot]] == slot;
+}
+
+/* The directory that the node lies in; 0 for the root. */
+static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slot)
+{
+	uint32_t home = c->home[slot];
+
+	return c->directory_slot[home] == slot ? c->directories[home].parent : home;
+}
+
+/* ---- engine.c ---- */
+
+/* Called with what a back end answered: true if the device was left and the call must be repeated on
+ * the host back end. */
+bool pfs_engine_leave_device(struct pfs_engine *e, int rc);
+/* Brings the back end's columns up to date. */
+PFS_MUST_CHECK int pfs_engine_update(struct pfs_engine *e);
+
+/* ---- bitmap.c; the engine's lock is held ---- */
+
+size_t pfs_engine_words(const struct pfs_engine *e);
+PFS_MUST_CHECK int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out);
+/* Makes `bits` valid in the engine's present back end. */
+PFS_MUST_CHECK int pfs_bitmap_here(struct pfs_bitmap *bitmap);
+
+/* ---- column.c; the engine's lock is held ---- */
+
+PFS_MUST_CHECK int pfs_column_here(struct pfs_column *column);
+
+/* ---- order.c ---- */
+
+/* slots[0..n), in slot order, into component-wise pre-order. */
+PFS_MUST_CHECK int pfs_path_order(const struct pfs_columns *c, const struct pfs_names_view *view,
+				  uint32_t *slots, size_t n);
+
+static inline const uint8_t *pfs_name_of(const struct pfs_names_view *view, uint32_t slot)
+{
+	return view->heap + ((uint64_t)view->place[slot] << view->place_shift);
+}
+
+#endif

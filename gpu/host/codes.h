@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/codes.h - the directories' codes in host memory: tiles of 1,024 rows of one width,
+ * limb-major; built, changed, scanned. */
+#ifndef PFS_GPU_HOST_CODES_H
+#define PFS_GPU_HOST_CODES_H
+
+#include "gpu/engine_impl.h"
+#include "gpu/host/pool.h"
+#include "gpu/host/simd.h"
+
+struct pfs_tile {
+	uint32_t *limbs;
+	uint32_t n_limbs;
+	uint32_t used; /* rows taken, from 0 on */
+};
+
+struct pfs_codes {
+	struct pfs_pool *pool;
+	const struct pfs_simd *simd;
+	struct pfs_tile *tiles; /* the first is a blank: its rows' bits are 0 */
+	size_t n_tiles, tile_capacity;
+	uint32_t **blocks; /* what the tiles' limbs lie in */
+	size_t n_blocks, block_capacity;
+	uint32_t open_tile[PFS_N_WIDTHS]; /* where the next row of that width goes; 0: none */
+	uint32_t *row_of; /* by directory: tile * 1024 + row; 0: none (deep, or not in use) */
+	size_t row_capacity;
+	uint32_t *deep; /* directories whose code is too long to be kept, ascending */
+	size_t n_deep, deep_capacity;
+	uint64_t n_rows, n_lost; /* taken; of these left behind by changes */
+	uint32_t *row_bits, *directory_bits; /* scratch of scans */
+	size_t row_bits_capacity, directory_bits_capacity;
+};
+
+void pfs_codes_free(struct pfs_codes *codes);
+
+/* All of them anew.  -ENOMEM: then none. */
+PFS_MUST_CHECK int pfs_codes_build(struct pfs_codes *codes, const struct pfs_columns *c);
+
+/* Those that the changes concern.  -ENOMEM: build anew. */
+PFS_MUST_CHECK int pfs_codes_change(struct pfs_codes *codes, const struct pfs_columns *c,
+				    const struct pfs_changes *changes);
+
+/* For each divisor k, at *bits + k * *words: by directory number, does it divide the code?  Scratch of
+ * `codes`, valid until the next call. */
+PFS_MUST_CHECK int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c,
+				  uint32_t **bits, size_t *words, const struct pfs_divisor *divisors,
+				  size_t n);
+
+/* One directory's code. *n_limbs = 0 if it has none here. */
+void pfs_codes_read(const struct pfs_codes *codes, uint32_t *limbs, uint32_t *n_limbs,
+		    uint32_t directory);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/host_engine.c - the back end that every machine has: threads and SIMD over the engine's own
+ * columns. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/host/sets.h"
+
+#define GRAIN 262144u /* slots */
+
+static void host_close(struct pfs_backend *b)
+{
+	struct pfs_host *host = pfs_host_of(b);
+
+	pfs_pool_close(host->codes.pool);
+	pfs_codes_free(&host->codes);
+	free(host);
+}
+
+static void host_describe(struct pfs_backend *b, struct pfs_engine_info *info)
+{
+	const struct pfs_codes *codes = &pfs_host_of(b)->codes;
+
+	info->threads = pfs_pool_threads(codes->pool);
+	info->deep = codes->n_deep;
+	info->code_limbs = 0;
+	for (size_t t = 0; t < codes->n_tiles; t++)
+		info->code_limbs += (uint64_t)codes->tiles[t].n_limbs * codes->tiles[t].used;
+	(void)snprintf(info->device, sizeof(info->device), "%s, %u threads", codes->simd->name,
+		       info->threads);
+}
+
+static int host_load(struct pfs_backend *b, const struct pfs_columns *c)
+{
+	pfs_host_of(b)->columns = c;
+	return pfs_codes_build(&pfs_host_of(b)->codes, c);
+}
+
+static int host_apply(struct pfs_backend *b, const struct pfs_columns *c,
+		      const struct pfs_changes *changes)
+{
+	return changes->n_directories ? pfs_codes_change(&pfs_host_of(b)->codes, c, changes) : 0;
+}
+
+static int host_sync(struct pfs_backend *b)
+{
+	(void)b;
+	return 0;
+}
+
+static int host_alloc(struct pfs_backend *b, void **memory, size_t size)
+{
+	(void)b;
+	*memory = malloc(size);
+	return *memory ? 0 : -ENOMEM;
+}
+
+static void host_release(struct pfs_backend *b, void *memory, size_t size)
+{
+	(void)b;
+	(void)size;
+	free(memory);
+}
+
+static int host_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+		     size_t size)
+{
+	(void)b;
+	if (size)
+		memcpy(out, (const char *)memory + offset, size);
+	return 0;
+}
+
+static int host_write(struct pfs_backend *b, void *memory, size_t offset, const void *in, size_t size)
+{
+	(void)b;
+	if (size)
+		memcpy((char *)memory + offset, in, size);
+	return 0;
+}
+
+/* ---- by slot, from bits by directory ---- */
+
+struct spread {
+	const struct pfs_simd *simd;
+	const struct pfs_columns *c;
+	uint32_t *const *bits;
+	size_t n;
+	const uint32_t *directory_bits;
+	size_t directory_words;
+	uint32_t directory; /* for children */
+};
+
+/* Whole words by the fast loop; the last slots one by one. */
+static void spread_piece(void *context, size_t from, size_t to)
+{
+	const struct spread *s = context;
+	size_t whole = to & ~(size_t)31;
+
+	for (size_t k = 0; k < s->n; k++) {
+		const uint32_t *table = s->directory_bits + k * s->directory_words;
+
+		s->simd->gather_bits(s->bits[k] + from / 32, s->c->home + from, whole - from, table);
+		for (size_t i = whole; i < to; i++) {
+			uint32_t home = s->c->home[i], word = i == whole ? 0 : s->bits[k][i / 32];
+
+			s->bits[k][i / 32] = word | (table[home / 32] >> home % 32 & 1) << i % 32;
+		}
+	}
+}
+
+static void clear_end(uint32_t *bits, size_t words, uint32_t n_slots)
+{
+	size_t used = pfs_div_round_up(n_slots, 32);
+
+	memset(bits + used, 0, (words - used) * sizeof(*bits));
+}
+
+static int host_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+			 const struct pfs_divisor *divisors, size_t n)
+{
+	struct pfs_host *host = pfs_host_of(b);
+	struct spread s = {
+		.simd = host->codes.simd, .c = host->columns, .bits = bits, .n = n};
+	uint32_t *directory_bits;
+	int rc = pfs_codes_scan(&host->codes, host->columns, &directory_bits, &s.directory_words,
+				divisors, n);
+
+	if (rc)
+		return rc;
+	s.directory_bits = directory_bits;
+	pfs_pool_run(host->codes.pool, host->columns->n_slots, GRAIN, spread_piece, &s);
+	for (size_t k = 0; k < n; k++)
+		clear_end(bits[k], words, host->columns->n_slots);
+	return 0;
+}
+
+static void children_piece(void *context, size_t from, size_t to)
+{
+	const struct spread *s = context;
+	size_t whole = to & ~(size_t)31;
+
+	s->simd->equal_bits(s->bits[0] + from / 32, s->c->home + from, whole - from, s->directory);
+	for (size_t i = whole; i < to; i++) {
+		uint32_t word = i == whole ? 0 : s->bits[0][i / 32];
+
+		s->bits[0][i / 32] = word | (uint32_t)(s->c->home[i] == s->directory) << i % 32;
+	}
+}
+
+static void subdirectories_piece(void *context, size_t from, size_t to)
+{
+	const struct spread *s = context;
+
+	for (size_t d = from; d < to; d++) {
+		uint32_t slot = s->c->directory_slot[d];
+
+		if (s->c->directories[d].parent == s->directory && slot != PFS_NO_SLOT)
+			(void)__atomic_fetch_or(&s->bits[0][slot / 32], 1u << slot % 32,
+						__ATOMIC_RELAXED);
+	}
+}
+
+/* Files have the directory as their home; the directory itself has too; subdirectories have not. */
+static int host_children(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
+			 uint64_t from, uint64_t to)
+{
+	struct pfs_host *host = pfs_host_of(b);
+	const struct pfs_columns *c = host->columns;
+	struct spread s = {.simd = host->codes.simd, .c = c, .bits = &bits, .directory = directory};
+	uint32_t own = c->directory_slot[directory];
+
+	if (from == 0 && to == c->n_slots) {
+		pfs_pool_run(host->codes.pool, c->n_slots, GRAIN, children_piece, &s);
+		clear_end(bits, words, c->n_slots);
+	} else {
+		memset(bits, 0, words * sizeof(*bits));
+		for (uint64_t i = from; i < to; i++)
+			bits[i / 32] |= (uint32_t)(c->home[i] == directory) << i % 32;
+	}
+	bits[own / 32] &= ~(1u << own % 32);
+	pfs_pool_run(host->codes.pool, c->n_directories, GRAIN, subdirectories_piece, &s);
+	return 0;
+}
+
+/* ---- nodes one by one ---- */
+
+struct each {
+	const struct pfs_columns *c;
+	uint8_t *under;
+	const uint32_t *slots;
+	const uint32_t *marks;
+	const uint32_t *limbs;
+	size_t n_limbs;
+	uint32_t *found;
+	size_t capacity;
+	atomic_size_t n_found;
+	uint64_t prime;
+};
+
+static void under_piece(void *context, size_t from, size_t to)
+{
+	struct each *e = context;
+
+	for (size_t i = from; i < to; i++) {
+		uint32_t slot = e->slots[i], d = slot < e->c->n_slots ? e->c->home[slot] : 0;
+
+		while (d && !(e->marks[d / 32] >> d % 32 & 1))
+			d = e->c->directories[d].parent;
+		e->under[i] = d != 0;
+	}
+}
+
+static int host_under_any(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
+			  const uint32_t *directories, size_t m)
+{
+	struct pfs_host *host = pfs_host_of(b);
+	uint32_t *marks PFS_FREE = calloc(host->columns->n_directories / 32 + 1, sizeof(*marks));
+	struct each e = {.c = host->columns, .under = under, .slots = slots, .marks = marks};
+
+	if (!marks)
+		return -ENOMEM;
+	for (size_t i = 0; i < m; i++)
+		marks[directories[i] / 32] |= 1u << directories[i] % 32;
+	pfs_pool_run(host->codes.pool, n, 4096, under_piece, &e);
+	return 0;
+}
+
+static void dividing_piece(void *context, size_t from, size_t to)
+{
+	struct each *e = context;
+
+	for (size_t d = from; d < to; d++) {
+		struct pfs_divisor divisor = pfs_divisor_of(e->c->directories[d].prime);
+		size_t at;
+
+		if (e->c->directory_slot[d] == PFS_NO_SLOT ||
+		    !pfs_divides(divisor, e->limbs, (unsigned)e->n_limbs, 1))
+			continue;
+		at = atomic_fetch_add(&e->n_found, 1);
+		if (at < e->capacity)
+			e->found[at] = (uint32_t)d;
+	}
+}
+
+static int host_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
+			 const uint32_t *limbs, size_t n_limbs)
+{
+	struct pfs_host *host = pfs_host_of(b);
+	struct each e = {.c = host->columns, .limbs = limbs, .n_limbs = n_limbs,
+			 .found = directories, .capacity = capacity};
+
+	pfs_pool_run(host->codes.pool, host->columns->n_directories, 16384, dividing_piece, &e);
+	*n = atomic_load(&e.n_found);
+	return 0;
+}
+
+static void prime_piece(void *context, size_t from, size_t to)
+{
+	struct each *e = context;
+
+	for (size_t i = from; i < to; i++)
+		if (e->c->prime[i] == e->prime)
+			atomic_store(&e->n_found, i + 1);
+}
+
+static int host_find_prime(struct pfs_backend *b, uint32_t *slot, uint64_t prime)
+{
+	struct pfs_host *host = pfs_host_of(b);
+	struct each e = {.c = host->columns, .prime = prime};
+
+	pfs_pool_run(host->codes.pool, host->columns->n_slots, GRAIN, prime_piece, &e);
+	if (atomic_load(&e.n_found) == 0)
+		return -ENOENT;
+	*slot = (uint32_t)(atomic_load(&e.n_found) - 1);
+	return 0;
+}
+
+static int host_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
+		      size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		pfs_codes_read(&pfs_host_of(b)->codes, limbs + i * PFS_LIMBS_MAX, &n_limbs[i],
+			       first + (uint32_t)i);
+	return 0;
+}
+
+static const struct pfs_engine_ops host_ops = {
+	.name = "host",
+	.close = host_close,
+	.describe = host_describe,
+	.load = host_load,
+	.apply = host_apply,
+	.sync = host_sync,
+	.alloc = host_alloc,
+	.release = host_release,
+	.read = host_read,
+	.write = host_write,
+	.fill = pfs_host_fill,
+	.set = pfs_host_set,
+	.combine = pfs_host_combine,
+	.count = pfs_host_count,
+	.gather = pfs_host_gather,
+	.subtrees = host_subtrees,
+	.children = host_children,
+	.under_any = host_under_any,
+	.dividing = host_dividing,
+	.find_prime = host_find_prime,
+	.rollup = pfs_host_rollup,
+	.codes = host_codes,
+	.paths_open = pfs_host_paths_open,
+	.paths_next = pfs_host_paths_next,
+	.paths_close = pfs_host_paths_close,
+};
+
+int pfs_host_open(struct pfs_backend **out)
+{
+	struct pfs_host *host = calloc(1, sizeof(*host));
+	int rc;
+
+	if (!host)
+		return -ENOMEM;
+	host->base.ops = &host_ops;
+	host->codes.simd = pfs_simd_version(0);
+	rc = pfs_pool_open(&host->codes.pool, 0);
+	if (rc) {
+		free(host);
+		return rc;
+	}
+	*out = &host->base;
+	return 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/paths.c - paths as bytes, in pieces of many nodes, one thread a piece; the last directory's
+ * path is kept, so that in pre-order a node costs little more than its own name. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/host/sets.h"
+
+#define PIECE_NODES 16384u
+#define NAME_BYTES 256u  /* a slash and a name */
+#define PRIME_BYTES 22u  /* 20 digits and a tab */
+
+struct text {
+	char *bytes;
+	size_t size, capacity;
+};
+
+struct pfs_paths {
+	struct pfs_paths_request request;
+	uint32_t *slots; /* of this batch */
+	size_t n_slots;
+	size_t next_word, next_slot; /* where the next batch begins */
+	struct text *pieces;
+	size_t n_pieces, pieces_max, next_piece;
+	atomic_int rc;
+};
+
+/* Reversed path of directory numbers, and the path as text of the one it was made for. */
+struct prefix {
+	uint32_t directory;
+	struct text text;
+	uint32_t *path;
+	size_t path_capacity;
+};
+
+static int append_name(struct text *text, const struct pfs_names_view *view, uint32_t slot)
+{
+	const uint8_t *name = pfs_name_of(view, slot);
+
+	if (pfs_grow(&text->bytes, &text->capacity, text->size + NAME_BYTES + 1, 1))
+		return -ENOMEM;
+	text->bytes[text->size] = '/';
+	memcpy(text->bytes + text->size + 1, name + 1, *name);
+	text->size += 1u + *name;
+	return 0;
+}
+
+static int set_prefix(struct prefix *p, const struct pfs_paths_request *r, uint32_t directory)
+{
+	const struct pfs_columns *c = r->columns;
+	size_t n = 0;
+	int rc = 0;
+
+	if (p->directory == directory)
+		return 0;
+	p->text.size = 0;
+	for (uint32_t d = directory; d != c->root && d; d = c->directories[d].parent) {
+		if (pfs_grow(&p->path, &p->path_capacity, n + 1, sizeof(*p->path)))
+			return -ENOMEM;
+		p->path[n++] = d;
+	}
+	while (n-- > 0 && rc == 0)
+		rc = append_name(&p->text, r->view, c->directory_slot[p->path[n]]);
+	p->directory = rc ? 0 : directory;
+	return rc;
+}
+
+static int append_path(struct text *text, struct prefix *p, const struct pfs_paths_request *r,
+		       uint32_t slot)
+{
+	int rc = set_prefix(p, r, pfs_slot_parent(r->columns, slot));
+
+	if (rc == 0)
+		rc = pfs_grow(&text->bytes, &text->capacity,
+			      text->size + PRIME_BYTES + p->text.size + NAME_BYTES + 2, 1);
+	if (rc)
+		return rc;
+	if (r->flags & PFS_LISTING_PRIMES)
+		text->size += (size_t)snprintf(text->bytes + text->size, PRIME_BYTES + 1,
+					       "%" PRIu64 "\t", r->columns->prime[slot]);
+	if (p->text.size)
+		memcpy(text->bytes + text->size, p->text.bytes, p->text.size);
+	text->size += p->text.size;
+	if (r->columns->home[slot] == r->columns->root && pfs_slot_is_directory(r->columns, slot))
+		text->bytes[text->size++] = '/';
+	else
+		rc = append_name(text, r->view, slot);
+	text->bytes[text->size++] = r->flags & PFS_LISTING_ZERO ? '\0' : '\n';
+	return rc;
+}
+
+static void write_pieces(void *context, size_t from, size_t to)
+{
+	struct pfs_paths *paths = context;
+	struct prefix prefix = {0};
+	int rc = 0;
+
+	for (size_t piece = from; piece < to && rc == 0; piece++) {
+		size_t end = PFS_MIN((piece + 1) * PIECE_NODES, paths->n_slots);
+
+		paths->pieces[piece].size = 0;
+		for (size_t i = piece * PIECE_NODES; i < end && rc == 0; i++)
+			rc = append_path(&paths->pieces[piece], &prefix, &paths->request,
+					 paths->slots[i]);
+	}
+	if (rc)
+		atomic_store(&paths->rc, rc);
+	free(prefix.text.bytes);
+	free(prefix.path);
+}
+
+static void take_slots(struct pfs_paths *paths)
+{
+	const struct pfs_paths_request *r = &paths->request;
+	const uint32_t *bits = r->bits;
+	size_t max = paths->pieces_max * PIECE_NODES, n = 0;
+
+	if (r->slots) {
+		n = PFS_MIN(max, r->n - paths->next_slot);
+		if (n)
+			memcpy(paths->slots, r->slots + paths->next_slot, n * sizeof(*r->slots));
+		paths->next_slot += n;
+	} else {
+		for (; paths->next_word < r->n_words && n + 32 <= max; paths->next_word++) {
+			uint32_t left = bits[paths->next_word];
+
+			for (; left; left &= left - 1) {
+				uint32_t slot = (uint32_t)(paths->next_word * 32) +
+						(uint32_t)__builtin_ctz(left);
+
+				if (pfs_slot_live(r->columns, slot))
+					paths->slots[n++] = slot;
+			}
+		}
+	}
+	paths->n_slots = n;
+}
+
+int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,
+			const struct pfs_paths_request *request)
+{
+	struct pfs_paths *paths = calloc(1, sizeof(*paths));
+
+	if (!paths)
+		return -ENOMEM;
+	paths->request = *request;
+	paths->pieces_max = (size_t)4 * pfs_pool_threads(pfs_host_of(b)->codes.pool);
+	paths->slots = malloc(paths->pieces_max * PIECE_NODES * sizeof(*paths->slots));
+	paths->pieces = calloc(paths->pieces_max, sizeof(*paths->pieces));
+	if (!paths->slots || !paths->pieces) {
+		pfs_host_paths_close(b, paths);
+		return -ENOMEM;
+	}
+	*out = paths;
+	return 0;
+}
+
+int pfs_host_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
+			size_t *size)
+{
+	if (paths->next_piece == paths->n_pieces) {
+		int rc;
+
+		take_slots(paths);
+		paths->next_piece = 0;
+		paths->n_pieces = pfs_div_round_up(paths->n_slots, PIECE_NODES);
+		if (paths->n_pieces == 0)
+			return 0;
+		pfs_pool_run(pfs_host_of(b)->codes.pool, paths->n_pieces, 1, write_pieces, paths);
+		rc = atomic_load(&paths->rc);
+		if (rc)
+			return rc;
+	}
+	*bytes = paths->pieces[paths->next_piece].bytes;
+	*size = paths->pieces[paths->next_piece++].size;
+	return 1;
+}
+
+void pfs_host_paths_close(struct pfs_backend *b, struct pfs_paths *paths)
+{
+	(void)b;
+	for (size_t i = 0; i < paths->pieces_max && paths->pieces; i++)
+		free(paths->pieces[i].bytes);
+	free(paths->pieces);
+	free(paths->slots);
+	free(paths);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+
+#define THREADS_MAX 256
+
+struct pfs_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t start, finish;
+	/* protected by lock */
+	unsigned long job;
+	unsigned busy;
+	bool closing;
+	/* the job; written with the lock held and nobody busy */
+	void (*work)(void *context, size_t from, size_t to);
+	void *context;
+	size_t n, grain;
+	atomic_size_t next;
+	unsigned n_threads; /* besides the caller */
+	pthread_t threads[];
+};
+
+static void work_off(struct pfs_pool *pool)
+{
+	for (;;) {
+		size_t from = atomic_fetch_add(&pool->next, pool->grain);
+
+		if (from >= pool->n)
+			return;
+		pool->work(pool->context, from, PFS_MIN(from + pool->grain, pool->n));
+	}
+}
+
+static void *thread_main(void *argument)
+{
+	struct pfs_pool *pool = argument;
+	unsigned long seen = 0;
+
+	(void)pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		while (!pool->closing && pool->job == seen)
+			(void)pthread_cond_wait(&pool->start, &pool->lock);
+		if (pool->closing)
+			break;
+		seen = pool->job;
+		(void)pthread_mutex_unlock(&pool->lock);
+		work_off(pool);
+		(void)pthread_mutex_lock(&pool->lock);
+		if (--pool->busy == 0)
+			(void)pthread_cond_signal(&pool->finish);
+	}
+	(void)pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+int pfs_pool_open(struct pfs_pool **out, unsigned n_threads)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned wanted = n_threads ? n_threads : (unsigned)PFS_MAX(online, 1L);
+	struct pfs_pool *pool;
+
+	wanted = PFS_MIN(wanted, (unsigned)THREADS_MAX);
+	pool = calloc(1, sizeof(*pool) + wanted * sizeof(pool->threads[0]));
+	if (!pool)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&pool->lock, NULL);
+	(void)pthread_cond_init(&pool->start, NULL);
+	(void)pthread_cond_init(&pool->finish, NULL);
+	while (pool->n_threads + 1 < wanted) {
+		if (pthread_create(&pool->threads[pool->n_threads], NULL, thread_main, pool)) {
+			pfs_pool_close(pool);
+			return -EAGAIN;
+		}
+		pool->n_threads++;
+	}
+	*out = pool;
+	return 0;
+}
+
+void pfs_pool_close(struct pfs_pool *pool)
+{
+	if (!pool)
+		return;
+	(void)pthread_mutex_lock(&pool->lock);
+	pool->closing = true;
+	(void)pthread_cond_broadcast(&pool->start);
+	(void)pthread_mutex_unlock(&pool->lock);
+	for (unsigned i = 0; i < pool->n_threads; i++)
+		(void)pthread_join(pool->threads[i], NULL);
+	(void)pthread_cond_destroy(&pool->finish);
+	(void)pthread_cond_destroy(&pool->start);
+	(void)pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+unsigned pfs_pool_threads(const struct pfs_pool *pool)
+{
+	return pool->n_threads + 1;
+}
+
+void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context)
+{
+	if (n <= grain || pool->n_threads == 0) { /* not worth waking anybody */
+		if (n)
+			work(context, 0, n);
+		return;
+	}
+	(void)pthread_mutex_lock(&pool->lock);
+	pool->work = work;
+	pool->context = context;
+	pool->n = n;
+	pool->grain = grain;
+	atomic_store(&pool->next, 0);
+	pool->busy = pool->n_threads;
+	pool->job++;
+	(void)pthread_cond_broadcast(&pool->start);
+	(void)pthread_mutex_unlock(&pool->lock);
+	work_off(pool);
+	(void)pthread_mutex_lock(&pool->lock);
+	while (pool->busy)
+		(void)pthread_cond_wait(&pool->finish, &pool->lock);
+	(void)pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/simd.h - the inner loops of the host back end, in as many versions as the processor may
+ * want. */
+#ifndef PFS_GPU_HOST_SIMD_H
+#define PFS_GPU_HOST_SIMD_H
+
+#include "gpu/engine_impl.h"
+
+struct pfs_simd {
+	const char *name;
+	/* Bit i of bits = the divisor divides row i of the tile: limb l of it at
+	 * limbs[l * PFS_TILE_ROWS + i]. */
+	void (*scan_tile)(uint32_t *bits, const uint32_t *limbs, unsigned n_limbs,
+			  struct pfs_divisor divisor);
+	/* Bit i of bits = bit index[i] of table, for n (a multiple of 32). */
+	void (*gather_bits)(uint32_t *bits, const uint32_t *index, size_t n, const uint32_t *table);
+	/* Bit i of bits = (values[i] == value), for n (a multiple of 32). */
+	void (*equal_bits)(uint32_t *bits, const uint32_t *values, size_t n, uint32_t value);
+};
+
+/* The i-th version that this processor runs, fastest first; NULL past the last, which is portable
+ * C. */
+const struct pfs_simd *pfs_simd_version(unsigned i);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/listing.c - recursive listings: which nodes in what order; the bytes come from the back end. */
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/engine_impl.h"
+
+struct pfs_listing {
+	struct pfs_engine *engine;
+	struct pfs_backend *backend;
+	struct pfs_paths *paths;
+	struct pfs_names_view view;
+	uint32_t *slots; /* in path order, or NULL */
+	size_t n;
+	const struct pfs_bitmap *bitmap;
+	unsigned flags;
+	uint64_t epoch;
+	uint64_t done; /* bytes handed out: where to go on if the device fails */
+};
+
+/* The engine's lock is held. */
+static int open_paths(struct pfs_listing *l)
+{
+	struct pfs_engine *e = l->engine;
+	struct pfs_paths_request request = {
+		.columns = &e->columns,
+		.view = &l->view,
+		.slots = l->slots,
+		.n = l->n,
+		.n_words = l->bitmap->words,
+		.flags = l->flags,
+	};
+	int rc;
+
+	do {
+		rc = pfs_engine_update(e);
+		rc = rc ? rc : pfs_bitmap_here((struct pfs_bitmap *)(uintptr_t)l->bitmap);
+		if (rc)
+			continue;
+		request.bits = l->bitmap->bits;
+		request.names_anew =
+			e->names_anew || e->names_generation != l->view.generation;
+		request.renamed = e->renamed;
+		request.n_renamed = e->n_renamed;
+		rc = e->backend->ops->paths_open(e->backend, &l->paths, &request);
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0) {
+		l->backend = e->backend;
+		e->names_generation = l->view.generation;
+		e->names_anew = false;
+		e->n_renamed = 0;
+	}
+	return rc;
+}
+
+static int order_slots(struct pfs_listing *l, uint64_t count)
+{
+	struct pfs_cursor cursor = {0};
+	uint32_t slot;
+	int rc;
+
+	l->slots = malloc((count + 1) * sizeof(*l->slots));
+	if (!l->slots)
+		return -ENOMEM;
+	while ((rc = pfs_cursor_next(&cursor, l->bitmap, &slot)) == 1 && l->n < count)
+		if (pfs_slot_live(&l->engine->columns, slot))
+			l->slots[l->n++] = slot;
+	pfs_cursor_finish(&cursor);
+	return rc < 0 ? rc : pfs_path_order(&l->engine->columns, &l->view, l->slots, l->n);
+}
+
+int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
+		     const struct pfs_names_view *view, unsigned flags)
+{
+	struct pfs_engine *e = bitmap->engine;
+	struct pfs_listing *l = calloc(1, sizeof(*l));
+	uint64_t count = 0;
+	int rc = 0;
+
+	if (!l)
+		return -ENOMEM;
+	*l = (struct pfs_listing){.engine = e, .bitmap = bitmap, .view = *view, .flags = flags};
+	if (view->n_slots < e->columns.n_slots)
+		rc = -EINVAL;
+	if (rc == 0 && flags & PFS_LISTING_PATH_ORDER) {
+		rc = pfs_bitmap_count(bitmap, &count);
+		rc = rc ? rc : order_slots(l, count);
+	}
+	if (rc == 0) {
+		PFS_LOCKED(&e->lock);
+		l->epoch = e->epoch;
+		rc = open_paths(l);
+	}
+	if (rc) {
+		pfs_listing_close(l);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+/* On a new back end: pieces are cut differently there, so what was handed out is skipped by size. */
+static int reopen(struct pfs_listing *l, const char **bytes, size_t *size)
+{
+	uint64_t skip = l->done;
+	int rc = open_paths(l);
+
+	if (rc)
+		return rc;
+	for (;;) {
+		rc = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
+		if (rc != 1 || skip < *size)
+			break;
+		skip -= *size;
+	}
+	if (rc == 1) {
+		*bytes += skip;
+		*size -= skip;
+	}
+	return rc;
+}
+
+int pfs_listing_next(struct pfs_listing *l, const char **bytes, size_t *size)
+{
+	struct pfs_engine *e = l->engine;
+	PFS_LOCKED(&e->lock);
+	int rc = 0;
+
+	if (l->epoch != e->epoch)
+		return -ESTALE;
+	if (l->backend == e->backend)
+		rc = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
+	if (l->backend != e->backend || pfs_engine_leave_device(e, rc)) {
+		l->backend->ops->paths_close(l->backend, l->paths);
+		l->paths = NULL;
+		rc = reopen(l, bytes, size);
+	}
+	if (rc == 1)
+		l->done += *size;
+	return rc;
+}
+
+void pfs_listing_close(struct pfs_listing *l)
+{
+	if (!l)
+		return;
+	if (l->paths) {
+		PFS_LOCKED(&l->engine->lock);
+		l->backend->ops->paths_close(l->backend, l->paths);
+	}
+	free(l->slots);
+	free(l);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/query.c - questions whose answer is a set, and those about single nodes that need no code. */
+#include "base/cleanup.h"
+#include "gpu/engine_impl.h"
+
+static int find_live(const struct pfs_engine *e, uint32_t slot)
+{
+	return pfs_slot_live(&e->columns, slot) ? 0 : -ENOENT;
+}
+
+int pfs_engine_parent(struct pfs_engine *e, uint32_t *parent, uint32_t slot)
+{
+	PFS_LOCKED(&e->lock);
+	const struct pfs_columns *c = &e->columns;
+
+	if (find_live(e, slot))
+		return -ENOENT;
+	*parent = c->directory_slot[pfs_slot_parent(c, slot)];
+	return 0;
+}
+
+static size_t depth_of(const struct pfs_columns *c, uint32_t slot)
+{
+	size_t depth = 0;
+
+	for (uint32_t d = pfs_slot_parent(c, slot); d; d = c->directories[d].parent)
+		depth++;
+	return depth;
+}
+
+static void list_ancestors(const struct pfs_columns *c, uint32_t *out, size_t depth,
+			   size_t capacity, uint32_t slot)
+{
+	size_t at = depth;
+
+	for (uint32_t d = pfs_slot_parent(c, slot); d; d = c->directories[d].parent)
+		if (--at < capacity)
+			out[at] = c->directory_slot[d];
+}
+
+int pfs_engine_ancestors(struct pfs_engine *e, uint32_t *out, size_t *n, size_t capacity,
+			 uint32_t slot)
+{
+	PFS_LOCKED(&e->lock);
+
+	if (find_live(e, slot))
+		return -ENOENT;
+	*n = depth_of(&e->columns, slot);
+	list_ancestors(&e->columns, out, *n, capacity, slot);
+	return 0;
+}
+
+int pfs_engine_is_under(struct pfs_engine *e, bool *under, uint32_t slot, uint32_t directory)
+{
+	PFS_LOCKED(&e->lock);
+	const struct pfs_columns *c = &e->columns;
+
+	if (find_live(e, slot) || find_live(e, directory))
+		return -ENOENT;
+	*under = slot == directory;
+	if (!pfs_slot_is_directory(c, directory))
+		return 0;
+	for (uint32_t d = c->home[slot]; d && !*under; d = c->directories[d].parent)
+		*under = d == c->home[directory];
+	return 0;
+}
+
+int pfs_engine_under_any(struct pfs_engine *e, uint8_t *under, const uint32_t *slots, size_t n,
+			 const uint32_t *directories, size_t m)
+{
+	PFS_LOCKED(&e->lock);
+	uint32_t *numbers PFS_FREE = malloc((m + 1) * sizeof(*numbers));
+	size_t n_numbers = 0;
+	int rc;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < m; i++) {
+		if (find_live(e, directories[i]))
+			return -ENOENT;
+		if (pfs_slot_is_directory(&e->columns, directories[i]))
+			numbers[n_numbers++] = e->columns.home[directories[i]];
+	}
+	do {
+		rc = pfs_engine_update(e);
+		if (rc == 0)
+			rc = e->backend->ops->under_any(e->backend, under, slots, n, numbers,
+							n_numbers);
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc || n_numbers == m)
+		return rc;
+	for (size_t i = 0; i < n; i++) /* what is no directory holds itself alone */
+		for (size_t j = 0; j < m && !under[i]; j++)
+			under[i] = slots[i] == directories[j];
+	return 0;
+}
+
+/* ---- sets ---- */
+
+static int range_bitmap(struct pfs_engine *e, struct pfs_bitmap **out, uint64_t from, uint64_t to)
+{
+	struct pfs_bitmap *bitmap = calloc(1, sizeof(*bitmap));
+
+	if (!bitmap)
+		return -ENOMEM;
+	*bitmap = (struct pfs_bitmap){
+		.engine = e,
+		.is_range = true,
+		.from = from,
+		.to = to,
+		.backend = e->backend,
+		.words = pfs_engine_words(e),
+	};
+	*out = bitmap;
+	return 0;
+}
+
+static void free_unlocked(struct pfs_bitmap *bitmap)
+{
+	if (bitmap && bitmap->bits)
+		bitmap->backend->ops->release(bitmap->backend, bitmap->bits,
+					      bitmap->words * sizeof(*bitmap->bits));
+	free(bitmap);
+}
+
+/* A file is its whole subtree; an unspoiled directory's is a range; the others (*n_left of them,
+ * left[]: which) are for the codes. */
+static int answer_by_range(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
+			   size_t n, size_t *left, size_t *n_left)
+{
+	const struct pfs_columns *c = &e->columns;
+	int rc = 0;
+
+	*n_left = 0;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		uint32_t slot = slots[i], span;
+
+		if (!pfs_slot_is_directory(c, slot)) {
+			rc = range_bitmap(e, &out[i], slot, (uint64_t)slot + 1);
+			continue;
+		}
+		span = c->span[c->home[slot]];
+		if (span && e->use_ranges)
+			rc = range_bitmap(e, &out[i], slot, (uint64_t)slot + span);
+		else
+			left[(*n_left)++] = i;
+	}
+	return rc;
+}
+
+static int answer_by_codes(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
+			   const size_t *left, size_t n_left)
+{
+	const struct pfs_columns *c = &e->columns;
+	struct pfs_divisor divisors[PFS_SUBTREES_MAX];
+	uint32_t *bits[PFS_SUBTREES_MAX];
+	int rc;
+
+	do {
+		rc = pfs_engine_update(e);
+		for (size_t i = 0; i < n_left && rc == 0; i++) {
+			free_unlocked(out[left[i]]); /* of a device that failed half-way */
+			out[left[i]] = NULL;
+			rc = pfs_bitmap_new(e, &out[left[i]]);
+			if (rc == 0)
+				bits[i] = out[left[i]]->bits;
+			divisors[i] = pfs_divisor_of(
+				c->directories[c->home[slots[left[i]]]].prime);
+		}
+		if (rc == 0)
+			rc = e->backend->ops->subtrees(e->backend, bits, pfs_engine_words(e),
+						       divisors, n_left);
+	} while (pfs_engine_leave_device(e, rc));
+	return rc;
+}
+
+static int subtrees_locked(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
+			   size_t n)
+{
+	struct pfs_bitmap *made[PFS_SUBTREES_MAX] = {NULL};
+	size_t left[PFS_SUBTREES_MAX], n_left;
+	int rc;
+
+	if (n > PFS_SUBTREES_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < n; i++)
+		if (find_live(e, slots[i]))
+			return -ENOENT;
+	rc = answer_by_range(e, made, slots, n, left, &n_left);
+	if (rc == 0 && n_left)
+		rc = answer_by_codes(e, made, slots, left, n_left);
+	for (size_t i = 0; i < n; i++) {
+		if (rc)
+			free_unlocked(made[i]);
+		else
+			out[i] = made[i];
+	}
+	return rc;
+}
+
+int pfs_engine_subtrees(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
+			size_t n)
+{
+	PFS_LOCKED(&e->lock);
+
+	return subtrees_locked(e, out, slots, n);
+}
+
+int pfs_engine_subtree(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
+{
+	return pfs_engine_subtrees(e, out, &slot, 1);
+}
+
+static int parents_locked(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
+{
+	const struct pfs_columns *c = &e->columns;
+	struct pfs_bitmap *bitmap = NULL;
+	uint32_t *slots PFS_FREE = NULL;
+	size_t depth;
+	int rc;
+
+	if (find_live(e, slot))
+		return -ENOENT;
+	depth = depth_of(c, slot);
+	slots = malloc((depth + 1) * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	list_ancestors(c, slots, depth, depth, slot);
+	do {
+		rc = pfs_bitmap_new(e, &bitmap);
+		if (rc)
+			continue;
+		rc = e->backend->ops->set(e->backend, bitmap->bits, bitmap->words, slots, depth);
+		if (rc)
+			free_unlocked(bitmap);
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0)
+		*out = bitmap;
+	return rc;
+}
+
+int pfs_engine_parents(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
+{
+	PFS_LOCKED(&e->lock);
+
+	return parents_locked(e, out, slot);
+}
+
+int pfs_engine_common_parents(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t a, uint32_t b)
+{
+	struct pfs_bitmap *first = NULL, *second = NULL;
+	int rc = pfs_engine_parents(e, &first, a);
+
+	rc = rc ? rc : pfs_engine_parents(e, &second, b);
+	rc = rc ? rc : pfs_bitmap_combine(first, second, PFS_BITMAP_AND);
+	pfs_bitmap_free(second);
+	if (rc)
+		pfs_bitmap_free(first);
+	else
+		*out = first;
+	return rc;
+}
+
+int pfs_engine_children(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
+{
+	PFS_LOCKED(&e->lock);
+	const struct pfs_columns *c = &e->columns;
+	struct pfs_bitmap *bitmap = NULL;
+	uint64_t from = 0, to = c->n_slots;
+	uint32_t directory;
+	int rc;
+
+	if (find_live(e, slot))
+		return -ENOENT;
+	if (!pfs_slot_is_directory(c, slot))
+		return range_bitmap(e, out, 0, 0);
+	directory = c->home[slot];
+	if (c->span[directory] && e->use_ranges) {
+		from = slot;
+		to = from + c->span[directory];
+	}
+	do {
+		rc = pfs_engine_update(e);
+		rc = rc ? rc : pfs_bitmap_new(e, &bitmap);
+		if (rc)
+			continue;
+		rc = e->backend->ops->children(e->backend, bitmap->bits, bitmap->words, directory,
+					       from, to);
+		if (rc)
+			free_unlocked(bitmap);
+	} while (pfs_engine_leave_device(e, rc));
+	if (rc == 0)
+		*out = bitmap;
+	return rc;
+}

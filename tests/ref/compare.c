@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ref/compare.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+void pair_init(struct pair *p, struct pfs_engine *engine, uint64_t seed)
+{
+	*p = (struct pair){
+		.engine = engine,
+		.random = seed * 2 + 1,
+		.next_directory = 3,
+		.next_file = UINT64_C(4294967311),
+	};
+	ref_init(&p->ref);
+}
+
+void pair_finish(struct pair *p)
+{
+	ref_finish(&p->ref);
+}
+
+uint64_t pair_random(struct pair *p, uint64_t below)
+{
+	p->random ^= p->random << 13;
+	p->random ^= p->random >> 7;
+	p->random ^= p->random << 17;
+	return (p->random >> 11) % below;
+}
+
+uint64_t pair_prime(struct pair *p, bool directory)
+{
+	uint64_t *next = directory ? &p->next_directory : &p->next_file, prime;
+	mpz_t x;
+
+	mpz_init_set_ui(x, (unsigned long)(*next - 1));
+	mpz_nextprime(x, x);
+	prime = mpz_get_ui(x);
+	mpz_clear(x);
+	*next = prime + 1;
+	return prime;
+}
+
+bool pair_is_directory(const struct pair *p, uint32_t slot)
+{
+	return p->ref.nodes[slot].prime < UINT64_C(1) << 32;
+}
+
+uint32_t pair_random_node(struct pair *p, bool directory)
+{
+	size_t from = p->ref.n ? pair_random(p, p->ref.n) : 0;
+
+	for (size_t i = 0; i < p->ref.n; i++) {
+		uint32_t slot = (uint32_t)((from + i) % p->ref.n);
+
+		if (p->ref.nodes[slot].live && (!directory || pair_is_directory(p, slot)))
+			return slot;
+	}
+	return REF_NONE;
+}
+
+void pair_load(struct pair *p)
+{
+	uint32_t *parent PFS_FREE = calloc(p->ref.n + 1, sizeof(*parent));
+	uint64_t *prime PFS_FREE = calloc(p->ref.n + 1, sizeof(*prime));
+
+	assert_true(parent && prime);
+	for (size_t i = 0; i < p->ref.n; i++) {
+		parent[i] = p->ref.nodes[i].parent;
+		prime[i] = p->ref.nodes[i].live ? p->ref.nodes[i].prime : 0;
+	}
+	assert_int_equal(pfs_engine_load(p->engine, parent, prime, p->ref.n), 0);
+}
+
+void pair_add(struct pair *p, uint32_t slot, uint32_t parent, bool directory)
+{
+	struct pfs_delta delta = {.op = PFS_DELTA_ADD, .slot = slot, .parent = parent,
+				  .prime = pair_prime(p, directory)};
+
+	ref_add(&p->ref, slot, parent, delta.prime);
+	assert_int_equal(pfs_engine_apply(p->engine, NULL, &delta, 1), 0);
+}
+
+void pair_remove(struct pair *p, uint32_t slot)
+{
+	uint64_t removed;
+
+	assert_int_equal(pfs_engine_remove_subtree(p->engine, &removed, slot), 0);
+	assert_int_equal(removed, ref_remove(&p->ref, slot));
+}
+
+void pair_move(struct pair *p, uint32_t slot, uint32_t parent)
+{
+	struct pfs_delta delta = {.op = PFS_DELTA_MOVE, .slot = slot, .parent = parent};
+	int expected = ref_move(&p->ref, slot, parent) ? 0 : -EINVAL;
+
+	assert_int_equal(pfs_engine_apply(p->engine, NULL, &delta, 1), expected);
+}
+
+/* ---- comparing ---- */
+
+/* All three ways to read a set out: words, cursor, gather. */
+void check_set(const struct pair *p, struct pfs_bitmap *set, const bool *expected)
+{
+	size_t n = p->ref.n, n_words = n / 32 + 3, size = 0, gathered = 0;
+	uint32_t *words PFS_FREE = calloc(n_words, sizeof(*words));
+	uint64_t *slots PFS_FREE = calloc(n + 1, sizeof(*slots));
+	struct pfs_cursor cursor = {0};
+	uint32_t slot;
+	uint64_t count;
+	bool any;
+
+	assert_true(words && slots);
+	assert_int_equal(pfs_bitmap_read(set, words, 0, n_words), 0);
+	assert_int_equal(pfs_bitmap_gather(set, slots, &gathered, n, PFS_GATHER_SLOT), 0);
+	for (size_t i = 0; i < n_words * 32; i++) {
+		bool wanted = i < n && expected[i];
+
+		if ((words[i / 32] >> i % 32 & 1) != wanted)
+			fail_msg("slot %zu of %zu: %s in the set", i, n, wanted ? "not" : "wrongly");
+		if (!wanted)
+			continue;
+		assert_int_equal(pfs_cursor_next(&cursor, set, &slot), 1);
+		assert_int_equal(slot, i);
+		assert_true(size < gathered);
+		assert_int_equal(slots[size++], i);
+	}
+	assert_int_equal(gathered, size);
+	assert_int_equal(pfs_cursor_next(&cursor, set, &slot), 0);
+	pfs_cursor_finish(&cursor);
+	assert_int_equal(pfs_bitmap_count(set, &count), 0);
+	assert_int_equal(count, size);
+	assert_int_equal(pfs_bitmap_any(set, &any), 0);
+	assert_int_equal(any, size != 0);
+	pfs_bitmap_free(set);
+}
+
+static void check_sets_of(struct pair *p, uint32_t slot)
+{
+	bool *expected PFS_FREE = calloc(p->ref.n + 1, sizeof(*expected));
+	struct pfs_bitmap *set;
+
+	assert_non_null(expected);
+	for (int ranges = 0; ranges < 2; ranges++) {
+		pfs_engine_use_ranges(p->engine, ranges);
+		ref_subtree(&p->ref, expected, slot);
+		assert_int_equal(pfs_engine_subtree(p->engine, &set, slot), 0);
+		check_set(p, set, expected);
+		ref_children(&p->ref, expected, slot);
+		assert_int_equal(pfs_engine_children(p->engine, &set, slot), 0);
+		check_set(p, set, expected);
+	}
+	ref_parents(&p->ref, expected, slot);
+	assert_int_equal(pfs_engine_parents(p->engine, &set, slot), 0);
+	check_set(p, set, expected);
+}
+
+void check_node(struct pair *p, uint32_t slot)
+{
+	char *expected = mpz_get_str(NULL, 10, p->ref.nodes[slot].code), *code = NULL;
+	uint32_t *ancestors PFS_FREE = calloc(p->ref.n, sizeof(*ancestors)), found;
+	size_t n;
+
+	check_sets_of(p, slot);
+	assert_int_equal(pfs_engine_parent(p->engine, &found, slot), 0);
+	assert_int_equal(found, ref_parent(&p->ref, slot));
+	assert_int_equal(found, p->ref.nodes[slot].parent);
+	assert_int_equal(pfs_engine_code(p->engine, &code, slot), 0);
+	assert_string_equal(code, expected);
+	assert_int_equal(pfs_engine_node(p->engine, &found, code), 0);
+	assert_int_equal(found, slot);
+	assert_int_equal(pfs_engine_ancestors(p->engine, ancestors, &n, p->ref.n, slot), 0);
+	for (uint32_t up = slot; n-- > 0; up = ancestors[n])
+		assert_int_equal(ancestors[n], p->ref.nodes[up].parent);
+	free(code);
+	free(expected);
+}
+
+void check_two(struct pair *p, uint32_t a, uint32_t b)
+{
+	bool *first PFS_FREE = calloc(p->ref.n + 1, sizeof(*first));
+	bool *second PFS_FREE = calloc(p->ref.n + 1, sizeof(*second));
+	uint32_t both[2] = {a, b}, found, expected = ref_common_ancestor(&p->ref, both, 2);
+	struct pfs_bitmap *set;
+	bool under;
+	uint8_t any;
+
+	assert_true(first && second);
+	ref_parents(&p->ref, first, a);
+	ref_parents(&p->ref, second, b);
+	for (size_t i = 0; i < p->ref.n; i++)
+		first[i] = first[i] && second[i];
+	assert_int_equal(pfs_engine_common_parents(p->engine, &set, a, b), 0);
+	check_set(p, set, first);
+	assert_int_equal(pfs_engine_common_ancestor(p->engine, &found, both, 2), 0);
+	assert_int_equal(found, expected);
+	assert_int_equal(pfs_bitmap_of_slots(p->engine, &set, both, 2), 0);
+	assert_int_equal(pfs_bitmap_common_ancestor(set, &found), 0);
+	assert_int_equal(found, expected);
+	pfs_bitmap_free(set);
+	ref_subtree(&p->ref, first, b);
+	assert_int_equal(pfs_engine_is_under(p->engine, &under, a, b), 0);
+	assert_int_equal(under, first[a]);
+	assert_int_equal(pfs_engine_under_any(p->engine, &any, &a, 1, &b, 1), 0);
+	assert_int_equal(any, first[a]);
+}
+
+static void check_rollups(struct pair *p)
+{
+	size_t n = p->ref.n;
+	int64_t *values PFS_FREE = calloc(n + 1, sizeof(*values));
+	int64_t *sums PFS_FREE = calloc(n + 1, sizeof(*sums));
+	struct pfs_column *in, *out;
+
+	assert_true(values && sums);
+	for (size_t i = 0; i < n; i++)
+		values[i] = (int64_t)pair_random(p, UINT64_C(1) << 50) - (INT64_C(1) << 49);
+	assert_int_equal(pfs_column_create(p->engine, &in, values, n), 0);
+	for (int counts = 0; counts < 2; counts++) {
+		assert_int_equal(pfs_engine_rollup(p->engine, &out, counts ? NULL : in), 0);
+		assert_int_equal(pfs_column_read(out, sums, n), 0);
+		pfs_column_free(out);
+		for (uint32_t i = 0; i < n; i++) {
+			bool directory = p->ref.nodes[i].live && pair_is_directory(p, i);
+
+			assert_int_equal(sums[i], directory ? ref_rollup(&p->ref, i,
+									 counts ? NULL : values)
+							    : 0);
+		}
+	}
+	pfs_column_free(in);
+}
+
+static void check_batches(struct pair *p)
+{
+	size_t n = p->ref.n, n_asked = 0;
+	bool *expected PFS_FREE = calloc(n + 1, sizeof(*expected));
+	bool *any PFS_FREE = calloc(n + 1, sizeof(*any));
+	uint8_t *under PFS_FREE = calloc(n + 1, 1);
+	uint32_t *slots PFS_FREE = calloc(n + 1, sizeof(*slots));
+	struct pfs_bitmap *sets[PFS_SUBTREES_MAX];
+	uint32_t asked[PFS_SUBTREES_MAX];
+
+	assert_true(expected && any && under && slots);
+	for (n_asked = 0; n_asked < pair_random(p, PFS_SUBTREES_MAX) + 1; n_asked++)
+		asked[n_asked] = pair_random_node(p, pair_random(p, 4) != 0);
+	pfs_engine_use_ranges(p->engine, pair_random(p, 2));
+	assert_int_equal(pfs_engine_subtrees(p->engine, sets, asked, n_asked), 0);
+	for (size_t k = 0; k < n_asked; k++) {
+		ref_subtree(&p->ref, expected, asked[k]);
+		for (size_t i = 0; i < n; i++)
+			any[i] = any[i] || expected[i];
+		check_set(p, sets[k], expected);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		slots[i] = i;
+	assert_int_equal(pfs_engine_under_any(p->engine, under, slots, n, asked, n_asked), 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(under[i], any[i]);
+}
+
+/* ---- listings ---- */
+
+struct line {
+	char *path;
+	uint64_t prime;
+	uint32_t slot;
+};
+
+static int compare_lines(const void *a, const void *b)
+{
+	return ref_compare_paths(((const struct line *)a)->path, ((const struct line *)b)->path);
+}
+
+static uint8_t *make_heap(const struct ref_tree *t, struct pfs_names_view *view, uint32_t *place)
+{
+	uint8_t *heap = calloc(t->n + 1, 32);
+	size_t at = 0;
+
+	assert_non_null(heap);
+	for (size_t i = 0; i < t->n; i++) {
+		size_t length = strlen(t->nodes[i].name);
+
+		place[i] = (uint32_t)(at / 4);
+		heap[at] = (uint8_t)length;
+		memcpy(heap + at + 1, t->nodes[i].name, length);
+		at += (length + 1 + 3) / 4 * 4;
+	}
+	*view = (struct pfs_names_view){.heap = heap, .heap_size = at, .place = place,
+					.n_slots = t->n, .place_shift = 2, .generation = 7};
+	return heap;
+}
+
+static void check_listing(struct pair *p, const struct pfs_names_view *view,
+			  const struct line *lines, size_t n, struct pfs_bitmap *set, unsigned flags)
+{
+	struct pfs_listing *listing;
+	size_t at = 0, size;
+	const char *bytes;
+	char expected[64];
+	int rc;
+
+	(void)p;
+	assert_int_equal(pfs_listing_open(&listing, set, view, flags), 0);
+	while ((rc = pfs_listing_next(listing, &bytes, &size)) == 1) {
+		for (const char *end = bytes + size; bytes < end; at++) {
+			size_t length = strlen(lines[at].path);
+
+			assert_true(at < n);
+			if (flags & PFS_LISTING_PRIMES) {
+				int digits = snprintf(expected, sizeof(expected), "%llu\t",
+						      (unsigned long long)lines[at].prime);
+
+				assert_memory_equal(bytes, expected, (size_t)digits);
+				bytes += digits;
+			}
+			assert_true(bytes + length < end);
+			assert_memory_equal(bytes, lines[at].path, length);
+			assert_int_equal(bytes[length], flags & PFS_LISTING_ZERO ? 0 : '\n');
+			bytes += length + 1;
+		}
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(at, n);
+	pfs_listing_close(listing);
+}
+
+static void check_listings(struct pair *p)
+{
+	uint32_t root = pair_random_node(p, true), *place PFS_FREE = calloc(p->ref.n + 1, 4);
+	struct line *lines PFS_FREE = calloc(p->ref.n + 1, sizeof(*lines));
+	bool *expected PFS_FREE = calloc(p->ref.n + 1, sizeof(*expected));
+	struct pfs_names_view view;
+	struct pfs_bitmap *set;
+	uint8_t *heap;
+	size_t n = 0;
+
+	assert_true(place && lines && expected);
+	heap = make_heap(&p->ref, &view, place);
+	ref_subtree(&p->ref, expected, root);
+	for (uint32_t i = 0; i < p->ref.n; i++)
+		if (expected[i])
+			lines[n++] = (struct line){.path = ref_path(&p->ref, i), .slot = i,
+						   .prime = p->ref.nodes[i].prime};
+	assert_int_equal(pfs_engine_subtree(p->engine, &set, root), 0);
+	check_listing(p, &view, lines, n, set, 0);
+	check_listing(p, &view, lines, n, set, PFS_LISTING_PRIMES | PFS_LISTING_ZERO);
+	qsort(lines, n, sizeof(*lines), compare_lines);
+	check_listing(p, &view, lines, n, set, PFS_LISTING_PATH_ORDER);
+	pfs_bitmap_free(set);
+	for (size_t i = 0; i < n; i++)
+		free(lines[i].path);
+	free(heap);
+}
+
+void check_whole(struct pair *p)
+{
+	uint64_t wrong = 1;
+
+	assert_int_equal(pfs_engine_check(p->engine, &wrong), 0);
+	assert_int_equal(wrong, 0);
+	check_rollups(p);
+	check_batches(p);
+	check_listings(p);
+}

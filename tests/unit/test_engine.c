@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* The engine against the reference: all small trees, random ones, block boundaries, on every back end
+ * that there is; and a device that fails at each call in turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "gpu/engine.h"
+#include "tests/ref/compare.h"
+
+static struct pfs_engine *open_or_skip(enum pfs_engine_kind kind)
+{
+	struct pfs_engine *engine = NULL;
+	int rc = pfs_engine_open(&engine, kind);
+
+	if (rc == -ENODEV) {
+		print_message("no CUDA device: skipped\n");
+		skip();
+	}
+	assert_int_equal(rc, 0);
+	return engine;
+}
+
+static enum pfs_engine_kind kind_of(void **state)
+{
+	return *(const enum pfs_engine_kind *)*state;
+}
+
+/* ---- all trees of up to seven nodes ---- */
+
+struct shape {
+	unsigned n;
+	unsigned parent[8]; /* parent[i] < i */
+	unsigned leaf_files; /* bit i: node i, a leaf, is a file */
+};
+
+static void build(struct pair *p, const struct shape *shape, bool by_deltas)
+{
+	ref_add(&p->ref, 0, REF_NONE, 2);
+	if (by_deltas)
+		pair_load(p);
+	for (unsigned i = 1; i < shape->n; i++) {
+		bool directory = !(shape->leaf_files >> i & 1);
+
+		if (by_deltas)
+			pair_add(p, i, shape->parent[i], directory);
+		else
+			ref_add(&p->ref, i, shape->parent[i], pair_prime(p, directory));
+	}
+	if (!by_deltas)
+		pair_load(p);
+}
+
+static void check_every_node(struct pair *p)
+{
+	for (uint32_t i = 0; i < p->ref.n; i++)
+		if (p->ref.nodes[i].live)
+			check_node(p, i);
+}
+
+static void check_every_pair(struct pair *p)
+{
+	for (uint32_t a = 0; a < p->ref.n; a++)
+		for (uint32_t b = 0; b < p->ref.n; b++)
+			if (p->ref.nodes[a].live && p->ref.nodes[b].live)
+				check_two(p, a, b);
+}
+
+static void check_shape(struct pfs_engine *engine, const struct shape *shape)
+{
+	struct pair p;
+
+	/* One tree, all questions; then each change of it, alone. */
+	pair_init(&p, engine, shape->n);
+	build(&p, shape, shape->leaf_files & 1);
+	check_every_node(&p);
+	check_every_pair(&p);
+	check_whole(&p);
+	pair_finish(&p);
+	for (unsigned x = 1; x < shape->n; x++) {
+		for (unsigned to = 0; to < shape->n; to++) {
+			pair_init(&p, engine, x);
+			build(&p, shape, false);
+			if (to == x) {
+				pair_remove(&p, x);
+			} else if (pair_is_directory(&p, to)) {
+				pair_move(&p, x, to);
+			}
+			check_every_node(&p);
+			pair_finish(&p);
+		}
+	}
+}
+
+static unsigned leaves_of(const struct shape *shape)
+{
+	unsigned leaves = 0;
+
+	for (unsigned i = 1; i < shape->n; i++)
+		leaves |= 1u << i;
+	for (unsigned i = 1; i < shape->n; i++)
+		leaves &= ~(1u << shape->parent[i]);
+	return leaves;
+}
+
+static void all_small_trees(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const char *full = getenv("PFS_TEST_FULL");
+	unsigned checked = 0, trees = 0;
+
+	/* n! / n shapes of n nodes, leaves as files or not.  By default every eleventh with 7 nodes,
+	 * all with PFS_TEST_FULL. */
+	for (unsigned n = 1; n <= 7; n++) {
+		unsigned long shapes = 1;
+
+		for (unsigned i = 2; i < n; i++)
+			shapes *= i;
+		for (unsigned long code = 0; code < shapes; code++) {
+			struct shape shape = {.n = n};
+			unsigned long rest = code;
+
+			for (unsigned i = 1; i < n; i++) {
+				shape.parent[i] = (unsigned)(rest % i);
+				rest /= i;
+			}
+			for (unsigned files = 0; files < 2; files++) {
+				shape.leaf_files = files ? leaves_of(&shape) & (unsigned)(code * 5 + 42)
+							 : 0;
+				shape.leaf_files |= files;
+				if (n == 7 && !full && trees++ % 11)
+					continue;
+				check_shape(engine, &shape);
+				checked++;
+			}
+		}
+	}
+	print_message("%u trees\n", checked);
+	pfs_engine_close(engine);
+}
+
+/* ---- random trees, random changes ---- */
+
+static void random_change(struct pair *p)
+{
+	uint32_t node = pair_random_node(p, false), directory = pair_random_node(p, true);
+	uint32_t free_slot;
+
+	switch (pair_random(p, 6)) {
+	case 0:
+	case 1:
+	case 2: /* in a slot that was used before, or a new one */
+		for (free_slot = 0; free_slot < p->ref.n && p->ref.nodes[free_slot].live;)
+			free_slot++;
+		pair_add(p, pair_random(p, 2) ? free_slot : (uint32_t)p->ref.n +
+							    (uint32_t)pair_random(p, 40),
+			 directory, pair_random(p, 2));
+		break;
+	case 3:
+		if (node != 0 && pair_random(p, 3) == 0)
+			pair_remove(p, node);
+		break;
+	default:
+		if (node != 0)
+			pair_move(p, node, directory);
+	}
+}
+
+/* Deep if `reach` is small: the parent is one of the last `reach` directories. */
+static void random_tree(struct pair *p, size_t n, size_t reach)
+{
+	uint32_t *directories = calloc(n + 1, sizeof(*directories));
+	size_t n_directories = 1;
+
+	assert_non_null(directories);
+	ref_add(&p->ref, 0, REF_NONE, 2);
+	for (uint32_t i = 1; i < n; i++) {
+		size_t back = pair_random(p, PFS_MIN(reach, n_directories));
+		bool directory = pair_random(p, 3) == 0 || reach == 1;
+
+		ref_add(&p->ref, i, directories[n_directories - 1 - back],
+			pair_prime(p, directory));
+		if (directory)
+			directories[n_directories++] = i;
+	}
+	free(directories);
+	pair_load(p);
+}
+
+static void random_sequences(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const char *given = getenv("PFS_TEST_SEED");
+	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261121;
+
+	for (unsigned round = 0; round < 12; round++, seed++) {
+		struct pair p;
+
+		print_message("seed %llu\n", (unsigned long long)seed);
+		pair_init(&p, engine, seed);
+		/* Every other round with primes of up to 32 bits: wide codes. */
+		if (round % 2)
+			p.next_directory = UINT64_C(4294900000) - 900 * round;
+		random_tree(&p, 20 + 60 * round, 1 + pair_random(&p, 2 + 20 * round));
+		for (unsigned step = 0; step < 12; step++) {
+			for (uint64_t n = pair_random(&p, 40); n > 0; n--)
+				random_change(&p);
+			for (unsigned k = 0; k < 4; k++) {
+				check_node(&p, pair_random_node(&p, k % 2));
+				check_two(&p, pair_random_node(&p, false),
+					  pair_random_node(&p, k % 2));
+			}
+			check_whole(&p);
+		}
+		pair_finish(&p);
+	}
+	pfs_engine_close(engine);
+}
+
+static void block_boundaries(void **state)
+{
+	static const unsigned sizes[] = {1,   2,    31,   32,   33,   63,   64,   65,  255,
+					 256, 257,  1023, 1024, 1025, 2047, 2048, 2049};
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+
+	for (size_t i = 0; i < PFS_COUNT(sizes); i++) {
+		for (unsigned directories = 0; directories < 2; directories++) {
+			struct pair p;
+
+			pair_init(&p, engine, i + 1);
+			ref_add(&p.ref, 0, REF_NONE, 2);
+			for (uint32_t s = 1; s < sizes[i]; s++) /* a star, or a flat tree */
+				ref_add(&p.ref, s, directories ? (s - 1) / 8 : 0,
+					pair_prime(&p, directories));
+			pair_load(&p);
+			check_node(&p, 0);
+			check_node(&p, pair_random_node(&p, false));
+			check_whole(&p);
+			pair_finish(&p);
+		}
+	}
+	pfs_engine_close(engine);
+}
+
+/* Codes beyond what is kept as limbs, and a cut through the middle. */
+static void long_chain(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	struct pfs_engine_info info;
+	struct pair p;
+
+	pair_init(&p, engine, 77);
+	random_tree(&p, 2000, 1);
+	pfs_engine_describe(engine, &info);
+	assert_true(info.deep > 1000);
+	check_node(&p, 0);
+	check_node(&p, 300);
+	check_node(&p, 1999);
+	check_two(&p, 1000, 1999);
+	pair_move(&p, 700, 2);   /* shortens 1,300 codes */
+	check_node(&p, 700);
+	check_node(&p, 1999);
+	pair_add(&p, 2000, 1999, true);
+	pair_add(&p, 2001, 1999, false);
+	pair_move(&p, 1500, 699); /* and these grow again */
+	check_node(&p, 2001);
+	check_node(&p, 1500);
+	check_whole(&p);
+	pair_remove(&p, 1200);
+	check_node(&p, 1199);
+	check_whole(&p);
+	pair_finish(&p);
+	pfs_engine_close(engine);
+}
+
+static void wide_star(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const size_t n = 1000000;
+	uint32_t *parent = calloc(n, sizeof(*parent));
+	uint64_t *prime = calloc(n, sizeof(*prime)), count;
+	struct pfs_bitmap *set;
+
+	assert_true(parent && prime);
+	parent[0] = PFS_NO_SLOT;
+	prime[0] = 2;
+	for (size_t i = 1; i < n; i++) /* any odd numbers do for counting */
+		prime[i] = i % 2 ? 2 * i + 1 : (UINT64_C(1) << 32) + 2 * i + 1;
+	assert_int_equal(pfs_engine_load(engine, parent, prime, n), 0);
+	pfs_engine_use_ranges(engine, false);
+	assert_int_equal(pfs_engine_subtree(engine, &set, 0), 0);
+	assert_int_equal(pfs_bitmap_count(set, &count), 0);
+	assert_int_equal(count, n);
+	pfs_bitmap_free(set);
+	assert_int_equal(pfs_engine_children(engine, &set, 0), 0);
+	assert_int_equal(pfs_bitmap_count(set, &count), 0);
+	assert_int_equal(count, n - 1);
+	pfs_bitmap_free(set);
+	free(parent);
+	free(prime);
+	pfs_engine_close(engine);
+}
+
+/* ---- what must be refused ---- */
+
+static void refusals(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const uint32_t parent[] = {PFS_NO_SLOT, 0, 1, 1, 0};
+	const uint64_t prime[] = {2, 3, 5, (UINT64_C(1) << 32) + 15, 0};
+	const uint32_t circle[] = {PFS_NO_SLOT, 2, 1}, two_roots[] = {PFS_NO_SLOT, PFS_NO_SLOT};
+	const uint32_t under_file[] = {PFS_NO_SLOT, 0, 1};
+	const uint64_t primes[] = {2, 3, 5}, even[] = {2, 4, 5}, twos[] = {2, 2};
+	const uint64_t file_first[] = {2, (UINT64_C(1) << 32) + 15, 3};
+	const struct pfs_delta bad[] = {
+		{.op = PFS_DELTA_ADD, .slot = 1, .parent = 0, .prime = 7},  /* in use */
+		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 3, .prime = 7},  /* under a file */
+		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 9, .prime = 7},  /* under nothing */
+		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 0, .prime = 8},  /* even */
+		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 0, .prime = 0},
+		{.op = PFS_DELTA_REMOVE, .slot = 4},
+		{.op = PFS_DELTA_REMOVE, .slot = 0}, /* the root */
+		{.op = PFS_DELTA_MOVE, .slot = 0, .parent = 1},
+		{.op = PFS_DELTA_MOVE, .slot = 1, .parent = 2}, /* under itself */
+		{.op = PFS_DELTA_MOVE, .slot = 1, .parent = 1},
+		{.op = PFS_DELTA_MOVE, .slot = 1, .parent = 3},
+	};
+	struct pfs_bitmap *set;
+	uint32_t slot;
+	size_t applied;
+
+	assert_int_equal(pfs_engine_load(engine, circle, primes, 3), -EINVAL);
+	assert_int_equal(pfs_engine_load(engine, two_roots, twos, 2), -EINVAL);
+	assert_int_equal(pfs_engine_load(engine, under_file, file_first, 3), -EINVAL);
+	assert_int_equal(pfs_engine_load(engine, under_file, even, 3), -EINVAL);
+	assert_int_equal(pfs_engine_subtree(engine, &set, 0), -ENOENT);
+	assert_int_equal(pfs_engine_load(engine, parent, prime, 5), 0);
+	for (size_t i = 0; i < PFS_COUNT(bad); i++) {
+		assert_int_equal(pfs_engine_apply(engine, &applied, &bad[i], 1), -EINVAL);
+		assert_int_equal(applied, 0);
+	}
+	assert_int_equal(pfs_engine_subtree(engine, &set, 4), -ENOENT);
+	assert_int_equal(pfs_engine_subtree(engine, &set, 4000000), -ENOENT);
+	assert_int_equal(pfs_engine_node(engine, &slot, "30"), 0); /* 2 * 3 * 5 */
+	assert_int_equal(slot, 2);
+	assert_int_equal(pfs_engine_node(engine, &slot, "15"), -ENOENT);
+	assert_int_equal(pfs_engine_node(engine, &slot, "10"), -ENOENT); /* 5 is not below 2 */
+	assert_int_equal(pfs_engine_node(engine, &slot, "60"), -ENOENT);
+	assert_int_equal(pfs_engine_node(engine, &slot, "0"), -ENOENT);
+	assert_int_equal(pfs_engine_node(engine, &slot, ""), -EINVAL);
+	assert_int_equal(pfs_engine_node(engine, &slot, "-6"), -EINVAL);
+	assert_int_equal(pfs_engine_remove_subtree(engine, NULL, 0), -EINVAL);
+	pfs_engine_close(engine);
+}
+
+static void set_algebra(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	struct pair p;
+
+	pair_init(&p, engine, 5);
+	random_tree(&p, 1500, 20);
+	for (int op = PFS_BITMAP_AND; op <= PFS_BITMAP_AND_NOT; op++) {
+		for (unsigned round = 0; round < 8; round++) {
+			uint32_t a = pair_random_node(&p, true), b = pair_random_node(&p, true);
+			bool first[1600], second[1600];
+			struct pfs_bitmap *x, *y;
+
+			pfs_engine_use_ranges(engine, round % 2);
+			assert_int_equal(pfs_engine_subtree(engine, &x, a), 0);
+			if (round >= 4) /* sets from before the columns grew */
+				pair_add(&p, (uint32_t)p.ref.n, 0, round % 2);
+			assert_int_equal(pfs_engine_subtree(engine, &y, b), 0);
+			memset(first, 0, sizeof(first));
+			ref_subtree(&p.ref, first, a);
+			ref_subtree(&p.ref, second, b);
+			if (round >= 4 && a == 0)
+				first[p.ref.n - 1] = false;
+			for (size_t i = 0; i < p.ref.n; i++)
+				first[i] = op == PFS_BITMAP_AND  ? first[i] && second[i]
+					   : op == PFS_BITMAP_OR ? first[i] || second[i]
+								 : first[i] && !second[i];
+			assert_int_equal(pfs_bitmap_combine(x, y, (enum pfs_bitmap_op)op), 0);
+			pfs_bitmap_free(y);
+			check_set(&p, x, first);
+		}
+	}
+	pair_finish(&p);
+	pfs_engine_close(engine);
+}
+
+int main(void)
+{
+	static enum pfs_engine_kind host = PFS_ENGINE_HOST, cuda = PFS_ENGINE_CUDA;
+#define ON(engine, test) {#test " (" #engine ")", test, NULL, NULL, &(engine)}
+	const struct CMUnitTest tests[] = {
+		ON(host, all_small_trees), ON(host, random_sequences), ON(host, block_boundaries),
+		ON(host, long_chain),      ON(host, wide_star),        ON(host, refusals),
+		ON(host, set_algebra),     ON(cuda, all_small_trees),  ON(cuda, random_sequences),
+		ON(cuda, block_boundaries), ON(cuda, long_chain),      ON(cuda, wide_star),
+		ON(cuda, refusals),        ON(cuda, set_algebra),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
