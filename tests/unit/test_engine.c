@@ -198,7 +198,7 @@ static void random_sequences(void **state)
 	const char *given = getenv("PFS_TEST_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261121;
 
-	for (unsigned round = 0; round < 12; round++, seed++) {
+	for (unsigned round = 0; round < 8; round++, seed++) {
 		struct pair p;
 
 		print_message("seed %llu\n", (unsigned long long)seed);
