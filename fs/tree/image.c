@@ -117,12 +117,14 @@ uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime)
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_image *image = &tree->image;
+	uint8_t dirty = image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
 
 	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
 	if (image->state[slot] & PFS_SLOT_RARE)
 		pfs_rare_drop(image->rare, slot);
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
 		memset((char *)image->memory[i].base + slot * columns[i].size, 0, columns[i].size);
+	image->state[slot] = dirty;
 	pfs_image_chain_free(tree, slot);
 }
 

@@ -88,7 +88,8 @@ PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
 PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
 void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
 
-/* A free slot, every column of it zero but prime; its parent is PFS_NO_SLOT. */
+/* A free slot, every column of it zero but prime and the state's PFS_SLOT_DIRTY; its parent is
+ * PFS_NO_SLOT. */
 uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
 
 /* Gives the slot back, with its rare values.  It must be detached. */
@@ -132,6 +133,13 @@ void pfs_names_destroy(struct pfs_names *names);
 /* *place = where a copy of the bytes now is, NUL-terminated.  len <= PFS_NAME_MAX.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name,
 				 size_t len);
+/* The same for several threads at once (loading), each with its own region, {0} at first; only what a
+ * region lacks is taken from the heap, under a lock of the heap's. */
+struct pfs_name_region {
+	uint64_t next, end;
+};
+PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region,
+				    uint32_t *place, const void *name, size_t len);
 void pfs_names_remove(struct pfs_names *names, uint32_t place);
 /* Valid until the name is removed; never moves. */
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);

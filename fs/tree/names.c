@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/reserve.h"
 
 #define UNIT 4u
 #define HEAP_MAX ((size_t)UNIT << 32)
+#define REGION 16384u /* units a loading thread takes at once */
 #define CLASSES ((1 + PFS_NAME_MAX + 1 + UNIT - 1) / UNIT + 1)
 
 struct pfs_names {
+	pthread_mutex_t lock; /* of pfs_names_add_in; the tree's lock protects all else */
 	struct pfs_reserve heap;
 	uint64_t end; /* in units */
 	uint64_t free_units;
@@ -38,6 +41,7 @@ int pfs_names_create(struct pfs_names **out)
 	*out = NULL;
 	if (!names)
 		return -ENOMEM;
+	(void)pthread_mutex_init(&names->lock, NULL);
 	error = pfs_reserve_open(&names->heap, HEAP_MAX);
 	if (!error)
 		error = pfs_reserve_grow(&names->heap, UNIT);
@@ -55,30 +59,60 @@ void pfs_names_destroy(struct pfs_names *names)
 	if (!names)
 		return;
 	pfs_reserve_close(&names->heap);
+	(void)pthread_mutex_destroy(&names->lock);
 	free(names);
+}
+
+static void store(const struct pfs_names *names, uint32_t place, const void *name, size_t len)
+{
+	unsigned char *p = at(names, place);
+
+	p[0] = (unsigned char)len;
+	memcpy(p + 1, name, len);
+	p[1 + len] = 0;
+}
+
+/* *first = the start of n fresh units. */
+static int take_fresh(struct pfs_names *names, uint64_t *first, uint64_t n)
+{
+	if (names->end + n > UINT32_MAX)
+		return -ENOMEM;
+	PFS_TRY(pfs_reserve_grow(&names->heap, (names->end + n) * UNIT));
+	*first = names->end;
+	names->end += n;
+	return 0;
 }
 
 int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name, size_t len)
 {
 	uint32_t size = units(len);
-	unsigned char *p;
+	uint64_t first;
 
 	if (names->free_list[size]) {
 		*place = names->free_list[size];
-		p = at(names, *place);
-		memcpy(&names->free_list[size], p, sizeof(uint32_t));
+		memcpy(&names->free_list[size], at(names, *place), sizeof(uint32_t));
 		names->free_units -= size;
 	} else {
-		if (names->end + size > UINT32_MAX)
-			return -ENOMEM;
-		PFS_TRY(pfs_reserve_grow(&names->heap, (size_t)(names->end + size) * UNIT));
-		*place = (uint32_t)names->end;
-		p = at(names, *place);
-		names->end += size;
+		PFS_TRY(take_fresh(names, &first, size));
+		*place = (uint32_t)first;
 	}
-	p[0] = (unsigned char)len;
-	memcpy(p + 1, name, len);
-	p[1 + len] = 0;
+	store(names, *place, name, len);
+	return 0;
+}
+
+int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region, uint32_t *place,
+		     const void *name, size_t len)
+{
+	uint32_t size = units(len);
+
+	if (region->next + size > region->end) {
+		PFS_LOCKED(&names->lock);
+		PFS_TRY(take_fresh(names, &region->next, REGION));
+		region->end = region->next + REGION;
+	}
+	*place = (uint32_t)region->next;
+	region->next += size;
+	store(names, *place, name, len);
 	return 0;
 }
 
