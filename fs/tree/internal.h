@@ -195,6 +195,9 @@ void pfs_primes_fetched(struct pfs_tree *tree, bool committed);
 /* Whether `slot` is `top` or lies under it. */
 bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top);
 
+/* The length of the node's code in bits.  Under the lock.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_image_code_bits(const struct pfs_tree *tree, uint32_t *bits, uint32_t slot);
+
 /* ---- journal.c: from the image to the store ---- */
 
 /* An operation's first step, without locks: makes sure that its changes can be kept and committed.

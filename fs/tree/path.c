@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths and codes: what follows from a node's ancestors. */
+#include "fs/tree/internal.h"
+
+#include <gmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top)
+{
+	while (slot != PFS_NO_SLOT && slot != top)
+		slot = tree->image.parent[slot];
+	return slot == top;
+}
+
+static int resolve(const struct pfs_tree *tree, uint32_t *out, const char *path)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t slot = image->root;
+
+	for (;;) {
+		size_t len;
+
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (len == 0)
+			break;
+		if (!S_ISDIR(image->mode[slot]))
+			return -ENOTDIR;
+		if (len > PFS_NAME_MAX)
+			return -ENAMETOOLONG;
+		if (len == 2 && memcmp(path, "..", 2) == 0)
+			slot = slot == image->root ? slot : image->parent[slot];
+		else if (len != 1 || *path != '.')
+			slot = pfs_image_child(tree, slot, path, len);
+		if (slot == PFS_NO_SLOT)
+			return -ENOENT;
+		path += len;
+	}
+	*out = slot;
+	return 0;
+}
+
+int pfs_tree_resolve(struct pfs_tree *tree, uint64_t *ino, const char *path)
+{
+	uint32_t slot;
+	size_t len = strlen(path);
+	int error;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	error = resolve(tree, &slot, path);
+	if (!error && len && path[len - 1] == '/' && !S_ISDIR(tree->image.mode[slot]))
+		error = -ENOTDIR;
+	if (!error)
+		*ino = tree->image.prime[slot];
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+/* The path's length, and, unless out is NULL, the path itself, which ends before out. */
+static size_t write_path(const struct pfs_tree *tree, char *out, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	size_t total = 0;
+
+	for (; slot != image->root; slot = image->parent[slot]) {
+		size_t len;
+		const char *name = pfs_names_get(image->names, image->name[slot], &len);
+
+		total += len + 1;
+		if (out) {
+			memcpy(out - total + 1, name, len);
+			out[-(ptrdiff_t)total] = '/';
+		}
+	}
+	return total;
+}
+
+int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t ino)
+{
+	char *text = NULL;
+	size_t len = 0;
+	uint32_t slot;
+	int error = 0;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED) {
+		error = slot == PFS_NO_SLOT ? -ESTALE : -ENOENT;
+	} else {
+		len = write_path(tree, NULL, slot);
+		text = malloc(PFS_MAX(len, 1) + 1);
+		error = text ? 0 : -ENOMEM;
+	}
+	if (text) {
+		(void)write_path(tree, text + len, slot);
+		if (len == 0)
+			text[len++] = '/';
+		text[len] = 0;
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (!error)
+		*path = text;
+	return error;
+}
+
+/* ---- codes ---- */
+
+/* The primes from the root to slot: *primes allocated, *n of them.  Under the lock. */
+static int path_primes(const struct pfs_tree *tree, uint64_t **primes, size_t *n, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	size_t count = 0;
+
+	for (uint32_t s = slot; s != PFS_NO_SLOT; s = image->parent[s])
+		count++;
+	*primes = malloc(count * sizeof(**primes));
+	if (!*primes)
+		return -ENOMEM;
+	*n = count;
+	for (uint32_t s = slot; s != PFS_NO_SLOT; s = image->parent[s])
+		(*primes)[--count] = image->prime[s];
+	return 0;
+}
+
+/* product = primes[0] * ... * primes[n - 1], halves first, so that a deep chain stays cheap. */
+static void multiply(mpz_t product, const uint64_t *primes, size_t n)
+{
+	mpz_t right;
+
+	if (n == 1) {
+		mpz_import(product, 1, 1, sizeof(*primes), 0, 0, primes);
+		return;
+	}
+	mpz_init(right);
+	multiply(product, primes, n / 2);
+	multiply(right, primes + n / 2, n - n / 2);
+	mpz_mul(product, product, right);
+	mpz_clear(right);
+}
+
+int pfs_image_code_bits(const struct pfs_tree *tree, uint32_t *bits, uint32_t slot)
+{
+	uint64_t *primes PFS_FREE = NULL;
+	size_t n;
+	mpz_t code;
+
+	PFS_TRY(path_primes(tree, &primes, &n, slot));
+	mpz_init(code);
+	multiply(code, primes, n);
+	*bits = (uint32_t)mpz_sizeinbase(code, 2);
+	mpz_clear(code);
+	return 0;
+}
+
+int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino)
+{
+	uint64_t *primes PFS_FREE = NULL;
+	size_t n = 0;
+	uint32_t slot;
+	int error;
+	mpz_t code;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT)
+		error = -ESTALE;
+	else if (tree->image.state[slot] & PFS_SLOT_UNLINKED)
+		error = -ENOENT;
+	else
+		error = path_primes(tree, &primes, &n, slot);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (error)
+		return error;
+	mpz_init(code);
+	multiply(code, primes, n);
+	*decimal = malloc(mpz_sizeinbase(code, 10) + 2);
+	if (*decimal)
+		(void)mpz_get_str(*decimal, 10, code);
+	mpz_clear(code);
+	return *decimal ? 0 : -ENOMEM;
+}
