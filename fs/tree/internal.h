@@ -12,10 +12,10 @@
 
 #include "base/reserve.h"
 #include "fs/tree/tree.h"
+#include "gpu/engine.h"
 #include "gpu/host/btree.h"
 #include "meta/store.h"
 
-#define PFS_NO_SLOT UINT32_MAX
 #define PFS_IMAGE_COLUMNS 15
 
 /* Beyond what a file can be: st_size of the largest file that chunk numbers and off_t allow. */
@@ -67,6 +67,7 @@ struct pfs_tree {
 	struct pfs_attrs *attrs;
 	struct pfs_links *links;
 	struct pfs_primes *primes;
+	struct pfs_codes *codes;
 	struct pfs_tree_listener listener;
 };
 
@@ -141,6 +142,8 @@ struct pfs_name_region {
 PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region,
 				    uint32_t *place, const void *name, size_t len);
 void pfs_names_remove(struct pfs_names *names, uint32_t place);
+/* The heap for the engine's listings: all but place and n_slots. */
+void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
 /* Valid until the name is removed; never moves. */
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
 uint64_t pfs_names_bytes(const struct pfs_names *names); /* of memory in use */
@@ -197,6 +200,20 @@ bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top
 
 /* The length of the node's code in bits.  Under the lock.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_code_bits(const struct pfs_tree *tree, uint32_t *bits, uint32_t slot);
+
+/* ---- codes.c: the engine beside the image ---- */
+
+PFS_MUST_CHECK int pfs_codes_create(struct pfs_tree *tree);
+void pfs_codes_destroy(struct pfs_tree *tree);
+
+/* With tree->lock held for writing: the node has a place (again), has none any more. */
+void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot);
+void pfs_codes_removed(struct pfs_tree *tree, uint32_t slot);
+
+/* Begins a question: *engine knows the image as it is, and the image stays so until end, tree->lock
+ * being held for reading.  -ENODEV, -ENOMEM. */
+PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);
+void pfs_codes_end(struct pfs_tree *tree);
 
 /* ---- journal.c: from the image to the store ---- */
 

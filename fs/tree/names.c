@@ -20,6 +20,7 @@ struct pfs_names {
 	struct pfs_reserve heap;
 	uint64_t end; /* in units */
 	uint64_t free_units;
+	uint64_t reused; /* places that got another name: what was copied of the heap is stale */
 	uint32_t free_list[CLASSES]; /* by size in units */
 };
 
@@ -92,6 +93,7 @@ int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name, si
 		*place = names->free_list[size];
 		memcpy(&names->free_list[size], at(names, *place), sizeof(uint32_t));
 		names->free_units -= size;
+		names->reused++;
 	} else {
 		PFS_TRY(take_fresh(names, &first, size));
 		*place = (uint32_t)first;
@@ -139,4 +141,14 @@ const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t 
 uint64_t pfs_names_bytes(const struct pfs_names *names)
 {
 	return (names->end - names->free_units) * UNIT;
+}
+
+void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view)
+{
+	*view = (struct pfs_names_view){
+		.heap = names->heap.base,
+		.heap_size = names->end * UNIT,
+		.place_shift = (unsigned)__builtin_ctz(UNIT),
+		.generation = names->reused,
+	};
 }

@@ -27,6 +27,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "gpu/engine.h"
 
 struct pfs_tree;
 
@@ -34,6 +35,7 @@ struct pfs_tree_options {
 	bool read_only;
 	bool no_atime;    /* never update access times */
 	unsigned wait_ms; /* for another process's lock on the store */
+	enum pfs_engine_kind engine; /* who answers questions about sets */
 	const char *vfs;  /* see pfs_store_options */
 	uint64_t pending_limit; /* bytes of changes not yet committed; 0: 256 MiB */
 	unsigned commit_ms;     /* commit at least this often; 0: 1,000 */
@@ -232,6 +234,40 @@ struct pfs_walk_node {
 };
 PFS_MUST_CHECK int pfs_tree_walk(struct pfs_tree *tree, uint64_t ino,
 				 int (*fn)(void *arg, const struct pfs_walk_node *node), void *arg);
+
+/* ---- questions about sets: answered by the engine (gpu/engine.h), from the codes ---- */
+
+enum pfs_relation {
+	PFS_SUBTREE,	      /* under any of the nodes, these included */
+	PFS_ANCESTORS,	      /* proper ancestors of any of them */
+	PFS_CHILDREN,	      /* whose parent is one of them */
+	PFS_COMMON_ANCESTORS, /* proper ancestors of all of them (S1.9) */
+};
+
+struct pfs_question {
+	enum pfs_relation relation;
+	const uint64_t *inos;
+	size_t n; /* 1 or more */
+};
+
+/* -ENOENT: no node has one of the inode numbers, or it has no name. -ENODEV: options.engine asked for
+ * a device that is not there.  Both hold the image's read lock. */
+PFS_MUST_CHECK int pfs_tree_count(struct pfs_tree *tree, uint64_t *count,
+				  const struct pfs_question *question);
+
+enum pfs_list_flag {
+	PFS_LIST_INO = 1,  /* the prime in decimal and a tab before each path */
+	PFS_LIST_ZERO = 2, /* NUL after each path, not a newline */
+};
+
+/* The nodes' absolute paths in component-wise pre-order, in pieces of whole lines, until fn returns
+ * non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question,
+				 unsigned flags,
+				 int (*fn)(void *arg, const char *bytes, size_t size), void *arg);
+
+/* *wrong = how many directories' codes on the engine differ from GMP's product. */
+PFS_MUST_CHECK int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong);
 
 /* Image against store rules: every node reachable, names unique, primes prime, unique and of their
  * kind's range; then pfs_store_check.  fn gets a line for each finding. */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* The image's questions to the engine: which nodes lie under, above or directly below others.
+ *
+ * The engine is filled from the image by the first question; from then on changes are noted as
+ * deltas, under tree->lock, and applied before the next question.  When there are too many of them,
+ * or no memory for them, the engine is filled anew instead.
+ *
+ * Lock order: codes->lock -> tree->lock (for reading): the answer is one epoch, and a change waits
+ * only while the engine computes. */
+#include "fs/tree/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define DELTAS_MAX ((size_t)1 << 20) /* beyond it filling anew is faster */
+
+struct pfs_codes {
+	pthread_mutex_t lock; /* one question at a time */
+	struct pfs_engine *engine; /* NULL until the first question; protected by lock */
+	enum pfs_engine_kind kind;
+	/* Written under tree->lock for writing, or by who holds `lock` and tree->lock for reading. */
+	bool loaded; /* the engine has the image, deltas aside */
+	uint8_t *known; /* by slot: the engine has, or the deltas add, the node */
+	size_t n_known;
+	struct pfs_delta *deltas;
+	size_t n_deltas, capacity;
+};
+
+int pfs_codes_create(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = calloc(1, sizeof(*codes));
+
+	if (!codes)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&codes->lock, NULL);
+	codes->kind = tree->options.engine;
+	tree->codes = codes;
+	return 0;
+}
+
+void pfs_codes_destroy(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+
+	if (!codes)
+		return;
+	if (codes->engine)
+		pfs_engine_close(codes->engine);
+	free(codes->deltas);
+	free(codes->known);
+	(void)pthread_mutex_destroy(&codes->lock);
+	free(codes);
+	tree->codes = NULL;
+}
+
+/* ---- changes; tree->lock held for writing ---- */
+
+static void fill_anew(struct pfs_codes *codes)
+{
+	codes->loaded = false;
+	codes->n_deltas = 0;
+}
+
+static void note(struct pfs_codes *codes, const struct pfs_delta *delta)
+{
+	if (codes->n_deltas == DELTAS_MAX ||
+	    pfs_grow(&codes->deltas, &codes->capacity, codes->n_deltas + 1, sizeof(*delta)))
+		fill_anew(codes);
+	else
+		codes->deltas[codes->n_deltas++] = *delta;
+}
+
+void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_codes *codes = tree->codes;
+	struct pfs_delta delta = {
+		.slot = slot,
+		.parent = tree->image.parent[slot],
+		.prime = tree->image.prime[slot],
+		.op = PFS_DELTA_ADD,
+	};
+
+	if (!codes || !codes->loaded)
+		return;
+	if (pfs_grow(&codes->known, &codes->n_known, (size_t)slot + 1, 1)) {
+		fill_anew(codes);
+		return;
+	}
+	if (codes->known[slot]) {
+		delta.op = PFS_DELTA_MOVE;
+		note(codes, &delta);
+		delta.op = PFS_DELTA_NAME;
+	}
+	codes->known[slot] = 1;
+	note(codes, &delta);
+}
+
+void pfs_codes_removed(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_codes *codes = tree->codes;
+	struct pfs_delta delta = {.slot = slot, .op = PFS_DELTA_REMOVE};
+
+	if (!codes || !codes->loaded || !codes->known[slot])
+		return;
+	codes->known[slot] = 0;
+	note(codes, &delta);
+}
+
+/* ---- questions ---- */
+
+static int load(struct pfs_tree *tree)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_codes *codes = tree->codes;
+	uint64_t *named PFS_FREE = malloc((size_t)image->end * sizeof(*named));
+
+	if (!named)
+		return -ENOMEM;
+	PFS_TRY(pfs_grow(&codes->known, &codes->n_known, image->end, 1));
+	memset(codes->known, 0, codes->n_known);
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		bool has_name = image->prime[slot] && !(image->state[slot] & PFS_SLOT_UNLINKED);
+
+		named[slot] = has_name ? image->prime[slot] : 0;
+		codes->known[slot] = has_name;
+	}
+	PFS_TRY(pfs_engine_load(codes->engine, image->parent, named, image->end));
+	codes->loaded = true;
+	codes->n_deltas = 0;
+	return 0;
+}
+
+static int bring_up_to_date(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+	size_t n = codes->n_deltas;
+
+	if (!codes->engine)
+		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
+	if (!codes->loaded)
+		return load(tree);
+	codes->n_deltas = 0;
+	if (!pfs_engine_apply(codes->engine, NULL, codes->deltas, n))
+		return 0;
+	pfs_warning("the engine did not take the latest changes; filling it anew");
+	return load(tree);
+}
+
+int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
+{
+	int error;
+
+	(void)pthread_mutex_lock(&tree->codes->lock);
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	error = bring_up_to_date(tree);
+	if (error)
+		pfs_codes_end(tree);
+	else
+		*engine = tree->codes->engine;
+	return error;
+}
+
+void pfs_codes_end(struct pfs_tree *tree)
+{
+	(void)pthread_rwlock_unlock(&tree->lock);
+	(void)pthread_mutex_unlock(&tree->codes->lock);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Sets of nodes by their relation to others, counted or listed. */
+#include "fs/tree/internal.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+static int one(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
+	       uint32_t slot)
+{
+	switch (relation) {
+	case PFS_ANCESTORS:
+	case PFS_COMMON_ANCESTORS:
+		return pfs_engine_parents(engine, out, slot);
+	case PFS_CHILDREN:
+		return pfs_engine_children(engine, out, slot);
+	default:
+		return pfs_engine_subtree(engine, out, slot);
+	}
+}
+
+/* The union over all slots; of common ancestors the intersection. */
+static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
+			enum pfs_relation relation, const uint32_t *slots, size_t n)
+{
+	enum pfs_bitmap_op op = relation == PFS_COMMON_ANCESTORS ? PFS_BITMAP_AND : PFS_BITMAP_OR;
+	struct pfs_bitmap *all, *next;
+
+	PFS_TRY(one(engine, &all, relation, slots[0]));
+	for (size_t i = 1; i < n; i++) {
+		int error = one(engine, &next, relation, slots[i]);
+
+		if (!error) {
+			error = pfs_bitmap_combine(all, next, op);
+			pfs_bitmap_free(next);
+		}
+		if (error) {
+			pfs_bitmap_free(all);
+			return error;
+		}
+	}
+	*out = all;
+	return 0;
+}
+
+/* The question's set, between pfs_codes_begin and end. */
+static int answer(struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
+		  const struct pfs_question *question)
+{
+	uint32_t *slots PFS_FREE = calloc(question->n, sizeof(*slots));
+
+	if (question->n == 0)
+		return -EINVAL;
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < question->n; i++) {
+		slots[i] = pfs_image_slot(tree, question->inos[i]);
+		if (slots[i] == PFS_NO_SLOT || tree->image.state[slots[i]] & PFS_SLOT_UNLINKED)
+			return -ENOENT;
+	}
+	return select_slots(engine, out, question->relation, slots, question->n);
+}
+
+static int count_set(struct pfs_tree *tree, struct pfs_engine *engine, uint64_t *count,
+		     const struct pfs_question *question)
+{
+	struct pfs_bitmap *set;
+	int error;
+
+	PFS_TRY(answer(tree, engine, &set, question));
+	error = pfs_bitmap_count(set, count);
+	pfs_bitmap_free(set);
+	return error;
+}
+
+int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
+{
+	struct pfs_engine *engine;
+	int error;
+
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	error = count_set(tree, engine, count, question);
+	if (error == -ESTALE) /* lost with its device: the host engine answers now */
+		error = count_set(tree, engine, count, question);
+	pfs_codes_end(tree);
+	return error;
+}
+
+/* Where the listing goes; what went out before the device was lost is not repeated. */
+struct sink {
+	int (*fn)(void *arg, const char *bytes, size_t size);
+	void *arg;
+	uint64_t sent, seen; /* bytes: by all attempts, by this one */
+};
+
+static int send(struct sink *sink, const char *bytes, size_t size)
+{
+	uint64_t known = PFS_MIN(sink->sent - PFS_MIN(sink->seen, sink->sent), size);
+
+	sink->seen += size;
+	if (known == size)
+		return 0;
+	sink->sent = sink->seen;
+	return sink->fn(sink->arg, bytes + known, size - known);
+}
+
+static int list_set(struct pfs_tree *tree, const struct pfs_bitmap *set, unsigned flags,
+		    struct sink *sink)
+{
+	struct pfs_names_view view;
+	struct pfs_listing *listing;
+	const char *bytes;
+	size_t size;
+	int rc;
+
+	pfs_names_view(tree->image.names, &view);
+	view.place = tree->image.name;
+	view.n_slots = tree->image.end;
+	PFS_TRY(pfs_listing_open(&listing, set, &view, flags));
+	sink->seen = 0;
+	while ((rc = pfs_listing_next(listing, &bytes, &size)) > 0) {
+		rc = send(sink, bytes, size);
+		if (rc)
+			break;
+	}
+	pfs_listing_close(listing);
+	return rc;
+}
+
+static int list(struct pfs_tree *tree, struct pfs_engine *engine,
+		const struct pfs_question *question, unsigned flags, struct sink *sink)
+{
+	struct pfs_bitmap *set;
+	int rc;
+
+	PFS_TRY(answer(tree, engine, &set, question));
+	rc = list_set(tree, set, flags, sink);
+	pfs_bitmap_free(set);
+	return rc;
+}
+
+int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, unsigned flags,
+		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
+{
+	struct sink sink = {.fn = fn, .arg = arg};
+	unsigned listing = PFS_LISTING_PATH_ORDER;
+	struct pfs_engine *engine;
+	int rc;
+
+	listing |= flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0;
+	listing |= flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0;
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	rc = list(tree, engine, question, listing, &sink);
+	if (rc == -ESTALE)
+		rc = list(tree, engine, question, listing, &sink);
+	pfs_codes_end(tree);
+	return rc;
+}
+
+int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong)
+{
+	struct pfs_engine *engine;
+	int error;
+
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	error = pfs_engine_check(engine, wrong);
+	pfs_codes_end(tree);
+	return error;
+}
