@@ -78,7 +78,7 @@ library := $(B)/libprimefs.a
 tool_library := $(B)/libtools.a
 ref_objects := $(patsubst %.c,$(B)/%.o,$(wildcard tests/ref/*.c))
 test_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c tests/gpu/test_*.c))
-mount_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/mount/*.c))
+mount_programs := $(patsubst %.c,$(B)/%,$(filter-out %/probe.c,$(wildcard tests/mount/*.c tests/crash/*.c)))
 fuzz_programs := $(patsubst %.c,$(B)/%_replay,$(wildcard tests/fuzz/*_fuzzer.c))
 libs = $(PKG_LIBS) $(cuda_libs) -lm
 
@@ -121,8 +121,10 @@ $(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(ref_objects) $(tool_library) 
 	$(CC) $(all_ldflags) $(foreach w,$(WRAP_test_$*),-Wl,--wrap=$(w)) -o $@ $^ $(libs) -lcmocka
 $(B)/tests/gpu/test_%: $(B)/tests/gpu/test_%.o $(ref_objects) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs) -lcmocka
-$(B)/tests/mount/%: $(B)/tests/mount/%.o $(library)
-	$(CC) $(all_ldflags) -o $@ $^ $(libs)
+$(B)/tests/mount/%: $(B)/tests/mount/%.o $(B)/tests/mount/probe.o
+	$(CC) $(all_ldflags) -o $@ $^
+$(B)/tests/crash/%: $(B)/tests/crash/%.o $(B)/tests/mount/probe.o
+	$(CC) $(all_ldflags) -o $@ $^
 $(B)/tests/fuzz/%_fuzzer_replay: $(B)/tests/fuzz/%_fuzzer.o $(B)/tests/fuzz/replay.o $(tool_library) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 

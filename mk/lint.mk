@@ -51,7 +51,7 @@ lint-cppcheck: ## cppcheck
 		-j 2 $(sources) $(tool_sources)
 
 lint-shell: ## shellcheck
-	@shellcheck -x $(lint_scripts)
+	@shellcheck $(lint_scripts)
 
 lint-man: ## manual pages
 	@$(if $(man_pages),mandoc -Tlint -Wwarning $(man_pages))

@@ -1,0 +1,231 @@
+# shellcheck shell=bash disable=SC2034,SC2119,SC2120 # variables and arguments are for those who source it
+# SPDX-License-Identifier: MIT
+# tests/lib.sh - sourced by the scripts in tests/mount, tests/cli and tests/crash.
+#
+# Gives each its own folder ($work), removed at the end together with whatever is mounted below it.
+# A script runs under `set -eu`: a step that fails unexpectedly ends it as failed.  What it asserts
+# goes through ok, not_ok, is, fails_with, which count and go on.  The last line printed is
+# `N passed, M failed, K skipped`, the exit status 0, 1 or 77.
+set -euo pipefail
+
+if [[ -z ${PFS_BUILD-} ]]; then # run by hand: the build that `make CUDA=0` or `make` left
+	PFS_BUILD=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/$(
+		cd "$(dirname "${BASH_SOURCE[0]}")/.." && make -s print-build)
+fi
+export PATH=$PFS_BUILD:$PATH
+: "${PFS_LONG:=0}"
+: "${probes:=$PFS_BUILD/tests/mount}"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/primefs.XXXXXX")
+chmod 755 "$work"
+store=$work/store.pfs
+mnt=$work/mnt
+mkdir "$mnt"
+cd "$work"
+
+n_passed=0 n_failed=0 n_skipped=0
+run_as=()
+cleanups=()
+
+# cleanup_fn COMMAND...: run at the end, the last one first; its failure does not count.
+cleanup_fn() { cleanups+=("$(printf '%q ' "$@")"); }
+
+# force_unmount DIR: for cleaning up, whatever state the daemon is in.
+force_unmount() {
+	umount -l "$1" 2>/dev/null || fusermount3 -uz "$1" 2>/dev/null || true
+}
+
+is_mounted() { grep -qF " $1 " /proc/self/mountinfo; }
+
+finish() {
+	local status=$? i target
+	trap '' INT TERM
+	set +e
+	cd /
+	for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
+		eval "${cleanups[i]}" >/dev/null 2>&1
+	done
+	awk '{print $5}' /proc/self/mountinfo | grep -F "$work/" | sort -r |
+		while IFS= read -r target; do
+			force_unmount "$target"
+		done
+	rm -rf --one-file-system "$work"
+	if ((status != 0 && status != 77)); then
+		echo "ended with status $status"
+		n_failed=$((n_failed + 1))
+	fi
+	echo "$n_passed passed, $n_failed failed, $n_skipped skipped"
+	((n_failed == 0)) || exit 1
+	((n_passed > 0 || n_skipped == 0)) || exit 77
+	exit 0
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+trap 'echo "line $LINENO: $BASH_COMMAND"' ERR
+
+pass() {
+	n_passed=$((n_passed + 1))
+	echo "ok      $1"
+}
+fail() {
+	n_failed=$((n_failed + 1))
+	echo "NOT OK  $1"
+}
+skip() { # a part; `skip_all` skips the rest of the script
+	n_skipped=$((n_skipped + 1))
+	echo "skip    $1"
+}
+skip_all() {
+	skip "$1"
+	exit 77
+}
+
+# ok DESCRIPTION COMMAND...: COMMAND succeeds.
+ok() {
+	local output status=0
+	output=$("${@:2}" 2>&1) || status=$?
+	if ((status == 0)); then
+		pass "$1"
+	else
+		fail "$1"
+		printf '        %s: status %d\n%s\n' "${*:2}" "$status" "$(head -n 20 <<<"$output")"
+	fi
+}
+
+# not_ok DESCRIPTION COMMAND...: COMMAND fails, but is not killed by a signal.
+not_ok() {
+	local output status=0
+	output=$("${@:2}" 2>&1) || status=$?
+	if ((status > 0 && status < 124)); then
+		pass "$1"
+	else
+		fail "$1"
+		printf '        %s: status %d\n%s\n' "${*:2}" "$status" "$(head -n 20 <<<"$output")"
+	fi
+}
+
+# fails_with DESCRIPTION PATTERN COMMAND...: it fails and prints a line that matches PATTERN (grep -E).
+fails_with() {
+	local output status=0
+	output=$("${@:3}" 2>&1) || status=$?
+	if ((status > 0 && status < 124)) && grep -qE -- "$2" <<<"$output"; then
+		pass "$1"
+	else
+		fail "$1"
+		printf '        %s: status %d, wanted /%s/:\n%s\n' "${*:3}" "$status" "$2" \
+			"$(head -n 20 <<<"$output")"
+	fi
+}
+
+# exits DESCRIPTION STATUS COMMAND...
+exits() {
+	local output status=0
+	output=$("${@:3}" 2>&1) || status=$?
+	if ((status == $2)); then
+		pass "$1"
+	else
+		fail "$1"
+		printf '        %s: status %d, wanted %d:\n%s\n' "${*:3}" "$status" "$2" \
+			"$(head -n 20 <<<"$output")"
+	fi
+}
+
+# is DESCRIPTION ACTUAL WANTED
+is() {
+	if [[ $2 == "$3" ]]; then
+		pass "$1"
+	else
+		fail "$1"
+		printf '        is     %q\n        wanted %q\n' "$2" "$3"
+	fi
+}
+
+# requires WHAT...: fuse, root, unprivileged (a user `nobody` can mount), or a command's name.
+requires() {
+	local what
+	for what; do
+		case $what in
+		fuse)
+			[[ -e /dev/fuse ]] || skip_all 'skipped: no /dev/fuse'
+			[[ $EUID == 0 ]] || command -v fusermount3 >/dev/null || skip_all 'skipped: no fusermount3'
+			;;
+		root) [[ $EUID == 0 ]] || skip_all 'skipped: needs root' ;;
+		unprivileged)
+			if [[ $EUID != 0 || ! -u $(command -v fusermount3) ]]; then
+				skip_all 'skipped: needs root, to become an ordinary user, and fusermount3'
+			fi
+			;;
+		*) command -v "$what" >/dev/null || skip_all "skipped: no $what" ;;
+		esac
+	done
+}
+
+# as UID COMMAND...: as an ordinary user without groups or capabilities.
+as() {
+	setpriv --reuid "$1" --regid "$1" --clear-groups --inh-caps=-all -- "${@:2}"
+}
+nobody=65534
+
+# wait_for SECONDS COMMAND...: until it succeeds.
+wait_for() {
+	local tries=$(($1 * 20))
+	until "${@:2}" >/dev/null 2>&1; do
+		((tries-- > 0)) || return 1
+		sleep 0.05
+	done
+}
+
+# empty_store [STORE]: a store with nothing but its root, owned by whoever runs this.
+empty_store() {
+	primefs import --format=paths - "${1:-$store}" </dev/null >/dev/null
+}
+
+# mount_store [OPTION]...: mounts $store, made if there is none, at $mnt.  Others may enter when
+# root mounts.
+mount_store() {
+	[[ -e $store ]] || empty_store
+	if ((EUID == 0)); then
+		set -- -o allow_other "$@"
+	fi
+	primefs mount "$store" "$mnt" "$@"
+}
+
+unmount_store() { primefs umount "$mnt"; }
+
+remount_store() {
+	unmount_store
+	mount_store "$@"
+}
+
+# mount_in_foreground [OPTION]...: $daemon is its process; its output goes to $work/daemon.log.
+mount_in_foreground() {
+	[[ -e $store ]] || empty_store
+	if ((EUID == 0)); then
+		set -- -o allow_other "$@"
+	fi
+	primefs mount -f "$store" "$mnt" "$@" >>"$work/daemon.log" 2>&1 &
+	daemon=$!
+	cleanup_fn kill -9 "$daemon"
+	wait_for 20 is_mounted "$mnt" || {
+		cat "$work/daemon.log"
+		return 1
+	}
+}
+
+# check_store [STORE]: `primefs check` finds nothing wrong.
+check_store() { ok "check is clean${2:+, $2}" primefs check "${1:-$store}"; }
+
+# run_probe NAME [ARGUMENT]...: a program of tests/mount/*.c, whose figures are added to ours.
+# The array run_as, if set, is a command that runs it.
+run_probe() {
+	local output figures p f s _
+	output=$("${run_as[@]}" "$probes/$1" "${@:2}" 2>&1) || true
+	printf '%s\n' "$output" | grep -v '^ok ' || true
+	figures=$(tail -n 1 <<<"$output")
+	if [[ $figures =~ ^[0-9]+\ passed,\ [0-9]+\ failed,\ [0-9]+\ skipped$ ]]; then
+		read -r p _ f _ s _ <<<"$figures"
+		n_passed=$((n_passed + p)) n_failed=$((n_failed + f)) n_skipped=$((n_skipped + s))
+	else
+		fail "$1 ended without figures"
+	fi
+}

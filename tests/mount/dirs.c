@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading directories, also while entries come and go. */
+#include <dirent.h>
+#include <limits.h>
+
+#include "tests/mount/probe.h"
+
+enum { MANY = 3000 };
+
+static DIR *open_dir(const char *path)
+{
+	DIR *dir = opendir(path);
+
+	if (!dir)
+		probe_fail(__FILE__, __LINE__, "opendir %s: %s", path, strerror(errno));
+	return dir;
+}
+
+static struct dirent *next(DIR *dir)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(dir);
+	if (!entry && errno)
+		probe_fail(__FILE__, __LINE__, "readdir: %s", strerror(errno));
+	return entry;
+}
+
+static void make_files(const char *prefix, int count)
+{
+	char name[64];
+
+	for (int i = 0; i < count; i++) {
+		(void)snprintf(name, sizeof(name), "d/%s%d", prefix, i);
+		(void)OK(close((int)OK(open(name, O_CREAT | O_EXCL | O_WRONLY, 0644))));
+	}
+}
+
+/* The number in a name of make_files, or -1. */
+static int number_of(const char *name, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(name, prefix, len) == 0 ? atoi(name + len) : -1;
+}
+
+static void lists_all_once(void)
+{
+	static unsigned char seen[MANY];
+	unsigned dots = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	make_files("file", MANY);
+	dir = open_dir("d");
+	while ((entry = next(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+			SAME(entry->d_type, DT_DIR);
+			dots++;
+			continue;
+		}
+		TRUE(number_of(entry->d_name, "file") >= 0);
+		seen[number_of(entry->d_name, "file")]++;
+		SAME(entry->d_type, DT_REG);
+	}
+	SAME(dots, 2);
+	for (int i = 0; i < MANY; i++)
+		SAME(seen[i], 1);
+	(void)OK(closedir(dir));
+}
+
+static void tells_numbers_and_types(void)
+{
+	static const struct {
+		const char *name;
+		unsigned char type;
+	} kinds[] = {{"f", DT_REG}, {"d", DT_DIR}, {"l", DT_LNK}, {"p", DT_FIFO}, {"s", DT_SOCK}};
+	struct dirent *entry;
+	unsigned found = 0;
+	DIR *dir;
+
+	probe_text("f", "");
+	(void)OK(mkdir("d", 0755));
+	(void)OK(symlink("x", "l"));
+	(void)OK(mkfifo("p", 0644));
+	(void)OK(mknod("s", S_IFSOCK | 0644, 0));
+	dir = open_dir(".");
+	while ((entry = next(dir))) {
+		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+			if (strcmp(entry->d_name, kinds[i].name) != 0)
+				continue;
+			SAME(entry->d_type, kinds[i].type);
+			SAME(entry->d_ino, probe_stat(entry->d_name).st_ino);
+			found++;
+		}
+		if (strcmp(entry->d_name, ".") == 0)
+			SAME(entry->d_ino, probe_stat(".").st_ino);
+		if (strcmp(entry->d_name, "..") == 0)
+			SAME(entry->d_ino, probe_stat("..").st_ino);
+	}
+	SAME(found, ARRAY_SIZE(kinds));
+	(void)OK(closedir(dir));
+}
+
+/* Entries that are there all the time appear exactly once, whatever others do. */
+static void survives_coming_and_going(void)
+{
+	static unsigned char seen[MANY];
+	struct dirent *entry;
+	char name[64];
+	int step = 0;
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	make_files("stay", MANY);
+	make_files("go", MANY);
+	dir = open_dir("d");
+	while ((entry = next(dir))) {
+		if (number_of(entry->d_name, "stay") >= 0)
+			seen[number_of(entry->d_name, "stay")]++;
+		if (step < MANY) {
+			(void)snprintf(name, sizeof(name), "d/go%d", MANY - 1 - step);
+			(void)OK(unlink(name));
+			(void)snprintf(name, sizeof(name), "d/come%d", step);
+			(void)OK(close((int)OK(open(name, O_CREAT | O_EXCL | O_WRONLY, 0644))));
+		}
+		step++;
+	}
+	for (int i = 0; i < MANY; i++)
+		SAME(seen[i], 1);
+	(void)OK(closedir(dir));
+}
+
+/* `rm -r` with many descriptors: reading and removing what was read empties the directory. */
+static void removing_while_reading_empties(void)
+{
+	struct dirent *entry;
+	char name[sizeof("d/") + NAME_MAX];
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	make_files("file", MANY);
+	dir = open_dir("d");
+	while ((entry = next(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		(void)snprintf(name, sizeof(name), "d/%s", entry->d_name);
+		(void)OK(unlink(name));
+	}
+	(void)OK(closedir(dir));
+	(void)OK(rmdir("d"));
+}
+
+/* A position stays good when the entry it follows has gone. */
+static void seeks_to_told_positions(void)
+{
+	enum { FILES = 500, STRIDE = 7 };
+	static char names[FILES + 2][32];
+	static long told[FILES + 2];
+	struct dirent *entry;
+	char name[64];
+	int count = 0;
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	make_files("file", FILES);
+	dir = open_dir("d");
+	for (;;) {
+		told[count] = telldir(dir);
+		entry = next(dir);
+		if (!entry)
+			break;
+		TRUE(count < FILES + 2);
+		(void)snprintf(names[count++], sizeof(names[0]), "%.31s", entry->d_name);
+	}
+	SAME(count, FILES + 2);
+	for (int i = count - 1; i >= 0; i -= STRIDE) {
+		seekdir(dir, told[i]);
+		entry = next(dir);
+		TRUE(entry && strcmp(entry->d_name, names[i]) == 0);
+	}
+	for (int i = 10; i + 1 < count; i += STRIDE) {
+		if (names[i][0] == '.' || names[i + 1][0] == '.')
+			continue;
+		(void)snprintf(name, sizeof(name), "d/%s", names[i]);
+		(void)OK(unlink(name));
+		seekdir(dir, told[i + 1]);
+		entry = next(dir);
+		TRUE(entry && strcmp(entry->d_name, names[i + 1]) == 0);
+	}
+	rewinddir(dir);
+	for (count = 0; next(dir);)
+		count++;
+	TRUE(count < FILES + 2);
+	(void)OK(closedir(dir));
+}
+
+static void rewinding_shows_news(void)
+{
+	struct dirent *entry;
+	bool found = false;
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	dir = open_dir("d");
+	while (next(dir))
+		;
+	make_files("new", 1);
+	rewinddir(dir);
+	while ((entry = next(dir)))
+		found = found || strcmp(entry->d_name, "new0") == 0;
+	TRUE(found);
+	(void)OK(unlink("d/new0"));
+	rewinddir(dir);
+	while ((entry = next(dir)))
+		TRUE(strcmp(entry->d_name, "new0") != 0);
+	(void)OK(closedir(dir));
+}
+
+/* What one descriptor changed, a listing begun afterwards shows (the kernel caches listings). */
+static void listings_are_current(void)
+{
+	char name[64];
+
+	(void)OK(mkdir("d", 0755));
+	for (int round = 0; round < 50; round++) {
+		struct dirent *entry;
+		DIR *dir;
+		int count = 0;
+
+		(void)snprintf(name, sizeof(name), "d/x%d", round);
+		(void)OK(mkdir(name, 0755));
+		dir = open_dir("d");
+		while ((entry = next(dir)))
+			count += entry->d_name[0] != '.';
+		SAME(count, 1);
+		(void)OK(closedir(dir));
+		(void)OK(rmdir(name));
+		dir = open_dir("d");
+		while ((entry = next(dir)))
+			TRUE(entry->d_name[0] == '.');
+		(void)OK(closedir(dir));
+	}
+}
+
+static void removed_directory_reads_empty(void)
+{
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	dir = open_dir("d");
+	(void)OK(rmdir("d"));
+	while ((entry = next(dir)))
+		TRUE(strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+	(void)OK(closedir(dir));
+}
+
+/* What differs only in the low bits of a hash, or has the same one, is listed all the same. */
+static void long_names_are_listed(void)
+{
+	enum { NAMES = 200 };
+	char name[256];
+	int count = 0;
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	(void)OK(chdir("d"));
+	memset(name, 'n', 255);
+	name[255] = '\0';
+	for (int i = 0; i < NAMES; i++) {
+		name[100] = (char)('A' + i % 26);
+		name[200] = (char)('a' + i / 26);
+		probe_text(name, "");
+	}
+	dir = open_dir(".");
+	while (next(dir))
+		count++;
+	SAME(count, NAMES + 2);
+	(void)OK(closedir(dir));
+}
+
+static const struct probe probes[] = {
+	PROBE(lists_all_once),
+	PROBE(tells_numbers_and_types),
+	PROBE(survives_coming_and_going),
+	PROBE(removing_while_reading_empties),
+	PROBE(seeks_to_told_positions),
+	PROBE(rewinding_shows_news),
+	PROBE(listings_are_current),
+	PROBE(removed_directory_reads_empty),
+	PROBE(long_names_are_listed),
+};
+
+int main(int argc, char **argv)
+{
+	return probe_main(argc, argv, probes, ARRAY_SIZE(probes));
+}

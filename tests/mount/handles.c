@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* File handles, as an NFS server would use them: they survive a forget. */
+#include <limits.h>
+
+#include "tests/mount/probe.h"
+
+struct handle {
+	struct file_handle head;
+	unsigned char bytes[MAX_HANDLE_SZ];
+};
+
+static int take(struct handle *handle, const char *path)
+{
+	int mount_id;
+
+	handle->head.handle_bytes = MAX_HANDLE_SZ;
+	return name_to_handle_at(AT_FDCWD, path, &handle->head, &mount_id, 0);
+}
+
+/* Makes the kernel forget what nobody uses. */
+static void drop_caches(void)
+{
+	int fd;
+
+	sync();
+	fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		probe_skip("cannot drop the kernel's caches");
+	(void)OK(write(fd, "2", 1));
+	(void)OK(close(fd));
+	probe_tick();
+}
+
+static void needs_handles(void)
+{
+	struct handle handle;
+
+	probe_needs_root();
+	if (take(&handle, ".") != 0 && errno == EOPNOTSUPP)
+		probe_skip("no handles here");
+}
+
+static void survive_a_forget(void)
+{
+	struct handle file, dir;
+	char data[8];
+	ino_t ino;
+	int top, fd;
+
+	needs_handles();
+	(void)OK(mkdir("a", 0755));
+	(void)OK(mkdir("a/b", 0755));
+	probe_text("a/b/f", "hello");
+	ino = probe_stat("a/b/f").st_ino;
+	(void)OK(take(&file, "a/b/f"));
+	(void)OK(take(&dir, "a/b"));
+	top = (int)OK(open(".", O_RDONLY | O_DIRECTORY));
+	drop_caches();
+	fd = (int)OK(open_by_handle_at(top, &file.head, O_RDWR));
+	SAME(read(fd, data, sizeof(data)), 5);
+	SAME(memcmp(data, "hello", 5), 0);
+	SAME(pwrite(fd, "J", 1, 0), 1);
+	(void)OK(close(fd));
+	HOLDS("a/b/f", "Jello", 5);
+	SAME(probe_stat("a/b/f").st_ino, ino);
+	drop_caches();
+	fd = (int)OK(open_by_handle_at(top, &dir.head, O_RDONLY | O_DIRECTORY));
+	(void)OK(fchdir(fd)); /* the kernel finds the way up again by ".." */
+	HOLDS("f", "Jello", 5);
+	SAME(probe_stat("f").st_ino, ino);
+}
+
+static void survive_a_rename(void)
+{
+	struct handle handle;
+	char data[8];
+	int top, fd;
+
+	needs_handles();
+	probe_text("f", "hello");
+	(void)OK(mkdir("d", 0755));
+	(void)OK(take(&handle, "f"));
+	(void)OK(rename("f", "d/g"));
+	drop_caches();
+	top = (int)OK(open(".", O_RDONLY | O_DIRECTORY));
+	fd = (int)OK(open_by_handle_at(top, &handle.head, O_RDONLY));
+	SAME(read(fd, data, sizeof(data)), 5);
+}
+
+static void are_stale_when_the_node_is_gone(void)
+{
+	struct handle handle;
+	int top;
+
+	needs_handles();
+	probe_text("f", "hello");
+	(void)OK(take(&handle, "f"));
+	(void)OK(unlink("f"));
+	for (int i = 0; i < 50; i++) { /* never another node under the old number */
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "g%d", i);
+		probe_text(name, "other");
+	}
+	drop_caches();
+	top = (int)OK(open(".", O_RDONLY | O_DIRECTORY));
+	FAILS(open_by_handle_at(top, &handle.head, O_RDONLY), ESTALE);
+}
+
+static const struct probe probes[] = {
+	PROBE(survive_a_forget),
+	PROBE(survive_a_rename),
+	PROBE(are_stale_when_the_node_is_gone),
+};
+
+int main(int argc, char **argv)
+{
+	return probe_main(argc, argv, probes, ARRAY_SIZE(probes));
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The same promises with one thread, with the kernel's writeback cache, with each engine.
+# timeout: 300
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+empty_store
+for options in -s '-o writeback' --engine=host --engine=auto; do
+	# shellcheck disable=SC2086 # an option and its value
+	if ! mount_store $options; then
+		fail "mounts with $options"
+		continue
+	fi
+	pass "mounts with $options"
+	for probe in names rename io dirs; do
+		mkdir "$mnt/$probe"
+		run_probe "$probe" "$mnt/$probe"
+		rmdir "$mnt/$probe"
+	done
+	unmount_store
+done
+check_store

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# -o ro: nothing changes, not even the store's folder; also for somebody who may write neither.
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+mount_store
+mkdir "$mnt/d"
+echo text >"$mnt/d/f"
+unmount_store
+sum=$(sha256sum <"$store")
+
+mount_store -o ro
+is 'reads' "$(cat "$mnt/d/f")" text
+for command in "touch $mnt/new" "mkdir $mnt/new" "rm $mnt/d/f" "mv $mnt/d $mnt/e" "chmod 600 $mnt/d/f" \
+	"touch $mnt/d/f" "ln -s x $mnt/l" "truncate -s 0 $mnt/d/f" "setfattr -n user.a -v 1 $mnt/d/f" \
+	"mkfifo $mnt/p" "dd if=/dev/null of=$mnt/d/f conv=notrunc"; do
+	# shellcheck disable=SC2086 # a command and its operands
+	fails_with "refuses: ${command//"$mnt"/}" 'Read-only file system' $command
+done
+unmount_store
+is 'the store is the same, byte for byte' "$(sha256sum <"$store")" "$sum"
+
+if [[ $EUID == 0 ]]; then
+	mkdir "$work/locked" "$work/theirs"
+	cp "$store" "$work/locked/s.pfs"
+	chmod 444 "$work/locked/s.pfs"
+	chmod 555 "$work/locked"
+	chown "$nobody" "$work/theirs"
+	user() { as "$nobody" env HOME=/ "$@"; }
+	if [[ -u $(command -v fusermount3) ]]; then
+		ok 'a user mounts what they cannot write, in a folder they cannot write' \
+			user primefs mount -o ro "$work/locked/s.pfs" "$work/theirs"
+		is 'and reads it' "$(user cat "$work/theirs/d/f")" text
+		ok 'others may, at the same time' primefs mount -o ro "$work/locked/s.pfs" "$mnt"
+		ok 'unmounts' primefs umount "$mnt"
+		ok 'unmounts' user primefs umount "$work/theirs"
+		fails_with 'but not for writing' 's\.pfs' \
+			user primefs mount "$work/locked/s.pfs" "$work/theirs"
+	else
+		skip 'no fusermount3'
+	fi
+	is 'nothing was left in the folder' "$(ls "$work/locked")" s.pfs
+
+	mount_store
+	echo more >"$mnt/d/g"
+	if mount -i -o remount,ro "$mnt" 2>/dev/null; then
+		fails_with 'remount,ro by the kernel' 'Read-only' touch "$mnt/x"
+	fi
+	unmount_store
+	mount_store
+	ok 'primefs mount -o remount,ro' primefs mount -o remount,ro "$store" "$mnt"
+	fails_with 'refuses changes then' 'Read-only' touch "$mnt/x"
+	is 'reads go on' "$(cat "$mnt/d/f")" text
+	unmount_store
+fi
+check_store

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: MIT */
+/* Does the same random operations in two folders and compares every answer and what comes of it.
+ *
+ *	twin [--seed=N] [--ops=N] [--uid=N] [--times] REFERENCE TESTED
+ *
+ * REFERENCE lies on a filesystem of the kernel's own.  --times looks after each operation whose
+ * mtime and ctime changed, in the whole of both trees (slow: it waits for the clock each time).
+ * --ops=0 only compares. */
+#include <dirent.h>
+#include <getopt.h>
+#include <grp.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include "tests/mount/probe.h"
+
+enum { SIDES = 2, OPEN_FILES = 6, PATH_SIZE = 64, DATA_SIZE = 150000, CHECK_EVERY = 250 };
+
+struct op {
+	char path[2][PATH_SIZE];
+	int slot, other_slot; /* open files */
+	int flags;
+	mode_t mode;
+	uid_t id;
+	off_t offset;
+	size_t size;
+	struct timespec times[2];
+	const char *name, *value;
+};
+
+/* What the operation said: value or -errno, and what it read. */
+struct answer {
+	long value;
+	uint64_t read;
+};
+
+static int root[SIDES], open_file[SIDES][OPEN_FILES];
+static char data[DATA_SIZE];
+static uint64_t rng;
+static unsigned long seed;
+static long step;
+
+static uint32_t draw(uint32_t below)
+{
+	rng = rng * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((rng >> 33) % below);
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+	const unsigned char *at = bytes;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ at[i]) * 1099511628211u;
+	return hash;
+}
+
+static long result(long value)
+{
+	return value == -1 ? -errno : value;
+}
+
+/* ---- operations: each acts in the current folder ---- */
+
+static struct answer do_open(const struct op *op, int side)
+{
+	int fd = open(op->path[0], op->flags | O_CLOEXEC | O_NONBLOCK, op->mode);
+	int *slot = &open_file[side][op->slot];
+
+	if (fd < 0)
+		return (struct answer){result(-1), 0};
+	if (*slot >= 0)
+		(void)close(*slot);
+	*slot = fd;
+	return (struct answer){0, 0};
+}
+
+static struct answer do_close(const struct op *op, int side)
+{
+	int fd = open_file[side][op->slot];
+
+	open_file[side][op->slot] = -1;
+	return (struct answer){fd < 0 ? 0 : result(close(fd)), 0};
+}
+
+static struct answer do_pwrite(const struct op *op, int side)
+{
+	return (struct answer){result(pwrite(open_file[side][op->slot], data, op->size, op->offset)), 0};
+}
+
+static struct answer do_pread(const struct op *op, int side)
+{
+	static char found[DATA_SIZE];
+	ssize_t n = pread(open_file[side][op->slot], found, op->size, op->offset);
+
+	return (struct answer){result(n), n > 0 ? mix(0, found, (size_t)n) : 0};
+}
+
+static struct answer do_ftruncate(const struct op *op, int side)
+{
+	return (struct answer){result(ftruncate(open_file[side][op->slot], op->offset)), 0};
+}
+
+static struct answer do_fallocate(const struct op *op, int side)
+{
+	return (struct answer){result(fallocate(open_file[side][op->slot], op->flags, op->offset,
+						(off_t)op->size)), 0};
+}
+
+static struct answer do_copy_range(const struct op *op, int side)
+{
+	off_t from = op->offset, to = op->times[0].tv_sec;
+	ssize_t n = 0, total = 0;
+
+	while ((size_t)total < op->size &&
+	       (n = copy_file_range(open_file[side][op->slot], &from, open_file[side][op->other_slot],
+				    &to, op->size - (size_t)total, 0)) > 0)
+		total += n;
+	return (struct answer){n < 0 ? result(-1) : total, 0};
+}
+
+static struct answer do_map(const struct op *op, int side)
+{
+	int fd = open_file[side][op->slot];
+	struct stat st;
+	char *map;
+	size_t at;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		return (struct answer){0, 0};
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return (struct answer){result(-1), 0};
+	at = (size_t)op->offset % (size_t)st.st_size;
+	map[at] = (char)op->size;
+	(void)msync(map, (size_t)st.st_size, MS_SYNC);
+	(void)munmap(map, (size_t)st.st_size);
+	return (struct answer){0, 0};
+}
+
+static struct answer do_fsync(const struct op *op, int side)
+{
+	return (struct answer){result(fsync(open_file[side][op->slot])), 0};
+}
+
+static struct answer do_mkdir(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(mkdir(op->path[0], op->mode)), 0};
+}
+
+static struct answer do_mknod(const struct op *op, int side)
+{
+	static const mode_t kinds[] = {S_IFREG, S_IFIFO, S_IFSOCK};
+
+	(void)side;
+	return (struct answer){result(mknod(op->path[0], kinds[op->slot % 3] | op->mode, 0)), 0};
+}
+
+static struct answer do_symlink(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(symlink(op->path[1], op->path[0])), 0};
+}
+
+static struct answer do_readlink(const struct op *op, int side)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(op->path[0], target, sizeof(target));
+
+	(void)side;
+	return (struct answer){result(n), n > 0 ? mix(0, target, (size_t)n) : 0};
+}
+
+static struct answer do_unlink(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(unlink(op->path[0])), 0};
+}
+
+static struct answer do_rmdir(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(rmdir(op->path[0])), 0};
+}
+
+static struct answer do_rename(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(syscall(SYS_renameat2, AT_FDCWD, op->path[0], AT_FDCWD,
+					      op->path[1], op->flags)), 0};
+}
+
+static struct answer do_chmod(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(chmod(op->path[0], op->mode)), 0};
+}
+
+static struct answer do_chown(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(lchown(op->path[0], op->slot & 1 ? op->id : (uid_t)-1,
+					     op->slot & 2 ? op->id : (gid_t)-1)), 0};
+}
+
+static struct answer do_truncate(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(truncate(op->path[0], op->offset)), 0};
+}
+
+static struct answer do_utimens(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(utimensat(AT_FDCWD, op->path[0], op->times, op->flags)), 0};
+}
+
+static struct answer do_setxattr(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(setxattr(op->path[0], op->name, op->value, strlen(op->value),
+					       op->slot % 3)), 0};
+}
+
+static struct answer do_removexattr(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(removexattr(op->path[0], op->name)), 0};
+}
+
+static struct answer do_getxattr(const struct op *op, int side)
+{
+	char value[64];
+	ssize_t n = getxattr(op->path[0], op->name, value, op->size % sizeof(value));
+
+	(void)side;
+	return (struct answer){result(n), op->size % sizeof(value) && n > 0 ? mix(0, value, (size_t)n) : 0};
+}
+
+static struct answer do_access(const struct op *op, int side)
+{
+	(void)side;
+	return (struct answer){result(access(op->path[0], op->flags & 7)), 0};
+}
+
+static const struct {
+	const char *name;
+	struct answer (*run)(const struct op *op, int side);
+	unsigned weight;
+	bool needs_open;
+} kinds[] = {
+	{"open", do_open, 14, false},	      {"close", do_close, 5, false},
+	{"pwrite", do_pwrite, 12, true},      {"pread", do_pread, 8, true},
+	{"ftruncate", do_ftruncate, 4, true}, {"fallocate", do_fallocate, 4, true},
+	{"copy_range", do_copy_range, 3, true}, {"map", do_map, 2, true},
+	{"fsync", do_fsync, 1, true},	      {"mkdir", do_mkdir, 8, false},
+	{"mknod", do_mknod, 3, false},	      {"symlink", do_symlink, 4, false},
+	{"readlink", do_readlink, 2, false},  {"unlink", do_unlink, 6, false},
+	{"rmdir", do_rmdir, 4, false},	      {"rename", do_rename, 14, false},
+	{"chmod", do_chmod, 5, false},	      {"chown", do_chown, 3, false},
+	{"truncate", do_truncate, 4, false},  {"utimens", do_utimens, 4, false},
+	{"setxattr", do_setxattr, 3, false},  {"removexattr", do_removexattr, 1, false},
+	{"getxattr", do_getxattr, 2, false},  {"access", do_access, 2, false},
+};
+
+static size_t draw_kind(void)
+{
+	unsigned total = 0, at;
+	size_t kind;
+
+	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
+		total += kinds[kind].weight;
+	at = draw(total);
+	for (kind = 0; at >= kinds[kind].weight; kind++)
+		at -= kinds[kind].weight;
+	return kind;
+}
+
+static void draw_path(char *path)
+{
+	static const char *const names[] = {"a", "b", "c", "dd", "\xff\xfe e", "."};
+	unsigned depth = 1 + draw(3);
+
+	*path = '\0';
+	while (depth-- > 0) {
+		(void)strcat(path, names[draw(depth ? 4 : draw(20) ? 5 : 6)]);
+		if (depth)
+			(void)strcat(path, "/");
+	}
+}
+
+static void draw_op(struct op *op, size_t kind)
+{
+	static const int opens[] = {O_RDWR, O_RDWR | O_CREAT, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_EXCL,
+				    O_RDONLY, O_RDWR | O_TRUNC, O_RDWR | O_CREAT | O_APPEND,
+				    O_RDWR | O_CREAT | O_NOFOLLOW, O_RDONLY | O_DIRECTORY};
+	static const int renames[] = {0, 0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE};
+	static const int allocations[] = {0, FALLOC_FL_KEEP_SIZE,
+					  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					  FALLOC_FL_ZERO_RANGE,
+					  FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE};
+	static const char *const attributes[] = {"user.a", "user.b", "user.longer"};
+	static const char *const values[] = {"", "1", "a longer value of an attribute"};
+
+	*op = (struct op){.slot = (int)draw(OPEN_FILES), .other_slot = (int)draw(OPEN_FILES)};
+	draw_path(op->path[0]);
+	draw_path(op->path[1]);
+	op->mode = draw(4) ? 0755 : draw(010000);
+	op->id = draw(2) ? 4321 : getuid();
+	op->offset = draw(3) ? (off_t)draw(2 * DATA_SIZE) : (off_t)draw(5) * 65536;
+	op->size = draw(2) ? draw(DATA_SIZE) : draw(100);
+	for (int i = 0; i < 2; i++)
+		op->times[i] = (struct timespec){.tv_sec = draw(2000000000), .tv_nsec = draw(1000000000)};
+	if (draw(4) == 0)
+		op->times[draw(2)].tv_nsec = UTIME_OMIT;
+	op->name = attributes[draw(3)];
+	op->value = values[draw(3)];
+	if (kinds[kind].run == do_open)
+		op->flags = opens[draw(ARRAY_SIZE(opens))];
+	else if (kinds[kind].run == do_rename)
+		op->flags = renames[draw(ARRAY_SIZE(renames))];
+	else if (kinds[kind].run == do_fallocate)
+		op->flags = allocations[draw(ARRAY_SIZE(allocations))];
+	else if (kinds[kind].run == do_utimens)
+		op->flags = draw(2) ? AT_SYMLINK_NOFOLLOW : 0;
+	else
+		op->flags = (int)draw(8);
+	for (size_t i = 0; i < op->size; i += 64)
+		data[i] = (char)draw(256);
+}
+
+/* ---- comparing the trees ---- */
+
+struct seen {
+	char path[256];
+	struct stat st;
+	uint64_t content;
+};
+
+struct tree {
+	struct seen *nodes;
+	size_t count, room;
+};
+
+static uint64_t content_of(const char *path, const struct stat *st)
+{
+	static char buffer[65536];
+	char list[512], value[256];
+	uint64_t hash = 14695981039346656037u, attributes = 0;
+	ssize_t n;
+	int fd;
+
+	if (S_ISLNK(st->st_mode)) {
+		n = readlink(path, buffer, sizeof(buffer));
+		return n < 0 ? (uint64_t)errno : mix(hash, buffer, (size_t)n);
+	}
+	if (S_ISREG(st->st_mode)) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return (uint64_t)errno;
+		while ((n = read(fd, buffer, sizeof(buffer))) > 0)
+			hash = mix(hash, buffer, (size_t)n);
+		(void)close(fd);
+	}
+	n = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) ? listxattr(path, list, sizeof(list)) : 0;
+	for (ssize_t at = 0; at < n; at += (ssize_t)strlen(list + at) + 1) { /* in any order */
+		ssize_t size = getxattr(path, list + at, value, sizeof(value));
+
+		if (strncmp(list + at, "user.", 5) == 0 && size >= 0)
+			attributes += mix(mix(1, list + at, strlen(list + at)), value, (size_t)size);
+	}
+	return hash + attributes;
+}
+
+static void collect(struct tree *tree, const char *path, bool contents)
+{
+	struct seen *node;
+	struct dirent *entry;
+	struct stat st;
+	char child[256];
+	DIR *dir;
+
+	if (lstat(path, &st) != 0) {
+		if (errno != EACCES)
+			probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: listed but lstat %s: %s", seed,
+				   step, path, strerror(errno));
+		st = (struct stat){0}; /* in a folder that lets this user list, not search */
+	}
+	if (tree->count == tree->room) {
+		tree->room = tree->room ? 2 * tree->room : 256;
+		tree->nodes = realloc(tree->nodes, tree->room * sizeof(*tree->nodes));
+		if (!tree->nodes)
+			probe_fail(__FILE__, __LINE__, "out of memory");
+	}
+	node = &tree->nodes[tree->count++];
+	*node = (struct seen){.st = st, .content = contents ? content_of(path, &st) : 0};
+	(void)snprintf(node->path, sizeof(node->path), "%s", path);
+	dir = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		(void)snprintf(child, sizeof(child), "%.200s/%.50s", path, entry->d_name);
+		collect(tree, child, contents);
+	}
+	(void)closedir(dir);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct seen *)a)->path, ((const struct seen *)b)->path);
+}
+
+static void look(struct tree *tree, int side, bool contents)
+{
+	(void)OK(fchdir(root[side]));
+	tree->count = 0;
+	collect(tree, ".", contents);
+	qsort(tree->nodes, tree->count, sizeof(*tree->nodes), by_path);
+}
+
+#define EQUAL(field)                                                                           \
+	do {                                                                                   \
+		if ((long long)a->st.field != (long long)b->st.field)                          \
+			probe_fail(__FILE__, __LINE__,                                         \
+				   "seed %lu, step %ld: %s: " #field " is %lld (0%llo), wanted " \
+				   "%lld (0%llo)",                                             \
+				   seed, step, a->path, (long long)b->st.field,                \
+				   (unsigned long long)b->st.field, (long long)a->st.field,    \
+				   (unsigned long long)a->st.field);                           \
+	} while (0)
+
+static void compare_nodes(const struct seen *a, const struct seen *b)
+{
+	EQUAL(st_mode);
+	EQUAL(st_nlink);
+	EQUAL(st_uid);
+	EQUAL(st_gid);
+	EQUAL(st_rdev);
+	if (!S_ISDIR(a->st.st_mode))
+		EQUAL(st_size);
+	if (a->content != b->content)
+		probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: %s: content or attributes differ",
+			   seed, step, a->path);
+}
+
+static void compare_trees(const struct tree *a, const struct tree *b)
+{
+	for (size_t i = 0; i < a->count && i < b->count; i++) {
+		if (strcmp(a->nodes[i].path, b->nodes[i].path) != 0)
+			probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: %s here, %s there", seed, step,
+				   b->nodes[i].path, a->nodes[i].path);
+		compare_nodes(&a->nodes[i], &b->nodes[i]);
+	}
+	if (a->count != b->count)
+		probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: %zu nodes, wanted %zu", seed, step,
+			   b->count, a->count);
+}
+
+static void compare(bool contents)
+{
+	static struct tree trees[SIDES];
+
+	for (int side = 0; side < SIDES; side++)
+		look(&trees[side], side, contents);
+	compare_trees(&trees[0], &trees[1]);
+}
+
+/* Which of a node's times changed since the last look: bit 0 mtime, bit 1 ctime; 4 for a new one. */
+static int stamps(const struct tree *before, const struct seen *now)
+{
+	for (size_t i = 0; i < before->count; i++) {
+		const struct stat *st = &before->nodes[i].st;
+
+		if (st->st_ino == now->st.st_ino)
+			return (probe_equal(st->st_mtim, now->st.st_mtim) ? 0 : 1) |
+			       (probe_equal(st->st_ctim, now->st.st_ctim) ? 0 : 2);
+	}
+	return 4;
+}
+
+static struct tree stamped[SIDES];
+
+static void compare_times(const struct op *op, size_t kind)
+{
+	static struct tree now[SIDES];
+	int what[SIDES];
+
+	for (int side = 0; side < SIDES; side++)
+		look(&now[side], side, false);
+	compare_trees(&now[0], &now[1]);
+	for (size_t i = 0; i < now[0].count; i++) {
+		for (int side = 0; side < SIDES; side++)
+			what[side] = stamps(&stamped[side], &now[side].nodes[i]);
+		if (what[0] != what[1])
+			probe_fail(__FILE__, __LINE__,
+				   "seed %lu, step %ld: %s %s %s flags %d offset %ld size %zu, "
+				   "times of %s: changed %d, wanted %d (1 mtime, 2 ctime, 4 new)",
+				   seed, step, kinds[kind].name, op->path[0], op->path[1], op->flags,
+				   (long)op->offset, op->size, now[0].nodes[i].path, what[1], what[0]);
+	}
+	for (int side = 0; side < SIDES; side++) {
+		struct tree old = stamped[side];
+
+		stamped[side] = now[side];
+		now[side] = old;
+	}
+}
+
+/* ---- running ---- */
+
+static void one_step(bool times)
+{
+	struct answer answers[SIDES];
+	size_t kind = draw_kind();
+	struct op op;
+
+	draw_op(&op, kind);
+	if (kinds[kind].needs_open &&
+	    (open_file[0][op.slot] < 0 || open_file[0][op.other_slot] < 0))
+		return;
+	if (times)
+		probe_tick();
+	for (int side = 0; side < SIDES; side++) {
+		(void)OK(fchdir(root[side]));
+		answers[side] = kinds[kind].run(&op, side);
+		if (side == 0 && answers[0].value == -EOPNOTSUPP)
+			return; /* nothing to learn from this reference */
+	}
+	if (answers[0].value != answers[1].value || answers[0].read != answers[1].read)
+		probe_fail(__FILE__, __LINE__,
+			   "seed %lu, step %ld: %s %s %s flags 0%o mode 0%o offset %ld size %zu: "
+			   "%ld (%s), wanted %ld (%s)%s",
+			   seed, step, kinds[kind].name, op.path[0], op.path[1], (unsigned)op.flags,
+			   op.mode, (long)op.offset, op.size, answers[1].value,
+			   answers[1].value < 0 ? strerror((int)-answers[1].value) : "fine",
+			   answers[0].value, answers[0].value < 0 ? strerror((int)-answers[0].value) : "fine",
+			   answers[0].value == answers[1].value ? "; the bytes differ" : "");
+	if (times)
+		compare_times(&op, kind);
+	else if (step % CHECK_EVERY == 0)
+		compare(true);
+}
+
+static void run(long ops, bool times)
+{
+	for (int slot = 0; slot < OPEN_FILES; slot++)
+		open_file[0][slot] = open_file[1][slot] = -1;
+	compare(true);
+	for (int side = 0; times && side < SIDES; side++)
+		look(&stamped[side], side, false);
+	for (step = 1; step <= ops; step++)
+		one_step(times);
+	compare(true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"seed", required_argument, NULL, 's'}, {"ops", required_argument, NULL, 'n'},
+		{"uid", required_argument, NULL, 'u'},	{"times", no_argument, NULL, 't'}, {0},
+	};
+	long ops = 5000, uid = -1;
+	bool times = false;
+	int c;
+
+	seed = 1;
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 's')
+			seed = strtoul(optarg, NULL, 10);
+		else if (c == 'n')
+			ops = strtol(optarg, NULL, 10);
+		else if (c == 'u')
+			uid = strtol(optarg, NULL, 10);
+		else if (c == 't')
+			times = true;
+		else
+			return 2;
+	}
+	if (argc - optind != 2)
+		return 2;
+	(void)umask(0);
+	(void)alarm(600);
+	for (int side = 0; side < SIDES; side++)
+		root[side] = (int)OK(open(argv[optind + side], O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (uid >= 0)
+		probe_become((uid_t)uid, (gid_t)uid);
+	rng = seed;
+	run(ops, times);
+	(void)printf("ok      seed %lu, %ld operations\n1 passed, 0 failed, 0 skipped\n", seed, ops);
+	return 0;
+}
