@@ -26,6 +26,8 @@ enum pfs_slot_state {
 	PFS_SLOT_DIRTY = 2,     /* in the journal's list of the next group */
 	PFS_SLOT_UNLINKED = 4,  /* no name any more; lives until its last reference goes */
 	PFS_SLOT_RARE = 8,      /* has an entry in the table of rare values */
+	PFS_SLOT_DROPPED = 16,  /* unlinked, and no reference is left: free after the next cut */
+	PFS_SLOT_ORPHAN = 32,   /* unlinked, and the store has an orphan record for its content */
 };
 
 /* The image: one array a column, indexed by slot, at addresses that never move (reserved address
@@ -117,6 +119,12 @@ struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *colum
 /* Cannot fail for times of the clock; -ENOMEM for those outside 1677..2262. */
 PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
 				      struct pfs_time time);
+/* Whether a column holds it: nanoseconds in 64 bits. */
+static inline bool pfs_time_fits(struct pfs_time time)
+{
+	return time.sec > INT64_MIN / 1000000000 && time.sec < INT64_MAX / 1000000000;
+}
+
 struct pfs_time pfs_now(void); /* CLOCK_REALTIME_COARSE, as the kernel stamps files */
 
 /* ---- load.c ---- */
@@ -223,13 +231,30 @@ void pfs_codes_end(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 				       bool nowait);
 
+/* The same for what removes or moves names: works on a full disk as long as anything does. */
+PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes);
+
+/* Waits, without locks, for the committer to fetch primes.  -EROFS when it cannot. */
+PFS_MUST_CHECK int pfs_journal_fetch_primes(struct pfs_tree *tree);
+
 /* With tree->lock held for writing; cannot fail within what was reserved.  Raise the epoch. */
 void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot); /* the row changed or is new */
 void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot); /* last name gone, maybe referenced */
-void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot); /* last reference gone too: reap */
+/* Last reference gone too, content dropped: the slot is freed, at once or after the next cut. */
+void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot);
 
 /* Bytes of content now waiting for the store grew (or, negative, shrank). */
 void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes);
+
+/* Bytes free, less what is pending, and total of the store's filesystem. */
+PFS_MUST_CHECK int pfs_journal_space(struct pfs_tree *tree, uint64_t *free_bytes,
+				     uint64_t *total_bytes);
+
+PFS_MUST_CHECK int pfs_journal_create(struct pfs_tree *tree);
+void pfs_journal_destroy(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_journal_start(struct pfs_tree *tree);
+/* Commits what is pending and ends the committer.  The error if that failed. */
+PFS_MUST_CHECK int pfs_journal_stop(struct pfs_tree *tree);
 
 /* ---- content.c: chunks that the store does not have yet ---- */
 

@@ -79,17 +79,12 @@ static int set_rarely_present(struct loader *loader, uint32_t slot, const struct
 	return pfs_image_set_time(loader->tree, image->ctime, slot, node->ctime);
 }
 
-static bool fits_nanoseconds(struct pfs_time time)
-{
-	return time.sec > INT64_MIN / 1000000000 && time.sec < INT64_MAX / 1000000000;
-}
-
 static int set_times(struct loader *loader, uint32_t slot, const struct pfs_node_record *node)
 {
 	struct pfs_image *image = &loader->tree->image;
 
-	if (node->target || node->rdev || !fits_nanoseconds(node->atime) ||
-	    !fits_nanoseconds(node->mtime) || !fits_nanoseconds(node->ctime))
+	if (node->target || node->rdev || !pfs_time_fits(node->atime) ||
+	    !pfs_time_fits(node->mtime) || !pfs_time_fits(node->ctime))
 		return set_rarely_present(loader, slot, node);
 	image->atime[slot] = node->atime.sec * 1000000000 + node->atime.nsec;
 	image->mtime[slot] = node->mtime.sec * 1000000000 + node->mtime.nsec;
