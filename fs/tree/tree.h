@@ -269,9 +269,11 @@ PFS_MUST_CHECK int pfs_tree_list(struct pfs_tree *tree, const struct pfs_questio
 /* *wrong = how many directories' codes on the engine differ from GMP's product. */
 PFS_MUST_CHECK int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong);
 
-/* Image against store rules: every node reachable, names unique, primes prime, unique and of their
- * kind's range; then pfs_store_check.  fn gets a line for each finding. */
-PFS_MUST_CHECK int pfs_tree_check(struct pfs_tree *tree,
+/* Looks at the store at path, damaged or not: every node reachable, names valid and unique, slots
+ * unique, primes prime, unique, handed out and of their kind's range; then pfs_store_check.  fn gets a
+ * line for each finding.  Of options: wait_ms and vfs.  0 when it could look at everything, whatever
+ * it found; else what pfs_store_open and reading say. */
+PFS_MUST_CHECK int pfs_tree_check(const char *path, const struct pfs_tree_options *options,
 				  void (*fn)(void *arg, const char *finding), void *arg);
 
 #endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* Attributes: getattr, setattr, readlink, statfs, access times. */
+#include "fs/tree/dir.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+#define DAY INT64_C(86400)
+#define BLOCK_SIZE 4096u
+
+/* ---- reading ---- */
+
+static int stat_locked(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino)
+{
+	uint32_t slot = pfs_image_slot(tree, ino);
+
+	if (slot == PFS_NO_SLOT)
+		return -ESTALE;
+	pfs_image_stat(tree, out, slot);
+	return 0;
+}
+
+int pfs_tree_getattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino)
+{
+	int rc;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	rc = stat_locked(tree, out, ino);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (rc || !out->volatile_attr)
+		return rc;
+	PFS_TRY(pfs_links_refresh(tree, ino));
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	rc = stat_locked(tree, out, ino);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return rc;
+}
+
+int pfs_tree_readlink(struct pfs_tree *tree, char *target, uint64_t ino)
+{
+	bool atime_due = false;
+	uint32_t slot;
+	int rc = 0;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT) {
+		rc = -ESTALE;
+	} else if (!S_ISLNK(tree->image.mode[slot])) {
+		rc = -EINVAL;
+	} else {
+		const struct pfs_rare_values *values = pfs_rare_find(tree->image.rare, slot);
+
+		memcpy(target, values->target, values->target_len);
+		target[values->target_len] = 0;
+		atime_due = pfs_atime_is_due(tree, slot);
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (atime_due)
+		pfs_update_atime(tree, ino);
+	return rc;
+}
+
+int pfs_tree_statfs(struct pfs_tree *tree, struct statvfs *out)
+{
+	uint64_t free_bytes, total_bytes, nodes;
+
+	PFS_TRY(pfs_journal_space(tree, &free_bytes, &total_bytes));
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	nodes = tree->image.nodes;
+	(void)pthread_rwlock_unlock(&tree->lock);
+	*out = (struct statvfs){
+		.f_bsize = BLOCK_SIZE,
+		.f_frsize = BLOCK_SIZE,
+		.f_blocks = total_bytes / BLOCK_SIZE,
+		.f_bfree = free_bytes / BLOCK_SIZE,
+		.f_bavail = free_bytes / BLOCK_SIZE,
+		.f_files = PFS_SLOT_MAX,
+		.f_ffree = PFS_SLOT_MAX - nodes,
+		.f_favail = PFS_SLOT_MAX - nodes,
+		.f_namemax = PFS_NAME_MAX,
+	};
+	return 0;
+}
+
+/* ---- access times ---- */
+
+static bool is_later(struct pfs_time a, struct pfs_time b)
+{
+	return a.sec != b.sec ? a.sec > b.sec : a.nsec > b.nsec;
+}
+
+bool pfs_atime_is_due(const struct pfs_tree *tree, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_time atime;
+
+	if (tree->options.no_atime || atomic_load(&tree->read_only))
+		return false;
+	atime = pfs_image_time(tree, image->atime, slot);
+	return !is_later(atime, pfs_image_time(tree, image->mtime, slot)) ||
+	       !is_later(atime, pfs_image_time(tree, image->ctime, slot)) ||
+	       pfs_now().sec - atime.sec >= DAY;
+}
+
+void pfs_update_atime(struct pfs_tree *tree, uint64_t ino)
+{
+	uint32_t slot;
+
+	if (pfs_journal_reserve(tree, 1, 0, true))
+		return;
+	(void)pthread_rwlock_wrlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT && pfs_atime_is_due(tree, slot))
+		pfs_stamp(tree, slot, PFS_STAMP_ATIME, pfs_now());
+	(void)pthread_rwlock_unlock(&tree->lock);
+}
+
+/* ---- setting ---- */
+
+struct setting {
+	const struct stat *attr;
+	unsigned set;
+	bool privileged;
+	struct pfs_time now;
+};
+
+static struct pfs_time from_timespec(struct timespec time)
+{
+	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
+}
+
+/* As chown and truncate do it: suid goes, sgid too where it makes a program run as the group. */
+static mode_t without_privileges(mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return mode;
+	if (mode & S_IXGRP)
+		mode &= ~(mode_t)S_ISGID;
+	return mode & ~(mode_t)S_ISUID;
+}
+
+/* The only step that can fail; afterwards the times can be set. */
+static int set_times(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)
+{
+	struct pfs_image *image = &tree->image;
+	struct pfs_time atime = from_timespec(setting->attr->st_atim);
+	struct pfs_time mtime = from_timespec(setting->attr->st_mtim);
+	struct pfs_time ctime = from_timespec(setting->attr->st_ctim);
+	struct pfs_rare_values *values;
+
+	if (setting->set & (PFS_SET_ATIME | PFS_SET_MTIME | PFS_SET_CTIME) &&
+	    !(pfs_time_fits(atime) && pfs_time_fits(mtime) && pfs_time_fits(ctime))) {
+		PFS_TRY(pfs_rare_get(image->rare, &values, slot));
+		image->state[slot] |= PFS_SLOT_RARE;
+	}
+	if (setting->set & PFS_SET_SIZE)
+		mtime = setting->set & PFS_SET_MTIME ? mtime : setting->now;
+	if (setting->set & PFS_SET_ATIME_NOW)
+		atime = setting->now;
+	if (setting->set & PFS_SET_MTIME_NOW)
+		mtime = setting->now;
+	if (!(setting->set & PFS_SET_CTIME))
+		ctime = setting->now;
+	if (setting->set & (PFS_SET_ATIME | PFS_SET_ATIME_NOW))
+		PFS_TRY(pfs_image_set_time(tree, image->atime, slot, atime));
+	if (setting->set & (PFS_SET_MTIME | PFS_SET_MTIME_NOW | PFS_SET_SIZE))
+		PFS_TRY(pfs_image_set_time(tree, image->mtime, slot, mtime));
+	return pfs_image_set_time(tree, image->ctime, slot, ctime);
+}
+
+static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)
+{
+	struct pfs_image *image = &tree->image;
+	unsigned set = setting->set;
+	mode_t mode = image->mode[slot];
+
+	if (set & PFS_SET_UID)
+		image->uid[slot] = setting->attr->st_uid;
+	if (set & PFS_SET_GID)
+		image->gid[slot] = setting->attr->st_gid;
+	if (set & (PFS_SET_UID | PFS_SET_GID) || (set & PFS_SET_SIZE && !setting->privileged))
+		mode = without_privileges(mode);
+	if (set & PFS_SET_MODE)
+		mode = (mode & S_IFMT) | (setting->attr->st_mode & 07777);
+	image->mode[slot] = (uint16_t)mode;
+}
+
+static int set_locked(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
+		      const struct setting *setting)
+{
+	uint32_t slot = pfs_image_slot(tree, ino);
+
+	if (slot == PFS_NO_SLOT)
+		return -ESTALE;
+	PFS_TRY(set_times(tree, slot, setting));
+	if (setting->set & PFS_SET_SIZE)
+		pfs_content_set_size(tree, slot, setting->attr->st_size);
+	set_owner_and_mode(tree, slot, setting);
+	pfs_journal_touch(tree, slot);
+	pfs_image_stat(tree, out, slot);
+	return 0;
+}
+
+/* What can be said without preparing: truncation is for regular files. */
+static int check_size(struct pfs_tree *tree, uint64_t ino, int64_t size)
+{
+	mode_t mode = 0;
+	uint32_t slot;
+
+	if (size < 0)
+		return -EINVAL;
+	if (size > PFS_FILE_SIZE_MAX)
+		return -EFBIG;
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT)
+		mode = tree->image.mode[slot];
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (slot == PFS_NO_SLOT)
+		return -ESTALE;
+	if (S_ISDIR(mode))
+		return -EISDIR;
+	return S_ISREG(mode) ? 0 : -EINVAL;
+}
+
+int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
+		     const struct stat *attr, unsigned set, const struct pfs_caller *caller)
+{
+	struct setting setting = {.attr = attr, .set = set, .privileged = caller->uid == 0};
+	int rc;
+
+	if (set & PFS_SET_SIZE) {
+		PFS_TRY(check_size(tree, ino, attr->st_size));
+		PFS_TRY(pfs_content_prepare_size(tree, ino, attr->st_size));
+	} else {
+		PFS_TRY(pfs_journal_reserve(tree, 1, 0, false));
+	}
+	(void)pthread_rwlock_wrlock(&tree->lock);
+	setting.now = pfs_now();
+	rc = set_locked(tree, out, ino, &setting);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (set & PFS_SET_SIZE)
+		pfs_content_unlock(tree);
+	return rc;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* Names: lookup and readdir. */
+#include "fs/tree/dir.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+/* ---- what the operations on names share ---- */
+
+int pfs_name_check(size_t *len, const char *name)
+{
+	*len = strnlen(name, PFS_NAME_MAX + 1);
+	if (*len > PFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	if (!*len || !strcmp(name, ".") || !strcmp(name, "..") || strchr(name, '/'))
+		return -EINVAL;
+	return 0;
+}
+
+bool pfs_name_is_reserved(const char *name)
+{
+	return !strcmp(name, ".query");
+}
+
+int pfs_dir_slot(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino)
+{
+	uint32_t found = pfs_image_slot(tree, ino);
+
+	if (found == PFS_NO_SLOT)
+		return -ESTALE;
+	if (!S_ISDIR(tree->image.mode[found]))
+		return -ENOTDIR;
+	*slot = found;
+	return 0;
+}
+
+int pfs_dir_slot_alive(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino)
+{
+	PFS_TRY(pfs_dir_slot(tree, slot, ino));
+	return tree->image.state[*slot] & PFS_SLOT_UNLINKED ? -ENOENT : 0;
+}
+
+bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(tree->image.by_name, &cursor, (uint64_t)slot << PFS_NAME_HASH_BITS, 0);
+	return !pfs_btree_next(tree->image.by_name, &cursor, &entry) ||
+	       entry.key >> PFS_NAME_HASH_BITS != slot;
+}
+
+void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
+{
+	struct pfs_image *image = &tree->image;
+	int64_t ns = now.sec * INT64_C(1000000000) + now.nsec;
+
+	if (times & PFS_STAMP_ATIME)
+		image->atime[slot] = ns;
+	if (times & PFS_STAMP_MTIME)
+		image->mtime[slot] = ns;
+	if (times & PFS_STAMP_CTIME)
+		image->ctime[slot] = ns;
+	pfs_journal_touch(tree, slot);
+}
+
+/* ---- references ---- */
+
+void pfs_reference(struct pfs_tree *tree, uint32_t slot)
+{
+	_Atomic uint32_t *count = &tree->image.references[slot];
+	uint32_t seen = atomic_load_explicit(count, memory_order_relaxed);
+
+	while (seen != UINT32_MAX)
+		if (atomic_compare_exchange_weak(count, &seen, seen + 1))
+			break;
+}
+
+/* The number left. */
+static uint32_t unreference(struct pfs_tree *tree, uint32_t slot, uint64_t n)
+{
+	_Atomic uint32_t *count = &tree->image.references[slot];
+	uint32_t seen = atomic_load_explicit(count, memory_order_relaxed);
+	uint32_t left;
+
+	do {
+		if (seen == UINT32_MAX)
+			return seen;
+		left = seen > n ? seen - (uint32_t)n : 0;
+	} while (!atomic_compare_exchange_weak(count, &seen, left));
+	return left;
+}
+
+void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino)
+{
+	uint32_t slot;
+	uint8_t state;
+
+	pfs_content_lock(tree);
+	(void)pthread_rwlock_wrlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	state = slot == PFS_NO_SLOT ? 0 : tree->image.state[slot];
+	if (state & PFS_SLOT_UNLINKED && !(state & PFS_SLOT_DROPPED) &&
+	    !atomic_load(&tree->image.references[slot])) {
+		pfs_content_drop(tree, ino);
+		pfs_attrs_drop(tree, ino);
+		pfs_journal_dropped(tree, slot);
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_content_unlock(tree);
+}
+
+void pfs_tree_forget(struct pfs_tree *tree, uint64_t ino, uint64_t n)
+{
+	bool unused = false;
+	uint32_t slot;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT)
+		unused = !unreference(tree, slot, n) &&
+			 tree->image.state[slot] & PFS_SLOT_UNLINKED;
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (unused)
+		pfs_drop_unused(tree, ino);
+}
+
+/* ---- lookup ---- */
+
+static int find(const struct pfs_tree *tree, uint32_t *slot, uint64_t parent, const char *name,
+		size_t len)
+{
+	uint32_t directory;
+
+	PFS_TRY(pfs_dir_slot(tree, &directory, parent));
+	if (!strcmp(name, "."))
+		*slot = directory;
+	else if (!strcmp(name, ".."))
+		*slot = tree->image.parent[directory] == PFS_NO_SLOT
+				? directory
+				: tree->image.parent[directory];
+	else
+		*slot = pfs_image_child(tree, directory, name, len);
+	return *slot == PFS_NO_SLOT ? -ENOENT : 0;
+}
+
+int pfs_tree_lookup(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent, const char *name)
+{
+	size_t len = strnlen(name, PFS_NAME_MAX + 1);
+	uint32_t slot;
+	int rc;
+
+	if (len > PFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	rc = find(tree, &slot, parent, name, len);
+	if (!rc) {
+		pfs_reference(tree, slot);
+		pfs_image_stat(tree, out, slot);
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return rc;
+}
+
+/* ---- readdir ----
+ * Offset 1 is after ".", 2 after "..", the others are PAST_DOTS more than (hash << 32 | slot) of the
+ * entry before: an entry's own place in the index, whatever comes and goes around it. */
+
+#define PAST_DOTS 3
+
+_Static_assert(((UINT64_C(1) << PFS_NAME_HASH_BITS) - 1) << 32 <= INT64_MAX - UINT32_MAX,
+	       "offsets are positive");
+
+struct listing {
+	struct pfs_tree *tree;
+	uint32_t directory;
+	bool want_attr;
+	int (*fn)(void *arg, const struct pfs_dirent *entry);
+	void *arg;
+};
+
+/* True when the caller has enough. */
+static bool list(const struct listing *listing, const char *name, uint32_t slot, int64_t next)
+{
+	struct pfs_tree *tree = listing->tree;
+	struct pfs_entry attr;
+	struct pfs_dirent entry = {
+		.name = name,
+		.ino = tree->image.prime[slot],
+		.mode = tree->image.mode[slot] & S_IFMT,
+		.next_offset = next,
+	};
+
+	if (listing->want_attr) {
+		pfs_image_stat(tree, &attr, slot);
+		entry.entry = &attr;
+	}
+	if (listing->fn(listing->arg, &entry))
+		return true;
+	if (listing->want_attr && next >= PAST_DOTS)
+		pfs_reference(tree, slot);
+	return false;
+}
+
+static void list_children(const struct listing *listing, int64_t offset)
+{
+	const struct pfs_image *image = &listing->tree->image;
+	uint64_t place = offset >= PAST_DOTS ? (uint64_t)(offset - PAST_DOTS) + 1 : 0;
+	uint64_t first = (uint64_t)listing->directory << PFS_NAME_HASH_BITS;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	if (place >> 32 >> PFS_NAME_HASH_BITS)
+		return;
+	pfs_btree_seek(image->by_name, &cursor, first | place >> 32, (uint32_t)place);
+	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
+	       entry.key >> PFS_NAME_HASH_BITS == listing->directory) {
+		size_t len;
+		const char *name = pfs_names_get(image->names, image->name[entry.slot], &len);
+
+		place = (entry.key - first) << 32 | entry.slot;
+		if (list(listing, name, entry.slot, (int64_t)place + PAST_DOTS))
+			return;
+	}
+}
+
+static void list_all(const struct listing *listing, int64_t offset)
+{
+	uint32_t directory = listing->directory;
+	uint32_t parent = listing->tree->image.parent[directory];
+
+	if (offset < 1 && list(listing, ".", directory, 1))
+		return;
+	if (offset < 2 && list(listing, "..", parent == PFS_NO_SLOT ? directory : parent, 2))
+		return;
+	list_children(listing, offset);
+}
+
+int pfs_tree_readdir(struct pfs_tree *tree, uint64_t ino, int64_t offset, bool want_attr,
+		     int (*fn)(void *arg, const struct pfs_dirent *entry), void *arg)
+{
+	struct listing listing = {.tree = tree, .want_attr = want_attr, .fn = fn, .arg = arg};
+	bool atime_due = false;
+	int rc;
+
+	if (offset < 0)
+		return -EINVAL;
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	rc = pfs_dir_slot(tree, &listing.directory, ino);
+	if (!rc) {
+		list_all(&listing, offset);
+		atime_due = pfs_atime_is_due(tree, listing.directory);
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (atime_due)
+		pfs_update_atime(tree, ino);
+	return rc;
+}

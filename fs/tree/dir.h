@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/tree/dir.h - what the operations on names and attributes share.
+ *
+ * Where nothing else is said: with any lock on the tree; what changes something, with the write lock. */
+#ifndef PFS_FS_TREE_DIR_H
+#define PFS_FS_TREE_DIR_H
+
+#include "fs/tree/internal.h"
+
+/* *len = the name's length; -ENAMETOOLONG, -EINVAL for what can name no entry.  No lock. */
+PFS_MUST_CHECK int pfs_name_check(size_t *len, const char *name);
+bool pfs_name_is_reserved(const char *name); /* ".query" */
+
+/* The directory of that inode number: -ESTALE, -ENOTDIR; alive: -ENOENT when it was removed. */
+PFS_MUST_CHECK int pfs_dir_slot(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino);
+PFS_MUST_CHECK int pfs_dir_slot_alive(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino);
+bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot);
+
+/* Sets times to now, which the clock gave, and touches the row. */
+enum { PFS_STAMP_ATIME = 1, PFS_STAMP_MTIME = 2, PFS_STAMP_CTIME = 4 };
+void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now);
+
+/* One more reference. */
+void pfs_reference(struct pfs_tree *tree, uint32_t slot);
+
+/* Lets an unlinked node go if nobody refers to it.  No locks. */
+void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino);
+
+/* Takes the name off a node: unlinked from now on, stamped; so is its parent.  The caller calls
+ * pfs_drop_unused afterwards. */
+void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now);
+
+/* Whether the node has something in the store that goes with its record (pfs_content_keep). */
+bool pfs_must_keep(const struct pfs_tree *tree, uint32_t slot);
+
+/* Reading moves the access time, by relatime's rules: not later than the last change, or a day old.
+ * update: no locks; what cannot be written is left. */
+bool pfs_atime_is_due(const struct pfs_tree *tree, uint32_t slot);
+void pfs_update_atime(struct pfs_tree *tree, uint64_t ino);
+
+#endif

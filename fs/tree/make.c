@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that come and go: mkdir, mknod, symlink, unlink, rmdir. */
+#include "fs/tree/dir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+/* ---- making ---- */
+
+struct making {
+	uint64_t parent;
+	const char *name;
+	size_t name_len;
+	mode_t mode;
+	uint64_t rdev;
+	char *target; /* NULL, or a copy that becomes the node's */
+	size_t target_len;
+	const struct pfs_caller *caller;
+};
+
+static bool is_device(mode_t mode)
+{
+	return S_ISCHR(mode) || S_ISBLK(mode);
+}
+
+/* A symlink's target and a device's number.  -ENOMEM. */
+static int set_rare(struct pfs_tree *tree, uint32_t slot, struct making *making)
+{
+	struct pfs_rare_values *values;
+
+	if (!making->target && !is_device(making->mode))
+		return 0;
+	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
+	tree->image.state[slot] |= PFS_SLOT_RARE;
+	values->rdev = making->rdev;
+	values->target_len = (uint32_t)making->target_len;
+	values->target = PFS_TAKE(making->target);
+	return 0;
+}
+
+static void set_columns(struct pfs_tree *tree, uint32_t slot, uint32_t parent,
+			const struct making *making)
+{
+	struct pfs_image *image = &tree->image;
+	mode_t mode = making->mode;
+	gid_t gid = making->caller->gid;
+
+	if (image->mode[parent] & S_ISGID) {
+		gid = image->gid[parent];
+		if (S_ISDIR(mode))
+			mode |= S_ISGID;
+	}
+	image->mode[slot] = (uint16_t)mode;
+	image->uid[slot] = making->caller->uid;
+	image->gid[slot] = gid;
+	image->links[slot] = S_ISDIR(mode) ? 2 : 1;
+	image->size[slot] = (int64_t)making->target_len;
+}
+
+/* Whatever can fail comes before the first change that could be seen. */
+static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct making *making)
+{
+	struct pfs_image *image = &tree->image;
+	enum pfs_prime_kind kind =
+		S_ISDIR(making->mode) ? PFS_PRIME_DIRECTORY : PFS_PRIME_OTHER;
+	struct pfs_time now = pfs_now();
+	uint32_t parent, slot, name;
+	uint64_t prime;
+	int rc;
+
+	PFS_TRY(pfs_dir_slot_alive(tree, &parent, making->parent));
+	if (pfs_image_child(tree, parent, making->name, making->name_len) != PFS_NO_SLOT)
+		return -EEXIST;
+	PFS_TRY(pfs_image_reserve(tree, 1));
+	PFS_TRY(pfs_names_add(image->names, &name, making->name, making->name_len));
+	rc = pfs_primes_next(tree, &prime, kind);
+	if (rc) {
+		pfs_names_remove(image->names, name);
+		return rc;
+	}
+	slot = pfs_image_take(tree, prime);
+	rc = set_rare(tree, slot, making);
+	if (rc) {
+		pfs_image_free(tree, slot);
+		pfs_names_remove(image->names, name);
+		return rc;
+	}
+	set_columns(tree, slot, parent, making);
+	pfs_image_attach(tree, slot, parent, name);
+	pfs_stamp(tree, slot, PFS_STAMP_ATIME | PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
+	pfs_reference(tree, slot);
+	pfs_image_stat(tree, out, slot);
+	return 0;
+}
+
+static int make(struct pfs_tree *tree, struct pfs_entry *out, struct making *making)
+{
+	int rc = pfs_name_check(&making->name_len, making->name);
+
+	if (!rc && pfs_name_is_reserved(making->name))
+		rc = -EEXIST;
+	while (!rc) {
+		rc = pfs_journal_reserve(tree, 2, making->target_len, false);
+		if (rc)
+			break;
+		(void)pthread_rwlock_wrlock(&tree->lock);
+		rc = make_locked(tree, out, making);
+		(void)pthread_rwlock_unlock(&tree->lock);
+		if (rc != -EAGAIN)
+			break;
+		rc = pfs_journal_fetch_primes(tree);
+	}
+	return rc;
+}
+
+int pfs_tree_make(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent, const char *name,
+		  mode_t mode, dev_t rdev, const struct pfs_caller *caller)
+{
+	struct making making = {.parent = parent, .name = name, .mode = mode, .caller = caller};
+
+	if (!(mode & S_IFMT))
+		making.mode |= S_IFREG;
+	if (is_device(mode))
+		making.rdev = rdev;
+	else if (!S_ISREG(making.mode) && !S_ISDIR(mode) && !S_ISFIFO(mode) && !S_ISSOCK(mode))
+		return -EINVAL;
+	return make(tree, out, &making);
+}
+
+int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent,
+		     const char *name, const char *target, const struct pfs_caller *caller)
+{
+	struct making making = {
+		.parent = parent, .name = name, .mode = S_IFLNK | 0777, .caller = caller};
+	int rc;
+
+	making.target_len = strnlen(target, PFS_TARGET_MAX + 1);
+	if (making.target_len > PFS_TARGET_MAX)
+		return -ENAMETOOLONG;
+	if (!making.target_len)
+		return -ENOENT;
+	making.target = strdup(target);
+	if (!making.target)
+		return -ENOMEM;
+	rc = make(tree, out, &making);
+	free(making.target);
+	return rc;
+}
+
+/* ---- removing ---- */
+
+bool pfs_must_keep(const struct pfs_tree *tree, uint32_t slot)
+{
+	return tree->image.flags[slot] & (PFS_NODE_LINKED | PFS_NODE_ATTRS);
+}
+
+void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
+{
+	struct pfs_image *image = &tree->image;
+	uint32_t parent = image->parent[slot];
+
+	pfs_image_detach(tree, slot);
+	image->links[slot] = 0;
+	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
+	pfs_journal_unlinked(tree, slot);
+}
+
+struct removing {
+	uint64_t parent;
+	const char *name;
+	size_t name_len;
+	bool directory;
+	uint64_t kept; /* the node whose record may go */
+	uint64_t ino;  /* the node that went, or that has to be kept first */
+};
+
+/* -EAGAIN: call pfs_content_keep for ino first. */
+static int remove_locked(struct pfs_tree *tree, struct removing *removing)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t parent, slot;
+
+	PFS_TRY(pfs_dir_slot(tree, &parent, removing->parent));
+	slot = pfs_image_child(tree, parent, removing->name, removing->name_len);
+	if (slot == PFS_NO_SLOT)
+		return -ENOENT;
+	if (removing->directory && !S_ISDIR(image->mode[slot]))
+		return -ENOTDIR;
+	if (!removing->directory && S_ISDIR(image->mode[slot]))
+		return -EISDIR;
+	if (removing->directory && !pfs_dir_is_empty(tree, slot))
+		return -ENOTEMPTY;
+	removing->ino = image->prime[slot];
+	if (pfs_must_keep(tree, slot) && removing->kept != removing->ino)
+		return -EAGAIN;
+	pfs_unlink_slot(tree, slot, pfs_now());
+	return 0;
+}
+
+static int remove_name(struct pfs_tree *tree, struct removing *removing)
+{
+	int rc = pfs_name_check(&removing->name_len, removing->name);
+
+	while (!rc) {
+		rc = pfs_journal_reserve_removal(tree, 2);
+		if (rc)
+			break;
+		(void)pthread_rwlock_wrlock(&tree->lock);
+		rc = remove_locked(tree, removing);
+		(void)pthread_rwlock_unlock(&tree->lock);
+		if (rc != -EAGAIN)
+			break;
+		rc = pfs_content_keep(tree, removing->ino);
+		removing->kept = removing->ino;
+	}
+	if (!rc)
+		pfs_drop_unused(tree, removing->ino);
+	return rc;
+}
+
+int pfs_tree_unlink(struct pfs_tree *tree, uint64_t parent, const char *name)
+{
+	struct removing removing = {.parent = parent, .name = name};
+
+	return remove_name(tree, &removing);
+}
+
+int pfs_tree_rmdir(struct pfs_tree *tree, uint64_t parent, const char *name)
+{
+	struct removing removing = {.parent = parent, .name = name, .directory = true};
+
+	return remove_name(tree, &removing);
+}

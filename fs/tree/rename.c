@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* rename(2).  All of it is decided and reserved before anything changes. */
+#include "fs/tree/dir.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+struct place {
+	uint64_t parent;
+	const char *name;
+	size_t name_len;
+	uint32_t directory; /* slots, once locked */
+	uint32_t slot;
+};
+
+struct renaming {
+	struct place from, to;
+	unsigned flags;
+	uint64_t kept;	   /* the node whose record may go */
+	uint64_t replaced; /* the node that went or has to be kept first, or 0 */
+};
+
+static bool is_directory(const struct pfs_tree *tree, uint32_t slot)
+{
+	return S_ISDIR(tree->image.mode[slot]);
+}
+
+static int find(struct pfs_tree *tree, struct place *place)
+{
+	PFS_TRY(pfs_dir_slot_alive(tree, &place->directory, place->parent));
+	place->slot = pfs_image_child(tree, place->directory, place->name, place->name_len);
+	return 0;
+}
+
+static int check_exchange(const struct pfs_tree *tree, const struct place *from,
+			  const struct place *to)
+{
+	if (to->slot == PFS_NO_SLOT)
+		return -ENOENT;
+	if (is_directory(tree, to->slot) && pfs_image_is_under(tree, from->directory, to->slot))
+		return -EINVAL;
+	return 0;
+}
+
+static int check_replace(const struct pfs_tree *tree, const struct place *from,
+			 const struct place *to)
+{
+	if (to->slot == PFS_NO_SLOT || to->slot == from->slot)
+		return 0;
+	if (is_directory(tree, from->slot) && !is_directory(tree, to->slot))
+		return -ENOTDIR;
+	if (!is_directory(tree, from->slot) && is_directory(tree, to->slot))
+		return -EISDIR;
+	if (is_directory(tree, to->slot) && !pfs_dir_is_empty(tree, to->slot))
+		return -ENOTEMPTY;
+	return 0;
+}
+
+static int check(struct pfs_tree *tree, struct renaming *renaming)
+{
+	struct place *from = &renaming->from, *to = &renaming->to;
+
+	PFS_TRY(find(tree, from));
+	PFS_TRY(find(tree, to));
+	if (from->slot == PFS_NO_SLOT)
+		return -ENOENT;
+	if (renaming->flags & RENAME_NOREPLACE && to->slot != PFS_NO_SLOT)
+		return -EEXIST;
+	if (is_directory(tree, from->slot) && pfs_image_is_under(tree, to->directory, from->slot))
+		return -EINVAL;
+	if (renaming->flags & RENAME_EXCHANGE)
+		return check_exchange(tree, from, to);
+	return check_replace(tree, from, to);
+}
+
+/* Gives the node at `from` the name `name` (a place in the heap) in `to`. */
+static void move(struct pfs_tree *tree, uint32_t slot, uint32_t to, uint32_t name,
+		 struct pfs_time now)
+{
+	uint32_t from = tree->image.parent[slot];
+
+	pfs_image_detach(tree, slot);
+	pfs_image_attach(tree, slot, to, name);
+	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, from, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, to, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
+}
+
+static int exchange(struct pfs_tree *tree, struct renaming *renaming)
+{
+	struct pfs_names *names = tree->image.names;
+	struct place *from = &renaming->from, *to = &renaming->to;
+	struct pfs_time now = pfs_now();
+	uint32_t new_name, old_name;
+	int rc;
+
+	PFS_TRY(pfs_names_add(names, &new_name, to->name, to->name_len));
+	rc = pfs_names_add(names, &old_name, from->name, from->name_len);
+	if (rc) {
+		pfs_names_remove(names, new_name);
+		return rc;
+	}
+	move(tree, from->slot, to->directory, new_name, now);
+	move(tree, to->slot, from->directory, old_name, now);
+	return 0;
+}
+
+static int replace(struct pfs_tree *tree, struct renaming *renaming)
+{
+	struct place *from = &renaming->from, *to = &renaming->to;
+	struct pfs_time now = pfs_now();
+	uint32_t name;
+
+	if (to->slot != PFS_NO_SLOT) {
+		renaming->replaced = tree->image.prime[to->slot];
+		if (pfs_must_keep(tree, to->slot) && renaming->kept != renaming->replaced)
+			return -EAGAIN;
+	}
+	PFS_TRY(pfs_names_add(tree->image.names, &name, to->name, to->name_len));
+	if (to->slot != PFS_NO_SLOT)
+		pfs_unlink_slot(tree, to->slot, now);
+	move(tree, from->slot, to->directory, name, now);
+	return 0;
+}
+
+/* -EAGAIN: call pfs_content_keep for what is replaced first. */
+static int rename_locked(struct pfs_tree *tree, struct renaming *renaming)
+{
+	renaming->replaced = 0;
+	PFS_TRY(check(tree, renaming));
+	if (renaming->from.slot == renaming->to.slot)
+		return 0;
+	PFS_TRY(pfs_image_reserve(tree, 2));
+	return renaming->flags & RENAME_EXCHANGE ? exchange(tree, renaming)
+						  : replace(tree, renaming);
+}
+
+static int prepare(struct renaming *renaming)
+{
+	PFS_TRY(pfs_name_check(&renaming->from.name_len, renaming->from.name));
+	PFS_TRY(pfs_name_check(&renaming->to.name_len, renaming->to.name));
+	if (renaming->flags & ~(unsigned)(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+	    renaming->flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
+		return -EINVAL;
+	return pfs_name_is_reserved(renaming->to.name) ? -EEXIST : 0;
+}
+
+int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, uint64_t new_parent,
+		    const char *new_name, unsigned flags)
+{
+	struct renaming renaming = {
+		.from = {.parent = parent, .name = name},
+		.to = {.parent = new_parent, .name = new_name},
+		.flags = flags,
+	};
+	int rc = prepare(&renaming);
+
+	while (!rc) {
+		rc = pfs_journal_reserve_removal(tree, 4);
+		if (rc)
+			break;
+		(void)pthread_rwlock_wrlock(&tree->lock);
+		rc = rename_locked(tree, &renaming);
+		(void)pthread_rwlock_unlock(&tree->lock);
+		if (rc != -EAGAIN)
+			break;
+		rc = pfs_content_keep(tree, renaming.replaced);
+		renaming.kept = renaming.replaced;
+	}
+	if (!rc && renaming.replaced)
+		pfs_drop_unused(tree, renaming.replaced);
+	return rc;
+}

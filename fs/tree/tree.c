@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Life of a tree: open, start, close. */
+#include "fs/tree/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static int open_store(struct pfs_tree *tree, const char *path)
+{
+	struct pfs_store_options options = {
+		.flags = tree->options.read_only ? PFS_STORE_READ_ONLY : 0,
+		.wait_ms = tree->options.wait_ms,
+		.vfs = tree->options.vfs,
+	};
+
+	return pfs_store_open(&tree->store, path, &options);
+}
+
+static int create_parts(struct pfs_tree *tree)
+{
+	PFS_TRY(pfs_image_create(tree));
+	PFS_TRY(pfs_journal_create(tree));
+	PFS_TRY(pfs_primes_create(tree));
+	PFS_TRY(pfs_content_create(tree));
+	PFS_TRY(pfs_attrs_create(tree));
+	PFS_TRY(pfs_links_create(tree));
+	return pfs_load(tree);
+}
+
+/* Writers go first: a cut must not wait for ever behind a stream of lookups. */
+static void create_lock(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attr;
+
+	(void)pthread_rwlockattr_init(&attr);
+	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(lock, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
+}
+
+int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree_options *options)
+{
+	struct pfs_tree *tree = calloc(1, sizeof(*tree));
+	int rc;
+
+	*out = NULL;
+	if (!tree)
+		return -ENOMEM;
+	tree->options = *options;
+	create_lock(&tree->lock);
+	rc = open_store(tree, path);
+	if (!rc) {
+		atomic_store(&tree->read_only, pfs_store_is_read_only(tree->store));
+		rc = create_parts(tree);
+	}
+	if (rc) {
+		(void)pfs_tree_close(tree);
+		return rc;
+	}
+	*out = tree;
+	return 0;
+}
+
+int pfs_tree_start(struct pfs_tree *tree)
+{
+	return atomic_load(&tree->read_only) ? 0 : pfs_journal_start(tree);
+}
+
+int pfs_tree_close(struct pfs_tree *tree)
+{
+	int rc, error;
+
+	if (!tree)
+		return 0;
+	rc = pfs_journal_stop(tree);
+	pfs_links_destroy(tree);
+	pfs_attrs_destroy(tree);
+	pfs_content_destroy(tree);
+	pfs_primes_destroy(tree);
+	pfs_journal_destroy(tree);
+	pfs_image_destroy(tree);
+	error = pfs_store_close(tree->store);
+	(void)pthread_rwlock_destroy(&tree->lock);
+	free(tree);
+	return rc ? rc : error;
+}
+
+int pfs_tree_set_read_only(struct pfs_tree *tree)
+{
+	if (atomic_exchange(&tree->read_only, true))
+		return 0;
+	return pfs_tree_sync(tree);
+}
+
+void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *listener)
+{
+	tree->listener = *listener;
+}
