@@ -115,9 +115,11 @@ PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, uint64_t *free_bytes
 PFS_MUST_CHECK int pfs_store_begin(struct pfs_store *store);
 
 /* Durable (synced) on return.  *seq is the group's number, growing by one a group; may be NULL.
- * On failure the group is rolled back and can be written again. */
+ * On failure the group is rolled back and can be written again.  Once a change of the group has
+ * failed (-EINVAL for a bad argument apart), so do all others and the commit. */
 PFS_MUST_CHECK int pfs_store_commit(struct pfs_store *store, uint64_t *seq);
 
+/* No error without a group.  A BULK store cannot undo: it is fit only for being removed then. */
 void pfs_store_rollback(struct pfs_store *store);
 
 /* Moves committed pages into the main file when the log is long; call between groups. */
@@ -131,7 +133,8 @@ enum pfs_prime_kind {
 };
 
 /* Hands out the numbers first <= n < end for taking primes from; no later call, even after a crash,
- * hands out any of them again once the group that this call is part of has been committed.
+ * hands out any of them again once the group that this call is part of has been committed.  After
+ * a rollback they stay handed out, which the next group records.
  * -ENOSPC when the kind's numbers are used up (end is never beyond 2^32, or 2^63). */
 PFS_MUST_CHECK int pfs_store_reserve(struct pfs_store *store, uint64_t *first, uint64_t *end,
 				     enum pfs_prime_kind kind, uint64_t count);
@@ -155,10 +158,11 @@ PFS_MUST_CHECK int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first,
 					int (*fn)(void *arg, const struct pfs_node_record *node),
 					void *arg);
 
-/* Number of node records, and one more than the largest slot and prime in use. */
+/* Number of node records and more; cheap besides counting chunks. */
 struct pfs_store_totals {
 	uint64_t nodes, orphans, chunks;
-	uint64_t end_slot, end_prime;
+	uint64_t end_slot;  /* no record's slot, now or earlier, reaches it (scans make sure) */
+	uint64_t end_prime; /* one more than the largest prime in use */
 	uint64_t middle_prime; /* about half of the records have smaller primes */
 };
 PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/attr.c - attributes.  Their names are numbered: the same few stand at millions of nodes. */
+#include <math.h>
+#include <string.h>
+
+#include "meta/internal.h"
+
+/* ---- names ---- */
+
+static size_t cache_place(const uint8_t *name, size_t len)
+{
+	uint32_t hash = 2166136261u;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		hash = (hash ^ name[i]) * 16777619u;
+	return hash % PFS_NAME_CACHE_SIZE;
+}
+
+/* *id of the name; -ENOENT when it has none.  On the writer: sees the open group. */
+static int find_name(struct pfs_store *store, int64_t *id, const void *name, size_t len)
+{
+	sqlite3_stmt *row PFS_RESET = store->writer->sql[PFS_SQL_NAME_GET];
+	int got;
+
+	pfs_bind_blob(row, 1, name, len);
+	got = pfs_db_step(store->writer, row);
+	if (got < 0)
+		return got;
+	if (!got)
+		return -ENOENT;
+	*id = sqlite3_column_int64(row, 0);
+	return 0;
+}
+
+static int add_name(struct pfs_store *store, int64_t *id, const void *name, size_t len)
+{
+	int error;
+
+	pfs_bind_blob(store->writer->sql[PFS_SQL_NAME_PUT], 1, name, len);
+	error = pfs_group_run(store, PFS_SQL_NAME_PUT);
+	if (!error)
+		*id = sqlite3_last_insert_rowid(store->writer->handle);
+	return error;
+}
+
+static int name_id(struct pfs_store *store, int64_t *id, const void *name, size_t len)
+{
+	size_t place = cache_place(name, len);
+	int error;
+
+	if (store->names->entry[place].len == len &&
+	    memcmp(store->names->entry[place].name, name, len) == 0) {
+		*id = store->names->entry[place].id;
+		return 0;
+	}
+	error = find_name(store, id, name, len);
+	if (error == -ENOENT)
+		error = add_name(store, id, name, len);
+	if (error)
+		return error;
+	(void)memcpy(store->names->entry[place].name, name, len);
+	store->names->entry[place].len = len;
+	store->names->entry[place].id = *id;
+	return 0;
+}
+
+static bool name_valid(const void *name, size_t len)
+{
+	return len > 0 && len <= PFS_ATTR_NAME_MAX && !memchr(name, 0, len);
+}
+
+/* ---- writing ---- */
+
+static int bind_value(sqlite3_stmt *put, int parameter, const struct pfs_attr_record *attr)
+{
+	switch (attr->type) {
+	case PFS_ATTR_INTEGER:
+		pfs_bind_int(put, parameter, attr->integer);
+		return 0;
+	case PFS_ATTR_REAL:
+		if (isnan(attr->real)) /* SQLite makes it NULL */
+			return -EINVAL;
+		(void)sqlite3_bind_double(put, parameter, attr->real);
+		return 0;
+	case PFS_ATTR_TEXT:
+		if (attr->text_len > PFS_ATTR_VALUE_MAX)
+			return -EINVAL;
+		pfs_bind_blob(put, parameter, attr->text, attr->text_len);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int pfs_store_put_attr(struct pfs_store *store, uint64_t prime, const struct pfs_attr_record *attr)
+{
+	int error = pfs_group_ready(store);
+	sqlite3_stmt *put;
+	int64_t id = 0;
+
+	if (error)
+		return error;
+	if (prime >= PFS_END_PRIME || !name_valid(attr->name, attr->name_len))
+		return -EINVAL;
+	put = store->writer->sql[PFS_SQL_ATTR_PUT];
+	error = bind_value(put, 3, attr);
+	if (!error)
+		error = name_id(store, &id, attr->name, attr->name_len);
+	if (error)
+		return error;
+	pfs_bind_u64(put, 1, prime);
+	pfs_bind_int(put, 2, id);
+	return pfs_group_run(store, PFS_SQL_ATTR_PUT);
+}
+
+int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *name,
+			  size_t name_len)
+{
+	enum pfs_sql sql = name ? PFS_SQL_ATTR_DELETE : PFS_SQL_ATTR_DELETE_ALL;
+	int error = pfs_group_ready(store);
+	int64_t id = 0;
+
+	if (!error && name)
+		error = find_name(store, &id, name, name_len);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	pfs_bind_u64(store->writer->sql[sql], 1, prime);
+	if (name)
+		pfs_bind_int(store->writer->sql[sql], 2, id);
+	return pfs_group_run(store, sql);
+}
+
+int pfs_store_put_column(struct pfs_store *store, const void *name, size_t name_len,
+			 enum pfs_attr_type type)
+{
+	int error = pfs_group_ready(store);
+	sqlite3_stmt *put;
+
+	if (error)
+		return error;
+	if (!name_valid(name, name_len) || type > PFS_ATTR_TEXT)
+		return -EINVAL;
+	put = store->writer->sql[PFS_SQL_COLUMN_PUT];
+	pfs_bind_blob(put, 1, name, name_len);
+	pfs_bind_int(put, 2, type);
+	return pfs_group_run(store, PFS_SQL_COLUMN_PUT);
+}
+
+/* ---- reading ---- */
+
+static bool attr_from_row(struct pfs_attr_record *out, sqlite3_stmt *row)
+{
+	if (!pfs_column_blob(&out->name, &out->name_len, row, 0, PFS_ATTR_NAME_MAX) ||
+	    !name_valid(out->name, out->name_len))
+		return false;
+	switch (sqlite3_column_type(row, 1)) {
+	case SQLITE_INTEGER:
+		out->type = PFS_ATTR_INTEGER;
+		out->integer = sqlite3_column_int64(row, 1);
+		return true;
+	case SQLITE_FLOAT:
+		out->type = PFS_ATTR_REAL;
+		out->real = sqlite3_column_double(row, 1);
+		return true;
+	default:
+		out->type = PFS_ATTR_TEXT;
+		return pfs_column_blob(&out->text, &out->text_len, row, 1, PFS_ATTR_VALUE_MAX);
+	}
+}
+
+int pfs_store_scan_attrs(struct pfs_store *store, uint64_t prime,
+			 int (*fn)(void *arg, const struct pfs_attr_record *attr), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_ATTR_SCAN];
+	pfs_bind_u64(row, 1, prime);
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		struct pfs_attr_record attr = {.name = NULL};
+
+		if (!attr_from_row(&attr, row))
+			return pfs_db_damaged(reader.db, "attribute of node", prime,
+					      "its name or value is not one");
+		got = fn(arg, &attr);
+		if (got)
+			break;
+	}
+	return got;
+}
+
+int pfs_store_scan_columns(struct pfs_store *store,
+			   int (*fn)(void *arg, const void *name, size_t name_len,
+				     enum pfs_attr_type type),
+			   void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_COLUMN_SCAN];
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		const void *name;
+		int64_t type;
+		size_t len;
+
+		if (!pfs_column_blob(&name, &len, row, 0, PFS_ATTR_NAME_MAX) ||
+		    !name_valid(name, len) || !pfs_column_int(&type, row, 1, 0, PFS_ATTR_TEXT))
+			return pfs_db_damaged(reader.db, "attribute column", 0,
+					      "its name or type is not one");
+		got = fn(arg, name, len, (enum pfs_attr_type)type);
+		if (got)
+			break;
+	}
+	return got;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/check.c - what is wrong with a store, as far as it can be told without knowing the tree. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "meta/internal.h"
+
+#define FINDINGS_PER_RULE 100 /* then "and more": a damaged store can have millions */
+
+struct check {
+	struct pfs_db *db;
+	void (*fn)(void *arg, const char *finding);
+	void *arg;
+	unsigned reported; /* by the rule at work */
+};
+
+/* false: the rule has said enough. */
+static PFS_PRINTF(2, 3) bool report(struct check *check, const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	if (check->reported > FINDINGS_PER_RULE)
+		return false;
+	va_start(args, format);
+	(void)vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (check->reported++ == FINDINGS_PER_RULE)
+		(void)strcpy(line, "and more of the kind");
+	check->fn(check->arg, line);
+	return true;
+}
+
+/* Damage that stops a rule is a finding like others; what is left is a failure to look. */
+static int damage_is_finding(struct check *check, const char *rule, int error)
+{
+	if (error != -EUCLEAN)
+		return error;
+	(void)report(check, "%s: cannot be read to the end: the file is damaged", rule);
+	return 0;
+}
+
+/* Runs a query of the rule and calls fn for each row until it returns false. */
+static int each_row(struct check *check, const char *rule, const char *text,
+		    bool (*fn)(struct check *check, const char *rule, sqlite3_stmt *row))
+{
+	sqlite3_stmt *row = NULL;
+	int got = pfs_db_errno(check->db,
+			       sqlite3_prepare_v2(check->db->handle, text, -1, &row, NULL));
+
+	check->reported = 0;
+	while (!got && (got = pfs_db_step(check->db, row)) == 1)
+		got = fn(check, rule, row) ? 0 : 2;
+	(void)sqlite3_finalize(row);
+	return got < 0 ? damage_is_finding(check, rule, got) : 0;
+}
+
+/* ---- SQLite's own ---- */
+
+static bool report_integrity(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	const char *text = (const char *)sqlite3_column_text(row, 0);
+
+	if (!text || strcmp(text, "ok") == 0)
+		return true;
+	return report(check, "%s: %s", rule, text);
+}
+
+/* ---- nodes ---- */
+
+struct node_sums {
+	uint64_t nodes[2];
+	uint32_t *slots;
+	size_t count, capacity;
+};
+
+static int check_node(struct check *check, struct node_sums *sums, const struct pfs_meta *meta,
+		      const struct pfs_node_record *node)
+{
+	int kind = pfs_prime_kind_of(node->prime);
+
+	sums->nodes[kind]++;
+	if (node->prime != PFS_ROOT_PRIME && node->prime >= meta->next[kind])
+		(void)report(check, "node %" PRIu64 ": its prime was never handed out",
+			     node->prime);
+	if (node->slot >= meta->end_slot)
+		(void)report(check, "node %" PRIu64 ": slot %" PRIu32 " is beyond the last one",
+			     node->prime, node->slot);
+	if (pfs_grow(&sums->slots, &sums->capacity, sums->count + 1, sizeof(*sums->slots)))
+		return -ENOMEM;
+	sums->slots[sums->count++] = node->slot;
+	return 0;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void check_slots(struct check *check, struct node_sums *sums)
+{
+	size_t i;
+
+	check->reported = 0;
+	if (sums->count)
+		qsort(sums->slots, sums->count, sizeof(*sums->slots), compare_slots);
+	for (i = 1; i < sums->count; i++) {
+		if (sums->slots[i] == sums->slots[i - 1] &&
+		    !report(check, "slot %" PRIu32 " belongs to more than one node",
+			    sums->slots[i]))
+			break;
+	}
+}
+
+static int scan_nodes(struct check *check, struct node_sums *sums, const struct pfs_meta *meta)
+{
+	sqlite3_stmt *row PFS_RESET = check->db->sql[PFS_SQL_NODE_SCAN];
+	int got;
+
+	pfs_bind_int(row, 1, INT64_MIN);
+	pfs_bind_int(row, 2, INT64_MAX);
+	check->reported = 0;
+	while ((got = pfs_db_step(check->db, row)) == 1) {
+		struct pfs_node_record node = {.prime = 0};
+		const char *why;
+		int error = 0;
+
+		if (pfs_node_from_row(&node, &why, row))
+			(void)report(check, "node %lld: %s", sqlite3_column_int64(row, 0), why);
+		else
+			error = check_node(check, sums, meta, &node);
+		if (error)
+			return error;
+	}
+	return got ? damage_is_finding(check, "nodes", got) : 0;
+}
+
+static int check_nodes(struct check *check)
+{
+	struct node_sums sums = {.slots = NULL};
+	struct pfs_meta meta;
+	uint64_t seed;
+	int error = pfs_meta_read(&meta, &seed, check->db);
+
+	if (error == -EMEDIUMTYPE) {
+		check->fn(check->arg, "the meta row is missing or damaged");
+		return 0;
+	}
+	if (!error)
+		error = scan_nodes(check, &sums, &meta);
+	if (!error) {
+		check_slots(check, &sums);
+		if (sums.nodes[0] != meta.nodes[0] || sums.nodes[1] != meta.nodes[1])
+			(void)report(check,
+				     "the meta row counts %" PRIu64 " + %" PRIu64
+				     " nodes, there are %" PRIu64 " + %" PRIu64,
+				     meta.nodes[0], meta.nodes[1], sums.nodes[0], sums.nodes[1]);
+	}
+	free(sums.slots);
+	return error;
+}
+
+/* ---- what belongs to nodes ---- */
+
+static bool report_number(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	return report(check, "%s: %lld", rule, sqlite3_column_int64(row, 0));
+}
+
+static const struct {
+	const char *rule, *text;
+} relations[] = {
+	{"content without a node, of prime",
+	 "SELECT prime FROM (SELECT DISTINCT prime FROM chunk) AS c WHERE "
+	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = c.prime) AND "
+	 "NOT EXISTS (SELECT 1 FROM orphan WHERE orphan.prime = c.prime)"},
+	{"a chunk that is none, of node",
+	 "SELECT prime FROM chunk WHERE n NOT BETWEEN 0 AND 140737488355327 "
+	 "OR length(data) > 65536 OR typeof(data) <> 'blob'"},
+	{"an orphan that still is a node, prime", "SELECT prime FROM orphan WHERE EXISTS (SELECT 1 "
+						  "FROM node WHERE node.prime = orphan.prime)"},
+	{"attributes without a node, of prime",
+	 "SELECT prime FROM (SELECT DISTINCT prime FROM attr) AS a WHERE "
+	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = a.prime)"},
+	{"attributes that the node does not know of, node",
+	 "SELECT node.prime FROM (SELECT DISTINCT prime FROM attr) AS a CROSS JOIN node "
+	 "ON node.prime = a.prime WHERE node.flags & 4 = 0"},
+	{"an attribute without a name, of node",
+	 "SELECT prime FROM attr WHERE name NOT IN (SELECT id FROM attr_name)"},
+	{"an attribute that is none, of node",
+	 "SELECT prime FROM attr WHERE typeof(value) NOT IN ('integer', 'real', 'blob') "
+	 "OR length(value) > 65536"},
+	{"an attribute name that is none, number", "SELECT id FROM attr_name WHERE typeof(name) <> "
+						   "'blob' OR length(name) NOT BETWEEN 1 AND 255"},
+	{"a source without a node, of prime",
+	 "SELECT prime FROM source WHERE "
+	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime)"},
+	{"a source without its root, of node",
+	 "SELECT prime FROM source WHERE root NOT IN (SELECT id FROM source_root)"},
+	{"a node reads through to an original that is not recorded, node",
+	 "SELECT prime FROM node WHERE flags & 1 AND "
+	 "NOT EXISTS (SELECT 1 FROM source WHERE source.prime = node.prime)"},
+};
+
+static int check_all(struct check *check)
+{
+	int error = each_row(check, "SQLite", "PRAGMA integrity_check", report_integrity);
+	size_t i;
+
+	if (!error)
+		error = check_nodes(check);
+	for (i = 0; i < PFS_COUNT(relations) && !error; i++)
+		error = each_row(check, relations[i].rule, relations[i].text, report_number);
+	return error;
+}
+
+int pfs_store_check(struct pfs_store *store, void (*fn)(void *arg, const char *finding), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	struct check check = {.fn = fn, .arg = arg};
+	int error;
+
+	if (store->in_group)
+		return -EINVAL;
+	error = pfs_reader_get(store, &reader.db);
+	if (error)
+		return error;
+	check.db = reader.db;
+	error = pfs_db_exec(reader.db, "BEGIN"); /* one state of the store for all rules */
+	if (error)
+		return error;
+	error = check_all(&check);
+	if (pfs_db_exec(reader.db, "ROLLBACK") && !error)
+		error = -EIO;
+	return error;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+#include "meta/db.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "meta/store.h"
+
+#define BUSY_TIMEOUT_MS 5000 /* another program looking into the file, say sqlite3(1) */
+#define URI_SIZE	2048 /* SQLite takes paths of at most 512 bytes; each may need three */
+
+extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
+
+static const char *const sql_text[PFS_SQL_COUNT] = {
+#define SQL_TEXT(name, kind, text) [PFS_SQL_##name] = text,
+	PFS_SQL_STATEMENTS(SQL_TEXT)};
+
+enum sql_kind { READ, WRITE };
+
+static const enum sql_kind sql_kinds[PFS_SQL_COUNT] = {
+#define SQL_KIND(name, kind, text) [PFS_SQL_##name] = kind,
+	PFS_SQL_STATEMENTS(SQL_KIND)};
+
+/* ---- errors ---- */
+
+static int io_errno(sqlite3 *handle, int result)
+{
+	int system = handle ? sqlite3_system_errno(handle) : 0;
+
+	if (result == SQLITE_IOERR_NOMEM)
+		return -ENOMEM;
+	if (result == SQLITE_IOERR_CORRUPTFS)
+		return -EUCLEAN;
+	return system == ENOSPC || system == EDQUOT ? -system : -EIO;
+}
+
+static int open_errno(sqlite3 *handle)
+{
+	int system = handle ? sqlite3_system_errno(handle) : 0;
+
+	return system > 0 ? -system : -EIO;
+}
+
+static int errno_of(sqlite3 *handle, int result)
+{
+	switch (result & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_IOERR:
+		return io_errno(handle, result);
+	case SQLITE_CANTOPEN:
+		return open_errno(handle);
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return -EACCES;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_PROTOCOL:
+		return -EBUSY;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_CONSTRAINT: /* the store's own statements break none on a sound file */
+	case SQLITE_SCHEMA:
+		return -EUCLEAN;
+	case SQLITE_TOOBIG:
+		return -EFBIG;
+	default:
+		return -EIO;
+	}
+}
+
+int pfs_db_errno(struct pfs_db *db, int result)
+{
+	int error = errno_of(db->handle, result);
+
+	if (error && error != db->logged) {
+		db->logged = error;
+		pfs_error("%s: %s (SQLite result %d)", db->path,
+			  db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(result), result);
+	}
+	return error;
+}
+
+int pfs_db_damaged(const struct pfs_db *db, const char *table, uint64_t prime, const char *what)
+{
+	pfs_error("%s: damaged: %s %llu: %s; see `primefs check`", db->path, table,
+		  (unsigned long long)prime, what);
+	return -EUCLEAN;
+}
+
+int pfs_db_step(struct pfs_db *db, sqlite3_stmt *statement)
+{
+	int result = sqlite3_step(statement);
+
+	if (result == SQLITE_ROW)
+		return 1;
+	return result == SQLITE_DONE ? 0 : pfs_db_errno(db, result);
+}
+
+int pfs_db_run(struct pfs_db *db, enum pfs_sql sql)
+{
+	sqlite3_stmt *statement PFS_RESET = db->sql[sql];
+	int got = pfs_db_step(db, statement);
+
+	return got < 0 ? got : 0;
+}
+
+int pfs_db_exec(struct pfs_db *db, const char *text)
+{
+	return pfs_db_errno(db, sqlite3_exec(db->handle, text, NULL, NULL, NULL));
+}
+
+/* ---- opening ---- */
+
+/* Before the first connection; without effect in a program that uses SQLite itself by then. */
+static void configure(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* else every allocation takes one lock */
+}
+
+static int make_uri(char uri[URI_SIZE], const char *path, const char *query)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "-._~/";
+	size_t at = (size_t)snprintf(uri, URI_SIZE, "file:");
+
+	for (; *path; path++) {
+		if (at + 4 > URI_SIZE)
+			return -ENAMETOOLONG;
+		if (strchr(plain, *path))
+			uri[at++] = *path;
+		else
+			at += (size_t)snprintf(uri + at, 4, "%%%02X", (unsigned char)*path);
+	}
+	if (at + strlen(query) + 1 > URI_SIZE)
+		return -ENAMETOOLONG;
+	(void)strcpy(uri + at, query);
+	return 0;
+}
+
+static int open_handle(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	bool read = mode == PFS_DB_READ || mode == PFS_DB_IMMUTABLE;
+	char uri[URI_SIZE];
+	int error;
+
+	(void)pthread_once(&once, configure);
+	error = make_uri(uri, db->path, mode == PFS_DB_IMMUTABLE ? "?immutable=1" : "");
+	if (error)
+		return error;
+	error = pfs_db_errno(db,
+			     sqlite3_open_v2(uri, &db->handle,
+					     (read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+						     SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
+						     SQLITE_OPEN_EXRESCODE,
+					     vfs));
+	if (error)
+		return error;
+	(void)sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	return 0;
+}
+
+static const char *mode_pragmas(enum pfs_db_mode mode)
+{
+	switch (mode) {
+	case PFS_DB_BULK:
+		return "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;"
+		       "PRAGMA synchronous = OFF; PRAGMA cache_size = -16384;"
+		       "PRAGMA secure_delete = OFF;";
+	case PFS_DB_CREATE:
+	case PFS_DB_WRITE:
+		return "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+		       "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 268435456;"
+		       "PRAGMA cache_size = -16384; PRAGMA secure_delete = OFF;";
+	case PFS_DB_READ:
+	case PFS_DB_IMMUTABLE:
+		break;
+	}
+	return "PRAGMA cache_size = -1024; PRAGMA query_only = 1;";
+}
+
+static int query_int(struct pfs_db *db, int64_t *out, const char *text)
+{
+	sqlite3_stmt *statement = NULL;
+	int got = pfs_db_errno(db, sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL));
+
+	if (!got)
+		got = pfs_db_step(db, statement);
+	if (got == 1)
+		*out = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_finalize(statement);
+	if (got < 0)
+		return got;
+	return got ? 0 : -EUCLEAN;
+}
+
+#define STRING_OF(x)  STRING_OF_(x)
+#define STRING_OF_(x) #x
+#define MARK_AS_STORE                                                                              \
+	"PRAGMA application_id = " STRING_OF(                                                      \
+		PFS_DB_APPLICATION_ID) ";"                                                         \
+				       "PRAGMA user_version = " STRING_OF(PFS_STORE_SCHEMA) ";"
+
+static int create_schema(struct pfs_db *db, enum pfs_db_mode mode)
+{
+	int error = pfs_db_exec(db, "BEGIN IMMEDIATE");
+
+	if (!error)
+		error = pfs_db_exec(db, pfs_schema_sql);
+	if (!error)
+		error = pfs_db_exec(db, "INSERT INTO meta VALUES (1, random(), 0, 3, 4294967297, "
+					"0, 0, 0)");
+	if (!error && mode == PFS_DB_CREATE) /* a bulk store is marked when it is complete */
+		error = pfs_db_exec(db, MARK_AS_STORE);
+	return error ? error : pfs_db_exec(db, "COMMIT");
+}
+
+/* Every object of the file must stand in schema.sql, word for word, and none may be missing: no
+ * statement of the store is ever run over a schema that somebody else thought up. */
+static int check_schema(struct pfs_db *db)
+{
+	int missing = 0, got;
+	sqlite3_stmt *row = NULL;
+	const char *at = pfs_schema_sql;
+
+	while ((at = strstr(at, "\nCREATE ")) != NULL) {
+		missing++;
+		at++;
+	}
+	got = pfs_db_errno(
+		db, sqlite3_prepare_v2(db->handle,
+				       "SELECT sql FROM sqlite_schema WHERE sql NOT NULL "
+				       "AND NOT (type = 'table' AND name GLOB 'side_[0-9]*')",
+				       -1, &row, NULL));
+	while (!got && (got = pfs_db_step(db, row)) == 1) {
+		const char *text = (const char *)sqlite3_column_text(row, 0);
+		const char *found;
+
+		if (!text) {
+			got = -ENOMEM;
+			break;
+		}
+		found = strstr(pfs_schema_sql, text);
+		got = found && strncmp(text, "CREATE ", 7) == 0 && found[strlen(text)] == ';'
+			      ? 0
+			      : -EUCLEAN;
+		missing--;
+	}
+	(void)sqlite3_finalize(row);
+	if (got)
+		return got;
+	return missing ? -EUCLEAN : 0;
+}
+
+static int check_header(struct pfs_db *db)
+{
+	int64_t id = 0, version = 0;
+	int error = query_int(db, &id, "PRAGMA application_id");
+
+	if (!error)
+		error = query_int(db, &version, "PRAGMA user_version");
+	if (error)
+		return error;
+	if (id != PFS_DB_APPLICATION_ID || version < 1)
+		return -EMEDIUMTYPE;
+	if (version > PFS_STORE_SCHEMA)
+		return -EPROTONOSUPPORT;
+	return check_schema(db);
+}
+
+static int prepare_all(struct pfs_db *db, bool read_only)
+{
+	int error = 0;
+	int i;
+
+	for (i = 0; i < PFS_SQL_COUNT && !error; i++) {
+		if (sql_kinds[i] == WRITE && read_only)
+			continue;
+		error = pfs_db_errno(db, sqlite3_prepare_v3(db->handle, sql_text[i], -1,
+							    SQLITE_PREPARE_PERSISTENT, &db->sql[i],
+							    NULL));
+	}
+	return error;
+}
+
+static int set_up(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
+{
+	bool create = mode == PFS_DB_CREATE || mode == PFS_DB_BULK;
+	int error = open_handle(db, mode, vfs);
+
+	if (!error)
+		error = pfs_db_exec(db, "PRAGMA mmap_size = 0; PRAGMA cell_size_check = 1;"
+					"PRAGMA temp_store = MEMORY;");
+	if (!error && create)
+		error = pfs_db_exec(db, "PRAGMA page_size = " STRING_OF(PFS_DB_PAGE_SIZE));
+	if (!error && !create)
+		error = check_header(db); /* before anything is written into a foreign file */
+	if (!error)
+		error = pfs_db_exec(db, mode_pragmas(mode));
+	if (!error && create)
+		error = create_schema(db, mode);
+	if (!error)
+		error = prepare_all(db, mode == PFS_DB_READ || mode == PFS_DB_IMMUTABLE);
+	return error;
+}
+
+int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_db_mode mode, const char *vfs)
+{
+	struct pfs_db *db = calloc(1, sizeof(*db));
+	int error;
+
+	*out = NULL;
+	if (!db)
+		return -ENOMEM;
+	db->path = path;
+	error = set_up(db, mode, vfs);
+	if (error) {
+		(void)pfs_db_close(db);
+		return error == -EUCLEAN ? -EMEDIUMTYPE : error;
+	}
+	*out = db;
+	return 0;
+}
+
+int pfs_db_close(struct pfs_db *db)
+{
+	int error, i;
+
+	if (!db)
+		return 0;
+	for (i = 0; i < PFS_SQL_COUNT; i++)
+		(void)sqlite3_finalize(db->sql[i]);
+	error = pfs_db_errno(db, sqlite3_close(db->handle));
+	free(db);
+	return error;
+}
+
+int pfs_db_finish_bulk(struct pfs_db *db)
+{
+	int error = pfs_db_exec(db, MARK_AS_STORE);
+
+	return error ? error : pfs_db_exec(db, "PRAGMA journal_mode = WAL");
+}

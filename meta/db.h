@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/db.h - one SQLite connection with its prepared statements, and the one place where SQLite's
+ * results become errnos.
+ * Threads: a connection belongs to one thread at a time (SQLITE_OPEN_NOMUTEX). */
+#ifndef PFS_META_DB_H
+#define PFS_META_DB_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "meta/sql.h"
+
+#define PFS_DB_APPLICATION_ID 0x70667331 /* "pfs1", in the file's header */
+#define PFS_DB_PAGE_SIZE      8192
+
+struct pfs_db {
+	sqlite3 *handle;
+	const char *path; /* for messages; the store's */
+	sqlite3_stmt *sql[PFS_SQL_COUNT];
+	struct pfs_db *next; /* in the pool of idle readers */
+	int logged;	     /* the error last logged: one that repeats is not logged again */
+};
+
+enum pfs_db_mode {
+	PFS_DB_WRITE,	  /* journal and sync of the ordinary store */
+	PFS_DB_CREATE,	  /* the same; the file is empty and gets the schema */
+	PFS_DB_BULK,	  /* as CREATE, without journal, sync and other connections */
+	PFS_DB_READ,	  /* beside a writer of this process, or after a crash */
+	PFS_DB_IMMUTABLE, /* nobody writes: neither locks nor side files are needed */
+};
+
+/* Opens a connection to the store at `path` (absolute), checks the header and prepares the
+ * statements.  -EMEDIUMTYPE, -EPROTONOSUPPORT as pfs_store_open; *out is NULL on failure.  path
+ * must outlive the connection. */
+PFS_MUST_CHECK int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_db_mode mode,
+			       const char *vfs);
+
+/* NULL is allowed. */
+int pfs_db_close(struct pfs_db *db);
+
+/* Makes a BULK file an ordinary store: WAL from now on, and recognised as a store at last. */
+PFS_MUST_CHECK int pfs_db_finish_bulk(struct pfs_db *db);
+
+/* One row: 1; done: 0; or a negative errno, logged. */
+PFS_MUST_CHECK int pfs_db_step(struct pfs_db *db, sqlite3_stmt *statement);
+
+/* Steps a statement that is prepared, bound and returns no rows, then resets it. */
+PFS_MUST_CHECK int pfs_db_run(struct pfs_db *db, enum pfs_sql sql);
+
+/* Runs text without parameters; rows are ignored. */
+PFS_MUST_CHECK int pfs_db_exec(struct pfs_db *db, const char *text);
+
+/* The errno for a result of SQLite's on this connection, logged once with the connection's
+ * message; 0 for SQLITE_OK. */
+int pfs_db_errno(struct pfs_db *db, int result);
+
+/* Logs that the file holds something that no primefs wrote; returns -EUCLEAN. */
+int pfs_db_damaged(const struct pfs_db *db, const char *table, uint64_t prime, const char *what);
+
+static inline void pfs_cleanup_statement(sqlite3_stmt **statement)
+{
+	(void)sqlite3_reset(*statement); /* its error has been reported by the step */
+}
+
+/* sqlite3_stmt *s PFS_RESET = db->sql[...]; resets it at the end of the block. */
+#define PFS_RESET __attribute__((cleanup(pfs_cleanup_statement)))
+
+/* ---- values that are read are checked; false: not of that type, or out of [low, high] ---- */
+
+bool pfs_column_int(int64_t *out, sqlite3_stmt *row, int column, int64_t low, int64_t high);
+bool pfs_column_u32(uint32_t *out, sqlite3_stmt *row, int column);
+bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row, int column); /* kept as its bit pattern */
+
+/* *data is the row's own until the next step; NULL when the length is 0. */
+bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int column, size_t max_len);
+
+struct pfs_time;
+bool pfs_column_time(struct pfs_time *out, sqlite3_stmt *row, int column);
+
+#define PFS_TIME_TEXT_SIZE 32
+
+/* Binding copies nothing and cannot fail: blobs must stay until the statement has run. */
+void pfs_bind_int(sqlite3_stmt *statement, int parameter, int64_t value);
+void pfs_bind_u64(sqlite3_stmt *statement, int parameter, uint64_t value);
+void pfs_bind_blob(sqlite3_stmt *statement, int parameter, const void *data, size_t len);
+void pfs_bind_time(sqlite3_stmt *statement, int parameter, const struct pfs_time *time,
+		   char text[PFS_TIME_TEXT_SIZE]); /* text: room that lasts as long */
+
+#endif

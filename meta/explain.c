@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/explain.c - why a store could not be opened, for people. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "meta/store.h"
+
+/* "1234 (primefs mount a.pfs /mnt)": from /proc, cut short where it is long. */
+static void describe_process(char *out, size_t size, pid_t pid)
+{
+	char path[64], words[128];
+	int fd PFS_CLOSE = -1;
+	ssize_t len, i;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? 0 : read(fd, words, sizeof(words) - 1);
+	if (len <= 1) {
+		(void)snprintf(out, size, "process %d", (int)pid);
+		return;
+	}
+	words[len] = 0;
+	for (i = 0; i < len - 1; i++) {
+		if ((unsigned char)words[i] < ' ')
+			words[i] = ' ';
+	}
+	(void)snprintf(out, size, "process %d (%s)", (int)pid, words);
+}
+
+static void explain_busy(char *out, size_t size, const char *path)
+{
+	pid_t pid = pfs_store_holder(path);
+	char process[192] = "another process";
+
+	if (pid)
+		describe_process(process, sizeof(process), pid);
+	(void)snprintf(out, size,
+		       "%s: in use by %s; wait for it, or if it is a mount, unmount it with "
+		       "`primefs umount`",
+		       path, process);
+}
+
+static void explain_access(char *out, size_t size, const char *path, int error)
+{
+	const char *reason = error == -EROFS ? "is on a read-only filesystem"
+					     : "may not be written by this user";
+
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+		(void)snprintf(out, size, "%s: %s; check its permissions and its folder's", path,
+			       strerror(errno));
+	else if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
+		(void)snprintf(out, size, "%s: the store %s; open it read-only (-o ro)", path,
+			       reason);
+	else
+		(void)snprintf(out, size,
+			       "%s: the folder of the store %s, and its log is kept there; open it "
+			       "read-only (-o ro)",
+			       path, reason);
+}
+
+static bool has_log(const char *path)
+{
+	char name[PATH_MAX];
+	struct stat st;
+
+	return snprintf(name, sizeof(name), "%s-wal", path) < (int)sizeof(name) &&
+	       !stat(name, &st) && st.st_size > 0;
+}
+
+void pfs_store_explain(char *out, size_t size, const char *path, int error)
+{
+	switch (error) {
+	case -ENOENT:
+		(void)snprintf(out, size, "%s: no such store; make one with `primefs import`",
+			       path);
+		break;
+	case -EEXIST:
+		(void)snprintf(out, size, "%s: exists already; choose another name or remove it",
+			       path);
+		break;
+	case -EBUSY:
+		explain_busy(out, size, path);
+		break;
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		if (has_log(path))
+			(void)snprintf(out, size,
+				       "%s: was not closed cleanly and its log (-wal) cannot be "
+				       "read without writing beside it; open it once as a user who "
+				       "may write there",
+				       path);
+		else
+			explain_access(out, size, path, error);
+		break;
+	case -EMEDIUMTYPE:
+		(void)snprintf(
+			out, size,
+			"%s: is no primefs store, or damaged beyond opening; restore it from "
+			"a copy or import again",
+			path);
+		break;
+	case -EPROTONOSUPPORT:
+		(void)snprintf(out, size,
+			       "%s: was written by a newer primefs (this one knows stores up to "
+			       "version %d); update primefs",
+			       path, PFS_STORE_SCHEMA);
+		break;
+	case -EUCLEAN:
+		(void)snprintf(out, size, "%s: is damaged; see `primefs check`", path);
+		break;
+	case -ENOLCK:
+		(void)snprintf(out, size,
+			       "%s: its filesystem has no file locks; open it read-only or copy it "
+			       "to a local disk",
+			       path);
+		break;
+	case -ENAMETOOLONG:
+		(void)snprintf(out, size,
+			       "%s: the path is longer than the 500 bytes that SQLite takes; move "
+			       "the store or reach it by a shorter path",
+			       path);
+		break;
+	default:
+		(void)snprintf(out, size, "%s: cannot open the store: %s", path, strerror(-error));
+		break;
+	}
+}

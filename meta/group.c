@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/group.c - the writing connection: groups, the log, and the numbers that outlive them. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "meta/internal.h"
+
+#define LOG_LIMIT_PAGES (64 * 1024 * 1024 / PFS_DB_PAGE_SIZE)
+
+/* ---- the meta row ---- */
+
+static bool meta_from_row(struct pfs_meta *out, uint64_t *seed, sqlite3_stmt *row)
+{
+	int64_t seq, directory, other, directories, others, end_slot;
+
+	if (!pfs_column_u64(seed, row, 0) || !pfs_column_int(&seq, row, 1, 0, INT64_MAX) ||
+	    !pfs_column_int(&directory, row, 2, 3, (int64_t)PFS_FIRST_OTHER) ||
+	    !pfs_column_int(&other, row, 3, (int64_t)PFS_FIRST_OTHER + 1, INT64_MAX) ||
+	    !pfs_column_int(&directories, row, 4, 0, UINT32_MAX) ||
+	    !pfs_column_int(&others, row, 5, 0, UINT32_MAX) ||
+	    !pfs_column_int(&end_slot, row, 6, 0, (int64_t)UINT32_MAX + 1))
+		return false;
+	*out = (struct pfs_meta){.seq = (uint64_t)seq,
+				 .next = {(uint64_t)directory, (uint64_t)other},
+				 .nodes = {(uint64_t)directories, (uint64_t)others},
+				 .end_slot = (uint64_t)end_slot};
+	return true;
+}
+
+int pfs_meta_read(struct pfs_meta *out, uint64_t *seed, struct pfs_db *db)
+{
+	sqlite3_stmt *row PFS_RESET = db->sql[PFS_SQL_META_GET];
+	int got = pfs_db_step(db, row);
+
+	if (got < 0)
+		return got;
+	return got && meta_from_row(out, seed, row) ? 0 : -EMEDIUMTYPE;
+}
+
+int pfs_meta_load(struct pfs_store *store, struct pfs_db *db)
+{
+	int error = pfs_meta_read(&store->committed, &store->seed, db);
+
+	store->meta = store->committed;
+	return error;
+}
+
+static void meta_bind(sqlite3_stmt *statement, const struct pfs_meta *meta)
+{
+	pfs_bind_u64(statement, 1, meta->seq);
+	pfs_bind_u64(statement, 2, meta->next[PFS_PRIME_DIRECTORY]);
+	pfs_bind_u64(statement, 3, meta->next[PFS_PRIME_OTHER]);
+	pfs_bind_u64(statement, 4, meta->nodes[PFS_PRIME_DIRECTORY]);
+	pfs_bind_u64(statement, 5, meta->nodes[PFS_PRIME_OTHER]);
+	pfs_bind_u64(statement, 6, meta->end_slot);
+}
+
+/* ---- the connection ---- */
+
+static int note_log_length(void *arg, sqlite3 *handle PFS_UNUSED, const char *name PFS_UNUSED,
+			   int pages)
+{
+	struct pfs_store *store = arg;
+
+	store->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+int pfs_writer_open(struct pfs_store *store, enum pfs_db_mode mode)
+{
+	int error = pfs_db_open(&store->writer, store->path, mode, store->vfs);
+
+	if (!error)
+		(void)sqlite3_wal_hook(store->writer->handle, note_log_length, store);
+	return error;
+}
+
+/* Everything into the main file, and an empty log that goes away with the last connection. */
+int pfs_writer_finish(struct pfs_store *store)
+{
+	int result = sqlite3_wal_checkpoint_v2(store->writer->handle, NULL,
+					       SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+	if ((result & 0xff) == SQLITE_BUSY || (result & 0xff) == SQLITE_LOCKED) {
+		pfs_warning("%s: another program reads it: its log (-wal) stays", store->path);
+		return 0;
+	}
+	return pfs_db_errno(store->writer, result);
+}
+
+/* ---- groups ---- */
+
+int pfs_group_ready(const struct pfs_store *store)
+{
+	if (store->flags & PFS_STORE_READ_ONLY)
+		return -EROFS;
+	if (!store->in_group)
+		return -EINVAL;
+	return store->group_error;
+}
+
+int pfs_group_run(struct pfs_store *store, enum pfs_sql sql)
+{
+	int error = pfs_db_run(store->writer, sql);
+
+	if (error)
+		store->group_error = error;
+	return error;
+}
+
+int pfs_store_begin(struct pfs_store *store)
+{
+	int error = 0;
+
+	if (store->flags & PFS_STORE_READ_ONLY)
+		return -EROFS;
+	if (store->in_group)
+		return -EINVAL;
+	if (store->spoilt)
+		return -EIO;
+	if (!store->writer)
+		error = pfs_writer_open(store, PFS_DB_WRITE);
+	if (!error)
+		error = pfs_db_run(store->writer, PFS_SQL_BEGIN);
+	if (error)
+		return error;
+	store->in_group = true;
+	store->group_error = 0;
+	return 0;
+}
+
+/* What was handed out stays so, even if the group that was to record it is lost: the next one
+ * will.  The rest of the row goes back to what is stored. */
+static void meta_roll_back(struct pfs_store *store)
+{
+	PFS_LOCKED(&store->mutex);
+	struct pfs_meta meta = store->committed;
+
+	(void)memcpy(meta.next, store->meta.next, sizeof(meta.next));
+	store->meta = meta;
+}
+
+void pfs_store_rollback(struct pfs_store *store)
+{
+	if (!store->in_group)
+		return;
+	store->in_group = false;
+	if (store->flags & PFS_STORE_BULK) {
+		store->spoilt = true;
+		return;
+	}
+	/* Some failures have made SQLite roll back already. */
+	if (!sqlite3_get_autocommit(store->writer->handle) &&
+	    pfs_db_run(store->writer, PFS_SQL_ROLLBACK)) {
+		(void)pfs_db_close(store->writer);
+		store->writer = NULL; /* begin opens it again */
+	}
+	(void)memset(store->names, 0, sizeof(*store->names));
+	meta_roll_back(store);
+}
+
+int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
+{
+	int error = pfs_group_ready(store);
+
+	if (error && !store->in_group)
+		return error;
+	if (!error) {
+		struct pfs_meta meta = store->meta;
+
+		meta.seq++;
+		meta_bind(store->writer->sql[PFS_SQL_META_SET], &meta);
+		error = pfs_group_run(store, PFS_SQL_META_SET);
+		if (!error)
+			error = pfs_group_run(store, PFS_SQL_COMMIT);
+	}
+	if (error) {
+		pfs_store_rollback(store);
+		return error;
+	}
+	store->in_group = false;
+	store->writer->logged = 0;
+	(void)pthread_mutex_lock(&store->mutex);
+	store->meta.seq++;
+	store->committed = store->meta;
+	(void)pthread_mutex_unlock(&store->mutex);
+	if (seq)
+		*seq = store->meta.seq;
+	return 0;
+}
+
+int pfs_store_checkpoint(struct pfs_store *store)
+{
+	int in_log = 0, done = 0, result;
+
+	if (store->in_group)
+		return -EINVAL;
+	if (!store->writer || store->wal_pages < LOG_LIMIT_PAGES)
+		return 0;
+	result = sqlite3_wal_checkpoint_v2(store->writer->handle, NULL, SQLITE_CHECKPOINT_PASSIVE,
+					   &in_log, &done);
+	if ((result & 0xff) == SQLITE_BUSY)
+		return 0; /* another program is at it */
+	if (!result && in_log == done)
+		store->wal_pages = 0; /* the next group starts the log anew */
+	return pfs_db_errno(store->writer, result);
+}
+
+/* ---- primes ---- */
+
+int pfs_store_reserve(struct pfs_store *store, uint64_t *first, uint64_t *end,
+		      enum pfs_prime_kind kind, uint64_t count)
+{
+	const uint64_t limit = kind == PFS_PRIME_DIRECTORY ? PFS_FIRST_OTHER : PFS_END_PRIME - 1;
+	int error = pfs_group_ready(store);
+
+	if (error)
+		return error;
+	if (!count)
+		return -EINVAL;
+	PFS_LOCKED(&store->mutex);
+	if (store->meta.next[kind] >= limit)
+		return -ENOSPC;
+	*first = store->meta.next[kind];
+	*end = *first + PFS_MIN(count, limit - *first);
+	store->meta.next[kind] = *end;
+	return 0;
+}
+
+int pfs_store_reserved(struct pfs_store *store, uint64_t *first, enum pfs_prime_kind kind)
+{
+	PFS_LOCKED(&store->mutex);
+
+	*first = store->meta.next[kind];
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/lock.h - who may open a store: one writer or many readers, by flock(2) on the file itself.
+ * The descriptor stays open as long as the store: closing any descriptor of the file would drop the
+ * record locks that SQLite holds on it. */
+#ifndef PFS_META_LOCK_H
+#define PFS_META_LOCK_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct pfs_lock {
+	int fd; /* -1: not open */
+	dev_t dev;
+	ino_t ino;
+	bool exclusive, registered;
+};
+
+#define PFS_LOCK_NONE ((struct pfs_lock){.fd = -1})
+
+enum pfs_lock_mode {
+	PFS_LOCK_NOT,	 /* only opens the file, for reading */
+	PFS_LOCK_SHARED, /* for reading */
+	PFS_LOCK_ALONE,	 /* for writing */
+	PFS_LOCK_CREATE, /* makes the file; -EEXIST when there is one */
+};
+
+/* Opens path and locks it, waiting up to wait_ms: -EBUSY.  -EMEDIUMTYPE when it is no regular file;
+ * -ENOLCK when the filesystem knows no locks. */
+PFS_MUST_CHECK int pfs_lock_open(struct pfs_lock *lock, const char *path, enum pfs_lock_mode mode,
+				 unsigned wait_ms);
+
+void pfs_lock_close(struct pfs_lock *lock);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "meta/internal.h"
+
+/* Columns in the order of PFS_NODE_COLUMNS; parameters are one higher. */
+enum node_column {
+	PRIME,
+	PARENT,
+	SLOT,
+	MODE,
+	UID,
+	GID,
+	FLAGS,
+	SIZE,
+	BLOCKS,
+	MTIME,
+	ATIME,
+	CTIME,
+	NAME,
+	RDEV,
+	TARGET,
+};
+
+/* ---- what a record must be, going in and coming out ---- */
+
+static bool mode_valid(uint32_t mode)
+{
+	const unsigned known = 1u << (S_IFIFO >> 12) | 1u << (S_IFCHR >> 12) |
+			       1u << (S_IFDIR >> 12) | 1u << (S_IFBLK >> 12) |
+			       1u << (S_IFREG >> 12) | 1u << (S_IFLNK >> 12) |
+			       1u << (S_IFSOCK >> 12);
+
+	return mode <= 0xffff && known >> (mode >> 12) & 1;
+}
+
+static bool name_valid(const char *name, size_t len)
+{
+	if (len == 0 || len > PFS_NAME_MAX || memchr(name, '/', len) || memchr(name, 0, len))
+		return false;
+	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
+}
+
+static bool target_valid(const struct pfs_node_record *node)
+{
+	if (!S_ISLNK(node->mode))
+		return node->target_len == 0;
+	return node->target_len > 0 && node->target_len <= PFS_TARGET_MAX &&
+	       !memchr(node->target, 0, node->target_len);
+}
+
+/* NULL, or what is wrong. */
+static const char *node_fault(const struct pfs_node_record *node)
+{
+	bool root = node->prime == PFS_ROOT_PRIME;
+
+	if (node->prime < PFS_ROOT_PRIME || node->prime >= PFS_END_PRIME)
+		return "the prime is out of range";
+	if (root ? node->parent != 0
+		 : node->parent < PFS_ROOT_PRIME || node->parent >= PFS_END_PRIME)
+		return "the parent is out of range";
+	if (!mode_valid(node->mode))
+		return "the mode has no known type";
+	if (node->size < 0 || node->blocks < 0)
+		return "the size is negative";
+	if (node->atime.nsec >= 1000000000 || node->mtime.nsec >= 1000000000 ||
+	    node->ctime.nsec >= 1000000000)
+		return "a time has too many nanoseconds";
+	if (root ? node->name_len != 0 : !name_valid(node->name, node->name_len))
+		return "the name is not one";
+	return target_valid(node) ? NULL : "the target is not one";
+}
+
+/* ---- writing ---- */
+
+struct time_texts {
+	char text[3][PFS_TIME_TEXT_SIZE];
+};
+
+static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struct time_texts *times)
+{
+	pfs_bind_u64(s, PRIME + 1, node->prime);
+	if (node->parent)
+		pfs_bind_u64(s, PARENT + 1, node->parent);
+	else
+		(void)sqlite3_bind_null(s, PARENT + 1);
+	pfs_bind_int(s, SLOT + 1, node->slot);
+	pfs_bind_int(s, MODE + 1, node->mode);
+	pfs_bind_int(s, UID + 1, node->uid);
+	pfs_bind_int(s, GID + 1, node->gid);
+	pfs_bind_int(s, FLAGS + 1, node->flags);
+	pfs_bind_int(s, SIZE + 1, node->size);
+	pfs_bind_int(s, BLOCKS + 1, node->blocks);
+	pfs_bind_time(s, MTIME + 1, &node->mtime, times->text[0]);
+	pfs_bind_time(s, ATIME + 1, &node->atime, times->text[1]);
+	pfs_bind_time(s, CTIME + 1, &node->ctime, times->text[2]);
+	pfs_bind_blob(s, NAME + 1, node->name, node->name_len);
+	if (node->rdev)
+		pfs_bind_u64(s, RDEV + 1, node->rdev);
+	else
+		(void)sqlite3_bind_null(s, RDEV + 1);
+	if (node->target_len)
+		pfs_bind_blob(s, TARGET + 1, node->target, node->target_len);
+	else
+		(void)sqlite3_bind_null(s, TARGET + 1);
+}
+
+int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node)
+{
+	struct time_texts times;
+	int error = pfs_group_ready(store);
+
+	if (error)
+		return error;
+	if (node_fault(node))
+		return -EINVAL;
+	bind_node(store->writer->sql[PFS_SQL_NODE_INSERT], node, &times);
+	error = pfs_group_run(store, PFS_SQL_NODE_INSERT);
+	if (error)
+		return error;
+	if (sqlite3_changes(store->writer->handle)) {
+		store->meta.nodes[pfs_prime_kind_of(node->prime)]++;
+	} else {
+		bind_node(store->writer->sql[PFS_SQL_NODE_UPDATE], node, &times);
+		error = pfs_group_run(store, PFS_SQL_NODE_UPDATE);
+	}
+	if (!error && node->slot >= store->meta.end_slot)
+		__atomic_store_n(&store->meta.end_slot, (uint64_t)node->slot + 1, __ATOMIC_RELAXED);
+	return error;
+}
+
+static int run_for(struct pfs_store *store, enum pfs_sql sql, uint64_t prime)
+{
+	pfs_bind_u64(store->writer->sql[sql], 1, prime);
+	return pfs_group_run(store, sql);
+}
+
+int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
+{
+	int error = pfs_group_ready(store);
+
+	if (!error)
+		error = run_for(store, PFS_SQL_NODE_DELETE, prime);
+	if (!error && sqlite3_changes(store->writer->handle))
+		store->meta.nodes[pfs_prime_kind_of(prime)]--;
+	if (!error)
+		error = run_for(store, PFS_SQL_ATTR_DELETE_ALL, prime);
+	if (!error)
+		error = run_for(store, PFS_SQL_SOURCE_DELETE, prime);
+	return error;
+}
+
+/* ---- reading ---- */
+
+static bool optional_u64(uint64_t *out, sqlite3_stmt *row, int column)
+{
+	*out = 0;
+	return sqlite3_column_type(row, column) == SQLITE_NULL || pfs_column_u64(out, row, column);
+}
+
+static bool optional_blob(const void **data, size_t *len, sqlite3_stmt *row, int column, size_t max)
+{
+	*data = NULL;
+	*len = 0;
+	return sqlite3_column_type(row, column) == SQLITE_NULL ||
+	       pfs_column_blob(data, len, row, column, max);
+}
+
+int pfs_node_from_row(struct pfs_node_record *out, const char **why, sqlite3_stmt *row)
+{
+	*why = "a value is of the wrong type or out of range";
+	if (!pfs_column_u64(&out->prime, row, PRIME) || !optional_u64(&out->parent, row, PARENT) ||
+	    !pfs_column_u32(&out->slot, row, SLOT) || !pfs_column_u32(&out->mode, row, MODE) ||
+	    !pfs_column_u32(&out->uid, row, UID) || !pfs_column_u32(&out->gid, row, GID) ||
+	    !pfs_column_u32(&out->flags, row, FLAGS) ||
+	    !pfs_column_int(&out->size, row, SIZE, 0, INT64_MAX) ||
+	    !pfs_column_int(&out->blocks, row, BLOCKS, 0, INT64_MAX) ||
+	    !pfs_column_time(&out->mtime, row, MTIME) ||
+	    !pfs_column_time(&out->atime, row, ATIME) ||
+	    !pfs_column_time(&out->ctime, row, CTIME) ||
+	    !pfs_column_blob(&out->name, &out->name_len, row, NAME, PFS_NAME_MAX) ||
+	    !optional_u64(&out->rdev, row, RDEV) ||
+	    !optional_blob(&out->target, &out->target_len, row, TARGET, PFS_TARGET_MAX))
+		return -EUCLEAN;
+	*why = node_fault(out);
+	return *why ? -EUCLEAN : 0;
+}
+
+int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first, uint64_t end,
+			 int (*fn)(void *arg, const struct pfs_node_record *node), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_NODE_SCAN];
+	pfs_bind_u64(row, 1, PFS_MIN(first, PFS_END_PRIME - 1));
+	pfs_bind_u64(row, 2, PFS_MIN(end, PFS_END_PRIME - 1));
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		struct pfs_node_record node = {.prime = 0};
+		const char *why;
+
+		if (pfs_node_from_row(&node, &why, row))
+			return pfs_db_damaged(reader.db, "node", node.prime, why);
+		if (node.slot >= __atomic_load_n(&store->meta.end_slot, __ATOMIC_RELAXED) &&
+		    !(store->flags & PFS_STORE_UNLOCKED))
+			return pfs_db_damaged(reader.db, "node", node.prime,
+					      "the slot is beyond the last one");
+		got = fn(arg, &node);
+		if (got)
+			break;
+	}
+	(void)sqlite3_reset(row);
+	if (!(store->flags & PFS_STORE_BULK))
+		(void)sqlite3_db_release_memory(
+			reader.db->handle); /* a scan is not repeated soon */
+	return got;
+}
+
+/* ---- totals ---- */
+
+static int last_prime(uint64_t *out, struct pfs_db *db, uint64_t end)
+{
+	sqlite3_stmt *row PFS_RESET = db->sql[PFS_SQL_NODE_LAST];
+	int got;
+
+	pfs_bind_u64(row, 1, end);
+	got = pfs_db_step(db, row);
+	if (got < 0)
+		return got;
+	if (!got || !optional_u64(out, row, 0) || *out >= PFS_END_PRIME)
+		return pfs_db_damaged(db, "node", 0, "the last prime is out of range");
+	return 0;
+}
+
+/* Both kinds of primes are handed out in order and lie about evenly, so the middle record is found
+ * from how many there are of each kind. */
+static uint64_t middle_of(const struct pfs_meta *meta, uint64_t last_directory, uint64_t last_other)
+{
+	uint64_t directories = meta->nodes[PFS_PRIME_DIRECTORY];
+	uint64_t others = meta->nodes[PFS_PRIME_OTHER];
+	uint64_t half = (directories + others) / 2;
+	double part;
+
+	if (half <= directories) {
+		part = directories ? (double)half / (double)directories : 0;
+		return (uint64_t)((double)last_directory * part) + 1;
+	}
+	if (last_other < PFS_FIRST_OTHER)
+		return PFS_FIRST_OTHER;
+	part = (double)(half - directories) / (double)others;
+	return PFS_FIRST_OTHER + (uint64_t)((double)(last_other - PFS_FIRST_OTHER) * part);
+}
+
+static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_sql sql)
+{
+	sqlite3_stmt *row PFS_RESET = db->sql[sql];
+	int got = pfs_db_step(db, row);
+
+	if (got < 0)
+		return got;
+	*out = (uint64_t)sqlite3_column_int64(row, 0);
+	return 0;
+}
+
+int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	uint64_t orphans = 0, chunks = 0, last_directory = 0, last = 0;
+	struct pfs_meta meta;
+	int error = pfs_reader_get(store, &reader.db);
+
+	if (!error)
+		error = count_rows(&orphans, reader.db, PFS_SQL_ORPHAN_COUNT);
+	if (!error)
+		error = count_rows(&chunks, reader.db, PFS_SQL_CHUNK_COUNT);
+	if (!error)
+		error = last_prime(&last_directory, reader.db, PFS_FIRST_OTHER);
+	if (!error)
+		error = last_prime(&last, reader.db, PFS_END_PRIME - 1);
+	if (error)
+		return error;
+	(void)pthread_mutex_lock(&store->mutex);
+	meta = store->flags & PFS_STORE_BULK ? store->meta : store->committed;
+	(void)pthread_mutex_unlock(&store->mutex);
+	*out = (struct pfs_store_totals){
+		.nodes = meta.nodes[PFS_PRIME_DIRECTORY] + meta.nodes[PFS_PRIME_OTHER],
+		.orphans = orphans,
+		.chunks = chunks,
+		.end_slot = meta.end_slot,
+		.end_prime = last + 1,
+		.middle_prime = middle_of(&meta, last_directory, last),
+	};
+	return 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <string.h>
+
+#include "meta/internal.h"
+
+static bool path_valid(const char *path, size_t len)
+{
+	return len < PATH_MAX && (len == 0 || !memchr(path, 0, len));
+}
+
+/* ---- roots ---- */
+
+int pfs_store_put_source_root(struct pfs_store *store, uint32_t *id,
+			      const struct pfs_source_root *root)
+{
+	int error = pfs_group_ready(store);
+	sqlite3_stmt *put;
+	int64_t chosen;
+
+	if (error)
+		return error;
+	if (root->path[0] != '/' || strlen(root->path) >= PATH_MAX)
+		return -EINVAL;
+	put = store->writer->sql[PFS_SQL_ROOT_PUT];
+	if (root->id)
+		pfs_bind_int(put, 1, root->id);
+	else
+		(void)sqlite3_bind_null(put, 1);
+	pfs_bind_blob(put, 2, root->path, strlen(root->path));
+	pfs_bind_u64(put, 3, root->dev);
+	pfs_bind_u64(put, 4, root->ino);
+	error = pfs_group_run(store, PFS_SQL_ROOT_PUT);
+	if (error)
+		return error;
+	chosen = root->id ? root->id : sqlite3_last_insert_rowid(store->writer->handle);
+	if (chosen < 1 || chosen > UINT32_MAX)
+		return pfs_db_damaged(store->writer, "source root", 0,
+				      "its number is out of range");
+	*id = (uint32_t)chosen;
+	return 0;
+}
+
+static bool root_from_row(struct pfs_source_root *out, char path[PATH_MAX], sqlite3_stmt *row)
+{
+	const void *bytes;
+	size_t len;
+
+	if (!pfs_column_u32(&out->id, row, 0) || out->id == 0 ||
+	    !pfs_column_blob(&bytes, &len, row, 1, PATH_MAX - 1) || len == 0 ||
+	    *(const char *)bytes != '/' || memchr(bytes, 0, len) ||
+	    !pfs_column_u64(&out->dev, row, 2) || !pfs_column_u64(&out->ino, row, 3))
+		return false;
+	(void)memcpy(path, bytes, len);
+	path[len] = 0;
+	out->path = path;
+	return true;
+}
+
+int pfs_store_scan_source_roots(struct pfs_store *store,
+				int (*fn)(void *arg, const struct pfs_source_root *root), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_ROOT_SCAN];
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		struct pfs_source_root root;
+		char path[PATH_MAX];
+
+		if (!root_from_row(&root, path, row))
+			return pfs_db_damaged(reader.db, "source root", 0,
+					      "its path or number is not one");
+		got = fn(arg, &root);
+		if (got)
+			break;
+	}
+	return got;
+}
+
+/* ---- sources ---- */
+
+int pfs_store_put_source(struct pfs_store *store, const struct pfs_source_record *source)
+{
+	char mtime[PFS_TIME_TEXT_SIZE], ctime[PFS_TIME_TEXT_SIZE];
+	int error = pfs_group_ready(store);
+	sqlite3_stmt *put;
+
+	if (error)
+		return error;
+	if (source->prime >= PFS_END_PRIME || !path_valid(source->path, source->path_len) ||
+	    source->size < 0 || source->root == 0 || source->mtime.nsec >= 1000000000 ||
+	    source->ctime.nsec >= 1000000000)
+		return -EINVAL;
+	put = store->writer->sql[PFS_SQL_SOURCE_PUT];
+	pfs_bind_u64(put, 1, source->prime);
+	pfs_bind_int(put, 2, source->root);
+	pfs_bind_blob(put, 3, source->path, source->path_len);
+	pfs_bind_u64(put, 4, source->dev);
+	pfs_bind_u64(put, 5, source->ino);
+	pfs_bind_int(put, 6, source->size);
+	pfs_bind_time(put, 7, &source->mtime, mtime);
+	pfs_bind_time(put, 8, &source->ctime, ctime);
+	pfs_bind_int(put, 9, source->mode);
+	pfs_bind_int(put, 10, source->uid);
+	pfs_bind_int(put, 11, source->gid);
+	return pfs_group_run(store, PFS_SQL_SOURCE_PUT);
+}
+
+int pfs_store_remove_source(struct pfs_store *store, uint64_t prime)
+{
+	int error = pfs_group_ready(store);
+
+	if (error)
+		return error;
+	pfs_bind_u64(store->writer->sql[PFS_SQL_SOURCE_DELETE], 1, prime);
+	return pfs_group_run(store, PFS_SQL_SOURCE_DELETE);
+}
+
+static bool source_from_row(struct pfs_source_record *out, char *path, sqlite3_stmt *row)
+{
+	const void *bytes;
+
+	if (!pfs_column_u32(&out->root, row, 0) || out->root == 0 ||
+	    !pfs_column_blob(&bytes, &out->path_len, row, 1, PATH_MAX - 1) ||
+	    !path_valid(bytes, out->path_len) || !pfs_column_u64(&out->dev, row, 2) ||
+	    !pfs_column_u64(&out->ino, row, 3) ||
+	    !pfs_column_int(&out->size, row, 4, 0, INT64_MAX) ||
+	    !pfs_column_time(&out->mtime, row, 5) || !pfs_column_time(&out->ctime, row, 6) ||
+	    !pfs_column_u32(&out->mode, row, 7) || !pfs_column_u32(&out->uid, row, 8) ||
+	    !pfs_column_u32(&out->gid, row, 9))
+		return false;
+	if (out->path_len)
+		(void)memcpy(path, bytes, out->path_len);
+	path[out->path_len] = 0;
+	out->path = path;
+	return true;
+}
+
+int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out, char *path,
+			 uint64_t prime)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	struct pfs_source_record source = {.prime = prime};
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_SOURCE_GET];
+	pfs_bind_u64(row, 1, prime);
+	got = pfs_db_step(reader.db, row);
+	if (got <= 0)
+		return got ? got : -ENOENT;
+	if (!source_from_row(&source, path, row))
+		return pfs_db_damaged(reader.db, "source of node", prime,
+				      "a value is of the wrong type or out of range");
+	*out = source;
+	return 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/sql.h - every statement of the store, its text beside its name.
+ * READ statements are prepared on every connection, WRITE ones on the writing connection only. */
+#ifndef PFS_META_SQL_H
+#define PFS_META_SQL_H
+
+#define PFS_NODE_COLUMNS                                                                           \
+	"prime, parent, slot, mode, uid, gid, flags, size, blocks, mtime, atime, ctime, name, "    \
+	"rdev, "                                                                                   \
+	"target"
+
+/* X(name, READ or WRITE, text) */
+#define PFS_SQL_STATEMENTS(X)                                                                      \
+	X(BEGIN, WRITE, "BEGIN IMMEDIATE")                                                         \
+	X(COMMIT, WRITE, "COMMIT")                                                                 \
+	X(ROLLBACK, WRITE, "ROLLBACK")                                                             \
+	X(META_GET, READ,                                                                          \
+	  "SELECT seed, seq, next_directory, next_other, directories, others, end_slot FROM meta " \
+	  "WHERE id = 1")                                                                          \
+	X(META_SET, WRITE,                                                                         \
+	  "UPDATE meta SET seq = ?1, next_directory = ?2, next_other = ?3, directories = ?4, "     \
+	  "others = ?5, end_slot = ?6 WHERE id = 1")                                               \
+	X(NODE_INSERT, WRITE,                                                                      \
+	  "INSERT INTO node (" PFS_NODE_COLUMNS                                                    \
+	  ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "                                    \
+	  "?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING")                                       \
+	X(NODE_UPDATE, WRITE,                                                                      \
+	  "UPDATE node SET parent = ?2, slot = ?3, mode = ?4, uid = ?5, gid = ?6, flags = ?7, "    \
+	  "size = ?8, blocks = ?9, mtime = ?10, atime = ?11, ctime = ?12, name = ?13, rdev = "     \
+	  "?14, "                                                                                  \
+	  "target = ?15 WHERE prime = ?1")                                                         \
+	X(NODE_DELETE, WRITE, "DELETE FROM node WHERE prime = ?1")                                 \
+	X(NODE_SCAN, READ,                                                                         \
+	  "SELECT " PFS_NODE_COLUMNS " FROM node WHERE prime >= ?1 AND prime < ?2 ORDER BY prime") \
+	X(NODE_LAST, READ, "SELECT max(prime) FROM node WHERE prime < ?1")                         \
+	X(CHUNK_COUNT, READ, "SELECT count(*) FROM chunk")                                         \
+	X(CHUNK_PUT, WRITE,                                                                        \
+	  "INSERT INTO chunk (prime, n, data) VALUES (?1, ?2, ?3) "                                \
+	  "ON CONFLICT (prime, n) DO UPDATE SET data = excluded.data")                             \
+	X(CHUNK_DELETE, WRITE, "DELETE FROM chunk WHERE prime = ?1 AND n >= ?2 AND n < ?3")        \
+	X(CHUNK_GET, READ, "SELECT data FROM chunk WHERE prime = ?1 AND n = ?2")                   \
+	X(CHUNK_NEXT, READ,                                                                        \
+	  "SELECT n, length(data), typeof(data) = 'blob' FROM chunk WHERE prime = ?1 AND n >= ?2 " \
+	  "AND n < ?3 "                                                                            \
+	  "ORDER BY n LIMIT 1")                                                                    \
+	X(CHUNK_REAP, WRITE,                                                                       \
+	  "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE prime = ?1 ORDER BY n LIMIT " \
+	  "?2)")                                                                                   \
+	X(ORPHAN_PUT, WRITE, "INSERT INTO orphan (prime) VALUES (?1) ON CONFLICT DO NOTHING")      \
+	X(ORPHAN_DELETE, WRITE, "DELETE FROM orphan WHERE prime = ?1")                             \
+	X(ORPHAN_NEXT, READ, "SELECT min(prime) FROM orphan WHERE prime >= ?1")                    \
+	X(ORPHAN_COUNT, READ, "SELECT count(*) FROM orphan")                                       \
+	X(NAME_GET, READ, "SELECT id FROM attr_name WHERE name = ?1")                              \
+	X(NAME_PUT, WRITE, "INSERT INTO attr_name (name) VALUES (?1)")                             \
+	X(COLUMN_PUT, WRITE,                                                                       \
+	  "INSERT INTO attr_name (name, type) VALUES (?1, ?2) "                                    \
+	  "ON CONFLICT (name) DO UPDATE SET type = excluded.type")                                 \
+	X(COLUMN_SCAN, READ,                                                                       \
+	  "SELECT name, type FROM attr_name WHERE type IS NOT NULL ORDER BY id")                   \
+	X(ATTR_PUT, WRITE,                                                                         \
+	  "INSERT INTO attr (prime, name, value) VALUES (?1, ?2, ?3) "                             \
+	  "ON CONFLICT (prime, name) DO UPDATE SET value = excluded.value")                        \
+	X(ATTR_DELETE, WRITE, "DELETE FROM attr WHERE prime = ?1 AND name = ?2")                   \
+	X(ATTR_DELETE_ALL, WRITE, "DELETE FROM attr WHERE prime = ?1")                             \
+	X(ATTR_SCAN, READ,                                                                         \
+	  "SELECT attr_name.name, attr.value FROM attr CROSS JOIN attr_name "                      \
+	  "ON attr_name.id = attr.name WHERE attr.prime = ?1 ORDER BY attr_name.name")             \
+	X(ROOT_PUT, WRITE,                                                                         \
+	  "INSERT INTO source_root (id, path, dev, ino) VALUES (?1, ?2, ?3, ?4) "                  \
+	  "ON CONFLICT (id) DO UPDATE SET path = excluded.path, dev = excluded.dev, "              \
+	  "ino = excluded.ino")                                                                    \
+	X(ROOT_SCAN, READ, "SELECT id, path, dev, ino FROM source_root ORDER BY id")               \
+	X(SOURCE_PUT, WRITE,                                                                       \
+	  "INSERT INTO source (prime, root, path, dev, ino, size, mtime, ctime, mode, uid, gid) "  \
+	  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "                                 \
+	  "ON CONFLICT (prime) DO UPDATE SET root = excluded.root, path = excluded.path, "         \
+	  "dev = excluded.dev, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, " \
+	  "ctime = excluded.ctime, mode = excluded.mode, uid = excluded.uid, gid = excluded.gid")  \
+	X(SOURCE_DELETE, WRITE, "DELETE FROM source WHERE prime = ?1")                             \
+	X(SOURCE_GET, READ,                                                                        \
+	  "SELECT root, path, dev, ino, size, mtime, ctime, mode, uid, gid FROM source "           \
+	  "WHERE prime = ?1")
+
+#define PFS_SQL_ENUM(name, kind, text) PFS_SQL_##name,
+enum pfs_sql { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
+#undef PFS_SQL_ENUM
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "meta/store.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "meta/internal.h"
+
+#define IDLE_READERS 8
+
+static const char *const side_suffixes[] = {"-wal", "-shm", "-journal"};
+
+/* ---- files beside the store ---- */
+
+/* The size of path plus suffix; 0 when there is no such file. */
+static int64_t side_size(const char *path, const char *suffix)
+{
+	char name[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(name, sizeof(name), "%s%s", path, suffix) >= (int)sizeof(name))
+		return 0;
+	return stat(name, &st) ? 0 : st.st_size;
+}
+
+static int remove_side_files(const char *path)
+{
+	char name[PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(side_suffixes); i++) {
+		if (snprintf(name, sizeof(name), "%s%s", path, side_suffixes[i]) >=
+		    (int)sizeof(name))
+			return -ENAMETOOLONG;
+		if (unlink(name) && errno != ENOENT)
+			return -errno;
+	}
+	return 0;
+}
+
+static int open_folder(const char *path)
+{
+	char copy[PATH_MAX];
+	int fd;
+
+	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+		return -ENAMETOOLONG;
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Makes the folder's entry for path durable. */
+static int sync_folder(const char *path)
+{
+	int fd PFS_CLOSE = open_folder(path);
+
+	if (fd < 0)
+		return fd;
+	if (fsync(fd) && errno != EINVAL) /* EINVAL: a filesystem whose folders need no sync */
+		return -errno;
+	return 0;
+}
+
+/* SQLite makes and removes the log there. */
+static int folder_writable(const char *path)
+{
+	char copy[PATH_MAX];
+
+	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+		return -ENAMETOOLONG;
+	return faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+}
+
+/* ---- opening ---- */
+
+static int open_reading(struct pfs_store *store)
+{
+	bool log = side_size(store->path, "-wal") > 0;
+	struct pfs_db *db = NULL;
+	int error;
+
+	store->read_mode = log ? PFS_DB_READ : PFS_DB_IMMUTABLE;
+	error = pfs_db_open(&db, store->path, store->read_mode, store->vfs);
+	if (error && log && error != -ENOMEM && error != -EMEDIUMTYPE && error != -EPROTONOSUPPORT)
+		return -EROFS; /* reading a log needs an index beside it, made or written */
+	if (error)
+		return error;
+	error = pfs_meta_load(store, db);
+	pfs_reader_put(store, db);
+	return error;
+}
+
+static int open_writing(struct pfs_store *store)
+{
+	enum pfs_db_mode mode = store->flags & PFS_STORE_BULK	  ? PFS_DB_BULK
+				: store->flags & PFS_STORE_CREATE ? PFS_DB_CREATE
+								  : PFS_DB_WRITE;
+	int error = folder_writable(store->path);
+
+	if (!error && mode != PFS_DB_WRITE)
+		error = remove_side_files(store->path);
+	if (error)
+		return error;
+	store->read_mode = PFS_DB_READ;
+	store->names = calloc(1, sizeof(*store->names));
+	if (!store->names)
+		return -ENOMEM;
+	error = pfs_writer_open(store, mode);
+	if (!error)
+		error = pfs_meta_load(store, store->writer);
+	if (!error && mode == PFS_DB_CREATE)
+		error = sync_folder(store->path);
+	return error;
+}
+
+static int open_store(struct pfs_store *store, const char *path,
+		      const struct pfs_store_options *options)
+{
+	bool read_only = options->flags & PFS_STORE_READ_ONLY;
+	enum pfs_lock_mode mode = PFS_LOCK_ALONE;
+	int error;
+
+	if (options->flags & PFS_STORE_CREATE)
+		mode = PFS_LOCK_CREATE;
+	else if (read_only)
+		mode = options->flags & PFS_STORE_UNLOCKED ? PFS_LOCK_NOT : PFS_LOCK_SHARED;
+	error = pfs_lock_open(&store->lock, path, mode, options->wait_ms);
+	if (error)
+		return error;
+	store->path = realpath(path, NULL);
+	if (!store->path)
+		return -errno;
+	if (options->vfs && !(store->vfs = strdup(options->vfs)))
+		return -ENOMEM;
+	return read_only ? open_reading(store) : open_writing(store);
+}
+
+static bool flags_valid(unsigned flags)
+{
+	if (flags & PFS_STORE_READ_ONLY)
+		return !(flags & (PFS_STORE_CREATE | PFS_STORE_BULK));
+	return !(flags & PFS_STORE_UNLOCKED) &&
+	       (!(flags & PFS_STORE_BULK) || flags & PFS_STORE_CREATE);
+}
+
+/* Closes the connections, writer last: the last one to close removes the log. */
+static int close_connections(struct pfs_store *store)
+{
+	int error;
+
+	while (store->idle) {
+		struct pfs_db *db = store->idle;
+
+		store->idle = db->next;
+		(void)pfs_db_close(db);
+	}
+	error = pfs_db_close(store->writer);
+	store->writer = NULL;
+	return error;
+}
+
+static void free_store(struct pfs_store *store)
+{
+	(void)close_connections(store);
+	pfs_lock_close(&store->lock);
+	(void)pthread_mutex_destroy(&store->mutex);
+	free(store->names);
+	free(store->path);
+	free(store->vfs);
+	free(store);
+}
+
+int pfs_store_open(struct pfs_store **out, const char *path,
+		   const struct pfs_store_options *options)
+{
+	struct pfs_store *store;
+	int error;
+
+	*out = NULL;
+	if (!flags_valid(options->flags))
+		return -EINVAL;
+	store = calloc(1, sizeof(*store));
+	if (!store)
+		return -ENOMEM;
+	store->lock = PFS_LOCK_NONE;
+	store->flags = options->flags;
+	(void)pthread_mutex_init(&store->mutex, NULL);
+	error = open_store(store, path, options);
+	if (error) {
+		bool made = options->flags & PFS_STORE_CREATE && store->lock.fd >= 0;
+
+		(void)close_connections(store);
+		if (made && !unlink(path))
+			(void)remove_side_files(path);
+		free_store(store);
+		return error;
+	}
+	*out = store;
+	return 0;
+}
+
+/* ---- closing ---- */
+
+static int finish_bulk(struct pfs_store *store)
+{
+	int error = store->spoilt ? 0 : pfs_db_finish_bulk(store->writer);
+	int closed = close_connections(store);
+
+	if (!error)
+		error = closed;
+	if (!error && fsync(store->lock.fd)) {
+		error = -errno;
+		pfs_error("%s: cannot sync: %s", store->path, strerror(-error));
+	}
+	return error;
+}
+
+int pfs_store_close(struct pfs_store *store)
+{
+	int error = 0;
+
+	if (!store)
+		return 0;
+	pfs_store_rollback(store);
+	if (store->flags & PFS_STORE_BULK) {
+		error = finish_bulk(store);
+	} else if (store->writer) {
+		error = pfs_writer_finish(store);
+	}
+	free_store(store);
+	return error;
+}
+
+int pfs_store_publish(const char *from, const char *to)
+{
+	struct stat st;
+	int error;
+
+	if (!lstat(to, &st))
+		return -EEXIST;
+	if (errno != ENOENT)
+		return -errno;
+	error = remove_side_files(to);
+	if (error)
+		return error;
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE)) {
+		if (errno != EINVAL && errno != ENOSYS)
+			return -errno;
+		if (link(from, to) || unlink(from)) /* a filesystem without that flag */
+			return -errno;
+	}
+	return sync_folder(to);
+}
+
+/* ---- connections for reading ---- */
+
+int pfs_reader_get(struct pfs_store *store, struct pfs_db **out)
+{
+	struct pfs_db *db;
+
+	if (store->flags & PFS_STORE_BULK) {
+		*out = store->writer;
+		return 0;
+	}
+	(void)pthread_mutex_lock(&store->mutex);
+	db = store->idle;
+	if (db) {
+		store->idle = db->next;
+		store->n_idle--;
+	}
+	(void)pthread_mutex_unlock(&store->mutex);
+	if (!db)
+		return pfs_db_open(out, store->path, store->read_mode, store->vfs);
+	*out = db;
+	return 0;
+}
+
+void pfs_reader_put(struct pfs_store *store, struct pfs_db *db)
+{
+	if (db == store->writer)
+		return;
+	(void)pthread_mutex_lock(&store->mutex);
+	if (store->n_idle < IDLE_READERS) {
+		db->next = store->idle;
+		store->idle = db;
+		store->n_idle++;
+		db = NULL;
+	}
+	(void)pthread_mutex_unlock(&store->mutex);
+	(void)pfs_db_close(db);
+}
+
+/* ---- what a store is ---- */
+
+bool pfs_store_is_read_only(const struct pfs_store *store)
+{
+	return store->flags & PFS_STORE_READ_ONLY;
+}
+
+const char *pfs_store_path(const struct pfs_store *store)
+{
+	return store->path;
+}
+
+uint64_t pfs_store_seed(const struct pfs_store *store)
+{
+	return store->seed;
+}
+
+int pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(store->lock.fd, &fs))
+		return -errno;
+	*free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+	*total_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
+	return 0;
+}

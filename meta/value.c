@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/value.c - values in and out of statements; what comes out of a file is never trusted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "meta/db.h"
+#include "meta/store.h"
+
+#define NSEC_PER_SEC INT64_C(1000000000)
+
+bool pfs_column_int(int64_t *out, sqlite3_stmt *row, int column, int64_t low, int64_t high)
+{
+	int64_t value;
+
+	if (sqlite3_column_type(row, column) != SQLITE_INTEGER)
+		return false;
+	value = sqlite3_column_int64(row, column);
+	if (value < low || value > high)
+		return false;
+	*out = value;
+	return true;
+}
+
+bool pfs_column_u32(uint32_t *out, sqlite3_stmt *row, int column)
+{
+	int64_t value;
+
+	if (!pfs_column_int(&value, row, column, 0, UINT32_MAX))
+		return false;
+	*out = (uint32_t)value;
+	return true;
+}
+
+bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row, int column)
+{
+	int64_t value;
+
+	if (!pfs_column_int(&value, row, column, INT64_MIN, INT64_MAX))
+		return false;
+	*out = (uint64_t)value;
+	return true;
+}
+
+bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int column, size_t max_len)
+{
+	size_t bytes;
+
+	if (sqlite3_column_type(row, column) != SQLITE_BLOB)
+		return false;
+	bytes = (size_t)sqlite3_column_bytes(row, column);
+	if (bytes > max_len)
+		return false;
+	*data = sqlite3_column_blob(row, column);
+	*len = bytes;
+	return bytes == 0 || *data;
+}
+
+/* "SECONDS.NANOSECONDS", nine digits: times whose nanoseconds do not fit in 64 bits. */
+static bool parse_time(struct pfs_time *out, const char *text)
+{
+	char *end;
+	long long sec;
+	uint64_t nsec;
+
+	if ((text[0] < '0' || text[0] > '9') && text[0] != '-')
+		return false;
+	errno = 0;
+	sec = strtoll(text, &end, 10);
+	if (errno || *end != '.' || strlen(end) != 10 || pfs_parse_u64(&nsec, end + 1))
+		return false;
+	out->sec = sec;
+	out->nsec = (uint32_t)nsec;
+	return true;
+}
+
+bool pfs_column_time(struct pfs_time *out, sqlite3_stmt *row, int column)
+{
+	int type = sqlite3_column_type(row, column);
+	char text[PFS_TIME_TEXT_SIZE];
+	const void *bytes;
+	int64_t value, rest;
+	int len;
+
+	if (type == SQLITE_INTEGER) {
+		value = sqlite3_column_int64(row, column);
+		rest = value % NSEC_PER_SEC;
+		out->sec = value / NSEC_PER_SEC - (rest < 0);
+		out->nsec = (uint32_t)(rest < 0 ? rest + NSEC_PER_SEC : rest);
+		return true;
+	}
+	if (type != SQLITE_TEXT)
+		return false;
+	bytes = sqlite3_column_blob(row, column); /* column_text may allocate */
+	len = sqlite3_column_bytes(row, column);
+	if (!bytes || len < 0 || len >= PFS_TIME_TEXT_SIZE)
+		return false;
+	(void)memcpy(text, bytes, (size_t)len);
+	text[len] = 0;
+	return parse_time(out, text);
+}
+
+void pfs_bind_int(sqlite3_stmt *statement, int parameter, int64_t value)
+{
+	(void)sqlite3_bind_int64(statement, parameter, value); /* allocates nothing: cannot fail */
+}
+
+void pfs_bind_u64(sqlite3_stmt *statement, int parameter, uint64_t value)
+{
+	(void)sqlite3_bind_int64(statement, parameter, (int64_t)value);
+}
+
+void pfs_bind_blob(sqlite3_stmt *statement, int parameter, const void *data, size_t len)
+{
+	if (len)
+		(void)sqlite3_bind_blob64(statement, parameter, data, len, SQLITE_STATIC);
+	else
+		(void)sqlite3_bind_zeroblob(statement, parameter, 0);
+}
+
+void pfs_bind_time(sqlite3_stmt *statement, int parameter, const struct pfs_time *time,
+		   char text[PFS_TIME_TEXT_SIZE])
+{
+	int64_t value;
+	int len;
+
+	/* What fits only by a hair at the lower end goes the longer way: sec alone overflows. */
+	if (!__builtin_mul_overflow(time->sec, NSEC_PER_SEC, &value) &&
+	    !__builtin_add_overflow(value, (int64_t)time->nsec, &value)) {
+		(void)sqlite3_bind_int64(statement, parameter, value);
+		return;
+	}
+	len = snprintf(text, PFS_TIME_TEXT_SIZE, "%lld.%09u", (long long)time->sec,
+		       (unsigned)time->nsec);
+	(void)sqlite3_bind_text(statement, parameter, text, len, SQLITE_STATIC);
+}
