@@ -90,6 +90,7 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 	}
 	set_columns(tree, slot, parent, making);
 	pfs_image_attach(tree, slot, parent, name);
+	pfs_codes_attached(tree, slot);
 	pfs_stamp(tree, slot, PFS_STAMP_ATIME | PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
 	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
 	pfs_reference(tree, slot);
@@ -164,6 +165,7 @@ void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
 	uint32_t parent = image->parent[slot];
 
 	pfs_image_detach(tree, slot);
+	pfs_codes_removed(tree, slot);
 	image->links[slot] = 0;
 	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
 	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);

@@ -83,6 +83,7 @@ static void move(struct pfs_tree *tree, uint32_t slot, uint32_t to, uint32_t nam
 
 	pfs_image_detach(tree, slot);
 	pfs_image_attach(tree, slot, to, name);
+	pfs_codes_attached(tree, slot);
 	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
 	pfs_stamp(tree, from, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
 	pfs_stamp(tree, to, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);

@@ -26,6 +26,7 @@ static int create_parts(struct pfs_tree *tree)
 	PFS_TRY(pfs_content_create(tree));
 	PFS_TRY(pfs_attrs_create(tree));
 	PFS_TRY(pfs_links_create(tree));
+	PFS_TRY(pfs_codes_create(tree));
 	return pfs_load(tree);
 }
 
@@ -75,6 +76,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	if (!tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
+	pfs_codes_destroy(tree);
 	pfs_links_destroy(tree);
 	pfs_attrs_destroy(tree);
 	pfs_content_destroy(tree);
