@@ -83,13 +83,16 @@ void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot)
 		.prime = tree->image.prime[slot],
 		.op = PFS_DELTA_ADD,
 	};
+	size_t n_known;
 
 	if (!codes || !codes->loaded)
 		return;
+	n_known = codes->n_known;
 	if (pfs_grow(&codes->known, &codes->n_known, (size_t)slot + 1, 1)) {
 		fill_anew(codes);
 		return;
 	}
+	memset(codes->known + n_known, 0, codes->n_known - n_known);
 	if (codes->known[slot]) {
 		delta.op = PFS_DELTA_MOVE;
 		note(codes, &delta);
