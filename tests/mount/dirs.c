@@ -42,7 +42,7 @@ static int number_of(const char *name, const char *prefix)
 {
 	size_t len = strlen(prefix);
 
-	return strncmp(name, prefix, len) == 0 ? atoi(name + len) : -1;
+	return strncmp(name, prefix, len) == 0 ? (int)strtol(name + len, NULL, 10) : -1;
 }
 
 static void lists_all_once(void)
@@ -153,47 +153,66 @@ static void removing_while_reading_empties(void)
 	(void)OK(rmdir("d"));
 }
 
-/* A position stays good when the entry it follows has gone. */
+enum { FILES = 500, STRIDE = 7 };
+
+struct position {
+	long told;
+	char name[32]; /* of the entry that follows */
+};
+
+/* Reads d to its end, noting each position; d has FILES files. */
+static void note_positions(DIR *dir, struct position *positions)
+{
+	struct dirent *entry;
+	int count = 0;
+
+	for (;;) {
+		long told = telldir(dir);
+
+		entry = next(dir);
+		if (!entry)
+			break;
+		TRUE(count < FILES + 2);
+		positions[count].told = told;
+		(void)snprintf(positions[count++].name, sizeof(positions->name), "%.31s", entry->d_name);
+	}
+	SAME(count, FILES + 2);
+}
+
+static void seek_to(DIR *dir, const struct position *position)
+{
+	struct dirent *entry;
+
+	seekdir(dir, position->told);
+	entry = next(dir);
+	TRUE(entry && strcmp(entry->d_name, position->name) == 0);
+}
+
+/* A position stays good, also when the entry before it has gone. */
 static void seeks_to_told_positions(void)
 {
-	enum { FILES = 500, STRIDE = 7 };
-	static char names[FILES + 2][32];
-	static long told[FILES + 2];
-	struct dirent *entry;
+	static struct position positions[FILES + 2];
 	char name[64];
-	int count = 0;
+	int i, left = 0;
 	DIR *dir;
 
 	(void)OK(mkdir("d", 0755));
 	make_files("file", FILES);
 	dir = open_dir("d");
-	for (;;) {
-		told[count] = telldir(dir);
-		entry = next(dir);
-		if (!entry)
-			break;
-		TRUE(count < FILES + 2);
-		(void)snprintf(names[count++], sizeof(names[0]), "%.31s", entry->d_name);
-	}
-	SAME(count, FILES + 2);
-	for (int i = count - 1; i >= 0; i -= STRIDE) {
-		seekdir(dir, told[i]);
-		entry = next(dir);
-		TRUE(entry && strcmp(entry->d_name, names[i]) == 0);
-	}
-	for (int i = 10; i + 1 < count; i += STRIDE) {
-		if (names[i][0] == '.' || names[i + 1][0] == '.')
+	note_positions(dir, positions);
+	for (i = FILES + 1; i >= 0; i -= STRIDE)
+		seek_to(dir, &positions[i]);
+	for (i = 10; i + 1 < FILES + 2; i += STRIDE) {
+		if (positions[i].name[0] == '.' || positions[i + 1].name[0] == '.')
 			continue;
-		(void)snprintf(name, sizeof(name), "d/%s", names[i]);
+		(void)snprintf(name, sizeof(name), "d/%s", positions[i].name);
 		(void)OK(unlink(name));
-		seekdir(dir, told[i + 1]);
-		entry = next(dir);
-		TRUE(entry && strcmp(entry->d_name, names[i + 1]) == 0);
+		seek_to(dir, &positions[i + 1]);
 	}
 	rewinddir(dir);
-	for (count = 0; next(dir);)
-		count++;
-	TRUE(count < FILES + 2);
+	while (next(dir))
+		left++;
+	TRUE(left < FILES + 2);
 	(void)OK(closedir(dir));
 }
 

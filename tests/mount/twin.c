@@ -284,13 +284,11 @@ static void draw_path(char *path)
 {
 	static const char *const names[] = {"a", "b", "c", "dd", "\xff\xfe e", "."};
 	unsigned depth = 1 + draw(3);
+	size_t len = 0;
 
-	*path = '\0';
-	while (depth-- > 0) {
-		(void)strcat(path, names[draw(depth ? 4 : draw(20) ? 5 : 6)]);
-		if (depth)
-			(void)strcat(path, "/");
-	}
+	for (; depth-- > 0; len = strlen(path))
+		(void)snprintf(path + len, PATH_SIZE - len, "%s%s",
+			       names[draw(depth ? 4 : draw(20) ? 5 : 6)], depth ? "/" : "");
 }
 
 static void draw_op(struct op *op, size_t kind)
