@@ -176,8 +176,9 @@ PFS_MUST_CHECK int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr
 PFS_MUST_CHECK ssize_t pfs_tree_read(struct pfs_tree *tree, void *data, size_t size, uint64_t ino,
 				     int64_t offset, bool nowait);
 
-/* All of size or an error.  append: at the end, whatever offset says.  privileged: keeps suid and
- * sgid. */
+/* All of size or an error; what is more than 1 MiB may be written in part.  privileged: keeps suid
+ * and sgid. */
+#define PFS_AT_END (-1) /* an offset: append */
 PFS_MUST_CHECK ssize_t pfs_tree_write(struct pfs_tree *tree, uint64_t ino, const void *data,
 				      size_t size, int64_t offset, bool privileged, bool nowait);
 
