@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* Extended attributes: user.* as the store keeps them, and a few that are computed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "fs/tree/attrset.h"
+#include "fs/tree/content.h"
+
+#define PREFIX      "user."
+#define PREFIX_LEN  (sizeof(PREFIX) - 1)
+#define OURS        "primefs." /* after the prefix: names that nobody else sets */
+#define NAME_LIMIT  (XATTR_NAME_MAX - PREFIX_LEN)
+#define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
+#define SET_LIMIT   ((size_t)1 << 20) /* bytes of all attributes of a node, set by setxattr */
+#define CACHED_SETS ((size_t)4 << 20)
+
+struct column { /* a name that was imported with a type */
+	char *name;
+	size_t name_len;
+	enum pfs_attr_type type;
+};
+
+struct pfs_attrs {
+	struct pfs_records *sets;
+	struct column *columns; /* in order of names */
+	size_t n_columns, capacity;
+};
+
+/* ---- creating, and the committer's protocol ---- */
+
+static int compare_columns(const void *a, const void *b)
+{
+	const struct column *x = a, *y = b;
+	int order = memcmp(x->name, y->name, PFS_MIN(x->name_len, y->name_len));
+
+	return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+}
+
+static int add_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)
+{
+	struct pfs_attrs *attrs = arg;
+	struct column column = {.name_len = name_len, .type = type};
+	int error = pfs_grow(&attrs->columns, &attrs->capacity, attrs->n_columns + 1,
+			     sizeof(column));
+
+	if (error)
+		return error;
+	column.name = malloc(name_len + 1);
+	if (!column.name)
+		return -ENOMEM;
+	memcpy(column.name, name, name_len);
+	attrs->columns[attrs->n_columns++] = column;
+	return 0;
+}
+
+int pfs_attrs_create(struct pfs_tree *tree)
+{
+	struct pfs_attrs *attrs = calloc(1, sizeof(*attrs));
+	int error;
+
+	if (!attrs)
+		return -ENOMEM;
+	tree->attrs = attrs;
+	error = pfs_records_create(&attrs->sets, tree, CACHED_SETS, pfs_attrset_load);
+	if (!error)
+		error = pfs_store_scan_columns(tree->store, add_column, attrs);
+	if (error)
+		pfs_attrs_destroy(tree);
+	else if (attrs->n_columns)
+		qsort(attrs->columns, attrs->n_columns, sizeof(*attrs->columns), compare_columns);
+	return error;
+}
+
+void pfs_attrs_destroy(struct pfs_tree *tree)
+{
+	struct pfs_attrs *attrs = tree->attrs;
+	size_t i;
+
+	if (!attrs)
+		return;
+	for (i = 0; i < attrs->n_columns; i++)
+		free(attrs->columns[i].name);
+	free(attrs->columns);
+	pfs_records_destroy(attrs->sets);
+	free(attrs);
+	tree->attrs = NULL;
+}
+
+void pfs_attrs_cut(struct pfs_tree *tree)
+{
+	pfs_records_cut(tree->attrs->sets);
+}
+
+int pfs_attrs_write(struct pfs_tree *tree)
+{
+	return pfs_records_write(tree->attrs->sets, pfs_attrset_store);
+}
+
+void pfs_attrs_done(struct pfs_tree *tree)
+{
+	pfs_records_done(tree->attrs->sets);
+}
+
+void pfs_attrs_drop(struct pfs_tree *tree, uint64_t ino)
+{
+	pfs_records_drop(tree->attrs->sets, ino);
+}
+
+int pfs_attrs_keep(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+
+	return pfs_records_get(tree->attrs->sets, &set, ino, true);
+}
+
+/* ---- names ---- */
+
+/* The name after "user.".  -EOPNOTSUPP for other namespaces, -EINVAL, -ERANGE. */
+static int parse_name(const char **out, size_t *len, const char *name)
+{
+	if (strncmp(name, PREFIX, PREFIX_LEN) != 0)
+		return -EOPNOTSUPP;
+	*out = name + PREFIX_LEN;
+	*len = strlen(*out);
+	if (!*len)
+		return -EINVAL;
+	return *len > NAME_LIMIT ? -ERANGE : 0;
+}
+
+static bool is_ours(const char *name, size_t len)
+{
+	return len >= sizeof(OURS) - 1 && memcmp(name, OURS, sizeof(OURS) - 1) == 0;
+}
+
+/* What the tree knows of the node; no lock. */
+static int look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t ino)
+{
+	int error = 0;
+	uint32_t slot;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_DROPPED) {
+		error = -ESTALE;
+	} else {
+		*flags = tree->image.flags[slot];
+		*mode = tree->image.mode[slot];
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+/* The node's set; NULL when it has none.  A node without attributes costs no look at the store. */
+static int get_set(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino)
+{
+	uint8_t flags;
+	mode_t mode;
+	int error = look(tree, &flags, &mode, ino);
+
+	*out = NULL;
+	if (error || !(flags & PFS_NODE_ATTRS))
+		return error;
+	return pfs_records_get(tree->attrs->sets, out, ino, false);
+}
+
+/* ---- reading ---- */
+
+static ssize_t give(void *value, size_t size, const void *text, size_t len)
+{
+	if (!size)
+		return (ssize_t)len;
+	if (len > size)
+		return -ERANGE;
+	if (len)
+		memcpy(value, text, len);
+	return (ssize_t)len;
+}
+
+static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			 const char *name)
+{
+	char number[PFS_NUMBER_SIZE];
+	char *text PFS_FREE = NULL;
+	uint8_t flags;
+	mode_t mode;
+	int error = look(tree, &flags, &mode, ino);
+
+	if (error)
+		return error;
+	if (!strcmp(name, OURS "prime"))
+		return give(value, size, number,
+			    (size_t)snprintf(number, sizeof(number), "%llu",
+					     (unsigned long long)ino));
+	if (!strcmp(name, OURS "code"))
+		error = pfs_tree_code(tree, &text, ino);
+	else if (!strcmp(name, OURS "path"))
+		error = pfs_tree_path(tree, &text, ino);
+	else
+		error = -ENODATA;
+	return error ? error : give(value, size, text, strlen(text));
+}
+
+ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			  const char *name)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+	size_t len;
+	int error;
+
+	error = parse_name(&name, &len, name);
+	if (error)
+		return error;
+	if (is_ours(name, len))
+		return give_ours(tree, value, size, ino, name);
+	error = get_set(tree, &set, ino);
+	if (error)
+		return error;
+	if (!pfs_attrset_find(set, &attr, name, len))
+		return -ENODATA;
+	return give(value, size, attr.text, attr.text_len);
+}
+
+/* Names that no system call could ask for are not listed. */
+static bool is_listed(const struct pfs_attr *attr)
+{
+	return attr->name_len && attr->name_len <= NAME_LIMIT &&
+	       !memchr(attr->name, '\0', attr->name_len) && !is_ours(attr->name, attr->name_len);
+}
+
+static size_t list_size(const struct pfs_value *set)
+{
+	struct pfs_attr attr;
+	size_t at = 0, size = 0;
+
+	while (pfs_attrset_next(set, &attr, &at))
+		if (is_listed(&attr))
+			size += PREFIX_LEN + attr.name_len + 1;
+	return size;
+}
+
+ssize_t pfs_tree_listxattr(struct pfs_tree *tree, char *list, size_t size, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+	size_t at = 0, needed;
+	int error;
+
+	error = get_set(tree, &set, ino);
+	if (error)
+		return error;
+	needed = list_size(set);
+	if (needed > LIST_LIMIT)
+		return -E2BIG;
+	if (!size)
+		return (ssize_t)needed;
+	if (needed > size)
+		return -ERANGE;
+	while (pfs_attrset_next(set, &attr, &at)) {
+		if (!is_listed(&attr))
+			continue;
+		memcpy(list, PREFIX, PREFIX_LEN);
+		memcpy(list + PREFIX_LEN, attr.name, attr.name_len);
+		list[PREFIX_LEN + attr.name_len] = '\0';
+		list += PREFIX_LEN + attr.name_len + 1;
+	}
+	return (ssize_t)needed;
+}
+
+/* ---- changing ---- */
+
+/* The type of a new value: that of the column, if the text is what the number prints as. */
+static enum pfs_attr_type type_of(const struct pfs_attrs *attrs, const struct pfs_attr *attr)
+{
+	struct column key = {.name = (char *)attr->name, .name_len = attr->name_len};
+	const struct column *column = NULL;
+	int64_t integer;
+	double real;
+
+	if (attrs->n_columns)
+		column = bsearch(&key, attrs->columns, attrs->n_columns, sizeof(key),
+				 compare_columns);
+	if (column && column->type == PFS_ATTR_INTEGER &&
+	    pfs_is_integer(&integer, attr->text, attr->text_len))
+		return PFS_ATTR_INTEGER;
+	if (column && column->type == PFS_ATTR_REAL &&
+	    pfs_is_real(&real, attr->text, attr->text_len))
+		return PFS_ATTR_REAL;
+	return PFS_ATTR_TEXT;
+}
+
+/* What is there now, for a change: like get_set, but not fooled by a flag that is about to be set. */
+static int get_base(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino, bool flagged)
+{
+	struct pfs_record *record;
+
+	*out = NULL;
+	if (flagged)
+		return pfs_records_get(tree->attrs->sets, out, ino, false);
+	pfs_content_lock(tree);
+	record = pfs_records_find(tree->attrs->sets, ino);
+	if (record)
+		*out = pfs_value_ref(record->value);
+	pfs_content_unlock(tree);
+	return 0;
+}
+
+/* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */
+static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
+		   struct pfs_value *set, bool flagged)
+{
+	struct pfs_image *image = &tree->image;
+	struct pfs_record *record;
+	uint32_t slot;
+	int error = -EAGAIN;
+
+	pfs_content_lock(tree);
+	(void)pthread_rwlock_wrlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_DROPPED)
+		error = -ESTALE;
+	else if (!(image->flags[slot] & PFS_NODE_ATTRS) == !flagged)
+		error = 0;
+	/* while the flag stands the store may have more than memory: the entry must still be there */
+	record = flagged ? pfs_records_find(tree->attrs->sets, ino)
+			 : pfs_records_entry(tree->attrs->sets, ino);
+	if (!error && !record)
+		error = flagged ? -EAGAIN : -ENOMEM;
+	if (!error && record->value != before)
+		error = -EAGAIN;
+	if (!error) {
+		pfs_records_set(tree->attrs->sets, record, set, true);
+		if (set)
+			image->flags[slot] |= PFS_NODE_ATTRS;
+		else
+			image->flags[slot] &= (uint8_t)~PFS_NODE_ATTRS;
+		pfs_node_stamp(tree, image->ctime, slot, pfs_now());
+		pfs_journal_touch(tree, slot);
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_content_unlock(tree);
+	return error;
+}
+
+/* attr->text NULL: removes it. */
+static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *attr, int flags)
+{
+	struct pfs_value *before PFS_UNREF = NULL, *set PFS_UNREF = NULL;
+	struct pfs_attr old;
+	uint8_t node_flags;
+	mode_t mode;
+	bool found;
+	int error = look(tree, &node_flags, &mode, ino);
+
+	if (error)
+		return error;
+	if (!S_ISREG(mode) && !S_ISDIR(mode))
+		return -EPERM;
+	error = get_base(tree, &before, ino, node_flags & PFS_NODE_ATTRS);
+	if (error)
+		return error;
+	found = pfs_attrset_find(before, &old, attr->name, attr->name_len);
+	if (found && flags & XATTR_CREATE)
+		return -EEXIST;
+	if (!found && flags & XATTR_REPLACE)
+		return -ENODATA;
+	error = pfs_attrset_change(&set, before, attr);
+	if (error)
+		return error;
+	if (attr->text && set->size > SET_LIMIT)
+		return -ENOSPC;
+	if (attr->text && list_size(set) > LIST_LIMIT)
+		return -ENOSPC;
+	error = replace(tree, ino, before, set, node_flags & PFS_NODE_ATTRS);
+	if (!error)
+		set = NULL; /* the record's now */
+	return error;
+}
+
+static int change(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *attr, int flags)
+{
+	int error;
+
+	error = pfs_journal_reserve(tree, 1, attr->name_len + attr->text_len, false);
+	if (error)
+		return error;
+	do
+		error = change_once(tree, ino, attr, flags);
+	while (error == -EAGAIN);
+	return error;
+}
+
+int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const char *name, const void *value,
+		      size_t size, int flags)
+{
+	struct pfs_attr attr = {.text = size ? value : "", .text_len = (uint32_t)size};
+	size_t len;
+	int error = parse_name(&attr.name, &len, name);
+
+	if (error)
+		return error;
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	if (is_ours(attr.name, len))
+		return -EPERM;
+	if (size > PFS_ATTR_VALUE_MAX)
+		return -E2BIG;
+	attr.name_len = (uint16_t)len;
+	attr.type = type_of(tree->attrs, &attr);
+	return change(tree, ino, &attr, flags);
+}
+
+int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name)
+{
+	struct pfs_attr attr = {.text = NULL};
+	size_t len;
+	int error = parse_name(&attr.name, &len, name);
+
+	if (error)
+		return error;
+	if (is_ours(attr.name, len))
+		return -EPERM;
+	attr.name_len = (uint16_t)len;
+	return change(tree, ino, &attr, XATTR_REPLACE);
+}

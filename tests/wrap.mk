@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# Symbols that a unit test replaces: WRAP_test_<name> := symbol ...
+WRAP_test_content := pfs_store_commit
+WRAP_test_content_model := pfs_store_commit
+WRAP_test_content_threads := pfs_store_commit
+WRAP_test_xattr := pfs_store_commit
+WRAP_test_link := pfs_store_commit
