@@ -70,7 +70,12 @@ void pfs_image_destroy(struct pfs_tree *tree)
 
 uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino)
 {
-	return pfs_slot_map_find(tree->image.by_prime, tree->image.prime, ino);
+	uint32_t slot = pfs_slot_map_find(tree->image.by_prime, tree->image.prime, ino);
+
+	/* what nobody refers to any more is gone, though its slot waits for the next cut */
+	if (slot != PFS_NO_SLOT && tree->image.state[slot] & PFS_SLOT_DROPPED)
+		return PFS_NO_SLOT;
+	return slot;
 }
 
 int pfs_image_grow(struct pfs_tree *tree, uint32_t end)
