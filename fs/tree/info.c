@@ -6,30 +6,30 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 
 struct totals {
 	uint32_t *depth; /* by slot, directories; UINT32_MAX: not known yet */
 	double *bits;    /* log2 of the code */
+	uint32_t *chain; /* directories on the way up whose depth is not known yet */
+	size_t capacity;
 };
 
 /* Fills in what is unknown from the root down to slot, a directory. */
-static void measure(const struct pfs_image *image, struct totals *totals, uint32_t slot)
+static int measure(const struct pfs_image *image, struct totals *totals, uint32_t slot)
 {
-	uint32_t top = slot, unknown = 0;
+	size_t n = 0;
 
-	for (; totals->depth[top] == UINT32_MAX; top = image->parent[top])
-		unknown++;
-	while (unknown > 0) {
-		uint32_t s = slot;
-
-		/* climb again to each: chains are short, and every directory is filled in once */
-		for (uint32_t i = 1; i < unknown; i++)
-			s = image->parent[s];
-		totals->depth[s] = totals->depth[image->parent[s]] + 1;
-		totals->bits[s] = totals->bits[image->parent[s]] + log2((double)image->prime[s]);
-		unknown--;
+	for (; totals->depth[slot] == UINT32_MAX; slot = image->parent[slot]) {
+		PFS_TRY(pfs_grow(&totals->chain, &totals->capacity, n + 1, sizeof(uint32_t)));
+		totals->chain[n++] = slot;
 	}
+	for (; n > 0; slot = totals->chain[n]) {
+		uint32_t below = totals->chain[--n];
+
+		totals->depth[below] = totals->depth[slot] + 1;
+		totals->bits[below] = totals->bits[slot] + log2((double)image->prime[below]);
+	}
+	return 0;
 }
 
 static int sum_up(struct pfs_tree *tree, struct pfs_tree_info *out, struct totals *totals)
@@ -51,7 +51,7 @@ static int sum_up(struct pfs_tree *tree, struct pfs_tree_info *out, struct total
 			continue;
 		if (!directory)
 			out->bytes += (uint64_t)image->size[slot];
-		measure(image, totals, directory ? slot : parent);
+		PFS_TRY(measure(image, totals, directory ? slot : parent));
 		depth = directory ? totals->depth[slot] : totals->depth[parent] + 1;
 		bits = directory ? totals->bits[slot]
 				 : totals->bits[parent] + log2((double)image->prime[slot]);
@@ -77,16 +77,15 @@ static uint64_t memory(const struct pfs_image *image)
 int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 {
 	const struct pfs_image *image = &tree->image;
-	uint32_t *depth PFS_FREE = NULL;
-	double *bits PFS_FREE = NULL;
+	struct totals totals = {0};
 	int error = -ENOMEM;
 
 	*out = (struct pfs_tree_info){0};
 	(void)pthread_rwlock_rdlock(&tree->lock);
-	depth = malloc(image->end * sizeof(*depth));
-	bits = malloc(image->end * sizeof(*bits));
-	if (depth && bits)
-		error = sum_up(tree, out, &(struct totals){.depth = depth, .bits = bits});
+	totals.depth = malloc(image->end * sizeof(*totals.depth));
+	totals.bits = malloc(image->end * sizeof(*totals.bits));
+	if (totals.depth && totals.bits)
+		error = sum_up(tree, out, &totals);
 	out->nodes = image->nodes;
 	out->directories = image->directories;
 	out->files = out->nodes - out->directories;
@@ -94,5 +93,8 @@ int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 	out->memory_bytes = memory(image);
 	out->name_bytes = pfs_names_bytes(image->names);
 	(void)pthread_rwlock_unlock(&tree->lock);
+	free(totals.depth);
+	free(totals.bits);
+	free(totals.chain);
 	return error;
 }
