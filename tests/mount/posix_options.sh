@@ -4,6 +4,7 @@
 # timeout: 300
 . "$(dirname "$0")/../lib.sh"
 requires fuse
+export PFS_MOUNT=1
 
 empty_store
 for options in -s '-o writeback' --engine=host --engine=auto; do
@@ -13,7 +14,7 @@ for options in -s '-o writeback' --engine=host --engine=auto; do
 		continue
 	fi
 	pass "mounts with $options"
-	for probe in names rename io dirs; do
+	for probe in names paths rename io dirs; do
 		mkdir "$mnt/$probe"
 		run_probe "$probe" "$mnt/$probe"
 		rmdir "$mnt/$probe"

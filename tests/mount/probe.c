@@ -111,6 +111,13 @@ bool probe_exists(const char *path)
 	return false;
 }
 
+bool probe_mounted(void)
+{
+	const char *value = getenv("PFS_MOUNT");
+
+	return value && strcmp(value, "1") == 0;
+}
+
 void probe_needs_root(void)
 {
 	if (geteuid() != 0)

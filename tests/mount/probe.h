@@ -73,6 +73,9 @@ static inline void probe_text(const char *path, const char *text)
 struct stat probe_stat(const char *path); /* lstat */
 bool probe_exists(const char *path);
 
+/* PFS_MOUNT=1 says that this is primefs: what it does differently by design is asked only there. */
+bool probe_mounted(void);
+
 /* Becomes this user and group, without other groups or capabilities, for the rest of the case. */
 void probe_become(uid_t uid, gid_t gid);
 void probe_needs_root(void);
