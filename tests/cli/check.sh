@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `primefs check` finds what somebody else broke in a store: status 1 and a list.
+. "$(dirname "$0")/../lib.sh"
+requires sqlite3
+
+printf '%s\n' a/b/c a/d e >"$work/list"
+primefs import --format=paths "$work/list" "$work/sound.pfs" >/dev/null
+exits 'a sound store' 0 primefs check "$work/sound.pfs"
+
+# broken DESCRIPTION SQL: check does not accept the store that SQL makes.
+broken() {
+	local status=0 output
+	cp "$work/sound.pfs" "$store"
+	sqlite3 "$store" "$2"
+	output=$(primefs check "$store" 2>&1) || status=$?
+	if [[ $status == 1 && $output ]] || [[ $status == 3 && $(wc -l <<<"$output") == 1 ]]; then
+		pass "$1: ${output%%$'\n'*}"
+	else
+		fail "$1: status $status, $output"
+	fi
+}
+named() { echo "name = CAST('$1' AS BLOB)"; }
+
+broken 'a number that is no prime' "UPDATE node SET prime = prime + 1 WHERE $(named b)"
+broken 'a file among the directories'"'"' primes' "UPDATE node SET prime = 65537 WHERE $(named e)"
+broken 'a directory among the files'"'"' primes' \
+	"UPDATE node SET parent = 4294967311 WHERE parent = (SELECT prime FROM node WHERE $(named b)); UPDATE node SET prime = 4294967311 WHERE $(named b)"
+broken 'an unknown parent' "UPDATE node SET parent = 999983 WHERE $(named e)"
+broken 'a parent that is no directory' \
+	"UPDATE node SET parent = (SELECT prime FROM node WHERE $(named e)) WHERE $(named d)"
+broken 'a cycle' "UPDATE node SET parent = (SELECT prime FROM node WHERE $(named b)) WHERE $(named a)"
+broken 'one name twice' "UPDATE node SET name = CAST('d' AS BLOB) WHERE $(named b)"
+broken 'a name with a slash' "UPDATE node SET name = CAST('x/y' AS BLOB) WHERE $(named e)"
+broken 'an empty name' "UPDATE node SET name = CAST('' AS BLOB) WHERE $(named e)"
+broken 'no root' 'DELETE FROM node WHERE prime = 2'
+broken 'content of nobody' "INSERT INTO chunk (prime, n, data) VALUES (4294967357, 0, CAST('x' AS BLOB))"
+broken 'an attribute of nobody' \
+	"INSERT INTO attr_name (name) VALUES (CAST('x' AS BLOB)); INSERT INTO attr SELECT 4294967357, id, 'x' FROM attr_name LIMIT 1"
+broken 'one slot twice' "UPDATE node SET slot = (SELECT slot FROM node WHERE $(named e)) WHERE $(named d)"

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# export: what was imported comes out again, and goes in again the same.
+. "$(dirname "$0")/../lib.sh"
+
+cat >"$work/in.csv" <<'END'
+path,count,share,code,note
+/a,1,0.5,007,plain
+/a/b,-20,1e-07,10,"with ""quotes"", and
+a line end"
+/c d,9223372036854775807,2.5,0x1f,
+END
+primefs import --path=path "$work/in.csv" "$store" >/dev/null
+ok 'export to csv' bash -c "primefs export --format=csv '$store' >'$work/out.csv'"
+primefs import --path=path "$work/out.csv" "$work/second.pfs" >/dev/null
+ok 'import of it, and export again' bash -c "primefs export --format=csv '$work/second.pfs' >'$work/again.csv'"
+for value in '-20' '1e-07' 007 9223372036854775807 0x1f '"with ""quotes"", and'; do
+	ok "has $value" grep -qF -- "$value" "$work/again.csv"
+done
+is 'the same paths' "$(primefs export --format=paths "$work/second.pfs" | sort)" \
+	"$(primefs export --format=paths "$store" | sort)"
+ok 'export to paths is import of paths' bash -c "primefs export --format=paths '$store' >'$work/paths'"
+primefs import --format=paths "$work/paths" "$work/third.pfs" >/dev/null
+is 'the same' "$(primefs export --format=paths "$work/third.pfs")" "$(cat "$work/paths")"
+fails_with 'a format there is not' 'nonsense' primefs export --format=nonsense "$store"
+exits 'is wrong usage' 2 primefs export --format=nonsense "$store"
+fails_with 'a full disk is noticed' 'No space' bash -c "primefs export --format=paths '$store' >/dev/full"
+if [[ -e /dev/fuse ]]; then
+	mount_store
+	echo new >"$mnt/new"
+	sync "$mnt/new"
+	if output=$(primefs export --format=paths "$store" 2>&1); then
+		ok 'a mounted store is exported as it is' grep -qx /new <<<"$output"
+	else
+		ok 'a mounted store is refused in one line' test "$(wc -l <<<"$output")" -eq 1
+	fi
+	unmount_store
+	ok 'and once it is unmounted' grep -qx /new <(primefs export --format=paths "$store")
+fi

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Exit statuses, help, one-line errors, JSON.
+. "$(dirname "$0")/../lib.sh"
+
+exits 'no command' 2 primefs
+exits 'an unknown command' 2 primefs frobnicate
+ok 'help' primefs help
+ok '--version' primefs --version
+verbs=$(primefs help | sed -n 's/^  \([a-z]*\) .*/\1/p')
+for verb in $verbs; do
+	ok "$verb --help" primefs "$verb" --help
+	ok "help $verb" primefs help "$verb"
+	exits "$verb with an unknown option" 2 primefs "$verb" --no-such-option
+done
+for verb in import mount umount info check export; do
+	ok "there is $verb" grep -qx "$verb" <<<"$verbs"
+	exits "$verb without operands" 2 primefs "$verb"
+	page=$(dirname "$0")/../../docs/man/primefs-$verb.1
+	ok "$verb has a manual page" test -e "$OLDPWD/$page" -o -e "$page"
+done
+
+empty_store
+ok 'info' primefs info "$store"
+if command -v python3 >/dev/null; then
+	ok 'info --json is JSON' bash -c "primefs info --json '$store' | python3 -m json.tool"
+	ok 'check --json is JSON' bash -c "primefs check --json '$store' | python3 -m json.tool"
+fi
+for key in nodes directories files bytes max_depth max_code_bits schema; do
+	ok "info --json has $key" grep -q "\"$key\"" <(primefs info --json "$store")
+done
+exits 'check of a clean store' 0 primefs check "$store"
+for command in 'info none.pfs' 'check none.pfs' 'export none.pfs' 'mount none.pfs mnt' 'umount mnt' \
+	'import none new.pfs'; do
+	# shellcheck disable=SC2086 # a command and its operands
+	exits "failure: $command" 3 primefs $command
+	# shellcheck disable=SC2086
+	is 'in one line' "$(primefs $command 2>&1 | wc -l)" 1
+done
+fails_with 'a full standard output is noticed' 'No space' bash -c "primefs info '$store' >/dev/full"
+if command -v sqlite3 >/dev/null; then
+	cp "$store" "$work/newer.pfs"
+	sqlite3 "$work/newer.pfs" 'PRAGMA user_version = 999999'
+	fails_with 'a newer schema is refused' 'newer|version' primefs info "$work/newer.pfs"
+fi
