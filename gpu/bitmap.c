@@ -298,8 +298,7 @@ static int gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, siz
 		if (rc == 0)
 			rc = e->backend->ops->gather(e->backend, out, n, capacity, bitmap->bits,
 						     bitmap->words, what,
-						     column ? column->values : NULL,
-						     column ? column->n : 0);
+						     column ? &column->v : NULL);
 	} while (pfs_engine_leave_device(e, rc));
 	return rc;
 }

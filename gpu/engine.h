@@ -182,7 +182,8 @@ void pfs_column_free(struct pfs_column *column);
 PFS_MUST_CHECK int pfs_column_read(const struct pfs_column *column, int64_t *values, size_t n);
 
 /* A new column: for every directory the sum of `values` over its subtree, itself included; NULL counts
- * nodes.  What is no directory has 0.  Sums wrap modulo 2^64. */
+ * nodes.  -EINVAL: values are such sums themselves.  What is no directory has 0.  Sums wrap modulo 2^64.  It belongs to the tree as it is now: to
+ * read or gather it after a change is -ESTALE. */
 PFS_MUST_CHECK int pfs_engine_rollup(struct pfs_engine *engine, struct pfs_column **out,
 				     const struct pfs_column *values);
 

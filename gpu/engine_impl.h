@@ -80,6 +80,12 @@ struct pfs_paths_request {
 	bool names_anew;
 };
 
+struct pfs_values {
+	int64_t *values; /* the back end's memory */
+	size_t n;
+	bool by_directory; /* by directory number, and 0 for what is no directory; else by slot */
+};
+
 struct pfs_backend;
 struct pfs_paths; /* a back end's listing in progress */
 
@@ -111,7 +117,7 @@ struct pfs_engine_ops {
 	/* Values at the first `capacity` set bits; column NULL: what `what` says. */
 	int (*gather)(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
 		      const uint32_t *bits, size_t words, enum pfs_gather what,
-		      const int64_t *column, size_t column_n);
+		      const struct pfs_values *column);
 
 	/* Questions */
 	int (*subtrees)(struct pfs_backend *b, uint32_t *const *bits, size_t words,
@@ -125,9 +131,8 @@ struct pfs_engine_ops {
 	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
 			const uint32_t *limbs, size_t n_limbs);
 	int (*find_prime)(struct pfs_backend *b, uint32_t *slot, uint64_t prime);
-	/* The column by slot: sums at directories, 0 elsewhere; values NULL: count. */
-	int (*rollup)(struct pfs_backend *b, int64_t *column, size_t column_n, const int64_t *values,
-		      size_t values_n);
+	/* sums[d] for all n_directories; values (by slot) NULL: count. */
+	int (*rollup)(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n);
 	/* Codes of directories first.. : limbs[i * PFS_LIMBS_MAX ...], n_limbs[i], 0: has none (deep or
 	 * not in use). */
 	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
@@ -182,8 +187,8 @@ struct pfs_bitmap {
 struct pfs_column {
 	struct pfs_engine *engine;
 	struct pfs_backend *backend;
-	int64_t *values;
-	size_t n;
+	struct pfs_values v;
+	uint64_t epoch; /* by_directory: of the tree that it belongs to */
 };
 
 /* ---- columns.c ---- */

@@ -25,26 +25,18 @@ static void add_upwards(const struct pfs_columns *c, uint64_t *sums, uint32_t *p
 	}
 }
 
-int pfs_host_rollup(struct pfs_backend *b, int64_t *column, size_t column_n, const int64_t *values,
-		    size_t values_n)
+int pfs_host_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n)
 {
 	const struct pfs_columns *c = pfs_host_of(b)->columns;
-	uint64_t *sums PFS_FREE = calloc((size_t)c->n_directories + 1, sizeof(*sums));
 	uint32_t *pending PFS_FREE = calloc((size_t)c->n_directories + 1, sizeof(*pending));
 	size_t n = PFS_MIN(c->n_slots, values ? values_n : SIZE_MAX);
+	uint64_t *wrapping = (uint64_t *)sums;
 
-	if (!sums || !pending)
+	if (!pending)
 		return -ENOMEM;
-	if (values)
-		for (size_t i = 0; i < n; i++)
-			sums[c->home[i]] += (uint64_t)values[i];
-	else
-		for (size_t i = 0; i < n; i++)
-			sums[c->home[i]]++;
-	add_upwards(c, sums, pending);
-	memset(column, 0, column_n * sizeof(*column));
-	for (uint32_t d = 1; d < c->n_directories; d++)
-		if (c->directory_slot[d] < column_n)
-			column[c->directory_slot[d]] = (int64_t)sums[d];
+	memset(sums, 0, c->n_directories * sizeof(*sums));
+	for (size_t i = 0; i < n; i++)
+		wrapping[c->home[i]] += values ? (uint64_t)values[i] : 1;
+	add_upwards(c, wrapping, pending);
 	return 0;
 }

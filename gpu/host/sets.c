@@ -110,9 +110,19 @@ static uint64_t value_at(const struct pfs_columns *c, uint32_t slot, enum pfs_ga
 	return depth;
 }
 
+static uint64_t column_at(const struct pfs_columns *c, const struct pfs_values *column,
+			  uint32_t slot)
+{
+	if (!column->by_directory)
+		return slot < column->n ? (uint64_t)column->values[slot] : 0;
+	if (!pfs_slot_live(c, slot) || !pfs_slot_is_directory(c, slot))
+		return 0;
+	return (uint64_t)column->values[c->home[slot]];
+}
+
 int pfs_host_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
 		    const uint32_t *bits, size_t words, enum pfs_gather what,
-		    const int64_t *column, size_t column_n)
+		    const struct pfs_values *column)
 {
 	const struct pfs_columns *c = pfs_host_of(b)->columns;
 	size_t done = 0;
@@ -124,7 +134,7 @@ int pfs_host_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capa
 			if (done >= capacity)
 				continue;
 			if (column)
-				out[done] = slot < column_n ? (uint64_t)column[slot] : 0;
+				out[done] = column_at(c, column, (uint32_t)slot);
 			else
 				out[done] = value_at(c, (uint32_t)slot, what);
 		}

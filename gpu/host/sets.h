@@ -26,7 +26,7 @@ int pfs_host_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const 
 int pfs_host_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
 int pfs_host_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
 		    const uint32_t *bits, size_t words, enum pfs_gather what,
-		    const int64_t *column, size_t column_n);
+		    const struct pfs_values *column);
 
 /* paths.c: listings */
 int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,
@@ -36,7 +36,6 @@ int pfs_host_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const ch
 void pfs_host_paths_close(struct pfs_backend *b, struct pfs_paths *paths);
 
 /* rollup.c */
-int pfs_host_rollup(struct pfs_backend *b, int64_t *column, size_t column_n, const int64_t *values,
-		    size_t values_n);
+int pfs_host_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n);
 
 #endif
