@@ -154,6 +154,9 @@ PFS_MUST_CHECK int pfs_host_open(struct pfs_backend **out);
 /* -ENODEV: built without CUDA, or no device. */
 PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
 
+/* For tests: the n-th CUDA call from now on fails (0: none). */
+void pfs_cuda_fail_at(long n);
+
 /* An engine over this back end, which it then owns (tests: one that fails at will). */
 PFS_MUST_CHECK int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend,
 					   bool is_device);

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_codes.c - the device's columns and codes: loaded, changed, scanned. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/cuda/cuda_engine.h"
+
+static const uint8_t widths[PFS_N_WIDTHS] = PFS_WIDTHS;
+
+#define CLEAR_ROWS PFS_TILE_ROWS /* the blank tile's */
+
+struct pfs_cuda_codes pfs_cuda_codes_of(const struct pfs_cuda *g)
+{
+	return (struct pfs_cuda_codes){
+		.d_directories = g->directories.d_memory,
+		.d_directory_slot = g->directory_slot.d_memory,
+		.n = g->n_directories,
+		.d_row_of = g->row_of.d_memory,
+		.d_width = g->width.d_memory,
+		.d_tiles = g->tiles.d_memory,
+		.d_pool = g->pool.d_memory,
+		.d_counters = g->counters.d_memory,
+	};
+}
+
+/* ---- rows ---- */
+
+struct plan {
+	struct pfs_cuda_rows rows;
+	uint32_t n_new[PFS_N_WIDTHS]; /* tiles */
+	uint32_t first[PFS_N_WIDTHS]; /* of them */
+	uint32_t n_tiles, pool_used;  /* afterwards */
+};
+
+/* From how many rows of each width are needed. */
+static void plan_rows(const struct pfs_cuda *g, struct plan *plan)
+{
+	*plan = (struct plan){.n_tiles = g->n_tiles, .pool_used = g->pool_used};
+	for (unsigned w = 0; w < PFS_N_WIDTHS; w++) {
+		uint32_t needed = g->host_counters->rows_needed[w];
+		uint32_t left = g->open_tile[w] ? PFS_TILE_ROWS - g->open_used[w] : 0;
+
+		plan->rows.n_open[w] = PFS_MIN(needed, left);
+		plan->rows.open[w] = g->open_tile[w] * PFS_TILE_ROWS + g->open_used[w];
+		plan->rows.fresh[w] = plan->n_tiles * PFS_TILE_ROWS;
+		plan->first[w] = plan->n_tiles;
+		plan->n_new[w] = (uint32_t)pfs_div_round_up(needed - plan->rows.n_open[w],
+							    PFS_TILE_ROWS);
+		plan->n_tiles += plan->n_new[w];
+		plan->pool_used += plan->n_new[w] * widths[w];
+	}
+}
+
+static void accept_plan(struct pfs_cuda *g, const struct plan *plan)
+{
+	for (unsigned w = 0; w < PFS_N_WIDTHS; w++) {
+		uint32_t needed = g->host_counters->rows_needed[w];
+		uint32_t rest = needed - plan->rows.n_open[w];
+
+		g->open_used[w] += plan->rows.n_open[w];
+		g->n_rows += needed;
+		g->n_limbs += (uint64_t)needed * widths[w];
+		if (plan->n_new[w] == 0)
+			continue;
+		g->open_tile[w] = plan->first[w] + plan->n_new[w] - 1;
+		g->open_used[w] = rest - (plan->n_new[w] - 1) * PFS_TILE_ROWS;
+	}
+	g->n_tiles = plan->n_tiles;
+	g->pool_used = plan->pool_used;
+}
+
+static int write_tiles(struct pfs_cuda *g, const struct plan *plan)
+{
+	uint32_t at = g->pool_used;
+	int rc = 0;
+
+	for (unsigned w = 0; w < PFS_N_WIDTHS && rc == 0; w++) {
+		if (plan->n_new[w])
+			rc = pfs_cuda_codes_tiles(g->tiles.d_memory, plan->first[w], plan->n_new[w],
+						  at, widths[w], g->stream);
+		at += plan->n_new[w] * widths[w];
+	}
+	return rc;
+}
+
+/* Room for what the plan needs; *fits = false: codes must be built anew to have it. */
+static bool fits(const struct pfs_cuda *g, const struct plan *plan)
+{
+	return ((size_t)plan->n_tiles + 1) * sizeof(struct pfs_cuda_tile) + 4096 <= g->tiles.size &&
+	       (size_t)plan->pool_used * PFS_TILE_ROWS * sizeof(uint32_t) + 4096 <= g->pool.size;
+}
+
+static int reserve_for(struct pfs_cuda *g, const struct plan *plan)
+{
+	/* An eighth more, and a few tiles of every width. */
+	size_t tiles = (size_t)plan->n_tiles + plan->n_tiles / 8 + 4 * PFS_N_WIDTHS;
+	size_t pool = (size_t)plan->pool_used + plan->pool_used / 8 + 2048;
+	int rc = pfs_device_reserve(g, &g->tiles, tiles * sizeof(struct pfs_cuda_tile));
+
+	return rc ? rc : pfs_device_reserve(g, &g->pool, pool * PFS_TILE_ROWS * sizeof(uint32_t));
+}
+
+/* ---- building ---- */
+
+static int list_deep(struct pfs_cuda *g)
+{
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	int rc;
+
+	rc = pfs_counters_clear(g);
+	rc = rc ? rc : pfs_device_reserve(g, &g->deep, c.n * sizeof(uint32_t));
+	rc = rc ? rc : pfs_cuda_codes_deep(&c, g->deep.d_memory, g->stream);
+	rc = rc ? rc : pfs_counters_read(g);
+	g->n_deep = rc ? 0 : g->host_counters->n_deep;
+	return rc;
+}
+
+static int forget_codes(struct pfs_cuda *g)
+{
+	size_t capacity = (size_t)g->directory_capacity + PFS_TILE_ROWS;
+	int rc;
+
+	g->n_tiles = 1; /* the blank one */
+	g->pool_used = 0;
+	g->n_rows = g->n_lost = g->n_limbs = 0;
+	g->n_deep = 0;
+	memset(g->open_tile, 0, sizeof(g->open_tile));
+	memset(g->open_used, 0, sizeof(g->open_used));
+	rc = pfs_device_reserve(g, &g->row_of, capacity * sizeof(uint32_t));
+	rc = rc ? rc : pfs_device_reserve(g, &g->width, capacity);
+	rc = rc ? rc : pfs_device_reserve(g, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
+	rc = rc ? rc : pfs_device_clear(g, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
+	rc = rc ? rc : pfs_device_clear(g, g->row_of.d_memory, capacity * sizeof(uint32_t));
+	return rc ? rc : PFS_CUDA(cudaMemsetAsync(g->width.d_memory, PFS_CUDA_UNUSED, capacity,
+						  g->stream));
+}
+
+int pfs_cuda_codes_build(struct pfs_cuda *g)
+{
+	struct pfs_cuda_codes c;
+	struct plan plan;
+	int rc = forget_codes(g);
+
+	if (rc || g->n_directories < 2)
+		return rc;
+	c = pfs_cuda_codes_of(g);
+	rc = pfs_counters_clear(g);
+	rc = rc ? rc : pfs_cuda_codes_widths(&c, NULL, g->stream);
+	rc = rc ? rc : pfs_counters_read(g);
+	if (rc)
+		return rc;
+	plan_rows(g, &plan);
+	if (!fits(g, &plan)) {
+		rc = reserve_for(g, &plan);
+		rc = rc ? rc : pfs_device_clear(g, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
+		c = pfs_cuda_codes_of(g);
+	}
+	rc = rc ? rc : write_tiles(g, &plan);
+	rc = rc ? rc : pfs_cuda_codes_write(&c, NULL, &plan.rows, g->stream);
+	if (rc)
+		return rc;
+	accept_plan(g, &plan);
+	return g->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(g) : 0;
+}
+
+static int upload_columns(struct pfs_cuda *g, const struct pfs_columns *c)
+{
+	size_t slots = ((size_t)c->slot_capacity / PFS_TILE_ROWS + 1) * PFS_TILE_ROWS;
+	size_t directories = (size_t)c->directory_capacity + PFS_TILE_ROWS;
+	int rc = pfs_device_reserve(g, &g->home, slots * sizeof(*c->home));
+
+	rc = rc ? rc : pfs_device_reserve(g, &g->prime, slots * sizeof(*c->prime));
+	rc = rc ? rc : pfs_device_reserve(g, &g->directories,
+					  directories * sizeof(*c->directories));
+	rc = rc ? rc : pfs_device_reserve(g, &g->directory_slot, directories * sizeof(uint32_t));
+	rc = rc ? rc : pfs_device_reserve(g, &g->span, directories * sizeof(uint32_t));
+	if (rc)
+		return rc;
+	rc = pfs_device_clear(g, g->home.d_memory, slots * sizeof(*c->home));
+	rc = rc ? rc : pfs_device_clear(g, g->prime.d_memory, slots * sizeof(*c->prime));
+	rc = rc ? rc : pfs_device_write(g, g->home.d_memory, c->home, c->n_slots * sizeof(*c->home));
+	rc = rc ? rc : pfs_device_write(g, g->prime.d_memory, c->prime,
+					c->n_slots * sizeof(*c->prime));
+	rc = rc ? rc : pfs_device_write(g, g->directories.d_memory, c->directories,
+					c->n_directories * sizeof(*c->directories));
+	rc = rc ? rc : pfs_device_write(g, g->directory_slot.d_memory, c->directory_slot,
+					c->n_directories * sizeof(uint32_t));
+	rc = rc ? rc : pfs_device_write(g, g->span.d_memory, c->span,
+					c->n_directories * sizeof(uint32_t));
+	return rc;
+}
+
+int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	int rc = upload_columns(g, c);
+
+	if (rc)
+		return rc;
+	g->n_slots = c->n_slots;
+	g->slot_capacity = c->slot_capacity;
+	g->n_directories = c->n_directories;
+	g->directory_capacity = c->directory_capacity;
+	g->root = c->root;
+	g->all_ranges = c->root && c->span[c->root] == c->n_slots;
+	return pfs_cuda_codes_build(g);
+}
+
+/* ---- changing ---- */
+
+/* The columns' values at the listed places go to the device and are scattered there. */
+static int patch_slots(struct pfs_cuda *g, const struct pfs_columns *c,
+		       const struct pfs_changes *changes)
+{
+	size_t n = changes->n_slots;
+	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
+	uint32_t *homes = (uint32_t *)values;
+	int rc;
+
+	if (n == 0)
+		return 0;
+	if (!values)
+		return -ENOMEM;
+	rc = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
+	rc = rc ? rc : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
+	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, changes->slots, n * sizeof(uint32_t));
+	for (size_t i = 0; i < n; i++)
+		values[i] = c->prime[changes->slots[i]];
+	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
+	rc = rc ? rc : pfs_cuda_scatter64(g->prime.d_memory, g->list.d_memory, g->values.d_memory, n,
+					  g->stream);
+	for (size_t i = 0; i < n; i++)
+		homes[i] = c->home[changes->slots[i]];
+	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, homes, n * sizeof(*homes));
+	return rc ? rc : pfs_cuda_scatter32(g->home.d_memory, g->list.d_memory, g->values.d_memory, n,
+					    g->stream);
+}
+
+static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
+			     const struct pfs_changes *changes)
+{
+	size_t n = changes->n_directories;
+	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
+	uint32_t *slots = (uint32_t *)values;
+	int rc;
+
+	if (n == 0)
+		return 0;
+	if (!values)
+		return -ENOMEM;
+	rc = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
+	rc = rc ? rc : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
+	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, changes->directories,
+					n * sizeof(uint32_t));
+	for (size_t i = 0; i < n; i++)
+		memcpy(&values[i], &c->directories[changes->directories[i]], sizeof(*values));
+	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
+	rc = rc ? rc : pfs_cuda_scatter64(g->directories.d_memory, g->list.d_memory,
+					  g->values.d_memory, n, g->stream);
+	for (size_t i = 0; i < n; i++)
+		slots[i] = c->directory_slot[changes->directories[i]];
+	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, slots, n * sizeof(*slots));
+	return rc ? rc : pfs_cuda_scatter32(g->directory_slot.d_memory, g->list.d_memory,
+					    g->values.d_memory, n, g->stream);
+}
+
+static int masks_of(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n);
+
+/* Bits of the directories whose codes change, in `work`: those under a moved one, as the codes before
+ * say, and those made, moved or removed themselves. */
+static int find_concerned(struct pfs_cuda *g, const struct pfs_changes *changes, size_t words)
+{
+	int rc = pfs_device_reserve(g, &g->work, words * sizeof(uint32_t));
+
+	rc = rc ? rc : pfs_device_clear(g, g->work.d_memory, words * sizeof(uint32_t));
+	if (rc == 0 && changes->n_moved) {
+		rc = masks_of(g, changes->moved, changes->n_moved);
+		rc = rc ? rc : pfs_cuda_any_mask(g->work.d_memory, g->directory_masks.d_memory,
+						 g->n_directories, g->stream);
+	}
+	rc = rc ? rc : pfs_device_reserve(g, &g->list, changes->n_directories * sizeof(uint32_t));
+	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, changes->directories,
+					changes->n_directories * sizeof(uint32_t));
+	return rc ? rc : pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory,
+					   changes->n_directories, g->stream);
+}
+
+static int recode(struct pfs_cuda *g)
+{
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	struct plan plan;
+	int rc = pfs_counters_clear(g);
+
+	rc = rc ? rc : pfs_cuda_codes_widths(&c, g->work.d_memory, g->stream);
+	rc = rc ? rc : pfs_counters_read(g);
+	if (rc)
+		return rc;
+	g->n_lost += g->host_counters->n_lost;
+	plan_rows(g, &plan);
+	if (!fits(g, &plan) || g->n_lost > g->n_rows / 2 + 64 * PFS_TILE_ROWS)
+		return pfs_cuda_codes_build(g);
+	rc = write_tiles(g, &plan);
+	rc = rc ? rc : pfs_cuda_codes_write(&c, g->work.d_memory, &plan.rows, g->stream);
+	if (rc)
+		return rc;
+	accept_plan(g, &plan);
+	return g->n_deep || g->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(g) : 0;
+}
+
+int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
+		   const struct pfs_changes *changes)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	size_t words = (size_t)c->n_directories / 32 + PFS_TILE_WORDS;
+	int rc = 0;
+
+	if (c->slot_capacity > g->slot_capacity || c->directory_capacity > g->directory_capacity)
+		return pfs_cuda_load(b, c);
+	if (changes->n_directories)
+		rc = find_concerned(g, changes, words);
+	rc = rc ? rc : patch_slots(g, c, changes);
+	rc = rc ? rc : patch_directories(g, c, changes);
+	g->n_slots = c->n_slots;
+	g->n_directories = c->n_directories;
+	g->all_ranges = false;
+	return rc || changes->n_directories == 0 ? rc : recode(g);
+}
+
+/* ---- scanning ---- */
+
+static size_t row_count(const struct pfs_cuda *g)
+{
+	return (size_t)g->n_tiles * PFS_TILE_ROWS;
+}
+
+static size_t directory_count(const struct pfs_cuda *g) /* whole tiles; row_of is 0 at the end */
+{
+	return pfs_div_round_up(g->n_directories, PFS_TILE_ROWS) * PFS_TILE_ROWS;
+}
+
+/* d_bits by directory. */
+static int bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
+{
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	int rc = pfs_device_reserve(g, &g->row_bits, row_count(g) / 8);
+
+	rc = rc ? rc : pfs_device_reserve(g, &g->directory_bits, directory_count(g) / 8);
+	rc = rc ? rc : pfs_device_clear(g, g->row_bits.d_memory, CLEAR_ROWS / 8);
+	rc = rc ? rc : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
+				     divisor.inverse, g->row_bits.d_memory, g->stream);
+	rc = rc ? rc : pfs_cuda_gather_bits(g->directory_bits.d_memory, g->row_of.d_memory,
+					    directory_count(g), g->row_bits.d_memory, g->stream);
+	if (rc == 0 && g->n_deep)
+		rc = pfs_cuda_deep_bits(&c, g->deep.d_memory, g->n_deep, divisor.p,
+					g->directory_bits.d_memory, g->stream);
+	return rc;
+}
+
+static void prepare_divisors(struct pfs_cuda_divisors *out, const struct pfs_divisor *divisors,
+			     size_t n)
+{
+	*out = (struct pfs_cuda_divisors){.n = (uint32_t)n};
+	for (size_t k = 0; k < PFS_CUDA_PREDICATES; k++) {
+		struct pfs_divisor d = k < n ? divisors[k] : pfs_divisor_of(1);
+		uint64_t most = UINT32_MAX / d.p, power = 1;
+
+		out->p[k] = d.p;
+		out->inverse[k] = d.inverse;
+		out->max_limbs[k] = most < 3 ? 0 : (uint32_t)PFS_MIN(most - 3, PFS_CUDA_FAST_LIMBS);
+		for (size_t l = 0; l < PFS_CUDA_FAST_LIMBS; l++) {
+			out->powers[k][l] = (uint32_t)(power % d.p);
+			power = (power % d.p << 32) % d.p;
+		}
+	}
+}
+
+/* d_masks by directory: bit k for divisor k. */
+static int masks_of(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)
+{
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	struct pfs_cuda_divisors prepared;
+	int rc = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
+
+	prepare_divisors(&prepared, divisors, n);
+	rc = rc ? rc : pfs_device_reserve(g, &g->directory_masks,
+					  directory_count(g) * sizeof(uint64_t));
+	rc = rc ? rc : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
+	rc = rc ? rc : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, &prepared,
+					  g->row_masks.d_memory, g->stream);
+	rc = rc ? rc : pfs_cuda_gather_masks(g->directory_masks.d_memory, g->row_of.d_memory,
+					     directory_count(g), g->row_masks.d_memory, g->stream);
+	if (rc == 0 && g->n_deep)
+		rc = pfs_cuda_deep_masks(&c, g->deep.d_memory, g->n_deep, &prepared,
+					 g->directory_masks.d_memory, g->stream);
+	return rc;
+}
+
+int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+		      const struct pfs_divisor *divisors, size_t n)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_bitmaps bitmaps;
+	int rc;
+
+	if (n == 1) {
+		rc = bits_of(g, divisors[0]);
+		return rc ? rc : pfs_cuda_gather_bits(bits[0], g->home.d_memory, words * 32,
+						      g->directory_bits.d_memory, g->stream);
+	}
+	rc = masks_of(g, divisors, n);
+	for (size_t k = 0; k < n; k++)
+		bitmaps.d_bits[k] = bits[k];
+	return rc ? rc : pfs_cuda_spread_masks(&bitmaps, (uint32_t)n, g->home.d_memory, words * 32,
+					       g->directory_masks.d_memory, g->stream);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_engine.c - the CUDA back end: memory, copies, and every operation that is one or two
+ * launches. */
+#include "gpu/cuda/cuda_engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define PAD 4096u /* kernels may read whole tiles */
+
+/* ---- memory ---- */
+
+static void drop_spares(struct pfs_cuda *g)
+{
+	while (g->n_spare) {
+		g->n_spare--;
+		(void)cudaFree(g->spare[g->n_spare].d_memory);
+		g->allocated -= g->spare[g->n_spare].size;
+	}
+}
+
+static int device_alloc(struct pfs_cuda *g, void **d_memory, size_t size)
+{
+	size_t free_size = 0, all = 0;
+	int rc;
+
+	if (g->n_spare && cudaMemGetInfo(&free_size, &all) == cudaSuccess && free_size < 2 * size)
+		drop_spares(g);
+	rc = PFS_CUDA(cudaMalloc(d_memory, size));
+	if (rc == 0)
+		g->allocated += size;
+	return rc;
+}
+
+void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer)
+{
+	if (buffer->d_memory) {
+		(void)cudaFree(buffer->d_memory);
+		g->allocated -= buffer->size;
+	}
+	*buffer = (struct pfs_device_buffer){0};
+}
+
+int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer, size_t size)
+{
+	size_t wanted = (size + PAD - 1) / PAD * PAD + PAD;
+	int rc;
+
+	if (size + PAD <= buffer->size)
+		return 0;
+	pfs_device_free(g, buffer);
+	rc = device_alloc(g, &buffer->d_memory, wanted);
+	if (rc) {
+		buffer->d_memory = NULL;
+		return rc;
+	}
+	buffer->size = wanted;
+	return 0;
+}
+
+int pfs_device_write(struct pfs_cuda *g, void *d_to, const void *from, size_t size)
+{
+	return size ? PFS_CUDA(cudaMemcpyAsync(d_to, from, size, cudaMemcpyHostToDevice, g->stream))
+		    : 0;
+}
+
+int pfs_device_read(struct pfs_cuda *g, void *to, const void *d_from, size_t size)
+{
+	int rc = 0;
+
+	if (size)
+		rc = PFS_CUDA(cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost, g->stream));
+	return rc ? rc : PFS_CUDA(cudaStreamSynchronize(g->stream));
+}
+
+int pfs_device_clear(struct pfs_cuda *g, void *d_memory, size_t size)
+{
+	return size ? PFS_CUDA(cudaMemsetAsync(d_memory, 0, size, g->stream)) : 0;
+}
+
+int pfs_counters_clear(struct pfs_cuda *g)
+{
+	return pfs_device_clear(g, g->counters.d_memory, sizeof(struct pfs_cuda_counters));
+}
+
+int pfs_counters_read(struct pfs_cuda *g)
+{
+	return pfs_device_read(g, g->host_counters, g->counters.d_memory, sizeof(*g->host_counters));
+}
+
+struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g)
+{
+	return (struct pfs_cuda_tree){
+		.d_home = g->home.d_memory,
+		.d_prime = g->prime.d_memory,
+		.n_slots = g->n_slots,
+		.d_directories = g->directories.d_memory,
+		.d_directory_slot = g->directory_slot.d_memory,
+		.n_directories = g->n_directories,
+		.d_span = g->span.d_memory,
+	};
+}
+
+static int cuda_alloc(struct pfs_backend *b, void **memory, size_t size)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+
+	for (size_t i = g->n_spare; i-- > 0;) {
+		if (g->spare[i].size != size)
+			continue;
+		*memory = g->spare[i].d_memory;
+		g->spare[i] = g->spare[--g->n_spare];
+		return 0;
+	}
+	return device_alloc(g, memory, size);
+}
+
+static void cuda_release(struct pfs_backend *b, void *memory, size_t size)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+
+	/* What is queued still uses it: the stream's order makes reuse safe, freeing waits. */
+	if (g->n_spare < PFS_SPARE_BITMAPS && size <= PFS_SPARE_SIZE_MAX) {
+		g->spare[g->n_spare].d_memory = memory;
+		g->spare[g->n_spare++].size = size;
+		return;
+	}
+	(void)cudaFree(memory);
+	g->allocated -= size;
+}
+
+static int cuda_read(struct pfs_backend *b, void *out, const void *memory, size_t offset, size_t size)
+{
+	return pfs_device_read(pfs_cuda_of(b), out, (const char *)memory + offset, size);
+}
+
+static int cuda_write(struct pfs_backend *b, void *memory, size_t offset, const void *in, size_t size)
+{
+	return pfs_device_write(pfs_cuda_of(b), (char *)memory + offset, in, size);
+}
+
+/* ---- sets ---- */
+
+static int cuda_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from, uint64_t to)
+{
+	return pfs_cuda_fill(bits, words, from, to, pfs_cuda_of(b)->stream);
+}
+
+static int upload_list(struct pfs_cuda *g, const uint32_t *list, size_t n)
+{
+	int rc = pfs_device_reserve(g, &g->list, n * sizeof(*list));
+
+	return rc ? rc : pfs_device_write(g, g->list.d_memory, list, n * sizeof(*list));
+}
+
+static int cuda_set(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
+		    size_t n)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	int rc = pfs_device_clear(g, bits, words * sizeof(*bits));
+
+	rc = rc ? rc : upload_list(g, slots, n);
+	return rc ? rc : pfs_cuda_set_bits(bits, g->list.d_memory, n, g->stream);
+}
+
+static int cuda_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
+			size_t other_words, enum pfs_bitmap_op op)
+{
+	return pfs_cuda_combine(bits, words, other, other_words, (int)op, pfs_cuda_of(b)->stream);
+}
+
+static int cuda_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	int rc = pfs_counters_clear(g);
+
+	rc = rc ? rc : pfs_cuda_count(bits, words, pfs_count_at(g), g->stream);
+	rc = rc ? rc : pfs_counters_read(g);
+	if (rc == 0)
+		*count = g->host_counters->count;
+	return rc;
+}
+
+static int cuda_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
+		       const uint32_t *bits, size_t words, enum pfs_gather what,
+		       const struct pfs_values *column)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	size_t scratch = pfs_cuda_list_scratch(words);
+	size_t most = PFS_MIN(capacity, words * 32), found;
+	int rc = pfs_device_reserve(g, &g->work, scratch);
+
+	rc = rc ? rc : pfs_device_reserve(g, &g->list, most * sizeof(uint32_t));
+	rc = rc ? rc : pfs_cuda_list(g->list.d_memory, most, pfs_count_at(g), bits, words,
+				     g->work.d_memory, scratch, g->stream);
+	rc = rc ? rc : pfs_counters_read(g);
+	if (rc)
+		return rc;
+	*n = g->host_counters->count;
+	found = PFS_MIN(*n, most);
+	if (found == 0)
+		return 0;
+	rc = pfs_device_reserve(g, &g->values, found * sizeof(*out));
+	rc = rc ? rc : pfs_cuda_gather_values(g->values.d_memory, g->list.d_memory, found, &t,
+					      (int)what, column ? column->values : NULL,
+					      column ? column->n : 0,
+					      column && column->by_directory, g->stream);
+	return rc ? rc : pfs_device_read(g, out, g->values.d_memory, found * sizeof(*out));
+}
+
+/* ---- questions ---- */
+
+static int cuda_children(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
+			 uint64_t from, uint64_t to)
+{
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(pfs_cuda_of(b));
+
+	return pfs_cuda_children(&t, bits, words, directory, from, to, pfs_cuda_of(b)->stream);
+}
+
+static int cuda_under_any(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
+			  const uint32_t *directories, size_t m)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	size_t marks = ((size_t)g->n_directories / 32 + 1) * sizeof(uint32_t);
+	int rc = pfs_device_reserve(g, &g->directory_bits, marks);
+
+	rc = rc ? rc : pfs_device_clear(g, g->directory_bits.d_memory, marks);
+	rc = rc ? rc : upload_list(g, directories, m);
+	rc = rc ? rc : pfs_cuda_set_bits(g->directory_bits.d_memory, g->list.d_memory, m, g->stream);
+	rc = rc ? rc : upload_list(g, slots, n);
+	rc = rc ? rc : pfs_device_reserve(g, &g->values, n);
+	rc = rc ? rc : pfs_cuda_under_any(&t, g->values.d_memory, g->list.d_memory, n,
+					  g->directory_bits.d_memory, g->stream);
+	return rc ? rc : pfs_device_read(g, under, g->values.d_memory, n);
+}
+
+static int cuda_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
+			 const uint32_t *limbs, size_t n_limbs)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	int rc = pfs_counters_clear(g);
+
+	rc = rc ? rc : upload_list(g, limbs, n_limbs);
+	rc = rc ? rc : pfs_device_reserve(g, &g->values, capacity * sizeof(*directories));
+	rc = rc ? rc : pfs_cuda_dividing(&t, g->values.d_memory, capacity, pfs_count_at(g),
+					 g->list.d_memory, n_limbs, g->stream);
+	rc = rc ? rc : pfs_counters_read(g);
+	if (rc)
+		return rc;
+	*n = g->host_counters->count;
+	return pfs_device_read(g, directories, g->values.d_memory,
+			       PFS_MIN(*n, capacity) * sizeof(*directories));
+}
+
+static int cuda_find_prime(struct pfs_backend *b, uint32_t *slot, uint64_t prime)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	int rc = pfs_counters_clear(g);
+
+	rc = rc ? rc : pfs_cuda_find_prime(&t, prime, pfs_count_at(g), g->stream);
+	rc = rc ? rc : pfs_counters_read(g);
+	if (rc)
+		return rc;
+	if (g->host_counters->count == 0)
+		return -ENOENT;
+	*slot = (uint32_t)(g->host_counters->count - 1);
+	return 0;
+}
+
+static int cuda_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	size_t scratch = g->all_ranges ? pfs_cuda_rollup_scratch(&t)
+				       : g->n_directories * sizeof(uint32_t);
+	int rc = pfs_device_reserve(g, &g->work, scratch);
+
+	if (rc)
+		return rc;
+	if (g->all_ranges)
+		return pfs_cuda_rollup_ranges(&t, sums, values, values_n, g->work.d_memory, scratch,
+					      g->stream);
+	return pfs_cuda_rollup_any(&t, sums, values, values_n, g->work.d_memory, g->stream);
+}
+
+static int cuda_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
+		      size_t n)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	size_t size = n * PFS_LIMBS_MAX * sizeof(*limbs);
+	int rc = pfs_device_reserve(g, &g->values, size);
+
+	rc = rc ? rc : pfs_device_reserve(g, &g->list, n * sizeof(*n_limbs));
+	rc = rc ? rc : pfs_cuda_codes_read(&c, g->values.d_memory, g->list.d_memory, first,
+					   (uint32_t)n, g->stream);
+	rc = rc ? rc : pfs_device_read(g, limbs, g->values.d_memory, size);
+	return rc ? rc : pfs_device_read(g, n_limbs, g->list.d_memory, n * sizeof(*n_limbs));
+}
+
+static int cuda_sync(struct pfs_backend *b)
+{
+	return PFS_CUDA(cudaStreamSynchronize(pfs_cuda_of(b)->stream));
+}
+
+/* ---- opening and closing ---- */
+
+static void cuda_describe(struct pfs_backend *b, struct pfs_engine_info *info)
+{
+	const struct pfs_cuda *g = pfs_cuda_of(b);
+
+	(void)snprintf(info->device, sizeof(info->device), "%s", g->name);
+	info->device_bytes = g->allocated;
+	info->deep = g->n_deep;
+	info->code_limbs = g->n_limbs;
+}
+
+static void cuda_close(struct pfs_backend *b)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_device_buffer *buffers[] = {
+		&g->home, &g->prime, &g->directories, &g->directory_slot, &g->span,
+		&g->row_of, &g->width, &g->tiles, &g->pool, &g->deep, &g->counters,
+		&g->row_bits, &g->directory_bits, &g->row_masks, &g->directory_masks, &g->list,
+		&g->values, &g->work, &g->heap, &g->place, &g->directory_place,
+		&g->directory_length,
+	};
+
+	if (g->stream)
+		(void)cudaStreamSynchronize(g->stream);
+	drop_spares(g);
+	for (size_t i = 0; i < PFS_COUNT(buffers); i++)
+		pfs_device_free(g, buffers[i]);
+	pfs_text_free(g, &g->text);
+	(void)cudaFreeHost(g->host_counters);
+	if (g->copy_stream)
+		(void)cudaStreamDestroy(g->copy_stream);
+	if (g->stream)
+		(void)cudaStreamDestroy(g->stream);
+	free(g);
+}
+
+static const struct pfs_engine_ops cuda_ops = {
+	.name = "cuda",
+	.close = cuda_close,
+	.describe = cuda_describe,
+	.load = pfs_cuda_load,
+	.apply = pfs_cuda_apply,
+	.sync = cuda_sync,
+	.alloc = cuda_alloc,
+	.release = cuda_release,
+	.read = cuda_read,
+	.write = cuda_write,
+	.fill = cuda_fill,
+	.set = cuda_set,
+	.combine = cuda_combine,
+	.count = cuda_count,
+	.gather = cuda_gather,
+	.subtrees = pfs_cuda_subtrees,
+	.children = cuda_children,
+	.under_any = cuda_under_any,
+	.dividing = cuda_dividing,
+	.find_prime = cuda_find_prime,
+	.rollup = cuda_rollup,
+	.codes = cuda_codes,
+	.paths_open = pfs_cuda_paths_open,
+	.paths_next = pfs_cuda_paths_next,
+	.paths_close = pfs_cuda_paths_close,
+};
+
+static int open_device(struct pfs_cuda *g)
+{
+	struct cudaDeviceProp properties;
+	void *counters = NULL;
+	int rc = PFS_CUDA(cudaGetDeviceProperties(&properties, 0));
+
+	if (rc)
+		return rc;
+	(void)snprintf(g->name, sizeof(g->name), "%.63s", properties.name);
+	rc = PFS_CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
+	rc = rc ? rc : PFS_CUDA(cudaStreamCreateWithFlags(&g->copy_stream, cudaStreamNonBlocking));
+	rc = rc ? rc : PFS_CUDA(cudaMallocHost(&counters, sizeof(*g->host_counters)));
+	g->host_counters = counters;
+	return rc ? rc : pfs_device_reserve(g, &g->counters, sizeof(*g->host_counters));
+}
+
+int pfs_cuda_open(struct pfs_backend **out)
+{
+	struct pfs_cuda *g;
+	const char *fail_at = getenv("PRIMEFS_CUDA_FAIL_AT");
+	uint64_t n;
+	int count = 0, rc;
+
+	if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+		(void)cudaGetLastError();
+		return -ENODEV;
+	}
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->base.ops = &cuda_ops;
+	rc = open_device(g);
+	if (rc) {
+		cuda_close(&g->base);
+		return -ENODEV; /* said why in the log */
+	}
+	/* For tests of what follows a failure: the n-th call from here on fails. */
+	if (fail_at && pfs_parse_u64(&n, fail_at) == 0)
+		pfs_cuda_fail_at((long)PFS_MIN(n, (uint64_t)INT32_MAX));
+	*out = &g->base;
+	return 0;
+}

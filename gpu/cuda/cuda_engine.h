@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_engine.h - the CUDA back end itself, and the parts of it that have a file of their
+ * own.  Everything is queued on one stream; whatever is read back is waited for. */
+#ifndef PFS_GPU_CUDA_CUDA_ENGINE_H
+#define PFS_GPU_CUDA_CUDA_ENGINE_H
+
+#include "gpu/cuda/cuda_check.h"
+#include "gpu/cuda/kernels.h"
+#include "gpu/engine_impl.h"
+
+/* Kept for the next query, if not too large: cudaMalloc takes longer than a scan. */
+#define PFS_SPARE_BITMAPS 80
+#define PFS_SPARE_SIZE_MAX ((size_t)64 << 20)
+
+/* Device memory that grows and is then used from its start. */
+struct pfs_device_buffer {
+	void *d_memory;
+	size_t size;
+};
+
+/* Two buffers on each side: one is written while the other crosses the bus. */
+struct pfs_text {
+	char *bytes[2]; /* pinned */
+	size_t size;    /* of each */
+	struct pfs_device_buffer d_bytes[2];
+};
+
+struct pfs_cuda {
+	struct pfs_backend base;
+	cudaStream_t stream, copy_stream;
+	char name[64];
+	uint64_t allocated; /* bytes on the device */
+
+	/* the engine's columns */
+	struct pfs_device_buffer home, prime;
+	struct pfs_device_buffer directories, directory_slot, span;
+	uint32_t n_slots, slot_capacity, n_directories, directory_capacity;
+	uint32_t root;
+	bool all_ranges; /* span is right and every subtree is a range */
+
+	/* codes */
+	struct pfs_device_buffer row_of, width, tiles, pool, deep;
+	uint32_t n_tiles, pool_used; /* in rows of 1,024 limbs */
+	uint32_t open_tile[PFS_N_WIDTHS], open_used[PFS_N_WIDTHS];
+	uint64_t n_rows, n_lost, n_limbs;
+	uint32_t n_deep;
+	struct pfs_device_buffer counters;
+	struct pfs_cuda_counters *host_counters; /* pinned */
+
+	/* scratch */
+	struct pfs_device_buffer row_bits, directory_bits, row_masks, directory_masks, list, values,
+		work;
+	struct {
+		void *d_memory;
+		size_t size;
+	} spare[PFS_SPARE_BITMAPS];
+	size_t n_spare;
+
+	/* names as they were at the last listing */
+	struct pfs_device_buffer heap, place, directory_place, directory_length;
+	size_t heap_used;
+	struct pfs_text text; /* the last listing's, for the next */
+};
+
+static inline struct pfs_cuda *pfs_cuda_of(struct pfs_backend *b)
+{
+	return (struct pfs_cuda *)b;
+}
+
+/* Room for size bytes; what was there is lost.  -ENOMEM; -EIO. */
+PFS_MUST_CHECK int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer,
+				      size_t size);
+void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer);
+PFS_MUST_CHECK int pfs_device_write(struct pfs_cuda *g, void *d_to, const void *from, size_t size);
+/* Waits for it. */
+PFS_MUST_CHECK int pfs_device_read(struct pfs_cuda *g, void *to, const void *d_from, size_t size);
+PFS_MUST_CHECK int pfs_device_clear(struct pfs_cuda *g, void *d_memory, size_t size);
+/* Waits, and has the counters in host_counters. */
+PFS_MUST_CHECK int pfs_counters_read(struct pfs_cuda *g);
+PFS_MUST_CHECK int pfs_counters_clear(struct pfs_cuda *g);
+struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g);
+struct pfs_cuda_codes pfs_cuda_codes_of(const struct pfs_cuda *g);
+
+static inline uint64_t *pfs_count_at(const struct pfs_cuda *g)
+{
+	return &((struct pfs_cuda_counters *)g->counters.d_memory)->count;
+}
+
+/* ---- cuda_codes.c ---- */
+
+/* All codes anew from the columns on the device. */
+PFS_MUST_CHECK int pfs_cuda_codes_build(struct pfs_cuda *g);
+PFS_MUST_CHECK int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c);
+PFS_MUST_CHECK int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
+				  const struct pfs_changes *changes);
+PFS_MUST_CHECK int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+				     const struct pfs_divisor *divisors, size_t n);
+
+/* ---- cuda_paths.c ---- */
+
+PFS_MUST_CHECK int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_paths **out,
+				       const struct pfs_paths_request *request);
+PFS_MUST_CHECK int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_paths *paths,
+				       const char **bytes, size_t *size);
+void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_paths *paths);
+void pfs_text_free(struct pfs_cuda *g, struct pfs_text *text);
+
+#endif
