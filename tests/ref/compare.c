@@ -18,6 +18,7 @@ void pair_init(struct pair *p, struct pfs_engine *engine, uint64_t seed)
 		.random = seed * 2 + 1,
 		.next_directory = 3,
 		.next_file = UINT64_C(4294967311),
+		.generation = seed << 32,
 	};
 	ref_init(&p->ref);
 }
@@ -25,6 +26,9 @@ void pair_init(struct pair *p, struct pfs_engine *engine, uint64_t seed)
 void pair_finish(struct pair *p)
 {
 	ref_finish(&p->ref);
+	free(p->heap);
+	free(p->place);
+	free(p->named);
 }
 
 uint64_t pair_random(struct pair *p, uint64_t below)
@@ -279,23 +283,38 @@ static int compare_lines(const void *a, const void *b)
 	return ref_compare_paths(((const struct line *)a)->path, ((const struct line *)b)->path);
 }
 
-static uint8_t *make_heap(const struct ref_tree *t, struct pfs_names_view *view, uint32_t *place)
+/* Writes the names that are new; now and then all of them, which is a new generation. */
+static void refresh_names(struct pair *p, struct pfs_names_view *view)
 {
-	uint8_t *heap = calloc(t->n + 1, 32);
-	size_t at = 0;
+	const size_t n = p->ref.n;
 
-	assert_non_null(heap);
-	for (size_t i = 0; i < t->n; i++) {
-		size_t length = strlen(t->nodes[i].name);
-
-		place[i] = (uint32_t)(at / 4);
-		heap[at] = (uint8_t)length;
-		memcpy(heap + at + 1, t->nodes[i].name, length);
-		at += (length + 1 + 3) / 4 * 4;
+	p->place = realloc(p->place, (n + 1) * sizeof(*p->place));
+	p->named = realloc(p->named, (n + 1) * sizeof(*p->named));
+	assert_true(p->place && p->named);
+	if (pair_random(p, 5) == 0) {
+		p->heap_size = p->n_named = 0;
+		p->generation++;
 	}
-	*view = (struct pfs_names_view){.heap = heap, .heap_size = at, .place = place,
-					.n_slots = t->n, .place_shift = 2, .generation = 7};
-	return heap;
+	for (size_t i = 0; i < n; i++) {
+		const char *name = p->ref.nodes[i].name;
+		size_t length = strlen(name);
+
+		if (!p->ref.nodes[i].live || (i < p->n_named && p->named[i] == p->ref.nodes[i].prime))
+			continue;
+		assert_int_equal(pfs_grow(&p->heap, &p->heap_capacity, p->heap_size + 64, 1), 0);
+		p->place[i] = (uint32_t)(p->heap_size / 4);
+		p->named[i] = p->ref.nodes[i].prime;
+		p->heap[p->heap_size] = (uint8_t)length;
+		memcpy(p->heap + p->heap_size + 1, name, length);
+		p->heap_size += (length + 1 + 3) / 4 * 4;
+	}
+	for (size_t i = p->n_named; i < n; i++)
+		if (!p->ref.nodes[i].live)
+			p->named[i] = p->place[i] = 0;
+	p->n_named = n;
+	*view = (struct pfs_names_view){.heap = p->heap, .heap_size = p->heap_size,
+					.place = p->place, .n_slots = n, .place_shift = 2,
+					.generation = p->generation};
 }
 
 static void check_listing(struct pair *p, const struct pfs_names_view *view,
@@ -334,16 +353,15 @@ static void check_listing(struct pair *p, const struct pfs_names_view *view,
 
 static void check_listings(struct pair *p)
 {
-	uint32_t root = pair_random_node(p, true), *place PFS_FREE = calloc(p->ref.n + 1, 4);
+	uint32_t root = pair_random_node(p, true);
 	struct line *lines PFS_FREE = calloc(p->ref.n + 1, sizeof(*lines));
 	bool *expected PFS_FREE = calloc(p->ref.n + 1, sizeof(*expected));
 	struct pfs_names_view view;
 	struct pfs_bitmap *set;
-	uint8_t *heap;
 	size_t n = 0;
 
-	assert_true(place && lines && expected);
-	heap = make_heap(&p->ref, &view, place);
+	assert_true(lines && expected);
+	refresh_names(p, &view);
 	ref_subtree(&p->ref, expected, root);
 	for (uint32_t i = 0; i < p->ref.n; i++)
 		if (expected[i])
@@ -357,7 +375,6 @@ static void check_listings(struct pair *p)
 	pfs_bitmap_free(set);
 	for (size_t i = 0; i < n; i++)
 		free(lines[i].path);
-	free(heap);
 }
 
 void check_whole(struct pair *p)

@@ -12,6 +12,12 @@ struct pair {
 	struct pfs_engine *engine;
 	uint64_t random; /* state of pair_random */
 	uint64_t next_directory, next_file; /* where to look for the next prime */
+	/* Names, as an image keeps them: new ones go to the end. */
+	uint8_t *heap;
+	size_t heap_size, heap_capacity, n_named;
+	uint32_t *place;
+	uint64_t *named; /* the prime that the slot had when its name was written */
+	uint64_t generation;
 };
 
 /* The engine stays the caller's. */

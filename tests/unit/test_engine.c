@@ -396,7 +396,7 @@ static void set_algebra(void **state)
 	pfs_engine_close(engine);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static enum pfs_engine_kind host = PFS_ENGINE_HOST, cuda = PFS_ENGINE_CUDA;
 #define ON(engine, test) {#test " (" #engine ")", test, NULL, NULL, &(engine)}
@@ -408,5 +408,7 @@ int main(void)
 		ON(cuda, refusals),        ON(cuda, set_algebra),
 	};
 
+	if (argc > 1) /* some of them: a pattern */
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

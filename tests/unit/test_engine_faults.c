@@ -262,7 +262,7 @@ static void every_call_of_a_real_device(void **state)
 	assert_true(n > 100);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_call_of_a_stand_in),
@@ -271,5 +271,7 @@ int main(void)
 	};
 
 	pfs_log_open((enum pfs_log_level)0, false); /* failures are the point here */
+	if (argc > 1) /* some of them: a pattern */
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
