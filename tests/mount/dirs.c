@@ -301,6 +301,145 @@ static void long_names_are_listed(void)
 	(void)OK(closedir(dir));
 }
 
+/* Each descriptor has its own position, also when both read the same directory. */
+static void two_listings_at_once(void)
+{
+	static unsigned char seen[2][MANY];
+	struct dirent *entry;
+	DIR *dirs[2];
+
+	(void)OK(mkdir("d", 0755));
+	make_files("file", MANY);
+	dirs[0] = open_dir("d");
+	dirs[1] = open_dir("d");
+	for (int turn = 0, ended = 0; ended < 2; turn++) {
+		entry = next(dirs[turn % 3 == 0]); /* one goes ahead of the other */
+		if (!entry)
+			ended++;
+		else if (number_of(entry->d_name, "file") >= 0)
+			seen[turn % 3 == 0][number_of(entry->d_name, "file")]++;
+	}
+	for (int side = 0; side < 2; side++)
+		while ((entry = next(dirs[side])))
+			if (number_of(entry->d_name, "file") >= 0)
+				seen[side][number_of(entry->d_name, "file")]++;
+	for (int i = 0; i < MANY; i++) {
+		SAME(seen[0][i], 1);
+		SAME(seen[1][i], 1);
+	}
+	(void)OK(closedir(dirs[0]));
+	(void)OK(closedir(dirs[1]));
+}
+
+/* Renaming within a directory while it is listed: what keeps its name appears exactly once. */
+static void survives_renames(void)
+{
+	static unsigned char seen[MANY];
+	char from[64], to[64];
+	struct dirent *entry;
+	int step = 0;
+	DIR *dir;
+
+	(void)OK(mkdir("d", 0755));
+	make_files("stay", MANY);
+	make_files("old", MANY / 2);
+	dir = open_dir("d");
+	while ((entry = next(dir))) {
+		if (number_of(entry->d_name, "stay") >= 0)
+			seen[number_of(entry->d_name, "stay")]++;
+		if (step < MANY / 2) {
+			(void)snprintf(from, sizeof(from), "d/old%d", step);
+			(void)snprintf(to, sizeof(to), "d/renamed%d", step);
+			(void)OK(rename(from, to));
+		}
+		step++;
+	}
+	for (int i = 0; i < MANY; i++)
+		SAME(seen[i], 1);
+	(void)OK(closedir(dir));
+}
+
+/* A buffer for a few entries gives the same listing; one too small for an entry is EINVAL. */
+static void small_buffers(void)
+{
+	enum { ENTRIES = 300, ROOM = 120 };
+	static unsigned char seen[ENTRIES];
+	_Alignas(struct dirent64) char buffer[ROOM + sizeof(struct dirent64)];
+	ssize_t n;
+	int fd;
+
+	(void)OK(mkdir("d", 0755));
+	make_files("file", ENTRIES);
+	fd = (int)OK(open("d", O_RDONLY | O_DIRECTORY));
+	while ((n = OK(getdents64(fd, buffer, ROOM))) > 0) {
+		const struct dirent64 *entry;
+
+		for (ssize_t at = 0; at < n; at += entry->d_reclen) {
+			entry = (const void *)(buffer + at);
+			if (number_of(entry->d_name, "file") >= 0)
+				seen[number_of(entry->d_name, "file")]++;
+		}
+	}
+	for (int i = 0; i < ENTRIES; i++)
+		SAME(seen[i], 1);
+	(void)OK(lseek(fd, 0, SEEK_SET));
+	FAILS(getdents64(fd, buffer, 8), EINVAL);
+	(void)OK(close(fd));
+}
+
+/* Positions found by one descriptor are good on another, and numbers agree with stat. */
+static void ten_thousand(void)
+{
+	enum { COUNT = 10000 };
+	static unsigned char seen[COUNT];
+	struct dirent *entry;
+	long half = -1;
+	int count = 0, rest = 0;
+	DIR *dir, *other;
+
+	(void)OK(mkdir("d", 0755));
+	make_files("file", COUNT);
+	dir = open_dir("d");
+	while ((entry = next(dir))) {
+		int number = number_of(entry->d_name, "file");
+
+		if (++count == COUNT / 2)
+			half = telldir(dir);
+		if (number < 0)
+			continue;
+		seen[number]++;
+		if (number % 100 == 0) {
+			struct stat st;
+
+			(void)OK(fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW));
+			SAME(entry->d_ino, st.st_ino);
+		}
+	}
+	SAME(count, COUNT + 2);
+	for (int i = 0; i < COUNT; i++)
+		SAME(seen[i], 1);
+	other = open_dir("d");
+	seekdir(other, half);
+	while (next(other))
+		rest++;
+	SAME(rest, COUNT + 2 - COUNT / 2);
+	(void)OK(closedir(dir));
+	(void)OK(closedir(other));
+}
+
+static void only_directories_are_listed(void)
+{
+	char buffer[1000];
+	int fd;
+
+	probe_text("f", "x");
+	fd = (int)OK(open("f", O_RDONLY));
+	FAILS(getdents64(fd, buffer, sizeof(buffer)), ENOTDIR);
+	TRUE(!opendir("f") && errno == ENOTDIR);
+	TRUE(!opendir("none") && errno == ENOENT);
+	(void)OK(close(fd));
+}
+
 static const struct probe probes[] = {
 	PROBE(lists_all_once),
 	PROBE(tells_numbers_and_types),
@@ -311,6 +450,11 @@ static const struct probe probes[] = {
 	PROBE(listings_are_current),
 	PROBE(removed_directory_reads_empty),
 	PROBE(long_names_are_listed),
+	PROBE(two_listings_at_once),
+	PROBE(survives_renames),
+	PROBE(small_buffers),
+	PROBE(ten_thousand),
+	PROBE(only_directories_are_listed),
 };
 
 int main(int argc, char **argv)

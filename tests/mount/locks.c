@@ -192,11 +192,127 @@ static void flocks_end_with_their_process(void)
 	(void)OK(flock(fd, LOCK_EX));
 }
 
+/* Nobody's process: a lock of an open file description is told with pid -1. */
+static void descriptions_tell_their_locks(void)
+{
+	struct flock lock = range(F_WRLCK, 5, 10), asked;
+	int a, b;
+
+	probe_text("f", "x");
+	a = (int)OK(open("f", O_RDWR));
+	b = (int)OK(open("f", O_RDWR));
+	(void)OK(fcntl(a, F_OFD_SETLK, &lock));
+	asked = range(F_WRLCK, 0, 0);
+	(void)OK(fcntl(b, F_OFD_GETLK, &asked));
+	SAME(asked.l_type, F_WRLCK);
+	SAME(asked.l_start, 5);
+	SAME(asked.l_len, 10);
+	if (!probe_mounted()) /* FUSE has no word for "of no process" */
+		SAME(asked.l_pid, -1);
+	asked = range(F_RDLCK, 20, 1);
+	(void)OK(fcntl(b, F_OFD_GETLK, &asked));
+	SAME(asked.l_type, F_UNLCK);
+	SAME(try_in_child(F_SETLK, F_RDLCK, 5, 1), EAGAIN); /* the two kinds exclude each other */
+	(void)OK(close(a));
+	SAME(try_in_child(F_SETLK, F_WRLCK, 0, 0), 0);
+}
+
+static void locks_need_the_right_descriptor(void)
+{
+	struct flock lock = range(F_WRLCK, 0, 1);
+	int fd;
+
+	probe_text("f", "x");
+	fd = (int)OK(open("f", O_RDONLY));
+	FAILS(fcntl(fd, F_SETLK, &lock), EBADF);
+	lock.l_type = F_RDLCK;
+	(void)OK(fcntl(fd, F_SETLK, &lock));
+	(void)OK(close(fd));
+	fd = (int)OK(open("f", O_WRONLY));
+	FAILS(fcntl(fd, F_SETLK, &lock), EBADF);
+	lock = range(F_WRLCK, -1, 1);
+	FAILS(fcntl(fd, F_SETLK, &lock), EINVAL);
+}
+
+static void upgrading_and_downgrading(void)
+{
+	struct flock lock = range(F_RDLCK, 0, 10);
+	int fd;
+
+	probe_text("f", "x");
+	fd = (int)OK(open("f", O_RDWR));
+	(void)OK(fcntl(fd, F_SETLK, &lock));
+	SAME(try_in_child(F_SETLK, F_RDLCK, 0, 10), 0);
+	lock = range(F_WRLCK, 3, 2);
+	(void)OK(fcntl(fd, F_SETLK, &lock));
+	SAME(try_in_child(F_SETLK, F_RDLCK, 0, 3), 0);
+	SAME(try_in_child(F_SETLK, F_RDLCK, 4, 1), EAGAIN);
+	SAME(try_in_child(F_SETLK, F_RDLCK, 5, 5), 0);
+	lock = range(F_RDLCK, 0, 10);
+	(void)OK(fcntl(fd, F_SETLK, &lock));
+	SAME(try_in_child(F_SETLK, F_RDLCK, 0, 10), 0);
+	SAME(try_in_child(F_SETLK, F_WRLCK, 9, 1), EAGAIN);
+	(void)OK(unlink("f"));
+	lock.l_type = F_UNLCK;
+	(void)OK(fcntl(fd, F_SETLK, &lock));
+}
+
+static void alarmed(int signal)
+{
+	(void)signal;
+}
+
+static void a_signal_ends_waiting(void)
+{
+	const struct sigaction action = {.sa_handler = alarmed};
+	struct flock lock = range(F_WRLCK, 0, 0);
+	int fd, status;
+
+	probe_text("f", "x");
+	fd = (int)OK(open("f", O_RDWR));
+	(void)OK(fcntl(fd, F_SETLK, &lock));
+	if (OK(fork()) == 0) {
+		(void)OK(sigaction(SIGALRM, &action, NULL));
+		fd = (int)OK(open("f", O_RDWR));
+		(void)alarm(1);
+		FAILS(fcntl(fd, F_SETLKW, &lock), EINTR);
+		_exit(0);
+	}
+	(void)OK(wait(&status));
+	SAME(status, 0);
+	lock.l_type = F_UNLCK;
+	(void)OK(fcntl(fd, F_SETLK, &lock));
+	SAME(try_in_child(F_SETLK, F_WRLCK, 0, 0), 0);
+}
+
+/* A process that its locks outlive would keep others out for ever. */
+static void posix_locks_end_with_their_process(void)
+{
+	struct flock lock = range(F_WRLCK, 0, 0);
+	int status;
+
+	probe_text("f", "x");
+	if (OK(fork()) == 0) {
+		int fd = (int)OK(open("f", O_RDWR));
+
+		(void)OK(fcntl(fd, F_SETLK, &lock));
+		(void)raise(SIGKILL);
+	}
+	(void)OK(wait(&status));
+	TRUE(WIFSIGNALED(status));
+	(void)OK(fcntl((int)OK(open("f", O_RDWR)), F_SETLKW, &lock));
+}
+
 static const struct probe probes[] = {
 	PROBE(posix_locks_exclude),	 PROBE(posix_locks_tell_their_holder),
 	PROBE(waiting_for_a_posix_lock), PROBE(waiting_can_be_given_up),
 	PROBE(descriptions_hold_locks),	 PROBE(flocks_exclude),
 	PROBE(flocks_end_with_their_process),
+	PROBE(descriptions_tell_their_locks),
+	PROBE(locks_need_the_right_descriptor),
+	PROBE(upgrading_and_downgrading),
+	PROBE(a_signal_ends_waiting),
+	PROBE(posix_locks_end_with_their_process),
 };
 
 int main(int argc, char **argv)

@@ -209,12 +209,147 @@ static void replacement_is_atomic(void)
 	(void)OK(waitpid(child, NULL, 0));
 }
 
+/* Also from far below, and whatever lies between. */
+static void not_into_own_subtree_at_any_depth(void)
+{
+	enum { DEPTH = 100 };
+	char path[3 * DEPTH + 8] = "d0";
+
+	(void)OK(mkdir(path, 0755));
+	for (int i = 1; i < DEPTH; i++) {
+		strcat(path, "/d");
+		(void)OK(mkdir(path, 0755));
+		FAILS(rename("d0", path), EINVAL);
+		FAILS(rename_with("d0", path, RENAME_EXCHANGE), EINVAL);
+		FAILS(rename_with(path, "d0", RENAME_EXCHANGE), EINVAL);
+		FAILS(rename_with("d0", path, RENAME_NOREPLACE), EEXIST);
+		FAILS(rename(path, "d0"), ENOTEMPTY);
+	}
+	strcat(path, "/new");
+	FAILS(rename("d0", path), EINVAL);
+	(void)OK(rename("d0/d/d", "out")); /* no longer below it */
+	(void)OK(rename("d0", "out/d0"));
+	FAILS(rename("out", "out/d0/d/x"), EINVAL);
+}
+
+static void exchange_between_directories(void)
+{
+	struct stat a, b;
+
+	(void)OK(mkdir("p", 0755));
+	(void)OK(mkdir("q", 0755));
+	(void)OK(mkdir("p/a", 0755));
+	(void)OK(mkdir("p/a/below", 0755));
+	(void)OK(mkdir("q/b", 0755));
+	probe_text("q/b/f", "f");
+	a = probe_stat("p/a");
+	b = probe_stat("q/b");
+	(void)OK(rename_with("p/a", "q/b", RENAME_EXCHANGE));
+	SAME(probe_stat("q/b").st_ino, a.st_ino);
+	SAME(probe_stat("p/a").st_ino, b.st_ino);
+	SAME(probe_stat("p").st_nlink, 3);
+	SAME(probe_stat("q").st_nlink, 3);
+	SAME(probe_stat("q/b/..").st_ino, probe_stat("q").st_ino);
+	SAME(probe_stat("p/a/..").st_ino, probe_stat("p").st_ino);
+	HOLDS("p/a/f", "f", 1);
+	TRUE(probe_exists("q/b/below"));
+	(void)OK(symlink("nowhere", "p/l"));
+	(void)OK(rename_with("p/l", "q/b", RENAME_EXCHANGE));
+	SAME(probe_stat("p").st_nlink, 4);
+	SAME(probe_stat("q").st_nlink, 2);
+	TRUE(S_ISLNK(probe_stat("q/b").st_mode));
+	TRUE(probe_exists("p/l/below"));
+	(void)OK(unlink("q/b"));
+	(void)OK(rmdir("q"));
+}
+
+/* An empty directory that is replaced while somebody works in it is dead, not the new one. */
+static void replaces_directories_in_use(void)
+{
+	struct stat st;
+	int fd;
+
+	(void)OK(mkdir("a", 0755));
+	probe_text("a/f", "x");
+	(void)OK(mkdir("b", 0755));
+	fd = (int)OK(open("b", O_RDONLY | O_DIRECTORY));
+	(void)OK(rename("a", "b"));
+	(void)OK(fstat(fd, &st));
+	SAME(st.st_nlink, 0);
+	TRUE(st.st_ino != probe_stat("b").st_ino);
+	FAILS(faccessat(fd, "f", F_OK, 0), ENOENT);
+	FAILS(openat(fd, "g", O_CREAT | O_RDWR, 0644), ENOENT);
+	FAILS(renameat(AT_FDCWD, "b/f", fd, "f"), ENOENT);
+	HOLDS("b/f", "x", 1);
+}
+
+/* Of two whole files that replace each other a reader sees one, never a mixture or nothing. */
+static void readers_see_one_or_the_other(void)
+{
+	enum { SIZE = 200000, ROUNDS = 300 };
+	static char content[SIZE];
+	pid_t child;
+
+	probe_text("target", "");
+	memset(content, 'a', SIZE);
+	probe_write("target", content, SIZE);
+	child = (pid_t)OK(fork());
+	if (child == 0) {
+		for (char letter = 'b';; letter = letter == 'z' ? 'a' : (char)(letter + 1)) {
+			memset(content, letter, SIZE);
+			probe_write("new", content, SIZE);
+			(void)OK(rename("new", "target"));
+		}
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		int fd = (int)OK(open("target", O_RDONLY));
+		size_t size = 0;
+		ssize_t n;
+
+		while ((n = OK(read(fd, content + size, SIZE - size))) > 0)
+			size += (size_t)n;
+		SAME(size, SIZE);
+		for (size_t at = 1; at < SIZE; at++)
+			if (content[at] != content[0])
+				probe_fail(__FILE__, __LINE__, "'%c' and '%c' in one file", content[0],
+					   content[at]);
+		(void)OK(close(fd));
+	}
+	(void)OK(kill(child, SIGKILL));
+	(void)OK(waitpid(child, NULL, 0));
+}
+
+/* Names that are exchanged over and over: both exist whenever somebody looks. */
+static void exchange_is_atomic(void)
+{
+	enum { ROUNDS = 3000 };
+	struct stat st;
+	pid_t child;
+
+	probe_text("f", "x");
+	(void)OK(mkdir("d", 0755));
+	child = (pid_t)OK(fork());
+	if (child == 0)
+		for (;;)
+			(void)OK(rename_with("f", "d", RENAME_EXCHANGE));
+	for (int i = 0; i < ROUNDS; i++)
+		(void)OK(lstat(i % 2 ? "f" : "d", &st));
+	(void)OK(kill(child, SIGKILL));
+	(void)OK(waitpid(child, NULL, 0));
+	TRUE(S_ISDIR(probe_stat("f").st_mode) != S_ISDIR(probe_stat("d").st_mode));
+}
+
 static const struct probe probes[] = {
 	PROBE(moves_files),	     PROBE(replaces_files),
 	PROBE(moves_directories),    PROBE(replaces_empty_directories_only),
 	PROBE(not_into_own_subtree), PROBE(noreplace),
 	PROBE(exchange),	     PROBE(whiteout_is_refused_or_works),
 	PROBE(replacement_is_atomic),
+	PROBE(not_into_own_subtree_at_any_depth),
+	PROBE(exchange_between_directories),
+	PROBE(replaces_directories_in_use),
+	PROBE(readers_see_one_or_the_other),
+	PROBE(exchange_is_atomic),
 };
 
 int main(int argc, char **argv)

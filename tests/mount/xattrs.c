@@ -122,10 +122,155 @@ static void follow_the_open_file(void)
 	(void)OK(close(fd));
 }
 
+static void values_have_limits(void)
+{
+	static char value[65537], found[65536];
+
+	needs_xattrs();
+	memset(value, 'v', sizeof(value));
+	FAILS(setxattr("f", "user.a", value, sizeof(value), 0), E2BIG);
+	SAME(listxattr("f", NULL, 0), 0);
+	if (setxattr("f", "user.a", value, sizeof(value) - 1, 0) != 0) {
+		TRUE(!probe_mounted() && (errno == ENOSPC || errno == E2BIG));
+		return;
+	}
+	SAME(getxattr("f", "user.a", found, sizeof(found)), sizeof(found));
+	SAME(memcmp(found, value, sizeof(found)), 0);
+	FAILS(getxattr("f", "user.a", found, sizeof(found) - 1), ERANGE);
+	(void)OK(setxattr("f", "user.a", "", 0, XATTR_REPLACE));
+	SAME(getxattr("f", "user.a", found, sizeof(found)), 0);
+}
+
+static void many_on_one_file(void)
+{
+	enum { COUNT = 100 };
+	char name[32], list[COUNT * 16];
+	unsigned seen[COUNT] = {0};
+	ssize_t size;
+
+	needs_xattrs();
+	for (int i = 0; i < COUNT; i++) {
+		(void)snprintf(name, sizeof(name), "user.n%d", i);
+		if (setxattr("f", name, name, strlen(name), XATTR_CREATE) != 0 && errno == ENOSPC &&
+		    !probe_mounted())
+			probe_skip("no room for many");
+		SAME(errno == ENOSPC, false);
+	}
+	size = OK(listxattr("f", list, sizeof(list)));
+	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(list + at) + 1) {
+		char value[32];
+
+		if (strncmp(list + at, "user.n", 6) != 0)
+			continue;
+		seen[strtol(list + at + 6, NULL, 10)]++;
+		SAME(getxattr("f", list + at, value, sizeof(value)), strlen(list + at));
+		SAME(memcmp(value, list + at, strlen(list + at)), 0);
+	}
+	for (int i = 0; i < COUNT; i++)
+		SAME(seen[i], 1);
+}
+
+static void only_user_names(void)
+{
+	static const char *const others[] = {"trusted.a", "security.a", "system.a", "osx.a",
+					     "user", "User.a"};
+	char found[8];
+
+	needs_xattrs();
+	if (!probe_mounted())
+		probe_skip("other names mean something elsewhere");
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		TRUE(setxattr("f", others[i], "1", 1, 0) == -1);
+		TRUE(errno == EOPNOTSUPP || errno == EPERM);
+		TRUE(getxattr("f", others[i], found, sizeof(found)) == -1);
+		TRUE(errno == EOPNOTSUPP || errno == ENODATA);
+		TRUE(removexattr("f", others[i]) == -1);
+		TRUE(errno == EOPNOTSUPP || errno == ENODATA || errno == EPERM);
+	}
+	SAME(listxattr("f", NULL, 0), 0);
+}
+
+static void set_as_another(void *arg)
+{
+	char found[8];
+
+	(void)arg;
+	FAILS(setxattr("f", "user.a", "2", 1, 0), EACCES);
+	FAILS(removexattr("f", "user.a"), EACCES);
+	SAME(getxattr("f", "user.a", found, sizeof(found)), 1);
+	FAILS(getxattr("secret", "user.a", found, sizeof(found)), EACCES);
+	FAILS(setxattr("sticky", "user.a", "2", 1, 0), EPERM);
+	(void)OK(setxattr("open", "user.a", "2", 1, 0));
+}
+
+/* Reading needs read permission, changing write permission; in a sticky directory, ownership. */
+static void permissions_apply(void)
+{
+	probe_needs_root();
+	needs_xattrs();
+	probe_text("secret", "x");
+	probe_text("open", "x");
+	(void)OK(mkdir("sticky", 0777));
+	(void)OK(chmod("secret", 0600));
+	(void)OK(chmod("open", 0666));
+	(void)OK(chmod("sticky", 01777));
+	(void)OK(setxattr("f", "user.a", "1", 1, 0));
+	(void)OK(setxattr("secret", "user.a", "1", 1, 0));
+	probe_as(4321, 4321, set_as_another, NULL);
+}
+
+static void read_decimal(const char *path, const char *name, unsigned long long *value)
+{
+	char found[32] = {0}, *end;
+
+	TRUE(lgetxattr(path, name, found, sizeof(found) - 1) > 0);
+	*value = strtoull(found, &end, 10);
+	SAME(*end, '\0');
+}
+
+/* What primefs tells about a node: never listed, never set. */
+static void virtual_ones(void)
+{
+	static const char *const names[] = {"user.primefs.prime", "user.primefs.code",
+					    "user.primefs.path"};
+	unsigned long long prime, code, outer;
+	char path[PATH_MAX];
+	ssize_t len;
+
+	if (!probe_mounted())
+		probe_skip("only on primefs");
+	(void)OK(mkdir("d", 0755));
+	probe_text("d/f", "x");
+	read_decimal("d/f", "user.primefs.prime", &prime);
+	SAME(prime, probe_stat("d/f").st_ino);
+	read_decimal("d", "user.primefs.prime", &prime);
+	SAME(prime, probe_stat("d").st_ino);
+	read_decimal("d", "user.primefs.code", &code);
+	SAME(code % prime, 0);
+	SAME(code % 2, 0); /* the root's */
+	read_decimal(".", "user.primefs.code", &outer);
+	SAME(code, outer * prime);
+	len = OK(getxattr("d/f", "user.primefs.path", path, sizeof(path)));
+	TRUE(len > 4 && memcmp(path + len - 4, "/d/f", 4) == 0 && path[0] == '/');
+	SAME(getxattr("d/f", "user.primefs.path", NULL, 0), len);
+	FAILS(getxattr("d/f", "user.primefs.path", path, 3), ERANGE);
+	SAME(listxattr("d/f", NULL, 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		FAILS(setxattr("d/f", names[i], "3", 1, 0), EPERM);
+		FAILS(setxattr("d/f", names[i], "3", 1, XATTR_CREATE), EPERM);
+		FAILS(removexattr("d/f", names[i]), EPERM);
+	}
+}
+
 static const struct probe probes[] = {
 	PROBE(set_and_get),	      PROBE(create_and_replace), PROBE(lists_names),
 	PROBE(directories_have_them), PROBE(others_have_none),	 PROBE(names_have_limits),
 	PROBE(follow_the_open_file),
+	PROBE(values_have_limits),
+	PROBE(many_on_one_file),
+	PROBE(only_user_names),
+	PROBE(permissions_apply),
+	PROBE(virtual_ones),
 };
 
 int main(int argc, char **argv)
