@@ -23,7 +23,6 @@ mnt=$work/mnt
 mkdir "$mnt"
 cd "$work"
 
-all_probes=(names rename paths times perms io dirs xattrs locks handles)
 n_passed=0 n_failed=0 n_skipped=0
 run_as=()
 cleanups=()

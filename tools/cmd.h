@@ -135,4 +135,10 @@ void pfs_json_string(struct pfs_json *json, const char *key, const char *value);
 /* Bytes that are not UTF-8 become U+FFFD. */
 void pfs_json_bytes(struct pfs_json *json, const char *key, const void *value, size_t len);
 
+/* ---- the commands: argv[0] is the verb; they return an exit status ---- */
+
+#define VERB(name, summary) int pfs_cmd_##name(int argc, char **argv);
+#define BENCH(name, summary) int pfs_bench_##name(int argc, char **argv);
+#include "tools/verbs.h"
+
 #endif

@@ -11,10 +11,6 @@ struct verb {
 	const char *summary;
 };
 
-#define VERB(name, summary) int pfs_cmd_##name(int argc, char **argv);
-#define BENCH(name, summary) int pfs_bench_##name(int argc, char **argv);
-#include "tools/verbs.h"
-
 static const struct verb verbs[] = {
 #define VERB(name, summary) {#name, pfs_cmd_##name, summary},
 #include "tools/verbs.h"

@@ -10,6 +10,8 @@
 #define BENCH(name, summary)
 #endif
 
+VERB(mount, "mount a store")
+VERB(umount, "unmount it, when all is committed")
 VERB(bench, "measure this program beside its yardsticks")
 VERB(help, "explain a command")
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/advice.h - which listings carry attributes.
+ *
+ * Attributes with a listing save a request for each entry, if they are wanted; else they cost three
+ * times what names alone do.  Who lists does not say.  So the first part of a listing carries
+ * them, which is all of a small directory; the rest does for a process that was seen to ask
+ * for an entry that it had been given without.  A guess that is wrong costs time only. */
+#ifndef PFS_FS_MOUNT_ADVICE_H
+#define PFS_FS_MOUNT_ADVICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PFS_ADVICE_SLOTS 64
+
+/* Zero at first.  Threads: any. */
+struct pfs_advice {
+	struct pfs_advice_slot {
+		_Atomic pid_t pid;
+		_Atomic bool wants;
+		_Atomic uint64_t bare; /* the directory last listed without attributes */
+	} slots[PFS_ADVICE_SLOTS];     /* by pid; the later process takes a slot over */
+};
+
+/* Whether pid's listing of directory `ino` from offset on is to carry attributes. */
+bool pfs_advice_list(struct pfs_advice *advice, pid_t pid, uint64_t ino, int64_t offset);
+
+/* pid looked up an entry of directory `parent` that is no directory itself (those are looked up to
+ * be listed, too). */
+static inline void pfs_advice_lookup(struct pfs_advice *advice, pid_t pid, uint64_t parent)
+{
+	struct pfs_advice_slot *slot = &advice->slots[(uint32_t)pid % PFS_ADVICE_SLOTS];
+
+	if (atomic_load_explicit(&slot->bare, memory_order_relaxed) == parent &&
+	    atomic_load_explicit(&slot->pid, memory_order_relaxed) == pid)
+		atomic_store_explicit(&slot->wants, true, memory_order_relaxed);
+}
+
+#endif

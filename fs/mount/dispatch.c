@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/mount/dispatch.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define STACK_BYTES   (512 * 1024)
+#define SPARE_SECONDS 10 /* after which a thread without work ends */
+#define TICK_MS	      10 /* a request that takes longer than one to two ticks has its thread replaced */
+#define QUIET_TICKS   100     /* without a request the monitor stops ticking */
+#define WAKE_SIGNAL   SIGUSR1 /* interrupts a receiver */
+
+enum worker_state {
+	RECEIVING,  /* one of the receivers, waiting */
+	PROCESSING, /* one of the receivers, with a request */
+	REPLACED,   /* finishes its request; another has its place */
+};
+
+struct worker {
+	struct pfs_dispatch *dispatch;
+	struct worker *next; /* all of them; protected by dispatch->lock */
+	struct worker *next_spare;
+	pthread_t thread;
+	pthread_cond_t chosen; /* a place is free for this spare */
+	bool has_place;	       /* protected by dispatch->lock */
+	_Atomic int state;
+	_Atomic uint32_t served; /* requests, to tell a long one from many */
+	uint32_t served_at_tick; /* monitor's */
+	void *request;
+	void *scratch;
+	size_t scratch_size;
+};
+
+struct pfs_dispatch {
+	struct pfs_dispatch_options options;
+	pthread_mutex_t lock;
+	struct worker *workers; /* protected by lock */
+	struct worker *spares;	/* protected by lock; last in, first out */
+	unsigned n_workers;	/* protected by lock */
+	bool stopping;		/* protected by lock */
+	_Atomic bool ended;	/* receive no more */
+	_Atomic bool parked;	/* the monitor sleeps until a request comes */
+	bool monitor_runs;
+	pthread_t monitor;
+	pthread_cond_t unpark; /* the monitor may have something to do */
+	int event;
+};
+
+static _Thread_local struct worker *self;
+
+static void *worker_main(void *arg);
+
+/* ---- memory ---- */
+
+static void *map_pages(size_t size)
+{
+	void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void unmap_pages(void *pages, size_t size)
+{
+	if (pages)
+		(void)munmap(pages, size);
+}
+
+void *pfs_dispatch_scratch(size_t size)
+{
+	if (size > self->scratch_size) {
+		unmap_pages(self->scratch, self->scratch_size);
+		self->scratch = map_pages(size);
+		self->scratch_size = self->scratch ? size : 0;
+	}
+	return self->scratch;
+}
+
+static void free_worker(struct worker *worker)
+{
+	unmap_pages(worker->request, worker->dispatch->options.request_size);
+	unmap_pages(worker->scratch, worker->scratch_size);
+	(void)pthread_cond_destroy(&worker->chosen);
+	free(worker);
+}
+
+/* ---- threads ---- */
+
+static int init_clock_cond(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+	int error = pthread_condattr_init(&attr);
+
+	if (error)
+		return -error;
+	error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (!error)
+		error = pthread_cond_init(cond, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	return -error;
+}
+
+static int start_thread(pthread_t *thread, void *(*main)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	int error = pthread_attr_init(&attr);
+
+	if (error)
+		return -error;
+	error = pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (!error)
+		error = pthread_create(thread, &attr, main, arg);
+	(void)pthread_attr_destroy(&attr);
+	return -error;
+}
+
+/* Adds a thread that has a place.  Lock held. */
+static int add_worker(struct pfs_dispatch *dispatch)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+	int error;
+
+	if (!worker)
+		return -ENOMEM;
+	worker->dispatch = dispatch;
+	worker->has_place = true;
+	error = init_clock_cond(&worker->chosen);
+	if (error) {
+		free(worker);
+		return error;
+	}
+	worker->request = map_pages(dispatch->options.request_size);
+	error = worker->request ? start_thread(&worker->thread, worker_main, worker) : -ENOMEM;
+	if (error) {
+		free_worker(worker);
+		return error;
+	}
+	worker->next = dispatch->workers;
+	dispatch->workers = worker;
+	dispatch->n_workers++;
+	return 0;
+}
+
+/* Removes an ending worker from the list and frees it, unless stop() waits for it and will. */
+static void leave(struct worker *worker)
+{
+	struct pfs_dispatch *dispatch = worker->dispatch;
+	struct worker **link = &dispatch->workers;
+
+	if (dispatch->stopping)
+		return;
+	while (*link != worker)
+		link = &(*link)->next;
+	*link = worker->next;
+	dispatch->n_workers--;
+	(void)pthread_detach(worker->thread);
+	free_worker(worker);
+}
+
+/* Gives a place among the receivers to a spare thread or a new one.  Lock held. */
+static bool fill_place(struct pfs_dispatch *dispatch)
+{
+	struct worker *spare = dispatch->spares;
+
+	if (spare) {
+		dispatch->spares = spare->next_spare;
+		spare->has_place = true;
+		(void)pthread_cond_signal(&spare->chosen);
+		return true;
+	}
+	return dispatch->n_workers < dispatch->options.max_threads && add_worker(dispatch) == 0;
+}
+
+/* Puts another thread in the place of one that processes.  Lock held. */
+static void replace(struct worker *worker)
+{
+	int expected = PROCESSING;
+
+	if (worker->dispatch->stopping ||
+	    !atomic_compare_exchange_strong(&worker->state, &expected, REPLACED))
+		return;
+	worker->has_place = false;
+	if (!fill_place(worker->dispatch)) {
+		worker->has_place = true; /* rejoin() waits for the lock before it looks */
+		atomic_store(&worker->state, PROCESSING);
+	}
+}
+
+void pfs_dispatch_yield(void)
+{
+	struct pfs_dispatch *dispatch = self->dispatch;
+
+	if (dispatch->options.max_threads <= dispatch->options.receivers ||
+	    atomic_load_explicit(&self->state, memory_order_relaxed) != PROCESSING)
+		return;
+	PFS_LOCKED(&dispatch->lock);
+	replace(self);
+}
+
+static void wait_as_spare(struct worker *worker)
+{
+	struct pfs_dispatch *dispatch = worker->dispatch;
+	struct worker **link = &dispatch->spares;
+	struct timespec end;
+	int error = 0;
+
+	worker->next_spare = dispatch->spares;
+	dispatch->spares = worker;
+	(void)clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += SPARE_SECONDS;
+	while (!worker->has_place && !dispatch->stopping && !error)
+		error = pthread_cond_timedwait(&worker->chosen, &dispatch->lock, &end);
+	if (worker->has_place)
+		return;
+	while (*link != worker)
+		link = &(*link)->next_spare;
+	*link = worker->next_spare;
+}
+
+/* After a request during which the worker was replaced: waits for a place.  False: it is to end,
+ * and may be gone already. */
+static bool rejoin(struct worker *worker)
+{
+	PFS_LOCKED(&worker->dispatch->lock);
+	if (!worker->has_place)
+		wait_as_spare(worker);
+	if (!worker->has_place) {
+		leave(worker);
+		return false;
+	}
+	atomic_store(&worker->state, RECEIVING);
+	return true;
+}
+
+static void unpark(struct pfs_dispatch *dispatch)
+{
+	PFS_LOCKED(&dispatch->lock);
+	atomic_store(&dispatch->parked, false);
+	(void)pthread_cond_signal(&dispatch->unpark);
+}
+
+/* Processes one request; false when the worker is to end. */
+static bool serve(struct worker *worker, size_t len)
+{
+	struct pfs_dispatch *dispatch = worker->dispatch;
+	int expected = PROCESSING;
+
+	atomic_store_explicit(&worker->served, worker->served + 1, memory_order_relaxed);
+	/* Sequentially consistent, as in park(): either this sees that the monitor sleeps, or the
+	 * monitor sees that there is a request. */
+	atomic_store(&worker->state, PROCESSING);
+	if (atomic_load(&dispatch->parked))
+		unpark(dispatch);
+	dispatch->options.process(dispatch->options.arg, worker->request, len);
+	return atomic_compare_exchange_strong(&worker->state, &expected, RECEIVING) ||
+	       rejoin(worker);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *worker = arg;
+	struct pfs_dispatch *dispatch = worker->dispatch;
+	sigset_t wake;
+
+	self = worker;
+	(void)sigemptyset(&wake);
+	(void)sigaddset(&wake, WAKE_SIGNAL);
+	(void)pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
+	while (!atomic_load_explicit(&dispatch->ended, memory_order_relaxed)) {
+		ssize_t len = dispatch->options.receive(dispatch->options.arg, worker->request,
+							dispatch->options.request_size);
+
+		if (len < 0) {
+			atomic_store(&dispatch->ended, true);
+			(void)eventfd_write(dispatch->event, 1);
+		} else if (len > 0 && !serve(worker, (size_t)len)) {
+			break;
+		}
+	}
+	return NULL;
+}
+
+/* ---- the monitor: replaces who is stuck ---- */
+
+/* Looks at every worker once.  Lock held.  Returns whether anything happened since the last time.
+ */
+static bool look(struct pfs_dispatch *dispatch)
+{
+	struct worker *worker;
+	bool active = false;
+
+	for (worker = dispatch->workers; worker; worker = worker->next) {
+		uint32_t served = atomic_load_explicit(&worker->served, memory_order_relaxed);
+		int state = atomic_load(&worker->state);
+
+		active |= state == PROCESSING || served != worker->served_at_tick;
+		if (state == PROCESSING && served == worker->served_at_tick)
+			replace(worker);
+		worker->served_at_tick = served;
+	}
+	return active;
+}
+
+/* Sleeps until a request comes.  Lock held. */
+static void park(struct pfs_dispatch *dispatch)
+{
+	atomic_store(&dispatch->parked, true);
+	if (look(dispatch))
+		atomic_store(&dispatch->parked, false);
+	while (atomic_load(&dispatch->parked) && !dispatch->stopping)
+		(void)pthread_cond_wait(&dispatch->unpark, &dispatch->lock);
+}
+
+static void *monitor_main(void *arg)
+{
+	struct pfs_dispatch *dispatch = arg;
+	unsigned quiet = 0;
+
+	PFS_LOCKED(&dispatch->lock);
+	while (!dispatch->stopping) {
+		struct timespec tick;
+
+		(void)clock_gettime(CLOCK_MONOTONIC, &tick);
+		tick.tv_nsec += TICK_MS * 1000000L;
+		if (tick.tv_nsec >= 1000000000L) {
+			tick.tv_nsec -= 1000000000L;
+			tick.tv_sec++;
+		}
+		(void)pthread_cond_timedwait(&dispatch->unpark, &dispatch->lock, &tick);
+		quiet = look(dispatch) ? 0 : quiet + 1;
+		if (quiet >= QUIET_TICKS)
+			park(dispatch);
+	}
+	return NULL;
+}
+
+/* ---- start and stop ---- */
+
+static void on_wake(int signal PFS_UNUSED)
+{
+}
+
+/* Starts the threads of a dispatcher whose members are initialised. */
+static int start_threads(struct pfs_dispatch *dispatch)
+{
+	struct sigaction action = {.sa_handler = on_wake}; /* no SA_RESTART: it is to interrupt */
+	unsigned i;
+	int error;
+
+	if (sigaction(WAKE_SIGNAL, &action, NULL) != 0)
+		return -errno;
+	PFS_LOCKED(&dispatch->lock);
+	for (i = 0; i < dispatch->options.receivers; i++)
+		PFS_TRY(add_worker(dispatch));
+	if (dispatch->options.max_threads <= dispatch->options.receivers)
+		return 0;
+	error = start_thread(&dispatch->monitor, monitor_main, dispatch);
+	dispatch->monitor_runs = error == 0;
+	return error;
+}
+
+int pfs_dispatch_start(struct pfs_dispatch **out, const struct pfs_dispatch_options *options)
+{
+	struct pfs_dispatch *dispatch = calloc(1, sizeof(*dispatch));
+	int error;
+
+	*out = NULL;
+	if (!dispatch)
+		return -ENOMEM;
+	dispatch->options = *options;
+	dispatch->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	error = dispatch->event < 0 ? -errno : init_clock_cond(&dispatch->unpark);
+	if (error) {
+		if (dispatch->event >= 0)
+			(void)close(dispatch->event);
+		free(dispatch);
+		return error;
+	}
+	(void)pthread_mutex_init(&dispatch->lock, NULL);
+	error = start_threads(dispatch);
+	if (error) {
+		pfs_error("cannot start threads: %s", strerror(-error));
+		pfs_dispatch_stop(dispatch);
+		return error;
+	}
+	*out = dispatch;
+	return 0;
+}
+
+int pfs_dispatch_event(const struct pfs_dispatch *dispatch)
+{
+	return dispatch->event;
+}
+
+static void join(struct worker *worker)
+{
+	for (;;) {
+		struct timespec end;
+
+		/* A signal that comes just before the worker waits is lost: so again and again. */
+		if (atomic_load(&worker->state) == RECEIVING)
+			(void)pthread_kill(worker->thread, WAKE_SIGNAL);
+		(void)clock_gettime(CLOCK_REALTIME, &end);
+		end.tv_nsec += 2000000;
+		if (end.tv_nsec >= 1000000000L) {
+			end.tv_nsec -= 1000000000L;
+			end.tv_sec++;
+		}
+		if (pthread_timedjoin_np(worker->thread, NULL, &end) != ETIMEDOUT)
+			return;
+	}
+}
+
+void pfs_dispatch_stop(struct pfs_dispatch *dispatch)
+{
+	struct worker *worker;
+
+	if (!dispatch)
+		return;
+	(void)pthread_mutex_lock(&dispatch->lock);
+	dispatch->stopping = true; /* from now on nobody joins or leaves the list of workers */
+	atomic_store(&dispatch->ended, true);
+	(void)pthread_cond_signal(&dispatch->unpark);
+	for (worker = dispatch->workers; worker; worker = worker->next)
+		(void)pthread_cond_signal(&worker->chosen);
+	(void)pthread_mutex_unlock(&dispatch->lock);
+	if (dispatch->monitor_runs)
+		(void)pthread_join(dispatch->monitor, NULL);
+	while (dispatch->workers) {
+		worker = dispatch->workers;
+		dispatch->workers = worker->next;
+		join(worker);
+		free_worker(worker);
+	}
+	(void)pthread_cond_destroy(&dispatch->unpark);
+	(void)pthread_mutex_destroy(&dispatch->lock);
+	(void)close(dispatch->event);
+	free(dispatch);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/dispatch.h - the threads that receive requests and process them.
+ *
+ * A fixed, small number of threads wait for requests: the fewer, the more often the one that runs
+ * already takes the next request.  A thread that is going to wait for the disk says so
+ * (pfs_dispatch_yield) and another takes its place among the receivers; it finishes its request
+ * where it stands and then joins the spare ones.  One that was stuck for some milliseconds without
+ * saying so is replaced likewise.  So no request waits for another's disk, and none is copied.
+ *
+ * Nothing of FUSE here: requests are bytes. */
+#ifndef PFS_FS_MOUNT_DISPATCH_H
+#define PFS_FS_MOUNT_DISPATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct pfs_dispatch;
+
+struct pfs_dispatch_options {
+	unsigned receivers;   /* threads that wait for requests, at least 1 */
+	unsigned max_threads; /* those that finish a request included; equal: nobody is replaced */
+	size_t request_size;  /* of the buffer that receive() is given */
+	void *arg;
+	/* Waits for a request and returns its length; 0 to be called again; negative: there will be
+	 * no more.  Interrupted by a signal (-EINTR of the call it waits in) it returns 0. */
+	ssize_t (*receive)(void *arg, void *buffer, size_t size);
+	void (*process)(void *arg, void *buffer, size_t len);
+};
+
+/* Starts the threads.  *out is NULL on failure.  All signals should be blocked. */
+PFS_MUST_CHECK int pfs_dispatch_start(struct pfs_dispatch **out,
+				      const struct pfs_dispatch_options *options);
+
+/* Becomes readable when there are no more requests.  Stays the dispatcher's. */
+int pfs_dispatch_event(const struct pfs_dispatch *dispatch);
+
+/* Requests in process are finished, no others received; frees.  NULL is allowed. */
+void pfs_dispatch_stop(struct pfs_dispatch *dispatch);
+
+/* ---- inside process() ---- */
+
+/* What follows may take long.  Once or more a request; cheap when repeated. */
+void pfs_dispatch_yield(void);
+
+/* At least size bytes of this thread's own, aligned to pages, valid and unchanged until process()
+ * returns or the next call; NULL when there is no memory. */
+void *pfs_dispatch_scratch(size_t size);
+
+#endif

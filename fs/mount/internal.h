@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/internal.h - what the files of fs/mount share.  Nobody outside includes it. */
+#ifndef PFS_FS_MOUNT_INTERNAL_H
+#define PFS_FS_MOUNT_INTERNAL_H
+
+#include <fuse_lowlevel.h>
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "fs/mount/advice.h"
+#include "fs/mount/dispatch.h"
+#include "fs/mount/mount.h"
+#include "fs/mount/notify.h"
+
+#define PFS_IO_BYTES (1024 * 1024) /* the largest write and read-ahead */
+
+struct pfs_mount {
+	struct pfs_mount_options options;
+	struct pfs_tree *tree;
+	struct fuse_session *session;
+	struct pfs_dispatch *dispatch;
+	struct pfs_notifier *notifier;
+	struct pfs_advice advice;
+	char *mountpoint;
+	uint64_t dev;		  /* of the mounted filesystem; 0: unknown */
+	int fd;			  /* /dev/fuse, or -1 */
+	bool owns_fd;		  /* no session closes it */
+	_Atomic uint32_t offered; /* INIT's flags, while that is being answered */
+	_Atomic bool gone;	  /* unmounted, or the connection is cut */
+};
+
+/* ---- decoding ---- */
+
+static inline struct pfs_mount *pfs_mount_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+static inline struct pfs_tree *pfs_tree_of(fuse_req_t req)
+{
+	return pfs_mount_of(req)->tree;
+}
+
+/* The kernel's node number is the prime, but for the root, which it calls 1.  Numbers from 2^63 up
+ * are no primes: they are kept for nodes that no store holds. */
+static inline uint64_t pfs_ino_of(fuse_ino_t node)
+{
+	return node == FUSE_ROOT_ID ? 2 : node == 2 ? 0 : node;
+}
+
+static inline fuse_ino_t pfs_node_of(uint64_t ino)
+{
+	return ino == 2 ? FUSE_ROOT_ID : ino;
+}
+
+static inline struct pfs_caller pfs_caller_of(fuse_req_t req)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	return (struct pfs_caller){ctx->uid, ctx->gid, ctx->umask};
+}
+
+/* ---- policy ---- */
+
+/* How long the kernel may keep attributes.  Names it may always keep for options.timeout: what
+ * changes a name tells the kernel. */
+static inline double pfs_attr_timeout(const struct pfs_mount *mount, bool volatile_attr)
+{
+	return volatile_attr ? 0 : mount->options.timeout;
+}
+
+/* ---- replying: exactly once a request ---- */
+
+void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
+		    const struct pfs_entry *entry);
+
+/* The entry, with the reference that the caller took, or the error. */
+void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry);
+
+/* error: 0 or negative. */
+static inline void pfs_reply_error(fuse_req_t req, int error)
+{
+	(void)fuse_reply_err(req, -error);
+}
+
+/* ---- the session: libfuse's side of the connection ---- */
+
+/* For mount->fd, which is closed with the session. */
+PFS_MUST_CHECK int pfs_session_open(struct pfs_mount *mount);
+void pfs_session_close(struct pfs_mount *mount);
+
+/* For pfs_dispatch_start. */
+ssize_t pfs_session_receive(void *mount, void *buffer, size_t size);
+void pfs_session_process(void *mount, void *buffer, size_t len);
+
+/* For pfs_notifier_start. */
+void pfs_session_notify(void *mount, uint64_t ino, const char *name);
+
+/* ---- operations, by subject ---- */
+
+void pfs_set_name_operations(struct fuse_lowlevel_ops *ops);
+void pfs_set_attr_operations(struct fuse_lowlevel_ops *ops);
+void pfs_set_dir_operations(struct fuse_lowlevel_ops *ops);
+void pfs_set_file_operations(struct fuse_lowlevel_ops *ops);
+
+#endif

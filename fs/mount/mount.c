@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/mount/mount.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "fs/mount/internal.h"
+#include "fs/mount/kernel.h"
+
+#define HEADER_BYTES 4096 /* what the kernel wants besides, for a request's header */
+#define MORE_THREADS 128  /* that may wait for the disk at a time */
+
+static void on_change(void *arg, uint64_t ino, const char *name)
+{
+	pfs_notifier_push(((struct pfs_mount *)arg)->notifier, ino, name);
+}
+
+/* The device number of what is mounted there, without asking its daemon; 0 if that fails. */
+static uint64_t device_of(const char *mountpoint)
+{
+	struct statx stat;
+
+	if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW, 0, &stat) != 0)
+		return 0;
+	return (uint64_t)stat.stx_dev_major << 32 | stat.stx_dev_minor;
+}
+
+static int start(struct pfs_mount *mount, const char *store)
+{
+	struct pfs_tree_listener listener = {mount, on_change};
+	struct pfs_dispatch_options dispatch = {
+		.receivers = mount->options.single ? 1 : mount->options.threads,
+		.max_threads = mount->options.single ? 1 : mount->options.threads + MORE_THREADS,
+		.request_size = PFS_IO_BYTES + HEADER_BYTES,
+		.arg = mount,
+		.receive = pfs_session_receive,
+		.process = pfs_session_process,
+	};
+
+	PFS_TRY(pfs_kernel_mount(&mount->fd, store, mount->mountpoint, &mount->options));
+	mount->owns_fd = true;
+	mount->dev = device_of(mount->mountpoint);
+	PFS_TRY(pfs_session_open(mount));
+	PFS_TRY(pfs_notifier_start(&mount->notifier, pfs_session_notify, mount));
+	pfs_tree_listen(mount->tree, &listener);
+	return pfs_dispatch_start(&mount->dispatch, &dispatch);
+}
+
+int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, const char *store,
+		   const char *mountpoint, const struct pfs_mount_options *options)
+{
+	struct pfs_mount *mount = calloc(1, sizeof(*mount));
+	int error;
+
+	*out = NULL;
+	if (!mount)
+		return -ENOMEM;
+	mount->options = *options;
+	mount->tree = tree;
+	mount->fd = -1;
+	mount->mountpoint = strdup(mountpoint);
+	error = mount->mountpoint ? start(mount, store) : -ENOMEM;
+	if (error) {
+		pfs_mount_close(mount);
+		return error;
+	}
+	*out = mount;
+	return 0;
+}
+
+int pfs_mount_event(const struct pfs_mount *mount)
+{
+	return pfs_dispatch_event(mount->dispatch);
+}
+
+/* Unmounts, unless that has been done and the mountpoint may be another's by now. */
+static void detach(struct pfs_mount *mount)
+{
+	int error = 0;
+
+	if (mount->fd < 0 || atomic_load(&mount->gone))
+		return;
+	if (!mount->dev || mount->dev == device_of(mount->mountpoint))
+		error = pfs_kernel_unmount(mount->mountpoint, true);
+	if (error && error != -EINVAL)
+		pfs_warning("%s: cannot unmount: %s", mount->mountpoint, strerror(-error));
+}
+
+void pfs_mount_close(struct pfs_mount *mount)
+{
+	static const struct pfs_tree_listener nobody;
+
+	if (!mount)
+		return;
+	detach(mount); /* requests are still served: the kernel may have to write pages back */
+	pfs_dispatch_stop(mount->dispatch);
+	pfs_tree_listen(mount->tree, &nobody);
+	pfs_notifier_stop(mount->notifier);
+	pfs_session_close(mount);
+	free(mount->mountpoint);
+	free(mount);
+}

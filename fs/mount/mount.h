@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/mount.h - a tree as a filesystem of this machine, through FUSE.
+ *
+ * Decodes requests, calls fs/tree, replies; access is decided by the kernel (default_permissions).
+ * The kernel keeps names and attributes for as long as the options say, since nobody else
+ * changes them; what the tree changes on its own is told to it. */
+#ifndef PFS_FS_MOUNT_MOUNT_H
+#define PFS_FS_MOUNT_MOUNT_H
+
+#include "base/err.h"
+#include "fs/mount/options.h"
+#include "fs/tree/tree.h"
+
+struct pfs_mount;
+
+/* Mounts the tree, which stays the caller's and has been started, and serves it; both paths are
+ * absolute.  Signals should be blocked: threads are started.  Requests are answered on return.
+ * Errors are logged.  *out is NULL on failure. */
+PFS_MUST_CHECK int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, const char *store,
+				  const char *mountpoint, const struct pfs_mount_options *options);
+
+/* Becomes readable when the filesystem has been unmounted.  Stays the mount's. */
+int pfs_mount_event(const struct pfs_mount *mount);
+
+/* Unmounts, even if it is in use, finishes what is being served, frees.  NULL is allowed. */
+void pfs_mount_close(struct pfs_mount *mount);
+
+#endif

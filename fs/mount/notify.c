@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/mount/notify.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+struct notice {
+	struct notice *next;
+	uint64_t ino;
+	bool named;
+	char name[];
+};
+
+struct pfs_notifier {
+	void (*send)(void *arg, uint64_t ino, const char *name);
+	void *arg;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t pushed;
+	struct notice *first, **last; /* protected by lock */
+	bool stopping;		      /* protected by lock */
+};
+
+/* Waits for notices and takes all of them; NULL when the notifier is to stop. */
+static struct notice *take_all(struct pfs_notifier *notifier)
+{
+	struct notice *taken;
+
+	PFS_LOCKED(&notifier->lock);
+	while (!notifier->first && !notifier->stopping)
+		(void)pthread_cond_wait(&notifier->pushed, &notifier->lock);
+	if (notifier->stopping)
+		return NULL;
+	taken = notifier->first;
+	notifier->first = NULL;
+	notifier->last = &notifier->first;
+	return taken;
+}
+
+static void *notifier_main(void *arg)
+{
+	struct pfs_notifier *notifier = arg;
+	struct notice *notice, *next;
+
+	while ((notice = take_all(notifier))) {
+		for (; notice; notice = next) {
+			next = notice->next;
+			notifier->send(notifier->arg, notice->ino,
+				       notice->named ? notice->name : NULL);
+			free(notice);
+		}
+	}
+	return NULL;
+}
+
+int pfs_notifier_start(struct pfs_notifier **out,
+		       void (*send)(void *arg, uint64_t ino, const char *name), void *arg)
+{
+	struct pfs_notifier *notifier = calloc(1, sizeof(*notifier));
+	int error;
+
+	*out = NULL;
+	if (!notifier)
+		return -ENOMEM;
+	notifier->send = send;
+	notifier->arg = arg;
+	notifier->last = &notifier->first;
+	(void)pthread_mutex_init(&notifier->lock, NULL);
+	(void)pthread_cond_init(&notifier->pushed, NULL);
+	error = -pthread_create(&notifier->thread, NULL, notifier_main, notifier);
+	if (error) {
+		pfs_error("cannot start a thread: %s", strerror(-error));
+		free(notifier);
+		return error;
+	}
+	*out = notifier;
+	return 0;
+}
+
+void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *name)
+{
+	size_t len = name ? strlen(name) + 1 : 0;
+	struct notice *notice = malloc(sizeof(*notice) + len);
+
+	if (!notice) {
+		pfs_warning("no memory to tell the kernel of a change; it may see old data");
+		return;
+	}
+	notice->next = NULL;
+	notice->ino = ino;
+	notice->named = name != NULL;
+	if (name)
+		memcpy(notice->name, name, len);
+	PFS_LOCKED(&notifier->lock);
+	*notifier->last = notice;
+	notifier->last = &notice->next;
+	(void)pthread_cond_signal(&notifier->pushed);
+}
+
+void pfs_notifier_stop(struct pfs_notifier *notifier)
+{
+	struct notice *notice, *next;
+
+	if (!notifier)
+		return;
+	(void)pthread_mutex_lock(&notifier->lock);
+	notifier->stopping = true;
+	(void)pthread_cond_signal(&notifier->pushed);
+	(void)pthread_mutex_unlock(&notifier->lock);
+	(void)pthread_join(notifier->thread, NULL);
+	for (notice = notifier->first; notice; notice = next) {
+		next = notice->next;
+		free(notice);
+	}
+	(void)pthread_cond_destroy(&notifier->pushed);
+	(void)pthread_mutex_destroy(&notifier->lock);
+	free(notifier);
+}

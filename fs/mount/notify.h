@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/notify.h - tells the kernel what changed behind its back.
+ *
+ * One thread of its own, holding no lock: the kernel may make a notice wait for a request in flight
+ * on the same inode or directory, so no thread that serves requests can send one. */
+#ifndef PFS_FS_MOUNT_NOTIFY_H
+#define PFS_FS_MOUNT_NOTIFY_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct pfs_notifier;
+
+/* send() delivers one notice; name NULL: the inode's attributes and content, else the entry. */
+PFS_MUST_CHECK int pfs_notifier_start(struct pfs_notifier **out,
+				      void (*send)(void *arg, uint64_t ino, const char *name),
+				      void *arg);
+
+/* Queues a notice; does not block.  Without memory for it, it is dropped and that is logged. */
+void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *name);
+
+/* Drops what is queued, frees.  NULL is allowed. */
+void pfs_notifier_stop(struct pfs_notifier *notifier);
+
+#endif

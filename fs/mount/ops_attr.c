@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on attributes: stat, statfs and the extended ones. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "fs/mount/internal.h"
+#include "fs/mount/kernel.h"
+
+static void reply_attr(fuse_req_t req, int error, const struct pfs_entry *entry)
+{
+	if (error)
+		pfs_reply_error(req, error);
+	else
+		(void)fuse_reply_attr(req, &entry->attr,
+				      pfs_attr_timeout(pfs_mount_of(req), entry->volatile_attr));
+}
+
+static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi PFS_UNUSED)
+{
+	struct pfs_entry entry;
+	int error = pfs_tree_getattr(pfs_tree_of(req), &entry, pfs_ino_of(node));
+
+	reply_attr(req, error, &entry);
+}
+
+/* enum pfs_set from FUSE_SET_ATTR_*: "now" comes with the plain flag, and replaces it. */
+static unsigned decode_set(int to_set)
+{
+	static const struct {
+		int theirs;
+		unsigned ours;
+	} bits[] = {
+		{FUSE_SET_ATTR_MODE, PFS_SET_MODE},   {FUSE_SET_ATTR_UID, PFS_SET_UID},
+		{FUSE_SET_ATTR_GID, PFS_SET_GID},     {FUSE_SET_ATTR_SIZE, PFS_SET_SIZE},
+		{FUSE_SET_ATTR_CTIME, PFS_SET_CTIME},
+	};
+	unsigned set = 0;
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(bits); i++)
+		if (to_set & bits[i].theirs)
+			set |= bits[i].ours;
+	if (to_set & FUSE_SET_ATTR_ATIME_NOW)
+		set |= PFS_SET_ATIME_NOW;
+	else if (to_set & FUSE_SET_ATTR_ATIME)
+		set |= PFS_SET_ATIME;
+	if (to_set & FUSE_SET_ATTR_MTIME_NOW)
+		set |= PFS_SET_MTIME_NOW;
+	else if (to_set & FUSE_SET_ATTR_MTIME)
+		set |= PFS_SET_MTIME;
+	return set;
+}
+
+static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+		    struct fuse_file_info *fi PFS_UNUSED)
+{
+	struct pfs_caller caller = pfs_caller_of(req);
+	struct pfs_entry entry;
+	int error;
+
+	if (to_set & FUSE_SET_ATTR_SIZE) /* may read or copy content */
+		pfs_dispatch_yield();
+	error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr,
+				 decode_set(to_set), &caller);
+	reply_attr(req, error, &entry);
+}
+
+static void statfs_(fuse_req_t req, fuse_ino_t node PFS_UNUSED)
+{
+	struct statvfs stat;
+	int error = pfs_tree_statfs(pfs_tree_of(req), &stat);
+
+	if (error)
+		pfs_reply_error(req, error);
+	else
+		(void)fuse_reply_statfs(req, &stat);
+}
+
+/* ---- extended attributes ---- */
+
+static bool is_user_xattr(const char *name)
+{
+	return strncmp(name, "user.", 5) == 0;
+}
+
+/* `size` asked for; n bytes of value, or negative. */
+static void reply_xattr(fuse_req_t req, const char *value, ssize_t n, size_t size)
+{
+	if (n < 0)
+		pfs_reply_error(req, (int)n);
+	else if (size == 0)
+		(void)fuse_reply_xattr(req, (size_t)n);
+	else if ((size_t)n > size)
+		pfs_reply_error(req, -ERANGE);
+	else
+		(void)fuse_reply_buf(req, value, (size_t)n);
+}
+
+static void describe_daemon(fuse_req_t req, size_t size)
+{
+	const struct pfs_mount *mount = pfs_mount_of(req);
+	char text[64];
+	int n = snprintf(text, sizeof(text), "%d %s", (int)getpid(),
+			 mount->options.flags & MS_RDONLY ? "ro" : "rw");
+
+	reply_xattr(req, text, n, size);
+}
+
+static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
+{
+	char *value = NULL;
+	ssize_t n;
+
+	/* Each write(2) asks for security.capability: answered at once. */
+	if (!is_user_xattr(name)) {
+		pfs_reply_error(req, -EOPNOTSUPP);
+		return;
+	}
+	if (strcmp(name, PFS_DAEMON_XATTR) == 0) {
+		describe_daemon(req, size);
+		return;
+	}
+	if (size > 0)
+		value = pfs_dispatch_scratch(size);
+	n = size > 0 && !value
+		    ? -ENOMEM
+		    : pfs_tree_getxattr(pfs_tree_of(req), value, size, pfs_ino_of(node), name);
+	reply_xattr(req, value, n, size);
+}
+
+static void listxattr_(fuse_req_t req, fuse_ino_t node, size_t size)
+{
+	char *list = NULL;
+	ssize_t n;
+
+	if (size > 0)
+		list = pfs_dispatch_scratch(size);
+	n = size > 0 && !list ? -ENOMEM
+			      : pfs_tree_listxattr(pfs_tree_of(req), list, size, pfs_ino_of(node));
+	reply_xattr(req, list, n, size);
+}
+
+/* An error for names that are nobody's to change, or 0. */
+static int check_xattr_name(const char *name)
+{
+	if (!is_user_xattr(name))
+		return -EOPNOTSUPP;
+	return strcmp(name, PFS_DAEMON_XATTR) == 0 ? -EPERM : 0;
+}
+
+static void setxattr_(fuse_req_t req, fuse_ino_t node, const char *name, const char *value,
+		      size_t size, int flags)
+{
+	int error = check_xattr_name(name);
+
+	if (!error)
+		error = pfs_tree_setxattr(pfs_tree_of(req), pfs_ino_of(node), name, value, size,
+					  flags);
+	pfs_reply_error(req, error);
+}
+
+static void removexattr_(fuse_req_t req, fuse_ino_t node, const char *name)
+{
+	int error = check_xattr_name(name);
+
+	if (!error)
+		error = pfs_tree_removexattr(pfs_tree_of(req), pfs_ino_of(node), name);
+	pfs_reply_error(req, error);
+}
+
+void pfs_set_attr_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->getattr = getattr;
+	ops->setattr = setattr;
+	ops->statfs = statfs_;
+	ops->getxattr = getxattr_;
+	ops->listxattr = listxattr_;
+	ops->setxattr = setxattr_;
+	ops->removexattr = removexattr_;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on files and their content. */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "fs/mount/internal.h"
+
+static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct pfs_tree *tree = pfs_tree_of(req);
+	bool volatile_attr = false;
+	int error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags, true);
+
+	if (error == -EAGAIN) {
+		pfs_dispatch_yield();
+		error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,
+					   false);
+	}
+	if (error) {
+		pfs_reply_error(req, error);
+		return;
+	}
+	/* What the kernel has of the content is right unless the original may have changed. */
+	fi->keep_cache = !volatile_attr;
+	/* flush() tells a writer, at close, that a commit failed; a reader need not ask. */
+	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
+	(void)fuse_reply_open(req, fi);
+}
+
+static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		  struct fuse_file_info *fi PFS_UNUSED)
+{
+	struct pfs_tree *tree = pfs_tree_of(req);
+	char *data = pfs_dispatch_scratch(size);
+	ssize_t n = -ENOMEM;
+
+	if (data)
+		n = pfs_tree_read(tree, data, size, pfs_ino_of(node), offset, true);
+	if (n == -EAGAIN) {
+		pfs_dispatch_yield();
+		n = pfs_tree_read(tree, data, size, pfs_ino_of(node), offset, false);
+	}
+	if (n < 0)
+		pfs_reply_error(req, (int)n);
+	else
+		(void)fuse_reply_buf(req, data, (size_t)n);
+}
+
+static void reply_written(fuse_req_t req, ssize_t n)
+{
+	if (n < 0)
+		pfs_reply_error(req, (int)n);
+	else
+		(void)fuse_reply_write(req, (size_t)n);
+}
+
+/* Who may write and leave suid and sgid alone: root; and the kernel, for pages written through a
+ * mapping or gathered, when it has seen to them itself. */
+static bool is_privileged(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	return fuse_req_ctx(req)->uid == 0 || fi->writepage;
+}
+
+static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
+		   struct fuse_file_info *fi)
+{
+	struct pfs_tree *tree = pfs_tree_of(req);
+	bool privileged = is_privileged(req, fi);
+	ssize_t n = pfs_tree_write(tree, pfs_ino_of(node), data, size, offset, privileged, true);
+
+	if (n == -EAGAIN) {
+		pfs_dispatch_yield();
+		n = pfs_tree_write(tree, pfs_ino_of(node), data, size, offset, privileged, false);
+	}
+	reply_written(req, n);
+}
+
+/* A commit that failed is reported here, but none is waited for: that is fsync's. */
+static void flush(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_info *fi PFS_UNUSED)
+{
+	pfs_reply_error(req, pfs_tree_failure(pfs_tree_of(req)));
+}
+
+static void release(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
+		    struct fuse_file_info *fi PFS_UNUSED)
+{
+	pfs_reply_error(req, 0);
+}
+
+static void fsync_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
+		   struct fuse_file_info *fi PFS_UNUSED)
+{
+	pfs_dispatch_yield();
+	pfs_reply_error(req, pfs_tree_sync(pfs_tree_of(req)));
+}
+
+static void fallocate_(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
+		       struct fuse_file_info *fi PFS_UNUSED)
+{
+	pfs_dispatch_yield();
+	pfs_reply_error(
+		req, pfs_tree_fallocate(pfs_tree_of(req), pfs_ino_of(node), mode, offset, length));
+}
+
+static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
+		   struct fuse_file_info *fi PFS_UNUSED)
+{
+	int64_t found;
+
+	pfs_dispatch_yield();
+	found = pfs_tree_seek(pfs_tree_of(req), pfs_ino_of(node), offset, whence);
+	if (found < 0)
+		pfs_reply_error(req, (int)found);
+	else
+		(void)fuse_reply_lseek(req, found);
+}
+
+static void copy_file_range_(fuse_req_t req, fuse_ino_t from, off_t from_offset,
+			     struct fuse_file_info *from_fi PFS_UNUSED, fuse_ino_t to,
+			     off_t to_offset, struct fuse_file_info *to_fi PFS_UNUSED, size_t size,
+			     int flags)
+{
+	ssize_t n = -EINVAL;
+
+	pfs_dispatch_yield();
+	if (flags == 0)
+		n = pfs_tree_copy_range(pfs_tree_of(req), pfs_ino_of(from), from_offset,
+					pfs_ino_of(to), to_offset, size,
+					fuse_req_ctx(req)->uid == 0);
+	reply_written(req, n);
+}
+
+void pfs_set_file_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->open = open_;
+	ops->read = read_;
+	ops->write = write_;
+	ops->flush = flush;
+	ops->release = release;
+	ops->fsync = fsync_;
+	ops->fallocate = fallocate_;
+	ops->lseek = lseek_;
+	ops->copy_file_range = copy_file_range_;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations on names: lookup and forget, making, removing, renaming. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fs/mount/internal.h"
+
+void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
+		    const struct pfs_entry *entry)
+{
+	*out = (struct fuse_entry_param){
+		.ino = pfs_node_of(entry->attr.st_ino),
+		.attr = entry->attr,
+		.attr_timeout = pfs_attr_timeout(mount, entry->volatile_attr),
+		.entry_timeout = mount->options.timeout,
+	};
+}
+
+void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
+{
+	const struct pfs_mount *mount = pfs_mount_of(req);
+	struct fuse_entry_param param;
+
+	if (error) {
+		pfs_reply_error(req, error);
+		return;
+	}
+	pfs_fill_entry(mount, &param, entry);
+	/* Who asked has been killed: the kernel does not know the entry, nor will it forget it. */
+	if (fuse_reply_entry(req, &param) != 0)
+		pfs_tree_forget(mount->tree, entry->attr.st_ino, 1);
+}
+
+static void lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct pfs_mount *mount = pfs_mount_of(req);
+	struct pfs_entry entry;
+	int error = pfs_tree_lookup(mount->tree, &entry, pfs_ino_of(parent), name);
+
+	if (error == -ENOENT && mount->options.timeout > 0) {
+		/* That there is none may be kept too. */
+		struct fuse_entry_param none = {.entry_timeout = mount->options.timeout};
+
+		(void)fuse_reply_entry(req, &none);
+		return;
+	}
+	if (!error && !S_ISDIR(entry.attr.st_mode))
+		pfs_advice_lookup(&mount->advice, fuse_req_ctx(req)->pid, pfs_ino_of(parent));
+	pfs_reply_entry(req, error, &entry);
+}
+
+static void forget(fuse_req_t req, fuse_ino_t node, uint64_t n)
+{
+	pfs_tree_forget(pfs_tree_of(req), pfs_ino_of(node), n);
+	fuse_reply_none(req);
+}
+
+static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		pfs_tree_forget(pfs_tree_of(req), pfs_ino_of(forgets[i].ino), forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+static void mknod_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	struct pfs_caller caller = pfs_caller_of(req);
+	struct pfs_entry entry;
+	int error = pfs_tree_make(pfs_tree_of(req), &entry, pfs_ino_of(parent), name, mode, rdev,
+				  &caller);
+
+	pfs_reply_entry(req, error, &entry);
+}
+
+static void mkdir_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	mknod_(req, parent, name, S_IFDIR | (mode & ~(mode_t)S_IFMT), 0);
+}
+
+static void symlink_(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	struct pfs_caller caller = pfs_caller_of(req);
+	struct pfs_entry entry;
+	int error = pfs_tree_symlink(pfs_tree_of(req), &entry, pfs_ino_of(parent), name, target,
+				     &caller);
+
+	pfs_reply_entry(req, error, &entry);
+}
+
+static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		   struct fuse_file_info *fi)
+{
+	struct pfs_mount *mount = pfs_mount_of(req);
+	struct pfs_caller caller = pfs_caller_of(req);
+	struct fuse_entry_param param;
+	struct pfs_entry entry;
+	int error = pfs_tree_make(mount->tree, &entry, pfs_ino_of(parent), name,
+				  S_IFREG | (mode & ~(mode_t)S_IFMT), 0, &caller);
+
+	if (error) {
+		/* Made meanwhile behind the kernel's back: ESTALE has it look again. */
+		pfs_reply_error(req, error == -EEXIST && !(fi->flags & O_EXCL) ? -ESTALE : error);
+		return;
+	}
+	pfs_fill_entry(mount, &param, &entry);
+	fi->keep_cache = 1;
+	if (fuse_reply_create(req, &param, fi) != 0)
+		pfs_tree_forget(mount->tree, entry.attr.st_ino, 1);
+}
+
+/* One node has one name: there are no hard links. */
+static void link_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent PFS_UNUSED,
+		  const char *name PFS_UNUSED)
+{
+	pfs_reply_error(req, -EPERM);
+}
+
+static void unlink_(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	pfs_reply_error(req, pfs_tree_unlink(pfs_tree_of(req), pfs_ino_of(parent), name));
+}
+
+static void rmdir_(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	pfs_reply_error(req, pfs_tree_rmdir(pfs_tree_of(req), pfs_ino_of(parent), name));
+}
+
+static void rename_(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+		    const char *new_name, unsigned flags)
+{
+	pfs_reply_error(req, pfs_tree_rename(pfs_tree_of(req), pfs_ino_of(parent), name,
+					     pfs_ino_of(new_parent), new_name, flags));
+}
+
+static void readlink_(fuse_req_t req, fuse_ino_t node)
+{
+	char *target = pfs_dispatch_scratch(PATH_MAX);
+	int error =
+		target ? pfs_tree_readlink(pfs_tree_of(req), target, pfs_ino_of(node)) : -ENOMEM;
+
+	if (error)
+		pfs_reply_error(req, error);
+	else
+		(void)fuse_reply_readlink(req, target);
+}
+
+void pfs_set_name_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->lookup = lookup;
+	ops->forget = forget;
+	ops->forget_multi = forget_multi;
+	ops->mknod = mknod_;
+	ops->mkdir = mkdir_;
+	ops->symlink = symlink_;
+	ops->create = create;
+	ops->link = link_;
+	ops->unlink = unlink_;
+	ops->rmdir = rmdir_;
+	ops->rename = rename_;
+	ops->readlink = readlink_;
+}

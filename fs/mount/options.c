@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/mount/options.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+
+/* Names and attributes change only through this daemon, which says so; a day is for ever. */
+#define TIMEOUT_SECONDS 86400.0
+
+#ifndef MS_NOSYMFOLLOW
+#define MS_NOSYMFOLLOW 256
+#endif
+
+struct flag {
+	const char *name;
+	unsigned long set, clear;
+};
+
+static const struct flag flags[] = {
+	{"ro", MS_RDONLY, 0},	     {"rw", 0, MS_RDONLY},
+	{"suid", 0, MS_NOSUID},	     {"nosuid", MS_NOSUID, 0},
+	{"dev", 0, MS_NODEV},	     {"nodev", MS_NODEV, 0},
+	{"exec", 0, MS_NOEXEC},	     {"noexec", MS_NOEXEC, 0},
+	{"sync", MS_SYNCHRONOUS, 0}, {"async", 0, MS_SYNCHRONOUS},
+	{"dirsync", MS_DIRSYNC, 0},  {"relatime", 0, MS_NOATIME},
+	{"noatime", MS_NOATIME, 0},  {"nosymfollow", MS_NOSYMFOLLOW, 0},
+	{"remount", MS_REMOUNT, 0},
+};
+
+/* Meant for mount(8) and other readers of fstab, or what holds anyway. */
+static const char *const ignored[] = {
+	"defaults",
+	"auto",
+	"noauto",
+	"nofail",
+	"_netdev",
+	"user",
+	"nouser",
+	"users",
+	"owner",
+	"group",
+	"default_permissions",
+};
+
+static const char *const ignored_prefixes[] = {
+	"x-", "comment=", "user=", "user_id=", "group_id=", /* the last two when it remounts */
+};
+
+static unsigned default_threads(void)
+{
+	/* Two serve four clients and wake up less than more do; measured against a daemon that
+	 * answers from arithmetic (primefs bench mount). */
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 8 ? 4 : 2;
+}
+
+void pfs_mount_options_init(struct pfs_mount_options *options)
+{
+	*options = (struct pfs_mount_options){
+		.flags = MS_NOSUID | MS_NODEV,
+		.threads = default_threads(),
+		.timeout = TIMEOUT_SECONDS,
+		.readdirplus = PFS_READDIRPLUS_AUTO,
+	};
+}
+
+static int parse_choice(unsigned *out, const char *text, const char *const *names, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int pfs_engine_kind_parse(enum pfs_engine_kind *kind, const char *text)
+{
+	/* in the order of the enum */
+	static const char *const names[] = {"auto", "host", "cuda"};
+	unsigned i;
+
+	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
+	*kind = (enum pfs_engine_kind)i;
+	return 0;
+}
+
+static int parse_readdirplus(enum pfs_readdirplus *out, const char *text)
+{
+	static const char *const names[] = {"auto", "always", "never"};
+	unsigned i;
+
+	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
+	*out = (enum pfs_readdirplus)i;
+	return 0;
+}
+
+static int parse_timeout(double *out, const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(value) || value < 0 || value > 1e9)
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+static int parse_threads(unsigned *out, const char *text)
+{
+	uint64_t n;
+
+	if (pfs_parse_u64(&n, text) != 0 || n < 1 || n > PFS_MOUNT_THREADS_MAX)
+		return -EINVAL;
+	*out = (unsigned)n;
+	return 0;
+}
+
+static bool is_ignored(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(ignored); i++)
+		if (strcmp(word, ignored[i]) == 0)
+			return true;
+	for (i = 0; i < PFS_COUNT(ignored_prefixes); i++)
+		if (strncmp(word, ignored_prefixes[i], strlen(ignored_prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool apply_flag(struct pfs_mount_options *options, const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(flags); i++) {
+		if (strcmp(word, flags[i].name) != 0)
+			continue;
+		options->flags = (options->flags | flags[i].set) & ~flags[i].clear;
+		if (flags[i].clear == MS_RDONLY)
+			options->explicit_rw = true;
+		return true;
+	}
+	return false;
+}
+
+/* 0; -EINVAL: a bad value, *wants says what it should be; -ENOENT: no such option. */
+static int apply(struct pfs_mount_options *options, const char **wants, char *word)
+{
+	char *value = strchr(word, '=');
+
+	if (!value) {
+		if (strcmp(word, "allow_other") == 0)
+			options->allow_other = true;
+		else if (strcmp(word, "writeback") == 0)
+			options->writeback = true;
+		else if (!apply_flag(options, word))
+			return -ENOENT;
+		return 0;
+	}
+	*value++ = '\0';
+	if (strcmp(word, "threads") == 0) {
+		*wants = "a number from 1 to 64";
+		return parse_threads(&options->threads, value);
+	}
+	if (strcmp(word, "timeout") == 0) {
+		*wants = "seconds, 0 or more";
+		return parse_timeout(&options->timeout, value);
+	}
+	if (strcmp(word, "readdirplus") == 0) {
+		*wants = "auto, always or never";
+		return parse_readdirplus(&options->readdirplus, value);
+	}
+	if (strcmp(word, "engine") == 0) {
+		*wants = "auto, host or cuda";
+		return pfs_engine_kind_parse(&options->engine, value);
+	}
+	value[-1] = '=';
+	return -ENOENT;
+}
+
+int pfs_mount_options_parse(struct pfs_mount_options *options, char *message, size_t message_size,
+			    const char *text)
+{
+	while (*text) {
+		const char *wants = NULL;
+		size_t len = strcspn(text, ",");
+		char word[256];
+		int error;
+
+		(void)snprintf(word, sizeof(word), "%.*s", (int)PFS_MIN(len, sizeof(word) - 1),
+			       text);
+		text += len + (text[len] == ',');
+		if (!*word || is_ignored(word))
+			continue;
+		error = apply(options, &wants, word);
+		if (error == -ENOENT)
+			(void)snprintf(message, message_size, "unknown option '%s'", word);
+		else if (error)
+			(void)snprintf(message, message_size, "option %s: not %s", word, wants);
+		if (error)
+			return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/options.h - what can be said about a mount, and the text after -o. */
+#ifndef PFS_FS_MOUNT_OPTIONS_H
+#define PFS_FS_MOUNT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "gpu/engine.h"
+
+#define PFS_MOUNT_THREADS_MAX 64
+
+enum pfs_readdirplus {
+	PFS_READDIRPLUS_AUTO, /* for those who ask for attributes: advice.h */
+	PFS_READDIRPLUS_ALWAYS,
+	PFS_READDIRPLUS_NEVER,
+};
+
+struct pfs_mount_options {
+	unsigned long flags; /* mount(2)'s MS_*, MS_REMOUNT included */
+	bool explicit_rw;    /* "rw" was said */
+	bool allow_other;
+	bool writeback;	  /* the kernel gathers writes before it sends them */
+	bool single;	  /* one thread, one request at a time */
+	bool debug;	  /* log each request */
+	unsigned threads; /* that wait for requests */
+	double timeout;	  /* seconds that the kernel may keep names and attributes */
+	enum pfs_readdirplus readdirplus;
+	enum pfs_engine_kind engine;
+};
+
+void pfs_mount_options_init(struct pfs_mount_options *options);
+
+/* Applies comma-separated options, the later ones winning.  -EINVAL: message says which one is
+ * wrong and why. */
+PFS_MUST_CHECK int pfs_mount_options_parse(struct pfs_mount_options *options, char *message,
+					   size_t message_size, const char *text);
+
+/* "auto", "host" or "cuda".  -EINVAL. */
+PFS_MUST_CHECK int pfs_engine_kind_parse(enum pfs_engine_kind *kind, const char *text);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* The connection to the kernel as libfuse knows it: what is agreed on at first, requests in,
+ * replies and notices out. */
+#include <linux/fuse.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "fs/mount/internal.h"
+
+/* ---- agreeing with the kernel ---- */
+
+static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
+{
+	if (wanted)
+		conn->want |= flag & conn->capable;
+	else
+		conn->want &= ~flag;
+}
+
+static void init(void *arg, struct fuse_conn_info *conn)
+{
+	const struct pfs_mount_options *options = &((struct pfs_mount *)arg)->options;
+
+	want(conn, FUSE_CAP_ASYNC_READ, true);
+	want(conn, FUSE_CAP_ATOMIC_O_TRUNC, true);
+	want(conn, FUSE_CAP_EXPORT_SUPPORT, true);
+	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
+	want(conn, FUSE_CAP_ASYNC_DIO, true);
+	want(conn, FUSE_CAP_HANDLE_KILLPRIV, true);
+	want(conn, FUSE_CAP_CACHE_SYMLINKS, options->timeout > 0);
+	want(conn, FUSE_CAP_READDIRPLUS, options->readdirplus != PFS_READDIRPLUS_NEVER);
+	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false); /* see advice.h */
+	want(conn, FUSE_CAP_WRITEBACK_CACHE, options->writeback);
+	/* A changed mtime is nearly always the doing of this kernel; what is not is told. */
+	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
+	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
+	/* Copying is faster than splicing pages of this size. */
+	want(conn, FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
+	conn->max_write = PFS_IO_BYTES;
+	conn->max_readahead = PFS_IO_BYTES;
+	conn->max_background = 64;
+	conn->congestion_threshold = 48;
+	conn->time_gran = 1;
+}
+
+/* ---- between kernel and session ---- */
+
+ssize_t pfs_session_receive(void *arg, void *buffer, size_t size)
+{
+	struct pfs_mount *mount = arg;
+	ssize_t n;
+
+	if (fuse_session_exited(mount->session)) /* kernel and library did not come to terms */
+		return -ENODEV;
+	n = read(mount->fd, buffer, size);
+	if (n >= 0)
+		return n;
+	/* ENOENT: whoever asked was killed before the request could be read. */
+	if (errno == EINTR || errno == EAGAIN || errno == ENOENT)
+		return 0;
+	if (errno != ENODEV && errno != ECONNABORTED) /* unmounted */
+		pfs_error("/dev/fuse: %s", strerror(errno));
+	atomic_store(&mount->gone, true);
+	return -errno;
+}
+
+void pfs_session_process(void *arg, void *buffer, size_t len)
+{
+	struct pfs_mount *mount = arg;
+	const struct fuse_in_header *head = buffer;
+	const struct fuse_init_in *init_in = (const struct fuse_init_in *)(head + 1);
+	const struct fuse_buf request = {.size = len, .fd = -1, .mem = buffer};
+
+	if (len >= sizeof(*head) + sizeof(*init_in) && head->opcode == FUSE_INIT)
+		mount->offered = init_in->flags;
+	fuse_session_process_buf(mount->session, &request);
+}
+
+/* Has the kernel keep in mind that a file has neither suid, sgid nor capabilities to lose: else it
+ * asks for an attribute before each write.  libfuse cannot say so before 3.17, so it is added to
+ * its answer to INIT.  Who loses the bits when is the tree's decision either way. */
+static void add_killpriv_v2(struct pfs_mount *mount, const struct iovec *iov, int count)
+{
+	struct fuse_init_out *out;
+
+	if (count == 2 &&
+	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags) + sizeof(out->flags)) {
+		out = iov[1].iov_base;
+		out->flags |= FUSE_HANDLE_KILLPRIV_V2;
+	}
+	mount->offered = 0;
+}
+
+static ssize_t reply(int fd, struct iovec *iov, int count, void *arg)
+{
+	struct pfs_mount *mount = arg;
+
+	if (mount->offered & FUSE_HANDLE_KILLPRIV_V2)
+		add_killpriv_v2(mount, iov, count);
+	return writev(fd, iov, count);
+}
+
+static ssize_t never_read(int fd PFS_UNUSED, void *buffer PFS_UNUSED, size_t size PFS_UNUSED,
+			  void *arg PFS_UNUSED)
+{
+	errno = EIO; /* pfs_session_receive does it */
+	return -1;
+}
+
+void pfs_session_notify(void *arg, uint64_t ino, const char *name)
+{
+	struct pfs_mount *mount = arg;
+	fuse_ino_t node = pfs_node_of(ino);
+	int error;
+
+	if (name)
+		error = fuse_lowlevel_notify_inval_entry(mount->session, node, name, strlen(name));
+	else
+		error = fuse_lowlevel_notify_inval_inode(mount->session, node, 0, 0);
+	/* ENOENT: the kernel does not have it. */
+	if (error && error != -ENOENT && !atomic_load(&mount->gone))
+		pfs_warning("cannot tell the kernel of a change: %s", strerror(-error));
+}
+
+/* libfuse's own messages, in the same log. */
+static PFS_PRINTF(2, 0) void log_library(enum fuse_log_level level, const char *format,
+					 va_list values)
+{
+	char text[1024];
+	int n = vsnprintf(text, sizeof(text), format, values);
+
+	while (n > 0 && n < (int)sizeof(text) && text[n - 1] == '\n')
+		text[--n] = '\0';
+	pfs_log(level >= FUSE_LOG_DEBUG	    ? PFS_LOG_DEBUG
+		: level >= FUSE_LOG_NOTICE  ? PFS_LOG_INFO
+		: level == FUSE_LOG_WARNING ? PFS_LOG_WARNING
+					    : PFS_LOG_ERROR,
+		"%s", text);
+}
+
+int pfs_session_open(struct pfs_mount *mount)
+{
+	char program[] = "primefs", debug[] = "-d";
+	char *argv[] = {program, mount->options.debug ? debug : NULL, NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(mount->options.debug ? 2 : 1, argv);
+	struct fuse_lowlevel_ops ops = {.init = init};
+	const struct fuse_custom_io io = {.writev = reply, .read = never_read};
+
+	pfs_set_name_operations(&ops);
+	pfs_set_attr_operations(&ops);
+	pfs_set_dir_operations(&ops);
+	pfs_set_file_operations(&ops);
+	fuse_set_log_func(log_library);
+	mount->session = fuse_session_new(&args, &ops, sizeof(ops), mount);
+	fuse_opt_free_args(&args);
+	if (!mount->session)
+		return -ENOMEM;
+	PFS_TRY(fuse_session_custom_io(mount->session, &io, mount->fd));
+	mount->owns_fd = false;
+	return 0;
+}
+
+void pfs_session_close(struct pfs_mount *mount)
+{
+	if (mount->owns_fd)
+		(void)close(mount->fd);
+	if (mount->session)
+		fuse_session_destroy(mount->session);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs mount - serves a store as a filesystem until it is unmounted. */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fs/mount/kernel.h"
+#include "fs/mount/mount.h"
+#include "meta/store.h"
+#include "tools/cmd.h"
+
+#define LOCK_WAIT_MS 10000 /* for the daemon of a plain umount to commit and go */
+
+enum { FOREGROUND, DEBUG, SINGLE, OPTIONS, ENGINE };
+
+static const struct pfs_cmd_option options[] = {
+	[FOREGROUND] = {"foreground", 'f', NULL, "do not become a daemon; log to stderr"},
+	[DEBUG] = {"debug", 'd', NULL, "log every request; implies -f"},
+	[SINGLE] = {"single", 's', NULL, "one thread, one request at a time"},
+	[OPTIONS] = {"options", 'o', "LIST", "mount options, separated by commas"},
+	[ENGINE] = {"engine", 0, "NAME", "auto, host or cuda"},
+	{0},
+};
+
+static const struct pfs_cmd command = {
+	"mount",
+	"STORE MOUNTPOINT",
+	"Mounts a store; returns when the filesystem can be used.",
+	options,
+	"Mount options:\n"
+	"  ro, rw                    read only, or not\n"
+	"  allow_other               for users other than the one who mounts\n"
+	"  noatime                   leave access times alone; else as relatime\n"
+	"  nosuid nodev noexec sync dirsync nosymfollow, and suid dev exec async for root\n"
+	"  writeback                 let the kernel gather writes before it sends them\n"
+	"  threads=N                 threads that wait for requests\n"
+	"  readdirplus=WHEN          auto, always or never: attributes with listings\n"
+	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
+	"  engine=NAME               as --engine\n"
+	"  remount,ro  remount,rw    change a mount that is there\n"
+	"\nprimefs umount MOUNTPOINT unmounts and waits until all is committed.\n",
+};
+
+struct job {
+	struct pfs_mount_options options;
+	bool foreground;
+	char store[PATH_MAX];
+	char mountpoint[PATH_MAX];
+	int ready; /* the pipe to the process that waits, or -1 */
+};
+
+/* ---- checks ---- */
+
+static int check_paths(struct job *job, char *const *operands)
+{
+	struct stat stat_buffer;
+	size_t len;
+
+	if (!realpath(operands[0], job->store))
+		return pfs_cmd_fail("mount", "%s: %s", operands[0], strerror(errno));
+	if (!realpath(operands[1], job->mountpoint) || stat(job->mountpoint, &stat_buffer) != 0) {
+		if (errno == ENOTCONN)
+			return pfs_cmd_fail("mount",
+					    "%s: a mount whose daemon is gone; first run "
+					    "primefs umount %s",
+					    operands[1], operands[1]);
+		return pfs_cmd_fail("mount", "%s: %s", operands[1], strerror(errno));
+	}
+	if (!S_ISDIR(stat_buffer.st_mode))
+		return pfs_cmd_fail("mount", "%s: not a directory; mount on one", operands[1]);
+	len = strlen(job->mountpoint);
+	if (strncmp(job->store, job->mountpoint, len) == 0 &&
+	    (job->store[len] == '/' || job->mountpoint[len - 1] == '/'))
+		return pfs_cmd_fail("mount",
+				    "%s: lies below its own mountpoint %s; mount elsewhere",
+				    operands[0], job->mountpoint);
+	return PFS_EXIT_OK;
+}
+
+/* A store that is mounted is not going to be free soon: no need to wait for its lock. */
+static int check_mounted(const struct job *job)
+{
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+
+	if (pfs_kernel_find(&found, NULL, job->store) != 0 ||
+	    pfs_kernel_daemon(&daemon, found.mountpoint) != 0 ||
+	    (daemon.read_only && (job->options.flags & MS_RDONLY)))
+		return PFS_EXIT_OK;
+	return pfs_cmd_fail("mount", "%s: mounted on %s by process %d; unmount it first",
+			    job->store, found.mountpoint, (int)daemon.pid);
+}
+
+/* ---- serving ---- */
+
+/* The device is probed here, in the process that will use it. */
+static int check_engine(const struct job *job)
+{
+	struct pfs_engine *engine;
+
+	if (job->options.engine != PFS_ENGINE_CUDA)
+		return PFS_EXIT_OK;
+	if (pfs_engine_open(&engine, PFS_ENGINE_CUDA) != 0)
+		return pfs_cmd_fail("mount", "engine cuda: no CUDA device can be used here, or "
+					     "this program was built without CUDA; try auto");
+	pfs_engine_close(engine);
+	return PFS_EXIT_OK;
+}
+
+static int load(struct pfs_tree **tree, const struct job *job)
+{
+	const struct pfs_tree_options tree_options = {
+		.read_only = job->options.flags & MS_RDONLY,
+		.no_atime = job->options.flags & MS_NOATIME,
+		.wait_ms = LOCK_WAIT_MS,
+		.engine = job->options.engine,
+	};
+	char why[PATH_MAX + 512];
+	int error = pfs_tree_open(tree, job->store, &tree_options);
+
+	if (!error)
+		return PFS_EXIT_OK;
+	pfs_store_explain(why, sizeof(why), job->store, error);
+	return pfs_cmd_fail("mount", "%s", why);
+}
+
+/* Blocks the signals that end the daemon; *fd becomes readable with them. */
+static int catch_signals(int *fd)
+{
+	sigset_t all, ending;
+
+	(void)sigfillset(&all);
+	(void)sigemptyset(&ending);
+	(void)sigaddset(&ending, SIGINT);
+	(void)sigaddset(&ending, SIGTERM);
+	(void)sigaddset(&ending, SIGHUP);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL); /* and in every thread started from here */
+	*fd = signalfd(-1, &ending, SFD_CLOEXEC);
+	return *fd < 0 ? -errno : 0;
+}
+
+/* Lets go of the terminal and tells the process that waits. */
+static void report_ready(struct job *job)
+{
+	int null;
+
+	if (job->ready < 0)
+		return;
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0) {
+		(void)dup2(null, STDIN_FILENO);
+		(void)dup2(null, STDOUT_FILENO);
+		(void)dup2(null, STDERR_FILENO);
+		if (null > STDERR_FILENO)
+			(void)close(null);
+	}
+	pfs_log_open(PFS_LOG_INFO, true);
+	if (write(job->ready, "", 1) != 1)
+		pfs_warning("the mounting process is gone");
+	(void)close(job->ready);
+	job->ready = -1;
+}
+
+static void wait_for_end(const struct pfs_mount *served, int signals)
+{
+	struct pollfd events[] = {
+		{.fd = signals, .events = POLLIN},
+		{.fd = pfs_mount_event(served), .events = POLLIN},
+	};
+
+	while (poll(events, PFS_COUNT(events), -1) < 0 && errno == EINTR)
+		;
+}
+
+static int serve(struct job *job)
+{
+	struct pfs_tree *tree = NULL;
+	struct pfs_mount *served = NULL;
+	int signals PFS_CLOSE = -1;
+	int error = catch_signals(&signals);
+	int status;
+
+	if (error)
+		return pfs_cmd_fail("mount", "signals: %s", strerror(-error));
+	status = check_engine(job);
+	if (status == PFS_EXIT_OK)
+		status = load(&tree, job);
+	if (status)
+		return status;
+	error = pfs_tree_start(tree);
+	if (!error)
+		error = pfs_mount_open(&served, tree, job->store, job->mountpoint, &job->options);
+	if (!error) {
+		report_ready(job);
+		wait_for_end(served, signals);
+	}
+	pfs_mount_close(served);
+	if (pfs_tree_close(tree) != 0 || error)
+		return PFS_EXIT_FAILURE; /* it has been logged why */
+	return PFS_EXIT_OK;
+}
+
+/* ---- becoming a daemon ---- */
+
+/* The first process waits for the daemon to be ready, or for its exit status. */
+static int await_daemon(pid_t daemon, int ready)
+{
+	char byte;
+	int status;
+	ssize_t n;
+
+	do
+		n = read(ready, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		return PFS_EXIT_OK;
+	while (waitpid(daemon, &status, 0) < 0)
+		if (errno != EINTR)
+			return PFS_EXIT_FAILURE;
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		return WEXITSTATUS(status);
+	return pfs_cmd_fail("mount", "the daemon ended before the filesystem could be used");
+}
+
+/* Store and engine are opened after the fork: neither SQLite's locks nor CUDA survive one. */
+static int serve_as_daemon(struct job *job)
+{
+	int ends[2];
+	pid_t daemon;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return pfs_cmd_fail("mount", "pipe: %s", strerror(errno));
+	daemon = fork();
+	if (daemon < 0)
+		return pfs_cmd_fail("mount", "fork: %s", strerror(errno));
+	if (daemon > 0) {
+		(void)close(ends[1]);
+		return await_daemon(daemon, ends[0]);
+	}
+	(void)close(ends[0]);
+	job->ready = ends[1];
+	(void)setsid();
+	if (chdir("/") != 0)
+		return pfs_cmd_fail("mount", "/: %s", strerror(errno));
+	return serve(job);
+}
+
+/* ---- remounting ---- */
+
+static int commit(const char *mountpoint)
+{
+	int fd PFS_CLOSE = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) != 0 ? -errno : 0;
+}
+
+static int remount(const struct job *job)
+{
+	bool read_only = job->options.flags & MS_RDONLY;
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+	int error = pfs_kernel_find(&found, job->mountpoint, NULL);
+
+	if (error)
+		return pfs_cmd_fail("mount", "%s: not a mounted store", job->mountpoint);
+	if (!read_only && pfs_kernel_daemon(&daemon, job->mountpoint) == 0 && daemon.read_only)
+		return pfs_cmd_fail("mount",
+				    "%s: the store was opened read-only; unmount and mount again",
+				    job->mountpoint);
+	if (read_only)
+		error = commit(job->mountpoint);
+	if (error)
+		return pfs_cmd_fail("mount", "%s: cannot commit: %s", job->mountpoint,
+				    strerror(-error));
+	if (mount(NULL, job->mountpoint, NULL, job->options.flags, NULL) != 0)
+		return pfs_cmd_fail("mount", "%s: cannot remount: %s", job->mountpoint,
+				    strerror(errno));
+	return PFS_EXIT_OK;
+}
+
+/* ---- */
+
+static void apply_options(struct pfs_cmd_args *args, struct job *job)
+{
+	char why[512];
+
+	if (pfs_mount_options_parse(&job->options, why, sizeof(why), args->value) != 0)
+		pfs_cmd_reject(args, "%s", why);
+}
+
+int pfs_cmd_mount(int argc, char **argv)
+{
+	struct job job = {.ready = -1};
+	struct pfs_cmd_args args;
+	int option, status;
+
+	pfs_mount_options_init(&job.options);
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == OPTIONS)
+			apply_options(&args, &job);
+		else if (option == ENGINE &&
+			 pfs_engine_kind_parse(&job.options.engine, args.value) != 0)
+			pfs_cmd_reject(&args, "--engine=%s: not auto, host or cuda", args.value);
+		job.options.debug |= option == DEBUG;
+		job.options.single |= option == SINGLE;
+		job.foreground |= option == FOREGROUND || option == DEBUG;
+	}
+	if (pfs_cmd_end(&args, 2, 2))
+		return args.status;
+	status = check_paths(&job, args.operands);
+	if (status == PFS_EXIT_OK && (job.options.flags & MS_REMOUNT))
+		return remount(&job);
+	if (status == PFS_EXIT_OK)
+		status = check_mounted(&job);
+	if (status != PFS_EXIT_OK)
+		return status;
+	if (job.options.debug)
+		pfs_log_open(PFS_LOG_DEBUG, false);
+	return job.foreground ? serve(&job) : serve_as_daemon(&job);
+}
