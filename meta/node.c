@@ -271,14 +271,12 @@ static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_sql sql)
 int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	uint64_t orphans = 0, chunks = 0, last_directory = 0, last = 0;
+	uint64_t orphans = 0, last_directory = 0, last = 0;
 	struct pfs_meta meta;
 	int error = pfs_reader_get(store, &reader.db);
 
 	if (!error)
 		error = count_rows(&orphans, reader.db, PFS_SQL_ORPHAN_COUNT);
-	if (!error)
-		error = count_rows(&chunks, reader.db, PFS_SQL_CHUNK_COUNT);
 	if (!error)
 		error = last_prime(&last_directory, reader.db, PFS_FIRST_OTHER);
 	if (!error)
@@ -291,7 +289,6 @@ int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out)
 	*out = (struct pfs_store_totals){
 		.nodes = meta.nodes[PFS_PRIME_DIRECTORY] + meta.nodes[PFS_PRIME_OTHER],
 		.orphans = orphans,
-		.chunks = chunks,
 		.end_slot = meta.end_slot,
 		.end_prime = last + 1,
 		.middle_prime = middle_of(&meta, last_directory, last),

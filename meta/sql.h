@@ -33,7 +33,6 @@
 	X(NODE_SCAN, READ,                                                                         \
 	  "SELECT " PFS_NODE_COLUMNS " FROM node WHERE prime >= ?1 AND prime < ?2 ORDER BY prime") \
 	X(NODE_LAST, READ, "SELECT max(prime) FROM node WHERE prime < ?1")                         \
-	X(CHUNK_COUNT, READ, "SELECT count(*) FROM chunk")                                         \
 	X(CHUNK_PUT, WRITE,                                                                        \
 	  "INSERT INTO chunk (prime, n, data) VALUES (?1, ?2, ?3) "                                \
 	  "ON CONFLICT (prime, n) DO UPDATE SET data = excluded.data")                             \

@@ -158,9 +158,9 @@ PFS_MUST_CHECK int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first,
 					int (*fn)(void *arg, const struct pfs_node_record *node),
 					void *arg);
 
-/* Number of node records and more; cheap besides counting chunks. */
+/* Number of node records and more; cheap. */
 struct pfs_store_totals {
-	uint64_t nodes, orphans, chunks;
+	uint64_t nodes, orphans;
 	uint64_t end_slot;  /* no record's slot, now or earlier, reaches it (scans make sure) */
 	uint64_t end_prime; /* one more than the largest prime in use */
 	uint64_t middle_prime; /* about half of the records have smaller primes */
