@@ -107,10 +107,81 @@ static void are_stale_when_the_node_is_gone(void)
 	FAILS(open_by_handle_at(top, &handle.head, O_RDONLY), ESTALE);
 }
 
+static void of_every_kind(void)
+{
+	static const char *const names[] = {"f", "d", "l", "p"};
+	struct handle handles[ARRAY_SIZE(names)];
+	ino_t numbers[ARRAY_SIZE(names)];
+	struct stat st;
+	int top, fd;
+
+	needs_handles();
+	probe_text("f", "x");
+	(void)OK(mkdir("d", 0755));
+	(void)OK(symlink("f", "l"));
+	(void)OK(mkfifo("p", 0644));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		(void)OK(take(&handles[i], names[i]));
+		numbers[i] = probe_stat(names[i]).st_ino;
+	}
+	top = (int)OK(open(".", O_RDONLY | O_DIRECTORY));
+	drop_caches();
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		fd = (int)OK(open_by_handle_at(top, &handles[i].head, O_PATH | O_NOFOLLOW));
+		(void)OK(fstat(fd, &st));
+		SAME(st.st_ino, numbers[i]);
+		(void)OK(close(fd));
+	}
+}
+
+static void of_removed_directories_are_stale(void)
+{
+	struct handle dir, file;
+	int top;
+
+	needs_handles();
+	(void)OK(mkdir("d", 0755));
+	probe_text("d/f", "x");
+	(void)OK(take(&dir, "d"));
+	(void)OK(take(&file, "d/f"));
+	(void)OK(unlink("d/f"));
+	(void)OK(rmdir("d"));
+	drop_caches();
+	top = (int)OK(open(".", O_RDONLY | O_DIRECTORY));
+	FAILS(open_by_handle_at(top, &dir.head, O_RDONLY), ESTALE);
+	FAILS(open_by_handle_at(top, &file.head, O_RDONLY), ESTALE);
+}
+
+/* Bytes that were never a handle open nothing. */
+static void made_up_ones_are_stale(void)
+{
+	struct handle handle;
+	unsigned char *bytes = (unsigned char *)&handle + offsetof(struct file_handle, f_handle);
+	int top, fd;
+
+	needs_handles();
+	probe_text("f", "x");
+	(void)OK(take(&handle, "f"));
+	top = (int)OK(open(".", O_RDONLY | O_DIRECTORY));
+	for (unsigned i = 0; i < handle.head.handle_bytes; i++) {
+		bytes[i] ^= 0x55;
+		fd = open_by_handle_at(top, &handle.head, O_RDONLY | O_NONBLOCK);
+		TRUE(fd >= 0 || errno == ESTALE || errno == EINVAL || errno == EOVERFLOW);
+		if (fd >= 0) /* what is left of it may still say which file */
+			(void)OK(close(fd));
+		bytes[i] ^= 0x55;
+	}
+	memset(bytes, 0xff, handle.head.handle_bytes);
+	TRUE(open_by_handle_at(top, &handle.head, O_RDONLY) == -1);
+}
+
 static const struct probe probes[] = {
 	PROBE(survive_a_forget),
 	PROBE(survive_a_rename),
 	PROBE(are_stale_when_the_node_is_gone),
+	PROBE(of_every_kind),
+	PROBE(of_removed_directories_are_stale),
+	PROBE(made_up_ones_are_stale),
 };
 
 int main(int argc, char **argv)

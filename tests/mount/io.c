@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and writing: sizes, holes, appending, direct and mapped access. */
+/* Reading and writing: sizes, holes, appending, direct access, copying. */
 #include <limits.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -342,58 +342,6 @@ static void syncs(void)
 	(void)OK(fsync(fd));
 }
 
-static void maps(void)
-{
-	static char data[2 * CHUNK + 100];
-	char *shared, *private;
-	int fd, status;
-
-	pattern(data, sizeof(data), 7);
-	probe_write("f", data, sizeof(data));
-	fd = (int)OK(open("f", O_RDWR));
-	shared = mmap(NULL, sizeof(data), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	private = mmap(NULL, sizeof(data), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	TRUE(shared != MAP_FAILED && private != MAP_FAILED);
-	SAME(memcmp(shared, data, sizeof(data)), 0);
-	SAME(shared[sizeof(data)], 0); /* past the end, within the page */
-	private[5] = 'p';
-	data[CHUNK] = shared[CHUNK] = 's';
-	data[2 * CHUNK] = shared[2 * CHUNK] = 't';
-	(void)OK(msync(shared, sizeof(data), MS_SYNC));
-	HOLDS("f", data, sizeof(data));
-	data[7] = 'w';
-	SAME(pwrite(fd, "w", 1, 7), 1); /* a write shows in the map */
-	SAME(shared[7], 'w');
-	if (OK(fork()) == 0) {
-		shared[9] = 'c';
-		_exit(0);
-	}
-	(void)OK(wait(&status));
-	data[9] = 'c';
-	(void)OK(munmap(shared, sizeof(data)));
-	(void)OK(close(fd));
-	HOLDS("f", data, sizeof(data));
-}
-
-static void mapped_writes_stamp(void)
-{
-	struct timespec before;
-	char *map;
-	int fd;
-
-	probe_text("f", "0123456789");
-	before = probe_stat("f").st_mtim;
-	probe_tick();
-	fd = (int)OK(open("f", O_RDWR));
-	map = mmap(NULL, 10, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	TRUE(map != MAP_FAILED);
-	map[0] = 'x';
-	(void)OK(msync(map, 10, MS_SYNC));
-	(void)OK(munmap(map, 10));
-	(void)OK(close(fd));
-	TRUE(probe_later(probe_stat("f").st_mtim, before));
-}
-
 static void statfs_is_true(void)
 {
 	struct statvfs st;
@@ -405,15 +353,190 @@ static void statfs_is_true(void)
 	TRUE(st.f_files == 0 || st.f_ffree <= st.f_files);
 }
 
+/* Offsets near the end of what a number can say. */
+static void far_offsets(void)
+{
+	int fd = (int)OK(open("f", O_CREAT | O_RDWR, 0644));
+	char byte;
+
+	SAME(write(fd, "abc", 3), 3);
+	SAME(pread(fd, &byte, 1, LLONG_MAX - 1), 0);
+	FAILS(pread(fd, &byte, 1, -1), EINVAL);
+	FAILS(pread(fd, &byte, 1, LLONG_MIN), EINVAL);
+	TRUE(pwrite(fd, zeros, 100, LLONG_MAX - 50) == -1 && (errno == EFBIG || errno == EINVAL));
+	FAILS(pwrite(fd, zeros, 100, LLONG_MIN), EINVAL);
+	FAILS(lseek(fd, LLONG_MIN, SEEK_SET), EINVAL);
+	TRUE(lseek(fd, LLONG_MAX, SEEK_END) == -1 && (errno == EINVAL || errno == EOVERFLOW));
+	FAILS(fallocate(fd, 0, LLONG_MAX, LLONG_MAX), EFBIG);
+	FAILS(fallocate(fd, 0, 10, -1), EINVAL);
+	FAILS(ftruncate(fd, LLONG_MIN), EINVAL);
+	HOLDS("f", "abc", 3);
+	(void)OK(close(fd));
+}
+
+/* pwrite(2) on a descriptor with O_APPEND appends, on Linux. */
+static void appending_ignores_offsets(void)
+{
+	int fd, other;
+
+	probe_text("f", "abc");
+	fd = (int)OK(open("f", O_RDWR | O_APPEND));
+	SAME(pwrite(fd, "de", 2, 0), 2);
+	HOLDS("f", "abcde", 5);
+	other = (int)OK(open("f", O_WRONLY));
+	SAME(pwrite(other, "fgh", 3, 5), 3);
+	SAME(write(fd, "!", 1), 1); /* at the end as it is now */
+	HOLDS("f", "abcdefgh!", 9);
+	(void)OK(ftruncate(other, 2));
+	SAME(write(fd, "z", 1), 1);
+	HOLDS("f", "abz", 3);
+	(void)OK(fcntl(fd, F_SETFL, 0));
+	SAME(pwrite(fd, "A", 1, 0), 1);
+	HOLDS("f", "Abz", 3);
+}
+
+static void truncating_on_open(void)
+{
+	char byte;
+	int fd, other;
+
+	probe_text("f", "content");
+	fd = (int)OK(open("f", O_RDWR));
+	SAME(read(fd, &byte, 1), 1);
+	other = (int)OK(open("f", O_WRONLY | O_TRUNC));
+	SAME(read(fd, &byte, 1), 0); /* who had it open sees it */
+	SAME(write(other, "new", 3), 3);
+	SAME(lseek(fd, 0, SEEK_END), 3);
+	(void)OK(close((int)OK(open("f", O_WRONLY | O_CREAT | O_TRUNC, 0600))));
+	HOLDS("f", "", 0);
+	SAME(probe_stat("f").st_mode, S_IFREG | 0644);
+	FAILS(open("none", O_WRONLY | O_TRUNC), ENOENT);
+	(void)OK(mkdir("d", 0755));
+	FAILS(open("d", O_RDONLY | O_CREAT, 0644), EISDIR);
+	FAILS(open("d", O_WRONLY | O_TRUNC), EISDIR);
+	FAILS(open("f", O_WRONLY | O_CREAT | O_EXCL | O_TRUNC, 0644), EEXIST);
+}
+
+/* Modes that move content are refused and change nothing. */
+static void other_allocations_are_refused(void)
+{
+	static char data[4 * CHUNK];
+	int fd = (int)OK(open("f", O_CREAT | O_RDWR, 0644));
+
+	if (!probe_mounted())
+		probe_skip("allowed elsewhere");
+	pattern(data, sizeof(data), 9);
+	SAME(pwrite(fd, data, sizeof(data), 0), sizeof(data));
+	FAILS(fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, CHUNK), EOPNOTSUPP);
+	FAILS(fallocate(fd, FALLOC_FL_INSERT_RANGE, 0, CHUNK), EOPNOTSUPP);
+	FAILS(fallocate(fd, FALLOC_FL_UNSHARE_RANGE, 0, CHUNK), EOPNOTSUPP);
+	HOLDS("f", data, sizeof(data));
+	(void)OK(posix_fallocate(fd, 0, 5 * CHUNK)); /* the library writes if it must */
+	SAME(probe_stat("f").st_size, 5 * CHUNK);
+}
+
+/* A file is written while it is read: no byte is other than the old or the new one. */
+static void readers_beside_a_writer(void)
+{
+	enum { SIZE = 3 * CHUNK + 100, ROUNDS = 200 };
+	static char content[SIZE];
+	pid_t child;
+	int fd;
+
+	memset(content, 'a', SIZE);
+	probe_write("f", content, SIZE);
+	fd = (int)OK(open("f", O_RDWR));
+	child = (pid_t)OK(fork());
+	if (child == 0) {
+		for (int i = 0;; i++) {
+			memset(content, 'a' + i % 26, SIZE);
+			SAME(pwrite(fd, content, SIZE, 0), SIZE);
+		}
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		SAME(pread(fd, content, SIZE, 0), SIZE);
+		for (size_t at = 0; at < SIZE; at++)
+			TRUE(content[at] >= 'a' && content[at] <= 'z');
+	}
+	(void)OK(kill(child, SIGKILL));
+	(void)OK(waitpid(child, NULL, 0));
+	SAME(probe_stat("f").st_size, SIZE);
+}
+
+static void copies_within_and_beyond(void)
+{
+	static char data[2 * CHUNK];
+	loff_t from = 0, to = CHUNK;
+	ssize_t n;
+	int fd, dir, append;
+
+	pattern(data, sizeof(data), 11);
+	probe_write("f", data, CHUNK);
+	fd = (int)OK(open("f", O_RDWR));
+	n = copy_file_range(fd, &from, fd, &to, CHUNK, 0);
+	if (n < 0 && (errno == EOPNOTSUPP || errno == EXDEV))
+		probe_skip("copy_file_range is refused");
+	SAME(n, CHUNK);
+	memcpy(data + CHUNK, data, CHUNK);
+	HOLDS("f", data, 2 * CHUNK);
+	from = 10 * CHUNK;
+	SAME(copy_file_range(fd, &from, fd, &to, 100, 0), 0);
+	FAILS(copy_file_range(fd, &from, fd, &to, 100, 1), EINVAL);
+	dir = (int)OK(open(".", O_RDONLY | O_DIRECTORY));
+	FAILS(copy_file_range(dir, NULL, fd, NULL, 100, 0), EISDIR);
+	append = (int)OK(open("f", O_WRONLY | O_APPEND));
+	from = 0;
+	FAILS(copy_file_range(fd, &from, append, NULL, 100, 0), EBADF);
+	HOLDS("f", data, 2 * CHUNK);
+}
+
+static void spliced_and_sent(void)
+{
+	static char data[CHUNK + 777];
+	int in, out, ends[2];
+	off_t offset = 0;
+	size_t left = sizeof(data);
+
+	pattern(data, sizeof(data), 12);
+	probe_write("in", data, sizeof(data));
+	in = (int)OK(open("in", O_RDONLY));
+	out = (int)OK(open("sent", O_CREAT | O_RDWR, 0644));
+	while (left > 0)
+		left -= (size_t)OK(sendfile(out, in, &offset, left));
+	HOLDS("sent", data, sizeof(data));
+	(void)OK(pipe(ends));
+	out = (int)OK(open("spliced", O_CREAT | O_RDWR, 0644));
+	for (left = sizeof(data); left > 0;) {
+		ssize_t n = OK(splice(in, NULL, ends[1], NULL, left < 4000 ? left : 4000, 0));
+
+		SAME(splice(ends[0], NULL, out, NULL, (size_t)n, 0), n);
+		left -= (size_t)n;
+	}
+	HOLDS("spliced", data, sizeof(data));
+}
+
 static const struct probe probes[] = {
-	PROBE(reads_back_at_every_edge), PROBE(appends),
-	PROBE(truncates),		 PROBE(leaves_holes),
-	PROBE(seeks_data_and_holes),	 PROBE(fallocates),
-	PROBE(zeroes_ranges),		 PROBE(copies_ranges),
-	PROBE(direct_at_any_alignment),	 PROBE(vectors),
-	PROBE(sizes_have_a_limit),	 PROBE(directories_are_not_files),
-	PROBE(syncs),			 PROBE(maps),
-	PROBE(mapped_writes_stamp),	 PROBE(statfs_is_true),
+	PROBE(reads_back_at_every_edge),
+	PROBE(appends),
+	PROBE(truncates),
+	PROBE(leaves_holes),
+	PROBE(seeks_data_and_holes),
+	PROBE(fallocates),
+	PROBE(zeroes_ranges),
+	PROBE(copies_ranges),
+	PROBE(direct_at_any_alignment),
+	PROBE(vectors),
+	PROBE(sizes_have_a_limit),
+	PROBE(directories_are_not_files),
+	PROBE(syncs),
+	PROBE(statfs_is_true),
+	PROBE(far_offsets),
+	PROBE(appending_ignores_offsets),
+	PROBE(truncating_on_open),
+	PROBE(other_allocations_are_refused),
+	PROBE(readers_beside_a_writer),
+	PROBE(copies_within_and_beyond),
+	PROBE(spliced_and_sent),
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Owners, modes and who may do what.  All cases need root, to become somebody else. */
+#include <grp.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 
 #include "tests/mount/probe.h"
@@ -320,6 +322,168 @@ static void rights_are_the_descriptors(void)
 	SAME(probe_stat("f").st_size, 100);
 }
 
+static void zero_a_range(void *name)
+{
+	int fd = (int)OK(open(name, O_WRONLY));
+
+	(void)OK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 2));
+	(void)OK(close(fd));
+}
+
+static void copy_into(void *name)
+{
+	int in = (int)OK(open("source", O_RDONLY)), out = (int)OK(open(name, O_WRONLY));
+
+	(void)copy_file_range(in, NULL, out, NULL, 5, 0);
+	(void)pwrite(out, "x", 1, 0); /* where copying is refused */
+	(void)OK(close(out));
+}
+
+static void change_nothing(void *name)
+{
+	FAILS(open(name, O_RDONLY | O_DIRECTORY), ENOTDIR);
+	FAILS(truncate(name, -1), EINVAL);
+	FAILS(chown(name, 1, 1), EPERM);
+	(void)OK(close((int)OK(open(name, O_RDWR))));
+}
+
+/* Other ways to change content; and what fails leaves the bits alone. */
+static void more_ways_to_lose_suid(void)
+{
+	static char name[] = "f";
+
+	probe_needs_root();
+	probe_text("source", "source");
+	make_program(name, ALICE, 06775);
+	probe_as(ALICE, ALICE, change_nothing, name);
+	SAME(probe_stat(name).st_mode & 07777, 06775);
+	probe_as(ALICE, ALICE, zero_a_range, name);
+	SAME(probe_stat(name).st_mode & 07777, 0775);
+	make_program(name, ALICE, 06775);
+	probe_as(ALICE, ALICE, copy_into, name);
+	SAME(probe_stat(name).st_mode & 07777, 0775);
+	make_program(name, ALICE, 04644); /* suid goes without execution too */
+	probe_as(ALICE, ALICE, append_byte, name);
+	SAME(probe_stat(name).st_mode & 07777, 0644);
+}
+
+/* Becomes Alice, who is also in TEAM. */
+static void with_team(void (*fn)(void))
+{
+	const gid_t groups[] = {TEAM, 4401};
+	int status;
+
+	if (OK(fork()) == 0) {
+		(void)OK(setgroups(2, groups));
+		(void)OK(setresgid(ALICE, ALICE, ALICE));
+		(void)OK(setresuid(ALICE, ALICE, ALICE));
+		fn();
+		_exit(0);
+	}
+	(void)OK(wait(&status));
+	SAME(status, 0);
+}
+
+static void as_member(void)
+{
+	(void)OK(close((int)OK(open("shared", O_RDWR))));
+	FAILS(open("own", O_RDWR), EACCES); /* the owner's rights come first, though the group has more */
+	(void)OK(close((int)OK(open("dir/new", O_CREAT | O_RDWR, 02755))));
+	(void)OK(chown("mine", (uid_t)-1, TEAM));
+	(void)OK(chmod("mine", 02755));
+	FAILS(chown("mine", (uid_t)-1, 4402), EPERM);
+}
+
+static void supplementary_groups_count(void)
+{
+	probe_needs_root();
+	probe_text("shared", "x");
+	(void)OK(chown("shared", BOB, TEAM));
+	(void)OK(chmod("shared", 0660));
+	probe_text("own", "x");
+	(void)OK(chown("own", ALICE, TEAM));
+	(void)OK(chmod("own", 0077));
+	(void)OK(mkdir("dir", 0770));
+	(void)OK(chown("dir", BOB, TEAM));
+	(void)OK(chmod("dir", 02770));
+	probe_text("mine", "x");
+	(void)OK(chown("mine", ALICE, ALICE));
+	with_team(as_member);
+	SAME(probe_stat("mine").st_gid, TEAM);
+	SAME(probe_stat("mine").st_mode & 07777, 02755);
+	SAME(probe_stat("dir/new").st_gid, TEAM);
+	SAME(probe_stat("dir/new").st_mode & 07777, 02755); /* a member may make such a program */
+}
+
+static void move_as_bob(void *arg)
+{
+	(void)arg;
+	FAILS(rename("a/closed", "b/closed"), EACCES); /* its ".." would change */
+	(void)OK(rename("a/closed", "a/still"));
+	(void)OK(rename("a/open", "b/open"));
+	FAILS(rename("b/open", "root/x"), EACCES);
+}
+
+static void moving_a_directory_writes_to_it(void)
+{
+	probe_needs_root();
+	(void)OK(mkdir("a", 0777));
+	(void)OK(mkdir("b", 0777));
+	(void)OK(mkdir("root", 0755));
+	(void)OK(mkdir("a/closed", 0755));
+	(void)OK(mkdir("a/open", 0777));
+	probe_as(BOB, BOB, move_as_bob, NULL);
+	TRUE(probe_exists("a/still") && probe_exists("b/open"));
+}
+
+static void run_as_bob(void *arg)
+{
+	int status;
+
+	(void)arg;
+	if (OK(fork()) == 0) {
+		(void)execl("./program", "program", NULL);
+		_exit(errno);
+	}
+	(void)OK(wait(&status));
+	SAME(WEXITSTATUS(status), 7);
+	FAILS(execl("./unexecutable", "unexecutable", NULL), EACCES);
+	FAILS(open("program", O_RDONLY | O_NOATIME), EPERM);
+}
+
+static void programs_run(void)
+{
+	static const char script[] = "#!/bin/sh\nexit 7\n";
+
+	probe_needs_root();
+	probe_text("program", script);
+	(void)OK(chmod("program", 0755));
+	probe_text("unexecutable", script);
+	probe_as(BOB, BOB, run_as_bob, NULL);
+}
+
+static void make_with_odd_modes(void *arg)
+{
+	(void)arg;
+	(void)OK(mkdir("d", 07777));
+	(void)OK(mkdir("d/sticky", 01777));
+	(void)OK(close((int)OK(open("f", O_CREAT | O_RDWR, 07777))));
+	(void)OK(mknod("p", S_IFIFO | 06777, 0));
+	FAILS(mknod("c", S_IFCHR | 0666, 0x103), EPERM);
+	(void)OK(chmod("f", 01644));
+}
+
+static void modes_at_birth(void)
+{
+	probe_needs_root();
+	(void)OK(chmod(".", 0777));
+	probe_as(ALICE, ALICE, make_with_odd_modes, NULL);
+	SAME(probe_stat("d").st_mode, S_IFDIR | 01777); /* mkdir gives neither suid nor sgid */
+	SAME(probe_stat("d/sticky").st_mode, S_IFDIR | 01777);
+	SAME(probe_stat("f").st_mode, S_IFREG | 01644);
+	SAME(probe_stat("p").st_mode, S_IFIFO | 06777);
+}
+
 static const struct probe probes[] = {
 	PROBE(owner_is_the_caller),
 	PROBE(setgid_directories_hand_down),
@@ -331,6 +495,11 @@ static const struct probe probes[] = {
 	PROBE(chmod_drops_sgid_of_foreign_group),
 	PROBE(owners_may),
 	PROBE(rights_are_the_descriptors),
+	PROBE(more_ways_to_lose_suid),
+	PROBE(supplementary_groups_count),
+	PROBE(moving_a_directory_writes_to_it),
+	PROBE(programs_run),
+	PROBE(modes_at_birth),
 };
 
 int main(int argc, char **argv)

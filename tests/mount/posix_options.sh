@@ -14,7 +14,7 @@ for options in -s '-o writeback' --engine=host --engine=auto; do
 		continue
 	fi
 	pass "mounts with $options"
-	for probe in names paths rename io dirs; do
+	for probe in names paths rename io maps content threads dirs; do
 		mkdir "$mnt/$probe"
 		run_probe "$probe" "$mnt/$probe"
 		rmdir "$mnt/$probe"

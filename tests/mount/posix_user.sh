@@ -13,7 +13,7 @@ ok 'an ordinary user mounts' user primefs mount "$store" "$mnt"
 is 'the root is theirs' "$(user stat -c %u "$mnt")" "$nobody"
 not_ok 'others may not enter' ls "$mnt"
 run_as=(user)
-for probe in names paths rename times io dirs xattrs locks; do
+for probe in names paths rename times io maps content threads dirs xattrs locks; do
 	user mkdir "$mnt/$probe"
 	run_probe "$probe" "$mnt/$probe"
 done

@@ -343,18 +343,6 @@ static void sets_early_and_late_times(void)
 	}
 }
 
-static void sets_far_times(void)
-{
-	const struct timespec times[2] = {{.tv_sec = -62135596800}, {.tv_sec = 1000000000000}};
-	struct stat st;
-
-	probe_text("f", "x");
-	(void)OK(utimensat(AT_FDCWD, "f", times, 0));
-	st = probe_stat("f");
-	SAME(st.st_atim.tv_sec, -62135596800);
-	SAME(st.st_mtim.tv_sec, 1000000000000);
-}
-
 static void relatime(void)
 {
 	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
@@ -379,6 +367,142 @@ static void relatime(void)
 	TRUE(probe_equal(probe_stat("f").st_atim, before[0].st_atim)); /* newer than both, and of today */
 }
 
+/* A new node's times are one moment, which is also when its directory changed. */
+static void new_nodes_have_one_moment(void)
+{
+	static const char *const names[] = {"d/f", "d/d", "d/l", "d/p"};
+	struct stat st, dir;
+
+	(void)OK(mkdir("d", 0755));
+	probe_tick();
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		dir = probe_stat("d");
+		probe_tick();
+		(void)OK(i == 0   ? mknod(names[i], S_IFREG | 0644, 0)
+			 : i == 1 ? mkdir(names[i], 0755)
+			 : i == 2 ? symlink("x", names[i])
+				  : mkfifo(names[i], 0644));
+		st = probe_stat(names[i]);
+		TRUE(probe_equal(st.st_atim, st.st_mtim));
+		TRUE(probe_equal(st.st_mtim, st.st_ctim));
+		TRUE(probe_later(st.st_mtim, dir.st_mtim));
+		TRUE(!probe_later(st.st_mtim, probe_stat("d").st_mtim));
+	}
+}
+
+static void opening_changes_nothing(void)
+{
+	(void)OK(mkdir("d", 0755));
+	probe_text("d/f", "content");
+	watch("d", "d/f", NULL);
+	(void)OK(close((int)OK(open("d/f", O_RDWR | O_CREAT, 0600))));
+	(void)OK(close((int)OK(open("d/f", O_WRONLY | O_APPEND))));
+	HOLDS("d/f", "content", 7);
+	(void)OK(access("d/f", W_OK));
+	FAILS(open("d/f", O_RDONLY | O_DIRECTORY), ENOTDIR);
+	CHANGED(0, "d", 0);
+	CHANGED(1, "d/f", 0);
+}
+
+static void copying_ranges(void)
+{
+	int in, out;
+
+	probe_text("in", "content");
+	probe_text("out", "");
+	in = (int)OK(open("in", O_RDONLY));
+	out = (int)OK(open("out", O_WRONLY));
+	watch("in", "out", ".");
+	if (copy_file_range(in, NULL, out, NULL, 7, 0) < 0 && (errno == EOPNOTSUPP || errno == EXDEV))
+		probe_skip("copy_file_range is refused");
+	CHANGED(0, "in", 0);
+	CHANGED(1, "out", BOTH);
+	CHANGED(2, ".", 0);
+}
+
+/* A directory that moves changes its own ctime, not its mtime, and nothing below it. */
+static void moving_directories(void)
+{
+	(void)OK(mkdir("a", 0755));
+	(void)OK(mkdir("b", 0755));
+	(void)OK(mkdir("a/d", 0755));
+	probe_text("a/d/f", "x");
+	watch("a/d", "a/d/f", NULL);
+	(void)OK(rename("a/d", "b/e"));
+	CHANGED(0, "b/e", CTIME);
+	CHANGED(1, "b/e/f", 0);
+}
+
+static const struct timespec given_times[2] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
+
+static void set_as_writer(void *arg)
+{
+	const struct timespec now[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+	const struct timespec one[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
+	const struct timespec none[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
+
+	(void)arg;
+	(void)OK(utimensat(AT_FDCWD, "open", now, 0));
+	(void)OK(utimensat(AT_FDCWD, "open", NULL, 0));
+	FAILS(utimensat(AT_FDCWD, "open", given_times, 0), EPERM);
+	FAILS(utimensat(AT_FDCWD, "open", one, 0), EPERM);
+	FAILS(utimensat(AT_FDCWD, "closed", now, 0), EACCES);
+	FAILS(utimensat(AT_FDCWD, "closed", given_times, 0), EPERM);
+	(void)OK(utimensat(AT_FDCWD, "closed", none, 0));
+}
+
+static void set_as_owner(void *arg)
+{
+	(void)arg;
+	(void)OK(utimensat(AT_FDCWD, "closed", given_times, 0));
+	(void)OK(utimensat(AT_FDCWD, "closed", NULL, 0));
+}
+
+/* Who may write may say "now"; only the owner names a time. */
+static void who_may_set_times(void)
+{
+	probe_needs_root();
+	probe_text("open", "x");
+	(void)OK(chmod("open", 0666));
+	probe_text("closed", "x");
+	(void)OK(chown("closed", 4321, 4321));
+	(void)OK(chmod("closed", 0444));
+	watch("closed", NULL, NULL);
+	probe_as(4322, 4322, set_as_writer, NULL);
+	CHANGED(0, "closed", 0);
+	probe_as(4321, 4321, set_as_owner, NULL);
+}
+
+/* All that 64 bits can say, with nanoseconds, more than 292 years away from 1970 too.  (The kernel
+ * takes the nanoseconds off the very first and last second.) */
+static void sets_every_time(void)
+{
+	static const int64_t seconds[] = {
+		INT64_MIN + 1, INT64_MIN / 1000000000 - 1, -62135596800, -9223372037, -4294967297,
+		9223372037,    1LL << 34,		   1LL << 40,	INT64_MAX / 1000000000 + 1,
+		INT64_MAX - 1,
+	};
+	struct timespec times[2];
+	struct stat st;
+
+	probe_text("f", "x");
+	(void)OK(mkdir("d", 0755));
+	for (size_t i = 0; i < ARRAY_SIZE(seconds); i++) {
+		const char *path = i % 2 ? "f" : "d";
+
+		times[0] = (struct timespec){.tv_sec = seconds[i], .tv_nsec = 999999999};
+		times[1] = (struct timespec){.tv_sec = seconds[ARRAY_SIZE(seconds) - 1 - i], .tv_nsec = 1};
+		(void)OK(utimensat(AT_FDCWD, path, times, 0));
+		st = probe_stat(path);
+		if (st.st_atim.tv_sec != times[0].tv_sec && !probe_mounted())
+			probe_skip("clamped here");
+		SAME(st.st_atim.tv_sec, times[0].tv_sec);
+		SAME(st.st_atim.tv_nsec, times[0].tv_nsec);
+		SAME(st.st_mtim.tv_sec, times[1].tv_sec);
+		SAME(st.st_mtim.tv_nsec, times[1].tv_nsec);
+	}
+}
+
 static const struct probe probes[] = {
 	PROBE(making_names),
 	PROBE(removing_names),
@@ -392,8 +516,13 @@ static const struct probe probes[] = {
 	PROBE(sets_times),
 	PROBE(sets_times_of_links_and_directories),
 	PROBE(sets_early_and_late_times),
-	PROBE(sets_far_times),
 	PROBE(relatime),
+	PROBE(new_nodes_have_one_moment),
+	PROBE(opening_changes_nothing),
+	PROBE(copying_ranges),
+	PROBE(moving_directories),
+	PROBE(who_may_set_times),
+	PROBE(sets_every_time),
 };
 
 int main(int argc, char **argv)
