@@ -134,10 +134,12 @@ static int find(const struct pfs_tree *tree, uint32_t *slot, uint64_t parent, co
 {
 	uint32_t directory;
 
+	if (!strcmp(name, ".")) { /* also of what is no directory: a handle is resolved so */
+		*slot = pfs_image_slot(tree, parent);
+		return *slot == PFS_NO_SLOT ? -ESTALE : 0;
+	}
 	PFS_TRY(pfs_dir_slot(tree, &directory, parent));
-	if (!strcmp(name, "."))
-		*slot = directory;
-	else if (!strcmp(name, ".."))
+	if (!strcmp(name, ".."))
 		*slot = tree->image.parent[directory] == PFS_NO_SLOT
 				? directory
 				: tree->image.parent[directory];
