@@ -4,13 +4,15 @@
 
 lint_sources := $(sources) $(tool_sources) $(wildcard tests/*/*.c)
 lint_headers := $(wildcard base/*.h meta/*.h gpu/*.h gpu/*/*.h fs/*/*.h tools/*.h tests/*/*.h)
-lint_scripts := $(wildcard tools/setup tools/test tools/demo tests/run tests/layering tests/install tests/*.sh tests/*/*.sh .ci/run) \
+lint_scripts := $(wildcard tools/setup tools/test tools/demo mk/tidy tests/run tests/layering tests/install tests/*.sh tests/*/*.sh .ci/run) \
 	$(wildcard tools/*.sh tools/mount.fuse.primefs)
 man_pages := $(wildcard docs/man/*.[1-8])
 
-# -fanalyzer follows one file at a time and does not know cleanup attributes' effects on what other
-# files hand out; what it finds in the product counts, tests are left to clang-tidy.
+# gcc 12's -fanalyzer loses track of arrays that grow in place and of those filled in a loop: leaks and
+# uninitialised reads are left to the sanitizers and valgrind.  cppcheck does not know the cleanup
+# attribute.
 analyzed := $(sources) $(tool_sources)
+analyzer_flags := -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-use-of-uninitialized-value
 
 lint: lint-layering lint-headers lint-tidy lint-analyzer lint-cppcheck lint-shell lint-man ## all linters
 
@@ -33,20 +35,20 @@ $(B)/lint/%.h.ok: %.h
 $(B)/lint/%.tidy: % .clang-tidy
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- $(filter-out -MMD -MP,$(all_cflags)) 2>$@.log || { cat $@.log; exit 1; }
+	@mk/tidy $< -- $(filter-out -MMD -MP,$(all_cflags))
 	@$(CC) $(filter-out -MMD -MP,$(all_cflags)) -M -MT $@ -MF $@.d $<
 	@touch $@
 
 $(B)/lint/%.analyzer: %
 	@mkdir -p $(@D)
 	@echo "gcc -fanalyzer $<"
-	@gcc $(all_cflags) -fanalyzer -Werror -MF $@.d -MT $@ -c -o /dev/null $<
+	@gcc $(all_cflags) $(analyzer_flags) -Werror -MF $@.d -MT $@ -c -o /dev/null $<
 	@touch $@
 
 lint-cppcheck: ## cppcheck
 	@cppcheck --quiet --error-exitcode=1 --std=c11 --language=c --inline-suppr --max-configs=1 \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		--suppress=unknownMacro --suppress=normalCheckLevelMaxBranches \
+		--suppress=unknownMacro --suppress=memleak --suppress=resourceLeak --suppress=normalCheckLevelMaxBranches \
 		-I. -D_GNU_SOURCE -D__GNUC__ -DPFS_VERSION='""' -DPFS_PREFIX='""' -DPFS_ARCHIVE=1 \
 		-j 2 $(sources) $(tool_sources)
 

@@ -97,7 +97,7 @@ int pfs_image_reserve(struct pfs_tree *tree, uint32_t n)
 	if (fresh > PFS_SLOT_MAX - image->end)
 		return -ENOSPC;
 	PFS_TRY(pfs_image_grow(tree, image->end + fresh));
-	PFS_TRY(pfs_slot_map_reserve(image->by_prime, image->prime,
+	PFS_TRY(pfs_slot_map_reserve(image->by_prime,
 				     (uint64_t)image->end - image->free_count + n));
 	return pfs_btree_reserve(image->by_name, n);
 }
@@ -142,18 +142,17 @@ void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot)
 	image->free_count++;
 }
 
-uint64_t pfs_image_key(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len)
+uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len)
 {
 	uint64_t seed = pfs_store_seed(tree->store);
-	uint64_t hash = pfs_siphash(name, len, seed, ~seed);
 
-	return (uint64_t)parent << PFS_NAME_HASH_BITS | hash >> (64 - PFS_NAME_HASH_BITS);
+	return (uint32_t)(pfs_siphash(name, len, seed, ~seed) >> (64 - PFS_NAME_HASH_BITS));
 }
 
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len)
 {
 	const struct pfs_image *image = &tree->image;
-	uint64_t key = pfs_image_key(tree, parent, name, len);
+	uint64_t key = pfs_image_key(parent, pfs_image_hash(tree, name, len));
 	struct pfs_btree_cursor cursor;
 	struct pfs_btree_entry entry;
 
@@ -168,10 +167,21 @@ uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const cha
 	return PFS_NO_SLOT;
 }
 
+/* The key of the node's name in its place. */
+static uint64_t own_key(const struct pfs_tree *tree, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	size_t len;
+	const char *name = pfs_names_get(image->names, image->name[slot], &len);
+
+	return pfs_image_key(image->parent[slot], pfs_image_hash(tree, name, len));
+}
+
 void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
 {
 	struct pfs_image *image = &tree->image;
 	bool directory = S_ISDIR(image->mode[slot]);
+	int error;
 
 	image->parent[slot] = parent;
 	image->name[slot] = name;
@@ -182,15 +192,9 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
 		return;
 	}
 	image->links[parent] += directory;
-	{
-		size_t len;
-		const char *bytes = pfs_names_get(image->names, name, &len);
-		uint64_t key = pfs_image_key(tree, parent, bytes, len);
-		int error = pfs_btree_insert(image->by_name, key, slot);
-
-		PFS_VERIFY_CHECK(!error); /* reserved, and no slot is attached twice */
-		(void)error;
-	}
+	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
+	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is attached twice */
+	(void)error;
 }
 
 void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
@@ -198,10 +202,8 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_image *image = &tree->image;
 	uint32_t parent = image->parent[slot];
 	bool directory = S_ISDIR(image->mode[slot]);
-	size_t len;
-	const char *name = pfs_names_get(image->names, image->name[slot], &len);
 
-	(void)pfs_btree_remove(image->by_name, pfs_image_key(tree, parent, name, len), slot);
+	(void)pfs_btree_remove(image->by_name, own_key(tree, slot), slot);
 	pfs_names_remove(image->names, image->name[slot]);
 	image->links[parent] -= directory;
 	image->nodes--;

@@ -108,9 +108,13 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot);
 /* The child of that name, or PFS_NO_SLOT. */
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
 
-/* The key of a name in by_name: parent and 31-bit hash (SipHash, keyed by the store's seed). */
-uint64_t pfs_image_key(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
+/* A name's hash (SipHash, keyed by the store's seed), and the key in by_name that it makes. */
 #define PFS_NAME_HASH_BITS 31
+uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len);
+static inline uint64_t pfs_image_key(uint32_t parent, uint32_t hash)
+{
+	return (uint64_t)parent << PFS_NAME_HASH_BITS | hash;
+}
 
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
 /* The row as the store has it.  Points into the image: use it under the lock. */
@@ -156,15 +160,18 @@ void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
 uint64_t pfs_names_bytes(const struct pfs_names *names); /* of memory in use */
 
-/* ---- slotmap.c: prime -> slot, a hash that keeps slots only and looks primes up in the column ---- */
+/* ---- slotmap.c: prime -> slot, a hash that keeps slots only and looks primes up in the column; it
+ * grows a little with every insert, never all at once ---- */
 
 PFS_MUST_CHECK int pfs_slot_map_create(struct pfs_slot_map **out);
 void pfs_slot_map_destroy(struct pfs_slot_map *map);
-PFS_MUST_CHECK int pfs_slot_map_reserve(struct pfs_slot_map *map, const uint64_t *primes,
-					uint64_t count); /* in all */
+/* Room for `count` slots in all; many more than there are only while it is empty.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_slot_map_reserve(struct pfs_slot_map *map, uint64_t count);
 void pfs_slot_map_insert(struct pfs_slot_map *map, const uint64_t *primes, uint32_t slot);
 void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
 uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
+/* Makes an insert or find of that prime faster, a little later. */
+void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime);
 uint64_t pfs_slot_map_memory(const struct pfs_slot_map *map);
 
 /* ---- rare.c: what few nodes have ---- */

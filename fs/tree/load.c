@@ -4,8 +4,8 @@
  * Directories come first, by one thread (their primes are the small ones), so that every parent of a
  * file can be looked up; then two threads scan half of the files each.  Records know their slots, so
  * the threads write to different places.  Then one fills the map of primes while the other makes the
- * index of names: entries are counted out by parent and sorted by hash within a parent. */
-#include "fs/tree/internal.h"
+ * index of names (load_index.c). */
+#include "fs/tree/load.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,11 +16,14 @@
 #include "base/log.h"
 
 #define DIRECTORY_PRIMES_END (UINT64_C(1) << 32)
+#define PREFETCH	     16u
 
 struct loader {
 	struct pfs_tree *tree;
 	pthread_mutex_t rare_lock;
 	struct pfs_store_totals totals;
+	uint32_t *hashes; /* by slot: of names */
+	int error;
 };
 
 /* One thread's part of the scan. */
@@ -37,7 +40,7 @@ struct part {
 	int error;
 };
 
-static int damaged(uint64_t prime, const char *what)
+int pfs_load_damaged(uint64_t prime, const char *what)
 {
 	pfs_error("damaged store: node %" PRIu64 " %s; run primefs check", prime, what);
 	return -EUCLEAN;
@@ -99,10 +102,10 @@ static int set_row(struct part *part, const struct pfs_node_record *node)
 	uint64_t expected = 0;
 
 	if (slot >= part->loader->totals.end_slot)
-		return damaged(node->prime, "has a slot beyond the last");
+		return pfs_load_damaged(node->prime, "has a slot beyond the last");
 	if (!__atomic_compare_exchange_n(&image->prime[slot], &expected, node->prime, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		return damaged(node->prime, "has another node's slot");
+		return pfs_load_damaged(node->prime, "has another node's slot");
 	image->parent[slot] = PFS_NO_SLOT;
 	image->mode[slot] = (uint16_t)node->mode;
 	image->flags[slot] = (uint8_t)node->flags;
@@ -114,9 +117,8 @@ static int set_row(struct part *part, const struct pfs_node_record *node)
 	image->links[slot] = S_ISDIR(node->mode) ? 2 : 1;
 	part->nodes++;
 	if (node->prime != PFS_ROOT_PRIME) {
-		if (node->name_len == 0 || memchr(node->name, '/', node->name_len) ||
-		    memchr(node->name, 0, node->name_len))
-			return damaged(node->prime, "has no valid name");
+		part->loader->hashes[slot] =
+			pfs_image_hash(part->loader->tree, node->name, node->name_len);
 		PFS_TRY(pfs_names_add_in(image->names, &part->region, &image->name[slot],
 					 node->name, node->name_len));
 	}
@@ -129,7 +131,7 @@ static int load_directory(void *arg, const struct pfs_node_record *node)
 	size_t i = part->nodes;
 
 	if (!S_ISDIR(node->mode))
-		return damaged(node->prime, "is no directory but has a directory's prime");
+		return pfs_load_damaged(node->prime, "is no directory but has a directory's prime");
 	PFS_TRY(pfs_grow(&part->parents, &part->capacity, i + 1, sizeof(*part->parents)));
 	PFS_TRY(pfs_grow(&part->slots, &part->slots_capacity, i + 1, sizeof(*part->slots)));
 	part->parents[i] = node->parent;
@@ -143,13 +145,13 @@ static int load_other(void *arg, const struct pfs_node_record *node)
 	struct pfs_tree *tree = part->loader->tree;
 
 	if (S_ISDIR(node->mode))
-		return damaged(node->prime, "is a directory but has another kind's prime");
+		return pfs_load_damaged(node->prime, "is a directory but has another kind's prime");
 	if (node->parent != part->parent_prime) {
 		part->parent_prime = node->parent;
 		part->parent_slot = pfs_image_slot(tree, node->parent);
 	}
 	if (part->parent_slot == PFS_NO_SLOT)
-		return damaged(node->prime, "has a parent that does not exist");
+		return pfs_load_damaged(node->prime, "has a parent that does not exist");
 	PFS_TRY(set_row(part, node));
 	tree->image.parent[node->slot] = part->parent_slot;
 	return 0;
@@ -170,7 +172,7 @@ static int check_cycles(struct pfs_tree *tree, const struct part *directories)
 
 		for (; !known[slot]; slot = image->parent[slot])
 			if (steps++ > directories->nodes)
-				return damaged(image->prime[slot], "is its own ancestor");
+				return pfs_load_damaged(image->prime[slot], "is its own ancestor");
 		for (slot = directories->slots[i]; !known[slot]; slot = image->parent[slot])
 			known[slot] = 1;
 	}
@@ -181,8 +183,10 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 {
 	struct pfs_image *image = &tree->image;
 
-	for (size_t i = 0; i < part->nodes; i++)
+	for (size_t i = 0; i < part->nodes; i++) {
+		PFS_TRY(pfs_slot_map_reserve(image->by_prime, i + 1));
 		pfs_slot_map_insert(image->by_prime, image->prime, part->slots[i]);
+	}
 	image->root = pfs_image_slot(tree, PFS_ROOT_PRIME);
 	if (image->root == PFS_NO_SLOT) {
 		pfs_error("damaged store: it has no root; run primefs check");
@@ -196,7 +200,7 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 			continue;
 		parent = pfs_image_slot(tree, part->parents[i]);
 		if (parent == PFS_NO_SLOT)
-			return damaged(image->prime[slot], "has a parent that does not exist");
+			return pfs_load_damaged(image->prime[slot], "has a parent that does not exist");
 		image->parent[slot] = parent;
 		image->links[parent]++;
 	}
@@ -212,145 +216,61 @@ static void *scan_others(void *arg)
 	return NULL;
 }
 
-/* Runs fn(arg) in another thread, or, when there is none to be had, in this one. */
-static bool start(pthread_t *thread, void *(*fn)(void *), void *arg)
-{
-	if (pthread_create(thread, NULL, fn, arg) == 0)
-		return true;
-	(void)fn(arg);
-	return false;
-}
-
-static int load_others(struct loader *loader, uint64_t *nodes)
+static int load_others(struct loader *loader)
 {
 	uint64_t middle = PFS_MAX(loader->totals.middle_prime, DIRECTORY_PRIMES_END);
 	uint64_t end = PFS_MAX(loader->totals.end_prime, middle);
 	struct part low = {.loader = loader, .first = DIRECTORY_PRIMES_END, .end = middle};
 	struct part high = {.loader = loader, .first = middle, .end = end};
-	pthread_t thread;
-	bool started = start(&thread, scan_others, &high);
 
-	(void)scan_others(&low);
-	if (started)
-		(void)pthread_join(thread, NULL);
-	*nodes += low.nodes + high.nodes;
+	pfs_load_both(scan_others, &low, scan_others, &high);
+	loader->tree->image.nodes += (uint32_t)(low.nodes + high.nodes);
 	return low.error ? low.error : high.error;
 }
 
+/* Makes the other nodes known by their primes; puts unused slots among the free. */
 static void *map_primes(void *arg)
 {
-	struct pfs_image *image = &((struct pfs_tree *)arg)->image;
+	struct loader *loader = arg;
+	struct pfs_image *image = &loader->tree->image;
+	uint64_t count = image->directories;
 
-	for (uint32_t slot = 0; slot < image->end; slot++)
-		if (image->prime[slot] && !S_ISDIR(image->mode[slot]))
-			pfs_slot_map_insert(image->by_prime, image->prime, slot);
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		if (slot + PREFETCH < image->end)
+			pfs_slot_map_prefetch(image->by_prime, image->prime[slot + PREFETCH]);
+		if (!image->prime[slot] || S_ISDIR(image->mode[slot]))
+			continue;
+		loader->error = pfs_slot_map_reserve(image->by_prime, ++count);
+		if (loader->error)
+			return NULL;
+		pfs_slot_map_insert(image->by_prime, image->prime, slot);
+	}
 	for (uint32_t slot = image->end; slot-- > 0;)
 		if (!image->prime[slot])
-			pfs_image_chain_free((struct pfs_tree *)arg, slot);
+			pfs_image_chain_free(loader->tree, slot);
 	return NULL;
 }
 
-/* ---- the index of names ---- */
-
-static int by_key_and_slot(const void *a, const void *b)
+static void *index_names(void *arg)
 {
-	const struct pfs_btree_entry *x = a, *y = b;
+	struct pfs_load_index *index = arg;
 
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->slot < y->slot ? -1 : x->slot > y->slot;
+	index->error = pfs_load_index(index);
+	return NULL;
 }
 
-static int sort_group(uint64_t *keys, uint32_t *slots, size_t n)
+/* A store never used more slots than it handed out numbers; a damaged one may say what it likes. */
+static int check_totals(const struct loader *loader)
 {
-	struct pfs_btree_entry few[64], *entries = few;
-	struct pfs_btree_entry *many PFS_FREE = NULL;
+	uint64_t directories, others, most;
 
-	if (n > PFS_COUNT(few)) {
-		many = malloc(n * sizeof(*many));
-		if (!many)
-			return -ENOMEM;
-		entries = many;
-	}
-	for (size_t i = 0; i < n; i++)
-		entries[i] = (struct pfs_btree_entry){.key = keys[i], .slot = slots[i]};
-	qsort(entries, n, sizeof(*entries), by_key_and_slot);
-	for (size_t i = 0; i < n; i++) {
-		keys[i] = entries[i].key;
-		slots[i] = entries[i].slot;
-	}
-	return 0;
-}
-
-static int check_duplicates(const struct pfs_image *image, const uint64_t *keys,
-			    const uint32_t *slots, size_t n)
-{
-	for (size_t i = 1; i < n; i++) {
-		for (size_t j = i; j-- > 0 && keys[j] == keys[i];) {
-			size_t len, other_len;
-			const char *name = pfs_names_get(image->names, image->name[slots[i]], &len);
-			const char *other =
-				pfs_names_get(image->names, image->name[slots[j]], &other_len);
-
-			if (len == other_len && memcmp(name, other, len) == 0)
-				return damaged(image->prime[slots[i]], "has the name of a sibling");
-		}
-	}
-	return 0;
-}
-
-/* Counts entries out by parent: starts[p] becomes the end of p's group. */
-static void group_by_parent(const struct pfs_tree *tree, uint64_t *keys, uint32_t *slots,
-			    uint32_t *starts)
-{
-	const struct pfs_image *image = &tree->image;
-	uint32_t sum = 0;
-
-	for (uint32_t slot = 0; slot < image->end; slot++)
-		if (image->prime[slot] && slot != image->root)
-			starts[image->parent[slot]]++;
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		uint32_t count = starts[slot];
-
-		starts[slot] = sum;
-		sum += count;
-	}
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		size_t len;
-		const char *name;
-		uint32_t at;
-
-		if (!image->prime[slot] || slot == image->root)
-			continue;
-		name = pfs_names_get(image->names, image->name[slot], &len);
-		at = starts[image->parent[slot]]++;
-		keys[at] = pfs_image_key(tree, image->parent[slot], name, len);
-		slots[at] = slot;
-	}
-}
-
-static int index_names(struct pfs_tree *tree)
-{
-	struct pfs_image *image = &tree->image;
-	size_t n = image->nodes - 1;
-	uint64_t *keys PFS_FREE = malloc((n + 1) * sizeof(*keys));
-	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));
-	uint32_t *ends PFS_FREE = calloc((size_t)image->end + 1, sizeof(*ends));
-	size_t first = 0;
-
-	if (!keys || !slots || !ends)
-		return -ENOMEM;
-	group_by_parent(tree, keys, slots, ends);
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		size_t count = ends[slot] - first;
-
-		if (count > 1) {
-			PFS_TRY(sort_group(keys + first, slots + first, count));
-			PFS_TRY(check_duplicates(image, keys + first, slots + first, count));
-		}
-		first = ends[slot];
-	}
-	return pfs_btree_load(image->by_name, keys, slots, n);
+	PFS_TRY(pfs_store_reserved(loader->tree->store, &directories, PFS_PRIME_DIRECTORY));
+	PFS_TRY(pfs_store_reserved(loader->tree->store, &others, PFS_PRIME_OTHER));
+	most = PFS_MIN(directories + (others - DIRECTORY_PRIMES_END), PFS_SLOT_MAX);
+	if (loader->totals.end_slot <= most && loader->totals.nodes <= loader->totals.end_slot)
+		return 0;
+	pfs_error("damaged store: its nodes' slots are out of range; run primefs check");
+	return -EUCLEAN;
 }
 
 static int prepare(struct loader *loader)
@@ -358,42 +278,58 @@ static int prepare(struct loader *loader)
 	struct pfs_tree *tree = loader->tree;
 
 	PFS_TRY(pfs_store_totals(tree->store, &loader->totals));
-	if (loader->totals.end_slot > PFS_SLOT_MAX || loader->totals.nodes > PFS_SLOT_MAX) {
-		pfs_error("damaged store: its nodes' slots are out of range; run primefs check");
-		return -EUCLEAN;
-	}
+	PFS_TRY(check_totals(loader));
 	tree->image.end = (uint32_t)loader->totals.end_slot;
 	PFS_TRY(pfs_image_grow(tree, tree->image.end));
-	return pfs_slot_map_reserve(tree->image.by_prime, tree->image.prime,
+	loader->hashes = malloc(((size_t)tree->image.end + 1) * sizeof(*loader->hashes));
+	if (!loader->hashes)
+		return -ENOMEM;
+	return pfs_slot_map_reserve(tree->image.by_prime,
 				    loader->totals.nodes + loader->totals.nodes / 16);
+}
+
+static int load_directories(struct loader *loader)
+{
+	struct part part = {.loader = loader, .end = DIRECTORY_PRIMES_END};
+	int rc = pfs_store_scan_nodes(loader->tree->store, 0, part.end, load_directory, &part);
+
+	if (!rc)
+		rc = connect_directories(loader->tree, &part);
+	loader->tree->image.nodes = loader->tree->image.directories = (uint32_t)part.nodes;
+	free(part.parents);
+	free(part.slots);
+	return rc;
+}
+
+static int load(struct loader *loader)
+{
+	struct pfs_load_index index = {.tree = loader->tree};
+
+	PFS_TRY(prepare(loader));
+	PFS_TRY(load_directories(loader));
+	PFS_TRY(load_others(loader));
+	index.hashes = loader->hashes;
+	pfs_load_both(map_primes, loader, index_names, &index);
+	return loader->error ? loader->error : index.error;
 }
 
 int pfs_load(struct pfs_tree *tree)
 {
 	struct loader loader = {.tree = tree, .rare_lock = PTHREAD_MUTEX_INITIALIZER};
-	struct part directories = {.loader = &loader, .end = DIRECTORY_PRIMES_END};
-	uint64_t nodes;
-	pthread_t thread;
-	bool started;
-	int error = prepare(&loader);
+	int rc = load(&loader);
 
-	if (!error)
-		error = pfs_store_scan_nodes(tree->store, 0, DIRECTORY_PRIMES_END, load_directory,
-					     &directories);
-	if (!error)
-		error = connect_directories(tree, &directories);
-	nodes = directories.nodes;
-	free(directories.parents);
-	free(directories.slots);
-	PFS_TRY(error);
-	PFS_TRY(load_others(&loader, &nodes));
-	if (nodes > PFS_SLOT_MAX)
-		return -EUCLEAN;
-	tree->image.nodes = (uint32_t)nodes;
-	tree->image.directories = (uint32_t)directories.nodes;
-	started = start(&thread, map_primes, tree);
-	error = index_names(tree);
+	free(loader.hashes);
+	return rc;
+}
+
+void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg)
+{
+	pthread_t thread;
+	bool started = pthread_create(&thread, NULL, other_fn, other_arg) == 0;
+
+	if (!started)
+		(void)other_fn(other_arg);
+	(void)fn(arg);
 	if (started)
 		(void)pthread_join(thread, NULL);
-	return error;
 }

@@ -69,7 +69,8 @@ static void store(const struct pfs_names *names, uint32_t place, const void *nam
 	unsigned char *p = at(names, place);
 
 	p[0] = (unsigned char)len;
-	memcpy(p + 1, name, len);
+	if (len) /* the root's name may be NULL */
+		memcpy(p + 1, name, len);
 	p[1 + len] = 0;
 }
 

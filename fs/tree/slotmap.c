@@ -1,36 +1,112 @@
 /* SPDX-License-Identifier: MIT */
-/* Prime -> slot: linear probing over an array of slots; a key is looked up in the image's column of
- * primes, so an entry is 4 bytes.  Removal shifts back what followed: no tombstones. */
+/* Linear probing.  When a table is full a larger one is begun, and every insert moves some entries
+ * over; until the old table is empty a search looks into both. */
 #include "fs/tree/internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define MIN_CAPACITY 1024u
+#include "base/checked.h"
 
-struct pfs_slot_map {
-	uint32_t *slots; /* PFS_NO_SLOT: empty */
-	uint64_t capacity; /* a power of two */
-	uint64_t count;
-	unsigned shift;
+#define EMPTY      0u	      /* cells hold slot + 1 */
+#define REMOVED    UINT32_MAX /* only in the old table, which nobody inserts into */
+#define CELLS_MIN  1024u
+#define MOVE_CELLS 16u /* of the old table with every insert: it is empty before the new one is full */
+
+struct table {
+	struct pfs_reserve memory;
+	uint32_t n_cells;
+	uint32_t n_used;
 };
 
-static uint64_t home(const struct pfs_slot_map *map, uint64_t prime)
+struct pfs_slot_map {
+	struct table now, old; /* old.n_cells is 0 when there is none */
+	uint32_t moved;	       /* cells of old before this one are empty */
+};
+
+static uint32_t *cells(const struct table *table)
 {
-	return prime * UINT64_C(0x9e3779b97f4a7c15) >> map->shift;
+	return (uint32_t *)table->memory.base;
 }
 
-static int allocate(struct pfs_slot_map *map, uint64_t capacity)
+static uint32_t home(const struct table *table, uint64_t prime)
 {
-	uint32_t *slots = malloc(capacity * sizeof(*slots));
+	uint64_t hash = prime * UINT64_C(0x9e3779b97f4a7c15);
 
-	if (!slots)
+	hash ^= hash >> 32;
+	hash *= UINT64_C(0xd6e8feb86659fd93);
+	return (uint32_t)((hash >> 32) * table->n_cells >> 32);
+}
+
+static uint32_t following(const struct table *table, uint32_t i)
+{
+	return i + 1 == table->n_cells ? 0 : i + 1;
+}
+
+static int table_create(struct table *table, size_t n_cells)
+{
+	*table = (struct table){0};
+	if (n_cells >= UINT32_MAX)
 		return -ENOMEM;
-	memset(slots, 0xff, capacity * sizeof(*slots));
-	map->slots = slots;
-	map->capacity = capacity;
-	map->shift = 64 - (unsigned)__builtin_ctzll(capacity);
+	PFS_TRY(pfs_reserve_open(&table->memory, n_cells * sizeof(uint32_t)));
+	if (pfs_reserve_grow(&table->memory, n_cells * sizeof(uint32_t))) {
+		pfs_reserve_close(&table->memory);
+		return -ENOMEM;
+	}
+	table->n_cells = (uint32_t)n_cells;
 	return 0;
+}
+
+static void table_release(struct table *table)
+{
+	pfs_reserve_close(&table->memory);
+	*table = (struct table){0};
+}
+
+static void table_insert(struct table *table, uint64_t prime, uint32_t slot)
+{
+	uint32_t i = home(table, prime);
+
+	while (cells(table)[i] != EMPTY)
+		i = following(table, i);
+	cells(table)[i] = slot + 1;
+	table->n_used++;
+}
+
+/* The prime's cell, or PFS_NO_SLOT. */
+static uint32_t table_find(const struct table *table, const uint64_t *primes, uint64_t prime)
+{
+	uint32_t i;
+
+	if (!table->n_cells)
+		return PFS_NO_SLOT;
+	for (i = home(table, prime); cells(table)[i] != EMPTY; i = following(table, i))
+		if (cells(table)[i] != REMOVED && primes[cells(table)[i] - 1] == prime)
+			return i;
+	return PFS_NO_SLOT;
+}
+
+/* Is `middle` cyclically in (from, to]? */
+static bool between(uint32_t from, uint32_t middle, uint32_t to)
+{
+	return from <= to ? from < middle && middle <= to : from < middle || middle <= to;
+}
+
+/* Empties cell i and draws later entries of its run back, so that no search stops too early. */
+static void table_close(struct table *table, const uint64_t *primes, uint32_t i)
+{
+	uint32_t next = i;
+
+	table->n_used--;
+	for (;;) {
+		cells(table)[i] = EMPTY;
+		do {
+			next = following(table, next);
+			if (cells(table)[next] == EMPTY)
+				return;
+		} while (between(i, home(table, primes[cells(table)[next] - 1]), next));
+		cells(table)[i] = cells(table)[next];
+		i = next;
+	}
 }
 
 int pfs_slot_map_create(struct pfs_slot_map **out)
@@ -40,7 +116,7 @@ int pfs_slot_map_create(struct pfs_slot_map **out)
 	*out = NULL;
 	if (!map)
 		return -ENOMEM;
-	if (allocate(map, MIN_CAPACITY)) {
+	if (table_create(&map->now, CELLS_MIN)) {
 		free(map);
 		return -ENOMEM;
 	}
@@ -52,77 +128,85 @@ void pfs_slot_map_destroy(struct pfs_slot_map *map)
 {
 	if (!map)
 		return;
-	free(map->slots);
+	table_release(&map->now);
+	table_release(&map->old);
 	free(map);
 }
 
-static void put(struct pfs_slot_map *map, const uint64_t *primes, uint32_t slot)
+int pfs_slot_map_reserve(struct pfs_slot_map *map, uint64_t count)
 {
-	uint64_t i = home(map, primes[slot]);
+	struct table larger;
 
-	while (map->slots[i] != PFS_NO_SLOT)
-		i = (i + 1) & (map->capacity - 1);
-	map->slots[i] = slot;
+	if (count <= (uint64_t)map->now.n_cells * 4 / 5)
+		return 0;
+	if (!map->now.n_used) {
+		PFS_TRY(table_create(&larger, count / 2 * 3 + CELLS_MIN));
+		table_release(&map->now);
+		map->now = larger;
+		return 0;
+	}
+	PFS_VERIFY_CHECK(!map->old.n_cells);
+	PFS_TRY(table_create(&larger, (size_t)map->now.n_cells / 2 * 3));
+	map->old = map->now;
+	map->now = larger;
+	map->moved = 0;
+	return 0;
 }
 
-int pfs_slot_map_reserve(struct pfs_slot_map *map, const uint64_t *primes, uint64_t count)
+static void move_some(struct pfs_slot_map *map, const uint64_t *primes)
 {
-	struct pfs_slot_map old = *map;
-	uint64_t capacity = map->capacity;
+	struct table *old = &map->old;
+	uint32_t end = old->n_cells - map->moved < MOVE_CELLS ? old->n_cells
+							       : map->moved + MOVE_CELLS;
 
-	while (count > capacity / 4 * 3)
-		capacity *= 2;
-	if (capacity == map->capacity)
-		return 0;
-	PFS_TRY(allocate(map, capacity));
-	for (uint64_t i = 0; i < old.capacity; i++)
-		if (old.slots[i] != PFS_NO_SLOT)
-			put(map, primes, old.slots[i]);
-	free(old.slots);
-	return 0;
+	for (; map->moved < end; map->moved++) {
+		uint32_t *cell = &cells(old)[map->moved];
+
+		if (*cell == EMPTY || *cell == REMOVED)
+			continue;
+		table_insert(&map->now, primes[*cell - 1], *cell - 1);
+		*cell = REMOVED;
+	}
+	if (map->moved == old->n_cells)
+		table_release(old);
 }
 
 void pfs_slot_map_insert(struct pfs_slot_map *map, const uint64_t *primes, uint32_t slot)
 {
-	put(map, primes, slot);
-	map->count++;
+	if (map->old.n_cells)
+		move_some(map, primes);
+	table_insert(&map->now, primes[slot], slot);
 }
 
-static uint64_t find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime)
+void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime)
 {
-	uint64_t i = home(map, prime);
-
-	while (map->slots[i] != PFS_NO_SLOT && primes[map->slots[i]] != prime)
-		i = (i + 1) & (map->capacity - 1);
-	return i;
-}
-
-uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime)
-{
-	return map->slots[find(map, primes, prime)];
+	__builtin_prefetch(&cells(&map->now)[home(&map->now, prime)], 1);
 }
 
 void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime)
 {
-	uint64_t mask = map->capacity - 1;
-	uint64_t hole = find(map, primes, prime);
+	uint32_t i = table_find(&map->now, primes, prime);
 
-	if (map->slots[hole] == PFS_NO_SLOT)
+	if (i != PFS_NO_SLOT) {
+		table_close(&map->now, primes, i);
 		return;
-	map->count--;
-	for (uint64_t i = (hole + 1) & mask; map->slots[i] != PFS_NO_SLOT; i = (i + 1) & mask) {
-		uint64_t wanted = home(map, primes[map->slots[i]]);
-
-		/* an entry may fill the hole unless its home lies cyclically in (hole, i] */
-		if (((i - wanted) & mask) >= ((i - hole) & mask)) {
-			map->slots[hole] = map->slots[i];
-			hole = i;
-		}
 	}
-	map->slots[hole] = PFS_NO_SLOT;
+	i = table_find(&map->old, primes, prime);
+	if (i != PFS_NO_SLOT)
+		cells(&map->old)[i] = REMOVED;
+}
+
+uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime)
+{
+	uint32_t i = table_find(&map->now, primes, prime);
+
+	if (i != PFS_NO_SLOT)
+		return cells(&map->now)[i] - 1;
+	i = table_find(&map->old, primes, prime);
+	return i == PFS_NO_SLOT ? i : cells(&map->old)[i] - 1;
 }
 
 uint64_t pfs_slot_map_memory(const struct pfs_slot_map *map)
 {
-	return map->capacity * sizeof(*map->slots);
+	return sizeof(*map) + ((size_t)map->now.n_cells + map->old.n_cells) * sizeof(uint32_t);
 }

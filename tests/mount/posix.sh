@@ -7,7 +7,7 @@ requires fuse
 export PFS_MOUNT=1
 
 mount_store
-for probe in names paths rename times perms io maps content threads dirs xattrs locks handles; do
+for probe in "${all_probes[@]}"; do
 	mkdir "$mnt/$probe"
 	run_probe "$probe" "$mnt/$probe"
 done

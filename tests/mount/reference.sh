@@ -8,7 +8,7 @@ shm=$(mktemp -d /dev/shm/primefs.XXXXXX)
 cleanup_fn rm -rf "$shm"
 chmod 755 "$shm"
 
-for probe in names paths rename times perms io maps content threads dirs xattrs locks handles; do
+for probe in "${all_probes[@]}"; do
 	mkdir "$shm/$probe"
 	run_probe "$probe" "$shm/$probe"
 done
