@@ -101,8 +101,8 @@ static int unmount(const char *operand, const struct pfs_kernel_mount *mount, bo
 	error = pfs_kernel_unmount(mount->mountpoint, lazy);
 	if (error == -EBUSY)
 		return pfs_cmd_fail("umount",
-				    "%s: in use; close what uses it (fuser -m lists it) or "
-				    "detach it with -l",
+				    "%s: busy; close what uses it (fuser -m lists it) or detach it "
+				    "with -l",
 				    operand);
 	if (error)
 		return pfs_cmd_fail("umount", "%s: cannot unmount: %s", operand, strerror(-error));

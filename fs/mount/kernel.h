@@ -14,8 +14,8 @@
 #define PFS_MOUNT_TYPE "fuse.primefs"
 
 /* Mounts; *fd talks to the kernel.  source is what mount and df show: the store's path.  Errors are
- * logged: -ENODEV and -EACCES concern /dev/fuse, others are mount(2)'s; -EPERM also when
- * fusermount3 refuses, which has said why. */
+ * logged: -ENODEV concerns /dev/fuse, others are mount(2)'s; -EPERM when fusermount3 refuses, which
+ * has said why. */
 PFS_MUST_CHECK int pfs_kernel_mount(int *fd, const char *source, const char *mountpoint,
 				    const struct pfs_mount_options *options);
 
