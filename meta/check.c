@@ -62,13 +62,22 @@ static int each_row(struct check *check, const char *rule, const char *text,
 
 /* ---- SQLite's own ---- */
 
+/* A row may be several lines, under a heading. */
 static bool report_integrity(struct check *check, const char *rule, sqlite3_stmt *row)
 {
-	const char *text = (const char *)sqlite3_column_text(row, 0);
+	const char *at = (const char *)sqlite3_column_text(row, 0);
+	bool more = true;
 
-	if (!text || strcmp(text, "ok") == 0)
+	if (!at || strcmp(at, "ok") == 0)
 		return true;
-	return report(check, "%s: %s", rule, text);
+	while (*at && more) {
+		size_t len = strcspn(at, "\n");
+
+		if (len && strncmp(at, "***", 3) != 0)
+			more = report(check, "%s: %.*s", rule, (int)PFS_MIN(len, 400), at);
+		at += len + (at[len] == '\n');
+	}
+	return more;
 }
 
 /* ---- nodes ---- */

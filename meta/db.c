@@ -10,7 +10,8 @@
 #include "meta/store.h"
 
 #define BUSY_TIMEOUT_MS 5000 /* another program looking into the file, say sqlite3(1) */
-#define URI_SIZE	2048 /* SQLite takes paths of at most 512 bytes; each may need three */
+#define PATH_LIMIT	500  /* SQLite takes 512 bytes, "-journal" included */
+#define URI_SIZE	2048 /* each of them may need three */
 
 extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
 
@@ -155,6 +156,8 @@ static int open_handle(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs
 	int error;
 
 	(void)pthread_once(&once, configure);
+	if (strlen(db->path) > PATH_LIMIT)
+		return -ENAMETOOLONG;
 	error = make_uri(uri, db->path, mode == PFS_DB_IMMUTABLE ? "?immutable=1" : "");
 	if (error)
 		return error;

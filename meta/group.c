@@ -7,8 +7,6 @@
 #include "base/log.h"
 #include "meta/internal.h"
 
-#define LOG_LIMIT_PAGES (64 * 1024 * 1024 / PFS_DB_PAGE_SIZE)
-
 /* ---- the meta row ---- */
 
 static bool meta_from_row(struct pfs_meta *out, uint64_t *seed, sqlite3_stmt *row)
@@ -64,7 +62,7 @@ static int note_log_length(void *arg, sqlite3 *handle PFS_UNUSED, const char *na
 {
 	struct pfs_store *store = arg;
 
-	store->wal_pages = pages;
+	store->log_bytes = (uint64_t)pages * PFS_DB_PAGE_SIZE;
 	return SQLITE_OK;
 }
 
@@ -197,14 +195,14 @@ int pfs_store_checkpoint(struct pfs_store *store)
 
 	if (store->in_group)
 		return -EINVAL;
-	if (!store->writer || store->wal_pages < LOG_LIMIT_PAGES)
+	if (!store->writer || !store->log_bytes || store->log_bytes < store->log_limit)
 		return 0;
 	result = sqlite3_wal_checkpoint_v2(store->writer->handle, NULL, SQLITE_CHECKPOINT_PASSIVE,
 					   &in_log, &done);
 	if ((result & 0xff) == SQLITE_BUSY)
 		return 0; /* another program is at it */
 	if (!result && in_log == done)
-		store->wal_pages = 0; /* the next group starts the log anew */
+		store->log_bytes = 0; /* the next group starts the log anew */
 	return pfs_db_errno(store->writer, result);
 }
 

@@ -46,7 +46,8 @@ struct pfs_store {
 	bool in_group;
 	int group_error; /* the first failure in this group: it can only be rolled back */
 	bool spoilt;	 /* a BULK store that lost a group, which has no journal to undo it */
-	int wal_pages;	 /* in the log after the last commit */
+	uint64_t log_limit; /* bytes from which on a checkpoint is due */
+	uint64_t log_bytes; /* in the log after the last commit */
 	struct pfs_name_cache *names;
 
 	pthread_mutex_t mutex;

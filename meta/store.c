@@ -16,6 +16,7 @@
 #include "meta/internal.h"
 
 #define IDLE_READERS 8
+#define LOG_LIMIT    (UINT64_C(64) << 20)
 
 static const char *const side_suffixes[] = {"-wal", "-shm", "-journal"};
 
@@ -193,6 +194,7 @@ int pfs_store_open(struct pfs_store **out, const char *path,
 		return -ENOMEM;
 	store->lock = PFS_LOCK_NONE;
 	store->flags = options->flags;
+	store->log_limit = options->log_bytes ? options->log_bytes : LOG_LIMIT;
 	(void)pthread_mutex_init(&store->mutex, NULL);
 	error = open_store(store, path, options);
 	if (error) {

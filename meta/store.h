@@ -76,6 +76,7 @@ struct pfs_store_options {
 	unsigned flags;
 	unsigned wait_ms;  /* wait this long for another process's lock */
 	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
+	uint64_t log_bytes; /* pfs_store_checkpoint acts from this length on; 0: 64 MiB */
 };
 
 /* Opens path.  A writer locks the store alone, readers share it: -EBUSY when held (see

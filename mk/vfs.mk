@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# The VFS that fails on demand and plays crashes back (tests/vfs/faultvfs.h).
+
+vfs_objects := $(B)/tests/vfs/faultvfs.o $(B)/tests/vfs/faultrecord.o
+
+$(B)/tests/unit/test_store_crash $(B)/tests/unit/test_store_fault: $(vfs_objects)
+
+WRAP_test_store_crash := fsync
+
+$(B)/tests/vfs/primefs-fault: $(B)/tests/vfs/fault_start.o $(vfs_objects) $(tool_objects) $(library)
+	$(CC) $(all_ldflags) -o $@ $^ $(libs)
+
+tests: $(B)/tests/vfs/primefs-fault
