@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/* What reaches the store, when, and what happens when it cannot. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/tree/journal.h"
+#include "tests/ref/temp_store.h"
+
+#define ROOT PFS_ROOT_PRIME
+
+static struct temp_store temp;
+static struct pfs_tree *tree;
+
+/* ---- the store, watched and made to fail ---- */
+
+static _Atomic int commit_error;
+static _Atomic unsigned commit_delay_ms;
+static _Atomic uint64_t fake_space; /* 0: the truth */
+static _Atomic unsigned n_commits, n_puts, n_removals;
+
+int __real_pfs_store_commit(struct pfs_store *store, uint64_t *seq);
+int __wrap_pfs_store_commit(struct pfs_store *store, uint64_t *seq);
+int __wrap_pfs_store_commit(struct pfs_store *store, uint64_t *seq)
+{
+	struct timespec delay = {.tv_nsec = atomic_load(&commit_delay_ms) * 1000000L};
+	int error = atomic_load(&commit_error);
+
+	if (delay.tv_nsec)
+		(void)nanosleep(&delay, NULL);
+	if (!error)
+		error = __real_pfs_store_commit(store, seq);
+	else
+		pfs_store_rollback(store);
+	n_commits += !error;
+	return error;
+}
+
+int __real_pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes);
+int __wrap_pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes);
+int __wrap_pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	uint64_t space = atomic_load(&fake_space);
+
+	if (!space)
+		return __real_pfs_store_space(store, free_bytes, total_bytes);
+	*free_bytes = space;
+	*total_bytes = UINT64_C(1) << 40;
+	return 0;
+}
+
+int __real_pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
+int __wrap_pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
+int __wrap_pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node)
+{
+	n_puts++;
+	return __real_pfs_store_put_node(store, node);
+}
+
+int __real_pfs_store_remove_node(struct pfs_store *store, uint64_t prime);
+int __wrap_pfs_store_remove_node(struct pfs_store *store, uint64_t prime);
+int __wrap_pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
+{
+	n_removals++;
+	return __real_pfs_store_remove_node(store, prime);
+}
+
+/* ---- helpers ---- */
+
+/* Commits happen when they are asked for. */
+static const struct pfs_tree_options quiet = {.commit_ms = 1000000};
+
+static int setup(void **state)
+{
+	(void)state;
+	atomic_store(&commit_error, 0);
+	atomic_store(&commit_delay_ms, 0);
+	atomic_store(&fake_space, 0);
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &quiet);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	temp_tree_close(tree);
+	assert_int_equal(temp_store_findings(&temp), 0);
+	temp_store_remove(&temp);
+	return 0;
+}
+
+static int try_make(const char *name, uint64_t *ino)
+{
+	struct pfs_entry entry;
+	int rc = pfs_tree_make(tree, &entry, ROOT, name, S_IFREG | 0644, 0, &temp_root);
+
+	if (!rc && ino)
+		*ino = entry.attr.st_ino;
+	return rc;
+}
+
+static uint64_t make(const char *name)
+{
+	uint64_t ino = 0;
+
+	assert_int_equal(try_make(name, &ino), 0);
+	return ino;
+}
+
+static void set_mode(uint64_t ino, mode_t mode)
+{
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_setattr(tree, &entry, ino, &(struct stat){.st_mode = mode},
+					  PFS_SET_MODE, &temp_root),
+			 0);
+}
+
+static bool exists(const char *name)
+{
+	struct pfs_entry entry;
+	int rc = pfs_tree_lookup(tree, &entry, ROOT, name);
+
+	if (!rc)
+		pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return !rc;
+}
+
+static void sync_and_reset(void)
+{
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	n_commits = n_puts = n_removals = 0;
+}
+
+static struct pfs_store_totals totals(void)
+{
+	struct pfs_store_totals out;
+
+	assert_int_equal(pfs_store_totals(tree->store, &out), 0);
+	return out;
+}
+
+/* Waits for something that the committer does in its own time. */
+static void wait_until(bool (*done)(void))
+{
+	for (int i = 0; i < 3000 && !done(); i++)
+		(void)usleep(10000);
+	assert_true(done());
+}
+
+/* ---- what is written ---- */
+
+static void test_nothing_without_change(void **state)
+{
+	(void)state;
+	n_commits = 0;
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	(void)exists("x");
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(n_commits, 0);
+}
+
+static void test_coalescing(void **state)
+{
+	uint64_t ino = make("file");
+
+	(void)state;
+	sync_and_reset();
+	for (mode_t mode = 0; mode < 0700; mode++)
+		set_mode(ino, mode);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(n_puts, 1);
+	assert_int_equal(n_commits, 1);
+}
+
+static void test_short_lives_leave_no_trace(void **state)
+{
+	uint32_t end;
+
+	(void)state;
+	(void)make("first"); /* fetches primes */
+	sync_and_reset();
+	end = tree->image.end;
+	for (int i = 0; i < 1000; i++) {
+		uint64_t ino = make("short");
+
+		set_mode(ino, 0600);
+		assert_int_equal(pfs_tree_unlink(tree, ROOT, "short"), 0);
+		pfs_tree_forget(tree, ino, 1);
+	}
+	assert_true(tree->image.end <= end + 1);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(n_puts, 1); /* the root's times */
+	assert_int_equal(n_removals, 0);
+}
+
+static void test_slots_are_used_again(void **state)
+{
+	char name[16];
+
+	(void)state;
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < 100; i++) {
+			(void)snprintf(name, sizeof(name), "f%d", i);
+			pfs_tree_forget(tree, make(name), 1);
+		}
+		assert_int_equal(pfs_tree_sync(tree), 0);
+		for (int i = 0; i < 100; i++) {
+			(void)snprintf(name, sizeof(name), "f%d", i);
+			assert_int_equal(pfs_tree_unlink(tree, ROOT, name), 0);
+		}
+		assert_int_equal(pfs_tree_sync(tree), 0);
+	}
+	assert_true(tree->image.end < 250);
+	assert_int_equal(totals().nodes, 1);
+}
+
+static void test_more_than_the_list_holds(void **state)
+{
+	static uint64_t inos[PFS_DIRTY_LIST + 100];
+	char name[16];
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(inos); i++) {
+		(void)snprintf(name, sizeof(name), "f%zu", i);
+		inos[i] = make(name);
+	}
+	sync_and_reset();
+	assert_int_equal(totals().nodes, PFS_COUNT(inos) + 1);
+	/* no operation changes so much, but references may go in any number without asking for room */
+	(void)pthread_rwlock_wrlock(&tree->lock);
+	for (uint32_t slot = 0; slot < tree->image.end; slot++)
+		if (tree->image.prime[slot])
+			pfs_journal_touch(tree, slot);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(n_puts, PFS_COUNT(inos) + 1);
+	for (size_t i = 0; i < PFS_COUNT(inos); i++) {
+		(void)snprintf(name, sizeof(name), "f%zu", i);
+		assert_int_equal(pfs_tree_unlink(tree, ROOT, name), 0);
+	}
+	for (size_t i = 0; i < PFS_COUNT(inos); i++)
+		pfs_tree_forget(tree, inos[i], 1);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(totals().nodes, 1);
+	assert_int_equal(tree->image.nodes, 1);
+	assert_int_equal(tree->image.free_count, tree->image.end - 1);
+}
+
+/* ---- failure ---- */
+
+static bool recovered(void)
+{
+	return pfs_tree_failure(tree) == 0;
+}
+
+static void test_failure_and_recovery(void **state)
+{
+	uint64_t before = make("before");
+
+	(void)state;
+	sync_and_reset();
+	atomic_store(&commit_error, -EIO);
+	(void)make("during");
+	assert_int_equal(pfs_tree_sync(tree), -EIO);
+	assert_int_equal(pfs_tree_sync(tree), -EIO);
+	assert_int_equal(pfs_tree_failure(tree), -EIO);
+	assert_int_equal(try_make("refused", NULL), -EROFS);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "before"), -EROFS);
+	assert_int_equal(pfs_tree_rename(tree, ROOT, "before", ROOT, "x", 0), -EROFS);
+	assert_true(exists("during"));
+	assert_true(exists("before"));
+	pfs_tree_forget(tree, before, 1);
+	atomic_store(&commit_error, 0);
+	wait_until(recovered);
+	(void)make("after");
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &quiet);
+	assert_true(exists("before") && exists("during") && exists("after"));
+	assert_false(exists("refused"));
+}
+
+static void test_failure_until_the_end(void **state)
+{
+	(void)state;
+	(void)make("kept");
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	atomic_store(&commit_error, -ENOSPC);
+	(void)make("lost");
+	assert_int_equal(pfs_tree_sync(tree), -ENOSPC);
+	assert_int_equal(pfs_tree_close(tree), -ENOSPC);
+	atomic_store(&commit_error, 0);
+	tree = temp_tree_open_with(&temp, &quiet);
+	assert_true(exists("kept"));
+	assert_false(exists("lost"));
+}
+
+static void test_primes_after_failure(void **state)
+{
+	uint64_t first, second;
+
+	(void)state;
+	atomic_store(&commit_error, -EIO);
+	assert_int_equal(try_make("x", NULL), -EROFS);
+	atomic_store(&commit_error, 0);
+	wait_until(recovered);
+	first = make("x");
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &quiet);
+	second = make("y");
+	assert_true(second > first);
+}
+
+static void test_no_space(void **state)
+{
+	(void)state;
+	(void)make("old");
+	sync_and_reset();
+	atomic_store(&fake_space, 2 << 20); /* the last reserve */
+	pfs_space_refresh(tree, true);
+	assert_int_equal(try_make("new", NULL), -ENOSPC);
+	assert_int_equal(pfs_journal_reserve(tree, 0, 100 << 20, false), -ENOSPC);
+	assert_int_equal(pfs_tree_rename(tree, ROOT, "old", ROOT, "older", 0), 0);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "older"), 0);
+	atomic_store(&fake_space, 100);
+	pfs_space_refresh(tree, true);
+	assert_int_equal(pfs_tree_rmdir(tree, ROOT, "x"), -ENOSPC);
+	atomic_store(&fake_space, 0);
+	pfs_space_refresh(tree, true);
+	(void)make("new");
+}
+
+static void test_waiting_for_room(void **state)
+{
+	char name[16];
+
+	(void)state;
+	/* room for some rows only: committing makes room for more, so that nothing fails */
+	atomic_store(&fake_space, (4 << 20) + 100 * 8192);
+	pfs_space_refresh(tree, true);
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		(void)make(name);
+	}
+	assert_true(n_commits > 5);
+}
+
+/* ---- waiting together ---- */
+
+static void *make_and_sync(void *arg)
+{
+	char name[32];
+
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(name, sizeof(name), "t%d-%d", *(int *)arg, i);
+		if (try_make(name, NULL) || pfs_tree_sync(tree))
+			return arg;
+	}
+	return NULL;
+}
+
+static void test_syncs_share_commits(void **state)
+{
+	pthread_t threads[8];
+	int numbers[8];
+
+	(void)state;
+	(void)make("first");
+	sync_and_reset();
+	atomic_store(&commit_delay_ms, 5);
+	for (int i = 0; i < 8; i++) {
+		numbers[i] = i;
+		assert_int_equal(pthread_create(&threads[i], NULL, make_and_sync, &numbers[i]), 0);
+	}
+	for (int i = 0; i < 8; i++) {
+		void *failed;
+
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	assert_true(n_commits < 120); /* of 160 syncs; about 40 as a rule */
+}
+
+/* ---- content without a name ---- */
+
+static uint64_t make_with_content(const char *name, size_t size)
+{
+	static char block[65536];
+	uint64_t ino = make(name);
+
+	memset(block, 'x', sizeof(block));
+	for (size_t at = 0; at < size; at += sizeof(block))
+		assert_int_equal(pfs_tree_write(tree, ino, block, sizeof(block), (int64_t)at, true,
+						false),
+				 sizeof(block));
+	return ino;
+}
+
+static bool reaped(void)
+{
+	return totals().orphans == 0;
+}
+
+static void test_unlinked_while_in_use(void **state)
+{
+	uint64_t ino = make_with_content("file", 1 << 20);
+	char bytes[4096];
+	struct temp_store copy;
+
+	(void)state;
+	sync_and_reset();
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), 0);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(totals().orphans, 1);
+	assert_int_equal(pfs_tree_read(tree, bytes, sizeof(bytes), ino, 500000, false),
+			 sizeof(bytes));
+	assert_int_equal(bytes[100], 'x');
+	assert_int_equal(pfs_tree_write(tree, ino, "new", 3, 0, true, false), 3);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	temp_store_copy(&temp, &copy);
+	pfs_tree_forget(tree, ino, 1);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	wait_until(reaped);
+	/* the same after a crash: the next daemon reaps */
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&copy, &quiet);
+	wait_until(reaped);
+	temp_tree_close(tree);
+	assert_int_equal(temp_store_findings(&copy), 0);
+	temp_store_remove(&copy);
+	tree = temp_tree_open_with(&temp, &quiet);
+}
+
+static void test_never_stored_but_written(void **state)
+{
+	uint64_t ino;
+
+	(void)state;
+	ino = make_with_content("file", 65536);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), 0);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(totals().orphans, 1);
+	pfs_tree_forget(tree, ino, 1);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	wait_until(reaped);
+}
+
+static void test_much_content(void **state)
+{
+	uint64_t ino = make_with_content("file", 40 << 20);
+
+	(void)state;
+	sync_and_reset();
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), 0);
+	pfs_tree_forget(tree, ino, 1);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	wait_until(reaped);
+	assert_true(n_commits >= 3); /* in bounded steps */
+}
+
+static void test_truncated_then_unlinked(void **state)
+{
+	uint64_t ino = make_with_content("file", 1 << 20);
+	struct pfs_entry entry;
+
+	(void)state;
+	sync_and_reset();
+	assert_int_equal(pfs_tree_setattr(tree, &entry, ino, &(struct stat){0}, PFS_SET_SIZE,
+					  &temp_root),
+			 0);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), 0);
+	pfs_tree_forget(tree, ino, 1);
+	/* teardown's check finds chunks without a node, if any are left */
+}
+
+/* ---- kill ---- */
+
+/* Makes files and writes the number of each to fd once it is synced. */
+static void work_until_killed(int fd)
+{
+	char name[16];
+
+	for (int i = 0;; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		if (try_make(name, NULL))
+			_exit(1);
+		if (i % 3 == 2 && pfs_tree_unlink(tree, ROOT, name))
+			_exit(1);
+		if (i % 5 == 4 && pfs_tree_sync(tree))
+			_exit(1);
+		if (i % 5 == 4 && write(fd, &i, sizeof(i)) != sizeof(i))
+			_exit(1);
+	}
+}
+
+static void kill_once(unsigned acknowledgements)
+{
+	int fds[2], last = -1, status;
+	char name[16];
+	pid_t child;
+
+	assert_int_equal(pipe(fds), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		(void)close(fds[0]);
+		if (pfs_tree_open(&tree, temp.path, &(struct pfs_tree_options){.commit_ms = 1}) ||
+		    pfs_tree_start(tree))
+			_exit(1);
+		work_until_killed(fds[1]);
+	}
+	(void)close(fds[1]);
+	for (unsigned i = 0; i < acknowledgements; i++)
+		assert_int_equal(read(fds[0], &last, sizeof(last)), sizeof(last));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	while (read(fds[0], &last, sizeof(last)) == sizeof(last))
+		;
+	(void)close(fds[0]);
+	assert_int_equal(temp_store_findings(&temp), 0);
+	tree = temp_tree_open_with(&temp, &quiet);
+	for (int i = 0; i <= last; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		assert_int_equal(exists(name), i % 3 != 2);
+	}
+	for (int i = 0; i < 100000; i++) { /* for the next round */
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		if (pfs_tree_unlink(tree, ROOT, name) && i > last + 100)
+			break;
+	}
+	temp_tree_close(tree);
+}
+
+static void test_kill(void **state)
+{
+	(void)state;
+	temp_tree_close(tree); /* its threads must not be forked */
+	for (unsigned i = 1; i < 12; i++)
+		kill_once(i * 2);
+	tree = temp_tree_open_with(&temp, &quiet);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_nothing_without_change),
+		TEST(test_coalescing),
+		TEST(test_short_lives_leave_no_trace),
+		TEST(test_slots_are_used_again),
+		TEST(test_more_than_the_list_holds),
+		TEST(test_failure_and_recovery),
+		TEST(test_failure_until_the_end),
+		TEST(test_primes_after_failure),
+		TEST(test_no_space),
+		TEST(test_waiting_for_room),
+		TEST(test_syncs_share_commits),
+		TEST(test_unlinked_while_in_use),
+		TEST(test_never_stored_but_written),
+		TEST(test_much_content),
+		TEST(test_truncated_then_unlinked),
+		TEST(test_kill),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
