@@ -22,7 +22,8 @@ struct loader {
 	struct pfs_tree *tree;
 	pthread_mutex_t rare_lock;
 	struct pfs_store_totals totals;
-	uint32_t *hashes; /* by slot: of names */
+	uint64_t handed_out[2]; /* by enum pfs_prime_kind: primes are below */
+	uint32_t *hashes;	/* by slot: of names */
 	int error;
 };
 
@@ -30,6 +31,7 @@ struct loader {
 struct part {
 	struct loader *loader;
 	uint64_t first, end; /* primes */
+	uint64_t handed_out; /* end of the valid ones */
 	struct pfs_name_region region;
 	uint64_t parent_prime; /* the last one looked up */
 	uint32_t parent_slot;
@@ -101,8 +103,10 @@ static int set_row(struct part *part, const struct pfs_node_record *node)
 	uint32_t slot = node->slot;
 	uint64_t expected = 0;
 
-	if (slot >= part->loader->totals.end_slot)
-		return pfs_load_damaged(node->prime, "has a slot beyond the last");
+	if (node->prime >= part->handed_out)
+		return pfs_load_damaged(node->prime, "has a number that was never handed out");
+	if (slot >= image->end)
+		return pfs_load_damaged(node->prime, "has a slot out of range");
 	if (!__atomic_compare_exchange_n(&image->prime[slot], &expected, node->prime, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return pfs_load_damaged(node->prime, "has another node's slot");
@@ -220,9 +224,16 @@ static int load_others(struct loader *loader)
 {
 	uint64_t middle = PFS_MAX(loader->totals.middle_prime, DIRECTORY_PRIMES_END);
 	uint64_t end = PFS_MAX(loader->totals.end_prime, middle);
-	struct part low = {.loader = loader, .first = DIRECTORY_PRIMES_END, .end = middle};
-	struct part high = {.loader = loader, .first = middle, .end = end};
+	struct part low = {
+		.loader = loader,
+		.first = DIRECTORY_PRIMES_END,
+		.end = middle,
+		.handed_out = loader->handed_out[PFS_PRIME_OTHER],
+	};
+	struct part high = low;
 
+	high.first = middle;
+	high.end = end;
 	pfs_load_both(scan_others, &low, scan_others, &high);
 	loader->tree->image.nodes += (uint32_t)(low.nodes + high.nodes);
 	return low.error ? low.error : high.error;
@@ -259,38 +270,43 @@ static void *index_names(void *arg)
 	return NULL;
 }
 
-/* A store never used more slots than it handed out numbers; a damaged one may say what it likes. */
-static int check_totals(const struct loader *loader)
+/* A store never used more slots than it handed out numbers; a damaged one may say what it likes, and
+ * is not believed before it costs memory. */
+static int bound_slots(struct loader *loader)
 {
-	uint64_t directories, others, most;
+	uint64_t *directories = &loader->handed_out[PFS_PRIME_DIRECTORY];
+	uint64_t *others = &loader->handed_out[PFS_PRIME_OTHER];
+	uint64_t most;
 
-	PFS_TRY(pfs_store_reserved(loader->tree->store, &directories, PFS_PRIME_DIRECTORY));
-	PFS_TRY(pfs_store_reserved(loader->tree->store, &others, PFS_PRIME_OTHER));
-	most = PFS_MIN(directories + (others - DIRECTORY_PRIMES_END), PFS_SLOT_MAX);
-	if (loader->totals.end_slot <= most && loader->totals.nodes <= loader->totals.end_slot)
-		return 0;
-	pfs_error("damaged store: its nodes' slots are out of range; run primefs check");
-	return -EUCLEAN;
+	PFS_TRY(pfs_store_reserved(loader->tree->store, directories, PFS_PRIME_DIRECTORY));
+	PFS_TRY(pfs_store_reserved(loader->tree->store, others, PFS_PRIME_OTHER));
+	most = PFS_MIN(*directories + (*others - DIRECTORY_PRIMES_END), PFS_SLOT_MAX);
+	loader->tree->image.end = (uint32_t)PFS_MIN(loader->totals.end_slot, most);
+	return 0;
 }
 
 static int prepare(struct loader *loader)
 {
-	struct pfs_tree *tree = loader->tree;
+	struct pfs_image *image = &loader->tree->image;
+	uint64_t nodes;
 
-	PFS_TRY(pfs_store_totals(tree->store, &loader->totals));
-	PFS_TRY(check_totals(loader));
-	tree->image.end = (uint32_t)loader->totals.end_slot;
-	PFS_TRY(pfs_image_grow(tree, tree->image.end));
-	loader->hashes = malloc(((size_t)tree->image.end + 1) * sizeof(*loader->hashes));
+	PFS_TRY(pfs_store_totals(loader->tree->store, &loader->totals));
+	PFS_TRY(bound_slots(loader));
+	PFS_TRY(pfs_image_grow(loader->tree, image->end));
+	loader->hashes = malloc(((size_t)image->end + 1) * sizeof(*loader->hashes));
 	if (!loader->hashes)
 		return -ENOMEM;
-	return pfs_slot_map_reserve(tree->image.by_prime,
-				    loader->totals.nodes + loader->totals.nodes / 16);
+	nodes = PFS_MIN(loader->totals.nodes, image->end);
+	return pfs_slot_map_reserve(image->by_prime, nodes + nodes / 16);
 }
 
 static int load_directories(struct loader *loader)
 {
-	struct part part = {.loader = loader, .end = DIRECTORY_PRIMES_END};
+	struct part part = {
+		.loader = loader,
+		.end = DIRECTORY_PRIMES_END,
+		.handed_out = loader->handed_out[PFS_PRIME_DIRECTORY],
+	};
 	int rc = pfs_store_scan_nodes(loader->tree->store, 0, part.end, load_directory, &part);
 
 	if (!rc)

@@ -149,8 +149,8 @@ static void print_finding(void *arg, const char *finding)
 {
 	unsigned *count = arg;
 
-	print_message("%s\n", finding);
-	++*count;
+	if (++*count <= 3)
+		print_message("%s\n", finding);
 }
 
 unsigned temp_store_findings(const struct temp_store *temp)
