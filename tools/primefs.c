@@ -92,6 +92,8 @@ int main(int argc, char **argv)
 		return pfs_cmd_flush("--version", PFS_EXIT_OK);
 	}
 	verb = find(verbs, argv[1]);
+	if (!verb && argc > 2 && strchr(argv[1], '/')) /* mount.fuse3 calls us so */
+		return pfs_cmd_mount(argc, argv);
 	if (!verb) {
 		(void)fprintf(stderr, "primefs: unknown command '%s'; see primefs help\n", argv[1]);
 		return PFS_EXIT_USAGE;
