@@ -31,7 +31,7 @@ static PFS_PRINTF(2, 3) bool report(struct check *check, const char *format, ...
 	(void)vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	if (check->reported++ == FINDINGS_PER_RULE)
-		(void)strcpy(line, "and more of the kind");
+		(void)snprintf(line, sizeof(line), "and more of the kind");
 	check->fn(check->arg, line);
 	return true;
 }

@@ -15,15 +15,14 @@
 
 extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
 
-static const char *const sql_text[PFS_SQL_COUNT] = {
-#define SQL_TEXT(name, kind, text) [PFS_SQL_##name] = text,
-	PFS_SQL_STATEMENTS(SQL_TEXT)};
-
 enum sql_kind { READ, WRITE };
 
-static const enum sql_kind sql_kinds[PFS_SQL_COUNT] = {
-#define SQL_KIND(name, kind, text) [PFS_SQL_##name] = kind,
-	PFS_SQL_STATEMENTS(SQL_KIND)};
+static const struct {
+	enum sql_kind kind;
+	const char *text;
+} statements[PFS_SQL_COUNT] = {
+#define SQL_STATEMENT(name, kind, text) [PFS_SQL_##name] = {(kind), (text)},
+	PFS_SQL_STATEMENTS(SQL_STATEMENT)};
 
 /* ---- errors ---- */
 
@@ -144,7 +143,7 @@ static int make_uri(char uri[URI_SIZE], const char *path, const char *query)
 	}
 	if (at + strlen(query) + 1 > URI_SIZE)
 		return -ENAMETOOLONG;
-	(void)strcpy(uri + at, query);
+	(void)snprintf(uri + at, URI_SIZE - at, "%s", query);
 	return 0;
 }
 
@@ -291,9 +290,9 @@ static int prepare_all(struct pfs_db *db, bool read_only)
 	int i;
 
 	for (i = 0; i < PFS_SQL_COUNT && !error; i++) {
-		if (sql_kinds[i] == WRITE && read_only)
+		if (statements[i].kind == WRITE && read_only)
 			continue;
-		error = pfs_db_errno(db, sqlite3_prepare_v3(db->handle, sql_text[i], -1,
+		error = pfs_db_errno(db, sqlite3_prepare_v3(db->handle, statements[i].text, -1,
 							    SQLITE_PREPARE_PERSISTENT, &db->sql[i],
 							    NULL));
 	}

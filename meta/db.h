@@ -74,7 +74,7 @@ bool pfs_column_int(int64_t *out, sqlite3_stmt *row, int column, int64_t low, in
 bool pfs_column_u32(uint32_t *out, sqlite3_stmt *row, int column);
 bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row, int column); /* kept as its bit pattern */
 
-/* *data is the row's own until the next step; NULL when the length is 0. */
+/* *data is the row's own until the next step; never NULL. */
 bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int column, size_t max_len);
 
 struct pfs_time;

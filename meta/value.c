@@ -52,9 +52,9 @@ bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int colu
 	bytes = (size_t)sqlite3_column_bytes(row, column);
 	if (bytes > max_len)
 		return false;
-	*data = sqlite3_column_blob(row, column);
+	*data = bytes ? sqlite3_column_blob(row, column) : "";
 	*len = bytes;
-	return bytes == 0 || *data;
+	return *data != NULL;
 }
 
 /* "SECONDS.NANOSECONDS", nine digits: times whose nanoseconds do not fit in 64 bits. */

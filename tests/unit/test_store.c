@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of a store: what is put comes back, after a commit and after another open. */
+/* Nodes, content and sources: what is put comes back, after a commit and after another open. */
 #include "tests/unit/store_util.h"
 
 #include <limits.h>
-#include <math.h>
 
 #include "base/checked.h"
 
@@ -319,187 +318,6 @@ static void orphans_are_reaped_in_steps(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
-/* ---- attributes ---- */
-
-struct seen_attrs {
-	struct pfs_attr_record attr[8];
-	char name[8][PFS_ATTR_NAME_MAX + 1], text[8][PFS_ATTR_VALUE_MAX];
-	size_t count;
-};
-
-static int see_attr(void *arg, const struct pfs_attr_record *attr)
-{
-	struct seen_attrs *seen = arg;
-	size_t i = seen->count++;
-
-	assert_true(i < PFS_COUNT(seen->attr));
-	seen->attr[i] = *attr;
-	(void)memcpy(seen->name[i], attr->name, attr->name_len);
-	seen->name[i][attr->name_len] = 0;
-	if (attr->text_len)
-		(void)memcpy(seen->text[i], attr->text, attr->text_len);
-	return 0;
-}
-
-static struct seen_attrs *scan_attrs(struct pfs_store *store, uint64_t prime)
-{
-	static struct seen_attrs seen;
-
-	(void)memset(&seen, 0, sizeof(seen));
-	assert_int_equal(pfs_store_scan_attrs(store, prime, see_attr, &seen), 0);
-	return &seen;
-}
-
-static int put_attr(struct pfs_store *store, uint64_t prime, struct pfs_attr_record attr)
-{
-	attr.name_len = strlen(attr.name);
-	return pfs_store_put_attr(store, prime, &attr);
-}
-
-static void attributes_come_back(void **state PFS_UNUSED)
-{
-	static uint8_t big[PFS_ATTR_VALUE_MAX + 1];
-	struct pfs_store *store = new_store(0);
-	struct seen_attrs *seen;
-	size_t i;
-
-	for (i = 0; i < sizeof(big); i++)
-		big[i] = (uint8_t)i;
-	assert_int_equal(pfs_store_begin(store), 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){.name = "zeta",
-							   .type = PFS_ATTR_INTEGER,
-							   .integer = INT64_MIN}),
-			 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){
-					  .name = "alpha", .type = PFS_ATTR_REAL, .real = 5.0}),
-			 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){
-					  .name = "minus", .type = PFS_ATTR_REAL, .real = -0.0}),
-			 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){.name = "text",
-							   .type = PFS_ATTR_TEXT,
-							   .text = "5\0\xff",
-							   .text_len = 3}),
-			 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){.name = "empty", .type = PFS_ATTR_TEXT}),
-			 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){.name = "big",
-							   .type = PFS_ATTR_TEXT,
-							   .text = big,
-							   .text_len = PFS_ATTR_VALUE_MAX}),
-			 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){.name = "bigger",
-							   .type = PFS_ATTR_TEXT,
-							   .text = big,
-							   .text_len = PFS_ATTR_VALUE_MAX + 1}),
-			 -EINVAL);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){
-					  .name = "nan", .type = PFS_ATTR_REAL, .real = NAN}),
-			 -EINVAL);
-	assert_int_equal(
-		put_attr(store, 5, (struct pfs_attr_record){.name = "", .type = PFS_ATTR_TEXT}),
-		-EINVAL);
-	assert_int_equal(put_attr(store, 7,
-				  (struct pfs_attr_record){.name = "text",
-							   .type = PFS_ATTR_TEXT,
-							   .text = "7",
-							   .text_len = 1}),
-			 0);
-	assert_int_equal(pfs_store_commit(store, NULL), 0);
-	seen = scan_attrs(store, 5);
-	assert_int_equal(seen->count, 6);
-	assert_string_equal(seen->name[0], "alpha");
-	assert_int_equal(seen->attr[0].type, PFS_ATTR_REAL);
-	assert_true(seen->attr[0].real == 5.0);
-	assert_string_equal(seen->name[1], "big");
-	assert_int_equal(seen->attr[1].text_len, PFS_ATTR_VALUE_MAX);
-	assert_memory_equal(seen->text[1], big, PFS_ATTR_VALUE_MAX);
-	assert_string_equal(seen->name[2], "empty");
-	assert_int_equal(seen->attr[2].type, PFS_ATTR_TEXT);
-	assert_int_equal(seen->attr[2].text_len, 0);
-	assert_true(seen->attr[3].type == PFS_ATTR_REAL && signbit(seen->attr[3].real));
-	assert_memory_equal(seen->text[4], "5\0\xff", 3);
-	assert_true(seen->attr[5].integer == INT64_MIN);
-
-	assert_int_equal(pfs_store_begin(store), 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){
-					  .name = "text", .type = PFS_ATTR_INTEGER, .integer = 9}),
-			 0);
-	assert_int_equal(pfs_store_remove_attr(store, 5, "zeta", 4), 0);
-	assert_int_equal(pfs_store_remove_attr(store, 5, "never", 5), 0);
-	assert_int_equal(pfs_store_commit(store, NULL), 0);
-	seen = scan_attrs(store, 5);
-	assert_int_equal(seen->count, 5);
-	assert_int_equal(seen->attr[4].integer, 9);
-	assert_int_equal(pfs_store_begin(store), 0);
-	assert_int_equal(pfs_store_remove_attr(store, 5, NULL, 0), 0);
-	assert_int_equal(pfs_store_commit(store, NULL), 0);
-	assert_int_equal(scan_attrs(store, 5)->count, 0);
-	assert_int_equal(scan_attrs(store, 7)->count, 1);
-	assert_int_equal(pfs_store_close(store), 0);
-}
-
-/* A name first met in a group that is rolled back must get a number again. */
-static void names_survive_a_rollback(void **state PFS_UNUSED)
-{
-	const struct pfs_attr_record attr = {
-		.name = "new", .name_len = 3, .type = PFS_ATTR_INTEGER, .integer = 1};
-	struct pfs_store *store = new_store(0);
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		assert_int_equal(pfs_store_begin(store), 0);
-		assert_int_equal(pfs_store_put_attr(store, 5, &attr), 0);
-		if (i == 0)
-			pfs_store_rollback(store);
-	}
-	assert_int_equal(pfs_store_commit(store, NULL), 0);
-	assert_int_equal(scan_attrs(store, 5)->count, 1);
-	assert_int_equal(pfs_store_close(store), 0);
-}
-
-static int see_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)
-{
-	char *text = arg;
-
-	(void)sprintf(text + strlen(text), "%.*s:%d ", (int)name_len, (const char *)name,
-		      (int)type);
-	return 0;
-}
-
-static void columns_come_back(void **state PFS_UNUSED)
-{
-	struct pfs_store *store = new_store(0);
-	char text[100] = "";
-
-	assert_int_equal(pfs_store_begin(store), 0);
-	assert_int_equal(
-		put_attr(store, 5,
-			 (struct pfs_attr_record){.name = "untyped", .type = PFS_ATTR_TEXT}),
-		0);
-	assert_int_equal(pfs_store_put_column(store, "year", 4, PFS_ATTR_INTEGER), 0);
-	assert_int_equal(pfs_store_put_column(store, "note", 4, PFS_ATTR_TEXT), 0);
-	assert_int_equal(pfs_store_put_column(store, "year", 4, PFS_ATTR_REAL), 0);
-	assert_int_equal(put_attr(store, 5,
-				  (struct pfs_attr_record){
-					  .name = "year", .type = PFS_ATTR_REAL, .real = 1.5}),
-			 0);
-	assert_int_equal(pfs_store_commit(store, NULL), 0);
-	assert_int_equal(pfs_store_scan_columns(store, see_column, text), 0);
-	assert_string_equal(text, "year:1 note:2 ");
-	assert_string_equal(scan_attrs(store, 5)->name[1], "year");
-	assert_int_equal(pfs_store_close(store), 0);
-}
-
 /* ---- sources ---- */
 
 static int see_root(void *arg, const struct pfs_source_root *root)
@@ -584,9 +402,6 @@ int main(void)
 		cmocka_unit_test(put_replaces_and_totals_follow),
 		cmocka_unit_test(chunks_come_back),
 		cmocka_unit_test(orphans_are_reaped_in_steps),
-		cmocka_unit_test(attributes_come_back),
-		cmocka_unit_test(names_survive_a_rollback),
-		cmocka_unit_test(columns_come_back),
 		cmocka_unit_test(sources_come_back),
 	};
 

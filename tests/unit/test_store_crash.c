@@ -13,11 +13,12 @@
 static uint64_t digests[GROUPS + 1];
 static char crash_folder[100], crash_path[120];
 
-int __real_fsync(int fd); /* NOLINT(bugprone-reserved-identifier): the linker's names */
+/* The store syncs its folder itself; the recording has to know.  The names are the linker's.
+ * NOLINTBEGIN(bugprone-reserved-identifier) */
+int __real_fsync(int fd);
 int __wrap_fsync(int fd);
 
-/* The store syncs its folder itself; the recording has to know. */
-int __wrap_fsync(int fd) /* NOLINT(bugprone-reserved-identifier) */
+int __wrap_fsync(int fd)
 {
 	struct stat st;
 	int result = __real_fsync(fd);
@@ -26,11 +27,12 @@ int __wrap_fsync(int fd) /* NOLINT(bugprone-reserved-identifier) */
 		fault_folder_synced();
 	return result;
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static void write_sessions(void)
 {
 	struct pfs_store *store;
-	uint64_t g = 0, seen;
+	uint64_t g = 0, seen = 0;
 	int session;
 
 	(void)unlink(test_path);
@@ -76,7 +78,8 @@ static void crash_at(size_t length, enum fault_crash kind, uint64_t seed)
 
 	empty_crash_folder();
 	assert_int_equal(fault_replay(crash_folder, length, kind, seed), 0);
-	error = pfs_store_open(&store, crash_path, &(struct pfs_store_options){.vfs = FAULT_VFS_NAME});
+	error = pfs_store_open(&store, crash_path,
+			       &(struct pfs_store_options){.vfs = FAULT_VFS_NAME});
 	if (error == -EMEDIUMTYPE && acknowledged == 0)
 		return; /* it was still being made */
 	if (error)

@@ -41,7 +41,7 @@ static int write_group(struct pfs_store *store, uint64_t g)
 static void learn_digests(void **state PFS_UNUSED)
 {
 	struct pfs_store *store;
-	uint64_t g, seen;
+	uint64_t g, seen = 0;
 
 	assert_int_equal(fault_register(false), 0);
 	pfs_log_open((enum pfs_log_level)0, false); /* the faults are meant */

@@ -60,7 +60,7 @@ struct fault_plan {
 PFS_MUST_CHECK int fault_register(bool make_default);
 
 /* From now on this plan; NULL: no faults. */
-void fault_set(const struct fault_plan *plan);
+void fault_set(const struct fault_plan *next);
 
 /* Calls of the plan's kinds, and failures among them, since fault_set. */
 uint64_t fault_calls(void);
@@ -100,6 +100,5 @@ enum fault_crash {
  * gives the same crash.  -errno. */
 PFS_MUST_CHECK int fault_replay(const char *folder, size_t length, enum fault_crash crash,
 				uint64_t seed);
-
 
 #endif
