@@ -13,6 +13,7 @@
 
 #include "gpu/engine.h"
 #include "gpu/modexact.h"
+#include "gpu/probe.h"
 
 #define PFS_NO_DIRECTORY 0u
 #define PFS_ROOT_PRIME 2u
@@ -143,6 +144,10 @@ struct pfs_engine_ops {
 	int (*paths_next)(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
 			  size_t *size);
 	void (*paths_close)(struct pfs_backend *b, struct pfs_paths *paths);
+
+	/* Once, for benchmarks (gpu/probe.h). */
+	int (*probe)(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+		     const struct pfs_divisor *divisors, size_t n);
 };
 
 /* First member of every back end. */

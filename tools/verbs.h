@@ -13,6 +13,7 @@
 VERB(mount, "mount a store")
 VERB(umount, "unmount it, when all is committed")
 VERB(bench, "measure this program beside its yardsticks")
+BENCH(codes, "scans over prime-product codes beside copies of the same memory")
 VERB(help, "explain a command")
 
 #undef VERB

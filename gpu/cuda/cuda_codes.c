@@ -339,16 +339,22 @@ static size_t directory_count(const struct pfs_cuda *g) /* whole tiles; row_of i
 	return pfs_div_round_up(g->n_directories, PFS_TILE_ROWS) * PFS_TILE_ROWS;
 }
 
+static int row_bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
+{
+	int rc = pfs_device_reserve(g, &g->row_bits, row_count(g) / 8);
+
+	rc = rc ? rc : pfs_device_clear(g, g->row_bits.d_memory, CLEAR_ROWS / 8);
+	return rc ? rc : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
+				       divisor.inverse, g->row_bits.d_memory, g->stream);
+}
+
 /* d_bits by directory. */
 static int bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
 {
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
-	int rc = pfs_device_reserve(g, &g->row_bits, row_count(g) / 8);
+	int rc = row_bits_of(g, divisor);
 
 	rc = rc ? rc : pfs_device_reserve(g, &g->directory_bits, directory_count(g) / 8);
-	rc = rc ? rc : pfs_device_clear(g, g->row_bits.d_memory, CLEAR_ROWS / 8);
-	rc = rc ? rc : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
-				     divisor.inverse, g->row_bits.d_memory, g->stream);
 	rc = rc ? rc : pfs_cuda_gather_bits(g->directory_bits.d_memory, g->row_of.d_memory,
 					    directory_count(g), g->row_bits.d_memory, g->stream);
 	if (rc == 0 && g->n_deep)
@@ -375,19 +381,36 @@ static void prepare_divisors(struct pfs_cuda_divisors *out, const struct pfs_div
 	}
 }
 
+static int row_masks_of(struct pfs_cuda *g, const struct pfs_cuda_divisors *prepared)
+{
+	int rc = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
+
+	rc = rc ? rc : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
+	return rc ? rc : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory,
+					    prepared, g->row_masks.d_memory, g->stream);
+}
+
+int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)
+{
+	struct pfs_cuda_divisors prepared;
+
+	if (n == 1)
+		return row_bits_of(g, divisors[0]);
+	prepare_divisors(&prepared, divisors, n);
+	return row_masks_of(g, &prepared);
+}
+
 /* d_masks by directory: bit k for divisor k. */
 static int masks_of(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)
 {
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
 	struct pfs_cuda_divisors prepared;
-	int rc = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
+	int rc;
 
 	prepare_divisors(&prepared, divisors, n);
+	rc = row_masks_of(g, &prepared);
 	rc = rc ? rc : pfs_device_reserve(g, &g->directory_masks,
 					  directory_count(g) * sizeof(uint64_t));
-	rc = rc ? rc : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
-	rc = rc ? rc : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, &prepared,
-					  g->row_masks.d_memory, g->stream);
 	rc = rc ? rc : pfs_cuda_gather_masks(g->directory_masks.d_memory, g->row_of.d_memory,
 					     directory_count(g), g->row_masks.d_memory, g->stream);
 	if (rc == 0 && g->n_deep)

@@ -333,7 +333,7 @@ static void cuda_close(struct pfs_backend *b)
 		&g->row_of, &g->width, &g->tiles, &g->pool, &g->deep, &g->counters,
 		&g->row_bits, &g->directory_bits, &g->row_masks, &g->directory_masks, &g->list,
 		&g->values, &g->work, &g->heap, &g->place, &g->directory_place,
-		&g->directory_length,
+		&g->directory_length, &g->probe[0], &g->probe[1],
 	};
 
 	if (g->stream)
@@ -376,6 +376,7 @@ static const struct pfs_engine_ops cuda_ops = {
 	.paths_open = pfs_cuda_paths_open,
 	.paths_next = pfs_cuda_paths_next,
 	.paths_close = pfs_cuda_paths_close,
+	.probe = pfs_cuda_probe,
 };
 
 static int open_device(struct pfs_cuda *g)

@@ -59,6 +59,7 @@ struct pfs_cuda {
 	/* names as they were at the last listing */
 	struct pfs_device_buffer heap, place, directory_place, directory_length;
 	size_t heap_used;
+	struct pfs_device_buffer probe[2];
 	struct pfs_text text; /* the last listing's, for the next */
 };
 
@@ -95,6 +96,15 @@ PFS_MUST_CHECK int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_column
 				  const struct pfs_changes *changes);
 PFS_MUST_CHECK int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
 				     const struct pfs_divisor *divisors, size_t n);
+
+/* Scans for the benchmark: bits, or masks, by row. */
+PFS_MUST_CHECK int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors,
+				      size_t n);
+
+/* ---- cuda_probe.c ---- */
+
+PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
+				  enum pfs_probe what, const struct pfs_divisor *divisors, size_t n);
 
 /* ---- cuda_paths.c ---- */
 

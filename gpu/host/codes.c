@@ -366,6 +366,20 @@ static int answer_deep(const struct pfs_codes *codes, const struct pfs_columns *
 	return 0;
 }
 
+int pfs_codes_scan_rows(struct pfs_codes *codes, const struct pfs_divisor *divisors, size_t n)
+{
+	struct scan s = {.codes = codes, .divisors = divisors, .n = n};
+
+	s.row_words = codes->n_tiles * PFS_TILE_WORDS;
+	if (pfs_grow(&codes->row_bits, &codes->row_bits_capacity, s.row_words * n,
+		     sizeof(*codes->row_bits)))
+		return -ENOMEM;
+	pfs_pool_run(codes->pool, codes->n_tiles, SCAN_GRAIN, scan_tiles, &s);
+	for (size_t k = 0; k < n && codes->n_tiles; k++)
+		codes->row_bits[k * s.row_words] &= ~1u; /* row 0 stands for none */
+	return 0;
+}
+
 int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c, uint32_t **bits,
 		   size_t *words, const struct pfs_divisor *divisors, size_t n)
 {
@@ -374,15 +388,11 @@ int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c, uint32_
 
 	s.row_words = codes->n_tiles * PFS_TILE_WORDS;
 	s.directory_words = pfs_div_round_up(c->n_directories, 32);
-	if (pfs_grow(&codes->row_bits, &codes->row_bits_capacity, s.row_words * n,
-		     sizeof(*codes->row_bits)) ||
+	if (pfs_codes_scan_rows(codes, divisors, n) ||
 	    pfs_grow(&codes->directory_bits, &codes->directory_bits_capacity,
 		     s.directory_words * n + 1, sizeof(*codes->directory_bits)) ||
 	    grow_rows(codes, c->n_directories))
 		return -ENOMEM;
-	pfs_pool_run(codes->pool, codes->n_tiles, SCAN_GRAIN, scan_tiles, &s);
-	for (size_t k = 0; k < n && codes->n_tiles; k++)
-		codes->row_bits[k * s.row_words] &= ~1u; /* row 0 stands for none */
 	pfs_pool_run(codes->pool, s.directory_words * 32, BUILD_GRAIN, gather_directories, &s);
 	for (size_t k = 0; k < n && codes->n_deep && rc == 0; k++)
 		rc = answer_deep(codes, c, codes->directory_bits + k * s.directory_words,

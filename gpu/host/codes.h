@@ -46,6 +46,10 @@ PFS_MUST_CHECK int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_colu
 				  uint32_t **bits, size_t *words, const struct pfs_divisor *divisors,
 				  size_t n);
 
+/* Only to row bits, which stay in scratch: what a scan costs without the rest. */
+PFS_MUST_CHECK int pfs_codes_scan_rows(struct pfs_codes *codes, const struct pfs_divisor *divisors,
+				       size_t n);
+
 /* One directory's code. *n_limbs = 0 if it has none here. */
 void pfs_codes_read(const struct pfs_codes *codes, uint32_t *limbs, uint32_t *n_limbs,
 		    uint32_t directory);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -288,6 +289,75 @@ static int host_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs,
 	return 0;
 }
 
+/* ---- for benchmarks ---- */
+
+#define PROBE_SIZE ((size_t)256 << 20)
+
+struct copy {
+	char *to;
+	const char *from;
+};
+
+static void copy_piece(void *context, size_t from, size_t to)
+{
+	const struct copy *copy = context;
+
+	memcpy(copy->to + from, copy->from + from, to - from);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int probe_copy(struct pfs_host *host, double *seconds)
+{
+	char *memory PFS_FREE = malloc(2 * PROBE_SIZE);
+	struct copy copy = {.to = memory, .from = memory + PROBE_SIZE};
+	double start;
+
+	if (!memory)
+		return -ENOMEM;
+	memset(memory, 1, 2 * PROBE_SIZE);
+	start = now();
+	pfs_pool_run(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
+	*seconds = now() - start;
+	return 0;
+}
+
+static int host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+		      const struct pfs_divisor *divisors, size_t n)
+{
+	struct pfs_host *host = pfs_host_of(b);
+	struct pfs_engine_info info;
+	double start;
+	int rc = 0;
+
+	host_describe(b, &info);
+	start = now();
+	switch (what) {
+	case PFS_PROBE_COPY:
+		*bytes = 2 * PROBE_SIZE;
+		return probe_copy(host, seconds);
+	case PFS_PROBE_TO_HOST:
+		return -ENOTSUP;
+	case PFS_PROBE_SCAN:
+		*bytes = info.code_limbs * sizeof(uint32_t);
+		rc = pfs_codes_scan_rows(&host->codes, divisors, n);
+		break;
+	case PFS_PROBE_BUILD:
+		*bytes = info.code_limbs * sizeof(uint32_t) +
+			 host->columns->n_directories * sizeof(struct pfs_directory);
+		rc = pfs_codes_build(&host->codes, host->columns);
+		break;
+	}
+	*seconds = now() - start;
+	return rc;
+}
+
 static const struct pfs_engine_ops host_ops = {
 	.name = "host",
 	.close = host_close,
@@ -314,6 +384,7 @@ static const struct pfs_engine_ops host_ops = {
 	.paths_open = pfs_host_paths_open,
 	.paths_next = pfs_host_paths_next,
 	.paths_close = pfs_host_paths_close,
+	.probe = host_probe,
 };
 
 int pfs_host_open(struct pfs_backend **out)

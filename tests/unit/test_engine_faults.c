@@ -90,6 +90,11 @@ WRAP(paths_next,
      (struct pfs_backend * b, struct pfs_paths *paths, const char **bytes, size_t *size),
      (inner(b), paths, bytes, size))
 
+WRAP(probe,
+     (struct pfs_backend * b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+      const struct pfs_divisor *divisors, size_t n),
+     (inner(b), seconds, bytes, what, divisors, n))
+
 /* What is there can mostly still be read. */
 static int faulty_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
 		       size_t size)
@@ -146,6 +151,7 @@ static const struct pfs_engine_ops faulty_ops = {
 	.paths_open = faulty_paths_open,
 	.paths_next = faulty_paths_next,
 	.paths_close = faulty_paths_close,
+	.probe = faulty_probe,
 };
 
 static struct pfs_engine *open_stand_in(void)

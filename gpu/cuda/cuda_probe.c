@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_probe.c - what benchmarks time, by events around it. */
+#include <stdlib.h>
+
+#include "gpu/cuda/cuda_engine.h"
+
+#define COPY_SIZE ((size_t)2 << 30)
+#define TO_HOST_SIZE ((size_t)64 << 20)
+
+static int run_probe(struct pfs_cuda *g, enum pfs_probe what, const struct pfs_divisor *divisors,
+		     size_t n, void *pinned)
+{
+	switch (what) {
+	case PFS_PROBE_COPY:
+		return PFS_CUDA(cudaMemcpyAsync(g->probe[0].d_memory, g->probe[1].d_memory, COPY_SIZE,
+						cudaMemcpyDeviceToDevice, g->stream));
+	case PFS_PROBE_TO_HOST:
+		return PFS_CUDA(cudaMemcpyAsync(pinned, g->probe[0].d_memory, TO_HOST_SIZE,
+						cudaMemcpyDeviceToHost, g->stream));
+	case PFS_PROBE_SCAN:
+		return pfs_cuda_scan_rows(g, divisors, n);
+	case PFS_PROBE_BUILD:
+		return pfs_cuda_codes_build(g);
+	}
+	return -EINVAL;
+}
+
+static int prepare(struct pfs_cuda *g, enum pfs_probe what, void **pinned, uint64_t *bytes)
+{
+	size_t size = what == PFS_PROBE_COPY ? COPY_SIZE : TO_HOST_SIZE;
+	bool fresh = g->probe[0].size < size;
+	int rc = 0;
+
+	*bytes = g->n_limbs * sizeof(uint32_t);
+	if (what == PFS_PROBE_BUILD)
+		*bytes += g->n_directories * sizeof(struct pfs_directory);
+	if (what != PFS_PROBE_COPY && what != PFS_PROBE_TO_HOST)
+		return 0;
+	*bytes = what == PFS_PROBE_COPY ? 2 * COPY_SIZE : TO_HOST_SIZE;
+	for (unsigned i = 0; i < 2 && rc == 0; i++) {
+		rc = pfs_device_reserve(g, &g->probe[i], size);
+		if (rc == 0 && fresh)
+			rc = PFS_CUDA(cudaMemsetAsync(g->probe[i].d_memory, 0x5a, size, g->stream));
+	}
+	if (rc == 0 && what == PFS_PROBE_TO_HOST)
+		rc = PFS_CUDA(cudaMallocHost(pinned, TO_HOST_SIZE));
+	return rc;
+}
+
+int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+		   const struct pfs_divisor *divisors, size_t n)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	cudaEvent_t start = NULL, stop = NULL;
+	void *pinned = NULL;
+	float ms = 0;
+	int rc = prepare(g, what, &pinned, bytes);
+
+	rc = rc ? rc : PFS_CUDA(cudaEventCreate(&start));
+	rc = rc ? rc : PFS_CUDA(cudaEventCreate(&stop));
+	rc = rc ? rc : PFS_CUDA(cudaEventRecord(start, g->stream));
+	rc = rc ? rc : run_probe(g, what, divisors, n, pinned);
+	rc = rc ? rc : PFS_CUDA(cudaEventRecord(stop, g->stream));
+	rc = rc ? rc : PFS_CUDA(cudaEventSynchronize(stop));
+	rc = rc ? rc : PFS_CUDA(cudaEventElapsedTime(&ms, start, stop));
+	if (start)
+		(void)cudaEventDestroy(start);
+	if (stop)
+		(void)cudaEventDestroy(stop);
+	if (pinned)
+		(void)cudaFreeHost(pinned);
+	*seconds = ms / 1e3;
+	return rc;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/probe.h"
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/engine_impl.h"
+
+static int compare_seconds(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+void pfs_figure_of(struct pfs_figure *figure, double *seconds, size_t n)
+{
+	qsort(seconds, n, sizeof(*seconds), compare_seconds);
+	figure->least = seconds[0];
+	figure->median = seconds[n / 2];
+	figure->most = seconds[n - 1];
+}
+
+int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_probe what,
+		     const uint32_t *slots, size_t n, unsigned repeat)
+{
+	PFS_LOCKED(&e->lock);
+	struct pfs_divisor divisors[PFS_SUBTREES_MAX];
+	double *seconds PFS_FREE = calloc(repeat + 2u, sizeof(*seconds));
+	int rc = 0;
+
+	if (!seconds)
+		return -ENOMEM;
+	if (n > PFS_SUBTREES_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < n; i++) {
+		if (!pfs_slot_live(&e->columns, slots[i]) ||
+		    !pfs_slot_is_directory(&e->columns, slots[i]))
+			return -ENOENT;
+		divisors[i] = pfs_divisor_of(e->columns.directories[e->columns.home[slots[i]]].prime);
+	}
+	rc = pfs_engine_update(e);
+	for (unsigned i = 0; i < repeat + 2 && rc == 0; i++)
+		rc = e->backend->ops->probe(e->backend, &seconds[i], &figure->bytes, what, divisors,
+					    n);
+	if (rc == 0)
+		pfs_figure_of(figure, seconds + 2, PFS_MAX(repeat, 1u));
+	return rc;
+}

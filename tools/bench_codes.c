@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs bench codes - scans over prime-product codes, each figure beside the ceiling that the same
+ * hardware sets in the same run. */
+#include <primesieve.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/engine.h"
+#include "gpu/probe.h"
+#include "tools/cmd.h"
+
+#define REPEAT 20u
+#define FIRST_FILE_PRIME (UINT64_C(1) << 32)
+
+enum { ENGINE, ROWS, DIRECTORIES, FILES };
+static const struct pfs_cmd_option options[] = {
+	[ENGINE] = {"engine", 'e', "NAME", "host, cuda, or both (both where there is a device)"},
+	[ROWS] = {"rows", 'r', "N", "codes of one width (104857600 on a device, 4194304 else)"},
+	[DIRECTORIES] = {"directories", 'd', "N", "of the mixed tree (20000000, or 1000000)"},
+	[FILES] = {"files", 'f', "N", "of the mixed tree (five times as many)"},
+	{0},
+};
+static const struct pfs_cmd command = {
+	"bench codes", "",
+	"times scans, products, moves and sums over codes beside copies of the same memory", options,
+	"Medians of 20; in brackets the least and the most.\n"};
+
+struct bench {
+	struct pfs_engine *engine;
+	double copy_rate; /* bytes a second, read and written */
+	uint64_t rows, directories, files;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+static void print_figure(const char *what, const struct pfs_figure *f, double ceiling)
+{
+	(void)printf("  %-52s %9.3f ms [%.3f %.3f]", what, f->median * 1e3, f->least * 1e3,
+		     f->most * 1e3);
+	if (f->bytes)
+		(void)printf(" %7.0f GB/s", (double)f->bytes / f->median / 1e9);
+	if (f->bytes && ceiling > 0)
+		(void)printf(" %4.0f %% of copy", 100 * (double)f->bytes / f->median / ceiling);
+	(void)putchar('\n');
+	(void)fflush(stdout);
+}
+
+/* Runs op REPEAT times and twice before, waiting each time. */
+static int time_calls(struct bench *b, struct pfs_figure *f, int (*op)(struct bench *, void *),
+		      void *argument)
+{
+	double seconds[REPEAT];
+	int rc = 0;
+
+	*f = (struct pfs_figure){0};
+	for (unsigned i = 0; i < REPEAT + 2 && rc == 0; i++) {
+		double start;
+
+		rc = pfs_engine_sync(b->engine);
+		start = now();
+		rc = rc ? rc : op(b, argument);
+		rc = rc ? rc : pfs_engine_sync(b->engine);
+		if (i >= 2)
+			seconds[i - 2] = now() - start;
+	}
+	if (rc == 0)
+		pfs_figure_of(f, seconds, REPEAT);
+	return rc;
+}
+
+static int copies(struct bench *b)
+{
+	struct pfs_figure f;
+	int rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_COPY, NULL, 0, REPEAT);
+
+	if (rc)
+		return rc;
+	b->copy_rate = (double)f.bytes / f.median;
+	print_figure("copy, read and written", &f, 0);
+	rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_TO_HOST, NULL, 0, REPEAT);
+	if (rc == 0)
+		print_figure("device to pinned host memory", &f, 0);
+	return rc == -ENOTSUP ? 0 : rc;
+}
+
+/* ---- one width: a chain of wide primes, and all the rest in its last directory ---- */
+
+static int load_width(struct bench *b, unsigned n_limbs)
+{
+	size_t chain = n_limbs, n = chain + b->rows;
+	uint32_t *parent PFS_FREE = malloc(n * sizeof(*parent));
+	uint64_t *prime PFS_FREE = malloc(n * sizeof(*prime));
+
+	if (!parent || !prime)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		parent[i] = i == 0 ? PFS_NO_SLOT : (uint32_t)PFS_MIN(i, chain) - 1;
+		/* Odd numbers do as well as primes for what is timed here.  After the chain's 32-bit
+		 * factors one of 28 bits fills the last limb. */
+		prime[i] = i == 0      ? 2
+			   : i < chain ? UINT64_C(4294967291) - 2 * i
+				       : (UINT64_C(1) << 27) + 2 * (i - chain) + 1;
+	}
+	return pfs_engine_load(b->engine, parent, prime, n);
+}
+
+static int one_width(struct bench *b, unsigned n_limbs)
+{
+	uint32_t slots[32];
+	struct pfs_figure f;
+	char what[64];
+	int rc = load_width(b, n_limbs);
+
+	for (uint32_t i = 0; i < PFS_COUNT(slots); i++)
+		slots[i] = n_limbs + i * 1000;
+	rc = rc ? rc : pfs_engine_probe(b->engine, &f, PFS_PROBE_SCAN, slots, 1, REPEAT);
+	if (rc)
+		return rc;
+	(void)snprintf(what, sizeof(what), "scan, %u bits", n_limbs * 32);
+	print_figure(what, &f, b->copy_rate);
+	if (n_limbs != 4)
+		return 0;
+	rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_SCAN, slots, 32, REPEAT);
+	if (rc)
+		return rc;
+	print_figure("32 predicates in one pass, 128 bits", &f, 0);
+	(void)printf("  %-52s %9.0f G tests/s\n", "", 32 * (double)b->rows / f.median / 1e9);
+	return 0;
+}
+
+static int widths(struct bench *b)
+{
+	static const unsigned limbs[] = {2, 3, 4, 8, 16};
+	int rc = 0;
+
+	(void)printf("%llu codes of one width, bits by row\n", (unsigned long long)b->rows);
+	for (size_t i = 0; i < PFS_COUNT(limbs) && rc == 0; i++)
+		rc = one_width(b, limbs[i]);
+	return rc;
+}
+
+/* ---- the mixed tree, in pre-order: a directory, its files, its subdirectories ---- */
+
+struct tree {
+	size_t n;
+	uint32_t *parent; /* by slot */
+	uint64_t *prime;
+	uint32_t n_directories;
+	uint32_t *slot, *up, *size; /* by directory: its slot, its parent's number, directories below */
+};
+
+static void free_tree(struct tree *t)
+{
+	free(t->parent);
+	free(t->prime);
+	free(t->slot);
+	free(t->up);
+	free(t->size);
+}
+
+/* A walk that goes down, stays or climbs: about seven deep, at most 24.  Half of all lie under the
+ * first subdirectory, so that there is something large to move. */
+static void shape_tree(struct tree *t)
+{
+	uint32_t stack[32] = {0}, depth = 0;
+	uint64_t x = 1;
+
+	for (uint32_t d = 0; d < t->n_directories; d++) {
+		if (d) {
+			uint32_t r, down;
+
+			x = mix(x);
+			r = (uint32_t)(x >> 40) % 100;
+			down = depth < 5 ? 50 : depth < 23 ? 30 : 0;
+			if (r < down)
+				depth++;
+			else if (r >= 80)
+				depth -= PFS_MIN(depth, 1 + (uint32_t)__builtin_ctzll(~x));
+			depth = PFS_MAX(depth, d > 1 && d <= t->n_directories / 2 ? 2u : 1u);
+			t->up[d] = stack[depth - 1];
+		}
+		stack[depth] = d;
+		t->size[d] = 1;
+	}
+	for (uint32_t d = t->n_directories; d-- > 1;)
+		t->size[t->up[d]] += t->size[d];
+}
+
+static int compare_weights(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* The heaviest directories get the smallest primes, as import does. */
+static int give_primes(struct tree *t)
+{
+	uint64_t *weights PFS_FREE = malloc(t->n_directories * sizeof(*weights));
+	uint32_t *primes = primesieve_generate_n_primes(t->n_directories, 3, UINT32_PRIMES);
+
+	if (!weights || !primes) {
+		primesieve_free(primes);
+		return -ENOMEM;
+	}
+	for (uint32_t d = 0; d < t->n_directories; d++)
+		weights[d] = (uint64_t)t->size[d] << 32 | d;
+	qsort(weights, t->n_directories, sizeof(*weights), compare_weights);
+	for (uint32_t i = 0; i < t->n_directories; i++)
+		t->prime[t->slot[(uint32_t)weights[i]]] = primes[i];
+	t->prime[0] = 2;
+	primesieve_free(primes);
+	return 0;
+}
+
+static int make_tree(struct tree *t, uint32_t n_directories, uint64_t n_files)
+{
+	uint64_t range = 2 * n_files / n_directories + 1, room = n_directories * (range + 1), file = 1;
+
+	*t = (struct tree){.n_directories = n_directories};
+	t->parent = malloc(room * sizeof(*t->parent));
+	t->prime = malloc(room * sizeof(*t->prime));
+	t->slot = calloc(n_directories, sizeof(*t->slot));
+	t->up = calloc(n_directories, sizeof(*t->up));
+	t->size = calloc(n_directories, sizeof(*t->size));
+	if (!t->parent || !t->prime || !t->slot || !t->up || !t->size)
+		return -ENOMEM;
+	shape_tree(t);
+	for (uint32_t d = 0; d < n_directories; d++) {
+		uint64_t files = mix(d + 7) % range;
+
+		t->slot[d] = (uint32_t)t->n;
+		t->parent[t->n++] = d ? t->slot[t->up[d]] : PFS_NO_SLOT;
+		for (; files; files--) {
+			t->parent[t->n] = t->slot[d];
+			t->prime[t->n++] = FIRST_FILE_PRIME + 2 * file++;
+		}
+	}
+	return give_primes(t);
+}
+
+static int one_subtree(struct bench *b, void *slot)
+{
+	struct pfs_bitmap *set;
+	int rc = pfs_engine_subtree(b->engine, &set, *(uint32_t *)slot);
+
+	if (rc == 0)
+		pfs_bitmap_free(set);
+	return rc;
+}
+
+static int many_subtrees(struct bench *b, void *slots)
+{
+	struct pfs_bitmap *sets[PFS_SUBTREES_MAX];
+	int rc = pfs_engine_subtrees(b->engine, sets, slots, PFS_SUBTREES_MAX);
+
+	for (size_t i = 0; i < PFS_SUBTREES_MAX && rc == 0; i++)
+		pfs_bitmap_free(sets[i]);
+	return rc;
+}
+
+static int range_written(struct bench *b, void *slot)
+{
+	struct pfs_bitmap *set, *empty;
+	int rc = pfs_engine_subtree(b->engine, &set, *(uint32_t *)slot);
+
+	if (rc)
+		return rc;
+	rc = pfs_bitmap_of_slots(b->engine, &empty, NULL, 0);
+	if (rc == 0) {
+		rc = pfs_bitmap_combine(empty, set, PFS_BITMAP_OR);
+		pfs_bitmap_free(empty);
+	}
+	pfs_bitmap_free(set);
+	return rc;
+}
+
+/* The answer by codes must be the range that pre-order says. */
+static int verify(struct bench *b, const struct tree *t, uint32_t d)
+{
+	uint32_t end = d + t->size[d];
+	uint64_t wanted = (end < t->n_directories ? t->slot[end] : t->n) - t->slot[d], count = 0;
+	struct pfs_bitmap *set;
+	int rc = pfs_engine_subtree(b->engine, &set, t->slot[d]);
+
+	if (rc)
+		return rc;
+	rc = pfs_bitmap_count(set, &count);
+	pfs_bitmap_free(set);
+	if (rc == 0 && count != wanted)
+		(void)printf("  BAD: directory %u holds %llu, not %llu\n", d,
+			     (unsigned long long)wanted, (unsigned long long)count);
+	return rc;
+}
+
+static int subtrees(struct bench *b, const struct tree *t)
+{
+	uint32_t slots[PFS_SUBTREES_MAX], *some = &slots[1];
+	struct pfs_figure f;
+	int rc = 0;
+
+	for (uint32_t k = 0; k < PFS_SUBTREES_MAX; k++) {
+		uint32_t d = (uint32_t)(mix(k) % t->n_directories);
+
+		while (t->size[d] < 100 && d)
+			d = t->up[d];
+		slots[k] = t->slot[d];
+		pfs_engine_use_ranges(b->engine, false);
+		rc = rc || k >= 8 ? rc : verify(b, t, d);
+	}
+	rc = rc ? rc : time_calls(b, &f, one_subtree, some);
+	if (rc)
+		return rc;
+	print_figure("subtree by codes, bitmap of all slots", &f, 0);
+	rc = time_calls(b, &f, many_subtrees, slots);
+	if (rc)
+		return rc;
+	print_figure("64 subtrees by codes in one pass, 64 bitmaps", &f, 0);
+	pfs_engine_use_ranges(b->engine, true);
+	rc = time_calls(b, &f, one_subtree, some);
+	if (rc == 0)
+		print_figure("subtree by nested intervals, as a range", &f, 0);
+	rc = rc ? rc : time_calls(b, &f, range_written, some);
+	if (rc == 0)
+		print_figure("subtree by nested intervals, bitmap, or-ed", &f, 0);
+	return rc;
+}
+
+struct sums {
+	struct pfs_column *values;
+};
+
+static int sum_up(struct bench *b, void *argument)
+{
+	struct pfs_column *out;
+	int rc = pfs_engine_rollup(b->engine, &out, ((struct sums *)argument)->values);
+
+	if (rc == 0)
+		pfs_column_free(out);
+	return rc;
+}
+
+static int rollups(struct bench *b, const struct tree *t, const char *what)
+{
+	int64_t *values PFS_FREE = malloc(t->n * sizeof(*values));
+	struct sums sums = {NULL};
+	struct pfs_figure f;
+	int rc;
+
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n; i++)
+		values[i] = (int64_t)(mix(i) >> 24);
+	rc = pfs_column_create(b->engine, &sums.values, values, t->n);
+	if (rc)
+		return rc;
+	rc = time_calls(b, &f, sum_up, &sums);
+	f.bytes = 8 * (uint64_t)t->n + 16 * (uint64_t)t->n_directories;
+	if (rc == 0)
+		print_figure(what, &f, b->copy_rate);
+	pfs_column_free(sums.values);
+	return rc;
+}
+
+struct membership {
+	uint32_t *slots, *directories;
+	uint8_t *under;
+	size_t n, m;
+};
+
+static int under_any(struct bench *b, void *argument)
+{
+	struct membership *q = argument;
+
+	return pfs_engine_under_any(b->engine, q->under, q->slots, q->n, q->directories, q->m);
+}
+
+static int memberships(struct bench *b, const struct tree *t)
+{
+	struct membership q = {.n = PFS_MIN(t->n, 1000000u), .m = 1000};
+	uint32_t *slots PFS_FREE = q.slots = malloc(q.n * sizeof(*q.slots));
+	uint32_t *directories PFS_FREE = q.directories = malloc(q.m * sizeof(*q.directories));
+	uint8_t *under PFS_FREE = q.under = malloc(q.n);
+	struct pfs_figure f;
+	int rc;
+
+	if (!slots || !directories || !under)
+		return -ENOMEM;
+	for (size_t i = 0; i < q.n; i++)
+		slots[i] = (uint32_t)(mix(i) % t->n);
+	for (size_t i = 0; i < q.m; i++)
+		directories[i] = t->slot[mix(i + 5) % t->n_directories];
+	rc = time_calls(b, &f, under_any, &q);
+	if (rc == 0)
+		print_figure("a million nodes against a thousand directories", &f, 0);
+	return rc;
+}
+
+struct moving {
+	struct pfs_delta delta[2];
+	unsigned turn;
+};
+
+static int move(struct bench *b, void *argument)
+{
+	struct moving *m = argument;
+
+	return pfs_engine_apply(b->engine, NULL, &m->delta[m->turn++ % 2], 1);
+}
+
+/* There and back between the root and where it was, so the codes get shorter and longer. */
+static int moves(struct bench *b, const struct tree *t, uint32_t wanted, const char *size)
+{
+	uint32_t best = 1;
+	struct moving m = {.turn = 0};
+	struct pfs_figure f;
+	char what[64];
+	int rc;
+
+	for (uint32_t d = 1; d < t->n_directories; d++) {
+		uint32_t distance = t->size[d] > wanted ? t->size[d] - wanted : wanted - t->size[d];
+		uint32_t now_best = t->size[best] > wanted ? t->size[best] - wanted
+							   : wanted - t->size[best];
+
+		if (distance < now_best)
+			best = d;
+	}
+	for (unsigned i = 0; i < 2; i++)
+		m.delta[i] = (struct pfs_delta){.op = PFS_DELTA_MOVE, .slot = t->slot[best]};
+	m.delta[1].parent = t->slot[t->up[best]];
+	for (uint32_t d = 1; d < t->n_directories; d++) /* another place, outside it */
+		if ((d < best || d >= best + t->size[best]) && d != t->up[best] && t->size[d] > 10)
+			m.delta[0].parent = t->slot[d];
+	rc = time_calls(b, &f, move, &m);
+	(void)snprintf(what, sizeof(what), "moving %s of %u directories", size, t->size[best]);
+	if (rc == 0)
+		print_figure(what, &f, 0);
+	return rc;
+}
+
+static int listings(struct bench *b, const struct tree *t)
+{
+	struct pfs_names_view view = {.n_slots = t->n, .place_shift = 4, .generation = 1};
+	uint32_t *place PFS_FREE = malloc(t->n * sizeof(*place));
+	uint8_t *heap PFS_FREE = calloc(t->n + 1, 16);
+	struct pfs_bitmap *set;
+	struct pfs_listing *listing;
+	double best = 1e9, opened = 0;
+	uint64_t bytes = 0;
+	int rc = 0;
+
+	if (!place || !heap)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n; i++) {
+		place[i] = (uint32_t)i;
+		heap[16 * i] = (uint8_t)snprintf((char *)heap + 16 * i + 1, 15, "n%llu.%s",
+						 (unsigned long long)i % 100000000, i % 2 ? "txt" : "c");
+	}
+	view.heap = heap;
+	view.heap_size = 16 * t->n;
+	view.place = place;
+	rc = pfs_engine_subtree(b->engine, &set, 0);
+	for (unsigned round = 0; round < 3 && rc == 0; round++) {
+		double start = now(), ready;
+		const char *text;
+		size_t size;
+
+		rc = pfs_listing_open(&listing, set, &view, 0);
+		if (rc)
+			break;
+		ready = now();
+		bytes = 0;
+		while ((rc = pfs_listing_next(listing, &text, &size)) == 1)
+			bytes += size;
+		if (now() - ready < best) {
+			best = now() - ready;
+			opened = ready - start;
+		}
+		pfs_listing_close(listing);
+	}
+	pfs_bitmap_free(set);
+	if (rc == 0)
+		(void)printf("  %-52s %9.3f ms, then %.1f GB/s of text (%.2f GB)\n",
+			     "listing every path, slot order: opening", opened * 1e3,
+			     (double)bytes / best / 1e9, (double)bytes / 1e9);
+	return rc;
+}
+
+static int mixed(struct bench *b)
+{
+	struct pfs_engine_info info;
+	struct pfs_figure f;
+	struct tree t;
+	int rc = make_tree(&t, (uint32_t)b->directories, b->files);
+
+	rc = rc ? rc : pfs_engine_load(b->engine, t.parent, t.prime, t.n);
+	if (rc == 0) {
+		pfs_engine_describe(b->engine, &info);
+		(void)printf("%u directories (%.2f limbs on average, %llu deep), %llu files\n",
+			     t.n_directories, (double)info.code_limbs / t.n_directories,
+			     (unsigned long long)info.deep,
+			     (unsigned long long)(t.n - t.n_directories));
+		rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_BUILD, NULL, 0, REPEAT);
+	}
+	if (rc == 0)
+		print_figure("all codes from parents and primes", &f, b->copy_rate);
+	rc = rc ? rc : subtrees(b, &t);
+	rc = rc ? rc : rollups(b, &t, "sums over all subtrees, pre-order");
+	rc = rc ? rc : memberships(b, &t);
+	rc = rc ? rc : listings(b, &t);
+	rc = rc ? rc : moves(b, &t, 1000, "a subtree");
+	rc = rc ? rc : moves(b, &t, t.n_directories / 2, "a subtree");
+	rc = rc ? rc : subtrees(b, &t);
+	rc = rc ? rc : rollups(b, &t, "sums over all subtrees, after moves");
+	free_tree(&t);
+	return rc;
+}
+
+static int bench_engine(enum pfs_engine_kind kind, struct bench b)
+{
+	struct pfs_engine_info info;
+	bool device = kind == PFS_ENGINE_CUDA;
+	int rc = pfs_engine_open(&b.engine, kind);
+
+	if (rc)
+		return rc;
+	b.rows = b.rows ? b.rows : device ? 104857600 : 4194304;
+	b.directories = b.directories ? b.directories : device ? 20000000 : 1000000;
+	b.files = b.files ? b.files : 5 * b.directories;
+	pfs_engine_describe(b.engine, &info);
+	(void)printf("%s: %s\n", info.engine, info.device);
+	rc = copies(&b);
+	rc = rc ? rc : widths(&b);
+	rc = rc ? rc : mixed(&b);
+	pfs_engine_describe(b.engine, &info);
+	if (rc == 0 && info.degraded)
+		rc = -EIO;
+	pfs_engine_close(b.engine);
+	return rc;
+}
+
+int pfs_bench_codes(int argc, char **argv);
+
+int pfs_bench_codes(int argc, char **argv)
+{
+	struct bench b = {0};
+	struct pfs_cmd_args args;
+	const char *engine = "both";
+	int option, rc = 0;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == ENGINE)
+			engine = args.value;
+		else if (option == ROWS)
+			pfs_cmd_number(&args, &b.rows, ROWS, 40000, UINT64_C(1) << 31);
+		else if (option == DIRECTORIES)
+			pfs_cmd_number(&args, &b.directories, DIRECTORIES, 1000, 200000000);
+		else
+			pfs_cmd_number(&args, &b.files, FILES, 0, UINT64_C(4000000000));
+	}
+	if (pfs_cmd_end(&args, 0, 0))
+		return args.status;
+	if (strcmp(engine, "host") != 0)
+		rc = bench_engine(PFS_ENGINE_CUDA, b);
+	if (rc == -ENODEV && strcmp(engine, "both") == 0)
+		rc = 0;
+	if (rc == 0 && strcmp(engine, "cuda") != 0)
+		rc = bench_engine(PFS_ENGINE_HOST, b);
+	if (rc)
+		return pfs_cmd_fail("bench codes", "%s", strerror(-rc));
+	return pfs_cmd_flush("bench codes", PFS_EXIT_OK);
+}
