@@ -175,7 +175,7 @@ static void free_tree(struct tree *t)
 	free(t->size);
 }
 
-/* A walk that goes down, stays or climbs: about seven deep, at most 24.  Half of all lie under the
+/* A walk that goes down, stays or climbs: about five deep, at most 24.  Half of all lie under the
  * first subdirectory, so that there is something large to move. */
 static void shape_tree(struct tree *t)
 {
@@ -188,7 +188,7 @@ static void shape_tree(struct tree *t)
 
 			x = mix(x);
 			r = (uint32_t)(x >> 40) % 100;
-			down = depth < 5 ? 50 : depth < 23 ? 30 : 0;
+			down = depth < 3 ? 50 : depth < 23 ? 30 : 0;
 			if (r < down)
 				depth++;
 			else if (r >= 80)
@@ -445,8 +445,8 @@ static int moves(struct bench *b, const struct tree *t, uint32_t wanted, const c
 	for (unsigned i = 0; i < 2; i++)
 		m.delta[i] = (struct pfs_delta){.op = PFS_DELTA_MOVE, .slot = t->slot[best]};
 	m.delta[1].parent = t->slot[t->up[best]];
-	for (uint32_t d = 1; d < t->n_directories; d++) /* another place, outside it */
-		if ((d < best || d >= best + t->size[best]) && d != t->up[best] && t->size[d] > 10)
+	for (uint32_t d = 1; d < t->n_directories; d++) /* another place, outside it, one deep */
+		if ((d < best || d >= best + t->size[best]) && d != t->up[best] && t->up[d] == 0)
 			m.delta[0].parent = t->slot[d];
 	rc = time_calls(b, &f, move, &m);
 	(void)snprintf(what, sizeof(what), "moving %s of %u directories", size, t->size[best]);

@@ -8,8 +8,10 @@
 #include "gpu/engine_impl.h"
 
 #define THREADS 256u
-#define SHARED_LEVELS 64u    /* of the shared path */
-#define REGISTER_LIMBS 16u   /* wider codes are multiplied in place, in device memory */
+#define BLOCK 1024u        /* directories a block: the shared path costs it once */
+#define EACH (BLOCK / THREADS)
+#define SHARED_LEVELS 64u  /* of the shared path */
+#define REGISTER_LIMBS 16u /* wider codes are multiplied in local memory */
 
 /* ---- device code ---- */
 
@@ -20,8 +22,28 @@ struct shared_path {
 	uint32_t prime[SHARED_LEVELS];
 	float bits[SHARED_LEVELS]; /* logarithm of the code of number[i] */
 	uint32_t limbs[REGISTER_LIMBS][SHARED_LEVELS + 1]; /* and the code itself; + 1: banks */
-	uint32_t n;
+	uint32_t n, first;
+	pfs_cuda_directory own[BLOCK]; /* the block's directories, for walks inside it */
 };
+
+static __device__ void load_own(shared_path &path, const pfs_cuda_codes &c, uint32_t first)
+{
+	const uint2 *from = reinterpret_cast<const uint2 *>(c.d_directories);
+
+	for (uint32_t i = threadIdx.x; i < BLOCK; i += THREADS) {
+		uint2 x = first + i < c.n ? from[first + i] : make_uint2(0, 1);
+
+		path.own[i].parent = x.x;
+		path.own[i].prime = x.y;
+	}
+}
+
+static __device__ __forceinline__ pfs_cuda_directory directory_at(const shared_path &path,
+								  const pfs_cuda_codes &c,
+								  uint32_t d)
+{
+	return d - path.first < BLOCK ? path.own[d - path.first] : c.d_directories[d];
+}
 
 /* One lane follows the parents of the block's first directory; numbers fall in pre-order.  A path that
  * is too long, or not of falling numbers, is not used. */
@@ -30,6 +52,7 @@ static __device__ void follow_shared_path(shared_path &path, const pfs_cuda_dire
 {
 	uint32_t n = 0, below = first;
 
+	path.first = first;
 	for (uint32_t a = directories[first].parent; a; a = directories[a].parent) {
 		if (n == SHARED_LEVELS || a >= below) {
 			n = 0;
@@ -51,7 +74,7 @@ static __device__ void sum_shared_bits(shared_path &path)
 		/* From the top, as a directory that walks all the way does not; the margin of
 		 * PFS_BITS_MARGIN covers either order. */
 		for (uint32_t i = path.n; i-- > threadIdx.x;)
-			bits += log2f((float)path.prime[i]);
+			bits += __log2f((float)path.prime[i]);
 		path.bits[threadIdx.x] = bits;
 	}
 }
@@ -62,11 +85,11 @@ static __device__ __forceinline__ void multiply_registers(uint32_t (&x)[REGISTER
 	uint64_t carry = 0;
 
 #pragma unroll
-	for (unsigned q = 0; q < REGISTER_LIMBS; q += 4) {
+	for (unsigned q = 0; q < REGISTER_LIMBS; q += 2) {
 		if (q >= n_limbs)
 			break;
 #pragma unroll
-		for (unsigned l = q; l < q + 4; l++) {
+		for (unsigned l = q; l < q + 2; l++) {
 			carry += (uint64_t)x[l] * p;
 			x[l] = (uint32_t)carry;
 			carry >>= 32;
@@ -105,14 +128,21 @@ static __device__ __forceinline__ uint32_t find_on_path(const shared_path &path,
 }
 
 /* Index of the width that a directory needs. */
-static __device__ uint32_t width_of(const shared_path &path, const pfs_cuda_directory *directories,
-				    uint32_t first, uint32_t d)
+static __device__ uint32_t width_of(const shared_path &path, const float *own_bits,
+				    const pfs_cuda_codes &c, uint32_t d)
 {
 	float bits = 0;
 	uint32_t a = d, w = 0;
 
 	while (a && bits <= 32.0f * PFS_LIMBS_MAX) {
-		if (a < first) {
+		uint32_t own = a - path.first;
+
+		if (own < BLOCK) {
+			bits += own_bits[own];
+			a = path.own[own].parent;
+			continue;
+		}
+		if (a < path.first) {
 			uint32_t at = find_on_path(path, a);
 
 			if (at < path.n) {
@@ -120,10 +150,8 @@ static __device__ uint32_t width_of(const shared_path &path, const pfs_cuda_dire
 				break;
 			}
 		}
-		pfs_cuda_directory x = directories[a];
-
-		bits += log2f((float)x.prime);
-		a = x.parent;
+		bits += __log2f((float)c.d_directories[a].prime);
+		a = c.d_directories[a].parent;
 	}
 	bits = PFS_BITS_MARGIN(bits);
 	if (bits > 32.0f * PFS_LIMBS_MAX)
@@ -138,15 +166,26 @@ static __device__ __forceinline__ bool concerns(const uint32_t *concerned, uint3
 	return !concerned || pfs_bit(concerned, d);
 }
 
+static __device__ bool any_concerned(const pfs_cuda_codes &c, const uint32_t *concerned,
+				     uint32_t first)
+{
+	bool mine = !concerned;
+
+	/* A block's bits are whole words. */
+	if (concerned && threadIdx.x < BLOCK / 32 && first + threadIdx.x * 32 < c.n)
+		mine = concerned[first / 32 + threadIdx.x] != 0;
+	return __syncthreads_or(mine);
+}
+
 static __global__ void __launch_bounds__(THREADS)
 	widths_kernel(pfs_cuda_codes c, const uint32_t *__restrict__ concerned)
 {
 	__shared__ shared_path path;
+	__shared__ float own_bits[BLOCK];
 	__shared__ uint32_t counts[PFS_CUDA_WIDTHS], lost;
-	uint32_t first = blockIdx.x * THREADS, d = first + threadIdx.x, w = PFS_CUDA_UNUSED;
-	bool mine = d > 0 && d < c.n && concerns(concerned, d);
+	uint32_t first = blockIdx.x * BLOCK;
 
-	if (!__syncthreads_or(mine))
+	if (!any_concerned(c, concerned, first))
 		return;
 	if (threadIdx.x < PFS_CUDA_WIDTHS)
 		counts[threadIdx.x] = 0;
@@ -154,14 +193,20 @@ static __global__ void __launch_bounds__(THREADS)
 		lost = 0;
 		follow_shared_path(path, c.d_directories, first);
 	}
+	load_own(path, c, first);
 	__syncthreads();
 	sum_shared_bits(path);
+	for (uint32_t i = threadIdx.x; i < BLOCK; i += THREADS)
+		own_bits[i] = __log2f((float)path.own[i].prime);
 	__syncthreads();
-	if (mine) {
-		uint32_t row = c.d_row_of[d];
+	for (uint32_t d = first + threadIdx.x; d < first + BLOCK && d < c.n; d += THREADS) {
+		uint32_t row, w = PFS_CUDA_UNUSED;
 
+		if (d == 0 || !concerns(concerned, d))
+			continue;
+		row = c.d_row_of[d];
 		if (c.d_directory_slot[d] != PFS_NO_SLOT)
-			w = width_of(path, c.d_directories, first, d);
+			w = width_of(path, own_bits, c, d);
 		c.d_width[d] = (uint8_t)w;
 		if (row && (w >= PFS_N_WIDTHS || c.d_tiles[row / PFS_ROWS].n_limbs < widths[w])) {
 			c.d_row_of[d] = row = 0;
@@ -186,36 +231,25 @@ static __global__ void tiles_kernel(pfs_cuda_tile *tiles, uint32_t first, uint32
 	}
 }
 
-/* Rows for the block's directories that need one: neighbours get neighbouring rows of a width. */
-static __device__ uint32_t take_row(const pfs_cuda_codes &c, const pfs_cuda_rows &rows,
-				    uint32_t (&counts)[PFS_CUDA_WIDTHS],
-				    uint32_t (&bases)[PFS_CUDA_WIDTHS], bool needs, uint32_t w)
+/* The place of a directory among the block's that need a row of that width; -> counts[w]. */
+static __device__ uint32_t place_in_block(uint32_t (&counts)[PFS_CUDA_WIDTHS], bool needs, uint32_t w)
 {
 	uint32_t peers = __match_any_sync(PFS_ALL_LANES, needs ? w : PFS_CUDA_UNUSED);
-	uint32_t lane = threadIdx.x & 31, leader = __ffs(peers) - 1, base = 0, i;
+	uint32_t lane = threadIdx.x & 31, leader = __ffs(peers) - 1, base = 0;
 
 	if (needs && lane == leader)
 		base = atomicAdd(&counts[w], __popc(peers));
-	base = __shfl_sync(PFS_ALL_LANES, base, leader);
-	__syncthreads();
-	if (threadIdx.x < PFS_CUDA_WIDTHS && counts[threadIdx.x])
-		bases[threadIdx.x] =
-			atomicAdd(&c.d_counters->cursor[threadIdx.x], counts[threadIdx.x]);
-	__syncthreads();
-	if (!needs)
-		return 0;
-	i = bases[w] + base + __popc(peers & ((1u << lane) - 1));
-	return i < rows.n_open[w] ? rows.open[w] + i : rows.fresh[w] + (i - rows.n_open[w]);
+	return __shfl_sync(PFS_ALL_LANES, base, leader) + __popc(peers & ((1u << lane) - 1));
 }
 
-static __device__ void write_registers(const pfs_cuda_codes &c, const shared_path &path,
-				       uint32_t first, uint32_t d, uint32_t *out, uint32_t n_limbs)
+static __device__ void write_registers(const pfs_cuda_codes &c, const shared_path &path, uint32_t d,
+				       uint32_t *out, uint32_t n_limbs)
 {
 	uint32_t x[REGISTER_LIMBS] = {1}, exit = d, at = path.n;
 
 	/* First where the path leaves the block, then the product from there down. */
-	while (exit >= first && exit)
-		exit = c.d_directories[exit].parent;
+	while (exit >= path.first && exit)
+		exit = directory_at(path, c, exit).parent;
 	if (exit)
 		at = find_on_path(path, exit);
 	if (at < path.n) {
@@ -226,7 +260,7 @@ static __device__ void write_registers(const pfs_cuda_codes &c, const shared_pat
 		exit = 0;
 	}
 	for (uint32_t a = d; a != exit;) {
-		pfs_cuda_directory y = c.d_directories[a];
+		pfs_cuda_directory y = directory_at(path, c, a);
 
 		multiply_registers(x, y.prime, n_limbs);
 		a = y.parent;
@@ -237,19 +271,93 @@ static __device__ void write_registers(const pfs_cuda_codes &c, const shared_pat
 			out[(size_t)l * PFS_ROWS] = x[l];
 }
 
-static __device__ void write_in_place(const pfs_cuda_codes &c, uint32_t d, uint32_t *out,
-				      uint32_t n_limbs)
+static __device__ __noinline__ void write_wide(const pfs_cuda_codes &c, const shared_path &path,
+					       uint32_t d, uint32_t *out, uint32_t n_limbs)
 {
-	uint32_t used = 1;
+	uint32_t x[PFS_LIMBS_MAX], used = 1;
 
-	for (uint32_t l = 0; l < n_limbs; l++)
-		out[(size_t)l * PFS_ROWS] = l == 0;
-	for (uint32_t a = d; a; a = c.d_directories[a].parent) {
-		uint32_t carry = pfs_multiply(out, used, PFS_ROWS, c.d_directories[a].prime);
+	x[0] = 1;
+	for (uint32_t a = d; a;) {
+		pfs_cuda_directory y = directory_at(path, c, a);
+		uint32_t carry = pfs_multiply(x, used, 1, y.prime);
 
 		if (carry && used < n_limbs)
-			out[(size_t)used++ * PFS_ROWS] = carry;
+			x[used++] = carry;
+		a = y.parent;
 	}
+	for (uint32_t l = 0; l < n_limbs; l++)
+		out[(size_t)l * PFS_ROWS] = l < used ? x[l] : 0;
+}
+
+/* What the block's directories need, by width: all, and those without a row. */
+struct shared_order {
+	uint32_t n[PFS_CUDA_WIDTHS], n_new[PFS_CUDA_WIDTHS];
+	uint32_t start[PFS_CUDA_WIDTHS], base[PFS_CUDA_WIDTHS]; /* in the order below; of new rows */
+	uint32_t total;
+	uint32_t row[BLOCK];
+	uint16_t directory[BLOCK]; /* in the block */
+};
+
+/* Starts of the widths in the block's order, and the block's share of every width's new rows. */
+static __device__ void settle_order(shared_order &order, const pfs_cuda_codes &c)
+{
+	uint32_t w = threadIdx.x;
+
+	if (w < PFS_CUDA_WIDTHS) {
+		uint32_t start = 0;
+
+		for (uint32_t v = 0; v < w; v++)
+			start += order.n[v];
+		order.start[w] = start;
+		if (w == PFS_CUDA_WIDTHS - 1)
+			order.total = start + order.n[w];
+		if (order.n_new[w])
+			order.base[w] = atomicAdd(&c.d_counters->cursor[w], order.n_new[w]);
+	}
+}
+
+static __device__ __forceinline__ uint32_t new_row(const pfs_cuda_rows &rows, uint32_t w, uint32_t i)
+{
+	return i < rows.n_open[w] ? rows.open[w] + i : rows.fresh[w] + (i - rows.n_open[w]);
+}
+
+/* The block's directories are taken by width, so that a warp's codes are equally long and their rows
+ * neighbours. */
+static __device__ void order_by_width(shared_order &order, const pfs_cuda_codes &c,
+				      const uint32_t *concerned, const pfs_cuda_rows &rows,
+				      uint32_t first)
+{
+	uint32_t row[EACH], place[EACH], place_new[EACH], width[EACH];
+
+#pragma unroll
+	for (uint32_t k = 0; k < EACH; k++) {
+		uint32_t d = first + k * THREADS + threadIdx.x;
+		bool mine = d > 0 && d < c.n && concerns(concerned, d);
+
+		width[k] = mine ? c.d_width[d] : PFS_CUDA_UNUSED;
+		mine = width[k] < PFS_N_WIDTHS;
+		row[k] = mine ? c.d_row_of[d] : 0;
+		place[k] = place_in_block(order.n, mine, width[k]);
+		place_new[k] = place_in_block(order.n_new, mine && row[k] == 0, width[k]);
+	}
+	__syncthreads();
+	settle_order(order, c);
+	__syncthreads();
+#pragma unroll
+	for (uint32_t k = 0; k < EACH; k++) {
+		uint32_t w = width[k], at, own = k * THREADS + threadIdx.x;
+
+		if (w >= PFS_N_WIDTHS)
+			continue;
+		if (row[k] == 0) {
+			row[k] = new_row(rows, w, order.base[w] + place_new[k]);
+			c.d_row_of[first + own] = row[k];
+		}
+		at = order.start[w] + place[k];
+		order.directory[at] = (uint16_t)own;
+		order.row[at] = row[k];
+	}
+	__syncthreads();
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -257,35 +365,29 @@ static __global__ void __launch_bounds__(THREADS)
 		     const __grid_constant__ pfs_cuda_rows rows)
 {
 	__shared__ shared_path path;
-	__shared__ uint32_t counts[PFS_CUDA_WIDTHS], bases[PFS_CUDA_WIDTHS];
-	uint32_t first = blockIdx.x * THREADS, d = first + threadIdx.x, row = 0, taken, w;
-	bool mine = d > 0 && d < c.n && concerns(concerned, d);
-	pfs_cuda_tile tile;
-	uint32_t *out;
+	__shared__ shared_order order;
+	uint32_t first = blockIdx.x * BLOCK;
 
-	if (!__syncthreads_or(mine))
+	if (!any_concerned(c, concerned, first))
 		return;
-	w = mine ? c.d_width[d] : PFS_CUDA_UNUSED;
-	mine = mine && w < PFS_N_WIDTHS;
-	if (mine)
-		row = c.d_row_of[d];
 	if (threadIdx.x < PFS_CUDA_WIDTHS)
-		counts[threadIdx.x] = 0;
+		order.n[threadIdx.x] = order.n_new[threadIdx.x] = 0;
 	if (threadIdx.x == 0)
 		follow_shared_path(path, c.d_directories, first);
+	load_own(path, c, first);
 	__syncthreads();
 	multiply_shared_path(path);
-	taken = take_row(c, rows, counts, bases, mine && row == 0, w); /* synchronizes */
-	if (!mine)
-		return;
-	if (row == 0)
-		c.d_row_of[d] = row = taken;
-	tile = c.d_tiles[row / PFS_ROWS];
-	out = c.d_pool + (size_t)tile.at * PFS_ROWS + row % PFS_ROWS;
-	if (tile.n_limbs <= REGISTER_LIMBS)
-		write_registers(c, path, first, d, out, tile.n_limbs);
-	else
-		write_in_place(c, d, out, tile.n_limbs);
+	order_by_width(order, c, concerned, rows, first);
+	for (uint32_t i = threadIdx.x; i < order.total; i += THREADS) {
+		uint32_t d = first + order.directory[i], r = order.row[i];
+		pfs_cuda_tile tile = c.d_tiles[r / PFS_ROWS];
+		uint32_t *out = c.d_pool + (size_t)tile.at * PFS_ROWS + r % PFS_ROWS;
+
+		if (tile.n_limbs <= REGISTER_LIMBS)
+			write_registers(c, path, d, out, tile.n_limbs);
+		else
+			write_wide(c, path, d, out, tile.n_limbs);
+	}
 }
 
 static __global__ void deep_kernel(pfs_cuda_codes c, uint32_t *deep)
@@ -313,7 +415,7 @@ static __global__ void read_kernel(pfs_cuda_codes c, uint32_t *limbs, uint32_t *
 
 int pfs_cuda_codes_widths(const pfs_cuda_codes *c, const uint32_t *d_concerned, cudaStream_t stream)
 {
-	widths_kernel<<<pfs_blocks(c->n, THREADS), THREADS, 0, stream>>>(*c, d_concerned);
+	widths_kernel<<<pfs_blocks(c->n, BLOCK), THREADS, 0, stream>>>(*c, d_concerned);
 	return PFS_CUDA(cudaGetLastError());
 }
 
@@ -327,7 +429,7 @@ int pfs_cuda_codes_tiles(pfs_cuda_tile *d_tiles, uint32_t first, uint32_t n, uin
 int pfs_cuda_codes_write(const pfs_cuda_codes *c, const uint32_t *d_concerned,
 			 const pfs_cuda_rows *rows, cudaStream_t stream)
 {
-	write_kernel<<<pfs_blocks(c->n, THREADS), THREADS, 0, stream>>>(*c, d_concerned, *rows);
+	write_kernel<<<pfs_blocks(c->n, BLOCK), THREADS, 0, stream>>>(*c, d_concerned, *rows);
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -383,11 +383,13 @@ static void prepare_divisors(struct pfs_cuda_divisors *out, const struct pfs_div
 
 static int row_masks_of(struct pfs_cuda *g, const struct pfs_cuda_divisors *prepared)
 {
-	int rc = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
+	int wide = 0, rc = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
 
+	for (unsigned w = 0; w < PFS_N_WIDTHS; w++)
+		wide |= widths[w] > 8 && g->open_tile[w] != 0;
 	rc = rc ? rc : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
 	return rc ? rc : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory,
-					    prepared, g->row_masks.d_memory, g->stream);
+					    prepared, g->row_masks.d_memory, wide, g->stream);
 }
 
 int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)

@@ -17,6 +17,7 @@
 
 static void drop_spares(struct pfs_cuda *g)
 {
+	g->spare_size = 0;
 	while (g->n_spare) {
 		g->n_spare--;
 		(void)cudaFree(g->spare[g->n_spare].d_memory);
@@ -115,6 +116,7 @@ static int cuda_alloc(struct pfs_backend *b, void **memory, size_t size)
 			continue;
 		*memory = g->spare[i].d_memory;
 		g->spare[i] = g->spare[--g->n_spare];
+		g->spare_size -= size;
 		return 0;
 	}
 	return device_alloc(g, memory, size);
@@ -125,7 +127,8 @@ static void cuda_release(struct pfs_backend *b, void *memory, size_t size)
 	struct pfs_cuda *g = pfs_cuda_of(b);
 
 	/* What is queued still uses it: the stream's order makes reuse safe, freeing waits. */
-	if (g->n_spare < PFS_SPARE_BITMAPS && size <= PFS_SPARE_SIZE_MAX) {
+	if (g->n_spare < PFS_SPARE_BITMAPS && g->spare_size + size <= PFS_SPARE_SIZE_MAX) {
+		g->spare_size += size;
 		g->spare[g->n_spare].d_memory = memory;
 		g->spare[g->n_spare++].size = size;
 		return;
@@ -282,7 +285,8 @@ static int cuda_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *valu
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
 	size_t scratch = g->all_ranges ? pfs_cuda_rollup_scratch(&t)
-				       : g->n_directories * sizeof(uint32_t);
+				       : ((size_t)g->n_directories * 33 / 32 + 1) *
+						 sizeof(uint32_t);
 	int rc = pfs_device_reserve(g, &g->work, scratch);
 
 	if (rc)

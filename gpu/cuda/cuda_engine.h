@@ -8,9 +8,9 @@
 #include "gpu/cuda/kernels.h"
 #include "gpu/engine_impl.h"
 
-/* Kept for the next query, if not too large: cudaMalloc takes longer than a scan. */
+/* Kept for the next query, up to so many bytes: cudaMalloc takes longer than a scan. */
 #define PFS_SPARE_BITMAPS 80
-#define PFS_SPARE_SIZE_MAX ((size_t)64 << 20)
+#define PFS_SPARE_SIZE_MAX ((size_t)2 << 30)
 
 /* Device memory that grows and is then used from its start. */
 struct pfs_device_buffer {
@@ -54,7 +54,7 @@ struct pfs_cuda {
 		void *d_memory;
 		size_t size;
 	} spare[PFS_SPARE_BITMAPS];
-	size_t n_spare;
+	size_t n_spare, spare_size;
 
 	/* names as they were at the last listing */
 	struct pfs_device_buffer heap, place, directory_place, directory_length;

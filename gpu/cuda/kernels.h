@@ -84,10 +84,10 @@ int pfs_cuda_codes_read(const struct pfs_cuda_codes *c, uint32_t *d_limbs, uint3
 /* Bits by row. */
 int pfs_cuda_scan(const struct pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t *d_pool,
 		  uint32_t p, uint32_t inverse, uint32_t *d_row_bits, cudaStream_t stream);
-/* Bit k of d_row_masks[row]: predicate k. */
+/* Bit k of d_row_masks[row]: predicate k.  wide: there are codes of more than eight limbs. */
 int pfs_cuda_scan_many(const struct pfs_cuda_tile *d_tiles, uint32_t n_tiles,
 		       const uint32_t *d_pool, const struct pfs_cuda_divisors *divisors,
-		       uint64_t *d_row_masks, cudaStream_t stream);
+		       uint64_t *d_row_masks, int wide, cudaStream_t stream);
 /* Bit i of d_bits = bit d_index[i] of d_table, for n, a multiple of 1,024. */
 int pfs_cuda_gather_bits(uint32_t *d_bits, const uint32_t *d_index, size_t n,
 			 const uint32_t *d_table, cudaStream_t stream);
@@ -157,7 +157,7 @@ size_t pfs_cuda_rollup_scratch(const struct pfs_cuda_tree *t);
 int pfs_cuda_rollup_ranges(const struct pfs_cuda_tree *t, int64_t *d_sums, const int64_t *d_values,
 			   size_t n_values, void *d_scratch, size_t scratch_size,
 			   cudaStream_t stream);
-/* Anywhere; d_pending: n_directories words. */
+/* Anywhere; d_pending: n_directories words, and a bit for each. */
 int pfs_cuda_rollup_any(const struct pfs_cuda_tree *t, int64_t *d_sums, const int64_t *d_values,
 			size_t n_values, uint32_t *d_pending, cudaStream_t stream);
 

@@ -153,6 +153,28 @@ static __device__ __forceinline__ void many_rows(const uint32_t *rows,
 	}
 }
 
+/* Any width: read again for each predicate, from the cache. */
+static __device__ void many_any(const uint32_t *rows, unsigned n_limbs,
+				const pfs_cuda_divisors &divisors, uint64_t (&mask)[4])
+{
+	for (unsigned k = 0; k < divisors.n; k++) {
+		pfs_divisor d = {divisors.p[k], divisors.inverse[k]};
+		uint4 carry = make_uint4(0, 0, 0, 0);
+		uint32_t nibble;
+
+		for (unsigned l = 0; l < n_limbs; l++)
+			step_rows(carry,
+				  __ldg(reinterpret_cast<const uint4 *>(rows + (size_t)l * PFS_ROWS)),
+				  d);
+		nibble = zero_rows(carry);
+		for (unsigned j = 0; j < 4; j++)
+			mask[j] |= (uint64_t)(nibble >> j & 1) << k;
+	}
+}
+
+/* Two kernels, so that the registers of wide codes do not slow narrow ones; each leaves the other's
+ * tiles alone. */
+template <bool WIDE>
 static __global__ void __launch_bounds__(256)
 	scan_many_kernel(const pfs_cuda_tile *__restrict__ tiles,
 			 const uint32_t *__restrict__ pool,
@@ -166,32 +188,27 @@ static __global__ void __launch_bounds__(256)
 	ulonglong2 *out = reinterpret_cast<ulonglong2 *>(masks + (size_t)tile * PFS_ROWS +
 							 threadIdx.x * 4);
 
-	switch (t.n_limbs) {
-	case 1: many_rows<1>(rows, divisors, mask); break;
-	case 2: many_rows<2>(rows, divisors, mask); break;
-	case 3: many_rows<3>(rows, divisors, mask); break;
-	case 4: many_rows<4>(rows, divisors, mask); break;
-	case 5: many_rows<5>(rows, divisors, mask); break;
-	case 6: many_rows<6>(rows, divisors, mask); break;
-	case 7: many_rows<7>(rows, divisors, mask); break;
-	case 8: many_rows<8>(rows, divisors, mask); break;
-	default: /* rare: read again for each predicate, from the cache */
-		for (unsigned k = 0; k < divisors.n; k++) {
-			pfs_divisor d = {divisors.p[k], divisors.inverse[k]};
-			uint4 carry = make_uint4(0, 0, 0, 0);
-			uint32_t nibble;
-
-			for (unsigned l = 0; l < t.n_limbs; l++)
-				step_rows(carry,
-					  __ldg(reinterpret_cast<const uint4 *>(
-						  rows + (size_t)l * PFS_ROWS)),
-					  d);
-			nibble = zero_rows(carry);
-			for (unsigned j = 0; j < 4; j++)
-				mask[j] |= (uint64_t)(nibble >> j & 1) << k;
+	if ((t.n_limbs > 8) != WIDE)
+		return;
+	if (WIDE)
+		switch (t.n_limbs) {
+		case 10: many_rows<10>(rows, divisors, mask); break;
+		case 12: many_rows<12>(rows, divisors, mask); break;
+		case 14: many_rows<14>(rows, divisors, mask); break;
+		case 16: many_rows<16>(rows, divisors, mask); break;
+		default: many_any(rows, t.n_limbs, divisors, mask); break;
 		}
-		break;
-	}
+	else
+		switch (t.n_limbs) {
+		case 1: many_rows<1>(rows, divisors, mask); break;
+		case 2: many_rows<2>(rows, divisors, mask); break;
+		case 3: many_rows<3>(rows, divisors, mask); break;
+		case 4: many_rows<4>(rows, divisors, mask); break;
+		case 5: many_rows<5>(rows, divisors, mask); break;
+		case 6: many_rows<6>(rows, divisors, mask); break;
+		case 7: many_rows<7>(rows, divisors, mask); break;
+		case 8: many_rows<8>(rows, divisors, mask); break;
+		}
 	/* The divisors are filled up to a multiple of eight. */
 	for (unsigned j = 0; j < 4; j++)
 		mask[j] &= ~UINT64_C(0) >> (PFS_CUDA_PREDICATES - divisors.n);
@@ -323,11 +340,15 @@ int pfs_cuda_scan(const pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t
 }
 
 int pfs_cuda_scan_many(const pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t *d_pool,
-		       const pfs_cuda_divisors *divisors, uint64_t *d_row_masks, cudaStream_t stream)
+		       const pfs_cuda_divisors *divisors, uint64_t *d_row_masks, int wide,
+		       cudaStream_t stream)
 {
 	if (n_tiles > 1)
-		scan_many_kernel<<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool, *divisors,
-								  d_row_masks);
+		scan_many_kernel<false><<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool, *divisors,
+									 d_row_masks);
+	if (n_tiles > 1 && wide)
+		scan_many_kernel<true><<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool, *divisors,
+									d_row_masks);
 	return PFS_CUDA(cudaGetLastError());
 }
 
