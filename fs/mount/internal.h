@@ -89,12 +89,12 @@ static inline void pfs_reply_error(fuse_req_t req, int error)
 PFS_MUST_CHECK int pfs_session_open(struct pfs_mount *mount);
 void pfs_session_close(struct pfs_mount *mount);
 
-/* For pfs_dispatch_start. */
-ssize_t pfs_session_receive(void *mount, void *buffer, size_t size);
-void pfs_session_process(void *mount, void *buffer, size_t len);
+/* For pfs_dispatch_start; arg is the mount. */
+ssize_t pfs_session_receive(void *arg, void *buffer, size_t size);
+void pfs_session_process(void *arg, void *buffer, size_t len);
 
-/* For pfs_notifier_start. */
-void pfs_session_notify(void *mount, uint64_t ino, const char *name);
+/* For pfs_notifier_start; arg is the mount. */
+void pfs_session_notify(void *arg, uint64_t ino, const char *name);
 
 /* ---- operations, by subject ---- */
 

@@ -26,21 +26,26 @@ extern char **environ;
 static int mount_directly(int *out, const char *source, const char *mountpoint,
 			  const struct pfs_mount_options *options)
 {
-	int fd PFS_CLOSE = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	struct stat stat;
 	char data[256];
+	int error;
 
-	if (fd < 0 || lstat(mountpoint, &stat) != 0)
+	if (fd < 0)
 		return -errno;
-	(void)snprintf(data, sizeof(data),
-		       "fd=%d,rootmode=%o,user_id=%u,group_id=%u,default_permissions%s", fd,
-		       stat.st_mode & S_IFMT, geteuid(), getegid(),
-		       options->allow_other ? ",allow_other" : "");
-	if (mount(source, mountpoint, PFS_MOUNT_TYPE, options->flags, data) != 0)
-		return -errno;
-	*out = fd;
-	fd = -1;
-	return 0;
+	if (lstat(mountpoint, &stat) == 0) {
+		(void)snprintf(data, sizeof(data),
+			       "fd=%d,rootmode=%o,user_id=%u,group_id=%u,default_permissions%s", fd,
+			       stat.st_mode & S_IFMT, geteuid(), getegid(),
+			       options->allow_other ? ",allow_other" : "");
+		if (mount(source, mountpoint, PFS_MOUNT_TYPE, options->flags, data) == 0) {
+			*out = fd;
+			return 0;
+		}
+	}
+	error = -errno;
+	(void)close(fd);
+	return error;
 }
 
 /* ---- fusermount3 ---- */

@@ -115,6 +115,7 @@ static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
 		(void)fuse_reply_lseek(req, found);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the parameters are libfuse's */
 static void copy_file_range_(fuse_req_t req, fuse_ino_t from, off_t from_offset,
 			     struct fuse_file_info *from_fi PFS_UNUSED, fuse_ino_t to,
 			     off_t to_offset, struct fuse_file_info *to_fi PFS_UNUSED, size_t size,

@@ -49,7 +49,7 @@ static const char *parse(const char *line, int min, int max)
 		return result;
 	}
 	assert_null(args.operands[args.n_operands]);
-	(void)strcat(result, "|");
+	(void)snprintf(result + strlen(result), sizeof(result) - strlen(result), "|");
 	for (i = 0; i < args.n_operands; i++)
 		(void)snprintf(result + strlen(result), sizeof(result) - strlen(result), " %s",
 			       args.operands[i]);
