@@ -23,6 +23,19 @@ int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n, con
 	return pfs_group_run(store, PFS_SQL_CHUNK_PUT);
 }
 
+int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from)
+{
+	int error = pfs_group_ready(store);
+
+	if (error)
+		return error;
+	if (to >= PFS_END_PRIME || to == from)
+		return -EINVAL;
+	pfs_bind_u64(store->writer->sql[PFS_SQL_CHUNK_COPY], 1, to);
+	pfs_bind_u64(store->writer->sql[PFS_SQL_CHUNK_COPY], 2, from);
+	return pfs_group_run(store, PFS_SQL_CHUNK_COPY);
+}
+
 static void bind_range(sqlite3_stmt *statement, uint64_t prime, uint64_t first, uint64_t end)
 {
 	pfs_bind_u64(statement, 1, prime);

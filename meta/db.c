@@ -169,7 +169,8 @@ static int open_handle(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs
 	if (error)
 		return error;
 	(void)sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
-	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	/* a defensive connection refuses to go without a journal, in silence */
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, mode != PFS_DB_BULK, NULL);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);

@@ -175,6 +175,9 @@ PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_to
 PFS_MUST_CHECK int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n,
 				       const void *data, size_t len);
 
+/* Copies all chunks, those of the open group too, to a node that has none. */
+PFS_MUST_CHECK int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from);
+
 /* Removes the chunks first <= n < end. */
 PFS_MUST_CHECK int pfs_store_remove_chunks(struct pfs_store *store, uint64_t prime, uint64_t first,
 					   uint64_t end);
