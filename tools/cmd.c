@@ -9,11 +9,34 @@
 
 #include "base/checked.h"
 
-static PFS_PRINTF(2, 0) void say(const char *verb, const char *format, va_list values)
+/* Names may hold anything, a message is one line: control bytes are shown as \n, \t, \x1b. */
+static void print_escaped(FILE *out, const char *text)
 {
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '\n')
+			(void)fputs("\\n", out);
+		else if (c == '\t')
+			(void)fputs("\\t", out);
+		else if (c < ' ' || c == 0x7f)
+			(void)fprintf(out, "\\x%02x", c);
+		else
+			(void)fputc(c, out);
+	}
+}
+
+static PFS_PRINTF(3, 0) void say(const char *verb, const char *hint, const char *format,
+				 va_list values)
+{
+	char message[8192];
+
+	(void)vsnprintf(message, sizeof(message), format, values);
 	flockfile(stderr);
 	(void)fprintf(stderr, "primefs %s: ", verb);
-	(void)vfprintf(stderr, format, values);
+	print_escaped(stderr, message);
+	if (hint)
+		(void)fprintf(stderr, "; see primefs %s %s", verb, hint);
 	(void)fputc('\n', stderr);
 	funlockfile(stderr);
 }
@@ -23,11 +46,7 @@ int pfs_cmd_usage(const char *verb, const char *format, ...)
 	va_list values;
 
 	va_start(values, format);
-	flockfile(stderr);
-	(void)fprintf(stderr, "primefs %s: ", verb);
-	(void)vfprintf(stderr, format, values);
-	(void)fprintf(stderr, "; see primefs %s --help\n", verb);
-	funlockfile(stderr);
+	say(verb, "--help", format, values);
 	va_end(values);
 	return PFS_EXIT_USAGE;
 }
@@ -37,7 +56,7 @@ int pfs_cmd_fail(const char *verb, const char *format, ...)
 	va_list values;
 
 	va_start(values, format);
-	say(verb, format, values);
+	say(verb, NULL, format, values);
 	va_end(values);
 	return PFS_EXIT_FAILURE;
 }

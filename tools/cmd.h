@@ -43,7 +43,7 @@ enum pfs_exit {
 	PFS_EXIT_FAILURE = 3, /* it does, but it could not be done */
 };
 
-/* ---- errors: "primefs VERB: MESSAGE" on stderr ---- */
+/* ---- errors: "primefs VERB: MESSAGE" on stderr, control bytes in it escaped ---- */
 
 /* Returns PFS_EXIT_USAGE and points to --help. */
 int pfs_cmd_usage(const char *verb, const char *format, ...) PFS_PRINTF(2, 3);
