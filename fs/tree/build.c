@@ -193,12 +193,12 @@ static void fill_default(const struct pfs_build *build, struct pfs_node_record *
 				 : S_IFREG | (defaults->st_mode & 07777);
 	record->uid = defaults->st_uid;
 	record->gid = defaults->st_gid;
-	record->atime = (struct pfs_time){defaults->st_atim.tv_sec,
-					  (uint32_t)defaults->st_atim.tv_nsec};
-	record->mtime = (struct pfs_time){defaults->st_mtim.tv_sec,
-					  (uint32_t)defaults->st_mtim.tv_nsec};
-	record->ctime = (struct pfs_time){defaults->st_ctim.tv_sec,
-					  (uint32_t)defaults->st_ctim.tv_nsec};
+	record->atime =
+		(struct pfs_time){defaults->st_atim.tv_sec, (uint32_t)defaults->st_atim.tv_nsec};
+	record->mtime =
+		(struct pfs_time){defaults->st_mtim.tv_sec, (uint32_t)defaults->st_mtim.tv_nsec};
+	record->ctime =
+		(struct pfs_time){defaults->st_ctim.tv_sec, (uint32_t)defaults->st_ctim.tv_nsec};
 }
 
 static void fill_attr(const struct pfs_build *build, struct pfs_node_record *record, uint32_t node)
@@ -232,7 +232,7 @@ static void fill_attr(const struct pfs_build *build, struct pfs_node_record *rec
 struct writer {
 	struct pfs_build *build;
 	uint32_t *order;     /* nodes in pre-order */
-	uint32_t *slot;      /* by node; of new ones */
+	uint32_t *slot;	     /* by node; of new ones */
 	uint64_t *directory; /* new directories but the root, heaviest first: place in order */
 	size_t n_directories, n_files; /* n_files: those without a prime yet */
 };
@@ -252,7 +252,9 @@ static int write_node(struct writer *writer, uint32_t node)
 	uint32_t parent = build->parent[node];
 	struct pfs_node_record record = {
 		.prime = node ? build->prime[node] : PFS_ROOT_PRIME,
-		.parent = !node ? 0 : parent ? build->prime[parent] : PFS_ROOT_PRIME,
+		.parent = !node	   ? 0
+			  : parent ? build->prime[parent]
+				   : PFS_ROOT_PRIME,
 		.slot = writer->slot[node],
 		.flags = build->flags[node],
 		.name = build->heap + (build->name[node] >> 8),
@@ -286,7 +288,8 @@ static int write_directories(struct writer *writer)
 		build->prime[0] = PFS_ROOT_PRIME;
 	/* a directory's record names its parent's prime, which may be the larger one */
 	for (i = 0; i < writer->n_directories; i++)
-		PFS_TRY(pfs_build_next_prime(build, &build->prime[writer->order[writer->directory[i]]],
+		PFS_TRY(pfs_build_next_prime(build,
+					     &build->prime[writer->order[writer->directory[i]]],
 					     PFS_PRIME_DIRECTORY, writer->n_directories - i));
 	if (build->n_stored == 0)
 		PFS_TRY(write_node(writer, 0));
@@ -303,13 +306,15 @@ static int write_files(struct writer *writer)
 	for (i = 0; i < build->n_fixed; i++) {
 		uint32_t node = build->fixed[i].node;
 
-		if ((build->state[node] & BUILD_FIXED) && build->prime[node] == build->fixed[i].prime)
+		if ((build->state[node] & BUILD_FIXED) &&
+		    build->prime[node] == build->fixed[i].prime)
 			PFS_TRY(write_node(writer, node));
 	}
 	for (i = 0; i < build->count; i++) {
 		uint32_t node = writer->order[i];
 
-		if (node < build->n_stored || (build->state[node] & (BUILD_FIXED | BUILD_DIRECTORY)))
+		if (node < build->n_stored ||
+		    (build->state[node] & (BUILD_FIXED | BUILD_DIRECTORY)))
 			continue;
 		PFS_TRY(pfs_build_next_prime(build, &build->prime[node], PFS_PRIME_OTHER, left--));
 		PFS_TRY(write_node(writer, node));
@@ -346,8 +351,8 @@ static int rewrite(struct pfs_build *build, uint32_t node)
 	if (error < 0 || !kept.found)
 		return error < 0 ? error : -EUCLEAN;
 	kept.record.flags = build->flags[node];
-	kept.record.mtime = (struct pfs_time){defaults->st_mtim.tv_sec,
-					      (uint32_t)defaults->st_mtim.tv_nsec};
+	kept.record.mtime =
+		(struct pfs_time){defaults->st_mtim.tv_sec, (uint32_t)defaults->st_mtim.tv_nsec};
 	kept.record.ctime = kept.record.mtime;
 	PFS_TRY(pfs_store_put_node(build->store, &kept.record));
 	return tell(build, node, kept.record.prime);
@@ -410,7 +415,8 @@ int pfs_build_finish(struct pfs_build *build)
 	uint32_t *order PFS_FREE = malloc(bytes), *slot PFS_FREE = malloc(bytes);
 	uint32_t *weight PFS_FREE = malloc(bytes);
 	uint64_t *directory PFS_FREE = calloc(count_new_directories(build) + 1, sizeof(*directory));
-	struct writer writer = {.build = build, .order = order, .slot = slot, .directory = directory};
+	struct writer writer = {
+		.build = build, .order = order, .slot = slot, .directory = directory};
 
 	if (!order || !weight || !slot || !directory)
 		return -ENOMEM;

@@ -27,11 +27,11 @@ struct pfs_build;
 #define PFS_BUILD_ROOT 0u /* the node that things are added under: the root, or `at` */
 
 struct pfs_build_options {
-	const char *at;       /* NULL: a new store; else a path in an existing one, made if missing */
+	const char *at; /* NULL: a new store; else a path in an existing one, made if missing */
 	struct stat defaults; /* permissions of files (a directory gets x where r is), owner and
 				 times of what is added without attributes */
 	unsigned wait_ms;     /* for another process's lock on an existing store */
-	void *arg;            /* for the functions, either of which may be NULL: */
+	void *arg;	      /* for the functions, either of which may be NULL: */
 	void (*progress)(void *arg, uint64_t done, uint64_t total); /* of finish() */
 	/* Called by finish() after a node's record was written, in order of primes, to put what
 	 * belongs to the node into the store; not 0 ends the build, and finish() returns it. */
@@ -76,11 +76,20 @@ PFS_MUST_CHECK int pfs_build_set(struct pfs_build *build, uint32_t node, const s
 PFS_MUST_CHECK int pfs_build_set_target(struct pfs_build *build, uint32_t node, const void *target,
 					size_t len);
 
-/* Makes a directory of a node that has no attributes of its own.  -ENOTDIR: it is something else. */
+/* Makes a directory of a node that has no attributes of its own.  -ENOTDIR: it is something else.
+ */
 PFS_MUST_CHECK int pfs_build_set_directory(struct pfs_build *build, uint32_t node);
 
 /* Adds to (or takes from) the record's enum pfs_node_flag. */
 void pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t set, uint32_t clear);
+
+/* The node's path below PFS_BUILD_ROOT ("" for itself), of names as they were added (".query" too),
+ * with a NUL at its end.  Returns its length; -ENAMETOOLONG. */
+PFS_MUST_CHECK ssize_t pfs_build_path(const struct pfs_build *build, char *out, size_t size,
+				      uint32_t node);
+
+/* The attributes that were added or set; false: none, the defaults will do. */
+bool pfs_build_get(const struct pfs_build *build, struct stat *attr, uint32_t node);
 
 /* With children, or with a directory's attributes. */
 bool pfs_build_is_directory(const struct pfs_build *build, uint32_t node);
@@ -95,8 +104,8 @@ PFS_MUST_CHECK int pfs_build_fix(struct pfs_build *build, uint64_t *prime, uint3
  * written under it is the caller's to remove. */
 void pfs_build_unfix(struct pfs_build *build, uint32_t node);
 
-/* Writes all node records.  Afterwards only prime, is_directory, store, report, commit and close
- * may be called. */
+/* Writes all node records.  Afterwards, and in options.written, only the functions that look at a
+ * build may be called, and commit and close. */
 PFS_MUST_CHECK int pfs_build_finish(struct pfs_build *build);
 
 /* The node's prime: of fixed nodes and of a store's own at once, of all after finish(); else 0. */
@@ -111,8 +120,8 @@ PFS_MUST_CHECK int pfs_build_commit(struct pfs_build *build);
 
 struct pfs_build_report {
 	uint64_t nodes, directories, files; /* added */
-	uint64_t bytes;         /* sum of st_size of what is no directory */
-	uint64_t renamed_query; /* entries stored as ".query~" */
+	uint64_t bytes;			    /* sum of st_size of what is no directory */
+	uint64_t renamed_query;		    /* entries stored as ".query~" */
 };
 void pfs_build_report(const struct pfs_build *build, struct pfs_build_report *out);
 

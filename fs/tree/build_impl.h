@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/build_impl.h - a build in memory: what the files build*.c share.  Nobody else includes it.
+/* fs/tree/build_impl.h - a build in memory: what the files build*.c share.  Nobody else includes
+ * it.
  *
  * One array a column, indexed by node.  Node 0 is the root.  With an existing store its nodes come
  * first, as they are numbered in order of primes; PFS_BUILD_ROOT then stands for the node `at`. */
@@ -14,9 +15,10 @@ enum pfs_build_state {
 	BUILD_DIRECTORY = 1, /* by its attributes or by its children */
 	BUILD_PARENT = 2,    /* has children */
 	BUILD_SPECIAL = 4,   /* neither regular nor a directory */
-	BUILD_ATTR = 8,      /* has an entry in attr */
+	BUILD_ATTR = 8,	     /* has an entry in attr */
 	BUILD_FIXED = 16,    /* has a prime above 2^32 */
 	BUILD_CHANGED = 32,  /* was in the store before, its record has to be written again */
+	BUILD_QUERY = 64,    /* was added as ".query" */
 };
 
 struct pfs_build_attr {
@@ -50,15 +52,15 @@ struct pfs_build {
 	struct pfs_store *store;
 	char *path;
 	char *temporary; /* NULL with an existing store */
-	bool finished; /* every node has its prime */
+	bool finished;	 /* every node has its prime */
 
 	size_t count, capacity; /* nodes */
-	size_t n_stored;        /* of which the first came from the store */
-	uint32_t at;            /* what PFS_BUILD_ROOT stands for */
+	size_t n_stored;	/* of which the first came from the store */
+	uint32_t at;		/* what PFS_BUILD_ROOT stands for */
 	uint32_t *parent;
-	uint64_t *name; /* offset in the heap << 8 | length */
-	uint8_t *state; /* enum pfs_build_state */
-	uint8_t *flags; /* enum pfs_node_flag */
+	uint64_t *name;	 /* offset in the heap << 8 | length */
+	uint8_t *state;	 /* enum pfs_build_state */
+	uint8_t *flags;	 /* enum pfs_node_flag */
 	uint64_t *prime; /* NULL until the first is known */
 	size_t prime_capacity;
 	struct pfs_build_attr *attr; /* NULL until there are any; its end grows when needed */
@@ -69,7 +71,7 @@ struct pfs_build {
 	struct pfs_build_target *targets; /* sorted by finish() */
 	size_t n_targets, targets_capacity;
 
-	uint64_t *table; /* name hash << 32 | node, 0: empty */
+	uint64_t *table;   /* name hash << 32 | node, 0: empty */
 	size_t table_size; /* a power of 2 */
 	uint64_t seed;
 

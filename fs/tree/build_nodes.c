@@ -94,7 +94,7 @@ static int grow_columns(struct pfs_build *build)
 		return 0;
 	if (needed > PFS_BUILD_NODES_MAX)
 		return -EFBIG;
-	/* each column grows as pfs_grow sees fit, all alike since all began alike */
+		/* each column grows as pfs_grow sees fit, all alike since all began alike */
 #define GROW(column)                                                                               \
 	(capacity = build->capacity,                                                               \
 	 pfs_grow(&build->column, &capacity, needed, sizeof(*build->column)))
@@ -181,15 +181,15 @@ static bool is_query(const char *name, size_t len)
 static int take_attr(struct pfs_build *build, uint32_t node, const struct stat *attr)
 {
 	struct pfs_build_attr *to;
-	int error = pfs_grow(&build->attr, &build->attr_capacity, build->count,
-			     sizeof(*build->attr));
+	int error =
+		pfs_grow(&build->attr, &build->attr_capacity, build->count, sizeof(*build->attr));
 
 	if (error)
 		return error;
 	to = &build->attr[node];
 	*to = (struct pfs_build_attr){
 		.size = S_ISCHR(attr->st_mode) || S_ISBLK(attr->st_mode) ? (int64_t)attr->st_rdev
-									: attr->st_size,
+									 : attr->st_size,
 		.blocks = attr->st_blocks,
 		.sec = {attr->st_atim.tv_sec, attr->st_mtim.tv_sec, attr->st_ctim.tv_sec},
 		.nsec = {(uint32_t)attr->st_atim.tv_nsec, (uint32_t)attr->st_mtim.tv_nsec,
@@ -258,12 +258,15 @@ int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *
 		return error;
 	*entry = (uint64_t)hash << 32 | *node;
 	*seen = PFS_BUILD_NEW;
-	build->report.renamed_query += query;
+	if (query) {
+		build->state[*node] |= BUILD_QUERY;
+		build->report.renamed_query++;
+	}
 	return 0;
 }
 
-int pfs_build_find(const struct pfs_build *build, uint32_t *node, uint32_t parent,
-		   const void *name, size_t name_len)
+int pfs_build_find(const struct pfs_build *build, uint32_t *node, uint32_t parent, const void *name,
+		   size_t name_len)
 {
 	uint64_t entry;
 	uint32_t hash;
@@ -337,6 +340,54 @@ void pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t set, u
 	build->flags[node] = flags;
 }
 
+ssize_t pfs_build_path(const struct pfs_build *build, char *out, size_t size, uint32_t node)
+{
+	size_t at = size;
+
+	if (size == 0)
+		return -ENAMETOOLONG;
+	out[--at] = 0;
+	for (node = pfs_build_node(build, node); node != build->at && node;
+	     node = build->parent[node]) {
+		size_t len = build->name[node] & 0xff;
+		const char *name = build->heap + (build->name[node] >> 8);
+
+		len -= (build->state[node] & BUILD_QUERY) != 0; /* the '~' */
+		if (at < len + (out[at] != 0))
+			return -ENAMETOOLONG;
+		if (out[at])
+			out[--at] = '/';
+		at -= len;
+		(void)memcpy(out + at, name, len);
+	}
+	(void)memmove(out, out + at, size - at);
+	return (ssize_t)(size - at - 1);
+}
+
+bool pfs_build_get(const struct pfs_build *build, struct stat *out, uint32_t node)
+{
+	const struct pfs_build_attr *attr;
+	bool device;
+
+	node = pfs_build_node(build, node);
+	if (!(build->state[node] & BUILD_ATTR))
+		return false;
+	attr = &build->attr[node];
+	device = S_ISCHR(attr->mode) || S_ISBLK(attr->mode);
+	*out = (struct stat){
+		.st_mode = attr->mode,
+		.st_uid = attr->uid,
+		.st_gid = attr->gid,
+		.st_rdev = device ? (dev_t)attr->size : 0,
+		.st_size = device ? 0 : attr->size,
+		.st_blocks = attr->blocks,
+		.st_atim = {attr->sec[0], attr->nsec[0]},
+		.st_mtim = {attr->sec[1], attr->nsec[1]},
+		.st_ctim = {attr->sec[2], attr->nsec[2]},
+	};
+	return true;
+}
+
 bool pfs_build_is_directory(const struct pfs_build *build, uint32_t node)
 {
 	return build->state[pfs_build_node(build, node)] & BUILD_DIRECTORY;
@@ -354,8 +405,7 @@ uint64_t pfs_build_count(const struct pfs_build *build)
 
 int pfs_build_need_primes(struct pfs_build *build)
 {
-	return pfs_grow(&build->prime, &build->prime_capacity, build->count,
-			sizeof(*build->prime));
+	return pfs_grow(&build->prime, &build->prime_capacity, build->count, sizeof(*build->prime));
 }
 
 int pfs_build_fix(struct pfs_build *build, uint64_t *prime, uint32_t node)
@@ -368,10 +418,11 @@ int pfs_build_fix(struct pfs_build *build, uint64_t *prime, uint32_t node)
 	if (!(build->state[node] & BUILD_FIXED)) {
 		error = pfs_build_need_primes(build);
 		if (!error)
-			error = pfs_grow(&build->fixed, &build->fixed_capacity,
-					 build->n_fixed + 1, sizeof(*build->fixed));
+			error = pfs_grow(&build->fixed, &build->fixed_capacity, build->n_fixed + 1,
+					 sizeof(*build->fixed));
 		if (!error)
-			error = pfs_build_next_prime(build, &build->prime[node], PFS_PRIME_OTHER, 1);
+			error = pfs_build_next_prime(build, &build->prime[node], PFS_PRIME_OTHER,
+						     1);
 		if (error)
 			return error;
 		build->fixed[build->n_fixed++] = (struct pfs_build_fixed){

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of slots: pre-order, children in byte order of their names; and what directories weigh. */
+/* The order of slots: pre-order, children in byte order of their names; and what directories weigh.
+ */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
