@@ -10,8 +10,13 @@
 #define BENCH(name, summary)
 #endif
 
+VERB(import, "make a store of a directory, a list of paths, a table or an archive")
+VERB(export, "write out what a store holds")
+VERB(info, "print what a store holds, in figures")
+VERB(check, "look for damage in a store")
 VERB(mount, "mount a store")
 VERB(umount, "unmount it, when all is committed")
+VERB(gen, "print a made-up hierarchy")
 VERB(bench, "measure this program beside its yardsticks")
 BENCH(codes, "scans over prime-product codes beside copies of the same memory")
 VERB(help, "explain a command")

@@ -25,7 +25,7 @@ named() { echo "name = CAST('$1' AS BLOB)"; }
 broken 'a number that is no prime' "UPDATE node SET prime = prime + 1 WHERE $(named b)"
 broken 'a file among the directories'"'"' primes' "UPDATE node SET prime = 65537 WHERE $(named e)"
 broken 'a directory among the files'"'"' primes' \
-	"UPDATE node SET parent = 4294967311 WHERE parent = (SELECT prime FROM node WHERE $(named b)); UPDATE node SET prime = 4294967311 WHERE $(named b)"
+	"UPDATE node SET parent = 4295000011 WHERE parent = (SELECT prime FROM node WHERE $(named b)); UPDATE node SET prime = 4295000011 WHERE $(named b)"
 broken 'an unknown parent' "UPDATE node SET parent = 999983 WHERE $(named e)"
 broken 'a parent that is no directory' \
 	"UPDATE node SET parent = (SELECT prime FROM node WHERE $(named e)) WHERE $(named d)"
@@ -34,7 +34,7 @@ broken 'one name twice' "UPDATE node SET name = CAST('d' AS BLOB) WHERE $(named 
 broken 'a name with a slash' "UPDATE node SET name = CAST('x/y' AS BLOB) WHERE $(named e)"
 broken 'an empty name' "UPDATE node SET name = CAST('' AS BLOB) WHERE $(named e)"
 broken 'no root' 'DELETE FROM node WHERE prime = 2'
-broken 'content of nobody' "INSERT INTO chunk (prime, n, data) VALUES (4294967357, 0, CAST('x' AS BLOB))"
+broken 'content of nobody' "INSERT INTO chunk (prime, n, data) VALUES (4295000023, 0, CAST('x' AS BLOB))"
 broken 'an attribute of nobody' \
-	"INSERT INTO attr_name (name) VALUES (CAST('x' AS BLOB)); INSERT INTO attr SELECT 4294967357, id, 'x' FROM attr_name LIMIT 1"
+	"INSERT INTO attr_name (name) VALUES (CAST('x' AS BLOB)); INSERT INTO attr SELECT 4295000023, id, 'x' FROM attr_name LIMIT 1"
 broken 'one slot twice' "UPDATE node SET slot = (SELECT slot FROM node WHERE $(named e)) WHERE $(named d)"

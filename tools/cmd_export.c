@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs export: what was imported comes out again. */
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "meta/store.h"
+#include "tools/cmd.h"
+#include "tools/export.h"
+#include "tools/ready.h"
+
+static const struct pfs_export_format *const formats[] = {&pfs_export_paths, &pfs_export_csv,
+							  &pfs_export_tar};
+
+enum { FORMAT, AT, COLUMNS, NUL_ENDED, OUTPUT };
+
+static const struct pfs_cmd_option cmd_options[] = {
+	[FORMAT] = {"format", 'f', "FORMAT", "paths (default), csv or tar"},
+	[AT] = {"at", 0, "/PATH", "only what lies under this directory of the store"},
+	[COLUMNS] = {"columns", 0, "NAME,...",
+		     "paths, csv: these attributes (paths has none without it, csv all)"},
+	[NUL_ENDED] = {"null", '0', NULL, "paths: end them with NUL, not with a newline"},
+	[OUTPUT] = {"output", 'o', "FILE", "write there, not to standard output"},
+	{0},
+};
+
+static const struct pfs_cmd command = {
+	"export",
+	"STORE",
+	"Writes what a store holds as paths, a table or an archive.",
+	cmd_options,
+	"Exit status 1: done, but the content of some files could not be had.\n",
+};
+
+struct job {
+	const struct pfs_export_format *format;
+	const char *at, *columns, *output;
+	struct pfs_export export;
+};
+
+int pfs_export_fail(const struct pfs_export *from, const char *format, ...)
+{
+	char message[8192];
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(message, sizeof(message), format, values);
+	va_end(values);
+	(void)pfs_cmd_fail("export", "%s: %s", from->store, message);
+	return -ECANCELED;
+}
+
+/* ---- columns ---- */
+
+int pfs_export_add_column(struct pfs_export *to, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < to->n_columns; i++)
+		if (strlen(to->columns[i]) == len && memcmp(to->columns[i], name, len) == 0)
+			return 0;
+	PFS_TRY(pfs_grow(&to->columns, &to->columns_capacity, to->n_columns + 1,
+			 sizeof(*to->columns)));
+	to->columns[to->n_columns] = strndup(name, len);
+	if (!to->columns[to->n_columns])
+		return -ENOMEM;
+	to->n_columns++;
+	return 0;
+}
+
+static int take_columns(struct pfs_export *to, const char *list)
+{
+	while (*list) {
+		size_t len = strcspn(list, ",");
+
+		PFS_TRY(pfs_export_add_column(to, list, len));
+		list += len + (list[len] == ',');
+	}
+	return 0;
+}
+
+static int add_imported(void *arg, const void *name, size_t name_len,
+			enum pfs_attr_type type PFS_UNUSED)
+{
+	return pfs_export_add_column(arg, name, name_len);
+}
+
+static int add_present(void *arg, const struct pfs_walk_node *node)
+{
+	struct pfs_export *to = arg;
+	char list[PFS_ATTR_VALUE_MAX];
+	ssize_t size = pfs_tree_listxattr(to->tree, list, sizeof(list), node->entry.attr.st_ino);
+	const char *at;
+
+	if (size < 0)
+		return size == -EOPNOTSUPP || size == -EPERM ? 0 : (int)size;
+	for (at = list; at < list + size; at += strlen(at) + 1)
+		if (strncmp(at, "user.", 5) == 0)
+			PFS_TRY(pfs_export_add_column(to, at + 5, strlen(at + 5)));
+	return 0;
+}
+
+/* All attributes: those that came as columns in their order, then others as they are met. */
+static int find_columns(struct pfs_export *to)
+{
+	const struct pfs_store_options options = {.flags = PFS_STORE_READ_ONLY,
+						  .wait_ms = PFS_READY_WAIT_MS};
+	struct pfs_store *store;
+	int error;
+
+	PFS_TRY(pfs_store_open(&store, to->store, &options));
+	error = pfs_store_scan_columns(store, add_imported, to);
+	(void)pfs_store_close(store);
+	return error ? error : pfs_tree_walk(to->tree, to->root, add_present, to);
+}
+
+/* ---- the export ---- */
+
+static int find_root(const struct job *job)
+{
+	struct pfs_export *to = (struct pfs_export *)&job->export;
+	struct pfs_entry entry;
+	int error = pfs_tree_resolve(to->tree, &to->root, job->at ? job->at : "/");
+
+	if (!error)
+		error = pfs_tree_getattr(to->tree, &entry, to->root);
+	if (!error && !S_ISDIR(entry.attr.st_mode))
+		error = -ENOTDIR;
+	if (error)
+		return pfs_export_fail(to, "--at=%s: %s", job->at, strerror(-error));
+	return 0;
+}
+
+static int write_all(struct job *job)
+{
+	struct pfs_export *to = &job->export;
+
+	PFS_TRY(find_root(job));
+	if (job->columns)
+		PFS_TRY(take_columns(to, job->columns));
+	else if (job->format == &pfs_export_csv)
+		PFS_TRY(find_columns(to));
+	return job->format->write(to);
+}
+
+static int open_output(struct job *job)
+{
+	job->export.out = job->output ? fopen(job->output, "we") : stdout;
+	if (!job->export.out)
+		return pfs_cmd_fail("export", "%s: %s", job->output, strerror(errno));
+	if (job->format->binary && isatty(fileno(job->export.out)))
+		return pfs_cmd_usage("export", "an archive is nothing for a terminal; use -o FILE");
+	return PFS_EXIT_OK;
+}
+
+static int close_output(const struct job *job, int status)
+{
+	FILE *out = job->export.out;
+	bool bad;
+
+	if (out == stdout)
+		return pfs_cmd_flush("export", status);
+	errno = 0;
+	bad = ferror(out) != 0;
+	if ((fclose(out) != 0 || bad) && status != PFS_EXIT_FAILURE)
+		return pfs_cmd_fail("export", "%s: %s", job->output, strerror(errno ? errno : EIO));
+	return status;
+}
+
+static int run(struct job *job)
+{
+	int error, status = pfs_ready_tree(&job->export.tree, "export", job->export.store);
+
+	if (status)
+		return status;
+	status = open_output(job);
+	if (!status) {
+		error = write_all(job);
+		if (error && error != -ECANCELED)
+			(void)pfs_export_fail(&job->export, "%s", strerror(-error));
+		status = error			? PFS_EXIT_FAILURE
+			 : job->export.left_out ? PFS_EXIT_NO
+						: PFS_EXIT_OK;
+		status = close_output(job, status);
+	}
+	(void)pfs_tree_close(job->export.tree);
+	while (job->export.n_columns)
+		free(job->export.columns[--job->export.n_columns]);
+	free(job->export.columns);
+	return status;
+}
+
+static void choose_format(struct job *job, struct pfs_cmd_args *args)
+{
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(formats); i++)
+		if (strcmp(args->value, formats[i]->name) == 0) {
+			job->format = formats[i];
+			return;
+		}
+	pfs_cmd_reject(args, "--format=%s: not one of paths, csv, tar", args->value);
+}
+
+int pfs_cmd_export(int argc, char **argv)
+{
+	struct job job = {.format = &pfs_export_paths};
+	struct pfs_cmd_args args;
+	int option;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == FORMAT)
+			choose_format(&job, &args);
+		else if (option == AT)
+			job.at = args.value;
+		else if (option == COLUMNS)
+			job.columns = args.value;
+		else if (option == NUL_ENDED)
+			job.export.nul_ended = true;
+		else
+			job.output = args.value;
+	}
+	if (pfs_cmd_end(&args, 1, 1))
+		return args.status;
+	if (job.columns && job.format == &pfs_export_tar)
+		return pfs_cmd_usage("export",
+				     "--columns is for paths and csv; tar has all attributes");
+	if (job.export.nul_ended && job.format != &pfs_export_paths)
+		return pfs_cmd_usage("export", "--null is for --format=paths");
+	job.export.store = args.operands[0];
+	return run(&job);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs import: the options, the format, the order of things, and the report. */
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "tools/import.h"
+#include "tools/import_recognise.h"
+#include "tools/ready.h"
+
+static const struct pfs_import_format *const formats[] = {&pfs_import_dir, &pfs_import_paths,
+							  &pfs_import_csv, &pfs_import_tar};
+
+/* ---- what is said ---- */
+
+static PFS_PRINTF(2, 0) void say(struct pfs_import *import, const char *format, va_list values)
+{
+	char message[8192];
+
+	(void)vsnprintf(message, sizeof(message), format, values);
+	(void)pthread_mutex_lock(&import->mutex);
+	pfs_progress_clear(&import->progress);
+	(void)pfs_cmd_fail("import", "%s", message);
+	(void)pthread_mutex_unlock(&import->mutex);
+}
+
+int pfs_import_problem(struct pfs_import *import, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	say(import, format, values);
+	va_end(values);
+	(void)__atomic_fetch_add(&import->report.skipped, 1, __ATOMIC_RELAXED);
+	return import->options.skip ? 0 : -ECANCELED;
+}
+
+int pfs_import_fail(struct pfs_import *import, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	say(import, format, values);
+	va_end(values);
+	return -ECANCELED;
+}
+
+void pfs_import_warn(struct pfs_import *import, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	say(import, format, values);
+	va_end(values);
+}
+
+const char *pfs_import_name_error(int error)
+{
+	switch (error) {
+	case -ENAMETOOLONG:
+		return "a name is longer than 255 bytes";
+	case -EINVAL:
+		return "a name is empty, '.' or '..', or has a '/' or a NUL in it";
+	case -ELOOP:
+		return "'..' in a path; write paths from the top down";
+	case -ENOTDIR:
+		return "lies in, or is, something that is no directory";
+	case -EEXIST:
+		return "is in the store already; import it under another --at";
+	case -EFBIG:
+		return "a store holds at most 4,294,967,294 nodes";
+	default:
+		return strerror(-error);
+	}
+}
+
+void pfs_import_progress(struct pfs_import *import)
+{
+	if (import->options.quiet)
+		return;
+	(void)pthread_mutex_lock(&import->mutex);
+	pfs_progress_show(&import->progress, "%llu nodes read",
+			  (unsigned long long)pfs_build_count(import->build));
+	(void)pthread_mutex_unlock(&import->mutex);
+}
+
+static void show_writing(void *arg, uint64_t done, uint64_t total)
+{
+	struct pfs_import *import = arg;
+
+	if (!import->options.quiet)
+		pfs_progress_show(&import->progress, "%llu of %llu nodes written",
+				  (unsigned long long)done, (unsigned long long)total);
+}
+
+/* ---- an interrupted import leaves nothing behind ---- */
+
+static char temporary[PATH_MAX];
+
+static void remove_and_die(int signal_number)
+{
+	/* a transaction in an existing store is undone by whoever opens it next */
+	if (temporary[0])
+		(void)unlink(temporary);
+	(void)signal(signal_number, SIG_DFL);
+	(void)raise(signal_number);
+}
+
+static void guard(const char *path)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = remove_and_die}, old;
+	size_t i;
+
+	temporary[0] = 0;
+	if (path && strlen(path) < sizeof(temporary))
+		(void)memcpy(temporary, path, strlen(path) + 1);
+	(void)sigfillset(&action.sa_mask);
+	for (i = 0; i < PFS_COUNT(signals); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &action, NULL);
+}
+
+/* ---- the import ---- */
+
+static int say_error(struct pfs_import *import, int error)
+{
+	const char *store = import->options.store;
+	char why[512];
+
+	switch (error) {
+	case -ECANCELED:
+		return PFS_EXIT_FAILURE; /* said already */
+	case -EEXIST:
+		(void)pfs_import_fail(
+			import,
+			"%s: exists already; remove it, choose another name, or add to "
+			"it with --at=/PATH",
+			store);
+		break;
+	case -ENOTDIR:
+		(void)pfs_import_fail(import,
+				      "%s: --at=%s lies in, or is, something that is no directory",
+				      store, import->options.at ? import->options.at : "/");
+		break;
+	case -ENOSPC:
+		(void)pfs_import_fail(
+			import, "%s: no space left for the store; nothing was imported", store);
+		break;
+	case -EFBIG:
+		(void)pfs_import_fail(import, "%s: %s", store, pfs_import_name_error(error));
+		break;
+	case -ENOENT:
+		if (!import->options.at) {
+			(void)pfs_import_fail(import, "%s: no such folder to make the store in",
+					      store);
+			break;
+		}
+		__attribute__((fallthrough));
+	default:
+		pfs_store_explain(why, sizeof(why), store, error);
+		(void)pfs_import_fail(import, "%s", why);
+	}
+	return PFS_EXIT_FAILURE;
+}
+
+static int written(void *arg, uint32_t node, uint64_t prime)
+{
+	struct pfs_import *import = arg;
+
+	return import->options.format->written(import, node, prime);
+}
+
+static int build_all(struct pfs_import *import)
+{
+	const struct pfs_import_options *options = &import->options;
+	struct pfs_build_options build_options = {
+		.at = options->at,
+		.defaults = import->defaults,
+		.wait_ms = PFS_READY_WAIT_MS,
+		.arg = import,
+		.progress = show_writing,
+		.written = options->format->written ? written : NULL,
+	};
+	int error = pfs_build_open(&import->build, options->store, &build_options);
+
+	if (error)
+		return error;
+	guard(pfs_build_temporary(import->build));
+	error = options->format->read(import);
+	if (!error)
+		error = pfs_build_finish(import->build);
+	return error ? error : pfs_build_commit(import->build);
+}
+
+static void set_defaults(struct stat *defaults)
+{
+	mode_t mask = umask(0);
+
+	(void)umask(mask);
+	*defaults = (struct stat){
+		.st_mode = S_IFREG | (0666 & ~mask),
+		.st_uid = geteuid(),
+		.st_gid = getegid(),
+	};
+	(void)clock_gettime(CLOCK_REALTIME, &defaults->st_mtim);
+	defaults->st_atim = defaults->st_ctim = defaults->st_mtim;
+}
+
+/* ---- the report ---- */
+
+static void print_json(const struct pfs_import *import, const struct pfs_build_report *report,
+		       double seconds, uint64_t store_bytes)
+{
+	struct pfs_json json = {.out = stdout};
+
+	pfs_json_open(&json, NULL, '{');
+	pfs_json_string(&json, "format", import->options.format->name);
+	pfs_json_u64(&json, "nodes", report->nodes);
+	pfs_json_u64(&json, "directories", report->directories);
+	pfs_json_u64(&json, "files", report->files);
+	pfs_json_u64(&json, "bytes", report->bytes);
+	pfs_json_u64(&json, "skipped", import->report.skipped);
+	pfs_json_u64(&json, "hard_links", import->report.hard_links);
+	pfs_json_u64(&json, "changed", import->report.changed);
+	pfs_json_u64(&json, "repeated", import->report.repeated);
+	pfs_json_u64(&json, "renamed_query", report->renamed_query);
+	pfs_json_u64(&json, "store_bytes", store_bytes);
+	pfs_json_real(&json, "seconds", seconds);
+	pfs_json_close(&json, '}');
+}
+
+static void print_some(uint64_t n, const char *what)
+{
+	if (n)
+		(void)printf("  %llu %s\n", (unsigned long long)n, what);
+}
+
+static void print_text(const struct pfs_import *import, const struct pfs_build_report *report,
+		       double seconds, uint64_t store_bytes)
+{
+	(void)printf(
+		"%s: %llu nodes (%llu directories) in %.2f s; the store takes %.0f bytes a node\n",
+		import->options.store, (unsigned long long)report->nodes,
+		(unsigned long long)report->directories, seconds,
+		(double)store_bytes / (double)PFS_MAX(report->nodes, 1));
+	print_some(import->report.hard_links, "further hard links became files of their own");
+	print_some(import->report.repeated, "entries came more than once; the last one counts");
+	print_some(report->renamed_query, "entries called .query are stored as .query~");
+	print_some(import->report.changed, "files changed while they were copied");
+	print_some(import->report.skipped, "entries were left out (see above)");
+}
+
+static int report_all(struct pfs_import *import, double seconds)
+{
+	struct pfs_build_report report;
+	struct stat attr = {.st_size = 0};
+
+	pfs_build_report(import->build, &report);
+	(void)stat(import->options.store, &attr);
+	if (import->options.json)
+		print_json(import, &report, seconds, (uint64_t)attr.st_size);
+	else if (!import->options.quiet)
+		print_text(import, &report, seconds, (uint64_t)attr.st_size);
+	return pfs_cmd_flush("import", import->report.skipped || import->report.changed
+					       ? PFS_EXIT_NO
+					       : PFS_EXIT_OK);
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+int pfs_import_run(struct pfs_import *import)
+{
+	double start = now();
+	int error, status;
+
+	set_defaults(&import->defaults);
+	(void)pthread_mutex_init(&import->mutex, NULL);
+	if (!import->options.skip_given)
+		import->options.skip = import->options.format->skips;
+	error = build_all(import);
+	pfs_progress_clear(&import->progress);
+	status = error ? say_error(import, error) : report_all(import, now() - start);
+	if (import->options.format->close)
+		import->options.format->close(import);
+	pfs_build_close(import->build);
+	import->build = NULL;
+	temporary[0] = 0;
+	(void)pthread_mutex_destroy(&import->mutex);
+	return status;
+}
+
+/* ---- the command line ---- */
+
+enum {
+	FORMAT,
+	AT,
+	CONTENT,
+	COLUMNS,
+	NUL_ENDED,
+	PATH_COLUMN,
+	ID_COLUMN,
+	PARENT_COLUMN,
+	NAME_COLUMN,
+	ON_ERROR,
+	ONE_FILE_SYSTEM,
+	CROSS_MOUNTS,
+	JSON,
+	QUIET,
+};
+
+static const struct pfs_cmd_option cmd_options[] = {
+	[FORMAT] = {"format", 'f', "FORMAT",
+		    "dir, paths, csv or tar (any archive); else recognised"},
+	[AT] = {"at", 0, "/PATH", "add to an existing store, under this directory of it"},
+	[CONTENT] = {"content", 'c', "HOW", "dir: link (read through, default), copy, or none"},
+	[COLUMNS] = {"columns", 0, "LIST", "paths: NAME[:int|real|text],... behind tabs"},
+	[NUL_ENDED] = {"null", '0', NULL, "paths: they end with NUL, not with a newline"},
+	[PATH_COLUMN] = {"path", 0, "COLUMN", "csv: has the paths"},
+	[ID_COLUMN] = {"id", 0, "COLUMN", "csv: names the row, for --parent to refer to"},
+	[PARENT_COLUMN] = {"parent", 0, "COLUMN",
+			   "csv: the parent's id; empty or its own: the top"},
+	[NAME_COLUMN] = {"name", 0, "COLUMN", "csv: has the file names"},
+	[ON_ERROR] = {"on-error", 0, "WHAT", "stop at what is wrong with an entry, or skip it"},
+	[ONE_FILE_SYSTEM] = {"one-file-system", 'x', NULL,
+			     "dir: stay out of mount points (default)"},
+	[CROSS_MOUNTS] = {"cross-mounts", 0, NULL, "dir: cross them"},
+	[JSON] = {"json", 0, NULL, "report as JSON"},
+	[QUIET] = {"quiet", 'q', NULL, "no report and no progress"},
+	{0},
+};
+
+static const struct pfs_cmd command = {
+	"import",
+	"SOURCE STORE",
+	"Makes a store of a directory, a list of paths, a table or an archive.",
+	cmd_options,
+	"SOURCE - is standard input.  Exit status 1: done, but entries were left out, or\nchanged "
+	"while they were copied.\n",
+};
+
+static void choose_format(struct pfs_cmd_args *args, struct pfs_import_options *options)
+{
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(formats); i++)
+		if (strcmp(args->value, formats[i]->name) == 0)
+			options->format = formats[i];
+	if (!options->format)
+		pfs_cmd_reject(args, "--format=%s: not one of dir, paths, csv, tar", args->value);
+}
+
+static void choose_content(struct pfs_cmd_args *args, struct pfs_import_options *options)
+{
+	options->content_given = true;
+	if (strcmp(args->value, "link") == 0)
+		options->content = PFS_CONTENT_LINK;
+	else if (strcmp(args->value, "copy") == 0)
+		options->content = PFS_CONTENT_COPY;
+	else if (strcmp(args->value, "none") == 0)
+		options->content = PFS_CONTENT_NONE;
+	else
+		pfs_cmd_reject(args, "--content=%s: not one of link, copy, none", args->value);
+}
+
+static void choose_on_error(struct pfs_cmd_args *args, struct pfs_import_options *options)
+{
+	options->skip_given = true;
+	options->skip = strcmp(args->value, "skip") == 0;
+	if (!options->skip && strcmp(args->value, "stop") != 0)
+		pfs_cmd_reject(args, "--on-error=%s: neither stop nor skip", args->value);
+}
+
+static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *options, int option)
+{
+	const char **texts[] = {
+		[AT] = &options->at,
+		[COLUMNS] = &options->columns,
+		[PATH_COLUMN] = &options->path_column,
+		[ID_COLUMN] = &options->id_column,
+		[PARENT_COLUMN] = &options->parent_column,
+		[NAME_COLUMN] = &options->name_column,
+		[QUIET] = NULL,
+	};
+
+	if (texts[option])
+		*texts[option] = args->value;
+	else if (option == FORMAT)
+		choose_format(args, options);
+	else if (option == CONTENT)
+		choose_content(args, options);
+	else if (option == ON_ERROR)
+		choose_on_error(args, options);
+	else if (option == ONE_FILE_SYSTEM || option == CROSS_MOUNTS)
+		options->cross_mounts = option == CROSS_MOUNTS;
+	else if (option == NUL_ENDED)
+		options->nul_ended = true;
+	else if (option == JSON)
+		options->json = true;
+	else
+		options->quiet = true;
+}
+
+/* Options that make no sense with the format; PFS_EXIT_USAGE. */
+static int check_options(const struct pfs_import_options *options)
+{
+	const struct pfs_import_format *format = options->format;
+	const struct {
+		bool given;
+		const struct pfs_import_format *format;
+		const char *option;
+	} uses[] = {
+		{options->content_given, &pfs_import_dir, "content"},
+		{options->cross_mounts, &pfs_import_dir, "cross-mounts"},
+		{options->columns != NULL, &pfs_import_paths, "columns"},
+		{options->nul_ended, &pfs_import_paths, "null"},
+		{options->path_column != NULL, &pfs_import_csv, "path"},
+		{options->id_column != NULL, &pfs_import_csv, "id"},
+		{options->parent_column != NULL, &pfs_import_csv, "parent"},
+		{options->name_column != NULL, &pfs_import_csv, "name"},
+	};
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(uses); i++)
+		if (uses[i].given && uses[i].format != format)
+			return pfs_cmd_usage("import", "--%s is for --format=%s; this is %s",
+					     uses[i].option, uses[i].format->name, format->name);
+	return 0;
+}
+
+static int open_source(struct pfs_import *import)
+{
+	struct pfs_import_options *options = &import->options;
+	struct stat attr;
+	int error;
+
+	if (strcmp(options->source, "-") != 0 && stat(options->source, &attr) < 0)
+		return pfs_cmd_fail("import", "%s: %s", options->source, strerror(errno));
+	if (strcmp(options->source, "-") != 0 && S_ISDIR(attr.st_mode)) {
+		if (!options->format)
+			options->format = &pfs_import_dir;
+		if (options->format != &pfs_import_dir)
+			return pfs_cmd_fail("import",
+					    "%s: is a directory; --format=%s reads a file",
+					    options->source, options->format->name);
+		return 0;
+	}
+	if (options->format == &pfs_import_dir)
+		return pfs_cmd_fail("import", "%s: is no directory, which --format=dir reads",
+				    options->source);
+	error = pfs_input_open(&import->input, options->source);
+	if (!error && !options->format)
+		error = pfs_import_recognise(import);
+	if (error)
+		return pfs_cmd_fail("import", "%s: %s", options->source, strerror(-error));
+	return 0;
+}
+
+int pfs_cmd_import(int argc, char **argv)
+{
+	struct pfs_import import = {.input = {.fd = -1, .kept_fd = -1}};
+	struct pfs_cmd_args args;
+	int option, status;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0)
+		take_option(&args, &import.options, option);
+	if (pfs_cmd_end(&args, 2, 2))
+		return args.status;
+	import.options.source = args.operands[0];
+	import.options.store = args.operands[1];
+	status = open_source(&import);
+	if (!status)
+		status = check_options(&import.options);
+	if (!status && import.options.at)
+		status = pfs_ready_unmounted("import", import.options.store);
+	if (!status)
+		status = pfs_import_run(&import);
+	pfs_input_close(&import.input);
+	return status;
+}

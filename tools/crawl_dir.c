@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* One directory: its entries with their attributes. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "meta/store.h"
+#include "tools/crawl_impl.h"
+
+#define BATCH_ENTRIES 1024
+#define BATCH_BYTES   ((size_t)256 << 10)
+
+/* ---- opening ---- */
+
+int pfs_crawl_openat(int dir, const char *name, int flags)
+{
+	int fd;
+
+	flags |= O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	/* only owners may read without a trace */
+	fd = openat(dir, name, flags | O_NOATIME);
+	if (fd < 0 && errno == EPERM)
+		fd = openat(dir, name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* One component after the other: for paths beyond PATH_MAX, and kernels without openat2. */
+static int open_stepwise(int root, const char *path)
+{
+	int dir PFS_CLOSE = -1, fd;
+
+	while (*path) {
+		char name[PFS_NAME_MAX + 1];
+		size_t len = strcspn(path, "/");
+
+		if (len > PFS_NAME_MAX)
+			return -ENAMETOOLONG;
+		(void)memcpy(name, path, len);
+		name[len] = 0;
+		fd = pfs_crawl_openat(dir < 0 ? root : dir, name, O_DIRECTORY);
+		if (fd < 0)
+			return fd;
+		if (dir >= 0)
+			(void)close(dir);
+		dir = fd;
+		path += len + (path[len] == '/');
+	}
+	fd = dir;
+	dir = -1;
+	return fd;
+}
+
+static int open_dir(const struct pfs_crawl *crawl, const struct pfs_crawl_dir *dir)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NOATIME,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	const char *path = dir->path_len ? dir->path : ".";
+	long fd = -1;
+
+	if (dir->path_len < PATH_MAX) {
+		fd = syscall(SYS_openat2, crawl->root, path, &how, sizeof(how));
+		if (fd < 0 && errno == EPERM) {
+			how.flags &= ~(uint64_t)O_NOATIME;
+			fd = syscall(SYS_openat2, crawl->root, path, &how, sizeof(how));
+		}
+	}
+	if (fd >= 0)
+		return (int)fd;
+	/* sandboxes that do not know openat2 answer EPERM; EAGAIN: something is being renamed */
+	if (dir->path_len < PATH_MAX && errno != ENOSYS && errno != EPERM && errno != EAGAIN)
+		return -errno;
+	return dir->path_len ? open_stepwise(crawl->root, dir->path)
+			     : pfs_crawl_openat(crawl->root, ".", O_DIRECTORY);
+}
+
+/* ---- what is noted of an entry ---- */
+
+static void take_stat(struct stat *out, const struct statx *from)
+{
+	*out = (struct stat){
+		.st_dev = makedev(from->stx_dev_major, from->stx_dev_minor),
+		.st_ino = from->stx_ino,
+		.st_mode = from->stx_mode,
+		.st_nlink = from->stx_nlink,
+		.st_uid = from->stx_uid,
+		.st_gid = from->stx_gid,
+		.st_rdev = makedev(from->stx_rdev_major, from->stx_rdev_minor),
+		.st_size = (off_t)from->stx_size,
+		.st_blocks = (blkcnt_t)from->stx_blocks,
+		.st_atim = {from->stx_atime.tv_sec, from->stx_atime.tv_nsec},
+		.st_mtim = {from->stx_mtime.tv_sec, from->stx_mtime.tv_nsec},
+		.st_ctim = {from->stx_ctime.tv_sec, from->stx_ctime.tv_nsec},
+	};
+}
+
+static int keep(struct pfs_crawl_batch *batch, const void *bytes, size_t len)
+{
+	PFS_TRY(pfs_grow(&batch->bytes, &batch->bytes_capacity, batch->n_bytes + len + 1, 1));
+	if (len)
+		(void)memcpy(batch->bytes + batch->n_bytes, bytes, len);
+	batch->n_bytes += len;
+	return 0;
+}
+
+static ssize_t get_value(struct pfs_crawl_thread *thread, const char *entry, const char *name)
+{
+	if (!*entry) /* the directory itself */
+		return fgetxattr(thread->fd, name, thread->value, sizeof(thread->value));
+	return lgetxattr(entry, name, thread->value, sizeof(thread->value));
+}
+
+static ssize_t get_list(struct pfs_crawl_thread *thread, const char *entry)
+{
+	if (!*entry)
+		return flistxattr(thread->fd, thread->list, sizeof(thread->list));
+	return llistxattr(entry, thread->list, sizeof(thread->list));
+}
+
+/* The name by which the calls for attributes find an entry, which know no directory descriptor. */
+static const char *name_for_attrs(struct pfs_crawl_thread *thread, char *buffer, size_t size,
+				  const char *name)
+{
+	if (thread->own_cwd && !thread->at_cwd)
+		thread->at_cwd = fchdir(thread->fd) == 0;
+	if (thread->at_cwd)
+		return name;
+	(void)snprintf(buffer, size, "/proc/self/fd/%d/%s", thread->fd, name);
+	return buffer;
+}
+
+/* The attributes user.*, but for those that primefs computes. */
+static int keep_attrs(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		      const char *name)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	char buffer[PFS_NAME_MAX + 64];
+	const char *path, *at;
+	ssize_t size, value_size;
+
+	if (thread->no_attrs)
+		return 0;
+	path = *name ? name_for_attrs(thread, buffer, sizeof(buffer), name) : name;
+	size = get_list(thread, path);
+	thread->no_attrs = size < 0 && errno == EOPNOTSUPP;
+	entry->attrs = (uint32_t)batch->n_bytes;
+	for (at = thread->list; size > 0 && at < thread->list + size; at += strlen(at) + 1) {
+		size_t lens[2];
+
+		if (strncmp(at, "user.", 5) != 0 || strncmp(at, "user.primefs.", 13) == 0 || !at[5])
+			continue;
+		value_size = get_value(thread, path, at);
+		if (value_size < 0)
+			continue; /* it has just gone */
+		lens[0] = strlen(at + 5);
+		lens[1] = (size_t)value_size;
+		PFS_TRY(keep(batch, lens, sizeof(lens)));
+		PFS_TRY(keep(batch, at + 5, lens[0]));
+		PFS_TRY(keep(batch, thread->value, lens[1]));
+		entry->n_attrs++;
+	}
+	return 0;
+}
+
+static int keep_target(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		       const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(thread->fd, name, target, sizeof(target));
+
+	/* 0: nothing to point to; the kernel's own limit is PFS_TARGET_MAX */
+	if (len <= 0 || len > PFS_TARGET_MAX)
+		return len < 0 ? -errno : -EINVAL;
+	entry->target = (uint32_t)thread->batch->n_bytes;
+	entry->target_len = (uint16_t)len;
+	return keep(thread->batch, target, (size_t)len);
+}
+
+/* A directory that is to be read in its turn. */
+static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		    const char *name)
+{
+	const struct pfs_crawl_dir *above = thread->dir;
+	size_t above_len = above ? above->path_len : 0;
+	size_t len = above_len + (above_len > 0) + entry->name_len;
+	struct pfs_crawl_dir *dir = malloc(sizeof(*dir) + len + 1);
+
+	if (!dir)
+		return -ENOMEM;
+	*dir = (struct pfs_crawl_dir){.path_len = len};
+	if (above_len) {
+		(void)memcpy(dir->path, above->path, above_len);
+		dir->path[above_len] = '/';
+	}
+	(void)memcpy(dir->path + len - entry->name_len, name, entry->name_len + 1u);
+	entry->dir = dir;
+	return 0;
+}
+
+static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entry *entry,
+		      const struct statx *from)
+{
+	if (crawl->options.cross_mounts)
+		return false;
+	if (crawl->mount_known && from->stx_mask & STATX_MNT_ID)
+		return from->stx_mnt_id != crawl->mount;
+	return entry->attr.st_dev != crawl->dev;
+}
+
+static bool is_store(const struct pfs_crawl *crawl, const char *name)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+	size_t len = strlen(crawl->store_name), i;
+
+	if (strncmp(name, crawl->store_name, len) != 0)
+		return false;
+	for (i = 0; i < PFS_COUNT(suffixes); i++)
+		if (strcmp(name + len, suffixes[i]) == 0)
+			return true;
+	return strncmp(name + len, ".part-", 6) == 0;
+}
+
+static int keep_entry(struct pfs_crawl_thread *thread, const char *name, const struct statx *from)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	struct pfs_crawl_entry *entry;
+	int error;
+
+	PFS_TRY(pfs_grow(&batch->entries, &batch->entries_capacity, batch->n_entries + 1,
+			 sizeof(*batch->entries)));
+	entry = &batch->entries[batch->n_entries];
+	*entry = (struct pfs_crawl_entry){
+		.name = (uint32_t)batch->n_bytes,
+		.name_len = (uint8_t)strlen(name),
+	};
+	PFS_TRY(keep(batch, name, entry->name_len));
+	take_stat(&entry->attr, from);
+	if (S_ISLNK(from->stx_mode)) {
+		error = keep_target(thread, entry, name);
+		if (error)
+			return error == -ENOMEM ? error
+						: pfs_crawl_problem(thread, name, strerror(-error));
+	}
+	if (S_ISREG(from->stx_mode) || S_ISDIR(from->stx_mode))
+		PFS_TRY(keep_attrs(thread, entry, name));
+	if (S_ISDIR(from->stx_mode) && !stays_out(thread->crawl, entry, from))
+		PFS_TRY(keep_dir(thread, entry, name));
+	batch->has_files |=
+		thread->crawl->options.content && S_ISREG(from->stx_mode) && from->stx_size > 0;
+	batch->n_entries++;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static int new_batch(struct pfs_crawl_thread *thread)
+{
+	thread->batch = calloc(1, sizeof(*thread->batch));
+	if (!thread->batch)
+		return -ENOMEM;
+	thread->batch->dir = thread->dir;
+	return 0;
+}
+
+/* Sends the batch and the content of its files. */
+static int send_batch(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	bool has_files = batch->has_files;
+	struct pfs_crawl_message *entries, *end = NULL;
+	int error, sent;
+
+	entries = pfs_crawl_message_create(PFS_CRAWL_ENTRIES, batch, 0);
+	if (has_files)
+		end = pfs_crawl_message_create(PFS_CRAWL_END, batch, 0);
+	if (!entries || (has_files && !end)) {
+		free(entries);
+		free(end);
+		return -ENOMEM; /* the batch stays the thread's */
+	}
+	thread->batch = NULL;
+	error = pfs_crawl_send(thread->crawl, entries);
+	if (!has_files)
+		return error;
+	if (!error)
+		error = pfs_crawl_files(thread, batch);
+	sent = pfs_crawl_send(thread->crawl, end);
+	return error ? error : sent;
+}
+
+static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool store_here)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	struct statx from;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    (store_here && is_store(thread->crawl, name)))
+		return 0;
+	if (statx(thread->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_BASIC_STATS | STATX_MNT_ID, &from) < 0)
+		return pfs_crawl_problem(thread, name,
+					 errno == ENOENT ? "vanished while it was imported"
+							 : strerror(errno));
+	PFS_TRY(keep_entry(thread, name, &from));
+	if (batch->n_entries < BATCH_ENTRIES && batch->n_bytes < BATCH_BYTES)
+		return 0;
+	PFS_TRY(send_batch(thread));
+	return new_batch(thread);
+}
+
+static int read_entries(struct pfs_crawl_thread *thread)
+{
+	const struct pfs_crawl *crawl = thread->crawl;
+	bool store_here = false;
+	struct stat attr;
+	ssize_t size, at;
+
+	if (crawl->store_name && fstat(thread->fd, &attr) == 0)
+		store_here = attr.st_dev == crawl->store_dev && attr.st_ino == crawl->store_ino;
+	for (;;) {
+		size = getdents64(thread->fd, thread->entries, sizeof(thread->entries));
+		if (size < 0)
+			return pfs_crawl_problem(thread, NULL, strerror(errno));
+		if (size == 0)
+			return 0;
+		for (at = 0; at < size;) {
+			const struct dirent64 *entry = (const void *)(thread->entries + at);
+
+			PFS_TRY(take_entry(thread, entry->d_name, store_here));
+			at += entry->d_reclen;
+		}
+	}
+}
+
+static void free_batch(struct pfs_crawl_batch *batch)
+{
+	size_t i;
+
+	if (!batch)
+		return;
+	for (i = 0; i < batch->n_entries; i++)
+		free(batch->entries[i].dir);
+	free(batch->entries);
+	free(batch->bytes);
+	free(batch);
+}
+
+/* The reader lets go of the directory when it gets its last message, whatever became of it. */
+static int send_done(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl_message *message = pfs_crawl_message_create(PFS_CRAWL_END, NULL, 0);
+
+	if (!message)
+		return -ENOMEM;
+	message->done = thread->dir;
+	return pfs_crawl_send(thread->crawl, message);
+}
+
+int pfs_crawl_directory(struct pfs_crawl_thread *thread)
+{
+	int error = 0, sent;
+
+	thread->fd = open_dir(thread->crawl, thread->dir);
+	thread->at_cwd = thread->no_attrs = false;
+	if (thread->fd < 0) {
+		error = pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
+	} else {
+		error = new_batch(thread);
+		if (!error)
+			error = read_entries(thread);
+		if (!error && thread->batch->n_entries)
+			error = send_batch(thread);
+		free_batch(thread->batch);
+		thread->batch = NULL;
+		(void)close(thread->fd);
+	}
+	sent = send_done(thread);
+	return error ? error : sent;
+}
+
+int pfs_crawl_root(struct pfs_crawl *crawl)
+{
+	struct pfs_crawl_thread *thread PFS_FREE = calloc(1, sizeof(*thread));
+	struct statx from;
+	int error;
+
+	if (!thread)
+		return -ENOMEM;
+	if (statx(crawl->root, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &from) < 0)
+		return -errno;
+	crawl->dev = makedev(from.stx_dev_major, from.stx_dev_minor);
+	crawl->mount_known = from.stx_mask & STATX_MNT_ID;
+	crawl->mount = from.stx_mnt_id;
+	thread->crawl = crawl;
+	thread->fd = crawl->root;
+	error = new_batch(thread);
+	if (!error)
+		error = keep_entry(thread, "", &from);
+	if (!error)
+		error = send_batch(thread);
+	free_batch(thread->batch);
+	return error;
+}

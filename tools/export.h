@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/export.h - what the exporters of all formats share. */
+#ifndef PFS_TOOLS_EXPORT_H
+#define PFS_TOOLS_EXPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "fs/tree/tree.h"
+
+struct pfs_export {
+	const char *store; /* its path, for messages */
+	struct pfs_tree *tree;
+	uint64_t root; /* of what is exported */
+	FILE *out;
+	bool nul_ended; /* paths */
+	/* Attributes, without "user.": given, or for csv all that there are. */
+	char **columns;
+	size_t n_columns, columns_capacity;
+	uint64_t left_out; /* nodes whose content could not be had; each has been reported */
+};
+
+struct pfs_export_format {
+	const char *name;
+	bool binary; /* nothing for a terminal */
+	/* 0, -ECANCELED when the reason has been said, or another error; what is written to out is
+	 * not looked at. */
+	int (*write)(struct pfs_export *to);
+};
+
+extern const struct pfs_export_format pfs_export_paths, pfs_export_csv, pfs_export_tar;
+
+/* Adds a column unless it is there. */
+PFS_MUST_CHECK int pfs_export_add_column(struct pfs_export *to, const char *name, size_t len);
+
+/* Says why the export ends; returns -ECANCELED. */
+int pfs_export_fail(const struct pfs_export *from, const char *format, ...) PFS_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* A directory tree: what the crawl finds goes into the build, content into the store.
+ *
+ * Files whose content is linked or left where it is get their primes with all others, in pre-order;
+ * copied ones get them as they come, so that nothing waits in memory. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/crawl.h"
+#include "tools/import.h"
+#include "tools/import_attrs.h"
+
+/* Which original a linked file has: the rest of what the source record needs is in the build. */
+struct original {
+	uint64_t dev, ino; /* ino 0: none */
+};
+
+struct dir {
+	struct pfs_crawl *crawl;
+	char *root; /* absolute */
+	uint32_t root_id;
+	struct original *originals; /* by node */
+	size_t n_originals, originals_capacity;
+	struct pfs_attr_list attrs;
+	uint64_t *names; /* hash set of the files that have more than one name */
+	size_t n_names, names_size;
+	struct running { /* a file whose chunks are coming */
+		const struct pfs_crawl_entry *entry;
+		int64_t blocks;
+	} * running;
+	size_t n_running, running_capacity; /* no more than there are threads */
+	uint64_t n_messages;
+};
+
+/* ---- hard links ---- */
+
+/* True when the file has been seen under another name. */
+static int seen_before(struct dir *dir, bool *seen, const struct stat *attr)
+{
+	uint64_t key = (attr->st_ino ^ (uint64_t)attr->st_dev << 40) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t mask, at;
+
+	key += key == 0;
+	if (dir->n_names + 1 > dir->names_size / 2) {
+		size_t size = PFS_MAX(dir->names_size * 2, 1024), i;
+		uint64_t *names = calloc(size, sizeof(*names));
+
+		if (!names)
+			return -ENOMEM;
+		for (i = 0; i < dir->names_size; i++) {
+			if (!dir->names[i])
+				continue;
+			for (at = dir->names[i] & (size - 1); names[at]; at = (at + 1) & (size - 1))
+				;
+			names[at] = dir->names[i];
+		}
+		free(dir->names);
+		dir->names = names;
+		dir->names_size = size;
+	}
+	mask = dir->names_size - 1;
+	for (at = key & mask; dir->names[at] && dir->names[at] != key; at = (at + 1) & mask)
+		;
+	*seen = dir->names[at] == key;
+	dir->n_names += !*seen;
+	dir->names[at] = key;
+	return 0;
+}
+
+/* ---- entries ---- */
+
+static int problem(void *arg, const char *path, const char *what)
+{
+	return pfs_import_problem(arg, "%s: %s", path, what);
+}
+
+static int entry_problem(struct pfs_import *import, const struct pfs_crawl_batch *batch,
+			 struct pfs_crawl_entry *entry, const char *what)
+{
+	const struct dir *dir = import->state;
+
+	entry->left_out = true;
+	return pfs_import_problem(import, "%s/%s%s%.*s: %s", dir->root, batch->dir->path,
+				  batch->dir->path_len ? "/" : "", entry->name_len,
+				  batch->bytes + entry->name, what);
+}
+
+static int take_attrs(struct pfs_import *import, const struct pfs_crawl_batch *batch,
+		      const struct pfs_crawl_entry *entry)
+{
+	struct dir *dir = import->state;
+	size_t at = entry->attrs;
+	uint32_t i;
+
+	for (i = 0; i < entry->n_attrs; i++) {
+		struct pfs_crawl_attr attr;
+
+		pfs_crawl_attr(batch, &attr, &at);
+		PFS_TRY(pfs_attr_list_add(&dir->attrs, entry->node, attr.name, attr.name_len,
+					  attr.value, attr.value_len));
+	}
+	if (entry->n_attrs)
+		pfs_build_set_flags(import->build, entry->node, PFS_NODE_ATTRS, 0);
+	return 0;
+}
+
+static int note_original(struct dir *dir, uint32_t node, const struct stat *attr)
+{
+	PFS_TRY(pfs_grow(&dir->originals, &dir->originals_capacity, (size_t)node + 1,
+			 sizeof(*dir->originals)));
+	while (dir->n_originals <= node)
+		dir->originals[dir->n_originals++] = (struct original){0};
+	dir->originals[node] = (struct original){.dev = attr->st_dev, .ino = attr->st_ino};
+	return 0;
+}
+
+static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *batch,
+		     struct pfs_crawl_entry *entry)
+{
+	struct dir *dir = import->state;
+	bool seen = false;
+
+	if (entry->attr.st_nlink > 1)
+		PFS_TRY(seen_before(dir, &seen, &entry->attr));
+	import->report.hard_links += seen;
+	switch (import->options.content) {
+	case PFS_CONTENT_NONE:
+		pfs_build_set_flags(import->build, entry->node, PFS_NODE_NODATA, 0);
+		return 0;
+	case PFS_CONTENT_COPY:
+		return 0;
+	default:
+		break;
+	}
+	if (batch->dir->path_len + 1 + entry->name_len >= PATH_MAX) {
+		pfs_build_set_flags(import->build, entry->node, PFS_NODE_NODATA, 0);
+		return entry_problem(import, batch, entry,
+				     "its path is too long for a link to it; import it with "
+				     "--content=copy");
+	}
+	pfs_build_set_flags(import->build, entry->node, PFS_NODE_LINKED, 0);
+	return note_original(dir, entry->node, &entry->attr);
+}
+
+static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *batch)
+{
+	struct dir *dir = import->state;
+	struct pfs_crawl_entry *entry = &batch->entries[0];
+	const struct pfs_source_root root = {
+		.path = dir->root,
+		.dev = entry->attr.st_dev,
+		.ino = entry->attr.st_ino,
+	};
+
+	entry->node = PFS_BUILD_ROOT;
+	entry->dir->node = PFS_BUILD_ROOT;
+	if (!pfs_import_root_stored(import)) {
+		PFS_TRY(pfs_build_set(import->build, PFS_BUILD_ROOT, &entry->attr));
+		PFS_TRY(take_attrs(import, batch, entry));
+	}
+	if (import->options.content != PFS_CONTENT_LINK)
+		return 0;
+	return pfs_store_put_source_root(pfs_build_store(import->build), &dir->root_id, &root);
+}
+
+static int take_entry(struct pfs_import *import, const struct pfs_crawl_batch *batch,
+		      struct pfs_crawl_entry *entry)
+{
+	const char *name = batch->bytes + entry->name;
+	enum pfs_build_seen seen;
+	int error = pfs_build_add(import->build, &entry->node, &seen, batch->dir->node, name,
+				  entry->name_len, &entry->attr);
+
+	if (error == -ENOMEM || error == -EFBIG)
+		return error;
+	if (entry->dir)
+		entry->dir->node = entry->node;
+	if (error)
+		return entry_problem(import, batch, entry, pfs_import_name_error(error));
+	if (seen == PFS_BUILD_AGAIN)
+		return entry_problem(import, batch, entry,
+				     "cannot be stored as .query~, which is there as well");
+	if (seen == PFS_BUILD_STORED &&
+	    (!S_ISDIR(entry->attr.st_mode) || !pfs_build_is_directory(import->build, entry->node)))
+		return entry_problem(import, batch, entry, pfs_import_name_error(-EEXIST));
+	PFS_TRY(take_attrs(import, batch, entry));
+	if (S_ISLNK(entry->attr.st_mode))
+		return pfs_build_set_target(import->build, entry->node,
+					    batch->bytes + entry->target, entry->target_len);
+	return S_ISREG(entry->attr.st_mode) ? take_file(import, batch, entry) : 0;
+}
+
+/* ---- copied content ---- */
+
+/* The blocks that the file's chunks have taken so far; files of several threads mingle. */
+static int blocks_of(struct dir *dir, struct running **out, const struct pfs_crawl_entry *entry)
+{
+	size_t i;
+
+	for (i = 0; i < dir->n_running; i++)
+		if (dir->running[i].entry == entry)
+			break;
+	if (i == dir->n_running) {
+		PFS_TRY(pfs_grow(&dir->running, &dir->running_capacity, i + 1,
+				 sizeof(*dir->running)));
+		dir->running[dir->n_running++] = (struct running){.entry = entry};
+	}
+	*out = &dir->running[i];
+	return 0;
+}
+
+static int take_chunk(struct pfs_import *import, const struct pfs_crawl_message *message)
+{
+	struct running *running;
+	uint64_t prime;
+
+	PFS_TRY(blocks_of(import->state, &running, message->entry));
+	PFS_TRY(pfs_build_fix(import->build, &prime, message->entry->node));
+	running->blocks += pfs_import_blocks(message->len);
+	return pfs_store_put_chunk(pfs_build_store(import->build), prime, message->n, message->data,
+				   message->len);
+}
+
+static int take_content(struct pfs_import *import, const struct pfs_crawl_message *message)
+{
+	struct dir *dir = import->state;
+	struct stat attr = message->attr;
+	struct running *running;
+
+	PFS_TRY(blocks_of(dir, &running, message->entry));
+	attr.st_blocks = running->blocks;
+	*running = dir->running[--dir->n_running];
+	if (message->changed) {
+		struct pfs_crawl_entry *entry = message->entry;
+
+		import->report.changed++;
+		pfs_import_warn(import, "%s/%s%s%.*s: changed while it was copied", dir->root,
+				message->batch->dir->path, message->batch->dir->path_len ? "/" : "",
+				entry->name_len, message->batch->bytes + entry->name);
+	}
+	if (!message->readable)
+		pfs_build_set_flags(import->build, message->entry->node, PFS_NODE_NODATA, 0);
+	return pfs_build_set(import->build, message->entry->node, &attr);
+}
+
+/* ---- all of it ---- */
+
+static int take_message(struct pfs_import *import, const struct pfs_crawl_message *message)
+{
+	size_t i;
+
+	switch (message->kind) {
+	case PFS_CRAWL_ENTRIES:
+		if (!message->batch->dir)
+			return take_root(import, message->batch);
+		for (i = 0; i < message->batch->n_entries; i++)
+			PFS_TRY(take_entry(import, message->batch, &message->batch->entries[i]));
+		return 0;
+	case PFS_CRAWL_CHUNK:
+		return message->entry->left_out ? 0 : take_chunk(import, message);
+	case PFS_CRAWL_CONTENT:
+		return message->entry->left_out ? 0 : take_content(import, message);
+	default:
+		return 0;
+	}
+}
+
+static int open_dir(struct pfs_import *import)
+{
+	struct dir *dir = calloc(1, sizeof(*dir));
+	const struct pfs_crawl_options options = {
+		.root = import->options.source,
+		.cross_mounts = import->options.cross_mounts,
+		.content = import->options.content == PFS_CONTENT_COPY,
+		.store = import->options.store,
+		.problem = problem,
+		.arg = import,
+	};
+	int error;
+
+	if (!dir)
+		return -ENOMEM;
+	import->state = dir;
+	dir->root = realpath(import->options.source, NULL);
+	error = dir->root ? pfs_crawl_open(&dir->crawl, &options) : -errno;
+	if (error && error != -ENOMEM)
+		return pfs_import_fail(import, "%s: %s", import->options.source, strerror(-error));
+	return error;
+}
+
+static int read_dir(struct pfs_import *import)
+{
+	struct pfs_crawl_message *message;
+	struct dir *dir;
+	int error = open_dir(import);
+
+	dir = import->state;
+	while (!error && (message = pfs_crawl_next(dir->crawl)) != NULL) {
+		error = take_message(import, message);
+		if (++dir->n_messages % 256 == 0)
+			pfs_import_progress(import);
+	}
+	if (!error)
+		error = pfs_crawl_error(dir->crawl);
+	if (dir) {
+		pfs_crawl_close(dir->crawl);
+		dir->crawl = NULL;
+	}
+	return error;
+}
+
+static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
+{
+	struct dir *dir = import->state;
+	char path[PATH_MAX];
+	ssize_t len = pfs_build_path(import->build, path, sizeof(path), node);
+	struct pfs_source_record source;
+	struct stat attr;
+
+	if (len < 0 || !pfs_build_get(import->build, &attr, node))
+		return -EINVAL;
+	source = (struct pfs_source_record){
+		.prime = prime,
+		.root = dir->root_id,
+		.path = path,
+		.path_len = (size_t)len,
+		.dev = dir->originals[node].dev,
+		.ino = dir->originals[node].ino,
+		.size = attr.st_size,
+		.mtime = {attr.st_mtim.tv_sec, (uint32_t)attr.st_mtim.tv_nsec},
+		.ctime = {attr.st_ctim.tv_sec, (uint32_t)attr.st_ctim.tv_nsec},
+		.mode = attr.st_mode,
+		.uid = attr.st_uid,
+		.gid = attr.st_gid,
+	};
+	return pfs_store_put_source(pfs_build_store(import->build), &source);
+}
+
+static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
+{
+	struct dir *dir = import->state;
+
+	if (node < dir->n_originals && dir->originals[node].ino)
+		PFS_TRY(put_source(import, node, prime));
+	if (!dir->attrs.n)
+		return 0;
+	return pfs_attr_list_put(&dir->attrs, pfs_build_store(import->build), node, prime);
+}
+
+static void close_dir(struct pfs_import *import)
+{
+	struct dir *dir = import->state;
+
+	if (!dir)
+		return;
+	pfs_crawl_close(dir->crawl);
+	pfs_attr_list_free(&dir->attrs);
+	free(dir->root);
+	free(dir->originals);
+	free(dir->names);
+	free(dir->running);
+	free(dir);
+}
+
+const struct pfs_import_format pfs_import_dir = {
+	.name = "dir",
+	.skips = true,
+	.read = read_dir,
+	.written = dir_written,
+	.close = close_dir,
+};

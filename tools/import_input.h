@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/import_input.h - a file, or standard input, read once or again from any place.
+ *
+ * What cannot be read twice (a pipe) is kept in an unlinked temporary file while it is read, if
+ * pfs_input_keep says so. */
+#ifndef PFS_TOOLS_IMPORT_INPUT_H
+#define PFS_TOOLS_IMPORT_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define PFS_INPUT_RECORD_MAX (64u << 20) /* bytes in a line or a CSV row */
+
+struct pfs_input {
+	const char *name; /* for messages */
+	int fd;		  /* -1: bytes in memory */
+	int kept_fd;	  /* the copy of a pipe, or -1 */
+	bool regular;	  /* fd can be read again */
+	bool end;	  /* nothing more comes after what is in the buffer */
+	char *buffer;
+	size_t capacity;
+	size_t next, size; /* the buffer's unread part: next..size */
+	uint64_t offset;   /* of the buffer's first byte */
+	size_t step;	   /* bytes to read at once */
+};
+
+/* path "-" is standard input.  Negative errno. */
+PFS_MUST_CHECK int pfs_input_open(struct pfs_input *input, const char *path);
+
+/* Bytes that stay the caller's. */
+PFS_MUST_CHECK int pfs_input_open_memory(struct pfs_input *input, const void *data, size_t size);
+void pfs_input_close(struct pfs_input *input);
+
+/* From now on everything can be read again, also what lies in the buffer; -ESPIPE if something has
+ * left it. */
+PFS_MUST_CHECK int pfs_input_keep(struct pfs_input *input);
+
+/* The same, and reads everything at once: the input is a regular file then. */
+PFS_MUST_CHECK int pfs_input_keep_all(struct pfs_input *input);
+
+/* Makes at least `wanted` bytes lie in the buffer, fewer only at the end of the input; returns how
+ * many there are from input->buffer + input->next on, or a negative errno. */
+PFS_MUST_CHECK ssize_t pfs_input_need(struct pfs_input *input, size_t wanted);
+
+/* Where the next byte comes from, and going back there. */
+uint64_t pfs_input_tell(const struct pfs_input *input);
+PFS_MUST_CHECK int pfs_input_seek(struct pfs_input *input, uint64_t offset);
+
+/* The next record and the delimiter's place after it: 1, or 0 at the end.  *record is valid until
+ * the next call.  A last record without its delimiter counts.  -EMSGSIZE. */
+PFS_MUST_CHECK int pfs_input_record(struct pfs_input *input, const char **record, size_t *len,
+				    char delimiter);
+
+#endif

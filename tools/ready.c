@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/ready.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fs/mount/kernel.h"
+#include "meta/store.h"
+#include "tools/cmd.h"
+
+int pfs_ready_unmounted(const char *verb, const char *store)
+{
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+	char path[PATH_MAX];
+
+	if (!realpath(store, path) || pfs_kernel_find(&found, NULL, path) != 0 ||
+	    pfs_kernel_daemon(&daemon, found.mountpoint) != 0)
+		return PFS_EXIT_OK;
+	return pfs_cmd_fail(verb, "%s: mounted on %s by process %d; run primefs umount %s first",
+			    store, found.mountpoint, (int)daemon.pid, found.mountpoint);
+}
+
+int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	const struct pfs_tree_options options = {.read_only = true, .wait_ms = PFS_READY_WAIT_MS};
+	char why[PATH_MAX + 512];
+	int error, status = pfs_ready_unmounted(verb, store);
+
+	*tree = NULL;
+	if (status)
+		return status;
+	error = pfs_tree_open(tree, store, &options);
+	if (!error)
+		return PFS_EXIT_OK;
+	pfs_store_explain(why, sizeof(why), store, error);
+	return pfs_cmd_fail(verb, "%s", why);
+}

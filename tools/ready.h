@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/ready.h - opening stores for commands that need them for themselves. */
+#ifndef PFS_TOOLS_READY_H
+#define PFS_TOOLS_READY_H
+
+#include "base/err.h"
+#include "fs/tree/tree.h"
+
+/* How long to wait for a lock: after a plain umount the daemon may still be committing. */
+#define PFS_READY_WAIT_MS 10000
+
+/* PFS_EXIT_OK, or PFS_EXIT_FAILURE and a line with the daemon's pid when the store is mounted, which
+ * it may be for long: there is no use in waiting for its lock. */
+PFS_MUST_CHECK int pfs_ready_unmounted(const char *verb, const char *store);
+
+/* Opens an unmounted store for reading; an exit status, and a line when it is not PFS_EXIT_OK. */
+PFS_MUST_CHECK int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store);
+
+#endif
