@@ -108,6 +108,7 @@ int pfs_store_put_attr(struct pfs_store *store, uint64_t prime, const struct pfs
 		error = name_id(store, &id, attr->name, attr->name_len);
 	if (error)
 		return error;
+	pfs_change_note(store, prime);
 	pfs_bind_u64(put, 1, prime);
 	pfs_bind_int(put, 2, id);
 	return pfs_group_run(store, PFS_SQL_ATTR_PUT);
@@ -124,6 +125,7 @@ int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *n
 		error = find_name(store, &id, name, name_len);
 	if (error)
 		return error == -ENOENT ? 0 : error;
+	pfs_change_note(store, prime);
 	pfs_bind_u64(store->writer->sql[sql], 1, prime);
 	if (name)
 		pfs_bind_int(store->writer->sql[sql], 2, id);

@@ -213,6 +213,9 @@ static const struct {
 	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime)"},
 	{"a source without its root, of node",
 	 "SELECT prime FROM source WHERE root NOT IN (SELECT id FROM source_root)"},
+	{"changes remembered of a group that is none, or forgotten, number",
+	 "SELECT seq FROM change WHERE typeof(primes) <> 'blob' OR seq > (SELECT seq FROM meta) "
+	 "OR seq <= (SELECT feed_start FROM meta)"},
 	{"a node reads through to an original that is not recorded, node",
 	 "SELECT prime FROM node WHERE flags & 1 AND "
 	 "NOT EXISTS (SELECT 1 FROM source WHERE source.prime = node.prime)"},

@@ -16,6 +16,7 @@ int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n, con
 		return error;
 	if (prime >= PFS_END_PRIME || n >= END_CHUNK || len > PFS_CHUNK_SIZE)
 		return -EINVAL;
+	pfs_change_note(store, prime);
 	put = store->writer->sql[PFS_SQL_CHUNK_PUT];
 	pfs_bind_u64(put, 1, prime);
 	pfs_bind_u64(put, 2, n);
@@ -49,6 +50,7 @@ int pfs_store_remove_chunks(struct pfs_store *store, uint64_t prime, uint64_t fi
 
 	if (error)
 		return error;
+	pfs_change_note(store, prime);
 	bind_range(store->writer->sql[PFS_SQL_CHUNK_DELETE], prime, first, end);
 	return pfs_group_run(store, PFS_SQL_CHUNK_DELETE);
 }

@@ -186,7 +186,7 @@ static const char *mode_pragmas(enum pfs_db_mode mode)
 		       "PRAGMA secure_delete = OFF;";
 	case PFS_DB_CREATE:
 	case PFS_DB_WRITE:
-		return "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+		return "PRAGMA synchronous = FULL;"
 		       "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 268435456;"
 		       "PRAGMA cache_size = -16384; PRAGMA secure_delete = OFF;";
 	case PFS_DB_READ:
@@ -211,6 +211,24 @@ static int query_int(struct pfs_db *db, int64_t *out, const char *text)
 	return got ? 0 : -EUCLEAN;
 }
 
+/* Where there is no shared memory SQLite keeps the old journal, and says so only in a row. */
+static int use_log(struct pfs_db *db)
+{
+	sqlite3_stmt *row = NULL;
+	int got = pfs_db_errno(db, sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1,
+						      &row, NULL));
+
+	if (!got)
+		got = pfs_db_step(db, row);
+	if (got == 1) {
+		const char *mode = (const char *)sqlite3_column_text(row, 0);
+
+		got = !mode ? -ENOMEM : strcmp(mode, "wal") == 0 ? 0 : -ENOLCK;
+	}
+	(void)sqlite3_finalize(row);
+	return got;
+}
+
 #define STRING_OF(x)  STRING_OF_(x)
 #define STRING_OF_(x) #x
 #define MARK_AS_STORE                                                                              \
@@ -226,7 +244,7 @@ static int create_schema(struct pfs_db *db, enum pfs_db_mode mode)
 		error = pfs_db_exec(db, pfs_schema_sql);
 	if (!error)
 		error = pfs_db_exec(db, "INSERT INTO meta VALUES (1, random(), 0, 3, 4294967297, "
-					"0, 0, 0)");
+					"0, 0, 0, 0)");
 	if (!error && mode == PFS_DB_CREATE) /* a bulk store is marked when it is complete */
 		error = pfs_db_exec(db, MARK_AS_STORE);
 	return error ? error : pfs_db_exec(db, "COMMIT");
@@ -314,6 +332,8 @@ static int set_up(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
 		error = check_header(db); /* before anything is written into a foreign file */
 	if (!error)
 		error = pfs_db_exec(db, mode_pragmas(mode));
+	if (!error && (mode == PFS_DB_CREATE || mode == PFS_DB_WRITE))
+		error = use_log(db);
 	if (!error && create)
 		error = create_schema(db, mode);
 	if (!error)
@@ -356,5 +376,5 @@ int pfs_db_finish_bulk(struct pfs_db *db)
 {
 	int error = pfs_db_exec(db, MARK_AS_STORE);
 
-	return error ? error : pfs_db_exec(db, "PRAGMA journal_mode = WAL");
+	return error ? error : use_log(db);
 }

@@ -11,19 +11,21 @@
 
 static bool meta_from_row(struct pfs_meta *out, uint64_t *seed, sqlite3_stmt *row)
 {
-	int64_t seq, directory, other, directories, others, end_slot;
+	int64_t seq, directory, other, directories, others, end_slot, feed_start;
 
 	if (!pfs_column_u64(seed, row, 0) || !pfs_column_int(&seq, row, 1, 0, INT64_MAX) ||
 	    !pfs_column_int(&directory, row, 2, 3, (int64_t)PFS_FIRST_OTHER) ||
 	    !pfs_column_int(&other, row, 3, (int64_t)PFS_FIRST_OTHER + 1, INT64_MAX) ||
 	    !pfs_column_int(&directories, row, 4, 0, UINT32_MAX) ||
 	    !pfs_column_int(&others, row, 5, 0, UINT32_MAX) ||
-	    !pfs_column_int(&end_slot, row, 6, 0, (int64_t)UINT32_MAX + 1))
+	    !pfs_column_int(&end_slot, row, 6, 0, (int64_t)UINT32_MAX + 1) ||
+	    !pfs_column_int(&feed_start, row, 7, 0, seq))
 		return false;
 	*out = (struct pfs_meta){.seq = (uint64_t)seq,
 				 .next = {(uint64_t)directory, (uint64_t)other},
 				 .nodes = {(uint64_t)directories, (uint64_t)others},
-				 .end_slot = (uint64_t)end_slot};
+				 .end_slot = (uint64_t)end_slot,
+				 .feed_start = (uint64_t)feed_start};
 	return true;
 }
 
@@ -53,6 +55,7 @@ static void meta_bind(sqlite3_stmt *statement, const struct pfs_meta *meta)
 	pfs_bind_u64(statement, 4, meta->nodes[PFS_PRIME_DIRECTORY]);
 	pfs_bind_u64(statement, 5, meta->nodes[PFS_PRIME_OTHER]);
 	pfs_bind_u64(statement, 6, meta->end_slot);
+	pfs_bind_u64(statement, 7, meta->feed_start);
 }
 
 /* ---- the connection ---- */
@@ -145,6 +148,7 @@ void pfs_store_rollback(struct pfs_store *store)
 	if (!store->in_group)
 		return;
 	store->in_group = false;
+	pfs_change_end(store);
 	if (store->flags & PFS_STORE_BULK) {
 		store->spoilt = true;
 		return;
@@ -159,33 +163,41 @@ void pfs_store_rollback(struct pfs_store *store)
 	meta_roll_back(store);
 }
 
+/* The last statements of a group. */
+static int write_meta_and_commit(struct pfs_store *store, struct pfs_meta *meta)
+{
+	int error;
+
+	meta->seq++;
+	error = pfs_change_write(store, meta);
+	if (error)
+		return error;
+	meta_bind(store->writer->sql[PFS_SQL_META_SET], meta);
+	error = pfs_group_run(store, PFS_SQL_META_SET);
+	return error ? error : pfs_group_run(store, PFS_SQL_COMMIT);
+}
+
 int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 {
+	struct pfs_meta meta = store->meta;
 	int error = pfs_group_ready(store);
 
 	if (error && !store->in_group)
 		return error;
-	if (!error) {
-		struct pfs_meta meta = store->meta;
-
-		meta.seq++;
-		meta_bind(store->writer->sql[PFS_SQL_META_SET], &meta);
-		error = pfs_group_run(store, PFS_SQL_META_SET);
-		if (!error)
-			error = pfs_group_run(store, PFS_SQL_COMMIT);
-	}
+	if (!error)
+		error = write_meta_and_commit(store, &meta);
 	if (error) {
 		pfs_store_rollback(store);
 		return error;
 	}
 	store->in_group = false;
 	store->writer->logged = 0;
+	pfs_change_end(store);
 	(void)pthread_mutex_lock(&store->mutex);
-	store->meta.seq++;
-	store->committed = store->meta;
+	store->meta = store->committed = meta;
 	(void)pthread_mutex_unlock(&store->mutex);
 	if (seq)
-		*seq = store->meta.seq;
+		*seq = meta.seq;
 	return 0;
 }
 
@@ -204,6 +216,13 @@ int pfs_store_checkpoint(struct pfs_store *store)
 	if (!result && in_log == done)
 		store->log_bytes = 0; /* the next group starts the log anew */
 	return pfs_db_errno(store->writer, result);
+}
+
+uint64_t pfs_store_seq(struct pfs_store *store)
+{
+	PFS_LOCKED(&store->mutex);
+
+	return store->committed.seq;
 }
 
 /* ---- primes ---- */

@@ -19,9 +19,18 @@
 /* The row of the meta table that groups change. */
 struct pfs_meta {
 	uint64_t seq;
-	uint64_t next[2];  /* by enum pfs_prime_kind: never handed out from here on */
-	uint64_t nodes[2]; /* records below and above PFS_FIRST_OTHER */
-	uint64_t end_slot; /* no record's slot reaches it */
+	uint64_t next[2];    /* by enum pfs_prime_kind: never handed out from here on */
+	uint64_t nodes[2];   /* records below and above PFS_FIRST_OTHER */
+	uint64_t end_slot;   /* no record's slot reaches it */
+	uint64_t feed_start; /* changes of the groups after this one are remembered */
+};
+
+/* The nodes that the open group has changed (change.c). */
+struct pfs_changes {
+	uint64_t *primes;
+	size_t count, capacity;
+	bool lost;	/* too many, or no memory for them: the feed starts after this group */
+	uint64_t bytes; /* about what the store remembers in all */
 };
 
 /* Numbers of attribute names met lately. */
@@ -44,11 +53,12 @@ struct pfs_store {
 	/* The open group; the writing thread's alone. */
 	struct pfs_db *writer; /* NULL in a read-only store, and after a rollback that failed */
 	bool in_group;
-	int group_error; /* the first failure in this group: it can only be rolled back */
-	bool spoilt;	 /* a BULK store that lost a group, which has no journal to undo it */
+	int group_error;    /* the first failure in this group: it can only be rolled back */
+	bool spoilt;	    /* a BULK store that lost a group, which has no journal to undo it */
 	uint64_t log_limit; /* bytes from which on a checkpoint is due */
 	uint64_t log_bytes; /* in the log after the last commit */
 	struct pfs_name_cache *names;
+	struct pfs_changes changes;
 
 	pthread_mutex_t mutex;
 	struct pfs_meta meta;	   /* with the open group's changes; the writing thread's, but
@@ -79,6 +89,15 @@ static inline void pfs_cleanup_reader(struct pfs_reader *reader)
 /* 0 when the open group can take a change; -EROFS, -EINVAL without a group, or what made it
  * fail. */
 PFS_MUST_CHECK int pfs_group_ready(const struct pfs_store *store);
+
+/* Notes for the feed that the open group changes something of the node's. */
+void pfs_change_note(struct pfs_store *store, uint64_t prime);
+
+/* What the store remembers at open; the open group's part, before its commit, which may raise
+ * meta->feed_start; and the end of the group, however it ends. */
+PFS_MUST_CHECK int pfs_change_load(struct pfs_store *store);
+PFS_MUST_CHECK int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta);
+void pfs_change_end(struct pfs_store *store);
 
 /* Runs a bound statement of the writer; a failure spoils the group. */
 PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_sql sql);

@@ -117,6 +117,7 @@ int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *no
 		return error;
 	if (node_fault(node))
 		return -EINVAL;
+	pfs_change_note(store, node->prime);
 	bind_node(store->writer->sql[PFS_SQL_NODE_INSERT], node, &times);
 	error = pfs_group_run(store, PFS_SQL_NODE_INSERT);
 	if (error)
@@ -142,8 +143,10 @@ int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 {
 	int error = pfs_group_ready(store);
 
-	if (!error)
-		error = run_for(store, PFS_SQL_NODE_DELETE, prime);
+	if (error)
+		return error;
+	pfs_change_note(store, prime);
+	error = run_for(store, PFS_SQL_NODE_DELETE, prime);
 	if (!error && sqlite3_changes(store->writer->handle))
 		store->meta.nodes[pfs_prime_kind_of(prime)]--;
 	if (!error)

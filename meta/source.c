@@ -95,6 +95,7 @@ int pfs_store_put_source(struct pfs_store *store, const struct pfs_source_record
 	    source->size < 0 || source->root == 0 || source->mtime.nsec >= 1000000000 ||
 	    source->ctime.nsec >= 1000000000)
 		return -EINVAL;
+	pfs_change_note(store, source->prime);
 	put = store->writer->sql[PFS_SQL_SOURCE_PUT];
 	pfs_bind_u64(put, 1, source->prime);
 	pfs_bind_int(put, 2, source->root);
@@ -116,6 +117,7 @@ int pfs_store_remove_source(struct pfs_store *store, uint64_t prime)
 
 	if (error)
 		return error;
+	pfs_change_note(store, prime);
 	pfs_bind_u64(store->writer->sql[PFS_SQL_SOURCE_DELETE], 1, prime);
 	return pfs_group_run(store, PFS_SQL_SOURCE_DELETE);
 }

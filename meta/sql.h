@@ -15,11 +15,18 @@
 	X(COMMIT, WRITE, "COMMIT")                                                                 \
 	X(ROLLBACK, WRITE, "ROLLBACK")                                                             \
 	X(META_GET, READ,                                                                          \
-	  "SELECT seed, seq, next_directory, next_other, directories, others, end_slot FROM meta " \
-	  "WHERE id = 1")                                                                          \
+	  "SELECT seed, seq, next_directory, next_other, directories, others, end_slot, "          \
+	  "feed_start FROM meta WHERE id = 1")                                                     \
 	X(META_SET, WRITE,                                                                         \
 	  "UPDATE meta SET seq = ?1, next_directory = ?2, next_other = ?3, directories = ?4, "     \
-	  "others = ?5, end_slot = ?6 WHERE id = 1")                                               \
+	  "others = ?5, end_slot = ?6, feed_start = ?7 WHERE id = 1")                              \
+	X(CHANGE_PUT, WRITE, "INSERT INTO change (seq, primes) VALUES (?1, ?2)")                   \
+	X(CHANGE_DELETE, WRITE, "DELETE FROM change WHERE seq <= ?1")                              \
+	X(CHANGE_SIZE, READ, "SELECT total(length(primes) + 32) FROM change")                      \
+	X(CHANGE_EXCESS, WRITE,                                                                    \
+	  "SELECT max(seq) FROM (SELECT seq, sum(length(primes) + 32) OVER (ORDER BY seq DESC) "   \
+	  "AS size FROM change) WHERE size > ?1")                                                  \
+	X(CHANGE_SCAN, READ, "SELECT seq, primes FROM change WHERE seq > ?1 ORDER BY seq")         \
 	X(NODE_INSERT, WRITE,                                                                      \
 	  "INSERT INTO node (" PFS_NODE_COLUMNS                                                    \
 	  ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "                                    \

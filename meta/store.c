@@ -85,7 +85,8 @@ static int folder_writable(const char *path)
 
 static int open_reading(struct pfs_store *store)
 {
-	bool log = side_size(store->path, "-wal") > 0;
+	bool log = side_size(store->path, "-wal") > 0 ||
+		   (store->flags & PFS_STORE_UNLOCKED && side_size(store->path, "-shm") > 0);
 	struct pfs_db *db = NULL;
 	int error;
 
@@ -118,6 +119,8 @@ static int open_writing(struct pfs_store *store)
 	error = pfs_writer_open(store, mode);
 	if (!error)
 		error = pfs_meta_load(store, store->writer);
+	if (!error)
+		error = pfs_change_load(store);
 	if (!error && mode == PFS_DB_CREATE)
 		error = sync_folder(store->path);
 	return error;
@@ -175,6 +178,7 @@ static void free_store(struct pfs_store *store)
 	pfs_lock_close(&store->lock);
 	(void)pthread_mutex_destroy(&store->mutex);
 	free(store->names);
+	free(store->changes.primes);
 	free(store->path);
 	free(store->vfs);
 	free(store);

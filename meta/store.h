@@ -126,6 +126,19 @@ void pfs_store_rollback(struct pfs_store *store);
 /* Moves committed pages into the main file when the log is long; call between groups. */
 PFS_MUST_CHECK int pfs_store_checkpoint(struct pfs_store *store);
 
+/* Calls fn for each node that a group later than number `since` has changed in any way (its record,
+ * content, attributes or source), in order of groups, then of primes, until fn returns non-zero,
+ * which is returned.  node is the record as it is now, NULL when it is gone; its pointers are
+ * valid during the call.  -ESTALE: the store does not remember so far back (it keeps some
+ * megabytes of this, and nothing of an import): read everything instead. */
+PFS_MUST_CHECK int pfs_store_scan_changes(struct pfs_store *store, uint64_t since,
+					  int (*fn)(void *arg, uint64_t seq, uint64_t prime,
+						    const struct pfs_node_record *node),
+					  void *arg);
+
+/* The number of the last committed group. */
+uint64_t pfs_store_seq(struct pfs_store *store);
+
 /* ---- primes ---- */
 
 enum pfs_prime_kind {

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/change.c - which nodes each group has changed, for whoever keeps a copy of the store.
+ * A group's primes are one row: sorted, differences as LEB128.  The oldest rows are forgotten, and
+ * a group too large to remember makes the feed start after it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "meta/internal.h"
+
+#define GROUP_MAX    ((size_t)1 << 20) /* primes of one group */
+#define KEPT_BYTES   (UINT64_C(4) << 20)
+#define ROW_OVERHEAD 32 /* as CHANGE_SIZE and CHANGE_EXCESS count */
+#define LEB128_MAX   10 /* bytes of a 64-bit number */
+
+/* ---- writing ---- */
+
+void pfs_change_note(struct pfs_store *store, uint64_t prime)
+{
+	struct pfs_changes *changes = &store->changes;
+
+	if (store->flags & PFS_STORE_BULK || changes->lost || prime >= PFS_END_PRIME)
+		return;
+	if (changes->count && changes->primes[changes->count - 1] == prime)
+		return;
+	if (changes->count == GROUP_MAX || pfs_grow(&changes->primes, &changes->capacity,
+						    changes->count + 1, sizeof(*changes->primes)))
+		changes->lost = true;
+	else
+		changes->primes[changes->count++] = prime;
+}
+
+void pfs_change_end(struct pfs_store *store)
+{
+	store->changes.count = 0;
+	store->changes.lost = false;
+	if (store->changes.capacity >
+	    GROUP_MAX / 16) { /* after a large group give the memory back */
+		free(store->changes.primes);
+		store->changes.primes = NULL;
+		store->changes.capacity = 0;
+	}
+}
+
+static int compare_primes(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint8_t *put_number(uint8_t *out, uint64_t number)
+{
+	while (number >= 0x80) {
+		*out++ = (uint8_t)(number | 0x80);
+		number >>= 7;
+	}
+	*out++ = (uint8_t)number;
+	return out;
+}
+
+/* *out = the encoded primes, the caller's to free; NULL without memory for it. */
+static size_t encode(uint8_t **out, struct pfs_changes *changes)
+{
+	uint8_t *at = *out = malloc(changes->count * LEB128_MAX);
+	uint64_t last = 0;
+	size_t i;
+
+	if (!at)
+		return 0;
+	qsort(changes->primes, changes->count, sizeof(*changes->primes), compare_primes);
+	for (i = 0; i < changes->count; i++) {
+		if (changes->primes[i] == last)
+			continue;
+		at = put_number(at, changes->primes[i] - last);
+		last = changes->primes[i];
+	}
+	return (size_t)(at - *out);
+}
+
+/* Forgets all up to and including the group. */
+static int forget(struct pfs_store *store, struct pfs_meta *meta, uint64_t seq)
+{
+	pfs_bind_u64(store->writer->sql[PFS_SQL_CHANGE_DELETE], 1, seq);
+	meta->feed_start = PFS_MAX(meta->feed_start, seq);
+	return pfs_group_run(store, PFS_SQL_CHANGE_DELETE);
+}
+
+static int total_size(struct pfs_store *store)
+{
+	sqlite3_stmt *row PFS_RESET = store->writer->sql[PFS_SQL_CHANGE_SIZE];
+	int got = pfs_db_step(store->writer, row);
+
+	if (got < 0)
+		return got;
+	store->changes.bytes = (uint64_t)sqlite3_column_int64(row, 0);
+	return 0;
+}
+
+/* Forgets the oldest groups until half of what may be kept is left, so that it is seldom done. */
+static int trim(struct pfs_store *store, struct pfs_meta *meta)
+{
+	sqlite3_stmt *row = store->writer->sql[PFS_SQL_CHANGE_EXCESS];
+	uint64_t seq = 0;
+	int got;
+
+	pfs_bind_u64(row, 1, KEPT_BYTES / 2);
+	got = pfs_db_step(store->writer, row);
+	if (got == 1 && sqlite3_column_type(row, 0) == SQLITE_INTEGER)
+		seq = (uint64_t)sqlite3_column_int64(row, 0);
+	(void)sqlite3_reset(row);
+	if (got >= 0)
+		got = forget(store, meta, seq);
+	return got < 0 ? got : total_size(store);
+}
+
+int pfs_change_load(struct pfs_store *store)
+{
+	return total_size(store);
+}
+
+int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta)
+{
+	struct pfs_changes *changes = &store->changes;
+	uint8_t *bytes PFS_FREE = NULL;
+	size_t len = 0;
+	int error;
+
+	if (store->flags & PFS_STORE_BULK) {
+		meta->feed_start = meta->seq; /* whoever wants an import reads it all */
+		return 0;
+	}
+	if (changes->count && !changes->lost)
+		len = encode(&bytes, changes);
+	if (changes->lost || (changes->count && !bytes)) {
+		changes->bytes = 0;
+		return forget(store, meta, meta->seq);
+	}
+	if (!len)
+		return 0;
+	pfs_bind_u64(store->writer->sql[PFS_SQL_CHANGE_PUT], 1, meta->seq);
+	pfs_bind_blob(store->writer->sql[PFS_SQL_CHANGE_PUT], 2, bytes, len);
+	error = pfs_group_run(store, PFS_SQL_CHANGE_PUT);
+	changes->bytes += len + ROW_OVERHEAD;
+	return error || changes->bytes <= KEPT_BYTES ? error : trim(store, meta);
+}
+
+/* ---- reading ---- */
+
+struct feed {
+	struct pfs_db *db;
+	int (*fn)(void *arg, uint64_t seq, uint64_t prime, const struct pfs_node_record *node);
+	void *arg;
+};
+
+/* The next number of the row; false at its end or where it is none. */
+static bool get_number(uint64_t *out, const uint8_t **at, const uint8_t *end)
+{
+	uint64_t number = 0;
+	unsigned shift;
+
+	for (shift = 0; shift < 64 && *at < end; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		number |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*out = number;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int tell_node(struct feed *feed, uint64_t seq, uint64_t prime)
+{
+	sqlite3_stmt *row PFS_RESET = feed->db->sql[PFS_SQL_NODE_SCAN];
+	struct pfs_node_record node = {.prime = prime};
+	const char *why;
+	int got;
+
+	pfs_bind_u64(row, 1, prime);
+	pfs_bind_u64(row, 2, prime + 1);
+	got = pfs_db_step(feed->db, row);
+	if (got < 0)
+		return got;
+	if (got && pfs_node_from_row(&node, &why, row))
+		return pfs_db_damaged(feed->db, "node", prime, why);
+	return feed->fn(feed->arg, seq, prime, got ? &node : NULL);
+}
+
+static int tell_group(struct feed *feed, sqlite3_stmt *row)
+{
+	const uint8_t *at, *end;
+	const void *bytes;
+	uint64_t prime = 0;
+	int64_t seq;
+	size_t len;
+	int got = 0;
+
+	if (!pfs_column_int(&seq, row, 0, 1, INT64_MAX) ||
+	    !pfs_column_blob(&bytes, &len, row, 1, GROUP_MAX * LEB128_MAX))
+		return pfs_db_damaged(feed->db, "changes of group", 0, "they are none");
+	for (at = bytes, end = at + len; at < end && !got;) {
+		uint64_t step;
+
+		if (!get_number(&step, &at, end) || __builtin_add_overflow(prime, step, &prime) ||
+		    prime >= PFS_END_PRIME)
+			return pfs_db_damaged(feed->db, "changes of group", (uint64_t)seq,
+					      "they are none");
+		got = tell_node(feed, (uint64_t)seq, prime);
+	}
+	return got;
+}
+
+static int scan_feed(struct feed *feed, uint64_t since)
+{
+	sqlite3_stmt *row PFS_RESET = feed->db->sql[PFS_SQL_CHANGE_SCAN];
+	struct pfs_meta meta;
+	uint64_t seed;
+	int got = pfs_meta_read(&meta, &seed, feed->db);
+
+	if (got)
+		return got == -EMEDIUMTYPE ? -EUCLEAN : got;
+	if (since < meta.feed_start)
+		return -ESTALE;
+	pfs_bind_u64(row, 1, PFS_MIN(since, (uint64_t)INT64_MAX));
+	while ((got = pfs_db_step(feed->db, row)) == 1) {
+		got = tell_group(feed, row);
+		if (got)
+			break;
+	}
+	return got;
+}
+
+int pfs_store_scan_changes(struct pfs_store *store, uint64_t since,
+			   int (*fn)(void *arg, uint64_t seq, uint64_t prime,
+				     const struct pfs_node_record *node),
+			   void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	struct feed feed = {.fn = fn, .arg = arg};
+	int got, ended;
+
+	if (store->flags & PFS_STORE_BULK)
+		return -ESTALE;
+	got = pfs_reader_get(store, &reader.db);
+	if (!got)
+		got = pfs_db_exec(reader.db, "BEGIN"); /* one state of the store for all of it */
+	if (got)
+		return got;
+	feed.db = reader.db;
+	got = scan_feed(&feed, since);
+	ended = pfs_db_exec(reader.db, "ROLLBACK");
+	return got ? got : ended;
+}
