@@ -124,7 +124,8 @@ static int set_content(struct tar *tar)
 {
 	struct pfs_entry entry;
 	bool ignored;
-	int error = pfs_tree_open_file(tar->to->tree, &ignored, tar->attr.st_ino, O_RDONLY, false);
+	int error = pfs_tree_open_file(tar->to->tree, &ignored, tar->attr.st_ino, O_RDONLY,
+					       false, false);
 
 	/* an original may have changed since the walk saw it */
 	if (!error)

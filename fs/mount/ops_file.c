@@ -5,16 +5,24 @@
 
 #include "fs/mount/internal.h"
 
+/* Who may write and leave suid and sgid alone: root; and the kernel, for pages written through a
+ * mapping or gathered, when it has seen to them itself. */
+static bool is_privileged(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	return fuse_req_ctx(req)->uid == 0 || fi->writepage;
+}
+
 static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_tree *tree = pfs_tree_of(req);
-	bool volatile_attr = false;
-	int error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags, true);
+	bool privileged = is_privileged(req, fi), volatile_attr = false;
+	int error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,
+				       privileged, true);
 
 	if (error == -EAGAIN) {
 		pfs_dispatch_yield();
 		error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,
-					   false);
+					   privileged, false);
 	}
 	if (error) {
 		pfs_reply_error(req, error);
@@ -54,13 +62,6 @@ static void reply_written(fuse_req_t req, ssize_t n)
 		(void)fuse_reply_write(req, (size_t)n);
 }
 
-/* Who may write and leave suid and sgid alone: root; and the kernel, for pages written through a
- * mapping or gathered, when it has seen to them itself. */
-static bool is_privileged(fuse_req_t req, const struct fuse_file_info *fi)
-{
-	return fuse_req_ctx(req)->uid == 0 || fi->writepage;
-}
-
 static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
 		   struct fuse_file_info *fi)
 {
@@ -95,11 +96,11 @@ static void fsync_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS
 }
 
 static void fallocate_(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
-		       struct fuse_file_info *fi PFS_UNUSED)
+		       struct fuse_file_info *fi)
 {
 	pfs_dispatch_yield();
-	pfs_reply_error(
-		req, pfs_tree_fallocate(pfs_tree_of(req), pfs_ino_of(node), mode, offset, length));
+	pfs_reply_error(req, pfs_tree_fallocate(pfs_tree_of(req), pfs_ino_of(node), mode, offset,
+						length, is_privileged(req, fi)));
 }
 
 static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,

@@ -180,7 +180,10 @@ static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struc
 		image->uid[slot] = setting->attr->st_uid;
 	if (set & PFS_SET_GID)
 		image->gid[slot] = setting->attr->st_gid;
-	if (set & (PFS_SET_UID | PFS_SET_GID) || (set & PFS_SET_SIZE && !setting->privileged))
+	/* That nothing is named is what is left of chown(-1, -1), or of a write by somebody whom the
+	 * kernel found to be unprivileged. */
+	if (set & (PFS_SET_UID | PFS_SET_GID) || !(set & ~(unsigned)PFS_SET_CTIME) ||
+	    (set & PFS_SET_SIZE && !setting->privileged))
 		mode = without_privileges(mode);
 	if (set & PFS_SET_MODE)
 		mode = (mode & S_IFMT) | (setting->attr->st_mode & 07777);

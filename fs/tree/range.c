@@ -14,7 +14,7 @@ struct range {
 	uint64_t ino;
 	enum pfs_edit_kind kind;
 	int64_t offset, end;
-	bool keep_size;
+	bool keep_size, privileged;
 };
 
 static int64_t chunk_start(uint64_t n)
@@ -66,7 +66,7 @@ static int change_piece(const struct range *range, int64_t offset, size_t length
 		if (last && !range->keep_size && range->end > edit.node.size)
 			size = range->end;
 		pfs_edit_apply(&edit);
-		pfs_edit_commit(&edit, size, false);
+		pfs_edit_commit(&edit, size, range->privileged);
 	}
 	pfs_edit_close(&edit);
 	return error;
@@ -106,9 +106,10 @@ static int change_range(const struct range *range)
 }
 
 int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int mode, int64_t offset,
-		       int64_t length)
+		       int64_t length, bool privileged)
 {
-	struct range range = {.tree = tree, .ino = ino, .offset = offset};
+	struct range range = {
+		.tree = tree, .ino = ino, .offset = offset, .privileged = privileged};
 	struct pfs_file_node node;
 	int error;
 
@@ -258,7 +259,7 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 
 /* ---- opening ---- */
 
-static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool nowait)
+static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool privileged, bool nowait)
 {
 	uint32_t slot;
 	int error;
@@ -269,14 +270,14 @@ static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool nowait)
 	(void)pthread_rwlock_wrlock(&tree->lock);
 	slot = pfs_image_slot(tree, ino); /* there: prepare looked, and the content lock keeps it */
 	pfs_content_set_size(tree, slot, 0);
-	pfs_node_changed(tree, slot, false);
+	pfs_node_changed(tree, slot, privileged);
 	(void)pthread_rwlock_unlock(&tree->lock);
 	pfs_content_unlock(tree);
 	return 0;
 }
 
 int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr, uint64_t ino, int flags,
-		       bool nowait)
+		       bool privileged, bool nowait)
 {
 	bool truncate = flags & O_TRUNC;
 	struct pfs_file_node node;
@@ -295,7 +296,7 @@ int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr, uint64_t ino,
 			return error;
 	}
 	if (truncate) {
-		error = truncate_at_open(tree, ino, nowait);
+		error = truncate_at_open(tree, ino, privileged, nowait);
 		if (error)
 			return error;
 	}

@@ -144,7 +144,8 @@ enum pfs_set {
 };
 
 /* Sets the fields of attr that `set` names, all or none, with Linux's side effects (chown and
- * truncate clear suid and sgid, ctime moves).  -EFBIG, -EISDIR, -EINVAL. */
+ * truncate clear suid and sgid, ctime moves; naming none is a chown that keeps both owners).
+ * -EFBIG, -EISDIR, -EINVAL. */
 PFS_MUST_CHECK int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 				    const struct stat *attr, unsigned set,
 				    const struct pfs_caller *caller);
@@ -168,9 +169,10 @@ PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, con
  * can hand it to another. */
 
 /* Checks that a file can be opened so (open(2) flags): refreshes from the original, -ESTALE,
- * -EROFS, -EISDIR; O_TRUNC truncates.  *volatile_attr as in struct pfs_entry. */
+ * -EROFS, -EISDIR; O_TRUNC truncates, and is what privileged is for, as in pfs_tree_write.
+ * *volatile_attr as in struct pfs_entry. */
 PFS_MUST_CHECK int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr, uint64_t ino,
-				      int flags, bool nowait);
+				      int flags, bool privileged, bool nowait);
 
 /* Bytes read, short only at the end of the file.  Updates atime as relatime does. */
 PFS_MUST_CHECK ssize_t pfs_tree_read(struct pfs_tree *tree, void *data, size_t size, uint64_t ino,
@@ -185,7 +187,7 @@ PFS_MUST_CHECK ssize_t pfs_tree_write(struct pfs_tree *tree, uint64_t ino, const
 /* mode: 0 or FALLOC_FL_KEEP_SIZE, PUNCH_HOLE|KEEP_SIZE, ZERO_RANGE with or without KEEP_SIZE; others
  * -EOPNOTSUPP.  -EFBIG, -ENOSPC, -EINVAL. */
 PFS_MUST_CHECK int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int mode, int64_t offset,
-				      int64_t length);
+				      int64_t length, bool privileged);
 
 /* whence: SEEK_DATA or SEEK_HOLE.  -ENXIO. */
 PFS_MUST_CHECK int64_t pfs_tree_seek(struct pfs_tree *tree, uint64_t ino, int64_t offset,

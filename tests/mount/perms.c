@@ -243,7 +243,16 @@ static void root_and_suid(void)
 	make_program(name, ALICE, 06775);
 	append_byte(name);
 	SAME(probe_stat(name).st_mode & 07777, 06775);
+	preallocate(name);
+	SAME(probe_stat(name).st_mode & 07777, 06775);
+	cut_short(name);
+	SAME(probe_stat(name).st_mode & 07777, 06775);
+	reopen_truncated(name);
+	SAME(probe_stat(name).st_mode & 07777, 06775);
 	(void)OK(chown(name, BOB, BOB));
+	SAME(probe_stat(name).st_mode & 07777, 0775);
+	(void)OK(chmod(name, 06775));
+	(void)OK(chown(name, (uid_t)-1, (gid_t)-1));
 	SAME(probe_stat(name).st_mode & 07777, 0775);
 	(void)OK(chmod(name, 02664));
 	(void)OK(chown(name, ALICE, ALICE));

@@ -124,7 +124,7 @@ static void step_truncate(struct model *model, uint64_t *seed)
 
 	if (!size && below(seed, 2))
 		assert_int_equal(pfs_tree_open_file(tree, &volatile_attr, model->ino,
-						    O_WRONLY | O_TRUNC, false),
+						    O_WRONLY | O_TRUNC, false, false),
 				 0);
 	else
 		assert_int_equal(try_truncate(model->ino, size), 0);
@@ -143,7 +143,7 @@ static void step_fallocate(struct model *model, uint64_t *seed)
 	int64_t start, length;
 
 	random_span(seed, &start, &length);
-	assert_int_equal(pfs_tree_fallocate(tree, model->ino, mode, start, length), 0);
+	assert_int_equal(pfs_tree_fallocate(tree, model->ino, mode, start, length, false), 0);
 	if (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
 		memset(model->bytes + start, 0, (size_t)length);
 	if (!(mode & FALLOC_FL_KEEP_SIZE))
