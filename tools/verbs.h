@@ -19,6 +19,7 @@ VERB(umount, "unmount it, when all is committed")
 VERB(gen, "print a made-up hierarchy")
 VERB(bench, "measure this program beside its yardsticks")
 BENCH(codes, "scans over prime-product codes beside copies of the same memory")
+BENCH(s1, "the experiment of the paper on prime-product codes")
 VERB(help, "explain a command")
 
 #undef VERB
