@@ -5,12 +5,14 @@
 
 #include "tools/cmd.h"
 #include "tools/gen.h"
+#include "tools/gen_kladr.h"
 
 static const struct kind {
 	const char *name;
 	int (*print)(FILE *out, uint64_t nodes, uint64_t seed);
 } kinds[] = {
 	{"paths", pfs_gen_paths},
+	{"kladr", pfs_gen_kladr},
 };
 
 enum { NODES, SEED };
@@ -27,7 +29,8 @@ static const struct pfs_cmd command = {
 	"Prints a made-up hierarchy, the same for the same seed.",
 	options,
 	"KIND is paths: a list of files, shaped like a package archive, for import "
-	"--format=paths.\n",
+	"--format=paths;\n"
+	"or kladr: a register of addresses as CSV, a parent column making the tree.\n",
 };
 
 int pfs_cmd_gen(int argc, char **argv)
