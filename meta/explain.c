@@ -116,7 +116,8 @@ void pfs_store_explain(char *out, size_t size, const char *path, int error)
 		break;
 	case -ENOLCK:
 		(void)snprintf(out, size,
-			       "%s: its filesystem has no file locks; open it read-only or copy it "
+			       "%s: its filesystem has no file locks or no shared mappings; open "
+			       "it read-only or copy it "
 			       "to a local disk",
 			       path);
 		break;
