@@ -32,11 +32,14 @@ struct pfs_primes {
 	struct kind kinds[KINDS]; /* by enum pfs_prime_kind; protected by lock */
 };
 
+/* Small numbers are scarce, so that directories get the next range when half of one is used up; the
+ * others have one to spare always, for files come fast. */
 static const struct {
 	uint64_t first_numbers, most_numbers;
+	bool spare;
 } sizes[KINDS] = {
-	[PFS_PRIME_DIRECTORY] = {UINT64_C(1) << 12, UINT64_C(1) << 17},
-	[PFS_PRIME_OTHER] = {UINT64_C(1) << 16, UINT64_C(1) << 22},
+	[PFS_PRIME_DIRECTORY] = {UINT64_C(1) << 12, UINT64_C(1) << 17, false},
+	[PFS_PRIME_OTHER] = {UINT64_C(1) << 20, UINT64_C(1) << 23, true},
 };
 
 int pfs_primes_create(struct pfs_tree *tree)
@@ -90,10 +93,12 @@ int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime, enum pfs_prime_kind 
 	return 0;
 }
 
-static bool is_low(const struct kind *kind)
+static bool is_low(const struct pfs_primes *primes, int which)
 {
+	const struct kind *kind = &primes->kinds[which];
+
 	return kind->wanted && !kind->exhausted && !kind->ready.n && !kind->fetching.n &&
-	       kind->current.next >= kind->current.n / 2;
+	       (sizes[which].spare || kind->current.next >= kind->current.n / 2);
 }
 
 bool pfs_primes_low(struct pfs_tree *tree)
@@ -101,7 +106,7 @@ bool pfs_primes_low(struct pfs_tree *tree)
 	PFS_LOCKED(&tree->primes->lock);
 
 	for (int kind = 0; kind < KINDS; kind++)
-		if (is_low(&tree->primes->kinds[kind]))
+		if (is_low(tree->primes, kind))
 			return true;
 	return false;
 }
@@ -135,7 +140,7 @@ int pfs_primes_fetch(struct pfs_tree *tree)
 
 		{
 			PFS_LOCKED(&tree->primes->lock);
-			low = is_low(kind);
+			low = is_low(tree->primes, which);
 			numbers = kind->numbers;
 		}
 		if (!low)
