@@ -91,6 +91,20 @@ int pfs_writer_finish(struct pfs_store *store)
 	return pfs_db_errno(store->writer, result);
 }
 
+static void count(uint64_t *out, struct pfs_db *db, enum pfs_sql sql)
+{
+	sqlite3_stmt *row PFS_RESET = db->sql[sql];
+
+	if (pfs_db_step(db, row) == 1)
+		__atomic_store_n(out, (uint64_t)sqlite3_column_int64(row, 0), __ATOMIC_RELAXED);
+}
+
+void pfs_count_pages(struct pfs_store *store)
+{
+	count(&store->pages, store->writer, PFS_SQL_PAGES);
+	count(&store->free_pages, store->writer, PFS_SQL_FREE_PAGES);
+}
+
 /* ---- groups ---- */
 
 int pfs_group_ready(const struct pfs_store *store)
@@ -193,6 +207,7 @@ int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 	store->in_group = false;
 	store->writer->logged = 0;
 	pfs_change_end(store);
+	pfs_count_pages(store);
 	(void)pthread_mutex_lock(&store->mutex);
 	store->meta = store->committed = meta;
 	(void)pthread_mutex_unlock(&store->mutex);
@@ -201,16 +216,16 @@ int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 	return 0;
 }
 
-int pfs_store_checkpoint(struct pfs_store *store)
+int pfs_store_checkpoint(struct pfs_store *store, bool free_log)
 {
+	int how = free_log ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
 	int in_log = 0, done = 0, result;
 
 	if (store->in_group)
 		return -EINVAL;
-	if (!store->writer || !store->log_bytes || store->log_bytes < store->log_limit)
+	if (!store->writer || (!free_log && store->log_bytes < store->log_limit))
 		return 0;
-	result = sqlite3_wal_checkpoint_v2(store->writer->handle, NULL, SQLITE_CHECKPOINT_PASSIVE,
-					   &in_log, &done);
+	result = sqlite3_wal_checkpoint_v2(store->writer->handle, NULL, how, &in_log, &done);
 	if ((result & 0xff) == SQLITE_BUSY)
 		return 0; /* another program is at it */
 	if (!result && in_log == done)

@@ -59,6 +59,7 @@ struct pfs_store {
 	uint64_t log_bytes; /* in the log after the last commit */
 	struct pfs_name_cache *names;
 	struct pfs_changes changes;
+	uint64_t pages, free_pages; /* after the last commit; atomic */
 
 	pthread_mutex_t mutex;
 	struct pfs_meta meta;	   /* with the open group's changes; the writing thread's, but
@@ -105,6 +106,9 @@ PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_sql sql);
 /* The writing connection: opened; and before it is closed, everything moved to the main file. */
 PFS_MUST_CHECK int pfs_writer_open(struct pfs_store *store, enum pfs_db_mode mode);
 PFS_MUST_CHECK int pfs_writer_finish(struct pfs_store *store);
+
+/* Looks how many pages there are now. */
+void pfs_count_pages(struct pfs_store *store);
 
 /* The meta row: read, -EMEDIUMTYPE when it is none; and taken over when the store is opened. */
 PFS_MUST_CHECK int pfs_meta_read(struct pfs_meta *out, uint64_t *seed, struct pfs_db *db);

@@ -14,6 +14,8 @@
 	X(BEGIN, WRITE, "BEGIN IMMEDIATE")                                                         \
 	X(COMMIT, WRITE, "COMMIT")                                                                 \
 	X(ROLLBACK, WRITE, "ROLLBACK")                                                             \
+	X(PAGES, WRITE, "PRAGMA page_count")                                                       \
+	X(FREE_PAGES, WRITE, "PRAGMA freelist_count")                                              \
 	X(META_GET, READ,                                                                          \
 	  "SELECT seed, seq, next_directory, next_other, directories, others, end_slot, "          \
 	  "feed_start FROM meta WHERE id = 1")                                                     \

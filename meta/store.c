@@ -121,6 +121,8 @@ static int open_writing(struct pfs_store *store)
 		error = pfs_meta_load(store, store->writer);
 	if (!error)
 		error = pfs_change_load(store);
+	if (!error)
+		pfs_count_pages(store);
 	if (!error && mode == PFS_DB_CREATE)
 		error = sync_folder(store->path);
 	return error;
@@ -322,13 +324,21 @@ uint64_t pfs_store_seed(const struct pfs_store *store)
 	return store->seed;
 }
 
-int pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes)
+int pfs_store_space(struct pfs_store *store, struct pfs_store_space *out)
 {
+	uint64_t pages = __atomic_load_n(&store->pages, __ATOMIC_RELAXED);
+	uint64_t free_pages = __atomic_load_n(&store->free_pages, __ATOMIC_RELAXED);
+	uint64_t now = (uint64_t)side_size(store->path, ""), then = pages * PFS_DB_PAGE_SIZE;
 	struct statvfs fs;
 
 	if (fstatvfs(store->lock.fd, &fs))
 		return -errno;
-	*free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-	*total_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
+	*out = (struct pfs_store_space){
+		.free = (uint64_t)fs.f_bavail * fs.f_frsize,
+		.total = (uint64_t)fs.f_blocks * fs.f_frsize,
+		.reusable = free_pages * PFS_DB_PAGE_SIZE,
+		.log = (uint64_t)side_size(store->path, "-wal"),
+		.growth = then > now ? then - now : 0,
+	};
 	return 0;
 }

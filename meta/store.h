@@ -107,9 +107,14 @@ const char *pfs_store_path(const struct pfs_store *store);
 /* A random number fixed when the store was created (seed of the name hash). */
 uint64_t pfs_store_seed(const struct pfs_store *store);
 
-/* Bytes free and total on the store's filesystem (statvfs), for an unprivileged writer. */
-PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, uint64_t *free_bytes,
-				   uint64_t *total_bytes);
+/* In bytes. */
+struct pfs_store_space {
+	uint64_t free, total; /* of the store's filesystem, for an unprivileged writer */
+	uint64_t reusable;    /* empty inside the file, after the last commit: filled first */
+	uint64_t log;	      /* length of the log; a checkpoint can free it */
+	uint64_t growth;      /* of the file, when the log is moved into it */
+};
+PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, struct pfs_store_space *out);
 
 /* ---- groups: every change is in one ---- */
 
@@ -123,8 +128,9 @@ PFS_MUST_CHECK int pfs_store_commit(struct pfs_store *store, uint64_t *seq);
 /* No error without a group.  A BULK store cannot undo: it is fit only for being removed then. */
 void pfs_store_rollback(struct pfs_store *store);
 
-/* Moves committed pages into the main file when the log is long; call between groups. */
-PFS_MUST_CHECK int pfs_store_checkpoint(struct pfs_store *store);
+/* Moves committed pages into the main file when the log is long; call between groups.  free_log: in
+ * any case, and gives the log's room back. */
+PFS_MUST_CHECK int pfs_store_checkpoint(struct pfs_store *store, bool free_log);
 
 /* Calls fn for each node that a group later than number `since` has changed in any way (its record,
  * content, attributes or source), in order of groups, then of primes, until fn returns non-zero,

@@ -84,6 +84,15 @@ static void publish(struct pfs_tree *tree, int rc)
 	(void)pthread_cond_broadcast(&journal->ended);
 }
 
+/* On a full disk, before those are told who wait for room.  Moving the log into the file can fail and
+ * be put off: it holds everything. */
+static void free_log(struct pfs_tree *tree)
+{
+	pfs_space_refresh(tree, true);
+	if (pfs_space_is_held_by_log(tree) && pfs_store_checkpoint(tree->store, true))
+		pfs_debug("%s: the log stays", pfs_store_path(tree->store));
+}
+
 /* Writes the group that was cut, again and again if need be.  Once more when stopping. */
 static int write_group(struct pfs_tree *tree)
 {
@@ -103,6 +112,9 @@ static int write_group(struct pfs_tree *tree)
 		if (!rc)
 			pfs_group_done(tree, &journal->group);
 		atomic_store(&journal->n_writing, (uint32_t)journal->group.n_rows);
+		atomic_store(&journal->reaping, journal->group.reap.count != 0);
+		if (!rc)
+			free_log(tree);
 		pfs_space_refresh(tree, true);
 		publish(tree, rc);
 		if (!rc || last)
@@ -123,8 +135,7 @@ static int commit(struct pfs_tree *tree)
 		return rc;
 	}
 	rc = write_group(tree);
-	/* moving the log into the file can fail and wait: the log holds everything */
-	if (!rc && pfs_store_checkpoint(tree->store))
+	if (!rc && pfs_store_checkpoint(tree->store, false))
 		pfs_debug("%s: checkpoint put off", pfs_store_path(tree->store));
 	return rc;
 }

@@ -86,6 +86,12 @@ static void wait_for_commit(struct pfs_tree *tree)
 		(void)pthread_cond_wait(&journal->ended, &journal->lock);
 }
 
+/* A commit, or the removal of content that nobody uses, may make room. */
+static bool room_may_come(const struct pfs_journal *journal, uint64_t pending)
+{
+	return pending || atomic_load(&journal->reaping);
+}
+
 /* 0: go on.  -EAGAIN: not before something was committed. */
 static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal)
 {
@@ -102,20 +108,26 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	pfs_space_refresh(tree, false);
 	if (pfs_space_fits(tree, rows + nodes, pending + bytes, removal))
 		return 0;
-	/* what is pending may be counted twice while it is written: only a look afterwards tells */
 	pfs_space_refresh(tree, true);
-	if (!pfs_space_fits(tree, nodes, bytes, removal))
-		return -ENOSPC;
-	return pfs_space_fits(tree, rows + nodes, pending + bytes, removal) ? 0 : -EAGAIN;
+	if (pfs_space_fits(tree, rows + nodes, pending + bytes, removal))
+		return 0;
+	return room_may_come(journal, rows + pending) ? -EAGAIN : -ENOSPC;
 }
+
+/* Whoever else changes things must not make a full disk look as if it could become empty. */
+#define PATIENCE 5
 
 static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal, bool nowait)
 {
-	for (;;) {
+	struct pfs_journal *journal = tree->journal;
+
+	for (unsigned tries = 0;; tries += !atomic_load(&journal->reaping)) {
 		int rc = admit(tree, nodes, bytes, removal);
 
 		if (rc != -EAGAIN || nowait)
 			return rc;
+		if (tries >= PATIENCE && !pfs_space_fits(tree, nodes, bytes, removal))
+			return -ENOSPC;
 		wait_for_commit(tree);
 	}
 }

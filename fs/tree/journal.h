@@ -58,12 +58,16 @@ void pfs_group_release(struct pfs_group *group);
 /* ---- space.c: room on the store's filesystem ---- */
 
 struct pfs_space {
-	_Atomic uint64_t free, total; /* bytes, as last seen */
+	/* bytes, as last seen; free: when the log is in the file */
+	_Atomic uint64_t free, total, reusable, log;
 	_Atomic int64_t seen_ms;
 };
 
 /* Looks again if what is known is older than 100 ms, or always. */
 void pfs_space_refresh(struct pfs_tree *tree, bool always);
+
+/* The log takes room that is scarce: free it. */
+bool pfs_space_is_held_by_log(const struct pfs_tree *tree);
 
 /* Would a commit of so many rows and bytes of content fit?  removal: may use the last reserve,
  * without which nothing could be deleted on a full disk. */
@@ -79,6 +83,7 @@ struct pfs_journal {
 	_Atomic int64_t content;    /* bytes pending, those of the group included */
 	_Atomic int failure;	    /* of the last commit, 0 when it went well */
 	_Atomic bool running;
+	_Atomic bool reaping; /* content that nobody uses is still to be removed */
 	struct pfs_space space;
 
 	pthread_mutex_t lock; /* of all that follows */

@@ -45,16 +45,15 @@ int __wrap_pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 	return error;
 }
 
-int __real_pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes);
-int __wrap_pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes);
-int __wrap_pfs_store_space(struct pfs_store *store, uint64_t *free_bytes, uint64_t *total_bytes)
+int __real_pfs_store_space(struct pfs_store *store, struct pfs_store_space *out);
+int __wrap_pfs_store_space(struct pfs_store *store, struct pfs_store_space *out);
+int __wrap_pfs_store_space(struct pfs_store *store, struct pfs_store_space *out)
 {
 	uint64_t space = atomic_load(&fake_space);
 
 	if (!space)
-		return __real_pfs_store_space(store, free_bytes, total_bytes);
-	*free_bytes = space;
-	*total_bytes = UINT64_C(1) << 40;
+		return __real_pfs_store_space(store, out);
+	*out = (struct pfs_store_space){.free = space, .total = UINT64_C(1) << 40};
 	return 0;
 }
 
@@ -347,7 +346,7 @@ static void test_waiting_for_room(void **state)
 
 	(void)state;
 	/* room for some rows only: committing makes room for more, so that nothing fails */
-	atomic_store(&fake_space, (4 << 20) + 100 * 8192);
+	atomic_store(&fake_space, (64 << 20) + 200 * 8192);
 	pfs_space_refresh(tree, true);
 	for (int i = 0; i < 1000; i++) {
 		(void)snprintf(name, sizeof(name), "f%d", i);

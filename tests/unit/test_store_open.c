@@ -71,7 +71,7 @@ static void groups_are_whole(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_commit(store, &seq), -EINVAL);
 	assert_int_equal(pfs_store_begin(store), 0);
 	assert_int_equal(pfs_store_begin(store), -EINVAL);
-	assert_int_equal(pfs_store_checkpoint(store), -EINVAL);
+	assert_int_equal(pfs_store_checkpoint(store, false), -EINVAL);
 	put_file(store, 5000000029);
 	assert_int_equal(count_nodes(store), 1);
 	assert_int_equal(pfs_store_commit(store, &seq), 0);
@@ -277,7 +277,7 @@ static void readers_see_whole_groups(void **state PFS_UNUSED)
 		for (i = 0; group == 0 && i < PFS_COUNT(threads); i++)
 			assert_int_equal(pthread_create(&threads[i], NULL, read_along, &race), 0);
 		if (group % 10 == 9)
-			assert_int_equal(pfs_store_checkpoint(race.store), 0);
+			assert_int_equal(pfs_store_checkpoint(race.store, false), 0);
 	}
 	__atomic_store_n(&race.stop, true, __ATOMIC_RELEASE);
 	for (i = 0; i < PFS_COUNT(threads); i++) {
@@ -345,11 +345,29 @@ static void publish_names_a_store(void **state PFS_UNUSED)
 
 static void space_is_told(void **state PFS_UNUSED)
 {
+	static const char chunk[PFS_CHUNK_SIZE];
 	struct pfs_store *store = new_store(0);
-	uint64_t free_bytes, total;
+	struct pfs_store_space space;
 
-	assert_int_equal(pfs_store_space(store, &free_bytes, &total), 0);
-	assert_true(total > 0 && free_bytes <= total);
+	assert_int_equal(pfs_store_begin(store), 0);
+	for (uint64_t n = 0; n < 50; n++)
+		assert_int_equal(pfs_store_put_chunk(store, 3, n, chunk, sizeof(chunk)), 0);
+	assert_int_equal(pfs_store_commit(store, NULL), 0);
+	assert_int_equal(pfs_store_space(store, &space), 0);
+	assert_true(space.total > 0 && space.free <= space.total);
+	assert_true(space.log > 50 * sizeof(chunk) && space.growth > 50 * sizeof(chunk));
+	assert_true(space.reusable < sizeof(chunk));
+	assert_int_equal(pfs_store_checkpoint(store, true), 0);
+	assert_int_equal(pfs_store_begin(store), 0);
+	assert_int_equal(pfs_store_remove_chunks(store, 3, 0, 50), 0);
+	assert_int_equal(pfs_store_commit(store, NULL), 0);
+	assert_int_equal(pfs_store_space(store, &space), 0);
+	assert_true(space.log < 25 * sizeof(chunk) && space.growth == 0);
+	assert_true(space.reusable >= 49 * sizeof(chunk));
+	assert_int_equal(pfs_store_close(store), 0);
+	store = open_as(0);
+	assert_int_equal(pfs_store_space(store, &space), 0);
+	assert_true(space.reusable >= 49 * sizeof(chunk));
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
