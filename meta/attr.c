@@ -26,9 +26,9 @@ static int find_name(struct pfs_store *store, int64_t *id, const void *name, siz
 	pfs_bind_blob(row, 1, name, len);
 	got = pfs_db_step(store->writer, row);
 	if (got < 0)
-		return got;
-	if (!got)
-		return -ENOENT;
+		store->group_error = got;
+	if (got <= 0)
+		return got ? got : -ENOENT;
 	*id = sqlite3_column_int64(row, 0);
 	return 0;
 }

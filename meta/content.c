@@ -142,6 +142,8 @@ int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime, u
 	}
 	if (error == -ENOENT)
 		error = run_for(store, PFS_SQL_ORPHAN_DELETE, prime);
+	else
+		store->group_error = error; /* SQLite may have rolled back */
 	if (!error)
 		*left = false;
 	return error;
