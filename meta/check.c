@@ -213,6 +213,9 @@ static const struct {
 	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime)"},
 	{"a source without its root, of node",
 	 "SELECT prime FROM source WHERE root NOT IN (SELECT id FROM source_root)"},
+	{"an original recorded for a node that does not read through to it, node",
+	 "SELECT prime FROM source WHERE "
+	 "EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime AND node.flags & 1 = 0)"},
 	{"changes remembered of a group that is none, or forgotten, number",
 	 "SELECT seq FROM change WHERE typeof(primes) <> 'blob' OR seq > (SELECT seq FROM meta) "
 	 "OR seq <= (SELECT feed_start FROM meta)"},

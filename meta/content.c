@@ -24,19 +24,6 @@ int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n, con
 	return pfs_group_run(store, PFS_SQL_CHUNK_PUT);
 }
 
-int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from)
-{
-	int error = pfs_group_ready(store);
-
-	if (error)
-		return error;
-	if (to >= PFS_END_PRIME || to == from)
-		return -EINVAL;
-	pfs_bind_u64(store->writer->sql[PFS_SQL_CHUNK_COPY], 1, to);
-	pfs_bind_u64(store->writer->sql[PFS_SQL_CHUNK_COPY], 2, from);
-	return pfs_group_run(store, PFS_SQL_CHUNK_COPY);
-}
-
 static void bind_range(sqlite3_stmt *statement, uint64_t prime, uint64_t first, uint64_t end)
 {
 	pfs_bind_u64(statement, 1, prime);
@@ -55,29 +42,32 @@ int pfs_store_remove_chunks(struct pfs_store *store, uint64_t prime, uint64_t fi
 	return pfs_group_run(store, PFS_SQL_CHUNK_DELETE);
 }
 
+static int get_chunk(struct pfs_db *db, void *data, size_t *len, uint64_t prime, uint64_t n)
+{
+	sqlite3_stmt *row PFS_RESET = db->sql[PFS_SQL_CHUNK_GET];
+	const void *bytes;
+	size_t count;
+	int got;
+
+	pfs_bind_u64(row, 1, prime);
+	pfs_bind_u64(row, 2, PFS_MIN(n, END_CHUNK));
+	got = pfs_db_step(db, row);
+	if (got <= 0)
+		return got ? got : -ENOENT;
+	if (!pfs_column_blob(&bytes, &count, row, 0, PFS_CHUNK_SIZE))
+		return pfs_db_damaged(db, "chunk of node", prime, "it is no chunk");
+	(void)memcpy(data, bytes, count);
+	*len = count;
+	return 0;
+}
+
 int pfs_store_get_chunk(struct pfs_store *store, void *data, size_t *len, uint64_t prime,
 			uint64_t n)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
-	const void *bytes;
-	size_t count;
+	int error = pfs_reader_get(store, &reader.db);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_CHUNK_GET];
-	pfs_bind_u64(row, 1, prime);
-	pfs_bind_u64(row, 2, PFS_MIN(n, END_CHUNK));
-	got = pfs_db_step(reader.db, row);
-	if (got <= 0)
-		return got ? got : -ENOENT;
-	if (!pfs_column_blob(&bytes, &count, row, 0, PFS_CHUNK_SIZE))
-		return pfs_db_damaged(reader.db, "chunk of node", prime, "it is no chunk");
-	if (count)
-		(void)memcpy(data, bytes, count);
-	*len = count;
-	return 0;
+	return error ? error : get_chunk(reader.db, data, len, prime, n);
 }
 
 static int next_chunk(struct pfs_db *db, uint64_t *n, size_t *len, uint64_t prime, uint64_t first,
@@ -106,6 +96,29 @@ int pfs_store_next_chunk(struct pfs_store *store, uint64_t *n, size_t *len, uint
 	int error = pfs_reader_get(store, &reader.db);
 
 	return error ? error : next_chunk(reader.db, n, len, prime, first, end);
+}
+
+/* Chunk by chunk: INSERT INTO chunk SELECT FROM chunk would hold the whole content in memory. */
+int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from)
+{
+	int error = pfs_group_ready(store);
+	uint8_t data[PFS_CHUNK_SIZE];
+	uint64_t n = 0;
+	size_t len;
+
+	if (error)
+		return error;
+	if (to >= PFS_END_PRIME || to == from)
+		return -EINVAL;
+	while (!(error = next_chunk(store->writer, &n, &len, from, n, END_CHUNK))) {
+		error = get_chunk(store->writer, data, &len, from, n);
+		if (!error)
+			error = pfs_store_put_chunk(store, to, n, data, len);
+		if (error)
+			return error;
+		n++;
+	}
+	return error == -ENOENT ? 0 : error;
 }
 
 /* ---- orphans ---- */

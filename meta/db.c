@@ -215,8 +215,8 @@ static int query_int(struct pfs_db *db, int64_t *out, const char *text)
 static int use_log(struct pfs_db *db)
 {
 	sqlite3_stmt *row = NULL;
-	int got = pfs_db_errno(db, sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1,
-						      &row, NULL));
+	int got = pfs_db_errno(
+		db, sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1, &row, NULL));
 
 	if (!got)
 		got = pfs_db_step(db, row);

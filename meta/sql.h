@@ -45,9 +45,6 @@
 	X(CHUNK_PUT, WRITE,                                                                        \
 	  "INSERT INTO chunk (prime, n, data) VALUES (?1, ?2, ?3) "                                \
 	  "ON CONFLICT (prime, n) DO UPDATE SET data = excluded.data")                             \
-	X(CHUNK_COPY, WRITE,                                                                       \
-	  "INSERT INTO chunk (prime, n, data) SELECT ?1, n, data FROM chunk WHERE prime = ?2 "     \
-	  "ORDER BY n")                                                                            \
 	X(CHUNK_DELETE, WRITE, "DELETE FROM chunk WHERE prime = ?1 AND n >= ?2 AND n < ?3")        \
 	X(CHUNK_GET, READ, "SELECT data FROM chunk WHERE prime = ?1 AND n = ?2")                   \
 	X(CHUNK_NEXT, READ,                                                                        \

@@ -318,6 +318,36 @@ static void orphans_are_reaped_in_steps(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
+static void chunks_are_copied(void **state PFS_UNUSED)
+{
+	static uint8_t data[PFS_CHUNK_SIZE], got[PFS_CHUNK_SIZE];
+	struct pfs_store *store = new_store(0);
+	uint64_t n;
+	size_t len;
+
+	(void)memset(data, 'c', sizeof(data));
+	assert_int_equal(pfs_store_begin(store), 0);
+	assert_int_equal(pfs_store_put_chunk(store, 5, 0, data, sizeof(data)), 0);
+	assert_int_equal(pfs_store_commit(store, NULL), 0);
+	assert_int_equal(pfs_store_begin(store), 0);
+	assert_int_equal(pfs_store_put_chunk(store, 5, 1000, data, 9), 0);
+	assert_int_equal(pfs_store_put_chunk(store, 5, 1001, NULL, 0), 0);
+	assert_int_equal(pfs_store_copy_chunks(store, 7, 5), 0);
+	assert_int_equal(pfs_store_copy_chunks(store, 11, 13), 0);
+	assert_int_equal(pfs_store_copy_chunks(store, 7, 7), -EINVAL);
+	assert_int_equal(pfs_store_commit(store, NULL), 0);
+	assert_int_equal(pfs_store_get_chunk(store, got, &len, 7, 0), 0);
+	assert_int_equal(len, sizeof(data));
+	assert_memory_equal(got, data, sizeof(data));
+	assert_int_equal(pfs_store_next_chunk(store, &n, &len, 7, 1, UINT64_MAX), 0);
+	assert_true(n == 1000 && len == 9);
+	assert_int_equal(pfs_store_next_chunk(store, &n, &len, 7, 1001, UINT64_MAX), 0);
+	assert_true(n == 1001 && len == 0);
+	assert_int_equal(pfs_store_next_chunk(store, &n, &len, 7, 1002, UINT64_MAX), -ENOENT);
+	assert_int_equal(pfs_store_next_chunk(store, &n, &len, 11, 0, UINT64_MAX), -ENOENT);
+	assert_int_equal(pfs_store_close(store), 0);
+}
+
 /* ---- sources ---- */
 
 static int see_root(void *arg, const struct pfs_source_root *root)
@@ -401,6 +431,7 @@ int main(void)
 		cmocka_unit_test(bad_records_are_refused),
 		cmocka_unit_test(put_replaces_and_totals_follow),
 		cmocka_unit_test(chunks_come_back),
+		cmocka_unit_test(chunks_are_copied),
 		cmocka_unit_test(orphans_are_reaped_in_steps),
 		cmocka_unit_test(sources_come_back),
 	};
