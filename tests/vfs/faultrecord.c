@@ -307,9 +307,16 @@ static int replay_file(const char *folder, int file, struct crash *crash)
 	return error;
 }
 
+/* The entry makes a later life of the same name durable, in whose place no earlier one can be. */
+static bool is_superseded_by(int file, const struct entry *entry)
+{
+	return entry->kind == ENTRY_SYNC && entry->file > file &&
+	       strcmp(lives[entry->file].name, lives[file].name) == 0;
+}
+
 /* Whether the folder still, or already, has this life of its name: a making is durable with the
- * file's first sync, a delete only with a sync of the folder.  A later life that is there replaces
- * an earlier one. */
+ * file's first sync, a delete with a sync of the folder or of the name's next life.  A later life
+ * that is there replaces an earlier one. */
 static bool shown(int file, struct crash *crash)
 {
 	bool exists = false, certain = crash->kind == FAULT_KILLED;
@@ -318,6 +325,8 @@ static bool shown(int file, struct crash *crash)
 	for (i = 0; i < crash->length; i++) {
 		if (entries[i].kind == ENTRY_FOLDER)
 			certain = true;
+		if (is_superseded_by(file, &entries[i]))
+			return false;
 		if (entries[i].file != file)
 			continue;
 		if (entries[i].kind == ENTRY_SYNC)
