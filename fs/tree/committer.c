@@ -54,12 +54,13 @@ static bool wait_until_due(struct pfs_tree *tree)
 	return !journal->stop || is_dirty(journal);
 }
 
-static void wait_to_retry(struct pfs_journal *journal)
+static void wait_to_retry(struct pfs_tree *tree)
 {
+	struct pfs_journal *journal = tree->journal;
 	struct timespec deadline;
 	PFS_LOCKED(&journal->lock);
 
-	deadline_in(&deadline, RETRY_MS);
+	deadline_in(&deadline, tree->options.retry_ms ? tree->options.retry_ms : RETRY_MS);
 	while (!journal->stop)
 		if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT)
 			break;
@@ -119,7 +120,7 @@ static int write_group(struct pfs_tree *tree)
 		publish(tree, rc);
 		if (!rc || last)
 			return rc;
-		wait_to_retry(journal);
+		wait_to_retry(tree);
 	}
 }
 
@@ -131,7 +132,7 @@ static int commit(struct pfs_tree *tree)
 
 	if (rc) {
 		publish(tree, rc);
-		wait_to_retry(journal);
+		wait_to_retry(tree);
 		return rc;
 	}
 	rc = write_group(tree);

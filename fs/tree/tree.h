@@ -39,6 +39,7 @@ struct pfs_tree_options {
 	const char *vfs;  /* see pfs_store_options */
 	uint64_t pending_limit; /* bytes of changes not yet committed; 0: 256 MiB */
 	unsigned commit_ms;     /* commit at least this often; 0: 1,000 */
+	unsigned retry_ms;      /* try a failed commit again after; 0: 1,000 */
 };
 
 /* Opens the store and loads the image.  *out is NULL on failure; pfs_store_explain has a sentence

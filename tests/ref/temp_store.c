@@ -16,7 +16,7 @@ static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
 const struct pfs_caller temp_root = {.uid = 0, .gid = 0, .umask = 022};
 const struct pfs_caller temp_user = {.uid = 1000, .gid = 1000, .umask = 022};
 
-static void make_folder(struct temp_store *temp)
+void temp_store_folder(struct temp_store *temp)
 {
 	(void)strcpy(temp->folder, "/tmp/primefs-test-XXXXXX");
 	assert_non_null(mkdtemp(temp->folder));
@@ -70,7 +70,7 @@ void temp_store_create(struct temp_store *temp)
 	struct pfs_node_record root = temp_record(PFS_ROOT_PRIME, 0, 0, S_IFDIR | 0755, "");
 	struct pfs_store *store;
 
-	make_folder(temp);
+	temp_store_folder(temp);
 	assert_int_equal(pfs_store_open(&store, temp->path, &options), 0);
 	put(store, &root, 1);
 	assert_int_equal(pfs_store_close(store), 0);
@@ -117,7 +117,7 @@ void temp_store_copy(const struct temp_store *from, struct temp_store *to)
 {
 	char source[128], target[128];
 
-	make_folder(to);
+	temp_store_folder(to);
 	for (size_t i = 0; i < 2; i++) { /* the index of the log is made anew */
 		(void)snprintf(source, sizeof(source), "%s%s", from->path, suffixes[i]);
 		(void)snprintf(target, sizeof(target), "%s%s", to->path, suffixes[i]);

@@ -16,6 +16,7 @@ struct temp_store {
 /* Everything here fails the test when it fails. */
 
 void temp_store_create(struct temp_store *temp); /* a folder, and an empty store with its root */
+void temp_store_folder(struct temp_store *temp); /* the folder alone */
 void temp_store_remove(struct temp_store *temp);
 
 /* A copy of the store's files as they are now: what a crash would leave. */

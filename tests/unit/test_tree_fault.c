@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* The store fails at any moment: operations then fail with an errno that says so and are not done,
+ * or are done; when the fault is over the tree goes on, and in the end everything is in the store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "tests/ref/temp_store.h"
+#include "tests/ref/tree_model.h"
+#include "tests/vfs/faultvfs.h"
+
+#define STEPS 60
+
+static uint64_t seed = 20260801;
+static uint64_t states[STEPS + 1];
+
+static void assert_fault(int rc, const struct fault_plan *plan)
+{
+	if (rc != 0 && rc != -plan->error && rc != -EIO && rc != -EROFS)
+		fail_msg("%s was injected, %s came back", strerror(plan->error), strerror(-rc));
+}
+
+/* Changes while the plan is at work; the number of the last state that was synced. */
+static uint64_t change(struct pfs_tree *tree, const struct fault_plan *plan)
+{
+	uint64_t synced = 0;
+
+	for (uint64_t i = 1; i <= STEPS; i++) {
+		tree_model_step();
+		states[i] = tree_model_state();
+		if (i % 6 == 0) {
+			int rc = pfs_tree_sync(tree);
+
+			assert_fault(rc, plan);
+			if (!rc)
+				synced = i;
+		}
+	}
+	return synced;
+}
+
+static void wait_for_recovery(struct pfs_tree *tree)
+{
+	for (int i = 0; i < 3000 && pfs_tree_sync(tree); i++)
+		(void)usleep(2000);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+}
+
+static bool is_known(uint64_t state, uint64_t from)
+{
+	for (uint64_t i = from; i <= STEPS; i++)
+		if (states[i] == state)
+			return true;
+	return false;
+}
+
+/* recover: the fault ends before the tree is closed.  True when the fault was met. */
+static bool run_with(const struct fault_plan *plan, bool recover)
+{
+	const struct pfs_tree_options options = {
+		.commit_ms = 3, .retry_ms = 2, .vfs = FAULT_VFS_NAME};
+	struct temp_store temp;
+	struct pfs_tree *tree;
+	uint64_t synced;
+	bool hit;
+
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &options);
+	tree_model_start(tree, seed);
+	tree_model_allow_faults(true);
+	states[0] = tree_model_state();
+	fault_set(plan);
+	synced = change(tree, plan);
+	hit = fault_failures() > 0;
+	if (recover) {
+		fault_set(NULL);
+		wait_for_recovery(tree);
+		assert_int_equal(tree_model_state_of(tree), tree_model_state());
+		synced = STEPS;
+		temp_tree_close(tree);
+	} else {
+		assert_fault(pfs_tree_close(tree), plan);
+		hit = fault_failures() > 0;
+		fault_set(NULL);
+	}
+	tree = temp_tree_open(&temp);
+	assert_true(is_known(tree_model_state_of(tree), synced));
+	temp_tree_close(tree);
+	assert_int_equal(temp_store_findings(&temp), 0);
+	temp_store_remove(&temp);
+	return hit;
+}
+
+static uint64_t count_calls(unsigned calls)
+{
+	const struct fault_plan none = {.calls = calls, .error = EIO};
+	struct temp_store temp;
+	struct pfs_tree *tree;
+	uint64_t n;
+
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &(struct pfs_tree_options){.commit_ms = 3});
+	tree_model_start(tree, seed);
+	fault_set(&none);
+	(void)change(tree, &none);
+	n = fault_calls();
+	fault_set(NULL);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+	return n;
+}
+
+/* The fault at about so many moments, once and for ever. */
+static void sweep(unsigned calls, int error, uint64_t points)
+{
+	uint64_t made = count_calls(calls);
+	unsigned hits = 0;
+
+	for (uint64_t i = 0; i < points; i++) {
+		struct fault_plan plan = {
+			.calls = calls, .first = made * i / points, .count = 1 + i % 3, .error = error};
+
+		hits += run_with(&plan, true);
+		plan.count = FAULT_FOR_EVER;
+		hits += run_with(&plan, i % 2);
+	}
+	print_message("%llu calls, %u runs with faults\n", (unsigned long long)made, hits);
+	assert_true(hits >= points);
+}
+
+static void test_input_output(void **state)
+{
+	(void)state;
+	sweep(FAULT_ANY, EIO, 12);
+	sweep(FAULT_BIT(FAULT_SYNC), EIO, 4);
+}
+
+static void test_no_space(void **state)
+{
+	(void)state;
+	sweep(FAULT_BIT(FAULT_WRITE), ENOSPC, 8);
+}
+
+static void test_no_memory(void **state)
+{
+	(void)state;
+	sweep(FAULT_BIT(FAULT_MEMORY), ENOMEM, 10);
+}
+
+/* Opening: fails or not, leaves nothing behind. */
+static void test_opening(void **state)
+{
+	static const unsigned kinds[] = {FAULT_ANY, FAULT_BIT(FAULT_MEMORY)};
+	struct temp_store temp;
+	struct pfs_tree *tree;
+
+	(void)state;
+	temp_store_create(&temp);
+	tree = temp_tree_open(&temp);
+	tree_model_start(tree, seed);
+	for (int i = 0; i < STEPS; i++)
+		tree_model_step();
+	temp_tree_close(tree);
+	for (unsigned kind = 0; kind < 2; kind++)
+		for (uint64_t first = 0; first < 60; first++) {
+			struct fault_plan plan = {.calls = kinds[kind],
+						  .first = first * (kind ? 7 : 1),
+						  .count = 1,
+						  .error = kind ? ENOMEM : EIO};
+			int rc;
+
+			fault_set(&plan);
+			rc = pfs_tree_open(&tree, temp.path,
+					   &(struct pfs_tree_options){.vfs = FAULT_VFS_NAME});
+			fault_set(NULL);
+			if (rc)
+				assert_null(tree);
+			else
+				assert_int_equal(tree_model_state_of(tree), tree_model_state());
+			assert_int_equal(pfs_tree_close(tree), 0);
+		}
+	temp_store_remove(&temp);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_input_output),
+		cmocka_unit_test(test_no_space),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_opening),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	if (fault_register(true))
+		return 1;
+	pfs_log_open((enum pfs_log_level)0, false); /* the faults are meant */
+	print_message("seed %llu\n", (unsigned long long)seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
