@@ -8,7 +8,8 @@
 #include "base/log.h"
 #include "gpu/engine_impl.h"
 
-#define CURSOR_WORDS 65536
+#define CURSOR_WORDS_FIRST 256  /* small sets are many, */
+#define CURSOR_WORDS_MOST 65536 /* large ones cross the bus in few pieces */
 
 /* Whole tiles, so that kernels need not look at the end. */
 size_t pfs_engine_words(const struct pfs_engine *e)
@@ -244,12 +245,26 @@ int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t fir
 	return rc;
 }
 
+static int refill(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, size_t end)
+{
+	size_t first = cursor->first + cursor->n;
+	size_t n = PFS_MIN(end - first, (size_t)CURSOR_WORDS_FIRST);
+
+	/* Each piece eight times the one before. */
+	if (cursor->n)
+		n = PFS_MIN(end - first, PFS_MIN(cursor->n * 8, (size_t)CURSOR_WORDS_MOST));
+	if (pfs_grow(&cursor->words, &cursor->capacity, n, sizeof(*cursor->words)))
+		return -ENOMEM;
+	cursor->first = first;
+	cursor->n = n;
+	return pfs_bitmap_read(bitmap, cursor->words, first, n);
+}
+
 int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, uint32_t *slot)
 {
+	size_t end = bitmap->is_range ? pfs_div_round_up(bitmap->to, 32) : bitmap->words;
+
 	if (!cursor->words) {
-		cursor->words = malloc(CURSOR_WORDS * sizeof(*cursor->words));
-		if (!cursor->words)
-			return -ENOMEM;
 		if (bitmap->is_range)
 			cursor->next = bitmap->from;
 		cursor->first = cursor->next / 32;
@@ -267,11 +282,9 @@ int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, 
 				return 1;
 			}
 		}
-		cursor->first += cursor->n;
-		if (cursor->first >= bitmap->words)
+		if (cursor->first + cursor->n >= end)
 			return 0;
-		cursor->n = PFS_MIN((size_t)CURSOR_WORDS, bitmap->words - cursor->first);
-		int rc = pfs_bitmap_read(bitmap, cursor->words, cursor->first, cursor->n);
+		int rc = refill(cursor, bitmap, end);
 		if (rc)
 			return rc;
 	}

@@ -203,13 +203,11 @@ int pfs_columns_load(struct pfs_columns *c, const uint32_t *parent, const uint64
 {
 	int rc;
 
-	c->n_slots = 0;
-	c->n_directories = 0;
-	c->n_free = 0;
-	c->root = 0;
-	if (n > UINT32_MAX - (1u << 16))
+	if (n > UINT32_MAX - (1u << 17))
 		return -EOVERFLOW;
-	rc = grow_slots(c, n);
+	/* Bitmaps cover the capacity: what an earlier, larger tree left would slow every query. */
+	pfs_columns_free(c);
+	rc = grow_slots(c, n + PFS_MIN(n / 64 + 64, (size_t)1 << 16));
 	if (rc == 0 && n) {
 		memset(c->home, 0, n * sizeof(*c->home));
 		memcpy(c->prime, prime, n * sizeof(*prime));
@@ -219,11 +217,8 @@ int pfs_columns_load(struct pfs_columns *c, const uint32_t *parent, const uint64
 	rc = rc ? rc : link_slots(c, parent, n);
 	rc = rc ? rc : find_circles(c);
 	rc = rc ? rc : find_ranges(c);
-	if (rc) {
-		c->n_slots = 0;
-		c->n_directories = 0;
-		c->root = 0;
-	}
+	if (rc)
+		pfs_columns_free(c);
 	return rc;
 }
 

@@ -153,7 +153,7 @@ PFS_MUST_CHECK int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *wo
  * 0 at the end, or an error. */
 struct pfs_cursor {
 	uint32_t *words;
-	size_t first, n;
+	size_t capacity, first, n;
 	uint64_t next;
 };
 PFS_MUST_CHECK int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap,

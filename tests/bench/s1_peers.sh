@@ -93,7 +93,7 @@ as "$bin/pg_ctl" -D "$cluster/db" -w -l "$cluster/log" -o "-k $cluster -c listen
 	-c shared_buffers=${memory_mb}MB -c work_mem=64MB -c maintenance_work_mem=512MB \
 	-c max_wal_size=8GB -c jit=off -c max_parallel_workers_per_gather=2" start >/dev/null
 
-pg() { as "$bin/psql" -h "$cluster" -d postgres -qAtX -v ON_ERROR_STOP=1 "$@"; }
+pg() { as "$bin/psql" -h "$cluster" -d postgres -qAtX -v ON_ERROR_STOP=1; }
 pg_file() { pg <"$1"; }
 pg_load() {
 	pg <<-SQL
