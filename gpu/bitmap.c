@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "gpu/engine_impl.h"
 
-#define CURSOR_WORDS_FIRST 256  /* small sets are many, */
-#define CURSOR_WORDS_MOST 65536 /* large ones cross the bus in few pieces */
+#define CURSOR_WORDS_FIRST 256	 /* small sets are many, */
+#define CURSOR_WORDS_MOST  65536 /* large ones cross the bus in few pieces */
 
 /* Whole tiles, so that kernels need not look at the end. */
 size_t pfs_engine_words(const struct pfs_engine *e)
@@ -104,7 +104,8 @@ int pfs_bitmap_here(struct pfs_bitmap *bitmap)
 	return rc;
 }
 
-/* Both operands in the present back end.  Being written out does not change a set: hence the cast. */
+/* Both operands in the present back end.  Being written out does not change a set: hence the cast.
+ */
 static int here(const struct pfs_bitmap *bitmap)
 {
 	return pfs_bitmap_here((struct pfs_bitmap *)(uintptr_t)bitmap);

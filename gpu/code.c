@@ -199,8 +199,8 @@ int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const u
 	return 0;
 }
 
-/* The gcd of a set's codes is the product of those primes of one member's path that divide them all;
- * which is so from the root down to some depth, found by halving. */
+/* The gcd of a set's codes is the product of those primes of one member's path that divide them
+ * all; which is so from the root down to some depth, found by halving. */
 int pfs_bitmap_common_ancestor(const struct pfs_bitmap *bitmap, uint32_t *ancestor)
 {
 	struct pfs_engine *e = bitmap->engine;

@@ -36,7 +36,8 @@ static void release_column(struct pfs_column *column)
 				      PFS_MAX(column->v.n, 1u) * sizeof(int64_t));
 }
 
-int pfs_column_create(struct pfs_engine *e, struct pfs_column **out, const int64_t *values, size_t n)
+int pfs_column_create(struct pfs_engine *e, struct pfs_column **out, const int64_t *values,
+		      size_t n)
 {
 	PFS_LOCKED(&e->lock);
 	struct pfs_column *column = NULL;
@@ -134,7 +135,8 @@ int pfs_column_read(const struct pfs_column *column, int64_t *values, size_t n)
 	return rc;
 }
 
-int pfs_engine_rollup(struct pfs_engine *e, struct pfs_column **out, const struct pfs_column *values)
+int pfs_engine_rollup(struct pfs_engine *e, struct pfs_column **out,
+		      const struct pfs_column *values)
 {
 	PFS_LOCKED(&e->lock);
 	struct pfs_column *column = NULL;

@@ -80,7 +80,8 @@ static int number_directories(struct pfs_columns *c, const uint64_t *prime, size
 
 	for (size_t i = 0; i < n; i++) {
 		count += prime[i] != 0 && prime[i] < PFS_FIRST_FILE_PRIME;
-		if (prime[i] > PFS_ROOT_PRIME && prime[i] < PFS_FIRST_FILE_PRIME && prime[i] % 2 == 0)
+		if (prime[i] > PFS_ROOT_PRIME && prime[i] < PFS_FIRST_FILE_PRIME &&
+		    prime[i] % 2 == 0)
 			return -EINVAL;
 	}
 	if (grow_directories(c, count))
@@ -144,7 +145,7 @@ static int find_circles(const struct pfs_columns *c)
 }
 
 struct extent {
-	uint32_t last;    /* highest slot; UINT32_MAX: one lies before the directory's own */
+	uint32_t last;	  /* highest slot; UINT32_MAX: one lies before the directory's own */
 	uint32_t pending; /* subdirectories not yet added */
 };
 

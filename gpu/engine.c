@@ -63,8 +63,9 @@ void pfs_engine_describe(struct pfs_engine *e, struct pfs_engine_info *info)
 	*info = (struct pfs_engine_info){
 		.engine = e->backend->ops->name,
 		.degraded = e->failed != NULL,
-		.directories = e->columns.n_directories ? e->columns.n_directories - 1 -
-								  e->columns.n_free : 0,
+		.directories = e->columns.n_directories
+				       ? e->columns.n_directories - 1 - e->columns.n_free
+				       : 0,
 	};
 	e->backend->ops->describe(e->backend, info);
 }
@@ -134,7 +135,8 @@ static int note_name(struct pfs_engine *e, uint32_t slot)
 	return 0;
 }
 
-int pfs_engine_apply(struct pfs_engine *e, size_t *applied, const struct pfs_delta *deltas, size_t n)
+int pfs_engine_apply(struct pfs_engine *e, size_t *applied, const struct pfs_delta *deltas,
+		     size_t n)
 {
 	PFS_LOCKED(&e->lock);
 	size_t done = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/engine.h - questions about a tree whose nodes carry primes, answered by arithmetic on columns:
- * on a CUDA device when there is one, on all cores otherwise, with the same results bit for bit.
+/* gpu/engine.h - questions about a tree whose nodes carry primes, answered by arithmetic on
+ * columns: on a CUDA device when there is one, on all cores otherwise, with the same results bit
+ * for bit.
  *
  * A node is a slot (dense, 32 bits).  Its prime is unique; a directory's is below 2^32 (the root's
  * is 2, all others odd), anything else's is above: that is how the engine tells them apart.  The
@@ -21,7 +22,7 @@
 
 #include "base/err.h"
 
-#define PFS_NO_SLOT UINT32_MAX
+#define PFS_NO_SLOT	 UINT32_MAX
 #define PFS_SUBTREES_MAX 64 /* predicates in one pass */
 
 struct pfs_engine;
@@ -32,13 +33,13 @@ struct pfs_listing;
 enum pfs_engine_kind { PFS_ENGINE_AUTO, PFS_ENGINE_HOST, PFS_ENGINE_CUDA };
 
 struct pfs_engine_info {
-	const char *engine;  /* "host" or "cuda": what answers now */
-	char device[64];     /* its name */
-	bool degraded;       /* opened on a device that has since failed */
-	unsigned threads;    /* of the host back end */
-	uint64_t device_bytes; /* allocated on the device */
+	const char *engine;	    /* "host" or "cuda": what answers now */
+	char device[64];	    /* its name */
+	bool degraded;		    /* opened on a device that has since failed */
+	unsigned threads;	    /* of the host back end */
+	uint64_t device_bytes;	    /* allocated on the device */
 	uint64_t directories, deep; /* deep: whose code is beyond 4,096 bits, kept as its factors */
-	uint64_t code_limbs; /* of 32 bits, over all directories with a code */
+	uint64_t code_limbs;	    /* of 32 bits, over all directories with a code */
 };
 
 /* Opens an empty engine.  Call after daemonizing: CUDA does not survive a fork.  AUTO takes the
@@ -50,18 +51,18 @@ void pfs_engine_describe(struct pfs_engine *engine, struct pfs_engine_info *info
 
 /* ---- the tree ---- */
 
-/* Replaces everything by slots 0..n: parent[i] is a slot, PFS_NO_SLOT at the root; prime[i] = 0 marks
- * a slot that is not in use.  The arrays stay the caller's.  -EINVAL: no or several roots, a parent
- * that is no directory, a directory's prime that is even or repeated; -EOVERFLOW: n above 2^32 - 64;
- * -ENOMEM.  The engine is then empty. */
+/* Replaces everything by slots 0..n: parent[i] is a slot, PFS_NO_SLOT at the root; prime[i] = 0
+ * marks a slot that is not in use.  The arrays stay the caller's.  -EINVAL: no or several roots, a
+ * parent that is no directory, a directory's prime that is even or repeated; -EOVERFLOW: n above
+ * 2^32 - 64; -ENOMEM.  The engine is then empty. */
 PFS_MUST_CHECK int pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent,
 				   const uint64_t *prime, size_t n);
 
 enum pfs_delta_op {
-	PFS_DELTA_ADD,    /* slot, parent, prime: a new node */
+	PFS_DELTA_ADD,	  /* slot, parent, prime: a new node */
 	PFS_DELTA_REMOVE, /* slot: exactly this node; a directory must be empty */
-	PFS_DELTA_MOVE,   /* slot, parent: with everything under it */
-	PFS_DELTA_NAME,   /* slot: its place in the name heap changed */
+	PFS_DELTA_MOVE,	  /* slot, parent: with everything under it */
+	PFS_DELTA_NAME,	  /* slot: its place in the name heap changed */
 };
 
 struct pfs_delta {
@@ -70,10 +71,10 @@ struct pfs_delta {
 	enum pfs_delta_op op;
 };
 
-/* Applies the changes in order; queries see them from now on (the device's columns are brought up to
- * date by the next one).  -EINVAL: a record that does not fit the tree as it then is (slot in use or
- * not, parent no directory, prime of the wrong kind, a directory moved under itself); the records
- * before it are applied, *applied says how many (NULL: not asked). */
+/* Applies the changes in order; queries see them from now on (the device's columns are brought up
+ * to date by the next one).  -EINVAL: a record that does not fit the tree as it then is (slot in
+ * use or not, parent no directory, prime of the wrong kind, a directory moved under itself); the
+ * records before it are applied, *applied says how many (NULL: not asked). */
 PFS_MUST_CHECK int pfs_engine_apply(struct pfs_engine *engine, size_t *applied,
 				    const struct pfs_delta *deltas, size_t n);
 
@@ -82,8 +83,8 @@ PFS_MUST_CHECK int pfs_engine_apply(struct pfs_engine *engine, size_t *applied,
 PFS_MUST_CHECK int pfs_engine_remove_subtree(struct pfs_engine *engine, uint64_t *removed,
 					     uint32_t slot);
 
-/* While slots are in pre-order and nothing under a directory has changed since they were loaded, its
- * subtree is a range of slots and is answered so, without looking at codes.  On by default. */
+/* While slots are in pre-order and nothing under a directory has changed since they were loaded,
+ * its subtree is a range of slots and is answered so, without looking at codes.  On by default. */
 void pfs_engine_use_ranges(struct pfs_engine *engine, bool on);
 
 /* ---- one node ---- */
@@ -98,16 +99,16 @@ PFS_MUST_CHECK int pfs_engine_ancestors(struct pfs_engine *engine, uint32_t *out
 /* The code in decimal, allocated for the caller. */
 PFS_MUST_CHECK int pfs_engine_code(struct pfs_engine *engine, char **decimal, uint32_t slot);
 
-/* The node whose code is the decimal number.  -ENOENT: none; -EINVAL: no number; -E2BIG: longer than
- * 1 MiB. */
+/* The node whose code is the decimal number.  -ENOENT: none; -EINVAL: no number; -E2BIG: longer
+ * than 1 MiB. */
 PFS_MUST_CHECK int pfs_engine_node(struct pfs_engine *engine, uint32_t *slot, const char *decimal);
 
 /* Does the node lie under the directory, or is it the directory itself? */
 PFS_MUST_CHECK int pfs_engine_is_under(struct pfs_engine *engine, bool *under, uint32_t slot,
 				       uint32_t directory);
 
-/* under[i] = 1 if slots[i] lies under, or is, any of the m directories, else 0 (also for slots not in
- * use). */
+/* under[i] = 1 if slots[i] lies under, or is, any of the m directories, else 0 (also for slots not
+ * in use). */
 PFS_MUST_CHECK int pfs_engine_under_any(struct pfs_engine *engine, uint8_t *under,
 					const uint32_t *slots, size_t n,
 					const uint32_t *directories, size_t m);
@@ -149,8 +150,8 @@ PFS_MUST_CHECK int pfs_bitmap_any(const struct pfs_bitmap *bitmap, bool *any);
 PFS_MUST_CHECK int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first,
 				   size_t n);
 
-/* A cursor over the set in slot order; start with {0}, finish with pfs_cursor_finish.  1 and a slot,
- * 0 at the end, or an error. */
+/* A cursor over the set in slot order; start with {0}, finish with pfs_cursor_finish.  1 and a
+ * slot, 0 at the end, or an error. */
 struct pfs_cursor {
 	uint32_t *words;
 	size_t capacity, first, n;
@@ -166,8 +167,9 @@ enum pfs_gather { PFS_GATHER_SLOT, PFS_GATHER_PRIME, PFS_GATHER_PARENT, PFS_GATH
  * `capacity` in out.  The root's parent reads as PFS_NO_SLOT; bits of slots not in use as 0. */
 PFS_MUST_CHECK int pfs_bitmap_gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n,
 				     size_t capacity, enum pfs_gather what);
-PFS_MUST_CHECK int pfs_bitmap_gather_column(const struct pfs_bitmap *bitmap, int64_t *out, size_t *n,
-					    size_t capacity, const struct pfs_column *column);
+PFS_MUST_CHECK int pfs_bitmap_gather_column(const struct pfs_bitmap *bitmap, int64_t *out,
+					    size_t *n, size_t capacity,
+					    const struct pfs_column *column);
 
 /* The deepest node that the whole set lies under.  -ENOENT: the set is empty. */
 PFS_MUST_CHECK int pfs_bitmap_common_ancestor(const struct pfs_bitmap *bitmap, uint32_t *ancestor);
@@ -181,9 +183,10 @@ void pfs_column_free(struct pfs_column *column);
 /* -ESTALE as for bitmaps. */
 PFS_MUST_CHECK int pfs_column_read(const struct pfs_column *column, int64_t *values, size_t n);
 
-/* A new column: for every directory the sum of `values` over its subtree, itself included; NULL counts
- * nodes.  -EINVAL: values are such sums themselves.  What is no directory has 0.  Sums wrap modulo 2^64.  It belongs to the tree as it is now: to
- * read or gather it after a change is -ESTALE. */
+/* A new column: for every directory the sum of `values` over its subtree, itself included; NULL
+ * counts nodes.  -EINVAL: values are such sums themselves.  What is no directory has 0.  Sums wrap
+ * modulo 2^64.  It belongs to the tree as it is now: to read or gather it after a change is
+ * -ESTALE. */
 PFS_MUST_CHECK int pfs_engine_rollup(struct pfs_engine *engine, struct pfs_column **out,
 				     const struct pfs_column *values);
 
@@ -203,12 +206,12 @@ struct pfs_names_view {
 
 enum pfs_listing_flags {
 	PFS_LISTING_PATH_ORDER = 1, /* component-wise pre-order; otherwise slot order */
-	PFS_LISTING_PRIMES = 2,     /* the prime in decimal and a tab before each path */
-	PFS_LISTING_ZERO = 4,       /* paths end in NUL instead of newline */
+	PFS_LISTING_PRIMES = 2,	    /* the prime in decimal and a tab before each path */
+	PFS_LISTING_ZERO = 4,	    /* paths end in NUL instead of newline */
 };
 
-/* The absolute paths of the set's nodes, in pieces.  view must stay as it is, and the tree must not be
- * changed, until the listing is closed. */
+/* The absolute paths of the set's nodes, in pieces.  view must stay as it is, and the tree must not
+ * be changed, until the listing is closed. */
 PFS_MUST_CHECK int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
 				    const struct pfs_names_view *view, unsigned flags);
 /* 1 and the next piece (whole lines, valid until the next call), 0 at the end; -ESTALE: the tree

@@ -4,8 +4,8 @@
  *
  * Directories have numbers of their own, dense and stable while they live, because everything that
  * is computed is computed for directories; number 0 is reserved and means none.  By slot there is
- * only `home`: the directory itself, or the one that a file lies in.  So a file's bit in a subtree is
- * its home's bit, and a slot that is not in use has home 0, whose bit is never set. */
+ * only `home`: the directory itself, or the one that a file lies in.  So a file's bit in a subtree
+ * is its home's bit, and a slot that is not in use has home 0, whose bit is never set. */
 #ifndef PFS_GPU_ENGINE_IMPL_H
 #define PFS_GPU_ENGINE_IMPL_H
 
@@ -15,36 +15,37 @@
 #include "gpu/modexact.h"
 #include "gpu/probe.h"
 
-#define PFS_NO_DIRECTORY 0u
-#define PFS_ROOT_PRIME 2u
+#define PFS_NO_DIRECTORY     0u
+#define PFS_ROOT_PRIME	     2u
 #define PFS_FIRST_FILE_PRIME (UINT64_C(1) << 32)
 
 /* Codes are kept in tiles of this many rows of one width, limb-major. */
-#define PFS_TILE_ROWS 1024u
+#define PFS_TILE_ROWS  1024u
 #define PFS_TILE_WORDS (PFS_TILE_ROWS / 32)
 
-/* The widths, in limbs.  A directory's row has the first that fits; whatever needs more than the last
- * is deep: kept as its factors, which are multiplied out (by GMP) only when its code is asked for. */
+/* The widths, in limbs.  A directory's row has the first that fits; whatever needs more than the
+ * last is deep: kept as its factors, which are multiplied out (by GMP) only when its code is asked
+ * for. */
 #define PFS_WIDTHS                                                                                 \
 	{                                                                                          \
 		1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128        \
 	}
-#define PFS_N_WIDTHS 21
+#define PFS_N_WIDTHS  21
 #define PFS_LIMBS_MAX 128
 
 /* Bits that the product of primes is sure to fit in, from the sum of their (rounded) logarithms. */
-#define PFS_BITS_MARGIN(bits) ((bits) + 0.01f + (bits) * 0.0001f)
+#define PFS_BITS_MARGIN(bits) ((bits) + 0.01f + (bits)*0.0001f)
 
 struct pfs_directory {
 	uint32_t parent; /* directory number; 0 at the root */
-	uint32_t prime;  /* the factor that it adds: 1 at the root, whose 2 is not kept in codes */
+	uint32_t prime;	 /* the factor that it adds: 1 at the root, whose 2 is not kept in codes */
 };
 
 /* What the image knows, as the engine needs it; the host back end computes on it as it is. */
 struct pfs_columns {
 	uint32_t n_slots, slot_capacity;
-	uint32_t *home;  /* by slot */
-	uint64_t *prime; /* by slot; 0: not in use */
+	uint32_t *home;				    /* by slot */
+	uint64_t *prime;			    /* by slot; 0: not in use */
 	uint32_t n_directories, directory_capacity; /* numbers in use, 0 included */
 	struct pfs_directory *directories;
 	uint32_t *directory_slot; /* PFS_NO_SLOT: number not in use */
@@ -90,9 +91,9 @@ struct pfs_values {
 struct pfs_backend;
 struct pfs_paths; /* a back end's listing in progress */
 
-/* Memory is the back end's own: bitmaps are 32-bit words, columns 64-bit integers.  Bitmaps passed to
- * queries have words for at least slot_capacity bits; they are overwritten whole.  All members are
- * required.  Errors: -ENOMEM and -EIO make engine.c leave a device. */
+/* Memory is the back end's own: bitmaps are 32-bit words, columns 64-bit integers.  Bitmaps passed
+ * to queries have words for at least slot_capacity bits; they are overwritten whole.  All members
+ * are required.  Errors: -ENOMEM and -EIO make engine.c leave a device. */
 struct pfs_engine_ops {
 	const char *name;
 	void (*close)(struct pfs_backend *b);
@@ -105,11 +106,14 @@ struct pfs_engine_ops {
 
 	int (*alloc)(struct pfs_backend *b, void **memory, size_t size); /* not cleared */
 	void (*release)(struct pfs_backend *b, void *memory, size_t size);
-	int (*read)(struct pfs_backend *b, void *out, const void *memory, size_t offset, size_t size);
-	int (*write)(struct pfs_backend *b, void *memory, size_t offset, const void *in, size_t size);
+	int (*read)(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+		    size_t size);
+	int (*write)(struct pfs_backend *b, void *memory, size_t offset, const void *in,
+		     size_t size);
 
 	/* Sets of nodes */
-	int (*fill)(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from, uint64_t to);
+	int (*fill)(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from,
+		    uint64_t to);
 	int (*set)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
 		   size_t n);
 	int (*combine)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
@@ -128,14 +132,15 @@ struct pfs_engine_ops {
 			uint64_t from, uint64_t to);
 	int (*under_any)(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
 			 const uint32_t *directories, size_t m);
-	/* Directories whose prime divides the number (odd), the first `capacity` of them, *n in all. */
+	/* Directories whose prime divides the number (odd), the first `capacity` of them, *n in
+	 * all. */
 	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
 			const uint32_t *limbs, size_t n_limbs);
 	int (*find_prime)(struct pfs_backend *b, uint32_t *slot, uint64_t prime);
 	/* sums[d] for all n_directories; values (by slot) NULL: count. */
 	int (*rollup)(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n);
-	/* Codes of directories first.. : limbs[i * PFS_LIMBS_MAX ...], n_limbs[i], 0: has none (deep or
-	 * not in use). */
+	/* Codes of directories first.. : limbs[i * PFS_LIMBS_MAX ...], n_limbs[i], 0: has none
+	 * (deep or not in use). */
 	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		     size_t n);
 
@@ -172,7 +177,7 @@ struct pfs_engine {
 	struct pfs_backend *failed; /* the device that was left; closed at the end */
 	bool is_device;
 	bool use_ranges;
-	bool stale; /* the back end must load anew */
+	bool stale;	/* the back end must load anew */
 	uint64_t epoch; /* raised by every change of the columns */
 	struct pfs_columns columns;
 	struct pfs_changes changes;
@@ -229,8 +234,8 @@ static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slo
 
 /* ---- engine.c ---- */
 
-/* Called with what a back end answered: true if the device was left and the call must be repeated on
- * the host back end. */
+/* Called with what a back end answered: true if the device was left and the call must be repeated
+ * on the host back end. */
 bool pfs_engine_leave_device(struct pfs_engine *e, int rc);
 /* Brings the back end's columns up to date. */
 PFS_MUST_CHECK int pfs_engine_update(struct pfs_engine *e);

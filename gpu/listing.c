@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/listing.c - recursive listings: which nodes in what order; the bytes come from the back end. */
+/* gpu/listing.c - recursive listings: which nodes in what order; the bytes come from the back end.
+ */
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine_impl.h"
@@ -37,8 +38,7 @@ static int open_paths(struct pfs_listing *l)
 		if (rc)
 			continue;
 		request.bits = l->bitmap->bits;
-		request.names_anew =
-			e->names_anew || e->names_generation != l->view.generation;
+		request.names_anew = e->names_anew || e->names_generation != l->view.generation;
 		request.renamed = e->renamed;
 		request.n_renamed = e->n_renamed;
 		rc = e->backend->ops->paths_open(e->backend, &l->paths, &request);
@@ -98,7 +98,8 @@ int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
 	return 0;
 }
 
-/* On a new back end: pieces are cut differently there, so what was handed out is skipped by size. */
+/* On a new back end: pieces are cut differently there, so what was handed out is skipped by size.
+ */
 static int reopen(struct pfs_listing *l, const char **bytes, size_t *size)
 {
 	uint64_t skip = l->done;

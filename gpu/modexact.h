@@ -6,8 +6,8 @@
  *
  * Why it works: with inverse * p = 1 (mod 2^32), q = (limb - carry) * inverse is the limb that
  * makes q * p agree with limb - carry in the low 32 bits; what q * p has above them, plus the
- * borrow, is what must be taken from the next limb.  p divides the number exactly if nothing is left
- * to take after the last limb.  The carry stays below p, so the sum cannot overflow. */
+ * borrow, is what must be taken from the next limb.  p divides the number exactly if nothing is
+ * left to take after the last limb.  The carry stays below p, so the sum cannot overflow. */
 #ifndef PFS_GPU_MODEXACT_H
 #define PFS_GPU_MODEXACT_H
 

@@ -37,8 +37,10 @@ static uint32_t merge(struct ordering *o, uint32_t a, uint32_t b)
 	uint32_t head = 0, *tail = &head;
 
 	while (a && b) {
-		uint32_t *less = compare_names(o->view, o->entries[a - 1].slot,
-					       o->entries[b - 1].slot) <= 0 ? &a : &b;
+		uint32_t *less =
+			compare_names(o->view, o->entries[a - 1].slot, o->entries[b - 1].slot) <= 0
+				? &a
+				: &b;
 
 		*tail = *less;
 		tail = &o->entries[*less - 1].next;

@@ -36,7 +36,8 @@ int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_p
 		if (!pfs_slot_live(&e->columns, slots[i]) ||
 		    !pfs_slot_is_directory(&e->columns, slots[i]))
 			return -ENOENT;
-		divisors[i] = pfs_divisor_of(e->columns.directories[e->columns.home[slots[i]]].prime);
+		divisors[i] =
+			pfs_divisor_of(e->columns.directories[e->columns.home[slots[i]]].prime);
 	}
 	rc = pfs_engine_update(e);
 	for (unsigned i = 0; i < repeat + 2 && rc == 0; i++)

@@ -164,8 +164,7 @@ static int answer_by_codes(struct pfs_engine *e, struct pfs_bitmap **out, const 
 			rc = pfs_bitmap_new(e, &out[left[i]]);
 			if (rc == 0)
 				bits[i] = out[left[i]]->bits;
-			divisors[i] = pfs_divisor_of(
-				c->directories[c->home[slots[left[i]]]].prime);
+			divisors[i] = pfs_divisor_of(c->directories[c->home[slots[left[i]]]].prime);
 		}
 		if (rc == 0)
 			rc = e->backend->ops->subtrees(e->backend, bits, pfs_engine_words(e),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench codes - scans over prime-product codes, each figure beside the ceiling that the same
- * hardware sets in the same run. */
+/* primefs bench codes - scans over prime-product codes, each figure beside the ceiling that the
+ * same hardware sets in the same run. */
 #include <primesieve.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "gpu/probe.h"
 #include "tools/cmd.h"
 
-#define REPEAT 20u
+#define REPEAT		 20u
 #define FIRST_FILE_PRIME (UINT64_C(1) << 32)
 
 enum { ENGINE, ROWS, DIRECTORIES, FILES };
@@ -25,8 +25,8 @@ static const struct pfs_cmd_option options[] = {
 };
 static const struct pfs_cmd command = {
 	"bench codes", "",
-	"times scans, products, moves and sums over codes beside copies of the same memory", options,
-	"Medians of 20; in brackets the least and the most.\n"};
+	"times scans, products, moves and sums over codes beside copies of the same memory",
+	options, "Medians of 20; in brackets the least and the most.\n"};
 
 struct bench {
 	struct pfs_engine *engine;
@@ -112,8 +112,8 @@ static int load_width(struct bench *b, unsigned n_limbs)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		parent[i] = i == 0 ? PFS_NO_SLOT : (uint32_t)PFS_MIN(i, chain) - 1;
-		/* Odd numbers do as well as primes for what is timed here.  After the chain's 32-bit
-		 * factors one of 28 bits fills the last limb. */
+		/* Odd numbers do as well as primes for what is timed here.  After the chain's
+		 * 32-bit factors one of 28 bits fills the last limb. */
 		prime[i] = i == 0      ? 2
 			   : i < chain ? UINT64_C(4294967291) - 2 * i
 				       : (UINT64_C(1) << 27) + 2 * (i - chain) + 1;
@@ -163,7 +163,8 @@ struct tree {
 	uint32_t *parent; /* by slot */
 	uint64_t *prime;
 	uint32_t n_directories;
-	uint32_t *slot, *up, *size; /* by directory: its slot, its parent's number, directories below */
+	uint32_t *slot, *up,
+		*size; /* by directory: its slot, its parent's number, directories below */
 };
 
 static void free_tree(struct tree *t)
@@ -232,7 +233,8 @@ static int give_primes(struct tree *t)
 
 static int make_tree(struct tree *t, uint32_t n_directories, uint64_t n_files)
 {
-	uint64_t range = 2 * n_files / n_directories + 1, room = n_directories * (range + 1), file = 1;
+	uint64_t range = 2 * n_files / n_directories + 1, room = n_directories * (range + 1),
+		 file = 1;
 
 	*t = (struct tree){.n_directories = n_directories};
 	t->parent = malloc(room * sizeof(*t->parent));
@@ -436,8 +438,8 @@ static int moves(struct bench *b, const struct tree *t, uint32_t wanted, const c
 
 	for (uint32_t d = 1; d < t->n_directories; d++) {
 		uint32_t distance = t->size[d] > wanted ? t->size[d] - wanted : wanted - t->size[d];
-		uint32_t now_best = t->size[best] > wanted ? t->size[best] - wanted
-							   : wanted - t->size[best];
+		uint32_t now_best =
+			t->size[best] > wanted ? t->size[best] - wanted : wanted - t->size[best];
 
 		if (distance < now_best)
 			best = d;
@@ -470,8 +472,9 @@ static int listings(struct bench *b, const struct tree *t)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->n; i++) {
 		place[i] = (uint32_t)i;
-		heap[16 * i] = (uint8_t)snprintf((char *)heap + 16 * i + 1, 15, "n%llu.%s",
-						 (unsigned long long)i % 100000000, i % 2 ? "txt" : "c");
+		heap[16 * i] =
+			(uint8_t)snprintf((char *)heap + 16 * i + 1, 15, "n%llu.%s",
+					  (unsigned long long)i % 100000000, i % 2 ? "txt" : "c");
 	}
 	view.heap = heap;
 	view.heap_size = 16 * t->n;

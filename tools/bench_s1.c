@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench s1 - the experiment of Voronkin and others (2017), S1.12: a register of addresses, its
- * records in a file, and five tests; on each engine, by codes and by nested intervals.  With
- * --peers=DIR it also writes what tests/bench/s1_peers.sh needs to ask SQLite and PostgreSQL the same. */
+/* primefs bench s1 - the experiment of Voronkin and others (2017), S1.12: a register of addresses,
+ * its records in a file, and five tests; on each engine, by codes and by nested intervals.  With
+ * --peers=DIR it also writes what tests/bench/s1_peers.sh needs to ask SQLite and PostgreSQL the
+ * same. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -18,8 +19,8 @@
 #include "tools/gen_kladr.h"
 
 #define SEARCHES 3500u
-#define FETCHES 10000u
-#define TESTS 5u
+#define FETCHES	 10000u
+#define TESTS	 5u
 
 enum { NODES, RECORD, SEED, DIRECTORY, PEERS };
 static const struct pfs_cmd_option options[] = {
@@ -32,8 +33,10 @@ static const struct pfs_cmd_option options[] = {
 };
 static const struct pfs_cmd command = {
 	"bench s1", "", "the five tests of the paper on prime-product codes", options,
-	"Additions, subtree searches, parent searches, reading the whole tree, nodes by their codes;\n"
-	"each record found is read from the file.  Rates are a second, the whole tree's is seconds.\n"};
+	"Additions, subtree searches, parent searches, reading the whole tree, nodes by their "
+	"codes;\n"
+	"each record found is read from the file.  Rates are a second, the whole tree's is "
+	"seconds.\n"};
 
 struct bench {
 	struct pfs_kladr tree;
@@ -162,8 +165,10 @@ static int add_nodes(struct bench *b)
 		return -errno;
 	rc = pfs_engine_load(b->engine, b->parent, b->prime, 1);
 	for (uint32_t i = 0; i < b->tree.n && rc == 0; i++) {
-		const struct pfs_delta delta = {.op = PFS_DELTA_ADD, .slot = i,
-						.parent = b->parent[i], .prime = b->prime[i]};
+		const struct pfs_delta delta = {.op = PFS_DELTA_ADD,
+						.slot = i,
+						.parent = b->parent[i],
+						.prime = b->prime[i]};
 
 		if (i)
 			rc = pfs_engine_apply(b->engine, NULL, &delta, 1);
@@ -247,7 +252,8 @@ static int timed(struct bench *b, double *seconds, int (*test)(struct bench *))
 }
 
 /* The five of one engine.  Queries are put to the tree as import leaves it. */
-static int run_engine(struct bench *b, double seconds[TESTS], enum pfs_engine_kind kind, bool ranges)
+static int run_engine(struct bench *b, double seconds[TESTS], enum pfs_engine_kind kind,
+		      bool ranges)
 {
 	int rc = pfs_engine_open(&b->engine, kind);
 

@@ -7,8 +7,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-static const char *const types[PFS_KLADR_LEVELS + 1] = {"country", "region",     "district",
-							"town",    "settlement", "street"};
+static const char *const types[PFS_KLADR_LEVELS + 1] = {"country", "region",	 "district",
+							"town",	   "settlement", "street"};
 
 static uint64_t mix(uint64_t x)
 {
@@ -120,7 +120,8 @@ int pfs_gen_kladr(FILE *out, uint64_t nodes, uint64_t seed)
 		(void)fprintf(out, ",%s %" PRIu32 ",%.8" PRIx64 ",%.5f,%.5f,%u,%s,%013" PRIu64 "\n",
 			      types[k.level[i]], i, x & UINT32_MAX,
 			      41 + (double)(x % 4000000) / 1e5, 20 + (double)(x >> 40) / 1e5,
-			      (unsigned)k.level[i], types[k.level[i]], x % UINT64_C(10000000000000));
+			      (unsigned)k.level[i], types[k.level[i]],
+			      x % UINT64_C(10000000000000));
 	}
 	pfs_kladr_free(&k);
 	return ferror(out) ? -EIO : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gen_kladr.h - a made-up register of addresses, shaped like KLADR: a country, regions, districts,
- * towns, settlements, streets; unbalanced; the same for the same seed. */
+/* tools/gen_kladr.h - a made-up register of addresses, shaped like KLADR: a country, regions,
+ * districts, towns, settlements, streets; unbalanced; the same for the same seed. */
 #ifndef PFS_TOOLS_GEN_KLADR_H
 #define PFS_TOOLS_GEN_KLADR_H
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/codes.cu - codes from parents and primes: how wide, which row, then the product.
  *
- * A thread a directory walks up its path.  In pre-order the directories of a block share the path above
- * the block's first one, so the block multiplies that out once and a thread walks only to where it
- * leaves the block; in any other order, or above a path that is too long, it walks all the way. */
+ * A thread a directory walks up its path.  In pre-order the directories of a block share the path
+ * above the block's first one, so the block multiplies that out once and a thread walks only to
+ * where it leaves the block; in any other order, or above a path that is too long, it walks all the
+ * way. */
 #include "gpu/cuda/device.cuh"
 #include "gpu/engine_impl.h"
 
-#define THREADS 256u
-#define BLOCK 1024u        /* directories a block: the shared path costs it once */
-#define EACH (BLOCK / THREADS)
-#define SHARED_LEVELS 64u  /* of the shared path */
+#define THREADS	       256u
+#define BLOCK	       1024u /* directories a block: the shared path costs it once */
+#define EACH	       (BLOCK / THREADS)
+#define SHARED_LEVELS  64u /* of the shared path */
 #define REGISTER_LIMBS 16u /* wider codes are multiplied in local memory */
 
 /* ---- device code ---- */
@@ -20,7 +21,7 @@ static __device__ const uint8_t widths[PFS_N_WIDTHS] = PFS_WIDTHS;
 struct shared_path {
 	uint32_t number[SHARED_LEVELS]; /* descending: from the first directory's parent up */
 	uint32_t prime[SHARED_LEVELS];
-	float bits[SHARED_LEVELS]; /* logarithm of the code of number[i] */
+	float bits[SHARED_LEVELS];			   /* logarithm of the code of number[i] */
 	uint32_t limbs[REGISTER_LIMBS][SHARED_LEVELS + 1]; /* and the code itself; + 1: banks */
 	uint32_t n, first;
 	pfs_cuda_directory own[BLOCK]; /* the block's directories, for walks inside it */
@@ -45,8 +46,8 @@ static __device__ __forceinline__ pfs_cuda_directory directory_at(const shared_p
 	return d - path.first < BLOCK ? path.own[d - path.first] : c.d_directories[d];
 }
 
-/* One lane follows the parents of the block's first directory; numbers fall in pre-order.  A path that
- * is too long, or not of falling numbers, is not used. */
+/* One lane follows the parents of the block's first directory; numbers fall in pre-order.  A path
+ * that is too long, or not of falling numbers, is not used. */
 static __device__ void follow_shared_path(shared_path &path, const pfs_cuda_directory *directories,
 					  uint32_t first)
 {
@@ -225,14 +226,16 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void tiles_kernel(pfs_cuda_tile *tiles, uint32_t first, uint32_t n, uint32_t at,
 				    uint32_t n_limbs)
 {
-	PFS_EACH(i, n) {
+	PFS_EACH(i, n)
+	{
 		tiles[first + i].at = at + (uint32_t)i * n_limbs;
 		tiles[first + i].n_limbs = n_limbs;
 	}
 }
 
 /* The place of a directory among the block's that need a row of that width; -> counts[w]. */
-static __device__ uint32_t place_in_block(uint32_t (&counts)[PFS_CUDA_WIDTHS], bool needs, uint32_t w)
+static __device__ uint32_t place_in_block(uint32_t (&counts)[PFS_CUDA_WIDTHS], bool needs,
+					  uint32_t w)
 {
 	uint32_t peers = __match_any_sync(PFS_ALL_LANES, needs ? w : PFS_CUDA_UNUSED);
 	uint32_t lane = threadIdx.x & 31, leader = __ffs(peers) - 1, base = 0;
@@ -292,7 +295,8 @@ static __device__ __noinline__ void write_wide(const pfs_cuda_codes &c, const sh
 /* What the block's directories need, by width: all, and those without a row. */
 struct shared_order {
 	uint32_t n[PFS_CUDA_WIDTHS], n_new[PFS_CUDA_WIDTHS];
-	uint32_t start[PFS_CUDA_WIDTHS], base[PFS_CUDA_WIDTHS]; /* in the order below; of new rows */
+	uint32_t start[PFS_CUDA_WIDTHS],
+		base[PFS_CUDA_WIDTHS]; /* in the order below; of new rows */
 	uint32_t total;
 	uint32_t row[BLOCK];
 	uint16_t directory[BLOCK]; /* in the block */
@@ -316,13 +320,14 @@ static __device__ void settle_order(shared_order &order, const pfs_cuda_codes &c
 	}
 }
 
-static __device__ __forceinline__ uint32_t new_row(const pfs_cuda_rows &rows, uint32_t w, uint32_t i)
+static __device__ __forceinline__ uint32_t new_row(const pfs_cuda_rows &rows, uint32_t w,
+						   uint32_t i)
 {
 	return i < rows.n_open[w] ? rows.open[w] + i : rows.fresh[w] + (i - rows.n_open[w]);
 }
 
-/* The block's directories are taken by width, so that a warp's codes are equally long and their rows
- * neighbours. */
+/* The block's directories are taken by width, so that a warp's codes are equally long and their
+ * rows neighbours. */
 static __device__ void order_by_width(shared_order &order, const pfs_cuda_codes &c,
 				      const uint32_t *concerned, const pfs_cuda_rows &rows,
 				      uint32_t first)
@@ -393,14 +398,15 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void deep_kernel(pfs_cuda_codes c, uint32_t *deep)
 {
 	PFS_EACH(d, c.n)
-		if (d && c.d_width[d] == PFS_CUDA_DEEP)
-			deep[atomicAdd(&c.d_counters->n_deep, 1)] = (uint32_t)d;
+	if (d && c.d_width[d] == PFS_CUDA_DEEP)
+		deep[atomicAdd(&c.d_counters->n_deep, 1)] = (uint32_t)d;
 }
 
 static __global__ void read_kernel(pfs_cuda_codes c, uint32_t *limbs, uint32_t *n_limbs,
 				   uint32_t first, uint32_t n)
 {
-	PFS_EACH(i, n) {
+	PFS_EACH(i, n)
+	{
 		uint32_t row = c.d_row_of[first + i];
 		pfs_cuda_tile tile = c.d_tiles[row / PFS_ROWS];
 

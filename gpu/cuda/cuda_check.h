@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_check.h - every CUDA call goes through PFS_CUDA: an errno comes out, logged once. */
+/* gpu/cuda/cuda_check.h - every CUDA call goes through PFS_CUDA: an errno comes out, logged once.
+ */
 #ifndef PFS_GPU_CUDA_CHECK_H
 #define PFS_GPU_CUDA_CHECK_H
 

@@ -45,8 +45,8 @@ static void plan_rows(const struct pfs_cuda *g, struct plan *plan)
 		plan->rows.open[w] = g->open_tile[w] * PFS_TILE_ROWS + g->open_used[w];
 		plan->rows.fresh[w] = plan->n_tiles * PFS_TILE_ROWS;
 		plan->first[w] = plan->n_tiles;
-		plan->n_new[w] = (uint32_t)pfs_div_round_up(needed - plan->rows.n_open[w],
-							    PFS_TILE_ROWS);
+		plan->n_new[w] =
+			(uint32_t)pfs_div_round_up(needed - plan->rows.n_open[w], PFS_TILE_ROWS);
 		plan->n_tiles += plan->n_new[w];
 		plan->pool_used += plan->n_new[w] * widths[w];
 	}
@@ -132,8 +132,9 @@ static int forget_codes(struct pfs_cuda *g)
 	rc = rc ? rc : pfs_device_reserve(g, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
 	rc = rc ? rc : pfs_device_clear(g, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
 	rc = rc ? rc : pfs_device_clear(g, g->row_of.d_memory, capacity * sizeof(uint32_t));
-	return rc ? rc : PFS_CUDA(cudaMemsetAsync(g->width.d_memory, PFS_CUDA_UNUSED, capacity,
-						  g->stream));
+	return rc ? rc
+		  : PFS_CUDA(cudaMemsetAsync(g->width.d_memory, PFS_CUDA_UNUSED, capacity,
+					     g->stream));
 }
 
 int pfs_cuda_codes_build(struct pfs_cuda *g)
@@ -171,23 +172,27 @@ static int upload_columns(struct pfs_cuda *g, const struct pfs_columns *c)
 	int rc = pfs_device_reserve(g, &g->home, slots * sizeof(*c->home));
 
 	rc = rc ? rc : pfs_device_reserve(g, &g->prime, slots * sizeof(*c->prime));
-	rc = rc ? rc : pfs_device_reserve(g, &g->directories,
-					  directories * sizeof(*c->directories));
+	rc = rc ? rc
+		: pfs_device_reserve(g, &g->directories, directories * sizeof(*c->directories));
 	rc = rc ? rc : pfs_device_reserve(g, &g->directory_slot, directories * sizeof(uint32_t));
 	rc = rc ? rc : pfs_device_reserve(g, &g->span, directories * sizeof(uint32_t));
 	if (rc)
 		return rc;
 	rc = pfs_device_clear(g, g->home.d_memory, slots * sizeof(*c->home));
 	rc = rc ? rc : pfs_device_clear(g, g->prime.d_memory, slots * sizeof(*c->prime));
-	rc = rc ? rc : pfs_device_write(g, g->home.d_memory, c->home, c->n_slots * sizeof(*c->home));
-	rc = rc ? rc : pfs_device_write(g, g->prime.d_memory, c->prime,
-					c->n_slots * sizeof(*c->prime));
-	rc = rc ? rc : pfs_device_write(g, g->directories.d_memory, c->directories,
-					c->n_directories * sizeof(*c->directories));
-	rc = rc ? rc : pfs_device_write(g, g->directory_slot.d_memory, c->directory_slot,
-					c->n_directories * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_write(g, g->span.d_memory, c->span,
-					c->n_directories * sizeof(uint32_t));
+	rc = rc ? rc
+		: pfs_device_write(g, g->home.d_memory, c->home, c->n_slots * sizeof(*c->home));
+	rc = rc ? rc
+		: pfs_device_write(g, g->prime.d_memory, c->prime, c->n_slots * sizeof(*c->prime));
+	rc = rc ? rc
+		: pfs_device_write(g, g->directories.d_memory, c->directories,
+				   c->n_directories * sizeof(*c->directories));
+	rc = rc ? rc
+		: pfs_device_write(g, g->directory_slot.d_memory, c->directory_slot,
+				   c->n_directories * sizeof(uint32_t));
+	rc = rc ? rc
+		: pfs_device_write(g, g->span.d_memory, c->span,
+				   c->n_directories * sizeof(uint32_t));
 	return rc;
 }
 
@@ -228,13 +233,15 @@ static int patch_slots(struct pfs_cuda *g, const struct pfs_columns *c,
 	for (size_t i = 0; i < n; i++)
 		values[i] = c->prime[changes->slots[i]];
 	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
-	rc = rc ? rc : pfs_cuda_scatter64(g->prime.d_memory, g->list.d_memory, g->values.d_memory, n,
-					  g->stream);
+	rc = rc ? rc
+		: pfs_cuda_scatter64(g->prime.d_memory, g->list.d_memory, g->values.d_memory, n,
+				     g->stream);
 	for (size_t i = 0; i < n; i++)
 		homes[i] = c->home[changes->slots[i]];
 	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, homes, n * sizeof(*homes));
-	return rc ? rc : pfs_cuda_scatter32(g->home.d_memory, g->list.d_memory, g->values.d_memory, n,
-					    g->stream);
+	return rc ? rc
+		  : pfs_cuda_scatter32(g->home.d_memory, g->list.d_memory, g->values.d_memory, n,
+				       g->stream);
 }
 
 static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
@@ -251,24 +258,26 @@ static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
 		return -ENOMEM;
 	rc = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
 	rc = rc ? rc : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
-	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, changes->directories,
-					n * sizeof(uint32_t));
+	rc = rc ? rc
+		: pfs_device_write(g, g->list.d_memory, changes->directories, n * sizeof(uint32_t));
 	for (size_t i = 0; i < n; i++)
 		memcpy(&values[i], &c->directories[changes->directories[i]], sizeof(*values));
 	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
-	rc = rc ? rc : pfs_cuda_scatter64(g->directories.d_memory, g->list.d_memory,
-					  g->values.d_memory, n, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_scatter64(g->directories.d_memory, g->list.d_memory, g->values.d_memory,
+				     n, g->stream);
 	for (size_t i = 0; i < n; i++)
 		slots[i] = c->directory_slot[changes->directories[i]];
 	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, slots, n * sizeof(*slots));
-	return rc ? rc : pfs_cuda_scatter32(g->directory_slot.d_memory, g->list.d_memory,
-					    g->values.d_memory, n, g->stream);
+	return rc ? rc
+		  : pfs_cuda_scatter32(g->directory_slot.d_memory, g->list.d_memory,
+				       g->values.d_memory, n, g->stream);
 }
 
 static int masks_of(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n);
 
-/* Bits of the directories whose codes change, in `work`: those under a moved one, as the codes before
- * say, and those made, moved or removed themselves. */
+/* Bits of the directories whose codes change, in `work`: those under a moved one, as the codes
+ * before say, and those made, moved or removed themselves. */
 static int find_concerned(struct pfs_cuda *g, const struct pfs_changes *changes, size_t words)
 {
 	int rc = pfs_device_reserve(g, &g->work, words * sizeof(uint32_t));
@@ -276,14 +285,17 @@ static int find_concerned(struct pfs_cuda *g, const struct pfs_changes *changes,
 	rc = rc ? rc : pfs_device_clear(g, g->work.d_memory, words * sizeof(uint32_t));
 	if (rc == 0 && changes->n_moved) {
 		rc = masks_of(g, changes->moved, changes->n_moved);
-		rc = rc ? rc : pfs_cuda_any_mask(g->work.d_memory, g->directory_masks.d_memory,
-						 g->n_directories, g->stream);
+		rc = rc ? rc
+			: pfs_cuda_any_mask(g->work.d_memory, g->directory_masks.d_memory,
+					    g->n_directories, g->stream);
 	}
 	rc = rc ? rc : pfs_device_reserve(g, &g->list, changes->n_directories * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, changes->directories,
-					changes->n_directories * sizeof(uint32_t));
-	return rc ? rc : pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory,
-					   changes->n_directories, g->stream);
+	rc = rc ? rc
+		: pfs_device_write(g, g->list.d_memory, changes->directories,
+				   changes->n_directories * sizeof(uint32_t));
+	return rc ? rc
+		  : pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory, changes->n_directories,
+				      g->stream);
 }
 
 static int recode(struct pfs_cuda *g)
@@ -344,8 +356,9 @@ static int row_bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
 	int rc = pfs_device_reserve(g, &g->row_bits, row_count(g) / 8);
 
 	rc = rc ? rc : pfs_device_clear(g, g->row_bits.d_memory, CLEAR_ROWS / 8);
-	return rc ? rc : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
-				       divisor.inverse, g->row_bits.d_memory, g->stream);
+	return rc ? rc
+		  : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
+				  divisor.inverse, g->row_bits.d_memory, g->stream);
 }
 
 /* d_bits by directory. */
@@ -355,8 +368,9 @@ static int bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
 	int rc = row_bits_of(g, divisor);
 
 	rc = rc ? rc : pfs_device_reserve(g, &g->directory_bits, directory_count(g) / 8);
-	rc = rc ? rc : pfs_cuda_gather_bits(g->directory_bits.d_memory, g->row_of.d_memory,
-					    directory_count(g), g->row_bits.d_memory, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_gather_bits(g->directory_bits.d_memory, g->row_of.d_memory,
+				       directory_count(g), g->row_bits.d_memory, g->stream);
 	if (rc == 0 && g->n_deep)
 		rc = pfs_cuda_deep_bits(&c, g->deep.d_memory, g->n_deep, divisor.p,
 					g->directory_bits.d_memory, g->stream);
@@ -388,8 +402,9 @@ static int row_masks_of(struct pfs_cuda *g, const struct pfs_cuda_divisors *prep
 	for (unsigned w = 0; w < PFS_N_WIDTHS; w++)
 		wide |= widths[w] > 8 && g->open_tile[w] != 0;
 	rc = rc ? rc : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
-	return rc ? rc : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory,
-					    prepared, g->row_masks.d_memory, wide, g->stream);
+	return rc ? rc
+		  : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, prepared,
+				       g->row_masks.d_memory, wide, g->stream);
 }
 
 int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)
@@ -411,10 +426,11 @@ static int masks_of(struct pfs_cuda *g, const struct pfs_divisor *divisors, size
 
 	prepare_divisors(&prepared, divisors, n);
 	rc = row_masks_of(g, &prepared);
-	rc = rc ? rc : pfs_device_reserve(g, &g->directory_masks,
-					  directory_count(g) * sizeof(uint64_t));
-	rc = rc ? rc : pfs_cuda_gather_masks(g->directory_masks.d_memory, g->row_of.d_memory,
-					     directory_count(g), g->row_masks.d_memory, g->stream);
+	rc = rc ? rc
+		: pfs_device_reserve(g, &g->directory_masks, directory_count(g) * sizeof(uint64_t));
+	rc = rc ? rc
+		: pfs_cuda_gather_masks(g->directory_masks.d_memory, g->row_of.d_memory,
+					directory_count(g), g->row_masks.d_memory, g->stream);
 	if (rc == 0 && g->n_deep)
 		rc = pfs_cuda_deep_masks(&c, g->deep.d_memory, g->n_deep, &prepared,
 					 g->directory_masks.d_memory, g->stream);
@@ -430,12 +446,14 @@ int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words
 
 	if (n == 1) {
 		rc = bits_of(g, divisors[0]);
-		return rc ? rc : pfs_cuda_gather_bits(bits[0], g->home.d_memory, words * 32,
-						      g->directory_bits.d_memory, g->stream);
+		return rc ? rc
+			  : pfs_cuda_gather_bits(bits[0], g->home.d_memory, words * 32,
+						 g->directory_bits.d_memory, g->stream);
 	}
 	rc = masks_of(g, divisors, n);
 	for (size_t k = 0; k < n; k++)
 		bitmaps.d_bits[k] = bits[k];
-	return rc ? rc : pfs_cuda_spread_masks(&bitmaps, (uint32_t)n, g->home.d_memory, words * 32,
-					       g->directory_masks.d_memory, g->stream);
+	return rc ? rc
+		  : pfs_cuda_spread_masks(&bitmaps, (uint32_t)n, g->home.d_memory, words * 32,
+					  g->directory_masks.d_memory, g->stream);
 }

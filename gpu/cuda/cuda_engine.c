@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_engine.c - the CUDA back end: memory, copies, and every operation that is one or two
- * launches. */
+/* gpu/cuda/cuda_engine.c - the CUDA back end: memory, copies, and every operation that is one or
+ * two launches. */
 #include "gpu/cuda/cuda_engine.h"
 
 #include <stdio.h>
@@ -91,7 +91,8 @@ int pfs_counters_clear(struct pfs_cuda *g)
 
 int pfs_counters_read(struct pfs_cuda *g)
 {
-	return pfs_device_read(g, g->host_counters, g->counters.d_memory, sizeof(*g->host_counters));
+	return pfs_device_read(g, g->host_counters, g->counters.d_memory,
+			       sizeof(*g->host_counters));
 }
 
 struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g)
@@ -137,19 +138,22 @@ static void cuda_release(struct pfs_backend *b, void *memory, size_t size)
 	g->allocated -= size;
 }
 
-static int cuda_read(struct pfs_backend *b, void *out, const void *memory, size_t offset, size_t size)
+static int cuda_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+		     size_t size)
 {
 	return pfs_device_read(pfs_cuda_of(b), out, (const char *)memory + offset, size);
 }
 
-static int cuda_write(struct pfs_backend *b, void *memory, size_t offset, const void *in, size_t size)
+static int cuda_write(struct pfs_backend *b, void *memory, size_t offset, const void *in,
+		      size_t size)
 {
 	return pfs_device_write(pfs_cuda_of(b), (char *)memory + offset, in, size);
 }
 
 /* ---- sets ---- */
 
-static int cuda_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from, uint64_t to)
+static int cuda_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from,
+		     uint64_t to)
 {
 	return pfs_cuda_fill(bits, words, from, to, pfs_cuda_of(b)->stream);
 }
@@ -200,8 +204,9 @@ static int cuda_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t c
 	int rc = pfs_device_reserve(g, &g->work, scratch);
 
 	rc = rc ? rc : pfs_device_reserve(g, &g->list, most * sizeof(uint32_t));
-	rc = rc ? rc : pfs_cuda_list(g->list.d_memory, most, pfs_count_at(g), bits, words,
-				     g->work.d_memory, scratch, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_list(g->list.d_memory, most, pfs_count_at(g), bits, words,
+				g->work.d_memory, scratch, g->stream);
 	rc = rc ? rc : pfs_counters_read(g);
 	if (rc)
 		return rc;
@@ -210,10 +215,10 @@ static int cuda_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t c
 	if (found == 0)
 		return 0;
 	rc = pfs_device_reserve(g, &g->values, found * sizeof(*out));
-	rc = rc ? rc : pfs_cuda_gather_values(g->values.d_memory, g->list.d_memory, found, &t,
-					      (int)what, column ? column->values : NULL,
-					      column ? column->n : 0,
-					      column && column->by_directory, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_gather_values(g->values.d_memory, g->list.d_memory, found, &t, (int)what,
+					 column ? column->values : NULL, column ? column->n : 0,
+					 column && column->by_directory, g->stream);
 	return rc ? rc : pfs_device_read(g, out, g->values.d_memory, found * sizeof(*out));
 }
 
@@ -237,11 +242,13 @@ static int cuda_under_any(struct pfs_backend *b, uint8_t *under, const uint32_t 
 
 	rc = rc ? rc : pfs_device_clear(g, g->directory_bits.d_memory, marks);
 	rc = rc ? rc : upload_list(g, directories, m);
-	rc = rc ? rc : pfs_cuda_set_bits(g->directory_bits.d_memory, g->list.d_memory, m, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_set_bits(g->directory_bits.d_memory, g->list.d_memory, m, g->stream);
 	rc = rc ? rc : upload_list(g, slots, n);
 	rc = rc ? rc : pfs_device_reserve(g, &g->values, n);
-	rc = rc ? rc : pfs_cuda_under_any(&t, g->values.d_memory, g->list.d_memory, n,
-					  g->directory_bits.d_memory, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_under_any(&t, g->values.d_memory, g->list.d_memory, n,
+				     g->directory_bits.d_memory, g->stream);
 	return rc ? rc : pfs_device_read(g, under, g->values.d_memory, n);
 }
 
@@ -254,8 +261,9 @@ static int cuda_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n
 
 	rc = rc ? rc : upload_list(g, limbs, n_limbs);
 	rc = rc ? rc : pfs_device_reserve(g, &g->values, capacity * sizeof(*directories));
-	rc = rc ? rc : pfs_cuda_dividing(&t, g->values.d_memory, capacity, pfs_count_at(g),
-					 g->list.d_memory, n_limbs, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_dividing(&t, g->values.d_memory, capacity, pfs_count_at(g),
+				    g->list.d_memory, n_limbs, g->stream);
 	rc = rc ? rc : pfs_counters_read(g);
 	if (rc)
 		return rc;
@@ -284,9 +292,9 @@ static int cuda_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *valu
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	size_t scratch = g->all_ranges ? pfs_cuda_rollup_scratch(&t)
-				       : ((size_t)g->n_directories * 33 / 32 + 1) *
-						 sizeof(uint32_t);
+	size_t scratch = g->all_ranges
+				 ? pfs_cuda_rollup_scratch(&t)
+				 : ((size_t)g->n_directories * 33 / 32 + 1) * sizeof(uint32_t);
 	int rc = pfs_device_reserve(g, &g->work, scratch);
 
 	if (rc)
@@ -306,8 +314,9 @@ static int cuda_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs,
 	int rc = pfs_device_reserve(g, &g->values, size);
 
 	rc = rc ? rc : pfs_device_reserve(g, &g->list, n * sizeof(*n_limbs));
-	rc = rc ? rc : pfs_cuda_codes_read(&c, g->values.d_memory, g->list.d_memory, first,
-					   (uint32_t)n, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_codes_read(&c, g->values.d_memory, g->list.d_memory, first, (uint32_t)n,
+				      g->stream);
 	rc = rc ? rc : pfs_device_read(g, limbs, g->values.d_memory, size);
 	return rc ? rc : pfs_device_read(g, n_limbs, g->list.d_memory, n * sizeof(*n_limbs));
 }
@@ -333,11 +342,30 @@ static void cuda_close(struct pfs_backend *b)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_device_buffer *buffers[] = {
-		&g->home, &g->prime, &g->directories, &g->directory_slot, &g->span,
-		&g->row_of, &g->width, &g->tiles, &g->pool, &g->deep, &g->counters,
-		&g->row_bits, &g->directory_bits, &g->row_masks, &g->directory_masks, &g->list,
-		&g->values, &g->work, &g->heap, &g->place, &g->directory_place,
-		&g->directory_length, &g->probe[0], &g->probe[1],
+		&g->home,
+		&g->prime,
+		&g->directories,
+		&g->directory_slot,
+		&g->span,
+		&g->row_of,
+		&g->width,
+		&g->tiles,
+		&g->pool,
+		&g->deep,
+		&g->counters,
+		&g->row_bits,
+		&g->directory_bits,
+		&g->row_masks,
+		&g->directory_masks,
+		&g->list,
+		&g->values,
+		&g->work,
+		&g->heap,
+		&g->place,
+		&g->directory_place,
+		&g->directory_length,
+		&g->probe[0],
+		&g->probe[1],
 	};
 
 	if (g->stream)

@@ -9,7 +9,7 @@
 #include "gpu/engine_impl.h"
 
 /* Kept for the next query, up to so many bytes: cudaMalloc takes longer than a scan. */
-#define PFS_SPARE_BITMAPS 80
+#define PFS_SPARE_BITMAPS  80
 #define PFS_SPARE_SIZE_MAX ((size_t)2 << 30)
 
 /* Device memory that grows and is then used from its start. */
@@ -21,7 +21,7 @@ struct pfs_device_buffer {
 /* Two buffers on each side: one is written while the other crosses the bus. */
 struct pfs_text {
 	char *bytes[2]; /* pinned */
-	size_t size;    /* of each */
+	size_t size;	/* of each */
 	struct pfs_device_buffer d_bytes[2];
 };
 
@@ -104,7 +104,8 @@ PFS_MUST_CHECK int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divis
 /* ---- cuda_probe.c ---- */
 
 PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
-				  enum pfs_probe what, const struct pfs_divisor *divisors, size_t n);
+				  enum pfs_probe what, const struct pfs_divisor *divisors,
+				  size_t n);
 
 /* ---- cuda_paths.c ---- */
 

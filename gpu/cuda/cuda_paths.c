@@ -39,10 +39,12 @@ static int upload_all_names(struct pfs_cuda *g, const struct pfs_paths_request *
 	size_t room = r->view->heap_size + r->view->heap_size / 8 + 4096;
 	int rc = pfs_device_reserve(g, &g->heap, room);
 
-	rc = rc ? rc : pfs_device_reserve(g, &g->place, (size_t)g->slot_capacity * sizeof(uint32_t));
+	rc = rc ? rc
+		: pfs_device_reserve(g, &g->place, (size_t)g->slot_capacity * sizeof(uint32_t));
 	rc = rc ? rc : pfs_device_write(g, g->heap.d_memory, r->view->heap, r->view->heap_size);
-	rc = rc ? rc : pfs_device_write(g, g->place.d_memory, r->view->place,
-					r->columns->n_slots * sizeof(uint32_t));
+	rc = rc ? rc
+		: pfs_device_write(g, g->place.d_memory, r->view->place,
+				   r->columns->n_slots * sizeof(uint32_t));
 	g->heap_used = rc ? 0 : r->view->heap_size;
 	return rc;
 }
@@ -66,8 +68,9 @@ static int upload_new_names(struct pfs_cuda *g, const struct pfs_paths_request *
 	rc = rc ? rc : pfs_device_reserve(g, &g->values, n * sizeof(*places));
 	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, r->renamed, n * sizeof(*places));
 	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, places, n * sizeof(*places));
-	return rc ? rc : pfs_cuda_scatter32(g->place.d_memory, g->list.d_memory, g->values.d_memory,
-					    n, g->stream);
+	return rc ? rc
+		  : pfs_cuda_scatter32(g->place.d_memory, g->list.d_memory, g->values.d_memory, n,
+				       g->stream);
 }
 
 static int upload_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
@@ -157,20 +160,22 @@ static int take_slots(struct pfs_cuda *g, struct pfs_paths *paths, size_t *n,
 	*n = r->n;
 	if (r->slots) {
 		rc = pfs_device_reserve(g, &paths->slots, r->n * sizeof(*r->slots));
-		return rc ? rc : pfs_device_write(g, paths->slots.d_memory, r->slots,
-						  r->n * sizeof(*r->slots));
+		return rc ? rc
+			  : pfs_device_write(g, paths->slots.d_memory, r->slots,
+					     r->n * sizeof(*r->slots));
 	}
 	rc = pfs_device_reserve(g, &g->values, words * sizeof(uint32_t));
-	rc = rc ? rc : pfs_cuda_live(g->values.d_memory, r->bits, words, g->home.d_memory, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_live(g->values.d_memory, r->bits, words, g->home.d_memory, g->stream);
 	rc = rc ? rc : g->base.ops->count(&g->base, &count, g->values.d_memory, words);
 	if (rc)
 		return rc;
 	*n = count;
 	rc = pfs_device_reserve(g, &paths->slots, count * sizeof(uint32_t));
 	rc = rc ? rc : pfs_device_reserve(g, &g->work, scratch);
-	return rc ? rc : pfs_cuda_list(paths->slots.d_memory, count, pfs_count_at(g),
-				       g->values.d_memory, words, g->work.d_memory, scratch,
-				       g->stream);
+	return rc ? rc
+		  : pfs_cuda_list(paths->slots.d_memory, count, pfs_count_at(g), g->values.d_memory,
+				  words, g->work.d_memory, scratch, g->stream);
 }
 
 /* Line ends, then where to cut; and the sizes of the pieces. */
@@ -183,12 +188,14 @@ static int cut(struct pfs_cuda *g, struct pfs_paths *paths, size_t n,
 	int rc = pfs_device_reserve(g, &paths->ends, n * sizeof(uint64_t));
 
 	rc = rc ? rc : pfs_device_reserve(g, &g->work, scratch);
-	rc = rc ? rc : pfs_cuda_path_ends(&t, names, paths->ends.d_memory, pfs_count_at(g),
-					  paths->slots.d_memory, n, g->work.d_memory, scratch,
-					  g->stream);
+	rc = rc ? rc
+		: pfs_cuda_path_ends(&t, names, paths->ends.d_memory, pfs_count_at(g),
+				     paths->slots.d_memory, n, g->work.d_memory, scratch,
+				     g->stream);
 	rc = rc ? rc : pfs_device_read(g, &longest, pfs_count_at(g), sizeof(longest));
-	rc = rc ? rc : pfs_device_read(g, &total, (uint64_t *)paths->ends.d_memory + n - 1,
-				       sizeof(total));
+	rc = rc ? rc
+		: pfs_device_read(g, &total, (uint64_t *)paths->ends.d_memory + n - 1,
+				  sizeof(total));
 	if (rc)
 		return rc;
 	/* Every piece but the last has more than its size less the longest line. */
@@ -203,8 +210,9 @@ static int cut(struct pfs_cuda *g, struct pfs_paths *paths, size_t n,
 		return -ENOMEM;
 	rc = pfs_device_reserve(g, &g->values, (most + 2) * sizeof(uint64_t));
 	d_cuts = g->values.d_memory;
-	rc = rc ? rc : pfs_cuda_path_cuts(d_cuts, pfs_count_at(g), most, paths->ends.d_memory, n,
-					  paths->text.size, g->stream);
+	rc = rc ? rc
+		: pfs_cuda_path_cuts(d_cuts, pfs_count_at(g), most, paths->ends.d_memory, n,
+				     paths->text.size, g->stream);
 	rc = rc ? rc : pfs_counters_read(g);
 	if (rc)
 		return rc;
@@ -242,10 +250,12 @@ int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_paths **out,
 	rc = upload_names(g, request);
 	rc = rc ? rc : take_slots(g, paths, &n, request);
 	for (unsigned i = 0; i < 2; i++) {
-		rc = rc ? rc : PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i],
-								 cudaEventDisableTiming));
-		rc = rc ? rc : PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i],
-								 cudaEventDisableTiming));
+		rc = rc ? rc
+			: PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i],
+							    cudaEventDisableTiming));
+		rc = rc ? rc
+			: PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i],
+							    cudaEventDisableTiming));
 	}
 	names = names_of(g, request->view->place_shift, request->flags);
 	if (rc == 0 && n)
@@ -265,14 +275,16 @@ static int start_piece(struct pfs_cuda *g, struct pfs_paths *paths)
 	unsigned i = k % 2;
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
 	struct pfs_cuda_names names = names_of(g, paths->flags >> 8, paths->flags & 0xff);
-	int rc = pfs_cuda_path_text(&t, &names, paths->text.d_bytes[i].d_memory, paths->ends.d_memory,
-				    paths->slots.d_memory, paths->cuts[k],
+	int rc = pfs_cuda_path_text(&t, &names, paths->text.d_bytes[i].d_memory,
+				    paths->ends.d_memory, paths->slots.d_memory, paths->cuts[k],
 				    paths->cuts[k + 1] - paths->cuts[k], g->stream);
 
 	rc = rc ? rc : PFS_CUDA(cudaEventRecord(paths->written[i], g->stream));
 	rc = rc ? rc : PFS_CUDA(cudaStreamWaitEvent(g->copy_stream, paths->written[i], 0));
-	rc = rc ? rc : PFS_CUDA(cudaMemcpyAsync(paths->text.bytes[i], paths->text.d_bytes[i].d_memory, paths->sizes[k],
-						cudaMemcpyDeviceToHost, g->copy_stream));
+	rc = rc ? rc
+		: PFS_CUDA(cudaMemcpyAsync(paths->text.bytes[i], paths->text.d_bytes[i].d_memory,
+					   paths->sizes[k], cudaMemcpyDeviceToHost,
+					   g->copy_stream));
 	return rc ? rc : PFS_CUDA(cudaEventRecord(paths->copied[i], g->copy_stream));
 }
 

@@ -4,7 +4,7 @@
 
 #include "gpu/cuda/cuda_engine.h"
 
-#define COPY_SIZE ((size_t)2 << 30)
+#define COPY_SIZE    ((size_t)2 << 30)
 #define TO_HOST_SIZE ((size_t)64 << 20)
 
 static int run_probe(struct pfs_cuda *g, enum pfs_probe what, const struct pfs_divisor *divisors,
@@ -12,8 +12,8 @@ static int run_probe(struct pfs_cuda *g, enum pfs_probe what, const struct pfs_d
 {
 	switch (what) {
 	case PFS_PROBE_COPY:
-		return PFS_CUDA(cudaMemcpyAsync(g->probe[0].d_memory, g->probe[1].d_memory, COPY_SIZE,
-						cudaMemcpyDeviceToDevice, g->stream));
+		return PFS_CUDA(cudaMemcpyAsync(g->probe[0].d_memory, g->probe[1].d_memory,
+						COPY_SIZE, cudaMemcpyDeviceToDevice, g->stream));
 	case PFS_PROBE_TO_HOST:
 		return PFS_CUDA(cudaMemcpyAsync(pinned, g->probe[0].d_memory, TO_HOST_SIZE,
 						cudaMemcpyDeviceToHost, g->stream));

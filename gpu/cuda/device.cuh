@@ -10,7 +10,7 @@
 #include "gpu/modexact.h"
 
 #define PFS_ALL_LANES 0xffffffffu
-#define PFS_ROWS 1024u
+#define PFS_ROWS      1024u
 
 /* Grid-stride loop. */
 #define PFS_EACH(i, n)                                                                             \
@@ -40,7 +40,8 @@ static __device__ __forceinline__ bool pfs_bit(const uint32_t *bits, uint32_t i)
 }
 
 /* Eight lanes with four bits each make a word; every lane calls it with the index of its four. */
-static __device__ __forceinline__ void pfs_store_nibbles(uint32_t nibble, uint32_t *bits, size_t four)
+static __device__ __forceinline__ void pfs_store_nibbles(uint32_t nibble, uint32_t *bits,
+							 size_t four)
 {
 	uint32_t word = nibble << (threadIdx.x & 7) * 4;
 

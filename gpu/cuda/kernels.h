@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/kernels.h - launch wrappers: each queues its kernels on the stream, neither allocates nor
- * waits, and returns 0 or -EIO.  d_ marks device memory.  Bitmaps have whole tiles (32 words). */
+/* gpu/cuda/kernels.h - launch wrappers: each queues its kernels on the stream, neither allocates
+ * nor waits, and returns 0 or -EIO.  d_ marks device memory.  Bitmaps have whole tiles (32 words).
+ */
 #ifndef PFS_GPU_CUDA_KERNELS_H
 #define PFS_GPU_CUDA_KERNELS_H
 
@@ -8,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PFS_CUDA_WIDTHS 24    /* PFS_N_WIDTHS and room */
-#define PFS_CUDA_DEEP 22      /* in place of a width: kept as factors */
-#define PFS_CUDA_UNUSED 23    /* the number is not in use */
+#define PFS_CUDA_WIDTHS	    24 /* PFS_N_WIDTHS and room */
+#define PFS_CUDA_DEEP	    22 /* in place of a width: kept as factors */
+#define PFS_CUDA_UNUSED	    23 /* the number is not in use */
 #define PFS_CUDA_PREDICATES 64
 #define PFS_CUDA_FAST_LIMBS 16
 
@@ -167,7 +168,7 @@ struct pfs_cuda_names {
 	const uint8_t *d_heap;
 	const uint32_t *d_place; /* by slot */
 	unsigned shift;
-	uint32_t root; /* directory number */
+	uint32_t root;					  /* directory number */
 	uint32_t *d_directory_place, *d_directory_length; /* by number: name; bytes of the path */
 	unsigned flags;
 };
@@ -179,8 +180,8 @@ size_t pfs_cuda_path_scratch(size_t n);
 int pfs_cuda_path_ends(const struct pfs_cuda_tree *t, const struct pfs_cuda_names *names,
 		       uint64_t *d_ends, uint64_t *d_longest, const uint32_t *d_slots, size_t n,
 		       void *d_scratch, size_t scratch_size, cudaStream_t stream);
-/* Cuts: d_cuts[0] = 0, each piece as many lines as fit in piece_size; d_cuts[*d_n_cuts] = n.  At most
- * max pieces. */
+/* Cuts: d_cuts[0] = 0, each piece as many lines as fit in piece_size; d_cuts[*d_n_cuts] = n.  At
+ * most max pieces. */
 int pfs_cuda_path_cuts(uint64_t *d_cuts, uint64_t *d_n_cuts, uint64_t max, const uint64_t *d_ends,
 		       size_t n, uint64_t piece_size, cudaStream_t stream);
 int pfs_cuda_path_text(const struct pfs_cuda_tree *t, const struct pfs_cuda_names *names,

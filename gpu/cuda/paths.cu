@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/paths.cu - listings as bytes: the length of every line, one prefix sum, then eight lanes a
- * line write it from its end upwards through the directories. */
+/* gpu/cuda/paths.cu - listings as bytes: the length of every line, one prefix sum, then eight lanes
+ * a line write it from its end upwards through the directories. */
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 
@@ -11,14 +11,16 @@
 
 /* ---- device code ---- */
 
-static __device__ __forceinline__ const uint8_t *name_at(const pfs_cuda_names &names, uint32_t place)
+static __device__ __forceinline__ const uint8_t *name_at(const pfs_cuda_names &names,
+							 uint32_t place)
 {
 	return names.d_heap + ((uint64_t)place << names.shift);
 }
 
 static __global__ void places_kernel(pfs_cuda_tree t, pfs_cuda_names names)
 {
-	PFS_EACH(d, t.n_directories) {
+	PFS_EACH(d, t.n_directories)
+	{
 		uint32_t slot = t.d_directory_slot[d];
 
 		names.d_directory_place[d] = slot == PFS_NO_SLOT ? 0 : names.d_place[slot];
@@ -28,7 +30,8 @@ static __global__ void places_kernel(pfs_cuda_tree t, pfs_cuda_names names)
 /* Bytes of a directory's path, its slash included: 0 for the root. */
 static __global__ void lengths_kernel(pfs_cuda_tree t, pfs_cuda_names names)
 {
-	PFS_EACH(i, t.n_directories) {
+	PFS_EACH(i, t.n_directories)
+	{
 		uint32_t length = 0;
 
 		if (t.d_directory_slot[i] != PFS_NO_SLOT)
@@ -71,12 +74,13 @@ static __global__ void line_lengths_kernel(pfs_cuda_tree t, pfs_cuda_names names
 					   const uint32_t *__restrict__ slots, size_t n)
 {
 	PFS_EACH(i, n)
-		lengths[i] = line_length(t, names, slots[i]);
+	lengths[i] = line_length(t, names, slots[i]);
 }
 
 /* One thread: a few hundred pieces, a binary search each. */
 static __global__ void cuts_kernel(uint64_t *cuts, uint64_t *n_cuts, uint64_t max,
-				   const uint64_t *__restrict__ ends, uint64_t n, uint64_t piece_size)
+				   const uint64_t *__restrict__ ends, uint64_t n,
+				   uint64_t piece_size)
 {
 	uint64_t at = 0, k = 0;
 
@@ -178,8 +182,9 @@ int pfs_cuda_path_ends(const pfs_cuda_tree *t, const pfs_cuda_names *names, uint
 	line_lengths_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, *names, d_ends, d_slots, n);
 	rc = PFS_CUDA(cub::DeviceReduce::Max(d_scratch, scratch_size, d_ends, d_longest, (int64_t)n,
 					     stream));
-	rc = rc ? rc : PFS_CUDA(cub::DeviceScan::InclusiveSum(d_scratch, scratch_size, d_ends, d_ends,
-							      (int64_t)n, stream));
+	rc = rc ? rc
+		: PFS_CUDA(cub::DeviceScan::InclusiveSum(d_scratch, scratch_size, d_ends, d_ends,
+							 (int64_t)n, stream));
 	return rc ? rc : PFS_CUDA(cudaGetLastError());
 }
 
@@ -194,7 +199,7 @@ int pfs_cuda_path_text(const pfs_cuda_tree *t, const pfs_cuda_names *names, char
 		       const uint64_t *d_ends, const uint32_t *d_slots, size_t first, size_t n,
 		       cudaStream_t stream)
 {
-	text_kernel<<<pfs_blocks(n * GROUP, 256), 256, 0, stream>>>(*t, *names, d_text, d_ends, d_slots,
-								    first, n);
+	text_kernel<<<pfs_blocks(n * GROUP, 256), 256, 0, stream>>>(*t, *names, d_text, d_ends,
+								    d_slots, first, n);
 	return PFS_CUDA(cudaGetLastError());
 }

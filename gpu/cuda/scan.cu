@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/scan.cu - which codes does a prime divide?  A block scans a tile, a thread four rows of it
- * with 16-byte loads; then bits go from rows to directories and from directories to slots. */
+/* gpu/cuda/scan.cu - which codes does a prime divide?  A block scans a tile, a thread four rows of
+ * it with 16-byte loads; then bits go from rows to directories and from directories to slots. */
 #include "gpu/cuda/device.cuh"
 
 /* ---- device code ---- */
@@ -74,26 +74,53 @@ static __global__ void __launch_bounds__(256)
 	uint32_t nibble;
 
 	switch (t.n_limbs) {
-	case 1: nibble = scan_rows<1>(rows, d); break;
-	case 2: nibble = scan_rows<2>(rows, d); break;
-	case 3: nibble = scan_rows<3>(rows, d); break;
-	case 4: nibble = scan_rows<4>(rows, d); break;
-	case 5: nibble = scan_rows<5>(rows, d); break;
-	case 6: nibble = scan_rows<6>(rows, d); break;
-	case 7: nibble = scan_rows<7>(rows, d); break;
-	case 8: nibble = scan_rows<8>(rows, d); break;
-	case 10: nibble = scan_rows<10>(rows, d); break;
-	case 12: nibble = scan_rows<12>(rows, d); break;
-	case 14: nibble = scan_rows<14>(rows, d); break;
-	case 16: nibble = scan_rows<16>(rows, d); break;
-	default: nibble = scan_wide(rows, t.n_limbs, d); break;
+	case 1:
+		nibble = scan_rows<1>(rows, d);
+		break;
+	case 2:
+		nibble = scan_rows<2>(rows, d);
+		break;
+	case 3:
+		nibble = scan_rows<3>(rows, d);
+		break;
+	case 4:
+		nibble = scan_rows<4>(rows, d);
+		break;
+	case 5:
+		nibble = scan_rows<5>(rows, d);
+		break;
+	case 6:
+		nibble = scan_rows<6>(rows, d);
+		break;
+	case 7:
+		nibble = scan_rows<7>(rows, d);
+		break;
+	case 8:
+		nibble = scan_rows<8>(rows, d);
+		break;
+	case 10:
+		nibble = scan_rows<10>(rows, d);
+		break;
+	case 12:
+		nibble = scan_rows<12>(rows, d);
+		break;
+	case 14:
+		nibble = scan_rows<14>(rows, d);
+		break;
+	case 16:
+		nibble = scan_rows<16>(rows, d);
+		break;
+	default:
+		nibble = scan_wide(rows, t.n_limbs, d);
+		break;
 	}
 	pfs_store_nibbles(nibble, bits, ((size_t)tile * PFS_ROWS + threadIdx.x * 4) >> 2);
 }
 
-/* Many predicates on one row.  The chain costs five instructions a limb; the sum of limb * (2^(32 l)
- * mod p) costs one multiply-add and is divisible by p just when the code is.  It fits in 64 bits, and
- * hi - carry below, between -p and (W + 1) p, in 32, while (W + 2) p < 2^32: divisors.max_limbs.
+/* Many predicates on one row.  The chain costs five instructions a limb; the sum of limb * (2^(32
+ * l) mod p) costs one multiply-add and is divisible by p just when the code is.  It fits in 64
+ * bits, and hi - carry below, between -p and (W + 1) p, in 32, while (W + 2) p < 2^32:
+ * divisors.max_limbs.
  *
  * sum = lo + 2^32 hi; q = lo / p (mod 2^32) and q p = lo + 2^32 carry, so p divides the sum when it
  * divides hi - carry + p, which is k p with k <= W + 1; times the inverse of p that is k. */
@@ -113,8 +140,8 @@ static __device__ __forceinline__ bool divides_sum(const uint32_t (&x)[W], const
 }
 
 template <unsigned W>
-static __device__ __forceinline__ void many_rows(const uint32_t *rows,
-						 const pfs_cuda_divisors &divisors, uint64_t (&mask)[4])
+static __device__ __forceinline__ void
+many_rows(const uint32_t *rows, const pfs_cuda_divisors &divisors, uint64_t (&mask)[4])
 {
 	uint4 x4[W];
 	uint32_t x[4][W];
@@ -163,9 +190,10 @@ static __device__ void many_any(const uint32_t *rows, unsigned n_limbs,
 		uint32_t nibble;
 
 		for (unsigned l = 0; l < n_limbs; l++)
-			step_rows(carry,
-				  __ldg(reinterpret_cast<const uint4 *>(rows + (size_t)l * PFS_ROWS)),
-				  d);
+			step_rows(
+				carry,
+				__ldg(reinterpret_cast<const uint4 *>(rows + (size_t)l * PFS_ROWS)),
+				d);
 		nibble = zero_rows(carry);
 		for (unsigned j = 0; j < 4; j++)
 			mask[j] |= (uint64_t)(nibble >> j & 1) << k;
@@ -176,8 +204,7 @@ static __device__ void many_any(const uint32_t *rows, unsigned n_limbs,
  * tiles alone. */
 template <bool WIDE>
 static __global__ void __launch_bounds__(256)
-	scan_many_kernel(const pfs_cuda_tile *__restrict__ tiles,
-			 const uint32_t *__restrict__ pool,
+	scan_many_kernel(const pfs_cuda_tile *__restrict__ tiles, const uint32_t *__restrict__ pool,
 			 const __grid_constant__ pfs_cuda_divisors divisors,
 			 uint64_t *__restrict__ masks)
 {
@@ -185,29 +212,55 @@ static __global__ void __launch_bounds__(256)
 	pfs_cuda_tile t = tiles[tile];
 	const uint32_t *rows = pool + (size_t)t.at * PFS_ROWS + threadIdx.x * 4;
 	uint64_t mask[4] = {0, 0, 0, 0};
-	ulonglong2 *out = reinterpret_cast<ulonglong2 *>(masks + (size_t)tile * PFS_ROWS +
-							 threadIdx.x * 4);
+	ulonglong2 *out =
+		reinterpret_cast<ulonglong2 *>(masks + (size_t)tile * PFS_ROWS + threadIdx.x * 4);
 
 	if ((t.n_limbs > 8) != WIDE)
 		return;
 	if (WIDE)
 		switch (t.n_limbs) {
-		case 10: many_rows<10>(rows, divisors, mask); break;
-		case 12: many_rows<12>(rows, divisors, mask); break;
-		case 14: many_rows<14>(rows, divisors, mask); break;
-		case 16: many_rows<16>(rows, divisors, mask); break;
-		default: many_any(rows, t.n_limbs, divisors, mask); break;
+		case 10:
+			many_rows<10>(rows, divisors, mask);
+			break;
+		case 12:
+			many_rows<12>(rows, divisors, mask);
+			break;
+		case 14:
+			many_rows<14>(rows, divisors, mask);
+			break;
+		case 16:
+			many_rows<16>(rows, divisors, mask);
+			break;
+		default:
+			many_any(rows, t.n_limbs, divisors, mask);
+			break;
 		}
 	else
 		switch (t.n_limbs) {
-		case 1: many_rows<1>(rows, divisors, mask); break;
-		case 2: many_rows<2>(rows, divisors, mask); break;
-		case 3: many_rows<3>(rows, divisors, mask); break;
-		case 4: many_rows<4>(rows, divisors, mask); break;
-		case 5: many_rows<5>(rows, divisors, mask); break;
-		case 6: many_rows<6>(rows, divisors, mask); break;
-		case 7: many_rows<7>(rows, divisors, mask); break;
-		case 8: many_rows<8>(rows, divisors, mask); break;
+		case 1:
+			many_rows<1>(rows, divisors, mask);
+			break;
+		case 2:
+			many_rows<2>(rows, divisors, mask);
+			break;
+		case 3:
+			many_rows<3>(rows, divisors, mask);
+			break;
+		case 4:
+			many_rows<4>(rows, divisors, mask);
+			break;
+		case 5:
+			many_rows<5>(rows, divisors, mask);
+			break;
+		case 6:
+			many_rows<6>(rows, divisors, mask);
+			break;
+		case 7:
+			many_rows<7>(rows, divisors, mask);
+			break;
+		case 8:
+			many_rows<8>(rows, divisors, mask);
+			break;
 		}
 	/* The divisors are filled up to a multiple of eight. */
 	for (unsigned j = 0; j < 4; j++)
@@ -216,10 +269,11 @@ static __global__ void __launch_bounds__(256)
 	out[1] = make_ulonglong2(mask[2], mask[3]);
 }
 
-/* 4,096 elements a block: a thread's four loads, then its sixteen gathers, are in flight together. */
+/* 4,096 elements a block: a thread's four loads, then its sixteen gathers, are in flight together.
+ */
 static __global__ void __launch_bounds__(256)
-	gather_bits_kernel(uint32_t *__restrict__ bits, const uint32_t *__restrict__ index, size_t n,
-			   const uint32_t *__restrict__ table)
+	gather_bits_kernel(uint32_t *__restrict__ bits, const uint32_t *__restrict__ index,
+			   size_t n, const uint32_t *__restrict__ table)
 {
 	size_t base = (size_t)blockIdx.x * 4096 + threadIdx.x * 4;
 	uint4 at[4];
@@ -244,7 +298,7 @@ static __global__ void gather_masks_kernel(uint64_t *__restrict__ masks,
 					   const uint64_t *__restrict__ table)
 {
 	PFS_EACH(i, n)
-		masks[i] = table[__ldcs(index + i)];
+	masks[i] = table[__ldcs(index + i)];
 }
 
 /* Each lane gives a row of 32 bits, each gets a column. */
@@ -288,7 +342,8 @@ static __global__ void __launch_bounds__(256)
 static __global__ void deep_bits_kernel(pfs_cuda_codes c, const uint32_t *__restrict__ deep,
 					uint32_t n_deep, uint32_t p, uint32_t *bits)
 {
-	PFS_EACH(i, n_deep) {
+	PFS_EACH(i, n_deep)
+	{
 		uint32_t d = deep[i];
 		bool under = p == 1;
 
@@ -305,7 +360,8 @@ static __global__ void deep_masks_kernel(pfs_cuda_codes c, const uint32_t *__res
 					 const __grid_constant__ pfs_cuda_divisors divisors,
 					 uint64_t *masks)
 {
-	PFS_EACH(i, n_deep) {
+	PFS_EACH(i, n_deep)
+	{
 		uint32_t d = deep[i];
 		uint64_t mask = 0;
 
@@ -320,7 +376,8 @@ static __global__ void deep_masks_kernel(pfs_cuda_codes c, const uint32_t *__res
 
 static __global__ void any_mask_kernel(uint32_t *bits, const uint64_t *__restrict__ masks, size_t n)
 {
-	PFS_EACH(i, (n + 31) / 32 * 32) {
+	PFS_EACH(i, (n + 31) / 32 * 32)
+	{
 		uint32_t word = __ballot_sync(PFS_ALL_LANES, i < n && masks[i] != 0);
 
 		if ((threadIdx.x & 31) == 0 && word)
@@ -330,8 +387,8 @@ static __global__ void any_mask_kernel(uint32_t *bits, const uint64_t *__restric
 
 /* ---- launches ---- */
 
-int pfs_cuda_scan(const pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t *d_pool, uint32_t p,
-		  uint32_t inverse, uint32_t *d_row_bits, cudaStream_t stream)
+int pfs_cuda_scan(const pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t *d_pool,
+		  uint32_t p, uint32_t inverse, uint32_t *d_row_bits, cudaStream_t stream)
 {
 	if (n_tiles > 1)
 		scan_kernel<<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool,
@@ -344,16 +401,16 @@ int pfs_cuda_scan_many(const pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uin
 		       cudaStream_t stream)
 {
 	if (n_tiles > 1)
-		scan_many_kernel<false><<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool, *divisors,
-									 d_row_masks);
+		scan_many_kernel<false>
+			<<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool, *divisors, d_row_masks);
 	if (n_tiles > 1 && wide)
-		scan_many_kernel<true><<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool, *divisors,
-									d_row_masks);
+		scan_many_kernel<true>
+			<<<n_tiles - 1, 256, 0, stream>>>(d_tiles, d_pool, *divisors, d_row_masks);
 	return PFS_CUDA(cudaGetLastError());
 }
 
-int pfs_cuda_gather_bits(uint32_t *d_bits, const uint32_t *d_index, size_t n, const uint32_t *d_table,
-			 cudaStream_t stream)
+int pfs_cuda_gather_bits(uint32_t *d_bits, const uint32_t *d_index, size_t n,
+			 const uint32_t *d_table, cudaStream_t stream)
 {
 	gather_bits_kernel<<<pfs_blocks(n, 4096), 256, 0, stream>>>(d_bits, d_index, n, d_table);
 	return PFS_CUDA(cudaGetLastError());

@@ -11,7 +11,8 @@
 
 static __global__ void fill_kernel(uint32_t *bits, size_t words, uint64_t from, uint64_t to)
 {
-	PFS_EACH(i, words) {
+	PFS_EACH(i, words)
+	{
 		uint64_t bit = (uint64_t)i * 32;
 		uint64_t low = min(max(from, bit), bit + 32) - bit;
 		uint64_t high = min(max(to, bit), bit + 32) - bit;
@@ -23,13 +24,15 @@ static __global__ void fill_kernel(uint32_t *bits, size_t words, uint64_t from, 
 static __global__ void set_bits_kernel(uint32_t *bits, const uint32_t *__restrict__ list, size_t n)
 {
 	PFS_EACH(i, n)
-		atomicOr(bits + (list[i] >> 5), 1u << (list[i] & 31));
+	atomicOr(bits + (list[i] >> 5), 1u << (list[i] & 31));
 }
 
 static __global__ void combine_kernel(uint32_t *bits, size_t words,
-				      const uint32_t *__restrict__ other, size_t other_words, int op)
+				      const uint32_t *__restrict__ other, size_t other_words,
+				      int op)
 {
-	PFS_EACH(i, words) {
+	PFS_EACH(i, words)
+	{
 		uint32_t a = bits[i], b = i < other_words ? other[i] : 0;
 
 		bits[i] = op == PFS_BITMAP_AND ? a & b : op == PFS_BITMAP_OR ? a | b : a & ~b;
@@ -39,7 +42,8 @@ static __global__ void combine_kernel(uint32_t *bits, size_t words,
 static __global__ void live_kernel(uint32_t *__restrict__ out, const uint32_t *__restrict__ bits,
 				   size_t words, const uint32_t *__restrict__ home)
 {
-	PFS_EACH(i, words * 32) {
+	PFS_EACH(i, words * 32)
+	{
 		uint32_t live = __ballot_sync(PFS_ALL_LANES, home[i] != 0);
 
 		if ((threadIdx.x & 31) == 0)
@@ -52,7 +56,8 @@ static __global__ void count_kernel(const uint32_t *__restrict__ bits, size_t wo
 {
 	uint32_t sum = 0;
 
-	PFS_EACH(i, words / 4) {
+	PFS_EACH(i, words / 4)
+	{
 		uint4 w = pfs_load4(bits + i * 4);
 
 		sum += __popc(w.x) + __popc(w.y) + __popc(w.z) + __popc(w.w);
@@ -82,8 +87,9 @@ static __global__ void count_blocks_kernel(const uint32_t *__restrict__ bits, si
 
 /* places[block]: set bits before its words. */
 static __global__ void __launch_bounds__(LIST_WORDS)
-	list_kernel(uint32_t *__restrict__ slots, size_t capacity, const uint32_t *__restrict__ bits,
-		    size_t words, const uint64_t *__restrict__ places, unsigned long long *count)
+	list_kernel(uint32_t *__restrict__ slots, size_t capacity,
+		    const uint32_t *__restrict__ bits, size_t words,
+		    const uint64_t *__restrict__ places, unsigned long long *count)
 {
 	size_t i = (size_t)blockIdx.x * LIST_WORDS + threadIdx.x;
 	uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -134,7 +140,8 @@ static __global__ void gather_values_kernel(uint64_t *__restrict__ out,
 					    const int64_t *__restrict__ column, size_t column_n,
 					    int by_directory)
 {
-	PFS_EACH(i, n) {
+	PFS_EACH(i, n)
+	{
 		uint32_t slot = slots[i], home = slot < t.n_slots ? t.d_home[slot] : 0;
 
 		if (!column)
@@ -142,7 +149,8 @@ static __global__ void gather_values_kernel(uint64_t *__restrict__ out,
 		else if (!by_directory)
 			out[i] = slot < column_n ? (uint64_t)column[slot] : 0;
 		else
-			out[i] = home && t.d_directory_slot[home] == slot ? (uint64_t)column[home] : 0;
+			out[i] = home && t.d_directory_slot[home] == slot ? (uint64_t)column[home]
+									  : 0;
 	}
 }
 
@@ -151,7 +159,7 @@ static __global__ void scatter_kernel(T *target, const uint32_t *__restrict__ li
 				      const T *__restrict__ values, size_t n)
 {
 	PFS_EACH(i, n)
-		target[list[i]] = values[i];
+	target[list[i]] = values[i];
 }
 
 /* ---- launches ---- */
@@ -172,7 +180,8 @@ int pfs_cuda_set_bits(uint32_t *d_bits, const uint32_t *d_list, size_t n, cudaSt
 int pfs_cuda_combine(uint32_t *d_bits, size_t words, const uint32_t *d_other, size_t other_words,
 		     int op, cudaStream_t stream)
 {
-	combine_kernel<<<pfs_grid(words), 256, 0, stream>>>(d_bits, words, d_other, other_words, op);
+	combine_kernel<<<pfs_grid(words), 256, 0, stream>>>(d_bits, words, d_other, other_words,
+							    op);
 	return PFS_CUDA(cudaGetLastError());
 }
 
@@ -216,8 +225,8 @@ int pfs_cuda_list(uint32_t *d_slots, size_t capacity, uint64_t *d_count, const u
 	int rc;
 
 	count_blocks_kernel<<<n, LIST_WORDS, 0, stream>>>(d_bits, words, d_places);
-	rc = PFS_CUDA(cub::DeviceScan::ExclusiveSum(static_cast<char *>(d_scratch) + places_size, size,
-						    d_places, d_places, (int64_t)n, stream));
+	rc = PFS_CUDA(cub::DeviceScan::ExclusiveSum(static_cast<char *>(d_scratch) + places_size,
+						    size, d_places, d_places, (int64_t)n, stream));
 	if (rc)
 		return rc;
 	list_kernel<<<n, LIST_WORDS, 0, stream>>>(d_slots, capacity, d_bits, words, d_places,
@@ -234,15 +243,15 @@ int pfs_cuda_gather_values(uint64_t *d_out, const uint32_t *d_slots, size_t n,
 	return PFS_CUDA(cudaGetLastError());
 }
 
-int pfs_cuda_scatter32(uint32_t *d_target, const uint32_t *d_list, const uint32_t *d_values, size_t n,
-		       cudaStream_t stream)
+int pfs_cuda_scatter32(uint32_t *d_target, const uint32_t *d_list, const uint32_t *d_values,
+		       size_t n, cudaStream_t stream)
 {
 	scatter_kernel<uint32_t><<<pfs_grid(n), 256, 0, stream>>>(d_target, d_list, d_values, n);
 	return PFS_CUDA(cudaGetLastError());
 }
 
-int pfs_cuda_scatter64(uint64_t *d_target, const uint32_t *d_list, const uint64_t *d_values, size_t n,
-		       cudaStream_t stream)
+int pfs_cuda_scatter64(uint64_t *d_target, const uint32_t *d_list, const uint64_t *d_values,
+		       size_t n, cudaStream_t stream)
 {
 	scatter_kernel<uint64_t><<<pfs_grid(n), 256, 0, stream>>>(d_target, d_list, d_values, n);
 	return PFS_CUDA(cudaGetLastError());

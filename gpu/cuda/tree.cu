@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/tree.cu - questions that parents and primes answer: children, membership, factors, sums. */
+/* gpu/cuda/tree.cu - questions that parents and primes answer: children, membership, factors, sums.
+ */
 #include <cub/device/device_scan.cuh>
 
 #include "gpu/cuda/device.cuh"
 
 #define ROLL_THREADS 256u
-#define ROLL_TILE 4096u /* slots a block */
-#define ROLL_CHUNK 64u  /* slots whose sum is kept */
-#define NO_SLOT UINT32_MAX
+#define ROLL_TILE    4096u /* slots a block */
+#define ROLL_CHUNK   64u   /* slots whose sum is kept */
+#define NO_SLOT	     UINT32_MAX
 
 typedef unsigned long long wide;
 
@@ -18,7 +19,8 @@ static __global__ void __launch_bounds__(256)
 			uint32_t directory, uint64_t from, uint64_t to)
 {
 	/* Whole warps: words is a multiple of 32, a word's 32 slots are eight lanes' fours. */
-	PFS_EACH(four, words * 8) {
+	PFS_EACH(four, words * 8)
+	{
 		uint64_t slot = (uint64_t)four * 4;
 		uint32_t nibble = 0;
 
@@ -35,7 +37,8 @@ static __global__ void __launch_bounds__(256)
 /* The directory itself has that home, its subdirectories have not. */
 static __global__ void subdirectories_kernel(pfs_cuda_tree t, uint32_t *bits, uint32_t directory)
 {
-	PFS_EACH(d, t.n_directories) {
+	PFS_EACH(d, t.n_directories)
+	{
 		uint32_t slot = t.d_directory_slot[d];
 
 		if (slot == NO_SLOT)
@@ -51,7 +54,8 @@ static __global__ void under_any_kernel(pfs_cuda_tree t, uint8_t *__restrict__ u
 					const uint32_t *__restrict__ slots, size_t n,
 					const uint32_t *__restrict__ marks)
 {
-	PFS_EACH(i, n) {
+	PFS_EACH(i, n)
+	{
 		uint32_t slot = slots[i], d = slot < t.n_slots ? t.d_home[slot] : 0;
 
 		while (d && !pfs_bit(marks, d))
@@ -64,7 +68,8 @@ static __global__ void dividing_kernel(pfs_cuda_tree t, uint32_t *found, size_t 
 				       wide *count, const uint32_t *__restrict__ limbs,
 				       size_t n_limbs)
 {
-	PFS_EACH(d, t.n_directories) {
+	PFS_EACH(d, t.n_directories)
+	{
 		if (t.d_directory_slot[d] == NO_SLOT ||
 		    !pfs_divides(pfs_divisor_of(t.d_directories[d].prime), limbs, (unsigned)n_limbs,
 				 1))
@@ -79,11 +84,12 @@ static __global__ void dividing_kernel(pfs_cuda_tree t, uint32_t *found, size_t 
 static __global__ void find_prime_kernel(pfs_cuda_tree t, uint64_t prime, wide *count)
 {
 	PFS_EACH(i, t.n_slots)
-		if (__ldcs(reinterpret_cast<const wide *>(t.d_prime) + i) == prime)
-			*count = i + 1;
+	if (__ldcs(reinterpret_cast<const wide *>(t.d_prime) + i) == prime)
+		*count = i + 1;
 }
 
-/* ---- sums where subtrees are ranges: prefix sums, once a chunk, and the rest within a block ---- */
+/* ---- sums where subtrees are ranges: prefix sums, once a chunk, and the rest within a block ----
+ */
 
 static __device__ __forceinline__ wide value_of(const int64_t *values, size_t n, size_t i)
 {
@@ -140,7 +146,8 @@ static __device__ wide prefix_at(const wide *prefix, const int64_t *values, size
 	return sum;
 }
 
-static __device__ uint32_t first_at_or_after(const uint32_t *directory_slot, uint32_t n, size_t slot)
+static __device__ uint32_t first_at_or_after(const uint32_t *directory_slot, uint32_t n,
+					     size_t slot)
 {
 	uint32_t low = 1, high = n;
 
@@ -159,7 +166,7 @@ static __device__ uint32_t first_at_or_after(const uint32_t *directory_slot, uin
 static __global__ void firsts_kernel(pfs_cuda_tree t, uint32_t *firsts, size_t n_blocks)
 {
 	PFS_EACH(i, n_blocks + 1)
-		firsts[i] = first_at_or_after(t.d_directory_slot, t.n_directories, i * ROLL_TILE);
+	firsts[i] = first_at_or_after(t.d_directory_slot, t.n_directories, i * ROLL_TILE);
 }
 
 static __device__ __forceinline__ uint32_t padded(uint32_t i)
@@ -230,14 +237,15 @@ static __global__ void __launch_bounds__(ROLL_THREADS)
 	}
 }
 
-/* ---- sums anywhere: a directory is complete when its subdirectories are, and is then added to the one
- * above by whoever completed it ---- */
+/* ---- sums anywhere: a directory is complete when its subdirectories are, and is then added to the
+ * one above by whoever completed it ---- */
 
 /* Four neighbours a thread, which mostly have one home: one addition for them. */
 static __global__ void own_sums_kernel(pfs_cuda_tree t, wide *sums,
 				       const int64_t *__restrict__ values, size_t n)
 {
-	PFS_EACH(four, (t.n_slots + 3) / 4) {
+	PFS_EACH(four, (t.n_slots + 3) / 4)
+	{
 		uint4 home4 = pfs_load4(t.d_home + four * 4); /* 0 past the end */
 		uint32_t home[4] = {home4.x, home4.y, home4.z, home4.w};
 		wide sum = 0;
@@ -254,11 +262,12 @@ static __global__ void own_sums_kernel(pfs_cuda_tree t, wide *sums,
 	}
 }
 
-/* A directory with many subdirectories would be a queue of additions to one place: a warp makes one of
- * its own first. */
+/* A directory with many subdirectories would be a queue of additions to one place: a warp makes one
+ * of its own first. */
 static __global__ void pending_kernel(pfs_cuda_tree t, uint32_t *pending)
 {
-	PFS_EACH(i, ((size_t)t.n_directories + 31) / 32 * 32) { /* whole warps */
+	PFS_EACH(i, ((size_t)t.n_directories + 31) / 32 * 32)
+	{ /* whole warps */
 		uint32_t up = i < t.n_directories ? t.d_directories[i].parent : 0;
 		uint32_t peers = __match_any_sync(PFS_ALL_LANES, up);
 
@@ -270,7 +279,8 @@ static __global__ void pending_kernel(pfs_cuda_tree t, uint32_t *pending)
 static __global__ void leaves_kernel(pfs_cuda_tree t, const uint32_t *__restrict__ pending,
 				     uint32_t *__restrict__ leaves)
 {
-	PFS_EACH(i, ((size_t)t.n_directories + 31) / 32 * 32) {
+	PFS_EACH(i, ((size_t)t.n_directories + 31) / 32 * 32)
+	{
 		bool leaf = i > 0 && i < t.n_directories && pending[i] == 0 &&
 			    t.d_directory_slot[i] != NO_SLOT;
 		uint32_t word = __ballot_sync(PFS_ALL_LANES, leaf);
@@ -293,7 +303,8 @@ static __device__ __forceinline__ wide sum_peers(uint32_t peers, wide x)
 static __global__ void add_upwards_kernel(pfs_cuda_tree t, wide *sums, uint32_t *pending,
 					  const uint32_t *__restrict__ leaves)
 {
-	PFS_EACH(i, ((size_t)t.n_directories + 31) / 32 * 32) {
+	PFS_EACH(i, ((size_t)t.n_directories + 31) / 32 * 32)
+	{
 		uint32_t d = (uint32_t)i, up = 0, peers, n;
 		wide sum = 0;
 
@@ -327,7 +338,8 @@ int pfs_cuda_children(const pfs_cuda_tree *t, uint32_t *d_bits, size_t words, ui
 {
 	children_kernel<<<pfs_grid(words * 8), 256, 0, stream>>>(*t, d_bits, words, directory, from,
 								 to);
-	subdirectories_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_bits, directory);
+	subdirectories_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_bits,
+									      directory);
 	return PFS_CUDA(cudaGetLastError());
 }
 
@@ -385,8 +397,8 @@ int pfs_cuda_rollup_ranges(const pfs_cuda_tree *t, int64_t *d_sums, const int64_
 {
 	wide *d_prefix = static_cast<wide *>(d_scratch);
 	size_t before = prefix_size_of(t) + firsts_size_of(t), size = scratch_size - before;
-	uint32_t *d_firsts = reinterpret_cast<uint32_t *>(static_cast<char *>(d_scratch) +
-							  prefix_size_of(t));
+	uint32_t *d_firsts =
+		reinterpret_cast<uint32_t *>(static_cast<char *>(d_scratch) + prefix_size_of(t));
 	unsigned n_blocks = pfs_blocks(t->n_slots, ROLL_TILE);
 	size_t n = d_values ? std::min<size_t>(n_values, t->n_slots) : t->n_slots;
 	int rc = PFS_CUDA(cudaMemsetAsync(d_prefix, 0, prefix_size_of(t), stream));
@@ -412,11 +424,13 @@ int pfs_cuda_rollup_any(const pfs_cuda_tree *t, int64_t *d_sums, const int64_t *
 	uint32_t *d_leaves = d_pending + t->n_directories;
 	int rc = PFS_CUDA(cudaMemsetAsync(d_sums, 0, t->n_directories * sizeof(*d_sums), stream));
 
-	rc = rc ? rc : PFS_CUDA(cudaMemsetAsync(d_pending, 0,
-						t->n_directories * sizeof(*d_pending), stream));
+	rc = rc ? rc
+		: PFS_CUDA(cudaMemsetAsync(d_pending, 0, t->n_directories * sizeof(*d_pending),
+					   stream));
 	if (rc)
 		return rc;
-	own_sums_kernel<<<pfs_blocks(t->n_slots, 1024), 256, 0, stream>>>(*t, sums, d_values, n_values);
+	own_sums_kernel<<<pfs_blocks(t->n_slots, 1024), 256, 0, stream>>>(*t, sums, d_values,
+									  n_values);
 	pending_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_pending);
 	leaves_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_pending, d_leaves);
 	add_upwards_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, sums, d_pending,

@@ -38,7 +38,8 @@ static int push(struct pfs_chain *chain, uint32_t directory)
 		level->limbs[0] = 1;
 	else
 		memcpy(level->limbs, above->limbs, above->n_limbs * sizeof(*level->limbs));
-	carry = pfs_multiply(level->limbs, level->n_limbs, 1, chain->c->directories[directory].prime);
+	carry = pfs_multiply(level->limbs, level->n_limbs, 1,
+			     chain->c->directories[directory].prime);
 	if (carry == 0)
 		return 0;
 	if (level->n_limbs == PFS_LIMBS_MAX)

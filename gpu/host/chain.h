@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/chain.h - codes of directories one after another: the path of the last one is kept, so that
- * in pre-order each takes one multiplication. */
+/* gpu/host/chain.h - codes of directories one after another: the path of the last one is kept, so
+ * that in pre-order each takes one multiplication. */
 #ifndef PFS_GPU_HOST_CHAIN_H
 #define PFS_GPU_HOST_CHAIN_H
 
@@ -14,8 +14,8 @@ struct pfs_chain {
 	size_t path_capacity;
 };
 
-/* Start with {.c = columns}.  *limbs: n_limbs of them, valid until the next call; n_limbs = 0: deep.
- * -ENOMEM. */
+/* Start with {.c = columns}.  *limbs: n_limbs of them, valid until the next call; n_limbs = 0:
+ * deep. -ENOMEM. */
 PFS_MUST_CHECK int pfs_chain_code(struct pfs_chain *chain, const uint32_t **limbs,
 				  unsigned *n_limbs, uint32_t directory);
 void pfs_chain_finish(struct pfs_chain *chain);

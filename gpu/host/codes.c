@@ -9,9 +9,9 @@
 #include "gpu/host/chain.h"
 
 #define BUILD_GRAIN 65536u
-#define SCAN_GRAIN 16u /* tiles */
-#define DEEP 255u
-#define UNUSED 254u
+#define SCAN_GRAIN  16u /* tiles */
+#define DEEP	    255u
+#define UNUSED	    254u
 
 static const uint8_t widths[PFS_N_WIDTHS] = PFS_WIDTHS;
 
@@ -65,8 +65,8 @@ static int add_tiles(struct pfs_codes *codes, unsigned w, size_t n)
 		return -ENOMEM;
 	codes->blocks[codes->n_blocks++] = block;
 	for (size_t i = 0; i < n; i++)
-		codes->tiles[codes->n_tiles++] = (struct pfs_tile){
-			.limbs = block + i * tile_limbs, .n_limbs = widths[w]};
+		codes->tiles[codes->n_tiles++] =
+			(struct pfs_tile){.limbs = block + i * tile_limbs, .n_limbs = widths[w]};
 	return 0;
 }
 
@@ -114,7 +114,7 @@ struct build {
 	struct pfs_codes *codes;
 	const struct pfs_columns *c;
 	uint8_t *width; /* by directory */
-	bool write;     /* the second time */
+	bool write;	/* the second time */
 	atomic_int rc;
 };
 
@@ -311,10 +311,10 @@ static void scan_tiles(void *context, size_t from, size_t to)
 
 	for (size_t t = from; t < to; t++)
 		for (size_t k = 0; k < s->n; k++) /* the tile stays in the cache */
-			s->codes->simd->scan_tile(
-				s->codes->row_bits + k * s->row_words + t * PFS_TILE_WORDS,
-				s->codes->tiles[t].limbs, s->codes->tiles[t].n_limbs,
-				s->divisors[k]);
+			s->codes->simd->scan_tile(s->codes->row_bits + k * s->row_words +
+							  t * PFS_TILE_WORDS,
+						  s->codes->tiles[t].limbs,
+						  s->codes->tiles[t].n_limbs, s->divisors[k]);
 }
 
 static void gather_directories(void *context, size_t from, size_t to)
@@ -332,8 +332,8 @@ static bool bit_of(const uint32_t *bits, uint32_t i)
 	return bits[i / 32] >> i % 32 & 1;
 }
 
-/* A deep directory lies under the prime if it is its own, or if the directory above does: upwards to
- * one that is known, then down again. */
+/* A deep directory lies under the prime if it is its own, or if the directory above does: upwards
+ * to one that is known, then down again. */
 static int answer_deep(const struct pfs_codes *codes, const struct pfs_columns *c, uint32_t *bits,
 		       uint32_t prime)
 {
@@ -348,8 +348,10 @@ static int answer_deep(const struct pfs_codes *codes, const struct pfs_columns *
 		bool under;
 
 		for (;; d = c->directories[d].parent) {
-			const uint32_t *at = codes->row_of[d] || d == 0 ? NULL :
-				bsearch(&d, codes->deep, codes->n_deep, sizeof(d), compare_numbers);
+			const uint32_t *at = codes->row_of[d] || d == 0
+						     ? NULL
+						     : bsearch(&d, codes->deep, codes->n_deep,
+							       sizeof(d), compare_numbers);
 
 			if (!at || known[at - codes->deep])
 				break;

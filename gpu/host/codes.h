@@ -26,7 +26,7 @@ struct pfs_codes {
 	size_t row_capacity;
 	uint32_t *deep; /* directories whose code is too long to be kept, ascending */
 	size_t n_deep, deep_capacity;
-	uint64_t n_rows, n_lost; /* taken; of these left behind by changes */
+	uint64_t n_rows, n_lost;	     /* taken; of these left behind by changes */
 	uint32_t *row_bits, *directory_bits; /* scratch of scans */
 	size_t row_bits_capacity, directory_bits_capacity;
 };
@@ -40,11 +40,11 @@ PFS_MUST_CHECK int pfs_codes_build(struct pfs_codes *codes, const struct pfs_col
 PFS_MUST_CHECK int pfs_codes_change(struct pfs_codes *codes, const struct pfs_columns *c,
 				    const struct pfs_changes *changes);
 
-/* For each divisor k, at *bits + k * *words: by directory number, does it divide the code?  Scratch of
- * `codes`, valid until the next call. */
+/* For each divisor k, at *bits + k * *words: by directory number, does it divide the code?  Scratch
+ * of `codes`, valid until the next call. */
 PFS_MUST_CHECK int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c,
-				  uint32_t **bits, size_t *words, const struct pfs_divisor *divisors,
-				  size_t n);
+				  uint32_t **bits, size_t *words,
+				  const struct pfs_divisor *divisors, size_t n);
 
 /* Only to row bits, which stay in scratch: what a scan costs without the rest. */
 PFS_MUST_CHECK int pfs_codes_scan_rows(struct pfs_codes *codes, const struct pfs_divisor *divisors,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/host_engine.c - the back end that every machine has: threads and SIMD over the engine's own
- * columns. */
+/* gpu/host/host_engine.c - the back end that every machine has: threads and SIMD over the engine's
+ * own columns. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +75,8 @@ static int host_read(struct pfs_backend *b, void *out, const void *memory, size_
 	return 0;
 }
 
-static int host_write(struct pfs_backend *b, void *memory, size_t offset, const void *in, size_t size)
+static int host_write(struct pfs_backend *b, void *memory, size_t offset, const void *in,
+		      size_t size)
 {
 	(void)b;
 	if (size)
@@ -104,7 +105,8 @@ static void spread_piece(void *context, size_t from, size_t to)
 	for (size_t k = 0; k < s->n; k++) {
 		const uint32_t *table = s->directory_bits + k * s->directory_words;
 
-		s->simd->gather_bits(s->bits[k] + from / 32, s->c->home + from, whole - from, table);
+		s->simd->gather_bits(s->bits[k] + from / 32, s->c->home + from, whole - from,
+				     table);
 		for (size_t i = whole; i < to; i++) {
 			uint32_t home = s->c->home[i], word = i == whole ? 0 : s->bits[k][i / 32];
 
@@ -124,8 +126,7 @@ static int host_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t wo
 			 const struct pfs_divisor *divisors, size_t n)
 {
 	struct pfs_host *host = pfs_host_of(b);
-	struct spread s = {
-		.simd = host->codes.simd, .c = host->columns, .bits = bits, .n = n};
+	struct spread s = {.simd = host->codes.simd, .c = host->columns, .bits = bits, .n = n};
 	uint32_t *directory_bits;
 	int rc = pfs_codes_scan(&host->codes, host->columns, &directory_bits, &s.directory_words,
 				divisors, n);
@@ -251,8 +252,11 @@ static int host_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n
 			 const uint32_t *limbs, size_t n_limbs)
 {
 	struct pfs_host *host = pfs_host_of(b);
-	struct each e = {.c = host->columns, .limbs = limbs, .n_limbs = n_limbs,
-			 .found = directories, .capacity = capacity};
+	struct each e = {.c = host->columns,
+			 .limbs = limbs,
+			 .n_limbs = n_limbs,
+			 .found = directories,
+			 .capacity = capacity};
 
 	pfs_pool_run(host->codes.pool, host->columns->n_directories, 16384, dividing_piece, &e);
 	*n = atomic_load(&e.n_found);

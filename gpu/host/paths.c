@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/paths.c - paths as bytes, in pieces of many nodes, one thread a piece; the last directory's
- * path is kept, so that in pre-order a node costs little more than its own name. */
+/* gpu/host/paths.c - paths as bytes, in pieces of many nodes, one thread a piece; the last
+ * directory's path is kept, so that in pre-order a node costs little more than its own name. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "gpu/host/sets.h"
 
 #define PIECE_NODES 16384u
-#define NAME_BYTES 256u  /* a slash and a name */
-#define PRIME_BYTES 22u  /* 20 digits and a tab */
+#define NAME_BYTES  256u /* a slash and a name */
+#define PRIME_BYTES 22u	 /* 20 digits and a tab */
 
 struct text {
 	char *bytes;

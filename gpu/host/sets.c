@@ -22,7 +22,8 @@ int pfs_host_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t 
 	return 0;
 }
 
-int pfs_host_set(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots, size_t n)
+int pfs_host_set(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
+		 size_t n)
 {
 	(void)b;
 	memset(bits, 0, words * sizeof(*bits));

@@ -56,7 +56,7 @@ static const struct pfs_simd portable = {
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#define AVX2 __attribute__((target("avx2")))
+#define AVX2   __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512bw")))
 
 /* ---- AVX2: eight rows at a time ---- */
@@ -193,8 +193,8 @@ AVX512 static void scan_tile_avx512(uint32_t *bits, const uint32_t *limbs, unsig
 		}
 		for (unsigned k = 0; k < 2; k++) {
 			__mmask16 low = _mm512_testn_epi32_mask(carry[2 * k], carry[2 * k]);
-			__mmask16 high = _mm512_testn_epi32_mask(carry[2 * k + 1],
-								 carry[2 * k + 1]);
+			__mmask16 high =
+				_mm512_testn_epi32_mask(carry[2 * k + 1], carry[2 * k + 1]);
 
 			bits[w + k] = (uint32_t)low | (uint32_t)high << 16;
 		}

@@ -85,7 +85,9 @@ void pair_load(struct pair *p)
 
 void pair_add(struct pair *p, uint32_t slot, uint32_t parent, bool directory)
 {
-	struct pfs_delta delta = {.op = PFS_DELTA_ADD, .slot = slot, .parent = parent,
+	struct pfs_delta delta = {.op = PFS_DELTA_ADD,
+				  .slot = slot,
+				  .parent = parent,
 				  .prime = pair_prime(p, directory)};
 
 	ref_add(&p->ref, slot, parent, delta.prime);
@@ -128,7 +130,8 @@ void check_set(const struct pair *p, struct pfs_bitmap *set, const bool *expecte
 		bool wanted = i < n && expected[i];
 
 		if ((words[i / 32] >> i % 32 & 1) != wanted)
-			fail_msg("slot %zu of %zu: %s in the set", i, n, wanted ? "not" : "wrongly");
+			fail_msg("slot %zu of %zu: %s in the set", i, n,
+				 wanted ? "not" : "wrongly");
 		if (!wanted)
 			continue;
 		assert_int_equal(pfs_cursor_next(&cursor, set, &slot), 1);
@@ -234,9 +237,9 @@ static void check_rollups(struct pair *p)
 		for (uint32_t i = 0; i < n; i++) {
 			bool directory = p->ref.nodes[i].live && pair_is_directory(p, i);
 
-			assert_int_equal(sums[i], directory ? ref_rollup(&p->ref, i,
-									 counts ? NULL : values)
-							    : 0);
+			assert_int_equal(sums[i],
+					 directory ? ref_rollup(&p->ref, i, counts ? NULL : values)
+						   : 0);
 		}
 	}
 	pfs_column_free(in);
@@ -299,7 +302,8 @@ static void refresh_names(struct pair *p, struct pfs_names_view *view)
 		const char *name = p->ref.nodes[i].name;
 		size_t length = strlen(name);
 
-		if (!p->ref.nodes[i].live || (i < p->n_named && p->named[i] == p->ref.nodes[i].prime))
+		if (!p->ref.nodes[i].live ||
+		    (i < p->n_named && p->named[i] == p->ref.nodes[i].prime))
 			continue;
 		assert_int_equal(pfs_grow(&p->heap, &p->heap_capacity, p->heap_size + 64, 1), 0);
 		p->place[i] = (uint32_t)(p->heap_size / 4);
@@ -312,13 +316,17 @@ static void refresh_names(struct pair *p, struct pfs_names_view *view)
 		if (!p->ref.nodes[i].live)
 			p->named[i] = p->place[i] = 0;
 	p->n_named = n;
-	*view = (struct pfs_names_view){.heap = p->heap, .heap_size = p->heap_size,
-					.place = p->place, .n_slots = n, .place_shift = 2,
+	*view = (struct pfs_names_view){.heap = p->heap,
+					.heap_size = p->heap_size,
+					.place = p->place,
+					.n_slots = n,
+					.place_shift = 2,
 					.generation = p->generation};
 }
 
 static void check_listing(struct pair *p, const struct pfs_names_view *view,
-			  const struct line *lines, size_t n, struct pfs_bitmap *set, unsigned flags)
+			  const struct line *lines, size_t n, struct pfs_bitmap *set,
+			  unsigned flags)
 {
 	struct pfs_listing *listing;
 	size_t at = 0, size;
@@ -365,7 +373,8 @@ static void check_listings(struct pair *p)
 	ref_subtree(&p->ref, expected, root);
 	for (uint32_t i = 0; i < p->ref.n; i++)
 		if (expected[i])
-			lines[n++] = (struct line){.path = ref_path(&p->ref, i), .slot = i,
+			lines[n++] = (struct line){.path = ref_path(&p->ref, i),
+						   .slot = i,
 						   .prime = p->ref.nodes[i].prime};
 	assert_int_equal(pfs_engine_subtree(p->engine, &set, root), 0);
 	check_listing(p, &view, lines, n, set, 0);

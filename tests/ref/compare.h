@@ -10,7 +10,7 @@
 struct pair {
 	struct ref_tree ref;
 	struct pfs_engine *engine;
-	uint64_t random; /* state of pair_random */
+	uint64_t random;		    /* state of pair_random */
 	uint64_t next_directory, next_file; /* where to look for the next prime */
 	/* Names, as an image keeps them: new ones go to the end. */
 	uint8_t *heap;
@@ -36,7 +36,7 @@ void pair_remove(struct pair *p, uint32_t slot);
 void pair_move(struct pair *p, uint32_t slot, uint32_t parent); /* or both refuse */
 
 /* Compares: */
-void check_node(struct pair *p, uint32_t slot);    /* everything that is asked of one node */
+void check_node(struct pair *p, uint32_t slot); /* everything that is asked of one node */
 void check_two(struct pair *p, uint32_t a, uint32_t b);
 void check_whole(struct pair *p); /* rollups, listings, batches, codes */
 void check_set(const struct pair *p, struct pfs_bitmap *set, const bool *expected); /* frees set */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/ref_tree.h - the reference engine: GMP and loops, every question answered as its definition
- * reads.  Slow on purpose; failures of memory end the test. */
+/* tests/ref/ref_tree.h - the reference engine: GMP and loops, every question answered as its
+ * definition reads.  Slow on purpose; failures of memory end the test. */
 #ifndef PFS_TESTS_REF_TREE_H
 #define PFS_TESTS_REF_TREE_H
 
@@ -35,10 +35,11 @@ size_t ref_remove(struct ref_tree *t, uint32_t slot);
 bool ref_move(struct ref_tree *t, uint32_t slot, uint32_t parent);
 
 /* out[i] for every slot */
-void ref_subtree(const struct ref_tree *t, bool *out, uint32_t slot);  /* code(x) mod k = 0 */
-void ref_parents(const struct ref_tree *t, bool *out, uint32_t slot);  /* k mod code(x) = 0, x != k */
+void ref_subtree(const struct ref_tree *t, bool *out, uint32_t slot); /* code(x) mod k = 0 */
+void ref_parents(const struct ref_tree *t, bool *out,
+		 uint32_t slot); /* k mod code(x) = 0, x != k */
 void ref_children(const struct ref_tree *t, bool *out, uint32_t slot); /* parent(x) = k */
-uint32_t ref_parent(const struct ref_tree *t, uint32_t slot);          /* the largest of parents(k) */
+uint32_t ref_parent(const struct ref_tree *t, uint32_t slot); /* the largest of parents(k) */
 uint32_t ref_node(const struct ref_tree *t, const mpz_t code);
 /* The node whose code is the gcd of the codes. */
 uint32_t ref_common_ancestor(const struct ref_tree *t, const uint32_t *slots, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine against the reference: all small trees, random ones, block boundaries, on every back end
- * that there is; and a device that fails at each call in turn. */
+/* The engine against the reference: all small trees, random ones, block boundaries, on every back
+ * end that there is; and a device that fails at each call in turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static enum pfs_engine_kind kind_of(void **state)
 
 struct shape {
 	unsigned n;
-	unsigned parent[8]; /* parent[i] < i */
+	unsigned parent[8];  /* parent[i] < i */
 	unsigned leaf_files; /* bit i: node i, a leaf, is a file */
 };
 
@@ -114,8 +114,8 @@ static void all_small_trees(void **state)
 	const char *full = getenv("PFS_TEST_FULL");
 	unsigned checked = 0, trees = 0;
 
-	/* n! / n shapes of n nodes, leaves as files or not.  By default every eleventh with 7 nodes,
-	 * all with PFS_TEST_FULL. */
+	/* n! / n shapes of n nodes, leaves as files or not.  By default every eleventh with 7
+	 * nodes, all with PFS_TEST_FULL. */
 	for (unsigned n = 1; n <= 7; n++) {
 		unsigned long shapes = 1;
 
@@ -130,8 +130,8 @@ static void all_small_trees(void **state)
 				rest /= i;
 			}
 			for (unsigned files = 0; files < 2; files++) {
-				shape.leaf_files = files ? leaves_of(&shape) & (unsigned)(code * 5 + 42)
-							 : 0;
+				shape.leaf_files =
+					files ? leaves_of(&shape) & (unsigned)(code * 5 + 42) : 0;
 				shape.leaf_files |= files;
 				if (n == 7 && !full && trees++ % 11)
 					continue;
@@ -157,8 +157,9 @@ static void random_change(struct pair *p)
 	case 2: /* in a slot that was used before, or a new one */
 		for (free_slot = 0; free_slot < p->ref.n && p->ref.nodes[free_slot].live;)
 			free_slot++;
-		pair_add(p, pair_random(p, 2) ? free_slot : (uint32_t)p->ref.n +
-							    (uint32_t)pair_random(p, 40),
+		pair_add(p,
+			 pair_random(p, 2) ? free_slot
+					   : (uint32_t)p->ref.n + (uint32_t)pair_random(p, 40),
 			 directory, pair_random(p, 2));
 		break;
 	case 3:
@@ -224,8 +225,8 @@ static void random_sequences(void **state)
 
 static void block_boundaries(void **state)
 {
-	static const unsigned sizes[] = {1,   2,    31,   32,   33,   63,   64,   65,  255,
-					 256, 257,  1023, 1024, 1025, 2047, 2048, 2049};
+	static const unsigned sizes[] = {1,   2,   31,	 32,   33,   63,   64,	 65,  255,
+					 256, 257, 1023, 1024, 1025, 2047, 2048, 2049};
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
 
 	for (size_t i = 0; i < PFS_COUNT(sizes); i++) {
@@ -263,7 +264,7 @@ static void long_chain(void **state)
 	check_node(&p, 300);
 	check_node(&p, 1999);
 	check_two(&p, 1000, 1999);
-	pair_move(&p, 700, 2);   /* shortens 1,300 codes */
+	pair_move(&p, 700, 2); /* shortens 1,300 codes */
 	check_node(&p, 700);
 	check_node(&p, 1999);
 	pair_add(&p, 2000, 1999, true);
@@ -320,10 +321,10 @@ static void refusals(void **state)
 	const uint64_t primes[] = {2, 3, 5}, even[] = {2, 4, 5}, twos[] = {2, 2};
 	const uint64_t file_first[] = {2, (UINT64_C(1) << 32) + 15, 3};
 	const struct pfs_delta bad[] = {
-		{.op = PFS_DELTA_ADD, .slot = 1, .parent = 0, .prime = 7},  /* in use */
-		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 3, .prime = 7},  /* under a file */
-		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 9, .prime = 7},  /* under nothing */
-		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 0, .prime = 8},  /* even */
+		{.op = PFS_DELTA_ADD, .slot = 1, .parent = 0, .prime = 7}, /* in use */
+		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 3, .prime = 7}, /* under a file */
+		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 9, .prime = 7}, /* under nothing */
+		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 0, .prime = 8}, /* even */
 		{.op = PFS_DELTA_ADD, .slot = 4, .parent = 0, .prime = 0},
 		{.op = PFS_DELTA_REMOVE, .slot = 4},
 		{.op = PFS_DELTA_REMOVE, .slot = 0}, /* the root */
@@ -384,7 +385,7 @@ static void set_algebra(void **state)
 			if (round >= 4 && a == 0)
 				first[p.ref.n - 1] = false;
 			for (size_t i = 0; i < p.ref.n; i++)
-				first[i] = op == PFS_BITMAP_AND  ? first[i] && second[i]
+				first[i] = op == PFS_BITMAP_AND	 ? first[i] && second[i]
 					   : op == PFS_BITMAP_OR ? first[i] || second[i]
 								 : first[i] && !second[i];
 			assert_int_equal(pfs_bitmap_combine(x, y, (enum pfs_bitmap_op)op), 0);
@@ -399,13 +400,16 @@ static void set_algebra(void **state)
 int main(int argc, char **argv)
 {
 	static enum pfs_engine_kind host = PFS_ENGINE_HOST, cuda = PFS_ENGINE_CUDA;
-#define ON(engine, test) {#test " (" #engine ")", test, NULL, NULL, &(engine)}
+#define ON(engine, test)                                                                           \
+	{                                                                                          \
+#test " (" #engine ")", test, NULL, NULL, &(engine)                                \
+	}
 	const struct CMUnitTest tests[] = {
-		ON(host, all_small_trees), ON(host, random_sequences), ON(host, block_boundaries),
-		ON(host, long_chain),      ON(host, wide_star),        ON(host, refusals),
-		ON(host, set_algebra),     ON(cuda, all_small_trees),  ON(cuda, random_sequences),
-		ON(cuda, block_boundaries), ON(cuda, long_chain),      ON(cuda, wide_star),
-		ON(cuda, refusals),        ON(cuda, set_algebra),
+		ON(host, all_small_trees),  ON(host, random_sequences), ON(host, block_boundaries),
+		ON(host, long_chain),	    ON(host, wide_star),	ON(host, refusals),
+		ON(host, set_algebra),	    ON(cuda, all_small_trees),	ON(cuda, random_sequences),
+		ON(cuda, block_boundaries), ON(cuda, long_chain),	ON(cuda, wide_star),
+		ON(cuda, refusals),	    ON(cuda, set_algebra),
 	};
 
 	if (argc > 1) /* some of them: a pattern */

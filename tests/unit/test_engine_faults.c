@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A device that fails at its n-th call, for every n: the engine goes on with the host back end and the
- * answers stay right.  The device is a stand-in over the host back end, and a real one if there is
- * one. */
+/* A device that fails at its n-th call, for every n: the engine goes on with the host back end and
+ * the answers stay right.  The device is a stand-in over the host back end, and a real one if there
+ * is one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -44,13 +44,11 @@ WRAP(apply,
      (inner(b), c, changes))
 WRAP(sync, (struct pfs_backend * b), (inner(b)))
 WRAP(alloc, (struct pfs_backend * b, void **memory, size_t size), (inner(b), memory, size))
-WRAP(write,
-     (struct pfs_backend * b, void *memory, size_t offset, const void *in, size_t size),
+WRAP(write, (struct pfs_backend * b, void *memory, size_t offset, const void *in, size_t size),
      (inner(b), memory, offset, in, size))
 WRAP(fill, (struct pfs_backend * b, uint32_t *bits, size_t words, uint64_t from, uint64_t to),
      (inner(b), bits, words, from, to))
-WRAP(set,
-     (struct pfs_backend * b, uint32_t *bits, size_t words, const uint32_t *slots, size_t n),
+WRAP(set, (struct pfs_backend * b, uint32_t *bits, size_t words, const uint32_t *slots, size_t n),
      (inner(b), bits, words, slots, n))
 WRAP(combine,
      (struct pfs_backend * b, uint32_t *bits, size_t words, const uint32_t *other,
@@ -277,7 +275,7 @@ int main(int argc, char **argv)
 	};
 
 	pfs_log_open((enum pfs_log_level)0, false); /* failures are the point here */
-	if (argc > 1) /* some of them: a pattern */
+	if (argc > 1)				    /* some of them: a pattern */
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

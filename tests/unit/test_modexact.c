@@ -40,8 +40,8 @@ static void small_numbers(void **state)
 /* The largest divisors and limbs, where a carry that overflowed would show. */
 static void edges(void **state)
 {
-	static const uint32_t edge[] = {0, 1, 2, 3, 0x7fffffff, 0x80000000, 0xfffffffb, 0xfffffffe,
-					0xffffffff};
+	static const uint32_t edge[] = {0,	    1,		2,	    3,	       0x7fffffff,
+					0x80000000, 0xfffffffb, 0xfffffffe, 0xffffffff};
 	const size_t n = sizeof(edge) / sizeof(*edge);
 
 	(void)state;
