@@ -233,6 +233,7 @@ int pfs_journal_start(struct pfs_tree *tree)
 	int rc;
 
 	PFS_TRY(pfs_group_find_orphans(tree, &journal->group));
+	atomic_store(&journal->reaping, journal->group.reap.count != 0);
 	pfs_space_refresh(tree, true);
 	atomic_store(&journal->running, true);
 	rc = pthread_create(&journal->thread, NULL, pfs_committer, tree);

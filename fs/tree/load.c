@@ -42,9 +42,10 @@ struct part {
 	int error;
 };
 
-int pfs_load_damaged(uint64_t prime, const char *what)
+int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what)
 {
-	pfs_error("damaged store: node %" PRIu64 " %s; run primefs check", prime, what);
+	pfs_error("%s: damaged: node %" PRIu64 " %s; run primefs check",
+		  pfs_store_path(tree->store), prime, what);
 	return -EUCLEAN;
 }
 
@@ -99,17 +100,18 @@ static int set_times(struct loader *loader, uint32_t slot, const struct pfs_node
 
 static int set_row(struct part *part, const struct pfs_node_record *node)
 {
-	struct pfs_image *image = &part->loader->tree->image;
+	struct pfs_tree *tree = part->loader->tree;
+	struct pfs_image *image = &tree->image;
 	uint32_t slot = node->slot;
 	uint64_t expected = 0;
 
 	if (node->prime >= part->handed_out)
-		return pfs_load_damaged(node->prime, "has a number that was never handed out");
+		return pfs_load_damaged(tree, node->prime, "has a number that was never handed out");
 	if (slot >= image->end)
-		return pfs_load_damaged(node->prime, "has a slot out of range");
+		return pfs_load_damaged(tree, node->prime, "has a slot out of range");
 	if (!__atomic_compare_exchange_n(&image->prime[slot], &expected, node->prime, false,
 					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		return pfs_load_damaged(node->prime, "has another node's slot");
+		return pfs_load_damaged(tree, node->prime, "has another node's slot");
 	image->parent[slot] = PFS_NO_SLOT;
 	image->mode[slot] = (uint16_t)node->mode;
 	image->flags[slot] = (uint8_t)node->flags;
@@ -122,7 +124,7 @@ static int set_row(struct part *part, const struct pfs_node_record *node)
 	part->nodes++;
 	if (node->prime != PFS_ROOT_PRIME) {
 		part->loader->hashes[slot] =
-			pfs_image_hash(part->loader->tree, node->name, node->name_len);
+			pfs_image_hash(tree, node->name, node->name_len);
 		PFS_TRY(pfs_names_add_in(image->names, &part->region, &image->name[slot],
 					 node->name, node->name_len));
 	}
@@ -135,7 +137,8 @@ static int load_directory(void *arg, const struct pfs_node_record *node)
 	size_t i = part->nodes;
 
 	if (!S_ISDIR(node->mode))
-		return pfs_load_damaged(node->prime, "is no directory but has a directory's prime");
+		return pfs_load_damaged(part->loader->tree, node->prime,
+					"is no directory but has a directory's prime");
 	PFS_TRY(pfs_grow(&part->parents, &part->capacity, i + 1, sizeof(*part->parents)));
 	PFS_TRY(pfs_grow(&part->slots, &part->slots_capacity, i + 1, sizeof(*part->slots)));
 	part->parents[i] = node->parent;
@@ -149,13 +152,14 @@ static int load_other(void *arg, const struct pfs_node_record *node)
 	struct pfs_tree *tree = part->loader->tree;
 
 	if (S_ISDIR(node->mode))
-		return pfs_load_damaged(node->prime, "is a directory but has another kind's prime");
+		return pfs_load_damaged(tree, node->prime,
+					"is a directory but has another kind's prime");
 	if (node->parent != part->parent_prime) {
 		part->parent_prime = node->parent;
 		part->parent_slot = pfs_image_slot(tree, node->parent);
 	}
 	if (part->parent_slot == PFS_NO_SLOT)
-		return pfs_load_damaged(node->prime, "has a parent that does not exist");
+		return pfs_load_damaged(tree, node->prime, "has a parent that does not exist");
 	PFS_TRY(set_row(part, node));
 	tree->image.parent[node->slot] = part->parent_slot;
 	return 0;
@@ -176,7 +180,7 @@ static int check_cycles(struct pfs_tree *tree, const struct part *directories)
 
 		for (; !known[slot]; slot = image->parent[slot])
 			if (steps++ > directories->nodes)
-				return pfs_load_damaged(image->prime[slot], "is its own ancestor");
+				return pfs_load_damaged(tree, image->prime[slot], "is its own ancestor");
 		for (slot = directories->slots[i]; !known[slot]; slot = image->parent[slot])
 			known[slot] = 1;
 	}
@@ -193,7 +197,8 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 	}
 	image->root = pfs_image_slot(tree, PFS_ROOT_PRIME);
 	if (image->root == PFS_NO_SLOT) {
-		pfs_error("damaged store: it has no root; run primefs check");
+		pfs_error("%s: damaged: it has no root; run primefs check",
+			  pfs_store_path(tree->store));
 		return -EUCLEAN;
 	}
 	for (size_t i = 0; i < part->nodes; i++) {
@@ -204,7 +209,7 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 			continue;
 		parent = pfs_image_slot(tree, part->parents[i]);
 		if (parent == PFS_NO_SLOT)
-			return pfs_load_damaged(image->prime[slot], "has a parent that does not exist");
+			return pfs_load_damaged(tree, image->prime[slot], "has a parent that does not exist");
 		image->parent[slot] = parent;
 		image->links[parent]++;
 	}

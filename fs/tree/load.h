@@ -6,7 +6,7 @@
 #include "fs/tree/internal.h"
 
 /* Logs what is wrong with the node; -EUCLEAN. */
-int pfs_load_damaged(uint64_t prime, const char *what);
+int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what);
 
 /* Runs both, at the same time if a thread is to be had. */
 void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg);

@@ -58,7 +58,7 @@ static void sort_many(uint64_t *entries, uint64_t *room, size_t n)
 /* ---- the work of one thread ---- */
 
 struct share {
-	const struct pfs_image *image;
+	const struct pfs_tree *tree;
 	uint64_t *entries; /* by parent; becomes the sorted keys */
 	uint32_t *slots;   /* out */
 	const uint32_t *ends; /* by parent: where its entries end */
@@ -76,12 +76,14 @@ static bool same_name(const struct pfs_image *image, uint32_t a, uint32_t b)
 }
 
 /* The entries of one directory, sorted: no two may have one name. */
-static int check_duplicates(const struct pfs_image *image, const uint64_t *entries, size_t n)
+static int check_duplicates(const struct pfs_tree *tree, const uint64_t *entries, size_t n)
 {
+	const struct pfs_image *image = &tree->image;
+
 	for (size_t i = 1; i < n; i++)
 		for (size_t k = i; k-- > 0 && entries[k] >> 32 == entries[i] >> 32;)
 			if (same_name(image, (uint32_t)entries[k], (uint32_t)entries[i]))
-				return pfs_load_damaged(image->prime[(uint32_t)entries[i]],
+				return pfs_load_damaged(tree, image->prime[(uint32_t)entries[i]],
 							"has the name of a sibling");
 	return 0;
 }
@@ -98,7 +100,7 @@ static int sort_directory(struct share *share, uint64_t **room, size_t *capacity
 		PFS_TRY(pfs_grow(room, capacity, n, sizeof(**room)));
 		sort_many(entries, *room, n);
 	}
-	PFS_TRY(check_duplicates(share->image, entries, n));
+	PFS_TRY(check_duplicates(share->tree, entries, n));
 	for (size_t i = 0; i < n; i++) {
 		share->slots[first + i] = (uint32_t)entries[i];
 		entries[i] = pfs_image_key(parent, (uint32_t)(entries[i] >> 32));
@@ -152,7 +154,7 @@ int pfs_load_index(const struct pfs_load_index *index)
 	uint64_t *entries PFS_FREE = malloc((n + 1) * sizeof(*entries));
 	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));
 	uint32_t *ends PFS_FREE = calloc((size_t)image->end + 1, sizeof(*ends));
-	struct share low = {.image = image, .entries = entries, .slots = slots, .ends = ends};
+	struct share low = {.tree = index->tree, .entries = entries, .slots = slots, .ends = ends};
 	struct share high = low;
 
 	if (!entries || !slots || !ends)
