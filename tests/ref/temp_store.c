@@ -18,7 +18,7 @@ const struct pfs_caller temp_user = {.uid = 1000, .gid = 1000, .umask = 022};
 
 void temp_store_folder(struct temp_store *temp)
 {
-	(void)strcpy(temp->folder, "/tmp/primefs-test-XXXXXX");
+	(void)snprintf(temp->folder, sizeof(temp->folder), "/tmp/primefs-test-XXXXXX");
 	assert_non_null(mkdtemp(temp->folder));
 	(void)snprintf(temp->path, sizeof(temp->path), "%s/store.pfs", temp->folder);
 }

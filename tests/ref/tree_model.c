@@ -218,7 +218,7 @@ static void do_make(void)
 		.uid = 1000,
 		.rdev = S_ISCHR(mode) ? 5 : 0,
 	};
-	(void)strcpy(model[free_node].name, name);
+	memcpy(model[free_node].name, name, sizeof(name));
 	if (!model[free_node].held)
 		pfs_tree_forget(tree, entry.attr.st_ino, 1);
 }
@@ -291,12 +291,12 @@ static void do_rename(void)
 		return;
 	if (flags & RENAME_EXCHANGE) {
 		model[to].parent = from_dir;
-		(void)strcpy(model[to].name, name);
+		memcpy(model[to].name, name, sizeof(name));
 	} else if (to != -1) {
 		drop(to);
 	}
 	model[from].parent = to_dir;
-	(void)strcpy(model[from].name, new_name);
+	memcpy(model[from].name, new_name, sizeof(new_name));
 }
 
 static void do_setattr(void)

@@ -7,8 +7,8 @@
 
 #include "fs/tree/tree.h"
 
-void tree_model_start(struct pfs_tree *tree, uint64_t seed); /* the tree is empty */
-void tree_model_reopened(struct pfs_tree *tree);	     /* no references are held any more */
+void tree_model_start(struct pfs_tree *of, uint64_t seed); /* it is empty */
+void tree_model_reopened(struct pfs_tree *of);	   /* no references are held any more */
 
 /* From now on operations may fail with -EROFS, -EIO, -ENOSPC and -ENOMEM. */
 void tree_model_allow_faults(bool allow);
@@ -17,7 +17,7 @@ void tree_model_allow_faults(bool allow);
 void tree_model_step(void);
 
 uint64_t tree_model_state(void);
-uint64_t tree_model_state_of(struct pfs_tree *tree);
+uint64_t tree_model_state_of(struct pfs_tree *of);
 
 uint32_t tree_model_random(uint32_t n); /* below n */
 

@@ -21,7 +21,8 @@
 static struct temp_store temp;
 static struct pfs_tree *tree;
 
-/* ---- the store, watched and made to fail ---- */
+/* ---- the store, watched and made to fail; the names are the linker's ----
+ * NOLINTBEGIN(bugprone-reserved-identifier) */
 
 static _Atomic int commit_error;
 static _Atomic unsigned commit_delay_ms;
@@ -72,6 +73,8 @@ int __wrap_pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 	n_removals++;
 	return __real_pfs_store_remove_node(store, prime);
 }
+
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* ---- helpers ---- */
 
