@@ -73,7 +73,7 @@ static bool is_known(uint64_t state, uint64_t from)
 	return false;
 }
 
-static void crash_at(size_t length, enum fault_crash kind, uint64_t crash_seed)
+static void crash_at(size_t length, enum fault_crash crash, uint64_t crash_seed)
 {
 	uint64_t synced = fault_last_mark(length), state = 0;
 	struct temp_store temp;
@@ -81,7 +81,7 @@ static void crash_at(size_t length, enum fault_crash kind, uint64_t crash_seed)
 	int rc;
 
 	temp_store_folder(&temp);
-	assert_int_equal(fault_replay(temp.folder, length, kind, crash_seed), 0);
+	assert_int_equal(fault_replay(temp.folder, length, crash, crash_seed), 0);
 	rc = pfs_tree_open(&tree, temp.path, &(struct pfs_tree_options){0});
 	if (!rc) {
 		state = tree_model_state_of(tree);
@@ -90,7 +90,7 @@ static void crash_at(size_t length, enum fault_crash kind, uint64_t crash_seed)
 	}
 	if (rc ? synced != 0 : !is_known(state, synced))
 		fail_msg("crash after %zu entries, kind %d, seed %llu: opening says %d", length,
-			 (int)kind, (unsigned long long)crash_seed, rc);
+			 (int)crash, (unsigned long long)crash_seed, rc);
 	if (!rc)
 		assert_int_equal(temp_store_findings(&temp), 0);
 	temp_store_remove(&temp);
