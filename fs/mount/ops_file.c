@@ -108,6 +108,12 @@ static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
 {
 	int64_t found;
 
+	if (pfs_mount_of(req)->options.writeback) {
+		/* The kernel asks without sending what it has gathered, so that a hole here may be data
+		 * there.  Left to itself it calls everything data. */
+		pfs_reply_error(req, -ENOSYS);
+		return;
+	}
 	pfs_dispatch_yield();
 	found = pfs_tree_seek(pfs_tree_of(req), pfs_ino_of(node), offset, whence);
 	if (found < 0)
