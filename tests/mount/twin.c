@@ -51,10 +51,14 @@ static uint32_t draw(uint32_t below)
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
-	const unsigned char *at = bytes;
+	for (size_t at = 0, n; at < size; at += n) {
+		uint64_t word = 0;
 
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ at[i]) * 1099511628211u;
+		n = size - at < sizeof(word) ? size - at : sizeof(word);
+		memcpy(&word, (const char *)bytes + at, n);
+		hash = (hash ^ word) * 1099511628211u;
+		hash ^= hash >> 32;
+	}
 	return hash;
 }
 
