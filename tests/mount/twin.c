@@ -51,13 +51,11 @@ static uint32_t draw(uint32_t below)
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
-	for (size_t at = 0, n; at < size; at += n) {
+	for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
 		uint64_t word = 0;
 
-		n = size - at < sizeof(word) ? size - at : sizeof(word);
-		memcpy(&word, (const char *)bytes + at, n);
+		memcpy(&word, (const char *)bytes + at, size - at < 8 ? size - at : 8);
 		hash = (hash ^ word) * 1099511628211u;
-		hash ^= hash >> 32;
 	}
 	return hash;
 }
@@ -120,7 +118,7 @@ static struct answer do_fallocate(const struct op *op, int side)
 
 static struct answer do_copy_range(const struct op *op, int side)
 {
-	off_t from = op->offset, to = op->times[0].tv_sec;
+	off_t from = op->offset, to = op->times[0].tv_sec % (2 * DATA_SIZE);
 	ssize_t n = 0, total = 0;
 
 	while ((size_t)total < op->size &&
