@@ -55,16 +55,19 @@ static unsigned decode_set(int to_set)
 }
 
 static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
-		    struct fuse_file_info *fi PFS_UNUSED)
+		    struct fuse_file_info *fi)
 {
 	struct pfs_caller caller = pfs_caller_of(req);
+	unsigned set = decode_set(to_set);
 	struct pfs_entry entry;
 	int error;
 
-	if (to_set & FUSE_SET_ATTR_SIZE) /* may read or copy content */
-		pfs_dispatch_yield();
-	error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr,
-				 decode_set(to_set), &caller);
+	if (set & PFS_SET_SIZE) {
+		pfs_dispatch_yield(); /* may read or copy content */
+		if (fi && !(set & PFS_SET_MTIME))
+			set |= PFS_SET_MTIME_NOW; /* ftruncate sets it, whatever the size was */
+	}
+	error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr, set, &caller);
 	reply_attr(req, error, &entry);
 }
 

@@ -150,6 +150,9 @@ static int set_times(struct pfs_tree *tree, uint32_t slot, const struct setting 
 	struct pfs_time ctime = from_timespec(setting->attr->st_ctim);
 	struct pfs_rare_values *values;
 
+	/* truncate(2) to the size that it has already */
+	if (setting->set == PFS_SET_SIZE && setting->attr->st_size == image->size[slot])
+		return 0;
 	if (setting->set & (PFS_SET_ATIME | PFS_SET_MTIME | PFS_SET_CTIME) &&
 	    !(pfs_time_fits(atime) && pfs_time_fits(mtime) && pfs_time_fits(ctime))) {
 		PFS_TRY(pfs_rare_get(image->rare, &values, slot));

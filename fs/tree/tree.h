@@ -145,7 +145,8 @@ enum pfs_set {
 };
 
 /* Sets the fields of attr that `set` names, all or none, with Linux's side effects (chown and
- * truncate clear suid and sgid, ctime moves; naming none is a chown that keeps both owners).
+ * truncate clear suid and sgid, ctime moves; naming none is a chown that keeps both owners; a size
+ * alone that is the same as before moves no times, as truncate(2) has it, unlike ftruncate(2)).
  * -EFBIG, -EISDIR, -EINVAL. */
 PFS_MUST_CHECK int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 				    const struct stat *attr, unsigned set,

@@ -592,6 +592,12 @@ static void test_times_of_attributes(void **state)
 	assert_int_equal(moved(file), ATIME | CTIME);
 	age(file);
 	assert_int_equal(set(file, &attr, PFS_SET_SIZE, &temp_root), 0);
+	assert_int_equal(moved(file), 0); /* it was empty before */
+	assert_int_equal(set(file, &attr, PFS_SET_SIZE | PFS_SET_MTIME_NOW, &temp_root), 0);
+	assert_int_equal(moved(file), MTIME | CTIME);
+	age(file);
+	attr.st_size = 5;
+	assert_int_equal(set(file, &attr, PFS_SET_SIZE, &temp_root), 0);
 	assert_int_equal(moved(file), MTIME | CTIME);
 }
 
