@@ -155,6 +155,7 @@ requires() {
 			if [[ $EUID != 0 || ! -u $(command -v fusermount3) ]]; then
 				skip_all 'skipped: needs root, to become an ordinary user, and fusermount3'
 			fi
+			as "$nobody" test -w /dev/fuse || skip_all 'skipped: only root may open /dev/fuse'
 			;;
 		*) command -v "$what" >/dev/null || skip_all "skipped: no $what" ;;
 		esac
