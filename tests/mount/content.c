@@ -314,8 +314,8 @@ static int open_direct(void)
 
 static void changes(bool keep_name)
 {
-	const char *given = getenv("PFS_SEED"), *more = getenv("PFS_LONG");
-	long steps = more && *more == '1' ? 20000 : 1500;
+	const char *given = getenv("PFS_SEED");
+	long steps = probe_long() ? 20000 : 1500;
 
 	seed = given ? strtoul(given, NULL, 10) : 20240607;
 	rng = seed;

@@ -344,13 +344,18 @@ static void syncs(void)
 
 static void statfs_is_true(void)
 {
-	struct statvfs st;
+	struct statvfs st, after;
 
 	(void)OK(statvfs(".", &st));
 	SAME(st.f_namemax, 255);
 	TRUE(st.f_bsize > 0 && st.f_frsize > 0 && st.f_blocks > 0);
 	TRUE(st.f_bfree <= st.f_blocks && st.f_bavail <= st.f_bfree);
 	TRUE(st.f_files == 0 || st.f_ffree <= st.f_files);
+	probe_text("f", "x");
+	(void)OK(statvfs("f", &after));
+	SAME(after.f_files, st.f_files);
+	if (probe_mounted()) /* nobody else works here */
+		SAME(after.f_ffree, st.f_ffree - 1);
 }
 
 /* Offsets near the end of what a number can say. */

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <sys/wait.h>
 
-enum { EXIT_SKIPPED = 77, CASE_SECONDS = 60 };
+enum { EXIT_SKIPPED = 77, CASE_SECONDS = 60, LONG_CASE_SECONDS = 600 };
 
 static const char *case_name;
 static int top = -1; /* where fail and skip leave their sentence: the case's folder may be gone */
@@ -111,11 +111,21 @@ bool probe_exists(const char *path)
 	return false;
 }
 
-bool probe_mounted(void)
+static bool is_one(const char *variable)
 {
-	const char *value = getenv("PFS_MOUNT");
+	const char *value = getenv(variable);
 
 	return value && strcmp(value, "1") == 0;
+}
+
+bool probe_mounted(void)
+{
+	return is_one("PFS_MOUNT");
+}
+
+bool probe_long(void)
+{
+	return is_one("PFS_LONG");
 }
 
 void probe_needs_root(void)
@@ -200,7 +210,7 @@ static int run_case(const struct probe *probe)
 	(void)fflush(stdout);
 	child = fork();
 	if (child == 0) {
-		(void)alarm(CASE_SECONDS);
+		(void)alarm(probe_long() ? LONG_CASE_SECONDS : CASE_SECONDS);
 		case_name = probe->name;
 		if (chdir(probe->name) != 0)
 			_exit(1);

@@ -76,6 +76,9 @@ bool probe_exists(const char *path);
 /* PFS_MOUNT=1 says that this is primefs: what it does differently by design is asked only there. */
 bool probe_mounted(void);
 
+/* PFS_LONG=1 asks for what takes minutes. */
+bool probe_long(void);
+
 /* Becomes this user and group, without other groups or capabilities, for the rest of the case. */
 void probe_become(uid_t uid, gid_t gid);
 void probe_needs_root(void);

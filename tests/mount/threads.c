@@ -14,9 +14,7 @@ enum { THREADS = 8, DIRS = 4, NAMES = 30, PATH_SIZE = 32 };
 
 static long rounds(long quick)
 {
-	const char *more = getenv("PFS_LONG");
-
-	return more && *more == '1' ? 20 * quick : quick;
+	return probe_long() ? 20 * quick : quick;
 }
 
 static uint32_t draw(uint64_t *rng, uint32_t below)
