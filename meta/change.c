@@ -240,17 +240,17 @@ int pfs_store_scan_changes(struct pfs_store *store, uint64_t since,
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
 	struct feed feed = {.fn = fn, .arg = arg};
-	int got, ended;
+	int got;
 
 	if (store->flags & PFS_STORE_BULK)
 		return -ESTALE;
 	got = pfs_reader_get(store, &reader.db);
 	if (!got)
-		got = pfs_db_exec(reader.db, "BEGIN"); /* one state of the store for all of it */
+		got = pfs_db_begin_reading(reader.db);
 	if (got)
 		return got;
 	feed.db = reader.db;
 	got = scan_feed(&feed, since);
-	ended = pfs_db_exec(reader.db, "ROLLBACK");
-	return got ? got : ended;
+	(void)pfs_db_end_reading(reader.db);
+	return got;
 }

@@ -248,11 +248,10 @@ int pfs_store_check(struct pfs_store *store, void (*fn)(void *arg, const char *f
 	if (error)
 		return error;
 	check.db = reader.db;
-	error = pfs_db_exec(reader.db, "BEGIN"); /* one state of the store for all rules */
+	error = pfs_db_begin_reading(reader.db);
 	if (error)
 		return error;
 	error = check_all(&check);
-	if (pfs_db_exec(reader.db, "ROLLBACK") && !error)
-		error = -EIO;
+	(void)pfs_db_end_reading(reader.db);
 	return error;
 }

@@ -9,9 +9,10 @@
 #include "base/log.h"
 #include "meta/store.h"
 
-#define BUSY_TIMEOUT_MS 5000 /* another program looking into the file, say sqlite3(1) */
-#define PATH_LIMIT	500  /* SQLite takes 512 bytes, "-journal" included */
-#define URI_SIZE	2048 /* each of them may need three */
+#define BUSY_TIMEOUT_MS 5000	   /* another program looking into the file, say sqlite3(1) */
+#define ROW_LIMIT	(16 << 20) /* bytes; a damaged row may claim any length */
+#define PATH_LIMIT	500	   /* SQLite takes 512 bytes, "-journal" included */
+#define URI_SIZE	2048	   /* each of them may need three */
 
 extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
 
@@ -69,10 +70,9 @@ static int errno_of(sqlite3 *handle, int result)
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 	case SQLITE_CONSTRAINT: /* the store's own statements break none on a sound file */
+	case SQLITE_TOOBIG:	/* nor has that such a row */
 	case SQLITE_SCHEMA:
 		return -EUCLEAN;
-	case SQLITE_TOOBIG:
-		return -EFBIG;
 	default:
 		return -EIO;
 	}
@@ -117,6 +117,18 @@ int pfs_db_run(struct pfs_db *db, enum pfs_sql sql)
 int pfs_db_exec(struct pfs_db *db, const char *text)
 {
 	return pfs_db_errno(db, sqlite3_exec(db->handle, text, NULL, NULL, NULL));
+}
+
+int pfs_db_begin_reading(struct pfs_db *db)
+{
+	return pfs_db_exec(db, "BEGIN");
+}
+
+int pfs_db_end_reading(struct pfs_db *db)
+{
+	if (sqlite3_get_autocommit(db->handle))
+		return 0; /* some failures end it */
+	return pfs_db_exec(db, "ROLLBACK");
 }
 
 /* ---- opening ---- */
@@ -169,6 +181,7 @@ static int open_handle(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs
 	if (error)
 		return error;
 	(void)sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	(void)sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, ROW_LIMIT);
 	/* a defensive connection refuses to go without a journal, in silence */
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, mode != PFS_DB_BULK, NULL);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

@@ -53,6 +53,10 @@ PFS_MUST_CHECK int pfs_db_run(struct pfs_db *db, enum pfs_sql sql);
 /* Runs text without parameters; rows are ignored. */
 PFS_MUST_CHECK int pfs_db_exec(struct pfs_db *db, const char *text);
 
+/* Between these all statements see one state of the store. */
+PFS_MUST_CHECK int pfs_db_begin_reading(struct pfs_db *db);
+int pfs_db_end_reading(struct pfs_db *db);
+
 /* The errno for a result of SQLite's on this connection, logged once with the connection's
  * message; 0 for SQLITE_OK. */
 int pfs_db_errno(struct pfs_db *db, int result);

@@ -19,12 +19,15 @@
 #include "base/err.h"
 #include "meta/store.h"
 
-static char test_folder[64];
-static char test_path[80];
+static char test_folder[96];
+static char test_path[104];
 
 static inline int make_folder(void **state PFS_UNUSED)
 {
-	(void)snprintf(test_folder, sizeof(test_folder), "/tmp/pfs-store-XXXXXX");
+	const char *parent = getenv("TMPDIR");
+
+	(void)snprintf(test_folder, sizeof(test_folder), "%s/pfs-store-XXXXXX",
+		       parent ? parent : "/tmp");
 	if (!mkdtemp(test_folder))
 		return -1;
 	(void)snprintf(test_path, sizeof(test_path), "%s/a.pfs", test_folder);
@@ -33,7 +36,7 @@ static inline int make_folder(void **state PFS_UNUSED)
 
 static inline int remove_folder(void **state PFS_UNUSED)
 {
-	char command[256];
+	char command[300];
 
 	(void)snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s", test_folder,
 		       test_folder);

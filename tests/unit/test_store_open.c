@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 
-static char side_path[100];
+static char side_path[300];
 
 static bool exists(const char *suffix)
 {
@@ -159,7 +159,7 @@ static int child_opens_reading(void)
 
 static int child_explains(void)
 {
-	char line[600], pid[40];
+	char line[900], pid[40];
 
 	(void)snprintf(pid, sizeof(pid), "process %d (", (int)getppid());
 	pfs_store_explain(line, sizeof(line), test_path, -EBUSY);
@@ -323,7 +323,7 @@ static void an_abandoned_bulk_store_is_none(void **state PFS_UNUSED)
 static void publish_names_a_store(void **state PFS_UNUSED)
 {
 	struct pfs_store *store = new_store(PFS_STORE_BULK);
-	char final[100], stale[110];
+	char final[120], stale[130];
 	int fd;
 
 	(void)snprintf(final, sizeof(final), "%s/final.pfs", test_folder);
