@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/bench.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+double pfs_bench_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int pfs_bench_run(const char *verb, double *seconds, const char *const *argv)
+{
+	posix_spawn_file_actions_t actions;
+	double started = pfs_bench_now();
+	int error, status = 0;
+	pid_t pid;
+
+	error = posix_spawn_file_actions_init(&actions);
+	if (error)
+		return -error;
+	error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!error) /* which does not change the words, whatever its type says */
+		error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	if (error) {
+		(void)pfs_cmd_fail(verb, "%s: %s", argv[0], strerror(error));
+		return -error;
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (seconds)
+		*seconds = pfs_bench_now() - started;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	(void)pfs_cmd_fail(verb, "%s %s failed", argv[0], argv[1]);
+	return -EIO;
+}
+
+/* ---- figures ---- */
+
+void pfs_figures_add(struct pfs_figures *figures, double ours)
+{
+	if (figures->n < PFS_BENCH_RUNS_MAX)
+		figures->ours[figures->n++] = ours;
+}
+
+void pfs_figures_add_yardstick(struct pfs_figures *figures, double theirs)
+{
+	if (figures->n_yardstick < PFS_BENCH_RUNS_MAX)
+		figures->theirs[figures->n_yardstick++] = theirs;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorts; the median. */
+static double median(double *values, unsigned n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* With three digits or more. */
+static void print_value(double value)
+{
+	int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+
+	(void)printf("%.*f", digits, value);
+}
+
+static void print_spread(const double *sorted, unsigned n, double middle, const char *unit)
+{
+	print_value(middle);
+	(void)printf(" %s", unit);
+	if (n < 2)
+		return;
+	(void)fputs(" [", stdout);
+	print_value(sorted[0]);
+	(void)putchar(' ');
+	print_value(sorted[n - 1]);
+	(void)putchar(']');
+}
+
+static void print_json(const struct pfs_figures *figures, struct pfs_json *json, double ours,
+		       double theirs, double ratio)
+{
+	pfs_json_open(json, NULL, '{');
+	pfs_json_string(json, "what", figures->what);
+	pfs_json_string(json, "unit", figures->unit);
+	pfs_json_real(json, "median", ours);
+	pfs_json_real(json, "least", figures->ours[0]);
+	pfs_json_real(json, "most", figures->ours[figures->n - 1]);
+	if (figures->n_yardstick) {
+		pfs_json_string(json, "yardstick", figures->yardstick);
+		pfs_json_real(json, "yardstick_median", theirs);
+		pfs_json_real(json, "yardstick_least", figures->theirs[0]);
+		pfs_json_real(json, "yardstick_most", figures->theirs[figures->n_yardstick - 1]);
+		pfs_json_real(json, "ratio", ratio);
+	}
+	if (figures->wanted_ratio > 0)
+		pfs_json_real(json, "wanted_ratio", figures->wanted_ratio);
+	if (figures->wanted > 0)
+		pfs_json_real(json, "wanted", figures->wanted);
+	pfs_json_close(json, '}');
+}
+
+void pfs_figures_print(struct pfs_figures *figures, struct pfs_json *json)
+{
+	double ours, theirs = 0, ratio = 0;
+
+	if (!figures->n)
+		return;
+	ours = median(figures->ours, figures->n);
+	if (figures->n_yardstick) {
+		theirs = median(figures->theirs, figures->n_yardstick);
+		ratio = figures->less_is_better ? theirs / ours : ours / theirs;
+	}
+	if (json) {
+		print_json(figures, json, ours, theirs, ratio);
+		return;
+	}
+	(void)printf("%s\n    ", figures->what);
+	print_spread(figures->ours, figures->n, ours, figures->unit);
+	if (figures->n_yardstick) {
+		(void)printf("; %s ", figures->yardstick);
+		print_spread(figures->theirs, figures->n_yardstick, theirs, figures->unit);
+		(void)printf("; ratio %.2f", ratio);
+	}
+	if (figures->wanted_ratio > 0)
+		(void)printf(", wanted %.2f", figures->wanted_ratio);
+	if (figures->wanted > 0) {
+		(void)printf("; wanted at %s ", figures->less_is_better ? "most" : "least");
+		print_value(figures->wanted);
+		(void)printf(" %s", figures->unit);
+	}
+	(void)putchar('\n');
+	(void)fflush(stdout);
+}
