@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 
 struct notice {
 	struct notice *next;
+	struct timespec due; /* CLOCK_MONOTONIC */
 	uint64_t ino;
 	bool named;
 	char name[];
@@ -26,34 +28,48 @@ struct pfs_notifier {
 	bool stopping;		      /* protected by lock */
 };
 
-/* Waits for notices and takes all of them; NULL when the notifier is to stop. */
-static struct notice *take_all(struct pfs_notifier *notifier)
+static struct timespec due_time(void)
 {
-	struct notice *taken;
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_nsec += PFS_NOTICE_DELAY_MS * 1000000L;
+	time.tv_sec += time.tv_nsec / 1000000000L;
+	time.tv_nsec %= 1000000000L;
+	return time;
+}
+
+/* Waits for the first notice to be due and takes it; NULL when the notifier is to stop. */
+static struct notice *take(struct pfs_notifier *notifier)
+{
+	struct notice *taken = NULL;
+	int due = 0;
 
 	PFS_LOCKED(&notifier->lock);
-	while (!notifier->first && !notifier->stopping)
-		(void)pthread_cond_wait(&notifier->pushed, &notifier->lock);
-	if (notifier->stopping)
-		return NULL;
-	taken = notifier->first;
-	notifier->first = NULL;
-	notifier->last = &notifier->first;
+	while (!notifier->stopping && due != ETIMEDOUT) {
+		if (notifier->first)
+			due = pthread_cond_timedwait(&notifier->pushed, &notifier->lock,
+						     &notifier->first->due);
+		else
+			due = pthread_cond_wait(&notifier->pushed, &notifier->lock);
+	}
+	if (!notifier->stopping) {
+		taken = notifier->first;
+		notifier->first = taken->next;
+		if (!notifier->first)
+			notifier->last = &notifier->first;
+	}
 	return taken;
 }
 
 static void *notifier_main(void *arg)
 {
 	struct pfs_notifier *notifier = arg;
-	struct notice *notice, *next;
+	struct notice *notice;
 
-	while ((notice = take_all(notifier))) {
-		for (; notice; notice = next) {
-			next = notice->next;
-			notifier->send(notifier->arg, notice->ino,
-				       notice->named ? notice->name : NULL);
-			free(notice);
-		}
+	while ((notice = take(notifier))) {
+		notifier->send(notifier->arg, notice->ino, notice->named ? notice->name : NULL);
+		free(notice);
 	}
 	return NULL;
 }
@@ -62,6 +78,7 @@ int pfs_notifier_start(struct pfs_notifier **out,
 		       void (*send)(void *arg, uint64_t ino, const char *name), void *arg)
 {
 	struct pfs_notifier *notifier = calloc(1, sizeof(*notifier));
+	pthread_condattr_t clock;
 	int error;
 
 	*out = NULL;
@@ -71,7 +88,10 @@ int pfs_notifier_start(struct pfs_notifier **out,
 	notifier->arg = arg;
 	notifier->last = &notifier->first;
 	(void)pthread_mutex_init(&notifier->lock, NULL);
-	(void)pthread_cond_init(&notifier->pushed, NULL);
+	(void)pthread_condattr_init(&clock);
+	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&notifier->pushed, &clock);
+	(void)pthread_condattr_destroy(&clock);
 	error = -pthread_create(&notifier->thread, NULL, notifier_main, notifier);
 	if (error) {
 		pfs_error("cannot start a thread: %s", strerror(-error));
@@ -92,6 +112,7 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
 		return;
 	}
 	notice->next = NULL;
+	notice->due = due_time();
 	notice->ino = ino;
 	notice->named = name != NULL;
 	if (name)

@@ -2,13 +2,20 @@
 /* fs/mount/notify.h - tells the kernel what changed behind its back.
  *
  * One thread of its own, holding no lock: the kernel may make a notice wait for a request in flight
- * on the same inode or directory, so no thread that serves requests can send one. */
+ * on the same inode or directory, so no thread that serves requests can send one.
+ *
+ * Notices are sent PFS_NOTICE_DELAY_MS after they are queued.  What changed is often found by a
+ * request for attributes, whose reply brings it; a notice that overtakes the reply, or the asking
+ * process when it takes the reply over, makes the kernel throw the new attributes away and decide
+ * access on the old ones. */
 #ifndef PFS_FS_MOUNT_NOTIFY_H
 #define PFS_FS_MOUNT_NOTIFY_H
 
 #include <stdint.h>
 
 #include "base/err.h"
+
+#define PFS_NOTICE_DELAY_MS 100
 
 struct pfs_notifier;
 

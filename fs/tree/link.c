@@ -317,6 +317,16 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 	return error;
 }
 
+/* Of an original that changed: more than its mode or owner, which move the ctime as well. */
+static bool content_may_differ(const struct pfs_source_record *record, const struct stat *st)
+{
+	bool same_rights = record->mode == st->st_mode && record->uid == st->st_uid &&
+			   record->gid == st->st_gid;
+
+	return same_rights || record->dev != st->st_dev || record->ino != st->st_ino ||
+	       record->size != st->st_size || !same_time(record->mtime, st->st_mtim);
+}
+
 static int refresh_once(struct pfs_tree *tree, uint64_t ino)
 {
 	struct pfs_links *links = tree->links;
@@ -338,7 +348,7 @@ static int refresh_once(struct pfs_tree *tree, uint64_t ino)
 	if (error)
 		return error;
 	pfs_fdcache_drop(links->open, ino);
-	if (tree->listener.changed)
+	if (tree->listener.changed && content_may_differ(pfs_links_record(source), &st))
 		tree->listener.changed(tree->listener.arg, ino, NULL);
 	return 0;
 }
