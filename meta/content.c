@@ -104,7 +104,7 @@ int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from)
 	int error = pfs_group_ready(store);
 	uint8_t data[PFS_CHUNK_SIZE];
 	uint64_t n = 0;
-	size_t len;
+	size_t len = 0;
 
 	if (error)
 		return error;

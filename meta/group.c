@@ -91,18 +91,21 @@ int pfs_writer_finish(struct pfs_store *store)
 	return pfs_db_errno(store->writer, result);
 }
 
-static void count(uint64_t *out, struct pfs_db *db, enum pfs_sql sql)
+/* `before` when it cannot be told now. */
+static uint64_t count(uint64_t before, struct pfs_db *db, enum pfs_sql sql)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[sql];
 
-	if (pfs_db_step(db, row) == 1)
-		__atomic_store_n(out, (uint64_t)sqlite3_column_int64(row, 0), __ATOMIC_RELAXED);
+	return pfs_db_step(db, row) == 1 ? (uint64_t)sqlite3_column_int64(row, 0) : before;
 }
 
 void pfs_count_pages(struct pfs_store *store)
 {
-	count(&store->pages, store->writer, PFS_SQL_PAGES);
-	count(&store->free_pages, store->writer, PFS_SQL_FREE_PAGES);
+	uint64_t pages = count(store->pages, store->writer, PFS_SQL_PAGES);
+	uint64_t free_pages = count(store->free_pages, store->writer, PFS_SQL_FREE_PAGES);
+
+	__atomic_store_n(&store->pages, pages, __ATOMIC_RELAXED);
+	__atomic_store_n(&store->free_pages, free_pages, __ATOMIC_RELAXED);
 }
 
 /* ---- groups ---- */

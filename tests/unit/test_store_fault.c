@@ -101,7 +101,7 @@ static bool run_with(const struct fault_plan *plan)
 			g--;
 			continue;
 		}
-		assert_errno(pfs_store_checkpoint(store, false), plan->error);
+		assert_errno(pfs_store_checkpoint(store, g % 2), plan->error);
 	}
 	hit = hit || fault_failures() > 0;
 	fault_set(NULL);
@@ -127,7 +127,7 @@ static uint64_t count_calls(unsigned calls)
 	fault_set(&none);
 	for (g = 1; g <= GROUPS; g++) {
 		assert_int_equal(write_group(store, g), 0);
-		assert_int_equal(pfs_store_checkpoint(store, false), 0);
+		assert_int_equal(pfs_store_checkpoint(store, g % 2), 0);
 	}
 	made = fault_calls();
 	fault_set(NULL);
