@@ -12,3 +12,5 @@ $(B)/tests/vfs/primefs-fault: $(B)/tests/vfs/fault_start.o $(vfs_objects) $(tool
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 
 tests: $(B)/tests/vfs/primefs-fault
+
+check check-crash: $(B)/tests/vfs/primefs-fault
