@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs import: the options, the format, the order of things, and the report. */
+#include <assert.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -432,6 +433,7 @@ static int check_options(const struct pfs_import_options *options)
 	};
 	size_t i;
 
+	assert(format);
 	for (i = 0; i < PFS_COUNT(uses); i++)
 		if (uses[i].given && uses[i].format != format)
 			return pfs_cmd_usage("import", "--%s is for --format=%s; this is %s",
@@ -442,12 +444,12 @@ static int check_options(const struct pfs_import_options *options)
 static int open_source(struct pfs_import *import)
 {
 	struct pfs_import_options *options = &import->options;
-	struct stat attr;
+	struct stat attr = {.st_mode = S_IFIFO};
 	int error;
 
 	if (strcmp(options->source, "-") != 0 && stat(options->source, &attr) < 0)
 		return pfs_cmd_fail("import", "%s: %s", options->source, strerror(errno));
-	if (strcmp(options->source, "-") != 0 && S_ISDIR(attr.st_mode)) {
+	if (S_ISDIR(attr.st_mode)) {
 		if (!options->format)
 			options->format = &pfs_import_dir;
 		if (options->format != &pfs_import_dir)

@@ -43,8 +43,7 @@ static void free_message(struct pfs_crawl_message *message)
 {
 	struct pfs_crawl_batch *batch = message->batch;
 
-	if (batch && (message->kind == PFS_CRAWL_END ||
-		      (message->kind == PFS_CRAWL_ENTRIES && !batch->has_files))) {
+	if (batch && message->kind == PFS_CRAWL_END) {
 		free(batch->entries);
 		free(batch->bytes);
 		free(batch);
@@ -189,7 +188,7 @@ static int note_store(struct pfs_crawl *crawl)
 		return 0;
 	if (strlen(store) >= sizeof(folder))
 		return -ENAMETOOLONG;
-	(void)strcpy(folder, store);
+	(void)memcpy(folder, store, strlen(store) + 1);
 	if (stat(dirname(folder), &attr) < 0)
 		return -errno;
 	crawl->store_dev = attr.st_dev;

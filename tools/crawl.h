@@ -69,7 +69,7 @@ enum pfs_crawl_kind {
 	PFS_CRAWL_ENTRIES,
 	PFS_CRAWL_CHUNK,   /* one chunk of entry's content */
 	PFS_CRAWL_CONTENT, /* entry's content is complete; attr says how it was then */
-	PFS_CRAWL_END,	   /* nothing more about a batch that has files */
+	PFS_CRAWL_END,	   /* nothing more about the batch */
 };
 
 struct pfs_crawl_message {
@@ -90,7 +90,7 @@ struct pfs_crawl_message {
 PFS_MUST_CHECK int pfs_crawl_open(struct pfs_crawl **out, const struct pfs_crawl_options *options);
 
 /* The next message, or NULL at the end; valid until the next call, its batch until the call after
- * END, or when there are no files, after ENTRIES. */
+ * END. */
 struct pfs_crawl_message *pfs_crawl_next(struct pfs_crawl *crawl);
 
 /* The error that ended the crawl early, or 0. */

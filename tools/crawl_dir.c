@@ -35,27 +35,26 @@ int pfs_crawl_openat(int dir, const char *name, int flags)
 /* One component after the other: for paths beyond PATH_MAX, and kernels without openat2. */
 static int open_stepwise(int root, const char *path)
 {
-	int dir PFS_CLOSE = -1, fd;
+	int dir = -1;
 
 	while (*path) {
 		char name[PFS_NAME_MAX + 1];
 		size_t len = strcspn(path, "/");
+		int fd = -ENAMETOOLONG;
 
-		if (len > PFS_NAME_MAX)
-			return -ENAMETOOLONG;
-		(void)memcpy(name, path, len);
-		name[len] = 0;
-		fd = pfs_crawl_openat(dir < 0 ? root : dir, name, O_DIRECTORY);
-		if (fd < 0)
-			return fd;
+		if (len <= PFS_NAME_MAX) {
+			(void)memcpy(name, path, len);
+			name[len] = 0;
+			fd = pfs_crawl_openat(dir < 0 ? root : dir, name, O_DIRECTORY);
+		}
 		if (dir >= 0)
 			(void)close(dir);
+		if (fd < 0)
+			return fd;
 		dir = fd;
 		path += len + (path[len] == '/');
 	}
-	fd = dir;
-	dir = -1;
-	return fd;
+	return dir;
 }
 
 static int open_dir(const struct pfs_crawl *crawl, const struct pfs_crawl_dir *dir)
@@ -275,23 +274,19 @@ static int new_batch(struct pfs_crawl_thread *thread)
 static int send_batch(struct pfs_crawl_thread *thread)
 {
 	struct pfs_crawl_batch *batch = thread->batch;
-	bool has_files = batch->has_files;
-	struct pfs_crawl_message *entries, *end = NULL;
+	struct pfs_crawl_message *entries = pfs_crawl_message_create(PFS_CRAWL_ENTRIES, batch, 0);
+	struct pfs_crawl_message *end = pfs_crawl_message_create(PFS_CRAWL_END, batch, 0);
 	int error, sent;
 
-	entries = pfs_crawl_message_create(PFS_CRAWL_ENTRIES, batch, 0);
-	if (has_files)
-		end = pfs_crawl_message_create(PFS_CRAWL_END, batch, 0);
-	if (!entries || (has_files && !end)) {
+	if (!entries || !end) {
 		free(entries);
 		free(end);
 		return -ENOMEM; /* the batch stays the thread's */
 	}
 	thread->batch = NULL;
 	error = pfs_crawl_send(thread->crawl, entries);
-	if (!has_files)
-		return error;
-	if (!error)
+	/* the reader frees the batch when it gets to its end, not before */
+	if (!error && batch->has_files)
 		error = pfs_crawl_files(thread, batch);
 	sent = pfs_crawl_send(thread->crawl, end);
 	return error ? error : sent;

@@ -122,7 +122,7 @@ static int write_content(struct tar *tar)
 
 static int set_content(struct tar *tar)
 {
-	struct pfs_entry entry;
+	struct pfs_entry entry = {.volatile_attr = false};
 	bool ignored;
 	int error = pfs_tree_open_file(tar->to->tree, &ignored, tar->attr.st_ino, O_RDONLY,
 					       false, false);

@@ -64,8 +64,8 @@ static size_t add_name(struct gen *gen, char *to, uint64_t number, bool director
 		number /= 36;
 	} while (number);
 	if (!directory) {
-		(void)memcpy(to + len, extension, strlen(extension));
-		len += strlen(extension);
+		while (*extension)
+			to[len++] = *extension++;
 	}
 	return len;
 }

@@ -49,6 +49,8 @@ struct csv {
 	char *names;
 	size_t names_size, names_capacity;
 	struct pfs_path_trail trail;
+	uint32_t *way; /* rows from one up to one that is settled */
+	size_t way_capacity;
 	uint32_t *row_of_node; /* 1 + row */
 	size_t n_nodes, nodes_capacity;
 };
@@ -381,9 +383,8 @@ static int place_row(struct pfs_import *import, size_t n, uint32_t parent)
 	return place_node(import, n, node, seen);
 }
 
-/* Looks up from a row to one that is settled, or the top: *top is the row below that. */
-static int look_up(struct pfs_import *import, uint32_t **way, size_t *capacity, size_t *n,
-		   uint32_t row)
+/* Looks up from a row to one that is settled, or the top: csv->way[0..*n). */
+static int look_up(struct pfs_import *import, size_t *n, uint32_t row)
 {
 	struct csv *csv = import->state;
 
@@ -392,8 +393,8 @@ static int look_up(struct pfs_import *import, uint32_t **way, size_t *capacity, 
 		uint32_t up;
 
 		at->state = ROW_ON_WAY;
-		PFS_TRY(pfs_grow(way, capacity, *n + 1, sizeof(**way)));
-		(*way)[(*n)++] = row;
+		PFS_TRY(pfs_grow(&csv->way, &csv->way_capacity, *n + 1, sizeof(*csv->way)));
+		csv->way[(*n)++] = row;
 		if (at->parent == NONE)
 			return 0;
 		up = csv->row_of_id[at->parent];
@@ -422,16 +423,15 @@ static int look_up(struct pfs_import *import, uint32_t **way, size_t *capacity, 
 static int place_rows(struct pfs_import *import)
 {
 	struct csv *csv = import->state;
-	uint32_t *way PFS_FREE = NULL;
-	size_t capacity = 0, n, i;
+	size_t n, i;
 
 	PFS_TRY(index_ids(import));
 	for (i = 0; i < csv->n_rows; i++) {
-		PFS_TRY(look_up(import, &way, &capacity, &n, (uint32_t)i));
+		PFS_TRY(look_up(import, &n, (uint32_t)i));
 		while (n--) {
-			uint32_t parent = csv->rows[way[n]].parent;
+			uint32_t parent = csv->rows[csv->way[n]].parent;
 
-			PFS_TRY(place_row(import, way[n],
+			PFS_TRY(place_row(import, csv->way[n],
 					  parent == NONE ? NONE : csv->row_of_id[parent]));
 		}
 	}
@@ -558,6 +558,7 @@ static void close_csv(struct pfs_import *import)
 	free(csv->row_of_id);
 	free(csv->names);
 	free(csv->row_of_node);
+	free(csv->way);
 	free(csv);
 }
 

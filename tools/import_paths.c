@@ -69,34 +69,37 @@ static int check_path(const char *path, const char *end)
 	return 0;
 }
 
+/* The next component of the path, from *at on, which goes behind it and its slash. */
+static int add_component(struct pfs_path_trail *trail, struct pfs_path_node *out,
+			 struct pfs_build *build, size_t *at)
+{
+	const char *name = trail->path + *at;
+	const char *slash = memchr(name, '/', trail->len - *at);
+	size_t size = slash ? (size_t)(slash - name) : trail->len - *at;
+
+	*at += size + (slash != NULL);
+	if (size > 1 || (size == 1 && *name != '.')) {
+		PFS_TRY(pfs_build_add(build, &out->node, &out->seen, out->node, name, size, NULL));
+		if (slash)
+			PFS_TRY(pfs_build_set_directory(build, out->node));
+	}
+	return slash ? enter(trail, out->node, *at) : 0;
+}
+
 int pfs_path_add(struct pfs_path_trail *trail, struct pfs_path_node *out, struct pfs_build *build,
 		 const char *path, size_t len)
 {
-	uint32_t node = PFS_BUILD_ROOT;
-	enum pfs_build_seen seen = PFS_BUILD_AGAIN;
 	size_t at = 0;
 
 	PFS_TRY(turn(trail, path, len));
+	*out = (struct pfs_path_node){.node = PFS_BUILD_ROOT, .seen = PFS_BUILD_AGAIN};
 	if (trail->n_above) {
-		node = trail->above[trail->n_above - 1].node;
+		out->node = trail->above[trail->n_above - 1].node;
 		at = trail->above[trail->n_above - 1].end;
 	}
 	PFS_TRY(check_path(path + at, path + len));
-	while (at < len) {
-		const char *slash = memchr(path + at, '/', len - at);
-		size_t end = slash ? (size_t)(slash - path) : len, size = end - at;
-
-		if (size > 1 || (size == 1 && path[at] != '.')) {
-			PFS_TRY(pfs_build_add(build, &node, &seen, node, path + at, size, NULL));
-			if (slash)
-				PFS_TRY(pfs_build_set_directory(build, node));
-		}
-		at = end + (slash != NULL);
-		if (slash)
-			PFS_TRY(enter(trail, node, at));
-	}
-	out->node = node;
-	out->seen = seen;
+	while (at < len)
+		PFS_TRY(add_component(trail, out, build, &at));
 	return 0;
 }
 

@@ -46,25 +46,28 @@ bool pfs_looks_like_csv(const char *data, size_t size)
 			      count_fields(row, (size_t)(row_end - row), false) == fields);
 }
 
+static const struct pfs_import_format *guess(const struct pfs_import_options *options,
+					     const char *data, size_t size)
+{
+	size_t len = strlen(options->source);
+
+	if (options->path_column || options->id_column ||
+	    (len > 4 && strcasecmp(options->source + len - 4, ".csv") == 0))
+		return &pfs_import_csv;
+	if (options->columns || options->nul_ended || size == 0)
+		return &pfs_import_paths;
+	if (pfs_looks_like_archive(data, size))
+		return &pfs_import_tar;
+	return pfs_looks_like_csv(data, size) ? &pfs_import_csv : &pfs_import_paths;
+}
+
 int pfs_import_recognise(struct pfs_import *import)
 {
-	const struct pfs_import_options *options = &import->options;
-	size_t len = strlen(options->source);
 	ssize_t size = pfs_input_need(&import->input, PEEK);
-	const char *data = import->input.buffer + import->input.next;
 
 	if (size < 0)
 		return (int)size;
-	if (options->path_column || options->id_column ||
-	    (len > 4 && strcasecmp(options->source + len - 4, ".csv") == 0))
-		import->options.format = &pfs_import_csv;
-	else if (options->columns || options->nul_ended || size == 0)
-		import->options.format = &pfs_import_paths;
-	else if (pfs_looks_like_archive(data, (size_t)size))
-		import->options.format = &pfs_import_tar;
-	else if (pfs_looks_like_csv(data, (size_t)size))
-		import->options.format = &pfs_import_csv;
-	else
-		import->options.format = &pfs_import_paths;
+	import->options.format =
+		guess(&import->options, import->input.buffer + import->input.next, (size_t)size);
 	return 0;
 }

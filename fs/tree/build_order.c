@@ -119,40 +119,44 @@ struct cursor {
 	uint32_t next, end; /* among the children */
 };
 
-static int walk(uint32_t *order, const uint32_t *start, const uint32_t *children)
+struct walk {
+	struct cursor *stack; /* directories from the root down */
+	size_t depth, capacity;
+	uint32_t *order;
+	size_t n;
+};
+
+static int enter(struct walk *walk, uint32_t node, const uint32_t *start)
 {
-	struct cursor *stack PFS_FREE = NULL;
-	size_t capacity = 0, depth = 1, n = 0;
-	int error = pfs_grow(&stack, &capacity, 1, sizeof(*stack));
-
-	if (error)
-		return error;
-	order[n++] = 0;
-	stack[0] = (struct cursor){start[0], start[1]};
-	while (depth) {
-		struct cursor *top = &stack[depth - 1];
-		uint32_t node;
-
-		if (top->next == top->end) {
-			depth--;
-			continue;
-		}
-		node = children[top->next++];
-		order[n++] = node;
-		if (start[node] == start[node + 1])
-			continue;
-		error = pfs_grow(&stack, &capacity, depth + 1, sizeof(*stack));
-		if (error)
-			return error;
-		stack[depth++] = (struct cursor){start[node], start[node + 1]};
-	}
+	walk->order[walk->n++] = node;
+	if (start[node] == start[node + 1])
+		return 0;
+	PFS_TRY(pfs_grow(&walk->stack, &walk->capacity, walk->depth + 1, sizeof(*walk->stack)));
+	walk->stack[walk->depth++] = (struct cursor){start[node], start[node + 1]};
 	return 0;
+}
+
+static int walk_all(struct walk *walk, const uint32_t *start, const uint32_t *children)
+{
+	int error = enter(walk, 0, start);
+
+	while (!error && walk->depth) {
+		struct cursor *top = &walk->stack[walk->depth - 1];
+
+		if (top->next == top->end)
+			walk->depth--;
+		else
+			error = enter(walk, children[top->next++], start);
+	}
+	free(walk->stack);
+	return error;
 }
 
 int pfs_build_order(const struct pfs_build *build, uint32_t *order, uint32_t *weight)
 {
 	uint32_t *start PFS_FREE = malloc((build->count + 1) * sizeof(*start));
 	uint32_t *children PFS_FREE = malloc(build->count * sizeof(*children));
+	struct walk walk = {.order = order};
 	size_t i;
 	int error;
 
@@ -161,7 +165,7 @@ int pfs_build_order(const struct pfs_build *build, uint32_t *order, uint32_t *we
 	group_by_parent(build, start, children);
 	error = sort_all(build, start, children);
 	if (!error)
-		error = walk(order, start, children);
+		error = walk_all(&walk, start, children);
 	if (error)
 		return error;
 	(void)memset(weight, 0, build->count * sizeof(*weight));

@@ -469,7 +469,7 @@ static int by_slot(const void *a, const void *b)
 static void check_pre_order(void)
 {
 	struct record *sorted = malloc(n_records * sizeof(*sorted));
-	struct record **path = malloc(n_records * sizeof(*path));
+	struct record **path = calloc(n_records, sizeof(struct record *));
 	size_t depth = 0, i;
 
 	(void)memcpy(sorted, records, n_records * sizeof(*sorted));
