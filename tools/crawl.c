@@ -41,20 +41,13 @@ static size_t weight(const struct pfs_crawl_message *message)
 
 static void free_message(struct pfs_crawl_message *message)
 {
-	struct pfs_crawl_batch *batch = message->batch;
-
-	if (batch && message->kind == PFS_CRAWL_END) {
-		free(batch->entries);
-		free(batch->bytes);
-		free(batch);
-	}
-	free(message->done);
+	if (message->kind == PFS_CRAWL_END)
+		pfs_crawl_free_batch(message->batch);
 	free(message);
 }
 
 int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message)
 {
-	struct pfs_crawl_entry *entry;
 	size_t bytes = weight(message);
 	bool stop;
 
@@ -66,19 +59,6 @@ int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message)
 		(void)pthread_cond_signal(&crawl->ready);
 	*crawl->last = message;
 	crawl->last = &message->next;
-	/* the reader learns of a directory before it gets its entries */
-	if (message->kind == PFS_CRAWL_ENTRIES) {
-		size_t i = message->batch->n_entries;
-
-		while (i--) {
-			entry = &message->batch->entries[i];
-			if (!entry->dir)
-				continue;
-			entry->dir->next = crawl->stack;
-			crawl->stack = entry->dir;
-			(void)pthread_cond_signal(&crawl->work);
-		}
-	}
 	stop = crawl->stop;
 	(void)pthread_mutex_unlock(&crawl->mutex);
 	return stop ? -ECANCELED : 0;
@@ -110,37 +90,53 @@ static void stop_with(struct pfs_crawl *crawl, int error)
 	(void)pthread_mutex_unlock(&crawl->mutex);
 }
 
-/* A directory to read; NULL when there will be no more. */
-static struct pfs_crawl_dir *next_dir(struct pfs_crawl *crawl)
+/* The thread has nothing left to do: waits for a directory; NULL when there will be no more. */
+static struct pfs_crawl_dir *wait_for_dir(struct pfs_crawl_thread *thread)
 {
+	struct pfs_crawl *crawl = thread->crawl;
 	struct pfs_crawl_dir *dir = NULL;
 
 	(void)pthread_mutex_lock(&crawl->mutex);
+	crawl->busy -= thread->busy;
+	thread->busy = false;
+	if (crawl->busy == 0 && !crawl->stack) {
+		(void)pthread_cond_broadcast(&crawl->work);
+		(void)pthread_cond_broadcast(&crawl->ready);
+	}
+	crawl->hungry++;
 	while (!crawl->stack && crawl->busy && !crawl->stop)
 		(void)pthread_cond_wait(&crawl->work, &crawl->mutex);
+	crawl->hungry--;
 	if (crawl->stack && !crawl->stop) {
 		dir = crawl->stack;
 		crawl->stack = dir->next;
 		crawl->busy++;
+		thread->busy = true;
 	}
 	(void)pthread_mutex_unlock(&crawl->mutex);
 	return dir;
 }
 
-static void dir_done(struct pfs_crawl *crawl)
+/* The next directory to read: one of the thread's own, unless others have nothing to do. */
+static int next_dir(struct pfs_crawl_thread *thread)
 {
-	(void)pthread_mutex_lock(&crawl->mutex);
-	if (--crawl->busy == 0 && !crawl->stack) {
-		(void)pthread_cond_broadcast(&crawl->work);
-		(void)pthread_cond_broadcast(&crawl->ready);
+	thread->dir = NULL;
+	if (!thread->own || thread->crawl->hungry)
+		PFS_TRY(pfs_crawl_flush(thread));
+	if (thread->own) {
+		thread->dir = thread->own;
+		thread->own = thread->dir->next;
+	} else {
+		thread->dir = wait_for_dir(thread);
 	}
-	(void)pthread_mutex_unlock(&crawl->mutex);
+	return 0;
 }
 
 static void *run(void *arg)
 {
 	struct pfs_crawl *crawl = arg;
 	struct pfs_crawl_thread *thread = calloc(1, sizeof(*thread));
+	int error = 0;
 
 	if (!thread) {
 		stop_with(crawl, -ENOMEM);
@@ -148,13 +144,16 @@ static void *run(void *arg)
 	}
 	thread->crawl = crawl;
 	thread->own_cwd = unshare(CLONE_FS) == 0;
-	while ((thread->dir = next_dir(crawl)) != NULL) {
-		int error = pfs_crawl_directory(thread);
-
-		if (error)
-			stop_with(crawl, error);
-		dir_done(crawl);
+	while (!error) {
+		error = next_dir(thread);
+		if (!error && !thread->dir)
+			break;
+		if (!error)
+			error = pfs_crawl_directory(thread);
 	}
+	if (error)
+		stop_with(crawl, error);
+	pfs_crawl_drop(thread);
 	free(thread);
 	return NULL;
 }
@@ -276,12 +275,8 @@ void pfs_crawl_close(struct pfs_crawl *crawl)
 		(void)pthread_join(crawl->threads[--crawl->n_threads], NULL);
 	while (pfs_crawl_next(crawl))
 		;
-	while (crawl->stack) {
-		struct pfs_crawl_dir *dir = crawl->stack;
-
-		crawl->stack = dir->next;
-		free(dir);
-	}
+	pfs_crawl_free_dirs(crawl->stack);
+	pfs_crawl_free_dirs(crawl->done);
 	if (crawl->root >= 0)
 		(void)close(crawl->root);
 	(void)pthread_mutex_destroy(&crawl->mutex);

@@ -3,7 +3,7 @@
  *
  * The threads open directories by their paths beneath the root, with openat2 where the kernel has
  * it, so that no symlink is ever followed and nothing outside the root is reached.  What they find
- * comes as messages: a directory's entries, each directory before what lies in it; then, when
+ * comes as messages: batches of entries, each directory before what lies in it; then, when
  * content is asked for, the content of the files among them.  Messages are bounded in number and
  * size: the threads wait for their reader.
  *
@@ -35,6 +35,8 @@ struct pfs_crawl_options {
 struct pfs_crawl_dir {
 	struct pfs_crawl_dir *next;
 	uint32_t node;
+	dev_t dev;
+	ino_t ino;
 	size_t path_len;
 	char path[]; /* below the root; "" is the root itself */
 };
@@ -47,6 +49,7 @@ struct pfs_crawl_attr {
 
 struct pfs_crawl_entry {
 	struct stat attr;
+	struct pfs_crawl_dir *parent; /* NULL: this is the root */
 	struct pfs_crawl_dir *dir; /* directories that are going to be read: set dir->node */
 	uint32_t name, target;	   /* offsets in the batch's bytes */
 	uint32_t attrs, n_attrs;
@@ -57,12 +60,12 @@ struct pfs_crawl_entry {
 };
 
 struct pfs_crawl_batch {
-	struct pfs_crawl_dir *dir; /* that the entries lie in; NULL: the only one is the root */
-	struct pfs_crawl_entry *entries;
+	struct pfs_crawl_entry *entries; /* of one directory or several */
 	size_t n_entries, entries_capacity;
 	char *bytes; /* names, targets, attributes */
 	size_t n_bytes, bytes_capacity;
 	bool has_files; /* whose content comes */
+	struct pfs_crawl_dir *done; /* private: goes with the batch */
 };
 
 enum pfs_crawl_kind {
@@ -75,8 +78,7 @@ enum pfs_crawl_kind {
 struct pfs_crawl_message {
 	struct pfs_crawl_message *next;
 	enum pfs_crawl_kind kind;
-	struct pfs_crawl_batch *batch; /* NULL: a directory that could not be read is done */
-	struct pfs_crawl_dir *done;    /* the directory of which this is the last message */
+	struct pfs_crawl_batch *batch;
 	struct pfs_crawl_entry *entry;
 	struct stat attr;
 	bool changed;  /* CONTENT: it did while it was read */

@@ -195,13 +195,18 @@ static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *ent
 
 	if (!dir)
 		return -ENOMEM;
-	*dir = (struct pfs_crawl_dir){.path_len = len};
+	*dir = (struct pfs_crawl_dir){
+		.next = thread->own,
+		.dev = entry->attr.st_dev,
+		.ino = entry->attr.st_ino,
+		.path_len = len,
+	};
 	if (above_len) {
 		(void)memcpy(dir->path, above->path, above_len);
 		dir->path[above_len] = '/';
 	}
 	(void)memcpy(dir->path + len - entry->name_len, name, entry->name_len + 1u);
-	entry->dir = dir;
+	entry->dir = thread->own = dir;
 	return 0;
 }
 
@@ -238,6 +243,7 @@ static int keep_entry(struct pfs_crawl_thread *thread, const char *name, const s
 			 sizeof(*batch->entries)));
 	entry = &batch->entries[batch->n_entries];
 	*entry = (struct pfs_crawl_entry){
+		.parent = thread->dir,
 		.name = (uint32_t)batch->n_bytes,
 		.name_len = (uint8_t)strlen(name),
 	};
@@ -259,18 +265,53 @@ static int keep_entry(struct pfs_crawl_thread *thread, const char *name, const s
 	return 0;
 }
 
-/* ---- reading ---- */
+/* ---- batches ---- */
 
-static int new_batch(struct pfs_crawl_thread *thread)
+void pfs_crawl_free_dirs(struct pfs_crawl_dir *list)
 {
-	thread->batch = calloc(1, sizeof(*thread->batch));
-	if (!thread->batch)
-		return -ENOMEM;
-	thread->batch->dir = thread->dir;
-	return 0;
+	while (list) {
+		struct pfs_crawl_dir *dir = list;
+
+		list = dir->next;
+		free(dir);
+	}
 }
 
-/* Sends the batch and the content of its files. */
+void pfs_crawl_free_batch(struct pfs_crawl_batch *batch)
+{
+	if (!batch)
+		return;
+	pfs_crawl_free_dirs(batch->done);
+	free(batch->entries);
+	free(batch->bytes);
+	free(batch);
+}
+
+void pfs_crawl_drop(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl *crawl = thread->crawl;
+
+	pfs_crawl_free_batch(thread->batch);
+	pfs_crawl_free_dirs(thread->own);
+	/* the reader may be looking at these: they live as long as the crawl */
+	(void)pthread_mutex_lock(&crawl->mutex);
+	while (thread->done) {
+		struct pfs_crawl_dir *dir = thread->done;
+
+		thread->done = dir->next;
+		dir->next = crawl->done;
+		crawl->done = dir;
+	}
+	(void)pthread_mutex_unlock(&crawl->mutex);
+}
+
+static int need_batch(struct pfs_crawl_thread *thread)
+{
+	if (!thread->batch)
+		thread->batch = calloc(1, sizeof(*thread->batch));
+	return thread->batch ? 0 : -ENOMEM;
+}
+
 static int send_batch(struct pfs_crawl_thread *thread)
 {
 	struct pfs_crawl_batch *batch = thread->batch;
@@ -284,6 +325,8 @@ static int send_batch(struct pfs_crawl_thread *thread)
 		return -ENOMEM; /* the batch stays the thread's */
 	}
 	thread->batch = NULL;
+	batch->done = thread->done;
+	thread->done = NULL;
 	error = pfs_crawl_send(thread->crawl, entries);
 	/* the reader frees the batch when it gets to its end, not before */
 	if (!error && batch->has_files)
@@ -292,9 +335,35 @@ static int send_batch(struct pfs_crawl_thread *thread)
 	return error ? error : sent;
 }
 
+static void publish(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl *crawl = thread->crawl;
+	struct pfs_crawl_dir *last = thread->own;
+
+	if (!last)
+		return;
+	while (last->next)
+		last = last->next;
+	(void)pthread_mutex_lock(&crawl->mutex);
+	last->next = crawl->stack;
+	crawl->stack = thread->own;
+	(void)pthread_cond_broadcast(&crawl->work);
+	(void)pthread_mutex_unlock(&crawl->mutex);
+	thread->own = NULL;
+}
+
+int pfs_crawl_flush(struct pfs_crawl_thread *thread)
+{
+	if (thread->batch)
+		PFS_TRY(send_batch(thread));
+	publish(thread); /* the reader knows them now */
+	return 0;
+}
+
+/* ---- reading ---- */
+
 static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool store_here)
 {
-	struct pfs_crawl_batch *batch = thread->batch;
 	struct statx from;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
@@ -305,28 +374,26 @@ static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool st
 		return pfs_crawl_problem(thread, name,
 					 errno == ENOENT ? "vanished while it was imported"
 							 : strerror(errno));
+	PFS_TRY(need_batch(thread));
 	PFS_TRY(keep_entry(thread, name, &from));
-	if (batch->n_entries < BATCH_ENTRIES && batch->n_bytes < BATCH_BYTES)
+	if (thread->batch->n_entries < BATCH_ENTRIES && thread->batch->n_bytes < BATCH_BYTES)
 		return 0;
-	PFS_TRY(send_batch(thread));
-	return new_batch(thread);
+	return send_batch(thread);
 }
 
 static int read_entries(struct pfs_crawl_thread *thread)
 {
 	const struct pfs_crawl *crawl = thread->crawl;
-	bool store_here = false;
-	struct stat attr;
+	bool store_here = crawl->store_name && thread->dir->dev == crawl->store_dev &&
+			  thread->dir->ino == crawl->store_ino;
 	ssize_t size, at;
 
-	if (crawl->store_name && fstat(thread->fd, &attr) == 0)
-		store_here = attr.st_dev == crawl->store_dev && attr.st_ino == crawl->store_ino;
 	for (;;) {
 		size = getdents64(thread->fd, thread->entries, sizeof(thread->entries));
 		if (size < 0)
 			return pfs_crawl_problem(thread, NULL, strerror(errno));
 		if (size == 0)
-			return 0;
+			break;
 		for (at = 0; at < size;) {
 			const struct dirent64 *entry = (const void *)(thread->entries + at);
 
@@ -334,52 +401,30 @@ static int read_entries(struct pfs_crawl_thread *thread)
 			at += entry->d_reclen;
 		}
 	}
+	/* files are read while their directory is open */
+	return thread->batch && thread->batch->has_files ? send_batch(thread) : 0;
 }
 
-static void free_batch(struct pfs_crawl_batch *batch)
+static int read_dir(struct pfs_crawl_thread *thread)
 {
-	size_t i;
+	int error;
 
-	if (!batch)
-		return;
-	for (i = 0; i < batch->n_entries; i++)
-		free(batch->entries[i].dir);
-	free(batch->entries);
-	free(batch->bytes);
-	free(batch);
-}
-
-/* The reader lets go of the directory when it gets its last message, whatever became of it. */
-static int send_done(struct pfs_crawl_thread *thread)
-{
-	struct pfs_crawl_message *message = pfs_crawl_message_create(PFS_CRAWL_END, NULL, 0);
-
-	if (!message)
-		return -ENOMEM;
-	message->done = thread->dir;
-	return pfs_crawl_send(thread->crawl, message);
+	thread->fd = open_dir(thread->crawl, thread->dir);
+	if (thread->fd < 0)
+		return pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
+	thread->at_cwd = thread->no_attrs = false;
+	error = read_entries(thread);
+	(void)close(thread->fd);
+	return error;
 }
 
 int pfs_crawl_directory(struct pfs_crawl_thread *thread)
 {
-	int error = 0, sent;
+	int error = read_dir(thread);
 
-	thread->fd = open_dir(thread->crawl, thread->dir);
-	thread->at_cwd = thread->no_attrs = false;
-	if (thread->fd < 0) {
-		error = pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
-	} else {
-		error = new_batch(thread);
-		if (!error)
-			error = read_entries(thread);
-		if (!error && thread->batch->n_entries)
-			error = send_batch(thread);
-		free_batch(thread->batch);
-		thread->batch = NULL;
-		(void)close(thread->fd);
-	}
-	sent = send_done(thread);
-	return error ? error : sent;
+	thread->dir->next = thread->done;
+	thread->done = thread->dir;
+	return error;
 }
 
 int pfs_crawl_root(struct pfs_crawl *crawl)
@@ -397,11 +442,11 @@ int pfs_crawl_root(struct pfs_crawl *crawl)
 	crawl->mount = from.stx_mnt_id;
 	thread->crawl = crawl;
 	thread->fd = crawl->root;
-	error = new_batch(thread);
+	error = need_batch(thread);
 	if (!error)
 		error = keep_entry(thread, "", &from);
 	if (!error)
-		error = send_batch(thread);
-	free_batch(thread->batch);
+		error = pfs_crawl_flush(thread);
+	pfs_crawl_drop(thread);
 	return error;
 }

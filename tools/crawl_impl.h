@@ -30,12 +30,14 @@ struct pfs_crawl {
 	pthread_cond_t work;  /* there is a directory to read, or no more will come */
 	pthread_cond_t room;  /* the queue has room */
 	pthread_cond_t ready; /* there is a message, or no more will come */
-	struct pfs_crawl_dir *stack;
-	unsigned busy; /* threads that are reading a directory */
+	struct pfs_crawl_dir *done;  /* read, but not freed with any batch */
+	struct pfs_crawl_dir *stack; /* to be read by whoever has nothing to do */
+	unsigned busy; /* threads that are reading directories */
 	struct pfs_crawl_message *first, **last;
 	size_t queued_bytes;
 	bool stop;
 	int error;
+	_Atomic unsigned hungry; /* threads that wait for work; not protected */
 
 	struct pfs_crawl_message *current; /* the reader's */
 };
@@ -43,12 +45,15 @@ struct pfs_crawl {
 /* One thread's. */
 struct pfs_crawl_thread {
 	struct pfs_crawl *crawl;
-	struct pfs_crawl_dir *dir;
-	int fd;           /* of dir */
+	bool busy;
+	struct pfs_crawl_dir *own;  /* found, and to be read by this thread if nobody else wants to */
+	struct pfs_crawl_dir *done; /* read: they go with the next batch, whose reader knows them */
+	struct pfs_crawl_dir *dir;  /* being read */
+	int fd;			    /* of dir */
 	bool own_cwd;     /* the thread has a working directory of its own */
 	bool at_cwd;      /* which is dir */
 	bool no_attrs;    /* the filesystem has no user.* attributes */
-	struct pfs_crawl_batch *batch; /* being filled */
+	struct pfs_crawl_batch *batch; /* being filled; may be NULL */
 	char list[PFS_CRAWL_LIST_SIZE];
 	char value[PFS_CRAWL_VALUE_SIZE];
 	char entries[PFS_CRAWL_DIR_SIZE];
@@ -67,11 +72,20 @@ struct pfs_crawl_message *pfs_crawl_message_create(enum pfs_crawl_kind kind,
 PFS_MUST_CHECK int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name,
 				     const char *what);
 
-/* crawl_dir.c: sends the root as the first entry. */
+/* crawl_dir.c: sends the root as the first entry; the threads do not run yet. */
 PFS_MUST_CHECK int pfs_crawl_root(struct pfs_crawl *crawl);
 
-/* crawl_dir.c: reads thread->dir, sends its entries, queues its subdirectories. */
+/* crawl_dir.c: reads thread->dir, which it takes over, into thread->batch; its subdirectories go to
+ * thread->own. */
 PFS_MUST_CHECK int pfs_crawl_directory(struct pfs_crawl_thread *thread);
+
+/* Sends the batch, with the content of its files; then all may have thread->own. */
+PFS_MUST_CHECK int pfs_crawl_flush(struct pfs_crawl_thread *thread);
+
+/* The thread ends: what it has not sent is dropped. */
+void pfs_crawl_drop(struct pfs_crawl_thread *thread);
+void pfs_crawl_free_batch(struct pfs_crawl_batch *batch);
+void pfs_crawl_free_dirs(struct pfs_crawl_dir *list);
 
 /* crawl_file.c: sends the content of a batch's regular files. */
 PFS_MUST_CHECK int pfs_crawl_files(struct pfs_crawl_thread *thread, struct pfs_crawl_batch *batch);

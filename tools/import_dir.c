@@ -84,8 +84,8 @@ static int entry_problem(struct pfs_import *import, const struct pfs_crawl_batch
 	const struct dir *dir = import->state;
 
 	entry->left_out = true;
-	return pfs_import_problem(import, "%s/%s%s%.*s: %s", dir->root, batch->dir->path,
-				  batch->dir->path_len ? "/" : "", entry->name_len,
+	return pfs_import_problem(import, "%s/%s%s%.*s: %s", dir->root, entry->parent->path,
+				  entry->parent->path_len ? "/" : "", entry->name_len,
 				  batch->bytes + entry->name, what);
 }
 
@@ -136,7 +136,7 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	default:
 		break;
 	}
-	if (batch->dir->path_len + 1 + entry->name_len >= PATH_MAX) {
+	if (entry->parent->path_len + 1 + entry->name_len >= PATH_MAX) {
 		pfs_build_set_flags(import->build, entry->node, PFS_NODE_NODATA, 0);
 		return entry_problem(import, batch, entry,
 				     "its path is too long for a link to it; import it with "
@@ -146,10 +146,10 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	return note_original(dir, entry->node, &entry->attr);
 }
 
-static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *batch)
+static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *batch,
+		     struct pfs_crawl_entry *entry)
 {
 	struct dir *dir = import->state;
-	struct pfs_crawl_entry *entry = &batch->entries[0];
 	const struct pfs_source_root root = {
 		.path = dir->root,
 		.dev = entry->attr.st_dev,
@@ -170,11 +170,13 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 static int take_entry(struct pfs_import *import, const struct pfs_crawl_batch *batch,
 		      struct pfs_crawl_entry *entry)
 {
-	const char *name = batch->bytes + entry->name;
 	enum pfs_build_seen seen;
-	int error = pfs_build_add(import->build, &entry->node, &seen, batch->dir->node, name,
-				  entry->name_len, &entry->attr);
+	int error;
 
+	if (!entry->parent)
+		return take_root(import, batch, entry);
+	error = pfs_build_add(import->build, &entry->node, &seen, entry->parent->node,
+			      batch->bytes + entry->name, entry->name_len, &entry->attr);
 	if (error == -ENOMEM || error == -EFBIG)
 		return error;
 	if (entry->dir)
@@ -239,7 +241,7 @@ static int take_content(struct pfs_import *import, const struct pfs_crawl_messag
 
 		import->report.changed++;
 		pfs_import_warn(import, "%s/%s%s%.*s: changed while it was copied", dir->root,
-				message->batch->dir->path, message->batch->dir->path_len ? "/" : "",
+				entry->parent->path, entry->parent->path_len ? "/" : "",
 				entry->name_len, message->batch->bytes + entry->name);
 	}
 	if (!message->readable)
@@ -255,8 +257,6 @@ static int take_message(struct pfs_import *import, const struct pfs_crawl_messag
 
 	switch (message->kind) {
 	case PFS_CRAWL_ENTRIES:
-		if (!message->batch->dir)
-			return take_root(import, message->batch);
 		for (i = 0; i < message->batch->n_entries; i++)
 			PFS_TRY(take_entry(import, message->batch, &message->batch->entries[i]));
 		return 0;

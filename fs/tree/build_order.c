@@ -126,9 +126,8 @@ struct walk {
 	size_t n;
 };
 
-static int enter(struct walk *walk, uint32_t node, const uint32_t *start)
+static int descend(struct walk *walk, uint32_t node, const uint32_t *start)
 {
-	walk->order[walk->n++] = node;
 	if (start[node] == start[node + 1])
 		return 0;
 	PFS_TRY(pfs_grow(&walk->stack, &walk->capacity, walk->depth + 1, sizeof(*walk->stack)));
@@ -138,15 +137,17 @@ static int enter(struct walk *walk, uint32_t node, const uint32_t *start)
 
 static int walk_all(struct walk *walk, const uint32_t *start, const uint32_t *children)
 {
-	int error = enter(walk, 0, start);
+	int error = descend(walk, 0, start);
 
 	while (!error && walk->depth) {
 		struct cursor *top = &walk->stack[walk->depth - 1];
 
-		if (top->next == top->end)
+		if (top->next == top->end) {
 			walk->depth--;
-		else
-			error = enter(walk, children[top->next++], start);
+			continue;
+		}
+		walk->order[walk->n++] = children[top->next];
+		error = descend(walk, children[top->next++], start);
 	}
 	free(walk->stack);
 	return error;
@@ -156,12 +157,13 @@ int pfs_build_order(const struct pfs_build *build, uint32_t *order, uint32_t *we
 {
 	uint32_t *start PFS_FREE = malloc((build->count + 1) * sizeof(*start));
 	uint32_t *children PFS_FREE = malloc(build->count * sizeof(*children));
-	struct walk walk = {.order = order};
+	struct walk walk = {.order = order, .n = 1};
 	size_t i;
 	int error;
 
 	if (!start || !children)
 		return -ENOMEM;
+	order[0] = 0; /* the root */
 	group_by_parent(build, start, children);
 	error = sort_all(build, start, children);
 	if (!error)
