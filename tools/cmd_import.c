@@ -26,7 +26,10 @@ static PFS_PRINTF(2, 0) void say(struct pfs_import *import, const char *format, 
 	(void)vsnprintf(message, sizeof(message), format, values);
 	(void)pthread_mutex_lock(&import->mutex);
 	pfs_progress_clear(&import->progress);
-	(void)pfs_cmd_fail("import", "%s", message);
+	if (import->say)
+		import->say(import->say_arg, message);
+	else
+		(void)pfs_cmd_fail("import", "%s", message);
 	(void)pthread_mutex_unlock(&import->mutex);
 }
 
@@ -192,7 +195,8 @@ static int build_all(struct pfs_import *import)
 
 	if (error)
 		return error;
-	guard(pfs_build_temporary(import->build));
+	if (import->guarded)
+		guard(pfs_build_temporary(import->build));
 	error = options->format->read(import);
 	if (!error)
 		error = pfs_build_finish(import->build);
@@ -245,11 +249,14 @@ static void print_some(uint64_t n, const char *what)
 static void print_text(const struct pfs_import *import, const struct pfs_build_report *report,
 		       double seconds, uint64_t store_bytes)
 {
-	(void)printf(
-		"%s: %llu nodes (%llu directories) in %.2f s; the store takes %.0f bytes a node\n",
-		import->options.store, (unsigned long long)report->nodes,
-		(unsigned long long)report->directories, seconds,
-		(double)store_bytes / (double)PFS_MAX(report->nodes, 1));
+	(void)printf("%s: %llu nodes (%llu directories, %llu bytes in files) in %.2f s\n",
+		     import->options.store, (unsigned long long)report->nodes,
+		     (unsigned long long)report->directories, (unsigned long long)report->bytes,
+		     seconds);
+	if (!import->options.at)
+		(void)printf("  the store takes %llu bytes, %.1f a node\n",
+			     (unsigned long long)store_bytes,
+			     (double)store_bytes / (double)PFS_MAX(report->nodes, 1));
 	print_some(import->report.hard_links, "further hard links became files of their own");
 	print_some(import->report.repeated, "entries came more than once; the last one counts");
 	print_some(report->renamed_query, "entries called .query are stored as .query~");
@@ -471,7 +478,7 @@ static int open_source(struct pfs_import *import)
 
 int pfs_cmd_import(int argc, char **argv)
 {
-	struct pfs_import import = {.input = {.fd = -1, .kept_fd = -1}};
+	struct pfs_import import = {.input = {.fd = -1, .kept_fd = -1}, .guarded = true};
 	struct pfs_cmd_args args;
 	int option, status;
 

@@ -16,6 +16,7 @@
 #define THREADS_MIN 2 /* one may wait for the disk */
 #define THREADS_MAX 8
 #define QUEUE_BYTES ((size_t)16 << 20)
+#define SHOWN_MAX   1000 /* bytes of a directory's path in a message */
 
 /* ---- messages ---- */
 
@@ -64,15 +65,23 @@ int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message)
 	return stop ? -ECANCELED : 0;
 }
 
+void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,
+		    const char *name, size_t name_len)
+{
+	size_t from = dir->path_len > SHOWN_MAX ? dir->path_len - SHOWN_MAX : 0;
+
+	(void)snprintf(out, size, "%s%s%s%s%s%.*s", strcmp(root, "/") == 0 ? "" : root,
+		       dir->path_len || !name ? "/" : "", from ? "..." : "", dir->path + from,
+		       name ? "/" : "", (int)name_len, name ? name : "");
+}
+
 int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name, const char *what)
 {
 	const struct pfs_crawl_options *options = &thread->crawl->options;
-	const char *dir = thread->dir->path;
 	char path[2 * PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), "%s%s%s%s%s", options->root,
-		       *dir && strcmp(options->root, "/") != 0 ? "/" : "", dir, name ? "/" : "",
-		       name ? name : "");
+	pfs_crawl_path(path, sizeof(path), options->root, thread->dir, name,
+		       name ? strlen(name) : 0);
 	return options->problem(options->arg, path, what);
 }
 

@@ -101,6 +101,10 @@ int pfs_crawl_error(struct pfs_crawl *crawl);
 /* The attribute at *at, which goes from entry->attrs on to the next; there are entry->n_attrs. */
 void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *out, size_t *at);
 
+/* An entry's path for a message, the beginning of a very long one left out; name NULL: of dir. */
+void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,
+		    const char *name, size_t name_len);
+
 /* Stops the threads; NULL is allowed. */
 void pfs_crawl_close(struct pfs_crawl *crawl);
 

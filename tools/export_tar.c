@@ -8,6 +8,7 @@
 #include <archive_entry.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ static int add_attrs(struct tar *tar)
 	return size < 0 && size != -EOPNOTSUPP && size != -EPERM ? (int)size : 0;
 }
 
-/* Where the data lies, when there are holes. */
+/* Where the data lies, when there are holes.  The entry's size is known. */
 static int add_holes(struct tar *tar)
 {
 	struct pfs_tree *tree = tar->to->tree;
@@ -72,15 +73,15 @@ static int add_holes(struct tar *tar)
 	while (at < size) {
 		int64_t data = pfs_tree_seek(tree, tar->attr.st_ino, at, SEEK_DATA), hole;
 
+		if (data == -ENXIO && at == 0)
+			archive_entry_sparse_add_entry(tar->entry, 0, 0); /* all of it a hole */
 		if (data == -ENXIO)
-			data = size;
-		if (data < 0)
-			return (int)data;
-		hole = data < size ? pfs_tree_seek(tree, tar->attr.st_ino, data, SEEK_HOLE) : size;
+			return 0;
+		hole = data < 0 ? data : pfs_tree_seek(tree, tar->attr.st_ino, data, SEEK_HOLE);
 		if (hole < 0)
 			return (int)hole;
-		if (at == 0 && data == 0 && hole >= size)
-			return 0;
+		if (data == 0 && hole >= size)
+			return 0; /* there are none */
 		archive_entry_sparse_add_entry(tar->entry, data, PFS_MIN(hole, size) - data);
 		at = hole;
 	}
@@ -124,8 +125,8 @@ static int set_content(struct tar *tar)
 {
 	struct pfs_entry entry = {.volatile_attr = false};
 	bool ignored;
-	int error = pfs_tree_open_file(tar->to->tree, &ignored, tar->attr.st_ino, O_RDONLY,
-					       false, false);
+	int error = pfs_tree_open_file(tar->to->tree, &ignored, tar->attr.st_ino, O_RDONLY, false,
+				       false);
 
 	/* an original may have changed since the walk saw it */
 	if (!error)
@@ -136,8 +137,10 @@ static int set_content(struct tar *tar)
 							   tar->attr.st_ino, 0, false) == -ENODATA)
 			error = -ENODATA;
 	}
-	if (!error)
+	if (!error) {
+		archive_entry_set_size(tar->entry, tar->attr.st_size);
 		return add_holes(tar);
+	}
 	complain(tar, error);
 	tar->attr.st_size = 0;
 	return 0;
@@ -203,10 +206,12 @@ static int open_archive(struct tar *tar)
 	tar->entry = archive_entry_new();
 	if (!tar->archive || !tar->entry)
 		return -ENOMEM;
-	/* names are bytes; xattrs the way that other programs read them */
+	/* Names that are UTF-8 are written as such, others raw with a note of it, at which some
+	 * programs grumble; libarchive asks the locale which are which. */
+	(void)setlocale(LC_CTYPE, "C.UTF-8");
+	/* xattrs the way that others read them */
 	if (archive_write_set_format_pax(tar->archive) < ARCHIVE_WARN ||
-	    archive_write_set_options(tar->archive, "hdrcharset=BINARY,xattrheader=SCHILY") <
-		    ARCHIVE_WARN ||
+	    archive_write_set_options(tar->archive, "xattrheader=SCHILY") < ARCHIVE_WARN ||
 	    archive_write_open_FILE(tar->archive, tar->to->out) < ARCHIVE_WARN)
 		return bad_output(tar);
 	return 0;

@@ -70,6 +70,9 @@ struct pfs_import {
 	struct pfs_import_report report; /* the importer's thread alone, but for skipped */
 	pthread_mutex_t mutex; /* one message at a time */
 	void *state; /* the format's */
+	bool guarded; /* signals that end the process remove the unfinished store */
+	void (*say)(void *arg, const char *message); /* NULL: to standard error */
+	void *say_arg;
 };
 
 /* Says what is wrong with one entry, "primefs import: MESSAGE", the message beginning with
@@ -102,7 +105,8 @@ static inline bool pfs_import_root_stored(const struct pfs_import *import)
 /* A sentence for what pfs_build_add says about a name: -EINVAL, -ENAMETOOLONG, ... */
 const char *pfs_import_name_error(int error);
 
-/* For tests: runs an import whose options are complete.  Exit status. */
+/* Runs an import whose options, with a format, and input are set; leaves the input open.  An exit
+ * status. */
 int pfs_import_run(struct pfs_import *import);
 
 #endif

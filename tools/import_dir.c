@@ -78,15 +78,21 @@ static int problem(void *arg, const char *path, const char *what)
 	return pfs_import_problem(arg, "%s: %s", path, what);
 }
 
+static void show_path(char *out, size_t size, const struct pfs_import *import,
+		      const struct pfs_crawl_batch *batch, const struct pfs_crawl_entry *entry)
+{
+	pfs_crawl_path(out, size, import->options.source, entry->parent, batch->bytes + entry->name,
+		       entry->name_len);
+}
+
 static int entry_problem(struct pfs_import *import, const struct pfs_crawl_batch *batch,
 			 struct pfs_crawl_entry *entry, const char *what)
 {
-	const struct dir *dir = import->state;
+	char path[2 * PATH_MAX];
 
 	entry->left_out = true;
-	return pfs_import_problem(import, "%s/%s%s%.*s: %s", dir->root, entry->parent->path,
-				  entry->parent->path_len ? "/" : "", entry->name_len,
-				  batch->bytes + entry->name, what);
+	show_path(path, sizeof(path), import, batch, entry);
+	return pfs_import_problem(import, "%s: %s", path, what);
 }
 
 static int take_attrs(struct pfs_import *import, const struct pfs_crawl_batch *batch,
@@ -232,17 +238,15 @@ static int take_content(struct pfs_import *import, const struct pfs_crawl_messag
 	struct dir *dir = import->state;
 	struct stat attr = message->attr;
 	struct running *running;
+	char path[2 * PATH_MAX];
 
 	PFS_TRY(blocks_of(dir, &running, message->entry));
 	attr.st_blocks = running->blocks;
 	*running = dir->running[--dir->n_running];
 	if (message->changed) {
-		struct pfs_crawl_entry *entry = message->entry;
-
 		import->report.changed++;
-		pfs_import_warn(import, "%s/%s%s%.*s: changed while it was copied", dir->root,
-				entry->parent->path, entry->parent->path_len ? "/" : "",
-				entry->name_len, message->batch->bytes + entry->name);
+		show_path(path, sizeof(path), import, message->batch, message->entry);
+		pfs_import_warn(import, "%s: changed while it was copied", path);
 	}
 	if (!message->readable)
 		pfs_build_set_flags(import->build, message->entry->node, PFS_NODE_NODATA, 0);

@@ -271,17 +271,30 @@ static struct timespec pax_time(struct timespec time)
 	return (struct timespec){time.tv_sec - 1, 1000000000 - time.tv_nsec};
 }
 
-static void take_stat(struct stat *attr, struct archive_entry *entry, const struct stat *defaults)
+static bool is_tar(const struct pfs_import *import)
+{
+	const struct tar *tar = import->state;
+
+	return (archive_format(tar->archive) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+}
+
+static void take_stat(struct stat *attr, const struct pfs_import *import,
+		      struct archive_entry *entry)
 {
 	*attr = *archive_entry_stat(entry);
 	if (!(attr->st_mode & S_IFMT))
 		attr->st_mode |= S_IFREG;
 	if (!archive_entry_mtime_is_set(entry))
-		attr->st_mtim = defaults->st_mtim;
+		attr->st_mtim = import->defaults.st_mtim;
 	if (!archive_entry_atime_is_set(entry))
 		attr->st_atim = attr->st_mtim;
 	if (!archive_entry_ctime_is_set(entry))
-		attr->st_ctim = defaults->st_ctim;
+		attr->st_ctim = import->defaults.st_ctim;
+	if (is_tar(import)) {
+		attr->st_atim = pax_time(attr->st_atim);
+		attr->st_mtim = pax_time(attr->st_mtim);
+		attr->st_ctim = pax_time(attr->st_ctim);
+	}
 	attr->st_size = 0;
 	attr->st_blocks = 0;
 }
@@ -416,8 +429,12 @@ static int find_place(struct pfs_import *import, struct pfs_path_node *at,
 {
 	struct tar *tar = import->state;
 	bool directory = S_ISDIR(of->attr.st_mode) && !of->hard;
+	size_t len = strlen(of->name);
 
-	PFS_TRY(pfs_path_add(&tar->trail, at, import->build, of->name, strlen(of->name)));
+	/* the entry's type says what it is, not the slash: it may take a file's place */
+	while (len && of->name[len - 1] == '/')
+		len--;
+	PFS_TRY(pfs_path_add(&tar->trail, at, import->build, of->name, len));
 	if (at->node == PFS_BUILD_ROOT)
 		return directory ? 0 : -EISDIR;
 	if (at->seen == PFS_BUILD_STORED)
@@ -463,13 +480,6 @@ static int fill_node(struct pfs_import *import, struct tar_entry *of, uint32_t n
 	return pfs_build_set(import->build, node, &of->attr);
 }
 
-static bool is_tar(const struct pfs_import *import)
-{
-	const struct tar *tar = import->state;
-
-	return (archive_format(tar->archive) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
-}
-
 static int take_entry(struct pfs_import *import, struct archive_entry *entry)
 {
 	struct tar_entry of = {
@@ -480,33 +490,30 @@ static int take_entry(struct pfs_import *import, struct archive_entry *entry)
 	};
 	struct pfs_path_node at;
 	const char *why;
-	int error;
+	uint32_t self;
+	int error = 0;
 
 	if (!of.name || !*of.name)
 		return pfs_import_problem(import, "%s: an entry has no name", import->input.name);
-	take_stat(&of.attr, entry, &import->defaults);
-	if (is_tar(import)) {
-		of.attr.st_atim = pax_time(of.attr.st_atim);
-		of.attr.st_mtim = pax_time(of.attr.st_mtim);
-		of.attr.st_ctim = pax_time(of.attr.st_ctim);
-	}
+	take_stat(&of.attr, import, entry);
 	why = check_entry(import, &of);
-	if (!why) {
+	if (!why && of.hard && pfs_path_find(import->build, &self, of.name, strlen(of.name)) == 0 &&
+	    self == of.hard_node)
+		return 0; /* a link to itself */
+	if (!why)
 		error = find_place(import, &at, &of);
-		if (error == -EISDIR)
-			why = "is a directory with something in it elsewhere in the archive";
-		else if (error == -ENOTDIR || error == -EINVAL || error == -ENAMETOOLONG ||
-			 error == -ELOOP || error == -EEXIST)
-			why = pfs_import_name_error(error);
-		else if (error)
-			return error;
-	}
+	if (error == -EISDIR)
+		why = "is a directory with something in it elsewhere in the archive";
+	else if (error == -ENOTDIR || error == -EINVAL || error == -ENAMETOOLONG ||
+		 error == -ELOOP || error == -EEXIST)
+		why = pfs_import_name_error(error);
+	else if (error)
+		return error;
 	if (why)
 		return pfs_import_problem(import, "%s: entry '%s': %s", import->input.name, of.name,
 					  why);
 	if (at.seen == PFS_BUILD_STORED ||
-	    (at.node == PFS_BUILD_ROOT && pfs_import_root_stored(import)) ||
-	    (of.hard && of.hard_node == at.node))
+	    (at.node == PFS_BUILD_ROOT && pfs_import_root_stored(import)))
 		return 0; /* as it is */
 	return fill_node(import, &of, at.node);
 }

@@ -423,7 +423,8 @@ int pfs_build_finish(struct pfs_build *build)
 	free(build->table);
 	build->table = NULL;
 	build->table_size = 0;
-	qsort(build->targets, build->n_targets, sizeof(*build->targets), compare_targets);
+	if (build->n_targets)
+		qsort(build->targets, build->n_targets, sizeof(*build->targets), compare_targets);
 	PFS_TRY(pfs_build_order(build, order, weight));
 	PFS_TRY(arrange(&writer, weight));
 	PFS_TRY(pfs_build_need_primes(build));

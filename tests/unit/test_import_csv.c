@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables: by path and by parent, rows in any order, and what is wrong with which line. */
+#include "tests/unit/import_util.h"
+
+#include "tools/import_recognise.h"
+
+static const struct pfs_import_options by_path = {.format = &pfs_import_csv, .path_column = "path"};
+static const struct pfs_import_options by_id = {.format = &pfs_import_csv,
+						.id_column = "id",
+						.parent_column = "parent",
+						.name_column = "name"};
+
+static void rows_with_paths(void **state PFS_UNUSED)
+{
+	assert_int_equal(import_text(&by_path, "size,path,note\n12,/a/b,\"x, y\"\n007,/a/c,\"two\n"
+					       "lines\"\n,/a,dir\n5,e/,empty\n"),
+			 0);
+	assert_string_equal(tree_text(), "a/ a/b a/c e/");
+	assert_string_equal(content_text("/a/b"), "size: 12\npath: /a/b\nnote: x, y\n");
+	assert_string_equal(content_text("/a/c"), "size: 007\npath: /a/c\nnote: two\n lines\n");
+	assert_string_equal(attr_text("/a", "user.note"), "dir");
+	assert_string_equal(attr_text("/a", "user.size"), "-");
+	assert_string_equal(attr_text("/a/c", "user.size"), "007");
+	assert_string_equal(attr_text("/a/c", "user.path"), "-");
+	assert_string_equal(attr_text("/e", "user.size"), "5");
+}
+
+static void parents_and_children_in_any_order(void **state PFS_UNUSED)
+{
+	assert_int_equal(import_text(&by_id,
+				     "id,parent,name,rank\n4,2,lion,species\n2,1,cats,family\n"
+				     "3,1,dogs,family\n1,,animals,kingdom\n9,9,own parent,\n"),
+			 0);
+	assert_string_equal(tree_text(),
+			    "animals/ animals/cats/ animals/cats/lion animals/dogs own parent");
+	assert_string_equal(content_text("/animals/cats/lion"),
+			    "id: 4\nparent: 2\nname: lion\nrank: species\n");
+	assert_string_equal(attr_text("/animals/cats", "user.rank"), "family");
+	assert_string_equal(attr_text("/animals/cats", "user.id"), "-");
+}
+
+static void the_usual_columns_need_no_options(void **state PFS_UNUSED)
+{
+	struct pfs_import_options options = {.format = &pfs_import_csv};
+
+	assert_int_equal(import_text(&options, "path,v\na,1\n"), 0);
+	assert_string_equal(tree_text(), "a");
+	assert_int_equal(import_text(&options, "name,id,parent\na,1,\nb,2,1\n"), 0);
+	assert_string_equal(tree_text(), "a/ a/b");
+	assert_int_equal(import_text(&options, "x,y\n1,2\n"), 3);
+	assert_non_null(strstr(said, "--path=COLUMN"));
+	assert_int_equal(import_text(&options, ""), 3);
+	options.path_column = "nowhere";
+	assert_int_equal(import_text(&options, "x,y\n1,2\n"), 3);
+	assert_non_null(strstr(said, "no column 'nowhere'; there are: x, y"));
+	options.id_column = "x";
+	assert_int_equal(import_text(&options, "x,y\n1,2\n"), 3);
+	options.path_column = NULL;
+	assert_int_equal(import_text(&options, "x,x\n1,2\n"), 3);
+	assert_non_null(strstr(said, "memory:1: column 2: "));
+}
+
+/* Rows that are wrong: all of them are reported with their lines, the others imported. */
+static void check_wrong(const char *rows, const char *tree, const char *const *messages)
+{
+	struct pfs_import_options options = by_id;
+	char table[512];
+
+	(void)snprintf(table, sizeof(table), "id,parent,name\n%s", rows);
+	assert_int_equal(import_text(&options, table), 3);
+	assert_non_null(strstr(said, messages[0]));
+	assert_int_equal(access(test_path, F_OK), -1);
+	options.skip = true;
+	assert_int_equal(import_text(&options, table), 1);
+	assert_string_equal(tree_text(), tree);
+	for (; *messages; messages++)
+		if (!strstr(said, *messages))
+			fail_msg("'%s' is not in:\n%s", *messages, said);
+}
+
+#define WRONG(rows, tree, ...) check_wrong(rows, tree, (const char *const[]){__VA_ARGS__, NULL})
+
+static void wrong_rows_are_named(void **state PFS_UNUSED)
+{
+	WRONG("1,,a\n2,9,b\n3,2,c\n", "a", "memory:3: no row has the id of its parent, '9'",
+	      "memory:4: its parent, line 3, was left out");
+	WRONG("1,,a\n2,3,b\n3,4,c\n4,2,d\n5,4,e\n", "a", "lies under itself", "memory:3: ",
+	      "memory:4: ", "memory:5: ", "memory:6: its parent, line 5, was left out");
+	WRONG("1,,a\n2,1,b\n3,1,b\n", "a/ a/b", "memory:4: the same place in the tree as line 3");
+	WRONG("1,,a\n1,,b\n2,1,c\n", "a/ a/c", "memory:3: the same id as line 2");
+	WRONG("1,,a\n2,1,b/c\n", "a", "memory:3: ");
+	WRONG("1,,a\n2,1,\n", "a", "memory:3: ");
+	WRONG("1,,a\n,1,b\n", "a", "memory:3: the id is empty");
+	WRONG("1,,a\n2,1,..\n", "a", "memory:3: ");
+	WRONG("1,,a\n2,1\n", "a", "memory:3: 2 fields; the header has 3");
+	WRONG("1,,a\n2,1,b,\n", "a", "memory:3: 4 fields");
+}
+
+static void broken_csv_ends_it(void **state PFS_UNUSED)
+{
+	struct pfs_import_options options = by_path;
+
+	options.skip = true;
+	assert_int_equal(import_text(&options, "path\na\n\"b\nc\n"), 3);
+	assert_non_null(strstr(said, "memory:3: a quoted field that begins here never ends"));
+	assert_int_equal(access(test_path, F_OK), -1);
+}
+
+static void duplicate_paths_are_named(void **state PFS_UNUSED)
+{
+	struct pfs_import_options options = by_path;
+
+	assert_int_equal(import_text(&options, "path,v\na,1\n/a,2\n"), 3);
+	assert_non_null(strstr(said, "memory:3: the same place in the tree as line 2"));
+	options.skip = true;
+	assert_int_equal(import_text(&options, "path,v\na,1\n/a,2\n\nb/../c,3\n,4\n"), 1);
+	assert_non_null(strstr(said, "memory:5: "));
+	assert_non_null(strstr(said, "memory:6: "));
+	assert_string_equal(tree_text(), "a");
+	assert_string_equal(attr_text("/a", "user.v"), "1");
+}
+
+static void deep_chains_in_the_worst_order(void **state PFS_UNUSED)
+{
+	const size_t n = 20000;
+	char *table = malloc(n * 32);
+	struct pfs_build_report report = {0};
+	size_t len = (size_t)sprintf(table, "id,parent,name\n"), i;
+	struct pfs_tree_info info;
+	struct pfs_tree *tree;
+
+	(void)report;
+	for (i = n; i > 0; i--)
+		len += (size_t)sprintf(table + len, "%zu,%.0zu,d\n", i, i - 1);
+	assert_int_equal(run_import(&by_id, table, len), 0);
+	free(table);
+	tree = open_tree();
+	assert_int_equal(pfs_tree_info(tree, &info), 0);
+	assert_int_equal(info.nodes, n + 1);
+	assert_int_equal(info.max_depth, n);
+	(void)pfs_tree_close(tree);
+}
+
+static void content_of_many_chunks(void **state PFS_UNUSED)
+{
+	const size_t size = 200000;
+	char *table = malloc(size + 64);
+	struct pfs_entry entry;
+	struct pfs_tree *tree;
+	char tail[8];
+	uint64_t ino;
+
+	(void)strcpy(table, "path,t\nf,\""); /* NOLINT: it fits */
+	(void)memset(table + 10, '\n', size);
+	(void)strcpy(table + 10 + size, "\"\n"); /* NOLINT: it fits */
+	/* an attribute holds 64 KiB, so that this one is told as too long */
+	assert_int_equal(import_text(&by_path, table), 3);
+	assert_non_null(strstr(said, "memory:2: the value of 't' is longer than 64 KiB"));
+	(void)memcpy(table, "t,path", 6);
+	(void)memset(table + 10, 'x', 65000);
+	(void)strcpy(table + 10 + 60000, "\"\n"); /* NOLINT: it fits */
+	(void)memcpy(table, "path,t\nf,\"", 10);
+	assert_int_equal(import_text(&by_path, table), 0);
+	free(table);
+	tree = open_tree();
+	assert_int_equal(pfs_tree_resolve(tree, &ino, "/f"), 0);
+	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
+	assert_int_equal(entry.attr.st_size, 8 + 3 + 60000 + 1);
+	assert_int_equal(pfs_tree_read(tree, tail, 8, ino, entry.attr.st_size - 2, false), 2);
+	assert_memory_equal(tail, "x\n", 2);
+	(void)pfs_tree_close(tree);
+}
+
+static void headers_are_recognised(void **state PFS_UNUSED)
+{
+#define LOOKS(text) pfs_looks_like_csv(text, strlen(text))
+	assert_true(LOOKS("path,size\n/a,1\n"));
+	assert_true(LOOKS("\xef\xbb\xbfid,parent,name\r\n1,,x\r\n"));
+	assert_true(LOOKS("a,b\n"));
+	assert_true(LOOKS("a,\"b, c\"\n1,\"two\nlines\"\n"));
+	assert_false(LOOKS(""));
+	assert_false(LOOKS("a\nb\n"));
+	assert_false(LOOKS("/usr/a,b\n/usr/c,d\n"));
+	assert_false(LOOKS("a,b\nc\n"));
+	assert_false(LOOKS("a,,b\n1,2,3\n"));
+	assert_false(LOOKS("a,b"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_with_paths),
+		cmocka_unit_test(parents_and_children_in_any_order),
+		cmocka_unit_test(the_usual_columns_need_no_options),
+		cmocka_unit_test(wrong_rows_are_named),
+		cmocka_unit_test(broken_csv_ends_it),
+		cmocka_unit_test(duplicate_paths_are_named),
+		cmocka_unit_test(deep_chains_in_the_worst_order),
+		cmocka_unit_test(content_of_many_chunks),
+		cmocka_unit_test(headers_are_recognised),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
