@@ -9,7 +9,7 @@
 
 #include "tools/crawl.h"
 
-static char source[96];
+static char source[160];
 
 static int make_source(void **state)
 {
@@ -21,7 +21,7 @@ static int make_source(void **state)
 
 static int clean(void **state PFS_UNUSED)
 {
-	char command[512];
+	char command[1024];
 
 	(void)snprintf(command, sizeof(command), "rm -rf %s %s; mkdir %s", source, test_path,
 		       source);
@@ -46,7 +46,7 @@ static int import_source(enum pfs_import_content content, const char *store)
 
 static void put(const char *name, const void *content, size_t size, off_t at)
 {
-	char path[256];
+	char path[512];
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", source, name);
@@ -58,7 +58,7 @@ static void put(const char *name, const void *content, size_t size, off_t at)
 
 static void make_dir(const char *name)
 {
-	char path[256];
+	char path[512];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", source, name);
 	assert_int_equal(mkdir(path, 0750), 0);
@@ -106,7 +106,7 @@ static void deeper_than_a_path(void **state PFS_UNUSED)
 
 static void holes_and_attributes_are_kept(void **state PFS_UNUSED)
 {
-	char path[128], byte = 'x', content[PFS_CHUNK_SIZE + 1];
+	char path[512], byte = 'x', content[PFS_CHUNK_SIZE + 1];
 	struct pfs_entry entry;
 	struct pfs_tree *tree;
 	uint64_t ino;
@@ -144,7 +144,7 @@ static void holes_and_attributes_are_kept(void **state PFS_UNUSED)
 
 static void the_store_is_not_its_own_content(void **state PFS_UNUSED)
 {
-	char store[160];
+	char store[256];
 
 	put("a", "1", 1, 0);
 	put("store.pfs.part-99999999", "2", 1, 0);
@@ -319,7 +319,7 @@ static void a_problem_can_end_it(void **state PFS_UNUSED)
 	const struct pfs_crawl_options options = {
 		.root = source, .threads = 2, .problem = stop_at_once, .arg = &told};
 	struct pfs_crawl *crawl;
-	char path[128];
+	char path[512];
 
 	if (geteuid() == 0)
 		skip();
