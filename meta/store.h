@@ -90,8 +90,8 @@ PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
  * allowed.  Returns the first error; the object is gone all the same. */
 int pfs_store_close(struct pfs_store *store);
 
-/* Gives a closed store its final name, durably; both in one folder.  -EEXIST when `to` exists.  What
- * an earlier store of that name may have left beside it (-wal, -shm) is removed: SQLite would take
+/* Gives a closed store its final name, durably; both in one folder.  -EEXIST when `to` exists.
+ * What an earlier store of that name may have left beside it (-wal, -shm) is removed: SQLite would take
  * it for this one's. */
 PFS_MUST_CHECK int pfs_store_publish(const char *from, const char *to);
 
