@@ -84,16 +84,18 @@ int pfs_db_errno(struct pfs_db *db, int result)
 
 	if (error && error != db->logged) {
 		db->logged = error;
-		pfs_error("%s: %s (SQLite result %d)", db->path,
-			  db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(result), result);
+		/* a damaged store: whoever opens it says so in a line of their own */
+		pfs_log(error == -EUCLEAN ? PFS_LOG_INFO : PFS_LOG_ERROR, "%s: %s (SQLite result %d)",
+			db->path, db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(result),
+			result);
 	}
 	return error;
 }
 
 int pfs_db_damaged(const struct pfs_db *db, const char *table, uint64_t prime, const char *what)
 {
-	pfs_error("%s: damaged: %s %llu: %s; see `primefs check`", db->path, table,
-		  (unsigned long long)prime, what);
+	pfs_info("%s: damaged: %s %llu: %s; see `primefs check`", db->path, table,
+		 (unsigned long long)prime, what);
 	return -EUCLEAN;
 }
 

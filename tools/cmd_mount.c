@@ -196,6 +196,8 @@ static int serve(struct job *job)
 		status = load(&tree, job);
 	if (status)
 		return status;
+	if (job->foreground && !job->options.debug)
+		pfs_log_open(PFS_LOG_INFO, false);
 	error = pfs_tree_start(tree);
 	if (!error)
 		error = pfs_mount_open(&served, tree, job->store, job->mountpoint, &job->options);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "tools/cmd.h"
 
 struct verb {
@@ -91,6 +92,7 @@ int main(int argc, char **argv)
 		(void)puts("primefs " PFS_VERSION);
 		return pfs_cmd_flush("--version", PFS_EXIT_OK);
 	}
+	pfs_log_open(PFS_LOG_WARNING, false); /* what concerns people is said in one line by the command */
 	verb = find(verbs, argv[1]);
 	if (!verb && argc > 2 && strchr(argv[1], '/')) /* mount.fuse3 calls us so */
 		return pfs_cmd_mount(argc, argv);

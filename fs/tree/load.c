@@ -44,7 +44,7 @@ struct part {
 
 int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what)
 {
-	pfs_error("%s: damaged: node %" PRIu64 " %s; run primefs check",
+	pfs_info("%s: damaged: node %" PRIu64 " %s; run primefs check",
 		  pfs_store_path(tree->store), prime, what);
 	return -EUCLEAN;
 }
@@ -197,7 +197,7 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 	}
 	image->root = pfs_image_slot(tree, PFS_ROOT_PRIME);
 	if (image->root == PFS_NO_SLOT) {
-		pfs_error("%s: damaged: it has no root; run primefs check",
+		pfs_info("%s: damaged: it has no root; run primefs check",
 			  pfs_store_path(tree->store));
 		return -EUCLEAN;
 	}
