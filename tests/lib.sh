@@ -8,14 +8,15 @@
 # `N passed, M failed, K skipped`, the exit status 0, 1 or 77.
 set -euo pipefail
 
-if [[ -z ${PFS_BUILD-} ]]; then # run by hand: the build that `make CUDA=0` or `make` left
-	PFS_BUILD=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/$(
-		cd "$(dirname "${BASH_SOURCE[0]}")/.." && make -s print-build)
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+if [[ -z ${PFS_BUILD-} ]]; then # run by hand: the build that `make` left
+	PFS_BUILD=$top/$(make -s -C "$top" print-build)
 fi
 export PATH=$PFS_BUILD:$PATH
 : "${PFS_LONG:=0}"
 : "${probes:=$PFS_BUILD/tests/mount}"
 
+script=$(cd "$(dirname "$0")" && pwd)/${0##*/}
 work=$(mktemp -d "${TMPDIR:-/tmp}/primefs.XXXXXX")
 chmod 755 "$work"
 store=$work/store.pfs
@@ -141,6 +142,24 @@ is() {
 	fi
 }
 
+# in_own_namespace: goes on in a mount namespace of this script's own, so that what it mounts outside
+# $work concerns nobody else.  Call it first of all; false if there are none to be had.
+in_own_namespace() {
+	[[ ${PFS_OWN_NAMESPACE-} != 1 ]] || return 0
+	unshare -m --propagation private true 2>/dev/null || return 1
+	trap - EXIT ERR
+	cd "$top"
+	rm -rf "$work"
+	PFS_OWN_NAMESPACE=1 exec unshare -m --propagation private "$script"
+}
+
+# An ordinary user may open /dev/fuse wherever udev set it up; where not, in our own namespace.
+open_fuse_to_all() {
+	as "$nobody" test -w /dev/fuse && return
+	in_own_namespace || return
+	mknod -m 666 "$work/fuse" c 10 229 && mount --bind "$work/fuse" /dev/fuse
+}
+
 # requires WHAT...: fuse, root, unprivileged (a user `nobody` can mount), or a command's name.
 requires() {
 	local what
@@ -155,7 +174,7 @@ requires() {
 			if [[ $EUID != 0 || ! -u $(command -v fusermount3) ]]; then
 				skip_all 'skipped: needs root, to become an ordinary user, and fusermount3'
 			fi
-			as "$nobody" test -w /dev/fuse || skip_all 'skipped: only root may open /dev/fuse'
+			open_fuse_to_all || skip_all 'skipped: ordinary users may not open /dev/fuse'
 			;;
 		*) command -v "$what" >/dev/null || skip_all "skipped: no $what" ;;
 		esac

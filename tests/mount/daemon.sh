@@ -42,7 +42,7 @@ done
 busy=$!
 cleanup_fn kill "$busy"
 wait_for 5 test "$(readlink /proc/$busy/cwd)" = "$mnt"
-fails_with 'a busy mount is not unmounted' '[Bb]usy' primefs umount "$mnt"
+fails_with 'a busy mount is not unmounted' 'in use|[Bb]usy' primefs umount "$mnt"
 echo more >"$mnt/more"
 kill "$busy"
 wait "$busy" 2>/dev/null || true

@@ -5,14 +5,8 @@
 . "$(dirname "$0")/../lib.sh"
 requires fuse root unshare
 
-if [[ ${1-} != inside ]]; then
-	unshare -m --propagation private true 2>/dev/null || skip_all 'skipped: no mount namespaces'
-	trap - EXIT
-	rm -rf "$work"
-	exec unshare -m --propagation private "$0" inside
-fi
+in_own_namespace || skip_all 'skipped: no mount namespaces'
 
-top=$(cd "$(dirname "$OLDPWD/$0")/../.." 2>/dev/null && pwd) || top=${PFS_BUILD%/build/*}
 mkdir "$work/sbin" "$work/bin"
 ln -s "$PFS_BUILD/primefs" "$work/bin/primefs"
 sed "s|@bindir@|$work/bin|" "$top/tools/mount.fuse.primefs" >"$work/sbin/mount.fuse.primefs"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Does the same random operations in two folders and compares every answer and what comes of it.
  *
- *	twin [--seed=N] [--ops=N] [--uid=N] [--times] REFERENCE TESTED
+ *	twin [--seed=N] [--ops=N] [--every=N [--from=N]] [--uid=N] [--times] REFERENCE TESTED
  *
  * REFERENCE lies on a filesystem of the kernel's own.  --times looks after each operation whose
  * mtime and ctime changed, in the whole of both trees (slow: it waits for the clock each time).
- * --ops=0 only compares. */
+ * The trees are compared after every 250 operations, or --every; --ops=0 only compares. */
 #include <dirent.h>
 #include <getopt.h>
 #include <grp.h>
@@ -17,7 +17,7 @@
 
 #include "tests/mount/probe.h"
 
-enum { SIDES = 2, OPEN_FILES = 6, PATH_SIZE = 64, DATA_SIZE = 150000, CHECK_EVERY = 250 };
+enum { SIDES = 2, OPEN_FILES = 6, PATH_SIZE = 64, DATA_SIZE = 150000 };
 
 struct op {
 	char path[2][PATH_SIZE];
@@ -41,7 +41,9 @@ static int root[SIDES], open_file[SIDES][OPEN_FILES];
 static char data[DATA_SIZE];
 static uint64_t rng;
 static unsigned long seed;
-static long step;
+static long step, first, every = 250;
+
+static char context[512]; /* what all complaints begin with */
 
 static uint32_t draw(uint32_t below)
 {
@@ -386,8 +388,8 @@ static void collect(struct tree *tree, const char *path, bool contents)
 
 	if (lstat(path, &st) != 0) {
 		if (errno != EACCES)
-			probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: listed but lstat %s: %s", seed,
-				   step, path, strerror(errno));
+			probe_fail(__FILE__, __LINE__, "%s: listed but lstat %s: %s", context, path,
+				   strerror(errno));
 		st = (struct stat){0}; /* in a folder that lets this user list, not search */
 	}
 	if (tree->count == tree->room) {
@@ -428,9 +430,8 @@ static void look(struct tree *tree, int side, bool contents)
 	do {                                                                                   \
 		if ((long long)a->st.field != (long long)b->st.field)                          \
 			probe_fail(__FILE__, __LINE__,                                         \
-				   "seed %lu, step %ld: %s: " #field " is %lld (0%llo), wanted " \
-				   "%lld (0%llo)",                                             \
-				   seed, step, a->path, (long long)b->st.field,                \
+				   "%s: %s: " #field " is %lld (0%llo), wanted %lld (0%llo)",  \
+				   context, a->path, (long long)b->st.field,                   \
 				   (unsigned long long)b->st.field, (long long)a->st.field,    \
 				   (unsigned long long)a->st.field);                           \
 	} while (0)
@@ -445,21 +446,19 @@ static void compare_nodes(const struct seen *a, const struct seen *b)
 	if (!S_ISDIR(a->st.st_mode))
 		EQUAL(st_size);
 	if (a->content != b->content)
-		probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: %s: content or attributes differ",
-			   seed, step, a->path);
+		probe_fail(__FILE__, __LINE__, "%s: %s: content or attributes differ", context, a->path);
 }
 
 static void compare_trees(const struct tree *a, const struct tree *b)
 {
 	for (size_t i = 0; i < a->count && i < b->count; i++) {
 		if (strcmp(a->nodes[i].path, b->nodes[i].path) != 0)
-			probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: %s here, %s there", seed, step,
+			probe_fail(__FILE__, __LINE__, "%s: %s here, %s there", context,
 				   b->nodes[i].path, a->nodes[i].path);
 		compare_nodes(&a->nodes[i], &b->nodes[i]);
 	}
 	if (a->count != b->count)
-		probe_fail(__FILE__, __LINE__, "seed %lu, step %ld: %zu nodes, wanted %zu", seed, step,
-			   b->count, a->count);
+		probe_fail(__FILE__, __LINE__, "%s: %zu nodes, wanted %zu", context, b->count, a->count);
 }
 
 static void compare(bool contents)
@@ -486,7 +485,7 @@ static int stamps(const struct tree *before, const struct seen *now)
 
 static struct tree stamped[SIDES];
 
-static void compare_times(const struct op *op, size_t kind)
+static void compare_times(void)
 {
 	static struct tree now[SIDES];
 	int what[SIDES];
@@ -499,10 +498,8 @@ static void compare_times(const struct op *op, size_t kind)
 			what[side] = stamps(&stamped[side], &now[side].nodes[i]);
 		if (what[0] != what[1])
 			probe_fail(__FILE__, __LINE__,
-				   "seed %lu, step %ld: %s %s %s flags %d offset %ld size %zu, "
-				   "times of %s: changed %d, wanted %d (1 mtime, 2 ctime, 4 new)",
-				   seed, step, kinds[kind].name, op->path[0], op->path[1], op->flags,
-				   (long)op->offset, op->size, now[0].nodes[i].path, what[1], what[0]);
+				   "%s: times of %s: changed %d, wanted %d (1 mtime, 2 ctime, 4 new)",
+				   context, now[0].nodes[i].path, what[1], what[0]);
 	}
 	for (int side = 0; side < SIDES; side++) {
 		struct tree old = stamped[side];
@@ -514,6 +511,15 @@ static void compare_times(const struct op *op, size_t kind)
 
 /* ---- running ---- */
 
+static void describe(const struct op *op, size_t kind)
+{
+	(void)snprintf(context, sizeof(context),
+		       "seed %lu, step %ld, %s %s %s, slots %d %d, flags 0%o, mode 0%o, id %u, "
+		       "offset %ld, size %zu",
+		       seed, step, kinds[kind].name, op->path[0], op->path[1], op->slot, op->other_slot,
+		       (unsigned)op->flags, op->mode, op->id, (long)op->offset, op->size);
+}
+
 static void one_step(bool times)
 {
 	struct answer answers[SIDES];
@@ -524,6 +530,7 @@ static void one_step(bool times)
 	if (kinds[kind].needs_open &&
 	    (open_file[0][op.slot] < 0 || open_file[0][op.other_slot] < 0))
 		return;
+	describe(&op, kind);
 	if (times)
 		probe_tick();
 	for (int side = 0; side < SIDES; side++) {
@@ -533,17 +540,14 @@ static void one_step(bool times)
 			return; /* nothing to learn from this reference */
 	}
 	if (answers[0].value != answers[1].value || answers[0].read != answers[1].read)
-		probe_fail(__FILE__, __LINE__,
-			   "seed %lu, step %ld: %s %s %s flags 0%o mode 0%o offset %ld size %zu: "
-			   "%ld (%s), wanted %ld (%s)%s",
-			   seed, step, kinds[kind].name, op.path[0], op.path[1], (unsigned)op.flags,
-			   op.mode, (long)op.offset, op.size, answers[1].value,
+		probe_fail(__FILE__, __LINE__, "%s: %ld (%s), wanted %ld (%s)%s", context,
+			   answers[1].value,
 			   answers[1].value < 0 ? strerror((int)-answers[1].value) : "fine",
 			   answers[0].value, answers[0].value < 0 ? strerror((int)-answers[0].value) : "fine",
 			   answers[0].value == answers[1].value ? "; the bytes differ" : "");
 	if (times)
-		compare_times(&op, kind);
-	else if (step % CHECK_EVERY == 0)
+		compare_times();
+	else if (step >= first && step % every == 0)
 		compare(true);
 }
 
@@ -551,6 +555,7 @@ static void run(long ops, bool times)
 {
 	for (int slot = 0; slot < OPEN_FILES; slot++)
 		open_file[0][slot] = open_file[1][slot] = -1;
+	(void)snprintf(context, sizeof(context), "before anything");
 	compare(true);
 	for (int side = 0; times && side < SIDES; side++)
 		look(&stamped[side], side, false);
@@ -563,7 +568,9 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"seed", required_argument, NULL, 's'}, {"ops", required_argument, NULL, 'n'},
-		{"uid", required_argument, NULL, 'u'},	{"times", no_argument, NULL, 't'}, {0},
+		{"every", required_argument, NULL, 'e'}, {"from", required_argument, NULL, 'f'},
+		{"uid", required_argument, NULL, 'u'},
+		{"times", no_argument, NULL, 't'}, {0},
 	};
 	long ops = 5000, uid = -1;
 	bool times = false;
@@ -575,6 +582,10 @@ int main(int argc, char **argv)
 			seed = strtoul(optarg, NULL, 10);
 		else if (c == 'n')
 			ops = strtol(optarg, NULL, 10);
+		else if (c == 'e')
+			every = strtol(optarg, NULL, 10);
+		else if (c == 'f')
+			first = strtol(optarg, NULL, 10);
 		else if (c == 'u')
 			uid = strtol(optarg, NULL, 10);
 		else if (c == 't')
@@ -582,7 +593,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (argc - optind != 2)
+	if (argc - optind != 2 || every < 1)
 		return 2;
 	(void)umask(0);
 	(void)alarm(600);
