@@ -56,7 +56,8 @@ bool pfs_attrset_find(const struct pfs_value *set, struct pfs_attr *attr, const 
 
 static uint8_t *put(uint8_t *out, const struct pfs_attr *attr)
 {
-	struct head head = {.text_len = attr->text_len, .name_len = attr->name_len,
+	struct head head = {.text_len = attr->text_len,
+			    .name_len = attr->name_len,
 			    .type = (uint8_t)attr->type};
 
 	memcpy(out, &head, sizeof(head));
@@ -110,8 +111,8 @@ struct loading {
 static int load_one(void *arg, const struct pfs_attr_record *record)
 {
 	struct loading *loading = arg;
-	struct pfs_attr attr = {.name = record->name, .type = record->type,
-				.name_len = (uint16_t)record->name_len};
+	struct pfs_attr attr = {
+		.name = record->name, .type = record->type, .name_len = (uint16_t)record->name_len};
 	char number[PFS_NUMBER_SIZE];
 	int error;
 
@@ -155,14 +156,13 @@ int pfs_attrset_load(struct pfs_tree *tree, struct pfs_value **out, uint64_t pri
 
 static int store_one(struct pfs_store *store, uint64_t prime, const struct pfs_attr *attr)
 {
-	struct pfs_attr_record record = {.name = attr->name, .name_len = attr->name_len,
-					 .type = attr->type};
+	struct pfs_attr_record record = {
+		.name = attr->name, .name_len = attr->name_len, .type = attr->type};
 
 	/* a number that does not print as this text would come back as another one */
 	if ((attr->type == PFS_ATTR_INTEGER &&
 	     !pfs_is_integer(&record.integer, attr->text, attr->text_len)) ||
-	    (attr->type == PFS_ATTR_REAL &&
-	     !pfs_is_real(&record.real, attr->text, attr->text_len)))
+	    (attr->type == PFS_ATTR_REAL && !pfs_is_real(&record.real, attr->text, attr->text_len)))
 		record.type = PFS_ATTR_TEXT;
 	record.text = attr->text;
 	record.text_len = attr->text_len;

@@ -14,7 +14,7 @@ struct pfs_attr {
 	enum pfs_attr_type type;
 };
 
-/* Steps through a set: struct pfs_attr attr; for (size_t at = 0; pfs_attrset_next(set, &attr, &at);) */
+/* The attribute at *at, 0 at first, which moves on; false at the end. */
 bool pfs_attrset_next(const struct pfs_value *set, struct pfs_attr *attr, size_t *at);
 bool pfs_attrset_find(const struct pfs_value *set, struct pfs_attr *attr, const char *name,
 		      size_t name_len);

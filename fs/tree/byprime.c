@@ -33,8 +33,8 @@ static void push(struct pfs_byprime_table *table, struct pfs_byprime *entry)
 
 static void resize(struct pfs_byprime_table *table, size_t size)
 {
-	struct pfs_byprime_table larger = {.chains = calloc(size, sizeof(*larger.chains)),
-					   .size = size, .count = table->count};
+	struct pfs_byprime_table larger = {
+		.chains = calloc(size, sizeof(void *)), .size = size, .count = table->count};
 	struct pfs_byprime *entry;
 	size_t i;
 

@@ -16,7 +16,7 @@ struct pfs_byprime {
 
 struct pfs_byprime_table {
 	struct pfs_byprime **chains;
-	size_t size, count; /* size: a power of two, 0 before the first entry */
+	size_t size, count;	  /* size: a power of two, 0 before the first entry */
 	struct pfs_byprime *only; /* the one chain while there is no array */
 };
 

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "fs/tree/content.h"
 
-#define BUFFERS_KEPT 256 /* 16 MiB of whole buffers stay for reuse instead of going to the kernel */
+#define BUFFERS_KEPT 256 /* whole ones stay for reuse instead of going to the kernel */
 
 /* ---- buffers and chunks ---- */
 
@@ -294,8 +294,7 @@ static bool anything_below(const struct pfs_file *file, uint64_t n)
 {
 	const struct pfs_layer *writing = &file->layer[PFS_WRITING];
 
-	return pfs_chunk_from(writing->chunks, n) ||
-	       (file->store_end > n && writing->cut > n);
+	return pfs_chunk_from(writing->chunks, n) || (file->store_end > n && writing->cut > n);
 }
 
 void pfs_file_cut(struct pfs_content *content, struct pfs_file *file, uint64_t n)

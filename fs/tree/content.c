@@ -268,8 +268,8 @@ static void look_ahead(struct pfs_tree *tree, struct outlook *out, uint64_t prim
 		writing = pfs_chunk_from(file->layer[PFS_WRITING].chunks, first);
 		if (writing && writing->n < cut && (!dirty || writing->n < dirty->n))
 			dirty = writing;
-		out->store_end = PFS_MIN(PFS_MIN(cut, file->layer[PFS_WRITING].cut),
-					 file->store_end);
+		out->store_end =
+			PFS_MIN(PFS_MIN(cut, file->layer[PFS_WRITING].cut), file->store_end);
 		if (dirty) {
 			out->pending = true;
 			out->gone = dirty->kind == PFS_CHUNK_GONE;

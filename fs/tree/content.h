@@ -3,8 +3,8 @@
  *
  * The bytes of a file come from three layers, the upper one first: the *dirty* chunks, those of the
  * group *being written*, and the store.  In each of the two layers in memory a file has its chunks,
- * ordered by number, and a *cut*: of the layers below, chunks from the cut on are dead (the file was
- * truncated there).  A single dead chunk (punched) is a chunk of kind GONE.
+ * ordered by number, and a *cut*: of the layers below, chunks from the cut on are dead (the file
+ * was truncated there).  A single dead chunk (punched) is a chunk of kind GONE.
  *
  * Cutting a group and completing it move chunks down a layer; neither changes what a file contains.
  * Only an edit does, and a file has one at a time: one that must wait (for the store, for space)
@@ -17,13 +17,13 @@
 #include "fs/tree/internal.h"
 #include "fs/tree/records.h"
 
-#define PFS_NO_CHUNK UINT64_MAX
+#define PFS_NO_CHUNK   UINT64_MAX
 #define PFS_CHUNKS_MAX (PFS_FILE_SIZE_MAX / PFS_CHUNK_SIZE + 1) /* no chunk has this number */
 
 enum pfs_chunk_kind {
-	PFS_CHUNK_DATA,      /* len bytes, at least 1; what follows them reads as zeros */
+	PFS_CHUNK_DATA,	     /* len bytes, at least 1; what follows them reads as zeros */
 	PFS_CHUNK_ALLOCATED, /* zeros that take space */
-	PFS_CHUNK_GONE,      /* a hole, whatever the layers below have */
+	PFS_CHUNK_GONE,	     /* a hole, whatever the layers below have */
 };
 
 struct pfs_chunk {
@@ -62,7 +62,7 @@ struct pfs_content {
 	struct pfs_byprime_table files;
 	struct pfs_file *first[PFS_LAYERS], *last[PFS_LAYERS];
 	struct pfs_edit *resize; /* between prepare_size and unlock */
-	int64_t unreported;      /* bytes to tell the journal when the lock is given back */
+	int64_t unreported;	 /* bytes to tell the journal when the lock is given back */
 	/* protected by buffers_lock, the innermost lock */
 	pthread_mutex_t buffers_lock;
 	void *buffers; /* a list of free ones of PFS_CHUNK_SIZE */
@@ -103,8 +103,8 @@ struct pfs_file *pfs_file_pin(struct pfs_content *content, uint64_t prime);
 void pfs_file_unpin(struct pfs_content *content, struct pfs_file *file);
 void pfs_file_release(struct pfs_content *content, struct pfs_file *file); /* frees it if unused */
 
-void pfs_file_list(struct pfs_content *content, struct pfs_file *file, enum pfs_layer_name layer);
-void pfs_file_unlist(struct pfs_content *content, struct pfs_file *file, enum pfs_layer_name layer);
+void pfs_file_list(struct pfs_content *content, struct pfs_file *file, enum pfs_layer_name name);
+void pfs_file_unlist(struct pfs_content *content, struct pfs_file *file, enum pfs_layer_name name);
 
 /* Into, or out of and freed from, the dirty layer; the file is listed there. */
 void pfs_file_add(struct pfs_content *content, struct pfs_file *file, struct pfs_chunk *chunk);
@@ -142,7 +142,7 @@ PFS_MUST_CHECK int pfs_file_node(struct pfs_tree *tree, struct pfs_file_node *ou
 /* ---- edit.c: one change of up to PFS_EDIT_SPAN bytes ---- */
 
 #define PFS_EDIT_CHUNKS 17
-#define PFS_EDIT_SPAN   ((PFS_EDIT_CHUNKS - 1) * PFS_CHUNK_SIZE)
+#define PFS_EDIT_SPAN	((PFS_EDIT_CHUNKS - 1) * PFS_CHUNK_SIZE)
 
 enum pfs_edit_kind { PFS_EDIT_WRITE, PFS_EDIT_ALLOCATE, PFS_EDIT_ZERO, PFS_EDIT_PUNCH };
 

@@ -16,7 +16,7 @@
 struct copy {
 	struct pfs_edit *edit;
 	int fd;
-	int64_t end;      /* copy [0, end) */
+	int64_t end; /* copy [0, end) */
 	int64_t blocks;
 	int64_t reserved; /* up to this offset */
 };
@@ -55,8 +55,7 @@ static int copy_chunk(struct copy *copy, uint64_t n)
 			return error;
 		copy->reserved = start + (int64_t)RESERVE_STEP;
 	}
-	chunk = pfs_chunk_create(content, n,
-				 (uint32_t)PFS_MIN(copy->end - start, PFS_CHUNK_SIZE));
+	chunk = pfs_chunk_create(content, n, (uint32_t)PFS_MIN(copy->end - start, PFS_CHUNK_SIZE));
 	if (!chunk)
 		return -ENOMEM;
 	error = read_chunk(copy, chunk->data, &len, n);
@@ -156,8 +155,9 @@ int pfs_copyup(struct pfs_edit *edit, int64_t upto)
 		pfs_file_cut(content, edit->file, 0);
 		edit->copied_blocks = 0;
 		if (!upto) /* nothing of the original is wanted */
-			return pfs_records_entry(pfs_links_sources(edit->tree), edit->ino) ? 0
-											   : -ENOMEM;
+			return pfs_records_entry(pfs_links_sources(edit->tree), edit->ino)
+				       ? 0
+				       : -ENOMEM;
 		pfs_edit_busy(edit);
 		error = copy_once(edit, &source, upto);
 		ended = pfs_edit_busy_end(edit);

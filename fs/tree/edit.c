@@ -119,7 +119,8 @@ void pfs_edit_span(struct pfs_edit *edit, enum pfs_edit_kind kind, const void *d
 	edit->offset = offset;
 	edit->length = length;
 	edit->first = (uint64_t)offset / PFS_CHUNK_SIZE;
-	edit->count = (unsigned)(((uint64_t)offset + length - 1) / PFS_CHUNK_SIZE - edit->first + 1);
+	edit->count =
+		(unsigned)(((uint64_t)offset + length - 1) / PFS_CHUNK_SIZE - edit->first + 1);
 }
 
 /* The part of chunk i that the change concerns. */
@@ -157,8 +158,8 @@ int pfs_edit_fill(struct pfs_edit *edit)
 
 struct now { /* a chunk as it is */
 	bool known, present, in_store;
-	uint32_t len;           /* 0: allocated */
-	const uint8_t *data;    /* NULL when only the store has the bytes */
+	uint32_t len;		 /* 0: allocated */
+	const uint8_t *data;	 /* NULL when only the store has the bytes */
 	struct pfs_chunk *dirty; /* the dirty layer's chunk of that number, a dead one too */
 };
 
@@ -356,7 +357,7 @@ static int make_fresh(struct pfs_edit *edit, unsigned i, const struct now *now,
 				 outcome->kind == PFS_CHUNK_DATA ? outcome->len : 0);
 	if (!chunk)
 		return -ENOMEM;
-	if (outcome->needs_old) {
+	if (outcome->needs_old && now->data) {
 		chunk->len = PFS_MIN(now->len, outcome->len);
 		memcpy(chunk->data, now->data, chunk->len);
 	}
@@ -421,7 +422,8 @@ static void change_bytes(const struct pfs_edit *edit, unsigned i, struct pfs_chu
 		memset(chunk->data + old, 0, len - old);
 	if (write)
 		memcpy(chunk->data + low,
-		       edit->data + (int64_t)(edit->first + i) * PFS_CHUNK_SIZE + low - edit->offset,
+		       edit->data + (int64_t)(edit->first + i) * PFS_CHUNK_SIZE + low -
+			       edit->offset,
 		       high - low);
 	else if (edit->kind != PFS_EDIT_ALLOCATE && low < high)
 		memset(chunk->data + low, 0, high - low);

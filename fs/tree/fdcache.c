@@ -99,8 +99,8 @@ int pfs_fdcache_add(struct pfs_fdcache *cache, struct pfs_fd **out, uint64_t pri
 		(void)close(number);
 		return -ENOMEM;
 	}
-	*fd = (struct pfs_fd){.by_prime.prime = prime, .number = number, .users = 1,
-			      .findable = true};
+	*fd = (struct pfs_fd){
+		.by_prime.prime = prime, .number = number, .users = 1, .findable = true};
 	PFS_LOCKED(&cache->lock);
 	before = (struct pfs_fd *)pfs_byprime_find(&cache->table, prime);
 	if (before)

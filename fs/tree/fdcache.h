@@ -18,8 +18,8 @@ void pfs_fdcache_destroy(struct pfs_fdcache *cache); /* NULL is allowed; none is
 /* NULL when it has none for that prime.  Give it back with pfs_fdcache_put. */
 struct pfs_fd *pfs_fdcache_get(struct pfs_fdcache *cache, uint64_t prime);
 
-/* Takes over number, replacing what was there for that prime; in use by the caller.  -ENOMEM: number
- * is closed. */
+/* Takes over number, replacing what was there for that prime; in use by the caller.  -ENOMEM:
+ * number is closed. */
 PFS_MUST_CHECK int pfs_fdcache_add(struct pfs_fdcache *cache, struct pfs_fd **out, uint64_t prime,
 				   int number);
 void pfs_fdcache_put(struct pfs_fdcache *cache, struct pfs_fd *fd); /* NULL is allowed */

@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "fs/tree/content.h"
 
-#define OPEN_LIMIT     256             /* descriptors kept open */
+#define OPEN_LIMIT     256		 /* descriptors kept open */
 #define CACHED_SOURCES ((size_t)8 << 20) /* bytes of source records kept in memory */
-#define ATTEMPTS       16              /* at something that changes under our hands */
+#define ATTEMPTS       16		 /* at something that changes under our hands */
 
 struct root {
 	uint32_t id;
@@ -121,8 +121,8 @@ static int add_root(void *arg, const struct pfs_source_root *stored)
 	if (error)
 		return error;
 	root.fd = open(stored->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root.fd >= 0 && (fstat(root.fd, &st) || st.st_dev != stored->dev ||
-			     st.st_ino != stored->ino)) {
+	if (root.fd >= 0 &&
+	    (fstat(root.fd, &st) || st.st_dev != stored->dev || st.st_ino != stored->ino)) {
 		(void)close(root.fd);
 		root.fd = -1;
 	}
@@ -380,34 +380,41 @@ void pfs_links_close(struct pfs_tree *tree, struct pfs_fd *original)
 }
 
 /* -EAGAIN: another file, or open to others, than the record says. */
-static int open_once(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino)
+static int open_original(const struct pfs_links *links, const struct pfs_source_record *record,
+			 int *out)
 {
-	struct pfs_links *links = tree->links;
-	struct pfs_value *source PFS_UNREF = NULL;
-	int fd PFS_CLOSE = -1;
 	struct stat st;
-	int error;
+	int error, fd;
 
-	error = pfs_links_source(tree, &source, ino);
-	if (error)
-		return error;
 	/* looked at before it is opened: opening a device does things */
-	error = stat_original(links, pfs_links_record(source), &st);
+	error = stat_original(links, record, &st);
 	if (error)
 		return error;
-	if (!same_access(pfs_links_record(source), &st))
+	if (!same_access(record, &st))
 		return -EAGAIN;
-	fd = open_beneath(links, pfs_links_record(source),
-			  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
+	fd = open_beneath(links, record, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st))
-		return -errno;
-	if (!same_access(pfs_links_record(source), &st))
-		return -EAGAIN;
-	error = pfs_fdcache_add(links->open, out, ino, fd);
-	fd = -1; /* the cache's, or closed */
+		error = -errno;
+	else if (!same_access(record, &st))
+		error = -EAGAIN;
+	if (error)
+		(void)close(fd);
+	else
+		*out = fd;
 	return error;
+}
+
+static int open_once(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino)
+{
+	struct pfs_value *source PFS_UNREF = NULL;
+	int error, fd;
+
+	error = pfs_links_source(tree, &source, ino);
+	if (!error)
+		error = open_original(tree->links, pfs_links_record(source), &fd);
+	return error ? error : pfs_fdcache_add(tree->links->open, out, ino, fd);
 }
 
 int pfs_links_open(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino)

@@ -22,8 +22,8 @@ static int64_t chunk_start(uint64_t n)
 	return (int64_t)n * PFS_CHUNK_SIZE;
 }
 
-/* The next piece to change: the bytes of [at, range->end) up to a bounded number of chunks.  What is
- * a hole already needs no punching, however long it is.  0: nothing is left. */
+/* The next piece to change: the bytes of [at, range->end) up to a bounded number of chunks.  What
+ * is a hole already needs no punching, however long it is.  0: nothing is left. */
 static int next_piece(const struct range *range, int64_t *at, size_t *length)
 {
 	uint64_t n = (uint64_t)*at / PFS_CHUNK_SIZE;
@@ -52,8 +52,7 @@ static int change_piece(const struct range *range, int64_t offset, size_t length
 	int error;
 
 	error = pfs_journal_reserve(range->tree, 1,
-				    2 * PFS_CHUNK_SIZE +
-					    PFS_EDIT_CHUNKS * sizeof(struct pfs_chunk),
+				    2 * PFS_CHUNK_SIZE + PFS_EDIT_CHUNKS * sizeof(struct pfs_chunk),
 				    false);
 	if (error)
 		return error;
@@ -247,8 +246,7 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 	} else if (size < image->size[slot] || !size) {
 		/* also what was allocated beyond the end */
 		pfs_edit_apply(edit);
-		pfs_file_cut(content, edit->file,
-			     pfs_div_round_up((uint64_t)size, PFS_CHUNK_SIZE));
+		pfs_file_cut(content, edit->file, pfs_div_round_up((uint64_t)size, PFS_CHUNK_SIZE));
 		image->blocks[slot] = size ? PFS_MAX(image->blocks[slot] + edit->blocks, 0) : 0;
 	}
 	if (!size)

@@ -169,8 +169,7 @@ static ssize_t read_original(struct pfs_tree *tree, uint8_t *data, size_t n, uin
 			return error;
 	}
 	do {
-		got = pread(pfs_fd_number(original), data + done, n - done,
-			    offset + (int64_t)done);
+		got = pread(pfs_fd_number(original), data + done, n - done, offset + (int64_t)done);
 		if (got > 0)
 			done += (size_t)got;
 	} while (done < n && (got > 0 || (got < 0 && errno == EINTR)));

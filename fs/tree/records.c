@@ -19,7 +19,7 @@ struct pfs_records {
 	struct chain dirty, clean; /* clean: the least recently used first */
 	size_t clean_bytes;
 	struct pfs_record *group; /* being written: changed by cut and done only */
-	uint64_t version; /* raised when what a load may have read is outdated */
+	uint64_t version;	  /* raised when what a load may have read is outdated */
 };
 
 /* ---- values ---- */
@@ -273,9 +273,8 @@ void pfs_records_cut(struct pfs_records *records)
 	}
 }
 
-int pfs_records_write(struct pfs_records *records,
-		      int (*fn)(struct pfs_tree *tree, uint64_t prime,
-				const struct pfs_value *value))
+int pfs_records_write(struct pfs_records *records, int (*fn)(struct pfs_tree *tree, uint64_t prime,
+							     const struct pfs_value *value))
 {
 	const struct pfs_record *record;
 	int error;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/records.h - what the store keeps beside a node, whole in memory while it is not stored yet.
+/* fs/tree/records.h - what the store keeps beside a node, whole in memory while it is not stored
+ * yet.
  *
- * For each node one immutable, counted value (its attributes, its source), or none.  A changed value
- * is dirty, then in the group being written, then clean; clean ones are kept as a cache, the least
- * recently used go first.  A kept one stays until its node is dropped: the store has forgotten it.
+ * For each node one immutable, counted value (its attributes, its source), or none.  A changed
+ * value is dirty, then in the group being written, then clean; clean ones are kept as a cache, the
+ * least recently used go first.  A kept one stays until its node is dropped: the store has
+ * forgotten it.
  *
  * The content lock protects everything here, except where it says otherwise. */
 #ifndef PFS_FS_TREE_RECORDS_H
@@ -20,7 +22,8 @@ struct pfs_value {
 	_Alignas(8) uint8_t data[];
 };
 
-/* No lock for these.  create: NULL when there is no memory; one reference.  unref: NULL is allowed. */
+/* No lock for these.  create: NULL when there is no memory; one reference.  unref: NULL is allowed.
+ */
 struct pfs_value *pfs_value_create(size_t size);
 struct pfs_value *pfs_value_ref(struct pfs_value *value);
 void pfs_value_unref(struct pfs_value *value);
@@ -42,14 +45,13 @@ struct pfs_record {
 struct pfs_records;
 
 /* load reads a node's value from the store (no lock held); *out NULL when there is none. */
-PFS_MUST_CHECK int pfs_records_create(struct pfs_records **out, struct pfs_tree *tree,
-				      size_t clean_bytes,
-				      int (*load)(struct pfs_tree *tree, struct pfs_value **out,
-						  uint64_t prime));
+PFS_MUST_CHECK int
+pfs_records_create(struct pfs_records **out, struct pfs_tree *tree, size_t clean_bytes,
+		   int (*load)(struct pfs_tree *tree, struct pfs_value **out, uint64_t prime));
 void pfs_records_destroy(struct pfs_records *records); /* NULL is allowed */
 
-/* The node's value, from memory or from the store; NULL when it has none; the caller drops it.  keep:
- * it stays in memory until the node is dropped.  No lock held. */
+/* The node's value, from memory or from the store; NULL when it has none; the caller drops it.
+ * keep: it stays in memory until the node is dropped.  No lock held. */
 PFS_MUST_CHECK int pfs_records_get(struct pfs_records *records, struct pfs_value **out,
 				   uint64_t prime, bool keep);
 

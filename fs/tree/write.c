@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 #include "fs/tree/content.h"
 
 #define COPY_PIECE ((size_t)PFS_EDIT_SPAN)
@@ -74,8 +73,8 @@ ssize_t pfs_tree_write(struct pfs_tree *tree, uint64_t ino, const void *data, si
 		return -EINVAL;
 	if (!size)
 		return 0;
-	if (!append && (offset > PFS_FILE_SIZE_MAX ||
-			size > (uint64_t)(PFS_FILE_SIZE_MAX - offset)))
+	if (!append &&
+	    (offset > PFS_FILE_SIZE_MAX || size > (uint64_t)(PFS_FILE_SIZE_MAX - offset)))
 		return -EFBIG;
 	error = pfs_journal_reserve(tree, 1, size, nowait);
 	if (error)
@@ -83,42 +82,76 @@ ssize_t pfs_tree_write(struct pfs_tree *tree, uint64_t ino, const void *data, si
 	return write_bytes(tree, ino, data, size, offset, privileged, nowait);
 }
 
+struct copying {
+	struct pfs_tree *tree;
+	uint64_t from, to;
+	int64_t from_offset, to_offset;
+	bool privileged;
+};
+
+static ssize_t copy_bytes(const struct copying *copying, uint8_t *buffer, size_t size)
+{
+	struct pfs_tree *tree = copying->tree;
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (done < size && n > 0) {
+		n = pfs_tree_read(tree, buffer, PFS_MIN(size - done, COPY_PIECE), copying->from,
+				  copying->from_offset + (int64_t)done, false);
+		if (n > 0)
+			n = pfs_tree_write(tree, copying->to, buffer, (size_t)n,
+					   copying->to_offset + (int64_t)done, copying->privileged,
+					   false);
+		if (n > 0)
+			done += (size_t)n;
+	}
+	return done ? (ssize_t)done : n;
+}
+
+/* *size = how much of it can be copied in one call. */
+static int check_copy(const struct copying *copying, size_t *size)
+{
+	int64_t from = copying->from_offset, to = copying->to_offset;
+	struct pfs_file_node source, target;
+	int error;
+
+	error = pfs_file_node(copying->tree, &source, copying->from);
+	if (!error)
+		error = pfs_file_node(copying->tree, &target, copying->to);
+	if (error)
+		return error;
+	if (from < 0 || to < 0)
+		return -EINVAL;
+	*size = from < source.size ? PFS_MIN(*size, (uint64_t)(source.size - from)) : 0;
+	if (*size > (uint64_t)(PFS_FILE_SIZE_MAX - PFS_MIN(to, PFS_FILE_SIZE_MAX)))
+		return -EFBIG;
+	if (copying->from == copying->to && from < to + (int64_t)*size &&
+	    to < from + (int64_t)*size)
+		return -EINVAL;
+	*size = PFS_MIN(*size, COPY_MAX);
+	return 0;
+}
+
 ssize_t pfs_tree_copy_range(struct pfs_tree *tree, uint64_t from, int64_t from_offset, uint64_t to,
 			    int64_t to_offset, size_t size, bool privileged)
 {
-	uint8_t *buffer PFS_FREE = NULL;
-	struct pfs_file_node source, target;
-	size_t done = 0;
-	ssize_t got, put;
+	struct copying copying = {.tree = tree,
+				  .from = from,
+				  .to = to,
+				  .from_offset = from_offset,
+				  .to_offset = to_offset,
+				  .privileged = privileged};
+	uint8_t *buffer;
+	ssize_t copied;
 	int error;
 
-	error = pfs_file_node(tree, &source, from);
-	if (!error)
-		error = pfs_file_node(tree, &target, to);
-	if (error)
+	error = check_copy(&copying, &size);
+	if (error || !size)
 		return error;
-	if (from_offset < 0 || to_offset < 0)
-		return -EINVAL;
-	if (from_offset >= source.size)
-		return 0;
-	size = PFS_MIN(size, (uint64_t)(source.size - from_offset));
-	if (from == to && from_offset < to_offset + (int64_t)size &&
-	    to_offset < from_offset + (int64_t)size)
-		return -EINVAL;
-	size = PFS_MIN(size, COPY_MAX);
-	buffer = malloc(PFS_MIN(size, COPY_PIECE) + 1);
+	buffer = malloc(PFS_MIN(size, COPY_PIECE));
 	if (!buffer)
 		return -ENOMEM;
-	while (done < size) {
-		got = pfs_tree_read(tree, buffer, PFS_MIN(size - done, COPY_PIECE), from,
-				    from_offset + (int64_t)done, false);
-		if (got <= 0)
-			return done ? (ssize_t)done : got;
-		put = pfs_tree_write(tree, to, buffer, (size_t)got, to_offset + (int64_t)done,
-				     privileged, false);
-		if (put <= 0)
-			return done ? (ssize_t)done : put;
-		done += (size_t)put;
-	}
-	return (ssize_t)done;
+	copied = copy_bytes(&copying, buffer, size);
+	free(buffer);
+	return copied;
 }

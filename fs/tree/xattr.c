@@ -11,9 +11,9 @@
 #include "fs/tree/attrset.h"
 #include "fs/tree/content.h"
 
-#define PREFIX      "user."
+#define PREFIX	    "user."
 #define PREFIX_LEN  (sizeof(PREFIX) - 1)
-#define OURS        "primefs." /* after the prefix: names that nobody else sets */
+#define OURS	    "primefs." /* after the prefix: names that nobody else sets */
 #define NAME_LIMIT  (XATTR_NAME_MAX - PREFIX_LEN)
 #define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
 #define SET_LIMIT   ((size_t)1 << 20) /* bytes of all attributes of a node, set by setxattr */
@@ -44,17 +44,18 @@ static int compare_columns(const void *a, const void *b)
 static int add_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)
 {
 	struct pfs_attrs *attrs = arg;
-	struct column column = {.name_len = name_len, .type = type};
-	int error = pfs_grow(&attrs->columns, &attrs->capacity, attrs->n_columns + 1,
-			     sizeof(column));
+	struct column *column;
+	int error;
 
+	error = pfs_grow(&attrs->columns, &attrs->capacity, attrs->n_columns + 1, sizeof(*column));
 	if (error)
 		return error;
-	column.name = malloc(name_len + 1);
-	if (!column.name)
+	column = &attrs->columns[attrs->n_columns];
+	*column = (struct column){.name = malloc(name_len + 1), .name_len = name_len, .type = type};
+	if (!column->name)
 		return -ENOMEM;
-	memcpy(column.name, name, name_len);
-	attrs->columns[attrs->n_columns++] = column;
+	memcpy(column->name, name, name_len);
+	attrs->n_columns++;
 	return 0;
 }
 
@@ -193,9 +194,9 @@ static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64
 	if (error)
 		return error;
 	if (!strcmp(name, OURS "prime"))
-		return give(value, size, number,
-			    (size_t)snprintf(number, sizeof(number), "%llu",
-					     (unsigned long long)ino));
+		return give(
+			value, size, number,
+			(size_t)snprintf(number, sizeof(number), "%llu", (unsigned long long)ino));
 	if (!strcmp(name, OURS "code"))
 		error = pfs_tree_code(tree, &text, ino);
 	else if (!strcmp(name, OURS "path"))
@@ -294,7 +295,8 @@ static enum pfs_attr_type type_of(const struct pfs_attrs *attrs, const struct pf
 	return PFS_ATTR_TEXT;
 }
 
-/* What is there now, for a change: like get_set, but not fooled by a flag that is about to be set. */
+/* What is there now, for a change: like get_set, but not fooled by a flag that is about to be set.
+ */
 static int get_base(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino, bool flagged)
 {
 	struct pfs_record *record;
@@ -326,7 +328,8 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 		error = -ESTALE;
 	else if (!(image->flags[slot] & PFS_NODE_ATTRS) == !flagged)
 		error = 0;
-	/* while the flag stands the store may have more than memory: the entry must still be there */
+	/* while the flag stands the store may have more than memory: the entry must still be there
+	 */
 	record = flagged ? pfs_records_find(tree->attrs->sets, ino)
 			 : pfs_records_entry(tree->attrs->sets, ino);
 	if (!error && !record)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/content_util.h - what the tests of content share: a store of their own with a tree over
- * it, whose commits can be made to fail, and a generator of repeatable numbers. */
+/* tests/unit/content_util.h - what the tests of content share: a store of their own with a tree
+ * over it, whose commits can be made to fail, and a generator of repeatable numbers. */
 #ifndef PFS_TESTS_CONTENT_UTIL_H
 #define PFS_TESTS_CONTENT_UTIL_H
 
@@ -76,9 +76,9 @@ static inline uint64_t make_file(const char *name)
 {
 	struct pfs_entry entry;
 
-	assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0,
-				       &root_caller),
-			 0);
+	assert_int_equal(
+		pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &root_caller),
+		0);
 	return entry.attr.st_ino;
 }
 

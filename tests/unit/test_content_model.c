@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random changes of a file against an array of bytes, with commits that are under way, that fail and
- * that succeed in between; then the same from the store. */
+/* Random changes of a file against an array of bytes, with commits that are under way, that fail
+ * and that succeed in between; then the same from the store. */
 #include "content_util.h"
 
 #include <linux/falloc.h>
@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 
 #define MODEL_SIZE (6 * PFS_CHUNK_SIZE)
-#define ROUNDS     4
-#define STEPS      1500
+#define ROUNDS	   4
+#define STEPS	   1500
 
 struct model {
 	uint64_t ino;
@@ -91,7 +91,8 @@ static void random_span(uint64_t *seed, int64_t *start, int64_t *length)
 	int64_t end;
 
 	*start = random_place(seed, MODEL_SIZE - 1);
-	end = below(seed, 2) ? *start + 1 + (int64_t)below(seed, 5000) : random_place(seed, MODEL_SIZE);
+	end = below(seed, 2) ? *start + 1 + (int64_t)below(seed, 5000)
+			     : random_place(seed, MODEL_SIZE);
 	*length = PFS_MIN(PFS_MAX(end - *start, 1), MODEL_SIZE - *start);
 }
 
@@ -134,11 +135,9 @@ static void step_truncate(struct model *model, uint64_t *seed)
 
 static void step_fallocate(struct model *model, uint64_t *seed)
 {
-	static const int modes[] = {0,
-				    FALLOC_FL_KEEP_SIZE,
-				    FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				    FALLOC_FL_ZERO_RANGE,
-				    FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE};
+	static const int modes[] = {
+		0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE};
 	int mode = modes[below(seed, PFS_COUNT(modes))];
 	int64_t start, length;
 
