@@ -231,7 +231,7 @@ static int64_t seek_data(struct pfs_tree *tree, uint64_t ino, int64_t offset, in
 		error = pfs_content_next(tree, &n, &len, ino, n, end);
 		if (error)
 			return error == -ENOENT ? -ENXIO : error;
-		if ((int64_t)n * PFS_CHUNK_SIZE + len > offset) /* never true of allocated space */
+		if (len && (int64_t)n * PFS_CHUNK_SIZE + len > offset)
 			return PFS_MAX(offset, (int64_t)n * PFS_CHUNK_SIZE);
 	}
 }

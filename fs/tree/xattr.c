@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Extended attributes: user.* as the store keeps them, and a few that are computed. */
+#include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
