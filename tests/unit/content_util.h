@@ -124,6 +124,15 @@ static inline int64_t stored_blocks(uint64_t ino)
 	return blocks;
 }
 
+/* The first of 10,000 numbers for files that the test puts into the store itself; in a group. */
+static inline uint64_t reserve_primes(struct pfs_store *store)
+{
+	uint64_t first, end;
+
+	assert_int_equal(pfs_store_reserve(store, &first, &end, PFS_PRIME_OTHER, 10000), 0);
+	return first;
+}
+
 static inline uint64_t random_number(uint64_t *state)
 {
 	*state ^= *state << 13;

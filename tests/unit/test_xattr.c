@@ -218,18 +218,19 @@ static void check_types(uint64_t ino, int integers, int reals, int texts)
 
 static void test_types(void **state)
 {
-	struct pfs_node_record record = file_record(4294967311, 1, "f");
+	struct pfs_node_record record = file_record(0, 1, "f");
 	struct pfs_attr_record count = {
 		.name = "count", .name_len = 5, .type = PFS_ATTR_INTEGER, .integer = -42};
 	struct pfs_attr_record ratio = {
 		.name = "ratio", .name_len = 5, .type = PFS_ATTR_REAL, .real = 0.1};
 	struct pfs_store *store;
-	uint64_t ino = record.prime;
+	uint64_t ino;
 
 	(void)state;
 	store = new_store(0);
 	record.flags = PFS_NODE_ATTRS;
 	assert_int_equal(pfs_store_begin(store), 0);
+	ino = record.prime = reserve_primes(store);
 	assert_int_equal(pfs_store_put_node(store, &record), 0);
 	assert_int_equal(pfs_store_put_column(store, "count", 5, PFS_ATTR_INTEGER), 0);
 	assert_int_equal(pfs_store_put_column(store, "ratio", 5, PFS_ATTR_REAL), 0);
