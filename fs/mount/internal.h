@@ -14,6 +14,8 @@
 
 #define PFS_IO_BYTES (1024 * 1024) /* the largest write and read-ahead */
 
+#define PFS_OPEN_BUCKETS 4096
+
 struct pfs_mount {
 	struct pfs_mount_options options;
 	struct pfs_tree *tree;
@@ -27,7 +29,15 @@ struct pfs_mount {
 	bool owns_fd;		  /* no session closes it */
 	_Atomic uint32_t offered; /* INIT's flags, while that is being answered */
 	_Atomic bool gone;	  /* unmounted, or the connection is cut */
+	/* How often files are open whose content may change behind the kernel's back. */
+	_Atomic uint32_t volatile_opens[PFS_OPEN_BUCKETS];
 };
+
+/* The count for an inode; others may share it. */
+static inline _Atomic uint32_t *pfs_volatile_opens(struct pfs_mount *mount, uint64_t ino)
+{
+	return &mount->volatile_opens[(ino >> 1) % PFS_OPEN_BUCKETS];
+}
 
 /* ---- decoding ---- */
 

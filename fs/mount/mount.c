@@ -15,9 +15,14 @@
 #define HEADER_BYTES 4096 /* what the kernel wants besides, for a request's header */
 #define MORE_THREADS 128  /* that may wait for the disk at a time */
 
+/* What is not open has nothing cached that the next open would not drop, and each notice may cost
+ * a request in flight its attributes (notify.h). */
 static void on_change(void *arg, uint64_t ino, const char *name)
 {
-	pfs_notifier_push(((struct pfs_mount *)arg)->notifier, ino, name);
+	struct pfs_mount *mount = arg;
+
+	if (name || atomic_load(pfs_volatile_opens(mount, ino)) > 0)
+		pfs_notifier_push(mount->notifier, ino, name);
 }
 
 /* The device number of what is mounted there, without asking its daemon; 0 if that fails. */

@@ -28,38 +28,44 @@ struct pfs_notifier {
 	bool stopping;		      /* protected by lock */
 };
 
-static struct timespec due_time(void)
+static struct timespec time_in(long ms)
 {
 	struct timespec time;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_nsec += PFS_NOTICE_DELAY_MS * 1000000L;
+	time.tv_nsec += ms * 1000000L;
 	time.tv_sec += time.tv_nsec / 1000000000L;
 	time.tv_nsec %= 1000000000L;
 	return time;
 }
 
+static bool is_before(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
 /* Waits for the first notice to be due and takes it; NULL when the notifier is to stop. */
 static struct notice *take(struct pfs_notifier *notifier)
 {
-	struct notice *taken = NULL;
-	int due = 0;
+	struct notice *first;
+	struct timespec due;
 
 	PFS_LOCKED(&notifier->lock);
-	while (!notifier->stopping && due != ETIMEDOUT) {
-		if (notifier->first)
-			due = pthread_cond_timedwait(&notifier->pushed, &notifier->lock,
-						     &notifier->first->due);
-		else
-			due = pthread_cond_wait(&notifier->pushed, &notifier->lock);
+	while (!notifier->stopping) {
+		first = notifier->first;
+		if (!first) {
+			(void)pthread_cond_wait(&notifier->pushed, &notifier->lock);
+		} else if (is_before(time_in(0), first->due)) {
+			due = first->due; /* it may be postponed meanwhile */
+			(void)pthread_cond_timedwait(&notifier->pushed, &notifier->lock, &due);
+		} else {
+			notifier->first = first->next;
+			if (!notifier->first)
+				notifier->last = &notifier->first;
+			return first;
+		}
 	}
-	if (!notifier->stopping) {
-		taken = notifier->first;
-		notifier->first = taken->next;
-		if (!notifier->first)
-			notifier->last = &notifier->first;
-	}
-	return taken;
+	return NULL;
 }
 
 static void *notifier_main(void *arg)
@@ -102,25 +108,51 @@ int pfs_notifier_start(struct pfs_notifier **out,
 	return 0;
 }
 
+/* With the lock. */
+static void append(struct pfs_notifier *notifier, struct notice *notice)
+{
+	notice->due = time_in(PFS_NOTICE_DELAY_MS);
+	notice->next = NULL;
+	*notifier->last = notice;
+	notifier->last = &notice->next;
+	(void)pthread_cond_signal(&notifier->pushed);
+}
+
+/* With the lock.  True when the inode has a notice waiting, which then waits on. */
+static bool postpone(struct pfs_notifier *notifier, uint64_t ino)
+{
+	struct notice *notice, **link = &notifier->first;
+
+	while (*link && ((*link)->named || (*link)->ino != ino))
+		link = &(*link)->next;
+	notice = *link;
+	if (!notice)
+		return false;
+	*link = notice->next;
+	if (!*link)
+		notifier->last = link;
+	append(notifier, notice);
+	return true;
+}
+
 void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *name)
 {
 	size_t len = name ? strlen(name) + 1 : 0;
-	struct notice *notice = malloc(sizeof(*notice) + len);
+	struct notice *notice;
 
+	PFS_LOCKED(&notifier->lock);
+	if (!name && postpone(notifier, ino))
+		return;
+	notice = malloc(sizeof(*notice) + len);
 	if (!notice) {
 		pfs_warning("no memory to tell the kernel of a change; it may see old data");
 		return;
 	}
-	notice->next = NULL;
-	notice->due = due_time();
 	notice->ino = ino;
 	notice->named = name != NULL;
 	if (name)
 		memcpy(notice->name, name, len);
-	PFS_LOCKED(&notifier->lock);
-	*notifier->last = notice;
-	notifier->last = &notice->next;
-	(void)pthread_cond_signal(&notifier->pushed);
+	append(notifier, notice);
 }
 
 void pfs_notifier_stop(struct pfs_notifier *notifier)

@@ -7,7 +7,8 @@
  * Notices are sent PFS_NOTICE_DELAY_MS after they are queued.  What changed is often found by a
  * request for attributes, whose reply brings it; a notice that overtakes the reply, or the asking
  * process when it takes the reply over, makes the kernel throw the new attributes away and decide
- * access on the old ones. */
+ * access on the old ones.  So an inode that goes on changing is told of when it pauses; until then
+ * who has it open may read what is cached, and who opens it anew does not. */
 #ifndef PFS_FS_MOUNT_NOTIFY_H
 #define PFS_FS_MOUNT_NOTIFY_H
 

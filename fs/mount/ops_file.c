@@ -14,7 +14,8 @@ static bool is_privileged(fuse_req_t req, const struct fuse_file_info *fi)
 
 static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	struct pfs_tree *tree = pfs_tree_of(req);
+	struct pfs_mount *mount = pfs_mount_of(req);
+	struct pfs_tree *tree = mount->tree;
 	bool privileged = is_privileged(req, fi), volatile_attr = false;
 	int error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,
 				       privileged, true);
@@ -32,7 +33,12 @@ static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 	fi->keep_cache = !volatile_attr;
 	/* flush() tells a writer, at close, that a commit failed; a reader need not ask. */
 	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
-	(void)fuse_reply_open(req, fi);
+	fi->fh = volatile_attr;
+	if (volatile_attr)
+		atomic_fetch_add(pfs_volatile_opens(mount, pfs_ino_of(node)), 1);
+	/* Who asked may have been killed: then no release comes. */
+	if (fuse_reply_open(req, fi) != 0 && volatile_attr)
+		atomic_fetch_sub(pfs_volatile_opens(mount, pfs_ino_of(node)), 1);
 }
 
 static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
@@ -82,9 +88,10 @@ static void flush(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_i
 	pfs_reply_error(req, pfs_tree_failure(pfs_tree_of(req)));
 }
 
-static void release(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
-		    struct fuse_file_info *fi PFS_UNUSED)
+static void release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
+	if (fi->fh)
+		atomic_fetch_sub(pfs_volatile_opens(pfs_mount_of(req), pfs_ino_of(node)), 1);
 	pfs_reply_error(req, 0);
 }
 

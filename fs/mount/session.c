@@ -35,9 +35,11 @@ static void init(void *arg, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_READDIRPLUS, options->readdirplus != PFS_READDIRPLUS_NEVER);
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false); /* see advice.h */
 	want(conn, FUSE_CAP_WRITEBACK_CACHE, options->writeback);
-	/* A changed mtime is nearly always the doing of this kernel; what is not is told. */
+	/* A changed mtime is nearly always the doing of this kernel; what is not is told.  A size that
+	 * it did not set is another matter: it drops its pages at once, of which the last would read
+	 * as zeros from the old end on. */
 	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
-	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
+	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, false);
 	/* Copying is faster than splicing pages of this size. */
 	want(conn, FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
 	conn->max_write = PFS_IO_BYTES;

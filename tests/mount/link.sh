@@ -63,6 +63,21 @@ is 'its mode is taken over' "$(stat -c %a "$mnt/d/f")" 751
 exec 7<"$mnt/d/f"
 echo 'while it is open' >"$src/d/f"
 is 'a new open sees the change' "$(cat "$mnt/d/f")" 'while it is open'
+cat <&7 >"$work/read"
+echo 'and then grows' >>"$src/d/f"
+is 'what is appended to an original is read by who has it open' "$(cat <&7)" 'and then grows'
+echo 'while it is open' >"$src/d/f"
+if ((EUID == 0)); then # with a descriptor open: the kernel is told of each change
+	wrong=0
+	for ((i = 0; i < 60; i++)); do
+		echo "$((i % 2))" >"$src/new"
+		chmod "$((i % 2 ? 600 : 644))" "$src/new"
+		mv "$src/new" "$src/d/f"
+		[[ $(as "$nobody" cat "$mnt/d/f" 2>/dev/null) == "$( ((i % 2)) || echo 0)" ]] || wrong=$((wrong + 1))
+	done
+	is 'an original that is replaced is never opened by the rights of the one before' "$wrong" 0
+	echo 'while it is open' >"$src/d/f"
+fi
 exec 7<&-
 if ((EUID == 0)); then
 	chmod 644 "$src/d/f"

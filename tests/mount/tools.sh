@@ -20,9 +20,9 @@ wanted=$(listing "$src")
 
 ok 'cp -a' cp -a "$src" "$mnt/copy"
 is 'gives the same' "$(listing "$mnt/copy")" "$wanted"
-ok 'tar in' bash -c "tar -C '$src' --format=posix -cf - . | tar -C '$mnt' --one-top-level=untarred -xpf -"
+ok 'tar in' bash -c "tar --format=posix -C '$src' -cf - . | tar -C '$mnt' --one-top-level=untarred -xpf -"
 is 'gives the same' "$(listing "$mnt/untarred")" "$wanted"
-tar -C "$mnt/untarred" --format=posix -cf "$work/out.tar" .
+tar --format=posix -C "$mnt/untarred" -cf "$work/out.tar" .
 mkdir "$work/back"
 tar -C "$work/back" -xpf "$work/out.tar"
 is 'tar out gives the same' "$(listing "$work/back")" "$wanted"
