@@ -60,23 +60,35 @@ struct job {
 
 /* ---- checks ---- */
 
+/* -ENOTCONN: a mount whose daemon is gone, even if the kernel still answers for it. */
+static int resolve_mountpoint(char *out, const char *path)
+{
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+	struct stat stat_buffer;
+
+	if (!realpath(path, out) || stat(out, &stat_buffer) != 0)
+		return -errno;
+	if (pfs_kernel_find(&found, out, NULL) == 0 && pfs_kernel_daemon(&daemon, out) == -ENOTCONN)
+		return -ENOTCONN;
+	return S_ISDIR(stat_buffer.st_mode) ? 0 : -ENOTDIR;
+}
+
 static int check_paths(struct job *job, char *const *operands)
 {
-	struct stat stat_buffer;
 	size_t len;
+	int error;
 
 	if (!realpath(operands[0], job->store))
 		return pfs_cmd_fail("mount", "%s: %s", operands[0], strerror(errno));
-	if (!realpath(operands[1], job->mountpoint) || stat(job->mountpoint, &stat_buffer) != 0) {
-		if (errno == ENOTCONN)
-			return pfs_cmd_fail("mount",
-					    "%s: a mount whose daemon is gone; first run "
-					    "primefs umount %s",
-					    operands[1], operands[1]);
-		return pfs_cmd_fail("mount", "%s: %s", operands[1], strerror(errno));
-	}
-	if (!S_ISDIR(stat_buffer.st_mode))
-		return pfs_cmd_fail("mount", "%s: not a directory; mount on one", operands[1]);
+	error = resolve_mountpoint(job->mountpoint, operands[1]);
+	if (error == -ENOTCONN)
+		return pfs_cmd_fail("mount",
+				    "%s: a mount whose daemon is gone; first run primefs umount %s",
+				    operands[1], operands[1]);
+	if (error)
+		return pfs_cmd_fail("mount", "%s: %s; mount on a directory", operands[1],
+				    strerror(-error));
 	len = strlen(job->mountpoint);
 	if (strncmp(job->store, job->mountpoint, len) == 0 &&
 	    (job->store[len] == '/' || job->mountpoint[len - 1] == '/'))

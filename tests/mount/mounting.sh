@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What mount and umount refuse, mounts whose daemon is gone, detaching, who is asked for what.
+. "$(dirname "$0")/../lib.sh"
+requires fuse getfattr
+
+daemon_of() { getfattr --only-values -n user.primefs.daemon "$1" 2>/dev/null; }
+gone() { ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
+
+empty_store
+exits 'no operands are wrong usage' 2 primefs mount
+exits 'nor is one' 2 primefs mount "$store"
+exits 'nor an unknown option' 2 primefs mount --nonsense "$store" "$mnt"
+exits 'nor an unknown mount option' 2 primefs mount -o nonsense "$store" "$mnt"
+exits 'nor an engine that there is none of' 2 primefs mount --engine=steam "$store" "$mnt"
+fails_with 'a store below its own mountpoint' 'below its own mountpoint' \
+	primefs mount "$store" "$work"
+fails_with 'a file is no mountpoint' 'Not a directory' primefs mount "$store" "$store"
+is 'each refusal is one line' "$(primefs mount "$store" "$store" 2>&1 | wc -l)" 1
+exits '--help' 0 primefs mount --help
+not_ok 'nothing is mounted' is_mounted "$mnt"
+
+ok 'as mount.fuse3 calls it' primefs "$store" "$mnt" -o rw
+is 'who serves it is known' "$(daemon_of "$mnt")" "$(pgrep -f "primefs $store $mnt") rw"
+not_ok 'and cannot be set' setfattr -n user.primefs.daemon -v 1 "$mnt"
+is 'and is not listed' "$(getfattr -d "$mnt" 2>/dev/null)" ''
+is 'its source and type' "$(findmnt -n -o SOURCE,FSTYPE "$mnt" | xargs)" "$store fuse.primefs"
+primefs umount "$mnt"
+mount_store -o ro
+is 'read-only, too' "$(daemon_of "$mnt" | cut -d' ' -f2)" ro
+fails_with 'stays read-only' 'opened read-only' primefs mount -o remount,rw "$store" "$mnt"
+primefs umount "$mnt"
+
+mount_store
+touch "$mnt/f"
+sync "$mnt"
+pid=$(daemon_of "$mnt" | cut -d' ' -f1)
+kill -9 "$pid"
+wait_for 5 gone "$pid"
+fails_with 'no mount over one whose daemon is gone' 'daemon is gone' primefs mount "$store" "$mnt"
+ok 'it is unmounted' primefs umount "$mnt"
+not_ok 'and is not there any more' is_mounted "$mnt"
+ok 'the store can be mounted again' primefs mount "$store" "$mnt"
+ok 'and has what was synced' test -e "$mnt/f"
+
+exec 5>"$mnt/open"
+fails_with 'a busy mount stays' 'busy' primefs umount "$mnt"
+pid=$(daemon_of "$mnt" | cut -d' ' -f1)
+ok 'unless detached' primefs umount -l "$mnt"
+not_ok 'it cannot be seen' is_mounted "$mnt"
+not_ok 'but is served' gone "$pid"
+echo late >&5
+exec 5>&-
+ok 'until it is closed' wait_for 10 gone "$pid"
+mount_store
+is 'nothing is lost' "$(cat "$mnt/open")" late
+exits 'umount of what is not mounted' 3 primefs umount "$work"
+primefs umount "$mnt"
+
+for options in -s '-o threads=1' '-o threads=10' '-o readdirplus=always' '-o readdirplus=never' \
+	'-o timeout=0' '-o writeback' '-o noatime'; do
+	# shellcheck disable=SC2086 # a letter and its value
+	mount_store $options
+	mkdir "$mnt/d"
+	(cd "$mnt/d" && seq 500 | xargs touch)
+	is "$options: lists" "$(find "$mnt/d" -mindepth 1 | wc -l)" 500
+	is "$options: finds" "$(find "$mnt/d" -size -1 -type f | wc -l)" 500
+	rm -r "$mnt/d"
+	is "$options: sees what is gone" "$(ls -d "$mnt/d" 2>/dev/null)" ''
+	primefs umount "$mnt"
+done
+check_store
