@@ -13,7 +13,7 @@ $(fuzz_inputs:%=fuzz-%): fuzz-%:
 	build/fuzz/tests/fuzz/$*_fuzzer -max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 \
 		-artifact_prefix=build/fuzz/corpora/$*- build/fuzz/corpora/$* $(wildcard tests/fuzz/corpora/$*)
 
-build/fuzz/tests/fuzz/%_fuzzer: build/fuzz/tests/fuzz/%_fuzzer.o build/fuzz/libprimefs.a
+build/fuzz/tests/fuzz/%_fuzzer: build/fuzz/tests/fuzz/%_fuzzer.o build/fuzz/libtools.a build/fuzz/libprimefs.a
 	$(CC) $(all_ldflags) -fsanitize=fuzzer -o $@ $^ $(libs)
 
 fuzz: $(fuzz_inputs:%=fuzz-%) ## fuzz each parser for FUZZ_SECONDS (fuzz-<input>: one)

@@ -113,7 +113,8 @@ static int grow_columns(struct pfs_build *build)
 
 static int keep(struct pfs_build *build, uint64_t *offset, const void *bytes, size_t len)
 {
-	int error = pfs_grow(&build->heap, &build->heap_capacity, build->heap_size + len, 1);
+	/* never a null heap: names of no bytes have an address too */
+	int error = pfs_grow(&build->heap, &build->heap_capacity, build->heap_size + len + 1, 1);
 
 	if (error)
 		return error;
