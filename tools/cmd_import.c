@@ -333,7 +333,8 @@ static const struct pfs_cmd_option cmd_options[] = {
 		    "dir, paths, csv or tar (any archive); else recognised"},
 	[AT] = {"at", 0, "/PATH", "add to an existing store, under this directory of it"},
 	[CONTENT] = {"content", 'c', "HOW", "dir: link (read through, default), copy, or none"},
-	[COLUMNS] = {"columns", 0, "LIST", "paths: NAME[:int|real|text],... behind tabs"},
+	[COLUMNS] = {"columns", 0, "LIST",
+		     "NAME[:int|real|text],... paths: behind tabs; csv: their types"},
 	[NUL_ENDED] = {"null", '0', NULL, "paths: they end with NUL, not with a newline"},
 	[PATH_COLUMN] = {"path", 0, "COLUMN", "csv: has the paths"},
 	[ID_COLUMN] = {"id", 0, "COLUMN", "csv: names the row, for --parent to refer to"},
@@ -431,7 +432,6 @@ static int check_options(const struct pfs_import_options *options)
 	} uses[] = {
 		{options->content_given, &pfs_import_dir, "content"},
 		{options->cross_mounts, &pfs_import_dir, "cross-mounts"},
-		{options->columns != NULL, &pfs_import_paths, "columns"},
 		{options->nul_ended, &pfs_import_paths, "null"},
 		{options->path_column != NULL, &pfs_import_csv, "path"},
 		{options->id_column != NULL, &pfs_import_csv, "id"},
@@ -441,6 +441,9 @@ static int check_options(const struct pfs_import_options *options)
 	size_t i;
 
 	assert(format);
+	if (options->columns && format != &pfs_import_paths && format != &pfs_import_csv)
+		return pfs_cmd_usage("import", "--columns is for paths and csv; this is %s",
+				     format->name);
 	for (i = 0; i < PFS_COUNT(uses); i++)
 		if (uses[i].given && uses[i].format != format)
 			return pfs_cmd_usage("import", "--%s is for --format=%s; this is %s",

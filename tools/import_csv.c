@@ -132,6 +132,27 @@ static int broken(struct pfs_import *import, int error, const char *why)
 	return pfs_import_fail(import, "%s: %s", import->input.name, strerror(-error));
 }
 
+/* --columns: the types of some. */
+static int declare_types(struct pfs_import *import)
+{
+	const char *list = import->options.columns;
+	struct pfs_import_columns declared = {0};
+	struct csv *csv = import->state;
+	const char *why = list ? pfs_import_columns_parse(&declared, list) : NULL;
+	int error = why ? pfs_import_fail(import, "--columns=%s: %s", list, why) : 0;
+	size_t i, column;
+
+	for (i = 0; i < declared.n && !error; i++) {
+		error = choose(import, &column, declared.list[i].name, NULL);
+		if (!error) {
+			csv->columns.list[column].type = declared.list[i].type;
+			csv->columns.list[column].declared = declared.list[i].declared;
+		}
+	}
+	pfs_import_columns_free(&declared);
+	return error;
+}
+
 static int read_header(struct pfs_import *import)
 {
 	struct csv *csv = import->state;
@@ -151,6 +172,7 @@ static int read_header(struct pfs_import *import)
 					     csv->csv.fields[i].len);
 	if (why)
 		return pfs_import_fail(import, "%s:1: column %zu: %s", import->input.name, i, why);
+	PFS_TRY(declare_types(import));
 	return choose_columns(import);
 }
 

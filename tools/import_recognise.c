@@ -54,9 +54,9 @@ static const struct pfs_import_format *guess(const struct pfs_import_options *op
 	if (options->path_column || options->id_column ||
 	    (len > 4 && strcasecmp(options->source + len - 4, ".csv") == 0))
 		return &pfs_import_csv;
-	if (options->columns || options->nul_ended || size == 0)
+	if (options->nul_ended || size == 0)
 		return &pfs_import_paths;
-	if (pfs_looks_like_archive(data, size))
+	if (!options->columns && pfs_looks_like_archive(data, size))
 		return &pfs_import_tar;
 	return pfs_looks_like_csv(data, size) ? &pfs_import_csv : &pfs_import_paths;
 }

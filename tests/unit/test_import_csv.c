@@ -25,6 +25,22 @@ static void rows_with_paths(void **state PFS_UNUSED)
 	assert_string_equal(attr_text("/e", "user.size"), "5");
 }
 
+static void types_may_be_declared(void **state PFS_UNUSED)
+{
+	struct pfs_import_options options = by_path;
+
+	options.columns = "v:real,n:text";
+	assert_int_equal(import_text(&options, "path,v,n\na,2.50,7\nb,3,8\n"), 0);
+	assert_string_equal(attr_text("/a", "user.v"), "2.5");
+	assert_string_equal(attr_text("/b", "user.v"), "3.0");
+	assert_string_equal(content_text("/a"), "path: a\nv: 2.50\nn: 7\n");
+	options.columns = "w:int";
+	assert_int_equal(import_text(&options, "path,v,n\n"), 3);
+	options.columns = "v:int";
+	assert_int_equal(import_text(&options, "path,v\na,x\n"), 3);
+	assert_non_null(strstr(said, "memory:2: the value of 'v' is no integer"));
+}
+
 static void parents_and_children_in_any_order(void **state PFS_UNUSED)
 {
 	assert_int_equal(import_text(&by_id,
@@ -190,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_with_paths),
+		cmocka_unit_test(types_may_be_declared),
 		cmocka_unit_test(parents_and_children_in_any_order),
 		cmocka_unit_test(the_usual_columns_need_no_options),
 		cmocka_unit_test(wrong_rows_are_named),
