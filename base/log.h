@@ -9,7 +9,8 @@
 #include "base/err.h"
 
 enum pfs_log_level {
-	PFS_LOG_ERROR = 3, /* values are syslog's */
+	PFS_LOG_NOTHING = 0, /* for pfs_log_open: commands that say errors themselves, in one line */
+	PFS_LOG_ERROR = 3,   /* values are syslog's */
 	PFS_LOG_WARNING = 4,
 	PFS_LOG_INFO = 6,
 	PFS_LOG_DEBUG = 7,

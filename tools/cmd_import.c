@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/log.h"
 #include "tools/import.h"
 #include "tools/import_recognise.h"
 #include "tools/ready.h"
@@ -132,44 +133,56 @@ static void guard(const char *path)
 
 /* ---- the import ---- */
 
+/* Errors of opening a store, for which the store has sentences. */
+static bool is_opening(int error, const struct pfs_import_options *options)
+{
+	switch (error) {
+	case -ENOENT:
+		return options->at;
+	case -EBUSY:
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+	case -EMEDIUMTYPE:
+	case -EPROTONOSUPPORT:
+	case -EUCLEAN:
+	case -ENOLCK:
+	case -ENAMETOOLONG:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int say_error(struct pfs_import *import, int error)
 {
-	const char *store = import->options.store;
-	char why[512];
+	const struct pfs_import_options *options = &import->options;
+	const char *what = strerror(-error);
+	char why[PATH_MAX + 512];
 
-	switch (error) {
-	case -ECANCELED:
+	if (error == -ECANCELED)
 		return PFS_EXIT_FAILURE; /* said already */
-	case -EEXIST:
-		(void)pfs_import_fail(
-			import,
-			"%s: exists already; remove it, choose another name, or add to "
-			"it with --at=/PATH",
-			store);
-		break;
-	case -ENOTDIR:
-		(void)pfs_import_fail(import,
-				      "%s: --at=%s lies in, or is, something that is no directory",
-				      store, import->options.at ? import->options.at : "/");
-		break;
-	case -ENOSPC:
-		(void)pfs_import_fail(
-			import, "%s: no space left for the store; nothing was imported", store);
-		break;
-	case -EFBIG:
-		(void)pfs_import_fail(import, "%s: %s", store, pfs_import_name_error(error));
-		break;
-	case -ENOENT:
-		if (!import->options.at) {
-			(void)pfs_import_fail(import, "%s: no such folder to make the store in",
-					      store);
-			break;
-		}
-		__attribute__((fallthrough));
-	default:
-		pfs_store_explain(why, sizeof(why), store, error);
+	if (is_opening(error, options)) {
+		pfs_store_explain(why, sizeof(why), options->store, error);
 		(void)pfs_import_fail(import, "%s", why);
+		return PFS_EXIT_FAILURE;
 	}
+	if (error == -ENOTDIR && options->at) {
+		(void)pfs_import_fail(import,
+				      "%s: %s is, or lies in, something that is no directory",
+				      options->store, options->at);
+		return PFS_EXIT_FAILURE;
+	}
+	if (error == -EEXIST)
+		what = "exists already; remove it, choose another name, or add to it with "
+		       "--at=/PATH";
+	else if (error == -ENOENT)
+		what = "there is no such folder to make the store in";
+	else if (error == -ENOSPC)
+		what = "no space left for the store; nothing was imported";
+	else if (error == -EFBIG)
+		what = pfs_import_name_error(error);
+	(void)pfs_import_fail(import, "%s: %s", options->store, what);
 	return PFS_EXIT_FAILURE;
 }
 
@@ -293,6 +306,7 @@ int pfs_import_run(struct pfs_import *import)
 	double start = now();
 	int error, status;
 
+	pfs_log_open(PFS_LOG_NOTHING, false);
 	set_defaults(&import->defaults);
 	(void)pthread_mutex_init(&import->mutex, NULL);
 	if (!import->options.skip_given)

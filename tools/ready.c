@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
@@ -31,6 +32,7 @@ int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
 	*tree = NULL;
 	if (status)
 		return status;
+	pfs_log_open(PFS_LOG_NOTHING, false); /* what fails is said here, in one line */
 	error = pfs_tree_open(tree, store, &options);
 	if (!error)
 		return PFS_EXIT_OK;
