@@ -17,6 +17,7 @@
 #include "tools/gen.h"
 
 #define VERB "bench mount"
+#define LONG "86400" /* seconds that the kernel may keep answers */
 
 enum { RUNS, SECONDS, THREADS, NODES, BYTES, FOLDER, NULLFS, JSON };
 
@@ -77,9 +78,18 @@ static int time_find(struct pfs_figures *cold, struct pfs_figures *warm, const s
 	return 0;
 }
 
+static int find_in_turns(struct bench *bench, struct pfs_figures *cold, struct pfs_figures *warm)
+{
+	PFS_TRY(pfs_bench_server_mount_yardstick(&bench->server, LONG));
+	PFS_TRY(time_find(cold, warm, bench, pfs_figures_add_yardstick));
+	PFS_TRY(pfs_bench_server_unmount_yardstick(&bench->server));
+	PFS_TRY(pfs_bench_server_mount(&bench->server, LONG, "auto"));
+	PFS_TRY(time_find(cold, warm, bench, pfs_figures_add));
+	return pfs_bench_server_unmount(&bench->server);
+}
+
 static int bench_find(struct bench *bench)
 {
-	struct pfs_bench_server *server = &bench->server;
 	struct pfs_figures cold = {
 		.what = "find -size over 1,000 x 1,000 files, nothing cached",
 		.unit = "s",
@@ -92,15 +102,9 @@ static int bench_find(struct bench *bench)
 
 	warm.what = "the same again";
 	warm.wanted_ratio = 1;
-	PFS_TRY(pfs_bench_server_fill(server, NULL, print_square, NULL));
-	for (i = 0; i < bench->runs; i++) {
-		PFS_TRY(pfs_bench_server_mount_yardstick(server, "86400"));
-		PFS_TRY(time_find(&cold, &warm, bench, pfs_figures_add_yardstick));
-		PFS_TRY(pfs_bench_server_unmount_yardstick(server));
-		PFS_TRY(pfs_bench_server_mount(server, "86400", "auto"));
-		PFS_TRY(time_find(&cold, &warm, bench, pfs_figures_add));
-		PFS_TRY(pfs_bench_server_unmount(server));
-	}
+	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_square, NULL));
+	for (i = 0; i < bench->runs; i++)
+		PFS_TRY(find_in_turns(bench, &cold, &warm));
 	pfs_figures_print(&cold, bench->json);
 	pfs_figures_print(&warm, bench->json);
 	return 0;
@@ -148,7 +152,7 @@ static int bench_request(struct bench *bench, enum pfs_load_kind kind, const cha
 	static const char *const engines[] = {"auto", "host"};
 	struct pfs_figures figures[PFS_COUNT(engines)];
 	char what[PFS_COUNT(engines)][96];
-	double ours, theirs;
+	double ours = 0, theirs = 0;
 	uint64_t i;
 	size_t e;
 
@@ -178,8 +182,8 @@ static int bench_requests(struct bench *bench)
 	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_square, NULL));
 	for (clients = 1; clients <= 4; clients += 3) {
 		PFS_TRY(bench_request(bench, PFS_LOAD_STAT, "stat, not cached", "0", clients));
-		PFS_TRY(bench_request(bench, PFS_LOAD_MISS, "lookup", "86400", clients));
-		PFS_TRY(bench_request(bench, PFS_LOAD_PAIR, "create and unlink", "86400", clients));
+		PFS_TRY(bench_request(bench, PFS_LOAD_MISS, "lookup", LONG, clients));
+		PFS_TRY(bench_request(bench, PFS_LOAD_PAIR, "create and unlink", LONG, clients));
 	}
 	return 0;
 }
@@ -194,45 +198,51 @@ static int bench_write(struct bench *bench)
 		.yardstick = "nullfs",
 		.wanted = 10000,
 	};
-	double rate;
+	double rate = 0;
 	uint64_t i;
 
 	for (i = 0; i < bench->runs; i++) {
-		PFS_TRY(load_yardstick(&rate, bench, PFS_LOAD_WRITE, 1, "86400"));
+		PFS_TRY(load_yardstick(&rate, bench, PFS_LOAD_WRITE, 1, LONG));
 		pfs_figures_add_yardstick(&figures, rate);
-		PFS_TRY(load_store(&rate, bench, PFS_LOAD_WRITE, 1, "86400", "auto"));
+		PFS_TRY(load_store(&rate, bench, PFS_LOAD_WRITE, 1, LONG, "auto"));
 		pfs_figures_add(&figures, rate);
 	}
 	pfs_figures_print(&figures, bench->json);
 	return 0;
 }
 
-/* Beside plain files in the store's folder: d0 ... of the folder itself. */
+/* Plain files in the store's folder; d0 ... in one of their own. */
+static int load_plain(double *rate, struct bench *bench, unsigned clients)
+{
+	char plain[PATH_MAX], path[PATH_MAX + 16];
+	const char *argv[] = {"rm", "-rf", plain, NULL};
+	unsigned c;
+
+	(void)snprintf(plain, sizeof(plain), "%s/plain", bench->server.folder);
+	if (mkdir(plain, 0755) != 0)
+		return -errno;
+	for (c = 0; c < clients; c++) {
+		(void)snprintf(path, sizeof(path), "%s/d%u", plain, c);
+		if (mkdir(path, 0755) != 0)
+			return -errno;
+	}
+	PFS_TRY(run_load(rate, bench, PFS_LOAD_SYNC, plain, clients));
+	return pfs_bench_run(VERB, NULL, argv);
+}
+
 static int bench_sync(struct bench *bench, unsigned clients)
 {
-	const char *argv[] = {"rm", "-rf", NULL, NULL};
-	char what[96], plain[PATH_MAX], path[PATH_MAX + 16];
+	char what[96];
 	struct pfs_figures figures = {.what = what, .unit = "/s", .yardstick = "plain files"};
-	double rate;
+	double rate = 0;
 	uint64_t i;
-	unsigned c;
 
 	(void)snprintf(what, sizeof(what), "create, write 1 KB, fsync, close; %u client%s", clients,
 		       clients > 1 ? "s" : "");
-	(void)snprintf(plain, sizeof(plain), "%.*s/plain", PATH_MAX - 16, bench->server.folder);
-	argv[2] = plain;
 	for (i = 0; i < bench->runs; i++) {
-		if (mkdir(plain, 0755) != 0)
-			return -errno;
-		for (c = 0; c < clients; c++) {
-			(void)snprintf(path, sizeof(path), "%s/d%u", plain, c);
-			if (mkdir(path, 0755) != 0)
-				return -errno;
-		}
-		PFS_TRY(run_load(&rate, bench, PFS_LOAD_SYNC, plain, clients));
-		PFS_TRY(pfs_bench_run(VERB, NULL, argv));
+		PFS_TRY(load_plain(&rate, bench, clients));
 		pfs_figures_add_yardstick(&figures, rate);
-		PFS_TRY(load_store(&rate, bench, PFS_LOAD_SYNC, clients, "86400", "auto"));
+		PFS_TRY(load_store(&rate, bench, PFS_LOAD_SYNC, clients, LONG, "auto"));
 		pfs_figures_add(&figures, rate);
 	}
 	pfs_figures_print(&figures, bench->json);
@@ -301,11 +311,26 @@ static int print_nothing(FILE *out PFS_UNUSED, const void *arg PFS_UNUSED)
 	return 0;
 }
 
+static int stream_in_turns(struct bench *bench, struct pfs_figures figures[2])
+{
+	double rates[2];
+	int k;
+
+	PFS_TRY(stream_once(rates, bench->server.folder, bench->server.bytes));
+	for (k = 0; k < 2; k++)
+		pfs_figures_add_yardstick(&figures[k], rates[k]);
+	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_nothing, NULL));
+	PFS_TRY(pfs_bench_server_mount(&bench->server, LONG, "auto"));
+	PFS_TRY(stream_once(rates, bench->server.mountpoint, bench->server.bytes));
+	for (k = 0; k < 2; k++)
+		pfs_figures_add(&figures[k], rates[k]);
+	return pfs_bench_server_unmount(&bench->server);
+}
+
 static int bench_stream(struct bench *bench)
 {
 	char what[2][96];
 	struct pfs_figures figures[2];
-	double rates[2];
 	uint64_t i;
 	int k;
 
@@ -318,17 +343,8 @@ static int bench_stream(struct bench *bench)
 						  .yardstick = "a plain file",
 						  .wanted = 300};
 	}
-	for (i = 0; i < bench->runs; i++) {
-		PFS_TRY(stream_once(rates, bench->server.folder, bench->server.bytes));
-		for (k = 0; k < 2; k++)
-			pfs_figures_add_yardstick(&figures[k], rates[k]);
-		PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_nothing, NULL));
-		PFS_TRY(pfs_bench_server_mount(&bench->server, "86400", "auto"));
-		PFS_TRY(stream_once(rates, bench->server.mountpoint, bench->server.bytes));
-		for (k = 0; k < 2; k++)
-			pfs_figures_add(&figures[k], rates[k]);
-		PFS_TRY(pfs_bench_server_unmount(&bench->server));
-	}
+	for (i = 0; i < bench->runs; i++)
+		PFS_TRY(stream_in_turns(bench, figures));
 	for (k = 0; k < 2; k++)
 		pfs_figures_print(&figures[k], bench->json);
 	return 0;
@@ -384,10 +400,26 @@ static int resident(double *bytes, const char *mountpoint)
 	return 0;
 }
 
-static int bench_large(struct bench *bench)
+static int large_in_turns(struct bench *bench, struct pfs_figures *start,
+			  struct pfs_figures *memory, const struct sum *sum)
 {
 	const char *ls[] = {"ls", bench->server.mountpoint, NULL};
 	const char *cat[] = {"cat", bench->server.store, NULL};
+	double seconds, bytes;
+
+	PFS_TRY(pfs_bench_run(VERB, &seconds, cat));
+	pfs_figures_add_yardstick(start, seconds);
+	seconds = pfs_bench_now();
+	PFS_TRY(pfs_bench_server_mount(&bench->server, LONG, "auto"));
+	PFS_TRY(pfs_bench_run(VERB, NULL, ls));
+	pfs_figures_add(start, pfs_bench_now() - seconds);
+	PFS_TRY(resident(&bytes, bench->server.mountpoint));
+	pfs_figures_add(memory, (bytes - (double)sum->name_bytes) / (double)sum->nodes);
+	return pfs_bench_server_unmount(&bench->server);
+}
+
+static int bench_large(struct bench *bench)
+{
 	struct pfs_figures start = {
 		.what = "mount the large store and list its root",
 		.unit = "s",
@@ -401,23 +433,13 @@ static int bench_large(struct bench *bench)
 		.less_is_better = true,
 		.wanted = 128,
 	};
-	double started, seconds, bytes;
 	struct sum sum;
 	uint64_t i;
 
 	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_large, &bench->nodes));
 	PFS_TRY(sum_names(&sum, bench->server.store));
-	for (i = 0; i < bench->runs; i++) {
-		PFS_TRY(pfs_bench_run(VERB, &seconds, cat));
-		pfs_figures_add_yardstick(&start, seconds);
-		started = pfs_bench_now();
-		PFS_TRY(pfs_bench_server_mount(&bench->server, "86400", "auto"));
-		PFS_TRY(pfs_bench_run(VERB, NULL, ls));
-		pfs_figures_add(&start, pfs_bench_now() - started);
-		PFS_TRY(resident(&bytes, bench->server.mountpoint));
-		pfs_figures_add(&memory, (bytes - (double)sum.name_bytes) / (double)sum.nodes);
-		PFS_TRY(pfs_bench_server_unmount(&bench->server));
-	}
+	for (i = 0; i < bench->runs; i++)
+		PFS_TRY(large_in_turns(bench, &start, &memory, &sum));
 	pfs_figures_print(&start, bench->json);
 	pfs_figures_print(&memory, bench->json);
 	return 0;
@@ -433,24 +455,28 @@ static const struct part {
 	{"stream", bench_stream}, {"large", bench_large},
 };
 
-static const struct part *find_part(const char *name)
+static bool is_part(const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < PFS_COUNT(parts); i++)
 		if (strcmp(parts[i].name, name) == 0)
-			return &parts[i];
-	return NULL;
+			return true;
+	return false;
 }
 
-static int run_parts(struct bench *bench, char *const *names)
+/* Those that are named, or all. */
+static int run_parts(struct bench *bench, char *const *names, int n_names)
 {
 	size_t i;
+	int k;
 
-	for (i = 0; *names && names[i]; i++)
-		PFS_TRY(find_part(names[i])->run(bench));
-	for (i = 0; !*names && i < PFS_COUNT(parts); i++)
-		PFS_TRY(parts[i].run(bench));
+	for (i = 0; i < PFS_COUNT(parts); i++) {
+		for (k = 0; k < n_names && strcmp(names[k], parts[i].name) != 0; k++)
+			;
+		if (n_names == 0 || k < n_names)
+			PFS_TRY(parts[i].run(bench));
+	}
 	return 0;
 }
 
@@ -497,7 +523,7 @@ int pfs_bench_mount(int argc, char **argv)
 			read_option(&bench, &args, option);
 	}
 	for (i = 0; i < args.n_operands; i++)
-		if (!find_part(args.operands[i]))
+		if (!is_part(args.operands[i]))
 			pfs_cmd_reject(&args, "unknown part '%s'", args.operands[i]);
 	if (pfs_cmd_end(&args, 0, -1))
 		return args.status;
@@ -505,7 +531,7 @@ int pfs_bench_mount(int argc, char **argv)
 		return PFS_EXIT_FAILURE;
 	if (bench.json)
 		pfs_json_open(&json, NULL, '[');
-	error = run_parts(&bench, args.operands);
+	error = run_parts(&bench, args.operands, args.n_operands);
 	if (bench.json)
 		pfs_json_close(&json, ']');
 	pfs_bench_server_close(&bench.server);
