@@ -62,12 +62,14 @@ static void too_long_for_every_call(void)
 
 static void too_long_in_the_middle(void)
 {
-	char path[300] = "./", *name = path + 2;
+	char path[300], name[257];
 	struct stat st;
 
 	memset(name, 'n', 256);
+	name[256] = '\0';
+	(void)snprintf(path, sizeof(path), "./%s", name);
 	FAILS(stat(path, &st), ENAMETOOLONG);
-	memcpy(name + 256, "/x", 3);
+	(void)snprintf(path, sizeof(path), "./%s/x", name);
 	FAILS(stat(path, &st), ENAMETOOLONG);
 	FAILS(open(path, O_CREAT | O_RDWR, 0644), ENAMETOOLONG);
 }
@@ -78,8 +80,8 @@ static void long_paths(void)
 	static char path[PATH_MAX + 1];
 	struct stat st;
 
-	for (size_t i = 0; i < PATH_MAX - 2; i += 2)
-		memcpy(path + i, "./", 2);
+	for (size_t i = 0; i < PATH_MAX - 2; i++)
+		path[i] = i % 2 ? '/' : '.';
 	memcpy(path + PATH_MAX - 2, "f", 2);
 	probe_text(path, "far");
 	HOLDS("f", "far", 3);

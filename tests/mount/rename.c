@@ -214,10 +214,11 @@ static void not_into_own_subtree_at_any_depth(void)
 {
 	enum { DEPTH = 100 };
 	char path[3 * DEPTH + 8] = "d0";
+	size_t len = 2;
 
 	(void)OK(mkdir(path, 0755));
-	for (int i = 1; i < DEPTH; i++) {
-		strcat(path, "/d");
+	for (int i = 1; i < DEPTH; i++, len += 2) {
+		(void)snprintf(path + len, sizeof(path) - len, "/d");
 		(void)OK(mkdir(path, 0755));
 		FAILS(rename("d0", path), EINVAL);
 		FAILS(rename_with("d0", path, RENAME_EXCHANGE), EINVAL);
@@ -225,7 +226,7 @@ static void not_into_own_subtree_at_any_depth(void)
 		FAILS(rename_with("d0", path, RENAME_NOREPLACE), EEXIST);
 		FAILS(rename(path, "d0"), ENOTEMPTY);
 	}
-	strcat(path, "/new");
+	(void)snprintf(path + len, sizeof(path) - len, "/new");
 	FAILS(rename("d0", path), EINVAL);
 	(void)OK(rename("d0/d/d", "out")); /* no longer below it */
 	(void)OK(rename("d0", "out/d0"));

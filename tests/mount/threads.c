@@ -25,10 +25,13 @@ static uint32_t draw(uint64_t *rng, uint32_t below)
 
 static void run_threads(void *(*run)(void *), long count)
 {
+	static long numbers_of[THREADS];
 	pthread_t threads[THREADS];
 
-	for (long i = 0; i < count; i++)
-		SAME(pthread_create(&threads[i], NULL, run, (void *)(intptr_t)i), 0);
+	for (long i = 0; i < count; i++) {
+		numbers_of[i] = i;
+		SAME(pthread_create(&threads[i], NULL, run, &numbers_of[i]), 0);
+	}
 	for (long i = 0; i < count; i++)
 		SAME(pthread_join(threads[i], NULL), 0);
 }
@@ -167,7 +170,7 @@ static void exchange_entries(long thread, int name, int other)
 
 static void *work_on_own_names(void *arg)
 {
-	long thread = (intptr_t)arg, steps = rounds(600);
+	long thread = *(const long *)arg, steps = rounds(600);
 	uint64_t rng = 1000 + (uint64_t)thread;
 	char path[PATH_SIZE];
 
@@ -257,7 +260,7 @@ static void count_win(size_t race, long result, int loss)
 
 static void *race(void *arg)
 {
-	long thread = (intptr_t)arg, n = rounds(150);
+	long thread = *(const long *)arg, n = rounds(150);
 	char own[PATH_SIZE];
 	int fd;
 
@@ -318,13 +321,13 @@ static void find_dir(char *path, size_t size, uint64_t *rng)
 		(void)snprintf(longer, sizeof(longer), "%s%sd%u", path, len ? "/" : "",
 			       draw(rng, FOREST));
 		if (strlen(longer) < size && faccessat(forest, longer, F_OK, 0) == 0)
-			strcpy(path, longer);
+			(void)snprintf(path, size, "%s", longer);
 	}
 }
 
 static void *move_directories(void *arg)
 {
-	uint64_t rng = 77 + (uint64_t)(intptr_t)arg;
+	uint64_t rng = 77 + (uint64_t)*(const long *)arg;
 	char from[100], to[250];
 
 	for (long i = 0, n = rounds(2000); i < n; i++) {
@@ -396,7 +399,7 @@ enum { BLOCK = 5000, BLOCKS = 50 }; /* no multiple of a page */
 static void *write_own_blocks(void *arg)
 {
 	unsigned char block[BLOCK];
-	long thread = (intptr_t)arg;
+	long thread = *(const long *)arg;
 	int fd = (int)OK(open("f", O_WRONLY));
 
 	memset(block, 'A' + (int)thread, sizeof(block));
