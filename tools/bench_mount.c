@@ -313,7 +313,7 @@ static int print_nothing(FILE *out PFS_UNUSED, const void *arg PFS_UNUSED)
 
 static int stream_in_turns(struct bench *bench, struct pfs_figures figures[2])
 {
-	double rates[2];
+	double rates[2] = {0, 0};
 	int k;
 
 	PFS_TRY(stream_once(rates, bench->server.folder, bench->server.bytes));
