@@ -2,6 +2,7 @@
 /* Chunks in memory: buffers, the ordered set of a file's chunks, the files that have any. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -23,7 +24,17 @@ uint8_t *pfs_buffer_get(struct pfs_content *content)
 			content->n_buffers--;
 		}
 	}
-	return buffer ? (void *)buffer : malloc(PFS_CHUNK_SIZE);
+	if (buffer)
+		return (void *)buffer;
+	/* not from malloc, which would not give back what one large file made it take */
+	buffer = mmap(NULL, PFS_CHUNK_SIZE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	return buffer == MAP_FAILED ? NULL : (void *)buffer;
+}
+
+void pfs_buffer_unmap(void *buffer)
+{
+	(void)munmap(buffer, PFS_CHUNK_SIZE);
 }
 
 void pfs_buffer_put(struct pfs_content *content, uint8_t *buffer)
@@ -39,7 +50,8 @@ void pfs_buffer_put(struct pfs_content *content, uint8_t *buffer)
 			buffer = NULL;
 		}
 	}
-	free(buffer);
+	if (buffer)
+		pfs_buffer_unmap(buffer);
 }
 
 void pfs_chunk_empty(struct pfs_content *content, struct pfs_chunk *chunk)

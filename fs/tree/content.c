@@ -39,7 +39,7 @@ void pfs_content_destroy(struct pfs_tree *tree)
 	pfs_byprime_drain(&content->files, free_file, content);
 	while ((buffer = content->buffers)) {
 		content->buffers = *(void **)buffer;
-		free(buffer);
+		pfs_buffer_unmap(buffer);
 	}
 	(void)pthread_cond_destroy(&content->idle);
 	(void)pthread_mutex_destroy(&content->buffers_lock);

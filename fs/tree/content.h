@@ -91,6 +91,7 @@ void pfs_chunk_empty(struct pfs_content *content, struct pfs_chunk *chunk);
 /* A buffer of PFS_CHUNK_SIZE, undefined bytes.  No lock. */
 uint8_t *pfs_buffer_get(struct pfs_content *content);
 void pfs_buffer_put(struct pfs_content *content, uint8_t *buffer);
+void pfs_buffer_unmap(void *buffer); /* one that is not among the free */
 
 /* The chunk n, or the first one from n on; NULL. */
 struct pfs_chunk *pfs_chunk_at(const struct pfs_chunk *root, uint64_t n);
