@@ -239,6 +239,16 @@ int pfs_file_node(struct pfs_tree *tree, struct pfs_file_node *out, uint64_t ino
 	return error;
 }
 
+int pfs_content_room(struct pfs_tree *tree, uint64_t bytes)
+{
+	uint64_t free_bytes, total_bytes;
+	int error = pfs_journal_space(tree, &free_bytes, &total_bytes);
+
+	if (error)
+		return error;
+	return bytes <= free_bytes ? 0 : -ENOSPC;
+}
+
 static uint32_t chunk_len(const struct pfs_chunk *chunk)
 {
 	return chunk->kind == PFS_CHUNK_DATA ? chunk->len : 0;

@@ -129,6 +129,10 @@ enum pfs_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk
 PFS_MUST_CHECK int pfs_content_next(struct pfs_tree *tree, uint64_t *n, uint32_t *len,
 				    uint64_t prime, uint64_t first, uint64_t end);
 
+/* Whether so much more can come into the store at all, before a change that is made piece by piece:
+ * -ENOSPC.  No lock. */
+PFS_MUST_CHECK int pfs_content_room(struct pfs_tree *tree, uint64_t bytes);
+
 /* What an operation has to know of a node before it begins; no lock.  -ESTALE, -EISDIR, -EINVAL
  * (no regular file). */
 struct pfs_file_node {

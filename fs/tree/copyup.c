@@ -123,8 +123,12 @@ static int copy_once(struct pfs_edit *edit, struct pfs_value **source, int64_t u
 	if (!error) {
 		copy.fd = pfs_fd_number(original);
 		copy.end = PFS_MIN(upto, pfs_links_record(*source)->size);
-		error = copy_chunks(&copy);
+		error = fstat(copy.fd, &st) ? -errno : 0;
 	}
+	if (!error)
+		error = pfs_content_room(tree, (uint64_t)PFS_MIN(copy.end, st.st_blocks * 512));
+	if (!error)
+		error = copy_chunks(&copy);
 	if (!error && fstat(copy.fd, &st))
 		error = -errno;
 	if (!error && !pfs_links_same(pfs_links_record(*source), &st))

@@ -71,14 +71,25 @@ static int change_piece(const struct range *range, int64_t offset, size_t length
 	return error;
 }
 
-/* A linked file's content becomes its own. */
-static int own_content(struct pfs_tree *tree, uint64_t ino)
+/* A linked file's content becomes its own; *node is then up to date. */
+static int own_content(struct pfs_tree *tree, struct pfs_file_node *node, uint64_t ino)
 {
 	struct pfs_edit edit = {.tree = tree};
 	int error = pfs_edit_open(&edit, tree, ino, false, false);
 
+	*node = edit.node;
 	pfs_edit_close(&edit);
 	return error;
+}
+
+/* Is there room for what is not allocated yet? */
+static int check_room(const struct range *range, const struct pfs_file_node *node)
+{
+	int64_t length = range->end - range->offset, has = node->blocks * 512;
+
+	if (range->kind == PFS_EDIT_PUNCH || length <= has)
+		return 0;
+	return pfs_content_room(range->tree, (uint64_t)(length - has));
 }
 
 static int change_range(const struct range *range)
@@ -107,8 +118,7 @@ static int change_range(const struct range *range)
 int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int mode, int64_t offset,
 		       int64_t length, bool privileged)
 {
-	struct range range = {
-		.tree = tree, .ino = ino, .offset = offset, .privileged = privileged};
+	struct range range = {.tree = tree, .ino = ino, .offset = offset, .privileged = privileged};
 	struct pfs_file_node node;
 	int error;
 
@@ -132,16 +142,12 @@ int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int mode, int64_t of
 		return -EINVAL;
 	if (offset > PFS_FILE_SIZE_MAX || length > PFS_FILE_SIZE_MAX - offset)
 		return -EFBIG;
-	error = pfs_file_node(tree, &node, ino);
-	if (error)
-		return error;
 	range.end = offset + length;
-	if (range.kind != PFS_EDIT_PUNCH) {
-		error = pfs_journal_reserve(tree, 1, (uint64_t)length, false);
-		if (error)
-			return error;
-	}
-	error = own_content(tree, ino);
+	error = pfs_journal_reserve(tree, 1, 0, false);
+	if (!error)
+		error = own_content(tree, &node, ino);
+	if (!error)
+		error = check_room(&range, &node);
 	return error ? error : change_range(&range);
 }
 

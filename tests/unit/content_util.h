@@ -16,6 +16,7 @@ static const struct pfs_caller root_caller = {.umask = 022};
 static struct pfs_tree *tree;
 static _Atomic int commit_error; /* what the next commits fail with */
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __real_pfs_store_commit(struct pfs_store *store, uint64_t *seq);
 int __wrap_pfs_store_commit(struct pfs_store *store, uint64_t *seq);
 static void (*before_commit)(void); /* called by the committer; NULL: nothing */
@@ -31,6 +32,8 @@ int __wrap_pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 	pfs_store_rollback(store);
 	return error;
 }
+
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* Commits happen when they are asked for. */
 static const struct pfs_tree_options quiet = {.commit_ms = 100000};

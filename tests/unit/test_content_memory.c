@@ -9,6 +9,7 @@
 #define C    ((int64_t)PFS_CHUNK_SIZE)
 #define SIZE (3 * C + 100)
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
@@ -52,6 +53,7 @@ void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offs
 	errno = ENOMEM;
 	return MAP_FAILED;
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* ---- the changes ---- */
 

@@ -35,6 +35,13 @@ static const char *path_of(const char *name)
 	return path;
 }
 
+/* Without the NUL. */
+static void put_text(uint8_t *bytes, const char *text)
+{
+	while (*text)
+		*bytes++ = (uint8_t)*text++;
+}
+
 static void put_file(const char *name, const void *bytes, size_t size)
 {
 	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -433,8 +440,8 @@ static void test_first_write(void **state)
 	write_at(ino, "end", 3, PFS_AT_END);
 	write_at(nothing, "some", 4, 0);
 	memcpy(expected, data, LARGE);
-	memcpy(expected + C - 3, "changed", 7);
-	memcpy(expected + LARGE, "end", 3);
+	put_text(expected + C - 3, "changed");
+	put_text(expected + LARGE, "end");
 	for (int pass = 0; pass < 3; pass++) {
 		assert_false(is_linked(ino));
 		check_bytes(ino, expected, LARGE + 3);
@@ -599,7 +606,7 @@ static void test_two_writers(void **state)
 	for (int i = 0; i < 2; i++) {
 		writers[i].ino = ino;
 		for (int j = 0; j < 50; j++)
-			memcpy(expected + writers[i].offset + 8L * j, "12345678", 8);
+			put_text(expected + writers[i].offset + 8L * j, "12345678");
 		assert_int_equal(pthread_create(&threads[i], NULL, write_thread, &writers[i]), 0);
 	}
 	for (int i = 0; i < 2; i++) {
