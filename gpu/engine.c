@@ -27,6 +27,23 @@ int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend
 	return 0;
 }
 
+int pfs_engine_by_name(enum pfs_engine_kind *kind, const char *name)
+{
+	static const char *const names[] = {
+		[PFS_ENGINE_AUTO] = "auto",
+		[PFS_ENGINE_HOST] = "host",
+		[PFS_ENGINE_CUDA] = "cuda",
+	};
+
+	for (size_t i = 0; i < PFS_COUNT(names); i++) {
+		if (strcmp(names[i], name) == 0) {
+			*kind = (enum pfs_engine_kind)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind)
 {
 	struct pfs_backend *backend = NULL;

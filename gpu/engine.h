@@ -32,6 +32,9 @@ struct pfs_listing;
 
 enum pfs_engine_kind { PFS_ENGINE_AUTO, PFS_ENGINE_HOST, PFS_ENGINE_CUDA };
 
+/* "auto", "host" or "cuda".  -EINVAL. */
+PFS_MUST_CHECK int pfs_engine_by_name(enum pfs_engine_kind *kind, const char *name);
+
 struct pfs_engine_info {
 	const char *engine;	    /* "host" or "cuda": what answers now */
 	char device[64];	    /* its name */
