@@ -137,7 +137,7 @@ static int open_store(struct pfs_store *store, const char *path,
 
 	if (options->flags & PFS_STORE_CREATE)
 		mode = PFS_LOCK_CREATE;
-	else if (read_only)
+	else if (read_only && !(options->flags & PFS_STORE_ALONE))
 		mode = options->flags & PFS_STORE_UNLOCKED ? PFS_LOCK_NOT : PFS_LOCK_SHARED;
 	error = pfs_lock_open(&store->lock, path, mode, options->wait_ms);
 	if (error)
@@ -246,6 +246,17 @@ int pfs_store_close(struct pfs_store *store)
 	}
 	free_store(store);
 	return error;
+}
+
+int pfs_store_replace(struct pfs_store *store, const char *from)
+{
+	if (rename(from, store->path)) {
+		int error = -errno;
+
+		pfs_error("%s: cannot rename to %s: %s", from, store->path, strerror(-error));
+		return error;
+	}
+	return sync_folder(store->path);
 }
 
 int pfs_store_publish(const char *from, const char *to)

@@ -70,6 +70,7 @@ enum pfs_store_flag {
 				    temporary file and publishes it).  Reads see the open group
 				    too and belong to the writing thread. */
 	PFS_STORE_UNLOCKED = 8,  /* with READ_ONLY: take no lock */
+	PFS_STORE_ALONE = 16,    /* with READ_ONLY: lock it as a writer does */
 };
 
 struct pfs_store_options {
@@ -94,6 +95,10 @@ int pfs_store_close(struct pfs_store *store);
  * What an earlier store of that name may have left beside it (-wal, -shm) is removed: SQLite would take
  * it for this one's. */
 PFS_MUST_CHECK int pfs_store_publish(const char *from, const char *to);
+
+/* Puts the closed store `from`, of the same folder, durably in the place of this one, which was opened
+ * READ_ONLY and ALONE and has only to be closed afterwards. */
+PFS_MUST_CHECK int pfs_store_replace(struct pfs_store *store, const char *from);
 
 /* A sentence for the user about why the last pfs_store_open of path failed with `error`. */
 void pfs_store_explain(char *out, size_t size, const char *path, int error);

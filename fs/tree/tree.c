@@ -10,7 +10,8 @@
 static int open_store(struct pfs_tree *tree, const char *path)
 {
 	struct pfs_store_options options = {
-		.flags = tree->options.read_only ? PFS_STORE_READ_ONLY : 0,
+		.flags = (tree->options.read_only ? PFS_STORE_READ_ONLY : 0) |
+			 (tree->options.alone ? PFS_STORE_ALONE : 0),
 		.wait_ms = tree->options.wait_ms,
 		.vfs = tree->options.vfs,
 	};

@@ -33,6 +33,7 @@ struct pfs_tree;
 
 struct pfs_tree_options {
 	bool read_only;
+	bool alone;	  /* with read_only: lock the store as a writer does */
 	bool no_atime;    /* never update access times */
 	unsigned wait_ms; /* for another process's lock on the store */
 	enum pfs_engine_kind engine; /* who answers questions about sets */
@@ -280,5 +281,10 @@ PFS_MUST_CHECK int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong);
  * it found; else what pfs_store_open and reading say. */
 PFS_MUST_CHECK int pfs_tree_check(const char *path, const struct pfs_tree_options *options,
 				  void (*fn)(void *arg, const char *finding), void *arg);
+
+/* Builds the store at path anew and puts it in its own place: slots in pre-order, the smallest primes for
+ * the heaviest directories, no unused space.  Inode numbers change.  Needs as much room again while it
+ * runs; when it fails or is interrupted the old store is as it was. */
+PFS_MUST_CHECK int pfs_tree_optimize(const char *path, unsigned wait_ms);
 
 #endif

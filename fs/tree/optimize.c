@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Optimizing: the store is built anew beside itself, with slots in pre-order and the smallest primes
+ * for the heaviest directories, and then takes its own name.  Until that moment the old file is
+ * untouched; afterwards every inode number may have changed. */
+#include "fs/tree/internal.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/tree/build.h"
+
+struct optimize {
+	struct pfs_tree *tree;
+	struct pfs_build *build;
+	uint64_t *old_primes; /* by the build's number */
+	size_t capacity;
+	uint32_t *path; /* the build's number of the node at each depth of the walk */
+	size_t path_capacity;
+};
+
+struct copy {
+	struct pfs_store *to;
+	uint64_t prime;
+};
+
+static int copy_attr(void *arg, const struct pfs_attr_record *attr)
+{
+	const struct copy *copy = arg;
+
+	return pfs_store_put_attr(copy->to, copy->prime, attr);
+}
+
+static int copy_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)
+{
+	return pfs_store_put_column(arg, name, name_len, type);
+}
+
+static int copy_root(void *arg, const struct pfs_source_root *root)
+{
+	uint32_t id;
+
+	return pfs_store_put_source_root(arg, &id, root);
+}
+
+static int copy_source(struct pfs_store *from, const struct copy *copy, uint64_t old)
+{
+	char path[PATH_MAX];
+	struct pfs_source_record source;
+
+	PFS_TRY(pfs_store_get_source(from, &source, path, old));
+	source.prime = copy->prime;
+	return pfs_store_put_source(copy->to, &source);
+}
+
+static int copy_chunks(struct pfs_store *from, const struct copy *copy, uint64_t old)
+{
+	char *data PFS_FREE = malloc(PFS_CHUNK_SIZE);
+	uint64_t n = 0;
+	size_t len;
+	int rc;
+
+	if (!data)
+		return -ENOMEM;
+	while (!(rc = pfs_store_next_chunk(from, &n, &len, old, n, UINT64_MAX))) {
+		PFS_TRY(pfs_store_get_chunk(from, data, &len, old, n));
+		PFS_TRY(pfs_store_put_chunk(copy->to, copy->prime, n, data, len));
+		n++;
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* The record of a node was written under its new prime: what belongs to it follows. */
+static int copy_belongings(void *arg, uint32_t node, uint64_t prime)
+{
+	struct optimize *optimize = arg;
+	struct pfs_tree *tree = optimize->tree;
+	struct copy copy = {.to = pfs_build_store(optimize->build), .prime = prime};
+	uint64_t old = optimize->old_primes[node];
+	uint32_t slot = pfs_image_slot(tree, old);
+
+	if (tree->image.flags[slot] & PFS_NODE_ATTRS)
+		PFS_TRY(pfs_store_scan_attrs(tree->store, old, copy_attr, &copy));
+	if (tree->image.flags[slot] & PFS_NODE_LINKED)
+		PFS_TRY(copy_source(tree->store, &copy, old));
+	return S_ISREG(tree->image.mode[slot]) ? copy_chunks(tree->store, &copy, old) : 0;
+}
+
+static int add(struct optimize *optimize, uint32_t *node, const struct pfs_walk_node *walked)
+{
+	const char *name = memrchr(walked->path, '/', walked->path_len);
+	enum pfs_build_seen seen;
+
+	if (walked->depth == 0) {
+		*node = PFS_BUILD_ROOT;
+		return pfs_build_set(optimize->build, *node, &walked->entry.attr);
+	}
+	name = name ? name + 1 : walked->path;
+	return pfs_build_add(optimize->build, node, &seen, optimize->path[walked->depth - 1], name,
+			     (size_t)(walked->path + walked->path_len - name),
+			     &walked->entry.attr);
+}
+
+static int add_walked(void *arg, const struct pfs_walk_node *walked)
+{
+	struct optimize *optimize = arg;
+	const struct pfs_image *image = &optimize->tree->image;
+	uint64_t prime = walked->entry.attr.st_ino;
+	uint32_t slot = pfs_image_slot(optimize->tree, prime), node;
+
+	PFS_TRY(add(optimize, &node, walked));
+	PFS_TRY(pfs_grow(&optimize->old_primes, &optimize->capacity, (size_t)node + 1,
+			 sizeof(*optimize->old_primes)));
+	PFS_TRY(pfs_grow(&optimize->path, &optimize->path_capacity, (size_t)walked->depth + 1,
+			 sizeof(*optimize->path)));
+	optimize->old_primes[node] = prime;
+	optimize->path[walked->depth] = node;
+	pfs_build_set_flags(optimize->build, node, image->flags[slot], 0);
+	if (S_ISLNK(image->mode[slot])) {
+		const struct pfs_rare_values *values = pfs_rare_find(image->rare, slot);
+
+		return pfs_build_set_target(optimize->build, node, values->target,
+					    values->target_len);
+	}
+	return 0;
+}
+
+static int build(struct optimize *optimize)
+{
+	struct pfs_store *to = pfs_build_store(optimize->build);
+	struct pfs_store *from = optimize->tree->store;
+
+	PFS_TRY(pfs_store_scan_columns(from, copy_column, to));
+	PFS_TRY(pfs_store_scan_source_roots(from, copy_root, to));
+	PFS_TRY(pfs_tree_walk(optimize->tree, PFS_ROOT_PRIME, add_walked, optimize));
+	PFS_TRY(pfs_build_finish(optimize->build));
+	return pfs_build_commit(optimize->build);
+}
+
+static int optimize_locked(struct pfs_tree *tree, const char *temporary,
+			   const struct pfs_build_options *options)
+{
+	struct optimize optimize = {.tree = tree};
+	struct pfs_build_options how = *options;
+	int error;
+
+	how.written = copy_belongings;
+	how.arg = &optimize;
+	(void)unlink(temporary); /* of an attempt that was interrupted */
+	error = pfs_build_open(&optimize.build, temporary, &how);
+	if (!error)
+		error = build(&optimize);
+	pfs_build_close(optimize.build);
+	free(optimize.old_primes);
+	free(optimize.path);
+	if (!error)
+		error = pfs_store_replace(tree->store, temporary);
+	if (error)
+		(void)unlink(temporary);
+	return error;
+}
+
+/* What a crash left in the log is brought into the file: it is opened for reading alone afterwards. */
+static int recover(const char *path, unsigned wait_ms)
+{
+	struct pfs_store_options options = {.wait_ms = wait_ms};
+	struct pfs_store *store;
+
+	PFS_TRY(pfs_store_open(&store, path, &options));
+	return pfs_store_close(store);
+}
+
+int pfs_tree_optimize(const char *path, unsigned wait_ms)
+{
+	struct pfs_tree_options options = {.read_only = true, .alone = true, .wait_ms = wait_ms};
+	struct pfs_build_options how = {0};
+	char *temporary PFS_FREE = NULL;
+	struct pfs_tree *tree;
+	int error;
+
+	PFS_TRY(recover(path, wait_ms));
+	PFS_TRY(pfs_tree_open(&tree, path, &options));
+	if (asprintf(&temporary, "%s.optimized", pfs_store_path(tree->store)) < 0)
+		temporary = NULL;
+	error = temporary ? optimize_locked(tree, temporary, &how) : -ENOMEM;
+	(void)pfs_tree_close(tree);
+	return error;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs optimize - lays a store out anew. */
+#include <string.h>
+
+#include "meta/store.h"
+#include "tools/cmd.h"
+#include "tools/open.h"
+
+static const struct pfs_cmd_option options[] = {{0}};
+static const struct pfs_cmd command = {
+	"optimize",
+	"STORE",
+	"Reassigns primes and slots of a store that is not mounted.",
+	options,
+	"The heaviest directories get the smallest primes, so that codes become short; slots are\n"
+	"laid out in pre-order, so that subtrees become ranges.  Inode numbers change.\n"
+	"Needs as much free space as the store takes; interrupted, it leaves the store as it was.",
+};
+
+int pfs_cmd_optimize(int argc, char **argv)
+{
+	struct pfs_tree_options how = {.read_only = true, .wait_ms = PFS_OPEN_WAIT_MS};
+	struct pfs_tree_info before = {0}, after = {0};
+	struct pfs_tree *tree;
+	struct pfs_cmd_args args;
+	char why[512];
+	int error, status;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	(void)pfs_cmd_next(&args);
+	if (pfs_cmd_end(&args, 1, 1))
+		return args.status;
+	status = pfs_open_tree(&tree, "optimize", args.operands[0], &how);
+	if (status)
+		return status;
+	error = pfs_tree_info(tree, &before);
+	(void)pfs_tree_close(tree);
+	if (!error)
+		error = pfs_tree_optimize(args.operands[0], PFS_OPEN_WAIT_MS);
+	if (error) {
+		pfs_store_explain(why, sizeof(why), args.operands[0], error);
+		return pfs_cmd_fail("optimize", "%s", why);
+	}
+	status = pfs_open_tree(&tree, "optimize", args.operands[0], &how);
+	if (status)
+		return status;
+	error = pfs_tree_info(tree, &after);
+	(void)pfs_tree_close(tree);
+	if (error)
+		return pfs_cmd_fail("optimize", "%s: %s", args.operands[0], strerror(-error));
+	(void)printf("%s: %llu nodes; the longest code has %u bits, had %u; inode numbers changed\n",
+		     args.operands[0], (unsigned long long)after.nodes, after.max_code_bits,
+		     before.max_code_bits);
+	return pfs_cmd_flush("optimize", PFS_EXIT_OK);
+}
