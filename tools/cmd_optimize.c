@@ -4,7 +4,7 @@
 
 #include "meta/store.h"
 #include "tools/cmd.h"
-#include "tools/open.h"
+#include "tools/ready.h"
 
 static const struct pfs_cmd_option options[] = {{0}};
 static const struct pfs_cmd command = {
@@ -19,7 +19,6 @@ static const struct pfs_cmd command = {
 
 int pfs_cmd_optimize(int argc, char **argv)
 {
-	struct pfs_tree_options how = {.read_only = true, .wait_ms = PFS_OPEN_WAIT_MS};
 	struct pfs_tree_info before = {0}, after = {0};
 	struct pfs_tree *tree;
 	struct pfs_cmd_args args;
@@ -30,18 +29,18 @@ int pfs_cmd_optimize(int argc, char **argv)
 	(void)pfs_cmd_next(&args);
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
-	status = pfs_open_tree(&tree, "optimize", args.operands[0], &how);
+	status = pfs_ready_tree(&tree, "optimize", args.operands[0]);
 	if (status)
 		return status;
 	error = pfs_tree_info(tree, &before);
 	(void)pfs_tree_close(tree);
 	if (!error)
-		error = pfs_tree_optimize(args.operands[0], PFS_OPEN_WAIT_MS);
+		error = pfs_tree_optimize(args.operands[0], PFS_READY_WAIT_MS);
 	if (error) {
 		pfs_store_explain(why, sizeof(why), args.operands[0], error);
 		return pfs_cmd_fail("optimize", "%s", why);
 	}
-	status = pfs_open_tree(&tree, "optimize", args.operands[0], &how);
+	status = pfs_ready_tree(&tree, "optimize", args.operands[0]);
 	if (status)
 		return status;
 	error = pfs_tree_info(tree, &after);

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "fs/tree/tree.h"
 #include "tools/cmd.h"
-#include "tools/open.h"
+#include "tools/ready.h"
 
 enum { ENGINE, INO, ZERO, JSON };
 static const struct pfs_cmd_option options[] = {
@@ -85,7 +85,7 @@ static bool parse_engine(struct pfs_cmd_args *args, enum pfs_engine_kind *engine
 
 int pfs_cmd_tree(int argc, char **argv)
 {
-	struct pfs_tree_options how = {.read_only = true, .wait_ms = PFS_OPEN_WAIT_MS};
+	enum pfs_engine_kind engine = PFS_ENGINE_AUTO;
 	uint64_t *inos PFS_FREE = NULL;
 	struct pfs_question question = {0};
 	struct pfs_tree *tree;
@@ -97,7 +97,7 @@ int pfs_cmd_tree(int argc, char **argv)
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
-		if (option == ENGINE && !parse_engine(&args, &how.engine))
+		if (option == ENGINE && !parse_engine(&args, &engine))
 			break;
 		flags |= option == INO ? PFS_LIST_INO : option == ZERO ? PFS_LIST_ZERO : 0;
 		json |= option == JSON;
@@ -114,9 +114,10 @@ int pfs_cmd_tree(int argc, char **argv)
 	if (!inos)
 		return pfs_cmd_fail("tree", "no memory");
 	question.inos = inos;
-	status = pfs_open_tree(&tree, "tree", args.operands[0], &how);
+	status = pfs_ready_tree(&tree, "tree", args.operands[0]);
 	if (status)
 		return status;
+	pfs_tree_use_engine(tree, engine);
 	status = resolve(tree, inos, args.operands + 2, question.n);
 	if (!status)
 		status = answer(tree, &question, questions[which].counts, flags, json);

@@ -57,6 +57,13 @@ void pfs_codes_destroy(struct pfs_tree *tree)
 	tree->codes = NULL;
 }
 
+void pfs_tree_use_engine(struct pfs_tree *tree, enum pfs_engine_kind kind)
+{
+	PFS_LOCKED(&tree->codes->lock);
+
+	tree->codes->kind = kind;
+}
+
 /* ---- changes; tree->lock held for writing ---- */
 
 static void fill_anew(struct pfs_codes *codes)

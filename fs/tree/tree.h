@@ -243,6 +243,9 @@ PFS_MUST_CHECK int pfs_tree_walk(struct pfs_tree *tree, uint64_t ino,
 
 /* ---- questions about sets: answered by the engine (gpu/engine.h), from the codes ---- */
 
+/* Who answers, from the first question on; pfs_tree_options.engine until then. */
+void pfs_tree_use_engine(struct pfs_tree *tree, enum pfs_engine_kind kind);
+
 enum pfs_relation {
 	PFS_SUBTREE,	      /* under any of the nodes, these included */
 	PFS_ANCESTORS,	      /* proper ancestors of any of them */
