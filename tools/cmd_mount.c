@@ -323,7 +323,7 @@ int pfs_cmd_mount(int argc, char **argv)
 		if (option == OPTIONS)
 			apply_options(&args, &job);
 		else if (option == ENGINE &&
-			 pfs_engine_kind_parse(&job.options.engine, args.value) != 0)
+			 pfs_engine_by_name(&job.options.engine, args.value) != 0)
 			pfs_cmd_reject(&args, "--engine=%s: not auto, host or cuda", args.value);
 		job.options.debug |= option == DEBUG;
 		job.options.single |= option == SINGLE;

@@ -85,17 +85,6 @@ static int parse_choice(unsigned *out, const char *text, const char *const *name
 	return -EINVAL;
 }
 
-int pfs_engine_kind_parse(enum pfs_engine_kind *kind, const char *text)
-{
-	/* in the order of the enum */
-	static const char *const names[] = {"auto", "host", "cuda"};
-	unsigned i;
-
-	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
-	*kind = (enum pfs_engine_kind)i;
-	return 0;
-}
-
 static int parse_readdirplus(enum pfs_readdirplus *out, const char *text)
 {
 	static const char *const names[] = {"auto", "always", "never"};
@@ -184,7 +173,7 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 	}
 	if (strcmp(word, "engine") == 0) {
 		*wants = "auto, host or cuda";
-		return pfs_engine_kind_parse(&options->engine, value);
+		return pfs_engine_by_name(&options->engine, value);
 	}
 	value[-1] = '=';
 	return -ENOENT;

@@ -37,7 +37,4 @@ void pfs_mount_options_init(struct pfs_mount_options *options);
 PFS_MUST_CHECK int pfs_mount_options_parse(struct pfs_mount_options *options, char *message,
 					   size_t message_size, const char *text);
 
-/* "auto", "host" or "cuda".  -EINVAL. */
-PFS_MUST_CHECK int pfs_engine_kind_parse(enum pfs_engine_kind *kind, const char *text);
-
 #endif
