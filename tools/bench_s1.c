@@ -347,7 +347,7 @@ static FILE *create(const char *directory, const char *name)
 /* The materialised path: fixed-width numbers from the root, parted by what both systems take. */
 static void print_path(FILE *out, const struct pfs_kladr *t, uint32_t node)
 {
-	uint32_t path[PFS_KLADR_LEVELS + 1], n = 0;
+	uint32_t path[PFS_KLADR_LEVELS + 1] = {0}, n = 0;
 
 	for (; node; node = t->parent[node])
 		path[n++] = node;

@@ -320,11 +320,12 @@ static double now(void)
 static int probe_copy(struct pfs_host *host, double *seconds)
 {
 	char *memory PFS_FREE = malloc(2 * PROBE_SIZE);
-	struct copy copy = {.to = memory, .from = memory + PROBE_SIZE};
+	struct copy copy;
 	double start;
 
 	if (!memory)
 		return -ENOMEM;
+	copy = (struct copy){.to = memory, .from = memory + PROBE_SIZE};
 	memset(memory, 1, 2 * PROBE_SIZE);
 	start = now();
 	pfs_pool_run(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
