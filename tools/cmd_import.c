@@ -259,6 +259,14 @@ static void print_some(uint64_t n, const char *what)
 		(void)printf("  %llu %s\n", (unsigned long long)n, what);
 }
 
+static bool holds_content(const struct pfs_import *import)
+{
+	const struct pfs_import_options *options = &import->options;
+
+	return options->format == &pfs_import_dir ? options->content == PFS_CONTENT_COPY
+						  : options->format != &pfs_import_paths;
+}
+
 static void print_text(const struct pfs_import *import, const struct pfs_build_report *report,
 		       double seconds, uint64_t store_bytes)
 {
@@ -267,9 +275,10 @@ static void print_text(const struct pfs_import *import, const struct pfs_build_r
 		     (unsigned long long)report->directories, (unsigned long long)report->bytes,
 		     seconds);
 	if (!import->options.at)
-		(void)printf("  the store takes %llu bytes, %.1f a node\n",
+		(void)printf("  the store takes %llu bytes, %.1f a node%s\n",
 			     (unsigned long long)store_bytes,
-			     (double)store_bytes / (double)PFS_MAX(report->nodes, 1));
+			     (double)store_bytes / (double)PFS_MAX(report->nodes, 1),
+			     holds_content(import) ? " with its content" : "");
 	print_some(import->report.hard_links, "further hard links became files of their own");
 	print_some(import->report.repeated, "entries came more than once; the last one counts");
 	print_some(report->renamed_query, "entries called .query are stored as .query~");
