@@ -41,7 +41,8 @@ done
 (cd "$mnt" && exec sleep 30) &
 busy=$!
 cleanup_fn kill "$busy"
-wait_for 5 test "$(readlink /proc/$busy/cwd)" = "$mnt"
+is_there() { [[ $(readlink "/proc/$busy/cwd") == "$mnt" ]]; }
+wait_for 5 is_there
 fails_with 'a busy mount is not unmounted' 'in use|[Bb]usy' primefs umount "$mnt"
 echo more >"$mnt/more"
 kill "$busy"
