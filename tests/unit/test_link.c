@@ -509,7 +509,7 @@ static void fail_after_some(void)
  * copy is whole, also when the original is shorter by then. */
 static void test_interrupted(void **state)
 {
-	struct pfs_tree_options small = {.pending_limit = 512 << 10, .commit_ms = 100000};
+	struct pfs_tree_options small = {.pending_limit = 256 << 10, .commit_ms = 100000};
 	uint64_t ino;
 
 	begin_store(state);
@@ -517,7 +517,7 @@ static void test_interrupted(void **state)
 	ino = link_to("f");
 	end_store();
 	close_tree();
-	atomic_store(&commits_left, 2);
+	atomic_store(&commits_left, 1); /* the copy takes more: it is five times the limit */
 	before_commit = fail_after_some;
 	open_tree_as(&small);
 	assert_int_equal(pfs_tree_write(tree, ino, "x", 1, 0, true, false), -EROFS);
@@ -528,7 +528,7 @@ static void test_interrupted(void **state)
 	atomic_store(&commit_error, 0);
 
 	open_tree();
-	assert_in_range(stored_blocks(ino), 128, 20 * 128); /* of the copy: they mean nothing */
+	assert_in_range(stored_blocks(ino), 0, 20 * 128); /* of the copy: they mean nothing */
 	check_bytes(ino, data, LARGE);
 	put_file("f", data + 9, C + 5);
 	check_bytes(ino, data + 9, C + 5);
