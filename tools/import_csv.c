@@ -82,7 +82,7 @@ static size_t find_column(const struct csv *csv, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < csv->columns.n; i++)
+	for (i = 0; name && i < csv->columns.n; i++)
 		if (strcmp(csv->columns.list[i].name, name) == 0)
 			return i;
 	return NO_COLUMN;
