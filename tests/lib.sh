@@ -153,8 +153,19 @@ in_own_namespace() {
 	PFS_OWN_NAMESPACE=1 exec unshare -m --propagation private "$script"
 }
 
+# The programs where an ordinary user reaches them, should the source lie in root's home.
+reachable_programs() {
+	as "$nobody" test -x "$PFS_BUILD/primefs" && return
+	mkdir "$work/bin"
+	cp "$PFS_BUILD/primefs" "$work/bin"
+	find "$PFS_BUILD/tests/mount" -maxdepth 1 -type f -perm -u+x -exec cp {} "$work/bin" \;
+	export PATH=$work/bin:$PATH
+	probes=$work/bin
+}
+
 # An ordinary user may open /dev/fuse wherever udev set it up; where not, in our own namespace.
 open_fuse_to_all() {
+	reachable_programs
 	as "$nobody" test -w /dev/fuse && return
 	in_own_namespace || return
 	mknod -m 666 "$work/fuse" c 10 229 && mount --bind "$work/fuse" /dev/fuse
