@@ -165,6 +165,7 @@ reachable_programs() {
 
 # An ordinary user may open /dev/fuse wherever udev set it up; where not, in our own namespace.
 open_fuse_to_all() {
+	[[ -e /etc/mtab ]] || return # without it fusermount3 does not unmount
 	reachable_programs
 	as "$nobody" test -w /dev/fuse && return
 	in_own_namespace || return
@@ -185,7 +186,7 @@ requires() {
 			if [[ $EUID != 0 || ! -u $(command -v fusermount3) ]]; then
 				skip_all 'skipped: needs root, to become an ordinary user, and fusermount3'
 			fi
-			open_fuse_to_all || skip_all 'skipped: ordinary users may not open /dev/fuse'
+			open_fuse_to_all || skip_all 'skipped: ordinary users may not open /dev/fuse, or there is no /etc/mtab'
 			;;
 		*) command -v "$what" >/dev/null || skip_all "skipped: no $what" ;;
 		esac
