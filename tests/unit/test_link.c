@@ -348,7 +348,7 @@ static void test_attacks(void **state)
 {
 	static const char *const paths[] = {"../secret", "sub/../../secret", "link",
 					    "sub/link",	 "dirlink/secret",   "/etc/passwd"};
-	uint64_t inos[PFS_COUNT(paths)], good, swapped;
+	uint64_t inos[PFS_COUNT(paths)], good, swapped, inner;
 	char secret[128];
 
 	begin_store(state);
@@ -356,6 +356,8 @@ static void test_attacks(void **state)
 	put_file("../secret", "secret", 6);
 	put_file("sub/good", "good", 4);
 	put_file("swapped", "good", 4);
+	assert_int_equal(mkdir(path_of("inner"), 0755), 0);
+	put_file("inner/good", "good", 4);
 	assert_int_equal(symlink(secret, path_of("link")), 0);
 	assert_int_equal(symlink("../../secret", path_of("sub/link")), 0);
 	assert_int_equal(symlink(test_folder, path_of("dirlink")), 0);
@@ -363,6 +365,7 @@ static void test_attacks(void **state)
 		inos[i] = link_as(paths[i], "../secret");
 	good = link_to("sub/good");
 	swapped = link_to("swapped");
+	inner = link_to("inner/good");
 	end_store();
 	for (size_t i = 0; i < PFS_COUNT(paths); i++) {
 		assert_int_equal(try_stat(inos[i]), -ESTALE);
@@ -387,6 +390,11 @@ static void test_attacks(void **state)
 	}
 	assert_int_equal(try_stat(good), -ESTALE);
 	assert_int_equal(try_open(good, O_RDONLY), -ESTALE);
+	/* not even one that stays beneath the root */
+	assert_int_equal(rename(path_of("inner"), path_of("renamed")), 0);
+	assert_int_equal(symlink("renamed", path_of("inner")), 0);
+	assert_int_equal(try_stat(inner), -ESTALE);
+	assert_int_equal(read_at(inner, back, 4, 0), -ESTALE);
 	close_tree();
 }
 
