@@ -88,10 +88,10 @@ static size_t find_column(const struct csv *csv, const char *name)
 	return NO_COLUMN;
 }
 
-static int choose(struct pfs_import *import, size_t *column, const char *given, const char *usual)
+static int choose(struct pfs_import *import, size_t *column, const char *name)
 {
-	*column = find_column(import->state, given ? given : usual);
-	return *column == NO_COLUMN ? no_column(import, given ? given : usual) : 0;
+	*column = find_column(import->state, name);
+	return *column == NO_COLUMN ? no_column(import, name) : 0;
 }
 
 /* Which columns have a meaning: those named, or path, or id, parent and name. */
@@ -107,7 +107,7 @@ static int choose_columns(struct pfs_import *import)
 				       "--path and --id, --parent, --name are different ways "
 				       "to say where rows belong; give one");
 	if (options->path_column)
-		return choose(import, &csv->path, options->path_column, NULL);
+		return choose(import, &csv->path, options->path_column);
 	if (!options->id_column && !options->parent_column && !options->name_column) {
 		csv->path = find_column(csv, "path");
 		if (csv->path != NO_COLUMN)
@@ -118,9 +118,10 @@ static int choose_columns(struct pfs_import *import)
 					       "--id=COLUMN --parent=COLUMN --name=COLUMN",
 					       import->input.name);
 	}
-	PFS_TRY(choose(import, &csv->id, options->id_column, "id"));
-	PFS_TRY(choose(import, &csv->parent, options->parent_column, "parent"));
-	return choose(import, &csv->name, options->name_column, "name");
+	PFS_TRY(choose(import, &csv->id, options->id_column ? options->id_column : "id"));
+	PFS_TRY(choose(import, &csv->parent,
+		       options->parent_column ? options->parent_column : "parent"));
+	return choose(import, &csv->name, options->name_column ? options->name_column : "name");
 }
 
 static int broken(struct pfs_import *import, int error, const char *why)
@@ -143,7 +144,7 @@ static int declare_types(struct pfs_import *import)
 	size_t i, column;
 
 	for (i = 0; i < declared.n && !error; i++) {
-		error = choose(import, &column, declared.list[i].name, NULL);
+		error = choose(import, &column, declared.list[i].name);
 		if (!error) {
 			csv->columns.list[column].type = declared.list[i].type;
 			csv->columns.list[column].declared = declared.list[i].declared;

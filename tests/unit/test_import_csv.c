@@ -157,33 +157,39 @@ static void deep_chains_in_the_worst_order(void **state PFS_UNUSED)
 	(void)pfs_tree_close(tree);
 }
 
+/* "path,t" and one row f whose t is n bytes in quotes. */
+static char *table_of(size_t n, char byte)
+{
+	char *table = NULL, *value = malloc(n + 1);
+
+	(void)memset(value, byte, n);
+	value[n] = 0;
+	assert_true(asprintf(&table, "path,t\nf,\"%s\"\n", value) > 0);
+	free(value);
+	return table;
+}
+
 static void content_of_many_chunks(void **state PFS_UNUSED)
 {
-	const size_t size = 200000;
-	char *table = malloc(size + 64);
+	char *table = table_of(200000, '\n'), tail[8];
 	struct pfs_entry entry;
 	struct pfs_tree *tree;
-	char tail[8];
 	uint64_t ino;
 
-	(void)strcpy(table, "path,t\nf,\""); /* NOLINT: it fits */
-	(void)memset(table + 10, '\n', size);
-	(void)strcpy(table + 10 + size, "\"\n"); /* NOLINT: it fits */
-	/* an attribute holds 64 KiB, so that this one is told as too long */
+	/* an attribute holds 64 KiB at most */
 	assert_int_equal(import_text(&by_path, table), 3);
 	assert_non_null(strstr(said, "memory:2: the value of 't' is longer than 64 KiB"));
-	(void)memcpy(table, "t,path", 6);
-	(void)memset(table + 10, 'x', 65000);
-	(void)strcpy(table + 10 + 60000, "\"\n"); /* NOLINT: it fits */
-	(void)memcpy(table, "path,t\nf,\"", 10);
+	free(table);
+	/* as content, lines that go on take a blank each */
+	table = table_of(60000, '\n');
 	assert_int_equal(import_text(&by_path, table), 0);
 	free(table);
 	tree = open_tree();
 	assert_int_equal(pfs_tree_resolve(tree, &ino, "/f"), 0);
 	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
-	assert_int_equal(entry.attr.st_size, 8 + 3 + 60000 + 1);
+	assert_int_equal(entry.attr.st_size, 8 + 3 + 2 * 60000 + 1);
 	assert_int_equal(pfs_tree_read(tree, tail, 8, ino, entry.attr.st_size - 2, false), 2);
-	assert_memory_equal(tail, "x\n", 2);
+	assert_memory_equal(tail, " \n", 2);
 	(void)pfs_tree_close(tree);
 }
 
