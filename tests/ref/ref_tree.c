@@ -173,9 +173,8 @@ char *ref_path(const struct ref_tree *t, uint32_t slot)
 	if (t->nodes[slot].parent == REF_NONE)
 		return strdup("/");
 	for (; t->nodes[slot].parent != REF_NONE; slot = t->nodes[slot].parent) {
-		int length = asprintf(&longer, "/%s%s", t->nodes[slot].name, path ? path : "");
-
-		assert(length > 0);
+		if (asprintf(&longer, "/%s%s", t->nodes[slot].name, path ? path : "") < 0)
+			abort();
 		free(path);
 		path = longer;
 	}
