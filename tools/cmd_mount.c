@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -245,6 +246,18 @@ static int await_daemon(pid_t daemon, int ready)
 	return pfs_cmd_fail("mount", "the daemon ended before the filesystem could be used");
 }
 
+/* Leaves the terminal, but not the session: setsid() would put the daemon into a scheduling group of
+ * its own (sched(7), "The autogroup feature"), and a busy filesystem whose clients are in another
+ * one serves a third fewer requests. */
+static void leave_terminal(void)
+{
+	int terminal PFS_CLOSE = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+	(void)setpgid(0, 0);
+	if (terminal >= 0)
+		(void)ioctl(terminal, TIOCNOTTY);
+}
+
 /* Store and engine are opened after the fork: neither SQLite's locks nor CUDA survive one. */
 static int serve_as_daemon(struct job *job)
 {
@@ -262,7 +275,7 @@ static int serve_as_daemon(struct job *job)
 	}
 	(void)close(ends[0]);
 	job->ready = ends[1];
-	(void)setsid();
+	leave_terminal();
 	if (chdir("/") != 0)
 		return pfs_cmd_fail("mount", "/: %s", strerror(errno));
 	return serve(job);
