@@ -60,10 +60,11 @@ struct pfs_store {
 	struct pfs_name_cache *names;
 	struct pfs_changes changes;
 	uint64_t pages, free_pages; /* after the last commit; atomic */
+	uint64_t end_slot; /* the highest meta.end_slot so far, which readers check rows by; atomic */
 
 	pthread_mutex_t mutex;
 	struct pfs_meta meta;	   /* with the open group's changes; the writing thread's, but
-				      `next` is protected by mutex and end_slot is atomic */
+				      `next` is protected by mutex */
 	struct pfs_meta committed; /* protected by mutex */
 	struct pfs_db *idle;	   /* protected by mutex: readers at rest, up to IDLE_READERS */
 	unsigned n_idle;	   /* protected by mutex */

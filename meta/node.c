@@ -128,8 +128,11 @@ int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *no
 		bind_node(store->writer->sql[PFS_SQL_NODE_UPDATE], node, &times);
 		error = pfs_group_run(store, PFS_SQL_NODE_UPDATE);
 	}
-	if (!error && node->slot >= store->meta.end_slot)
-		__atomic_store_n(&store->meta.end_slot, (uint64_t)node->slot + 1, __ATOMIC_RELAXED);
+	if (!error && node->slot >= store->meta.end_slot) {
+		store->meta.end_slot = (uint64_t)node->slot + 1;
+		__atomic_store_n(&store->end_slot, PFS_MAX(store->end_slot, store->meta.end_slot),
+				 __ATOMIC_RELAXED);
+	}
 	return error;
 }
 
@@ -210,7 +213,7 @@ int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first, uint64_t end,
 
 		if (pfs_node_from_row(&node, &why, row))
 			return pfs_db_damaged(reader.db, "node", node.prime, why);
-		if (node.slot >= __atomic_load_n(&store->meta.end_slot, __ATOMIC_RELAXED) &&
+		if (node.slot >= __atomic_load_n(&store->end_slot, __ATOMIC_RELAXED) &&
 		    !(store->flags & PFS_STORE_UNLOCKED))
 			return pfs_db_damaged(reader.db, "node", node.prime,
 					      "the slot is beyond the last one");
