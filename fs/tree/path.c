@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 
 bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top)
 {
@@ -156,13 +157,11 @@ int pfs_image_code_bits(const struct pfs_tree *tree, uint32_t *bits, uint32_t sl
 	return 0;
 }
 
-int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino)
+/* The primes from the root to the node: *primes allocated. */
+static int primes_of(struct pfs_tree *tree, uint64_t **primes, size_t *n, uint64_t ino)
 {
-	uint64_t *primes PFS_FREE = NULL;
-	size_t n = 0;
 	uint32_t slot;
 	int error;
-	mpz_t code;
 
 	(void)pthread_rwlock_rdlock(&tree->lock);
 	slot = pfs_image_slot(tree, ino);
@@ -171,10 +170,18 @@ int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino)
 	else if (tree->image.state[slot] & PFS_SLOT_UNLINKED)
 		error = -ENOENT;
 	else
-		error = path_primes(tree, &primes, &n, slot);
+		error = path_primes(tree, primes, n, slot);
 	(void)pthread_rwlock_unlock(&tree->lock);
-	if (error)
-		return error;
+	return error;
+}
+
+int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino)
+{
+	uint64_t *primes PFS_FREE = NULL;
+	size_t n = 0;
+	mpz_t code;
+
+	PFS_TRY(primes_of(tree, &primes, &n, ino));
 	mpz_init(code);
 	multiply(code, primes, n);
 	*decimal = malloc(mpz_sizeinbase(code, 10) + 2);
@@ -182,4 +189,24 @@ int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino)
 		(void)mpz_get_str(*decimal, 10, code);
 	mpz_clear(code);
 	return *decimal ? 0 : -ENOMEM;
+}
+
+int pfs_tree_ancestors(struct pfs_tree *tree, char **lines, uint64_t ino)
+{
+	uint64_t *primes PFS_FREE = NULL;
+	char *text, *end;
+	size_t n = 0;
+
+	PFS_TRY(primes_of(tree, &primes, &n, ino));
+	text = malloc(n * PFS_NUMBER_SIZE);
+	if (!text)
+		return -ENOMEM;
+	end = text;
+	for (size_t i = 0; i + 1 < n; i++) {
+		end += pfs_print_integer(end, (int64_t)primes[i]);
+		*end++ = '\n';
+	}
+	*end = '\0';
+	*lines = text;
+	return 0;
 }

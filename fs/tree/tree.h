@@ -155,9 +155,10 @@ PFS_MUST_CHECK int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out
 
 PFS_MUST_CHECK int pfs_tree_statfs(struct pfs_tree *tree, struct statvfs *out);
 
-/* Extended attributes: user.* and the virtual user.primefs.prime, .code, .path.
+/* Extended attributes: user.* and the virtual user.primefs.prime, .code, .ancestors, .path.
  * size 0 asks for the length.  -ENODATA, -ERANGE, -EOPNOTSUPP (other namespaces), -EPERM (virtual
- * ones, and user.* on what is neither file nor directory), -E2BIG, -ENOSPC. */
+ * ones, and user.* on what is neither file nor directory), -E2BIG (a virtual one longer than the
+ * kernel passes on, too), -ENOSPC. */
 PFS_MUST_CHECK ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size,
 					 uint64_t ino, const char *name);
 PFS_MUST_CHECK ssize_t pfs_tree_listxattr(struct pfs_tree *tree, char *list, size_t size,
@@ -229,6 +230,9 @@ PFS_MUST_CHECK int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t in
 
 /* The node's code (the product of the primes on its path) in decimal, allocated. */
 PFS_MUST_CHECK int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino);
+
+/* The primes of the directories above the node, the root's first, each ended by a newline; allocated. */
+PFS_MUST_CHECK int pfs_tree_ancestors(struct pfs_tree *tree, char **lines, uint64_t ino);
 
 /* Visits the subtree of ino in pre-order, children in byte order of names, itself first, until fn
  * returns non-zero, which is returned.  path is relative to ino, "" for itself. */

@@ -190,6 +190,7 @@ static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64
 	char *text PFS_FREE = NULL;
 	uint8_t flags;
 	mode_t mode;
+	size_t len;
 	int error = look(tree, &flags, &mode, ino);
 
 	if (error)
@@ -200,11 +201,17 @@ static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64
 			(size_t)snprintf(number, sizeof(number), "%llu", (unsigned long long)ino));
 	if (!strcmp(name, OURS "code"))
 		error = pfs_tree_code(tree, &text, ino);
+	else if (!strcmp(name, OURS "ancestors"))
+		error = pfs_tree_ancestors(tree, &text, ino);
 	else if (!strcmp(name, OURS "path"))
 		error = pfs_tree_path(tree, &text, ino);
 	else
 		error = -ENODATA;
-	return error ? error : give(value, size, text, strlen(text));
+	if (error)
+		return error;
+	/* the kernel would say ERANGE to whoever asked for the length first */
+	len = strlen(text);
+	return len > XATTR_SIZE_MAX ? -E2BIG : give(value, size, text, len);
 }
 
 ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,

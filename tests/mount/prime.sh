@@ -43,15 +43,21 @@ factors=$(for name in . a a/b a/b/c a/b/c/file; do inode "$mnt/$name"; done | so
 is 'the code of a file is the product too' \
 	"$(factor "$(attribute code "$mnt/a/b/c/file")" | cut -d: -f2- | xargs)" "$factors"
 
+is 'user.primefs.ancestors of the root' "$(attribute ancestors "$mnt")" ''
+is 'user.primefs.ancestors of a file: root first' "$(attribute ancestors "$mnt/a/b/c/file")" \
+	"$(for name in . a a/b a/b/c; do inode "$mnt/$name"; done)"
+
 before=$(attribute prime "$mnt/a/b/c/file")
 mv "$mnt/a/b" "$mnt/moved"
 is 'a move keeps the number' "$(inode "$mnt/moved/c/file")" "$before"
 is 'and changes the path' "$(attribute path "$mnt/moved/c/file")" /moved/c/file
 is 'and the code' "$(attribute code "$mnt/moved/c")" \
 	"$((2 * $(inode "$mnt/moved") * $(inode "$mnt/moved/c")))"
+is 'and the ancestors' "$(attribute ancestors "$mnt/moved/c/file")" \
+	"$(for name in . moved moved/c; do inode "$mnt/$name"; done)"
 
 is 'they are never listed' "$(getfattr -d -m - "$mnt/moved/c/file" 2>&1)" ''
-for name in prime code path; do
+for name in prime code ancestors path; do
 	fails_with "user.primefs.$name cannot be set" 'not permitted' \
 		setfattr -n "user.primefs.$name" -v 3 "$mnt/moved/c/file"
 	fails_with "user.primefs.$name cannot be removed" 'not permitted' \

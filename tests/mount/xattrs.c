@@ -234,7 +234,7 @@ static void read_decimal(const char *path, const char *name, unsigned long long 
 static void virtual_ones(void)
 {
 	static const char *const names[] = {"user.primefs.prime", "user.primefs.code",
-					    "user.primefs.path"};
+					    "user.primefs.path", "user.primefs.ancestors"};
 	unsigned long long prime, code, outer;
 	char path[PATH_MAX];
 	ssize_t len;

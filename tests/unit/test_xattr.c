@@ -2,6 +2,7 @@
 /* Extended attributes: names, limits, types, and a random test against a table. */
 #include "content_util.h"
 
+#include <gmp.h>
 #include <linux/limits.h>
 #include <sys/xattr.h>
 
@@ -135,8 +136,9 @@ static void test_limits(void **state)
 static void test_virtual(void **state)
 {
 	static const char *const names[] = {"user.primefs.prime", "user.primefs.code",
-					    "user.primefs.path"};
+					    "user.primefs.path", "user.primefs.ancestors"};
 	struct pfs_entry entry;
+	uint64_t above;
 	char text[64];
 	uint64_t ino;
 
@@ -145,13 +147,16 @@ static void test_virtual(void **state)
 	assert_int_equal(
 		pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, "d", S_IFDIR | 0755, 0, &root_caller),
 		0);
-	assert_int_equal(pfs_tree_make(tree, &entry, entry.attr.st_ino, "f", S_IFREG | 0644, 0,
-				       &root_caller),
+	above = entry.attr.st_ino;
+	assert_int_equal(pfs_tree_make(tree, &entry, above, "f", S_IFREG | 0644, 0, &root_caller),
 			 0);
 	ino = entry.attr.st_ino;
 	(void)snprintf(text, sizeof(text), "%" PRIu64, ino);
 	check(ino, names[0], text);
 	check(ino, names[2], "/d/f");
+	(void)snprintf(text, sizeof(text), "2\n%" PRIu64 "\n", above);
+	check(ino, names[3], text);
+	check(PFS_ROOT_PRIME, names[3], "");
 	assert_true(pfs_tree_getxattr(tree, value, sizeof(value), ino, names[1]) > 10);
 	check(PFS_ROOT_PRIME, names[1], "2");
 	for (size_t i = 0; i < PFS_COUNT(names); i++) {
@@ -166,6 +171,102 @@ static void test_virtual(void **state)
 	assert_int_equal(try_set(entry.attr.st_ino, "user.a", "1", 0), -EPERM);
 	assert_int_equal(pfs_tree_removexattr(tree, entry.attr.st_ino, "user.a"), -EPERM);
 	check(entry.attr.st_ino, names[2], "/l");
+	close_tree();
+}
+
+/* ---- what follows from the path, however long it is ---- */
+
+static void check_path(const uint64_t *path, size_t n)
+{
+	char *lines = malloc(n * 21 + 1), *end = lines, *decimal;
+	mpz_t code;
+
+	assert_non_null(lines);
+	mpz_init_set_ui(code, 1);
+	for (size_t i = 0; i < n; i++) {
+		mpz_mul_ui(code, code, (unsigned long)path[i]);
+		if (i + 1 < n)
+			end += sprintf(end, "%" PRIu64 "\n", path[i]);
+	}
+	*end = '\0';
+	decimal = mpz_get_str(NULL, 10, code);
+	check(path[n - 1], "user.primefs.ancestors", lines);
+	check(path[n - 1], "user.primefs.code", decimal);
+	mpz_clear(code);
+	free(decimal);
+	free(lines);
+}
+
+static void make_chain(uint64_t *path, size_t from, size_t to, const char *name)
+{
+	struct pfs_entry entry;
+
+	for (size_t i = from; i < to; i++) {
+		assert_int_equal(pfs_tree_make(tree, &entry, path[i - 1], name, S_IFDIR | 0755, 0,
+					       &root_caller),
+				 0);
+		path[i] = entry.attr.st_ino;
+	}
+}
+
+enum { CHAIN = 1000, CUT = 300 };
+
+static void test_deep(void **state)
+{
+	uint64_t path[CHAIN] = {PFS_ROOT_PRIME}, moved[CHAIN];
+	size_t n = 0;
+
+	(void)state;
+	new_tree();
+	make_chain(path, 1, CHAIN, "d");
+	for (size_t i = 1; i <= CHAIN; i += i < 20 ? 1 : 49)
+		check_path(path, i);
+	check_path(path, CHAIN); /* about 11,600 bits */
+	assert_int_equal(pfs_tree_rename(tree, path[CUT - 1], "d", path[9], "moved", 0), 0);
+	for (; n < 10; n++)
+		moved[n] = path[n];
+	for (size_t i = CUT; i < CHAIN; i++)
+		moved[n++] = path[i];
+	check_path(moved, n);
+	check_path(moved, 11);
+	check_path(path, CUT);
+	reopen_tree();
+	check_path(moved, n);
+	assert_int_equal(pfs_tree_rename(tree, path[9], "moved", path[CUT - 1], "d", 0), 0);
+	check_path(path, CHAIN);
+	close_tree();
+}
+
+/* The kernel passes on 64 KiB: what is longer is refused, not cut. */
+static void test_too_deep(void **state)
+{
+	enum { DEEPER = 16000 };
+	uint64_t *path = calloc(DEEPER, sizeof(*path));
+	char name[201];
+
+	(void)state;
+	assert_non_null(path);
+	new_tree();
+	path[0] = PFS_ROOT_PRIME;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	make_chain(path, 1, DEEPER, name);
+	assert_in_range(pfs_tree_getxattr(tree, value, sizeof(value), path[320],
+					  "user.primefs.path"),
+			64000, 65536);
+	for (size_t size = 0; size <= sizeof(value); size += sizeof(value)) {
+		assert_int_equal(
+			pfs_tree_getxattr(tree, value, size, path[330], "user.primefs.path"),
+			-E2BIG);
+		assert_int_equal(pfs_tree_getxattr(tree, value, size, path[DEEPER - 1],
+						   "user.primefs.ancestors"),
+				 -E2BIG);
+		assert_int_equal(
+			pfs_tree_getxattr(tree, value, size, path[DEEPER - 1], "user.primefs.code"),
+			-E2BIG);
+	}
+	check_path(path, 5000);
+	free(path);
 	close_tree();
 }
 
@@ -386,6 +487,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
 		TEST(test_basics), TEST(test_limits),	      TEST(test_virtual),
+		TEST(test_deep),   TEST(test_too_deep),
 		TEST(test_ctime),  TEST(test_types),	      TEST(test_unlinked),
 		TEST(test_random), TEST(test_failing_commit),
 	};
