@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/answer.h - the rows of a statement as the bytes of a file, complete before the first is
+ * read: kept in memory while small, in an unlinked temporary file beyond that. */
+#ifndef PFS_FS_QUERY_ANSWER_H
+#define PFS_FS_QUERY_ANSWER_H
+
+#include "fs/query/query.h"
+
+enum pfs_format {
+	PFS_FORMAT_TSV,	   /* header line; tab, newline, CR and backslash as \t \n \r \\; NULL empty */
+	PFS_FORMAT_CSV,	   /* RFC 4180, raw bytes */
+	PFS_FORMAT_JSON,   /* an array of objects; invalid bytes U+FFFD, and NAME_bytes in base64 */
+	PFS_FORMAT_TEXT,   /* aligned columns, for people */
+	PFS_FORMAT_PATHS,  /* the column `path`, or else the first, one a line */
+	PFS_FORMAT_PATHS0, /* the same, NUL-ended */
+};
+
+/* "tsv", "csv", "json", "txt", "paths", "paths0".  -EINVAL. */
+PFS_MUST_CHECK int pfs_format_by_name(enum pfs_format *format, const char *name, size_t len);
+
+/* ---- writing rows ---- */
+
+/* Where bytes go; write returns 0 or a negative errno, which ends the writing. */
+struct pfs_sink {
+	void *arg;
+	int (*write)(void *arg, const void *bytes, size_t size);
+};
+
+/* Reads the query to its end and writes every row; a restart (-EAGAIN) is passed on.  TEXT first
+ * reads all rows to know their widths. */
+PFS_MUST_CHECK int pfs_format_rows(struct pfs_query *query, enum pfs_format format,
+				   const struct pfs_sink *sink, struct pfs_query_error *error);
+
+/* ---- answers ---- */
+
+struct pfs_answer;
+
+/* An empty one, to be written to.  memory: bytes kept before it goes to a file in $TMPDIR; limit:
+ * bytes in all, 0: none (-EFBIG). */
+PFS_MUST_CHECK int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit);
+void pfs_answer_close(struct pfs_answer *answer); /* NULL is allowed */
+/* A sink's write; arg is the answer. */
+int pfs_answer_write(void *answer, const void *bytes, size_t size);
+void pfs_answer_truncate(struct pfs_answer *answer); /* to nothing */
+uint64_t pfs_answer_size(const struct pfs_answer *answer);
+/* Bytes read, short only at the end.  Any number of threads, once nobody writes any more. */
+PFS_MUST_CHECK ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size,
+				       uint64_t offset);
+
+/* Runs the statement to its end, again if it has to restart, into an empty answer.  `cancel`, if not
+ * NULL, is where the query is found while it runs, for pfs_query_interrupt (under the caller's lock). */
+struct pfs_cancel {
+	void *arg;
+	void (*running)(void *arg, struct pfs_query *query); /* NULL: it ended */
+};
+PFS_MUST_CHECK int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
+				  const struct pfs_query_scope *scope, const char *sql, size_t len,
+				  enum pfs_format format, const struct pfs_cancel *cancel,
+				  struct pfs_query_error *error);
+
+#endif

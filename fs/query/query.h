@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/query.h - statements over a tree: text in, plan, cursor out.
+ *
+ * The dialect is SQLite's.  Tables: `nodes` (docs/man/primefs-query.1 lists its columns), attributes
+ * being columns of it, and the store's side tables.  What the image and the engine answer best is
+ * pushed down to them; the rest runs on SQLite over virtual tables of the same image.
+ *
+ * A statement sees one epoch of the tree, whole, and one that changes nodes changes all that it
+ * names or none.  No lock is held between two calls.
+ *
+ * Threads: any number of callers; one query belongs to one thread at a time, but for
+ * pfs_query_interrupt.
+ * Not handled here: how results are written (answer.h), who may ask at all. */
+#ifndef PFS_FS_QUERY_QUERY_H
+#define PFS_FS_QUERY_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "fs/tree/tree.h"
+
+#define PFS_STATEMENT_MAX ((size_t)64 << 10) /* bytes */
+
+struct pfs_queries; /* what the queries of one tree share */
+struct pfs_query;   /* one statement being run */
+
+/* *out is NULL on failure.  The tree must outlive it.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree);
+/* No query may be open.  NULL is allowed. */
+void pfs_queries_close(struct pfs_queries *queries);
+
+/* On whose behalf a statement runs, and where. */
+struct pfs_query_scope {
+	uint64_t ino; /* `nodes` are this directory and everything under it; 2: all */
+	bool sees_all; /* else only what a walk with the following could reach */
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups; /* supplementary; the caller's until finish */
+	size_t n_groups;
+	bool may_change;       /* else statements that change anything are -EACCES */
+	uint64_t memory_limit; /* bytes that the statement may need at once; 0: none: -ENOMEM */
+	unsigned time_limit_ms; /* 0: none: -ETIMEDOUT */
+};
+
+struct pfs_query_error {
+	int error;    /* negative errno */
+	long offset;  /* in the statement, of what is wrong; -1: of no one place */
+	char text[512]; /* one line: what is wrong and what to do */
+};
+
+/* The error as people read it, allocated: the line, and if there is an offset the statement's line
+ * with a caret below it.  NULL: no memory. */
+char *pfs_query_error_text(const struct pfs_query_error *error, const char *sql, size_t len);
+
+/* Prepares one statement; it runs as its rows are asked for, and one that changes anything has been
+ * run, whole, when this returns.  On failure *out is NULL and *error says why (-EINVAL: no such
+ * statement, table, column or function, two statements, or a row that cannot be changed so; -EACCES;
+ * -EROFS; -ENOENT: scope.ino is gone; -E2BIG; what the tree says of a change). */
+PFS_MUST_CHECK int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
+				   const struct pfs_query_scope *scope, const char *sql, size_t len,
+				   struct pfs_query_error *error);
+
+/* NULL is allowed. */
+void pfs_query_finish(struct pfs_query *query);
+
+/* Makes the running, or next, pfs_query_next return -EINTR.  From any thread, until finish. */
+void pfs_query_interrupt(struct pfs_query *query);
+
+/* 0 for statements without rows. */
+size_t pfs_query_columns(const struct pfs_query *query);
+/* The query's, until finish. */
+const char *pfs_query_column_name(const struct pfs_query *query, size_t column);
+
+/* 1: a row; 0: the end; -EINTR, -ETIMEDOUT, -ENOMEM, -EIO, -EINVAL (a function's argument), *error
+ * filled in. */
+PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error);
+
+/* Restarts: a statement that met a change of the tree while it ran begins anew, once, on its own
+ * terms; pfs_query_next then returns -EAGAIN and what was read before is to be thrown away. */
+
+enum pfs_value_type { PFS_VALUE_NULL, PFS_VALUE_INT, PFS_VALUE_REAL, PFS_VALUE_TEXT, PFS_VALUE_BLOB };
+
+struct pfs_query_value {
+	enum pfs_value_type type;
+	int64_t integer;
+	double real;
+	const char *bytes; /* text (not always UTF-8) and blobs, until the next row; not terminated */
+	size_t size;
+};
+void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out);
+
+/* Nodes and rows that a statement which changes something has changed. */
+uint64_t pfs_query_changes(const struct pfs_query *query);
+/* The tree's epoch that the rows belong to. */
+uint64_t pfs_query_epoch(const struct pfs_query *query);
+
+/* How the statement runs, a line a step: what was pushed down and to whom, the rows estimated, and
+ * those seen so far.  Allocated.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_query_plan(const struct pfs_query *query, char **text);
+
+#endif
