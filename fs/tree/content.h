@@ -208,12 +208,6 @@ PFS_MUST_CHECK int pfs_edit_busy_end(struct pfs_edit *edit);
 
 /* With tree->lock: mtime and ctime are now; suid and sgid go as a change of content has it. */
 void pfs_node_changed(struct pfs_tree *tree, uint32_t slot, bool privileged);
-static inline void pfs_node_stamp(struct pfs_tree *tree, int64_t *column, uint32_t slot,
-				  struct pfs_time now)
-{
-	if (pfs_image_set_time(tree, column, slot, now)) /* cannot be: the clock's time fits */
-		PFS_VERIFY_CHECK(false);
-}
 
 /* ---- range.c ---- */
 

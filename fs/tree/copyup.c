@@ -186,8 +186,7 @@ void pfs_copyup_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
 
 	pfs_records_set(sources, record, NULL, true);
 	image->flags[slot] &= (uint8_t)~PFS_NODE_LINKED;
-	image->blocks[slot] = edit->copied_blocks;
-	if (size >= 0)
-		image->size[slot] = size;
+	pfs_image_set_size(edit->tree, slot, size >= 0 ? size : image->size[slot],
+			   edit->copied_blocks);
 	pfs_journal_touch(edit->tree, slot);
 }

@@ -55,14 +55,13 @@ bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot)
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
 {
 	struct pfs_image *image = &tree->image;
-	int64_t ns = now.sec * INT64_C(1000000000) + now.nsec;
 
 	if (times & PFS_STAMP_ATIME)
-		image->atime[slot] = ns;
+		pfs_node_stamp(tree, image->atime, slot, now);
 	if (times & PFS_STAMP_MTIME)
-		image->mtime[slot] = ns;
+		pfs_node_stamp(tree, image->mtime, slot, now);
 	if (times & PFS_STAMP_CTIME)
-		image->ctime[slot] = ns;
+		pfs_node_stamp(tree, image->ctime, slot, now);
 	pfs_journal_touch(tree, slot);
 }
 

@@ -494,9 +494,8 @@ void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged)
 
 	(void)pthread_rwlock_wrlock(&tree->lock);
 	slot = pfs_image_slot(tree, edit->ino); /* there: the content lock keeps it */
-	if (size >= 0)
-		image->size[slot] = size;
-	image->blocks[slot] = PFS_MAX(image->blocks[slot] + edit->blocks, 0);
+	pfs_image_set_size(tree, slot, size >= 0 ? size : image->size[slot],
+			   PFS_MAX(image->blocks[slot] + edit->blocks, 0));
 	pfs_node_changed(tree, slot, privileged);
 	pfs_journal_touch(tree, slot);
 	(void)pthread_rwlock_unlock(&tree->lock);

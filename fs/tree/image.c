@@ -252,6 +252,12 @@ int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, st
 	return 0;
 }
 
+void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks)
+{
+	tree->image.size[slot] = size;
+	tree->image.blocks[slot] = blocks;
+}
+
 struct pfs_time pfs_now(void)
 {
 	struct timespec now;

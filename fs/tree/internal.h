@@ -130,6 +130,15 @@ static inline bool pfs_time_fits(struct pfs_time time)
 }
 
 struct pfs_time pfs_now(void); /* CLOCK_REALTIME_COARSE, as the kernel stamps files */
+static inline void pfs_node_stamp(struct pfs_tree *tree, int64_t *column, uint32_t slot,
+				  struct pfs_time now)
+{
+	if (pfs_image_set_time(tree, column, slot, now)) /* cannot be: the clock's time fits */
+		PFS_VERIFY_CHECK(false);
+}
+
+/* st_size and st_blocks of what is no directory. */
+void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
 
 /* ---- load.c ---- */
 

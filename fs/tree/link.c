@@ -281,8 +281,7 @@ static int take_over_row(struct pfs_tree *tree, uint32_t slot, const struct stat
 	image->mode[slot] = (uint16_t)st->st_mode;
 	image->uid[slot] = st->st_uid;
 	image->gid[slot] = st->st_gid;
-	image->size[slot] = st->st_size;
-	image->blocks[slot] = st->st_blocks;
+	pfs_image_set_size(tree, slot, st->st_size, st->st_blocks);
 	return 0;
 }
 

@@ -245,19 +245,21 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 	struct pfs_content *content = tree->content;
 	struct pfs_image *image = &tree->image;
 	struct pfs_edit *edit = content->resize;
+	int64_t blocks = image->blocks[slot];
 
 	PFS_VERIFY_CHECK(edit && edit->new_size == size && edit->ino == image->prime[slot]);
 	if (edit->node.flags & PFS_NODE_LINKED) {
 		pfs_copyup_commit(edit, slot, size);
+		blocks = image->blocks[slot];
 	} else if (size < image->size[slot] || !size) {
 		/* also what was allocated beyond the end */
 		pfs_edit_apply(edit);
 		pfs_file_cut(content, edit->file, pfs_div_round_up((uint64_t)size, PFS_CHUNK_SIZE));
-		image->blocks[slot] = size ? PFS_MAX(image->blocks[slot] + edit->blocks, 0) : 0;
+		blocks = size ? PFS_MAX(blocks + edit->blocks, 0) : 0;
 	}
 	if (!size)
 		image->flags[slot] &= (uint8_t)~PFS_NODE_NODATA;
-	image->size[slot] = size;
+	pfs_image_set_size(tree, slot, size, blocks);
 	pfs_journal_touch(tree, slot);
 }
 
