@@ -7,3 +7,4 @@ WRAP_test_xattr := pfs_store_commit
 WRAP_test_link := pfs_store_commit
 WRAP_test_journal := pfs_store_commit pfs_store_space pfs_store_put_node pfs_store_remove_node
 WRAP_test_content_memory := pfs_store_commit malloc calloc realloc mmap
+WRAP_test_totals := malloc realloc

@@ -112,6 +112,15 @@ static void describe_daemon(fuse_req_t req, size_t size)
 	reply_xattr(req, text, n, size);
 }
 
+/* Totals count what lies in closed directories too: they are for root and whoever mounted. */
+static bool may_see(fuse_req_t req, const char *name)
+{
+	static const char totals[] = "user.primefs.subtree_";
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return strncmp(name, totals, sizeof(totals) - 1) != 0 || uid == 0 || uid == getuid();
+}
+
 static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
 {
 	char *value = NULL;
@@ -124,6 +133,10 @@ static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t 
 	}
 	if (strcmp(name, PFS_DAEMON_XATTR) == 0) {
 		describe_daemon(req, size);
+		return;
+	}
+	if (!may_see(req, name)) {
+		pfs_reply_error(req, -EACCES);
 		return;
 	}
 	if (size > 0)

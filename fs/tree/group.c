@@ -5,6 +5,7 @@
  * content that somebody still uses, or that is too much for one group, an orphan is noted in the
  * same transaction; orphans nobody uses any more are reaped a part at a time. */
 #include "fs/tree/journal.h"
+#include "fs/tree/totals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,7 @@ static void cut_locked(struct pfs_tree *tree, struct pfs_group *group)
 	struct dirty_walk walk = walk_dirty(tree);
 	uint32_t slot;
 
+	PFS_VERIFY_CHECK(pfs_totals_check(tree));
 	pfs_content_cut(tree);
 	pfs_attrs_cut(tree);
 	group->n_rows = group->n_bytes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The image's columns, its slots, and the index of names. */
-#include "fs/tree/internal.h"
+#include "fs/tree/totals.h"
 
 #include <limits.h>
 #include <string.h>
@@ -124,6 +124,7 @@ void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_image *image = &tree->image;
 	uint8_t dirty = image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
 
+	pfs_totals_freed(tree, slot);
 	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
 	if (image->state[slot] & PFS_SLOT_RARE)
 		pfs_rare_drop(image->rare, slot);
@@ -195,6 +196,7 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
 	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
 	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is attached twice */
 	(void)error;
+	pfs_totals_attached(tree, slot);
 }
 
 void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
@@ -210,6 +212,7 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
 	image->directories -= directory;
 	image->parent[slot] = PFS_NO_SLOT;
 	image->name[slot] = PFS_NO_NAME;
+	pfs_totals_detached(tree, slot, parent);
 }
 
 /* ---- times ---- */
@@ -235,7 +238,7 @@ struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *colum
 	return (struct pfs_time){.sec = sec, .nsec = (uint32_t)nsec};
 }
 
-int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
+static int set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
 {
 	int64_t value;
 	struct pfs_rare_values *values;
@@ -252,10 +255,24 @@ int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, st
 	return 0;
 }
 
+int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
+{
+	int64_t mtime = pfs_totals_mtime(tree, slot);
+
+	PFS_TRY(set_time(tree, column, slot, time));
+	if (column == tree->image.mtime)
+		pfs_totals_retimed(tree, slot, mtime);
+	return 0;
+}
+
 void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks)
 {
-	tree->image.size[slot] = size;
-	tree->image.blocks[slot] = blocks;
+	struct pfs_image *image = &tree->image;
+	int64_t old_size = image->size[slot], old_blocks = image->blocks[slot];
+
+	image->size[slot] = size;
+	image->blocks[slot] = blocks;
+	pfs_totals_resized(tree, slot, old_size, old_blocks);
 }
 
 struct pfs_time pfs_now(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Totals of the image. */
-#include "fs/tree/internal.h"
+#include "fs/tree/totals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,10 +64,11 @@ static int sum_up(struct pfs_tree *tree, struct pfs_tree_info *out, struct total
 	return pfs_image_code_bits(tree, &out->max_code_bits, longest);
 }
 
-static uint64_t memory(const struct pfs_image *image)
+static uint64_t memory(const struct pfs_tree *tree)
 {
+	const struct pfs_image *image = &tree->image;
 	uint64_t bytes = pfs_slot_map_memory(image->by_prime) + pfs_btree_memory(image->by_name) +
-			 pfs_names_bytes(image->names);
+			 pfs_names_bytes(image->names) + pfs_totals_memory(tree);
 
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
 		bytes += image->memory[i].committed;
@@ -90,7 +91,7 @@ int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 	out->directories = image->directories;
 	out->files = out->nodes - out->directories;
 	out->epoch = image->epoch;
-	out->memory_bytes = memory(image);
+	out->memory_bytes = memory(tree);
 	out->name_bytes = pfs_names_bytes(image->names);
 	(void)pthread_rwlock_unlock(&tree->lock);
 	free(totals.depth);

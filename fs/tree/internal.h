@@ -2,8 +2,8 @@
 /* fs/tree/internal.h - what the modules of fs/tree share: the image's columns and the contracts
  * between image, journal and content.  Nobody outside fs/tree includes it.
  *
- * Lock order: content (pfs_content_lock) -> tree->lock -> journal's own mutex.  No lock is held
- * while the store is read or written. */
+ * Lock order: content (pfs_content_lock) -> tree->lock -> journal's own mutex, or the totals'.  No
+ * lock is held while the store is read or written. */
 #ifndef PFS_FS_TREE_INTERNAL_H
 #define PFS_FS_TREE_INTERNAL_H
 
@@ -70,6 +70,7 @@ struct pfs_tree {
 	struct pfs_links *links;
 	struct pfs_primes *primes;
 	struct pfs_codes *codes;
+	struct pfs_totals_table *totals;
 	struct pfs_tree_listener listener;
 };
 

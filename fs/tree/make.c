@@ -164,11 +164,11 @@ void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
 	struct pfs_image *image = &tree->image;
 	uint32_t parent = image->parent[slot];
 
+	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now); /* first, as rename does */
 	pfs_image_detach(tree, slot);
 	pfs_codes_removed(tree, slot);
 	image->links[slot] = 0;
 	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
-	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
 	pfs_journal_unlinked(tree, slot);
 }
 

@@ -81,12 +81,13 @@ static void move(struct pfs_tree *tree, uint32_t slot, uint32_t to, uint32_t nam
 {
 	uint32_t from = tree->image.parent[slot];
 
+	/* first of all: what comes and goes is then hardly ever the newest (totals.h) */
+	pfs_stamp(tree, from, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, to, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
 	pfs_image_detach(tree, slot);
 	pfs_image_attach(tree, slot, to, name);
 	pfs_codes_attached(tree, slot);
 	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
-	pfs_stamp(tree, from, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
-	pfs_stamp(tree, to, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
 }
 
 static int exchange(struct pfs_tree *tree, struct renaming *renaming)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
-#include "fs/tree/internal.h"
+#include "fs/tree/totals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,7 @@ static int create_parts(struct pfs_tree *tree)
 	PFS_TRY(pfs_attrs_create(tree));
 	PFS_TRY(pfs_links_create(tree));
 	PFS_TRY(pfs_codes_create(tree));
+	PFS_TRY(pfs_totals_create(tree));
 	return pfs_load(tree);
 }
 
@@ -77,6 +78,8 @@ int pfs_tree_close(struct pfs_tree *tree)
 	if (!tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
+	PFS_VERIFY_CHECK(pfs_totals_check(tree));
+	pfs_totals_destroy(tree);
 	pfs_codes_destroy(tree);
 	pfs_links_destroy(tree);
 	pfs_attrs_destroy(tree);

@@ -153,9 +153,22 @@ PFS_MUST_CHECK int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out
 				    const struct stat *attr, unsigned set,
 				    const struct pfs_caller *caller);
 
+/* Of a node and all that lies below it.  Original files count as they were when last looked at. */
+struct pfs_totals {
+	uint64_t count;	 /* of nodes */
+	uint64_t size;	 /* sum of st_size of what is no directory; modulo 2^64 */
+	uint64_t blocks; /* sum of st_blocks; modulo 2^64 */
+	int64_t mtime;	 /* the newest, in nanoseconds, or the nearest that 64 bits hold */
+};
+
+/* A node without a name is all by itself.  The first call takes a while (fs/tree/totals.h); from
+ * then on the totals are kept.  -ESTALE, -ENOMEM. */
+PFS_MUST_CHECK int pfs_tree_totals(struct pfs_tree *tree, struct pfs_totals *out, uint64_t ino);
+
 PFS_MUST_CHECK int pfs_tree_statfs(struct pfs_tree *tree, struct statvfs *out);
 
-/* Extended attributes: user.* and the virtual user.primefs.prime, .code, .ancestors, .path.
+/* Extended attributes: user.* and the virtual user.primefs.prime, .code, .ancestors, .path, and
+ * .subtree_count, _size, _blocks and _mtime (struct pfs_totals).
  * size 0 asks for the length.  -ENODATA, -ERANGE, -EOPNOTSUPP (other namespaces), -EPERM (virtual
  * ones, and user.* on what is neither file nor directory), -E2BIG (a virtual one longer than the
  * kernel passes on, too), -ENOSPC. */
@@ -217,7 +230,7 @@ struct pfs_tree_info {
 	uint32_t max_depth;     /* the root has depth 0 */
 	uint32_t max_code_bits; /* of all nodes' codes */
 	uint64_t epoch;
-	uint64_t memory_bytes; /* columns, names and indexes */
+	uint64_t memory_bytes; /* columns, names, indexes and totals */
 	uint64_t name_bytes;   /* of which names */
 };
 PFS_MUST_CHECK int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out);

@@ -15,6 +15,7 @@
 #define PREFIX	    "user."
 #define PREFIX_LEN  (sizeof(PREFIX) - 1)
 #define OURS	    "primefs." /* after the prefix: names that nobody else sets */
+#define SUBTREE	    OURS "subtree_"
 #define NAME_LIMIT  (XATTR_NAME_MAX - PREFIX_LEN)
 #define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
 #define SET_LIMIT   ((size_t)1 << 20) /* bytes of all attributes of a node, set by setxattr */
@@ -183,6 +184,29 @@ static ssize_t give(void *value, size_t size, const void *text, size_t len)
 	return (ssize_t)len;
 }
 
+/* -ENODATA: no such total. */
+static int total_text(struct pfs_tree *tree, char number[PFS_NUMBER_SIZE], uint64_t ino,
+		      const char *which)
+{
+	struct pfs_totals totals = {0};
+	const uint64_t *value = NULL;
+
+	if (!strcmp(which, "count"))
+		value = &totals.count;
+	else if (!strcmp(which, "size"))
+		value = &totals.size;
+	else if (!strcmp(which, "blocks"))
+		value = &totals.blocks;
+	else if (strcmp(which, "mtime") != 0)
+		return -ENODATA;
+	PFS_TRY(pfs_tree_totals(tree, &totals, ino));
+	if (value)
+		(void)snprintf(number, PFS_NUMBER_SIZE, "%llu", (unsigned long long)*value);
+	else
+		(void)pfs_print_integer(number, totals.mtime);
+	return 0;
+}
+
 static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
 			 const char *name)
 {
@@ -195,6 +219,10 @@ static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64
 
 	if (error)
 		return error;
+	if (!strncmp(name, SUBTREE, sizeof(SUBTREE) - 1)) {
+		error = total_text(tree, number, ino, name + sizeof(SUBTREE) - 1);
+		return error ? error : give(value, size, number, strlen(number));
+	}
 	if (!strcmp(name, OURS "prime"))
 		return give(
 			value, size, number,

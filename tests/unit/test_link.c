@@ -7,6 +7,8 @@
 #include <linux/falloc.h>
 #include <sys/time.h>
 
+#include "fs/tree/totals.h"
+
 #define C     ((int64_t)PFS_CHUNK_SIZE)
 #define LARGE_CHUNKS 80 /* several reservations of a copy, each of which waits for a commit */
 #define LARGE (LARGE_CHUNKS * C + 1234)
@@ -136,10 +138,13 @@ static void listen_to_tree(void)
 
 static void end_store(void)
 {
+	struct pfs_totals totals;
+
 	assert_int_equal(pfs_store_commit(building, NULL), 0);
 	assert_int_equal(pfs_store_close(building), 0);
 	open_tree();
 	listen_to_tree();
+	assert_int_equal(pfs_tree_totals(tree, &totals, PFS_ROOT_PRIME), 0); /* kept from now on */
 }
 
 static int try_stat(uint64_t ino)
@@ -165,6 +170,7 @@ static void check_bytes(uint64_t ino, const void *bytes, int64_t size)
 	memset(back, 0x5a, sizeof(back));
 	assert_int_equal(read_at(ino, back, sizeof(back), 0), size);
 	assert_memory_equal(back, bytes, (size_t)size);
+	assert_true(pfs_totals_check(tree));
 }
 
 static bool has_source(uint64_t ino)
