@@ -300,6 +300,7 @@ void pfs_cursor_finish(struct pfs_cursor *cursor)
 static int gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, size_t capacity,
 		  enum pfs_gather what, const struct pfs_column *column)
 {
+	struct pfs_wanted wanted = {what, column ? &column->v : NULL};
 	struct pfs_engine *e = bitmap->engine;
 	PFS_LOCKED(&e->lock);
 	int rc;
@@ -311,8 +312,7 @@ static int gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, siz
 			rc = pfs_column_here((struct pfs_column *)(uintptr_t)column);
 		if (rc == 0)
 			rc = e->backend->ops->gather(e->backend, out, n, capacity, bitmap->bits,
-						     bitmap->words, what,
-						     column ? &column->v : NULL);
+						     bitmap->words, &wanted);
 	} while (pfs_engine_leave_device(e, rc));
 	return rc;
 }

@@ -88,6 +88,12 @@ struct pfs_values {
 	bool by_directory; /* by directory number, and 0 for what is no directory; else by slot */
 };
 
+/* What to gather: a column's values, or without one what `what` says. */
+struct pfs_wanted {
+	enum pfs_gather what;
+	const struct pfs_values *column;
+};
+
 struct pfs_backend;
 struct pfs_paths; /* a back end's listing in progress */
 
@@ -119,10 +125,9 @@ struct pfs_engine_ops {
 	int (*combine)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
 		       size_t other_words, enum pfs_bitmap_op op);
 	int (*count)(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
-	/* Values at the first `capacity` set bits; column NULL: what `what` says. */
+	/* *n is the number of set bits; values at the first `capacity` of them. */
 	int (*gather)(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
-		      const uint32_t *bits, size_t words, enum pfs_gather what,
-		      const struct pfs_values *column);
+		      const uint32_t *bits, size_t words, const struct pfs_wanted *wanted);
 
 	/* Questions */
 	int (*subtrees)(struct pfs_backend *b, uint32_t *const *bits, size_t words,

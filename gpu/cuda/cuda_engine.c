@@ -194,9 +194,9 @@ static int cuda_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bi
 }
 
 static int cuda_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
-		       const uint32_t *bits, size_t words, enum pfs_gather what,
-		       const struct pfs_values *column)
+		       const uint32_t *bits, size_t words, const struct pfs_wanted *wanted)
 {
+	const struct pfs_values *column = wanted->column;
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
 	size_t scratch = pfs_cuda_list_scratch(words);
@@ -216,9 +216,10 @@ static int cuda_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t c
 		return 0;
 	rc = pfs_device_reserve(g, &g->values, found * sizeof(*out));
 	rc = rc ? rc
-		: pfs_cuda_gather_values(g->values.d_memory, g->list.d_memory, found, &t, (int)what,
-					 column ? column->values : NULL, column ? column->n : 0,
-					 column && column->by_directory, g->stream);
+		: pfs_cuda_gather_values(g->values.d_memory, g->list.d_memory, found, &t,
+					 (int)wanted->what, column ? column->values : NULL,
+					 column ? column->n : 0, column && column->by_directory,
+					 g->stream);
 	return rc ? rc : pfs_device_read(g, out, g->values.d_memory, found * sizeof(*out));
 }
 

@@ -122,22 +122,19 @@ static uint64_t column_at(const struct pfs_columns *c, const struct pfs_values *
 }
 
 int pfs_host_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
-		    const uint32_t *bits, size_t words, enum pfs_gather what,
-		    const struct pfs_values *column)
+		    const uint32_t *bits, size_t words, const struct pfs_wanted *wanted)
 {
 	const struct pfs_columns *c = pfs_host_of(b)->columns;
 	size_t done = 0;
 
 	for (size_t w = 0; w < words; w++) {
 		for (uint32_t left = bits[w]; left; left &= left - 1, done++) {
-			size_t slot = w * 32 + (size_t)__builtin_ctz(left);
+			uint32_t slot = (uint32_t)(w * 32) + (uint32_t)__builtin_ctz(left);
 
 			if (done >= capacity)
 				continue;
-			if (column)
-				out[done] = column_at(c, column, (uint32_t)slot);
-			else
-				out[done] = value_at(c, (uint32_t)slot, what);
+			out[done] = wanted->column ? column_at(c, wanted->column, slot)
+						   : value_at(c, slot, wanted->what);
 		}
 	}
 	*n = done;

@@ -25,8 +25,7 @@ int pfs_host_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const 
 		     size_t other_words, enum pfs_bitmap_op op);
 int pfs_host_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
 int pfs_host_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
-		    const uint32_t *bits, size_t words, enum pfs_gather what,
-		    const struct pfs_values *column);
+		    const uint32_t *bits, size_t words, const struct pfs_wanted *wanted);
 
 /* paths.c: listings */
 int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,

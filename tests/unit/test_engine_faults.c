@@ -58,8 +58,8 @@ WRAP(count, (struct pfs_backend * b, uint64_t *count, const uint32_t *bits, size
      (inner(b), count, bits, words))
 WRAP(gather,
      (struct pfs_backend * b, uint64_t *out, size_t *n, size_t capacity, const uint32_t *bits,
-      size_t words, enum pfs_gather what, const struct pfs_values *column),
-     (inner(b), out, n, capacity, bits, words, what, column))
+      size_t words, const struct pfs_wanted *wanted),
+     (inner(b), out, n, capacity, bits, words, wanted))
 WRAP(subtrees,
      (struct pfs_backend * b, uint32_t *const *bits, size_t words,
       const struct pfs_divisor *divisors, size_t n),
