@@ -176,6 +176,16 @@ static void free_tree(struct tree *t)
 	free(t->size);
 }
 
+static uint32_t next_depth(uint32_t depth, uint64_t random)
+{
+	uint32_t r = (uint32_t)(random >> 40) % 100;
+	uint32_t climb = 1 + (uint32_t)__builtin_ctzll(~random);
+
+	if (r < (depth < 3 ? 50 : depth < 23 ? 30 : 0))
+		return depth + 1;
+	return r < 80 ? depth : depth - PFS_MIN(depth, climb);
+}
+
 /* A walk that goes down, stays or climbs: about five deep, at most 24.  Half of all lie under the
  * first subdirectory, so that there is something large to move. */
 static void shape_tree(struct tree *t)
@@ -185,15 +195,8 @@ static void shape_tree(struct tree *t)
 
 	for (uint32_t d = 0; d < t->n_directories; d++) {
 		if (d) {
-			uint32_t r, down;
-
 			x = mix(x);
-			r = (uint32_t)(x >> 40) % 100;
-			down = depth < 3 ? 50 : depth < 23 ? 30 : 0;
-			if (r < down)
-				depth++;
-			else if (r >= 80)
-				depth -= PFS_MIN(depth, 1 + (uint32_t)__builtin_ctzll(~x));
+			depth = next_depth(depth, x);
 			depth = PFS_MAX(depth, d > 1 && d <= t->n_directories / 2 ? 2u : 1u);
 			t->up[d] = stack[depth - 1];
 		}

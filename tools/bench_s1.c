@@ -3,6 +3,7 @@
  * its records in a file, and five tests; on each engine, by codes and by nested intervals.  With
  * --peers=DIR it also writes what tests/bench/s1_peers.sh needs to ask SQLite and PostgreSQL the
  * same. */
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -98,27 +99,29 @@ static int give_primes(struct bench *b)
 static int make_data(struct bench *b, uint64_t seed)
 {
 	uint64_t x = seed * 2 + 1;
+	uint32_t n = b->tree.n;
 	size_t run = PFS_MAX(b->record, (size_t)1 << 20);
 	int rc;
 
-	b->prime = calloc(b->tree.n, sizeof(*b->prime));
-	b->parent = calloc(b->tree.n, sizeof(*b->parent));
+	assert(n > 0);
+	b->prime = calloc(n, sizeof(*b->prime));
+	b->parent = calloc(n, sizeof(*b->parent));
 	b->buffer = malloc(run);
 	if (!b->prime || !b->parent || !b->buffer)
 		return -ENOMEM;
 	memset(b->buffer, 'x', run);
 	rc = give_primes(b);
-	for (uint32_t i = 0; i < b->tree.n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		b->parent[i] = i ? b->tree.parent[i] : PFS_NO_SLOT;
 	for (size_t i = 0; i < SEARCHES; i++) {
-		b->below[i] = (uint32_t)(next_random(&x) % b->tree.n);
+		b->below[i] = (uint32_t)(next_random(&x) % n);
 		/* Towns and what is under them, as far up as those have something. */
-		b->search[i] = (uint32_t)(next_random(&x) % b->tree.n);
+		b->search[i] = (uint32_t)(next_random(&x) % n);
 		while (b->tree.level[b->search[i]] > 3 + i % 2)
 			b->search[i] = b->tree.parent[b->search[i]];
 	}
 	for (size_t i = 0; i < FETCHES; i++)
-		b->fetch[i] = (uint32_t)(next_random(&x) % b->tree.n);
+		b->fetch[i] = (uint32_t)(next_random(&x) % n);
 	return rc;
 }
 

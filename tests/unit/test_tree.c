@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names and attributes, one rule of POSIX after the other. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -677,7 +678,7 @@ static void test_resolve_and_path(void **state)
 	assert_int_equal(pfs_tree_path(tree, &path, file), 0);
 	assert_string_equal(path, "/dir/file");
 	assert_int_equal(pfs_tree_code(tree, &code, dir), 0);
-	(void)snprintf(expected, sizeof(expected), "%llu", (unsigned long long)(2 * dir));
+	(void)snprintf(expected, sizeof(expected), "%" PRIu64, 2 * dir);
 	assert_string_equal(code, expected);
 	free(path);
 	free(code);
