@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths and tables.  Every node but the root has a line; an empty directory's path ends with a
- * slash, so that import does not take it for a file. */
+/* Paths and tables.  Every node has a line, the root if it has a value; an empty directory's path
+ * ends with a slash, so that import does not take it for a file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +32,16 @@ static ssize_t get_value(struct text *text, const char *column)
 		return 0;
 	size = pfs_tree_getxattr(text->to->tree, text->value, sizeof(text->value), text->ino, name);
 	return size == -ENODATA || size == -EPERM || size == -EOPNOTSUPP ? 0 : size;
+}
+
+static bool has_value(struct text *text)
+{
+	size_t i;
+
+	for (i = 0; i < text->to->n_columns; i++)
+		if (get_value(text, text->to->columns[i]) > 0)
+			return true;
+	return false;
 }
 
 static bool has_any(const char *bytes, size_t len, const char *of, size_t n)
@@ -104,8 +114,6 @@ static int visit(void *arg, const struct pfs_walk_node *node)
 {
 	struct text *text = arg;
 
-	if (node->depth == 0)
-		return 0;
 	PFS_TRY(print_last(text, node->depth));
 	PFS_TRY(pfs_grow(&text->path, &text->capacity, node->path_len + 3, 1));
 	text->path[0] = '/';
@@ -113,8 +121,8 @@ static int visit(void *arg, const struct pfs_walk_node *node)
 	text->len = node->path_len + 1;
 	text->ino = node->entry.attr.st_ino;
 	text->depth = node->depth;
-	text->directory = S_ISDIR(node->entry.attr.st_mode);
-	text->any = true;
+	text->directory = node->depth && S_ISDIR(node->entry.attr.st_mode);
+	text->any = node->depth || (text->ino == PFS_ROOT_PRIME && has_value(text));
 	return 0;
 }
 

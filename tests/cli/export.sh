@@ -22,6 +22,13 @@ is 'the same paths' "$(primefs export --format=paths "$work/second.pfs" | sort)"
 ok 'export to paths is import of paths' bash -c "primefs export --format=paths '$store' >'$work/paths'"
 primefs import --format=paths "$work/paths" "$work/third.pfs" >/dev/null
 is 'the same' "$(primefs export --format=paths "$work/third.pfs")" "$(cat "$work/paths")"
+printf '/\t1\n/d/\t2\n' | primefs import --columns=n - "$work/root.pfs" >/dev/null
+is "the root's attributes are there" "$(primefs export --columns=n "$work/root.pfs" | xargs)" '/ 1 /d/ 2'
+is 'in a table, too' "$(primefs export --format=csv "$work/root.pfs" | xargs)" 'path,n /,1 /d/,2'
+is 'and go in again' "$(primefs export --format=csv "$work/root.pfs" |
+	{ primefs import -q - "$work/root2.pfs" && primefs export --columns=n "$work/root2.pfs"; } | xargs)" '/ 1 /d/ 2'
+fails_with 'the store itself is not written over' 'the store itself' primefs export -o "$work/./root.pfs" "$work/root.pfs"
+ok 'and is whole' primefs check "$work/root.pfs"
 fails_with 'a format there is not' 'nonsense' primefs export --format=nonsense "$store"
 exits 'is wrong usage' 2 primefs export --format=nonsense "$store"
 fails_with 'a full disk is noticed' 'No space' bash -c "primefs export --format=paths '$store' >/dev/full"
