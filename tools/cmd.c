@@ -91,8 +91,8 @@ static void print_help(const struct pfs_cmd *cmd)
 	static const struct pfs_cmd_option help = {"help", 0, NULL, "print this"};
 	const struct pfs_cmd_option *option;
 
-	(void)printf("usage: primefs %s [OPTION]... %s\n%s\n\n", cmd->verb, cmd->operands,
-		     cmd->summary);
+	(void)printf("usage: primefs %s [OPTION]...%s%s\n%s\n\n", cmd->verb,
+		     *cmd->operands ? " " : "", cmd->operands, cmd->summary);
 	for (option = cmd->options; option->name || option->letter; option++)
 		print_option(option);
 	print_option(&help);

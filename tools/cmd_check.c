@@ -28,18 +28,39 @@ static const struct pfs_cmd command = {
 struct findings {
 	const char *store;
 	struct pfs_json *json; /* NULL: text */
+	bool started; /* the JSON, with the first finding or at the end: not when there is no answer
+		       */
 	uint64_t n;
 };
+
+static void start_json(struct findings *findings)
+{
+	if (!findings->started) {
+		pfs_json_open(findings->json, NULL, '{');
+		pfs_json_open(findings->json, "findings", '[');
+	}
+	findings->started = true;
+}
+
+static void end_json(struct findings *findings)
+{
+	start_json(findings);
+	pfs_json_close(findings->json, ']');
+	pfs_json_bool(findings->json, "sound", !findings->n);
+	pfs_json_close(findings->json, '}');
+}
 
 static void print_finding(void *arg, const char *finding)
 {
 	struct findings *findings = arg;
 
 	findings->n++;
-	if (findings->json)
-		pfs_json_bytes(findings->json, NULL, finding, strlen(finding));
-	else
+	if (!findings->json) {
 		(void)printf("%s: %s\n", findings->store, finding);
+		return;
+	}
+	start_json(findings);
+	pfs_json_bytes(findings->json, NULL, finding, strlen(finding));
 }
 
 static int check(struct findings *findings)
@@ -71,13 +92,8 @@ int pfs_cmd_check(int argc, char **argv)
 	status = pfs_ready_unmounted("check", findings.store);
 	if (status)
 		return status;
-	if (!findings.json)
-		return pfs_cmd_flush("check", check(&findings));
-	pfs_json_open(&json, NULL, '{');
-	pfs_json_open(&json, "findings", '[');
 	status = check(&findings);
-	pfs_json_close(&json, ']');
-	pfs_json_bool(&json, "sound", status == PFS_EXIT_OK);
-	pfs_json_close(&json, '}');
+	if (findings.json && (findings.started || status != PFS_EXIT_FAILURE))
+		end_json(&findings);
 	return pfs_cmd_flush("check", status);
 }
