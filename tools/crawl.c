@@ -16,6 +16,7 @@
 #define THREADS_MIN 2 /* one may wait for the disk */
 #define THREADS_MAX 8
 #define QUEUE_BYTES ((size_t)16 << 20)
+#define DONE_BYTES  ((size_t)1 << 20) /* of paths, kept with a batch */
 #define SHOWN_MAX   1000 /* bytes of a directory's path in a message */
 
 /* ---- messages ---- */
@@ -130,7 +131,7 @@ static struct pfs_crawl_dir *wait_for_dir(struct pfs_crawl_thread *thread)
 static int next_dir(struct pfs_crawl_thread *thread)
 {
 	thread->dir = NULL;
-	if (!thread->own || thread->crawl->hungry)
+	if (!thread->own || thread->crawl->hungry || thread->done_bytes > DONE_BYTES)
 		PFS_TRY(pfs_crawl_flush(thread));
 	if (thread->own) {
 		thread->dir = thread->own;
@@ -152,6 +153,7 @@ static void *run(void *arg)
 		return NULL;
 	}
 	thread->crawl = crawl;
+	thread->deep.fd = -1;
 	thread->own_cwd = unshare(CLONE_FS) == 0;
 	while (!error) {
 		error = next_dir(thread);
@@ -163,6 +165,9 @@ static void *run(void *arg)
 	if (error)
 		stop_with(crawl, error);
 	pfs_crawl_drop(thread);
+	if (thread->deep.fd >= 0)
+		(void)close(thread->deep.fd);
+	free(thread->deep.path);
 	free(thread);
 	return NULL;
 }

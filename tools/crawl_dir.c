@@ -32,7 +32,7 @@ int pfs_crawl_openat(int dir, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* One component after the other: for paths beyond PATH_MAX, and kernels without openat2. */
+/* One component after the other: for kernels without openat2. */
 static int open_stepwise(int root, const char *path)
 {
 	int dir = -1;
@@ -57,29 +57,84 @@ static int open_stepwise(int root, const char *path)
 	return dir;
 }
 
-static int open_dir(const struct pfs_crawl *crawl, const struct pfs_crawl_dir *dir)
+/* A path of less than PATH_MAX bytes. */
+static int open_at_once(int root, const char *path)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NOATIME,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
-	const char *path = dir->path_len ? dir->path : ".";
-	long fd = -1;
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
 
-	if (dir->path_len < PATH_MAX) {
-		fd = syscall(SYS_openat2, crawl->root, path, &how, sizeof(how));
-		if (fd < 0 && errno == EPERM) {
-			how.flags &= ~(uint64_t)O_NOATIME;
-			fd = syscall(SYS_openat2, crawl->root, path, &how, sizeof(how));
-		}
+	if (fd < 0 && errno == EPERM) {
+		how.flags &= ~(uint64_t)O_NOATIME;
+		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
 	}
 	if (fd >= 0)
 		return (int)fd;
 	/* sandboxes that do not know openat2 answer EPERM; EAGAIN: something is being renamed */
-	if (dir->path_len < PATH_MAX && errno != ENOSYS && errno != EPERM && errno != EAGAIN)
-		return -errno;
-	return dir->path_len ? open_stepwise(crawl->root, dir->path)
-			     : pfs_crawl_openat(crawl->root, ".", O_DIRECTORY);
+	return errno == ENOSYS || errno == EPERM || errno == EAGAIN ? open_stepwise(root, path)
+								    : -errno;
+}
+
+/* A path of any length, as much of it at once as the kernel takes. */
+static int open_beneath(int root, const char *path, size_t len)
+{
+	char part[PATH_MAX];
+	int dir = -1, fd;
+
+	for (;;) {
+		const char *slash = len < PATH_MAX ? NULL : memrchr(path, '/', PATH_MAX - 1);
+		size_t size = len < PATH_MAX ? len : slash ? (size_t)(slash - path) : 0;
+
+		if (!size)
+			fd = -ENAMETOOLONG;
+		else {
+			(void)memcpy(part, path, size);
+			part[size] = 0;
+			fd = open_at_once(dir < 0 ? root : dir, part);
+		}
+		if (dir >= 0)
+			(void)close(dir);
+		if (fd < 0 || size == len)
+			return fd;
+		dir = fd;
+		path += size + 1;
+		len -= size + 1;
+	}
+}
+
+/* Beyond PATH_MAX the way down is long: it is begun at the directory that was the last one there,
+ * if this one lies below it. */
+static int open_dir(const struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir)
+{
+	const struct pfs_crawl_deep *deep = &thread->deep;
+	int root = thread->crawl->root;
+
+	if (!dir->path_len)
+		return pfs_crawl_openat(root, ".", O_DIRECTORY);
+	if (deep->fd >= 0 && dir->path_len > deep->len && dir->path[deep->len] == '/' &&
+	    memcmp(dir->path, deep->path, deep->len) == 0)
+		return open_beneath(deep->fd, dir->path + deep->len + 1,
+				    dir->path_len - deep->len - 1);
+	return open_beneath(root, dir->path, dir->path_len);
+}
+
+/* Closes the directory, or keeps it for those below it. */
+static void leave_dir(struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir)
+{
+	struct pfs_crawl_deep *deep = &thread->deep;
+
+	if (dir->path_len < PATH_MAX || !thread->own ||
+	    pfs_grow(&deep->path, &deep->capacity, dir->path_len, 1) != 0) {
+		(void)close(thread->fd);
+		return;
+	}
+	if (deep->fd >= 0)
+		(void)close(deep->fd);
+	deep->fd = thread->fd;
+	deep->len = dir->path_len;
+	(void)memcpy(deep->path, dir->path, dir->path_len);
 }
 
 /* ---- what is noted of an entry ---- */
@@ -327,6 +382,7 @@ static int send_batch(struct pfs_crawl_thread *thread)
 	thread->batch = NULL;
 	batch->done = thread->done;
 	thread->done = NULL;
+	thread->done_bytes = 0;
 	error = pfs_crawl_send(thread->crawl, entries);
 	/* the reader frees the batch when it gets to its end, not before */
 	if (!error && batch->has_files)
@@ -369,6 +425,8 @@ static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool st
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 	    (store_here && is_store(thread->crawl, name)))
 		return 0;
+	if (strlen(name) > PFS_NAME_MAX) /* some filesystems count characters */
+		return pfs_crawl_problem(thread, name, "a name is longer than 255 bytes");
 	if (statx(thread->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
 		  STATX_BASIC_STATS | STATX_MNT_ID, &from) < 0)
 		return pfs_crawl_problem(thread, name,
@@ -409,12 +467,12 @@ static int read_dir(struct pfs_crawl_thread *thread)
 {
 	int error;
 
-	thread->fd = open_dir(thread->crawl, thread->dir);
+	thread->fd = open_dir(thread, thread->dir);
 	if (thread->fd < 0)
 		return pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
 	thread->at_cwd = thread->no_attrs = false;
 	error = read_entries(thread);
-	(void)close(thread->fd);
+	leave_dir(thread, thread->dir);
 	return error;
 }
 
@@ -424,6 +482,7 @@ int pfs_crawl_directory(struct pfs_crawl_thread *thread)
 
 	thread->dir->next = thread->done;
 	thread->done = thread->dir;
+	thread->done_bytes += thread->dir->path_len;
 	return error;
 }
 

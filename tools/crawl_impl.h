@@ -42,13 +42,22 @@ struct pfs_crawl {
 	struct pfs_crawl_message *current; /* the reader's */
 };
 
+/* The last directory that the thread read beyond PATH_MAX: those below it are opened from there. */
+struct pfs_crawl_deep {
+	int fd; /* or -1 */
+	char *path;
+	size_t len, capacity;
+};
+
 /* One thread's. */
 struct pfs_crawl_thread {
 	struct pfs_crawl *crawl;
 	bool busy;
 	struct pfs_crawl_dir *own;  /* found, and to be read by this thread if nobody else wants to */
 	struct pfs_crawl_dir *done; /* read: they go with the next batch, whose reader knows them */
+	size_t done_bytes;	    /* their paths */
 	struct pfs_crawl_dir *dir;  /* being read */
+	struct pfs_crawl_deep deep;
 	int fd;			    /* of dir */
 	bool own_cwd;     /* the thread has a working directory of its own */
 	bool at_cwd;      /* which is dir */
