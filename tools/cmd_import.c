@@ -12,87 +12,12 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "tools/import.h"
+#include "tools/import_columns.h"
 #include "tools/import_recognise.h"
 #include "tools/ready.h"
 
 static const struct pfs_import_format *const formats[] = {&pfs_import_dir, &pfs_import_paths,
 							  &pfs_import_csv, &pfs_import_tar};
-
-/* ---- what is said ---- */
-
-static PFS_PRINTF(2, 0) void say(struct pfs_import *import, const char *format, va_list values)
-{
-	char message[8192];
-
-	(void)vsnprintf(message, sizeof(message), format, values);
-	(void)pthread_mutex_lock(&import->mutex);
-	pfs_progress_clear(&import->progress);
-	if (import->say)
-		import->say(import->say_arg, message);
-	else
-		(void)pfs_cmd_fail("import", "%s", message);
-	(void)pthread_mutex_unlock(&import->mutex);
-}
-
-int pfs_import_problem(struct pfs_import *import, const char *format, ...)
-{
-	va_list values;
-
-	va_start(values, format);
-	say(import, format, values);
-	va_end(values);
-	(void)__atomic_fetch_add(&import->report.skipped, 1, __ATOMIC_RELAXED);
-	return import->options.skip ? 0 : -ECANCELED;
-}
-
-int pfs_import_fail(struct pfs_import *import, const char *format, ...)
-{
-	va_list values;
-
-	va_start(values, format);
-	say(import, format, values);
-	va_end(values);
-	return -ECANCELED;
-}
-
-void pfs_import_warn(struct pfs_import *import, const char *format, ...)
-{
-	va_list values;
-
-	va_start(values, format);
-	say(import, format, values);
-	va_end(values);
-}
-
-const char *pfs_import_name_error(int error)
-{
-	switch (error) {
-	case -ENAMETOOLONG:
-		return "a name is longer than 255 bytes";
-	case -EINVAL:
-		return "a name is empty, '.' or '..', or has a '/' or a NUL in it";
-	case -ELOOP:
-		return "'..' in a path; write paths from the top down";
-	case -ENOTDIR:
-		return "lies in, or is, something that is no directory";
-	case -EEXIST:
-		return "is in the store already; import it under another --at";
-	case -EFBIG:
-		return "a store holds at most 4,294,967,294 nodes";
-	default:
-		return strerror(-error);
-	}
-}
-
-void pfs_import_progress(struct pfs_import *import)
-{
-	if (import->options.quiet)
-		return;
-	(void)pthread_mutex_lock(&import->mutex);
-	pfs_progress_show(&import->progress, "%llu nodes read",
-			  (unsigned long long)pfs_build_count(import->build));
-	(void)pthread_mutex_unlock(&import->mutex);
-}
 
 static void show_writing(void *arg, uint64_t done, uint64_t total)
 {
@@ -118,7 +43,7 @@ static void remove_and_die(int signal_number)
 
 static void guard(const char *path)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
 	struct sigaction action = {.sa_handler = remove_and_die}, old;
 	size_t i;
 
@@ -133,56 +58,65 @@ static void guard(const char *path)
 
 /* ---- the import ---- */
 
-/* Errors of opening a store, for which the store has sentences. */
-static bool is_opening(int error, const struct pfs_import_options *options)
+/* Why a new store cannot be made; NULL: for the reason that opening one would have. */
+static const char *explain_new(const char *store, int error)
 {
+	struct stat attr;
+
 	switch (error) {
+	case -EEXIST:
+		return stat(store, &attr) == 0 && S_ISDIR(attr.st_mode)
+			       ? "is a directory; name a file in it"
+			       : "exists already; remove it, choose another name, or add to it "
+				 "with --at=/PATH";
 	case -ENOENT:
-		return options->at;
-	case -EBUSY:
+	case -ENOTDIR:
+		return "there is no such folder to make the store in";
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-	case -EMEDIUMTYPE:
-	case -EPROTONOSUPPORT:
-	case -EUCLEAN:
-	case -ENOLCK:
+		return "its folder may not be written by this user; make the store elsewhere";
 	case -ENAMETOOLONG:
-		return true;
+		return "its path is too long for a store, which needs files beside it";
 	default:
-		return false;
+		return NULL;
+	}
+}
+
+/* The same of an existing store that is added to. */
+static const char *explain_old(int error)
+{
+	switch (error) {
+	case -EACCES:
+	case -EPERM:
+	case -EROFS:
+		return "it and its folder have to be writable for what is added";
+	default:
+		return NULL;
 	}
 }
 
 static int say_error(struct pfs_import *import, int error)
 {
 	const struct pfs_import_options *options = &import->options;
-	const char *what = strerror(-error);
+	const char *what = options->at ? explain_old(error) : explain_new(options->store, error);
 	char why[PATH_MAX + 512];
 
 	if (error == -ECANCELED)
 		return PFS_EXIT_FAILURE; /* said already */
-	if (is_opening(error, options)) {
-		pfs_store_explain(why, sizeof(why), options->store, error);
-		(void)pfs_import_fail(import, "%s", why);
-		return PFS_EXIT_FAILURE;
-	}
-	if (error == -ENOTDIR && options->at) {
-		(void)pfs_import_fail(import,
-				      "%s: %s is, or lies in, something that is no directory",
-				      options->store, options->at);
-		return PFS_EXIT_FAILURE;
-	}
-	if (error == -EEXIST)
-		what = "exists already; remove it, choose another name, or add to it with "
-		       "--at=/PATH";
-	else if (error == -ENOENT)
-		what = "there is no such folder to make the store in";
-	else if (error == -ENOSPC)
+	if (error == -ENOSPC)
 		what = "no space left for the store; nothing was imported";
 	else if (error == -EFBIG)
 		what = pfs_import_name_error(error);
-	(void)pfs_import_fail(import, "%s: %s", options->store, what);
+	if (error == -ENOTDIR && options->at)
+		(void)snprintf(why, sizeof(why),
+			       "%s: %s is, or lies in, something that is no directory",
+			       options->store, options->at);
+	else if (what)
+		(void)snprintf(why, sizeof(why), "%s: %s", options->store, what);
+	else
+		pfs_store_explain(why, sizeof(why), options->store, error);
+	(void)pfs_import_fail(import, "%s", why);
 	return PFS_EXIT_FAILURE;
 }
 
@@ -444,8 +378,38 @@ static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *op
 		options->quiet = true;
 }
 
+/* Options that make no sense by themselves; PFS_EXIT_USAGE. */
+static int check_values(const struct pfs_import_options *options)
+{
+	struct pfs_import_columns columns = {0};
+	const char *why = NULL, *at;
+
+	if (options->path_column &&
+	    (options->id_column || options->parent_column || options->name_column))
+		return pfs_cmd_usage("import", "--path and --id, --parent, --name are different "
+					       "ways to say where rows belong; give one");
+	if (options->columns) {
+		why = pfs_import_columns_parse(&columns, options->columns);
+		pfs_import_columns_free(&columns);
+	}
+	if (why)
+		return pfs_cmd_usage("import", "--columns=%s: %s", options->columns, why);
+	if (options->at && !*options->at)
+		return pfs_cmd_usage("import", "--at needs a directory of the store, such as /");
+	for (at = options->at; at && *at && !why; at += strspn(at, "/")) {
+		size_t len = strcspn(at, "/");
+
+		if (len == 2 && at[0] == '.' && at[1] == '.')
+			why = "'..' in a path; write it from the top down";
+		else if (len > PFS_NAME_MAX)
+			why = pfs_import_name_error(-ENAMETOOLONG);
+		at += len;
+	}
+	return why ? pfs_cmd_usage("import", "--at=%s: %s", options->at, why) : 0;
+}
+
 /* Options that make no sense with the format; PFS_EXIT_USAGE. */
-static int check_options(const struct pfs_import_options *options)
+static int check_uses(const struct pfs_import_options *options)
 {
 	const struct pfs_import_format *format = options->format;
 	const struct {
@@ -515,9 +479,11 @@ int pfs_cmd_import(int argc, char **argv)
 		return args.status;
 	import.options.source = args.operands[0];
 	import.options.store = args.operands[1];
-	status = open_source(&import);
+	status = check_values(&import.options);
 	if (!status)
-		status = check_options(&import.options);
+		status = open_source(&import);
+	if (!status)
+		status = check_uses(&import.options);
 	if (!status && import.options.at)
 		status = pfs_ready_unmounted("import", import.options.store);
 	if (!status)

@@ -69,6 +69,7 @@ struct pfs_import {
 	struct pfs_progress progress;
 	struct pfs_import_report report; /* the importer's thread alone, but for skipped */
 	pthread_mutex_t mutex; /* one message at a time */
+	bool stopped;	       /* by a problem; atomic */
 	void *state; /* the format's */
 	bool guarded; /* signals that end the process remove the unfinished store */
 	void (*say)(void *arg, const char *message); /* NULL: to standard error */
@@ -92,6 +93,12 @@ static inline int64_t pfs_import_blocks(uint64_t size)
 {
 	return (int64_t)((size + 4095) / 4096 * 8);
 }
+
+/* Makes it possible to read the input twice; -ECANCELED when there is no room, which is said. */
+PFS_MUST_CHECK int pfs_import_keep(struct pfs_import *import);
+
+/* Says that reading the input failed with error; returns -ECANCELED. */
+int pfs_import_unreadable(struct pfs_import *import, int error);
 
 /* Shows the number of nodes now and then; cheap. */
 void pfs_import_progress(struct pfs_import *import);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/import_columns.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,9 @@ static bool read_number(const struct pfs_import_column *column, struct pfs_attr_
 		return !*end && !errno;
 	}
 	attr->real = strtod(copy, &end);
-	return !*end && attr->real == attr->real; /* a store keeps no NaN */
+	/* a store keeps no NaN; and nobody means infinity by 1e999 */
+	return !*end && !strpbrk(copy, "xX") && attr->real == attr->real &&
+	       !(errno == ERANGE && isinf(attr->real));
 }
 
 const char *pfs_import_column_see(struct pfs_import_column *column, const void *text, size_t len)

@@ -101,11 +101,6 @@ static int choose_columns(struct pfs_import *import)
 	struct csv *csv = import->state;
 
 	csv->path = csv->id = csv->parent = csv->name = NO_COLUMN;
-	if (options->path_column &&
-	    (options->id_column || options->parent_column || options->name_column))
-		return pfs_import_fail(import,
-				       "--path and --id, --parent, --name are different ways "
-				       "to say where rows belong; give one");
 	if (options->path_column)
 		return choose(import, &csv->path, options->path_column);
 	if (!options->id_column && !options->parent_column && !options->name_column) {
@@ -130,7 +125,7 @@ static int broken(struct pfs_import *import, int error, const char *why)
 
 	if (error == -EBADMSG)
 		return pfs_import_fail(import, WHERE "%s", import->input.name, csv->csv.line, why);
-	return pfs_import_fail(import, "%s: %s", import->input.name, strerror(-error));
+	return pfs_import_unreadable(import, error);
 }
 
 /* --columns: the types of some. */
@@ -496,7 +491,7 @@ static int read_csv(struct pfs_import *import)
 		return -ENOMEM;
 	import->state = csv;
 	csv->csv.input = &import->input;
-	PFS_TRY(pfs_input_keep(&import->input));
+	PFS_TRY(pfs_import_keep(import));
 	PFS_TRY(read_header(import));
 	PFS_TRY(read_rows(import));
 	if (csv->path == NO_COLUMN)

@@ -14,6 +14,8 @@
 #include "tools/import.h"
 #include "tools/import_attrs.h"
 
+#define NOWHERE UINT32_MAX /* a directory that is left out */
+
 /* Which original a linked file has: the rest of what the source record needs is in the build. */
 struct original {
 	uint64_t dev, ino; /* ino 0: none */
@@ -173,6 +175,14 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	return pfs_store_put_source_root(pfs_build_store(import->build), &dir->root_id, &root);
 }
 
+/* In a directory that is left out, which has been said. */
+static int leave_out(struct pfs_import *import, struct pfs_crawl_entry *entry)
+{
+	entry->left_out = true;
+	(void)__atomic_fetch_add(&import->report.skipped, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
 static int take_entry(struct pfs_import *import, const struct pfs_crawl_batch *batch,
 		      struct pfs_crawl_entry *entry)
 {
@@ -181,20 +191,21 @@ static int take_entry(struct pfs_import *import, const struct pfs_crawl_batch *b
 
 	if (!entry->parent)
 		return take_root(import, batch, entry);
+	if (entry->dir)
+		entry->dir->node = NOWHERE;
+	if (entry->parent->node == NOWHERE)
+		return leave_out(import, entry);
 	error = pfs_build_add(import->build, &entry->node, &seen, entry->parent->node,
 			      batch->bytes + entry->name, entry->name_len, &entry->attr);
 	if (error == -ENOMEM || error == -EFBIG)
 		return error;
-	if (entry->dir)
-		entry->dir->node = entry->node;
+	if (!error && seen == PFS_BUILD_STORED &&
+	    (!S_ISDIR(entry->attr.st_mode) || !pfs_build_is_directory(import->build, entry->node)))
+		error = -EEXIST;
 	if (error)
 		return entry_problem(import, batch, entry, pfs_import_name_error(error));
-	if (seen == PFS_BUILD_AGAIN)
-		return entry_problem(import, batch, entry,
-				     "cannot be stored as .query~, which is there as well");
-	if (seen == PFS_BUILD_STORED &&
-	    (!S_ISDIR(entry->attr.st_mode) || !pfs_build_is_directory(import->build, entry->node)))
-		return entry_problem(import, batch, entry, pfs_import_name_error(-EEXIST));
+	if (entry->dir)
+		entry->dir->node = entry->node;
 	PFS_TRY(take_attrs(import, batch, entry));
 	if (S_ISLNK(entry->attr.st_mode))
 		return pfs_build_set_target(import->build, entry->node,

@@ -237,7 +237,7 @@ static int open_paths(struct pfs_import *import)
 	why = pfs_import_columns_parse(&paths->columns, import->options.columns);
 	if (why)
 		return pfs_import_fail(import, "--columns=%s: %s", import->options.columns, why);
-	return pfs_input_keep(&import->input);
+	return pfs_import_keep(import);
 }
 
 static int read_paths(struct pfs_import *import)
@@ -266,7 +266,7 @@ static int read_paths(struct pfs_import *import)
 				       "%s:%llu: longer than 64 MiB; is this a list of paths?",
 				       import->input.name, (unsigned long long)paths->line + 1);
 	if (got < 0)
-		return pfs_import_fail(import, "%s: %s", import->input.name, strerror(-got));
+		return pfs_import_unreadable(import, got);
 	pfs_path_free(&paths->trail);
 	return pfs_import_columns_settle(&paths->columns, pfs_build_store(import->build));
 }

@@ -134,28 +134,28 @@ static la_int64_t seek_to(struct archive *archive PFS_UNUSED, void *arg, la_int6
 	return offset;
 }
 
-static int open_input(struct pfs_input *input)
+static int open_input(struct pfs_import *import)
 {
+	struct pfs_input *input = &import->input;
 	ssize_t n = pfs_input_need(input, 8);
+	int error = n < 0 ? (int)n : 0;
 
-	if (n < 0)
-		return (int)n;
-	return needs_seeking(input->buffer + input->next, (size_t)n) ? pfs_input_keep_all(input)
-								     : 0;
+	if (!error && needs_seeking(input->buffer + input->next, (size_t)n)) {
+		PFS_TRY(pfs_import_keep(import));
+		error = pfs_input_keep_all(input);
+	}
+	return error ? pfs_import_unreadable(import, error) : 0;
 }
 
 static int open_archive(struct pfs_import *import)
 {
 	struct tar *tar = calloc(1, sizeof(*tar));
 	struct archive *archive;
-	int error;
 
 	if (!tar)
 		return -ENOMEM;
 	import->state = tar;
-	error = open_input(&import->input);
-	if (error)
-		return pfs_import_fail(import, "%s: %s", import->input.name, strerror(-error));
+	PFS_TRY(open_input(import));
 	archive = tar->archive = new_archive();
 	if (!archive)
 		return -ENOMEM;

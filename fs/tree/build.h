@@ -58,8 +58,8 @@ enum pfs_build_seen {
 /* Adds a node, or finds it.  attr NULL: the defaults.  The type is attr's, a regular file without
  * attr; what is no more than a regular file becomes a directory when it gets children.
  * ".query" is stored as ".query~" (counted).  -ENAMETOOLONG; -EINVAL (empty, "." and "..", '/' or
- * NUL in it); -ENOTDIR (the parent is no directory and cannot become one); -ENOMEM; -EFBIG (more
- * than 2^32 - 2 nodes). */
+ * NUL in it); -ENOTDIR (the parent is no directory and cannot become one); -ENOTUNIQ (".query" and
+ * ".query~" were both added); -ENOMEM; -EFBIG (more than 2^32 - 2 nodes). */
 PFS_MUST_CHECK int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *seen,
 				 uint32_t parent, const void *name, size_t name_len,
 				 const struct stat *attr);

@@ -243,8 +243,13 @@ int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *
 	hash = hash_name(build, parent, name, name_len);
 	entry = entry_of(build, hash, parent, name, name_len);
 	if (*entry) {
-		*node = (uint32_t)*entry;
-		*seen = *node < build->n_stored ? PFS_BUILD_STORED : PFS_BUILD_AGAIN;
+		uint32_t found = (uint32_t)*entry;
+		bool renamed = build->state[found] & BUILD_QUERY;
+
+		if (found >= build->n_stored && renamed != query)
+			return -ENOTUNIQ;
+		*node = found;
+		*seen = found < build->n_stored ? PFS_BUILD_STORED : PFS_BUILD_AGAIN;
 		return 0;
 	}
 	error = make_parent(build, parent);

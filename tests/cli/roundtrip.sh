@@ -117,6 +117,41 @@ wait "$import" && status=0 || status=$?
 exec 9>&-
 is 'a signal ends it' "$status" 143
 is 'and nothing is left' "$(find "$work" -name 'store.pfs*')" ''
+for ((i = 1; i <= 5000; i++)); do echo ..; done >"$work/wrong"
+{ primefs import --on-error=skip --format=paths "$work/wrong" "$store" 2>&1 || true; } | head -n 1 >"$work/first"
+is 'nor when nobody reads what it says' "$(find "$work" -name 'store.pfs*')" ''
+primefs gen paths -n 100000 >"$work/list"
+exits 'a limit of file sizes' 153 bash -c "ulimit -f 200 && exec primefs import --quiet '$work/list' '$store'"
+is 'leaves nothing, too' "$(find "$work" -name 'store.pfs*')" ''
+primefs import --quiet "$work/one" "$store"
+for delay in 0.05 0.1 0.2; do
+	primefs import --quiet --at=/x "$work/list" "$store" 2>/dev/null &
+	import=$!
+	sleep "$delay"
+	kill -KILL "$import" 2>/dev/null || true
+	wait "$import" 2>/dev/null || true
+	added=$(primefs export "$store" | wc -l)
+	ok "killed after $delay s it has added all or nothing" test "$added" = 1 -o "$added" = 100001
+	check_store
+	if ((added > 1)); then
+		rm "$store"
+		primefs import --quiet "$work/one" "$store"
+	fi
+done
+rm "$store"
+fails_with 'no place to keep a table from a pipe' 'temporary file' bash -c \
+	"printf 'path,n\nx,1\n' | TMPDIR=$work/nowhere primefs import --format=csv - '$store'"
+fails_with 'a name that leaves no room for others beside it' 'too long' primefs import "$work/one" "$work/$(printf %0250d 0)"
+fails_with 'a folder is no store' 'is a directory' primefs import "$work/one" "$work"
+if ((EUID == 0)); then
+	mkdir -m 755 "$work/closed"
+	primefs import --quiet "$work/one" "$work/closed/s.pfs"
+	chmod 755 "$work" && reachable_programs
+	fails_with 'a folder that may not be written' 'folder may not be written' \
+		as "$nobody" primefs import "$work/one" "$work/closed/new.pfs"
+	fails_with 'a store that may not be' 'have to be writable' \
+		as "$nobody" primefs import --at=/x "$work/one" "$work/closed/s.pfs"
+fi
 if ((EUID == 0)) && mount -t tmpfs -o size=2m tmpfs "$mnt" 2>/dev/null; then
 	primefs gen paths -n 100000 >"$work/list"
 	fails_with 'no space' 'no space left' primefs import "$work/list" "$mnt/s.pfs"

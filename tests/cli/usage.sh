@@ -36,6 +36,18 @@ for command in 'info none.pfs' 'check none.pfs' 'export none.pfs' 'mount none.pf
 	# shellcheck disable=SC2086
 	is 'in one line' "$(primefs $command 2>&1 | wc -l)" 1
 done
+for command in '--at= list s.pfs' '--at=/a/.. list s.pfs' "--at=/$(printf %0256d 0) list s.pfs" \
+	'--columns=a,a list s.pfs' '--columns=n:blob list s.pfs' '--path=p --id=i list s.pfs' \
+	'--format=zip list s.pfs' '--content=some list s.pfs' '--on-error=go list s.pfs' '--null . s.pfs' \
+	'--content=copy list s.pfs' 'list' 'list s.pfs more'; do
+	echo a >list
+	# shellcheck disable=SC2086
+	exits "wrong usage: import ${command:0:40}" 2 primefs import $command
+	# shellcheck disable=SC2086
+	is 'in one line' "$(primefs import $command 2>&1 | wc -l)" 1
+done
+is 'and nothing is made' "$(find . -name 's.pfs*')" ''
+is 'check prints no JSON about what it could not look at' "$(primefs check --json list 2>/dev/null)" ''
 fails_with 'a full standard output is noticed' 'No space' bash -c "primefs info '$store' >/dev/full"
 if command -v sqlite3 >/dev/null; then
 	cp "$store" "$work/newer.pfs"

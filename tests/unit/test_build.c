@@ -447,6 +447,26 @@ static void query_is_stored_under_another_name(void **state PFS_UNUSED)
 	assert_non_null(by_path(".query~"));
 }
 
+static void both_names_of_query_are_one_too_many(void **state PFS_UNUSED)
+{
+	struct pfs_build *build = open_build(NULL);
+	uint32_t one = add(build, PFS_BUILD_ROOT, "one", NULL);
+	uint32_t other = add(build, PFS_BUILD_ROOT, "other", NULL), node;
+	enum pfs_build_seen seen;
+
+	(void)add(build, one, ".query", NULL);
+	(void)add(build, one, ".query", NULL);
+	assert_int_equal(pfs_build_add(build, &node, &seen, one, ".query~", 7, NULL), -ENOTUNIQ);
+	(void)add(build, other, ".query~", NULL);
+	assert_int_equal(pfs_build_add(build, &node, &seen, other, ".query", 6, NULL), -ENOTUNIQ);
+	complete(build);
+	/* in a store, what is called so may have come as either */
+	build = open_build("/one");
+	(void)add(build, PFS_BUILD_ROOT, ".query", NULL);
+	(void)add(build, PFS_BUILD_ROOT, ".query~", NULL);
+	complete(build);
+}
+
 /* ---- a random tree against what it must be ---- */
 
 static uint64_t random_state;
@@ -574,6 +594,7 @@ int main(void)
 		TEST(an_existing_store_is_added_to),
 		TEST(giving_up_leaves_an_existing_store_alone),
 		TEST(query_is_stored_under_another_name),
+		TEST(both_names_of_query_are_one_too_many),
 		TEST(random_trees_are_laid_out_well),
 		TEST(chains_and_stars_are_no_trouble),
 	};

@@ -104,6 +104,40 @@ static void deeper_than_a_path(void **state PFS_UNUSED)
 	free(long_path);
 }
 
+/* Each with a sibling, which is opened from far away. */
+static void deep_directories_with_siblings(void **state PFS_UNUSED)
+{
+	const unsigned depth = 1500;
+	int old = open(".", O_RDONLY | O_DIRECTORY);
+	struct pfs_tree_info info;
+	struct pfs_tree *tree;
+	unsigned i;
+
+	assert_int_equal(chdir(source), 0);
+	for (i = 0; i < depth; i++) {
+		int fd;
+
+		assert_int_equal(mkdir("sibling", 0755), 0);
+		assert_int_equal(mkdir("deeper", 0755), 0);
+		fd = open("sibling/file", O_WRONLY | O_CREAT, 0644);
+		assert_int_equal(write(fd, &i, sizeof(i)), sizeof(i));
+		(void)close(fd);
+		assert_int_equal(chdir("deeper"), 0);
+	}
+	assert_int_equal(fchdir(old), 0);
+	(void)close(old);
+
+	assert_int_equal(import_source(PFS_CONTENT_COPY, test_path), 0);
+	assert_string_equal(said, "");
+	tree = open_tree();
+	assert_int_equal(pfs_tree_info(tree, &info), 0);
+	assert_int_equal(info.directories, 2 * depth + 1);
+	assert_int_equal(info.files, depth);
+	assert_int_equal(info.bytes, depth * sizeof(i));
+	assert_int_equal(info.max_depth, depth + 1);
+	(void)pfs_tree_close(tree);
+}
+
 static void holes_and_attributes_are_kept(void **state PFS_UNUSED)
 {
 	char path[512], byte = 'x', content[PFS_CHUNK_SIZE + 1];
@@ -186,6 +220,57 @@ static void nodes_have_their_sources(void **state PFS_UNUSED)
 	assert_int_equal(record.size, 6);
 	assert_int_equal(record.ctime.nsec, attr.st_ctim.tv_nsec);
 	assert_int_equal(pfs_store_close(store), 0);
+}
+
+static int add_source(const char *at)
+{
+	struct pfs_import import = {
+		.options = {.format = &pfs_import_dir,
+			    .source = source,
+			    .store = test_path,
+			    .at = at,
+			    .content = PFS_CONTENT_COPY,
+			    .quiet = true},
+		.input = {.fd = -1, .kept_fd = -1},
+		.say = keep_message,
+	};
+
+	said[0] = 0;
+	return pfs_import_run(&import);
+}
+
+static void what_lies_in_what_is_left_out_is_too(void **state PFS_UNUSED)
+{
+	assert_int_equal(import_text(&(struct pfs_import_options){.format = &pfs_import_paths},
+				     "a\nd/old\n"),
+			 0);
+	make_dir("a");
+	make_dir("a/b");
+	make_dir("a/b/c");
+	put("a/b/file", "1", 1, 0);
+	put("a/b/c/file", "1", 1, 0);
+	make_dir("d");
+	put("d/new", "2", 1, 0);
+	assert_int_equal(add_source("/"), 1);
+	assert_non_null(strstr(said, "/a: is in the store already"));
+	assert_null(strstr(said, "/b"));
+	assert_string_equal(tree_text(), "a d/ d/new d/old");
+}
+
+static void both_names_of_query(void **state PFS_UNUSED)
+{
+	make_dir(".query");
+	make_dir(".query/in");
+	put(".query/in/file", "1", 1, 0);
+	make_dir(".query~");
+	make_dir(".query~/in");
+	put(".query~/in/file~", "2", 1, 0);
+	assert_int_equal(import_source(PFS_CONTENT_COPY, test_path), 1);
+	assert_non_null(strstr(said, ".query is stored as .query~, and both are there"));
+	if (strstr(tree_text(), "file~"))
+		assert_string_equal(tree_text(), ".query~/ .query~/in/ .query~/in/file~");
+	else
+		assert_string_equal(tree_text(), ".query~/ .query~/in/ .query~/in/file");
 }
 
 static void without_content_it_is_nodata(void **state PFS_UNUSED)
@@ -340,9 +425,12 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup(function, clean)
 	const struct CMUnitTest tests[] = {
 		TEST(deeper_than_a_path),
+		TEST(deep_directories_with_siblings),
 		TEST(holes_and_attributes_are_kept),
 		TEST(the_store_is_not_its_own_content),
 		TEST(nodes_have_their_sources),
+		TEST(what_lies_in_what_is_left_out_is_too),
+		TEST(both_names_of_query),
 		TEST(without_content_it_is_nodata),
 		TEST(every_entry_comes_once),
 		TEST(a_crawl_can_be_left_at_any_point),

@@ -63,6 +63,9 @@ static void wrong_lines_are_named(void **state PFS_UNUSED)
 	assert_non_null(strstr(said, "memory:3: "));
 	assert_non_null(strstr(said, "memory:4: "));
 	assert_string_equal(tree_text(), "last x");
+	assert_int_equal(import_text(&options, "d/.query/x\nd/.query~\nlast\n"), 1);
+	assert_non_null(strstr(said, "memory:2: .query is stored as .query~"));
+	assert_string_equal(tree_text(), "d/ d/.query~/ d/.query~/x last");
 }
 
 static enum pfs_attr_type types[8];
@@ -122,6 +125,12 @@ static void wrong_columns_are_named(void **state PFS_UNUSED)
 	options.skip = true;
 	assert_int_equal(import_text(&options, "a\t1\nb\tx\nc\t2\n"), 1);
 	assert_string_equal(tree_text(), "a c");
+	options.columns = "r:real";
+	assert_int_equal(import_text(&options, "a\t0x1\nb\tnan\nc\t1e999\nd\t-inf\ne\t1e-999\n"),
+			 1);
+	assert_non_null(strstr(said, "memory:1: the value of 'r' is no real"));
+	assert_string_equal(tree_text(), "d e");
+	assert_string_equal(attr_text("/d", "user.r"), "-inf");
 	options.columns = "a,,b";
 	assert_int_equal(import_text(&options, "x\n"), 3);
 	options.columns = "a:blob";
