@@ -47,11 +47,13 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(packages) 2>/dev/null)
 
 all_cflags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=312 -I. \
-	-DPFS_VERSION='"$(VERSION)"' -DPFS_ARCHIVE=$(ARCHIVE) -DPFS_PREFIX='"$(PREFIX)"' \
+	-DPFS_ARCHIVE=$(ARCHIVE) -DPFS_PREFIX='"$(PREFIX)"' \
 	$(PKG_CFLAGS) $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
 	$(if $(filter 1,$(VERIFY)),-DPFS_VERIFY) $(if $(filter 1,$(NDEBUG)),-DNDEBUG) \
 	-pthread -MMD -MP $(CFLAGS)
+$(addprefix $(B)/,tools/primefs.o lint/tools/primefs.c.tidy lint/tools/primefs.c.analyzer): \
+	all_cflags += -DPFS_VERSION='"$(VERSION)"' # not for all: it differs from commit to commit
 all_ldflags := $(if $(SAN),-fsanitize=$(SAN)) -pthread $(LDFLAGS)
 
 # Sources: every .c and .cu of a folder belongs to it.

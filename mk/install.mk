@@ -25,6 +25,13 @@ bundle_libs := -Wl,-Bstatic -lfuse3 -lsqlite3 -lgmp -lprimesieve \
 	$(if $(cu_sources),-L$(CUDA_HOME)/lib64 -lcudart_static) -Wl,-Bdynamic \
 	-lstdc++ -ldl -lrt -lm
 
+kit := build/gpu-kit
+kit_tests := $(addprefix $(kit)/,test_engine test_engine_faults test_modexact)
+kit_probes := $(mount_programs:$(B)/%=$(kit)/%)
+
+gpu-kit: ## build/gpu-kit: what tests/gpu-kit needs on a GPU machine where nothing can be installed
+	@$(MAKE) --no-print-directory ARCHIVE=0 CUDA=1 build-gpu-kit
+
 bundle: ## build/primefs-bundle: needs only glibc and libstdc++ (CUDA=1 CUDA_ARCHS=90)
 	@$(MAKE) --no-print-directory ARCHIVE=0 CUDA=$(CUDA) build/primefs-bundle
 
@@ -32,6 +39,21 @@ ifeq ($(ARCHIVE),0)
 build/primefs-bundle: $(tool_objects) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(bundle_libs)
 	@! ldd $@ | grep -E 'fuse|sqlite|gmp|primesieve|cudart|archive'
+
+build-gpu-kit: $(kit)/primefs $(kit_tests) $(kit_probes)
+	cp -L $$($(CC) -print-file-name=libcmocka.so.0) $(kit)
+
+$(kit)/primefs: build/primefs-bundle
+	@mkdir -p $(@D)
+	cp -f $< $@
+
+$(kit)/tests/%: $(B)/tests/%
+	@mkdir -p $(@D)
+	cp -f $< $@
+
+$(kit_tests): $(kit)/%: $(B)/tests/unit/%.o $(ref_objects) $(tool_library) $(library)
+	@mkdir -p $(@D)
+	$(CC) $(all_ldflags) -o $@ $^ -lcmocka $(bundle_libs)
 endif
 
-.PHONY: install uninstall bundle
+.PHONY: install uninstall bundle gpu-kit build-gpu-kit

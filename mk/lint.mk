@@ -9,7 +9,7 @@ tidy_open := gpu/bitmap.c gpu/column.c gpu/columns.c gpu/listing.c gpu/order.c g
 lint_sources := $(filter-out $(tidy_open),$(sources) $(tool_sources) $(wildcard tests/*/*.c))
 cuda_only := $(if $(filter 0,$(CUDA)),$(wildcard gpu/cuda/*.h)) # include CUDA's own
 lint_headers := $(filter-out $(cuda_only),$(wildcard base/*.h meta/*.h gpu/*.h gpu/*/*.h fs/*/*.h tools/*.h tests/*/*.h))
-lint_scripts := $(wildcard tools/setup tools/test tools/demo mk/tidy tests/run tests/layering tests/install tests/*.sh tests/*/*.sh .ci/run) \
+lint_scripts := $(wildcard tools/setup tools/test tools/demo mk/tidy tests/run tests/layering tests/gpu-kit tests/install tests/*.sh tests/*/*.sh .ci/run) \
 	$(wildcard tools/*.sh tools/mount.fuse.primefs)
 man_pages := $(wildcard docs/man/*.[1-8])
 
