@@ -244,7 +244,8 @@ PFS_MUST_CHECK int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t in
 /* The node's code (the product of the primes on its path) in decimal, allocated. */
 PFS_MUST_CHECK int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino);
 
-/* The primes of the directories above the node, the root's first, each ended by a newline; allocated. */
+/* The primes of the directories above the node, the root's first, each ended by a newline;
+ * allocated. */
 PFS_MUST_CHECK int pfs_tree_ancestors(struct pfs_tree *tree, char **lines, uint64_t ino);
 
 /* Visits the subtree of ino in pre-order, children in byte order of names, itself first, until fn

@@ -251,9 +251,9 @@ static void test_too_deep(void **state)
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	make_chain(path, 1, DEEPER, name);
-	assert_in_range(pfs_tree_getxattr(tree, value, sizeof(value), path[320],
-					  "user.primefs.path"),
-			64000, 65536);
+	assert_in_range(
+		pfs_tree_getxattr(tree, value, sizeof(value), path[320], "user.primefs.path"),
+		64000, 65536);
 	for (size_t size = 0; size <= sizeof(value); size += sizeof(value)) {
 		assert_int_equal(
 			pfs_tree_getxattr(tree, value, size, path[330], "user.primefs.path"),
@@ -486,10 +486,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
-		TEST(test_basics), TEST(test_limits),	      TEST(test_virtual),
-		TEST(test_deep),   TEST(test_too_deep),
-		TEST(test_ctime),  TEST(test_types),	      TEST(test_unlinked),
-		TEST(test_random), TEST(test_failing_commit),
+		TEST(test_basics),	   TEST(test_limits),	TEST(test_virtual),
+		TEST(test_deep),	   TEST(test_too_deep), TEST(test_ctime),
+		TEST(test_types),	   TEST(test_unlinked), TEST(test_random),
+		TEST(test_failing_commit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
