@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The client's side of the control socket. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/mount/control.h"
+#include "fs/mount/control_wire.h"
+
+#define PIECE_SIZE ((size_t)256 << 10)
+
+int pfs_wire_place(int *folder, char name[PFS_WIRE_NAME_SIZE], const char *store)
+{
+	const char *slash = strrchr(store, '/');
+	char *path PFS_FREE = slash ? strndup(store, (size_t)(slash - store) + 1) : NULL;
+	int n;
+
+	if (!path)
+		return slash ? -ENOMEM : -EINVAL;
+	n = snprintf(name, PFS_WIRE_NAME_SIZE, "%s" PFS_CONTROL_SUFFIX, slash + 1);
+	if (n < 0 || n >= PFS_WIRE_NAME_SIZE)
+		return -ENAMETOOLONG;
+	*folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return *folder < 0 ? -errno : 0;
+}
+
+void pfs_wire_address(struct sockaddr_un *address, int fd, const char *name)
+{
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	(void)snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d%s%s", fd,
+		       *name ? "/" : "", name);
+}
+
+int pfs_wire_connect(int *out, int folder, const char *name)
+{
+	int file PFS_CLOSE = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct sockaddr_un address;
+	int fd, error;
+
+	if (file < 0)
+		return -errno;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	pfs_wire_address(&address, file, "");
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+		error = errno == ECONNREFUSED || errno == ENOTSOCK ? -ENOENT : -errno;
+		(void)close(fd);
+		return error;
+	}
+	*out = fd;
+	return 0;
+}
+
+/* That nobody else put the socket there, if others may write the folder. */
+static int check_daemon(int fd, const char *store)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	struct stat attr;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || stat(store, &attr) != 0)
+		return -errno;
+	return peer.uid == geteuid() || peer.uid == 0 || peer.uid == attr.st_uid ? 0 : -EACCES;
+}
+
+/* ---- asking ---- */
+
+static int send_all(int fd, const void *bytes, size_t size)
+{
+	const char *left = bytes;
+
+	while (size > 0) {
+		ssize_t n = send(fd, left, size, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		left += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int send_request(int fd, const char *const *words, size_t n)
+{
+	struct pfs_wire_request request = {.magic = PFS_WIRE_MAGIC, .n_words = (uint32_t)n};
+	char *text PFS_FREE = NULL;
+	size_t size = 0, at = 0;
+	int error;
+
+	for (size_t i = 0; i < n; i++)
+		size += strlen(words[i]) + 1;
+	if (size > PFS_CONTROL_REQUEST_MAX || n > PFS_CONTROL_WORDS_MAX)
+		return -E2BIG;
+	request.size = (uint32_t)size;
+	text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		size = strlen(words[i]) + 1;
+		memcpy(text + at, words[i], size);
+		at += size;
+	}
+	error = send_all(fd, &request, sizeof(request));
+	if (!error)
+		error = send_all(fd, text, at);
+	/* it did not want to hear it all: its answer says why */
+	return error == -EPIPE || error == -ECONNRESET ? 0 : error;
+}
+
+/* ---- the answer ---- */
+
+/* -EPIPE: the connection ended. */
+static int receive(int fd, void *bytes, size_t size)
+{
+	char *to = bytes;
+
+	while (size > 0) {
+		ssize_t n = recv(fd, to, size, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
+		to += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int receive_bytes(int fd, struct pfs_reply *reply, char *buffer, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = recv(fd, buffer, PFS_MIN(size, PIECE_SIZE), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
+		PFS_TRY(pfs_reply_write(reply, buffer, (size_t)n));
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int receive_end(int fd, int *status, struct pfs_reply *reply, size_t size)
+{
+	int32_t number;
+
+	if (size < sizeof(number) || size - sizeof(number) >= sizeof(reply->message))
+		return -EPROTO;
+	size -= sizeof(number);
+	PFS_TRY(receive(fd, &number, sizeof(number)));
+	PFS_TRY(receive(fd, reply->message, size));
+	reply->message[size] = '\0';
+	*status = number;
+	return 0;
+}
+
+static int receive_answer(int fd, int *status, struct pfs_reply *reply)
+{
+	char *buffer PFS_FREE = malloc(PIECE_SIZE);
+	struct pfs_wire_frame frame;
+
+	if (!buffer)
+		return -ENOMEM;
+	for (;;) {
+		PFS_TRY(receive(fd, &frame, sizeof(frame)));
+		if (frame.kind == PFS_WIRE_END)
+			return receive_end(fd, status, reply, frame.size);
+		if (frame.kind != PFS_WIRE_BYTES)
+			return -EPROTO;
+		PFS_TRY(receive_bytes(fd, reply, buffer, frame.size));
+	}
+}
+
+int pfs_control_ask(int *status, struct pfs_reply *reply, const char *store,
+		    const char *const *words, size_t n)
+{
+	char *path PFS_FREE = realpath(store, NULL);
+	int folder PFS_CLOSE = -1, fd PFS_CLOSE = -1;
+	char name[PFS_WIRE_NAME_SIZE];
+	int error;
+
+	if (!path)
+		return errno == ENOMEM ? -ENOMEM : -ENOENT;
+	error = pfs_wire_place(&folder, name, path);
+	if (error)
+		return error == -ENAMETOOLONG ? -ENOENT : error;
+	PFS_TRY(pfs_wire_connect(&fd, folder, name));
+	PFS_TRY(check_daemon(fd, path));
+	PFS_TRY(send_request(fd, words, n));
+	return receive_answer(fd, status, reply);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/control_wire.h - what goes over the control socket, in this machine's byte order.
+ *
+ * Client: a struct pfs_wire_request, then its words, each ended by a NUL.
+ * Daemon: frames of PFS_WIRE_BYTES, then one PFS_WIRE_END: an int32_t, the exit status, and the
+ * sentence without its NUL.  What comes without an end is no answer. */
+#ifndef PFS_FS_MOUNT_CONTROL_WIRE_H
+#define PFS_FS_MOUNT_CONTROL_WIRE_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+#include "base/err.h"
+
+#define PFS_WIRE_MAGIC 0x31734650u /* "PFs1"; another number is another language */
+
+struct pfs_wire_request {
+	uint32_t magic;
+	uint32_t size; /* of all words, NULs included */
+	uint32_t n_words;
+};
+
+enum pfs_wire_kind { PFS_WIRE_BYTES = 1, PFS_WIRE_END = 2 };
+
+struct pfs_wire_frame {
+	uint32_t kind;
+	uint32_t size; /* of what follows */
+};
+
+#define PFS_WIRE_NAME_SIZE (NAME_MAX + 1)
+
+/* Where the socket of a store (an absolute path) is: a descriptor of the folder, and the name in
+ * it. -ENAMETOOLONG. */
+PFS_MUST_CHECK int pfs_wire_place(int *folder, char name[PFS_WIRE_NAME_SIZE], const char *store);
+
+/* Addresses of sockets are short, those of stores need not be: what an open descriptor refers to,
+ * or, with a name, what is so called in that folder.  name: at most 64 bytes. */
+void pfs_wire_address(struct sockaddr_un *address, int fd, const char *name);
+
+/* -ENOENT: no socket, or nobody listens; -EACCES. */
+PFS_MUST_CHECK int pfs_wire_connect(int *fd, int folder, const char *name);
+
+#endif
