@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* SQLite's patternCompare (func.c) without its recursion: once a second star has been reached,
+ * what stood before it is settled, so that only the last star is ever tried again. */
+#include "fs/tree/pattern.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct dialect {
+	uint32_t many, one, set; /* 0: has none */
+	bool fold;
+};
+
+static const struct dialect glob = {.many = '*', .one = '?', .set = '['};
+static const struct dialect like = {.many = '%', .one = '_', .fold = true};
+
+/* The bits that a leading byte from 0xc0 on contributes. */
+static uint32_t leading_bits(uint8_t byte)
+{
+	if (byte < 0xe0)
+		return byte & 0x1f;
+	if (byte < 0xf0)
+		return byte & 0x0f;
+	if (byte < 0xf8)
+		return byte & 0x07;
+	return byte < 0xfc ? byte & 0x03 : byte < 0xfe ? byte & 0x01 : 0;
+}
+
+/* The next character as SQLite reads it: a byte below 0xc0 is one; a sequence may be of any length. */
+static uint32_t next_character(const uint8_t **text)
+{
+	uint32_t c = *(*text)++;
+
+	if (c < 0xc0)
+		return c;
+	c = leading_bits((uint8_t)c);
+	while ((**text & 0xc0) == 0x80)
+		c = c << 6 | (*(*text)++ & 0x3f);
+	if (c < 0x80 || (c & 0xfffff800) == 0xd800 || (c & 0xfffffffe) == 0xfffe)
+		c = 0xfffd;
+	return c;
+}
+
+static uint32_t fold(uint32_t c)
+{
+	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+static bool same(const struct dialect *dialect, uint32_t a, uint32_t b)
+{
+	return a == b || (dialect->fold && fold(a) == fold(b));
+}
+
+/* Whether the set, *pattern being after its '[', has c; *pattern is then after its ']'. */
+static bool set_has(const uint8_t **pattern, uint32_t c)
+{
+	uint32_t before = 0, next = next_character(pattern);
+	bool inverted = next == '^', seen = false;
+
+	if (inverted)
+		next = next_character(pattern);
+	if (next == ']') { /* first, it is a member */
+		seen = c == ']';
+		next = next_character(pattern);
+	}
+	while (next && next != ']') {
+		if (next == '-' && **pattern != ']' && **pattern != 0 && before > 0) {
+			next = next_character(pattern);
+			seen |= c >= before && c <= next;
+			before = 0;
+		} else {
+			seen |= c == next;
+			before = next;
+		}
+		next = next_character(pattern);
+	}
+	return next && seen != inverted;
+}
+
+/* A star that has been passed: what follows it begins with `head` and is looked for from `text` on. */
+struct star {
+	const uint8_t *pattern; /* after head; at it, if it opens a set */
+	const uint8_t *text;
+	uint32_t head;
+};
+
+/* *pattern is after a star.  False: there is no match; head 0: the star takes all the rest. */
+static bool pass_star(const struct dialect *dialect, struct star *star, const uint8_t *pattern,
+		      const uint8_t *text)
+{
+	uint32_t c;
+
+	star->pattern = pattern;
+	while ((c = next_character(&pattern)) == dialect->many || (c && c == dialect->one)) {
+		if (c == dialect->one && next_character(&text) == 0)
+			return false;
+		star->pattern = pattern;
+	}
+	star->head = c;
+	star->text = text;
+	if (c != dialect->set)
+		star->pattern = pattern;
+	return true;
+}
+
+/* The next place where what follows the star may begin: *text and *pattern are there.  False: none. */
+static bool try_star(const struct dialect *dialect, struct star *star, const uint8_t **pattern,
+		     const uint8_t **text)
+{
+	uint32_t c;
+
+	*pattern = star->pattern;
+	if (star->head == dialect->set) { /* any character may be in it */
+		*text = star->text;
+		return next_character(&star->text) != 0;
+	}
+	do {
+		c = next_character(&star->text);
+	} while (c && !same(dialect, c, star->head));
+	*text = star->text;
+	return c != 0;
+}
+
+static bool match(const struct dialect *dialect, const uint8_t *pattern, const uint8_t *text)
+{
+	struct star star = {0};
+
+	for (;;) {
+		uint32_t c = next_character(&pattern);
+		bool fits;
+
+		if (c == dialect->many) {
+			if (!pass_star(dialect, &star, pattern, text))
+				return false;
+			if (!star.head)
+				return true;
+			fits = false; /* not yet */
+		} else if (c == 0) {
+			if (!*text)
+				return true;
+			fits = false;
+		} else {
+			uint32_t t = *text ? next_character(&text) : 0;
+
+			if (c == dialect->set)
+				fits = t && set_has(&pattern, t);
+			else
+				fits = t && (same(dialect, c, t) || c == dialect->one);
+		}
+		if (!fits && (!star.head || !try_star(dialect, &star, &pattern, &text)))
+			return false;
+	}
+}
+
+bool pfs_glob_matches(const char *pattern, const char *text)
+{
+	return match(&glob, (const uint8_t *)pattern, (const uint8_t *)text);
+}
+
+bool pfs_like_matches(const char *pattern, const char *text)
+{
+	return match(&like, (const uint8_t *)pattern, (const uint8_t *)text);
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: MIT */
+/* Predicates over the image against naive loops over what a walk of the tree says. */
+#include "scan_util.h"
+
+#include <sqlite3.h>
+
+#include "fs/tree/pattern.h"
+
+static uint64_t seed = 20260911;
+static struct temp_store temp;
+static struct model model;
+static const struct pfs_tree_options options = {.no_atime = true}; /* reading changes nothing */
+
+/* ---- what fields and tests mean, naively ---- */
+
+static int64_t naive_time(struct timespec time)
+{
+	int64_t ns;
+
+	if (__builtin_mul_overflow((int64_t)time.tv_sec, INT64_C(1000000000), &ns) ||
+	    __builtin_add_overflow(ns, time.tv_nsec, &ns))
+		return time.tv_sec < 0 ? INT64_MIN + 1 : INT64_MAX;
+	return ns;
+}
+
+static int64_t naive_type(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return 'f';
+	case S_IFDIR:
+		return 'd';
+	case S_IFLNK:
+		return 'l';
+	case S_IFIFO:
+		return 'p';
+	case S_IFSOCK:
+		return 's';
+	default:
+		return S_ISCHR(mode) ? 'c' : 'b';
+	}
+}
+
+static int64_t naive_integer(enum pfs_field field, size_t i)
+{
+	const struct stat *st = &model.seen[i].attr;
+
+	switch (field) {
+	case PFS_FIELD_INO:
+		return (int64_t)st->st_ino;
+	case PFS_FIELD_PARENT:
+		return i ? (int64_t)model.seen[model.seen[i].parent].ino : PFS_FIELD_NONE;
+	case PFS_FIELD_DEPTH:
+		return model.seen[i].depth;
+	case PFS_FIELD_TYPE:
+		return naive_type(st->st_mode);
+	case PFS_FIELD_MODE:
+		return st->st_mode;
+	case PFS_FIELD_UID:
+		return st->st_uid;
+	case PFS_FIELD_GID:
+		return st->st_gid;
+	case PFS_FIELD_SIZE:
+		return st->st_size;
+	case PFS_FIELD_BLOCKS:
+		return st->st_blocks;
+	case PFS_FIELD_NLINK:
+		return (int64_t)st->st_nlink;
+	case PFS_FIELD_MTIME:
+		return naive_time(st->st_mtim);
+	case PFS_FIELD_ATIME:
+		return naive_time(st->st_atim);
+	case PFS_FIELD_CTIME:
+		return naive_time(st->st_ctim);
+	default:
+		return (int64_t)st->st_rdev;
+	}
+}
+
+static const char *naive_bytes(enum pfs_field field, size_t i)
+{
+	const char *dot;
+
+	switch (field) {
+	case PFS_FIELD_NAME:
+		return model.seen[i].name;
+	case PFS_FIELD_EXT:
+		dot = strrchr(model.seen[i].name, '.');
+		return dot && dot != model.seen[i].name ? dot + 1 : NULL;
+	case PFS_FIELD_TARGET:
+		return model.seen[i].target;
+	default:
+		return model.seen[i].path;
+	}
+}
+
+static int compare(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int order = memcmp(a, b, PFS_MIN(a_len, b_len));
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static bool naive_text_test(const struct pfs_predicate *p, const char *bytes)
+{
+	size_t len = strlen(bytes);
+
+	switch (p->test) {
+	case PFS_TEST_EQUAL:
+		return compare(bytes, len, p->text, p->text_len) == 0;
+	case PFS_TEST_BETWEEN:
+		return (!p->text || compare(bytes, len, p->text, p->text_len) >= 0) &&
+		       (!p->high_text || compare(bytes, len, p->high_text, p->high_len) < 0);
+	case PFS_TEST_GLOB:
+		return sqlite3_strglob(p->text, bytes) == 0;
+	case PFS_TEST_LIKE:
+		return sqlite3_strlike(p->text, bytes, 0) == 0;
+	case PFS_TEST_CONTAINS:
+		return strstr(bytes, p->text) != NULL;
+	case PFS_TEST_PREFIX:
+		return strncmp(bytes, p->text, p->text_len) == 0;
+	default:
+		return len >= p->text_len && !strcmp(bytes + len - p->text_len, p->text);
+	}
+}
+
+static bool naive_relation(const struct pfs_predicate *p, size_t i)
+{
+	size_t top = 0;
+
+	while (model.seen[top].ino != (uint64_t)p->low)
+		top++;
+	switch (p->test) {
+	case PFS_TEST_UNDER:
+		return model_is_under(&model, i, top);
+	case PFS_TEST_CHILD_OF:
+		return i && model.seen[i].parent == top;
+	default:
+		return i != top && model_is_under(&model, top, i);
+	}
+}
+
+static bool naive_holds(const struct pfs_predicate *p, size_t i)
+{
+	const char *bytes;
+	int64_t value;
+
+	if (p->test >= PFS_TEST_UNDER)
+		return naive_relation(p, i) != p->negated;
+	if (p->field >= PFS_FIELD_NAME) {
+		bytes = naive_bytes(p->field, i);
+		if (p->test == PFS_TEST_NONE)
+			return !bytes != p->negated;
+		return bytes && naive_text_test(p, bytes) != p->negated;
+	}
+	value = naive_integer(p->field, i);
+	if (p->test == PFS_TEST_NONE)
+		return (value == PFS_FIELD_NONE) != p->negated;
+	if (value == PFS_FIELD_NONE)
+		return false;
+	if (p->test == PFS_TEST_MASK)
+		return ((value & p->low) == p->high) != p->negated;
+	return (value >= p->low && value <= p->high) != p->negated;
+}
+
+/* ---- random predicates ---- */
+
+/* Texts live as long as the round. */
+static char texts[16][700];
+
+static const char *keep(size_t which, const char *from, size_t len)
+{
+	len = PFS_MIN(len, sizeof(texts[0]) - 1);
+	if (len)
+		memcpy(texts[which], from, len);
+	texts[which][len] = 0;
+	return texts[which];
+}
+
+static void random_range(struct pfs_predicate *p)
+{
+	int64_t a = naive_integer(p->field, rnd((uint32_t)model.n));
+	int64_t b = naive_integer(p->field, rnd((uint32_t)model.n));
+
+	p->test = rnd(12) ? PFS_TEST_RANGE : PFS_TEST_NONE;
+	p->low = rnd(6) ? PFS_MIN(a, b) : INT64_MIN;
+	p->high = rnd(3) ? PFS_MAX(a, b) : rnd(2) ? p->low : INT64_MAX;
+	if (p->field == PFS_FIELD_MODE && rnd(2)) {
+		p->test = PFS_TEST_MASK;
+		p->low = 1 << rnd(9) | 1 << rnd(9);
+		p->high = p->low & rnd(01000);
+	}
+}
+
+/* A piece of somebody's value, with wildcards here and there. */
+static void random_text(struct pfs_predicate *p, size_t which)
+{
+	static const char *const wild[] = {"*", "?", "%", "_", "[a-z]", "[^a]", "[]a]", "[", "**", "*?"};
+	const char *bytes = naive_bytes(p->field, rnd((uint32_t)model.n));
+	size_t len, from;
+	char out[700];
+	size_t n = 0;
+
+	bytes = bytes ? bytes : "a";
+	len = strlen(bytes);
+	from = rnd(2) ? 0 : rnd((uint32_t)len + 1);
+	if (rnd(3))
+		len = from + rnd((uint32_t)(PFS_MIN(len - from, 5)) + 1);
+	if (p->test == PFS_TEST_EQUAL && rnd(4))
+		from = 0, len = strlen(bytes);
+	if (p->test == PFS_TEST_SUFFIX)
+		len = strlen(bytes);
+	for (size_t i = from; i < len && n < 500; i++) {
+		const char *w = wild[rnd(PFS_COUNT(wild))];
+
+		if ((p->test == PFS_TEST_GLOB || p->test == PFS_TEST_LIKE) && rnd(3) == 0) {
+			memcpy(out + n, w, strlen(w));
+			n += strlen(w);
+			i -= rnd(2);
+			if (i + 1 == 0)
+				i = 0;
+		} else {
+			out[n++] = bytes[i];
+		}
+	}
+	p->text = keep(which, out, n);
+	p->text_len = n;
+}
+
+static void random_bytes_test(struct pfs_predicate *p, size_t which)
+{
+	static const enum pfs_test tests[] = {PFS_TEST_EQUAL,	 PFS_TEST_BETWEEN, PFS_TEST_GLOB,
+					      PFS_TEST_LIKE,	 PFS_TEST_CONTAINS, PFS_TEST_PREFIX,
+					      PFS_TEST_SUFFIX, PFS_TEST_NONE,	   PFS_TEST_GLOB};
+
+	p->test = tests[rnd(PFS_COUNT(tests))];
+	random_text(p, 2 * which);
+	if (p->test != PFS_TEST_BETWEEN)
+		return;
+	p->high_text = p->text;
+	p->high_len = p->text_len;
+	random_text(p, 2 * which + 1);
+	if (rnd(4) == 0) {
+		p->text = NULL;
+		p->text_len = 0;
+	} else if (rnd(4) == 0) {
+		p->high_text = NULL;
+		p->high_len = 0;
+	}
+}
+
+static void random_predicate(struct pfs_predicate *p, size_t which)
+{
+	*p = (struct pfs_predicate){.negated = rnd(4) == 0};
+	if (rnd(4) == 0) {
+		p->test = PFS_TEST_UNDER + rnd(3);
+		p->low = (int64_t)model.seen[rnd((uint32_t)model.n)].ino;
+	} else if (rnd(2)) {
+		p->field = rnd(PFS_FIELD_RDEV + 1);
+		random_range(p);
+	} else {
+		p->field = PFS_FIELD_NAME + rnd(4);
+		random_bytes_test(p, which);
+	}
+}
+
+/* ---- the comparison ---- */
+
+static int by_slot(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool has(const struct pfs_slots *slots, uint32_t slot)
+{
+	return bsearch(&slot, slots->slot, slots->n, sizeof(slot), by_slot) != NULL;
+}
+
+static void complain(const struct pfs_predicate *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		print_message("field %d test %d%s low %lld high %lld '%.*s' '%.*s'\n", p[i].field,
+			      p[i].test, p[i].negated ? " not" : "", (long long)p[i].low,
+			      (long long)p[i].high, (int)p[i].text_len, p[i].text ? p[i].text : "",
+			      (int)p[i].high_len, p[i].high_text ? p[i].high_text : "");
+}
+
+static void check_select(const struct pfs_predicate *p, size_t n, const struct pfs_slots *within)
+{
+	struct pfs_slots out;
+	uint64_t count;
+	size_t expected = 0;
+	const char *how = NULL;
+
+	assert_int_equal(pfs_scan_select(model.tree, &out, p, n, within, NULL), 0);
+	for (size_t i = 0; i < model.n; i++) {
+		bool holds = !within || has(within, model.seen[i].slot);
+
+		for (size_t k = 0; k < n && holds; k++)
+			holds = naive_holds(&p[k], i);
+		if (holds != has(&out, model.seen[i].slot)) {
+			complain(p, n);
+			fail_msg("%s: %d", model.seen[i].path, holds);
+		}
+		expected += holds;
+	}
+	assert_int_equal(out.n, expected);
+	for (size_t i = 1; i < out.n; i++)
+		assert_true(out.slot[i - 1] < out.slot[i]);
+	pfs_slots_finish(&out);
+	if (within)
+		return;
+	assert_int_equal(pfs_scan_count(model.tree, &count, p, n, NULL), 0);
+	assert_int_equal(count, expected);
+	assert_true(pfs_scan_estimate(model.tree, &how, p, n) <= model.n);
+	assert_non_null(how);
+}
+
+static void random_within(struct pfs_slots *within)
+{
+	uint32_t end = pfs_scan_end(model.tree);
+
+	*within = (struct pfs_slots){.slot = malloc(end * sizeof(*within->slot))};
+	assert_non_null(within->slot);
+	for (size_t i = 0; i < model.n; i++)
+		if (rnd(3) == 0)
+			within->slot[within->n++] = model.seen[i].slot;
+	qsort(within->slot, within->n, sizeof(*within->slot), by_slot);
+}
+
+static void check_selects(size_t rounds)
+{
+	struct pfs_predicate p[4];
+
+	(void)pfs_scan_lock(model.tree);
+	while (rounds-- > 0) {
+		struct pfs_slots within;
+		size_t n = rnd(20) ? 1 + rnd(rnd(3) ? 2 : 4) : 0;
+
+		for (size_t i = 0; i < n; i++)
+			random_predicate(&p[i], i);
+		check_select(p, n, NULL);
+		if (rounds % 8)
+			continue;
+		random_within(&within);
+		check_select(p, n, &within);
+		pfs_slots_finish(&within);
+	}
+	pfs_scan_unlock(model.tree);
+}
+
+/* ---- values ---- */
+
+static void check_integers(const uint32_t *slots, const size_t *of, size_t n)
+{
+	int64_t *values = malloc((n + 1) * sizeof(*values));
+
+	assert_non_null(values);
+	for (int field = 0; field <= PFS_FIELD_RDEV; field++) {
+		assert_int_equal(
+			pfs_scan_integers(model.tree, values, (enum pfs_field)field, slots, n), 0);
+		for (size_t i = 0; i < n; i++)
+			assert_true(values[i] == naive_integer((enum pfs_field)field, of[i]));
+	}
+	free(values);
+}
+
+static void check_bytes(const uint32_t *slots, const size_t *of, size_t n)
+{
+	uint64_t *offset = malloc((n + 1) * sizeof(*offset));
+	uint8_t *none = malloc(n + 1);
+	char *bytes = NULL;
+	size_t capacity = 0;
+
+	assert_true(offset && none);
+	for (int field = PFS_FIELD_NAME; field <= PFS_FIELD_TARGET; field++) {
+		assert_int_equal(pfs_scan_bytes(model.tree, &bytes, &capacity, offset, none,
+						(enum pfs_field)field, slots, n),
+				 0);
+		for (size_t i = 0; i < n; i++) {
+			const char *expected = naive_bytes((enum pfs_field)field, of[i]);
+			size_t len = expected ? strlen(expected) : 0;
+
+			assert_int_equal(none[i], !expected);
+			assert_int_equal(offset[i + 1] - offset[i], len);
+			if (len)
+				assert_memory_equal(bytes + offset[i], expected, len);
+		}
+	}
+	free(bytes);
+	free(none);
+	free(offset);
+}
+
+/* Of some nodes in any order, repeated or not; of all; of none. */
+static void check_values(void)
+{
+	uint32_t *slots = malloc(model.n * sizeof(*slots));
+	size_t *of = malloc(model.n * sizeof(*of));
+
+	assert_true(slots && of);
+	(void)pfs_scan_lock(model.tree);
+	for (int round = 0; round < 4; round++) {
+		size_t n = round == 3 ? 0 : round == 2 ? model.n : rnd((uint32_t)model.n);
+
+		for (size_t i = 0; i < n; i++) {
+			of[i] = round == 2 ? i : rnd((uint32_t)model.n);
+			slots[i] = model.seen[of[i]].slot;
+		}
+		check_integers(slots, of, n);
+		check_bytes(slots, of, n);
+	}
+	pfs_scan_unlock(model.tree);
+	free(of);
+	free(slots);
+}
+
+static void check_order(void)
+{
+	struct pfs_slots slots;
+
+	(void)pfs_scan_lock(model.tree);
+	for (int round = 0; round < 3; round++) {
+		size_t at = 0;
+
+		random_within(&slots);
+		if (round == 0) {
+			for (size_t i = 0; i < model.n; i++)
+				slots.slot[i] = model.seen[i].slot;
+			slots.n = model.n;
+			qsort(slots.slot, slots.n, sizeof(*slots.slot), by_slot);
+		}
+		assert_int_equal(pfs_scan_sort_preorder(model.tree, &slots), 0);
+		for (size_t i = 0; i < slots.n; i++, at++)
+			while (at < model.n && model.seen[at].slot != slots.slot[i])
+				at++;
+		assert_true(at <= model.n);
+		pfs_slots_finish(&slots);
+	}
+	pfs_scan_unlock(model.tree);
+}
+
+static void check_all(size_t rounds)
+{
+	check_selects(rounds);
+	check_values();
+	check_order();
+}
+
+/* ---- tests ---- */
+
+static void begin(uint64_t offset)
+{
+	print_message("seed %llu\n", (unsigned long long)(seed + offset));
+	random_state = seed + offset;
+	temp_store_create(&temp);
+	model.tree = temp_tree_open_with(&temp, &options);
+}
+
+static void end(void)
+{
+	model_forget(&model);
+	temp_tree_close(model.tree);
+	temp_store_remove(&temp);
+}
+
+static void test_random_trees(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 12; i++) {
+		begin(i);
+		random_tree(model.tree, i < 2 ? i : 20 + rnd(400));
+		model_look(&model, model.tree);
+		check_all(300);
+		random_changes(&model, 40);
+		check_all(300);
+		temp_tree_close(model.tree);
+		model_look(&model, temp_tree_open_with(&temp, &options));
+		check_all(100);
+		end();
+	}
+}
+
+/* Stored anew, slots are in pre-order and files beside each other. */
+static void test_optimized(void **state)
+{
+	(void)state;
+	for (uint64_t i = 100; i < 104; i++) {
+		begin(i);
+		random_tree(model.tree, 300);
+		temp_tree_close(model.tree);
+		assert_int_equal(pfs_tree_optimize(temp.path, 0), 0);
+		model_look(&model, temp_tree_open_with(&temp, &options));
+		check_all(300);
+		random_changes(&model, 5);
+		check_all(300);
+		end();
+	}
+}
+
+static void test_errors(void **state)
+{
+	struct pfs_predicate p = {.field = PFS_FIELD_NAME, .test = PFS_TEST_RANGE};
+	volatile bool stop = true;
+	struct pfs_slots out;
+	int64_t value;
+
+	(void)state;
+	begin(200);
+	(void)pfs_scan_lock(model.tree);
+	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);
+	p = (struct pfs_predicate){.field = PFS_FIELD_SIZE, .test = PFS_TEST_GLOB, .text = ""};
+	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);
+	p = (struct pfs_predicate){.field = PFS_FIELD_SIZE, .test = PFS_TEST_MASK};
+	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);
+	p = (struct pfs_predicate){.test = PFS_TEST_UNDER, .low = 4};
+	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -ENOENT);
+	assert_null(out.slot);
+	p = (struct pfs_predicate){.field = PFS_FIELD_SIZE, .high = INT64_MAX};
+	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, &stop), -EINTR);
+	assert_null(out.slot);
+	assert_int_equal(pfs_scan_slot_of(model.tree, 4), PFS_NO_SLOT);
+	assert_int_equal(pfs_scan_integers(model.tree, &value, PFS_FIELD_NAME, NULL, 0), -EINVAL);
+	pfs_scan_unlock(model.tree);
+	end();
+}
+
+/* The two dialects against SQLite's own. */
+static void test_patterns(void **state)
+{
+	static const char *const parts[] = {"a", "A", "b", "*", "?", "[", "]", "^", "-", "%", "_",
+					    ".", "*", "%", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+					    "\x80", "\xff", "\xc1\xa1", "\xed\xa0\x80", "\xef\xbf\xbe"};
+
+	(void)state;
+	random_state = seed + 300;
+	for (int i = 0; i < 400000; i++) {
+		char pattern[64] = "", text[64] = "";
+
+		for (uint32_t n = rnd(9); n > 0; n--)
+			strcat(pattern, parts[rnd(PFS_COUNT(parts))]);
+		for (uint32_t n = rnd(9); n > 0; n--)
+			strcat(text, parts[rnd(PFS_COUNT(parts))]);
+		if (pfs_glob_matches(pattern, text) != !sqlite3_strglob(pattern, text))
+			fail_msg("'%s' GLOB '%s'", text, pattern);
+		if (pfs_like_matches(pattern, text) != !sqlite3_strlike(pattern, text, 0))
+			fail_msg("'%s' LIKE '%s'", text, pattern);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_random_trees),
+		cmocka_unit_test(test_optimized),
+		cmocka_unit_test(test_errors),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
