@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 
+#include "fs/mount/access.h"
 #include "fs/mount/advice.h"
 #include "fs/mount/dispatch.h"
 #include "fs/mount/mount.h"
@@ -23,6 +24,7 @@ struct pfs_mount {
 	struct pfs_dispatch *dispatch;
 	struct pfs_notifier *notifier;
 	struct pfs_advice advice;
+	struct pfs_access access;
 	char *mountpoint;
 	uint64_t dev;		  /* of the mounted filesystem; 0: unknown */
 	int fd;			  /* /dev/fuse, or -1 */
@@ -78,6 +80,10 @@ static inline double pfs_attr_timeout(const struct pfs_mount *mount, bool volati
 {
 	return volatile_attr ? 0 : mount->options.timeout;
 }
+
+/* Before something is opened or truncated that may have changed behind the kernel's back: 0, or
+ * -ESTALE so that the kernel decides on access again (access.h).  want: R_OK, W_OK, X_OK. */
+PFS_MUST_CHECK int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned want);
 
 /* ---- replying: exactly once a request ---- */
 

@@ -35,9 +35,16 @@ static uint64_t device_of(const char *mountpoint)
 	return (uint64_t)stat.stx_dev_major << 32 | stat.stx_dev_minor;
 }
 
+static void on_rights_change(void *arg, uint64_t ino)
+{
+	struct pfs_mount *mount = arg;
+
+	pfs_access_changed(&mount->access, ino);
+}
+
 static int start(struct pfs_mount *mount, const char *store)
 {
-	struct pfs_tree_listener listener = {mount, on_change};
+	struct pfs_tree_listener listener = {mount, on_change, on_rights_change};
 	struct pfs_dispatch_options dispatch = {
 		.receivers = mount->options.single ? 1 : mount->options.threads,
 		.max_threads = mount->options.single ? 1 : mount->options.threads + MORE_THREADS,
@@ -68,6 +75,7 @@ int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, const char *st
 	mount->options = *options;
 	mount->tree = tree;
 	mount->fd = -1;
+	pfs_access_init(&mount->access);
 	mount->mountpoint = strdup(mountpoint);
 	error = mount->mountpoint ? start(mount, store) : -ENOMEM;
 	if (error) {
@@ -104,9 +112,10 @@ void pfs_mount_close(struct pfs_mount *mount)
 		return;
 	detach(mount); /* requests are still served: the kernel may have to write pages back */
 	pfs_dispatch_stop(mount->dispatch);
+	pfs_notifier_stop(mount->notifier); /* its thread was the last who could call us */
 	pfs_tree_listen(mount->tree, &nobody);
-	pfs_notifier_stop(mount->notifier);
 	pfs_session_close(mount);
+	pfs_access_finish(&mount->access);
 	free(mount->mountpoint);
 	free(mount);
 }

@@ -7,8 +7,9 @@
  * Notices are sent PFS_NOTICE_DELAY_MS after they are queued.  What changed is often found by a
  * request for attributes, whose reply brings it; a notice that overtakes the reply, or the asking
  * process when it takes the reply over, makes the kernel throw the new attributes away and decide
- * access on the old ones.  So an inode that goes on changing is told of when it pauses; until then
- * who has it open may read what is cached, and who opens it anew does not. */
+ * access on the old ones.  So an inode that goes on changing is told of when it pauses, and one whose
+ * mode or owner changed when those have been the same for PFS_NOTICE_RIGHTS_MS; until then who has
+ * it open may read what is cached, and who opens it anew does not. */
 #ifndef PFS_FS_MOUNT_NOTIFY_H
 #define PFS_FS_MOUNT_NOTIFY_H
 
@@ -16,7 +17,8 @@
 
 #include "base/err.h"
 
-#define PFS_NOTICE_DELAY_MS 100
+#define PFS_NOTICE_DELAY_MS  100
+#define PFS_NOTICE_RIGHTS_MS 1000
 
 struct pfs_notifier;
 

@@ -18,6 +18,20 @@ static void reply_attr(fuse_req_t req, int error, const struct pfs_entry *entry)
 				      pfs_attr_timeout(pfs_mount_of(req), entry->volatile_attr));
 }
 
+int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned want)
+{
+	struct pfs_mount *mount = pfs_mount_of(req);
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct pfs_entry entry;
+
+	if (!pfs_access_is_doubtful(&mount->access, pfs_ino_of(node)))
+		return 0;
+	PFS_TRY(pfs_tree_getattr(mount->tree, &entry, pfs_ino_of(node)));
+	if (!entry.volatile_attr)
+		return 0;
+	return pfs_access_confirm(&mount->access, &entry.attr, want, ctx->pid, ctx->uid, ctx->gid);
+}
+
 static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi PFS_UNUSED)
 {
 	struct pfs_entry entry;
@@ -60,14 +74,17 @@ static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_s
 	struct pfs_caller caller = pfs_caller_of(req);
 	unsigned set = decode_set(to_set);
 	struct pfs_entry entry;
-	int error;
+	int error = 0;
 
 	if (set & PFS_SET_SIZE) {
 		pfs_dispatch_yield(); /* may read or copy content */
-		if (fi && !(set & PFS_SET_MTIME))
+		if (!fi)
+			error = pfs_confirm_access(req, node, W_OK);
+		else if (!(set & PFS_SET_MTIME))
 			set |= PFS_SET_MTIME_NOW; /* ftruncate sets it, whatever the size was */
 	}
-	error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr, set, &caller);
+	if (!error)
+		error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr, set, &caller);
 	reply_attr(req, error, &entry);
 }
 

@@ -2,6 +2,7 @@
 /* Operations on files and their content. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fs/mount/internal.h"
 
@@ -12,14 +13,31 @@ static bool is_privileged(fuse_req_t req, const struct fuse_file_info *fi)
 	return fuse_req_ctx(req)->uid == 0 || fi->writepage;
 }
 
+#ifndef FMODE_EXEC
+#define FMODE_EXEC 0x20 /* the kernel's own, in the flags of what is opened to be run */
+#endif
+
+/* What the kernel has granted to who opens something with these flags. */
+static unsigned wanted(int flags)
+{
+	unsigned read = flags & FMODE_EXEC ? X_OK : R_OK;
+	unsigned want = (flags & O_ACCMODE) == O_RDONLY	  ? read
+			: (flags & O_ACCMODE) == O_WRONLY ? W_OK
+							  : R_OK | W_OK;
+
+	return flags & O_TRUNC ? want | W_OK : want;
+}
+
 static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_mount *mount = pfs_mount_of(req);
 	struct pfs_tree *tree = mount->tree;
 	bool privileged = is_privileged(req, fi), volatile_attr = false;
-	int error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,
-				       privileged, true);
+	int error = pfs_confirm_access(req, node, wanted(fi->flags));
 
+	if (!error)
+		error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,
+					   privileged, true);
 	if (error == -EAGAIN) {
 		pfs_dispatch_yield();
 		error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,

@@ -113,12 +113,26 @@ static ssize_t never_read(int fd PFS_UNUSED, void *buffer PFS_UNUSED, size_t siz
 	return -1;
 }
 
+/* Rights that changed of late may still be on their way to whom a notice would make ignore them.
+ * Looks at the original once more, so that none are on their way that nobody has seen. */
+static bool must_wait(struct pfs_mount *mount, uint64_t ino)
+{
+	struct pfs_entry entry;
+	int error = pfs_tree_getattr(mount->tree, &entry, ino);
+
+	return !error && pfs_access_changed_within(&mount->access, ino, PFS_NOTICE_RIGHTS_MS);
+}
+
 void pfs_session_notify(void *arg, uint64_t ino, const char *name)
 {
 	struct pfs_mount *mount = arg;
 	fuse_ino_t node = pfs_node_of(ino);
 	int error;
 
+	if (!name && must_wait(mount, ino)) {
+		pfs_notifier_push(mount->notifier, ino, NULL);
+		return;
+	}
 	if (name)
 		error = fuse_lowlevel_notify_inval_entry(mount->session, node, name, strlen(name));
 	else

@@ -231,12 +231,16 @@ static bool same_time(struct pfs_time a, struct timespec b)
 	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;
 }
 
+static bool same_rights(const struct pfs_source_record *record, const struct stat *st)
+{
+	return record->mode == st->st_mode && record->uid == st->st_uid &&
+	       record->gid == st->st_gid;
+}
+
 /* The same file, open to the same users. */
 static bool same_access(const struct pfs_source_record *record, const struct stat *st)
 {
-	return record->dev == st->st_dev && record->ino == st->st_ino &&
-	       record->mode == st->st_mode && record->uid == st->st_uid &&
-	       record->gid == st->st_gid;
+	return record->dev == st->st_dev && record->ino == st->st_ino && same_rights(record, st);
 }
 
 bool pfs_links_same(const struct pfs_source_record *record, const struct stat *st)
@@ -319,15 +323,13 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 /* Of an original that changed: more than its mode or owner, which move the ctime as well. */
 static bool content_may_differ(const struct pfs_source_record *record, const struct stat *st)
 {
-	bool same_rights = record->mode == st->st_mode && record->uid == st->st_uid &&
-			   record->gid == st->st_gid;
-
-	return same_rights || record->dev != st->st_dev || record->ino != st->st_ino ||
+	return same_rights(record, st) || record->dev != st->st_dev || record->ino != st->st_ino ||
 	       record->size != st->st_size || !same_time(record->mtime, st->st_mtim);
 }
 
 static int refresh_once(struct pfs_tree *tree, uint64_t ino)
 {
+	const struct pfs_tree_listener *listener = &tree->listener;
 	struct pfs_links *links = tree->links;
 	struct pfs_value *source PFS_UNREF = NULL;
 	struct stat st;
@@ -343,12 +345,14 @@ static int refresh_once(struct pfs_tree *tree, uint64_t ino)
 		pfs_fdcache_drop(links->open, ino);
 		return error;
 	}
+	if (listener->rights_change && !same_rights(pfs_links_record(source), &st))
+		listener->rights_change(listener->arg, ino);
 	error = take_over(tree, ino, source, &st);
 	if (error)
 		return error;
 	pfs_fdcache_drop(links->open, ino);
-	if (tree->listener.changed && content_may_differ(pfs_links_record(source), &st))
-		tree->listener.changed(tree->listener.arg, ino, NULL);
+	if (listener->changed && content_may_differ(pfs_links_record(source), &st))
+		listener->changed(listener->arg, ino, NULL);
 	return 0;
 }
 

@@ -67,10 +67,13 @@ struct pfs_caller {
 };
 
 /* Told when something changed that the kernel may have cached and did not ask for; called without
- * locks held, from any thread, must not block.  name NULL: the inode's attributes and content. */
+ * locks held, from any thread, must not block. */
 struct pfs_tree_listener {
 	void *arg;
+	/* name NULL: the inode's attributes and content */
 	void (*changed)(void *arg, uint64_t ino, const char *name);
+	/* A node is about to take over its original's mode or owner: nobody has seen it yet. */
+	void (*rights_change)(void *arg, uint64_t ino);
 };
 void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *listener);
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/mount/access.h"
+
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+#define NS_IN_MS INT64_C(1000000)
+
+/* In which the second request must come; what is older is of somebody who was refused. */
+#define AGAIN_NS (10000 * NS_IN_MS)
+
+/* Never 0. */
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 * NS_IN_MS + now.tv_nsec + 1;
+}
+
+void pfs_access_init(struct pfs_access *access)
+{
+	(void)pthread_mutex_init(&access->lock, NULL);
+}
+
+void pfs_access_finish(struct pfs_access *access)
+{
+	(void)pthread_mutex_destroy(&access->lock);
+}
+
+static size_t bucket(uint64_t ino)
+{
+	return (ino >> 1) % PFS_ACCESS_BUCKETS;
+}
+
+void pfs_access_changed(struct pfs_access *access, uint64_t ino)
+{
+	atomic_store(&access->changed_ns[bucket(ino)], now_ns());
+}
+
+bool pfs_access_changed_within(const struct pfs_access *access, uint64_t ino, int64_t ms)
+{
+	int64_t changed = atomic_load(&access->changed_ns[bucket(ino)]);
+
+	return changed && now_ns() - changed < ms * NS_IN_MS;
+}
+
+/* By owner and mode alone.  Which other groups a caller is in is not known here, so those who are
+ * not the owner must have it both from the group's and from the others' part. */
+static bool is_granted(const struct stat *attr, unsigned want, uid_t uid, gid_t gid)
+{
+	unsigned granted = attr->st_mode >> 6;
+
+	if (uid != attr->st_uid) {
+		granted = attr->st_mode >> 3;
+		if (gid != attr->st_gid)
+			granted &= attr->st_mode;
+	}
+	return (granted & want) == want;
+}
+
+/* Whether this is the second request of who was told, and on the same rights; if not, it is noted as
+ * the first. */
+static bool is_second(struct pfs_access *access, pid_t pid, uint64_t ino)
+{
+	int64_t now = now_ns(), changed = atomic_load(&access->changed_ns[bucket(ino)]);
+	unsigned i;
+	PFS_LOCKED(&access->lock);
+
+	for (i = 0; i < PFS_ACCESS_AGAIN; i++) {
+		if (access->again[i].pid != pid || access->again[i].ino != ino)
+			continue;
+		access->again[i].pid = 0;
+		if (now - access->again[i].told_ns < AGAIN_NS &&
+		    access->again[i].changed_ns == changed)
+			return true;
+	}
+	i = access->next++ % PFS_ACCESS_AGAIN;
+	access->again[i].pid = pid;
+	access->again[i].ino = ino;
+	access->again[i].told_ns = now;
+	access->again[i].changed_ns = changed;
+	return false;
+}
+
+int pfs_access_confirm(struct pfs_access *access, const struct stat *attr, unsigned want, pid_t pid,
+		       uid_t uid, gid_t gid)
+{
+	if (!pid || is_granted(attr, want, uid, gid) || is_second(access, pid, attr->st_ino))
+		return 0;
+	return -ESTALE;
+}
