@@ -25,7 +25,7 @@ after_crash() {
 	for ((i = 0; i < writers; i++)); do
 		ok "cycle $cycle, writer $i: a state it had, with all that was fsynced" \
 			"$writer" verify "$mnt/$cycle-$i" $((seed + cycle * writers + i)) "$work/$cycle-$i.result"
-		read -r begun _ count settled <"$work/$cycle-$i.result"
+		read -r begun _ count settled _ <"$work/$cycle-$i.result"
 		syncs=$((syncs + count)) operations=$((operations + begun))
 		((settled < 0)) || lost=$((lost + begun - settled))
 		if ((cycle > 0)); then
