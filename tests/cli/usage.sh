@@ -13,10 +13,23 @@ for verb in $verbs; do
 	ok "help $verb" primefs help "$verb"
 	[[ $verb == help ]] || exits "$verb with an unknown option" 2 primefs "$verb" --no-such-option
 done
+# Every option has its place in the manual.
+described() { # PAGE COMMAND...
+	local option
+	ok "${*:2} has a manual page" test -e "$top/docs/man/$1.1"
+	for option in $(primefs "${@:2}" --help | sed -n 's/^ *\(-., \)\?--\([a-z0-9-]*\).*/\2/p'); do
+		[[ $option == help ]] || ok "with --$option" grep -qE "(Fl|,) -$option\b" "$top/docs/man/$1.1"
+	done
+}
+for verb in $verbs; do
+	[[ $verb == bench || $verb == help ]] || described "primefs-$verb" "$verb"
+done
+for subject in $(primefs bench | sed -n 's/^  \([a-z0-9]*\) .*/\1/p'); do
+	described primefs-bench bench "$subject"
+done
 for verb in import mount umount info check export; do
 	ok "there is $verb" grep -qx "$verb" <<<"$verbs"
 	exits "$verb without operands" 2 primefs "$verb"
-	ok "$verb has a manual page" test -e "$top/docs/man/primefs-$verb.1"
 done
 
 empty_store
