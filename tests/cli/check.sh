@@ -38,3 +38,10 @@ broken 'content of nobody' "INSERT INTO chunk (prime, n, data) VALUES (429500002
 broken 'an attribute of nobody' \
 	"INSERT INTO attr_name (name) VALUES (CAST('x' AS BLOB)); INSERT INTO attr SELECT 4295000023, id, 'x' FROM attr_name LIMIT 1"
 broken 'one slot twice' "UPDATE node SET slot = (SELECT slot FROM node WHERE $(named e)) WHERE $(named d)"
+
+# docs/FORMAT.md names every table and every column.
+for table in $(sqlite3 "$work/sound.pfs" "SELECT name FROM sqlite_schema WHERE type = 'table'"); do
+	for name in "$table" $(sqlite3 "$work/sound.pfs" "SELECT name FROM pragma_table_info('$table')"); do
+		ok "the format's description has $table.$name" grep -qF "\`$name\`" "$top/docs/FORMAT.md"
+	done
+done
