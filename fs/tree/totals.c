@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/newest.h"
 
 #define BLOCK 64u /* slots */
 #define STEP  4u  /* entries of a block are allocated in multiples of it */
@@ -32,9 +33,10 @@ struct table {
 };
 
 struct pfs_totals_table {
-	pthread_mutex_t lock; /* held to make the table under tree->lock for reading */
-	_Atomic bool kept;    /* the table is there and current */
-	struct table table;   /* protected by tree->lock */
+	pthread_mutex_t lock;	   /* held to make the table under tree->lock for reading */
+	_Atomic bool kept;	   /* the table is there and current */
+	struct table table;	   /* protected by tree->lock */
+	struct pfs_newest *newest; /* protected by tree->lock, for writing */
 };
 
 /* ---- the table: from a directory's slot to its entry ---- */
@@ -264,13 +266,14 @@ int pfs_totals_create(struct pfs_tree *tree)
 	if (!tree->totals)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&tree->totals->lock, NULL);
-	return 0;
+	return pfs_newest_create(&tree->totals->newest);
 }
 
 void pfs_totals_destroy(struct pfs_tree *tree)
 {
 	if (!tree->totals)
 		return;
+	pfs_newest_destroy(tree->totals->newest);
 	close_table(&tree->totals->table);
 	(void)pthread_mutex_destroy(&tree->totals->lock);
 	free(tree->totals);
@@ -281,6 +284,7 @@ void pfs_totals_destroy(struct pfs_tree *tree)
 static void forget(struct pfs_totals_table *totals)
 {
 	atomic_store(&totals->kept, false);
+	pfs_newest_clear(totals->newest);
 	close_table(&totals->table);
 }
 
@@ -342,37 +346,34 @@ static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_tota
 /* The newest mtime in the directory, none being newer than `most`. */
 static int64_t look_for_newest(const struct pfs_tree *tree, uint32_t directory, int64_t most)
 {
-	const struct pfs_image *image = &tree->image;
-	int64_t newest = pfs_totals_mtime(tree, directory);
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry child;
+	int64_t own_mtime = pfs_totals_mtime(tree, directory), below;
 
-	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(directory, 0), 0);
-	while (newest < most && pfs_btree_next(image->by_name, &cursor, &child) &&
-	       child.key >> PFS_NAME_HASH_BITS == directory) {
-		int64_t mtime = whole(tree, &tree->totals->table, child.slot).mtime;
-
-		newest = PFS_MAX(newest, mtime);
-	}
-	return newest;
+	if (own_mtime == most)
+		return most;
+	below = pfs_newest_look(tree->totals->newest, tree, directory, most);
+	return PFS_MAX(own_mtime, below);
 }
 
-/* One of those that the directory consists of, itself or a child with all that it holds, had
- * `before` as its newest mtime and has `now`. */
-static void renew(struct pfs_tree *tree, uint32_t directory, int64_t before, int64_t now)
+/* A child of the directory, or the directory itself, had `before` as its newest mtime, with all
+ * that it holds, and has `now`. */
+static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int64_t before,
+		  int64_t now)
 {
-	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
+	while (directory != PFS_NO_SLOT) {
 		struct entry *entry = entry_of(&tree->totals->table, directory);
 		int64_t most = entry->newest;
 
+		if (child != directory)
+			pfs_newest_note(tree->totals->newest, tree, directory, child, now);
 		if (now > most)
 			entry->newest = now;
 		else if (before == most && now < most)
 			entry->newest = look_for_newest(tree, directory, most);
 		if (entry->newest == most)
 			return;
-		now = entry->newest; /* `before` stays: only while it is the newest does it matter
-				      */
+		now = entry->newest; /* `before` stays: it matters only while it is the newest */
+		child = directory;
+		directory = tree->image.parent[directory];
 	}
 }
 
@@ -395,7 +396,7 @@ void pfs_totals_attached(struct pfs_tree *tree, uint32_t slot)
 	}
 	totals = whole(tree, table, slot);
 	add(tree, parent, &totals);
-	renew(tree, parent, NOTHING, totals.mtime);
+	renew(tree, parent, slot, NOTHING, totals.mtime);
 }
 
 void pfs_totals_detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
@@ -408,13 +409,15 @@ void pfs_totals_detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
 	add(tree, parent,
 	    &(struct pfs_totals){
 		    .count = -totals.count, .size = -totals.size, .blocks = -totals.blocks});
-	renew(tree, parent, totals.mtime, NOTHING);
+	renew(tree, parent, slot, totals.mtime, NOTHING);
 }
 
 void pfs_totals_freed(struct pfs_tree *tree, uint32_t slot)
 {
-	if (are_kept(tree) && has_entry(&tree->totals->table, slot))
-		remove_entry(&tree->totals->table, slot);
+	if (!are_kept(tree) || !has_entry(&tree->totals->table, slot))
+		return;
+	remove_entry(&tree->totals->table, slot);
+	pfs_newest_drop(tree->totals->newest, slot);
 }
 
 void pfs_totals_resized(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks)
@@ -434,7 +437,7 @@ void pfs_totals_retimed(struct pfs_tree *tree, uint32_t slot, int64_t mtime)
 	bool directory = S_ISDIR(tree->image.mode[slot]);
 
 	if (are_kept(tree))
-		renew(tree, directory ? slot : tree->image.parent[slot], mtime,
+		renew(tree, directory ? slot : tree->image.parent[slot], slot, mtime,
 		      pfs_totals_mtime(tree, slot));
 }
 
