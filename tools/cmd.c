@@ -51,6 +51,15 @@ int pfs_cmd_usage(const char *verb, const char *format, ...)
 	return PFS_EXIT_USAGE;
 }
 
+void pfs_cmd_say(const char *verb, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	say(verb, NULL, format, values);
+	va_end(values);
+}
+
 int pfs_cmd_fail(const char *verb, const char *format, ...)
 {
 	va_list values;

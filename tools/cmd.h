@@ -48,6 +48,9 @@ enum pfs_exit {
 /* Returns PFS_EXIT_USAGE and points to --help. */
 int pfs_cmd_usage(const char *verb, const char *format, ...) PFS_PRINTF(2, 3);
 
+/* Only says it. */
+void pfs_cmd_say(const char *verb, const char *format, ...) PFS_PRINTF(2, 3);
+
 /* Returns PFS_EXIT_FAILURE. */
 int pfs_cmd_fail(const char *verb, const char *format, ...) PFS_PRINTF(2, 3);
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs info: what a store holds, in figures. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "meta/store.h"
+#include "tools/answer.h"
 #include "tools/cmd.h"
-#include "tools/ready.h"
 
 enum { JSON };
 
@@ -20,9 +22,9 @@ static const struct pfs_cmd command = {
 	"info", "STORE", "Prints what a store holds.", options, NULL,
 };
 
-static void print_json(const struct pfs_tree_info *info, uint64_t store_bytes)
+static void print_json(FILE *out, const struct pfs_tree_info *info, uint64_t store_bytes)
 {
-	struct pfs_json json = {.out = stdout};
+	struct pfs_json json = {.out = out};
 
 	pfs_json_open(&json, NULL, '{');
 	pfs_json_u64(&json, "nodes", info->nodes);
@@ -38,56 +40,68 @@ static void print_json(const struct pfs_tree_info *info, uint64_t store_bytes)
 	pfs_json_close(&json, '}');
 }
 
-static void print_line(const char *what, uint64_t n, const char *note)
+static void print_line(FILE *out, const char *what, uint64_t n, const char *note)
 {
-	(void)printf("%-22s%14llu%s%s\n", what, (unsigned long long)n, *note ? "  " : "", note);
+	(void)fprintf(out, "%-22s%14llu%s%s\n", what, (unsigned long long)n, *note ? "  " : "",
+		      note);
 }
 
-static void print_text(const struct pfs_tree_info *info, uint64_t store_bytes)
+static void print_text(FILE *out, const struct pfs_tree_info *info, uint64_t store_bytes)
 {
 	char note[64];
 
-	print_line("nodes", info->nodes, "the root included");
-	print_line("directories", info->directories, "");
-	print_line("files", info->files, "all that is no directory");
-	print_line("bytes", info->bytes, "in files");
-	print_line("greatest depth", info->max_depth, "");
-	print_line("longest code", info->max_code_bits, "bits");
-	print_line("schema", PFS_STORE_SCHEMA, "");
+	print_line(out, "nodes", info->nodes, "the root included");
+	print_line(out, "directories", info->directories, "");
+	print_line(out, "files", info->files, "all that is no directory");
+	print_line(out, "bytes", info->bytes, "in files");
+	print_line(out, "greatest depth", info->max_depth, "");
+	print_line(out, "longest code", info->max_code_bits, "bits");
+	print_line(out, "schema", PFS_STORE_SCHEMA, "");
 	(void)snprintf(note, sizeof(note), "bytes, %.1f a node",
 		       (double)store_bytes / (double)PFS_MAX(info->nodes, 1));
-	print_line("the store takes", store_bytes, note);
+	print_line(out, "the store takes", store_bytes, note);
 	(void)snprintf(note, sizeof(note), "bytes, %.1f a node besides its name",
 		       (double)(info->memory_bytes - info->name_bytes) /
 			       (double)PFS_MAX(info->nodes, 1));
-	print_line("the image in memory", info->memory_bytes, note);
+	print_line(out, "the image in memory", info->memory_bytes, note);
+}
+
+int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
+{
+	const struct pfs_answered *answered = arg;
+	struct pfs_tree_info info;
+	struct stat attr = {.st_size = 0};
+	char *text PFS_FREE = NULL;
+	size_t size = 0;
+	FILE *out;
+	int error = pfs_tree_info(answered->tree, &info);
+
+	if (error)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", answered->store,
+				      strerror(-error));
+	out = open_memstream(&text, &size);
+	if (!out)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory");
+	(void)stat(answered->store, &attr);
+	if (n > 1 && strcmp(words[1], "json") == 0)
+		print_json(out, &info, (uint64_t)attr.st_size);
+	else
+		print_text(out, &info, (uint64_t)attr.st_size);
+	if (fclose(out) != 0)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory");
+	return pfs_reply_write(reply, text, size) ? PFS_EXIT_FAILURE : PFS_EXIT_OK;
 }
 
 int pfs_cmd_info(int argc, char **argv)
 {
-	struct pfs_tree_info info;
+	const char *const words[] = {"info", "json"};
 	struct pfs_cmd_args args;
-	struct pfs_tree *tree;
-	struct stat attr = {.st_size = 0};
 	bool as_json = false;
-	int error, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while (pfs_cmd_next(&args) == JSON)
 		as_json = true;
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
-	status = pfs_ready_tree(&tree, "info", args.operands[0]);
-	if (status)
-		return status;
-	error = pfs_tree_info(tree, &info);
-	(void)pfs_tree_close(tree);
-	if (error)
-		return pfs_cmd_fail("info", "%s: %s", args.operands[0], strerror(-error));
-	(void)stat(args.operands[0], &attr);
-	if (as_json)
-		print_json(&info, (uint64_t)attr.st_size);
-	else
-		print_text(&info, (uint64_t)attr.st_size);
-	return pfs_cmd_flush("info", PFS_EXIT_OK);
+	return pfs_answer(args.operands[0], words, as_json ? 2 : 1);
 }

@@ -17,6 +17,7 @@
 #include "fs/mount/kernel.h"
 #include "fs/mount/mount.h"
 #include "meta/store.h"
+#include "tools/answer.h"
 #include "tools/cmd.h"
 
 #define LOCK_WAIT_MS 10000 /* for the daemon of a plain umount to commit and go */
@@ -183,6 +184,27 @@ static void report_ready(struct job *job)
 	job->ready = -1;
 }
 
+/* Commands ask the daemon what they cannot find out themselves while the store is mounted.  A
+ * reader may be unable to put a socket there, and need not: they can read the store, too. */
+static struct pfs_control *open_control(struct pfs_answered *answered, bool read_only)
+{
+	const struct pfs_control_options control_options = {
+		.store = answered->store,
+		.verbs = pfs_answers,
+		.arg = answered,
+		.alone = !read_only,
+	};
+	struct pfs_control *control;
+	int error = pfs_control_open(&control, &control_options);
+
+	if (error && !read_only)
+		pfs_warning("%s" PFS_CONTROL_SUFFIX
+			    ": cannot listen there: %s; commands will not be "
+			    "answered while the store is mounted",
+			    answered->store, strerror(-error));
+	return control;
+}
+
 static void wait_for_end(const struct pfs_mount *served, int signals)
 {
 	struct pollfd events[] = {
@@ -196,8 +218,10 @@ static void wait_for_end(const struct pfs_mount *served, int signals)
 
 static int serve(struct job *job)
 {
+	struct pfs_answered answered = {.store = job->store, .mounted = true};
 	struct pfs_tree *tree = NULL;
 	struct pfs_mount *served = NULL;
+	struct pfs_control *control = NULL;
 	int signals PFS_CLOSE = -1;
 	int error = catch_signals(&signals);
 	int status;
@@ -215,10 +239,13 @@ static int serve(struct job *job)
 	if (!error)
 		error = pfs_mount_open(&served, tree, job->store, job->mountpoint, &job->options);
 	if (!error) {
+		answered.tree = tree;
+		control = open_control(&answered, job->options.flags & MS_RDONLY);
 		report_ready(job);
 		wait_for_end(served, signals);
 	}
 	pfs_mount_close(served);
+	pfs_control_close(control); /* last: as long as there is a mount there is an answer */
 	if (pfs_tree_close(tree) != 0 || error)
 		return PFS_EXIT_FAILURE; /* it has been logged why */
 	return PFS_EXIT_OK;

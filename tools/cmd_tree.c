@@ -5,8 +5,8 @@
 
 #include "base/cleanup.h"
 #include "fs/tree/tree.h"
+#include "tools/answer.h"
 #include "tools/cmd.h"
-#include "tools/ready.h"
 
 enum { ENGINE, INO, ZERO, JSON };
 static const struct pfs_cmd_option options[] = {
@@ -27,6 +27,7 @@ static const struct pfs_cmd command = {
 	"common     the directories above all of the paths\n"
 	"count      how many nodes subtree would print\n"
 	"Paths are absolute in the store, / being its root, and are printed in pre-order.\n"
+	"A mounted store, or its mountpoint, is asked through the daemon that serves it.\n"
 	"Exit status: 1 when there is nothing to print.",
 };
 
@@ -40,87 +41,201 @@ static const struct {
 	{"count", PFS_SUBTREE, true},
 };
 
-static int print(void *arg, const char *bytes, size_t size)
-{
-	bool *any = arg;
+/* ---- answering: words are a question, options, "--", paths ---- */
 
-	*any = true;
-	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
+struct request {
+	const char *engine; /* NULL: whichever */
+	size_t which;	    /* of the questions */
+	unsigned flags;
+	bool json;
+	const char *const *paths;
+	size_t n_paths;
+};
+
+static bool find_question(size_t *which, const char *name)
+{
+	for (*which = 0; *which < PFS_COUNT(questions); ++*which)
+		if (strcmp(questions[*which].name, name) == 0)
+			return true;
+	return false;
 }
 
-static int answer(struct pfs_tree *tree, const struct pfs_question *question, bool counts,
-		  unsigned flags, bool json)
+/* False: words that this program does not know, from another version of it. */
+static bool parse(struct request *request, const char *const *words, size_t n)
 {
-	uint64_t count = 0;
-	bool any = false;
-	int error = counts ? pfs_tree_count(tree, &count, question)
-			   : pfs_tree_list(tree, question, flags, print, &any);
+	size_t i = 2;
 
-	if (error)
-		return pfs_cmd_fail("tree", "cannot answer: %s", strerror(-error));
-	if (counts)
-		(void)printf(json ? "{\"count\": %llu}\n" : "%llu\n", (unsigned long long)count);
-	return pfs_cmd_flush("tree", counts || any ? PFS_EXIT_OK : PFS_EXIT_NO);
+	if (n < 2 || !find_question(&request->which, words[1]))
+		return false;
+	for (; i < n && strcmp(words[i], "--") != 0; i++) {
+		if (strncmp(words[i], "engine=", 7) == 0)
+			request->engine = words[i] + 7;
+		else if (strcmp(words[i], "ino") == 0)
+			request->flags |= PFS_LIST_INO;
+		else if (strcmp(words[i], "print0") == 0)
+			request->flags |= PFS_LIST_ZERO;
+		else if (strcmp(words[i], "json") == 0)
+			request->json = true;
+		else
+			return false;
+	}
+	if (i + 1 >= n)
+		return false;
+	request->paths = words + i + 1;
+	request->n_paths = n - i - 1;
+	return true;
 }
 
-static int resolve(struct pfs_tree *tree, uint64_t *inos, char **paths, size_t n)
+static int cannot(struct pfs_reply *reply, int error)
 {
-	for (size_t i = 0; i < n; i++) {
-		int error = pfs_tree_resolve(tree, &inos[i], paths[i]);
+	if (error == -ENODEV)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "engine cuda: no CUDA device can be used here, or this "
+				      "program was built without CUDA; try auto");
+	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "cannot answer: %s", strerror(-error));
+}
+
+/* A mounted store's engine was chosen when it was mounted. */
+static int choose_engine(const struct pfs_answered *answered, struct pfs_reply *reply,
+			 const char *name)
+{
+	enum pfs_engine_kind kind;
+	struct pfs_engine_info info;
+	int error = pfs_engine_by_name(&kind, name);
+
+	if (!error && !answered->mounted)
+		pfs_tree_use_engine(answered->tree, kind);
+	if (!error && answered->mounted && kind != PFS_ENGINE_AUTO) {
+		error = pfs_tree_engine(answered->tree, &info);
+		if (!error && strcmp(info.engine, name) != 0)
+			return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+					      "%s: mounted with the engine %s; leave --engine "
+					      "out, or mount with --engine=%s",
+					      answered->store, info.engine, name);
+	}
+	return error ? cannot(reply, error) : PFS_EXIT_OK;
+}
+
+static int resolve(struct pfs_tree *tree, struct pfs_reply *reply, uint64_t *inos,
+		   const struct request *request)
+{
+	for (size_t i = 0; i < request->n_paths; i++) {
+		int error = pfs_tree_resolve(tree, &inos[i], request->paths[i]);
 
 		if (error)
-			return pfs_cmd_fail("tree", "%s: %s in the store", paths[i],
-					    strerror(-error));
+			return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s in the store",
+					      request->paths[i], strerror(-error));
 	}
-	return 0;
+	return PFS_EXIT_OK;
 }
 
-static bool parse_engine(struct pfs_cmd_args *args, enum pfs_engine_kind *engine)
+struct listing {
+	struct pfs_reply *reply;
+	bool any;
+};
+
+static int write_piece(void *arg, const char *bytes, size_t size)
 {
-	if (!pfs_engine_by_name(engine, args->value))
-		return true;
+	struct listing *listing = arg;
+
+	listing->any = true;
+	return pfs_reply_write(listing->reply, bytes, size);
+}
+
+static int answer(struct pfs_tree *tree, struct pfs_reply *reply, const struct request *request,
+		  const uint64_t *inos)
+{
+	const struct pfs_question question = {
+		.relation = questions[request->which].relation,
+		.inos = inos,
+		.n = request->n_paths,
+	};
+	struct listing listing = {.reply = reply};
+	uint64_t count;
+	int error;
+
+	if (questions[request->which].counts) {
+		error = pfs_tree_count(tree, &count, &question);
+		if (!error)
+			error = pfs_reply_print(reply,
+						request->json ? "{\"count\": %llu}\n" : "%llu\n",
+						(unsigned long long)count);
+		return error ? cannot(reply, error) : PFS_EXIT_OK;
+	}
+	error = pfs_tree_list(tree, &question, request->flags, write_piece, &listing);
+	if (error == -ENOBUFS)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "whoever reads this is too slow for so much; print it into a "
+				      "file");
+	if (error)
+		return cannot(reply, error);
+	return listing.any ? PFS_EXIT_OK : PFS_EXIT_NO;
+}
+
+int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
+{
+	const struct pfs_answered *answered = arg;
+	struct request request = {0};
+	uint64_t *inos PFS_FREE = NULL;
+	int status = PFS_EXIT_OK;
+
+	if (!parse(&request, words, n))
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "the daemon of the mounted store is another version and does "
+				      "not understand; mount again");
+	inos = calloc(request.n_paths, sizeof(*inos));
+	if (!inos)
+		return cannot(reply, -ENOMEM);
+	if (request.engine)
+		status = choose_engine(answered, reply, request.engine);
+	if (!status)
+		status = resolve(answered->tree, reply, inos, &request);
+	return status ? status : answer(answered->tree, reply, &request, inos);
+}
+
+/* ---- asking ---- */
+
+static const char *engine_word(struct pfs_cmd_args *args)
+{
+	static const char *const words[] = {"engine=auto", "engine=host", "engine=cuda"};
+	enum pfs_engine_kind kind;
+
+	if (!pfs_engine_by_name(&kind, args->value))
+		return words[kind];
 	pfs_cmd_reject(args, "unknown engine '%s': auto, host or cuda", args->value);
-	return false;
+	return NULL;
 }
 
 int pfs_cmd_tree(int argc, char **argv)
 {
-	enum pfs_engine_kind engine = PFS_ENGINE_AUTO;
-	uint64_t *inos PFS_FREE = NULL;
-	struct pfs_question question = {0};
-	struct pfs_tree *tree;
+	const char **words PFS_FREE = calloc((size_t)argc + 8, sizeof(*words));
+	bool wanted[PFS_COUNT(options)] = {false};
+	const char *engine = NULL;
 	struct pfs_cmd_args args;
-	unsigned flags = 0;
-	bool json = false;
-	size_t which = 0;
-	int option, status;
+	size_t which, n = 0;
+	int option;
 
+	if (!words)
+		return pfs_cmd_fail("tree", "no memory");
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
-		if (option == ENGINE && !parse_engine(&args, &engine))
-			break;
-		flags |= option == INO ? PFS_LIST_INO : option == ZERO ? PFS_LIST_ZERO : 0;
-		json |= option == JSON;
+		wanted[option] = true;
+		if (option == ENGINE)
+			engine = engine_word(&args);
 	}
 	if (pfs_cmd_end(&args, 3, -1))
 		return args.status;
-	while (which < PFS_COUNT(questions) && strcmp(questions[which].name, args.operands[1]) != 0)
-		which++;
-	if (which == PFS_COUNT(questions))
+	if (!find_question(&which, args.operands[1]))
 		return pfs_cmd_usage("tree", "unknown question '%s'", args.operands[1]);
-	question.relation = questions[which].relation;
-	question.n = (size_t)args.n_operands - 2;
-	inos = calloc(question.n, sizeof(*inos));
-	if (!inos)
-		return pfs_cmd_fail("tree", "no memory");
-	question.inos = inos;
-	status = pfs_ready_tree(&tree, "tree", args.operands[0]);
-	if (status)
-		return status;
-	pfs_tree_use_engine(tree, engine);
-	status = resolve(tree, inos, args.operands + 2, question.n);
-	if (!status)
-		status = answer(tree, &question, questions[which].counts, flags, json);
-	(void)pfs_tree_close(tree);
-	return status;
+	words[n++] = "tree";
+	words[n++] = args.operands[1];
+	if (engine)
+		words[n++] = engine;
+	for (option = INO; option <= JSON; option++)
+		if (wanted[option])
+			words[n++] = options[option].name;
+	words[n++] = "--";
+	for (int i = 2; i < args.n_operands; i++)
+		words[n++] = args.operands[i];
+	return pfs_answer(args.operands[0], words, n);
 }

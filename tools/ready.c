@@ -10,24 +10,31 @@
 #include "meta/store.h"
 #include "tools/cmd.h"
 
-int pfs_ready_unmounted(const char *verb, const char *store)
+/* PFS_EXIT_OK unless a daemon has the store: for writing, or, with `even_readers`, at all. */
+static int check_mounts(const char *verb, const char *store, bool even_readers)
 {
 	struct pfs_kernel_mount found;
 	struct pfs_kernel_daemon daemon;
 	char path[PATH_MAX];
 
 	if (!realpath(store, path) || pfs_kernel_find(&found, NULL, path) != 0 ||
-	    pfs_kernel_daemon(&daemon, found.mountpoint) != 0)
+	    pfs_kernel_daemon(&daemon, found.mountpoint) != 0 ||
+	    (daemon.read_only && !even_readers))
 		return PFS_EXIT_OK;
 	return pfs_cmd_fail(verb, "%s: mounted on %s by process %d; run primefs umount %s first",
 			    store, found.mountpoint, (int)daemon.pid, found.mountpoint);
+}
+
+int pfs_ready_unmounted(const char *verb, const char *store)
+{
+	return check_mounts(verb, store, true);
 }
 
 int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
 {
 	const struct pfs_tree_options options = {.read_only = true, .wait_ms = PFS_READY_WAIT_MS};
 	char why[PATH_MAX + 512];
-	int error, status = pfs_ready_unmounted(verb, store);
+	int error, status = check_mounts(verb, store, false);
 
 	*tree = NULL;
 	if (status)

@@ -13,7 +13,8 @@
  * it may be for long: there is no use in waiting for its lock. */
 PFS_MUST_CHECK int pfs_ready_unmounted(const char *verb, const char *store);
 
-/* Opens an unmounted store for reading; an exit status, and a line when it is not PFS_EXIT_OK. */
+/* Opens a store for reading that is not mounted for writing; an exit status, and a line when it is
+ * not PFS_EXIT_OK. */
 PFS_MUST_CHECK int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store);
 
 #endif

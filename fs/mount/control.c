@@ -211,7 +211,7 @@ static int receive(int fd, void *bytes, size_t size, int64_t end_ms)
 }
 
 /* *text holds the words one after another; both are allocated. */
-static int receive_words(int fd, char **text, char ***words, size_t *n)
+static int receive_words(int fd, char **text, const char ***words, size_t *n)
 {
 	int64_t end_ms = now_ms() + REQUEST_WAIT_MS;
 	struct pfs_wire_request request;
@@ -248,7 +248,7 @@ static int answer(struct client *client)
 {
 	const struct pfs_verb *verb = client->control->options.verbs;
 	char *text PFS_FREE = NULL;
-	char **words PFS_FREE = NULL;
+	const char **words PFS_FREE = NULL;
 	size_t n = 0;
 	int error;
 

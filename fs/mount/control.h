@@ -30,9 +30,9 @@
 
 struct pfs_verb {
 	const char *name;
-	/* Answers words[0..n), of which the first is the name; the words may be changed.  Returns
-	 * the exit status.  Called by several threads at once, without locks. */
-	int (*answer)(void *arg, struct pfs_reply *reply, char **words, size_t n);
+	/* Answers words[0..n), of which the first is the name.  Returns the exit status.  Called by
+	 * several threads at once, without locks. */
+	int (*answer)(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 };
 
 struct pfs_control_options {

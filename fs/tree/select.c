@@ -159,6 +159,16 @@ int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, un
 	return rc;
 }
 
+int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info)
+{
+	struct pfs_engine *engine;
+
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	pfs_engine_describe(engine, info);
+	pfs_codes_end(tree);
+	return 0;
+}
+
 int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong)
 {
 	struct pfs_engine *engine;

@@ -267,6 +267,9 @@ PFS_MUST_CHECK int pfs_tree_walk(struct pfs_tree *tree, uint64_t ino,
 /* Who answers, from the first question on; pfs_tree_options.engine until then. */
 void pfs_tree_use_engine(struct pfs_tree *tree, enum pfs_engine_kind kind);
 
+/* Who does; opens and fills it if nobody has asked anything yet.  -ENODEV, -ENOMEM. */
+PFS_MUST_CHECK int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info);
+
 enum pfs_relation {
 	PFS_SUBTREE,	      /* under any of the nodes, these included */
 	PFS_ANCESTORS,	      /* proper ancestors of any of them */

@@ -47,7 +47,7 @@ static bool becomes(const _Atomic unsigned *counter, unsigned wanted)
 }
 
 /* Each word, between brackets. */
-static int echo(void *arg PFS_UNUSED, struct pfs_reply *reply, char **words, size_t n)
+static int echo(void *arg PFS_UNUSED, struct pfs_reply *reply, const char *const *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (pfs_reply_print(reply, "[%s]", words[i]) != 0)
@@ -55,14 +55,16 @@ static int echo(void *arg PFS_UNUSED, struct pfs_reply *reply, char **words, siz
 	return (int)n;
 }
 
-static int refuse(void *arg PFS_UNUSED, struct pfs_reply *reply, char **words, size_t n PFS_UNUSED)
+static int refuse(void *arg PFS_UNUSED, struct pfs_reply *reply, const char *const *words,
+		  size_t n PFS_UNUSED)
 {
 	assert_int_equal(pfs_reply_write(reply, "half", 4), 0);
 	return pfs_reply_fail(reply, 3, "%s: no", words[1]);
 }
 
 /* Writes `words[1]` numbered blocks of 64 KiB; counts when it begins and ends. */
-static int flood(void *arg PFS_UNUSED, struct pfs_reply *reply, char **words, size_t n PFS_UNUSED)
+static int flood(void *arg PFS_UNUSED, struct pfs_reply *reply, const char *const *words,
+		 size_t n PFS_UNUSED)
 {
 	uint64_t blocks = strtoull(words[1], NULL, 10);
 	uint64_t *block = malloc(65536);
@@ -81,7 +83,7 @@ static int flood(void *arg PFS_UNUSED, struct pfs_reply *reply, char **words, si
 }
 
 /* Works without a word until its client is gone, or it is let go. */
-static int brood(void *arg PFS_UNUSED, struct pfs_reply *reply, char **words PFS_UNUSED,
+static int brood(void *arg PFS_UNUSED, struct pfs_reply *reply, const char *const *words PFS_UNUSED,
 		 size_t n PFS_UNUSED)
 {
 	bool gone = false;
@@ -169,7 +171,8 @@ static int take(struct pfs_reply *reply, const void *bytes, size_t size)
 		return -EIO;
 	assert_int_equal(pfs_grow(&answer->bytes, &answer->capacity, answer->size + size + 1, 1),
 			 0);
-	assert_non_null(answer->bytes);
+	if (!answer->bytes)
+		return -ENOMEM;
 	memcpy(answer->bytes + answer->size, bytes, size);
 	answer->size += size;
 	answer->bytes[answer->size] = '\0';

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/answer.h - questions that the daemon of a mounted store answers, and that a command answers
+ * itself when the store is not mounted; by the same code, which does not know where it runs.
+ *
+ * A command takes its options apart, puts what it wants into words (the verb, words of its own, a
+ * "--" before what may be anything) and calls pfs_answer.  Its verb is a line in answer.c. */
+#ifndef PFS_TOOLS_ANSWER_H
+#define PFS_TOOLS_ANSWER_H
+
+#include "base/err.h"
+#include "fs/mount/control.h"
+#include "fs/tree/tree.h"
+
+/* What a verb answers about: its arg. */
+struct pfs_answered {
+	struct pfs_tree *tree;
+	const char *store; /* the path */
+	bool mounted;	   /* the tree is others', too */
+};
+
+/* For the daemon to register. */
+extern const struct pfs_verb pfs_answers[];
+
+/* Has words[0] answered, on stdout, for the store or for the one that is mounted on the directory
+ * `store`.  Returns an exit status, having said what was wrong. */
+PFS_MUST_CHECK int pfs_answer(const char *store, const char *const *words, size_t n);
+
+/* ---- the verbs, each beside its command ---- */
+
+int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
+int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
+
+#endif
