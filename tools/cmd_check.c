@@ -69,7 +69,11 @@ static int check(struct findings *findings)
 	char why[PATH_MAX + 512];
 	int error = pfs_tree_check(findings->store, &tree_options, print_finding, findings);
 
-	if (error) {
+	if (error == -EUCLEAN) {
+		if (!findings->n)
+			print_finding(findings, "damaged beyond opening; restore it from a copy or "
+						"import again");
+	} else if (error) {
 		pfs_store_explain(why, sizeof(why), findings->store, error);
 		return pfs_cmd_fail("check", "%s", why);
 	}

@@ -38,6 +38,10 @@ broken 'content of nobody' "INSERT INTO chunk (prime, n, data) VALUES (429500002
 broken 'an attribute of nobody' \
 	"INSERT INTO attr_name (name) VALUES (CAST('x' AS BLOB)); INSERT INTO attr SELECT 4295000023, id, 'x' FROM attr_name LIMIT 1"
 broken 'one slot twice' "UPDATE node SET slot = (SELECT slot FROM node WHERE $(named e)) WHERE $(named d)"
+cp "$work/sound.pfs" "$store"
+dd if=/dev/zero of="$store" bs=1 seek=8192 count=64 conv=notrunc status=none
+exits 'a page of zeros at the beginning is damage' 1 primefs check "$store"
+is 'which is a finding as well' "$(primefs check --json "$store" | grep -c 'damaged beyond opening')" 1
 
 # docs/FORMAT.md names every table and every column.
 for table in $(sqlite3 "$work/sound.pfs" "SELECT name FROM sqlite_schema WHERE type = 'table'"); do
