@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* What is wrong with a statement, and what to do, in one line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "fs/query/internal.h"
+
+#define NAME_MAX_LEN 64 /* names longer than this are not compared */
+
+/* How many characters have to be changed, added or left out, capitals apart. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX_LEN + 1], n = strlen(b);
+
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 0; a[i]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 0; j < n; j++) {
+			size_t changed = diagonal + (strncasecmp(&a[i], &b[j], 1) != 0);
+
+			diagonal = row[j + 1];
+			row[j + 1] = PFS_MIN(changed, PFS_MIN(row[j], diagonal) + 1);
+		}
+	}
+	return row[n];
+}
+
+static const char *nearest(const char *name, const struct pfs_node_table *table)
+{
+	const char *best = NULL;
+	size_t least = strlen(name) / 2 + 2;
+
+	if (strlen(name) > NAME_MAX_LEN)
+		return NULL;
+	for (size_t i = 0; i < table->n; i++) {
+		const char *column = table->columns[i].name;
+		size_t d = strlen(column) > NAME_MAX_LEN ? least : distance(name, column);
+
+		if (d < least) {
+			least = d;
+			best = column;
+		}
+	}
+	return best;
+}
+
+/* The rest of text after the prefix; NULL: it begins otherwise. */
+static const char *after(const char *text, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(text, prefix, len) == 0 ? text + len : NULL;
+}
+
+static void advise(const struct pfs_query *query, char *out, size_t size, const char *text)
+{
+	const char *name, *dot;
+
+	name = after(text, "no such column: ");
+	if (name) {
+		dot = strrchr(name, '.');
+		name = nearest(dot ? dot + 1 : name, query->connection->table);
+		(void)snprintf(out, size, name ? "did you mean %s?" : "%s",
+			       name ? name : "`PRAGMA table_info(nodes)` lists the columns");
+	} else if (after(text, "no such table: ")) {
+		(void)snprintf(out, size, "the tree's table is nodes");
+	} else if (after(text, "no such function: ")) {
+		(void)snprintf(out, size, "see primefs-query(1) for those of the tree");
+	} else if (after(text, "near \"") || strstr(text, "incomplete input") ||
+		   after(text, "unrecognized token")) {
+		(void)snprintf(out, size, "correct it there");
+	}
+}
+
+static const char *sentence(int code)
+{
+	switch (code) {
+	case -ENOMEM:
+		return "the statement needs more memory than it may use; select fewer columns or "
+		       "rows, or raise the limit";
+	case -EINTR:
+		return "interrupted; run it again";
+	case -ETIMEDOUT:
+		return "the statement ran longer than it may; narrow it down or raise the limit";
+	case -EAGAIN:
+		return "the tree changed while the statement ran; run it again";
+	case -ENOSPC:
+		return "no space for temporary files; make room in $TMPDIR or sort fewer rows";
+	case -EIO:
+		return "temporary files cannot be written or read; look at $TMPDIR";
+	case -ENOENT:
+		return "the directory asked about is gone";
+	case -EACCES:
+		return "not allowed";
+	default:
+		return strerror(-code);
+	}
+}
+
+int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *error, int code,
+		       const struct pfs_sql_problem *problem)
+{
+	const char *text = problem && *problem->text && code != -ETIMEDOUT && code != -ENOMEM
+				   ? problem->text
+				   : sentence(code);
+	char advice[128] = "";
+
+	error->error = code;
+	error->offset = problem ? pfs_edits_offset(&query->text, problem->offset) : -1;
+	if (code == -EINTR || code == -EIO || code == -ENOSPC)
+		text = sentence(code);
+	if (code == -EINVAL)
+		advise(query, advice, sizeof(advice), text);
+	(void)snprintf(error->text, sizeof(error->text), "%s%s%s", text, *advice ? "; " : "",
+		       advice);
+	for (char *c = error->text; *c; c++) { /* one line, whatever SQLite quotes */
+		if ((unsigned char)*c < ' ')
+			*c = ' ';
+	}
+	return code;
+}
+
+/* The line of the statement that the offset is in, and a caret below it, blanks as wide as what
+ * stands above them. */
+static void point(FILE *out, const char *sql, size_t len, size_t offset)
+{
+	const char *before = memrchr(sql, '\n', offset);
+	size_t start = before ? (size_t)(before - sql) + 1 : 0;
+	const char *after_it = memchr(sql + offset, '\n', len - offset);
+	size_t end = after_it ? (size_t)(after_it - sql) : len;
+
+	(void)fprintf(out, "\n  %.*s\n  ", (int)(end - start), sql + start);
+	for (size_t i = start; i < offset; i++) {
+		if (sql[i] == '\t')
+			(void)fputc('\t', out);
+		else if (((unsigned char)sql[i] & 0xc0) != 0x80) /* not inside a character */
+			(void)fputc(' ', out);
+	}
+	(void)fputc('^', out);
+}
+
+char *pfs_query_error_text(const struct pfs_query_error *error, const char *sql, size_t len)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	(void)fputs(error->text, out);
+	if (error->offset >= 0 && (size_t)error->offset <= len)
+		point(out, sql, len, (size_t)error->offset);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions of the tree.  They take nodes by path or by ino; what does not exist is NULL. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/internal.h"
+#include "fs/tree/relation.h"
+
+/* ---- nodes ---- */
+
+bool pfs_query_sees(const struct pfs_query *query, uint32_t slot)
+{
+	const struct pfs_slots *visible = query->visible;
+	size_t low = 0, high = visible ? visible->n : 0;
+
+	if (!visible)
+		return true;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (visible->slot[middle] < slot)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < visible->n && visible->slot[low] == slot;
+}
+
+/* The same path is asked for with every row. */
+static uint32_t resolve(struct pfs_query *query, const char *path, size_t len)
+{
+	if (query->path_known && len == query->path_len && memcmp(path, query->path, len) == 0)
+		return query->path_slot;
+	query->path_slot = memchr(path, 0, len) ? PFS_NO_SLOT
+						: pfs_relation_resolve(query->tree, path, len);
+	query->path_known = !pfs_grow(&query->path, &query->path_capacity, len + 1, 1);
+	if (query->path_known) {
+		memcpy(query->path, path, len);
+		query->path_len = len;
+	}
+	return query->path_slot;
+}
+
+uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *value)
+{
+	uint32_t slot = PFS_NO_SLOT;
+
+	switch (value->type) {
+	case PFS_SQL_INTEGER:
+		if (value->integer > 0)
+			slot = pfs_scan_slot_of(query->tree, (uint64_t)value->integer);
+		break;
+	case PFS_SQL_TEXT:
+	case PFS_SQL_BLOB:
+		slot = resolve(query, value->bytes, value->size);
+		break;
+	default:
+		break;
+	}
+	return slot != PFS_NO_SLOT && pfs_query_sees(query, slot) ? slot : PFS_NO_SLOT;
+}
+
+/* ---- calls ---- */
+
+/* Holds the tree for a function; says so to SQLite if it cannot. */
+static bool hold(struct pfs_query *query, struct pfs_sql_call *call)
+{
+	int error = pfs_query_hold(query);
+
+	if (error)
+		pfs_sql_return_error(call, error, "the tree changed");
+	return !error;
+}
+
+/* The two nodes of a question; false: one is none, the answer is NULL. */
+static bool two_nodes(struct pfs_query *query, uint32_t slots[2],
+		      const struct pfs_sql_value *arguments)
+{
+	slots[0] = pfs_query_node(query, &arguments[0]);
+	slots[1] = pfs_query_node(query, &arguments[1]);
+	return slots[0] != PFS_NO_SLOT && slots[1] != PFS_NO_SLOT;
+}
+
+static void under(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	struct pfs_query *query = user;
+	uint32_t slots[2];
+
+	if (!hold(query, call))
+		return;
+	if (two_nodes(query, slots, arguments))
+		pfs_sql_return_integer(call,
+				       pfs_relation_is_under(query->tree, slots[0], slots[1]));
+	pfs_query_release(query);
+}
+
+static void child_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	struct pfs_query *query = user;
+	uint32_t slots[2];
+
+	if (!hold(query, call))
+		return;
+	if (two_nodes(query, slots, arguments))
+		pfs_sql_return_integer(call,
+				       pfs_relation_parent(query->tree, slots[0]) == slots[1]);
+	pfs_query_release(query);
+}
+
+static void ancestor_of(void *user, struct pfs_sql_call *call,
+			const struct pfs_sql_value *arguments)
+{
+	struct pfs_query *query = user;
+	uint32_t slots[2];
+
+	if (!hold(query, call))
+		return;
+	if (two_nodes(query, slots, arguments))
+		pfs_sql_return_integer(call, slots[0] != slots[1] &&
+						     pfs_relation_is_under(query->tree, slots[1],
+									   slots[0]));
+	pfs_query_release(query);
+}
+
+static void common(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	struct pfs_query *query = user;
+	uint32_t slots[2];
+
+	if (!hold(query, call))
+		return;
+	if (two_nodes(query, slots, arguments))
+		pfs_sql_return_integer(
+			call, (int64_t)pfs_relation_ino(query->tree,
+							pfs_relation_common(query->tree, slots[0],
+									    slots[1])));
+	pfs_query_release(query);
+}
+
+static void ino_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	struct pfs_query *query = user;
+	uint32_t slot;
+
+	if (!hold(query, call))
+		return;
+	slot = pfs_query_node(query, arguments);
+	if (slot != PFS_NO_SLOT)
+		pfs_sql_return_integer(call, (int64_t)pfs_relation_ino(query->tree, slot));
+	pfs_query_release(query);
+}
+
+static void path_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	struct pfs_query *query = user;
+	uint64_t offset[2];
+	size_t capacity = 0;
+	char *path = NULL;
+	uint32_t slot;
+	int error = 0;
+
+	if (!hold(query, call))
+		return;
+	slot = pfs_query_node(query, arguments);
+	if (slot != PFS_NO_SLOT)
+		error = pfs_scan_bytes(query->tree, &path, &capacity, offset, NULL, PFS_FIELD_PATH,
+				       &slot, 1);
+	if (error)
+		pfs_sql_return_error(call, error, "no memory");
+	else if (slot != PFS_NO_SLOT)
+		pfs_sql_return_text(call, path, offset[1]);
+	pfs_query_release(query);
+	free(path);
+}
+
+/* ---- the aggregate common_ancestor ---- */
+
+struct gathered {
+	uint32_t ancestor;
+	bool any;
+};
+
+static void gather_step(void *user, struct pfs_sql_call *call, void *state,
+			const struct pfs_sql_value *argument)
+{
+	struct pfs_query *query = user;
+	struct gathered *gathered = state;
+	uint32_t slot;
+
+	if (!hold(query, call))
+		return;
+	slot = pfs_query_node(query, argument);
+	if (slot != PFS_NO_SLOT) {
+		gathered->ancestor = gathered->any ? pfs_relation_common(query->tree,
+									 gathered->ancestor, slot)
+						   : slot;
+		gathered->any = true;
+	}
+	pfs_query_release(query);
+}
+
+static void gather_final(void *user, struct pfs_sql_call *call, void *state)
+{
+	struct pfs_query *query = user;
+	const struct gathered *gathered = state;
+
+	if (!gathered || !gathered->any || !hold(query, call))
+		return;
+	pfs_sql_return_integer(call, (int64_t)pfs_relation_ino(query->tree, gathered->ancestor));
+	pfs_query_release(query);
+}
+
+const struct pfs_sql_function pfs_tree_functions[] = {
+	{.name = "under", .n_arguments = 2, .call = under},
+	{.name = "child_of", .n_arguments = 2, .call = child_of},
+	{.name = "ancestor_of", .n_arguments = 2, .call = ancestor_of},
+	{.name = "common_ancestor", .n_arguments = 2, .call = common},
+	{.name = "ino_of", .n_arguments = 1, .call = ino_of},
+	{.name = "path_of", .n_arguments = 1, .call = path_of},
+	{.name = "common_ancestor",
+	 .n_arguments = 1,
+	 .state_size = sizeof(struct gathered),
+	 .step = gather_step,
+	 .final = gather_final},
+	{.name = NULL},
+};

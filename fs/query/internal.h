@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/internal.h - inside of fs/query/query.h: query.c (statements and connections), columns.c
+ * (what `nodes` looks like), nodes.c (its rows), push.c (what the image answers), functions.c,
+ * owners.c, errors.c, plan.c. */
+#ifndef PFS_FS_QUERY_INTERNAL_H
+#define PFS_FS_QUERY_INTERNAL_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "fs/query/query.h"
+#include "fs/query/times.h"
+#include "fs/tree/scan.h"
+#include "meta/sqlquery.h"
+
+/* ---- columns.c ---- */
+
+enum pfs_node_kind {
+	PFS_NODE_INTEGER, /* field, a number */
+	PFS_NODE_BYTES,	  /* field */
+	PFS_NODE_TYPE,	  /* field, its letter */
+	PFS_NODE_OWNER,	  /* the name of the user `field` */
+	PFS_NODE_GROUP,
+	PFS_NODE_ATTR,
+};
+
+struct pfs_node_column {
+	const char *name;
+	const char *declared; /* type */
+	enum pfs_node_kind kind;
+	enum pfs_field field;
+};
+
+/* The columns of nodes when a connection was made. */
+struct pfs_node_table {
+	struct pfs_node_column *columns;
+	size_t n;
+	char *declaration; /* CREATE TABLE */
+};
+
+PFS_MUST_CHECK int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree);
+void pfs_node_table_destroy(struct pfs_node_table *table); /* NULL is allowed */
+extern const int pfs_node_ino; /* the number of the column `ino` */
+
+/* ---- owners.c: names of users and groups, looked up once and kept ---- */
+
+struct pfs_owners;
+PFS_MUST_CHECK int pfs_owners_create(struct pfs_owners **out);
+void pfs_owners_destroy(struct pfs_owners *owners); /* NULL is allowed */
+/* values[i] = the name of id[i], or NULL; valid as long as `owners`.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_owners_names(struct pfs_owners *owners, struct pfs_sql_value *values,
+				    const int64_t *ids, size_t n, bool groups);
+
+/* ---- query.c ---- */
+
+struct pfs_connection {
+	struct pfs_sql *sql;
+	struct pfs_node_table *table;
+	unsigned plan_ids; /* given out since the statement was prepared */
+	struct pfs_connection *next; /* of the idle ones */
+};
+
+struct pfs_queries {
+	struct pfs_tree *tree;
+	struct pfs_owners *owners;
+	pthread_mutex_t lock;
+	struct pfs_connection *idle; /* protected by lock */
+	unsigned n_idle;	     /* protected by lock */
+};
+
+/* What one scan of nodes, as planned, has done. */
+struct pfs_scan_record {
+	char *pushed; /* "size >= 100, under(ino, 7)"; NULL: not yet started */
+	const char *how;
+	uint64_t starts, estimated, selected, seen;
+};
+
+struct pfs_query {
+	struct pfs_queries *queries;
+	struct pfs_tree *tree;
+	struct pfs_connection *connection;
+	uint64_t top; /* scope.ino */
+	/* Of these nodes only, by slot; NULL: all.  Where scope.sees_all is false it is what
+	 * fs/query/visible.h finds. */
+	const struct pfs_slots *visible;
+
+	const char *sql; /* as it was written */
+	size_t len;
+	struct pfs_edits text; /* as it runs: times replaced */
+
+	uint64_t n_nodes; /* of the tree, about, for the planner */
+	uint64_t epoch;
+	bool bound;	 /* a scan or function has seen this epoch: there can be no other */
+	bool again;	 /* the second run: the lock is kept from its beginning to its end */
+	unsigned holds;	 /* of the lock, by this query */
+	volatile bool stop;
+	bool late;  /* stopped by its own clock */
+	bool ended; /* no row is left, or it failed with `failure` */
+	int failure;
+	uint64_t memory_limit, memory; /* of the buffers of scans */
+	struct timespec deadline;      /* zero: none */
+	struct pfs_scan_record *scans; /* by the plan's id */
+	size_t n_scans, scans_capacity;
+
+	/* The path met last in a function, and what it is. */
+	char *path;
+	size_t path_len, path_capacity;
+	uint32_t path_slot;
+	bool path_known;
+};
+
+/* Holds the tree as the statement sees it.  -EAGAIN: it has changed since the statement began (not
+ * held then). */
+PFS_MUST_CHECK int pfs_query_hold(struct pfs_query *query);
+void pfs_query_release(struct pfs_query *query);
+
+/* Accounts for `bytes` more (or less).  -ENOMEM: more than the limit. */
+PFS_MUST_CHECK int pfs_query_use(struct pfs_query *query, int64_t bytes);
+
+/* The node that a value names, by path or ino; PFS_NO_SLOT: none, or not to be seen.  The tree is
+ * held. */
+uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *value);
+bool pfs_query_sees(const struct pfs_query *query, uint32_t slot);
+
+/* ---- nodes.c, functions.c ---- */
+
+extern const struct pfs_sql_source pfs_nodes_source;
+extern const struct pfs_sql_function pfs_tree_functions[];
+
+/* ---- push.c ---- */
+
+#define PFS_PREDICATES_MAX 136 /* two for each of 64 constraints, the scope */
+
+enum { PFS_CALL_UNDER, PFS_CALL_CHILD_OF, PFS_CALL_ANCESTOR_OF }; /* of the source's functions */
+
+/* A source's plan. */
+void pfs_push_plan(void *user, struct pfs_sql_plan *plan);
+
+struct pfs_pushed {
+	struct pfs_predicate predicates[PFS_PREDICATES_MAX];
+	size_t n;
+	bool nothing; /* no row can be */
+	char *text[PFS_PREDICATES_MAX]; /* that predicates point to */
+	size_t n_text;
+};
+void pfs_pushed_finish(struct pfs_pushed *pushed);
+
+/* The arguments of a scan as predicates, with the query's scope.  The tree is held.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_push_arguments(struct pfs_query *query, struct pfs_pushed *pushed,
+				      const struct pfs_sql_argument *arguments, size_t n);
+
+/* ---- plan.c ---- */
+
+/* A scan of that plan began, with these predicates, and selected so many nodes; and has been read
+ * further.  The tree is held for the first.  Without memory they forget. */
+void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_pushed *pushed,
+		     size_t selected);
+void pfs_plan_seen(struct pfs_query *query, unsigned id, size_t rows);
+void pfs_plan_finish(struct pfs_query *query);
+
+/* ---- errors.c ---- */
+
+/* Fills in *error from what the connection says, with advice. */
+int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *error, int code,
+		       const struct pfs_sql_problem *problem);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of nodes.  A scan first selects slots, then gathers the columns that the statement uses
+ * for a batch of them at a time, so that the tree is held for a batch only; a tree that changes in
+ * between ends the statement with -EAGAIN. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/internal.h"
+
+#define FIRST_BATCH 128 /* rows: a LIMIT may want no more */
+#define BATCH	    4096
+
+/* What a column of the batch is kept in. */
+struct buffer {
+	int64_t *integers;
+	char *bytes;
+	size_t capacity; /* of bytes */
+	uint64_t *offset;
+	uint8_t *is_null;
+	struct pfs_sql_value *values;
+	size_t rows; /* that the arrays have room for */
+};
+
+struct pfs_sql_scan {
+	struct pfs_query *query;
+	unsigned id; /* of the plan */
+	struct pfs_slots slots;
+	size_t next, batch; /* the next slot; how many rows the next batch may have */
+	const uint32_t *rows; /* slots of the batch */
+	size_t n;	      /* of them */
+	int64_t memory;	      /* bytes accounted for */
+	bool *wanted; /* columns to gather */
+	struct pfs_sql_column *columns;
+	struct buffer *buffers;
+};
+
+/* ---- memory ---- */
+
+static int use(struct pfs_sql_scan *scan, int64_t bytes)
+{
+	scan->memory += bytes;
+	return pfs_query_use(scan->query, bytes);
+}
+
+static int64_t row_size(enum pfs_node_kind kind)
+{
+	switch (kind) {
+	case PFS_NODE_INTEGER:
+		return sizeof(int64_t);
+	case PFS_NODE_BYTES:
+		return sizeof(uint64_t) + sizeof(uint8_t);
+	default:
+		return sizeof(int64_t) + sizeof(struct pfs_sql_value);
+	}
+}
+
+static int replace_array(void *array, size_t n, size_t size)
+{
+	free(*(void **)array);
+	*(void **)array = calloc(n, size);
+	return *(void **)array ? 0 : -ENOMEM;
+}
+
+static int make_room(struct pfs_sql_scan *scan, size_t column)
+{
+	enum pfs_node_kind kind = scan->query->connection->table->columns[column].kind;
+	struct buffer *buffer = &scan->buffers[column];
+	size_t rows = PFS_MAX(scan->n, FIRST_BATCH);
+
+	if (rows <= buffer->rows)
+		return 0;
+	PFS_TRY(use(scan, (int64_t)(rows - buffer->rows) * row_size(kind)));
+	buffer->rows = rows;
+	if (kind == PFS_NODE_BYTES) {
+		PFS_TRY(replace_array(&buffer->offset, rows + 1, sizeof(uint64_t)));
+		return replace_array(&buffer->is_null, rows, sizeof(uint8_t));
+	}
+	PFS_TRY(replace_array(&buffer->integers, rows, sizeof(int64_t)));
+	if (kind == PFS_NODE_INTEGER)
+		return 0;
+	return replace_array(&buffer->values, rows, sizeof(struct pfs_sql_value));
+}
+
+static void free_buffer(struct buffer *buffer)
+{
+	free(buffer->integers);
+	free(buffer->bytes);
+	free(buffer->offset);
+	free(buffer->is_null);
+	free(buffer->values);
+}
+
+/* ---- columns ---- */
+
+static int gather_bytes(struct pfs_sql_scan *scan, struct buffer *buffer, enum pfs_field field)
+{
+	size_t before = buffer->capacity;
+	int error = pfs_scan_bytes(scan->query->tree, &buffer->bytes, &buffer->capacity,
+				   buffer->offset, buffer->is_null, field, scan->rows, scan->n);
+
+	return error ? error : use(scan, (int64_t)(buffer->capacity - before));
+}
+
+static void name_types(struct pfs_sql_value *values, const int64_t *letters, size_t n)
+{
+	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz";
+
+	for (size_t i = 0; i < n; i++)
+		values[i] = (struct pfs_sql_value){
+			.type = PFS_SQL_TEXT,
+			.bytes = &alphabet[(letters[i] - 'a') % 26],
+			.size = 1,
+		};
+}
+
+/* The batch's values of one column.  The tree is held. */
+static int gather_held(struct pfs_sql_scan *scan, size_t i)
+{
+	struct pfs_query *query = scan->query;
+	const struct pfs_node_column *column = &query->connection->table->columns[i];
+	struct buffer *buffer = &scan->buffers[i];
+
+	PFS_TRY(make_room(scan, i));
+	if (column->kind == PFS_NODE_BYTES) {
+		PFS_TRY(gather_bytes(scan, buffer, column->field));
+		scan->columns[i] = (struct pfs_sql_column){
+			.kind = PFS_SQL_BYTES,
+			.bytes = buffer->bytes,
+			.offset = buffer->offset,
+			.is_null = buffer->is_null,
+		};
+		return 0;
+	}
+	PFS_TRY(pfs_scan_integers(query->tree, buffer->integers, column->field, scan->rows,
+				  scan->n));
+	if (column->kind == PFS_NODE_TYPE)
+		name_types(buffer->values, buffer->integers, scan->n);
+	else if (column->kind != PFS_NODE_INTEGER)
+		PFS_TRY(pfs_owners_names(query->queries->owners, buffer->values, buffer->integers,
+					 scan->n, column->kind == PFS_NODE_GROUP));
+	scan->columns[i] = (struct pfs_sql_column){
+		.kind = column->kind == PFS_NODE_INTEGER ? PFS_SQL_INTEGERS : PFS_SQL_VALUES,
+		.integers = buffer->integers,
+		.values = buffer->values,
+	};
+	return 0;
+}
+
+static int gather_wanted(struct pfs_sql_scan *scan)
+{
+	bool any = false;
+	int error = 0;
+
+	for (size_t i = 0; i < scan->query->connection->table->n; i++) {
+		scan->columns[i].kind = PFS_SQL_ABSENT;
+		any |= scan->wanted[i];
+	}
+	if (!any)
+		return 0;
+	PFS_TRY(pfs_query_hold(scan->query));
+	for (size_t i = 0; i < scan->query->connection->table->n && !error; i++) {
+		if (scan->wanted[i])
+			error = gather_held(scan, i);
+	}
+	pfs_query_release(scan->query);
+	return error;
+}
+
+static int gather(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows PFS_UNUSED, int column)
+{
+	int error;
+
+	scan->wanted[column] = true;
+	PFS_TRY(pfs_query_hold(scan->query));
+	error = gather_held(scan, (size_t)column);
+	pfs_query_release(scan->query);
+	return error;
+}
+
+static int rowid(struct pfs_sql_scan *scan, int64_t *out, size_t row)
+{
+	if (scan->columns[pfs_node_ino].kind == PFS_SQL_ABSENT)
+		PFS_TRY(gather(scan, NULL, pfs_node_ino));
+	*out = scan->columns[pfs_node_ino].integers[row];
+	return 0;
+}
+
+/* ---- scans ---- */
+
+static void close_scan(struct pfs_sql_scan *scan)
+{
+	if (!scan)
+		return;
+	for (size_t i = 0; scan->buffers && i < scan->query->connection->table->n; i++)
+		free_buffer(&scan->buffers[i]);
+	pfs_slots_finish(&scan->slots);
+	scan->query->memory -= (uint64_t)scan->memory;
+	free(scan->wanted);
+	free(scan->columns);
+	free(scan->buffers);
+	free(scan);
+}
+
+static int open_scan(void *user, struct pfs_sql_scan **out)
+{
+	struct pfs_query *query = user;
+	size_t n = query->connection->table->n;
+	struct pfs_sql_scan *scan = calloc(1, sizeof(*scan));
+
+	if (!scan)
+		return -ENOMEM;
+	scan->query = query;
+	scan->wanted = calloc(n, sizeof(*scan->wanted));
+	scan->columns = calloc(n, sizeof(*scan->columns));
+	scan->buffers = calloc(n, sizeof(*scan->buffers));
+	if (!scan->wanted || !scan->columns || !scan->buffers) {
+		close_scan(scan);
+		return -ENOMEM;
+	}
+	*out = scan;
+	return 0;
+}
+
+/* Finds the slots.  The tree is held. */
+static int select_slots(struct pfs_sql_scan *scan, const struct pfs_sql_argument *arguments,
+			size_t n)
+{
+	struct pfs_query *query = scan->query;
+	struct pfs_pushed pushed = {.n = 0};
+	int error = pfs_push_arguments(query, &pushed, arguments, n);
+
+	if (!error && !pushed.nothing) {
+		error = pfs_scan_select(query->tree, &scan->slots, pushed.predicates, pushed.n,
+					query->visible, &query->stop);
+		if (!error)
+			pfs_plan_record(query, scan->id, &pushed, scan->slots.n);
+		else if (error == -ENOENT)
+			error = 0;
+	}
+	pfs_pushed_finish(&pushed);
+	return error ? error : use(scan, (int64_t)(scan->slots.n * sizeof(*scan->slots.slot)));
+}
+
+static int start(struct pfs_sql_scan *scan, unsigned id, uint64_t columns,
+		 const struct pfs_sql_argument *arguments, size_t n)
+{
+	int error;
+
+	PFS_TRY(use(scan, -(int64_t)(scan->slots.n * sizeof(*scan->slots.slot))));
+	pfs_slots_finish(&scan->slots);
+	scan->slots = (struct pfs_slots){.slot = NULL};
+	scan->id = id;
+	scan->next = 0;
+	scan->n = 0;
+	scan->batch = FIRST_BATCH;
+	for (size_t i = 0; i < scan->query->connection->table->n && i < 63; i++)
+		scan->wanted[i] |= columns >> i & 1;
+	PFS_TRY(pfs_query_hold(scan->query));
+	error = select_slots(scan, arguments, n);
+	pfs_query_release(scan->query);
+	return error;
+}
+
+static int fetch(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows)
+{
+	size_t left = scan->slots.n - scan->next;
+
+	if (scan->query->stop)
+		return -EINTR;
+	rows->columns = scan->columns;
+	scan->rows = scan->slots.slot + scan->next;
+	scan->n = PFS_MIN(left, scan->batch);
+	scan->batch = PFS_MIN(scan->batch * 4, BATCH);
+	scan->next += scan->n;
+	rows->n = scan->n;
+	if (!scan->n)
+		return 0;
+	pfs_plan_seen(scan->query, scan->id, scan->n);
+	return gather_wanted(scan);
+}
+
+static const char *const functions[] = {
+	[PFS_CALL_UNDER] = "under",
+	[PFS_CALL_CHILD_OF] = "child_of",
+	[PFS_CALL_ANCESTOR_OF] = "ancestor_of",
+	NULL,
+};
+
+const struct pfs_sql_source pfs_nodes_source = {
+	.name = "nodes",
+	.functions = functions,
+	.plan = pfs_push_plan,
+	.open = open_scan,
+	.close = close_scan,
+	.start = start,
+	.fetch = fetch,
+	.gather = gather,
+	.rowid = rowid,
+};

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* How a statement runs: SQLite's steps, with what the image was asked in place of the number that
+ * SQLite knows a scan by. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/internal.h"
+
+/* ---- records ---- */
+
+static struct pfs_scan_record *record_of(struct pfs_query *query, unsigned id)
+{
+	unsigned ids = query->connection->plan_ids;
+	size_t n = query->n_scans;
+
+	if (id >= ids ||
+	    pfs_grow(&query->scans, &query->scans_capacity, ids, sizeof(*query->scans)))
+		return NULL;
+	for (; n < ids; n++)
+		query->scans[n] = (struct pfs_scan_record){.pushed = NULL};
+	query->n_scans = n;
+	return &query->scans[id];
+}
+
+static const char *name_of(enum pfs_field field)
+{
+	static const char *const names[] = {
+		[PFS_FIELD_INO] = "ino",
+		[PFS_FIELD_PARENT] = "parent",
+		[PFS_FIELD_DEPTH] = "depth",
+		[PFS_FIELD_TYPE] = "type",
+		[PFS_FIELD_MODE] = "mode",
+		[PFS_FIELD_UID] = "uid",
+		[PFS_FIELD_GID] = "gid",
+		[PFS_FIELD_SIZE] = "size",
+		[PFS_FIELD_BLOCKS] = "blocks",
+		[PFS_FIELD_NLINK] = "nlink",
+		[PFS_FIELD_MTIME] = "mtime",
+		[PFS_FIELD_ATIME] = "atime",
+		[PFS_FIELD_CTIME] = "ctime",
+		[PFS_FIELD_RDEV] = "rdev",
+		[PFS_FIELD_SUBTREE_COUNT] = "subtree_count",
+		[PFS_FIELD_SUBTREE_SIZE] = "subtree_size",
+		[PFS_FIELD_SUBTREE_BLOCKS] = "subtree_blocks",
+		[PFS_FIELD_SUBTREE_MTIME] = "subtree_mtime",
+		[PFS_FIELD_NAME] = "name",
+		[PFS_FIELD_EXT] = "ext",
+		[PFS_FIELD_PATH] = "path",
+		[PFS_FIELD_TARGET] = "target",
+	};
+
+	return names[field];
+}
+
+static void write_range(FILE *out, const struct pfs_predicate *p)
+{
+	const char *name = name_of(p->field);
+
+	if (p->field == PFS_FIELD_TYPE && p->low == p->high)
+		(void)fprintf(out, "type %s '%c'", p->negated ? "<>" : "=", (int)p->low);
+	else if (p->low == p->high)
+		(void)fprintf(out, "%s %s %lld", name, p->negated ? "<>" : "=", (long long)p->low);
+	else if (p->high == INT64_MAX)
+		(void)fprintf(out, "%s >= %lld", name, (long long)p->low);
+	else if (p->low <= INT64_MIN + 1)
+		(void)fprintf(out, "%s <= %lld", name, (long long)p->high);
+	else
+		(void)fprintf(out, "%s BETWEEN %lld AND %lld", name, (long long)p->low,
+			      (long long)p->high);
+}
+
+static void write_between(FILE *out, const struct pfs_predicate *p)
+{
+	if (p->text)
+		(void)fprintf(out, "%s >= '%s'", name_of(p->field), p->text);
+	if (p->high_text)
+		(void)fprintf(out, "%s%s < '%s'", p->text ? " AND " : "", name_of(p->field),
+			      p->high_text);
+}
+
+static void write_predicate(FILE *out, const struct pfs_predicate *p)
+{
+	static const char *const words[] = {
+		[PFS_TEST_GLOB] = "GLOB",	  [PFS_TEST_LIKE] = "LIKE",
+		[PFS_TEST_CONTAINS] = "contains", [PFS_TEST_PREFIX] = "begins with",
+		[PFS_TEST_SUFFIX] = "ends with",  [PFS_TEST_UNDER] = "under",
+		[PFS_TEST_CHILD_OF] = "child_of", [PFS_TEST_ANCESTOR_OF] = "ancestor_of",
+		[PFS_TEST_EQUAL] = "=",
+	};
+
+	switch (p->test) {
+	case PFS_TEST_RANGE:
+		write_range(out, p);
+		break;
+	case PFS_TEST_BETWEEN:
+		write_between(out, p);
+		break;
+	case PFS_TEST_NONE:
+		(void)fprintf(out, "%s IS %sNULL", name_of(p->field), p->negated ? "NOT " : "");
+		break;
+	case PFS_TEST_UNDER:
+	case PFS_TEST_CHILD_OF:
+	case PFS_TEST_ANCESTOR_OF:
+		(void)fprintf(out, "%s(ino, %lld)", words[p->test], (long long)p->low);
+		break;
+	case PFS_TEST_EQUAL:
+		(void)fprintf(out, "%s %s '%.*s'", name_of(p->field), p->negated ? "<>" : "=",
+			      (int)p->text_len, p->text);
+		break;
+	default:
+		(void)fprintf(out, "%s %s '%.*s'", name_of(p->field), words[p->test],
+			      (int)p->text_len, p->text);
+		break;
+	}
+}
+
+static char *describe(const struct pfs_pushed *pushed)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < pushed->n; i++) {
+		(void)fputs(i ? ", " : "", out);
+		write_predicate(out, &pushed->predicates[i]);
+	}
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_pushed *pushed,
+		     size_t selected)
+{
+	struct pfs_scan_record *record = record_of(query, id);
+
+	if (!record)
+		return;
+	if (!record->pushed) {
+		record->pushed = describe(pushed);
+		record->estimated = pfs_scan_estimate(query->tree, &record->how,
+						      pushed->predicates, pushed->n);
+	}
+	record->starts++;
+	record->selected += selected;
+}
+
+void pfs_plan_seen(struct pfs_query *query, unsigned id, size_t rows)
+{
+	if (id < query->n_scans)
+		query->scans[id].seen += rows;
+}
+
+void pfs_plan_finish(struct pfs_query *query)
+{
+	for (size_t i = 0; i < query->n_scans; i++)
+		free(query->scans[i].pushed);
+	free(query->scans);
+}
+
+/* ---- text ---- */
+
+struct writing {
+	FILE *out;
+	const struct pfs_query *query;
+	int ids[64], levels[64]; /* how far in the steps stand that others may stand under */
+	size_t n;
+};
+
+static int level_of(struct writing *writing, int id, int parent)
+{
+	int level = 0;
+
+	for (size_t i = 0; i < writing->n; i++) {
+		if (writing->ids[i] == parent)
+			level = writing->levels[i] + 1;
+	}
+	if (writing->n < PFS_COUNT(writing->ids)) {
+		writing->ids[writing->n] = id;
+		writing->levels[writing->n++] = level;
+	}
+	return level;
+}
+
+static void write_scan(struct writing *writing, unsigned long id)
+{
+	const struct pfs_scan_record *record =
+		id < writing->query->n_scans ? &writing->query->scans[id] : NULL;
+
+	if (!record || !record->starts) {
+		(void)fprintf(writing->out, ": not begun");
+		return;
+	}
+	(void)fprintf(writing->out, ": %s, by %s; ",
+		      record->pushed && *record->pushed ? record->pushed : "all nodes",
+		      record->how ? record->how : "all columns");
+	if (record->starts > 1)
+		(void)fprintf(writing->out, "begun %llu times, ",
+			      (unsigned long long)record->starts);
+	(void)fprintf(writing->out, "rows estimated %llu, selected %llu, read %llu",
+		      (unsigned long long)record->estimated, (unsigned long long)record->selected,
+		      (unsigned long long)record->seen);
+}
+
+static int write_step(void *arg, int id, int parent, const char *detail)
+{
+	static const char mark[] = " VIRTUAL TABLE INDEX ";
+	struct writing *writing = arg;
+	const char *at = strstr(detail, mark);
+
+	(void)fprintf(writing->out, "%*s%.*s", 2 * level_of(writing, id, parent), "",
+		      at ? (int)(at - detail) : (int)strlen(detail), detail);
+	if (at)
+		write_scan(writing, strtoul(at + sizeof(mark) - 1, NULL, 10));
+	(void)fputc('\n', writing->out);
+	return 0;
+}
+
+int pfs_query_plan(const struct pfs_query *query, char **text)
+{
+	struct writing writing = {.query = query};
+	unsigned plan_ids = query->connection->plan_ids;
+	size_t size;
+	int error;
+
+	*text = NULL;
+	writing.out = open_memstream(text, &size);
+	if (!writing.out)
+		return -ENOMEM;
+	query->connection->plan_ids = 0; /* so that scans get the numbers that they have */
+	error = pfs_sql_explain(query->connection->sql, query->text.text, query->text.len,
+				write_step, &writing);
+	query->connection->plan_ids = plan_ids;
+	(void)fputs("run by SQLite over the columns of the image\n", writing.out);
+	if (fclose(writing.out) && !error)
+		error = -ENOMEM;
+	if (error) {
+		free(*text);
+		*text = NULL;
+	}
+	return error;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/tree/relation.h - single nodes by path and by each other, between pfs_scan_lock and
+ * pfs_scan_unlock.  Slots are those of named nodes. */
+#ifndef PFS_FS_TREE_RELATION_H
+#define PFS_FS_TREE_RELATION_H
+
+#include "fs/tree/tree.h"
+
+/* The node at an absolute path (a relative one begins at the root too), as path_resolution(7) has
+ * it; PFS_NO_SLOT: there is none. */
+uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const char *path, size_t len);
+
+uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot); /* PFS_NO_SLOT: the root's */
+/* `slot` is `top` or lies under it. */
+bool pfs_relation_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top);
+/* The deepest node that both lie under or are. */
+uint32_t pfs_relation_common(const struct pfs_tree *tree, uint32_t a, uint32_t b);
+uint64_t pfs_relation_ino(const struct pfs_tree *tree, uint32_t slot);
+uint64_t pfs_relation_nodes(const struct pfs_tree *tree); /* how many there are */
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/sqlfunction.c - functions that callbacks compute. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "meta/sqlquery_impl.h"
+
+#define ARGUMENTS_MAX 4
+
+/* What SQLite hands back to a function's call. */
+struct pfs_sql_binding {
+	struct pfs_sql *sql;
+	const struct pfs_sql_function *function;
+};
+
+struct pfs_sql_call {
+	sqlite3_context *context;
+	struct pfs_sql *sql;
+};
+
+void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value)
+{
+	*out = (struct pfs_sql_value){.type = PFS_SQL_NULL};
+	switch (sqlite3_value_type(value)) {
+	case SQLITE_INTEGER:
+		out->type = PFS_SQL_INTEGER;
+		out->integer = sqlite3_value_int64(value);
+		break;
+	case SQLITE_FLOAT:
+		out->type = PFS_SQL_REAL;
+		out->real = sqlite3_value_double(value);
+		break;
+	case SQLITE_TEXT:
+		out->type = PFS_SQL_TEXT;
+		out->bytes = (const char *)sqlite3_value_text(value);
+		out->size = (size_t)sqlite3_value_bytes(value);
+		break;
+	case SQLITE_BLOB:
+		out->type = PFS_SQL_BLOB;
+		out->bytes = sqlite3_value_blob(value);
+		out->size = (size_t)sqlite3_value_bytes(value);
+		break;
+	default:
+		break;
+	}
+	if (out->type >= PFS_SQL_TEXT && !out->bytes) /* empty, or no memory for it */
+		out->bytes = "";
+}
+
+void pfs_sql_return_integer(struct pfs_sql_call *call, int64_t value)
+{
+	sqlite3_result_int64(call->context, value);
+}
+
+void pfs_sql_return_text(struct pfs_sql_call *call, const char *bytes, size_t size)
+{
+	sqlite3_result_text64(call->context, bytes, size, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void pfs_sql_return_error(struct pfs_sql_call *call, int error, const char *text)
+{
+	sqlite3_result_error(call->context, text, -1);
+	if (error != -EINVAL)
+		(void)pfs_sql_failed(call->sql, error);
+}
+
+static void call_function(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	const struct pfs_sql_binding *binding = sqlite3_user_data(context);
+	struct pfs_sql_call call = {.context = context, .sql = binding->sql};
+	struct pfs_sql_value arguments[ARGUMENTS_MAX];
+
+	for (int i = 0; i < argc; i++)
+		pfs_sql_from_value(&arguments[i], argv[i]);
+	binding->function->call(binding->sql->user, &call, arguments);
+}
+
+static void call_step(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_value **argv)
+{
+	const struct pfs_sql_binding *binding = sqlite3_user_data(context);
+	struct pfs_sql_call call = {.context = context, .sql = binding->sql};
+	void *state = sqlite3_aggregate_context(context, (int)binding->function->state_size);
+	struct pfs_sql_value argument;
+
+	if (!state) {
+		sqlite3_result_error_nomem(context);
+		return;
+	}
+	pfs_sql_from_value(&argument, argv[0]);
+	binding->function->step(binding->sql->user, &call, state, &argument);
+}
+
+static void call_final(sqlite3_context *context)
+{
+	const struct pfs_sql_binding *binding = sqlite3_user_data(context);
+	struct pfs_sql_call call = {.context = context, .sql = binding->sql};
+
+	binding->function->final(binding->sql->user, &call, sqlite3_aggregate_context(context, 0));
+}
+
+/* The values of these functions hold for one statement: the tree is the same for all of it. */
+#define FUNCTION_FLAGS (SQLITE_UTF8 | SQLITE_DETERMINISTIC)
+
+int pfs_sql_add_functions(struct pfs_sql *sql)
+{
+	const struct pfs_sql_function *functions = sql->functions;
+	int result = SQLITE_OK;
+	size_t n = 0;
+
+	while (functions[n].name)
+		n++;
+	sql->bindings = calloc(n + 1, sizeof(*sql->bindings));
+	if (!sql->bindings)
+		return SQLITE_NOMEM;
+	for (size_t i = 0; i < n && !result; i++) {
+		const struct pfs_sql_function *f = &functions[i];
+
+		sql->bindings[i] = (struct pfs_sql_binding){.sql = sql, .function = f};
+		result = sqlite3_create_function_v2(
+			sql->handle, f->name, f->n_arguments, FUNCTION_FLAGS, &sql->bindings[i],
+			f->call ? call_function : NULL, f->call ? NULL : call_step,
+			f->call ? NULL : call_final, NULL);
+	}
+	return result;
+}
+
+bool pfs_sql_find_function(const struct pfs_sql *sql, const char *name,
+			   void (**fn)(sqlite3_context *, int, sqlite3_value **), void **arg)
+{
+	for (struct pfs_sql_binding *binding = sql->bindings; binding->function; binding++) {
+		if (binding->function->call &&
+		    sqlite3_stricmp(binding->function->name, name) == 0) {
+			*fn = call_function;
+			*arg = binding;
+			return true;
+		}
+	}
+	return false;
+}

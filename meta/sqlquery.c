@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+#include "meta/sqlquery_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+
+#define TICK_STEPS	 2000		    /* of SQLite's machine between two ticks */
+#define MEMORY_DEFAULT	 ((uint64_t)1 << 30) /* when there is no limit */
+#define SORT_MEMORY_MAX	 ((uint64_t)256 << 20)
+#define VALUE_MEMORY_MAX ((uint64_t)256 << 20)
+
+/* ---- what statements may do ---- */
+
+/* Pragmas that only tell. */
+static bool is_harmless(const char *pragma)
+{
+	static const char *const names[] = {
+		"table_info",	 "table_xinfo",	 "table_list",	    "function_list",
+		"database_list", "collation_list", "compile_options", "encoding",
+	};
+
+	for (size_t i = 0; pragma && i < PFS_COUNT(names); i++) {
+		if (sqlite3_stricmp(pragma, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_harmful(const char *function)
+{
+	return function && (sqlite3_stricmp(function, "load_extension") == 0 ||
+			    sqlite3_stricmp(function, "fts3_tokenizer") == 0);
+}
+
+static int refuse(struct pfs_sql *sql, const char *what, const char *name, const char *instead)
+{
+	if (!*sql->refused)
+		(void)snprintf(sql->refused, sizeof(sql->refused), "%s%s%s cannot be used here; %s",
+			       what, name ? " " : "", name ? name : "", instead);
+	return SQLITE_DENY;
+}
+
+static int authorize(void *arg, int action, const char *a, const char *b,
+		     const char *database PFS_UNUSED, const char *inner PFS_UNUSED)
+{
+	struct pfs_sql *sql = arg;
+
+	if (sql->declaring)
+		return SQLITE_OK;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return is_harmful(b) ? refuse(sql, "the function", b, "leave it out") : SQLITE_OK;
+	case SQLITE_PRAGMA:
+		return is_harmless(a) ? SQLITE_OK
+				      : refuse(sql, "PRAGMA", a, "only table_info and the like can");
+	case SQLITE_ATTACH:
+	case SQLITE_DETACH:
+		return refuse(sql, "ATTACH and DETACH", NULL, "import the data as a table");
+	case SQLITE_TRANSACTION:
+	case SQLITE_SAVEPOINT:
+		return refuse(sql, "BEGIN, COMMIT and SAVEPOINT", NULL,
+			      "a statement is a transaction of its own");
+	case SQLITE_INSERT:
+	case SQLITE_UPDATE:
+	case SQLITE_DELETE:
+		return refuse(sql, "a change of the table", a, "write a SELECT");
+	default:
+		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
+	}
+}
+
+/* ---- errors ---- */
+
+int pfs_sql_failed(struct pfs_sql *sql, int error)
+{
+	sql->error = error;
+	return SQLITE_ERROR;
+}
+
+static int errno_of(const struct pfs_sql *sql, int result)
+{
+	if (sql->error)
+		return sql->error;
+	switch (result & 0xff) {
+	case SQLITE_NOMEM:
+	case SQLITE_TOOBIG:
+		return -ENOMEM;
+	case SQLITE_INTERRUPT:
+		return -EINTR;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		return -EIO;
+	case SQLITE_AUTH:
+		return -EACCES;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Fills in the problem that SQLite has just met; the errno for it. */
+static int explain(struct pfs_sql *sql, struct pfs_sql_problem *problem, int result)
+{
+	int error = errno_of(sql, result);
+	const char *text = sqlite3_errmsg(sql->handle);
+
+	if (error == -EACCES && *sql->refused)
+		text = sql->refused;
+	else if (sql->error)
+		text = "";
+	problem->offset = sqlite3_error_offset(sql->handle);
+	(void)snprintf(problem->text, sizeof(problem->text), "%s", text);
+	return error;
+}
+
+static int complain(struct pfs_sql_problem *problem, int error, long offset, const char *text)
+{
+	problem->offset = offset;
+	(void)snprintf(problem->text, sizeof(problem->text), "%s", text);
+	return error;
+}
+
+/* ---- connections ---- */
+
+static int tick(void *arg)
+{
+	struct pfs_sql *sql = arg;
+
+	return sql->tick(sql->user);
+}
+
+static int configure(struct pfs_sql *sql)
+{
+	sqlite3 *handle = sql->handle;
+	int result;
+
+	(void)sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	(void)sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	(void)sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	(void)sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+	(void)sqlite3_limit(handle, SQLITE_LIMIT_WORKER_THREADS, 0);
+	result = sqlite3_exec(handle, "PRAGMA temp_store = FILE", NULL, NULL, NULL);
+	if (!result)
+		result = pfs_sql_add_functions(sql);
+	if (!result)
+		result = pfs_sql_add_table(sql);
+	if (!result)
+		result = sqlite3_set_authorizer(handle, authorize, sql);
+	sqlite3_progress_handler(handle, TICK_STEPS, tick, sql);
+	return result;
+}
+
+int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
+{
+	struct pfs_sql *sql = calloc(1, sizeof(*sql));
+	int result = SQLITE_NOMEM;
+
+	*out = NULL;
+	if (!sql)
+		return -ENOMEM;
+	sql->source = options->source;
+	sql->functions = options->functions;
+	sql->tick = options->tick;
+	sql->declaration = strdup(options->declaration);
+	if (sql->declaration)
+		result = sqlite3_open_v2(":memory:", &sql->handle,
+					 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+						 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+					 NULL);
+	if (!result)
+		result = configure(sql);
+	if (result) {
+		pfs_error("SQLite: %s", sqlite3_errstr(result));
+		pfs_sql_close(sql);
+		return result == SQLITE_NOMEM ? -ENOMEM : -EINVAL;
+	}
+	*out = sql;
+	return 0;
+}
+
+void pfs_sql_close(struct pfs_sql *sql)
+{
+	if (!sql)
+		return;
+	pfs_sql_finish(sql);
+	(void)sqlite3_close(sql->handle);
+	free(sql->bindings);
+	free(sql->declaration);
+	free(sql);
+}
+
+void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory)
+{
+	char pragma[64];
+	uint64_t sort;
+
+	sql->user = user;
+	memory = memory ? memory : MEMORY_DEFAULT;
+	sort = PFS_MIN(memory / 4, SORT_MEMORY_MAX);
+	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH,
+			    (int)PFS_MAX(PFS_MIN(memory / 4, VALUE_MEMORY_MAX), 1 << 16));
+	if (sort == sql->sort_memory)
+		return;
+	sql->sort_memory = sort;
+	/* the sorter takes as much as the cache of the database may have */
+	(void)snprintf(pragma, sizeof(pragma), "PRAGMA cache_size = -%llu",
+		       (unsigned long long)PFS_MAX(sort >> 10, 64));
+	(void)sqlite3_set_authorizer(sql->handle, NULL, NULL);
+	(void)sqlite3_exec(sql->handle, pragma, NULL, NULL, NULL);
+	(void)sqlite3_set_authorizer(sql->handle, authorize, sql);
+}
+
+/* ---- statements ---- */
+
+/* Whether there is anything but blanks, comments and semicolons: SQLite says so itself. */
+static bool is_statement(struct pfs_sql *sql, const char *text, int len)
+{
+	sqlite3_stmt *more = NULL;
+	const char *tail = text;
+
+	while (len > 0) {
+		int result = sqlite3_prepare_v3(sql->handle, text, len, 0, &more, &tail);
+
+		(void)sqlite3_finalize(more);
+		if (result || more)
+			return true;
+		if (tail <= text)
+			break;
+		len -= (int)(tail - text);
+		text = tail;
+	}
+	return false;
+}
+
+static int check_one(struct pfs_sql *sql, const char *text, int len, const char *tail,
+		     struct pfs_sql_problem *problem)
+{
+	if (!sql->statement && tail == text + len)
+		return complain(problem, -EINVAL, -1, "no statement; write SELECT ... FROM nodes");
+	if (!sql->statement)
+		return complain(problem, -EINVAL, 0, "an empty statement before another; write one");
+	if (is_statement(sql, tail, len - (int)(tail - text)))
+		return complain(problem, -EINVAL, (long)(tail - text),
+				"a second statement; run them one at a time");
+	if (sqlite3_bind_parameter_count(sql->statement))
+		return complain(problem, -EINVAL, -1,
+				"parameters (?, :name) have no values here; write the values");
+	return 0;
+}
+
+int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
+		    struct pfs_sql_problem *problem)
+{
+	const char *tail = text;
+	int error;
+
+	pfs_sql_finish(sql);
+	sql->error = 0;
+	sql->refused[0] = 0;
+	if (len > INT32_MAX)
+		return complain(problem, -E2BIG, -1, "the statement is too long");
+	if (memchr(text, 0, len))
+		return complain(problem, -EINVAL, (long)strlen(text), "a NUL byte; leave it out");
+	error = sqlite3_prepare_v3(sql->handle, text, (int)len, 0, &sql->statement, &tail);
+	if (error)
+		return explain(sql, problem, error);
+	error = check_one(sql, text, (int)len, tail, problem);
+	if (error)
+		pfs_sql_finish(sql);
+	return error;
+}
+
+void pfs_sql_finish(struct pfs_sql *sql)
+{
+	(void)sqlite3_finalize(sql->statement);
+	sql->statement = NULL;
+}
+
+void pfs_sql_reset(struct pfs_sql *sql)
+{
+	(void)sqlite3_reset(sql->statement);
+	sql->error = 0;
+}
+
+int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem)
+{
+	int result = sqlite3_step(sql->statement);
+
+	if (result == SQLITE_ROW)
+		return 1;
+	return result == SQLITE_DONE ? 0 : explain(sql, problem, result);
+}
+
+void pfs_sql_interrupt(struct pfs_sql *sql)
+{
+	sqlite3_interrupt(sql->handle);
+}
+
+size_t pfs_sql_columns(const struct pfs_sql *sql)
+{
+	return (size_t)sqlite3_column_count(sql->statement);
+}
+
+const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column)
+{
+	const char *name = sqlite3_column_name(sql->statement, (int)column);
+
+	return name ? name : "";
+}
+
+void pfs_sql_value(const struct pfs_sql *sql, struct pfs_sql_value *out, size_t column)
+{
+	pfs_sql_from_value(out, sqlite3_column_value(sql->statement, (int)column));
+}
+
+int pfs_sql_explain(struct pfs_sql *sql, const char *text, size_t len,
+		    int (*fn)(void *arg, int id, int parent, const char *detail), void *arg)
+{
+	static const char prefix[] = "EXPLAIN QUERY PLAN ";
+	sqlite3_stmt *row = NULL;
+	char *whole;
+	int result, error = 0;
+
+	whole = sqlite3_mprintf("%s%.*s", prefix, (int)len, text);
+	if (!whole)
+		return -ENOMEM;
+	result = sqlite3_prepare_v3(sql->handle, whole, -1, 0, &row, NULL);
+	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		const char *detail = (const char *)sqlite3_column_text(row, 3);
+
+		result = SQLITE_OK;
+		error = detail ? fn(arg, sqlite3_column_int(row, 0), sqlite3_column_int(row, 1),
+				    detail)
+			       : -ENOMEM;
+	}
+	(void)sqlite3_finalize(row);
+	sqlite3_free(whole);
+	if (error || result == SQLITE_DONE)
+		return error;
+	return errno_of(sql, result);
+}

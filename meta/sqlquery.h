@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/sqlquery.h - SQLite as a query engine over tables that callbacks give, column by column.
+ *
+ * A connection has an empty database of its own in memory and the sources as virtual tables.  Only
+ * statements that read can be run: no ATTACH, no schema, no pragma that sets anything.
+ *
+ * Threads: a connection belongs to one thread at a time, but for pfs_sql_interrupt.
+ * Not handled here: what the tables hold; the store's file is never touched.
+ *
+ * What a callback returns as a negative errno ends the statement with it. */
+#ifndef PFS_META_SQLQUERY_H
+#define PFS_META_SQLQUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct pfs_sql;
+
+enum pfs_sql_type { PFS_SQL_NULL, PFS_SQL_INTEGER, PFS_SQL_REAL, PFS_SQL_TEXT, PFS_SQL_BLOB };
+
+struct pfs_sql_value {
+	enum pfs_sql_type type;
+	union {
+		int64_t integer;
+		double real;
+		const char *bytes; /* text and blobs; not terminated */
+	};
+	size_t size; /* of bytes */
+};
+
+/* ---- sources ---- */
+
+enum pfs_sql_op { /* column OP value */
+	PFS_SQL_EQ,
+	PFS_SQL_NE,
+	PFS_SQL_LT,
+	PFS_SQL_LE,
+	PFS_SQL_GT,
+	PFS_SQL_GE,
+	PFS_SQL_IS, /* equal, or both NULL */
+	PFS_SQL_IS_NULL,
+	PFS_SQL_NOT_NULL,
+	PFS_SQL_GLOB,
+	PFS_SQL_LIKE,
+	PFS_SQL_FUNCTION, /* and on: the source's functions, in their order, of (column, value) */
+};
+
+struct pfs_sql_constraint {
+	int column; /* -1: the rowid */
+	int op;	    /* enum pfs_sql_op */
+	const struct pfs_sql_value *value; /* NULL: not a constant, known only when a scan starts */
+	/* out */
+	bool take;  /* the scan gets it as an argument, and finds no row fewer than satisfy it */
+	bool exact; /* and no row more: SQLite need not look again */
+};
+
+struct pfs_sql_plan {
+	/* What could be pushed down here.  Comparisons of text by another collation than BINARY are
+	 * left out. */
+	struct pfs_sql_constraint *constraints;
+	size_t n;
+	uint64_t columns; /* that the statement uses, bit by bit; bit 63: some from 63 on */
+	int order_by;	  /* the one column that rows are wanted in the order of; -1: none */
+	bool descending;
+	/* out */
+	unsigned id; /* given to start */
+	bool ordered; /* rows come as wanted */
+	bool unique;  /* one row at most */
+	double cost;  /* about: rows that SQLite could have stepped over instead */
+	int64_t rows;
+};
+
+/* What was taken, in the order of the constraints. */
+struct pfs_sql_argument {
+	int column, op;
+	struct pfs_sql_value value;
+	struct pfs_sql_value number; /* value, if it is text that reads as a number: that */
+};
+
+/* A batch of rows, column by column; the source's until the next fetch or start. */
+enum pfs_sql_kind {
+	PFS_SQL_ABSENT, /* not gathered: asked for when it is needed */
+	PFS_SQL_INTEGERS,
+	PFS_SQL_BYTES,
+	PFS_SQL_VALUES,
+};
+#define PFS_SQL_NO_INTEGER INT64_MIN /* NULL */
+
+struct pfs_sql_column {
+	enum pfs_sql_kind kind;
+	const int64_t *integers;
+	const char *bytes; /* text of row i: offset[i] to offset[i + 1] */
+	const uint64_t *offset;
+	const uint8_t *is_null; /* NULL: none is */
+	const struct pfs_sql_value *values;
+};
+
+struct pfs_sql_rows {
+	size_t n;
+	struct pfs_sql_column *columns; /* one for each of the table's */
+};
+
+struct pfs_sql_scan; /* the source's own */
+
+struct pfs_sql_source {
+	const char *name;
+	const char *const *functions; /* that constraints may be, ended by NULL */
+	void (*plan)(void *user, struct pfs_sql_plan *plan);
+	/* open and close frame any number of starts; columns as in the plan. */
+	int (*open)(void *user, struct pfs_sql_scan **scan);
+	void (*close)(struct pfs_sql_scan *scan);
+	int (*start)(struct pfs_sql_scan *scan, unsigned id, uint64_t columns,
+		     const struct pfs_sql_argument *arguments, size_t n);
+	int (*fetch)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows); /* n 0: the end */
+	/* Fills in rows->columns[column] of the batch, and of those to come. */
+	int (*gather)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows, int column);
+	int (*rowid)(struct pfs_sql_scan *scan, int64_t *rowid, size_t row);
+};
+
+/* ---- functions ---- */
+
+struct pfs_sql_call; /* where a function's result goes; without one it is NULL */
+void pfs_sql_return_integer(struct pfs_sql_call *call, int64_t value);
+void pfs_sql_return_text(struct pfs_sql_call *call, const char *bytes, size_t size); /* copied */
+void pfs_sql_return_error(struct pfs_sql_call *call, int error, const char *text);
+
+struct pfs_sql_function {
+	const char *name;
+	int n_arguments;
+	void (*call)(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments);
+	/* Or an aggregate of one argument: state is zero at first. */
+	size_t state_size;
+	void (*step)(void *user, struct pfs_sql_call *call, void *state,
+		     const struct pfs_sql_value *argument);
+	void (*final)(void *user, struct pfs_sql_call *call, void *state); /* state NULL: no row */
+};
+
+/* ---- connections and statements ---- */
+
+struct pfs_sql_options {
+	const struct pfs_sql_source *source;
+	const char *declaration; /* CREATE TABLE x (...): the source's columns; not kept */
+	const struct pfs_sql_function *functions; /* ended by one without a name */
+	/* Asked from time to time while a statement runs; not 0 ends it. */
+	int (*tick)(void *user);
+};
+/* *out NULL on failure.  The source and functions must outlive it.  -ENOMEM, -EINVAL (the
+ * declaration is none). */
+PFS_MUST_CHECK int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options);
+void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */
+
+/* What callbacks get, and what a statement may have in memory at once: what is more is sorted and
+ * collected in temporary files, a longer value is -ENOMEM. */
+void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory);
+
+struct pfs_sql_problem {
+	long offset; /* -1: unknown */
+	char text[256];
+};
+
+/* -EINVAL: wrong, empty, more than one statement, or with parameters; -EACCES: not a statement that
+ * may be run here; -ENOMEM, or what a callback said. */
+PFS_MUST_CHECK int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
+				   struct pfs_sql_problem *problem);
+void pfs_sql_finish(struct pfs_sql *sql); /* the statement, if there is one */
+void pfs_sql_reset(struct pfs_sql *sql);  /* to before its first row */
+
+/* 1: a row; 0: the end; -EINTR, -EINVAL (the text says), -ENOMEM, -ENOSPC and -EIO (temporary
+ * files), or what a callback said (the text is empty then). */
+PFS_MUST_CHECK int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem);
+void pfs_sql_interrupt(struct pfs_sql *sql);
+
+size_t pfs_sql_columns(const struct pfs_sql *sql);
+const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);
+/* Of the row; valid until the next step, reset or finish. */
+void pfs_sql_value(const struct pfs_sql *sql, struct pfs_sql_value *out, size_t column);
+
+/* Calls fn for each step of how the statement `text` would run, outer ones first, until it returns
+ * non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_sql_explain(struct pfs_sql *sql, const char *text, size_t len,
+				   int (*fn)(void *arg, int id, int parent, const char *detail),
+				   void *arg);
+
+#endif

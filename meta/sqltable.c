@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/sqltable.c - a source of columns as a virtual table of SQLite.
+ *
+ * What the planner chose travels to the scan as a text, "COLUMNS COLUMN.OP COLUMN.OP ...": the bits of
+ * the columns used, in hexadecimal, and each argument.  Text is handed to SQLite as a copy: it keeps
+ * pointers that it is told to be lasting (max(name), GROUP BY) beyond the batch. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "meta/sqlquery_impl.h"
+
+#define CONSTRAINTS_MAX 64 /* looked at; what is more SQLite tests itself */
+
+struct table {
+	sqlite3_vtab base;
+	struct pfs_sql *sql;
+};
+
+struct cursor {
+	sqlite3_vtab_cursor base;
+	struct pfs_sql_scan *scan;
+	struct pfs_sql_rows rows;
+	size_t row; /* of the batch */
+};
+
+static struct pfs_sql *sql_of(const sqlite3_vtab *table)
+{
+	return ((const struct table *)table)->sql;
+}
+
+static int failed(sqlite3_vtab *table, int error)
+{
+	return pfs_sql_failed(sql_of(table), error);
+}
+
+/* ---- the table ---- */
+
+static int connect_table(sqlite3 *handle, void *arg, int argc PFS_UNUSED,
+			 const char *const *argv PFS_UNUSED, sqlite3_vtab **out,
+			 char **message PFS_UNUSED)
+{
+	struct pfs_sql *sql = arg;
+	struct table *table = sqlite3_malloc(sizeof(*table));
+	int result;
+
+	if (!table)
+		return SQLITE_NOMEM;
+	*table = (struct table){.sql = sql};
+	sql->declaring = true;
+	result = sqlite3_declare_vtab(handle, sql->declaration);
+	sql->declaring = false;
+	if (result) {
+		sqlite3_free(table);
+		return result;
+	}
+	*out = &table->base;
+	return SQLITE_OK;
+}
+
+static int disconnect_table(sqlite3_vtab *table)
+{
+	sqlite3_free(table);
+	return SQLITE_OK;
+}
+
+static int find_function(sqlite3_vtab *table, int n_arguments, const char *name,
+			 void (**fn)(sqlite3_context *, int, sqlite3_value **), void **arg)
+{
+	const struct pfs_sql *sql = sql_of(table);
+	const char *const *known = sql->source->functions;
+
+	for (int i = 0; n_arguments == 2 && known[i]; i++) {
+		if (sqlite3_stricmp(known[i], name) == 0 &&
+		    pfs_sql_find_function(sql, name, fn, arg))
+			return SQLITE_INDEX_CONSTRAINT_FUNCTION + i;
+	}
+	return 0;
+}
+
+/* ---- planning ---- */
+
+/* The op, or -1: not one that a source is asked about. */
+static int op_of(int op)
+{
+	switch (op) {
+	case SQLITE_INDEX_CONSTRAINT_EQ:
+		return PFS_SQL_EQ;
+	case SQLITE_INDEX_CONSTRAINT_NE:
+		return PFS_SQL_NE;
+	case SQLITE_INDEX_CONSTRAINT_LT:
+		return PFS_SQL_LT;
+	case SQLITE_INDEX_CONSTRAINT_LE:
+		return PFS_SQL_LE;
+	case SQLITE_INDEX_CONSTRAINT_GT:
+		return PFS_SQL_GT;
+	case SQLITE_INDEX_CONSTRAINT_GE:
+		return PFS_SQL_GE;
+	case SQLITE_INDEX_CONSTRAINT_IS:
+		return PFS_SQL_IS;
+	case SQLITE_INDEX_CONSTRAINT_ISNULL:
+		return PFS_SQL_IS_NULL;
+	case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+		return PFS_SQL_NOT_NULL;
+	case SQLITE_INDEX_CONSTRAINT_GLOB:
+		return PFS_SQL_GLOB;
+	case SQLITE_INDEX_CONSTRAINT_LIKE:
+		return PFS_SQL_LIKE;
+	default:
+		return op >= SQLITE_INDEX_CONSTRAINT_FUNCTION
+			       ? PFS_SQL_FUNCTION + op - SQLITE_INDEX_CONSTRAINT_FUNCTION
+			       : -1;
+	}
+}
+
+struct planning {
+	struct pfs_sql_constraint constraints[CONSTRAINTS_MAX];
+	struct pfs_sql_value values[CONSTRAINTS_MAX];
+	int of[CONSTRAINTS_MAX]; /* SQLite's number of the constraint */
+	struct pfs_sql_plan plan;
+};
+
+static void list_constraints(struct planning *planning, sqlite3_index_info *info)
+{
+	struct pfs_sql_plan *plan = &planning->plan;
+
+	for (int i = 0; i < info->nConstraint && plan->n < CONSTRAINTS_MAX; i++) {
+		int op = op_of(info->aConstraint[i].op);
+		sqlite3_value *value = NULL;
+		size_t n = plan->n;
+
+		if (!info->aConstraint[i].usable || op < 0 ||
+		    sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0)
+			continue;
+		planning->of[n] = i;
+		planning->constraints[n] = (struct pfs_sql_constraint){
+			.column = info->aConstraint[i].iColumn,
+			.op = op,
+		};
+		if (sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK) {
+			pfs_sql_from_value(&planning->values[n], value);
+			planning->constraints[n].value = &planning->values[n];
+		}
+		plan->n++;
+	}
+}
+
+/* What the scan will get, and SQLite's part of the choice. */
+static int tell(struct planning *planning, sqlite3_index_info *info)
+{
+	const struct pfs_sql_plan *plan = &planning->plan;
+	sqlite3_str *text = sqlite3_str_new(NULL);
+	int arguments = 0;
+
+	sqlite3_str_appendf(text, "%llx", plan->columns);
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct pfs_sql_constraint *constraint = &plan->constraints[i];
+		int of = planning->of[i];
+
+		if (!constraint->take)
+			continue;
+		sqlite3_str_appendf(text, " %d.%d", constraint->column, constraint->op);
+		info->aConstraintUsage[of].argvIndex = ++arguments;
+		info->aConstraintUsage[of].omit = constraint->exact;
+	}
+	info->idxStr = sqlite3_str_finish(text);
+	info->needToFreeIdxStr = 1;
+	info->idxNum = (int)plan->id;
+	info->orderByConsumed = plan->ordered;
+	info->estimatedCost = plan->cost;
+	info->estimatedRows = plan->rows;
+	info->idxFlags = plan->unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
+	return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+	struct planning planning;
+	struct pfs_sql_plan *plan = &planning.plan;
+	const struct pfs_sql *sql = sql_of(table);
+
+	*plan = (struct pfs_sql_plan){
+		.constraints = planning.constraints,
+		.columns = info->colUsed,
+		.order_by = info->nOrderBy == 1 ? info->aOrderBy[0].iColumn : -1,
+		.descending = info->nOrderBy == 1 && info->aOrderBy[0].desc,
+		.cost = 1e6,
+		.rows = 1000000,
+	};
+	list_constraints(&planning, info);
+	sql->source->plan(sql->user, plan);
+	return tell(&planning, info);
+}
+
+/* ---- scanning ---- */
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
+{
+	const struct pfs_sql *sql = sql_of(table);
+	struct cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+	int error;
+
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*cursor = (struct cursor){.row = 0};
+	error = sql->source->open(sql->user, &cursor->scan);
+	if (error) {
+		sqlite3_free(cursor);
+		return failed(table, error);
+	}
+	*out = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	sql_of(base->pVtab)->source->close(cursor->scan);
+	sqlite3_free(cursor);
+	return SQLITE_OK;
+}
+
+static int fetch(struct cursor *cursor)
+{
+	sqlite3_vtab *table = cursor->base.pVtab;
+	int error;
+
+	cursor->row = 0;
+	error = sql_of(table)->source->fetch(cursor->scan, &cursor->rows);
+	if (error)
+		cursor->rows.n = 0;
+	return error ? failed(table, error) : SQLITE_OK;
+}
+
+/* The value, and the number that a text reads as where it is compared with one. */
+static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value)
+{
+	sqlite3_value *copy;
+
+	pfs_sql_from_value(&argument->value, value);
+	argument->number = argument->value;
+	if (argument->value.type != PFS_SQL_TEXT)
+		return SQLITE_OK;
+	copy = sqlite3_value_dup(value); /* looking changes it */
+	if (!copy)
+		return SQLITE_NOMEM;
+	if (sqlite3_value_numeric_type(copy) != SQLITE_TEXT)
+		pfs_sql_from_value(&argument->number, copy);
+	sqlite3_value_free(copy);
+	return SQLITE_OK;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
+		  sqlite3_value **argv)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	struct pfs_sql_argument arguments[CONSTRAINTS_MAX];
+	char *at;
+	uint64_t columns = strtoull(text, &at, 16);
+	int error;
+
+	for (int i = 0; i < argc; i++) {
+		arguments[i].column = (int)strtol(at, &at, 10);
+		arguments[i].op = (int)strtol(at + 1, &at, 10);
+		error = take_argument(&arguments[i], argv[i]);
+		if (error)
+			return error;
+	}
+	cursor->rows.n = 0;
+	error = sql_of(base->pVtab)
+			->source->start(cursor->scan, (unsigned)id, columns, arguments,
+					(size_t)argc);
+	return error ? failed(base->pVtab, error) : fetch(cursor);
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	struct cursor *cursor = (struct cursor *)base;
+
+	return ++cursor->row < cursor->rows.n ? SQLITE_OK : fetch(cursor);
+}
+
+static int at_end(sqlite3_vtab_cursor *base)
+{
+	return ((struct cursor *)base)->rows.n == 0;
+}
+
+static void return_value(sqlite3_context *context, const struct pfs_sql_value *value)
+{
+	switch (value->type) {
+	case PFS_SQL_NULL:
+		break;
+	case PFS_SQL_INTEGER:
+		sqlite3_result_int64(context, value->integer);
+		break;
+	case PFS_SQL_REAL:
+		sqlite3_result_double(context, value->real);
+		break;
+	case PFS_SQL_TEXT:
+		sqlite3_result_text64(context, value->bytes, value->size, SQLITE_TRANSIENT,
+				      SQLITE_UTF8);
+		break;
+	case PFS_SQL_BLOB:
+		sqlite3_result_blob64(context, value->bytes, value->size, SQLITE_TRANSIENT);
+		break;
+	}
+}
+
+static void return_bytes(sqlite3_context *context, const struct pfs_sql_column *column, size_t row)
+{
+	uint64_t from = column->offset[row];
+
+	if (column->is_null && column->is_null[row])
+		return;
+	sqlite3_result_text64(context, column->bytes + from, column->offset[row + 1] - from,
+			      SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+/* SQLite begins with NULL. */
+static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	const struct pfs_sql_column *column = &cursor->rows.columns[number];
+	int error;
+
+	if (column->kind == PFS_SQL_ABSENT) {
+		error = sql_of(base->pVtab)->source->gather(cursor->scan, &cursor->rows, number);
+		if (error)
+			return failed(base->pVtab, error);
+	}
+	switch (column->kind) {
+	case PFS_SQL_INTEGERS:
+		if (column->integers[cursor->row] != PFS_SQL_NO_INTEGER)
+			sqlite3_result_int64(context, column->integers[cursor->row]);
+		break;
+	case PFS_SQL_BYTES:
+		return_bytes(context, column, cursor->row);
+		break;
+	case PFS_SQL_VALUES:
+		return_value(context, &column->values[cursor->row]);
+		break;
+	case PFS_SQL_ABSENT:
+		break;
+	}
+	return SQLITE_OK;
+}
+
+static int give_rowid(sqlite3_vtab_cursor *base, sqlite_int64 *out)
+{
+	struct cursor *cursor = (struct cursor *)base;
+	int64_t rowid = 0;
+	int error = sql_of(base->pVtab)->source->rowid(cursor->scan, &rowid, cursor->row);
+
+	*out = rowid;
+	return error ? failed(base->pVtab, error) : SQLITE_OK;
+}
+
+/* Without xCreate: there as soon as it is named.  A source that can be changed will have xUpdate. */
+static const sqlite3_module module = {
+	.iVersion = 1,
+	.xConnect = connect_table,
+	.xBestIndex = best_index,
+	.xDisconnect = disconnect_table,
+	.xOpen = open_cursor,
+	.xClose = close_cursor,
+	.xFilter = filter,
+	.xNext = next_row,
+	.xEof = at_end,
+	.xColumn = give_column,
+	.xRowid = give_rowid,
+	.xFindFunction = find_function,
+};
+
+int pfs_sql_add_table(struct pfs_sql *sql)
+{
+	return sqlite3_create_module_v2(sql->handle, sql->source->name, &module, sql, NULL);
+}
