@@ -220,7 +220,8 @@ void pfs_primes_fetched(struct pfs_tree *tree, bool committed);
 
 /* ---- path.c ---- */
 
-/* Whether `slot` is `top` or lies under it. */
+/* Whether `slot` is `top` or lies under it: one divisibility test.  Any lock on the tree; neither
+ * is unlinked. */
 bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top);
 
 /* The length of the node's code in bits.  Under the lock.  -ENOMEM. */

@@ -9,12 +9,39 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "gpu/modexact.h"
 
+#define CODE_LIMBS 128 /* of 32 bits */
+
+/* x lies under k exactly when the prime of k divides the code of x.  The code is multiplied out on
+ * the way up, since the image keeps none: so the answer is that of this moment, under the lock that
+ * the caller holds, and needs no engine.  A code of more than 4,096 bits is tested in parts of that
+ * length: a prime that divides a product divides a factor. */
 bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top)
 {
-	while (slot != PFS_NO_SLOT && slot != top)
-		slot = tree->image.parent[slot];
-	return slot == top;
+	const struct pfs_image *image = &tree->image;
+	struct pfs_divisor divisor;
+	uint32_t code[CODE_LIMBS] = {1}, carry;
+	unsigned n_limbs = 1;
+
+	if (slot == top || top == image->root) /* whose 2 is left out: only odd numbers divide so */
+		return true;
+	if (!S_ISDIR(image->mode[top]))
+		return false;
+	if (!S_ISDIR(image->mode[slot]))
+		slot = image->parent[slot];
+	divisor = pfs_divisor_of((uint32_t)image->prime[top]);
+	for (; slot != image->root; slot = image->parent[slot]) {
+		carry = pfs_multiply(code, n_limbs, 1, (uint32_t)image->prime[slot]);
+		if (carry)
+			code[n_limbs++] = carry;
+		if (n_limbs < CODE_LIMBS)
+			continue;
+		if (pfs_divides(divisor, code, n_limbs, 1))
+			return true;
+		code[0] = n_limbs = 1;
+	}
+	return pfs_divides(divisor, code, n_limbs, 1);
 }
 
 static int resolve(const struct pfs_tree *tree, uint32_t *out, const char *path)
@@ -118,7 +145,7 @@ static int path_primes(const struct pfs_tree *tree, uint64_t **primes, size_t *n
 
 	for (uint32_t s = slot; s != PFS_NO_SLOT; s = image->parent[s])
 		count++;
-	*primes = malloc(count * sizeof(**primes));
+	*primes = calloc(count, sizeof(**primes));
 	if (!*primes)
 		return -ENOMEM;
 	*n = count;
