@@ -521,6 +521,7 @@ static int take_entry(struct pfs_import *import, struct archive_entry *entry)
 static int read_tar(struct pfs_import *import)
 {
 	struct archive_entry *entry;
+	bool damaged = false;
 	struct tar *tar;
 	int got;
 
@@ -528,7 +529,13 @@ static int read_tar(struct pfs_import *import)
 	tar = import->state;
 	while ((got = archive_read_next_header(tar->archive, &entry)) >= ARCHIVE_WARN &&
 	       got != ARCHIVE_EOF) {
-		PFS_TRY(take_entry(import, entry));
+		/* no entry here; what follows on it is the same problem */
+		if (got == ARCHIVE_RETRY && !damaged)
+			PFS_TRY(pfs_import_problem(import, "%s: %s", import->input.name,
+						   archive_error_string(tar->archive)));
+		damaged = got == ARCHIVE_RETRY;
+		if (!damaged)
+			PFS_TRY(take_entry(import, entry));
 		if (++tar->n_entries % 1024 == 0)
 			pfs_import_progress(import);
 	}

@@ -307,6 +307,26 @@ static void cut_archives_leave_nothing(void **state PFS_UNUSED)
 	}
 }
 
+static void a_damaged_header_is_one_problem(void **state PFS_UNUSED)
+{
+	static const struct item items[] = {
+		{"before", REG, "1", NULL, 0},
+		{"damaged", REG, "2", NULL, 2000},
+		{"after", REG, "3", NULL, 0},
+		{.name = NULL},
+	};
+	struct pfs_import_options options = {.format = &pfs_import_tar};
+
+	write_archive(archive_write_set_format_ustar, items);
+	bytes[1024 + 5] ^= 1; /* behind a header and a block of content */
+	assert_int_equal(run_import(&options, bytes, size), 3);
+	assert_non_null(strstr(said, "memory: Damaged tar archive"));
+	options.skip = true;
+	assert_int_equal(run_import(&options, bytes, size), 1);
+	assert_int_equal(strlen(said) - 1, strcspn(said, "\n"));
+	assert_string_equal(tree_text(), "after before");
+}
+
 static void archives_are_recognised(void **state PFS_UNUSED)
 {
 	static const struct item items[] = {{"a", REG, "content", NULL, 0}, {.name = NULL}};
@@ -333,6 +353,7 @@ int main(void)
 		cmocka_unit_test(content_may_come_with_the_last_link),
 		cmocka_unit_test(holes_stay_holes),
 		cmocka_unit_test(cut_archives_leave_nothing),
+		cmocka_unit_test(a_damaged_header_is_one_problem),
 		cmocka_unit_test(archives_are_recognised),
 	};
 	int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
