@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs - the command line: finds the verb and runs it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "tools/cmd.h"
@@ -78,10 +80,24 @@ int pfs_cmd_help(int argc, char **argv)
 	return verb->run == pfs_cmd_help ? print_help() : verb->run(2, question);
 }
 
+/* Whoever closed a standard descriptor means nothing else to have its number: a store, say, that
+ * messages would be written into.  Using it goes on to fail. */
+static void occupy_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", fcntl(STDIN_FILENO, F_GETFD) < 0 ? O_WRONLY : O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		(void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
+	occupy_standard_descriptors();
 	if (argc < 2) {
 		(void)fputs("primefs: no command given; see primefs help\n", stderr);
 		return PFS_EXIT_USAGE;

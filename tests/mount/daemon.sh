@@ -71,5 +71,13 @@ ok 'odd names are no obstacle' primefs mount "$work/link to store.pfs" "$work/a 
 ok 'through the odd name' cat "$work/a b,c/f"
 fails_with 'one store by two names is one store' '[0-9]+' primefs mount "$store" "$mnt"
 ok 'and unmount' primefs umount "$work/a b,c"
+for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
+	ok "nor are closed descriptors, $closed" bash -c "primefs mount '$store' '$mnt' $closed"
+	ok "it is mounted, $closed" is_mounted "$mnt"
+	ok "it works, $closed" cat "$mnt/f"
+	ok "umount, $closed" bash -c "primefs umount '$mnt' $closed"
+	not_ok "is over, $closed" is_mounted "$mnt"
+done
+fails_with 'what cannot be printed is an error' 'Bad file descriptor' bash -c "primefs export --format=paths '$store' >&-"
 ok 'relative names are no obstacle' primefs mount store.pfs mnt
 ok 'for umount neither' primefs umount mnt
