@@ -106,7 +106,7 @@ static int write_content(struct tar *tar)
 			len = (ssize_t)PFS_MIN(data - at, (int64_t)len);
 		} else {
 			len = pfs_tree_read(tar->to->tree, tar->bytes, (size_t)len,
-					    tar->attr.st_ino, at, false);
+					    tar->attr.st_ino, at, 0);
 			from = tar->bytes;
 			data = at + PFS_MAX(len, 0);
 		}
@@ -134,7 +134,7 @@ static int set_content(struct tar *tar)
 	if (!error) {
 		tar->attr = entry.attr;
 		if (tar->attr.st_size > 0 && pfs_tree_read(tar->to->tree, tar->bytes, 1,
-							   tar->attr.st_ino, 0, false) == -ENODATA)
+							   tar->attr.st_ino, 0, 0) == -ENODATA)
 			error = -ENODATA;
 	}
 	if (!error) {

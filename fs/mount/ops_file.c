@@ -60,17 +60,19 @@ static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 }
 
 static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-		  struct fuse_file_info *fi PFS_UNUSED)
+		  struct fuse_file_info *fi)
 {
+	unsigned flags = fi->flags & O_NOATIME ? PFS_READ_NOATIME : 0;
 	struct pfs_tree *tree = pfs_tree_of(req);
 	char *data = pfs_dispatch_scratch(size);
 	ssize_t n = -ENOMEM;
 
 	if (data)
-		n = pfs_tree_read(tree, data, size, pfs_ino_of(node), offset, true);
+		n = pfs_tree_read(tree, data, size, pfs_ino_of(node), offset,
+				  flags | PFS_READ_NOWAIT);
 	if (n == -EAGAIN) {
 		pfs_dispatch_yield();
-		n = pfs_tree_read(tree, data, size, pfs_ino_of(node), offset, false);
+		n = pfs_tree_read(tree, data, size, pfs_ino_of(node), offset, flags);
 	}
 	if (n < 0)
 		pfs_reply_error(req, (int)n);

@@ -206,14 +206,14 @@ static ssize_t read_node(struct pfs_tree *tree, uint8_t *data, size_t size, uint
 }
 
 ssize_t pfs_tree_read(struct pfs_tree *tree, void *data, size_t size, uint64_t ino, int64_t offset,
-		      bool nowait)
+		      unsigned flags)
 {
 	ssize_t got;
 
 	if (offset < 0)
 		return -EINVAL;
-	got = read_node(tree, data, size, ino, offset, nowait);
-	if (got >= 0 && size)
+	got = read_node(tree, data, size, ino, offset, flags & PFS_READ_NOWAIT);
+	if (got >= 0 && size && !(flags & PFS_READ_NOATIME))
 		note_access(tree, ino);
 	return got;
 }

@@ -194,9 +194,14 @@ PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, con
 PFS_MUST_CHECK int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr, uint64_t ino,
 				      int flags, bool privileged, bool nowait);
 
+enum pfs_read_flag {
+	PFS_READ_NOWAIT = 1,
+	PFS_READ_NOATIME = 2, /* leaves the access time alone */
+};
+
 /* Bytes read, short only at the end of the file.  Updates atime as relatime does. */
 PFS_MUST_CHECK ssize_t pfs_tree_read(struct pfs_tree *tree, void *data, size_t size, uint64_t ino,
-				     int64_t offset, bool nowait);
+				     int64_t offset, unsigned flags);
 
 /* All of size or an error; what is more than 1 MiB may be written in part.  privileged: keeps suid
  * and sgid. */

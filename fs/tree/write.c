@@ -97,7 +97,7 @@ static ssize_t copy_bytes(const struct copying *copying, uint8_t *buffer, size_t
 
 	while (done < size && n > 0) {
 		n = pfs_tree_read(tree, buffer, PFS_MIN(size - done, COPY_PIECE), copying->from,
-				  copying->from_offset + (int64_t)done, false);
+				  copying->from_offset + (int64_t)done, 0);
 		if (n > 0)
 			n = pfs_tree_write(tree, copying->to, buffer, (size_t)n,
 					   copying->to_offset + (int64_t)done, copying->privileged,

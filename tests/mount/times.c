@@ -367,6 +367,21 @@ static void relatime(void)
 	TRUE(probe_equal(probe_stat("f").st_atim, before[0].st_atim)); /* newer than both, and of today */
 }
 
+static void reading_unnoticed(void)
+{
+	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
+	char byte;
+	int fd;
+
+	probe_text("f", "x");
+	(void)OK(utimensat(AT_FDCWD, "f", old, 0));
+	fd = (int)OK(open("f", O_RDONLY | O_NOATIME));
+	(void)OK(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
+	SAME(read(fd, &byte, 1), 1);
+	(void)OK(close(fd));
+	SAME(probe_stat("f").st_atim.tv_sec, 1000);
+}
+
 /* A new node's times are one moment, which is also when its directory changed. */
 static void has_one_moment(const char *path, struct stat dir_before)
 {
@@ -526,6 +541,7 @@ static const struct probe probes[] = {
 	PROBE(sets_times_of_links_and_directories),
 	PROBE(sets_early_and_late_times),
 	PROBE(relatime),
+	PROBE(reading_unnoticed),
 	PROBE(new_nodes_have_one_moment),
 	PROBE(opening_changes_nothing),
 	PROBE(copying_ranges),

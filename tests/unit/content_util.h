@@ -108,7 +108,7 @@ static inline void write_at(uint64_t ino, const void *data, size_t size, int64_t
 
 static inline ssize_t read_at(uint64_t ino, void *data, size_t size, int64_t offset)
 {
-	return pfs_tree_read(tree, data, size, ino, offset, false);
+	return pfs_tree_read(tree, data, size, ino, offset, 0);
 }
 
 /* The blocks of what the store has of the file. */

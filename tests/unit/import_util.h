@@ -113,7 +113,7 @@ static inline const char *content_text(const char *path)
 	uint64_t ino;
 
 	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
-	len = pfs_tree_read(tree, content, sizeof(content) - 1, ino, 0, false);
+	len = pfs_tree_read(tree, content, sizeof(content) - 1, ino, 0, 0);
 	(void)pfs_tree_close(tree);
 	assert_true(len >= 0);
 	content[len] = 0;

@@ -278,13 +278,13 @@ static void test_nowait(void **state)
 	start(state);
 	ino = make_file("f");
 	assert_int_equal(pfs_tree_write(tree, ino, data, 100, 0, true, true), 100);
-	assert_int_equal(pfs_tree_read(tree, back, 100, ino, 0, true), 100);
+	assert_int_equal(pfs_tree_read(tree, back, 100, ino, 0, PFS_READ_NOWAIT), 100);
 	sync_tree();
-	assert_int_equal(pfs_tree_read(tree, &c, 1, ino, 0, true), -EAGAIN);
+	assert_int_equal(pfs_tree_read(tree, &c, 1, ino, 0, PFS_READ_NOWAIT), -EAGAIN);
 	assert_int_equal(pfs_tree_write(tree, ino, "x", 1, 5, true, true), -EAGAIN);
 	assert_int_equal(pfs_tree_write(tree, ino, "x", 1, 5, true, false), 1);
-	assert_int_equal(pfs_tree_read(tree, &c, 1, ino, 0, true), 1);
-	assert_int_equal(pfs_tree_read(tree, &c, 1, ino, 100, true), 0);
+	assert_int_equal(pfs_tree_read(tree, &c, 1, ino, 0, PFS_READ_NOWAIT), 1);
+	assert_int_equal(pfs_tree_read(tree, &c, 1, ino, 100, PFS_READ_NOWAIT), 0);
 	close_tree();
 }
 

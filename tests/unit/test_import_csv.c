@@ -188,7 +188,7 @@ static void content_of_many_chunks(void **state PFS_UNUSED)
 	assert_int_equal(pfs_tree_resolve(tree, &ino, "/f"), 0);
 	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
 	assert_int_equal(entry.attr.st_size, 8 + 3 + 2 * 60000 + 1);
-	assert_int_equal(pfs_tree_read(tree, tail, 8, ino, entry.attr.st_size - 2, false), 2);
+	assert_int_equal(pfs_tree_read(tree, tail, 8, ino, entry.attr.st_size - 2, 0), 2);
 	assert_memory_equal(tail, " \n", 2);
 	(void)pfs_tree_close(tree);
 }

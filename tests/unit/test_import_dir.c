@@ -165,7 +165,7 @@ static void holes_and_attributes_are_kept(void **state PFS_UNUSED)
 	assert_int_equal(entry.attr.st_size, 5000001);
 	assert_true(entry.attr.st_blocks <= 3 * 128);
 	assert_int_equal(pfs_tree_seek(tree, ino, 0, SEEK_DATA), 300000 / 65536 * 65536);
-	assert_int_equal(pfs_tree_read(tree, content, 3, ino, 299999, false), 3);
+	assert_int_equal(pfs_tree_read(tree, content, 3, ino, 299999, 0), 3);
 	assert_memory_equal(content, "\0x\0", 3);
 	assert_int_equal(pfs_tree_resolve(tree, &ino, "/hole"), 0);
 	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
@@ -287,7 +287,7 @@ static void without_content_it_is_nodata(void **state PFS_UNUSED)
 	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
 	assert_int_equal(entry.attr.st_size, 5);
 	assert_int_equal(entry.attr.st_mode, S_IFREG | 0640);
-	assert_int_equal(pfs_tree_read(tree, &byte, 1, ino, 0, false), -ENODATA);
+	assert_int_equal(pfs_tree_read(tree, &byte, 1, ino, 0, 0), -ENODATA);
 	(void)pfs_tree_close(tree);
 }
 

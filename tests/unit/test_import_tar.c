@@ -284,7 +284,7 @@ static void holes_stay_holes(void **state PFS_UNUSED)
 	assert_int_equal(pfs_tree_seek(tree, ino, 0, SEEK_DATA), 500000 / 65536 * 65536);
 	assert_int_equal(pfs_tree_seek(tree, ino, 500010, SEEK_DATA), -ENXIO);
 	content = malloc(16);
-	assert_int_equal(pfs_tree_read(tree, content, 12, ino, 499999, false), 12);
+	assert_int_equal(pfs_tree_read(tree, content, 12, ino, 499999, 0), 12);
 	assert_memory_equal(content,
 			    "\0"
 			    "0123456789\0",

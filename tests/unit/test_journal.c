@@ -425,7 +425,7 @@ static void test_unlinked_while_in_use(void **state)
 	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), 0);
 	assert_int_equal(pfs_tree_sync(tree), 0);
 	assert_int_equal(totals().orphans, 1);
-	assert_int_equal(pfs_tree_read(tree, bytes, sizeof(bytes), ino, 500000, false),
+	assert_int_equal(pfs_tree_read(tree, bytes, sizeof(bytes), ino, 500000, 0),
 			 sizeof(bytes));
 	assert_int_equal(bytes[100], 'x');
 	assert_int_equal(pfs_tree_write(tree, ino, "new", 3, 0, true, false), 3);
