@@ -85,6 +85,11 @@ static inline double pfs_attr_timeout(const struct pfs_mount *mount, bool volati
  * -ESTALE so that the kernel decides on access again (access.h).  want: R_OK, W_OK, X_OK. */
 PFS_MUST_CHECK int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned want);
 
+/* What the mount options sync and dirsync ask for: error unless that is 0; else returns when the change
+ * is committed, or with why it cannot be. */
+PFS_MUST_CHECK int pfs_settle_names(fuse_req_t req, int error);
+PFS_MUST_CHECK int pfs_settle(fuse_req_t req, int error); /* all but names; write() the kernel does */
+
 /* ---- replying: exactly once a request ---- */
 
 void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,

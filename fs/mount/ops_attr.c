@@ -85,6 +85,7 @@ static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_s
 	}
 	if (!error)
 		error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr, set, &caller);
+	error = pfs_settle(req, error);
 	reply_attr(req, error, &entry);
 }
 
@@ -192,7 +193,7 @@ static void setxattr_(fuse_req_t req, fuse_ino_t node, const char *name, const c
 	if (!error)
 		error = pfs_tree_setxattr(pfs_tree_of(req), pfs_ino_of(node), name, value, size,
 					  flags);
-	pfs_reply_error(req, error);
+	pfs_reply_error(req, pfs_settle(req, error));
 }
 
 static void removexattr_(fuse_req_t req, fuse_ino_t node, const char *name)
@@ -201,7 +202,7 @@ static void removexattr_(fuse_req_t req, fuse_ino_t node, const char *name)
 
 	if (!error)
 		error = pfs_tree_removexattr(pfs_tree_of(req), pfs_ino_of(node), name);
-	pfs_reply_error(req, error);
+	pfs_reply_error(req, pfs_settle(req, error));
 }
 
 void pfs_set_attr_operations(struct fuse_lowlevel_ops *ops)

@@ -43,6 +43,8 @@ static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		error = pfs_tree_open_file(tree, &volatile_attr, pfs_ino_of(node), fi->flags,
 					   privileged, false);
 	}
+	if (fi->flags & O_TRUNC)
+		error = pfs_settle(req, error);
 	if (error) {
 		pfs_reply_error(req, error);
 		return;
@@ -125,9 +127,12 @@ static void fsync_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS
 static void fallocate_(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
 		       struct fuse_file_info *fi)
 {
+	int error;
+
 	pfs_dispatch_yield();
-	pfs_reply_error(req, pfs_tree_fallocate(pfs_tree_of(req), pfs_ino_of(node), mode, offset,
-						length, is_privileged(req, fi)));
+	error = pfs_tree_fallocate(pfs_tree_of(req), pfs_ino_of(node), mode, offset, length,
+				   is_privileged(req, fi));
+	pfs_reply_error(req, pfs_settle(req, error));
 }
 
 static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
@@ -162,6 +167,11 @@ static void copy_file_range_(fuse_req_t req, fuse_ino_t from, off_t from_offset,
 		n = pfs_tree_copy_range(pfs_tree_of(req), pfs_ino_of(from), from_offset,
 					pfs_ino_of(to), to_offset, size,
 					fuse_req_ctx(req)->uid == 0);
+	if (n > 0) {
+		int error = pfs_settle(req, 0);
+
+		n = error ? error : n;
+	}
 	reply_written(req, n);
 }
 

@@ -2,6 +2,7 @@
 /* Operations on names: lookup and forget, making, removing, renaming. */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "fs/mount/internal.h"
@@ -65,6 +66,34 @@ static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *
 	fuse_reply_none(req);
 }
 
+static int settle(fuse_req_t req, int error, unsigned long wanted_by)
+{
+	if (error || !(pfs_mount_of(req)->options.flags & wanted_by))
+		return error;
+	pfs_dispatch_yield();
+	return pfs_tree_sync(pfs_tree_of(req));
+}
+
+int pfs_settle_names(fuse_req_t req, int error)
+{
+	return settle(req, error, MS_SYNCHRONOUS | MS_DIRSYNC);
+}
+
+int pfs_settle(fuse_req_t req, int error)
+{
+	return settle(req, error, MS_SYNCHRONOUS);
+}
+
+/* error of what made an entry; one that cannot be settled is left to itself. */
+static int settle_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
+{
+	int settled = pfs_settle_names(req, error);
+
+	if (settled && !error)
+		pfs_tree_forget(pfs_tree_of(req), entry->attr.st_ino, 1);
+	return settled;
+}
+
 static void mknod_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
 	struct pfs_caller caller = pfs_caller_of(req);
@@ -72,7 +101,7 @@ static void mknod_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 	int error = pfs_tree_make(pfs_tree_of(req), &entry, pfs_ino_of(parent), name, mode, rdev,
 				  &caller);
 
-	pfs_reply_entry(req, error, &entry);
+	pfs_reply_entry(req, settle_entry(req, error, &entry), &entry);
 }
 
 static void mkdir_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -87,7 +116,7 @@ static void symlink_(fuse_req_t req, const char *target, fuse_ino_t parent, cons
 	int error = pfs_tree_symlink(pfs_tree_of(req), &entry, pfs_ino_of(parent), name, target,
 				     &caller);
 
-	pfs_reply_entry(req, error, &entry);
+	pfs_reply_entry(req, settle_entry(req, error, &entry), &entry);
 }
 
 static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -100,6 +129,7 @@ static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 	int error = pfs_tree_make(mount->tree, &entry, pfs_ino_of(parent), name,
 				  S_IFREG | (mode & ~(mode_t)S_IFMT), 0, &caller);
 
+	error = settle_entry(req, error, &entry);
 	if (error) {
 		/* Made meanwhile behind the kernel's back: ESTALE has it look again. */
 		pfs_reply_error(req, error == -EEXIST && !(fi->flags & O_EXCL) ? -ESTALE : error);
@@ -120,19 +150,25 @@ static void link_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent 
 
 static void unlink_(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	pfs_reply_error(req, pfs_tree_unlink(pfs_tree_of(req), pfs_ino_of(parent), name));
+	int error = pfs_tree_unlink(pfs_tree_of(req), pfs_ino_of(parent), name);
+
+	pfs_reply_error(req, pfs_settle_names(req, error));
 }
 
 static void rmdir_(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	pfs_reply_error(req, pfs_tree_rmdir(pfs_tree_of(req), pfs_ino_of(parent), name));
+	int error = pfs_tree_rmdir(pfs_tree_of(req), pfs_ino_of(parent), name);
+
+	pfs_reply_error(req, pfs_settle_names(req, error));
 }
 
 static void rename_(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 		    const char *new_name, unsigned flags)
 {
-	pfs_reply_error(req, pfs_tree_rename(pfs_tree_of(req), pfs_ino_of(parent), name,
-					     pfs_ino_of(new_parent), new_name, flags));
+	int error = pfs_tree_rename(pfs_tree_of(req), pfs_ino_of(parent), name,
+				    pfs_ino_of(new_parent), new_name, flags);
+
+	pfs_reply_error(req, pfs_settle_names(req, error));
 }
 
 static void readlink_(fuse_req_t req, fuse_ino_t node)
