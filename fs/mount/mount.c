@@ -42,6 +42,16 @@ static void on_rights_change(void *arg, uint64_t ino)
 	pfs_access_changed(&mount->access, ino);
 }
 
+/* With its writeback cache the kernel believes nobody else about sizes. */
+static void refuse_writeback(struct pfs_mount *mount, const char *store)
+{
+	if (!mount->options.writeback || !pfs_tree_has_links(mount->tree))
+		return;
+	pfs_warning("%s: writeback stays off: it has links to files outside, which may change",
+		    store);
+	mount->options.writeback = false;
+}
+
 static int start(struct pfs_mount *mount, const char *store)
 {
 	struct pfs_tree_listener listener = {mount, on_change, on_rights_change};
@@ -54,6 +64,7 @@ static int start(struct pfs_mount *mount, const char *store)
 		.process = pfs_session_process,
 	};
 
+	refuse_writeback(mount, store);
 	PFS_TRY(pfs_kernel_mount(&mount->fd, store, mount->mountpoint, &mount->options));
 	mount->owns_fd = true;
 	mount->dev = device_of(mount->mountpoint);

@@ -108,6 +108,11 @@ int pfs_links_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino
 	return node.flags & PFS_NODE_LINKED ? -ESTALE : -ENOENT;
 }
 
+bool pfs_tree_has_links(const struct pfs_tree *tree)
+{
+	return tree->links->n_roots > 0;
+}
+
 /* ---- opening and closing ---- */
 
 static int add_root(void *arg, const struct pfs_source_root *stored)
@@ -271,20 +276,31 @@ static struct pfs_value *source_now(const struct pfs_value *before, const struct
 	return make_source(&record);
 }
 
-/* With tree->lock. */
-static int take_over_row(struct pfs_tree *tree, uint32_t slot, const struct stat *st)
+static bool is_before(struct pfs_time a, struct timespec b)
+{
+	return a.sec != b.tv_sec ? a.sec < b.tv_sec : a.nsec < (uint32_t)b.tv_nsec;
+}
+
+/* With tree->lock.  Of mode, owner and mtime only what the original has changed: the node may have
+ * been given its own. */
+static int take_over_row(struct pfs_tree *tree, uint32_t slot,
+			 const struct pfs_source_record *record, const struct stat *st)
 {
 	struct pfs_image *image = &tree->image;
-	int error;
+	int error = 0;
 
-	error = pfs_image_set_time(tree, image->mtime, slot, time_of(st->st_mtim));
-	if (!error)
+	if (!same_time(record->mtime, st->st_mtim))
+		error = pfs_image_set_time(tree, image->mtime, slot, time_of(st->st_mtim));
+	if (!error && is_before(pfs_image_time(tree, image->ctime, slot), st->st_ctim))
 		error = pfs_image_set_time(tree, image->ctime, slot, time_of(st->st_ctim));
 	if (error)
 		return error;
-	image->mode[slot] = (uint16_t)st->st_mode;
-	image->uid[slot] = st->st_uid;
-	image->gid[slot] = st->st_gid;
+	if (record->mode != st->st_mode)
+		image->mode[slot] = (uint16_t)st->st_mode;
+	if (record->uid != st->st_uid)
+		image->uid[slot] = st->st_uid;
+	if (record->gid != st->st_gid)
+		image->gid[slot] = st->st_gid;
 	pfs_image_set_size(tree, slot, st->st_size, st->st_blocks);
 	return 0;
 }
@@ -308,7 +324,7 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 	record = pfs_records_find(sources, ino);
 	slot = pfs_image_slot(tree, ino);
 	if (record && record->value == before && slot != PFS_NO_SLOT) {
-		error = take_over_row(tree, slot, st);
+		error = take_over_row(tree, slot, pfs_links_record(before), st);
 		if (!error) {
 			pfs_records_set(sources, record, PFS_TAKE(now), store);
 			if (store)

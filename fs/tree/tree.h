@@ -58,6 +58,9 @@ int pfs_tree_close(struct pfs_tree *tree);
 /* Refuses changes from now on (-EROFS), after committing what is pending. */
 PFS_MUST_CHECK int pfs_tree_set_read_only(struct pfs_tree *tree);
 
+/* Whether it may have nodes that are linked to files outside, which change on their own. */
+bool pfs_tree_has_links(const struct pfs_tree *tree);
+
 /* Who asks: owner of what is created; privileged (uid 0) callers keep suid and sgid as Linux
  * has it.  Access itself is decided by the kernel (default_permissions). */
 struct pfs_caller {

@@ -79,6 +79,19 @@ if ((EUID == 0)); then
 fi
 mkdir "$work/probe"
 PFS_ORIGINAL=$src/d/f PFS_LINKED=$mnt/d/f run_probe originals "$work/probe"
+
+# -o writeback would have the kernel believe in the old sizes.
+unmount_store
+mount_with_writeback() {
+	mount_store -o writeback 2>"$work/warning" && grep -q 'writeback stays off' "$work/warning"
+}
+ok 'writeback stays off where originals may change' mount_with_writeback
+echo 'a good deal longer' >"$src/d/f"
+is 'so that they show' "$(cat "$mnt/d/f")" 'a good deal longer'
+echo short >"$src/d/f"
+is 'when they shrink, too' "$(cat "$mnt/d/f")" short
+remount_store
+
 rm "$src/d/f"
 fails_with 'a missing original is ESTALE' 'Stale' cat "$mnt/d/f"
 ok 'its name is still there' test -n "$(find "$mnt/d" -name f)"

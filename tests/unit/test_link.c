@@ -17,13 +17,20 @@ static char origin[128]; /* the imported folder */
 static uint8_t data[LARGE], back[LARGE + 100];
 static struct pfs_store *building;
 static uint64_t first_prime, next_prime; /* numbers rather: nobody divides them */
-static int told;
+static int told, rights_told;
 
 static void count_told(void *arg, uint64_t ino, const char *name)
 {
 	(void)arg;
 	assert_true(ino > 0 && !name);
 	told++;
+}
+
+static void count_rights(void *arg, uint64_t ino)
+{
+	(void)arg;
+	assert_true(ino > 0);
+	rights_told++;
 }
 
 /* ---- making originals, and a store that links to them ---- */
@@ -71,7 +78,7 @@ static int make_origin(void **state)
 		data[i] = (uint8_t)(random_number(&seed) | 1);
 	if (make_folder(state))
 		return -1;
-	told = 0;
+	told = rights_told = 0;
 	atomic_store(&commit_error, 0);
 	(void)snprintf(origin, sizeof(origin), "%s/origin", test_folder);
 	return mkdir(origin, 0755) || mkdir(path_of("sub"), 0755);
@@ -133,7 +140,8 @@ static uint64_t link_to(const char *path)
 
 static void listen_to_tree(void)
 {
-	pfs_tree_listen(tree, &(struct pfs_tree_listener){.changed = count_told});
+	pfs_tree_listen(tree, &(struct pfs_tree_listener){
+					.changed = count_told, .rights_change = count_rights});
 }
 
 static void end_store(void)
@@ -197,13 +205,13 @@ static void test_read(void **state)
 	end_store();
 	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
 	assert_true(entry.volatile_attr);
-	assert_int_equal(pfs_tree_read(tree, back, 10, ino, 0, true), -EAGAIN);
+	assert_int_equal(pfs_tree_read(tree, back, 10, ino, 0, PFS_READ_NOWAIT), -EAGAIN);
 	assert_int_equal(pfs_tree_open_file(tree, &volatile_attr, ino, O_RDONLY, true, true),
 			 -EAGAIN);
 	assert_int_equal(pfs_tree_open_file(tree, &volatile_attr, ino, O_RDONLY, true, false), 0);
 	assert_true(volatile_attr);
 	check_bytes(ino, data, LARGE);
-	assert_int_equal(pfs_tree_read(tree, back, 10, ino, C - 5, true), 10);
+	assert_int_equal(pfs_tree_read(tree, back, 10, ino, C - 5, PFS_READ_NOWAIT), 10);
 	assert_memory_equal(back, data + C - 5, 10);
 	assert_int_equal(read_at(ino, back, 10, LARGE - 3), 3);
 	assert_int_equal(read_at(ino, back, 10, LARGE), 0);
@@ -266,9 +274,11 @@ static void test_changed(void **state)
 	put_file("f", "four", 4);
 	check_bytes(ino, "four", 4);
 	assert_int_equal(told, 1);
+	assert_int_equal(rights_told, 0);
 	assert_int_equal(chmod(path_of("f"), 0600), 0);
 	assert_int_equal(stat_of(ino).st_mode & 07777, 0600);
 	assert_int_equal(told, 1); /* the content is the same */
+	assert_int_equal(rights_told, 1);
 	reopen_tree();		   /* what was seen is in the store */
 	listen_to_tree();
 	assert_int_equal(tree->image.size[pfs_image_slot(tree, ino)], 4);
@@ -318,7 +328,7 @@ static void test_missing(void **state)
 	close_tree();
 }
 
-/* The node's own attributes, until the original's change. */
+/* The node's own attributes, each until the original's changes. */
 static void test_own_attributes(void **state)
 {
 	struct stat attr = {.st_mode = 0600, .st_mtim.tv_sec = 77}, before;
@@ -342,6 +352,15 @@ static void test_own_attributes(void **state)
 	assert_int_equal(attr.st_mode, before.st_mode);
 	assert_int_equal(attr.st_ctim.tv_nsec, before.st_ctim.tv_nsec);
 	assert_true(is_linked(ino));
+	put_file("f", "four", 4);
+	attr = stat_of(ino);
+	assert_int_equal(attr.st_size, 4);
+	assert_int_equal(attr.st_mode & 07777, 0600);
+	assert_int_not_equal(attr.st_mtim.tv_sec, 77);
+	put_file("g", "fiver", 5);
+	assert_int_equal(rename(path_of("g"), path_of("f")), 0);
+	check_bytes(ino, "fiver", 5);
+	assert_int_equal(stat_of(ino).st_mode & 07777, 0600);
 	assert_int_equal(chmod(path_of("f"), 0640), 0);
 	assert_int_equal(stat_of(ino).st_mode & 07777, 0640);
 	close_tree();
