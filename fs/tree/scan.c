@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/pattern.h"
+#include "fs/tree/totals.h"
 
 #define STOP_EVERY 4096u /* nodes between two looks at *stop */
 
@@ -67,7 +68,7 @@ static int check(const struct pfs_predicate *predicate)
 }
 
 /* *test is to be finished in any case. */
-static int prepare(const struct pfs_tree *tree, struct pfs_scan_test *test,
+static int prepare(struct pfs_tree *tree, struct pfs_scan_test *test,
 		   const struct pfs_predicate *predicate)
 {
 	*test = (struct pfs_scan_test){
@@ -87,7 +88,7 @@ static int prepare(const struct pfs_tree *tree, struct pfs_scan_test *test,
 		return test->slot == PFS_NO_SLOT ? -ENOENT : 0;
 	}
 	if (test->field >= PFS_FIELD_SUBTREE_COUNT && test->field <= PFS_FIELD_SUBTREE_MTIME)
-		return -EOPNOTSUPP;
+		PFS_TRY(pfs_totals_prepare(tree));
 	if (test->test == PFS_TEST_GLOB || test->test == PFS_TEST_LIKE) {
 		test->owned = strndup(predicate->text, predicate->text_len);
 		test->text = test->owned;

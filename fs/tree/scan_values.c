@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/totals.h"
 
 /* ---- integers ---- */
 
@@ -44,6 +45,24 @@ static int64_t device(const struct pfs_image *image, uint32_t slot)
 	return values ? (int64_t)values->rdev : 0;
 }
 
+/* The totals have been made: see pfs_scan_integers and the predicates. */
+static int64_t total(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot)
+{
+	struct pfs_totals totals;
+
+	pfs_totals_at(tree, &totals, slot);
+	switch (field) {
+	case PFS_FIELD_SUBTREE_COUNT:
+		return (int64_t)totals.count;
+	case PFS_FIELD_SUBTREE_SIZE:
+		return (int64_t)totals.size;
+	case PFS_FIELD_SUBTREE_BLOCKS:
+		return (int64_t)totals.blocks;
+	default:
+		return totals.mtime;
+	}
+}
+
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
@@ -78,6 +97,11 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 		return nanoseconds(tree, image->ctime, slot);
 	case PFS_FIELD_RDEV:
 		return device(image, slot);
+	case PFS_FIELD_SUBTREE_COUNT:
+	case PFS_FIELD_SUBTREE_SIZE:
+	case PFS_FIELD_SUBTREE_BLOCKS:
+	case PFS_FIELD_SUBTREE_MTIME:
+		return total(tree, field, slot);
 	default:
 		return PFS_FIELD_NONE;
 	}
@@ -89,7 +113,7 @@ int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 	if (pfs_field_is_bytes(field))
 		return -EINVAL;
 	if (field >= PFS_FIELD_SUBTREE_COUNT)
-		return -EOPNOTSUPP;
+		PFS_TRY(pfs_totals_prepare(tree));
 	for (size_t i = 0; i < n; i++)
 		out[i] = pfs_scan_integer(tree, field, slots[i]);
 	return 0;
