@@ -15,7 +15,15 @@
 
 #define PFS_IO_BYTES (1024 * 1024) /* the largest write and read-ahead */
 
+#define PFS_MORE_THREADS 128 /* that may wait for the disk, or for a query, at a time */
+
 #define PFS_OPEN_BUCKETS 4096
+#define PFS_OPCODES	 64
+
+/* How often an operation was asked for, and how long it took in all. */
+struct pfs_operation_count {
+	_Atomic uint64_t n, ns;
+};
 
 struct pfs_mount {
 	struct pfs_mount_options options;
@@ -33,6 +41,14 @@ struct pfs_mount {
 	_Atomic bool gone;	  /* unmounted, or the connection is cut */
 	/* How often files are open whose content may change behind the kernel's back. */
 	_Atomic uint32_t volatile_opens[PFS_OPEN_BUCKETS];
+	/* `.query`: see virtual.h */
+	struct fuse_lowlevel_ops real; /* operations on nodes of the tree */
+	struct pfs_queries *queries;
+	struct pfs_virtuals *virtuals;
+	struct pfs_reasons *reasons;
+	_Atomic int running;	     /* statements */
+	_Atomic uint64_t run, failed; /* statements, so far */
+	struct pfs_operation_count counts[PFS_OPCODES]; /* by opcode */
 };
 
 /* The count for an inode; others may share it. */
@@ -113,6 +129,11 @@ void pfs_session_close(struct pfs_mount *mount);
 /* For pfs_dispatch_start; arg is the mount. */
 ssize_t pfs_session_receive(void *arg, void *buffer, size_t size);
 void pfs_session_process(void *arg, void *buffer, size_t len);
+
+/* Between the two, what this thread changes in the tree is told to the kernel, whoever has it open;
+ * on return from the second the kernel knows. */
+void pfs_mount_begin_changes(struct pfs_mount *mount);
+void pfs_mount_end_changes(struct pfs_mount *mount);
 
 /* For pfs_notifier_start; arg is the mount. */
 void pfs_session_notify(void *arg, uint64_t ino, const char *name);

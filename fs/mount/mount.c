@@ -11,9 +11,11 @@
 #include "base/log.h"
 #include "fs/mount/internal.h"
 #include "fs/mount/kernel.h"
+#include "fs/mount/virtual.h"
 
 #define HEADER_BYTES 4096 /* what the kernel wants besides, for a request's header */
-#define MORE_THREADS 128  /* that may wait for the disk at a time */
+
+static _Thread_local bool changes_itself; /* this thread runs a statement */
 
 /* What is not open has nothing cached that the next open would not drop, and each notice may cost
  * a request in flight its attributes (notify.h). */
@@ -21,8 +23,19 @@ static void on_change(void *arg, uint64_t ino, const char *name)
 {
 	struct pfs_mount *mount = arg;
 
-	if (name || atomic_load(pfs_volatile_opens(mount, ino)) > 0)
+	if (name || changes_itself || atomic_load(pfs_volatile_opens(mount, ino)) > 0)
 		pfs_notifier_push(mount->notifier, ino, name);
+}
+
+void pfs_mount_begin_changes(struct pfs_mount *mount PFS_UNUSED)
+{
+	changes_itself = true;
+}
+
+void pfs_mount_end_changes(struct pfs_mount *mount)
+{
+	changes_itself = false;
+	pfs_notifier_flush(mount->notifier);
 }
 
 /* The device number of what is mounted there, without asking its daemon; 0 if that fails. */
@@ -57,7 +70,7 @@ static int start(struct pfs_mount *mount, const char *store)
 	struct pfs_tree_listener listener = {mount, on_change, on_rights_change};
 	struct pfs_dispatch_options dispatch = {
 		.receivers = mount->options.single ? 1 : mount->options.threads,
-		.max_threads = mount->options.single ? 1 : mount->options.threads + MORE_THREADS,
+		.max_threads = mount->options.single ? 1 : mount->options.threads + PFS_MORE_THREADS,
 		.request_size = PFS_IO_BYTES + HEADER_BYTES,
 		.arg = mount,
 		.receive = pfs_session_receive,
@@ -68,6 +81,9 @@ static int start(struct pfs_mount *mount, const char *store)
 	PFS_TRY(pfs_kernel_mount(&mount->fd, store, mount->mountpoint, &mount->options));
 	mount->owns_fd = true;
 	mount->dev = device_of(mount->mountpoint);
+	PFS_TRY(pfs_queries_open(&mount->queries, mount->tree));
+	PFS_TRY(pfs_virtuals_open(&mount->virtuals));
+	PFS_TRY(pfs_reasons_open(&mount->reasons));
 	PFS_TRY(pfs_session_open(mount));
 	PFS_TRY(pfs_notifier_start(&mount->notifier, pfs_session_notify, mount));
 	pfs_tree_listen(mount->tree, &listener);
@@ -127,6 +143,9 @@ void pfs_mount_close(struct pfs_mount *mount)
 	pfs_tree_listen(mount->tree, &nobody);
 	pfs_session_close(mount);
 	pfs_access_finish(&mount->access);
+	pfs_virtuals_close(mount->virtuals);
+	pfs_reasons_close(mount->reasons);
+	pfs_queries_close(mount->queries);
 	free(mount->mountpoint);
 	free(mount);
 }

@@ -24,7 +24,10 @@ struct pfs_notifier {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t pushed;
+	pthread_cond_t idle;
 	struct notice *first, **last; /* protected by lock */
+	unsigned hurry;		      /* those who wait for all to be sent; protected by lock */
+	uint64_t queued, sent;	      /* notices, so far; protected by lock */
 	bool stopping;		      /* protected by lock */
 };
 
@@ -55,7 +58,7 @@ static struct notice *take(struct pfs_notifier *notifier)
 		first = notifier->first;
 		if (!first) {
 			(void)pthread_cond_wait(&notifier->pushed, &notifier->lock);
-		} else if (is_before(time_in(0), first->due)) {
+		} else if (!notifier->hurry && is_before(time_in(0), first->due)) {
 			due = first->due; /* it may be postponed meanwhile */
 			(void)pthread_cond_timedwait(&notifier->pushed, &notifier->lock, &due);
 		} else {
@@ -76,8 +79,25 @@ static void *notifier_main(void *arg)
 	while ((notice = take(notifier))) {
 		notifier->send(notifier->arg, notice->ino, notice->named ? notice->name : NULL);
 		free(notice);
+		(void)pthread_mutex_lock(&notifier->lock);
+		notifier->sent++;
+		(void)pthread_cond_broadcast(&notifier->idle);
+		(void)pthread_mutex_unlock(&notifier->lock);
 	}
 	return NULL;
+}
+
+void pfs_notifier_flush(struct pfs_notifier *notifier)
+{
+	uint64_t until;
+
+	PFS_LOCKED(&notifier->lock);
+	until = notifier->queued;
+	notifier->hurry++;
+	(void)pthread_cond_signal(&notifier->pushed);
+	while (notifier->sent < until && !notifier->stopping)
+		(void)pthread_cond_wait(&notifier->idle, &notifier->lock);
+	notifier->hurry--;
 }
 
 int pfs_notifier_start(struct pfs_notifier **out,
@@ -97,6 +117,7 @@ int pfs_notifier_start(struct pfs_notifier **out,
 	(void)pthread_condattr_init(&clock);
 	(void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&notifier->pushed, &clock);
+	(void)pthread_cond_init(&notifier->idle, NULL);
 	(void)pthread_condattr_destroy(&clock);
 	error = -pthread_create(&notifier->thread, NULL, notifier_main, notifier);
 	if (error) {
@@ -152,6 +173,7 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
 	notice->named = name != NULL;
 	if (name)
 		memcpy(notice->name, name, len);
+	notifier->queued++;
 	append(notifier, notice);
 }
 
@@ -164,6 +186,7 @@ void pfs_notifier_stop(struct pfs_notifier *notifier)
 	(void)pthread_mutex_lock(&notifier->lock);
 	notifier->stopping = true;
 	(void)pthread_cond_signal(&notifier->pushed);
+	(void)pthread_cond_broadcast(&notifier->idle);
 	(void)pthread_mutex_unlock(&notifier->lock);
 	(void)pthread_join(notifier->thread, NULL);
 	for (notice = notifier->first; notice; notice = next) {
@@ -171,6 +194,7 @@ void pfs_notifier_stop(struct pfs_notifier *notifier)
 		free(notice);
 	}
 	(void)pthread_cond_destroy(&notifier->pushed);
+	(void)pthread_cond_destroy(&notifier->idle);
 	(void)pthread_mutex_destroy(&notifier->lock);
 	free(notifier);
 }

@@ -30,6 +30,10 @@ PFS_MUST_CHECK int pfs_notifier_start(struct pfs_notifier **out,
 /* Queues a notice; does not block.  Without memory for it, it is dropped and that is logged. */
 void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *name);
 
+/* Sends what is queued now, returns when the kernel has it.  Not from a thread that serves a request
+ * which the kernel may make a notice wait for. */
+void pfs_notifier_flush(struct pfs_notifier *notifier);
+
 /* Drops what is queued, frees.  NULL is allowed. */
 void pfs_notifier_stop(struct pfs_notifier *notifier);
 

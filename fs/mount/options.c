@@ -14,6 +14,9 @@
 /* Names and attributes change only through this daemon, which says so; a day is for ever. */
 #define TIMEOUT_SECONDS 86400.0
 
+#define QUERY_MEMORY   (UINT64_C(1) << 30)
+#define QUERY_TIME_MAX 1000000.0 /* seconds */
+
 #ifndef MS_NOSYMFOLLOW
 #define MS_NOSYMFOLLOW 256
 #endif
@@ -69,6 +72,7 @@ void pfs_mount_options_init(struct pfs_mount_options *options)
 		.threads = default_threads(),
 		.timeout = TIMEOUT_SECONDS,
 		.readdirplus = PFS_READDIRPLUS_AUTO,
+		.query_memory = QUERY_MEMORY,
 	};
 }
 
@@ -116,6 +120,40 @@ static int parse_threads(unsigned *out, const char *text)
 	return 0;
 }
 
+/* Bytes, with a letter K, M, G or T (of 1,024) perhaps. */
+static int parse_bytes(uint64_t *out, const char *text)
+{
+	static const char letters[] = "KMGT";
+	char digits[24];
+	size_t len = strlen(text);
+	const char *letter = len ? strchr(letters, text[len - 1]) : NULL;
+	unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
+	uint64_t n;
+
+	if (letter)
+		len--;
+	if (!len || len >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, text, len);
+	digits[len] = '\0';
+	PFS_TRY(pfs_parse_u64(&n, digits));
+	if (n > UINT64_MAX >> shift)
+		return -ERANGE;
+	*out = n << shift;
+	return 0;
+}
+
+static int parse_query_time(unsigned *out, const char *text)
+{
+	double seconds;
+
+	PFS_TRY(parse_timeout(&seconds, text));
+	if (seconds > QUERY_TIME_MAX)
+		return -ERANGE;
+	*out = (unsigned)ceil(seconds * 1000);
+	return 0;
+}
+
 static bool is_ignored(const char *word)
 {
 	size_t i;
@@ -154,6 +192,8 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 			options->allow_other = true;
 		else if (strcmp(word, "writeback") == 0)
 			options->writeback = true;
+		else if (strcmp(word, "query_others") == 0)
+			options->query_others = true;
 		else if (!apply_flag(options, word))
 			return -ENOENT;
 		return 0;
@@ -170,6 +210,14 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 	if (strcmp(word, "readdirplus") == 0) {
 		*wants = "auto, always or never";
 		return parse_readdirplus(&options->readdirplus, value);
+	}
+	if (strcmp(word, "query_memory") == 0) {
+		*wants = "bytes, with K, M, G or T perhaps; 0: no limit";
+		return parse_bytes(&options->query_memory, value);
+	}
+	if (strcmp(word, "query_time") == 0) {
+		*wants = "seconds, up to 1000000; 0: no limit";
+		return parse_query_time(&options->query_time_ms, value);
 	}
 	if (strcmp(word, "engine") == 0) {
 		*wants = "auto, host or cuda";

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "gpu/engine.h"
@@ -28,6 +29,9 @@ struct pfs_mount_options {
 	double timeout;	  /* seconds that the kernel may keep names and attributes */
 	enum pfs_readdirplus readdirplus;
 	enum pfs_engine_kind engine;
+	bool query_others;	/* `.query` answers all users, each of what it may see */
+	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
+	unsigned query_time_ms; /* that a statement may take; 0: no limit */
 };
 
 void pfs_mount_options_init(struct pfs_mount_options *options);

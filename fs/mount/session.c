@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "fs/mount/internal.h"
+#include "fs/mount/virtual.h"
 
 /* ---- agreeing with the kernel ---- */
 
@@ -70,6 +71,14 @@ ssize_t pfs_session_receive(void *arg, void *buffer, size_t size)
 	return -errno;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 void pfs_session_process(void *arg, void *buffer, size_t len)
 {
 	struct pfs_mount *mount = arg;
@@ -77,9 +86,15 @@ void pfs_session_process(void *arg, void *buffer, size_t len)
 	const struct fuse_init_in *init_in = (const struct fuse_init_in *)(head + 1);
 	const struct fuse_buf request = {.size = len, .fd = -1, .mem = buffer};
 
+	struct pfs_operation_count *count;
+	uint64_t start = now_ns();
+
 	if (len >= sizeof(*head) + sizeof(*init_in) && head->opcode == FUSE_INIT)
 		mount->offered = init_in->flags;
+	count = &mount->counts[head->opcode % PFS_OPCODES];
 	fuse_session_process_buf(mount->session, &request);
+	(void)atomic_fetch_add_explicit(&count->n, 1, memory_order_relaxed);
+	(void)atomic_fetch_add_explicit(&count->ns, now_ns() - start, memory_order_relaxed);
 }
 
 /* Has the kernel keep in mind that a file has neither suid, sgid nor capabilities to lose: else it
@@ -170,6 +185,7 @@ int pfs_session_open(struct pfs_mount *mount)
 	pfs_set_attr_operations(&ops);
 	pfs_set_dir_operations(&ops);
 	pfs_set_file_operations(&ops);
+	pfs_set_virtual_operations(mount, &ops);
 	fuse_set_log_func(log_library);
 	mount->session = fuse_session_new(&args, &ops, sizeof(ops), mount);
 	fuse_opt_free_args(&args);

@@ -255,7 +255,7 @@ static void json_escape(struct pfs_out *out, unsigned char c)
 }
 
 /* A string with its quotes; false if a byte of it was no UTF-8. */
-bool pfs_json_bytes(struct pfs_out *out, const char *bytes, size_t size)
+bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size)
 {
 	bool valid = true;
 	size_t i = 0;
@@ -319,18 +319,18 @@ static void json_number(struct pfs_out *out, const struct pfs_query_value *value
 
 static void json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value)
 {
-	(void)pfs_json_bytes(out, name, strlen(name));
+	(void)pfs_out_json(out, name, strlen(name));
 	out_char(out, ':');
 	if (value->type == PFS_VALUE_NULL) {
 		pfs_out_text(out, "null");
 	} else if (value->type == PFS_VALUE_INT || value->type == PFS_VALUE_REAL) {
 		json_number(out, value);
-	} else if (!pfs_json_bytes(out, value->bytes, value->size)) {
+	} else if (!pfs_out_json(out, value->bytes, value->size)) {
 		char longer[256];
 
 		(void)snprintf(longer, sizeof(longer), "%.200s_bytes", name);
 		out_char(out, ',');
-		(void)pfs_json_bytes(out, longer, strlen(longer));
+		(void)pfs_out_json(out, longer, strlen(longer));
 		out_char(out, ':');
 		json_base64(out, value->bytes, value->size);
 	}

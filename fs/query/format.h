@@ -26,7 +26,7 @@ void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
 size_t pfs_utf8_length(const char *text, size_t size);
 
 /* A JSON string with its quotes; false if a byte of it was no UTF-8 and became U+FFFD. */
-bool pfs_json_bytes(struct pfs_out *out, const char *bytes, size_t size);
+bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
 
 /* PFS_FORMAT_TEXT of pfs_format_rows. */
 PFS_MUST_CHECK int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of virtual nodes, and what is open of them. */
+#include "fs/mount/virtual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/siphash.h"
+
+#define BUCKETS 4096 /* the kernel forgets what it does not use: there are never many */
+
+struct pfs_virtuals {
+	pthread_mutex_t lock;
+	uint64_t last; /* number given out */
+	struct pfs_virtual *by_node[BUCKETS];
+	struct pfs_virtual *by_name[BUCKETS];
+};
+
+int pfs_virtuals_open(struct pfs_virtuals **out)
+{
+	struct pfs_virtuals *virtuals = calloc(1, sizeof(*virtuals));
+
+	*out = virtuals;
+	if (!virtuals)
+		return -ENOMEM;
+	virtuals->last = PFS_VIRTUAL_FIRST;
+	(void)pthread_mutex_init(&virtuals->lock, NULL);
+	return 0;
+}
+
+/* ---- names of a listing ---- */
+
+int pfs_virtual_names_add(struct pfs_virtual_names *names, const char *name, size_t len,
+			  mode_t type)
+{
+	PFS_TRY(pfs_grow(&names->names, &names->capacity, names->n + 1, sizeof(*names->names)));
+	PFS_TRY(pfs_grow(&names->bytes, &names->bytes_capacity, names->used + len + 1, 1));
+	names->names[names->n++] = (struct pfs_virtual_name){names->used, type};
+	memcpy(names->bytes + names->used, name, len);
+	names->bytes[names->used + len] = '\0';
+	names->used += len + 1;
+	return 0;
+}
+
+void pfs_virtual_names_clear(struct pfs_virtual_names *names)
+{
+	names->n = names->used = 0;
+}
+
+void pfs_virtual_names_finish(struct pfs_virtual_names *names)
+{
+	free(names->names);
+	free(names->bytes);
+	*names = (struct pfs_virtual_names){.names = NULL};
+}
+
+/* ---- finding ---- */
+
+uint64_t pfs_virtual_st_ino(const struct pfs_virtual *dir, uint64_t ino, const char *name)
+{
+	uint64_t hash = pfs_siphash(name, strlen(name), dir ? dir->st_ino : ino, 0);
+
+	return PFS_VIRTUAL_FIRST | (hash & ~UINT64_C(1));
+}
+
+static struct pfs_virtual **node_bucket(struct pfs_virtuals *virtuals, uint64_t node)
+{
+	return &virtuals->by_node[node / 2 % BUCKETS];
+}
+
+static struct pfs_virtual **name_bucket(struct pfs_virtuals *virtuals, uint64_t st_ino)
+{
+	return &virtuals->by_name[st_ino / 2 % BUCKETS];
+}
+
+/* With the lock, as all that follow. */
+static struct pfs_virtual *find_node(struct pfs_virtuals *virtuals, uint64_t node)
+{
+	struct pfs_virtual *virtual = *node_bucket(virtuals, node);
+
+	while (virtual && virtual->node != node)
+		virtual = virtual->next_node;
+	return virtual;
+}
+
+static struct pfs_virtual *find_name(struct pfs_virtuals *virtuals,
+				     const struct pfs_virtual *parent, uint64_t ino,
+				     const char *name)
+{
+	struct pfs_virtual *virtual = *name_bucket(virtuals, pfs_virtual_st_ino(parent, ino, name));
+
+	while (virtual && (virtual->parent != parent || virtual->ino != ino ||
+			   strcmp(virtual->name, name) != 0))
+		virtual = virtual->next_name;
+	return virtual;
+}
+
+/* From now on others look it up anew. */
+static void unname(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	struct pfs_virtual **link = name_bucket(virtuals, virtual->st_ino);
+
+	if (!virtual->named)
+		return;
+	while (*link != virtual)
+		link = &(*link)->next_name;
+	*link = virtual->next_name;
+	virtual->named = false;
+}
+
+static void free_virtual(struct pfs_virtual *virtual)
+{
+	free(virtual->data);
+	free(virtual->name);
+	free(virtual);
+}
+
+/* Frees nodes that nobody has any more, from this one up. */
+static void reap(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	while (virtual && !virtual->holds && !virtual->lookups) {
+		struct pfs_virtual *parent = virtual->parent;
+		struct pfs_virtual **link = node_bucket(virtuals, virtual->node);
+
+		unname(virtuals, virtual);
+		while (*link != virtual)
+			link = &(*link)->next_node;
+		*link = virtual->next_node;
+		free_virtual(virtual);
+		virtual = parent;
+		if (virtual)
+			virtual->holds--;
+	}
+}
+
+struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node)
+{
+	struct pfs_virtual *virtual;
+
+	PFS_LOCKED(&virtuals->lock);
+	virtual = find_node(virtuals, node);
+	if (virtual)
+		virtual->holds++;
+	return virtual;
+}
+
+void pfs_virtual_hold(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	PFS_LOCKED(&virtuals->lock);
+	virtual->holds++;
+}
+
+void pfs_virtual_drop(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	PFS_LOCKED(&virtuals->lock);
+	virtual->holds--;
+	reap(virtuals, virtual);
+}
+
+void pfs_virtual_forget(struct pfs_virtuals *virtuals, uint64_t node, uint64_t n)
+{
+	struct pfs_virtual *virtual;
+
+	PFS_LOCKED(&virtuals->lock);
+	virtual = find_node(virtuals, node);
+	if (!virtual)
+		return;
+	virtual->lookups -= PFS_MIN(n, virtual->lookups);
+	reap(virtuals, virtual);
+}
+
+/* ---- making ---- */
+
+static struct pfs_virtual *create(struct pfs_virtual *parent, uint64_t ino, const char *name,
+				  const struct pfs_found *found)
+{
+	struct pfs_virtual *virtual = calloc(1, sizeof(*virtual));
+
+	if (!virtual)
+		return NULL;
+	virtual->name = strdup(name);
+	if (!virtual->name) {
+		free(virtual);
+		return NULL;
+	}
+	virtual->st_ino = pfs_virtual_st_ino(parent, ino, name);
+	virtual->ino = ino;
+	virtual->kind = found->kind;
+	virtual->parent = parent;
+	virtual->data = found->data;
+	return virtual;
+}
+
+static void insert(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	struct pfs_virtual **link;
+
+	virtuals->last += 2;
+	virtual->node = virtuals->last;
+	link = node_bucket(virtuals, virtual->node);
+	virtual->next_node = *link;
+	*link = virtual;
+	link = name_bucket(virtuals, virtual->st_ino);
+	virtual->next_name = *link;
+	*link = virtual;
+	virtual->named = true;
+	if (virtual->parent)
+		virtual->parent->holds++;
+}
+
+static bool can_be_shared(const struct pfs_virtual *virtual, const struct pfs_found *found)
+{
+	if (virtual->kind != found->kind || (virtual->handles && !S_ISDIR(found->kind->mode)))
+		return false;
+	return !found->kind->differ || !found->kind->differ(virtual->data, found->data);
+}
+
+int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
+		     struct pfs_virtual *parent, uint64_t ino, const char *name,
+		     const struct pfs_found *found)
+{
+	struct pfs_virtual *virtual;
+
+	PFS_LOCKED(&virtuals->lock);
+	*out = NULL;
+	virtual = find_name(virtuals, parent, ino, name);
+	if (virtual && can_be_shared(virtual, found)) {
+		free(found->data);
+	} else {
+		if (virtual)
+			unname(virtuals, virtual);
+		virtual = create(parent, ino, name, found);
+		if (!virtual) {
+			free(found->data);
+			return -ENOMEM;
+		}
+		insert(virtuals, virtual);
+	}
+	virtual->lookups++;
+	virtual->holds++;
+	*out = virtual;
+	return 0;
+}
+
+/* ---- handles ---- */
+
+static void free_handle(struct pfs_handle *handle)
+{
+	pfs_answer_close(handle->answer);
+	pfs_answer_close(handle->written);
+	pfs_virtual_names_finish(&handle->names);
+	(void)pthread_mutex_destroy(&handle->lock);
+	free(handle);
+}
+
+int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
+{
+	struct pfs_handle *handle = calloc(1, sizeof(*handle));
+
+	*out = handle;
+	if (!handle)
+		return -ENOMEM;
+	handle->virtual = call->virtual;
+	handle->pid = call->pid;
+	handle->uid = call->scope.uid;
+	(void)pthread_mutex_init(&handle->lock, NULL);
+	pfs_virtual_hold(call->mount->virtuals, call->virtual);
+	return 0;
+}
+
+void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
+{
+	PFS_LOCKED(&virtuals->lock);
+	handle->next = handle->virtual->handles;
+	handle->virtual->handles = handle;
+	handle->shown = true;
+}
+
+void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
+{
+	struct pfs_handle **link;
+
+	(void)pthread_mutex_lock(&virtuals->lock);
+	link = &handle->virtual->handles;
+	while (handle->shown && *link != handle)
+		link = &(*link)->next;
+	if (handle->shown)
+		*link = handle->next;
+	handle->virtual->holds--;
+	reap(virtuals, handle->virtual);
+	(void)pthread_mutex_unlock(&virtuals->lock);
+	free_handle(handle);
+}
+
+static uint64_t size_of(struct pfs_handle *handle)
+{
+	PFS_LOCKED(&handle->lock);
+	return handle->answer ? handle->base + pfs_answer_size(handle->answer) : 0;
+}
+
+uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtual *virtual,
+			  pid_t pid, uid_t uid)
+{
+	struct pfs_handle *handle, *best = NULL;
+
+	PFS_LOCKED(&virtuals->lock);
+	for (handle = virtual->handles; handle; handle = handle->next) {
+		if (handle->uid != uid)
+			continue;
+		if (!best || (handle->pid == pid && best->pid != pid))
+			best = handle;
+	}
+	return best ? size_of(best) : 0;
+}
+
+void pfs_virtuals_close(struct pfs_virtuals *virtuals)
+{
+	size_t i;
+
+	if (!virtuals)
+		return;
+	/* The kernel does not forget what it knows when it is unmounted; nor does it release. */
+	for (i = 0; i < BUCKETS; i++) {
+		while (virtuals->by_node[i]) {
+			struct pfs_virtual *virtual = virtuals->by_node[i];
+
+			virtuals->by_node[i] = virtual->next_node;
+			while (virtual->handles) {
+				struct pfs_handle *handle = virtual->handles;
+
+				virtual->handles = handle->next;
+				free_handle(handle);
+			}
+			free_virtual(virtual);
+		}
+	}
+	(void)pthread_mutex_destroy(&virtuals->lock);
+	free(virtuals);
+}

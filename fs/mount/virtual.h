@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/mount/virtual.h - `.query`: nodes that no store holds, made when they are looked up.
+ *
+ * A node is found by the directory it is in and its name, for as long as the kernel knows it, so that
+ * a path keeps its node.  Its number is even and from 2^63 up, which no prime is; st_ino is computed
+ * from the names on the way to it, so that listings can tell it without making the node.  A file that
+ * is open is not given to the next who looks it up, so that its size is its only reader's.
+ *
+ * What a file holds is computed when it is opened and belongs to that open.  Only the user who
+ * mounted is answered, or all with the option query_others.
+ *
+ * The files: virtual.c the table of nodes; virtual_ops.c FUSE's side; virtual_call.c a caller, its
+ * statements and their errors; the rest the nodes themselves, by subject. */
+#ifndef PFS_FS_MOUNT_VIRTUAL_H
+#define PFS_FS_MOUNT_VIRTUAL_H
+
+#include <pthread.h>
+
+#include "fs/mount/internal.h"
+#include "fs/query/answer.h"
+
+#define PFS_QUERY_NAME	  ".query"
+#define PFS_VIRTUAL_FIRST (UINT64_C(1) << 63)
+#define PFS_ANSWER_MEMORY ((size_t)4 << 20) /* of an open file; the rest is in a temporary file */
+
+struct pfs_call;
+struct pfs_handle;
+struct pfs_virtual;
+
+static inline bool pfs_is_virtual(uint64_t node)
+{
+	return node >= PFS_VIRTUAL_FIRST;
+}
+
+/* ---- kinds of nodes ---- */
+
+/* What a lookup has found; data is given away. */
+struct pfs_found {
+	const struct pfs_virtual_kind *kind;
+	void *data; /* malloc'ed, in one piece; the node's from then on.  May be NULL. */
+};
+
+/* A listing being made. */
+struct pfs_virtual_names {
+	struct pfs_virtual_name {
+		size_t at; /* of the name, in bytes */
+		mode_t type;
+	} *names;
+	size_t n, capacity;
+	char *bytes; /* NUL-ended */
+	size_t used, bytes_capacity;
+};
+PFS_MUST_CHECK int pfs_virtual_names_add(struct pfs_virtual_names *names, const char *name, size_t len, mode_t type);
+void pfs_virtual_names_clear(struct pfs_virtual_names *names);
+void pfs_virtual_names_finish(struct pfs_virtual_names *names);
+
+/* Members that are NULL: the operation is not for this kind.  All return 0 or a negative errno. */
+struct pfs_virtual_kind {
+	mode_t mode; /* type and the mounting user's permissions */
+	bool others_write; /* with query_others all may write, too */
+	int (*lookup)(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
+		      struct pfs_found *found);
+	int (*list)(struct pfs_call *call, struct pfs_virtual *dir, struct pfs_virtual_names *names);
+	/* What an open for reading will read. */
+	int (*fill)(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *answer);
+	/* The bytes of one write(2), at offset. */
+	int (*write)(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
+		     off_t offset);
+	/* All that was written between open and close, in order of offsets. */
+	int (*store)(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *bytes);
+	size_t store_limit; /* bytes, 0: none */
+	int (*make)(struct pfs_call *call, struct pfs_virtual *dir, const char *name, mode_t type);
+	int (*remove)(struct pfs_call *call, struct pfs_virtual *dir, const char *name, mode_t type);
+	/* Whether a node that is known has become another (NULL: never). */
+	bool (*differ)(const void *data, const void *found);
+};
+
+/* ---- nodes ---- */
+
+struct pfs_virtual {
+	uint64_t node, st_ino;
+	uint64_t ino; /* the directory that `.query` is in */
+	const struct pfs_virtual_kind *kind;
+	struct pfs_virtual *parent; /* NULL: this is `.query`; else held */
+	void *data;
+	char *name;
+	struct pfs_handle *handles; /* protected by the table's lock */
+	uint64_t lookups;	    /* protected by the table's lock */
+	uint32_t holds;		    /* the same: children, handles, and requests at work on it */
+	bool named;		    /* the same: found by name */
+	struct pfs_virtual *next_node, *next_name;
+};
+
+struct pfs_virtuals;
+
+PFS_MUST_CHECK int pfs_virtuals_open(struct pfs_virtuals **out);
+void pfs_virtuals_close(struct pfs_virtuals *virtuals); /* no request is at work any more */
+
+/* The node of that number, held; NULL if there is none. */
+struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node);
+void pfs_virtual_hold(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
+void pfs_virtual_drop(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
+
+/* The node for what a lookup in parent (NULL: in the directory ino itself) has found, with a lookup
+ * counted and held.  Takes found->data in any case.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
+				    struct pfs_virtual *parent, uint64_t ino, const char *name,
+				    const struct pfs_found *found);
+void pfs_virtual_forget(struct pfs_virtuals *virtuals, uint64_t node, uint64_t n);
+
+/* st_ino of the entry `name` of dir (NULL: of the directory ino). */
+uint64_t pfs_virtual_st_ino(const struct pfs_virtual *dir, uint64_t ino, const char *name);
+
+/* ---- open files and directories ---- */
+
+struct pfs_handle {
+	struct pfs_virtual *virtual; /* held */
+	struct pfs_handle *next;     /* of the node's, the last opened first; the table's lock */
+	pid_t pid;
+	uid_t uid;
+	pthread_mutex_t lock;
+	struct pfs_answer *answer;  /* what is read */
+	struct pfs_answer *written; /* what is stored at close; NULL: nothing */
+	uint64_t base; /* offset that the answer is read from; protected by lock */
+	bool placed;   /* base is settled; the same */
+	bool changed;  /* since it was stored; the same */
+	bool emptied;  /* opened to be truncated, and not written to yet; the same */
+	bool shown;    /* among the node's; the table's lock */
+	int error;     /* of a write, told again at close; protected by lock */
+	struct pfs_virtual_names names;	    /* a directory's */
+};
+
+/* For the call's node; once it is complete pfs_handle_show makes it one of the node's. */
+PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
+void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
+void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
+/* st_size of the node for who asks without a handle: of what the thread has open, or else the user. */
+uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtual *virtual, pid_t pid,
+			  uid_t uid);
+static inline struct pfs_handle *pfs_handle_of(const struct fuse_file_info *fi)
+{
+	return (struct pfs_handle *)(uintptr_t)fi->fh; /* NOLINT(performance-no-int-to-ptr): the one cast */
+}
+
+/* ---- callers ---- */
+
+/* What was last wrong, by user. */
+struct pfs_reasons;
+PFS_MUST_CHECK int pfs_reasons_open(struct pfs_reasons **out);
+void pfs_reasons_close(struct pfs_reasons *reasons);
+
+/* A request at work. */
+struct pfs_call {
+	struct pfs_mount *mount;
+	fuse_req_t req;
+	struct pfs_virtual *virtual; /* that it is about, held; NULL: none yet */
+	struct pfs_query_scope scope;
+	pid_t pid;
+	gid_t *groups;
+	uint64_t reason; /* st_ino of what errors are kept for besides */
+	pthread_mutex_t lock;
+	struct pfs_query *query;  /* protected by lock */
+	_Atomic bool interrupted;
+};
+
+/* -EACCES: it may not; -ESTALE: no such node.  virtual: the node's number, 0: none.  Begun calls are
+ * ended before the reply, which ends the request. */
+PFS_MUST_CHECK int pfs_call_begin(struct pfs_call *call, fuse_req_t req, uint64_t node, uint64_t ino);
+void pfs_call_end(struct pfs_call *call);
+/* Goes on with another node, by its number. */
+PFS_MUST_CHECK int pfs_call_move(struct pfs_call *call, uint64_t node);
+
+/* Remembers why something failed, for `.query/error`; returns error. */
+int pfs_call_fail(struct pfs_call *call, int error, const char *format, ...) PFS_PRINTF(3, 4);
+
+/* Runs a statement into an answer; why it failed is remembered. */
+PFS_MUST_CHECK int pfs_call_answer(struct pfs_call *call, struct pfs_answer *answer,
+				   enum pfs_format format, const char *sql, size_t len);
+/* Runs a statement and calls row for each row, until it returns non-zero, which is returned; query
+ * NULL: what was there before does not count, the rows begin anew. */
+PFS_MUST_CHECK int pfs_call_rows(struct pfs_call *call, const char *sql, size_t len,
+				 int (*row)(void *arg, const struct pfs_query *query), void *arg);
+/* Starts a statement without running it, for what can be said of it; pfs_call_stop ends it. */
+PFS_MUST_CHECK int pfs_call_start(struct pfs_call *call, struct pfs_query **query, const char *sql,
+				  size_t len);
+void pfs_call_stop(struct pfs_call *call, struct pfs_query *query);
+
+/* The caller's last reason, of those kept for st_ino `reason` (0: of all), allocated; NULL: none. */
+char *pfs_call_reason(struct pfs_call *call, uint64_t reason);
+void pfs_call_forget_reason(struct pfs_call *call, uint64_t reason);
+
+/* ---- the nodes, by subject ---- */
+
+extern const struct pfs_virtual_kind pfs_query_kind; /* `.query` */
+extern const struct pfs_virtual_kind pfs_help_kind;
+extern const struct pfs_virtual_kind pfs_run_kind;
+extern const struct pfs_virtual_kind pfs_sql_kind;
+extern const struct pfs_virtual_kind pfs_where_kind;
+extern const struct pfs_virtual_kind pfs_saved_kind;
+extern const struct pfs_virtual_kind pfs_tables_kind;
+extern const struct pfs_virtual_kind pfs_stats_kind;
+extern const struct pfs_virtual_kind pfs_link_kind; /* data: the target */
+
+PFS_MUST_CHECK int pfs_answer_text(struct pfs_answer *answer, const char *text);
+
+/* Saved queries of the directory ino, for `.query`'s listing and lookup. */
+PFS_MUST_CHECK int pfs_saved_list(struct pfs_call *call, struct pfs_virtual_names *names);
+PFS_MUST_CHECK int pfs_saved_lookup(struct pfs_call *call, const char *name, struct pfs_found *found);
+PFS_MUST_CHECK int pfs_saved_make(struct pfs_call *call, const char *name);
+PFS_MUST_CHECK int pfs_saved_remove(struct pfs_call *call, const char *name);
+
+/* Symlinks to the nodes of a statement `SELECT name, ino, path ...`, `up` directories below the one
+ * that `.query` is in: all of them, or that of one name. */
+PFS_MUST_CHECK int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names, const char *from);
+PFS_MUST_CHECK int pfs_links_lookup(struct pfs_call *call, struct pfs_found *found, const char *name,
+				    const char *from, unsigned up);
+
+/* Makes an entry of the call's node and looks it up. */
+PFS_MUST_CHECK int pfs_virtual_make(struct pfs_call *call, struct fuse_entry_param *param,
+				    const char *name, mode_t type);
+
+void pfs_set_virtual_file_operations(struct fuse_lowlevel_ops *ops);
+/* Puts the operations on virtual nodes before those on others, which it keeps in mount->real. */
+void pfs_set_virtual_operations(struct pfs_mount *mount, struct fuse_lowlevel_ops *ops);
+
+#endif

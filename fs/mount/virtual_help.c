@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* `.query/help`: all of it on one page. */
+#include <string.h>
+
+#include "fs/mount/virtual.h"
+
+static const char text[] =
+	"# .query: questions about this directory and all that is under it\n"
+	"# Every line without a # can be run in a shell, from this directory; it is an example.\n"
+	"\n"
+	"# A statement in SQLite's SQL, as a file name; .csv .json .txt choose the format, else "
+	"TSV.\n"
+	"cat '.query/sql/SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 "
+	"DESC.txt'\n"
+	"cp '.query/sql/SELECT path, size FROM nodes WHERE size > 1000000.csv' /tmp/large.csv\n"
+	"\n"
+	"# Longer ones, up to 64 KiB, and those that change something: one write is one statement, "
+	"its\n"
+	"# answer is read from the same descriptor.\n"
+	"exec 3<> .query/run; echo 'SELECT count(*) FROM nodes' >&3; cat <&3; exec 3>&-\n"
+	"\n"
+	"# What was wrong with your last one, with a caret below the place.\n"
+	"cat .query/error\n"
+	"\n"
+	"# The columns of nodes.\n"
+	"cat .query/tables/nodes.schema\n"
+	"\n"
+	"# Facets: columns, then values, the most frequent first, then columns again (AND).  "
+	"Values:\n"
+	"# @null, @empty; %2F is a slash, %25 a percent sign.  @more-N: N more are not listed.\n"
+	"ls .query/where\n"
+	"ls .query/where/type/f/ext\n"
+	"# COLUMN.gt .ge .lt .le .ne .like .glob/VALUE; sizes may end in K, M, G or T.  "
+	"under/CHILD is\n"
+	"# what lies under a child of this directory; under/CHILD/under/GRANDCHILD goes further "
+	"down.\n"
+	"ls .query/where/size.gt/1M/name.like/%25a%25\n"
+	"# At the end: @nodes, symlinks to what is found, and @paths @paths0 @count @result.tsv\n"
+	"# @result.csv @result.json @result.txt.\n"
+	"ls .query/where/type/d/@nodes\n"
+	"cat .query/where/size.ge/1M/@count\n"
+	"xargs -0 ls -ld < .query/where/size.gt/1M/@paths0\n"
+	"\n"
+	"# A saved query of this directory, kept in the store.  It has result.tsv .csv .json "
+	".txt,\n"
+	"# paths, paths0, nodes/, plan, error and as_of; sql is its statement.  rmdir forgets it.\n"
+	"mkdir .query/large\n"
+	"echo 'SELECT path, size FROM nodes WHERE size > 1000000 ORDER BY size DESC' > "
+	".query/large/sql\n"
+	"head .query/large/result.tsv\n"
+	"rmdir .query/large\n"
+	"\n"
+	"# All paths under this directory, its sizes as a picture, and figures about the mount.\n"
+	"wc -l .query/paths\n"
+	"cp .query/treemap.svg /tmp/treemap.svg\n"
+	"cat .query/stats\n"
+	"\n"
+	"# Paths in answers are those in the store, from its root.  An answer belongs to the open "
+	"that\n"
+	"# made it.  Nothing lists .query: find, du, rsync and backups do not walk into it.\n"
+	"# More: man primefs-query.\n";
+
+static int fill_help(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *file PFS_UNUSED,
+		     struct pfs_answer *answer)
+{
+	return pfs_answer_text(answer, text);
+}
+
+const struct pfs_virtual_kind pfs_help_kind = {
+	.mode = S_IFREG | 0400,
+	.fill = fill_help,
+};

@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# .query: statements as names and through run, errors, paths; hidden, per open, interrupted, limited.
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+mkdir -p tree/a/b tree/c "tree/odd name"
+head -c 3000 /dev/zero >tree/a/x.c
+head -c 70000 /dev/zero >tree/a/b/y.iso
+echo hi >tree/c/z.c
+: >"tree/odd name/it's"
+: >$'tree/odd name/tab\there'
+primefs import tree "$store" >/dev/null
+mount_store
+q=$mnt/.query
+
+sql() { cat "$mnt${2:-}/.query/sql/$1"; }
+
+# ---- hidden ----
+is 'not in a listing' "$(ls -A "$mnt")" "$(printf 'a\nc\nodd name')"
+is 'find does not see it' "$(find "$mnt" -name .query)" ''
+not_ok 'grep -r does not walk in' grep -rq SELECT "$mnt"
+is 'but found by name' "$(stat -c %F "$q" "$mnt/a/b/.query" | sort -u)" directory
+not_ok 'not below files' stat "$mnt/c/z.c/.query"
+fails_with 'no directory of that name' 'File exists' mkdir "$mnt/a/.query"
+fails_with 'not to be removed' 'not permitted' rmdir "$mnt/a/.query"
+fails_with 'not to be renamed' 'cross-device|not permitted|subdirectory|busy' mv -T "$mnt/c" "$q/x"
+is 'inode numbers are even and large' "$(ls -i -d "$q" | awk '{print ($1 >= 2^63), substr($1, length($1)) % 2}')" '1 0'
+is 'listed inode numbers are those of stat' "$(find "$q" -maxdepth 1 -printf '%f %i\n' | sort)" \
+	"$(find "$q" -maxdepth 1 -exec stat -c '%n %i' {} + | sed 's|.*/||' | sort)"
+ok 'the working directory may be there' bash -c "cd '$q/sql' && pwd -P && cd ../.. && [[ -d a ]]"
+
+# ---- statements as names ----
+is 'a statement' "$(sql 'SELECT path, size FROM nodes WHERE ext = '\''c'\'' ORDER BY path')" \
+	"$(printf 'path\tsize\n/a/x.c\t3000\n/c/z.c\t3')"
+is 'in a directory: limited to it' "$(sql 'SELECT path FROM nodes ORDER BY path' /a)" \
+	"$(printf 'path\n/a\n/a/b\n/a/b/y.iso\n/a/x.c')"
+is 'CSV' "$(sql "SELECT name, size FROM nodes WHERE name GLOB 'it*'.csv" | od -c)" \
+	"$(printf 'name,size\r\nit'\''s,0\r\n' | od -c)"
+is 'JSON' "$(sql "SELECT name FROM nodes WHERE name GLOB 'tab*'.json")" "$(printf '[\n{"name":"tab\\there"}\n]')"
+is 'aligned' "$(sql 'SELECT name, size FROM nodes WHERE size = 70000.txt')" \
+	"$(printf 'name    size\n-----  -----\ny.iso  70000')"
+is 'escapes in TSV' "$(sql "SELECT name FROM nodes WHERE name GLOB 'tab*'" | tail -n 1)" 'tab\there'
+fails_with 'a wrong one' 'Invalid argument' cat "$q/sql/SELEC 1"
+is 'its reason' "$(cat "$q/error")" "$(printf 'near "SELEC": syntax error; correct it there\n  SELEC 1\n  ^')"
+fails_with 'a wrong column' 'Invalid argument' cat "$q/sql/SELECT nope FROM nodes"
+ok 'its reason has it and a caret' grep -q '^ *^' "$q/error"
+not_ok 'not to be written' bash -c "echo x >'$q/sql/SELECT 1'"
+
+# ---- size, per open ----
+is 'size before an open' "$(stat -c %s "$q/paths")" 0
+is 'size on the descriptor' "$(stat -Lc %s /dev/fd/5 5<"$q/paths")" "$(wc -c <"$q/paths")"
+is 'cp' "$(cp "$q/paths" copy && cat copy)" "$(cat "$q/paths")"
+is 'tail' "$(tail -n 2 "$q/paths")" "$(printf '/odd name/it'\''s\n/odd name/tab\there')"
+is 'tail -c' "$(tail -c 5 "$q/paths")" here
+is 'wc -c' "$(wc -c "$q/paths" | cut -d' ' -f1)" "$(cat "$q/paths" | wc -c)"
+is 'the end first, by dd' "$(dd if="$q/paths" bs=1 skip=2 count=2 2>/dev/null)" /a
+exec 5<"$q/paths"
+mkdir "$mnt/later"
+is 'an open file stays as it was' "$(cat <&5 | grep -c later)" 0
+exec 5<&-
+is 'a later one is not' "$(grep -c later "$q/paths")" 1
+rmdir "$mnt/later"
+is 'paths are those of primefs tree' "$(cat "$mnt/a/.query/paths")" \
+	"$(printf '/a\n/a/b\n/a/b/y.iso\n/a/x.c')"
+is 'paths of all' "$(cat "$q/paths")" "$(cd "$mnt" && find . | sed 's|^\.||; s|^$|/|' | LC_ALL=C sort -t/)"
+if command -v less >/dev/null; then
+	is 'less' "$(less "$q/paths" | wc -l)" "$(wc -l <"$q/paths")"
+else
+	skip 'no less'
+fi
+
+# ---- run ----
+exec 3<>"$q/run"
+echo 'SELECT 1 AS one' >&3
+is 'run: the answer follows the write' "$(cat <&3)" "$(printf 'one\n1')"
+echo 'SELECT 22 AS two' >&3
+is 'run: again' "$(cat <&3)" "$(printf 'two\n22')"
+exec 3>&-
+is 'run: from 0 after a rewind' "$(python3 - "$q/run" <<-'PY'
+	import os, sys
+	fd = os.open(sys.argv[1], os.O_RDWR)
+	os.write(fd, b"SELECT path FROM nodes ORDER BY path LIMIT 3")
+	os.lseek(fd, 0, 0)
+	out = b""
+	while True:
+	    piece = os.read(fd, 4)
+	    if not piece:
+	        break
+	    out += piece
+	assert os.fstat(fd).st_size == len(out), os.fstat(fd)
+	print(out.decode().replace("\n", " "))
+	PY
+)" 'path / /a /a/b '
+not_ok 'run: a wrong statement fails the write' bash -c "echo 'SELECT FROM' >'$q/run'"
+ok 'run: its reason' grep -q 'FROM' "$q/error"
+python3 -c "print('SELECT 1 --' + 'x' * 65000)" >long
+ok 'run: a long statement' dd if=long of="$q/run" bs=1M conv=notrunc status=none
+python3 -c "print('SELECT 1 --' + 'x' * 66000)" >long
+fails_with 'run: too long' 'Argument list too long' dd if=long of="$q/run" bs=1M conv=notrunc status=none
+is 'run: nothing before a statement' "$(cat "$q/run")" ''
+
+# ---- stats, treemap.svg, help ----
+cp "$q/stats" stats
+is 'stats' "$(python3 -c 'import json; s = json.load(open("stats")); print(s["directory"]["nodes"], s["directory"]["bytes"], s["store"]["nodes"], s["engine"]["kind"] in ("host", "cuda"), s["operations"]["open"]["count"] > 5)')" \
+	'10 73003 10 True True'
+cp "$mnt/a/.query/treemap.svg" .
+ok 'the treemap is XML, and has the names' python3 - <<-'PY'
+	import xml.dom.minidom
+	text = xml.dom.minidom.parse("treemap.svg").toxml()
+	assert "y.iso, 68.4 KiB" in text, text
+	PY
+ok 'help' grep -q '.query/where' "$q/help"
+
+# ---- many at a time, killed ones ----
+for i in {1..16}; do
+	(for _ in {1..5}; do cat "$q/paths" "$q/sql/SELECT count(*) FROM nodes" >/dev/null || exit 1; done) &
+	pids[i]=$!
+done
+status=0
+for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+is 'sixteen readers' $status 0
+endless='WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n'
+cat "$q/sql/$endless" >/dev/null 2>&1 &
+endless_pid=$!
+sleep 0.5
+is 'others are answered meanwhile' "$(sql 'SELECT 5 AS n' | tail -n 1)" 5
+kill -9 "$endless_pid"
+wait "$endless_pid" 2>/dev/null || true
+ok 'a killed reader stops its statement' wait_for 10 bash -c \
+	"python3 -c 'import json,sys; sys.exit(json.load(open(\"$q/stats\"))[\"queries\"][\"running\"] > 1)'"
+unmount_store
+
+# ---- limits ----
+mount_store -o query_time=0.3,query_memory=1M
+fails_with 'a time limit' 'timed out' timeout 20 cat "$q/sql/$endless"
+ok 'its reason' grep -q 'longer than it may' "$q/error"
+unmount_store
+not_ok 'a wrong limit' primefs mount -o query_memory=some "$store" "$mnt"
+not_ok 'another' primefs mount -o query_time=-1 "$store" "$mnt"
+
+# ---- read-only, others ----
+mount_store -o ro
+is 'read-only: statements' "$(sql 'SELECT 3 AS n' | tail -n 1)" 3
+not_ok 'read-only: run is not to be written' bash -c "echo 'SELECT 1' >'$q/run'"
+unmount_store
+if ((EUID == 0)); then
+	mount_store
+	fails_with 'others are refused' 'Permission denied' as "$nobody" ls "$q"
+	fails_with 'others: by the full name' 'Permission denied' as "$nobody" cat "$q/paths"
+	is 'but see the tree' "$(as "$nobody" cat "$mnt/c/z.c")" hi
+	unmount_store
+else
+	skip 'others: needs root'
+fi
+check_store
