@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/tables.h - the side tables of a store, whole, as CSV: RFC 4180, a header line with the
+ * columns' names, LF or CRLF read, LF written, an empty field without quotes is NULL.
+ *
+ * Names of tables and columns are UTF-8 without control characters, 1 to 250 bytes, compared as SQL
+ * does: a to z and A to Z are the same.  A table's name has no '/', does not begin with '.' or
+ * "sqlite_", and is not `nodes`.
+ *
+ * Threads: any number of callers. */
+#ifndef PFS_FS_QUERY_TABLES_H
+#define PFS_FS_QUERY_TABLES_H
+
+#include "fs/query/answer.h"
+
+#define PFS_TABLE_NAME_MAX 250 /* bytes: ".csv" fits behind it */
+
+struct pfs_table_info {
+	const char *name; /* NUL-terminated */
+	uint64_t rows;
+	uint64_t version; /* another one whenever the table, or one of that name, has changed */
+	size_t n_columns;
+	const char *const *columns; /* names */
+};
+
+/* Calls fn for each table, in byte order of names, until it returns non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_tables_list(struct pfs_queries *queries,
+				   int (*fn)(void *arg, const struct pfs_table_info *table),
+				   void *arg);
+
+/* Calls fn for the one of that name; -ENOENT, or what fn returns. */
+PFS_MUST_CHECK int pfs_table_find(struct pfs_queries *queries, const char *name,
+				  int (*fn)(void *arg, const struct pfs_table_info *table),
+				  void *arg);
+
+/* 0 if a table can have that name; -EEXIST: it is reserved; -EINVAL, -ENAMETOOLONG. */
+PFS_MUST_CHECK int pfs_table_check_name(const char *name);
+
+/* Writes the table as CSV, one state of it.  -ENOENT, or what the sink says. */
+PFS_MUST_CHECK int pfs_table_export(struct pfs_queries *queries, const char *name,
+				    const struct pfs_sink *sink, struct pfs_query_error *error);
+
+/* Where the bytes of a table come from; read as pread(2) does, twice from the beginning
+ * (pfs_answer_read with an answer is such a function). */
+struct pfs_table_bytes {
+	void *arg;
+	ssize_t (*read)(void *arg, void *data, size_t size, uint64_t offset);
+};
+
+/* Makes the table, or puts it in the place of the one that has the name, durably, or changes nothing.
+ * A column is integer or real if every value in it prints back byte for byte, else text.
+ * -EINVAL: not such a CSV; the text names the line.  -EEXIST, -EINVAL, -ENAMETOOLONG: the name.
+ * -EFBIG, -EROFS, -ENOSPC, -ENOMEM, -EIO. */
+PFS_MUST_CHECK int pfs_table_import(struct pfs_queries *queries, const char *name,
+				    const struct pfs_table_bytes *bytes,
+				    struct pfs_query_error *error);
+
+/* Durably.  -ENOENT, -EROFS. */
+PFS_MUST_CHECK int pfs_table_drop(struct pfs_queries *queries, const char *name,
+				  struct pfs_query_error *error);
+
+#endif
