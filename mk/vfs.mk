@@ -13,4 +13,4 @@ $(B)/tests/vfs/primefs-fault: $(B)/tests/vfs/fault_start.o $(vfs_objects) $(tool
 
 tests: $(B)/tests/vfs/primefs-fault
 
-check check-crash: $(B)/tests/vfs/primefs-fault
+check check-crash check-mount: $(B)/tests/vfs/primefs-fault
