@@ -244,6 +244,12 @@ void pfs_cmd_number(struct pfs_cmd_args *args, uint64_t *out, int option, uint64
 		*out = number;
 }
 
+void pfs_cmd_engine(struct pfs_cmd_args *args, enum pfs_engine_kind *kind)
+{
+	if (pfs_engine_by_name(kind, args->value) != 0)
+		pfs_cmd_reject(args, "--engine=%s: not auto, host or cuda", args->value);
+}
+
 /* ---- progress ---- */
 
 static uint64_t now_ms(void)

@@ -35,6 +35,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "gpu/engine.h"
 
 enum pfs_exit {
 	PFS_EXIT_OK = 0,
@@ -103,6 +104,13 @@ void pfs_cmd_reject(struct pfs_cmd_args *args, const char *format, ...) PFS_PRIN
 /* The option's value as a number between min and max; rejects others. */
 void pfs_cmd_number(struct pfs_cmd_args *args, uint64_t *out, int option, uint64_t min,
 		    uint64_t max);
+
+/* The value of --engine; rejects others. */
+void pfs_cmd_engine(struct pfs_cmd_args *args, enum pfs_engine_kind *kind);
+
+#define PFS_CMD_NO_DEVICE                                                                          \
+	"engine cuda: no CUDA device can be used here, or this program was built without CUDA; "   \
+	"try auto"
 
 /* ---- progress ---- */
 

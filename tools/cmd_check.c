@@ -10,9 +10,10 @@
 #include "tools/cmd.h"
 #include "tools/ready.h"
 
-enum { JSON };
+enum { ENGINE, JSON };
 
 static const struct pfs_cmd_option options[] = {
+	[ENGINE] = {"engine", 0, "NAME", "whose codes to compare: auto, host or cuda"},
 	[JSON] = {"json", 0, NULL, "as JSON"},
 	{0},
 };
@@ -27,6 +28,7 @@ static const struct pfs_cmd command = {
 
 struct findings {
 	const char *store;
+	enum pfs_engine_kind engine;
 	struct pfs_json *json; /* NULL: text */
 	bool started; /* the JSON, with the first finding or at the end: not when there is no answer
 		       */
@@ -63,20 +65,59 @@ static void print_finding(void *arg, const char *finding)
 	pfs_json_bytes(findings->json, NULL, finding, strlen(finding));
 }
 
+static int explain(const struct findings *findings, int error)
+{
+	char why[PATH_MAX + 512];
+
+	if (error == -ENODEV)
+		return pfs_cmd_fail("check", PFS_CMD_NO_DEVICE);
+	pfs_store_explain(why, sizeof(why), findings->store, error);
+	return pfs_cmd_fail("check", "%s", why);
+}
+
+/* Every directory's code, where queries will use it, against the product of the primes by GMP. */
+static int check_codes(struct findings *findings)
+{
+	const struct pfs_tree_options tree_options = {
+		.read_only = true,
+		.wait_ms = PFS_READY_WAIT_MS,
+		.engine = findings->engine,
+	};
+	struct pfs_engine_info info;
+	struct pfs_tree *tree;
+	char finding[128];
+	uint64_t wrong = 0;
+	int error;
+
+	PFS_TRY(pfs_tree_open(&tree, findings->store, &tree_options));
+	error = pfs_tree_engine(tree, &info);
+	if (!error)
+		error = pfs_tree_check_codes(tree, &wrong);
+	(void)pfs_tree_close(tree);
+	if (!error && wrong) {
+		(void)snprintf(finding, sizeof(finding),
+			       "%llu of %llu codes on the engine %s are wrong: its memory or this "
+			       "program is at fault, not the store",
+			       (unsigned long long)wrong, (unsigned long long)info.directories,
+			       info.engine);
+		print_finding(findings, finding);
+	}
+	return error;
+}
+
+/* A store that is damaged may be none to compute codes of. */
 static int check(struct findings *findings)
 {
 	const struct pfs_tree_options tree_options = {.wait_ms = PFS_READY_WAIT_MS};
-	char why[PATH_MAX + 512];
 	int error = pfs_tree_check(findings->store, &tree_options, print_finding, findings);
 
-	if (error == -EUCLEAN) {
-		if (!findings->n)
-			print_finding(findings, "damaged beyond opening; restore it from a copy or "
-						"import again");
-	} else if (error) {
-		pfs_store_explain(why, sizeof(why), findings->store, error);
-		return pfs_cmd_fail("check", "%s", why);
-	}
+	if (!error && findings->n == 0)
+		error = check_codes(findings);
+	if (error && error != -EUCLEAN)
+		return explain(findings, error);
+	if (error && !findings->n)
+		print_finding(findings, "damaged beyond opening; restore it from a copy or "
+					"import again");
 	return findings->n ? PFS_EXIT_NO : PFS_EXIT_OK;
 }
 
@@ -85,11 +126,15 @@ int pfs_cmd_check(int argc, char **argv)
 	struct pfs_json json = {.out = stdout};
 	struct findings findings = {0};
 	struct pfs_cmd_args args;
-	int status;
+	int option, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
-	while (pfs_cmd_next(&args) == JSON)
-		findings.json = &json;
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == JSON)
+			findings.json = &json;
+		else
+			pfs_cmd_engine(&args, &findings.engine);
+	}
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
 	findings.store = args.operands[0];

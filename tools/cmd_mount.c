@@ -124,8 +124,7 @@ static int check_engine(const struct job *job)
 	if (job->options.engine != PFS_ENGINE_CUDA)
 		return PFS_EXIT_OK;
 	if (pfs_engine_open(&engine, PFS_ENGINE_CUDA) != 0)
-		return pfs_cmd_fail("mount", "engine cuda: no CUDA device can be used here, or "
-					     "this program was built without CUDA; try auto");
+		return pfs_cmd_fail("mount", PFS_CMD_NO_DEVICE);
 	pfs_engine_close(engine);
 	return PFS_EXIT_OK;
 }
@@ -362,9 +361,8 @@ int pfs_cmd_mount(int argc, char **argv)
 	while ((option = pfs_cmd_next(&args)) >= 0) {
 		if (option == OPTIONS)
 			apply_options(&args, &job);
-		else if (option == ENGINE &&
-			 pfs_engine_by_name(&job.options.engine, args.value) != 0)
-			pfs_cmd_reject(&args, "--engine=%s: not auto, host or cuda", args.value);
+		else if (option == ENGINE)
+			pfs_cmd_engine(&args, &job.options.engine);
 		job.options.debug |= option == DEBUG;
 		job.options.single |= option == SINGLE;
 		job.foreground |= option == FOREGROUND || option == DEBUG;

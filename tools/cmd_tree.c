@@ -89,9 +89,7 @@ static bool parse(struct request *request, const char *const *words, size_t n)
 static int cannot(struct pfs_reply *reply, int error)
 {
 	if (error == -ENODEV)
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-				      "engine cuda: no CUDA device can be used here, or this "
-				      "program was built without CUDA; try auto");
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, PFS_CMD_NO_DEVICE);
 	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "cannot answer: %s", strerror(-error));
 }
 
@@ -107,7 +105,9 @@ static int choose_engine(const struct pfs_answered *answered, struct pfs_reply *
 		pfs_tree_use_engine(answered->tree, kind);
 	if (!error && answered->mounted && kind != PFS_ENGINE_AUTO) {
 		error = pfs_tree_engine(answered->tree, &info);
-		if (!error && strcmp(info.engine, name) != 0)
+		/* one whose device has failed was cuda, and answers the same */
+		if (!error && strcmp(info.engine, name) != 0 &&
+		    !(kind == PFS_ENGINE_CUDA && info.degraded))
 			return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
 					      "%s: mounted with the engine %s; leave --engine "
 					      "out, or mount with --engine=%s",
@@ -195,22 +195,12 @@ int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words
 
 /* ---- asking ---- */
 
-static const char *engine_word(struct pfs_cmd_args *args)
-{
-	static const char *const words[] = {"engine=auto", "engine=host", "engine=cuda"};
-	enum pfs_engine_kind kind;
-
-	if (!pfs_engine_by_name(&kind, args->value))
-		return words[kind];
-	pfs_cmd_reject(args, "unknown engine '%s': auto, host or cuda", args->value);
-	return NULL;
-}
-
 int pfs_cmd_tree(int argc, char **argv)
 {
 	const char **words PFS_FREE = calloc((size_t)argc + 8, sizeof(*words));
 	bool wanted[PFS_COUNT(options)] = {false};
-	const char *engine = NULL;
+	static const char *const engines[] = {"engine=auto", "engine=host", "engine=cuda"};
+	enum pfs_engine_kind engine = PFS_ENGINE_AUTO;
 	struct pfs_cmd_args args;
 	size_t which, n = 0;
 	int option;
@@ -221,7 +211,7 @@ int pfs_cmd_tree(int argc, char **argv)
 	while ((option = pfs_cmd_next(&args)) >= 0) {
 		wanted[option] = true;
 		if (option == ENGINE)
-			engine = engine_word(&args);
+			pfs_cmd_engine(&args, &engine);
 	}
 	if (pfs_cmd_end(&args, 3, -1))
 		return args.status;
@@ -229,8 +219,8 @@ int pfs_cmd_tree(int argc, char **argv)
 		return pfs_cmd_usage("tree", "unknown question '%s'", args.operands[1]);
 	words[n++] = "tree";
 	words[n++] = args.operands[1];
-	if (engine)
-		words[n++] = engine;
+	if (wanted[ENGINE])
+		words[n++] = engines[engine];
 	for (option = INO; option <= JSON; option++)
 		if (wanted[option])
 			words[n++] = options[option].name;
