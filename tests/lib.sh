@@ -14,6 +14,7 @@ if [[ -z ${PFS_BUILD-} ]]; then # run by hand: the build that `make` left
 fi
 export PATH=$PFS_BUILD:$PATH
 : "${PFS_LONG:=0}"
+: "${PFS_COMPARE:=0}" # 1: see that the engine agrees before each unmount
 : "${probes:=$PFS_BUILD/tests/mount}"
 
 script=$(cd "$(dirname "$0")" && pwd)/${0##*/}
@@ -221,9 +222,19 @@ mount_store() {
 		set -- -o allow_other "$@"
 	fi
 	primefs mount "$store" "$mnt" "$@"
+	((!PFS_COMPARE)) || primefs tree "$mnt" count / >/dev/null # from now on it follows changes
 }
 
-unmount_store() { primefs umount "$mnt"; }
+unmount_store() {
+	((!PFS_COMPARE)) || engine_agrees 'the engine agrees with find' "$mnt"
+	primefs umount "$mnt"
+}
+
+# engine_agrees DESCRIPTION DIR: the whole mounted tree as the engine's codes have it is what find finds.
+engine_agrees() {
+	ok "$1" cmp <(primefs tree -0 "$2" subtree / | LC_ALL=C sort -z) \
+		<(find "$2" -xdev -printf '/%P\0' | LC_ALL=C sort -z)
+}
 
 remount_store() {
 	unmount_store

@@ -157,6 +157,7 @@ static int bring_up_to_date(struct pfs_tree *tree)
 	if (!pfs_engine_apply(codes->engine, NULL, codes->deltas, n))
 		return 0;
 	pfs_warning("the engine did not take the latest changes; filling it anew");
+	fill_anew(codes); /* next time, too, if that fails */
 	return load(tree);
 }
 

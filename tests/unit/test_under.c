@@ -180,7 +180,7 @@ static int find_parent(uint64_t *parent, uint64_t ino)
 /* Each directory has a name of its own, so that none replaces another. */
 static void *rename_at_random(void *arg)
 {
-	uint64_t seed = (uint64_t)(uintptr_t)arg * 7919, parent;
+	uint64_t seed = *(const uint64_t *)arg, parent;
 	char name[16];
 
 	for (unsigned i = 0; i < RENAMES; i++) {
@@ -210,6 +210,7 @@ static int count(void *arg, const struct pfs_walk_node *node)
 static void test_no_circles(void **state)
 {
 	pthread_t threads[THREADS];
+	uint64_t seeds[THREADS];
 	unsigned reached = 0;
 	char name[16];
 
@@ -218,9 +219,10 @@ static void test_no_circles(void **state)
 		(void)snprintf(name, sizeof(name), "%u", i);
 		places[i] = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
 	}
-	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, rename_at_random, (void *)(i + 1)), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		seeds[i] = i + 1;
+		assert_int_equal(pthread_create(&threads[i], NULL, rename_at_random, &seeds[i]), 0);
+	}
 	for (unsigned i = 0; i < THREADS; i++)
 		(void)pthread_join(threads[i], NULL);
 	assert_int_equal(pfs_tree_walk(tree, PFS_ROOT_PRIME, count, &reached), 0);

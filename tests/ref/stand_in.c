@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ref/stand_in.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "gpu/host/sets.h"
+
+struct device {
+	struct pfs_backend base;
+	struct pfs_backend *inner;
+};
+
+struct stand_in stand_in = {.calls_left = LONG_MAX, .failure = -EIO};
+
+static struct pfs_backend *inner(struct pfs_backend *b)
+{
+	return ((struct device *)b)->inner;
+}
+
+static bool fails(void)
+{
+	return stand_in.calls_left != LONG_MAX && --stand_in.calls_left <= 0;
+}
+
+/* One wrapper an operation: fails in its turn, else passes the call on. */
+#define WRAP(name, parameters, arguments)                                                          \
+	static int faulty_##name parameters                                                        \
+	{                                                                                          \
+		return fails() ? stand_in.failure : inner(b)->ops->name arguments;                 \
+	}
+/* A bit of memory that has turned. */
+static void spoil(struct pfs_backend *b)
+{
+	const struct pfs_codes *codes = &pfs_host_of(b)->codes;
+	uint32_t row = stand_in.spoiled < codes->row_capacity ? codes->row_of[stand_in.spoiled] : 0;
+
+	if (row)
+		codes->tiles[row / PFS_TILE_ROWS].limbs[row % PFS_TILE_ROWS] ^= 4;
+}
+
+static int faulty_load(struct pfs_backend *b, const struct pfs_columns *c)
+{
+	int rc = fails() ? stand_in.failure : inner(b)->ops->load(inner(b), c);
+
+	if (rc == 0 && stand_in.spoiled)
+		spoil(inner(b));
+	return rc;
+}
+
+WRAP(apply,
+     (struct pfs_backend * b, const struct pfs_columns *c, const struct pfs_changes *changes),
+     (inner(b), c, changes))
+WRAP(sync, (struct pfs_backend * b), (inner(b)))
+WRAP(alloc, (struct pfs_backend * b, void **memory, size_t size), (inner(b), memory, size))
+WRAP(write, (struct pfs_backend * b, void *memory, size_t offset, const void *in, size_t size),
+     (inner(b), memory, offset, in, size))
+WRAP(fill, (struct pfs_backend * b, uint32_t *bits, size_t words, uint64_t from, uint64_t to),
+     (inner(b), bits, words, from, to))
+WRAP(set, (struct pfs_backend * b, uint32_t *bits, size_t words, const uint32_t *slots, size_t n),
+     (inner(b), bits, words, slots, n))
+WRAP(combine,
+     (struct pfs_backend * b, uint32_t *bits, size_t words, const uint32_t *other,
+      size_t other_words, enum pfs_bitmap_op op),
+     (inner(b), bits, words, other, other_words, op))
+WRAP(count, (struct pfs_backend * b, uint64_t *count, const uint32_t *bits, size_t words),
+     (inner(b), count, bits, words))
+WRAP(gather,
+     (struct pfs_backend * b, uint64_t *out, size_t *n, size_t capacity, const uint32_t *bits,
+      size_t words, const struct pfs_wanted *wanted),
+     (inner(b), out, n, capacity, bits, words, wanted))
+WRAP(subtrees,
+     (struct pfs_backend * b, uint32_t *const *bits, size_t words,
+      const struct pfs_divisor *divisors, size_t n),
+     (inner(b), bits, words, divisors, n))
+WRAP(children,
+     (struct pfs_backend * b, uint32_t *bits, size_t words, uint32_t directory, uint64_t from,
+      uint64_t to),
+     (inner(b), bits, words, directory, from, to))
+WRAP(under_any,
+     (struct pfs_backend * b, uint8_t *under, const uint32_t *slots, size_t n,
+      const uint32_t *directories, size_t m),
+     (inner(b), under, slots, n, directories, m))
+WRAP(dividing,
+     (struct pfs_backend * b, uint32_t *directories, size_t *n, size_t capacity,
+      const uint32_t *limbs, size_t n_limbs),
+     (inner(b), directories, n, capacity, limbs, n_limbs))
+WRAP(find_prime, (struct pfs_backend * b, uint32_t *slot, uint64_t prime), (inner(b), slot, prime))
+WRAP(rollup, (struct pfs_backend * b, int64_t *sums, const int64_t *values, size_t values_n),
+     (inner(b), sums, values, values_n))
+WRAP(codes, (struct pfs_backend * b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
+     (inner(b), limbs, n_limbs, first, n))
+WRAP(paths_open,
+     (struct pfs_backend * b, struct pfs_paths **out, const struct pfs_paths_request *request),
+     (inner(b), out, request))
+WRAP(paths_next,
+     (struct pfs_backend * b, struct pfs_paths *paths, const char **bytes, size_t *size),
+     (inner(b), paths, bytes, size))
+
+WRAP(probe,
+     (struct pfs_backend * b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+      const struct pfs_divisor *divisors, size_t n),
+     (inner(b), seconds, bytes, what, divisors, n))
+
+/* What is there can mostly still be read. */
+static int faulty_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+		       size_t size)
+{
+	if (fails() && stand_in.reads_fail)
+		return stand_in.failure;
+	return inner(b)->ops->read(inner(b), out, memory, offset, size);
+}
+
+static void faulty_release(struct pfs_backend *b, void *memory, size_t size)
+{
+	inner(b)->ops->release(inner(b), memory, size);
+}
+
+static void faulty_describe(struct pfs_backend *b, struct pfs_engine_info *info)
+{
+	inner(b)->ops->describe(inner(b), info);
+}
+
+static void faulty_paths_close(struct pfs_backend *b, struct pfs_paths *paths)
+{
+	inner(b)->ops->paths_close(inner(b), paths);
+}
+
+static void faulty_close(struct pfs_backend *b)
+{
+	inner(b)->ops->close(inner(b));
+	free(b);
+}
+
+static const struct pfs_engine_ops faulty_ops = {
+	.name = "cuda",
+	.close = faulty_close,
+	.describe = faulty_describe,
+	.load = faulty_load,
+	.apply = faulty_apply,
+	.sync = faulty_sync,
+	.alloc = faulty_alloc,
+	.release = faulty_release,
+	.read = faulty_read,
+	.write = faulty_write,
+	.fill = faulty_fill,
+	.set = faulty_set,
+	.combine = faulty_combine,
+	.count = faulty_count,
+	.gather = faulty_gather,
+	.subtrees = faulty_subtrees,
+	.children = faulty_children,
+	.under_any = faulty_under_any,
+	.dividing = faulty_dividing,
+	.find_prime = faulty_find_prime,
+	.rollup = faulty_rollup,
+	.codes = faulty_codes,
+	.paths_open = faulty_paths_open,
+	.paths_next = faulty_paths_next,
+	.paths_close = faulty_paths_close,
+	.probe = faulty_probe,
+};
+
+int stand_in_open(struct pfs_backend **out)
+{
+	struct device *device = calloc(1, sizeof(*device));
+	int rc;
+
+	if (!device)
+		return -ENOMEM;
+	device->base.ops = &faulty_ops;
+	rc = pfs_host_open(&device->inner);
+	if (rc)
+		free(device);
+	else
+		*out = &device->base;
+	return rc;
+}
