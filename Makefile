@@ -4,6 +4,7 @@
 #   CUDA=1|0            with or without the CUDA back end (1 when nvcc is found)
 #   CUDA_ARCHS="80 90"  device architectures; PTX of the last one is included
 #   ARCHIVE=1|0         with or without libarchive (import and export of archives)
+#   EDIT=1|0            with or without libedit (the prompt of primefs query)
 #   SAN=address,undefined   sanitizers; VERIFY=1 checks invariants; WERROR=1 as CI builds
 #   PREFIX, DESTDIR     where `make install` puts things
 
@@ -12,6 +13,7 @@ NVCC    ?= nvcc
 CUDA    ?= $(if $(shell command -v $(NVCC) 2>/dev/null),1,0)
 CUDA_ARCHS ?= 80 90
 ARCHIVE ?= 1
+EDIT    ?= $(if $(shell pkg-config --exists libedit && echo 1),1,0)
 SAN     ?=
 VERIFY  ?= 0
 WERROR  ?= 0
@@ -32,8 +34,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing
 	-Wold-style-definition -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough -Wwrite-strings
 
 # Packages: pkg-config name and the Debian package that has it.
-packages := fuse3 sqlite3 gmp primesieve $(if $(filter 1,$(ARCHIVE)),libarchive)
-debian   := libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libarchive-dev libcmocka-dev
+packages := fuse3 sqlite3 gmp primesieve $(if $(filter 1,$(ARCHIVE)),libarchive) $(if $(filter 1,$(EDIT)),libedit)
+debian   := libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libarchive-dev libedit-dev libcmocka-dev
 no_deps  := help clean test demo setup print-build layering lint-layering lint-shell lint-man format
 goals    := $(if $(MAKECMDGOALS),$(MAKECMDGOALS),all)
 ifneq ($(filter-out $(no_deps),$(goals)),)
@@ -47,7 +49,7 @@ PKG_CFLAGS := $(shell pkg-config --cflags $(packages) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(packages) 2>/dev/null)
 
 all_cflags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=312 -I. \
-	-DPFS_ARCHIVE=$(ARCHIVE) -DPFS_PREFIX='"$(PREFIX)"' \
+	-DPFS_ARCHIVE=$(ARCHIVE) -DPFS_EDIT=$(EDIT) -DPFS_PREFIX='"$(PREFIX)"' \
 	$(PKG_CFLAGS) $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
 	$(if $(filter 1,$(VERIFY)),-DPFS_VERIFY) $(if $(filter 1,$(NDEBUG)),-DNDEBUG) \

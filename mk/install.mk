@@ -20,7 +20,7 @@ uninstall: ## remove what install installed
 	rm -f $(bindir)/primefs $(helper)
 	rm -f $(foreach m,$(manuals),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 
-# Static archives for all but glibc and libstdc++; reading archives is left out.
+# Static archives for all but glibc and libstdc++; reading archives and editing at the prompt are left out.
 bundle_libs := -Wl,-Bstatic -lfuse3 -lsqlite3 -lgmp -lprimesieve \
 	$(if $(cu_sources),-L$(CUDA_HOME)/lib64 -lcudart_static) -Wl,-Bdynamic \
 	-lstdc++ -ldl -lrt -lm
@@ -30,10 +30,10 @@ kit_tests := $(addprefix $(kit)/,test_engine test_engine_faults test_modexact)
 kit_probes := $(mount_programs:$(B)/%=$(kit)/%)
 
 gpu-kit: ## build/gpu-kit: what tests/gpu-kit needs on a GPU machine where nothing can be installed
-	@$(MAKE) --no-print-directory ARCHIVE=0 CUDA=1 build-gpu-kit
+	@$(MAKE) --no-print-directory ARCHIVE=0 EDIT=0 CUDA=1 build-gpu-kit
 
 bundle: ## build/primefs-bundle: needs only glibc and libstdc++ (CUDA=1 CUDA_ARCHS=90)
-	@$(MAKE) --no-print-directory ARCHIVE=0 CUDA=$(CUDA) build/primefs-bundle
+	@$(MAKE) --no-print-directory ARCHIVE=0 EDIT=0 CUDA=$(CUDA) build/primefs-bundle
 
 ifeq ($(ARCHIVE),0)
 build/primefs-bundle: $(tool_objects) $(library)
@@ -41,7 +41,7 @@ build/primefs-bundle: $(tool_objects) $(library)
 	@! ldd $@ | grep -E 'fuse|sqlite|gmp|primesieve|cudart|archive'
 
 build-gpu-kit: $(kit)/primefs $(kit_tests) $(kit_probes)
-	cp -L $$($(CC) -print-file-name=libcmocka.so.0) $(kit)
+	cp -L $$($(CC) -print-file-name=libcmocka.so.0) $$(command -v getfattr setfattr) $(kit)
 
 $(kit)/primefs: build/primefs-bundle
 	@mkdir -p $(@D)

@@ -54,7 +54,7 @@ lint-cppcheck: ## cppcheck
 	@cppcheck --quiet --error-exitcode=1 --std=c11 --language=c --inline-suppr --max-configs=1 \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
 		--suppress=unknownMacro --suppress=memleak --suppress=resourceLeak --suppress=normalCheckLevelMaxBranches \
-		-I. -D_GNU_SOURCE -D__GNUC__ -DPFS_VERSION='""' -DPFS_PREFIX='""' -DPFS_ARCHIVE=1 \
+		-I. -D_GNU_SOURCE -D__GNUC__ -DPFS_VERSION='""' -DPFS_PREFIX='""' -DPFS_ARCHIVE=1 -DPFS_EDIT=1 \
 		-j 2 $(sources) $(tool_sources)
 
 lint-shell: ## shellcheck

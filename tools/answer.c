@@ -7,26 +7,37 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
 #include "fs/mount/kernel.h"
 #include "tools/cmd.h"
 #include "tools/ready.h"
 
 const struct pfs_verb pfs_answers[] = {
 	{"info", pfs_answer_info},
+	{"query", pfs_answer_query},
 	{"tree", pfs_answer_tree},
 	{0},
 };
 
-/* ---- stdout as a reply ---- */
+/* ---- where answers go ---- */
 
-struct printed {
+/* Passes on, and notices that there was something. */
+struct noted {
 	struct pfs_reply reply;
+	const struct pfs_sink *sink;
 	bool any;
 };
 
-static int print(struct pfs_reply *reply, const void *bytes, size_t size)
+static int note(struct pfs_reply *reply, const void *bytes, size_t size)
 {
-	((struct printed *)reply)->any = true;
+	struct noted *noted = (struct noted *)reply;
+
+	noted->any = true;
+	return noted->sink->write(noted->sink->arg, bytes, size);
+}
+
+static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
+{
 	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
 }
 
@@ -35,11 +46,17 @@ static bool never_gone(struct pfs_reply *reply PFS_UNUSED)
 	return false; /* who closes our stdout ends us */
 }
 
-static int finish(const char *verb, const struct printed *printed, int status)
+/* The sentence, and below it what shows the place of an error. */
+static int finish(const char *verb, const struct noted *noted, int status)
 {
-	if (*printed->reply.message)
-		pfs_cmd_say(verb, "%s", printed->reply.message);
-	return status == PFS_EXIT_FAILURE ? status : pfs_cmd_flush(verb, status);
+	const char *message = noted->reply.message;
+	size_t first = strcspn(message, "\n");
+
+	if (*message)
+		pfs_cmd_say(verb, "%.*s", (int)first, message);
+	if (message[first])
+		(void)fprintf(stderr, "%s\n", message + first + 1);
+	return status;
 }
 
 /* ---- whoever has the tree ---- */
@@ -63,53 +80,89 @@ static int find_store(char path[PATH_MAX], const char *verb, const char *operand
 	return PFS_EXIT_OK;
 }
 
+struct pfs_answerer {
+	const char *verb; /* for messages: who asks */
+	char store[PATH_MAX];
+	struct pfs_answered here; /* its tree: NULL until it is needed */
+};
+
 /* True when the daemon has answered, or could not: *status is what to exit with. */
-static bool ask_daemon(int *status, struct printed *printed, const char *store,
+static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answerer *asked,
 		       const char *const *words, size_t n)
 {
-	int error = pfs_control_ask(status, &printed->reply, store, words, n);
+	const char *store = asked->store, *verb = asked->verb;
+	int error = pfs_control_ask(status, &noted->reply, store, words, n);
 
 	if (!error)
-		*status = finish(words[0], printed, *status);
-	else if (error == -ENOENT || (error == -EPIPE && !printed->any))
+		*status = finish(verb, noted, *status);
+	else if (error == -ENOENT || (error == -EPIPE && !noted->any))
 		return false; /* not mounted, or not any more */
 	else if (error == -EACCES)
-		*status = pfs_cmd_fail(words[0],
+		*status = pfs_cmd_fail(verb,
 				       "%s: mounted by another user, whose daemon does not answer "
 				       "this one",
 				       store);
 	else if (error == -EPIPE)
-		*status = pfs_cmd_fail(words[0], "%s: its daemon ended amid the answer; ask again",
+		*status = pfs_cmd_fail(verb, "%s: its daemon ended amid the answer; ask again",
 				       store);
 	else
-		*status = pfs_cmd_fail(words[0], "%s: asking its daemon: %s", store,
+		*status = pfs_cmd_fail(verb, "%s: asking its daemon: %s", store,
 				       strerror(-error));
 	return true;
 }
 
-static int answer_here(struct printed *printed, const char *store, const char *const *words,
-		       size_t n)
+int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *operand)
 {
-	struct pfs_answered answered = {.store = store};
-	const struct pfs_verb *verb = pfs_answers;
-	int status = pfs_ready_tree(&answered.tree, words[0], store);
+	struct pfs_answerer *asked = calloc(1, sizeof(*asked));
+	int status;
 
+	*out = asked;
+	if (!asked)
+		return pfs_cmd_fail(verb, "no memory");
+	asked->verb = verb;
+	asked->here.store = asked->store;
+	status = find_store(asked->store, verb, operand);
 	if (status)
-		return status;
+		pfs_answerer_close(PFS_TAKE(*out));
+	return status;
+}
+
+void pfs_answerer_close(struct pfs_answerer *asked)
+{
+	if (asked && asked->here.tree)
+		(void)pfs_tree_close(asked->here.tree);
+	free(asked);
+}
+
+int pfs_answerer_ask(struct pfs_answerer *asked, const struct pfs_sink *sink,
+		    const char *const *words, size_t n)
+{
+	struct noted noted = {.reply = {.write = note, .gone = never_gone}, .sink = sink};
+	const struct pfs_verb *verb = pfs_answers;
+	int status = PFS_EXIT_OK;
+
+	if (!asked->here.tree) {
+		if (ask_daemon(&status, &noted, asked, words, n))
+			return status;
+		status = pfs_ready_tree(&asked->here.tree, asked->verb, asked->store);
+		if (status)
+			return status;
+	}
 	while (strcmp(verb->name, words[0]) != 0)
 		verb++;
-	status = verb->answer(&answered, &printed->reply, words, n);
-	(void)pfs_tree_close(answered.tree);
-	return finish(words[0], printed, status);
+	status = verb->answer(&asked->here, &noted.reply, words, n);
+	return finish(asked->verb, &noted, status);
 }
 
 int pfs_answer(const char *store, const char *const *words, size_t n)
 {
-	struct printed printed = {.reply = {.write = print, .gone = never_gone}};
-	char path[PATH_MAX];
-	int status = find_store(path, words[0], store);
+	const struct pfs_sink out = {.write = print};
+	struct pfs_answerer *asked;
+	int status = pfs_answerer_open(&asked, words[0], store);
 
-	if (status || ask_daemon(&status, &printed, path, words, n))
+	if (status)
 		return status;
-	return answer_here(&printed, path, words, n);
+	status = pfs_answerer_ask(asked, &out, words, n);
+	pfs_answerer_close(asked);
+	return status == PFS_EXIT_FAILURE ? status : pfs_cmd_flush(words[0], status);
 }

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "fs/mount/control.h"
+#include "fs/query/answer.h"
 #include "fs/tree/tree.h"
 
 /* What a verb answers about: its arg. */
@@ -25,9 +26,19 @@ extern const struct pfs_verb pfs_answers[];
  * `store`.  Returns an exit status, having said what was wrong. */
 PFS_MUST_CHECK int pfs_answer(const char *store, const char *const *words, size_t n);
 
+/* Several questions about one store, which is read once at most.  Exit statuses, having said what was
+ * wrong; *out is NULL on failure. */
+struct pfs_answerer;
+PFS_MUST_CHECK int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *store);
+void pfs_answerer_close(struct pfs_answerer *answerer); /* NULL is allowed */
+/* The answer's bytes go to the sink, whose failure ends it. */
+PFS_MUST_CHECK int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
+				   const char *const *words, size_t n);
+
 /* ---- the verbs, each beside its command ---- */
 
 int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
+int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 
 #endif

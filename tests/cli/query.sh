@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# primefs query: statements of the command line and from standard input, formats, errors.
+# shellcheck disable=SC2154 # variables of tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+printf '%s\n' /a/x.c /a/y.c /b/z.txt | primefs import --format=paths - "$store" >/dev/null
+query() { primefs query "$store" "$@"; }
+tab=$'\t'
+
+is 'TSV where there is no terminal' "$(query "SELECT name, ext FROM nodes WHERE type = 'f' ORDER BY name")" \
+	"name${tab}ext
+x.c${tab}c
+y.c${tab}c
+z.txt${tab}txt"
+is 'CSV' "$(query --csv 'SELECT 1 AS a, NULL AS b, '\''x,"y"'\'' AS c')" $'a,b,c\r\n1,,"x,""y"""\r'
+ok 'JSON' python3 -c 'import json, sys; assert json.loads(sys.argv[1]) == [{"n": 6, "s": None}]' \
+	"$(query --json 'SELECT count(*) AS n, NULL AS s FROM nodes')"
+is 'paths' "$(query --paths "SELECT size, path FROM nodes WHERE ext = 'c' ORDER BY path")" $'/a/x.c\n/a/y.c'
+is 'paths, NUL-ended' "$(query -0 "SELECT path FROM nodes WHERE ext = 'c' ORDER BY path" | tr '\0' '!')" '/a/x.c!/a/y.c!'
+is 'aligned' "$(query --txt 'SELECT 1 AS one' | head -n 1 | tr -d ' ')" one
+ok 'the plan' grep -q "ext = 'c'" <(query --plan "SELECT count(*) FROM nodes WHERE ext = 'c'")
+is 'several from standard input' "$(printf 'SELECT 1;\n\nSELECT\n2;SELECT 3' | primefs query --csv "$store" 2>&1 | tr -d '\r' | head -n 2 | tail -n 1)" 1
+is 'the last without a semicolon' "$(printf 'SELECT count(*) AS n FROM nodes' | primefs query "$store")" $'n\n6'
+is 'quit' "$(printf 'quit\nSELECT 1;' | primefs query "$store")" ''
+exits 'no such column' 2 query 'SELECT nam FROM nodes'
+is 'says which, and where' "$(query 'SELECT nam FROM nodes' 2>&1)" \
+	'primefs query: no such column: nam; did you mean name?
+  SELECT nam FROM nodes
+         ^'
+exits 'no statement' 2 query 'SELEC'
+exits 'two statements' 2 query 'SELECT 1; SELECT 2'
+exits 'a failing statement ends a script' 2 primefs query "$store" <<<'SELECT x;'
+exits 'no store' 3 primefs query none.pfs 'SELECT 1'
+
+requires fuse
+mount_store
+is 'the daemon answers' "$(query 'SELECT count(*) AS n FROM nodes')" $'n\n6'
+is 'by its mountpoint, too' "$(primefs query "$mnt" 'SELECT count(*) AS n FROM nodes')" $'n\n6'
+mkdir "$mnt/new"
+is 'about what has just changed' "$(query "SELECT path FROM nodes WHERE name = 'new'")" $'path\n/new'
+exits 'and says what is wrong' 2 query 'SELECT nam FROM nodes'

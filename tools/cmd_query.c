@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs query - statements over a store or a mounted one: one of the command line, or many at a
+ * prompt. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/answer.h"
+#include "tools/answer.h"
+#include "tools/cmd.h"
+#include "tools/prompt.h"
+
+#define PIECE_SIZE  ((size_t)256 << 10)
+#define KEPT_MEMORY ((size_t)16 << 20) /* of an answer; the rest goes to a file */
+
+enum { CSV, JSON, TSV, TEXT, PATHS, PATHS0, FORMATS, PLAN = FORMATS };
+static const struct pfs_cmd_option options[] = {
+	[CSV] = {"csv", 0, NULL, "comma-separated values"},
+	[JSON] = {"json", 0, NULL, "an array of objects"},
+	[TSV] = {"tsv", 0, NULL, "tab-separated values, special bytes escaped"},
+	[TEXT] = {"txt", 0, NULL, "aligned columns"},
+	[PATHS] = {"paths", 0, NULL, "the column path, or else the first, one a line"},
+	[PATHS0] = {"paths0", '0', NULL, "the same, each ended by a NUL byte"},
+	[PLAN] = {"plan", 0, NULL, "how the statement ran, without its rows"},
+	{0},
+};
+static const struct pfs_cmd command = {
+	"query",
+	"STORE|MOUNTPOINT [SQL]",
+	"Runs a statement; without one, asks for statements at a prompt.",
+	options,
+	"The table nodes has a row for each node: path name ext ino parent depth type mode uid gid\n"
+	"owner owner_group size blocks nlink target mtime atime ctime, subtree_count subtree_size\n"
+	"subtree_blocks subtree_mtime, and a column for each attribute.\n"
+	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
+	"ino_of(PATH) common_ancestor(ino).  The language is SQLite's.\n"
+	"Without a format: aligned columns on a terminal, TSV elsewhere.",
+};
+
+/* ---- answering: words are the format or "plan", "--", the statement ---- */
+
+static int explain(struct pfs_reply *reply, const struct pfs_query_error *error, const char *sql)
+{
+	char *text PFS_FREE = pfs_query_error_text(error, sql, strlen(sql));
+	int status = error->error == -EINVAL ? PFS_EXIT_USAGE : PFS_EXIT_FAILURE;
+
+	return pfs_reply_fail(reply, status, "%s", text ? text : error->text);
+}
+
+static int pass_on(void *arg, const void *bytes, size_t size)
+{
+	return pfs_reply_write(arg, bytes, size);
+}
+
+static int send_answer(struct pfs_reply *reply, const struct pfs_answer *answer)
+{
+	char *piece PFS_FREE = malloc(PIECE_SIZE);
+	uint64_t at = 0;
+	ssize_t got = 0;
+
+	if (!piece)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory for the answer");
+	while ((got = pfs_answer_read(answer, piece, PIECE_SIZE, at)) > 0) {
+		if (pfs_reply_write(reply, piece, (size_t)got))
+			return PFS_EXIT_FAILURE;
+		at += (uint64_t)got;
+	}
+	return got < 0 ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "the answer: %s",
+					strerror((int)-got))
+		       : PFS_EXIT_OK;
+}
+
+/* While others may change the tree an answer is complete before the first byte of it goes out. */
+static int answer_whole(struct pfs_queries *queries, const struct pfs_query_scope *scope,
+			struct pfs_reply *reply, const char *sql, enum pfs_format format)
+{
+	struct pfs_query_error error = {0};
+	struct pfs_answer *answer;
+	int status;
+
+	if (pfs_answer_create(&answer, KEPT_MEMORY, 0))
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory for the answer");
+	status = pfs_answer_run(answer, queries, scope, sql, strlen(sql), format, NULL, &error)
+			 ? explain(reply, &error, sql)
+			 : send_answer(reply, answer);
+	pfs_answer_close(answer);
+	return status;
+}
+
+static int answer_rows(struct pfs_queries *queries, const struct pfs_query_scope *scope,
+		       struct pfs_reply *reply, const char *sql, enum pfs_format format)
+{
+	const struct pfs_sink sink = {reply, pass_on};
+	struct pfs_query_error error = {0};
+	struct pfs_query *query;
+	int rc = pfs_query_start(&query, queries, scope, sql, strlen(sql), &error);
+
+	if (!rc)
+		rc = pfs_format_rows(query, format, &sink, &error);
+	pfs_query_finish(query);
+	return rc ? explain(reply, &error, sql) : PFS_EXIT_OK;
+}
+
+static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope *scope,
+		       struct pfs_reply *reply, const char *sql)
+{
+	struct pfs_query_error error = {0};
+	struct pfs_query *query;
+	char *plan PFS_FREE = NULL;
+	int rc = pfs_query_start(&query, queries, scope, sql, strlen(sql), &error);
+
+	if (rc)
+		return explain(reply, &error, sql);
+	while ((rc = pfs_query_next(query, &error)) == 1)
+		; /* what each step has seen is a part of the plan */
+	rc = rc ? rc : pfs_query_plan(query, &plan);
+	pfs_query_finish(query);
+	return rc || pfs_reply_write(reply, plan, strlen(plan))
+		       ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "the plan: %s", strerror(-rc))
+		       : PFS_EXIT_OK;
+}
+
+int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
+{
+	const struct pfs_query_scope scope = {.ino = 2, .sees_all = true, .may_change = true};
+	const struct pfs_answered *answered = arg;
+	struct pfs_queries *queries;
+	enum pfs_format format = PFS_FORMAT_TSV;
+	bool plan = n > 1 && strcmp(words[1], "plan") == 0;
+	int status;
+
+	if (n != 4 || (!plan && pfs_format_by_name(&format, words[1], strlen(words[1]))))
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "the daemon is of another version; remount the store");
+	if (pfs_queries_open(&queries, answered->tree))
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory");
+	status = plan		     ? answer_plan(queries, &scope, reply, words[3])
+		 : answered->mounted ? answer_whole(queries, &scope, reply, words[3], format)
+				     : answer_rows(queries, &scope, reply, words[3], format);
+	pfs_queries_close(queries);
+	return status;
+}
+
+/* ---- the command ---- */
+
+static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
+{
+	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
+}
+
+static int run(void *session, const char *format, const char *sql)
+{
+	const char *const words[] = {"query", format, "--", sql};
+	const struct pfs_sink out = {.write = print};
+	int status = pfs_answerer_ask(session, &out, words, PFS_COUNT(words));
+
+	return status ? status : pfs_cmd_flush("query", status);
+}
+
+int pfs_cmd_query(int argc, char **argv)
+{
+	const char *format = NULL;
+	struct pfs_answerer *session;
+	struct pfs_cmd_args args;
+	int option, status;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0)
+		format = options[option].name;
+	if (pfs_cmd_end(&args, 1, 2))
+		return args.status;
+	if (!format)
+		format = isatty(STDOUT_FILENO) ? "txt" : "tsv";
+	status = pfs_answerer_open(&session, "query", args.operands[0]);
+	if (status)
+		return status;
+	status = args.n_operands > 1 ? run(session, format, args.operands[1])
+				     : pfs_prompt(session, format, run);
+	pfs_answerer_close(session);
+	return status;
+}
