@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/ask.h - rows about a place: what lies at a path of a mounted store, asked through the
+ * `.query` there, or at a path in a store, asked through its daemon or read. */
+#ifndef PFS_TOOLS_ASK_H
+#define PFS_TOOLS_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct pfs_place {
+	const char *verb;
+	const char *shown; /* what stands for the place in what is printed; "" for a store's root */
+	struct pfs_answerer *store; /* NULL: mounted; all places of a call share it */
+	char *folder;	   /* mounted: the directory whose .query is asked */
+	char *path;	   /* absolute in the store */
+};
+
+/* Opens every place that the operands name: a store and paths in it (none: its root), or paths of
+ * mounted stores (none: the working directory).  An exit status, having said what was wrong; close them in any case. */
+PFS_MUST_CHECK int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb,
+				   char **operands, size_t n_operands);
+void pfs_places_close(struct pfs_place *places, size_t n);
+
+/* Calls row for each row of the statement, its fields as text, NULL being "", until it returns false.
+ * An exit status, having said what was wrong. */
+struct pfs_row {
+	char **field; /* NUL-terminated, the callee's to change */
+	size_t *size;
+	size_t n;
+};
+PFS_MUST_CHECK int pfs_place_ask(const struct pfs_place *place, const char *sql,
+				 bool (*row)(void *arg, const struct pfs_row *row), void *arg);
+
+/* The text as SQL has it, in quotes, allocated.  NULL: no memory. */
+char *pfs_sql_quote(const char *text);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/long.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define NS_PER_S    INT64_C(1000000000)
+#define HALF_A_YEAR (31556952 / 2)
+#define CACHED	    64 /* names */
+
+struct name {
+	bool known;
+	uint32_t id;
+	char text[64];
+};
+
+void pfs_print_mode(char out[PFS_MODE_SIZE], char type, mode_t mode)
+{
+	static const char bits[] = "rwxrwxrwx";
+
+	out[0] = type == 'f' ? '-' : type;
+	for (int i = 0; i < 9; i++)
+		out[i + 1] = mode & (0400u >> i) ? bits[i] : '-';
+	if (mode & S_ISUID)
+		out[3] = mode & S_IXUSR ? 's' : 'S';
+	if (mode & S_ISGID)
+		out[6] = mode & S_IXGRP ? 's' : 'S';
+	if (mode & S_ISVTX)
+		out[9] = mode & S_IXOTH ? 't' : 'T';
+	out[10] = 0;
+}
+
+void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time_ns)
+{
+	time_t seconds = (time_t)(time_ns / NS_PER_S - (time_ns % NS_PER_S < 0));
+	time_t now = time(NULL);
+	bool recent = seconds <= now && seconds > now - HALF_A_YEAR;
+	struct tm local;
+
+	out[0] = 0;
+	if (localtime_r(&seconds, &local))
+		(void)strftime(out, PFS_WHEN_SIZE, recent ? "%b %e %H:%M" : "%b %e  %Y", &local);
+}
+
+static const char *remember(struct name *name, uint32_t id, const char *text)
+{
+	name->known = true;
+	name->id = id;
+	if (text)
+		(void)snprintf(name->text, sizeof(name->text), "%s", text);
+	else
+		(void)snprintf(name->text, sizeof(name->text), "%u", id);
+	return name->text;
+}
+
+const char *pfs_user_name(uid_t uid)
+{
+	static struct name names[CACHED];
+	struct name *name = &names[uid % CACHED];
+	const struct passwd *entry;
+
+	if (name->known && name->id == uid)
+		return name->text;
+	entry = getpwuid(uid);
+	return remember(name, uid, entry ? entry->pw_name : NULL);
+}
+
+const char *pfs_group_name(gid_t gid)
+{
+	static struct name names[CACHED];
+	struct name *name = &names[gid % CACHED];
+	const struct group *entry;
+
+	if (name->known && name->id == gid)
+		return name->text;
+	entry = getgrgid(gid);
+	return remember(name, gid, entry ? entry->gr_name : NULL);
+}

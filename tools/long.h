@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/long.h - the fields of `ls -l` and `find -ls`, as GNU prints them. */
+#ifndef PFS_TOOLS_LONG_H
+#define PFS_TOOLS_LONG_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PFS_MODE_SIZE 11
+#define PFS_WHEN_SIZE 32
+
+/* type: find's letter. */
+void pfs_print_mode(char out[PFS_MODE_SIZE], char type, mode_t mode);
+
+/* Nanoseconds since 1970: "Nov 21 07:30" within the last half year, else "Nov 21  2020". */
+void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time);
+
+/* The name, or else the number; valid until the next call of the same.  One thread. */
+const char *pfs_user_name(uid_t uid);
+const char *pfs_group_name(gid_t gid);
+
+#endif
