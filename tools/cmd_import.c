@@ -41,9 +41,22 @@ static void remove_and_die(int signal_number)
 	(void)raise(signal_number);
 }
 
+static const int fatal_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
+
+/* Holds them back until a new file's name is known. */
+static void hold_signals(sigset_t *before)
+{
+	sigset_t set;
+	size_t i;
+
+	(void)sigemptyset(&set);
+	for (i = 0; i < PFS_COUNT(fatal_signals); i++)
+		(void)sigaddset(&set, fatal_signals[i]);
+	(void)pthread_sigmask(SIG_BLOCK, &set, before);
+}
+
 static void guard(const char *path)
 {
-	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
 	struct sigaction action = {.sa_handler = remove_and_die}, old;
 	size_t i;
 
@@ -51,9 +64,9 @@ static void guard(const char *path)
 	if (path && strlen(path) < sizeof(temporary))
 		(void)memcpy(temporary, path, strlen(path) + 1);
 	(void)sigfillset(&action.sa_mask);
-	for (i = 0; i < PFS_COUNT(signals); i++)
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			(void)sigaction(signals[i], &action, NULL);
+	for (i = 0; i < PFS_COUNT(fatal_signals); i++)
+		if (sigaction(fatal_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(fatal_signals[i], &action, NULL);
 }
 
 /* ---- the import ---- */
@@ -138,12 +151,19 @@ static int build_all(struct pfs_import *import)
 		.progress = show_writing,
 		.written = options->format->written ? written : NULL,
 	};
-	int error = pfs_build_open(&import->build, options->store, &build_options);
+	bool held = import->guarded && !options->at;
+	sigset_t before;
+	int error;
 
+	if (held)
+		hold_signals(&before);
+	error = pfs_build_open(&import->build, options->store, &build_options);
+	if (held && !error)
+		guard(pfs_build_temporary(import->build));
+	if (held)
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error)
 		return error;
-	if (import->guarded)
-		guard(pfs_build_temporary(import->build));
 	error = options->format->read(import);
 	if (!error)
 		error = pfs_build_finish(import->build);

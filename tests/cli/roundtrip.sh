@@ -123,6 +123,15 @@ is 'nor when nobody reads what it says' "$(find "$work" -name 'store.pfs*')" ''
 primefs gen paths -n 100000 >"$work/list"
 exits 'a limit of file sizes' 153 bash -c "ulimit -f 200 && exec primefs import --quiet '$work/list' '$store'"
 is 'leaves nothing, too' "$(find "$work" -name 'store.pfs*')" ''
+for ((i = 0; i < 20; i++)); do
+	primefs import --quiet "$work/list" "$store" 2>/dev/null &
+	import=$!
+	until [[ -e $store.part-$import || ! -d /proc/$import ]]; do :; done
+	kill -TERM "$import" 2>/dev/null || true
+	wait "$import" 2>/dev/null || true
+	rm -f "$store"
+done
+is 'nor does a signal, however early' "$(find "$work" -name 'store.pfs*')" ''
 primefs import --quiet "$work/one" "$store"
 for delay in 0.05 0.1 0.2; do
 	primefs import --quiet --at=/x "$work/list" "$store" 2>/dev/null &
