@@ -33,6 +33,9 @@ cleanups=()
 # cleanup_fn COMMAND...: run at the end, the last one first; its failure does not count.
 cleanup_fn() { cleanups+=("$(printf '%q ' "$@")"); }
 
+# gone PID: the process has ended, whether or not somebody has waited for it.
+gone() { ! kill -0 "$1" 2>/dev/null || ! grep -qs '^State:[[:space:]]*[^[:space:]Z]' "/proc/$1/status"; }
+
 # force_unmount DIR: for cleaning up, whatever state the daemon is in.
 force_unmount() {
 	umount -l "$1" 2>/dev/null || fusermount3 -uz "$1" 2>/dev/null || true

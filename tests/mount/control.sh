@@ -10,7 +10,6 @@ if ((EUID == 0)) && open_fuse_to_all; then
 fi
 
 pid_of() { getfattr --only-values -n user.primefs.daemon "$1" 2>/dev/null | cut -d' ' -f1; }
-gone() { ! kill -0 "$1" 2>/dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
 not_gone() { ! gone "$1"; }
 field() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p"; }
 
