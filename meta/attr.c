@@ -221,3 +221,53 @@ int pfs_store_scan_columns(struct pfs_store *store,
 	}
 	return got;
 }
+
+int pfs_store_scan_names(struct pfs_store *store,
+			 int (*fn)(void *arg, const void *name, size_t name_len), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_NAME_SCAN];
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		const void *name;
+		size_t len;
+
+		if (!pfs_column_blob(&name, &len, row, 0, PFS_ATTR_NAME_MAX) ||
+		    !name_valid(name, len))
+			return pfs_db_damaged(reader.db, "attribute name", 0, "it is none");
+		got = fn(arg, name, len);
+		if (got)
+			break;
+	}
+	return got;
+}
+
+int pfs_store_scan_values(struct pfs_store *store, const void *name, size_t name_len,
+			  int (*fn)(void *arg, uint64_t prime, const struct pfs_attr_record *attr),
+			  void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_VALUE_SCAN];
+	pfs_bind_blob(row, 1, name, name_len);
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		uint64_t prime = (uint64_t)sqlite3_column_int64(row, 2);
+		struct pfs_attr_record attr = {.name = NULL};
+
+		if (!attr_from_row(&attr, row))
+			return pfs_db_damaged(reader.db, "attribute of node", prime,
+					      "its value is none");
+		got = fn(arg, prime, &attr);
+		if (got)
+			break;
+	}
+	return got;
+}

@@ -65,6 +65,10 @@
 	  "ON CONFLICT (name) DO UPDATE SET type = excluded.type")                                 \
 	X(COLUMN_SCAN, READ,                                                                       \
 	  "SELECT name, type FROM attr_name WHERE type IS NOT NULL ORDER BY id")                   \
+	X(NAME_SCAN, READ, "SELECT name FROM attr_name ORDER BY id")                               \
+	X(VALUE_SCAN, READ,                                                                        \
+	  "SELECT ?1, value, prime FROM attr "                                                     \
+	  "WHERE name = (SELECT id FROM attr_name WHERE name = ?1)")                               \
 	X(ATTR_PUT, WRITE,                                                                         \
 	  "INSERT INTO attr (prime, name, value) VALUES (?1, ?2, ?3) "                             \
 	  "ON CONFLICT (prime, name) DO UPDATE SET value = excluded.value")                        \

@@ -37,6 +37,11 @@ static bool is_harmful(const char *function)
 			    sqlite3_stricmp(function, "fts3_tokenizer") == 0);
 }
 
+static bool is_schema(const char *table)
+{
+	return table && sqlite3_stricmp(table, "sqlite_master") == 0;
+}
+
 static int refuse(struct pfs_sql *sql, const char *what, const char *name, const char *instead)
 {
 	if (!*sql->refused)
@@ -50,12 +55,12 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 {
 	struct pfs_sql *sql = arg;
 
-	if (sql->declaring)
-		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_SELECT:
 	case SQLITE_READ:
 	case SQLITE_RECURSIVE:
+	case SQLITE_CREATE_TABLE: /* also asked when json_each and the like are first named; see
+				     check_one */
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
 		return is_harmful(b) ? refuse(sql, "the function", b, "leave it out") : SQLITE_OK;
@@ -72,7 +77,8 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
-		return refuse(sql, "a change of the table", a, "write a SELECT");
+		return is_schema(a) ? SQLITE_OK
+				    : refuse(sql, "a change of the table", a, "write a SELECT");
 	default:
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
 	}
@@ -90,6 +96,8 @@ static int errno_of(const struct pfs_sql *sql, int result)
 {
 	if (sql->error)
 		return sql->error;
+	if (*sql->refused) /* where a function is refused the result is another */
+		return -EACCES;
 	switch (result & 0xff) {
 	case SQLITE_NOMEM:
 	case SQLITE_TOOBIG:
@@ -114,7 +122,7 @@ static int explain(struct pfs_sql *sql, struct pfs_sql_problem *problem, int res
 	int error = errno_of(sql, result);
 	const char *text = sqlite3_errmsg(sql->handle);
 
-	if (error == -EACCES && *sql->refused)
+	if (*sql->refused)
 		text = sql->refused;
 	else if (sql->error)
 		text = "";
@@ -253,6 +261,9 @@ static int check_one(struct pfs_sql *sql, const char *text, int len, const char 
 	if (is_statement(sql, tail, len - (int)(tail - text)))
 		return complain(problem, -EINVAL, (long)(tail - text),
 				"a second statement; run them one at a time");
+	if (!sqlite3_stmt_readonly(sql->statement))
+		return complain(problem, -EACCES, -1,
+				"this kind of statement cannot be used here; write a SELECT");
 	if (sqlite3_bind_parameter_count(sql->statement))
 		return complain(problem, -EINVAL, -1,
 				"parameters (?, :name) have no values here; write the values");

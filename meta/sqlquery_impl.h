@@ -17,7 +17,6 @@ struct pfs_sql {
 	sqlite3_stmt *statement;
 	const struct pfs_sql_source *source;
 	char *declaration;
-	bool declaring; /* of which SQLite asks the authorizer, too */
 	const struct pfs_sql_function *functions;
 	struct pfs_sql_binding *bindings; /* one for each function */
 	int (*tick)(void *user);

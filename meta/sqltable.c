@@ -49,9 +49,7 @@ static int connect_table(sqlite3 *handle, void *arg, int argc PFS_UNUSED,
 	if (!table)
 		return SQLITE_NOMEM;
 	*table = (struct table){.sql = sql};
-	sql->declaring = true;
 	result = sqlite3_declare_vtab(handle, sql->declaration);
-	sql->declaring = false;
 	if (result) {
 		sqlite3_free(table);
 		return result;

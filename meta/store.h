@@ -265,6 +265,19 @@ PFS_MUST_CHECK int pfs_store_scan_columns(struct pfs_store *store,
 						    enum pfs_attr_type type),
 					  void *arg);
 
+/* Every name that an attribute has or has had. */
+PFS_MUST_CHECK int pfs_store_scan_names(struct pfs_store *store,
+					int (*fn)(void *arg, const void *name, size_t name_len),
+					void *arg);
+
+/* Calls fn for each node that has the attribute, in no order, until it returns non-zero.  Reads all
+ * attributes of the store. */
+PFS_MUST_CHECK int pfs_store_scan_values(struct pfs_store *store, const void *name,
+					 size_t name_len,
+					 int (*fn)(void *arg, uint64_t prime,
+						   const struct pfs_attr_record *attr),
+					 void *arg);
+
 /* ---- sources: originals that content is read from ---- */
 
 struct pfs_source_root {

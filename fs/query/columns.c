@@ -5,43 +5,57 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 
+#define COLUMN(column, type_name, of_kind, of)                                                     \
+	{                                                                                          \
+		.name = (column), .declared = (type_name), .kind = PFS_NODE_##of_kind,             \
+		.field = PFS_FIELD_##of                                                            \
+	}
 static const struct pfs_node_column built_in[] = {
-	{"path", "TEXT", PFS_NODE_BYTES, PFS_FIELD_PATH},
-	{"name", "TEXT", PFS_NODE_BYTES, PFS_FIELD_NAME},
-	{"ext", "TEXT", PFS_NODE_BYTES, PFS_FIELD_EXT},
-	{"ino", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_INO},
-	{"parent", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_PARENT},
-	{"depth", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_DEPTH},
-	{"type", "TEXT", PFS_NODE_TYPE, PFS_FIELD_TYPE},
-	{"mode", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_MODE},
-	{"uid", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_UID},
-	{"gid", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_GID},
-	{"owner", "TEXT", PFS_NODE_OWNER, PFS_FIELD_UID},
-	{"owner_group", "TEXT", PFS_NODE_GROUP, PFS_FIELD_GID},
-	{"size", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_SIZE},
-	{"blocks", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_BLOCKS},
-	{"nlink", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_NLINK},
-	{"target", "TEXT", PFS_NODE_BYTES, PFS_FIELD_TARGET},
-	{"mtime", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_MTIME},
-	{"atime", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_ATIME},
-	{"ctime", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_CTIME},
-	{"subtree_count", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_SUBTREE_COUNT},
-	{"subtree_size", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_SUBTREE_SIZE},
-	{"subtree_blocks", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_SUBTREE_BLOCKS},
-	{"subtree_mtime", "INTEGER", PFS_NODE_INTEGER, PFS_FIELD_SUBTREE_MTIME},
+	COLUMN("path", "TEXT", BYTES, PATH),
+	COLUMN("name", "TEXT", BYTES, NAME),
+	COLUMN("ext", "TEXT", BYTES, EXT),
+	COLUMN("ino", "INTEGER", INTEGER, INO),
+	COLUMN("parent", "INTEGER", INTEGER, PARENT),
+	COLUMN("depth", "INTEGER", INTEGER, DEPTH),
+	COLUMN("type", "TEXT", TYPE, TYPE),
+	COLUMN("mode", "INTEGER", INTEGER, MODE),
+	COLUMN("uid", "INTEGER", INTEGER, UID),
+	COLUMN("gid", "INTEGER", INTEGER, GID),
+	COLUMN("owner", "TEXT", OWNER, UID),
+	COLUMN("owner_group", "TEXT", GROUP, GID),
+	COLUMN("size", "INTEGER", INTEGER, SIZE),
+	COLUMN("blocks", "INTEGER", INTEGER, BLOCKS),
+	COLUMN("nlink", "INTEGER", INTEGER, NLINK),
+	COLUMN("target", "TEXT", BYTES, TARGET),
+	COLUMN("mtime", "INTEGER", INTEGER, MTIME),
+	COLUMN("atime", "INTEGER", INTEGER, ATIME),
+	COLUMN("ctime", "INTEGER", INTEGER, CTIME),
+	COLUMN("subtree_count", "INTEGER", INTEGER, SUBTREE_COUNT),
+	COLUMN("subtree_size", "INTEGER", INTEGER, SUBTREE_SIZE),
+	COLUMN("subtree_blocks", "INTEGER", INTEGER, SUBTREE_BLOCKS),
+	COLUMN("subtree_mtime", "INTEGER", INTEGER, SUBTREE_MTIME),
 };
 const int pfs_node_ino = 3;
+
+/* SQLite's limit is 2,000 unless it was built otherwise. */
+#define COLUMNS_MAX 1900
+
+static size_t quoted_size(const char *name)
+{
+	return 2 * strlen(name); /* a quote may be doubled */
+}
 
 static int declare(struct pfs_node_table *table)
 {
 	size_t size = sizeof("CREATE TABLE nodes()");
 	char *at;
 
-	for (size_t i = 0; i < table->n; i++) /* a quote may be doubled */
-		size += 2 * strlen(table->columns[i].name) + strlen(table->columns[i].declared) + 8;
+	for (size_t i = 0; i < table->n; i++)
+		size += quoted_size(table->columns[i].name) + sizeof("\"\" INTEGER,");
 	table->declaration = malloc(size);
 	if (!table->declaration)
 		return -ENOMEM;
@@ -60,7 +74,54 @@ static int declare(struct pfs_node_table *table)
 	return 0;
 }
 
-int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree PFS_UNUSED)
+static bool is_taken(const struct pfs_node_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		if (strcasecmp(table->columns[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* SQLite tells names apart without regard to capitals: the first of them has its own name, the second
+ * one with "user." before it, and others are not to be had as columns. */
+static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type type)
+{
+	static const char *const declared[] = {
+		[PFS_ATTR_INTEGER] = "INTEGER",
+		[PFS_ATTR_REAL] = "REAL",
+		[PFS_ATTR_TEXT] = "TEXT",
+	};
+	struct pfs_node_table *table = arg;
+	char *full;
+
+	if (table->n == COLUMNS_MAX)
+		return 0;
+	PFS_TRY(pfs_grow(&table->columns, &table->capacity, table->n + 1,
+			 sizeof(*table->columns)));
+	full = malloc(sizeof("user.") + len);
+	if (!full)
+		return -ENOMEM;
+	memcpy(stpcpy(full, "user."), name, len);
+	full[sizeof("user.") - 1 + len] = 0;
+	table->columns[table->n] = (struct pfs_node_column){
+		.name = full,
+		.declared = declared[type],
+		.kind = PFS_NODE_ATTR,
+		.type = type,
+		.attr = full + sizeof("user.") - 1,
+		.attr_len = len,
+	};
+	if (!is_taken(table, table->columns[table->n].attr))
+		table->columns[table->n].name = table->columns[table->n].attr;
+	if (is_taken(table, table->columns[table->n].name))
+		free(full);
+	else
+		table->n++;
+	return 0;
+}
+
+int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree)
 {
 	struct pfs_node_table *table = calloc(1, sizeof(*table));
 	int error;
@@ -68,13 +129,16 @@ int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree PFS
 	*out = NULL;
 	if (!table)
 		return -ENOMEM;
-	table->columns = calloc(PFS_COUNT(built_in), sizeof(*table->columns));
-	error = table->columns ? 0 : -ENOMEM;
+	table->n_names = pfs_attr_names_count(tree);
+	error = pfs_grow(&table->columns, &table->capacity, PFS_COUNT(built_in),
+			 sizeof(*table->columns));
 	if (!error) {
 		memcpy(table->columns, built_in, sizeof(built_in));
 		table->n = PFS_COUNT(built_in);
-		error = declare(table);
+		error = pfs_attr_names(tree, add_attr, table);
 	}
+	if (!error)
+		error = declare(table);
 	if (error)
 		pfs_node_table_destroy(table);
 	else
@@ -86,6 +150,8 @@ void pfs_node_table_destroy(struct pfs_node_table *table)
 {
 	if (!table)
 		return;
+	for (size_t i = PFS_COUNT(built_in); i < table->n; i++)
+		free((char *)table->columns[i].attr - (sizeof("user.") - 1));
 	free(table->columns);
 	free(table->declaration);
 	free(table);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wrong with a statement, and what to do, in one line. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,25 @@ static const char *after(const char *text, const char *prefix)
 	return strncmp(text, prefix, len) == 0 ? text + len : NULL;
 }
 
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Where the name stands alone in the statement; -1: nowhere. */
+static long find_name(const struct pfs_edits *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t at = 0; len && at + len <= text->len; at++) {
+		if (strncasecmp(text->text + at, name, len) == 0 &&
+		    (at == 0 || !is_name(text->text[at - 1])) &&
+		    (at + len == text->len || !is_name(text->text[at + len])))
+			return (long)at;
+	}
+	return -1;
+}
+
 static void advise(const struct pfs_query *query, char *out, size_t size, const char *text)
 {
 	const char *name, *dot;
@@ -109,10 +129,13 @@ int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *er
 	const char *text = problem && *problem->text && code != -ETIMEDOUT && code != -ENOMEM
 				   ? problem->text
 				   : sentence(code);
+	long offset = problem ? problem->offset : -1;
 	char advice[128] = "";
 
 	error->error = code;
-	error->offset = problem ? pfs_edits_offset(&query->text, problem->offset) : -1;
+	if (offset < 0 && after(text, "no such table: ")) /* SQLite knows no place then */
+		offset = find_name(&query->text, after(text, "no such table: "));
+	error->offset = pfs_edits_offset(&query->text, offset);
 	if (code == -EINTR || code == -EIO || code == -ENOSPC)
 		text = sentence(code);
 	if (code == -EINVAL)

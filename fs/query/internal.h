@@ -10,6 +10,7 @@
 
 #include "fs/query/query.h"
 #include "fs/query/times.h"
+#include "fs/tree/attrcolumn.h"
 #include "fs/tree/scan.h"
 #include "meta/sqlquery.h"
 
@@ -29,12 +30,16 @@ struct pfs_node_column {
 	const char *declared; /* type */
 	enum pfs_node_kind kind;
 	enum pfs_field field;
+	enum pfs_attr_type type; /* of an attribute: what it is declared as */
+	const char *attr;	 /* its name, without "user."; the table's */
+	size_t attr_len;
 };
 
 /* The columns of nodes when a connection was made. */
 struct pfs_node_table {
 	struct pfs_node_column *columns;
-	size_t n;
+	size_t n, capacity;
+	uint64_t n_names; /* attributes that there were then */
 	char *declaration; /* CREATE TABLE */
 };
 
@@ -91,7 +96,7 @@ struct pfs_query {
 	uint64_t n_nodes; /* of the tree, about, for the planner */
 	uint64_t epoch;
 	bool bound;	 /* a scan or function has seen this epoch: there can be no other */
-	bool again;	 /* the second run: the lock is kept from its beginning to its end */
+	unsigned again;	 /* not the first run: the lock is kept from its beginning to its end */
 	unsigned holds;	 /* of the lock, by this query */
 	volatile bool stop;
 	bool late;  /* stopped by its own clock */
@@ -101,6 +106,9 @@ struct pfs_query {
 	struct timespec deadline;      /* zero: none */
 	struct pfs_scan_record *scans; /* by the plan's id */
 	size_t n_scans, scans_capacity;
+
+	struct pfs_attr_reader **attrs; /* by column, as they are needed; scans have copies */
+	bool *attr_wanted;		/* to be opened before the tree is held again */
 
 	/* The path met last in a function, and what it is. */
 	char *path;
@@ -113,6 +121,11 @@ struct pfs_query {
  * held then). */
 PFS_MUST_CHECK int pfs_query_hold(struct pfs_query *query);
 void pfs_query_release(struct pfs_query *query);
+
+/* The reader of an attribute's column for one scan.  -EAGAIN: it cannot be opened while the tree is
+ * held, begin again. */
+PFS_MUST_CHECK int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reader **out,
+				  size_t column);
 
 /* Accounts for `bytes` more (or less).  -ENOMEM: more than the limit. */
 PFS_MUST_CHECK int pfs_query_use(struct pfs_query *query, int64_t bytes);

@@ -19,6 +19,7 @@ struct buffer {
 	uint64_t *offset;
 	uint8_t *is_null;
 	struct pfs_sql_value *values;
+	struct pfs_attr_value *attrs;
 	size_t rows; /* that the arrays have room for */
 };
 
@@ -33,6 +34,7 @@ struct pfs_sql_scan {
 	bool *wanted; /* columns to gather */
 	struct pfs_sql_column *columns;
 	struct buffer *buffers;
+	struct pfs_attr_reader **attrs; /* by column */
 };
 
 /* ---- memory ---- */
@@ -50,6 +52,8 @@ static int64_t row_size(enum pfs_node_kind kind)
 		return sizeof(int64_t);
 	case PFS_NODE_BYTES:
 		return sizeof(uint64_t) + sizeof(uint8_t);
+	case PFS_NODE_ATTR:
+		return sizeof(struct pfs_attr_value) + sizeof(struct pfs_sql_value);
 	default:
 		return sizeof(int64_t) + sizeof(struct pfs_sql_value);
 	}
@@ -76,7 +80,10 @@ static int make_room(struct pfs_sql_scan *scan, size_t column)
 		PFS_TRY(replace_array(&buffer->offset, rows + 1, sizeof(uint64_t)));
 		return replace_array(&buffer->is_null, rows, sizeof(uint8_t));
 	}
-	PFS_TRY(replace_array(&buffer->integers, rows, sizeof(int64_t)));
+	if (kind == PFS_NODE_ATTR)
+		PFS_TRY(replace_array(&buffer->attrs, rows, sizeof(*buffer->attrs)));
+	else
+		PFS_TRY(replace_array(&buffer->integers, rows, sizeof(int64_t)));
 	if (kind == PFS_NODE_INTEGER)
 		return 0;
 	return replace_array(&buffer->values, rows, sizeof(struct pfs_sql_value));
@@ -89,6 +96,7 @@ static void free_buffer(struct buffer *buffer)
 	free(buffer->offset);
 	free(buffer->is_null);
 	free(buffer->values);
+	free(buffer->attrs);
 }
 
 /* ---- columns ---- */
@@ -114,6 +122,53 @@ static void name_types(struct pfs_sql_value *values, const int64_t *letters, siz
 		};
 }
 
+static void from_attr(struct pfs_sql_value *out, const struct pfs_attr_value *attr,
+		      enum pfs_attr_type declared)
+{
+	*out = (struct pfs_sql_value){.type = PFS_SQL_NULL};
+	if (!attr->is_set)
+		return;
+	switch (attr->type) {
+	case PFS_ATTR_INTEGER: /* as a column of reals would keep it */
+		out->type = declared == PFS_ATTR_REAL ? PFS_SQL_REAL : PFS_SQL_INTEGER;
+		if (declared == PFS_ATTR_REAL)
+			out->real = (double)attr->integer;
+		else
+			out->integer = attr->integer;
+		break;
+	case PFS_ATTR_REAL:
+		out->type = PFS_SQL_REAL;
+		out->real = attr->real;
+		break;
+	case PFS_ATTR_TEXT:
+		out->type = PFS_SQL_TEXT;
+		out->bytes = attr->text;
+		out->size = attr->text_len;
+		break;
+	}
+}
+
+static int gather_attrs(struct pfs_sql_scan *scan, size_t i)
+{
+	const struct pfs_node_column *column = &scan->query->connection->table->columns[i];
+	struct buffer *buffer = &scan->buffers[i];
+
+	PFS_TRY(pfs_attr_read(scan->attrs[i], buffer->attrs, scan->rows, scan->n));
+	for (size_t row = 0; row < scan->n; row++)
+		from_attr(&buffer->values[row], &buffer->attrs[row], column->type);
+	scan->columns[i] =
+		(struct pfs_sql_column){.kind = PFS_SQL_VALUES, .values = buffer->values};
+	return 0;
+}
+
+/* What the column needs before the tree is held. */
+static int get_ready(struct pfs_sql_scan *scan, size_t i)
+{
+	if (scan->query->connection->table->columns[i].kind != PFS_NODE_ATTR || scan->attrs[i])
+		return 0;
+	return pfs_query_attr(scan->query, &scan->attrs[i], i);
+}
+
 /* The batch's values of one column.  The tree is held. */
 static int gather_held(struct pfs_sql_scan *scan, size_t i)
 {
@@ -122,6 +177,8 @@ static int gather_held(struct pfs_sql_scan *scan, size_t i)
 	struct buffer *buffer = &scan->buffers[i];
 
 	PFS_TRY(make_room(scan, i));
+	if (column->kind == PFS_NODE_ATTR)
+		return gather_attrs(scan, i);
 	if (column->kind == PFS_NODE_BYTES) {
 		PFS_TRY(gather_bytes(scan, buffer, column->field));
 		scan->columns[i] = (struct pfs_sql_column){
@@ -172,6 +229,7 @@ static int gather(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows PFS_UNUSE
 	int error;
 
 	scan->wanted[column] = true;
+	PFS_TRY(get_ready(scan, (size_t)column));
 	PFS_TRY(pfs_query_hold(scan->query));
 	error = gather_held(scan, (size_t)column);
 	pfs_query_release(scan->query);
@@ -194,6 +252,9 @@ static void close_scan(struct pfs_sql_scan *scan)
 		return;
 	for (size_t i = 0; scan->buffers && i < scan->query->connection->table->n; i++)
 		free_buffer(&scan->buffers[i]);
+	for (size_t i = 0; scan->attrs && i < scan->query->connection->table->n; i++)
+		pfs_attr_reader_close(scan->attrs[i]);
+	free(scan->attrs);
 	pfs_slots_finish(&scan->slots);
 	scan->query->memory -= (uint64_t)scan->memory;
 	free(scan->wanted);
@@ -214,7 +275,8 @@ static int open_scan(void *user, struct pfs_sql_scan **out)
 	scan->wanted = calloc(n, sizeof(*scan->wanted));
 	scan->columns = calloc(n, sizeof(*scan->columns));
 	scan->buffers = calloc(n, sizeof(*scan->buffers));
-	if (!scan->wanted || !scan->columns || !scan->buffers) {
+	scan->attrs = calloc(n, sizeof(struct pfs_attr_reader *));
+	if (!scan->wanted || !scan->columns || !scan->buffers || !scan->attrs) {
 		close_scan(scan);
 		return -ENOMEM;
 	}
@@ -256,6 +318,10 @@ static int start(struct pfs_sql_scan *scan, unsigned id, uint64_t columns,
 	scan->batch = FIRST_BATCH;
 	for (size_t i = 0; i < scan->query->connection->table->n && i < 63; i++)
 		scan->wanted[i] |= columns >> i & 1;
+	for (size_t i = 0; i < scan->query->connection->table->n; i++) {
+		if (scan->wanted[i])
+			PFS_TRY(get_ready(scan, i));
+	}
 	PFS_TRY(pfs_query_hold(scan->query));
 	error = select_slots(scan, arguments, n);
 	pfs_query_release(scan->query);

@@ -16,6 +16,7 @@
 #include "fs/tree/relation.h"
 
 #define IDLE_CONNECTIONS 4
+#define AGAIN_MAX	 8 /* runs anew: a second one may meet an attribute that was not expected */
 
 /* ---- connections ---- */
 
@@ -69,17 +70,29 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 	return error;
 }
 
+static struct pfs_connection *take_idle(struct pfs_queries *queries)
+{
+	PFS_LOCKED(&queries->lock);
+	struct pfs_connection *connection = queries->idle;
+
+	if (connection) {
+		queries->idle = connection->next;
+		queries->n_idle--;
+	}
+	return connection;
+}
+
+/* One that knows all attributes. */
 static int get_connection(struct pfs_connection **out, struct pfs_queries *queries)
 {
-	{
-		PFS_LOCKED(&queries->lock);
-		*out = queries->idle;
-		if (*out) {
-			queries->idle = (*out)->next;
-			queries->n_idle--;
-		}
+	uint64_t n_names = pfs_attr_names_count(queries->tree);
+
+	while ((*out = take_idle(queries)) != NULL) {
+		if ((*out)->table->n_names == n_names)
+			return 0;
+		close_connection(*out);
 	}
-	return *out ? 0 : open_connection(out, queries);
+	return open_connection(out, queries);
 }
 
 static void put_connection(struct pfs_queries *queries, struct pfs_connection *connection)
@@ -146,7 +159,7 @@ int pfs_query_hold(struct pfs_query *query)
 		}
 		query->epoch = epoch;
 		query->bound = true;
-		query->holds = query->again; /* the statement's own */
+		query->holds = query->again != 0; /* the statement's own */
 	}
 	query->holds++;
 	return 0;
@@ -163,6 +176,54 @@ static void let_go(struct pfs_query *query)
 {
 	if (query->holds)
 		pfs_query_release(query);
+}
+
+/* ---- attributes ---- */
+
+static int open_attr(struct pfs_query *query, size_t i)
+{
+	const struct pfs_node_column *column = &query->connection->table->columns[i];
+
+	return pfs_attr_reader_open(&query->attrs[i], query->tree, column->attr, column->attr_len);
+}
+
+int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reader **out, size_t column)
+{
+	size_t n = query->connection->table->n;
+
+	if (!query->attrs)
+		query->attrs = calloc(n, sizeof(struct pfs_attr_reader *));
+	if (!query->attr_wanted)
+		query->attr_wanted = calloc(n, sizeof(bool));
+	if (!query->attrs || !query->attr_wanted)
+		return -ENOMEM;
+	query->attr_wanted[column] = true;
+	if (!query->attrs[column] && query->holds)
+		return -EAGAIN;
+	if (!query->attrs[column])
+		PFS_TRY(open_attr(query, column));
+	return pfs_attr_reader_copy(out, query->attrs[column]);
+}
+
+static void close_attrs(struct pfs_query *query)
+{
+	for (size_t i = 0; query->attrs && i < query->connection->table->n; i++) {
+		pfs_attr_reader_close(query->attrs[i]);
+		query->attrs[i] = NULL;
+	}
+}
+
+/* Those of the run before, as they are now. */
+static int reopen_attrs(struct pfs_query *query)
+{
+	int error = 0;
+
+	close_attrs(query);
+	for (size_t i = 0; query->attr_wanted && i < query->connection->table->n && !error; i++) {
+		if (query->attr_wanted[i])
+			error = open_attr(query, i);
+	}
+	return error;
 }
 
 int pfs_query_use(struct pfs_query *query, int64_t bytes)
@@ -248,8 +309,13 @@ void pfs_query_finish(struct pfs_query *query)
 {
 	if (!query)
 		return;
-	put_connection(query->queries, query->connection);
+	if (query->connection)
+		pfs_sql_finish(query->connection->sql);
 	let_go(query);
+	close_attrs(query);
+	free(query->attrs);
+	free(query->attr_wanted);
+	put_connection(query->queries, query->connection);
 	pfs_plan_finish(query);
 	pfs_edits_finish(&query->text);
 	free(query->path);
@@ -275,11 +341,17 @@ const char *pfs_query_column_name(const struct pfs_query *query, size_t column)
 /* The tree changed: once more from the beginning, and this time it may not. */
 static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 {
+	int code;
+
 	pfs_sql_reset(query->connection->sql);
-	query->again = true;
+	let_go(query);
+	query->again++;
 	query->bound = false;
 	query->path_known = false;
-	return pfs_query_complain(query, error, -EAGAIN, NULL);
+	code = reopen_attrs(query);
+	query->ended = code != 0;
+	query->failure = code;
+	return pfs_query_complain(query, error, code ? code : -EAGAIN, NULL);
 }
 
 int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
@@ -292,7 +364,7 @@ int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 	got = query->stop ? -EINTR : pfs_sql_step(query->connection->sql, &problem);
 	if (got == 1)
 		return 1;
-	if (got == -EAGAIN && !query->again)
+	if (got == -EAGAIN && query->again < AGAIN_MAX)
 		return begin_again(query, error);
 	if (got == -EINTR && query->late)
 		got = -ETIMEDOUT;

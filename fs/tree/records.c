@@ -244,6 +244,19 @@ int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_
 	return error;
 }
 
+int pfs_records_pending(struct pfs_records *records,
+			int (*fn)(void *arg, uint64_t prime, struct pfs_value *value), void *arg)
+{
+	struct pfs_record *record;
+	int error = 0;
+
+	for (record = records->dirty.first; record && !error; record = record->next)
+		error = fn(arg, record->by_prime.prime, record->value);
+	for (record = records->group; record && !error; record = record->next_in_group)
+		error = fn(arg, record->by_prime.prime, record->value);
+	return error;
+}
+
 /* ---- the committer's protocol ---- */
 
 static bool has_record(const struct pfs_tree *tree, uint64_t prime)

@@ -65,6 +65,12 @@ void pfs_records_set(struct pfs_records *records, struct pfs_record *record,
 		     struct pfs_value *value, bool store);
 void pfs_records_drop(struct pfs_records *records, uint64_t prime);
 
+/* Calls fn for each value that the store does not have yet, until it returns non-zero. */
+PFS_MUST_CHECK int pfs_records_pending(struct pfs_records *records,
+				       int (*fn)(void *arg, uint64_t prime,
+						 struct pfs_value *value),
+				       void *arg);
+
 /* The committer's protocol (fs/tree/internal.h, pfs_content_cut).  What belongs to an unlinked node
  * is not written.  cut needs tree->lock too; write holds no lock; done takes the content lock. */
 void pfs_records_cut(struct pfs_records *records);

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "fs/tree/attrcolumn.h"
 #include "fs/tree/attrset.h"
 #include "fs/tree/content.h"
 
@@ -31,6 +32,7 @@ struct pfs_attrs {
 	struct pfs_records *sets;
 	struct column *columns; /* in order of names */
 	size_t n_columns, capacity;
+	struct pfs_attr_columns *by_name; /* the values, for questions about many nodes */
 };
 
 /* ---- creating, and the committer's protocol ---- */
@@ -72,6 +74,8 @@ int pfs_attrs_create(struct pfs_tree *tree)
 	error = pfs_records_create(&attrs->sets, tree, CACHED_SETS, pfs_attrset_load);
 	if (!error)
 		error = pfs_store_scan_columns(tree->store, add_column, attrs);
+	if (!error)
+		error = pfs_attr_columns_create(&attrs->by_name, tree);
 	if (error)
 		pfs_attrs_destroy(tree);
 	else if (attrs->n_columns)
@@ -89,6 +93,7 @@ void pfs_attrs_destroy(struct pfs_tree *tree)
 	for (i = 0; i < attrs->n_columns; i++)
 		free(attrs->columns[i].name);
 	free(attrs->columns);
+	pfs_attr_columns_destroy(attrs->by_name);
 	pfs_records_destroy(attrs->sets);
 	free(attrs);
 	tree->attrs = NULL;
@@ -112,6 +117,17 @@ void pfs_attrs_done(struct pfs_tree *tree)
 void pfs_attrs_drop(struct pfs_tree *tree, uint64_t ino)
 {
 	pfs_records_drop(tree->attrs->sets, ino);
+}
+
+struct pfs_attr_columns *pfs_attrs_columns(const struct pfs_tree *tree)
+{
+	return tree->attrs->by_name;
+}
+
+int pfs_attrs_pending(struct pfs_tree *tree,
+		      int (*fn)(void *arg, uint64_t prime, struct pfs_value *set), void *arg)
+{
+	return pfs_records_pending(tree->attrs->sets, fn, arg);
 }
 
 int pfs_attrs_keep(struct pfs_tree *tree, uint64_t ino)
@@ -350,7 +366,7 @@ static int get_base(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino,
 
 /* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */
 static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
-		   struct pfs_value *set, bool flagged)
+		   struct pfs_value *set, bool flagged, const struct pfs_attr *attr)
 {
 	struct pfs_image *image = &tree->image;
 	struct pfs_record *record;
@@ -372,7 +388,10 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 		error = flagged ? -EAGAIN : -ENOMEM;
 	if (!error && record->value != before)
 		error = -EAGAIN;
+	if (!error && attr->text)
+		error = pfs_attr_columns_name(tree->attrs->by_name, attr->name, attr->name_len);
 	if (!error) {
+		pfs_attr_columns_note(tree->attrs->by_name, ino, set);
 		pfs_records_set(tree->attrs->sets, record, set, true);
 		if (set)
 			image->flags[slot] |= PFS_NODE_ATTRS;
@@ -415,7 +434,7 @@ static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_att
 		return -ENOSPC;
 	if (attr->text && list_size(set) > LIST_LIMIT)
 		return -ENOSPC;
-	error = replace(tree, ino, before, set, node_flags & PFS_NODE_ATTRS);
+	error = replace(tree, ino, before, set, node_flags & PFS_NODE_ATTRS, attr);
 	if (!error)
 		set = NULL; /* the record's now */
 	return error;

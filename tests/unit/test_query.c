@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* Statements over a tree that is being changed: rows, functions, attributes, errors, limits.  That their
+ * rows equal SQLite's is for tests/query. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/query/query.h"
+#include "tests/ref/temp_store.h"
+
+static struct temp_store store;
+static struct pfs_tree *tree;
+static struct pfs_queries *queries;
+static struct pfs_query_scope scope;
+static struct pfs_query_error error;
+
+static uint64_t make(uint64_t parent, const char *name, mode_t mode)
+{
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root), 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+static uint64_t ino_of(const char *path)
+{
+	uint64_t ino;
+
+	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
+	return ino;
+}
+
+/* /a/b/c.txt, /a/d.c, /e.tar.gz, /.rc */
+static int set_up(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	temp_store_create(&store);
+	tree = temp_tree_open(&store);
+	a = make(PFS_ROOT_PRIME, "a", S_IFDIR | 0755);
+	b = make(a, "b", S_IFDIR | 0755);
+	(void)make(b, "c.txt", S_IFREG | 0644);
+	(void)make(a, "d.c", S_IFREG | 0600);
+	(void)make(PFS_ROOT_PRIME, "e.tar.gz", S_IFREG | 0644);
+	(void)make(PFS_ROOT_PRIME, ".rc", S_IFREG | 0644);
+	assert_int_equal(pfs_queries_open(&queries, tree), 0);
+	scope = (struct pfs_query_scope){.ino = PFS_ROOT_PRIME, .sees_all = true};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	pfs_queries_close(queries);
+	temp_tree_close(tree);
+	temp_store_remove(&store);
+	return 0;
+}
+
+static struct pfs_query *begin(const char *sql)
+{
+	struct pfs_query *query;
+
+	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
+		fail_msg("%s: %s", sql, error.text);
+	return query;
+}
+
+static void append_value(char *out, size_t size, const struct pfs_query *query, size_t column)
+{
+	struct pfs_query_value value;
+	size_t len = strlen(out);
+
+	pfs_query_value(query, column, &value);
+	switch (value.type) {
+	case PFS_VALUE_NULL:
+		(void)snprintf(out + len, size - len, "-");
+		break;
+	case PFS_VALUE_INT:
+		(void)snprintf(out + len, size - len, "%lld", (long long)value.integer);
+		break;
+	case PFS_VALUE_REAL:
+		(void)snprintf(out + len, size - len, "%.17g", value.real);
+		break;
+	default:
+		(void)snprintf(out + len, size - len, "%.*s", (int)value.size, value.bytes);
+	}
+}
+
+/* The rows that are left, values separated by blanks, rows by commas. */
+static void rest(struct pfs_query *query, const char *expected)
+{
+	char text[4096] = "";
+	int got;
+
+	while ((got = pfs_query_next(query, &error)) == 1) {
+		for (size_t i = 0; i < pfs_query_columns(query); i++) {
+			size_t len = strlen(text);
+
+			(void)snprintf(text + len, sizeof(text) - len, "%s",
+				       i ? " " : *text ? "," : "");
+			append_value(text, sizeof(text), query, i);
+		}
+	}
+	if (got)
+		fail_msg("%s", error.text);
+	assert_string_equal(text, expected);
+}
+
+static void check(const char *sql, const char *expected)
+{
+	struct pfs_query *query = begin(sql);
+
+	rest(query, expected);
+	assert_int_equal(pfs_query_next(query, &error), 0); /* still the end */
+	pfs_query_finish(query);
+}
+
+static void refuse(const char *sql, int code, long offset, const char *words)
+{
+	struct pfs_query *query;
+
+	assert_int_equal(pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error), code);
+	assert_null(query);
+	assert_int_equal(error.error, code);
+	if (!strstr(error.text, words))
+		fail_msg("'%s' does not say '%s'", error.text, words);
+	assert_int_equal(error.offset, offset);
+}
+
+static void test_columns(void **state)
+{
+	(void)state;
+	check("SELECT path FROM nodes ORDER BY path", "/,/.rc,/a,/a/b,/a/b/c.txt,/a/d.c,/e.tar.gz");
+	check("SELECT path, ext, type, depth FROM nodes WHERE ext IS NOT NULL ORDER BY 1",
+	      "/a/b/c.txt txt f 3,/a/d.c c f 2,/e.tar.gz gz f 1");
+	check("SELECT count(*), count(ext), count(parent) FROM nodes", "7 3 6");
+	check("SELECT rowid = ino, mode, nlink FROM nodes WHERE path = '/a'", "1 16877 3");
+	check("SELECT typeof(mtime), mtime > '2001-01-01', mtime < '2001-01-01' FROM nodes "
+	      "WHERE name = 'd.c'",
+	      "integer 1 0");
+	check("SELECT count(*) FROM nodes WHERE mtime BETWEEN '2001-01-01' AND '2250-01-01T12:00Z'",
+	      "7");
+	check("SELECT p.name, c.name FROM nodes p JOIN nodes c ON c.parent = p.ino "
+	      "WHERE p.depth = 1 ORDER BY 2",
+	      "a b,a d.c");
+	check("SELECT ext, count(*) FROM nodes GROUP BY ext ORDER BY ext", "- 4,c 1,gz 1,txt 1");
+	check("WITH RECURSIVE up(i) AS (SELECT ino_of('/a/b/c.txt') UNION ALL SELECT parent FROM "
+	      "nodes, up WHERE ino = i AND parent IS NOT NULL) SELECT count(*) FROM up",
+	      "4");
+}
+
+static void test_functions(void **state)
+{
+	(void)state;
+	check("SELECT path FROM nodes WHERE under(ino, '/a') ORDER BY path",
+	      "/a,/a/b,/a/b/c.txt,/a/d.c");
+	check("SELECT path FROM nodes WHERE under(ino, 'a/b/') AND type = 'f'", "/a/b/c.txt");
+	check("SELECT path FROM nodes WHERE child_of(ino, '/a') ORDER BY path", "/a/b,/a/d.c");
+	check("SELECT path FROM nodes WHERE child_of(ino, 2) AND type = 'd'", "/a");
+	check("SELECT path FROM nodes WHERE ancestor_of(ino, '/a/b/c.txt') ORDER BY path",
+	      "/,/a,/a/b");
+	check("SELECT path FROM nodes WHERE NOT under(ino, '/a') ORDER BY path",
+	      "/,/.rc,/e.tar.gz");
+	check("SELECT count(*) FROM nodes WHERE under(ino, '/nowhere')", "0");
+	check("SELECT count(*) FROM nodes WHERE NOT under(ino, '/nowhere')", "0");
+	check("SELECT under(2, '/nowhere'), ino_of('/x'), path_of(9), path_of('/a/./b/..'), "
+	      "ino_of('/') ",
+	      "- - - /a 2");
+	check("SELECT path_of(common_ancestor('/a/b/c.txt', '/a/d.c'))", "/a");
+	check("SELECT path_of(common_ancestor(ino)) FROM nodes WHERE ext IN ('c', 'txt')", "/a");
+	check("SELECT common_ancestor(ino) FROM nodes WHERE ext = 'none'", "-");
+	check("SELECT ancestor_of(ino_of('/a'), '/a'), ancestor_of(2, '/a'), child_of('/a', '/')",
+	      "0 1 1");
+}
+
+static void test_scope(void **state)
+{
+	(void)state;
+	scope.ino = ino_of("/a/b");
+	check("SELECT path FROM nodes ORDER BY path", "/a/b,/a/b/c.txt");
+	check("SELECT count(*) FROM nodes WHERE path GLOB '/a/*'", "2");
+	scope.ino = 9;
+	refuse("SELECT 1", -ENOENT, -1, "gone");
+	scope.ino = PFS_ROOT_PRIME;
+	scope.sees_all = false;
+	refuse("SELECT 1", -EACCES, -1, "not allowed");
+}
+
+static void set_attr(const char *path, const char *name, const char *value)
+{
+	assert_int_equal(pfs_tree_setxattr(tree, ino_of(path), name, value, strlen(value), 0), 0);
+}
+
+static void test_attributes(void **state)
+{
+	(void)state;
+	refuse("SELECT tag FROM nodes", -EINVAL, 7, "no such column: tag");
+	set_attr("/a", "user.tag", "one");
+	set_attr("/a/d.c", "user.size", "big"); /* the built-in column wins */
+	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL", "a one");
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL", "a one");
+	set_attr("/a", "user.tag", "two");
+	set_attr("/e.tar.gz", "user.tag", "three");
+	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL ORDER BY 1",
+	      "a two,e.tar.gz three");
+	check("SELECT \"user.size\", size FROM nodes WHERE \"user.size\" = 'big'", "big 0");
+	assert_int_equal(pfs_tree_removexattr(tree, ino_of("/a"), "user.tag"), 0);
+	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL", "e.tar.gz three");
+	set_attr("/a", "user.Tag", "other capitals");
+	check("SELECT \"user.tag\" || tag, name FROM nodes WHERE \"user.tag\" || tag NOTNULL", "");
+	check("SELECT a.tag, b.tag FROM nodes a, nodes b WHERE a.tag < b.tag", "");
+	assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "e.tar.gz"), 0);
+	check("SELECT count(tag) + count(\"user.tag\") FROM nodes", "1");
+}
+
+static void test_errors(void **state)
+{
+	char *text;
+
+	(void)state;
+	refuse("SELECT nmae FROM nodes", -EINVAL, 7, "did you mean name?");
+	refuse("SELECT 1 FROM nods", -EINVAL, 14, "nodes");
+	refuse("SELECT mtime > '2020-01-01', x", -EINVAL, 7, "no such column");
+	refuse("SELECT mtime > '2020-01-01' FROM nodes, nowhere", -EINVAL, 40, "no such table");
+	refuse("SELECT 1 FORM nodes x", -EINVAL, 14, "correct it");
+	refuse("", -EINVAL, -1, "no statement");
+	refuse(" -- nothing\n ", -EINVAL, -1, "no statement");
+	refuse("SELECT 1; SELECT 2", -EINVAL, 9, "one at a time");
+	refuse("SELECT ?", -EINVAL, -1, "parameters");
+	refuse("ATTACH 'x' AS y", -EACCES, -1, "ATTACH");
+	refuse("PRAGMA cache_size = 7", -EACCES, -1, "PRAGMA cache_size");
+	refuse("SELECT load_extension('x')", -EACCES, 7, "load_extension");
+	refuse("CREATE TABLE t (a)", -EACCES, -1, "SELECT");
+	refuse("BEGIN", -EACCES, -1, "transaction");
+	refuse("DROP TABLE nodes", -EACCES, -1, "SELECT");
+	refuse("DELETE FROM nodes", -EINVAL, -1, "may not be modified");
+	refuse("DELETE FROM sqlite_master", -EINVAL, -1, "may not be modified");
+	refuse("CREATE TEMP TABLE t AS SELECT 1", -EACCES, -1, "SELECT");
+	refuse("CREATE VIEW v AS SELECT 1", -EACCES, -1, "SELECT");
+	refuse("VACUUM", -EACCES, -1, "SELECT");
+	check("SELECT sum(value) FROM json_each('[1,2]')", "3");
+	check("SELECT 1 ; -- the end ; \n ;", "1");
+	check("SELECT count(*) > 20 FROM pragma_table_info('nodes')", "1");
+
+	refuse("SELECT size,\n\tbad\nFROM nodes", -EINVAL, 14, "bad");
+	text = pfs_query_error_text(&error, "SELECT size,\n\tbad\nFROM nodes", 27);
+	assert_non_null(text);
+	assert_non_null(strstr(text, "\n  \tbad\n  \t^"));
+	free(text);
+}
+
+static void test_failures(void **state)
+{
+	struct pfs_query *query = begin("SELECT abs(-9223372036854775807 - 1)");
+	char *big = malloc(PFS_STATEMENT_MAX + 1);
+
+	(void)state;
+	assert_int_equal(pfs_query_next(query, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "integer overflow"));
+	assert_int_equal(pfs_query_next(query, &error), -EINVAL);
+	pfs_query_finish(query);
+
+	assert_non_null(big);
+	memset(big, ' ', PFS_STATEMENT_MAX + 1);
+	assert_int_equal(pfs_query_start(&query, queries, &scope, big, PFS_STATEMENT_MAX + 1,
+					 &error),
+			 -E2BIG);
+	free(big);
+
+	scope.memory_limit = 4 << 20;
+	query = begin("SELECT length(zeroblob(8000000))");
+	assert_int_equal(pfs_query_next(query, &error), -ENOMEM);
+	pfs_query_finish(query);
+	scope.memory_limit = 1000;
+	query = begin("SELECT path FROM nodes");
+	assert_int_equal(pfs_query_next(query, &error), -ENOMEM);
+	pfs_query_finish(query);
+}
+
+#define ENDLESS                                                                                    \
+	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n"
+
+static void test_interrupt(void **state)
+{
+	struct pfs_query *query = begin(ENDLESS);
+
+	(void)state;
+	pfs_query_interrupt(query);
+	assert_int_equal(pfs_query_next(query, &error), -EINTR);
+	pfs_query_finish(query);
+	scope.time_limit_ms = 20;
+	query = begin(ENDLESS);
+	assert_int_equal(pfs_query_next(query, &error), -ETIMEDOUT);
+	pfs_query_finish(query);
+	check("SELECT 1", "1"); /* the connection is as new */
+}
+
+/* A change between two rows: what was read is thrown away, and the second run is left alone. */
+static void test_restart(void **state)
+{
+	struct pfs_query *query;
+	char name[16];
+
+	(void)state;
+	set_attr("/a", "user.tag", "one");
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644);
+	}
+	query = begin("SELECT count(path) OVER (ROWS CURRENT ROW), tag FROM nodes");
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	set_attr("/a", "user.tag", "two");
+	for (int rows = 1;; rows++) {
+		int got = pfs_query_next(query, &error);
+
+		assert_true(rows < 1007 && (got == 1 || got == -EAGAIN));
+		if (got == -EAGAIN)
+			break;
+	}
+	for (int i = 0; i < 1007; i++)
+		assert_int_equal(pfs_query_next(query, &error), 1);
+	assert_int_equal(pfs_query_next(query, &error), 0);
+	set_attr("/a", "user.tag", "three"); /* the tree is free again */
+	pfs_query_finish(query);
+
+	query = begin("SELECT name FROM nodes a WHERE name = 'f7'"); /* bound when it runs */
+	(void)make(PFS_ROOT_PRIME, "g", S_IFREG | 0644);
+	rest(query, "f7");
+	pfs_query_finish(query);
+	query = begin("SELECT name FROM nodes"); /* given up in the second run */
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	(void)make(PFS_ROOT_PRIME, "h", S_IFREG | 0644);
+	while (pfs_query_next(query, &error) == 1)
+		;
+	assert_int_equal(error.error, -EAGAIN);
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	pfs_query_finish(query);
+	(void)make(PFS_ROOT_PRIME, "i", S_IFREG | 0644);
+}
+
+static void test_plan(void **state)
+{
+	struct pfs_query *query =
+		begin("SELECT a.name FROM nodes a JOIN nodes b ON b.parent = a.ino "
+		      "WHERE b.size >= 0 AND b.name GLOB 'c*' AND under(b.ino, '/a')");
+	char *text;
+
+	(void)state;
+	rest(query, "b");
+	assert_int_equal(pfs_query_plan(query, &text), 0);
+	assert_non_null(strstr(text, "SCAN b: "));
+	assert_non_null(strstr(text, "size >= 0"));
+	assert_non_null(strstr(text, "name begins with 'c'"));
+	assert_non_null(strstr(text, "under(ino, "));
+	assert_non_null(strstr(text, "SCAN a: ino = "));
+	assert_non_null(strstr(text, "selected 1, read 1"));
+	free(text);
+	pfs_query_finish(query);
+}
+
+static void test_raw_bytes(void **state)
+{
+	struct pfs_query_value value;
+	struct pfs_query *query;
+
+	(void)state;
+	(void)make(PFS_ROOT_PRIME, "\xff\xfe'\n", S_IFREG | 0644);
+	query = begin("SELECT name FROM nodes WHERE name = CAST(x'fffe270a' AS TEXT)");
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	pfs_query_value(query, 0, &value);
+	assert_int_equal(value.type, PFS_VALUE_TEXT);
+	assert_int_equal(value.size, 4);
+	assert_memory_equal(value.bytes, "\xff\xfe'\n", 4);
+	pfs_query_finish(query);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
+		TEST(test_attributes), TEST(test_errors),    TEST(test_failures),
+		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
+		TEST(test_raw_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
