@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "meta/store.h"
-#include "tools/csv.h"
+#include "base/csv.h"
 #include "tools/export.h"
 
 /* The node before the one at hand: whether a directory is empty is seen by what comes next. */

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "fs/tree/build.h"
 #include "tools/cmd.h"
-#include "tools/import_input.h"
+#include "base/input.h"
 
 enum pfs_import_content {
 	PFS_CONTENT_LINK,

@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/csv.h"
+#include "base/csv.h"
 #include "tools/import.h"
 #include "tools/import_columns.h"
 #include "tools/import_paths.h"

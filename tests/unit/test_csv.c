@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tools/csv.h"
+#include "base/csv.h"
 
 struct reader {
 	struct pfs_input input;

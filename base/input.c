@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/import_input.h"
+#include "base/input.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/csv.h"
+#include "base/csv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct parser {
 	enum state state;
 	size_t start;	     /* of the field, in the text */
 	uint64_t quote_line; /* where the quoted field began */
-	bool quoted;	     /* some field of the record is */
+	bool quoted;	     /* the field is */
 	const char *why;
 };
 
@@ -34,7 +34,9 @@ static int end_field(struct parser *parser)
 	csv->fields[csv->n_fields++] = (struct pfs_csv_field){
 		.text = NULL,
 		.len = csv->size - parser->start,
+		.quoted = parser->quoted,
 	};
+	parser->quoted = false;
 	parser->start = csv->size;
 	return 0;
 }
@@ -189,7 +191,8 @@ int pfs_csv_next(struct pfs_csv *csv, const char **why)
 		csv->line = csv->next_line;
 		parser = (struct parser){.csv = csv};
 		error = read_record(&parser);
-		if (error || csv->n_fields != 1 || csv->fields[0].len != 0 || parser.quoted)
+		if (error || csv->empty_lines || csv->n_fields != 1 || csv->fields[0].len != 0 ||
+		    csv->fields[0].quoted)
 			break;
 	}
 	if (error == -EBADMSG) {

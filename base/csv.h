@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/csv.h - records of a CSV text: RFC 4180, raw bytes, LF or CRLF.
+/* base/csv.h - records of a CSV text: RFC 4180, raw bytes, LF or CRLF.
  *
  * A field that starts with a quote ends with one; elsewhere a quote is an ordinary byte.  Empty
- * lines are passed over, and so is a byte order mark at the start. */
-#ifndef PFS_TOOLS_CSV_H
-#define PFS_TOOLS_CSV_H
+ * lines are passed over unless they are asked for, and so is a byte order mark at the start. */
+#ifndef PFS_BASE_CSV_H
+#define PFS_BASE_CSV_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,15 +12,17 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "tools/import_input.h"
+#include "base/input.h"
 
 struct pfs_csv_field {
 	const char *text;
 	size_t len;
+	bool quoted;
 };
 
 struct pfs_csv {
 	struct pfs_input *input;
+	bool empty_lines; /* are records of one empty field, too */
 	struct pfs_csv_field *fields; /* of the last record; valid until the next call */
 	size_t n_fields;
 	uint64_t offset; /* in the input, of the record's first byte */

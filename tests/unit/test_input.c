@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "tools/import_input.h"
+#include "base/input.h"
 
 #define LINES 200000
 

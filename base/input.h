@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import_input.h - a file, or standard input, read once or again from any place.
+/* base/input.h - a file, or standard input, read once or again from any place.
  *
  * What cannot be read twice (a pipe) is kept in an unlinked temporary file while it is read, if
  * pfs_input_keep says so. */
-#ifndef PFS_TOOLS_IMPORT_INPUT_H
-#define PFS_TOOLS_IMPORT_INPUT_H
+#ifndef PFS_BASE_INPUT_H
+#define PFS_BASE_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
