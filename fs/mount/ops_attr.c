@@ -73,7 +73,7 @@ static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_s
 {
 	struct pfs_caller caller = pfs_caller_of(req);
 	unsigned set = decode_set(to_set);
-	struct pfs_entry entry;
+	struct pfs_entry entry = {0};
 	int error = 0;
 
 	if (set & PFS_SET_SIZE) {

@@ -156,6 +156,7 @@ ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size
 
 /* ---- running ---- */
 
+/* NOLINTNEXTLINE(readability-function-size): those of pfs_query_start, and where the rows go */
 int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
 		   const struct pfs_query_scope *scope, const char *sql, size_t len,
 		   enum pfs_format format, const struct pfs_cancel *cancel,

@@ -40,7 +40,7 @@ struct pfs_answer;
 PFS_MUST_CHECK int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit);
 void pfs_answer_close(struct pfs_answer *answer); /* NULL is allowed */
 /* A sink's write; arg is the answer. */
-int pfs_answer_write(void *answer, const void *bytes, size_t size);
+int pfs_answer_write(void *arg, const void *bytes, size_t size);
 void pfs_answer_truncate(struct pfs_answer *answer); /* to nothing */
 uint64_t pfs_answer_size(const struct pfs_answer *answer);
 /* Bytes read, short only at the end.  Any number of threads, once nobody writes any more. */

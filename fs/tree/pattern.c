@@ -122,31 +122,34 @@ static bool try_star(const struct dialect *dialect, struct star *star, const uin
 	return c != 0;
 }
 
+/* c, which is no star, has been taken from the pattern; the text's next character is taken. */
+static bool fits_one(const struct dialect *dialect, uint32_t c, const uint8_t **pattern,
+		     const uint8_t **text)
+{
+	uint32_t t = **text ? next_character(text) : 0;
+
+	if (c == dialect->set)
+		return t && set_has(pattern, t);
+	return t && (same(dialect, c, t) || c == dialect->one);
+}
+
 static bool match(const struct dialect *dialect, const uint8_t *pattern, const uint8_t *text)
 {
 	struct star star = {0};
 
 	for (;;) {
 		uint32_t c = next_character(&pattern);
-		bool fits;
+		bool fits = false;
 
 		if (c == dialect->many) {
 			if (!pass_star(dialect, &star, pattern, text))
 				return false;
 			if (!star.head)
 				return true;
-			fits = false; /* not yet */
-		} else if (c == 0) {
-			if (!*text)
-				return true;
-			fits = false;
-		} else {
-			uint32_t t = *text ? next_character(&text) : 0;
-
-			if (c == dialect->set)
-				fits = t && set_has(&pattern, t);
-			else
-				fits = t && (same(dialect, c, t) || c == dialect->one);
+		} else if (c) {
+			fits = fits_one(dialect, c, &pattern, &text);
+		} else if (!*text) {
+			return true;
 		}
 		if (!fits && (!star.head || !try_star(dialect, &star, &pattern, &text)))
 			return false;

@@ -2,6 +2,7 @@
 /* What a node's fields are, one by one and in bulk. */
 #include "fs/tree/scan_impl.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +153,7 @@ static int path(const struct pfs_image *image, struct pfs_scan_text *room, size_
 		(void)pfs_names_get(image->names, image->name[s], &name_len);
 		total += name_len + 1;
 	}
+	assert(total < SIZE_MAX - 2);
 	PFS_TRY(pfs_grow(&room->bytes, &room->capacity, total + 2, 1));
 	room->bytes[0] = '/';
 	at = *len = PFS_MAX(total, 1);
@@ -185,6 +187,7 @@ int pfs_scan_text(const struct pfs_tree *tree, struct pfs_scan_text *room, const
 	return 0;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a column is its four arrays */
 int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *capacity, uint64_t *offset,
 		   uint8_t *is_none, enum pfs_field field, const uint32_t *slots, size_t n)
 {
