@@ -30,6 +30,8 @@ check-crash: all $(mount_programs) ## kill -9 of the daemon, damaged stores
 check-long: tests ## every test, those that take minutes too
 	@$(run_tests) --long
 
+valgrind-unit: export PFS_TEST_SMALL = 1
+
 check-valgrind: ## unit tests under valgrind's memcheck
 	@$(MAKE) --no-print-directory CUDA=0 valgrind-unit
 

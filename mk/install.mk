@@ -26,7 +26,8 @@ bundle_libs := -Wl,-Bstatic -lfuse3 -lsqlite3 -lgmp -lprimesieve \
 	-lstdc++ -ldl -lrt -lm
 
 kit := build/gpu-kit
-kit_tests := $(addprefix $(kit)/,test_engine test_engine_faults test_modexact)
+kit_tests := $(addprefix $(kit)/,test_engine test_engine_sets test_engine_large test_engine_faults \
+	test_modexact test_tree_codes)
 kit_probes := $(mount_programs:$(B)/%=$(kit)/%)
 
 gpu-kit: ## build/gpu-kit: what tests/gpu-kit needs on a GPU machine where nothing can be installed
@@ -53,7 +54,7 @@ $(kit)/tests/%: $(B)/tests/%
 
 $(kit_tests): $(kit)/%: $(B)/tests/unit/%.o $(ref_objects) $(tool_library) $(library)
 	@mkdir -p $(@D)
-	$(CC) $(all_ldflags) -o $@ $^ -lcmocka $(bundle_libs)
+	$(CC) $(all_ldflags) $(foreach w,$(WRAP_$(@F)),-Wl,--wrap=$(w)) -o $@ $^ -lcmocka $(bundle_libs)
 endif
 
 .PHONY: install uninstall bundle gpu-kit build-gpu-kit

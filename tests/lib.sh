@@ -235,8 +235,10 @@ unmount_store() {
 
 # engine_agrees DESCRIPTION DIR: the whole mounted tree as the engine's codes have it is what find finds.
 engine_agrees() {
-	ok "$1" cmp <(primefs tree -0 "$2" subtree / | LC_ALL=C sort -z) \
-		<(find "$2" -xdev -printf '/%P\0' | LC_ALL=C sort -z)
+	primefs tree -0 "$2" subtree / | LC_ALL=C sort -z >"$work/.answered"
+	find "$2" -xdev -printf '/%P\0' | LC_ALL=C sort -z >"$work/.found"
+	ok "$1" cmp "$work/.answered" "$work/.found"
+	rm "$work/.answered" "$work/.found"
 }
 
 remount_store() {

@@ -1,56 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /* The engine against the reference: all small trees, random ones, block boundaries, on every back
  * end that there is; and a device that fails at each call in turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/checked.h"
-#include "gpu/engine.h"
-#include "tests/ref/compare.h"
-
-static struct pfs_engine *open_or_skip(enum pfs_engine_kind kind)
-{
-	struct pfs_engine *engine = NULL;
-	int rc = pfs_engine_open(&engine, kind);
-
-	if (rc == -ENODEV) {
-		print_message("no CUDA device: skipped\n");
-		skip();
-	}
-	assert_int_equal(rc, 0);
-	return engine;
-}
-
-static enum pfs_engine_kind kind_of(void **state)
-{
-	return *(const enum pfs_engine_kind *)*state;
-}
+#include "engine_util.h"
 
 /* ---- all trees of up to seven nodes ---- */
 
+#define NODES_MAX 7
+
 struct shape {
 	unsigned n;
-	unsigned parent[8];  /* parent[i] < i */
-	unsigned leaf_files; /* bit i: node i, a leaf, is a file */
+	unsigned parent[NODES_MAX]; /* parent[i] < i */
+	unsigned files;		    /* bit i: node i, a leaf, is no directory */
+	bool backwards; /* slots are numbered from the other end: no parent is before its child */
 };
+
+static uint32_t slot_of(const struct shape *shape, unsigned i)
+{
+	return shape->backwards ? shape->n - 1 - i : i;
+}
+
+/* Equal for two shapes exactly when one is the other with siblings in another order. */
+static void describe(const struct shape *shape, unsigned i, char *out)
+{
+	char children[NODES_MAX][2 * NODES_MAX + 1];
+	unsigned n = 0;
+
+	if (shape->files >> i & 1) {
+		(void)stpcpy(out, "f");
+		return;
+	}
+	for (unsigned c = i + 1; c < shape->n; c++)
+		if (shape->parent[c] == i)
+			describe(shape, c, children[n++]);
+	qsort(children, n, sizeof(children[0]), (int (*)(const void *, const void *))strcmp);
+	out = stpcpy(out, "(");
+	for (unsigned c = 0; c < n; c++)
+		out = stpcpy(out, children[c]);
+	(void)stpcpy(out, ")");
+}
 
 static void build(struct pair *p, const struct shape *shape, bool by_deltas)
 {
-	ref_add(&p->ref, 0, REF_NONE, 2);
+	ref_add(&p->ref, slot_of(shape, 0), REF_NONE, 2);
 	if (by_deltas)
 		pair_load(p);
 	for (unsigned i = 1; i < shape->n; i++) {
-		bool directory = !(shape->leaf_files >> i & 1);
+		uint32_t slot = slot_of(shape, i), parent = slot_of(shape, shape->parent[i]);
+		bool directory = !(shape->files >> i & 1);
 
 		if (by_deltas)
-			pair_add(p, i, shape->parent[i], directory);
+			pair_add(p, slot, parent, directory);
 		else
-			ref_add(&p->ref, i, shape->parent[i], pair_prime(p, directory));
+			ref_add(&p->ref, slot, parent, pair_prime(p, directory));
 	}
 	if (!by_deltas)
 		pair_load(p);
@@ -71,28 +72,49 @@ static void check_every_pair(struct pair *p)
 				check_two(p, a, b);
 }
 
+enum operation { ADD_DIRECTORY, ADD_FILE, REMOVE, MOVE };
+
+static void change(struct pair *p, enum operation operation, uint32_t x, uint32_t to)
+{
+	switch (operation) {
+	case ADD_DIRECTORY:
+	case ADD_FILE:
+		if (pair_is_directory(p, x))
+			pair_add(p, (uint32_t)p->ref.n, x, operation == ADD_DIRECTORY);
+		break;
+	case REMOVE:
+		if (p->ref.nodes[x].parent != REF_NONE)
+			pair_remove(p, x);
+		break;
+	case MOVE: /* both refuse what makes no sense */
+		if (p->ref.nodes[x].parent != REF_NONE && pair_is_directory(p, to))
+			pair_move(p, x, to);
+		break;
+	}
+}
+
+/* All questions about the tree; then about what each change of it, alone, makes of it. */
 static void check_shape(struct pfs_engine *engine, const struct shape *shape)
 {
 	struct pair p;
 
-	/* One tree, all questions; then each change of it, alone. */
-	pair_init(&p, engine, shape->n);
-	build(&p, shape, shape->leaf_files & 1);
-	check_every_node(&p);
-	check_every_pair(&p);
-	check_whole(&p);
-	pair_finish(&p);
-	for (unsigned x = 1; x < shape->n; x++) {
-		for (unsigned to = 0; to < shape->n; to++) {
-			pair_init(&p, engine, x);
-			build(&p, shape, false);
-			if (to == x) {
-				pair_remove(&p, x);
-			} else if (pair_is_directory(&p, to)) {
-				pair_move(&p, x, to);
+	for (int by_deltas = 0; by_deltas < 2; by_deltas++) {
+		pair_init(&p, engine, shape->n);
+		build(&p, shape, by_deltas);
+		check_every_node(&p);
+		check_every_pair(&p);
+		check_whole(&p);
+		pair_finish(&p);
+	}
+	for (int operation = ADD_DIRECTORY; operation <= MOVE; operation++) {
+		for (uint32_t x = 0; x < shape->n; x++) {
+			for (uint32_t to = 0; to < (operation == MOVE ? shape->n : 1); to++) {
+				pair_init(&p, engine, x);
+				build(&p, shape, false);
+				change(&p, (enum operation)operation, x, to);
+				check_every_node(&p);
+				pair_finish(&p);
 			}
-			check_every_node(&p);
-			pair_finish(&p);
 		}
 	}
 }
@@ -108,96 +130,60 @@ static unsigned leaves_of(const struct shape *shape)
 	return leaves;
 }
 
+static bool is_new(char (*seen)[2 * NODES_MAX + 1], size_t *n, const struct shape *shape)
+{
+	describe(shape, 0, seen[*n]);
+	for (size_t i = 0; i < *n; i++)
+		if (!strcmp(seen[i], seen[*n]))
+			return false;
+	++*n;
+	return true;
+}
+
+/* Every shape, with every choice of leaves that are files; siblings in one order of theirs only,
+ * unless PFS_TEST_FULL is set. */
 static void all_small_trees(void **state)
 {
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
-	const char *full = getenv("PFS_TEST_FULL");
-	unsigned checked = 0, trees = 0;
+	char seen[1000][2 * NODES_MAX + 1];
+	bool full = getenv("PFS_TEST_FULL");
+	size_t n_seen = 0;
+	unsigned checked = 0;
 
-	/* n! / n shapes of n nodes, leaves as files or not.  By default every eleventh with 7
-	 * nodes, all with PFS_TEST_FULL. */
-	for (unsigned n = 1; n <= 7; n++) {
-		unsigned long shapes = 1;
+	for (unsigned n = 1; n <= NODES_MAX; n++) {
+		unsigned codes = 1; /* of n - 1 parents, each before its child */
 
 		for (unsigned i = 2; i < n; i++)
-			shapes *= i;
-		for (unsigned long code = 0; code < shapes; code++) {
+			codes *= i;
+		for (unsigned code = 0; code < codes; code++) {
 			struct shape shape = {.n = n};
-			unsigned long rest = code;
+			unsigned leaves, rest = code;
 
 			for (unsigned i = 1; i < n; i++) {
-				shape.parent[i] = (unsigned)(rest % i);
+				shape.parent[i] = rest % i;
 				rest /= i;
 			}
-			for (unsigned files = 0; files < 2; files++) {
-				shape.leaf_files =
-					files ? leaves_of(&shape) & (unsigned)(code * 5 + 42) : 0;
-				shape.leaf_files |= files;
-				if (n == 7 && !full && trees++ % 11)
-					continue;
-				check_shape(engine, &shape);
-				checked++;
+			leaves = leaves_of(&shape);
+			for (shape.files = leaves;; shape.files = (shape.files - 1) & leaves) {
+				if (is_new(seen, &n_seen, &shape) || full) {
+					shape.backwards = checked++ % 2;
+					check_shape(engine, &shape);
+				}
+				if (shape.files == 0)
+					break;
 			}
 		}
 	}
-	print_message("%u trees\n", checked);
+	print_message("%u trees of %zu shapes\n", checked, n_seen);
 	pfs_engine_close(engine);
 }
 
 /* ---- random trees, random changes ---- */
 
-static void random_change(struct pair *p)
-{
-	uint32_t node = pair_random_node(p, false), directory = pair_random_node(p, true);
-	uint32_t free_slot;
-
-	switch (pair_random(p, 6)) {
-	case 0:
-	case 1:
-	case 2: /* in a slot that was used before, or a new one */
-		for (free_slot = 0; free_slot < p->ref.n && p->ref.nodes[free_slot].live;)
-			free_slot++;
-		pair_add(p,
-			 pair_random(p, 2) ? free_slot
-					   : (uint32_t)p->ref.n + (uint32_t)pair_random(p, 40),
-			 directory, pair_random(p, 2));
-		break;
-	case 3:
-		if (node != 0 && pair_random(p, 3) == 0)
-			pair_remove(p, node);
-		break;
-	default:
-		if (node != 0)
-			pair_move(p, node, directory);
-	}
-}
-
-/* Deep if `reach` is small: the parent is one of the last `reach` directories. */
-static void random_tree(struct pair *p, size_t n, size_t reach)
-{
-	uint32_t *directories = calloc(n + 1, sizeof(*directories));
-	size_t n_directories = 1;
-
-	assert_non_null(directories);
-	ref_add(&p->ref, 0, REF_NONE, 2);
-	for (uint32_t i = 1; i < n; i++) {
-		size_t back = pair_random(p, PFS_MIN(reach, n_directories));
-		bool directory = pair_random(p, 3) == 0 || reach == 1;
-
-		ref_add(&p->ref, i, directories[n_directories - 1 - back],
-			pair_prime(p, directory));
-		if (directory)
-			directories[n_directories++] = i;
-	}
-	free(directories);
-	pair_load(p);
-}
-
 static void random_sequences(void **state)
 {
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
-	const char *given = getenv("PFS_TEST_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 10) : 20261121;
+	uint64_t seed = first_seed();
 
 	for (unsigned round = 0; round < 24; round++, seed++) {
 		struct pair p;
@@ -399,20 +385,11 @@ static void set_algebra(void **state)
 
 int main(int argc, char **argv)
 {
-	static enum pfs_engine_kind host = PFS_ENGINE_HOST, cuda = PFS_ENGINE_CUDA;
-#define ON(engine, test)                                                                           \
-	{                                                                                          \
-#test " (" #engine ")", test, NULL, NULL, &(engine)                                \
-	}
 	const struct CMUnitTest tests[] = {
-		ON(host, all_small_trees),  ON(host, random_sequences), ON(host, block_boundaries),
-		ON(host, long_chain),	    ON(host, wide_star),	ON(host, refusals),
-		ON(host, set_algebra),	    ON(cuda, all_small_trees),	ON(cuda, random_sequences),
-		ON(cuda, block_boundaries), ON(cuda, long_chain),	ON(cuda, wide_star),
-		ON(cuda, refusals),	    ON(cuda, set_algebra),
+		ON_ALL(all_small_trees), ON_ALL(random_sequences), ON_ALL(block_boundaries),
+		ON_ALL(long_chain),	 ON_ALL(wide_star),	   ON_ALL(refusals),
+		ON_ALL(set_algebra),
 	};
 
-	if (argc > 1) /* some of them: a pattern */
-		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_ON_ALL(tests, argc, argv);
 }

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/* What is read out of sets of nodes: columns, sums, ancestors, paths; arbitrary sets, of every size
+ * around the blocks that the engines work in, on every engine. */
+#include "engine_util.h"
+
+/* ---- sets ---- */
+
+static const size_t sizes[] = {0, 1, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025};
+
+/* n slots in slot order, some of them perhaps not in use; *bits as flags. */
+static size_t random_slots(struct pair *p, uint32_t *slots, size_t n)
+{
+	size_t left = p->ref.n, taken = 0;
+
+	for (uint32_t i = 0; i < p->ref.n && taken < n; i++, left--)
+		if (pair_random(p, left) < n - taken)
+			slots[taken++] = i;
+	return taken;
+}
+
+static uint64_t depth_of(const struct pair *p, uint32_t slot)
+{
+	uint64_t depth = 0;
+
+	for (; p->ref.nodes[slot].parent != REF_NONE; slot = p->ref.nodes[slot].parent)
+		depth++;
+	return depth;
+}
+
+static uint64_t expected_value(const struct pair *p, enum pfs_gather what, uint32_t slot)
+{
+	const struct ref_node *node = &p->ref.nodes[slot];
+
+	if (what == PFS_GATHER_SLOT)
+		return slot;
+	if (!node->live)
+		return 0;
+	if (what == PFS_GATHER_PRIME)
+		return node->prime;
+	if (what == PFS_GATHER_PARENT)
+		return node->parent == REF_NONE ? PFS_NO_SLOT : node->parent;
+	return depth_of(p, slot);
+}
+
+/* ---- gathering ---- */
+
+struct gathering {
+	struct pair *p;
+	struct pfs_bitmap *set;
+	uint32_t *slots;
+	size_t n;
+	uint64_t *out; /* p->ref.n + 2 of them */
+};
+
+#define UNTOUCHED UINT64_C(0x5a5a5a5a5a5a5a5a)
+
+/* With room for all, for one less, for none: what does not fit is counted, not written. */
+static void gather_one(const struct gathering *g, enum pfs_gather what)
+{
+	const size_t capacities[] = {g->n + 1, g->n, g->n ? g->n - 1 : 0, 0};
+
+	for (size_t c = 0; c < PFS_COUNT(capacities); c++) {
+		size_t capacity = capacities[c], got = 0;
+
+		memset(g->out, 0x5a, (g->n + 2) * sizeof(*g->out));
+		assert_int_equal(pfs_bitmap_gather(g->set, g->out, &got, capacity, what), 0);
+		assert_int_equal(got, g->n);
+		for (size_t i = 0; i < g->n + 2; i++)
+			assert_int_equal(g->out[i],
+					 i < PFS_MIN(g->n, capacity)
+						 ? expected_value(g->p, what, g->slots[i])
+						 : UNTOUCHED);
+	}
+}
+
+static void gather_column(const struct gathering *g, const struct pfs_column *column,
+			  const int64_t *values, size_t n_values)
+{
+	size_t got = 0;
+
+	assert_int_equal(
+		pfs_bitmap_gather_column(g->set, (int64_t *)g->out, &got, g->n + 1, column), 0);
+	assert_int_equal(got, g->n);
+	for (size_t i = 0; i < g->n; i++)
+		assert_int_equal((int64_t)g->out[i],
+				 g->slots[i] < n_values ? values[g->slots[i]] : 0);
+}
+
+static void gathers(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	int64_t values[6000], sums[6000]; /* changes add slots */
+	struct pfs_column *column, *rollup;
+	struct pair p;
+
+	print_message("seed %llu\n", (unsigned long long)first_seed());
+	pair_init(&p, engine, first_seed());
+	random_tree(&p, 2500, 30);
+	for (unsigned i = 0; i < 60; i++) /* leaves slots that are not in use */
+		random_change(&p);
+	assert_true(p.ref.n <= PFS_COUNT(values));
+	for (size_t i = 0; i < PFS_COUNT(values); i++)
+		values[i] = (int64_t)pair_random(&p, UINT64_C(1) << 53) - (INT64_C(1) << 52);
+	assert_int_equal(pfs_column_create(engine, &column, values, 2000), 0); /* shorter */
+	assert_int_equal(pfs_engine_rollup(engine, &rollup, column), 0);
+	for (uint32_t i = 0; i < p.ref.n; i++) {
+		const int64_t saved = i < 2000 ? 0 : values[i];
+
+		values[i] -= saved; /* beyond the column is 0 */
+	}
+	for (uint32_t i = 0; i < p.ref.n; i++)
+		sums[i] = p.ref.nodes[i].live && pair_is_directory(&p, i)
+				  ? ref_rollup(&p.ref, i, values)
+				  : 0;
+	for (size_t s = 0; s < PFS_COUNT(sizes) + 1; s++) {
+		struct gathering g = {.p = &p};
+
+		g.slots = calloc(p.ref.n + 1, sizeof(*g.slots));
+		g.out = calloc(p.ref.n + 2, sizeof(*g.out));
+		assert_true(g.slots && g.out);
+		g.n = random_slots(&p, g.slots, s < PFS_COUNT(sizes) ? sizes[s] : p.ref.n);
+		assert_int_equal(pfs_bitmap_of_slots(engine, &g.set, g.slots, g.n), 0);
+		for (int what = PFS_GATHER_SLOT; what <= PFS_GATHER_DEPTH; what++)
+			gather_one(&g, (enum pfs_gather)what);
+		gather_column(&g, column, values, 2000);
+		gather_column(&g, rollup, sums, p.ref.n);
+		pfs_bitmap_free(g.set);
+		free(g.slots);
+		free(g.out);
+	}
+	pfs_column_free(rollup);
+	pfs_column_free(column);
+	pair_finish(&p);
+	pfs_engine_close(engine);
+}
+
+/* ---- many at a time ---- */
+
+static void batches(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	struct pfs_bitmap *sets[PFS_SUBTREES_MAX + 1] = {NULL};
+	uint32_t slots[PFS_SUBTREES_MAX + 1];
+	bool expected[1300];
+	uint8_t under = 9;
+	struct pair p;
+
+	pair_init(&p, engine, 3);
+	random_tree(&p, 1200, 6);
+	for (size_t i = 0; i < PFS_COUNT(slots); i++)
+		slots[i] = pair_random_node(&p, i % 4);
+	assert_int_equal(pfs_engine_subtrees(engine, sets, slots, PFS_COUNT(slots)), -E2BIG);
+	assert_int_equal(pfs_engine_subtrees(engine, sets, slots, 0), 0);
+	slots[40] = 4000000;
+	assert_int_equal(pfs_engine_subtrees(engine, sets, slots, 41), -ENOENT);
+	assert_null(sets[0]);
+	slots[40] = slots[0];
+	for (size_t n = 1; n <= PFS_SUBTREES_MAX; n = n * 2 + (n > 1 && n < 32)) {
+		pfs_engine_use_ranges(engine, n % 2);
+		assert_int_equal(pfs_engine_subtrees(engine, sets, slots, n), 0);
+		for (size_t k = 0; k < n; k++) {
+			ref_subtree(&p.ref, expected, slots[k]);
+			check_set(&p, sets[k], expected);
+		}
+	}
+	/* Nobody under nothing, and what is not there under nobody. */
+	assert_int_equal(pfs_engine_under_any(engine, &under, slots, 1, slots, 0), 0);
+	assert_int_equal(under, 0);
+	assert_int_equal(pfs_engine_under_any(engine, &under, slots, 0, slots, 5), 0);
+	slots[1] = 4000000;
+	assert_int_equal(pfs_engine_under_any(engine, &under, &slots[1], 1, slots, 1), 0);
+	assert_int_equal(under, 0);
+	assert_int_equal(pfs_engine_under_any(engine, &under, slots, 1, &slots[1], 1), -ENOENT);
+	pair_finish(&p);
+	pfs_engine_close(engine);
+}
+
+/* ---- the deepest common ancestor of many ---- */
+
+static void common_ancestors(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	uint32_t slots[1100], found, expected;
+	struct pfs_bitmap *set;
+	struct pair p;
+
+	pair_init(&p, engine, 8);
+	random_tree(&p, 1000, 3);
+	assert_int_equal(pfs_engine_common_ancestor(engine, &found, slots, 0), -EINVAL);
+	assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, 0), 0);
+	assert_int_equal(pfs_bitmap_common_ancestor(set, &found), -ENOENT);
+	pfs_bitmap_free(set);
+	for (unsigned round = 0; round < 60; round++) {
+		uint32_t top = pair_random_node(&p, true);
+		size_t n = 1 + pair_random(&p, round % 3 ? 5 : 300), taken = 0;
+
+		/* Mostly from one subtree, so that the answer is not always the root. */
+		for (size_t i = 0; i < n; i++) {
+			uint32_t x = pair_random_node(&p, false);
+
+			if (round % 4 == 0 ||
+			    mpz_divisible_p(p.ref.nodes[x].code, p.ref.nodes[top].code))
+				slots[taken++] = x;
+		}
+		slots[taken++] = round % 5 ? pair_random_node(&p, false) : top;
+		if (round % 7 == 0)
+			slots[taken] = slots[taken - 1], taken++;
+		expected = ref_common_ancestor(&p.ref, slots, taken);
+		assert_int_equal(pfs_engine_common_ancestor(engine, &found, slots, taken), 0);
+		assert_int_equal(found, expected);
+		assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, taken), 0);
+		assert_int_equal(pfs_bitmap_common_ancestor(set, &found), 0);
+		assert_int_equal(found, expected);
+		pfs_bitmap_free(set);
+	}
+	slots[0] = 4000000;
+	assert_int_equal(pfs_engine_common_ancestor(engine, &found, slots, 3), -ENOENT);
+	pair_finish(&p);
+	pfs_engine_close(engine);
+}
+
+/* ---- sums ---- */
+
+static void rollups(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	struct pfs_column *values, *sums, *again;
+	int64_t most[300], read[300];
+	struct pfs_bitmap *all;
+	struct pair p;
+	size_t n;
+
+	pair_init(&p, engine, 4);
+	random_tree(&p, 300, 4);
+	for (size_t i = 0; i < PFS_COUNT(most); i++)
+		most[i] = INT64_MAX - (int64_t)i;
+	assert_int_equal(pfs_column_create(engine, &values, most, PFS_COUNT(most)), 0);
+	assert_int_equal(pfs_engine_rollup(engine, &sums, values), 0);
+	assert_int_equal(pfs_column_read(sums, read, PFS_COUNT(read)), 0);
+	for (uint32_t i = 0; i < 300; i++) { /* modulo 2^64 */
+		uint64_t sum = 0;
+
+		for (uint32_t x = 0; x < 300; x++)
+			if (mpz_divisible_p(p.ref.nodes[x].code, p.ref.nodes[i].code))
+				sum += (uint64_t)most[x];
+		assert_int_equal((uint64_t)read[i], pair_is_directory(&p, i) ? sum : 0);
+	}
+	assert_int_equal(pfs_engine_rollup(engine, &again, sums), -EINVAL);
+	/* Sums belong to the tree that they were made of; values do not. */
+	assert_int_equal(pfs_engine_subtree(engine, &all, 0), 0);
+	pair_add(&p, 300, 0, true);
+	assert_int_equal(pfs_column_read(sums, read, PFS_COUNT(read)), -ESTALE);
+	assert_int_equal(pfs_bitmap_gather_column(all, read, &n, PFS_COUNT(read), sums), -ESTALE);
+	assert_int_equal(pfs_column_read(values, read, PFS_COUNT(read)), 0);
+	assert_memory_equal(read, most, sizeof(most));
+	assert_int_equal(pfs_bitmap_gather_column(all, read, &n, PFS_COUNT(read), values), 0);
+	assert_int_equal(n, 300);
+	pfs_bitmap_free(all);
+	pfs_column_free(sums);
+	pfs_column_free(values);
+	pair_finish(&p);
+	pfs_engine_close(engine);
+}
+
+/* ---- an engine with nothing in it ---- */
+
+static void empty(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const uint64_t none[1] = {0};
+	const uint32_t nowhere[1] = {PFS_NO_SLOT};
+	struct pfs_column *column;
+	struct pfs_bitmap *set;
+	uint64_t count = 9, wrong = 9;
+	uint32_t slot;
+	int64_t sum;
+	bool any = true;
+	char *code;
+
+	for (size_t n = 0; n < 2; n++) { /* no slot, or one that is not in use */
+		if (n == 1)
+			assert_int_equal(pfs_engine_load(engine, nowhere, none, n), -EINVAL);
+		else
+			assert_int_equal(pfs_engine_load(engine, nowhere, none, n), 0);
+		assert_int_equal(pfs_engine_subtree(engine, &set, 0), -ENOENT);
+		assert_int_equal(pfs_engine_children(engine, &set, 0), -ENOENT);
+		assert_int_equal(pfs_engine_parents(engine, &set, 0), -ENOENT);
+		assert_int_equal(pfs_engine_parent(engine, &slot, 0), -ENOENT);
+		assert_int_equal(pfs_engine_code(engine, &code, 0), -ENOENT);
+		assert_int_equal(pfs_engine_node(engine, &slot, "2"), -ENOENT);
+		assert_int_equal(pfs_bitmap_of_slots(engine, &set, NULL, 0), 0);
+		assert_int_equal(pfs_bitmap_count(set, &count), 0);
+		assert_int_equal(count, 0);
+		assert_int_equal(pfs_bitmap_any(set, &any), 0);
+		assert_false(any);
+		pfs_bitmap_free(set);
+		assert_int_equal(pfs_engine_rollup(engine, &column, NULL), 0);
+		assert_int_equal(pfs_column_read(column, &sum, 1), 0);
+		assert_int_equal(sum, 0);
+		pfs_column_free(column);
+		assert_int_equal(pfs_engine_check(engine, &wrong), 0);
+		assert_int_equal(wrong, 0);
+	}
+	pfs_engine_close(engine);
+}
+
+/* ---- paths ---- */
+
+/* A tree with names of its own: as long as names get, and a path that is longer than any call
+ * takes. */
+struct named {
+	struct pfs_names_view view;
+	uint8_t *heap;
+	uint32_t *place, *parent;
+	uint64_t *prime;
+	char **name;
+	size_t n;
+};
+
+static void name_node(struct named *t, uint32_t slot, size_t len)
+{
+	size_t at = t->view.heap_size;
+
+	t->name[slot] = malloc(len + 1);
+	assert_non_null(t->name[slot]);
+	for (size_t i = 0; i < len; i++) /* every byte that a name can have */
+		t->name[slot][i] = (char)(1 + (slot * 31 + i * 7) % 255);
+	for (size_t i = 0; i < len; i++)
+		if (t->name[slot][i] == '/')
+			t->name[slot][i] = '\n';
+	t->name[slot][len] = '\0';
+	t->place[slot] = (uint32_t)(at >> 2);
+	t->heap[at] = (uint8_t)len;
+	memcpy(t->heap + at + 1, t->name[slot], len);
+	t->view.heap_size = (at + 1 + len + 3) & ~(size_t)3;
+}
+
+static void make_named(struct named *t, size_t n)
+{
+	*t = (struct named){.n = n};
+	t->heap = calloc(n, 260);
+	t->place = calloc(n, sizeof(*t->place));
+	t->parent = calloc(n, sizeof(*t->parent));
+	t->prime = calloc(n, sizeof(*t->prime));
+	t->name = calloc(n, sizeof(*t->name));
+	assert_true(t->heap && t->place && t->parent && t->prime && t->name);
+	for (uint32_t i = 0; i < n; i++) {
+		/* A chain of 300 directories; files and directories along it. */
+		bool chain = i < 300;
+
+		t->parent[i] = i == 0 ? PFS_NO_SLOT : chain ? i - 1 : i * 7 % 300;
+		t->prime[i] = i == 0		    ? 2
+			      : chain || i % 3 == 0 ? 2 * i + 1
+						    : (UINT64_C(1) << 32) + 2 * i + 1;
+		name_node(t, i, i == 0 ? 0 : chain || i % 5 == 0 ? 255 : 1 + i % 254);
+	}
+	t->view.heap = t->heap;
+	t->view.place = t->place;
+	t->view.n_slots = n;
+	t->view.place_shift = 2;
+	t->view.generation = 1;
+}
+
+static void free_named(struct named *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->name[i]);
+	free(t->heap);
+	free(t->place);
+	free(t->parent);
+	free(t->prime);
+	free(t->name);
+}
+
+static size_t path_of(const struct named *t, char *out, uint32_t slot)
+{
+	size_t len = 0;
+
+	if (t->parent[slot] == PFS_NO_SLOT)
+		return 0;
+	len = path_of(t, out, t->parent[slot]);
+	out[len++] = '/';
+	return (size_t)(stpcpy(out + len, t->name[slot]) - out);
+}
+
+static const struct named *sorted; /* for qsort */
+
+static int by_path(const void *a, const void *b)
+{
+	static char x[100000], y[100000];
+
+	x[path_of(sorted, x, *(const uint32_t *)a)] = '\0';
+	y[path_of(sorted, y, *(const uint32_t *)b)] = '\0';
+	return ref_compare_paths(x, y);
+}
+
+/* The set's listing is the slots' paths, in the order given. */
+static void check_paths(const struct named *t, const struct pfs_bitmap *set, const uint32_t *slots,
+			size_t n, unsigned flags)
+{
+	static char line[100100];
+	struct pfs_listing *listing;
+	const char *bytes = NULL;
+	size_t left = 0, i = 0;
+	int rc;
+
+	assert_int_equal(pfs_listing_open(&listing, set, &t->view, flags), 0);
+	while ((rc = pfs_listing_next(listing, &bytes, &left)) == 1) {
+		while (left > 0) { /* whole lines */
+			size_t len = 0, start;
+
+			assert_true(i < n);
+			if (flags & PFS_LISTING_PRIMES)
+				len = (size_t)sprintf(line, "%llu\t",
+						      (unsigned long long)t->prime[slots[i]]);
+			start = len;
+			len += path_of(t, line + len, slots[i]);
+			if (len == start)
+				line[len++] = '/';
+			line[len++] = flags & PFS_LISTING_ZERO ? '\0' : '\n';
+			assert_true(len <= left);
+			assert_memory_equal(bytes, line, len);
+			bytes += len;
+			left -= len;
+			i++;
+		}
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(i, n);
+	pfs_listing_close(listing);
+}
+
+static void listings(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const size_t wanted[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, 1400};
+	uint32_t slots[1500];
+	struct pfs_bitmap *set;
+	struct named t;
+	struct pair p;
+
+	make_named(&t, 1500);
+	pair_init(&p, engine, 6); /* for its random numbers */
+	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
+	for (size_t s = 0; s < PFS_COUNT(wanted); s++) {
+		size_t n = 0;
+
+		for (uint32_t i = 0; i < t.n && n < wanted[s]; i++)
+			if (pair_random(&p, t.n - i) < wanted[s] - n)
+				slots[n++] = i;
+		assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, n), 0);
+		for (unsigned flags = 0; flags < 8; flags += 2)
+			check_paths(&t, set, slots, n, flags);
+		sorted = &t;
+		qsort(slots, n, sizeof(*slots), by_path);
+		for (unsigned flags = 1; flags < 8; flags += 2)
+			check_paths(&t, set, slots, n, flags);
+		pfs_bitmap_free(set);
+	}
+	free_named(&t);
+	pair_finish(&p);
+	pfs_engine_close(engine);
+}
+
+/* A listing that is under way when the tree changes says so; bits of slots that hold no node have
+ * no path. */
+static void listings_and_changes(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const struct pfs_delta remove = {.op = PFS_DELTA_REMOVE, .slot = 1499};
+	const struct pfs_delta rename = {.op = PFS_DELTA_NAME, .slot = 700};
+	uint32_t slots[] = {5, 700, 1498, 1499};
+	struct pfs_listing *listing;
+	struct pfs_bitmap *set;
+	const char *bytes;
+	struct named t;
+	size_t size;
+
+	make_named(&t, 1500);
+	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
+	assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, 4), 0);
+	check_paths(&t, set, slots, 4, 0);
+	assert_int_equal(pfs_listing_open(&listing, set, &t.view, 0), 0);
+	assert_int_equal(pfs_engine_apply(engine, NULL, &remove, 1), 0);
+	assert_int_equal(pfs_listing_next(listing, &bytes, &size), -ESTALE);
+	pfs_listing_close(listing);
+	check_paths(&t, set, slots, 3, 0);
+	check_paths(&t, set, slots, 3, PFS_LISTING_PRIMES);
+	/* Another name, further on in the heap. */
+	free(t.name[700]);
+	t.heap = realloc(t.heap, t.view.heap_size + 300);
+	assert_non_null(t.heap);
+	t.view.heap = t.heap;
+	name_node(&t, 700, 99);
+	assert_int_equal(pfs_engine_apply(engine, NULL, &rename, 1), 0);
+	check_paths(&t, set, slots, 3, 0);
+	t.view.n_slots = 10; /* fewer than the engine knows */
+	assert_int_equal(pfs_listing_open(&listing, set, &t.view, 0), -EINVAL);
+	pfs_bitmap_free(set);
+	free_named(&t);
+	pfs_engine_close(engine);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		ON_ALL(gathers), ON_ALL(batches),  ON_ALL(common_ancestors),	 ON_ALL(rollups),
+		ON_ALL(empty),	 ON_ALL(listings), ON_ALL(listings_and_changes),
+	};
+
+	return RUN_ON_ALL(tests, argc, argv);
+}
