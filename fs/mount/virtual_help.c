@@ -39,7 +39,7 @@ static const char text[] =
 	"# @result.csv @result.json @result.txt.\n"
 	"ls .query/where/type/d/@nodes\n"
 	"cat .query/where/size.ge/1M/@count\n"
-	"xargs -0 ls -ld < .query/where/size.gt/1M/@paths0\n"
+	"ls -lL .query/where/size.gt/1M/@nodes/\n"
 	"\n"
 	"# A saved query of this directory, kept in the store.  It has result.tsv .csv .json "
 	".txt,\n"

@@ -197,9 +197,9 @@ static const struct fixed {
 	const char *name;
 	const struct pfs_virtual_kind *kind;
 } fixed[] = {
-	{"error", &error_kind},		{"help", &pfs_help_kind}, {"paths", &paths_kind},
-	{"run", &pfs_run_kind},		{"sql", &pfs_sql_kind},	  {"stats", &pfs_stats_kind},
-	{"treemap.svg", &treemap_kind},
+	{"error", &error_kind},		{"help", &pfs_help_kind},   {"paths", &paths_kind},
+	{"run", &pfs_run_kind},		{"sql", &pfs_sql_kind},	    {"stats", &pfs_stats_kind},
+	{"treemap.svg", &treemap_kind}, {"where", &pfs_where_kind},
 };
 
 static const struct pfs_virtual_kind *find_fixed(const char *name)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/facet.h - paths below `.query/where/` as statements: columns and values in turn, each pair
+ * one condition more.
+ *
+ * A facet is one malloc'ed piece of memory and is freed with free().  Not handled here: running the
+ * statements, and what `under/CHILD` is called in the tree. */
+#ifndef PFS_FS_QUERY_FACET_H
+#define PFS_FS_QUERY_FACET_H
+
+#include <stdio.h>
+
+#include "fs/query/answer.h"
+
+#define PFS_FACET_VALUES_MAX 1000 /* that a listing has, the most frequent first */
+#define PFS_FACET_NAME_MAX   255
+
+enum pfs_facet_kind {
+	PFS_FACET_COLUMNS,  /* `where` itself, or a value: columns are next, or an end */
+	PFS_FACET_VALUES,   /* a column: its values are next */
+	PFS_FACET_OPERANDS, /* COLUMN.gt and the like: anything is next */
+	PFS_FACET_CHILDREN, /* under: a directory's children are next */
+	PFS_FACET_NODES,    /* @nodes, an end: links to what is found */
+	PFS_FACET_ANSWER,   /* another end, or the rest of the values: a file */
+};
+
+struct pfs_facet {
+	enum pfs_facet_kind kind;
+	enum pfs_format format; /* of an ANSWER */
+	uint64_t under;		/* whose children are next after `under`; 0: the directory's own */
+	unsigned op;		/* of VALUES and OPERANDS; facet.c's */
+	bool is_number;		/* the column's values are */
+	size_t where_len;
+	char text[]; /* the condition; after its NUL the column, quoted, or the ANSWER's statement */
+};
+
+/* The columns of nodes. */
+struct pfs_facet_column {
+	char *name;
+	bool is_number;
+};
+struct pfs_facet_columns {
+	struct pfs_facet_column *columns;
+	size_t n, capacity;
+};
+PFS_MUST_CHECK int pfs_facet_add_column(struct pfs_facet_columns *columns, const char *name,
+					size_t len, bool is_number);
+void pfs_facet_columns_clear(struct pfs_facet_columns *columns);
+void pfs_facet_columns_finish(struct pfs_facet_columns *columns);
+
+/* `where`.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_facet_begin(struct pfs_facet **out);
+/* The entry `name` of a facet; not of CHILDREN and NODES.  -ENOENT: no such column or end, or no
+ * operand; -ENAMETOOLONG: more conditions than a statement holds; -ENOMEM. */
+PFS_MUST_CHECK int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from,
+				  const char *name, const struct pfs_facet_columns *columns);
+/* The child `ino` of CHILDREN. */
+PFS_MUST_CHECK int pfs_facet_step_under(struct pfs_facet **out, const struct pfs_facet *from,
+					uint64_t ino);
+bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b);
+
+/* Statements, allocated; NULL: no memory. */
+char *pfs_facet_values(const struct pfs_facet *facet); /* value, nodes, values in all */
+char *pfs_facet_children(const struct pfs_facet *facet, uint64_t dir); /* name, ino */
+char *pfs_facet_child(const struct pfs_facet *facet, uint64_t dir, const char *name); /* ino */
+char *pfs_facet_nodes(const struct pfs_facet *facet); /* name, ino, path */
+
+/* The entry's name for a value, NUL-ended: slashes, percent signs and control characters as %XX, and an
+ * @ or dots that would mean something else.  Returns the length, 0: too long. */
+size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_query_value *value);
+
+/* bytes as a text literal of SQL. */
+void pfs_sql_literal(FILE *out, const char *bytes, size_t len);
+
+#endif

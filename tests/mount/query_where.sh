@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# .query/where: facets, from a shell.
+# shellcheck disable=SC2002,SC2012,SC2094 # listings, pipes and files read twice are what is tested
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+mkdir -p tree/a/b tree/c tree/d
+head -c 3000 /dev/zero >tree/a/x.c
+head -c 70000 /dev/zero >tree/a/b/y.iso
+echo hi >tree/c/z.c
+echo same >tree/c/same.txt
+echo same >tree/d/same.txt
+: >"tree/d/it's 100% @home"
+: >$'tree/d/new\nline'
+: >tree/d/trailing.
+primefs import tree "$store" >/dev/null
+mount_store
+w=$mnt/.query/where
+
+names() { (cd "$1" && printf '%s\n' *) | sort | tr '\n' ' '; }
+
+# ---- listings ----
+is 'columns and ends' "$(ls "$w" | grep -cxE '@nodes|@paths|@paths0|@count|@result.tsv|under|ext|size|mtime|owner|path')" 11
+is 'values' "$(names "$w/ext")" '@empty @null c iso txt '
+is 'values, the most frequent first' "$(ls -U "$w/type" | tr '\n' ' ')" 'f d '
+is 'a glob' "$(printf '%s\n' "$w"/ext/[cit]* | sed 's|.*/||' | sort | tr '\n' ' ')" 'c iso txt '
+is 'values with odd bytes' "$(names "$w/under/d/name" | cat)" "d it's 100%25 @home new%0Aline same.txt trailing. "
+is 'children' "$(names "$w/under")" 'a c d '
+is 'an operator lists nothing' "$(ls "$w/size.gt")" ''
+is 'every listed value can be entered' "$(cd "$w/under/d/name" && for v in *; do cat "$v/@count"; done | tr '\n' ' ')" '1 1 1 1 1 '
+
+# ---- answers ----
+count() { cat "$w/$1/@count"; }
+is 'a value' "$(cat "$w/ext/c/@paths")" "$(printf '/a/x.c\n/c/z.c')"
+is 'nested: AND' "$(cat "$w/ext/c/size/3/@paths")" /c/z.c
+is '.gt with a unit' "$(count size.gt/2K/type/f)" 2
+is '.ge' "$(count size.ge/3000/type/f)" 2
+is '.lt' "$(count size.lt/3/type/f)" 3
+is '.le' "$(count size.le/3/type/f)" 4
+is '.ne' "$(count type.ne/f)" 5
+is '.like' "$(count name.like/%25.C)" 2
+is '.glob' "$(count 'name.glob/*.[ci]*')" 3
+is 'a fraction of a unit' "$(count size.ge/2.5K/type/f)" 2
+is '@null' "$(cat "$w/ext/@null/type/f/@paths")" "$(printf '/d/it'\''s 100%% @home\n/d/new\nline')"
+is '@empty' "$(cat "$w/ext/@empty/@paths")" /d/trailing.
+is 'not @null' "$(count ext.ne/@null)" 6
+is 'a time' "$(count mtime.gt/2020-01-01)" 13
+is 'an encoded path' "$(cat "$w/path/%2Fa%2Fx.c/@paths")" /a/x.c
+is 'an encoded percent sign' "$(count "name/it's 100%25 @home")" 1
+is 'under' "$(cat "$w/under/a/@paths")" "$(printf '/a\n/a/b\n/a/b/y.iso\n/a/x.c')"
+is 'under, further down' "$(cat "$w/under/a/under/b/@paths")" "$(printf '/a/b\n/a/b/y.iso')"
+is 'no match is empty' "$(count ext/nothing) $(ls "$w/ext/nothing/@nodes")" '0 '
+is '@paths0' "$(xargs -0 -n 1 printf '<%s>' <"$w/type/f/under/c/@paths0")" '</c/same.txt></c/z.c>'
+is '@result.tsv' "$(head -n 1 "$w/ext/c/@result.tsv" | cut -f 1-3)" "$(printf 'path\tname\text')"
+ok '@result.json' python3 -c 'import json, sys; assert len(json.load(open(sys.argv[1]))) == 2' "$w/ext/c/@result.json"
+is 'in a directory: limited to it' "$(cat "$mnt/a/.query/where/type/f/@paths")" "$(printf '/a/b/y.iso\n/a/x.c')"
+fails_with 'no such column' 'No such file' ls "$w/nope"
+fails_with 'no such operator' 'No such file' ls "$w/size.zz"
+fails_with 'no such end' 'No such file' ls "$w/@zz"
+fails_with 'no such child' 'No such file' ls "$w/under/nope"
+
+# ---- links ----
+is 'links' "$(readlink "$w/ext/c/@nodes/z.c")" ../../../../../c/z.c
+is 'links lead to the nodes' "$(cat "$w/ext/c/@nodes/z.c")" hi
+is 'ls -L: the node itself' "$(stat -Lc %i "$w/ext/c/@nodes/z.c")" "$(stat -c %i "$mnt/c/z.c")"
+for link in "$w/name/same.txt/@nodes/"*; do cat "$link"; done >out
+is 'a repeated name' "$(tr '\n' ' ' <out)" 'same same '
+ok 'has its prime' test -L "$w/name/same.txt/@nodes/same.txt~$(stat -c %i "$mnt/c/same.txt")"
+not_ok 'and not alone' test -L "$w/name/same.txt/@nodes/same.txt"
+is 'the directory itself' "$(readlink "$w/depth/0/@nodes/%2F")" ../../../../..
+is 'below a directory' "$(cat "$mnt/a/.query/where/ext/iso/@nodes/y.iso" | wc -c)" 70000
+is 'relative to it' "$(readlink "$mnt/a/.query/where/ext/iso/@nodes/y.iso")" ../../../../../b/y.iso
+cp -rL "$w/ext/txt/@nodes" copied
+is 'cp -rL' "$(cat copied/* | wc -l)" 2
+mv "$mnt/c/z.c" "$mnt/d/z.c"
+is 'moved: the link follows' "$(readlink "$w/name/z.c/@nodes/z.c") $(cat "$w/name/z.c/@nodes/z.c")" '../../../../../d/z.c hi'
+rm "$mnt/d/z.c"
+not_ok 'removed: no link' test -L "$w/name/z.c/@nodes/z.c"
+
+# ---- many values ----
+mkdir "$mnt/many"
+(cd "$mnt/many" && seq -f 'f%g.x' 1 1500 | xargs touch)
+is 'at most a thousand, then how many more' "$(ls -U "$mnt/many/.query/where/name" | tail -n 1) $(ls -U "$mnt/many/.query/where/name" | wc -l)" '@more-501 1001'
+is 'which can be read' "$(wc -l <"$mnt/many/.query/where/name/@more-501")" 1502
+is 'all of them as links' "$(ls "$mnt/many/.query/where/type/f/@nodes" | wc -l)" 1500
+unmount_store
+check_store
