@@ -27,6 +27,7 @@ not_ok 'not below files' stat "$mnt/c/z.c/.query"
 fails_with 'no directory of that name' 'File exists' mkdir "$mnt/a/.query"
 fails_with 'not to be removed' 'not permitted' rmdir "$mnt/a/.query"
 fails_with 'not to be renamed' 'cross-device|not permitted|subdirectory|busy' mv -T "$mnt/c" "$q/x"
+# shellcheck disable=SC2012 # it is what ls prints
 is 'inode numbers are even and large' "$(ls -i -d "$q" | awk '{print ($1 >= 2^63), substr($1, length($1)) % 2}')" '1 0'
 is 'listed inode numbers are those of stat' "$(find "$q" -maxdepth 1 -printf '%f %i\n' | sort)" \
 	"$(find "$q" -maxdepth 1 -exec stat -c '%n %i' {} + | sed 's|.*/||' | sort)"
@@ -55,6 +56,7 @@ is 'size on the descriptor' "$(stat -Lc %s /dev/fd/5 5<"$q/paths")" "$(wc -c <"$
 is 'cp' "$(cp "$q/paths" copy && cat copy)" "$(cat "$q/paths")"
 is 'tail' "$(tail -n 2 "$q/paths")" "$(printf '/odd name/it'\''s\n/odd name/tab\there')"
 is 'tail -c' "$(tail -c 5 "$q/paths")" here
+# shellcheck disable=SC2002 # by its size, and by reading it
 is 'wc -c' "$(wc -c "$q/paths" | cut -d' ' -f1)" "$(cat "$q/paths" | wc -c)"
 is 'the end first, by dd' "$(dd if="$q/paths" bs=1 skip=2 count=2 2>/dev/null)" /a
 exec 5<"$q/paths"
@@ -79,39 +81,33 @@ is 'run: the answer follows the write' "$(cat <&3)" "$(printf 'one\n1')"
 echo 'SELECT 22 AS two' >&3
 is 'run: again' "$(cat <&3)" "$(printf 'two\n22')"
 exec 3>&-
-is 'run: from 0 after a rewind' "$(python3 - "$q/run" <<-'PY'
-	import os, sys
-	fd = os.open(sys.argv[1], os.O_RDWR)
-	os.write(fd, b"SELECT path FROM nodes ORDER BY path LIMIT 3")
-	os.lseek(fd, 0, 0)
-	out = b""
-	while True:
-	    piece = os.read(fd, 4)
-	    if not piece:
-	        break
-	    out += piece
-	assert os.fstat(fd).st_size == len(out), os.fstat(fd)
-	print(out.decode().replace("\n", " "))
-	PY
-)" 'path / /a /a/b '
+is 'run: from 0 after a rewind' "$(perl -e '
+	sysopen my $run, $ARGV[0], 2 or die;
+	syswrite $run, "SELECT path FROM nodes ORDER BY path LIMIT 3" or die;
+	sysseek $run, 0, 0;
+	$answer .= $piece while sysread $run, $piece, 4;
+	die "a size of " . -s $run if -s $run != length $answer;
+	print $answer' "$q/run" | tr '\n' ' ')" 'path / /a /a/b '
 not_ok 'run: a wrong statement fails the write' bash -c "echo 'SELECT FROM' >'$q/run'"
 ok 'run: its reason' grep -q 'FROM' "$q/error"
-python3 -c "print('SELECT 1 --' + 'x' * 65000)" >long
+printf 'SELECT 1 --%065000d' 0 >long
 ok 'run: a long statement' dd if=long of="$q/run" bs=1M conv=notrunc status=none
-python3 -c "print('SELECT 1 --' + 'x' * 66000)" >long
+printf 'SELECT 1 --%066000d' 0 >long
 fails_with 'run: too long' 'Argument list too long' dd if=long of="$q/run" bs=1M conv=notrunc status=none
 is 'run: nothing before a statement' "$(cat "$q/run")" ''
 
 # ---- stats, treemap.svg, help ----
 cp "$q/stats" stats
-is 'stats' "$(python3 -c 'import json; s = json.load(open("stats")); print(s["directory"]["nodes"], s["directory"]["bytes"], s["store"]["nodes"], s["engine"]["kind"] in ("host", "cuda"), s["operations"]["open"]["count"] > 5)')" \
-	'10 73003 10 True True'
+is 'stats: the directory' "$(sed -n 's/.*"directory": {.*"nodes": \([0-9]*\), "bytes": \([0-9]*\)}.*/\1 \2/p' stats)" '10 73003'
+is 'stats: the store' "$(sed -n 's/.*"store": {"nodes": \([0-9]*\),.*/\1/p' stats)" 10
+ok 'stats: the engine' grep -qE '"engine": \{"kind": "(host|cuda)"' stats
+ok 'stats: operations' grep -qE '"open": \{"count": ([6-9]|[0-9]{2,}),' stats
 cp "$mnt/a/.query/treemap.svg" .
-ok 'the treemap is XML, and has the names' python3 - <<-'PY'
-	import xml.dom.minidom
-	text = xml.dom.minidom.parse("treemap.svg").toxml()
-	assert "y.iso, 68.4 KiB" in text, text
-	PY
+ok 'the treemap has the names' grep -qF 'y.iso, 68.4 KiB' treemap.svg
+if command -v python3 >/dev/null; then
+	ok 'stats are JSON' python3 -m json.tool stats
+	ok 'the treemap is XML' python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("treemap.svg")'
+fi
 ok 'help' grep -q '.query/where' "$q/help"
 
 # ---- many at a time, killed ones ----
@@ -129,8 +125,7 @@ sleep 0.5
 is 'others are answered meanwhile' "$(sql 'SELECT 5 AS n' | tail -n 1)" 5
 kill -9 "$endless_pid"
 wait "$endless_pid" 2>/dev/null || true
-ok 'a killed reader stops its statement' wait_for 10 bash -c \
-	"python3 -c 'import json,sys; sys.exit(json.load(open(\"$q/stats\"))[\"queries\"][\"running\"] > 1)'"
+ok 'a killed reader stops its statement' wait_for 10 grep -q '"running": [01],' "$q/stats"
 unmount_store
 
 # ---- limits ----
