@@ -309,12 +309,13 @@ static void return_value(sqlite3_context *context, const struct pfs_sql_value *v
 
 static void return_bytes(sqlite3_context *context, const struct pfs_sql_column *column, size_t row)
 {
-	uint64_t from = column->offset[row];
+	uint64_t from = column->offset[row], size = column->offset[row + 1] - from;
 
 	if (column->is_null && column->is_null[row])
 		return;
-	sqlite3_result_text64(context, column->bytes + from, column->offset[row + 1] - from,
-			      SQLITE_TRANSIENT, SQLITE_UTF8);
+	/* NULL, as a batch of nothing but empty text may have, would be SQL's */
+	sqlite3_result_text64(context, size ? column->bytes + from : "", size, SQLITE_TRANSIENT,
+			      SQLITE_UTF8);
 }
 
 /* SQLite begins with NULL. */

@@ -1,0 +1,426 @@
+-- SPDX-License-Identifier: MIT
+-- Statements whose rows over the tree must equal SQLite's over a copy of its rows, one a line.  "= " in
+-- front: in this order, too.
+SELECT path FROM nodes WHERE size = 0
+SELECT path FROM nodes WHERE size <> 0
+SELECT path FROM nodes WHERE size < 0
+SELECT path FROM nodes WHERE size <= 0
+SELECT path FROM nodes WHERE size > 0
+SELECT path FROM nodes WHERE size >= 0
+SELECT path FROM nodes WHERE size = 100
+SELECT path FROM nodes WHERE size <> 100
+SELECT path FROM nodes WHERE size < 100
+SELECT path FROM nodes WHERE size <= 100
+SELECT path FROM nodes WHERE size > 100
+SELECT path FROM nodes WHERE size >= 100
+SELECT path FROM nodes WHERE size = 4096
+SELECT path FROM nodes WHERE size <> 4096
+SELECT path FROM nodes WHERE size < 4096
+SELECT path FROM nodes WHERE size <= 4096
+SELECT path FROM nodes WHERE size > 4096
+SELECT path FROM nodes WHERE size >= 4096
+SELECT path FROM nodes WHERE size = -1
+SELECT path FROM nodes WHERE size <> -1
+SELECT path FROM nodes WHERE size < -1
+SELECT path FROM nodes WHERE size <= -1
+SELECT path FROM nodes WHERE size > -1
+SELECT path FROM nodes WHERE size >= -1
+SELECT path FROM nodes WHERE size = 100.5
+SELECT path FROM nodes WHERE size <> 100.5
+SELECT path FROM nodes WHERE size < 100.5
+SELECT path FROM nodes WHERE size <= 100.5
+SELECT path FROM nodes WHERE size > 100.5
+SELECT path FROM nodes WHERE size >= 100.5
+SELECT path FROM nodes WHERE size = 1e300
+SELECT path FROM nodes WHERE size <> 1e300
+SELECT path FROM nodes WHERE size < 1e300
+SELECT path FROM nodes WHERE size <= 1e300
+SELECT path FROM nodes WHERE size > 1e300
+SELECT path FROM nodes WHERE size >= 1e300
+SELECT path FROM nodes WHERE size = -1e300
+SELECT path FROM nodes WHERE size <> -1e300
+SELECT path FROM nodes WHERE size < -1e300
+SELECT path FROM nodes WHERE size <= -1e300
+SELECT path FROM nodes WHERE size > -1e300
+SELECT path FROM nodes WHERE size >= -1e300
+SELECT path FROM nodes WHERE size = NULL
+SELECT path FROM nodes WHERE size <> NULL
+SELECT path FROM nodes WHERE size < NULL
+SELECT path FROM nodes WHERE size <= NULL
+SELECT path FROM nodes WHERE size > NULL
+SELECT path FROM nodes WHERE size >= NULL
+SELECT path FROM nodes WHERE size = '100'
+SELECT path FROM nodes WHERE size <> '100'
+SELECT path FROM nodes WHERE size < '100'
+SELECT path FROM nodes WHERE size <= '100'
+SELECT path FROM nodes WHERE size > '100'
+SELECT path FROM nodes WHERE size >= '100'
+SELECT path FROM nodes WHERE size = '1e2'
+SELECT path FROM nodes WHERE size <> '1e2'
+SELECT path FROM nodes WHERE size < '1e2'
+SELECT path FROM nodes WHERE size <= '1e2'
+SELECT path FROM nodes WHERE size > '1e2'
+SELECT path FROM nodes WHERE size >= '1e2'
+SELECT path FROM nodes WHERE size = 'abc'
+SELECT path FROM nodes WHERE size <> 'abc'
+SELECT path FROM nodes WHERE size < 'abc'
+SELECT path FROM nodes WHERE size <= 'abc'
+SELECT path FROM nodes WHERE size > 'abc'
+SELECT path FROM nodes WHERE size >= 'abc'
+SELECT path FROM nodes WHERE size = x'31'
+SELECT path FROM nodes WHERE size <> x'31'
+SELECT path FROM nodes WHERE size < x'31'
+SELECT path FROM nodes WHERE size <= x'31'
+SELECT path FROM nodes WHERE size > x'31'
+SELECT path FROM nodes WHERE size >= x'31'
+SELECT path FROM nodes WHERE size = 9223372036854775807
+SELECT path FROM nodes WHERE size <> 9223372036854775807
+SELECT path FROM nodes WHERE size < 9223372036854775807
+SELECT path FROM nodes WHERE size <= 9223372036854775807
+SELECT path FROM nodes WHERE size > 9223372036854775807
+SELECT path FROM nodes WHERE size >= 9223372036854775807
+SELECT path FROM nodes WHERE size = (SELECT 100)
+SELECT path FROM nodes WHERE size <> (SELECT 100)
+SELECT path FROM nodes WHERE size < (SELECT 100)
+SELECT path FROM nodes WHERE size <= (SELECT 100)
+SELECT path FROM nodes WHERE size > (SELECT 100)
+SELECT path FROM nodes WHERE size >= (SELECT 100)
+SELECT path FROM nodes WHERE depth = 0
+SELECT path FROM nodes WHERE depth < 0
+SELECT path FROM nodes WHERE depth < 2
+SELECT path FROM nodes WHERE depth >= 2
+SELECT path FROM nodes WHERE depth >= 2.0
+SELECT path FROM nodes WHERE depth IS 2.0
+SELECT path FROM nodes WHERE depth = 1.5
+SELECT path FROM nodes WHERE depth < 1.5
+SELECT path FROM nodes WHERE depth < '2'
+SELECT path FROM nodes WHERE depth >= '2'
+SELECT path FROM nodes WHERE ino = 2
+SELECT path FROM nodes WHERE ino < 2
+SELECT path FROM nodes WHERE ino < 3
+SELECT path FROM nodes WHERE ino >= 3
+SELECT path FROM nodes WHERE ino >= '3'
+SELECT path FROM nodes WHERE ino IS '3'
+SELECT path FROM nodes WHERE ino = 2.0
+SELECT path FROM nodes WHERE ino < 2.0
+SELECT path FROM nodes WHERE ino < NULL
+SELECT path FROM nodes WHERE ino >= NULL
+SELECT path FROM nodes WHERE parent = 2
+SELECT path FROM nodes WHERE parent < 2
+SELECT path FROM nodes WHERE parent < NULL
+SELECT path FROM nodes WHERE parent >= NULL
+SELECT path FROM nodes WHERE uid = 0
+SELECT path FROM nodes WHERE uid < 0
+SELECT path FROM nodes WHERE uid < 'root'
+SELECT path FROM nodes WHERE uid >= 'root'
+SELECT ino FROM nodes WHERE name = 'c'
+SELECT ino FROM nodes WHERE name <> 'd1'
+SELECT ino FROM nodes WHERE name < 'd'
+SELECT ino FROM nodes WHERE name >= 'f'
+SELECT ino FROM nodes WHERE name IS NULL
+SELECT ino FROM nodes WHERE name IS NOT NULL
+SELECT ino FROM nodes WHERE name IS 'c'
+SELECT ino FROM nodes WHERE name = 5
+SELECT ino FROM nodes WHERE name > 5
+SELECT ino FROM nodes WHERE name < x'41'
+SELECT ino FROM nodes WHERE name = NULL
+SELECT ino FROM nodes WHERE name GLOB '*1*'
+SELECT ino FROM nodes WHERE name GLOB 'd*'
+SELECT ino FROM nodes WHERE name GLOB '*c'
+SELECT ino FROM nodes WHERE name GLOB '[a-f]?*'
+SELECT ino FROM nodes WHERE name LIKE 'D%'
+SELECT ino FROM nodes WHERE name LIKE '%1%'
+SELECT ino FROM nodes WHERE name LIKE '_1'
+SELECT ino FROM nodes WHERE name NOT LIKE '%a%'
+SELECT ino FROM nodes WHERE name GLOB NULL
+SELECT ino FROM nodes WHERE name LIKE 5
+SELECT ino FROM nodes WHERE ext = 'c'
+SELECT ino FROM nodes WHERE ext <> 'd1'
+SELECT ino FROM nodes WHERE ext < 'd'
+SELECT ino FROM nodes WHERE ext >= 'f'
+SELECT ino FROM nodes WHERE ext IS NULL
+SELECT ino FROM nodes WHERE ext IS NOT NULL
+SELECT ino FROM nodes WHERE ext IS 'c'
+SELECT ino FROM nodes WHERE ext = 5
+SELECT ino FROM nodes WHERE ext > 5
+SELECT ino FROM nodes WHERE ext < x'41'
+SELECT ino FROM nodes WHERE ext = NULL
+SELECT ino FROM nodes WHERE ext GLOB '*1*'
+SELECT ino FROM nodes WHERE ext GLOB 'd*'
+SELECT ino FROM nodes WHERE ext GLOB '*c'
+SELECT ino FROM nodes WHERE ext GLOB '[a-f]?*'
+SELECT ino FROM nodes WHERE ext LIKE 'D%'
+SELECT ino FROM nodes WHERE ext LIKE '%1%'
+SELECT ino FROM nodes WHERE ext LIKE '_1'
+SELECT ino FROM nodes WHERE ext NOT LIKE '%a%'
+SELECT ino FROM nodes WHERE ext GLOB NULL
+SELECT ino FROM nodes WHERE ext LIKE 5
+SELECT ino FROM nodes WHERE path = 'c'
+SELECT ino FROM nodes WHERE path <> 'd1'
+SELECT ino FROM nodes WHERE path < 'd'
+SELECT ino FROM nodes WHERE path >= 'f'
+SELECT ino FROM nodes WHERE path IS NULL
+SELECT ino FROM nodes WHERE path IS NOT NULL
+SELECT ino FROM nodes WHERE path IS 'c'
+SELECT ino FROM nodes WHERE path = 5
+SELECT ino FROM nodes WHERE path > 5
+SELECT ino FROM nodes WHERE path < x'41'
+SELECT ino FROM nodes WHERE path = NULL
+SELECT ino FROM nodes WHERE path GLOB '*1*'
+SELECT ino FROM nodes WHERE path GLOB 'd*'
+SELECT ino FROM nodes WHERE path GLOB '*c'
+SELECT ino FROM nodes WHERE path GLOB '[a-f]?*'
+SELECT ino FROM nodes WHERE path LIKE 'D%'
+SELECT ino FROM nodes WHERE path LIKE '%1%'
+SELECT ino FROM nodes WHERE path LIKE '_1'
+SELECT ino FROM nodes WHERE path NOT LIKE '%a%'
+SELECT ino FROM nodes WHERE path GLOB NULL
+SELECT ino FROM nodes WHERE path LIKE 5
+SELECT ino FROM nodes WHERE type = 'c'
+SELECT ino FROM nodes WHERE type <> 'd1'
+SELECT ino FROM nodes WHERE type < 'd'
+SELECT ino FROM nodes WHERE type >= 'f'
+SELECT ino FROM nodes WHERE type IS NULL
+SELECT ino FROM nodes WHERE type IS NOT NULL
+SELECT ino FROM nodes WHERE type IS 'c'
+SELECT ino FROM nodes WHERE type = 5
+SELECT ino FROM nodes WHERE type > 5
+SELECT ino FROM nodes WHERE type < x'41'
+SELECT ino FROM nodes WHERE type = NULL
+SELECT ino FROM nodes WHERE type GLOB '*1*'
+SELECT ino FROM nodes WHERE type GLOB 'd*'
+SELECT ino FROM nodes WHERE type GLOB '*c'
+SELECT ino FROM nodes WHERE type GLOB '[a-f]?*'
+SELECT ino FROM nodes WHERE type LIKE 'D%'
+SELECT ino FROM nodes WHERE type LIKE '%1%'
+SELECT ino FROM nodes WHERE type LIKE '_1'
+SELECT ino FROM nodes WHERE type NOT LIKE '%a%'
+SELECT ino FROM nodes WHERE type GLOB NULL
+SELECT ino FROM nodes WHERE type LIKE 5
+SELECT ino FROM nodes WHERE target = 'c'
+SELECT ino FROM nodes WHERE target <> 'd1'
+SELECT ino FROM nodes WHERE target < 'd'
+SELECT ino FROM nodes WHERE target >= 'f'
+SELECT ino FROM nodes WHERE target IS NULL
+SELECT ino FROM nodes WHERE target IS NOT NULL
+SELECT ino FROM nodes WHERE target IS 'c'
+SELECT ino FROM nodes WHERE target = 5
+SELECT ino FROM nodes WHERE target > 5
+SELECT ino FROM nodes WHERE target < x'41'
+SELECT ino FROM nodes WHERE target = NULL
+SELECT ino FROM nodes WHERE target GLOB '*1*'
+SELECT ino FROM nodes WHERE target GLOB 'd*'
+SELECT ino FROM nodes WHERE target GLOB '*c'
+SELECT ino FROM nodes WHERE target GLOB '[a-f]?*'
+SELECT ino FROM nodes WHERE target LIKE 'D%'
+SELECT ino FROM nodes WHERE target LIKE '%1%'
+SELECT ino FROM nodes WHERE target LIKE '_1'
+SELECT ino FROM nodes WHERE target NOT LIKE '%a%'
+SELECT ino FROM nodes WHERE target GLOB NULL
+SELECT ino FROM nodes WHERE target LIKE 5
+SELECT ino FROM nodes WHERE tag = 'c'
+SELECT ino FROM nodes WHERE tag <> 'd1'
+SELECT ino FROM nodes WHERE tag < 'd'
+SELECT ino FROM nodes WHERE tag >= 'f'
+SELECT ino FROM nodes WHERE tag IS NULL
+SELECT ino FROM nodes WHERE tag IS NOT NULL
+SELECT ino FROM nodes WHERE tag IS 'c'
+SELECT ino FROM nodes WHERE tag = 5
+SELECT ino FROM nodes WHERE tag > 5
+SELECT ino FROM nodes WHERE tag < x'41'
+SELECT ino FROM nodes WHERE tag = NULL
+SELECT ino FROM nodes WHERE tag GLOB '*1*'
+SELECT ino FROM nodes WHERE tag GLOB 'd*'
+SELECT ino FROM nodes WHERE tag GLOB '*c'
+SELECT ino FROM nodes WHERE tag GLOB '[a-f]?*'
+SELECT ino FROM nodes WHERE tag LIKE 'D%'
+SELECT ino FROM nodes WHERE tag LIKE '%1%'
+SELECT ino FROM nodes WHERE tag LIKE '_1'
+SELECT ino FROM nodes WHERE tag NOT LIKE '%a%'
+SELECT ino FROM nodes WHERE tag GLOB NULL
+SELECT ino FROM nodes WHERE tag LIKE 5
+SELECT ino FROM nodes WHERE owner = 'c'
+SELECT ino FROM nodes WHERE owner <> 'd1'
+SELECT ino FROM nodes WHERE owner < 'd'
+SELECT ino FROM nodes WHERE owner >= 'f'
+SELECT ino FROM nodes WHERE owner IS NULL
+SELECT ino FROM nodes WHERE owner IS NOT NULL
+SELECT ino FROM nodes WHERE owner IS 'c'
+SELECT ino FROM nodes WHERE owner = 5
+SELECT ino FROM nodes WHERE owner > 5
+SELECT ino FROM nodes WHERE owner < x'41'
+SELECT ino FROM nodes WHERE owner = NULL
+SELECT ino FROM nodes WHERE owner GLOB '*1*'
+SELECT ino FROM nodes WHERE owner GLOB 'd*'
+SELECT ino FROM nodes WHERE owner GLOB '*c'
+SELECT ino FROM nodes WHERE owner GLOB '[a-f]?*'
+SELECT ino FROM nodes WHERE owner LIKE 'D%'
+SELECT ino FROM nodes WHERE owner LIKE '%1%'
+SELECT ino FROM nodes WHERE owner LIKE '_1'
+SELECT ino FROM nodes WHERE owner NOT LIKE '%a%'
+SELECT ino FROM nodes WHERE owner GLOB NULL
+SELECT ino FROM nodes WHERE owner LIKE 5
+SELECT count(*) FROM nodes
+SELECT count(*) FROM nodes WHERE size > 100
+SELECT count(ext), count(DISTINCT ext), min(ext), max(name) FROM nodes
+SELECT ext, count(*), sum(size), avg(size), min(name), max(path) FROM nodes GROUP BY ext
+SELECT type, total(size) FROM nodes GROUP BY type HAVING count(*) > 2
+SELECT depth, group_concat(type) FROM (SELECT depth, type FROM nodes ORDER BY ino) GROUP BY depth
+= SELECT path FROM nodes ORDER BY path
+= SELECT path FROM nodes ORDER BY path DESC LIMIT 7 OFFSET 3
+= SELECT ino FROM nodes ORDER BY ino
+= SELECT ino, name FROM nodes ORDER BY ino DESC LIMIT 10
+= SELECT name, ino FROM nodes ORDER BY name, ino
+= SELECT size, path FROM nodes ORDER BY size DESC, path LIMIT 20
+= SELECT ext, path FROM nodes ORDER BY ext NULLS LAST, path
+= SELECT name FROM nodes WHERE ino IN (3, 5, 7) ORDER BY ino
+= SELECT path FROM nodes WHERE under(ino, '/') ORDER BY path LIMIT 5
+= SELECT ino FROM nodes WHERE type IN ('d', 'l') ORDER BY ino
+= SELECT path, row_number() OVER (ORDER BY path) FROM nodes ORDER BY path
+SELECT path FROM nodes WHERE ino IN (2, 3, NULL)
+SELECT path FROM nodes WHERE ino IN (SELECT parent FROM nodes WHERE type = 'f')
+SELECT path FROM nodes WHERE ino NOT IN (SELECT parent FROM nodes WHERE parent IS NOT NULL)
+SELECT path FROM nodes WHERE ino IN ('3', 5.0, 'x')
+SELECT path FROM nodes WHERE name IN ('c', 'd1', 'f2')
+SELECT path FROM nodes WHERE name NOT IN ('c', 'd1', 'f2')
+SELECT path FROM nodes WHERE type IN ('d')
+SELECT path FROM nodes WHERE ext IN ('c', 'txt') AND size BETWEEN 10 AND 5000
+SELECT path FROM nodes WHERE size BETWEEN 100 AND 50
+SELECT path FROM nodes WHERE size NOT BETWEEN 100 AND 1000
+SELECT path FROM nodes WHERE name BETWEEN 'd' AND 'e'
+SELECT path FROM nodes WHERE size > 100 OR depth = 1
+SELECT path FROM nodes WHERE ino = 3 OR ino = 5 OR path = '/'
+SELECT path FROM nodes WHERE NOT (size > 100 AND depth > 1)
+SELECT path FROM nodes WHERE (depth, type) = (1, 'd')
+SELECT path FROM nodes WHERE (depth, size) > (2, 100)
+SELECT path FROM nodes WHERE size % 7 = 0 AND length(name) > 1
+SELECT path FROM nodes WHERE path GLOB '/d1/*'
+SELECT path FROM nodes WHERE path GLOB '/*'
+SELECT path FROM nodes WHERE path GLOB '/d1*'
+SELECT path FROM nodes WHERE path GLOB '/d1/d*/f?'
+SELECT path FROM nodes WHERE path GLOB '/d1/./*'
+SELECT path FROM nodes WHERE path GLOB '//*'
+SELECT path FROM nodes WHERE path GLOB '/nowhere/*'
+SELECT path FROM nodes WHERE path GLOB '*/f1'
+SELECT path FROM nodes WHERE path GLOB 'd1/*'
+SELECT path FROM nodes WHERE path GLOB ''
+SELECT path FROM nodes WHERE path LIKE '/D1/%'
+SELECT path FROM nodes WHERE path LIKE '%/F%'
+SELECT path FROM nodes WHERE name LIKE '%\_%' ESCAPE '\'
+SELECT path FROM nodes WHERE name LIKE name
+SELECT path FROM nodes WHERE name GLOB ext
+SELECT path FROM nodes WHERE 'd1' GLOB name
+SELECT path FROM nodes WHERE path = '/d1/'
+SELECT path FROM nodes WHERE path = '/'
+SELECT path FROM nodes WHERE path > '/d' AND path < '/e'
+SELECT path FROM nodes WHERE name = 'C' COLLATE NOCASE
+SELECT path FROM nodes WHERE name COLLATE NOCASE IN ('C', 'D1')
+SELECT path FROM nodes WHERE name > 'D' COLLATE NOCASE
+SELECT path FROM nodes WHERE name = 'c ' COLLATE RTRIM
+SELECT path FROM nodes WHERE size = CAST('100' AS TEXT)
+SELECT path FROM nodes WHERE name = CAST('5' AS INTEGER)
+SELECT path FROM nodes WHERE CAST(size AS TEXT) = '100'
+SELECT path FROM nodes WHERE +size = '100'
+SELECT path FROM nodes WHERE size = +'100'
+SELECT path FROM nodes WHERE name = size
+SELECT path FROM nodes WHERE name < size
+SELECT path FROM nodes WHERE size < name
+SELECT path FROM nodes WHERE stars > 3
+SELECT path FROM nodes WHERE stars = '5'
+SELECT path, stars, score, tag FROM nodes WHERE tag IS NOT NULL OR stars IS NOT NULL
+SELECT tag, sum(stars), avg(score) FROM nodes GROUP BY tag
+SELECT typeof(stars), typeof(score), count(*) FROM nodes GROUP BY 1, 2
+SELECT path FROM nodes WHERE score > 1 AND score < '3'
+SELECT "user.size" FROM nodes WHERE "user.size" > 5
+SELECT a.path, b.path FROM nodes a JOIN nodes b ON b.parent = a.ino
+SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino AND b.size > 100
+SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino WHERE b.ino IS NULL
+SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino WHERE b.name IS NULL AND a.type = 'd'
+SELECT a.path FROM nodes a LEFT JOIN nodes b USING (parent) WHERE b.name = 'c'
+SELECT a.name, count(b.ino) FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino GROUP BY a.ino
+SELECT a.path FROM nodes a, nodes b WHERE a.name = b.name AND a.ino <> b.ino
+SELECT a.path FROM nodes a CROSS JOIN nodes b ON a.size = b.size AND a.ino < b.ino WHERE b.type = 'f'
+SELECT count(*) FROM nodes a NATURAL JOIN nodes b
+SELECT a.path, b.path FROM nodes a RIGHT JOIN nodes b ON a.ino = b.parent
+SELECT a.ino, b.ino FROM nodes a FULL JOIN nodes b ON a.ino = b.parent WHERE a.depth < 3 OR b.depth < 3
+SELECT a.path FROM nodes a WHERE EXISTS (SELECT 1 FROM nodes b WHERE b.parent = a.ino AND b.ext = 'c')
+SELECT a.path FROM nodes a WHERE NOT EXISTS (SELECT 1 FROM nodes b WHERE b.parent = a.ino)
+SELECT path, (SELECT count(*) FROM nodes b WHERE b.parent = a.ino) FROM nodes a
+SELECT path, (SELECT max(b.size) FROM nodes b WHERE under(b.ino, a.ino)) FROM nodes a WHERE depth < 3
+SELECT path FROM nodes WHERE under(ino, '/d1')
+SELECT path FROM nodes WHERE under(ino, 'd1')
+SELECT path FROM nodes WHERE under(ino, '/nowhere')
+SELECT path FROM nodes WHERE under(ino, NULL)
+SELECT path FROM nodes WHERE under(ino, 2) AND type = 'f'
+SELECT path FROM nodes WHERE NOT under(ino, '/d1')
+SELECT path FROM nodes WHERE under(ino, '/d1') = 0
+SELECT path FROM nodes WHERE under(parent, '/d1')
+SELECT path FROM nodes WHERE under(2, ino)
+SELECT path FROM nodes WHERE under(ino, '/d1') OR under(ino, '/d2')
+SELECT path FROM nodes WHERE under(ino, '/d1') AND NOT child_of(ino, '/d1')
+SELECT path FROM nodes WHERE child_of(ino, '/')
+SELECT path FROM nodes WHERE child_of(ino, 3)
+SELECT path FROM nodes WHERE ancestor_of(ino, '/d1/d2')
+SELECT path FROM nodes WHERE ancestor_of(ino, '/')
+SELECT a.path, b.path FROM nodes a, nodes b WHERE ancestor_of(a.ino, b.ino) AND b.type = 'f' AND b.size > 1000
+SELECT a.path, count(*) FROM nodes a JOIN nodes b ON under(b.ino, a.ino) WHERE a.type = 'd' GROUP BY a.ino
+SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON child_of(b.ino, a.ino) AND b.type = 'd'
+SELECT common_ancestor(ino) FROM nodes WHERE depth = 3
+SELECT ext, common_ancestor(ino) FROM nodes GROUP BY ext
+SELECT ino_of(path) = ino FROM nodes
+SELECT path_of(ino) = path FROM nodes
+SELECT path_of(parent), name FROM nodes
+SELECT common_ancestor(ino, '/d1') FROM nodes
+SELECT DISTINCT type, uid FROM nodes
+SELECT DISTINCT ext FROM nodes WHERE size > 10
+SELECT name FROM nodes UNION SELECT ext FROM nodes
+SELECT name FROM nodes EXCEPT SELECT name FROM nodes WHERE type = 'd'
+SELECT size FROM nodes INTERSECT SELECT length(path) FROM nodes
+SELECT name FROM nodes WHERE depth = 1 UNION ALL SELECT name FROM nodes WHERE depth = 2
+WITH RECURSIVE t(i, p) AS (SELECT 2, '' UNION ALL SELECT ino, p || '/' || name FROM nodes, t WHERE parent = i) SELECT * FROM t
+WITH RECURSIVE up(i) AS (SELECT max(ino) FROM nodes UNION SELECT parent FROM nodes JOIN up ON ino = i WHERE parent IS NOT NULL) SELECT count(*) FROM up
+WITH big AS (SELECT * FROM nodes WHERE size > 500) SELECT type, count(*) FROM big GROUP BY type
+WITH a AS MATERIALIZED (SELECT parent, sum(size) s FROM nodes GROUP BY parent) SELECT path, s FROM nodes JOIN a ON nodes.ino = a.parent
+SELECT path, rank() OVER (PARTITION BY ext ORDER BY size) FROM nodes
+SELECT path, sum(size) OVER (PARTITION BY parent ORDER BY ino ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM nodes
+SELECT path, lag(name) OVER w, first_value(name) OVER w FROM nodes WINDOW w AS (PARTITION BY depth ORDER BY ino)
+SELECT sum(size) FILTER (WHERE type = 'f') FROM nodes
+SELECT CASE WHEN size > 1000 THEN 'big' WHEN size > 0 THEN 'small' END c, count(*) FROM nodes GROUP BY c
+SELECT substr(path, 1, 3), upper(name), length(name), hex(name), instr(path, 'd') FROM nodes
+SELECT typeof(path), typeof(ino), typeof(parent), typeof(ext), typeof(mtime), typeof(target) FROM nodes
+SELECT max(name), size FROM nodes
+SELECT min(size), path FROM nodes WHERE type = 'f' AND size > 3000000
+SELECT rowid, ino FROM nodes WHERE rowid = 3
+SELECT path FROM nodes WHERE rowid < 30
+SELECT nodes.* FROM nodes WHERE depth = 1
+SELECT path FROM nodes WHERE mtime > '2020-01-01'
+SELECT path FROM nodes WHERE mtime BETWEEN '2001-01-01' AND '2010-06-30T12:00'
+SELECT path FROM nodes WHERE '2010-01-01' <= mtime
+SELECT path FROM nodes WHERE mtime IN ('2001-09-09T01:46:40Z', 5)
+SELECT path FROM nodes WHERE mtime < 'yesterday'
+SELECT strftime('%Y', mtime / 1000000000, 'unixepoch') y, count(*) FROM nodes GROUP BY y
+SELECT max(mtime), min(ctime) > 0, count(atime) FROM nodes
+SELECT path FROM nodes WHERE mode & 73 = 73
+SELECT path FROM nodes WHERE printf('%o', mode) LIKE '%644'
+SELECT owner, owner_group, count(*) FROM nodes GROUP BY 1, 2
+SELECT path FROM nodes WHERE owner = 'root' AND uid = 0
+SELECT path FROM nodes WHERE size > (SELECT avg(size) FROM nodes)
+SELECT path FROM nodes WHERE size = (SELECT max(size) FROM nodes)
+SELECT path FROM nodes WHERE size > ALL_ OR 1
+SELECT json_group_array(name) FROM (SELECT name FROM nodes WHERE type = 'd' ORDER BY ino)
+SELECT value, count(*) FROM nodes, json_each('["c","txt"]') WHERE ext = value GROUP BY value
+SELECT v.column1, path FROM (VALUES ('c'), ('txt')) v JOIN nodes ON ext = column1
+SELECT a.path FROM nodes a JOIN (SELECT parent, max(size) m FROM nodes GROUP BY parent) g ON a.parent = g.parent AND a.size = g.m
+SELECT path FROM nodes WHERE ext = 'c' AND ext = 'txt'
+SELECT path FROM nodes WHERE depth = 2 AND depth = 2.0 AND depth < '3' AND size >= 0 AND size <= 1e9 AND name <> '' AND type <> 'd'
+SELECT path FROM nodes WHERE 1 = 0
+SELECT path FROM nodes LIMIT 0
+SELECT count(*) FROM (SELECT path FROM nodes LIMIT 5)
+SELECT count(*) FROM (SELECT path FROM nodes LIMIT -1 OFFSET 5)
+SELECT iif(parent IS NULL, 'top', 'in'), count(*) FROM nodes GROUP BY 1
+SELECT path FROM nodes WHERE parent IS (SELECT parent FROM nodes WHERE path = '/')
+SELECT path FROM nodes WHERE target = 'c' OR target LIKE 'd%'
+SELECT nlink, count(*) FROM nodes WHERE type = 'd' GROUP BY nlink
+SELECT path FROM nodes WHERE name >= 'f' AND name < 'g' AND size > 10
+SELECT path FROM nodes WHERE name <= 'f1' AND name > 'd1'
+SELECT path FROM nodes WHERE ext >= 'a' AND ext <= 'c'

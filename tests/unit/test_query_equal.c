@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: MIT */
+/* Statements have the rows that SQLite has over a copy of nodes in a table of its own: those of
+ * tests/query/statements.sql and random ones.  PFS_LONG=N: so many; PFS_TEST_SEED: another seed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "base/checked.h"
+#include "fs/query/query.h"
+#include "fs/query/times.h"
+#include "tests/ref/temp_store.h"
+
+#define CORPUS "tests/query/statements.sql"
+#define NODES  150
+#define RANDOM 300 /* statements */
+
+static struct temp_store store;
+static struct pfs_tree *tree;
+static struct pfs_queries *queries;
+static sqlite3 *reference;
+static uint64_t seed;
+
+static unsigned below(unsigned n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (unsigned)(seed >> 33) % n;
+}
+
+/* ---- the tree ---- */
+
+static void set_values(uint64_t ino, unsigned i)
+{
+	static const int64_t sizes[] = {0, 1, 100, 100, 101, 4096, 5000, INT64_C(1) << 33};
+	static const char *const tags[] = {"red", "green", "", "5"};
+	struct stat st = {.st_size = sizes[below(PFS_COUNT(sizes))],
+			  .st_mtim = {.tv_sec = below(2000000000), .tv_nsec = below(1000000000)},
+			  .st_uid = below(3) * 17};
+	unsigned set = PFS_SET_MTIME | PFS_SET_UID;
+	struct pfs_entry entry;
+	char number[32];
+
+	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
+	if (S_ISREG(entry.attr.st_mode))
+		set |= PFS_SET_SIZE;
+	assert_int_equal(pfs_tree_setattr(tree, &entry, ino, &st, set, &temp_root), 0);
+	if (S_ISLNK(entry.attr.st_mode) || below(2))
+		return;
+	(void)snprintf(number, sizeof(number), "%u", i % 9);
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.tag", tags[i % 4], strlen(tags[i % 4]),
+					   0),
+			 0);
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.size", number, strlen(number), 0), 0);
+}
+
+/* Names that repeat, with and without what comes after a dot, and one that is no UTF-8. */
+static void grow_tree(void)
+{
+	static const char *const ends[] = {"", "", ".c", ".txt", ".tar.gz", ".", "_x", "\xff"};
+	uint64_t dirs[NODES] = {PFS_ROOT_PRIME};
+	unsigned n_dirs = 1;
+
+	for (unsigned i = 0; i < NODES; i++) {
+		uint64_t parent = dirs[below(n_dirs)];
+		unsigned kind = below(10);
+		struct pfs_entry entry;
+		char name[32];
+		int error;
+
+		(void)snprintf(name, sizeof(name), "%s%u%s", kind < 3 ? "d" : "f", below(20),
+			       ends[below(PFS_COUNT(ends))]);
+		if (kind == 9)
+			error = pfs_tree_symlink(tree, &entry, parent, below(2) ? name : "c", "d1",
+						 &temp_root);
+		else
+			error = pfs_tree_make(tree, &entry, parent, name,
+					      kind < 3 ? S_IFDIR | 0755
+						       : S_IFREG | (below(2) ? 0644 : 0755),
+					      0, &temp_root);
+		if (error)
+			continue;
+		if (kind < 3)
+			dirs[n_dirs++] = entry.attr.st_ino;
+		set_values(entry.attr.st_ino, i);
+		pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	}
+}
+
+static void import_columns(void)
+{
+	static const struct {
+		const char *name;
+		enum pfs_attr_type type;
+	} columns[] = {{"stars", PFS_ATTR_INTEGER}, {"score", PFS_ATTR_REAL}};
+	struct pfs_store *file;
+
+	assert_int_equal(pfs_store_open(&file, store.path, &(struct pfs_store_options){0}), 0);
+	assert_int_equal(pfs_store_begin(file), 0);
+	for (size_t i = 0; i < PFS_COUNT(columns); i++)
+		assert_int_equal(pfs_store_put_column(file, columns[i].name,
+						      strlen(columns[i].name), columns[i].type),
+				 0);
+	assert_int_equal(pfs_store_put_attr(file, PFS_ROOT_PRIME,
+					    &(struct pfs_attr_record){.name = "stars",
+								      .name_len = 5,
+								      .type = PFS_ATTR_INTEGER,
+								      .integer = 5}),
+			 0);
+	assert_int_equal(pfs_store_put_attr(file, PFS_ROOT_PRIME,
+					    &(struct pfs_attr_record){.name = "score",
+								      .name_len = 5,
+								      .type = PFS_ATTR_REAL,
+								      .real = 2.5}),
+			 0);
+	assert_int_equal(pfs_store_commit(file, NULL), 0);
+	assert_int_equal(pfs_store_close(file), 0);
+}
+
+/* ---- the copy ---- */
+
+static void run_reference(const char *sql)
+{
+	char *message = NULL;
+
+	if (sqlite3_exec(reference, sql, NULL, NULL, &message))
+		fail_msg("%s: %s", sql, message);
+}
+
+static struct pfs_query *begin(const char *sql, size_t len)
+{
+	const struct pfs_query_scope scope = {.ino = PFS_ROOT_PRIME, .sees_all = true};
+	struct pfs_query_error error;
+	struct pfs_query *query;
+
+	return pfs_query_start(&query, queries, &scope, sql, len, &error) ? NULL : query;
+}
+
+static void bind(sqlite3_stmt *insert, int at, const struct pfs_query_value *value)
+{
+	switch (value->type) {
+	case PFS_VALUE_NULL:
+		(void)sqlite3_bind_null(insert, at);
+		break;
+	case PFS_VALUE_INT:
+		(void)sqlite3_bind_int64(insert, at, value->integer);
+		break;
+	case PFS_VALUE_REAL:
+		(void)sqlite3_bind_double(insert, at, value->real);
+		break;
+	default:
+		(void)sqlite3_bind_text(insert, at, value->bytes, (int)value->size,
+					SQLITE_TRANSIENT);
+	}
+}
+
+static void copy_rows(struct pfs_query *query)
+{
+	size_t n = pfs_query_columns(query);
+	struct pfs_query_error error;
+	sqlite3_stmt *insert;
+	char sql[1024] = "INSERT INTO nodes VALUES (?";
+	int got;
+
+	for (size_t i = 1; i < n; i++)
+		(void)strcat(sql, ", ?");
+	(void)strcat(sql, ")");
+	assert_int_equal(sqlite3_prepare_v2(reference, sql, -1, &insert, NULL), SQLITE_OK);
+	while ((got = pfs_query_next(query, &error)) == 1) {
+		for (size_t i = 0; i < n; i++) {
+			struct pfs_query_value value;
+
+			pfs_query_value(query, i, &value);
+			bind(insert, (int)i + 1, &value);
+		}
+		assert_int_equal(sqlite3_step(insert), SQLITE_DONE);
+		assert_int_equal(sqlite3_reset(insert), SQLITE_OK);
+	}
+	assert_int_equal(got, 0);
+	assert_int_equal(sqlite3_finalize(insert), SQLITE_OK);
+}
+
+/* The table as nodes declares it. */
+static void copy_table(void)
+{
+	static const char columns[] = "SELECT name, type FROM pragma_table_info('nodes')";
+	struct pfs_query *query = begin(columns, strlen(columns));
+	char sql[4096] = "CREATE TABLE nodes (";
+	struct pfs_query_error error;
+
+	assert_non_null(query);
+	while (pfs_query_next(query, &error) == 1) {
+		struct pfs_query_value name, type;
+		size_t len = strlen(sql);
+
+		pfs_query_value(query, 0, &name);
+		pfs_query_value(query, 1, &type);
+		(void)snprintf(sql + len, sizeof(sql) - len, "%s\"%.*s\" %.*s%s",
+			       sql[len - 1] == '(' ? "" : ", ", (int)name.size, name.bytes,
+			       (int)type.size, type.bytes,
+			       name.size == 3 && !memcmp(name.bytes, "ino", 3) ? " PRIMARY KEY" : "");
+	}
+	pfs_query_finish(query);
+	(void)strcat(sql, ")");
+	run_reference(sql);
+	query = begin("SELECT * FROM nodes", 19);
+	assert_non_null(query);
+	copy_rows(query);
+	pfs_query_finish(query);
+}
+
+/* ---- the tree's functions over the copy: by walking up its rows ---- */
+
+static int64_t look_up(const char *sql, sqlite3_value *key)
+{
+	sqlite3_stmt *row;
+	int64_t ino = 0;
+
+	assert_int_equal(sqlite3_prepare_v2(reference, sql, -1, &row, NULL), SQLITE_OK);
+	(void)sqlite3_bind_value(row, 1, key);
+	if (sqlite3_step(row) == SQLITE_ROW)
+		ino = sqlite3_column_int64(row, 0);
+	(void)sqlite3_finalize(row);
+	return ino;
+}
+
+static int64_t parent_of(int64_t ino)
+{
+	sqlite3_stmt *row;
+	int64_t parent = 0;
+
+	assert_int_equal(sqlite3_prepare_v2(reference, "SELECT parent FROM nodes WHERE ino = ?", -1,
+					    &row, NULL),
+			 SQLITE_OK);
+	(void)sqlite3_bind_int64(row, 1, ino);
+	if (sqlite3_step(row) == SQLITE_ROW)
+		parent = sqlite3_column_int64(row, 0);
+	(void)sqlite3_finalize(row);
+	return parent;
+}
+
+/* 0: none. */
+static int64_t node(sqlite3_value *value)
+{
+	if (sqlite3_value_type(value) == SQLITE_INTEGER)
+		return look_up("SELECT ino FROM nodes WHERE ino = ?", value);
+	if (sqlite3_value_type(value) == SQLITE_TEXT)
+		return look_up("SELECT ino FROM nodes WHERE path = '/' || ltrim(?1, '/')", value);
+	return 0;
+}
+
+static bool lies_under(int64_t ino, int64_t top)
+{
+	while (ino && ino != top)
+		ino = parent_of(ino);
+	return ino == top;
+}
+
+enum { UNDER, CHILD_OF, ANCESTOR_OF, COMMON };
+
+static int64_t deepest_common(int64_t a, int64_t b)
+{
+	while (!lies_under(b, a))
+		a = parent_of(a);
+	return a;
+}
+
+static void relate(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	int64_t a = node(argv[0]), b = node(argv[1]);
+
+	(void)argc;
+	if (!a || !b)
+		return;
+	switch ((intptr_t)sqlite3_user_data(context)) {
+	case UNDER:
+		sqlite3_result_int(context, lies_under(a, b));
+		break;
+	case CHILD_OF:
+		sqlite3_result_int(context, parent_of(a) == b);
+		break;
+	case ANCESTOR_OF:
+		sqlite3_result_int(context, a != b && lies_under(b, a));
+		break;
+	default:
+		sqlite3_result_int64(context, deepest_common(a, b));
+	}
+}
+
+static void common_step(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	int64_t *state = sqlite3_aggregate_context(context, sizeof(*state));
+	int64_t ino = node(argv[0]);
+
+	(void)argc;
+	if (ino)
+		*state = *state ? deepest_common(*state, ino) : ino;
+}
+
+static void common_final(sqlite3_context *context)
+{
+	const int64_t *state = sqlite3_aggregate_context(context, 0);
+
+	if (state && *state)
+		sqlite3_result_int64(context, *state);
+}
+
+static void ino_of(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	int64_t ino = node(argv[0]);
+
+	(void)argc;
+	if (ino)
+		sqlite3_result_int64(context, ino);
+}
+
+static void path_of(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	sqlite3_stmt *row;
+
+	(void)argc;
+	assert_int_equal(sqlite3_prepare_v2(reference, "SELECT path FROM nodes WHERE ino = ?", -1,
+					    &row, NULL),
+			 SQLITE_OK);
+	(void)sqlite3_bind_int64(row, 1, node(argv[0]));
+	if (sqlite3_step(row) == SQLITE_ROW)
+		sqlite3_result_value(context, sqlite3_column_value(row, 0));
+	(void)sqlite3_finalize(row);
+}
+
+static void add_functions(void)
+{
+	static const char *const names[] = {"under", "child_of", "ancestor_of", "common_ancestor"};
+
+	for (intptr_t i = 0; i < (intptr_t)PFS_COUNT(names); i++)
+		(void)sqlite3_create_function(reference, names[i], 2, SQLITE_UTF8, (void *)i, relate,
+					      NULL, NULL);
+	(void)sqlite3_create_function(reference, "ino_of", 1, SQLITE_UTF8, NULL, ino_of, NULL,
+				      NULL);
+	(void)sqlite3_create_function(reference, "path_of", 1, SQLITE_UTF8, NULL, path_of, NULL,
+				      NULL);
+	(void)sqlite3_create_function(reference, "common_ancestor", 1, SQLITE_UTF8, NULL, NULL,
+				      common_step, common_final);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	temp_store_create(&store);
+	import_columns();
+	tree = temp_tree_open(&store);
+	grow_tree();
+	assert_int_equal(pfs_queries_open(&queries, tree), 0);
+	assert_int_equal(sqlite3_open(":memory:", &reference), SQLITE_OK);
+	copy_table();
+	add_functions();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	(void)sqlite3_close(reference);
+	pfs_queries_close(queries);
+	temp_tree_close(tree);
+	temp_store_remove(&store);
+	return 0;
+}
+
+/* ---- comparing ---- */
+
+struct rows {
+	char **line; /* a row as text, types told apart */
+	size_t n, capacity;
+	bool failed;
+};
+
+static void add_row(struct rows *rows, char *line)
+{
+	assert_int_equal(
+		pfs_grow(&rows->line, &rows->capacity, rows->n + 1, sizeof(*rows->line)), 0);
+	rows->line[rows->n++] = line;
+}
+
+static void write_value(FILE *out, int type, int64_t integer, double real, const char *bytes,
+			size_t size)
+{
+	if (type == SQLITE_INTEGER)
+		(void)fprintf(out, "i%lld ", (long long)integer);
+	else if (type == SQLITE_FLOAT)
+		(void)fprintf(out, "r%.12g ", real); /* sums may be added in another order */
+	else if (type == SQLITE_NULL)
+		(void)fputs("- ", out);
+	else
+		(void)fprintf(out, "%c%zu:%.*s ", type == SQLITE_TEXT ? 't' : 'b', size, (int)size,
+			      bytes);
+}
+
+static void ours(struct rows *rows, const char *sql, size_t len)
+{
+	struct pfs_query *query = begin(sql, len);
+	struct pfs_query_error error;
+	int got = query ? 1 : -1;
+
+	while (query && (got = pfs_query_next(query, &error)) == 1) {
+		char *line;
+		size_t size;
+		FILE *out = open_memstream(&line, &size);
+
+		for (size_t i = 0; i < pfs_query_columns(query); i++) {
+			static const int types[] = {SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT,
+						    SQLITE_TEXT, SQLITE_BLOB};
+			struct pfs_query_value v;
+
+			pfs_query_value(query, i, &v);
+			write_value(out, types[v.type], v.integer, v.real, v.bytes, v.size);
+		}
+		(void)fclose(out);
+		add_row(rows, line);
+	}
+	rows->failed = got < 0;
+	pfs_query_finish(query);
+}
+
+static void theirs(struct rows *rows, const char *sql, size_t len)
+{
+	struct pfs_edits text;
+	sqlite3_stmt *row;
+	int result;
+
+	assert_int_equal(pfs_times_replace(&text, sql, len), 0);
+	result = sqlite3_prepare_v2(reference, text.text, (int)text.len, &row, NULL);
+	pfs_edits_finish(&text);
+	while (!result && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		char *line;
+		size_t size;
+		FILE *out = open_memstream(&line, &size);
+
+		for (int i = 0; i < sqlite3_column_count(row); i++)
+			write_value(out, sqlite3_column_type(row, i), sqlite3_column_int64(row, i),
+				    sqlite3_column_type(row, i) == SQLITE_FLOAT
+					    ? sqlite3_column_double(row, i)
+					    : 0,
+				    sqlite3_column_blob(row, i),
+				    sqlite3_column_type(row, i) >= SQLITE_TEXT
+					    ? (size_t)sqlite3_column_bytes(row, i)
+					    : 0);
+		(void)fclose(out);
+		add_row(rows, line);
+		result = SQLITE_OK;
+	}
+	rows->failed = result != SQLITE_DONE;
+	(void)sqlite3_finalize(row);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void finish(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		free(rows->line[i]);
+	free(rows->line);
+}
+
+/* Whether both have the same rows; prints how not. */
+static bool compare(const char *sql, size_t len, bool ordered)
+{
+	struct rows a = {.n = 0}, b = {.n = 0};
+	bool equal;
+	size_t i = 0;
+
+	ours(&a, sql, len);
+	theirs(&b, sql, len);
+	if (!ordered && a.n && b.n) {
+		qsort(a.line, a.n, sizeof(*a.line), by_text);
+		qsort(b.line, b.n, sizeof(*b.line), by_text);
+	}
+	while (i < a.n && i < b.n && !strcmp(a.line[i], b.line[i]))
+		i++;
+	equal = a.failed == b.failed && (a.failed || (i == a.n && i == b.n));
+	if (!equal)
+		print_error("%.*s\n  row %zu: %s, SQLite's %s (%zu rows, %zu)\n", (int)len, sql, i,
+			    a.failed ? "failed" : i < a.n ? a.line[i] : "none",
+			    b.failed ? "failed" : i < b.n ? b.line[i] : "none", a.n, b.n);
+	finish(&a);
+	finish(&b);
+	return equal;
+}
+
+static void test_corpus(void **state)
+{
+	FILE *file = fopen(CORPUS, "r");
+	unsigned n = 0, wrong = 0;
+	size_t capacity = 0;
+	char *line = NULL;
+	ssize_t len;
+
+	(void)state;
+	if (!file)
+		skip();
+	while ((len = getline(&line, &capacity, file)) > 0) {
+		bool ordered = strncmp(line, "= ", 2) == 0;
+
+		len -= line[len - 1] == '\n';
+		if (len == 0 || strncmp(line, "--", 2) == 0)
+			continue;
+		n++;
+		wrong += !compare(line + 2 * ordered, (size_t)len - 2 * ordered, ordered);
+	}
+	free(line);
+	(void)fclose(file);
+	print_message("%u statements, %u with other rows\n", n, wrong);
+	assert_true(n >= 300);
+	assert_int_equal(wrong, 0);
+}
+
+/* ---- random statements ---- */
+
+#define PICK(array) array[below(PFS_COUNT(array))]
+
+static void put_term(FILE *out, const char *table)
+{
+	static const char *const columns[] = {"size",  "depth", "ino",  "parent", "name",
+					      "ext",   "path",  "type", "mtime",  "uid",
+					      "stars", "tag",	"mode", "target", "score"};
+	static const char *const values[] = {
+		"0",   "100",  "-3", "2.5",  "1e19", "'100'",	 "'c'",	     "'d1'", "'f'", "NULL",
+		"'/'", "'/d1'", "''", "x'63'", "5",    "'d1.txt'", "'2005-01-01'", "17",   "2"};
+	static const char *const ops[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
+	static const char *const patterns[] = {"'d*'", "'*1*'", "'*.c'", "'/d1*'", "'?1*'", "'[df]1'",
+					       "'/*/f*'", "'%1%'", "'D_'", "'%'", "'f1%'"};
+	static const char *const functions[] = {"under", "child_of", "ancestor_of"};
+	static const char *const nodes[] = {"'/d1'", "2", "3", "'/'", "'d2'", "'/nowhere'", "NULL"};
+	const char *column = PICK(columns);
+
+	switch (below(7)) {
+	case 0:
+		(void)fprintf(out, "%s.%s IS %sNULL", table, column, below(2) ? "NOT " : "");
+		break;
+	case 1:
+		(void)fprintf(out, "%s.%s %s %s", table, column, below(2) ? "GLOB" : "LIKE",
+			      PICK(patterns));
+		break;
+	case 2:
+		(void)fprintf(out, "%s(%s.ino, %s)", PICK(functions), table, PICK(nodes));
+		break;
+	case 3:
+		(void)fprintf(out, "%s.%s %sIN (%s, %s)", table, column, below(2) ? "NOT " : "",
+			      PICK(values), PICK(values));
+		break;
+	case 4:
+		(void)fprintf(out, "%s.%s BETWEEN %s AND %s", table, column, PICK(values),
+			      PICK(values));
+		break;
+	default:
+		(void)fprintf(out, "%s.%s %s %s", table, column, PICK(ops), PICK(values));
+	}
+}
+
+static void put_where(FILE *out, const char *const *tables, size_t n_tables)
+{
+	unsigned terms = 1 + below(3);
+
+	for (unsigned i = 0; i < terms; i++) {
+		(void)fputs(i ? below(4) ? " AND " : " OR " : "", out);
+		(void)fputs(below(6) ? "" : "NOT ", out);
+		put_term(out, tables[below((unsigned)n_tables)]);
+	}
+}
+
+static void put_statement(FILE *out)
+{
+	static const char *const one[] = {"a"}, *const two[] = {"a", "b"};
+	static const char *const joins[] = {"JOIN", "LEFT JOIN", "JOIN", "RIGHT JOIN"};
+	static const char *const on[] = {"b.parent = a.ino", "b.name = a.name",
+					 "b.parent = a.ino AND b.size > 50", "b.size = a.depth",
+					 "b.ino = a.parent", "b.name = a.size"};
+
+	switch (below(4)) {
+	case 0:
+		(void)fprintf(out, "SELECT a.path, b.path FROM nodes a %s nodes b ON %s WHERE ",
+			      PICK(joins), PICK(on));
+		put_where(out, two, 2);
+		break;
+	case 1:
+		(void)fputs("SELECT a.ext, count(*), sum(a.size), max(a.name) FROM nodes a WHERE ",
+			    out);
+		put_where(out, one, 1);
+		(void)fputs(" GROUP BY a.ext", out);
+		break;
+	case 2:
+		(void)fputs("SELECT * FROM nodes a WHERE ", out);
+		put_where(out, one, 1);
+		break;
+	default:
+		(void)fputs("SELECT a.path FROM nodes a WHERE ", out);
+		put_where(out, one, 1);
+		(void)fputs(" AND a.ino IN (SELECT b.parent FROM nodes b WHERE ", out);
+		put_where(out, two, 2);
+		(void)fputs(")", out);
+	}
+}
+
+static void test_random(void **state)
+{
+	const char *longer = getenv("PFS_LONG");
+	unsigned long n = longer ? strtoul(longer, NULL, 10) : RANDOM;
+	unsigned wrong = 0;
+
+	(void)state;
+	n = n > 1 ? n : 5000;
+	for (unsigned long i = 0; i < n; i++) {
+		char *sql;
+		size_t len;
+		FILE *out = open_memstream(&sql, &len);
+
+		put_statement(out);
+		(void)fclose(out);
+		wrong += !compare(sql, len, false);
+		free(sql);
+	}
+	print_message("%lu random statements, %u with other rows\n", n, wrong);
+	assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+	const char *given = getenv("PFS_TEST_SEED");
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_random),
+	};
+
+	seed = given ? strtoull(given, NULL, 10) : 4;
+	print_message("seed %llu (PFS_TEST_SEED sets it)\n", (unsigned long long)seed);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
