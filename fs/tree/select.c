@@ -7,18 +7,40 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-static int one(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
-	       uint32_t slot)
+/* The sets of n nodes; subtrees all in one pass over the codes. */
+static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
+		   const uint32_t *slots, size_t n)
 {
-	switch (relation) {
-	case PFS_ANCESTORS:
-	case PFS_COMMON_ANCESTORS:
-		return pfs_engine_parents(engine, out, slot);
-	case PFS_CHILDREN:
-		return pfs_engine_children(engine, out, slot);
-	default:
-		return pfs_engine_subtree(engine, out, slot);
+	size_t done = 0;
+	int error = 0;
+
+	if (relation == PFS_SUBTREE)
+		return pfs_engine_subtrees(engine, out, slots, n);
+	for (; done < n && !error; done += !error)
+		error = relation == PFS_CHILDREN
+				? pfs_engine_children(engine, &out[done], slots[done])
+				: pfs_engine_parents(engine, &out[done], slots[done]);
+	while (error && done > 0)
+		pfs_bitmap_free(out[--done]);
+	return error;
+}
+
+/* Adds the sets to *all, which begins with the first of them. */
+static int combine(struct pfs_bitmap **all, struct pfs_bitmap *const *sets, size_t n,
+		   enum pfs_bitmap_op op)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!*all) {
+			*all = sets[i];
+			continue;
+		}
+		if (!error)
+			error = pfs_bitmap_combine(*all, sets[i], op);
+		pfs_bitmap_free(sets[i]);
 	}
+	return error;
 }
 
 /* The union over all slots; of common ancestors the intersection. */
@@ -26,23 +48,21 @@ static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
 			enum pfs_relation relation, const uint32_t *slots, size_t n)
 {
 	enum pfs_bitmap_op op = relation == PFS_COMMON_ANCESTORS ? PFS_BITMAP_AND : PFS_BITMAP_OR;
-	struct pfs_bitmap *all, *next;
+	struct pfs_bitmap *sets[PFS_SUBTREES_MAX], *all = NULL;
+	int error = 0;
 
-	PFS_TRY(one(engine, &all, relation, slots[0]));
-	for (size_t i = 1; i < n; i++) {
-		int error = one(engine, &next, relation, slots[i]);
+	for (size_t at = 0; at < n && !error; at += PFS_SUBTREES_MAX) {
+		size_t now = PFS_MIN(n - at, PFS_SUBTREES_MAX);
 
-		if (!error) {
-			error = pfs_bitmap_combine(all, next, op);
-			pfs_bitmap_free(next);
-		}
-		if (error) {
-			pfs_bitmap_free(all);
-			return error;
-		}
+		error = sets_of(engine, sets, relation, slots + at, now);
+		if (!error)
+			error = combine(&all, sets, now, op);
 	}
-	*out = all;
-	return 0;
+	if (error)
+		pfs_bitmap_free(all);
+	else
+		*out = all;
+	return error;
 }
 
 /* The question's set, between pfs_codes_begin and end. */

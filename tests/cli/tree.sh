@@ -15,6 +15,16 @@ questions() {
 	is "$1: children" "$(primefs tree "$store" children /a/b | tr '\n' ' ')" '/a/b/c /a/b/d '
 	is "$1: common" "$(primefs tree "$store" common /a/b/c/x /a/b/d/z | tr '\n' ' ')" '/ /a /a/b '
 	is "$1: count" "$(primefs tree "$store" count /a)" 7
+	is "$1: paths that lie in each other are printed once" \
+		"$(primefs tree "$store" subtree /a/b/d /a/b /a/b/d/z /a/b | tr '\n' ' ')" \
+		'/a/b /a/b/c /a/b/c/x /a/b/c/y /a/b/d /a/b/d/z '
+	is "$1: the directories above all, when one is above the other" \
+		"$(primefs tree "$store" common /a/b/c/x /a/b | tr '\n' ' ')" '/ /a '
+	is "$1: the directories above any" \
+		"$(primefs tree "$store" ancestors /a/b/c/x /a-b/w | tr '\n' ' ')" '/ /a /a/b /a/b/c /a-b '
+	is "$1: the children of any" \
+		"$(primefs tree "$store" children /a/b/c /a-b /a/b/d | tr '\n' ' ')" '/a/b/c/x /a/b/c/y /a/b/d/z /a-b/w '
+	exits "$1: nothing is above the root" 1 primefs tree "$store" ancestors /
 	is "$1: count of a file" "$(primefs tree --engine=host "$store" count /a-b/w)" 1
 	is "$1: count as JSON" "$(primefs tree --json "$store" count /e)" '{"count": 1}'
 	is "$1: NUL after each path" "$(primefs tree -0 "$store" children / | tr '\0' ,)" '/a,/a-b,/e,'
@@ -27,6 +37,26 @@ is 'the root has prime 2' "$ino" 2
 fails_with 'no such path' '/nowhere: No such file' primefs tree "$store" subtree /nowhere
 exits 'an unknown question is wrong usage' 2 primefs tree "$store" sisters /a
 exits 'an unknown engine is wrong usage' 2 primefs tree --engine=abacus "$store" count /
+
+
+# More paths than go into one pass over the codes.
+for ((i = 0; i < 150; i++)); do echo "many/$i/file"; done | primefs import --format=paths - many.pfs >/dev/null
+mapfile -t many < <(primefs tree many.pfs children /many)
+is 'count of 150 directories' "$(primefs tree many.pfs count "${many[@]}")" 300
+is 'their subtrees' "$(primefs tree many.pfs subtree "${many[@]}")" \
+	"$(primefs tree many.pfs subtree /many | tail -n +2)"
+is 'their common ancestors' "$(primefs tree many.pfs common "${many[@]}" | tr '\n' ' ')" '/ /many '
+
+# Names may hold anything; the code of whoever is listed is the product of the primes above it.
+mkdir -p 'odd/new
+line/tab	here'
+primefs import --content=none odd odd.pfs >/dev/null
+is '--print0 keeps a newline apart' "$(primefs tree -0 odd.pfs subtree / | tr '\0\n\t' ',NT')" \
+	'/,/newNline,/newNline/tabThere,'
+is '--ino comes before the path' "$(primefs tree --ino odd.pfs subtree / | head -n 2 | tr '\t\n' ' ,')" '2 /,3 /new,'
+fails_with 'a path through what is no directory' 'Not a directory' primefs tree "$store" subtree /a-b/w/x
+fails_with 'no store' "$work/none.pfs" primefs tree "$work/none.pfs" count /
+exits 'no path is wrong usage' 2 primefs tree "$store" subtree
 
 ok 'optimize a store of paths' primefs optimize "$store"
 questions 'optimized'
