@@ -186,6 +186,18 @@ PFS_MUST_CHECK int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const 
 				     const void *value, size_t size, int flags);
 PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name);
 
+/* Saved queries of a directory: texts by name, which move and die with it and are no attributes to
+ * anybody else.  flags as for setxattr; value NULL removes.  Errors as above; -ERANGE: the name is
+ * too long. */
+PFS_MUST_CHECK ssize_t pfs_tree_get_saved(struct pfs_tree *tree, void *value, size_t size,
+					  uint64_t ino, const char *name);
+PFS_MUST_CHECK int pfs_tree_set_saved(struct pfs_tree *tree, uint64_t ino, const char *name,
+				      const void *value, size_t size, int flags);
+/* Calls fn for each, until it returns non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
+				       int (*fn)(void *arg, const char *name, size_t len),
+				       void *arg);
+
 /* ---- content ----
  * No open is needed: a reference keeps content readable and writable.  `nowait` makes a call that
  * would wait for the disk or for the committer return -EAGAIN instead, so that a dispatch thread

@@ -486,3 +486,58 @@ int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name)
 	attr.name_len = (uint16_t)len;
 	return change(tree, ino, &attr, XATTR_REPLACE);
 }
+
+/* ---- saved queries: attributes of ours, which no system call reaches ---- */
+
+#define SAVED OURS "query."
+
+/* *out = the attribute's name.  -EINVAL, -ERANGE. */
+static int saved_name(char out[NAME_LIMIT + 1], const char *name)
+{
+	if (!*name)
+		return -EINVAL;
+	return (size_t)snprintf(out, NAME_LIMIT + 1, SAVED "%s", name) > NAME_LIMIT ? -ERANGE : 0;
+}
+
+ssize_t pfs_tree_get_saved(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			   const char *name)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	char full[NAME_LIMIT + 1];
+	struct pfs_attr attr;
+
+	PFS_TRY(saved_name(full, name));
+	PFS_TRY(get_set(tree, &set, ino));
+	if (!pfs_attrset_find(set, &attr, full, strlen(full)))
+		return -ENODATA;
+	return give(value, size, attr.text, attr.text_len);
+}
+
+int pfs_tree_set_saved(struct pfs_tree *tree, uint64_t ino, const char *name, const void *value,
+		       size_t size, int flags)
+{
+	struct pfs_attr attr = {.text = value, .text_len = (uint32_t)size, .type = PFS_ATTR_TEXT};
+	char full[NAME_LIMIT + 1];
+
+	PFS_TRY(saved_name(full, name));
+	if (size > PFS_ATTR_VALUE_MAX)
+		return -E2BIG;
+	attr.name = full;
+	attr.name_len = (uint16_t)strlen(full);
+	return change(tree, ino, &attr, flags);
+}
+
+int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
+			int (*fn)(void *arg, const char *name, size_t len), void *arg)
+{
+	const size_t prefix = sizeof(SAVED) - 1;
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+	size_t at = 0;
+
+	PFS_TRY(get_set(tree, &set, ino));
+	while (pfs_attrset_next(set, &attr, &at))
+		if (attr.name_len > prefix && memcmp(attr.name, SAVED, prefix) == 0)
+			PFS_TRY(fn(arg, attr.name + prefix, attr.name_len - prefix));
+	return 0;
+}
