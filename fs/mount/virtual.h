@@ -158,6 +158,7 @@ struct pfs_call {
 	pid_t pid;
 	gid_t *groups;
 	uint64_t reason; /* st_ino of what errors are kept for besides */
+	uint64_t epoch;	 /* that the last statement saw */
 	pthread_mutex_t lock;
 	struct pfs_query *query;  /* protected by lock */
 	_Atomic bool interrupted;
@@ -187,6 +188,7 @@ void pfs_call_stop(struct pfs_call *call, struct pfs_query *query);
 
 /* The caller's last reason, of those kept for st_ino `reason` (0: of all), allocated; NULL: none. */
 char *pfs_call_reason(struct pfs_call *call, uint64_t reason);
+void pfs_call_keep(struct pfs_call *call, uint64_t reason, const char *text);
 void pfs_call_forget_reason(struct pfs_call *call, uint64_t reason);
 
 /* ---- the nodes, by subject ---- */

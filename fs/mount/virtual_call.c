@@ -97,6 +97,11 @@ char *pfs_call_reason(struct pfs_call *call, uint64_t about)
 	return reason ? strdup(reason->text) : NULL;
 }
 
+void pfs_call_keep(struct pfs_call *call, uint64_t about, const char *text)
+{
+	keep_reason(call->mount->reasons, call->scope.uid, about, text);
+}
+
 void pfs_call_forget_reason(struct pfs_call *call, uint64_t about)
 {
 	struct pfs_reasons *reasons = call->mount->reasons;
@@ -244,6 +249,8 @@ static void set_running(void *arg, struct pfs_query *query)
 	struct pfs_call *call = arg;
 
 	PFS_LOCKED(&call->lock);
+	if (call->query && !query)
+		call->epoch = pfs_query_epoch(call->query);
 	call->query = query;
 	if (query && call->interrupted)
 		pfs_query_interrupt(query);

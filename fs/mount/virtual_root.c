@@ -197,9 +197,9 @@ static const struct fixed {
 	const char *name;
 	const struct pfs_virtual_kind *kind;
 } fixed[] = {
-	{"error", &error_kind},		{"help", &pfs_help_kind},   {"paths", &paths_kind},
-	{"run", &pfs_run_kind},		{"sql", &pfs_sql_kind},	    {"stats", &pfs_stats_kind},
-	{"treemap.svg", &treemap_kind}, {"where", &pfs_where_kind},
+	{"error", &error_kind},	      {"help", &pfs_help_kind},	      {"paths", &paths_kind},
+	{"run", &pfs_run_kind},	      {"sql", &pfs_sql_kind},	      {"stats", &pfs_stats_kind},
+	{"tables", &pfs_tables_kind}, {"treemap.svg", &treemap_kind}, {"where", &pfs_where_kind},
 };
 
 static const struct pfs_virtual_kind *find_fixed(const char *name)
@@ -212,14 +212,14 @@ static const struct pfs_virtual_kind *find_fixed(const char *name)
 	return NULL;
 }
 
-static int lookup(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UNUSED,
-		  const char *name, struct pfs_found *found)
+static int lookup(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
+		  struct pfs_found *found)
 {
 	found->kind = find_fixed(name);
-	return found->kind ? 0 : -ENOENT;
+	return found->kind ? 0 : pfs_saved_lookup(call, name, found);
 }
 
-static int list(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UNUSED,
+static int list(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED,
 		struct pfs_virtual_names *names)
 {
 	size_t i;
@@ -227,23 +227,23 @@ static int list(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UN
 	for (i = 0; i < PFS_COUNT(fixed); i++)
 		PFS_TRY(pfs_virtual_names_add(names, fixed[i].name, strlen(fixed[i].name),
 					      fixed[i].kind->mode & S_IFMT));
-	return 0;
+	return pfs_saved_list(call, names);
 }
 
-static int make(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UNUSED,
-		const char *name, mode_t type PFS_UNUSED)
+static int make(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
+		mode_t type)
 {
 	if (find_fixed(name))
 		return -EEXIST;
-	return -EPERM;
+	return S_ISDIR(type) ? pfs_saved_make(call, name) : -EPERM;
 }
 
-static int remove_(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UNUSED,
-		   const char *name, mode_t type PFS_UNUSED)
+static int remove_(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
+		   mode_t type)
 {
 	if (find_fixed(name))
 		return -EPERM;
-	return -EPERM;
+	return S_ISDIR(type) ? pfs_saved_remove(call, name) : -EISDIR;
 }
 
 const struct pfs_virtual_kind pfs_query_kind = {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # .query/where: facets, from a shell.
-# shellcheck disable=SC2002,SC2012,SC2094 # listings, pipes and files read twice are what is tested
+# shellcheck disable=SC2002,SC2010,SC2012,SC2094 # listings, pipes and files read twice are tested
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 requires fuse
