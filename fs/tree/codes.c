@@ -16,12 +16,14 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
+#define DECLINE	   16u /* questions that others can answer, before the engine is filled for them */
 #define DELTAS_MAX ((size_t)1 << 20) /* beyond it filling anew is faster */
 
 struct pfs_codes {
 	pthread_mutex_t lock; /* one question at a time */
 	struct pfs_engine *engine; /* NULL until the first question; protected by lock */
-	enum pfs_engine_kind kind;
+	enum pfs_engine_kind kind; /* protected by lock */
+	unsigned declined;	   /* protected by lock */
 	/* Written under tree->lock for writing, or by who holds `lock` and tree->lock for reading. */
 	bool loaded; /* the engine has the image, deltas aside */
 	uint8_t *known; /* by slot: the engine has, or the deltas add, the node */
@@ -173,6 +175,27 @@ int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 	else
 		*engine = tree->codes->engine;
 	return error;
+}
+
+int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
+{
+	struct pfs_codes *codes = tree->codes;
+	int error = -EBUSY;
+
+	if (pthread_mutex_trylock(&codes->lock))
+		return error;
+	if (codes->loaded || codes->kind != PFS_ENGINE_AUTO || codes->declined++ == DECLINE)
+		error = bring_up_to_date(tree);
+	if (error)
+		pfs_codes_release(tree);
+	else
+		*engine = codes->engine;
+	return error;
+}
+
+void pfs_codes_release(struct pfs_tree *tree)
+{
+	(void)pthread_mutex_unlock(&tree->codes->lock);
 }
 
 void pfs_codes_end(struct pfs_tree *tree)

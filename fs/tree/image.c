@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The image's columns, its slots, and the index of names. */
+#include "fs/tree/span.h"
 #include "fs/tree/totals.h"
 
 #include <limits.h>
@@ -124,6 +125,7 @@ void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_image *image = &tree->image;
 	uint8_t dirty = image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
 
+	pfs_spans_freed(tree, slot);
 	pfs_totals_freed(tree, slot);
 	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
 	if (image->state[slot] & PFS_SLOT_RARE)
@@ -196,6 +198,7 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
 	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
 	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is attached twice */
 	(void)error;
+	pfs_spans_attached(tree, slot);
 	pfs_totals_attached(tree, slot);
 }
 
@@ -205,6 +208,7 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
 	uint32_t parent = image->parent[slot];
 	bool directory = S_ISDIR(image->mode[slot]);
 
+	pfs_spans_detached(tree, slot);
 	(void)pfs_btree_remove(image->by_name, own_key(tree, slot), slot);
 	pfs_names_remove(image->names, image->name[slot]);
 	image->links[parent] -= directory;

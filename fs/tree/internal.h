@@ -71,6 +71,8 @@ struct pfs_tree {
 	struct pfs_primes *primes;
 	struct pfs_codes *codes;
 	struct pfs_totals_table *totals;
+	struct pfs_spans *spans;
+	struct pfs_scan *scan;
 	struct pfs_tree_listener listener;
 };
 
@@ -150,6 +152,7 @@ PFS_MUST_CHECK int pfs_load(struct pfs_tree *tree);
 /* ---- names.c: the heap of names ---- */
 
 #define PFS_NO_NAME 0u
+#define PFS_NAME_SLACK 320u /* bytes that may be read past a name's start, whatever is in them */
 
 PFS_MUST_CHECK int pfs_names_create(struct pfs_names **out);
 void pfs_names_destroy(struct pfs_names *names);
@@ -240,6 +243,12 @@ void pfs_codes_removed(struct pfs_tree *tree, uint32_t slot);
  * being held for reading.  -ENODEV, -ENOMEM. */
 PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_end(struct pfs_tree *tree);
+
+/* The same for who holds tree->lock for reading already and goes on holding it; therefore it never
+ * waits: -EBUSY when another question is being answered, and for the first few while the engine
+ * is empty, unless it was chosen. */
+PFS_MUST_CHECK int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine);
+void pfs_codes_release(struct pfs_tree *tree);
 
 /* ---- journal.c: from the image to the store ---- */
 

@@ -11,7 +11,7 @@
 #include "base/reserve.h"
 
 #define UNIT 4u
-#define HEAP_MAX ((size_t)UNIT << 32)
+#define HEAP_MAX (((size_t)UNIT << 32) + PFS_NAME_SLACK)
 #define REGION 16384u /* units a loading thread takes at once */
 #define CLASSES ((1 + PFS_NAME_MAX + 1 + UNIT - 1) / UNIT + 1)
 
@@ -45,7 +45,7 @@ int pfs_names_create(struct pfs_names **out)
 	(void)pthread_mutex_init(&names->lock, NULL);
 	error = pfs_reserve_open(&names->heap, HEAP_MAX);
 	if (!error)
-		error = pfs_reserve_grow(&names->heap, UNIT);
+		error = pfs_reserve_grow(&names->heap, UNIT + PFS_NAME_SLACK);
 	if (error) {
 		pfs_names_destroy(names);
 		return error;
@@ -79,7 +79,7 @@ static int take_fresh(struct pfs_names *names, uint64_t *first, uint64_t n)
 {
 	if (names->end + n > UINT32_MAX)
 		return -ENOMEM;
-	PFS_TRY(pfs_reserve_grow(&names->heap, (names->end + n) * UNIT));
+	PFS_TRY(pfs_reserve_grow(&names->heap, (names->end + n) * UNIT + PFS_NAME_SLACK));
 	*first = names->end;
 	names->end += n;
 	return 0;

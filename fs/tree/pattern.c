@@ -27,7 +27,8 @@ static uint32_t leading_bits(uint8_t byte)
 	return byte < 0xfc ? byte & 0x03 : byte < 0xfe ? byte & 0x01 : 0;
 }
 
-/* The next character as SQLite reads it: a byte below 0xc0 is one; a sequence may be of any length. */
+/* The next character as SQLite reads it: a byte below 0xc0 is one; a sequence may be of any length.
+ */
 static uint32_t next_character(const uint8_t **text)
 {
 	uint32_t c = *(*text)++;
@@ -78,7 +79,8 @@ static bool set_has(const uint8_t **pattern, uint32_t c)
 	return next && seen != inverted;
 }
 
-/* A star that has been passed: what follows it begins with `head` and is looked for from `text` on. */
+/* A star that has been passed: what follows it begins with `head` and is looked for from `text` on.
+ */
 struct star {
 	const uint8_t *pattern; /* after head; at it, if it opens a set */
 	const uint8_t *text;
@@ -104,7 +106,8 @@ static bool pass_star(const struct dialect *dialect, struct star *star, const ui
 	return true;
 }
 
-/* The next place where what follows the star may begin: *text and *pattern are there.  False: none. */
+/* The next place where what follows the star may begin: *text and *pattern are there.  False: none.
+ */
 static bool try_star(const struct dialect *dialect, struct star *star, const uint8_t **pattern,
 		     const uint8_t **text)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of nodes by predicates. */
+/* Sets of nodes by predicates: the slots to be looked at are taken through the tests block by
+ * block, and what is left of them is listed. */
 #include "fs/tree/scan_impl.h"
 
 #include <stdlib.h>
@@ -7,10 +8,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/tree/pattern.h"
-#include "fs/tree/totals.h"
 
-#define STOP_EVERY 4096u /* nodes between two looks at *stop */
+#define PIECE_BLOCKS 4u /* that a thread takes at once */
 
 uint64_t pfs_scan_lock(struct pfs_tree *tree)
 {
@@ -41,239 +40,232 @@ void pfs_slots_finish(struct pfs_slots *slots)
 	*slots = (struct pfs_slots){0};
 }
 
-/* ---- predicates made ready ---- */
+/* ---- a range of slots ---- */
 
-static bool is_relation(enum pfs_test test)
+struct scan {
+	const struct pfs_selection *selection;
+	uint32_t first; /* slot of the first bit: a multiple of 64 */
+	size_t words;
+	uint64_t *bits;	 /* of what was found; NULL: the count alone is wanted */
+	uint64_t *count; /* by piece: how many; then, how many before it */
+	size_t n_pieces;
+	uint32_t *out;
+	atomic_int error;
+};
+
+#define PIECE_WORDS ((size_t)PIECE_BLOCKS * PFS_SCAN_BLOCK_WORDS)
+
+/* All ones where slots are to be looked at. */
+static void set_range(const struct scan *scan, uint64_t *bits, size_t word, size_t words)
 {
-	return test == PFS_TEST_UNDER || test == PFS_TEST_CHILD_OF || test == PFS_TEST_ANCESTOR_OF;
+	const struct pfs_selection *selection = scan->selection;
+	size_t last = word + words - 1;
+
+	memset(bits, 0xff, words * sizeof(*bits));
+	if (word == 0)
+		bits[0] &= ~UINT64_C(0) << (selection->from - scan->first);
+	if (last == scan->words - 1 && selection->to % 64)
+		bits[words - 1] &= ~(~UINT64_C(0) << selection->to % 64);
 }
 
-static int check(const struct pfs_predicate *predicate)
+static int scan_block(struct pfs_scan_worker *worker, struct scan *scan, size_t word, size_t words,
+		      uint64_t *count)
 {
-	bool bytes = pfs_field_is_bytes(predicate->field);
+	uint64_t block[PFS_SCAN_BLOCK_WORDS];
+	uint64_t *bits = scan->bits ? scan->bits + word : block;
 
-	switch (predicate->test) {
-	case PFS_TEST_RANGE:
-		return bytes ? -EINVAL : 0;
-	case PFS_TEST_MASK:
-		return predicate->field == PFS_FIELD_MODE ? 0 : -EINVAL;
-	case PFS_TEST_NONE:
-	case PFS_TEST_UNDER:
-	case PFS_TEST_CHILD_OF:
-	case PFS_TEST_ANCESTOR_OF:
-		return 0;
-	default:
-		return bytes ? 0 : -EINVAL;
-	}
-}
-
-/* *test is to be finished in any case. */
-static int prepare(struct pfs_tree *tree, struct pfs_scan_test *test,
-		   const struct pfs_predicate *predicate)
-{
-	*test = (struct pfs_scan_test){
-		.field = predicate->field,
-		.test = predicate->test,
-		.negated = predicate->negated,
-		.low = predicate->low,
-		.high = predicate->high,
-		.text = predicate->text,
-		.high_text = predicate->high_text,
-		.text_len = predicate->text_len,
-		.high_len = predicate->high_len,
-	};
-	PFS_TRY(check(predicate));
-	if (is_relation(test->test)) {
-		test->slot = pfs_scan_slot_of(tree, (uint64_t)test->low);
-		return test->slot == PFS_NO_SLOT ? -ENOENT : 0;
-	}
-	if (test->field >= PFS_FIELD_SUBTREE_COUNT && test->field <= PFS_FIELD_SUBTREE_MTIME)
-		PFS_TRY(pfs_totals_prepare(tree));
-	if (test->test == PFS_TEST_GLOB || test->test == PFS_TEST_LIKE) {
-		test->owned = strndup(predicate->text, predicate->text_len);
-		test->text = test->owned;
-		return test->owned ? 0 : -ENOMEM;
-	}
+	if (scan->selection->stop && *scan->selection->stop)
+		return -EINTR;
+	set_range(scan, bits, word, words);
+	PFS_TRY(pfs_scan_filter_all(worker, bits, scan->first + (uint32_t)(word * 64), words));
+	for (size_t w = 0; w < words; w++)
+		*count += (unsigned)__builtin_popcountll(bits[w]);
 	return 0;
 }
 
-struct selection {
-	struct pfs_tree *tree;
-	struct pfs_scan_test *tests;
-	size_t n_tests;
-	struct pfs_scan_text room;
-	const volatile bool *stop;
-};
-
-static void finish(struct selection *selection)
+static void scan_pieces(void *context, size_t from, size_t to)
 {
-	for (size_t i = 0; i < selection->n_tests && selection->tests; i++)
-		free(selection->tests[i].owned);
-	free(selection->tests);
-	free(selection->room.bytes);
+	struct scan *scan = context;
+	struct pfs_scan_worker worker = {.selection = scan->selection, .parent = PFS_NO_SLOT};
+	int error = atomic_load_explicit(&scan->error, memory_order_relaxed);
+
+	for (size_t piece = from; piece < to && !error; piece++) {
+		size_t word = piece * PIECE_WORDS, end = PFS_MIN(word + PIECE_WORDS, scan->words);
+		uint64_t count = 0;
+
+		for (; word < end && !error; word += PFS_SCAN_BLOCK_WORDS)
+			error = scan_block(&worker, scan, word,
+					   PFS_MIN(end - word, PFS_SCAN_BLOCK_WORDS), &count);
+		scan->count[piece] = count;
+	}
+	if (error)
+		atomic_store(&scan->error, error);
+	pfs_scan_worker_finish(&worker);
 }
 
-static int start(struct selection *selection, struct pfs_tree *tree,
-		 const struct pfs_predicate *predicates, size_t n, const volatile bool *stop)
+static void list_pieces(void *context, size_t from, size_t to)
 {
-	int error = 0;
+	struct scan *scan = context;
 
-	*selection = (struct selection){.tree = tree, .n_tests = n, .stop = stop};
-	selection->tests = calloc(PFS_MAX(n, 1), sizeof(*selection->tests));
-	if (!selection->tests)
+	for (size_t piece = from; piece < to; piece++) {
+		uint32_t *out = scan->out + scan->count[piece];
+		size_t word = piece * PIECE_WORDS, end = PFS_MIN(word + PIECE_WORDS, scan->words);
+
+		for (; word < end; word++) {
+			uint32_t slot = scan->first + (uint32_t)(word * 64);
+
+			for (uint64_t left = scan->bits[word]; left; left &= left - 1)
+				*out++ = slot + (uint32_t)__builtin_ctzll(left);
+		}
+	}
+}
+
+static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
+{
+	if (n == 0)
+		return 0;
+	out->slot = malloc(n * sizeof(*out->slot));
+	if (!out->slot)
 		return -ENOMEM;
-	for (size_t i = 0; i < n && !error; i++)
-		error = prepare(tree, &selection->tests[i], &predicates[i]);
+	out->n = n;
+	scan->out = out->slot;
+	pfs_scan_run(scan->selection->tree, scan->n_pieces, 1, list_pieces, scan);
+	return 0;
+}
+
+/* *total = how many; out, unless NULL: which. */
+static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+{
+	struct scan scan = {.selection = selection, .first = selection->from / 64 * 64};
+	uint64_t *bits PFS_FREE = NULL, *count PFS_FREE = NULL;
+
+	*total = 0;
+	if (selection->from == selection->to)
+		return 0;
+	scan.words = pfs_div_round_up(selection->to - scan.first, 64);
+	scan.n_pieces = pfs_div_round_up(scan.words, PIECE_WORDS);
+	scan.count = count = malloc(scan.n_pieces * sizeof(*count));
+	scan.bits = bits = out ? malloc(scan.words * sizeof(*bits)) : NULL;
+	if (!count || (out && !bits))
+		return -ENOMEM;
+	pfs_scan_run(selection->tree, scan.n_pieces, 1, scan_pieces, &scan);
+	if (atomic_load(&scan.error))
+		return atomic_load(&scan.error);
+	for (size_t piece = 0; piece < scan.n_pieces; piece++) {
+		uint64_t n = count[piece];
+
+		count[piece] = *total;
+		*total += n;
+	}
+	return out ? list_found(&scan, out, *total) : 0;
+}
+
+/* ---- listed slots ---- */
+
+/* The list's slots from `at` on that lie in one block, as bits; the number of them. */
+static size_t take_block(const struct pfs_selection *selection, size_t at, uint64_t *bits,
+			 uint32_t *first, size_t *words)
+{
+	const uint32_t *list = selection->list;
+	size_t n = 0;
+
+	*first = list[at] / 64 * 64;
+	memset(bits, 0, PFS_SCAN_BLOCK_WORDS * sizeof(*bits));
+	while (at + n < selection->n_list && list[at + n] - *first < PFS_SCAN_BLOCK) {
+		uint32_t i = list[at + n++] - *first;
+
+		bits[i / 64] |= UINT64_C(1) << i % 64;
+		*words = i / 64 + 1;
+	}
+	return n;
+}
+
+static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+{
+	struct pfs_scan_worker worker = {.selection = selection, .parent = PFS_NO_SLOT};
+	uint64_t bits[PFS_SCAN_BLOCK_WORDS];
+	uint32_t *slots = out ? malloc((selection->n_list + 1) * sizeof(*slots)) : NULL;
+	int error = out && !slots ? -ENOMEM : 0;
+	size_t words = 0, n = 0;
+	uint32_t first;
+
+	for (size_t at = 0; at < selection->n_list && !error;) {
+		at += take_block(selection, at, bits, &first, &words);
+		error = pfs_scan_filter_all(&worker, bits, first, words);
+		if (selection->stop && *selection->stop)
+			error = -EINTR;
+		for (size_t w = 0; w < words && !error; w++) {
+			for (uint64_t left = bits[w]; left; left &= left - 1, n++)
+				if (slots)
+					slots[n] = first + (uint32_t)(w * 64) +
+						   (uint32_t)__builtin_ctzll(left);
+		}
+	}
+	pfs_scan_worker_finish(&worker);
+	*total = n;
 	if (error)
-		finish(selection);
+		free(slots);
+	else if (out)
+		*out = (struct pfs_slots){.slot = slots, .n = n};
 	return error;
 }
 
-/* ---- one test of one node ---- */
+/* ---- selections ---- */
 
-/* Whether a comes before b, by memcmp; the shorter one first. */
-static bool is_before(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	int order = memcmp(a, b, PFS_MIN(a_len, b_len));
-
-	return order < 0 || (order == 0 && a_len < b_len);
-}
-
-static bool bytes_match(const struct pfs_scan_test *test, const char *bytes, size_t len)
-{
-	switch (test->test) {
-	case PFS_TEST_EQUAL:
-		return len == test->text_len && memcmp(bytes, test->text, len) == 0;
-	case PFS_TEST_BETWEEN:
-		return !(test->text && is_before(bytes, len, test->text, test->text_len)) &&
-		       (!test->high_text || is_before(bytes, len, test->high_text, test->high_len));
-	case PFS_TEST_GLOB:
-		return pfs_glob_matches(test->text, bytes);
-	case PFS_TEST_LIKE:
-		return pfs_like_matches(test->text, bytes);
-	case PFS_TEST_CONTAINS:
-		return memmem(bytes, len, test->text, test->text_len) != NULL;
-	case PFS_TEST_PREFIX:
-		return len >= test->text_len && memcmp(bytes, test->text, test->text_len) == 0;
-	default:
-		return len >= test->text_len &&
-		       memcmp(bytes + len - test->text_len, test->text, test->text_len) == 0;
-	}
-}
-
-static int test_bytes(struct selection *selection, const struct pfs_scan_test *test, bool *holds,
-		      uint32_t slot)
-{
-	const char *bytes;
-	size_t len;
-
-	PFS_TRY(pfs_scan_text(selection->tree, &selection->room, &bytes, &len, test->field, slot));
-	if (test->test == PFS_TEST_NONE)
-		*holds = !bytes != test->negated;
-	else
-		*holds = bytes && bytes_match(test, bytes, len) != test->negated;
-	return 0;
-}
-
-static bool test_integer(const struct pfs_tree *tree, const struct pfs_scan_test *test,
-			 uint32_t slot)
-{
-	int64_t value = pfs_scan_integer(tree, test->field, slot);
-	bool holds;
-
-	if (test->test == PFS_TEST_NONE)
-		return (value == PFS_FIELD_NONE) != test->negated;
-	if (test->test == PFS_TEST_MASK)
-		holds = (value & test->low) == test->high;
-	else
-		holds = value >= test->low && value <= test->high;
-	return value != PFS_FIELD_NONE && holds != test->negated;
-}
-
-static bool test_relation(const struct pfs_tree *tree, const struct pfs_scan_test *test,
-			  uint32_t slot)
-{
-	bool holds;
-
-	if (test->test == PFS_TEST_CHILD_OF)
-		holds = tree->image.parent[slot] == test->slot;
-	else if (test->test == PFS_TEST_UNDER)
-		holds = pfs_image_is_under(tree, slot, test->slot);
-	else
-		holds = slot != test->slot && pfs_image_is_under(tree, test->slot, slot);
-	return holds != test->negated;
-}
-
-static int test_all(struct selection *selection, bool *holds, uint32_t slot)
-{
-	*holds = pfs_scan_is_live(&selection->tree->image, slot);
-	for (size_t i = 0; i < selection->n_tests && *holds; i++) {
-		const struct pfs_scan_test *test = &selection->tests[i];
-
-		if (is_relation(test->test))
-			*holds = test_relation(selection->tree, test, slot);
-		else if (pfs_field_is_bytes(test->field))
-			PFS_TRY(test_bytes(selection, test, holds, slot));
-		else
-			*holds = test_integer(selection->tree, test, slot);
-	}
-	return 0;
-}
-
-/* ---- sets ---- */
-
-static int select_slots(struct selection *selection, struct pfs_slots *out,
+static int select_begun(struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total,
 			const struct pfs_slots *within)
 {
-	size_t n = within ? within->n : selection->tree->image.end;
-	size_t capacity = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t slot = within ? within->slot[i] : (uint32_t)i;
-		bool holds;
-
-		if (i % STOP_EVERY == 0 && selection->stop && *selection->stop)
-			return -EINTR;
-		PFS_TRY(test_all(selection, &holds, slot));
-		if (!holds)
-			continue;
-		PFS_TRY(pfs_grow(&out->slot, &capacity, out->n + 1, sizeof(*out->slot)));
-		out->slot[out->n++] = slot;
-	}
-	return 0;
+	PFS_TRY(pfs_selection_begin(selection, within));
+	PFS_TRY(pfs_selection_order(selection, false));
+	if (selection->list)
+		return scan_list(selection, out, total);
+	return scan_range(selection, out, total);
 }
 
 int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 		    const struct pfs_predicate *predicates, size_t n,
 		    const struct pfs_slots *within, const volatile bool *stop)
 {
-	struct selection selection;
+	struct pfs_selection selection;
+	uint64_t total;
 	int error;
 
 	*out = (struct pfs_slots){0};
-	PFS_TRY(start(&selection, tree, predicates, n, stop));
-	error = select_slots(&selection, out, within);
-	if (error)
-		pfs_slots_finish(out);
-	finish(&selection);
+	error = pfs_selection_init(&selection, tree, predicates, n, stop);
+	if (!error)
+		error = select_begun(&selection, out, &total, within);
+	pfs_selection_finish(&selection);
 	return error;
 }
 
 int pfs_scan_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_predicate *predicates,
 		   size_t n, const volatile bool *stop)
 {
-	struct pfs_slots slots;
+	struct pfs_selection selection;
+	int error = pfs_selection_init(&selection, tree, predicates, n, stop);
 
-	PFS_TRY(pfs_scan_select(tree, &slots, predicates, n, NULL, stop));
-	*count = slots.n;
-	pfs_slots_finish(&slots);
-	return 0;
+	if (!error)
+		error = select_begun(&selection, NULL, count, NULL);
+	pfs_selection_finish(&selection);
+	return error;
 }
 
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n)
 {
-	(void)predicates;
-	*how = "all columns";
-	return n ? tree->image.nodes / 4 + 1 : tree->image.nodes;
+	struct pfs_selection selection;
+	uint64_t estimate = 0;
+	int error = pfs_selection_init(&selection, tree, predicates, n, NULL);
+
+	*how = "nothing";
+	if (!error)
+		error = pfs_selection_begin(&selection, NULL);
+	if (!error)
+		error = pfs_selection_order(&selection, true);
+	if (!error) {
+		estimate = (uint64_t)(selection.share * (double)pfs_selection_size(&selection));
+		*how = selection.how;
+	}
+	pfs_selection_finish(&selection);
+	return PFS_MIN(estimate, tree->image.nodes);
 }

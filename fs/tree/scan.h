@@ -57,6 +57,7 @@ enum pfs_test {
 	PFS_TEST_SUFFIX,
 	PFS_TEST_NONE, /* the value is none (SQL: IS NULL) */
 	PFS_TEST_UNDER, PFS_TEST_CHILD_OF, PFS_TEST_ANCESTOR_OF, /* of the node `low` (an ino); no field */
+	PFS_TEST_SHOWN, /* the bit of the node's directory is set, or it is the root; no field */
 };
 
 struct pfs_predicate {
@@ -66,6 +67,7 @@ struct pfs_predicate {
 	int64_t low, high;
 	const char *text, *high_text; /* the caller's */
 	size_t text_len, high_len;
+	const uint64_t *bits; /* SHOWN: of directories, by slot; as many words as slots need */
 };
 
 struct pfs_slots { /* ascending, malloc'ed */
@@ -88,8 +90,9 @@ PFS_MUST_CHECK int pfs_scan_count(struct pfs_tree *tree, uint64_t *count,
 				  const struct pfs_predicate *predicates, size_t n,
 				  const volatile bool *stop);
 
-/* A guess of how many nodes the predicates leave, and in what steps they would be found, as a phrase
- * ("range of slots", "codes on cuda", "name index", "all names"), without doing it. */
+/* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
+ * as a phrase: "one node", "range of slots", "children", "name index", "subtree by name index",
+ * "ancestors", "codes on cuda" or "on host", "all names", "all columns". */
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n);
 

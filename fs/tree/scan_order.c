@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Component-wise pre-order of a set of nodes: every directory before what lies in it, siblings by the
- * bytes of their names. */
+/* Component-wise pre-order of a set of nodes: every directory before what lies in it, siblings by
+ * the bytes of their names. */
 #include "fs/tree/scan_impl.h"
 
 #include <stdlib.h>

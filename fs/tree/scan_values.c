@@ -2,13 +2,13 @@
 /* What a node's fields are, one by one and in bulk. */
 #include "fs/tree/scan_impl.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 #include "fs/tree/totals.h"
+
+#define GRAIN 8192u /* nodes that one thread takes at once */
 
 /* ---- integers ---- */
 
@@ -46,7 +46,6 @@ static int64_t device(const struct pfs_image *image, uint32_t slot)
 	return values ? (int64_t)values->rdev : 0;
 }
 
-/* The totals have been made: see pfs_scan_integers and the predicates. */
 static int64_t total(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot)
 {
 	struct pfs_totals totals;
@@ -60,7 +59,7 @@ static int64_t total(const struct pfs_tree *tree, enum pfs_field field, uint32_t
 	case PFS_FIELD_SUBTREE_BLOCKS:
 		return (int64_t)totals.blocks;
 	default:
-		return totals.mtime;
+		return PFS_MAX(totals.mtime, INT64_MIN + 1);
 	}
 }
 
@@ -98,32 +97,94 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 		return nanoseconds(tree, image->ctime, slot);
 	case PFS_FIELD_RDEV:
 		return device(image, slot);
-	case PFS_FIELD_SUBTREE_COUNT:
-	case PFS_FIELD_SUBTREE_SIZE:
-	case PFS_FIELD_SUBTREE_BLOCKS:
-	case PFS_FIELD_SUBTREE_MTIME:
-		return total(tree, field, slot);
 	default:
-		return PFS_FIELD_NONE;
+		return total(tree, field, slot);
+	}
+}
+
+struct integers {
+	const struct pfs_tree *tree;
+	int64_t *out;
+	const uint32_t *slots;
+	enum pfs_field field;
+};
+
+#define GATHER(column)                                                                             \
+	do {                                                                                       \
+		for (size_t i = from; i < to; i++)                                                 \
+			out[i] = (int64_t)image->column[slots[i]];                                 \
+	} while (0)
+
+/* Neighbours often share a parent. */
+static void gather_depths(const struct pfs_image *image, int64_t *out, const uint32_t *slots,
+			  size_t from, size_t to)
+{
+	uint32_t parent = PFS_NO_SLOT;
+	int64_t below = 0;
+
+	for (size_t i = from; i < to; i++) {
+		if (image->parent[slots[i]] != parent) {
+			parent = image->parent[slots[i]];
+			below = parent == PFS_NO_SLOT ? 0 : depth(image, parent) + 1;
+		}
+		out[i] = parent == PFS_NO_SLOT ? 0 : below;
+	}
+}
+
+static void gather_integers(void *context, size_t from, size_t to)
+{
+	const struct integers *integers = context;
+	const struct pfs_image *image = &integers->tree->image;
+	const uint32_t *slots = integers->slots;
+	int64_t *out = integers->out;
+
+	switch (integers->field) {
+	case PFS_FIELD_INO:
+		GATHER(prime);
+		break;
+	case PFS_FIELD_MODE:
+		GATHER(mode);
+		break;
+	case PFS_FIELD_UID:
+		GATHER(uid);
+		break;
+	case PFS_FIELD_GID:
+		GATHER(gid);
+		break;
+	case PFS_FIELD_SIZE:
+		GATHER(size);
+		break;
+	case PFS_FIELD_BLOCKS:
+		GATHER(blocks);
+		break;
+	case PFS_FIELD_NLINK:
+		GATHER(links);
+		break;
+	case PFS_FIELD_DEPTH:
+		gather_depths(image, out, slots, from, to);
+		break;
+	default:
+		for (size_t i = from; i < to; i++)
+			out[i] = pfs_scan_integer(integers->tree, integers->field, slots[i]);
 	}
 }
 
 int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 		      const uint32_t *slots, size_t n)
 {
+	struct integers integers = {.tree = tree, .out = out, .slots = slots, .field = field};
+
 	if (pfs_field_is_bytes(field))
 		return -EINVAL;
-	if (field >= PFS_FIELD_SUBTREE_COUNT)
+	if (pfs_field_is_total(field))
 		PFS_TRY(pfs_totals_prepare(tree));
-	for (size_t i = 0; i < n; i++)
-		out[i] = pfs_scan_integer(tree, field, slots[i]);
+	pfs_scan_run(tree, n, GRAIN, gather_integers, &integers);
 	return 0;
 }
 
 /* ---- bytes ---- */
 
-/* What follows the last dot that is not the first byte. */
-static const char *extension(const char *name, size_t *len)
+const char *pfs_scan_extension(const char *name, size_t *len)
 {
 	const char *dot = *len > 1 ? memrchr(name + 1, '.', *len - 1) : NULL;
 
@@ -133,88 +194,161 @@ static const char *extension(const char *name, size_t *len)
 	return dot + 1;
 }
 
-static const char *target(const struct pfs_image *image, size_t *len, uint32_t slot)
+const char *pfs_scan_target(const struct pfs_image *image, size_t *len, uint32_t slot)
 {
 	const struct pfs_rare_values *values;
 
 	if (!S_ISLNK(image->mode[slot]))
 		return NULL;
 	values = pfs_rare_find(image->rare, slot);
-	*len = values ? values->target_len : 0;
-	return values && values->target ? values->target : "";
+	*len = values && values->target ? values->target_len : 0;
+	return *len ? values->target : "";
 }
 
-static int path(const struct pfs_image *image, struct pfs_scan_text *room, size_t *len,
-		uint32_t slot)
+/* The path's length; the trail is that of the directory that the node lies in. */
+static int path_len(struct pfs_trail *trail, const struct pfs_image *image, size_t *len,
+		    uint32_t slot, bool keep_bytes)
 {
-	size_t name_len, total = 0, at;
+	size_t name_len;
 
-	for (uint32_t s = slot; s != image->root; s = image->parent[s]) {
-		(void)pfs_names_get(image->names, image->name[s], &name_len);
-		total += name_len + 1;
-	}
-	assert(total < SIZE_MAX - 2);
-	PFS_TRY(pfs_grow(&room->bytes, &room->capacity, total + 2, 1));
-	room->bytes[0] = '/';
-	at = *len = PFS_MAX(total, 1);
-	room->bytes[at] = '\0';
-	for (uint32_t s = slot; s != image->root; s = image->parent[s]) {
-		const char *name = pfs_names_get(image->names, image->name[s], &name_len);
-
-		at -= name_len;
-		memcpy(room->bytes + at, name, name_len);
-		room->bytes[--at] = '/';
-	}
+	*len = 1;
+	if (slot == image->root)
+		return 0;
+	PFS_TRY(pfs_trail_to(trail, image, image->parent[slot], keep_bytes));
+	(void)pfs_names_get(image->names, image->name[slot], &name_len);
+	*len = trail->end[trail->n - 1] + 1 + name_len;
 	return 0;
 }
 
-int pfs_scan_text(const struct pfs_tree *tree, struct pfs_scan_text *room, const char **bytes,
-		  size_t *len, enum pfs_field field, uint32_t slot)
+/* Puts the path where there is room for it. */
+static void put_path(const struct pfs_trail *trail, const struct pfs_image *image, char *out,
+		     uint32_t slot)
 {
-	const struct pfs_image *image = &tree->image;
-	const char *name = pfs_names_get(image->names, image->name[slot], len);
+	size_t above, len;
+	const char *name;
 
-	if (field == PFS_FIELD_NAME) {
-		*bytes = name;
-	} else if (field == PFS_FIELD_EXT) {
-		*bytes = extension(name, len);
-	} else if (field == PFS_FIELD_TARGET) {
-		*bytes = target(image, len, slot);
-	} else {
-		PFS_TRY(path(image, room, len, slot));
-		*bytes = room->bytes;
-	}
+	*out = '/';
+	if (slot == image->root)
+		return;
+	above = trail->end[trail->n - 1];
+	if (above)
+		memcpy(out, trail->bytes, above);
+	out[above] = '/';
+	name = pfs_names_get(image->names, image->name[slot], &len);
+	memcpy(out + above + 1, name, len);
+}
+
+int pfs_scan_path(struct pfs_scan_worker *worker, const struct pfs_image *image, const char **path,
+		  size_t *len, uint32_t slot)
+{
+	PFS_TRY(path_len(&worker->trail, image, len, slot, true));
+	PFS_TRY(pfs_grow(&worker->path, &worker->path_capacity, *len + 1, 1));
+	put_path(&worker->trail, image, worker->path, slot);
+	worker->path[*len] = '\0';
+	*path = worker->path;
 	return 0;
+}
+
+/* First all lengths, by offset; then, there being room, all bytes. */
+struct texts {
+	const struct pfs_image *image;
+	uint64_t *offset;
+	uint8_t *is_none;
+	char *bytes;
+	const uint32_t *slots;
+	enum pfs_field field;
+	atomic_int error;
+};
+
+/* NULL: none. */
+static const char *text_of(const struct texts *texts, size_t *len, uint32_t slot)
+{
+	const struct pfs_image *image = texts->image;
+	const char *name;
+
+	if (texts->field == PFS_FIELD_TARGET)
+		return pfs_scan_target(image, len, slot);
+	name = pfs_names_get(image->names, image->name[slot], len);
+	return texts->field == PFS_FIELD_EXT ? pfs_scan_extension(name, len) : name;
+}
+
+static void measure(void *context, size_t from, size_t to)
+{
+	struct texts *texts = context;
+	struct pfs_trail trail = {0};
+	int error = 0;
+
+	for (size_t i = from; i < to && !error; i++) {
+		bool is_none = false;
+		size_t len = 0;
+
+		if (texts->field == PFS_FIELD_PATH)
+			error = path_len(&trail, texts->image, &len, texts->slots[i], false);
+		else
+			is_none = !text_of(texts, &len, texts->slots[i]);
+		texts->offset[i] = is_none ? 0 : len;
+		if (texts->is_none)
+			texts->is_none[i] = is_none;
+	}
+	if (error)
+		atomic_store(&texts->error, error);
+	pfs_trail_finish(&trail);
+}
+
+static void put(void *context, size_t from, size_t to)
+{
+	struct texts *texts = context;
+	struct pfs_trail trail = {0};
+	int error = 0;
+
+	for (size_t i = from; i < to && !error; i++) {
+		char *out = texts->bytes + texts->offset[i];
+		uint32_t slot = texts->slots[i];
+		size_t len;
+
+		if (texts->field == PFS_FIELD_PATH) {
+			error = path_len(&trail, texts->image, &len, slot, true);
+			if (!error)
+				put_path(&trail, texts->image, out, slot);
+		} else {
+			const char *text = text_of(texts, &len, slot);
+
+			if (text && len)
+				memcpy(out, text, len);
+		}
+	}
+	if (error)
+		atomic_store(&texts->error, error);
+	pfs_trail_finish(&trail);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): a column is its four arrays */
 int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *capacity, uint64_t *offset,
 		   uint8_t *is_none, enum pfs_field field, const uint32_t *slots, size_t n)
 {
-	struct pfs_scan_text room = {0};
+	struct texts texts = {
+		.image = &tree->image,
+		.offset = offset,
+		.is_none = is_none,
+		.slots = slots,
+		.field = field,
+	};
 	uint64_t end = 0;
-	int error = 0;
 
 	if (!pfs_field_is_bytes(field))
 		return -EINVAL;
-	for (size_t i = 0; i < n && !error; i++) {
-		const char *text;
-		size_t len;
+	pfs_scan_run(tree, n, GRAIN, measure, &texts);
+	if (atomic_load(&texts.error))
+		return atomic_load(&texts.error);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t len = offset[i];
 
-		error = pfs_scan_text(tree, &room, &text, &len, field, slots[i]);
-		if (!error && text)
-			error = pfs_grow(bytes, capacity, end + len, 1);
-		if (error)
-			break;
-		if (is_none)
-			is_none[i] = !text;
 		offset[i] = end;
-		if (text && len) {
-			memcpy(*bytes + end, text, len);
-			end += len;
-		}
+		end += len;
 	}
 	offset[n] = end;
-	free(room.bytes);
-	return error;
+	PFS_TRY(pfs_grow(bytes, capacity, end + 1, 1));
+	texts.bytes = *bytes;
+	pfs_scan_run(tree, n, GRAIN, put, &texts);
+	return atomic_load(&texts.error);
 }

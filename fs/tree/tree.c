@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
+#include "fs/tree/scan_impl.h"
+#include "fs/tree/span.h"
 #include "fs/tree/totals.h"
 
 #include <stdlib.h>
@@ -29,6 +31,8 @@ static int create_parts(struct pfs_tree *tree)
 	PFS_TRY(pfs_links_create(tree));
 	PFS_TRY(pfs_codes_create(tree));
 	PFS_TRY(pfs_totals_create(tree));
+	PFS_TRY(pfs_spans_create(tree));
+	PFS_TRY(pfs_scan_create(tree));
 	return pfs_load(tree);
 }
 
@@ -79,6 +83,8 @@ int pfs_tree_close(struct pfs_tree *tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
 	PFS_VERIFY_CHECK(pfs_totals_check(tree));
+	pfs_scan_destroy(tree);
+	pfs_spans_destroy(tree);
 	pfs_totals_destroy(tree);
 	pfs_codes_destroy(tree);
 	pfs_links_destroy(tree);

@@ -23,6 +23,8 @@ struct seen {
 	size_t parent; /* index; its own at the root */
 	char *path, *name;
 	char *target; /* NULL: none */
+	int64_t count, size, blocks; /* of all under it, itself included */
+	struct timespec newest;
 };
 
 /* The nodes in pre-order, siblings in byte order: as pfs_tree_walk has them. */
@@ -69,6 +71,32 @@ static void model_forget(struct model *model)
 	*model = (struct model){.tree = model->tree};
 }
 
+static bool is_newer(struct timespec a, struct timespec b)
+{
+	return a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec);
+}
+
+static void add_up(struct model *model)
+{
+	for (size_t i = 0; i < model->n; i++) {
+		struct seen *seen = &model->seen[i];
+
+		seen->count = 1;
+		seen->size = S_ISDIR(seen->attr.st_mode) ? 0 : seen->attr.st_size;
+		seen->blocks = seen->attr.st_blocks;
+		seen->newest = seen->attr.st_mtim;
+	}
+	for (size_t i = model->n; i-- > 1;) {
+		struct seen *seen = &model->seen[i], *parent = &model->seen[seen->parent];
+
+		parent->count += seen->count;
+		parent->size += seen->size;
+		parent->blocks += seen->blocks;
+		if (is_newer(seen->newest, parent->newest))
+			parent->newest = seen->newest;
+	}
+}
+
 /* Looks at the tree anew. */
 static void model_look(struct model *model, struct pfs_tree *tree)
 {
@@ -83,6 +111,7 @@ static void model_look(struct model *model, struct pfs_tree *tree)
 		assert_int_equal(pfs_tree_readlink(tree, target, model->seen[i].ino), 0);
 		model->seen[i].target = strdup(target);
 	}
+	add_up(model);
 	(void)pfs_scan_lock(tree);
 	for (size_t i = 0; i < model->n; i++)
 		model->seen[i].slot = pfs_scan_slot_of(tree, model->seen[i].ino);

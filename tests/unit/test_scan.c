@@ -41,6 +41,20 @@ static int64_t naive_type(mode_t mode)
 	}
 }
 
+static int64_t naive_total(enum pfs_field field, const struct seen *seen)
+{
+	switch (field) {
+	case PFS_FIELD_SUBTREE_COUNT:
+		return seen->count;
+	case PFS_FIELD_SUBTREE_SIZE:
+		return seen->size;
+	case PFS_FIELD_SUBTREE_BLOCKS:
+		return seen->blocks;
+	default:
+		return naive_time(seen->newest);
+	}
+}
+
 static int64_t naive_integer(enum pfs_field field, size_t i)
 {
 	const struct stat *st = &model.seen[i].attr;
@@ -72,8 +86,10 @@ static int64_t naive_integer(enum pfs_field field, size_t i)
 		return naive_time(st->st_atim);
 	case PFS_FIELD_CTIME:
 		return naive_time(st->st_ctim);
-	default:
+	case PFS_FIELD_RDEV:
 		return (int64_t)st->st_rdev;
+	default:
+		return naive_total(field, &model.seen[i]);
 	}
 }
 
@@ -126,10 +142,8 @@ static bool naive_text_test(const struct pfs_predicate *p, const char *bytes)
 
 static bool naive_relation(const struct pfs_predicate *p, size_t i)
 {
-	size_t top = 0;
+	size_t top = (size_t)p->high; /* that is where the test keeps it */
 
-	while (model.seen[top].ino != (uint64_t)p->low)
-		top++;
 	switch (p->test) {
 	case PFS_TEST_UNDER:
 		return model_is_under(&model, i, top);
@@ -140,11 +154,18 @@ static bool naive_relation(const struct pfs_predicate *p, size_t i)
 	}
 }
 
+static bool has_bit(const uint64_t *bits, uint32_t slot)
+{
+	return bits[slot / 64] >> slot % 64 & 1;
+}
+
 static bool naive_holds(const struct pfs_predicate *p, size_t i)
 {
 	const char *bytes;
 	int64_t value;
 
+	if (p->test == PFS_TEST_SHOWN)
+		return (!i || has_bit(p->bits, model.seen[model.seen[i].parent].slot)) != p->negated;
 	if (p->test >= PFS_TEST_UNDER)
 		return naive_relation(p, i) != p->negated;
 	if (p->field >= PFS_FIELD_NAME) {
@@ -193,14 +214,6 @@ static void random_range(struct pfs_predicate *p)
 	}
 }
 
-/* Where the next piece goes. */
-static size_t append(char *out, size_t at, const char *piece)
-{
-	while (*piece)
-		out[at++] = *piece++;
-	return at;
-}
-
 /* A piece of somebody's value, with wildcards here and there. */
 static void random_text(struct pfs_predicate *p, size_t which)
 {
@@ -223,7 +236,7 @@ static void random_text(struct pfs_predicate *p, size_t which)
 		const char *w = wild[rnd(PFS_COUNT(wild))];
 
 		if ((p->test == PFS_TEST_GLOB || p->test == PFS_TEST_LIKE) && rnd(3) == 0) {
-			n = append(out, n, w);
+			n += (size_t)snprintf(out + n, sizeof(out) - n, "%s", w);
 			i -= rnd(2);
 			if (i + 1 == 0)
 				i = 0;
@@ -257,14 +270,28 @@ static void random_bytes_test(struct pfs_predicate *p, size_t which)
 	}
 }
 
+static void random_shown(struct pfs_predicate *p)
+{
+	static uint64_t bits[4096];
+
+	assert_true(pfs_scan_end(model.tree) <= PFS_COUNT(bits) * 64);
+	for (size_t i = 0; i < PFS_COUNT(bits); i++)
+		bits[i] = (uint64_t)rnd(UINT32_MAX) << 32 | rnd(UINT32_MAX);
+	p->test = PFS_TEST_SHOWN;
+	p->bits = bits;
+}
+
 static void random_predicate(struct pfs_predicate *p, size_t which)
 {
 	*p = (struct pfs_predicate){.negated = rnd(4) == 0};
-	if (rnd(4) == 0) {
+	if (which == 0 && rnd(10) == 0) {
+		random_shown(p);
+	} else if (rnd(4) == 0) {
 		p->test = PFS_TEST_UNDER + rnd(3);
-		p->low = (int64_t)model.seen[rnd((uint32_t)model.n)].ino;
+		p->high = rnd((uint32_t)model.n);
+		p->low = (int64_t)model.seen[p->high].ino;
 	} else if (rnd(2)) {
-		p->field = rnd(PFS_FIELD_RDEV + 1);
+		p->field = rnd(PFS_FIELD_NAME);
 		random_range(p);
 	} else {
 		p->field = PFS_FIELD_NAME + rnd(4);
@@ -366,7 +393,7 @@ static void check_integers(const uint32_t *slots, const size_t *of, size_t n)
 	int64_t *values = malloc((n + 1) * sizeof(*values));
 
 	assert_non_null(values);
-	for (int field = 0; field <= PFS_FIELD_RDEV; field++) {
+	for (int field = 0; field < PFS_FIELD_NAME; field++) {
 		assert_int_equal(
 			pfs_scan_integers(model.tree, values, (enum pfs_field)field, slots, n), 0);
 		for (size_t i = 0; i < n; i++)
@@ -461,8 +488,8 @@ static void check_all(size_t rounds)
 
 static void begin(uint64_t offset)
 {
+	print_message("seed %llu\n", (unsigned long long)seed + offset);
 	random_state = seed + offset;
-	print_message("seed %llu\n", (unsigned long long)random_state);
 	temp_store_create(&temp);
 	model.tree = temp_tree_open_with(&temp, &options);
 }
@@ -508,6 +535,25 @@ static void test_optimized(void **state)
 	}
 }
 
+/* Enough for several threads, samples and codes. */
+static void test_large(void **state)
+{
+	(void)state;
+	begin(150);
+	random_tree(model.tree, 60000);
+	model_look(&model, model.tree);
+	check_all(60);
+	temp_tree_close(model.tree);
+	assert_int_equal(pfs_tree_optimize(temp.path, 0), 0);
+	model_look(&model, temp_tree_open_with(&temp, &options));
+	check_all(60);
+	random_changes(&model, 3);
+	check_all(60);
+	pfs_tree_use_engine(model.tree, PFS_ENGINE_HOST);
+	check_all(60);
+	end();
+}
+
 static void test_errors(void **state)
 {
 	struct pfs_predicate p = {.field = PFS_FIELD_NAME, .test = PFS_TEST_RANGE};
@@ -535,6 +581,15 @@ static void test_errors(void **state)
 	end();
 }
 
+static void string_together(char *out, size_t size, const char *const *parts, uint32_t n_parts)
+{
+	size_t len = 0;
+
+	out[0] = 0;
+	for (uint32_t n = rnd(9); n > 0; n--)
+		len += (size_t)snprintf(out + len, size - len, "%s", parts[rnd(n_parts)]);
+}
+
 /* The two dialects against SQLite's own. */
 static void test_patterns(void **state)
 {
@@ -545,14 +600,10 @@ static void test_patterns(void **state)
 	(void)state;
 	random_state = seed + 300;
 	for (int i = 0; i < 400000; i++) {
-		char pattern[64] = "", text[64] = "";
-		size_t at = 0;
+		char pattern[64], text[64];
 
-		for (uint32_t n = rnd(9); n > 0; n--)
-			at = append(pattern, at, parts[rnd(PFS_COUNT(parts))]);
-		at = 0;
-		for (uint32_t n = rnd(9); n > 0; n--)
-			at = append(text, at, parts[rnd(PFS_COUNT(parts))]);
+		string_together(pattern, sizeof(pattern), parts, PFS_COUNT(parts));
+		string_together(text, sizeof(text), parts, PFS_COUNT(parts));
 		if (pfs_glob_matches(pattern, text) != !sqlite3_strglob(pattern, text))
 			fail_msg("'%s' GLOB '%s'", text, pattern);
 		if (pfs_like_matches(pattern, text) != !sqlite3_strlike(pattern, text, 0))
@@ -566,6 +617,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_optimized),
+		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_errors),
 	};
 

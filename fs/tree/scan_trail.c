@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/tree/scan_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define NOWHERE SIZE_MAX
+
+static size_t level_of(const struct pfs_trail *trail, uint32_t slot)
+{
+	size_t level = trail->level[slot % PFS_COUNT(trail->level)];
+
+	return level < trail->n && trail->slot[level] == slot ? level : NOWHERE;
+}
+
+static int push(struct pfs_trail *trail, const struct pfs_image *image, uint32_t slot,
+		bool keep_bytes)
+{
+	size_t end = trail->n ? trail->end[trail->n - 1] : 0;
+
+	PFS_TRY(pfs_grow(&trail->slot, &trail->slots_capacity, trail->n + 1, sizeof(*trail->slot)));
+	PFS_TRY(pfs_grow(&trail->end, &trail->ends_capacity, trail->n + 1, sizeof(*trail->end)));
+	if (trail->n) {
+		size_t len;
+		const char *name = pfs_names_get(image->names, image->name[slot], &len);
+
+		if (keep_bytes) {
+			PFS_TRY(pfs_grow(&trail->bytes, &trail->bytes_capacity, end + len + 1, 1));
+			trail->bytes[end] = '/';
+			memcpy(trail->bytes + end + 1, name, len);
+		}
+		end += len + 1;
+	}
+	trail->level[slot % PFS_COUNT(trail->level)] = (uint32_t)trail->n;
+	trail->slot[trail->n] = slot;
+	trail->end[trail->n++] = end;
+	return 0;
+}
+
+int pfs_trail_to(struct pfs_trail *trail, const struct pfs_image *image, uint32_t directory,
+		 bool keep_bytes)
+{
+	size_t missing = 0, level;
+
+	if (trail->n && trail->slot[trail->n - 1] == directory)
+		return 0;
+	while ((level = level_of(trail, directory)) == NOWHERE && directory != image->root) {
+		PFS_TRY(pfs_grow(&trail->missing, &trail->missing_capacity, missing + 1,
+				 sizeof(*trail->missing)));
+		trail->missing[missing++] = directory;
+		directory = image->parent[directory];
+	}
+	trail->n = level == NOWHERE ? 0 : level + 1;
+	if (trail->n == 0)
+		PFS_TRY(push(trail, image, directory, keep_bytes));
+	while (missing > 0) {
+		int error = push(trail, image, trail->missing[--missing], keep_bytes);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+void pfs_trail_finish(struct pfs_trail *trail)
+{
+	free(trail->slot);
+	free(trail->end);
+	free(trail->bytes);
+	free(trail->missing);
+}

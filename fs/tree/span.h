@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/tree/span.h - subtrees that are ranges of slots, as import and optimize lay them out.
+ *
+ * Found for all directories at once when first asked for, by one pass over the parents; from then on
+ * what changes under a directory takes its range away, and those of the directories above.  4 bytes
+ * a slot.  Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last,
+ * lets one of several readers make the ranges. */
+#ifndef PFS_FS_TREE_SPAN_H
+#define PFS_FS_TREE_SPAN_H
+
+#include "fs/tree/internal.h"
+
+PFS_MUST_CHECK int pfs_spans_create(struct pfs_tree *tree);
+void pfs_spans_destroy(struct pfs_tree *tree);
+
+/* The slot past the last of the directory's subtree, which begins at the directory itself; 0: it is
+ * no range, or there is no memory to know. */
+uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
+
+/* Whether ascending slots of the whole tree are its pre-order, children in byte order: true only if
+ * it has been found so (by note) and no name came since. */
+bool pfs_spans_in_order(struct pfs_tree *tree);
+void pfs_spans_note_order(struct pfs_tree *tree);
+
+/* With the write lock: the slot has its place; still has it, but will not; is free. */
+void pfs_spans_attached(struct pfs_tree *tree, uint32_t slot);
+void pfs_spans_detached(struct pfs_tree *tree, uint32_t slot);
+void pfs_spans_freed(struct pfs_tree *tree, uint32_t slot);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Every version of the scans' inner loops against plain ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/tree/scan_simd.h"
+
+#define WORDS 5u
+#define N     (WORDS * 64u)
+
+static uint64_t seed = 20260914;
+static uint64_t random_state;
+
+static uint64_t rnd64(void)
+{
+	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static uint32_t rnd(uint32_t n)
+{
+	return (uint32_t)(rnd64() % n);
+}
+
+static bool bit(const uint64_t *bits, size_t i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+/* Small, or near an end of its type. */
+static int64_t any_i64(void)
+{
+	static const int64_t ends[] = {INT64_MIN, INT64_MIN + 1, -1, 0, INT64_MAX - 1, INT64_MAX};
+
+	return rnd(3) ? (int64_t)rnd(8) - 4 : ends[rnd(PFS_COUNT(ends))];
+}
+
+static uint32_t any_u32(void)
+{
+	return rnd(3) ? rnd(8) : UINT32_MAX - rnd(4);
+}
+
+static void check_i64(const struct pfs_scan_simd *simd)
+{
+	int64_t values[N], low = any_i64(), high = any_i64();
+	uint64_t bits[WORDS];
+
+	for (size_t i = 0; i < N; i++)
+		values[i] = any_i64();
+	simd->between_i64(bits, values, WORDS, low, high);
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(bit(bits, i), values[i] >= low && values[i] <= high);
+}
+
+static void check_u32(const struct pfs_scan_simd *simd)
+{
+	uint32_t values[N], a = any_u32(), b = any_u32();
+	uint32_t low = PFS_MIN(a, b), high = PFS_MAX(a, b);
+	uint64_t bits[WORDS];
+
+	for (size_t i = 0; i < N; i++)
+		values[i] = any_u32();
+	simd->between_u32(bits, values, WORDS, low, high);
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(bit(bits, i), values[i] >= low && values[i] <= high);
+}
+
+static void check_small(const struct pfs_scan_simd *simd)
+{
+	uint16_t modes[N], mask = (uint16_t)rnd(65536), wanted, types = (uint16_t)rnd(65536);
+	uint64_t masked[WORDS], typed[WORDS], unset[WORDS];
+	uint8_t states[N], state = (uint8_t)rnd(256);
+
+	for (size_t i = 0; i < N; i++) {
+		modes[i] = (uint16_t)rnd(65536);
+		states[i] = (uint8_t)rnd(256);
+	}
+	wanted = modes[rnd(N)] & mask;
+	simd->masked_u16(masked, modes, WORDS, mask, wanted);
+	simd->type_u16(typed, modes, WORDS, types);
+	simd->unset_u8(unset, states, WORDS, state);
+	for (size_t i = 0; i < N; i++) {
+		assert_int_equal(bit(masked, i), (modes[i] & mask) == wanted);
+		assert_int_equal(bit(typed, i), types >> (modes[i] >> 12) & 1);
+		assert_int_equal(bit(unset, i), !(states[i] & state));
+	}
+}
+
+/* The heap: at each place a length byte, then the bytes, of few letters. */
+static uint8_t heap[N * 256 + 512];
+static uint32_t places[N];
+
+static void fill_heap(void)
+{
+	uint32_t at = 1;
+
+	for (size_t i = 0; i < N; i++) {
+		uint32_t len = rnd(8) ? rnd(70) : rnd(256);
+
+		if (at * 4 + 260 > sizeof(heap) - 512)
+			at = 1;
+		places[i] = at;
+		heap[(size_t)at * 4] = (uint8_t)len;
+		for (uint32_t k = 1; k <= len; k++)
+			heap[(size_t)at * 4 + k] = (uint8_t) "abABc@`{["[rnd(9)];
+		at += (len + 5) / 4;
+	}
+}
+
+static bool contains(const uint8_t *name, const struct pfs_needle *needle)
+{
+	for (size_t at = 1; at + needle->len <= 1u + name[0]; at++)
+		if (pfs_same_bytes(name + at, needle->text, needle->len, needle->fold))
+			return true;
+	return false;
+}
+
+static void check_names(const struct pfs_scan_simd *simd)
+{
+	uint8_t text[256];
+	struct pfs_needle needle = {
+		.text = text, .len = 1 + rnd(rnd(20) ? 4 : 255), .fold = rnd(2)};
+	uint64_t bits[WORDS], before[WORDS];
+
+	for (size_t i = 0; i < needle.len; i++)
+		text[i] = (uint8_t) "abc@`{[AB"[rnd(needle.fold ? 7 : 9)];
+	for (size_t w = 0; w < WORDS; w++)
+		before[w] = bits[w] = rnd(4) ? rnd64() : 0;
+	simd->keep_containing(bits, heap, places, WORDS, &needle);
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(bit(bits, i),
+				 bit(before, i) && contains(heap + (size_t)places[i] * 4, &needle));
+}
+
+static void test_versions(void **state)
+{
+	const struct pfs_scan_simd *simd;
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	for (unsigned v = 0; (simd = pfs_scan_simd_version(v)); v++) {
+		print_message("%s\n", simd->name);
+		random_state = seed;
+		for (int round = 0; round < 300; round++) {
+			if (round % 30 == 0)
+				fill_heap();
+			check_i64(simd);
+			check_u32(simd);
+			check_small(simd);
+			check_names(simd);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_versions),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
