@@ -6,7 +6,7 @@
  * pushed down to them; the rest runs on SQLite over virtual tables of the same image.
  *
  * A statement sees one epoch of the tree, whole, and one that changes nodes changes all that it
- * names or none.  No lock is held between two calls.
+ * names or none.  No lock is held between two calls, but for a run anew (pfs_query_next).
  *
  * Threads: any number of callers; one query belongs to one thread at a time, but for
  * pfs_query_interrupt.
@@ -78,8 +78,10 @@ const char *pfs_query_column_name(const struct pfs_query *query, size_t column);
  * filled in. */
 PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error);
 
-/* Restarts: a statement that met a change of the tree while it ran begins anew, once, on its own
- * terms; pfs_query_next then returns -EAGAIN and what was read before is to be thrown away. */
+/* Restarts: a statement that met a change of the tree while it ran begins anew, on its own terms;
+ * pfs_query_next then returns -EAGAIN and what was read before is to be thrown away.  The tree cannot
+ * change under it again: from the first row of that run to its end, or finish, the tree's lock is held
+ * for reading, between calls too, by the one thread that may call now.  Read on without delay. */
 
 enum pfs_value_type { PFS_VALUE_NULL, PFS_VALUE_INT, PFS_VALUE_REAL, PFS_VALUE_TEXT, PFS_VALUE_BLOB };
 
