@@ -110,6 +110,16 @@ not_ok() {
 	fi
 }
 
+# python DESCRIPTION ARGUMENT...: python3 ARGUMENT... succeeds; skipped where there is none, as on a
+# system that has only what tools/setup installs.
+python() {
+	if command -v python3 >/dev/null; then
+		ok "$1" python3 "${@:2}"
+	else
+		skip "$1: no python3"
+	fi
+}
+
 # fails_with DESCRIPTION PATTERN COMMAND...: it fails and prints a line that matches PATTERN (grep -E).
 fails_with() {
 	local output status=0
