@@ -37,7 +37,7 @@ int pfs_virtual_names_add(struct pfs_virtual_names *names, const char *name, siz
 {
 	PFS_TRY(pfs_grow(&names->names, &names->capacity, names->n + 1, sizeof(*names->names)));
 	PFS_TRY(pfs_grow(&names->bytes, &names->bytes_capacity, names->used + len + 1, 1));
-	names->names[names->n++] = (struct pfs_virtual_name){names->used, type};
+	names->names[names->n++] = (struct pfs_virtual_name){names->used, type, 0};
 	memcpy(names->bytes + names->used, name, len);
 	names->bytes[names->used + len] = '\0';
 	names->used += len + 1;
@@ -112,6 +112,7 @@ static void unname(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 
 static void free_virtual(struct pfs_virtual *virtual)
 {
+	pfs_virtual_names_finish(&virtual->links);
 	free(virtual->data);
 	free(virtual->name);
 	free(virtual);
@@ -265,6 +266,7 @@ int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
 	handle->virtual = call->virtual;
 	handle->pid = call->pid;
 	handle->uid = call->scope.uid;
+	handle->sees_all = call->scope.sees_all;
 	(void)pthread_mutex_init(&handle->lock, NULL);
 	pfs_virtual_hold(call->mount->virtuals, call->virtual);
 	return 0;
@@ -278,6 +280,49 @@ void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 	handle->shown = true;
 }
 
+static uint64_t find_link(const struct pfs_virtual_names *links, const char *name)
+{
+	size_t low = 0, high = links->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct pfs_virtual_name *link = &links->names[middle];
+		int order = strcmp(links->bytes + link->at, name);
+
+		if (order == 0)
+			return link->ino;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return 0;
+}
+
+uint64_t pfs_virtual_listed(struct pfs_virtuals *virtuals, const struct pfs_virtual *dir,
+			    const char *name, uint64_t epoch)
+{
+	const struct pfs_handle *handle;
+
+	PFS_LOCKED(&virtuals->lock);
+	for (handle = dir->handles; handle; handle = handle->next)
+		if (handle->sees_all && handle->names.n && handle->names.epoch == epoch)
+			return find_link(&handle->names, name);
+	return dir->links.n && dir->links.epoch == epoch ? find_link(&dir->links, name) : 0;
+}
+
+/* What was listed outlives the handle: shells list, close, and then look each entry up. */
+static void keep_links(struct pfs_handle *handle)
+{
+	struct pfs_virtual_names *links = &handle->virtual->links;
+
+	if (!handle->sees_all || !handle->names.n || !handle->names.names[0].ino)
+		return;
+	pfs_virtual_names_finish(links);
+	*links = handle->names;
+	handle->names = (struct pfs_virtual_names){.names = NULL};
+}
+
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 {
 	struct pfs_handle **link;
@@ -288,6 +333,7 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 		link = &(*link)->next;
 	if (handle->shown)
 		*link = handle->next;
+	keep_links(handle);
 	handle->virtual->holds--;
 	reap(virtuals, handle->virtual);
 	(void)pthread_mutex_unlock(&virtuals->lock);

@@ -45,10 +45,12 @@ struct pfs_virtual_names {
 	struct pfs_virtual_name {
 		size_t at; /* of the name, in bytes */
 		mode_t type;
+		uint64_t ino; /* that a link leads to, or 0 */
 	} *names;
 	size_t n, capacity;
 	char *bytes; /* NUL-ended */
 	size_t used, bytes_capacity;
+	uint64_t epoch; /* of the tree, when they are links, sorted by name; else 0 */
 };
 PFS_MUST_CHECK int pfs_virtual_names_add(struct pfs_virtual_names *names, const char *name, size_t len, mode_t type);
 void pfs_virtual_names_clear(struct pfs_virtual_names *names);
@@ -85,6 +87,7 @@ struct pfs_virtual {
 	void *data;
 	char *name;
 	struct pfs_handle *handles; /* protected by the table's lock */
+	struct pfs_virtual_names links; /* listed last to who sees all; the same */
 	uint64_t lookups;	    /* protected by the table's lock */
 	uint32_t holds;		    /* the same: children, handles, and requests at work on it */
 	bool named;		    /* the same: found by name */
@@ -111,6 +114,11 @@ void pfs_virtual_forget(struct pfs_virtuals *virtuals, uint64_t node, uint64_t n
 /* st_ino of the entry `name` of dir (NULL: of the directory ino). */
 uint64_t pfs_virtual_st_ino(const struct pfs_virtual *dir, uint64_t ino, const char *name);
 
+/* The node that a link leads to, as a listing of dir has it that was made at that epoch for who sees all;
+ * 0: not known.  A program that lists links asks for each of them, several times. */
+uint64_t pfs_virtual_listed(struct pfs_virtuals *virtuals, const struct pfs_virtual *dir,
+			    const char *name, uint64_t epoch);
+
 /* ---- open files and directories ---- */
 
 struct pfs_handle {
@@ -126,6 +134,7 @@ struct pfs_handle {
 	bool changed;  /* since it was stored; the same */
 	bool emptied;  /* opened to be truncated, and not written to yet; the same */
 	bool shown;    /* among the node's; the table's lock */
+	bool sees_all; /* who opened it */
 	int error;     /* of a write, told again at close; protected by lock */
 	struct pfs_virtual_names names;	    /* a directory's */
 };
@@ -214,6 +223,9 @@ PFS_MUST_CHECK int pfs_saved_remove(struct pfs_call *call, const char *name);
 /* Symlinks to the nodes of a statement `SELECT name, ino, path ...`, `up` directories below the one
  * that `.query` is in: all of them, or that of one name. */
 PFS_MUST_CHECK int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names, const char *from);
+/* The same from what was listed, -ENOENT where that does not know. */
+PFS_MUST_CHECK int pfs_links_known(struct pfs_call *call, struct pfs_found *found,
+				   const struct pfs_virtual *dir, const char *name, unsigned up);
 PFS_MUST_CHECK int pfs_links_lookup(struct pfs_call *call, struct pfs_found *found, const char *name,
 				    const char *from, unsigned up);
 

@@ -9,10 +9,18 @@
 #include "base/cleanup.h"
 #include "fs/mount/virtual.h"
 #include "fs/query/facet.h"
+#include "fs/tree/scan.h"
 
 #define ROOT_NAME "%2F"
 
 /* ---- listing ---- */
+
+static int add(struct pfs_virtual_names *names, const char *name, size_t len, int64_t ino)
+{
+	PFS_TRY(pfs_virtual_names_add(names, name, len, S_IFLNK));
+	names->names[names->n - 1].ino = (uint64_t)ino;
+	return 0;
+}
 
 static int add_link(void *arg, const struct pfs_query *query)
 {
@@ -33,12 +41,19 @@ static int add_link(void *arg, const struct pfs_query *query)
 		name.size = strlen(ROOT_NAME);
 	}
 	if (count.integer == 1)
-		return pfs_virtual_names_add(names, name.bytes, name.size, S_IFLNK);
+		return add(names, name.bytes, name.size, ino.integer);
 	suffix_len = (size_t)snprintf(suffix, sizeof(suffix), "~%lld", (long long)ino.integer);
 	len = PFS_MIN(name.size, PFS_FACET_NAME_MAX - suffix_len);
 	memcpy(longer, name.bytes, len);
 	memcpy(longer + len, suffix, suffix_len);
-	return pfs_virtual_names_add(names, longer, len + suffix_len, S_IFLNK);
+	return add(names, longer, len + suffix_len, ino.integer);
+}
+
+static int compare_names(const void *a, const void *b, void *bytes)
+{
+	const struct pfs_virtual_name *x = a, *y = b;
+
+	return strcmp((const char *)bytes + x->at, (const char *)bytes + y->at);
 }
 
 int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names, const char *from)
@@ -50,7 +65,11 @@ int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names, const
 		sql = NULL;
 		return -ENOMEM;
 	}
-	return pfs_call_rows(call, sql, strlen(sql), add_link, names);
+	PFS_TRY(pfs_call_rows(call, sql, strlen(sql), add_link, names));
+	if (names->n)
+		qsort_r(names->names, names->n, sizeof(*names->names), compare_names, names->bytes);
+	names->epoch = call->epoch;
+	return 0;
 }
 
 /* ---- looking up ---- */
@@ -139,25 +158,52 @@ static int make_relative(char **out, const char *base, const char *path, unsigne
 	return 0;
 }
 
-int pfs_links_lookup(struct pfs_call *call, struct pfs_found *found, const char *name,
-		     const char *from, unsigned up)
+static int find_path(struct pfs_call *call, char **path, const char *name, const char *from)
 {
 	struct target target = {.path = NULL};
 	const char *ino = suffix_of(name);
-	char *base PFS_FREE = NULL;
 	int error = find_one(call, &target, from, name, NULL);
 
 	if (!error && target.n == 0 && ino)
 		error = find_one(call, &target, from, name, ino);
 	if (!error && target.n != 1)
 		error = -ENOENT;
-	if (!error)
-		error = pfs_tree_path(call->mount->tree, &base, call->scope.ino);
-	if (!error)
-		error = make_relative((char **)&found->data, base, target.path, up);
-	free(target.path);
-	found->kind = &pfs_link_kind;
+	if (error)
+		free(target.path);
+	else
+		*path = target.path;
 	return error;
+}
+
+int pfs_links_known(struct pfs_call *call, struct pfs_found *found, const struct pfs_virtual *dir,
+		    const char *name, unsigned up)
+{
+	struct pfs_tree *tree = call->mount->tree;
+	char *path PFS_FREE = NULL, *base PFS_FREE = NULL;
+	uint64_t epoch, ino;
+
+	if (!call->scope.sees_all)
+		return -ENOENT;
+	epoch = pfs_scan_lock(tree);
+	pfs_scan_unlock(tree);
+	ino = pfs_virtual_listed(call->mount->virtuals, dir, name, epoch);
+	if (!ino)
+		return -ENOENT;
+	PFS_TRY(pfs_tree_path(tree, &path, ino));
+	PFS_TRY(pfs_tree_path(tree, &base, call->scope.ino));
+	found->kind = &pfs_link_kind;
+	return make_relative((char **)&found->data, base, path, up);
+}
+
+int pfs_links_lookup(struct pfs_call *call, struct pfs_found *found, const char *name,
+		     const char *from, unsigned up)
+{
+	char *base PFS_FREE = NULL, *path PFS_FREE = NULL;
+
+	PFS_TRY(find_path(call, &path, name, from));
+	PFS_TRY(pfs_tree_path(call->mount->tree, &base, call->scope.ino));
+	found->kind = &pfs_link_kind;
+	return make_relative((char **)&found->data, base, path, up);
 }
 
 static bool targets_differ(const void *data, const void *found)

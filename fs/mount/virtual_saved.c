@@ -221,6 +221,8 @@ static int lookup_node(struct pfs_call *call, struct pfs_virtual *dir, const cha
 {
 	char *from PFS_FREE = NULL;
 
+	if (pfs_links_known(call, found, dir, name, DEPTH_OF_NODES) == 0)
+		return 0;
 	call->reason = dir->parent->st_ino;
 	PFS_TRY(nodes_statement(call, dir->parent->name, &from));
 	return pfs_links_lookup(call, found, name, from, DEPTH_OF_NODES);

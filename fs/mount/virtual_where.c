@@ -68,12 +68,15 @@ static int lookup_child(struct pfs_call *call, const struct pfs_facet *from, con
 static int lookup_node(struct pfs_call *call, const struct pfs_virtual *dir, const char *name,
 		       struct pfs_found *found)
 {
-	char *from PFS_FREE = pfs_facet_nodes(facet_of(dir));
+	char *from PFS_FREE = NULL;
 	const struct pfs_virtual *at;
 	unsigned up = 0;
 
 	for (at = dir; at; at = at->parent)
 		up++;
+	if (pfs_links_known(call, found, dir, name, up) == 0)
+		return 0;
+	from = pfs_facet_nodes(facet_of(dir));
 	return from ? pfs_links_lookup(call, found, name, from, up) : -ENOMEM;
 }
 

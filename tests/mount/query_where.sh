@@ -75,6 +75,8 @@ is 'below a directory' "$(cat "$mnt/a/.query/where/ext/iso/@nodes/y.iso" | wc -c
 is 'relative to it' "$(readlink "$mnt/a/.query/where/ext/iso/@nodes/y.iso")" ../../../../../b/y.iso
 cp -rL "$w/ext/txt/@nodes" copied
 is 'cp -rL' "$(cat copied/* | wc -l)" 2
+is 'ls -l shows where they lead' "$(ls -l "$w/ext/c/@nodes" | grep -o '[^ ]* -> .*')" \
+	"$(printf 'x.c -> ../../../../../a/x.c\nz.c -> ../../../../../c/z.c')"
 mv "$mnt/c/z.c" "$mnt/d/z.c"
 is 'moved: the link follows' "$(readlink "$w/name/z.c/@nodes/z.c") $(cat "$w/name/z.c/@nodes/z.c")" '../../../../../d/z.c hi'
 rm "$mnt/d/z.c"
