@@ -30,6 +30,10 @@ check-crash: all $(mount_programs) ## kill -9 of the daemon, damaged stores
 check-long: tests ## every test, those that take minutes too
 	@$(run_tests) --long
 
+durability_tests := store_crash store_damage store_fault tree_crash tree_fault content_crash
+check-durability: tests ## crashes, faults and damage by the thousand (half an hour)
+	@$(run_tests) --long crash $(durability_tests:%=$(B)/tests/unit/test_%)
+
 valgrind-unit: export PFS_TEST_SMALL = 1
 
 check-valgrind: ## unit tests under valgrind's memcheck
@@ -58,5 +62,5 @@ coverage: ## line coverage by gcov, worst files first
 print-build:
 	@echo $(B)
 
-.PHONY: test demo setup check check-unit check-mount check-cli check-crash check-long coverage
+.PHONY: test demo setup check check-unit check-mount check-cli check-crash check-long check-durability coverage
 .PHONY: check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Power failures, played back: everything that the store wrote while a tree was changed at random is
  * recorded, and then many prefixes of it, with what was not synced lost, reordered or torn.  Each must
- * open as a tree, in a state that the model had, not earlier than the last sync that returned. */
+ * open as a tree, in a state that the model had, not earlier than the last sync that returned.
+ * PFS_LONG=1: more crashes.  PFS_SEED=N: another run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,12 +13,11 @@
 
 #include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
+#include "tests/unit/store_model.h"
 #include "tests/vfs/faultvfs.h"
 
-#define STEPS	400
-#define CRASHES 150
+#define STEPS 400
 
-static uint64_t seed = 20260801;
 static uint64_t states[STEPS + 1];
 
 /* The store syncs its folder itself; the recording has to know.  The names are the linker's.
@@ -36,7 +36,7 @@ int __wrap_fsync(int fd)
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-static void record(struct temp_store *temp)
+static void record(struct temp_store *temp, uint64_t seed)
 {
 	struct pfs_tree_options options = {.commit_ms = 2};
 	struct pfs_tree *tree;
@@ -98,26 +98,24 @@ static void crash_at(size_t length, enum fault_crash crash, uint64_t crash_seed)
 
 static void test_crashes(void **state)
 {
+	uint64_t seed = model_seed(20260801), crashes = long_mode() ? 5000 : 150;
 	struct temp_store temp;
 	size_t length;
 
 	(void)state;
-	print_message("seed %llu\n", (unsigned long long)seed);
-	record(&temp);
+	record(&temp, seed);
 	length = fault_length();
 	assert_true(length > STEPS);
-	for (uint64_t i = 0; i < CRASHES; i++)
+	for (uint64_t i = 0; i < crashes; i++)
 		crash_at(tree_model_random((uint32_t)length + 1),
 			 (enum fault_crash)tree_model_random(3), seed + i);
 	temp_store_remove(&temp);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_crashes)};
 
-	if (argc > 1)
-		seed = strtoull(argv[1], NULL, 10);
 	if (fault_register(true))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The store fails at any moment: operations then fail with an errno that says so and are not done,
- * or are done; when the fault is over the tree goes on, and in the end everything is in the store. */
+ * or are done; when the fault is over the tree goes on, and in the end everything is in the store.
+ * PFS_LONG=1: at more moments.  PFS_SEED=N: another run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,11 +14,12 @@
 #include "base/log.h"
 #include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
+#include "tests/unit/store_model.h"
 #include "tests/vfs/faultvfs.h"
 
 #define STEPS 60
 
-static uint64_t seed = 20260801;
+static uint64_t seed;
 static uint64_t states[STEPS + 1];
 
 static void assert_fault(int rc, const struct fault_plan *plan)
@@ -122,6 +124,7 @@ static void sweep(unsigned calls, int error, uint64_t points)
 	uint64_t made = count_calls(calls);
 	unsigned hits = 0;
 
+	points *= long_mode() ? 40 : 1;
 	for (uint64_t i = 0; i < points; i++) {
 		struct fault_plan plan = {
 			.calls = calls, .first = made * i / points, .count = 1 + i % 3, .error = error};
@@ -188,7 +191,7 @@ static void test_opening(void **state)
 	temp_store_remove(&temp);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_input_output),
@@ -197,11 +200,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_opening),
 	};
 
-	if (argc > 1)
-		seed = strtoull(argv[1], NULL, 10);
+	seed = model_seed(20260801);
 	if (fault_register(true))
 		return 1;
 	pfs_log_open((enum pfs_log_level)0, false); /* the faults are meant */
-	print_message("seed %llu\n", (unsigned long long)seed);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
