@@ -308,6 +308,72 @@ static void test_spoiled_code(void **state)
 	stand_in.spoiled = 0;
 }
 
+/* ---- records: what the nodes that an answer names hold ---- */
+
+enum { RECORDS = 300, RECORD_SIZE = 10000 };
+
+static void fill_record(char *record, uint64_t ino)
+{
+	for (size_t i = 0; i < RECORD_SIZE; i++)
+		record[i] = (char)(ino * 31 + i * (ino % 7 + 1));
+}
+
+/* From each line of an answer to the node's properties, by the number alone.  How many lines. */
+static unsigned check_records(const char *answer)
+{
+	static char record[RECORD_SIZE], read[RECORD_SIZE + 1];
+	unsigned n = 0;
+
+	for (; *answer; answer = strchr(answer, '\n') + 1, n++) {
+		uint64_t ino = strtoull(answer, NULL, 10);
+
+		fill_record(record, ino);
+		if (ino == PFS_ROOT_PRIME)
+			continue;
+		assert_int_equal(pfs_tree_getxattr(tree, read, sizeof(read), ino, "user.data"),
+				 RECORD_SIZE);
+		assert_memory_equal(read, record, RECORD_SIZE);
+	}
+	return n;
+}
+
+static void test_records(void **state)
+{
+	static char record[RECORD_SIZE];
+	const uint64_t root = PFS_ROOT_PRIME;
+	const struct pfs_question all = {PFS_SUBTREE, &root, 1};
+	uint64_t folder = PFS_ROOT_PRIME;
+	struct text answer = {0};
+	struct pfs_entry entry;
+	char name[16];
+
+	(void)state;
+	open_tree(PFS_ENGINE_AUTO);
+	for (unsigned i = 0; i < RECORDS; i++) {
+		mode_t mode = i % 3 ? S_IFREG | 0644 : S_IFDIR | 0755;
+
+		(void)snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(pfs_tree_make(tree, &entry, i % 10 ? folder : PFS_ROOT_PRIME, name,
+					       mode, 0, &temp_root),
+				 0);
+		fill_record(record, entry.attr.st_ino);
+		assert_int_equal(pfs_tree_setxattr(tree, entry.attr.st_ino, "user.data", record,
+						   RECORD_SIZE, 0),
+				 0);
+		folder = S_ISDIR(mode) ? entry.attr.st_ino : folder;
+	}
+	for (unsigned pass = 0; pass < 2; pass++) { /* from memory, and from the disk */
+		assert_int_equal(pfs_tree_list(tree, &all, PFS_LIST_INO, append, &answer), 0);
+		(void)append(&answer, "", 1);
+		assert_int_equal(check_records(answer.bytes), RECORDS + 1);
+		answer.size = 0;
+		temp_tree_close(tree);
+		tree = temp_tree_open(&temp);
+	}
+	free(answer.bytes);
+	close_tree();
+}
+
 /* ---- questions and changes at the same time ---- */
 
 enum { FILES = 200, FOLDERS = 8 };
@@ -402,7 +468,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_host),	       cmocka_unit_test(test_device),
 		cmocka_unit_test(test_failing_device), cmocka_unit_test(test_real_device),
 		cmocka_unit_test(test_many_changes),   cmocka_unit_test(test_spoiled_code),
-		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_records),	       cmocka_unit_test(test_together),
 	};
 	int failed;
 
