@@ -96,22 +96,27 @@ static inline size_t pfs_selection_size(const struct pfs_selection *selection)
 
 /* ---- one thread's room ---- */
 
-/* The directories above what was last asked for, and their path: in pre-order the next one differs
- * little. */
+/* The nodes from the root down to the one last asked for, and its path: in pre-order the next one
+ * differs little. */
 struct pfs_trail {
 	uint32_t *slot; /* the root first */
 	size_t *end;	/* of the path down to it, the root's is 0 */
 	size_t n, slots_capacity, ends_capacity;
 	char *bytes; /* the path, if kept */
 	size_t bytes_capacity;
-	uint32_t *missing;
-	size_t missing_capacity;
+	uint32_t *missing; /* by meet: the node, and those above it that are not on the trail */
+	size_t n_missing, missing_capacity;
 	uint32_t level[256]; /* where a slot is, if at all, by its last 8 bits */
 };
 
-/* scan_trail.c: makes it the trail of a directory.  -ENOMEM. */
+/* scan_trail.c: makes it the trail of a node, the bytes of its path with it or never.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_trail_to(struct pfs_trail *trail, const struct pfs_image *image,
-				uint32_t directory, bool keep_bytes);
+				uint32_t slot, bool keep_bytes);
+/* In two steps: *level = where the way to the node leaves the trail; take that way. */
+PFS_MUST_CHECK int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image,
+				  uint32_t slot, size_t *level);
+PFS_MUST_CHECK int pfs_trail_turn(struct pfs_trail *trail, const struct pfs_image *image,
+				  size_t level, bool keep_bytes);
 void pfs_trail_finish(struct pfs_trail *trail);
 
 struct pfs_scan_worker {

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Component-wise pre-order of a set of nodes: every directory before what lies in it, siblings by
- * the bytes of their names. */
+ * the bytes of their names.
+ *
+ * Slots mostly have that order already.  What has not been known to have it is cut into runs that
+ * do; few runs are merged, a long stretch of one at a time.  Of many runs a tree is made, that of
+ * the nodes and those above them, and its siblings are sorted. */
 #include "fs/tree/scan_impl.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/span.h"
+
+#define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
+#define RUN_NODES 32u	/* on average, at least, for runs to be merged */
 
 static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
 {
@@ -19,6 +28,72 @@ static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
 	return order ? order : (int)a_len - (int)b_len;
 }
 
+/* ---- runs ---- */
+
+struct runs {
+	const struct pfs_image *image;
+	const uint32_t *slots;
+	uint64_t *starts; /* bit i: a run starts with slots[i] */
+	atomic_size_t n;
+	atomic_int error;
+};
+
+/* Whether the node comes after the one that the trail leads to; it then leads to this one. */
+static int follows(struct pfs_trail *trail, const struct pfs_image *image, uint32_t slot,
+		   bool *after)
+{
+	size_t level;
+
+	PFS_TRY(pfs_trail_meet(trail, image, slot, &level));
+	if (trail->n_missing == 0) /* it lies above */
+		*after = false;
+	else if (level + 1 == trail->n) /* it lies below */
+		*after = true;
+	else
+		*after = compare_names(image, trail->slot[level + 1],
+				       trail->missing[trail->n_missing - 1]) < 0;
+	return pfs_trail_turn(trail, image, level, false);
+}
+
+static void find_runs(void *context, size_t from, size_t to)
+{
+	struct runs *runs = context;
+	struct pfs_trail trail = {0};
+	size_t n = 0;
+	int error = 0;
+
+	if (from > 0)
+		error = pfs_trail_to(&trail, runs->image, runs->slots[from - 1], false);
+	for (size_t i = from; i < to && !error; i++) {
+		bool after = false;
+
+		error = i ? follows(&trail, runs->image, runs->slots[i], &after)
+			  : pfs_trail_to(&trail, runs->image, runs->slots[0], false);
+		if (!after) {
+			runs->starts[i / 64] |= UINT64_C(1) << i % 64;
+			n++;
+		}
+	}
+	atomic_fetch_add(&runs->n, n);
+	if (error)
+		atomic_store(&runs->error, error);
+	pfs_trail_finish(&trail);
+}
+
+/* Cuts the slots into runs: runs->n of them, and where they start (to be freed). */
+static int cut(struct pfs_tree *tree, struct runs *runs, const struct pfs_slots *slots)
+{
+	*runs = (struct runs){.image = &tree->image, .slots = slots->slot};
+	runs->starts = calloc(slots->n / 64 + 1, sizeof(*runs->starts));
+	if (!runs->starts)
+		return -ENOMEM;
+	pfs_scan_run(tree, slots->n, GRAIN, find_runs, runs);
+	return atomic_load(&runs->error);
+}
+
+/* ---- merging runs ---- */
+
+/* The height of the way from the node to where it meets the other's. */
 static uint32_t depth(const struct pfs_image *image, uint32_t slot)
 {
 	uint32_t n = 0;
@@ -28,11 +103,9 @@ static uint32_t depth(const struct pfs_image *image, uint32_t slot)
 	return n;
 }
 
-/* Climbs to where the two paths part, and compares there. */
-static int compare_places(const void *x, const void *y, void *arg)
+/* Whether a comes before b: climbs to where the ways to them part, and compares there. */
+static bool is_before(const struct pfs_image *image, uint32_t a, uint32_t b)
 {
-	const struct pfs_image *image = arg;
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
 	uint32_t a_depth = depth(image, a), b_depth = depth(image, b);
 
 	for (uint32_t n = a_depth; n > b_depth; n--)
@@ -40,17 +113,280 @@ static int compare_places(const void *x, const void *y, void *arg)
 	for (uint32_t n = b_depth; n > a_depth; n--)
 		b = image->parent[b];
 	if (a == b) /* one lies under the other */
-		return (a_depth > b_depth) - (a_depth < b_depth);
+		return a_depth < b_depth;
 	while (image->parent[a] != image->parent[b]) {
 		a = image->parent[a];
 		b = image->parent[b];
 	}
-	return compare_names(image, a, b);
+	return compare_names(image, a, b) < 0;
+}
+
+/* How many of the n slots come before `slot`: few are tried where it is few. */
+static size_t count_before(const struct pfs_image *image, const uint32_t *slots, size_t n,
+			   uint32_t slot)
+{
+	size_t low = 0, high = 1;
+
+	while (high <= n && is_before(image, slots[high - 1], slot)) {
+		low = high;
+		high *= 2;
+	}
+	high = PFS_MIN(high - 1, n);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_before(image, slots[middle], slot))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void move(uint32_t **to, uint32_t **from, size_t n)
+{
+	memcpy(*to, *from, n * sizeof(**to));
+	*to += n;
+	*from += n;
+}
+
+/* Two runs that follow each other, from..middle..end, to `to`. */
+static void merge(const struct pfs_image *image, uint32_t *to, uint32_t *from, uint32_t *middle,
+		  uint32_t *end)
+{
+	uint32_t *a = from, *b = middle;
+
+	while (a < middle && b < end) {
+		move(&to, &a, count_before(image, a, (size_t)(middle - a), *b));
+		if (a < middle)
+			move(&to, &b, count_before(image, b, (size_t)(end - b), *a));
+	}
+	move(&to, &a, (size_t)(middle - a));
+	move(&to, &b, (size_t)(end - b));
+}
+
+/* The starts of the runs, and the end. */
+static size_t *list_starts(const struct runs *runs, size_t n_slots)
+{
+	size_t n_runs = atomic_load(&runs->n), n = 0;
+	size_t *starts = malloc((n_runs + 1) * sizeof(*starts));
+
+	for (size_t w = 0; w <= n_slots / 64 && starts; w++)
+		for (uint64_t left = runs->starts[w]; left; left &= left - 1)
+			starts[n++] = w * 64 + (size_t)__builtin_ctzll(left);
+	if (starts)
+		starts[n_runs] = n_slots;
+	return starts;
+}
+
+static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
+{
+	size_t *starts PFS_FREE = list_starts(runs, slots->n);
+	uint32_t *other PFS_FREE = malloc(slots->n * sizeof(*other));
+
+	if (!starts || !other)
+		return -ENOMEM;
+	for (size_t n = atomic_load(&runs->n); n > 1; n = (n + 1) / 2) {
+		uint32_t *from = slots->slot;
+
+		for (size_t i = 0; i < n; i += 2) {
+			size_t middle = starts[i + 1], end = starts[PFS_MIN(i + 2, n)];
+
+			merge(runs->image, other + starts[i], from + starts[i], from + middle,
+			      from + end);
+			starts[i / 2] = starts[i];
+		}
+		starts[(n + 1) / 2] = slots->n;
+		slots->slot = other;
+		other = from;
+	}
+	return 0;
+}
+
+/* ---- sorting a tree ---- */
+
+/* A node of the set, or above one.  Entries are chained to their directory's. */
+struct entry {
+	uint64_t bytes; /* the name's first, as a number that compares like them */
+	uint32_t slot;
+	uint32_t next, first; /* sibling after this one, first child; index + 1, 0: none */
+	bool wanted;
+};
+
+struct ordering {
+	const struct pfs_image *image;
+	struct entry *entries;
+	size_t n, capacity;
+	uint32_t *entry_of; /* by slot: index + 1 */
+};
+
+static uint64_t first_bytes(const struct pfs_image *image, uint32_t slot)
+{
+	uint64_t bytes = 0;
+	size_t len;
+	const char *name = pfs_names_get(image->names, image->name[slot], &len);
+
+	memcpy(&bytes, name, PFS_MIN(len, sizeof(bytes)));
+	return be64toh(bytes);
+}
+
+static bool precedes(const struct ordering *o, uint32_t a, uint32_t b)
+{
+	const struct entry *x = &o->entries[a - 1], *y = &o->entries[b - 1];
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes;
+	return compare_names(o->image, x->slot, y->slot) < 0;
+}
+
+/* Two sorted chains of siblings become one. */
+static uint32_t join(struct ordering *o, uint32_t a, uint32_t b)
+{
+	uint32_t head = 0, *tail = &head;
+
+	while (a && b) {
+		uint32_t *less = precedes(o, b, a) ? &b : &a;
+
+		*tail = *less;
+		tail = &o->entries[*less - 1].next;
+		*less = *tail;
+	}
+	*tail = a ? a : b;
+	return head;
+}
+
+/* Merge sort of a chain; bins[i] holds 2^i siblings. */
+static uint32_t sort_chain(struct ordering *o, uint32_t chain)
+{
+	uint32_t bins[33] = {0}, sorted = 0;
+
+	while (chain) {
+		uint32_t one = chain, i = 0;
+
+		chain = o->entries[one - 1].next;
+		o->entries[one - 1].next = 0;
+		for (; bins[i]; i++) {
+			one = join(o, bins[i], one);
+			bins[i] = 0;
+		}
+		bins[i] = one;
+	}
+	for (size_t i = 0; i < PFS_COUNT(bins); i++)
+		if (bins[i])
+			sorted = sorted ? join(o, bins[i], sorted) : bins[i];
+	return sorted;
+}
+
+/* The slot's entry, made with those above it as needed.  -ENOMEM. */
+static int add_entry(struct ordering *o, uint32_t slot, struct pfs_trail *trail)
+{
+	size_t level;
+
+	if (o->entry_of[slot])
+		return 0;
+	PFS_TRY(pfs_trail_to(trail, o->image, slot, false));
+	for (level = trail->n; level > 0 && !o->entry_of[trail->slot[level - 1]];)
+		level--;
+	for (; level < trail->n; level++) {
+		uint32_t made = trail->slot[level];
+		struct entry entry = {.slot = made, .bytes = first_bytes(o->image, made)};
+
+		PFS_TRY(pfs_grow(&o->entries, &o->capacity, o->n + 1, sizeof(*o->entries)));
+		if (level) {
+			struct entry *above = &o->entries[o->entry_of[trail->slot[level - 1]] - 1];
+
+			entry.next = above->first;
+			above->first = (uint32_t)o->n + 1;
+		}
+		o->entries[o->n++] = entry;
+		o->entry_of[made] = (uint32_t)o->n;
+	}
+	return 0;
+}
+
+/* Pre-order without recursion: chains are sorted on the way down, and put in front of one list. */
+static void list_entries(struct ordering *o, uint32_t *slots)
+{
+	uint32_t list = o->n ? 1 : 0; /* the root is always made first */
+
+	while (list) {
+		struct entry *entry = &o->entries[list - 1];
+		uint32_t children = sort_chain(o, entry->first), last = children;
+
+		if (entry->wanted)
+			*slots++ = entry->slot;
+		list = entry->next;
+		if (!children)
+			continue;
+		while (o->entries[last - 1].next)
+			last = o->entries[last - 1].next;
+		o->entries[last - 1].next = list;
+		list = children;
+	}
+}
+
+static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots)
+{
+	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
+	struct ordering o = {.image = image, .entry_of = entry_of};
+	struct pfs_trail trail = {0};
+	int error = entry_of ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < slots->n && !error; i++) {
+		error = add_entry(&o, slots->slot[i], &trail);
+		if (!error)
+			o.entries[entry_of[slots->slot[i]] - 1].wanted = true;
+	}
+	if (!error)
+		list_entries(&o, slots->slot);
+	free(o.entries);
+	pfs_trail_finish(&trail);
+	return error;
+}
+
+/* ---- all of it ---- */
+
+/* Whether the whole tree has the order of its slots; looks once, until names come. */
+static int look_at_all(struct pfs_tree *tree)
+{
+	struct pfs_slots all;
+	struct runs runs = {0};
+	int error;
+
+	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, NULL));
+	error = cut(tree, &runs, &all);
+	if (!error)
+		pfs_spans_note_order(tree, atomic_load(&runs.n) <= 1 ? PFS_ORDER_ASCENDING
+								     : PFS_ORDER_OTHER);
+	free(runs.starts);
+	pfs_slots_finish(&all);
+	return error;
+}
+
+static bool is_ascending(const struct pfs_slots *slots)
+{
+	for (size_t i = 1; i < slots->n; i++)
+		if (slots->slot[i - 1] >= slots->slot[i])
+			return false;
+	return true;
 }
 
 int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots)
 {
-	if (slots->n)
-		qsort_r(slots->slot, slots->n, sizeof(*slots->slot), compare_places, &tree->image);
-	return 0;
+	struct runs runs = {0};
+	int error;
+
+	if (slots->n < 2)
+		return 0;
+	if (slots->n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN)
+		PFS_TRY(look_at_all(tree));
+	if (pfs_spans_order(tree) == PFS_ORDER_ASCENDING && is_ascending(slots))
+		return 0;
+	error = cut(tree, &runs, slots);
+	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16)
+		error = sort_as_tree(&tree->image, slots);
+	else if (!error && atomic_load(&runs.n) > 1)
+		error = merge_runs(&runs, slots);
+	free(runs.starts);
+	return error;
 }

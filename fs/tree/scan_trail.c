@@ -39,29 +39,42 @@ static int push(struct pfs_trail *trail, const struct pfs_image *image, uint32_t
 	return 0;
 }
 
-int pfs_trail_to(struct pfs_trail *trail, const struct pfs_image *image, uint32_t directory,
-		 bool keep_bytes)
+int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image, uint32_t slot,
+		   size_t *level)
 {
-	size_t missing = 0, level;
-
-	if (trail->n && trail->slot[trail->n - 1] == directory)
-		return 0;
-	while ((level = level_of(trail, directory)) == NOWHERE && directory != image->root) {
-		PFS_TRY(pfs_grow(&trail->missing, &trail->missing_capacity, missing + 1,
+	trail->n_missing = 0;
+	while ((*level = level_of(trail, slot)) == NOWHERE && slot != image->root) {
+		PFS_TRY(pfs_grow(&trail->missing, &trail->missing_capacity, trail->n_missing + 1,
 				 sizeof(*trail->missing)));
-		trail->missing[missing++] = directory;
-		directory = image->parent[directory];
+		trail->missing[trail->n_missing++] = slot;
+		slot = image->parent[slot];
 	}
-	trail->n = level == NOWHERE ? 0 : level + 1;
-	if (trail->n == 0)
-		PFS_TRY(push(trail, image, directory, keep_bytes));
-	while (missing > 0) {
-		int error = push(trail, image, trail->missing[--missing], keep_bytes);
-
-		if (error)
-			return error;
+	if (*level == NOWHERE) { /* the first time */
+		*level = 0;
+		trail->n = 0;
+		return push(trail, image, slot, false);
 	}
 	return 0;
+}
+
+int pfs_trail_turn(struct pfs_trail *trail, const struct pfs_image *image, size_t level,
+		   bool keep_bytes)
+{
+	trail->n = level + 1;
+	while (trail->n_missing > 0)
+		PFS_TRY(push(trail, image, trail->missing[--trail->n_missing], keep_bytes));
+	return 0;
+}
+
+int pfs_trail_to(struct pfs_trail *trail, const struct pfs_image *image, uint32_t slot,
+		 bool keep_bytes)
+{
+	size_t level;
+
+	if (trail->n && trail->slot[trail->n - 1] == slot)
+		return 0;
+	PFS_TRY(pfs_trail_meet(trail, image, slot, &level));
+	return pfs_trail_turn(trail, image, level, keep_bytes);
 }
 
 void pfs_trail_finish(struct pfs_trail *trail)

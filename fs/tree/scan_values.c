@@ -109,20 +109,14 @@ struct integers {
 	enum pfs_field field;
 };
 
-#define GATHER(column)                                                                             \
-	do {                                                                                       \
-		for (size_t i = from; i < to; i++)                                                 \
-			out[i] = (int64_t)image->column[slots[i]];                                 \
-	} while (0)
-
 /* Neighbours often share a parent. */
 static void gather_depths(const struct pfs_image *image, int64_t *out, const uint32_t *slots,
-			  size_t from, size_t to)
+			  size_t n)
 {
 	uint32_t parent = PFS_NO_SLOT;
 	int64_t below = 0;
 
-	for (size_t i = from; i < to; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (image->parent[slots[i]] != parent) {
 			parent = image->parent[slots[i]];
 			below = parent == PFS_NO_SLOT ? 0 : depth(image, parent) + 1;
@@ -131,40 +125,61 @@ static void gather_depths(const struct pfs_image *image, int64_t *out, const uin
 	}
 }
 
+static void gather_16(int64_t *out, const uint16_t *column, const uint32_t *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = column[slots[i]];
+}
+
+static void gather_32(int64_t *out, const uint32_t *column, const uint32_t *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = column[slots[i]];
+}
+
+static void gather_64(int64_t *out, const void *column, const uint32_t *slots, size_t n)
+{
+	const int64_t *values = column;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = values[slots[i]];
+}
+
 static void gather_integers(void *context, size_t from, size_t to)
 {
 	const struct integers *integers = context;
 	const struct pfs_image *image = &integers->tree->image;
-	const uint32_t *slots = integers->slots;
-	int64_t *out = integers->out;
+	const uint32_t *slots = integers->slots + from;
+	int64_t *out = integers->out + from;
+	size_t n = to - from;
 
 	switch (integers->field) {
 	case PFS_FIELD_INO:
-		GATHER(prime);
+		gather_64(out, image->prime, slots, n);
 		break;
 	case PFS_FIELD_MODE:
-		GATHER(mode);
+		gather_16(out, image->mode, slots, n);
 		break;
 	case PFS_FIELD_UID:
-		GATHER(uid);
+		gather_32(out, image->uid, slots, n);
 		break;
 	case PFS_FIELD_GID:
-		GATHER(gid);
+		gather_32(out, image->gid, slots, n);
 		break;
 	case PFS_FIELD_SIZE:
-		GATHER(size);
+		gather_64(out, image->size, slots, n);
 		break;
 	case PFS_FIELD_BLOCKS:
-		GATHER(blocks);
+		gather_64(out, image->blocks, slots, n);
 		break;
 	case PFS_FIELD_NLINK:
-		GATHER(links);
+		gather_32(out, image->links, slots, n);
 		break;
 	case PFS_FIELD_DEPTH:
-		gather_depths(image, out, slots, from, to);
+		gather_depths(image, out, slots, n);
 		break;
 	default:
-		for (size_t i = from; i < to; i++)
+		for (size_t i = 0; i < n; i++)
 			out[i] = pfs_scan_integer(integers->tree, integers->field, slots[i]);
 	}
 }

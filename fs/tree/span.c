@@ -15,8 +15,8 @@
 struct pfs_spans {
 	pthread_mutex_t lock; /* of making them, with tree->lock for reading */
 	_Atomic(uint32_t *) end;
-	uint32_t n; /* slots covered; set before `end` */
-	atomic_bool in_order;
+	uint32_t n;	  /* slots covered; set before `end` */
+	atomic_int order; /* enum pfs_slot_order */
 };
 
 int pfs_spans_create(struct pfs_tree *tree)
@@ -136,14 +136,14 @@ uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory)
 	return end[directory];
 }
 
-bool pfs_spans_in_order(struct pfs_tree *tree)
+enum pfs_slot_order pfs_spans_order(struct pfs_tree *tree)
 {
-	return atomic_load(&tree->spans->in_order);
+	return (enum pfs_slot_order)atomic_load(&tree->spans->order);
 }
 
-void pfs_spans_note_order(struct pfs_tree *tree)
+void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order)
 {
-	atomic_store(&tree->spans->in_order, true);
+	atomic_store(&tree->spans->order, order);
 }
 
 /* ---- losing them ---- */
@@ -171,8 +171,8 @@ void pfs_spans_attached(struct pfs_tree *tree, uint32_t slot)
 {
 	uint32_t *end = known(tree);
 
-	if (tree->spans)
-		atomic_store(&tree->spans->in_order, false);
+	if (tree->spans && atomic_load(&tree->spans->order) == PFS_ORDER_ASCENDING)
+		atomic_store(&tree->spans->order, PFS_ORDER_UNKNOWN);
 	if (!end)
 		return;
 	if (slot < tree->spans->n && end[slot] == HOLE)

@@ -17,10 +17,11 @@ void pfs_spans_destroy(struct pfs_tree *tree);
  * no range, or there is no memory to know. */
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
 
-/* Whether ascending slots of the whole tree are its pre-order, children in byte order: true only if
- * it has been found so (by note) and no name came since. */
-bool pfs_spans_in_order(struct pfs_tree *tree);
-void pfs_spans_note_order(struct pfs_tree *tree);
+/* Whether ascending slots of the whole tree are its pre-order, children in byte order: as it was
+ * found and noted, and until a name comes. */
+enum pfs_slot_order { PFS_ORDER_UNKNOWN, PFS_ORDER_ASCENDING, PFS_ORDER_OTHER };
+enum pfs_slot_order pfs_spans_order(struct pfs_tree *tree);
+void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order);
 
 /* With the write lock: the slot has its place; still has it, but will not; is free. */
 void pfs_spans_attached(struct pfs_tree *tree, uint32_t slot);
