@@ -127,11 +127,11 @@ int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *o
 	return status;
 }
 
-void pfs_answerer_close(struct pfs_answerer *asked)
+void pfs_answerer_close(struct pfs_answerer *answerer)
 {
-	if (asked && asked->here.tree)
-		(void)pfs_tree_close(asked->here.tree);
-	free(asked);
+	if (answerer && answerer->here.tree)
+		(void)pfs_tree_close(answerer->here.tree);
+	free(answerer);
 }
 
 int pfs_answerer_ask(struct pfs_answerer *asked, const struct pfs_sink *sink,

@@ -292,6 +292,11 @@ static int ask_rest(struct search *search)
 
 /* ---- everything, as paths only ---- */
 
+static bool put(const struct search *search, const char *bytes, size_t n)
+{
+	return fwrite_unlocked(bytes, 1, n, search->run.out) == n;
+}
+
 /* Lines of absolute paths in the store; one that does not begin with a slash is the rest of a name
  * that has a newline. */
 static int take_paths(void *arg, const void *bytes, size_t size)
@@ -309,9 +314,10 @@ static int take_paths(void *arg, const void *bytes, size_t size)
 		if (*at == '/') {
 			at += above;
 			at += len && (shown[len - 1] == '/' || at[1] == '\n') && *at == '/';
-			(void)fwrite_unlocked(shown, 1, len, search->run.out);
+			if (!put(search, shown, len))
+				return -EIO;
 		}
-		if (fwrite_unlocked(at, 1, (size_t)(next - at), search->run.out) != (size_t)(next - at))
+		if (!put(search, at, (size_t)(next - at)))
 			return -EIO;
 		at = next;
 	}

@@ -4,6 +4,7 @@
  * For each part there are two conditions, both true of more nodes than they should rather than of
  * fewer: `holds`, where the part may be true, and `acts`, where deciding it may do something.  Only
  * where the latter is true does a node matter. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +105,12 @@ static struct condition number_condition(const struct pfs_find_node *node)
 	if (__builtin_mul_overflow(node->number.n, unit, &high))
 		return say(false, "1");
 	if (node->number.sign > 0)
-		return say(true, "%s > %lld", name, (long long)high);
+		return say(true, "%s > %" PRId64, name, high);
 	if (node->number.sign < 0)
-		return say(true, "%s <= %lld", name, (long long)(high - unit));
+		return say(true, "%s <= %" PRId64, name, high - unit);
 	if (unit == 1)
-		return say(true, "%s = %lld", name, (long long)high);
-	return say(true, "%s BETWEEN %lld AND %lld", name, (long long)(high - unit + 1),
-		   (long long)high);
+		return say(true, "%s = %" PRId64, name, high);
+	return say(true, "%s BETWEEN %" PRId64 " AND %" PRId64, name, high - unit + 1, high);
 }
 
 /* A pattern of fnmatch(3) as one of GLOB's that matches no less: what is not literal becomes `*`.

@@ -195,10 +195,10 @@ PFS_MUST_CHECK int pfs_call_start(struct pfs_call *call, struct pfs_query **quer
 				  size_t len);
 void pfs_call_stop(struct pfs_call *call, struct pfs_query *query);
 
-/* The caller's last reason, of those kept for st_ino `reason` (0: of all), allocated; NULL: none. */
-char *pfs_call_reason(struct pfs_call *call, uint64_t reason);
-void pfs_call_keep(struct pfs_call *call, uint64_t reason, const char *text);
-void pfs_call_forget_reason(struct pfs_call *call, uint64_t reason);
+/* The caller's last reason, of those kept for st_ino `about` (0: of all), allocated; NULL: none. */
+char *pfs_call_reason(struct pfs_call *call, uint64_t about);
+void pfs_call_keep(struct pfs_call *call, uint64_t about, const char *text);
+void pfs_call_forget_reason(struct pfs_call *call, uint64_t about);
 
 /* ---- the nodes, by subject ---- */
 

@@ -68,15 +68,11 @@ static struct reason *find_reason(struct pfs_reasons *reasons, uid_t uid, uint64
 
 static void keep_reason(struct pfs_reasons *reasons, uid_t uid, uint64_t about, const char *text)
 {
-	size_t len = strlen(text);
-	char *copy = malloc(len + 2);
 	struct reason *reason;
+	char *copy;
 
-	if (!copy)
+	if (asprintf(&copy, "%s\n", text) < 0)
 		return;
-	memcpy(copy, text, len);
-	memcpy(copy + len, "\n", 2);
-
 	PFS_LOCKED(&reasons->lock);
 	reason = find_reason(reasons, uid, about);
 	if (!reason) {

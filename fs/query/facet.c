@@ -82,14 +82,14 @@ size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_query
 	size_t size = value->size, used = 0, i;
 
 	if (value->type == PFS_VALUE_NULL)
-		return strlen(strcpy(out, "@null"));
+		return (size_t)(stpcpy(out, "@null") - out);
 	if (value->type == PFS_VALUE_INT || value->type == PFS_VALUE_REAL) {
 		size = value->type == PFS_VALUE_INT ? pfs_print_integer(number, value->integer)
 						    : pfs_print_real(number, value->real);
 		text = number;
 	}
 	if (!size)
-		return strlen(strcpy(out, "@empty"));
+		return (size_t)(stpcpy(out, "@empty") - out);
 	for (i = 0; i < size; i++) {
 		unsigned char c = (unsigned char)text[i];
 		bool dots =

@@ -170,10 +170,8 @@ static void free_note(void *arg PFS_UNUSED, struct pfs_byprime *entry)
 	free(note);
 }
 
-static void unref_base(struct base *base)
+static void free_base(struct base *base)
 {
-	if (!base || --base->references)
-		return;
 	for (size_t i = 0; i < base->n; i++) {
 		if (base->values[i].type == PFS_ATTR_TEXT)
 			free((char *)base->values[i].text);
@@ -183,6 +181,12 @@ static void unref_base(struct base *base)
 	free(base->values);
 	free(base->primes);
 	free(base);
+}
+
+static void unref_base(struct base *base)
+{
+	if (base && --base->references == 0)
+		free_base(base);
 }
 
 /* The content lock is held, and tree->lock for writing, or the columns are nobody else's. */
@@ -332,7 +336,7 @@ static int read_base(struct base **out, struct pfs_attr_columns *columns, const 
 		pfs_scan_unlock(tree);
 	}
 	if (error)
-		unref_base(base);
+		free_base(base);
 	else
 		*out = base;
 	return error;
@@ -449,7 +453,7 @@ static int read_noted(struct pfs_attr_reader *reader, struct pfs_attr_value *out
 	if (!note->set)
 		return 0;
 	PFS_TRY(pfs_grow(&reader->held, &reader->held_capacity, reader->n_held + 1,
-			 sizeof(*reader->held)));
+			 sizeof(struct pfs_value *)));
 	reader->held[reader->n_held++] = pfs_value_ref(note->set);
 	from_set(out, note->set, reader->base);
 	return 0;

@@ -162,12 +162,12 @@ static void copy_rows(struct pfs_query *query)
 	size_t n = pfs_query_columns(query);
 	struct pfs_query_error error;
 	sqlite3_stmt *insert;
-	char sql[1024] = "INSERT INTO nodes VALUES (?";
+	char sql[1024], *end = stpcpy(sql, "INSERT INTO nodes VALUES (?");
 	int got;
 
 	for (size_t i = 1; i < n; i++)
-		(void)strcat(sql, ", ?");
-	(void)strcat(sql, ")");
+		end = stpcpy(end, ", ?");
+	(void)stpcpy(end, ")");
 	assert_int_equal(sqlite3_prepare_v2(reference, sql, -1, &insert, NULL), SQLITE_OK);
 	while ((got = pfs_query_next(query, &error)) == 1) {
 		for (size_t i = 0; i < n; i++) {
@@ -204,7 +204,7 @@ static void copy_table(void)
 			       name.size == 3 && !memcmp(name.bytes, "ino", 3) ? " PRIMARY KEY" : "");
 	}
 	pfs_query_finish(query);
-	(void)strcat(sql, ")");
+	(void)stpcpy(sql + strlen(sql), ")");
 	run_reference(sql);
 	query = begin("SELECT * FROM nodes", 19);
 	assert_non_null(query);
@@ -275,7 +275,7 @@ static void relate(sqlite3_context *context, int argc, sqlite3_value **argv)
 	(void)argc;
 	if (!a || !b)
 		return;
-	switch ((intptr_t)sqlite3_user_data(context)) {
+	switch (*(const int *)sqlite3_user_data(context)) {
 	case UNDER:
 		sqlite3_result_int(context, lies_under(a, b));
 		break;
@@ -334,9 +334,10 @@ static void path_of(sqlite3_context *context, int argc, sqlite3_value **argv)
 static void add_functions(void)
 {
 	static const char *const names[] = {"under", "child_of", "ancestor_of", "common_ancestor"};
+	static int which[] = {UNDER, CHILD_OF, ANCESTOR_OF, COMMON};
 
-	for (intptr_t i = 0; i < (intptr_t)PFS_COUNT(names); i++)
-		(void)sqlite3_create_function(reference, names[i], 2, SQLITE_UTF8, (void *)i, relate,
+	for (size_t i = 0; i < PFS_COUNT(names); i++)
+		(void)sqlite3_create_function(reference, names[i], 2, SQLITE_UTF8, &which[i], relate,
 					      NULL, NULL);
 	(void)sqlite3_create_function(reference, "ino_of", 1, SQLITE_UTF8, NULL, ino_of, NULL,
 				      NULL);
@@ -380,9 +381,10 @@ struct rows {
 
 static void add_row(struct rows *rows, char *line)
 {
-	assert_int_equal(
-		pfs_grow(&rows->line, &rows->capacity, rows->n + 1, sizeof(*rows->line)), 0);
-	rows->line[rows->n++] = line;
+	if (pfs_grow(&rows->line, &rows->capacity, rows->n + 1, sizeof(*rows->line)))
+		fail_msg("no memory");
+	else
+		rows->line[rows->n++] = line;
 }
 
 static void write_value(FILE *out, int type, int64_t integer, double real, const char *bytes,
