@@ -216,6 +216,18 @@ static const struct {
 	{"an original recorded for a node that does not read through to it, node",
 	 "SELECT prime FROM source WHERE "
 	 "EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime AND node.flags & 1 = 0)"},
+	{"a side table without a place for its rows, number",
+	 "SELECT id FROM side_table WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema "
+	 "WHERE type = 'table' AND name = 'side_' || side_table.id)"},
+	{"rows of no side table, number",
+	 "SELECT CAST(substr(s.name, 6) AS INTEGER) FROM sqlite_schema AS s WHERE s.type = 'table' "
+	 "AND s.name GLOB 'side_[0-9]*' AND NOT EXISTS (SELECT 1 FROM side_table AS t "
+	 "WHERE s.name = 'side_' || t.id)"},
+	{"a side table's name or columns are none, number",
+	 "SELECT id FROM side_table WHERE typeof(name) <> 'blob' OR typeof(columns) <> 'blob' "
+	 "OR length(name) NOT BETWEEN 1 AND 255"},
+	{"two side tables of one name, number",
+	 "SELECT max(id) FROM side_table GROUP BY lower(CAST(name AS TEXT)) HAVING count(*) > 1"},
 	{"changes remembered of a group that is none, or forgotten, number",
 	 "SELECT seq FROM change WHERE typeof(primes) <> 'blob' OR seq > (SELECT seq FROM meta) "
 	 "OR seq <= (SELECT feed_start FROM meta)"},

@@ -266,7 +266,8 @@ static int create_schema(struct pfs_db *db, enum pfs_db_mode mode)
 }
 
 /* Every object of the file must stand in schema.sql, word for word, and none may be missing: no
- * statement of the store is ever run over a schema that somebody else thought up. */
+ * statement of the store is ever run over a schema that somebody else thought up.  Side tables have no
+ * expressions in theirs, which would need a second parenthesis. */
 static int check_schema(struct pfs_db *db)
 {
 	int missing = 0, got;
@@ -280,7 +281,8 @@ static int check_schema(struct pfs_db *db)
 	got = pfs_db_errno(
 		db, sqlite3_prepare_v2(db->handle,
 				       "SELECT sql FROM sqlite_schema WHERE sql NOT NULL "
-				       "AND NOT (type = 'table' AND name GLOB 'side_[0-9]*')",
+				       "AND NOT (type = 'table' AND name GLOB 'side_[0-9]*' "
+				       "AND sql NOT GLOB '*(*(*')",
 				       -1, &row, NULL));
 	while (!got && (got = pfs_db_step(db, row)) == 1) {
 		const char *text = (const char *)sqlite3_column_text(row, 0);
@@ -374,6 +376,12 @@ int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_db_mode mode, co
 	return 0;
 }
 
+void pfs_db_forget_rows(struct pfs_db *db)
+{
+	(void)sqlite3_finalize(db->row_put);
+	db->row_put = NULL;
+}
+
 int pfs_db_close(struct pfs_db *db)
 {
 	int error, i;
@@ -382,6 +390,7 @@ int pfs_db_close(struct pfs_db *db)
 		return 0;
 	for (i = 0; i < PFS_SQL_COUNT; i++)
 		(void)sqlite3_finalize(db->sql[i]);
+	pfs_db_forget_rows(db);
 	error = pfs_db_errno(db, sqlite3_close(db->handle));
 	free(db);
 	return error;

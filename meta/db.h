@@ -21,6 +21,10 @@ struct pfs_db {
 	const char *path; /* for messages; the store's */
 	sqlite3_stmt *sql[PFS_SQL_COUNT];
 	struct pfs_db *next; /* in the pool of idle readers */
+	/* Of the writer: puts a row into the side table met last (table.c); NULL: none. */
+	sqlite3_stmt *row_put;
+	uint32_t row_table;
+	size_t row_columns;
 	int logged;	     /* the error last logged: one that repeats is not logged again */
 };
 
@@ -40,6 +44,9 @@ PFS_MUST_CHECK int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_d
 
 /* NULL is allowed. */
 int pfs_db_close(struct pfs_db *db);
+
+/* Forgets row_put. */
+void pfs_db_forget_rows(struct pfs_db *db);
 
 /* Makes a BULK file an ordinary store: WAL from now on, and recognised as a store at last. */
 PFS_MUST_CHECK int pfs_db_finish_bulk(struct pfs_db *db);

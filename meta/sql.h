@@ -88,6 +88,11 @@
 	  "ON CONFLICT (prime) DO UPDATE SET root = excluded.root, path = excluded.path, "         \
 	  "dev = excluded.dev, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, " \
 	  "ctime = excluded.ctime, mode = excluded.mode, uid = excluded.uid, gid = excluded.gid")  \
+	X(TABLE_PUT, WRITE,                                                                        \
+	  "INSERT INTO side_table (id, name, columns) VALUES (?1, ?2, ?3) "                        \
+	  "ON CONFLICT (id) DO UPDATE SET name = excluded.name, columns = excluded.columns")       \
+	X(TABLE_DELETE, WRITE, "DELETE FROM side_table WHERE id = ?1")                             \
+	X(TABLE_SCAN, READ, "SELECT id, name, columns FROM side_table ORDER BY name")              \
 	X(SOURCE_DELETE, WRITE, "DELETE FROM source WHERE prime = ?1")                             \
 	X(SOURCE_GET, READ,                                                                        \
 	  "SELECT root, path, dev, ino, size, mtime, ctime, mode, uid, gid FROM source "           \

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "meta/sqlside.h"
 
 #define TICK_STEPS	 2000		    /* of SQLite's machine between two ticks */
 #define MEMORY_DEFAULT	 ((uint64_t)1 << 30) /* when there is no limit */
@@ -42,6 +43,11 @@ static bool is_schema(const char *table)
 	return table && sqlite3_stricmp(table, "sqlite_master") == 0;
 }
 
+static bool is_own(const char *table)
+{
+	return sqlite3_strnicmp(table, "sqlite_", 7) == 0;
+}
+
 static int refuse(struct pfs_sql *sql, const char *what, const char *name, const char *instead)
 {
 	if (!*sql->refused)
@@ -50,18 +56,67 @@ static int refuse(struct pfs_sql *sql, const char *what, const char *name, const
 	return SQLITE_DENY;
 }
 
+/* Rows of a table change, or its indexes do. */
+static void note_change(struct pfs_sql *sql, const char *table)
+{
+	(void)snprintf(sql->changed, sizeof(sql->changed), "%s", table);
+	pfs_sql_side_seen(sql, table);
+}
+
+static int authorize_rows(struct pfs_sql *sql, int action, const char *table)
+{
+	if (is_schema(table) || (sql->saw & PFS_SQL_SAW_SCHEMA && is_own(table)))
+		return SQLITE_OK;
+	if (!sql->may_change)
+		return refuse(sql, "a change of the table", table, "write a SELECT");
+	if (is_own(table))
+		return refuse(sql, "a change of SQLite's own table", table, "leave it out");
+	if (sqlite3_stricmp(table, sql->source->name) == 0) {
+		sql->saw |= PFS_SQL_SAW_SOURCE;
+		return SQLITE_OK;
+	}
+	sql->saw |= PFS_SQL_SAW_ROWS | (action == SQLITE_UPDATE ? PFS_SQL_SAW_UPDATE : 0);
+	note_change(sql, table);
+	/* "ignore" means: row by row, so that each is told; but a DROP it would leave undone */
+	return action == SQLITE_DELETE && !(sql->saw & PFS_SQL_SAW_SCHEMA) ? SQLITE_IGNORE
+									      : SQLITE_OK;
+}
+
+static int authorize_schema(struct pfs_sql *sql, int action, const char *name, const char *table)
+{
+	if (action == SQLITE_CREATE_TABLE && !sql->may_change) /* see the caller */
+		return SQLITE_OK;
+	if (!sql->may_change)
+		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
+	if (action == SQLITE_CREATE_TABLE && sqlite3_stricmp(name, sql->source->name) == 0)
+		return refuse(sql, "the name", name, "it is the tree's");
+	sql->saw |= PFS_SQL_SAW_SCHEMA;
+	if (action == SQLITE_CREATE_INDEX || action == SQLITE_DROP_INDEX)
+		note_change(sql, table);
+	return SQLITE_OK;
+}
+
 static int authorize(void *arg, int action, const char *a, const char *b,
 		     const char *database PFS_UNUSED, const char *inner PFS_UNUSED)
 {
 	struct pfs_sql *sql = arg;
 
+	if (sql->own)
+		return SQLITE_OK;
 	switch (action) {
-	case SQLITE_SELECT:
 	case SQLITE_READ:
+		pfs_sql_side_seen(sql, a);
+		return SQLITE_OK;
+	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
 	case SQLITE_CREATE_TABLE: /* also asked when json_each and the like are first named; see
 				     check_one */
-		return SQLITE_OK;
+	case SQLITE_CREATE_INDEX:
+	case SQLITE_DROP_TABLE:
+	case SQLITE_DROP_INDEX:
+	case SQLITE_REINDEX: /* asked by CREATE INDEX, too */
+		return authorize_schema(sql, action, a, b);
 	case SQLITE_FUNCTION:
 		return is_harmful(b) ? refuse(sql, "the function", b, "leave it out") : SQLITE_OK;
 	case SQLITE_PRAGMA:
@@ -77,8 +132,7 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
-		return is_schema(a) ? SQLITE_OK
-				    : refuse(sql, "a change of the table", a, "write a SELECT");
+		return authorize_rows(sql, action, a);
 	default:
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
 	}
@@ -116,8 +170,7 @@ static int errno_of(const struct pfs_sql *sql, int result)
 	}
 }
 
-/* Fills in the problem that SQLite has just met; the errno for it. */
-static int explain(struct pfs_sql *sql, struct pfs_sql_problem *problem, int result)
+int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem, int result)
 {
 	int error = errno_of(sql, result);
 	const char *text = sqlite3_errmsg(sql->handle);
@@ -144,7 +197,7 @@ static int tick(void *arg)
 {
 	struct pfs_sql *sql = arg;
 
-	return sql->tick(sql->user);
+	return sql->user ? sql->tick(sql->user) : 0;
 }
 
 static int configure(struct pfs_sql *sql)
@@ -202,18 +255,20 @@ void pfs_sql_close(struct pfs_sql *sql)
 	if (!sql)
 		return;
 	pfs_sql_finish(sql);
+	pfs_sql_sides_close(sql);
 	(void)sqlite3_close(sql->handle);
 	free(sql->bindings);
 	free(sql->declaration);
 	free(sql);
 }
 
-void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory)
+void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory, bool may_change)
 {
 	char pragma[64];
 	uint64_t sort;
 
 	sql->user = user;
+	sql->may_change = may_change;
 	memory = memory ? memory : MEMORY_DEFAULT;
 	sort = PFS_MIN(memory / 4, SORT_MEMORY_MAX);
 	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH,
@@ -261,9 +316,12 @@ static int check_one(struct pfs_sql *sql, const char *text, int len, const char 
 	if (is_statement(sql, tail, len - (int)(tail - text)))
 		return complain(problem, -EINVAL, (long)(tail - text),
 				"a second statement; run them one at a time");
-	if (!sqlite3_stmt_readonly(sql->statement))
+	if (!sqlite3_stmt_readonly(sql->statement) && !sql->may_change)
 		return complain(problem, -EACCES, -1,
 				"this kind of statement cannot be used here; write a SELECT");
+	if (!sqlite3_stmt_readonly(sql->statement) && sqlite3_column_count(sql->statement))
+		return complain(problem, -EINVAL, -1,
+				"RETURNING cannot be used here; write a SELECT afterwards");
 	if (sqlite3_bind_parameter_count(sql->statement))
 		return complain(problem, -EINVAL, -1,
 				"parameters (?, :name) have no values here; write the values");
@@ -279,13 +337,17 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 	pfs_sql_finish(sql);
 	sql->error = 0;
 	sql->refused[0] = 0;
+	sql->saw = 0;
+	sql->changed[0] = 0;
+	for (size_t i = 0; i < sql->n_sides; i++)
+		sql->sides[i].wanted = false;
 	if (len > INT32_MAX)
 		return complain(problem, -E2BIG, -1, "the statement is too long");
 	if (memchr(text, 0, len))
 		return complain(problem, -EINVAL, (long)strlen(text), "a NUL byte; leave it out");
 	error = sqlite3_prepare_v3(sql->handle, text, (int)len, 0, &sql->statement, &tail);
 	if (error)
-		return explain(sql, problem, error);
+		return pfs_sql_explain_result(sql, problem, error);
 	error = check_one(sql, text, (int)len, tail, problem);
 	if (error)
 		pfs_sql_finish(sql);
@@ -296,6 +358,12 @@ void pfs_sql_finish(struct pfs_sql *sql)
 {
 	(void)sqlite3_finalize(sql->statement);
 	sql->statement = NULL;
+}
+
+void pfs_sql_rest(struct pfs_sql *sql)
+{
+	pfs_sql_finish(sql);
+	sql->user = NULL;
 }
 
 void pfs_sql_reset(struct pfs_sql *sql)
@@ -310,7 +378,7 @@ int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 
 	if (result == SQLITE_ROW)
 		return 1;
-	return result == SQLITE_DONE ? 0 : explain(sql, problem, result);
+	return result == SQLITE_DONE ? 0 : pfs_sql_explain_result(sql, problem, result);
 }
 
 void pfs_sql_interrupt(struct pfs_sql *sql)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlquery.h - SQLite as a query engine over tables that callbacks give, column by column.
  *
- * A connection has an empty database of its own in memory and the sources as virtual tables.  Only
- * statements that read can be run: no ATTACH, no schema, no pragma that sets anything.
+ * A connection has a database of its own in memory, with copies of side tables (sqlside.h), and the
+ * sources as virtual tables.  Statements read, or change rows of one table, or make and drop tables and
+ * indexes, as they are allowed to: no ATTACH, no triggers and views, no pragma that sets anything.
  *
  * Threads: a connection belongs to one thread at a time, but for pfs_sql_interrupt.
  * Not handled here: what the tables hold; the store's file is never touched.
@@ -153,8 +154,9 @@ PFS_MUST_CHECK int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_optio
 void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */
 
 /* What callbacks get, and what a statement may have in memory at once: what is more is sorted and
- * collected in temporary files, a longer value is -ENOMEM. */
-void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory);
+ * collected in temporary files, a longer value is -ENOMEM.  may_change: else statements that change
+ * anything are -EACCES. */
+void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory, bool may_change);
 
 struct pfs_sql_problem {
 	long offset; /* -1: unknown */
@@ -166,6 +168,7 @@ struct pfs_sql_problem {
 PFS_MUST_CHECK int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 				   struct pfs_sql_problem *problem);
 void pfs_sql_finish(struct pfs_sql *sql); /* the statement, if there is one */
+void pfs_sql_rest(struct pfs_sql *sql);   /* and forgets what callbacks get, until set_up */
 void pfs_sql_reset(struct pfs_sql *sql);  /* to before its first row */
 
 /* 1: a row; 0: the end; -EINTR, -EINVAL (the text says), -ENOMEM, -ENOSPC and -EIO (temporary

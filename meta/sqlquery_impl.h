@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlquery_impl.h - inside of meta/sqlquery.h: sqlquery.c (connections, statements, what they
- * may do), sqltable.c (sources as virtual tables), sqlfunction.c. */
+ * may do), sqltable.c (sources as virtual tables), sqlside.c (tables of its own), sqlfunction.c. */
 #ifndef PFS_META_SQLQUERY_IMPL_H
 #define PFS_META_SQLQUERY_IMPL_H
 
@@ -11,6 +11,13 @@
 #if SQLITE_VERSION_NUMBER < 3038000
 #error "SQLite 3.38 or newer is needed"
 #endif
+
+enum { /* what the authorizer was asked about: a statement that... */
+	PFS_SQL_SAW_SOURCE = 1,	/* changes rows of the source, */
+	PFS_SQL_SAW_ROWS = 2,	/* of a table, */
+	PFS_SQL_SAW_UPDATE = 4, /* which is an UPDATE, */
+	PFS_SQL_SAW_SCHEMA = 8, /* makes or drops something */
+};
 
 struct pfs_sql {
 	sqlite3 *handle;
@@ -23,6 +30,16 @@ struct pfs_sql {
 	void *user;
 	uint64_t sort_memory; /* as set last */
 	int error; /* what a callback said: why SQLite gave up */
+	bool may_change;
+	unsigned saw;	   /* of the statement */
+	char changed[256]; /* the table whose rows or indexes the statement changes; "" or cut: none */
+	bool own;	   /* a statement of this module's own: not asked about */
+	struct pfs_sql_side *sides;
+	size_t n_sides, sides_capacity;
+	sqlite3_stmt *fill; /* puts a row into the table being filled */
+	int64_t *rowids;    /* that the statement changed, in its order */
+	size_t n_rowids, rowids_capacity;
+	bool rowids_lost;
 	char refused[160]; /* why the authorizer said no */
 };
 
@@ -30,6 +47,18 @@ void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value);
 
 /* Remembers what a callback said; returns SQLite's result for it. */
 int pfs_sql_failed(struct pfs_sql *sql, int error);
+
+/* The errno for a result of SQLite's, and its text. */
+int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem, int result);
+
+/* ---- sqlside.c ---- */
+
+/* A statement names the table. */
+void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
+void pfs_sql_sides_close(struct pfs_sql *sql);
+/* SQLite's update hook. */
+void pfs_sql_row_changed(void *sql, int op, const char *database, const char *table,
+			 sqlite3_int64 rowid);
 
 PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* SQLite's results, both */
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);

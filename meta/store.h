@@ -312,6 +312,53 @@ PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t pri
 PFS_MUST_CHECK int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 					char *path, uint64_t prime);
 
+/* ---- side tables: rows of values that belong to no node ---- */
+
+#define PFS_TABLE_NAME_LIMIT  255
+#define PFS_TABLE_COLUMNS_MAX 500
+#define PFS_TABLE_ROW_MAX     ((size_t)8 << 20) /* bytes, and of what is said about the columns */
+
+struct pfs_table_record {
+	uint32_t id; /* 0: chosen by put */
+	const void *name;
+	size_t name_len;
+	const void *columns; /* what they are; the store only keeps it */
+	size_t columns_len;
+};
+
+struct pfs_cell {
+	enum { PFS_CELL_NULL, PFS_CELL_INTEGER, PFS_CELL_REAL, PFS_CELL_TEXT, PFS_CELL_BLOB } type;
+	int64_t integer;
+	double real; /* no NaN */
+	const void *bytes; /* of texts and blobs */
+	size_t size;
+};
+
+/* Makes a table without rows (id 0), or renames the one of that id and changes what is said about its
+ * columns, whose number stays.  -EINVAL.  The name must be free. */
+PFS_MUST_CHECK int pfs_store_put_table(struct pfs_store *store, uint32_t *id,
+				       const struct pfs_table_record *table, unsigned n_columns);
+PFS_MUST_CHECK int pfs_store_drop_table(struct pfs_store *store, uint32_t id);
+
+/* Inserts or replaces row number `row`.  -E2BIG: more than PFS_TABLE_ROW_MAX. */
+PFS_MUST_CHECK int pfs_store_put_row(struct pfs_store *store, uint32_t id, int64_t row,
+				     const struct pfs_cell *cells, size_t n);
+/* No error when there is none. */
+PFS_MUST_CHECK int pfs_store_remove_row(struct pfs_store *store, uint32_t id, int64_t row);
+
+/* Calls fn for each table, in byte order of names, until it returns non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_store_scan_tables(struct pfs_store *store,
+					 int (*fn)(void *arg, const struct pfs_table_record *table),
+					 void *arg);
+
+/* The same for the rows of a table, in order of their numbers.  -ENOENT: no such table. */
+PFS_MUST_CHECK int pfs_store_scan_rows(struct pfs_store *store, uint32_t id,
+				       int (*fn)(void *arg, int64_t row,
+						 const struct pfs_cell *cells, size_t n),
+				       void *arg);
+PFS_MUST_CHECK int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t id);
+PFS_MUST_CHECK int pfs_store_count_rows(struct pfs_store *store, uint64_t *count, uint32_t id);
+
 /* ---- checking ---- */
 
 /* SQLite's integrity check, and what the store alone can tell: chunks, attributes and sources

@@ -61,6 +61,8 @@ PFS_MUST_CHECK int pfs_owners_names(struct pfs_owners *owners, struct pfs_sql_va
 struct pfs_connection {
 	struct pfs_sql *sql;
 	struct pfs_node_table *table;
+	uint64_t sides_version; /* of the side tables that it knows; 0: of none */
+	bool spent;		/* not to be used again */
 	unsigned plan_ids; /* given out since the statement was prepared */
 	struct pfs_connection *next; /* of the idle ones */
 };
@@ -102,6 +104,7 @@ struct pfs_query {
 	bool late;  /* stopped by its own clock */
 	bool ended; /* no row is left, or it failed with `failure` */
 	int failure;
+	uint64_t changes;
 	uint64_t memory_limit, memory; /* of the buffers of scans */
 	struct timespec deadline;      /* zero: none */
 	struct pfs_scan_record *scans; /* by the plan's id */

@@ -2,11 +2,8 @@
 /* Statements, and the connections that they run on: one each, kept for the next when it is done,
  * since opening one takes longer than many a statement.
  *
- * Where changes go: the authorizer of meta/sqlquery refuses INSERT, UPDATE and DELETE now.  Allowed
- * by scope.may_change, SQLite calls the table's xUpdate (meta/sqltable.c) row by row; collected there
- * they are to be applied at once when the statement is done, by pfs_query_start, which runs a
- * statement without columns to its end. */
-#include "fs/query/internal.h"
+ * A statement that changes something is run to its end by pfs_query_start. */
+#include "fs/query/sides.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +11,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/relation.h"
+#include "fs/tree/sides.h"
+#include "meta/sqlside.h"
 
 #define IDLE_CONNECTIONS 4
 #define AGAIN_MAX	 8 /* runs anew: a second one may meet an attribute that was not expected */
@@ -83,7 +82,7 @@ static struct pfs_connection *take_idle(struct pfs_queries *queries)
 }
 
 /* One that knows all attributes. */
-static int get_connection(struct pfs_connection **out, struct pfs_queries *queries)
+int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries)
 {
 	uint64_t n_names = pfs_attr_names_count(queries->tree);
 
@@ -95,14 +94,14 @@ static int get_connection(struct pfs_connection **out, struct pfs_queries *queri
 	return open_connection(out, queries);
 }
 
-static void put_connection(struct pfs_queries *queries, struct pfs_connection *connection)
+void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *connection)
 {
 	if (!connection)
 		return;
-	pfs_sql_finish(connection->sql);
+	pfs_sql_rest(connection->sql);
 	{
 		PFS_LOCKED(&queries->lock);
-		if (queries->n_idle < IDLE_CONNECTIONS) {
+		if (queries->n_idle < IDLE_CONNECTIONS && !connection->spent) {
 			connection->next = queries->idle;
 			queries->idle = connection;
 			queries->n_idle++;
@@ -262,6 +261,21 @@ static int look_at_tree(struct pfs_query *query)
 	return slot == PFS_NO_SLOT ? -ENOENT : 0;
 }
 
+/* With the side tables that it names, all as they are at one moment. */
+static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_connection *connection = query->connection;
+	int error;
+
+	do {
+		PFS_TRY(pfs_sides_refresh(connection, query->tree));
+		PFS_TRY(pfs_sql_prepare(connection->sql, query->text.text, query->text.len,
+					problem));
+		error = pfs_sides_fill(connection, query->tree);
+	} while (error == -EAGAIN);
+	return error;
+}
+
 static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope, const char *sql,
 		   size_t len, struct pfs_sql_problem *problem)
 {
@@ -273,10 +287,68 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 		return -EACCES;
 	PFS_TRY(look_at_tree(query));
 	PFS_TRY(pfs_times_replace(&query->text, sql, len));
-	PFS_TRY(get_connection(&query->connection, queries));
+	PFS_TRY(pfs_connection_get(&query->connection, queries));
 	query->connection->plan_ids = 0;
-	pfs_sql_set_up(query->connection->sql, query, scope->memory_limit);
-	return pfs_sql_prepare(query->connection->sql, query->text.text, query->text.len, problem);
+	pfs_sql_set_up(query->connection->sql, query, scope->memory_limit, scope->may_change);
+	return prepare_text(query, problem);
+}
+
+/* The tree changed: once more from the beginning, and this time it may not. */
+static int prepare_again(struct pfs_query *query)
+{
+	pfs_sql_reset(query->connection->sql);
+	let_go(query);
+	query->again++;
+	query->bound = false;
+	query->path_known = false;
+	return reopen_attrs(query);
+}
+
+/* ---- statements that change something: run here to their end ---- */
+
+static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_sql *sql = query->connection->sql;
+	int error = pfs_sql_run(sql, problem);
+
+	while (error == -EAGAIN && query->again < AGAIN_MAX) {
+		PFS_TRY(prepare_again(query));
+		error = pfs_sql_run(sql, problem);
+	}
+	let_go(query);
+	return error == -EINTR && query->late ? -ETIMEDOUT : error;
+}
+
+static int change_tables(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_connection *connection = query->connection;
+	int error;
+
+	pfs_sides_hold(query->tree);
+	error = prepare_text(query, problem); /* they may have changed up to now */
+	if (!error)
+		error = run(query, problem);
+	if (!error)
+		error = pfs_sides_keep(connection, query->tree, problem);
+	if (!error && pfs_sql_effect(connection->sql) == PFS_SQL_CHANGES_ROWS)
+		query->changes = pfs_sql_changes(connection->sql);
+	pfs_sides_release(query->tree);
+	return error;
+}
+
+static int change(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	switch (pfs_sql_effect(query->connection->sql)) {
+	case PFS_SQL_READS:
+		return 0;
+	case PFS_SQL_CHANGES_SOURCE:
+		return -EACCES;
+	case PFS_SQL_CHANGES_ROWS:
+	case PFS_SQL_CHANGES_TABLES:
+		break;
+	}
+	query->ended = true;
+	return change_tables(query, problem);
 }
 
 int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
@@ -296,6 +368,8 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->memory_limit = scope->memory_limit;
 	set_deadline(query, scope->time_limit_ms);
 	code = prepare(query, scope, sql, len, &problem);
+	if (!code)
+		code = change(query, &problem);
 	if (code) {
 		(void)pfs_query_complain(query, error, code, &problem);
 		pfs_query_finish(query);
@@ -315,7 +389,7 @@ void pfs_query_finish(struct pfs_query *query)
 	close_attrs(query);
 	free(query->attrs);
 	free(query->attr_wanted);
-	put_connection(query->queries, query->connection);
+	pfs_connection_put(query->queries, query->connection);
 	pfs_plan_finish(query);
 	pfs_edits_finish(&query->text);
 	free(query->path);
@@ -338,17 +412,10 @@ const char *pfs_query_column_name(const struct pfs_query *query, size_t column)
 	return pfs_sql_column_name(query->connection->sql, column);
 }
 
-/* The tree changed: once more from the beginning, and this time it may not. */
 static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 {
-	int code;
+	int code = prepare_again(query);
 
-	pfs_sql_reset(query->connection->sql);
-	let_go(query);
-	query->again++;
-	query->bound = false;
-	query->path_known = false;
-	code = reopen_attrs(query);
 	query->ended = code != 0;
 	query->failure = code;
 	return pfs_query_complain(query, error, code ? code : -EAGAIN, NULL);
@@ -400,9 +467,9 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 	}
 }
 
-uint64_t pfs_query_changes(const struct pfs_query *query PFS_UNUSED)
+uint64_t pfs_query_changes(const struct pfs_query *query)
 {
-	return 0; /* statements only read */
+	return query->changes;
 }
 
 uint64_t pfs_query_epoch(const struct pfs_query *query)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/tables.h - the side tables of a store, whole, as CSV: RFC 4180, a header line with the
- * columns' names, LF or CRLF read, LF written, an empty field without quotes is NULL.
+ * columns' names, LF or CRLF read, CRLF written, an empty field without quotes is NULL.
  *
  * Names of tables and columns are UTF-8 without control characters, 1 to 250 bytes, compared as SQL
- * does: a to z and A to Z are the same.  A table's name has no '/', does not begin with '.' or
- * "sqlite_", and is not `nodes`.
+ * does: a to z and A to Z are the same.  A table's name has neither '/' nor '"', does not begin with
+ * '.' or "sqlite_", and is not `nodes`.
  *
  * Threads: any number of callers. */
 #ifndef PFS_FS_QUERY_TABLES_H

@@ -34,7 +34,7 @@ static bool is_due(const struct pfs_tree *tree)
 	const struct pfs_journal *journal = tree->journal;
 
 	return journal->stop || journal->wanted > journal->cut || journal->primes_wanted ||
-	       journal->group.reap.count || pfs_journal_is_pressed(tree);
+	       journal->errand || journal->group.reap.count || pfs_journal_is_pressed(tree);
 }
 
 /* Sleeps until a group should be cut.  False: stop, nothing is left. */
@@ -66,6 +66,35 @@ static void wait_to_retry(struct pfs_tree *tree)
 			break;
 }
 
+/* Whoever waits for an errand that cannot be written now is told; journal->lock held. */
+static void refuse_errand(struct pfs_journal *journal)
+{
+	struct pfs_errand *errand = journal->errand;
+
+	if (!errand)
+		return;
+	journal->errand = NULL;
+	errand->error = -EROFS;
+	pfs_errand_end(journal, errand);
+}
+
+static void write_errand(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	struct pfs_errand *errand;
+
+	(void)pthread_mutex_lock(&journal->lock);
+	errand = journal->errand;
+	journal->errand = NULL;
+	(void)pthread_mutex_unlock(&journal->lock);
+	if (!errand)
+		return;
+	pfs_sides_write(tree, errand);
+	(void)pthread_mutex_lock(&journal->lock);
+	pfs_errand_end(journal, errand);
+	(void)pthread_mutex_unlock(&journal->lock);
+}
+
 /* Tells whoever waits how the attempt went; logs changes of fortune. */
 static void publish(struct pfs_tree *tree, int rc)
 {
@@ -81,6 +110,8 @@ static void publish(struct pfs_tree *tree, int rc)
 	atomic_store(&journal->failure, rc);
 	if (!rc)
 		journal->committed = journal->cut;
+	else
+		refuse_errand(journal);
 	journal->attempts++;
 	(void)pthread_cond_broadcast(&journal->ended);
 }
@@ -150,6 +181,7 @@ void *pfs_committer(void *arg)
 	while (wait_until_due(tree)) {
 		bool stop;
 
+		write_errand(tree);
 		rc = commit(tree);
 		(void)pthread_mutex_lock(&journal->lock);
 		stop = journal->stop;
@@ -159,6 +191,7 @@ void *pfs_committer(void *arg)
 	}
 	(void)pthread_mutex_lock(&journal->lock);
 	atomic_store(&journal->running, false);
+	refuse_errand(journal);
 	(void)pthread_cond_broadcast(&journal->ended);
 	(void)pthread_mutex_unlock(&journal->lock);
 	return NULL;

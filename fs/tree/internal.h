@@ -73,6 +73,7 @@ struct pfs_tree {
 	struct pfs_totals_table *totals;
 	struct pfs_spans *spans;
 	struct pfs_scan *scan;
+	struct pfs_sides *sides;
 	struct pfs_tree_listener listener;
 };
 
@@ -277,6 +278,17 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes);
 PFS_MUST_CHECK int pfs_journal_space(struct pfs_tree *tree, uint64_t *free_bytes,
 				     uint64_t *total_bytes);
 
+/* A group of somebody else's (sides.c), which the committer writes between two of its own. */
+struct pfs_errand {
+	int (*write)(void *arg, struct pfs_store *store);
+	void *arg;
+	int error;
+	bool done;
+};
+
+/* Waits until it is done; one at a time.  The errand's error; -EROFS when nothing can be written. */
+PFS_MUST_CHECK int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand);
+
 PFS_MUST_CHECK int pfs_journal_create(struct pfs_tree *tree);
 void pfs_journal_destroy(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_journal_start(struct pfs_tree *tree);
@@ -339,5 +351,11 @@ void pfs_links_destroy(struct pfs_tree *tree);
 /* Compares the node with its original and takes over what changed (attributes, through the
  * journal).  0, -ESTALE, or what opening says.  No locks held. */
 PFS_MUST_CHECK int pfs_links_refresh(struct pfs_tree *tree, uint64_t ino);
+
+/* ---- sides.c: side tables (fs/tree/sides.h) ---- */
+
+PFS_MUST_CHECK int pfs_sides_create(struct pfs_tree *tree);
+void pfs_sides_destroy(struct pfs_tree *tree);
+void pfs_sides_write(struct pfs_tree *tree, struct pfs_errand *errand); /* the committer's part */
 
 #endif

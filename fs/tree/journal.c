@@ -181,6 +181,28 @@ int pfs_tree_sync(struct pfs_tree *tree)
 	return journal->committed < target && !atomic_load(&tree->read_only) ? -EROFS : 0;
 }
 
+/* ---- what others have to write ---- */
+
+void pfs_errand_end(struct pfs_journal *journal, struct pfs_errand *errand)
+{
+	errand->done = true;
+	(void)pthread_cond_broadcast(&journal->ended);
+}
+
+int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand)
+{
+	struct pfs_journal *journal = tree->journal;
+	PFS_LOCKED(&journal->lock);
+
+	if (!atomic_load(&journal->running) || atomic_load(&journal->failure))
+		return -EROFS;
+	journal->errand = errand;
+	(void)pthread_cond_signal(&journal->wake);
+	while (!errand->done)
+		(void)pthread_cond_wait(&journal->ended, &journal->lock);
+	return errand->error;
+}
+
 /* ---- life ---- */
 
 void pfs_journal_wake(struct pfs_journal *journal)

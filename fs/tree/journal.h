@@ -96,6 +96,7 @@ struct pfs_journal {
 	uint64_t committed; /* number of the last group committed: cut or one less */
 	uint64_t wanted;    /* commit up to this number without delay */
 	uint64_t attempts;  /* commits tried */
+	struct pfs_errand *errand; /* to be written next, or NULL */
 
 	struct pfs_group group; /* the committer's own */
 };
@@ -105,6 +106,9 @@ bool pfs_journal_is_pressed(const struct pfs_tree *tree);
 
 /* Wakes the committer if it may be asleep; no lock of the journal held. */
 void pfs_journal_wake(struct pfs_journal *journal);
+
+/* The errand is done, or will not be; journal->lock held. */
+void pfs_errand_end(struct pfs_journal *journal, struct pfs_errand *errand);
 
 /* The committer; arg is the tree. */
 void *pfs_committer(void *arg);

@@ -128,6 +128,30 @@ static int add_walked(void *arg, const struct pfs_walk_node *walked)
 	return 0;
 }
 
+struct rows {
+	struct pfs_store *from, *to;
+	uint32_t id; /* in `to` */
+};
+
+static int copy_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	const struct rows *rows = arg;
+
+	return pfs_store_put_row(rows->to, rows->id, row, cells, n);
+}
+
+static int copy_table(void *arg, const struct pfs_table_record *table)
+{
+	struct rows *rows = arg;
+	struct pfs_table_record record = *table;
+	unsigned n_columns;
+
+	record.id = 0;
+	PFS_TRY(pfs_store_table_width(rows->from, &n_columns, table->id));
+	PFS_TRY(pfs_store_put_table(rows->to, &rows->id, &record, n_columns));
+	return pfs_store_scan_rows(rows->from, table->id, copy_row, rows);
+}
+
 static int build(struct optimize *optimize)
 {
 	struct pfs_store *to = pfs_build_store(optimize->build);
@@ -135,6 +159,7 @@ static int build(struct optimize *optimize)
 
 	PFS_TRY(pfs_store_scan_columns(from, copy_column, to));
 	PFS_TRY(pfs_store_scan_source_roots(from, copy_root, to));
+	PFS_TRY(pfs_store_scan_tables(from, copy_table, &(struct rows){.from = from, .to = to}));
 	PFS_TRY(pfs_tree_walk(optimize->tree, PFS_ROOT_PRIME, add_walked, optimize));
 	PFS_TRY(pfs_build_finish(optimize->build));
 	return pfs_build_commit(optimize->build);

@@ -25,6 +25,7 @@ static int create_parts(struct pfs_tree *tree)
 {
 	PFS_TRY(pfs_image_create(tree));
 	PFS_TRY(pfs_journal_create(tree));
+	PFS_TRY(pfs_sides_create(tree));
 	PFS_TRY(pfs_primes_create(tree));
 	PFS_TRY(pfs_content_create(tree));
 	PFS_TRY(pfs_attrs_create(tree));
@@ -91,6 +92,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_attrs_destroy(tree);
 	pfs_content_destroy(tree);
 	pfs_primes_destroy(tree);
+	pfs_sides_destroy(tree);
 	pfs_journal_destroy(tree);
 	pfs_image_destroy(tree);
 	error = pfs_store_close(tree->store);

@@ -149,7 +149,8 @@ static void other_schemas_are_refused(void **state PFS_UNUSED)
 	sql("PRAGMA user_version = 2");
 	assert_refused(-EPROTONOSUPPORT, "newer primefs");
 	copy_file(test_path, good_path);
-	sql("PRAGMA journal_mode = DELETE; CREATE TABLE side_1 (a); VACUUM");
+	sql("PRAGMA journal_mode = DELETE; CREATE TABLE side_1 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; "
+	    "INSERT INTO side_table VALUES (1, x'61', x'61'); VACUUM");
 	store = open_as(0); /* side tables are foreseen, and another journal does not matter */
 	assert_int_equal(count_findings(store), 0);
 	assert_int_equal(pfs_store_close(store), 0);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* A connection has a copy of each side table that a statement of its has named: reading it then is
+ * SQLite's own work, in memory, and no lock of the store is held meanwhile.  A change is made in the
+ * copy, inside a transaction, and what it did there is then written to the store. */
+#include "fs/query/sides.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/log.h"
+#include "fs/query/tables.h"
+#include "fs/tree/sides.h"
+#include "meta/sqlside.h"
+
+bool pfs_side_is_named(const char *name, const char *other)
+{
+	return strcasecmp(name, other) == 0;
+}
+
+/* ---- copies ---- */
+
+struct reading {
+	struct pfs_connection *connection;
+	struct pfs_tree *tree;
+};
+
+static int add_table(void *arg, const struct pfs_table_record *table)
+{
+	const struct reading *reading = arg;
+	int error = pfs_sql_side_add(reading->connection->sql, table->id, table->name,
+				     table->name_len, table->columns, table->columns_len);
+
+	if (error != -EUCLEAN)
+		return error;
+	pfs_warning("side table %.*s: damaged: statements cannot see it", (int)table->name_len,
+		    (const char *)table->name);
+	return 0;
+}
+
+static int read_catalogue(void *arg, struct pfs_store *store)
+{
+	struct reading *reading = arg;
+
+	reading->connection->sides_version = pfs_sides_version(reading->tree);
+	return pfs_store_scan_tables(store, add_table, reading);
+}
+
+int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
+{
+	struct reading reading = {.connection = connection, .tree = tree};
+	int error;
+
+	if (connection->sides_version == pfs_sides_version(tree))
+		return 0;
+	pfs_sql_finish(connection->sql);
+	pfs_sql_sides_clear(connection->sql);
+	error = pfs_sides_read(tree, read_catalogue, &reading);
+	if (error)
+		connection->sides_version = 0;
+	return error;
+}
+
+static int fill(struct pfs_connection *connection, struct pfs_store *store, uint32_t id)
+{
+	int error = pfs_sql_fill_begin(connection->sql, id);
+
+	if (!error)
+		error = pfs_store_scan_rows(store, id, pfs_sql_fill_row, connection->sql);
+	return pfs_sql_fill_end(connection->sql, id, error);
+}
+
+static int fill_wanted(void *arg, struct pfs_store *store)
+{
+	const struct reading *reading = arg;
+	size_t n;
+	const struct pfs_sql_side *sides = pfs_sql_sides(reading->connection->sql, &n);
+
+	if (reading->connection->sides_version != pfs_sides_version(reading->tree))
+		return -EAGAIN;
+	for (size_t i = 0; i < n; i++) {
+		if (sides[i].wanted && !sides[i].filled)
+			PFS_TRY(fill(reading->connection, store, sides[i].id));
+	}
+	return 0;
+}
+
+int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree)
+{
+	struct reading reading = {.connection = connection, .tree = tree};
+	size_t n;
+	const struct pfs_sql_side *sides = pfs_sql_sides(connection->sql, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (sides[i].wanted && !sides[i].filled)
+			return pfs_sides_read(tree, fill_wanted, &reading);
+	}
+	return 0;
+}
+
+/* ---- changes ---- */
+
+struct keeping {
+	struct pfs_sql *sql;
+	struct pfs_store *store;
+	uint32_t id; /* of the table at hand */
+	bool schema; /* other tables than before */
+	uint64_t bytes;
+	struct pfs_sql_problem *problem;
+};
+
+static int put_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	const struct keeping *keeping = arg;
+
+	if (!cells)
+		return pfs_store_remove_row(keeping->store, keeping->id, row);
+	return pfs_store_put_row(keeping->store, keeping->id, row, cells, n);
+}
+
+static int put_table(struct keeping *keeping, const struct pfs_sql_side *side, uint32_t id)
+{
+	struct pfs_table_record record = {
+		.id = id,
+		.name = side->name,
+		.name_len = strlen(side->name),
+	};
+	char *text;
+	int error;
+
+	PFS_TRY(pfs_sql_declaration(keeping->sql, &text, side->name));
+	record.columns = text;
+	record.columns_len = strlen(text);
+	error = pfs_store_put_table(keeping->store, &keeping->id, &record,
+				    (unsigned)side->n_columns);
+	free(text);
+	return error;
+}
+
+static int put_whole(struct keeping *keeping, const struct pfs_sql_side *side)
+{
+	PFS_TRY(put_table(keeping, side, 0));
+	return pfs_sql_all_rows(keeping->sql, side->name, put_row, keeping);
+}
+
+static int write_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fate fate)
+{
+	struct keeping *keeping = arg;
+
+	keeping->id = side->id;
+	switch (fate) {
+	case PFS_SQL_DROPPED:
+		return pfs_store_drop_table(keeping->store, side->id);
+	case PFS_SQL_MADE:
+		return put_whole(keeping, side);
+	case PFS_SQL_INDEXED:
+		return put_table(keeping, side, side->id);
+	case PFS_SQL_REPLACED:
+		PFS_TRY(pfs_store_drop_table(keeping->store, side->id));
+		return put_whole(keeping, side);
+	case PFS_SQL_CHANGED:
+		break;
+	}
+	return pfs_sql_changed_rows(keeping->sql, side->name, put_row, keeping);
+}
+
+static int write_fates(void *arg, struct pfs_store *store)
+{
+	struct keeping *keeping = arg;
+
+	keeping->store = store;
+	return pfs_sql_fates(keeping->sql, write_fate, keeping);
+}
+
+static int complain(struct keeping *keeping, int error, const char *what)
+{
+	(void)snprintf(keeping->problem->text, sizeof(keeping->problem->text),
+		       "the table cannot be kept: %s", what);
+	return error;
+}
+
+static int measure(void *arg, int64_t row PFS_UNUSED, const struct pfs_cell *cells, size_t n)
+{
+	struct keeping *keeping = arg;
+	uint64_t size = 0;
+
+	for (size_t i = 0; cells && i < n; i++)
+		size += 8 + (cells[i].type >= PFS_CELL_TEXT ? cells[i].size : 0);
+	keeping->bytes += 16 + size;
+	return size > PFS_TABLE_ROW_MAX ? -E2BIG : 0;
+}
+
+/* Before the store's part, which others wait for. */
+static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fate fate)
+{
+	struct keeping *keeping = arg;
+	int error = 0;
+
+	keeping->schema |= fate != PFS_SQL_CHANGED;
+	if (fate == PFS_SQL_MADE) {
+		error = pfs_table_check_name(side->name);
+		if (error)
+			return complain(keeping, error, "none can have that name; choose another");
+	}
+	if (fate == PFS_SQL_MADE || fate == PFS_SQL_REPLACED)
+		error = pfs_sql_all_rows(keeping->sql, side->name, measure, keeping);
+	else if (fate == PFS_SQL_CHANGED)
+		error = pfs_sql_changed_rows(keeping->sql, side->name, measure, keeping);
+	return error == -E2BIG ? complain(keeping, error, "a row has more than 8 MiB") : error;
+}
+
+int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
+		   struct pfs_sql_problem *problem)
+{
+	struct keeping keeping = {.sql = connection->sql, .problem = problem};
+	int error = pfs_sql_fates(connection->sql, check_fate, &keeping);
+
+	if (error == -EINVAL && !*problem->text)
+		error = complain(&keeping, error,
+				 "its rows have no number; leave out WITHOUT ROWID, or give a column "
+				 "another name than rowid, _rowid_ and oid");
+	if (!error && (keeping.bytes || keeping.schema))
+		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
+	if (error)
+		pfs_sql_rollback(connection->sql);
+	else
+		error = pfs_sql_commit(connection->sql);
+	/* what has been made or dropped here is simply read anew */
+	connection->spent |= keeping.schema || error;
+	if (!connection->spent)
+		connection->sides_version = pfs_sides_version(tree);
+	return error;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/sides.h - side tables in connections, and what statements do to them; inside of
+ * fs/query. */
+#ifndef PFS_FS_QUERY_SIDES_H
+#define PFS_FS_QUERY_SIDES_H
+
+#include "fs/query/internal.h"
+
+/* Makes the connection know the tables that there are now; a prepared statement is finished if there
+ * are others than before. */
+PFS_MUST_CHECK int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree);
+
+/* Fills those that the prepared statement names.  -EAGAIN: they have changed since refresh. */
+PFS_MUST_CHECK int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree);
+
+/* The statement has run (pfs_sql_run): keeps what it did, durably, or undoes it.  pfs_sides_hold is
+ * held. */
+PFS_MUST_CHECK int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
+				  struct pfs_sql_problem *problem);
+
+/* Names are the same whatever their capitals. */
+bool pfs_side_is_named(const char *name, const char *other);
+
+/* query.c: a connection that knows the tables, for a while. */
+PFS_MUST_CHECK int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries);
+void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *connection);
+
+#endif

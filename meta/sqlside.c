@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+#include "meta/sqlside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "meta/sqlquery_impl.h"
+
+/* ---- statements of this module's own ---- */
+
+static int prepare(struct pfs_sql *sql, sqlite3_stmt **out, char *text)
+{
+	int result = SQLITE_NOMEM;
+
+	*out = NULL;
+	sql->own = true;
+	if (text)
+		result = sqlite3_prepare_v3(sql->handle, text, -1, 0, out, NULL);
+	sql->own = false;
+	sqlite3_free(text);
+	return result;
+}
+
+static int exec(struct pfs_sql *sql, const char *text)
+{
+	int result;
+
+	sql->own = true;
+	result = sqlite3_exec(sql->handle, text, NULL, NULL, NULL);
+	sql->own = false;
+	return result;
+}
+
+static int errno_of(struct pfs_sql *sql, int result)
+{
+	struct pfs_sql_problem ignored;
+
+	return result ? pfs_sql_explain_result(sql, &ignored, result) : 0;
+}
+
+/* ---- columns ---- */
+
+int pfs_sql_side_columns(struct pfs_sql *sql, const char *table,
+			 int (*fn)(void *arg, const char *name), void *arg)
+{
+	sqlite3_stmt *row;
+	int result = prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
+	int error = 0;
+
+	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(row, 1);
+
+		result = SQLITE_OK;
+		error = name ? fn(arg, name) : -ENOMEM;
+	}
+	(void)sqlite3_finalize(row);
+	return error || result == SQLITE_DONE ? error : errno_of(sql, result);
+}
+
+struct columns {
+	sqlite3_str *list; /* "a", "b" */
+	size_t n;
+	unsigned taken; /* which of rowid_names are columns */
+};
+
+static const char *const rowid_names[] = {"rowid", "_rowid_", "oid"};
+
+static int add_column(void *arg, const char *name)
+{
+	struct columns *columns = arg;
+
+	sqlite3_str_appendf(columns->list, ", \"%w\"", name);
+	columns->n++;
+	for (size_t i = 0; i < PFS_COUNT(rowid_names); i++) {
+		if (sqlite3_stricmp(name, rowid_names[i]) == 0)
+			columns->taken |= 1u << i;
+	}
+	return 0;
+}
+
+/* *list: the row number and the stored columns, as SQL has them.  -EINVAL: the row number has no
+ * name, or there are too many columns. */
+static int list_columns(struct pfs_sql *sql, char **list, size_t *n, const char *table)
+{
+	struct columns columns = {.list = sqlite3_str_new(NULL)};
+	int error = pfs_sql_side_columns(sql, table, add_column, &columns);
+	char *names = sqlite3_str_finish(columns.list);
+	size_t i = 0;
+
+	while (i < PFS_COUNT(rowid_names) && columns.taken & 1u << i)
+		i++;
+	if (!error && (i == PFS_COUNT(rowid_names) || !columns.n ||
+		       columns.n > PFS_TABLE_COLUMNS_MAX))
+		error = -EINVAL;
+	if (!error) {
+		*list = names ? sqlite3_mprintf("%s%s", rowid_names[i], names) : NULL;
+		*n = columns.n;
+		error = *list ? 0 : -ENOMEM;
+	}
+	sqlite3_free(names);
+	return error;
+}
+
+/* ---- copies ---- */
+
+static struct pfs_sql_side *find(const struct pfs_sql *sql, const char *name)
+{
+	for (size_t i = 0; i < sql->n_sides; i++) {
+		if (sqlite3_stricmp(sql->sides[i].name, name) == 0)
+			return &sql->sides[i];
+	}
+	return NULL;
+}
+
+static struct pfs_sql_side *find_id(const struct pfs_sql *sql, uint32_t id)
+{
+	for (size_t i = 0; i < sql->n_sides; i++) {
+		if (sql->sides[i].id == id)
+			return &sql->sides[i];
+	}
+	return NULL;
+}
+
+void pfs_sql_side_seen(struct pfs_sql *sql, const char *name)
+{
+	struct pfs_sql_side *side = name ? find(sql, name) : NULL;
+
+	if (side)
+		side->wanted = true;
+}
+
+static void drop(struct pfs_sql *sql, const char *name)
+{
+	char *text = sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\"", name);
+
+	if (text)
+		(void)exec(sql, text);
+	sqlite3_free(text);
+}
+
+void pfs_sql_sides_clear(struct pfs_sql *sql)
+{
+	for (size_t i = 0; i < sql->n_sides; i++) {
+		drop(sql, sql->sides[i].name);
+		free(sql->sides[i].name);
+	}
+	sql->n_sides = 0;
+}
+
+void pfs_sql_sides_close(struct pfs_sql *sql)
+{
+	for (size_t i = 0; i < sql->n_sides; i++)
+		free(sql->sides[i].name);
+	free(sql->sides);
+	free(sql->rowids);
+}
+
+/* Only what a statement may do as well: the text comes out of a file that anybody may have made. */
+static int declare(struct pfs_sql *sql, const char *text, size_t len)
+{
+	bool may_change = sql->may_change;
+	const char *end = text + len;
+	int result = SQLITE_OK;
+
+	sql->may_change = true;
+	while (!result && text < end) {
+		sqlite3_stmt *statement = NULL;
+		const char *tail = text;
+
+		sql->saw = 0;
+		result = sqlite3_prepare_v3(sql->handle, text, (int)(end - text), 0, &statement,
+					    &tail);
+		if (!result && statement) {
+			result = sqlite3_step(statement);
+			result = result == SQLITE_DONE ? SQLITE_OK : result;
+		}
+		if (sql->saw & (PFS_SQL_SAW_ROWS | PFS_SQL_SAW_SOURCE))
+			result = SQLITE_ERROR;
+		(void)sqlite3_finalize(statement);
+		text = tail > text ? tail : end;
+	}
+	sql->may_change = may_change;
+	return result;
+}
+
+int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name, size_t name_len,
+		     const void *declaration, size_t len)
+{
+	struct pfs_sql_side side = {.id = id};
+	char *list = NULL;
+	int error;
+
+	PFS_TRY(pfs_grow(&sql->sides, &sql->sides_capacity, sql->n_sides + 1, sizeof(side)));
+	side.name = strndup(name, name_len);
+	if (!side.name)
+		return -ENOMEM;
+	error = len <= INT32_MAX && !find(sql, side.name) && !declare(sql, declaration, len)
+			? list_columns(sql, &list, &side.n_columns, side.name)
+			: -EUCLEAN;
+	sqlite3_free(list);
+	if (error) {
+		drop(sql, side.name);
+		free(side.name);
+		return error == -ENOMEM ? error : -EUCLEAN;
+	}
+	sql->sides[sql->n_sides++] = side;
+	return 0;
+}
+
+const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n)
+{
+	*n = sql->n_sides;
+	return sql->sides;
+}
+
+int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id)
+{
+	const struct pfs_sql_side *side = find_id(sql, id);
+	sqlite3_str *text;
+	char *list;
+	size_t n;
+	int result;
+
+	PFS_TRY(list_columns(sql, &list, &n, side->name));
+	text = sqlite3_str_new(NULL);
+	sqlite3_str_appendf(text, "INSERT INTO \"%w\" (%s) VALUES (?", side->name, list);
+	for (size_t i = 0; i < n; i++)
+		sqlite3_str_appendall(text, ", ?");
+	sqlite3_str_appendall(text, ")");
+	sqlite3_free(list);
+	result = prepare(sql, &sql->fill, sqlite3_str_finish(text));
+	if (!result)
+		result = exec(sql, "BEGIN");
+	return errno_of(sql, result);
+}
+
+static int bind(sqlite3_stmt *statement, int parameter, const struct pfs_cell *cell)
+{
+	switch (cell->type) {
+	case PFS_CELL_INTEGER:
+		return sqlite3_bind_int64(statement, parameter, cell->integer);
+	case PFS_CELL_REAL:
+		return sqlite3_bind_double(statement, parameter, cell->real);
+	case PFS_CELL_TEXT:
+		return sqlite3_bind_text64(statement, parameter, cell->bytes, cell->size,
+					   SQLITE_STATIC, SQLITE_UTF8);
+	case PFS_CELL_BLOB:
+		if (!cell->size)
+			return sqlite3_bind_zeroblob(statement, parameter, 0);
+		return sqlite3_bind_blob64(statement, parameter, cell->bytes, cell->size,
+					   SQLITE_STATIC);
+	case PFS_CELL_NULL:
+		break;
+	}
+	return sqlite3_bind_null(statement, parameter);
+}
+
+int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	struct pfs_sql *sql = arg;
+	int result = SQLITE_OK;
+
+	if (n + 1 != (size_t)sqlite3_bind_parameter_count(sql->fill))
+		return -EUCLEAN;
+	(void)sqlite3_bind_int64(sql->fill, 1, row);
+	for (size_t i = 0; i < n && !result; i++)
+		result = bind(sql->fill, (int)i + 2, &cells[i]);
+	if (!result)
+		result = sqlite3_step(sql->fill);
+	(void)sqlite3_reset(sql->fill);
+	switch (result & 0xff) {
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOMEM;
+	case SQLITE_CONSTRAINT:
+	case SQLITE_MISMATCH:
+		return -EUCLEAN;
+	default:
+		return errno_of(sql, result);
+	}
+}
+
+int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
+{
+	(void)sqlite3_finalize(sql->fill);
+	sql->fill = NULL;
+	if (!sqlite3_get_autocommit(sql->handle)) {
+		int result = exec(sql, error ? "ROLLBACK" : "COMMIT");
+
+		if (!error)
+			error = errno_of(sql, result);
+	}
+	if (!error)
+		find_id(sql, id)->filled = true;
+	return error;
+}
+
+/* ---- statements that change something ---- */
+
+enum pfs_sql_effect pfs_sql_effect(const struct pfs_sql *sql)
+{
+	if (sqlite3_stmt_readonly(sql->statement))
+		return PFS_SQL_READS;
+	if (sql->saw & PFS_SQL_SAW_SCHEMA)
+		return PFS_SQL_CHANGES_TABLES;
+	return sql->saw & PFS_SQL_SAW_SOURCE ? PFS_SQL_CHANGES_SOURCE : PFS_SQL_CHANGES_ROWS;
+}
+
+void pfs_sql_row_changed(void *arg, int op PFS_UNUSED, const char *database PFS_UNUSED,
+			 const char *table PFS_UNUSED, sqlite3_int64 rowid)
+{
+	struct pfs_sql *sql = arg;
+
+	if (sql->rowids_lost || pfs_grow(&sql->rowids, &sql->rowids_capacity, sql->n_rowids + 1,
+					 sizeof(*sql->rowids)))
+		sql->rowids_lost = true;
+	else
+		sql->rowids[sql->n_rowids++] = rowid;
+}
+
+int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *problem)
+{
+	int error = errno_of(sql, exec(sql, "BEGIN"));
+
+	sql->n_rowids = 0;
+	sql->rowids_lost = false;
+	if (error)
+		return error;
+	(void)sqlite3_update_hook(sql->handle, pfs_sql_row_changed, sql);
+	do
+		error = pfs_sql_step(sql, problem);
+	while (error == 1);
+	(void)sqlite3_update_hook(sql->handle, NULL, NULL);
+	(void)sqlite3_reset(sql->statement);
+	if (error)
+		pfs_sql_rollback(sql);
+	return error;
+}
+
+int pfs_sql_commit(struct pfs_sql *sql)
+{
+	return errno_of(sql, exec(sql, "COMMIT"));
+}
+
+void pfs_sql_rollback(struct pfs_sql *sql)
+{
+	if (!sqlite3_get_autocommit(sql->handle))
+		(void)exec(sql, "ROLLBACK");
+}
+
+uint64_t pfs_sql_changes(const struct pfs_sql *sql)
+{
+	return (uint64_t)sqlite3_changes64(sql->handle);
+}
+
+/* ---- what they have done ---- */
+
+/* Whether a query of one number, about the table, finds any. */
+static int any(struct pfs_sql *sql, bool *is_any, const char *format, const char *table)
+{
+	sqlite3_stmt *row;
+	int result = prepare(sql, &row, sqlite3_mprintf(format, table));
+
+	sql->own = true; /* a pragma in it asks, too */
+	if (!result)
+		result = sqlite3_step(row);
+	sql->own = false;
+	*is_any = result == SQLITE_ROW;
+	(void)sqlite3_finalize(row);
+	return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : errno_of(sql, result);
+}
+
+#define IS_TABLE                                                                                   \
+	"SELECT 1 FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(%Q)"
+/* A row that takes the place of another in such an index, and a row whose number an UPDATE changes,
+ * are not told. */
+#define HAS_UNIQUE "SELECT 1 FROM pragma_index_list(%Q) WHERE \"unique\""
+#define HAS_NUMBER "SELECT 1 FROM pragma_table_info(%Q) WHERE pk"
+
+static int fate_of(struct pfs_sql *sql, const struct pfs_sql_side *side, enum pfs_sql_fate *fate)
+{
+	bool is_unique, has_number;
+
+	if (sql->saw & PFS_SQL_SAW_SCHEMA) {
+		*fate = PFS_SQL_INDEXED;
+		return 0;
+	}
+	PFS_TRY(any(sql, &is_unique, HAS_UNIQUE, side->name));
+	PFS_TRY(any(sql, &has_number, HAS_NUMBER, side->name));
+	*fate = is_unique || sql->rowids_lost || (has_number && sql->saw & PFS_SQL_SAW_UPDATE)
+			? PFS_SQL_REPLACED
+			: PFS_SQL_CHANGED;
+	return 0;
+}
+
+typedef int fate_fn(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fate fate);
+
+static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
+{
+	sqlite3_stmt *row;
+	int result = prepare(sql, &row,
+			     sqlite3_mprintf("SELECT name FROM sqlite_schema WHERE type = 'table' "
+					     "AND name NOT GLOB 'sqlite_*'"));
+	int error = 0;
+
+	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		char *name = (char *)sqlite3_column_text(row, 0), *list = NULL;
+		struct pfs_sql_side side = {.name = name, .filled = true};
+
+		result = SQLITE_OK;
+		if (!name)
+			error = -ENOMEM;
+		else if (!find(sql, name))
+			error = list_columns(sql, &list, &side.n_columns, name);
+		if (list)
+			error = fn(arg, &side, PFS_SQL_MADE);
+		sqlite3_free(list);
+	}
+	(void)sqlite3_finalize(row);
+	return error || result == SQLITE_DONE ? error : errno_of(sql, result);
+}
+
+int pfs_sql_fates(struct pfs_sql *sql, fate_fn *fn, void *arg)
+{
+	const struct pfs_sql_side *changed = find(sql, sql->changed);
+	enum pfs_sql_fate fate;
+	bool is_there;
+
+	for (size_t i = 0; sql->saw & PFS_SQL_SAW_SCHEMA && i < sql->n_sides; i++) {
+		PFS_TRY(any(sql, &is_there, IS_TABLE, sql->sides[i].name));
+		if (!is_there)
+			PFS_TRY(fn(arg, &sql->sides[i], PFS_SQL_DROPPED));
+		if (!is_there && changed == &sql->sides[i])
+			changed = NULL;
+	}
+	if (sql->saw & PFS_SQL_SAW_SCHEMA)
+		PFS_TRY(tell_new(sql, fn, arg));
+	if (!changed)
+		return 0;
+	PFS_TRY(fate_of(sql, changed, &fate));
+	return fn(arg, changed, fate);
+}
+
+int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table)
+{
+	sqlite3_stmt *row;
+	sqlite3_str *out = sqlite3_str_new(NULL);
+	char *whole;
+	int result = prepare(sql, &row,
+			     sqlite3_mprintf("SELECT sql FROM sqlite_schema WHERE lower(tbl_name) = "
+					     "lower(%Q) AND sql NOT NULL ORDER BY type DESC, rowid",
+					     table));
+
+	while (!result && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		sqlite3_str_appendf(out, "%s;\n", sqlite3_column_text(row, 0));
+		result = SQLITE_OK;
+	}
+	(void)sqlite3_finalize(row);
+	whole = sqlite3_str_finish(out);
+	*text = whole ? strdup(whole) : NULL;
+	sqlite3_free(whole);
+	if (result != SQLITE_DONE) {
+		free(*text);
+		*text = NULL;
+		return errno_of(sql, result);
+	}
+	return *text ? 0 : -ENOMEM;
+}
+
+static void cell_from(struct pfs_cell *cell, sqlite3_stmt *row, int column)
+{
+	*cell = (struct pfs_cell){.type = PFS_CELL_NULL};
+	switch (sqlite3_column_type(row, column)) {
+	case SQLITE_INTEGER:
+		cell->type = PFS_CELL_INTEGER;
+		cell->integer = sqlite3_column_int64(row, column);
+		return;
+	case SQLITE_FLOAT:
+		cell->type = PFS_CELL_REAL;
+		cell->real = sqlite3_column_double(row, column);
+		return;
+	case SQLITE_TEXT:
+		cell->type = PFS_CELL_TEXT;
+		cell->bytes = sqlite3_column_text(row, column);
+		break;
+	case SQLITE_BLOB:
+		cell->type = PFS_CELL_BLOB;
+		cell->bytes = sqlite3_column_blob(row, column);
+		break;
+	default:
+		return;
+	}
+	cell->size = (size_t)sqlite3_column_bytes(row, column);
+}
+
+typedef int row_fn(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
+
+static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
+{
+	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
+	int n = sqlite3_column_count(row) - 1;
+
+	for (int i = 0; i < n; i++)
+		cell_from(&cells[i], row, i + 1);
+	return fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
+}
+
+/* SELECT the row number and the columns, with what stands behind FROM. */
+static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *table, bool one)
+{
+	char *list;
+	size_t n;
+	int result;
+
+	*out = NULL;
+	PFS_TRY(list_columns(sql, &list, &n, table));
+	result = prepare(sql, out,
+			 sqlite3_mprintf("SELECT %s FROM \"%w\"%s%.*s%s", list, table,
+					 one ? " WHERE " : "", one ? (int)strcspn(list, ",") : 0,
+					 list, one ? " = ?" : ""));
+	sqlite3_free(list);
+	return result == SQLITE_ERROR ? -EINVAL : errno_of(sql, result);
+}
+
+int pfs_sql_all_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *arg)
+{
+	sqlite3_stmt *row;
+	int error = prepare_rows(sql, &row, table, false), result = SQLITE_OK;
+
+	while (!error && (result = sqlite3_step(row)) == SQLITE_ROW)
+		error = tell_row(row, fn, arg);
+	(void)sqlite3_finalize(row);
+	return error || result == SQLITE_DONE ? error : errno_of(sql, result);
+}
+
+int pfs_sql_changed_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *arg)
+{
+	sqlite3_stmt *row;
+	int error = prepare_rows(sql, &row, table, true);
+
+	for (size_t i = 0; i < sql->n_rowids && !error; i++) {
+		int result;
+
+		(void)sqlite3_bind_int64(row, 1, sql->rowids[i]);
+		result = sqlite3_step(row);
+		if (result == SQLITE_ROW)
+			error = tell_row(row, fn, arg);
+		else if (result == SQLITE_DONE)
+			error = fn(arg, sql->rowids[i], NULL, 0);
+		else
+			error = errno_of(sql, result);
+		(void)sqlite3_reset(row);
+	}
+	(void)sqlite3_finalize(row);
+	return error;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/table.c - side tables: a catalogue, and for each table one of SQLite's with its rows. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "meta/internal.h"
+
+#define STATEMENT_SIZE 64 /* bytes of a statement without its list of columns */
+
+/* ---- statements: a table's number is all that is put into their texts ---- */
+
+static int prepare(struct pfs_db *db, sqlite3_stmt **out, const char *text, unsigned flags)
+{
+	return pfs_db_errno(db, sqlite3_prepare_v3(db->handle, text, -1, flags, out, NULL));
+}
+
+/* Runs the text once; a failure spoils the group. */
+static int run_text(struct pfs_store *store, const char *text)
+{
+	int error = pfs_db_exec(store->writer, text);
+
+	if (error)
+		store->group_error = error;
+	return error;
+}
+
+static bool name_valid(const struct pfs_table_record *table)
+{
+	return table->name_len > 0 && table->name_len <= PFS_TABLE_NAME_LIMIT &&
+	       !memchr(table->name, 0, table->name_len);
+}
+
+static int table_number(struct pfs_store *store, const struct pfs_table_record *table)
+{
+	sqlite3_stmt *put = store->writer->sql[PFS_SQL_TABLE_PUT];
+
+	if (table->id)
+		pfs_bind_int(put, 1, table->id);
+	else
+		(void)sqlite3_bind_null(put, 1);
+	pfs_bind_blob(put, 2, table->name, table->name_len);
+	pfs_bind_blob(put, 3, table->columns, table->columns_len);
+	return pfs_group_run(store, PFS_SQL_TABLE_PUT);
+}
+
+static int create_rows(struct pfs_store *store, uint32_t id, unsigned n_columns)
+{
+	sqlite3_str *text = sqlite3_str_new(NULL);
+	char *whole;
+	int error = -ENOMEM;
+
+	sqlite3_str_appendf(text, "CREATE TABLE side_%u (id INTEGER PRIMARY KEY", (unsigned)id);
+	for (unsigned i = 0; i < n_columns; i++)
+		sqlite3_str_appendf(text, ", c%u ANY", i);
+	sqlite3_str_appendall(text, ") STRICT");
+	whole = sqlite3_str_finish(text);
+	if (whole)
+		error = run_text(store, whole);
+	sqlite3_free(whole);
+	return error;
+}
+
+/* ---- writing ---- */
+
+int pfs_store_put_table(struct pfs_store *store, uint32_t *id, const struct pfs_table_record *table,
+			unsigned n_columns)
+{
+	int error = pfs_group_ready(store);
+	int64_t number = table->id;
+
+	if (error)
+		return error;
+	if (!name_valid(table) || (!table->id && (!n_columns || n_columns > PFS_TABLE_COLUMNS_MAX)))
+		return -EINVAL;
+	error = table_number(store, table);
+	if (error)
+		return error;
+	if (!table->id) {
+		number = sqlite3_last_insert_rowid(store->writer->handle);
+		if (number <= 0 || number > UINT32_MAX)
+			return -EUCLEAN;
+		error = create_rows(store, (uint32_t)number, n_columns);
+	}
+	if (!error)
+		*id = (uint32_t)number;
+	return error;
+}
+
+int pfs_store_drop_table(struct pfs_store *store, uint32_t id)
+{
+	char text[STATEMENT_SIZE];
+	int error = pfs_group_ready(store);
+
+	if (error)
+		return error;
+	pfs_db_forget_rows(store->writer);
+	pfs_bind_int(store->writer->sql[PFS_SQL_TABLE_DELETE], 1, id);
+	error = pfs_group_run(store, PFS_SQL_TABLE_DELETE);
+	if (error)
+		return error;
+	(void)snprintf(text, sizeof(text), "DROP TABLE side_%u", (unsigned)id);
+	return run_text(store, text);
+}
+
+static int prepare_put(struct pfs_db *db, uint32_t id, size_t n)
+{
+	sqlite3_str *text;
+	char *whole;
+	int error = -ENOMEM;
+
+	if (db->row_put && db->row_table == id && db->row_columns == n)
+		return 0;
+	pfs_db_forget_rows(db);
+	text = sqlite3_str_new(NULL);
+	sqlite3_str_appendf(text, "INSERT OR REPLACE INTO side_%u VALUES (?", (unsigned)id);
+	for (size_t i = 0; i < n; i++)
+		sqlite3_str_appendall(text, ", ?");
+	sqlite3_str_appendall(text, ")");
+	whole = sqlite3_str_finish(text);
+	if (whole)
+		error = prepare(db, &db->row_put, whole, SQLITE_PREPARE_PERSISTENT);
+	sqlite3_free(whole);
+	db->row_table = id;
+	db->row_columns = n;
+	return error;
+}
+
+static int bind_cell(sqlite3_stmt *put, int parameter, const struct pfs_cell *cell)
+{
+	switch (cell->type) {
+	case PFS_CELL_NULL:
+		return sqlite3_bind_null(put, parameter);
+	case PFS_CELL_INTEGER:
+		return sqlite3_bind_int64(put, parameter, cell->integer);
+	case PFS_CELL_REAL:
+		return sqlite3_bind_double(put, parameter, cell->real);
+	case PFS_CELL_TEXT:
+		return sqlite3_bind_text64(put, parameter, cell->size ? cell->bytes : "",
+					   cell->size, SQLITE_STATIC, SQLITE_UTF8);
+	case PFS_CELL_BLOB:
+		return sqlite3_bind_blob64(put, parameter, cell->size ? cell->bytes : "",
+					   cell->size, SQLITE_STATIC);
+	}
+	return SQLITE_MISUSE;
+}
+
+int pfs_store_put_row(struct pfs_store *store, uint32_t id, int64_t row,
+		      const struct pfs_cell *cells, size_t n)
+{
+	struct pfs_db *db = store->writer;
+	int error = pfs_group_ready(store), result = SQLITE_OK;
+	size_t size = 0;
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < n; i++)
+		size += cells[i].type >= PFS_CELL_TEXT ? cells[i].size : 8;
+	if (size > PFS_TABLE_ROW_MAX)
+		return -E2BIG;
+	error = prepare_put(db, id, n);
+	if (!error) {
+		sqlite3_stmt *put PFS_RESET = db->row_put;
+
+		pfs_bind_int(put, 1, row);
+		for (size_t i = 0; i < n && !result; i++)
+			result = bind_cell(put, (int)i + 2, &cells[i]);
+		error = result ? pfs_db_errno(db, result) : pfs_db_step(db, put);
+	}
+	if (error)
+		store->group_error = error;
+	return error;
+}
+
+int pfs_store_remove_row(struct pfs_store *store, uint32_t id, int64_t row)
+{
+	char text[STATEMENT_SIZE];
+	sqlite3_stmt *statement = NULL;
+	int error = pfs_group_ready(store);
+
+	if (error)
+		return error;
+	(void)snprintf(text, sizeof(text), "DELETE FROM side_%u WHERE id = ?", (unsigned)id);
+	error = prepare(store->writer, &statement, text, 0);
+	if (!error) {
+		pfs_bind_int(statement, 1, row);
+		error = pfs_db_step(store->writer, statement);
+	}
+	(void)sqlite3_finalize(statement);
+	if (error)
+		store->group_error = error;
+	return error;
+}
+
+/* ---- reading ---- */
+
+static bool table_from_row(struct pfs_table_record *out, sqlite3_stmt *row)
+{
+	int64_t id;
+
+	*out = (struct pfs_table_record){.id = 0};
+	if (!pfs_column_int(&id, row, 0, 1, UINT32_MAX) ||
+	    !pfs_column_blob(&out->name, &out->name_len, row, 1, PFS_TABLE_NAME_LIMIT) ||
+	    !pfs_column_blob(&out->columns, &out->columns_len, row, 2, PFS_TABLE_ROW_MAX))
+		return false;
+	out->id = (uint32_t)id;
+	return name_valid(out);
+}
+
+int pfs_store_scan_tables(struct pfs_store *store,
+			  int (*fn)(void *arg, const struct pfs_table_record *table), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_TABLE_SCAN];
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		struct pfs_table_record table;
+
+		if (!table_from_row(&table, row))
+			return pfs_db_damaged(reader.db, "side table", table.id,
+					      "its name or columns are none");
+		got = fn(arg, &table);
+		if (got)
+			break;
+	}
+	return got;
+}
+
+static void cell_from_row(struct pfs_cell *cell, sqlite3_stmt *row, int column)
+{
+	switch (sqlite3_column_type(row, column)) {
+	case SQLITE_INTEGER:
+		cell->type = PFS_CELL_INTEGER;
+		cell->integer = sqlite3_column_int64(row, column);
+		return;
+	case SQLITE_FLOAT:
+		cell->type = PFS_CELL_REAL;
+		cell->real = sqlite3_column_double(row, column);
+		return;
+	case SQLITE_TEXT:
+		cell->type = PFS_CELL_TEXT;
+		cell->bytes = (const char *)sqlite3_column_text(row, column);
+		break;
+	case SQLITE_BLOB:
+		cell->type = PFS_CELL_BLOB;
+		cell->bytes = sqlite3_column_blob(row, column);
+		break;
+	default:
+		cell->type = PFS_CELL_NULL;
+		return;
+	}
+	cell->size = (size_t)sqlite3_column_bytes(row, column);
+}
+
+static int scan_rows(struct pfs_db *db, sqlite3_stmt *row,
+		     int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+		     void *arg)
+{
+	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
+	int n = sqlite3_column_count(row) - 1, got;
+
+	if (n < 1 || n > PFS_TABLE_COLUMNS_MAX)
+		return pfs_db_damaged(db, "side table", 0, "its rows are none");
+	while ((got = pfs_db_step(db, row)) == 1) {
+		for (int i = 0; i < n; i++)
+			cell_from_row(&cells[i], row, i + 1);
+		got = fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
+		if (got)
+			break;
+	}
+	return got;
+}
+
+/* *out = the statement, with the table's number in the place of %u; -ENOENT when it has no rows'
+ * table. */
+static int prepare_for(struct pfs_db *db, sqlite3_stmt **out, const char *format, uint32_t id)
+{
+	char text[STATEMENT_SIZE];
+	int result;
+
+	(void)sqlite3_snprintf(sizeof(text), text, format, (unsigned)id);
+	result = sqlite3_prepare_v3(db->handle, text, -1, 0, out, NULL);
+	return result == SQLITE_ERROR ? -ENOENT : pfs_db_errno(db, result);
+}
+
+int pfs_store_scan_rows(struct pfs_store *store, uint32_t id,
+			int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+			void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	sqlite3_stmt *row = NULL;
+	int got = pfs_reader_get(store, &reader.db);
+
+	if (got)
+		return got;
+	got = prepare_for(reader.db, &row, "SELECT * FROM side_%u ORDER BY id", id);
+	if (!got)
+		got = scan_rows(reader.db, row, fn, arg);
+	(void)sqlite3_finalize(row);
+	return got;
+}
+
+int pfs_store_count_rows(struct pfs_store *store, uint64_t *count, uint32_t id)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	sqlite3_stmt *row = NULL;
+	int got = pfs_reader_get(store, &reader.db);
+
+	if (got)
+		return got;
+	got = prepare_for(reader.db, &row, "SELECT count(*) FROM side_%u", id);
+	if (!got)
+		got = pfs_db_step(reader.db, row);
+	if (got == 1)
+		*count = (uint64_t)sqlite3_column_int64(row, 0);
+	(void)sqlite3_finalize(row);
+	return got < 0 ? got : 0;
+}
+
+int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t id)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	sqlite3_stmt *row = NULL;
+	int got = pfs_reader_get(store, &reader.db);
+
+	if (got)
+		return got;
+	got = prepare_for(reader.db, &row, "SELECT * FROM side_%u", id);
+	if (!got)
+		*n_columns = (unsigned)sqlite3_column_count(row) - 1;
+	(void)sqlite3_finalize(row);
+	return got;
+}

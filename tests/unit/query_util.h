@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/query_util.h - a small tree, statements over it, and their rows as text. */
+#ifndef PFS_TESTS_UNIT_QUERY_UTIL_H
+#define PFS_TESTS_UNIT_QUERY_UTIL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/query/tables.h"
+#include "meta/store.h"
+#include "tests/ref/temp_store.h"
+
+static struct temp_store store;
+static struct pfs_tree *tree;
+static struct pfs_queries *queries;
+static struct pfs_query_scope scope;
+static struct pfs_query_error error;
+
+static inline uint64_t make(uint64_t parent, const char *name, mode_t mode)
+{
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root), 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+static inline uint64_t ino_of(const char *path)
+{
+	uint64_t ino;
+
+	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
+	return ino;
+}
+
+static void open_queries(void)
+{
+	tree = temp_tree_open(&store);
+	assert_int_equal(pfs_queries_open(&queries, tree), 0);
+}
+
+static void close_queries(void)
+{
+	pfs_queries_close(queries);
+	temp_tree_close(tree);
+}
+
+static inline void reopen(void)
+{
+	close_queries();
+	open_queries();
+}
+
+/* /a/b/c.txt, /a/d.c, /e.tar.gz */
+static int set_up(void **state)
+{
+	uint64_t a, b;
+
+	(void)state;
+	temp_store_create(&store);
+	open_queries();
+	a = make(PFS_ROOT_PRIME, "a", S_IFDIR | 0755);
+	b = make(a, "b", S_IFDIR | 0755);
+	(void)make(b, "c.txt", S_IFREG | 0644);
+	(void)make(a, "d.c", S_IFREG | 0600);
+	(void)make(PFS_ROOT_PRIME, "e.tar.gz", S_IFREG | 0644);
+	scope = (struct pfs_query_scope){.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	close_queries();
+	temp_store_remove(&store);
+	return 0;
+}
+
+static void append_value(char *out, size_t size, const struct pfs_query *query, size_t column)
+{
+	struct pfs_query_value value;
+	size_t len = strlen(out);
+
+	pfs_query_value(query, column, &value);
+	switch (value.type) {
+	case PFS_VALUE_NULL:
+		(void)snprintf(out + len, size - len, "-");
+		break;
+	case PFS_VALUE_INT:
+		(void)snprintf(out + len, size - len, "%lld", (long long)value.integer);
+		break;
+	case PFS_VALUE_REAL:
+		(void)snprintf(out + len, size - len, "%.17g", value.real);
+		break;
+	default:
+		(void)snprintf(out + len, size - len, "%.*s", (int)value.size, value.bytes);
+	}
+}
+
+/* Runs the statement; its rows as text: values separated by blanks, rows by commas. */
+static void query_text(char *text, size_t size, const char *sql)
+{
+	struct pfs_query *query;
+	int got;
+
+	*text = 0;
+	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
+		fail_msg("%s: %s", sql, error.text);
+	while ((got = pfs_query_next(query, &error)) == 1) {
+		for (size_t i = 0; i < pfs_query_columns(query); i++) {
+			size_t len = strlen(text);
+
+			(void)snprintf(text + len, size - len, "%s", i ? " " : *text ? "," : "");
+			append_value(text, size, query, i);
+		}
+	}
+	if (got)
+		fail_msg("%s: %s", sql, error.text);
+	pfs_query_finish(query);
+}
+
+static void check(const char *sql, const char *expected)
+{
+	static char text[1 << 16];
+
+	query_text(text, sizeof(text), sql);
+	if (strcmp(text, expected) != 0)
+		fail_msg("%s: %s, not %s", sql, text, expected);
+}
+
+/* Runs a statement that changes so many rows. */
+static inline void change(const char *sql, uint64_t expected)
+{
+	struct pfs_query *query;
+
+	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
+		fail_msg("%s: %s", sql, error.text);
+	assert_int_equal(pfs_query_next(query, &error), 0);
+	if (pfs_query_changes(query) != expected)
+		fail_msg("%s: %llu rows", sql, (unsigned long long)pfs_query_changes(query));
+	pfs_query_finish(query);
+}
+
+/* It fails so, and part of the reason is `text`. */
+static inline void refuse(const char *sql, int code, const char *text)
+{
+	struct pfs_query *query;
+	int got = pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error);
+
+	if (got != code || !strstr(error.text, text))
+		fail_msg("%s: %d: %s", sql, got, got ? error.text : "no error");
+	assert_null(query);
+	assert_int_equal(error.error, code);
+}
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* Side tables: from CSV and back, in statements, changed by statements, kept. */
+#include "tests/unit/query_util.h"
+
+struct csv {
+	const char *text;
+	size_t size;
+};
+
+static ssize_t read_csv(void *arg, void *data, size_t size, uint64_t offset)
+{
+	const struct csv *csv = arg;
+
+	size = offset < csv->size ? PFS_MIN(size, csv->size - offset) : 0;
+	if (size)
+		memcpy(data, csv->text + offset, size);
+	return (ssize_t)size;
+}
+
+static int import_bytes(const char *name, const char *text, size_t size)
+{
+	struct csv csv = {text, size};
+	const struct pfs_table_bytes bytes = {.arg = &csv, .read = read_csv};
+
+	return pfs_table_import(queries, name, &bytes, &error);
+}
+
+static void import(const char *name, const char *text)
+{
+	if (import_bytes(name, text, strlen(text)))
+		fail_msg("%s: %s", name, error.text);
+}
+
+static void refuse_import(const char *name, const char *text, int code, const char *why)
+{
+	int got = import_bytes(name, text, strlen(text));
+
+	if (got != code || !strstr(error.text, why))
+		fail_msg("%s: %d %s", text, got, error.text);
+}
+
+static void check_export(const char *name, const char *expected)
+{
+	struct pfs_answer *answer;
+	struct pfs_sink sink = {.write = pfs_answer_write};
+	char text[4096];
+	ssize_t n;
+
+	assert_int_equal(pfs_answer_create(&answer, 1 << 20, 0), 0);
+	sink.arg = answer;
+	if (pfs_table_export(queries, name, &sink, &error))
+		fail_msg("%s: %s", name, error.text);
+	n = pfs_answer_read(answer, text, sizeof(text) - 1, 0);
+	assert_true(n >= 0);
+	text[n] = 0;
+	pfs_answer_close(answer);
+	assert_string_equal(text, expected);
+}
+
+static int append_info(void *arg, const struct pfs_table_info *table)
+{
+	char *out = arg;
+	size_t at = strlen(out);
+
+	at += (size_t)sprintf(out + at, "%s[%d]", table->name, (int)table->rows);
+	for (size_t i = 0; i < table->n_columns; i++)
+		at += (size_t)sprintf(out + at, " %s", table->columns[i]);
+	(void)strcat(out, ";");
+	return 0;
+}
+
+static void check_list(const char *expected)
+{
+	char text[4096] = "";
+
+	assert_int_equal(pfs_tables_list(queries, append_info, text), 0);
+	assert_string_equal(text, expected);
+}
+
+#define OWNERS "uid,name,rate\n0,root,1.5\n7,\"a, \"\"b\"\"\",2.0\n8,,\n"
+
+static void test_csv(void **state)
+{
+	(void)state;
+	import("owners", OWNERS);
+	check_list("owners[3] uid name rate;");
+	check_export("owners", "uid,name,rate\r\n0,root,1.5\r\n7,\"a, \"\"b\"\"\",2.0\r\n8,,\r\n");
+	check("SELECT typeof(uid), typeof(name), typeof(rate) FROM owners WHERE uid < 8",
+	      "integer text real,integer text real");
+	reopen();
+	check_list("owners[3] uid name rate;");
+	/* replaced whole, whatever the capitals */
+	import("Owners", "a\r\n007\r\n\r\n\"\"\r\n");
+	check_list("Owners[3] a;");
+	check("SELECT a IS NULL, typeof(a), a FROM OWNERS", "0 text 007,1 null -,0 text ");
+	check_export("owners", "a\r\n007\r\n\r\n\"\"\r\n");
+	assert_int_equal(pfs_table_drop(queries, "owners", &error), 0);
+	assert_int_equal(pfs_table_drop(queries, "owners", &error), -ENOENT);
+	check_list("");
+	import("e", "a,b\n");
+	check("SELECT count(*) FROM e", "0");
+	assert_int_equal(pfs_table_find(queries, "E", append_info, (char[99]){""}), 0);
+	assert_int_equal(pfs_table_find(queries, "f", append_info, NULL), -ENOENT);
+}
+
+static void test_bad_csv(void **state)
+{
+	static const char *const names[] = {"",	   ".x",	 "a/b", "sqlite_x", "a\"b",
+					    "\xff", "a\nb", "..",  "SQLite_"};
+
+	(void)state;
+	import("t", "a\n1\n");
+	refuse_import("t", "", -EINVAL, "names the columns");
+	refuse_import("t", "a,A\n", -EINVAL, "two columns");
+	refuse_import("t", "a,\n", -EINVAL, "column 2 has no name");
+	refuse_import("t", "a,b\n1,2\n\n1\n", -EINVAL, "line 4: 1 fields");
+	refuse_import("t", "a\n\"x\n", -EINVAL, "line 2: ");
+	refuse_import("nodes", "a\n", -EEXIST, "reserved");
+	refuse_import("NODES", "a\n", -EEXIST, "reserved");
+	for (size_t i = 0; i < PFS_COUNT(names); i++)
+		refuse_import(names[i], "a\n", -EINVAL, "name");
+	check("SELECT a FROM t", "1"); /* as it was */
+}
+
+static void test_join(void **state)
+{
+	(void)state;
+	import("owners", OWNERS);
+	import("kinds", "ext,what\ntxt,text\nc,code\n");
+	check("SELECT n.name, k.what, o.name FROM nodes n JOIN kinds k USING (ext) "
+	      "JOIN owners o ON o.uid = n.uid ORDER BY n.path",
+	      "c.txt text root,d.c code root");
+	check("SELECT count(*) FROM owners a, owners b WHERE a.uid < b.uid", "3");
+	refuse("SELECT * FROM owner", -EINVAL, "no such table");
+}
+
+static void test_statements(void **state)
+{
+	(void)state;
+	change("CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT DEFAULT 'x', b REAL)", 0);
+	change("INSERT INTO t (b) VALUES (1), (2), (NULL)", 3);
+	change("UPDATE t SET a = 'y' WHERE id = 2", 1);
+	change("DELETE FROM t WHERE b IS NULL", 1);
+	change("CREATE UNIQUE INDEX t_a ON t (a)", 0);
+	refuse("INSERT INTO t (a) VALUES ('x')", -EINVAL, "UNIQUE");
+	change("INSERT OR REPLACE INTO t (id, a) VALUES (9, 'x')", 1);
+	check("SELECT * FROM t", "2 y 2,9 x -");
+	reopen();
+	check("SELECT * FROM t", "2 y 2,9 x -");
+	refuse("INSERT INTO t (a) VALUES ('x')", -EINVAL, "UNIQUE");
+	change("UPDATE t SET id = id + 1", 2);
+	change("DROP INDEX t_a", 0);
+	change("INSERT INTO t SELECT NULL, name, size FROM nodes WHERE type = 'f'", 3);
+	reopen();
+	check("SELECT group_concat(id), group_concat(a) FROM t",
+	      "3,10,11,12,13 y,x,c.txt,d.c,e.tar.gz");
+	change("DELETE FROM t", 5);
+	reopen();
+	check("SELECT count(*) FROM t", "0");
+	change("CREATE TABLE w (a INTEGER PRIMARY KEY AUTOINCREMENT, b)", 0);
+	change("INSERT INTO w (b) VALUES (1)", 1);
+	refuse("DELETE FROM sqlite_sequence", -EACCES, "SQLite's own");
+	reopen();
+	change("INSERT INTO w (b) VALUES (1)", 1);
+	check("SELECT a FROM w", "1,2");
+	change("DROP TABLE w", 0);
+	change("CREATE TABLE u AS SELECT name, ino FROM nodes WHERE type = 'd'", 0);
+	change("CREATE TABLE IF NOT EXISTS u (a)", 0);
+	check("SELECT count(*) FROM u", "3");
+	change("DROP TABLE t", 0);
+	reopen();
+	check_list("u[3] name ino;");
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	change("CREATE TABLE t (a)", 0);
+	refuse("CREATE TABLE t (a)", -EINVAL, "already exists");
+	refuse("CREATE TABLE nodes (a)", -EACCES, "the tree's");
+	refuse("CREATE TABLE \"a/b\" (a)", -EINVAL, "none can have that name");
+	refuse("CREATE TABLE w (a PRIMARY KEY) WITHOUT ROWID", -EINVAL, "WITHOUT ROWID");
+	refuse("CREATE TABLE w (rowid, oid, _rowid_)", -EINVAL, "another name");
+	refuse("CREATE TEMP TABLE w (a)", -EACCES, "cannot be used");
+	refuse("CREATE VIEW v AS SELECT 1", -EACCES, "SELECT");
+	refuse("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END", -EACCES, "");
+	refuse("ALTER TABLE t ADD b", -EACCES, "");
+	refuse("DELETE FROM sqlite_master", -EINVAL, "");
+	refuse("INSERT INTO t VALUES (1) RETURNING a", -EINVAL, "RETURNING");
+	refuse("ATTACH 'x' AS y", -EACCES, "ATTACH");
+	refuse("BEGIN", -EACCES, "transaction");
+	scope.may_change = false;
+	refuse("INSERT INTO t VALUES (1)", -EACCES, "SELECT");
+	refuse("DROP TABLE t", -EACCES, "SELECT");
+	refuse("CREATE TABLE w (a)", -EACCES, "SELECT");
+	scope.may_change = true;
+	check_list("t[0] a;");
+}
+
+/* Values of every type, raw bytes and large ones, come back as they were. */
+static void test_values(void **state)
+{
+	(void)state;
+	change("CREATE TABLE v (a, b)", 0);
+	change("INSERT INTO v VALUES (1, NULL), (-9223372036854775808, 1e300), (x'', x'00ff'), "
+	       "('', CAST(x'fffe00' AS TEXT)), (zeroblob(100000), 0.1)",
+	       5);
+	reopen();
+	check("SELECT typeof(a), quote(a), typeof(b), quote(b) FROM v WHERE rowid < 4",
+	      "integer 1 null NULL,integer -9223372036854775808 real 1.0e+300,"
+	      "blob X'' blob X'00FF'");
+	check("SELECT typeof(a), length(a), typeof(b), hex(b) FROM v WHERE rowid = 4",
+	      "text 0 text FFFE00");
+	check("SELECT typeof(a), length(a), b FROM v WHERE rowid = 5",
+	      "blob 100000 0.10000000000000001");
+	refuse("INSERT INTO v VALUES (zeroblob(9000000), 1)", -E2BIG, "8 MiB");
+	check("SELECT count(*) FROM v", "5");
+}
+
+/* Every @ becomes a random number. */
+static void fill_in(char *out, const char *statement)
+{
+	for (; *statement; statement++) {
+		if (*statement == '@')
+			out += sprintf(out, "%d", rand() % 60);
+		else
+			*out++ = *statement;
+	}
+	*out = 0;
+}
+
+/* The copy that statements have changed equals what the store has. */
+static void test_random(void **state)
+{
+	static const char *const statements[] = {
+		"INSERT INTO r (k, v) SELECT value % @, @ FROM json_each('[1,2,3,4,5,6,7]')",
+		"INSERT OR REPLACE INTO r (id, v) VALUES (@, @)",
+		"INSERT OR IGNORE INTO r (id, v) VALUES (@, @)",
+		"UPDATE r SET v = v + 1 WHERE k % 3 = @ % 3 OR v = @",
+		"UPDATE OR REPLACE r SET id = id / 2 WHERE k = @ AND v > @",
+		"UPDATE OR IGNORE r SET id = id + @ WHERE v < @",
+		"DELETE FROM r WHERE id % 10 = @ % 10 AND v <> @",
+		"UPDATE r SET k = (SELECT count(*) FROM nodes) + @ WHERE v > @",
+	};
+	static char before[1 << 16];
+	unsigned seed = 20240517;
+
+	(void)state;
+	print_message("seed %u\n", seed);
+	srand(seed);
+	change("CREATE TABLE r (id INTEGER PRIMARY KEY, k INTEGER, v)", 0);
+	for (unsigned i = 0; i < 200; i++) {
+		char sql[256];
+		struct pfs_query *query;
+		unsigned which = (unsigned)rand() % PFS_COUNT(statements);
+
+		fill_in(sql, statements[which]);
+		if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
+			assert_non_null(strstr(error.text, "UNIQUE"));
+		pfs_query_finish(query);
+		if (i == 100)
+			change("CREATE UNIQUE INDEX r_id ON r (id, v)", 0);
+		if (i % 10)
+			continue;
+		query_text(before, sizeof(before), "SELECT * FROM r ORDER BY id");
+		reopen();
+		check("SELECT * FROM r ORDER BY id", before);
+	}
+}
+
+static void test_many_rows(void **state)
+{
+	char *text = malloc(4 << 20), *at = text;
+
+	(void)state;
+	at += sprintf(at, "id,name,half\n");
+	for (int i = 0; i < 100000; i++)
+		at += sprintf(at, "%d,name %d,%d.5\n", i, i % 977, i);
+	assert_int_equal(import_bytes("many", text, (size_t)(at - text)), 0);
+	free(text);
+	check("SELECT count(*), sum(id), sum(half), count(DISTINCT name) FROM many",
+	      "100000 4999950000 5000000000 977");
+	change("UPDATE many SET name = NULL WHERE id % 2", 50000);
+	reopen();
+	check("SELECT count(name) FROM many", "50000");
+}
+
+static void test_optimize_and_check(void **state)
+{
+	(void)state;
+	import("owners", OWNERS);
+	change("CREATE INDEX by_name ON owners (name)", 0);
+	import("gone", "a\n1\n");
+	assert_int_equal(pfs_table_drop(queries, "gone", &error), 0);
+	import("kinds", "ext,what\ntxt,text\n");
+	close_queries();
+	assert_int_equal(temp_store_findings(&store), 0);
+	assert_int_equal(pfs_tree_optimize(store.path, 0), 0);
+	assert_int_equal(temp_store_findings(&store), 0);
+	open_queries();
+	check_list("kinds[1] ext what;owners[3] uid name rate;");
+	check("SELECT name FROM owners WHERE uid = 7", "a, \"b\"");
+	change("DROP INDEX by_name", 0);
+}
+
+static int add_column_info(void *arg, const struct pfs_table_info *table)
+{
+	*(uint64_t *)arg = table->version;
+	return 0;
+}
+
+static void test_version(void **state)
+{
+	uint64_t first = 0, second = 0;
+
+	(void)state;
+	import("t", "a\n1\n");
+	assert_int_equal(pfs_table_find(queries, "t", add_column_info, &first), 0);
+	change("INSERT INTO t VALUES (2)", 1);
+	assert_int_equal(pfs_table_find(queries, "t", add_column_info, &second), 0);
+	assert_int_not_equal(first, second);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_csv, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bad_csv, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_join, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_statements, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_optimize_and_check, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
