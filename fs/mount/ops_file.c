@@ -93,10 +93,18 @@ static void reply_written(fuse_req_t req, ssize_t n)
 static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
 		   struct fuse_file_info *fi)
 {
-	struct pfs_tree *tree = pfs_tree_of(req);
+	struct pfs_mount *mount = pfs_mount_of(req);
+	struct pfs_tree *tree = mount->tree;
 	bool privileged = is_privileged(req, fi);
-	ssize_t n = pfs_tree_write(tree, pfs_ino_of(node), data, size, offset, privileged, true);
+	ssize_t n;
 
+	/* The end that the kernel knows may be an original's before it grew; then what the kernel
+	 * keeps of these bytes is in the wrong place. */
+	if (fi->fh && fi->flags & O_APPEND && !fi->writepage) {
+		offset = PFS_AT_END;
+		pfs_notifier_push(mount->notifier, pfs_ino_of(node), NULL);
+	}
+	n = pfs_tree_write(tree, pfs_ino_of(node), data, size, offset, privileged, true);
 	if (n == -EAGAIN) {
 		pfs_dispatch_yield();
 		n = pfs_tree_write(tree, pfs_ino_of(node), data, size, offset, privileged, false);

@@ -51,6 +51,7 @@ check_store
 rm "$store"
 
 # Originals that change while they are mounted.
+printf 'text ' >"$src/d/f-grows"
 primefs import --content=link "$src" "$store" >/dev/null
 mount_store
 is 'before' "$(cat "$mnt/d/f")" original

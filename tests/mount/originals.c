@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The file $PFS_LINKED is linked to $PFS_ORIGINAL, which is changed here in many ways; each must show,
- * and nobody may open it by rights that it had before.  PFS_LONG=1 does more. */
+ * and nobody may open it by rights that it had before.  Beside it there is one more, named -grows, that
+ * holds "text ".  PFS_LONG=1 does more. */
 #include <grp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -224,6 +225,29 @@ static void open_descriptors_see_it(void)
 	(void)close(fd);
 }
 
+/* What is appended through the mount comes after what the original has grown by. */
+static void appending_to_what_grew(void)
+{
+	char other[4096], linked[4096];
+	int fd, append;
+
+	(void)snprintf(other, sizeof(other), "%s-grows", original);
+	(void)snprintf(linked, sizeof(linked), "%s-grows", path);
+	fd = (int)OK(open(linked, O_RDWR | O_APPEND | O_CLOEXEC));
+	append = (int)OK(open(other, O_WRONLY | O_APPEND | O_CLOEXEC));
+	SAME(OK(write(append, "grown ", 6)), 6);
+	SAME(OK(write(fd, "one ", 4)), 4);
+	SAME(OK(write(fd, "two", 3)), 3);
+	HOLDS(linked, "text grown one two", 18);
+	HOLDS(other, "text grown ", 11);
+	SAME(probe_stat(linked).st_size, 18);
+	SAME(OK(write(append, "more", 4)), 4);
+	SAME(OK(write(fd, "!", 1)), 1);
+	HOLDS(linked, "text grown one two!", 19);
+	(void)close(append);
+	(void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct probe probes[] = {
@@ -231,6 +255,7 @@ int main(int argc, char **argv)
 		PROBE(not_granted_on_old_rights),
 		PROBE(others_are_let_in),
 		PROBE(open_descriptors_see_it),
+		PROBE(appending_to_what_grew),
 	};
 
 	original = getenv("PFS_ORIGINAL");
