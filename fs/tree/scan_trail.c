@@ -8,6 +8,7 @@
 
 #define NOWHERE SIZE_MAX
 
+/* NOWHERE, too, when another slot on the trail has the same last bits. */
 static size_t level_of(const struct pfs_trail *trail, uint32_t slot)
 {
 	size_t level = trail->level[slot % PFS_COUNT(trail->level)];
@@ -53,6 +54,11 @@ int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image, uint3
 		*level = 0;
 		trail->n = 0;
 		return push(trail, image, slot, false);
+	}
+	while (trail->n_missing && *level + 1 < trail->n && /* overlooked */
+	       trail->slot[*level + 1] == trail->missing[trail->n_missing - 1]) {
+		trail->n_missing--;
+		++*level;
 	}
 	return 0;
 }

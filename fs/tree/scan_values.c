@@ -187,8 +187,9 @@ static void gather_integers(void *context, size_t from, size_t to)
 int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 		      const uint32_t *slots, size_t n)
 {
-	struct integers integers = {.tree = tree, .out = out, .slots = slots, .field = field};
+	struct integers integers = {.tree = tree, .slots = slots, .field = field};
 
+	integers.out = out;
 	if (pfs_field_is_bytes(field))
 		return -EINVAL;
 	if (pfs_field_is_total(field))
@@ -344,12 +345,12 @@ int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *capacity, uint64
 	struct texts texts = {
 		.image = &tree->image,
 		.offset = offset,
-		.is_none = is_none,
 		.slots = slots,
 		.field = field,
 	};
 	uint64_t end = 0;
 
+	texts.is_none = is_none;
 	if (!pfs_field_is_bytes(field))
 		return -EINVAL;
 	pfs_scan_run(tree, n, GRAIN, measure, &texts);
