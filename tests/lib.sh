@@ -186,14 +186,20 @@ open_fuse_to_all() {
 	mknod -m 666 "$work/fuse" c 10 229 && mount --bind "$work/fuse" /dev/fuse
 }
 
+# has_fuse: this user can mount.
+has_fuse() {
+	[[ -w /dev/fuse ]] || return
+	# without /etc/mtab fusermount3 does not unmount
+	((EUID == 0)) || { [[ -e /etc/mtab ]] && command -v fusermount3 >/dev/null; }
+}
+
 # requires WHAT...: fuse, root, unprivileged (a user `nobody` can mount), or a command's name.
 requires() {
 	local what
 	for what; do
 		case $what in
 		fuse)
-			[[ -e /dev/fuse ]] || skip_all 'skipped: no /dev/fuse'
-			[[ $EUID == 0 ]] || command -v fusermount3 >/dev/null || skip_all 'skipped: no fusermount3'
+			has_fuse || skip_all 'skipped: no /dev/fuse that this user may open, fusermount3 or /etc/mtab'
 			;;
 		root) [[ $EUID == 0 ]] || skip_all 'skipped: needs root' ;;
 		unprivileged)

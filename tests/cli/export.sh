@@ -32,7 +32,7 @@ ok 'and is whole' primefs check "$work/root.pfs"
 fails_with 'a format there is not' 'nonsense' primefs export --format=nonsense "$store"
 exits 'is wrong usage' 2 primefs export --format=nonsense "$store"
 fails_with 'a full disk is noticed' 'No space' bash -c "primefs export --format=paths '$store' >/dev/full"
-if [[ -e /dev/fuse ]]; then
+if has_fuse; then
 	mount_store
 	echo new >"$mnt/new"
 	sync "$mnt/new"

@@ -31,7 +31,7 @@ id,parent,name,rank
 END
 ok '--id --parent --name, rows in any order' import --id=id --parent=parent --name=name "$work/tree.csv"
 is 'makes the tree' "$(paths)" '/animals /animals/cats /animals/cats/lion /animals/dogs /animals/dogs/wolf'
-if [[ -e /dev/fuse ]]; then
+if has_fuse; then
 	mount_store
 	is 'a leaf is a file with its record' "$(grep -c . "$mnt/animals/cats/lion")" \
 		"$(grep -cE '^(id|parent|name|rank): ' "$mnt/animals/cats/lion")"

@@ -26,7 +26,7 @@ for content in copy link none; do
 	is "$content: bytes" "$(primefs info --json "$store" | field bytes)" \
 		"$(find "$src" ! -type d -printf '%s\n' | awk '{s += $1} END {print s}')"
 	check_store "$store"
-	if [[ -e /dev/fuse ]]; then
+	if has_fuse; then
 		mount_store -o ro
 		is "$content: the same names, types, modes, times" "$(listing "$mnt")" "$(listing "$src")"
 		[[ $content == none ]] || ok "$content: the same bytes" diff -r --no-dereference -x fifo "$src" "$mnt"
@@ -51,7 +51,7 @@ for how in '' z J; do
 	tar -C "$src" --format=pax "-c${how}f" "$work/in.tar" . 2>/dev/null || continue
 	rm -f "$store"
 	ok "import of an archive (tar -c$how)" primefs import "$work/in.tar" "$store"
-	if [[ -e /dev/fuse ]]; then
+	if has_fuse; then
 		mount_store -o ro
 		is 'the same names, types, modes, times' "$(listing "$mnt")" "$(listing "$src")"
 		unmount_store

@@ -91,7 +91,7 @@ fails_with 'what is there is not replaced' 'in the store already' \
 	primefs import --on-error=stop --at=/more/src "$src" "$store"
 is 'and nothing changes' "$(primefs export -0 "$store" | cksum)" "$before"
 fails_with 'a store that is not there is not added to' 'no such store' primefs import --at=/ "$work/list" "$work/none.pfs"
-if [[ -e /dev/fuse ]]; then
+if has_fuse; then
 	mount_store
 	fails_with 'a mounted store is refused with its daemon' "process [0-9]+" primefs import --at=/ "$work/list" "$store"
 	is 'the mount sees what was added' "$(cat "$mnt/more/row")" $'path: row\nv: 1'

@@ -49,7 +49,7 @@ commands() { # ASSERTION DESCRIPTION
 		ok "$2: $verb" "$1" primefs $verb "$bad"
 		rm -f "$bad"-*
 	done
-	if [[ -e /dev/fuse ]]; then
+	if has_fuse; then
 		ok "$2: mount" "$1" primefs mount "$bad" "$mnt"
 		if is_mounted "$mnt"; then
 			find "$mnt" -type f -exec cat {} + >/dev/null 2>&1 || true
