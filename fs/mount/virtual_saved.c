@@ -55,11 +55,12 @@ static int fill_sql(struct pfs_call *call, struct pfs_virtual *file, struct pfs_
 static int store_sql(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *bytes)
 {
 	size_t size = (size_t)pfs_answer_size(bytes);
-	char *text PFS_FREE = malloc(size + 1);
+	char *text PFS_FREE = NULL;
 	ssize_t n;
 
 	if (!call->scope.sees_all)
 		return -EACCES;
+	text = malloc(size + 1);
 	if (!text)
 		return -ENOMEM;
 	n = pfs_answer_read(bytes, text, size, 0);

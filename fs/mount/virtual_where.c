@@ -88,7 +88,7 @@ static int step(struct pfs_call *call, struct pfs_facet **facet, const struct pf
 
 	if (from->kind == PFS_FACET_CHILDREN)
 		return lookup_child(call, from, name, facet);
-	if (from->kind == PFS_FACET_COLUMNS)
+	if (from->kind == PFS_FACET_COLUMNS && *name != '@')
 		error = get_columns(call, &columns);
 	if (!error)
 		error = pfs_facet_step(facet, from, name, &columns);
