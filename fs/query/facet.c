@@ -82,14 +82,14 @@ size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_query
 	size_t size = value->size, used = 0, i;
 
 	if (value->type == PFS_VALUE_NULL)
-		return (size_t)(stpcpy(out, "@null") - out);
+		return (size_t)snprintf(out, PFS_FACET_NAME_MAX + 1, "@null");
 	if (value->type == PFS_VALUE_INT || value->type == PFS_VALUE_REAL) {
 		size = value->type == PFS_VALUE_INT ? pfs_print_integer(number, value->integer)
 						    : pfs_print_real(number, value->real);
 		text = number;
 	}
 	if (!size)
-		return (size_t)(stpcpy(out, "@empty") - out);
+		return (size_t)snprintf(out, PFS_FACET_NAME_MAX + 1, "@empty");
 	for (i = 0; i < size; i++) {
 		unsigned char c = (unsigned char)text[i];
 		bool dots =
@@ -254,30 +254,34 @@ static int close_condition(struct pfs_facet **facet, FILE *out, char **text, uin
 	return error;
 }
 
-static int step_value(struct pfs_facet **facet, const struct pfs_facet *from, const char *name)
+/* What a column is compared with. */
+static void print_operand(FILE *out, const struct pfs_facet *from, const char *name, char *decoded)
 {
-	char *value PFS_FREE = strdup(name);
-	char *text = NULL;
-	size_t size, len;
-	FILE *out;
+	size_t len = decode(decoded);
 
-	if (!value)
-		return -ENOMEM;
-	out = open_condition(&text, &size, from);
-	if (!out)
-		return -ENOMEM;
-	(void)fputs(rest_of(from), out);
-	len = decode(value);
 	if (strcmp(name, "@null") == 0) {
 		(void)fputs(from->op == UNEQUAL ? " IS NOT NULL" : " IS NULL", out);
-		return close_condition(facet, out, &text, from->under);
+		return;
 	}
 	(void)fprintf(out, " %s ", operators[from->op].sql);
 	if (strcmp(name, "@empty") == 0)
 		(void)fputs("''", out);
-	else if (!from->is_number || from->op >= LIKE || !print_number(out, value, len))
-		pfs_sql_literal(out, value, len);
-	return close_condition(facet, out, &text, from->under);
+	else if (!from->is_number || from->op >= LIKE || !print_number(out, decoded, len))
+		pfs_sql_literal(out, decoded, len);
+}
+
+static int step_value(struct pfs_facet **facet, const struct pfs_facet *from, const char *name)
+{
+	char *decoded = strdup(name), *text = NULL;
+	size_t size;
+	FILE *out = decoded ? open_condition(&text, &size, from) : NULL;
+
+	if (out) {
+		(void)fputs(rest_of(from), out);
+		print_operand(out, from, name, decoded);
+	}
+	free(decoded);
+	return out ? close_condition(facet, out, &text, from->under) : -ENOMEM;
 }
 
 int pfs_facet_step_under(struct pfs_facet **out, const struct pfs_facet *from, uint64_t ino)
@@ -369,7 +373,8 @@ int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from, const c
 		   const struct pfs_facet_columns *columns)
 {
 	struct pfs_facet head = {.kind = PFS_FACET_CHILDREN, .under = from->under};
-	char *copy PFS_FREE = NULL;
+	char *copy;
+	int error;
 
 	*out = NULL;
 	if (from->kind == PFS_FACET_VALUES && strncmp(name, "@more-", 6) == 0)
@@ -381,7 +386,9 @@ int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from, const c
 	if (strcmp(name, "under") == 0)
 		return make(out, &head, from->text, "");
 	copy = strdup(name);
-	return copy ? step_column(out, from, copy, columns) : -ENOMEM;
+	error = copy ? step_column(out, from, copy, columns) : -ENOMEM;
+	free(copy);
+	return error;
 }
 
 bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b)
@@ -417,17 +424,17 @@ char *pfs_facet_children(const struct pfs_facet *facet, uint64_t dir)
 
 char *pfs_facet_child(const struct pfs_facet *facet, uint64_t dir, const char *name)
 {
-	char *copy PFS_FREE = strdup(name);
-	char *sql = NULL;
+	char *decoded = strdup(name), *sql = NULL;
 	size_t size;
-	FILE *out = copy ? open_memstream(&sql, &size) : NULL;
+	FILE *out = decoded ? open_memstream(&sql, &size) : NULL;
 
-	if (!out)
-		return NULL;
-	(void)fprintf(out, "SELECT ino FROM nodes WHERE parent = %llu AND name = ",
-		      (unsigned long long)(facet->under ? facet->under : dir));
-	pfs_sql_literal(out, copy, decode(copy));
-	if (fclose(out) != 0) {
+	if (out) {
+		(void)fprintf(out, "SELECT ino FROM nodes WHERE parent = %llu AND name = ",
+			      (unsigned long long)(facet->under ? facet->under : dir));
+		pfs_sql_literal(out, decoded, decode(decoded));
+	}
+	free(decoded);
+	if (out && fclose(out) != 0) {
 		free(sql);
 		return NULL;
 	}
