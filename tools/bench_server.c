@@ -67,8 +67,15 @@ int pfs_bench_server_mount(struct pfs_bench_server *server, const char *timeout,
 {
 	char list[64];
 	const char *argv[] = {
-		"/proc/self/exe",   "mount", "--engine", engine, "-o", list, server->store,
-		server->mountpoint, NULL};
+		"/proc/self/exe",
+		"mount",
+		"--engine",
+		engine,
+		"-o",
+		list,
+		server->other ? server->other : server->store,
+		server->mountpoint,
+		NULL};
 
 	(void)snprintf(list, sizeof(list), "threads=%u,timeout=%s", server->threads, timeout);
 	PFS_TRY(pfs_bench_run(server->verb, NULL, argv));

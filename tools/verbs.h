@@ -26,6 +26,7 @@ BENCH(mount, "a mounted store beside a FUSE filesystem that answers from arithme
 BENCH(nullfs, "serve the yardstick of bench mount")
 BENCH(import, "imports beside find and beside bare records")
 BENCH(codes, "scans over prime-product codes beside copies of the same memory")
+BENCH(query, "statements and commands beside SQLite, find, du, plocate")
 BENCH(totals, "what the totals of subtrees cost")
 BENCH(s1, "the experiment of the paper on prime-product codes")
 VERB(help, "explain a command")

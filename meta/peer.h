@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/peer.h - SQLite as anybody would use it: a database in memory, a table, indexes, statements.
+ * The yardstick of statements over a tree; for benchmarks only.
+ *
+ * Threads: one at a time. */
+#ifndef PFS_META_PEER_H
+#define PFS_META_PEER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "meta/sqlquery.h"
+
+struct pfs_peer;
+
+/* *out NULL on failure.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_peer_open(struct pfs_peer **out);
+void pfs_peer_close(struct pfs_peer *peer); /* NULL is allowed */
+
+/* Runs a statement to its end and reads every value of it; *rows (may be NULL) that it had.  -EINVAL:
+ * SQLite does not take it, which is logged. */
+PFS_MUST_CHECK int pfs_peer_run(struct pfs_peer *peer, uint64_t *rows, const char *sql);
+
+/* Runs the statement that was first given, with `n` values for its parameters, for every row to
+ * insert; NULL ends it. */
+PFS_MUST_CHECK int pfs_peer_insert(struct pfs_peer *peer, const char *sql,
+				   const struct pfs_sql_value *values, size_t n);
+
+#endif

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs bench query - statements over a store beside SQLite over the same rows in a table of its
+ * own, in memory, with the indexes that a user would make; then commands and files of a mount.
+ *
+ * Statements are timed from their text to the last value of their last row, on both sides. */
+#include "tools/bench_query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/query.h"
+#include "meta/peer.h"
+#include "tools/gen.h"
+#include "tools/ready.h"
+
+#define STATEMENT_MAX 4096
+#define ENOUGH	      4.0 /* seconds for one figure */
+#define COLUMNS	      "ino, parent, depth, name, ext, path, type, size, blocks, mtime, uid"
+#define N_COLUMNS     11
+
+enum { NODES, BESIDE, RUNS, PREFIX, PART, FOLDER, JSON };
+
+static const struct pfs_cmd_option options[] = {
+	[NODES] = {"nodes", 'n', "N", "of the tree made if no STORE is given (1000000)"},
+	[BESIDE] = {"beside", 'b', "DIR", "what STORE is of, for find, du, ls and fd (the mount)"},
+	[RUNS] = {"runs", 'r', "N", "of which the median is taken (9)"},
+	[PREFIX] = {"prefix", 'p', "TEXT", "that names begin with, to look for (lib)"},
+	[PART] = {"part", 's', "TEXT", "that names have somewhere (json)"},
+	[FOLDER] = {"folder", 'd', "DIR", "for the store and the mountpoint ($TMPDIR or /tmp)"},
+	[JSON] = {"json", 0, NULL, "print an array of objects"},
+	{0},
+};
+
+static const struct pfs_cmd command = {
+	PFS_BENCH_QUERY,
+	"[STORE]",
+	"Times statements and commands over a store beside their yardsticks.",
+	options,
+	"plocate and fd are yardsticks where they are installed.\n"
+	"A ratio is speed beside the yardstick's.\n",
+};
+
+/* $ino, $path: a directory with about a tenth of all nodes below; $deep: the ino of a node as deep
+ * as there is; $wide: of the directory with most children; $rare: a size that ten nodes exceed;
+ * $prefix, $part: the options. */
+static const struct statement {
+	const char *what, *ours;
+	const char *theirs; /* NULL: the same */
+	double wanted;
+} statements[] = {
+	{"a statement without rows of nodes", "SELECT 1", NULL, 0},
+	{"name prefix, paths", "SELECT path FROM nodes WHERE name GLOB '$prefix*'", NULL, 1},
+	{"part of a name, paths", "SELECT path FROM nodes WHERE name GLOB '*$part*'", NULL, 1},
+	{"rare size range, paths", "SELECT path FROM nodes WHERE size > $rare", NULL, 0.67},
+	{"wide size range, counted and summed",
+	 "SELECT count(*), sum(size) FROM nodes WHERE size BETWEEN 1000 AND 100000", NULL, 0.67},
+	{"all counted", "SELECT count(*) FROM nodes", NULL, 0.67},
+	{"grouped by extension, with sums",
+	 "SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext", NULL, 0.67},
+	{"grouped by type, with sums", "SELECT type, count(*), sum(size) FROM nodes GROUP BY type",
+	 NULL, 0.67},
+	{"joined with 1,000 owners, grouped",
+	 "WITH RECURSIVE ids(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM ids LIMIT 1000), "
+	 "owners(uid, team) AS MATERIALIZED (SELECT id, 'team ' || id % 7 FROM ids) "
+	 "SELECT team, count(*), sum(size) FROM nodes JOIN owners USING (uid) GROUP BY team",
+	 "SELECT team, count(*), sum(size) FROM nodes JOIN owners USING (uid) GROUP BY team", 0.67},
+	{"parents of what begins so, joined",
+	 "SELECT count(*), count(DISTINCT d.ino) FROM nodes f JOIN nodes d ON f.parent = d.ino "
+	 "WHERE f.name GLOB '$prefix*'",
+	 NULL, 0.67},
+	{"IN, a list of extensions",
+	 "SELECT count(*), sum(size) FROM nodes WHERE ext IN ('c', 'h', 'py', 'so')", NULL, 0.67},
+	{"the ten largest", "SELECT path, size FROM nodes ORDER BY size DESC LIMIT 10", NULL, 0.67},
+	{"the first ten paths", "SELECT path FROM nodes ORDER BY path LIMIT 10", NULL, 0.67},
+	{"ranked within folders, a window",
+	 "SELECT max(r) FROM (SELECT rank() OVER (PARTITION BY parent ORDER BY size DESC) AS r "
+	 "FROM nodes WHERE size > 100000)",
+	 NULL, 0.67},
+	{"a subtree counted", "SELECT count(*) FROM nodes WHERE under(ino, $ino)",
+	 "SELECT 1 + count(*) FROM nodes WHERE path > $path || '/' AND path < $path || '0'",
+	 1},
+	{"a subtree's total, kept", "SELECT subtree_count FROM nodes WHERE ino = $ino",
+	 "SELECT 1 + count(*) FROM nodes WHERE path > $path || '/' AND path < $path || '0'",
+	 1},
+	{"a subtree listed", "SELECT path FROM nodes WHERE under(ino, $ino)",
+	 "SELECT path FROM nodes WHERE path >= $path AND path < $path || '0' "
+	 "AND (path = $path OR path > $path || '/')",
+	 1},
+	{"ancestors", "SELECT ino FROM nodes WHERE ancestor_of(ino, $deep)",
+	 "WITH RECURSIVE up(i) AS (SELECT parent FROM nodes WHERE ino = $deep UNION ALL "
+	 "SELECT parent FROM up CROSS JOIN nodes ON ino = i WHERE +parent IS NOT NULL) "
+	 "SELECT i FROM up",
+	 1},
+	{"children, names and sizes", "SELECT name, size FROM nodes WHERE parent = $wide", NULL, 1},
+	{"totals of every directory", "SELECT ino, subtree_size FROM nodes WHERE type = 'd'",
+	 "WITH RECURSIVE up(a, s) AS (SELECT ino, CASE type WHEN 'd' THEN 0 ELSE size END "
+	 "FROM nodes UNION ALL SELECT parent, s FROM up CROSS JOIN nodes ON ino = a "
+	 "WHERE +parent IS NOT NULL) SELECT a, sum(s) FROM up WHERE a IN (SELECT ino FROM nodes WHERE type = 'd') GROUP BY a",
+	 1},
+};
+
+struct side {
+	struct pfs_tree *tree;
+	struct pfs_queries *queries;
+	struct pfs_peer *peer;
+	char ino[32], deep[32], wide[32], rare[32];
+	char *path; /* quoted */
+};
+
+/* ---- one run ---- */
+
+static const struct pfs_query_scope everything = {.ino = 2, .sees_all = true};
+
+static int said(const struct pfs_query_error *error, const char *sql)
+{
+	(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s", sql, error->text);
+	return error->error ? error->error : -EIO;
+}
+
+/* Runs a statement over the tree; row, if not NULL, is called for each. */
+static int ask(const struct side *side, uint64_t *rows, const char *sql,
+	       int (*row)(void *arg, const struct pfs_query *query), void *arg)
+{
+	struct pfs_query_error error = {.error = 0};
+	struct pfs_query *query;
+	struct pfs_query_value value;
+	uint64_t n = 0;
+	int got, failure = 0;
+
+	if (pfs_query_start(&query, side->queries, &everything, sql, strlen(sql), &error))
+		return said(&error, sql);
+	while (!failure && (got = pfs_query_next(query, &error)) == 1) {
+		for (size_t i = 0; !row && i < pfs_query_columns(query); i++)
+			pfs_query_value(query, i, &value);
+		failure = row ? row(arg, query) : 0;
+		n++;
+	}
+	pfs_query_finish(query);
+	if (!failure && got)
+		return said(&error, sql);
+	if (rows)
+		*rows = n;
+	return failure;
+}
+
+struct asked {
+	const struct side *side;
+	const char *sql;
+	uint64_t rows;
+};
+
+static int time_ours(void *arg, double *seconds)
+{
+	struct asked *asked = arg;
+	double started = pfs_bench_now();
+
+	PFS_TRY(ask(asked->side, &asked->rows, asked->sql, NULL, NULL));
+	*seconds = pfs_bench_now() - started;
+	return 0;
+}
+
+static int time_theirs(void *arg, double *seconds)
+{
+	struct asked *asked = arg;
+	double started = pfs_bench_now();
+
+	PFS_TRY(pfs_peer_run(asked->side->peer, &asked->rows, asked->sql));
+	*seconds = pfs_bench_now() - started;
+	return 0;
+}
+
+int pfs_bench_repeat(const struct pfs_bench_query *bench, struct pfs_figures *figures,
+		     void (*add)(struct pfs_figures *figures, double value),
+		     int (*run)(void *arg, double *seconds), void *arg)
+{
+	double seconds, started = pfs_bench_now();
+
+	for (uint64_t i = 0; i < bench->runs && pfs_bench_now() - started < ENOUGH; i++) {
+		PFS_TRY(run(arg, &seconds));
+		add(figures, seconds * 1e3);
+	}
+	return 0;
+}
+
+/* ---- the same rows for SQLite ---- */
+
+static int copy_row(void *arg, const struct pfs_query *query)
+{
+	struct pfs_sql_value values[N_COLUMNS];
+
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		struct pfs_query_value value;
+
+		pfs_query_value(query, i, &value);
+		values[i] = (struct pfs_sql_value){.type = PFS_SQL_NULL};
+		if (value.type == PFS_VALUE_INT) {
+			values[i].type = PFS_SQL_INTEGER;
+			values[i].integer = value.integer;
+		} else if (value.type == PFS_VALUE_TEXT) {
+			values[i].type = PFS_SQL_TEXT;
+			values[i].bytes = value.bytes;
+			values[i].size = value.size;
+		}
+	}
+	return pfs_peer_insert(arg,
+			       "INSERT INTO nodes (" COLUMNS ") "
+			       "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+			       values, N_COLUMNS);
+}
+
+static int fill_peer(struct side *side)
+{
+	static const char *const after[] = {
+		"CREATE INDEX nodes_name ON nodes (name)", "CREATE INDEX nodes_size ON nodes (size)",
+		"CREATE INDEX nodes_parent ON nodes (parent)",
+		"CREATE INDEX nodes_ext ON nodes (ext)",
+		"CREATE UNIQUE INDEX nodes_path ON nodes (path)",
+		"CREATE TABLE owners (uid INTEGER PRIMARY KEY, team TEXT)",
+		"WITH RECURSIVE ids(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM ids LIMIT 1000) "
+		"INSERT INTO owners SELECT id, 'team ' || id % 7 FROM ids",
+		"ANALYZE"};
+
+	PFS_TRY(pfs_peer_open(&side->peer));
+	PFS_TRY(pfs_peer_run(side->peer, NULL,
+			     "CREATE TABLE nodes (ino INTEGER PRIMARY KEY, parent INTEGER, depth "
+			     "INTEGER, name TEXT, ext TEXT, path TEXT, type TEXT, size INTEGER, "
+			     "blocks INTEGER, mtime INTEGER, uid INTEGER)"));
+	PFS_TRY(pfs_peer_run(side->peer, NULL, "BEGIN"));
+	PFS_TRY(ask(side, NULL, "SELECT " COLUMNS " FROM nodes ORDER BY ino", copy_row,
+		    side->peer));
+	PFS_TRY(pfs_peer_insert(side->peer, NULL, NULL, 0));
+	PFS_TRY(pfs_peer_run(side->peer, NULL, "COMMIT"));
+	for (size_t i = 0; i < PFS_COUNT(after); i++)
+		PFS_TRY(pfs_peer_run(side->peer, NULL, after[i]));
+	return 0;
+}
+
+/* ---- what is asked about ---- */
+
+static int take_number(void *arg, const struct pfs_query *query)
+{
+	struct pfs_query_value value;
+
+	pfs_query_value(query, 0, &value);
+	(void)snprintf(arg, 32, "%lld", (long long)value.integer);
+	return 0;
+}
+
+static int take_text(void *arg, const struct pfs_query *query)
+{
+	struct pfs_query_value value;
+
+	pfs_query_value(query, 0, &value);
+	free(*(char **)arg);
+	*(char **)arg = strndup(value.bytes ? value.bytes : "", value.size);
+	return *(char **)arg ? 0 : -ENOMEM;
+}
+
+static int choose(struct side *side)
+{
+	char sql[256];
+
+	PFS_TRY(ask(side, NULL,
+		    "SELECT ino FROM nodes WHERE type = 'd' AND subtree_count <= (SELECT count(*) "
+		    "FROM nodes) / 10 ORDER BY subtree_count DESC, ino LIMIT 1",
+		    take_number, side->ino));
+	(void)snprintf(sql, sizeof(sql), "SELECT quote(path) FROM nodes WHERE ino = %s", side->ino);
+	PFS_TRY(ask(side, NULL, sql, take_text, &side->path));
+	PFS_TRY(ask(side, NULL, "SELECT ino FROM nodes ORDER BY depth DESC, ino LIMIT 1",
+		    take_number, side->deep));
+	PFS_TRY(ask(side, NULL,
+		    "SELECT parent FROM nodes GROUP BY parent ORDER BY count(*) DESC LIMIT 1",
+		    take_number, side->wide));
+	return ask(side, NULL, "SELECT size FROM nodes ORDER BY size DESC LIMIT 1 OFFSET 10",
+		   take_number, side->rare);
+}
+
+/* Replaces the words that begin with $. */
+static int fill_in(char *out, const struct pfs_bench_query *bench, const struct side *side,
+		   const char *sql)
+{
+	const char *const words[][2] = {
+		{"$ino", side->ino},   {"$path", side->path},	   {"$deep", side->deep},
+		{"$wide", side->wide}, {"$rare", side->rare},	   {"$prefix", bench->prefix},
+		{"$part", bench->part},
+	};
+	size_t len = 0;
+
+	while (*sql && len < STATEMENT_MAX - 1) {
+		size_t i = 0;
+
+		while (i < PFS_COUNT(words) && strncmp(sql, words[i][0], strlen(words[i][0])) != 0)
+			i++;
+		if (i == PFS_COUNT(words)) {
+			out[len++] = *sql++;
+			continue;
+		}
+		len += (size_t)snprintf(out + len, STATEMENT_MAX - len, "%s", words[i][1]);
+		sql += strlen(words[i][0]);
+	}
+	out[PFS_MIN(len, STATEMENT_MAX - 1)] = 0;
+	return len < STATEMENT_MAX - 1 ? 0 : -E2BIG;
+}
+
+/* ---- figures ---- */
+
+static int run_one(const struct pfs_bench_query *bench, const struct side *side,
+		   const struct statement *statement, double *median)
+{
+	char ours[STATEMENT_MAX], theirs[STATEMENT_MAX], what[128];
+	struct asked one = {.side = side, .sql = ours}, other = {.side = side, .sql = theirs};
+	struct pfs_figures figures = {
+		.what = what,
+		.unit = "ms",
+		.yardstick = "SQLite",
+		.less_is_better = true,
+		.wanted_ratio = statement->wanted,
+	};
+
+	PFS_TRY(fill_in(ours, bench, side, statement->ours));
+	PFS_TRY(fill_in(theirs, bench, side,
+			statement->theirs ? statement->theirs : statement->ours));
+	PFS_TRY(ask(side, &one.rows, ours, NULL, NULL)); /* warms what is made once */
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &one));
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add_yardstick, time_theirs, &other));
+	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what,
+		       (unsigned long long)one.rows);
+	if (!statement->theirs && one.rows != other.rows)
+		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: SQLite has %llu rows", what,
+				   (unsigned long long)other.rows);
+	pfs_figures_print(&figures, bench->json);
+	*median = figures.ours[figures.n / 2];
+	return 0;
+}
+
+static int run_statements(struct pfs_bench_query *bench, double *bare)
+{
+	struct side side = {.tree = NULL};
+	double median;
+	int error = 0;
+
+	if (pfs_ready_tree(&side.tree, PFS_BENCH_QUERY, bench->store))
+		return -EIO;
+	error = pfs_queries_open(&side.queries, side.tree);
+	error = error ? error : choose(&side);
+	error = error ? error : fill_peer(&side);
+	for (size_t i = 0; i < PFS_COUNT(statements) && !error; i++) {
+		error = run_one(bench, &side, &statements[i], &median);
+		*bare = i ? *bare : median;
+	}
+	pfs_peer_close(side.peer);
+	pfs_queries_close(side.queries);
+	free(side.path);
+	return pfs_tree_close(side.tree) && !error ? -EIO : error;
+}
+
+/* ---- a store, if there is none ---- */
+
+static int print_paths(FILE *out, const void *arg)
+{
+	return pfs_gen_paths(out, *(const uint64_t *)arg, 1);
+}
+
+struct files {
+	uint64_t *ino;
+	size_t n, capacity;
+};
+
+static int take_file(void *arg, const struct pfs_query *query)
+{
+	struct files *files = arg;
+	struct pfs_query_value value;
+
+	PFS_TRY(pfs_grow(&files->ino, &files->capacity, files->n + 1, sizeof(*files->ino)));
+	pfs_query_value(query, 0, &value);
+	files->ino[files->n++] = (uint64_t)value.integer;
+	return 0;
+}
+
+/* Most are small. */
+static int set_sizes(struct pfs_tree *tree, const struct files *files)
+{
+	static const struct pfs_caller owner = {.umask = 022};
+	uint64_t random = 1;
+
+	for (size_t i = 0; i < files->n; i++) {
+		struct stat attr = {.st_size = 0};
+		struct pfs_entry entry;
+		uint64_t bits = 34 + pfs_gen_random(&random) % 24;
+
+		attr.st_size = (off_t)(pfs_gen_random(&random) >> bits);
+		PFS_TRY(pfs_tree_setattr(tree, &entry, files->ino[i], &attr, PFS_SET_SIZE, &owner));
+	}
+	return 0;
+}
+
+/* Paths alone have no sizes. */
+static int give_sizes(const char *store)
+{
+	struct files files = {.ino = NULL};
+	struct side side;
+	int error;
+
+	PFS_TRY(pfs_tree_open(&side.tree, store, &(struct pfs_tree_options){0}));
+	error = pfs_tree_start(side.tree);
+	error = error ? error : pfs_queries_open(&side.queries, side.tree);
+	if (!error) {
+		error = ask(&side, NULL, "SELECT ino FROM nodes WHERE type = 'f'", take_file,
+			    &files);
+		pfs_queries_close(side.queries);
+	}
+	error = error ? error : set_sizes(side.tree, &files);
+	free(files.ino);
+	return pfs_tree_close(side.tree) && !error ? -EIO : error;
+}
+
+static int make_store(struct pfs_bench_query *bench, uint64_t nodes)
+{
+	int error;
+
+	bench->store = bench->server.store;
+	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_paths, &nodes));
+	error = give_sizes(bench->store);
+	if (error)
+		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s", bench->store, strerror(-error));
+	return error;
+}
+
+/* ---- */
+
+static int run(struct pfs_bench_query *bench, uint64_t nodes)
+{
+	double bare = 0;
+
+	if (!bench->store)
+		PFS_TRY(make_store(bench, nodes));
+	PFS_TRY(run_statements(bench, &bare));
+	return pfs_bench_query_mount(bench, bare);
+}
+
+int pfs_bench_query(int argc, char **argv)
+{
+	struct pfs_bench_query bench = {
+		.server = {.verb = PFS_BENCH_QUERY, .threads = 2},
+		.runs = 9,
+		.prefix = "lib",
+		.part = "json",
+	};
+	const char *folder = getenv("TMPDIR");
+	struct pfs_json json = {.out = stdout};
+	struct pfs_cmd_args args;
+	uint64_t nodes = 1000000;
+	int option, error;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == NODES)
+			pfs_cmd_number(&args, &nodes, NODES, 100, UINT32_MAX - 1);
+		else if (option == RUNS)
+			pfs_cmd_number(&args, &bench.runs, RUNS, 1, PFS_BENCH_RUNS_MAX);
+		else if (option == BESIDE)
+			bench.beside = args.value;
+		else if (option == PREFIX)
+			bench.prefix = args.value;
+		else if (option == PART)
+			bench.part = args.value;
+		else if (option == FOLDER)
+			folder = args.value;
+		else
+			bench.json = &json;
+	}
+	if (pfs_cmd_end(&args, 0, 1))
+		return args.status;
+	bench.store = args.n_operands ? args.operands[0] : NULL;
+	if (pfs_bench_server_open(&bench.server, folder && *folder ? folder : "/tmp") != 0)
+		return PFS_EXIT_FAILURE;
+	if (bench.json)
+		pfs_json_open(&json, NULL, '[');
+	error = run(&bench, nodes);
+	if (bench.json)
+		pfs_json_close(&json, ']');
+	pfs_bench_server_close(&bench.server);
+	return pfs_cmd_flush(PFS_BENCH_QUERY, error ? PFS_EXIT_FAILURE : PFS_EXIT_OK);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* The half of bench query that needs a mount: primefs find and the files of .query beside what else
+ * answers the same. */
+#include "tools/bench_query.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+#define PIECE	   ((size_t)1 << 20)
+#define ALIGNMENT  4096 /* that O_DIRECT asks for */
+#define WORDS_MAX  12
+#define PEERS_MAX  3
+#define KEPT	   "86400" /* seconds that the kernel may keep names and attributes */
+#define PATHS_RATE 1e7	   /* a second: as fast as wanted, whatever the yardstick does */
+
+/* ---- commands; in their words $dir is the tree as a directory, $mnt the mount, $db plocate's ---- */
+
+struct peer {
+	const char *name;
+	const char *words[WORDS_MAX];
+};
+
+static const struct command {
+	const char *what;
+	const char *ours[WORDS_MAX];
+	double wanted[PEERS_MAX];
+	struct peer peers[PEERS_MAX];
+} commands[] = {
+	{"find -name of a prefix",
+	 {"find", "$mnt", "-name", "$prefix*"},
+	 {20, 1},
+	 {{"find", {"find", "$dir", "-name", "$prefix*"}},
+	  {"plocate", {"plocate", "-d", "$db", "-b", "$prefix*"}},
+	  {"fd", {"fdfind", "-u", "-g", "$prefix*", "$dir"}}}},
+	{"find -name of a part",
+	 {"find", "$mnt", "-name", "*$part*"},
+	 {20, 1},
+	 {{"find", {"find", "$dir", "-name", "*$part*"}},
+	  {"plocate", {"plocate", "-d", "$db", "-b", "*$part*"}},
+	  {"fd", {"fdfind", "-u", "-F", "$part", "$dir"}}}},
+	{"find -size",
+	 {"find", "$mnt", "-type", "f", "-size", "+1000k"},
+	 {20},
+	 {{"find", {"find", "$dir", "-type", "f", "-size", "+1000k"}},
+	  {"fd", {"fdfind", "-u", "-t", "f", "-S", "+1000k", ".", "$dir"}}}},
+	{"find of everything", {"find", "$mnt"}, {0}, {{"find", {"find", "$dir"}}}},
+};
+
+struct words {
+	const char *argv[WORDS_MAX + 2];
+	char text[WORDS_MAX][PATH_MAX + 64];
+};
+
+/* The words with their values in place; the command itself first if it is not this program's. */
+static void spell(struct words *out, const struct pfs_bench_query *bench, const char *const *from)
+{
+	char db[PATH_MAX];
+	const char *const values[][2] = {
+		{"$dir", bench->beside ? bench->beside : bench->server.mountpoint},
+		{"$mnt", bench->server.mountpoint},
+		{"$db", db},
+		{"$prefix", bench->prefix},
+		{"$part", bench->part},
+	};
+	size_t n = 0;
+
+	(void)snprintf(db, sizeof(db), "%s/plocate.db", bench->server.folder);
+	for (; n < WORDS_MAX && from[n]; n++) {
+		const char *dollar = strchr(from[n], '$');
+		size_t i = 0;
+
+		while (dollar && i < PFS_COUNT(values) &&
+		       strncmp(dollar, values[i][0], strlen(values[i][0])) != 0)
+			i++;
+		if (!dollar || i == PFS_COUNT(values))
+			(void)snprintf(out->text[n], sizeof(out->text[n]), "%s", from[n]);
+		else
+			(void)snprintf(out->text[n], sizeof(out->text[n]), "%.*s%s%s",
+				       (int)(dollar - from[n]), from[n], values[i][1],
+				       dollar + strlen(values[i][0]));
+		out->argv[n] = out->text[n];
+	}
+	out->argv[n] = NULL;
+}
+
+static int time_command(void *arg, double *seconds)
+{
+	return pfs_bench_run(PFS_BENCH_QUERY, seconds, arg);
+}
+
+static bool is_installed(const char *program)
+{
+	const char *path = getenv("PATH");
+	char *copy PFS_FREE = strdup(path ? path : "/usr/bin:/bin");
+	char *rest = copy, *folder;
+
+	while (copy && (folder = strsep(&rest, ":"))) {
+		char *file PFS_FREE = NULL;
+
+		if (asprintf(&file, "%s/%s", folder, program) > 0 && access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* In turns: ours, theirs, once each before. */
+static int beside_peer(const struct pfs_bench_query *bench, const struct command *command,
+		       size_t number)
+{
+	const struct peer *peer = &command->peers[number];
+	const char *ours[WORDS_MAX + 1] = {"/proc/self/exe"};
+	struct words mine, others;
+	struct pfs_figures figures = {
+		.what = command->what,
+		.unit = "ms",
+		.yardstick = peer->name,
+		.less_is_better = true,
+		.wanted_ratio = command->wanted[number],
+	};
+
+	if (!is_installed(peer->words[0])) {
+		(void)fprintf(stderr, "%s: %s is not installed, left out\n", command->what,
+			      peer->words[0]);
+		return 0;
+	}
+	for (size_t i = 0; i + 1 < WORDS_MAX && command->ours[i]; i++)
+		ours[i + 1] = command->ours[i];
+	spell(&mine, bench, ours);
+	spell(&others, bench, peer->words);
+	PFS_TRY(pfs_bench_run(PFS_BENCH_QUERY, NULL, mine.argv));
+	PFS_TRY(pfs_bench_run(PFS_BENCH_QUERY, NULL, others.argv));
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_command, mine.argv));
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add_yardstick, time_command,
+				 others.argv));
+	pfs_figures_print(&figures, bench->json);
+	return 0;
+}
+
+static int index_for_plocate(const struct pfs_bench_query *bench)
+{
+	static const char *const from[] = {"updatedb",	   "-l", "0",  "--prunefs", "",
+					   "--prunepaths", "",	 "-U", "$dir",	    "-o",
+					   "$db",	   NULL};
+	struct words words;
+
+	if (!is_installed(from[0]))
+		return 0;
+	spell(&words, bench, from);
+	return pfs_bench_run(PFS_BENCH_QUERY, NULL, words.argv);
+}
+
+static int bench_commands(const struct pfs_bench_query *bench)
+{
+	PFS_TRY(index_for_plocate(bench));
+	for (size_t i = 0; i < PFS_COUNT(commands); i++)
+		for (size_t k = 0; k < PEERS_MAX && commands[i].peers[k].name; k++)
+			PFS_TRY(beside_peer(bench, &commands[i], k));
+	return 0;
+}
+
+/* ---- .query ---- */
+
+static int fail(const char *path)
+{
+	int error = -errno;
+
+	(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s", path, strerror(-error));
+	return error;
+}
+
+/* Reads to the end, or `limit` bytes; lines may be NULL. */
+static int read_file(const char *path, int flags, uint64_t limit, uint64_t *bytes, uint64_t *lines)
+{
+	int fd PFS_CLOSE = open(path, O_RDONLY | O_CLOEXEC | flags);
+	char *piece PFS_FREE = aligned_alloc(ALIGNMENT, PIECE);
+	ssize_t got = 0;
+
+	*bytes = 0;
+	if (!piece)
+		errno = ENOMEM;
+	if (fd < 0 || !piece)
+		return fail(path);
+	while (*bytes < limit && (got = read(fd, piece, PIECE)) > 0) {
+		*bytes += (uint64_t)got;
+		for (const char *at = piece; lines && (at = memchr(at, '\n', (size_t)(piece + got - at)));
+		     at++)
+			++*lines;
+	}
+	return got < 0 ? fail(path) : 0;
+}
+
+struct reading {
+	char path[PATH_MAX + 16];
+	int flags;
+	uint64_t limit, bytes;
+};
+
+static int time_reading(void *arg, double *seconds)
+{
+	struct reading *reading = arg;
+	double started = pfs_bench_now();
+
+	PFS_TRY(read_file(reading->path, reading->flags, reading->limit, &reading->bytes, NULL));
+	*seconds = pfs_bench_now() - started;
+	return 0;
+}
+
+static int bench_paths(struct pfs_bench_query *bench)
+{
+	struct reading paths = {.limit = UINT64_MAX}, big = {.flags = O_DIRECT};
+	char what[128];
+	struct pfs_figures figures = {
+		.what = what,
+		.unit = "ms",
+		.yardstick = "nullfs, as many bytes",
+		.less_is_better = true,
+		.wanted_ratio = 0.8,
+	};
+	uint64_t lines = 0;
+
+	(void)snprintf(paths.path, sizeof(paths.path), "%s/.query/paths", bench->server.mountpoint);
+	(void)snprintf(big.path, sizeof(big.path), "%s/big", bench->server.mountpoint);
+	PFS_TRY(read_file(paths.path, 0, UINT64_MAX, &big.limit, &lines));
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_reading, &paths));
+	PFS_TRY(pfs_bench_server_unmount(&bench->server));
+	bench->server.bytes = big.limit;
+	PFS_TRY(pfs_bench_server_mount_yardstick(&bench->server, KEPT));
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add_yardstick, time_reading, &big));
+	PFS_TRY(pfs_bench_server_unmount_yardstick(&bench->server));
+	(void)snprintf(what, sizeof(what), ".query/paths read: %llu lines, %llu bytes",
+		       (unsigned long long)lines, (unsigned long long)big.limit);
+	figures.wanted = (double)lines / PATHS_RATE * 1e3;
+	pfs_figures_print(&figures, bench->json);
+	return 0;
+}
+
+/* A statement's way through .query/run, opened and closed. */
+static int time_virtual(void *arg, double *seconds)
+{
+	static const char sql[] = "SELECT 1";
+	double started = pfs_bench_now();
+	int fd PFS_CLOSE = open(arg, O_RDWR | O_CLOEXEC);
+	char row[64];
+
+	if (fd < 0 || write(fd, sql, strlen(sql)) < 0 || read(fd, row, sizeof(row)) < 0)
+		return fail(arg);
+	*seconds = pfs_bench_now() - started;
+	return 0;
+}
+
+static int bench_overhead(struct pfs_bench_query *bench, double bare_ms)
+{
+	char path[PATH_MAX + 16];
+	struct pfs_figures figures = {
+		.what = "SELECT 1 through .query/run",
+		.unit = "ms",
+		.yardstick = "without a mount",
+		.less_is_better = true,
+		.wanted = 1 + bare_ms,
+	};
+
+	(void)snprintf(path, sizeof(path), "%s/.query/run", bench->server.mountpoint);
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_virtual, path));
+	pfs_figures_add_yardstick(&figures, bare_ms);
+	pfs_figures_print(&figures, bench->json);
+	return 0;
+}
+
+int pfs_bench_query_mount(struct pfs_bench_query *bench, double bare_ms)
+{
+	char db[PATH_MAX];
+	int error;
+
+	bench->server.other = bench->store;
+	PFS_TRY(pfs_bench_server_mount(&bench->server, KEPT, "auto"));
+	error = bench_commands(bench);
+	(void)snprintf(db, sizeof(db), "%s/plocate.db", bench->server.folder);
+	(void)unlink(db);
+	PFS_TRY(error);
+	PFS_TRY(bench_overhead(bench, bare_ms));
+	return bench_paths(bench);
+}
