@@ -25,13 +25,25 @@ can_write() { put "probe-$RANDOM" x; }
 
 # fault NAME PLAN MESSAGE: groups fail, every way of asking tells, and then it goes on.
 fault() {
-	local name=$1
+	local name=$1 status=0
 	put "$name.before" kept
 	sync "$mnt/$name.before"
 	put "$name.pending" 'written while the disk still answered'
+	mkfifo "$work/$name.fifo"
+	dd if="$work/$name.fifo" of="$mnt/$name.open" bs=4 status=none 2>"$work/$name.dd" &
+	local writer=$!
+	exec 8>"$work/$name.fifo"
+	printf 'open' >&8
+	wait_for 10 test -s "$mnt/$name.open"
 	begin_fault "$2"
 	fails_with "$name: fsync of a file" "$3" sync "$mnt/$name.pending"
 	fails_with "$name: fsync of a folder" "$3" sync "$mnt"
+	exec 8>&-
+	wait "$writer" || status=$?
+	is "$name: close of what was open for writing fails" "$status" 1
+	ok "$name: with the same error" grep -qE "$3" "$work/$name.dd"
+	fails_with "$name: it is not unmounted" "cannot commit: $3" primefs umount "$mnt"
+	ok "$name: it is mounted still" is_mounted "$mnt"
 	fails_with "$name: nothing more is taken" 'Read-only file system' put "$name.refused" x
 	fails_with "$name: nor removed" 'Read-only file system' rm "$mnt/$name.before"
 	if [[ $name != memory ]]; then # reading needs some

@@ -56,6 +56,14 @@ if [[ $EUID == 0 ]]; then
 	ok 'primefs mount -o remount,ro' primefs mount -o remount,ro "$store" "$mnt"
 	fails_with 'refuses changes then' 'Read-only' touch "$mnt/x"
 	is 'reads go on' "$(cat "$mnt/d/f")" text
+	ok 'primefs mount -o remount,rw' primefs mount -o remount,rw "$store" "$mnt"
+	ok 'takes changes then' bash -c "echo again >'$mnt/x'"
+	exec 6>"$mnt/open"
+	fails_with 'not while something is open for writing' 'busy' \
+		primefs mount -o remount,ro "$store" "$mnt"
+	exec 6>&-
+	remount_store
+	is 'and keeps them' "$(cat "$mnt/x")" again
 	unmount_store
 fi
 check_store

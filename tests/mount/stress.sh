@@ -17,9 +17,16 @@ else
 fi
 if command -v stress-ng >/dev/null; then
 	cd "$mnt"
-	for what in dir dirdeep dirmany filename fallocate fstat getdent hdd iomix link lockf metamix open \
-		rename seek symlink touch unlink utime xattr; do
-		ok "stress-ng --$what" stress-ng --$what 2 --timeout 5s --verify --temp-path "$mnt"
+	known=$(stress-ng --stressors 2>&1)
+	for what in access chdir chmod chown copy-file dentry dir dirdeep dirmany dnotify dup fallocate fcntl \
+		fiemap file-ioctl filename flock fpunch fsize fstat getdent handle hdd inotify io iomix lease \
+		locka lockf lockofd metamix mknod mmap msync open readahead rename revio seek sendfile symlink \
+		sync-file touch unlink utime verity xattr; do
+		if [[ " $known " != *[[:space:]]"$what"[[:space:]]* ]]; then
+			skip "this stress-ng has no --$what"
+			continue
+		fi
+		ok "stress-ng --$what" stress-ng --"$what" 2 --timeout 5s --verify --temp-path "$mnt"
 	done
 	cd "$work"
 else
