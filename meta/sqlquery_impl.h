@@ -56,8 +56,8 @@ int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem,
 /* A statement names the table. */
 void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
 void pfs_sql_sides_close(struct pfs_sql *sql);
-/* SQLite's update hook. */
-void pfs_sql_row_changed(void *sql, int op, const char *database, const char *table,
+/* SQLite's update hook; arg is the connection. */
+void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,
 			 sqlite3_int64 rowid);
 
 PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* SQLite's results, both */

@@ -429,10 +429,12 @@ int pfs_sql_fates(struct pfs_sql *sql, fate_fn *fn, void *arg)
 	bool is_there;
 
 	for (size_t i = 0; sql->saw & PFS_SQL_SAW_SCHEMA && i < sql->n_sides; i++) {
-		PFS_TRY(any(sql, &is_there, IS_TABLE, sql->sides[i].name));
+		const struct pfs_sql_side *side = &sql->sides[i];
+
+		PFS_TRY(any(sql, &is_there, IS_TABLE, side->name));
 		if (!is_there)
-			PFS_TRY(fn(arg, &sql->sides[i], PFS_SQL_DROPPED));
-		if (!is_there && changed == &sql->sides[i])
+			PFS_TRY(fn(arg, side, PFS_SQL_DROPPED));
+		if (!is_there && changed == side)
 			changed = NULL;
 	}
 	if (sql->saw & PFS_SQL_SAW_SCHEMA)

@@ -31,7 +31,7 @@ const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n);
 /* Fills a table that is wanted: begin, row for each of its rows (arg is the connection, as
  * pfs_store_scan_rows calls it), end.  -ENOMEM: more than the connection may have. */
 PFS_MUST_CHECK int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id);
-int pfs_sql_fill_row(void *sql, int64_t row, const struct pfs_cell *cells, size_t n);
+int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
 PFS_MUST_CHECK int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error);
 
 /* Calls fn with the names of the table's stored columns. */

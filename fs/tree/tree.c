@@ -23,18 +23,24 @@ static int open_store(struct pfs_tree *tree, const char *path)
 
 static int create_parts(struct pfs_tree *tree)
 {
-	PFS_TRY(pfs_image_create(tree));
-	PFS_TRY(pfs_journal_create(tree));
-	PFS_TRY(pfs_sides_create(tree));
-	PFS_TRY(pfs_primes_create(tree));
-	PFS_TRY(pfs_content_create(tree));
-	PFS_TRY(pfs_attrs_create(tree));
-	PFS_TRY(pfs_links_create(tree));
-	PFS_TRY(pfs_codes_create(tree));
-	PFS_TRY(pfs_totals_create(tree));
-	PFS_TRY(pfs_spans_create(tree));
-	PFS_TRY(pfs_scan_create(tree));
-	return pfs_load(tree);
+	static int (*const create[])(struct pfs_tree *tree) = {
+		pfs_image_create,
+		pfs_journal_create,
+		pfs_sides_create,
+		pfs_primes_create,
+		pfs_content_create,
+		pfs_attrs_create,
+		pfs_links_create,
+		pfs_codes_create,
+		pfs_totals_create,
+		pfs_spans_create,
+		pfs_scan_create,
+		pfs_load,
+	};
+
+	for (size_t i = 0; i < PFS_COUNT(create); i++)
+		PFS_TRY(create[i](tree));
+	return 0;
 }
 
 /* Writers go first: a cut must not wait for ever behind a stream of lookups. */

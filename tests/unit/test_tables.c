@@ -65,7 +65,7 @@ static int append_info(void *arg, const struct pfs_table_info *table)
 	at += (size_t)sprintf(out + at, "%s[%d]", table->name, (int)table->rows);
 	for (size_t i = 0; i < table->n_columns; i++)
 		at += (size_t)sprintf(out + at, " %s", table->columns[i]);
-	(void)strcat(out, ";");
+	(void)stpcpy(out + at, ";");
 	return 0;
 }
 
@@ -217,12 +217,23 @@ static void test_values(void **state)
 	check("SELECT count(*) FROM v", "5");
 }
 
+static uint64_t random_state = 20240517;
+
+static uint32_t rnd(uint32_t n)
+{
+	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)((z ^ (z >> 31)) % n);
+}
+
 /* Every @ becomes a random number. */
 static void fill_in(char *out, const char *statement)
 {
 	for (; *statement; statement++) {
 		if (*statement == '@')
-			out += sprintf(out, "%d", rand() % 60);
+			out += sprintf(out, "%u", rnd(60));
 		else
 			*out++ = *statement;
 	}
@@ -243,16 +254,14 @@ static void test_random(void **state)
 		"UPDATE r SET k = (SELECT count(*) FROM nodes) + @ WHERE v > @",
 	};
 	static char before[1 << 16];
-	unsigned seed = 20240517;
 
 	(void)state;
-	print_message("seed %u\n", seed);
-	srand(seed);
+	print_message("seed %llu\n", (unsigned long long)random_state);
 	change("CREATE TABLE r (id INTEGER PRIMARY KEY, k INTEGER, v)", 0);
 	for (unsigned i = 0; i < 200; i++) {
 		char sql[256];
 		struct pfs_query *query;
-		unsigned which = (unsigned)rand() % PFS_COUNT(statements);
+		unsigned which = rnd(PFS_COUNT(statements));
 
 		fill_in(sql, statements[which]);
 		if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
