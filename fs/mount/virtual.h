@@ -133,6 +133,7 @@ struct pfs_handle {
 	bool placed;   /* base is settled; the same */
 	bool changed;  /* since it was stored; the same */
 	bool emptied;  /* opened to be truncated, and not written to yet; the same */
+	bool appends;  /* opened so: offsets of writes do not count */
 	bool shown;    /* among the node's; the table's lock */
 	bool sees_all; /* who opened it */
 	int error;     /* of a write, told again at close; protected by lock */
@@ -171,6 +172,7 @@ struct pfs_call {
 	pthread_mutex_t lock;
 	struct pfs_query *query;  /* protected by lock */
 	_Atomic bool interrupted;
+	bool making; /* the entry that is looked up: it need not be there yet */
 };
 
 /* -EACCES: it may not; -ESTALE: no such node.  virtual: the node's number, 0: none.  Begun calls are

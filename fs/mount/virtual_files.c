@@ -45,6 +45,7 @@ static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int fl
 	/* What was there stays in front of what is appended. */
 	if (kind->fill && !kind->write && !(handle->written && flags & O_TRUNC))
 		PFS_TRY(kind->fill(call, call->virtual, answer));
+	handle->appends = flags & O_APPEND;
 	handle->emptied = handle->written && flags & O_TRUNC;
 	return 0;
 }
@@ -173,7 +174,7 @@ static int append(struct pfs_call *call, struct pfs_handle *handle, const char *
 		  off_t offset)
 {
 	PFS_LOCKED(&handle->lock);
-	if ((uint64_t)offset != pfs_answer_size(handle->written)) {
+	if (!handle->appends && (uint64_t)offset != pfs_answer_size(handle->written)) {
 		if (offset != 0)
 			return pfs_call_fail(
 				call, -EINVAL,

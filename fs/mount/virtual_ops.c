@@ -187,6 +187,7 @@ int pfs_virtual_make(struct pfs_call *call, struct fuse_entry_param *param, cons
 	if (call->mount->options.flags & MS_RDONLY)
 		return -EROFS;
 	PFS_TRY(call->virtual->kind->make(call, call->virtual, name, type));
+	call->making = true;
 	return find(call, param, name);
 }
 

@@ -75,6 +75,5 @@ mkdir "$q/large"
 rm -r "$mnt/a"
 mkdir "$mnt/a"
 is 'it dies with the directory' "$(ls "$q" | grep -c large)" 0
-is 'the schema' "$(head -n 2 "$mnt/.query/tables/nodes.schema")" "$(printf 'column\ttype\npath\tTEXT')"
 unmount_store
 check_store
