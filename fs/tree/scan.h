@@ -109,4 +109,8 @@ PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *c
 /* Sorted component-wise: pre-order, children in byte order of names (primefs tree's order). */
 PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots);
 
+/* Whether ascending slots are known to have that order, so that n of them need no sorting; looks,
+ * once for a tree as it is, where n is worth it. */
+bool pfs_scan_ascends(struct pfs_tree *tree, uint64_t n);
+
 #endif

@@ -363,6 +363,14 @@ static int look_at_all(struct pfs_tree *tree)
 	return error;
 }
 
+bool pfs_scan_ascends(struct pfs_tree *tree, uint64_t n)
+{
+	if (n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN &&
+	    look_at_all(tree))
+		return false;
+	return pfs_spans_order(tree) == PFS_ORDER_ASCENDING;
+}
+
 static bool is_ascending(const struct pfs_slots *slots)
 {
 	for (size_t i = 1; i < slots->n; i++)
@@ -378,9 +386,7 @@ int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots)
 
 	if (slots->n < 2)
 		return 0;
-	if (slots->n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN)
-		PFS_TRY(look_at_all(tree));
-	if (pfs_spans_order(tree) == PFS_ORDER_ASCENDING && is_ascending(slots))
+	if (pfs_scan_ascends(tree, slots->n) && is_ascending(slots))
 		return 0;
 	error = cut(tree, &runs, slots);
 	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16)

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/scan.h"
 
 /* The sets of n nodes; subtrees all in one pass over the codes. */
 static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
@@ -131,10 +132,14 @@ static int list_set(struct pfs_tree *tree, const struct pfs_bitmap *set, unsigne
 {
 	struct pfs_names_view view;
 	struct pfs_listing *listing;
+	uint64_t count;
 	const char *bytes;
 	size_t size;
 	int rc;
 
+	PFS_TRY(pfs_bitmap_count(set, &count));
+	if (!pfs_scan_ascends(tree, count))
+		flags |= PFS_LISTING_PATH_ORDER;
 	pfs_names_view(tree->image.names, &view);
 	view.place = tree->image.name;
 	view.n_slots = tree->image.end;
@@ -165,7 +170,7 @@ int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, un
 		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
 {
 	struct sink sink = {.fn = fn, .arg = arg};
-	unsigned listing = PFS_LISTING_PATH_ORDER;
+	unsigned listing = 0;
 	struct pfs_engine *engine;
 	int rc;
 
