@@ -159,13 +159,18 @@ static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t 
 
 int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
 {
-	size_t inners;
+	size_t leaves, inners, most;
 	int rc;
 
 	/* each insert can split a leaf and every node above it, and may add a level */
-	if (__builtin_mul_overflow(n, (size_t)tree->height + 2, &inners))
+	if (__builtin_mul_overflow(n, (size_t)tree->height + 2, &inners) ||
+	    __builtin_add_overflow(n, tree->count, &most))
 		return -ENOMEM;
-	rc = pfs_node_pool_reserve(&tree->leaves, n);
+	/* but all nodes, the last of a level apart, are a quarter full */
+	most = most / LEAF_MIN + 2;
+	leaves = PFS_MIN(n, most);
+	inners = PFS_MIN(inners, most / INNER_MIN * 2 + tree->height + 2);
+	rc = pfs_node_pool_reserve(&tree->leaves, leaves);
 	return rc ? rc : pfs_node_pool_reserve(&tree->inners, inners);
 }
 
