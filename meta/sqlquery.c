@@ -257,6 +257,8 @@ void pfs_sql_close(struct pfs_sql *sql)
 	pfs_sql_finish(sql);
 	pfs_sql_sides_close(sql);
 	(void)sqlite3_close(sql->handle);
+	free(sql->update_values);
+	free(sql->update_given);
 	free(sql->bindings);
 	free(sql->declaration);
 	free(sql);

@@ -104,6 +104,15 @@ struct pfs_sql_rows {
 	struct pfs_sql_column *columns; /* one for each of the table's */
 };
 
+/* A change of one row that a statement asks for. */
+struct pfs_sql_update {
+	enum { PFS_SQL_UPDATES, PFS_SQL_DELETES, PFS_SQL_INSERTS } kind;
+	int64_t rowid; /* of the row that is there */
+	const struct pfs_sql_value *columns; /* n of them, as they are to be; none to DELETE */
+	const bool *given; /* UPDATE: the statement sets it; INSERT: it is not NULL */
+	size_t n;
+};
+
 struct pfs_sql_scan; /* the source's own */
 
 struct pfs_sql_source {
@@ -119,6 +128,8 @@ struct pfs_sql_source {
 	/* Fills in rows->columns[column] of the batch, and of those to come. */
 	int (*gather)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows, int column);
 	int (*rowid)(struct pfs_sql_scan *scan, int64_t *rowid, size_t row);
+	/* Called while the statement may still read: what is asked for is to be collected. */
+	int (*update)(void *user, const struct pfs_sql_update *update);
 };
 
 /* ---- functions ---- */

@@ -36,6 +36,9 @@ struct pfs_sql {
 	bool own;	   /* a statement of this module's own: not asked about */
 	struct pfs_sql_side *sides;
 	size_t n_sides, sides_capacity;
+	struct pfs_sql_value *update_values; /* room for a row of the source */
+	bool *update_given;
+	size_t update_width;
 	sqlite3_stmt *fill; /* puts a row into the table being filled */
 	int64_t *rowids;    /* that the statement changed, in its order */
 	size_t n_rowids, rowids_capacity;

@@ -325,6 +325,8 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 	const struct pfs_sql_column *column = &cursor->rows.columns[number];
 	int error;
 
+	if (sqlite3_vtab_nochange(context)) /* an UPDATE keeps it */
+		return SQLITE_OK;
 	if (column->kind == PFS_SQL_ABSENT) {
 		error = sql_of(base->pVtab)->source->gather(cursor->scan, &cursor->rows, number);
 		if (error)
@@ -357,7 +359,62 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite_int64 *out)
 	return error ? failed(base->pVtab, error) : SQLITE_OK;
 }
 
-/* Without xCreate: there as soon as it is named.  A source that can be changed will have xUpdate. */
+/* ---- changing ---- */
+
+static int make_update_room(struct pfs_sql *sql, size_t n)
+{
+	if (n <= sql->update_width)
+		return 0;
+	free(sql->update_values);
+	free(sql->update_given);
+	sql->update_width = 0;
+	sql->update_values = calloc(n, sizeof(*sql->update_values));
+	sql->update_given = calloc(n, sizeof(*sql->update_given));
+	if (!sql->update_values || !sql->update_given)
+		return -ENOMEM;
+	sql->update_width = n;
+	return 0;
+}
+
+/* argv: the row's number or NULL; unless it is a DELETE, the number that it is to have, and the
+ * columns. */
+static int update(sqlite3_vtab *table, int argc, sqlite3_value **argv, sqlite_int64 *rowid)
+{
+	struct pfs_sql *sql = sql_of(table);
+	struct pfs_sql_update asked = {.kind = PFS_SQL_DELETES};
+	int error;
+
+	if (sqlite3_vtab_on_conflict(sql->handle) != SQLITE_ABORT) {
+		table->zErrMsg = sqlite3_mprintf("OR IGNORE and the like cannot be used with %s; "
+						 "leave it out", sql->source->name);
+		return SQLITE_ERROR;
+	}
+	if (sqlite3_value_type(argv[0]) != SQLITE_NULL)
+		asked.rowid = sqlite3_value_int64(argv[0]);
+	if (argc > 1) {
+		asked.kind = sqlite3_value_type(argv[0]) == SQLITE_NULL ? PFS_SQL_INSERTS
+									 : PFS_SQL_UPDATES;
+		asked.n = (size_t)argc - 2;
+	}
+	error = make_update_room(sql, asked.n);
+	for (size_t i = 0; i < asked.n && !error; i++) {
+		sqlite3_value *value = argv[i + 2];
+
+		sql->update_given[i] = asked.kind == PFS_SQL_UPDATES
+					       ? !sqlite3_value_nochange(value)
+					       : sqlite3_value_type(value) != SQLITE_NULL;
+		if (sql->update_given[i])
+			pfs_sql_from_value(&sql->update_values[i], value);
+	}
+	asked.columns = sql->update_values;
+	asked.given = sql->update_given;
+	*rowid = 0;
+	if (!error)
+		error = sql->source->update(sql->user, &asked);
+	return error ? failed(table, error) : SQLITE_OK;
+}
+
+/* Without xCreate: there as soon as it is named. */
 static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_table,
@@ -370,6 +427,7 @@ static const sqlite3_module module = {
 	.xEof = at_end,
 	.xColumn = give_column,
 	.xRowid = give_rowid,
+	.xUpdate = update,
 	.xFindFunction = find_function,
 };
 

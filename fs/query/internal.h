@@ -11,6 +11,7 @@
 #include "fs/query/query.h"
 #include "fs/query/times.h"
 #include "fs/tree/attrcolumn.h"
+#include "fs/tree/change.h"
 #include "fs/tree/scan.h"
 #include "meta/sqlquery.h"
 
@@ -105,6 +106,10 @@ struct pfs_query {
 	bool ended; /* no row is left, or it failed with `failure` */
 	int failure;
 	uint64_t changes;
+	uid_t uid; /* of what it makes */
+	gid_t gid;
+	struct pfs_change_set set; /* what it asks of nodes */
+	char why[256];		/* they cannot be changed so */
 	uint64_t memory_limit, memory; /* of the buffers of scans */
 	struct timespec deadline;      /* zero: none */
 	struct pfs_scan_record *scans; /* by the plan's id */
@@ -142,6 +147,14 @@ bool pfs_query_sees(const struct pfs_query *query, uint32_t slot);
 
 extern const struct pfs_sql_source pfs_nodes_source;
 extern const struct pfs_sql_function pfs_tree_functions[];
+
+/* ---- change.c: what a statement asks of nodes ---- */
+
+int pfs_nodes_update(void *user, const struct pfs_sql_update *update); /* a source's */
+
+/* Makes all the changes that the statement asked for, or none; the tree is not held.  query->why says why
+ * not, if it is about a node.  -EAGAIN: one has changed since. */
+PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query);
 
 /* ---- push.c ---- */
 

@@ -363,4 +363,5 @@ const struct pfs_sql_source pfs_nodes_source = {
 	.fetch = fetch,
 	.gather = gather,
 	.rowid = rowid,
+	.update = pfs_nodes_update,
 };

@@ -5,6 +5,7 @@
  * A statement that changes something is run to its end by pfs_query_start. */
 #include "fs/query/sides.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,13 +337,37 @@ static int change_tables(struct pfs_query *query, struct pfs_sql_problem *proble
 	return error;
 }
 
+/* What the statement asks for is known when it has run, and is then done in one piece. */
+static int change_nodes(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_sql *sql = query->connection->sql;
+	int error;
+
+	for (;;) {
+		pfs_change_set_clear(&query->set);
+		error = pfs_sql_run(sql, problem);
+		pfs_sql_rollback(sql); /* there is nothing in it */
+		let_go(query);
+		if (!error)
+			error = pfs_nodes_change(query);
+		if (error != -EAGAIN || query->again == AGAIN_MAX)
+			break;
+		PFS_TRY(prepare_again(query));
+	}
+	query->changes = query->set.n;
+	if (error && *query->why)
+		(void)snprintf(problem->text, sizeof(problem->text), "%s", query->why);
+	return error == -EINTR && query->late ? -ETIMEDOUT : error;
+}
+
 static int change(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	switch (pfs_sql_effect(query->connection->sql)) {
 	case PFS_SQL_READS:
 		return 0;
 	case PFS_SQL_CHANGES_SOURCE:
-		return -EACCES;
+		query->ended = true;
+		return change_nodes(query, problem);
 	case PFS_SQL_CHANGES_ROWS:
 	case PFS_SQL_CHANGES_TABLES:
 		break;
@@ -365,6 +390,8 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->queries = queries;
 	query->tree = queries->tree;
 	query->top = scope->ino;
+	query->uid = scope->uid;
+	query->gid = scope->gid;
 	query->memory_limit = scope->memory_limit;
 	set_deadline(query, scope->time_limit_ms);
 	code = prepare(query, scope, sql, len, &problem);
@@ -392,6 +419,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_connection_put(query->queries, query->connection);
 	pfs_plan_finish(query);
 	pfs_edits_finish(&query->text);
+	pfs_change_set_finish(&query->set);
 	free(query->path);
 	free(query);
 }

@@ -193,6 +193,25 @@ static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struc
 	image->mode[slot] = (uint16_t)mode;
 }
 
+static int set_slot(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)
+{
+	PFS_TRY(set_times(tree, slot, setting));
+	if (setting->set & PFS_SET_SIZE)
+		pfs_content_set_size(tree, slot, setting->attr->st_size);
+	set_owner_and_mode(tree, slot, setting);
+	pfs_journal_touch(tree, slot);
+	return 0;
+}
+
+void pfs_set_attributes(struct pfs_tree *tree, uint32_t slot, const struct stat *attr,
+			unsigned set, struct pfs_time now)
+{
+	const struct setting setting = {.attr = attr, .set = set, .privileged = true, .now = now};
+
+	if (set_slot(tree, slot, &setting)) /* cannot be: the times fit */
+		PFS_VERIFY_CHECK(false);
+}
+
 static int set_locked(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 		      const struct setting *setting)
 {
@@ -200,17 +219,12 @@ static int set_locked(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino
 
 	if (slot == PFS_NO_SLOT)
 		return -ESTALE;
-	PFS_TRY(set_times(tree, slot, setting));
-	if (setting->set & PFS_SET_SIZE)
-		pfs_content_set_size(tree, slot, setting->attr->st_size);
-	set_owner_and_mode(tree, slot, setting);
-	pfs_journal_touch(tree, slot);
+	PFS_TRY(set_slot(tree, slot, setting));
 	pfs_image_stat(tree, out, slot);
 	return 0;
 }
 
-/* What can be said without preparing: truncation is for regular files. */
-static int check_size(struct pfs_tree *tree, uint64_t ino, int64_t size)
+int pfs_check_size(struct pfs_tree *tree, uint64_t ino, int64_t size)
 {
 	mode_t mode = 0;
 	uint32_t slot;
@@ -238,7 +252,7 @@ int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 	int rc;
 
 	if (set & PFS_SET_SIZE) {
-		PFS_TRY(check_size(tree, ino, attr->st_size));
+		PFS_TRY(pfs_check_size(tree, ino, attr->st_size));
 		PFS_TRY(pfs_content_prepare_size(tree, ino, attr->st_size));
 	} else {
 		PFS_TRY(pfs_journal_reserve(tree, 1, 0, false));

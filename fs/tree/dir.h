@@ -33,6 +33,15 @@ void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now);
 /* Whether the node has something in the store that goes with its record (pfs_content_keep). */
 bool pfs_must_keep(const struct pfs_tree *tree, uint32_t slot);
 
+/* What can be said of truncation before pfs_content_prepare_size: -ESTALE, -EISDIR, -EINVAL, -EFBIG.
+ * No locks. */
+PFS_MUST_CHECK int pfs_check_size(struct pfs_tree *tree, uint64_t ino, int64_t size);
+
+/* Sets what `set` (enum pfs_set) names, as a privileged caller of setattr does; times must be such as a
+ * column holds.  A size must have been prepared; its locks are held. */
+void pfs_set_attributes(struct pfs_tree *tree, uint32_t slot, const struct stat *attr,
+			unsigned set, struct pfs_time now);
+
 /* Reading moves the access time, by relatime's rules: not later than the last change, or a day old.
  * update: no locks; what cannot be written is left. */
 bool pfs_atime_is_due(const struct pfs_tree *tree, uint32_t slot);

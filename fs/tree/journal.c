@@ -17,7 +17,7 @@ void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_journal *journal = tree->journal;
 	uint32_t n;
 
-	tree->image.epoch++;
+	journal->recent[tree->image.epoch++ % PFS_RECENT] = slot;
 	if (tree->image.state[slot] & PFS_SLOT_DIRTY)
 		return;
 	tree->image.state[slot] |= PFS_SLOT_DIRTY;

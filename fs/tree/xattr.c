@@ -9,9 +9,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "fs/tree/attrcolumn.h"
-#include "fs/tree/attrset.h"
 #include "fs/tree/content.h"
+#include "fs/tree/xattr_impl.h"
 
 #define PREFIX	    "user."
 #define PREFIX_LEN  (sizeof(PREFIX) - 1)
@@ -19,27 +18,13 @@
 #define SUBTREE	    OURS "subtree_"
 #define NAME_LIMIT  (XATTR_NAME_MAX - PREFIX_LEN)
 #define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
-#define SET_LIMIT   ((size_t)1 << 20) /* bytes of all attributes of a node, set by setxattr */
 #define CACHED_SETS ((size_t)4 << 20)
-
-struct column { /* a name that was imported with a type */
-	char *name;
-	size_t name_len;
-	enum pfs_attr_type type;
-};
-
-struct pfs_attrs {
-	struct pfs_records *sets;
-	struct column *columns; /* in order of names */
-	size_t n_columns, capacity;
-	struct pfs_attr_columns *by_name; /* the values, for questions about many nodes */
-};
 
 /* ---- creating, and the committer's protocol ---- */
 
 static int compare_columns(const void *a, const void *b)
 {
-	const struct column *x = a, *y = b;
+	const struct pfs_attr_type_of_name *x = a, *y = b;
 	int order = memcmp(x->name, y->name, PFS_MIN(x->name_len, y->name_len));
 
 	return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
@@ -48,14 +33,14 @@ static int compare_columns(const void *a, const void *b)
 static int add_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)
 {
 	struct pfs_attrs *attrs = arg;
-	struct column *column;
+	struct pfs_attr_type_of_name *column;
 	int error;
 
 	error = pfs_grow(&attrs->columns, &attrs->capacity, attrs->n_columns + 1, sizeof(*column));
 	if (error)
 		return error;
 	column = &attrs->columns[attrs->n_columns];
-	*column = (struct column){.name = malloc(name_len + 1), .name_len = name_len, .type = type};
+	*column = (struct pfs_attr_type_of_name){.name = malloc(name_len + 1), .name_len = name_len, .type = type};
 	if (!column->name)
 		return -ENOMEM;
 	memcpy(column->name, name, name_len);
@@ -151,7 +136,7 @@ static int parse_name(const char **out, size_t *len, const char *name)
 	return *len > NAME_LIMIT ? -ERANGE : 0;
 }
 
-static bool is_ours(const char *name, size_t len)
+bool pfs_attr_is_ours(const char *name, size_t len)
 {
 	return len >= sizeof(OURS) - 1 && memcmp(name, OURS, sizeof(OURS) - 1) == 0;
 }
@@ -269,7 +254,7 @@ ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint6
 	error = parse_name(&name, &len, name);
 	if (error)
 		return error;
-	if (is_ours(name, len))
+	if (pfs_attr_is_ours(name, len))
 		return give_ours(tree, value, size, ino, name);
 	error = get_set(tree, &set, ino);
 	if (error)
@@ -283,7 +268,7 @@ ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint6
 static bool is_listed(const struct pfs_attr *attr)
 {
 	return attr->name_len && attr->name_len <= NAME_LIMIT &&
-	       !memchr(attr->name, '\0', attr->name_len) && !is_ours(attr->name, attr->name_len);
+	       !memchr(attr->name, '\0', attr->name_len) && !pfs_attr_is_ours(attr->name, attr->name_len);
 }
 
 static size_t list_size(const struct pfs_value *set)
@@ -327,11 +312,10 @@ ssize_t pfs_tree_listxattr(struct pfs_tree *tree, char *list, size_t size, uint6
 
 /* ---- changing ---- */
 
-/* The type of a new value: that of the column, if the text is what the number prints as. */
-static enum pfs_attr_type type_of(const struct pfs_attrs *attrs, const struct pfs_attr *attr)
+enum pfs_attr_type pfs_attr_type_of(const struct pfs_attrs *attrs, const struct pfs_attr *attr)
 {
-	struct column key = {.name = (char *)attr->name, .name_len = attr->name_len};
-	const struct column *column = NULL;
+	struct pfs_attr_type_of_name key = {.name = (char *)attr->name, .name_len = attr->name_len};
+	const struct pfs_attr_type_of_name *column = NULL;
 	int64_t integer;
 	double real;
 
@@ -347,15 +331,26 @@ static enum pfs_attr_type type_of(const struct pfs_attrs *attrs, const struct pf
 	return PFS_ATTR_TEXT;
 }
 
-/* What is there now, for a change: like get_set, but not fooled by a flag that is about to be set.
- */
-static int get_base(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino, bool flagged)
+bool pfs_attr_set_fits(const struct pfs_value *set)
+{
+	return set->size <= PFS_ATTR_SET_LIMIT && list_size(set) <= LIST_LIMIT;
+}
+
+int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, uint64_t ino,
+		  bool keep)
 {
 	struct pfs_record *record;
+	uint8_t node_flags;
+	mode_t mode;
 
 	*out = NULL;
-	if (flagged)
-		return pfs_records_get(tree->attrs->sets, out, ino, false);
+	PFS_TRY(look(tree, &node_flags, &mode, ino));
+	if (!S_ISREG(mode) && !S_ISDIR(mode))
+		return -EPERM;
+	*flagged = node_flags & PFS_NODE_ATTRS;
+	if (*flagged)
+		return pfs_records_get(tree->attrs->sets, out, ino, keep);
+	/* unlike get_set, not fooled by a flag that is about to be set */
 	pfs_content_lock(tree);
 	record = pfs_records_find(tree->attrs->sets, ino);
 	if (record)
@@ -364,42 +359,53 @@ static int get_base(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino,
 	return 0;
 }
 
+int pfs_attr_record(struct pfs_tree *tree, struct pfs_record **out, uint64_t ino,
+		    const struct pfs_value *before, bool flagged)
+{
+	uint32_t slot = pfs_image_slot(tree, ino);
+	/* while the flag stands the store may have more than memory: the entry must still be there */
+	struct pfs_record *record = flagged ? pfs_records_find(tree->attrs->sets, ino)
+					    : pfs_records_entry(tree->attrs->sets, ino);
+
+	if (slot == PFS_NO_SLOT)
+		return -ESTALE;
+	if (!record)
+		return flagged ? -EAGAIN : -ENOMEM;
+	if (!(tree->image.flags[slot] & PFS_NODE_ATTRS) != !flagged || record->value != before)
+		return -EAGAIN;
+	*out = record;
+	return 0;
+}
+
+void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slot, uint64_t ino,
+		  struct pfs_value *set, struct pfs_time now)
+{
+	struct pfs_image *image = &tree->image;
+
+	pfs_attr_columns_note(tree->attrs->by_name, ino, set);
+	pfs_records_set(tree->attrs->sets, record, set, true);
+	if (set)
+		image->flags[slot] |= PFS_NODE_ATTRS;
+	else
+		image->flags[slot] &= (uint8_t)~PFS_NODE_ATTRS;
+	pfs_node_stamp(tree, image->ctime, slot, now);
+	pfs_journal_touch(tree, slot);
+}
+
 /* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */
 static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
 		   struct pfs_value *set, bool flagged, const struct pfs_attr *attr)
 {
-	struct pfs_image *image = &tree->image;
 	struct pfs_record *record;
-	uint32_t slot;
-	int error = -EAGAIN;
+	int error;
 
 	pfs_content_lock(tree);
 	(void)pthread_rwlock_wrlock(&tree->lock);
-	slot = pfs_image_slot(tree, ino);
-	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_DROPPED)
-		error = -ESTALE;
-	else if (!(image->flags[slot] & PFS_NODE_ATTRS) == !flagged)
-		error = 0;
-	/* while the flag stands the store may have more than memory: the entry must still be there
-	 */
-	record = flagged ? pfs_records_find(tree->attrs->sets, ino)
-			 : pfs_records_entry(tree->attrs->sets, ino);
-	if (!error && !record)
-		error = flagged ? -EAGAIN : -ENOMEM;
-	if (!error && record->value != before)
-		error = -EAGAIN;
+	error = pfs_attr_record(tree, &record, ino, before, flagged);
 	if (!error && attr->text)
 		error = pfs_attr_columns_name(tree->attrs->by_name, attr->name, attr->name_len);
-	if (!error) {
-		pfs_attr_columns_note(tree->attrs->by_name, ino, set);
-		pfs_records_set(tree->attrs->sets, record, set, true);
-		if (set)
-			image->flags[slot] |= PFS_NODE_ATTRS;
-		else
-			image->flags[slot] &= (uint8_t)~PFS_NODE_ATTRS;
-		pfs_node_stamp(tree, image->ctime, slot, pfs_now());
-		pfs_journal_touch(tree, slot);
-	}
+	if (!error)
+		pfs_attr_put(tree, record, pfs_image_slot(tree, ino), ino, set, pfs_now());
 	(void)pthread_rwlock_unlock(&tree->lock);
 	pfs_content_unlock(tree);
 	return error;
@@ -410,18 +416,10 @@ static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_att
 {
 	struct pfs_value *before PFS_UNREF = NULL, *set PFS_UNREF = NULL;
 	struct pfs_attr old;
-	uint8_t node_flags;
-	mode_t mode;
-	bool found;
-	int error = look(tree, &node_flags, &mode, ino);
+	bool found, flagged;
+	int error;
 
-	if (error)
-		return error;
-	if (!S_ISREG(mode) && !S_ISDIR(mode))
-		return -EPERM;
-	error = get_base(tree, &before, ino, node_flags & PFS_NODE_ATTRS);
-	if (error)
-		return error;
+	PFS_TRY(pfs_attr_base(tree, &before, &flagged, ino, false));
 	found = pfs_attrset_find(before, &old, attr->name, attr->name_len);
 	if (found && flags & XATTR_CREATE)
 		return -EEXIST;
@@ -430,11 +428,9 @@ static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_att
 	error = pfs_attrset_change(&set, before, attr);
 	if (error)
 		return error;
-	if (attr->text && set->size > SET_LIMIT)
+	if (attr->text && !pfs_attr_set_fits(set))
 		return -ENOSPC;
-	if (attr->text && list_size(set) > LIST_LIMIT)
-		return -ENOSPC;
-	error = replace(tree, ino, before, set, node_flags & PFS_NODE_ATTRS, attr);
+	error = replace(tree, ino, before, set, flagged, attr);
 	if (!error)
 		set = NULL; /* the record's now */
 	return error;
@@ -464,12 +460,12 @@ int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const char *name, con
 		return error;
 	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
 		return -EINVAL;
-	if (is_ours(attr.name, len))
+	if (pfs_attr_is_ours(attr.name, len))
 		return -EPERM;
 	if (size > PFS_ATTR_VALUE_MAX)
 		return -E2BIG;
 	attr.name_len = (uint16_t)len;
-	attr.type = type_of(tree->attrs, &attr);
+	attr.type = pfs_attr_type_of(tree->attrs, &attr);
 	return change(tree, ino, &attr, flags);
 }
 
@@ -481,7 +477,7 @@ int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name)
 
 	if (error)
 		return error;
-	if (is_ours(attr.name, len))
+	if (pfs_attr_is_ours(attr.name, len))
 		return -EPERM;
 	attr.name_len = (uint16_t)len;
 	return change(tree, ino, &attr, XATTR_REPLACE);

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* What a statement asks of nodes, row by row, becomes a set of changes (fs/tree/change.h): SQLite reads
+ * the tree meanwhile, so it is changed only when the statement has seen all of it. */
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "fs/query/internal.h"
+
+#define ENTRY_SIZE 16384 /* of a line in the database of users or groups */
+
+struct row {
+	struct pfs_query *query;
+	struct pfs_change *change;
+	const char *column; /* at hand, for messages */
+	bool create;
+};
+
+static int wrong(const struct row *row, int code, const char *what)
+{
+	(void)snprintf(row->query->why, sizeof(row->query->why), "%s: %s", row->column, what);
+	return code;
+}
+
+/* ---- values ---- */
+
+static int as_integer(const struct row *row, int64_t *out, const struct pfs_sql_value *value,
+		      int64_t low, int64_t high)
+{
+	bool is_number = true;
+
+	if (value->type == PFS_SQL_INTEGER)
+		*out = value->integer;
+	else if (value->type == PFS_SQL_REAL && value->real >= -9e18 && value->real <= 9e18 &&
+		 value->real == (double)(int64_t)value->real)
+		*out = (int64_t)value->real;
+	else
+		is_number = value->type == PFS_SQL_TEXT &&
+			    pfs_is_integer(out, value->bytes, value->size);
+	if (!is_number || *out < low || *out > high)
+		return wrong(row, -EINVAL, "not a value that it can have");
+	return 0;
+}
+
+static int as_time(const struct row *row, int64_t *out, const struct pfs_sql_value *value)
+{
+	const int64_t most = INT64_MAX / 1000000000 * 1000000000 - 1; /* that a column holds */
+
+	if (value->type == PFS_SQL_TEXT && pfs_time_parse(out, value->bytes, value->size))
+		return 0;
+	return as_integer(row, out, value, -most, most);
+}
+
+/* Numbers as they print. */
+static const char *as_text(size_t *len, char number[PFS_NUMBER_SIZE],
+			   const struct pfs_sql_value *value)
+{
+	if (value->type == PFS_SQL_INTEGER)
+		*len = pfs_print_integer(number, value->integer);
+	else if (value->type == PFS_SQL_REAL)
+		*len = pfs_print_real(number, value->real);
+	else
+		*len = value->size;
+	return value->type == PFS_SQL_TEXT || value->type == PFS_SQL_BLOB ? value->bytes : number;
+}
+
+static int put_text(const struct row *row, struct pfs_bytes *out, const struct pfs_sql_value *value)
+{
+	char number[PFS_NUMBER_SIZE];
+	size_t len;
+	const char *text = as_text(&len, number, value);
+
+	return pfs_change_set_text(&row->query->set, out, text, len);
+}
+
+static int find_user(const char *name, uint32_t *id)
+{
+	char *buffer PFS_FREE = malloc(ENTRY_SIZE);
+	struct passwd entry, *found = NULL;
+
+	if (!buffer)
+		return -ENOMEM;
+	if (getpwnam_r(name, &entry, buffer, ENTRY_SIZE, &found) || !found)
+		return -ENOENT;
+	*id = found->pw_uid;
+	return 0;
+}
+
+static int find_group(const char *name, uint32_t *id)
+{
+	char *buffer PFS_FREE = malloc(ENTRY_SIZE);
+	struct group entry, *found = NULL;
+
+	if (!buffer)
+		return -ENOMEM;
+	if (getgrnam_r(name, &entry, buffer, ENTRY_SIZE, &found) || !found)
+		return -ENOENT;
+	*id = found->gr_gid;
+	return 0;
+}
+
+static int as_owner(const struct row *row, uint32_t *id, const struct pfs_sql_value *value,
+		    bool group)
+{
+	char name[256];
+	int error = -ENOENT;
+
+	if (value->type == PFS_SQL_TEXT && value->size < sizeof(name)) {
+		(void)snprintf(name, sizeof(name), "%.*s", (int)value->size, value->bytes);
+		error = group ? find_group(name, id) : find_user(name, id);
+	}
+	return error == -ENOENT ? wrong(row, -EINVAL, group ? "no group has this name"
+							    : "no user has this name")
+				: error;
+}
+
+/* ---- columns ---- */
+
+static int set_type(const struct row *row, const struct pfs_sql_value *value)
+{
+	static const struct {
+		char letter;
+		mode_t type;
+	} types[] = {{'f', S_IFREG}, {'d', S_IFDIR}, {'l', S_IFLNK}, {'p', S_IFIFO}, {'s', S_IFSOCK}};
+
+	for (size_t i = 0; i < PFS_COUNT(types); i++) {
+		if (value->type != PFS_SQL_TEXT || value->size != 1 ||
+		    *value->bytes != types[i].letter)
+			continue;
+		if (row->change->mode & S_IFMT && (row->change->mode & S_IFMT) != types[i].type)
+			return wrong(row, -EINVAL, "the mode says another one");
+		row->change->mode |= types[i].type;
+		return 0;
+	}
+	return wrong(row, -EINVAL, "f, d, l, p and s can be inserted");
+}
+
+static int set_mode(const struct row *row, const struct pfs_sql_value *value)
+{
+	int64_t mode;
+
+	PFS_TRY(as_integer(row, &mode, value, 0, 0177777));
+	if (row->change->mode & S_IFMT && mode & S_IFMT &&
+	    (row->change->mode & S_IFMT) != (uint32_t)(mode & S_IFMT))
+		return wrong(row, -EINVAL, "the type is another one");
+	row->change->mode |= (uint32_t)mode;
+	row->change->set |= PFS_CHANGE_MODE;
+	return 0;
+}
+
+static int set_id(const struct row *row, const struct pfs_node_column *column,
+		  const struct pfs_sql_value *value)
+{
+	bool group = column->field == PFS_FIELD_GID;
+	uint32_t *out = group ? &row->change->gid : &row->change->uid, id = 0;
+	unsigned bit = group ? PFS_CHANGE_GID : PFS_CHANGE_UID;
+	int64_t number = 0;
+
+	if (column->kind == PFS_NODE_INTEGER) {
+		PFS_TRY(as_integer(row, &number, value, 0, UINT32_MAX - 1));
+		id = (uint32_t)number;
+	} else {
+		PFS_TRY(as_owner(row, &id, value, group));
+	}
+	if (row->change->set & bit && *out != id)
+		return wrong(row, -EINVAL, "the number and the name of its owner differ");
+	*out = id;
+	row->change->set |= bit;
+	return 0;
+}
+
+static int set_field(const struct row *row, const struct pfs_node_column *column,
+		     const struct pfs_sql_value *value)
+{
+	struct pfs_change *change = row->change;
+	int64_t number;
+
+	switch (column->field) {
+	case PFS_FIELD_PATH:
+		change->set |= PFS_CHANGE_PATH;
+		return put_text(row, &change->path, value);
+	case PFS_FIELD_NAME:
+		change->set |= PFS_CHANGE_NAME;
+		return put_text(row, &change->name, value);
+	case PFS_FIELD_PARENT:
+		PFS_TRY(as_integer(row, &number, value, 0, INT64_MAX));
+		change->set |= PFS_CHANGE_PARENT;
+		change->parent = (uint64_t)number;
+		return 0;
+	case PFS_FIELD_MODE:
+		return set_mode(row, value);
+	case PFS_FIELD_UID:
+	case PFS_FIELD_GID:
+		return set_id(row, column, value);
+	case PFS_FIELD_SIZE:
+		change->set |= PFS_CHANGE_SIZE;
+		return as_integer(row, &change->size, value, 0, INT64_MAX);
+	case PFS_FIELD_MTIME:
+		change->set |= PFS_CHANGE_MTIME;
+		return as_time(row, &change->mtime, value);
+	case PFS_FIELD_ATIME:
+		change->set |= PFS_CHANGE_ATIME;
+		return as_time(row, &change->atime, value);
+	case PFS_FIELD_TYPE:
+		if (row->create)
+			return set_type(row, value);
+		break;
+	case PFS_FIELD_TARGET:
+		change->set |= PFS_CHANGE_TARGET;
+		if (row->create)
+			return put_text(row, &change->target, value);
+		break;
+	default:
+		break;
+	}
+	return wrong(row, -EINVAL, "this column cannot be set");
+}
+
+static int set_attr(const struct row *row, const struct pfs_node_column *column,
+		    const struct pfs_sql_value *value)
+{
+	struct pfs_change_set *set = &row->query->set;
+	struct pfs_attr_change attr = {.removed = value->type == PFS_SQL_NULL};
+
+	PFS_TRY(pfs_change_set_text(set, &attr.name, column->attr, column->attr_len));
+	if (!attr.removed)
+		PFS_TRY(put_text(row, &attr.value, value));
+	PFS_TRY(pfs_grow(&set->attrs, &set->attrs_capacity, set->n_attrs + 1, sizeof(attr)));
+	set->attrs[set->n_attrs++] = attr;
+	row->change->n_attrs++;
+	return 0;
+}
+
+static int set_columns(struct row *row, const struct pfs_sql_update *update)
+{
+	const struct pfs_node_table *table = row->query->connection->table;
+
+	for (size_t i = 0; i < update->n; i++) {
+		const struct pfs_node_column *column = &table->columns[i];
+
+		if (!update->given[i])
+			continue;
+		row->column = column->name;
+		if (column->kind == PFS_NODE_ATTR)
+			PFS_TRY(set_attr(row, column, &update->columns[i]));
+		else if (update->columns[i].type == PFS_SQL_NULL)
+			return wrong(row, -EINVAL, "it is never NULL");
+		else
+			PFS_TRY(set_field(row, column, &update->columns[i]));
+	}
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int complete_new(struct row *row)
+{
+	struct pfs_change *change = row->change;
+
+	row->column = "INSERT";
+	if (!(change->set & PFS_CHANGE_PATH) &&
+	    (change->set & (PFS_CHANGE_PARENT | PFS_CHANGE_NAME)) !=
+		    (PFS_CHANGE_PARENT | PFS_CHANGE_NAME))
+		return wrong(row, -EINVAL, "a node needs a path, or a parent and a name");
+	if (!(change->mode & S_IFMT))
+		change->mode |= change->set & PFS_CHANGE_TARGET ? S_IFLNK : S_IFREG;
+	if (!(change->set & PFS_CHANGE_MODE))
+		change->mode |= S_ISDIR(change->mode) ? 0755 : 0644;
+	if (S_ISLNK(change->mode))
+		change->mode = S_IFLNK | 0777;
+	return 0;
+}
+
+static int check_place(struct row *row)
+{
+	unsigned set = row->change->set;
+
+	row->column = "path";
+	if (set & PFS_CHANGE_PATH && set & (PFS_CHANGE_PARENT | PFS_CHANGE_NAME))
+		return wrong(row, -EINVAL, "set this, or parent and name");
+	return 0;
+}
+
+static int collect(struct pfs_query *query, const struct pfs_sql_update *update)
+{
+	struct pfs_change_set *set = &query->set;
+	struct row row = {.query = query, .create = update->kind == PFS_SQL_INSERTS};
+
+	set->kind = row.create				   ? PFS_CHANGE_CREATE
+		    : update->kind == PFS_SQL_DELETES ? PFS_CHANGE_REMOVE
+						      : PFS_CHANGE_UPDATE;
+	PFS_TRY(pfs_grow(&set->list, &set->capacity, set->n + 1, sizeof(*set->list)));
+	row.change = &set->list[set->n];
+	*row.change = (struct pfs_change){
+		.ino = row.create ? 0 : (uint64_t)update->rowid,
+		.first_attr = set->n_attrs,
+	};
+	PFS_TRY(set_columns(&row, update));
+	PFS_TRY(check_place(&row));
+	if (row.create)
+		PFS_TRY(complete_new(&row));
+	set->n++;
+	return 0;
+}
+
+int pfs_nodes_update(void *user, const struct pfs_sql_update *update)
+{
+	struct pfs_query *query = user;
+	uint64_t before = pfs_change_set_memory(&query->set);
+
+	PFS_TRY(collect(query, update));
+	return pfs_query_use(query, (int64_t)(pfs_change_set_memory(&query->set) - before));
+}
+
+int pfs_nodes_change(struct pfs_query *query)
+{
+	const struct pfs_caller caller = {.uid = query->uid, .gid = query->gid};
+
+	return pfs_tree_change(query->tree, &query->set, query->epoch, &caller, query->why,
+			       sizeof(query->why));
+}
