@@ -191,6 +191,7 @@ static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struc
 	if (set & PFS_SET_MODE)
 		mode = (mode & S_IFMT) | (setting->attr->st_mode & 07777);
 	image->mode[slot] = (uint16_t)mode;
+	image->access += S_ISDIR(mode) && set & (PFS_SET_UID | PFS_SET_GID | PFS_SET_MODE);
 }
 
 static int set_slot(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)

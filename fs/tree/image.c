@@ -190,6 +190,7 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
 	image->name[slot] = name;
 	image->nodes++;
 	image->directories += directory;
+	image->access += directory;
 	if (parent == PFS_NO_SLOT) {
 		image->root = slot;
 		return;
@@ -214,6 +215,7 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
 	image->links[parent] -= directory;
 	image->nodes--;
 	image->directories -= directory;
+	image->access += directory;
 	image->parent[slot] = PFS_NO_SLOT;
 	image->name[slot] = PFS_NO_NAME;
 	pfs_totals_detached(tree, slot, parent);

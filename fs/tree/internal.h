@@ -40,6 +40,7 @@ struct pfs_image {
 	uint32_t free_head; /* free slots, chained by their parent column */
 	uint32_t free_count;
 	uint64_t epoch;
+	uint64_t access; /* raised where a directory comes, goes, moves, or changes mode or owner */
 	uint64_t *prime; /* 0: free */
 	uint32_t *parent; /* slot; PFS_NO_SLOT at the root and for the unlinked */
 	uint32_t *name;   /* place in the name heap */
@@ -73,6 +74,7 @@ struct pfs_tree {
 	struct pfs_totals_table *totals;
 	struct pfs_spans *spans;
 	struct pfs_scan *scan;
+	struct pfs_viewers *viewers;
 	struct pfs_sides *sides;
 	struct pfs_tree_listener listener;
 };

@@ -159,6 +159,8 @@ static inline bool pfs_field_is_total(enum pfs_field field)
 /* Totals: after pfs_totals_prepare. */
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot);
 
+int64_t pfs_scan_total(const struct pfs_totals *totals, enum pfs_field field);
+
 /* What follows the last dot that is not the first byte; NULL: none. */
 const char *pfs_scan_extension(const char *name, size_t *len);
 /* NULL: none. */
@@ -171,6 +173,10 @@ PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pf
 
 PFS_MUST_CHECK int pfs_scan_create(struct pfs_tree *tree);
 void pfs_scan_destroy(struct pfs_tree *tree);
+
+/* visible.c */
+PFS_MUST_CHECK int pfs_viewers_create(struct pfs_tree *tree);
+void pfs_viewers_destroy(struct pfs_tree *tree);
 
 /* work(context, from, to) for pieces of 0..n, at most `grain` long each, by as many threads as are
  * free. */

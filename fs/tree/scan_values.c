@@ -46,21 +46,26 @@ static int64_t device(const struct pfs_image *image, uint32_t slot)
 	return values ? (int64_t)values->rdev : 0;
 }
 
+int64_t pfs_scan_total(const struct pfs_totals *totals, enum pfs_field field)
+{
+	switch (field) {
+	case PFS_FIELD_SUBTREE_COUNT:
+		return (int64_t)totals->count;
+	case PFS_FIELD_SUBTREE_SIZE:
+		return (int64_t)totals->size;
+	case PFS_FIELD_SUBTREE_BLOCKS:
+		return (int64_t)totals->blocks;
+	default:
+		return PFS_MAX(totals->mtime, INT64_MIN + 1);
+	}
+}
+
 static int64_t total(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot)
 {
 	struct pfs_totals totals;
 
 	pfs_totals_at(tree, &totals, slot);
-	switch (field) {
-	case PFS_FIELD_SUBTREE_COUNT:
-		return (int64_t)totals.count;
-	case PFS_FIELD_SUBTREE_SIZE:
-		return (int64_t)totals.size;
-	case PFS_FIELD_SUBTREE_BLOCKS:
-		return (int64_t)totals.blocks;
-	default:
-		return PFS_MAX(totals.mtime, INT64_MIN + 1);
-	}
+	return pfs_scan_total(&totals, field);
 }
 
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot)

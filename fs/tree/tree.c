@@ -35,6 +35,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_totals_create,
 		pfs_spans_create,
 		pfs_scan_create,
+		pfs_viewers_create,
 		pfs_load,
 	};
 
@@ -90,6 +91,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
 	PFS_VERIFY_CHECK(pfs_totals_check(tree));
+	pfs_viewers_destroy(tree);
 	pfs_scan_destroy(tree);
 	pfs_spans_destroy(tree);
 	pfs_totals_destroy(tree);

@@ -118,7 +118,7 @@ static void model_look(struct model *model, struct pfs_tree *tree)
 	pfs_scan_unlock(tree);
 }
 
-static bool model_is_under(const struct model *model, size_t i, size_t top)
+static inline bool model_is_under(const struct model *model, size_t i, size_t top)
 {
 	while (i != top && i)
 		i = model->seen[i].parent;
