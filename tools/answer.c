@@ -84,7 +84,25 @@ struct pfs_answerer {
 	const char *verb; /* for messages: who asks */
 	char store[PATH_MAX];
 	struct pfs_answered here; /* its tree: NULL until it is needed */
+	bool changing;		  /* which is open for writing */
 };
+
+/* Opens the tree, for writing only if the question may change something. */
+static int open_here(struct pfs_answerer *asked, const char *const *words, size_t n)
+{
+	bool changes = strcmp(words[0], "query") == 0 &&
+		       pfs_statement_may_change(words[n - 1], strlen(words[n - 1]));
+	int status;
+
+	if (asked->here.tree && (asked->changing || !changes))
+		return PFS_EXIT_OK;
+	if (asked->here.tree)
+		(void)pfs_tree_close(PFS_TAKE(asked->here.tree));
+	status = changes ? pfs_ready_changing(&asked->here.tree, asked->verb, asked->store)
+			 : pfs_ready_tree(&asked->here.tree, asked->verb, asked->store);
+	asked->changing = changes && !status;
+	return status;
+}
 
 /* True when the daemon has answered, or could not: *status is what to exit with. */
 static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answerer *asked,
@@ -141,13 +159,11 @@ int pfs_answerer_ask(struct pfs_answerer *asked, const struct pfs_sink *sink,
 	const struct pfs_verb *verb = pfs_answers;
 	int status = PFS_EXIT_OK;
 
-	if (!asked->here.tree) {
-		if (ask_daemon(&status, &noted, asked, words, n))
-			return status;
-		status = pfs_ready_tree(&asked->here.tree, asked->verb, asked->store);
-		if (status)
-			return status;
-	}
+	if (!asked->here.tree && ask_daemon(&status, &noted, asked, words, n))
+		return status;
+	status = open_here(asked, words, n);
+	if (status)
+		return status;
 	while (strcmp(verb->name, words[0]) != 0)
 		verb++;
 	status = verb->answer(&asked->here, &noted.reply, words, n);

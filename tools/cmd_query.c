@@ -103,6 +103,18 @@ static int answer_rows(struct pfs_queries *queries, const struct pfs_query_scope
 	return rc ? explain(reply, &error, sql) : PFS_EXIT_OK;
 }
 
+/* What has been changed is in the store when the command says nothing. */
+static int keep(struct pfs_reply *reply, struct pfs_tree *tree, const char *sql, int status)
+{
+	int error = 0;
+
+	if (!status && pfs_statement_may_change(sql, strlen(sql)) && !pfs_tree_is_read_only(tree))
+		error = pfs_tree_sync(tree);
+	return error ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "the change is not kept: %s",
+				      strerror(-error))
+		     : status;
+}
+
 static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope *scope,
 		       struct pfs_reply *reply, const char *sql)
 {
@@ -124,7 +136,13 @@ static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope
 
 int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
 {
-	const struct pfs_query_scope scope = {.ino = 2, .sees_all = true, .may_change = true};
+	const struct pfs_query_scope scope = {
+		.ino = 2,
+		.sees_all = true,
+		.may_change = true,
+		.uid = geteuid(),
+		.gid = getegid(),
+	};
 	const struct pfs_answered *answered = arg;
 	struct pfs_queries *queries;
 	enum pfs_format format = PFS_FORMAT_TSV;
@@ -140,7 +158,7 @@ int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *word
 		 : answered->mounted ? answer_whole(queries, &scope, reply, words[3], format)
 				     : answer_rows(queries, &scope, reply, words[3], format);
 	pfs_queries_close(queries);
-	return status;
+	return keep(reply, answered->tree, words[3], status);
 }
 
 /* ---- the command ---- */

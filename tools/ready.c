@@ -30,11 +30,12 @@ int pfs_ready_unmounted(const char *verb, const char *store)
 	return check_mounts(verb, store, true);
 }
 
-int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
+static int ready(struct pfs_tree **tree, const char *verb, const char *store, bool read_only)
 {
-	const struct pfs_tree_options options = {.read_only = true, .wait_ms = PFS_READY_WAIT_MS};
+	const struct pfs_tree_options options = {.read_only = read_only,
+						 .wait_ms = PFS_READY_WAIT_MS};
 	char why[PATH_MAX + 512];
-	int error, status = check_mounts(verb, store, false);
+	int error, status = check_mounts(verb, store, !read_only);
 
 	*tree = NULL;
 	if (status)
@@ -42,7 +43,21 @@ int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
 	pfs_log_open(PFS_LOG_NOTHING, false); /* what fails is said here, in one line */
 	error = pfs_tree_open(tree, store, &options);
 	if (!error)
+		error = pfs_tree_start(*tree);
+	if (!error)
 		return PFS_EXIT_OK;
+	(void)pfs_tree_close(*tree);
+	*tree = NULL;
 	pfs_store_explain(why, sizeof(why), store, error);
 	return pfs_cmd_fail(verb, "%s", why);
+}
+
+int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	return ready(tree, verb, store, true);
+}
+
+int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	return ready(tree, verb, store, false);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -323,4 +324,29 @@ int pfs_nodes_change(struct pfs_query *query)
 
 	return pfs_tree_change(query->tree, &query->set, query->epoch, &caller, query->why,
 			       sizeof(query->why));
+}
+
+/* ---- before a statement is run ---- */
+
+static bool is_word_byte(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+bool pfs_statement_may_change(const char *sql, size_t len)
+{
+	static const char *const words[] = {"insert", "update", "delete", "replace", "create", "drop"};
+
+	for (size_t at = 0; at < len;) {
+		size_t n = 0;
+
+		while (at + n < len && is_word_byte(sql[at + n]))
+			n++;
+		for (size_t i = 0; n && i < PFS_COUNT(words); i++) {
+			if (strlen(words[i]) == n && strncasecmp(sql + at, words[i], n) == 0)
+				return true;
+		}
+		at += n ? n : 1;
+	}
+	return false;
 }

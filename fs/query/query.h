@@ -32,11 +32,14 @@ PFS_MUST_CHECK int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *t
 /* No query may be open.  NULL is allowed. */
 void pfs_queries_close(struct pfs_queries *queries);
 
+/* False: the statement only reads, as its words show.  True: it may change something. */
+bool pfs_statement_may_change(const char *sql, size_t len);
+
 /* On whose behalf a statement runs, and where. */
 struct pfs_query_scope {
 	uint64_t ino; /* `nodes` are this directory and everything under it; 2: all */
 	bool sees_all; /* else only what a walk with the following could reach */
-	uid_t uid;
+	uid_t uid; /* whose what a statement makes will be, too */
 	gid_t gid;
 	const gid_t *groups; /* supplementary; the caller's until finish */
 	size_t n_groups;

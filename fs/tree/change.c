@@ -47,144 +47,6 @@ void pfs_change_set_finish(struct pfs_change_set *changes)
 	*changes = (struct pfs_change_set){.kind = changes->kind};
 }
 
-/* ---- what is wrong ---- */
-
-static void say(struct pfs_changing *changing, const char *path, size_t len, const char *why)
-{
-	int shown = (int)PFS_MIN(len, 200);
-
-	if (changing->why_size)
-		(void)snprintf(changing->why, changing->why_size, "%s%.*s: %s",
-			       (size_t)shown < len ? "..." : "", shown, path + len - (size_t)shown,
-			       why);
-}
-
-int pfs_change_fail_path(struct pfs_changing *changing, int code, const char *path, size_t len,
-			 const char *why)
-{
-	say(changing, path, len, why);
-	return code;
-}
-
-int pfs_change_fail(struct pfs_changing *changing, int code, uint32_t slot, const char *why)
-{
-	const struct pfs_image *image = &changing->tree->image;
-	char path[1024];
-	size_t at = sizeof(path);
-
-	for (; slot != PFS_NO_SLOT && slot != image->root; slot = image->parent[slot]) {
-		size_t len;
-		const char *name = pfs_names_get(image->names, image->name[slot], &len);
-
-		if (len + 1 > at)
-			break;
-		at -= len + 1;
-		path[at] = '/';
-		memcpy(path + at + 1, name, len);
-	}
-	if (at == sizeof(path))
-		path[--at] = '/';
-	say(changing, path + at, sizeof(path) - at, why);
-	return code;
-}
-
-int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, const char *why)
-{
-	const struct pfs_change *change = &changing->changes->list[row];
-	const struct pfs_bytes *text = change->set & PFS_CHANGE_PATH ? &change->path
-				       : change->set & PFS_CHANGE_NAME ? &change->name
-								       : NULL;
-
-	if (!text && changing->slots && changing->changes->kind != PFS_CHANGE_CREATE)
-		return pfs_change_fail(changing, code, changing->slots[row], why);
-	return pfs_change_fail_path(changing, code, text ? pfs_change_text(changing, text) : "",
-				    text ? text->len : 0, why);
-}
-
-/* ---- notices ---- */
-
-struct notice {
-	uint64_t ino;
-	size_t name; /* in text; SIZE_MAX: the node itself */
-};
-
-struct pfs_notices {
-	struct notice *list;
-	size_t n, capacity;
-	char *text;
-	size_t text_len, text_capacity;
-};
-
-/* The kernel may know what it has looked up; the root it always knows. */
-static bool is_known(const struct pfs_tree *tree, uint32_t slot)
-{
-	return slot == tree->image.root || atomic_load(&tree->image.references[slot]);
-}
-
-static int notice(struct pfs_changing *changing, uint32_t slot, const char *name, size_t len)
-{
-	struct pfs_notices *notices = changing->notices;
-	struct notice new = {.ino = changing->tree->image.prime[slot], .name = SIZE_MAX};
-
-	if (!changing->tree->listener.changed || !is_known(changing->tree, slot))
-		return 0;
-	if (name) {
-		new.name = notices->text_len;
-		PFS_TRY(pfs_grow(&notices->text, &notices->text_capacity,
-				 notices->text_len + len + 1, 1));
-		memcpy(notices->text + notices->text_len, name, len);
-		notices->text_len += len;
-		notices->text[notices->text_len++] = 0;
-	} else if (notices->n && notices->list[notices->n - 1].ino == new.ino &&
-		   notices->list[notices->n - 1].name == SIZE_MAX) {
-		return 0;
-	}
-	PFS_TRY(pfs_grow(&notices->list, &notices->capacity, notices->n + 1, sizeof(new)));
-	notices->list[notices->n++] = new;
-	return 0;
-}
-
-/* The node's own name and directory as they are. */
-static int notice_place(struct pfs_changing *changing, uint32_t slot)
-{
-	const struct pfs_image *image = &changing->tree->image;
-	size_t len;
-	const char *name = pfs_names_get(image->names, image->name[slot], &len);
-
-	if (is_known(changing->tree, slot)) {
-		PFS_TRY(notice(changing, image->parent[slot], name, len));
-		PFS_TRY(notice(changing, slot, NULL, 0));
-	}
-	return notice(changing, image->parent[slot], NULL, 0);
-}
-
-static int notice_moves(struct pfs_changing *changing)
-{
-	for (size_t i = 0; i < changing->n_moves; i++) {
-		const struct pfs_move *move = &changing->moves[i];
-
-		if (changing->changes->kind != PFS_CHANGE_CREATE)
-			PFS_TRY(notice_place(changing, move->slot));
-		if (move->parent == PFS_NO_SLOT || changing->changes->kind == PFS_CHANGE_REMOVE)
-			continue;
-		PFS_TRY(notice(changing, move->parent, move->name, move->len));
-		PFS_TRY(notice(changing, move->parent, NULL, 0));
-	}
-	return 0;
-}
-
-static void tell(const struct pfs_changing *changing)
-{
-	const struct pfs_tree_listener *listener = &changing->tree->listener;
-	const struct pfs_notices *notices = changing->notices;
-
-	for (size_t i = 0; i < notices->n; i++)
-		listener->changed(listener->arg, notices->list[i].ino,
-				  notices->list[i].name == SIZE_MAX
-					  ? NULL
-					  : notices->text + notices->list[i].name);
-}
-
 /* ---- the nodes of the set ---- */
 
 /* Those that changed since the epoch make the set one of yesterday's. */
@@ -272,7 +134,7 @@ static int check_attributes(struct pfs_changing *changing, size_t row)
 		return pfs_change_fail(changing, -EOPNOTSUPP, slot,
 				       "the mode of a symbolic link does not change");
 	return set || (changing->edits && changing->edits[row].in_use)
-		       ? notice(changing, slot, NULL, 0)
+		       ? pfs_notice_node(changing, slot)
 		       : 0;
 }
 
@@ -362,7 +224,7 @@ static int update(struct pfs_changing *changing)
 	for (size_t row = 0; row < changing->changes->n; row++)
 		PFS_TRY(check_attributes(changing, row));
 	PFS_TRY(check_edits(changing));
-	PFS_TRY(notice_moves(changing));
+	PFS_TRY(pfs_notice_moves(changing));
 	PFS_TRY(add_names(changing));
 	move(changing);
 	for (size_t row = 0; row < changing->changes->n; row++)
@@ -441,7 +303,7 @@ static int remove_all(struct pfs_changing *changing, const bool *kept, bool *wan
 	}
 	if (*wanted)
 		return -EAGAIN;
-	PFS_TRY(notice_moves(changing));
+	PFS_TRY(pfs_notice_moves(changing));
 	for (size_t i = changing->n_moves; i-- > 0;)
 		unlink_one(changing, changing->order[i]->slot);
 	return 0;
@@ -470,7 +332,7 @@ static int create(struct pfs_changing *changing, const uint64_t *primes)
 	int error;
 
 	PFS_TRY(pfs_change_places(changing));
-	PFS_TRY(notice_moves(changing));
+	PFS_TRY(pfs_notice_moves(changing));
 	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
 		changing->edits[row].ino = primes[row];
 	error = pfs_change_take(changing, primes);
@@ -502,7 +364,7 @@ static void forget(struct pfs_changing *changing)
 	changing->by_slot = changing->order = NULL;
 	changing->moving = NULL;
 	changing->n_moves = 0;
-	changing->notices->n = changing->notices->text_len = 0;
+	pfs_notices_clear(changing);
 }
 
 static void lock(struct pfs_changing *changing, bool has_content_lock)
@@ -678,34 +540,34 @@ static int run(struct pfs_changing *changing, uint64_t epoch)
 int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes, uint64_t epoch,
 		    const struct pfs_caller *caller, char *why, size_t why_size)
 {
-	struct pfs_notices notices = {.n = 0};
 	struct pfs_changing changing = {
 		.tree = tree,
 		.changes = changes,
 		.caller = caller,
-		.notices = &notices,
 		.why = why,
 		.why_size = why_size,
 	};
-	int error = -ENOMEM;
+	int error = pfs_notices_create(&changing);
 
 	if (why_size)
 		*why = 0;
-	if (!changes->n)
-		return 0;
+	if (error || !changes->n) {
+		pfs_notices_finish(&changing);
+		return error;
+	}
 	changing.slots = malloc(changes->n * sizeof(*changing.slots));
-	if (changing.slots) {
+	error = changing.slots ? 0 : -ENOMEM;
+	if (!error) {
 		memset(changing.slots, 0xff, changes->n * sizeof(*changing.slots));
 		error = run(&changing, epoch);
 	}
 	if (!error)
-		tell(&changing);
+		pfs_notices_tell(&changing);
 	forget(&changing);
 	for (size_t row = 0; changing.edits && row < changes->n; row++)
 		pfs_attr_edit_finish(&changing.edits[row]);
 	free(changing.edits);
 	free(changing.slots);
-	free(notices.list);
-	free(notices.text);
+	pfs_notices_finish(&changing);
 	return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/change_impl.h - inside of fs/tree/change.h: change.c (locks, attributes, removal, notices),
- * change_place.c (where nodes come to), change_make.c (new nodes).
+/* fs/tree/change_impl.h - inside of fs/tree/change.h: change.c (locks, attributes, removal),
+ * change_place.c (where nodes come to), change_make.c (new nodes), change_tell.c (what is said).
  *
  * Everything that can fail comes first, in functions that plan; what applies the plan cannot. */
 #ifndef PFS_FS_TREE_CHANGE_IMPL_H
@@ -59,6 +59,16 @@ int pfs_change_fail_path(struct pfs_changing *changing, int code, const char *pa
 			 const char *why);
 /* The same, of what the row asks for. */
 int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, const char *why);
+
+/* ---- change_tell.c: notices of what the kernel may know ---- */
+
+PFS_MUST_CHECK int pfs_notices_create(struct pfs_changing *changing);
+void pfs_notices_finish(struct pfs_changing *changing);
+void pfs_notices_clear(struct pfs_changing *changing);
+/* With the locks, before anything changes. */
+PFS_MUST_CHECK int pfs_notice_moves(struct pfs_changing *changing);
+PFS_MUST_CHECK int pfs_notice_node(struct pfs_changing *changing, uint32_t slot);
+void pfs_notices_tell(const struct pfs_changing *changing); /* without locks */
 
 /* ---- change_place.c; with the locks ---- */
 

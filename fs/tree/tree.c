@@ -78,6 +78,11 @@ int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree
 	return 0;
 }
 
+bool pfs_tree_is_read_only(const struct pfs_tree *tree)
+{
+	return atomic_load(&tree->read_only);
+}
+
 int pfs_tree_start(struct pfs_tree *tree)
 {
 	return atomic_load(&tree->read_only) ? 0 : pfs_journal_start(tree);

@@ -55,6 +55,8 @@ PFS_MUST_CHECK int pfs_tree_start(struct pfs_tree *tree);
 /* Commits what is pending, closes the store.  NULL is allowed.  Returns the first error. */
 int pfs_tree_close(struct pfs_tree *tree);
 
+bool pfs_tree_is_read_only(const struct pfs_tree *tree);
+
 /* Refuses changes from now on (-EROFS), after committing what is pending. */
 PFS_MUST_CHECK int pfs_tree_set_read_only(struct pfs_tree *tree);
 

@@ -32,6 +32,24 @@ exits 'two statements' 2 query 'SELECT 1; SELECT 2'
 exits 'a failing statement ends a script' 2 primefs query "$store" <<<'SELECT x;'
 exits 'no store' 3 primefs query none.pfs 'SELECT 1'
 
+# changes, of a store that is not mounted
+is 'a change says nothing' "$(query "UPDATE nodes SET name = 'w.c', mode = 384 WHERE name = 'x.c'" 2>&1)" ''
+is 'and is kept' "$(query --csv "SELECT path, mode FROM nodes WHERE name = 'w.c'" | tail -n 1 | tr -d '\r')" '/a/w.c,33152'
+exits 'an impossible one' 3 query "UPDATE nodes SET path = '/a' WHERE path = '/a/w.c' OR path = '/nowhere'"
+is 'a side table' "$(query 'CREATE TABLE kinds (ext TEXT, what TEXT)' 2>&1)" ''
+query "INSERT INTO kinds VALUES ('c', 'code'), ('txt', 'text')"
+is 'joins with nodes' "$(query "SELECT what, count(*) AS n FROM nodes JOIN kinds USING (ext) GROUP BY what ORDER BY what")" \
+	"what${tab}n
+code${tab}2
+text${tab}1"
+ok 'optimize keeps it' primefs optimize "$store"
+is 'as it was' "$(query 'SELECT count(*) AS n FROM kinds')" $'n\n2'
+ok 'the store is sound' primefs check "$store"
+query "UPDATE nodes SET path = '/a/x.c' WHERE name = 'w.c'"
+is 'several, at one prompt' "$(printf "SELECT count(*) AS n FROM kinds;\nDELETE FROM kinds;\nSELECT count(*) AS n FROM kinds;\n" |
+	primefs query "$store")" $'n\n2\nn\n0'
+query 'DROP TABLE kinds'
+
 requires fuse
 mount_store
 is 'the daemon answers' "$(query 'SELECT count(*) AS n FROM nodes')" $'n\n6'
@@ -39,3 +57,8 @@ is 'by its mountpoint, too' "$(primefs query "$mnt" 'SELECT count(*) AS n FROM n
 mkdir "$mnt/new"
 is 'about what has just changed' "$(query "SELECT path FROM nodes WHERE name = 'new'")" $'path\n/new'
 exits 'and says what is wrong' 2 query 'SELECT nam FROM nodes'
+query "INSERT INTO nodes (path, type) VALUES ('/made', 'd'), ('/made/here', 'f')"
+ok 'what a statement makes is there at once' test -f "$mnt/made/here"
+query "UPDATE nodes SET path = '/moved' WHERE path = '/made'"
+ok 'and what it moves has moved' test -f "$mnt/moved/here"
+query "DELETE FROM nodes WHERE under(ino, '/moved')"
