@@ -82,8 +82,9 @@ static int rescue(struct pfs_bitmap *bitmap)
 	return ops->write(e->backend, memory, 0, copy, size);
 }
 
-int pfs_bitmap_here(struct pfs_bitmap *bitmap)
+int pfs_bitmap_here(const struct pfs_bitmap *set)
 {
+	struct pfs_bitmap *bitmap = (struct pfs_bitmap *)set;
 	struct pfs_engine *e = bitmap->engine;
 	const struct pfs_engine_ops *ops = e->backend->ops;
 	void *memory = NULL;
@@ -102,13 +103,6 @@ int pfs_bitmap_here(struct pfs_bitmap *bitmap)
 	else
 		bitmap->is_range = false;
 	return rc;
-}
-
-/* Both operands in the present back end.  Being written out does not change a set: hence the cast.
- */
-static int here(const struct pfs_bitmap *bitmap)
-{
-	return pfs_bitmap_here((struct pfs_bitmap *)(uintptr_t)bitmap);
 }
 
 int pfs_bitmap_of_slots(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
@@ -167,8 +161,8 @@ int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other
 	int rc;
 
 	do {
-		rc = here(bitmap);
-		rc = rc ? rc : here(other);
+		rc = pfs_bitmap_here(bitmap);
+		rc = rc ? rc : pfs_bitmap_here(other);
 		if (rc == 0 && op == PFS_BITMAP_OR && other->words > bitmap->words)
 			rc = widen(bitmap, other->words);
 		if (rc == 0)
@@ -188,7 +182,7 @@ static int count_locked(const struct pfs_bitmap *bitmap, uint64_t *count)
 		return 0;
 	}
 	do {
-		rc = here(bitmap);
+		rc = pfs_bitmap_here(bitmap);
 		if (rc == 0)
 			rc = e->backend->ops->count(e->backend, count, bitmap->bits, bitmap->words);
 	} while (pfs_engine_leave_device(e, rc));
@@ -238,7 +232,7 @@ int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t fir
 	if (there == 0)
 		return 0;
 	do {
-		rc = here(bitmap);
+		rc = pfs_bitmap_here(bitmap);
 		if (rc == 0)
 			rc = e->backend->ops->read(e->backend, words, bitmap->bits,
 						   first * sizeof(*words), there * sizeof(*words));
@@ -265,7 +259,7 @@ int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, 
 {
 	size_t end = bitmap->is_range ? pfs_div_round_up(bitmap->to, 32) : bitmap->words;
 
-	if (!cursor->words) {
+	if (!cursor->capacity) {
 		if (bitmap->is_range)
 			cursor->next = bitmap->from;
 		cursor->first = cursor->next / 32;
@@ -307,9 +301,9 @@ static int gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, siz
 
 	do {
 		rc = pfs_engine_update(e);
-		rc = rc ? rc : here(bitmap);
+		rc = rc ? rc : pfs_bitmap_here(bitmap);
 		if (rc == 0 && column)
-			rc = pfs_column_here((struct pfs_column *)(uintptr_t)column);
+			rc = pfs_column_here(column);
 		if (rc == 0)
 			rc = e->backend->ops->gather(e->backend, out, n, capacity, bitmap->bits,
 						     bitmap->words, &wanted);

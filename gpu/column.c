@@ -69,8 +69,9 @@ void pfs_column_free(struct pfs_column *column)
 	free(column);
 }
 
-int pfs_column_here(struct pfs_column *column)
+int pfs_column_here(const struct pfs_column *values)
 {
+	struct pfs_column *column = (struct pfs_column *)values;
 	struct pfs_engine *e = column->engine;
 	size_t size = column->v.n * sizeof(int64_t);
 	int64_t *copy PFS_FREE = NULL;
@@ -104,7 +105,7 @@ static int read_values(const struct pfs_column *column, int64_t *values, size_t 
 	int rc;
 
 	do {
-		rc = pfs_column_here((struct pfs_column *)(uintptr_t)column);
+		rc = pfs_column_here(column);
 		if (rc == 0)
 			rc = e->backend->ops->read(e->backend, values, column->v.values, 0,
 						   n * sizeof(*values));
@@ -147,7 +148,7 @@ int pfs_engine_rollup(struct pfs_engine *e, struct pfs_column **out,
 	do {
 		rc = pfs_engine_update(e);
 		if (rc == 0 && values)
-			rc = pfs_column_here((struct pfs_column *)(uintptr_t)values);
+			rc = pfs_column_here(values);
 		rc = rc ? rc : alloc_column(e, &column, e->columns.n_directories, true);
 		if (rc)
 			continue;

@@ -14,7 +14,7 @@ void pfs_columns_free(struct pfs_columns *c)
 	free(c->directory_slot);
 	free(c->span);
 	free(c->free_directories);
-	*c = (struct pfs_columns){0};
+	memset(c, 0, sizeof(*c));
 }
 
 void pfs_changes_clear(struct pfs_changes *changes)

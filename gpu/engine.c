@@ -87,7 +87,7 @@ void pfs_engine_describe(struct pfs_engine *e, struct pfs_engine_info *info)
 	e->backend->ops->describe(e->backend, info);
 }
 
-bool pfs_engine_leave_device(struct pfs_engine *e, int rc)
+bool pfs_engine_fall_back(struct pfs_engine *e, int rc)
 {
 	struct pfs_backend *host;
 

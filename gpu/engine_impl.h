@@ -241,7 +241,11 @@ static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slo
 
 /* Called with what a back end answered: true if the device was left and the call must be repeated
  * on the host back end. */
-bool pfs_engine_leave_device(struct pfs_engine *e, int rc);
+bool pfs_engine_fall_back(struct pfs_engine *e, int rc);
+static inline bool pfs_engine_leave_device(struct pfs_engine *e, int rc)
+{
+	return rc != 0 && pfs_engine_fall_back(e, rc);
+}
 /* Brings the back end's columns up to date. */
 PFS_MUST_CHECK int pfs_engine_update(struct pfs_engine *e);
 
@@ -249,12 +253,13 @@ PFS_MUST_CHECK int pfs_engine_update(struct pfs_engine *e);
 
 size_t pfs_engine_words(const struct pfs_engine *e);
 PFS_MUST_CHECK int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out);
-/* Makes `bits` valid in the engine's present back end. */
-PFS_MUST_CHECK int pfs_bitmap_here(struct pfs_bitmap *bitmap);
+/* Makes `bits` valid in the engine's present back end, which does not change the set. */
+PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_bitmap *bitmap);
 
 /* ---- column.c; the engine's lock is held ---- */
 
-PFS_MUST_CHECK int pfs_column_here(struct pfs_column *column);
+/* As pfs_bitmap_here. */
+PFS_MUST_CHECK int pfs_column_here(const struct pfs_column *column);
 
 /* ---- order.c ---- */
 

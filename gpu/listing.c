@@ -34,7 +34,7 @@ static int open_paths(struct pfs_listing *l)
 
 	do {
 		rc = pfs_engine_update(e);
-		rc = rc ? rc : pfs_bitmap_here((struct pfs_bitmap *)(uintptr_t)l->bitmap);
+		rc = rc ? rc : pfs_bitmap_here(l->bitmap);
 		if (rc)
 			continue;
 		request.bits = l->bitmap->bits;

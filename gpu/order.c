@@ -151,11 +151,12 @@ int pfs_path_order(const struct pfs_columns *c, const struct pfs_names_view *vie
 		   size_t n)
 {
 	struct ordering o = {.c = c, .view = view};
-	int rc = 0;
+	int rc;
 
 	o.of_directory = calloc(PFS_MAX(c->n_directories, 1u), sizeof(*o.of_directory));
 	if (!o.of_directory)
 		return -ENOMEM;
+	rc = pfs_grow(&o.entries, &o.capacity, n + 1, sizeof(*o.entries));
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = add_slot(&o, slots[i]);
 	if (rc == 0)

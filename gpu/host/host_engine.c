@@ -221,10 +221,11 @@ static int host_under_any(struct pfs_backend *b, uint8_t *under, const uint32_t 
 {
 	struct pfs_host *host = pfs_host_of(b);
 	uint32_t *marks PFS_FREE = calloc(host->columns->n_directories / 32 + 1, sizeof(*marks));
-	struct each e = {.c = host->columns, .under = under, .slots = slots, .marks = marks};
+	struct each e = {.c = host->columns, .slots = slots, .marks = marks};
 
 	if (!marks)
 		return -ENOMEM;
+	e.under = under;
 	for (size_t i = 0; i < m; i++)
 		marks[directories[i] / 32] |= 1u << directories[i] % 32;
 	pfs_pool_run(host->codes.pool, n, 4096, under_piece, &e);
@@ -255,9 +256,9 @@ static int host_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n
 	struct each e = {.c = host->columns,
 			 .limbs = limbs,
 			 .n_limbs = n_limbs,
-			 .found = directories,
 			 .capacity = capacity};
 
+	e.found = directories;
 	pfs_pool_run(host->codes.pool, host->columns->n_directories, 16384, dividing_piece, &e);
 	*n = atomic_load(&e.n_found);
 	return 0;
