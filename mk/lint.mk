@@ -2,11 +2,7 @@
 # Linters; `tools/setup lint` installs them.  Each finding is an error.  Files that are clean are
 # remembered in $(B)/lint until they, or something they include, change.
 
-# clang-tidy has findings in these that are not settled yet: false ones of its analyzer about arrays
-# that grow in place and the cleanup attribute, casts of device handles, one long function.
-tidy_open := gpu/bitmap.c gpu/column.c gpu/columns.c gpu/listing.c gpu/order.c gpu/host/codes.c \
-	gpu/host/host_engine.c gpu/host/sets.c
-lint_sources := $(filter-out $(tidy_open),$(sources) $(tool_sources) $(wildcard tests/*/*.c))
+lint_sources := $(sources) $(tool_sources) $(wildcard tests/*/*.c)
 cuda_only := $(if $(filter 0,$(CUDA)),$(wildcard gpu/cuda/*.h)) # include CUDA's own
 lint_headers := $(filter-out $(cuda_only),$(wildcard base/*.h meta/*.h gpu/*.h gpu/*/*.h fs/*/*.h tools/*.h tests/*/*.h))
 lint_scripts := $(wildcard tools/setup tools/test tools/demo mk/tidy tests/run tests/layering tests/gpu-kit tests/install tests/*.sh tests/*/*.sh .ci/run) \
