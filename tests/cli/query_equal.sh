@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The statements of tests/query/statements.sql have the same rows from primefs query, from .query/run of
+# a mount, and from SQLite over a copy of nodes in a table of its own.
+# shellcheck disable=SC2154 # variables of tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+requires fuse sqlite3
+
+corpus=$top/tests/query/statements.sql
+db=$work/copy.db
+tab=$'\t'
+
+# What plain SQLite cannot be asked: the tree's functions, and times written as dates.
+only_ours='(under|child_of|ancestor_of|common_ancestor|ino_of|path_of) *\(|[mac]time.*'\''[0-9]{4}-|'\''[0-9]{4}-.*[mac]time'
+
+paths() {
+	local i ends=('' .c .txt .tar.gz . _x)
+	for ((i = 0; i < 120; i++)); do
+		printf '/d%d/%sd%d/f%d%s\t%s\t%s\t%s\t%s\n' $((i % 3)) "$( ((i % 4)) || echo d1/)" $((i % 5)) $((i % 20)) \
+			"${ends[i % 6]}" "$( ((i % 3)) || echo "c$((i % 7))")" "$( ((i % 5)) || echo $((i % 9)))" \
+			"$( ((i % 2)) || echo $((i % 4)).5)" $((i % 8))
+	done | LC_ALL=C sort -u -k 1,1
+}
+paths | primefs import --format=paths --columns=tag,stars:int,score:real,size:int - "$store" >/dev/null
+
+mount_store
+n=0
+while IFS= read -r -d '' file; do
+	sizes=(0 1 100 101 4096 5000 8589934592)
+	truncate -s "${sizes[n++ % 7]}" "$file"
+	touch -d "@$((n * 15000000))" "$file"
+done < <(find "$mnt" -type f -print0 | LC_ALL=C sort -z)
+ln -s d1 "$mnt/d0/link"
+ln -s c "$mnt/c"
+unmount_store
+
+# The copy: rows as SQL writes them, one a line.
+columns=$(primefs query "$store" "SELECT group_concat('quote(\"' || name || '\")', ' || '','' || ') FROM pragma_table_info('nodes')" | tail -n 1)
+{
+	echo 'BEGIN;'
+	primefs query --paths "$store" "SELECT 'CREATE TABLE nodes (' || group_concat('\"' || name || '\" ' || type || CASE name
+		WHEN 'ino' THEN ' PRIMARY KEY' ELSE '' END, ', ') || ');' FROM pragma_table_info('nodes')"
+	primefs query --paths "$store" "SELECT 'INSERT INTO nodes VALUES (' || $columns || ');' FROM nodes"
+	echo 'COMMIT;'
+} | sqlite3 "$db"
+is 'as many rows in the copy' "$(sqlite3 "$db" 'SELECT count(*) FROM nodes')" "$(primefs query "$store" 'SELECT count(*) FROM nodes' | tail -n 1)"
+
+# Rows without their names, which SQLite has none of where there is no row and others for rowid; and of
+# a real as many digits as its shell prints.
+rows() {
+	tail -n +2 | awk -F "$tab" -v OFS="$tab" '{
+		for (i = 1; i <= NF; i++) if ($i ~ /^-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?$/) $i = sprintf("%.13g", $i)
+		print }' | in_order "$1"
+}
+
+in_order() { if [[ $1 == '= '* ]]; then cat; else LC_ALL=C sort; fi; }
+mapfile -t statements < <(grep -v -e '^--' -e '^$' "$corpus")
+
+ask_command() { primefs query --tsv "$store" "$1" 2>/dev/null || echo failed; }
+ask_mount() {
+	exec 3<>"$mnt/.query/run"
+	if printf '%s' "$1" >&3; then cat <&3; else echo failed; fi 2>/dev/null
+	exec 3<&-
+}
+ask_copy() { sqlite3 -header -separator "$tab" "$db" "$1" 2>/dev/null || echo failed; }
+
+for i in "${!statements[@]}"; do
+	ask_command "${statements[i]#= }" >"$work/command.$i"
+done
+mount_store
+different=0 beside_copy=0
+for i in "${!statements[@]}"; do
+	sql=${statements[i]#= }
+	ask_mount "$sql" >"$work/there"
+	if ! cmp -s "$work/command.$i" "$work/there"; then
+		fail "by .query/run: $sql"
+		different=$((different + 1))
+	fi
+	if [[ $sql =~ $only_ours ]]; then
+		continue
+	fi
+	if ! cmp -s <(rows "${statements[i]}" <"$work/command.$i") <(ask_copy "$sql" | rows "${statements[i]}"); then
+		fail "by SQLite: $sql"
+		different=$((different + 1))
+	fi
+	beside_copy=$((beside_copy + 1))
+done
+is "${#statements[@]} statements, $beside_copy of them asked of SQLite too: all the same" "$different" 0
+ok 'at least 300' test "${#statements[@]}" -ge 300
