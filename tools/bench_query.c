@@ -219,8 +219,8 @@ static int fill_peer(struct side *side)
 		"CREATE INDEX nodes_ext ON nodes (ext)",
 		"CREATE UNIQUE INDEX nodes_path ON nodes (path)",
 		"CREATE TABLE owners (uid INTEGER PRIMARY KEY, team TEXT)",
-		"WITH RECURSIVE ids(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM ids LIMIT 1000) "
-		"INSERT INTO owners SELECT id, 'team ' || id % 7 FROM ids",
+		("WITH RECURSIVE ids(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM ids LIMIT 1000) "
+		 "INSERT INTO owners SELECT id, 'team ' || id % 7 FROM ids"),
 		"ANALYZE"};
 
 	PFS_TRY(pfs_peer_open(&side->peer));
