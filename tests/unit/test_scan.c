@@ -310,7 +310,7 @@ static int by_slot(const void *a, const void *b)
 
 static bool has(const struct pfs_slots *slots, uint32_t slot)
 {
-	return bsearch(&slot, slots->slot, slots->n, sizeof(slot), by_slot) != NULL;
+	return slots->n && bsearch(&slot, slots->slot, slots->n, sizeof(slot), by_slot);
 }
 
 static void complain(const struct pfs_predicate *p, size_t n)
