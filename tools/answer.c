@@ -16,6 +16,7 @@ const struct pfs_verb pfs_answers[] = {
 	{"info", pfs_answer_info},
 	{"query", pfs_answer_query},
 	{"tree", pfs_answer_tree},
+	{"treemap", pfs_answer_treemap},
 	{0},
 };
 
@@ -88,33 +89,35 @@ struct pfs_answerer {
 };
 
 /* Opens the tree, for writing only if the question may change something. */
-static int open_here(struct pfs_answerer *asked, const char *const *words, size_t n)
+static int open_here(struct pfs_answerer *answerer, const char *const *words, size_t n)
 {
 	bool changes = strcmp(words[0], "query") == 0 &&
 		       pfs_statement_may_change(words[n - 1], strlen(words[n - 1]));
 	int status;
 
-	if (asked->here.tree && (asked->changing || !changes))
+	if (answerer->here.tree && (answerer->changing || !changes))
 		return PFS_EXIT_OK;
-	if (asked->here.tree)
-		(void)pfs_tree_close(PFS_TAKE(asked->here.tree));
-	status = changes ? pfs_ready_changing(&asked->here.tree, asked->verb, asked->store)
-			 : pfs_ready_tree(&asked->here.tree, asked->verb, asked->store);
-	asked->changing = changes && !status;
+	if (answerer->here.tree)
+		(void)pfs_tree_close(PFS_TAKE(answerer->here.tree));
+	status = changes ? pfs_ready_changing(&answerer->here.tree, answerer->verb, answerer->store)
+			 : pfs_ready_tree(&answerer->here.tree, answerer->verb, answerer->store);
+	answerer->changing = changes && !status;
 	return status;
 }
 
 /* True when the daemon has answered, or could not: *status is what to exit with. */
-static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answerer *asked,
+static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answerer *answerer,
 		       const char *const *words, size_t n)
 {
-	const char *store = asked->store, *verb = asked->verb;
+	const char *store = answerer->store, *verb = answerer->verb;
 	int error = pfs_control_ask(status, &noted->reply, store, words, n);
 
 	if (!error)
 		*status = finish(verb, noted, *status);
 	else if (error == -ENOENT || (error == -EPIPE && !noted->any))
 		return false; /* not mounted, or not any more */
+	else if (error == -ECANCELED)
+		*status = PFS_EXIT_OK; /* the asker has enough */
 	else if (error == -EACCES)
 		*status = pfs_cmd_fail(verb,
 				       "%s: mounted by another user, whose daemon does not answer "
@@ -131,15 +134,15 @@ static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answer
 
 int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *operand)
 {
-	struct pfs_answerer *asked = calloc(1, sizeof(*asked));
+	struct pfs_answerer *answerer = calloc(1, sizeof(*answerer));
 	int status;
 
-	*out = asked;
-	if (!asked)
+	*out = answerer;
+	if (!answerer)
 		return pfs_cmd_fail(verb, "no memory");
-	asked->verb = verb;
-	asked->here.store = asked->store;
-	status = find_store(asked->store, verb, operand);
+	answerer->verb = verb;
+	answerer->here.store = answerer->store;
+	status = find_store(answerer->store, verb, operand);
 	if (status)
 		pfs_answerer_close(PFS_TAKE(*out));
 	return status;
@@ -152,33 +155,33 @@ void pfs_answerer_close(struct pfs_answerer *answerer)
 	free(answerer);
 }
 
-int pfs_answerer_ask(struct pfs_answerer *asked, const struct pfs_sink *sink,
+int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 		    const char *const *words, size_t n)
 {
 	struct noted noted = {.reply = {.write = note, .gone = never_gone}, .sink = sink};
 	const struct pfs_verb *verb = pfs_answers;
 	int status = PFS_EXIT_OK;
 
-	if (!asked->here.tree && ask_daemon(&status, &noted, asked, words, n))
+	if (!answerer->here.tree && ask_daemon(&status, &noted, answerer, words, n))
 		return status;
-	status = open_here(asked, words, n);
+	status = open_here(answerer, words, n);
 	if (status)
 		return status;
 	while (strcmp(verb->name, words[0]) != 0)
 		verb++;
-	status = verb->answer(&asked->here, &noted.reply, words, n);
-	return finish(asked->verb, &noted, status);
+	status = verb->answer(&answerer->here, &noted.reply, words, n);
+	return finish(answerer->verb, &noted, status);
 }
 
 int pfs_answer(const char *store, const char *const *words, size_t n)
 {
 	const struct pfs_sink out = {.write = print};
-	struct pfs_answerer *asked;
-	int status = pfs_answerer_open(&asked, words[0], store);
+	struct pfs_answerer *answerer;
+	int status = pfs_answerer_open(&answerer, words[0], store);
 
 	if (status)
 		return status;
-	status = pfs_answerer_ask(asked, &out, words, n);
-	pfs_answerer_close(asked);
+	status = pfs_answerer_ask(answerer, &out, words, n);
+	pfs_answerer_close(answerer);
 	return status == PFS_EXIT_FAILURE ? status : pfs_cmd_flush(words[0], status);
 }

@@ -40,5 +40,6 @@ PFS_MUST_CHECK int pfs_answerer_ask(struct pfs_answerer *answerer, const struct 
 int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
+int pfs_answer_treemap(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 
 #endif

@@ -56,6 +56,7 @@ static int open_mounted(struct pfs_place *place, const char *operand)
 	place->shown = operand;
 	if (lstat(operand, &attr) != 0)
 		return pfs_cmd_fail(place->verb, "%s: %s", operand, strerror(errno));
+	place->device = attr.st_dev;
 	place->path = path_in_store(operand);
 	if (!place->path && S_ISLNK(attr.st_mode)) { /* what is no file has no such attribute */
 		char *real PFS_FREE = folder_of(operand);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -14,6 +15,7 @@ struct pfs_place {
 	const char *shown; /* what stands for the place in what is printed; "" for a store's root */
 	struct pfs_answerer *store; /* NULL: mounted; all places of a call share it */
 	char *folder;	   /* mounted: the directory whose .query is asked */
+	dev_t device;	   /* mounted: of the mount */
 	char *path;	   /* absolute in the store */
 };
 

@@ -43,9 +43,12 @@ static const struct pfs_cmd command = {
 
 static int explain(struct pfs_reply *reply, const struct pfs_query_error *error, const char *sql)
 {
-	char *text PFS_FREE = pfs_query_error_text(error, sql, strlen(sql));
+	char *text PFS_FREE = NULL;
 	int status = error->error == -EINVAL ? PFS_EXIT_USAGE : PFS_EXIT_FAILURE;
 
+	if (error->error == -ECANCELED || error->error == -EPIPE)
+		return PFS_EXIT_OK; /* who asked has enough */
+	text = pfs_query_error_text(error, sql, strlen(sql));
 	return pfs_reply_fail(reply, status, "%s", text ? text : error->text);
 }
 

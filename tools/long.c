@@ -46,6 +46,27 @@ void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time_ns)
 		(void)strftime(out, PFS_WHEN_SIZE, recent ? "%b %e %H:%M" : "%b %e  %Y", &local);
 }
 
+void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes)
+{
+	static const char units[] = "BKMGTPE";
+	uint64_t unit = 1, tenths = 0, whole = bytes;
+	size_t power = 0;
+
+	/* up to the unit in which, rounded up, it is below 1,024 */
+	while (whole >= 1024 && power + 2 < sizeof(units)) {
+		unit *= 1024;
+		power++;
+		whole = bytes / unit + (bytes % unit != 0);
+		tenths = bytes / unit * 10 + (bytes % unit * 5 + unit / 2 - 1) / (unit / 2);
+	}
+	if (power && tenths < 100)
+		(void)snprintf(out, PFS_HUMAN_SIZE, "%u.%u%c", (unsigned)(tenths / 10),
+			       (unsigned)(tenths % 10), units[power]);
+	else
+		(void)snprintf(out, PFS_HUMAN_SIZE, power ? "%llu%c" : "%llu",
+			       (unsigned long long)whole, units[power]);
+}
+
 static const char *remember(struct name *name, uint32_t id, const char *text)
 {
 	name->known = true;

@@ -15,6 +15,10 @@ void pfs_print_mode(char out[PFS_MODE_SIZE], char type, mode_t mode);
 /* Nanoseconds since 1970: "Nov 21 07:30" within the last half year, else "Nov 21  2020". */
 void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time);
 
+/* Bytes as `du -h` and `ls -h` have them, rounded up: "512", "1.5K", "12M". */
+#define PFS_HUMAN_SIZE 24
+void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes);
+
 /* The name, or else the number; valid until the next call of the same.  One thread. */
 const char *pfs_user_name(uid_t uid);
 const char *pfs_group_name(gid_t gid);

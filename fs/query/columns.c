@@ -38,6 +38,8 @@ static const struct pfs_node_column built_in[] = {
 	COLUMN("subtree_size", "INTEGER", INTEGER, SUBTREE_SIZE),
 	COLUMN("subtree_blocks", "INTEGER", INTEGER, SUBTREE_BLOCKS),
 	COLUMN("subtree_mtime", "INTEGER", INTEGER, SUBTREE_MTIME),
+	COLUMN("rdev", "INTEGER HIDDEN", INTEGER, RDEV),
+	COLUMN("readdir", "INTEGER HIDDEN", INTEGER, OFFSET), /* an order of siblings */
 };
 const int pfs_node_ino = 3;
 

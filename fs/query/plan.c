@@ -41,6 +41,7 @@ static const char *name_of(enum pfs_field field)
 		[PFS_FIELD_ATIME] = "atime",
 		[PFS_FIELD_CTIME] = "ctime",
 		[PFS_FIELD_RDEV] = "rdev",
+		[PFS_FIELD_OFFSET] = "offset",
 		[PFS_FIELD_SUBTREE_COUNT] = "subtree_count",
 		[PFS_FIELD_SUBTREE_SIZE] = "subtree_size",
 		[PFS_FIELD_SUBTREE_BLOCKS] = "subtree_blocks",

@@ -205,6 +205,16 @@ static bool list(const struct listing *listing, const char *name, uint32_t slot,
 	return false;
 }
 
+int64_t pfs_dir_offset(const struct pfs_tree *tree, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	size_t len;
+	const char *name = pfs_names_get(image->names, image->name[slot], &len);
+	uint64_t place = (uint64_t)pfs_image_hash(tree, name, len) << 32 | slot;
+
+	return (int64_t)place + PAST_DOTS;
+}
+
 static void list_children(const struct listing *listing, int64_t offset)
 {
 	const struct pfs_image *image = &listing->tree->image;

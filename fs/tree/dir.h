@@ -14,6 +14,8 @@ bool pfs_name_is_reserved(const char *name); /* ".query" */
 /* The directory of that inode number: -ESTALE, -ENOTDIR; alive: -ENOENT when it was removed. */
 PFS_MUST_CHECK int pfs_dir_slot(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino);
 PFS_MUST_CHECK int pfs_dir_slot_alive(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino);
+/* The offset of readdir after the node's entry. */
+int64_t pfs_dir_offset(const struct pfs_tree *tree, uint32_t slot);
 bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot);
 
 /* Sets times to now, which the clock gave, and touches the row. */

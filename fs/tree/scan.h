@@ -34,6 +34,7 @@ enum pfs_field { /* integers, but for the last four */
 	PFS_FIELD_ATIME,
 	PFS_FIELD_CTIME,
 	PFS_FIELD_RDEV,
+	PFS_FIELD_OFFSET, /* the offset of readdir after it: the order of a directory's entries */
 	PFS_FIELD_SUBTREE_COUNT,
 	PFS_FIELD_SUBTREE_SIZE,
 	PFS_FIELD_SUBTREE_BLOCKS,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a node's fields are, one by one and in bulk. */
+#include "fs/tree/dir.h"
 #include "fs/tree/scan_impl.h"
 
 #include <stdlib.h>
@@ -102,6 +103,8 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 		return nanoseconds(tree, image->ctime, slot);
 	case PFS_FIELD_RDEV:
 		return device(image, slot);
+	case PFS_FIELD_OFFSET:
+		return slot == image->root ? 0 : pfs_dir_offset(tree, slot);
 	default:
 		return total(tree, field, slot);
 	}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# primefs ls prints what ls(1) prints, byte for byte, on a mounted store.
+# shellcheck disable=SC2154,SC2012 # variables of tests/lib.sh; ls is what is tested
+. "$(dirname "$0")/../lib.sh"
+export LC_ALL=C
+
+src=$work/src
+mkdir -p "$src"/{b/y/z,a-b,'a b',.hidden/in,Empty}
+head -c 123456 /dev/zero >"$src/b/large"
+head -c 99 /dev/zero >"$src/b/y/Small"
+touch -d '400 days ago' "$src/b/old" "$src/b/y/B" "$src/b/y/a" "$src/.dot" "$src/b/.dot2"
+touch -d '1 hour' "$src/b/future" && touch -d '1960-01-01' "$src/b/ancient"
+touch "$src/b/latin-"$'\xe9' "$src/b/émile" "$src/b/zoé"
+ln -s ../b/large "$src/b/y/link" && ln -s b "$src/dirlink"
+chmod 4755 "$src/b/large" && chmod 1777 "$src/a-b" && chmod 2070 "$src/b/old" && chmod 6644 "$src/b/y/B"
+mkfifo "$src/b/pipe"
+((EUID)) || { mknod "$src/b/disk" b 259 12 && mknod "$src/b/zero" c 1 5 && chown 12345:54321 "$src/b/y/a"; }
+primefs import --content=copy "$src" "$store" >/dev/null
+requires fuse
+mount_store
+[[ -e $mnt/.query/run ]] || skip_all 'skipped: no .query'
+
+same() { cmp <(ls "$@") <(primefs ls "$@"); }
+cd "$mnt"
+for options in '' -l -R -lR -1 -A -lA -RA -lh -lhR -i -li -liR -n -ln -r -lr -S -t -lt -ltr -lS -d -ld -lRt; do
+	# shellcheck disable=SC2086 # several
+	ok "ls $options" same $options
+	# shellcheck disable=SC2086
+	ok "ls $options b" same $options b
+done
+ok 'of several' same -l b a-b b/large 'a b' b/y/link
+ok 'of several, with all in them' same -lR b a-b b/large Empty
+ok 'of a file' same -l b/large
+ok 'of files' same -l b/large b/y/B
+ok 'of an empty directory' same -l Empty
+ok 'from outside' same -lR "$mnt/b" "$mnt/"
+touch b/new && mv b/y a-b/moved && rm b/old
+ok 'after changes' same -lR
+if locale -a 2>/dev/null | grep -qx 'C.utf8\|en_US.utf8'; then
+	export LC_ALL=C.UTF-8
+	ok "in another order of letters" same -lR
+fi
+exits 'what there is not' 3 primefs ls nowhere
+cd "$work"
+is 'the store itself' "$(primefs ls -lR "$store" | md5sum)" "$(cd "$mnt" && ls -lR . | sed 's|^\.|/|; s|^//|/|' | md5sum)"
+is 'a path in it' "$(primefs ls "$store" /b)" "$(ls "$mnt/b")"
+unmount_store
+is 'unmounted' "$(primefs ls "$store" /a-b/moved)" $'B\nSmall\na\nlink\nz'
