@@ -402,29 +402,25 @@ static int list_directory(const struct settings *s, const struct pfs_place *plac
 static int find_places(struct list *found, const struct settings *s, const struct pfs_place *places,
 		       size_t n)
 {
-	int status = PFS_EXIT_OK;
-
 	found->settings = s;
-	for (size_t i = 0; i < n && !status; i++) {
-		status = ask(found, &places[i], "path = ", "");
-		if (!status && found->n != i + 1)
-			status = pfs_cmd_fail("ls", "%s: no such file or directory",
-					      places[i].path);
-		if (!status) {
-			const char *shown = *places[i].shown ? places[i].shown : "/";
-			struct entry *e = &found->entries[i];
-			char *piece;
+	for (size_t i = 0; i < n; i++) {
+		const char *shown = *places[i].shown ? places[i].shown : "/";
+		struct entry *e;
+		char *piece;
 
-			if (asprintf(&piece, "%s%c%s", shown, 0, e->target) < 0)
-				return pfs_cmd_fail("ls", "no memory");
-			free(e->name);
-			e->name = piece;
-			e->target = piece + strlen(shown) + 1;
-			e->parent_ino = 0; /* sorted as one directory's */
-			e->place = i;
-		}
+		PFS_TRY(ask(found, &places[i], "path = ", ""));
+		if (!found->entries || found->n != i + 1)
+			return pfs_cmd_fail("ls", "%s: no such file or directory", places[i].path);
+		e = &found->entries[i];
+		if (asprintf(&piece, "%s%c%s", shown, 0, e->target) < 0)
+			return pfs_cmd_fail("ls", "no memory");
+		free(e->name);
+		e->name = piece;
+		e->target = piece + strlen(shown) + 1;
+		e->parent_ino = 0; /* sorted as one directory's */
+		e->place = i;
 	}
-	return status;
+	return PFS_EXIT_OK;
 }
 
 /* Files first, then directories. */
