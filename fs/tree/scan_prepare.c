@@ -150,6 +150,7 @@ static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
 		set_i64(test, PFS_HOW_TIME, image->ctime);
 		break;
 	case PFS_FIELD_RDEV:
+	case PFS_FIELD_OFFSET:
 		test->how = PFS_HOW_INTEGER;
 		break;
 	default:
