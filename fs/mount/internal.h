@@ -130,10 +130,6 @@ void pfs_session_close(struct pfs_mount *mount);
 ssize_t pfs_session_receive(void *arg, void *buffer, size_t size);
 void pfs_session_process(void *arg, void *buffer, size_t len);
 
-/* Between the two, what this thread changes in the tree is told to the kernel, whoever has it open;
- * on return from the second the kernel knows. */
-void pfs_mount_begin_changes(struct pfs_mount *mount);
-void pfs_mount_end_changes(struct pfs_mount *mount);
 
 /* For pfs_notifier_start; arg is the mount. */
 void pfs_session_notify(void *arg, uint64_t ino, const char *name);

@@ -27,13 +27,15 @@ static void on_change(void *arg, uint64_t ino, const char *name)
 		pfs_notifier_push(mount->notifier, ino, name);
 }
 
-void pfs_mount_begin_changes(struct pfs_mount *mount PFS_UNUSED)
+static void begin_changes(void *arg PFS_UNUSED)
 {
 	changes_itself = true;
 }
 
-void pfs_mount_end_changes(struct pfs_mount *mount)
+static void end_changes(void *arg)
 {
+	const struct pfs_mount *mount = arg;
+
 	changes_itself = false;
 	pfs_notifier_flush(mount->notifier);
 }
@@ -67,7 +69,13 @@ static void refuse_writeback(struct pfs_mount *mount, const char *store)
 
 static int start(struct pfs_mount *mount, const char *store)
 {
-	struct pfs_tree_listener listener = {mount, on_change, on_rights_change};
+	struct pfs_tree_listener listener = {
+		.arg = mount,
+		.changed = on_change,
+		.begin = begin_changes,
+		.end = end_changes,
+		.rights_change = on_rights_change,
+	};
 	struct pfs_dispatch_options dispatch = {
 		.receivers = mount->options.single ? 1 : mount->options.threads,
 		.max_threads = mount->options.single ? 1 : mount->options.threads + PFS_MORE_THREADS,

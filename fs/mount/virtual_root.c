@@ -40,9 +40,7 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 	if (error)
 		return error;
 	call->scope.may_change = call->scope.sees_all;
-	pfs_mount_begin_changes(call->mount);
 	error = pfs_call_answer(call, answer, PFS_FORMAT_TSV, data, size);
-	pfs_mount_end_changes(call->mount);
 	if (error) {
 		pfs_answer_close(answer);
 		return error;

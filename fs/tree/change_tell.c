@@ -163,9 +163,15 @@ void pfs_notices_tell(const struct pfs_changing *changing)
 	const struct pfs_tree_listener *listener = &changing->tree->listener;
 	const struct pfs_notices *notices = changing->notices;
 
+	if (!notices->n)
+		return;
+	if (listener->begin)
+		listener->begin(listener->arg);
 	for (size_t i = 0; i < notices->n; i++)
 		listener->changed(listener->arg, notices->list[i].ino,
 				  notices->list[i].name == SIZE_MAX
 					  ? NULL
 					  : notices->text + notices->list[i].name);
+	if (listener->end)
+		listener->end(listener->arg);
 }

@@ -77,6 +77,10 @@ struct pfs_tree_listener {
 	void *arg;
 	/* name NULL: the inode's attributes and content */
 	void (*changed)(void *arg, uint64_t ino, const char *name);
+	/* Around the calls of changed for what one statement has done, by the thread that calls: end
+	 * returns when the kernel knows, and may block.  NULL is allowed. */
+	void (*begin)(void *arg);
+	void (*end)(void *arg);
 	/* A node is about to take over its original's mode or owner: nobody has seen it yet. */
 	void (*rights_change)(void *arg, uint64_t ino);
 };

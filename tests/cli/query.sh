@@ -57,8 +57,13 @@ is 'by its mountpoint, too' "$(primefs query "$mnt" 'SELECT count(*) AS n FROM n
 mkdir "$mnt/new"
 is 'about what has just changed' "$(query "SELECT path FROM nodes WHERE name = 'new'")" $'path\n/new'
 exits 'and says what is wrong' 2 query 'SELECT nam FROM nodes'
+exits 'not there yet' 1 test -e "$mnt/made"
 query "INSERT INTO nodes (path, type) VALUES ('/made', 'd'), ('/made/here', 'f')"
 ok 'what a statement makes is there at once' test -f "$mnt/made/here"
+is 'with its mode' "$(stat -c %a "$mnt/made/here")" 644
+query "UPDATE nodes SET mode = 256 WHERE path = '/made/here'"
+is 'and the one that it gets' "$(stat -c %a "$mnt/made/here")" 400
 query "UPDATE nodes SET path = '/moved' WHERE path = '/made'"
+exits 'what it moves has left' 1 test -e "$mnt/made"
 ok 'and what it moves has moved' test -f "$mnt/moved/here"
 query "DELETE FROM nodes WHERE under(ino, '/moved')"
