@@ -91,14 +91,14 @@ static const struct statement {
 	 1},
 	{"ancestors", "SELECT ino FROM nodes WHERE ancestor_of(ino, $deep)",
 	 "WITH RECURSIVE up(i) AS (SELECT parent FROM nodes WHERE ino = $deep UNION ALL "
-	 "SELECT parent FROM up CROSS JOIN nodes ON ino = i WHERE +parent IS NOT NULL) "
-	 "SELECT i FROM up",
+	 "SELECT (SELECT parent FROM nodes WHERE ino = i) FROM up WHERE i IS NOT NULL) "
+	 "SELECT i FROM up WHERE i IS NOT NULL",
 	 1},
 	{"children, names and sizes", "SELECT name, size FROM nodes WHERE parent = $wide", NULL, 1},
 	{"totals of every directory", "SELECT ino, subtree_size FROM nodes WHERE type = 'd'",
 	 "WITH RECURSIVE up(a, s) AS (SELECT ino, CASE type WHEN 'd' THEN 0 ELSE size END "
-	 "FROM nodes UNION ALL SELECT parent, s FROM up CROSS JOIN nodes ON ino = a "
-	 "WHERE +parent IS NOT NULL) SELECT a, sum(s) FROM up WHERE a IN (SELECT ino FROM nodes WHERE type = 'd') GROUP BY a",
+	 "FROM nodes UNION ALL SELECT (SELECT parent FROM nodes WHERE ino = a), s FROM up "
+	 "WHERE a IS NOT NULL) SELECT a, sum(s) FROM up WHERE a IN (SELECT ino FROM nodes WHERE type = 'd') GROUP BY a",
 	 1},
 };
 
