@@ -339,7 +339,7 @@ static int run_one(const struct pfs_bench_query *bench, const struct side *side,
 static int run_statements(struct pfs_bench_query *bench, double *bare)
 {
 	struct side side = {.tree = NULL};
-	double median;
+	double median = 0;
 	int error = 0;
 
 	if (pfs_ready_tree(&side.tree, PFS_BENCH_QUERY, bench->store))

@@ -96,13 +96,14 @@ static int time_command(void *arg, double *seconds)
 static bool is_installed(const char *program)
 {
 	const char *path = getenv("PATH");
-	char *copy PFS_FREE = strdup(path ? path : "/usr/bin:/bin");
-	char *rest = copy, *folder;
+	const char *end;
 
-	while (copy && (folder = strsep(&rest, ":"))) {
+	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
 		char *file PFS_FREE = NULL;
 
-		if (asprintf(&file, "%s/%s", folder, program) > 0 && access(file, X_OK) == 0)
+		end = strchrnul(path, ':');
+		if (asprintf(&file, "%.*s/%s", (int)(end - path), path, program) > 0 &&
+		    access(file, X_OK) == 0)
 			return true;
 	}
 	return false;

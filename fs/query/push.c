@@ -254,6 +254,7 @@ static void push_number(struct pfs_pushed *pushed, enum pfs_field field,
 		add_compared(pushed, field, argument->op, value->integer, value->integer);
 		break;
 	case PFS_SQL_REAL:
+		/* cppcheck-suppress incorrectLogicOperator ; it misreads hexadecimal numbers */
 		if (value->real >= 0x1p63 || value->real < -0x1p63)
 			add_beyond(pushed, field, argument->op, value->real > 0);
 		else

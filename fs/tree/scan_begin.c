@@ -96,7 +96,7 @@ static void take_list(struct pfs_selection *selection, uint32_t *own, const uint
 	}
 	kept = lower_bound(slots, n, selection->from);
 	n = lower_bound(slots, n, selection->to);
-	selection->list = slots + kept;
+	selection->list = &slots[kept];
 	selection->n_list = n - kept;
 }
 
