@@ -170,6 +170,7 @@ in_own_namespace() {
 # The programs where an ordinary user reaches them, should the source lie in root's home.
 reachable_programs() {
 	as "$nobody" test -x "$PFS_BUILD/primefs" && return
+	[[ $probes != "$work/bin" ]] || return 0 # done already
 	mkdir "$work/bin"
 	cp "$PFS_BUILD/primefs" "$work/bin"
 	find "$PFS_BUILD/tests/mount" -maxdepth 1 -type f -perm -u+x -exec cp {} "$work/bin" \;
