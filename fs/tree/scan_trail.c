@@ -50,11 +50,10 @@ int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image, uint3
 		trail->missing[trail->n_missing++] = slot;
 		slot = image->parent[slot];
 	}
-	if (*level == NOWHERE) { /* the first time */
-		*level = 0;
-		trail->n = 0;
+	if (*level == NOWHERE)
+		*level = 0; /* the root */
+	if (trail->n == 0)
 		return push(trail, image, slot, false);
-	}
 	while (trail->n_missing && *level + 1 < trail->n && /* overlooked */
 	       trail->slot[*level + 1] == trail->missing[trail->n_missing - 1]) {
 		trail->n_missing--;
