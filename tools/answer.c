@@ -138,8 +138,10 @@ int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *o
 	int status;
 
 	*out = answerer;
-	if (!answerer)
-		return pfs_cmd_fail(verb, "no memory");
+	if (!answerer) {
+		(void)pfs_cmd_fail(verb, "no memory");
+		return PFS_EXIT_FAILURE;
+	}
 	answerer->verb = verb;
 	answerer->here.store = answerer->store;
 	status = find_store(answerer->store, verb, operand);

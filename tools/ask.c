@@ -197,7 +197,7 @@ static int take(void *arg, const void *bytes, size_t size)
 	struct reader *reader = arg;
 	char *at, *end, *newline;
 
-	if (pfs_grow(&reader->line, &reader->capacity, reader->len + size + 1, 1))
+	if (pfs_grow(&reader->line, &reader->capacity, reader->len + size + 1, 1) || !reader->line)
 		return -ENOMEM;
 	(void)memcpy(reader->line + reader->len, bytes, size);
 	at = reader->line;

@@ -200,7 +200,7 @@ int pfs_prompt(void *arg, const char *format,
 		bool ended;
 		char *statement;
 
-		if (pfs_grow(&text, &capacity, size + len + 2, 1)) {
+		if (pfs_grow(&text, &capacity, size + len + 2, 1) || !text) {
 			free(line);
 			status = pfs_cmd_fail("query", "no memory");
 			break;

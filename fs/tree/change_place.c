@@ -302,7 +302,7 @@ static int check_names(struct pfs_changing *changing)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = &changing->moves[i];
-	qsort(sorted, n, sizeof(*sorted), compare_places);
+	qsort(sorted, n, sizeof(struct pfs_move *), compare_places);
 	for (size_t i = 0; i < n; i++) {
 		if (i && compare_places(&sorted[i - 1], &sorted[i]) == 0)
 			return pfs_change_fail_row(changing, -EEXIST, sorted[i]->row,
@@ -325,7 +325,7 @@ static struct pfs_move *move_of(const struct pfs_changing *changing, uint32_t sl
 {
 	struct pfs_move key = {.slot = slot}, *at = &key;
 	struct pfs_move **found = bsearch(&at, changing->by_slot, changing->n_moves,
-					  sizeof(*changing->by_slot), compare_slots);
+					  sizeof(struct pfs_move *), compare_slots);
 
 	return *found;
 }
@@ -334,9 +334,9 @@ static int list_by_slot(struct pfs_changing *changing)
 {
 	size_t n = changing->n_moves, words = (size_t)changing->tree->image.end / 64 + 1;
 
-	changing->by_slot = calloc(PFS_MAX(n, 1), sizeof(*changing->by_slot));
+	changing->by_slot = calloc(PFS_MAX(n, 1), sizeof(struct pfs_move *));
 	changing->moving = calloc(words, sizeof(*changing->moving));
-	changing->order = calloc(PFS_MAX(n, 1), sizeof(*changing->order));
+	changing->order = calloc(PFS_MAX(n, 1), sizeof(struct pfs_move *));
 	if (!changing->by_slot || !changing->moving || !changing->order)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
@@ -346,7 +346,7 @@ static int list_by_slot(struct pfs_changing *changing)
 		if (slot != PFS_NO_SLOT)
 			changing->moving[slot / 64] |= UINT64_C(1) << slot % 64;
 	}
-	qsort(changing->by_slot, n, sizeof(*changing->by_slot), compare_slots);
+	qsort(changing->by_slot, n, sizeof(struct pfs_move *), compare_slots);
 	for (size_t i = 1; i < n; i++) {
 		if (changing->by_slot[i]->slot == changing->by_slot[i - 1]->slot &&
 		    changing->by_slot[i]->slot != PFS_NO_SLOT)

@@ -38,7 +38,7 @@ rm -r a/c && head -c 100000 /dev/zero >'a b/new' && mv 'a b/d' a/moved
 ok 'after changes' same -a
 is 'sorted' "$(primefs du --sort -d 1 a | cut -f 2 | head -n 2 | tr '\n' ' ')" "$(du -d 1 a | sort -rn | cut -f 2 | grep -v '^a$' | head -n 2 | tr '\n' ' ')"
 ok 'as a tree' grep -q '└── ' <(primefs du --tree a)
-ok 'as a picture' python3 -c 'import sys, xml.dom.minidom as m; assert m.parse(sys.argv[1]).documentElement.tagName == "svg"' \
+python 'as a picture' -c 'import sys, xml.dom.minidom as m; assert m.parse(sys.argv[1]).documentElement.tagName == "svg"' \
 	<(primefs du --svg - .)
 exits '-a and -s' 2 primefs du -as
 exits 'a path that there is not' 3 primefs du nowhere
