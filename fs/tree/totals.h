@@ -48,7 +48,8 @@ int64_t pfs_totals_mtime(const struct pfs_tree *tree, uint32_t slot);
 
 /* ---- for tests and VERIFY builds ---- */
 
-/* False when the totals, if they have been made, differ from what a pass over the image gives. */
+/* False when the totals, if they have been made, differ from what a pass over the image gives.  Any
+ * lock: the committer frees slots. */
 bool pfs_totals_check(const struct pfs_tree *tree);
 
 uint64_t pfs_totals_memory(const struct pfs_tree *tree); /* bytes */

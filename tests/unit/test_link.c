@@ -7,6 +7,7 @@
 #include <linux/falloc.h>
 #include <sys/time.h>
 
+#include "fs/tree/scan.h"
 #include "fs/tree/totals.h"
 
 #define C     ((int64_t)PFS_CHUNK_SIZE)
@@ -178,7 +179,9 @@ static void check_bytes(uint64_t ino, const void *bytes, int64_t size)
 	memset(back, 0x5a, sizeof(back));
 	assert_int_equal(read_at(ino, back, sizeof(back), 0), size);
 	assert_memory_equal(back, bytes, (size_t)size);
+	(void)pfs_scan_lock(tree);
 	assert_true(pfs_totals_check(tree));
+	pfs_scan_unlock(tree);
 }
 
 static bool has_source(uint64_t ino)

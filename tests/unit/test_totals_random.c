@@ -202,7 +202,7 @@ static void test_random(void **state)
 		if (any(20) == 0)
 			check_all();
 		else
-			assert_true(pfs_totals_check(tree));
+			assert_true(totals_are_right(tree));
 	}
 	random_reopen();
 	check_all();

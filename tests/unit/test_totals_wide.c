@@ -124,7 +124,7 @@ static void test_newest_goes(void **state)
 		set_mtime(ROOT, -1, 0);
 		expect_newest(time - 1);
 		if (time % 16 == 0)
-			assert_true(pfs_totals_check(tree));
+			assert_true(totals_are_right(tree));
 	}
 	check_all();
 	end();
@@ -157,7 +157,7 @@ static void test_random(void **state)
 			change(i, random_below(&random, ranges[n / 500 % 3]));
 		}
 		if (n % 16 == 0)
-			assert_true(pfs_totals_check(tree));
+			assert_true(totals_are_right(tree));
 	}
 	check_all();
 	end();

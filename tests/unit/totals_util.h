@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/scan.h"
 #include "fs/tree/totals.h"
 #include "tests/ref/temp_store.h"
 
@@ -42,6 +43,16 @@ struct listing {
 	struct seen *nodes;
 	size_t n, capacity;
 };
+
+static inline bool totals_are_right(struct pfs_tree *of)
+{
+	bool right;
+
+	(void)pfs_scan_lock(of);
+	right = pfs_totals_check(of);
+	pfs_scan_unlock(of);
+	return right;
+}
 
 static inline int64_t nanoseconds(struct timespec time)
 {
