@@ -26,7 +26,7 @@ space   := $(empty) $(empty)
 variant := $(subst $(space),-,$(strip $(if $(SAN),san-$(subst $(comma),-,$(SAN)),release) \
 	$(if $(filter 0,$(CUDA)),host) $(if $(filter 1,$(VERIFY)),verify) \
 	$(if $(filter 1,$(NDEBUG)),ndebug) $(if $(filter clang%,$(CC)),$(notdir $(CC))) \
-	$(if $(filter 0,$(ARCHIVE)),noarchive)))
+	$(if $(filter 0,$(ARCHIVE)),noarchive) $(if $(filter 0,$(EDIT)),noedit)))
 B       ?= build/$(variant)
 
 CFLAGS  ?= -O2 -g
