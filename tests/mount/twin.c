@@ -338,7 +338,7 @@ static void draw_op(struct op *op, size_t kind)
 /* ---- comparing the trees ---- */
 
 struct seen {
-	char path[256];
+	char *path;
 	struct stat st;
 	uint64_t content;
 };
@@ -383,7 +383,7 @@ static void collect(struct tree *tree, const char *path, bool contents)
 	struct seen *node;
 	struct dirent *entry;
 	struct stat st;
-	char child[256];
+	char child[PATH_MAX];
 	DIR *dir;
 
 	if (lstat(path, &st) != 0) {
@@ -399,15 +399,16 @@ static void collect(struct tree *tree, const char *path, bool contents)
 			probe_fail(__FILE__, __LINE__, "out of memory");
 	}
 	node = &tree->nodes[tree->count++];
-	*node = (struct seen){.st = st, .content = contents ? content_of(path, &st) : 0};
-	(void)snprintf(node->path, sizeof(node->path), "%s", path);
+	*node = (struct seen){strdup(path), st, contents ? content_of(path, &st) : 0};
+	if (!node->path)
+		probe_fail(__FILE__, __LINE__, "out of memory");
 	dir = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		(void)snprintf(child, sizeof(child), "%.200s/%.50s", path, entry->d_name);
+		(void)snprintf(child, sizeof(child), "%.4000s/%.50s", path, entry->d_name);
 		collect(tree, child, contents);
 	}
 	(void)closedir(dir);
@@ -421,7 +422,8 @@ static int by_path(const void *a, const void *b)
 static void look(struct tree *tree, int side, bool contents)
 {
 	(void)OK(fchdir(root[side]));
-	tree->count = 0;
+	while (tree->count > 0)
+		free(tree->nodes[--tree->count].path);
 	collect(tree, ".", contents);
 	qsort(tree->nodes, tree->count, sizeof(*tree->nodes), by_path);
 }
