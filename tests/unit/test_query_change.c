@@ -195,9 +195,12 @@ struct copy {
 	bool directory[NODES];
 };
 
+static uint64_t random_state;
+
 static unsigned rnd(unsigned n)
 {
-	return (unsigned)rand() % n;
+	random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (unsigned)(random_state >> 33) % n;
 }
 
 static bool has_cycle(const struct copy *copy, size_t i)
@@ -301,7 +304,7 @@ static void delete_some(struct copy *copy)
 		after.ino[i] = 0;
 		at += sprintf(at, ", %llu", (unsigned long long)copy->ino[i]);
 	}
-	(void)strcat(at, ")");
+	(void)sprintf(at, ")");
 	try(copy, &after, sql);
 }
 
@@ -334,11 +337,12 @@ static void move_some(struct copy *copy)
 static void test_random(void **state)
 {
 	struct copy copy = {.ino = {PFS_ROOT_PRIME}, .directory = {true}};
-	unsigned seed = getenv("PFS_SEED") ? (unsigned)atoi(getenv("PFS_SEED")) : 4;
+	const char *given = getenv("PFS_SEED");
+	unsigned seed = given ? (unsigned)strtoul(given, NULL, 10) : 4;
 
 	(void)state;
 	print_message("PFS_SEED=%u\n", seed);
-	srand(seed);
+	random_state = seed;
 	change("DELETE FROM nodes WHERE ino <> 2", 5);
 	for (unsigned i = 0; i < 1500; i++) {
 		switch (rnd(6)) {
