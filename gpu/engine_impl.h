@@ -33,8 +33,17 @@
 #define PFS_N_WIDTHS  21
 #define PFS_LIMBS_MAX 128
 
-/* Bits that the product of primes is sure to fit in, from the sum of their (rounded) logarithms. */
-#define PFS_BITS_MARGIN(bits) ((bits) + 0.01f + (bits)*0.0001f)
+/* The length of a product of different primes lies between these, says the sum of their rounded
+ * logarithms; for sums of up to 32 * PFS_LIMBS_MAX or little more. */
+PFS_BOTH float pfs_bits_most(float sum)
+{
+	return sum + 0.01f + sum * 0.0001f;
+}
+
+PFS_BOTH float pfs_bits_least(float sum)
+{
+	return sum - 0.01f - sum * 0.0001f;
+}
 
 struct pfs_directory {
 	uint32_t parent; /* directory number; 0 at the root */

@@ -11,6 +11,7 @@
 #ifndef PFS_GPU_MODEXACT_H
 #define PFS_GPU_MODEXACT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -77,6 +78,18 @@ PFS_BOTH uint32_t pfs_multiply(uint32_t *limbs, unsigned n, size_t stride, uint3
 		carry >>= 32;
 	}
 	return (uint32_t)carry;
+}
+
+/* limbs[0..*n) *= p, a limb longer where need be; false: that would be more than `most`. */
+PFS_BOTH bool pfs_multiply_on(uint32_t *limbs, uint32_t *n, uint32_t most, uint32_t p)
+{
+	uint32_t carry = pfs_multiply(limbs, *n, 1, p);
+
+	if (carry && *n == most)
+		return false;
+	if (carry)
+		limbs[(*n)++] = carry;
+	return true;
 }
 
 #endif

@@ -73,7 +73,7 @@ static __device__ void sum_shared_bits(shared_path &path)
 		float bits = 0;
 
 		/* From the top, as a directory that walks all the way does not; the margin of
-		 * PFS_BITS_MARGIN covers either order. */
+		 * pfs_bits_most() covers either order. */
 		for (uint32_t i = path.n; i-- > threadIdx.x;)
 			bits += __log2f((float)path.prime[i]);
 		path.bits[threadIdx.x] = bits;
@@ -128,6 +128,32 @@ static __device__ __forceinline__ uint32_t find_on_path(const shared_path &path,
 	return low < path.n && path.number[low] == a ? low : path.n;
 }
 
+/* The whole product, from the directory up; its limbs, 0: more than are kept. */
+static __device__ uint32_t multiply_path(uint32_t *limbs, const pfs_cuda_codes &c,
+					 const shared_path &path, uint32_t d)
+{
+	uint32_t n = 1;
+
+	limbs[0] = 1;
+	for (uint32_t a = d; a;) {
+		pfs_cuda_directory y = directory_at(path, c, a);
+
+		if (!pfs_multiply_on(limbs, &n, PFS_LIMBS_MAX, y.prime))
+			return 0;
+		a = y.parent;
+	}
+	return n;
+}
+
+/* Too near to the last width's edge for logarithms. */
+static __device__ __noinline__ bool fits_exactly(const pfs_cuda_codes &c, const shared_path &path,
+						 uint32_t d)
+{
+	uint32_t limbs[PFS_LIMBS_MAX];
+
+	return multiply_path(limbs, c, path, d) != 0;
+}
+
 /* Index of the width that a directory needs. */
 static __device__ uint32_t width_of(const shared_path &path, const float *own_bits,
 				    const pfs_cuda_codes &c, uint32_t d)
@@ -135,7 +161,7 @@ static __device__ uint32_t width_of(const shared_path &path, const float *own_bi
 	float bits = 0;
 	uint32_t a = d, w = 0;
 
-	while (a && bits <= 32.0f * PFS_LIMBS_MAX) {
+	while (a && pfs_bits_least(bits) <= 32.0f * PFS_LIMBS_MAX) {
 		uint32_t own = a - path.first;
 
 		if (own < BLOCK) {
@@ -154,9 +180,11 @@ static __device__ uint32_t width_of(const shared_path &path, const float *own_bi
 		bits += __log2f((float)c.d_directories[a].prime);
 		a = c.d_directories[a].parent;
 	}
-	bits = PFS_BITS_MARGIN(bits);
-	if (bits > 32.0f * PFS_LIMBS_MAX)
+	if (pfs_bits_least(bits) > 32.0f * PFS_LIMBS_MAX)
 		return PFS_CUDA_DEEP;
+	bits = pfs_bits_most(bits);
+	if (bits > 32.0f * PFS_LIMBS_MAX)
+		return fits_exactly(c, path, d) ? PFS_N_WIDTHS - 1 : PFS_CUDA_DEEP;
 	while (32.0f * widths[w] < bits)
 		w++;
 	return w;
@@ -277,17 +305,8 @@ static __device__ void write_registers(const pfs_cuda_codes &c, const shared_pat
 static __device__ __noinline__ void write_wide(const pfs_cuda_codes &c, const shared_path &path,
 					       uint32_t d, uint32_t *out, uint32_t n_limbs)
 {
-	uint32_t x[PFS_LIMBS_MAX], used = 1;
+	uint32_t x[PFS_LIMBS_MAX], used = multiply_path(x, c, path, d);
 
-	x[0] = 1;
-	for (uint32_t a = d; a;) {
-		pfs_cuda_directory y = directory_at(path, c, a);
-		uint32_t carry = pfs_multiply(x, used, 1, y.prime);
-
-		if (carry && used < n_limbs)
-			x[used++] = carry;
-		a = y.parent;
-	}
 	for (uint32_t l = 0; l < n_limbs; l++)
 		out[(size_t)l * PFS_ROWS] = l < used ? x[l] : 0;
 }

@@ -21,7 +21,6 @@ void pfs_chain_finish(struct pfs_chain *chain)
 static int push(struct pfs_chain *chain, uint32_t directory)
 {
 	struct pfs_chain_level *above = chain->n ? &chain->levels[chain->n - 1] : NULL, *level;
-	uint32_t carry;
 
 	if (above && above->n_limbs == 0) { /* one stands for all deep ones */
 		above->directory = directory;
@@ -38,14 +37,9 @@ static int push(struct pfs_chain *chain, uint32_t directory)
 		level->limbs[0] = 1;
 	else
 		memcpy(level->limbs, above->limbs, above->n_limbs * sizeof(*level->limbs));
-	carry = pfs_multiply(level->limbs, level->n_limbs, 1,
-			     chain->c->directories[directory].prime);
-	if (carry == 0)
-		return 0;
-	if (level->n_limbs == PFS_LIMBS_MAX)
+	if (!pfs_multiply_on(level->limbs, &level->n_limbs, PFS_LIMBS_MAX,
+			     chain->c->directories[directory].prime))
 		level->n_limbs = 0;
-	else
-		level->limbs[level->n_limbs++] = carry;
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The arithmetic of one element, against division; and every SIMD version against it. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -132,12 +133,47 @@ static void gathers(void **state)
 	}
 }
 
+/* Factors one by one until a code is longer than any that is kept: its limbs are those that the
+ * number needs, and its length lies where the logarithms put it. */
+static void products(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 200; round++) {
+		uint32_t limbs[PFS_LIMBS_MAX] = {1}, n = 1, last = UINT32_MAX;
+		unsigned shift = round % 22; /* of up to 32 bits, or fewer */
+		float sum = 0;
+		mpz_t number;
+		bool kept;
+
+		mpz_init_set_ui(number, 1);
+		do {
+			/* Every third round the largest, whose products all but fill their limbs */
+			uint32_t p = round % 3 ? ((uint32_t)next_random() >> shift) | 1 : last;
+			double exponent_of_2, fraction;
+			long exponent;
+
+			last -= 2;
+			mpz_mul_ui(number, number, p);
+			sum += log2f((float)p);
+			fraction = mpz_get_d_2exp(&exponent, number);
+			exponent_of_2 = (double)exponent + log2(fraction);
+			assert_true(pfs_bits_least(sum) <= exponent_of_2);
+			assert_true(pfs_bits_most(sum) >= exponent_of_2);
+			kept = pfs_multiply_on(limbs, &n, PFS_LIMBS_MAX, p);
+			assert_int_equal(kept, mpz_sizeinbase(number, 2) <= 32 * PFS_LIMBS_MAX);
+			assert_true(!kept || n == (mpz_sizeinbase(number, 2) + 31) / 32);
+		} while (kept);
+		assert_int_equal(n, PFS_LIMBS_MAX);
+		mpz_clear(number);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(inverses), cmocka_unit_test(small_numbers),
 		cmocka_unit_test(edges),    cmocka_unit_test(tiles),
-		cmocka_unit_test(gathers),
+		cmocka_unit_test(gathers),  cmocka_unit_test(products),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
