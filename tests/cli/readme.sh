@@ -1,30 +1,60 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The README's session with a table prints what the README says it prints.
+# Every line of the README's sessions does what the README says.
 . "$(dirname "$0")/../lib.sh"
 requires fuse
 
-# The block of code that holds the line $1.
-block() {
-	awk -v wanted="$1" '
-		/^```/ { if (inside && found) exit; inside = !inside; text = ""; next }
-		inside { text = text $0 "\n"; found = found || index($0, wanted) }
-		END { printf "%s", text }' "$top/README.md"
+# The blocks of code with commands, one after the other, from the one that holds the line $1 to the
+# one that holds $2.
+session() {
+	awk -v first="$1" -v last="$2" '
+		/^```/ { inside = !inside; if (!inside) { on = on || index(text, first)
+			if (on && text ~ /^\$ /) printf "%s", text
+			if (index(text, last)) exit }
+			text = ""; next }
+		inside { text = text $0 "\n" }' "$top/README.md"
 }
+
+# A command begins with "$ " and goes on to the end of its here-document; what follows is its output.
+commands() {
+	awk '/^\$ / { command = substr($0, 3); print "printf \"%s\\n\" " quote($0); print command
+			here = match(command, /<< *[A-Z]+$/) ? substr(command, RSTART + 2) : ""; gsub(/ /, "", here); next }
+		here != "" { print; if ($0 == here) here = "" }
+		function quote(text) { gsub(/\047/, "\047\\\047\047", text); return "\047" text "\047" }'
+}
+
+# What a terminal shows: the shell does not repeat the here-documents.
+shown() {
+	awk '/^\$ / { here = match($0, /<< *[A-Z]+$/) ? substr($0, RSTART + 2) : ""; gsub(/ /, "", here); print; next }
+		here != "" { if ($0 == here) here = ""; next }
+		{ print }'
+}
+
+# plays DESCRIPTION FIRST LAST FILTER: runs the blocks between the two, in order; what they print is
+# what the README has, as FILTER leaves it.
+plays() {
+	session "$2" "$3" >"$work/session"
+	ok "$1: the README has it" grep -q '^\$ primefs import' "$work/session"
+	commands <"$work/session" >"$work/script"
+	(cd "$work/sessions" && bash -eu "$work/script") 2>&1 | tr -d '\r' >"$work/is" || echo "status $?" >>"$work/is"
+	shown <"$work/session" | "$4" >"$work/should"
+	"$4" <"$work/is" >"$work/is.filtered"
+	ok "$1: it prints what it says" diff "$work/should" "$work/is.filtered"
+}
+
 # Times differ from run to run.
 timeless() { sed 's/ in [0-9.]* s$/ in T s/'; }
 
-# A command begins with "$ " and goes on to the end of its here-document; what follows is its output.
-block 'taxa.csv taxa.pfs' >"$work/wanted"
-ok 'the README has the session' test -s "$work/wanted"
-awk '/^\$ / { command = substr($0, 3); print "printf \"%s\\n\" " quote($0); print command
-		here = match(command, /<< *[A-Z]+$/) ? substr(command, RSTART + 2) : ""; gsub(/ /, "", here); next }
-	here != "" { print; if ($0 == here) here = "" }
-	function quote(text) { gsub(/\047/, "\047\\\047\047", text); return "\047" text "\047" }' \
-	"$work/wanted" >"$work/script"
-(cd "$work" && bash -eu "$work/script") >"$work/is" 2>&1 || echo "status $?" >>"$work/is"
-# the shell does not repeat the here-documents
-awk '/^\$ / { here = match($0, /<< *[A-Z]+$/) ? substr($0, RSTART + 2) : ""; gsub(/ /, "", here); print; next }
-	here != "" { if ($0 == here) here = ""; next }
-	{ print }' "$work/wanted" | timeless >"$work/should"
-is 'it prints what it says' "$(timeless <"$work/is")" "$(cat "$work/should")"
+# Each machine has headers of its own: what differs is how many and how large, and how wide columns are.
+numberless() {
+	sed -E '/^\$/!{ s/[0-9]+(\.[0-9]+)?[KMG]?/N/g; s/ +/ /g; s/-+/-/g }'
+}
+
+mkdir sessions
+if [[ -e /usr/include/linux/can/raw.h ]] && command -v getfattr >/dev/null; then
+	plays 'headers' 'import /usr/include' 'check include.pfs' numberless
+else
+	skip 'headers: no /usr/include/linux/can/raw.h, or no getfattr'
+	mkdir sessions/mnt
+fi
+plays 'a table' 'taxa.csv taxa.pfs' 'taxa.csv taxa.pfs' timeless
