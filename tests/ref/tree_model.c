@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/siphash.h"
+#include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
 
@@ -20,11 +21,7 @@ static bool faults; /* any operation may fail, and is then not done */
 
 uint32_t tree_model_random(uint32_t n)
 {
-	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((z ^ (z >> 31)) % n);
+	return random_below(&random_state, n);
 }
 
 /* ---- the model ---- */

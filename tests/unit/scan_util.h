@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "fs/tree/scan.h"
+#include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 
 struct seen {
@@ -38,11 +39,7 @@ static uint64_t random_state;
 
 static uint32_t rnd(uint32_t n)
 {
-	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((z ^ (z >> 31)) % n);
+	return random_below(&random_state, n);
 }
 
 static int note_node(void *arg, const struct pfs_walk_node *node)

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "tests/ref/random.h"
 #include "tests/unit/store_util.h"
 
 #define MODEL_NODES    40
@@ -14,11 +15,7 @@
 
 static inline uint64_t model_random(uint64_t seed)
 {
-	uint64_t z = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return random_mix((seed + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 #define MODEL_TRY(call)                                                                            \

@@ -9,17 +9,9 @@
 #include <cmocka.h>
 
 #include "gpu/host/btree.h"
+#include "tests/ref/random.h"
 
 static const uint64_t seed = 0x9e3779b97f4a7c15u;
-
-static uint64_t random_next(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
 
 static int compare(const void *a, const void *b)
 {

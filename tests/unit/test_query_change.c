@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statements that change nodes: what they do, what they refuse, that a refused one does nothing. */
+#include "tests/ref/random.h"
 #include "tests/unit/query_util.h"
 
 #include <sys/xattr.h>
@@ -199,8 +200,7 @@ static uint64_t random_state;
 
 static unsigned rnd(unsigned n)
 {
-	random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (unsigned)(random_state >> 33) % n;
+	return random_below(&random_state, n);
 }
 
 static bool has_cycle(const struct copy *copy, size_t i)

@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "fs/query/query.h"
 #include "fs/query/times.h"
+#include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 
 #define CORPUS "tests/query/statements.sql"
@@ -27,8 +28,7 @@ static uint64_t seed;
 
 static unsigned below(unsigned n)
 {
-	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (unsigned)(seed >> 33) % n;
+	return random_below(&seed, n);
 }
 
 /* ---- the tree ---- */

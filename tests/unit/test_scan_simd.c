@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "fs/tree/scan_simd.h"
+#include "tests/ref/random.h"
 
 #define WORDS 5u
 #define N     (WORDS * 64u)
@@ -18,11 +19,7 @@ static uint64_t random_state;
 
 static uint64_t rnd64(void)
 {
-	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return random_next(&random_state);
 }
 
 static uint32_t rnd(uint32_t n)

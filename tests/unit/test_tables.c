@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Side tables: from CSV and back, in statements, changed by statements, kept. */
 #include "tests/unit/query_util.h"
+#include "tests/ref/random.h"
 
 struct csv {
 	const char *text;
@@ -221,11 +222,7 @@ static uint64_t random_state = 20240517;
 
 static uint32_t rnd(uint32_t n)
 {
-	uint64_t z = (random_state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((z ^ (z >> 31)) % n);
+	return random_below(&random_state, n);
 }
 
 /* Every @ becomes a random number. */

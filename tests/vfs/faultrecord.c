@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "tests/ref/random.h"
 #include "tests/vfs/fault_impl.h"
 #include "tests/vfs/faultvfs.h"
 
@@ -214,11 +215,7 @@ struct crash {
 
 static uint64_t next_random(struct crash *crash)
 {
-	uint64_t z = crash->random += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return random_next(&crash->random);
 }
 
 /* One after the last entry that syncs the file; 0 when none does. */
