@@ -5,9 +5,9 @@ vfs_objects := $(B)/tests/vfs/faultvfs.o $(B)/tests/vfs/faultrecord.o
 
 $(addprefix $(B)/tests/unit/test_,store_crash store_fault tree_crash tree_fault content_crash): $(vfs_objects)
 
-WRAP_test_store_crash := fsync
-WRAP_test_tree_crash := fsync
-WRAP_test_content_crash := fsync
+crash_tests := store_crash tree_crash content_crash
+$(crash_tests:%=$(B)/tests/unit/test_%): $(B)/tests/vfs/foldersync.o
+$(foreach t,$(crash_tests),$(eval WRAP_test_$(t) := fsync))
 
 $(B)/tests/vfs/primefs-fault: $(B)/tests/vfs/fault_start.o $(vfs_objects) $(tool_objects) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)

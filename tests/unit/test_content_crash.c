@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Power failures under changes of content, played back: files are made, written, punched, cut,
- * replaced and removed, some while they are held open; whatever a crash leaves must be a state that
- * they had, byte for byte, not earlier than the last sync that returned.  PFS_LONG=1: more crashes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* Power failures under changes of content: files are made, written, punched, cut, replaced and removed,
+ * some while they are held open; whatever a crash leaves must be a state that they had, byte for byte. */
 #include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
 #include <linux/falloc.h>
 
 #include "base/checked.h"
-#include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
-#include "tests/unit/store_model.h"
-#include "tests/vfs/faultvfs.h"
+#include "tests/unit/crash_util.h"
 
 #define STEPS	 300
 #define FILES	 5
@@ -30,25 +21,9 @@ struct file {
 };
 
 static struct file files[FILES];
-static uint64_t states[STEPS + 1];
+static struct history history;
 static uint8_t scratch[SIZE_MAX_BYTES + 1];
 static struct pfs_tree *tree;
-
-/* The store syncs its folder itself; the recording has to know.  The names are the linker's.
- * NOLINTBEGIN(bugprone-reserved-identifier) */
-int __real_fsync(int fd);
-int __wrap_fsync(int fd);
-
-int __wrap_fsync(int fd)
-{
-	struct stat st;
-	int result = __real_fsync(fd);
-
-	if (!result && !fstat(fd, &st) && S_ISDIR(st.st_mode))
-		fault_folder_synced();
-	return result;
-}
-/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* ---- states ---- */
 
@@ -224,14 +199,13 @@ static void record(struct temp_store *temp, uint64_t seed)
 	/* several groups between two syncs, and some cut in the middle of what is done */
 	struct pfs_tree_options options = {.commit_ms = 2, .pending_limit = 2000000};
 
-	fault_record();
 	temp_store_create(temp);
 	tree = temp_tree_open_with(temp, &options);
 	tree_model_start(tree, seed);
-	states[0] = model_state();
+	history_note(&history, 0, model_state());
 	for (uint64_t i = 1; i <= STEPS; i++) {
 		step();
-		states[i] = model_state();
+		history_note(&history, i, model_state());
 		if (i % 5 == 0) {
 			assert_int_equal(pfs_tree_sync(tree), 0);
 			fault_mark(i);
@@ -242,57 +216,20 @@ static void record(struct temp_store *temp, uint64_t seed)
 			fault_mark(i);
 		}
 	}
-	assert_true(state_of(tree) == states[STEPS]);
+	assert_true(state_of(tree) == history.state[STEPS]);
 	temp_tree_close(tree);
 	fault_mark(STEPS);
-	fault_stop();
 }
 
-static bool is_known(uint64_t state, uint64_t from)
+static bool judge(struct pfs_tree *left, uint64_t synced)
 {
-	for (uint64_t i = from; i <= STEPS; i++)
-		if (states[i] == state)
-			return true;
-	return false;
-}
-
-static void crash_at(size_t length, enum fault_crash crash, uint64_t crash_seed)
-{
-	uint64_t synced = fault_last_mark(length), state = 0;
-	struct temp_store temp;
-	struct pfs_tree *left;
-	int rc;
-
-	temp_store_folder(&temp);
-	assert_int_equal(fault_replay(temp.folder, length, crash, crash_seed), 0);
-	rc = pfs_tree_open(&left, temp.path, &(struct pfs_tree_options){0});
-	if (!rc) {
-		assert_int_equal(pfs_tree_start(left), 0);
-		state = state_of(left);
-		temp_tree_close(left);
-	}
-	if (rc ? synced != 0 : !is_known(state, synced))
-		fail_msg("crash after %zu entries, kind %d, seed %llu: opening says %d", length,
-			 (int)crash, (unsigned long long)crash_seed, rc);
-	if (!rc)
-		assert_int_equal(temp_store_findings(&temp), 0);
-	temp_store_remove(&temp);
+	return history_has(&history, state_of(left), synced);
 }
 
 static void test_crashes(void **state)
 {
-	uint64_t seed = model_seed(20260901), crashes = long_mode() ? 3000 : 60;
-	struct temp_store temp;
-	size_t length;
-
 	(void)state;
-	record(&temp, seed);
-	length = fault_length();
-	assert_true(length > STEPS);
-	for (uint64_t i = 0; i < crashes; i++)
-		crash_at(tree_model_random((uint32_t)length + 1),
-			 (enum fault_crash)tree_model_random(3), seed + i);
-	temp_store_remove(&temp);
+	crash_everywhere(record, judge, model_seed(20260901), long_mode() ? 3000 : 60);
 }
 
 int main(void)

@@ -13,22 +13,6 @@
 static uint64_t digests[GROUPS + 1];
 static char crash_folder[120], crash_path[140];
 
-/* The store syncs its folder itself; the recording has to know.  The names are the linker's.
- * NOLINTBEGIN(bugprone-reserved-identifier) */
-int __real_fsync(int fd);
-int __wrap_fsync(int fd);
-
-int __wrap_fsync(int fd)
-{
-	struct stat st;
-	int result = __real_fsync(fd);
-
-	if (!result && !fstat(fd, &st) && S_ISDIR(st.st_mode))
-		fault_folder_synced();
-	return result;
-}
-/* NOLINTEND(bugprone-reserved-identifier) */
-
 static void write_sessions(void)
 {
 	struct pfs_store *store;

@@ -22,6 +22,7 @@ static sqlite3_vfs *real_vfs;
 static sqlite3_vfs fault_vfs;
 static sqlite3_mem_methods real_memory;
 static _Thread_local int last_errno; /* of the failure just injected */
+static _Thread_local bool spared;
 
 /* ---- the plan ---- */
 
@@ -36,6 +37,11 @@ static void set_locked(const struct fault_plan *next)
 	plan = next ? *next : (struct fault_plan){.count = 0};
 	calls = 0;
 	failures = 0;
+}
+
+void fault_spare(bool spare)
+{
+	spared = spare;
 }
 
 void fault_set(const struct fault_plan *next)
@@ -152,7 +158,7 @@ static int fault_of(enum fault_call call)
 
 	if (plan_file)
 		look_at_file();
-	if (!(plan.calls & FAULT_BIT(call)))
+	if (spared || !(plan.calls & FAULT_BIT(call)))
 		return 0;
 	if (calls++ < plan.first || calls - plan.first > plan.count)
 		return 0;

@@ -62,6 +62,9 @@ PFS_MUST_CHECK int fault_register(bool make_default);
 /* From now on this plan; NULL: no faults. */
 void fault_set(const struct fault_plan *next);
 
+/* From now on this thread's calls neither count nor fail, or do again: for a test that looks on. */
+void fault_spare(bool spare);
+
 /* Calls of the plan's kinds, and failures among them, since fault_set. */
 uint64_t fault_calls(void);
 uint64_t fault_failures(void);
