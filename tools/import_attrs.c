@@ -6,19 +6,12 @@
 
 #include "base/checked.h"
 
-static int add(struct pfs_attr_list *list, const struct pfs_attr_item *item)
-{
-	PFS_TRY(pfs_grow(&list->items, &list->capacity, list->n + 1, sizeof(*list->items)));
-	list->items[list->n] = *item;
-	list->items[list->n++].offset = list->n_bytes;
-	return 0;
-}
-
-int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t node, const void *name, size_t name_len,
+int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t group, const void *name, size_t name_len,
 		      const void *value, size_t value_len)
 {
 	const struct pfs_attr_item item = {
-		.node = node,
+		.offset = list->n_bytes,
+		.group = group,
 		.name_len = (uint8_t)name_len,
 		.value_len = (uint32_t)value_len,
 	};
@@ -28,7 +21,8 @@ int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t node, const void *nam
 	    value_len > PFS_ATTR_VALUE_MAX)
 		return -EINVAL;
 	PFS_TRY(pfs_grow(&list->bytes, &list->bytes_capacity, list->n_bytes + size, 1));
-	PFS_TRY(add(list, &item));
+	PFS_TRY(pfs_grow(&list->items, &list->capacity, list->n + 1, sizeof(*list->items)));
+	list->items[list->n++] = item;
 	(void)memcpy(list->bytes + list->n_bytes, name, name_len);
 	if (value_len)
 		(void)memcpy(list->bytes + list->n_bytes + name_len, value, value_len);
@@ -36,24 +30,17 @@ int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t node, const void *nam
 	return 0;
 }
 
-int pfs_attr_list_drop(struct pfs_attr_list *list, uint32_t node)
-{
-	return list->n ? add(list, &(struct pfs_attr_item){.node = node}) : 0;
-}
-
-/* In the order of adding within a node; what has no bytes comes before what was added after it. */
+/* In the order of adding within a group. */
 static int compare(const void *a, const void *b)
 {
 	const struct pfs_attr_item *x = a, *y = b;
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return (x->name_len > 0) - (y->name_len > 0);
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-int pfs_attr_list_put(struct pfs_attr_list *list, struct pfs_store *store, uint32_t node,
+int pfs_attr_list_put(struct pfs_attr_list *list, struct pfs_store *store, uint32_t group,
 		      uint64_t prime)
 {
 	size_t low = 0, high = list->n, i;
@@ -64,15 +51,12 @@ int pfs_attr_list_put(struct pfs_attr_list *list, struct pfs_store *store, uint3
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (list->items[middle].node < node)
+		if (list->items[middle].group < group)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (i = low; i < list->n && list->items[i].node == node; i++)
-		if (!list->items[i].name_len)
-			low = i + 1;
-	for (i = low; i < list->n && list->items[i].node == node; i++) {
+	for (i = low; i < list->n && list->items[i].group == group; i++) {
 		const struct pfs_attr_item *item = &list->items[i];
 		const char *bytes = list->bytes + item->offset;
 		const struct pfs_attr_record attr = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import_attrs.h - extended attributes that wait until their nodes have primes. */
+/* tools/import_attrs.h - extended attributes that wait until their nodes have primes, in groups that
+ * whoever adds them numbers. */
 #ifndef PFS_TOOLS_IMPORT_ATTRS_H
 #define PFS_TOOLS_IMPORT_ATTRS_H
 
@@ -13,9 +14,9 @@
 struct pfs_attr_list {
 	struct pfs_attr_item {
 		uint64_t offset; /* of name and value in bytes */
-		uint32_t node;
+		uint32_t group;
 		uint32_t value_len;
-		uint8_t name_len; /* 0: whatever came before for this node does not count */
+		uint8_t name_len;
 	} * items;
 	size_t n, capacity;
 	char *bytes;
@@ -25,15 +26,13 @@ struct pfs_attr_list {
 
 /* Adds user.NAME, text; the last value of a name counts.  -EINVAL: there can be no such attribute.
  */
-PFS_MUST_CHECK int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t node, const void *name,
+PFS_MUST_CHECK int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t group, const void *name,
 				     size_t name_len, const void *value, size_t value_len);
 
-/* Forgets what was added for the node. */
-PFS_MUST_CHECK int pfs_attr_list_drop(struct pfs_attr_list *list, uint32_t node);
-
-/* Puts the node's attributes into the store.  Nothing is added any more. */
+/* Puts a group's attributes into the store as those of a node, more than one if need be.  Nothing is
+ * added any more. */
 PFS_MUST_CHECK int pfs_attr_list_put(struct pfs_attr_list *list, struct pfs_store *store,
-				     uint32_t node, uint64_t prime);
+				     uint32_t group, uint64_t prime);
 void pfs_attr_list_free(struct pfs_attr_list *list);
 
 #endif

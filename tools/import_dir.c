@@ -147,8 +147,8 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	if (entry->parent->path_len + 1 + entry->name_len >= PATH_MAX) {
 		pfs_build_set_flags(import->build, entry->node, PFS_NODE_NODATA, 0);
 		return entry_problem(import, batch, entry,
-				     "its path is too long for a link to it; import it with "
-				     "--content=copy");
+				     "its path is too long for a link; it is there without its "
+				     "content, which --content=copy has");
 	}
 	pfs_build_set_flags(import->build, entry->node, PFS_NODE_LINKED, 0);
 	return note_original(dir, entry->node, &entry->attr);

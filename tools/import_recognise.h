@@ -16,7 +16,7 @@ PFS_MUST_CHECK int pfs_import_recognise(struct pfs_import *import);
 /* The first two lines look like a header and a row: as many fields, names like names. */
 bool pfs_looks_like_csv(const char *data, size_t size);
 
-/* import_tar.c: libarchive knows what data begins with (never true without it). */
+/* import_archive.c: libarchive knows what data begins with (never true without it). */
 bool pfs_looks_like_archive(const void *data, size_t size);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An archive, whatever libarchive reads, in one pass: content goes into the store as it comes. */
 #include "tools/import.h"
-#include "tools/import_recognise.h"
 
 #if PFS_ARCHIVE
 
@@ -12,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "tools/import_archive.h"
 #include "tools/import_attrs.h"
 #include "tools/import_paths.h"
 
@@ -21,9 +21,10 @@ struct hard_link {
 	uint32_t node, target;
 };
 
-struct link_state {
+struct node_state {
 	uint32_t target; /* 1 + the node whose content this one waits for; 0: for none */
-	bool awaited;	 /* some other node waits for this one's */
+	uint32_t attrs;	 /* its group of attributes; 0: none */
+	bool awaited;	 /* some other node waits for this one's content */
 };
 
 struct tar_entry {
@@ -38,136 +39,16 @@ struct tar {
 	struct archive *archive;
 	struct pfs_path_trail trail;
 	struct pfs_attr_list attrs;
-	struct hard_link *links; /* those whose node's link_state says the same still wait */
+	uint32_t n_groups; /* of attributes: each entry's are one, which its hard links share */
+	struct hard_link *links; /* those whose node's state says the same still wait */
 	size_t n_links, links_capacity;
-	struct link_state *states; /* by node */
+	struct node_state *states; /* by node */
 	size_t n_states, states_capacity;
 	char chunk[PFS_CHUNK_SIZE];
 	uint64_t chunk_n; /* its number */
 	size_t chunk_len;
 	uint64_t n_entries;
 };
-
-/* ---- opening ---- */
-
-/* All formats but mtree, which lists files without having them, and takes many a text for its own.
- */
-static struct archive *new_archive(void)
-{
-	static int (*const support[])(struct archive *) = {
-		archive_read_support_filter_all,  archive_read_support_format_tar,
-		archive_read_support_format_cpio, archive_read_support_format_zip,
-		archive_read_support_format_7zip, archive_read_support_format_ar,
-		archive_read_support_format_cab,  archive_read_support_format_lha,
-		archive_read_support_format_rar,  archive_read_support_format_rar5,
-		archive_read_support_format_xar,  archive_read_support_format_iso9660,
-		archive_read_support_format_warc, archive_read_support_format_empty,
-	};
-	struct archive *archive = archive_read_new();
-	size_t i;
-
-	for (i = 0; archive && i < PFS_COUNT(support); i++)
-		/* a format that this libarchive was built without is a warning */
-		if (support[i](archive) == ARCHIVE_FATAL) {
-			(void)archive_read_free(archive);
-			archive = NULL;
-		}
-	return archive;
-}
-
-/* Their directories are at the end: libarchive has to go to and fro in them. */
-static bool needs_seeking(const void *data, size_t size)
-{
-	static const char *const heads[] = {"7z\xbc\xaf\x27\x1c", "MSCF", "xar!", "Rar!", "PK"};
-	size_t i;
-
-	for (i = 0; i < PFS_COUNT(heads); i++)
-		if (size > strlen(heads[i]) && memcmp(data, heads[i], strlen(heads[i])) == 0)
-			return true;
-	return false;
-}
-
-bool pfs_looks_like_archive(const void *data, size_t size)
-{
-	struct archive *archive = new_archive();
-	struct archive_entry *entry;
-	bool known = needs_seeking(data, size) && memchr(data, 0, size);
-
-	if (archive && !known && archive_read_open_memory(archive, data, size) >= ARCHIVE_WARN)
-		/* compressed: what is inside may begin beyond the bytes at hand */
-		known = archive_filter_code(archive, 0) != ARCHIVE_FILTER_NONE ||
-			(archive_read_next_header(archive, &entry) >= ARCHIVE_WARN &&
-			 archive_format(archive) != ARCHIVE_FORMAT_EMPTY);
-	if (archive)
-		(void)archive_read_free(archive);
-	return known;
-}
-
-static la_ssize_t read_more(struct archive *archive, void *arg, const void **data)
-{
-	struct pfs_input *input = arg;
-	ssize_t n = pfs_input_need(input, 1);
-
-	if (n < 0) {
-		archive_set_error(archive, (int)-n, "%s", strerror((int)-n));
-		return -1;
-	}
-	*data = input->buffer + input->next;
-	input->next = input->size;
-	return n;
-}
-
-static la_int64_t seek_to(struct archive *archive PFS_UNUSED, void *arg, la_int64_t offset,
-			  int whence)
-{
-	struct pfs_input *input = arg;
-	off_t size = lseek(input->fd, 0, SEEK_END);
-
-	if (size < 0)
-		return ARCHIVE_FATAL;
-	if (whence == SEEK_CUR)
-		offset += (la_int64_t)pfs_input_tell(input);
-	else if (whence == SEEK_END)
-		offset += size;
-	if (offset < 0 || pfs_input_seek(input, (uint64_t)offset) != 0)
-		return ARCHIVE_FATAL;
-	return offset;
-}
-
-static int open_input(struct pfs_import *import)
-{
-	struct pfs_input *input = &import->input;
-	ssize_t n = pfs_input_need(input, 8);
-	int error = n < 0 ? (int)n : 0;
-
-	if (!error && needs_seeking(input->buffer + input->next, (size_t)n)) {
-		PFS_TRY(pfs_import_keep(import));
-		error = pfs_input_keep_all(input);
-	}
-	return error ? pfs_import_unreadable(import, error) : 0;
-}
-
-static int open_archive(struct pfs_import *import)
-{
-	struct tar *tar = calloc(1, sizeof(*tar));
-	struct archive *archive;
-
-	if (!tar)
-		return -ENOMEM;
-	import->state = tar;
-	PFS_TRY(open_input(import));
-	archive = tar->archive = new_archive();
-	if (!archive)
-		return -ENOMEM;
-	(void)archive_read_set_callback_data(archive, &import->input);
-	(void)archive_read_set_read_callback(archive, read_more);
-	if (import->input.regular)
-		(void)archive_read_set_seek_callback(archive, seek_to);
-	if (archive_read_open1(archive) < ARCHIVE_WARN)
-		return pfs_import_fail(import, "%s: %s", import->input.name,
-				       archive_error_string(archive));
-	return 0;
-}
 
 /* ---- names ---- */
 
@@ -179,13 +60,13 @@ static const char *raw_or(const char *raw, const char *utf8)
 
 /* ---- hard links ---- */
 
-static struct link_state *state_of(struct tar *tar, uint32_t node)
+static struct node_state *state_of(struct tar *tar, uint32_t node)
 {
 	if (pfs_grow(&tar->states, &tar->states_capacity, (size_t)node + 1, sizeof(*tar->states)) !=
 	    0)
 		return NULL;
 	while (tar->n_states <= node)
-		tar->states[tar->n_states++] = (struct link_state){0};
+		tar->states[tar->n_states++] = (struct node_state){0};
 	return &tar->states[node];
 }
 
@@ -251,10 +132,9 @@ static int clear_node(struct pfs_import *import, uint32_t node)
 	if (node < tar->n_states) {
 		if (tar->states[node].awaited)
 			PFS_TRY(copy_links(import, &node));
-		tar->states[node] = (struct link_state){0};
+		tar->states[node] = (struct node_state){0};
 	}
 	pfs_build_set_flags(import->build, node, 0, PFS_NODE_ATTRS);
-	PFS_TRY(pfs_attr_list_drop(&tar->attrs, node));
 	if (!prime)
 		return 0;
 	pfs_build_unfix(import->build, node);
@@ -299,6 +179,14 @@ static void take_stat(struct stat *attr, const struct pfs_import *import,
 	attr->st_blocks = 0;
 }
 
+static void set_attrs(struct pfs_import *import, uint32_t node, uint32_t group)
+{
+	struct tar *tar = import->state;
+
+	tar->states[node].attrs = group;
+	pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
+}
+
 static int take_attrs(struct pfs_import *import, struct archive_entry *entry, uint32_t node)
 {
 	struct tar *tar = import->state;
@@ -307,21 +195,25 @@ static int take_attrs(struct pfs_import *import, struct archive_entry *entry, ui
 	size_t size;
 	bool any = false;
 
-	(void)archive_entry_xattr_reset(entry);
+	if (archive_entry_xattr_reset(entry) == 0)
+		return 0;
+	if (!state_of(tar, node))
+		return -ENOMEM;
+	tar->n_groups++;
 	while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
 		int error;
 
 		if (!name || strncmp(name, "user.", 5) != 0 ||
 		    strncmp(name, "user.primefs.", 13) == 0)
 			continue;
-		error = pfs_attr_list_add(&tar->attrs, node, name + 5, strlen(name + 5), value,
+		error = pfs_attr_list_add(&tar->attrs, tar->n_groups, name + 5, strlen(name + 5), value,
 					  size);
 		if (error && error != -EINVAL)
 			return error;
 		any |= !error;
 	}
 	if (any)
-		pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
+		set_attrs(import, node, tar->n_groups);
 	return 0;
 }
 
@@ -450,11 +342,15 @@ static int find_place(struct pfs_import *import, struct pfs_path_node *at,
 /* In some formats the content comes with the last name of a file, for all of them. */
 static int take_link(struct pfs_import *import, struct tar_entry *of, uint32_t node)
 {
+	const struct tar *tar = import->state;
 	uint64_t prime = pfs_build_prime(import->build, of->hard_node);
 	struct stat target;
 
 	PFS_TRY(pfs_build_set(import->build, node, &of->attr));
 	PFS_TRY(add_link(import, node, of->hard_node));
+	/* tar(1) writes them with the first name alone */
+	if (!tar->states[node].attrs && tar->states[of->hard_node].attrs)
+		set_attrs(import, node, tar->states[of->hard_node].attrs);
 	if (!archive_entry_size_is_set(of->entry) || archive_entry_size(of->entry) <= 0 ||
 	    !pfs_build_get(import->build, &target, of->hard_node))
 		return 0;
@@ -525,8 +421,10 @@ static int read_tar(struct pfs_import *import)
 	struct tar *tar;
 	int got;
 
-	PFS_TRY(open_archive(import));
-	tar = import->state;
+	tar = import->state = calloc(1, sizeof(*tar));
+	if (!tar)
+		return -ENOMEM;
+	PFS_TRY(pfs_archive_open(&tar->archive, import));
 	while ((got = archive_read_next_header(tar->archive, &entry)) >= ARCHIVE_WARN &&
 	       got != ARCHIVE_EOF) {
 		/* no entry here; what follows on it is the same problem */
@@ -549,8 +447,9 @@ static int tar_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	struct tar *tar = import->state;
 
-	return tar->attrs.n
-		       ? pfs_attr_list_put(&tar->attrs, pfs_build_store(import->build), node, prime)
+	return node < tar->n_states && tar->states[node].attrs
+		       ? pfs_attr_list_put(&tar->attrs, pfs_build_store(import->build),
+					   tar->states[node].attrs, prime)
 		       : 0;
 }
 
@@ -560,7 +459,8 @@ static void close_tar(struct pfs_import *import)
 
 	if (!tar)
 		return;
-	(void)archive_read_free(tar->archive);
+	if (tar->archive)
+		(void)archive_read_free(tar->archive);
 	pfs_path_free(&tar->trail);
 	pfs_attr_list_free(&tar->attrs);
 	free(tar->links);
@@ -576,11 +476,6 @@ const struct pfs_import_format pfs_import_tar = {
 };
 
 #else
-
-bool pfs_looks_like_archive(const void *data PFS_UNUSED, size_t size PFS_UNUSED)
-{
-	return false;
-}
 
 static int read_tar(struct pfs_import *import)
 {

@@ -183,6 +183,13 @@ static void hard_links_are_copies(void **state PFS_UNUSED)
 	assert_string_equal(content_text("/d"), "new");
 	assert_int_equal(stat_of("/e").st_size, 100000);
 	assert_int_equal(stat_of("/f").st_size, 0);
+	/* an archive has a file's attributes with the first of its names alone */
+	assert_string_equal(attr_text("/a", "user.first"), "n");
+	assert_string_equal(attr_text("/b", "user.first"), "b");
+	assert_string_equal(attr_text("/c", "user.first"), "a");
+	assert_string_equal(attr_text("/d", "user.first"), "n");
+	assert_string_equal(attr_text("/e", "user.first"), "a");
+	assert_string_equal(attr_text("/f", "user.first"), "-");
 }
 
 static void wrong_entries_are_named(void **state PFS_UNUSED)
