@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/import_archive.h"
 
+#include <string.h>
+
 #include "tools/import_recognise.h"
 
 #if PFS_ARCHIVE
 
 #include <archive.h>
-#include <string.h>
 
 #include "base/checked.h"
 
@@ -128,9 +129,12 @@ int pfs_archive_open(struct archive **opened, struct pfs_import *import)
 
 #else
 
-bool pfs_looks_like_archive(const void *data PFS_UNUSED, size_t size PFS_UNUSED)
+/* The commonest, so that reading one can say what is missing. */
+bool pfs_looks_like_archive(const void *data, size_t size)
 {
-	return false;
+	return (size > 262 && memcmp((const char *)data + 257, "ustar", 5) == 0) ||
+	       (size > 4 && (memcmp(data, "\x1f\x8b", 2) == 0 || memcmp(data, "PK\3\4", 4) == 0 ||
+			     memcmp(data, "\xfd\67zXZ", 5) == 0));
 }
 
 #endif

@@ -377,7 +377,9 @@ static void without_libarchive_it_says_so(void **state PFS_UNUSED)
 
 	assert_int_equal(import_text(&options, "anything"), 3);
 	assert_non_null(strstr(said, "built without libarchive"));
-	assert_false(pfs_looks_like_archive("PK\3\4", 4));
+	assert_true(pfs_looks_like_archive("PK\3\4\24", 5));
+	assert_true(pfs_looks_like_archive("\x1f\x8b\10\0\0", 5));
+	assert_false(pfs_looks_like_archive("a/b\nc/d\n", 8));
 }
 
 int main(void)
