@@ -13,6 +13,7 @@ if [[ -z ${PFS_BUILD-} ]]; then # run by hand: the build that `make` left
 	PFS_BUILD=$top/$(make -s -C "$top" print-build)
 fi
 export PATH=$PFS_BUILD:$PATH
+export LC_ALL=C # what ls and sort make of names, wherever tests run
 : "${PFS_LONG:=0}"
 : "${PFS_COMPARE:=0}" # 1: see that the engine agrees before each unmount
 : "${probes:=$PFS_BUILD/tests/mount}"
@@ -212,6 +213,14 @@ requires() {
 		*) command -v "$what" >/dev/null || skip_all "skipped: no $what" ;;
 		esac
 	done
+}
+
+# has_archives: primefs was built with libarchive.
+has_archives() {
+	local said
+	said=$(primefs import --format=tar - "$work/.archives" </dev/null 2>&1) || true
+	rm -f "$work/.archives"
+	[[ $said != *'built without libarchive'* ]]
 }
 
 # as UID COMMAND...: as an ordinary user without groups or capabilities.

@@ -34,6 +34,8 @@ exits 'a set of packages that there is not' 2 setup nonsense
 
 # ---- demo ----
 
+requires make
+
 mkdir -p tree/tools tree/build
 cp "$top/tools/demo" tree/tools
 printf '#!/bin/sh\n' >tree/tools/setup

@@ -23,8 +23,13 @@ mount_store
 # same OPTIONS... : in the mount
 same() { cmp <(du "$@") <(primefs du "$@"); }
 cd "$mnt"
+directories_have_bytes=$(($(du -sb "$src/empty" | cut -f 1) > 0)) # to coreutils before 9.2
 for options in '' -a -h -s -sh '-d 0' '-d 1' '-d 2' '-ad 1' -c -sc -k -m -sm -b -sb --apparent-size -ah -abh \
 	'-b -d 1' -0 '-a --apparent-size' '-h --apparent-size' --max-depth=1 --summarize --all; do
+	if [[ $options == *-apparent* || $options =~ -[a-z]*b ]] && ((!directories_have_bytes)); then
+		skip "skipped: this du counts no directory's bytes: $options"
+		continue
+	fi
 	# shellcheck disable=SC2086 # several
 	ok "du $options" same $options
 done

@@ -67,14 +67,27 @@ echo content >source/deep/er/file
 ln -s target source/deep/link
 head -c 200000 /dev/urandom >source/large
 primefs import --content=copy --at=/copied source "$store" >/dev/null
-primefs export --format=tar "$store" >before.tar
-ok 'optimize' primefs optimize "$store"
-ok 'it is clean afterwards' primefs check "$store"
-primefs export --format=tar "$store" >after.tar
-mkdir 1 2
-tar -C 1 -xf before.tar
-tar -C 2 -xf after.tar
-ok 'content, links and attributes are the same' diff -r --no-dereference 1 2
+# copy_out DIR: the store's nodes with their content, by an archive or through a mount.
+copy_out() {
+	mkdir "$1"
+	if has_archives; then
+		primefs export --format=tar "$store" | tar -C "$1" -xf -
+	else
+		mount_store -o ro
+		cp -a "$mnt/." "$1"
+		primefs umount "$mnt"
+	fi
+}
+if has_archives || has_fuse; then
+	copy_out 1
+	ok 'optimize' primefs optimize "$store"
+	ok 'it is clean afterwards' primefs check "$store"
+	copy_out 2
+	ok 'content, links and attributes are the same' diff -r --no-dereference 1 2
+else
+	skip 'skipped: optimize and content: no libarchive, and no mount'
+	primefs optimize "$store"
+fi
 heaviest=$(primefs tree --ino "$store" children / | sort -n | head -n 1 | cut -f 2)
 is 'the heaviest directory has the smallest prime' "$heaviest" /a
 is 'no temporary file is left' "$(ls -- "$store"*)" "$store"
