@@ -42,7 +42,8 @@ build/primefs-bundle: $(tool_objects) $(library)
 	@! ldd $@ | grep -E 'fuse|sqlite|gmp|primesieve|cudart|archive'
 
 build-gpu-kit: $(kit)/primefs $(kit_tests) $(kit_probes)
-	cp -L $$($(CC) -print-file-name=libcmocka.so.0) $$(command -v getfattr setfattr) $(kit)
+	cp -L $$($(CC) -print-file-name=libcmocka.so.0) $$(command -v getfattr) $$(command -v setfattr) $(kit)
+	strip $(kit)/primefs $(kit_tests)
 
 $(kit)/primefs: build/primefs-bundle
 	@mkdir -p $(@D)
