@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/crash_util.h - power failures played back.  While a test changes a tree, step by step, all that
- * the store writes is recorded (tests/vfs/faultvfs.h), and what state each step leaves.  Then many
- * prefixes of the recording are made into stores, with what was not synced lost, reordered or torn:
- * each must open as a tree that is sound, in a state that there was, not earlier than the last one
- * that was synced.  PFS_LONG=1: more crashes.  PFS_SEED=N: another run. */
+/* tests/unit/crash_util.h - power failures played back.  While a test changes a tree, step by step,
+ * all that the store writes is recorded (tests/vfs/faultvfs.h), and what state each step leaves.
+ * Then many prefixes of the recording are made into stores, with what was not synced lost,
+ * reordered or torn: each must open as a tree that is sound, in a state that there was, not earlier
+ * than the last one that was synced.  PFS_LONG=1: more crashes.  PFS_SEED=N: another run. */
 #ifndef PFS_TESTS_UNIT_CRASH_UTIL_H
 #define PFS_TESTS_UNIT_CRASH_UTIL_H
 
@@ -87,7 +87,8 @@ static inline void crash_everywhere(void (*record)(struct temp_store *temp, uint
 	for (uint64_t i = 0; i < crashes; i++) {
 		uint64_t r = model_random(model_random(seed) + i);
 
-		crash_at((size_t)(r >> 8) % (length + 1), (enum fault_crash)(r % 3), seed + i, judge);
+		crash_at((size_t)(r >> 8) % (length + 1), (enum fault_crash)(r % 3), seed + i,
+			 judge);
 	}
 	temp_store_remove(&temp);
 }

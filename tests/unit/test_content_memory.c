@@ -4,56 +4,11 @@
 #include "content_util.h"
 
 #include <linux/falloc.h>
-#include <sys/mman.h>
+
+#include "tests/vfs/memory.h"
 
 #define C    ((int64_t)PFS_CHUNK_SIZE)
 #define SIZE (3 * C + 100)
-
-/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset);
-
-static _Thread_local int requests_left = -1; /* -1: all are granted */
-static _Thread_local bool refused;
-
-static bool refuse(void)
-{
-	if (requests_left < 0)
-		return false;
-	refused |= requests_left == 0;
-	requests_left -= requests_left > 0;
-	return refused;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return refuse() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return refuse() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return refuse() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	if (!refuse())
-		return __real_mmap(at, size, prot, flags, fd, offset);
-	errno = ENOMEM;
-	return MAP_FAILED;
-}
-/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* ---- the changes ---- */
 
@@ -122,15 +77,15 @@ static void check_content(uint64_t ino, const uint8_t *bytes, int64_t size)
 /* Has the change fail at request n; true: it did not come to that. */
 static bool attempt(int (*change)(uint64_t ino), uint64_t ino, int n)
 {
+	bool refused;
 	int error;
 
 	memset(expected, 0, sizeof(expected));
 	memcpy(expected, before, SIZE);
 	expected_size = SIZE;
-	requests_left = n;
-	refused = false;
+	memory_refuse(n, MEMORY_FOR_EVER);
 	error = change(ino);
-	requests_left = -1;
+	refused = memory_grant();
 	if (!refused)
 		assert_int_equal(error, 0);
 	if (error) {

@@ -1,32 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Totals of subtrees: examples, times that go back, stores of any order, memory that runs out. */
+#include "tests/vfs/memory.h"
 #include "totals_util.h"
 
 #define RECORDS 2000
-
-/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-void *__real_malloc(size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static _Thread_local int granted = -1; /* requests that succeed before one fails; -1: all do */
-
-static bool refuse(void)
-{
-	return granted >= 0 && granted-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return refuse() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return refuse() ? NULL : __real_realloc(old, size);
-}
-/* NOLINTEND(bugprone-reserved-identifier) */
 
 static int64_t newest_of(uint64_t ino)
 {
@@ -150,7 +127,7 @@ static void test_no_memory(void **state)
 
 	(void)state;
 	open_new();
-	granted = 0;
+	memory_refuse(0, 1);
 	assert_int_equal(pfs_tree_totals(tree, &totals, ROOT), -ENOMEM);
 	for (int i = 0; i < 400; i++) {
 		struct pfs_entry entry;
@@ -159,10 +136,9 @@ static void test_no_memory(void **state)
 
 		check_all();
 		(void)snprintf(name, sizeof(name), "%d", i);
-		granted = i % 4;
+		memory_refuse(i % 4, 1);
 		error = pfs_tree_make(tree, &entry, ROOT, name, S_IFDIR | 0755, 0, &temp_root);
-		refused = granted < 0;
-		granted = -1;
+		refused = memory_grant();
 		assert_true(!error || (error == -ENOMEM && refused));
 		lost += refused && !error;
 	}

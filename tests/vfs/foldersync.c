@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/vfs/foldersync.c - linked with --wrap=fsync: the store syncs its folder itself, past SQLite, and
- * a recording has to know. */
+/* tests/vfs/foldersync.c - linked with --wrap=fsync: the store syncs its folder itself, past
+ * SQLite, and a recording has to know. */
 #include <sys/stat.h>
 
 #include "tests/vfs/faultvfs.h"
