@@ -362,10 +362,11 @@ void pfs_sql_finish(struct pfs_sql *sql)
 	sql->statement = NULL;
 }
 
-void pfs_sql_rest(struct pfs_sql *sql)
+bool pfs_sql_rest(struct pfs_sql *sql)
 {
 	pfs_sql_finish(sql);
 	sql->user = NULL;
+	return sqlite3_get_autocommit(sql->handle);
 }
 
 void pfs_sql_reset(struct pfs_sql *sql)

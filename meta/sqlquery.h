@@ -179,7 +179,9 @@ struct pfs_sql_problem {
 PFS_MUST_CHECK int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 				   struct pfs_sql_problem *problem);
 void pfs_sql_finish(struct pfs_sql *sql); /* the statement, if there is one */
-void pfs_sql_rest(struct pfs_sql *sql);   /* and forgets what callbacks get, until set_up */
+/* Finish, and forgets what callbacks get until set_up.  False: a transaction could not be ended, and the
+ * connection is of no more use. */
+PFS_MUST_CHECK bool pfs_sql_rest(struct pfs_sql *sql);
 void pfs_sql_reset(struct pfs_sql *sql);  /* to before its first row */
 
 /* 1: a row; 0: the end; -EINTR, -EINVAL (the text says), -ENOMEM, -ENOSPC and -EIO (temporary

@@ -322,8 +322,11 @@ void pfs_sql_row_changed(void *arg, int op PFS_UNUSED, const char *database PFS_
 
 int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 {
-	int error = errno_of(sql, exec(sql, "BEGIN"));
+	int error;
 
+	if (!sqlite3_get_autocommit(sql->handle)) /* there was no memory to roll the last run back */
+		return -ENOMEM;
+	error = errno_of(sql, exec(sql, "BEGIN"));
 	sql->n_rowids = 0;
 	sql->rowids_lost = false;
 	if (error)

@@ -99,7 +99,7 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 {
 	if (!connection)
 		return;
-	pfs_sql_rest(connection->sql);
+	connection->spent |= !pfs_sql_rest(connection->sql);
 	{
 		PFS_LOCKED(&queries->lock);
 		if (queries->n_idle < IDLE_CONNECTIONS && !connection->spent) {

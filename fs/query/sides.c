@@ -224,10 +224,9 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
 	if (error)
 		pfs_sql_rollback(connection->sql);
-	else
-		error = pfs_sql_commit(connection->sql);
-	/* what has been made or dropped here is simply read anew */
-	connection->spent |= keeping.schema || error;
+	/* what has been made or dropped here is simply read anew; so is a copy that did not keep what
+	 * the store has by now */
+	connection->spent |= error || pfs_sql_commit(connection->sql) || keeping.schema;
 	if (!connection->spent)
 		connection->sides_version = pfs_sides_version(tree);
 	return error;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Power failures under statements that change sets of nodes and side tables: each set is there,
+ * whole, or is not.  Nodes are at least as they were at the last sync; tables are as they were when
+ * the last statement on them returned, or as the next one left them. */
+#include "tests/ref/change_model.h"
+#include "tests/unit/crash_util.h"
+
+#define STEPS 300
+
+static struct history history[CHANGE_PARTS];
+
+static void note(uint64_t step, uint64_t synced)
+{
+	struct change_state state;
+
+	change_model_look(&state, NULL);
+	for (unsigned part = 0; part < CHANGE_PARTS; part++)
+		history_note(&history[part], step, state.part[part]);
+	fault_mark(synced << 32 | step);
+}
+
+static void record(struct temp_store *temp, uint64_t seed)
+{
+	const struct pfs_tree_options options = {.commit_ms = 2};
+	unsigned done = 0;
+
+	temp_store_create(temp);
+	change_model_start(temp, &options, seed);
+	note(0, 0);
+	for (uint64_t i = 1, synced = 0; i <= STEPS; i++) {
+		enum change_part part;
+		int rc = change_model_step(&part);
+
+		if (rc && !change_model_may_refuse(rc))
+			fail_msg("%s: %d", change_model_text(), rc);
+		done += rc == 0;
+		if (i % 7 == 0) {
+			assert_int_equal(pfs_tree_sync(change_model_tree()), 0);
+			synced = i;
+		}
+		note(i, synced);
+		if (i % 100 == 0) {
+			assert_int_equal(change_model_close(), 0);
+			change_model_reopen(temp, &options);
+			synced = i;
+			note(i, synced);
+		}
+	}
+	assert_int_equal(change_model_close(), 0);
+	fault_mark((uint64_t)STEPS << 32 | STEPS);
+	print_message("%u of %u changes done\n", done, STEPS);
+	assert_true(done > STEPS / 2);
+}
+
+static bool judge(struct pfs_tree *left, uint64_t mark)
+{
+	const struct history *tables = &history[CHANGE_TABLES];
+	uint64_t synced = mark >> 32, step = mark & UINT32_MAX;
+	struct change_state state;
+
+	change_model_look(&state, left);
+	if (mark == 0) /* the tree was being made */
+		return true;
+	return history_has(&history[CHANGE_NODES], state.part[CHANGE_NODES], synced) &&
+	       (state.part[CHANGE_TABLES] == tables->state[step] ||
+		(step < STEPS && state.part[CHANGE_TABLES] == tables->state[step + 1]));
+}
+
+static void test_crashes(void **state)
+{
+	(void)state;
+	crash_everywhere(record, judge, model_seed(20260915), long_mode() ? 5000 : 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_crashes)};
+
+	if (fault_register(true))
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
