@@ -78,16 +78,22 @@ static int errno_of(sqlite3 *handle, int result)
 	}
 }
 
+/* Whoever opens the store says so in a line of their own (pfs_store_explain). */
+static bool told_elsewhere(const struct pfs_db *db, int error)
+{
+	return error == -EUCLEAN || (!db->open && (error == -EACCES || error == -EPERM ||
+						   error == -EROFS || error == -ENOENT));
+}
+
 int pfs_db_errno(struct pfs_db *db, int result)
 {
 	int error = errno_of(db->handle, result);
 
 	if (error && error != db->logged) {
 		db->logged = error;
-		/* a damaged store: whoever opens it says so in a line of their own */
-		pfs_log(error == -EUCLEAN ? PFS_LOG_INFO : PFS_LOG_ERROR, "%s: %s (SQLite result %d)",
-			db->path, db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(result),
-			result);
+		pfs_log(told_elsewhere(db, error) ? PFS_LOG_INFO : PFS_LOG_ERROR,
+			"%s: %s (SQLite result %d)", db->path,
+			db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(result), result);
 	}
 	return error;
 }
@@ -372,6 +378,7 @@ int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_db_mode mode, co
 		(void)pfs_db_close(db);
 		return error == -EUCLEAN ? -EMEDIUMTYPE : error;
 	}
+	db->open = true;
 	*out = db;
 	return 0;
 }

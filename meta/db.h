@@ -26,6 +26,7 @@ struct pfs_db {
 	uint32_t row_table;
 	size_t row_columns;
 	int logged;	     /* the error last logged: one that repeats is not logged again */
+	bool open;	     /* it has been opened; whoever opens says why that failed */
 };
 
 enum pfs_db_mode {

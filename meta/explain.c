@@ -89,7 +89,7 @@ void pfs_store_explain(char *out, size_t size, const char *path, int error)
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-		if (has_log(path))
+		if (has_log(path) && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
 			(void)snprintf(out, size,
 				       "%s: was not closed cleanly and its log (-wal) cannot be "
 				       "read without writing beside it; open it once as a user who "

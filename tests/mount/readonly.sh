@@ -50,6 +50,28 @@ if [[ $EUID == 0 ]]; then
 	fi
 	is 'nothing was left in the folder' "$(ls "$work/locked")" s.pfs
 
+	# What a killed daemon leaves can only be read with something written beside it.
+	reachable_programs
+	mount_in_foreground
+	echo last >"$mnt/d/last"
+	sync "$mnt/d/last"
+	kill -9 "$daemon"
+	wait "$daemon" 2>/dev/null || true
+	force_unmount "$mnt"
+	chmod 755 "$work/locked"
+	cp "$store" "$store-wal" "$work/locked"
+	chmod 555 "$work/locked"
+	for command in info check export "mount -o ro $work/theirs"; do
+		# shellcheck disable=SC2086 # a command, its option and its operand
+		output=$(user primefs ${command% /*} "$work/locked/store.pfs" ${command#"${command% /*}"} 2>&1) || true
+		is "a log that cannot be read is told in one line: ${command% /*}" \
+			"$(grep -c . <<<"$output")" "$(grep -c 'not closed cleanly' <<<"$output")"
+	done
+	chmod 000 "$work/locked/store.pfs"
+	fails_with 'a store that cannot be read is no matter of its log' 'Permission denied' \
+		user primefs check "$work/locked/store.pfs"
+	ok 'the log is read by who may' primefs check "$store"
+
 	mount_store
 	echo more >"$mnt/d/g"
 	if mount -i -o remount,ro "$mnt" 2>/dev/null; then
