@@ -183,6 +183,32 @@ static bool report_number(struct check *check, const char *rule, sqlite3_stmt *r
 	return report(check, "%s: %lld", rule, sqlite3_column_int64(row, 0));
 }
 
+static bool report_unsound_root(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	return pfs_root_row_sound(row) || report_number(check, rule, row);
+}
+
+/* The node is behind what SOURCE_GET has of it. */
+static bool report_unsound_source(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	return pfs_source_row_sound(row) ||
+	       report(check, "%s: %lld", rule, sqlite3_column_int64(row, 10));
+}
+
+/* Whether rows of originals can be read at all, which SQLite's types do not say. */
+static int check_sources(struct check *check)
+{
+	int error = each_row(check, "a source root that is none, number",
+			     "SELECT id, path, dev, ino FROM source_root", report_unsound_root);
+
+	if (error)
+		return error;
+	return each_row(check, "an original that is none, of node",
+			"SELECT root, path, dev, ino, size, mtime, ctime, mode, uid, gid, prime "
+			"FROM source",
+			report_unsound_source);
+}
+
 static const struct {
 	const char *rule, *text;
 } relations[] = {
@@ -243,6 +269,8 @@ static int check_all(struct check *check)
 
 	if (!error)
 		error = check_nodes(check);
+	if (!error)
+		error = check_sources(check);
 	for (i = 0; i < PFS_COUNT(relations) && !error; i++)
 		error = each_row(check, relations[i].rule, relations[i].text, report_number);
 	return error;

@@ -57,6 +57,14 @@ static bool root_from_row(struct pfs_source_root *out, char path[PATH_MAX], sqli
 	return true;
 }
 
+bool pfs_root_row_sound(sqlite3_stmt *row)
+{
+	struct pfs_source_root root;
+	char path[PATH_MAX];
+
+	return root_from_row(&root, path, row);
+}
+
 int pfs_store_scan_source_roots(struct pfs_store *store,
 				int (*fn)(void *arg, const struct pfs_source_root *root), void *arg)
 {
@@ -140,6 +148,14 @@ static bool source_from_row(struct pfs_source_record *out, char *path, sqlite3_s
 	path[out->path_len] = 0;
 	out->path = path;
 	return true;
+}
+
+bool pfs_source_row_sound(sqlite3_stmt *row)
+{
+	struct pfs_source_record source;
+	char path[PATH_MAX];
+
+	return source_from_row(&source, path, row);
 }
 
 int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out, char *path,
