@@ -344,6 +344,8 @@ static void bad_values_are_found(void **state PFS_UNUSED)
 		{"INSERT INTO orphan SELECT max(prime) FROM node", "orphan that still", false},
 		{"UPDATE chunk SET data = zeroblob(65537) WHERE id = 1", "chunk that is none",
 		 false},
+		{"UPDATE node SET size = 0, flags = flags & ~1 WHERE prime > 2", "beyond the end",
+		 false},
 		{"UPDATE chunk SET n = -1 WHERE id = (SELECT max(id) FROM chunk)",
 		 "chunk that is none", false},
 	};
