@@ -95,9 +95,12 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 		[PFS_ATTR_TEXT] = "TEXT",
 	};
 	struct pfs_node_table *table = arg;
+	uint64_t i = table->n_names++;
 	char *full;
 
-	if (table->n == COLUMNS_MAX)
+	if (table->known.shown && i >= table->known.n)
+		return -EAGAIN;
+	if (table->n == COLUMNS_MAX || (table->known.shown && !table->known.shown[i]))
 		return 0;
 	PFS_TRY(pfs_grow(&table->columns, &table->capacity, table->n + 1,
 			 sizeof(*table->columns)));
@@ -123,7 +126,20 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 	return 0;
 }
 
-int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree)
+static int copy_known(struct pfs_known *out, const struct pfs_known *known)
+{
+	if (!known->shown)
+		return 0;
+	out->n = known->n;
+	out->shown = calloc(known->n + 1, sizeof(*out->shown));
+	if (!out->shown)
+		return -ENOMEM;
+	memcpy(out->shown, known->shown, known->n * sizeof(*out->shown));
+	return 0;
+}
+
+int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
+			  const struct pfs_known *known)
 {
 	struct pfs_node_table *table = calloc(1, sizeof(*table));
 	int error;
@@ -131,8 +147,9 @@ int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree)
 	*out = NULL;
 	if (!table)
 		return -ENOMEM;
-	table->n_names = pfs_attr_names_count(tree);
-	error = pfs_grow(&table->columns, &table->capacity, PFS_COUNT(built_in),
+	error = copy_known(&table->known, known);
+	if (!error)
+		error = pfs_grow(&table->columns, &table->capacity, PFS_COUNT(built_in),
 			 sizeof(*table->columns));
 	if (!error) {
 		memcpy(table->columns, built_in, sizeof(built_in));
@@ -154,6 +171,7 @@ void pfs_node_table_destroy(struct pfs_node_table *table)
 		return;
 	for (size_t i = PFS_COUNT(built_in); i < table->n; i++)
 		free((char *)table->columns[i].attr - (sizeof("user.") - 1));
+	free(table->known.shown);
 	free(table->columns);
 	free(table->declaration);
 	free(table);

@@ -9,31 +9,14 @@
 
 /* ---- nodes ---- */
 
-bool pfs_query_sees(const struct pfs_query *query, uint32_t slot)
-{
-	const struct pfs_slots *visible = query->visible;
-	size_t low = 0, high = visible ? visible->n : 0;
-
-	if (!visible)
-		return true;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (visible->slot[middle] < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < visible->n && visible->slot[low] == slot;
-}
-
 /* The same path is asked for with every row. */
 static uint32_t resolve(struct pfs_query *query, const char *path, size_t len)
 {
 	if (query->path_known && len == query->path_len && memcmp(path, query->path, len) == 0)
 		return query->path_slot;
 	query->path_slot = memchr(path, 0, len) ? PFS_NO_SLOT
-						: pfs_relation_resolve(query->tree, path, len);
+						: pfs_relation_resolve(query->tree, query->visible,
+								       path, len);
 	query->path_known = !pfs_grow(&query->path, &query->path_capacity, len + 1, 1);
 	if (query->path_known) {
 		memcpy(query->path, path, len);
@@ -58,7 +41,9 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 	default:
 		break;
 	}
-	return slot != PFS_NO_SLOT && pfs_query_sees(query, slot) ? slot : PFS_NO_SLOT;
+	return slot != PFS_NO_SLOT && pfs_visible_has(query->visible, query->tree, slot)
+		       ? slot
+		       : PFS_NO_SLOT;
 }
 
 /* ---- calls ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/internal.h - inside of fs/query/query.h: query.c (statements and connections), columns.c
- * (what `nodes` looks like), nodes.c (its rows), push.c (what the image answers), functions.c,
- * owners.c, errors.c, plan.c. */
+/* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), connections.c (what they
+ * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), push.c
+ * (what the image answers), functions.c, owners.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -12,7 +12,7 @@
 #include "fs/query/times.h"
 #include "fs/tree/attrcolumn.h"
 #include "fs/tree/change.h"
-#include "fs/tree/scan.h"
+#include "fs/tree/visible.h"
 #include "meta/sqlquery.h"
 
 /* ---- columns.c ---- */
@@ -36,17 +36,34 @@ struct pfs_node_column {
 	size_t attr_len;
 };
 
+/* Of all names that attributes have, in their order: which are known.  shown NULL: all. */
+struct pfs_known {
+	bool *shown;
+	uint64_t n;
+};
+
 /* The columns of nodes when a connection was made. */
 struct pfs_node_table {
 	struct pfs_node_column *columns;
 	size_t n, capacity;
+	struct pfs_known known; /* owned */
 	uint64_t n_names; /* attributes that there were then */
 	char *declaration; /* CREATE TABLE */
 };
 
-PFS_MUST_CHECK int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree);
+/* -ENOMEM; -EAGAIN: there are more names than known->n by now. */
+PFS_MUST_CHECK int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
+					 const struct pfs_known *known);
 void pfs_node_table_destroy(struct pfs_node_table *table); /* NULL is allowed */
 extern const int pfs_node_ino; /* the number of the column `ino` */
+
+/* ---- known.c: what attributes a viewer knows of: some node that he sees, and may read, has them ---- */
+
+struct pfs_knowledge; /* of the viewers who asked last */
+PFS_MUST_CHECK int pfs_knowledge_create(struct pfs_knowledge **out);
+void pfs_knowledge_destroy(struct pfs_knowledge *knowledge); /* NULL is allowed */
+/* shown is allocated, and never NULL.  The tree is not held. */
+PFS_MUST_CHECK int pfs_known_find(struct pfs_query *query, struct pfs_known *out);
 
 /* ---- owners.c: names of users and groups, looked up once and kept ---- */
 
@@ -68,12 +85,14 @@ struct pfs_connection {
 	struct pfs_connection *next; /* of the idle ones */
 };
 
+/* Statements that see all and those that are limited never share one: SQLite remembers rows that were
+ * made and how many changed.  A connection's table tells which it is of. */
 struct pfs_queries {
 	struct pfs_tree *tree;
 	struct pfs_owners *owners;
+	struct pfs_knowledge *knowledge;
 	pthread_mutex_t lock;
-	struct pfs_connection *idle; /* protected by lock */
-	unsigned n_idle;	     /* protected by lock */
+	struct pfs_connection *idle; /* the latest first; protected by lock */
 };
 
 /* What one scan of nodes, as planned, has done. */
@@ -88,9 +107,9 @@ struct pfs_query {
 	struct pfs_tree *tree;
 	struct pfs_connection *connection;
 	uint64_t top; /* scope.ino */
-	/* Of these nodes only, by slot; NULL: all.  Where scope.sees_all is false it is what
-	 * fs/query/visible.h finds. */
-	const struct pfs_slots *visible;
+	bool is_limited; /* to what the viewer sees; scope.sees_all is false */
+	struct pfs_viewer viewer;
+	struct pfs_visible *visible; /* that at `epoch`, once the tree was held; NULL: everything */
 
 	const char *sql; /* as it was written */
 	size_t len;
@@ -125,9 +144,13 @@ struct pfs_query {
 	bool path_known;
 };
 
-/* Holds the tree as the statement sees it.  -EAGAIN: it has changed since the statement began (not
- * held then). */
+/* Holds the tree as the statement sees it.  -EAGAIN: it has changed since the statement began; -ENOMEM
+ * (not held then). */
 PFS_MUST_CHECK int pfs_query_hold(struct pfs_query *query);
+/* Only what its viewer sees in the tree as it is now.  The tree is held, somehow.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_query_look_around(struct pfs_query *query);
+/* Between two steps of SQLite's: has the statement, user, to end? */
+int pfs_query_tick(void *user);
 void pfs_query_release(struct pfs_query *query);
 
 /* The reader of an attribute's column for one scan.  -EAGAIN: it cannot be opened while the tree is
@@ -141,7 +164,6 @@ PFS_MUST_CHECK int pfs_query_use(struct pfs_query *query, int64_t bytes);
 /* The node that a value names, by path or ino; PFS_NO_SLOT: none, or not to be seen.  The tree is
  * held. */
 uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *value);
-bool pfs_query_sees(const struct pfs_query *query, uint32_t slot);
 
 /* ---- nodes.c, functions.c ---- */
 
@@ -158,7 +180,7 @@ PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query);
 
 /* ---- push.c ---- */
 
-#define PFS_PREDICATES_MAX 136 /* two for each of 64 constraints, the scope */
+#define PFS_PREDICATES_MAX 136 /* two for each of 64 constraints, the scope, what is seen */
 
 enum { PFS_CALL_UNDER, PFS_CALL_CHILD_OF, PFS_CALL_ANCESTOR_OF }; /* of the source's functions */
 
@@ -174,7 +196,8 @@ struct pfs_pushed {
 };
 void pfs_pushed_finish(struct pfs_pushed *pushed);
 
-/* The arguments of a scan as predicates, with the query's scope.  The tree is held.  -ENOMEM. */
+/* The arguments of a scan as predicates, with the query's scope and what its viewer sees.  The tree is
+ * held.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_push_arguments(struct pfs_query *query, struct pfs_pushed *pushed,
 				      const struct pfs_sql_argument *arguments, size_t n);
 

@@ -154,8 +154,12 @@ static int gather_attrs(struct pfs_sql_scan *scan, size_t i)
 	struct buffer *buffer = &scan->buffers[i];
 
 	PFS_TRY(pfs_attr_read(scan->attrs[i], buffer->attrs, scan->rows, scan->n));
-	for (size_t row = 0; row < scan->n; row++)
+	for (size_t row = 0; row < scan->n; row++) {
+		/* as getxattr(2) would have it */
+		if (!pfs_visible_may_read(scan->query->visible, scan->query->tree, scan->rows[row]))
+			buffer->attrs[row].is_set = false;
 		from_attr(&buffer->values[row], &buffer->attrs[row], column->type);
+	}
 	scan->columns[i] =
 		(struct pfs_sql_column){.kind = PFS_SQL_VALUES, .values = buffer->values};
 	return 0;
@@ -189,8 +193,8 @@ static int gather_held(struct pfs_sql_scan *scan, size_t i)
 		};
 		return 0;
 	}
-	PFS_TRY(pfs_scan_integers(query->tree, buffer->integers, column->field, scan->rows,
-				  scan->n));
+	PFS_TRY(pfs_visible_integers(query->visible, query->tree, buffer->integers, column->field,
+				     scan->rows, scan->n));
 	if (column->kind == PFS_NODE_TYPE)
 		name_types(buffer->values, buffer->integers, scan->n);
 	else if (column->kind != PFS_NODE_INTEGER)
@@ -294,7 +298,7 @@ static int select_slots(struct pfs_sql_scan *scan, const struct pfs_sql_argument
 
 	if (!error && !pushed.nothing) {
 		error = pfs_scan_select(query->tree, &scan->slots, pushed.predicates, pushed.n,
-					query->visible, &query->stop);
+					NULL, &query->stop);
 		if (!error)
 			pfs_plan_record(query, scan->id, &pushed, scan->slots.n);
 		else if (error == -ENOENT)

@@ -125,8 +125,10 @@ static char *describe(const struct pfs_pushed *pushed)
 
 	if (!out)
 		return NULL;
-	for (size_t i = 0; i < pushed->n; i++) {
-		(void)fputs(i ? ", " : "", out);
+	for (size_t i = 0, n = 0; i < pushed->n; i++) {
+		if (pushed->predicates[i].test == PFS_TEST_SHOWN)
+			continue; /* what the viewer sees is said once */
+		(void)fputs(n++ ? ", " : "", out);
 		write_predicate(out, &pushed->predicates[i]);
 	}
 	if (fclose(out)) {
@@ -143,8 +145,10 @@ void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_push
 
 	if (!record)
 		return;
-	if (!record->pushed) {
+	if (!record->pushed)
 		record->pushed = describe(pushed);
+	/* Samples are of all nodes, and the way to begin follows from them: not for who sees a part. */
+	if (!record->starts && !query->is_limited) {
 		record->estimated = pfs_scan_estimate(query->tree, &record->how,
 						      pushed->predicates, pushed->n);
 	}
@@ -198,15 +202,21 @@ static void write_scan(struct writing *writing, unsigned long id)
 		(void)fprintf(writing->out, ": not begun");
 		return;
 	}
-	(void)fprintf(writing->out, ": %s, by %s; ",
-		      record->pushed && *record->pushed ? record->pushed : "all nodes",
-		      record->how ? record->how : "all columns");
+	(void)fprintf(writing->out, ": %s, ",
+		      record->pushed && *record->pushed ? record->pushed : "all nodes");
+	if (writing->query->is_limited)
+		(void)fprintf(writing->out, "of those that can be seen; ");
+	else
+		(void)fprintf(writing->out, "by %s; ", record->how ? record->how : "all columns");
 	if (record->starts > 1)
 		(void)fprintf(writing->out, "begun %llu times, ",
 			      (unsigned long long)record->starts);
-	(void)fprintf(writing->out, "rows estimated %llu, selected %llu, read %llu",
-		      (unsigned long long)record->estimated, (unsigned long long)record->selected,
-		      (unsigned long long)record->seen);
+	(void)fprintf(writing->out, "rows ");
+	if (!writing->query->is_limited)
+		(void)fprintf(writing->out, "estimated %llu, ",
+			      (unsigned long long)record->estimated);
+	(void)fprintf(writing->out, "selected %llu, read %llu",
+		      (unsigned long long)record->selected, (unsigned long long)record->seen);
 }
 
 static int write_step(void *arg, int id, int parent, const char *detail)

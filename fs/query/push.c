@@ -52,11 +52,14 @@ static bool takes_type(const struct pfs_sql_constraint *constraint)
 	       (constraint->op == PFS_SQL_NE && is_text(constraint->value));
 }
 
-static void decide(const struct pfs_node_column *column, struct pfs_sql_constraint *constraint)
+static void decide(const struct pfs_query *query, const struct pfs_node_column *column,
+		   struct pfs_sql_constraint *constraint)
 {
 	bool literal = is_text(constraint->value) || constraint->op == PFS_SQL_IS_NULL ||
 		       constraint->op == PFS_SQL_NOT_NULL;
 
+	if (query->is_limited && pfs_field_is_total(column->field))
+		return; /* the image's totals are of all nodes: only gathered values are the viewer's */
 	switch (column->kind) {
 	case PFS_NODE_INTEGER:
 		constraint->take = constraint->op <= PFS_SQL_NOT_NULL ||
@@ -151,7 +154,7 @@ void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 		struct pfs_sql_constraint *constraint = &plan->constraints[i];
 		int column = constraint->column < 0 ? pfs_node_ino : constraint->column;
 
-		decide(&table->columns[column], constraint);
+		decide(query, &table->columns[column], constraint);
 	}
 	plan->id = query->connection->plan_ids++;
 	estimate(plan, table, (double)query->n_nodes);
@@ -367,7 +370,7 @@ static void push_folder(struct pfs_query *query, struct pfs_pushed *pushed,
 		return;
 	len = (size_t)(slash - predicate->text);
 	slot = is_canonical(predicate->text, len)
-		       ? pfs_relation_resolve(query->tree, predicate->text, len)
+		       ? pfs_relation_resolve(query->tree, query->visible, predicate->text, len)
 		       : PFS_NO_SLOT;
 	if (slot == PFS_NO_SLOT) {
 		pushed->nothing = true;
@@ -476,6 +479,8 @@ int pfs_push_arguments(struct pfs_query *query, struct pfs_pushed *pushed,
 	if (query->top != PFS_ROOT_PRIME)
 		add(pushed, &(struct pfs_predicate){.test = PFS_TEST_UNDER,
 						    .low = (int64_t)query->top});
+	if (query->visible)
+		pushed->predicates[pushed->n++] = pfs_visible_predicate(query->visible);
 	for (size_t i = 0; i < n && !pushed->nothing; i++)
 		PFS_TRY(push_one(query, pushed, &arguments[i]));
 	return 0;

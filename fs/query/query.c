@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements, and the connections that they run on: one each, kept for the next when it is done,
- * since opening one takes longer than many a statement.
- *
- * A statement that changes something is run to its end by pfs_query_start. */
+/* Statements.  One that changes something is run to its end by pfs_query_start. */
 #include "fs/query/sides.h"
 
 #include <stdio.h>
@@ -15,22 +12,10 @@
 #include "fs/tree/sides.h"
 #include "meta/sqlside.h"
 
-#define IDLE_CONNECTIONS 4
+#define NODES_ASSUMED	 100000 /* where their number is not the viewer's to know */
 #define AGAIN_MAX	 8 /* runs anew: a second one may meet an attribute that was not expected */
 
-/* ---- connections ---- */
-
-static void close_connection(struct pfs_connection *connection)
-{
-	if (!connection)
-		return;
-	pfs_sql_close(connection->sql);
-	pfs_node_table_destroy(connection->table);
-	free(connection);
-}
-
-/* Between two steps of SQLite's: has the statement to end? */
-static int tick(void *user)
+int pfs_query_tick(void *user)
 {
 	struct pfs_query *query = user;
 	const struct timespec *deadline = &query->deadline;
@@ -46,116 +31,31 @@ static int tick(void *user)
 	return query->late;
 }
 
-static int open_connection(struct pfs_connection **out, struct pfs_queries *queries)
-{
-	struct pfs_connection *connection = calloc(1, sizeof(*connection));
-	struct pfs_sql_options options = {
-		.source = &pfs_nodes_source,
-		.functions = pfs_tree_functions,
-		.tick = tick,
-	};
-	int error;
-
-	if (!connection)
-		return -ENOMEM;
-	error = pfs_node_table_create(&connection->table, queries->tree);
-	if (!error) {
-		options.declaration = connection->table->declaration;
-		error = pfs_sql_open(&connection->sql, &options);
-	}
-	if (error)
-		close_connection(connection);
-	else
-		*out = connection;
-	return error;
-}
-
-static struct pfs_connection *take_idle(struct pfs_queries *queries)
-{
-	PFS_LOCKED(&queries->lock);
-	struct pfs_connection *connection = queries->idle;
-
-	if (connection) {
-		queries->idle = connection->next;
-		queries->n_idle--;
-	}
-	return connection;
-}
-
-/* One that knows all attributes. */
-int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries)
-{
-	uint64_t n_names = pfs_attr_names_count(queries->tree);
-
-	while ((*out = take_idle(queries)) != NULL) {
-		if ((*out)->table->n_names == n_names)
-			return 0;
-		close_connection(*out);
-	}
-	return open_connection(out, queries);
-}
-
-void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *connection)
-{
-	if (!connection)
-		return;
-	connection->spent |= !pfs_sql_rest(connection->sql);
-	{
-		PFS_LOCKED(&queries->lock);
-		if (queries->n_idle < IDLE_CONNECTIONS && !connection->spent) {
-			connection->next = queries->idle;
-			queries->idle = connection;
-			queries->n_idle++;
-			connection = NULL;
-		}
-	}
-	close_connection(connection);
-}
-
-int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree)
-{
-	struct pfs_queries *queries = calloc(1, sizeof(*queries));
-	int error;
-
-	*out = NULL;
-	if (!queries)
-		return -ENOMEM;
-	queries->tree = tree;
-	(void)pthread_mutex_init(&queries->lock, NULL);
-	error = pfs_owners_create(&queries->owners);
-	if (error)
-		pfs_queries_close(queries);
-	else
-		*out = queries;
-	return error;
-}
-
-void pfs_queries_close(struct pfs_queries *queries)
-{
-	if (!queries)
-		return;
-	while (queries->idle) {
-		struct pfs_connection *connection = queries->idle;
-
-		queries->idle = connection->next;
-		close_connection(connection);
-	}
-	pfs_owners_destroy(queries->owners);
-	(void)pthread_mutex_destroy(&queries->lock);
-	free(queries);
-}
-
 /* ---- the tree as a statement sees it ---- */
+
+int pfs_query_look_around(struct pfs_query *query)
+{
+	pfs_visible_unref(query->visible);
+	query->visible = NULL;
+	return query->is_limited ? pfs_visible_get(&query->visible, query->tree, &query->viewer)
+				 : 0;
+}
 
 int pfs_query_hold(struct pfs_query *query)
 {
 	uint64_t epoch;
+	int error;
 
 	if (!query->holds) {
 		epoch = pfs_scan_lock(query->tree);
 		if (query->bound && epoch != query->epoch) {
 			pfs_scan_unlock(query->tree);
 			return -EAGAIN;
+		}
+		error = query->bound ? 0 : pfs_query_look_around(query);
+		if (error) {
+			pfs_scan_unlock(query->tree);
+			return error;
 		}
 		query->epoch = epoch;
 		query->bound = true;
@@ -250,16 +150,28 @@ static void set_deadline(struct pfs_query *query, unsigned ms)
 	}
 }
 
-/* What the statement is about must be there. */
-static int look_at_tree(struct pfs_query *query)
+/* What the statement is about must be there, and to be seen: whoever is in a directory that he was
+ * let into past a closed one gets no answer, rather than an empty one. */
+static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	uint32_t slot;
+	int error = 0;
 
 	query->epoch = pfs_scan_lock(query->tree);
-	query->n_nodes = pfs_relation_nodes(query->tree);
+	query->n_nodes = query->is_limited ? NODES_ASSUMED : pfs_relation_nodes(query->tree);
 	slot = pfs_scan_slot_of(query->tree, query->top);
+	if (slot == PFS_NO_SLOT)
+		error = -ENOENT;
+	else
+		error = pfs_query_look_around(query);
+	if (!error && !pfs_visible_has(query->visible, query->tree, slot)) {
+		error = -EACCES;
+		(void)snprintf(problem->text, sizeof(problem->text),
+			       "nodes are shown below directories that you may read and search "
+			       "only, and not each one above this is");
+	}
 	pfs_scan_unlock(query->tree);
-	return slot == PFS_NO_SLOT ? -ENOENT : 0;
+	return error;
 }
 
 /* With the side tables that it names, all as they are at one moment. */
@@ -277,18 +189,30 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 	return error;
 }
 
+static int take_connection(struct pfs_query *query)
+{
+	struct pfs_known known = {.shown = NULL};
+	int error;
+
+	do {
+		free(known.shown);
+		known.shown = NULL;
+		error = query->is_limited ? pfs_known_find(query, &known) : 0;
+		if (!error)
+			error = pfs_connection_get(&query->connection, query->queries, &known);
+	} while (error == -EAGAIN); /* an attribute of a new name came in between */
+	free(known.shown);
+	return error;
+}
+
 static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope, const char *sql,
 		   size_t len, struct pfs_sql_problem *problem)
 {
-	struct pfs_queries *queries = query->queries;
-
 	if (len > PFS_STATEMENT_MAX)
 		return -E2BIG;
-	if (!scope->sees_all) /* what others may see is not known here yet: nothing */
-		return -EACCES;
-	PFS_TRY(look_at_tree(query));
+	PFS_TRY(look_at_tree(query, problem));
 	PFS_TRY(pfs_times_replace(&query->text, sql, len));
-	PFS_TRY(pfs_connection_get(&query->connection, queries));
+	PFS_TRY(take_connection(query));
 	query->connection->plan_ids = 0;
 	pfs_sql_set_up(query->connection->sql, query, scope->memory_limit, scope->may_change);
 	return prepare_text(query, problem);
@@ -392,6 +316,8 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->top = scope->ino;
 	query->uid = scope->uid;
 	query->gid = scope->gid;
+	query->is_limited = !scope->sees_all;
+	query->viewer = (struct pfs_viewer){scope->uid, scope->gid, scope->groups, scope->n_groups};
 	query->memory_limit = scope->memory_limit;
 	set_deadline(query, scope->time_limit_ms);
 	code = prepare(query, scope, sql, len, &problem);
@@ -420,6 +346,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_plan_finish(query);
 	pfs_edits_finish(&query->text);
 	pfs_change_set_finish(&query->set);
+	pfs_visible_unref(query->visible);
 	free(query->path);
 	free(query);
 }

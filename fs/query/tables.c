@@ -145,7 +145,8 @@ static void finish_listing(struct listing *listing)
 
 static int list(struct listing *listing, struct pfs_queries *queries)
 {
-	int error = pfs_connection_get(&listing->connection, queries);
+	const struct pfs_known all = {.shown = NULL};
+	int error = pfs_connection_get(&listing->connection, queries, &all);
 
 	if (error)
 		return error;

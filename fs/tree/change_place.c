@@ -126,7 +126,7 @@ static int resolve_folder(struct placing *placing, size_t row, const char *folde
 	else if (found)
 		placing->parent = changing->slots[found - 1];
 	else
-		placing->parent = pfs_relation_resolve(changing->tree, folder, len);
+		placing->parent = pfs_relation_resolve(changing->tree, NULL, folder, len);
 	if (!found && placing->parent == PFS_NO_SLOT)
 		return pfs_change_fail_row(placing->changing, -ENOENT, row,
 					   "there is no such directory");

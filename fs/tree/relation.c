@@ -18,7 +18,8 @@ static uint32_t step(const struct pfs_tree *tree, uint32_t slot, const char *nam
 	return pfs_image_child(tree, slot, name, len);
 }
 
-uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const char *path, size_t len)
+uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visible *visible,
+			      const char *path, size_t len)
 {
 	const char *end = path + len;
 	uint32_t slot = tree->image.root;
@@ -29,6 +30,9 @@ uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const char *path, siz
 
 		if (stop > path)
 			slot = step(tree, slot, path, (size_t)(stop - path));
+		/* "closed/x/.." must not tell whether there is an x */
+		if (slot != PFS_NO_SLOT && !pfs_visible_has(visible, tree, slot))
+			slot = PFS_NO_SLOT;
 		path = slash ? slash + 1 : end;
 	}
 	if (slot != PFS_NO_SLOT && len && end[-1] == '/' && !S_ISDIR(tree->image.mode[slot]))

@@ -4,11 +4,12 @@
 #ifndef PFS_FS_TREE_RELATION_H
 #define PFS_FS_TREE_RELATION_H
 
-#include "fs/tree/tree.h"
+#include "fs/tree/visible.h"
 
 /* The node at an absolute path (a relative one begins at the root too), as path_resolution(7) has
- * it; PFS_NO_SLOT: there is none. */
-uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const char *path, size_t len);
+ * it; PFS_NO_SLOT: there is none, or the way there leads over a node that is not to be seen. */
+uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visible *visible,
+			      const char *path, size_t len);
 
 uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot); /* PFS_NO_SLOT: the root's */
 /* `slot` is `top` or lies under it. */

@@ -46,6 +46,11 @@ enum pfs_field { /* integers, but for the last four */
 };
 #define PFS_FIELD_NONE INT64_MIN
 
+static inline bool pfs_field_is_total(enum pfs_field field)
+{
+	return field >= PFS_FIELD_SUBTREE_COUNT && field <= PFS_FIELD_SUBTREE_MTIME;
+}
+
 enum pfs_test {
 	PFS_TEST_RANGE,	   /* integers: low <= value <= high */
 	PFS_TEST_MASK,	   /* MODE: value & low == high */

@@ -151,11 +151,6 @@ static inline bool pfs_field_is_bytes(enum pfs_field field)
 	return field >= PFS_FIELD_NAME;
 }
 
-static inline bool pfs_field_is_total(enum pfs_field field)
-{
-	return field >= PFS_FIELD_SUBTREE_COUNT && field <= PFS_FIELD_SUBTREE_MTIME;
-}
-
 /* Totals: after pfs_totals_prepare. */
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot);
 

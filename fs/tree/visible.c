@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -51,6 +52,13 @@ void pfs_viewers_destroy(struct pfs_tree *tree)
 	tree->viewers = NULL;
 }
 
+struct pfs_visible *pfs_visible_ref(struct pfs_visible *visible)
+{
+	if (visible)
+		atomic_fetch_add(&visible->references, 1);
+	return visible;
+}
+
 void pfs_visible_unref(struct pfs_visible *visible)
 {
 	if (!visible || atomic_fetch_sub(&visible->references, 1) > 1)
@@ -74,8 +82,9 @@ static bool is_member(const struct pfs_viewer *viewer, gid_t gid)
 	return viewer->gid == gid;
 }
 
-/* Whether the directory itself lets the viewer read and search it. */
-static bool lets_in(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot)
+/* Whether the node itself lets the viewer do all of `what`: R_OK, W_OK, X_OK. */
+static bool allows(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot,
+		   unsigned what)
 {
 	unsigned mode = image->mode[slot];
 
@@ -83,7 +92,12 @@ static bool lets_in(const struct pfs_image *image, const struct pfs_viewer *view
 		mode >>= 6;
 	else if (is_member(viewer, image->gid[slot]))
 		mode >>= 3;
-	return (mode & 5) == 5;
+	return (mode & what) == what;
+}
+
+static bool lets_in(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot)
+{
+	return allows(image, viewer, slot, R_OK | X_OK);
 }
 
 static bool get_bit(const uint64_t *bits, uint32_t slot)
@@ -199,8 +213,7 @@ int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 	}
 	memmove(viewers->seen + 1, viewers->seen, i * sizeof(struct pfs_visible *));
 	viewers->seen[0] = visible;
-	atomic_fetch_add(&visible->references, 1);
-	*out = visible;
+	*out = pfs_visible_ref(visible);
 	return 0;
 }
 
@@ -211,6 +224,33 @@ bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *t
 	uint32_t parent = tree->image.parent[slot];
 
 	return !visible || parent == PFS_NO_SLOT || get_bit(visible->open, parent);
+}
+
+bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree,
+			  uint32_t slot)
+{
+	return !visible || allows(&tree->image, &visible->viewer, slot, R_OK);
+}
+
+int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree *tree,
+			struct pfs_slots *out)
+{
+	const struct pfs_image *image = &tree->image;
+	size_t capacity = 0;
+
+	*out = (struct pfs_slots){.n = 0};
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		if (!(image->flags[slot] & PFS_NODE_ATTRS) || !pfs_scan_is_live(image, slot) ||
+		    !pfs_visible_has(visible, tree, slot) ||
+		    !pfs_visible_may_read(visible, tree, slot))
+			continue;
+		if (pfs_grow(&out->slot, &capacity, out->n + 1, sizeof(*out->slot))) {
+			pfs_slots_finish(out);
+			return -ENOMEM;
+		}
+		out->slot[out->n++] = slot;
+	}
+	return 0;
 }
 
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible)

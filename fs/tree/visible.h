@@ -4,7 +4,7 @@
  * group and others; the node itself needs to allow nothing.  uid 0 sees all.
  *
  * What one viewer sees is kept until a directory comes, goes, moves, or changes mode or owner.  All
- * but unref is called between pfs_scan_lock and pfs_scan_unlock; what was got under an earlier lock
+ * but ref and unref is called between pfs_scan_lock and pfs_scan_unlock; what was got under an earlier lock
  * may not be what is seen now. */
 #ifndef PFS_FS_TREE_VISIBLE_H
 #define PFS_FS_TREE_VISIBLE_H
@@ -23,12 +23,20 @@ struct pfs_viewer {
 /* *out = what the viewer sees; NULL: everything.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 				   const struct pfs_viewer *viewer);
-void pfs_visible_unref(struct pfs_visible *visible); /* NULL is allowed */
+struct pfs_visible *pfs_visible_ref(struct pfs_visible *visible); /* NULL is allowed, for both */
+void pfs_visible_unref(struct pfs_visible *visible);
 
 /* From here on NULL is everything, too. */
 
 /* Of a slot in use. */
 bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
+
+/* Whether the viewer may read the node itself: its content, and its attributes.  Of one that is seen. */
+bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
+
+/* What is seen and has attributes that may be read, or had some.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree *tree,
+				       struct pfs_slots *out);
 
 /* The predicate that holds for what is seen; valid as long as visible is. */
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible);

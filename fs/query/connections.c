@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections, which statements run on: one each, kept for the next when it is done, since opening
+ * one takes longer than many a statement. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/sides.h"
+
+#define IDLE_CONNECTIONS 4
+
+static void close_connection(struct pfs_connection *connection)
+{
+	if (!connection)
+		return;
+	pfs_sql_close(connection->sql);
+	pfs_node_table_destroy(connection->table);
+	free(connection);
+}
+
+static int open_connection(struct pfs_connection **out, struct pfs_queries *queries,
+			   const struct pfs_known *known)
+{
+	struct pfs_connection *connection = calloc(1, sizeof(*connection));
+	struct pfs_sql_options options = {
+		.source = &pfs_nodes_source,
+		.functions = pfs_tree_functions,
+		.tick = pfs_query_tick,
+	};
+	int error;
+
+	*out = NULL;
+	if (!connection)
+		return -ENOMEM;
+	error = pfs_node_table_create(&connection->table, queries->tree, known);
+	if (!error) {
+		options.declaration = connection->table->declaration;
+		error = pfs_sql_open(&connection->sql, &options);
+	}
+	if (error)
+		close_connection(connection);
+	else
+		*out = connection;
+	return error;
+}
+
+static bool is_for(const struct pfs_connection *connection, const struct pfs_known *known,
+		   uint64_t n_names)
+{
+	const struct pfs_known *its = &connection->table->known;
+
+	if (connection->table->n_names != n_names || !its->shown != !known->shown)
+		return false;
+	return !known->shown || (its->n == known->n &&
+				 memcmp(its->shown, known->shown, known->n * sizeof(bool)) == 0);
+}
+
+static struct pfs_connection *take_idle(struct pfs_queries *queries, const struct pfs_known *known)
+{
+	uint64_t n_names = pfs_attr_names_count(queries->tree);
+	struct pfs_connection **link = &queries->idle, *connection;
+	PFS_LOCKED(&queries->lock);
+
+	while (*link && !is_for(*link, known, n_names))
+		link = &(*link)->next;
+	connection = *link;
+	if (connection)
+		*link = connection->next;
+	return connection;
+}
+
+int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
+		       const struct pfs_known *known)
+{
+	*out = take_idle(queries, known);
+	return *out ? 0 : open_connection(out, queries, known);
+}
+
+/* The one idle for longest of more than may be, taken out; or NULL.  Each kind has its own share, so
+ * that one does not drive out the other.  The lock is held. */
+static struct pfs_connection *take_surplus(struct pfs_queries *queries, bool is_limited)
+{
+	struct pfs_connection **link, **last = NULL, *surplus;
+	unsigned n = 0;
+
+	for (link = &queries->idle; *link; link = &(*link)->next) {
+		if (!(*link)->table->known.shown == is_limited)
+			continue;
+		last = link;
+		n++;
+	}
+	if (n <= IDLE_CONNECTIONS)
+		return NULL;
+	surplus = *last;
+	*last = surplus->next;
+	return surplus;
+}
+
+void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *connection)
+{
+	struct pfs_connection *closed = connection;
+
+	if (!connection)
+		return;
+	connection->spent |= !pfs_sql_rest(connection->sql);
+	if (!connection->spent) {
+		PFS_LOCKED(&queries->lock);
+		connection->next = queries->idle;
+		queries->idle = connection;
+		closed = take_surplus(queries, connection->table->known.shown != NULL);
+	}
+	close_connection(closed);
+}
+
+int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree)
+{
+	struct pfs_queries *queries = calloc(1, sizeof(*queries));
+	int error;
+
+	*out = NULL;
+	if (!queries)
+		return -ENOMEM;
+	queries->tree = tree;
+	(void)pthread_mutex_init(&queries->lock, NULL);
+	error = pfs_owners_create(&queries->owners);
+	if (!error)
+		error = pfs_knowledge_create(&queries->knowledge);
+	if (error)
+		pfs_queries_close(queries);
+	else
+		*out = queries;
+	return error;
+}
+
+void pfs_queries_close(struct pfs_queries *queries)
+{
+	if (!queries)
+		return;
+	while (queries->idle) {
+		struct pfs_connection *connection = queries->idle;
+
+		queries->idle = connection->next;
+		close_connection(connection);
+	}
+	pfs_owners_destroy(queries->owners);
+	pfs_knowledge_destroy(queries->knowledge);
+	(void)pthread_mutex_destroy(&queries->lock);
+	free(queries);
+}
+

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/* Statements of a viewer who does not see all: as over a tree that has nothing but what he sees. */
+#include "scan_util.h"
+
+#include <sys/xattr.h>
+
+#include "fs/query/format.h"
+#include "fs/tree/visible.h"
+
+static uint64_t seed = 20261121;
+static struct temp_store temp, twin_temp;
+static struct model model;
+static struct pfs_tree *twin;
+static struct pfs_queries *queries, *twin_queries;
+static const struct pfs_tree_options options = {.no_atime = true};
+static unsigned in_part; /* viewers who saw some nodes, and not others */
+
+/* ---- statements as text ---- */
+
+static int append(void *arg, const void *bytes, size_t size)
+{
+	return fwrite(bytes, 1, size, arg) == size ? 0 : -EIO;
+}
+
+/* The rows, or why there are none; allocated. */
+static char *run(struct pfs_queries *of, const struct pfs_query_scope *scope, const char *sql)
+{
+	struct pfs_query_error error = {.error = 0};
+	struct pfs_query *query;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const struct pfs_sink sink = {out, append};
+	int rc = pfs_query_start(&query, of, scope, sql, strlen(sql), &error);
+
+	assert_non_null(out);
+	if (!rc)
+		rc = pfs_format_rows(query, PFS_FORMAT_TSV, &sink, &error);
+	if (rc)
+		(void)fprintf(out, "error %d: %s\n", rc, error.text);
+	pfs_query_finish(query);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void compare(const struct pfs_query_scope *limited, const struct pfs_query_scope *all,
+		    const char *sql)
+{
+	char *got = run(queries, limited, sql), *wanted = run(twin_queries, all, sql);
+
+	if (strcmp(got, wanted) != 0)
+		fail_msg("%s: is\n%s\nwanted\n%s", sql, got, wanted);
+	free(got);
+	free(wanted);
+}
+
+/* ---- the twin: what the viewer sees ---- */
+
+static bool lets_in(const struct stat *st, const struct pfs_viewer *viewer)
+{
+	bool member = st->st_gid == viewer->gid;
+	mode_t needed = S_IROTH | S_IXOTH;
+
+	for (size_t i = 0; i < viewer->n_groups; i++)
+		member = member || viewer->groups[i] == st->st_gid;
+	if (st->st_uid == viewer->uid)
+		needed = S_IRUSR | S_IXUSR;
+	else if (member)
+		needed = S_IRGRP | S_IXGRP;
+	return (st->st_mode & needed) == needed;
+}
+
+static bool sees(size_t i, const struct pfs_viewer *viewer)
+{
+	while (i) {
+		i = model.seen[i].parent;
+		if (!lets_in(&model.seen[i].attr, viewer))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t copy_node(uint64_t parent, const struct seen *seen)
+{
+	struct pfs_entry entry;
+	int rc;
+
+	if (seen->target)
+		rc = pfs_tree_symlink(twin, &entry, parent, seen->name, seen->target, &temp_root);
+	else
+		rc = pfs_tree_make(twin, &entry, parent, seen->name, seen->attr.st_mode,
+				   seen->attr.st_rdev, &temp_root);
+	assert_int_equal(rc, 0);
+	pfs_tree_forget(twin, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+static void copy_attributes(uint64_t ino, const struct seen *seen)
+{
+	struct pfs_entry entry;
+	unsigned set = PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID | PFS_SET_ATIME | PFS_SET_MTIME;
+
+	if (S_ISREG(seen->attr.st_mode))
+		set |= PFS_SET_SIZE;
+	assert_int_equal(pfs_tree_setattr(twin, &entry, ino, &seen->attr, set, &temp_root), 0);
+}
+
+static void make_twin(const struct pfs_viewer *viewer)
+{
+	uint64_t *inos = calloc(model.n, sizeof(*inos));
+	size_t count = 0;
+
+	assert_non_null(inos);
+	temp_store_create(&twin_temp);
+	twin = temp_tree_open_with(&twin_temp, &options);
+	assert_int_equal(pfs_queries_open(&twin_queries, twin), 0);
+	inos[0] = PFS_ROOT_PRIME;
+	for (size_t i = 1; i < model.n; i++) {
+		if (!sees(i, viewer))
+			continue;
+		inos[i] = copy_node(inos[model.seen[i].parent], &model.seen[i]);
+		count++;
+	}
+	for (size_t i = 0; i < model.n; i++)
+		if (inos[i])
+			copy_attributes(inos[i], &model.seen[i]);
+	in_part += count > 0 && count + 1 < model.n;
+	free(inos);
+}
+
+static void remove_twin(void)
+{
+	pfs_queries_close(twin_queries);
+	temp_tree_close(twin);
+	temp_store_remove(&twin_temp);
+}
+
+/* ---- */
+
+static const char *const statements[] = {
+	"SELECT path, name, ext, type, depth, uid, gid, mode, mtime, target FROM nodes ORDER BY path",
+	"SELECT path, subtree_count, subtree_size, subtree_blocks, subtree_mtime FROM nodes ORDER BY path",
+	"SELECT count(*), sum(size), sum(subtree_count), max(mtime), max(subtree_mtime) FROM nodes",
+	"SELECT count(*), sum(size) FROM nodes WHERE type = 'f'",
+	"SELECT type, count(*), total(size) FROM nodes GROUP BY type ORDER BY type",
+	"SELECT ext, count(*) FROM nodes GROUP BY ext ORDER BY 2 DESC, 1",
+	"SELECT uid, gid, count(*) FROM nodes GROUP BY 1, 2 ORDER BY 1, 2",
+	"SELECT path FROM nodes WHERE subtree_count > 3 ORDER BY path",
+	"SELECT path FROM nodes WHERE subtree_count = 1 AND type = 'd' ORDER BY path",
+	"SELECT path FROM nodes WHERE subtree_size BETWEEN 1 AND 500000 ORDER BY path",
+	"SELECT path FROM nodes WHERE subtree_mtime > 500 * 1000000000 ORDER BY path",
+	"SELECT path FROM nodes WHERE subtree_blocks IS NOT NULL AND subtree_blocks < 3 ORDER BY path",
+	"SELECT max(subtree_size), min(subtree_count) FROM nodes WHERE depth = 1",
+	"SELECT path FROM nodes ORDER BY subtree_size DESC, path LIMIT 5",
+	"SELECT path FROM nodes WHERE name GLOB '*a*' ORDER BY path",
+	"SELECT path FROM nodes WHERE name LIKE 'A%' ORDER BY path",
+	"SELECT path FROM nodes WHERE name = 'a' ORDER BY path",
+	"SELECT path FROM nodes WHERE name >= 'b' ORDER BY path",
+	"SELECT path FROM nodes WHERE path GLOB '/a*/*' ORDER BY path",
+	"SELECT path FROM nodes WHERE ext = 'so' OR size > 900000 ORDER BY path",
+	"SELECT path FROM nodes WHERE size >= 5 AND uid = 2 ORDER BY path",
+	"SELECT path FROM nodes WHERE mode & 4 ORDER BY path",
+	"SELECT path FROM nodes WHERE depth > 3 ORDER BY path",
+	"SELECT path_of(parent), count(*) FROM nodes GROUP BY parent ORDER BY 1",
+	"SELECT a.path, (SELECT count(*) FROM nodes WHERE under(ino, a.ino)) FROM nodes a ORDER BY 1",
+	"SELECT a.path, (SELECT count(*) FROM nodes WHERE child_of(ino, a.ino)) FROM nodes a ORDER BY 1",
+	"SELECT a.path, (SELECT group_concat(path) FROM nodes WHERE ancestor_of(ino, a.ino)) FROM nodes a ORDER BY 1",
+	"SELECT path_of(common_ancestor(ino)) FROM nodes WHERE type = 'f'",
+	"SELECT a.path, b.path, path_of(common_ancestor(a.ino, b.ino)) FROM nodes a JOIN nodes b USING (size) "
+		"WHERE a.path < b.path AND a.type = 'f' AND b.type = 'f' ORDER BY 1, 2",
+	"WITH RECURSIVE t(i) AS (SELECT ino_of('/') UNION ALL SELECT ino FROM nodes JOIN t ON parent = i) "
+		"SELECT count(*) FROM t",
+};
+
+/* In place of each @. */
+static void put_path(char *sql, const char *form, const char *path)
+{
+	for (; *form; form++) {
+		if (*form == '@')
+			sql = stpcpy(sql, path);
+		else
+			*sql++ = *form;
+	}
+	*sql = 0;
+}
+
+/* What is hidden is as what is not there: by path, by number, and in plans. */
+static void check_hidden(const struct pfs_query_scope *limited, const struct pfs_query_scope *all,
+			 const struct seen *seen)
+{
+	static const char *const forms[] = {
+		"SELECT ino_of('@'), path_of(ino_of('@'))",
+		"SELECT path_of(ino_of('@/..')), path_of(ino_of('@/.'))",
+		"SELECT path_of(ino_of('@/../..')), path_of(ino_of('@/../.'))",
+		"SELECT count(*) FROM nodes WHERE under(ino, '@') OR ino = ino_of('@')",
+		"SELECT count(*) FROM nodes WHERE under(ino, '@') AND path <> '@'",
+		"SELECT count(*) FROM nodes WHERE child_of(ino, '@') AND path <> '@'",
+		"SELECT count(*) FROM nodes WHERE ancestor_of(ino, '@') AND path <> '@'",
+		"SELECT count(*) FROM nodes WHERE path = '@' OR path = '@/x'",
+		"SELECT count(*) FROM nodes WHERE path = '@' AND path <= '@'",
+		"SELECT path_of(common_ancestor('@', '/')), common_ancestor('@', '/') IS NULL",
+	};
+	static char sql[1 << 16];
+
+	for (size_t i = 0; i < PFS_COUNT(forms); i++) {
+		char *got, *wanted;
+
+		put_path(sql, forms[i], seen->path);
+		got = run(queries, limited, sql);
+		wanted = run(twin_queries, all, sql);
+		if (i && strcmp(got, wanted) != 0) /* numbers differ in the twin */
+			fail_msg("%s: is\n%s\nwanted\n%s", sql, got, wanted);
+		if (!i && !strstr(got, "\t\n") != !strstr(wanted, "\t\n"))
+			fail_msg("%s: is\n%s\nwanted\n%s", sql, got, wanted);
+		free(got);
+		free(wanted);
+	}
+}
+
+static void check_number(const struct pfs_query_scope *limited, const struct seen *seen, bool is_seen)
+{
+	char sql[512], *got;
+
+	(void)snprintf(sql, sizeof(sql),
+		       "SELECT path_of(%llu) IS NULL, under(%llu, 2), under(2, %llu), "
+		       "common_ancestor(%llu, 2), (SELECT count(*) FROM nodes WHERE ino = %llu), "
+		       "(SELECT count(*) FROM nodes WHERE rowid = %llu), "
+		       "(SELECT count(*) FROM nodes WHERE parent = %llu) > 0",
+		       (unsigned long long)seen->ino, (unsigned long long)seen->ino,
+		       (unsigned long long)seen->ino, (unsigned long long)seen->ino,
+		       (unsigned long long)seen->ino, (unsigned long long)seen->ino,
+		       (unsigned long long)seen->ino);
+	got = run(queries, limited, sql);
+	if (!is_seen && !strstr(got, "\n1\t\t\t\t0\t0\t0\n"))
+		fail_msg("%s tells of %s: %s", sql, seen->path, got);
+	if (is_seen && !strstr(got, "\n0\t1\t"))
+		fail_msg("%s hides %s: %s", sql, seen->path, got);
+	free(got);
+}
+
+static void check_viewer(const struct pfs_viewer *viewer)
+{
+	const struct pfs_query_scope all = {.ino = PFS_ROOT_PRIME, .sees_all = true};
+	const struct pfs_query_scope limited = {
+		.ino = PFS_ROOT_PRIME,
+		.uid = viewer->uid,
+		.gid = viewer->gid,
+		.groups = viewer->groups,
+		.n_groups = viewer->n_groups,
+	};
+
+	make_twin(viewer);
+	for (size_t i = 0; i < PFS_COUNT(statements); i++)
+		compare(&limited, &all, statements[i]);
+	for (size_t i = 1; i < model.n; i++) {
+		check_hidden(&limited, &all, &model.seen[i]);
+		check_number(&limited, &model.seen[i], sees(i, viewer));
+	}
+	remove_twin();
+}
+
+static void open_some(void)
+{
+	for (size_t i = 0; i < model.n; i++) {
+		struct stat attr = {
+			.st_mode = rnd(3) ? 0755 : rnd(01000),
+			.st_uid = rnd(4),
+			.st_gid = rnd(4),
+		};
+		struct pfs_entry entry;
+
+		if (S_ISDIR(model.seen[i].attr.st_mode) && (i == 0 || rnd(8)))
+			assert_int_equal(pfs_tree_setattr(model.tree, &entry, model.seen[i].ino,
+							  i ? &attr : &(struct stat){.st_mode = 0755},
+							  rnd(4) ? PFS_SET_MODE
+								 : PFS_SET_UID | PFS_SET_GID,
+							  &temp_root),
+					 0);
+	}
+	model_look(&model, model.tree);
+}
+
+static void open_model(size_t nodes)
+{
+	temp_store_create(&temp);
+	model.tree = temp_tree_open_with(&temp, &options);
+	assert_int_equal(pfs_queries_open(&queries, model.tree), 0);
+	random_tree(model.tree, nodes);
+	model_look(&model, model.tree);
+}
+
+static void close_model(void)
+{
+	pfs_queries_close(queries);
+	model_forget(&model);
+	temp_tree_close(model.tree);
+	temp_store_remove(&temp);
+}
+
+static void test_random_viewers(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 6; i++) {
+		random_state = seed + i;
+		print_message("seed %llu\n", (unsigned long long)random_state);
+		open_model(120);
+		for (int round = 0; round < 4; round++) {
+			gid_t groups[2] = {rnd(4), rnd(4)};
+			struct pfs_viewer viewer = {
+				.uid = 1 + rnd(5),
+				.gid = rnd(6),
+				.groups = groups,
+				.n_groups = rnd(3),
+			};
+
+			random_changes(&model, 3);
+			open_some();
+			check_viewer(&viewer);
+		}
+		close_model();
+	}
+	print_message("%u viewers saw some nodes and not others\n", in_part);
+	assert_true(in_part > 5);
+}
+
+/* ---- by hand ---- */
+
+static uint64_t make(uint64_t parent, const char *name, mode_t mode, uid_t uid)
+{
+	struct stat attr = {.st_mode = mode, .st_uid = uid, .st_gid = uid};
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_make(model.tree, &entry, parent, name, mode, 0, &temp_root), 0);
+	assert_int_equal(pfs_tree_setattr(model.tree, &entry, entry.attr.st_ino, &attr,
+					  PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID, &temp_root),
+			 0);
+	pfs_tree_forget(model.tree, entry.attr.st_ino, 2);
+	return entry.attr.st_ino;
+}
+
+static void set_xattr(uint64_t ino, const char *name)
+{
+	assert_int_equal(pfs_tree_setxattr(model.tree, ino, name, "v", 1, 0), 0);
+}
+
+static void expect(const struct pfs_query_scope *scope, const char *sql, const char *wanted)
+{
+	char *got = run(queries, scope, sql);
+
+	if (!strstr(got, wanted))
+		fail_msg("%s: %s, wanted %s", sql, got, wanted);
+	free(got);
+}
+
+static const struct pfs_query_scope nobody = {.ino = PFS_ROOT_PRIME, .uid = 500, .gid = 500};
+static const struct pfs_query_scope owner = {
+	.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
+
+/* A column that only hidden or unreadable nodes have is none. */
+static void test_attributes(void **state)
+{
+	static const char columns[] = "SELECT group_concat(name) AS c FROM pragma_table_info('nodes') "
+				      "WHERE name IN ('open', 'hidden', 'barred', 'rare')";
+	uint64_t closed, file;
+
+	(void)state;
+	open_model(0);
+	closed = make(PFS_ROOT_PRIME, "closed", S_IFDIR | 0700, 0);
+	set_xattr(make(closed, "x", S_IFREG | 0644, 0), "user.hidden");
+	set_xattr(make(PFS_ROOT_PRIME, "f", S_IFREG | 0600, 0), "user.barred");
+	expect(&nobody, columns, "c\n\n");
+	file = make(PFS_ROOT_PRIME, "g", S_IFREG | 0644, 0);
+	set_xattr(file, "user.open");
+	expect(&nobody, columns, "c\nopen\n");
+	expect(&owner, columns, "c\nbarred,hidden,open\n");
+	expect(&nobody, "SELECT hidden FROM nodes", "no such column: hidden");
+	expect(&nobody, "SELECT barred FROM nodes", "no such column: barred");
+	expect(&nobody, "SELECT path FROM nodes WHERE open = 'v'", "path\n/g\n");
+	set_xattr(file, "user.barred");
+	expect(&nobody, "SELECT path, barred FROM nodes ORDER BY path",
+	       "/\t\n/closed\t\n/f\t\n/g\tv\n");
+	expect(&nobody, "SELECT hiddeN FROM nodes", "did you mean mode?");
+	for (int i = 0; i < 700; i++) { /* more than are sampled */
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		set_xattr(make(PFS_ROOT_PRIME, name, S_IFREG | 0644, 0),
+			  i == 333 ? "user.rare" : "user.open");
+	}
+	expect(&nobody, columns, "c\nbarred,open,rare\n");
+	expect(&owner, columns, "c\nbarred,hidden,open,rare\n");
+	close_model();
+}
+
+/* Rights that change count from the next statement on; groups, too. */
+static void test_rights_change(void **state)
+{
+	static const char count[] = "SELECT count(*) AS c FROM nodes";
+	static const gid_t groups[] = {7, 900};
+	struct pfs_query_scope member = nobody;
+	uint64_t closed;
+
+	(void)state;
+	open_model(0);
+	closed = make(PFS_ROOT_PRIME, "closed", S_IFDIR | 0750, 900);
+	(void)make(closed, "x", S_IFREG | 0644, 0);
+	member.groups = groups;
+	member.n_groups = 2;
+	expect(&nobody, count, "c\n2\n");
+	expect(&member, count, "c\n3\n");
+	expect(&owner, "UPDATE nodes SET mode = 493 WHERE name = 'closed'", "");
+	expect(&nobody, count, "c\n3\n");
+	expect(&owner, "UPDATE nodes SET mode = 457 WHERE name = 'closed'", ""); /* 0711 */
+	expect(&nobody, count, "c\n2\n");
+	expect(&member, count, "c\n2\n");
+	member.ino = closed; /* itself is seen */
+	expect(&member, count, "c\n1\n");
+	(void)make(closed, "y", S_IFDIR | 0755, 0);
+	expect(&owner, "SELECT count(*) AS c FROM nodes", "c\n4\n");
+	expect(&owner, "INSERT INTO nodes(path) VALUES ('/closed/y/z')", "");
+	member.ino = closed + 0;
+	assert_int_equal(pfs_tree_resolve(model.tree, &member.ino, "/closed/y"), 0);
+	expect(&member, count, "error -13: nodes are shown below directories");
+	close_model();
+}
+
+/* Neither a changed row nor its number is known to whoever asks on the same connection later. */
+static void test_no_traces(void **state)
+{
+	static const char *const changes[] = {
+		"INSERT INTO nodes(path) VALUES ('/made')",
+		"UPDATE nodes SET mode = 384",
+		"DELETE FROM nodes WHERE name = 'made'",
+		"CREATE TABLE u(a)",
+		"INSERT INTO t VALUES (1)",
+		"DROP TABLE t",
+	};
+
+	(void)state;
+	open_model(0);
+	expect(&owner, "CREATE TABLE t(a)", "");
+	expect(&owner, "INSERT INTO t VALUES (1), (2), (3)", "");
+	for (int i = 0; i < 8; i++)
+		expect(&nobody, "SELECT last_insert_rowid(), changes(), total_changes()",
+		       "\n0\t0\t0\n");
+	for (size_t i = 0; i < PFS_COUNT(changes); i++)
+		expect(&nobody, changes[i], "error -13: ");
+	expect(&owner, "SELECT count(*) AS n FROM t", "n\n3\n");
+	close_model();
+}
+
+/* Plans have no figures of what is hidden. */
+static void test_plan(void **state)
+{
+	static const char sql[] = "SELECT count(*) FROM nodes WHERE path GLOB '/closed/d/*'";
+	struct pfs_query_error error;
+	struct pfs_query *query;
+	uint64_t closed;
+	char *plan;
+
+	(void)state;
+	open_model(0);
+	closed = make(PFS_ROOT_PRIME, "closed", S_IFDIR | 0700, 0);
+	for (int there = 0; there < 2; there++) {
+		assert_int_equal(pfs_query_start(&query, queries, &nobody, sql, strlen(sql), &error), 0);
+		while (pfs_query_next(query, &error) == 1)
+			;
+		assert_int_equal(pfs_query_plan(query, &plan), 0);
+		assert_non_null(strstr(plan, "not begun"));
+		assert_null(strstr(plan, "estimated"));
+		free(plan);
+		pfs_query_finish(query);
+		(void)make(make(closed, there ? "e" : "d", S_IFDIR | 0755, 0), "x", S_IFREG | 0644, 0);
+	}
+	close_model();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_viewers), cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_rights_change),  cmocka_unit_test(test_no_traces),
+		cmocka_unit_test(test_plan),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
