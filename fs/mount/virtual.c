@@ -211,15 +211,18 @@ static void insert(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 		virtual->parent->holds++;
 }
 
-static bool can_be_shared(const struct pfs_virtual *virtual, const struct pfs_found *found)
+static bool can_be_shared(const struct pfs_virtual *virtual, uid_t uid,
+			  const struct pfs_found *found)
 {
+	if (S_ISREG(found->kind->mode) && virtual->uid != uid)
+		return false;
 	if (virtual->kind != found->kind || (virtual->handles && !S_ISDIR(found->kind->mode)))
 		return false;
 	return !found->kind->differ || !found->kind->differ(virtual->data, found->data);
 }
 
 int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
-		     struct pfs_virtual *parent, uint64_t ino, const char *name,
+		     struct pfs_virtual *parent, uint64_t ino, const char *name, uid_t uid,
 		     const struct pfs_found *found)
 {
 	struct pfs_virtual *virtual;
@@ -227,7 +230,7 @@ int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
 	PFS_LOCKED(&virtuals->lock);
 	*out = NULL;
 	virtual = find_name(virtuals, parent, ino, name);
-	if (virtual && can_be_shared(virtual, found)) {
+	if (virtual && can_be_shared(virtual, uid, found)) {
 		free(found->data);
 	} else {
 		if (virtual)
@@ -237,6 +240,7 @@ int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
 			free(found->data);
 			return -ENOMEM;
 		}
+		virtual->uid = uid;
 		insert(virtuals, virtual);
 	}
 	virtual->lookups++;
@@ -253,23 +257,44 @@ static void free_handle(struct pfs_handle *handle)
 	pfs_answer_close(handle->written);
 	pfs_virtual_names_finish(&handle->names);
 	(void)pthread_mutex_destroy(&handle->lock);
+	free(handle->groups);
 	free(handle);
 }
 
 int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
 {
+	const struct pfs_query_scope *scope = &call->scope;
 	struct pfs_handle *handle = calloc(1, sizeof(*handle));
 
-	*out = handle;
+	*out = NULL;
 	if (!handle)
 		return -ENOMEM;
+	handle->groups = malloc((scope->n_groups + 1) * sizeof(*handle->groups));
+	if (!handle->groups) {
+		free(handle);
+		return -ENOMEM;
+	}
+	if (scope->n_groups)
+		memcpy(handle->groups, scope->groups, scope->n_groups * sizeof(*handle->groups));
+	handle->n_groups = scope->n_groups;
 	handle->virtual = call->virtual;
 	handle->pid = call->pid;
-	handle->uid = call->scope.uid;
-	handle->sees_all = call->scope.sees_all;
+	handle->uid = scope->uid;
+	handle->gid = scope->gid;
+	handle->sees_all = scope->sees_all;
 	(void)pthread_mutex_init(&handle->lock, NULL);
 	pfs_virtual_hold(call->mount->virtuals, call->virtual);
+	*out = handle;
 	return 0;
+}
+
+void pfs_handle_act(const struct pfs_handle *handle, struct pfs_call *call)
+{
+	call->scope.sees_all = handle->sees_all;
+	call->scope.uid = handle->uid;
+	call->scope.gid = handle->gid;
+	call->scope.groups = handle->groups;
+	call->scope.n_groups = handle->n_groups;
 }
 
 void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
@@ -346,16 +371,25 @@ static uint64_t size_of(struct pfs_handle *handle)
 	return handle->answer ? handle->base + pfs_answer_size(handle->answer) : 0;
 }
 
+static bool is_of(const struct pfs_handle *handle, const struct pfs_query_scope *scope)
+{
+	return handle->uid == scope->uid &&
+	       (scope->sees_all ||
+		(handle->gid == scope->gid && handle->n_groups == scope->n_groups &&
+		 (!scope->n_groups || memcmp(handle->groups, scope->groups,
+					     scope->n_groups * sizeof(*scope->groups)) == 0)));
+}
+
 uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtual *virtual,
-			  pid_t pid, uid_t uid)
+			  const struct pfs_call *call)
 {
 	struct pfs_handle *handle, *best = NULL;
 
 	PFS_LOCKED(&virtuals->lock);
 	for (handle = virtual->handles; handle; handle = handle->next) {
-		if (handle->uid != uid)
+		if (!is_of(handle, &call->scope))
 			continue;
-		if (!best || (handle->pid == pid && best->pid != pid))
+		if (!best || (handle->pid == call->pid && best->pid != call->pid))
 			best = handle;
 	}
 	return best ? size_of(best) : 0;

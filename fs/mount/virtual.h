@@ -7,7 +7,9 @@
  * is open is not given to the next who looks it up, so that its size is its only reader's.
  *
  * What a file holds is computed when it is opened and belongs to that open.  Only the user who
- * mounted is answered, or all with the option query_others.
+ * mounted and root are answered; with the option query_others, all are, each of what he sees
+ * (fs/tree/visible.h).  The kernel keeps nothing of these nodes but a file's size: so a file's node is
+ * never given to two users.
  *
  * The files: virtual.c the table of nodes; virtual_ops.c FUSE's side; virtual_call.c a caller, its
  * statements and their errors; the rest the nodes themselves, by subject. */
@@ -82,6 +84,7 @@ struct pfs_virtual_kind {
 struct pfs_virtual {
 	uint64_t node, st_ino;
 	uint64_t ino; /* the directory that `.query` is in */
+	uid_t uid;    /* who found it: a regular file's nobody else does */
 	const struct pfs_virtual_kind *kind;
 	struct pfs_virtual *parent; /* NULL: this is `.query`; else held */
 	void *data;
@@ -108,7 +111,7 @@ void pfs_virtual_drop(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual
  * counted and held.  Takes found->data in any case.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
 				    struct pfs_virtual *parent, uint64_t ino, const char *name,
-				    const struct pfs_found *found);
+				    uid_t uid, const struct pfs_found *found);
 void pfs_virtual_forget(struct pfs_virtuals *virtuals, uint64_t node, uint64_t n);
 
 /* st_ino of the entry `name` of dir (NULL: of the directory ino). */
@@ -124,8 +127,13 @@ uint64_t pfs_virtual_listed(struct pfs_virtuals *virtuals, const struct pfs_virt
 struct pfs_handle {
 	struct pfs_virtual *virtual; /* held */
 	struct pfs_handle *next;     /* of the node's, the last opened first; the table's lock */
+	/* Who opened it: what is done with it is done as he. */
 	pid_t pid;
+	bool sees_all;
 	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	size_t n_groups;
 	pthread_mutex_t lock;
 	struct pfs_answer *answer;  /* what is read */
 	struct pfs_answer *written; /* what is stored at close; NULL: nothing */
@@ -135,7 +143,6 @@ struct pfs_handle {
 	bool emptied;  /* opened to be truncated, and not written to yet; the same */
 	bool appends;  /* opened so: offsets of writes do not count */
 	bool shown;    /* among the node's; the table's lock */
-	bool sees_all; /* who opened it */
 	int error;     /* of a write, told again at close; protected by lock */
 	struct pfs_virtual_names names;	    /* a directory's */
 };
@@ -144,9 +151,12 @@ struct pfs_handle {
 PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
 void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
-/* st_size of the node for who asks without a handle: of what the thread has open, or else the user. */
-uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtual *virtual, pid_t pid,
-			  uid_t uid);
+/* st_size of the node for who asks without a handle: of what the thread has open, or else somebody of
+ * the same user and groups. */
+uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtual *virtual,
+			  const struct pfs_call *call);
+/* The call, of whoever, goes on as who opened the handle. */
+void pfs_handle_act(const struct pfs_handle *handle, struct pfs_call *call);
 static inline struct pfs_handle *pfs_handle_of(const struct fuse_file_info *fi)
 {
 	return (struct pfs_handle *)(uintptr_t)fi->fh; /* NOLINT(performance-no-int-to-ptr): the one cast */

@@ -13,6 +13,7 @@
 #define GROUPS_MAX  65536
 #define RUNNING_MAX                                                                                \
 	(PFS_MORE_THREADS - 32) /* so that other requests that wait find a thread, too */
+#define OTHERS_MAX   (RUNNING_MAX / 2) /* of users other than the one who mounted and root */
 #define RESTARTS_MAX 8
 
 /* ---- reasons ---- */
@@ -162,7 +163,9 @@ static int get_groups(struct pfs_call *call)
 	int n = fuse_req_getgroups(call->req, 0, NULL);
 
 	if (n < 0)
-		return -EACCES;
+		return pfs_call_fail(call, -EACCES,
+				     "your groups cannot be read in /proc by the user who mounted "
+				     "(another PID namespace, or a /proc mounted with hidepid)");
 	if (n == 0)
 		return 0;
 	if (n > GROUPS_MAX)
@@ -204,7 +207,9 @@ int pfs_call_begin(struct pfs_call *call, fuse_req_t req, uint64_t node, uint64_
 		.mount = pfs_mount_of(req),
 		.req = req,
 		.pid = ctx->pid,
-		.scope = {.uid = ctx->uid, .gid = ctx->gid, .sees_all = ctx->uid == geteuid()},
+		.scope = {.uid = ctx->uid,
+			  .gid = ctx->gid,
+			  .sees_all = ctx->uid == 0 || ctx->uid == geteuid()},
 	};
 	(void)pthread_mutex_init(&call->lock, NULL);
 	error = start_call(call, node, ino);
@@ -252,19 +257,35 @@ static void set_running(void *arg, struct pfs_query *query)
 		pfs_query_interrupt(query);
 }
 
+static void end_running(struct pfs_call *call)
+{
+	atomic_fetch_sub(&call->mount->running, 1);
+	if (!call->scope.sees_all)
+		atomic_fetch_sub(&call->mount->running_others, 1);
+}
+
 static int begin_statement(struct pfs_call *call)
 {
+	struct pfs_mount *mount = call->mount;
+
 	pfs_dispatch_yield();
-	if (atomic_fetch_add(&call->mount->running, 1) < RUNNING_MAX)
+	if (!call->scope.sees_all && atomic_fetch_add(&mount->running_others, 1) >= OTHERS_MAX) {
+		atomic_fetch_sub(&mount->running_others, 1);
+		return pfs_call_fail(call, -EAGAIN,
+				     "%d statements of other users than the one who mounted are "
+				     "running already; try again",
+				     OTHERS_MAX);
+	}
+	if (atomic_fetch_add(&mount->running, 1) < RUNNING_MAX)
 		return 0;
-	atomic_fetch_sub(&call->mount->running, 1);
+	end_running(call);
 	return pfs_call_fail(call, -EAGAIN, "%d statements are running already; try again",
 			     RUNNING_MAX);
 }
 
 static void end_statement(struct pfs_call *call)
 {
-	atomic_fetch_sub(&call->mount->running, 1);
+	end_running(call);
 	(void)atomic_fetch_add(&call->mount->run, 1);
 }
 

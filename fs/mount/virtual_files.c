@@ -27,7 +27,7 @@ static int check_open(const struct pfs_call *call, int flags)
 		return -EISDIR;
 	if (access == O_RDONLY)
 		return kind->fill ? 0 : -EACCES;
-	if (!kind->write && !kind->store)
+	if (!kind->write && (!kind->store || !call->scope.sees_all))
 		return -EACCES;
 	return call->mount->options.flags & MS_RDONLY ? -EROFS : 0;
 }
@@ -205,7 +205,9 @@ static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t siz
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
 		handle = pfs_handle_of(fi);
-		if (call.virtual->kind->write)
+		if (call.virtual->kind->write && call.scope.uid != handle->uid)
+			error = -EACCES; /* a program with more rights was given it to write to */
+		else if (call.virtual->kind->write)
 			error = call.virtual->kind->write(&call, handle, data, size, offset);
 		else
 			error = append(&call, handle, data, size, offset);
@@ -232,6 +234,7 @@ static void flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
 		(void)pthread_mutex_lock(&handle->lock);
+		pfs_handle_act(handle, &call);
 		error = handle->error;
 		if (!error && handle->written && handle->changed)
 			error = handle->virtual->kind->store(&call, handle->virtual,
@@ -256,7 +259,7 @@ static void release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 	}
 	handle = pfs_handle_of(fi);
 	if (handle->emptied && pfs_call_begin(&call, req, node, 0) == 0) {
-		call.scope.uid = handle->uid; /* the kernel does not say who closes */
+		pfs_handle_act(handle, &call); /* the kernel does not say who closes */
 		(void)handle->virtual->kind->store(&call, handle->virtual, handle->written);
 		pfs_call_end(&call);
 	}

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
+#include "base/number.h"
 #include "fs/mount/virtual.h"
 
 static const struct fuse_lowlevel_ops *real_of(fuse_req_t req)
@@ -42,8 +44,7 @@ static void fill_attr(const struct pfs_call *call, struct stat *attr,
 	if (S_ISLNK(mode))
 		attr->st_size = (off_t)strlen(virtual->data);
 	else if (!S_ISDIR(mode))
-		attr->st_size = (off_t)pfs_handles_size(call->mount->virtuals, virtual, call->pid,
-							call->scope.uid);
+		attr->st_size = (off_t)pfs_handles_size(call->mount->virtuals, virtual, call);
 	attr->st_blocks = (attr->st_size + 511) / 512;
 }
 
@@ -118,7 +119,7 @@ static int find(struct pfs_call *call, struct fuse_entry_param *param, const cha
 		PFS_TRY(dir->kind->lookup(call, dir, name, &found));
 	}
 	PFS_TRY(pfs_virtual_find(call->mount->virtuals, &virtual, dir, call->scope.ino,
-				 name ? name : PFS_QUERY_NAME, &found));
+				 name ? name : PFS_QUERY_NAME, call->scope.uid, &found));
 	param->ino = virtual->node;
 	fill_attr(call, &param->attr, virtual);
 	pfs_virtual_drop(call->mount->virtuals, virtual);
@@ -441,12 +442,88 @@ static void fsyncdir(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse
 		real_of(req)->fsyncdir(req, node, data_only, fi);
 }
 
-/* ---- extended attributes: there are none ---- */
+/* ---- extended attributes: virtual nodes have none ---- */
+
+struct total {
+	bool found;
+	int64_t value;
+};
+
+static int take_total(void *arg, const struct pfs_query *query)
+{
+	struct total *total = arg;
+	struct pfs_query_value value;
+
+	if (!query)
+		return 0;
+	pfs_query_value(query, 0, &value);
+	*total = (struct total){true, value.integer};
+	return 0;
+}
+
+/* The total of a node of the tree as the caller sees it; text: PFS_NUMBER_SIZE. */
+static int find_total(struct pfs_call *call, char *text, uint64_t ino, const char *column)
+{
+	struct total total = {false, 0};
+	char sql[128];
+	int len = snprintf(sql, sizeof(sql), "SELECT %s FROM nodes WHERE ino = %llu", column,
+			   (unsigned long long)ino);
+
+	PFS_TRY(pfs_call_rows(call, sql, (size_t)len, take_total, &total));
+	if (!total.found)
+		return -EACCES;
+	return (int)pfs_print_integer(text, total.value);
+}
+
+static void reply_total(fuse_req_t req, fuse_ino_t node, const char *column, size_t size)
+{
+	char text[PFS_NUMBER_SIZE];
+	struct pfs_call call;
+	int n = pfs_call_begin(&call, req, 0, pfs_ino_of(FUSE_ROOT_ID));
+
+	if (!n) {
+		n = find_total(&call, text, pfs_ino_of(node), column);
+		pfs_call_end(&call);
+	}
+	if (n >= 0 && size && (size_t)n > size)
+		n = -ERANGE;
+	if (n < 0)
+		pfs_reply_error(req, n);
+	else if (size)
+		(void)fuse_reply_buf(req, text, (size_t)n);
+	else
+		(void)fuse_reply_xattr(req, (size_t)n);
+}
+
+/* The column of a total that the tree's own attribute may not tell this caller, as it counts what he
+ * does not see; NULL: something else. */
+static const char *limited_total(fuse_req_t req, const char *name)
+{
+	static const char prefix[] = "user.primefs.";
+	static const char *const totals[] = {"subtree_count", "subtree_size", "subtree_blocks",
+					     "subtree_mtime"};
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	if (!pfs_mount_of(req)->options.query_others || uid == 0 || uid == geteuid() ||
+	    strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return NULL;
+	for (size_t i = 0; i < PFS_COUNT(totals); i++)
+		if (strcmp(name + sizeof(prefix) - 1, totals[i]) == 0)
+			return totals[i];
+	return NULL;
+}
 
 static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
 {
-	if (pfs_is_virtual(node))
+	const char *total;
+
+	if (pfs_is_virtual(node)) {
 		pfs_reply_error(req, strncmp(name, "user.", 5) == 0 ? -ENODATA : -EOPNOTSUPP);
+		return;
+	}
+	total = limited_total(req, name);
+	if (total)
+		reply_total(req, node, total, size);
 	else
 		real_of(req)->getxattr(req, node, name, size);
 }

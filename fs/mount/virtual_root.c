@@ -26,6 +26,18 @@ static int fill_nothing(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *fi
 	return 0;
 }
 
+/* Whoever does not see all does not change all that a statement names either. */
+static void add_who_may(struct pfs_call *call)
+{
+	char *reason PFS_FREE = pfs_call_reason(call, 0);
+
+	if (reason)
+		(void)pfs_call_fail(call, -EACCES,
+				    "%s(only root and the user who mounted change anything by "
+				    "statements; mv, rm, chmod and the like are for all)",
+				    reason);
+}
+
 /* A write is a statement; its answer takes the place of the last one's. */
 static int run(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
 	       off_t offset)
@@ -39,8 +51,11 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 	error = pfs_answer_create(&answer, PFS_ANSWER_MEMORY, 0);
 	if (error)
 		return error;
+	pfs_handle_act(handle, call);
 	call->scope.may_change = call->scope.sees_all;
 	error = pfs_call_answer(call, answer, PFS_FORMAT_TSV, data, size);
+	if (error == -EACCES && !call->scope.sees_all)
+		add_who_may(call);
 	if (error) {
 		pfs_answer_close(answer);
 		return error;

@@ -87,8 +87,12 @@ static void keep_as_of(struct pfs_call *call, const struct pfs_virtual *saved)
 
 	if (!gmtime_r(&now, &tm) || !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm))
 		return;
-	(void)snprintf(text, sizeof(text), "epoch %llu\ntime %s", (unsigned long long)call->epoch,
-		       date);
+	/* The epoch counts all changes, also those in directories that are closed to some. */
+	if (call->scope.sees_all)
+		(void)snprintf(text, sizeof(text), "epoch %llu\ntime %s",
+			       (unsigned long long)call->epoch, date);
+	else
+		(void)snprintf(text, sizeof(text), "time %s", date);
 	pfs_call_keep(call, as_of_key(saved), text);
 }
 
