@@ -182,6 +182,15 @@ static void test_functions(void **state)
 	      "0 1 1");
 }
 
+static void set_mode(const char *path, mode_t mode)
+{
+	const struct stat attr = {.st_mode = mode};
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_setattr(tree, &entry, ino_of(path), &attr, PFS_SET_MODE, &temp_root),
+			 0);
+}
+
 static void test_scope(void **state)
 {
 	(void)state;
@@ -192,7 +201,12 @@ static void test_scope(void **state)
 	refuse("SELECT 1", -ENOENT, -1, "gone");
 	scope.ino = PFS_ROOT_PRIME;
 	scope.sees_all = false;
-	refuse("SELECT 1", -EACCES, -1, "not allowed");
+	scope.uid = scope.gid = 500; /* what else others see and do not: test_query_visible.c */
+	check("SELECT count(*) FROM nodes", "7");
+	set_mode("/a", 0750);
+	check("SELECT path FROM nodes ORDER BY path", "/,/.rc,/a,/e.tar.gz");
+	scope.ino = ino_of("/a/b");
+	refuse("SELECT 1", -EACCES, -1, "read and search");
 }
 
 static void set_attr(const char *path, const char *name, const char *value)
