@@ -114,7 +114,7 @@ static inline void check_all(void)
 		assert_totals(listing.nodes[i].ino, &sum);
 	}
 	free(listing.nodes);
-	assert_true(pfs_totals_check(tree));
+	assert_true(totals_are_right(tree));
 }
 
 /* ---- short ways to change something ---- */
