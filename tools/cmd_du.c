@@ -13,9 +13,9 @@
 #include "tools/ask.h"
 #include "tools/cmd.h"
 #include "tools/long.h"
+#include "tools/walk.h"
 
-#define FTS_UNSORTED 10000 /* GNU's du visits larger directories in order of inode numbers */
-#define NO_PARENT    SIZE_MAX
+#define NO_PARENT SIZE_MAX
 
 enum { ALL, HUMAN, SUMMARY, DEPTH, TOTAL, KIB, MIB, BYTES, APPARENT, ZERO, SORT, TREE, SVG };
 static const struct pfs_cmd_option options[] = {
@@ -48,8 +48,7 @@ struct settings {
 };
 
 struct entry {
-	uint64_t ino, parent_ino;
-	uint64_t order; /* among its siblings */
+	struct pfs_walk_key key;
 	uint64_t bytes;
 	uint64_t own; /* apparent: a directory's own size */
 	size_t name; /* in names */
@@ -91,9 +90,9 @@ static bool take(void *arg, const struct pfs_row *row)
 	size = strtoull(row->field[5], NULL, 10);
 	total = strtoull(row->field[6], NULL, 10);
 	*entry = (struct entry){
-		.ino = strtoull(row->field[1], NULL, 10),
-		.parent_ino = strtoull(row->field[2], NULL, 10),
-		.order = strtoull(row->field[3], NULL, 10),
+		.key = {.ino = strtoull(row->field[1], NULL, 10),
+			.parent = strtoull(row->field[2], NULL, 10),
+			.order = strtoull(row->field[3], NULL, 10)},
 		.name = u->names_size,
 		.parent = NO_PARENT,
 		.directory = *row->field[7] == 'd',
@@ -140,22 +139,12 @@ static int by_ino(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	return (x->ino > y->ino) - (x->ino < y->ino);
-}
-
-/* Siblings together, in their order, parents in that of their numbers. */
-static int by_parent(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->parent_ino != y->parent_ino)
-		return x->parent_ino < y->parent_ino ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return (x->key.ino > y->key.ino) - (x->key.ino < y->key.ino);
 }
 
 static const struct entry *find_ino(const struct usage *u, uint64_t ino)
 {
-	const struct entry key = {.ino = ino};
+	const struct entry key = {.key.ino = ino};
 
 	return bsearch(&key, u->entries, u->n, sizeof(key), by_ino);
 }
@@ -164,9 +153,9 @@ static const struct entry *find_ino(const struct usage *u, uint64_t ino)
 static void add_own_sizes(struct usage *u, size_t top)
 {
 	for (size_t i = 0; i < u->n; i++) {
-		const struct entry *above = u->entries[i].ino == u->entries[top].ino
+		const struct entry *above = u->entries[i].key.ino == u->entries[top].key.ino
 						    ? NULL
-						    : find_ino(u, u->entries[i].parent_ino);
+						    : find_ino(u, u->entries[i].key.parent);
 
 		u->entries[i].parent = above ? (size_t)(above - u->entries) : NO_PARENT;
 	}
@@ -174,32 +163,6 @@ static void add_own_sizes(struct usage *u, size_t top)
 		for (size_t at = i; u->entries[i].own && at != NO_PARENT;
 		     at = u->entries[at].parent)
 			u->entries[at].bytes += u->entries[i].own;
-}
-
-static bool note_wide(void *arg, const struct pfs_row *row)
-{
-	struct usage *u = arg;
-	uint64_t parent = strtoull(row->field[0], NULL, 10);
-
-	for (size_t i = 0; i < u->n; i++)
-		if (u->entries[i].parent_ino == parent)
-			u->entries[i].order = u->entries[i].ino;
-	return true;
-}
-
-/* GNU's du looks at the entries of a wide directory in order of their inode numbers. */
-static int order_wide(struct usage *u)
-{
-	char *path PFS_FREE = pfs_sql_quote(u->place->path), *sql PFS_FREE = NULL;
-
-	if (!path ||
-	    asprintf(&sql,
-		     "SELECT parent FROM nodes WHERE parent IN (SELECT ino FROM nodes WHERE "
-		     "under(ino, %s) AND type = 'd' AND subtree_count > %d) GROUP BY parent "
-		     "HAVING count(*) > %d",
-		     path, FTS_UNSORTED, FTS_UNSORTED) < 0)
-		return pfs_cmd_fail("du", "no memory");
-	return pfs_place_ask(u->place, sql, note_wide, u);
 }
 
 /* What was counted with an earlier path is not counted again.  Ordered by number. */
@@ -211,45 +174,34 @@ static void skip_seen(struct usage *u, uint64_t top)
 		if (!seen || u->seen[i] == top)
 			continue;
 		u->entries[seen - u->entries].skipped = true;
-		while (at && at->ino != top) {
-			at = find_ino(u, at->parent_ino);
+		while (at && at->key.ino != top) {
+			at = find_ino(u, at->key.parent);
 			if (at)
 				u->entries[at - u->entries].bytes -= seen->bytes;
 		}
 	}
 }
 
+static struct pfs_walk walk_of(const struct usage *u)
+{
+	return (struct pfs_walk){u->entries, u->n, sizeof(*u->entries)};
+}
+
 static int put_in_order(struct usage *u, uint64_t top)
 {
 	const struct settings *s = u->settings;
+	const struct pfs_walk walk = walk_of(u);
 
 	qsort(u->entries, u->n, sizeof(*u->entries), by_ino);
 	if (s->apparent)
 		add_own_sizes(u, (size_t)(find_ino(u, top) - u->entries));
 	skip_seen(u, top);
-	if (s->sort || s->tree)
-		for (size_t i = 0; i < u->n; i++)
-			u->entries[i].order = UINT64_MAX - u->entries[i].bytes;
-	else if (u->n > 1)
-		PFS_TRY(order_wide(u));
-	qsort(u->entries, u->n, sizeof(*u->entries), by_parent);
+	if (!s->sort && !s->tree)
+		return pfs_walk_sort_as_fts(&walk, u->place);
+	for (size_t i = 0; i < u->n; i++)
+		u->entries[i].key.order = UINT64_MAX - u->entries[i].bytes;
+	pfs_walk_sort(&walk);
 	return PFS_EXIT_OK;
-}
-
-/* The first entry whose parent is ino, or u->n. */
-static size_t first_child(const struct usage *u, uint64_t ino)
-{
-	size_t low = 0, high = u->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (u->entries[middle].parent_ino < ino)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < u->n && u->entries[low].parent_ino == ino ? low : u->n;
 }
 
 /* ---- printing ---- */
@@ -291,15 +243,16 @@ struct step {
 	size_t entry, next, path_len; /* next: child to visit; path_len: without this entry's name */
 };
 
-struct walk {
+struct descent {
 	struct usage *u;
 	struct step *steps;
 	size_t depth, capacity; /* depth: steps in use */
 };
 
-static bool descend(struct walk *walk, size_t entry)
+static bool descend(struct descent *walk, size_t entry)
 {
 	struct usage *u = walk->u;
+	const struct pfs_walk entries = walk_of(u);
 	const struct entry *e = &u->entries[entry];
 	size_t before = u->path_len;
 
@@ -308,12 +261,12 @@ static bool descend(struct walk *walk, size_t entry)
 	if (pfs_grow(&walk->steps, &walk->capacity, walk->depth + 1, sizeof(*walk->steps)))
 		return false;
 	walk->steps[walk->depth++] = (struct step){
-		entry, e->directory ? first_child(u, e->ino) : u->n, before};
+		entry, e->directory ? pfs_walk_first_child(&entries, e->key.ino) : u->n, before};
 	return true;
 }
 
 /* The branches that lead to the entry on top of the steps. */
-static void print_branch(const struct walk *walk)
+static void print_branch(const struct descent *walk)
 {
 	const struct usage *u = walk->u;
 	const struct entry *e = &u->entries[walk->steps[walk->depth - 1].entry];
@@ -323,7 +276,7 @@ static void print_branch(const struct walk *walk)
 	for (size_t i = 1; i < walk->depth; i++) {
 		size_t at = walk->steps[i].entry;
 		bool last = at + 1 >= u->n ||
-			    u->entries[at + 1].parent_ino != u->entries[at].parent_ino;
+			    u->entries[at + 1].key.parent != u->entries[at].key.parent;
 
 		(void)fputs(i + 1 < walk->depth ? last ? "    " : "│   "
 			    : last		 ? "└── "
@@ -338,7 +291,7 @@ static void print_branch(const struct walk *walk)
 static bool print_all(struct usage *u, size_t top)
 {
 	const struct settings *s = u->settings;
-	struct walk walk = {.u = u};
+	struct descent walk = {.u = u};
 	bool ok = descend(&walk, top);
 
 	if (ok && s->tree)
@@ -347,7 +300,7 @@ static bool print_all(struct usage *u, size_t top)
 		struct step *step = &walk.steps[walk.depth - 1];
 		const struct entry *e = &u->entries[step->entry];
 
-		if (step->next < u->n && u->entries[step->next].parent_ino == e->ino) {
+		if (step->next < u->n && u->entries[step->next].key.parent == e->key.ino) {
 			size_t child = step->next++;
 
 			if (walk.depth - 1 >= s->depth || u->entries[child].skipped)
@@ -401,7 +354,7 @@ static int measure(const struct settings *settings, const struct pfs_place *plac
 	status = status ? status : ask_entries(&u);
 	if (!status && !u.no_memory && u.n)
 		status = put_in_order(&u, ino);
-	while (top < u.n && u.entries[top].ino != ino)
+	while (top < u.n && u.entries[top].key.ino != ino)
 		top++;
 	u.path = strdup(*place->shown ? place->shown : "/");
 	u.path_len = u.path ? strlen(u.path) : 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,11 @@
 #include "tools/answer.h"
 #include "tools/ask.h"
 #include "tools/cmd.h"
-#include "tools/find_expr.h"
+#include "tools/find_search.h"
 
 #define OUT_SIZE ((size_t)1 << 20)
+#define KEY	 "path, depth"
+#define N_KEY	 2
 
 static const struct pfs_cmd_option options[] = {{0}};
 static const struct pfs_cmd command = {
@@ -35,35 +38,17 @@ static const struct pfs_cmd command = {
 	"-exec and -delete need the store mounted, and a path of the mount.",
 };
 
-struct search {
-	const struct pfs_place *place;
-	struct pfs_find_run run;
-	struct pfs_found start;
-	char *start_path; /* owned */
-	unsigned start_depth;
-	char *path; /* being printed */
-	size_t capacity;
-	/* Directories below which nothing is looked at: each one's path begins with the one's before,
-	 * as byte order has it ("a", "a-b", "a-b/c"; then "a/x", which lies in the first). */
-	char *pruned;
-	size_t *pruned_len, n_pruned, pruned_capacity;
-	bool found_start;
-};
-
 /* ---- rows ---- */
 
 static const struct {
 	unsigned need; /* 0: always */
 	const char *column;
 } columns[] = {
-	{0, "path"},			 {0, "type"},
-	{0, "depth"},			 {PFS_FIND_INO, "ino"},
-	{PFS_FIND_MODE, "mode"},	 {PFS_FIND_NLINK, "nlink"},
-	{PFS_FIND_UID, "uid"},		 {PFS_FIND_GID, "gid"},
-	{PFS_FIND_SIZE, "size"},	 {PFS_FIND_BLOCKS, "blocks"},
-	{PFS_FIND_MTIME, "mtime"},	 {PFS_FIND_ATIME, "atime"},
-	{PFS_FIND_CTIME, "ctime"},	 {PFS_FIND_TARGET, "target"},
-	{PFS_FIND_EMPTY, "subtree_count"},
+	{0, "type"},		     {PFS_FIND_INO, "ino"},	  {PFS_FIND_MODE, "mode"},
+	{PFS_FIND_NLINK, "nlink"},   {PFS_FIND_UID, "uid"},	  {PFS_FIND_GID, "gid"},
+	{PFS_FIND_SIZE, "size"},     {PFS_FIND_BLOCKS, "blocks"}, {PFS_FIND_MTIME, "mtime"},
+	{PFS_FIND_ATIME, "atime"},   {PFS_FIND_CTIME, "ctime"},	  {PFS_FIND_TARGET, "target"},
+	{PFS_FIND_RDEV, "rdev"},     {PFS_FIND_EMPTY, "subtree_count"},
 };
 
 static void take_field(struct pfs_found *found, unsigned need, const char *text)
@@ -102,6 +87,9 @@ static void take_field(struct pfs_found *found, unsigned need, const char *text)
 	case PFS_FIND_TARGET:
 		found->target = text;
 		break;
+	case PFS_FIND_RDEV:
+		found->rdev = strtoull(text, NULL, 10);
+		break;
 	default:
 		found->empty = strcmp(text, "1") == 0;
 		break;
@@ -109,7 +97,7 @@ static void take_field(struct pfs_found *found, unsigned need, const char *text)
 }
 
 /* What is printed for an absolute path in the store: what stands for the place, and the rest. */
-static bool show(struct search *search, const char *path, size_t size)
+static bool show(struct pfs_search *search, const char *path, size_t size)
 {
 	const char *shown = search->place->shown, *rest = path;
 	size_t len = strlen(shown), above = strlen(search->place->path);
@@ -137,142 +125,108 @@ static const char *last_component(const char *path)
 	return *at ? at : path;
 }
 
-static bool fill(struct search *search, struct pfs_found *found, const struct pfs_row *row)
+void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, char **field, size_t n)
 {
-	size_t n = 3;
+	size_t at = 0;
 
-	*found = (struct pfs_found){.target = ""};
-	if (row->n < n || !show(search, row->field[0], row->size[0]))
-		return false;
+	found->target = "";
+	for (size_t i = 0; i < PFS_COUNT(columns) && at < n; i++) {
+		if (!columns[i].need)
+			found->type = *field[at++];
+		else if (columns[i].need & search->run.find->needs)
+			take_field(found, columns[i].need, field[at++]);
+	}
+}
+
+void pfs_search_name(const struct pfs_search *search, struct pfs_found *found)
+{
 	found->path = search->path;
 	found->path_len = strlen(search->path);
 	found->name = last_component(search->path);
-	found->type = *row->field[1];
-	found->depth = (unsigned)strtoul(row->field[2], NULL, 10) - search->start_depth;
-	for (size_t i = n; i < PFS_COUNT(columns); i++)
-		if (columns[i].need & search->run.find->needs && n < row->n)
-			take_field(found, columns[i].need, row->field[n++]);
-	return true;
 }
 
-static bool is_pruned(struct search *search, const char *path)
-{
-	size_t same = 0;
-
-	if (!search->n_pruned)
-		return false;
-	while (path[same] && path[same] == search->pruned[same])
-		same++;
-	while (search->n_pruned && search->pruned_len[search->n_pruned - 1] > same)
-		search->n_pruned--;
-	for (size_t i = 0; i < search->n_pruned; i++)
-		if (path[search->pruned_len[i]] == '/')
-			return true;
-	return false;
-}
-
-static void prune(struct search *search, const struct pfs_found *found)
-{
-	char *path = strdup(found->path);
-
-	if (!path || pfs_grow(&search->pruned_len, &search->pruned_capacity, search->n_pruned + 1,
-			      sizeof(*search->pruned_len))) {
-		free(path);
-		search->run.status = pfs_cmd_fail("find", "no memory");
-		search->run.quit = true;
-		return;
-	}
-	free(search->pruned);
-	search->pruned = path;
-	search->pruned_len[search->n_pruned++] = found->path_len;
-}
-
-static void decide(struct search *search, const struct pfs_found *found)
+bool pfs_search_decide(struct pfs_search *search, const struct pfs_found *found)
 {
 	const struct pfs_find *find = search->run.find;
 
 	if (found->depth < find->min_depth || found->depth > find->max_depth)
-		return;
+		return false;
 	(void)pfs_find_decide(&search->run, found);
-	if (search->run.pruned && !find->depth_first)
-		prune(search, found);
+	return search->run.pruned;
+}
+
+/* A row of path, depth and the columns. */
+static bool fill(struct pfs_search *search, struct pfs_found *found, const struct pfs_row *row)
+{
+	if (row->n < N_KEY || !show(search, row->field[0], row->size[0])) {
+		search->run.status = pfs_cmd_fail("find", "no memory");
+		return false;
+	}
+	*found = (struct pfs_found){
+		.depth = (unsigned)strtoul(row->field[1], NULL, 10) - search->start_depth};
+	pfs_search_fill(search, found, row->field + N_KEY, row->n - N_KEY);
+	pfs_search_name(search, found);
+	return true;
 }
 
 static bool take_start(void *arg, const struct pfs_row *row)
 {
-	struct search *search = arg;
+	struct pfs_search *search = arg;
 
-	search->start_depth = row->n > 2 ? (unsigned)strtoul(row->field[2], NULL, 10) : 0;
+	search->start_depth = row->n > 1 ? (unsigned)strtoul(row->field[1], NULL, 10) : 0;
 	if (!fill(search, &search->start, row))
 		return false;
 	search->found_start = true;
-	if (!search->run.find->depth_first)
-		decide(search, &search->start);
+	if (!search->run.find->depth_first && pfs_search_decide(search, &search->start))
+		search->start_pruned = true;
 	return !search->run.quit;
 }
 
 static bool take_row(void *arg, const struct pfs_row *row)
 {
-	struct search *search = arg;
+	struct pfs_search *search = arg;
 	struct pfs_found found;
 
-	if (!fill(search, &found, row)) {
-		search->run.status = pfs_cmd_fail("find", "no memory");
+	if (!fill(search, &found, row))
 		return false;
-	}
-	if (!is_pruned(search, found.path))
-		decide(search, &found);
+	(void)pfs_search_decide(search, &found);
 	return !search->run.quit;
 }
 
 /* ---- statements ---- */
 
-static char *select_of(const struct pfs_find *find, const char *where)
+int pfs_search_ask(struct pfs_search *search, const char *key, const char *where,
+		   bool (*row)(void *arg, const struct pfs_row *row), void *arg)
 {
-	char list[256];
+	char list[256] = "", *sql PFS_FREE = NULL;
 	size_t n = 0;
-	char *sql;
 
 	for (size_t i = 0; i < PFS_COUNT(columns); i++)
-		if (!columns[i].need || columns[i].need & find->needs)
-			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
-					      columns[i].column);
-	return asprintf(&sql, "SELECT %s FROM nodes WHERE %s", list, where) < 0 ? NULL : sql;
+		if (!columns[i].need || columns[i].need & search->run.find->needs)
+			n += (size_t)snprintf(list + n, sizeof(list) - n, ", %s", columns[i].column);
+	if (asprintf(&sql, "SELECT %s%s FROM nodes WHERE %s", key, list, where) < 0)
+		return pfs_cmd_fail("find", "no memory");
+	return pfs_place_ask(search->place, sql, row, arg);
 }
 
-/* Order matters where a directory decides about what is in it, or the first one about the rest. */
-static const char *order_of(const struct pfs_find *find)
-{
-	return find->depth_first ? " ORDER BY path DESC" : find->ordered ? " ORDER BY path" : "";
-}
-
-static int ask(struct search *search, const char *where,
-	       bool (*row)(void *arg, const struct pfs_row *row))
-{
-	char *sql PFS_FREE = select_of(search->run.find, where);
-
-	return sql ? pfs_place_ask(search->place, sql, row, search) : pfs_cmd_fail("find", "no memory");
-}
-
-static int ask_start(struct search *search)
+static int ask_start(struct pfs_search *search)
 {
 	char *path PFS_FREE = pfs_sql_quote(search->place->path), *where PFS_FREE = NULL;
 	int status;
 
 	if (!path || asprintf(&where, "path = %s", path) < 0)
 		return pfs_cmd_fail("find", "no memory");
-	status = ask(search, where, take_start);
-	if (!status && !search->found_start)
+	status = pfs_search_ask(search, KEY, where, take_start, search);
+	if (!status && !search->found_start && !search->run.status)
 		return pfs_cmd_fail("find", "%s: %s", search->place->path, strerror(ENOENT));
 	/* decided last when contents come first */
-	search->start_path = search->path;
 	search->start.path = search->path;
 	search->path = NULL;
 	search->capacity = 0;
 	return status;
 }
 
-static int ask_rest(struct search *search)
+static int ask_rest(struct pfs_search *search)
 {
 	const struct pfs_find *find = search->run.find;
 	uint64_t low = search->start_depth + (uint64_t)PFS_MAX(find->min_depth, 1);
@@ -284,76 +238,83 @@ static int ask_rest(struct search *search)
 	if (find->max_depth != UINT32_MAX)
 		(void)snprintf(limits, sizeof(limits), " AND depth <= %" PRIu64, high);
 	if (!path || !condition ||
-	    asprintf(&where, "under(ino, %s) AND depth >= %" PRIu64 "%s AND %s%s", path, low,
-		     limits, condition, order_of(find)) < 0)
+	    asprintf(&where, "under(ino, %s) AND depth >= %" PRIu64 "%s AND %s", path, low, limits,
+		     condition) < 0)
 		return pfs_cmd_fail("find", "no memory");
-	return ask(search, where, take_row);
+	return pfs_search_ask(search, KEY, where, take_row, search);
 }
 
 /* ---- everything, as paths only ---- */
 
-static bool put(const struct search *search, const char *bytes, size_t n)
+static bool put(const struct pfs_search *search, const char *bytes, size_t n)
 {
 	return fwrite_unlocked(bytes, 1, n, search->run.out) == n;
 }
 
-/* Lines of absolute paths in the store; one that does not begin with a slash is the rest of a name
- * that has a newline. */
-static int take_paths(void *arg, const void *bytes, size_t size)
+/* One absolute path in the store, or the rest of one whose name has a newline. */
+static int take_path(const struct pfs_search *search, const char *path, size_t size)
 {
-	struct search *search = arg;
 	const char *shown = search->place->shown;
 	size_t len = strlen(shown), above = strlen(search->place->path);
-	const char *at = bytes, *end = at + size;
+	const char *end = path + size;
 
-	above = above > 1 ? above : 0;
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *next = newline ? newline + 1 : end;
-
-		if (*at == '/') {
-			at += above;
-			at += len && (shown[len - 1] == '/' || at[1] == '\n') && *at == '/';
-			if (!put(search, shown, len))
-				return -EIO;
-		}
-		if (!put(search, at, (size_t)(next - at)))
+	if (size && *path == '/') {
+		path += above > 1 ? above : 0;
+		path += len && (shown[len - 1] == '/' || size == 1) && *path == '/';
+		if (!put(search, shown, len))
 			return -EIO;
-		at = next;
 	}
+	return put(search, path, (size_t)(end - path)) && put(search, "\n", 1) ? 0 : -EIO;
+}
+
+/* Paths come in pieces of any size; `end` ends each path. */
+struct paths {
+	const struct pfs_search *search;
+	char end;
+	char *bytes; /* that have not been taken: the beginning of a path */
+	size_t n, capacity;
+};
+
+/* A sink's write. */
+static int take_paths(void *arg, const void *piece, size_t size)
+{
+	struct paths *paths = arg;
+	char *at, *stop, *next;
+
+	if (pfs_grow(&paths->bytes, &paths->capacity, paths->n + size + 1, 1) || !paths->bytes)
+		return -ENOMEM;
+	(void)memcpy(paths->bytes + paths->n, piece, size);
+	at = paths->bytes;
+	stop = at + paths->n + size;
+	for (; (next = memchr(at, paths->end, (size_t)(stop - at))); at = next + 1)
+		PFS_TRY(take_path(paths->search, at, (size_t)(next - at)));
+	paths->n = (size_t)(stop - at);
+	(void)memmove(paths->bytes, at, paths->n);
 	return 0;
 }
 
-/* Whole lines of .query/paths. */
-static int copy_paths(struct search *search)
+static int fail_paths(const struct pfs_place *place, int error)
 {
-	int folder PFS_CLOSE = open(search->place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int fd PFS_CLOSE = folder < 0 ? -1 : openat(folder, ".query/paths", O_RDONLY | O_CLOEXEC);
-	char *buffer PFS_FREE = malloc(OUT_SIZE);
-	size_t kept = 0;
-	ssize_t got;
-
-	if (fd < 0 || !buffer)
-		return pfs_cmd_fail("find", "%s/.query/paths: %s", search->place->folder,
-				    strerror(errno));
-	while ((got = read(fd, buffer + kept, OUT_SIZE - kept)) > 0) {
-		size_t size = kept + (size_t)got;
-		const char *last = memrchr(buffer, '\n', size);
-		size_t whole = last ? (size_t)(last + 1 - buffer) : 0;
-
-		if (!whole && size == OUT_SIZE)
-			whole = size;
-		if (take_paths(search, buffer, whole))
-			break;
-		kept = size - whole;
-		(void)memmove(buffer, buffer + whole, kept);
-	}
-	return got < 0 ? pfs_cmd_fail("find", "%s/.query/paths: %s", search->place->folder,
-				      strerror(errno))
-		       : PFS_EXIT_OK;
+	return pfs_cmd_fail("find", "%s/.query/paths: %s", place->folder, strerror(error));
 }
 
-static bool wants_all_paths(const struct search *search)
+static int copy_paths(struct paths *paths)
+{
+	const struct pfs_place *place = paths->search->place;
+	int folder PFS_CLOSE = open(place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd PFS_CLOSE = folder < 0 ? -1 : openat(folder, ".query/paths", O_RDONLY | O_CLOEXEC);
+	char *piece PFS_FREE = malloc(OUT_SIZE);
+	ssize_t got;
+
+	if (fd < 0 || !piece)
+		return fail_paths(place, errno);
+	while ((got = read(fd, piece, OUT_SIZE)) > 0)
+		if (take_paths(paths, piece, (size_t)got))
+			break;
+	return got < 0 ? fail_paths(place, errno) : PFS_EXIT_OK;
+}
+
+static bool wants_all_paths(const struct pfs_search *search)
 {
 	const struct pfs_find *find = search->run.find;
 	const struct pfs_find_node *root = find->root;
@@ -363,21 +324,53 @@ static bool wants_all_paths(const struct search *search)
 	       find->max_depth == UINT32_MAX && !find->depth_first;
 }
 
-static int list_all(struct search *search)
+static bool note_one(void *arg, const struct pfs_row *row PFS_UNUSED)
 {
-	const char *const words[] = {"tree", "subtree", "--", search->place->path};
-	const struct pfs_sink sink = {search, take_paths};
+	*(bool *)arg = true;
+	return false;
+}
 
-	return search->place->store
-		       ? pfs_answerer_ask(search->place->store, &sink, words, PFS_COUNT(words))
-		       : copy_paths(search);
+/* Lines are paths, unless a name ends with a newline: "/a\n/b" could be one, or two. */
+static int are_lines_paths(const struct pfs_place *place, bool *are)
+{
+	bool found = false;
+	struct stat attr;
+
+	*are = false;
+	if (lstat(place->shown, &attr) != 0 || !S_ISDIR(attr.st_mode))
+		return PFS_EXIT_OK;
+	PFS_TRY(pfs_place_ask(place, "SELECT 1 FROM nodes WHERE name GLOB '*\n' LIMIT 1", note_one,
+			      &found));
+	*are = !found;
+	return PFS_EXIT_OK;
+}
+
+/* *done: all has been listed. */
+static int list_all(const struct pfs_search *search, bool *done)
+{
+	const struct pfs_place *place = search->place;
+	const char *const words[] = {"tree", "subtree", "print0", "--", place->path};
+	struct paths paths = {.search = search, .end = place->store ? 0 : '\n'};
+	const struct pfs_sink sink = {&paths, take_paths};
+	int status = PFS_EXIT_OK;
+
+	*done = true;
+	if (place->store) {
+		status = pfs_answerer_ask(place->store, &sink, words, PFS_COUNT(words));
+	} else {
+		PFS_TRY(are_lines_paths(place, done));
+		if (*done)
+			status = copy_paths(&paths);
+	}
+	free(paths.bytes);
+	return status;
 }
 
 /* ---- places ---- */
 
 static bool remove_node(void *arg, const struct pfs_found *found)
 {
-	struct search *search = arg;
+	struct pfs_search *search = arg;
 
 	if (found->depth == 0 && strcmp(search->place->path, "/") == 0)
 		return true; /* a mounted root stays, as find(1) leaves `.` */
@@ -389,7 +382,7 @@ static bool remove_node(void *arg, const struct pfs_found *found)
 
 static int search_place(struct pfs_find_run *run, const struct pfs_place *place)
 {
-	struct search search = {.place = place, .run = *run};
+	struct pfs_search search = {.place = place, .run = *run};
 	int status;
 
 	search.run.arg = &search;
@@ -397,21 +390,20 @@ static int search_place(struct pfs_find_run *run, const struct pfs_place *place)
 	if (place->store && run->find->acts)
 		return pfs_cmd_fail("find", "-exec and -delete need the store mounted, and a path of the mount");
 	if (wants_all_paths(&search)) {
-		struct stat attr;
+		bool done;
 
-		if (place->store || (lstat(place->shown, &attr) == 0 && S_ISDIR(attr.st_mode)))
-			return list_all(&search);
+		status = list_all(&search, &done);
+		if (status || done)
+			return status;
 	}
 	status = ask_start(&search);
-	if (!status && !search.run.quit && search.start.type == 'd' && !search.n_pruned &&
+	if (!status && !search.run.quit && search.start.type == 'd' && !search.start_pruned &&
 	    run->find->max_depth > 0)
-		status = ask_rest(&search);
+		status = run->find->ordered ? pfs_search_walk(&search) : ask_rest(&search);
 	if (!status && run->find->depth_first && !search.run.quit)
-		decide(&search, &search.start);
-	free(search.start_path);
+		(void)pfs_search_decide(&search, &search.start);
+	free((char *)search.start.path);
 	free(search.path);
-	free(search.pruned);
-	free(search.pruned_len);
 	run->quit = search.run.quit;
 	return status ? status : search.run.status;
 }
@@ -452,6 +444,7 @@ int pfs_cmd_find(int argc, char **argv)
 	}
 	while (n < argc && !begins_expression(argv[n]))
 		n++;
+	(void)setlocale(LC_ALL, ""); /* patterns are of characters, not of bytes */
 	error = pfs_find_parse(&find, argv + n, argc - n);
 	status = error ? pfs_cmd_usage("find", "%s", find.why)
 		       : search_places(&find, argv + 1, (size_t)n - 1);

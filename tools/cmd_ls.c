@@ -13,6 +13,8 @@
 #include "tools/cmd.h"
 #include "tools/long.h"
 
+#define OWNER_SIZE 72
+
 enum { LONG, RECURSIVE, ALMOST, ONE, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME };
 static const struct pfs_cmd_option options[] = {
 	[LONG] = {NULL, 'l', NULL, "mode, links, owner, group, size, time, name"},
@@ -176,13 +178,17 @@ static void print_number(char out[PFS_HUMAN_SIZE], const struct settings *s, int
 		(void)snprintf(out, PFS_HUMAN_SIZE, "%" PRId64, size);
 }
 
-static const char *user_of(char number[PFS_HUMAN_SIZE], const struct settings *s, uint32_t id,
-			   const char *(*name_of)(uint32_t id))
+/* A name, or a number where there is none or none is wanted; true if it is a name. */
+static bool print_owner(char out[OWNER_SIZE], const struct settings *s, uint32_t id,
+			const char *(*name_of)(uint32_t id))
 {
-	if (!s->given[NUMERIC])
-		return name_of(id);
-	(void)snprintf(number, PFS_HUMAN_SIZE, "%u", id);
-	return number;
+	const char *name = s->given[NUMERIC] ? NULL : name_of(id);
+
+	if (name)
+		(void)snprintf(out, OWNER_SIZE, "%s", name);
+	else
+		(void)snprintf(out, OWNER_SIZE, "%u", id);
+	return name;
 }
 
 static bool is_device(const struct entry *e)
@@ -194,7 +200,7 @@ static struct widths measure(const struct list *list, const struct entry *entrie
 {
 	const struct settings *s = list->settings;
 	struct widths w = {0};
-	char text[PFS_HUMAN_SIZE];
+	char text[PFS_HUMAN_SIZE], owner[OWNER_SIZE];
 
 	for (size_t i = 0; i < n; i++) {
 		const struct entry *e = &entries[i];
@@ -204,8 +210,10 @@ static struct widths measure(const struct list *list, const struct entry *entrie
 		if (!s->given[LONG])
 			continue;
 		widen(&w.nlink, digits(e->nlink));
-		widen(&w.user, (int)strlen(user_of(text, s, e->uid, pfs_user_name)));
-		widen(&w.group, (int)strlen(user_of(text, s, e->gid, pfs_group_name)));
+		(void)print_owner(owner, s, e->uid, pfs_user_name);
+		widen(&w.user, (int)strlen(owner));
+		(void)print_owner(owner, s, e->gid, pfs_group_name);
+		widen(&w.group, (int)strlen(owner));
 		if (is_device(e)) {
 			widen(&w.major, digits(major(e->rdev)));
 			widen(&w.minor, digits(minor(e->rdev)));
@@ -220,13 +228,15 @@ static struct widths measure(const struct list *list, const struct entry *entrie
 
 static void print_long(const struct settings *s, const struct widths *w, const struct entry *e)
 {
-	char mode[PFS_MODE_SIZE], when[PFS_WHEN_SIZE], text[PFS_HUMAN_SIZE];
+	char mode[PFS_MODE_SIZE], when[PFS_WHEN_SIZE], text[PFS_HUMAN_SIZE], owner[OWNER_SIZE];
+	bool named = print_owner(owner, s, e->uid, pfs_user_name);
 
 	pfs_print_mode(mode, e->type, e->mode);
 	pfs_print_when(when, e->mtime);
 	(void)printf("%s %*" PRIu64, mode, w->nlink, e->nlink);
-	(void)printf(" %-*s", w->user, user_of(text, s, e->uid, pfs_user_name));
-	(void)printf(" %-*s", w->group, user_of(text, s, e->gid, pfs_group_name));
+	(void)printf(named ? " %-*s" : " %*s", w->user, owner);
+	named = print_owner(owner, s, e->gid, pfs_group_name);
+	(void)printf(named ? " %-*s" : " %*s", w->group, owner);
 	if (is_device(e)) {
 		(void)printf(" %*u, %*u", w->size - 2 - w->minor, major(e->rdev), w->minor,
 			     minor(e->rdev));

@@ -16,10 +16,10 @@
 #include "base/cleanup.h"
 #include "tools/cmd.h"
 #include "tools/find_expr.h"
-#include "tools/long.h"
+#include "tools/find_ls.h"
 
 #define NS_PER_S    INT64_C(1000000000)
-#define BATCH_BYTES ((size_t)128 << 10) /* of arguments, as xargs(1) has it */
+#define BATCH_BYTES ((size_t)128 << 10) /* of words, as find(1) has it */
 
 extern char **environ;
 
@@ -126,42 +126,6 @@ static bool test_holds(const struct pfs_find_node *node, const struct pfs_found 
 	}
 }
 
-/* ---- -ls ---- */
-
-static void print_escaped(FILE *out, const char *text)
-{
-	static const char from[] = "\\\n\b\r\t\f \"", to[] = "\\nbrtf \"";
-
-	for (; *text; text++) {
-		const char *at = strchr(from, *text);
-
-		if (at)
-			(void)fprintf(out, "\\%c", to[at - from]);
-		else if (*text > ' ' && *text < 127)
-			(void)fputc(*text, out);
-		else
-			(void)fprintf(out, "\\%03o", (unsigned char)*text);
-	}
-}
-
-static void print_ls(FILE *out, const struct pfs_found *found)
-{
-	char mode[11], when[PFS_WHEN_SIZE];
-
-	pfs_print_mode(mode, found->type, found->mode);
-	pfs_print_when(when, found->mtime);
-	(void)fprintf(out, "%9llu %6lld %s %3llu %-8s %-8s %8lld %s ",
-		      (unsigned long long)found->ino, (long long)(found->blocks + 1) / 2, mode,
-		      (unsigned long long)found->nlink, pfs_user_name(found->uid),
-		      pfs_group_name(found->gid), (long long)found->size, when);
-	print_escaped(out, found->path);
-	if (found->type == 'l') {
-		(void)fputs(" -> ", out);
-		print_escaped(out, found->target);
-	}
-	(void)fputc('\n', out);
-}
-
 /* ---- -exec ---- */
 
 static bool run_command(struct pfs_find_run *run, char **command)
@@ -254,15 +218,17 @@ static void add_to_batch(struct pfs_find_run *run, struct pfs_find_node *node,
 {
 	char *path = strdup(found->path);
 
+	if (node->n_batch && node->batch_bytes + found->path_len + 1 > BATCH_BYTES)
+		run_batch(run, node);
+	for (size_t i = 0; !node->n_batch && node->command[i]; i++)
+		node->batch_bytes += strlen(node->command[i]) + 1;
 	if (!path || pfs_grow(&node->batch, &node->capacity, node->n_batch + 1, sizeof(path))) {
 		free(path);
 		run->status = pfs_cmd_fail("find", "no memory for a command");
 		return;
 	}
 	node->batch[node->n_batch++] = path;
-	node->batch_bytes += found->path_len + 1 + sizeof(path);
-	if (node->batch_bytes >= BATCH_BYTES)
-		run_batch(run, node);
+	node->batch_bytes += found->path_len + 1;
 }
 
 /* ---- expressions ---- */
@@ -278,7 +244,7 @@ static bool act(struct pfs_find_run *run, struct pfs_find_node *node, const stru
 		(void)fwrite(found->path, 1, found->path_len + 1, run->out);
 		return true;
 	case PFS_FIND_LS:
-		print_ls(run->out, found);
+		pfs_find_print_ls(run->out, found);
 		return true;
 	case PFS_FIND_EXEC:
 		return execute(run, node, found);

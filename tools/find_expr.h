@@ -29,7 +29,8 @@ enum pfs_find_need {
 	PFS_FIND_CTIME = 512,
 	PFS_FIND_TARGET = 1024,
 	PFS_FIND_EMPTY = 2048,
-	PFS_FIND_ALL = 1023 /* what -ls prints, but the target */
+	PFS_FIND_RDEV = 4096,
+	PFS_FIND_LISTED = 8191 & ~(256 | 512 | 2048) /* what -ls prints: no other time, nor EMPTY */
 };
 
 struct pfs_found {
@@ -38,7 +39,7 @@ struct pfs_found {
 	const char *name; /* its last component */
 	unsigned depth;   /* below the starting point */
 	char type;	  /* find's letter */
-	uint64_t ino, nlink;
+	uint64_t ino, nlink, rdev;
 	mode_t mode; /* type bits included */
 	uid_t uid;
 	gid_t gid;
@@ -105,7 +106,7 @@ struct pfs_find {
 	unsigned needs; /* enum pfs_find_need */
 	unsigned min_depth, max_depth;
 	bool depth_first; /* contents before their directory */
-	bool ordered;	  /* has -prune or -quit: directories before what is in them */
+	bool ordered;	  /* what is done depends on the order, which is find(1)'s walk */
 	bool acts;	  /* has -exec or -delete: works on the mounted tree */
 	char why[256];	  /* what is wrong, when parsing fails */
 };

@@ -92,6 +92,12 @@ static void need(struct parser *p, unsigned what)
 	p->find->needs |= what;
 }
 
+static void in_order(struct parser *p)
+{
+	p->find->ordered = true;
+	need(p, PFS_FIND_INO);
+}
+
 static const char *argument(struct parser *p, const char *name)
 {
 	if (p->at >= p->argc) {
@@ -322,6 +328,7 @@ static struct pfs_find_node *exec(struct parser *p, const char *name)
 	(void)memcpy(node->command, p->argv + first, (size_t)n * sizeof(*node->command));
 	p->at = last + 1;
 	p->find->acts = true;
+	in_order(p);
 	return node;
 }
 
@@ -345,9 +352,10 @@ static struct pfs_find_node *depth_limit(struct parser *p, const char *name, uns
 static struct pfs_find_node *action(struct parser *p, enum pfs_find_kind kind)
 {
 	p->has_action |= kind != PFS_FIND_PRUNE;
-	p->find->ordered |= kind == PFS_FIND_PRUNE || kind == PFS_FIND_QUIT;
+	if (kind != PFS_FIND_PRINT && kind != PFS_FIND_PRINT0)
+		in_order(p);
 	if (kind == PFS_FIND_LS)
-		need(p, PFS_FIND_ALL | PFS_FIND_TARGET);
+		need(p, PFS_FIND_LISTED);
 	if (kind == PFS_FIND_DELETE)
 		p->find->acts = p->find->depth_first = true;
 	return make(p, kind);
@@ -464,6 +472,7 @@ static struct pfs_find_node *special(struct parser *p, const char *name)
 		return depth_limit(p, name, &p->find->min_depth);
 	if (strcmp(name, "-depth") == 0 || strcmp(name, "-d") == 0) {
 		p->find->depth_first = true;
+		in_order(p);
 		return make(p, PFS_FIND_TRUE);
 	}
 	if (strcmp(name, "-exec") == 0) {

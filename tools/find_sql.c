@@ -143,17 +143,38 @@ static char *glob_of(const char *pattern, bool *exact)
 	return out;
 }
 
+/* The same for LIKE, which knows of ASCII's letters only.  Some of these are the small ones of other
+ * scripts' capitals: K of kelvin's sign, i of a dotted I. */
+static char *like_of(const char *pattern)
+{
+	char *out = malloc(2 * strlen(pattern) + 4), *to = out;
+
+	if (!out)
+		return NULL;
+	*to++ = '\'';
+	for (const char *c = pattern; *c; c++) {
+		if (strchr("[\\", *c)) {
+			*to++ = '%';
+			break;
+		}
+		if (*c == '\'')
+			*to++ = '\'';
+		*to++ = (char)(strchr("*?%kKiI", *c) || (unsigned char)*c > 127 ? '%' : *c);
+	}
+	*to++ = '\'';
+	*to = 0;
+	return out;
+}
+
 static struct condition pattern_condition(const struct pfs_find_node *node, const char *name)
 {
-	char *glob PFS_FREE = NULL;
-	bool exact;
+	char *pattern PFS_FREE = NULL;
+	bool exact = false;
 
-	if (node->fold_case)
-		return say(false, "1");
-	glob = glob_of(node->text, &exact);
-	if (!glob)
+	pattern = node->fold_case ? like_of(node->text) : glob_of(node->text, &exact);
+	if (!pattern)
 		return (struct condition){0};
-	return say(exact, "%s GLOB %s", name, glob);
+	return say(exact, "%s %s %s", name, node->fold_case ? "LIKE" : "GLOB", pattern);
 }
 
 static struct condition type_condition(const char *letters)

@@ -13,7 +13,7 @@
 #define CACHED	    64 /* names */
 
 struct name {
-	bool known;
+	bool known, named;
 	uint32_t id;
 	char text[64];
 };
@@ -71,11 +71,10 @@ static const char *remember(struct name *name, uint32_t id, const char *text)
 {
 	name->known = true;
 	name->id = id;
+	name->named = text;
 	if (text)
 		(void)snprintf(name->text, sizeof(name->text), "%s", text);
-	else
-		(void)snprintf(name->text, sizeof(name->text), "%u", id);
-	return name->text;
+	return text ? name->text : NULL;
 }
 
 const char *pfs_user_name(uid_t uid)
@@ -85,7 +84,7 @@ const char *pfs_user_name(uid_t uid)
 	const struct passwd *entry;
 
 	if (name->known && name->id == uid)
-		return name->text;
+		return name->named ? name->text : NULL;
 	entry = getpwuid(uid);
 	return remember(name, uid, entry ? entry->pw_name : NULL);
 }
@@ -97,7 +96,7 @@ const char *pfs_group_name(gid_t gid)
 	const struct group *entry;
 
 	if (name->known && name->id == gid)
-		return name->text;
+		return name->named ? name->text : NULL;
 	entry = getgrgid(gid);
 	return remember(name, gid, entry ? entry->gr_name : NULL);
 }

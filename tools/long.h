@@ -19,7 +19,7 @@ void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time);
 #define PFS_HUMAN_SIZE 24
 void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes);
 
-/* The name, or else the number; valid until the next call of the same.  One thread. */
+/* NULL if there is none; valid until the next call of the same.  One thread. */
 const char *pfs_user_name(uid_t uid);
 const char *pfs_group_name(gid_t gid);
 

@@ -13,7 +13,7 @@ done
 head -c 1572864 /dev/zero >"$src/a b/d/big"
 truncate -s 5M "$src/a b/d/sparse"
 ln -s big "$src/a b/d/link"
-touch "$src/new"$'\n'line
+touch "$src/new"$'\n'line "$src/a/latin-"$'\xe9' "$src/-dash" "$src/end"$'\n' && mkdir "$src/-d"
 (cd "$src/wide" && seq -f 'n%.0f' 10500 | xargs touch && mkdir d1 d2 d3 && echo x >d2/x)
 primefs import --content=copy "$src" "$store" >/dev/null
 requires fuse
@@ -39,6 +39,11 @@ ok 'of a file' same a/c/f9 'a b/d/big'
 ok 'from outside' same "$mnt/a" "$mnt/"
 ok 'with a slash' same a/
 ok 'of a wide directory, in the order of its numbers' same -a wide
+if ((PFS_LONG)); then
+	(cd wide && seq 250000 | xargs touch)
+	ok 'of a wider one' same -a wide
+	rm -r wide
+fi
 rm -r a/c && head -c 100000 /dev/zero >'a b/new' && mv 'a b/d' a/moved
 ok 'after changes' same -a
 is 'sorted' "$(primefs du --sort -d 1 a | cut -f 2 | head -n 2 | tr '\n' ' ')" "$(du -d 1 a | sort -rn | cut -f 2 | grep -v '^a$' | head -n 2 | tr '\n' ' ')"

@@ -17,6 +17,10 @@ head -c 1500000 /dev/zero >"$src/docs/big.bin"
 head -c 512 /dev/zero >"$src/docs/block.bin"
 touch "$src/with space/new"$'\n'"line" "$src/with space/[x]*?" "$src/with space/back\\slash"
 touch "$src/with space/latin-"$'\xe9' "$src/with space/quo'te" "$src/deep/a/b/c/d/e/.hidden"
+mkdir -p "$src/-lead" "$src/in"$'\xff\xfe'val "$src/émile" "$src/Émile"
+touch -- "$src/-lead/-x" "$src/in"$'\xff\xfe'val/$'\xe9' "$src/émile/ß" \
+	"$src/with space/"{ÀÉ.TXT,àé.txt,quo\"te,日本,50%_a} "$src/with space/del"$'\x7f' \
+	"$src/with space/"$'\x01'control "$src/with space/tab"$'\t'here
 ln -s main.c "$src/src/link.c" && ln -s /nowhere "$src/dangling"
 mkfifo "$src/pipe"
 chmod 4755 "$src/src/main.c" && chmod 600 "$src/docs/readme.md" && chmod 2775 "$src/empty"
@@ -172,6 +176,51 @@ cat >"$work/expressions" <<'END'
 -name main.c -quit
 -name .git -o -name objects
 -xdev -name '*.bin'
+-iname '*.C'
+-iname 'à*'
+-iname 'É*'
+-iname '*MILE'
+-iname '*I*'
+-iname 'k*'
+-iname '*%_A'
+-iname '[a-c]*'
+! -iname 'm*'
+-name '?mile'
+-name '??mile'
+-name '?'
+-name '??'
+-name '日?'
+-name '[à-é]*'
+-name '[[:alpha:]]*'
+-name 'in*val'
+-name 'in??val'
+! -name 'in*val'
+-name '-*'
+-name 'end?'
+-path '*/-lead/*'
+-path '*/?mile/*'
+-regex '.*/.mile'
+-iregex '.*É.txt'
+-type f -iname '*.txt' -o -name $'end\n'
+-mindepth 2 -name 's*'
+-ls
+-ls -o -true
+-name '*.c' -ls
+-type f -size +2k -ls
+-type d -ls
+-type l -ls
+-maxdepth 1 -ls
+-mindepth 2 -maxdepth 3 -ls
+-depth -ls
+-depth -print0
+-depth -mindepth 1 -maxdepth 2
+-name '*a*' -print -quit
+-name src -prune -o -ls
+-name a -prune , -ls
+-prune
+-type f -exec echo {} +
+-type d -exec echo a b {} +
+-exec sh -c 'echo "$#"' sh {} +
 END
 
 # both EXPRESSION...: what the two print, in the same folder, sorted.
@@ -186,6 +235,17 @@ both() {
 	}
 }
 
+# exactly EXPRESSION: what the two print, in the order in which they do.
+exactly() {
+	local -a words
+	eval "words=($1)"
+	cmp <(find "$2" "${words[@]}" 2>/dev/null) <(primefs find "$2" "${words[@]}")
+}
+
+ok 'more than a hundred expressions' test "$(wc -l <"$work/expressions")" -gt 100
+for word in name iname path regex type size mtime newer user group perm maxdepth mindepth empty print0 ls exec not; do
+	ok "one has -$word" grep -q -- "-$word" "$work/expressions"
+done
 primefs import --content=copy "$src" "$store" >/dev/null || [[ $? == 1 ]] # one file is closed to ordinary users
 
 # In a store paths are absolute, which expressions about paths see.
@@ -193,7 +253,8 @@ place=("$store") unify='s|^/$|.|; s|^/|./|'
 cd "$src"
 while IFS= read -r expression; do
 	case $expression in
-	*path* | *wholename* | *regex* | *-exec* | *reference* | "-name '.'" | "-name '.*'" | "-name '[!"*) continue ;;
+	*path* | *wholename* | *regex* | *-exec* | *reference* | *-ls* | *-quit*) continue ;;
+	"-name '.'" | "-name '.*'" | "-name '?'" | "-name '[!"*) continue ;; # the root's name
 	esac
 	ok "in a store: $expression" both "$expression"
 done <"$work/expressions"
@@ -219,12 +280,48 @@ mount_store
 [[ -e $mnt/.query/run ]] || skip_all 'skipped: no .query'
 place=(.) unify=
 cd "$mnt"
+mkdir -p $'end\n/sub' && touch $'end\n/sub/f' # not for a store: "/end\n/sub" could be two paths
 while IFS= read -r expression; do
 	ok "mounted: $expression" both "${expression//..\/reference/$work/reference}"
 done <"$work/expressions"
+# what depends on the order is done in find's own
+while IFS= read -r expression; do
+	case $expression in
+	*-ls* | *-exec* | *-prune* | *-quit* | *-depth*) ok "in order: $expression" exactly "${expression//..\/reference/$work/reference}" . ;;
+	esac
+done <"$work/expressions"
+ok 'in order, from outside' exactly -ls "$mnt/"
+ok 'in order, a part' exactly -ls "$mnt/with space"
+if locale -a 2>/dev/null | grep -qx 'C.utf8'; then
+	for locale in C C.UTF-8; do
+		export LC_ALL=$locale
+		while IFS= read -r expression; do
+			case $expression in
+			*name* | *path* | *regex*) ok "$locale: $expression" both "$expression" ;;
+			esac
+		done <"$work/expressions"
+	done
+	unset LC_ALL
+else
+	skip 'other locales: no C.UTF-8'
+fi
 is 'from outside' "$(primefs find "$mnt/src" -name '*.c' | sort)" "$(find "$mnt/src" -name '*.c' | sort)"
 is 'with a slash' "$(primefs find "$mnt/src/" | sort)" "$(find "$mnt/src/" | sort)"
 is 'a link' "$(primefs find "$mnt/src/link.c")" "$mnt/src/link.c"
+mkdir wide
+(cd wide && seq 10500 | xargs touch && mkdir 1d 2d 3d && touch 2d/x && truncate -s 123456789012 large)
+(cd wide && touch -d '179 days ago' 1 && touch -d '181 days ago' 2 && touch -d '30 minutes' 3 && touch -d '2 hours' 4)
+if ((EUID == 0)); then # columns widen
+	mknod wide/null c 1 3 && mknod wide/disk b 259 1048575 && chown 12345:54321 wide/5 && chown 1234567890:1234567891 wide/6
+fi
+ok 'in order, a wide directory' exactly -ls .
+ok 'in order, its files' exactly '-type f -ls' wide
+ok 'as many words at a time' exactly '-exec echo {} +' wide
+if ((PFS_LONG)); then
+	(cd wide && seq -f 'f%.0f' 250000 | xargs touch)
+	ok 'in order, a wider one' exactly -ls wide
+fi
+rm -r wide
 ok 'deletes' primefs find "$mnt/src" -name '*.c' -delete
 is 'what it was told to' "$(find "$mnt/src" -name '*.c')" ''
 ok 'deletes a directory with what is in it' primefs find "$mnt/deep" -delete

@@ -11,11 +11,12 @@ head -c 123456 /dev/zero >"$src/b/large"
 head -c 99 /dev/zero >"$src/b/y/Small"
 touch -d '400 days ago' "$src/b/old" "$src/b/y/B" "$src/b/y/a" "$src/.dot" "$src/b/.dot2"
 touch -d '1 hour' "$src/b/future" && touch -d '1960-01-01' "$src/b/ancient"
+touch "$src/b/new"$'\n'line "$src/b/tab"$'\t'here "$src/b/del"$'\x7f' "$src/b/quo'te\"\\" "$src/b/-dash" "$src/b/日本" "$src/b/Émile"
 touch "$src/b/latin-"$'\xe9' "$src/b/émile" "$src/b/zoé"
 ln -s ../b/large "$src/b/y/link" && ln -s b "$src/dirlink"
 chmod 4755 "$src/b/large" && chmod 1777 "$src/a-b" && chmod 2070 "$src/b/old" && chmod 6644 "$src/b/y/B"
 mkfifo "$src/b/pipe"
-((EUID)) || { mknod "$src/b/disk" b 259 12 && mknod "$src/b/zero" c 1 5 && chown 12345:54321 "$src/b/y/a"; }
+((EUID)) || { mknod "$src/b/disk" b 259 12 && mknod "$src/b/zero" c 1 5 && chown 12345:54321 "$src/b/y/a" && chown 1234567890:1234567 "$src/b/zoé"; }
 primefs import --content=copy "$src" "$store" >/dev/null
 requires fuse
 mount_store

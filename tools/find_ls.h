@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/find_ls.h - find's -ls: a line for a node as GNU's find(1) prints it, whose columns widen for
+ * good when something does not fit. */
+#ifndef PFS_TOOLS_FIND_LS_H
+#define PFS_TOOLS_FIND_LS_H
+
+#include <stdio.h>
+
+#include "tools/find_expr.h"
+
+/* One thread: widths are the process's. */
+void pfs_find_print_ls(FILE *out, const struct pfs_found *found);
+
+#endif
