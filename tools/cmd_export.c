@@ -53,6 +53,15 @@ int pfs_export_fail(const struct pfs_export *from, const char *format, ...)
 	return -ECANCELED;
 }
 
+int pfs_export_out_failed(struct pfs_export *to)
+{
+	if (!ferror(to->out))
+		return 0;
+	if (!to->out_error)
+		to->out_error = errno ? errno : EIO;
+	return 1;
+}
+
 /* ---- columns ---- */
 
 int pfs_export_add_column(struct pfs_export *to, const char *name, size_t len)
@@ -170,15 +179,14 @@ static int open_output(struct job *job)
 static int close_output(const struct job *job, int status)
 {
 	FILE *out = job->export.out;
-	bool bad;
+	int error = job->export.out_error;
 
-	if (out == stdout)
-		return pfs_cmd_flush("export", status);
-	errno = 0;
-	bad = ferror(out) != 0;
-	if ((fclose(out) != 0 || bad) && status != PFS_EXIT_FAILURE)
-		return pfs_cmd_fail("export", "%s: %s", job->output, strerror(errno ? errno : EIO));
-	return status;
+	if ((out == stdout ? fflush(out) : fclose(out)) != 0 && !error)
+		error = errno;
+	if (!error || status == PFS_EXIT_FAILURE)
+		return status;
+	return pfs_cmd_fail("export", "%s: %s", out == stdout ? "standard output" : job->output,
+			    strerror(error));
 }
 
 static int run(struct job *job)

@@ -15,6 +15,7 @@ struct pfs_export {
 	struct pfs_tree *tree;
 	uint64_t root; /* of what is exported */
 	FILE *out;
+	int out_error;	/* the errno of a write to it that failed */
 	bool nul_ended; /* paths */
 	/* Attributes, without "user.": given, or for csv all that there are. */
 	char **columns;
@@ -25,8 +26,8 @@ struct pfs_export {
 struct pfs_export_format {
 	const char *name;
 	bool binary; /* nothing for a terminal */
-	/* 0, -ECANCELED when the reason has been said, or another error; what is written to out is
-	 * not looked at. */
+	/* 0, also when out cannot be written, -ECANCELED when the reason has been said, or another
+	 * error. */
 	int (*write)(struct pfs_export *to);
 };
 
@@ -34,6 +35,9 @@ extern const struct pfs_export_format pfs_export_paths, pfs_export_csv, pfs_expo
 
 /* Adds a column unless it is there. */
 PFS_MUST_CHECK int pfs_export_add_column(struct pfs_export *to, const char *name, size_t len);
+
+/* 0, or 1, which ends a walk, if out could not be written, which whoever closes it says. */
+int pfs_export_out_failed(struct pfs_export *to);
 
 /* Says why the export ends; returns -ECANCELED. */
 int pfs_export_fail(const struct pfs_export *from, const char *format, ...) PFS_PRINTF(2, 3);

@@ -33,6 +33,9 @@ struct tar {
 
 static int bad_output(struct tar *tar)
 {
+	errno = archive_errno(tar->archive);
+	if (pfs_export_out_failed(tar->to))
+		return 1;
 	return pfs_export_fail(tar->to, "writing the archive: %s",
 			       archive_error_string(tar->archive));
 }
@@ -235,7 +238,7 @@ static int write_tar(struct pfs_export *to)
 		(void)archive_write_free(tar->archive);
 	free(tar->path);
 	free(tar);
-	return error;
+	return error > 0 ? 0 : error;
 }
 
 const struct pfs_export_format pfs_export_tar = {

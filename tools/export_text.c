@@ -54,7 +54,7 @@ static bool has_any(const char *bytes, size_t len, const char *of, size_t n)
 
 static int print_path(struct text *text)
 {
-	const struct pfs_export *to = text->to;
+	struct pfs_export *to = text->to;
 	const char forbidden[] = {'\t', to->nul_ended ? '\0' : '\n'};
 	size_t i;
 
@@ -79,12 +79,12 @@ static int print_path(struct text *text)
 		(void)fwrite(text->value, 1, (size_t)len, to->out);
 	}
 	(void)fputc(to->nul_ended ? 0 : '\n', to->out);
-	return ferror(to->out) ? 1 : 0;
+	return pfs_export_out_failed(to);
 }
 
 static int print_row(struct text *text)
 {
-	const struct pfs_export *to = text->to;
+	struct pfs_export *to = text->to;
 	size_t i;
 
 	pfs_csv_print(to->out, text->path, text->len);
@@ -97,7 +97,7 @@ static int print_row(struct text *text)
 		pfs_csv_print(to->out, text->value, (size_t)len);
 	}
 	(void)fputc('\n', to->out);
-	return ferror(to->out) ? 1 : 0;
+	return pfs_export_out_failed(to);
 }
 
 /* Prints the node before; next_depth: of the one after it. */
@@ -140,7 +140,7 @@ static int write_text(struct pfs_export *to, int (*print)(struct text *text))
 		error = print_last(text, 0);
 	free(text->path);
 	free(text);
-	return error > 0 ? 0 : error; /* 1: output fails, which the caller will see */
+	return error > 0 ? 0 : error;
 }
 
 static int write_paths(struct pfs_export *to)
