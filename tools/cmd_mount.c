@@ -284,6 +284,14 @@ static void leave_terminal(void)
 		(void)ioctl(terminal, TIOCNOTTY);
 }
 
+/* Locks and pipes of whoever mounts, a shell script say, which a daemon would keep for ever. */
+static void close_inherited(int kept)
+{
+	if (kept > STDERR_FILENO + 1)
+		(void)close_range(STDERR_FILENO + 1, (unsigned)kept - 1, 0);
+	(void)close_range((unsigned)kept + 1, ~0U, 0);
+}
+
 /* Store and engine are opened after the fork: neither SQLite's locks nor CUDA survive one. */
 static int serve_as_daemon(struct job *job)
 {
@@ -299,8 +307,8 @@ static int serve_as_daemon(struct job *job)
 		(void)close(ends[1]);
 		return await_daemon(daemon, ends[0]);
 	}
-	(void)close(ends[0]);
 	job->ready = ends[1];
+	close_inherited(job->ready);
 	leave_terminal();
 	if (chdir("/") != 0)
 		return pfs_cmd_fail("mount", "/: %s", strerror(errno));

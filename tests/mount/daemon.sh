@@ -81,3 +81,12 @@ done
 fails_with 'what cannot be printed is an error' 'Bad file descriptor' bash -c "primefs export --format=paths '$store' >&-"
 ok 'relative names are no obstacle' primefs mount store.pfs mnt
 ok 'for umount neither' primefs umount mnt
+
+# A lock of the script that mounts, a pipe that somebody reads to its end: neither is the daemon's.
+exec 9>"$work/lock"
+flock 9
+mount_store
+exec 9>&-
+ok 'descriptors of the mounting process are not kept' flock -n "$work/lock" true
+is 'the daemon serves all the same' "$(cat "$mnt/more")" more
+unmount_store
