@@ -341,8 +341,7 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 	sql->refused[0] = 0;
 	sql->saw = 0;
 	sql->changed[0] = 0;
-	for (size_t i = 0; i < sql->n_sides; i++)
-		sql->sides[i].wanted = false;
+	pfs_sql_sides_named(sql, text, len);
 	if (len > INT32_MAX)
 		return complain(problem, -E2BIG, -1, "the statement is too long");
 	if (memchr(text, 0, len))

@@ -58,6 +58,9 @@ int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem,
 
 /* A statement names the table. */
 void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
+/* Those whose names stand in its text: the authorizer is not asked about a table of which NATURAL or
+ * USING alone reads columns. */
+void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
 void pfs_sql_sides_close(struct pfs_sql *sql);
 /* SQLite's update hook; arg is the connection. */
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,

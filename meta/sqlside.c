@@ -130,6 +130,31 @@ void pfs_sql_side_seen(struct pfs_sql *sql, const char *name)
 		side->wanted = true;
 }
 
+static bool is_in_name(char c)
+{
+	return (unsigned char)c >= 0x80 || c == '_' || c == '$' || (c >= '0' && c <= '9') ||
+	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool stands_in(const char *text, size_t len, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t at = 0; at + n <= len; at++) {
+		if (sqlite3_strnicmp(text + at, name, (int)n) == 0 &&
+		    (at == 0 || !is_in_name(text[at - 1])) &&
+		    (at + n == len || !is_in_name(text[at + n])))
+			return true;
+	}
+	return false;
+}
+
+void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len)
+{
+	for (size_t i = 0; i < sql->n_sides; i++)
+		sql->sides[i].wanted = stands_in(text, len, sql->sides[i].name);
+}
+
 static void drop(struct pfs_sql *sql, const char *name)
 {
 	char *text = sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\"", name);
