@@ -123,7 +123,7 @@ int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from)
 
 /* ---- orphans ---- */
 
-static int run_for(struct pfs_store *store, enum pfs_sql sql, uint64_t prime)
+static int run_for(struct pfs_store *store, enum pfs_statement sql, uint64_t prime)
 {
 	pfs_bind_u64(store->writer->sql[sql], 1, prime);
 	return pfs_group_run(store, sql);

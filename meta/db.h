@@ -56,7 +56,7 @@ PFS_MUST_CHECK int pfs_db_finish_bulk(struct pfs_db *db);
 PFS_MUST_CHECK int pfs_db_step(struct pfs_db *db, sqlite3_stmt *statement);
 
 /* Steps a statement that is prepared, bound and returns no rows, then resets it. */
-PFS_MUST_CHECK int pfs_db_run(struct pfs_db *db, enum pfs_sql sql);
+PFS_MUST_CHECK int pfs_db_run(struct pfs_db *db, enum pfs_statement sql);
 
 /* Runs text without parameters; rows are ignored. */
 PFS_MUST_CHECK int pfs_db_exec(struct pfs_db *db, const char *text);
@@ -91,6 +91,10 @@ bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int colu
 
 struct pfs_time;
 bool pfs_column_time(struct pfs_time *out, sqlite3_stmt *row, int column);
+
+/* Whatever it is; its bytes are the row's own until the next step. */
+struct pfs_cell;
+void pfs_column_cell(struct pfs_cell *cell, sqlite3_stmt *row, int column);
 
 #define PFS_TIME_TEXT_SIZE 32
 

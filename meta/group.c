@@ -93,7 +93,7 @@ int pfs_writer_finish(struct pfs_store *store)
 }
 
 /* `before` when it cannot be told now. */
-static uint64_t count(uint64_t before, struct pfs_db *db, enum pfs_sql sql)
+static uint64_t count(uint64_t before, struct pfs_db *db, enum pfs_statement sql)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[sql];
 
@@ -120,7 +120,7 @@ int pfs_group_ready(const struct pfs_store *store)
 	return store->group_error;
 }
 
-int pfs_group_run(struct pfs_store *store, enum pfs_sql sql)
+int pfs_group_run(struct pfs_store *store, enum pfs_statement sql)
 {
 	int error = pfs_db_run(store->writer, sql);
 

@@ -102,7 +102,7 @@ PFS_MUST_CHECK int pfs_change_write(struct pfs_store *store, struct pfs_meta *me
 void pfs_change_end(struct pfs_store *store);
 
 /* Runs a bound statement of the writer; a failure spoils the group. */
-PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_sql sql);
+PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_statement sql);
 
 /* The writing connection: opened; and before it is closed, everything moved to the main file. */
 PFS_MUST_CHECK int pfs_writer_open(struct pfs_store *store, enum pfs_db_mode mode);

@@ -136,7 +136,7 @@ int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *no
 	return error;
 }
 
-static int run_for(struct pfs_store *store, enum pfs_sql sql, uint64_t prime)
+static int run_for(struct pfs_store *store, enum pfs_statement sql, uint64_t prime)
 {
 	pfs_bind_u64(store->writer->sql[sql], 1, prime);
 	return pfs_group_run(store, sql);
@@ -263,7 +263,7 @@ static uint64_t middle_of(const struct pfs_meta *meta, uint64_t last_directory, 
 	return PFS_FIRST_OTHER + (uint64_t)((double)(last_other - PFS_FIRST_OTHER) * part);
 }
 
-static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_sql sql)
+static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_statement sql)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[sql];
 	int got = pfs_db_step(db, row);

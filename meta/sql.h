@@ -99,7 +99,7 @@
 	  "WHERE prime = ?1")
 
 #define PFS_SQL_ENUM(name, kind, text) PFS_SQL_##name,
-enum pfs_sql { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
+enum pfs_statement { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
 #undef PFS_SQL_ENUM
 
 #endif

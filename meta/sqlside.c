@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "meta/db.h"
 #include "meta/sqlquery_impl.h"
 
 /* ---- statements of this module's own ---- */
@@ -499,32 +500,6 @@ int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table)
 	return *text ? 0 : -ENOMEM;
 }
 
-static void cell_from(struct pfs_cell *cell, sqlite3_stmt *row, int column)
-{
-	*cell = (struct pfs_cell){.type = PFS_CELL_NULL};
-	switch (sqlite3_column_type(row, column)) {
-	case SQLITE_INTEGER:
-		cell->type = PFS_CELL_INTEGER;
-		cell->integer = sqlite3_column_int64(row, column);
-		return;
-	case SQLITE_FLOAT:
-		cell->type = PFS_CELL_REAL;
-		cell->real = sqlite3_column_double(row, column);
-		return;
-	case SQLITE_TEXT:
-		cell->type = PFS_CELL_TEXT;
-		cell->bytes = sqlite3_column_text(row, column);
-		break;
-	case SQLITE_BLOB:
-		cell->type = PFS_CELL_BLOB;
-		cell->bytes = sqlite3_column_blob(row, column);
-		break;
-	default:
-		return;
-	}
-	cell->size = (size_t)sqlite3_column_bytes(row, column);
-}
-
 typedef int row_fn(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
 
 static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
@@ -533,7 +508,7 @@ static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
 	int n = sqlite3_column_count(row) - 1;
 
 	for (int i = 0; i < n; i++)
-		cell_from(&cells[i], row, i + 1);
+		pfs_column_cell(&cells[i], row, i + 1);
 	return fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
 }
 

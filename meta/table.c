@@ -231,32 +231,6 @@ int pfs_store_scan_tables(struct pfs_store *store,
 	return got;
 }
 
-static void cell_from_row(struct pfs_cell *cell, sqlite3_stmt *row, int column)
-{
-	switch (sqlite3_column_type(row, column)) {
-	case SQLITE_INTEGER:
-		cell->type = PFS_CELL_INTEGER;
-		cell->integer = sqlite3_column_int64(row, column);
-		return;
-	case SQLITE_FLOAT:
-		cell->type = PFS_CELL_REAL;
-		cell->real = sqlite3_column_double(row, column);
-		return;
-	case SQLITE_TEXT:
-		cell->type = PFS_CELL_TEXT;
-		cell->bytes = (const char *)sqlite3_column_text(row, column);
-		break;
-	case SQLITE_BLOB:
-		cell->type = PFS_CELL_BLOB;
-		cell->bytes = sqlite3_column_blob(row, column);
-		break;
-	default:
-		cell->type = PFS_CELL_NULL;
-		return;
-	}
-	cell->size = (size_t)sqlite3_column_bytes(row, column);
-}
-
 static int scan_rows(struct pfs_db *db, sqlite3_stmt *row,
 		     int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 		     void *arg)
@@ -268,7 +242,7 @@ static int scan_rows(struct pfs_db *db, sqlite3_stmt *row,
 		return pfs_db_damaged(db, "side table", 0, "its rows are none");
 	while ((got = pfs_db_step(db, row)) == 1) {
 		for (int i = 0; i < n; i++)
-			cell_from_row(&cells[i], row, i + 1);
+			pfs_column_cell(&cells[i], row, i + 1);
 		got = fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
 		if (got)
 			break;

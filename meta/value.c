@@ -57,6 +57,32 @@ bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int colu
 	return *data != NULL;
 }
 
+void pfs_column_cell(struct pfs_cell *cell, sqlite3_stmt *row, int column)
+{
+	*cell = (struct pfs_cell){.type = PFS_CELL_NULL};
+	switch (sqlite3_column_type(row, column)) {
+	case SQLITE_INTEGER:
+		cell->type = PFS_CELL_INTEGER;
+		cell->integer = sqlite3_column_int64(row, column);
+		return;
+	case SQLITE_FLOAT:
+		cell->type = PFS_CELL_REAL;
+		cell->real = sqlite3_column_double(row, column);
+		return;
+	case SQLITE_TEXT:
+		cell->type = PFS_CELL_TEXT;
+		cell->bytes = sqlite3_column_text(row, column);
+		break;
+	case SQLITE_BLOB:
+		cell->type = PFS_CELL_BLOB;
+		cell->bytes = sqlite3_column_blob(row, column);
+		break;
+	default:
+		return;
+	}
+	cell->size = (size_t)sqlite3_column_bytes(row, column);
+}
+
 /* "SECONDS.NANOSECONDS", nine digits: times whose nanoseconds do not fit in 64 bits. */
 static bool parse_time(struct pfs_time *out, const char *text)
 {
