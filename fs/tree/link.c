@@ -5,10 +5,12 @@
  * is followed but with openat2, which stays beneath the root and takes no symlink for anything. */
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -115,19 +117,44 @@ bool pfs_tree_has_links(const struct pfs_tree *tree)
 
 /* ---- opening and closing ---- */
 
+/* The folder's path leads there without a symlink. */
+static bool leads_straight(const char *path, const struct stat *st)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	int fd PFS_CLOSE = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	struct stat found;
+
+	return fd >= 0 && !fstat(fd, &found) && found.st_dev == st->st_dev &&
+	       found.st_ino == st->st_ino;
+}
+
+/* The folder that was imported.  The number of its device may be another one when the machine has
+ * started again: most filesystems without a device of their own take the next that is free.  Then it
+ * has to lie where it lay and to be root's mount: nobody else can have put it there. */
+static bool is_root(int fd, const struct pfs_source_root *stored)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || st.st_ino != stored->ino)
+		return false;
+	return st.st_dev == stored->dev ||
+	       (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC &&
+		leads_straight(stored->path, &st));
+}
+
 static int add_root(void *arg, const struct pfs_source_root *stored)
 {
 	struct pfs_links *links = arg;
 	struct root root = {.id = stored->id};
-	struct stat st;
 	int error;
 
 	error = pfs_grow(&links->roots, &links->capacity, links->n_roots + 1, sizeof(root));
 	if (error)
 		return error;
 	root.fd = open(stored->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root.fd >= 0 &&
-	    (fstat(root.fd, &st) || st.st_dev != stored->dev || st.st_ino != stored->ino)) {
+	if (root.fd >= 0 && !is_root(root.fd, stored)) {
 		(void)close(root.fd);
 		root.fd = -1;
 	}

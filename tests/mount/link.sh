@@ -141,3 +141,35 @@ echo own >"$mnt/f"
 is 'until they are written' "$(cat "$mnt/f")" own
 unmount_store
 check_store
+
+# A filesystem that is mounted anew may get another device number, as most do that have no device of
+# their own.  What is found by way of a symlink, or on a user's filesystem, has to be the same still.
+renewed() { # another tmpfs in place of $src, with the same inode numbers
+	umount "$src" && mount -t tmpfs none "$work/elsewhere" && mount -t tmpfs none "$src" &&
+		umount "$work/elsewhere" && mkdir "$src/in" && echo second >"$src/in/f" &&
+		[[ $(stat -c '%d %i' "$src/in") != "$place" && $(stat -c %i "$src/in") == "${place#* }" ]]
+}
+rm -rf "$src" "$store"
+mkdir "$src"
+if ((EUID == 0)) && mount -t tmpfs none "$src"; then
+	mkdir "$src/in"
+	echo first >"$src/in/f"
+	place=$(stat -c '%d %i' "$src/in")
+	primefs import "$src/in" "$store" >/dev/null
+	ok 'a folder gets another device number' renewed
+	mount_store
+	is 'its files are those that are there now' "$(cat "$mnt/f")" second
+	unmount_store
+	mkdir "$work/aside"
+	mount --move "$src" "$work/aside" 2>/dev/null || mount --bind "$src" "$work/aside"
+	umount "$src" 2>/dev/null || true
+	rmdir "$src"
+	ln -s aside "$src"
+	mount_store 2>/dev/null
+	fails_with 'not where a symlink leads to' 'Stale' cat "$mnt/f"
+	unmount_store
+	umount "$work/aside"
+else
+	skip 'no tmpfs to be had'
+fi
+check_store
