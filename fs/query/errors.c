@@ -135,7 +135,7 @@ int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *er
 	error->error = code;
 	if (offset < 0 && after(text, "no such table: ")) /* SQLite knows no place then */
 		offset = find_name(&query->text, after(text, "no such table: "));
-	error->offset = pfs_edits_offset(&query->text, offset);
+	error->offset = pfs_edits_offset(&query->dated, pfs_edits_offset(&query->text, offset));
 	if (code == -EINTR || ((code == -EIO || code == -ENOSPC) && !*query->why))
 		text = sentence(code);
 	if (code == -EINVAL)

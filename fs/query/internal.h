@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "fs/query/counts.h"
 #include "fs/query/query.h"
-#include "fs/query/times.h"
 #include "fs/tree/attrcolumn.h"
 #include "fs/tree/change.h"
 #include "fs/tree/visible.h"
@@ -113,7 +113,8 @@ struct pfs_query {
 
 	const char *sql; /* as it was written */
 	size_t len;
-	struct pfs_edits text; /* as it runs: times replaced */
+	struct pfs_edits text; /* as it runs */
+	struct pfs_edits dated; /* with times replaced, if counts have been replaced after them */
 
 	uint64_t n_nodes; /* of the tree, about, for the planner */
 	uint64_t epoch;

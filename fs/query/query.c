@@ -205,13 +205,31 @@ static int take_connection(struct pfs_query *query)
 	return error;
 }
 
+static int rewrite(struct pfs_query *query, const char *sql, size_t len)
+{
+	struct pfs_edits counted;
+	int error;
+
+	PFS_TRY(pfs_times_replace(&query->text, sql, len));
+	if (query->is_limited) /* totals are of all nodes */
+		return 0;
+	error = pfs_counts_replace(&counted, query->text.text, query->text.len, query->top);
+	if (error || !counted.text) {
+		pfs_edits_finish(&counted);
+		return error;
+	}
+	query->dated = query->text;
+	query->text = counted;
+	return 0;
+}
+
 static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope, const char *sql,
 		   size_t len, struct pfs_sql_problem *problem)
 {
 	if (len > PFS_STATEMENT_MAX)
 		return -E2BIG;
 	PFS_TRY(look_at_tree(query, problem));
-	PFS_TRY(pfs_times_replace(&query->text, sql, len));
+	PFS_TRY(rewrite(query, sql, len));
 	PFS_TRY(take_connection(query));
 	query->connection->plan_ids = 0;
 	pfs_sql_set_up(query->connection->sql, query, scope->memory_limit, scope->may_change);
@@ -345,6 +363,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_connection_put(query->queries, query->connection);
 	pfs_plan_finish(query);
 	pfs_edits_finish(&query->text);
+	pfs_edits_finish(&query->dated);
 	pfs_change_set_finish(&query->set);
 	pfs_visible_unref(query->visible);
 	free(query->path);

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/checked.h"
+#include "fs/query/tokens.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 
@@ -143,109 +143,6 @@ bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len)
 	       !__builtin_add_overflow(seconds, fraction, nanoseconds);
 }
 
-/* ---- tokens ---- */
-
-enum token_kind { END, WORD, STRING, OPERATOR, OPEN, CLOSE, COMMA, DOT, OTHER };
-
-struct token {
-	enum token_kind kind;
-	size_t at, len;
-};
-
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
-}
-
-static size_t skip_blank(const char *sql, size_t len, size_t at)
-{
-	for (;;) {
-		const char *end;
-
-		while (at < len && isspace((unsigned char)sql[at]))
-			at++;
-		if (at + 1 < len && sql[at] == '-' && sql[at + 1] == '-') {
-			end = memchr(sql + at, '\n', len - at);
-			at = end ? (size_t)(end - sql) : len;
-		} else if (at + 1 < len && sql[at] == '/' && sql[at + 1] == '*') {
-			end = memmem(sql + at + 2, len - at - 2, "*/", 2);
-			at = end ? (size_t)(end - sql) + 2 : len;
-		} else {
-			return at;
-		}
-	}
-}
-
-/* The end of what is quoted from `at` on, doubled quotes being part of it. */
-static size_t quoted_end(const char *sql, size_t len, size_t at)
-{
-	char quote = sql[at] == '[' ? ']' : sql[at];
-
-	for (at++; at < len; at++) {
-		if (sql[at] != quote)
-			continue;
-		if (quote == ']' || at + 1 == len || sql[at + 1] != quote)
-			return at + 1;
-		at++;
-	}
-	return len;
-}
-
-static enum token_kind kind_of(char c)
-{
-	switch (c) {
-	case '\'':
-		return STRING;
-	case '"':
-	case '`':
-	case '[':
-		return WORD;
-	case '(':
-		return OPEN;
-	case ')':
-		return CLOSE;
-	case ',':
-		return COMMA;
-	case '.':
-		return DOT;
-	case '=':
-	case '<':
-	case '>':
-	case '!':
-		return OPERATOR;
-	default:
-		return is_word(c) ? WORD : OTHER;
-	}
-}
-
-static struct token next_token(const char *sql, size_t len, size_t from)
-{
-	struct token token = {.at = skip_blank(sql, len, from)};
-	size_t end = token.at;
-
-	if (end == len)
-		return token;
-	token.kind = kind_of(sql[end]);
-	if (token.kind == STRING || (token.kind == WORD && !is_word(sql[end])))
-		end = quoted_end(sql, len, end);
-	else if (token.kind == WORD)
-		while (end < len && is_word(sql[end]))
-			end++;
-	else if (token.kind == OPERATOR)
-		while (end < len && strchr("=<>!", sql[end]))
-			end++;
-	else
-		end++;
-	token.len = end - token.at;
-	/* x'00' is a blob */
-	if (token.kind == WORD && token.len == 1 && strchr("xX", sql[token.at]) && end < len &&
-	    sql[end] == '\'') {
-		token.len = quoted_end(sql, len, end) - token.at;
-		token.kind = OTHER;
-	}
-	return token;
-}
-
 /* ---- what is compared with a time ---- */
 
 /* Where a statement is being read. */
@@ -262,26 +159,25 @@ enum state {
 struct rewriting {
 	struct pfs_edits *out;
 	const char *sql;
-	size_t len, copied; /* copied: so much of sql is in the new text */
+	size_t len;
 	enum state state;
 	/* A literal before an operator, which is a time if a time column follows. */
-	struct token left;
+	struct pfs_token left;
 	bool has_left, left_operator;
 };
 
-static bool is(const struct rewriting *r, const struct token *token, const char *word)
+static bool is(const struct rewriting *r, const struct pfs_token *token, const char *word)
 {
-	return token->kind == WORD && token->len == strlen(word) &&
-	       strncasecmp(r->sql + token->at, word, token->len) == 0;
+	return pfs_token_is(r->sql, token, word);
 }
 
-static bool is_time_column(const struct rewriting *r, struct token token)
+static bool is_time_column(const struct rewriting *r, struct pfs_token token)
 {
 	static const char *const names[] = {"mtime", "atime", "ctime", "subtree_mtime"};
 
-	if (token.kind != WORD)
+	if (token.kind != PFS_TOKEN_WORD)
 		return false;
-	if (!is_word(r->sql[token.at]) && token.len > 2) {
+	if (!pfs_token_is_letter(r->sql[token.at]) && token.len > 2) {
 		token.at++;
 		token.len -= 2;
 	}
@@ -292,21 +188,9 @@ static bool is_time_column(const struct rewriting *r, struct token token)
 	return false;
 }
 
-static int append(struct rewriting *r, const char *bytes, size_t n)
-{
-	struct pfs_edits *out = r->out;
-
-	PFS_TRY(pfs_grow(&out->text, &out->capacity, out->len + n + 1, 1));
-	if (n)
-		memcpy(out->text + out->len, bytes, n);
-	out->len += n;
-	return 0;
-}
-
 /* The literal's number in its place, if it is a time. */
-static int replace(struct rewriting *r, const struct token *literal)
+static int replace(struct rewriting *r, const struct pfs_token *literal)
 {
-	struct pfs_edits *out = r->out;
 	char number[32];
 	int64_t value;
 	int n;
@@ -316,21 +200,11 @@ static int replace(struct rewriting *r, const struct token *literal)
 		return 0;
 	/* the least of all has no literal of its own */
 	n = value == INT64_MIN ? 0 : snprintf(number, sizeof(number), "%lld", (long long)value);
-	if (!n)
-		return 0;
-	PFS_TRY(append(r, r->sql + r->copied, literal->at - r->copied));
-	PFS_TRY(pfs_grow(&out->edits, &out->edits_capacity, out->n + 1, sizeof(*out->edits)));
-	out->edits[out->n++] = (struct pfs_edit){
-		.at = out->len,
-		.old_at = literal->at,
-		.len = (size_t)n,
-		.old_len = literal->len,
-	};
-	r->copied = literal->at + literal->len;
-	return append(r, number, (size_t)n);
+	return n ? pfs_edits_replace(r->out, r->sql, literal->at, literal->len, number, (size_t)n)
+		 : 0;
 }
 
-static enum state after_word(const struct rewriting *r, const struct token *token)
+static enum state after_word(const struct rewriting *r, const struct pfs_token *token)
 {
 	bool negation = is(r, token, "NOT");
 
@@ -355,7 +229,7 @@ static enum state after_word(const struct rewriting *r, const struct token *toke
 	}
 }
 
-static int read_literal(struct rewriting *r, const struct token *token)
+static int read_literal(struct rewriting *r, const struct pfs_token *token)
 {
 	enum state state = r->state;
 
@@ -370,14 +244,14 @@ static int read_literal(struct rewriting *r, const struct token *token)
 	return 0;
 }
 
-static bool dot_follows(const struct rewriting *r, const struct token *token)
+static bool dot_follows(const struct rewriting *r, const struct pfs_token *token)
 {
 	size_t end = token->at + token->len;
 
 	return end < r->len && r->sql[end] == '.';
 }
 
-static int read_word(struct rewriting *r, const struct token *token)
+static int read_word(struct rewriting *r, const struct pfs_token *token)
 {
 	int error = 0;
 
@@ -397,24 +271,24 @@ static int read_word(struct rewriting *r, const struct token *token)
 	return 0;
 }
 
-static int read_token(struct rewriting *r, const struct token *token)
+static int read_token(struct rewriting *r, const struct pfs_token *token)
 {
 	switch (token->kind) {
-	case STRING:
+	case PFS_TOKEN_STRING:
 		return read_literal(r, token);
-	case WORD:
+	case PFS_TOKEN_WORD:
 		return read_word(r, token);
-	case OPERATOR:
+	case PFS_TOKEN_OPERATOR:
 		r->left_operator = r->has_left;
 		r->state = r->state == COLUMN ? COMPARED : ELSEWHERE;
 		return 0;
-	case DOT:
+	case PFS_TOKEN_DOT:
 		return 0;
-	case OPEN:
+	case PFS_TOKEN_OPEN:
 		r->has_left = false;
 		r->state = r->state == IN_WORD ? LIST : ELSEWHERE;
 		return 0;
-	case COMMA:
+	case PFS_TOKEN_COMMA:
 		r->has_left = false;
 		r->state = r->state == LIST ? LIST : ELSEWHERE;
 		return 0;
@@ -428,14 +302,47 @@ static int read_token(struct rewriting *r, const struct token *token)
 int pfs_times_replace(struct pfs_edits *out, const char *sql, size_t len)
 {
 	struct rewriting r = {.out = out, .sql = sql, .len = len};
-	struct token token = next_token(sql, len, 0);
+	struct pfs_token token = pfs_token_next(sql, len, 0);
 
 	*out = (struct pfs_edits){.text = NULL};
-	while (token.kind != END) {
+	while (token.kind != PFS_TOKEN_END) {
 		PFS_TRY(read_token(&r, &token));
-		token = next_token(sql, len, token.at + token.len);
+		token = pfs_token_next(sql, len, token.at + token.len);
 	}
-	return append(&r, sql + r.copied, len - r.copied);
+	return pfs_edits_end(out, sql, len);
+}
+
+/* ---- edits ---- */
+
+static int append(struct pfs_edits *edits, const char *bytes, size_t n)
+{
+	PFS_TRY(pfs_grow(&edits->text, &edits->capacity, edits->len + n + 1, 1));
+	if (n)
+		memcpy(edits->text + edits->len, bytes, n);
+	edits->len += n;
+	return 0;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): two pieces of text, and where */
+int pfs_edits_replace(struct pfs_edits *edits, const char *old, size_t old_at, size_t old_len,
+		      const char *bytes, size_t n)
+{
+	PFS_TRY(append(edits, old + edits->copied, old_at - edits->copied));
+	PFS_TRY(pfs_grow(&edits->edits, &edits->edits_capacity, edits->n + 1,
+			 sizeof(*edits->edits)));
+	edits->edits[edits->n++] = (struct pfs_edit){
+		.at = edits->len,
+		.old_at = old_at,
+		.len = n,
+		.old_len = old_len,
+	};
+	edits->copied = old_at + old_len;
+	return append(edits, bytes, n);
+}
+
+int pfs_edits_end(struct pfs_edits *edits, const char *old, size_t len)
+{
+	return append(edits, old + edits->copied, len - edits->copied);
 }
 
 void pfs_edits_finish(struct pfs_edits *edits)

@@ -18,13 +18,14 @@
 /* False: not such a time, or beyond 64 bits of nanoseconds. */
 bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);
 
-struct pfs_edit { /* of the new text: where a literal was replaced */
+struct pfs_edit { /* of the new text: where something was replaced */
 	size_t at, old_at, len, old_len;
 };
 
 struct pfs_edits {
-	char *text; /* the statement, with numbers; not terminated */
+	char *text; /* the statement as it is now; not terminated */
 	size_t len, capacity;
+	size_t copied; /* so much of the old one is in it */
 	struct pfs_edit *edits;
 	size_t n, edits_capacity;
 };
@@ -32,6 +33,12 @@ struct pfs_edits {
 /* -ENOMEM.  finish in any case. */
 PFS_MUST_CHECK int pfs_times_replace(struct pfs_edits *out, const char *sql, size_t len);
 void pfs_edits_finish(struct pfs_edits *edits);
+
+/* Copies the old text up to old_at, and puts n bytes in place of old_len of it; copies what is left.
+ * -ENOMEM. */
+PFS_MUST_CHECK int pfs_edits_replace(struct pfs_edits *edits, const char *old, size_t old_at,
+				     size_t old_len, const char *bytes, size_t n);
+PFS_MUST_CHECK int pfs_edits_end(struct pfs_edits *edits, const char *old, size_t len);
 
 /* Where an offset of the new text is in the old. */
 long pfs_edits_offset(const struct pfs_edits *edits, long offset);

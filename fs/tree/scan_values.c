@@ -200,6 +200,10 @@ int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 	integers.out = out;
 	if (pfs_field_is_bytes(field))
 		return -EINVAL;
+	if (field == PFS_FIELD_SUBTREE_COUNT && n == 1 && *slots == tree->image.root) {
+		*out = tree->image.nodes; /* needs no totals */
+		return 0;
+	}
 	if (pfs_field_is_total(field))
 		PFS_TRY(pfs_totals_prepare(tree));
 	pfs_scan_run(tree, n, GRAIN, gather_integers, &integers);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/tokens.h - SQL's words and signs, as far as rewriting a statement needs them. */
+#ifndef PFS_FS_QUERY_TOKENS_H
+#define PFS_FS_QUERY_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum pfs_token_kind {
+	PFS_TOKEN_END,
+	PFS_TOKEN_WORD, /* quoted or not */
+	PFS_TOKEN_STRING,
+	PFS_TOKEN_OPERATOR, /* of comparison */
+	PFS_TOKEN_OPEN,
+	PFS_TOKEN_CLOSE,
+	PFS_TOKEN_COMMA,
+	PFS_TOKEN_DOT,
+	PFS_TOKEN_OTHER,
+};
+
+struct pfs_token {
+	enum pfs_token_kind kind;
+	size_t at, len;
+};
+
+/* The first one from `from` on, past blanks and comments. */
+struct pfs_token pfs_token_next(const char *sql, size_t len, size_t from);
+
+/* Whether it is that word, not quoted, in any case. */
+bool pfs_token_is(const char *sql, const struct pfs_token *token, const char *word);
+
+/* Whether words are made of it. */
+bool pfs_token_is_letter(char c);
+
+#endif
