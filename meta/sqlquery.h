@@ -58,17 +58,24 @@ struct pfs_sql_constraint {
 	bool exact; /* and no row more: SQLite need not look again */
 };
 
+struct pfs_sql_order {
+	int column; /* -1: the rowid */
+	bool descending; /* NULL is less than anything else */
+};
+#define PFS_SQL_ORDER_MAX 8
+
 struct pfs_sql_plan {
 	/* What could be pushed down here.  Comparisons of text by another collation than BINARY are
 	 * left out. */
 	struct pfs_sql_constraint *constraints;
 	size_t n;
 	uint64_t columns; /* that the statement uses, bit by bit; bit 63: some from 63 on */
-	int order_by;	  /* the one column that rows are wanted in the order of; -1: none */
-	bool descending;
+	const struct pfs_sql_order *order; /* that rows are wanted in, or sorted into otherwise */
+	size_t n_order;
+	uint64_t limit; /* so many rows are read at most, unless others are left out; a hint */
 	/* out */
 	unsigned id; /* given to start */
-	bool ordered; /* rows come as wanted */
+	bool ordered; /* rows will come as wanted */
 	bool unique;  /* one row at most */
 	double cost;  /* about: rows that SQLite could have stepped over instead */
 	int64_t rows;
@@ -79,6 +86,16 @@ struct pfs_sql_argument {
 	int column, op;
 	struct pfs_sql_value value;
 	struct pfs_sql_value number; /* value, if it is text that reads as a number: that */
+};
+
+/* What a scan begins with. */
+struct pfs_sql_begin {
+	unsigned id;	  /* the plan's, as are: */
+	uint64_t columns, limit;
+	const struct pfs_sql_order *order; /* if it said `ordered` */
+	size_t n_order;
+	const struct pfs_sql_argument *arguments;
+	size_t n;
 };
 
 /* A batch of rows, column by column; the source's until the next fetch or start. */
@@ -119,11 +136,10 @@ struct pfs_sql_source {
 	const char *name;
 	const char *const *functions; /* that constraints may be, ended by NULL */
 	void (*plan)(void *user, struct pfs_sql_plan *plan);
-	/* open and close frame any number of starts; columns as in the plan. */
+	/* open and close frame any number of starts. */
 	int (*open)(void *user, struct pfs_sql_scan **scan);
 	void (*close)(struct pfs_sql_scan *scan);
-	int (*start)(struct pfs_sql_scan *scan, unsigned id, uint64_t columns,
-		     const struct pfs_sql_argument *arguments, size_t n);
+	int (*start)(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin);
 	int (*fetch)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows); /* n 0: the end */
 	/* Fills in rows->columns[column] of the batch, and of those to come. */
 	int (*gather)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows, int column);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqltable.c - a source of columns as a virtual table of SQLite.
  *
- * What the planner chose travels to the scan as a text, "COLUMNS COLUMN.OP COLUMN.OP ...": the bits of
- * the columns used, in hexadecimal, and each argument.  Text is handed to SQLite as a copy: it keeps
+ * What the planner chose travels to the scan as a text, "COLUMNS LIMIT <COLUMN >COLUMN ... COLUMN.OP ...":
+ * the bits of the columns used and the limit, in hexadecimal, the order (> descends), and each argument.  Text is handed to SQLite as a copy: it keeps
  * pointers that it is told to be lasting (max(name), GROUP BY) beyond the batch. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +117,7 @@ struct planning {
 	struct pfs_sql_constraint constraints[CONSTRAINTS_MAX];
 	struct pfs_sql_value values[CONSTRAINTS_MAX];
 	int of[CONSTRAINTS_MAX]; /* SQLite's number of the constraint */
+	struct pfs_sql_order order[PFS_SQL_ORDER_MAX];
 	struct pfs_sql_plan plan;
 };
 
@@ -145,6 +146,41 @@ static void list_constraints(struct planning *planning, sqlite3_index_info *info
 	}
 }
 
+/* GROUP BY wants an order, too; rows that shall only differ (2) are told apart faster without. */
+static void list_order(struct planning *planning, sqlite3_index_info *info)
+{
+	if (info->nOrderBy > PFS_SQL_ORDER_MAX || sqlite3_vtab_distinct(info) == 2)
+		return;
+	for (int i = 0; i < info->nOrderBy; i++)
+		planning->order[i] = (struct pfs_sql_order){
+			.column = info->aOrderBy[i].iColumn,
+			.descending = info->aOrderBy[i].desc,
+		};
+	planning->plan.order = planning->order;
+	planning->plan.n_order = (size_t)info->nOrderBy;
+}
+
+/* LIMIT and OFFSET together, if they are numbers. */
+static uint64_t limit_of(sqlite3_index_info *info)
+{
+	uint64_t limit = 0;
+	bool limited = false;
+
+	for (int i = 0; i < info->nConstraint; i++) {
+		int op = info->aConstraint[i].op;
+		sqlite3_value *value = NULL;
+
+		if (op != SQLITE_INDEX_CONSTRAINT_LIMIT && op != SQLITE_INDEX_CONSTRAINT_OFFSET)
+			continue;
+		if (sqlite3_vtab_rhs_value(info, i, &value) != SQLITE_OK ||
+		    sqlite3_value_int64(value) < 0)
+			return UINT64_MAX;
+		limit += (uint64_t)sqlite3_value_int64(value);
+		limited |= op == SQLITE_INDEX_CONSTRAINT_LIMIT;
+	}
+	return limited ? limit : UINT64_MAX;
+}
+
 /* What the scan will get, and SQLite's part of the choice. */
 static int tell(struct planning *planning, sqlite3_index_info *info)
 {
@@ -152,7 +188,10 @@ static int tell(struct planning *planning, sqlite3_index_info *info)
 	sqlite3_str *text = sqlite3_str_new(NULL);
 	int arguments = 0;
 
-	sqlite3_str_appendf(text, "%llx", plan->columns);
+	sqlite3_str_appendf(text, "%llx %llx", plan->columns, plan->limit);
+	for (size_t i = 0; i < plan->n_order && plan->ordered; i++)
+		sqlite3_str_appendf(text, " %c%d", plan->order[i].descending ? '>' : '<',
+				    plan->order[i].column);
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct pfs_sql_constraint *constraint = &plan->constraints[i];
 		int of = planning->of[i];
@@ -182,12 +221,12 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	*plan = (struct pfs_sql_plan){
 		.constraints = planning.constraints,
 		.columns = info->colUsed,
-		.order_by = info->nOrderBy == 1 ? info->aOrderBy[0].iColumn : -1,
-		.descending = info->nOrderBy == 1 && info->aOrderBy[0].desc,
+		.limit = limit_of(info),
 		.cost = 1e6,
 		.rows = 1000000,
 	};
 	list_constraints(&planning, info);
+	list_order(&planning, info);
 	sql->source->plan(sql->user, plan);
 	return tell(&planning, info);
 }
@@ -256,10 +295,22 @@ static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 {
 	struct cursor *cursor = (struct cursor *)base;
 	struct pfs_sql_argument arguments[CONSTRAINTS_MAX];
+	struct pfs_sql_order order[PFS_SQL_ORDER_MAX];
+	struct pfs_sql_begin begin = {
+		.id = (unsigned)id,
+		.order = order,
+		.arguments = arguments,
+		.n = (size_t)argc,
+	};
 	char *at;
-	uint64_t columns = strtoull(text, &at, 16);
 	int error;
 
+	begin.columns = strtoull(text, &at, 16);
+	begin.limit = strtoull(at, &at, 16);
+	while (*at == ' ' && (at[1] == '<' || at[1] == '>')) {
+		order[begin.n_order].descending = at[1] == '>';
+		order[begin.n_order++].column = (int)strtol(at + 2, &at, 10);
+	}
 	for (int i = 0; i < argc; i++) {
 		arguments[i].column = (int)strtol(at, &at, 10);
 		arguments[i].op = (int)strtol(at + 1, &at, 10);
@@ -268,9 +319,7 @@ static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 			return error;
 	}
 	cursor->rows.n = 0;
-	error = sql_of(base->pVtab)
-			->source->start(cursor->scan, (unsigned)id, columns, arguments,
-					(size_t)argc);
+	error = sql_of(base->pVtab)->source->start(cursor->scan, &begin);
 	return error ? failed(base->pVtab, error) : fetch(cursor);
 }
 

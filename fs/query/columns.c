@@ -14,30 +14,31 @@
 		.name = (column), .declared = (type_name), .kind = PFS_NODE_##of_kind,             \
 		.field = PFS_FIELD_##of                                                            \
 	}
+/* Where SQLite knows that there is no NULL, min() is the first row of an order. */
 static const struct pfs_node_column built_in[] = {
-	COLUMN("path", "TEXT", BYTES, PATH),
-	COLUMN("name", "TEXT", BYTES, NAME),
+	COLUMN("path", "TEXT NOT NULL", BYTES, PATH),
+	COLUMN("name", "TEXT NOT NULL", BYTES, NAME),
 	COLUMN("ext", "TEXT", BYTES, EXT),
-	COLUMN("ino", "INTEGER", INTEGER, INO),
+	COLUMN("ino", "INTEGER NOT NULL", INTEGER, INO),
 	COLUMN("parent", "INTEGER", INTEGER, PARENT),
-	COLUMN("depth", "INTEGER", INTEGER, DEPTH),
-	COLUMN("type", "TEXT", TYPE, TYPE),
-	COLUMN("mode", "INTEGER", INTEGER, MODE),
-	COLUMN("uid", "INTEGER", INTEGER, UID),
-	COLUMN("gid", "INTEGER", INTEGER, GID),
+	COLUMN("depth", "INTEGER NOT NULL", INTEGER, DEPTH),
+	COLUMN("type", "TEXT NOT NULL", TYPE, TYPE),
+	COLUMN("mode", "INTEGER NOT NULL", INTEGER, MODE),
+	COLUMN("uid", "INTEGER NOT NULL", INTEGER, UID),
+	COLUMN("gid", "INTEGER NOT NULL", INTEGER, GID),
 	COLUMN("owner", "TEXT", OWNER, UID),
 	COLUMN("owner_group", "TEXT", GROUP, GID),
-	COLUMN("size", "INTEGER", INTEGER, SIZE),
-	COLUMN("blocks", "INTEGER", INTEGER, BLOCKS),
-	COLUMN("nlink", "INTEGER", INTEGER, NLINK),
+	COLUMN("size", "INTEGER NOT NULL", INTEGER, SIZE),
+	COLUMN("blocks", "INTEGER NOT NULL", INTEGER, BLOCKS),
+	COLUMN("nlink", "INTEGER NOT NULL", INTEGER, NLINK),
 	COLUMN("target", "TEXT", BYTES, TARGET),
-	COLUMN("mtime", "INTEGER", INTEGER, MTIME),
-	COLUMN("atime", "INTEGER", INTEGER, ATIME),
-	COLUMN("ctime", "INTEGER", INTEGER, CTIME),
-	COLUMN("subtree_count", "INTEGER", INTEGER, SUBTREE_COUNT),
-	COLUMN("subtree_size", "INTEGER", INTEGER, SUBTREE_SIZE),
-	COLUMN("subtree_blocks", "INTEGER", INTEGER, SUBTREE_BLOCKS),
-	COLUMN("subtree_mtime", "INTEGER", INTEGER, SUBTREE_MTIME),
+	COLUMN("mtime", "INTEGER NOT NULL", INTEGER, MTIME),
+	COLUMN("atime", "INTEGER NOT NULL", INTEGER, ATIME),
+	COLUMN("ctime", "INTEGER NOT NULL", INTEGER, CTIME),
+	COLUMN("subtree_count", "INTEGER NOT NULL", INTEGER, SUBTREE_COUNT),
+	COLUMN("subtree_size", "INTEGER NOT NULL", INTEGER, SUBTREE_SIZE),
+	COLUMN("subtree_blocks", "INTEGER NOT NULL", INTEGER, SUBTREE_BLOCKS),
+	COLUMN("subtree_mtime", "INTEGER NOT NULL", INTEGER, SUBTREE_MTIME),
 	COLUMN("rdev", "INTEGER HIDDEN", INTEGER, RDEV),
 	COLUMN("readdir", "INTEGER HIDDEN", INTEGER, OFFSET), /* an order of siblings */
 };
@@ -57,7 +58,7 @@ static int declare(struct pfs_node_table *table)
 	char *at;
 
 	for (size_t i = 0; i < table->n; i++)
-		size += quoted_size(table->columns[i].name) + sizeof("\"\" INTEGER,");
+		size += quoted_size(table->columns[i].name) + sizeof("\"\" INTEGER NOT NULL,");
 	table->declaration = malloc(size);
 	if (!table->declaration)
 		return -ENOMEM;

@@ -12,6 +12,7 @@
 #include "fs/query/query.h"
 #include "fs/tree/attrcolumn.h"
 #include "fs/tree/change.h"
+#include "fs/tree/ordered.h"
 #include "fs/tree/visible.h"
 #include "meta/sqlquery.h"
 
@@ -99,6 +100,7 @@ struct pfs_queries {
 struct pfs_scan_record {
 	char *pushed; /* "size >= 100, under(ino, 7)"; NULL: not yet started */
 	const char *how;
+	const char *sorted; /* "then sorted"; NULL: not */
 	uint64_t starts, estimated, selected, seen;
 };
 
@@ -185,6 +187,9 @@ PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query);
 
 enum { PFS_CALL_UNDER, PFS_CALL_CHILD_OF, PFS_CALL_ANCESTOR_OF }; /* of the source's functions */
 
+const struct pfs_node_column *pfs_push_column(const struct pfs_node_table *table,
+					      int column); /* -1: the rowid's */
+
 /* A source's plan. */
 void pfs_push_plan(void *user, struct pfs_sql_plan *plan);
 
@@ -204,10 +209,11 @@ PFS_MUST_CHECK int pfs_push_arguments(struct pfs_query *query, struct pfs_pushed
 
 /* ---- plan.c ---- */
 
-/* A scan of that plan began, with these predicates, and selected so many nodes; and has been read
- * further.  The tree is held for the first.  Without memory they forget. */
+/* A scan of that plan began, with these predicates, and selected so many nodes, or finds them in order
+ * (NULL: in none); and has been read further.  The tree is held for the first.  Without memory they
+ * forget. */
 void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_pushed *pushed,
-		     size_t selected);
+		     size_t selected, const struct pfs_ordered *ordered);
 void pfs_plan_seen(struct pfs_query *query, unsigned id, size_t rows);
 void pfs_plan_finish(struct pfs_query *query);
 

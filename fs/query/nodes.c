@@ -28,6 +28,10 @@ struct pfs_sql_scan {
 	unsigned id; /* of the plan */
 	struct pfs_slots slots;
 	size_t next, batch; /* the next slot; how many rows the next batch may have */
+	struct pfs_ordered *ordered; /* instead of slots, with what it needs: */
+	struct pfs_pushed *pushed;
+	uint32_t *room; /* a batch of its slots */
+	size_t held; /* bytes of memory for slots, either way */
 	const uint32_t *rows; /* slots of the batch */
 	size_t n;	      /* of them */
 	int64_t memory;	      /* bytes accounted for */
@@ -250,6 +254,22 @@ static int rowid(struct pfs_sql_scan *scan, int64_t *out, size_t row)
 
 /* ---- scans ---- */
 
+/* Forgets the slots. */
+static int let_go(struct pfs_sql_scan *scan)
+{
+	PFS_TRY(use(scan, -(int64_t)scan->held));
+	scan->held = 0;
+	pfs_slots_finish(&scan->slots);
+	scan->slots = (struct pfs_slots){.slot = NULL};
+	pfs_ordered_close(scan->ordered);
+	scan->ordered = NULL;
+	if (scan->pushed)
+		pfs_pushed_finish(scan->pushed);
+	free(scan->pushed);
+	scan->pushed = NULL;
+	return 0;
+}
+
 static void close_scan(struct pfs_sql_scan *scan)
 {
 	if (!scan)
@@ -259,7 +279,8 @@ static void close_scan(struct pfs_sql_scan *scan)
 	for (size_t i = 0; scan->attrs && i < scan->query->connection->table->n; i++)
 		pfs_attr_reader_close(scan->attrs[i]);
 	free(scan->attrs);
-	pfs_slots_finish(&scan->slots);
+	(void)let_go(scan);
+	free(scan->room);
 	scan->query->memory -= (uint64_t)scan->memory;
 	free(scan->wanted);
 	free(scan->columns);
@@ -288,66 +309,125 @@ static int open_scan(void *user, struct pfs_sql_scan **out)
 	return 0;
 }
 
-/* Finds the slots.  The tree is held. */
-static int select_slots(struct pfs_sql_scan *scan, const struct pfs_sql_argument *arguments,
-			size_t n)
+/* How rows are to come, as the image says it. */
+static void spell_order(struct pfs_order *out, const struct pfs_query *query,
+			const struct pfs_sql_begin *begin)
 {
-	struct pfs_query *query = scan->query;
-	struct pfs_pushed pushed = {.n = 0};
-	int error = pfs_push_arguments(query, &pushed, arguments, n);
-
-	if (!error && !pushed.nothing) {
-		error = pfs_scan_select(query->tree, &scan->slots, pushed.predicates, pushed.n,
-					NULL, &query->stop);
-		if (!error)
-			pfs_plan_record(query, scan->id, &pushed, scan->slots.n);
-		else if (error == -ENOENT)
-			error = 0;
-	}
-	pfs_pushed_finish(&pushed);
-	return error ? error : use(scan, (int64_t)(scan->slots.n * sizeof(*scan->slots.slot)));
+	for (size_t i = 0; i < begin->n_order; i++)
+		out[i] = (struct pfs_order){
+			.field = pfs_push_column(query->connection->table, begin->order[i].column)
+					 ->field,
+			.descending = begin->order[i].descending,
+		};
 }
 
-static int start(struct pfs_sql_scan *scan, unsigned id, uint64_t columns,
-		 const struct pfs_sql_argument *arguments, size_t n)
+static int select_ordered(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
+{
+	struct pfs_query *query = scan->query;
+	struct pfs_order order[PFS_SQL_ORDER_MAX];
+	struct pfs_ordered_question question = {
+		.order = order,
+		.n_order = begin->n_order,
+		.predicates = scan->pushed->predicates,
+		.n = scan->pushed->n,
+		.limit = begin->limit,
+		.stop = &query->stop,
+	};
+
+	spell_order(order, query, begin);
+	if (!scan->room)
+		scan->room = malloc(BATCH * sizeof(*scan->room));
+	if (!scan->room)
+		return -ENOMEM;
+	PFS_TRY(pfs_ordered_open(&scan->ordered, query->tree, &question));
+	scan->held = pfs_ordered_memory(scan->ordered);
+	pfs_plan_record(query, scan->id, scan->pushed, pfs_ordered_selected(scan->ordered),
+			scan->ordered);
+	return 0;
+}
+
+static int select_slots(struct pfs_sql_scan *scan)
+{
+	struct pfs_query *query = scan->query;
+
+	PFS_TRY(pfs_scan_select(query->tree, &scan->slots, scan->pushed->predicates,
+				scan->pushed->n, NULL, &query->stop));
+	scan->held = scan->slots.n * sizeof(*scan->slots.slot);
+	pfs_plan_record(query, scan->id, scan->pushed, scan->slots.n, NULL);
+	return 0;
+}
+
+/* Finds the slots.  The tree is held. */
+static int find(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 {
 	int error;
 
-	PFS_TRY(use(scan, -(int64_t)(scan->slots.n * sizeof(*scan->slots.slot))));
-	pfs_slots_finish(&scan->slots);
-	scan->slots = (struct pfs_slots){.slot = NULL};
-	scan->id = id;
+	scan->pushed = malloc(sizeof(*scan->pushed));
+	if (!scan->pushed)
+		return -ENOMEM;
+	error = pfs_push_arguments(scan->query, scan->pushed, begin->arguments, begin->n);
+	if (!error && !scan->pushed->nothing)
+		error = begin->n_order ? select_ordered(scan, begin) : select_slots(scan);
+	return error && error != -ENOENT ? error : use(scan, (int64_t)scan->held);
+}
+
+static int start(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
+{
+	int error;
+
+	PFS_TRY(let_go(scan));
+	scan->id = begin->id;
 	scan->next = 0;
 	scan->n = 0;
-	scan->batch = FIRST_BATCH;
+	scan->batch = begin->limit < FIRST_BATCH ? PFS_MAX(begin->limit, 1) : FIRST_BATCH;
 	for (size_t i = 0; i < scan->query->connection->table->n && i < 63; i++)
-		scan->wanted[i] |= columns >> i & 1;
+		scan->wanted[i] |= begin->columns >> i & 1;
 	for (size_t i = 0; i < scan->query->connection->table->n; i++) {
 		if (scan->wanted[i])
 			PFS_TRY(get_ready(scan, i));
 	}
+	if (!scan->query->holds)
+		pfs_scan_prepare(scan->query->tree);
 	PFS_TRY(pfs_query_hold(scan->query));
-	error = select_slots(scan, arguments, n);
+	error = find(scan, begin);
 	pfs_query_release(scan->query);
 	return error;
 }
 
+/* The slots of the next batch, scan->n of them. */
+static int next_slots(struct pfs_sql_scan *scan)
+{
+	if (!scan->ordered) {
+		scan->rows = scan->slots.slot + scan->next;
+		scan->n = PFS_MIN(scan->slots.n - scan->next, scan->batch);
+		scan->next += scan->n;
+		return 0;
+	}
+	scan->rows = scan->room;
+	scan->n = scan->batch;
+	return pfs_ordered_next(scan->ordered, scan->room, &scan->n);
+}
+
+static int fetch_held(struct pfs_sql_scan *scan)
+{
+	PFS_TRY(next_slots(scan));
+	pfs_plan_seen(scan->query, scan->id, scan->n);
+	return scan->n ? gather_wanted(scan) : 0;
+}
+
 static int fetch(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows)
 {
-	size_t left = scan->slots.n - scan->next;
+	int error;
 
 	if (scan->query->stop)
 		return -EINTR;
 	rows->columns = scan->columns;
-	scan->rows = scan->slots.slot + scan->next;
-	scan->n = PFS_MIN(left, scan->batch);
+	PFS_TRY(pfs_query_hold(scan->query));
+	error = fetch_held(scan);
+	pfs_query_release(scan->query);
 	scan->batch = PFS_MIN(scan->batch * 4, BATCH);
-	scan->next += scan->n;
-	rows->n = scan->n;
-	if (!scan->n)
-		return 0;
-	pfs_plan_seen(scan->query, scan->id, scan->n);
-	return gather_wanted(scan);
+	rows->n = error ? 0 : scan->n;
+	return error;
 }
 
 static const char *const functions[] = {

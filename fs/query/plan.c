@@ -138,8 +138,18 @@ static char *describe(const struct pfs_pushed *pushed)
 	return text;
 }
 
+static void note_order(struct pfs_scan_record *record, const struct pfs_ordered *ordered)
+{
+	if (pfs_ordered_walks(ordered)) {
+		record->how = pfs_ordered_how(ordered);
+		record->sorted = ", in its order";
+	} else {
+		record->sorted = ", then sorted";
+	}
+}
+
 void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_pushed *pushed,
-		     size_t selected)
+		     size_t selected, const struct pfs_ordered *ordered)
 {
 	struct pfs_scan_record *record = record_of(query, id);
 
@@ -151,6 +161,8 @@ void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_push
 	if (!record->starts && !query->is_limited) {
 		record->estimated = pfs_scan_estimate(query->tree, &record->how,
 						      pushed->predicates, pushed->n);
+		if (ordered)
+			note_order(record, ordered);
 	}
 	record->starts++;
 	record->selected += selected;
@@ -158,8 +170,10 @@ void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_push
 
 void pfs_plan_seen(struct pfs_query *query, unsigned id, size_t rows)
 {
-	if (id < query->n_scans)
-		query->scans[id].seen += rows;
+	if (id >= query->n_scans)
+		return;
+	query->scans[id].seen += rows;
+	query->scans[id].selected = PFS_MAX(query->scans[id].selected, query->scans[id].seen);
 }
 
 void pfs_plan_finish(struct pfs_query *query)
@@ -207,7 +221,8 @@ static void write_scan(struct writing *writing, unsigned long id)
 	if (writing->query->is_limited)
 		(void)fprintf(writing->out, "of those that can be seen; ");
 	else
-		(void)fprintf(writing->out, "by %s; ", record->how ? record->how : "all columns");
+		(void)fprintf(writing->out, "by %s%s; ", record->how ? record->how : "all columns",
+			      record->sorted ? record->sorted : "");
 	if (record->starts > 1)
 		(void)fprintf(writing->out, "begun %llu times, ",
 			      (unsigned long long)record->starts);

@@ -20,6 +20,11 @@
 
 /* ---- planning ---- */
 
+const struct pfs_node_column *pfs_push_column(const struct pfs_node_table *table, int column)
+{
+	return &table->columns[column < 0 ? pfs_node_ino : column];
+}
+
 static bool is_text(const struct pfs_sql_value *value)
 {
 	return value && value->type == PFS_SQL_TEXT;
@@ -145,6 +150,26 @@ static void estimate(struct pfs_sql_plan *plan, const struct pfs_node_table *tab
 	plan->cost = PFS_MAX(rows, 1) + (found ? 2 : work + 20);
 }
 
+/* By what the image has: not by attributes or names of owners, nor by totals where not everything is
+ * seen. */
+static bool can_order(const struct pfs_query *query, const struct pfs_sql_plan *plan)
+{
+	const struct pfs_node_table *table = query->connection->table;
+
+	if (!plan->n_order || plan->n_order > PFS_ORDERS_MAX)
+		return false;
+	for (size_t i = 0; i < plan->n_order; i++) {
+		const struct pfs_node_column *column = pfs_push_column(table, plan->order[i].column);
+
+		if (column->kind != PFS_NODE_INTEGER && column->kind != PFS_NODE_BYTES &&
+		    column->kind != PFS_NODE_TYPE)
+			return false;
+		if (query->is_limited && pfs_field_is_total(column->field))
+			return false;
+	}
+	return true;
+}
+
 void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 {
 	struct pfs_query *query = user;
@@ -156,6 +181,7 @@ void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 
 		decide(query, &table->columns[column], constraint);
 	}
+	plan->ordered = can_order(query, plan);
 	plan->id = query->connection->plan_ids++;
 	estimate(plan, table, (double)query->n_nodes);
 }

@@ -75,6 +75,7 @@ struct pfs_tree {
 	struct pfs_spans *spans;
 	struct pfs_scan *scan;
 	struct pfs_viewers *viewers;
+	struct pfs_indexes *indexes;
 	struct pfs_sides *sides;
 	struct pfs_tree_listener listener;
 };

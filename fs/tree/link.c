@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/tree/content.h"
+#include "fs/tree/index.h"
 
 #define OPEN_LIMIT     256		 /* descriptors kept open */
 #define CACHED_SOURCES ((size_t)8 << 20) /* bytes of source records kept in memory */
@@ -356,6 +357,8 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 			pfs_records_set(sources, record, PFS_TAKE(now), store);
 			if (store)
 				pfs_journal_touch(tree, slot);
+			else
+				pfs_indexes_touched(tree, slot);
 		}
 	}
 	(void)pthread_rwlock_unlock(&tree->lock);

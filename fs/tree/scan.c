@@ -219,7 +219,9 @@ static int select_begun(struct pfs_selection *selection, struct pfs_slots *out, 
 	PFS_TRY(pfs_selection_order(selection, false));
 	if (selection->list)
 		return scan_list(selection, out, total);
-	return scan_range(selection, out, total);
+	PFS_TRY(scan_range(selection, out, total));
+	pfs_selection_note(selection, *total);
+	return 0;
 }
 
 int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,

@@ -15,6 +15,9 @@
 uint64_t pfs_scan_lock(struct pfs_tree *tree);
 void pfs_scan_unlock(struct pfs_tree *tree);
 
+/* Between two of them: makes the column indexes that earlier questions have missed, if any. */
+void pfs_scan_prepare(struct pfs_tree *tree);
+
 /* All slots are below it; those without a node, or whose node has no name any more, are in no set. */
 uint32_t pfs_scan_end(const struct pfs_tree *tree);
 uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino); /* PFS_NO_SLOT: none */
@@ -98,7 +101,7 @@ PFS_MUST_CHECK int pfs_scan_count(struct pfs_tree *tree, uint64_t *count,
 
 /* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
  * as a phrase: "one node", "range of slots", "children", "name index", "subtree by name index",
- * "ancestors", "codes on cuda" or "on host", "all names", "all columns". */
+ * "index of size" and the like, "ancestors", "codes on cuda" or "on host", "all names", "all columns". */
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n);
 

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
+#include "fs/tree/index.h"
 #include "fs/tree/span.h"
 
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
 #define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */
 #define FEW	     4096u			  /* slots: not worth a second thought */
+#define RARE	     1024u /* one of so many, and a few: they are listed from a column index */
 
 /* ---- ranges and lists ---- */
 
@@ -329,6 +330,77 @@ static int take_subtree(struct pfs_selection *selection)
 	return 0;
 }
 
+/* ---- column indexes ---- */
+
+static bool is_range(const struct pfs_scan_test *test)
+{
+	return !test->done && !test->negated && test->relation == PFS_TEST_RANGE &&
+	       pfs_index_can(test->field) &&
+	       (test->how == PFS_HOW_U32 || test->how == PFS_HOW_I64 || test->how == PFS_HOW_TIME);
+}
+
+/* Lists the slots of the walk. */
+static int take_walk(struct pfs_selection *selection, struct pfs_index_walk *walk)
+{
+	size_t room = pfs_index_walk_left(walk), n;
+	uint32_t *own = malloc((room + 1) * sizeof(*own));
+
+	if (!own)
+		return -ENOMEM;
+	n = pfs_index_walk_next(walk, own, room);
+	if (n)
+		qsort(own, n, sizeof(*own), compare_slots);
+	take_list(selection, own, NULL, n);
+	return 0;
+}
+
+static size_t rare(const struct pfs_selection *selection)
+{
+	return pfs_selection_size(selection) / RARE + 8;
+}
+
+static int take_range(struct pfs_selection *selection, struct pfs_scan_test *test)
+{
+	struct pfs_index_walk *walk;
+	int error = pfs_index_walk_open(&walk, selection->tree, test->field, test->low, test->high,
+					false);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	if (pfs_index_walk_left(walk) <= rare(selection)) {
+		error = take_walk(selection, walk);
+		test->done = true;
+		selection->how = pfs_index_name(test->field);
+	}
+	pfs_index_walk_close(walk);
+	return error;
+}
+
+static int take_ranges_of_values(struct pfs_selection *selection)
+{
+	for (size_t i = 0; i < selection->n_tests; i++)
+		if (is_range(&selection->tests[i]))
+			PFS_TRY(take_range(selection, &selection->tests[i]));
+	return 0;
+}
+
+void pfs_selection_note(const struct pfs_selection *selection, uint64_t found)
+{
+	size_t size = pfs_selection_size(selection);
+
+	if (selection->list)
+		return;
+	for (size_t i = 0; i < selection->n_order; i++) {
+		const struct pfs_scan_test *test = selection->order[i];
+		double few = selection->n_order == 1 ? (double)found : (double)test->share * (double)size;
+
+		if (is_range(test) && few <= (double)rare(selection))
+			pfs_index_missed(selection->tree, test->field);
+	}
+}
+
+/* ---- all of it ---- */
+
 int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots *within)
 {
 	take_ranges(selection);
@@ -338,6 +410,7 @@ int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots 
 	}
 	PFS_TRY(take_ancestors(selection));
 	PFS_TRY(take_children(selection));
+	PFS_TRY(take_ranges_of_values(selection));
 	return take_subtree(selection);
 }
 
@@ -387,9 +460,8 @@ static int sample(struct pfs_selection *selection)
 {
 	struct pfs_scan_worker worker = {.selection = selection, .parent = PFS_NO_SLOT};
 	uint32_t step = (selection->to - selection->from) / SAMPLE_WORDS;
-	size_t *passed PFS_FREE = calloc(selection->n_order + 1, sizeof(*passed));
 	size_t all = 0, total = 0;
-	int error = passed ? 0 : -ENOMEM;
+	int error = 0;
 
 	for (uint32_t w = 0; w < SAMPLE_WORDS && !error; w++) {
 		uint32_t first = (selection->from + w * step) / 64 * 64;
@@ -400,13 +472,13 @@ static int sample(struct pfs_selection *selection)
 			uint64_t bits = live;
 
 			error = pfs_scan_filter(&worker, selection->order[i], &bits, first, 1);
-			passed[i] += (size_t)__builtin_popcountll(bits);
+			selection->order[i]->passed += (unsigned)__builtin_popcountll(bits);
 			in_all &= bits;
 		}
 		all += (size_t)__builtin_popcountll(in_all);
 	}
 	for (size_t i = 0; i < selection->n_order && !error; i++)
-		selection->order[i]->share = ((float)passed[i] + 0.5f) / ((float)total + 1.0f);
+		selection->order[i]->share = ((float)selection->order[i]->passed + 0.5f) / ((float)total + 1.0f);
 	selection->share = ((double)all + 0.5) / ((double)total + 1.0);
 	pfs_scan_worker_finish(&worker);
 	return error;

@@ -54,6 +54,7 @@ struct pfs_scan_test {
 	size_t n_list;
 	uint8_t *climbed; /* by slot: 0: not known, 1: under, 2: not */
 	uint64_t *own_bits;
+	unsigned passed; /* of a sample */
 	float cost, share; /* nanoseconds a slot; the part of slots expected to pass */
 };
 
@@ -88,6 +89,9 @@ void pfs_selection_finish(struct pfs_selection *selection);
 PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
 				       const struct pfs_slots *within);
 PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool estimate);
+
+/* Afterwards: a column index may have been better. */
+void pfs_selection_note(const struct pfs_selection *selection, uint64_t found);
 
 static inline size_t pfs_selection_size(const struct pfs_selection *selection)
 {
@@ -163,6 +167,12 @@ const char *pfs_scan_target(const struct pfs_image *image, size_t *len, uint32_t
 /* *path, in the worker's room, ended by NUL.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pfs_image *image,
 				 const char **path, size_t *len, uint32_t slot);
+
+/* ---- scan_order.c ---- */
+
+/* Sorted by the bytes of their paths.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots);
+bool pfs_scan_path_is_before(const struct pfs_image *image, uint32_t a, uint32_t b);
 
 /* ---- scan_pool.c ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Component-wise pre-order of a set of nodes: every directory before what lies in it, siblings by
- * the bytes of their names.
+ * the bytes of their names.  And the order of their paths' bytes, which differs where a name goes on
+ * with less than a slash: /a, /a-b, /a/c.
  *
  * Slots mostly have that order already.  What has not been known to have it is cut into runs that
  * do; few runs are merged, a long stretch of one at a time.  Of many runs a tree is made, that of
@@ -28,10 +29,30 @@ static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
 	return order ? order : (int)a_len - (int)b_len;
 }
 
+/* Siblings, of which these ways to nodes go down: a_more: not to that one itself.  By bytes, its name
+ * ends in a slash then. */
+static int compare_ways(const struct pfs_image *image, uint32_t a, bool a_more, uint32_t b,
+			bool b_more)
+{
+	size_t a_len, b_len, len;
+	const char *x = pfs_names_get(image->names, image->name[a], &a_len);
+	const char *y = pfs_names_get(image->names, image->name[b], &b_len);
+	int order;
+
+	len = PFS_MIN(a_len, b_len);
+	order = memcmp(x, y, len);
+	if (order || a_len == b_len)
+		return order;
+	if (a_len < b_len)
+		return a_more && (unsigned char)y[len] < '/' ? 1 : -1;
+	return b_more && (unsigned char)x[len] < '/' ? -1 : 1;
+}
+
 /* ---- runs ---- */
 
 struct runs {
 	const struct pfs_image *image;
+	bool by_bytes;
 	const uint32_t *slots;
 	uint64_t *starts; /* bit i: a run starts with slots[i] */
 	atomic_size_t n;
@@ -39,9 +60,9 @@ struct runs {
 };
 
 /* Whether the node comes after the one that the trail leads to; it then leads to this one. */
-static int follows(struct pfs_trail *trail, const struct pfs_image *image, uint32_t slot,
-		   bool *after)
+static int follows(struct pfs_trail *trail, const struct runs *runs, uint32_t slot, bool *after)
 {
+	const struct pfs_image *image = runs->image;
 	size_t level;
 
 	PFS_TRY(pfs_trail_meet(trail, image, slot, &level));
@@ -50,8 +71,10 @@ static int follows(struct pfs_trail *trail, const struct pfs_image *image, uint3
 	else if (level + 1 == trail->n) /* it lies below */
 		*after = true;
 	else
-		*after = compare_names(image, trail->slot[level + 1],
-				       trail->missing[trail->n_missing - 1]) < 0;
+		*after = compare_ways(image, trail->slot[level + 1],
+				      runs->by_bytes && level + 2 < trail->n,
+				      trail->missing[trail->n_missing - 1],
+				      runs->by_bytes && trail->n_missing > 1) < 0;
 	return pfs_trail_turn(trail, image, level, false);
 }
 
@@ -67,7 +90,7 @@ static void find_runs(void *context, size_t from, size_t to)
 	for (size_t i = from; i < to && !error; i++) {
 		bool after = false;
 
-		error = i ? follows(&trail, runs->image, runs->slots[i], &after)
+		error = i ? follows(&trail, runs, runs->slots[i], &after)
 			  : pfs_trail_to(&trail, runs->image, runs->slots[0], false);
 		if (!after) {
 			runs->starts[i / 64] |= UINT64_C(1) << i % 64;
@@ -81,9 +104,10 @@ static void find_runs(void *context, size_t from, size_t to)
 }
 
 /* Cuts the slots into runs: runs->n of them, and where they start (to be freed). */
-static int cut(struct pfs_tree *tree, struct runs *runs, const struct pfs_slots *slots)
+static int cut(struct pfs_tree *tree, struct runs *runs, const struct pfs_slots *slots,
+	       bool by_bytes)
 {
-	*runs = (struct runs){.image = &tree->image, .slots = slots->slot};
+	*runs = (struct runs){.image = &tree->image, .by_bytes = by_bytes, .slots = slots->slot};
 	runs->starts = calloc(slots->n / 64 + 1, sizeof(*runs->starts));
 	if (!runs->starts)
 		return -ENOMEM;
@@ -104,9 +128,10 @@ static uint32_t depth(const struct pfs_image *image, uint32_t slot)
 }
 
 /* Whether a comes before b: climbs to where the ways to them part, and compares there. */
-static bool is_before(const struct pfs_image *image, uint32_t a, uint32_t b)
+static bool is_before(const struct pfs_image *image, bool by_bytes, uint32_t a, uint32_t b)
 {
 	uint32_t a_depth = depth(image, a), b_depth = depth(image, b);
+	uint32_t a_end = a, b_end = b;
 
 	for (uint32_t n = a_depth; n > b_depth; n--)
 		a = image->parent[a];
@@ -118,16 +143,22 @@ static bool is_before(const struct pfs_image *image, uint32_t a, uint32_t b)
 		a = image->parent[a];
 		b = image->parent[b];
 	}
-	return compare_names(image, a, b) < 0;
+	return compare_ways(image, a, by_bytes && a != a_end, b, by_bytes && b != b_end) < 0;
+}
+
+bool pfs_scan_path_is_before(const struct pfs_image *image, uint32_t a, uint32_t b)
+{
+	return is_before(image, true, a, b);
 }
 
 /* How many of the n slots come before `slot`: few are tried where it is few. */
-static size_t count_before(const struct pfs_image *image, const uint32_t *slots, size_t n,
-			   uint32_t slot)
+static size_t count_before(const struct runs *runs, const uint32_t *slots, size_t n, uint32_t slot)
 {
+	const struct pfs_image *image = runs->image;
+	bool by_bytes = runs->by_bytes;
 	size_t low = 0, high = 1;
 
-	while (high <= n && is_before(image, slots[high - 1], slot)) {
+	while (high <= n && is_before(image, by_bytes, slots[high - 1], slot)) {
 		low = high;
 		high *= 2;
 	}
@@ -135,7 +166,7 @@ static size_t count_before(const struct pfs_image *image, const uint32_t *slots,
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (is_before(image, slots[middle], slot))
+		if (is_before(image, by_bytes, slots[middle], slot))
 			low = middle + 1;
 		else
 			high = middle;
@@ -151,15 +182,15 @@ static void move(uint32_t **to, uint32_t **from, size_t n)
 }
 
 /* Two runs that follow each other, from..middle..end, to `to`. */
-static void merge(const struct pfs_image *image, uint32_t *to, uint32_t *from, uint32_t *middle,
+static void merge(const struct runs *runs, uint32_t *to, uint32_t *from, uint32_t *middle,
 		  uint32_t *end)
 {
 	uint32_t *a = from, *b = middle;
 
 	while (a < middle && b < end) {
-		move(&to, &a, count_before(image, a, (size_t)(middle - a), *b));
+		move(&to, &a, count_before(runs, a, (size_t)(middle - a), *b));
 		if (a < middle)
-			move(&to, &b, count_before(image, b, (size_t)(end - b), *a));
+			move(&to, &b, count_before(runs, b, (size_t)(end - b), *a));
 	}
 	move(&to, &a, (size_t)(middle - a));
 	move(&to, &b, (size_t)(end - b));
@@ -192,8 +223,7 @@ static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 		for (size_t i = 0; i < n; i += 2) {
 			size_t middle = starts[i + 1], end = starts[PFS_MIN(i + 2, n)];
 
-			merge(runs->image, other + starts[i], from + starts[i], from + middle,
-			      from + end);
+			merge(runs, other + starts[i], from + starts[i], from + middle, from + end);
 			starts[i / 2] = starts[i];
 		}
 		starts[(n + 1) / 2] = slots->n;
@@ -354,7 +384,7 @@ static int look_at_all(struct pfs_tree *tree)
 	int error;
 
 	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, NULL));
-	error = cut(tree, &runs, &all);
+	error = cut(tree, &runs, &all, false);
 	if (!error)
 		pfs_spans_note_order(tree, atomic_load(&runs.n) <= 1 ? PFS_ORDER_ASCENDING
 								     : PFS_ORDER_OTHER);
@@ -388,10 +418,31 @@ int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots)
 		return 0;
 	if (pfs_scan_ascends(tree, slots->n) && is_ascending(slots))
 		return 0;
-	error = cut(tree, &runs, slots);
+	error = cut(tree, &runs, slots, false);
 	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16)
 		error = sort_as_tree(&tree->image, slots);
 	else if (!error && atomic_load(&runs.n) > 1)
+		error = merge_runs(&runs, slots);
+	free(runs.starts);
+	return error;
+}
+
+int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots)
+{
+	struct runs runs = {0};
+	int error;
+
+	if (slots->n < 2)
+		return 0;
+	error = cut(tree, &runs, slots, true);
+	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16) {
+		free(runs.starts);
+		runs.starts = NULL;
+		error = sort_as_tree(&tree->image, slots); /* has fewer */
+		if (!error)
+			error = cut(tree, &runs, slots, true);
+	}
+	if (!error && atomic_load(&runs.n) > 1)
 		error = merge_runs(&runs, slots);
 	free(runs.starts);
 	return error;

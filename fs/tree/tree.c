@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
-#include "fs/tree/scan_impl.h"
+#include "fs/tree/index.h"
 #include "fs/tree/span.h"
 #include "fs/tree/totals.h"
 
@@ -36,6 +36,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_spans_create,
 		pfs_scan_create,
 		pfs_viewers_create,
+		pfs_indexes_create,
 		pfs_load,
 	};
 
@@ -96,6 +97,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
 	PFS_VERIFY_CHECK(pfs_totals_check(tree));
+	pfs_indexes_destroy(tree);
 	pfs_viewers_destroy(tree);
 	pfs_scan_destroy(tree);
 	pfs_spans_destroy(tree);

@@ -210,7 +210,7 @@ static void random_tree(struct pfs_tree *tree, size_t nodes)
 }
 
 /* Removes, renames and adds: leaves holes, unlinked nodes, and an order that is none. */
-static void random_changes(struct model *model, size_t changes)
+static inline void random_changes(struct model *model, size_t changes)
 {
 	char name[600], other[600];
 

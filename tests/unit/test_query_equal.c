@@ -58,13 +58,13 @@ static void set_values(uint64_t ino, unsigned i)
 }
 
 /* Names that repeat, with and without what comes after a dot, and one that is no UTF-8. */
-static void grow_tree(void)
+static void grow_tree(unsigned nodes)
 {
 	static const char *const ends[] = {"", "", ".c", ".txt", ".tar.gz", ".", "_x", "\xff"};
 	uint64_t dirs[NODES] = {PFS_ROOT_PRIME};
 	unsigned n_dirs = 1;
 
-	for (unsigned i = 0; i < NODES; i++) {
+	for (unsigned i = 0; i < nodes; i++) {
 		uint64_t parent = dirs[below(n_dirs)];
 		unsigned kind = below(10);
 		struct pfs_entry entry;
@@ -353,7 +353,7 @@ static int set_up(void **state)
 	temp_store_create(&store);
 	import_columns();
 	tree = temp_tree_open(&store);
-	grow_tree();
+	grow_tree(NODES);
 	assert_int_equal(pfs_queries_open(&queries, tree), 0);
 	assert_int_equal(sqlite3_open(":memory:", &reference), SQLITE_OK);
 	copy_table();
@@ -631,12 +631,188 @@ static void test_random(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* ---- orders, while the tree changes ---- */
+
+static const char *const keys[] = {"size",  "mtime",  "ino", "name",   "ext",	    "path",
+				   "type",  "depth",  "uid", "parent", "subtree_size", "target",
+				   "nlink", "blocks", "tag", "stars",  "mode",	    "subtree_count"};
+
+/* Columns to be ordered by, which are all that is selected: what is equal in them may come in any
+ * order.  Where it is compared otherwise, paths decide. */
+static void put_keys(FILE *out, FILE *order, bool distinct)
+{
+	unsigned n = 1 + below(4) / 2;
+	bool nocase = below(12) == 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const char *key = PICK(keys);
+
+		(void)fprintf(out, "%sa.%s", i ? ", " : "", key);
+		(void)fprintf(order, "%sa.%s%s%s%s", i ? ", " : "", key,
+			      nocase ? " COLLATE NOCASE" : "", below(2) ? " DESC" : "",
+			      below(12) ? "" : " NULLS LAST");
+	}
+	(void)fputs(nocase || distinct ? ", a.path" : "", out);
+	(void)fputs(nocase || distinct ? ", a.path" : "", order);
+}
+
+static void put_limit(FILE *out)
+{
+	if (below(4))
+		(void)fprintf(out, " LIMIT %u", below(4) ? below(8) : below(200));
+	else
+		return;
+	if (below(3) == 0)
+		(void)fprintf(out, " OFFSET %u", below(20));
+}
+
+static void put_ranges(FILE *out)
+{
+	static const char *const ranges[] = {"a.size > 4096",
+					     "a.size BETWEEN 1 AND 101",
+					     "a.mtime < '2001-01-01'",
+					     "a.mtime >= '2030-01-01'",
+					     "a.ino < 20",
+					     "a.uid = 17",
+					     "a.size >= 101.5 AND a.size < 1e10",
+					     "a.type = 'f'",
+					     "under(a.ino, '/d1')",
+					     "a.name GLOB 'd*'",
+					     "a.size > 4096 OR a.name GLOB 'f1*'"};
+	static const char *const one[] = {"a"};
+
+	(void)fputs(" WHERE ", out);
+	if (below(3))
+		(void)fputs(PICK(ranges), out);
+	else
+		put_where(out, one, 1);
+}
+
+static void put_selected(FILE *out)
+{
+	static const char *const forms[] = {
+		"SELECT min(a.%s) FROM nodes a", "SELECT max(a.%s) FROM nodes a",
+		"SELECT a.%s, count(*), sum(a.size) FROM nodes a GROUP BY 1 ORDER BY 1 LIMIT 9",
+		"SELECT DISTINCT a.%s FROM nodes a ORDER BY 1 DESC LIMIT 5",
+		"SELECT DISTINCT a.%s FROM nodes a ORDER BY 1",
+		"SELECT a.%s FROM nodes a JOIN nodes b ON b.parent = a.ino ORDER BY 1 LIMIT 12",
+		"SELECT a.%s FROM nodes a LEFT JOIN nodes b ON b.size = a.depth ORDER BY 1 DESC",
+		"SELECT b.%s FROM nodes a RIGHT JOIN nodes b ON b.ino = a.parent ORDER BY 1",
+		"SELECT a.%s FROM nodes a UNION ALL SELECT name FROM nodes ORDER BY 1 LIMIT 20",
+		"SELECT count(*) FROM (SELECT a.%s FROM nodes a ORDER BY 1 LIMIT 7 OFFSET 2)",
+		"SELECT (SELECT count(*) FROM nodes), a.%s FROM nodes a ORDER BY 2 LIMIT 3",
+		"SELECT rank() OVER (ORDER BY a.%s), a.path FROM nodes a ORDER BY 1, 2"};
+
+	for (const char *at = PICK(forms); *at; at++) {
+		if (strncmp(at, "%s", 2) != 0) {
+			(void)fputc(*at, out);
+			continue;
+		}
+		(void)fputs(PICK(keys), out);
+		at++;
+	}
+}
+
+static char *make_ordered(size_t *len)
+{
+	char *sql, *order = NULL;
+	size_t order_len;
+	FILE *out = open_memstream(&sql, len), *by = open_memstream(&order, &order_len);
+
+	if (below(3) == 0) {
+		put_selected(out);
+		(void)fclose(by);
+	} else {
+		bool in = below(5) == 0;
+
+		(void)fputs(in ? "SELECT path FROM nodes WHERE ino IN (SELECT ino FROM (SELECT a.ino, "
+			       : "SELECT ",
+			    out);
+		put_keys(out, by, in);
+		(void)fclose(by);
+		(void)fputs(" FROM nodes a", out);
+		if (below(2))
+			put_ranges(out);
+		(void)fprintf(out, " ORDER BY %s", order);
+		put_limit(out);
+		(void)fputs(in ? ")) ORDER BY path" : "", out);
+	}
+	(void)fclose(out);
+	free(order);
+	return sql;
+}
+
+static void change_tree(void)
+{
+	static const char sql[] = "SELECT ino, parent, name FROM nodes WHERE ino <> 2 ORDER BY ino";
+	struct pfs_query *query = begin(sql, strlen(sql));
+	unsigned n = 1 + below(NODES / 2);
+	struct pfs_query_error error;
+	struct pfs_query_value ino, parent, name;
+	char old[64], new[80];
+
+	while (n-- && pfs_query_next(query, &error) == 1)
+		;
+	pfs_query_value(query, 0, &ino);
+	pfs_query_value(query, 1, &parent);
+	pfs_query_value(query, 2, &name);
+	(void)snprintf(old, sizeof(old), "%.*s", (int)name.size, name.bytes);
+	pfs_query_finish(query);
+	(void)snprintf(new, sizeof(new), "%s-%u", below(2) ? old : "d1", below(5));
+	switch (below(4)) {
+	case 0:
+		(void)!pfs_tree_rename(tree, (uint64_t)parent.integer, old,
+				       below(2) ? (uint64_t)parent.integer : PFS_ROOT_PRIME, new, 0);
+		break;
+	case 1:
+		(void)!pfs_tree_unlink(tree, (uint64_t)parent.integer, old);
+		grow_tree(4);
+		break;
+	default:
+		set_values((uint64_t)ino.integer, below(9));
+	}
+}
+
+static void copy_again(void)
+{
+	struct pfs_query *query = begin("SELECT * FROM nodes", 19);
+
+	run_reference("BEGIN; DELETE FROM nodes");
+	copy_rows(query);
+	run_reference("COMMIT");
+	pfs_query_finish(query);
+}
+
+static void test_ordered(void **state)
+{
+	const char *longer = getenv("PFS_LONG");
+	unsigned long n = longer ? strtoul(longer, NULL, 10) : RANDOM;
+	unsigned wrong = 0;
+
+	(void)state;
+	n = n > 1 ? n : 5000;
+	for (unsigned long i = 0; i < n; i++) {
+		size_t len;
+		char *sql = make_ordered(&len);
+
+		wrong += !compare(sql, len, true);
+		free(sql);
+		if (below(3) == 0) {
+			change_tree();
+			copy_again();
+		}
+	}
+	print_message("%lu random orders, %u with other rows\n", n, wrong);
+	assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
 	const char *given = getenv("PFS_TEST_SEED");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_corpus),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_ordered),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : 4;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/radix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGIT_BITS 11
+#define DIGITS	   ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
+#define BUCKETS	   (1u << DIGIT_BITS)
+#define FEW	   48u /* are sorted as they lie */
+
+static size_t digit_of(uint64_t key, unsigned digit)
+{
+	return key >> digit * DIGIT_BITS & (BUCKETS - 1);
+}
+
+static void insert_all(struct pfs_keyed *items, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct pfs_keyed item = items[i];
+		size_t k = i;
+
+		for (; k > 0 && items[k - 1].key > item.key; k--)
+			items[k] = items[k - 1];
+		items[k] = item;
+	}
+}
+
+/* How often each value of each digit is met. */
+static void count_all(size_t (*count)[BUCKETS], const struct pfs_keyed *items, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (unsigned digit = 0; digit < DIGITS; digit++)
+			count[digit][digit_of(items[i].key, digit)]++;
+}
+
+/* From `from` to `to`, by one digit; count becomes where each value's next one goes. */
+static void distribute(struct pfs_keyed *to, const struct pfs_keyed *from, size_t n, unsigned digit,
+		       size_t *count)
+{
+	size_t before = 0;
+
+	for (size_t i = 0; i < BUCKETS; i++) {
+		size_t here = count[i];
+
+		count[i] = before;
+		before += here;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[count[digit_of(from[i].key, digit)]++] = from[i];
+}
+
+int pfs_radix_sort(struct pfs_keyed *items, size_t n)
+{
+	size_t(*count)[BUCKETS];
+	struct pfs_keyed *other, *from = items, *to;
+
+	if (n <= FEW) {
+		insert_all(items, n);
+		return 0;
+	}
+	count = calloc(DIGITS, sizeof(*count));
+	to = other = malloc(n * sizeof(*other));
+	if (!count || !other) {
+		free(count);
+		free(other);
+		return -ENOMEM;
+	}
+	count_all(count, items, n);
+	for (unsigned digit = 0; digit < DIGITS; digit++) {
+		struct pfs_keyed *sorted = to;
+
+		if (count[digit][digit_of(from->key, digit)] == n)
+			continue; /* the same in all */
+		distribute(to, from, n, digit, count[digit]);
+		to = from;
+		from = sorted;
+	}
+	if (from != items)
+		memcpy(items, from, n * sizeof(*items));
+	free(count);
+	free(other);
+	return 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* Which way nodes come in order: sorted, or on a walk, where that passes by fewer than a selection
+ * would look at. */
+#include "fs/tree/ordered_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/tree/totals.h"
+
+#define FIRST	    128u  /* sorted before more are asked for */
+#define CHUNK_MIN   256u  /* passed by on a walk before the predicates are tested */
+#define CHUNK_MAX   8192u
+#define WORTH	    32u	  /* a step of a walk takes as long as looking at so many nodes */
+
+struct pfs_ordered {
+	struct pfs_tree *tree;
+	struct pfs_ordered_question question;
+	struct pfs_order order[PFS_ORDERS_MAX];
+	const char *how;
+	/* a walk, its predicates aside those that it follows; */
+	struct pfs_index_walk *index;
+	struct pfs_path_walk *path;
+	struct pfs_predicate *predicates;
+	size_t n_predicates;
+	uint32_t *chunk; /* what it found, still to be given out */
+	size_t chunk_n, chunk_done, chunk_size;
+	/* or the nodes, sorted by paths; */
+	struct pfs_slots slots;
+	/* or being sorted */
+	struct pfs_sorting sorting;
+	size_t done; /* of the two */
+};
+
+/* ---- walks ---- */
+
+/* How many the walk would pass by until `limit` are found. */
+static double steps(const struct pfs_ordered *ordered)
+{
+	const struct pfs_ordered_question *question = &ordered->question;
+	double nodes = ordered->tree->image.nodes, share = 1;
+	const char *how;
+
+	if (ordered->n_predicates)
+		share = (double)pfs_scan_estimate(ordered->tree, &how, ordered->predicates,
+						  ordered->n_predicates) /
+			nodes;
+	if (question->within)
+		share *= (double)question->within->n / nodes;
+	return share > 0 ? (double)question->limit / share : nodes;
+}
+
+static bool is_filtered(const struct pfs_ordered *ordered)
+{
+	return ordered->n_predicates || ordered->question.within;
+}
+
+static int copy_predicates(struct pfs_ordered *ordered)
+{
+	size_t n = ordered->question.n;
+
+	ordered->predicates = malloc((n + 1) * sizeof(*ordered->predicates));
+	if (!ordered->predicates)
+		return -ENOMEM;
+	if (n)
+		memcpy(ordered->predicates, ordered->question.predicates,
+		       n * sizeof(*ordered->predicates));
+	ordered->n_predicates = n;
+	return 0;
+}
+
+static void drop_predicate(struct pfs_ordered *ordered, size_t i)
+{
+	ordered->predicates[i] = ordered->predicates[--ordered->n_predicates];
+}
+
+/* Ranges of what it is ordered by become the walk's. */
+static void take_bounds(struct pfs_ordered *ordered, int64_t *low, int64_t *high)
+{
+	*low = INT64_MIN;
+	*high = INT64_MAX;
+	for (size_t i = ordered->n_predicates; i-- > 0;) {
+		const struct pfs_predicate *p = &ordered->predicates[i];
+
+		if (p->test != PFS_TEST_RANGE || p->negated || p->field != ordered->order[0].field)
+			continue;
+		*low = PFS_MAX(*low, p->low);
+		*high = PFS_MIN(*high, p->high);
+		drop_predicate(ordered, i);
+	}
+}
+
+/* Leaves ordered->index NULL if there is none, or it is not worth it. */
+static int try_index(struct pfs_ordered *ordered)
+{
+	enum pfs_field field = ordered->order[0].field;
+	double nodes = ordered->tree->image.nodes;
+	int64_t low, high;
+	int error;
+
+	if (ordered->question.n_order > 1 || !pfs_index_can(field))
+		return 0;
+	take_bounds(ordered, &low, &high);
+	if (low > high || (is_filtered(ordered) && steps(ordered) > nodes / WORTH))
+		return 0;
+	error = pfs_index_walk_open(&ordered->index, ordered->tree, field, low, high,
+				    ordered->order[0].descending);
+	if (error == -ENOENT)
+		pfs_index_missed(ordered->tree, field);
+	ordered->how = pfs_index_name(field);
+	return error == -ENOENT ? 0 : error;
+}
+
+/* The subtree that all lies in. */
+static uint32_t take_top(struct pfs_ordered *ordered)
+{
+	uint32_t top = ordered->tree->image.root;
+
+	for (size_t i = ordered->n_predicates; i-- > 0;) {
+		const struct pfs_predicate *p = &ordered->predicates[i];
+
+		if (p->test != PFS_TEST_UNDER || p->negated)
+			continue;
+		top = pfs_scan_slot_of(ordered->tree, (uint64_t)p->low);
+		drop_predicate(ordered, i);
+		break;
+	}
+	return top;
+}
+
+static int try_path(struct pfs_ordered *ordered)
+{
+	uint32_t top;
+
+	if (ordered->order[0].field != PFS_FIELD_PATH)
+		return 0;
+	top = take_top(ordered);
+	if (top == PFS_NO_SLOT ||
+	    steps(ordered) > (double)ordered->tree->image.nodes / WORTH)
+		return 0;
+	ordered->how = "names from the top down";
+	return pfs_path_walk_open(&ordered->path, ordered->tree, top,
+				  ordered->order[0].descending);
+}
+
+static int step(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
+{
+	if (ordered->path)
+		return pfs_path_walk_next(ordered->path, slots, n);
+	*n = pfs_index_walk_next(ordered->index, slots, *n);
+	return 0;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool has(const struct pfs_slots *slots, uint32_t slot)
+{
+	return slots->n && bsearch(&slot, slots->slot, slots->n, sizeof(slot), compare_slots);
+}
+
+/* Leaves of the chunk what the question is about. */
+static int filter(struct pfs_ordered *ordered)
+{
+	const struct pfs_slots *within = ordered->question.within;
+	uint32_t *sorted PFS_FREE = malloc((ordered->chunk_n + 1) * sizeof(*sorted));
+	struct pfs_slots all = {.slot = sorted}, found;
+	size_t n = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < ordered->chunk_n; i++)
+		if (!within || has(within, ordered->chunk[i]))
+			sorted[all.n++] = ordered->chunk[i];
+	qsort(sorted, all.n, sizeof(*sorted), compare_slots);
+	PFS_TRY(pfs_scan_select(ordered->tree, &found, ordered->predicates, ordered->n_predicates,
+				&all, ordered->question.stop));
+	for (size_t i = 0; i < ordered->chunk_n; i++)
+		if (has(&found, ordered->chunk[i]))
+			ordered->chunk[n++] = ordered->chunk[i];
+	ordered->chunk_n = n;
+	pfs_slots_finish(&found);
+	return 0;
+}
+
+/* Walks on until something is found; chunk_n 0: nothing more. */
+static int fill_chunk(struct pfs_ordered *ordered)
+{
+	bool more = true;
+
+	if (!ordered->chunk)
+		ordered->chunk = malloc(CHUNK_MAX * sizeof(*ordered->chunk));
+	if (!ordered->chunk)
+		return -ENOMEM;
+	ordered->chunk_done = ordered->chunk_n = 0;
+	while (ordered->chunk_n == 0 && more) {
+		ordered->chunk_n = ordered->chunk_size;
+		ordered->chunk_size = PFS_MIN(ordered->chunk_size * 2, CHUNK_MAX);
+		PFS_TRY(step(ordered, ordered->chunk, &ordered->chunk_n));
+		more = ordered->chunk_n > 0;
+		if (more)
+			PFS_TRY(filter(ordered));
+	}
+	return 0;
+}
+
+static int walk_on(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
+{
+	size_t room = *n;
+
+	if (!is_filtered(ordered))
+		return step(ordered, slots, n);
+	if (ordered->chunk_done == ordered->chunk_n)
+		PFS_TRY(fill_chunk(ordered));
+	*n = PFS_MIN(room, ordered->chunk_n - ordered->chunk_done);
+	if (*n)
+		memcpy(slots, ordered->chunk + ordered->chunk_done, *n * sizeof(*slots));
+	ordered->chunk_done += *n;
+	return 0;
+}
+
+/* ---- sorted ---- */
+
+static void reverse(struct pfs_slots *slots)
+{
+	for (size_t i = 0; i < slots->n / 2; i++) {
+		uint32_t kept = slots->slot[i];
+
+		slots->slot[i] = slots->slot[slots->n - 1 - i];
+		slots->slot[slots->n - 1 - i] = kept;
+	}
+}
+
+static int select_all(struct pfs_ordered *ordered)
+{
+	const struct pfs_ordered_question *question = &ordered->question;
+	struct pfs_slots slots;
+	int error;
+
+	for (size_t i = 0; i < question->n_order; i++)
+		if (pfs_field_is_total(ordered->order[i].field))
+			PFS_TRY(pfs_totals_prepare(ordered->tree));
+	PFS_TRY(pfs_scan_select(ordered->tree, &slots, question->predicates, question->n,
+				question->within, question->stop));
+	ordered->how = "sorted";
+	if (ordered->order[0].field == PFS_FIELD_PATH) {
+		ordered->slots = slots;
+		PFS_TRY(pfs_scan_sort_paths(ordered->tree, &ordered->slots));
+		if (ordered->order[0].descending)
+			reverse(&ordered->slots);
+		return 0;
+	}
+	error = pfs_sorting_init(&ordered->sorting, ordered->tree, &slots, ordered->order,
+				 question->n_order);
+	pfs_slots_finish(&slots);
+	return error;
+}
+
+static int take_sorted(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
+{
+	struct pfs_sorting *sorting = &ordered->sorting;
+	uint64_t limit = ordered->question.limit;
+
+	if (ordered->done == sorting->sorted)
+		PFS_TRY(pfs_sorting_sort(sorting, (size_t)(limit == UINT64_MAX ? FIRST : PFS_MAX(limit, FIRST))));
+	*n = PFS_MIN(*n, sorting->sorted - ordered->done);
+	for (size_t i = 0; i < *n; i++)
+		slots[i] = sorting->items[ordered->done + i].value;
+	ordered->done += *n;
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+int pfs_ordered_open(struct pfs_ordered **out, struct pfs_tree *tree,
+		     const struct pfs_ordered_question *question)
+{
+	struct pfs_ordered *ordered = calloc(1, sizeof(*ordered));
+	int error;
+
+	*out = NULL;
+	if (!ordered)
+		return -ENOMEM;
+	ordered->tree = tree;
+	ordered->question = *question;
+	ordered->chunk_size = CHUNK_MIN;
+	memcpy(ordered->order, question->order, question->n_order * sizeof(*question->order));
+	ordered->question.order = ordered->order;
+	error = copy_predicates(ordered);
+	if (!error)
+		error = try_index(ordered);
+	if (!error && !ordered->index)
+		error = try_path(ordered);
+	if (!error && !ordered->index && !ordered->path)
+		error = select_all(ordered);
+	if (error)
+		pfs_ordered_close(ordered);
+	else
+		*out = ordered;
+	return error;
+}
+
+void pfs_ordered_close(struct pfs_ordered *ordered)
+{
+	if (!ordered)
+		return;
+	pfs_index_walk_close(ordered->index);
+	pfs_path_walk_close(ordered->path);
+	pfs_sorting_finish(&ordered->sorting);
+	pfs_slots_finish(&ordered->slots);
+	free(ordered->predicates);
+	free(ordered->chunk);
+	free(ordered);
+}
+
+int pfs_ordered_next(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
+{
+	if (ordered->index || ordered->path)
+		return walk_on(ordered, slots, n);
+	if (ordered->sorting.items)
+		return take_sorted(ordered, slots, n);
+	*n = PFS_MIN(*n, ordered->slots.n - ordered->done);
+	if (*n)
+		memcpy(slots, ordered->slots.slot + ordered->done, *n * sizeof(*slots));
+	ordered->done += *n;
+	return 0;
+}
+
+size_t pfs_ordered_memory(const struct pfs_ordered *ordered)
+{
+	return ordered->slots.n * sizeof(*ordered->slots.slot) +
+	       ordered->sorting.n * sizeof(*ordered->sorting.items);
+}
+
+const char *pfs_ordered_how(const struct pfs_ordered *ordered)
+{
+	return ordered->how;
+}
+
+bool pfs_ordered_walks(const struct pfs_ordered *ordered)
+{
+	return ordered->index || ordered->path;
+}
+
+size_t pfs_ordered_selected(const struct pfs_ordered *ordered)
+{
+	return ordered->slots.n + ordered->sorting.n;
+}

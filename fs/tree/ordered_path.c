@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Nodes by the bytes of their paths, without making any: in a directory a child comes where its name
+ * does, and what lies in it where its name and a slash do.  The two are next to each other unless
+ * there are siblings in between, as /a-b between /a and /a/c. */
+#include "fs/tree/ordered_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/tree/span.h"
+
+#define INSIDE UINT32_C(0x80000000) /* of an item: what lies in it */
+
+/* A directory being listed. */
+struct level {
+	uint32_t *items;
+	size_t n, capacity, done;
+};
+
+struct pfs_path_walk {
+	struct pfs_tree *tree;
+	bool descending;
+	struct level *levels; /* those from `n` on keep their memory */
+	size_t n, capacity;
+	uint32_t *children, *held;
+	size_t n_children, children_capacity, n_held, held_capacity;
+};
+
+struct name {
+	const char *bytes;
+	size_t len;
+};
+
+static struct name name_of(const struct pfs_image *image, uint32_t slot)
+{
+	struct name name;
+
+	name.bytes = pfs_names_get(image->names, image->name[slot], &name.len);
+	return name;
+}
+
+static int compare(struct name a, struct name b)
+{
+	int order = memcmp(a.bytes, b.bytes, PFS_MIN(a.len, b.len));
+
+	return order ? order : (int)a.len - (int)b.len;
+}
+
+/* ---- children by name ---- */
+
+static int add_child(struct pfs_path_walk *walk, uint32_t slot)
+{
+	PFS_TRY(pfs_grow(&walk->children, &walk->children_capacity, walk->n_children + 1,
+			 sizeof(*walk->children)));
+	walk->children[walk->n_children++] = slot;
+	return 0;
+}
+
+static int list_indexed(struct pfs_path_walk *walk, uint32_t directory)
+{
+	const struct pfs_image *image = &walk->tree->image;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(directory, 0), 0);
+	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
+	       entry.key >> PFS_NAME_HASH_BITS == directory)
+		PFS_TRY(add_child(walk, entry.slot));
+	return 0;
+}
+
+/* Of a subtree that is a range each child begins where the one before ends; false: there is one that is
+ * no range itself. */
+static int list_range(struct pfs_path_walk *walk, bool *done, uint32_t directory, uint32_t end)
+{
+	const struct pfs_image *image = &walk->tree->image;
+	uint32_t slot = directory + 1;
+
+	while (slot < end) {
+		uint32_t after = slot + 1;
+
+		if (pfs_scan_is_live(image, slot)) {
+			PFS_TRY(add_child(walk, slot));
+			if (S_ISDIR(image->mode[slot]))
+				after = pfs_span_end(walk->tree, slot);
+		}
+		if (after <= slot)
+			return 0;
+		slot = after;
+	}
+	*done = true;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b, void *image)
+{
+	return compare(name_of(image, *(const uint32_t *)a), name_of(image, *(const uint32_t *)b));
+}
+
+static int list_children(struct pfs_path_walk *walk, uint32_t directory)
+{
+	struct pfs_image *image = &walk->tree->image;
+	uint32_t end = pfs_span_end(walk->tree, directory);
+	bool ascends = true, done = false;
+
+	walk->n_children = 0;
+	if (end)
+		PFS_TRY(list_range(walk, &done, directory, end));
+	if (!done) {
+		walk->n_children = 0;
+		PFS_TRY(list_indexed(walk, directory));
+	}
+	for (size_t i = 1; i < walk->n_children && ascends; i++)
+		ascends = compare(name_of(image, walk->children[i - 1]),
+				  name_of(image, walk->children[i])) < 0;
+	if (!ascends)
+		qsort_r(walk->children, walk->n_children, sizeof(*walk->children), by_name, image);
+	return 0;
+}
+
+/* ---- levels ---- */
+
+static int add_item(struct level *level, uint32_t item)
+{
+	PFS_TRY(pfs_grow(&level->items, &level->capacity, level->n + 1, sizeof(*level->items)));
+	level->items[level->n++] = item;
+	return 0;
+}
+
+/* Whether what lies in the directory comes before the child. */
+static bool inside_is_before(const struct pfs_image *image, uint32_t directory, uint32_t child)
+{
+	struct name a = name_of(image, directory), b = name_of(image, child);
+
+	return b.len <= a.len || memcmp(a.bytes, b.bytes, a.len) != 0 ||
+	       (unsigned char)b.bytes[a.len] > '/';
+}
+
+static int add_level(struct pfs_path_walk *walk, struct level **out)
+{
+	size_t before = walk->capacity;
+
+	if (walk->n == before) {
+		PFS_TRY(pfs_grow(&walk->levels, &walk->capacity, before + 1,
+				 sizeof(*walk->levels)));
+		memset(walk->levels + before, 0,
+		       (walk->capacity - before) * sizeof(*walk->levels));
+	}
+	*out = &walk->levels[walk->n++];
+	(*out)->n = (*out)->done = 0;
+	return 0;
+}
+
+/* What lies in the directories held back, as far as it comes before the child, if there is one. */
+static int let_in(struct pfs_path_walk *walk, struct level *level, uint32_t child)
+{
+	const struct pfs_image *image = &walk->tree->image;
+
+	while (walk->n_held) {
+		uint32_t directory = walk->held[walk->n_held - 1];
+
+		if (child != PFS_NO_SLOT && !inside_is_before(image, directory, child))
+			break;
+		walk->n_held--;
+		PFS_TRY(add_item(level, directory | INSIDE));
+	}
+	return 0;
+}
+
+/* Directories are held back until what lies in them comes, the last one first: its name begins with
+ * those of the others. */
+static int enter(struct pfs_path_walk *walk, uint32_t directory)
+{
+	struct level *level;
+
+	PFS_TRY(list_children(walk, directory));
+	PFS_TRY(add_level(walk, &level));
+	for (size_t i = 0; i < walk->n_children; i++) {
+		uint32_t child = walk->children[i];
+
+		PFS_TRY(let_in(walk, level, child));
+		PFS_TRY(add_item(level, child));
+		if (!S_ISDIR(walk->tree->image.mode[child]))
+			continue;
+		PFS_TRY(pfs_grow(&walk->held, &walk->held_capacity, walk->n_held + 1,
+				 sizeof(*walk->held)));
+		walk->held[walk->n_held++] = child;
+	}
+	return let_in(walk, level, PFS_NO_SLOT);
+}
+
+int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree, uint32_t top,
+		       bool descending)
+{
+	struct pfs_path_walk *walk = calloc(1, sizeof(*walk));
+	struct level *level;
+	int error = walk ? 0 : -ENOMEM;
+
+	*out = NULL;
+	if (error)
+		return error;
+	walk->tree = tree;
+	walk->descending = descending;
+	error = add_level(walk, &level); /* above the top, with it alone */
+	if (!error)
+		error = add_item(level, top);
+	if (!error && S_ISDIR(tree->image.mode[top]))
+		error = add_item(level, top | INSIDE);
+	if (error)
+		pfs_path_walk_close(walk);
+	else
+		*out = walk;
+	return error;
+}
+
+void pfs_path_walk_close(struct pfs_path_walk *walk)
+{
+	if (!walk)
+		return;
+	for (size_t i = 0; i < walk->capacity; i++)
+		free(walk->levels[i].items);
+	free(walk->levels);
+	free(walk->children);
+	free(walk->held);
+	free(walk);
+}
+
+int pfs_path_walk_next(struct pfs_path_walk *walk, uint32_t *slots, size_t *n)
+{
+	size_t room = *n;
+
+	*n = 0;
+	while (*n < room && walk->n) {
+		struct level *level = &walk->levels[walk->n - 1];
+		uint32_t item;
+
+		if (level->done == level->n) {
+			walk->n--;
+			continue;
+		}
+		item = level->items[walk->descending ? level->n - 1 - level->done : level->done];
+		level->done++;
+		if (item & INSIDE)
+			PFS_TRY(enter(walk, item & ~INSIDE));
+		else
+			slots[(*n)++] = item;
+	}
+	return 0;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* Nodes in the order of their values, however they come to it, and rare values from column indexes,
+ * on random trees that change; against the values of all nodes.  PFS_SEED: another seed. */
+#include "scan_util.h"
+
+#include "base/radix.h"
+#include "fs/tree/ordered.h"
+#include "fs/tree/scan_impl.h"
+
+#define NODES	4000
+#define ROUNDS	3
+#define QUESTIONS 400
+
+static uint64_t seed = 20261121;
+static struct temp_store temp;
+static struct model model;
+static const struct pfs_tree_options options = {.no_atime = true};
+
+/* ---- values ---- */
+
+struct values {
+	int64_t *integers; /* or */
+	char *bytes;
+	uint64_t *offset;
+	uint8_t *none;
+};
+
+static void read_values(struct values *out, enum pfs_field field, const struct pfs_slots *slots)
+{
+	size_t capacity = 0;
+
+	*out = (struct values){.integers = NULL};
+	if (!pfs_field_is_bytes(field)) {
+		out->integers = calloc(slots->n + 1, sizeof(*out->integers));
+		assert_int_equal(pfs_scan_integers(model.tree, out->integers, field, slots->slot,
+						   slots->n),
+				 0);
+		return;
+	}
+	out->offset = calloc(slots->n + 1, sizeof(*out->offset));
+	out->none = calloc(slots->n + 1, 1);
+	assert_int_equal(pfs_scan_bytes(model.tree, &out->bytes, &capacity, out->offset, out->none,
+					field, slots->slot, slots->n),
+			 0);
+}
+
+static void finish(struct values *values)
+{
+	free(values->integers);
+	free(values->bytes);
+	free(values->offset);
+	free(values->none);
+}
+
+static int compare(const struct values *values, size_t a, size_t b)
+{
+	size_t a_len, b_len;
+	int order;
+
+	if (values->integers)
+		return (values->integers[a] > values->integers[b]) -
+		       (values->integers[a] < values->integers[b]);
+	if (values->none[a] || values->none[b])
+		return values->none[b] - values->none[a];
+	a_len = values->offset[a + 1] - values->offset[a];
+	b_len = values->offset[b + 1] - values->offset[b];
+	order = memcmp(values->bytes + values->offset[a], values->bytes + values->offset[b],
+		       PFS_MIN(a_len, b_len));
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+/* ---- orders ---- */
+
+static enum pfs_field random_field(void)
+{
+	enum pfs_field field = (enum pfs_field)rnd(PFS_FIELD_TARGET + 1);
+
+	return rnd(3) ? field : rnd(2) ? PFS_FIELD_PATH : PFS_FIELD_SIZE;
+}
+
+static void random_predicate(struct pfs_predicate *p)
+{
+	static const struct pfs_predicate some[] = {
+		{.field = PFS_FIELD_TYPE, .low = 'f', .high = 'f'},
+		{.field = PFS_FIELD_SIZE, .low = 3, .high = 500000},
+		{.field = PFS_FIELD_SIZE, .low = 999000, .high = INT64_MAX},
+		{.field = PFS_FIELD_MTIME, .low = INT64_MIN + 1, .high = INT64_C(300000000000)},
+		{.field = PFS_FIELD_NAME, .test = PFS_TEST_CONTAINS, .text = "a", .text_len = 1},
+		{.field = PFS_FIELD_UID, .low = 2, .high = 2, .negated = true},
+	};
+
+	*p = some[rnd(PFS_COUNT(some))];
+	if (rnd(4) == 0)
+		*p = (struct pfs_predicate){
+			.test = PFS_TEST_UNDER,
+			.low = (int64_t)model.seen[rnd((uint32_t)model.n)].ino,
+		};
+}
+
+static void read_all(struct pfs_slots *out, struct pfs_ordered *ordered)
+{
+	size_t capacity = 0, n;
+
+	*out = (struct pfs_slots){.slot = NULL};
+	do {
+		n = 1 + rnd(rnd(2) ? 10 : 1000);
+		assert_int_equal(pfs_grow(&out->slot, &capacity, out->n + n, sizeof(*out->slot)),
+				 0);
+		assert_int_equal(pfs_ordered_next(ordered, out->slot + out->n, &n), 0);
+		out->n += n;
+	} while (n);
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void check_set(struct pfs_slots *slots, const struct pfs_slots *expected)
+{
+	assert_int_equal(slots->n, expected->n);
+	if (!slots->n)
+		return;
+	qsort(slots->slot, slots->n, sizeof(*slots->slot), by_slot);
+	assert_memory_equal(slots->slot, expected->slot, slots->n * sizeof(*slots->slot));
+}
+
+static void check_order(const struct pfs_slots *slots, const struct pfs_order *order, size_t n,
+			const char *how)
+{
+	struct values values[3];
+
+	for (size_t i = 0; i < n; i++)
+		read_values(&values[i], order[i].field, slots);
+	for (size_t at = 1; at < slots->n; at++) {
+		int found = 0;
+
+		for (size_t i = 0; i < n && !found; i++)
+			found = order[i].descending ? -compare(&values[i], at - 1, at)
+						    : compare(&values[i], at - 1, at);
+		if (found > 0)
+			fail_msg("by field %d%s, %s: %zu of %zu", order[0].field,
+				 order[0].descending ? " down" : "", how, at, slots->n);
+	}
+	for (size_t i = 0; i < n; i++)
+		finish(&values[i]);
+}
+
+static void random_within(struct pfs_slots *within)
+{
+	*within = (struct pfs_slots){.slot = calloc(model.n, sizeof(*within->slot))};
+	for (size_t i = 0; i < model.n; i++)
+		if (rnd(3))
+			within->slot[within->n++] = model.seen[i].slot;
+	qsort(within->slot, within->n, sizeof(*within->slot), by_slot);
+}
+
+/* The tree is held.  How it was done. */
+static const char *check_question(void)
+{
+	struct pfs_predicate predicates[2];
+	struct pfs_order order[3];
+	struct pfs_slots within = {0}, expected, found;
+	struct pfs_ordered_question question = {
+		.order = order,
+		.n_order = rnd(2) ? 1 : 1 + rnd(3),
+		.predicates = predicates,
+		.n = rnd(3),
+		.limit = rnd(2) ? rnd(60) : UINT64_MAX,
+	};
+	struct pfs_ordered *ordered;
+	const char *how;
+
+	for (size_t i = 0; i < question.n_order; i++)
+		order[i] = (struct pfs_order){.field = random_field(), .descending = rnd(2)};
+	for (size_t i = 0; i < question.n; i++)
+		random_predicate(&predicates[i]);
+	if (rnd(10) == 0) {
+		random_within(&within);
+		question.within = &within;
+	}
+	assert_int_equal(pfs_ordered_open(&ordered, model.tree, &question), 0);
+	how = pfs_ordered_how(ordered);
+	read_all(&found, ordered);
+	pfs_ordered_close(ordered);
+	assert_int_equal(pfs_scan_select(model.tree, &expected, predicates, question.n,
+					 question.within, NULL),
+			 0);
+	check_order(&found, order, question.n_order, how);
+	check_set(&found, &expected);
+	pfs_slots_finish(&found);
+	pfs_slots_finish(&expected);
+	pfs_slots_finish(&within);
+	return how;
+}
+
+/* Ranges that leave few or none, beside the values of all. */
+static void check_range(void)
+{
+	static const enum pfs_field fields[] = {PFS_FIELD_SIZE, PFS_FIELD_MTIME, PFS_FIELD_ATIME,
+						PFS_FIELD_UID, PFS_FIELD_INO};
+	struct pfs_predicate p = {.field = fields[rnd(PFS_COUNT(fields))]};
+	struct pfs_slots all, found;
+	struct values values;
+	size_t n = 0;
+
+	assert_int_equal(pfs_scan_select(model.tree, &all, NULL, 0, NULL, NULL), 0);
+	read_values(&values, p.field, &all);
+	p.low = values.integers[rnd((uint32_t)all.n)];
+	p.high = rnd(2) ? p.low : rnd(2) ? INT64_MAX : p.low + rnd(1000);
+	assert_int_equal(pfs_scan_select(model.tree, &found, &p, 1, NULL, NULL), 0);
+	for (size_t i = 0; i < all.n; i++)
+		if (values.integers[i] >= p.low && values.integers[i] <= p.high)
+			all.slot[n++] = all.slot[i];
+	all.n = n;
+	check_set(&found, &all);
+	finish(&values);
+	pfs_slots_finish(&all);
+	pfs_slots_finish(&found);
+}
+
+/* ---- changes ---- */
+
+static void change_some(size_t changes)
+{
+	uint64_t directories[512] = {PFS_ROOT_PRIME};
+	size_t n = 1;
+
+	for (size_t i = 1; i < model.n && n < PFS_COUNT(directories) / 2; i++)
+		if (S_ISDIR(model.seen[i].attr.st_mode))
+			directories[n++] = model.seen[i].ino;
+	while (changes-- > 0) {
+		const struct seen *seen = &model.seen[1 + rnd((uint32_t)PFS_MAX(model.n, 2) - 1)];
+		uint64_t parent = model.seen[seen->parent].ino;
+		char name[600];
+		int rc = 0;
+
+		(void)random_name(name);
+		name[PFS_NAME_MAX] = 0;
+		if (rnd(3) == 0)
+			random_node(model.tree, directories, &n, PFS_COUNT(directories));
+		else if (rnd(3) == 0)
+			rc = pfs_tree_unlink(model.tree, parent, seen->name);
+		else if (rnd(3) == 0)
+			rc = pfs_tree_rename(model.tree, parent, seen->name,
+					     directories[rnd((uint32_t)n)], name, 0);
+		else if (rnd(2))
+			rc = pfs_tree_setattr(model.tree, &(struct pfs_entry){.volatile_attr = false},
+					      seen->ino,
+					      &(struct stat){.st_mtim.tv_sec = rnd(900), .st_uid = rnd(5)},
+					      PFS_SET_MTIME | PFS_SET_UID, &temp_root);
+		else if (S_ISREG(seen->attr.st_mode))
+			rc = pfs_tree_setattr(model.tree, &(struct pfs_entry){.volatile_attr = false},
+					      seen->ino, &(struct stat){.st_size = rnd(1000000)},
+					      PFS_SET_SIZE, &temp_root);
+		(void)rc; /* often impossible, or gone */
+	}
+	model_look(&model, model.tree);
+}
+
+static void ask(size_t questions, unsigned *indexed, unsigned *walked)
+{
+	while (questions-- > 0) {
+		const char *how;
+
+		pfs_scan_prepare(model.tree);
+		(void)pfs_scan_lock(model.tree);
+		how = check_question();
+		*indexed += strncmp(how, "index", 5) == 0;
+		*walked += strncmp(how, "names", 5) == 0;
+		check_range();
+		pfs_scan_unlock(model.tree);
+		if (rnd(20) == 0)
+			change_some(1 + rnd(10));
+	}
+}
+
+static void test_orders(void **state)
+{
+	unsigned indexed = 0, walked = 0;
+
+	(void)state;
+	for (size_t round = 0; round < ROUNDS; round++) {
+		temp_store_create(&temp);
+		model.tree = temp_tree_open_with(&temp, &options);
+		random_tree(model.tree, NODES);
+		model_look(&model, model.tree);
+		ask(QUESTIONS, &indexed, &walked);
+		change_some(6000); /* more than indexes bear */
+		ask(QUESTIONS / 2, &indexed, &walked);
+		model_forget(&model);
+		temp_tree_close(model.tree);
+		temp_store_remove(&temp);
+	}
+	print_message("%u by indexes, %u by names\n", indexed, walked);
+	assert_true(indexed > 50 && walked > 10);
+}
+
+/* ---- sorting by numbers ---- */
+
+static void test_radix(void **state)
+{
+	static const size_t sizes[] = {0, 1, 2, 47, 48, 49, 1000, 5000};
+
+	(void)state;
+	for (size_t s = 0; s < PFS_COUNT(sizes); s++) {
+		for (unsigned bits = 1; bits <= 64; bits += 7) {
+			size_t n = sizes[s];
+			struct pfs_keyed *items = calloc(n + 1, sizeof(*items));
+
+			for (size_t i = 0; i < n; i++) {
+				items[i].key = random_next(&random_state) >> (64 - bits)
+					       << (rnd(2) ? 0 : 64 - bits);
+				items[i].value = (uint32_t)i;
+			}
+			assert_int_equal(pfs_radix_sort(items, n), 0);
+			for (size_t i = 1; i < n; i++)
+				assert_true(items[i - 1].key < items[i].key ||
+					    (items[i - 1].key == items[i].key &&
+					     items[i - 1].value < items[i].value));
+			free(items);
+		}
+	}
+}
+
+int main(void)
+{
+	const char *given = getenv("PFS_SEED");
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_radix),
+		cmocka_unit_test(test_orders),
+	};
+
+	random_state = seed = given ? strtoull(given, NULL, 10) : seed;
+	print_message("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
