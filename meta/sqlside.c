@@ -137,10 +137,13 @@ static bool is_in_name(char c)
 	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* Or may: a name with quotes in it is written otherwise. */
 static bool stands_in(const char *text, size_t len, const char *name)
 {
 	size_t n = strlen(name);
 
+	if (strpbrk(name, "'`"))
+		return true;
 	for (size_t at = 0; at + n <= len; at++) {
 		if (sqlite3_strnicmp(text + at, name, (int)n) == 0 &&
 		    (at == 0 || !is_in_name(text[at - 1])) &&

@@ -135,6 +135,14 @@ static void test_join(void **state)
 	      "JOIN owners o ON o.uid = n.uid ORDER BY n.path",
 	      "c.txt text root,d.c code root");
 	check("SELECT count(*) FROM owners a, owners b WHERE a.uid < b.uid", "3");
+	/* tables whose columns are named nowhere */
+	check("SELECT count(*) FROM nodes JOIN kinds USING (ext)", "2");
+	import("it's [o`dd]", "ext,k\nc,1\n");
+	check("SELECT count(*) FROM nodes NATURAL JOIN 'it''s [o`dd]'", "1");
+	reopen();
+	check("SELECT count(*) FROM nodes JOIN KINDS USING (ext)", "2");
+	check("SELECT path FROM nodes NATURAL JOIN(kinds)", "/a/b/c.txt,/a/d.c");
+	check("SELECT count(*) FROM nodes NATURAL JOIN [kinds]", "2");
 	refuse("SELECT * FROM owner", -EINVAL, "no such table");
 }
 
