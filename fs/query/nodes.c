@@ -398,7 +398,7 @@ static int start(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 static int next_slots(struct pfs_sql_scan *scan)
 {
 	if (!scan->ordered) {
-		scan->rows = scan->slots.slot + scan->next;
+		scan->rows = scan->slots.n ? scan->slots.slot + scan->next : NULL;
 		scan->n = PFS_MIN(scan->slots.n - scan->next, scan->batch);
 		scan->next += scan->n;
 		return 0;
