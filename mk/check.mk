@@ -34,6 +34,14 @@ durability_tests := store_crash store_damage store_fault tree_crash tree_fault c
 check-durability: tests ## crashes, faults and damage by the thousand (half an hour)
 	@$(run_tests) --long crash $(durability_tests:%=$(B)/tests/unit/test_%)
 
+check-races: ## under ThreadSanitizer: .query with sixteen readers and four writers for a minute
+	@$(MAKE) --no-print-directory CUDA=0 SAN=thread races
+
+race_tests := pool tree_threads content_threads dispatch
+races: tests
+	@$(run_tests) --long tests/mount/query_stress.sh
+	@$(run_tests) $(race_tests:%=$(B)/tests/unit/test_%)
+
 valgrind-unit: export PFS_TEST_SMALL = 1
 
 check-valgrind: ## unit tests under valgrind's memcheck
@@ -63,4 +71,4 @@ print-build:
 	@echo $(B)
 
 .PHONY: test demo setup check check-unit check-mount check-cli check-crash check-long check-durability coverage
-.PHONY: check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build
+.PHONY: check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build
