@@ -198,9 +198,9 @@ static void replace(struct worker *worker)
 
 void pfs_dispatch_yield(void)
 {
-	struct pfs_dispatch *dispatch = self->dispatch;
+	struct pfs_dispatch *dispatch = self ? self->dispatch : NULL;
 
-	if (dispatch->options.max_threads <= dispatch->options.receivers ||
+	if (!dispatch || dispatch->options.max_threads <= dispatch->options.receivers ||
 	    atomic_load_explicit(&self->state, memory_order_relaxed) != PROCESSING)
 		return;
 	PFS_LOCKED(&dispatch->lock);

@@ -42,7 +42,7 @@ void pfs_dispatch_stop(struct pfs_dispatch *dispatch);
 
 /* ---- inside process() ---- */
 
-/* What follows may take long.  Once or more a request; cheap when repeated. */
+/* What follows may take long.  Once or more a request; cheap when repeated, nothing in other threads. */
 void pfs_dispatch_yield(void);
 
 /* At least size bytes of this thread's own, aligned to pages, valid and unchanged until process()

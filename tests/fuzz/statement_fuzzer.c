@@ -3,13 +3,10 @@
  * reason, and where that is shown lies in the text. */
 #include <assert.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fs/query/query.h"
-#include "tools/import.h"
+#include "tests/fuzz/tree_fuzz.h"
 
 #define ROWS_MAX 2000u
 
@@ -17,44 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct pfs_tree *tree;
 static struct pfs_queries *queries;
-
-static void say_nothing(void *arg PFS_UNUSED, const char *message PFS_UNUSED)
-{
-}
-
-static int import(const char *path)
-{
-	static const char paths[] = "d/a.c\tred\nd/b.txt\t\nd/d/c.tar.gz\tblue\nd/d/no\xffname\tred\n"
-				    "d/d/d/_\t5\nd/d/d/.x\t\ne/a.c\tred\ne/it's\tno\n";
-	struct pfs_import import = {.say = say_nothing};
-	int status;
-
-	import.options.source = "input";
-	import.options.store = path;
-	import.options.quiet = true;
-	import.options.columns = "tag";
-	import.options.format = &pfs_import_paths;
-	if (pfs_input_open_memory(&import.input, paths, sizeof(paths) - 1) != 0)
-		abort();
-	status = pfs_import_run(&import);
-	pfs_input_close(&import.input);
-	return status;
-}
-
-/* Made once, and gone from its folder at once. */
-static void make_tree(void)
-{
-	char path[128];
-
-	(void)snprintf(path, sizeof(path), "%s/primefs-fuzz-%ld.pfs",
-		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (long)getpid());
-	(void)unlink(path);
-	if (import(path) != 0 ||
-	    pfs_tree_open(&tree, path, &(struct pfs_tree_options){.read_only = true}) != 0 ||
-	    pfs_queries_open(&queries, tree) != 0)
-		abort();
-	(void)unlink(path);
-}
 
 static void check_error(const struct pfs_query_error *error, const char *sql, size_t size)
 {
@@ -68,18 +27,19 @@ static void check_error(const struct pfs_query_error *error, const char *sql, si
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct pfs_query_scope scope = {.ino = 2,
-					      .sees_all = true,
-					      .memory_limit = 8 << 20,
-					      .time_limit_ms = 500};
+	const struct pfs_query_scope scope = {
+		.ino = 2, .sees_all = true, .memory_limit = 8 << 20, .time_limit_ms = 500};
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
 	const char *sql = (const char *)data;
 	char *plan;
 	int got = 0;
 
-	if (!tree)
-		make_tree();
+	if (!tree) {
+		tree = open_small_tree(true);
+		if (pfs_queries_open(&queries, tree) != 0)
+			abort();
+	}
 	if (pfs_query_start(&query, queries, &scope, sql, size, &error) != 0) {
 		check_error(&error, sql, size);
 		return 0;
