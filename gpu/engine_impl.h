@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include "gpu/engine.h"
+#include "gpu/intervals.h"
 #include "gpu/modexact.h"
 #include "gpu/probe.h"
 
@@ -167,6 +168,14 @@ struct pfs_engine_ops {
 	/* Once, for benchmarks (gpu/probe.h). */
 	int (*probe)(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
 		     const struct pfs_divisor *divisors, size_t n);
+	/* Likewise (gpu/intervals.h): bits of the n nodes, n in whole tiles, whose ranks are
+	 * from.., and of those whose subtree holds the rank. */
+	int (*intervals_in)(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank, size_t n,
+			    uint32_t from, uint32_t size);
+	int (*intervals_around)(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank,
+				const uint32_t *size, size_t n, uint32_t at);
+	int (*intervals_move)(struct pfs_backend *b, uint32_t *rank, uint32_t *size, size_t n,
+			      struct pfs_interval_move move);
 };
 
 /* First member of every back end. */

@@ -4,13 +4,13 @@
 #include <primesieve.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine.h"
 #include "gpu/probe.h"
-#include "tools/cmd.h"
+#include "tools/bench.h"
+#include "tools/bench_intervals.h"
 
 #define REPEAT		 20u
 #define FIRST_FILE_PRIME (UINT64_C(1) << 32)
@@ -33,14 +33,6 @@ struct bench {
 	double copy_rate; /* bytes a second, read and written */
 	uint64_t rows, directories, files;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static uint64_t mix(uint64_t x)
 {
@@ -74,11 +66,11 @@ static int time_calls(struct bench *b, struct pfs_figure *f, int (*op)(struct be
 		double start;
 
 		rc = pfs_engine_sync(b->engine);
-		start = now();
+		start = pfs_bench_now();
 		rc = rc ? rc : op(b, argument);
 		rc = rc ? rc : pfs_engine_sync(b->engine);
 		if (i >= 2)
-			seconds[i - 2] = now() - start;
+			seconds[i - 2] = pfs_bench_now() - start;
 	}
 	if (rc == 0)
 		pfs_figure_of(f, seconds, REPEAT);
@@ -348,14 +340,10 @@ static int subtrees(struct bench *b, const struct tree *t)
 	return rc;
 }
 
-struct sums {
-	struct pfs_column *values;
-};
-
-static int sum_up(struct bench *b, void *argument)
+static int sum_up(struct bench *b, void *column)
 {
 	struct pfs_column *out;
-	int rc = pfs_engine_rollup(b->engine, &out, ((struct sums *)argument)->values);
+	int rc = pfs_engine_rollup(b->engine, &out, column);
 
 	if (rc == 0)
 		pfs_column_free(out);
@@ -365,7 +353,7 @@ static int sum_up(struct bench *b, void *argument)
 static int rollups(struct bench *b, const struct tree *t, const char *what)
 {
 	int64_t *values PFS_FREE = malloc(t->n * sizeof(*values));
-	struct sums sums = {NULL};
+	struct pfs_column *column;
 	struct pfs_figure f;
 	int rc;
 
@@ -373,14 +361,14 @@ static int rollups(struct bench *b, const struct tree *t, const char *what)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->n; i++)
 		values[i] = (int64_t)(mix(i) >> 24);
-	rc = pfs_column_create(b->engine, &sums.values, values, t->n);
+	rc = pfs_column_create(b->engine, &column, values, t->n);
 	if (rc)
 		return rc;
-	rc = time_calls(b, &f, sum_up, &sums);
+	rc = time_calls(b, &f, sum_up, column);
 	f.bytes = 8 * (uint64_t)t->n + 16 * (uint64_t)t->n_directories;
 	if (rc == 0)
 		print_figure(what, &f, b->copy_rate);
-	pfs_column_free(sums.values);
+	pfs_column_free(column);
 	return rc;
 }
 
@@ -484,19 +472,19 @@ static int listings(struct bench *b, const struct tree *t)
 	view.place = place;
 	rc = pfs_engine_subtree(b->engine, &set, 0);
 	for (unsigned round = 0; round < 3 && rc == 0; round++) {
-		double start = now(), ready;
+		double start = pfs_bench_now(), ready;
 		const char *text;
 		size_t size;
 
 		rc = pfs_listing_open(&listing, set, &view, 0);
 		if (rc)
 			break;
-		ready = now();
+		ready = pfs_bench_now();
 		bytes = 0;
 		while ((rc = pfs_listing_next(listing, &text, &size)) == 1)
 			bytes += size;
-		if (now() - ready < best) {
-			best = now() - ready;
+		if (pfs_bench_now() - ready < best) {
+			best = pfs_bench_now() - ready;
 			opened = ready - start;
 		}
 		pfs_listing_close(listing);
@@ -507,6 +495,18 @@ static int listings(struct bench *b, const struct tree *t)
 			     "listing every path, slot order: opening", opened * 1e3,
 			     (double)bytes / best / 1e9, (double)bytes / 1e9);
 	return rc;
+}
+
+static int beside_intervals(struct bench *b, const struct tree *t)
+{
+	const uint32_t last = t->n_directories - 1;
+	const struct pfs_beside_intervals what = {.n = (uint32_t)t->n,
+						  .top = t->slot[last / 3],
+						  .deep = t->slot[last / 2],
+						  .moved = t->slot[1],
+						  .other = t->slot[last]};
+
+	return pfs_bench_beside_intervals(b->engine, &what);
 }
 
 static int mixed(struct bench *b)
@@ -531,6 +531,7 @@ static int mixed(struct bench *b)
 	rc = rc ? rc : rollups(b, &t, "sums over all subtrees, pre-order");
 	rc = rc ? rc : memberships(b, &t);
 	rc = rc ? rc : listings(b, &t);
+	rc = rc ? rc : beside_intervals(b, &t);
 	rc = rc ? rc : moves(b, &t, 1000, "a subtree");
 	rc = rc ? rc : moves(b, &t, t.n_directories / 2, "a subtree");
 	rc = rc ? rc : subtrees(b, &t);

@@ -10,13 +10,13 @@
 #include <primesieve.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine.h"
-#include "tools/cmd.h"
+#include "tools/bench.h"
+#include "tools/bench_intervals.h"
 #include "tools/gen_kladr.h"
 
 #define SEARCHES 3500u
@@ -50,14 +50,6 @@ struct bench {
 	uint64_t bytes; /* read */
 	struct pfs_engine *engine;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static uint64_t next_random(uint64_t *x)
 {
@@ -247,10 +239,10 @@ static int fetch_nodes(struct bench *b)
 
 static int timed(struct bench *b, double *seconds, int (*test)(struct bench *))
 {
-	double start = now();
+	double start = pfs_bench_now();
 	int rc = test(b);
 
-	*seconds = now() - start;
+	*seconds = pfs_bench_now() - start;
 	return rc;
 }
 
@@ -279,6 +271,30 @@ static void print_row(const char *name, const struct bench *b, const double s[TE
 	(void)printf("%-26s %12.0f %12.1f %12.1f %10.3f %12.1f\n", name, b->tree.n / s[0],
 		     SEARCHES / s[1], SEARCHES / s[2], s[3], FETCHES / s[4]);
 	(void)fflush(stdout);
+}
+
+/* The same tree's encodings beside each other, without records. */
+static int run_intervals(struct bench *b, enum pfs_engine_kind kind)
+{
+	const uint8_t *level = b->tree.level;
+	struct pfs_beside_intervals what = {
+		.n = b->tree.n, .top = b->search[0], .deep = b->below[0]};
+	int rc = pfs_engine_open(&b->engine, kind);
+
+	if (rc)
+		return rc;
+	/* The first region that has anything in it goes into the last one. */
+	for (uint32_t i = 1; i + 1 < b->tree.n; i++) {
+		if (level[i] != level[1] || level[i + 1] <= level[i])
+			continue;
+		what.moved = what.moved ? what.moved : i;
+		what.other = i;
+	}
+	(void)printf("%s\n", kind == PFS_ENGINE_CUDA ? "primefs cuda" : "primefs host");
+	rc = pfs_engine_load(b->engine, b->parent, b->prime, b->tree.n);
+	rc = rc ? rc : pfs_bench_beside_intervals(b->engine, &what);
+	pfs_engine_close(b->engine);
+	return rc;
 }
 
 static void print_paper(const struct bench *b)
@@ -333,7 +349,9 @@ static int run_all(struct bench *b)
 			print_row(runs[i].name, b, seconds);
 	}
 	print_paper(b);
-	return rc;
+	rc = rc ? rc : run_intervals(b, PFS_ENGINE_HOST);
+	rc = rc ? rc : run_intervals(b, PFS_ENGINE_CUDA);
+	return rc == -ENODEV ? 0 : rc;
 }
 
 /* ---- for the peers ---- */

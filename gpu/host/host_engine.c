@@ -391,6 +391,9 @@ static const struct pfs_engine_ops host_ops = {
 	.paths_next = pfs_host_paths_next,
 	.paths_close = pfs_host_paths_close,
 	.probe = host_probe,
+	.intervals_in = pfs_host_intervals_in,
+	.intervals_around = pfs_host_intervals_around,
+	.intervals_move = pfs_host_intervals_move,
 };
 
 int pfs_host_open(struct pfs_backend **out)
