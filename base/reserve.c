@@ -2,16 +2,30 @@
 #include "base/reserve.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/checked.h"
 
 #define STEP ((size_t)1 << 20)
 
+/* Where address space is limited (ulimit -v) an array reserves this part of it: a tree has some
+ * twenty arrays, and others need room too. */
+#define PART_OF_LIMIT 32
+
+static size_t allowed(size_t limit)
+{
+	struct rlimit space;
+
+	if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY)
+		return limit;
+	return PFS_MAX(PFS_MIN(limit, (size_t)space.rlim_cur / PART_OF_LIMIT), STEP);
+}
+
 int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit)
 {
 	void *base;
 
-	limit = pfs_div_round_up(limit, STEP) * STEP;
+	limit = pfs_div_round_up(allowed(limit), STEP) * STEP;
 	base = mmap(NULL, limit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return -ENOMEM;

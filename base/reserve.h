@@ -13,7 +13,7 @@ struct pfs_reserve {
 	size_t committed, limit; /* bytes */
 };
 
-/* -ENOMEM. */
+/* A limit on address space (ulimit -v) makes `limit` smaller.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit);
 void pfs_reserve_close(struct pfs_reserve *reserve);
 

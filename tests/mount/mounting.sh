@@ -70,4 +70,12 @@ for options in -s '-o threads=1' '-o threads=10' '-o readdirplus=always' '-o rea
 	is "$options: sees what is gone" "$(ls -d "$mnt/d" 2>/dev/null)" ''
 	primefs umount "$mnt"
 done
+
+limited() {
+	(ulimit -v 2000000 && "$@")
+}
+ok 'mounts where address space is limited' limited primefs mount "$store" "$mnt"
+(cd "$mnt" && seq 500 | xargs touch)
+is 'and lists' "$(wc -l <"$mnt/.query/paths")" "$(find "$mnt" | wc -l)"
+primefs umount "$mnt"
 check_store
