@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import_attrs.h - extended attributes that wait until their nodes have primes, in groups that
- * whoever adds them numbers. */
+/* tools/import_attrs.h - extended attributes that wait until their nodes have primes, in groups
+ * that whoever adds them numbers. */
 #ifndef PFS_TOOLS_IMPORT_ATTRS_H
 #define PFS_TOOLS_IMPORT_ATTRS_H
 
@@ -29,8 +29,8 @@ struct pfs_attr_list {
 PFS_MUST_CHECK int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t group, const void *name,
 				     size_t name_len, const void *value, size_t value_len);
 
-/* Puts a group's attributes into the store as those of a node, more than one if need be.  Nothing is
- * added any more. */
+/* Puts a group's attributes into the store as those of a node, more than one if need be.  Nothing
+ * is added any more. */
 PFS_MUST_CHECK int pfs_attr_list_put(struct pfs_attr_list *list, struct pfs_store *store,
 				     uint32_t group, uint64_t prime);
 void pfs_attr_list_free(struct pfs_attr_list *list);

@@ -206,8 +206,8 @@ static int take_attrs(struct pfs_import *import, struct archive_entry *entry, ui
 		if (!name || strncmp(name, "user.", 5) != 0 ||
 		    strncmp(name, "user.primefs.", 13) == 0)
 			continue;
-		error = pfs_attr_list_add(&tar->attrs, tar->n_groups, name + 5, strlen(name + 5), value,
-					  size);
+		error = pfs_attr_list_add(&tar->attrs, tar->n_groups, name + 5, strlen(name + 5),
+					  value, size);
 		if (error && error != -EINVAL)
 			return error;
 		any |= !error;

@@ -131,8 +131,8 @@ static bool leads_straight(const char *path, const struct stat *st)
 }
 
 /* The folder that was imported.  The number of its device may be another one when the machine has
- * started again: most filesystems without a device of their own take the next that is free.  Then it
- * has to lie where it lay and to be root's mount: nobody else can have put it there. */
+ * started again: most filesystems without a device of their own take the next that is free.  Then
+ * it has to lie where it lay and to be root's mount: nobody else can have put it there. */
 static bool is_root(int fd, const struct pfs_source_root *stored)
 {
 	struct statfs fs;
@@ -140,9 +140,8 @@ static bool is_root(int fd, const struct pfs_source_root *stored)
 
 	if (fstat(fd, &st) || st.st_ino != stored->ino)
 		return false;
-	return st.st_dev == stored->dev ||
-	       (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC &&
-		leads_straight(stored->path, &st));
+	return st.st_dev == stored->dev || (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC &&
+					    leads_straight(stored->path, &st));
 }
 
 static int add_root(void *arg, const struct pfs_source_root *stored)
