@@ -47,6 +47,10 @@ static const struct pfs_cmd command = {
 	"  threads=N                 threads that wait for requests\n"
 	"  readdirplus=WHEN          auto, always or never: attributes with listings\n"
 	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
+	"  query_others              .query answers others, too, of what each may reach\n"
+	"  query_memory=SIZE         that a statement may need; 1G\n"
+	"  query_time=SECONDS        that a statement may take; 0 is no limit\n"
+	"  default_permissions       always on\n"
 	"  engine=NAME               as --engine\n"
 	"  remount,ro  remount,rw    change a mount that is there\n"
 	"\nprimefs umount MOUNTPOINT unmounts and waits until all is committed.\n",

@@ -38,6 +38,11 @@ for verb in info check; do
 	primefs "$verb" --json "$store" >"$verb.json"
 	python "$verb --json is JSON" -m json.tool "$verb.json"
 done
+# Every mount option of the manual is in --help.
+for option in $(sed -n '/^\.It Fl o/,/^Root mounts/ s/^\.It Cm //p' "$top/docs/man/primefs-mount.1" |
+	sed 's/Ns.*//; s/ , / /g'); do
+	ok "mount --help has $option" grep -qw -- "$option" <(primefs mount --help)
+done
 for key in nodes directories files bytes max_depth max_code_bits schema; do
 	ok "info --json has $key" grep -q "\"$key\"" <(primefs info --json "$store")
 done
