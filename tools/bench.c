@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 extern char **environ;
 
 double pfs_bench_now(void)
@@ -46,6 +48,22 @@ int pfs_bench_run(const char *verb, double *seconds, const char *const *argv)
 		return 0;
 	(void)pfs_cmd_fail(verb, "%s %s failed", argv[0], argv[1]);
 	return -EIO;
+}
+
+bool pfs_bench_is_installed(const char *program)
+{
+	const char *path = getenv("PATH");
+	const char *end;
+
+	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+		char *file PFS_FREE = NULL;
+
+		end = strchrnul(path, ':');
+		if (asprintf(&file, "%.*s/%s", (int)(end - path), path, program) > 0 &&
+		    access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* ---- figures ---- */
@@ -120,17 +138,26 @@ static void print_json(const struct pfs_figures *figures, struct pfs_json *json,
 	pfs_json_close(json, '}');
 }
 
+double pfs_figures_ratio(struct pfs_figures *figures)
+{
+	double ours, theirs;
+
+	if (!figures->n || !figures->n_yardstick)
+		return 0;
+	ours = median(figures->ours, figures->n);
+	theirs = median(figures->theirs, figures->n_yardstick);
+	return figures->less_is_better ? theirs / ours : ours / theirs;
+}
+
 void pfs_figures_print(struct pfs_figures *figures, struct pfs_json *json)
 {
-	double ours, theirs = 0, ratio = 0;
+	double ours, theirs = 0, ratio = pfs_figures_ratio(figures);
 
 	if (!figures->n)
 		return;
 	ours = median(figures->ours, figures->n);
-	if (figures->n_yardstick) {
+	if (figures->n_yardstick)
 		theirs = median(figures->theirs, figures->n_yardstick);
-		ratio = figures->less_is_better ? theirs / ours : ours / theirs;
-	}
 	if (json) {
 		print_json(figures, json, ours, theirs, ratio);
 		return;

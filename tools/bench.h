@@ -39,6 +39,12 @@ void pfs_figures_add_yardstick(struct pfs_figures *figures, double theirs);
  * that is; or an object into json if that is not NULL. */
 void pfs_figures_print(struct pfs_figures *figures, struct pfs_json *json);
 
+/* Ours beside the yardstick, by medians; 0 without one. */
+double pfs_figures_ratio(struct pfs_figures *figures);
+
+/* Whether a program lies on PATH. */
+bool pfs_bench_is_installed(const char *program);
+
 /* ---- clients ---- */
 
 enum pfs_load_kind {

@@ -8,16 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/query.h"
 #include "meta/peer.h"
-#include "tools/gen.h"
+#include "tools/ask.h"
+#include "tools/bench_query_duckdb.h"
 #include "tools/ready.h"
 
 #define STATEMENT_MAX 4096
-#define ENOUGH	      4.0 /* seconds for one figure */
 #define COLUMNS	      "ino, parent, depth, name, ext, path, type, size, blocks, mtime, uid"
 #define N_COLUMNS     11
 
@@ -25,10 +26,10 @@ enum { NODES, BESIDE, RUNS, PREFIX, PART, FOLDER, JSON };
 
 static const struct pfs_cmd_option options[] = {
 	[NODES] = {"nodes", 'n', "N", "of the tree made if no STORE is given (1000000)"},
-	[BESIDE] = {"beside", 'b', "DIR", "what STORE is of, for find, du, ls and fd (the mount)"},
+	[BESIDE] = {"beside", 'b', "DIR", "what STORE is of: other programs run on it, too"},
 	[RUNS] = {"runs", 'r', "N", "of which the median is taken (9)"},
-	[PREFIX] = {"prefix", 'p', "TEXT", "that names begin with, to look for (lib)"},
-	[PART] = {"part", 's', "TEXT", "that names have somewhere (json)"},
+	[PREFIX] = {"prefix", 'p', "TEXT", "that names begin with, to look for (lib; bar)"},
+	[PART] = {"part", 's', "TEXT", "that names have somewhere (json; rama)"},
 	[FOLDER] = {"folder", 'd', "DIR", "for the store and the mountpoint ($TMPDIR or /tmp)"},
 	[JSON] = {"json", 0, NULL, "print an array of objects"},
 	{0},
@@ -39,7 +40,7 @@ static const struct pfs_cmd command = {
 	"[STORE]",
 	"Times statements and commands over a store beside their yardsticks.",
 	options,
-	"plocate and fd are yardsticks where they are installed.\n"
+	"plocate, fd and duckdb are yardsticks where they are installed.\n"
 	"A ratio is speed beside the yardstick's.\n",
 };
 
@@ -120,9 +121,8 @@ static int said(const struct pfs_query_error *error, const char *sql)
 	return error->error ? error->error : -EIO;
 }
 
-/* Runs a statement over the tree; row, if not NULL, is called for each. */
-static int ask(const struct side *side, uint64_t *rows, const char *sql,
-	       int (*row)(void *arg, const struct pfs_query *query), void *arg)
+int pfs_bench_ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
+		  int (*row)(void *arg, const struct pfs_query *query), void *arg)
 {
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
@@ -130,7 +130,7 @@ static int ask(const struct side *side, uint64_t *rows, const char *sql,
 	uint64_t n = 0;
 	int got, failure = 0;
 
-	if (pfs_query_start(&query, side->queries, &everything, sql, strlen(sql), &error))
+	if (pfs_query_start(&query, queries, &everything, sql, strlen(sql), &error))
 		return said(&error, sql);
 	while (!failure && (got = pfs_query_next(query, &error)) == 1) {
 		for (size_t i = 0; !row && i < pfs_query_columns(query); i++)
@@ -157,7 +157,7 @@ static int time_ours(void *arg, double *seconds)
 	struct asked *asked = arg;
 	double started = pfs_bench_now();
 
-	PFS_TRY(ask(asked->side, &asked->rows, asked->sql, NULL, NULL));
+	PFS_TRY(pfs_bench_ask(asked->side->queries, &asked->rows, asked->sql, NULL, NULL));
 	*seconds = pfs_bench_now() - started;
 	return 0;
 }
@@ -169,19 +169,6 @@ static int time_theirs(void *arg, double *seconds)
 
 	PFS_TRY(pfs_peer_run(asked->side->peer, &asked->rows, asked->sql));
 	*seconds = pfs_bench_now() - started;
-	return 0;
-}
-
-int pfs_bench_repeat(const struct pfs_bench_query *bench, struct pfs_figures *figures,
-		     void (*add)(struct pfs_figures *figures, double value),
-		     int (*run)(void *arg, double *seconds), void *arg)
-{
-	double seconds, started = pfs_bench_now();
-
-	for (uint64_t i = 0; i < bench->runs && pfs_bench_now() - started < ENOUGH; i++) {
-		PFS_TRY(run(arg, &seconds));
-		add(figures, seconds * 1e3);
-	}
 	return 0;
 }
 
@@ -229,13 +216,45 @@ static int fill_peer(struct side *side)
 			     "INTEGER, name TEXT, ext TEXT, path TEXT, type TEXT, size INTEGER, "
 			     "blocks INTEGER, mtime INTEGER, uid INTEGER)"));
 	PFS_TRY(pfs_peer_run(side->peer, NULL, "BEGIN"));
-	PFS_TRY(ask(side, NULL, "SELECT " COLUMNS " FROM nodes ORDER BY ino", copy_row,
+	PFS_TRY(pfs_bench_ask(side->queries, NULL, "SELECT " COLUMNS " FROM nodes ORDER BY ino",
+			      copy_row,
 		    side->peer));
 	PFS_TRY(pfs_peer_insert(side->peer, NULL, NULL, 0));
 	PFS_TRY(pfs_peer_run(side->peer, NULL, "COMMIT"));
 	for (size_t i = 0; i < PFS_COUNT(after); i++)
 		PFS_TRY(pfs_peer_run(side->peer, NULL, after[i]));
 	return 0;
+}
+
+/* ---- and for DuckDB ---- */
+
+static int export_row(void *arg, const struct pfs_query *query)
+{
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		struct pfs_query_value value;
+		bool last = i + 1 == N_COLUMNS;
+
+		pfs_query_value(query, i, &value);
+		if (value.type == PFS_VALUE_INT)
+			pfs_duckdb_put_number(arg, value.integer, last);
+		else if (value.type == PFS_VALUE_TEXT)
+			pfs_duckdb_put_text(arg, value.bytes, value.size, last);
+		else
+			pfs_duckdb_put_null(arg, last);
+	}
+	return ferror(arg) ? -EIO : 0;
+}
+
+static int export_rows(const struct side *side, const char *path)
+{
+	FILE *csv = fopen(path, "we");
+	int error;
+
+	if (!csv)
+		return -errno;
+	error = pfs_bench_ask(side->queries, NULL, "SELECT " COLUMNS " FROM nodes ORDER BY ino",
+			      export_row, csv);
+	return fclose(csv) != 0 && !error ? -EIO : error;
 }
 
 /* ---- what is asked about ---- */
@@ -263,18 +282,21 @@ static int choose(struct side *side)
 {
 	char sql[256];
 
-	PFS_TRY(ask(side, NULL,
-		    "SELECT ino FROM nodes WHERE type = 'd' AND subtree_count <= (SELECT count(*) "
-		    "FROM nodes) / 10 ORDER BY subtree_count DESC, ino LIMIT 1",
+	PFS_TRY(pfs_bench_ask(side->queries, NULL,
+		    "SELECT ino FROM nodes WHERE type = 'd' ORDER BY CASE WHEN subtree_count <= "
+		    "(SELECT count(*) FROM nodes) / 10 THEN subtree_count ELSE -subtree_count END "
+		    "DESC, ino LIMIT 1",
 		    take_number, side->ino));
 	(void)snprintf(sql, sizeof(sql), "SELECT quote(path) FROM nodes WHERE ino = %s", side->ino);
-	PFS_TRY(ask(side, NULL, sql, take_text, &side->path));
-	PFS_TRY(ask(side, NULL, "SELECT ino FROM nodes ORDER BY depth DESC, ino LIMIT 1",
-		    take_number, side->deep));
-	PFS_TRY(ask(side, NULL,
-		    "SELECT parent FROM nodes GROUP BY parent ORDER BY count(*) DESC LIMIT 1",
+	PFS_TRY(pfs_bench_ask(side->queries, NULL, sql, take_text, &side->path));
+	PFS_TRY(pfs_bench_ask(side->queries, NULL,
+			      "SELECT ino FROM nodes ORDER BY depth DESC, ino LIMIT 1", take_number,
+			      side->deep));
+	PFS_TRY(pfs_bench_ask(side->queries, NULL,
+		    "SELECT ifnull(parent, ino) FROM nodes GROUP BY parent ORDER BY count(*) DESC LIMIT 1",
 		    take_number, side->wide));
-	return ask(side, NULL, "SELECT size FROM nodes ORDER BY size DESC LIMIT 1 OFFSET 10",
+	return pfs_bench_ask(side->queries, NULL, "SELECT size FROM nodes ORDER BY size DESC LIMIT 1 OFFSET "
+		   "(SELECT min(10, count(*) - 1) FROM nodes)",
 		   take_number, side->rare);
 }
 
@@ -307,8 +329,49 @@ static int fill_in(char *out, const struct pfs_bench_query *bench, const struct 
 
 /* ---- figures ---- */
 
-static int run_one(const struct pfs_bench_query *bench, const struct side *side,
-		   const struct statement *statement, double *median)
+/* As SQLite's are, but for what its own planner has no use for. */
+static const char setup_duckdb[] =
+	"CREATE TABLE nodes (ino BIGINT, parent BIGINT, depth INTEGER, name TEXT, ext TEXT, "
+	"path TEXT, type TEXT, size BIGINT, blocks BIGINT, mtime BIGINT, uid BIGINT);\n"
+	"COPY nodes FROM %s (FORMAT csv, HEADER false);\n"
+	"CREATE INDEX nodes_ino ON nodes (ino);\n"
+	"CREATE INDEX nodes_parent ON nodes (parent);\n"
+	"CREATE TABLE owners AS SELECT range AS uid, 'team ' || range %% 7 AS team FROM range(1000);";
+
+/* What DuckDB takes for each statement, `runs` figures each, allocated; NULL: it is not there. */
+static int time_duckdb(const struct pfs_bench_query *bench, const struct side *side, double **out)
+{
+	char csv[PATH_MAX + 16], *setup PFS_FREE = NULL, *quoted PFS_FREE = NULL;
+	char *texts[PFS_COUNT(statements)] = {NULL};
+	double *ms = calloc(PFS_COUNT(statements) * bench->runs, sizeof(*ms));
+	int error = ms ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < PFS_COUNT(statements) && !error; i++) {
+		const struct statement *s = &statements[i];
+
+		texts[i] = malloc(STATEMENT_MAX);
+		error = texts[i] ? fill_in(texts[i], bench, side, s->theirs ? s->theirs : s->ours)
+				 : -ENOMEM;
+	}
+	(void)snprintf(csv, sizeof(csv), "%s/nodes.csv", bench->server.folder);
+	quoted = pfs_sql_quote(csv);
+	if (!quoted || asprintf(&setup, setup_duckdb, quoted) < 0)
+		error = -ENOMEM;
+	error = error ? error : export_rows(side, csv);
+	error = error ? error
+		      : pfs_duckdb_run(ms, PFS_BENCH_QUERY, bench->server.folder, setup, texts,
+				       PFS_COUNT(statements), bench->runs);
+	(void)unlink(csv);
+	for (size_t i = 0; i < PFS_COUNT(statements); i++)
+		free(texts[i]);
+	if (error)
+		free(PFS_TAKE(ms));
+	*out = ms;
+	return error;
+}
+
+static int run_one(struct pfs_bench_query *bench, const struct side *side,
+		   const struct statement *statement, const double *duckdb, double *median)
 {
 	char ours[STATEMENT_MAX], theirs[STATEMENT_MAX], what[128];
 	struct asked one = {.side = side, .sql = ours}, other = {.side = side, .sql = theirs};
@@ -323,7 +386,8 @@ static int run_one(const struct pfs_bench_query *bench, const struct side *side,
 	PFS_TRY(fill_in(ours, bench, side, statement->ours));
 	PFS_TRY(fill_in(theirs, bench, side,
 			statement->theirs ? statement->theirs : statement->ours));
-	PFS_TRY(ask(side, &one.rows, ours, NULL, NULL)); /* warms what is made once */
+	/* the first makes what is made once */
+	PFS_TRY(pfs_bench_ask(side->queries, &one.rows, ours, NULL, NULL));
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &one));
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add_yardstick, time_theirs, &other));
 	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what,
@@ -331,102 +395,51 @@ static int run_one(const struct pfs_bench_query *bench, const struct side *side,
 	if (!statement->theirs && one.rows != other.rows)
 		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: SQLite has %llu rows", what,
 				   (unsigned long long)other.rows);
-	pfs_figures_print(&figures, bench->json);
+	PFS_TRY(pfs_bench_query_print(bench, &figures));
 	*median = figures.ours[figures.n / 2];
-	return 0;
+	if (!duckdb)
+		return 0;
+	figures.yardstick = "DuckDB";
+	figures.wanted_ratio = 0;
+	figures.n_yardstick = 0;
+	for (uint64_t i = 0; i < bench->runs; i++)
+		pfs_figures_add_yardstick(&figures, duckdb[i]);
+	return pfs_bench_query_print(bench, &figures);
+}
+
+static int run_all(struct pfs_bench_query *bench, struct side *side, double *bare)
+{
+	double *duckdb = NULL, median = 0;
+	int error = 0;
+
+	PFS_TRY(choose(side));
+	if (!pfs_bench_is_installed("duckdb"))
+		pfs_bench_query_lacks(bench, "duckdb");
+	else if (time_duckdb(bench, side, &duckdb)) /* which has been said */
+		duckdb = NULL;
+	error = fill_peer(side);
+	for (size_t i = 0; i < PFS_COUNT(statements) && !error; i++) {
+		error = run_one(bench, side, &statements[i],
+				duckdb ? duckdb + i * bench->runs : NULL, &median);
+		*bare = i ? *bare : median;
+	}
+	free(duckdb);
+	return error;
 }
 
 static int run_statements(struct pfs_bench_query *bench, double *bare)
 {
 	struct side side = {.tree = NULL};
-	double median = 0;
-	int error = 0;
+	int error;
 
 	if (pfs_ready_tree(&side.tree, PFS_BENCH_QUERY, bench->store))
 		return -EIO;
 	error = pfs_queries_open(&side.queries, side.tree);
-	error = error ? error : choose(&side);
-	error = error ? error : fill_peer(&side);
-	for (size_t i = 0; i < PFS_COUNT(statements) && !error; i++) {
-		error = run_one(bench, &side, &statements[i], &median);
-		*bare = i ? *bare : median;
-	}
+	error = error ? error : run_all(bench, &side, bare);
 	pfs_peer_close(side.peer);
 	pfs_queries_close(side.queries);
 	free(side.path);
 	return pfs_tree_close(side.tree) && !error ? -EIO : error;
-}
-
-/* ---- a store, if there is none ---- */
-
-static int print_paths(FILE *out, const void *arg)
-{
-	return pfs_gen_paths(out, *(const uint64_t *)arg, 1);
-}
-
-struct files {
-	uint64_t *ino;
-	size_t n, capacity;
-};
-
-static int take_file(void *arg, const struct pfs_query *query)
-{
-	struct files *files = arg;
-	struct pfs_query_value value;
-
-	PFS_TRY(pfs_grow(&files->ino, &files->capacity, files->n + 1, sizeof(*files->ino)));
-	pfs_query_value(query, 0, &value);
-	files->ino[files->n++] = (uint64_t)value.integer;
-	return 0;
-}
-
-/* Most are small. */
-static int set_sizes(struct pfs_tree *tree, const struct files *files)
-{
-	static const struct pfs_caller owner = {.umask = 022};
-	uint64_t random = 1;
-
-	for (size_t i = 0; i < files->n; i++) {
-		struct stat attr = {.st_size = 0};
-		struct pfs_entry entry;
-		uint64_t bits = 34 + pfs_gen_random(&random) % 24;
-
-		attr.st_size = (off_t)(pfs_gen_random(&random) >> bits);
-		PFS_TRY(pfs_tree_setattr(tree, &entry, files->ino[i], &attr, PFS_SET_SIZE, &owner));
-	}
-	return 0;
-}
-
-/* Paths alone have no sizes. */
-static int give_sizes(const char *store)
-{
-	struct files files = {.ino = NULL};
-	struct side side;
-	int error;
-
-	PFS_TRY(pfs_tree_open(&side.tree, store, &(struct pfs_tree_options){0}));
-	error = pfs_tree_start(side.tree);
-	error = error ? error : pfs_queries_open(&side.queries, side.tree);
-	if (!error) {
-		error = ask(&side, NULL, "SELECT ino FROM nodes WHERE type = 'f'", take_file,
-			    &files);
-		pfs_queries_close(side.queries);
-	}
-	error = error ? error : set_sizes(side.tree, &files);
-	free(files.ino);
-	return pfs_tree_close(side.tree) && !error ? -EIO : error;
-}
-
-static int make_store(struct pfs_bench_query *bench, uint64_t nodes)
-{
-	int error;
-
-	bench->store = bench->server.store;
-	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_paths, &nodes));
-	error = give_sizes(bench->store);
-	if (error)
-		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s", bench->store, strerror(-error));
-	return error;
 }
 
 /* ---- */
@@ -436,7 +449,7 @@ static int run(struct pfs_bench_query *bench, uint64_t nodes)
 	double bare = 0;
 
 	if (!bench->store)
-		PFS_TRY(make_store(bench, nodes));
+		PFS_TRY(pfs_bench_query_make(bench, nodes));
 	PFS_TRY(run_statements(bench, &bare));
 	return pfs_bench_query_mount(bench, bare);
 }
@@ -446,8 +459,6 @@ int pfs_bench_query(int argc, char **argv)
 	struct pfs_bench_query bench = {
 		.server = {.verb = PFS_BENCH_QUERY, .threads = 2},
 		.runs = 9,
-		.prefix = "lib",
-		.part = "json",
 	};
 	const char *folder = getenv("TMPDIR");
 	struct pfs_json json = {.out = stdout};
@@ -475,11 +486,14 @@ int pfs_bench_query(int argc, char **argv)
 	if (pfs_cmd_end(&args, 0, 1))
 		return args.status;
 	bench.store = args.n_operands ? args.operands[0] : NULL;
+	bench.prefix = bench.prefix ? bench.prefix : bench.store ? "lib" : "bar";
+	bench.part = bench.part ? bench.part : bench.store ? "json" : "rama";
 	if (pfs_bench_server_open(&bench.server, folder && *folder ? folder : "/tmp") != 0)
 		return PFS_EXIT_FAILURE;
 	if (bench.json)
 		pfs_json_open(&json, NULL, '[');
 	error = run(&bench, nodes);
+	pfs_bench_query_sum_up(&bench);
 	if (bench.json)
 		pfs_json_close(&json, ']');
 	pfs_bench_server_close(&bench.server);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench_query.h - what the two halves of bench query share: statements over the tree beside
- * SQLite (bench_query.c), and commands and files of a mount beside other programs
+ * SQLite (bench_query.c, with bench_query_duckdb.c and, for a store made up,
+ * bench_query_made.c), and commands and files of a mount beside other programs
  * (bench_query_mount.c). */
 #ifndef PFS_TOOLS_BENCH_QUERY_H
 #define PFS_TOOLS_BENCH_QUERY_H
@@ -10,13 +11,38 @@
 
 #define PFS_BENCH_QUERY "bench query"
 
+struct pfs_queries;
+struct pfs_query;
+
 struct pfs_bench_query {
 	struct pfs_bench_server server; /* its folder and mountpoint; its store, if one was made */
-	const char *store, *beside;	/* beside: the tree as a directory, NULL: the mount */
+	const char *store, *beside;	/* beside: what the store is of, as a directory, or NULL */
 	uint64_t runs;
 	const char *prefix, *part; /* of names, to look for */
 	struct pfs_json *json;	   /* or NULL */
+	struct pfs_bench_goal {
+		double ratio, wanted;
+		bool otherwise; /* the other of two limits holds, which is enough */
+		char what[256];
+	} *goals; /* of what has been printed and has one */
+	size_t n_goals, capacity;
 };
+
+/* Prints the figures, and keeps what their ratio was to be for pfs_bench_query_sum_up, which prints
+ * a table of all and frees it. */
+PFS_MUST_CHECK int pfs_bench_query_print(struct pfs_bench_query *bench,
+					 struct pfs_figures *figures);
+void pfs_bench_query_sum_up(struct pfs_bench_query *bench);
+
+/* Prints that a yardstick is missing. */
+void pfs_bench_query_lacks(const struct pfs_bench_query *bench, const char *program);
+
+/* Runs a statement over a tree; row, if not NULL, is called for each, else values are looked at. */
+PFS_MUST_CHECK int pfs_bench_ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
+				 int (*row)(void *arg, const struct pfs_query *query), void *arg);
+
+/* Makes the store: a generated tree whose files have sizes. */
+PFS_MUST_CHECK int pfs_bench_query_make(struct pfs_bench_query *bench, uint64_t nodes);
 
 /* Calls run with *seconds, as often as there are runs, but not on after four seconds. */
 PFS_MUST_CHECK int pfs_bench_repeat(const struct pfs_bench_query *bench,

@@ -18,7 +18,9 @@
 #define KEPT	   "86400" /* seconds that the kernel may keep names and attributes */
 #define PATHS_RATE 1e7	   /* a second: as fast as wanted, whatever the yardstick does */
 
-/* ---- commands; in their words $dir is the tree as a directory, $mnt the mount, $db plocate's ---- */
+/* ---- commands; in their words $dir is the tree as a directory, $mnt the mount, $db plocate's ----
+ *
+ * The first peer is GNU's; it is run on the mount and, with --beside, on the directory, too. */
 
 struct peer {
 	const char *name;
@@ -48,7 +50,16 @@ static const struct command {
 	 {20},
 	 {{"find", {"find", "$dir", "-type", "f", "-size", "+1000k"}},
 	  {"fd", {"fdfind", "-u", "-t", "f", "-S", "+1000k", ".", "$dir"}}}},
-	{"find of everything", {"find", "$mnt"}, {0}, {{"find", {"find", "$dir"}}}},
+	{"find of everything", {"find", "$mnt"}, {20}, {{"find", {"find", "$dir"}}}},
+	{"find -ls of directories",
+	 {"find", "$mnt", "-type", "d", "-ls"},
+	 {20},
+	 {{"find", {"find", "$dir", "-type", "d", "-ls"}}}},
+	{"du -s", {"du", "-s", "$mnt"}, {20}, {{"du", {"du", "-s", "$dir"}}}},
+	{"du -h -d 1", {"du", "-h", "-d", "1", "$mnt"}, {20}, {{"du", {"du", "-h", "-d", "1", "$dir"}}}},
+	{"du of every directory", {"du", "$mnt"}, {20}, {{"du", {"du", "$dir"}}}},
+	{"ls -R", {"ls", "-R", "$mnt"}, {20}, {{"ls", {"ls", "-R", "$dir"}}}},
+	{"ls -lR", {"ls", "-lR", "$mnt"}, {20}, {{"ls", {"ls", "-lR", "$dir"}}}},
 };
 
 struct words {
@@ -57,11 +68,12 @@ struct words {
 };
 
 /* The words with their values in place; the command itself first if it is not this program's. */
-static void spell(struct words *out, const struct pfs_bench_query *bench, const char *const *from)
+static void spell(struct words *out, const struct pfs_bench_query *bench, const char *const *from,
+		  const char *beside)
 {
 	char db[PATH_MAX];
 	const char *const values[][2] = {
-		{"$dir", bench->beside ? bench->beside : bench->server.mountpoint},
+		{"$dir", beside ? beside : bench->server.mountpoint},
 		{"$mnt", bench->server.mountpoint},
 		{"$db", db},
 		{"$prefix", bench->prefix},
@@ -93,53 +105,44 @@ static int time_command(void *arg, double *seconds)
 	return pfs_bench_run(PFS_BENCH_QUERY, seconds, arg);
 }
 
-static bool is_installed(const char *program)
+/* Ours, then theirs, once each before. */
+static int time_both(struct pfs_bench_query *bench, struct pfs_figures *figures, struct words *mine,
+		     struct words *others)
 {
-	const char *path = getenv("PATH");
-	const char *end;
-
-	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
-		char *file PFS_FREE = NULL;
-
-		end = strchrnul(path, ':');
-		if (asprintf(&file, "%.*s/%s", (int)(end - path), path, program) > 0 &&
-		    access(file, X_OK) == 0)
-			return true;
-	}
-	return false;
+	PFS_TRY(pfs_bench_run(PFS_BENCH_QUERY, NULL, mine->argv));
+	if (pfs_bench_run(PFS_BENCH_QUERY, NULL, others->argv)) /* plocate that finds nothing */
+		return 0;
+	PFS_TRY(pfs_bench_repeat(bench, figures, pfs_figures_add, time_command, mine->argv));
+	PFS_TRY(pfs_bench_repeat(bench, figures, pfs_figures_add_yardstick, time_command,
+				 others->argv));
+	return pfs_bench_query_print(bench, figures);
 }
 
-/* In turns: ours, theirs, once each before. */
-static int beside_peer(const struct pfs_bench_query *bench, const struct command *command,
-		       size_t number)
+static int beside_peer(struct pfs_bench_query *bench, const struct command *command, size_t number,
+		       const char *beside)
 {
 	const struct peer *peer = &command->peers[number];
 	const char *ours[WORDS_MAX + 1] = {"/proc/self/exe"};
 	struct words mine, others;
+	char name[64];
 	struct pfs_figures figures = {
 		.what = command->what,
 		.unit = "ms",
-		.yardstick = peer->name,
+		.yardstick = name,
 		.less_is_better = true,
 		.wanted_ratio = command->wanted[number],
 	};
 
-	if (!is_installed(peer->words[0])) {
-		(void)fprintf(stderr, "%s: %s is not installed, left out\n", command->what,
-			      peer->words[0]);
+	if (!pfs_bench_is_installed(peer->words[0])) {
+		pfs_bench_query_lacks(bench, peer->words[0]);
 		return 0;
 	}
+	(void)snprintf(name, sizeof(name), "%s%s", peer->name, beside ? " on the original" : "");
 	for (size_t i = 0; i + 1 < WORDS_MAX && command->ours[i]; i++)
 		ours[i + 1] = command->ours[i];
-	spell(&mine, bench, ours);
-	spell(&others, bench, peer->words);
-	PFS_TRY(pfs_bench_run(PFS_BENCH_QUERY, NULL, mine.argv));
-	PFS_TRY(pfs_bench_run(PFS_BENCH_QUERY, NULL, others.argv));
-	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_command, mine.argv));
-	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add_yardstick, time_command,
-				 others.argv));
-	pfs_figures_print(&figures, bench->json);
-	return 0;
+	spell(&mine, bench, ours, beside);
+	spell(&others, bench, peer->words, beside);
+	return time_both(bench, &figures, &mine, &others);
 }
 
 static int index_for_plocate(const struct pfs_bench_query *bench)
@@ -149,18 +152,28 @@ static int index_for_plocate(const struct pfs_bench_query *bench)
 					   "$db",	   NULL};
 	struct words words;
 
-	if (!is_installed(from[0]))
+	if (!pfs_bench_is_installed(from[0]))
 		return 0;
-	spell(&words, bench, from);
+	spell(&words, bench, from, bench->beside);
 	return pfs_bench_run(PFS_BENCH_QUERY, NULL, words.argv);
 }
 
-static int bench_commands(const struct pfs_bench_query *bench)
+/* The first is run in both places; programs with an index of their own, or that read it all
+ * themselves, where the files are. */
+static int beside_command(struct pfs_bench_query *bench, const struct command *command,
+			  size_t number)
+{
+	if (number == 0 || !bench->beside)
+		PFS_TRY(beside_peer(bench, command, number, NULL));
+	return bench->beside ? beside_peer(bench, command, number, bench->beside) : 0;
+}
+
+static int bench_commands(struct pfs_bench_query *bench)
 {
 	PFS_TRY(index_for_plocate(bench));
 	for (size_t i = 0; i < PFS_COUNT(commands); i++)
 		for (size_t k = 0; k < PEERS_MAX && commands[i].peers[k].name; k++)
-			PFS_TRY(beside_peer(bench, &commands[i], k));
+			PFS_TRY(beside_command(bench, &commands[i], k));
 	return 0;
 }
 
@@ -236,8 +249,7 @@ static int bench_paths(struct pfs_bench_query *bench)
 	(void)snprintf(what, sizeof(what), ".query/paths read: %llu lines, %llu bytes",
 		       (unsigned long long)lines, (unsigned long long)big.limit);
 	figures.wanted = (double)lines / PATHS_RATE * 1e3;
-	pfs_figures_print(&figures, bench->json);
-	return 0;
+	return pfs_bench_query_print(bench, &figures);
 }
 
 /* A statement's way through .query/run, opened and closed. */
@@ -268,8 +280,7 @@ static int bench_overhead(struct pfs_bench_query *bench, double bare_ms)
 	(void)snprintf(path, sizeof(path), "%s/.query/run", bench->server.mountpoint);
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_virtual, path));
 	pfs_figures_add_yardstick(&figures, bare_ms);
-	pfs_figures_print(&figures, bench->json);
-	return 0;
+	return pfs_bench_query_print(bench, &figures);
 }
 
 int pfs_bench_query_mount(struct pfs_bench_query *bench, double bare_ms)
