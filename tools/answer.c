@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "fs/mount/kernel.h"
@@ -40,6 +41,11 @@ static int note(struct pfs_reply *reply, const void *bytes, size_t size)
 static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
 {
 	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
+}
+
+static bool is_gone(void *reply)
+{
+	return pfs_reply_gone(reply);
 }
 
 static bool never_gone(struct pfs_reply *reply PFS_UNUSED)
@@ -88,6 +94,28 @@ struct pfs_answerer {
 	bool changing;		  /* which is open for writing */
 };
 
+void pfs_answered_scope(const struct pfs_answered *answered, struct pfs_query_scope *scope,
+			struct pfs_reply *reply)
+{
+	*scope = (struct pfs_query_scope){
+		.ino = 2,
+		.sees_all = true,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.memory_limit = answered->memory_limit,
+		.time_limit_ms = answered->time_limit_ms,
+		.gone = is_gone,
+		.gone_arg = reply,
+	};
+}
+
+static void close_here(struct pfs_answered *here)
+{
+	pfs_queries_close(PFS_TAKE(here->queries));
+	if (here->tree)
+		(void)pfs_tree_close(PFS_TAKE(here->tree));
+}
+
 /* Opens the tree, for writing only if the question may change something. */
 static int open_here(struct pfs_answerer *answerer, const char *const *words, size_t n)
 {
@@ -97,12 +125,14 @@ static int open_here(struct pfs_answerer *answerer, const char *const *words, si
 
 	if (answerer->here.tree && (answerer->changing || !changes))
 		return PFS_EXIT_OK;
-	if (answerer->here.tree)
-		(void)pfs_tree_close(PFS_TAKE(answerer->here.tree));
+	close_here(&answerer->here);
 	status = changes ? pfs_ready_changing(&answerer->here.tree, answerer->verb, answerer->store)
 			 : pfs_ready_tree(&answerer->here.tree, answerer->verb, answerer->store);
 	answerer->changing = changes && !status;
-	return status;
+	if (status || pfs_queries_open(&answerer->here.queries, answerer->here.tree) == 0)
+		return status;
+	close_here(&answerer->here);
+	return pfs_cmd_fail(answerer->verb, "no memory");
 }
 
 /* True when the daemon has answered, or could not: *status is what to exit with. */
@@ -152,8 +182,8 @@ int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *o
 
 void pfs_answerer_close(struct pfs_answerer *answerer)
 {
-	if (answerer && answerer->here.tree)
-		(void)pfs_tree_close(answerer->here.tree);
+	if (answerer)
+		close_here(&answerer->here);
 	free(answerer);
 }
 

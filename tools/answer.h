@@ -15,9 +15,17 @@
 /* What a verb answers about: its arg. */
 struct pfs_answered {
 	struct pfs_tree *tree;
+	struct pfs_queries *queries; /* of the tree, for all who ask */
 	const char *store; /* the path */
 	bool mounted;	   /* the tree is others', too */
+	uint64_t memory_limit; /* of a statement; 0: none */
+	unsigned time_limit_ms;
 };
+
+/* *scope is that of a statement on whose answer somebody waits: everything, within the limits, until he
+ * is gone. */
+void pfs_answered_scope(const struct pfs_answered *answered, struct pfs_query_scope *scope,
+			struct pfs_reply *reply);
 
 /* For the daemon to register. */
 extern const struct pfs_verb pfs_answers[];

@@ -221,7 +221,12 @@ static void wait_for_end(const struct pfs_mount *served, int signals)
 
 static int serve(struct job *job)
 {
-	struct pfs_answered answered = {.store = job->store, .mounted = true};
+	struct pfs_answered answered = {
+		.store = job->store,
+		.mounted = true,
+		.memory_limit = job->options.query_memory,
+		.time_limit_ms = job->options.query_time_ms,
+	};
 	struct pfs_tree *tree = NULL;
 	struct pfs_mount *served = NULL;
 	struct pfs_control *control = NULL;
@@ -240,7 +245,10 @@ static int serve(struct job *job)
 		pfs_log_open(PFS_LOG_INFO, false);
 	error = pfs_tree_start(tree);
 	if (!error)
-		error = pfs_mount_open(&served, tree, job->store, job->mountpoint, &job->options);
+		error = pfs_queries_open(&answered.queries, tree);
+	if (!error)
+		error = pfs_mount_open(&served, tree, answered.queries, job->store, job->mountpoint,
+				       &job->options);
 	if (!error) {
 		answered.tree = tree;
 		control = open_control(&answered, job->options.flags & MS_RDONLY);
@@ -249,6 +257,7 @@ static int serve(struct job *job)
 	}
 	pfs_mount_close(served);
 	pfs_control_close(control); /* last: as long as there is a mount there is an answer */
+	pfs_queries_close(answered.queries);
 	if (pfs_tree_close(tree) != 0 || error)
 		return PFS_EXIT_FAILURE; /* it has been logged why */
 	return PFS_EXIT_OK;

@@ -139,15 +139,9 @@ static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope
 
 int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
 {
-	const struct pfs_query_scope scope = {
-		.ino = 2,
-		.sees_all = true,
-		.may_change = true,
-		.uid = geteuid(),
-		.gid = getegid(),
-	};
 	const struct pfs_answered *answered = arg;
-	struct pfs_queries *queries;
+	struct pfs_queries *queries = answered->queries;
+	struct pfs_query_scope scope;
 	enum pfs_format format = PFS_FORMAT_TSV;
 	bool plan = n > 1 && strcmp(words[1], "plan") == 0;
 	int status;
@@ -155,12 +149,11 @@ int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *word
 	if (n != 4 || (!plan && pfs_format_by_name(&format, words[1], strlen(words[1]))))
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
 				      "the daemon is of another version; remount the store");
-	if (pfs_queries_open(&queries, answered->tree))
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory");
+	pfs_answered_scope(answered, &scope, reply);
+	scope.may_change = true;
 	status = plan		     ? answer_plan(queries, &scope, reply, words[3])
 		 : answered->mounted ? answer_whole(queries, &scope, reply, words[3], format)
 				     : answer_rows(queries, &scope, reply, words[3], format);
-	pfs_queries_close(queries);
 	return keep(reply, answered->tree, words[3], status);
 }
 

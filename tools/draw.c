@@ -36,21 +36,19 @@ static int take_rows(struct pfs_treemap *treemap, struct pfs_queries *queries,
 	return rc;
 }
 
-static int draw(struct pfs_tree *tree, struct pfs_treemap *treemap, struct pfs_reply *reply,
-		const char *path)
+static int draw(const struct pfs_answered *answered, struct pfs_treemap *treemap,
+		struct pfs_reply *reply, const char *path)
 {
-	struct pfs_query_scope scope = {.sees_all = true};
+	struct pfs_query_scope scope;
 	const struct pfs_sink sink = {reply, pass_on};
 	struct pfs_query_error error = {.text = "no memory"};
-	struct pfs_queries *queries;
-	int rc = pfs_tree_resolve(tree, &scope.ino, path);
+	int rc;
 
+	pfs_answered_scope(answered, &scope, reply);
+	rc = pfs_tree_resolve(answered->tree, &scope.ino, path);
 	if (rc)
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", path, strerror(-rc));
-	rc = pfs_queries_open(&queries, tree);
-	if (!rc)
-		rc = take_rows(treemap, queries, &scope, &error);
-	pfs_queries_close(queries);
+	rc = take_rows(treemap, answered->queries, &scope, &error);
 	if (!rc)
 		rc = pfs_treemap_write(treemap, &sink, scope.ino, path);
 	return rc ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", path, error.text)
@@ -68,7 +66,7 @@ int pfs_answer_treemap(void *arg, struct pfs_reply *reply, const char *const *wo
 				      "the daemon is of another version; remount the store");
 	if (pfs_treemap_create(&treemap, WIDTH, HEIGHT))
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory for the picture");
-	status = draw(answered->tree, treemap, reply, words[2]);
+	status = draw(answered, treemap, reply, words[2]);
 	pfs_treemap_close(treemap);
 	return status;
 }

@@ -43,7 +43,7 @@ struct pfs_mount {
 	_Atomic uint32_t volatile_opens[PFS_OPEN_BUCKETS];
 	/* `.query`: see virtual.h */
 	struct fuse_lowlevel_ops real; /* operations on nodes of the tree */
-	struct pfs_queries *queries;
+	struct pfs_queries *queries; /* the caller's */
 	struct pfs_virtuals *virtuals;
 	struct pfs_reasons *reasons;
 	_Atomic int running;	     /* statements */

@@ -89,7 +89,6 @@ static int start(struct pfs_mount *mount, const char *store)
 	PFS_TRY(pfs_kernel_mount(&mount->fd, store, mount->mountpoint, &mount->options));
 	mount->owns_fd = true;
 	mount->dev = device_of(mount->mountpoint);
-	PFS_TRY(pfs_queries_open(&mount->queries, mount->tree));
 	PFS_TRY(pfs_virtuals_open(&mount->virtuals));
 	PFS_TRY(pfs_reasons_open(&mount->reasons));
 	PFS_TRY(pfs_session_open(mount));
@@ -98,8 +97,9 @@ static int start(struct pfs_mount *mount, const char *store)
 	return pfs_dispatch_start(&mount->dispatch, &dispatch);
 }
 
-int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, const char *store,
-		   const char *mountpoint, const struct pfs_mount_options *options)
+int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, struct pfs_queries *queries,
+		   const char *store, const char *mountpoint,
+		   const struct pfs_mount_options *options)
 {
 	struct pfs_mount *mount = calloc(1, sizeof(*mount));
 	int error;
@@ -109,6 +109,7 @@ int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, const char *st
 		return -ENOMEM;
 	mount->options = *options;
 	mount->tree = tree;
+	mount->queries = queries;
 	mount->fd = -1;
 	pfs_access_init(&mount->access);
 	mount->mountpoint = strdup(mountpoint);
@@ -153,7 +154,6 @@ void pfs_mount_close(struct pfs_mount *mount)
 	pfs_access_finish(&mount->access);
 	pfs_virtuals_close(mount->virtuals);
 	pfs_reasons_close(mount->reasons);
-	pfs_queries_close(mount->queries);
 	free(mount->mountpoint);
 	free(mount);
 }

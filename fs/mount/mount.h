@@ -13,10 +13,12 @@
 
 struct pfs_mount;
 
-/* Mounts the tree, which stays the caller's and has been started, and serves it; both paths are
- * absolute.  Signals should be blocked: threads are started.  Requests are answered on return.
+/* Mounts the tree, which has been started, and serves it; queries is what its statements share.  Both
+ * stay the caller's, both paths are absolute.  Signals should be blocked: threads are started.  Requests are answered on return.
  * Errors are logged.  *out is NULL on failure. */
-PFS_MUST_CHECK int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, const char *store,
+struct pfs_queries;
+PFS_MUST_CHECK int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree,
+				  struct pfs_queries *queries, const char *store,
 				  const char *mountpoint, const struct pfs_mount_options *options);
 
 /* Becomes readable when the filesystem has been unmounted.  Stays the mount's. */

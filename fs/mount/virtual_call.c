@@ -157,6 +157,14 @@ static void on_interrupt(fuse_req_t req PFS_UNUSED, void *arg)
 		pfs_query_interrupt(call->query);
 }
 
+/* A statement that changes something runs before there is a query to interrupt. */
+static bool is_gone(void *arg)
+{
+	struct pfs_call *call = arg;
+
+	return atomic_load_explicit(&call->interrupted, memory_order_relaxed);
+}
+
 /* Supplementary groups, for those whose rows depend on them. */
 static int get_groups(struct pfs_call *call)
 {
@@ -195,6 +203,8 @@ static int start_call(struct pfs_call *call, uint64_t node, uint64_t ino)
 	call->scope.ino = ino;
 	call->scope.memory_limit = options->query_memory;
 	call->scope.time_limit_ms = options->query_time_ms;
+	call->scope.gone = is_gone;
+	call->scope.gone_arg = call;
 	return call->scope.sees_all ? 0 : get_groups(call);
 }
 

@@ -124,6 +124,8 @@ struct pfs_query {
 	unsigned again;	 /* not the first run: the lock is kept from its beginning to its end */
 	unsigned holds;	 /* of the lock, by this query */
 	volatile bool stop;
+	bool (*gone)(void *arg); /* the scope's */
+	void *gone_arg;
 	bool late;  /* stopped by its own clock */
 	bool ended; /* no row is left, or it failed with `failure` */
 	int failure;

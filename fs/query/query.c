@@ -21,6 +21,8 @@ int pfs_query_tick(void *user)
 	const struct timespec *deadline = &query->deadline;
 	struct timespec now;
 
+	if (query->gone && query->gone(query->gone_arg))
+		query->stop = true;
 	if (query->stop)
 		return 1;
 	if (!deadline->tv_sec && !deadline->tv_nsec)
@@ -337,6 +339,8 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->is_limited = !scope->sees_all;
 	query->viewer = (struct pfs_viewer){scope->uid, scope->gid, scope->groups, scope->n_groups};
 	query->memory_limit = scope->memory_limit;
+	query->gone = scope->gone;
+	query->gone_arg = scope->gone_arg;
 	set_deadline(query, scope->time_limit_ms);
 	code = prepare(query, scope, sql, len, &problem);
 	if (!code)

@@ -46,6 +46,10 @@ struct pfs_query_scope {
 	bool may_change;       /* else statements that change anything are -EACCES */
 	uint64_t memory_limit; /* bytes that the statement may need at once; 0: none: -ENOMEM */
 	unsigned time_limit_ms; /* 0: none: -ETIMEDOUT */
+	/* Asked from time to time while the statement runs (NULL: never), and true if nobody waits for
+	 * it any more: -EINTR. */
+	bool (*gone)(void *arg);
+	void *gone_arg;
 };
 
 struct pfs_query_error {

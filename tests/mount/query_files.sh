@@ -123,13 +123,35 @@ sleep 0.5
 is 'others are answered meanwhile' "$(sql 'SELECT 5 AS n' | tail -n 1)" 5
 kill -9 "$endless_pid"
 wait "$endless_pid" 2>/dev/null || true
-ok 'a killed reader stops its statement' wait_for 10 grep -q '"running": [01],' "$q/stats"
-unmount_store
+ok 'a killed reader stops its statement' wait_for 10 grep -q '"running": 0,' "$q/stats"
+printf 'a\n1\n' >"$q/tables/numbers.csv"
+bash -c "echo \"INSERT INTO numbers ${endless/count(\*)/i}\" >'$q/run'" 2>/dev/null &
+endless_pid=$!
+ok 'one that changes something runs' wait_for 10 grep -q '"running": 1,' "$q/stats"
+kill -9 "$endless_pid"
+wait "$endless_pid" 2>/dev/null || true
+ok 'a killed writer stops it' wait_for 10 grep -q '"running": 0,' "$q/stats"
+is 'which has changed nothing' "$(sql 'SELECT count(*) AS n FROM numbers' | tail -n 1)" 1
+primefs query "$mnt" "$endless" >/dev/null 2>&1 &
+endless_pid=$!
+sleep 0.3
+kill -9 "$endless_pid"
+wait "$endless_pid" 2>/dev/null || true
+primefs query "$mnt" "$endless" >/dev/null 2>&1 &
+endless_pid=$!
+sleep 0.3
+ok 'unmounting ends what is asked by a command' timeout 20 primefs umount "$mnt"
+kill -9 "$endless_pid" 2>/dev/null || true # it may ask the store itself by now
+wait "$endless_pid" 2>/dev/null || true
 
 # ---- limits ----
 mount_store -o query_time=0.3,query_memory=1M
 fails_with 'a time limit' 'timed out' timeout 20 cat "$q/sql/$endless"
 ok 'its reason' grep -q 'longer than it may' "$q/error"
+fails_with 'by a command' 'longer than it may' timeout 20 primefs query "$mnt" "$endless"
+fails_with 'a memory limit' 'Cannot allocate memory' cat "$q/sql/SELECT length(hex(zeroblob(1000000)))"
+ok 'its reason, too' grep -q 'more memory than it may' "$q/error"
+fails_with 'that by a command' 'more memory than it may' primefs query "$mnt" 'SELECT length(hex(zeroblob(1000000)))'
 unmount_store
 not_ok 'a wrong limit' primefs mount -o query_memory=some "$store" "$mnt"
 not_ok 'another' primefs mount -o query_time=-1 "$store" "$mnt"

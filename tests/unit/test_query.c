@@ -319,6 +319,32 @@ static void test_interrupt(void **state)
 	check("SELECT 1", "1"); /* the connection is as new */
 }
 
+static bool is_gone(void *asked)
+{
+	return ++*(unsigned *)asked > 3;
+}
+
+/* Also while the statement begins: one that changes something has run by then. */
+static void test_nobody_waits(void **state)
+{
+	unsigned asked = 0;
+	struct pfs_query *query;
+
+	(void)state;
+	scope.may_change = true;
+	scope.gone = is_gone;
+	scope.gone_arg = &asked;
+	query = begin(ENDLESS);
+	assert_int_equal(pfs_query_next(query, &error), -EINTR);
+	pfs_query_finish(query);
+	asked = 0;
+	refuse("INSERT INTO nodes(path) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+	       "SELECT '/' || i FROM n",
+	       -EINTR, -1, "interrupted");
+	scope.gone = NULL;
+	check("SELECT count(*) FROM nodes", "7");
+}
+
 /* A change between two rows: what was read is thrown away, and the second run is left alone. */
 static void test_restart(void **state)
 {
@@ -405,7 +431,7 @@ int main(void)
 		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
 		TEST(test_attributes), TEST(test_errors),    TEST(test_failures),
 		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
-		TEST(test_raw_bytes),
+		TEST(test_raw_bytes),   TEST(test_nobody_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
