@@ -127,6 +127,7 @@ $(B)/tests/gpu/test_%: $(B)/tests/gpu/test_%.o $(ref_objects) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs) -lcmocka
 $(B)/tests/mount/%: $(B)/tests/mount/%.o $(B)/tests/mount/probe.o
 	$(CC) $(all_ldflags) -o $@ $^
+$(B)/tests/mount/statements: $(B)/tests/ref/statements.o
 $(B)/tests/crash/%: $(B)/tests/crash/%.o $(B)/tests/mount/probe.o
 	$(CC) $(all_ldflags) -o $@ $^
 $(B)/tests/fuzz/%_fuzzer_replay: $(B)/tests/fuzz/%_fuzzer.o $(B)/tests/fuzz/replay.o $(tool_library) $(library)

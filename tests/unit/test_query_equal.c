@@ -14,6 +14,7 @@
 #include "fs/query/query.h"
 #include "fs/query/times.h"
 #include "tests/ref/random.h"
+#include "tests/ref/statements.h"
 #include "tests/ref/temp_store.h"
 
 #define CORPUS "tests/query/statements.sql"
@@ -132,7 +133,8 @@ static void run_reference(const char *sql)
 
 static struct pfs_query *begin(const char *sql, size_t len)
 {
-	const struct pfs_query_scope scope = {.ino = PFS_ROOT_PRIME, .sees_all = true};
+	const struct pfs_query_scope scope = {
+		.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
 	struct pfs_query_error error;
 	struct pfs_query *query;
 
@@ -347,6 +349,17 @@ static void add_functions(void)
 				      common_step, common_final);
 }
 
+static void add_tables(void)
+{
+	for (const char *const *sql = random_statement_tables; *sql; sql++) {
+		struct pfs_query *query = begin(*sql, strlen(*sql));
+
+		assert_non_null(query);
+		pfs_query_finish(query);
+		run_reference(*sql);
+	}
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -358,6 +371,7 @@ static int set_up(void **state)
 	assert_int_equal(sqlite3_open(":memory:", &reference), SQLITE_OK);
 	copy_table();
 	add_functions();
+	add_tables();
 	return 0;
 }
 
@@ -524,89 +538,17 @@ static void test_corpus(void **state)
 
 /* ---- random statements ---- */
 
-#define PICK(array) array[below(PFS_COUNT(array))]
-
-static void put_term(FILE *out, const char *table)
+static bool compare_random(bool (*make)(FILE *out, uint64_t *seed))
 {
-	static const char *const columns[] = {"size",  "depth", "ino",  "parent", "name",
-					      "ext",   "path",  "type", "mtime",  "uid",
-					      "stars", "tag",	"mode", "target", "score"};
-	static const char *const values[] = {
-		"0",   "100",  "-3", "2.5",  "1e19", "'100'",	 "'c'",	     "'d1'", "'f'", "NULL",
-		"'/'", "'/d1'", "''", "x'63'", "5",    "'d1.txt'", "'2005-01-01'", "17",   "2"};
-	static const char *const ops[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
-	static const char *const patterns[] = {"'d*'", "'*1*'", "'*.c'", "'/d1*'", "'?1*'", "'[df]1'",
-					       "'/*/f*'", "'%1%'", "'D_'", "'%'", "'f1%'"};
-	static const char *const functions[] = {"under", "child_of", "ancestor_of"};
-	static const char *const nodes[] = {"'/d1'", "2", "3", "'/'", "'d2'", "'/nowhere'", "NULL"};
-	const char *column = PICK(columns);
+	char *sql;
+	size_t len;
+	FILE *out = open_memstream(&sql, &len);
+	bool ordered = make(out, &seed), equal;
 
-	switch (below(7)) {
-	case 0:
-		(void)fprintf(out, "%s.%s IS %sNULL", table, column, below(2) ? "NOT " : "");
-		break;
-	case 1:
-		(void)fprintf(out, "%s.%s %s %s", table, column, below(2) ? "GLOB" : "LIKE",
-			      PICK(patterns));
-		break;
-	case 2:
-		(void)fprintf(out, "%s(%s.ino, %s)", PICK(functions), table, PICK(nodes));
-		break;
-	case 3:
-		(void)fprintf(out, "%s.%s %sIN (%s, %s)", table, column, below(2) ? "NOT " : "",
-			      PICK(values), PICK(values));
-		break;
-	case 4:
-		(void)fprintf(out, "%s.%s BETWEEN %s AND %s", table, column, PICK(values),
-			      PICK(values));
-		break;
-	default:
-		(void)fprintf(out, "%s.%s %s %s", table, column, PICK(ops), PICK(values));
-	}
-}
-
-static void put_where(FILE *out, const char *const *tables, size_t n_tables)
-{
-	unsigned terms = 1 + below(3);
-
-	for (unsigned i = 0; i < terms; i++) {
-		(void)fputs(i ? below(4) ? " AND " : " OR " : "", out);
-		(void)fputs(below(6) ? "" : "NOT ", out);
-		put_term(out, tables[below((unsigned)n_tables)]);
-	}
-}
-
-static void put_statement(FILE *out)
-{
-	static const char *const one[] = {"a"}, *const two[] = {"a", "b"};
-	static const char *const joins[] = {"JOIN", "LEFT JOIN", "JOIN", "RIGHT JOIN"};
-	static const char *const on[] = {"b.parent = a.ino", "b.name = a.name",
-					 "b.parent = a.ino AND b.size > 50", "b.size = a.depth",
-					 "b.ino = a.parent", "b.name = a.size"};
-
-	switch (below(4)) {
-	case 0:
-		(void)fprintf(out, "SELECT a.path, b.path FROM nodes a %s nodes b ON %s WHERE ",
-			      PICK(joins), PICK(on));
-		put_where(out, two, 2);
-		break;
-	case 1:
-		(void)fputs("SELECT a.ext, count(*), sum(a.size), max(a.name) FROM nodes a WHERE ",
-			    out);
-		put_where(out, one, 1);
-		(void)fputs(" GROUP BY a.ext", out);
-		break;
-	case 2:
-		(void)fputs("SELECT * FROM nodes a WHERE ", out);
-		put_where(out, one, 1);
-		break;
-	default:
-		(void)fputs("SELECT a.path FROM nodes a WHERE ", out);
-		put_where(out, one, 1);
-		(void)fputs(" AND a.ino IN (SELECT b.parent FROM nodes b WHERE ", out);
-		put_where(out, two, 2);
-		(void)fputs(")", out);
-	}
+	(void)fclose(out);
+	equal = compare(sql, len, ordered);
+	free(sql);
+	return equal;
 }
 
 static void test_random(void **state)
@@ -617,130 +559,13 @@ static void test_random(void **state)
 
 	(void)state;
 	n = n > 1 ? n : 5000;
-	for (unsigned long i = 0; i < n; i++) {
-		char *sql;
-		size_t len;
-		FILE *out = open_memstream(&sql, &len);
-
-		put_statement(out);
-		(void)fclose(out);
-		wrong += !compare(sql, len, false);
-		free(sql);
-	}
+	for (unsigned long i = 0; i < n; i++)
+		wrong += !compare_random(random_statement);
 	print_message("%lu random statements, %u with other rows\n", n, wrong);
 	assert_int_equal(wrong, 0);
 }
 
 /* ---- orders, while the tree changes ---- */
-
-static const char *const keys[] = {"size",  "mtime",  "ino", "name",   "ext",	    "path",
-				   "type",  "depth",  "uid", "parent", "subtree_size", "target",
-				   "nlink", "blocks", "tag", "stars",  "mode",	    "subtree_count"};
-
-/* Columns to be ordered by, which are all that is selected: what is equal in them may come in any
- * order.  Where it is compared otherwise, paths decide. */
-static void put_keys(FILE *out, FILE *order, bool distinct)
-{
-	unsigned n = 1 + below(4) / 2;
-	bool nocase = below(12) == 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		const char *key = PICK(keys);
-
-		(void)fprintf(out, "%sa.%s", i ? ", " : "", key);
-		(void)fprintf(order, "%sa.%s%s%s%s", i ? ", " : "", key,
-			      nocase ? " COLLATE NOCASE" : "", below(2) ? " DESC" : "",
-			      below(12) ? "" : " NULLS LAST");
-	}
-	(void)fputs(nocase || distinct ? ", a.path" : "", out);
-	(void)fputs(nocase || distinct ? ", a.path" : "", order);
-}
-
-static void put_limit(FILE *out)
-{
-	if (below(4))
-		(void)fprintf(out, " LIMIT %u", below(4) ? below(8) : below(200));
-	else
-		return;
-	if (below(3) == 0)
-		(void)fprintf(out, " OFFSET %u", below(20));
-}
-
-static void put_ranges(FILE *out)
-{
-	static const char *const ranges[] = {"a.size > 4096",
-					     "a.size BETWEEN 1 AND 101",
-					     "a.mtime < '2001-01-01'",
-					     "a.mtime >= '2030-01-01'",
-					     "a.ino < 20",
-					     "a.uid = 17",
-					     "a.size >= 101.5 AND a.size < 1e10",
-					     "a.type = 'f'",
-					     "under(a.ino, '/d1')",
-					     "a.name GLOB 'd*'",
-					     "a.size > 4096 OR a.name GLOB 'f1*'"};
-	static const char *const one[] = {"a"};
-
-	(void)fputs(" WHERE ", out);
-	if (below(3))
-		(void)fputs(PICK(ranges), out);
-	else
-		put_where(out, one, 1);
-}
-
-static void put_selected(FILE *out)
-{
-	static const char *const forms[] = {
-		"SELECT min(a.%s) FROM nodes a", "SELECT max(a.%s) FROM nodes a",
-		"SELECT a.%s, count(*), sum(a.size) FROM nodes a GROUP BY 1 ORDER BY 1 LIMIT 9",
-		"SELECT DISTINCT a.%s FROM nodes a ORDER BY 1 DESC LIMIT 5",
-		"SELECT DISTINCT a.%s FROM nodes a ORDER BY 1",
-		"SELECT a.%s FROM nodes a JOIN nodes b ON b.parent = a.ino ORDER BY 1 LIMIT 12",
-		"SELECT a.%s FROM nodes a LEFT JOIN nodes b ON b.size = a.depth ORDER BY 1 DESC",
-		"SELECT b.%s FROM nodes a RIGHT JOIN nodes b ON b.ino = a.parent ORDER BY 1",
-		"SELECT a.%s FROM nodes a UNION ALL SELECT name FROM nodes ORDER BY 1 LIMIT 20",
-		"SELECT count(*) FROM (SELECT a.%s FROM nodes a ORDER BY 1 LIMIT 7 OFFSET 2)",
-		"SELECT (SELECT count(*) FROM nodes), a.%s FROM nodes a ORDER BY 2 LIMIT 3",
-		"SELECT rank() OVER (ORDER BY a.%s), a.path FROM nodes a ORDER BY 1, 2"};
-
-	for (const char *at = PICK(forms); *at; at++) {
-		if (strncmp(at, "%s", 2) != 0) {
-			(void)fputc(*at, out);
-			continue;
-		}
-		(void)fputs(PICK(keys), out);
-		at++;
-	}
-}
-
-static char *make_ordered(size_t *len)
-{
-	char *sql, *order = NULL;
-	size_t order_len;
-	FILE *out = open_memstream(&sql, len), *by = open_memstream(&order, &order_len);
-
-	if (below(3) == 0) {
-		put_selected(out);
-		(void)fclose(by);
-	} else {
-		bool in = below(5) == 0;
-
-		(void)fputs(in ? "SELECT path FROM nodes WHERE ino IN (SELECT ino FROM (SELECT a.ino, "
-			       : "SELECT ",
-			    out);
-		put_keys(out, by, in);
-		(void)fclose(by);
-		(void)fputs(" FROM nodes a", out);
-		if (below(2))
-			put_ranges(out);
-		(void)fprintf(out, " ORDER BY %s", order);
-		put_limit(out);
-		(void)fputs(in ? ")) ORDER BY path" : "", out);
-	}
-	(void)fclose(out);
-	free(order);
-	return sql;
-}
 
 static void change_tree(void)
 {
@@ -792,11 +617,7 @@ static void test_ordered(void **state)
 	(void)state;
 	n = n > 1 ? n : 5000;
 	for (unsigned long i = 0; i < n; i++) {
-		size_t len;
-		char *sql = make_ordered(&len);
-
-		wrong += !compare(sql, len, true);
-		free(sql);
+		wrong += !compare_random(random_order);
 		if (below(3) == 0) {
 			change_tree();
 			copy_again();
