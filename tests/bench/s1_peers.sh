@@ -33,7 +33,8 @@ row() { # name additions subtrees parents tree nodes, in seconds
 
 sqlite_load() {
 	sqlite3 "$dir/s1.db" <<-SQL
-		PRAGMA journal_mode = WAL;
+		PRAGMA journal_mode = OFF;
+		PRAGMA synchronous = OFF;
 		CREATE TEMP TABLE t (id INTEGER PRIMARY KEY, path TEXT);
 		.mode csv
 		.import --schema temp $dir/tree.csv t
@@ -41,6 +42,7 @@ sqlite_load() {
 		INSERT INTO node SELECT id, path, substr(hex(zeroblob($record)), 1, $record) FROM t;
 		CREATE UNIQUE INDEX node_path ON node (path);
 		ANALYZE;
+		PRAGMA journal_mode = WAL;
 	SQL
 }
 

@@ -2,11 +2,34 @@
 # SPDX-License-Identifier: MIT
 # `primefs check` finds what somebody else broke in a store: status 1 and a list.
 . "$(dirname "$0")/../lib.sh"
-requires sqlite3
 
 printf '%s\n' a/b/c a/d e >"$work/list"
 primefs import --format=paths "$work/list" "$work/sound.pfs" >/dev/null
 exits 'a sound store' 0 primefs check "$work/sound.pfs"
+
+# The engine's codes: on the processor, and on a device that is none and gets one of them wrong.
+cp "$work/sound.pfs" "$store"
+exits 'codes on the host' 0 primefs check --engine=host "$store"
+exits 'an unknown engine is wrong usage' 2 primefs check --engine=abacus "$store"
+device=$PFS_BUILD/tests/device/primefs
+if [[ -x $device ]]; then
+	exits 'codes on a device' 0 "$device" check --engine=cuda "$store"
+	export PRIMEFS_CUDA_SPOIL=2
+	exits 'a wrong code' 1 "$device" check --engine=cuda "$store"
+	is 'is said to be wrong' "$("$device" check "$store" | grep -o '1 of 3 codes on the engine cuda are wrong')" \
+		'1 of 3 codes on the engine cuda are wrong'
+	ok 'in JSON, too' grep -q '"sound": false' <("$device" check --json "$store")
+	exits 'and is nothing to the host' 0 "$device" check --engine=host "$store"
+	unset PRIMEFS_CUDA_SPOIL
+	for n in 1 2; do
+		exits "a device that fails at call $n is left" 0 \
+			env PRIMEFS_CUDA_FAIL_AT=$n "$device" check --engine=cuda "$store"
+	done
+else
+	skip 'no stand-in for a device'
+fi
+
+requires sqlite3
 
 # broken DESCRIPTION SQL: check does not accept the store that SQL makes.
 broken() {
@@ -49,25 +72,3 @@ for table in $(sqlite3 "$work/sound.pfs" "SELECT name FROM sqlite_schema WHERE t
 		ok "the format's description has $table.$name" grep -qF "\`$name\`" "$top/docs/FORMAT.md"
 	done
 done
-
-# The engine's codes: on the processor, and on a device that is none and gets one of them wrong.
-cp "$work/sound.pfs" "$store"
-exits 'codes on the host' 0 primefs check --engine=host "$store"
-exits 'an unknown engine is wrong usage' 2 primefs check --engine=abacus "$store"
-device=$PFS_BUILD/tests/device/primefs
-if [[ -x $device ]]; then
-	exits 'codes on a device' 0 "$device" check --engine=cuda "$store"
-	export PRIMEFS_CUDA_SPOIL=2
-	exits 'a wrong code' 1 "$device" check --engine=cuda "$store"
-	is 'is said to be wrong' "$("$device" check "$store" | grep -o '1 of 3 codes on the engine cuda are wrong')" \
-		'1 of 3 codes on the engine cuda are wrong'
-	ok 'in JSON, too' grep -q '"sound": false' <("$device" check --json "$store")
-	exits 'and is nothing to the host' 0 "$device" check --engine=host "$store"
-	unset PRIMEFS_CUDA_SPOIL
-	for n in 1 2; do
-		exits "a device that fails at call $n is left" 0 \
-			env PRIMEFS_CUDA_FAIL_AT=$n "$device" check --engine=cuda "$store"
-	done
-else
-	skip 'no stand-in for a device'
-fi

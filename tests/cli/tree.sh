@@ -37,6 +37,15 @@ is 'the root has prime 2' "$ino" 2
 fails_with 'no such path' '/nowhere: No such file' primefs tree "$store" subtree /nowhere
 exits 'an unknown question is wrong usage' 2 primefs tree "$store" sisters /a
 exits 'an unknown engine is wrong usage' 2 primefs tree --engine=abacus "$store" count /
+if primefs tree --engine=cuda "$store" count / >/dev/null 2>&1; then
+	is 'on a device' "$(primefs tree --engine=cuda "$store" count /)" 11
+else
+	fails_with 'without a device it says so' 'engine cuda: no CUDA device .*; try auto$' \
+		primefs tree --engine=cuda "$store" count /
+	fails_with 'so does check' 'engine cuda: no CUDA device .*; try auto$' primefs check --engine=cuda "$store"
+	fails_with 'and mount' 'engine cuda: no CUDA device .*; try auto$' primefs mount --engine=cuda "$store" "$mnt"
+	is 'auto is the host, then' "$(primefs tree --engine=auto "$store" count /)" 11
+fi
 
 
 # More paths than go into one pass over the codes.

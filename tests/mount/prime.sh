@@ -47,6 +47,19 @@ is 'user.primefs.ancestors of the root' "$(attribute ancestors "$mnt")" ''
 is 'user.primefs.ancestors of a file: root first' "$(attribute ancestors "$mnt/a/b/c/file")" \
 	"$(for name in . a a/b a/b/c; do inode "$mnt/$name"; done)"
 
+# Longer than any that the engine keeps as a number: 600 primes make 7,000 bits.
+chain=$mnt/$(printf 'd/%.0s' {1..600})
+mkdir -p "$chain"
+attribute ancestors "$chain" >"$work/above"
+is 'a directory 600 deep has as many ancestors' "$(grep -c . "$work/above")" 600
+is 'of which the first is the root' "$(head -n 1 "$work/above")" 2
+python 'its code is their product' -c 'import math, sys
+above = [int(line) for line in open(sys.argv[1])]
+sys.set_int_max_str_digits(0) if hasattr(sys, "set_int_max_str_digits") else None
+assert len(above) == 600 and math.prod(above) * int(sys.argv[2]) == int(sys.argv[3])' \
+	"$work/above" "$(inode "$chain")" "$(attribute code "$chain")"
+is 'it is found below each' "$(primefs tree "$mnt" count "/$(printf 'd/%.0s' {1..300})")" 301
+
 before=$(attribute prime "$mnt/a/b/c/file")
 mv "$mnt/a/b" "$mnt/moved"
 is 'a move keeps the number' "$(inode "$mnt/moved/c/file")" "$before"
