@@ -18,13 +18,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct pfs_mount mount;
 
+static void close_mount(void)
+{
+	pfs_queries_close(mount.queries);
+	(void)!pfs_tree_close(mount.tree);
+}
+
 static void open_mount(void)
 {
 	mount.tree = open_small_tree(false);
 	mount.fd = -1;
 	mount.options.query_memory = 8 << 20;
 	mount.options.query_time_ms = 500;
-	if (pfs_queries_open(&mount.queries, mount.tree) != 0)
+	if (pfs_queries_open(&mount.queries, mount.tree) != 0 || atexit(close_mount) != 0)
 		abort();
 }
 

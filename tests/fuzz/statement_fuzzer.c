@@ -15,6 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct pfs_tree *tree;
 static struct pfs_queries *queries;
 
+static void close_tree(void)
+{
+	pfs_queries_close(queries);
+	(void)!pfs_tree_close(tree);
+}
+
 static void check_error(const struct pfs_query_error *error, const char *sql, size_t size)
 {
 	char *text;
@@ -37,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!tree) {
 		tree = open_small_tree(true);
-		if (pfs_queries_open(&queries, tree) != 0)
+		if (pfs_queries_open(&queries, tree) != 0 || atexit(close_tree) != 0)
 			abort();
 	}
 	if (pfs_query_start(&query, queries, &scope, sql, size, &error) != 0) {
