@@ -13,6 +13,7 @@
 #define PIECE_NODES 16384u
 #define NAME_BYTES  256u /* a slash and a name */
 #define PRIME_BYTES 22u	 /* 20 digits and a tab */
+#define COPIED	    32u	 /* bytes at a time */
 
 struct text {
 	char *bytes;
@@ -29,68 +30,99 @@ struct pfs_paths {
 	atomic_int rc;
 };
 
-/* Reversed path of directory numbers, and the path as text of the one it was made for. */
+/* A directory's path as text, and the directories on it below the root: the next one's differs little. */
 struct prefix {
-	uint32_t directory;
 	struct text text;
-	uint32_t *path;
-	size_t path_capacity;
+	uint32_t *directory;
+	size_t *end; /* of the text, with that directory's name */
+	size_t n, directories_capacity, ends_capacity;
+	uint32_t *missing; /* from the one wanted up to one that is there */
+	size_t missing_capacity;
 };
 
-static int append_name(struct text *text, const struct pfs_names_view *view, uint32_t slot)
+/* Copies n bytes and up to COPIED more, whatever they are. */
+static void copy_short(char *to, const void *from, size_t n)
+{
+	const char *bytes = from;
+
+	for (size_t i = 0; i < n; i += COPIED)
+		memcpy(to + i, bytes + i, COPIED);
+}
+
+/* There is room for NAME_BYTES and COPIED. */
+static void append_name(struct text *text, const struct pfs_names_view *view, uint32_t slot)
 {
 	const uint8_t *name = pfs_name_of(view, slot);
+	char *to = text->bytes + text->size;
 
-	if (pfs_grow(&text->bytes, &text->capacity, text->size + NAME_BYTES + 1, 1))
-		return -ENOMEM;
-	text->bytes[text->size] = '/';
-	memcpy(text->bytes + text->size + 1, name + 1, *name);
+	*to = '/';
+	if ((uint64_t)(name - (const uint8_t *)view->heap) + NAME_BYTES + COPIED <= view->heap_size)
+		copy_short(to + 1, name + 1, *name);
+	else
+		memcpy(to + 1, name + 1, *name);
 	text->size += 1u + *name;
+}
+
+/* How many of the path's directories are on the way to this one; the others are listed. */
+static int find_missing(struct prefix *p, const struct pfs_columns *c, uint32_t directory,
+			size_t *n_missing)
+{
+	*n_missing = 0;
+	for (; directory != c->root && directory; directory = c->directories[directory].parent) {
+		size_t level = p->n;
+
+		while (level && p->directory[level - 1] != directory)
+			level--;
+		if (level) {
+			p->n = level;
+			return 0;
+		}
+		PFS_TRY(pfs_grow(&p->missing, &p->missing_capacity, *n_missing + 1,
+				 sizeof(*p->missing)));
+		p->missing[(*n_missing)++] = directory;
+	}
+	p->n = 0;
 	return 0;
 }
 
 static int set_prefix(struct prefix *p, const struct pfs_paths_request *r, uint32_t directory)
 {
-	const struct pfs_columns *c = r->columns;
-	size_t n = 0;
-	int rc = 0;
+	size_t n;
 
-	if (p->directory == directory)
+	if (p->n && p->directory[p->n - 1] == directory)
 		return 0;
-	p->text.size = 0;
-	for (uint32_t d = directory; d != c->root && d; d = c->directories[d].parent) {
-		if (pfs_grow(&p->path, &p->path_capacity, n + 1, sizeof(*p->path)))
-			return -ENOMEM;
-		p->path[n++] = d;
+	PFS_TRY(find_missing(p, r->columns, directory, &n));
+	p->text.size = p->n ? p->end[p->n - 1] : 0;
+	while (n-- > 0) {
+		PFS_TRY(pfs_grow(&p->directory, &p->directories_capacity, p->n + 1,
+				 sizeof(*p->directory)));
+		PFS_TRY(pfs_grow(&p->end, &p->ends_capacity, p->n + 1, sizeof(*p->end)));
+		PFS_TRY(pfs_grow(&p->text.bytes, &p->text.capacity,
+				 p->text.size + NAME_BYTES + COPIED, 1));
+		append_name(&p->text, r->view, r->columns->directory_slot[p->missing[n]]);
+		p->directory[p->n] = p->missing[n];
+		p->end[p->n++] = p->text.size;
 	}
-	while (n-- > 0 && rc == 0)
-		rc = append_name(&p->text, r->view, c->directory_slot[p->path[n]]);
-	p->directory = rc ? 0 : directory;
-	return rc;
+	return 0;
 }
 
 static int append_path(struct text *text, struct prefix *p, const struct pfs_paths_request *r,
 		       uint32_t slot)
 {
-	int rc = set_prefix(p, r, pfs_slot_parent(r->columns, slot));
-
-	if (rc == 0)
-		rc = pfs_grow(&text->bytes, &text->capacity,
-			      text->size + PRIME_BYTES + p->text.size + NAME_BYTES + 2, 1);
-	if (rc)
-		return rc;
+	PFS_TRY(set_prefix(p, r, pfs_slot_parent(r->columns, slot)));
+	PFS_TRY(pfs_grow(&text->bytes, &text->capacity,
+			 text->size + PRIME_BYTES + p->text.size + NAME_BYTES + COPIED + 2, 1));
 	if (r->flags & PFS_LISTING_PRIMES)
 		text->size += (size_t)snprintf(text->bytes + text->size, PRIME_BYTES + 1,
 					       "%" PRIu64 "\t", r->columns->prime[slot]);
-	if (p->text.size)
-		memcpy(text->bytes + text->size, p->text.bytes, p->text.size);
+	copy_short(text->bytes + text->size, p->text.bytes, p->text.size);
 	text->size += p->text.size;
 	if (r->columns->home[slot] == r->columns->root && pfs_slot_is_directory(r->columns, slot))
 		text->bytes[text->size++] = '/';
 	else
-		rc = append_name(text, r->view, slot);
+		append_name(text, r->view, slot);
 	text->bytes[text->size++] = r->flags & PFS_LISTING_ZERO ? '\0' : '\n';
-	return rc;
+	return 0;
 }
 
 static void write_pieces(void *context, size_t from, size_t to)
@@ -110,7 +142,9 @@ static void write_pieces(void *context, size_t from, size_t to)
 	if (rc)
 		atomic_store(&paths->rc, rc);
 	free(prefix.text.bytes);
-	free(prefix.path);
+	free(prefix.directory);
+	free(prefix.end);
+	free(prefix.missing);
 }
 
 static void take_slots(struct pfs_paths *paths)
