@@ -30,13 +30,9 @@ void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value)
 		out->type = PFS_SQL_REAL;
 		out->real = sqlite3_value_double(value);
 		break;
-	case SQLITE_TEXT:
-		out->type = PFS_SQL_TEXT;
-		out->bytes = (const char *)sqlite3_value_text(value);
-		out->size = (size_t)sqlite3_value_bytes(value);
-		break;
+	case SQLITE_TEXT: /* as it lies: the other function makes room for a NUL, mostly elsewhere */
 	case SQLITE_BLOB:
-		out->type = PFS_SQL_BLOB;
+		out->type = sqlite3_value_type(value) == SQLITE_TEXT ? PFS_SQL_TEXT : PFS_SQL_BLOB;
 		out->bytes = sqlite3_value_blob(value);
 		out->size = (size_t)sqlite3_value_bytes(value);
 		break;

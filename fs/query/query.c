@@ -401,9 +401,11 @@ static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 
 int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 {
-	struct pfs_sql_problem problem = {.offset = -1};
+	struct pfs_sql_problem problem; /* not cleared for each row */
 	int got;
 
+	problem.offset = -1;
+	problem.text[0] = 0;
 	if (query->ended)
 		return query->failure ? pfs_query_complain(query, error, query->failure, NULL) : 0;
 	got = query->stop ? -EINTR : pfs_sql_step(query->connection->sql, &problem);

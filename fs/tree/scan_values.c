@@ -350,6 +350,39 @@ static void put(void *context, size_t from, size_t to)
 	pfs_trail_finish(&trail);
 }
 
+/* Few of them at once, by one thread. */
+static int put_few(struct texts *texts, char **bytes, size_t *capacity, size_t n)
+{
+	struct pfs_trail trail = {0};
+	uint64_t end = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < n && !error; i++) {
+		uint32_t slot = texts->slots[i];
+		const char *text = NULL;
+		size_t len = 0;
+
+		if (texts->field == PFS_FIELD_PATH)
+			error = path_len(&trail, texts->image, &len, slot, true);
+		else
+			text = text_of(texts, &len, slot);
+		len = text || texts->field == PFS_FIELD_PATH ? len : 0;
+		if (!error)
+			error = pfs_grow(bytes, capacity, end + len + 1, 1);
+		if (!error && text)
+			memcpy(*bytes + end, text, len);
+		else if (!error && len)
+			put_path(&trail, texts->image, *bytes + end, slot);
+		if (texts->is_none)
+			texts->is_none[i] = !text && texts->field != PFS_FIELD_PATH;
+		texts->offset[i] = end;
+		end += len;
+	}
+	texts->offset[n] = end;
+	pfs_trail_finish(&trail);
+	return error;
+}
+
 /* NOLINTNEXTLINE(readability-function-size): a column is its four arrays */
 int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *capacity, uint64_t *offset,
 		   uint8_t *is_none, enum pfs_field field, const uint32_t *slots, size_t n)
@@ -365,6 +398,8 @@ int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *capacity, uint64
 	texts.is_none = is_none;
 	if (!pfs_field_is_bytes(field))
 		return -EINVAL;
+	if (n <= GRAIN)
+		return put_few(&texts, bytes, capacity, n);
 	pfs_scan_run(tree, n, GRAIN, measure, &texts);
 	if (atomic_load(&texts.error))
 		return atomic_load(&texts.error);
