@@ -24,6 +24,11 @@ struct cursor {
 	struct pfs_sql_scan *scan;
 	struct pfs_sql_rows rows;
 	size_t row; /* of the batch */
+	/* The plan that it has begun with, and will again, an inner one many times. */
+	bool is_planned;
+	struct pfs_sql_begin begin;
+	struct pfs_sql_order order[PFS_SQL_ORDER_MAX];
+	struct pfs_sql_argument arguments[CONSTRAINTS_MAX];
 };
 
 static struct pfs_sql *sql_of(const sqlite3_vtab *table)
@@ -241,7 +246,9 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 
 	if (!cursor)
 		return SQLITE_NOMEM;
-	*cursor = (struct cursor){.row = 0};
+	cursor->rows = (struct pfs_sql_rows){.n = 0};
+	cursor->row = 0;
+	cursor->is_planned = false;
 	error = sql->source->open(sql->user, &cursor->scan);
 	if (error) {
 		sqlite3_free(cursor);
@@ -290,36 +297,46 @@ static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value
 	return SQLITE_OK;
 }
 
+/* The plan's text, without the arguments' values. */
+static void read_plan(struct cursor *cursor, int id, const char *text, size_t n)
+{
+	struct pfs_sql_begin *begin = &cursor->begin;
+	char *at;
+
+	*begin = (struct pfs_sql_begin){
+		.id = (unsigned)id,
+		.order = cursor->order,
+		.arguments = cursor->arguments,
+		.n = n,
+	};
+	begin->columns = strtoull(text, &at, 16);
+	begin->limit = strtoull(at, &at, 16);
+	while (*at == ' ' && (at[1] == '<' || at[1] == '>')) {
+		cursor->order[begin->n_order].descending = at[1] == '>';
+		cursor->order[begin->n_order++].column = (int)strtol(at + 2, &at, 10);
+	}
+	for (size_t i = 0; i < n; i++) {
+		cursor->arguments[i].column = (int)strtol(at, &at, 10);
+		cursor->arguments[i].op = (int)strtol(at + 1, &at, 10);
+	}
+	cursor->is_planned = true;
+}
+
 static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 		  sqlite3_value **argv)
 {
 	struct cursor *cursor = (struct cursor *)base;
-	struct pfs_sql_argument arguments[CONSTRAINTS_MAX];
-	struct pfs_sql_order order[PFS_SQL_ORDER_MAX];
-	struct pfs_sql_begin begin = {
-		.id = (unsigned)id,
-		.order = order,
-		.arguments = arguments,
-		.n = (size_t)argc,
-	};
-	char *at;
 	int error;
 
-	begin.columns = strtoull(text, &at, 16);
-	begin.limit = strtoull(at, &at, 16);
-	while (*at == ' ' && (at[1] == '<' || at[1] == '>')) {
-		order[begin.n_order].descending = at[1] == '>';
-		order[begin.n_order++].column = (int)strtol(at + 2, &at, 10);
-	}
+	if (!cursor->is_planned || cursor->begin.id != (unsigned)id)
+		read_plan(cursor, id, text, (size_t)argc);
 	for (int i = 0; i < argc; i++) {
-		arguments[i].column = (int)strtol(at, &at, 10);
-		arguments[i].op = (int)strtol(at + 1, &at, 10);
-		error = take_argument(&arguments[i], argv[i]);
+		error = take_argument(&cursor->arguments[i], argv[i]);
 		if (error)
 			return error;
 	}
 	cursor->rows.n = 0;
-	error = sql_of(base->pVtab)->source->start(cursor->scan, &begin);
+	error = sql_of(base->pVtab)->source->start(cursor->scan, &cursor->begin);
 	return error ? failed(base->pVtab, error) : fetch(cursor);
 }
 

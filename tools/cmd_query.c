@@ -121,11 +121,14 @@ static int keep(struct pfs_reply *reply, struct pfs_tree *tree, const char *sql,
 static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope *scope,
 		       struct pfs_reply *reply, const char *sql)
 {
+	struct pfs_query_scope explaining = *scope;
 	struct pfs_query_error error = {0};
 	struct pfs_query *query;
 	char *plan PFS_FREE = NULL;
-	int rc = pfs_query_start(&query, queries, scope, sql, strlen(sql), &error);
+	int rc;
 
+	explaining.explains = true;
+	rc = pfs_query_start(&query, queries, &explaining, sql, strlen(sql), &error);
 	if (rc)
 		return explain(reply, &error, sql);
 	while ((rc = pfs_query_next(query, &error)) == 1)

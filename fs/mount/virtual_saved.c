@@ -147,6 +147,7 @@ static int fill_plan(struct pfs_call *call, struct pfs_virtual *file, struct pfs
 	int error;
 
 	call->reason = file->parent->st_ino;
+	call->scope.explains = true;
 	PFS_TRY(get_statement(call, file->parent->name, &sql, &len));
 	PFS_TRY(pfs_call_start(call, &query, sql, len));
 	error = run_to_end(call, query);

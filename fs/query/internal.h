@@ -136,6 +136,7 @@ struct pfs_query {
 	char why[256];		/* they cannot be changed so */
 	uint64_t memory_limit, memory; /* of the buffers of scans */
 	struct timespec deadline;      /* zero: none */
+	bool explains;
 	struct pfs_scan_record *scans; /* by the plan's id */
 	size_t n_scans, scans_capacity;
 

@@ -28,10 +28,11 @@ struct pfs_sql_scan {
 	unsigned id; /* of the plan */
 	struct pfs_slots slots;
 	size_t next, batch; /* the next slot; how many rows the next batch may have */
-	struct pfs_ordered *ordered; /* instead of slots, with what it needs: */
-	struct pfs_pushed *pushed;
+	struct pfs_ordered *ordered; /* instead of slots */
+	struct pfs_pushed *pushed; /* what the slots were found by */
 	uint32_t *room; /* a batch of its slots */
 	size_t held; /* bytes of memory for slots, either way */
+	bool is_fetched; /* the first batch, by start */
 	const uint32_t *rows; /* slots of the batch */
 	size_t n;	      /* of them */
 	int64_t memory;	      /* bytes accounted for */
@@ -265,8 +266,6 @@ static int let_go(struct pfs_sql_scan *scan)
 	scan->ordered = NULL;
 	if (scan->pushed)
 		pfs_pushed_finish(scan->pushed);
-	free(scan->pushed);
-	scan->pushed = NULL;
 	return 0;
 }
 
@@ -281,6 +280,7 @@ static void close_scan(struct pfs_sql_scan *scan)
 	free(scan->attrs);
 	(void)let_go(scan);
 	free(scan->room);
+	free(scan->pushed);
 	scan->query->memory -= (uint64_t)scan->memory;
 	free(scan->wanted);
 	free(scan->columns);
@@ -301,7 +301,10 @@ static int open_scan(void *user, struct pfs_sql_scan **out)
 	scan->columns = calloc(n, sizeof(*scan->columns));
 	scan->buffers = calloc(n, sizeof(*scan->buffers));
 	scan->attrs = calloc(n, sizeof(struct pfs_attr_reader *));
-	if (!scan->wanted || !scan->columns || !scan->buffers || !scan->attrs) {
+	scan->pushed = malloc(sizeof(*scan->pushed));
+	if (scan->pushed)
+		scan->pushed->n_text = 0;
+	if (!scan->wanted || !scan->columns || !scan->buffers || !scan->attrs || !scan->pushed) {
 		close_scan(scan);
 		return -ENOMEM;
 	}
@@ -360,15 +363,33 @@ static int select_slots(struct pfs_sql_scan *scan)
 /* Finds the slots.  The tree is held. */
 static int find(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 {
-	int error;
+	int error = pfs_push_arguments(scan->query, scan->pushed, begin->arguments, begin->n);
 
-	scan->pushed = malloc(sizeof(*scan->pushed));
-	if (!scan->pushed)
-		return -ENOMEM;
-	error = pfs_push_arguments(scan->query, scan->pushed, begin->arguments, begin->n);
 	if (!error && !scan->pushed->nothing)
 		error = begin->n_order ? select_ordered(scan, begin) : select_slots(scan);
 	return error && error != -ENOENT ? error : use(scan, (int64_t)scan->held);
+}
+
+/* The slots of the next batch, scan->n of them. */
+static int next_slots(struct pfs_sql_scan *scan)
+{
+	if (!scan->ordered) {
+		scan->rows = scan->slots.n ? scan->slots.slot + scan->next : NULL;
+		scan->n = PFS_MIN(scan->slots.n - scan->next, scan->batch);
+		scan->next += scan->n;
+		return 0;
+	}
+	scan->rows = scan->room;
+	scan->n = scan->batch;
+	return pfs_ordered_next(scan->ordered, scan->room, &scan->n);
+}
+
+static int fetch_held(struct pfs_sql_scan *scan)
+{
+	PFS_TRY(next_slots(scan));
+	scan->batch = PFS_MIN(scan->batch * 4, BATCH);
+	pfs_plan_seen(scan->query, scan->id, scan->n);
+	return scan->n ? gather_wanted(scan) : 0;
 }
 
 static int start(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
@@ -390,42 +411,28 @@ static int start(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 		pfs_scan_prepare(scan->query->tree);
 	PFS_TRY(pfs_query_hold(scan->query));
 	error = find(scan, begin);
+	if (!error)
+		error = fetch_held(scan);
 	pfs_query_release(scan->query);
+	scan->is_fetched = true;
 	return error;
-}
-
-/* The slots of the next batch, scan->n of them. */
-static int next_slots(struct pfs_sql_scan *scan)
-{
-	if (!scan->ordered) {
-		scan->rows = scan->slots.n ? scan->slots.slot + scan->next : NULL;
-		scan->n = PFS_MIN(scan->slots.n - scan->next, scan->batch);
-		scan->next += scan->n;
-		return 0;
-	}
-	scan->rows = scan->room;
-	scan->n = scan->batch;
-	return pfs_ordered_next(scan->ordered, scan->room, &scan->n);
-}
-
-static int fetch_held(struct pfs_sql_scan *scan)
-{
-	PFS_TRY(next_slots(scan));
-	pfs_plan_seen(scan->query, scan->id, scan->n);
-	return scan->n ? gather_wanted(scan) : 0;
 }
 
 static int fetch(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows)
 {
-	int error;
+	int error = 0;
 
 	if (scan->query->stop)
 		return -EINTR;
+	if (!scan->ordered && scan->next == scan->slots.n && !scan->is_fetched) {
+		scan->n = 0;
+	} else if (!scan->is_fetched) {
+		PFS_TRY(pfs_query_hold(scan->query));
+		error = fetch_held(scan);
+		pfs_query_release(scan->query);
+	}
+	scan->is_fetched = false;
 	rows->columns = scan->columns;
-	PFS_TRY(pfs_query_hold(scan->query));
-	error = fetch_held(scan);
-	pfs_query_release(scan->query);
-	scan->batch = PFS_MIN(scan->batch * 4, BATCH);
 	rows->n = error ? 0 : scan->n;
 	return error;
 }

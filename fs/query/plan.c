@@ -151,7 +151,7 @@ static void note_order(struct pfs_scan_record *record, const struct pfs_ordered 
 void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_pushed *pushed,
 		     size_t selected, const struct pfs_ordered *ordered)
 {
-	struct pfs_scan_record *record = record_of(query, id);
+	struct pfs_scan_record *record = query->explains ? record_of(query, id) : NULL;
 
 	if (!record)
 		return;

@@ -192,6 +192,7 @@ void pfs_pushed_finish(struct pfs_pushed *pushed)
 {
 	for (size_t i = 0; i < pushed->n_text; i++)
 		free(pushed->text[i]);
+	pushed->n_text = 0;
 }
 
 static void add(struct pfs_pushed *pushed, const struct pfs_predicate *predicate)
@@ -501,7 +502,8 @@ static int push_one(struct pfs_query *query, struct pfs_pushed *pushed,
 int pfs_push_arguments(struct pfs_query *query, struct pfs_pushed *pushed,
 		       const struct pfs_sql_argument *arguments, size_t n)
 {
-	*pushed = (struct pfs_pushed){.n = 0};
+	pushed->n = pushed->n_text = 0; /* the rest is large */
+	pushed->nothing = false;
 	if (query->top != PFS_ROOT_PRIME)
 		add(pushed, &(struct pfs_predicate){.test = PFS_TEST_UNDER,
 						    .low = (int64_t)query->top});

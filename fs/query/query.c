@@ -337,6 +337,7 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->uid = scope->uid;
 	query->gid = scope->gid;
 	query->is_limited = !scope->sees_all;
+	query->explains = scope->explains;
 	query->viewer = (struct pfs_viewer){scope->uid, scope->gid, scope->groups, scope->n_groups};
 	query->memory_limit = scope->memory_limit;
 	query->gone = scope->gone;

@@ -44,6 +44,7 @@ struct pfs_query_scope {
 	const gid_t *groups; /* supplementary; the caller's until finish */
 	size_t n_groups;
 	bool may_change;       /* else statements that change anything are -EACCES */
+	bool explains;	       /* what pfs_query_plan is to tell is noted on the way */
 	uint64_t memory_limit; /* bytes that the statement may need at once; 0: none: -ENOMEM */
 	unsigned time_limit_ms; /* 0: none: -ETIMEDOUT */
 	/* Asked from time to time while the statement runs (NULL: never), and true if nobody waits for

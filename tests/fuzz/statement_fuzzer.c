@@ -34,6 +34,7 @@ static void check_error(const struct pfs_query_error *error, const char *sql, si
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct pfs_query_scope scope = {
+		.explains = true,
 		.ino = 2, .sees_all = true, .memory_limit = 8 << 20, .time_limit_ms = 500};
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;

@@ -390,12 +390,13 @@ static void test_restart(void **state)
 
 static void test_plan(void **state)
 {
-	struct pfs_query *query =
-		begin("SELECT a.name FROM nodes a JOIN nodes b ON b.parent = a.ino "
-		      "WHERE b.size >= 0 AND b.name GLOB 'c*' AND under(b.ino, '/a')");
+	struct pfs_query *query;
 	char *text;
 
 	(void)state;
+	scope.explains = true;
+	query = begin("SELECT a.name FROM nodes a JOIN nodes b ON b.parent = a.ino "
+		      "WHERE b.size >= 0 AND b.name GLOB 'c*' AND under(b.ino, '/a')");
 	rest(query, "b");
 	assert_int_equal(pfs_query_plan(query, &text), 0);
 	assert_non_null(strstr(text, "SCAN b: "));

@@ -453,16 +453,18 @@ static void test_no_traces(void **state)
 static void test_plan(void **state)
 {
 	static const char sql[] = "SELECT count(*) FROM nodes WHERE path GLOB '/closed/d/*'";
+	struct pfs_query_scope explaining = nobody;
 	struct pfs_query_error error;
 	struct pfs_query *query;
 	uint64_t closed;
 	char *plan;
 
 	(void)state;
+	explaining.explains = true;
 	open_model(0);
 	closed = make(PFS_ROOT_PRIME, "closed", S_IFDIR | 0700, 0);
 	for (int there = 0; there < 2; there++) {
-		assert_int_equal(pfs_query_start(&query, queries, &nobody, sql, strlen(sql), &error), 0);
+		assert_int_equal(pfs_query_start(&query, queries, &explaining, sql, strlen(sql), &error), 0);
 		while (pfs_query_next(query, &error) == 1)
 			;
 		assert_int_equal(pfs_query_plan(query, &plan), 0);
