@@ -39,10 +39,12 @@ for verb in info check; do
 	python "$verb --json is JSON" -m json.tool "$verb.json"
 done
 # Every mount option of the manual is in --help.
-for option in $(sed -n '/^\.It Fl o/,/^Root mounts/ s/^\.It Cm //p' "$top/docs/man/primefs-mount.1" |
-	sed 's/Ns.*//; s/ , / /g'); do
+mount_options() {
+	sed -n '/^\.It Fl o/,/^Root mounts/ s/^\.It Cm //p' "$top/docs/man/primefs-mount.1" | sed 's/Ns.*//' | grep -ow '[a-z_]*'
+}
+while read -r option; do
 	ok "mount --help has $option" grep -qw -- "$option" <(primefs mount --help)
-done
+done < <(mount_options)
 for key in nodes directories files bytes max_depth max_code_bits schema; do
 	ok "info --json has $key" grep -q "\"$key\"" <(primefs info --json "$store")
 done
