@@ -339,13 +339,16 @@ static int commit(const char *mountpoint)
 
 static int remount(const struct job *job)
 {
-	bool read_only = job->options.flags & MS_RDONLY;
 	struct pfs_kernel_mount found;
 	struct pfs_kernel_daemon daemon;
 	int error = pfs_kernel_find(&found, job->mountpoint, NULL);
+	unsigned long said = job->options.said, flags;
+	bool read_only;
 
 	if (error)
 		return pfs_cmd_fail("mount", "%s: not a mounted store", job->mountpoint);
+	flags = (job->options.flags & said) | (found.flags & ~said);
+	read_only = flags & MS_RDONLY;
 	if (!read_only && pfs_kernel_daemon(&daemon, job->mountpoint) == 0 && daemon.read_only)
 		return pfs_cmd_fail("mount",
 				    "%s: the store was opened read-only; unmount and mount again",
@@ -355,7 +358,7 @@ static int remount(const struct job *job)
 	if (error)
 		return pfs_cmd_fail("mount", "%s: cannot commit: %s", job->mountpoint,
 				    strerror(-error));
-	if (mount(NULL, job->mountpoint, NULL, job->options.flags, NULL) != 0)
+	if (mount(NULL, job->mountpoint, NULL, flags, NULL) != 0)
 		return pfs_cmd_fail("mount", "%s: cannot remount: %s", job->mountpoint,
 				    strerror(errno));
 	return PFS_EXIT_OK;

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "fs/mount/options.h"
 
 #define HELPER "fusermount3"
 
@@ -237,7 +238,8 @@ int pfs_kernel_find(struct pfs_kernel_mount *out, const char *mountpoint, const 
 			continue;
 		(void)snprintf(out->source, sizeof(out->source), "%s", entry.mnt_fsname);
 		(void)snprintf(out->mountpoint, sizeof(out->mountpoint), "%s", entry.mnt_dir);
-		out->read_only = hasmntopt(&entry, MNTOPT_RO) != NULL;
+		out->flags = pfs_mount_flags_of(entry.mnt_opts);
+		out->read_only = out->flags & MS_RDONLY;
 		found = 0;
 	}
 	(void)endmntent(mounts);

@@ -29,6 +29,7 @@ struct pfs_kernel_mount {
 	char source[PATH_MAX];
 	char mountpoint[PATH_MAX];
 	bool read_only;
+	unsigned long flags; /* mount(2)'s MS_* */
 };
 PFS_MUST_CHECK int pfs_kernel_find(struct pfs_kernel_mount *out, const char *mountpoint,
 				   const char *source);

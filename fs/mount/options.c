@@ -175,11 +175,29 @@ static bool apply_flag(struct pfs_mount_options *options, const char *word)
 		if (strcmp(word, flags[i].name) != 0)
 			continue;
 		options->flags = (options->flags | flags[i].set) & ~flags[i].clear;
+		options->said |= flags[i].set | flags[i].clear;
 		if (flags[i].clear == MS_RDONLY)
 			options->explicit_rw = true;
 		return true;
 	}
 	return false;
+}
+
+unsigned long pfs_mount_flags_of(const char *text)
+{
+	struct pfs_mount_options listed = {.flags = 0};
+
+	while (*text) {
+		size_t len = strcspn(text, ",");
+		char word[32];
+
+		if (len < sizeof(word)) {
+			(void)snprintf(word, sizeof(word), "%.*s", (int)len, text);
+			(void)apply_flag(&listed, word);
+		}
+		text += len + (text[len] == ',');
+	}
+	return listed.flags;
 }
 
 /* 0; -EINVAL: a bad value, *wants says what it should be; -ENOENT: no such option. */

@@ -20,6 +20,7 @@ enum pfs_readdirplus {
 
 struct pfs_mount_options {
 	unsigned long flags; /* mount(2)'s MS_*, MS_REMOUNT included */
+	unsigned long said;  /* those of them that an option set or cleared */
 	bool explicit_rw;    /* "rw" was said */
 	bool allow_other;
 	bool writeback;	  /* the kernel gathers writes before it sends them */
@@ -33,6 +34,9 @@ struct pfs_mount_options {
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
 	unsigned query_time_ms; /* that a statement may take; 0: no limit */
 };
+
+/* The flags among the options with which the kernel lists a mount. */
+unsigned long pfs_mount_flags_of(const char *text);
 
 void pfs_mount_options_init(struct pfs_mount_options *options);
 
