@@ -2,6 +2,8 @@
 /* Statements of a viewer who does not see all: as over a tree that has nothing but what he sees. */
 #include "scan_util.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/xattr.h>
 
 #include "fs/query/format.h"
@@ -477,12 +479,85 @@ static void test_plan(void **state)
 	close_model();
 }
 
+/* ---- many at a time ---- */
+
+#define ASKERS 4
+
+struct asker {
+	pthread_t thread;
+	uid_t uid;
+	unsigned wrong;
+};
+
+static atomic_bool stop_asking;
+
+/* Totals are those of the rows, whatever changes meanwhile; what is in the closed directory is never
+ * there. */
+static void *ask(void *arg)
+{
+	static const char sql[] =
+		"SELECT (SELECT subtree_count FROM nodes WHERE ino = 2) - count(*) AS d, "
+		"sum(name = 'secret') AS s FROM nodes";
+	struct pfs_query_scope scope = nobody;
+	struct asker *asker = arg;
+
+	scope.uid = scope.gid = asker->uid;
+	while (!stop_asking) {
+		char *got = run(queries, &scope, sql);
+
+		if (strcmp(got, "d\ts\n0\t0\n") != 0 && !strstr(got, "run it again")) {
+			print_message("%s\n", got);
+			asker->wrong++;
+		}
+		free(got);
+	}
+	return NULL;
+}
+
+static void set_mode(uint64_t ino, mode_t mode)
+{
+	const struct stat attr = {.st_mode = mode};
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_setattr(model.tree, &entry, ino, &attr, PFS_SET_MODE, &temp_root), 0);
+}
+
+static void test_threads(void **state)
+{
+	uint64_t closed, half;
+	struct asker askers[ASKERS];
+	char name[16];
+
+	(void)state;
+	open_model(60);
+	set_mode(PFS_ROOT_PRIME, 0755);
+	closed = make(PFS_ROOT_PRIME, "closed", S_IFDIR | 0700, 0);
+	half = make(PFS_ROOT_PRIME, "half", S_IFDIR | 0700, 501);
+	(void)make(closed, "secret", S_IFREG | 0644, 0);
+	for (unsigned i = 0; i < ASKERS; i++) {
+		askers[i] = (struct asker){.uid = 500 + i % 3};
+		assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
+	}
+	for (unsigned i = 0; i < 300; i++) {
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		set_xattr(make(i % 2 ? half : closed, name, S_IFREG | 0644, 0), "user.tag");
+		set_mode(half, i % 3 ? 0755 : 0700);
+		(void)usleep(500);
+	}
+	stop_asking = true;
+	for (size_t i = 0; i < ASKERS; i++) {
+		assert_int_equal(pthread_join(askers[i].thread, NULL), 0);
+		assert_int_equal(askers[i].wrong, 0);
+	}
+	close_model();
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_viewers), cmocka_unit_test(test_attributes),
 		cmocka_unit_test(test_rights_change),  cmocka_unit_test(test_no_traces),
-		cmocka_unit_test(test_plan),
+		cmocka_unit_test(test_plan),	       cmocka_unit_test(test_threads),
 	};
 
 	if (argc > 1)
