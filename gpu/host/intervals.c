@@ -2,13 +2,12 @@
 /* gpu/host/intervals.c - nested intervals in host memory. */
 #include "gpu/intervals.h"
 
-#include <string.h>
-
 #include "gpu/host/sets.h"
 
 #define GRAIN 65536u /* nodes */
 
 struct search {
+	const struct pfs_simd *simd;
 	uint32_t *bits;
 	const uint32_t *rank, *size;
 	uint32_t from, n;
@@ -19,44 +18,19 @@ struct renumbering {
 	struct pfs_interval_move move;
 };
 
-/* The bits of 32 flags of a byte each: the compiler makes many such flags at a time. */
-static uint32_t pack(const uint8_t *flags)
-{
-	uint32_t word = 0;
-
-	for (unsigned k = 0; k < 4; k++) {
-		uint64_t eight = 0;
-
-		for (unsigned i = 0; i < 8; i++)
-			eight |= (uint64_t)flags[8 * k + i] << 8 * i;
-		word |= (uint32_t)(eight * UINT64_C(0x0102040810204080) >> 56) << 8 * k;
-	}
-	return word;
-}
-
 static void in_piece(void *context, size_t from, size_t to)
 {
 	const struct search *s = context;
-	uint8_t flags[32];
 
-	for (size_t w = from / 32; w < to / 32; w++) {
-		for (unsigned i = 0; i < 32; i++)
-			flags[i] = pfs_interval_holds(s->from, s->n, s->rank[32 * w + i]);
-		s->bits[w] = pack(flags);
-	}
+	s->simd->held_bits(s->bits + from / 32, s->rank + from, to - from, s->from, s->n);
 }
 
 static void around_piece(void *context, size_t from, size_t to)
 {
 	const struct search *s = context;
-	uint8_t flags[32];
 
-	for (size_t w = from / 32; w < to / 32; w++) {
-		for (unsigned i = 0; i < 32; i++)
-			flags[i] = pfs_interval_holds(s->rank[32 * w + i], s->size[32 * w + i],
-						      s->from);
-		s->bits[w] = pack(flags);
-	}
+	s->simd->holding_bits(s->bits + from / 32, s->rank + from, s->size + from, to - from,
+			      s->from);
 }
 
 static void move_piece(void *context, size_t from, size_t to)
@@ -73,6 +47,7 @@ int pfs_host_intervals_in(struct pfs_backend *b, uint32_t *bits, const uint32_t 
 	struct search s = {.rank = rank, .from = from, .n = size};
 
 	s.bits = bits;
+	s.simd = pfs_host_of(b)->codes.simd;
 	pfs_pool_run(pfs_host_of(b)->codes.pool, n, GRAIN, in_piece, &s);
 	return 0;
 }
@@ -83,6 +58,7 @@ int pfs_host_intervals_around(struct pfs_backend *b, uint32_t *bits, const uint3
 	struct search s = {.rank = rank, .size = size, .from = at};
 
 	s.bits = bits;
+	s.simd = pfs_host_of(b)->codes.simd;
 	pfs_pool_run(pfs_host_of(b)->codes.pool, n, GRAIN, around_piece, &s);
 	return 0;
 }

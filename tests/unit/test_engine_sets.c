@@ -494,6 +494,13 @@ static void listings_and_changes(void **state)
 	name_node(&t, 700, 99);
 	assert_int_equal(pfs_engine_apply(engine, NULL, &rename, 1), 0);
 	check_paths(&t, set, slots, 3, 0);
+	/* A load tells of all names at once. */
+	free(t.name[5]);
+	name_node(&t, 5, 98);
+	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
+	pfs_bitmap_free(set);
+	assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, 4), 0);
+	check_paths(&t, set, slots, 4, 0);
 	t.view.n_slots = 10; /* fewer than the engine knows */
 	assert_int_equal(pfs_listing_open(&listing, set, &t.view, 0), -EINVAL);
 	pfs_bitmap_free(set);
