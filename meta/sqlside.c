@@ -159,22 +159,26 @@ void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len)
 		sql->sides[i].wanted = stands_in(text, len, sql->sides[i].name);
 }
 
-static void drop(struct pfs_sql *sql, const char *name)
+static int drop(struct pfs_sql *sql, const char *name)
 {
 	char *text = sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\"", name);
+	int result = text ? exec(sql, text) : SQLITE_NOMEM;
 
-	if (text)
-		(void)exec(sql, text);
 	sqlite3_free(text);
+	return result ? -ENOMEM : 0;
 }
 
-void pfs_sql_sides_clear(struct pfs_sql *sql)
+int pfs_sql_sides_clear(struct pfs_sql *sql)
 {
+	int error = 0;
+
 	for (size_t i = 0; i < sql->n_sides; i++) {
-		drop(sql, sql->sides[i].name);
+		if (drop(sql, sql->sides[i].name))
+			error = -ENOMEM;
 		free(sql->sides[i].name);
 	}
 	sql->n_sides = 0;
+	return error;
 }
 
 void pfs_sql_sides_close(struct pfs_sql *sql)
@@ -210,7 +214,7 @@ static int declare(struct pfs_sql *sql, const char *text, size_t len)
 		text = tail > text ? tail : end;
 	}
 	sql->may_change = may_change;
-	return result;
+	return (result & 0xff) == SQLITE_NOMEM ? -ENOMEM : result ? -EUCLEAN : 0;
 }
 
 int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name, size_t name_len,
@@ -224,12 +228,14 @@ int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name, size_t 
 	side.name = strndup(name, name_len);
 	if (!side.name)
 		return -ENOMEM;
-	error = len <= INT32_MAX && !find(sql, side.name) && !declare(sql, declaration, len)
-			? list_columns(sql, &list, &side.n_columns, side.name)
-			: -EUCLEAN;
+	error = len <= INT32_MAX && !find(sql, side.name) ? declare(sql, declaration, len)
+							  : -EUCLEAN;
+	if (!error)
+		error = list_columns(sql, &list, &side.n_columns, side.name);
 	sqlite3_free(list);
 	if (error) {
-		drop(sql, side.name);
+		if (drop(sql, side.name))
+			error = -ENOMEM;
 		free(side.name);
 		return error == -ENOMEM ? error : -EUCLEAN;
 	}

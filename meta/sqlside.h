@@ -19,9 +19,10 @@ struct pfs_sql_side {
 
 /* ---- copies ---- */
 
-void pfs_sql_sides_clear(struct pfs_sql *sql);
+/* -ENOMEM: what is there now is not known. */
+PFS_MUST_CHECK int pfs_sql_sides_clear(struct pfs_sql *sql);
 
-/* Runs the declaration, which must make a table of that name.  -EUCLEAN when it does not. */
+/* Runs the declaration, which must make a table of that name.  -EUCLEAN when it does not; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name,
 				    size_t name_len, const void *declaration, size_t len);
 

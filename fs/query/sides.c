@@ -55,10 +55,13 @@ int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
 	if (connection->sides_version == pfs_sides_version(tree))
 		return 0;
 	pfs_sql_finish(connection->sql);
-	pfs_sql_sides_clear(connection->sql);
-	error = pfs_sides_read(tree, read_catalogue, &reading);
-	if (error)
+	error = pfs_sql_sides_clear(connection->sql);
+	if (!error)
+		error = pfs_sides_read(tree, read_catalogue, &reading);
+	if (error) {
 		connection->sides_version = 0;
+		connection->spent = true;
+	}
 	return error;
 }
 

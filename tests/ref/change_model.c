@@ -165,19 +165,25 @@ static ssize_t read_csv(void *arg, void *data, size_t size, uint64_t offset)
 	return (ssize_t)size;
 }
 
-static int import_table(void)
+int change_model_import(const char *name)
 {
 	struct pfs_query_error error;
 	struct csv csv = {.size = 0};
 	const struct pfs_table_bytes bytes = {.arg = &csv, .read = read_csv};
-	char name[8];
 
-	(void)snprintf(name, sizeof(name), "t%u", below(PLACES));
 	(void)snprintf(text, sizeof(text), "%s from CSV", name);
 	csv.size = (size_t)sprintf(csv.bytes, "a,b\n");
 	for (uint32_t i = below(150); i > 0; i--)
 		csv.size += (size_t)sprintf(csv.bytes + csv.size, "%u,row %u\n", below(99), i);
 	return pfs_table_import(queries, name, &bytes, &error);
+}
+
+static int import_table(void)
+{
+	char name[8];
+
+	(void)snprintf(name, sizeof(name), "t%u", below(PLACES));
+	return change_model_import(name);
 }
 
 static int drop_table(void)

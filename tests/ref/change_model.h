@@ -21,6 +21,8 @@ enum change_part { CHANGE_NODES, CHANGE_TABLES, CHANGE_PARTS };
 
 /* Runs a statement to its end; what it says. */
 int change_model_run(const char *sql);
+/* Puts a table with random rows in the place of the one of that name, from CSV. */
+int change_model_import(const char *name);
 
 /* One random change; what it says.  *part: of what. */
 int change_model_step(enum change_part *part);
