@@ -319,6 +319,8 @@ int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_
 
 int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
 {
+	struct pfs_sql_side *side = find_id(sql, id);
+
 	(void)sqlite3_finalize(sql->fill);
 	sql->fill = NULL;
 	if (!sqlite3_get_autocommit(sql->handle)) {
@@ -327,8 +329,8 @@ int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
 		if (!error)
 			error = errno_of(sql, result);
 	}
-	if (!error)
-		find_id(sql, id)->filled = true;
+	if (!error && side)
+		side->filled = true;
 	return error;
 }
 
