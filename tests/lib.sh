@@ -287,6 +287,21 @@ mount_in_foreground() {
 	}
 }
 
+# mount_faulty: mounts $store so that begin_fault PLAN (tests/vfs/faultvfs.h) makes the disk below it fail
+# until end_fault.  $daemon is its process.
+mount_faulty() {
+	local faulty=$PFS_BUILD/tests/vfs/primefs-fault
+	[[ -x $faulty ]] || skip_all 'skipped: primefs-fault is not built'
+	end_fault
+	[[ -e $store ]] || empty_store
+	PFS_FAULT_FILE=$work/plan "$faulty" mount -f "$store" "$mnt" >>"$work/daemon.log" 2>&1 &
+	daemon=$!
+	cleanup_fn kill -9 "$daemon"
+	wait_for 20 is_mounted "$mnt"
+}
+begin_fault() { echo "$1" >"$work/plan"; }
+end_fault() { : >"$work/plan"; }
+
 # check_store [STORE]: `primefs check` finds nothing wrong.
 check_store() { ok "check is clean${2:+, $2}" primefs check "${1:-$store}"; }
 

@@ -6,20 +6,6 @@
 . "$(dirname "$0")/../lib.sh"
 requires fuse
 
-plan=$work/plan
-faulty=$PFS_BUILD/tests/vfs/primefs-fault
-[[ -x $faulty ]] || skip_all 'skipped: primefs-fault is not built'
-
-start() {
-	: >"$plan"
-	[[ -e $store ]] || empty_store
-	PFS_FAULT_FILE=$plan "$faulty" mount -f "$store" "$mnt" >>"$work/daemon.log" 2>&1 &
-	daemon=$!
-	cleanup_fn kill -9 "$daemon"
-	wait_for 20 is_mounted "$mnt"
-}
-begin_fault() { echo "$1" >"$plan"; }
-end_fault() { : >"$plan"; }
 put() { printf '%s' "$2" >"$mnt/$1"; }
 can_write() { put "probe-$RANDOM" x; }
 
@@ -58,7 +44,7 @@ fault() {
 	ok "$name: and of new files" sync "$mnt/$name.after"
 }
 
-start
+mount_faulty
 fault write 'write:0:*:EIO' 'Input/output error'
 fault sync 'sync:0:*:EIO' 'Input/output error'
 fault space 'write:0:*:ENOSPC' 'No space left on device'
