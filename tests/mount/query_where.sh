@@ -62,6 +62,23 @@ fails_with 'no such operator' 'No such file' ls "$w/size.zz"
 fails_with 'no such end' 'No such file' ls "$w/@zz"
 fails_with 'no such child' 'No such file' ls "$w/under/nope"
 
+# ---- as shells expand patterns ----
+glob() { (cd "$w" && bash -O globstar -O extglob -O nullglob -c "printf '%s\n' $1" | LC_ALL=C sort | tr '\n' ' '); }
+is 'ls of all values' "$(ls -d "$w"/ext/* | sed 's|.*/||' | LC_ALL=C sort | tr '\n' ' ')" '@empty @null c iso txt '
+is 'a level of values' "$(glob 'ext/*/@count')" 'ext/@empty/@count ext/@null/@count ext/c/@count ext/iso/@count ext/txt/@count '
+is 'braces' "$(cat "$w"/ext/{c,txt}/@count | tr '\n' ' ')" '2 2 '
+is 'extended patterns' "$(glob 'ext/@(c|iso)')" 'ext/c ext/iso '
+is 'negated' "$(glob 'ext/!(@*)')" 'ext/c ext/iso ext/txt '
+is 'links by a pattern' "$(glob 'ext/*/@nodes/*.[ci]*')" 'ext/c/@nodes/x.c ext/c/@nodes/z.c ext/iso/@nodes/y.iso '
+is 'files through links' "$(wc -c "$w"/ext/{c,iso}/@nodes/* | tail -n 1 | tr -dc 0-9)" 73003
+if command -v zsh >/dev/null; then
+	is 'zsh: alternatives and qualifiers' "$(cd "$w" && zsh -fc 'print -l ext/(c|iso)(/N) ext/*/@nodes/*(@N:t)' | sort | tr '\n' ' ')" \
+		"$(cd "$w" && { printf '%s\n' ext/c ext/iso && ls ext/*/@nodes | grep '^[^e]'; } | grep . | sort | tr '\n' ' ')"
+	is 'zsh: by size' "$(cd "$w" && zsh -fc 'print -l ext/*/@nodes/*(-.Lk+60N:t)')" y.iso
+else
+	skip 'no zsh'
+fi
+
 # ---- links ----
 is 'links' "$(readlink "$w/ext/c/@nodes/z.c")" ../../../../../c/z.c
 is 'links lead to the nodes' "$(cat "$w/ext/c/@nodes/z.c")" hi
