@@ -28,10 +28,9 @@ static void directory_code(mpz_t code, const struct pfs_columns *c, uint32_t dir
 		mpz_mul_ui(code, code, c->directories[d].prime);
 }
 
-static void slot_code(mpz_t code, const struct pfs_columns *c, uint32_t slot)
+static void odd_code(mpz_t code, const struct pfs_columns *c, uint32_t slot)
 {
 	directory_code(code, c, c->home[slot]);
-	mpz_mul_ui(code, code, PFS_ROOT_PRIME);
 	if (!pfs_slot_is_directory(c, slot))
 		multiply_u64(code, c->prime[slot]);
 }
@@ -45,7 +44,8 @@ int pfs_engine_code(struct pfs_engine *e, char **decimal, uint32_t slot)
 	if (!pfs_slot_live(&e->columns, slot))
 		return -ENOENT;
 	mpz_init(code);
-	slot_code(code, &e->columns, slot);
+	odd_code(code, &e->columns, slot);
+	mpz_mul_ui(code, code, PFS_ROOT_PRIME);
 	text = malloc(mpz_sizeinbase(code, 10) + 2);
 	if (text)
 		(void)mpz_get_str(text, 10, code);
@@ -127,6 +127,24 @@ static int node_of_rest(struct pfs_engine *e, uint32_t *slot, uint32_t deepest, 
 	return rc;
 }
 
+static int node_by_index(const struct pfs_engine *e, uint32_t *slot, const mpz_t number)
+{
+	uint64_t low = 0;
+	size_t at = 0;
+	bool found = false;
+	mpz_t code;
+
+	mpz_init(code);
+	mpz_fdiv_r_2exp(code, number, 64);
+	(void)mpz_export(&low, NULL, -1, sizeof(low), 0, 0, code);
+	while (!found && (*slot = pfs_code_index_next(&e->codes, low, &at)) != PFS_NO_SLOT) {
+		odd_code(code, &e->columns, *slot);
+		found = mpz_cmp(code, number) == 0;
+	}
+	mpz_clear(code);
+	return found ? 0 : -ENOENT;
+}
+
 static int node_locked(struct pfs_engine *e, uint32_t *slot, mpz_t number)
 {
 	uint32_t *directories PFS_FREE = NULL;
@@ -137,6 +155,8 @@ static int node_locked(struct pfs_engine *e, uint32_t *slot, mpz_t number)
 	if (mpz_sgn(number) <= 0 || mpz_tstbit(number, 0) || mpz_scan1(number, 0) != 1)
 		return -ENOENT; /* one factor 2: the root's */
 	mpz_tdiv_q_2exp(number, number, 1);
+	if (pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
+		return node_by_index(e, slot, number);
 	rc = dividing(e, &directories, &n, number);
 	if (rc)
 		return rc;

@@ -69,6 +69,7 @@ void pfs_engine_close(struct pfs_engine *e)
 	pfs_columns_free(&e->columns);
 	pfs_changes_free(&e->changes);
 	free(e->renamed);
+	pfs_code_index_drop(&e->codes);
 	(void)pthread_mutex_destroy(&e->lock);
 	free(e);
 }

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "gpu/code_index.h"
 #include "gpu/engine.h"
 #include "gpu/intervals.h"
 #include "gpu/modexact.h"
@@ -208,6 +209,7 @@ struct pfs_engine {
 	size_t n_renamed, renamed_capacity;
 	bool names_anew;
 	uint64_t names_generation; /* of the last listing */
+	struct pfs_code_index codes;
 };
 
 struct pfs_bitmap {
