@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "fs/mount/kernel.h"
+#include "tools/ask.h"
 #include "tools/cmd.h"
 #include "tools/ready.h"
 
@@ -68,16 +69,18 @@ static int finish(const char *verb, const struct noted *noted, int status)
 
 /* ---- whoever has the tree ---- */
 
-/* The store, or the one that is mounted here. */
-static int find_store(char path[PATH_MAX], const char *verb, const char *operand)
+/* The store, or the one that is mounted here, on *folder; else that is "". */
+static int find_store(char path[PATH_MAX], char folder[PATH_MAX], const char *verb,
+		      const char *operand)
 {
 	struct pfs_kernel_mount found;
-	char folder[PATH_MAX];
 	struct stat attr;
 
 	(void)snprintf(path, PATH_MAX, "%s", operand);
-	if (!realpath(operand, folder) || stat(folder, &attr) != 0 || !S_ISDIR(attr.st_mode))
+	if (!realpath(operand, folder) || stat(folder, &attr) != 0 || !S_ISDIR(attr.st_mode)) {
+		*folder = '\0';
 		return PFS_EXIT_OK; /* what is wrong shows when it is opened */
+	}
 	if (pfs_kernel_find(&found, folder, NULL) != 0)
 		return pfs_cmd_fail(verb,
 				    "%s: a directory on which no store is mounted; name a "
@@ -90,6 +93,7 @@ static int find_store(char path[PATH_MAX], const char *verb, const char *operand
 struct pfs_answerer {
 	const char *verb; /* for messages: who asks */
 	char store[PATH_MAX];
+	char folder[PATH_MAX]; /* that it was named by, on which it is mounted; "": by its own name */
 	struct pfs_answered here; /* its tree: NULL until it is needed */
 	bool changing;		  /* which is open for writing */
 };
@@ -135,6 +139,27 @@ static int open_here(struct pfs_answerer *answerer, const char *const *words, si
 	return pfs_cmd_fail(answerer->verb, "no memory");
 }
 
+/* Whom the daemon does not answer `.query` may, if it answers others: statements, in its own format.
+ * False: this is nothing for it. */
+static bool ask_query_files(int *status, const struct noted *noted,
+			    const struct pfs_answerer *answerer, const char *const *words)
+{
+	char run[PATH_MAX + sizeof("/.query/run")];
+
+	(void)snprintf(run, sizeof(run), "%s/.query/run", answerer->folder);
+	if (!*answerer->folder || strcmp(words[0], "query") != 0 || access(run, R_OK | W_OK) != 0)
+		return false;
+	if (strcmp(words[1], "tsv") == 0)
+		*status = pfs_ask_run(answerer->verb, answerer->folder, answerer->folder, words[3],
+				      noted->sink);
+	else
+		*status = pfs_cmd_fail(answerer->verb,
+				       "%s: mounted by another user, who lets others ask for TSV "
+				       "only; say --tsv",
+				       answerer->folder);
+	return true;
+}
+
 /* True when the daemon has answered, or could not: *status is what to exit with. */
 static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answerer *answerer,
 		       const char *const *words, size_t n)
@@ -148,6 +173,8 @@ static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answer
 		return false; /* not mounted, or not any more */
 	else if (error == -ECANCELED)
 		*status = PFS_EXIT_OK; /* the asker has enough */
+	else if (error == -EACCES && ask_query_files(status, noted, answerer, words))
+		return true;
 	else if (error == -EACCES)
 		*status = pfs_cmd_fail(verb,
 				       "%s: mounted by another user, whose daemon does not answer "
@@ -174,7 +201,7 @@ int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *o
 	}
 	answerer->verb = verb;
 	answerer->here.store = answerer->store;
-	status = find_store(answerer->store, verb, operand);
+	status = find_store(answerer->store, answerer->folder, verb, operand);
 	if (status)
 		pfs_answerer_close(PFS_TAKE(*out));
 	return status;

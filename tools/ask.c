@@ -214,41 +214,42 @@ static int take(void *arg, const void *bytes, size_t size)
 /* ---- asking ---- */
 
 /* The daemon's own words about what the statement lacked. */
-static int explain(const struct pfs_place *place, int folder, int error)
+static int explain(const char *verb, const char *shown, int folder, int error)
 {
 	int fd PFS_CLOSE = openat(folder, ".query/error", O_RDONLY | O_CLOEXEC);
 	char text[1024];
 	ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
 	if (size <= 0)
-		return pfs_cmd_fail(place->verb, "%s: %s", place->shown, strerror(error));
+		return pfs_cmd_fail(verb, "%s: %s", shown, strerror(error));
 	text[size] = 0;
 	text[strcspn(text, "\n")] = 0;
-	return pfs_cmd_fail(place->verb, "%s: %s", place->shown, text);
+	return pfs_cmd_fail(verb, "%s: %s", shown, text);
 }
 
-static int ask_mounted(const struct pfs_place *place, const char *sql, struct reader *reader)
+int pfs_ask_run(const char *verb, const char *shown, const char *folder, const char *sql,
+		const struct pfs_sink *sink)
 {
-	int folder PFS_CLOSE = open(place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int fd PFS_CLOSE = folder < 0 ? -1 : openat(folder, ".query/run", O_RDWR | O_CLOEXEC);
+	int dir PFS_CLOSE = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd PFS_CLOSE = dir < 0 ? -1 : openat(dir, ".query/run", O_RDWR | O_CLOEXEC);
 	char *piece PFS_FREE = malloc(PIECE_SIZE);
 	ssize_t got;
 
 	if (!piece)
-		return pfs_cmd_fail(place->verb, "no memory");
+		return pfs_cmd_fail(verb, "no memory");
 	if (fd < 0)
-		return pfs_cmd_fail(place->verb, "%s/.query/run: %s", place->folder,
-				    strerror(errno));
+		return pfs_cmd_fail(verb, "%s/.query/run: %s", folder, strerror(errno));
 	if (write(fd, sql, strlen(sql)) < 0)
-		return explain(place, folder, errno);
+		return explain(verb, shown, dir, errno);
 	while ((got = read(fd, piece, PIECE_SIZE)) > 0) {
-		int error = take(reader, piece, (size_t)got);
+		int error = sink->write(sink->arg, piece, (size_t)got);
 
 		if (error)
-			return error == -ECANCELED ? PFS_EXIT_OK
-						   : pfs_cmd_fail(place->verb, "no memory");
+			return error == -ECANCELED
+				       ? PFS_EXIT_OK
+				       : pfs_cmd_fail(verb, "the answer: %s", strerror(-error));
 	}
-	return got < 0 ? explain(place, folder, errno) : PFS_EXIT_OK;
+	return got < 0 ? explain(verb, shown, dir, errno) : PFS_EXIT_OK;
 }
 
 int pfs_place_ask(const struct pfs_place *place, const char *sql,
@@ -258,7 +259,7 @@ int pfs_place_ask(const struct pfs_place *place, const char *sql,
 	const struct pfs_sink sink = {&reader, take};
 	const char *const words[] = {"query", "tsv", "--", sql};
 	int status = place->store ? pfs_answerer_ask(place->store, &sink, words, PFS_COUNT(words))
-				  : ask_mounted(place, sql, &reader);
+				  : pfs_ask_run(place->verb, place->shown, place->folder, sql, &sink);
 
 	free(reader.line);
 	return reader.stopped ? PFS_EXIT_OK : status;

@@ -35,6 +35,13 @@ struct pfs_row {
 PFS_MUST_CHECK int pfs_place_ask(const struct pfs_place *place, const char *sql,
 				 bool (*row)(void *arg, const struct pfs_row *row), void *arg);
 
+/* Asks .query/run of the mounted directory `folder`, which answers whoever may ask there; `shown` stands
+ * for it in messages.  The answer is TSV; a sink that returns -ECANCELED has enough.  An exit status,
+ * having said what was wrong. */
+struct pfs_sink;
+PFS_MUST_CHECK int pfs_ask_run(const char *verb, const char *shown, const char *folder,
+			       const char *sql, const struct pfs_sink *sink);
+
 /* The text as SQL has it, in quotes, allocated.  NULL: no memory. */
 char *pfs_sql_quote(const char *text);
 

@@ -212,6 +212,27 @@ echo "INSERT INTO nodes(path) VALUES ('/closed/new')" >&3
 exec 3<&-
 is 'nor do counts of changes' "$(run 'SELECT last_insert_rowid(), changes(), total_changes()')" "$(printf '0\t0\t0')"
 
+# ---- the commands: as find, du and ls of that user ----
+alike() { # COMMAND [ARGUMENT]...: prints the same as GNU's, errors apart
+	{ as_user primefs "$@" 2>/dev/null || true; } | LC_ALL=C sort >got
+	{ as_user "$@" 2>/dev/null || true; } | LC_ALL=C sort >wanted
+	ok "$*, as that user's own" diff got wanted
+}
+for dir in "$mnt" "$mnt/open" "$mnt/mine"; do
+	alike find "$dir"
+	alike find "$dir" -size +1 -ls
+	alike du -a "$dir"
+	alike du -s "$dir"
+	alike ls -l "$dir"
+done
+alike ls -lR "$mnt/open" "$mnt/mine"
+alike find "$mnt" -name '*.sec'
+is 'primefs query, too' "$(as_user primefs query "$mnt" 'SELECT count(*) FROM nodes' | tail -n 1)" "$(run 'SELECT count(*) FROM nodes')"
+fails_with 'with its errors' 'no such column: nope' as_user primefs query "$mnt" 'SELECT nope FROM nodes'
+fails_with 'in one format' 'say --tsv' as_user primefs query --json "$mnt" 'SELECT 1'
+fails_with 'nothing else is asked of the daemon' 'does not answer' as_user primefs tree "$mnt" count /
+alike find "$mnt" -newermt 2030-01-01
+
 # ---- rights that change ----
 before=$(run 'SELECT count(*) FROM nodes')
 chmod 755 "$mnt/closed"
