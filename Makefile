@@ -72,7 +72,7 @@ cu_sources :=
 endif
 tool_sources := $(wildcard tools/*.c)
 NVCCFLAGS ?= -O3
-all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xcompiler -Wall,-Wextra,-fPIC \
+all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -Xcompiler -Wall,-Wextra,-fPIC \
 	$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
 	-gencode=arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 
