@@ -15,7 +15,7 @@ check-device: tests ## mount tests with a device that is none, working and faili
 	@failed=0; for n in 0 1 20 200; do \
 		dir=$(B)/device-$$n && mkdir -p $$dir && ln -sfn $(CURDIR)/$(B)/tests $$dir/tests && \
 		{ echo '#!/bin/sh'; echo "export PRIMEFS_CUDA_FAIL_AT=$$n"; \
-		  echo 'case $$1 in mount|check) set -- "$$@" --engine=cuda;; esac'; \
+		  echo 'case $$1 in mount|check) verb=$$1; shift; set -- $$verb --engine=cuda "$$@";; esac'; \
 		  echo 'exec $(CURDIR)/$(B)/tests/device/primefs "$$@"'; } >$$dir/primefs && \
 		chmod 755 $$dir/primefs && PFS_COMPARE=1 tests/run --build $$dir mount cli || failed=1; \
 	done; exit $$failed
