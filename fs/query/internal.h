@@ -123,7 +123,7 @@ struct pfs_query {
 	bool bound;	 /* a scan or function has seen this epoch: there can be no other */
 	unsigned again;	 /* not the first run: the lock is kept from its beginning to its end */
 	unsigned holds;	 /* of the lock, by this query */
-	volatile bool stop;
+	_Atomic bool stop;
 	bool (*gone)(void *arg); /* the scope's */
 	void *gone_arg;
 	bool late;  /* stopped by its own clock */

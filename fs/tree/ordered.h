@@ -25,7 +25,7 @@ struct pfs_ordered_question {
 	size_t n;
 	const struct pfs_slots *within; /* as of pfs_scan_select; used until close */
 	uint64_t limit; /* a guess of how many will be asked for */
-	const volatile bool *stop;
+	const _Atomic bool *stop;
 };
 
 struct pfs_ordered;

@@ -247,7 +247,7 @@ static int select_number(struct pfs_tree *tree, struct pfs_slots *out, uint64_t 
 
 int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 		    const struct pfs_predicate *predicates, size_t n,
-		    const struct pfs_slots *within, const volatile bool *stop)
+		    const struct pfs_slots *within, const _Atomic bool *stop)
 {
 	struct pfs_selection selection;
 	uint64_t total;
@@ -264,7 +264,7 @@ int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 }
 
 int pfs_scan_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_predicate *predicates,
-		   size_t n, const volatile bool *stop)
+		   size_t n, const _Atomic bool *stop)
 {
 	struct pfs_selection selection;
 	int error = pfs_selection_init(&selection, tree, predicates, n, stop);

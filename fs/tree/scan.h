@@ -92,12 +92,12 @@ void pfs_slots_finish(struct pfs_slots *slots);
  * (a test that the field does not have). */
 PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 				   const struct pfs_predicate *predicates, size_t n,
-				   const struct pfs_slots *within, const volatile bool *stop);
+				   const struct pfs_slots *within, const _Atomic bool *stop);
 
 /* The count alone. */
 PFS_MUST_CHECK int pfs_scan_count(struct pfs_tree *tree, uint64_t *count,
 				  const struct pfs_predicate *predicates, size_t n,
-				  const volatile bool *stop);
+				  const _Atomic bool *stop);
 
 /* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
  * as a phrase: "one node", "range of slots", "children", "name index", "subtree by name index",

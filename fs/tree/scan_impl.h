@@ -75,13 +75,13 @@ struct pfs_selection {
 	uint32_t *own_list;
 	const char *how; /* as pfs_scan_estimate says it */
 	double share; /* the part of the slots looked at that is expected to pass */
-	const volatile bool *stop;
+	const _Atomic bool *stop;
 };
 
 /* scan_prepare.c: -EINVAL, -ENOENT, -ENOMEM.  Finish in any case. */
 PFS_MUST_CHECK int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 				      const struct pfs_predicate *predicates, size_t n,
-				      const volatile bool *stop);
+				      const _Atomic bool *stop);
 void pfs_selection_finish(struct pfs_selection *selection);
 
 /* scan_begin.c: chooses the slots to look at; then how, and in which order; with `estimate`, what may

@@ -362,7 +362,7 @@ static int set(struct pfs_scan_test *test, struct pfs_tree *tree,
 }
 
 int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
-		       const struct pfs_predicate *predicates, size_t n, const volatile bool *stop)
+		       const struct pfs_predicate *predicates, size_t n, const _Atomic bool *stop)
 {
 	struct pfs_names_view names;
 

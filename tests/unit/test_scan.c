@@ -560,7 +560,7 @@ static void test_large(void **state)
 static void test_errors(void **state)
 {
 	struct pfs_predicate p = {.field = PFS_FIELD_NAME, .test = PFS_TEST_RANGE};
-	volatile bool stop = true;
+	_Atomic bool stop = true;
 	struct pfs_slots out;
 	int64_t value;
 
