@@ -4,8 +4,6 @@
 
 #if PFS_ARCHIVE
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
@@ -15,6 +13,7 @@
 
 #include "base/checked.h"
 #include "meta/store.h"
+#include "tools/archive.h"
 
 #define STEP ((size_t)1 << 20)
 
@@ -33,11 +32,11 @@ struct tar {
 
 static int bad_output(struct tar *tar)
 {
-	errno = archive_errno(tar->archive);
+	errno = pfs_archive.error_number(tar->archive);
 	if (pfs_export_out_failed(tar->to))
 		return 1;
 	return pfs_export_fail(tar->to, "writing the archive: %s",
-			       archive_error_string(tar->archive));
+			       pfs_archive.error_string(tar->archive));
 }
 
 /* The content cannot be had: the entry is written without it. */
@@ -62,7 +61,7 @@ static int add_attrs(struct tar *tar)
 
 		if (len < 0)
 			return (int)len;
-		archive_entry_xattr_add_entry(tar->entry, name, tar->bytes, (size_t)len);
+		pfs_archive.entry_xattr_add_entry(tar->entry, name, tar->bytes, (size_t)len);
 	}
 	return size < 0 && size != -EOPNOTSUPP && size != -EPERM ? (int)size : 0;
 }
@@ -77,7 +76,7 @@ static int add_holes(struct tar *tar)
 		int64_t data = pfs_tree_seek(tree, tar->attr.st_ino, at, SEEK_DATA), hole;
 
 		if (data == -ENXIO && at == 0)
-			archive_entry_sparse_add_entry(tar->entry, 0, 0); /* all of it a hole */
+			pfs_archive.entry_sparse_add_entry(tar->entry, 0, 0); /* all of it a hole */
 		if (data == -ENXIO)
 			return 0;
 		hole = data < 0 ? data : pfs_tree_seek(tree, tar->attr.st_ino, data, SEEK_HOLE);
@@ -85,7 +84,7 @@ static int add_holes(struct tar *tar)
 			return (int)hole;
 		if (data == 0 && hole >= size)
 			return 0; /* there are none */
-		archive_entry_sparse_add_entry(tar->entry, data, PFS_MIN(hole, size) - data);
+		pfs_archive.entry_sparse_add_entry(tar->entry, data, PFS_MIN(hole, size) - data);
 		at = hole;
 	}
 	return 0;
@@ -117,7 +116,7 @@ static int write_content(struct tar *tar)
 			complain(tar, len ? (int)len : -EIO);
 			return 0; /* libarchive fills the entry up with zeros */
 		}
-		if (archive_write_data(tar->archive, from, (size_t)len) < 0)
+		if (pfs_archive.write_data(tar->archive, from, (size_t)len) < 0)
 			return bad_output(tar);
 		at += len;
 	}
@@ -141,7 +140,7 @@ static int set_content(struct tar *tar)
 			error = -ENODATA;
 	}
 	if (!error) {
-		archive_entry_set_size(tar->entry, tar->attr.st_size);
+		pfs_archive.entry_set_size(tar->entry, tar->attr.st_size);
 		return add_holes(tar);
 	}
 	complain(tar, error);
@@ -166,21 +165,21 @@ static int fill_entry(struct tar *tar)
 
 	PFS_TRY(pfs_grow(&tar->path, &tar->path_capacity, tar->node->path_len + 3, 1));
 	(void)snprintf(tar->path, tar->path_capacity, "./%s", tar->node->path);
-	(void)archive_entry_clear(tar->entry);
-	archive_entry_copy_pathname(tar->entry, tar->path);
+	(void)pfs_archive.entry_clear(tar->entry);
+	pfs_archive.entry_copy_pathname(tar->entry, tar->path);
 	if (S_ISREG(tar->attr.st_mode))
 		PFS_TRY(set_content(tar));
 	if (S_ISLNK(tar->attr.st_mode)) {
 		PFS_TRY(pfs_tree_readlink(tar->to->tree, target, tar->attr.st_ino));
-		archive_entry_copy_symlink(tar->entry, target);
+		pfs_archive.entry_copy_symlink(tar->entry, target);
 	}
 	tar->attr.st_atim = pax_time(tar->attr.st_atim);
 	tar->attr.st_mtim = pax_time(tar->attr.st_mtim);
 	tar->attr.st_ctim = pax_time(tar->attr.st_ctim);
-	archive_entry_copy_stat(tar->entry, &tar->attr);
-	archive_entry_set_nlink(tar->entry, 1);
+	pfs_archive.entry_copy_stat(tar->entry, &tar->attr);
+	pfs_archive.entry_set_nlink(tar->entry, 1);
 	if (!S_ISREG(tar->attr.st_mode))
-		archive_entry_set_size(tar->entry, 0);
+		pfs_archive.entry_set_size(tar->entry, 0);
 	return add_attrs(tar);
 }
 
@@ -196,46 +195,50 @@ static int visit(void *arg, const struct pfs_walk_node *node)
 		return 0;
 	}
 	PFS_TRY(fill_entry(tar));
-	if (archive_write_header(tar->archive, tar->entry) < ARCHIVE_WARN)
+	if (pfs_archive.write_header(tar->archive, tar->entry) < ARCHIVE_WARN)
 		return bad_output(tar);
 	if (S_ISREG(tar->attr.st_mode) && tar->attr.st_size > 0)
 		PFS_TRY(write_content(tar));
-	return archive_write_finish_entry(tar->archive) < ARCHIVE_WARN ? bad_output(tar) : 0;
+	return pfs_archive.write_finish_entry(tar->archive) < ARCHIVE_WARN ? bad_output(tar) : 0;
 }
 
 static int open_archive(struct tar *tar)
 {
-	tar->archive = archive_write_new();
-	tar->entry = archive_entry_new();
+	tar->archive = pfs_archive.write_new();
+	tar->entry = pfs_archive.entry_new();
 	if (!tar->archive || !tar->entry)
 		return -ENOMEM;
 	/* Names that are UTF-8 are written as such, others raw with a note of it, at which some
 	 * programs grumble; libarchive asks the locale which are which. */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	/* xattrs the way that others read them */
-	if (archive_write_set_format_pax(tar->archive) < ARCHIVE_WARN ||
-	    archive_write_set_options(tar->archive, "xattrheader=SCHILY") < ARCHIVE_WARN ||
-	    archive_write_open_FILE(tar->archive, tar->to->out) < ARCHIVE_WARN)
+	if (pfs_archive.write_set_format_pax(tar->archive) < ARCHIVE_WARN ||
+	    pfs_archive.write_set_options(tar->archive, "xattrheader=SCHILY") < ARCHIVE_WARN ||
+	    pfs_archive.write_open_FILE(tar->archive, tar->to->out) < ARCHIVE_WARN)
 		return bad_output(tar);
 	return 0;
 }
 
 static int write_tar(struct pfs_export *to)
 {
-	struct tar *tar = calloc(1, sizeof(*tar));
+	const char *reason;
+	struct tar *tar;
 	int error;
 
+	if (pfs_archive_load(&reason))
+		return pfs_export_fail(to, "%s; mount the store and run tar", reason);
+	tar = calloc(1, sizeof(*tar));
 	if (!tar)
 		return -ENOMEM;
 	tar->to = to;
 	error = open_archive(tar);
 	if (!error)
 		error = pfs_tree_walk(to->tree, to->root, visit, tar);
-	if (!error && archive_write_close(tar->archive) < ARCHIVE_WARN)
+	if (!error && pfs_archive.write_close(tar->archive) < ARCHIVE_WARN)
 		error = bad_output(tar);
-	archive_entry_free(tar->entry);
+	pfs_archive.entry_free(tar->entry);
 	if (tar->archive)
-		(void)archive_write_free(tar->archive);
+		(void)pfs_archive.write_free(tar->archive);
 	free(tar->path);
 	free(tar);
 	return error > 0 ? 0 : error;

@@ -5,32 +5,39 @@
 
 #include "tools/import_recognise.h"
 
+/* The commonest archives, so that reading one can say what is missing. */
+static bool is_common(const void *data, size_t size)
+{
+	return (size > 262 && memcmp((const char *)data + 257, "ustar", 5) == 0) ||
+	       (size > 4 && (memcmp(data, "\x1f\x8b", 2) == 0 || memcmp(data, "PK\3\4", 4) == 0 ||
+			     memcmp(data, "\xfd\67zXZ", 5) == 0));
+}
+
 #if PFS_ARCHIVE
 
-#include <archive.h>
-
 #include "base/checked.h"
+#include "tools/archive.h"
 
 /* All formats but mtree, which lists files without having them, and takes many a text for its own.
  */
 static struct archive *new_archive(void)
 {
-	static int (*const support[])(struct archive *) = {
-		archive_read_support_filter_all,  archive_read_support_format_tar,
-		archive_read_support_format_cpio, archive_read_support_format_zip,
-		archive_read_support_format_7zip, archive_read_support_format_ar,
-		archive_read_support_format_cab,  archive_read_support_format_lha,
-		archive_read_support_format_rar,  archive_read_support_format_rar5,
-		archive_read_support_format_xar,  archive_read_support_format_iso9660,
-		archive_read_support_format_warc, archive_read_support_format_empty,
+	int (*const support[])(struct archive *) = {
+		pfs_archive.read_support_filter_all,  pfs_archive.read_support_format_tar,
+		pfs_archive.read_support_format_cpio, pfs_archive.read_support_format_zip,
+		pfs_archive.read_support_format_7zip, pfs_archive.read_support_format_ar,
+		pfs_archive.read_support_format_cab,  pfs_archive.read_support_format_lha,
+		pfs_archive.read_support_format_rar,  pfs_archive.read_support_format_rar5,
+		pfs_archive.read_support_format_xar,  pfs_archive.read_support_format_iso9660,
+		pfs_archive.read_support_format_warc, pfs_archive.read_support_format_empty,
 	};
-	struct archive *archive = archive_read_new();
+	struct archive *archive = pfs_archive.read_new();
 	size_t i;
 
 	for (i = 0; archive && i < PFS_COUNT(support); i++)
 		/* a format that this libarchive was built without is a warning */
 		if (support[i](archive) == ARCHIVE_FATAL) {
-			(void)archive_read_free(archive);
+			(void)pfs_archive.read_free(archive);
 			archive = NULL;
 		}
 	return archive;
@@ -50,17 +57,20 @@ static bool needs_seeking(const void *data, size_t size)
 
 bool pfs_looks_like_archive(const void *data, size_t size)
 {
-	struct archive *archive = new_archive();
 	struct archive_entry *entry;
+	struct archive *archive;
 	bool known = needs_seeking(data, size) && memchr(data, 0, size);
 
-	if (archive && !known && archive_read_open_memory(archive, data, size) >= ARCHIVE_WARN)
+	if (pfs_archive_load(NULL))
+		return is_common(data, size);
+	archive = new_archive();
+	if (archive && !known && pfs_archive.read_open_memory(archive, data, size) >= ARCHIVE_WARN)
 		/* compressed: what is inside may begin beyond the bytes at hand */
-		known = archive_filter_code(archive, 0) != ARCHIVE_FILTER_NONE ||
-			(archive_read_next_header(archive, &entry) >= ARCHIVE_WARN &&
-			 archive_format(archive) != ARCHIVE_FORMAT_EMPTY);
+		known = pfs_archive.filter_code(archive, 0) != ARCHIVE_FILTER_NONE ||
+			(pfs_archive.read_next_header(archive, &entry) >= ARCHIVE_WARN &&
+			 pfs_archive.format(archive) != ARCHIVE_FORMAT_EMPTY);
 	if (archive)
-		(void)archive_read_free(archive);
+		(void)pfs_archive.read_free(archive);
 	return known;
 }
 
@@ -70,7 +80,7 @@ static la_ssize_t read_more(struct archive *archive, void *arg, const void **dat
 	ssize_t n = pfs_input_need(input, 1);
 
 	if (n < 0) {
-		archive_set_error(archive, (int)-n, "%s", strerror((int)-n));
+		pfs_archive.set_error(archive, (int)-n, "%s", strerror((int)-n));
 		return -1;
 	}
 	*data = input->buffer + input->next;
@@ -111,30 +121,31 @@ static int open_input(struct pfs_import *import)
 int pfs_archive_open(struct archive **opened, struct pfs_import *import)
 {
 	struct archive *archive;
+	const char *reason;
 
 	*opened = NULL;
+	if (pfs_archive_load(&reason))
+		return pfs_import_fail(import, "%s: %s; unpack the archive and import the directory",
+				       import->input.name, reason);
 	PFS_TRY(open_input(import));
 	archive = *opened = new_archive();
 	if (!archive)
 		return -ENOMEM;
-	(void)archive_read_set_callback_data(archive, &import->input);
-	(void)archive_read_set_read_callback(archive, read_more);
+	(void)pfs_archive.read_set_callback_data(archive, &import->input);
+	(void)pfs_archive.read_set_read_callback(archive, read_more);
 	if (import->input.regular)
-		(void)archive_read_set_seek_callback(archive, seek_to);
-	if (archive_read_open1(archive) < ARCHIVE_WARN)
+		(void)pfs_archive.read_set_seek_callback(archive, seek_to);
+	if (pfs_archive.read_open1(archive) < ARCHIVE_WARN)
 		return pfs_import_fail(import, "%s: %s", import->input.name,
-				       archive_error_string(archive));
+				       pfs_archive.error_string(archive));
 	return 0;
 }
 
 #else
 
-/* The commonest, so that reading one can say what is missing. */
 bool pfs_looks_like_archive(const void *data, size_t size)
 {
-	return (size > 262 && memcmp((const char *)data + 257, "ustar", 5) == 0) ||
-	       (size > 4 && (memcmp(data, "\x1f\x8b", 2) == 0 || memcmp(data, "PK\3\4", 4) == 0 ||
-			     memcmp(data, "\xfd\67zXZ", 5) == 0));
+	return is_common(data, size);
 }
 
 #endif

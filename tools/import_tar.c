@@ -4,13 +4,12 @@
 
 #if PFS_ARCHIVE
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "tools/archive.h"
 #include "tools/import_archive.h"
 #include "tools/import_attrs.h"
 #include "tools/import_paths.h"
@@ -155,20 +154,20 @@ static bool is_tar(const struct pfs_import *import)
 {
 	const struct tar *tar = import->state;
 
-	return (archive_format(tar->archive) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+	return (pfs_archive.format(tar->archive) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
 }
 
 static void take_stat(struct stat *attr, const struct pfs_import *import,
 		      struct archive_entry *entry)
 {
-	*attr = *archive_entry_stat(entry);
+	*attr = *pfs_archive.entry_stat(entry);
 	if (!(attr->st_mode & S_IFMT))
 		attr->st_mode |= S_IFREG;
-	if (!archive_entry_mtime_is_set(entry))
+	if (!pfs_archive.entry_mtime_is_set(entry))
 		attr->st_mtim = import->defaults.st_mtim;
-	if (!archive_entry_atime_is_set(entry))
+	if (!pfs_archive.entry_atime_is_set(entry))
 		attr->st_atim = attr->st_mtim;
-	if (!archive_entry_ctime_is_set(entry))
+	if (!pfs_archive.entry_ctime_is_set(entry))
 		attr->st_ctim = import->defaults.st_ctim;
 	if (is_tar(import)) {
 		attr->st_atim = pax_time(attr->st_atim);
@@ -195,12 +194,12 @@ static int take_attrs(struct pfs_import *import, struct archive_entry *entry, ui
 	size_t size;
 	bool any = false;
 
-	if (archive_entry_xattr_reset(entry) == 0)
+	if (pfs_archive.entry_xattr_reset(entry) == 0)
 		return 0;
 	if (!state_of(tar, node))
 		return -ENOMEM;
 	tar->n_groups++;
-	while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
+	while (pfs_archive.entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
 		int error;
 
 		if (!name || strncmp(name, "user.", 5) != 0 ||
@@ -273,19 +272,19 @@ static int take_content(struct pfs_import *import, const struct tar_entry *of, u
 		size_t len;
 		la_int64_t offset;
 
-		got = archive_read_data_block(tar->archive, &bytes, &len, &offset);
+		got = pfs_archive.read_data_block(tar->archive, &bytes, &len, &offset);
 		if (got == ARCHIVE_EOF)
 			break;
 		if (got < ARCHIVE_WARN)
 			return pfs_import_fail(import, "%s: entry '%s': %s", import->input.name,
-					       of->name, archive_error_string(tar->archive));
+					       of->name, pfs_archive.error_string(tar->archive));
 		PFS_TRY(take_bytes(import, node, attr, bytes, len, (uint64_t)offset));
 		end = PFS_MAX(end, (uint64_t)offset + len);
 	}
 	PFS_TRY(flush_chunk(import, node, attr));
 	/* a hole at the end is in no block */
-	if (archive_entry_size_is_set(of->entry) && archive_entry_size(of->entry) > 0)
-		end = PFS_MAX(end, (uint64_t)archive_entry_size(of->entry));
+	if (pfs_archive.entry_size_is_set(of->entry) && pfs_archive.entry_size(of->entry) > 0)
+		end = PFS_MAX(end, (uint64_t)pfs_archive.entry_size(of->entry));
 	attr->st_size = (off_t)end;
 	return 0;
 }
@@ -351,7 +350,7 @@ static int take_link(struct pfs_import *import, struct tar_entry *of, uint32_t n
 	/* tar(1) writes them with the first name alone */
 	if (!tar->states[node].attrs && tar->states[of->hard_node].attrs)
 		set_attrs(import, node, tar->states[of->hard_node].attrs);
-	if (!archive_entry_size_is_set(of->entry) || archive_entry_size(of->entry) <= 0 ||
+	if (!pfs_archive.entry_size_is_set(of->entry) || pfs_archive.entry_size(of->entry) <= 0 ||
 	    !pfs_build_get(import->build, &target, of->hard_node))
 		return 0;
 	if (prime)
@@ -380,9 +379,9 @@ static int take_entry(struct pfs_import *import, struct archive_entry *entry)
 {
 	struct tar_entry of = {
 		.entry = entry,
-		.name = raw_or(archive_entry_pathname(entry), archive_entry_pathname_utf8(entry)),
-		.hard = raw_or(archive_entry_hardlink(entry), archive_entry_hardlink_utf8(entry)),
-		.soft = raw_or(archive_entry_symlink(entry), archive_entry_symlink_utf8(entry)),
+		.name = raw_or(pfs_archive.entry_pathname(entry), pfs_archive.entry_pathname_utf8(entry)),
+		.hard = raw_or(pfs_archive.entry_hardlink(entry), pfs_archive.entry_hardlink_utf8(entry)),
+		.soft = raw_or(pfs_archive.entry_symlink(entry), pfs_archive.entry_symlink_utf8(entry)),
 	};
 	struct pfs_path_node at;
 	const char *why;
@@ -425,12 +424,12 @@ static int read_tar(struct pfs_import *import)
 	if (!tar)
 		return -ENOMEM;
 	PFS_TRY(pfs_archive_open(&tar->archive, import));
-	while ((got = archive_read_next_header(tar->archive, &entry)) >= ARCHIVE_WARN &&
+	while ((got = pfs_archive.read_next_header(tar->archive, &entry)) >= ARCHIVE_WARN &&
 	       got != ARCHIVE_EOF) {
 		/* no entry here; what follows on it is the same problem */
 		if (got == ARCHIVE_RETRY && !damaged)
 			PFS_TRY(pfs_import_problem(import, "%s: %s", import->input.name,
-						   archive_error_string(tar->archive)));
+						   pfs_archive.error_string(tar->archive)));
 		damaged = got == ARCHIVE_RETRY;
 		if (!damaged)
 			PFS_TRY(take_entry(import, entry));
@@ -439,7 +438,7 @@ static int read_tar(struct pfs_import *import)
 	}
 	if (got != ARCHIVE_EOF)
 		return pfs_import_fail(import, "%s: %s", import->input.name,
-				       archive_error_string(tar->archive));
+				       pfs_archive.error_string(tar->archive));
 	return copy_links(import, NULL);
 }
 
@@ -460,7 +459,7 @@ static void close_tar(struct pfs_import *import)
 	if (!tar)
 		return;
 	if (tar->archive)
-		(void)archive_read_free(tar->archive);
+		(void)pfs_archive.read_free(tar->archive);
 	pfs_path_free(&tar->trail);
 	pfs_attr_list_free(&tar->attrs);
 	free(tar->links);
