@@ -246,51 +246,70 @@ static int ask_rest(struct pfs_search *search)
 
 /* ---- everything, as paths only ---- */
 
-static bool put(const struct pfs_search *search, const char *bytes, size_t n)
-{
-	return fwrite_unlocked(bytes, 1, n, search->run.out) == n;
-}
-
-/* One absolute path in the store, or the rest of one whose name has a newline. */
-static int take_path(const struct pfs_search *search, const char *path, size_t size)
-{
-	const char *shown = search->place->shown;
-	size_t len = strlen(shown), above = strlen(search->place->path);
-	const char *end = path + size;
-
-	if (size && *path == '/') {
-		path += above > 1 ? above : 0;
-		path += len && (shown[len - 1] == '/' || size == 1) && *path == '/';
-		if (!put(search, shown, len))
-			return -EIO;
-	}
-	return put(search, path, (size_t)(end - path)) && put(search, "\n", 1) ? 0 : -EIO;
-}
-
 /* Paths come in pieces of any size; `end` ends each path. */
 struct paths {
 	const struct pfs_search *search;
 	char end;
+	size_t shown_len, above; /* of the place as it is shown; what its path in the store takes */
 	char *bytes; /* that have not been taken: the beginning of a path */
 	size_t n, capacity;
+	char *out; /* that has not been printed */
+	size_t n_out, out_capacity;
 };
+
+static int print_paths(struct paths *paths)
+{
+	size_t n = paths->n_out;
+
+	paths->n_out = 0;
+	return !n || fwrite_unlocked(paths->out, 1, n, paths->search->run.out) == n ? 0 : -EIO;
+}
+
+/* One absolute path in the store, or the rest of one whose name has a newline. */
+static int take_path(struct paths *paths, const char *path, size_t size)
+{
+	const char *shown = paths->search->place->shown, *end = path + size;
+	size_t len = 0;
+	char *out;
+
+	if (size && *path == '/') {
+		len = paths->shown_len;
+		path += paths->above;
+		path += len && (shown[len - 1] == '/' || size == 1) && *path == '/';
+	}
+	size = (size_t)(end - path);
+	if (paths->n_out + len + size + 1 > paths->out_capacity)
+		PFS_TRY(print_paths(paths));
+	PFS_TRY(pfs_grow(&paths->out, &paths->out_capacity, PFS_MAX(len + size + 1, OUT_SIZE), 1));
+	out = paths->out + paths->n_out;
+	memcpy(out, shown, len);
+	memcpy(out + len, path, size);
+	out[len + size] = '\n';
+	paths->n_out += len + size + 1;
+	return 0;
+}
+
+/* `size` bytes have been put after those that were there. */
+static int take_new(struct paths *paths, size_t size)
+{
+	char *at = paths->bytes, *stop = at + paths->n + size, *next;
+
+	for (; (next = memchr(at, paths->end, (size_t)(stop - at))); at = next + 1)
+		PFS_TRY(take_path(paths, at, (size_t)(next - at)));
+	paths->n = (size_t)(stop - at);
+	(void)memmove(paths->bytes, at, paths->n);
+	return 0;
+}
 
 /* A sink's write. */
 static int take_paths(void *arg, const void *piece, size_t size)
 {
 	struct paths *paths = arg;
-	char *at, *stop, *next;
 
 	if (pfs_grow(&paths->bytes, &paths->capacity, paths->n + size + 1, 1) || !paths->bytes)
 		return -ENOMEM;
 	(void)memcpy(paths->bytes + paths->n, piece, size);
-	at = paths->bytes;
-	stop = at + paths->n + size;
-	for (; (next = memchr(at, paths->end, (size_t)(stop - at))); at = next + 1)
-		PFS_TRY(take_path(paths->search, at, (size_t)(next - at)));
-	paths->n = (size_t)(stop - at);
-	(void)memmove(paths->bytes, at, paths->n);
-	return 0;
+	return take_new(paths, size);
 }
 
 static int fail_paths(const struct pfs_place *place, int error)
@@ -303,14 +322,15 @@ static int copy_paths(struct paths *paths)
 	const struct pfs_place *place = paths->search->place;
 	int folder PFS_CLOSE = open(place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd PFS_CLOSE = folder < 0 ? -1 : openat(folder, ".query/paths", O_RDONLY | O_CLOEXEC);
-	char *piece PFS_FREE = malloc(OUT_SIZE);
-	ssize_t got;
+	ssize_t got = 0;
 
-	if (fd < 0 || !piece)
+	if (fd < 0)
 		return fail_paths(place, errno);
-	while ((got = read(fd, piece, OUT_SIZE)) > 0)
-		if (take_paths(paths, piece, (size_t)got))
-			break;
+	do {
+		if (pfs_grow(&paths->bytes, &paths->capacity, paths->n + OUT_SIZE, 1))
+			return fail_paths(place, ENOMEM);
+		got = read(fd, paths->bytes + paths->n, OUT_SIZE);
+	} while (got > 0 && !take_new(paths, (size_t)got));
 	return got < 0 ? fail_paths(place, errno) : PFS_EXIT_OK;
 }
 
@@ -350,7 +370,13 @@ static int list_all(const struct pfs_search *search, bool *done)
 {
 	const struct pfs_place *place = search->place;
 	const char *const words[] = {"tree", "subtree", "print0", "--", place->path};
-	struct paths paths = {.search = search, .end = place->store ? 0 : '\n'};
+	size_t above = strlen(place->path);
+	struct paths paths = {
+		.search = search,
+		.end = place->store ? 0 : '\n',
+		.shown_len = strlen(place->shown),
+		.above = above > 1 ? above : 0,
+	};
 	const struct pfs_sink sink = {&paths, take_paths};
 	int status = PFS_EXIT_OK;
 
@@ -362,7 +388,9 @@ static int list_all(const struct pfs_search *search, bool *done)
 		if (*done)
 			status = copy_paths(&paths);
 	}
+	(void)print_paths(&paths); /* whether all went out is asked at the end */
 	free(paths.bytes);
+	free(paths.out);
 	return status;
 }
 
