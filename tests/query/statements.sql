@@ -424,3 +424,57 @@ SELECT nlink, count(*) FROM nodes WHERE type = 'd' GROUP BY nlink
 SELECT path FROM nodes WHERE name >= 'f' AND name < 'g' AND size > 10
 SELECT path FROM nodes WHERE name <= 'f1' AND name > 'd1'
 SELECT path FROM nodes WHERE ext >= 'a' AND ext <= 'c'
+
+-- Orders that the image has: sorted, from an index, or down the names.
+= SELECT size FROM nodes ORDER BY size
+= SELECT size FROM nodes ORDER BY size DESC LIMIT 10
+= SELECT size FROM nodes ORDER BY size DESC LIMIT 10
+= SELECT size FROM nodes ORDER BY size DESC LIMIT 5 OFFSET 3
+= SELECT size FROM nodes ORDER BY size LIMIT -1 OFFSET 100
+= SELECT size FROM nodes ORDER BY size LIMIT 0
+= SELECT size FROM nodes WHERE size > 4096 ORDER BY size
+= SELECT size FROM nodes WHERE size >= 101 AND size < 5000.5 ORDER BY size DESC LIMIT 4
+= SELECT size, path FROM nodes WHERE type = 'f' ORDER BY size DESC, path LIMIT 12
+= SELECT mtime FROM nodes WHERE type = 'f' ORDER BY mtime LIMIT 6
+= SELECT mtime FROM nodes WHERE name GLOB 'f1*' ORDER BY mtime DESC LIMIT 6
+= SELECT ext, name FROM nodes ORDER BY ext, name
+= SELECT ext FROM nodes ORDER BY ext DESC LIMIT 40
+= SELECT name FROM nodes ORDER BY name COLLATE NOCASE, name LIMIT 30
+= SELECT parent FROM nodes ORDER BY parent
+= SELECT parent FROM nodes ORDER BY parent DESC NULLS FIRST LIMIT 4
+= SELECT target FROM nodes ORDER BY target
+= SELECT type, depth FROM nodes ORDER BY type DESC, depth
+= SELECT path FROM nodes ORDER BY path LIMIT 3
+= SELECT path FROM nodes ORDER BY path DESC LIMIT 3
+= SELECT path FROM nodes WHERE path GLOB '/d1/*' ORDER BY path LIMIT 5
+= SELECT path FROM nodes WHERE size > 100 ORDER BY path DESC LIMIT 2 OFFSET 2
+= SELECT path FROM nodes WHERE size > 100 OR name GLOB '*1' ORDER BY path LIMIT 9
+SELECT min(size), max(size) FROM nodes
+SELECT min(size) FROM nodes
+SELECT max(mtime) FROM nodes
+SELECT min(mtime) FROM nodes WHERE size > 100
+SELECT max(size) FROM nodes WHERE name = 'nothing'
+SELECT min(parent), max(parent) FROM nodes
+SELECT min(parent) FROM nodes
+SELECT max(ext) FROM nodes
+SELECT min(path) FROM nodes WHERE type = 'f'
+SELECT path FROM nodes WHERE size > 8000000000
+SELECT path FROM nodes WHERE size > 8000000000
+SELECT path FROM nodes WHERE size > 8000000000 AND type = 'f'
+= SELECT uid, count(*) FROM nodes GROUP BY uid
+= SELECT type, ext, count(*) FROM nodes GROUP BY type, ext ORDER BY type, ext
+= SELECT DISTINCT size FROM nodes ORDER BY size DESC
+= SELECT path FROM (SELECT path, size FROM nodes ORDER BY size DESC, path LIMIT 10) WHERE size > 100 ORDER BY path
+= SELECT a.path, (SELECT max(b.size) FROM nodes b WHERE b.parent = a.ino) FROM nodes a WHERE a.type = 'd' ORDER BY a.path
+= SELECT a.size FROM nodes a JOIN nodes b ON b.parent = a.ino ORDER BY a.size DESC LIMIT 6
+SELECT path FROM nodes WHERE ino IN (SELECT ino FROM nodes ORDER BY mtime, ino LIMIT 5)
+SELECT count(*) FROM nodes
+select Count ( * ) from nodes;
+SELECT count(*) AS n FROM nodes
+SELECT count(*) n FROM nodes
+SELECT (SELECT count(*) FROM nodes) - (SELECT count(*) FROM nodes WHERE type = 'd')
+SELECT x FROM (SELECT count(*) x FROM nodes)
+SELECT count(*) FROM nodes UNION ALL SELECT 1
+SELECT count(*) FROM nodes, (SELECT 1 UNION SELECT 2)
+WITH nodes AS (SELECT 1) SELECT count(*) FROM nodes
+SELECT count(*) FROM (SELECT count(*) FROM nodes)
