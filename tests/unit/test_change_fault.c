@@ -3,18 +3,9 @@
  * with an errno that says so and nothing has changed, or all of it is done, and either the store
  * has it or the next sync fails.  When the fault is over everything goes on, and in the end the
  * store holds what the tree does.  PFS_LONG=1: at more moments.  PFS_SEED=N: another run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/log.h"
 #include "tests/ref/change_model.h"
 #include "tests/unit/crash_util.h"
+#include "tests/unit/fault_util.h"
 
 #define STEPS 50
 
@@ -23,13 +14,6 @@ static struct history history[CHANGE_PARTS];
 /* The last change of tables failed, and all later writing, too: if the program ends now, whether
  * the log holds it depends on what the failed calls did all the same. */
 static bool unsure;
-
-static void assert_fault(int rc, const struct fault_plan *plan)
-{
-	if (rc != 0 && rc != -plan->error && rc != -EIO && rc != -EROFS)
-		fail_msg("%s: %s was injected, %s came back", change_model_text(),
-			 strerror(plan->error), strerror(-rc));
-}
 
 /* Without faults, and without counting. */
 static void look(struct change_state *state)
@@ -47,7 +31,7 @@ static void step(uint64_t i, const struct fault_plan *plan)
 	int rc = change_model_step(&part);
 
 	if (!change_model_may_refuse(rc))
-		assert_fault(rc, plan);
+		assert_fault(rc, plan, change_model_text());
 	if (part == CHANGE_TABLES && !change_model_may_refuse(rc))
 		unsure = rc != 0;
 	look(&now);
@@ -70,21 +54,12 @@ static uint64_t change(const struct fault_plan *plan)
 		if (i % 6 == 0) {
 			int rc = pfs_tree_sync(change_model_tree());
 
-			assert_fault(rc, plan);
+			assert_fault(rc, plan, change_model_text());
 			if (!rc)
 				synced = i;
 		}
 	}
 	return synced;
-}
-
-static void wait_for_recovery(void)
-{
-	struct pfs_tree *tree = change_model_tree();
-
-	for (int i = 0; i < 3000 && pfs_tree_sync(tree); i++)
-		(void)usleep(2000);
-	assert_int_equal(pfs_tree_sync(tree), 0);
 }
 
 static void start(struct temp_store *temp, const struct fault_plan *plan)
@@ -115,7 +90,6 @@ static void check_store(struct temp_store *temp, uint64_t synced)
 	temp_store_remove(temp);
 }
 
-/* recover: the fault ends before the tree is closed.  True when the fault was met. */
 static bool run_with(const struct fault_plan *plan, bool recover)
 {
 	struct temp_store temp;
@@ -129,7 +103,7 @@ static bool run_with(const struct fault_plan *plan, bool recover)
 	hit = fault_failures() > 0;
 	if (recover) {
 		fault_set(NULL);
-		wait_for_recovery();
+		wait_for_recovery(change_model_tree());
 		look(&now);
 		for (unsigned p = 0; p < CHANGE_PARTS; p++)
 			assert_true(now.part[p] == history[p].state[STEPS]);
@@ -137,7 +111,7 @@ static bool run_with(const struct fault_plan *plan, bool recover)
 		unsure = false;
 		assert_int_equal(change_model_close(), 0);
 	} else {
-		assert_fault(change_model_close(), plan);
+		assert_fault(change_model_close(), plan, change_model_text());
 		hit = fault_failures() > 0;
 		fault_set(NULL);
 	}
@@ -160,44 +134,25 @@ static uint64_t count_calls(unsigned calls)
 	return n;
 }
 
-/* The fault at about so many moments, for one to three calls and for ever. */
-static void sweep(unsigned calls, int error, uint64_t points)
-{
-	uint64_t made = count_calls(calls);
-	unsigned hits = 0;
-
-	points *= long_mode() ? 40 : 1;
-	for (uint64_t i = 0; i < points; i++) {
-		struct fault_plan plan = {.calls = calls,
-					  .first = made * i / points,
-					  .count = 1 + i % 3,
-					  .error = error};
-
-		hits += run_with(&plan, true);
-		plan.count = FAULT_FOR_EVER;
-		hits += run_with(&plan, i % 2);
-	}
-	print_message("%llu calls, %u runs with faults\n", (unsigned long long)made, hits);
-	assert_true(hits >= points);
-}
+static const struct faulty_run faulty_run = {count_calls, run_with};
 
 static void test_input_output(void **state)
 {
 	(void)state;
-	sweep(FAULT_ANY, EIO, 8);
-	sweep(FAULT_BIT(FAULT_SYNC), EIO, 4);
+	sweep(&faulty_run, FAULT_ANY, EIO, 8);
+	sweep(&faulty_run, FAULT_BIT(FAULT_SYNC), EIO, 4);
 }
 
 static void test_no_space(void **state)
 {
 	(void)state;
-	sweep(FAULT_BIT(FAULT_WRITE), ENOSPC, 6);
+	sweep(&faulty_run, FAULT_BIT(FAULT_WRITE), ENOSPC, 6);
 }
 
 static void test_no_memory(void **state)
 {
 	(void)state;
-	sweep(FAULT_BIT(FAULT_MEMORY), ENOMEM, 8);
+	sweep(&faulty_run, FAULT_BIT(FAULT_MEMORY), ENOMEM, 8);
 }
 
 int main(void)

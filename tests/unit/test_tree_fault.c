@@ -2,31 +2,13 @@
 /* The store fails at any moment: operations then fail with an errno that says so and are not done,
  * or are done; when the fault is over the tree goes on, and in the end everything is in the store.
  * PFS_LONG=1: at more moments.  PFS_SEED=N: another run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/log.h"
-#include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
-#include "tests/unit/store_model.h"
-#include "tests/vfs/faultvfs.h"
+#include "tests/unit/fault_util.h"
 
 #define STEPS 60
 
 static uint64_t seed;
 static uint64_t states[STEPS + 1];
-
-static void assert_fault(int rc, const struct fault_plan *plan)
-{
-	if (rc != 0 && rc != -plan->error && rc != -EIO && rc != -EROFS)
-		fail_msg("%s was injected, %s came back", strerror(plan->error), strerror(-rc));
-}
 
 /* Changes while the plan is at work; the number of the last state that was synced. */
 static uint64_t change(struct pfs_tree *tree, const struct fault_plan *plan)
@@ -39,19 +21,12 @@ static uint64_t change(struct pfs_tree *tree, const struct fault_plan *plan)
 		if (i % 6 == 0) {
 			int rc = pfs_tree_sync(tree);
 
-			assert_fault(rc, plan);
+			assert_fault(rc, plan, "a change of the tree");
 			if (!rc)
 				synced = i;
 		}
 	}
 	return synced;
-}
-
-static void wait_for_recovery(struct pfs_tree *tree)
-{
-	for (int i = 0; i < 3000 && pfs_tree_sync(tree); i++)
-		(void)usleep(2000);
-	assert_int_equal(pfs_tree_sync(tree), 0);
 }
 
 static bool is_known(uint64_t state, uint64_t from)
@@ -62,7 +37,6 @@ static bool is_known(uint64_t state, uint64_t from)
 	return false;
 }
 
-/* recover: the fault ends before the tree is closed.  True when the fault was met. */
 static bool run_with(const struct fault_plan *plan, bool recover)
 {
 	const struct pfs_tree_options options = {
@@ -87,7 +61,7 @@ static bool run_with(const struct fault_plan *plan, bool recover)
 		synced = STEPS;
 		temp_tree_close(tree);
 	} else {
-		assert_fault(pfs_tree_close(tree), plan);
+		assert_fault(pfs_tree_close(tree), plan, "a change of the tree");
 		hit = fault_failures() > 0;
 		fault_set(NULL);
 	}
@@ -118,42 +92,25 @@ static uint64_t count_calls(unsigned calls)
 	return n;
 }
 
-/* The fault at about so many moments, once and for ever. */
-static void sweep(unsigned calls, int error, uint64_t points)
-{
-	uint64_t made = count_calls(calls);
-	unsigned hits = 0;
-
-	points *= long_mode() ? 40 : 1;
-	for (uint64_t i = 0; i < points; i++) {
-		struct fault_plan plan = {
-			.calls = calls, .first = made * i / points, .count = 1 + i % 3, .error = error};
-
-		hits += run_with(&plan, true);
-		plan.count = FAULT_FOR_EVER;
-		hits += run_with(&plan, i % 2);
-	}
-	print_message("%llu calls, %u runs with faults\n", (unsigned long long)made, hits);
-	assert_true(hits >= points);
-}
+static const struct faulty_run faulty_run = {count_calls, run_with};
 
 static void test_input_output(void **state)
 {
 	(void)state;
-	sweep(FAULT_ANY, EIO, 12);
-	sweep(FAULT_BIT(FAULT_SYNC), EIO, 4);
+	sweep(&faulty_run, FAULT_ANY, EIO, 12);
+	sweep(&faulty_run, FAULT_BIT(FAULT_SYNC), EIO, 4);
 }
 
 static void test_no_space(void **state)
 {
 	(void)state;
-	sweep(FAULT_BIT(FAULT_WRITE), ENOSPC, 8);
+	sweep(&faulty_run, FAULT_BIT(FAULT_WRITE), ENOSPC, 8);
 }
 
 static void test_no_memory(void **state)
 {
 	(void)state;
-	sweep(FAULT_BIT(FAULT_MEMORY), ENOMEM, 10);
+	sweep(&faulty_run, FAULT_BIT(FAULT_MEMORY), ENOMEM, 10);
 }
 
 /* Opening: fails or not, leaves nothing behind. */
