@@ -347,6 +347,11 @@ static void refusals(void **state)
 	pfs_engine_close(engine);
 }
 
+static bool combined(enum pfs_bitmap_op op, bool a, bool b)
+{
+	return op == PFS_BITMAP_AND ? a && b : op == PFS_BITMAP_OR ? a || b : a && !b;
+}
+
 static void set_algebra(void **state)
 {
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
@@ -371,9 +376,7 @@ static void set_algebra(void **state)
 			if (round >= 4 && a == 0)
 				first[p.ref.n - 1] = false;
 			for (size_t i = 0; i < p.ref.n; i++)
-				first[i] = op == PFS_BITMAP_AND	 ? first[i] && second[i]
-					   : op == PFS_BITMAP_OR ? first[i] || second[i]
-								 : first[i] && !second[i];
+				first[i] = combined((enum pfs_bitmap_op)op, first[i], second[i]);
 			assert_int_equal(pfs_bitmap_combine(x, y, (enum pfs_bitmap_op)op), 0);
 			pfs_bitmap_free(y);
 			check_set(&p, x, first);
@@ -383,12 +386,52 @@ static void set_algebra(void **state)
 	pfs_engine_close(engine);
 }
 
+/* Two sets of which one was made before the columns had to grow. */
+static void sets_from_before(void **state)
+{
+	enum { BEFORE = 1000, AFTER = 2200 };
+
+	for (unsigned round = 0; round < 6; round++) {
+		enum pfs_bitmap_op op = (enum pfs_bitmap_op)(round / 2);
+		struct pfs_engine *engine = open_or_skip(kind_of(state));
+		bool before[AFTER] = {false}, after[AFTER];
+		struct pfs_bitmap *old, *new;
+		struct pair p;
+
+		pair_init(&p, engine, 6 + round);
+		random_tree(&p, BEFORE, 20);
+		pfs_engine_use_ranges(engine, false);
+		ref_subtree(&p.ref, before, p.ref.nodes[BEFORE - 1].parent);
+		assert_int_equal(pfs_engine_subtree(engine, &old, p.ref.nodes[BEFORE - 1].parent),
+				 0);
+		while (p.ref.n < AFTER)
+			pair_add(&p, (uint32_t)p.ref.n, pair_random_node(&p, true), p.ref.n % 2);
+		ref_subtree(&p.ref, after, 0);
+		assert_int_equal(pfs_engine_subtree(engine, &new, 0), 0);
+		if (round % 2) {
+			assert_int_equal(pfs_bitmap_combine(old, new, op), 0);
+			for (size_t i = 0; i < AFTER; i++)
+				before[i] = combined(op, before[i], after[i]);
+			check_set(&p, old, before);
+			pfs_bitmap_free(new);
+		} else {
+			assert_int_equal(pfs_bitmap_combine(new, old, op), 0);
+			for (size_t i = 0; i < AFTER; i++)
+				after[i] = combined(op, after[i], before[i]);
+			check_set(&p, new, after);
+			pfs_bitmap_free(old);
+		}
+		pair_finish(&p);
+		pfs_engine_close(engine);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ON_ALL(all_small_trees), ON_ALL(random_sequences), ON_ALL(block_boundaries),
 		ON_ALL(long_chain),	 ON_ALL(wide_star),	   ON_ALL(refusals),
-		ON_ALL(set_algebra),
+		ON_ALL(set_algebra),	 ON_ALL(sets_from_before),
 	};
 
 	return RUN_ON_ALL(tests, argc, argv);
