@@ -101,6 +101,8 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 
 	if (table->known.shown && i >= table->known.n)
 		return -EAGAIN;
+	if (pfs_attr_is_ours(name, len)) /* saved queries, which are nobody's column */
+		return 0;
 	if (table->n == COLUMNS_MAX || (table->known.shown && !table->known.shown[i]))
 		return 0;
 	PFS_TRY(pfs_grow(&table->columns, &table->capacity, table->n + 1,

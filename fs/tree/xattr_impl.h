@@ -22,9 +22,6 @@ struct pfs_attrs {
 	struct pfs_attr_columns *by_name;
 };
 
-/* A name that nobody but this program sets. */
-bool pfs_attr_is_ours(const char *name, size_t len);
-
 /* Whether a set is not too large to be set so, or to be listed. */
 bool pfs_attr_set_fits(const struct pfs_value *set);
 

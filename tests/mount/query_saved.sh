@@ -56,6 +56,8 @@ not_ok 'too long' cp blanks "$q/large/sql"
 
 # ---- kept with the directory, hidden elsewhere ----
 ok 'no attribute to others' bash -c "[[ -z \$(getfattr --absolute-names -d '$mnt/a' 2>/dev/null) ]]"
+is 'nor a column' "$(cat "$mnt/.query/tables/nodes.schema" "$mnt/.query/sql/SELECT * FROM nodes LIMIT 1" | grep -c primefs)" 0
+is 'nor a facet' "$(ls "$mnt/.query/where" | grep -c primefs)" 0
 is 'another directory has none' "$(ls "$mnt/c/.query" | grep -c large)" 0
 remount_store
 is 'it is kept' "$(tail -n 1 "$q/large/result.tsv")" 5
