@@ -28,6 +28,7 @@ const struct pfs_verb pfs_answers[] = {
 struct noted {
 	struct pfs_reply reply;
 	const struct pfs_sink *sink;
+	const volatile sig_atomic_t *stop; /* NULL: who closes our stdout ends us */
 	bool any;
 };
 
@@ -49,9 +50,11 @@ static bool is_gone(void *reply)
 	return pfs_reply_gone(reply);
 }
 
-static bool never_gone(struct pfs_reply *reply PFS_UNUSED)
+static bool has_enough(struct pfs_reply *reply)
 {
-	return false; /* who closes our stdout ends us */
+	const struct noted *noted = (struct noted *)reply;
+
+	return noted->stop && *noted->stop;
 }
 
 /* The sentence, and below it what shows the place of an error. */
@@ -96,6 +99,7 @@ struct pfs_answerer {
 	char folder[PATH_MAX]; /* that it was named by, on which it is mounted; "": by its own name */
 	struct pfs_answered here; /* its tree: NULL until it is needed */
 	bool changing;		  /* which is open for writing */
+	const volatile sig_atomic_t *stop;
 };
 
 void pfs_answered_scope(const struct pfs_answered *answered, struct pfs_query_scope *scope,
@@ -214,10 +218,17 @@ void pfs_answerer_close(struct pfs_answerer *answerer)
 	free(answerer);
 }
 
+void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_atomic_t *stop)
+{
+	answerer->stop = stop;
+}
+
 int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 		    const char *const *words, size_t n)
 {
-	struct noted noted = {.reply = {.write = note, .gone = never_gone}, .sink = sink};
+	struct noted noted = {.reply = {.write = note, .gone = has_enough},
+			      .sink = sink,
+			      .stop = answerer->stop};
 	const struct pfs_verb *verb = pfs_answers;
 	int status = PFS_EXIT_OK;
 

@@ -7,6 +7,8 @@
 #ifndef PFS_TOOLS_ANSWER_H
 #define PFS_TOOLS_ANSWER_H
 
+#include <signal.h>
+
 #include "base/err.h"
 #include "fs/mount/control.h"
 #include "fs/query/answer.h"
@@ -42,6 +44,9 @@ void pfs_answerer_close(struct pfs_answerer *answerer); /* NULL is allowed */
 /* The answer's bytes go to the sink, whose failure ends it. */
 PFS_MUST_CHECK int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 				   const char *const *words, size_t n);
+
+/* From now on an answer ends, with PFS_EXIT_OK, once *stop is true; a signal's handler may set it. */
+void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_atomic_t *stop);
 
 /* ---- the verbs, each beside its command ---- */
 

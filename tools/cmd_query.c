@@ -46,7 +46,7 @@ static int explain(struct pfs_reply *reply, const struct pfs_query_error *error,
 	char *text PFS_FREE = NULL;
 	int status = error->error == -EINVAL ? PFS_EXIT_USAGE : PFS_EXIT_FAILURE;
 
-	if (error->error == -ECANCELED || error->error == -EPIPE)
+	if (error->error == -ECANCELED || error->error == -EPIPE || pfs_reply_gone(reply))
 		return PFS_EXIT_OK; /* who asked has enough */
 	text = pfs_query_error_text(error, sql, strlen(sql));
 	return pfs_reply_fail(reply, status, "%s", text ? text : error->text);
@@ -107,7 +107,7 @@ static int answer_rows(struct pfs_queries *queries, const struct pfs_query_scope
 }
 
 /* What has been changed is in the store when the command says nothing. */
-static int keep(struct pfs_reply *reply, struct pfs_tree *tree, const char *sql, int status)
+static int keep_changes(struct pfs_reply *reply, struct pfs_tree *tree, const char *sql, int status)
 {
 	int error = 0;
 
@@ -157,7 +157,7 @@ int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *word
 	status = plan		     ? answer_plan(queries, &scope, reply, words[3])
 		 : answered->mounted ? answer_whole(queries, &scope, reply, words[3], format)
 				     : answer_rows(queries, &scope, reply, words[3], format);
-	return keep(reply, answered->tree, words[3], status);
+	return keep_changes(reply, answered->tree, words[3], status);
 }
 
 /* ---- the command ---- */
@@ -167,34 +167,80 @@ static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
 	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
 }
 
-static int run(void *session, const char *format, const char *sql)
+struct session {
+	struct pfs_answerer *answerer;
+	const char *format;
+};
+
+static int run(void *arg, const char *sql)
 {
-	const char *const words[] = {"query", format, "--", sql};
+	const struct session *session = arg;
+	const char *const words[] = {"query", session->format, "--", sql};
 	const struct pfs_sink out = {.write = print};
-	int status = pfs_answerer_ask(session, &out, words, PFS_COUNT(words));
+	int status = pfs_answerer_ask(session->answerer, &out, words, PFS_COUNT(words));
 
 	return status ? status : pfs_cmd_flush("query", status);
 }
 
+/* ---- names of tables and columns, for the prompt ---- */
+
+struct names {
+	char *text;
+	size_t size, capacity;
+};
+
+static int keep(void *arg, const void *bytes, size_t size)
+{
+	struct names *names = arg;
+
+	PFS_TRY(pfs_grow(&names->text, &names->capacity, names->size + size + 1, 1));
+	(void)memcpy(names->text + names->size, bytes, size);
+	names->size += size;
+	return 0;
+}
+
+static void add_names(void *arg, void (*add)(void *list, const char *name), void *list)
+{
+	static const char sql[] =
+		"SELECT 'nodes' UNION SELECT name FROM pragma_table_info('nodes') UNION SELECT name "
+		"FROM sqlite_master WHERE type = 'table' UNION SELECT c.name FROM sqlite_master AS t "
+		"JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'";
+	const char *const words[] = {"query", "tsv", "--", sql};
+	const struct session *session = arg;
+	struct names names = {.text = NULL};
+	const struct pfs_sink sink = {&names, keep};
+	char *line, *rest = NULL;
+
+	if (pfs_answerer_ask(session->answerer, &sink, words, PFS_COUNT(words)) || !names.text) {
+		free(names.text);
+		return;
+	}
+	names.text[names.size] = 0;
+	(void)strtok_r(names.text, "\n", &rest); /* the header */
+	while ((line = strtok_r(NULL, "\n", &rest)))
+		add(list, line);
+	free(names.text);
+}
+
 int pfs_cmd_query(int argc, char **argv)
 {
-	const char *format = NULL;
-	struct pfs_answerer *session;
+	struct session session = {.format = NULL};
+	const struct pfs_prompt prompt = {&session, run, add_names};
 	struct pfs_cmd_args args;
 	int option, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0)
-		format = options[option].name;
+		session.format = options[option].name;
 	if (pfs_cmd_end(&args, 1, 2))
 		return args.status;
-	if (!format)
-		format = isatty(STDOUT_FILENO) ? "txt" : "tsv";
-	status = pfs_answerer_open(&session, "query", args.operands[0]);
+	if (!session.format)
+		session.format = isatty(STDOUT_FILENO) ? "txt" : "tsv";
+	status = pfs_answerer_open(&session.answerer, "query", args.operands[0]);
 	if (status)
 		return status;
-	status = args.n_operands > 1 ? run(session, format, args.operands[1])
-				     : pfs_prompt(session, format, run);
-	pfs_answerer_close(session);
+	pfs_answerer_stop_when(session.answerer, pfs_prompt_stop());
+	status = args.n_operands > 1 ? run(&session, args.operands[1]) : pfs_prompt(&prompt);
+	pfs_answerer_close(session.answerer);
 	return status;
 }

@@ -16,32 +16,64 @@
 #include "fs/query/query.h"
 #include "tools/cmd.h"
 
+/* Ctrl-C: ends the statement that runs, or drops the one that is being typed. */
+static volatile sig_atomic_t stop;
+
+const volatile sig_atomic_t *pfs_prompt_stop(void)
+{
+	return &stop;
+}
+
 #if PFS_EDIT
 #include <editline/readline.h>
+#include <setjmp.h>
 
 #define HISTORY_MAX 1000
 
 static const char *const words[] = {
-	"SELECT",	"FROM",		"WHERE",	 "GROUP BY",	  "ORDER BY",
-	"HAVING",	"LIMIT",	"DISTINCT",	 "JOIN",	  "USING",
-	"UPDATE",	"DELETE",	"INSERT INTO",	 "VALUES",	  "WITH",
-	"BETWEEN",	"LIKE",		"GLOB",		 "count(*)",	  "sum(",
-	"nodes",	"path",		"name",		 "ext",		  "ino",
-	"parent",	"depth",	"type",		 "mode",	  "uid",
-	"gid",		"owner",	"owner_group",	 "size",	  "blocks",
-	"nlink",	"target",	"mtime",	 "atime",	  "ctime",
-	"subtree_count", "subtree_size", "subtree_blocks", "subtree_mtime", "under(ino, ",
-	"child_of(ino, ", "ancestor_of(ino, ", "path_of(", "ino_of(",	  "common_ancestor(",
+	"SELECT",   "FROM",	   "WHERE",	  "GROUP BY",	 "ORDER BY",	"HAVING",
+	"LIMIT",    "DISTINCT",	   "JOIN",	  "USING",	 "UPDATE",	"SET",
+	"DELETE",   "INSERT INTO", "VALUES",	  "WITH",	 "BETWEEN",	"LIKE",
+	"GLOB",	    "IS NULL",	   "CREATE TABLE", "DROP TABLE", "count(*)",	"sum(",
+	"min(",	    "max(",	   "avg(",	  "under(ino, ", "child_of(ino, ", "ancestor_of(ino, ",
+	"path_of(", "ino_of(",	   "common_ancestor(", "help",	 "quit",
 };
+
+/* Names of the store's, for completion. */
+static struct {
+	const struct pfs_prompt *prompt;
+	char **list;
+	size_t n, capacity;
+	bool known;
+} names;
+
+static void add_name(void *list PFS_UNUSED, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy || pfs_grow(&names.list, &names.capacity, names.n + 1, sizeof(copy)))
+		free(copy); /* one fewer to be completed */
+	else
+		names.list[names.n++] = copy;
+}
+
+static void forget_names(void)
+{
+	while (names.n)
+		free(names.list[--names.n]);
+	names.known = false;
+}
 
 static char *next_word(const char *text, int again)
 {
 	static size_t at;
 
 	at = again ? at : 0;
-	while (at < PFS_COUNT(words)) {
-		const char *word = words[at++];
+	while (at < PFS_COUNT(words) + names.n) {
+		const char *word = at < PFS_COUNT(words) ? words[at]
+							 : names.list[at - PFS_COUNT(words)];
 
+		at++;
 		if (strncasecmp(word, text, strlen(text)) == 0)
 			return strdup(word);
 	}
@@ -50,6 +82,10 @@ static char *next_word(const char *text, int again)
 
 static char **complete(const char *text, int start PFS_UNUSED, int end PFS_UNUSED)
 {
+	if (!names.known)
+		names.prompt->names(names.prompt->arg, add_name, NULL);
+	names.known = true;
+	rl_attempted_completion_over = 1; /* names of files are no part of SQL */
 	return rl_completion_matches(text, next_word);
 }
 
@@ -64,12 +100,14 @@ static bool history_file(char out[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
-static void begin_editing(void)
+static void begin_editing(const struct pfs_prompt *prompt)
 {
 	char file[PATH_MAX];
 
+	names.prompt = prompt;
 	rl_readline_name = "primefs";
 	rl_attempted_completion_function = complete;
+	rl_completion_append_character = 0;
 	using_history();
 	stifle_history(HISTORY_MAX);
 	if (history_file(file))
@@ -84,6 +122,10 @@ static void end_editing(void)
 	if (history_file(file))
 		(void)write_history(file);
 	(void)umask(mask);
+	forget_names();
+	free(names.list);
+	names.list = NULL;
+	names.capacity = 0;
 }
 
 static void remember(const char *statement)
@@ -91,12 +133,38 @@ static void remember(const char *statement)
 	add_history(statement);
 }
 
+/* libedit goes on reading after a signal, so its way out is a jump, as other programs' is. */
+static sigjmp_buf typing;
+static volatile sig_atomic_t is_typing;
+
+static void interrupt(int number PFS_UNUSED)
+{
+	stop = 1;
+	if (is_typing) {
+		is_typing = 0;
+		siglongjmp(typing, 1);
+	}
+}
+
 static char *edit_line(const char *prompt)
 {
-	return readline(prompt);
+	char *line;
+
+	if (sigsetjmp(typing, 1) != 0) {
+		(void)putchar('\n');
+		return NULL;
+	}
+	is_typing = 1;
+	line = readline(prompt);
+	is_typing = 0;
+	return line;
 }
 #else
-static void begin_editing(void)
+static void forget_names(void)
+{
+}
+
+static void begin_editing(const struct pfs_prompt *prompt PFS_UNUSED)
 {
 }
 
@@ -106,6 +174,11 @@ static void end_editing(void)
 
 static void remember(const char *statement PFS_UNUSED)
 {
+}
+
+static void interrupt(int number PFS_UNUSED)
+{
+	stop = 1;
 }
 
 static char *edit_line(const char *prompt)
@@ -118,6 +191,8 @@ static char *edit_line(const char *prompt)
 	(void)fflush(stdout);
 	n = getline(&line, &capacity, stdin);
 	if (n < 0) {
+		clearerr(stdin); /* by an interrupt, perhaps */
+		(void)putchar('\n');
 		free(line);
 		return NULL;
 	}
@@ -126,11 +201,13 @@ static char *edit_line(const char *prompt)
 }
 #endif
 
+/* NULL: the end, or *stop: what has been typed is dropped. */
 static char *read_line(bool terminal, bool continued)
 {
 	char *line = NULL;
 	size_t capacity = 0;
 
+	stop = 0;
 	if (terminal)
 		return edit_line(continued ? "   ...> " : "primefs> ");
 	if (getline(&line, &capacity, stdin) >= 0)
@@ -159,71 +236,124 @@ static void help(void)
 		   "  SELECT path, size FROM nodes WHERE size > 1000000 ORDER BY size DESC LIMIT 10;\n"
 		   "  SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 DESC;\n"
 		   "  SELECT path FROM nodes WHERE under(ino, '/src') AND name GLOB '*.c';\n"
-		   "quit or end of input leaves.");
+		   "  SELECT name FROM pragma_table_info('nodes');\n"
+		   "Tab completes; Ctrl-C stops a statement; quit or end of input leaves.");
+}
+
+enum { NONE, QUIT, HELP };
+
+/* What is no statement and needs no semicolon; as other programs' prompts have it, too. */
+static int word_of(const char *text)
+{
+	static const struct {
+		const char *name;
+		int word;
+	} list[] = {{"quit", QUIT}, {"exit", QUIT}, {".quit", QUIT}, {".exit", QUIT}, {"\\q", QUIT},
+		    {"help", HELP}, {".help", HELP}, {"\\?", HELP}};
+	size_t len = strlen(text);
+
+	len -= len && text[len - 1] == ';';
+	for (size_t i = 0; i < PFS_COUNT(list); i++)
+		if (strlen(list[i].name) == len && strncasecmp(text, list[i].name, len) == 0)
+			return list[i].word;
+	return NONE;
 }
 
 /* One statement's text has come; true to go on. */
-static bool take(void *arg, const char *format, const char *text, bool terminal, int *status,
-		 int (*run)(void *arg, const char *format, const char *sql))
+static bool take(const struct pfs_prompt *prompt, const char *text, bool terminal, int *status)
 {
-	if (strcasecmp(text, "quit") == 0 || strcasecmp(text, "quit;") == 0 ||
-	    strcasecmp(text, "exit") == 0)
+	int word = word_of(text);
+
+	if (word == QUIT)
 		return false;
-	if (strcasecmp(text, "help") == 0 || strcasecmp(text, "help;") == 0) {
+	if (word == HELP) {
 		help();
 		return true;
 	}
 	if (terminal)
 		remember(text);
-	*status = run(arg, format, text);
+	*status = prompt->run(prompt->arg, text);
+	if (stop)
+		(void)fputs("interrupted\n", stderr);
+	if (pfs_statement_may_change(text, strlen(text)))
+		forget_names();
 	return terminal || !*status;
 }
 
-static bool is_word(const char *text)
+/* Statements as their lines come. */
+struct text {
+	char *bytes;
+	size_t size, capacity;
+};
+
+/* True: *statement is whole. */
+static bool add_line(struct text *text, char **statement, const char *line)
 {
-	return strcasecmp(text, "quit") == 0 || strcasecmp(text, "exit") == 0 ||
-	       strcasecmp(text, "help") == 0;
+	size_t len = strlen(line);
+	bool ended;
+
+	(void)memcpy(text->bytes + text->size, line, len);
+	text->size += len;
+	text->bytes[text->size++] = '\n';
+	text->bytes[text->size] = 0;
+	*statement = trim(text->bytes, &ended);
+	if (ended || !**statement || word_of(*statement)) {
+		text->size = 0;
+		return true;
+	}
+	text->size = strlen(text->bytes);
+	text->bytes[text->size++] = '\n';
+	return false;
 }
 
-int pfs_prompt(void *arg, const char *format,
-	       int (*run)(void *arg, const char *format, const char *sql))
+static int read_statements(const struct pfs_prompt *prompt, struct text *text, bool terminal)
 {
-	bool terminal = isatty(STDIN_FILENO), go_on = true;
-	char *text PFS_FREE = NULL, *line;
-	size_t capacity = 0, size = 0;
 	int status = PFS_EXIT_OK;
+	bool go_on = true;
+	char *line, *statement;
 
-	if (terminal)
-		begin_editing();
-	while (go_on && (line = read_line(terminal, size))) {
-		size_t len = strlen(line);
-		bool ended;
-		char *statement;
-
-		if (pfs_grow(&text, &capacity, size + len + 2, 1) || !text) {
-			free(line);
-			status = pfs_cmd_fail("query", "no memory");
+	while (go_on) {
+		line = read_line(terminal, text->size);
+		if (!line && !stop)
 			break;
-		}
-		(void)memcpy(text + size, line, len);
-		size += len;
-		text[size++] = '\n';
-		text[size] = 0;
-		free(line);
-		statement = trim(text, &ended);
-		if (!ended && !is_word(statement) && *statement) {
-			size = strlen(text);
-			text[size++] = '\n';
+		if (!line) {
+			text->size = 0;
 			continue;
 		}
-		size = 0;
-		go_on = !*statement || take(arg, format, statement, terminal, &status, run);
+		if (pfs_grow(&text->bytes, &text->capacity, text->size + strlen(line) + 2, 1) ||
+		    !text->bytes) {
+			free(line);
+			return pfs_cmd_fail("query", "no memory");
+		}
+		if (add_line(text, &statement, line))
+			go_on = !*statement || take(prompt, statement, terminal, &status);
+		free(line);
 	}
-	if (go_on && size) { /* the last one needs no semicolon */
-		text[size] = 0;
-		(void)take(arg, format, text, terminal, &status, run);
+	if (go_on && text->size) { /* the last one needs no semicolon */
+		text->bytes[text->size] = 0;
+		(void)take(prompt, text->bytes, terminal, &status);
 	}
-	if (terminal)
-		end_editing();
-	return terminal ? PFS_EXIT_OK : status;
+	return status;
+}
+
+int pfs_prompt(const struct pfs_prompt *prompt)
+{
+	const struct sigaction action = {.sa_handler = interrupt};
+	struct sigaction before;
+	struct text text = {.bytes = NULL};
+	bool terminal = isatty(STDIN_FILENO);
+	int status;
+
+	if (!terminal) {
+		status = read_statements(prompt, &text, false);
+		free(text.bytes);
+		return status;
+	}
+	begin_editing(prompt);
+	(void)sigaction(SIGINT, &action, &before);
+	(void)read_statements(prompt, &text, true);
+	(void)sigaction(SIGINT, &before, NULL);
+	end_editing();
+	free(text.bytes);
+	return PFS_EXIT_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's side of the control socket. */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "fs/mount/control_wire.h"
 
 #define PIECE_SIZE ((size_t)256 << 10)
+#define LOOK_MS	   100 /* between looks whether the answer is still wanted */
 
 int pfs_wire_place(int *folder, char name[PFS_WIRE_NAME_SIZE], const char *store)
 {
@@ -118,35 +120,41 @@ static int send_request(int fd, const char *const *words, size_t n)
 
 /* ---- the answer ---- */
 
-/* -EPIPE: the connection ended. */
-static int receive(int fd, void *bytes, size_t size)
+/* *n bytes, at most size.  -EPIPE: the connection ended; -ECANCELED: the reply wants no more. */
+static int take(int fd, size_t *n, struct pfs_reply *reply, void *bytes, size_t size)
+{
+	struct pollfd event = {.fd = fd, .events = POLLIN};
+	ssize_t got;
+
+	do {
+		if (pfs_reply_gone(reply))
+			return -ECANCELED;
+		errno = EAGAIN;
+		got = poll(&event, 1, LOOK_MS) > 0 ? recv(fd, bytes, size, MSG_DONTWAIT) : -1;
+	} while (got < 0 && (errno == EINTR || errno == EAGAIN));
+	if (got <= 0)
+		return got == 0 || errno == ECONNRESET ? -EPIPE : -errno;
+	*n = (size_t)got;
+	return 0;
+}
+
+static int receive(int fd, struct pfs_reply *reply, void *bytes, size_t size)
 {
 	char *to = bytes;
+	size_t n = 0;
 
-	while (size > 0) {
-		ssize_t n = recv(fd, to, size, 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
-		to += n;
-		size -= (size_t)n;
-	}
+	for (; size > 0; to += n, size -= n)
+		PFS_TRY(take(fd, &n, reply, to, size));
 	return 0;
 }
 
 static int receive_bytes(int fd, struct pfs_reply *reply, char *buffer, size_t size)
 {
-	while (size > 0) {
-		ssize_t n = recv(fd, buffer, PFS_MIN(size, PIECE_SIZE), 0);
+	size_t n = 0;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
-		PFS_TRY(pfs_reply_write(reply, buffer, (size_t)n));
-		size -= (size_t)n;
+	for (; size > 0; size -= n) {
+		PFS_TRY(take(fd, &n, reply, buffer, PFS_MIN(size, PIECE_SIZE)));
+		PFS_TRY(pfs_reply_write(reply, buffer, n));
 	}
 	return 0;
 }
@@ -158,8 +166,8 @@ static int receive_end(int fd, int *status, struct pfs_reply *reply, size_t size
 	if (size < sizeof(number) || size - sizeof(number) >= sizeof(reply->message))
 		return -EPROTO;
 	size -= sizeof(number);
-	PFS_TRY(receive(fd, &number, sizeof(number)));
-	PFS_TRY(receive(fd, reply->message, size));
+	PFS_TRY(receive(fd, reply, &number, sizeof(number)));
+	PFS_TRY(receive(fd, reply, reply->message, size));
 	reply->message[size] = '\0';
 	*status = number;
 	return 0;
@@ -173,7 +181,7 @@ static int receive_answer(int fd, int *status, struct pfs_reply *reply)
 	if (!buffer)
 		return -ENOMEM;
 	for (;;) {
-		PFS_TRY(receive(fd, &frame, sizeof(frame)));
+		PFS_TRY(receive(fd, reply, &frame, sizeof(frame)));
 		if (frame.kind == PFS_WIRE_END)
 			return receive_end(fd, status, reply, frame.size);
 		if (frame.kind != PFS_WIRE_BYTES)
