@@ -16,6 +16,7 @@ static void close_connection(struct pfs_connection *connection)
 		return;
 	pfs_sql_close(connection->sql);
 	pfs_node_table_destroy(connection->table);
+	free(connection->spare);
 	free(connection);
 }
 

@@ -77,9 +77,11 @@ PFS_MUST_CHECK int pfs_owners_names(struct pfs_owners *owners, struct pfs_sql_va
 
 /* ---- query.c ---- */
 
+struct pfs_pushed;
 struct pfs_connection {
 	struct pfs_sql *sql;
 	struct pfs_node_table *table;
+	struct pfs_pushed *spare; /* of the scan before, being large; NULL: there is none */
 	uint64_t sides_version; /* of the side tables that it knows; 0: of none */
 	bool spent;		/* not to be used again */
 	unsigned plan_ids; /* given out since the statement was prepared */

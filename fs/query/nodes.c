@@ -264,50 +264,55 @@ static int let_go(struct pfs_sql_scan *scan)
 	scan->slots = (struct pfs_slots){.slot = NULL};
 	pfs_ordered_close(scan->ordered);
 	scan->ordered = NULL;
-	if (scan->pushed)
-		pfs_pushed_finish(scan->pushed);
+	pfs_pushed_finish(scan->pushed);
 	return 0;
 }
 
 static void close_scan(struct pfs_sql_scan *scan)
 {
-	if (!scan)
-		return;
-	for (size_t i = 0; scan->buffers && i < scan->query->connection->table->n; i++)
+	struct pfs_connection *connection = scan->query->connection;
+
+	for (size_t i = 0; i < connection->table->n; i++) {
+		if (!scan->wanted[i])
+			continue;
 		free_buffer(&scan->buffers[i]);
-	for (size_t i = 0; scan->attrs && i < scan->query->connection->table->n; i++)
 		pfs_attr_reader_close(scan->attrs[i]);
-	free(scan->attrs);
+	}
 	(void)let_go(scan);
-	free(scan->room);
-	free(scan->pushed);
 	scan->query->memory -= (uint64_t)scan->memory;
-	free(scan->wanted);
-	free(scan->columns);
-	free(scan->buffers);
+	if (!connection->spare) {
+		connection->spare = scan->pushed;
+		scan->pushed = NULL;
+	}
+	free(scan->pushed);
+	free(scan->room);
 	free(scan);
 }
 
+/* One for each column behind it: many a statement takes no longer than to allocate them one by one. */
 static int open_scan(void *user, struct pfs_sql_scan **out)
 {
 	struct pfs_query *query = user;
-	size_t n = query->connection->table->n;
-	struct pfs_sql_scan *scan = calloc(1, sizeof(*scan));
+	struct pfs_connection *connection = query->connection;
+	size_t n = connection->table->n;
+	struct pfs_sql_scan *scan =
+		calloc(1, sizeof(*scan) + n * (sizeof(*scan->columns) + sizeof(*scan->buffers) +
+					       sizeof(*scan->attrs) + sizeof(*scan->wanted)));
 
 	if (!scan)
 		return -ENOMEM;
 	scan->query = query;
-	scan->wanted = calloc(n, sizeof(*scan->wanted));
-	scan->columns = calloc(n, sizeof(*scan->columns));
-	scan->buffers = calloc(n, sizeof(*scan->buffers));
-	scan->attrs = calloc(n, sizeof(struct pfs_attr_reader *));
-	scan->pushed = malloc(sizeof(*scan->pushed));
-	if (scan->pushed)
-		scan->pushed->n_text = 0;
-	if (!scan->wanted || !scan->columns || !scan->buffers || !scan->attrs || !scan->pushed) {
-		close_scan(scan);
+	scan->columns = (struct pfs_sql_column *)(scan + 1);
+	scan->buffers = (struct buffer *)(scan->columns + n);
+	scan->attrs = (struct pfs_attr_reader **)(scan->buffers + n);
+	scan->wanted = (bool *)(scan->attrs + n);
+	scan->pushed = connection->spare ? connection->spare : malloc(sizeof(*scan->pushed));
+	connection->spare = NULL;
+	if (!scan->pushed) {
+		free(scan);
 		return -ENOMEM;
 	}
+	scan->pushed->n_text = 0;
 	*out = scan;
 	return 0;
 }

@@ -3,6 +3,9 @@
  * on random trees that change; against the values of all nodes.  PFS_SEED: another seed. */
 #include "scan_util.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "base/radix.h"
 #include "fs/tree/ordered.h"
 #include "fs/tree/scan_impl.h"
@@ -209,7 +212,7 @@ static void check_range(void)
 	assert_int_equal(pfs_scan_select(model.tree, &all, NULL, 0, NULL, NULL), 0);
 	read_values(&values, p.field, &all);
 	p.low = values.integers[rnd((uint32_t)all.n)];
-	p.high = rnd(2) ? p.low : rnd(2) ? INT64_MAX : p.low + rnd(1000);
+	p.high = rnd(2) ? p.low : rnd(2) || p.low > 1 << 30 ? INT64_MAX : p.low + rnd(1000);
 	assert_int_equal(pfs_scan_select(model.tree, &found, &p, 1, NULL, NULL), 0);
 	for (size_t i = 0; i < all.n; i++)
 		if (values.integers[i] >= p.low && values.integers[i] <= p.high)
@@ -288,7 +291,7 @@ static void test_orders(void **state)
 		random_tree(model.tree, NODES);
 		model_look(&model, model.tree);
 		ask(QUESTIONS, &indexed, &walked);
-		change_some(6000); /* more than indexes bear */
+		change_some(12000); /* more than indexes bear */
 		ask(QUESTIONS / 2, &indexed, &walked);
 		model_forget(&model);
 		temp_tree_close(model.tree);
@@ -296,6 +299,106 @@ static void test_orders(void **state)
 	}
 	print_message("%u by indexes, %u by names\n", indexed, walked);
 	assert_true(indexed > 50 && walked > 10);
+}
+
+/* ---- while somebody changes the tree ---- */
+
+#define READERS	2
+#define SWEEPS	150
+#define CHANGES 4000
+
+static atomic_bool ended;
+
+static void *change_on(void *arg)
+{
+	uint64_t state = 7, *inos = arg;
+
+	for (unsigned i = 0; i < CHANGES; i++) {
+		struct stat attr = {.st_size = random_below(&state, 1000000)};
+		struct pfs_entry entry;
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "n%u", random_below(&state, 50));
+		if (i % 4 == 0)
+			(void)!pfs_tree_make(model.tree, &entry, PFS_ROOT_PRIME, name,
+					     S_IFREG | 0644, 0, &temp_root);
+		else if (i % 4 == 1)
+			(void)!pfs_tree_unlink(model.tree, PFS_ROOT_PRIME, name);
+		else
+			(void)!pfs_tree_setattr(model.tree, &entry,
+						inos[random_below(&state, 1000)], &attr,
+						PFS_SET_SIZE, &temp_root);
+	}
+	atomic_store(&ended, true);
+	return NULL;
+}
+
+/* Whether the ten largest are in order, and none is larger than they. */
+static bool are_largest(struct pfs_tree *tree)
+{
+	const struct pfs_order order = {PFS_FIELD_SIZE, true};
+	const struct pfs_ordered_question question = {.order = &order, .n_order = 1, .limit = 10};
+	struct pfs_predicate larger = {.field = PFS_FIELD_SIZE, .high = INT64_MAX};
+	struct pfs_ordered *ordered;
+	uint32_t slots[10];
+	int64_t sizes[10];
+	uint64_t count = 0;
+	size_t n = 10;
+	bool fine;
+
+	if (pfs_ordered_open(&ordered, tree, &question))
+		return false;
+	fine = !pfs_ordered_next(ordered, slots, &n) && n == 10 &&
+	       !pfs_scan_integers(tree, sizes, PFS_FIELD_SIZE, slots, n);
+	pfs_ordered_close(ordered);
+	for (size_t i = 1; i < n && fine; i++)
+		fine = sizes[i - 1] >= sizes[i];
+	larger.low = fine ? sizes[0] + 1 : 0;
+	return fine && !pfs_scan_count(tree, &count, &larger, 1, NULL) && count == 0;
+}
+
+static void *read_on(void *arg)
+{
+	size_t *wrong = arg;
+
+	for (unsigned i = 0; i < SWEEPS || !atomic_load(&ended); i++) {
+		pfs_scan_prepare(model.tree);
+		(void)pfs_scan_lock(model.tree);
+		*wrong += !are_largest(model.tree);
+		pfs_scan_unlock(model.tree);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t readers[READERS], writer;
+	size_t wrong[READERS] = {0};
+	uint64_t inos[1000];
+
+	(void)state;
+	temp_store_create(&temp);
+	model.tree = temp_tree_open_with(&temp, &options);
+	for (size_t i = 0; i < PFS_COUNT(inos); i++) {
+		struct pfs_entry entry;
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "f%zu", i);
+		assert_int_equal(pfs_tree_make(model.tree, &entry, PFS_ROOT_PRIME, name,
+					       S_IFREG | 0644, 0, &temp_root),
+				 0);
+		inos[i] = entry.attr.st_ino;
+	}
+	assert_int_equal(pthread_create(&writer, NULL, change_on, inos), 0);
+	for (size_t i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, read_on, &wrong[i]), 0);
+	(void)pthread_join(writer, NULL);
+	for (size_t i = 0; i < READERS; i++) {
+		(void)pthread_join(readers[i], NULL);
+		assert_int_equal(wrong[i], 0);
+	}
+	temp_tree_close(model.tree);
+	temp_store_remove(&temp);
 }
 
 /* ---- sorting by numbers ---- */
@@ -331,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_radix),
 		cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_threads),
 	};
 
 	random_state = seed = given ? strtoull(given, NULL, 10) : seed;
