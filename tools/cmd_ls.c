@@ -62,17 +62,18 @@ struct list {
 
 /* ---- rows ---- */
 
-#define COLUMNS                                                                                    \
-	"ino, parent, nlink, rdev, size, blocks, mtime, uid, gid, mode, type, target, name"
-#define N_COLUMNS 13
+#define NAMES	"ino, parent, type, name"
+#define COLUMNS NAMES ", target, nlink, rdev, size, blocks, mtime, uid, gid, mode"
+enum { N_NAMES = 4, N_COLUMNS = 13 };
 
 static bool take(void *arg, const struct pfs_row *row)
 {
 	struct list *list = arg;
 	char **f = row->field;
+	size_t target_size = row->n > N_NAMES ? row->size[N_NAMES] : 0;
 	struct entry *e;
 
-	if (row->n < N_COLUMNS ||
+	if (row->n < N_NAMES ||
 	    pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*list->entries))) {
 		list->no_memory = true;
 		return false;
@@ -81,26 +82,34 @@ static bool take(void *arg, const struct pfs_row *row)
 	*e = (struct entry){
 		.ino = strtoull(f[0], NULL, 10),
 		.parent_ino = strtoull(f[1], NULL, 10),
-		.nlink = strtoull(f[2], NULL, 10),
-		.rdev = strtoull(f[3], NULL, 10),
-		.size = strtoll(f[4], NULL, 10),
-		.blocks = strtoll(f[5], NULL, 10),
-		.mtime = strtoll(f[6], NULL, 10),
-		.uid = (uid_t)strtoul(f[7], NULL, 10),
-		.gid = (gid_t)strtoul(f[8], NULL, 10),
-		.mode = (mode_t)strtoul(f[9], NULL, 10),
-		.type = *f[10],
-		.name = malloc(row->size[11] + row->size[12] + 2),
+		.type = *f[2],
+		.name = malloc(row->size[3] + target_size + 2),
 	};
 	if (!e->name) {
 		list->no_memory = true;
 		return false;
 	}
-	e->target = e->name + row->size[12] + 1;
-	(void)memcpy(e->name, f[12], row->size[12] + 1);
-	(void)memcpy(e->target, f[11], row->size[11] + 1);
+	e->target = e->name + row->size[3] + 1;
+	(void)memcpy(e->name, f[3], row->size[3] + 1);
+	*e->target = 0;
 	list->n++;
+	if (row->n < N_COLUMNS)
+		return true;
+	(void)memcpy(e->target, f[4], target_size + 1);
+	e->nlink = strtoull(f[5], NULL, 10);
+	e->rdev = strtoull(f[6], NULL, 10);
+	e->size = strtoll(f[7], NULL, 10);
+	e->blocks = strtoll(f[8], NULL, 10);
+	e->mtime = strtoll(f[9], NULL, 10);
+	e->uid = (uid_t)strtoul(f[10], NULL, 10);
+	e->gid = (gid_t)strtoul(f[11], NULL, 10);
+	e->mode = (mode_t)strtoul(f[12], NULL, 10);
 	return true;
+}
+
+static bool needs_names_only(const struct settings *s)
+{
+	return !s->given[LONG] && !s->given[BY_SIZE] && !s->given[BY_TIME];
 }
 
 static void finish_list(struct list *list)
@@ -117,7 +126,8 @@ static int ask(struct list *list, const struct pfs_place *place, const char *bef
 	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
 	int status;
 
-	if (!path || asprintf(&sql, "SELECT " COLUMNS " FROM nodes WHERE %s%s%s", before, path,
+	if (!path || asprintf(&sql, "SELECT %s FROM nodes WHERE %s%s%s",
+			      needs_names_only(list->settings) ? NAMES : COLUMNS, before, path,
 			      after) < 0)
 		return pfs_cmd_fail("ls", "no memory");
 	status = pfs_place_ask(place, sql, take, list);

@@ -111,7 +111,10 @@ void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value)
 	size_t size;
 	const char *text = text_of(&size, buffer, value);
 
-	tsv_bytes(out, text, size);
+	if (text == buffer) /* nothing to escape */
+		pfs_out_bytes(out, text, size);
+	else
+		tsv_bytes(out, text, size);
 }
 
 static void tsv_header(struct pfs_out *out, const struct pfs_query *query)

@@ -297,7 +297,7 @@ static int open_scan(void *user, struct pfs_sql_scan **out)
 	size_t n = connection->table->n;
 	struct pfs_sql_scan *scan =
 		calloc(1, sizeof(*scan) + n * (sizeof(*scan->columns) + sizeof(*scan->buffers) +
-					       sizeof(*scan->attrs) + sizeof(*scan->wanted)));
+					       sizeof(struct pfs_attr_reader *) + sizeof(bool)));
 
 	if (!scan)
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -25,6 +26,14 @@ static void test_integers(void **state)
 		assert_true(pfs_is_integer(&value, yes[i], strlen(yes[i])));
 		assert_int_equal(pfs_print_integer(printed, value), strlen(yes[i]));
 		assert_string_equal(printed, yes[i]);
+	}
+	for (i = 0; i < 2000; i++) { /* of every length */
+		char expected[PFS_NUMBER_SIZE];
+
+		value = (int64_t)(UINT64_C(0x9e3779b97f4a7c15) * i >> i % 64);
+		(void)snprintf(expected, sizeof(expected), "%lld", (long long)value);
+		assert_int_equal(pfs_print_integer(printed, value), strlen(expected));
+		assert_string_equal(printed, expected);
 	}
 	for (i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 		assert_false(pfs_is_integer(&value, no[i], strlen(no[i])));
