@@ -7,11 +7,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 
+#define BUCKETS 8192
+
 struct notice {
-	struct notice *next;
+	struct notice *next, **link; /* in the order they go out, and what points here */
+	struct notice *next_of_bucket;
 	struct timespec due; /* CLOCK_MONOTONIC */
 	uint64_t ino;
 	bool named;
@@ -26,8 +30,10 @@ struct pfs_notifier {
 	pthread_cond_t pushed;
 	pthread_cond_t idle;
 	struct notice *first, **last; /* protected by lock */
+	struct notice *by_ino[BUCKETS]; /* those without names; protected by lock */
 	unsigned hurry;		      /* those who wait for all to be sent; protected by lock */
 	uint64_t queued, sent;	      /* notices, so far; protected by lock */
+	uint64_t awaited; /* somebody wants to know when so many are sent; protected by lock */
 	bool stopping;		      /* protected by lock */
 };
 
@@ -47,6 +53,62 @@ static bool is_before(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
+/* ---- the queue; with the lock ---- */
+
+static struct notice **find(struct pfs_notifier *notifier, uint64_t ino)
+{
+	struct notice **link = &notifier->by_ino[ino / 2 % BUCKETS];
+
+	while (*link && (*link)->ino != ino)
+		link = &(*link)->next_of_bucket;
+	return link;
+}
+
+static void append(struct pfs_notifier *notifier, struct notice *notice)
+{
+	notice->due = time_in(PFS_NOTICE_DELAY_MS);
+	notice->next = NULL;
+	notice->link = notifier->last;
+	*notifier->last = notice;
+	notifier->last = &notice->next;
+	(void)pthread_cond_signal(&notifier->pushed);
+}
+
+static void take_out(struct pfs_notifier *notifier, struct notice *notice)
+{
+	*notice->link = notice->next;
+	if (notice->next)
+		notice->next->link = notice->link;
+	else
+		notifier->last = notice->link;
+}
+
+static struct notice *take_first(struct pfs_notifier *notifier)
+{
+	struct notice *first = notifier->first;
+
+	take_out(notifier, first);
+	if (!first->named)
+		*find(notifier, first->ino) = first->next_of_bucket;
+	return first;
+}
+
+/* True when the inode has a notice waiting, which then waits on. */
+static bool postpone(struct pfs_notifier *notifier, uint64_t ino)
+{
+	struct notice *notice = *find(notifier, ino);
+
+	if (!notice)
+		return false;
+	if (notifier->hurry) /* it goes out at once, before all that come later: flush counts on that */
+		return true;
+	take_out(notifier, notice);
+	append(notifier, notice);
+	return true;
+}
+
+/* ---- the thread ---- */
+
 /* Waits for the first notice to be due and takes it; NULL when the notifier is to stop. */
 static struct notice *take(struct pfs_notifier *notifier)
 {
@@ -62,10 +124,7 @@ static struct notice *take(struct pfs_notifier *notifier)
 			due = first->due; /* it may be postponed meanwhile */
 			(void)pthread_cond_timedwait(&notifier->pushed, &notifier->lock, &due);
 		} else {
-			notifier->first = first->next;
-			if (!notifier->first)
-				notifier->last = &notifier->first;
-			return first;
+			return take_first(notifier);
 		}
 	}
 	return NULL;
@@ -80,8 +139,10 @@ static void *notifier_main(void *arg)
 		notifier->send(notifier->arg, notice->ino, notice->named ? notice->name : NULL);
 		free(notice);
 		(void)pthread_mutex_lock(&notifier->lock);
-		notifier->sent++;
-		(void)pthread_cond_broadcast(&notifier->idle);
+		if (++notifier->sent >= notifier->awaited) {
+			notifier->awaited = UINT64_MAX; /* who wants more says so again */
+			(void)pthread_cond_broadcast(&notifier->idle);
+		}
 		(void)pthread_mutex_unlock(&notifier->lock);
 	}
 	return NULL;
@@ -95,8 +156,10 @@ void pfs_notifier_flush(struct pfs_notifier *notifier)
 	until = notifier->queued;
 	notifier->hurry++;
 	(void)pthread_cond_signal(&notifier->pushed);
-	while (notifier->sent < until && !notifier->stopping)
+	while (notifier->sent < until && !notifier->stopping) {
+		notifier->awaited = PFS_MIN(notifier->awaited, until);
 		(void)pthread_cond_wait(&notifier->idle, &notifier->lock);
+	}
 	notifier->hurry--;
 }
 
@@ -112,6 +175,7 @@ int pfs_notifier_start(struct pfs_notifier **out,
 		return -ENOMEM;
 	notifier->send = send;
 	notifier->arg = arg;
+	notifier->awaited = UINT64_MAX;
 	notifier->last = &notifier->first;
 	(void)pthread_mutex_init(&notifier->lock, NULL);
 	(void)pthread_condattr_init(&clock);
@@ -127,33 +191,6 @@ int pfs_notifier_start(struct pfs_notifier **out,
 	}
 	*out = notifier;
 	return 0;
-}
-
-/* With the lock. */
-static void append(struct pfs_notifier *notifier, struct notice *notice)
-{
-	notice->due = time_in(PFS_NOTICE_DELAY_MS);
-	notice->next = NULL;
-	*notifier->last = notice;
-	notifier->last = &notice->next;
-	(void)pthread_cond_signal(&notifier->pushed);
-}
-
-/* With the lock.  True when the inode has a notice waiting, which then waits on. */
-static bool postpone(struct pfs_notifier *notifier, uint64_t ino)
-{
-	struct notice *notice, **link = &notifier->first;
-
-	while (*link && ((*link)->named || (*link)->ino != ino))
-		link = &(*link)->next;
-	notice = *link;
-	if (!notice)
-		return false;
-	*link = notice->next;
-	if (!*link)
-		notifier->last = link;
-	append(notifier, notice);
-	return true;
 }
 
 void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *name)
@@ -173,6 +210,9 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
 	notice->named = name != NULL;
 	if (name)
 		memcpy(notice->name, name, len);
+	notice->next_of_bucket = NULL; /* it is none of the bucket's yet */
+	if (!name)
+		*find(notifier, ino) = notice;
 	notifier->queued++;
 	append(notifier, notice);
 }
