@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/mount/virtual.h"
 
 #define REASONS_MAX 256 /* users and saved queries whose last reason is kept */
 #define GROUPS_MAX  65536
+#define GROUPS_USUAL 32
 #define RUNNING_MAX                                                                                \
 	(PFS_MORE_THREADS - 32) /* so that other requests that wait find a thread, too */
 #define OTHERS_MAX   (RUNNING_MAX / 2) /* of users other than the one who mounted and root */
@@ -165,24 +167,25 @@ static bool is_gone(void *arg)
 	return atomic_load_explicit(&call->interrupted, memory_order_relaxed);
 }
 
-/* Supplementary groups, for those whose rows depend on them. */
+/* Supplementary groups, for those whose rows depend on them: read in /proc, where the caller waits. */
 static int get_groups(struct pfs_call *call)
 {
-	int n = fuse_req_getgroups(call->req, 0, NULL);
+	int room = GROUPS_USUAL, n = 0;
 
+	do {
+		free(call->groups);
+		room = PFS_MAX(room, n);
+		call->groups = calloc((size_t)room, sizeof(*call->groups));
+		if (!call->groups)
+			return -ENOMEM;
+		n = fuse_req_getgroups(call->req, room, call->groups);
+		if (n > GROUPS_MAX)
+			return -E2BIG;
+	} while (n > room);
 	if (n < 0)
 		return pfs_call_fail(call, -EACCES,
 				     "your groups cannot be read in /proc by the user who mounted "
 				     "(another PID namespace, or a /proc mounted with hidepid)");
-	if (n == 0)
-		return 0;
-	if (n > GROUPS_MAX)
-		return -E2BIG;
-	call->groups = calloc((size_t)n, sizeof(*call->groups));
-	if (!call->groups)
-		return -ENOMEM;
-	if (fuse_req_getgroups(call->req, n, call->groups) != n)
-		return -EACCES;
 	call->scope.groups = call->groups;
 	call->scope.n_groups = (size_t)n;
 	return 0;
