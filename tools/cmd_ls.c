@@ -12,6 +12,7 @@
 #include "tools/ask.h"
 #include "tools/cmd.h"
 #include "tools/long.h"
+#include "tools/ls_paths.h"
 
 #define OWNER_SIZE 72
 
@@ -393,12 +394,26 @@ static void leave_out(struct list *list, uint64_t top)
 	list->n = kept;
 }
 
+/* Only names, of a whole subtree. */
+static bool wants_names(const struct settings *s)
+{
+	return s->given[RECURSIVE] && !s->given[LONG] && !s->given[INODE] && !s->given[BY_SIZE] &&
+	       !s->given[BY_TIME];
+}
+
 static int list_directory(const struct settings *s, const struct pfs_place *place, uint64_t ino,
 			  bool heading, bool *blank)
 {
 	struct list list = {.settings = s};
 	const char *shown = *place->shown ? place->shown : "/";
-	int status = s->given[RECURSIVE] ? ask(&list, place, "under(ino, ", ")")
+	bool done = false;
+	int status = wants_names(s) ? pfs_ls_paths(&done, place, s->given[ALMOST], s->given[REVERSE],
+						   blank)
+				    : PFS_EXIT_OK;
+
+	if (status || done)
+		return status;
+	status = s->given[RECURSIVE] ? ask(&list, place, "under(ino, ", ")")
 					 : ask(&list, place, "child_of(ino, ", unhidden(s));
 
 	if (!status) {

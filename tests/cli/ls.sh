@@ -42,6 +42,20 @@ if locale -a 2>/dev/null | grep -qx 'C.utf8\|en_US.utf8'; then
 	export LC_ALL=C.UTF-8
 	ok "in another order of letters" same -lR
 fi
+# without newlines in names, those of a subtree come from one file
+find . -name $'*\n*' -delete
+mkdir -p -- many/.hidden/deep many/sub/.h b/-d/{1..3} 'b/x y/é/ß' 'b/x y/E/z' b/xx b/x-y b/x.y
+(cd many && seq -f 'empty%.0f' 1200 | xargs mkdir && touch sub/{a,Z,é,_} empty7/f)
+rmdir many/empty{100..199}
+for locale in C C.UTF-8; do
+	export LC_ALL=$locale
+	for options in -R -RA -Rr -RAr; do
+		ok "$locale: ls $options" same $options
+		ok "$locale: ls $options of several" same $options many b/large b a-b
+	done
+	ok "$locale: from outside" same -R "$mnt/b" "$mnt/"
+	ok "$locale: of a directory with nothing in it" same -R many/empty1
+done
 exits 'what there is not' 3 primefs ls nowhere
 cd "$work"
 is 'the store itself' "$(primefs ls -lR "$store" | md5sum)" "$(cd "$mnt" && ls -lR . | sed 's|^\.|/|; s|^//|/|' | md5sum)"
