@@ -76,7 +76,7 @@ talk(sys.argv[1:], script)
 END
 # converses DESCRIPTION [STORE]: standard input is the script.
 converses() {
-	ok "$1" python3 talk.py primefs query "${2:-$store}"
+	python "$1" talk.py primefs query "${2:-$store}"
 }
 endless='WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n;'
 
