@@ -104,15 +104,21 @@ static void append_value(char *out, size_t size, const struct pfs_query *query, 
 	}
 }
 
-/* Runs the statement; its rows as text: values separated by blanks, rows by commas. */
-static void query_text(char *text, size_t size, const char *sql)
+static inline struct pfs_query *begin(const char *sql)
 {
 	struct pfs_query *query;
+
+	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
+		fail_msg("%s: %s", sql, error.text);
+	return query;
+}
+
+/* The rows that are left as text: values separated by blanks, rows by commas. */
+static void rest_text(char *text, size_t size, struct pfs_query *query)
+{
 	int got;
 
 	*text = 0;
-	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
-		fail_msg("%s: %s", sql, error.text);
 	while ((got = pfs_query_next(query, &error)) == 1) {
 		for (size_t i = 0; i < pfs_query_columns(query); i++) {
 			size_t len = strlen(text);
@@ -122,11 +128,20 @@ static void query_text(char *text, size_t size, const char *sql)
 		}
 	}
 	if (got)
-		fail_msg("%s: %s", sql, error.text);
+		fail_msg("%s", error.text);
+	assert_int_equal(pfs_query_next(query, &error), 0); /* still the end */
+}
+
+/* Runs the statement; its rows as text. */
+static void query_text(char *text, size_t size, const char *sql)
+{
+	struct pfs_query *query = begin(sql);
+
+	rest_text(text, size, query);
 	pfs_query_finish(query);
 }
 
-static void check(const char *sql, const char *expected)
+static inline void check(const char *sql, const char *expected)
 {
 	static char text[1 << 16];
 

@@ -1,130 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* Statements over a tree that is being changed: rows, functions, attributes, errors, limits.  That their
  * rows equal SQLite's is for tests/query. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "tests/unit/query_util.h"
 
-#include <cmocka.h>
-
-#include "base/checked.h"
-#include "fs/query/query.h"
-#include "tests/ref/temp_store.h"
-
-static struct temp_store store;
-static struct pfs_tree *tree;
-static struct pfs_queries *queries;
-static struct pfs_query_scope scope;
-static struct pfs_query_error error;
-
-static uint64_t make(uint64_t parent, const char *name, mode_t mode)
+/* The usual tree and /.rc; nothing may be changed. */
+static int set_up_reading(void **state)
 {
-	struct pfs_entry entry;
+	int failed = set_up(state);
 
-	assert_int_equal(pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root), 0);
-	pfs_tree_forget(tree, entry.attr.st_ino, 1);
-	return entry.attr.st_ino;
-}
-
-static uint64_t ino_of(const char *path)
-{
-	uint64_t ino;
-
-	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
-	return ino;
-}
-
-/* /a/b/c.txt, /a/d.c, /e.tar.gz, /.rc */
-static int set_up(void **state)
-{
-	uint64_t a, b;
-
-	(void)state;
-	temp_store_create(&store);
-	tree = temp_tree_open(&store);
-	a = make(PFS_ROOT_PRIME, "a", S_IFDIR | 0755);
-	b = make(a, "b", S_IFDIR | 0755);
-	(void)make(b, "c.txt", S_IFREG | 0644);
-	(void)make(a, "d.c", S_IFREG | 0600);
-	(void)make(PFS_ROOT_PRIME, "e.tar.gz", S_IFREG | 0644);
 	(void)make(PFS_ROOT_PRIME, ".rc", S_IFREG | 0644);
-	assert_int_equal(pfs_queries_open(&queries, tree), 0);
-	scope = (struct pfs_query_scope){.ino = PFS_ROOT_PRIME, .sees_all = true};
-	return 0;
+	scope.may_change = false;
+	return failed;
 }
 
-static int tear_down(void **state)
-{
-	(void)state;
-	pfs_queries_close(queries);
-	temp_tree_close(tree);
-	temp_store_remove(&store);
-	return 0;
-}
-
-static struct pfs_query *begin(const char *sql)
-{
-	struct pfs_query *query;
-
-	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
-		fail_msg("%s: %s", sql, error.text);
-	return query;
-}
-
-static void append_value(char *out, size_t size, const struct pfs_query *query, size_t column)
-{
-	struct pfs_query_value value;
-	size_t len = strlen(out);
-
-	pfs_query_value(query, column, &value);
-	switch (value.type) {
-	case PFS_VALUE_NULL:
-		(void)snprintf(out + len, size - len, "-");
-		break;
-	case PFS_VALUE_INT:
-		(void)snprintf(out + len, size - len, "%lld", (long long)value.integer);
-		break;
-	case PFS_VALUE_REAL:
-		(void)snprintf(out + len, size - len, "%.17g", value.real);
-		break;
-	default:
-		(void)snprintf(out + len, size - len, "%.*s", (int)value.size, value.bytes);
-	}
-}
-
-/* The rows that are left, values separated by blanks, rows by commas. */
 static void rest(struct pfs_query *query, const char *expected)
 {
-	char text[4096] = "";
-	int got;
+	char text[4096];
 
-	while ((got = pfs_query_next(query, &error)) == 1) {
-		for (size_t i = 0; i < pfs_query_columns(query); i++) {
-			size_t len = strlen(text);
-
-			(void)snprintf(text + len, sizeof(text) - len, "%s",
-				       i ? " " : *text ? "," : "");
-			append_value(text, sizeof(text), query, i);
-		}
-	}
-	if (got)
-		fail_msg("%s", error.text);
+	rest_text(text, sizeof(text), query);
 	assert_string_equal(text, expected);
 }
 
-static void check(const char *sql, const char *expected)
-{
-	struct pfs_query *query = begin(sql);
-
-	rest(query, expected);
-	assert_int_equal(pfs_query_next(query, &error), 0); /* still the end */
-	pfs_query_finish(query);
-}
-
-static void refuse(const char *sql, int code, long offset, const char *words)
+static void refuse_at(const char *sql, int code, long offset, const char *words)
 {
 	struct pfs_query *query;
 
@@ -198,7 +95,7 @@ static void test_scope(void **state)
 	check("SELECT path FROM nodes ORDER BY path", "/a/b,/a/b/c.txt");
 	check("SELECT count(*) FROM nodes WHERE path GLOB '/a/*'", "2");
 	scope.ino = 9;
-	refuse("SELECT 1", -ENOENT, -1, "gone");
+	refuse_at("SELECT 1", -ENOENT, -1, "gone");
 	scope.ino = PFS_ROOT_PRIME;
 	scope.sees_all = false;
 	scope.uid = scope.gid = 500; /* what else others see and do not: test_query_visible.c */
@@ -206,7 +103,7 @@ static void test_scope(void **state)
 	set_mode("/a", 0750);
 	check("SELECT path FROM nodes ORDER BY path", "/,/.rc,/a,/e.tar.gz");
 	scope.ino = ino_of("/a/b");
-	refuse("SELECT 1", -EACCES, -1, "read and search");
+	refuse_at("SELECT 1", -EACCES, -1, "read and search");
 }
 
 static void set_attr(const char *path, const char *name, const char *value)
@@ -217,7 +114,7 @@ static void set_attr(const char *path, const char *name, const char *value)
 static void test_attributes(void **state)
 {
 	(void)state;
-	refuse("SELECT tag FROM nodes", -EINVAL, 7, "no such column: tag");
+	refuse_at("SELECT tag FROM nodes", -EINVAL, 7, "no such column: tag");
 	set_attr("/a", "user.tag", "one");
 	set_attr("/a/d.c", "user.size", "big"); /* the built-in column wins */
 	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL", "a one");
@@ -242,31 +139,31 @@ static void test_errors(void **state)
 	char *text;
 
 	(void)state;
-	refuse("SELECT nmae FROM nodes", -EINVAL, 7, "did you mean name?");
-	refuse("SELECT 1 FROM nods", -EINVAL, 14, "nodes");
-	refuse("SELECT mtime > '2020-01-01', x", -EINVAL, 7, "no such column");
-	refuse("SELECT mtime > '2020-01-01' FROM nodes, nowhere", -EINVAL, 40, "no such table");
-	refuse("SELECT 1 FORM nodes x", -EINVAL, 14, "correct it");
-	refuse("", -EINVAL, -1, "no statement");
-	refuse(" -- nothing\n ", -EINVAL, -1, "no statement");
-	refuse("SELECT 1; SELECT 2", -EINVAL, 9, "one at a time");
-	refuse("SELECT ?", -EINVAL, -1, "parameters");
-	refuse("ATTACH 'x' AS y", -EACCES, -1, "ATTACH");
-	refuse("PRAGMA cache_size = 7", -EACCES, -1, "PRAGMA cache_size");
-	refuse("SELECT load_extension('x')", -EACCES, 7, "load_extension");
-	refuse("CREATE TABLE t (a)", -EACCES, -1, "SELECT");
-	refuse("BEGIN", -EACCES, -1, "transaction");
-	refuse("DROP TABLE nodes", -EACCES, -1, "SELECT");
-	refuse("DELETE FROM nodes", -EACCES, -1, "SELECT");
-	refuse("DELETE FROM sqlite_master", -EINVAL, -1, "may not be modified");
-	refuse("CREATE TEMP TABLE t AS SELECT 1", -EACCES, -1, "SELECT");
-	refuse("CREATE VIEW v AS SELECT 1", -EACCES, -1, "SELECT");
-	refuse("VACUUM", -EACCES, -1, "SELECT");
+	refuse_at("SELECT nmae FROM nodes", -EINVAL, 7, "did you mean name?");
+	refuse_at("SELECT 1 FROM nods", -EINVAL, 14, "nodes");
+	refuse_at("SELECT mtime > '2020-01-01', x", -EINVAL, 7, "no such column");
+	refuse_at("SELECT mtime > '2020-01-01' FROM nodes, nowhere", -EINVAL, 40, "no such table");
+	refuse_at("SELECT 1 FORM nodes x", -EINVAL, 14, "correct it");
+	refuse_at("", -EINVAL, -1, "no statement");
+	refuse_at(" -- nothing\n ", -EINVAL, -1, "no statement");
+	refuse_at("SELECT 1; SELECT 2", -EINVAL, 9, "one at a time");
+	refuse_at("SELECT ?", -EINVAL, -1, "parameters");
+	refuse_at("ATTACH 'x' AS y", -EACCES, -1, "ATTACH");
+	refuse_at("PRAGMA cache_size = 7", -EACCES, -1, "PRAGMA cache_size");
+	refuse_at("SELECT load_extension('x')", -EACCES, 7, "load_extension");
+	refuse_at("CREATE TABLE t (a)", -EACCES, -1, "SELECT");
+	refuse_at("BEGIN", -EACCES, -1, "transaction");
+	refuse_at("DROP TABLE nodes", -EACCES, -1, "SELECT");
+	refuse_at("DELETE FROM nodes", -EACCES, -1, "SELECT");
+	refuse_at("DELETE FROM sqlite_master", -EINVAL, -1, "may not be modified");
+	refuse_at("CREATE TEMP TABLE t AS SELECT 1", -EACCES, -1, "SELECT");
+	refuse_at("CREATE VIEW v AS SELECT 1", -EACCES, -1, "SELECT");
+	refuse_at("VACUUM", -EACCES, -1, "SELECT");
 	check("SELECT sum(value) FROM json_each('[1,2]')", "3");
 	check("SELECT 1 ; -- the end ; \n ;", "1");
 	check("SELECT count(*) > 20 FROM pragma_table_info('nodes')", "1");
 
-	refuse("SELECT size,\n\tbad\nFROM nodes", -EINVAL, 14, "bad");
+	refuse_at("SELECT size,\n\tbad\nFROM nodes", -EINVAL, 14, "bad");
 	text = pfs_query_error_text(&error, "SELECT size,\n\tbad\nFROM nodes", 27);
 	assert_non_null(text);
 	assert_non_null(strstr(text, "\n  \tbad\n  \t^"));
@@ -338,7 +235,7 @@ static void test_nobody_waits(void **state)
 	assert_int_equal(pfs_query_next(query, &error), -EINTR);
 	pfs_query_finish(query);
 	asked = 0;
-	refuse("INSERT INTO nodes(path) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+	refuse_at("INSERT INTO nodes(path) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
 	       "SELECT '/' || i FROM n",
 	       -EINTR, -1, "interrupted");
 	scope.gone = NULL;
@@ -427,7 +324,7 @@ static void test_raw_bytes(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_reading, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
 		TEST(test_attributes), TEST(test_errors),    TEST(test_failures),
