@@ -237,4 +237,26 @@ static inline void random_changes(struct model *model, size_t changes)
 	}
 }
 
+/* Most directories let most in: else nobody sees anything. */
+static inline void random_rights(struct model *model)
+{
+	for (size_t i = 0; i < model->n; i++) {
+		struct stat attr = {
+			.st_mode = rnd(3) ? 0755 : rnd(01000),
+			.st_uid = rnd(4),
+			.st_gid = rnd(4),
+		};
+		struct pfs_entry entry;
+
+		if (S_ISDIR(model->seen[i].attr.st_mode) && (i == 0 || rnd(8)))
+			assert_int_equal(pfs_tree_setattr(model->tree, &entry, model->seen[i].ino,
+							  i ? &attr : &(struct stat){.st_mode = 0755},
+							  rnd(4) ? PFS_SET_MODE
+								 : PFS_SET_UID | PFS_SET_GID,
+							  &temp_root),
+					 0);
+	}
+	model_look(model, model->tree);
+}
+
 #endif

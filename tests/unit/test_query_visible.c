@@ -261,27 +261,6 @@ static void check_viewer(const struct pfs_viewer *viewer)
 	remove_twin();
 }
 
-static void open_some(void)
-{
-	for (size_t i = 0; i < model.n; i++) {
-		struct stat attr = {
-			.st_mode = rnd(3) ? 0755 : rnd(01000),
-			.st_uid = rnd(4),
-			.st_gid = rnd(4),
-		};
-		struct pfs_entry entry;
-
-		if (S_ISDIR(model.seen[i].attr.st_mode) && (i == 0 || rnd(8)))
-			assert_int_equal(pfs_tree_setattr(model.tree, &entry, model.seen[i].ino,
-							  i ? &attr : &(struct stat){.st_mode = 0755},
-							  rnd(4) ? PFS_SET_MODE
-								 : PFS_SET_UID | PFS_SET_GID,
-							  &temp_root),
-					 0);
-	}
-	model_look(&model, model.tree);
-}
-
 static void open_model(size_t nodes)
 {
 	temp_store_create(&temp);
@@ -316,7 +295,7 @@ static void test_random_viewers(void **state)
 			};
 
 			random_changes(&model, 3);
-			open_some();
+			random_rights(&model);
 			check_viewer(&viewer);
 		}
 		close_model();

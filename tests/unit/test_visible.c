@@ -97,28 +97,6 @@ static void check_viewers(void)
 	}
 }
 
-/* Most directories let most in: else nobody sees anything. */
-static void open_some(void)
-{
-	for (size_t i = 0; i < model.n; i++) {
-		struct stat attr = {
-			.st_mode = rnd(3) ? 0755 : rnd(01000),
-			.st_uid = rnd(4),
-			.st_gid = rnd(4),
-		};
-		struct pfs_entry entry;
-
-		if (S_ISDIR(model.seen[i].attr.st_mode) && (i == 0 || rnd(8)))
-			assert_int_equal(pfs_tree_setattr(model.tree, &entry, model.seen[i].ino,
-							  i ? &attr : &(struct stat){.st_mode = 0755},
-							  rnd(4) ? PFS_SET_MODE
-								 : PFS_SET_UID | PFS_SET_GID,
-							  &temp_root),
-					 0);
-	}
-	model_look(&model, model.tree);
-}
-
 static void test_random_trees(void **state)
 {
 	(void)state;
@@ -129,12 +107,12 @@ static void test_random_trees(void **state)
 		model.tree = temp_tree_open_with(&temp, &options);
 		random_tree(model.tree, 150);
 		model_look(&model, model.tree);
-		open_some();
+		random_rights(&model);
 		check_viewers();
 		for (int round = 0; round < 4; round++) { /* what is remembered must go */
 			random_changes(&model, 3);
 			check_viewers();
-			open_some();
+			random_rights(&model);
 			check_viewers();
 		}
 		model_forget(&model);
