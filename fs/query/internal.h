@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), connections.c (what they
  * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), push.c
- * (what the image answers), functions.c, owners.c, errors.c, plan.c. */
+ * (what the image answers), functions.c, owners.c, titles.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -119,6 +119,8 @@ struct pfs_query {
 	size_t len;
 	struct pfs_edits text; /* as it runs */
 	struct pfs_edits dated; /* with times replaced, if counts have been replaced after them */
+	char **titles; /* of columns that were named otherwise in what was written; else NULL */
+	size_t n_titles;
 
 	uint64_t n_nodes; /* of the tree, about, for the planner */
 	uint64_t epoch;
@@ -177,6 +179,12 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 
 extern const struct pfs_sql_source pfs_nodes_source;
 extern const struct pfs_sql_function pfs_tree_functions[];
+
+/* ---- titles.c: columns' names as they were written ---- */
+
+/* The statement is prepared; sql is what was written.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_titles_find(struct pfs_query *query, const char *sql, size_t sql_len);
+void pfs_titles_finish(struct pfs_query *query);
 
 /* ---- change.c: what a statement asks of nodes ---- */
 

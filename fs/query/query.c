@@ -235,7 +235,8 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 	PFS_TRY(take_connection(query));
 	query->connection->plan_ids = 0;
 	pfs_sql_set_up(query->connection->sql, query, scope->memory_limit, scope->may_change);
-	return prepare_text(query, problem);
+	PFS_TRY(prepare_text(query, problem));
+	return pfs_titles_find(query, sql, len);
 }
 
 /* The tree changed: once more from the beginning, and this time it may not. */
@@ -367,6 +368,7 @@ void pfs_query_finish(struct pfs_query *query)
 	free(query->attr_wanted);
 	pfs_connection_put(query->queries, query->connection);
 	pfs_plan_finish(query);
+	pfs_titles_finish(query);
 	pfs_edits_finish(&query->text);
 	pfs_edits_finish(&query->dated);
 	pfs_change_set_finish(&query->set);
@@ -384,11 +386,6 @@ void pfs_query_interrupt(struct pfs_query *query)
 size_t pfs_query_columns(const struct pfs_query *query)
 {
 	return pfs_sql_columns(query->connection->sql);
-}
-
-const char *pfs_query_column_name(const struct pfs_query *query, size_t column)
-{
-	return pfs_sql_column_name(query->connection->sql, column);
 }
 
 static int begin_again(struct pfs_query *query, struct pfs_query_error *error)

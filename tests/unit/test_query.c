@@ -216,6 +216,35 @@ static void test_interrupt(void **state)
 	check("SELECT 1", "1"); /* the connection is as new */
 }
 
+/* Columns are named as the statement was written, whatever it runs as. */
+static void test_titles(void **state)
+{
+	static const char *const titles[] = {
+		"mtime > '2024-01-01'",
+		"x",
+		"count(*)",
+		"(SELECT count(*) FROM nodes)",
+		"2 * (SELECT count(*) AS n FROM nodes WHERE mtime < '2024')",
+		"'2024-01-01'",
+	};
+	char sql[512] = "SELECT ";
+	struct pfs_query *query;
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(titles); i++)
+		(void)sprintf(sql + strlen(sql), "%s%s%s", i ? ", " : "",
+			      i == 1 ? "mtime < '2024-01-01' AS " : "", titles[i]);
+	(void)sprintf(sql + strlen(sql), " FROM nodes");
+	query = begin(sql);
+	assert_int_equal(pfs_query_columns(query), PFS_COUNT(titles));
+	for (size_t i = 0; i < PFS_COUNT(titles); i++)
+		assert_string_equal(pfs_query_column_name(query, i), titles[i]);
+	pfs_query_finish(query);
+	query = begin("SELECT count(*) FROM nodes");
+	assert_string_equal(pfs_query_column_name(query, 0), "count(*)");
+	pfs_query_finish(query);
+}
+
 static bool is_gone(void *asked)
 {
 	return ++*(unsigned *)asked > 3;
@@ -329,7 +358,7 @@ int main(void)
 		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
 		TEST(test_attributes), TEST(test_errors),    TEST(test_failures),
 		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
-		TEST(test_raw_bytes),   TEST(test_nobody_waits),
+		TEST(test_raw_bytes),   TEST(test_nobody_waits), TEST(test_titles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
