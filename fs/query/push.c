@@ -17,6 +17,7 @@
 
 #define WILDCARDS_GLOB "*?["
 #define LEAST	       (INT64_MIN + 1) /* of the integers: below is none */
+#define FEW_PART       64 /* of all nodes: a subtree of fewer takes no scan worth the name */
 
 /* ---- planning ---- */
 
@@ -92,15 +93,41 @@ struct guess {
 	double work;  /* per node of the tree, if nothing better bounds the scan */
 };
 
-static struct guess guess_call(int op)
+/* Of a subtree that is known and lies together, what it is; to who sees all. */
+static struct guess guess_under(const struct pfs_query *query, const struct pfs_sql_value *top)
 {
-	switch (op - PFS_SQL_FUNCTION) {
+	struct guess guess = {.share = 0.05, .work = 0.005};
+	uint32_t slot = PFS_NO_SLOT, span = 0;
+
+	if (!top || query->is_limited)
+		return guess;
+	if (!query->holds)
+		(void)pfs_scan_lock(query->tree);
+	if (top->type == PFS_SQL_TEXT)
+		slot = pfs_relation_resolve(query->tree, NULL, top->bytes, top->size);
+	else if (top->type == PFS_SQL_INTEGER)
+		slot = pfs_scan_slot_of(query->tree, (uint64_t)top->integer);
+	if (slot != PFS_NO_SLOT)
+		span = pfs_scan_span(query->tree, slot);
+	if (!query->holds)
+		pfs_scan_unlock(query->tree);
+	if (span && span < (double)query->n_nodes / FEW_PART)
+		guess.rows = span;
+	else if (span)
+		guess.share = PFS_MIN(span / (double)query->n_nodes, 1);
+	return guess;
+}
+
+static struct guess guess_call(const struct pfs_query *query,
+			       const struct pfs_sql_constraint *constraint)
+{
+	switch (constraint->op - PFS_SQL_FUNCTION) {
 	case PFS_CALL_CHILD_OF:
 		return (struct guess){.rows = 20};
 	case PFS_CALL_ANCESTOR_OF:
 		return (struct guess){.rows = 10};
 	default:
-		return (struct guess){.share = 0.05, .work = 0.005};
+		return guess_under(query, constraint->value);
 	}
 }
 
@@ -108,8 +135,6 @@ static struct guess guess_one(enum pfs_field field, int op)
 {
 	bool equal = op == PFS_SQL_EQ || op == PFS_SQL_IS;
 
-	if (op >= PFS_SQL_FUNCTION)
-		return guess_call(op);
 	if (equal && (field == PFS_FIELD_INO || field == PFS_FIELD_PATH))
 		return (struct guess){.rows = 1};
 	if (equal && field == PFS_FIELD_PARENT)
@@ -124,8 +149,10 @@ static struct guess guess_one(enum pfs_field field, int op)
 	return (struct guess){.share = 0.25, .work = 0.01};
 }
 
-static void estimate(struct pfs_sql_plan *plan, const struct pfs_node_table *table, double nodes)
+static void estimate(struct pfs_sql_plan *plan, const struct pfs_query *query)
 {
+	const struct pfs_node_table *table = query->connection->table;
+	double nodes = (double)query->n_nodes;
 	double rows = nodes, work = 0.002 * nodes;
 	bool found = false; /* by an index */
 
@@ -136,7 +163,9 @@ static void estimate(struct pfs_sql_plan *plan, const struct pfs_node_table *tab
 
 		if (!constraint->take)
 			continue;
-		guess = guess_one(table->columns[column].field, constraint->op);
+		guess = constraint->op >= PFS_SQL_FUNCTION
+				? guess_call(query, constraint)
+				: guess_one(table->columns[column].field, constraint->op);
 		if (guess.rows > 0) {
 			rows = PFS_MIN(rows, guess.rows);
 			found = true;
@@ -144,7 +173,8 @@ static void estimate(struct pfs_sql_plan *plan, const struct pfs_node_table *tab
 			rows *= guess.share;
 			work += guess.work * nodes;
 		}
-		plan->unique |= guess.rows == 1; /* NOLINT(clang-diagnostic-float-equal): as it was set */
+		/* NOLINTNEXTLINE(clang-diagnostic-float-equal): as it was set */
+		plan->unique |= guess.rows == 1 && constraint->op < PFS_SQL_FUNCTION;
 	}
 	plan->rows = (int64_t)PFS_MAX(rows, 1);
 	plan->cost = PFS_MAX(rows, 1) + (found ? 2 : work + 20);
@@ -183,7 +213,7 @@ void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 	}
 	plan->ordered = can_order(query, plan);
 	plan->id = query->connection->plan_ids++;
-	estimate(plan, table, (double)query->n_nodes);
+	estimate(plan, query);
 }
 
 /* ---- predicates ---- */

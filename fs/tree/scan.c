@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/span.h"
 
 #define PIECE_BLOCKS 4u /* that a thread takes at once */
 
@@ -32,6 +33,18 @@ uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino)
 	uint32_t slot = pfs_image_slot(tree, ino);
 
 	return slot != PFS_NO_SLOT && pfs_scan_is_live(&tree->image, slot) ? slot : PFS_NO_SLOT;
+}
+
+uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot)
+{
+	uint32_t end;
+
+	if (slot == tree->image.root)
+		return tree->image.nodes;
+	if (!S_ISDIR(tree->image.mode[slot]))
+		return 1;
+	end = pfs_span_end(tree, slot);
+	return end > slot ? end - slot : 0;
 }
 
 void pfs_slots_finish(struct pfs_slots *slots)

@@ -105,6 +105,9 @@ PFS_MUST_CHECK int pfs_scan_count(struct pfs_tree *tree, uint64_t *count,
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n);
 
+/* How many slots the node's subtree takes, if it is a range of them, or all; 0: it is not known. */
+uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot);
+
 /* The integer field of each slot: out[i]. */
 PFS_MUST_CHECK int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 				     const uint32_t *slots, size_t n);
