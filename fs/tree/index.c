@@ -328,7 +328,24 @@ static int64_t value_of(const struct pfs_tree *tree, enum pfs_field field, uint3
 	return pfs_scan_integer(tree, field, slot);
 }
 
-/* All changed nodes that are there, by their values; the list as it was made last if it still holds. */
+/* All changed nodes that are there, by their values and slots.  -ENOMEM. */
+static int list_changed(struct fresh *fresh, const struct pfs_tree *tree,
+			const struct tracked *tracked, enum pfs_field field)
+{
+	fresh->n = 0;
+	for (size_t i = 0; i < tracked->n_changed; i++) {
+		uint32_t slot = tracked->changed[i];
+
+		if (slot < tree->image.end && pfs_scan_is_live(&tree->image, slot))
+			fresh->items[fresh->n++] = (struct pfs_keyed){.key = slot, .value = slot};
+	}
+	PFS_TRY(pfs_radix_sort(fresh->items, fresh->n));
+	for (size_t i = 0; i < fresh->n; i++)
+		fresh->items[i].key = to_key(value_of(tree, field, fresh->items[i].value));
+	return pfs_radix_sort(fresh->items, fresh->n);
+}
+
+/* The list as it was made last, if it still holds. */
 static int get_fresh(struct fresh **out, const struct pfs_tree *tree, struct tracked *tracked,
 		     enum pfs_field field)
 {
@@ -340,17 +357,7 @@ static int get_fresh(struct fresh **out, const struct pfs_tree *tree, struct tra
 			return -ENOMEM;
 		atomic_init(&fresh->users, 1);
 		fresh->version = tracked->version;
-		fresh->n = 0;
-		for (size_t i = 0; i < tracked->n_changed; i++) {
-			uint32_t slot = tracked->changed[i];
-
-			if (slot < tree->image.end && pfs_scan_is_live(&tree->image, slot))
-				fresh->items[fresh->n++] = (struct pfs_keyed){
-					.key = to_key(value_of(tree, field, slot)),
-					.value = slot,
-				};
-		}
-		if (pfs_radix_sort(fresh->items, fresh->n)) {
+		if (list_changed(fresh, tree, tracked, field)) {
 			free(fresh);
 			return -ENOMEM;
 		}
@@ -484,20 +491,21 @@ static bool settle(struct pfs_index_walk *walk)
 	return false;
 }
 
-/* Whether the next one is one of the changed. */
+/* Whether the next one is one of the changed: by value, then slot. */
 static bool fresh_is_next(const struct pfs_index_walk *walk, bool any)
 {
-	uint64_t old, new;
+	const struct pfs_keyed *fresh;
+	bool is_less;
+	uint32_t slot;
+	uint64_t key;
 
 	if (walk->fresh_from >= walk->fresh_to || !any)
 		return walk->fresh_from < walk->fresh_to;
-	if (walk->descending) {
-		old = to_key(value_of(walk->tree, walk->field, walk->column->slot[walk->to - 1]));
-		return walk->fresh->items[walk->fresh_to - 1].key > old;
-	}
-	old = to_key(value_of(walk->tree, walk->field, walk->column->slot[walk->from]));
-	new = walk->fresh->items[walk->fresh_from].key;
-	return new < old;
+	slot = walk->column->slot[walk->descending ? walk->to - 1 : walk->from];
+	key = to_key(value_of(walk->tree, walk->field, slot));
+	fresh = &walk->fresh->items[walk->descending ? walk->fresh_to - 1 : walk->fresh_from];
+	is_less = fresh->key < key || (fresh->key == key && fresh->value < slot);
+	return is_less != walk->descending;
 }
 
 size_t pfs_index_walk_next(struct pfs_index_walk *walk, uint32_t *slots, size_t room)

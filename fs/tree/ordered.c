@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "fs/tree/totals.h"
 
-#define FIRST	    128u  /* sorted before more are asked for */
+#define FIRST	    16u	  /* sorted at least before more are asked for */
 #define CHUNK_MIN   256u  /* passed by on a walk before the predicates are tested */
 #define CHUNK_MAX   8192u
 #define WORTH	    32u	  /* a step of a walk takes as long as looking at so many nodes */
@@ -268,7 +268,7 @@ static int take_sorted(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 	uint64_t limit = ordered->question.limit;
 
 	if (ordered->done == sorting->sorted)
-		PFS_TRY(pfs_sorting_sort(sorting, (size_t)(limit == UINT64_MAX ? FIRST : PFS_MAX(limit, FIRST))));
+		PFS_TRY(pfs_sorting_sort(sorting, (size_t)PFS_MAX(limit, FIRST)));
 	*n = PFS_MIN(*n, sorting->sorted - ordered->done);
 	for (size_t i = 0; i < *n; i++)
 		slots[i] = sorting->items[ordered->done + i].value;

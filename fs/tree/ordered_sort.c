@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes sorted by their values: by a number first, which compares like what comes first of the order,
- * as far as 8 bytes can say; those with the same number by the values themselves. */
+ * as far as 8 bytes can say; those with the same number by the values themselves; what is equal in
+ * them by slots, up or down, as a walk along an index finds it: so that pages of LIMIT and OFFSET
+ * fit together. */
 #include "fs/tree/ordered_impl.h"
 
 #include <endian.h>
@@ -80,8 +82,9 @@ int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
 	sorting->items = malloc((slots->n + 1) * sizeof(*sorting->items));
 	if (!sorting->items)
 		return -ENOMEM;
-	for (size_t i = 0; i < slots->n; i++)
-		sorting->items[i].value = slots->slot[i];
+	for (size_t i = 0; i < slots->n; i++) /* what is equal stays so */
+		sorting->items[i].value =
+			slots->slot[order->descending ? slots->n - 1 - i : i];
 	pfs_scan_run(tree, slots->n, GRAIN, take_keys, sorting);
 	return 0;
 }
@@ -131,7 +134,7 @@ static int compare_values(const void *a, const void *b, void *context)
 		if (order)
 			return sorting->order[i].descending ? -order : order;
 	}
-	return (x > y) - (x < y);
+	return sorting->order[0].descending ? (x < y) - (x > y) : (x > y) - (x < y);
 }
 
 static int compare_items(const void *a, const void *b, void *context)
@@ -217,19 +220,34 @@ static void select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, s
 		qsort_r(items, n, sizeof(*items), compare_items, sorting);
 }
 
+/* Selecting the first has moved the rest about: puts it back, so that what is equal stays in order. */
+static int restore(struct pfs_sorting *sorting)
+{
+	struct pfs_keyed *rest = sorting->items + sorting->sorted;
+	size_t n = sorting->n - sorting->sorted;
+
+	for (size_t i = 0; i < n; i++)
+		rest[i].key = sorting->order[0].descending ? ~(uint64_t)rest[i].value
+							    : rest[i].value;
+	PFS_TRY(pfs_radix_sort(rest, n));
+	take_keys(sorting, sorting->sorted, sorting->n);
+	return 0;
+}
+
 int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n)
 {
 	size_t left = sorting->n - sorting->sorted;
-	bool few = sorting->sorted == 0 && n < left / 8 && left > FEW;
 
 	if (left == 0)
 		return 0;
-	if (few) {
+	if (sorting->sorted == 0 && n < left / 8 && left > FEW) {
 		select_first(sorting, sorting->items, left, n);
 		qsort_r(sorting->items, n, sizeof(*sorting->items), compare_items, sorting);
 		sorting->sorted = n;
 		return 0;
 	}
+	if (sorting->sorted)
+		PFS_TRY(restore(sorting));
 	PFS_TRY(sort_all(sorting, sorting->items + sorting->sorted, left));
 	sorting->sorted = sorting->n;
 	return 0;

@@ -143,6 +143,8 @@ static void check_order(const struct pfs_slots *slots, const struct pfs_order *o
 		for (size_t i = 0; i < n && !found; i++)
 			found = order[i].descending ? -compare(&values[i], at - 1, at)
 						    : compare(&values[i], at - 1, at);
+		if (found == 0) /* the same each time: by slots */
+			found = (slots->slot[at - 1] < slots->slot[at]) == order[0].descending;
 		if (found > 0)
 			fail_msg("by field %d%s, %s: %zu of %zu", order[0].field,
 				 order[0].descending ? " down" : "", how, at, slots->n);
