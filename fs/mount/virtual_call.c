@@ -11,8 +11,9 @@
 #include "fs/mount/virtual.h"
 
 #define REASONS_MAX 256 /* users and saved queries whose last reason is kept */
-#define GROUPS_MAX  65536
-#define GROUPS_USUAL 32
+#define GROUPS_MAX    65536
+#define GROUPS_USUAL  32
+#define GROUP_UNKNOWN 65534 /* as /proc shows groups of another user namespace, whatever they are */
 #define RUNNING_MAX                                                                                \
 	(PFS_MORE_THREADS - 32) /* so that other requests that wait find a thread, too */
 #define OTHERS_MAX   (RUNNING_MAX / 2) /* of users other than the one who mounted and root */
@@ -187,7 +188,9 @@ static int get_groups(struct pfs_call *call)
 				     "your groups cannot be read in /proc by the user who mounted "
 				     "(another PID namespace, or a /proc mounted with hidepid)");
 	call->scope.groups = call->groups;
-	call->scope.n_groups = (size_t)n;
+	for (int i = 0; i < n; i++)
+		if (call->groups[i] != GROUP_UNKNOWN)
+			call->groups[call->scope.n_groups++] = call->groups[i];
 	return 0;
 }
 

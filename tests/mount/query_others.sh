@@ -134,6 +134,14 @@ is 'one may use it otherwise' "$(as_user cat "$mnt/drop/pub/p.drp")" dropped
 is 'a group that one is in opens a directory' "$(as_member cat "$q/where/ext/sec/@paths")" /group/g.sec
 is 'also as the last of many' "$(setpriv --reuid $user --regid $user --groups "$(seq -s , 5000 5080),$group" --inh-caps=-all -- cat "$q/where/ext/sec/@paths")" /group/g.sec
 is 'and to nobody else' "$(as_user cat "$q/where/ext/sec/@paths")" ''
+python "a thread has its process' groups" -c '
+import os, sys, threading
+os.setgroups([17, int(sys.argv[3])]); os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[2]))
+answers = []
+thread = threading.Thread(target=lambda: answers.append(open(sys.argv[1]).read()))
+thread.start()
+thread.join()
+assert answers == ["/group/g.sec\n"], answers' "$q/where/ext/sec/@paths" $user $group
 is 'facets, too' "$(as_member ls "$q/where/ext/sec/name") $(as_user ls "$q/where/ext/sec/name" 2>&1)" 'g.sec '
 is 'its totals' "$(as_member getfattr --absolute-names --only-values -n user.primefs.subtree_size "$mnt/group") $(as_user getfattr --absolute-names --only-values -n user.primefs.subtree_size "$mnt")" "7 $(run "SELECT subtree_size FROM nodes WHERE path = '/'")"
 is 'nobody but the owner enters' "$(as_user cat "$q/where/name/m.txt/@paths") $(as "$nobody" cat "$q/where/name/m.txt/@paths")" '/mine/own/m.txt '
