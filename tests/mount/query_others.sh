@@ -77,9 +77,9 @@ s=.query/sql
 look_twice paths .query/paths closed/.query/paths open/.query/paths drop/.query/paths group/.query/paths mine/.query/paths
 look_twice treemap .query/treemap.svg open/.query/treemap.svg
 look_twice 'counts and sums' \
-	"$s/SELECT count(*), sum(size), max(size), max(mtime), max(depth) FROM nodes" \
-	"$s/SELECT type, count(*), sum(size) FROM nodes GROUP BY 1 ORDER BY 1.json" \
-	"$s/SELECT ext, count(*), sum(size) FROM nodes GROUP BY 1 ORDER BY 1.csv" \
+	"$s/SELECT count(*), sum(size * (type <> 'd')), max(size), max(mtime), max(depth) FROM nodes" \
+	"$s/SELECT type, count(*), sum(size * (type <> 'd')) FROM nodes GROUP BY 1 ORDER BY 1.json" \
+	"$s/SELECT ext, count(*), sum(size * (type <> 'd')) FROM nodes GROUP BY 1 ORDER BY 1.csv" \
 	"$s/SELECT path_of(common_ancestor(ino)) FROM nodes WHERE name = 'b.c'"
 look_twice totals \
 	"$s/SELECT path, subtree_count, subtree_size, subtree_mtime FROM nodes ORDER BY path" \
