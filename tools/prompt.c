@@ -160,6 +160,8 @@ static char *edit_line(const char *prompt)
 	return line;
 }
 #else
+#include <poll.h>
+
 static void forget_names(void)
 {
 }
@@ -183,13 +185,21 @@ static void interrupt(int number PFS_UNUSED)
 
 static char *edit_line(const char *prompt)
 {
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	sigset_t interrupts, before;
 	char *line = NULL;
 	size_t capacity = 0;
-	ssize_t n;
+	ssize_t n = -1;
 
+	/* One that comes between the prompt and the reading is not to wait for a line. */
+	(void)sigemptyset(&interrupts);
+	(void)sigaddset(&interrupts, SIGINT);
+	(void)pthread_sigmask(SIG_BLOCK, &interrupts, &before);
 	(void)fputs(prompt, stdout);
 	(void)fflush(stdout);
-	n = getline(&line, &capacity, stdin);
+	if (!stop && ppoll(&input, 1, NULL, &before) > 0)
+		n = getline(&line, &capacity, stdin);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (n < 0) {
 		clearerr(stdin); /* by an interrupt, perhaps */
 		(void)putchar('\n');
