@@ -95,7 +95,7 @@ look_twice facets \
 	.query/where/name/xyzzy.sec/@paths .query/where/under/closed/@paths .query/where/under/open/@count \
 	.query/where/under/closed/under/deep/@count .query/where/under/nothing/@count \
 	.query/where/size.gt/100K/@count .query/where/mtime.gt/2030-01-01/@count .query/where/ext/@more-5
-for dir in . ext name size depth under type/f/ext ext/sec/name under/closed/name mtime subtree_size; do
+for dir in . ext name type/f/size depth under type/f/ext ext/sec/name under/closed/name mtime subtree_size; do
 	is "ls where/$dir" "$(as_user ls "$q/where/$dir" | tr '\n' ' ')" \
 		"$(as_user ls "$work/twin/.query/where/$dir" | tr '\n' ' ')"
 	ls "$q/where/$dir" >/dev/null
