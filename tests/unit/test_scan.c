@@ -119,24 +119,25 @@ static int compare(const char *a, size_t a_len, const char *b, size_t b_len)
 
 static bool naive_text_test(const struct pfs_predicate *p, const char *bytes)
 {
+	const char *text = p->text ? p->text : ""; /* a range alone may have none */
 	size_t len = strlen(bytes);
 
 	switch (p->test) {
 	case PFS_TEST_EQUAL:
-		return compare(bytes, len, p->text, p->text_len) == 0;
+		return compare(bytes, len, text, p->text_len) == 0;
 	case PFS_TEST_BETWEEN:
 		return (!p->text || compare(bytes, len, p->text, p->text_len) >= 0) &&
 		       (!p->high_text || compare(bytes, len, p->high_text, p->high_len) < 0);
 	case PFS_TEST_GLOB:
-		return sqlite3_strglob(p->text, bytes) == 0;
+		return sqlite3_strglob(text, bytes) == 0;
 	case PFS_TEST_LIKE:
-		return sqlite3_strlike(p->text, bytes, 0) == 0;
+		return sqlite3_strlike(text, bytes, 0) == 0;
 	case PFS_TEST_CONTAINS:
-		return strstr(bytes, p->text) != NULL;
+		return strstr(bytes, text) != NULL;
 	case PFS_TEST_PREFIX:
-		return strncmp(bytes, p->text, p->text_len) == 0;
+		return strncmp(bytes, text, p->text_len) == 0;
 	default:
-		return len >= p->text_len && !strcmp(bytes + len - p->text_len, p->text);
+		return len >= p->text_len && !strcmp(bytes + len - p->text_len, text);
 	}
 }
 
