@@ -13,7 +13,8 @@
 
 struct pfs_virtuals {
 	pthread_mutex_t lock;
-	uint64_t last; /* number given out */
+	uint64_t last;	 /* number given out */
+	unsigned others; /* handles of those who do not see all */
 	struct pfs_virtual *by_node[BUCKETS];
 	struct pfs_virtual *by_name[BUCKETS];
 };
@@ -261,6 +262,18 @@ static void free_handle(struct pfs_handle *handle)
 	free(handle);
 }
 
+/* False: there are as many as may be. */
+static bool count_other(struct pfs_virtuals *virtuals, const struct pfs_query_scope *scope)
+{
+	PFS_LOCKED(&virtuals->lock);
+	if (scope->sees_all)
+		return true;
+	if (virtuals->others == PFS_HANDLES_OTHERS)
+		return false;
+	virtuals->others++;
+	return true;
+}
+
 int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
 {
 	const struct pfs_query_scope *scope = &call->scope;
@@ -270,9 +283,12 @@ int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
 	if (!handle)
 		return -ENOMEM;
 	handle->groups = malloc((scope->n_groups + 1) * sizeof(*handle->groups));
-	if (!handle->groups) {
+	if (!handle->groups || !count_other(call->mount->virtuals, scope)) {
+		int error = handle->groups ? -ENFILE : -ENOMEM;
+
+		free(handle->groups);
 		free(handle);
-		return -ENOMEM;
+		return error;
 	}
 	if (scope->n_groups)
 		memcpy(handle->groups, scope->groups, scope->n_groups * sizeof(*handle->groups));
@@ -359,6 +375,7 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 	if (handle->shown)
 		*link = handle->next;
 	keep_links(handle);
+	virtuals->others -= !handle->sees_all;
 	handle->virtual->holds--;
 	reap(virtuals, handle->virtual);
 	(void)pthread_mutex_unlock(&virtuals->lock);

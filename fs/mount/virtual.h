@@ -23,7 +23,10 @@
 
 #define PFS_QUERY_NAME	  ".query"
 #define PFS_VIRTUAL_FIRST (UINT64_C(1) << 63)
-#define PFS_ANSWER_MEMORY ((size_t)4 << 20) /* of an open file; the rest is in a temporary file */
+/* Of an open file; the rest is in a temporary file. */
+#define PFS_ANSWER_MEMORY ((size_t)4 << 20)
+#define PFS_ANSWER_OTHERS ((size_t)256 << 10) /* of those who do not see all, */
+#define PFS_HANDLES_OTHERS 1024u	      /* and how much they may have open together */
 
 struct pfs_call;
 struct pfs_handle;
@@ -147,7 +150,8 @@ struct pfs_handle {
 	struct pfs_virtual_names names;	    /* a directory's */
 };
 
-/* For the call's node; once it is complete pfs_handle_show makes it one of the node's. */
+/* For the call's node; once it is complete pfs_handle_show makes it one of the node's.  -ENFILE: those
+ * who do not see all have too many open; -ENOMEM. */
 PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
 void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
@@ -194,6 +198,9 @@ PFS_MUST_CHECK int pfs_call_move(struct pfs_call *call, uint64_t node);
 
 /* Remembers why something failed, for `.query/error`; returns error. */
 int pfs_call_fail(struct pfs_call *call, int error, const char *format, ...) PFS_PRINTF(3, 4);
+
+/* An empty answer for the call's user.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_call_room(const struct pfs_call *call, struct pfs_answer **out, uint64_t limit);
 
 /* Runs a statement into an answer; why it failed is remembered. */
 PFS_MUST_CHECK int pfs_call_answer(struct pfs_call *call, struct pfs_answer *answer,

@@ -305,6 +305,12 @@ static void end_statement(struct pfs_call *call)
 	(void)atomic_fetch_add(&call->mount->run, 1);
 }
 
+int pfs_call_room(const struct pfs_call *call, struct pfs_answer **out, uint64_t limit)
+{
+	return pfs_answer_create(out, call->scope.sees_all ? PFS_ANSWER_MEMORY : PFS_ANSWER_OTHERS,
+				 limit);
+}
+
 int pfs_call_answer(struct pfs_call *call, struct pfs_answer *answer, enum pfs_format format,
 		    const char *sql, size_t len)
 {

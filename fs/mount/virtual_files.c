@@ -37,10 +37,10 @@ static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int fl
 	const struct pfs_virtual_kind *kind = call->virtual->kind;
 	struct pfs_answer *answer;
 
-	PFS_TRY(pfs_answer_create(&handle->answer, PFS_ANSWER_MEMORY, 0));
+	PFS_TRY(pfs_call_room(call, &handle->answer, 0));
 	handle->placed = true;
 	if (kind->store && (flags & O_ACCMODE) != O_RDONLY)
-		PFS_TRY(pfs_answer_create(&handle->written, PFS_ANSWER_MEMORY, kind->store_limit));
+		PFS_TRY(pfs_call_room(call, &handle->written, kind->store_limit));
 	answer = handle->written ? handle->written : handle->answer;
 	/* What was there stays in front of what is appended. */
 	if (kind->fill && !kind->write && !(handle->written && flags & O_TRUNC))

@@ -48,7 +48,7 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 	if (size > PFS_STATEMENT_MAX)
 		return pfs_call_fail(call, -E2BIG, "the statement has %zu bytes; %zu are the most",
 				     size, PFS_STATEMENT_MAX);
-	error = pfs_answer_create(&answer, PFS_ANSWER_MEMORY, 0);
+	error = pfs_call_room(call, &answer, 0);
 	if (error)
 		return error;
 	pfs_handle_act(handle, call);

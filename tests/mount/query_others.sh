@@ -242,6 +242,13 @@ fails_with 'in one format' 'say --tsv' as_user primefs query --json "$mnt" 'SELE
 fails_with 'nothing else is asked of the daemon' 'does not answer' as_user primefs tree "$mnt" count /
 alike find "$mnt" -newermt 2030-01-01
 
+# ---- how much others may have open ----
+# shellcheck disable=SC2016 # expanded by the shell that runs as the user
+open_many() { as_user bash -c 'ulimit -n 2000; for ((i = 0; i < 1100; i++)); do exec {fd}<"$0" || break; done; echo $i' "$q/help" 2>/dev/null; }
+is 'no more than a thousand and some files' "$(open_many)" 1024
+is 'which are given back' "$(open_many)" 1024
+ok 'and not to the detriment of root' cat "$q/help"
+
 # ---- rights that change ----
 before=$(run 'SELECT count(*) FROM nodes')
 chmod 755 "$mnt/closed"
