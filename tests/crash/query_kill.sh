@@ -48,6 +48,7 @@ for ((cycle = 0; cycle < cycles; cycle++)); do
 	changing=$!
 	replace 2>/dev/null &
 	replacing=$!
+	wait_for 30 test -s turns
 	sleep "0.$((RANDOM % 9 + 1))"
 	kill -9 "$daemon"
 	wait "$daemon" "$changing" "$replacing" 2>/dev/null || true
