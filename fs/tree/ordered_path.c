@@ -12,10 +12,12 @@
 
 #define INSIDE UINT32_C(0x80000000) /* of an item: what lies in it */
 
-/* A directory being listed. */
+/* A directory being listed; child by child, from `next` to `end`, where that is their order. */
 struct level {
 	uint32_t *items;
 	size_t n, capacity, done;
+	uint32_t next, end; /* end 0: all are listed */
+	size_t held; /* of the walk's: how many others' there are */
 };
 
 struct pfs_path_walk {
@@ -70,24 +72,31 @@ static int list_indexed(struct pfs_path_walk *walk, uint32_t directory)
 	return 0;
 }
 
+/* The first child from `slot` on in a range, and where the next may be; PFS_NO_SLOT: there is none.
+ * *after 0: the child is no range itself. */
+static uint32_t child_in_range(const struct pfs_path_walk *walk, uint32_t *after, uint32_t slot,
+			       uint32_t end)
+{
+	const struct pfs_image *image = &walk->tree->image;
+
+	while (slot < end && !pfs_scan_is_live(image, slot))
+		slot++;
+	if (slot >= end)
+		return PFS_NO_SLOT;
+	*after = S_ISDIR(image->mode[slot]) ? pfs_span_end(walk->tree, slot) : slot + 1;
+	return slot;
+}
+
 /* Of a subtree that is a range each child begins where the one before ends; false: there is one that is
  * no range itself. */
 static int list_range(struct pfs_path_walk *walk, bool *done, uint32_t directory, uint32_t end)
 {
-	const struct pfs_image *image = &walk->tree->image;
-	uint32_t slot = directory + 1;
+	uint32_t slot, after = directory + 1;
 
-	while (slot < end) {
-		uint32_t after = slot + 1;
-
-		if (pfs_scan_is_live(image, slot)) {
-			PFS_TRY(add_child(walk, slot));
-			if (S_ISDIR(image->mode[slot]))
-				after = pfs_span_end(walk->tree, slot);
-		}
-		if (after <= slot)
+	while ((slot = child_in_range(walk, &after, after, end)) != PFS_NO_SLOT) {
+		if (after == 0)
 			return 0;
-		slot = after;
+		PFS_TRY(add_child(walk, slot));
 	}
 	*done = true;
 	return 0;
@@ -114,6 +123,8 @@ static int list_children(struct pfs_path_walk *walk, uint32_t directory)
 	for (size_t i = 1; i < walk->n_children && ascends; i++)
 		ascends = compare(name_of(image, walk->children[i - 1]),
 				  name_of(image, walk->children[i])) < 0;
+	if (ascends && done)
+		pfs_span_note_sorted(walk->tree, directory);
 	if (!ascends)
 		qsort_r(walk->children, walk->n_children, sizeof(*walk->children), by_name, image);
 	return 0;
@@ -148,7 +159,8 @@ static int add_level(struct pfs_path_walk *walk, struct level **out)
 		       (walk->capacity - before) * sizeof(*walk->levels));
 	}
 	*out = &walk->levels[walk->n++];
-	(*out)->n = (*out)->done = 0;
+	(*out)->n = (*out)->done = (*out)->end = 0;
+	(*out)->held = walk->n_held;
 	return 0;
 }
 
@@ -157,7 +169,7 @@ static int let_in(struct pfs_path_walk *walk, struct level *level, uint32_t chil
 {
 	const struct pfs_image *image = &walk->tree->image;
 
-	while (walk->n_held) {
+	while (walk->n_held > level->held) {
 		uint32_t directory = walk->held[walk->n_held - 1];
 
 		if (child != PFS_NO_SLOT && !inside_is_before(image, directory, child))
@@ -170,23 +182,43 @@ static int let_in(struct pfs_path_walk *walk, struct level *level, uint32_t chil
 
 /* Directories are held back until what lies in them comes, the last one first: its name begins with
  * those of the others. */
+static int take_child(struct pfs_path_walk *walk, struct level *level, uint32_t child)
+{
+	PFS_TRY(let_in(walk, level, child));
+	PFS_TRY(add_item(level, child));
+	if (!S_ISDIR(walk->tree->image.mode[child]))
+		return 0;
+	PFS_TRY(pfs_grow(&walk->held, &walk->held_capacity, walk->n_held + 1,
+			 sizeof(*walk->held)));
+	walk->held[walk->n_held++] = child;
+	return 0;
+}
+
 static int enter(struct pfs_path_walk *walk, uint32_t directory)
 {
 	struct level *level;
 
-	PFS_TRY(list_children(walk, directory));
 	PFS_TRY(add_level(walk, &level));
-	for (size_t i = 0; i < walk->n_children; i++) {
-		uint32_t child = walk->children[i];
-
-		PFS_TRY(let_in(walk, level, child));
-		PFS_TRY(add_item(level, child));
-		if (!S_ISDIR(walk->tree->image.mode[child]))
-			continue;
-		PFS_TRY(pfs_grow(&walk->held, &walk->held_capacity, walk->n_held + 1,
-				 sizeof(*walk->held)));
-		walk->held[walk->n_held++] = child;
+	if (!walk->descending && pfs_span_is_sorted(walk->tree, directory)) {
+		level->next = directory + 1;
+		level->end = pfs_span_end(walk->tree, directory);
+		return 0;
 	}
+	PFS_TRY(list_children(walk, directory));
+	for (size_t i = 0; i < walk->n_children; i++)
+		PFS_TRY(take_child(walk, level, walk->children[i]));
+	return let_in(walk, level, PFS_NO_SLOT);
+}
+
+/* The next child of a level that is listed one by one. */
+static int go_on(struct pfs_path_walk *walk, struct level *level)
+{
+	uint32_t child = child_in_range(walk, &level->next, level->next, level->end);
+
+	level->n = level->done = 0;
+	if (child != PFS_NO_SLOT)
+		return take_child(walk, level, child);
+	level->end = 0;
 	return let_in(walk, level, PFS_NO_SLOT);
 }
 
@@ -235,6 +267,10 @@ int pfs_path_walk_next(struct pfs_path_walk *walk, uint32_t *slots, size_t *n)
 		struct level *level = &walk->levels[walk->n - 1];
 		uint32_t item;
 
+		if (level->done == level->n && level->end) {
+			PFS_TRY(go_on(walk, level));
+			continue;
+		}
 		if (level->done == level->n) {
 			walk->n--;
 			continue;

@@ -11,6 +11,7 @@
  * so that ranges may reach across. */
 #define HOLE UINT32_MAX
 #define LOST (UINT32_MAX - 1)
+#define SORTED UINT32_C(0x40000000) /* added to an end: children are known to ascend by name */
 
 struct pfs_spans {
 	pthread_mutex_t lock; /* of making them, with tree->lock for reading */
@@ -127,13 +128,33 @@ static uint32_t *ranges(struct pfs_tree *tree)
 	return end;
 }
 
+/* With its mark; marks are set by several readers at once. */
+static uint32_t end_of(struct pfs_tree *tree, uint32_t directory)
+{
+	const uint32_t *ends = ranges(tree);
+	uint32_t end = ends && directory < tree->spans->n
+			       ? __atomic_load_n(&ends[directory], __ATOMIC_RELAXED)
+			       : 0;
+
+	return end >= LOST ? 0 : end;
+}
+
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory)
 {
-	const uint32_t *end = ranges(tree);
+	return end_of(tree, directory) & ~SORTED;
+}
 
-	if (!end || directory >= tree->spans->n || end[directory] >= LOST)
-		return 0;
-	return end[directory];
+bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory)
+{
+	return end_of(tree, directory) & SORTED;
+}
+
+void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory)
+{
+	uint32_t *ends = atomic_load(&tree->spans->end);
+
+	if (ends && end_of(tree, directory))
+		(void)__atomic_fetch_or(&ends[directory], SORTED, __ATOMIC_RELAXED);
 }
 
 enum pfs_slot_order pfs_spans_order(struct pfs_tree *tree)

@@ -17,6 +17,11 @@ void pfs_spans_destroy(struct pfs_tree *tree);
  * no range, or there is no memory to know. */
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
 
+/* Whether the children of a directory that is a range are known to ascend by the bytes of their names;
+ * they do, it was found: as long as it stays a range, no name comes or goes under it. */
+bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory);
+void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
+
 /* Whether ascending slots of the whole tree are its pre-order, children in byte order: as it was
  * found and noted, and until a name comes. */
 enum pfs_slot_order { PFS_ORDER_UNKNOWN, PFS_ORDER_ASCENDING, PFS_ORDER_OTHER };
