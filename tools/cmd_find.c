@@ -339,7 +339,7 @@ static bool wants_all_paths(const struct pfs_search *search)
 	const struct pfs_find *find = search->run.find;
 	const struct pfs_find_node *root = find->root;
 
-	return root->kind == PFS_FIND_AND && root->left->kind == PFS_FIND_TRUE &&
+	return !search->run.terminal && root->kind == PFS_FIND_AND && root->left->kind == PFS_FIND_TRUE &&
 	       root->right->kind == PFS_FIND_PRINT && !find->min_depth &&
 	       find->max_depth == UINT32_MAX && !find->depth_first;
 }
@@ -438,7 +438,8 @@ static int search_place(struct pfs_find_run *run, const struct pfs_place *place)
 
 static int search_places(const struct pfs_find *find, char **operands, size_t n_operands)
 {
-	struct pfs_find_run run = {.find = find, .out = stdout};
+	struct pfs_find_run run = {
+		.find = find, .out = stdout, .terminal = isatty(STDOUT_FILENO)};
 	struct pfs_place *places = NULL;
 	size_t n = 0, i;
 	int status = pfs_places_open(&places, &n, "find", operands, n_operands);

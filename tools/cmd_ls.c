@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -41,6 +42,7 @@ static const struct pfs_cmd command = {
 
 struct settings {
 	bool given[BY_TIME + 1];
+	bool terminal; /* which standard output is */
 };
 
 struct entry {
@@ -258,6 +260,20 @@ static void print_long(const struct settings *s, const struct widths *w, const s
 	(void)printf(" %s ", when);
 }
 
+static void put_name(const struct settings *s, const char *name)
+{
+	pfs_print_name(stdout, name, strlen(name), s->terminal);
+}
+
+static void put_heading(const struct settings *s, const char *path, bool *blank)
+{
+	if (*blank)
+		(void)putchar('\n');
+	*blank = true;
+	put_name(s, path);
+	(void)fputs(":\n", stdout);
+}
+
 static void print_entries(const struct list *list, const struct entry *entries, size_t n)
 {
 	const struct settings *s = list->settings;
@@ -270,9 +286,11 @@ static void print_entries(const struct list *list, const struct entry *entries, 
 			(void)printf("%*" PRIu64 " ", w.ino, e->ino);
 		if (s->given[LONG])
 			print_long(s, &w, e);
-		(void)fputs(e->name, stdout);
-		if (s->given[LONG] && e->type == 'l')
-			(void)printf(" -> %s", e->target);
+		put_name(s, e->name);
+		if (s->given[LONG] && e->type == 'l') {
+			(void)fputs(" -> ", stdout);
+			put_name(s, e->target);
+		}
 		(void)putchar('\n');
 	}
 }
@@ -356,8 +374,7 @@ static bool print_subtree(const struct list *list, uint64_t top, const char *sho
 
 		find_children(list, item.ino, &from, &to);
 		if (ok) {
-			(void)printf("%s%s:\n", *blank ? "\n" : "", item.path);
-			*blank = true;
+			put_heading(list->settings, item.path, blank);
 			print_directory(list, from, to);
 		}
 		while (ok && to-- > from)
@@ -397,7 +414,7 @@ static void leave_out(struct list *list, uint64_t top)
 /* Only names, of a whole subtree. */
 static bool wants_names(const struct settings *s)
 {
-	return s->given[RECURSIVE] && !s->given[LONG] && !s->given[INODE] && !s->given[BY_SIZE] &&
+	return s->given[RECURSIVE] && !s->terminal && !s->given[LONG] && !s->given[INODE] && !s->given[BY_SIZE] &&
 	       !s->given[BY_TIME];
 }
 
@@ -425,8 +442,7 @@ static int list_directory(const struct settings *s, const struct pfs_place *plac
 				status = pfs_cmd_fail("ls", "no memory");
 		} else {
 			if (heading)
-				(void)printf("%s%s:\n", *blank ? "\n" : "", shown);
-			*blank = true;
+				put_heading(s, shown, blank);
 			print_directory(&list, 0, list.n);
 		}
 	}
@@ -490,7 +506,7 @@ static int list_places(const struct settings *s, const struct pfs_place *places,
 
 int pfs_cmd_ls(int argc, char **argv)
 {
-	struct settings s = {{false}};
+	struct settings s = {.terminal = isatty(STDOUT_FILENO)};
 	struct pfs_place *places = NULL;
 	struct pfs_cmd_args args;
 	int option, status;

@@ -17,6 +17,7 @@
 #include "tools/cmd.h"
 #include "tools/find_expr.h"
 #include "tools/find_ls.h"
+#include "tools/long.h"
 
 #define NS_PER_S    INT64_C(1000000000)
 #define BATCH_BYTES ((size_t)128 << 10) /* of words, as find(1) has it */
@@ -237,7 +238,7 @@ static bool act(struct pfs_find_run *run, struct pfs_find_node *node, const stru
 {
 	switch (node->kind) {
 	case PFS_FIND_PRINT:
-		(void)fwrite(found->path, 1, found->path_len, run->out);
+		pfs_print_name(run->out, found->path, found->path_len, run->terminal);
 		(void)fputc('\n', run->out);
 		return true;
 	case PFS_FIND_PRINT0:

@@ -123,6 +123,7 @@ char *pfs_find_condition(const struct pfs_find *find);
 struct pfs_find_run {
 	const struct pfs_find *find;
 	FILE *out;
+	bool terminal; /* which out is */
 	bool pruned, quit;
 	int status; /* enum pfs_exit: of what actions did */
 	/* Removes the node; prints a line when it fails.  The run's. */

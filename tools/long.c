@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <wchar.h>
 
 #define NS_PER_S    INT64_C(1000000000)
 #define HALF_A_YEAR (31556952 / 2)
@@ -65,6 +66,32 @@ void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes)
 	else
 		(void)snprintf(out, PFS_HUMAN_SIZE, power ? "%llu%c" : "%llu",
 			       (unsigned long long)whole, units[power]);
+}
+
+/* Bytes of the first character, or of what is none; *prints: it can be shown. */
+static size_t first_character(bool *prints, const char *text, size_t len)
+{
+	mbstate_t state = {0};
+	wchar_t c = 0;
+	size_t n = mbrtowc(&c, text, len, &state);
+
+	*prints = n <= len && wcwidth(c) >= 0;
+	if (n == (size_t)-2) /* the beginning of one */
+		return len;
+	return n && n <= len ? n : 1;
+}
+
+void pfs_print_name(FILE *out, const char *name, size_t len, bool terminal)
+{
+	bool prints;
+	size_t n;
+
+	if (!terminal)
+		(void)fwrite(name, 1, len, out);
+	for (; terminal && len; name += n, len -= n) {
+		n = first_character(&prints, name, len);
+		(void)fwrite(prints ? name : "?", 1, prints ? n : 1, out);
+	}
 }
 
 static const char *remember(struct name *name, uint32_t id, const char *text)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # primefs find prints what find(1) prints, over the expressions that people use: in a store, and in a
 # mounted one.
+# timeout: 400
 # shellcheck disable=SC2154 # variables of tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -308,6 +309,16 @@ fi
 is 'from outside' "$(primefs find "$mnt/src" -name '*.c' | sort)" "$(find "$mnt/src" -name '*.c' | sort)"
 is 'with a slash' "$(primefs find "$mnt/src/" | sort)" "$(find "$mnt/src/" | sort)"
 is 'a link' "$(primefs find "$mnt/src/link.c")" "$mnt/src/link.c"
+# on_terminal COMMAND: what it prints on one.
+on_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r' | LC_ALL=C sort; }
+if command -v script >/dev/null; then
+	for locale in C C.UTF-8; do
+		is "$locale: on a terminal names tell it nothing" "$(LC_ALL=$locale on_terminal 'primefs find .')" "$(LC_ALL=$locale on_terminal 'find .')"
+		is "$locale: found names, too" "$(LC_ALL=$locale on_terminal "primefs find . -name '*o*'")" "$(LC_ALL=$locale on_terminal "find . -name '*o*'")"
+	done
+else
+	skip 'on a terminal: no script(1)'
+fi
 mkdir wide
 (cd wide && seq 10500 | xargs touch && mkdir 1d 2d 3d && touch 2d/x && truncate -s 123456789012 large)
 (cd wide && touch -d '179 days ago' 1 && touch -d '181 days ago' 2 && touch -d '30 minutes' 3 && touch -d '2 hours' 4)

@@ -42,6 +42,17 @@ if locale -a 2>/dev/null | grep -qx 'C.utf8\|en_US.utf8'; then
 	export LC_ALL=C.UTF-8
 	ok "in another order of letters" same -lR
 fi
+if command -v script >/dev/null; then
+	on_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
+	for locale in C C.UTF-8; do
+		for options in '' -l -R; do
+			is "$locale: ls $options on a terminal: names tell it nothing" "$(LC_ALL=$locale on_terminal "primefs ls $options b")" \
+				"$(LC_ALL=$locale on_terminal "ls --color=never --quoting-style=literal -1q $options b")"
+		done
+	done
+else
+	skip 'on a terminal: no script(1)'
+fi
 # without newlines in names, those of a subtree come from one file
 find . -name $'*\n*' -delete
 mkdir -p -- many/.hidden/deep many/sub/.h b/-d/{1..3} 'b/x y/é/ß' 'b/x y/E/z' b/xx b/x-y b/x.y
