@@ -34,8 +34,8 @@ cleanups=()
 # cleanup_fn COMMAND...: run at the end, the last one first; its failure does not count.
 cleanup_fn() { cleanups+=("$(printf '%q ' "$@")"); }
 
-# gone PID: the process has ended, whether or not somebody has waited for it.
-gone() { ! kill -0 "$1" 2>/dev/null || ! grep -qs '^State:[[:space:]]*[^[:space:]Z]' "/proc/$1/status"; }
+# gone PID: the process has ended, each of its threads, whether or not somebody has waited for it.
+gone() { ! kill -0 "$1" 2>/dev/null || ! grep -qs '^State:[[:space:]]*[^[:space:]Z]' "/proc/$1"/task/*/status; }
 
 # force_unmount DIR: for cleaning up, whatever state the daemon is in.
 force_unmount() {
@@ -251,7 +251,7 @@ mount_store() {
 		set -- -o allow_other "$@"
 	fi
 	primefs mount "$store" "$mnt" "$@"
-	((!PFS_COMPARE)) || primefs tree "$mnt" count / >/dev/null # from now on it follows changes
+	((!PFS_COMPARE)) || primefs tree --engine=auto "$mnt" count / >/dev/null # from now on it follows changes
 }
 
 unmount_store() {
@@ -261,7 +261,7 @@ unmount_store() {
 
 # engine_agrees DESCRIPTION DIR: the whole mounted tree as the engine's codes have it is what find finds.
 engine_agrees() {
-	primefs tree -0 "$2" subtree / | LC_ALL=C sort -z >"$work/.answered"
+	primefs tree --engine=auto -0 "$2" subtree / | LC_ALL=C sort -z >"$work/.answered"
 	find "$2" -xdev -printf '/%P\0' | LC_ALL=C sort -z >"$work/.found"
 	ok "$1" cmp "$work/.answered" "$work/.found"
 	rm "$work/.answered" "$work/.found"
