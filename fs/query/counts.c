@@ -119,6 +119,8 @@ int pfs_counts_replace(struct pfs_edits *out, const char *sql, size_t len, uint6
 	struct count count;
 
 	*out = (struct pfs_edits){.text = NULL};
+	if (!pfs_token_may_be(sql, len, "count"))
+		return 0;
 	for (step(&reader); reader.token.kind != PFS_TOKEN_END;) {
 		if (!skip_word(&reader, "SELECT")) {
 			step(&reader);

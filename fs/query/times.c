@@ -302,9 +302,12 @@ static int read_token(struct rewriting *r, const struct pfs_token *token)
 int pfs_times_replace(struct pfs_edits *out, const char *sql, size_t len)
 {
 	struct rewriting r = {.out = out, .sql = sql, .len = len};
-	struct pfs_token token = pfs_token_next(sql, len, 0);
+	struct pfs_token token;
 
 	*out = (struct pfs_edits){.text = NULL};
+	if (!pfs_token_may_be(sql, len, "time"))
+		return pfs_edits_end(out, sql, len);
+	token = pfs_token_next(sql, len, 0);
 	while (token.kind != PFS_TOKEN_END) {
 		PFS_TRY(read_token(&r, &token));
 		token = pfs_token_next(sql, len, token.at + token.len);

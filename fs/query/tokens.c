@@ -104,3 +104,13 @@ bool pfs_token_is(const char *sql, const struct pfs_token *token, const char *wo
 	return token->kind == PFS_TOKEN_WORD && token->len == strlen(word) &&
 	       strncasecmp(sql + token->at, word, token->len) == 0;
 }
+
+bool pfs_token_may_be(const char *sql, size_t len, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i + n <= len; i++)
+		if ((sql[i] | 0x20) == *word && strncasecmp(sql + i, word, n) == 0)
+			return true;
+	return false;
+}

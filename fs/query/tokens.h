@@ -29,6 +29,10 @@ struct pfs_token pfs_token_next(const char *sql, size_t len, size_t from);
 /* Whether it is that word, not quoted, in any case. */
 bool pfs_token_is(const char *sql, const struct pfs_token *token, const char *word);
 
+/* Whether the word (of small letters) is somewhere in the text, in any case, be it as a part of another
+ * one or in a comment: known sooner than its tokens. */
+bool pfs_token_may_be(const char *sql, size_t len, const char *word);
+
 /* Whether words are made of it. */
 bool pfs_token_is_letter(char c);
 
