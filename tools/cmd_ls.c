@@ -2,6 +2,7 @@
 /* primefs ls - ls(1) over a store or a mounted one; with -R the whole subtree in one question. */
 #include <inttypes.h>
 #include <locale.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +16,7 @@
 #include "tools/long.h"
 #include "tools/ls_paths.h"
 
-#define OWNER_SIZE 72
+#define OUT_SIZE ((size_t)256 << 10)
 
 enum { LONG, RECURSIVE, ALMOST, ONE, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME };
 static const struct pfs_cmd_option options[] = {
@@ -180,28 +181,30 @@ static void widen(int *width, int n)
 
 static int digits(uint64_t n)
 {
-	return snprintf(NULL, 0, "%" PRIu64, n);
+	int count = 1;
+
+	while (n /= 10)
+		count++;
+	return count;
 }
 
-static void print_number(char out[PFS_HUMAN_SIZE], const struct settings *s, int64_t size)
+/* Valid as long as out is. */
+static const char *size_text(char out[PFS_DECIMAL_SIZE], const struct settings *s, int64_t size)
 {
-	if (s->given[HUMAN])
-		pfs_print_human(out, (uint64_t)size);
-	else
-		(void)snprintf(out, PFS_HUMAN_SIZE, "%" PRId64, size);
+	if (!s->given[HUMAN])
+		return pfs_decimal(out, (uint64_t)size);
+	pfs_print_human(out, (uint64_t)size);
+	return out;
 }
 
-/* A name, or a number where there is none or none is wanted; true if it is a name. */
-static bool print_owner(char out[OWNER_SIZE], const struct settings *s, uint32_t id,
-			const char *(*name_of)(uint32_t id))
+/* A name, or a number where there is none or none is wanted; *named: it is a name. */
+static const char *owner_text(char out[PFS_DECIMAL_SIZE], bool *named, const struct settings *s,
+			      uint32_t id, const char *(*name_of)(uint32_t id))
 {
 	const char *name = s->given[NUMERIC] ? NULL : name_of(id);
 
-	if (name)
-		(void)snprintf(out, OWNER_SIZE, "%s", name);
-	else
-		(void)snprintf(out, OWNER_SIZE, "%u", id);
-	return name;
+	*named = name;
+	return name ? name : pfs_decimal(out, id);
 }
 
 static bool is_device(const struct entry *e)
@@ -213,7 +216,8 @@ static struct widths measure(const struct list *list, const struct entry *entrie
 {
 	const struct settings *s = list->settings;
 	struct widths w = {0};
-	char text[PFS_HUMAN_SIZE], owner[OWNER_SIZE];
+	char text[PFS_DECIMAL_SIZE];
+	bool named;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct entry *e = &entries[i];
@@ -223,41 +227,60 @@ static struct widths measure(const struct list *list, const struct entry *entrie
 		if (!s->given[LONG])
 			continue;
 		widen(&w.nlink, digits(e->nlink));
-		(void)print_owner(owner, s, e->uid, pfs_user_name);
-		widen(&w.user, (int)strlen(owner));
-		(void)print_owner(owner, s, e->gid, pfs_group_name);
-		widen(&w.group, (int)strlen(owner));
+		widen(&w.user, (int)strlen(owner_text(text, &named, s, e->uid, pfs_user_name)));
+		widen(&w.group, (int)strlen(owner_text(text, &named, s, e->gid, pfs_group_name)));
 		if (is_device(e)) {
 			widen(&w.major, digits(major(e->rdev)));
 			widen(&w.minor, digits(minor(e->rdev)));
 			widen(&w.size, w.major + 2 + w.minor);
 		} else {
-			print_number(text, s, e->size);
-			widen(&w.size, (int)strlen(text));
+			widen(&w.size, (int)strlen(size_text(text, s, e->size)));
 		}
 	}
 	return w;
 }
 
+static void put_blanks(int n)
+{
+	static const char blanks[] = "                                ";
+
+	for (; n > 0; n -= (int)sizeof(blanks) - 1)
+		(void)fwrite(blanks, 1, PFS_MIN((size_t)n, sizeof(blanks) - 1), stdout);
+}
+
+/* In its column, to the left or right, and a blank before it. */
+static void put_field(const char *text, int width, bool left)
+{
+	size_t len = strlen(text);
+
+	put_blanks(1 + (left ? 0 : width - (int)len));
+	(void)fwrite(text, 1, len, stdout);
+	put_blanks(left ? width - (int)len : 0);
+}
+
 static void print_long(const struct settings *s, const struct widths *w, const struct entry *e)
 {
-	char mode[PFS_MODE_SIZE], when[PFS_WHEN_SIZE], text[PFS_HUMAN_SIZE], owner[OWNER_SIZE];
-	bool named = print_owner(owner, s, e->uid, pfs_user_name);
+	char mode[PFS_MODE_SIZE], when[PFS_WHEN_SIZE], text[PFS_DECIMAL_SIZE];
+	const char *owner;
+	bool named;
 
 	pfs_print_mode(mode, e->type, e->mode);
 	pfs_print_when(when, e->mtime);
-	(void)printf("%s %*" PRIu64, mode, w->nlink, e->nlink);
-	(void)printf(named ? " %-*s" : " %*s", w->user, owner);
-	named = print_owner(owner, s, e->gid, pfs_group_name);
-	(void)printf(named ? " %-*s" : " %*s", w->group, owner);
+	(void)fputs(mode, stdout);
+	put_field(pfs_decimal(text, e->nlink), w->nlink, false);
+	owner = owner_text(text, &named, s, e->uid, pfs_user_name);
+	put_field(owner, w->user, named);
+	owner = owner_text(text, &named, s, e->gid, pfs_group_name);
+	put_field(owner, w->group, named);
 	if (is_device(e)) {
-		(void)printf(" %*u, %*u", w->size - 2 - w->minor, major(e->rdev), w->minor,
-			     minor(e->rdev));
+		put_field(pfs_decimal(text, major(e->rdev)), w->size - 2 - w->minor, false);
+		(void)putchar(',');
+		put_field(pfs_decimal(text, minor(e->rdev)), w->minor, false);
 	} else {
-		print_number(text, s, e->size);
-		(void)printf(" %*s", w->size, text);
+		put_field(size_text(text, s, e->size), w->size, false);
 	}
-	(void)printf(" %s ", when);
+	put_field(when, 0, true);
+	(void)putchar(' ');
 }
 
 static void put_name(const struct settings *s, const char *name)
@@ -519,6 +542,8 @@ int pfs_cmd_ls(int argc, char **argv)
 		return args.status;
 	s.given[LONG] |= s.given[NUMERIC];
 	(void)setlocale(LC_ALL, "");
+	(void)setvbuf(stdout, NULL, _IOFBF, OUT_SIZE);
+	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER);
 	status = pfs_places_open(&places, &n, "ls", args.operands, (size_t)args.n_operands);
 	if (!status)
 		status = list_places(&s, places, n);

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <wchar.h>
@@ -35,9 +36,8 @@ void pfs_print_mode(char out[PFS_MODE_SIZE], char type, mode_t mode)
 	out[10] = 0;
 }
 
-void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time_ns)
+static void write_when(char out[PFS_WHEN_SIZE], time_t seconds)
 {
-	time_t seconds = (time_t)(time_ns / NS_PER_S - (time_ns % NS_PER_S < 0));
 	time_t now = time(NULL);
 	bool recent = seconds <= now && seconds > now - HALF_A_YEAR;
 	struct tm local;
@@ -45,6 +45,25 @@ void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time_ns)
 	out[0] = 0;
 	if (localtime_r(&seconds, &local))
 		(void)strftime(out, PFS_WHEN_SIZE, recent ? "%b %e %H:%M" : "%b %e  %Y", &local);
+}
+
+/* Many files are of the same second. */
+void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time_ns)
+{
+	static struct {
+		bool known;
+		time_t seconds;
+		char text[PFS_WHEN_SIZE];
+	} kept[CACHED];
+	time_t seconds = (time_t)(time_ns / NS_PER_S - (time_ns % NS_PER_S < 0));
+	size_t i = (uint64_t)seconds % CACHED;
+
+	if (!kept[i].known || kept[i].seconds != seconds) {
+		write_when(kept[i].text, seconds);
+		kept[i].seconds = seconds;
+		kept[i].known = true;
+	}
+	(void)memcpy(out, kept[i].text, PFS_WHEN_SIZE);
 }
 
 void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes)
@@ -92,6 +111,17 @@ void pfs_print_name(FILE *out, const char *name, size_t len, bool terminal)
 		n = first_character(&prints, name, len);
 		(void)fwrite(prints ? name : "?", 1, prints ? n : 1, out);
 	}
+}
+
+const char *pfs_decimal(char out[PFS_DECIMAL_SIZE], uint64_t number)
+{
+	char *at = out + PFS_DECIMAL_SIZE - 1;
+
+	*at = 0;
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	return at;
 }
 
 static const char *remember(struct name *name, uint32_t id, const char *text)

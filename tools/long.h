@@ -22,6 +22,10 @@ void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time);
 #define PFS_HUMAN_SIZE 24
 void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes);
 
+/* The number as text, somewhere in out: snprintf takes longer than all else that a line needs. */
+#define PFS_DECIMAL_SIZE 24
+const char *pfs_decimal(char out[PFS_DECIMAL_SIZE], uint64_t number);
+
 /* A name or path.  For a terminal with ? for what does not print in the locale, so that no name can
  * tell it what to do. */
 void pfs_print_name(FILE *out, const char *name, size_t len, bool terminal);
