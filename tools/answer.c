@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -84,6 +85,12 @@ static int find_store(char path[PATH_MAX], char folder[PATH_MAX], const char *ve
 		*folder = '\0';
 		return PFS_EXIT_OK; /* what is wrong shows when it is opened */
 	}
+	if (pfs_kernel_find(&found, folder, NULL) != 0 &&
+	    getxattr(folder, "user.primefs.path", NULL, 0) > 0)
+		return pfs_cmd_fail(verb,
+				    "%s: lies in a mounted store; name that or its mountpoint, or "
+				    "ask %s/.query, about this directory alone",
+				    operand, operand);
 	if (pfs_kernel_find(&found, folder, NULL) != 0)
 		return pfs_cmd_fail(verb,
 				    "%s: a directory on which no store is mounted; name a "
