@@ -201,6 +201,7 @@ static void test_read(void **state)
 	struct pfs_entry entry;
 	bool volatile_attr;
 	uint64_t ino;
+	ssize_t at_once;
 
 	begin_store(state);
 	put_file("sub/f", data, LARGE);
@@ -214,8 +215,11 @@ static void test_read(void **state)
 	assert_int_equal(pfs_tree_open_file(tree, &volatile_attr, ino, O_RDONLY, true, false), 0);
 	assert_true(volatile_attr);
 	check_bytes(ino, data, LARGE);
-	assert_int_equal(pfs_tree_read(tree, back, 10, ino, C - 5, PFS_READ_NOWAIT), 10);
-	assert_memory_equal(back, data + C - 5, 10);
+	at_once = pfs_tree_read(tree, back, 10, ino, C - 5, PFS_READ_NOWAIT);
+	if (at_once != -EAGAIN) { /* as on a tmpfs, which cannot tell what it has */
+		assert_int_equal(at_once, 10);
+		assert_memory_equal(back, data + C - 5, 10);
+	}
 	assert_int_equal(read_at(ino, back, 10, LARGE - 3), 3);
 	assert_int_equal(read_at(ino, back, 10, LARGE), 0);
 	assert_int_equal(pfs_tree_seek(tree, ino, 5, SEEK_DATA), 5);

@@ -19,7 +19,8 @@
 
 #define CORPUS "tests/query/statements.sql"
 #define NODES  150
-#define RANDOM 300 /* statements */
+#define RANDOM	    300 /* statements */
+#define RANDOM_LONG 5000
 
 static struct temp_store store;
 static struct pfs_tree *tree;
@@ -551,14 +552,23 @@ static bool compare_random(bool (*make)(FILE *out, uint64_t *seed))
 	return equal;
 }
 
+/* PFS_LONG: 1 for the long mode, or a number. */
+static unsigned long how_many(void)
+{
+	const char *text = getenv("PFS_LONG");
+	unsigned long n = text ? strtoul(text, NULL, 10) : 0;
+
+	if (n == 0)
+		return RANDOM;
+	return n == 1 ? RANDOM_LONG : n;
+}
+
 static void test_random(void **state)
 {
-	const char *longer = getenv("PFS_LONG");
-	unsigned long n = longer ? strtoul(longer, NULL, 10) : RANDOM;
+	unsigned long n = how_many();
 	unsigned wrong = 0;
 
 	(void)state;
-	n = n > 1 ? n : 5000;
 	for (unsigned long i = 0; i < n; i++)
 		wrong += !compare_random(random_statement);
 	print_message("%lu random statements, %u with other rows\n", n, wrong);
@@ -610,12 +620,10 @@ static void copy_again(void)
 
 static void test_ordered(void **state)
 {
-	const char *longer = getenv("PFS_LONG");
-	unsigned long n = longer ? strtoul(longer, NULL, 10) : RANDOM;
+	unsigned long n = how_many();
 	unsigned wrong = 0;
 
 	(void)state;
-	n = n > 1 ? n : 5000;
 	for (unsigned long i = 0; i < n; i++) {
 		wrong += !compare_random(random_order);
 		if (below(3) == 0) {
