@@ -88,8 +88,8 @@ static int find_store(char path[PATH_MAX], char folder[PATH_MAX], const char *ve
 	if (pfs_kernel_find(&found, folder, NULL) != 0 &&
 	    getxattr(folder, "user.primefs.path", NULL, 0) > 0)
 		return pfs_cmd_fail(verb,
-				    "%s: lies in a mounted store; name that or its mountpoint, or "
-				    "ask %s/.query, about this directory alone",
+				    "%s: no store is mounted on it, it lies in one; name that or "
+				    "its mountpoint, or see %s/.query/help",
 				    operand, operand);
 	if (pfs_kernel_find(&found, folder, NULL) != 0)
 		return pfs_cmd_fail(verb,

@@ -55,7 +55,7 @@ mount_store
 is 'the daemon answers' "$(query 'SELECT count(*) AS n FROM nodes')" $'n\n6'
 is 'by its mountpoint, too' "$(primefs query "$mnt" 'SELECT count(*) AS n FROM nodes')" $'n\n6'
 mkdir "$mnt/new"
-fails_with 'not by a directory in it, which has its own' 'ask .*/new/\.query' primefs query "$mnt/new" 'SELECT 1'
+fails_with 'not by a directory in it, which has its own' 'lies in one; .*/new/\.query/help' primefs query "$mnt/new" 'SELECT 1'
 is 'about what has just changed' "$(query "SELECT path FROM nodes WHERE name = 'new'")" $'path\n/new'
 exits 'and says what is wrong' 2 query 'SELECT nam FROM nodes'
 exits 'not there yet' 1 test -e "$mnt/made"
