@@ -8,12 +8,12 @@
  * the nodes and those above them, and its siblings are sorted. */
 #include "fs/tree/scan_impl.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/preorder.h"
 #include "fs/tree/span.h"
 
 #define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
@@ -235,76 +235,15 @@ static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 
 /* ---- sorting a tree ---- */
 
-/* A node of the set, or above one.  Entries are chained to their directory's. */
-struct entry {
-	uint64_t bytes; /* the name's first, as a number that compares like them */
-	uint32_t slot;
-	uint32_t next, first; /* sibling after this one, first child; index + 1, 0: none */
-	bool wanted;
-};
-
 struct ordering {
 	const struct pfs_image *image;
-	struct entry *entries;
-	size_t n, capacity;
-	uint32_t *entry_of; /* by slot: index + 1 */
+	struct pfs_preorder order;
+	uint32_t *entry_of; /* by slot: its number */
 };
 
-static uint64_t first_bytes(const struct pfs_image *image, uint32_t slot)
+static int compare_of(const void *image, uint32_t a, uint32_t b)
 {
-	uint64_t bytes = 0;
-	size_t len;
-	const char *name = pfs_names_get(image->names, image->name[slot], &len);
-
-	memcpy(&bytes, name, PFS_MIN(len, sizeof(bytes)));
-	return be64toh(bytes);
-}
-
-static bool precedes(const struct ordering *o, uint32_t a, uint32_t b)
-{
-	const struct entry *x = &o->entries[a - 1], *y = &o->entries[b - 1];
-
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes;
-	return compare_names(o->image, x->slot, y->slot) < 0;
-}
-
-/* Two sorted chains of siblings become one. */
-static uint32_t join(struct ordering *o, uint32_t a, uint32_t b)
-{
-	uint32_t head = 0, *tail = &head;
-
-	while (a && b) {
-		uint32_t *less = precedes(o, b, a) ? &b : &a;
-
-		*tail = *less;
-		tail = &o->entries[*less - 1].next;
-		*less = *tail;
-	}
-	*tail = a ? a : b;
-	return head;
-}
-
-/* Merge sort of a chain; bins[i] holds 2^i siblings. */
-static uint32_t sort_chain(struct ordering *o, uint32_t chain)
-{
-	uint32_t bins[33] = {0}, sorted = 0;
-
-	while (chain) {
-		uint32_t one = chain, i = 0;
-
-		chain = o->entries[one - 1].next;
-		o->entries[one - 1].next = 0;
-		for (; bins[i]; i++) {
-			one = join(o, bins[i], one);
-			bins[i] = 0;
-		}
-		bins[i] = one;
-	}
-	for (size_t i = 0; i < PFS_COUNT(bins); i++)
-		if (bins[i])
-			sorted = sorted ? join(o, bins[i], sorted) : bins[i];
-	return sorted;
+	return compare_names(image, a, b);
 }
 
 /* The slot's entry, made with those above it as needed.  -ENOMEM. */
@@ -319,57 +258,35 @@ static int add_entry(struct ordering *o, uint32_t slot, struct pfs_trail *trail)
 		level--;
 	for (; level < trail->n; level++) {
 		uint32_t made = trail->slot[level];
-		struct entry entry = {.slot = made, .bytes = first_bytes(o->image, made)};
+		uint32_t above = level ? o->entry_of[trail->slot[level - 1]] : 0;
+		size_t len;
+		const char *name = pfs_names_get(o->image->names, o->image->name[made], &len);
 
-		PFS_TRY(pfs_grow(&o->entries, &o->capacity, o->n + 1, sizeof(*o->entries)));
-		if (level) {
-			struct entry *above = &o->entries[o->entry_of[trail->slot[level - 1]] - 1];
-
-			entry.next = above->first;
-			above->first = (uint32_t)o->n + 1;
-		}
-		o->entries[o->n++] = entry;
-		o->entry_of[made] = (uint32_t)o->n;
+		PFS_TRY(pfs_preorder_add(&o->order, &o->entry_of[made], above, made,
+					 pfs_preorder_key(name, len)));
 	}
 	return 0;
-}
-
-/* Pre-order without recursion: chains are sorted on the way down, and put in front of one list. */
-static void list_entries(struct ordering *o, uint32_t *slots)
-{
-	uint32_t list = o->n ? 1 : 0; /* the root is always made first */
-
-	while (list) {
-		struct entry *entry = &o->entries[list - 1];
-		uint32_t children = sort_chain(o, entry->first), last = children;
-
-		if (entry->wanted)
-			*slots++ = entry->slot;
-		list = entry->next;
-		if (!children)
-			continue;
-		while (o->entries[last - 1].next)
-			last = o->entries[last - 1].next;
-		o->entries[last - 1].next = list;
-		list = children;
-	}
 }
 
 static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots)
 {
 	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
-	struct ordering o = {.image = image, .entry_of = entry_of};
+	struct ordering o = {
+		.image = image,
+		.order = {.compare = compare_of, .arg = image},
+		.entry_of = entry_of,
+	};
 	struct pfs_trail trail = {0};
 	int error = entry_of ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < slots->n && !error; i++) {
 		error = add_entry(&o, slots->slot[i], &trail);
 		if (!error)
-			o.entries[entry_of[slots->slot[i]] - 1].wanted = true;
+			pfs_preorder_want(&o.order, entry_of[slots->slot[i]]);
 	}
 	if (!error)
-		list_entries(&o, slots->slot);
-	free(o.entries);
+		pfs_preorder_list(&o.order, slots->slot);
+	pfs_preorder_finish(&o.order);
 	pfs_trail_finish(&trail);
 	return error;
 }
