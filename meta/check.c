@@ -221,8 +221,9 @@ static const struct {
 	 "OR length(data) > 65536 OR typeof(data) <> 'blob'"},
 	{"content beyond the end of its file, node",
 	 "SELECT DISTINCT node.prime FROM chunk CROSS JOIN node ON node.prime = chunk.prime "
-	 "WHERE node.flags & 1 = 0 AND length(chunk.data) > 0 "
-	 "AND chunk.n * 65536 + length(chunk.data) > node.size"},
+	 "WHERE node.flags & 1 = 0 AND chunk.n * 65536 + length(chunk.data) > node.size "
+	 "AND substr(chunk.data, max(0, node.size - chunk.n * 65536) + 1) "
+	 "<> zeroblob(chunk.n * 65536 + length(chunk.data) - max(node.size, chunk.n * 65536))"},
 	{"an orphan that still is a node, prime", "SELECT prime FROM orphan WHERE EXISTS (SELECT 1 "
 						  "FROM node WHERE node.prime = orphan.prime)"},
 	{"attributes without a node, of prime",
