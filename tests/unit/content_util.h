@@ -160,4 +160,15 @@ static inline uint64_t first_seed(void)
 	return seed;
 }
 
+/* Flags of the image (PFS_NODE_...); the committer writes beside them. */
+static inline bool has_flag(uint64_t ino, unsigned flag)
+{
+	bool has;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	has = tree->image.flags[pfs_image_slot(tree, ino)] & flag;
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return has;
+}
+
 #endif

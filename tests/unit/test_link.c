@@ -170,7 +170,7 @@ static int try_open(uint64_t ino, int flags)
 
 static bool is_linked(uint64_t ino)
 {
-	return tree->image.flags[pfs_image_slot(tree, ino)] & PFS_NODE_LINKED;
+	return has_flag(ino, PFS_NODE_LINKED);
 }
 
 static void check_bytes(uint64_t ino, const void *bytes, int64_t size)
@@ -288,7 +288,9 @@ static void test_changed(void **state)
 	assert_int_equal(rights_told, 1);
 	reopen_tree();		   /* what was seen is in the store */
 	listen_to_tree();
+	(void)pthread_rwlock_rdlock(&tree->lock);
 	assert_int_equal(tree->image.size[pfs_image_slot(tree, ino)], 4);
+	(void)pthread_rwlock_unlock(&tree->lock);
 	assert_int_equal(try_stat(ino), 0);
 	assert_int_equal(told, 1);
 	close_tree();

@@ -38,7 +38,7 @@ static void check_list(uint64_t ino, const char *names, size_t size)
 
 static bool is_flagged(uint64_t ino)
 {
-	return tree->image.flags[pfs_image_slot(tree, ino)] & PFS_NODE_ATTRS;
+	return has_flag(ino, PFS_NODE_ATTRS);
 }
 
 static void test_basics(void **state)
