@@ -145,8 +145,9 @@ check_store
 # A filesystem that is mounted anew may get another device number, as most do that have no device of
 # their own.  What is found by way of a symlink, or on a user's filesystem, has to be the same still.
 renewed() { # another tmpfs in place of $src, with the same inode numbers
-	umount "$src" && mount -t tmpfs none "$work/elsewhere" && mount -t tmpfs none "$src" &&
-		umount "$work/elsewhere" && mkdir "$src/in" && echo second >"$src/in/f" &&
+	mount -t tmpfs none "$work/elsewhere" && umount "$src" && # while the old one has its number
+		mount --bind "$work/elsewhere" "$src" && umount "$work/elsewhere" &&
+		mkdir "$src/in" && echo second >"$src/in/f" &&
 		[[ $(stat -c '%d %i' "$src/in") != "$place" && $(stat -c %i "$src/in") == "${place#* }" ]]
 }
 rm -rf "$src" "$store"
