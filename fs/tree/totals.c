@@ -144,8 +144,7 @@ int64_t pfs_totals_mtime(const struct pfs_tree *tree, uint32_t slot)
 	return time.sec < 0 ? NOTHING + 1 : INT64_MAX;
 }
 
-/* Without what lies below it. */
-static struct pfs_totals own(const struct pfs_tree *tree, uint32_t slot)
+struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
 
@@ -163,7 +162,7 @@ static struct pfs_totals whole(const struct pfs_tree *tree, const struct table *
 	const struct entry *entry;
 
 	if (!S_ISDIR(tree->image.mode[slot]))
-		return own(tree, slot);
+		return pfs_totals_own(tree, slot);
 	entry = entry_of(table, slot);
 	return (struct pfs_totals){
 		.count = entry->count,
@@ -206,7 +205,7 @@ static int place_directories(const struct pfs_tree *tree, struct table *table, u
 	for (uint32_t slot = first; slot < end; slot++) {
 		if (!(block->directories & bit_of(slot)))
 			continue;
-		totals = own(tree, slot);
+		totals = pfs_totals_own(tree, slot);
 		set_entry(entry++, &totals);
 	}
 	return 0;
@@ -387,7 +386,7 @@ void pfs_totals_attached(struct pfs_tree *tree, uint32_t slot)
 		return;
 	table = &tree->totals->table;
 	if (S_ISDIR(tree->image.mode[slot]) && !has_entry(table, slot)) {
-		totals = own(tree, slot);
+		totals = pfs_totals_own(tree, slot);
 		if (insert_entry(table, slot)) {
 			forget(tree->totals);
 			return;

@@ -45,6 +45,8 @@ void pfs_totals_retimed(struct pfs_tree *tree, uint32_t slot, int64_t mtime);
 
 /* The node's own mtime in nanoseconds, or the nearest that 64 bits hold.  Any lock. */
 int64_t pfs_totals_mtime(const struct pfs_tree *tree, uint32_t slot);
+/* The node's, without what lies below it. */
+struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
 
 /* ---- for tests and VERIFY builds ---- */
 

@@ -292,18 +292,6 @@ static size_t number_directories(struct pfs_visible *visible, const struct pfs_t
 	return n;
 }
 
-static struct pfs_totals own_totals(const struct pfs_tree *tree, uint32_t slot)
-{
-	const struct pfs_image *image = &tree->image;
-
-	return (struct pfs_totals){
-		.count = 1,
-		.size = S_ISDIR(image->mode[slot]) ? 0 : (uint64_t)image->size[slot],
-		.blocks = (uint64_t)image->blocks[slot],
-		.mtime = pfs_totals_mtime(tree, slot),
-	};
-}
-
 static void add(struct pfs_totals *to, const struct pfs_totals *totals)
 {
 	to->count += totals->count;
@@ -323,7 +311,7 @@ static void add_to_parents(struct pfs_visible *visible, const struct pfs_tree *t
 
 		if (!pfs_scan_is_live(image, slot) || !pfs_visible_has(visible, tree, slot))
 			continue;
-		own = own_totals(tree, slot);
+		own = pfs_totals_own(tree, slot);
 		parent = image->parent[slot];
 		if (S_ISDIR(image->mode[slot])) {
 			add(&visible->totals[number_of(visible, slot)], &own);
@@ -400,7 +388,7 @@ static int64_t total_of(const struct pfs_visible *visible, const struct pfs_tree
 {
 	struct pfs_totals totals = get_bit(visible->directories, slot)
 					   ? visible->totals[number_of(visible, slot)]
-					   : own_totals(tree, slot);
+					   : pfs_totals_own(tree, slot);
 
 	return pfs_scan_total(&totals, field);
 }
