@@ -210,6 +210,24 @@ const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);
 /* Of the row; valid until the next step, reset or finish. */
 void pfs_sql_value(const struct pfs_sql *sql, struct pfs_sql_value *out, size_t column);
 
+/* ---- rows past SQLite ---- */
+
+#define PFS_SQL_PLAIN_MAX 64 /* columns of a statement's row */
+
+struct pfs_sql_plain {
+	int columns[PFS_SQL_PLAIN_MAX]; /* of the source, by column of the row; -1: the rowid */
+	struct pfs_sql_scan *scan;
+	struct pfs_sql_rows rows; /* its batch, */
+	size_t row;		  /* and which one of it is the statement's */
+};
+
+/* Of a statement that stands on a row: whether each of its rows is one of a single scan of the source,
+ * nothing being computed, left out or sorted on the way.  It is asked for in SQLite's program for the
+ * statement, which takes about as long as pfs_sql_prepare; plans are made for it anew.  False also
+ * where there is any doubt.  The scan stays open until the statement is reset or finished, and may be
+ * read on by its own fetch; the statement then must not be stepped again. */
+bool pfs_sql_plain(struct pfs_sql *sql, struct pfs_sql_plain *plain);
+
 /* Calls fn for each step of how the statement `text` would run, outer ones first, until it returns
  * non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_sql_explain(struct pfs_sql *sql, const char *text, size_t len,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlquery_impl.h - inside of meta/sqlquery.h: sqlquery.c (connections, statements, what they
- * may do), sqltable.c (sources as virtual tables), sqlside.c (tables of its own), sqlfunction.c. */
+ * may do), sqltable.c (sources as virtual tables), sqlside.c (tables of its own), sqlfunction.c, plain.c
+ * (statements that are but a scan). */
 #ifndef PFS_META_SQLQUERY_IMPL_H
 #define PFS_META_SQLQUERY_IMPL_H
 
@@ -44,6 +45,8 @@ struct pfs_sql {
 	size_t n_rowids, rowids_capacity;
 	bool rowids_lost;
 	char refused[160]; /* why the authorizer said no */
+	struct pfs_sql_cursor *cursor; /* over the source, the last opened; NULL: it is closed again */
+	unsigned n_cursors;
 };
 
 void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value);
@@ -68,6 +71,13 @@ void pfs_sql_row_changed(void *arg, int op, const char *database, const char *ta
 
 PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* SQLite's results, both */
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
+
+/* ---- sqltable.c ---- */
+
+/* The text of the plan that the scan runs by, "" before it does. */
+const char *pfs_sql_cursor_plan(const struct pfs_sql_cursor *cursor);
+/* Where it is; columns apart. */
+void pfs_sql_cursor_at(const struct pfs_sql_cursor *cursor, struct pfs_sql_plain *plain);
 
 /* What SQLite calls for the function of that name; false: there is none. */
 bool pfs_sql_find_function(const struct pfs_sql *sql, const char *name,

@@ -19,11 +19,12 @@ struct table {
 	struct pfs_sql *sql;
 };
 
-struct cursor {
+struct pfs_sql_cursor {
 	sqlite3_vtab_cursor base;
 	struct pfs_sql_scan *scan;
 	struct pfs_sql_rows rows;
 	size_t row; /* of the batch */
+	const char *plan; /* the statement's */
 	/* The plan that it has begun with, and will again, an inner one many times. */
 	bool is_planned;
 	struct pfs_sql_begin begin;
@@ -240,8 +241,8 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 {
-	const struct pfs_sql *sql = sql_of(table);
-	struct cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+	struct pfs_sql *sql = sql_of(table);
+	struct pfs_sql_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
 	int error;
 
 	if (!cursor)
@@ -249,25 +250,32 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 	cursor->rows = (struct pfs_sql_rows){.n = 0};
 	cursor->row = 0;
 	cursor->is_planned = false;
+	cursor->plan = "";
 	error = sql->source->open(sql->user, &cursor->scan);
 	if (error) {
 		sqlite3_free(cursor);
 		return failed(table, error);
 	}
+	sql->cursor = cursor;
+	sql->n_cursors++;
 	*out = &cursor->base;
 	return SQLITE_OK;
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct pfs_sql_cursor *cursor = (struct pfs_sql_cursor *)base;
+	struct pfs_sql *sql = sql_of(base->pVtab);
 
-	sql_of(base->pVtab)->source->close(cursor->scan);
+	sql->n_cursors--;
+	if (sql->cursor == cursor)
+		sql->cursor = NULL;
+	sql->source->close(cursor->scan);
 	sqlite3_free(cursor);
 	return SQLITE_OK;
 }
 
-static int fetch(struct cursor *cursor)
+static int fetch(struct pfs_sql_cursor *cursor)
 {
 	sqlite3_vtab *table = cursor->base.pVtab;
 	int error;
@@ -298,7 +306,7 @@ static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value
 }
 
 /* The plan's text, without the arguments' values. */
-static void read_plan(struct cursor *cursor, int id, const char *text, size_t n)
+static void read_plan(struct pfs_sql_cursor *cursor, int id, const char *text, size_t n)
 {
 	struct pfs_sql_begin *begin = &cursor->begin;
 	char *at;
@@ -325,11 +333,12 @@ static void read_plan(struct cursor *cursor, int id, const char *text, size_t n)
 static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 		  sqlite3_value **argv)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct pfs_sql_cursor *cursor = (struct pfs_sql_cursor *)base;
 	int error;
 
 	if (!cursor->is_planned || cursor->begin.id != (unsigned)id)
 		read_plan(cursor, id, text, (size_t)argc);
+	cursor->plan = text;
 	for (int i = 0; i < argc; i++) {
 		error = take_argument(&cursor->arguments[i], argv[i]);
 		if (error)
@@ -342,14 +351,14 @@ static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 
 static int next_row(sqlite3_vtab_cursor *base)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct pfs_sql_cursor *cursor = (struct pfs_sql_cursor *)base;
 
 	return ++cursor->row < cursor->rows.n ? SQLITE_OK : fetch(cursor);
 }
 
 static int at_end(sqlite3_vtab_cursor *base)
 {
-	return ((struct cursor *)base)->rows.n == 0;
+	return ((struct pfs_sql_cursor *)base)->rows.n == 0;
 }
 
 static void return_value(sqlite3_context *context, const struct pfs_sql_value *value)
@@ -387,7 +396,7 @@ static void return_bytes(sqlite3_context *context, const struct pfs_sql_column *
 /* SQLite begins with NULL. */
 static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct pfs_sql_cursor *cursor = (struct pfs_sql_cursor *)base;
 	const struct pfs_sql_column *column = &cursor->rows.columns[number];
 	int error;
 
@@ -417,12 +426,26 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 
 static int give_rowid(sqlite3_vtab_cursor *base, sqlite_int64 *out)
 {
-	struct cursor *cursor = (struct cursor *)base;
+	struct pfs_sql_cursor *cursor = (struct pfs_sql_cursor *)base;
 	int64_t rowid = 0;
 	int error = sql_of(base->pVtab)->source->rowid(cursor->scan, &rowid, cursor->row);
 
 	*out = rowid;
 	return error ? failed(base->pVtab, error) : SQLITE_OK;
+}
+
+/* ---- past SQLite ---- */
+
+const char *pfs_sql_cursor_plan(const struct pfs_sql_cursor *cursor)
+{
+	return cursor->plan;
+}
+
+void pfs_sql_cursor_at(const struct pfs_sql_cursor *cursor, struct pfs_sql_plain *plain)
+{
+	plain->scan = cursor->scan;
+	plain->rows = cursor->rows;
+	plain->row = cursor->row;
 }
 
 /* ---- changing ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), connections.c (what they
  * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), push.c
- * (what the image answers), functions.c, owners.c, titles.c, errors.c, plan.c. */
+ * (what the image answers), batch.c (rows past SQLite), functions.c, owners.c, titles.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -144,6 +144,14 @@ struct pfs_query {
 	struct pfs_scan_record *scans; /* by the plan's id */
 	size_t n_scans, scans_capacity;
 
+	/* batch.c */
+	uint64_t many; /* rows that are; 0: as it finds right */
+	struct pfs_sql_scan *long_scan; /* which has just read a batch, and has many rows */
+	struct pfs_sql_plain *plain;	/* what the statement is, when it was found to be plain */
+	bool is_past;	   /* the rows come from the scan: SQLite is not asked */
+	bool is_not_plain; /* it was looked at */
+	bool was_past;	   /* some did */
+
 	struct pfs_attr_reader **attrs; /* by column, as they are needed; scans have copies */
 	bool *attr_wanted;		/* to be opened before the tree is held again */
 
@@ -179,6 +187,21 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 
 extern const struct pfs_sql_source pfs_nodes_source;
 extern const struct pfs_sql_function pfs_tree_functions[];
+/* The scan is going to be read to its end: its batches may be as large as memory allows. */
+void pfs_nodes_enlarge(struct pfs_sql_scan *scan);
+
+/* ---- batch.c: rows past SQLite ---- */
+
+/* Whether a scan of so many rows is. */
+bool pfs_batch_is_worth(const struct pfs_query *query, uint64_t rows);
+/* The statement stands on the first row of a batch of query->long_scan: if it is plain, the rows behind
+ * that one are read past SQLite. */
+void pfs_batch_begin(struct pfs_query *query);
+/* As pfs_sql_step and pfs_sql_value, while query->is_past. */
+PFS_MUST_CHECK int pfs_batch_next(struct pfs_query *query);
+void pfs_batch_value(const struct pfs_query *query, struct pfs_sql_value *out, size_t column);
+/* Before SQLite gets the statement back. */
+void pfs_batch_end(struct pfs_query *query);
 
 /* ---- titles.c: columns' names as they were written ---- */
 

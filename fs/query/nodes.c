@@ -10,6 +10,8 @@
 
 #define FIRST_BATCH 128 /* rows: a LIMIT may want no more */
 #define BATCH	    4096
+#define LARGE_BATCH 16384 /* past SQLite; */
+#define MEMORY_PART 4	  /* that much of what is left of the memory it may take */
 
 /* What a column of the batch is kept in. */
 struct buffer {
@@ -31,6 +33,9 @@ struct pfs_sql_scan {
 	struct pfs_ordered *ordered; /* instead of slots */
 	struct pfs_pushed *pushed; /* what the slots were found by */
 	uint32_t *room; /* a batch of its slots */
+	size_t room_rows;
+	uint64_t seen; /* rows fetched */
+	bool is_limited, is_large; /* the statement has a LIMIT; batches are LARGE_BATCH */
 	size_t held; /* bytes of memory for slots, either way */
 	bool is_fetched; /* the first batch, by start */
 	const uint32_t *rows; /* slots of the batch */
@@ -343,10 +348,6 @@ static int select_ordered(struct pfs_sql_scan *scan, const struct pfs_sql_begin 
 	};
 
 	spell_order(order, query, begin);
-	if (!scan->room)
-		scan->room = malloc(BATCH * sizeof(*scan->room));
-	if (!scan->room)
-		return -ENOMEM;
 	PFS_TRY(pfs_ordered_open(&scan->ordered, query->tree, &question));
 	scan->held = pfs_ordered_memory(scan->ordered);
 	pfs_plan_record(query, scan->id, scan->pushed, pfs_ordered_selected(scan->ordered),
@@ -384,15 +385,52 @@ static int next_slots(struct pfs_sql_scan *scan)
 		scan->next += scan->n;
 		return 0;
 	}
+	if (scan->batch > scan->room_rows) {
+		PFS_TRY(replace_array(&scan->room, scan->batch, sizeof(*scan->room)));
+		scan->room_rows = scan->batch;
+	}
 	scan->rows = scan->room;
 	scan->n = scan->batch;
 	return pfs_ordered_next(scan->ordered, scan->room, &scan->n);
 }
 
+/* Whether there are many rows in all, as far as that is known. */
+static bool is_long(const struct pfs_sql_scan *scan)
+{
+	uint64_t rows = scan->slots.n;
+
+	if (scan->is_limited || !scan->n)
+		return false;
+	if (scan->ordered)
+		rows = pfs_ordered_walks(scan->ordered) ? scan->seen
+							: pfs_ordered_selected(scan->ordered);
+	return pfs_batch_is_worth(scan->query, rows);
+}
+
+void pfs_nodes_enlarge(struct pfs_sql_scan *scan)
+{
+	scan->is_large = true;
+}
+
+/* How many rows the next batch may have, by what the last one took. */
+static size_t next_batch(const struct pfs_sql_scan *scan)
+{
+	const struct pfs_query *query = scan->query;
+	size_t batch = PFS_MIN(scan->batch * 4, scan->is_large ? LARGE_BATCH : BATCH);
+	uint64_t left, row;
+
+	if (batch <= BATCH || !query->memory_limit)
+		return batch;
+	left = query->memory_limit - PFS_MIN(query->memory_limit, query->memory);
+	row = (uint64_t)(scan->memory - (int64_t)scan->held) / BATCH + 1;
+	return (size_t)PFS_MAX(PFS_MIN(batch, left / MEMORY_PART / row), BATCH);
+}
+
 static int fetch_held(struct pfs_sql_scan *scan)
 {
 	PFS_TRY(next_slots(scan));
-	scan->batch = PFS_MIN(scan->batch * 4, BATCH);
+	scan->batch = next_batch(scan);
+	scan->seen += scan->n;
 	pfs_plan_seen(scan->query, scan->id, scan->n);
 	return scan->n ? gather_wanted(scan) : 0;
 }
@@ -405,6 +443,9 @@ static int start(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 	scan->id = begin->id;
 	scan->next = 0;
 	scan->n = 0;
+	scan->seen = 0;
+	scan->is_limited = begin->limit != UINT64_MAX;
+	scan->is_large = false;
 	scan->batch = begin->limit < FIRST_BATCH ? PFS_MAX(begin->limit, 1) : FIRST_BATCH;
 	for (size_t i = 0; i < scan->query->connection->table->n && i < 63; i++)
 		scan->wanted[i] |= begin->columns >> i & 1;
@@ -439,6 +480,7 @@ static int fetch(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows)
 	scan->is_fetched = false;
 	rows->columns = scan->columns;
 	rows->n = error ? 0 : scan->n;
+	scan->query->long_scan = !error && is_long(scan) ? scan : NULL;
 	return error;
 }
 

@@ -263,7 +263,9 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 	error = pfs_sql_explain(query->connection->sql, query->text.text, query->text.len,
 				write_step, &writing);
 	query->connection->plan_ids = plan_ids;
-	(void)fputs("run by SQLite over the columns of the image\n", writing.out);
+	(void)fputs(query->was_past ? "rows taken from the columns of the image, past SQLite\n"
+				    : "run by SQLite over the columns of the image\n",
+		    writing.out);
 	if (fclose(writing.out) && !error)
 		error = -ENOMEM;
 	if (error) {

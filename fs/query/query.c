@@ -242,6 +242,7 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 /* The tree changed: once more from the beginning, and this time it may not. */
 static int prepare_again(struct pfs_query *query)
 {
+	pfs_batch_end(query);
 	pfs_sql_reset(query->connection->sql);
 	let_go(query);
 	query->again++;
@@ -373,6 +374,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_edits_finish(&query->dated);
 	pfs_change_set_finish(&query->set);
 	pfs_visible_unref(query->visible);
+	free(query->plain);
 	free(query->path);
 	free(query);
 }
@@ -397,6 +399,21 @@ static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 	return pfs_query_complain(query, error, code ? code : -EAGAIN, NULL);
 }
 
+/* Of SQLite, or past it. */
+static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	int got;
+
+	if (query->stop)
+		return -EINTR;
+	if (query->is_past)
+		return pfs_batch_next(query);
+	got = pfs_sql_step(query->connection->sql, problem);
+	if (got == 1 && query->long_scan)
+		pfs_batch_begin(query);
+	return got;
+}
+
 int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 {
 	struct pfs_sql_problem problem; /* not cleared for each row */
@@ -406,7 +423,7 @@ int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 	problem.text[0] = 0;
 	if (query->ended)
 		return query->failure ? pfs_query_complain(query, error, query->failure, NULL) : 0;
-	got = query->stop ? -EINTR : pfs_sql_step(query->connection->sql, &problem);
+	got = step(query, &problem);
 	if (got == 1)
 		return 1;
 	if (got == -EAGAIN && query->again < AGAIN_MAX)
@@ -423,7 +440,10 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 {
 	struct pfs_sql_value value;
 
-	pfs_sql_value(query->connection->sql, &value, column);
+	if (query->is_past)
+		pfs_batch_value(query, &value, column);
+	else
+		pfs_sql_value(query->connection->sql, &value, column);
 	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
 	switch (value.type) {
 	case PFS_SQL_NULL:

@@ -7,6 +7,7 @@
 #include <sys/xattr.h>
 
 #include "fs/query/format.h"
+#include "fs/query/internal.h"
 #include "fs/tree/visible.h"
 
 static uint64_t seed = 20261121;
@@ -36,6 +37,8 @@ static char *run(struct pfs_queries *of, const struct pfs_query_scope *scope, co
 	int rc = pfs_query_start(&query, of, scope, sql, strlen(sql), &error);
 
 	assert_non_null(out);
+	if (!rc && of == queries)
+		query->many = 1; /* past SQLite as soon as that can be */
 	if (!rc)
 		rc = pfs_format_rows(query, PFS_FORMAT_TSV, &sink, &error);
 	if (rc)

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows past SQLite: which statements have them, and that they are the same rows, whatever happens on the
+ * way. */
+#include "tests/unit/query_util.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/query/internal.h"
+
+#define FILES 5000
+#define NEVER UINT64_MAX
+
+static int set_up_files(void **state)
+{
+	int failed = set_up(state);
+	uint64_t dir = ino_of("/a/b");
+	char name[32];
+
+	for (int i = 0; i < FILES; i++) {
+		(void)snprintf(name, sizeof(name), i % 7 ? "f%d.txt" : "odd\t%d\n\\\xff", i);
+		(void)make(dir, name, S_IFREG | 0600);
+	}
+	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/b/f1.txt"), "user.tag", "one", 3, 0), 0);
+	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/b/f2.txt"), "user.n", "12", 2, 0), 0);
+	return failed;
+}
+
+static struct pfs_query *begin_many(const char *sql, uint64_t many)
+{
+	struct pfs_query *query = begin(sql);
+
+	query->many = many;
+	return query;
+}
+
+/* ---- which ones ---- */
+
+static bool is_past(const char *sql)
+{
+	struct pfs_query *query = begin_many(sql, 1);
+	bool past;
+
+	if (pfs_query_next(query, &error) != 1)
+		fail_msg("%s: no row", sql);
+	past = query->is_past;
+	pfs_query_finish(query);
+	return past;
+}
+
+static void test_plain(void **state)
+{
+	static const char *const statements[] = {
+		"SELECT name FROM nodes",
+		"SELECT * FROM nodes",
+		"SELECT rowid, * FROM nodes",
+		"SELECT name, name, size, name FROM nodes",
+		"SELECT n.size AS s, path p FROM nodes AS n WHERE n.type = 'f'",
+		"SELECT path FROM nodes WHERE size >= 0 AND mode < 100000 AND name GLOB 'f*'",
+		"SELECT path FROM nodes WHERE under(ino, '/a') AND ext > 'a'",
+		"SELECT path FROM nodes WHERE under(ino, ino_of('/a'))",
+		"SELECT path FROM nodes WHERE size < 1024 * 1024",
+		"SELECT path FROM nodes WHERE mtime > '2001-01-01' AND uid = -1 + 1",
+		"SELECT path, size FROM nodes ORDER BY size DESC, path",
+		"SELECT name FROM nodes ORDER BY 1",
+		"SELECT path, owner, owner_group, tag, n, target FROM nodes",
+		"SELECT path FROM nodes WHERE name LIKE '%f%'",
+		"SELECT ALL path FROM nodes WHERE parent IS NOT NULL -- a comment; \n",
+		"SELECT path FROM (SELECT path, size FROM nodes)",
+		"WITH n AS (SELECT path FROM nodes WHERE type = 'f') SELECT path FROM n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(statements); i++)
+		if (!is_past(statements[i]))
+			fail_msg("%s: not past SQLite", statements[i]);
+}
+
+static void test_not_plain(void **state)
+{
+	static const char *const statements[] = {
+		"SELECT name || '' FROM nodes",
+		"SELECT 1, name FROM nodes",
+		"SELECT name, NULL FROM nodes",
+		"SELECT size + 0 FROM nodes",
+		"SELECT CAST(size AS TEXT) FROM nodes",
+		"SELECT +size FROM nodes WHERE +size >= 0",
+		"SELECT length(name) FROM nodes",
+		"SELECT name FROM nodes WHERE type = 'f' OR size < 7",
+		"SELECT name FROM nodes WHERE type IN ('f', 'd')",
+		"SELECT name FROM nodes WHERE NOT under(ino, '/e.tar.gz')",
+		"SELECT name FROM nodes WHERE name LIKE 'f!%%' ESCAPE '!' OR name LIKE 'f%'",
+		"SELECT name FROM nodes WHERE name LIKE '%f%' ESCAPE '!'",
+		"SELECT name FROM nodes WHERE name NOT LIKE 'x%'",
+		"SELECT name FROM nodes WHERE name > ext",
+		"SELECT name FROM nodes WHERE length(name) > 1",
+		"SELECT name FROM nodes WHERE name = name COLLATE NOCASE",
+		"SELECT name FROM nodes LIMIT 4000",
+		"SELECT name FROM nodes LIMIT -1 OFFSET 3",
+		"SELECT DISTINCT name FROM nodes",
+		"SELECT DISTINCT type FROM nodes ORDER BY type",
+		"SELECT a.name, b.name FROM nodes a JOIN nodes b ON b.ino = a.parent",
+		"SELECT a.name FROM nodes a, nodes b WHERE b.ino = 2",
+		"SELECT name FROM nodes, (SELECT 1)",
+		"SELECT name, value FROM nodes, json_each('[1]')",
+		"SELECT count(*) FROM nodes",
+		"SELECT max(name) FROM nodes",
+		"SELECT type, count(*) FROM nodes GROUP BY type",
+		"SELECT type FROM nodes GROUP BY type",
+		"SELECT name, row_number() OVER () FROM nodes",
+		"SELECT name FROM nodes ORDER BY length(name)",
+		"SELECT name FROM nodes ORDER BY name COLLATE NOCASE",
+		"SELECT name FROM nodes ORDER BY owner",
+		"SELECT name FROM nodes ORDER BY tag",
+		"SELECT name FROM nodes UNION SELECT 'x'",
+		"SELECT name FROM nodes UNION ALL SELECT name FROM nodes",
+		"SELECT name FROM nodes UNION ALL SELECT 'x'",
+		"SELECT name FROM nodes WHERE ino IN (SELECT ino FROM nodes WHERE type = 'f')",
+		"SELECT name FROM nodes a WHERE EXISTS (SELECT 1 FROM nodes b WHERE b.ino = a.parent)",
+		"SELECT name, (SELECT count(*) FROM nodes b WHERE b.parent = a.ino) FROM nodes a",
+		"SELECT name FROM nodes WHERE size < (SELECT max(size) + 9 FROM nodes)",
+		"SELECT name FROM nodes WHERE tag = 'one' OR tag IS NULL",
+		"SELECT name FROM nodes WHERE tag IS NULL",
+		"SELECT name FROM nodes WHERE owner IS NOT 'x'",
+		"SELECT name FROM nodes WHERE 1 > random() - 9223372036854775807",
+		"SELECT name FROM nodes WHERE CASE WHEN size THEN 1 ELSE 2 END",
+		"SELECT max(name), size FROM nodes",
+		"SELECT value FROM json_each('[1, 2, 3]')",
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000) SELECT i FROM n",
+		"WITH n AS MATERIALIZED (SELECT path FROM nodes) SELECT path FROM n",
+		"SELECT path FROM (SELECT path FROM nodes LIMIT 2000)",
+		"SELECT path FROM (SELECT DISTINCT path FROM nodes)",
+		"EXPLAIN SELECT path FROM nodes",
+		"EXPLAIN QUERY PLAN SELECT path FROM nodes",
+		"VALUES (1), (2)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(statements); i++)
+		if (is_past(statements[i]))
+			fail_msg("%s: past SQLite", statements[i]);
+}
+
+/* More columns than are kept of a statement. */
+static void test_wide(void **state)
+{
+	char sql[2048] = "SELECT size", *end = sql + strlen(sql);
+
+	(void)state;
+	for (int i = 1; i < PFS_SQL_PLAIN_MAX; i++)
+		end = stpcpy(end, ", size");
+	(void)stpcpy(end, " FROM nodes");
+	assert_true(is_past(sql));
+	(void)stpcpy(end, ", mode FROM nodes");
+	assert_false(is_past(sql));
+}
+
+/* ---- the same rows ---- */
+
+static char *text_of(const char *sql, uint64_t many, bool expected)
+{
+	struct pfs_query *query = begin_many(sql, many);
+	struct pfs_query_value value;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int got;
+
+	while ((got = pfs_query_next(query, &error)) == 1) {
+		for (size_t i = 0; i < pfs_query_columns(query); i++) {
+			pfs_query_value(query, i, &value);
+			(void)fprintf(out, "%d %lld %.17g ", (int)value.type, (long long)value.integer,
+				      value.real);
+			if (value.size)
+				(void)fwrite(value.bytes, 1, value.size, out);
+			(void)fputc('|', out);
+		}
+		(void)fputc('\n', out);
+	}
+	assert_int_equal(got, 0);
+	assert_int_equal(pfs_query_next(query, &error), 0); /* still the end */
+	assert_int_equal(query->was_past, expected);
+	pfs_query_finish(query);
+	(void)fclose(out);
+	return text;
+}
+
+static void test_same_rows(void **state)
+{
+	static const char *const statements[] = {
+		"SELECT rowid, * FROM nodes",
+		"SELECT name, n, tag, ext, target FROM nodes ORDER BY name",
+		"SELECT size, path, owner, rdev FROM nodes WHERE under(ino, '/a/b') ORDER BY path DESC",
+		"SELECT path, subtree_count, subtree_size FROM nodes ORDER BY subtree_count, path",
+		"SELECT ino FROM nodes WHERE name GLOB 'f*'",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
+		char *with = text_of(statements[i], 1, true);
+		char *later = text_of(statements[i], 0, true);
+		char *without = text_of(statements[i], NEVER, false);
+
+		assert_string_equal(with, without);
+		assert_string_equal(later, without);
+		free(with);
+		free(later);
+		free(without);
+	}
+}
+
+/* ---- on the way ---- */
+
+static void test_restart(void **state)
+{
+	struct pfs_query *query = begin_many("SELECT path, tag FROM nodes", 1);
+	unsigned rows;
+
+	(void)state;
+	for (rows = 0; rows < 3; rows++)
+		assert_int_equal(pfs_query_next(query, &error), 1);
+	assert_true(query->is_past);
+	(void)make(PFS_ROOT_PRIME, "new", S_IFREG | 0644);
+	while (pfs_query_next(query, &error) == 1)
+		rows++;
+	assert_int_equal(error.error, -EAGAIN);
+	assert_true(rows < FILES);
+	for (rows = 0; pfs_query_next(query, &error) == 1; rows++)
+		assert_true(query->is_past || rows == 0);
+	assert_int_equal(rows, FILES + 7);
+	(void)make(PFS_ROOT_PRIME, "newer", S_IFREG | 0644); /* the tree is free again */
+	pfs_query_finish(query);
+
+	query = begin_many("SELECT path FROM nodes", 1); /* given up in the second run */
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	(void)make(PFS_ROOT_PRIME, "newest", S_IFREG | 0644);
+	while (pfs_query_next(query, &error) == 1)
+		;
+	assert_int_equal(error.error, -EAGAIN);
+	for (rows = 0; rows < 200; rows++)
+		assert_int_equal(pfs_query_next(query, &error), 1);
+	pfs_query_finish(query);
+	(void)make(PFS_ROOT_PRIME, "last", S_IFREG | 0644);
+}
+
+static bool is_gone(void *asked)
+{
+	return ++*(unsigned *)asked > 1;
+}
+
+static void test_interrupt(void **state)
+{
+	struct pfs_query *query = begin_many("SELECT path FROM nodes", 1);
+	unsigned asked = 0;
+	int got;
+
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(pfs_query_next(query, &error), 1);
+	pfs_query_interrupt(query);
+	assert_int_equal(pfs_query_next(query, &error), -EINTR);
+	assert_int_equal(pfs_query_next(query, &error), -EINTR);
+	pfs_query_finish(query);
+
+	scope.gone = is_gone;
+	scope.gone_arg = &asked;
+	query = begin_many("SELECT path FROM nodes", 1);
+	while ((got = pfs_query_next(query, &error)) == 1)
+		;
+	assert_int_equal(got, -EINTR);
+	pfs_query_finish(query);
+	scope.gone = NULL;
+
+	query = begin_many("SELECT path FROM nodes", 1);
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	query->deadline.tv_sec = 1; /* long ago */
+	while ((got = pfs_query_next(query, &error)) == 1)
+		;
+	assert_int_equal(got, -ETIMEDOUT);
+	pfs_query_finish(query);
+}
+
+/* Whatever memory was enough is enough. */
+static void test_memory(void **state)
+{
+	char *wanted = text_of("SELECT path, name FROM nodes", NEVER, false), *got;
+
+	(void)state;
+	for (scope.memory_limit = 1 << 20; scope.memory_limit < 16 << 20; scope.memory_limit *= 2) {
+		got = text_of("SELECT path, name FROM nodes", 1, true);
+		assert_string_equal(got, wanted);
+		free(got);
+	}
+	free(wanted);
+	scope.memory_limit = 100000;
+	for (uint64_t many = 1; many; many = many == 1 ? NEVER : 0) {
+		struct pfs_query *query = begin_many("SELECT path, name FROM nodes", many);
+		int rc;
+
+		while ((rc = pfs_query_next(query, &error)) == 1)
+			;
+		assert_int_equal(rc, -ENOMEM);
+		pfs_query_finish(query);
+	}
+}
+
+static void test_plan(void **state)
+{
+	struct pfs_query *query;
+	char *text;
+
+	(void)state;
+	scope.explains = true;
+	query = begin_many("SELECT path FROM nodes WHERE name GLOB 'f*'", 1);
+	while (pfs_query_next(query, &error) == 1)
+		;
+	assert_int_equal(pfs_query_plan(query, &text), 0);
+	assert_non_null(strstr(text, "name begins with 'f'"));
+	assert_non_null(strstr(text, "selected 4285, read 4285"));
+	assert_non_null(strstr(text, "past SQLite"));
+	free(text);
+	pfs_query_finish(query);
+}
+
+/* ---- beside a writer ---- */
+
+static void *write_names(void *arg)
+{
+	atomic_bool *done = arg;
+	struct pfs_entry entry;
+	char name[32];
+
+	for (unsigned i = 0; !*done; i++) {
+		(void)snprintf(name, sizeof(name), "w%u", i % 50);
+		if (!pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0600, 0, &temp_root))
+			pfs_tree_forget(tree, entry.attr.st_ino, 1);
+		else if (pfs_tree_unlink(tree, PFS_ROOT_PRIME, name))
+			return NULL;
+		(void)usleep(200);
+	}
+	return NULL;
+}
+
+static void test_writer(void **state)
+{
+	atomic_bool done = false;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, write_names, &done), 0);
+	for (int i = 0; i < 20; i++) {
+		struct pfs_query *query =
+			begin_many("SELECT path FROM nodes WHERE under(ino, '/a')", 1);
+		unsigned rows = 0;
+		int got;
+
+		while ((got = pfs_query_next(query, &error)) == 1 || got == -EAGAIN)
+			rows = got == 1 ? rows + 1 : 0;
+		assert_int_equal(got, 0);
+		assert_int_equal(rows, FILES + 4);
+		pfs_query_finish(query);
+	}
+	done = true;
+	(void)pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_plain, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_plain, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_wide, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_same_rows, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_restart, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_interrupt, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_memory, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_plan, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_writer, set_up_files, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
+}
