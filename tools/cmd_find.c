@@ -32,7 +32,7 @@ static const struct pfs_cmd command = {
 	"tests      -name -iname -path -ipath -regex -iregex -regextype -lname -type -size -empty\n"
 	"           -mtime -atime -ctime -mmin -amin -cmin -newer -anewer -cnewer -newerXY -user -group\n"
 	"           -uid -gid -nouser -nogroup -perm -links -inum -true -false\n"
-	"actions    -print -print0 -ls -exec -delete -prune -quit\n"
+	"actions    -print -print0 -ls -printf -exec -delete -prune -quit\n"
 	"global     -maxdepth -mindepth -depth\n"
 	"operators  ( ) ! -not -a -and -o -or ,\n"
 	"-exec and -delete need the store mounted, and a path of the mount.",
@@ -414,6 +414,7 @@ static int search_place(struct pfs_find_run *run, const struct pfs_place *place)
 	int status;
 
 	search.run.arg = &search;
+	search.run.start = *place->shown ? place->shown : "/";
 	search.run.remove = remove_node;
 	if (place->store && run->find->acts)
 		return pfs_cmd_fail("find", "-exec and -delete need the store mounted, and a path of the mount");

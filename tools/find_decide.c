@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "tools/cmd.h"
 #include "tools/find_expr.h"
+#include "tools/find_format.h"
 #include "tools/find_ls.h"
 #include "tools/long.h"
 
@@ -246,6 +247,9 @@ static bool act(struct pfs_find_run *run, struct pfs_find_node *node, const stru
 		return true;
 	case PFS_FIND_LS:
 		pfs_find_print_ls(run->out, found);
+		return true;
+	case PFS_FIND_PRINTF:
+		pfs_find_format_print(run->out, node->format, found, run->start, run->terminal);
 		return true;
 	case PFS_FIND_EXEC:
 		return execute(run, node, found);

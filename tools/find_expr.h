@@ -70,6 +70,7 @@ enum pfs_find_kind {
 	PFS_FIND_PRINT, /* actions */
 	PFS_FIND_PRINT0,
 	PFS_FIND_LS,
+	PFS_FIND_PRINTF,
 	PFS_FIND_EXEC,
 	PFS_FIND_EXEC_MANY,
 	PFS_FIND_DELETE,
@@ -84,6 +85,7 @@ struct pfs_find_number {
 };
 
 struct re_pattern_buffer;
+struct pfs_find_format;
 
 struct pfs_find_node {
 	enum pfs_find_kind kind;
@@ -96,6 +98,7 @@ struct pfs_find_node {
 	mode_t mode;
 	char perm_kind; /* 0: exactly, '-': all of mode, '/': any of it */
 	struct re_pattern_buffer *regex;
+	struct pfs_find_format *format;
 	char **command; /* of EXEC: argv's, ended by NULL */
 	char **batch;   /* of EXEC_MANY: paths collected so far */
 	size_t n_batch, capacity, batch_bytes;
@@ -124,6 +127,7 @@ struct pfs_find_run {
 	const struct pfs_find *find;
 	FILE *out;
 	bool terminal; /* which out is */
+	const char *start; /* the operand that is being searched, as it is printed */
 	bool pruned, quit;
 	int status; /* enum pfs_exit: of what actions did */
 	/* Removes the node; prints a line when it fails.  The run's. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Parsing the expressions of find(1). */
-#include <ctype.h>
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -13,9 +12,11 @@
 
 #include "base/checked.h"
 #include "tools/find_args.h"
+#include "tools/find_format.h"
 
 #define NS_PER_S     INT64_C(1000000000)
 #define DEPTH_MAX    256 /* of parentheses and negations */
+#define DAY	     86400
 
 struct parser {
 	struct pfs_find *find;
@@ -28,10 +29,7 @@ struct parser {
 	int error;
 };
 
-static struct pfs_find_node *fail(struct parser *p, int error, const char *format, ...)
-	PFS_PRINTF(3, 4);
-
-static struct pfs_find_node *fail(struct parser *p, int error, const char *format, ...)
+static PFS_PRINTF(3, 4) struct pfs_find_node *fail(struct parser *p, int error, const char *format, ...)
 {
 	va_list list;
 
@@ -53,6 +51,7 @@ static void free_node(struct pfs_find_node *node)
 	if (node->regex)
 		regfree(node->regex);
 	free(node->regex);
+	pfs_find_format_finish(node->format);
 	for (size_t i = 0; i < node->n_batch; i++)
 		free(node->batch[i]);
 	free(node->batch);
@@ -125,6 +124,11 @@ static struct pfs_find_node *number(struct parser *p, const char *name, unsigned
 		    units ? " and a unit of b, c, w, k, M, G" : "");
 }
 
+static struct pfs_find_node *size(struct parser *p, const char *name)
+{
+	return number(p, name, PFS_FIND_SIZE, "bcwkMG");
+}
+
 static struct pfs_find_node *age(struct parser *p, const char *name, unsigned field, int64_t unit)
 {
 	struct pfs_find_node *node = number(p, name, field, NULL);
@@ -145,7 +149,7 @@ static int64_t time_of(const struct timespec *time)
 	return time->tv_sec * NS_PER_S + time->tv_nsec;
 }
 
-/* -newer, -anewer, -cnewer: `field` of the node against the other file's time. */
+/* `field` of the node against the other file's time. */
 static struct pfs_find_node *newer(struct parser *p, const char *name, unsigned field, char of)
 {
 	const char *file = argument(p, name);
@@ -164,6 +168,12 @@ static struct pfs_find_node *newer(struct parser *p, const char *name, unsigned 
 			     : of == 'c' ? &other.st_ctim
 					 : &other.st_mtim);
 	return node;
+}
+
+static struct pfs_find_node *newer_file(struct parser *p, const char *name)
+{
+	return newer(p, name, name[1] == 'a' ? PFS_FIND_ATIME : name[1] == 'c' ? PFS_FIND_CTIME
+									     : PFS_FIND_MTIME, 'm');
 }
 
 static struct pfs_find_node *newer_time(struct parser *p, const char *name, unsigned field)
@@ -208,8 +218,9 @@ static struct pfs_find_node *pattern(struct parser *p, const char *name, enum pf
 	return node;
 }
 
-static struct pfs_find_node *regex(struct parser *p, const char *name, bool fold_case)
+static struct pfs_find_node *regex(struct parser *p, const char *name)
 {
+	bool fold_case = name[1] == 'i';
 	struct pfs_find_node *node = pattern(p, name, PFS_FIND_REGEX, fold_case);
 	const char *why;
 
@@ -255,8 +266,9 @@ static struct pfs_find_node *type(struct parser *p, const char *name)
 }
 
 /* -user and -group: a name or a number. */
-static struct pfs_find_node *owner(struct parser *p, const char *name, unsigned field)
+static struct pfs_find_node *owner(struct parser *p, const char *name)
 {
+	unsigned field = name[1] == 'u' ? PFS_FIND_UID : PFS_FIND_GID;
 	const char *text = argument(p, name);
 	struct pfs_find_node *node = text ? make(p, PFS_FIND_NUMBER) : NULL;
 	const struct passwd *user = node && field == PFS_FIND_UID ? getpwnam(text) : NULL;
@@ -302,6 +314,25 @@ static struct pfs_find_node *perm(struct parser *p, const char *name)
 
 /* ---- actions ---- */
 
+static struct pfs_find_node *format(struct parser *p, const char *name)
+{
+	const char *text = argument(p, name);
+	struct pfs_find_node *node = text ? make(p, PFS_FIND_PRINTF) : NULL;
+	char why[160];
+	unsigned needs;
+	int error;
+
+	if (!node)
+		return NULL;
+	error = pfs_find_format_parse(&node->format, &needs, text, why, sizeof(why));
+	need(p, needs);
+	p->has_action = true;
+	if (!error)
+		return node;
+	free_node(node);
+	return fail(p, error, "'%s' %s", name, why);
+}
+
 static struct pfs_find_node *exec(struct parser *p, const char *name)
 {
 	struct pfs_find_node *node = make(p, PFS_FIND_EXEC);
@@ -327,13 +358,21 @@ static struct pfs_find_node *exec(struct parser *p, const char *name)
 	}
 	(void)memcpy(node->command, p->argv + first, (size_t)n * sizeof(*node->command));
 	p->at = last + 1;
-	p->find->acts = true;
+	p->has_action = p->find->acts = true;
 	in_order(p);
 	return node;
 }
 
-static struct pfs_find_node *depth_limit(struct parser *p, const char *name, unsigned *out)
+static struct pfs_find_node *depth_first(struct parser *p, const char *name PFS_UNUSED)
 {
+	p->find->depth_first = true;
+	in_order(p);
+	return make(p, PFS_FIND_TRUE);
+}
+
+static struct pfs_find_node *depth_limit(struct parser *p, const char *name)
+{
+	unsigned *out = name[2] == 'a' ? &p->find->max_depth : &p->find->min_depth;
 	const char *text = argument(p, name);
 	uint64_t value;
 
@@ -345,17 +384,11 @@ static struct pfs_find_node *depth_limit(struct parser *p, const char *name, uns
 	return make(p, PFS_FIND_TRUE);
 }
 
-/* ---- primaries ---- */
-
-#define DAY 86400
-
 static struct pfs_find_node *action(struct parser *p, enum pfs_find_kind kind)
 {
 	p->has_action |= kind != PFS_FIND_PRUNE;
 	if (kind != PFS_FIND_PRINT && kind != PFS_FIND_PRINT0)
 		in_order(p);
-	if (kind == PFS_FIND_LS)
-		need(p, PFS_FIND_LISTED);
 	if (kind == PFS_FIND_DELETE)
 		p->find->acts = p->find->depth_first = true;
 	return make(p, kind);
@@ -407,7 +440,7 @@ static struct pfs_find_node *simple(struct parser *p, const char *name)
 		const char *name;
 		enum pfs_find_kind kind;
 		unsigned needs;
-	} tests[] = {
+	} known[] = {
 		{"-true", PFS_FIND_TRUE, 0},
 		{"-false", PFS_FIND_FALSE, 0},
 		{"-mount", PFS_FIND_TRUE, 0},
@@ -419,67 +452,43 @@ static struct pfs_find_node *simple(struct parser *p, const char *name)
 		{"-empty", PFS_FIND_IS_EMPTY, PFS_FIND_SIZE | PFS_FIND_EMPTY},
 		{"-nouser", PFS_FIND_NOUSER, PFS_FIND_UID},
 		{"-nogroup", PFS_FIND_NOGROUP, PFS_FIND_GID},
+		{"-print", PFS_FIND_PRINT, 0},
+		{"-print0", PFS_FIND_PRINT0, 0},
+		{"-ls", PFS_FIND_LS, PFS_FIND_LISTED},
+		{"-delete", PFS_FIND_DELETE, 0},
+		{"-prune", PFS_FIND_PRUNE, 0},
+		{"-quit", PFS_FIND_QUIT, 0},
 	};
-	static const struct {
-		const char *name;
-		enum pfs_find_kind kind;
-	} actions[] = {
-		{"-print", PFS_FIND_PRINT}, {"-print0", PFS_FIND_PRINT0}, {"-ls", PFS_FIND_LS},
-		{"-delete", PFS_FIND_DELETE}, {"-prune", PFS_FIND_PRUNE}, {"-quit", PFS_FIND_QUIT},
-	};
-	size_t i;
 
-	for (i = 0; i < PFS_COUNT(tests); i++) {
-		if (strcmp(name, tests[i].name) == 0) {
-			need(p, tests[i].needs);
-			return make(p, tests[i].kind);
-		}
+	for (size_t i = 0; i < PFS_COUNT(known); i++) {
+		if (strcmp(name, known[i].name) != 0)
+			continue;
+		need(p, known[i].needs);
+		return known[i].kind < PFS_FIND_PRINT ? make(p, known[i].kind)
+						      : action(p, known[i].kind);
 	}
-	for (i = 0; i < PFS_COUNT(actions); i++)
-		if (strcmp(name, actions[i].name) == 0)
-			return action(p, actions[i].kind);
 	return NULL;
 }
 
 /* Those with a shape of their own. */
 static struct pfs_find_node *special(struct parser *p, const char *name)
 {
-	if (strcmp(name, "-type") == 0)
-		return type(p, name);
-	if (strcmp(name, "-size") == 0)
-		return number(p, name, PFS_FIND_SIZE, "bcwkMG");
-	if (strcmp(name, "-user") == 0)
-		return owner(p, name, PFS_FIND_UID);
-	if (strcmp(name, "-group") == 0)
-		return owner(p, name, PFS_FIND_GID);
-	if (strcmp(name, "-perm") == 0)
-		return perm(p, name);
-	if (strcmp(name, "-regex") == 0 || strcmp(name, "-iregex") == 0)
-		return regex(p, name, name[1] == 'i');
-	if (strcmp(name, "-regextype") == 0)
-		return regex_type(p, name);
-	if (strcmp(name, "-newer") == 0)
-		return newer(p, name, PFS_FIND_MTIME, 'm');
-	if (strcmp(name, "-anewer") == 0)
-		return newer(p, name, PFS_FIND_ATIME, 'm');
-	if (strcmp(name, "-cnewer") == 0)
-		return newer(p, name, PFS_FIND_CTIME, 'm');
-	if (strncmp(name, "-newer", 6) == 0)
-		return newer_of(p, name);
-	if (strcmp(name, "-maxdepth") == 0)
-		return depth_limit(p, name, &p->find->max_depth);
-	if (strcmp(name, "-mindepth") == 0)
-		return depth_limit(p, name, &p->find->min_depth);
-	if (strcmp(name, "-depth") == 0 || strcmp(name, "-d") == 0) {
-		p->find->depth_first = true;
-		in_order(p);
-		return make(p, PFS_FIND_TRUE);
-	}
-	if (strcmp(name, "-exec") == 0) {
-		p->has_action = true;
-		return exec(p, name);
-	}
-	return NULL;
+	static const struct {
+		const char *name;
+		struct pfs_find_node *(*parse)(struct parser *p, const char *name);
+	} parsers[] = {
+		{"-type", type},	  {"-perm", perm},	    {"-size", size},
+		{"-user", owner},	  {"-group", owner},	    {"-regex", regex},
+		{"-iregex", regex},	  {"-regextype", regex_type}, {"-newer", newer_file},
+		{"-anewer", newer_file},  {"-cnewer", newer_file},  {"-maxdepth", depth_limit},
+		{"-mindepth", depth_limit}, {"-depth", depth_first}, {"-d", depth_first},
+		{"-exec", exec},	  {"-printf", format},
+	};
+
+	for (size_t i = 0; i < PFS_COUNT(parsers); i++)
+		if (strcmp(name, parsers[i].name) == 0)
+			return parsers[i].parse(p, name);
+	return strncmp(name, "-newer", 6) == 0 ? newer_of(p, name) : NULL;
 }
 
 static struct pfs_find_node *list(struct parser *p);

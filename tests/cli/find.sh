@@ -212,6 +212,12 @@ cat >"$work/expressions" <<'END'
 -type l -ls
 -maxdepth 1 -ls
 -mindepth 2 -maxdepth 3 -ls
+-printf '%p %P|%f|%h|%H|%d|%y|%s|%k|%b|%n|%i|%l|%u %g %U %G %m %M|%S|%F\n'
+-printf '%10p|%-10f|%.3P|%5.2f|%#m|%05m|%-6m|%3d|%03d|%-3d|%8s|%08s|%-8s|\n'
+-type f -printf '%T@ %T+ %TY-%Tm-%Td %TH:%TM:%TS %TT %TX %Tk %Tl %Tb %Ta %Tj %Tc %Tr|%t|%c|%C@\n'
+-type f -printf '\061\t\a\\%%\0\101\n'
+-name '*.c' -printf '%f\n' -o -type l -printf '%l\n'
+-path ./src/main.c -printf '%f\c not this'
 -depth -ls
 -depth -print0
 -depth -mindepth 1 -maxdepth 2
@@ -244,7 +250,7 @@ exactly() {
 }
 
 ok 'more than a hundred expressions' test "$(wc -l <"$work/expressions")" -gt 100
-for word in name iname path regex type size mtime newer user group perm maxdepth mindepth empty print0 ls exec not; do
+for word in name iname path regex type size mtime newer user group perm maxdepth mindepth empty print0 ls printf exec not; do
 	ok "one has -$word" grep -q -- "-$word" "$work/expressions"
 done
 primefs import --content=copy "$src" "$store" >/dev/null || [[ $? == 1 ]] # one file is closed to ordinary users
@@ -254,7 +260,7 @@ place=("$store") unify='s|^/$|.|; s|^/|./|'
 cd "$src"
 while IFS= read -r expression; do
 	case $expression in
-	*path* | *wholename* | *regex* | *-exec* | *reference* | *-ls* | *-quit*) continue ;;
+	*path* | *wholename* | *regex* | *-exec* | *reference* | *-ls* | *-printf* | *-quit*) continue ;;
 	"-name '.'" | "-name '.*'" | "-name '?'" | "-name '[!"*) continue ;; # the root's name
 	esac
 	ok "in a store: $expression" both "$expression"
@@ -264,6 +270,9 @@ exits 'an unknown predicate' 2 primefs find "$store" -nmae x
 exits 'a missing argument' 2 primefs find "$store" -name
 exits 'parentheses that do not match' 2 primefs find "$store" \( -name x
 exits 'a number that is none' 2 primefs find "$store" -size 1z
+exits 'a directive that is none' 2 primefs find "$store" -printf '%p %!'
+exits 'a width beyond reason' 2 primefs find "$store" -printf '%99999p'
+is 'a format in a store' "$(primefs find "$store" /src/main.c -printf '%f %P %h %H %d\n')" 'main.c  /src /src/main.c 0'
 exits 'a mode that is none' 2 primefs find "$store" -perm u+q
 exits 'a user that there is not' 2 primefs find "$store" -user nobody-of-that-name
 exits 'a path that there is not' 3 primefs find "$store" /nowhere
