@@ -65,7 +65,7 @@ static void test_plain(void **state)
 		"SELECT name FROM nodes ORDER BY 1",
 		"SELECT path, owner, owner_group, tag, n, target FROM nodes",
 		"SELECT path FROM nodes WHERE name LIKE '%f%'",
-		"SELECT ALL path FROM nodes WHERE parent IS NOT NULL -- a comment; \n",
+		"SELECT ALL path FROM nodes WHERE ino > 1 -- a comment; \n",
 		"SELECT path FROM (SELECT path, size FROM nodes)",
 		"WITH n AS (SELECT path FROM nodes WHERE type = 'f') SELECT path FROM n",
 	};
