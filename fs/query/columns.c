@@ -41,6 +41,7 @@ static const struct pfs_node_column built_in[] = {
 	COLUMN("subtree_mtime", "INTEGER NOT NULL", INTEGER, SUBTREE_MTIME),
 	COLUMN("rdev", "INTEGER HIDDEN", INTEGER, RDEV),
 	COLUMN("readdir", "INTEGER HIDDEN", INTEGER, OFFSET), /* an order of siblings */
+	COLUMN("preorder", "TEXT HIDDEN NOT NULL", BYTES, PREORDER), /* an order of all */
 };
 const int pfs_node_ino = 3;
 

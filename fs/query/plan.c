@@ -50,6 +50,7 @@ static const char *name_of(enum pfs_field field)
 		[PFS_FIELD_EXT] = "ext",
 		[PFS_FIELD_PATH] = "path",
 		[PFS_FIELD_TARGET] = "target",
+		[PFS_FIELD_PREORDER] = "preorder",
 	};
 
 	return names[field];
@@ -144,7 +145,7 @@ static void note_order(struct pfs_scan_record *record, const struct pfs_ordered 
 		record->how = pfs_ordered_how(ordered);
 		record->sorted = ", in its order";
 	} else {
-		record->sorted = ", then sorted";
+		record->sorted = pfs_ordered_sorts(ordered) ? ", then sorted" : ", in order as found";
 	}
 }
 

@@ -74,7 +74,7 @@ static void decide(const struct pfs_query *query, const struct pfs_node_column *
 		constraint->exact = constraint->take;
 		break;
 	case PFS_NODE_BYTES:
-		constraint->take = takes_text(constraint);
+		constraint->take = column->field != PFS_FIELD_PREORDER && takes_text(constraint);
 		constraint->exact = constraint->take && literal;
 		break;
 	case PFS_NODE_TYPE:
@@ -200,6 +200,17 @@ static bool can_order(const struct pfs_query *query, const struct pfs_sql_plan *
 	return true;
 }
 
+/* To SQLite a statement uses what it is ordered by: that is not made unless it is asked for. */
+static void spare_preorder(struct pfs_sql_plan *plan, const struct pfs_node_table *table)
+{
+	for (size_t i = 0; i < plan->n_order; i++) {
+		int column = plan->order[i].column;
+
+		if (column >= 0 && table->columns[column].field == PFS_FIELD_PREORDER)
+			plan->columns &= ~(UINT64_C(1) << column);
+	}
+}
+
 void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 {
 	struct pfs_query *query = user;
@@ -212,6 +223,8 @@ void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 		decide(query, &table->columns[column], constraint);
 	}
 	plan->ordered = can_order(query, plan);
+	if (plan->ordered)
+		spare_preorder(plan, table);
 	plan->id = query->connection->plan_ids++;
 	estimate(plan, query);
 }

@@ -29,6 +29,7 @@ struct pfs_ordered {
 	size_t chunk_n, chunk_done, chunk_size;
 	/* or the nodes, sorted by paths; */
 	struct pfs_slots slots;
+	bool are_in_order; /* as selected */
 	/* or being sorted */
 	struct pfs_sorting sorting;
 	size_t done; /* of the two */
@@ -134,15 +135,14 @@ static int try_path(struct pfs_ordered *ordered)
 {
 	uint32_t top;
 
-	if (ordered->order[0].field != PFS_FIELD_PATH)
+	if (!pfs_field_is_path(ordered->order[0].field))
 		return 0;
 	top = take_top(ordered);
 	if (top == PFS_NO_SLOT ||
 	    steps(ordered) > (double)ordered->tree->image.nodes / WORTH)
 		return 0;
 	ordered->how = "names from the top down";
-	return pfs_path_walk_open(&ordered->path, ordered->tree, top,
-				  ordered->order[0].descending);
+	return pfs_path_walk_open(&ordered->path, ordered->tree, top, &ordered->order[0]);
 }
 
 static int step(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
@@ -237,6 +237,24 @@ static void reverse(struct pfs_slots *slots)
 	}
 }
 
+/* The slots, which ascend. */
+static int sort_paths(struct pfs_ordered *ordered)
+{
+	struct pfs_slots *slots = &ordered->slots;
+
+	if (ordered->order[0].field == PFS_FIELD_PATH) {
+		PFS_TRY(pfs_scan_sort_paths(ordered->tree, slots));
+	} else if (pfs_scan_ascends(ordered->tree, slots->n)) {
+		ordered->are_in_order = true;
+		ordered->how = "in order as found";
+	} else {
+		PFS_TRY(pfs_scan_sort_preorder(ordered->tree, slots));
+	}
+	if (ordered->order[0].descending)
+		reverse(slots);
+	return 0;
+}
+
 static int select_all(struct pfs_ordered *ordered)
 {
 	const struct pfs_ordered_question *question = &ordered->question;
@@ -249,12 +267,9 @@ static int select_all(struct pfs_ordered *ordered)
 	PFS_TRY(pfs_scan_select(ordered->tree, &slots, question->predicates, question->n,
 				question->within, question->stop));
 	ordered->how = "sorted";
-	if (ordered->order[0].field == PFS_FIELD_PATH) {
+	if (pfs_field_is_path(ordered->order[0].field)) {
 		ordered->slots = slots;
-		PFS_TRY(pfs_scan_sort_paths(ordered->tree, &ordered->slots));
-		if (ordered->order[0].descending)
-			reverse(&ordered->slots);
-		return 0;
+		return sort_paths(ordered);
 	}
 	error = pfs_sorting_init(&ordered->sorting, ordered->tree, &slots, ordered->order,
 				 question->n_order);
@@ -346,6 +361,11 @@ const char *pfs_ordered_how(const struct pfs_ordered *ordered)
 bool pfs_ordered_walks(const struct pfs_ordered *ordered)
 {
 	return ordered->index || ordered->path;
+}
+
+bool pfs_ordered_sorts(const struct pfs_ordered *ordered)
+{
+	return !ordered->are_in_order;
 }
 
 size_t pfs_ordered_selected(const struct pfs_ordered *ordered)

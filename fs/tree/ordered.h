@@ -41,8 +41,10 @@ PFS_MUST_CHECK int pfs_ordered_next(struct pfs_ordered *ordered, uint32_t *slots
 size_t pfs_ordered_memory(const struct pfs_ordered *ordered); /* bytes */
 /* Whether they are found one after the other, on a walk; else how many were selected and sorted. */
 bool pfs_ordered_walks(const struct pfs_ordered *ordered);
+/* Whether what was selected, if it was, did not have the order already. */
+bool pfs_ordered_sorts(const struct pfs_ordered *ordered);
 size_t pfs_ordered_selected(const struct pfs_ordered *ordered);
-/* As a phrase: "sorted", "index of size", "names from the top down". */
+/* As a phrase: "sorted", "in order as found", "index of size", "names from the top down". */
 const char *pfs_ordered_how(const struct pfs_ordered *ordered);
 
 #endif

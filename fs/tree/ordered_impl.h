@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/tree/ordered_impl.h - the ways of ordered.c:
  *
- * - All that is selected is sorted: by numbers that compare like the values, or paths' bytes
- *   (scan_order.c).  Only the first few are, at first, where the rest may never be asked for.
+ * - All that is selected is sorted: by numbers that compare like the values, or paths (scan_order.c),
+ *   which mostly come in order.  Only the first few are, at first, where the rest may never be asked for.
  * - A walk passes by nodes in their order, and the predicates are tested on the way: along a column
  *   index (index.h), or by names from the top down (ordered_path.c). */
 #ifndef PFS_FS_TREE_ORDERED_IMPL_H
@@ -34,9 +34,9 @@ PFS_MUST_CHECK int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n);
 
 struct pfs_path_walk;
 
-/* All nodes under `top`, itself included, by the bytes of their paths.  -ENOMEM. */
+/* All nodes under `top`, itself included, by the bytes of PATH or PREORDER.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree,
-				      uint32_t top, bool descending);
+				      uint32_t top, const struct pfs_order *order);
 void pfs_path_walk_close(struct pfs_path_walk *walk); /* NULL is allowed */
 /* The next of them, *n, which was the room; 0: the end.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_path_walk_next(struct pfs_path_walk *walk, uint32_t *slots, size_t *n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes by the bytes of their paths, without making any: in a directory a child comes where its name
  * does, and what lies in it where its name and a slash do.  The two are next to each other unless
- * there are siblings in between, as /a-b between /a and /a/c. */
+ * there are siblings in between, as /a-b between /a and /a/c; in pre-order they always are. */
 #include "fs/tree/ordered_impl.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct level {
 
 struct pfs_path_walk {
 	struct pfs_tree *tree;
-	bool descending;
+	bool descending, preorder;
 	struct level *levels; /* those from `n` on keep their memory */
 	size_t n, capacity;
 	uint32_t *children, *held;
@@ -172,7 +172,8 @@ static int let_in(struct pfs_path_walk *walk, struct level *level, uint32_t chil
 	while (walk->n_held > level->held) {
 		uint32_t directory = walk->held[walk->n_held - 1];
 
-		if (child != PFS_NO_SLOT && !inside_is_before(image, directory, child))
+		if (child != PFS_NO_SLOT && !walk->preorder &&
+		    !inside_is_before(image, directory, child))
 			break;
 		walk->n_held--;
 		PFS_TRY(add_item(level, directory | INSIDE));
@@ -223,7 +224,7 @@ static int go_on(struct pfs_path_walk *walk, struct level *level)
 }
 
 int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree, uint32_t top,
-		       bool descending)
+		       const struct pfs_order *order)
 {
 	struct pfs_path_walk *walk = calloc(1, sizeof(*walk));
 	struct level *level;
@@ -233,7 +234,8 @@ int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree, uint32
 	if (error)
 		return error;
 	walk->tree = tree;
-	walk->descending = descending;
+	walk->descending = order->descending;
+	walk->preorder = order->field == PFS_FIELD_PREORDER;
 	error = add_level(walk, &level); /* above the top, with it alone */
 	if (!error)
 		error = add_item(level, top);

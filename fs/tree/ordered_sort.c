@@ -57,7 +57,7 @@ static uint64_t key_of(const struct pfs_sorting *sorting, uint32_t slot)
 	enum pfs_field field = sorting->order[0].field;
 	uint64_t key;
 
-	if (field == PFS_FIELD_PATH)
+	if (pfs_field_is_path(field))
 		return 0;
 	if (pfs_field_is_bytes(field))
 		key = text_key(text_of(&sorting->tree->image, field, slot));
@@ -112,8 +112,8 @@ static int compare_by(const struct pfs_sorting *sorting, enum pfs_field field, u
 	const struct pfs_image *image = &sorting->tree->image;
 	int64_t x, y;
 
-	if (field == PFS_FIELD_PATH)
-		return a == b ? 0 : pfs_scan_path_is_before(image, a, b) ? -1 : 1;
+	if (pfs_field_is_path(field))
+		return a == b ? 0 : pfs_scan_path_is_before(image, field, a, b) ? -1 : 1;
 	if (pfs_field_is_bytes(field))
 		return compare_texts(text_of(image, field, a), text_of(image, field, b));
 	x = pfs_scan_integer(sorting->tree, field, a);
@@ -152,7 +152,7 @@ static bool key_is_enough(const struct pfs_sorting *sorting, uint64_t key)
 		return false;
 	if (!pfs_field_is_bytes(sorting->order[0].field))
 		return true;
-	return sorting->order[0].field != PFS_FIELD_PATH &&
+	return !pfs_field_is_path(sorting->order[0].field) &&
 	       says_all(sorting->order[0].descending ? ~key : key);
 }
 

@@ -22,7 +22,7 @@ void pfs_scan_prepare(struct pfs_tree *tree);
 uint32_t pfs_scan_end(const struct pfs_tree *tree);
 uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino); /* PFS_NO_SLOT: none */
 
-enum pfs_field { /* integers, but for the last four */
+enum pfs_field { /* integers, but for the last five */
 	PFS_FIELD_INO,
 	PFS_FIELD_PARENT, /* ino; PFS_FIELD_NONE at the root */
 	PFS_FIELD_DEPTH,
@@ -46,6 +46,7 @@ enum pfs_field { /* integers, but for the last four */
 	PFS_FIELD_EXT,	/* what follows the last dot that is not first; none */
 	PFS_FIELD_PATH,
 	PFS_FIELD_TARGET, /* of a symlink; none */
+	PFS_FIELD_PREORDER, /* the path with NUL for each slash, whose bytes compare component-wise */
 };
 #define PFS_FIELD_NONE INT64_MIN
 

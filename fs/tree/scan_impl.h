@@ -155,6 +155,12 @@ static inline bool pfs_field_is_bytes(enum pfs_field field)
 	return field >= PFS_FIELD_NAME;
 }
 
+/* As bytes it is made from the names above. */
+static inline bool pfs_field_is_path(enum pfs_field field)
+{
+	return field == PFS_FIELD_PATH || field == PFS_FIELD_PREORDER;
+}
+
 /* Totals: after pfs_totals_prepare. */
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot);
 
@@ -172,7 +178,9 @@ PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pf
 
 /* Sorted by the bytes of their paths.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots);
-bool pfs_scan_path_is_before(const struct pfs_image *image, uint32_t a, uint32_t b);
+/* One before the other, by the bytes of PATH or PREORDER. */
+bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field, uint32_t a,
+			     uint32_t b);
 
 /* ---- scan_pool.c ---- */
 

@@ -146,9 +146,10 @@ static bool is_before(const struct pfs_image *image, bool by_bytes, uint32_t a, 
 	return compare_ways(image, a, by_bytes && a != a_end, b, by_bytes && b != b_end) < 0;
 }
 
-bool pfs_scan_path_is_before(const struct pfs_image *image, uint32_t a, uint32_t b)
+bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field, uint32_t a,
+			     uint32_t b)
 {
-	return is_before(image, true, a, b);
+	return is_before(image, field == PFS_FIELD_PATH, a, b);
 }
 
 /* How many of the n slots come before `slot`: few are tried where it is few. */

@@ -255,6 +255,8 @@ static void set_path(struct pfs_scan_test *test, struct pfs_tree *tree)
 static int set_text(struct pfs_scan_test *test, struct pfs_tree *tree,
 		    const struct pfs_predicate *predicate)
 {
+	if (test->field == PFS_FIELD_PREORDER)
+		return -EINVAL;
 	if (test->field == PFS_FIELD_EXT && predicate->test == PFS_TEST_EQUAL && !test->negated) {
 		test->how = PFS_HOW_NAME;
 		return pfs_scan_text_init_ext(&test->text, predicate->text, predicate->text_len);

@@ -277,6 +277,14 @@ int pfs_scan_path(struct pfs_scan_worker *worker, const struct pfs_image *image,
 	return 0;
 }
 
+static void put_preorder(const struct pfs_trail *trail, const struct pfs_image *image, char *out,
+			 size_t len, uint32_t slot)
+{
+	put_path(trail, image, out, slot);
+	for (size_t i = 0; i < len; i++)
+		out[i] = (char)(out[i] == '/' ? 0 : out[i]);
+}
+
 /* First all lengths, by offset; then, there being room, all bytes. */
 struct texts {
 	const struct pfs_image *image;
@@ -300,6 +308,15 @@ static const char *text_of(const struct texts *texts, size_t *len, uint32_t slot
 	return texts->field == PFS_FIELD_EXT ? pfs_scan_extension(name, len) : name;
 }
 
+static void put_made(const struct texts *texts, const struct pfs_trail *trail, char *out, size_t len,
+		     uint32_t slot)
+{
+	if (texts->field == PFS_FIELD_PATH)
+		put_path(trail, texts->image, out, slot);
+	else
+		put_preorder(trail, texts->image, out, len, slot);
+}
+
 static void measure(void *context, size_t from, size_t to)
 {
 	struct texts *texts = context;
@@ -310,7 +327,7 @@ static void measure(void *context, size_t from, size_t to)
 		bool is_none = false;
 		size_t len = 0;
 
-		if (texts->field == PFS_FIELD_PATH)
+		if (pfs_field_is_path(texts->field))
 			error = path_len(&trail, texts->image, &len, texts->slots[i], false);
 		else
 			is_none = !text_of(texts, &len, texts->slots[i]);
@@ -334,10 +351,10 @@ static void put(void *context, size_t from, size_t to)
 		uint32_t slot = texts->slots[i];
 		size_t len;
 
-		if (texts->field == PFS_FIELD_PATH) {
+		if (pfs_field_is_path(texts->field)) {
 			error = path_len(&trail, texts->image, &len, slot, true);
 			if (!error)
-				put_path(&trail, texts->image, out, slot);
+				put_made(texts, &trail, out, len, slot);
 		} else {
 			const char *text = text_of(texts, &len, slot);
 
@@ -362,19 +379,19 @@ static int put_few(struct texts *texts, char **bytes, size_t *capacity, size_t n
 		const char *text = NULL;
 		size_t len = 0;
 
-		if (texts->field == PFS_FIELD_PATH)
+		if (pfs_field_is_path(texts->field))
 			error = path_len(&trail, texts->image, &len, slot, true);
 		else
 			text = text_of(texts, &len, slot);
-		len = text || texts->field == PFS_FIELD_PATH ? len : 0;
+		len = text || pfs_field_is_path(texts->field) ? len : 0;
 		if (!error)
 			error = pfs_grow(bytes, capacity, end + len + 1, 1);
 		if (!error && text)
 			memcpy(*bytes + end, text, len);
 		else if (!error && len)
-			put_path(&trail, texts->image, *bytes + end, slot);
+			put_made(texts, &trail, *bytes + end, len, slot);
 		if (texts->is_none)
-			texts->is_none[i] = !text && texts->field != PFS_FIELD_PATH;
+			texts->is_none[i] = !text && !pfs_field_is_path(texts->field);
 		texts->offset[i] = end;
 		end += len;
 	}

@@ -74,7 +74,9 @@ ask_run() {
 # Fits a name?
 is_a_name() { ((${#1} <= 255)) && [[ $1 != */* ]]; }
 ask_name() { cat "$mnt/.query/sql/$1" 2>/dev/null || echo failed; }
-ask_copy() { sqlite3 -header -separator "$tab" "$db" "$1" 2>/dev/null || echo failed; }
+# The copy has no hidden columns.
+spell_preorder() { sed -E "s#([a-z]\\.)?\\bpreorder\\b#replace(\\1path, '/', CAST(x'00' AS TEXT))#g" <<<"$1"; }
+ask_copy() { sqlite3 -header -separator "$tab" "$db" "$(spell_preorder "$1")" 2>/dev/null || echo failed; }
 
 for i in "${!statements[@]}"; do
 	ask_command "$store" "${statements[i]#= }" >"$work/command.$i"

@@ -449,6 +449,20 @@ SELECT path FROM nodes WHERE ext >= 'a' AND ext <= 'c'
 = SELECT path FROM nodes WHERE path GLOB '/d1/*' ORDER BY path LIMIT 5
 = SELECT path FROM nodes WHERE size > 100 ORDER BY path DESC LIMIT 2 OFFSET 2
 = SELECT path FROM nodes WHERE size > 100 OR name GLOB '*1' ORDER BY path LIMIT 9
+= SELECT path FROM nodes ORDER BY preorder
+= SELECT path FROM nodes ORDER BY preorder DESC
+= SELECT path, hex(preorder) FROM nodes ORDER BY preorder LIMIT 3
+= SELECT path FROM nodes ORDER BY preorder DESC LIMIT 3 OFFSET 4
+= SELECT path FROM nodes WHERE under(ino, '/d1') ORDER BY preorder
+= SELECT path, depth FROM nodes WHERE under(ino, '/d1') AND type = 'd' ORDER BY preorder
+= SELECT path FROM nodes WHERE size > 100 OR name GLOB '*1' ORDER BY preorder LIMIT 9
+= SELECT size, path FROM nodes ORDER BY size DESC, preorder LIMIT 20
+= SELECT path FROM nodes ORDER BY replace(preorder, CAST(x'00' AS TEXT), '/'), ino
+SELECT path FROM nodes WHERE preorder > CAST(x'0064' AS TEXT) AND preorder < CAST(x'0065' AS TEXT)
+SELECT path FROM nodes WHERE preorder = CAST(x'00' AS TEXT) OR preorder IS NULL
+SELECT hex(min(preorder)), hex(max(preorder)) FROM nodes
+SELECT hex(min(preorder)) FROM nodes WHERE type = 'f'
+= SELECT path, row_number() OVER (ORDER BY preorder) FROM nodes ORDER BY preorder
 SELECT min(size), max(size) FROM nodes
 SELECT min(size) FROM nodes
 SELECT max(mtime) FROM nodes

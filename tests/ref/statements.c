@@ -139,7 +139,8 @@ static bool put_ordered(FILE *out)
 {
 	static const char *const orders[] = {
 		"a.size DESC, a.path", "a.name, a.ino", "a.path",     "a.path DESC",
-		"a.mtime, a.ino DESC", "a.ino",		"a.ino DESC", "a.ext, a.depth, a.path"};
+		"a.mtime, a.ino DESC", "a.ino",		"a.ino DESC", "a.ext, a.depth, a.path",
+		"a.preorder",	       "a.preorder DESC"};
 
 	(void)fprintf(out, "SELECT a.path, a.%s", column());
 	put_nodes_where(out, "a");
@@ -287,7 +288,8 @@ bool random_statement(FILE *out, uint64_t *seed)
 static const char *const keys[] = {"size",	   "mtime",  "ino",	     "name",   "ext",
 				   "path",	   "type",   "depth",	     "uid",    "parent",
 				   "subtree_size", "target", "nlink",	     "blocks", "tag",
-				   "stars",	   "mode",   "subtree_count"};
+				   "stars",	   "mode",   "subtree_count", "preorder"};
+#define SHOWN (PFS_COUNT(keys) - 1) /* the last one has bytes that few programs print */
 
 /* Columns to be ordered by, which are all that is selected: what is equal in them may come in any
  * order.  Where it is compared otherwise, paths decide. */
@@ -297,9 +299,10 @@ static void put_keys(FILE *out, FILE *order, bool distinct)
 	bool nocase = below(12) == 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		const char *key = PICK(keys);
+		unsigned k = below(PFS_COUNT(keys));
+		const char *key = keys[k];
 
-		(void)fprintf(out, "%sa.%s", i ? ", " : "", key);
+		(void)fprintf(out, k < SHOWN ? "%sa.%s" : "%shex(a.%s)", i ? ", " : "", key);
 		(void)fprintf(order, "%sa.%s%s%s%s", i ? ", " : "", key,
 			      nocase ? " COLLATE NOCASE" : "", below(2) ? " DESC" : "",
 			      below(12) ? "" : " NULLS LAST");
@@ -359,7 +362,7 @@ static void put_selected(FILE *out)
 			(void)fputc(*at, out);
 			continue;
 		}
-		(void)fputs(PICK(keys), out);
+		(void)fputs(keys[below(SHOWN)], out);
 		at++;
 	}
 }

@@ -76,9 +76,10 @@ static int compare(const struct values *values, size_t a, size_t b)
 
 static enum pfs_field random_field(void)
 {
-	enum pfs_field field = (enum pfs_field)rnd(PFS_FIELD_TARGET + 1);
+	static const enum pfs_field often[] = {PFS_FIELD_PATH, PFS_FIELD_PREORDER, PFS_FIELD_SIZE};
+	enum pfs_field field = (enum pfs_field)rnd(PFS_FIELD_PREORDER + 1);
 
-	return rnd(3) ? field : rnd(2) ? PFS_FIELD_PATH : PFS_FIELD_SIZE;
+	return rnd(3) ? field : often[rnd(PFS_COUNT(often))];
 }
 
 static void random_predicate(struct pfs_predicate *p)

@@ -314,17 +314,70 @@ static void test_restart(void **state)
 	(void)make(PFS_ROOT_PRIME, "i", S_IFREG | 0644);
 }
 
-static void test_plan(void **state)
+static char *plan_of(const char *sql, const char *rows)
 {
 	struct pfs_query *query;
 	char *text;
 
-	(void)state;
 	scope.explains = true;
-	query = begin("SELECT a.name FROM nodes a JOIN nodes b ON b.parent = a.ino "
-		      "WHERE b.size >= 0 AND b.name GLOB 'c*' AND under(b.ino, '/a')");
-	rest(query, "b");
+	query = begin(sql);
+	rest(query, rows);
 	assert_int_equal(pfs_query_plan(query, &text), 0);
+	assert_non_null(text);
+	pfs_query_finish(query);
+	scope.explains = false;
+	return text;
+}
+
+/* How the rows come to that order: sorted by SQLite, or here, or not at all. */
+static void check_order(const char *sql, const char *rows, const char *how)
+{
+	char *text = plan_of(sql, rows);
+
+	if (!strstr(text, how) || (strstr(how, "TEMP B-TREE") == NULL && strstr(text, "TEMP B-TREE")))
+		fail_msg("%s: %s", sql, text);
+	free(text);
+}
+
+static void test_preorder(void **state)
+{
+	(void)state;
+	check("SELECT hex(preorder) FROM nodes WHERE depth < 2 ORDER BY 1",
+	      "00,002E7263,0061,00652E7461722E677A");
+	check("SELECT count(*) FROM nodes WHERE preorder = CAST(x'0061' AS TEXT)", "1");
+	check("SELECT count(*) FROM pragma_table_info('nodes') WHERE name = 'preorder'", "0");
+	assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, ".rc"), 0); /* the others ascend */
+	check_order("SELECT path FROM nodes ORDER BY preorder",
+		    "/,/a,/a/b,/a/b/c.txt,/a/d.c,/e.tar.gz", "in order as found");
+	/* those that sort between a name and what lies in it as bytes of a path, not as names */
+	(void)make(ino_of("/a"), "b-c", S_IFDIR | 0755);
+	(void)make(ino_of("/a"), "b c", S_IFREG | 0644);
+	(void)make(ino_of("/a"), "b\nc", S_IFREG | 0644);
+	(void)make(ino_of("/a/b-c"), "x", S_IFREG | 0644);
+	(void)make(PFS_ROOT_PRIME, "a.b", S_IFREG | 0644);
+	check_order("SELECT path FROM nodes ORDER BY preorder",
+		    "/,/a,/a/b,/a/b/c.txt,/a/b\nc,/a/b c,/a/b-c,/a/b-c/x,/a/d.c,/a.b,/e.tar.gz",
+		    "then sorted");
+	check_order("SELECT path FROM nodes ORDER BY +preorder",
+		    "/,/a,/a/b,/a/b/c.txt,/a/b\nc,/a/b c,/a/b-c,/a/b-c/x,/a/d.c,/a.b,/e.tar.gz",
+		    "TEMP B-TREE");
+	check_order("SELECT name FROM nodes WHERE under(ino, '/a') AND type = 'f' ORDER BY preorder DESC",
+		    "d.c,x,b c,b\nc,c.txt", "then sorted");
+	check_order("SELECT depth, name FROM nodes WHERE depth > 1 ORDER BY depth, preorder DESC",
+		    "2 d.c,2 b-c,2 b c,2 b\nc,2 b,3 x,3 c.txt", "then sorted");
+	assert_int_equal(pfs_tree_rename(tree, ino_of("/a"), "b", PFS_ROOT_PRIME, "a-", 0), 0);
+	check("SELECT path FROM nodes WHERE size >= 0 ORDER BY preorder LIMIT 6",
+	      "/,/a,/a/b\nc,/a/b c,/a/b-c,/a/b-c/x");
+	check("SELECT path FROM nodes ORDER BY preorder LIMIT 4 OFFSET 6", "/a/d.c,/a-,/a-/c.txt,/a.b");
+}
+
+static void test_plan(void **state)
+{
+	char *text = plan_of("SELECT a.name FROM nodes a JOIN nodes b ON b.parent = a.ino "
+			     "WHERE b.size >= 0 AND b.name GLOB 'c*' AND under(b.ino, '/a')",
+			     "b");
+
+	(void)state;
 	assert_non_null(strstr(text, "SCAN b: "));
 	assert_non_null(strstr(text, "size >= 0"));
 	assert_non_null(strstr(text, "name begins with 'c'"));
@@ -332,7 +385,6 @@ static void test_plan(void **state)
 	assert_non_null(strstr(text, "SCAN a: ino = "));
 	assert_non_null(strstr(text, "selected 1, read 1"));
 	free(text);
-	pfs_query_finish(query);
 }
 
 static void test_raw_bytes(void **state)
@@ -358,6 +410,7 @@ int main(void)
 		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
 		TEST(test_attributes), TEST(test_errors),    TEST(test_failures),
 		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
+		TEST(test_preorder),
 		TEST(test_raw_bytes),   TEST(test_nobody_waits), TEST(test_titles),
 	};
 

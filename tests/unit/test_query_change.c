@@ -43,6 +43,7 @@ static void test_attributes(void **state)
 	refuse("UPDATE nodes SET uid = -1", -EINVAL, "uid: ");
 	refuse("UPDATE nodes SET owner = 'no such user'", -EINVAL, "no user");
 	refuse("UPDATE nodes SET depth = 1", -EINVAL, "depth: this column cannot be set");
+	refuse("UPDATE nodes SET preorder = 'x'", -EINVAL, "preorder: this column cannot be set");
 	refuse("UPDATE nodes SET ino = 1 WHERE path = '/a'", -EINVAL, "ino: ");
 	refuse("UPDATE nodes SET name = NULL WHERE path = '/a'", -EINVAL, "never NULL");
 	refuse("UPDATE OR IGNORE nodes SET mode = 1", -EINVAL, "OR IGNORE");

@@ -162,6 +162,8 @@ static const char *const statements[] = {
 	"SELECT mtime, path FROM nodes ORDER BY mtime, path LIMIT 9",
 	"SELECT name, path FROM nodes WHERE type <> 'd' ORDER BY name, path LIMIT 20",
 	"SELECT path FROM nodes ORDER BY path DESC LIMIT 3",
+	"SELECT path, hex(preorder) FROM nodes ORDER BY preorder",
+	"SELECT path FROM nodes WHERE type = 'f' ORDER BY preorder LIMIT 4",
 	"SELECT DISTINCT name FROM nodes ORDER BY name",
 	"SELECT DISTINCT depth FROM nodes ORDER BY depth DESC",
 	"SELECT min(name), max(name), min(path), max(path) FROM nodes",
