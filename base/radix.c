@@ -82,3 +82,63 @@ int pfs_radix_sort(struct pfs_keyed *items, size_t n)
 	free(other);
 	return 0;
 }
+
+/* ---- numbers alone ---- */
+
+#define DIGITS_U32 ((32 + DIGIT_BITS - 1) / DIGIT_BITS)
+
+static void insert_all_u32(uint32_t *items, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		uint32_t item = items[i];
+		size_t k = i;
+
+		for (; k > 0 && items[k - 1] > item; k--)
+			items[k] = items[k - 1];
+		items[k] = item;
+	}
+}
+
+static void distribute_u32(uint32_t *to, const uint32_t *from, size_t n, unsigned digit)
+{
+	size_t count[BUCKETS] = {0}, before = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count[digit_of(from[i], digit)]++;
+	for (size_t i = 0; i < BUCKETS; i++) {
+		size_t here = count[i];
+
+		count[i] = before;
+		before += here;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[count[digit_of(from[i], digit)]++] = from[i];
+}
+
+int pfs_radix_sort_u32(uint32_t *items, size_t n)
+{
+	uint32_t *other, *from = items, *to, differ = 0;
+
+	if (n <= FEW) {
+		insert_all_u32(items, n);
+		return 0;
+	}
+	to = other = malloc(n * sizeof(*other));
+	if (!other)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		differ |= items[i] ^ items[0];
+	for (unsigned digit = 0; digit < DIGITS_U32; digit++) {
+		uint32_t *sorted = to;
+
+		if (!digit_of(differ, digit))
+			continue;
+		distribute_u32(to, from, n, digit);
+		to = from;
+		from = sorted;
+	}
+	if (from != items)
+		memcpy(items, from, n * sizeof(*items));
+	free(other);
+	return 0;
+}

@@ -17,4 +17,7 @@ struct pfs_keyed {
  * keys' bits that differ at all.  -ENOMEM: nothing has moved. */
 PFS_MUST_CHECK int pfs_radix_sort(struct pfs_keyed *items, size_t n);
 
+/* Numbers alone, the same way. */
+PFS_MUST_CHECK int pfs_radix_sort_u32(uint32_t *items, size_t n);
+
 #endif

@@ -240,7 +240,8 @@ void pfs_pushed_finish(struct pfs_pushed *pushed)
 
 static void add(struct pfs_pushed *pushed, const struct pfs_predicate *predicate)
 {
-	pushed->predicates[pushed->n++] = *predicate;
+	if (!pfs_pushed_merge(pushed, predicate))
+		pushed->predicates[pushed->n++] = *predicate;
 }
 
 static void add_range(struct pfs_pushed *pushed, enum pfs_field field, int64_t low, int64_t high)

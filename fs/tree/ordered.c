@@ -78,40 +78,77 @@ static void drop_predicate(struct pfs_ordered *ordered, size_t i)
 }
 
 /* Ranges of what it is ordered by become the walk's. */
-static void take_bounds(struct pfs_ordered *ordered, int64_t *low, int64_t *high)
+static void take_numbers(struct pfs_ordered *ordered, struct pfs_index_range *range)
 {
-	*low = INT64_MIN;
-	*high = INT64_MAX;
+	*range = (struct pfs_index_range){
+		.field = ordered->order[0].field, .low = INT64_MIN, .high = INT64_MAX};
 	for (size_t i = ordered->n_predicates; i-- > 0;) {
 		const struct pfs_predicate *p = &ordered->predicates[i];
 
-		if (p->test != PFS_TEST_RANGE || p->negated || p->field != ordered->order[0].field)
+		if (p->test != PFS_TEST_RANGE || p->negated || p->field != range->field)
 			continue;
-		*low = PFS_MAX(*low, p->low);
-		*high = PFS_MIN(*high, p->high);
+		range->low = PFS_MAX(range->low, p->low);
+		range->high = PFS_MIN(range->high, p->high);
 		drop_predicate(ordered, i);
 	}
 }
 
+/* One of names, too; *text is to be finished after the range. */
+static int take_names(struct pfs_ordered *ordered, struct pfs_index_range *range,
+		      struct pfs_scan_text *text)
+{
+	bool exact;
+
+	for (size_t i = 0; i < ordered->n_predicates; i++) {
+		const struct pfs_predicate *p = &ordered->predicates[i];
+
+		if (p->field != PFS_FIELD_NAME || p->negated || p->test < PFS_TEST_EQUAL ||
+		    p->test > PFS_TEST_PREFIX)
+			continue;
+		pfs_scan_text_finish(text);
+		PFS_TRY(pfs_scan_text_init(text, p));
+		if (!pfs_index_range_of_names(range, &exact, text))
+			continue;
+		if (exact)
+			drop_predicate(ordered, i);
+		return 0;
+	}
+	*range = (struct pfs_index_range){.field = PFS_FIELD_NAME};
+	return 0;
+}
+
 /* Leaves ordered->index NULL if there is none, or it is not worth it. */
+static int open_index(struct pfs_ordered *ordered, const struct pfs_index_range *range)
+{
+	double nodes = ordered->tree->image.nodes;
+	int error;
+
+	if (range->low > range->high || (is_filtered(ordered) && steps(ordered) > nodes / WORTH))
+		return 0;
+	error = pfs_index_walk_open(&ordered->index, ordered->tree, range,
+				    ordered->order[0].descending);
+	if (error == -ENOENT)
+		pfs_index_missed(ordered->tree, range->field);
+	ordered->how = pfs_index_name(range->field);
+	return error == -ENOENT ? 0 : error;
+}
+
 static int try_index(struct pfs_ordered *ordered)
 {
 	enum pfs_field field = ordered->order[0].field;
-	double nodes = ordered->tree->image.nodes;
-	int64_t low, high;
-	int error;
+	struct pfs_index_range range;
+	struct pfs_scan_text text = {0};
+	int error = 0;
 
 	if (ordered->question.n_order > 1 || !pfs_index_can(field))
 		return 0;
-	take_bounds(ordered, &low, &high);
-	if (low > high || (is_filtered(ordered) && steps(ordered) > nodes / WORTH))
-		return 0;
-	error = pfs_index_walk_open(&ordered->index, ordered->tree, field, low, high,
-				    ordered->order[0].descending);
-	if (error == -ENOENT)
-		pfs_index_missed(ordered->tree, field);
-	ordered->how = pfs_index_name(field);
-	return error == -ENOENT ? 0 : error;
+	if (field == PFS_FIELD_NAME)
+		error = take_names(ordered, &range, &text);
+	else
+		take_numbers(ordered, &range);
+	error = error ? error : open_index(ordered, &range);
+	pfs_scan_text_finish(&text);
+	return error;
 }
 
 /* The subtree that all lies in. */

@@ -193,6 +193,21 @@ static size_t take_block(const struct pfs_selection *selection, size_t at, uint6
 	return n;
 }
 
+/* They are live, having come from an index, and there is nothing to test. */
+static int copy_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+{
+	size_t n = *total = selection->n_list;
+
+	if (!out || !n)
+		return 0;
+	out->slot = malloc(n * sizeof(*out->slot));
+	if (!out->slot)
+		return -ENOMEM;
+	memcpy(out->slot, selection->list, n * sizeof(*out->slot));
+	out->n = n;
+	return 0;
+}
+
 static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
 {
 	struct pfs_scan_worker worker = {.selection = selection, .parent = PFS_NO_SLOT};
@@ -230,6 +245,8 @@ static int select_begun(struct pfs_selection *selection, struct pfs_slots *out, 
 {
 	PFS_TRY(pfs_selection_begin(selection, within));
 	PFS_TRY(pfs_selection_order(selection, false));
+	if (selection->own_list && !selection->n_order)
+		return copy_list(selection, out, total);
 	if (selection->list)
 		return scan_list(selection, out, total);
 	PFS_TRY(scan_range(selection, out, total));

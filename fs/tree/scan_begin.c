@@ -7,13 +7,15 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/radix.h"
 #include "fs/tree/index.h"
 #include "fs/tree/span.h"
 
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
 #define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */
 #define FEW	     4096u			  /* slots: not worth a second thought */
-#define RARE	     1024u /* one of so many, and a few: they are listed from a column index */
+#define RARE	     1024u /* one of so many, and a few: they are listed from a column index ... */
+#define RARE_NAMES   128u  /* ... which takes as long as looking at so many names */
 
 /* ---- ranges and lists ---- */
 
@@ -206,13 +208,6 @@ static int add_subtree(const struct pfs_image *image, struct slots *slots, uint3
 	return 0;
 }
 
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The children, or all that is under the node, if these are few. */
 static int take_few(struct pfs_selection *selection, struct pfs_scan_test *test)
 {
@@ -227,10 +222,13 @@ static int take_few(struct pfs_selection *selection, struct pfs_scan_test *test)
 		free(slots.slot);
 		return error == -E2BIG ? 0 : error;
 	}
-	if (slots.n)
-		qsort(slots.slot, slots.n, sizeof(*slots.slot), compare_slots);
-	else
+	if (!slots.n)
 		PFS_TRY(pfs_grow(&slots.slot, &slots.capacity, 1, sizeof(*slots.slot)));
+	error = pfs_radix_sort_u32(slots.slot, slots.n);
+	if (error) {
+		free(slots.slot);
+		return error;
+	}
 	test->done = !test->proper;
 	selection->how = test->how == PFS_HOW_CLIMB ? "subtree by name index" : "children";
 	take_list(selection, slots.slot, NULL, slots.n);
@@ -332,11 +330,17 @@ static int take_subtree(struct pfs_selection *selection)
 
 /* ---- column indexes ---- */
 
-static bool is_range(const struct pfs_scan_test *test)
+/* exact: the test holds for all in the range. */
+static bool has_range(const struct pfs_scan_test *test, struct pfs_index_range *range, bool *exact)
 {
-	return !test->done && !test->negated && test->relation == PFS_TEST_RANGE &&
-	       pfs_index_can(test->field) &&
-	       (test->how == PFS_HOW_U32 || test->how == PFS_HOW_I64 || test->how == PFS_HOW_TIME);
+	if (test->done || test->negated || test->relation != PFS_TEST_RANGE ||
+	    !pfs_index_can(test->field))
+		return false;
+	if (test->how == PFS_HOW_NAME)
+		return pfs_index_range_of_names(range, exact, &test->text);
+	*exact = true;
+	*range = (struct pfs_index_range){.field = test->field, .low = test->low, .high = test->high};
+	return test->how == PFS_HOW_U32 || test->how == PFS_HOW_I64 || test->how == PFS_HOW_TIME;
 }
 
 /* Lists the slots of the walk. */
@@ -344,32 +348,41 @@ static int take_walk(struct pfs_selection *selection, struct pfs_index_walk *wal
 {
 	size_t room = pfs_index_walk_left(walk), n;
 	uint32_t *own = malloc((room + 1) * sizeof(*own));
+	int error;
 
 	if (!own)
 		return -ENOMEM;
 	n = pfs_index_walk_next(walk, own, room);
-	if (n)
-		qsort(own, n, sizeof(*own), compare_slots);
+	error = pfs_radix_sort_u32(own, n);
+	if (error) {
+		free(own);
+		return error;
+	}
 	take_list(selection, own, NULL, n);
 	return 0;
 }
 
-static size_t rare(const struct pfs_selection *selection)
+/* So few are worth listing. */
+static size_t rare(const struct pfs_selection *selection, const struct pfs_scan_test *test)
 {
-	return pfs_selection_size(selection) / RARE + 8;
+	return pfs_selection_size(selection) / (test->how == PFS_HOW_NAME ? RARE_NAMES : RARE) + 8;
 }
 
 static int take_range(struct pfs_selection *selection, struct pfs_scan_test *test)
 {
+	struct pfs_index_range range;
 	struct pfs_index_walk *walk;
-	int error = pfs_index_walk_open(&walk, selection->tree, test->field, test->low, test->high,
-					false);
+	bool exact;
+	int error;
 
+	if (!has_range(test, &range, &exact))
+		return 0;
+	error = pfs_index_walk_open(&walk, selection->tree, &range, false);
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	if (pfs_index_walk_left(walk) <= rare(selection)) {
+	if (pfs_index_walk_left(walk) <= rare(selection, test)) {
 		error = take_walk(selection, walk);
-		test->done = true;
+		test->done = exact;
 		selection->how = pfs_index_name(test->field);
 	}
 	pfs_index_walk_close(walk);
@@ -379,14 +392,15 @@ static int take_range(struct pfs_selection *selection, struct pfs_scan_test *tes
 static int take_ranges_of_values(struct pfs_selection *selection)
 {
 	for (size_t i = 0; i < selection->n_tests; i++)
-		if (is_range(&selection->tests[i]))
-			PFS_TRY(take_range(selection, &selection->tests[i]));
+		PFS_TRY(take_range(selection, &selection->tests[i]));
 	return 0;
 }
 
 void pfs_selection_note(const struct pfs_selection *selection, uint64_t found)
 {
 	size_t size = pfs_selection_size(selection);
+	struct pfs_index_range range;
+	bool exact;
 
 	if (selection->list)
 		return;
@@ -394,7 +408,7 @@ void pfs_selection_note(const struct pfs_selection *selection, uint64_t found)
 		const struct pfs_scan_test *test = selection->order[i];
 		double few = selection->n_order == 1 ? (double)found : (double)test->share * (double)size;
 
-		if (is_range(test) && few <= (double)rare(selection))
+		if (has_range(test, &range, &exact) && few <= (double)rare(selection, test))
 			pfs_index_missed(selection->tree, test->field);
 	}
 }

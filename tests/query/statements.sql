@@ -288,6 +288,21 @@ SELECT path FROM nodes WHERE ext IN ('c', 'txt') AND size BETWEEN 10 AND 5000
 SELECT path FROM nodes WHERE size BETWEEN 100 AND 50
 SELECT path FROM nodes WHERE size NOT BETWEEN 100 AND 1000
 SELECT path FROM nodes WHERE name BETWEEN 'd' AND 'e'
+SELECT path FROM nodes WHERE name >= 'd' AND name < 'f' AND name GLOB 'd*'
+SELECT path FROM nodes WHERE name BETWEEN 'd' AND 'e' AND name GLOB 'd1*'
+SELECT path FROM nodes WHERE name GLOB 'd*' AND name < 'd1' AND name < 'd'
+SELECT path FROM nodes WHERE name GLOB 'd*' AND name >= 'd1' AND name > 'd'
+SELECT path FROM nodes WHERE name = 'd1' AND name > 'a' AND name < 'd10'
+SELECT path FROM nodes WHERE name = 'd1' AND name > 'd1'
+SELECT path FROM nodes WHERE name = 'd1' AND name >= 'd1' AND name <= 'd1'
+SELECT path FROM nodes WHERE name > 'd1' AND name < 'd1'
+SELECT path FROM nodes WHERE name > 'f' AND name < 'd'
+SELECT path FROM nodes WHERE name > 'c' AND name < 'f' AND name >= 'd' AND name <= 'e' AND name > 'd1'
+SELECT path FROM nodes WHERE size > 10 AND size < 5000 AND size >= 100 AND size <= 1e3
+SELECT path FROM nodes WHERE depth > 1 AND depth < 3 AND depth <> 2
+SELECT path FROM nodes WHERE type >= 'd' AND type <= 'f'
+SELECT path FROM nodes WHERE path > '/d1/' AND path < '/d10'
+SELECT path FROM nodes WHERE path BETWEEN '/d1/' AND '/d1/d' AND path GLOB '/d1/*'
 SELECT path FROM nodes WHERE size > 100 OR depth = 1
 SELECT path FROM nodes WHERE ino = 3 OR ino = 5 OR path = '/'
 SELECT path FROM nodes WHERE NOT (size > 100 AND depth > 1)

@@ -130,7 +130,7 @@ static size_t random_name(char *name)
 	static const char *const parts[] = {"a",  "b",   "A",        "B",    ".",    "*",   "?",
 					    "-",  "_",   "%",        "[",    "]",    "0",   "lib",
 					    "so", "\xc3\xa9", "\xe2\x82\xac", "\x80", "\xff", "ab", "\\",
-					    " ",  "\n"};
+					    " ",  "\n", "longer than 8"};
 	uint32_t n = 1 + rnd(rnd(10) ? 5 : 40);
 	size_t len = 0;
 

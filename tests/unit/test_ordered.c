@@ -8,6 +8,7 @@
 
 #include "base/radix.h"
 #include "fs/tree/ordered.h"
+#include "fs/tree/pattern.h"
 #include "fs/tree/scan_impl.h"
 
 #define NODES	4000
@@ -76,7 +77,8 @@ static int compare(const struct values *values, size_t a, size_t b)
 
 static enum pfs_field random_field(void)
 {
-	static const enum pfs_field often[] = {PFS_FIELD_PATH, PFS_FIELD_PREORDER, PFS_FIELD_SIZE};
+	static const enum pfs_field often[] = {PFS_FIELD_PATH, PFS_FIELD_PREORDER, PFS_FIELD_SIZE,
+					       PFS_FIELD_NAME};
 	enum pfs_field field = (enum pfs_field)rnd(PFS_FIELD_PREORDER + 1);
 
 	return rnd(3) ? field : often[rnd(PFS_COUNT(often))];
@@ -91,6 +93,8 @@ static void random_predicate(struct pfs_predicate *p)
 		{.field = PFS_FIELD_MTIME, .low = INT64_MIN + 1, .high = INT64_C(300000000000)},
 		{.field = PFS_FIELD_NAME, .test = PFS_TEST_CONTAINS, .text = "a", .text_len = 1},
 		{.field = PFS_FIELD_UID, .low = 2, .high = 2, .negated = true},
+		{.field = PFS_FIELD_NAME, .test = PFS_TEST_PREFIX, .text = "a", .text_len = 1},
+		{.field = PFS_FIELD_NAME, .test = PFS_TEST_BETWEEN, .text = "lib", .text_len = 3},
 	};
 
 	*p = some[rnd(PFS_COUNT(some))];
@@ -227,6 +231,104 @@ static void check_range(void)
 	pfs_slots_finish(&found);
 }
 
+/* ---- names ---- */
+
+struct bytes {
+	const char *at;
+	size_t len;
+};
+
+static struct bytes name_at(const struct values *values, size_t i)
+{
+	if (!values->bytes)
+		return (struct bytes){.at = ""};
+	return (struct bytes){values->bytes + values->offset[i],
+			      values->offset[i + 1] - values->offset[i]};
+}
+
+static int compare_bytes(struct bytes a, struct bytes b)
+{
+	int order = 0;
+
+	for (size_t i = 0; i < PFS_MIN(a.len, b.len) && !order; i++)
+		order = (uint8_t)a.at[i] - (uint8_t)b.at[i];
+	return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* By a part of a name and of another one, so that few or none are meant. */
+static void random_names(struct pfs_predicate *p, struct bytes name, struct bytes other,
+			 char *pattern)
+{
+	static const enum pfs_test tests[] = {PFS_TEST_EQUAL, PFS_TEST_PREFIX, PFS_TEST_PREFIX,
+					      PFS_TEST_BETWEEN, PFS_TEST_GLOB};
+
+	*p = (struct pfs_predicate){.field = PFS_FIELD_NAME,
+				    .test = tests[rnd(PFS_COUNT(tests))],
+				    .text = name.at,
+				    .text_len = name.len};
+	if (p->test == PFS_TEST_PREFIX || rnd(8) == 0)
+		p->text_len = rnd((uint32_t)name.len + 1);
+	if (p->test == PFS_TEST_BETWEEN && rnd(4)) {
+		p->high_text = other.at;
+		p->high_len = rnd((uint32_t)other.len + 1);
+	}
+	if (p->test == PFS_TEST_BETWEEN && rnd(4) == 0)
+		p->text = NULL;
+	if (p->test == PFS_TEST_GLOB) {
+		p->text_len = (size_t)sprintf(pattern, "%.*s*%s", (int)rnd((uint32_t)name.len + 1),
+					      name.at, rnd(2) ? "?" : "");
+		p->text = pattern;
+	}
+}
+
+static bool is_like(const struct pfs_predicate *p, struct bytes name)
+{
+	struct bytes text = {p->text ? p->text : "", p->text_len};
+	struct bytes high = {p->high_text ? p->high_text : "", p->high_len};
+	char ended[PFS_NAME_MAX + 1] = "";
+
+	switch (p->test) {
+	case PFS_TEST_EQUAL:
+		return compare_bytes(name, text) == 0;
+	case PFS_TEST_PREFIX:
+		name.len = PFS_MIN(name.len, text.len);
+		return compare_bytes(name, text) == 0;
+	case PFS_TEST_BETWEEN:
+		return (!p->text || compare_bytes(name, text) >= 0) &&
+		       (!p->high_text || compare_bytes(name, high) < 0);
+	default:
+		(void)snprintf(ended, sizeof(ended), "%.*s", (int)name.len, name.at);
+		return pfs_glob_matches(p->text, ended);
+	}
+}
+
+/* Beside the names of all.  Whether an index told. */
+static bool check_names(void)
+{
+	struct pfs_predicate p;
+	struct pfs_slots all, found;
+	struct values names;
+	char pattern[PFS_NAME_MAX + 3];
+	const char *how;
+	size_t n = 0;
+
+	assert_int_equal(pfs_scan_select(model.tree, &all, NULL, 0, NULL, NULL), 0);
+	read_values(&names, PFS_FIELD_NAME, &all);
+	random_names(&p, name_at(&names, rnd((uint32_t)all.n)),
+		     name_at(&names, rnd((uint32_t)all.n)), pattern);
+	(void)pfs_scan_estimate(model.tree, &how, &p, 1);
+	assert_int_equal(pfs_scan_select(model.tree, &found, &p, 1, NULL, NULL), 0);
+	for (size_t i = 0; i < all.n; i++)
+		if (is_like(&p, name_at(&names, i)))
+			all.slot[n++] = all.slot[i];
+	all.n = n;
+	check_set(&found, &all);
+	finish(&names);
+	pfs_slots_finish(&all);
+	pfs_slots_finish(&found);
+	return strcmp(how, "index of name") == 0;
+}
+
 /* ---- changes ---- */
 
 static void change_some(size_t changes)
@@ -266,7 +368,7 @@ static void change_some(size_t changes)
 	model_look(&model, model.tree);
 }
 
-static void ask(size_t questions, unsigned *indexed, unsigned *walked)
+static void ask(size_t questions, unsigned *indexed, unsigned *walked, unsigned *named)
 {
 	while (questions-- > 0) {
 		const char *how;
@@ -277,6 +379,7 @@ static void ask(size_t questions, unsigned *indexed, unsigned *walked)
 		*indexed += strncmp(how, "index", 5) == 0;
 		*walked += strncmp(how, "names", 5) == 0;
 		check_range();
+		*named += check_names();
 		pfs_scan_unlock(model.tree);
 		if (rnd(20) == 0)
 			change_some(1 + rnd(10));
@@ -285,7 +388,7 @@ static void ask(size_t questions, unsigned *indexed, unsigned *walked)
 
 static void test_orders(void **state)
 {
-	unsigned indexed = 0, walked = 0;
+	unsigned indexed = 0, walked = 0, named = 0;
 
 	(void)state;
 	for (size_t round = 0; round < ROUNDS; round++) {
@@ -293,15 +396,16 @@ static void test_orders(void **state)
 		model.tree = temp_tree_open_with(&temp, &options);
 		random_tree(model.tree, NODES);
 		model_look(&model, model.tree);
-		ask(QUESTIONS, &indexed, &walked);
+		ask(QUESTIONS, &indexed, &walked, &named);
 		change_some(12000); /* more than indexes bear */
-		ask(QUESTIONS / 2, &indexed, &walked);
+		ask(QUESTIONS / 2, &indexed, &walked, &named);
 		model_forget(&model);
 		temp_tree_close(model.tree);
 		temp_store_remove(&temp);
 	}
-	print_message("%u by indexes, %u by names\n", indexed, walked);
-	assert_true(indexed > 50 && walked > 10);
+	print_message("%u by indexes, %u by names from the top down, %u names by their index\n",
+		      indexed, walked, named);
+	assert_true(indexed > 50 && walked > 10 && named > 200);
 }
 
 /* ---- while somebody changes the tree ---- */
@@ -319,10 +423,14 @@ static void *change_on(void *arg)
 	for (unsigned i = 0; i < CHANGES; i++) {
 		struct stat attr = {.st_size = random_below(&state, 1000000)};
 		struct pfs_entry entry;
-		char name[32];
+		char name[32], other[32];
 
 		(void)snprintf(name, sizeof(name), "n%u", random_below(&state, 50));
-		if (i % 4 == 0)
+		(void)snprintf(other, sizeof(other), "n%u", random_below(&state, 50));
+		if (i % 8 == 7)
+			(void)!pfs_tree_rename(model.tree, PFS_ROOT_PRIME, name, PFS_ROOT_PRIME,
+					       other, 0);
+		else if (i % 4 == 0)
 			(void)!pfs_tree_make(model.tree, &entry, PFS_ROOT_PRIME, name,
 					     S_IFREG | 0644, 0, &temp_root);
 		else if (i % 4 == 1)
@@ -360,6 +468,33 @@ static bool are_largest(struct pfs_tree *tree)
 	return fine && !pfs_scan_count(tree, &count, &larger, 1, NULL) && count == 0;
 }
 
+/* Whether as many names as begin so are found to. */
+static bool are_found(struct pfs_tree *tree)
+{
+	const struct pfs_predicate p = {
+		.field = PFS_FIELD_NAME, .test = PFS_TEST_PREFIX, .text = "n4", .text_len = 2};
+	struct pfs_slots all, found;
+	uint64_t *offset;
+	char *bytes = NULL;
+	size_t capacity = 0, n = 0;
+	bool fine;
+
+	if (pfs_scan_select(tree, &all, NULL, 0, NULL, NULL) ||
+	    pfs_scan_select(tree, &found, &p, 1, NULL, NULL))
+		return false;
+	offset = calloc(all.n + 1, sizeof(*offset));
+	fine = offset && !pfs_scan_bytes(tree, &bytes, &capacity, offset, NULL, PFS_FIELD_NAME,
+					 all.slot, all.n);
+	for (size_t i = 0; i < all.n && fine; i++)
+		n += offset[i + 1] - offset[i] >= 2 && memcmp(bytes + offset[i], "n4", 2) == 0;
+	fine &= n == found.n;
+	free(offset);
+	free(bytes);
+	pfs_slots_finish(&all);
+	pfs_slots_finish(&found);
+	return fine;
+}
+
 static void *read_on(void *arg)
 {
 	size_t *wrong = arg;
@@ -368,6 +503,7 @@ static void *read_on(void *arg)
 		pfs_scan_prepare(model.tree);
 		(void)pfs_scan_lock(model.tree);
 		*wrong += !are_largest(model.tree);
+		*wrong += !are_found(model.tree);
 		pfs_scan_unlock(model.tree);
 	}
 	return NULL;
@@ -406,6 +542,20 @@ static void test_threads(void **state)
 
 /* ---- sorting by numbers ---- */
 
+static void check_numbers(const struct pfs_keyed *items, size_t n)
+{
+	uint32_t *numbers = calloc(n + 1, sizeof(*numbers));
+	uint32_t *expected = calloc(n + 1, sizeof(*expected));
+
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = expected[i] = (uint32_t)(items[i].key ^ items[i].key >> 32);
+	qsort(expected, n, sizeof(*expected), by_slot);
+	assert_int_equal(pfs_radix_sort_u32(numbers, n), 0);
+	assert_memory_equal(numbers, expected, n * sizeof(*numbers));
+	free(numbers);
+	free(expected);
+}
+
 static void test_radix(void **state)
 {
 	static const size_t sizes[] = {0, 1, 2, 47, 48, 49, 1000, 5000};
@@ -421,6 +571,7 @@ static void test_radix(void **state)
 					       << (rnd(2) ? 0 : 64 - bits);
 				items[i].value = (uint32_t)i;
 			}
+			check_numbers(items, n);
 			assert_int_equal(pfs_radix_sort(items, n), 0);
 			for (size_t i = 1; i < n; i++)
 				assert_true(items[i - 1].key < items[i].key ||
