@@ -80,7 +80,7 @@ static enum place before_scan(struct program *program, const struct op *op)
 /* Registers may be read in another order than they are numbered. */
 static bool sort_columns(struct program *program)
 {
-	int columns[PFS_SQL_PLAIN_MAX];
+	int columns[PFS_SQL_PLAIN_MAX] = {0};
 	bool seen[PFS_SQL_PLAIN_MAX] = {false};
 
 	for (int i = 0; i < program->n; i++) {

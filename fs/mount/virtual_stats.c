@@ -170,12 +170,13 @@ static int fill_stats(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED
 		      struct pfs_answer *answer)
 {
 	struct pfs_sink sink = {answer, pfs_answer_write};
-	struct pfs_out *out PFS_FREE = malloc(sizeof(*out));
+	struct pfs_out out;
+	int error;
 
-	if (!out)
-		return -ENOMEM;
-	*out = (struct pfs_out){.sink = &sink};
-	return print_all(call, out);
+	PFS_TRY(pfs_out_init(&out, &sink));
+	error = print_all(call, &out);
+	pfs_out_finish(&out);
+	return error;
 }
 
 const struct pfs_virtual_kind pfs_stats_kind = {

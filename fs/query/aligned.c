@@ -22,7 +22,8 @@ struct table {
 	struct column *columns;
 	size_t n_columns;
 	struct pfs_answer *spool; /* lines of cells: the names, then the rows */
-	struct pfs_out *out;
+	struct pfs_sink to_spool;
+	struct pfs_out out;
 };
 
 /* ---- spooling ---- */
@@ -36,8 +37,8 @@ static void spool_names(struct table *table, const struct pfs_query *query)
 		struct pfs_query_value value = {
 			.type = PFS_VALUE_TEXT, .bytes = name, .size = strlen(name)};
 
-		pfs_tsv_value(table->out, &value);
-		pfs_out_text(table->out, i + 1 < table->n_columns ? "\t" : "\n");
+		pfs_tsv_value(&table->out, &value);
+		pfs_out_text(&table->out, i + 1 < table->n_columns ? "\t" : "\n");
 	}
 }
 
@@ -53,25 +54,25 @@ static void spool_row(struct table *table, const struct pfs_query *query)
 			table->columns[i].has_number = true;
 		else if (value.type != PFS_VALUE_NULL)
 			table->columns[i].has_other = true;
-		pfs_tsv_value(table->out, &value);
-		pfs_out_text(table->out, i + 1 < table->n_columns ? "\t" : "\n");
+		pfs_tsv_value(&table->out, &value);
+		pfs_out_text(&table->out, i + 1 < table->n_columns ? "\t" : "\n");
 	}
 }
 
 static int spool(struct table *table, struct pfs_query *query, struct pfs_query_error *error)
 {
-	struct pfs_sink sink = {table->spool, pfs_answer_write};
 	int rc;
 
-	*table->out = (struct pfs_out){.sink = &sink};
+	table->to_spool = (struct pfs_sink){table->spool, pfs_answer_write};
+	table->out.sink = &table->to_spool;
 	spool_names(table, query);
-	while (!table->out->error && (rc = pfs_query_next(query, error)) != 0) {
+	while (!table->out.error && (rc = pfs_query_next(query, error)) != 0) {
 		if (rc < 0)
 			return rc;
 		spool_row(table, query);
 	}
-	pfs_out_flush(table->out);
-	return table->out->error ? pfs_format_failed(error, table->out->error) : 0;
+	pfs_out_flush(&table->out);
+	return table->out.error ? pfs_format_failed(error, table->out.error) : 0;
 }
 
 /* ---- printing ---- */
@@ -108,8 +109,8 @@ static void rule(struct table *table)
 	size_t i;
 
 	for (i = 0; i < table->n_columns; i++) {
-		fill(table->out, '-', table->columns[i].width);
-		pfs_out_text(table->out, i + 1 < table->n_columns ? GAP : "\n");
+		fill(&table->out, '-', table->columns[i].width);
+		pfs_out_text(&table->out, i + 1 < table->n_columns ? GAP : "\n");
 	}
 }
 
@@ -120,12 +121,12 @@ static void print(struct table *table, size_t i, const char *cell, size_t size)
 	size_t space = column->width - width_of(cell, size);
 
 	if (to_right)
-		fill(table->out, ' ', space);
-	pfs_out_bytes(table->out, cell, size);
+		fill(&table->out, ' ', space);
+	pfs_out_bytes(&table->out, cell, size);
 	if (!to_right && !last)
-		fill(table->out, ' ', space);
-	pfs_out_text(table->out, last ? "\n" : GAP);
-	if (last && table->out->rows++ == 0)
+		fill(&table->out, ' ', space);
+	pfs_out_text(&table->out, last ? "\n" : GAP);
+	if (last && table->out.rows++ == 0)
 		rule(table);
 }
 
@@ -172,11 +173,11 @@ static int run(struct table *table, struct pfs_query *query, const struct pfs_si
 	rc = each_cell(table, measure);
 	if (rc)
 		return pfs_format_failed(error, rc);
-	*table->out = (struct pfs_out){.sink = sink};
+	table->out.sink = sink;
 	rc = each_cell(table, print);
-	pfs_out_flush(table->out);
+	pfs_out_flush(&table->out);
 	if (!rc)
-		rc = table->out->error;
+		rc = table->out.error;
 	return rc ? pfs_format_failed(error, rc) : 0;
 }
 
@@ -200,13 +201,12 @@ int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,
 	if (!table.n_columns)
 		return run_to_end(query, error);
 	table.columns = calloc(table.n_columns, sizeof(*table.columns));
-	table.out = malloc(sizeof(*table.out));
-	if (table.columns && table.out)
+	if (table.columns && pfs_out_init(&table.out, NULL) == 0)
 		rc = run(&table, query, sink, error);
 	else
 		rc = pfs_format_failed(error, -ENOMEM);
 	pfs_answer_close(table.spool);
 	free(table.columns);
-	free(table.out);
+	pfs_out_finish(&table.out);
 	return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "fs/query/internal.h"
 
 int pfs_format_by_name(enum pfs_format *format, const char *name, size_t len)
 {
@@ -26,39 +27,28 @@ int pfs_format_by_name(enum pfs_format *format, const char *name, size_t len)
 	return -EINVAL;
 }
 
-/* ---- output, gathered ---- */
+/* ---- rows ---- */
 
-void pfs_out_flush(struct pfs_out *out)
-{
-	if (!out->error && out->used)
-		out->error = out->sink->write(out->sink->arg, out->data, out->used);
-	out->used = 0;
-}
+struct rows {
+	struct pfs_query *query;
+	size_t n_columns;
+	const char **names;
+	size_t path; /* the column that lists of paths are made of */
+};
 
-void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size)
-{
-	if (size > sizeof(out->data) - out->used) {
-		pfs_out_flush(out);
-		if (size > sizeof(out->data)) {
-			if (!out->error)
-				out->error = out->sink->write(out->sink->arg, bytes, size);
-			return;
-		}
-	}
-	memcpy(out->data + out->used, bytes, size);
-	out->used += size;
-}
+/* One of them: the query's, or one of a part. */
+struct row {
+	const struct rows *of;
+	const struct pfs_part *part; /* NULL: the query's */
+	size_t at;
+};
 
-void pfs_out_text(struct pfs_out *out, const char *text)
+static inline void value_of(struct pfs_query_value *out, const struct row *row, size_t column)
 {
-	pfs_out_bytes(out, text, strlen(text));
-}
-
-static void out_char(struct pfs_out *out, char c)
-{
-	if (out->used == sizeof(out->data))
-		pfs_out_flush(out);
-	out->data[out->used++] = c;
+	if (row->part)
+		pfs_part_value(row->part, row->at, column, out);
+	else
+		pfs_query_value(row->of->query, column, out);
 }
 
 /* The value's text; numbers are printed into buffer. */
@@ -85,66 +75,30 @@ static const char *text_of(size_t *size, char buffer[PFS_NUMBER_SIZE],
 
 /* ---- TSV ---- */
 
-/* What a byte is written as after a backslash; 0: itself, without one. */
-static const char tsv_escape[256] = {['\t'] = 't', ['\n'] = 'n', ['\r'] = 'r', ['\\'] = '\\'};
-
-static void tsv_bytes(struct pfs_out *out, const char *bytes, size_t size)
+static void tsv_header(struct pfs_out *out, const struct rows *rows)
 {
-	size_t from = 0, i;
-
-	for (i = 0; i < size; i++) {
-		char escape = tsv_escape[(unsigned char)bytes[i]];
-
-		if (!escape)
-			continue;
-		pfs_out_bytes(out, bytes + from, i - from);
-		out_char(out, '\\');
-		out_char(out, escape);
-		from = i + 1;
-	}
-	pfs_out_bytes(out, bytes + from, size - from);
-}
-
-void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value)
-{
-	char buffer[PFS_NUMBER_SIZE];
-	size_t size;
-	const char *text = text_of(&size, buffer, value);
-
-	if (text == buffer) /* nothing to escape */
-		pfs_out_bytes(out, text, size);
-	else
-		tsv_bytes(out, text, size);
-}
-
-static void tsv_header(struct pfs_out *out, const struct pfs_query *query)
-{
-	size_t n = pfs_query_columns(query), i;
-
-	for (i = 0; i < n; i++) {
-		const char *name = pfs_query_column_name(query, i);
-
+	for (size_t i = 0; i < rows->n_columns; i++) {
 		if (i)
-			out_char(out, '\t');
-		tsv_bytes(out, name, strlen(name));
+			pfs_out_char(out, '\t');
+		pfs_tsv_bytes(out, rows->names[i], strlen(rows->names[i]));
 	}
-	if (n)
-		out_char(out, '\n');
+	if (rows->n_columns)
+		pfs_out_char(out, '\n');
 }
 
-static void tsv_row(struct pfs_out *out, const struct pfs_query *query)
+static void tsv_row(struct pfs_out *out, const struct row *row)
 {
-	size_t n = pfs_query_columns(query), i;
+	size_t n = row->of->n_columns, i;
 
 	for (i = 0; i < n; i++) {
 		struct pfs_query_value value;
 
 		if (i)
-			out_char(out, '\t');
-		pfs_query_value(query, i, &value);
+			pfs_out_char(out, '\t');
+		value_of(&value, row, i);
 		pfs_tsv_value(out, &value);
 	}
-	out_char(out, '\n');
+	pfs_out_char(out, '\n');
 }
 
 /* ---- CSV ---- */
@@ -167,33 +121,29 @@ static void csv_bytes(struct pfs_out *out, const char *bytes, size_t size)
 		pfs_out_bytes(out, bytes, size);
 		return;
 	}
-	out_char(out, '"');
+	pfs_out_char(out, '"');
 	for (i = 0; i < size; i++) {
 		if (bytes[i] == '"')
-			out_char(out, '"');
-		out_char(out, bytes[i]);
+			pfs_out_char(out, '"');
+		pfs_out_char(out, bytes[i]);
 	}
-	out_char(out, '"');
+	pfs_out_char(out, '"');
 }
 
-static void csv_header(struct pfs_out *out, const struct pfs_query *query)
+static void csv_header(struct pfs_out *out, const struct rows *rows)
 {
-	size_t n = pfs_query_columns(query), i;
-
-	for (i = 0; i < n; i++) {
-		const char *name = pfs_query_column_name(query, i);
-
+	for (size_t i = 0; i < rows->n_columns; i++) {
 		if (i)
-			out_char(out, ',');
-		csv_bytes(out, name, strlen(name));
+			pfs_out_char(out, ',');
+		csv_bytes(out, rows->names[i], strlen(rows->names[i]));
 	}
-	if (n)
+	if (rows->n_columns)
 		pfs_out_text(out, "\r\n");
 }
 
-static void csv_row(struct pfs_out *out, const struct pfs_query *query)
+static void csv_row(struct pfs_out *out, const struct row *row)
 {
-	size_t n = pfs_query_columns(query), i;
+	size_t n = row->of->n_columns, i;
 
 	for (i = 0; i < n; i++) {
 		char buffer[PFS_NUMBER_SIZE];
@@ -202,8 +152,8 @@ static void csv_row(struct pfs_out *out, const struct pfs_query *query)
 		size_t size;
 
 		if (i)
-			out_char(out, ',');
-		pfs_query_value(query, i, &value);
+			pfs_out_char(out, ',');
+		value_of(&value, row, i);
 		text = text_of(&size, buffer, &value);
 		if (value.type != PFS_VALUE_NULL)
 			csv_bytes(out, text, size);
@@ -249,8 +199,8 @@ static void json_escape(struct pfs_out *out, unsigned char c)
 	char text[8];
 
 	if (shorthand[c]) {
-		out_char(out, '\\');
-		out_char(out, shorthand[c]);
+		pfs_out_char(out, '\\');
+		pfs_out_char(out, shorthand[c]);
 		return;
 	}
 	(void)snprintf(text, sizeof(text), "\\u%04x", c);
@@ -263,7 +213,7 @@ bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size)
 	bool valid = true;
 	size_t i = 0;
 
-	out_char(out, '"');
+	pfs_out_char(out, '"');
 	while (i < size) {
 		unsigned char c = (unsigned char)bytes[i];
 		size_t n = pfs_utf8_length(bytes + i, size - i);
@@ -279,7 +229,7 @@ bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size)
 		}
 		i += n;
 	}
-	out_char(out, '"');
+	pfs_out_char(out, '"');
 	return valid;
 }
 
@@ -290,7 +240,7 @@ static void json_base64(struct pfs_out *out, const char *bytes, size_t size)
 	const unsigned char *p = (const unsigned char *)bytes;
 	size_t i;
 
-	out_char(out, '"');
+	pfs_out_char(out, '"');
 	for (i = 0; i < size; i += 3) {
 		size_t left = size - i;
 		unsigned bits = (unsigned)p[i] << 16;
@@ -299,12 +249,12 @@ static void json_base64(struct pfs_out *out, const char *bytes, size_t size)
 			bits |= (unsigned)p[i + 1] << 8;
 		if (left > 2)
 			bits |= p[i + 2];
-		out_char(out, digits[bits >> 18]);
-		out_char(out, digits[bits >> 12 & 63]);
-		out_char(out, left > 1 ? digits[bits >> 6 & 63] : '=');
-		out_char(out, left > 2 ? digits[bits & 63] : '=');
+		pfs_out_char(out, digits[bits >> 18]);
+		pfs_out_char(out, digits[bits >> 12 & 63]);
+		pfs_out_char(out, left > 1 ? digits[bits >> 6 & 63] : '=');
+		pfs_out_char(out, left > 2 ? digits[bits & 63] : '=');
 	}
-	out_char(out, '"');
+	pfs_out_char(out, '"');
 }
 
 static void json_number(struct pfs_out *out, const struct pfs_query_value *value)
@@ -323,7 +273,7 @@ static void json_number(struct pfs_out *out, const struct pfs_query_value *value
 static void json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value)
 {
 	(void)pfs_out_json(out, name, strlen(name));
-	out_char(out, ':');
+	pfs_out_char(out, ':');
 	if (value->type == PFS_VALUE_NULL) {
 		pfs_out_text(out, "null");
 	} else if (value->type == PFS_VALUE_INT || value->type == PFS_VALUE_REAL) {
@@ -332,32 +282,32 @@ static void json_member(struct pfs_out *out, const char *name, const struct pfs_
 		char longer[256];
 
 		(void)snprintf(longer, sizeof(longer), "%.200s_bytes", name);
-		out_char(out, ',');
+		pfs_out_char(out, ',');
 		(void)pfs_out_json(out, longer, strlen(longer));
-		out_char(out, ':');
+		pfs_out_char(out, ':');
 		json_base64(out, value->bytes, value->size);
 	}
 }
 
-static void json_header(struct pfs_out *out, const struct pfs_query *query PFS_UNUSED)
+static void json_header(struct pfs_out *out, const struct rows *rows PFS_UNUSED)
 {
-	out_char(out, '[');
+	pfs_out_char(out, '[');
 }
 
-static void json_row(struct pfs_out *out, const struct pfs_query *query)
+static void json_row(struct pfs_out *out, const struct row *row)
 {
-	size_t n = pfs_query_columns(query), i;
+	size_t n = row->of->n_columns, i;
 
 	pfs_out_text(out, out->rows ? ",\n{" : "\n{");
 	for (i = 0; i < n; i++) {
 		struct pfs_query_value value;
 
 		if (i)
-			out_char(out, ',');
-		pfs_query_value(query, i, &value);
-		json_member(out, pfs_query_column_name(query, i), &value);
+			pfs_out_char(out, ',');
+		value_of(&value, row, i);
+		json_member(out, row->of->names[i], &value);
 	}
-	out_char(out, '}');
+	pfs_out_char(out, '}');
 }
 
 static void json_end(struct pfs_out *out)
@@ -367,56 +317,43 @@ static void json_end(struct pfs_out *out)
 
 /* ---- paths ---- */
 
-static void paths_header(struct pfs_out *out, const struct pfs_query *query)
-{
-	size_t n = pfs_query_columns(query), i;
-
-	out->path = 0;
-	for (i = 0; i < n; i++) {
-		if (strcmp(pfs_query_column_name(query, i), "path") == 0) {
-			out->path = i;
-			return;
-		}
-	}
-}
-
-static void path_row(struct pfs_out *out, const struct pfs_query *query, char end)
+static void path_row(struct pfs_out *out, const struct row *row, char end)
 {
 	char buffer[PFS_NUMBER_SIZE];
 	struct pfs_query_value value;
 	const char *text;
 	size_t size;
 
-	pfs_query_value(query, out->path, &value);
+	value_of(&value, row, row->of->path);
 	if (value.type == PFS_VALUE_NULL)
 		return; /* no path, rather than an empty one */
 	text = text_of(&size, buffer, &value);
 	pfs_out_bytes(out, text, size);
-	out_char(out, end);
+	pfs_out_char(out, end);
 }
 
-static void paths_row(struct pfs_out *out, const struct pfs_query *query)
+static void paths_row(struct pfs_out *out, const struct row *row)
 {
-	path_row(out, query, '\n');
+	path_row(out, row, '\n');
 }
 
-static void paths0_row(struct pfs_out *out, const struct pfs_query *query)
+static void paths0_row(struct pfs_out *out, const struct row *row)
 {
-	path_row(out, query, '\0');
+	path_row(out, row, '\0');
 }
 
 /* ---- */
 
 static const struct writer {
-	void (*header)(struct pfs_out *out, const struct pfs_query *query);
-	void (*row)(struct pfs_out *out, const struct pfs_query *query);
-	void (*end)(struct pfs_out *out); /* NULL: nothing */
+	void (*header)(struct pfs_out *out, const struct rows *rows); /* NULL: nothing, as of: */
+	void (*row)(struct pfs_out *out, const struct row *row);
+	void (*end)(struct pfs_out *out);
 } writers[] = {
 	[PFS_FORMAT_TSV] = {tsv_header, tsv_row, NULL},
 	[PFS_FORMAT_CSV] = {csv_header, csv_row, NULL},
 	[PFS_FORMAT_JSON] = {json_header, json_row, json_end},
-	[PFS_FORMAT_PATHS] = {paths_header, paths_row, NULL},
-	[PFS_FORMAT_PATHS0] = {paths_header, paths0_row, NULL},
+	[PFS_FORMAT_PATHS] = {NULL, paths_row, NULL},
+	[PFS_FORMAT_PATHS0] = {NULL, paths0_row, NULL},
 };
 
 int pfs_format_failed(struct pfs_query_error *error, int rc)
@@ -435,38 +372,116 @@ int pfs_format_failed(struct pfs_query_error *error, int rc)
 	return rc;
 }
 
-static int write_rows(struct pfs_out *out, struct pfs_query *query, const struct writer *writer,
-		      struct pfs_query_error *error)
+/* ---- in parts, by all cores ---- */
+
+#define PART_BYTES ((size_t)1 << 20) /* of a part's text: it ends with the row that passes it */
+
+struct writing {
+	struct rows rows;
+	const struct writer *writer;
+	struct pfs_out out;
+	struct pfs_out parts[PFS_PARTS_MAX]; /* made when they are first used */
+};
+
+static int write_part(void *arg, size_t number, const struct pfs_part *part)
 {
+	struct writing *writing = arg;
+	struct pfs_out *out = &writing->parts[number];
+	struct row row = {&writing->rows, part, 0};
+
+	if (!out->data)
+		PFS_TRY(pfs_out_init(out, NULL));
+	out->used = 0;
+	out->rows = writing->out.rows; /* not the first ones */
+	while (row.at < part->n && out->used < PART_BYTES && !out->error) {
+		writing->writer->row(out, &row);
+		row.at++;
+	}
+	return out->error ? out->error : (int)row.at;
+}
+
+static void write_parts(struct writing *writing, size_t n)
+{
+	struct pfs_out *out = &writing->out;
+
+	pfs_out_flush(out);
+	for (size_t i = 0; i < n && !out->error; i++)
+		if (writing->parts[i].used)
+			out->error = out->sink->write(out->sink->arg, writing->parts[i].data,
+						      writing->parts[i].used);
+}
+
+/* ---- */
+
+/* -1, 0, 1 as pfs_query_next. */
+static int write_some(struct writing *writing, struct pfs_query_error *error)
+{
+	struct rows *rows = &writing->rows;
+	const struct row row = {rows, NULL, 0};
+	size_t n_parts;
+	int rc = pfs_query_parts(rows->query, &n_parts, write_part, writing, error);
+
+	if (rc > 0)
+		write_parts(writing, n_parts);
+	if (rc)
+		return rc;
+	rc = pfs_query_next(rows->query, error);
+	if (rc <= 0)
+		return rc;
+	if (rows->n_columns)
+		writing->writer->row(&writing->out, &row);
+	writing->out.rows++;
+	return 1;
+}
+
+static int write_rows(struct writing *writing, struct pfs_query_error *error)
+{
+	const struct writer *writer = writing->writer;
+	struct pfs_out *out = &writing->out;
 	int rc;
 
-	writer->header(out, query);
-	while (!out->error && (rc = pfs_query_next(query, error)) != 0) {
+	if (writer->header)
+		writer->header(out, &writing->rows);
+	do {
+		rc = write_some(writing, error);
 		if (rc < 0)
 			return rc;
-		if (pfs_query_columns(query))
-			writer->row(out, query);
-		out->rows++;
-	}
+	} while (rc && !out->error);
 	if (writer->end)
 		writer->end(out);
 	pfs_out_flush(out);
 	return out->error ? pfs_format_failed(error, out->error) : 0;
 }
 
+static int name_columns(struct rows *rows)
+{
+	rows->n_columns = pfs_query_columns(rows->query);
+	rows->names = calloc(rows->n_columns + 1, sizeof(*rows->names));
+	if (!rows->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->n_columns; i++)
+		rows->names[i] = pfs_query_column_name(rows->query, i);
+	for (size_t i = rows->n_columns; i > 0; i--)
+		if (strcmp(rows->names[i - 1], "path") == 0)
+			rows->path = i - 1;
+	return 0;
+}
+
 int pfs_format_rows(struct pfs_query *query, enum pfs_format format, const struct pfs_sink *sink,
 		    struct pfs_query_error *error)
 {
-	struct pfs_out *out;
+	struct writing writing = {.rows.query = query, .writer = &writers[format]};
 	int rc;
 
 	if (format == PFS_FORMAT_TEXT)
 		return pfs_format_aligned(query, sink, error);
-	out = malloc(sizeof(*out));
-	if (!out)
-		return pfs_format_failed(error, -ENOMEM);
-	*out = (struct pfs_out){.sink = sink};
-	rc = write_rows(out, query, &writers[format], error);
-	free(out);
+	rc = name_columns(&writing.rows);
+	if (!rc)
+		rc = pfs_out_init(&writing.out, sink);
+	rc = rc ? pfs_format_failed(error, rc) : write_rows(&writing, error);
+	free(writing.rows.names);
+	pfs_out_finish(&writing.out);
+	for (size_t i = 0; i < PFS_PARTS_MAX; i++)
+		pfs_out_finish(&writing.parts[i]);
 	return rc;
 }

@@ -1,25 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/format.h - what those share who write text into a sink: gathered output and quoting.
+/* fs/query/format.h - what those share who write text: gathered output and quoting.
  * Callers of the query layer want answer.h. */
 #ifndef PFS_FS_QUERY_FORMAT_H
 #define PFS_FS_QUERY_FORMAT_H
 
 #include "fs/query/answer.h"
 
-/* Output gathered into large writes; after an error the rest is dropped. */
+/* Output gathered into large writes to a sink, or, without one, in one piece.  After an error the rest
+ * is dropped. */
 struct pfs_out {
-	const struct pfs_sink *sink;
+	const struct pfs_sink *sink; /* NULL: kept */
 	int error;
-	size_t used;
+	char *data;
+	size_t used, capacity; /* at least PFS_OUT_SIZE */
 	uint64_t rows;
-	size_t path; /* the column that lists of paths are made of */
-	char data[64 << 10];
 };
+#define PFS_OUT_SIZE ((size_t)64 << 10)
+
+PFS_MUST_CHECK int pfs_out_init(struct pfs_out *out, const struct pfs_sink *sink); /* -ENOMEM */
+void pfs_out_finish(struct pfs_out *out); /* without flushing */
 void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size);
 void pfs_out_text(struct pfs_out *out, const char *text);
-void pfs_out_flush(struct pfs_out *out);
+void pfs_out_flush(struct pfs_out *out); /* to the sink */
+
+/* Where `size` bytes may be put, PFS_OUT_SIZE at most; those that were are added to used. */
+void pfs_out_make_room(struct pfs_out *out, size_t size);
+static inline char *pfs_out_room(struct pfs_out *out, size_t size)
+{
+	if (size > out->capacity - out->used)
+		pfs_out_make_room(out, size);
+	return out->data + out->used;
+}
+
+static inline void pfs_out_char(struct pfs_out *out, char c)
+{
+	*pfs_out_room(out, 1) = c;
+	out->used++;
+}
 
 void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
+void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escaped */
 
 /* The bytes of the UTF-8 character at text (size > 0), 0 if there is none: overlong forms, surrogates
  * and what is beyond U+10FFFF are none. */

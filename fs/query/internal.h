@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), connections.c (what they
- * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), push.c
+ * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), gather.c (their columns), push.c
  * (what the image answers), batch.c (rows past SQLite), functions.c, owners.c, titles.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
@@ -138,7 +138,8 @@ struct pfs_query {
 	gid_t gid;
 	struct pfs_change_set set; /* what it asks of nodes */
 	char why[256];		/* they cannot be changed so */
-	uint64_t memory_limit, memory; /* of the buffers of scans */
+	uint64_t memory_limit;
+	_Atomic uint64_t memory; /* of the buffers of scans */
 	struct timespec deadline;      /* zero: none */
 	bool explains;
 	struct pfs_scan_record *scans; /* by the plan's id */
@@ -147,7 +148,7 @@ struct pfs_query {
 	/* batch.c */
 	uint64_t many; /* rows that are; 0: as it finds right */
 	struct pfs_sql_scan *long_scan; /* which has just read a batch, and has many rows */
-	struct pfs_sql_plain *plain;	/* what the statement is, when it was found to be plain */
+	struct pfs_batch *batch;
 	bool is_past;	   /* the rows come from the scan: SQLite is not asked */
 	bool is_not_plain; /* it was looked at */
 	bool was_past;	   /* some did */
@@ -187,21 +188,68 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 
 extern const struct pfs_sql_source pfs_nodes_source;
 extern const struct pfs_sql_function pfs_tree_functions[];
-/* The scan is going to be read to its end: its batches may be as large as memory allows. */
-void pfs_nodes_enlarge(struct pfs_sql_scan *scan);
+/* The scan is going to be read to its end, and for these columns alone: its batches may be as large as
+ * memory allows. */
+void pfs_nodes_enlarge(struct pfs_sql_scan *scan, const int *columns, size_t n);
+/* The slots of its next batch, without their columns; *n 0: the end.  The tree is held; they stay until
+ * the next call.  As pfs_ordered_next. */
+PFS_MUST_CHECK int pfs_nodes_slots(struct pfs_sql_scan *scan, const uint32_t **slots, size_t *n);
+struct pfs_gathered;
+struct pfs_gathered *pfs_nodes_gathered(struct pfs_sql_scan *scan);
 
 /* ---- batch.c: rows past SQLite ---- */
+
+struct pfs_batch;
 
 /* Whether a scan of so many rows is. */
 bool pfs_batch_is_worth(const struct pfs_query *query, uint64_t rows);
 /* The statement stands on the first row of a batch of query->long_scan: if it is plain, the rows behind
  * that one are read past SQLite. */
 void pfs_batch_begin(struct pfs_query *query);
-/* As pfs_sql_step and pfs_sql_value, while query->is_past. */
+/* As pfs_sql_step, pfs_query_value and pfs_query_parts, the first two while query->is_past. */
 PFS_MUST_CHECK int pfs_batch_next(struct pfs_query *query);
-void pfs_batch_value(const struct pfs_query *query, struct pfs_sql_value *out, size_t column);
-/* Before SQLite gets the statement back. */
+void pfs_batch_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out);
+PFS_MUST_CHECK int pfs_batch_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn,
+				   void *arg);
+/* Before SQLite gets the statement back; at the query's end. */
 void pfs_batch_end(struct pfs_query *query);
+void pfs_batch_destroy(struct pfs_query *query);
+
+struct pfs_part {
+	size_t n;
+	const struct pfs_sql_column *columns; /* of nodes, */
+	const int *of;			      /* by the statement's */
+};
+
+void pfs_query_take_value(struct pfs_query_value *out, const struct pfs_sql_value *value);
+
+static inline void pfs_part_value(const struct pfs_part *part, size_t row, size_t column,
+				  struct pfs_query_value *out)
+{
+	const struct pfs_sql_column *values = &part->columns[part->of[column]];
+
+	out->type = PFS_VALUE_NULL;
+	switch (values->kind) {
+	case PFS_SQL_INTEGERS:
+		if (values->integers[row] == PFS_SQL_NO_INTEGER)
+			break;
+		out->type = PFS_VALUE_INT;
+		out->integer = values->integers[row];
+		break;
+	case PFS_SQL_BYTES:
+		if (values->is_null && values->is_null[row])
+			break;
+		out->type = PFS_VALUE_TEXT;
+		out->bytes = values->bytes + values->offset[row];
+		out->size = values->offset[row + 1] - values->offset[row];
+		break;
+	case PFS_SQL_VALUES:
+		pfs_query_take_value(out, &values->values[row]);
+		break;
+	case PFS_SQL_ABSENT:
+		break;
+	}
+}
 
 /* ---- titles.c: columns' names as they were written ---- */
 

@@ -2,6 +2,7 @@
 /* Statements.  One that changes something is run to its end by pfs_query_start. */
 #include "fs/query/sides.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,9 +131,9 @@ static int reopen_attrs(struct pfs_query *query)
 
 int pfs_query_use(struct pfs_query *query, int64_t bytes)
 {
-	query->memory = (uint64_t)((int64_t)query->memory + bytes);
-	return bytes > 0 && query->memory_limit && query->memory > query->memory_limit ? -ENOMEM
-										       : 0;
+	uint64_t now = atomic_fetch_add(&query->memory, (uint64_t)bytes) + (uint64_t)bytes;
+
+	return bytes > 0 && query->memory_limit && now > query->memory_limit ? -ENOMEM : 0;
 }
 
 /* ---- statements ---- */
@@ -361,6 +362,7 @@ void pfs_query_finish(struct pfs_query *query)
 {
 	if (!query)
 		return;
+	pfs_batch_destroy(query);
 	if (query->connection)
 		pfs_sql_finish(query->connection->sql);
 	let_go(query);
@@ -374,7 +376,6 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_edits_finish(&query->dated);
 	pfs_change_set_finish(&query->set);
 	pfs_visible_unref(query->visible);
-	free(query->plain);
 	free(query->path);
 	free(query);
 }
@@ -414,6 +415,20 @@ static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 	return got;
 }
 
+/* Neither a row nor parts: the end, a restart, or an error. */
+static int stop_at(struct pfs_query *query, int got, const struct pfs_sql_problem *problem,
+		   struct pfs_query_error *error)
+{
+	if (got == -EAGAIN && query->again < AGAIN_MAX)
+		return begin_again(query, error);
+	if (got == -EINTR && query->late)
+		got = -ETIMEDOUT;
+	query->ended = true;
+	query->failure = got;
+	let_go(query);
+	return got ? pfs_query_complain(query, error, got, problem) : 0;
+}
+
 int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 {
 	struct pfs_sql_problem problem; /* not cleared for each row */
@@ -424,45 +439,52 @@ int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 	if (query->ended)
 		return query->failure ? pfs_query_complain(query, error, query->failure, NULL) : 0;
 	got = step(query, &problem);
-	if (got == 1)
-		return 1;
-	if (got == -EAGAIN && query->again < AGAIN_MAX)
-		return begin_again(query, error);
-	if (got == -EINTR && query->late)
-		got = -ETIMEDOUT;
-	query->ended = true;
-	query->failure = got;
-	let_go(query);
-	return got ? pfs_query_complain(query, error, got, &problem) : 0;
+	return got == 1 ? 1 : stop_at(query, got, &problem, error);
+}
+
+int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, void *arg,
+		    struct pfs_query_error *error)
+{
+	static const struct pfs_sql_problem no_words = {.offset = -1};
+	int got = query->ended ? 0 : pfs_batch_parts(query, n_parts, fn, arg);
+
+	return got < 0 ? stop_at(query, got, &no_words, error) : got;
+}
+
+void pfs_query_take_value(struct pfs_query_value *out, const struct pfs_sql_value *value)
+{
+	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
+	switch (value->type) {
+	case PFS_SQL_NULL:
+		break;
+	case PFS_SQL_INTEGER:
+		out->type = PFS_VALUE_INT;
+		out->integer = value->integer;
+		break;
+	case PFS_SQL_REAL:
+		out->type = PFS_VALUE_REAL;
+		out->real = value->real;
+		break;
+	case PFS_SQL_TEXT:
+	case PFS_SQL_BLOB:
+		out->type = value->type == PFS_SQL_TEXT ? PFS_VALUE_TEXT : PFS_VALUE_BLOB;
+		out->bytes = value->bytes;
+		out->size = value->size;
+		break;
+	}
 }
 
 void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out)
 {
 	struct pfs_sql_value value;
 
-	if (query->is_past)
-		pfs_batch_value(query, &value, column);
-	else
-		pfs_sql_value(query->connection->sql, &value, column);
-	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
-	switch (value.type) {
-	case PFS_SQL_NULL:
-		break;
-	case PFS_SQL_INTEGER:
-		out->type = PFS_VALUE_INT;
-		out->integer = value.integer;
-		break;
-	case PFS_SQL_REAL:
-		out->type = PFS_VALUE_REAL;
-		out->real = value.real;
-		break;
-	case PFS_SQL_TEXT:
-	case PFS_SQL_BLOB:
-		out->type = value.type == PFS_SQL_TEXT ? PFS_VALUE_TEXT : PFS_VALUE_BLOB;
-		out->bytes = value.bytes;
-		out->size = value.size;
-		break;
+	if (query->is_past) {
+		*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
+		pfs_batch_value(query, column, out);
+		return;
 	}
+	pfs_sql_value(query->connection->sql, &value, column);
+	pfs_query_take_value(out, &value);
 }
 
 uint64_t pfs_query_changes(const struct pfs_query *query)

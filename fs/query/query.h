@@ -102,6 +102,22 @@ struct pfs_query_value {
 };
 void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out);
 
+/* ---- many rows at once ---- */
+
+#define PFS_PARTS_MAX 16
+
+struct pfs_part; /* some rows that follow one another (internal.h) */
+/* Does something with the first rows of a part; returns how many, at least one, or a negative errno. */
+typedef int (*pfs_part_fn)(void *arg, size_t number, const struct pfs_part *part);
+
+/* Where many rows are to come that are columns of nodes as they are, those that come next may be had in
+ * parts: fn is called for each of them, from several threads at once, numbered from 0 to PFS_PARTS_MAX
+ * - 1 in the order of their rows.  1: *n_parts are done, the last one as far as fn said; what else was
+ * done is to be thrown away, and comes again.  0: the next row, if there is one, is pfs_query_next's.
+ * Errors as those of pfs_query_next, *error filled in; what fn said is among them. */
+PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, void *arg,
+				   struct pfs_query_error *error);
+
 /* Nodes and rows that a statement which changes something has changed. */
 uint64_t pfs_query_changes(const struct pfs_query *query);
 /* The tree's epoch that the rows belong to. */

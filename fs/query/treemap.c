@@ -388,17 +388,16 @@ static void write_all(struct pfs_treemap *treemap, uint64_t ino, const char *tit
 int pfs_treemap_write(struct pfs_treemap *treemap, const struct pfs_sink *sink, uint64_t ino,
 		      const char *title)
 {
+	struct pfs_out out;
 	int error;
 
-	treemap->out = malloc(sizeof(*treemap->out));
-	if (!treemap->out)
-		return -ENOMEM;
-	*treemap->out = (struct pfs_out){.sink = sink};
+	PFS_TRY(pfs_out_init(&out, sink));
+	treemap->out = &out;
 	if (treemap->n)
 		qsort(treemap->tiles, treemap->n, sizeof(*treemap->tiles), compare_tiles);
 	write_all(treemap, ino, title);
-	error = treemap->out->error;
-	free(treemap->out);
+	error = out.error;
+	pfs_out_finish(&out);
 	treemap->out = NULL;
 	return error;
 }

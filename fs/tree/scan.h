@@ -120,6 +120,11 @@ PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *c
 				  uint64_t *offset, uint8_t *is_none, enum pfs_field field,
 				  const uint32_t *slots, size_t n);
 
+/* work(context, from, to) for pieces of 0..n, at most `grain` long each, by as many threads as are
+ * free; from a piece of work, by that thread alone. */
+void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context);
+
 /* Sorted component-wise: pre-order, children in byte order of names (primefs tree's order). */
 PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots);
 

@@ -191,9 +191,4 @@ void pfs_scan_destroy(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_viewers_create(struct pfs_tree *tree);
 void pfs_viewers_destroy(struct pfs_tree *tree);
 
-/* work(context, from, to) for pieces of 0..n, at most `grain` long each, by as many threads as are
- * free. */
-void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
-		  void (*work)(void *context, size_t from, size_t to), void *context);
-
 #endif

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "fs/query/answer.h"
 #include "fs/query/internal.h"
 
 #define FILES 5000
@@ -209,6 +210,151 @@ static void test_same_rows(void **state)
 	}
 }
 
+/* ---- written in parts ---- */
+
+static int append(void *arg, const void *bytes, size_t size)
+{
+	return fwrite(bytes, 1, size, arg) == size ? 0 : -EIO;
+}
+
+/* The statement's rows, written; -EAGAIN is one more run. */
+static int write_text(char **text, const char *sql, enum pfs_format format, uint64_t many)
+{
+	struct pfs_query *query = begin_many(sql, many);
+	int rc;
+
+	*text = NULL;
+	do {
+		size_t size;
+		FILE *out;
+
+		free(*text);
+		out = open_memstream(text, &size);
+		rc = pfs_format_rows(query, format, &(struct pfs_sink){out, append}, &error);
+		(void)fclose(out);
+	} while (rc == -EAGAIN);
+	pfs_query_finish(query);
+	if (rc) {
+		free(*text);
+		*text = NULL;
+	}
+	return rc;
+}
+
+static void check_written(const char *sql, enum pfs_format format)
+{
+	char *with, *later, *without;
+
+	assert_int_equal(write_text(&with, sql, format, 1), 0);
+	assert_int_equal(write_text(&later, sql, format, 0), 0);
+	assert_int_equal(write_text(&without, sql, format, NEVER), 0);
+	assert_string_equal(with, without);
+	assert_string_equal(later, without);
+	free(with);
+	free(later);
+	free(without);
+}
+
+static void test_written(void **state)
+{
+	static const enum pfs_format formats[] = {PFS_FORMAT_TSV, PFS_FORMAT_CSV, PFS_FORMAT_JSON,
+						  PFS_FORMAT_TEXT, PFS_FORMAT_PATHS};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(formats); i++) {
+		check_written("SELECT rowid, * FROM nodes", formats[i]);
+		check_written("SELECT name, n, tag, target, path FROM nodes ORDER BY name DESC",
+			      formats[i]);
+		check_written("SELECT size, size, ino FROM nodes WHERE ino > 2", formats[i]);
+	}
+}
+
+struct cut {
+	char *text[PFS_PARTS_MAX];
+	atomic_uint cuts;
+};
+
+/* Names; of every other part but the first not all. */
+static int cut_parts(void *arg, size_t number, const struct pfs_part *part)
+{
+	size_t rows = number % 2 ? part->n / 3 + 1 : part->n, size;
+	struct cut *cut = arg;
+	FILE *out;
+
+	assert_true(number < PFS_PARTS_MAX);
+	free(cut->text[number]);
+	out = open_memstream(&cut->text[number], &size);
+	for (size_t row = 0; row < rows; row++) {
+		struct pfs_query_value value = {.size = 0};
+
+		pfs_part_value(part, row, 0, &value);
+		(void)fprintf(out, "%.*s\n", (int)value.size, value.bytes);
+	}
+	(void)fclose(out);
+	cut->cuts += rows < part->n;
+	return (int)rows;
+}
+
+/* What was not done of a part, and all parts behind it, come again. */
+static void test_cut(void **state)
+{
+	struct pfs_query *query = begin_many("SELECT name FROM nodes ORDER BY ino", 1);
+	struct cut cut = {.cuts = 0};
+	struct pfs_query_value value;
+	char *text = NULL, *wanted;
+	size_t size, n_parts = 0;
+	FILE *out = open_memstream(&text, &size);
+	int got;
+
+	(void)state;
+	do {
+		got = pfs_query_parts(query, &n_parts, cut_parts, &cut, &error);
+		for (size_t i = 0; got == 1 && i < n_parts; i++)
+			(void)fputs(cut.text[i], out);
+		if (got)
+			continue;
+		got = pfs_query_next(query, &error);
+		if (got == 1) {
+			pfs_query_value(query, 0, &value);
+			(void)fprintf(out, "%.*s\n", (int)value.size, value.bytes);
+		}
+	} while (got == 1);
+	assert_int_equal(got, 0);
+	assert_true(cut.cuts > 0);
+	pfs_query_finish(query);
+	(void)fclose(out);
+	assert_int_equal(write_text(&wanted, "SELECT name FROM nodes ORDER BY ino", PFS_FORMAT_PATHS,
+				    NEVER),
+			 0);
+	assert_string_equal(text, wanted);
+	free(text);
+	free(wanted);
+	for (size_t i = 0; i < PFS_PARTS_MAX; i++)
+		free(cut.text[i]);
+}
+
+static int fail_part(void *arg, size_t number, const struct pfs_part *part)
+{
+	(void)arg;
+	return number ? -ENOSPC : (int)part->n;
+}
+
+static void test_part_fails(void **state)
+{
+	struct pfs_query *query = begin_many("SELECT path FROM nodes", 1);
+	size_t n_parts;
+	int got;
+
+	(void)state;
+	while ((got = pfs_query_parts(query, &n_parts, fail_part, NULL, &error)) >= 0)
+		if (got == 0)
+			assert_int_equal(pfs_query_next(query, &error), 1);
+	assert_int_equal(got, -ENOSPC);
+	assert_int_equal(pfs_query_parts(query, &n_parts, fail_part, NULL, &error), 0);
+	assert_int_equal(pfs_query_next(query, &error), -ENOSPC);
+	pfs_query_finish(query);
+}
+
 /* ---- on the way ---- */
 
 static void test_restart(void **state)
@@ -252,6 +398,7 @@ static void test_interrupt(void **state)
 {
 	struct pfs_query *query = begin_many("SELECT path FROM nodes", 1);
 	unsigned asked = 0;
+	char *text;
 	int got;
 
 	(void)state;
@@ -269,6 +416,8 @@ static void test_interrupt(void **state)
 		;
 	assert_int_equal(got, -EINTR);
 	pfs_query_finish(query);
+	asked = 0;
+	assert_int_equal(write_text(&text, "SELECT path FROM nodes", PFS_FORMAT_TSV, 1), -EINTR);
 	scope.gone = NULL;
 
 	query = begin_many("SELECT path FROM nodes", 1);
@@ -289,6 +438,8 @@ static void test_memory(void **state)
 	for (scope.memory_limit = 1 << 20; scope.memory_limit < 16 << 20; scope.memory_limit *= 2) {
 		got = text_of("SELECT path, name FROM nodes", 1, true);
 		assert_string_equal(got, wanted);
+		free(got);
+		assert_int_equal(write_text(&got, "SELECT path, name FROM nodes", PFS_FORMAT_TSV, 1), 0);
 		free(got);
 	}
 	free(wanted);
@@ -344,9 +495,13 @@ static void *write_names(void *arg)
 static void test_writer(void **state)
 {
 	atomic_bool done = false;
+	char *wanted, *text;
 	pthread_t thread;
 
 	(void)state;
+	assert_int_equal(write_text(&wanted, "SELECT name, path FROM nodes WHERE under(ino, '/a')",
+				    PFS_FORMAT_TSV, NEVER),
+			 0);
 	assert_int_equal(pthread_create(&thread, NULL, write_names, &done), 0);
 	for (int i = 0; i < 20; i++) {
 		struct pfs_query *query =
@@ -359,9 +514,15 @@ static void test_writer(void **state)
 		assert_int_equal(got, 0);
 		assert_int_equal(rows, FILES + 4);
 		pfs_query_finish(query);
+		assert_int_equal(write_text(&text, "SELECT name, path FROM nodes WHERE under(ino, '/a')",
+					    PFS_FORMAT_TSV, 1),
+				 0);
+		assert_string_equal(text, wanted);
+		free(text);
 	}
 	done = true;
 	(void)pthread_join(thread, NULL);
+	free(wanted);
 }
 
 int main(void)
@@ -371,6 +532,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_plain, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_wide, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_same_rows, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_written, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_cut, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_part_fails, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_restart, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_interrupt, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_memory, set_up_files, tear_down),
