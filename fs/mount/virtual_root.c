@@ -144,9 +144,7 @@ static int add_paths(void *arg, const char *bytes, size_t size)
 static int fill_paths(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
 		      struct pfs_answer *answer)
 {
-	/* Pre-order, children in byte order: what separates names sorts before all they hold. */
-	static const char visible[] =
-		"SELECT path FROM nodes ORDER BY replace(path, '/', CAST(x'00' AS TEXT))";
+	static const char visible[] = "SELECT path FROM nodes ORDER BY preorder";
 	struct pfs_question question = {PFS_SUBTREE, &call->scope.ino, 1};
 	struct listing listing = {call, answer};
 	int error;

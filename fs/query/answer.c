@@ -12,6 +12,7 @@
 #include "base/log.h"
 
 #define MEMORY_MIN   ((size_t)64 << 10)
+#define DIRECT	     ((size_t)64 << 10) /* so much at once goes to the file as it is, once there is one */
 #define RESTARTS_MAX 8 /* the query promises one */
 
 struct pfs_answer {
@@ -117,11 +118,10 @@ int pfs_answer_write(void *arg, const void *bytes, size_t size)
 
 	if (answer->limit && size > answer->limit - PFS_MIN(answer->limit, pfs_answer_size(answer)))
 		return -EFBIG;
-	if (size > answer->memory - answer->used) {
+	if (size > answer->memory - answer->used)
 		PFS_TRY(empty_memory(answer));
-		if (size > answer->memory)
-			return write_file(answer, bytes, size);
-	}
+	if (!answer->used && size > (answer->in_file ? DIRECT : answer->memory))
+		return write_file(answer, bytes, size);
 	PFS_TRY(pfs_grow(&answer->data, &answer->capacity, answer->used + size, 1));
 	if (size)
 		memcpy(answer->data + answer->used, bytes, size);

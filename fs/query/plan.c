@@ -145,7 +145,8 @@ static void note_order(struct pfs_scan_record *record, const struct pfs_ordered 
 		record->how = pfs_ordered_how(ordered);
 		record->sorted = ", in its order";
 	} else {
-		record->sorted = pfs_ordered_sorts(ordered) ? ", then sorted" : ", in order as found";
+		record->sorted = pfs_ordered_sorts(ordered) ? ", then sorted"
+							    : ", in order as found";
 	}
 }
 

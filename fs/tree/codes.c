@@ -193,6 +193,20 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 	return error;
 }
 
+bool pfs_codes_use_device(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+	PFS_LOCKED(&codes->lock);
+	struct pfs_engine_info info;
+
+	if (!codes->engine && codes->kind == PFS_ENGINE_HOST)
+		return false;
+	if (!codes->engine && pfs_engine_open(&codes->engine, codes->kind))
+		return true; /* whoever asks it learns why */
+	pfs_engine_describe(codes->engine, &info);
+	return info.engine[0] == 'c';
+}
+
 void pfs_codes_release(struct pfs_tree *tree)
 {
 	(void)pthread_mutex_unlock(&tree->codes->lock);

@@ -6,7 +6,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/list.h"
 #include "fs/tree/scan.h"
+#include "fs/tree/span.h"
 
 /* The sets of n nodes; subtrees all in one pass over the codes. */
 static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
@@ -166,14 +168,51 @@ static int list(struct pfs_tree *tree, struct pfs_engine *engine,
 	return rc;
 }
 
+/* Whether it is the slots *from to *to, whose order is pre-order. */
+static bool is_range(struct pfs_tree *tree, const struct pfs_question *question, uint32_t *from,
+		     uint32_t *to)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t slot = pfs_image_slot(tree, question->inos[0]);
+
+	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_UNLINKED)
+		return false;
+	*from = slot == image->root ? 0 : slot;
+	*to = slot == image->root ? image->end : slot + 1;
+	if (slot != image->root && S_ISDIR(image->mode[slot]))
+		*to = pfs_span_end(tree, slot);
+	return *to && pfs_scan_ascends(tree, *to - *from);
+}
+
+/* A subtree that is a range needs no codes; *done: it was one. */
+static int list_range(struct pfs_tree *tree, bool *done, const struct pfs_question *question,
+		      unsigned flags, const struct sink *sink)
+{
+	uint32_t from, to;
+	int rc = 0;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	*done = is_range(tree, question, &from, &to);
+	if (*done)
+		rc = pfs_list_range(tree, from, to, flags, sink->fn, sink->arg);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return rc;
+}
+
 int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, unsigned flags,
 		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
 {
 	struct sink sink = {.fn = fn, .arg = arg};
 	unsigned listing = 0;
 	struct pfs_engine *engine;
+	bool done = false;
 	int rc;
 
+	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree)) {
+		rc = list_range(tree, &done, question, flags, &sink);
+		if (done)
+			return rc;
+	}
 	listing |= flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0;
 	listing |= flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0;
 	PFS_TRY(pfs_codes_begin(tree, &engine));

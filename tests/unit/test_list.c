@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Listings of subtrees that are ranges of slots in pre-order, which all cores write, beside what a walk
+ * finds; and of others, which they become. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/tree/scan.h"
+#include "tests/ref/temp_store.h"
+
+#define FOLDERS 700u
+#define FILES	100u /* in each, and as many in a folder in it: more than is written ahead */
+
+static struct temp_store temp;
+static struct pfs_tree *tree;
+static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
+
+struct name {
+	char text[PFS_NAME_MAX + 1];
+};
+
+static struct name name_of(const char *before, int digits, unsigned number, const char *after)
+{
+	struct name name;
+
+	(void)snprintf(name.text, sizeof(name.text), "%s%0*u%s", before, digits, number, after);
+	return name;
+}
+
+static uint64_t make(uint64_t parent, struct name name, mode_t mode)
+{
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_make(tree, &entry, parent, name.text, mode, 0, &temp_root), 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+/* In pre-order, so that slots ascend; some names are as long as names may be. */
+static int start(void **state)
+{
+	(void)state;
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &options);
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		uint64_t folder = make(PFS_ROOT_PRIME, name_of("", 250, i, ""), S_IFDIR | 0755);
+
+		for (unsigned k = 0; k < FILES / 2; k++)
+			(void)make(folder, name_of("a", i % 100 ? 2 : 254, k, ""), S_IFREG | 0644);
+		folder = make(folder, name_of("b", 0, 0, ""), S_IFDIR | 0755);
+		for (unsigned k = 0; k < FILES / 2; k++)
+			(void)make(folder, name_of("", 2, k, k % 7 ? "" : ".\n"), S_IFREG | 0644);
+	}
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+	return 0;
+}
+
+/* ---- what a walk finds ---- */
+
+struct text {
+	char *bytes;
+	size_t size, capacity;
+	const char *top;
+	unsigned flags;
+};
+
+static int append(void *arg, const char *bytes, size_t size)
+{
+	struct text *text = arg;
+
+	assert_int_equal(pfs_grow(&text->bytes, &text->capacity, text->size + size + 1, 1), 0);
+	memcpy(text->bytes + text->size, bytes, size);
+	text->size += size;
+	return 0;
+}
+
+static int append_node(void *arg, const struct pfs_walk_node *node)
+{
+	struct text *text = arg;
+	char number[32];
+	int n = snprintf(number, sizeof(number), "%llu\t", (unsigned long long)node->entry.attr.st_ino);
+
+	if (text->flags & PFS_LIST_INO)
+		(void)append(text, number, (size_t)n);
+	(void)append(text, text->top, strlen(text->top));
+	if (node->path_len || !*text->top)
+		(void)append(text, "/", 1);
+	(void)append(text, node->path, node->path_len);
+	return append(text, text->flags & PFS_LIST_ZERO ? "" : "\n", 1);
+}
+
+static void check(uint64_t ino, const char *top, unsigned flags)
+{
+	const struct pfs_question question = {PFS_SUBTREE, &ino, 1};
+	struct text wanted = {.top = top, .flags = flags}, found = {.size = 0};
+
+	assert_int_equal(pfs_tree_walk(tree, ino, append_node, &wanted), 0);
+	assert_int_equal(pfs_tree_list(tree, &question, flags, append, &found), 0);
+	assert_int_equal(found.size, wanted.size);
+	assert_memory_equal(found.bytes, wanted.bytes, wanted.size);
+	free(found.bytes);
+	free(wanted.bytes);
+}
+
+static bool ascends(void)
+{
+	bool does;
+
+	(void)pfs_scan_lock(tree);
+	does = pfs_scan_ascends(tree, UINT32_MAX);
+	pfs_scan_unlock(tree);
+	return does;
+}
+
+static uint64_t look_up(uint64_t parent, const char *name)
+{
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_lookup(tree, &entry, parent, name), 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+static void check_all(void)
+{
+	uint64_t folder, file;
+	char top[PFS_NAME_MAX + 16];
+
+	check(PFS_ROOT_PRIME, "", 0);
+	check(PFS_ROOT_PRIME, "", PFS_LIST_INO | PFS_LIST_ZERO);
+	(void)snprintf(top, sizeof(top), "/%0250u", 5u);
+	folder = look_up(PFS_ROOT_PRIME, top + 1);
+	check(folder, top, PFS_LIST_INO);
+	file = look_up(folder, "a13");
+	(void)snprintf(top, sizeof(top), "/%0250u/a13", 5u);
+	check(file, top, PFS_LIST_ZERO);
+}
+
+static void test_ranges(void **state)
+{
+	(void)state;
+	assert_true(ascends());
+	check_all();
+	for (unsigned i = 7; i < FOLDERS; i += 50) { /* leaves holes */
+		struct name name = name_of("", 250, i, "");
+
+		assert_int_equal(pfs_tree_unlink(tree, look_up(PFS_ROOT_PRIME, name.text), "a11"), 0);
+	}
+	assert_true(ascends());
+	check_all();
+}
+
+static void test_missing(void **state)
+{
+	const uint64_t nowhere = 4;
+	const struct pfs_question question = {PFS_SUBTREE, &nowhere, 1};
+
+	(void)state;
+	assert_int_equal(pfs_tree_list(tree, &question, 0, append, NULL), -ENOENT);
+}
+
+/* ---- who listens ---- */
+
+struct listener {
+	pthread_t thread;
+	size_t pieces, last; /* fails after so many; 0: never */
+};
+
+static int listen_slowly(void *arg, const char *bytes, size_t size)
+{
+	struct listener *listener = arg;
+
+	assert_true(pthread_equal(listener->thread, pthread_self()));
+	assert_int_equal(bytes[size - 1], '\n');
+	(void)usleep(2000); /* the others get ahead, as far as they may */
+	return ++listener->pieces == listener->last ? -EPIPE : 0;
+}
+
+static void test_listeners(void **state)
+{
+	const uint64_t root = PFS_ROOT_PRIME;
+	const struct pfs_question question = {PFS_SUBTREE, &root, 1};
+	struct listener listener = {.thread = pthread_self()};
+	size_t all;
+
+	(void)state;
+	assert_int_equal(pfs_tree_list(tree, &question, 0, listen_slowly, &listener), 0);
+	all = listener.pieces;
+	assert_true(all > 16);
+	for (size_t last = 1; last <= all; last += 1 + all / 5) {
+		listener = (struct listener){.thread = pthread_self(), .last = last};
+		assert_int_equal(pfs_tree_list(tree, &question, 0, listen_slowly, &listener), -EPIPE);
+		assert_int_equal(listener.pieces, last);
+	}
+}
+
+/* ---- while others list, and the tree changes ---- */
+
+static atomic_bool stopping;
+
+static int count_lines(void *arg, const char *bytes, size_t size)
+{
+	size_t *lines = arg;
+
+	for (size_t i = 0; i < size; i++)
+		*lines += !bytes[i];
+	return 0;
+}
+
+/* A file is there under the one name or the other. */
+static void *list_on(void *arg)
+{
+	const uint64_t root = PFS_ROOT_PRIME;
+	const struct pfs_question question = {PFS_SUBTREE, &root, 1};
+	size_t *wrong = arg, wanted = 0;
+
+	for (unsigned i = 0; i < 12; i++) {
+		size_t lines = 0;
+
+		if (pfs_tree_list(tree, &question, PFS_LIST_ZERO, count_lines, &lines))
+			++*wrong;
+		wanted = wanted ? wanted : lines;
+		*wrong += lines != wanted;
+	}
+	return NULL;
+}
+
+static void *rename_on(void *arg)
+{
+	for (unsigned i = 0; !atomic_load(&stopping); i++) {
+		(void)!pfs_tree_rename(tree, PFS_ROOT_PRIME, i % 2 ? "x" : arg, PFS_ROOT_PRIME,
+				       i % 2 ? arg : "x", 0);
+		(void)usleep(1000);
+	}
+	return NULL;
+}
+
+static void test_together(void **state)
+{
+	pthread_t listing[2], renaming;
+	size_t wrong[2] = {0};
+	struct name name = name_of("", 250, 100, "");
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&listing[i], NULL, list_on, &wrong[i]), 0);
+	assert_int_equal(pthread_create(&renaming, NULL, rename_on, name.text), 0);
+	for (unsigned i = 0; i < 2; i++)
+		(void)pthread_join(listing[i], NULL);
+	atomic_store(&stopping, true);
+	(void)pthread_join(renaming, NULL);
+	assert_int_equal(wrong[0] + wrong[1], 0);
+}
+
+static void test_disorder(void **state)
+{
+	(void)state;
+	(void)make(PFS_ROOT_PRIME, name_of("", 1, 0, ""), S_IFREG | 0644);
+	assert_false(ascends());
+	check_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ranges),	  cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_listeners), cmocka_unit_test(test_together),
+		cmocka_unit_test(test_disorder),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
