@@ -285,6 +285,19 @@ static int name_column(struct import *import, size_t i)
 	return 0;
 }
 
+/* Statements read a table by the numbers of its rows, which go by one of these names. */
+static bool hides_row_numbers(const struct import *import)
+{
+	static const char *const names[] = {"rowid", "_rowid_", "oid"};
+	size_t taken = 0;
+
+	for (size_t i = 0; i < import->n; i++) {
+		for (size_t j = 0; j < PFS_COUNT(names); j++)
+			taken += pfs_side_is_named(import->columns[i].name, names[j]);
+	}
+	return taken == PFS_COUNT(names);
+}
+
 static int read_header(struct import *import)
 {
 	int got = next(import);
@@ -303,6 +316,10 @@ static int read_header(struct import *import)
 		return -ENOMEM;
 	for (size_t i = 0; i < import->n; i++)
 		PFS_TRY(name_column(import, i));
+	if (hides_row_numbers(import))
+		return fail(import->error, -EINVAL,
+			    "line %" PRIu64 ": rowid, _rowid_ and oid cannot all be columns; rename one",
+			    import->csv.line);
 	import->csv.empty_lines = import->n == 1; /* NULL */
 	return 0;
 }

@@ -114,6 +114,7 @@ static void test_bad_csv(void **state)
 	refuse_import("t", "", -EINVAL, "names the columns");
 	refuse_import("t", "a,A\n", -EINVAL, "two columns");
 	refuse_import("t", "a,\n", -EINVAL, "column 2 has no name");
+	refuse_import("t", "rowid,OID,_rowid_\n1,2,3\n", -EINVAL, "rename one");
 	refuse_import("t", "a,b\n1,2\n\n1\n", -EINVAL, "line 4: 1 fields");
 	refuse_import("t", "a\n\"x\n", -EINVAL, "line 2: ");
 	refuse_import("nodes", "a\n", -EEXIST, "reserved");
