@@ -154,6 +154,9 @@ enum state {
 	HIGH,	  /* after the AND of it */
 	IN_WORD,  /* after IN */
 	LIST,	  /* in its parentheses, where literals are times */
+	EXTREME,  /* after MAX or MIN */
+	EXTREMES, /* in its parentheses */
+	EXTREMAL, /* after a time column there */
 };
 
 struct rewriting {
@@ -204,6 +207,13 @@ static int replace(struct rewriting *r, const struct pfs_token *literal)
 		 : 0;
 }
 
+static bool dot_follows(const struct rewriting *r, const struct pfs_token *token)
+{
+	size_t end = token->at + token->len;
+
+	return end < r->len && r->sql[end] == '.';
+}
+
 static enum state after_word(const struct rewriting *r, const struct pfs_token *token)
 {
 	bool negation = is(r, token, "NOT");
@@ -224,8 +234,10 @@ static enum state after_word(const struct rewriting *r, const struct pfs_token *
 		return is(r, token, "AND") ? HIGH : LOW;
 	case LIST:
 		return is(r, token, "SELECT") ? ELSEWHERE : LIST;
+	case EXTREMES: /* n.mtime */
+		return dot_follows(r, token) ? EXTREMES : ELSEWHERE;
 	default:
-		return ELSEWHERE;
+		return is(r, token, "MAX") || is(r, token, "MIN") ? EXTREME : ELSEWHERE;
 	}
 }
 
@@ -244,13 +256,6 @@ static int read_literal(struct rewriting *r, const struct pfs_token *token)
 	return 0;
 }
 
-static bool dot_follows(const struct rewriting *r, const struct pfs_token *token)
-{
-	size_t end = token->at + token->len;
-
-	return end < r->len && r->sql[end] == '.';
-}
-
 static int read_word(struct rewriting *r, const struct pfs_token *token)
 {
 	int error = 0;
@@ -259,15 +264,16 @@ static int read_word(struct rewriting *r, const struct pfs_token *token)
 		if (r->has_left && r->left_operator)
 			error = replace(r, &r->left);
 		r->has_left = false;
-		r->state = COLUMN;
+		r->state = r->state == EXTREMES ? EXTREMAL : COLUMN;
 		return error;
 	}
-	/* between a literal and its column: IS [NOT], and the name of a table */
+	/* between a literal and its column: IS [NOT], the name of a table, MAX or MIN */
+	r->state = after_word(r, token);
 	if (is(r, token, "IS"))
 		r->left_operator = r->has_left;
-	else if (!r->left_operator || !(is(r, token, "NOT") || dot_follows(r, token)))
+	else if (!r->left_operator ||
+		 !(is(r, token, "NOT") || dot_follows(r, token) || r->state == EXTREME))
 		r->has_left = false;
-	r->state = after_word(r, token);
 	return 0;
 }
 
@@ -285,8 +291,14 @@ static int read_token(struct rewriting *r, const struct pfs_token *token)
 	case PFS_TOKEN_DOT:
 		return 0;
 	case PFS_TOKEN_OPEN:
+		r->has_left = r->has_left && r->state == EXTREME;
+		r->state = r->state == IN_WORD	 ? LIST
+			   : r->state == EXTREME ? EXTREMES
+						 : ELSEWHERE;
+		return 0;
+	case PFS_TOKEN_CLOSE:
 		r->has_left = false;
-		r->state = r->state == IN_WORD ? LIST : ELSEWHERE;
+		r->state = r->state == EXTREMAL ? COLUMN : ELSEWHERE;
 		return 0;
 	case PFS_TOKEN_COMMA:
 		r->has_left = false;

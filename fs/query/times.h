@@ -4,8 +4,8 @@
  *
  * Read: YYYY-MM, YYYY-MM-DD, and after "T" or a blank hh:mm, hh:mm:ss, hh:mm:ss.fraction; then Z,
  * +hh, +hh:mm, -hh:mm or nothing, which is UTC.  Compared: =, ==, !=, <>, <, <=, >, >=, IS, IS NOT, on
- * either side; [NOT] BETWEEN ... AND ...; [NOT] IN (...).  By name alone: a column of that name of
- * another table is meant too. */
+ * either side; [NOT] BETWEEN ... AND ...; [NOT] IN (...); with the column or its MAX or MIN.  By name
+ * alone: a column of that name of another table is meant too. */
 #ifndef PFS_FS_QUERY_TIMES_H
 #define PFS_FS_QUERY_TIMES_H
 

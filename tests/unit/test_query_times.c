@@ -79,7 +79,16 @@ static void test_replace(void **state)
 		"mtime in (" NUMBER ", 5, " NUMBER ") or name = " SECOND);
 	becomes("mtime /* " SECOND " */ = -- " SECOND "\n" SECOND,
 		"mtime /* " SECOND " */ = -- " SECOND "\n" NUMBER);
+	becomes("HAVING max( mtime ) < " SECOND " AND " SECOND " >= MIN(n.\"ctime\")",
+		"HAVING max( mtime ) < " NUMBER " AND " NUMBER " >= MIN(n.\"ctime\")");
+	becomes("max(mtime) NOT BETWEEN " SECOND " AND " SECOND,
+		"max(mtime) NOT BETWEEN " NUMBER " AND " NUMBER);
 	/* left alone */
+	becomes("max(mtime, " SECOND ") > name", "max(mtime, " SECOND ") > name");
+	becomes("max(name, mtime) > " SECOND, "max(name, mtime) > " SECOND);
+	becomes("date(mtime) > " SECOND, "date(mtime) > " SECOND);
+	becomes("max(ino) > " SECOND ", max(f(mtime)) > " SECOND,
+		"max(ino) > " SECOND ", max(f(mtime)) > " SECOND);
 	becomes("name > " SECOND, "name > " SECOND);
 	becomes("mtime > 'it''s'", "mtime > 'it''s'");
 	becomes("mtime > '2024'", "mtime > '2024'");
