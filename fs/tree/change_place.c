@@ -239,6 +239,15 @@ static bool is_there(const struct pfs_changing *changing, const struct pfs_move 
 	return len == move->len && memcmp(name, move->name, len) == 0;
 }
 
+/* Whether the root is to have the place that its columns tell: statements of all nodes set them, too. */
+static bool root_stays(const struct pfs_changing *changing, const struct pfs_change *change)
+{
+	return !(change->set & PFS_CHANGE_PARENT) &&
+	       (!(change->set & PFS_CHANGE_NAME) || !change->name.len) &&
+	       (!(change->set & PFS_CHANGE_PATH) ||
+		(change->path.len == 1 && *pfs_change_text(changing, &change->path) == '/'));
+}
+
 static int place_all(struct placing *placing)
 {
 	struct pfs_changing *changing = placing->changing;
@@ -255,9 +264,12 @@ static int place_all(struct placing *placing)
 			.row = row,
 			.slot = create ? PFS_NO_SLOT : changing->slots[row],
 		};
-		if (!create && move->slot == changing->tree->image.root)
+		if (!create && move->slot == changing->tree->image.root) {
+			if (root_stays(changing, &changes->list[row]))
+				continue;
 			return pfs_change_fail(changing, -EBUSY, move->slot,
 					       "the root stays where it is");
+		}
 		PFS_TRY(place(placing, move));
 		changing->n_moves += !is_there(changing, move);
 	}

@@ -100,6 +100,16 @@ static void test_moves(void **state)
 	check("SELECT name FROM nodes WHERE under(ino, '/x/y') ORDER BY name", "B,y");
 }
 
+/* The root has a place, too, which a statement about all nodes sets to what it is. */
+static void test_all_nodes(void **state)
+{
+	(void)state;
+	change("UPDATE nodes SET name = replace(name, 'd', 'D')", 6);
+	check("SELECT path FROM nodes WHERE name GLOB '*D*'", "/a/D.c");
+	change("UPDATE nodes SET path = replace(path, 'D', 'd')", 6);
+	check_tree(TREE);
+}
+
 static void test_refused_moves(void **state)
 {
 	(void)state;
@@ -118,6 +128,7 @@ static void test_refused_moves(void **state)
 	refuse("UPDATE nodes SET name = '.query' WHERE path = '/a'", -EEXIST, "reserved");
 	refuse("UPDATE nodes SET name = 'a' || char(0) WHERE path = '/a'", -EINVAL, "no name");
 	refuse("UPDATE nodes SET name = 'r' WHERE path = '/'", -EBUSY, "root");
+	refuse("UPDATE nodes SET parent = ino WHERE path = '/'", -EBUSY, "root");
 	refuse("UPDATE nodes SET path = CASE path WHEN '/a' THEN '/z' ELSE '/a/b/x' END "
 	       "WHERE path IN ('/a', '/e.tar.gz')",
 	       -EINVAL, "moves the directory above");
@@ -454,6 +465,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_attributes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_xattrs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_moves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_all_nodes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused_moves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_delete, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_insert, set_up, tear_down),
