@@ -17,7 +17,6 @@
 
 #define PATH_XATTR "user.primefs.path"
 #define PIECE_SIZE ((size_t)256 << 10)
-#define COLUMNS	   32 /* at most that are asked for */
 
 /* ---- places ---- */
 
@@ -139,18 +138,18 @@ void pfs_places_close(struct pfs_place *places, size_t n)
 	free(places);
 }
 
-/* ---- rows: lines of tab-separated fields, of which the first has the names ---- */
+/* ---- rows: lines, of which the first has the names ---- */
 
 struct reader {
-	bool (*row)(void *arg, const struct pfs_row *row);
+	bool (*row)(void *arg, struct pfs_row *row);
 	void *arg;
-	char *line; /* what a piece ended in the middle of */
-	size_t len, capacity;
+	struct pfs_kept *text;
+	size_t at;  /* in text: what has not been taken */
+	bool keeps; /* what has been */
 	bool past_names, stopped;
 };
 
-/* Undoes \t \n \r \\ in place. */
-static size_t unescape(char *text, size_t size)
+size_t pfs_row_unescape(char *text, size_t size)
 {
 	const char *from = memchr(text, '\\', size), *end = text + size;
 	char *to;
@@ -170,44 +169,54 @@ static size_t unescape(char *text, size_t size)
 	return (size_t)(to - text);
 }
 
-static void take_line(struct reader *reader, char *line, size_t size)
+/* Room for another piece, which is to be put at the end of the text. */
+static bool make_room(struct reader *reader, size_t size)
 {
-	char *field[COLUMNS], *end = line + size;
-	size_t sizes[COLUMNS], n = 0;
+	struct pfs_kept *text = reader->text;
 
+	if (!reader->keeps && reader->at) {
+		text->size -= reader->at;
+		(void)memmove(text->text, text->text + reader->at, text->size);
+		reader->at = 0;
+	}
+	return pfs_grow(&text->text, &text->capacity, text->size + size + PFS_ROW_SLACK, 1) == 0;
+}
+
+/* Takes all lines that the new piece completes. */
+static void take_lines(struct reader *reader, size_t size)
+{
+	struct pfs_kept *text = reader->text;
+	char *piece = text->text + text->size, *end = memrchr(piece, '\n', size), *at;
+	struct pfs_row row;
+
+	text->escaped |= memchr(piece, '\\', size) != NULL;
+	text->size += size;
+	(void)memset(piece + size, 0, PFS_ROW_SLACK);
+	if (!end)
+		return;
+	at = text->text + reader->at;
 	if (!reader->past_names) {
 		reader->past_names = true;
-		return;
+		at = (char *)rawmemchr(at, '\n') + 1;
 	}
-	for (char *at = line; at <= end && n < COLUMNS; n++) {
-		char *tab = memchr(at, '\t', (size_t)(end - at));
-
-		tab = tab ? tab : end;
-		*tab = 0;
-		field[n] = at;
-		sizes[n] = unescape(at, (size_t)(tab - at));
-		at = tab + 1;
+	while (at <= end && !reader->stopped) {
+		row = (struct pfs_row){.at = at, .escaped = text->escaped};
+		reader->stopped = !reader->row(reader->arg, &row);
+		at = row.ended ? row.at : rawmemchr(row.at, '\n');
+		at++;
 	}
-	reader->stopped = !reader->row(reader->arg, &(struct pfs_row){field, sizes, n});
+	reader->at = (size_t)(at - text->text);
 }
 
 /* A sink's write. */
 static int take(void *arg, const void *bytes, size_t size)
 {
 	struct reader *reader = arg;
-	char *at, *end, *newline;
 
-	if (pfs_grow(&reader->line, &reader->capacity, reader->len + size + 1, 1) || !reader->line)
+	if (!make_room(reader, size))
 		return -ENOMEM;
-	(void)memcpy(reader->line + reader->len, bytes, size);
-	at = reader->line;
-	end = at + reader->len + size;
-	while (!reader->stopped && (newline = memchr(at, '\n', (size_t)(end - at)))) {
-		take_line(reader, at, (size_t)(newline - at));
-		at = newline + 1;
-	}
-	reader->len = (size_t)(end - at);
-	(void)memmove(reader->line, at, reader->len);
+	(void)memcpy(reader->text->text + reader->text->size, bytes, size);
+	take_lines(reader, size);
 	return reader->stopped ? -ECANCELED : 0;
 }
 
@@ -227,20 +236,27 @@ static int explain(const char *verb, const char *shown, int folder, int error)
 	return pfs_cmd_fail(verb, "%s: %s", shown, text);
 }
 
+/* *fd: the answer, to be read. */
+static int open_run(int *fd, int *dir, const char *verb, const char *shown, const char *folder,
+		    const char *sql)
+{
+	*dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*fd = *dir < 0 ? -1 : openat(*dir, ".query/run", O_RDWR | O_CLOEXEC);
+	if (*fd < 0)
+		return pfs_cmd_fail(verb, "%s/.query/run: %s", folder, strerror(errno));
+	return write(*fd, sql, strlen(sql)) < 0 ? explain(verb, shown, *dir, errno) : PFS_EXIT_OK;
+}
+
 int pfs_ask_run(const char *verb, const char *shown, const char *folder, const char *sql,
 		const struct pfs_sink *sink)
 {
-	int dir PFS_CLOSE = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int fd PFS_CLOSE = dir < 0 ? -1 : openat(dir, ".query/run", O_RDWR | O_CLOEXEC);
+	int dir PFS_CLOSE = -1, fd PFS_CLOSE = -1;
 	char *piece PFS_FREE = malloc(PIECE_SIZE);
 	ssize_t got;
 
 	if (!piece)
 		return pfs_cmd_fail(verb, "no memory");
-	if (fd < 0)
-		return pfs_cmd_fail(verb, "%s/.query/run: %s", folder, strerror(errno));
-	if (write(fd, sql, strlen(sql)) < 0)
-		return explain(verb, shown, dir, errno);
+	PFS_TRY(open_run(&fd, &dir, verb, shown, folder, sql));
 	while ((got = read(fd, piece, PIECE_SIZE)) > 0) {
 		int error = sink->write(sink->arg, piece, (size_t)got);
 
@@ -252,17 +268,50 @@ int pfs_ask_run(const char *verb, const char *shown, const char *folder, const c
 	return got < 0 ? explain(verb, shown, dir, errno) : PFS_EXIT_OK;
 }
 
-int pfs_place_ask(const struct pfs_place *place, const char *sql,
-		  bool (*row)(void *arg, const struct pfs_row *row), void *arg)
+/* As with a sink, but that pieces are read to where they are taken apart. */
+static int read_run(struct reader *reader, const struct pfs_place *place, const char *sql)
 {
-	struct reader reader = {.row = row, .arg = arg};
-	const struct pfs_sink sink = {&reader, take};
+	int dir PFS_CLOSE = -1, fd PFS_CLOSE = -1;
+	ssize_t got;
+
+	PFS_TRY(open_run(&fd, &dir, place->verb, place->shown, place->folder, sql));
+	do {
+		if (!make_room(reader, PIECE_SIZE))
+			return pfs_cmd_fail(place->verb, "the answer: %s", strerror(ENOMEM));
+		got = read(fd, reader->text->text + reader->text->size, PIECE_SIZE);
+		if (got > 0)
+			take_lines(reader, (size_t)got);
+	} while (got > 0 && !reader->stopped);
+	return got < 0 ? explain(place->verb, place->shown, dir, errno) : PFS_EXIT_OK;
+}
+
+static int ask(struct reader *reader, const struct pfs_place *place, const char *sql)
+{
+	const struct pfs_sink sink = {reader, take};
 	const char *const words[] = {"query", "tsv", "--", sql};
 	int status = place->store ? pfs_answerer_ask(place->store, &sink, words, PFS_COUNT(words))
-				  : pfs_ask_run(place->verb, place->shown, place->folder, sql, &sink);
+				  : read_run(reader, place, sql);
 
-	free(reader.line);
-	return reader.stopped ? PFS_EXIT_OK : status;
+	return reader->stopped ? PFS_EXIT_OK : status;
+}
+
+int pfs_place_ask(const struct pfs_place *place, const char *sql,
+		  bool (*row)(void *arg, struct pfs_row *row), void *arg)
+{
+	struct pfs_kept text = {0};
+	struct reader reader = {.row = row, .arg = arg, .text = &text};
+	int status = ask(&reader, place, sql);
+
+	free(text.text);
+	return status;
+}
+
+int pfs_place_keep(const struct pfs_place *place, struct pfs_kept *kept, const char *sql,
+		   bool (*row)(void *arg, struct pfs_row *row), void *arg)
+{
+	struct reader reader = {.row = row, .arg = arg, .text = kept, .keeps = true};
+
+	return ask(&reader, place, sql);
 }
 
 char *pfs_sql_quote(const char *text)

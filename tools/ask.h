@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "tools/row.h"
 
 struct pfs_place {
 	const char *verb;
@@ -25,15 +26,20 @@ PFS_MUST_CHECK int pfs_places_open(struct pfs_place **places, size_t *n, const c
 				   char **operands, size_t n_operands);
 void pfs_places_close(struct pfs_place *places, size_t n);
 
-/* Calls row for each row of the statement, its fields as text, NULL being "", until it returns false.
- * An exit status, having said what was wrong. */
-struct pfs_row {
-	char **field; /* NUL-terminated, the callee's to change */
-	size_t *size;
-	size_t n;
-};
+/* Calls row for each row of the statement, to be taken apart by tools/row.h, until it returns false.  An
+ * exit status, having said what was wrong. */
 PFS_MUST_CHECK int pfs_place_ask(const struct pfs_place *place, const char *sql,
-				 bool (*row)(void *arg, const struct pfs_row *row), void *arg);
+				 bool (*row)(void *arg, struct pfs_row *row), void *arg);
+
+/* The same, and the rows stay: what is left of one, at row->at - kept->text, may be taken later.  The
+ * text moves while rows come.  It is the caller's to free, in any case. */
+struct pfs_kept {
+	char *text;
+	size_t size, capacity;
+	bool escaped; /* some row is */
+};
+PFS_MUST_CHECK int pfs_place_keep(const struct pfs_place *place, struct pfs_kept *kept, const char *sql,
+				  bool (*row)(void *arg, struct pfs_row *row), void *arg);
 
 /* Asks .query/run of the mounted directory `folder`, which answers whoever may ask there; `shown` stands
  * for it in messages.  The answer is TSV; a sink that returns -ECANCELED has enough.  An exit status,

@@ -11,11 +11,10 @@
 #include "base/cleanup.h"
 #include "tools/answer.h"
 #include "tools/ask.h"
+#include "tools/below.h"
 #include "tools/cmd.h"
 #include "tools/long.h"
-#include "tools/walk.h"
-
-#define NO_PARENT SIZE_MAX
+#include "tools/stdout.h"
 
 enum { ALL, HUMAN, SUMMARY, DEPTH, TOTAL, KIB, MIB, BYTES, APPARENT, ZERO, SORT, TREE, SVG };
 static const struct pfs_cmd_option options[] = {
@@ -47,23 +46,16 @@ struct settings {
 	uint64_t depth, unit;
 };
 
-struct entry {
-	struct pfs_walk_key key;
-	uint64_t bytes;
-	uint64_t own; /* apparent: a directory's own size */
-	size_t name; /* in names */
-	size_t parent; /* index */
-	bool directory;
-	bool skipped; /* counted with a path given before */
-};
-
 struct usage {
 	const struct settings *settings;
 	const struct pfs_place *place;
-	struct entry *entries;
-	size_t n, capacity;
-	char *names;
-	size_t names_size, names_capacity;
+	struct pfs_stdout *out;
+	struct pfs_below below;
+	struct entry {
+		uint64_t bytes;
+		bool skipped; /* counted with a path given before */
+	} *entries; /* of the nodes */
+	size_t capacity;
 	char *path;
 	size_t path_len, path_capacity;
 	bool no_memory;
@@ -73,174 +65,138 @@ struct usage {
 
 /* ---- rows ---- */
 
-static bool take(void *arg, const struct pfs_row *row)
+#define COLUMNS		 "subtree_blocks, name"
+#define APPARENT_COLUMNS "subtree_size, size, type, name"
+
+static bool is_seen(const struct usage *u, uint64_t ino)
+{
+	for (size_t i = 0; i < u->n_seen; i++)
+		if (u->seen[i] == ino)
+			return true;
+	return false;
+}
+
+/* What was counted with an earlier path is not counted again, neither here nor above. */
+static void skip(struct usage *u, uint32_t node)
+{
+	const uint32_t *above = u->below.above;
+
+	for (size_t i = 0; i < u->below.depth; i++)
+		if (u->entries[above[i]].skipped)
+			return;
+	for (size_t i = 0; i < u->below.depth; i++)
+		u->entries[above[i]].bytes -= u->entries[node].bytes;
+	u->entries[node].skipped = true;
+}
+
+/* A directory's own size counts for all above it. */
+static void add_own(struct usage *u, uint64_t own)
+{
+	for (size_t i = u->below.depth + 1; i-- > 0;) {
+		struct entry *entry = &u->entries[u->below.above[i]];
+
+		entry->bytes += own;
+		if (entry->skipped)
+			return;
+	}
+}
+
+static void take(void *arg, uint32_t node, struct pfs_row *row)
 {
 	struct usage *u = arg;
-	struct entry *entry;
-	uint64_t blocks, size, total;
+	uint64_t total = pfs_row_number(row), own = 0;
+	size_t size;
 
-	if (row->n < 8 ||
-	    pfs_grow(&u->entries, &u->capacity, u->n + 1, sizeof(*u->entries)) ||
-	    pfs_grow(&u->names, &u->names_capacity, u->names_size + row->size[0] + 1, 1)) {
+	if (pfs_grow(&u->entries, &u->capacity, (size_t)node + 1, sizeof(*u->entries))) {
 		u->no_memory = true;
-		return false;
+		return;
 	}
-	entry = &u->entries[u->n++];
-	blocks = strtoull(row->field[4], NULL, 10);
-	size = strtoull(row->field[5], NULL, 10);
-	total = strtoull(row->field[6], NULL, 10);
-	*entry = (struct entry){
-		.key = {.ino = strtoull(row->field[1], NULL, 10),
-			.parent = strtoull(row->field[2], NULL, 10),
-			.order = strtoull(row->field[3], NULL, 10)},
-		.name = u->names_size,
-		.parent = NO_PARENT,
-		.directory = *row->field[7] == 'd',
-	};
-	entry->bytes = u->settings->apparent ? total : blocks * 512;
-	entry->own = entry->directory ? size : 0;
-	(void)memcpy(u->names + u->names_size, row->field[0], row->size[0] + 1);
-	u->names_size += row->size[0] + 1;
-	return true;
+	if (u->settings->apparent) {
+		own = pfs_row_number(row);
+		own = *pfs_row_text(row, &size) == 'd' ? own : 0;
+	} else {
+		total *= 512;
+	}
+	u->entries[node] = (struct entry){.bytes = total};
+	if (node && u->n_seen && is_seen(u, u->below.keys[node].ino))
+		skip(u, node);
+	if (own)
+		add_own(u, own);
 }
 
 /* Apparent sizes count directories themselves, and need them all; totals do not. */
 static int ask_entries(struct usage *u)
 {
 	const struct settings *s = u->settings;
-	char *path PFS_FREE = pfs_sql_quote(u->place->path), *sql PFS_FREE = NULL;
+	char *path PFS_FREE = pfs_sql_quote(u->place->path), *where PFS_FREE = NULL;
 	char limits[128] = "";
 
 	if (s->depth != UINT64_MAX && !s->apparent)
 		(void)snprintf(limits, sizeof(limits),
 			       " AND depth <= %" PRIu64 " + (SELECT depth FROM nodes WHERE path = ",
 			       s->depth);
-	if (!path || asprintf(&sql,
-			      "SELECT name, ino, parent, readdir, subtree_blocks, size, "
-			      "subtree_size, type FROM nodes WHERE under(ino, %s)%s%s%s%s%s%s",
-			      path, limits, *limits ? path : "", *limits ? ")" : "",
-			      s->all ? "" : " AND (type = 'd' OR path = ", s->all ? "" : path,
-			      s->all ? "" : ")") < 0)
+	if (!path || asprintf(&where, "under(ino, %s)%s%s%s%s%s%s", path, limits, *limits ? path : "",
+			      *limits ? ")" : "", s->all ? "" : " AND (type = 'd' OR path = ",
+			      s->all ? "" : path, s->all ? "" : ")") < 0)
 		return pfs_cmd_fail("du", "no memory");
 	if (s->depth == 0 && !s->apparent) { /* one row, found by its path */
-		free(PFS_TAKE(sql));
-		if (asprintf(&sql,
-			     "SELECT name, ino, parent, readdir, subtree_blocks, size, "
-			     "subtree_size, type FROM nodes WHERE path = %s",
-			     path) < 0)
+		free(PFS_TAKE(where));
+		if (asprintf(&where, "path = %s", path) < 0)
 			return pfs_cmd_fail("du", "no memory");
 	}
-	return pfs_place_ask(u->place, sql, take, u);
+	PFS_TRY(pfs_below_ask(&u->below, s->apparent ? APPARENT_COLUMNS : COLUMNS, where));
+	if (u->no_memory)
+		return pfs_cmd_fail("du", "no memory");
+	return u->below.n ? PFS_EXIT_OK
+			  : pfs_cmd_fail("du", "%s: %s", u->place->path, strerror(ENOENT));
 }
 
-/* ---- order ---- */
-
-static int by_ino(const void *a, const void *b)
+static int put_in_order(struct usage *u)
 {
-	const struct entry *x = a, *y = b;
-
-	return (x->key.ino > y->key.ino) - (x->key.ino < y->key.ino);
-}
-
-static const struct entry *find_ino(const struct usage *u, uint64_t ino)
-{
-	const struct entry key = {.key.ino = ino};
-
-	return bsearch(&key, u->entries, u->n, sizeof(key), by_ino);
-}
-
-/* Directories' own sizes, added to all above them.  Ordered by number. */
-static void add_own_sizes(struct usage *u, size_t top)
-{
-	for (size_t i = 0; i < u->n; i++) {
-		const struct entry *above = u->entries[i].key.ino == u->entries[top].key.ino
-						    ? NULL
-						    : find_ino(u, u->entries[i].key.parent);
-
-		u->entries[i].parent = above ? (size_t)(above - u->entries) : NO_PARENT;
-	}
-	for (size_t i = 0; i < u->n; i++)
-		for (size_t at = i; u->entries[i].own && at != NO_PARENT;
-		     at = u->entries[at].parent)
-			u->entries[at].bytes += u->entries[i].own;
-}
-
-/* What was counted with an earlier path is not counted again.  Ordered by number. */
-static void skip_seen(struct usage *u, uint64_t top)
-{
-	for (size_t i = 0; i < u->n_seen; i++) {
-		const struct entry *seen = find_ino(u, u->seen[i]), *at = seen;
-
-		if (!seen || u->seen[i] == top)
-			continue;
-		u->entries[seen - u->entries].skipped = true;
-		while (at && at->key.ino != top) {
-			at = find_ino(u, at->key.parent);
-			if (at)
-				u->entries[at - u->entries].bytes -= seen->bytes;
-		}
-	}
-}
-
-static struct pfs_walk walk_of(const struct usage *u)
-{
-	return (struct pfs_walk){u->entries, u->n, sizeof(*u->entries)};
-}
-
-static int put_in_order(struct usage *u, uint64_t top)
-{
-	const struct settings *s = u->settings;
-	const struct pfs_walk walk = walk_of(u);
-
-	qsort(u->entries, u->n, sizeof(*u->entries), by_ino);
-	if (s->apparent)
-		add_own_sizes(u, (size_t)(find_ino(u, top) - u->entries));
-	skip_seen(u, top);
-	if (!s->sort && !s->tree)
-		return pfs_walk_sort_as_fts(&walk, u->place);
-	for (size_t i = 0; i < u->n; i++)
-		u->entries[i].key.order = UINT64_MAX - u->entries[i].bytes;
-	pfs_walk_sort(&walk);
-	return PFS_EXIT_OK;
+	if (!u->settings->sort && !u->settings->tree)
+		return pfs_below_sort_as_fts(&u->below);
+	for (size_t i = 0; i < u->below.n; i++)
+		u->below.keys[i].order = UINT64_MAX - u->entries[i].bytes;
+	return pfs_below_sort(&u->below) ? pfs_cmd_fail("du", "no memory") : PFS_EXIT_OK;
 }
 
 /* ---- printing ---- */
 
-static void print_size(const struct settings *s, uint64_t bytes)
+static void put_size(struct pfs_stdout *out, const struct settings *s, uint64_t bytes)
 {
 	char human[PFS_HUMAN_SIZE];
 
-	if (s->human)
+	if (s->human) {
 		pfs_print_human(human, bytes);
-	else
-		(void)snprintf(human, sizeof(human), "%" PRIu64, pfs_div_round_up(bytes, s->unit));
-	(void)fputs(human, stdout);
+		pfs_stdout_text(out, human);
+	} else {
+		(void)pfs_stdout_number(out, pfs_div_round_up(bytes, s->unit), 0);
+	}
+	pfs_stdout_char(out, '\t');
 }
 
-static void print_line(const struct settings *s, uint64_t bytes, const char *path)
+static void put_line(struct pfs_stdout *out, const struct settings *s, uint64_t bytes, const char *path,
+		     size_t len)
 {
-	print_size(s, bytes);
-	(void)putchar('\t');
-	(void)fputs(path, stdout);
-	(void)putchar(s->zero ? 0 : '\n');
+	put_size(out, s, bytes);
+	pfs_stdout_put(out, path, len);
+	pfs_stdout_char(out, s->zero ? 0 : '\n');
 }
 
-static bool push_name(struct usage *u, const char *name)
+static bool push_name(struct usage *u, const char *name, size_t len)
 {
-	size_t len = strlen(name);
-	bool slash = u->path_len == 0 || u->path[u->path_len - 1] != '/';
-
-	if (pfs_grow(&u->path, &u->path_capacity, u->path_len + len + 2, 1))
+	if (pfs_grow(&u->path, &u->path_capacity, u->path_len + len + 1, 1))
 		return false;
-	if (slash)
+	if (u->path_len == 0 || u->path[u->path_len - 1] != '/')
 		u->path[u->path_len++] = '/';
-	(void)memcpy(u->path + u->path_len, name, len + 1);
+	(void)memcpy(u->path + u->path_len, name, len);
 	u->path_len += len;
 	return true;
 }
 
 struct step {
-	size_t entry, next, path_len; /* next: child to visit; path_len: without this entry's name */
+	uint32_t node, next; /* next: child to visit */
+	size_t above_len, name; /* of the path without this one's name; where in it that begins */
 };
 
 struct descent {
@@ -249,124 +205,100 @@ struct descent {
 	size_t depth, capacity; /* depth: steps in use */
 };
 
-static bool descend(struct descent *walk, size_t entry)
+static bool descend(struct descent *descent, uint32_t node)
 {
-	struct usage *u = walk->u;
-	const struct pfs_walk entries = walk_of(u);
-	const struct entry *e = &u->entries[entry];
-	size_t before = u->path_len;
+	struct usage *u = descent->u;
+	struct pfs_row row = pfs_below_row(&u->below, node);
+	struct step step = {node, u->below.nodes[node].first, u->path_len, 0};
+	size_t size;
+	const char *name = pfs_row_text(&row, &size);
 
-	if (walk->depth && !push_name(u, u->names + e->name))
+	if ((node && !push_name(u, name, size)) ||
+	    pfs_grow(&descent->steps, &descent->capacity, descent->depth + 1, sizeof(step)))
 		return false;
-	if (pfs_grow(&walk->steps, &walk->capacity, walk->depth + 1, sizeof(*walk->steps)))
-		return false;
-	walk->steps[walk->depth++] = (struct step){
-		entry, e->directory ? pfs_walk_first_child(&entries, e->key.ino) : u->n, before};
+	step.name = node ? u->path_len - size : 0;
+	descent->steps[descent->depth++] = step;
 	return true;
 }
 
 /* The branches that lead to the entry on top of the steps. */
-static void print_branch(const struct descent *walk)
+static void put_branch(const struct descent *descent)
 {
-	const struct usage *u = walk->u;
-	const struct entry *e = &u->entries[walk->steps[walk->depth - 1].entry];
+	struct usage *u = descent->u;
+	const struct step *top = &descent->steps[descent->depth - 1];
 
-	print_size(u->settings, e->bytes);
-	(void)putchar('\t');
-	for (size_t i = 1; i < walk->depth; i++) {
-		size_t at = walk->steps[i].entry;
-		bool last = at + 1 >= u->n ||
-			    u->entries[at + 1].key.parent != u->entries[at].key.parent;
+	put_size(u->out, u->settings, u->entries[top->node].bytes);
+	for (size_t i = 1; i < descent->depth; i++) {
+		bool last = !u->below.nodes[descent->steps[i].node].next;
 
-		(void)fputs(i + 1 < walk->depth ? last ? "    " : "│   "
-			    : last		 ? "└── "
-						 : "├── ",
-			    stdout);
+		pfs_stdout_text(u->out, i + 1 < descent->depth ? last ? "    " : "│   "
+				     : last		    ? "└── "
+							    : "├── ");
 	}
-	(void)fputs(walk->depth == 1 ? u->path : u->names + e->name, stdout);
-	(void)putchar(u->settings->zero ? 0 : '\n');
+	pfs_stdout_put(u->out, u->path + top->name, u->path_len - top->name);
+	pfs_stdout_char(u->out, u->settings->zero ? 0 : '\n');
 }
 
 /* Contents before their directory, as du has it; with --tree after it. */
-static bool print_all(struct usage *u, size_t top)
+static bool print_all(struct usage *u)
 {
 	const struct settings *s = u->settings;
-	struct descent walk = {.u = u};
-	bool ok = descend(&walk, top);
+	struct descent descent = {.u = u};
+	bool ok = descend(&descent, 0);
 
 	if (ok && s->tree)
-		print_branch(&walk);
-	while (ok && walk.depth) {
-		struct step *step = &walk.steps[walk.depth - 1];
-		const struct entry *e = &u->entries[step->entry];
+		put_branch(&descent);
+	while (ok && descent.depth) {
+		struct step *step = &descent.steps[descent.depth - 1];
+		uint32_t child = step->next;
 
-		if (step->next < u->n && u->entries[step->next].key.parent == e->key.ino) {
-			size_t child = step->next++;
-
-			if (walk.depth - 1 >= s->depth || u->entries[child].skipped)
+		if (child) {
+			step->next = u->below.nodes[child].next;
+			if (descent.depth - 1 >= s->depth || u->entries[child].skipped)
 				continue;
-			ok = descend(&walk, child);
+			ok = descend(&descent, child);
 			if (ok && s->tree)
-				print_branch(&walk);
+				put_branch(&descent);
 		} else {
 			if (!s->tree)
-				print_line(s, e->bytes, u->path);
-			u->path_len = step->path_len;
-			if (walk.depth > 1)
-				u->path[u->path_len] = 0;
-			walk.depth--;
+				put_line(u->out, s, u->entries[step->node].bytes, u->path, u->path_len);
+			u->path_len = step->above_len;
+			descent.depth--;
 		}
 	}
-	free(walk.steps);
+	free(descent.steps);
 	return ok;
 }
 
 /* ---- places ---- */
 
-static bool keep_ino(void *arg, const struct pfs_row *row)
+static int measure(const struct settings *settings, const struct pfs_place *place,
+		   struct pfs_stdout *out, uint64_t *total, uint64_t *seen, size_t n_seen)
 {
-	*(uint64_t *)arg = strtoull(row->field[0], NULL, 10);
-	return false;
-}
+	struct usage u = {.settings = settings,
+			  .place = place,
+			  .out = out,
+			  .path = strdup(*place->shown ? place->shown : "/"),
+			  .seen = seen,
+			  .n_seen = n_seen};
+	int status;
 
-static int find_top(const struct pfs_place *place, uint64_t *ino)
-{
-	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
-
-	*ino = 0;
-	if (!path || asprintf(&sql, "SELECT ino FROM nodes WHERE path = %s", path) < 0)
-		return pfs_cmd_fail("du", "no memory");
-	PFS_TRY(pfs_place_ask(place, sql, keep_ino, ino));
-	return *ino ? PFS_EXIT_OK
-		    : pfs_cmd_fail("du", "%s: %s", place->path, strerror(ENOENT));
-}
-
-static int measure(const struct settings *settings, const struct pfs_place *place, uint64_t *total,
-		   uint64_t *seen, size_t n_seen)
-{
-	struct usage u = {.settings = settings, .place = place, .seen = seen, .n_seen = n_seen};
-	size_t top = 0;
-	uint64_t ino;
-	int status = find_top(place, &ino);
-
-	seen[n_seen] = ino;
-
-	status = status ? status : ask_entries(&u);
-	if (!status && !u.no_memory && u.n)
-		status = put_in_order(&u, ino);
-	while (top < u.n && u.entries[top].key.ino != ino)
-		top++;
-	u.path = strdup(*place->shown ? place->shown : "/");
+	u.below = (struct pfs_below){
+		.place = place, .keyed = true, .whole = settings->all, .take = take, .arg = &u};
 	u.path_len = u.path ? strlen(u.path) : 0;
-	u.path_capacity = u.path_len + 1;
-	if (!status && top < u.n) {
-		*total += u.entries[top].bytes;
-		u.no_memory |= !u.path || !print_all(&u, top);
+	u.path_capacity = u.path_len;
+	status = ask_entries(&u);
+	status = status ? status : put_in_order(&u);
+	if (!status) {
+		seen[n_seen] = u.below.keys[0].ino;
+		*total += u.entries[0].bytes;
+		if (!u.path || !print_all(&u))
+			status = pfs_cmd_fail("du", "no memory");
 	}
+	pfs_below_close(&u.below);
 	free(u.entries);
-	free(u.names);
 	free(u.path);
-	return status ? status : u.no_memory ? pfs_cmd_fail("du", "no memory") : PFS_EXIT_OK;
+	return status;
 }
 
 /* ---- the picture ---- */
@@ -470,6 +402,7 @@ static bool is_repeated(const struct pfs_place *places, size_t i)
 
 static int measure_all(const struct settings *s, const struct pfs_place *places, size_t n)
 {
+	static struct pfs_stdout out;
 	uint64_t *seen PFS_FREE = calloc(n + 1, sizeof(*seen));
 	uint64_t total = 0;
 	int status = PFS_EXIT_OK;
@@ -478,10 +411,10 @@ static int measure_all(const struct settings *s, const struct pfs_place *places,
 		return pfs_cmd_fail("du", "no memory");
 	for (size_t i = 0; i < n && !status; i++)
 		if (!is_repeated(places, i))
-			status = measure(s, &places[i], &total, seen, i);
+			status = measure(s, &places[i], &out, &total, seen, i);
 	if (!status && s->total)
-		print_line(s, total, "total");
-	return status;
+		put_line(&out, s, total, "total", strlen("total"));
+	return pfs_stdout_end(&out, "du", status);
 }
 
 static int run(const struct settings *s, const char *svg, char **operands, size_t n_operands)
@@ -492,10 +425,12 @@ static int run(const struct settings *s, const char *svg, char **operands, size_
 
 	if (!status && svg && n > 1)
 		status = pfs_cmd_usage("du", "--svg draws one path, not %zu", n);
-	if (!status)
-		status = svg ? draw(&places[0], svg) : measure_all(s, places, n);
+	else if (!status && svg)
+		status = pfs_cmd_flush("du", draw(&places[0], svg));
+	else if (!status)
+		status = measure_all(s, places, n);
 	pfs_places_close(places, n);
-	return status == PFS_EXIT_OK ? pfs_cmd_flush("du", status) : status;
+	return status;
 }
 
 int pfs_cmd_du(int argc, char **argv)

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs ls - ls(1) over a store or a mounted one; with -R the whole subtree in one question. */
-#include <inttypes.h>
+#include <langinfo.h>
 #include <locale.h>
-#include <stdio_ext.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/ask.h"
+#include "tools/below.h"
 #include "tools/cmd.h"
 #include "tools/long.h"
-#include "tools/ls_paths.h"
+#include "tools/stdout.h"
 
-#define OUT_SIZE ((size_t)256 << 10)
+#define HALF_A_YEAR (31556952 / 2) /* seconds in which the time of day is printed, not the year */
 
 enum { LONG, RECURSIVE, ALMOST, ONE, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME };
 static const struct pfs_cmd_option options[] = {
@@ -43,111 +43,85 @@ static const struct pfs_cmd command = {
 
 struct settings {
 	bool given[BY_TIME + 1];
-	bool terminal; /* which standard output is */
+	bool terminal;	 /* which standard output is */
+	bool bytes_only; /* all that the order depends on */
 };
 
 struct entry {
-	uint64_t ino, parent_ino, nlink, rdev;
+	char type;
+	uint32_t node; /* among those below the place; or the place's number */
+	const char *name, *target;
+	size_t len, target_len;
+	uint64_t ino;
+	/* what follows only if it is asked for */
+	uint64_t nlink, rdev;
 	int64_t size, blocks, mtime;
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;
-	char type;
-	char *name, *target; /* owned, in one piece */
-	size_t place;	     /* which one it is, if it is one */
 };
 
 struct list {
-	const struct settings *settings;
 	struct entry *entries;
 	size_t n, capacity;
-	bool no_memory;
 };
 
 /* ---- rows ---- */
-
-#define NAMES	"ino, parent, type, name"
-#define COLUMNS NAMES ", target, nlink, rdev, size, blocks, mtime, uid, gid, mode"
-enum { N_NAMES = 4, N_COLUMNS = 13 };
-
-static bool take(void *arg, const struct pfs_row *row)
-{
-	struct list *list = arg;
-	char **f = row->field;
-	size_t target_size = row->n > N_NAMES ? row->size[N_NAMES] : 0;
-	struct entry *e;
-
-	if (row->n < N_NAMES ||
-	    pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*list->entries))) {
-		list->no_memory = true;
-		return false;
-	}
-	e = &list->entries[list->n];
-	*e = (struct entry){
-		.ino = strtoull(f[0], NULL, 10),
-		.parent_ino = strtoull(f[1], NULL, 10),
-		.type = *f[2],
-		.name = malloc(row->size[3] + target_size + 2),
-	};
-	if (!e->name) {
-		list->no_memory = true;
-		return false;
-	}
-	e->target = e->name + row->size[3] + 1;
-	(void)memcpy(e->name, f[3], row->size[3] + 1);
-	*e->target = 0;
-	list->n++;
-	if (row->n < N_COLUMNS)
-		return true;
-	(void)memcpy(e->target, f[4], target_size + 1);
-	e->nlink = strtoull(f[5], NULL, 10);
-	e->rdev = strtoull(f[6], NULL, 10);
-	e->size = strtoll(f[7], NULL, 10);
-	e->blocks = strtoll(f[8], NULL, 10);
-	e->mtime = strtoll(f[9], NULL, 10);
-	e->uid = (uid_t)strtoul(f[10], NULL, 10);
-	e->gid = (gid_t)strtoul(f[11], NULL, 10);
-	e->mode = (mode_t)strtoul(f[12], NULL, 10);
-	return true;
-}
 
 static bool needs_names_only(const struct settings *s)
 {
 	return !s->given[LONG] && !s->given[BY_SIZE] && !s->given[BY_TIME];
 }
 
-static void finish_list(struct list *list)
+static const char *columns_of(const struct settings *s)
 {
-	for (size_t i = 0; i < list->n; i++)
-		free(list->entries[i].name);
-	free(list->entries);
-	*list = (struct list){.settings = list->settings};
+	if (!needs_names_only(s))
+		return "type, name, ino, target, nlink, rdev, size, blocks, mtime, uid, gid, mode";
+	return s->given[INODE] ? "type, name, ino" : "type, name";
 }
 
-static int ask(struct list *list, const struct pfs_place *place, const char *before,
-	       const char *after)
+static void take_entry(struct entry *e, const struct settings *s, struct pfs_row *row)
 {
-	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
-	int status;
+	size_t size;
 
-	if (!path || asprintf(&sql, "SELECT %s FROM nodes WHERE %s%s%s",
-			      needs_names_only(list->settings) ? NAMES : COLUMNS, before, path,
-			      after) < 0)
-		return pfs_cmd_fail("ls", "no memory");
-	status = pfs_place_ask(place, sql, take, list);
-	return status ? status : list->no_memory ? pfs_cmd_fail("ls", "no memory") : PFS_EXIT_OK;
+	e->type = *pfs_row_text(row, &size);
+	e->name = pfs_row_text(row, &e->len);
+	e->ino = pfs_row_number(row);
+	e->target = "";
+	e->target_len = 0;
+	if (needs_names_only(s))
+		return;
+	e->target = pfs_row_text(row, &e->target_len);
+	e->nlink = pfs_row_number(row);
+	e->rdev = pfs_row_number(row);
+	e->size = pfs_row_signed(row);
+	e->blocks = pfs_row_signed(row);
+	e->mtime = pfs_row_signed(row);
+	e->uid = (uid_t)pfs_row_number(row);
+	e->gid = (gid_t)pfs_row_number(row);
+	e->mode = (mode_t)pfs_row_number(row);
 }
 
-/* ---- order: qsort's own argument, as the comparison depends on options ---- */
+/* ---- order ---- */
 
-static int compare(const void *a, const void *b, void *arg)
+/* Whether the locale has no other order of names than that of their bytes. */
+static bool collates_bytes(void)
+{
+#ifdef __GLIBC__
+	return (uint32_t)(uintptr_t)nl_langinfo(_NL_COLLATE_NRULES) == 0;
+#else
+	const char *locale = setlocale(LC_COLLATE, NULL);
+
+	return locale && (strcmp(locale, "C") == 0 || strcmp(locale, "POSIX") == 0);
+#endif
+}
+
+static int compare(const void *a, const void *b, void *settings)
 {
 	const struct entry *x = a, *y = b;
-	const struct settings *s = arg;
+	const struct settings *s = settings;
 	int order = 0;
 
-	if (x->parent_ino != y->parent_ino) /* directories together */
-		return x->parent_ino < y->parent_ino ? -1 : 1;
 	if (s->given[BY_TIME])
 		order = (x->mtime < y->mtime) - (x->mtime > y->mtime);
 	else if (s->given[BY_SIZE])
@@ -157,54 +131,57 @@ static int compare(const void *a, const void *b, void *arg)
 	return s->given[REVERSE] ? -order : order;
 }
 
-static void sort(struct list *list)
+/* They often come sorted. */
+static void sort(const struct list *list, struct settings *s)
 {
-	union {
-		const struct settings *given;
-		void *argument;
-	} s = {list->settings};
+	size_t i = 1;
 
-	if (list->n)
-		qsort_r(list->entries, list->n, sizeof(*list->entries), compare, s.argument);
+	while (i < list->n && compare(&list->entries[i - 1], &list->entries[i], s) <= 0)
+		i++;
+	if (i < list->n)
+		qsort_r(list->entries, list->n, sizeof(*list->entries), compare, s);
 }
 
 /* ---- printing ---- */
 
 struct widths {
-	int ino, nlink, user, group, size, major, minor;
+	size_t ino, nlink, user, group, size, major, minor;
 };
 
-static void widen(int *width, int n)
+static void widen(size_t *width, size_t n)
 {
 	*width = PFS_MAX(*width, n);
 }
 
-static int digits(uint64_t n)
+static size_t digits(uint64_t n)
 {
-	int count = 1;
+	size_t count = 1;
 
 	while (n /= 10)
 		count++;
 	return count;
 }
 
-/* Valid as long as out is. */
-static const char *size_text(char out[PFS_DECIMAL_SIZE], const struct settings *s, int64_t size)
+/* Valid as long as text is. */
+static const char *size_text(char text[PFS_DIGITS], size_t *len, const struct settings *s,
+			     int64_t size)
 {
 	if (!s->given[HUMAN])
-		return pfs_decimal(out, (uint64_t)size);
-	pfs_print_human(out, (uint64_t)size);
-	return out;
+		return pfs_decimal(text, len, (uint64_t)size);
+	pfs_print_human(text, (uint64_t)size);
+	*len = strlen(text);
+	return text;
 }
 
 /* A name, or a number where there is none or none is wanted; *named: it is a name. */
-static const char *owner_text(char out[PFS_DECIMAL_SIZE], bool *named, const struct settings *s,
-			      uint32_t id, const char *(*name_of)(uint32_t id))
+static const char *owner_text(char text[PFS_DIGITS], size_t *len, bool *named,
+			      const struct settings *s, uint32_t id,
+			      const char *(*name_of)(uint32_t id, size_t *len))
 {
-	const char *name = s->given[NUMERIC] ? NULL : name_of(id);
+	const char *name = s->given[NUMERIC] ? NULL : name_of(id, len);
 
 	*named = name;
-	return name ? name : pfs_decimal(out, id);
+	return name ? name : pfs_decimal(text, len, id);
 }
 
 static bool is_device(const struct entry *e)
@@ -212,323 +189,326 @@ static bool is_device(const struct entry *e)
 	return e->type == 'b' || e->type == 'c';
 }
 
-static struct widths measure(const struct list *list, const struct entry *entries, size_t n)
+static void measure_long(struct widths *w, const struct settings *s, const struct entry *e)
 {
-	const struct settings *s = list->settings;
-	struct widths w = {0};
-	char text[PFS_DECIMAL_SIZE];
+	char text[PFS_DIGITS];
 	bool named;
+	size_t len;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct entry *e = &entries[i];
-
-		if (s->given[INODE])
-			widen(&w.ino, digits(e->ino));
-		if (!s->given[LONG])
-			continue;
-		widen(&w.nlink, digits(e->nlink));
-		widen(&w.user, (int)strlen(owner_text(text, &named, s, e->uid, pfs_user_name)));
-		widen(&w.group, (int)strlen(owner_text(text, &named, s, e->gid, pfs_group_name)));
-		if (is_device(e)) {
-			widen(&w.major, digits(major(e->rdev)));
-			widen(&w.minor, digits(minor(e->rdev)));
-			widen(&w.size, w.major + 2 + w.minor);
-		} else {
-			widen(&w.size, (int)strlen(size_text(text, s, e->size)));
-		}
+	widen(&w->nlink, digits(e->nlink));
+	(void)owner_text(text, &len, &named, s, e->uid, pfs_user_name);
+	widen(&w->user, len);
+	(void)owner_text(text, &len, &named, s, e->gid, pfs_group_name);
+	widen(&w->group, len);
+	if (is_device(e)) {
+		widen(&w->major, digits(major(e->rdev)));
+		widen(&w->minor, digits(minor(e->rdev)));
+		len = w->major + 2 + w->minor;
+	} else {
+		(void)size_text(text, &len, s, e->size);
 	}
+	widen(&w->size, len);
+}
+
+static struct widths measure(const struct settings *s, const struct list *list)
+{
+	struct widths w = {0};
+
+	for (size_t i = 0; i < list->n && s->given[INODE]; i++)
+		widen(&w.ino, digits(list->entries[i].ino));
+	for (size_t i = 0; i < list->n && s->given[LONG]; i++)
+		measure_long(&w, s, &list->entries[i]);
 	return w;
 }
 
-static void put_blanks(int n)
+static void put_owner(struct pfs_stdout *out, const struct settings *s, size_t width, uint32_t id,
+		      const char *(*name_of)(uint32_t id, size_t *len))
 {
-	static const char blanks[] = "                                ";
-
-	for (; n > 0; n -= (int)sizeof(blanks) - 1)
-		(void)fwrite(blanks, 1, PFS_MIN((size_t)n, sizeof(blanks) - 1), stdout);
-}
-
-/* In its column, to the left or right, and a blank before it. */
-static void put_field(const char *text, int width, bool left)
-{
-	size_t len = strlen(text);
-
-	put_blanks(1 + (left ? 0 : width - (int)len));
-	(void)fwrite(text, 1, len, stdout);
-	put_blanks(left ? width - (int)len : 0);
-}
-
-static void print_long(const struct settings *s, const struct widths *w, const struct entry *e)
-{
-	char mode[PFS_MODE_SIZE], when[PFS_WHEN_SIZE], text[PFS_DECIMAL_SIZE];
-	const char *owner;
+	char text[PFS_DIGITS];
 	bool named;
+	size_t len;
+	const char *owner = owner_text(text, &len, &named, s, id, name_of);
+
+	if (named)
+		pfs_stdout_left(out, owner, len, width);
+	else
+		pfs_stdout_right(out, owner, len, width);
+	pfs_stdout_char(out, ' ');
+}
+
+static bool is_recent(time_t now, time_t seconds)
+{
+	return seconds <= now && seconds > now - HALF_A_YEAR;
+}
+
+static void put_long(struct pfs_stdout *out, const struct settings *s, const struct widths *w,
+		     const struct entry *e)
+{
+	static struct pfs_dates dates = {.is_recent = is_recent};
+	char mode[PFS_MODE_SIZE], text[PFS_DIGITS];
+	const char *field;
+	size_t len;
 
 	pfs_print_mode(mode, e->type, e->mode);
-	pfs_print_when(when, e->mtime);
-	(void)fputs(mode, stdout);
-	put_field(pfs_decimal(text, e->nlink), w->nlink, false);
-	owner = owner_text(text, &named, s, e->uid, pfs_user_name);
-	put_field(owner, w->user, named);
-	owner = owner_text(text, &named, s, e->gid, pfs_group_name);
-	put_field(owner, w->group, named);
+	pfs_stdout_put(out, mode, PFS_MODE_SIZE - 1);
+	pfs_stdout_char(out, ' ');
+	(void)pfs_stdout_number(out, e->nlink, w->nlink);
+	pfs_stdout_char(out, ' ');
+	put_owner(out, s, w->user, e->uid, pfs_user_name);
+	put_owner(out, s, w->group, e->gid, pfs_group_name);
 	if (is_device(e)) {
-		put_field(pfs_decimal(text, major(e->rdev)), w->size - 2 - w->minor, false);
-		(void)putchar(',');
-		put_field(pfs_decimal(text, minor(e->rdev)), w->minor, false);
+		(void)pfs_stdout_number(out, major(e->rdev), w->size - 2 - w->minor);
+		pfs_stdout_put(out, ", ", 2);
+		(void)pfs_stdout_number(out, minor(e->rdev), w->minor);
 	} else {
-		put_field(size_text(text, s, e->size), w->size, false);
+		field = size_text(text, &len, s, e->size);
+		pfs_stdout_right(out, field, len, w->size);
 	}
-	put_field(when, 0, true);
-	(void)putchar(' ');
+	pfs_stdout_char(out, ' ');
+	field = pfs_date(&dates, &len, e->mtime);
+	pfs_stdout_put(out, field, len);
+	pfs_stdout_char(out, ' ');
 }
 
-static void put_name(const struct settings *s, const char *name)
+static void put_entries(struct pfs_stdout *out, const struct settings *s, const struct list *list)
 {
-	pfs_print_name(stdout, name, strlen(name), s->terminal);
-}
+	const struct widths w = measure(s, list);
 
-static void put_heading(const struct settings *s, const char *path, bool *blank)
-{
-	if (*blank)
-		(void)putchar('\n');
-	*blank = true;
-	put_name(s, path);
-	(void)fputs(":\n", stdout);
-}
+	for (size_t i = 0; i < list->n; i++) {
+		const struct entry *e = &list->entries[i];
 
-static void print_entries(const struct list *list, const struct entry *entries, size_t n)
-{
-	const struct settings *s = list->settings;
-	struct widths w = measure(list, entries, n);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct entry *e = &entries[i];
-
-		if (s->given[INODE])
-			(void)printf("%*" PRIu64 " ", w.ino, e->ino);
-		if (s->given[LONG])
-			print_long(s, &w, e);
-		put_name(s, e->name);
-		if (s->given[LONG] && e->type == 'l') {
-			(void)fputs(" -> ", stdout);
-			put_name(s, e->target);
+		if (s->given[INODE]) {
+			(void)pfs_stdout_number(out, e->ino, w.ino);
+			pfs_stdout_char(out, ' ');
 		}
-		(void)putchar('\n');
+		if (s->given[LONG])
+			put_long(out, s, &w, e);
+		pfs_stdout_name(out, e->name, e->len, s->terminal);
+		if (s->given[LONG] && e->type == 'l') {
+			pfs_stdout_put(out, " -> ", 4);
+			pfs_stdout_name(out, e->target, e->target_len, s->terminal);
+		}
+		pfs_stdout_char(out, '\n');
 	}
 }
 
-static void print_total(const struct settings *s, const struct entry *entries, size_t n)
+static void put_total(struct pfs_stdout *out, const struct settings *s, const struct list *list)
 {
 	char text[PFS_HUMAN_SIZE];
 	uint64_t blocks = 0;
 
-	for (size_t i = 0; i < n; i++)
-		blocks += (uint64_t)entries[i].blocks;
-	if (s->given[HUMAN])
+	for (size_t i = 0; i < list->n; i++)
+		blocks += (uint64_t)list->entries[i].blocks;
+	pfs_stdout_text(out, "total ");
+	if (s->given[HUMAN]) {
 		pfs_print_human(text, blocks * 512);
-	else
-		(void)snprintf(text, sizeof(text), "%" PRIu64, (blocks + 1) / 2);
-	(void)printf("total %s\n", text);
+		pfs_stdout_text(out, text);
+	} else {
+		(void)pfs_stdout_number(out, (blocks + 1) / 2, 0);
+	}
+	pfs_stdout_char(out, '\n');
 }
 
 /* ---- directories ---- */
 
-static void print_directory(const struct list *list, size_t from, size_t to)
-{
-	if (list->settings->given[LONG])
-		print_total(list->settings, list->entries + from, to - from);
-	print_entries(list, list->entries + from, to - from);
-}
-
-/* The children of a directory: sorted, they lie together. */
-static void find_children(const struct list *list, uint64_t ino, size_t *from, size_t *to)
-{
-	size_t low = 0, high = list->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->entries[middle].parent_ino < ino)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*from = *to = low;
-	while (*to < list->n && list->entries[*to].parent_ino == ino)
-		++*to;
-}
-
-struct pending {
-	uint64_t ino;
-	char *path; /* owned */
+struct directory {
+	uint32_t node;
+	size_t above_len; /* of the path of the one that it lies in */
+	const char *name;
+	size_t len;
 };
 
-struct stack {
-	struct pending *items;
+struct descent {
+	struct pfs_below below;
+	struct settings *settings;
+	struct pfs_stdout *out;
+	struct list list; /* of the directory at hand */
+	struct directory *pending;
 	size_t n, capacity;
+	char *path; /* of the directory at hand */
+	size_t path_len, path_capacity;
+	bool blank; /* a line is to be left before a heading */
 };
 
-static bool push(struct stack *stack, uint64_t ino, const char *above, const char *name)
+/* The children that are shown, in order. */
+static int list_children(struct descent *d, uint32_t node)
 {
-	size_t len = strlen(above);
-	bool slash = *name && (!len || above[len - 1] != '/');
-	struct pending item = {.ino = ino};
+	const struct settings *s = d->settings;
+	struct list *list = &d->list;
 
-	if (asprintf(&item.path, "%s%s%s", above, slash ? "/" : "", name) < 0)
-		return false;
-	if (pfs_grow(&stack->items, &stack->capacity, stack->n + 1, sizeof(item))) {
-		free(item.path);
-		return false;
+	list->n = 0;
+	for (uint32_t at = d->below.n ? d->below.nodes[node].first : 0; at; at = d->below.nodes[at].next) {
+		struct pfs_row row = pfs_below_row(&d->below, at);
+		struct entry *e;
+
+		PFS_TRY(pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*e)));
+		e = &list->entries[list->n];
+		take_entry(e, s, &row);
+		e->node = at;
+		list->n += *e->name != '.' || s->given[ALMOST];
 	}
-	stack->items[stack->n++] = item;
-	return true;
+	if (!s->bytes_only || d->below.beheaded)
+		sort(list, d->settings);
+	return 0;
 }
 
-/* Each directory with its heading, then those in it. */
-static bool print_subtree(const struct list *list, uint64_t top, const char *shown, bool *blank)
+static int add_pending(struct descent *d)
 {
-	struct stack stack = {0};
-	bool ok = push(&stack, top, shown, "");
+	PFS_TRY(pfs_grow(&d->pending, &d->capacity, d->n + d->list.n, sizeof(*d->pending)));
+	for (size_t i = d->list.n; i-- > 0;) {
+		const struct entry *e = &d->list.entries[i];
 
-	while (stack.n) {
-		struct pending item = stack.items[--stack.n];
-		size_t from, to;
-
-		find_children(list, item.ino, &from, &to);
-		if (ok) {
-			put_heading(list->settings, item.path, blank);
-			print_directory(list, from, to);
-		}
-		while (ok && to-- > from)
-			if (list->entries[to].type == 'd')
-				ok = push(&stack, list->entries[to].ino, item.path,
-					  list->entries[to].name);
-		free(item.path);
+		if (e->type == 'd')
+			d->pending[d->n++] = (struct directory){e->node, d->path_len, e->name, e->len};
 	}
-	free(stack.items);
-	return ok;
+	return 0;
+}
+
+static int enter(struct descent *d, const struct directory *directory)
+{
+	size_t at = directory->above_len;
+
+	PFS_TRY(pfs_grow(&d->path, &d->path_capacity, at + directory->len + 1, 1));
+	if (at && d->path[at - 1] != '/')
+		d->path[at++] = '/';
+	(void)memcpy(d->path + at, directory->name, directory->len);
+	d->path_len = at + directory->len;
+	return 0;
+}
+
+static int put_directory(struct descent *d, const struct directory *directory, bool heading)
+{
+	PFS_TRY(enter(d, directory));
+	PFS_TRY(list_children(d, directory->node));
+	if (heading) {
+		if (d->blank)
+			pfs_stdout_char(d->out, '\n');
+		d->blank = true;
+		pfs_stdout_name(d->out, d->path, d->path_len, d->settings->terminal);
+		pfs_stdout_put(d->out, ":\n", 2);
+	}
+	if (d->settings->given[LONG])
+		put_total(d->out, d->settings, &d->list);
+	put_entries(d->out, d->settings, &d->list);
+	return d->settings->given[RECURSIVE] ? add_pending(d) : 0;
+}
+
+static int ask(struct pfs_below *below, const struct settings *s)
+{
+	char *path PFS_FREE = pfs_sql_quote(below->place->path), *where PFS_FREE = NULL;
+
+	if (!path || asprintf(&where, "%s(ino, %s)%s", below->beheaded ? "child_of" : "under", path,
+			      below->beheaded && !s->given[ALMOST] ? " AND name NOT GLOB '.*'" : "") < 0)
+		return pfs_cmd_fail("ls", "no memory");
+	return pfs_below_ask(below, columns_of(s), where);
+}
+
+static int list_directory(struct pfs_stdout *out, struct settings *s, const struct pfs_place *place,
+			  bool heading, bool *blank)
+{
+	struct descent d = {.below = {.place = place, .beheaded = !s->given[RECURSIVE]},
+			    .settings = s,
+			    .out = out,
+			    .blank = *blank};
+	struct directory top = {.name = *place->shown ? place->shown : "/"};
+	int status = ask(&d.below, s), error = 0;
+
+	top.len = strlen(top.name);
+	if (!status)
+		error = put_directory(&d, &top, heading || s->given[RECURSIVE]);
+	while (d.n && !error) {
+		top = d.pending[--d.n];
+		error = put_directory(&d, &top, true);
+	}
+	*blank = d.blank;
+	pfs_below_close(&d.below);
+	free(d.list.entries);
+	free(d.pending);
+	free(d.path);
+	return error ? pfs_cmd_fail("ls", "no memory") : status;
 }
 
 /* ---- places ---- */
 
-/* The condition that leaves hidden names out, if they are to be. */
-static const char *unhidden(const struct settings *s)
+struct places {
+	const struct settings *settings;
+	struct list list;
+	const char *shown; /* of the one that is asked about */
+	bool no_memory;
+};
+
+/* The names of places are those by which they were given. */
+static bool take_place(void *arg, struct pfs_row *row)
 {
-	return s->given[ALMOST] ? ")" : ") AND name NOT GLOB '.*'";
+	struct places *places = arg;
+	struct entry *e = &places->list.entries[places->list.n];
+	char *names;
+
+	take_entry(e, places->settings, row);
+	e->node = (uint32_t)places->list.n;
+	e->len = strlen(places->shown);
+	names = malloc(e->len + e->target_len + 2);
+	places->no_memory = !names;
+	if (!names)
+		return false;
+	(void)memcpy(names, places->shown, e->len + 1);
+	(void)memcpy(names + e->len + 1, e->target, e->target_len + 1);
+	e->name = names;
+	e->target = names + e->len + 1;
+	places->list.n++;
+	return false;
 }
 
-/* Of a subtree: its top, and what is hidden; directories without a heading are not gone into. */
-static void leave_out(struct list *list, uint64_t top)
+static int find_place(struct places *places, const struct pfs_place *place)
 {
-	size_t kept = 0;
+	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
+	size_t n = places->list.n;
 
-	for (size_t i = 0; i < list->n; i++) {
-		struct entry *e = &list->entries[i];
-
-		if (e->ino == top || (*e->name == '.' && !list->settings->given[ALMOST]))
-			free(e->name);
-		else
-			list->entries[kept++] = *e;
-	}
-	list->n = kept;
-}
-
-/* Only names, of a whole subtree. */
-static bool wants_names(const struct settings *s)
-{
-	return s->given[RECURSIVE] && !s->terminal && !s->given[LONG] && !s->given[INODE] && !s->given[BY_SIZE] &&
-	       !s->given[BY_TIME];
-}
-
-static int list_directory(const struct settings *s, const struct pfs_place *place, uint64_t ino,
-			  bool heading, bool *blank)
-{
-	struct list list = {.settings = s};
-	const char *shown = *place->shown ? place->shown : "/";
-	bool done = false;
-	int status = wants_names(s) ? pfs_ls_paths(&done, place, s->given[ALMOST], s->given[REVERSE],
-						   blank)
-				    : PFS_EXIT_OK;
-
-	if (status || done)
-		return status;
-	status = s->given[RECURSIVE] ? ask(&list, place, "under(ino, ", ")")
-					 : ask(&list, place, "child_of(ino, ", unhidden(s));
-
-	if (!status) {
-		if (s->given[RECURSIVE])
-			leave_out(&list, ino);
-		sort(&list);
-		if (s->given[RECURSIVE]) {
-			if (!print_subtree(&list, ino, shown, blank))
-				status = pfs_cmd_fail("ls", "no memory");
-		} else {
-			if (heading)
-				put_heading(s, shown, blank);
-			print_directory(&list, 0, list.n);
-		}
-	}
-	finish_list(&list);
-	return status;
-}
-
-static int find_places(struct list *found, const struct settings *s, const struct pfs_place *places,
-		       size_t n)
-{
-	found->settings = s;
-	for (size_t i = 0; i < n; i++) {
-		const char *shown = *places[i].shown ? places[i].shown : "/";
-		struct entry *e;
-		char *piece;
-
-		PFS_TRY(ask(found, &places[i], "path = ", ""));
-		if (!found->entries || found->n != i + 1)
-			return pfs_cmd_fail("ls", "%s: no such file or directory", places[i].path);
-		e = &found->entries[i];
-		if (asprintf(&piece, "%s%c%s", shown, 0, e->target) < 0)
-			return pfs_cmd_fail("ls", "no memory");
-		free(e->name);
-		e->name = piece;
-		e->target = piece + strlen(shown) + 1;
-		e->parent_ino = 0; /* sorted as one directory's */
-		e->place = i;
-	}
-	return PFS_EXIT_OK;
+	if (!path || asprintf(&sql, "SELECT %s FROM nodes WHERE path = %s",
+			      columns_of(places->settings), path) < 0)
+		return pfs_cmd_fail("ls", "no memory");
+	places->shown = *place->shown ? place->shown : "/";
+	PFS_TRY(pfs_place_ask(place, sql, take_place, places));
+	if (places->no_memory)
+		return pfs_cmd_fail("ls", "no memory");
+	return places->list.n > n ? PFS_EXIT_OK
+				  : pfs_cmd_fail("ls", "%s: no such file or directory", place->path);
 }
 
 /* Files first, then directories. */
-static int list_places(const struct settings *s, const struct pfs_place *places, size_t n)
+static int list_places(struct pfs_stdout *out, struct settings *s, const struct pfs_place *places, size_t n)
 {
-	struct list found = {0}, files = {.settings = s};
-	bool blank = false;
-	int status = find_places(&found, s, places, n);
-	size_t i;
+	struct places found = {.settings = s, .list.entries = calloc(n, sizeof(struct entry))};
+	struct list files = {.entries = calloc(n, sizeof(struct entry))};
+	int status = found.list.entries && files.entries ? PFS_EXIT_OK
+							 : pfs_cmd_fail("ls", "no memory");
+	bool blank;
 
-	files.entries = calloc(n + 1, sizeof(*files.entries));
-	if (!files.entries)
-		return pfs_cmd_fail("ls", "no memory");
-	sort(&found);
-	for (i = 0; i < found.n && !status; i++)
-		if (found.entries[i].type != 'd' || s->given[DIRECTORY])
-			files.entries[files.n++] = found.entries[i];
-	if (!status && files.n) {
-		print_entries(&files, files.entries, files.n);
-		blank = true;
-	}
-	for (i = 0; i < found.n && !status; i++) {
-		const struct entry *e = &found.entries[i];
+	for (size_t i = 0; i < n && !status; i++)
+		status = find_place(&found, &places[i]);
+	if (!status)
+		sort(&found.list, s);
+	for (size_t i = 0; i < n && !status; i++)
+		if (found.list.entries[i].type != 'd' || s->given[DIRECTORY])
+			files.entries[files.n++] = found.list.entries[i];
+	put_entries(out, s, &files);
+	blank = files.n;
+	for (size_t i = 0; i < n && !status; i++) {
+		const struct entry *e = &found.list.entries[i];
 
 		if (e->type == 'd' && !s->given[DIRECTORY])
-			status = list_directory(s, &places[e->place], e->ino, n > 1, &blank);
+			status = list_directory(out, s, &places[e->node], n > 1, &blank);
 	}
+	for (size_t i = 0; i < found.list.n; i++)
+		free((char *)found.list.entries[i].name);
+	free(found.list.entries);
 	free(files.entries);
-	finish_list(&found);
 	return status;
 }
 
 int pfs_cmd_ls(int argc, char **argv)
 {
+	static struct pfs_stdout out;
 	struct settings s = {.terminal = isatty(STDOUT_FILENO)};
 	struct pfs_place *places = NULL;
 	struct pfs_cmd_args args;
@@ -542,11 +522,10 @@ int pfs_cmd_ls(int argc, char **argv)
 		return args.status;
 	s.given[LONG] |= s.given[NUMERIC];
 	(void)setlocale(LC_ALL, "");
-	(void)setvbuf(stdout, NULL, _IOFBF, OUT_SIZE);
-	(void)__fsetlocking(stdout, FSETLOCKING_BYCALLER);
+	s.bytes_only = collates_bytes() && !s.given[BY_SIZE] && !s.given[BY_TIME] && !s.given[REVERSE];
 	status = pfs_places_open(&places, &n, "ls", args.operands, (size_t)args.n_operands);
 	if (!status)
-		status = list_places(&s, places, n);
+		status = list_places(&out, &s, places, n);
 	pfs_places_close(places, n);
-	return status ? status : pfs_cmd_flush("ls", status);
+	return pfs_stdout_end(&out, "ls", status);
 }

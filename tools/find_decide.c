@@ -18,7 +18,6 @@
 #include "tools/find_expr.h"
 #include "tools/find_format.h"
 #include "tools/find_ls.h"
-#include "tools/long.h"
 
 #define NS_PER_S    INT64_C(1000000000)
 #define BATCH_BYTES ((size_t)128 << 10) /* of words, as find(1) has it */
@@ -135,7 +134,7 @@ static bool run_command(struct pfs_find_run *run, char **command)
 	int status = 0, error;
 	pid_t child;
 
-	(void)fflush(run->out);
+	pfs_stdout_flush(run->out);
 	error = posix_spawnp(&child, command[0], NULL, NULL, command, environ);
 	if (error) {
 		run->status = pfs_cmd_fail("find", "%s: %s", command[0], strerror(error));
@@ -239,17 +238,17 @@ static bool act(struct pfs_find_run *run, struct pfs_find_node *node, const stru
 {
 	switch (node->kind) {
 	case PFS_FIND_PRINT:
-		pfs_print_name(run->out, found->path, found->path_len, run->terminal);
-		(void)fputc('\n', run->out);
+		pfs_stdout_name(run->out, found->path, found->path_len, run->terminal);
+		pfs_stdout_char(run->out, '\n');
 		return true;
 	case PFS_FIND_PRINT0:
-		(void)fwrite(found->path, 1, found->path_len + 1, run->out);
+		pfs_stdout_put(run->out, found->path, found->path_len + 1);
 		return true;
 	case PFS_FIND_LS:
-		pfs_find_print_ls(run->out, found);
+		pfs_find_put_ls(run->out, found);
 		return true;
 	case PFS_FIND_PRINTF:
-		pfs_find_format_print(run->out, node->format, found, run->start, run->terminal);
+		pfs_find_format_put(run->out, node->format, found, run->start, run->terminal);
 		return true;
 	case PFS_FIND_EXEC:
 		return execute(run, node, found);

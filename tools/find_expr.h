@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "tools/stdout.h"
 
 /* What deciding and printing need to know of a node. */
 enum pfs_find_need {
@@ -125,8 +125,8 @@ char *pfs_find_condition(const struct pfs_find *find);
 
 struct pfs_find_run {
 	const struct pfs_find *find;
-	FILE *out;
-	bool terminal; /* which out is */
+	struct pfs_stdout *out;
+	bool terminal; /* which out goes to */
 	const char *start; /* the operand that is being searched, as it is printed */
 	bool pruned, quit;
 	int status; /* enum pfs_exit: of what actions did */

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -184,68 +185,72 @@ void pfs_find_format_finish(struct pfs_find_format *format)
 
 /* ---- printing ---- */
 
-static void print_text(FILE *out, const struct segment *s, const char *text)
+static void print_text(struct pfs_stdout *out, const struct segment *s, const char *text)
 {
-	(void)fprintf(out, "%*.*s", s->width, s->has_precision ? s->precision : -1, text);
+	if (s->width || s->has_precision)
+		pfs_stdout_printf(out, "%*.*s", s->width, s->has_precision ? s->precision : -1, text);
+	else
+		pfs_stdout_text(out, text);
 }
 
-static void print_number(FILE *out, const struct segment *s, uint64_t number)
+static void print_number(struct pfs_stdout *out, const struct segment *s, uint64_t number)
 {
-	char text[PFS_DECIMAL_SIZE];
+	char text[PFS_DIGITS];
+	size_t len;
 
-	print_text(out, s, pfs_decimal(text, number));
+	print_text(out, s, pfs_decimal(text, &len, number));
 }
 
 /* Depth and mode are numbers to find(1), and everything else text. */
-static void print_padded(FILE *out, const struct segment *s, const char *digits)
+static void print_padded(struct pfs_stdout *out, const struct segment *s, const char *digits)
 {
 	for (size_t n = strlen(digits); s->zeros && s->width > 0 && n < (size_t)s->width; n++)
-		(void)fputc('0', out);
-	(void)fprintf(out, "%*s", s->zeros && s->width > 0 ? 0 : s->width, digits);
+		pfs_stdout_char(out, '0');
+	pfs_stdout_printf(out, "%*s", s->zeros && s->width > 0 ? 0 : s->width, digits);
 }
 
-static void print_octal(FILE *out, const struct segment *s, mode_t mode)
+static void print_octal(struct pfs_stdout *out, const struct segment *s, mode_t mode)
 {
-	char text[PFS_DECIMAL_SIZE];
+	char text[PFS_DIGITS];
 
 	(void)snprintf(text, sizeof(text), s->alternate ? "%#o" : "%o", mode & 07777);
 	print_padded(out, s, text);
 }
 
-static void print_depth(FILE *out, const struct segment *s, unsigned depth)
+static void print_depth(struct pfs_stdout *out, const struct segment *s, unsigned depth)
 {
-	char text[PFS_DECIMAL_SIZE];
+	char text[PFS_DIGITS];
+	size_t len;
 
-	print_padded(out, s, pfs_decimal(text, depth));
+	print_padded(out, s, pfs_decimal(text, &len, depth));
 }
 
 /* Blocks for bytes; 1 for nothing at all, as find(1) has it. */
-static void print_sparseness(FILE *out, const struct segment *s, const struct pfs_found *found)
+static void print_sparseness(struct pfs_stdout *out, const struct segment *s,
+			     const struct pfs_found *found)
 {
 	double share = found->size ? (double)found->blocks * 512 / (double)found->size : 1;
 
-	(void)fprintf(out, "%*.*g", s->width, s->has_precision ? s->precision : -1, share);
+	pfs_stdout_printf(out, "%*.*g", s->width, s->has_precision ? s->precision : -1, share);
 }
 
 /* From a name of anybody's; a part of it, if n says so. */
-static void print_name(FILE *out, const struct segment *s, const char *name, size_t n, bool terminal)
+static void print_name(struct pfs_stdout *out, const struct segment *s, const char *name, size_t n,
+		       bool terminal)
 {
-	char *text PFS_FREE = NULL;
-	size_t size = 0;
-	FILE *to = s->width || s->has_precision ? open_memstream(&text, &size) : NULL;
+	char *text PFS_FREE = s->width || s->has_precision ? malloc(n + 1) : NULL;
 
-	if (!to) {
-		pfs_print_name(out, name, n, terminal);
+	if (!text) {
+		pfs_stdout_name(out, name, n, terminal);
 		return;
 	}
-	pfs_print_name(to, name, n, terminal);
-	if (fclose(to) == 0)
-		print_text(out, s, text);
+	text[pfs_printable(text, name, n, terminal)] = 0;
+	print_text(out, s, text);
 }
 
 /* The last component, and what is before it. */
-static void print_component(FILE *out, const struct segment *s, const struct pfs_found *found,
-			    bool terminal)
+static void print_component(struct pfs_stdout *out, const struct segment *s,
+			    const struct pfs_found *found, bool terminal)
 {
 	size_t above = (size_t)(found->name - found->path), n = found->path_len - above;
 
@@ -260,7 +265,7 @@ static void print_component(FILE *out, const struct segment *s, const struct pfs
 }
 
 /* Without the starting point and the slash after it. */
-static void print_below(FILE *out, const struct segment *s, const struct pfs_found *found,
+static void print_below(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found,
 			const char *start, bool terminal)
 {
 	size_t n = !found->depth ? found->path_len : strcmp(start, "/") == 0 ? 0 : strlen(start);
@@ -282,7 +287,7 @@ static void print_calendar(char *out, size_t size, const struct tm *local, char 
 }
 
 /* The fraction of a second follows the last digit, with a zero after it, as find(1) has it. */
-static void print_time(FILE *out, const struct segment *s, int64_t ns)
+static void print_time(struct pfs_stdout *out, const struct segment *s, int64_t ns)
 {
 	time_t seconds = (time_t)(ns / NS_PER_S - (ns % NS_PER_S < 0));
 	long rest = (long)(ns - (int64_t)seconds * NS_PER_S);
@@ -308,7 +313,7 @@ static void print_time(FILE *out, const struct segment *s, int64_t ns)
 }
 
 /* "Sat Nov 21 13:04:12.1234567890 2026" */
-static void print_ctime(FILE *out, const struct segment *s, int64_t ns)
+static void print_ctime(struct pfs_stdout *out, const struct segment *s, int64_t ns)
 {
 	time_t seconds = (time_t)(ns / NS_PER_S - (ns % NS_PER_S < 0));
 	long rest = (long)(ns - (int64_t)seconds * NS_PER_S);
@@ -323,7 +328,7 @@ static void print_ctime(FILE *out, const struct segment *s, int64_t ns)
 	print_text(out, s, all);
 }
 
-static void print_owner(FILE *out, const struct segment *s, const char *name, uint32_t id)
+static void print_owner(struct pfs_stdout *out, const struct segment *s, const char *name, uint32_t id)
 {
 	if (name && islower((unsigned char)s->what))
 		print_text(out, s, name);
@@ -331,7 +336,7 @@ static void print_owner(FILE *out, const struct segment *s, const char *name, ui
 		print_number(out, s, id);
 }
 
-static void print_mode(FILE *out, const struct segment *s, const struct pfs_found *found)
+static void print_mode(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found)
 {
 	char mode[PFS_MODE_SIZE];
 
@@ -339,8 +344,10 @@ static void print_mode(FILE *out, const struct segment *s, const struct pfs_foun
 	print_text(out, s, mode);
 }
 
-static void print_attribute(FILE *out, const struct segment *s, const struct pfs_found *found)
+static void print_attribute(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found)
 {
+	size_t len;
+
 	switch (s->what) {
 	case 's':
 		print_number(out, s, (uint64_t)found->size);
@@ -368,11 +375,11 @@ static void print_attribute(FILE *out, const struct segment *s, const struct pfs
 		break;
 	case 'u':
 	case 'U':
-		print_owner(out, s, pfs_user_name(found->uid), found->uid);
+		print_owner(out, s, pfs_user_name(found->uid, &len), found->uid);
 		break;
 	case 'g':
 	case 'G':
-		print_owner(out, s, pfs_group_name(found->gid), found->gid);
+		print_owner(out, s, pfs_group_name(found->gid, &len), found->gid);
 		break;
 	case 'd':
 		print_depth(out, s, found->depth);
@@ -391,7 +398,7 @@ static int64_t time_of(const struct pfs_found *found, char what)
 	return strchr("aA", what) ? found->atime : strchr("cC", what) ? found->ctime : found->mtime;
 }
 
-static void print_directive(FILE *out, const struct segment *s, const struct pfs_found *found,
+static void print_directive(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found,
 			    const char *start, bool terminal)
 {
 	switch (s->what) {
@@ -427,16 +434,17 @@ static void print_directive(FILE *out, const struct segment *s, const struct pfs
 	}
 }
 
-void pfs_find_format_print(FILE *out, const struct pfs_find_format *format,
-			   const struct pfs_found *found, const char *start, bool terminal)
+void pfs_find_format_put(struct pfs_stdout *out, const struct pfs_find_format *format,
+			 const struct pfs_found *found, const char *start, bool terminal)
 {
 	for (size_t i = 0; i < format->n; i++) {
 		const struct segment *s = &format->segments[i];
 
-		(void)fwrite(s->bytes, 1, s->n, out);
+		if (s->n)
+			pfs_stdout_put(out, s->bytes, s->n);
 		if (s->what)
 			print_directive(out, s, found, start, terminal);
 		if (s->ends)
-			(void)fflush(out);
+			pfs_stdout_flush(out);
 	}
 }

@@ -3,8 +3,6 @@
 #ifndef PFS_TOOLS_FIND_FORMAT_H
 #define PFS_TOOLS_FIND_FORMAT_H
 
-#include <stdio.h>
-
 #include "tools/find_expr.h"
 
 struct pfs_find_format;
@@ -14,8 +12,8 @@ PFS_MUST_CHECK int pfs_find_format_parse(struct pfs_find_format **out, unsigned 
 					 const char *text, char *why, size_t why_size);
 void pfs_find_format_finish(struct pfs_find_format *format); /* NULL is allowed */
 
-/* start: the operand below which the node was found; terminal: which out is. */
-void pfs_find_format_print(FILE *out, const struct pfs_find_format *format,
-			   const struct pfs_found *found, const char *start, bool terminal);
+/* start: the operand below which the node was found; terminal: which out goes to. */
+void pfs_find_format_put(struct pfs_stdout *out, const struct pfs_find_format *format,
+			 const struct pfs_found *found, const char *start, bool terminal);
 
 #endif

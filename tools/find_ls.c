@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/find_ls.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -9,114 +8,108 @@
 #include "base/checked.h"
 #include "tools/long.h"
 
-#define NS_PER_S INT64_C(1000000000)
 #define RECENT	 (180 * 86400) /* seconds in which the time of day is printed, not the year */
 #define AHEAD	 3600	       /* by which clocks may differ */
 
-static void print_escaped(FILE *out, const char *text)
+static void put_escaped(struct pfs_stdout *out, const char *text, size_t len)
 {
 	static const char from[] = "\\\n\b\r\t\f \"", to[] = "\\nbrtf \"";
+	const char *end = text + len, *plain, *at;
 
-	for (; *text; text++) {
-		const char *at = strchr(from, *text);
-
+	for (;; text++) {
+		for (plain = text; text < end && *text > ' ' && *text < 127 && *text != '\\' && *text != '"';)
+			text++;
+		pfs_stdout_put(out, plain, (size_t)(text - plain));
+		if (text == end)
+			return;
+		at = strchr(from, *text);
 		if (at)
-			(void)fprintf(out, "\\%c", to[at - from]);
-		else if (*text > ' ' && *text < 127)
-			(void)fputc(*text, out);
+			pfs_stdout_put(out, (char[]){'\\', to[at - from]}, 2);
 		else
-			(void)fprintf(out, "\\%03o", (unsigned char)*text);
+			pfs_stdout_printf(out, "\\%03o", (unsigned char)*text);
 	}
 }
 
-static void print_number(FILE *out, int *width, uint64_t number)
+/* To the right, in a column that widens for good. */
+static void put_number(struct pfs_stdout *out, size_t *width, uint64_t number)
 {
-	int n = fprintf(out, "%*" PRIu64, *width, number);
-
-	*width = PFS_MAX(*width, n);
+	*width = pfs_stdout_number(out, number, *width);
 }
 
-static void print_name(FILE *out, int *width, const char *name)
+/* To the left, and a blank after it. */
+static void put_left(struct pfs_stdout *out, size_t *width, const char *text, size_t len)
 {
-	int n = fprintf(out, "%-*s", *width, name);
-
-	*width = PFS_MAX(*width, n);
-	(void)fputc(' ', out);
-}
-
-static void print_id(FILE *out, int *width, uint32_t id)
-{
-	int n = fprintf(out, "%-*" PRIu32, *width, id);
-
-	*width = PFS_MAX(*width, n);
-	(void)fputc(' ', out);
+	pfs_stdout_left(out, text, len, *width);
+	pfs_stdout_char(out, ' ');
+	*width = PFS_MAX(*width, len);
 }
 
 /* A number widens the column by the space after it: find(1) does. */
-static void print_user(FILE *out, int *width, uint32_t id)
+static void put_user(struct pfs_stdout *out, size_t *width, uint32_t id)
 {
-	const char *name = pfs_user_name(id);
-	int n;
+	size_t len, narrow = 8;
+	const char *name = pfs_user_name(id, &len);
+	char digits[PFS_DIGITS];
 
 	if (name) {
-		print_name(out, width, name);
+		put_left(out, width, name, len);
 	} else {
-		n = fprintf(out, "%-8" PRIu32 " ", id);
-		*width = PFS_MAX(*width, n);
+		name = pfs_decimal(digits, &len, id);
+		put_left(out, &narrow, name, len);
+		*width = PFS_MAX(*width, narrow + 1);
 	}
 }
 
-static void print_group(FILE *out, int *width, uint32_t id)
+static void put_group(struct pfs_stdout *out, size_t *width, uint32_t id)
 {
-	const char *name = pfs_group_name(id);
+	size_t len;
+	const char *name = pfs_group_name(id, &len);
+	char digits[PFS_DIGITS];
 
-	if (name)
-		print_name(out, width, name);
-	else
-		print_id(out, width, id);
+	if (!name)
+		name = pfs_decimal(digits, &len, id);
+	put_left(out, width, name, len);
 }
 
-static void print_when(FILE *out, int64_t time_ns)
+static bool is_recent(time_t now, time_t seconds)
 {
-	static time_t now;
-	time_t seconds = (time_t)(time_ns / NS_PER_S - (time_ns % NS_PER_S < 0));
-	char text[32] = "";
-	struct tm local;
-	bool recent;
-
-	now = now ? now : time(NULL);
-	recent = seconds >= now - RECENT && seconds <= now + AHEAD;
-	if (localtime_r(&seconds, &local))
-		(void)strftime(text, sizeof(text), recent ? "%b %e %H:%M" : "%b %e  %Y", &local);
-	(void)fprintf(out, " %s ", text);
+	return seconds >= now - RECENT && seconds <= now + AHEAD;
 }
 
-void pfs_find_print_ls(FILE *out, const struct pfs_found *found)
+void pfs_find_put_ls(struct pfs_stdout *out, const struct pfs_found *found)
 {
-	static int ino = 9, blocks = 6, nlink = 3, owner = 8, group = 8, size = 8, major_no = 3, minor_no = 3;
+	static size_t ino = 9, blocks = 6, nlink = 3, owner = 8, group = 8, size = 8, major_no = 3,
+		      minor_no = 3;
+	static struct pfs_dates dates = {.is_recent = is_recent};
 	char mode[PFS_MODE_SIZE];
+	size_t len;
+	const char *date = pfs_date(&dates, &len, found->mtime);
 
 	pfs_print_mode(mode, found->type, found->mode);
-	print_number(out, &ino, found->ino);
-	(void)fputc(' ', out);
-	print_number(out, &blocks, (uint64_t)(found->blocks + 1) / 2);
-	(void)fprintf(out, " %s ", mode);
-	print_number(out, &nlink, found->nlink);
-	(void)fputc(' ', out);
-	print_user(out, &owner, found->uid);
-	print_group(out, &group, found->gid);
+	put_number(out, &ino, found->ino);
+	pfs_stdout_char(out, ' ');
+	put_number(out, &blocks, (uint64_t)(found->blocks + 1) / 2);
+	pfs_stdout_char(out, ' ');
+	pfs_stdout_put(out, mode, PFS_MODE_SIZE - 1);
+	pfs_stdout_char(out, ' ');
+	put_number(out, &nlink, found->nlink);
+	pfs_stdout_char(out, ' ');
+	put_user(out, &owner, found->uid);
+	put_group(out, &group, found->gid);
 	if (found->type == 'b' || found->type == 'c') {
-		print_number(out, &major_no, major(found->rdev));
-		(void)fputs(", ", out);
-		print_number(out, &minor_no, minor(found->rdev));
+		put_number(out, &major_no, major(found->rdev));
+		pfs_stdout_put(out, ", ", 2);
+		put_number(out, &minor_no, minor(found->rdev));
 	} else {
-		print_number(out, &size, (uint64_t)found->size);
+		put_number(out, &size, (uint64_t)found->size);
 	}
-	print_when(out, found->mtime);
-	print_escaped(out, found->path);
+	pfs_stdout_char(out, ' ');
+	pfs_stdout_put(out, date, len);
+	pfs_stdout_char(out, ' ');
+	put_escaped(out, found->path, found->path_len);
 	if (found->type == 'l') {
-		(void)fputs(" -> ", out);
-		print_escaped(out, found->target);
+		pfs_stdout_put(out, " -> ", 4);
+		put_escaped(out, found->target, strlen(found->target));
 	}
-	(void)fputc('\n', out);
+	pfs_stdout_char(out, '\n');
 }

@@ -4,11 +4,9 @@
 #ifndef PFS_TOOLS_FIND_LS_H
 #define PFS_TOOLS_FIND_LS_H
 
-#include <stdio.h>
-
 #include "tools/find_expr.h"
 
 /* One thread: widths are the process's. */
-void pfs_find_print_ls(FILE *out, const struct pfs_found *found);
+void pfs_find_put_ls(struct pfs_stdout *out, const struct pfs_found *found);
 
 #endif

@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <regex.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

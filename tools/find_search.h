@@ -10,26 +10,31 @@
 struct pfs_search {
 	const struct pfs_place *place;
 	struct pfs_find_run run;
-	struct pfs_found start; /* its path is owned */
-	unsigned start_depth;	/* in the store */
+	struct pfs_found start;
+	char *start_target;   /* its */
+	unsigned start_depth; /* in the store */
 	bool found_start, start_pruned;
-	char *path; /* of what is being decided */
-	size_t capacity;
+	bool prints_all; /* only that, whatever it is */
+	char *path;	 /* of what is being decided, NUL-terminated; begins with the start's */
+	size_t path_len, start_len, capacity;
+	size_t *lens, lens_n, lens_capacity; /* of the paths above it, by depth */
 };
 
-/* Runs `SELECT key, columns that the expression needs FROM nodes WHERE where`, calling row for each.
- * An exit status, having said what was wrong. */
-PFS_MUST_CHECK int pfs_search_ask(struct pfs_search *search, const char *key, const char *where,
-				  bool (*row)(void *arg, const struct pfs_row *row), void *arg);
+/* The columns that the expression needs, to be taken from a row by pfs_search_fill. */
+#define PFS_FIND_COLUMNS 256
+void pfs_search_columns(const struct pfs_search *search, char list[PFS_FIND_COLUMNS]);
+void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, struct pfs_row *row);
 
-/* What these columns say; n of them.  Path, name and depth stay the caller's. */
-void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, char **field, size_t n);
+/* What -maxdepth adds to a condition. */
+#define PFS_FIND_LIMIT 64
+void pfs_search_limit(const struct pfs_search *search, char limit[PFS_FIND_LIMIT]);
 
-/* The found node's path and name are those in search->path. */
-void pfs_search_name(const struct pfs_search *search, struct pfs_found *found);
+/* Makes the path that of the name in the directory whose path its first `above` bytes are.  False: no
+ * memory. */
+bool pfs_search_enter(struct pfs_search *search, size_t above, const char *name, size_t size);
 
-/* Decides, within the limits of depth; true if what is below is to be left out. */
-bool pfs_search_decide(struct pfs_search *search, const struct pfs_found *found);
+/* Decides about what has the path, within the limits of depth; true if what is below is to be left out. */
+bool pfs_search_decide(struct pfs_search *search, struct pfs_found *found);
 
 /* Decides for all below the start, in order: each directory before what is in it, or after it with
  * -depth.  An exit status. */

@@ -6,6 +6,7 @@
  * where the latter is true does a node matter. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

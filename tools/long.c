@@ -8,15 +8,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <wchar.h>
 
 #define NS_PER_S    INT64_C(1000000000)
-#define HALF_A_YEAR (31556952 / 2)
 #define CACHED	    64 /* names */
 
 struct name {
 	bool known, named;
 	uint32_t id;
+	size_t len;
 	char text[64];
 };
 
@@ -36,34 +35,29 @@ void pfs_print_mode(char out[PFS_MODE_SIZE], char type, mode_t mode)
 	out[10] = 0;
 }
 
-static void write_when(char out[PFS_WHEN_SIZE], time_t seconds)
+const char *pfs_date(struct pfs_dates *dates, size_t *len, int64_t time_ns)
 {
-	time_t now = time(NULL);
-	bool recent = seconds <= now && seconds > now - HALF_A_YEAR;
-	struct tm local;
-
-	out[0] = 0;
-	if (localtime_r(&seconds, &local))
-		(void)strftime(out, PFS_WHEN_SIZE, recent ? "%b %e %H:%M" : "%b %e  %Y", &local);
-}
-
-/* Many files are of the same second. */
-void pfs_print_when(char out[PFS_WHEN_SIZE], int64_t time_ns)
-{
-	static struct {
-		bool known;
-		time_t seconds;
-		char text[PFS_WHEN_SIZE];
-	} kept[CACHED];
 	time_t seconds = (time_t)(time_ns / NS_PER_S - (time_ns % NS_PER_S < 0));
-	size_t i = (uint64_t)seconds % CACHED;
+	__typeof__(*dates->kept) *kept = &dates->kept[(uint64_t)seconds / 60 % PFS_DATES];
+	struct tm local;
+	bool recent;
 
-	if (!kept[i].known || kept[i].seconds != seconds) {
-		write_when(kept[i].text, seconds);
-		kept[i].seconds = seconds;
-		kept[i].known = true;
+	if (!dates->now)
+		dates->now = time(NULL);
+	recent = dates->is_recent(dates->now, seconds);
+	if (!kept->known || kept->recent != recent || seconds < kept->minute ||
+	    seconds >= kept->minute + 60) {
+		kept->len = 0;
+		kept->known = localtime_r(&seconds, &local);
+		if (kept->known)
+			kept->len = strftime(kept->text, sizeof(kept->text),
+					     recent ? "%b %e %H:%M" : "%b %e  %Y", &local);
+		kept->text[kept->len] = 0;
+		kept->recent = recent;
+		kept->minute = seconds - (kept->known ? local.tm_sec : 0);
 	}
-	(void)memcpy(out, kept[i].text, PFS_WHEN_SIZE);
+	*len = kept->len;
+	return kept->text;
 }
 
 void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes)
@@ -87,73 +81,43 @@ void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes)
 			       (unsigned long long)whole, units[power]);
 }
 
-/* Bytes of the first character, or of what is none; *prints: it can be shown. */
-static size_t first_character(bool *prints, const char *text, size_t len)
+static const char *recall(const struct name *name, size_t *len)
 {
-	mbstate_t state = {0};
-	wchar_t c = 0;
-	size_t n = mbrtowc(&c, text, len, &state);
-
-	*prints = n <= len && wcwidth(c) >= 0;
-	if (n == (size_t)-2) /* the beginning of one */
-		return len;
-	return n && n <= len ? n : 1;
+	*len = name->len;
+	return name->named ? name->text : NULL;
 }
 
-void pfs_print_name(FILE *out, const char *name, size_t len, bool terminal)
-{
-	bool prints;
-	size_t n;
-
-	if (!terminal)
-		(void)fwrite(name, 1, len, out);
-	for (; terminal && len; name += n, len -= n) {
-		n = first_character(&prints, name, len);
-		(void)fwrite(prints ? name : "?", 1, prints ? n : 1, out);
-	}
-}
-
-const char *pfs_decimal(char out[PFS_DECIMAL_SIZE], uint64_t number)
-{
-	char *at = out + PFS_DECIMAL_SIZE - 1;
-
-	*at = 0;
-	do
-		*--at = (char)('0' + number % 10);
-	while (number /= 10);
-	return at;
-}
-
-static const char *remember(struct name *name, uint32_t id, const char *text)
+static void remember(struct name *name, uint32_t id, const char *text)
 {
 	name->known = true;
 	name->id = id;
 	name->named = text;
-	if (text)
-		(void)snprintf(name->text, sizeof(name->text), "%s", text);
-	return text ? name->text : NULL;
+	(void)snprintf(name->text, sizeof(name->text), "%s", text ? text : "");
+	name->len = strlen(name->text);
 }
 
-const char *pfs_user_name(uid_t uid)
+const char *pfs_user_name(uid_t uid, size_t *len)
 {
 	static struct name names[CACHED];
 	struct name *name = &names[uid % CACHED];
 	const struct passwd *entry;
 
-	if (name->known && name->id == uid)
-		return name->named ? name->text : NULL;
-	entry = getpwuid(uid);
-	return remember(name, uid, entry ? entry->pw_name : NULL);
+	if (!name->known || name->id != uid) {
+		entry = getpwuid(uid);
+		remember(name, uid, entry ? entry->pw_name : NULL);
+	}
+	return recall(name, len);
 }
 
-const char *pfs_group_name(gid_t gid)
+const char *pfs_group_name(gid_t gid, size_t *len)
 {
 	static struct name names[CACHED];
 	struct name *name = &names[gid % CACHED];
 	const struct group *entry;
 
-	if (name->known && name->id == gid)
-		return name->named ? name->text : NULL;
-	entry = getgrgid(gid);
-	return remember(name, gid, entry ? entry->gr_name : NULL);
+	if (!name->known || name->id != gid) {
+		entry = getgrgid(gid);
+		remember(name, gid, entry ? entry->gr_name : NULL);
+	}
+	return recall(name, len);
 }

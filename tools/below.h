@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/below.h - the rows of a subtree as a tree, put together while they come: each directory before
+ * what lies in it, siblings by the bytes of their names.  Siblings may then be brought into the order
+ * in which GNU's find and du meet them: that of readdir, but for wide directories. */
+#ifndef PFS_TOOLS_BELOW_H
+#define PFS_TOOLS_BELOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "tools/ask.h"
+
+struct pfs_below_node {
+	size_t text; /* where its columns begin in the kept text */
+	uint32_t first, next; /* the first child, the next sibling; 0: none */
+};
+
+struct pfs_below_key {
+	uint64_t order, ino; /* order: among its siblings: the column readdir, or what else sorts them */
+};
+
+struct pfs_below {
+	const struct pfs_place *place;
+	bool keyed; /* has keys: is to be sorted */
+	bool whole; /* no directory lacks some of its children only */
+	bool beheaded; /* no row is the top's, all are its children's, as they are found */
+	/* Called for each node, if not NULL, to take fields that need not be kept. */
+	void (*take)(void *arg, uint32_t node, struct pfs_row *row);
+	void *arg;
+
+	struct pfs_kept kept;
+	struct pfs_below_node *nodes; /* the first is the top */
+	struct pfs_below_key *keys;
+	uint32_t *above; /* the node that was added last, at `depth`, and those above it, from the top */
+	size_t n, depth, capacity, key_capacity, above_capacity;
+	uint64_t top_depth;
+	bool no_memory;
+};
+
+/* Asks for the columns of what fulfils the condition: a top, and below it whatever lies below what is
+ * not a leaf.  An exit status, having said what was wrong.  Close it in any case. */
+PFS_MUST_CHECK int pfs_below_ask(struct pfs_below *below, const char *columns, const char *where);
+void pfs_below_close(struct pfs_below *below);
+
+/* The node's columns, which are to be taken once: texts are changed where they lie. */
+struct pfs_row pfs_below_row(const struct pfs_below *below, uint32_t node);
+
+/* Siblings by their keys' order, -ENOMEM; the same after making that order the one of a walk, which asks
+ * for what the widest directories hold: an exit status, having said what was wrong. */
+PFS_MUST_CHECK int pfs_below_sort(const struct pfs_below *below);
+PFS_MUST_CHECK int pfs_below_sort_as_fts(const struct pfs_below *below);
+
+#endif
