@@ -24,10 +24,10 @@ struct text {
 
 struct listing {
 	const struct pfs_image *image;
-	uint32_t from, to;
-	unsigned flags;
-	int (*fn)(void *arg, const char *bytes, size_t size);
-	void *arg;
+	const struct pfs_list_sink *sink;
+	const uint32_t *slots; /* NULL: all from the first on that have a node */
+	uint32_t first;
+	size_t n_slots;
 	pthread_t caller;
 	pthread_mutex_t lock;
 	pthread_cond_t is_ready, has_room; /* for the caller; for the others */
@@ -88,7 +88,7 @@ static int add_path(struct writer *writer, const struct listing *l, struct text 
 	PFS_TRY(pfs_grow(&text->bytes, &text->capacity,
 			 text->size + PRIME_BYTES + writer->above.size + PFS_NAME_MAX + COPIED + 1,
 			 1));
-	if (l->flags & PFS_LIST_INO)
+	if (l->sink->flags & PFS_LIST_INO)
 		text->size += (size_t)snprintf(text->bytes + text->size, PRIME_BYTES + 1,
 					       "%" PRIu64 "\t", image->prime[slot]);
 	copy_short(text->bytes + text->size, writer->above.bytes, writer->above.size);
@@ -98,20 +98,22 @@ static int add_path(struct writer *writer, const struct listing *l, struct text 
 		copy_short(text->bytes + text->size, name, len);
 		text->size += len;
 	}
-	text->bytes[text->size++] = l->flags & PFS_LIST_ZERO ? '\0' : '\n';
+	text->bytes[text->size++] = l->sink->flags & PFS_LIST_ZERO ? '\0' : '\n';
 	return 0;
 }
 
 static int write_piece(struct writer *writer, struct listing *l, size_t piece)
 {
 	struct text *text = &l->ring[piece % RING];
-	uint32_t from = l->from + (uint32_t)piece * PIECE_SLOTS;
-	uint32_t to = l->to - from < PIECE_SLOTS ? l->to : from + PIECE_SLOTS;
+	size_t from = piece * PIECE_SLOTS, to = PFS_MIN(from + PIECE_SLOTS, l->n_slots);
 
 	text->size = 0;
-	for (uint32_t slot = from; slot < to; slot++)
-		if (pfs_scan_is_live(l->image, slot))
+	for (size_t i = from; i < to; i++) {
+		uint32_t slot = l->slots ? l->slots[i] : l->first + (uint32_t)i;
+
+		if (l->slots || pfs_scan_is_live(l->image, slot))
 			PFS_TRY(add_path(writer, l, text, slot));
+	}
 	return 0;
 }
 
@@ -146,7 +148,7 @@ static void send_next(struct listing *l)
 
 	(void)pthread_mutex_unlock(&l->lock);
 	if (text->size)
-		error = l->fn(l->arg, text->bytes, text->size);
+		error = l->sink->fn(l->sink->arg, text->bytes, text->size);
 	(void)pthread_mutex_lock(&l->lock);
 	l->ready[l->sent++ % RING] = false;
 	if (error)
@@ -177,29 +179,32 @@ static void work(void *context, size_t from PFS_UNUSED, size_t to PFS_UNUSED)
 	writer_finish(&writer);
 }
 
-int pfs_list_range(struct pfs_tree *tree, uint32_t from, uint32_t to, unsigned flags,
-		   int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
+static int list(struct pfs_tree *tree, struct listing *l)
 {
-	struct listing l = {
-		.image = &tree->image,
-		.from = from,
-		.to = to,
-		.flags = flags,
-		.fn = fn,
-		.arg = arg,
-		.caller = pthread_self(),
-		.lock = PTHREAD_MUTEX_INITIALIZER,
-		.is_ready = PTHREAD_COND_INITIALIZER,
-		.has_room = PTHREAD_COND_INITIALIZER,
-		.n = pfs_div_round_up((size_t)to - from, PIECE_SLOTS),
-	};
-
-	pfs_scan_run(tree, l.n > 1 ? THREADS : 1, 1, work, &l);
-	work(&l, 0, 0); /* the others may have left the last ones to be sent */
+	l->image = &tree->image;
+	l->caller = pthread_self();
+	l->n = pfs_div_round_up(l->n_slots, PIECE_SLOTS);
+	(void)pthread_mutex_init(&l->lock, NULL);
+	(void)pthread_cond_init(&l->is_ready, NULL);
+	(void)pthread_cond_init(&l->has_room, NULL);
+	pfs_scan_run(tree, l->n > 1 ? THREADS : 1, 1, work, l);
+	work(l, 0, 0); /* the others may have left the last ones to be sent */
 	for (size_t i = 0; i < RING; i++)
-		free(l.ring[i].bytes);
-	(void)pthread_cond_destroy(&l.has_room);
-	(void)pthread_cond_destroy(&l.is_ready);
-	(void)pthread_mutex_destroy(&l.lock);
-	return l.error;
+		free(l->ring[i].bytes);
+	(void)pthread_cond_destroy(&l->has_room);
+	(void)pthread_cond_destroy(&l->is_ready);
+	(void)pthread_mutex_destroy(&l->lock);
+	return l->error;
+}
+
+int pfs_list_range(struct pfs_tree *tree, uint32_t from, uint32_t to,
+		   const struct pfs_list_sink *sink)
+{
+	return list(tree, &(struct listing){.sink = sink, .first = from, .n_slots = to - from});
+}
+
+int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
+		   const struct pfs_list_sink *sink)
+{
+	return list(tree, &(struct listing){.sink = sink, .slots = slots, .n_slots = n});
 }

@@ -168,33 +168,42 @@ static int list(struct pfs_tree *tree, struct pfs_engine *engine,
 	return rc;
 }
 
-/* Whether it is the slots *from to *to, whose order is pre-order. */
-static bool is_range(struct pfs_tree *tree, const struct pfs_question *question, uint32_t *from,
-		     uint32_t *to)
+/* Whether the subtree is the slots *from to *to, whose order is pre-order. */
+static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32_t *to)
 {
 	const struct pfs_image *image = &tree->image;
-	uint32_t slot = pfs_image_slot(tree, question->inos[0]);
 
-	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_UNLINKED)
-		return false;
-	*from = slot == image->root ? 0 : slot;
-	*to = slot == image->root ? image->end : slot + 1;
-	if (slot != image->root && S_ISDIR(image->mode[slot]))
-		*to = pfs_span_end(tree, slot);
+	*from = top == image->root ? 0 : top;
+	*to = top == image->root ? image->end : top + 1;
+	if (top != image->root && S_ISDIR(image->mode[top]))
+		*to = pfs_span_end(tree, top);
 	return *to && pfs_scan_ascends(tree, *to - *from);
 }
 
-/* A subtree that is a range needs no codes; *done: it was one. */
-static int list_range(struct pfs_tree *tree, bool *done, const struct pfs_question *question,
-		      unsigned flags, const struct sink *sink)
+static int list_sorted(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)
 {
-	uint32_t from, to;
-	int rc = 0;
+	const struct pfs_predicate under = {.test = PFS_TEST_UNDER, .low = (int64_t)ino};
+	struct pfs_slots slots;
+	int rc;
+
+	PFS_TRY(pfs_scan_select(tree, &slots, &under, 1, NULL, NULL));
+	rc = pfs_scan_sort_preorder(tree, &slots);
+	rc = rc ? rc : pfs_list_slots(tree, slots.slot, slots.n, sink);
+	pfs_slots_finish(&slots);
+	return rc;
+}
+
+/* As a scan finds it: for one subtree that costs less than to bring an engine on the host up to date. */
+static int list_scanned(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)
+{
+	uint32_t top, from, to;
+	int rc = -ENOENT;
 
 	(void)pthread_rwlock_rdlock(&tree->lock);
-	*done = is_range(tree, question, &from, &to);
-	if (*done)
-		rc = pfs_list_range(tree, from, to, flags, sink->fn, sink->arg);
+	top = pfs_image_slot(tree, ino);
+	if (top != PFS_NO_SLOT && !(tree->image.state[top] & PFS_SLOT_UNLINKED))
+		rc = is_range(tree, top, &from, &to) ? pfs_list_range(tree, from, to, sink)
+						     : list_sorted(tree, ino, sink);
 	(void)pthread_rwlock_unlock(&tree->lock);
 	return rc;
 }
@@ -205,14 +214,11 @@ int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, un
 	struct sink sink = {.fn = fn, .arg = arg};
 	unsigned listing = 0;
 	struct pfs_engine *engine;
-	bool done = false;
 	int rc;
 
-	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree)) {
-		rc = list_range(tree, &done, question, flags, &sink);
-		if (done)
-			return rc;
-	}
+	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree))
+		return list_scanned(tree, question->inos[0],
+				    &(struct pfs_list_sink){.flags = flags, .fn = fn, .arg = arg});
 	listing |= flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0;
 	listing |= flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0;
 	PFS_TRY(pfs_codes_begin(tree, &engine));
