@@ -85,6 +85,7 @@ static int answer_whole(struct pfs_queries *queries, const struct pfs_query_scop
 
 	if (pfs_answer_create(&answer, KEPT_MEMORY, 0))
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory for the answer");
+	pfs_answer_keep_more(answer);
 	status = pfs_answer_run(answer, queries, scope, sql, strlen(sql), format, NULL, &error)
 			 ? explain(reply, &error, sql)
 			 : send_answer(reply, answer);

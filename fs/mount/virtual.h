@@ -23,7 +23,7 @@
 
 #define PFS_QUERY_NAME	  ".query"
 #define PFS_VIRTUAL_FIRST (UINT64_C(1) << 63)
-/* Of an open file; the rest is in a temporary file. */
+/* Of an open file, at least; the rest is in a temporary file. */
 #define PFS_ANSWER_MEMORY ((size_t)4 << 20)
 #define PFS_ANSWER_OTHERS ((size_t)256 << 10) /* of those who do not see all, */
 #define PFS_HANDLES_OTHERS 1024u	      /* and how much they may have open together */

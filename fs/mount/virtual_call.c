@@ -307,8 +307,12 @@ static void end_statement(struct pfs_call *call)
 
 int pfs_call_room(const struct pfs_call *call, struct pfs_answer **out, uint64_t limit)
 {
-	return pfs_answer_create(out, call->scope.sees_all ? PFS_ANSWER_MEMORY : PFS_ANSWER_OTHERS,
-				 limit);
+	bool sees_all = call->scope.sees_all;
+
+	PFS_TRY(pfs_answer_create(out, sees_all ? PFS_ANSWER_MEMORY : PFS_ANSWER_OTHERS, limit));
+	if (sees_all)
+		pfs_answer_keep_more(*out);
+	return 0;
 }
 
 int pfs_call_answer(struct pfs_call *call, struct pfs_answer *answer, enum pfs_format format,

@@ -141,32 +141,84 @@ static uint64_t place(struct pfs_handle *handle, uint64_t offset)
 	return offset < handle->base ? UINT64_MAX : offset - handle->base;
 }
 
+#define VIEWS_MAX 4 /* of a read, which is a megabyte at most, and chunks are two */
+
+/* Replies with what is in memory, without a copy of it; false: not all of it is there. */
+static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t size,
+		       uint64_t offset)
+{
+	uint64_t end = pfs_answer_size(answer);
+	struct iovec views[VIEWS_MAX];
+	int n = 0;
+
+	while (size && offset < end) {
+		const char *bytes;
+		size_t some = size;
+
+		bytes = n < VIEWS_MAX ? pfs_answer_view(answer, &some, offset) : NULL;
+		if (!bytes)
+			return false;
+		views[n++] = (struct iovec){.iov_base = (void *)bytes, .iov_len = some};
+		offset += some;
+		size -= some;
+	}
+	(void)fuse_reply_iov(req, views, n);
+	return true;
+}
+
+static void reply_copied(fuse_req_t req, const struct pfs_answer *answer, size_t size,
+			 uint64_t offset)
+{
+	char *data = pfs_dispatch_scratch(size);
+	ssize_t n = data ? pfs_answer_read(answer, data, size, offset) : -ENOMEM;
+
+	if (n < 0)
+		pfs_reply_error(req, (int)n);
+	else
+		(void)fuse_reply_buf(req, data, (size_t)n);
+}
+
+/* What is being written may change: it is copied with the lock. */
+static void reply_written(fuse_req_t req, struct pfs_handle *handle, size_t size, uint64_t offset)
+{
+	char *data = pfs_dispatch_scratch(size);
+	ssize_t n = -ENOMEM;
+
+	(void)pthread_mutex_lock(&handle->lock);
+	if (data)
+		n = pfs_answer_read(handle->written, data, size, place(handle, offset));
+	(void)pthread_mutex_unlock(&handle->lock);
+	if (n < 0)
+		pfs_reply_error(req, (int)n);
+	else
+		(void)fuse_reply_buf(req, data, (size_t)n);
+}
+
 static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		  struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
-	const struct pfs_answer *answer;
-	char *data;
-	ssize_t n;
+	struct pfs_answer *answer;
+	uint64_t at;
 
 	if (!pfs_is_virtual(node)) {
 		real_of(req)->read(req, node, size, offset, fi);
 		return;
 	}
 	handle = pfs_handle_of(fi);
-	data = pfs_dispatch_scratch(size);
-	if (!data) {
-		pfs_reply_error(req, -ENOMEM);
+	if (handle->written) {
+		reply_written(req, handle, size, (uint64_t)offset);
 		return;
 	}
+	/* Once replied to, the handle may be closed, and before that another answer may take the place of
+	 * this one. */
 	(void)pthread_mutex_lock(&handle->lock);
-	answer = handle->written ? handle->written : handle->answer;
-	n = pfs_answer_read(answer, data, size, place(handle, (uint64_t)offset));
+	answer = pfs_answer_ref(handle->answer);
+	at = place(handle, (uint64_t)offset);
 	(void)pthread_mutex_unlock(&handle->lock);
-	if (n < 0)
-		pfs_reply_error(req, (int)n);
-	else
-		(void)fuse_reply_buf(req, data, (size_t)n);
+	if (!reply_kept(req, answer, size, at))
+		reply_copied(req, answer, size, at);
+	pfs_answer_close(answer);
 }
 
 /* Whole files are written from the front to the end, as shells and programs do. */

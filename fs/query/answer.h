@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/answer.h - the rows of a statement as the bytes of a file, complete before the first is
- * read: kept in memory while small, in an unlinked temporary file beyond that. */
+ * read: kept in memory while small, or while there is enough of it, in an unlinked temporary file beyond
+ * that. */
 #ifndef PFS_FS_QUERY_ANSWER_H
 #define PFS_FS_QUERY_ANSWER_H
 
@@ -38,6 +39,13 @@ struct pfs_answer;
 /* An empty one, to be written to.  memory: bytes kept before it goes to a file in $TMPDIR; limit:
  * bytes in all, 0: none (-EFBIG). */
 PFS_MUST_CHECK int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit);
+/* More than `memory` is kept as long as what all answers have beyond theirs is below a budget: a 32nd of the
+ * machine's memory, 512 MiB at most. */
+void pfs_answer_keep_more(struct pfs_answer *answer);
+void pfs_answers_set_budget(uint64_t bytes); /* another one, for tests */
+uint64_t pfs_answers_taken(void);	     /* of it */
+/* It has to be closed once more. */
+struct pfs_answer *pfs_answer_ref(struct pfs_answer *answer);
 void pfs_answer_close(struct pfs_answer *answer); /* NULL is allowed */
 /* A sink's write; arg is the answer. */
 int pfs_answer_write(void *arg, const void *bytes, size_t size);
@@ -46,6 +54,10 @@ uint64_t pfs_answer_size(const struct pfs_answer *answer);
 /* Bytes read, short only at the end.  Any number of threads, once nobody writes any more. */
 PFS_MUST_CHECK ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size,
 				       uint64_t offset);
+
+/* Where the bytes from offset on are in memory, *size of them, at most as many as were asked for; until
+ * the answer is written to, truncated or closed.  NULL: it ends before, or they are in the file. */
+const char *pfs_answer_view(const struct pfs_answer *answer, size_t *size, uint64_t offset);
 
 /* Runs the statement to its end, again if it has to restart, into an empty answer.  `cancel`, if not
  * NULL, is where the query is found while it runs, for pfs_query_interrupt (under the caller's lock). */

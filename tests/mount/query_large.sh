@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Results larger than what is kept in memory (4 MiB): one state of the tree from open to close, whatever
+# Results larger than what is kept in memory in any case (4 MiB): one state of the tree from open to close, whatever
 # changes meanwhile, read from the front, the end, in pieces and by many programs.
 # shellcheck disable=SC2002,SC2015,SC2094 # pipes, and files read twice, are what is tested
 # shellcheck source=tests/lib.sh

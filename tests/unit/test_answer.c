@@ -275,6 +275,97 @@ static void test_answer_pieces(void **state PFS_UNUSED)
 	pfs_answer_close(answer);
 }
 
+#define MIB ((size_t)1 << 20)
+
+/* Bytes that tell where they are. */
+static void append_bytes(struct pfs_answer *answer, size_t size)
+{
+	static uint32_t words[MIB / 4];
+	uint32_t at = (uint32_t)pfs_answer_size(answer) / 4;
+
+	for (; size; size -= MIB) {
+		for (size_t i = 0; i < MIB / 4; i++)
+			words[i] = at++;
+		assert_int_equal(pfs_answer_write(answer, words, MIB / 2 + 4), 0);
+		assert_int_equal(pfs_answer_write(answer, (char *)words + MIB / 2 + 4, MIB / 2 - 4), 0);
+	}
+}
+
+static void check_bytes(const struct pfs_answer *answer, size_t size)
+{
+	static uint32_t words[1000];
+
+	assert_int_equal(pfs_answer_size(answer), size);
+	for (uint64_t at = 0; at < size; at += sizeof(words)) {
+		ssize_t n = pfs_answer_read(answer, words, sizeof(words), at);
+
+		assert_int_equal(n, PFS_MIN(sizeof(words), size - at));
+		for (size_t i = 0; i < (size_t)n / 4; i++)
+			assert_int_equal(words[i], at / 4 + i);
+	}
+}
+
+/* How much of it can be had without a copy: all that is in memory. */
+static uint64_t in_memory(const struct pfs_answer *answer)
+{
+	uint64_t at = 0;
+
+	for (;;) {
+		size_t size = 700000;
+		const char *bytes = pfs_answer_view(answer, &size, at);
+		uint32_t word;
+
+		if (!bytes)
+			return at;
+		assert_in_range(size, 1, 700000);
+		memcpy(&word, bytes, sizeof(word));
+		assert_int_equal(word, at / 4);
+		at += size;
+	}
+}
+
+/* All answers together have a budget beyond what each has for itself. */
+static void test_budget(void **state PFS_UNUSED)
+{
+	struct pfs_answer *a, *b, *small;
+
+	pfs_answers_set_budget(6 * MIB);
+	assert_int_equal(pfs_answer_create(&a, 4 * MIB, 0), 0);
+	assert_int_equal(pfs_answer_create(&b, 4 * MIB, 0), 0);
+	assert_int_equal(pfs_answer_create(&small, MIB, 0), 0);
+	pfs_answer_keep_more(a);
+	pfs_answer_keep_more(b);
+	append_bytes(a, 4 * MIB);
+	append_bytes(small, 3 * MIB); /* which may not have more */
+	assert_int_equal(pfs_answers_taken(), 0);
+	assert_int_equal(in_memory(a), 4 * MIB);
+	assert_int_equal(in_memory(small), MIB);
+	append_bytes(a, 3 * MIB);
+	assert_int_equal(pfs_answers_taken(), 4 * MIB);
+	append_bytes(b, 20 * MIB);
+	assert_int_equal(pfs_answers_taken(), 6 * MIB);
+	assert_int_equal(in_memory(b), 6 * MIB);
+	append_bytes(a, 3 * MIB); /* what it has is used up before the file */
+	assert_int_equal(in_memory(a), 8 * MIB);
+	check_bytes(a, 10 * MIB);
+	check_bytes(b, 20 * MIB);
+	check_bytes(small, 3 * MIB);
+	pfs_answer_truncate(a);
+	assert_int_equal(pfs_answers_taken(), 2 * MIB);
+	append_bytes(a, 9 * MIB);
+	check_bytes(a, 9 * MIB);
+	assert_int_equal(in_memory(a), 8 * MIB);
+	assert_ptr_equal(pfs_answer_ref(a), a);
+	pfs_answer_close(a);
+	check_bytes(a, 9 * MIB);
+	pfs_answer_close(a);
+	assert_int_equal(pfs_answers_taken(), 2 * MIB);
+	pfs_answer_close(b);
+	pfs_answer_close(small);
+	assert_int_equal(pfs_answers_taken(), 0);
+	pfs_answers_set_budget(0);
+}
+
 static void test_failures(void **state PFS_UNUSED)
 {
 	struct pfs_query query = TABLE;
@@ -304,7 +395,7 @@ int main(void)
 		cmocka_unit_test(test_formats),	 cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_utf8_in_json),
 		cmocka_unit_test(test_large),	 cmocka_unit_test(test_answer_pieces),
-		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_budget),	 cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
