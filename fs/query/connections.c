@@ -15,8 +15,8 @@ static void close_connection(struct pfs_connection *connection)
 	if (!connection)
 		return;
 	pfs_sql_close(connection->sql);
+	pfs_nodes_free_spare(connection);
 	pfs_node_table_destroy(connection->table);
-	free(connection->spare);
 	free(connection);
 }
 

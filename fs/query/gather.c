@@ -7,7 +7,8 @@
 
 #include "base/checked.h"
 
-#define ROWS_MIN 128 /* that there is room for */
+#define ROWS_MIN   128	 /* that there is room for */
+#define BYTES_KEPT 16384 /* of a column, while it rests */
 
 /* What a column is kept in. */
 struct buffer {
@@ -62,16 +63,8 @@ static int replace_array(void *array, size_t n, size_t size)
 	return *(void **)array ? 0 : -ENOMEM;
 }
 
-static int make_room(struct pfs_gathered *gather, size_t column)
+static int replace_arrays(struct buffer *buffer, enum pfs_node_kind kind, size_t rows)
 {
-	enum pfs_node_kind kind = gather->query->connection->table->columns[column].kind;
-	struct buffer *buffer = &gather->buffers[column];
-	size_t rows = PFS_MAX(gather->n, ROWS_MIN);
-
-	if (rows <= buffer->rows)
-		return 0;
-	PFS_TRY(use(gather, (int64_t)(rows - buffer->rows) * row_size(kind)));
-	buffer->rows = rows;
 	if (kind == PFS_NODE_BYTES) {
 		PFS_TRY(replace_array(&buffer->offset, rows + 1, sizeof(uint64_t)));
 		return replace_array(&buffer->is_null, rows, sizeof(uint8_t));
@@ -83,6 +76,21 @@ static int make_room(struct pfs_gathered *gather, size_t column)
 	if (kind == PFS_NODE_INTEGER)
 		return 0;
 	return replace_array(&buffer->values, rows, sizeof(struct pfs_sql_value));
+}
+
+static int make_room(struct pfs_gathered *gather, size_t column)
+{
+	enum pfs_node_kind kind = gather->query->connection->table->columns[column].kind;
+	struct buffer *buffer = &gather->buffers[column];
+	size_t rows = PFS_MAX(gather->n, ROWS_MIN);
+
+	if (rows <= buffer->rows)
+		return 0;
+	PFS_TRY(use(gather, (int64_t)(rows - buffer->rows) * row_size(kind)));
+	buffer->rows = 0;
+	PFS_TRY(replace_arrays(buffer, kind, rows));
+	buffer->rows = rows;
+	return 0;
 }
 
 static void free_buffer(struct buffer *buffer)
@@ -292,12 +300,34 @@ void pfs_gathered_close(struct pfs_gathered *gather)
 	if (!gather)
 		return;
 	for (size_t i = 0; i < gather->n_columns; i++) {
-		if (gather->buffers[i].rows)
-			free_buffer(&gather->buffers[i]);
+		free_buffer(&gather->buffers[i]);
 		pfs_attr_reader_close(gather->attrs[i]);
 	}
-	(void)use(gather, -gather->memory);
+	if (gather->memory)
+		(void)use(gather, -gather->memory);
 	free(gather);
+}
+
+void pfs_gathered_rest(struct pfs_gathered *gather)
+{
+	for (size_t i = 0; i < gather->n_columns; i++) {
+		struct buffer *buffer = &gather->buffers[i];
+
+		if (buffer->rows > ROWS_MIN || buffer->capacity > BYTES_KEPT) {
+			free_buffer(buffer);
+			*buffer = (struct buffer){.rows = 0};
+		}
+		pfs_attr_reader_close(gather->attrs[i]);
+		gather->attrs[i] = NULL;
+		gather->wanted[i] = false;
+	}
+	(void)use(gather, -gather->memory);
+	gather->query = NULL;
+}
+
+void pfs_gathered_go_on(struct pfs_gathered *gather, struct pfs_query *query)
+{
+	gather->query = query;
 }
 
 struct pfs_sql_column *pfs_gathered_columns(struct pfs_gathered *gather)

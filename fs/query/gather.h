@@ -15,6 +15,11 @@ PFS_MUST_CHECK int pfs_gathered_copy(struct pfs_gathered **out, const struct pfs
 				   const int *columns, size_t n);
 void pfs_gathered_close(struct pfs_gathered *gather); /* NULL is allowed */
 
+/* Wants nothing, and keeps but little memory, which is nobody's, until it goes on for another query of
+ * the same connection. */
+void pfs_gathered_rest(struct pfs_gathered *gather);
+void pfs_gathered_go_on(struct pfs_gathered *gather, struct pfs_query *query);
+
 /* From now on the column is one that rows gathers.  -EAGAIN and -ENOMEM as pfs_query_attr. */
 PFS_MUST_CHECK int pfs_gathered_want(struct pfs_gathered *gather, size_t column);
 /* The n columns listed alone, all of them wanted before. */

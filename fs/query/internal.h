@@ -77,11 +77,10 @@ PFS_MUST_CHECK int pfs_owners_names(struct pfs_owners *owners, struct pfs_sql_va
 
 /* ---- query.c ---- */
 
-struct pfs_pushed;
 struct pfs_connection {
 	struct pfs_sql *sql;
 	struct pfs_node_table *table;
-	struct pfs_pushed *spare; /* of the scan before, being large; NULL: there is none */
+	struct pfs_sql_scan *spare; /* the scan before, for its memory; NULL: there is none */
 	uint64_t sides_version; /* of the side tables that it knows; 0: of none */
 	bool spent;		/* not to be used again */
 	unsigned plan_ids; /* given out since the statement was prepared */
@@ -187,6 +186,7 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 /* ---- nodes.c, functions.c ---- */
 
 extern const struct pfs_sql_source pfs_nodes_source;
+void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
 /* The scan is going to be read to its end, and for these columns alone: its batches may be as large as
  * memory allows. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "fs/query/gather.h"
 
 #define FIRST_BATCH 128 /* rows: a LIMIT may want no more */
@@ -63,38 +64,61 @@ static int let_go(struct pfs_sql_scan *scan)
 	return 0;
 }
 
-static void close_scan(struct pfs_sql_scan *scan)
+static void free_scan(struct pfs_sql_scan *scan)
 {
-	struct pfs_connection *connection = scan->query->connection;
-
-	(void)let_go(scan);
 	pfs_gathered_close(scan->gather);
-	if (!connection->spare) {
-		connection->spare = scan->pushed;
-		scan->pushed = NULL;
-	}
 	free(scan->pushed);
 	free(scan->room);
 	free(scan);
 }
 
-static int open_scan(void *user, struct pfs_sql_scan **out)
+void pfs_nodes_free_spare(struct pfs_connection *connection)
 {
-	struct pfs_query *query = user;
-	struct pfs_connection *connection = query->connection;
+	if (connection->spare)
+		free_scan(PFS_TAKE(connection->spare));
+}
+
+static void close_scan(struct pfs_sql_scan *scan)
+{
+	struct pfs_connection *connection = scan->query->connection;
+
+	(void)let_go(scan);
+	pfs_gathered_rest(scan->gather);
+	if (scan->room_rows > FIRST_BATCH) {
+		free(PFS_TAKE(scan->room));
+		scan->room_rows = 0;
+	}
+	pfs_nodes_free_spare(connection);
+	connection->spare = scan;
+}
+
+static int make_scan(struct pfs_sql_scan **out, struct pfs_query *query)
+{
 	struct pfs_sql_scan *scan = calloc(1, sizeof(*scan));
 
 	if (!scan)
 		return -ENOMEM;
-	scan->query = query;
-	scan->pushed = connection->spare ? connection->spare : malloc(sizeof(*scan->pushed));
-	connection->spare = NULL;
+	scan->pushed = malloc(sizeof(*scan->pushed));
 	if (!scan->pushed || pfs_gathered_open(&scan->gather, query)) {
-		free(scan->pushed);
-		free(scan);
+		free_scan(scan);
 		return -ENOMEM;
 	}
 	scan->pushed->n_text = 0;
+	*out = scan;
+	return 0;
+}
+
+/* The one before, if there was one: many a statement takes no longer than to allocate it. */
+static int open_scan(void *user, struct pfs_sql_scan **out)
+{
+	struct pfs_query *query = user;
+	struct pfs_sql_scan *scan = PFS_TAKE(query->connection->spare);
+
+	if (scan)
+		pfs_gathered_go_on(scan->gather, query);
+	else
+		PFS_TRY(make_scan(&scan, query));
+	scan->query = query;
 	*out = scan;
 	return 0;
 }

@@ -7,6 +7,9 @@
 #include "base/checked.h"
 
 #define NOWHERE SIZE_MAX
+/* Room for so many at once: growing takes longer than many a trail. */
+#define LEVELS 64u
+#define BYTES  512u
 
 /* NOWHERE, too, when another slot on the trail has the same last bits. */
 static size_t level_of(const struct pfs_trail *trail, uint32_t slot)
@@ -16,19 +19,27 @@ static size_t level_of(const struct pfs_trail *trail, uint32_t slot)
 	return level < trail->n && trail->slot[level] == slot ? level : NOWHERE;
 }
 
+static int make_room(struct pfs_trail *trail)
+{
+	size_t n = PFS_MAX(trail->n + 1, LEVELS);
+
+	PFS_TRY(pfs_grow(&trail->slot, &trail->slots_capacity, n, sizeof(*trail->slot)));
+	return pfs_grow(&trail->end, &trail->ends_capacity, n, sizeof(*trail->end));
+}
+
 static int push(struct pfs_trail *trail, const struct pfs_image *image, uint32_t slot,
 		bool keep_bytes)
 {
 	size_t end = trail->n ? trail->end[trail->n - 1] : 0;
 
-	PFS_TRY(pfs_grow(&trail->slot, &trail->slots_capacity, trail->n + 1, sizeof(*trail->slot)));
-	PFS_TRY(pfs_grow(&trail->end, &trail->ends_capacity, trail->n + 1, sizeof(*trail->end)));
+	PFS_TRY(make_room(trail));
 	if (trail->n) {
 		size_t len;
 		const char *name = pfs_names_get(image->names, image->name[slot], &len);
 
 		if (keep_bytes) {
-			PFS_TRY(pfs_grow(&trail->bytes, &trail->bytes_capacity, end + len + 1, 1));
+			PFS_TRY(pfs_grow(&trail->bytes, &trail->bytes_capacity,
+					 PFS_MAX(end + len + 1, BYTES), 1));
 			trail->bytes[end] = '/';
 			memcpy(trail->bytes + end + 1, name, len);
 		}
@@ -45,8 +56,8 @@ int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image, uint3
 {
 	trail->n_missing = 0;
 	while ((*level = level_of(trail, slot)) == NOWHERE && slot != image->root) {
-		PFS_TRY(pfs_grow(&trail->missing, &trail->missing_capacity, trail->n_missing + 1,
-				 sizeof(*trail->missing)));
+		PFS_TRY(pfs_grow(&trail->missing, &trail->missing_capacity,
+				 PFS_MAX(trail->n_missing + 1, LEVELS), sizeof(*trail->missing)));
 		trail->missing[trail->n_missing++] = slot;
 		slot = image->parent[slot];
 	}

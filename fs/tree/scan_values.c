@@ -10,6 +10,7 @@
 #include "fs/tree/totals.h"
 
 #define GRAIN 8192u /* nodes that one thread takes at once */
+#define BYTES 1024u /* room for so many at least */
 
 /* ---- integers ---- */
 
@@ -385,7 +386,7 @@ static int put_few(struct texts *texts, char **bytes, size_t *capacity, size_t n
 			text = text_of(texts, &len, slot);
 		len = text || pfs_field_is_path(texts->field) ? len : 0;
 		if (!error)
-			error = pfs_grow(bytes, capacity, end + len + 1, 1);
+			error = pfs_grow(bytes, capacity, PFS_MAX(end + len + 1, BYTES), 1);
 		if (!error && text)
 			memcpy(*bytes + end, text, len);
 		else if (!error && len)
