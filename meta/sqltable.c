@@ -187,35 +187,62 @@ static uint64_t limit_of(sqlite3_index_info *info)
 	return limited ? limit : UINT64_MAX;
 }
 
+/* A plan's text is numbers, made by hand: printf takes longer than all else that a plan needs. */
+static char *put_number(char *at, uint64_t number)
+{
+	unsigned shift = number ? (63u - (unsigned)__builtin_clzll(number)) / 4 * 4 : 0;
+
+	*at++ = ' ';
+	for (shift += 4; shift > 0;) {
+		shift -= 4;
+		*at++ = "0123456789abcdef"[number >> shift & 15];
+	}
+	return at;
+}
+
+static uint64_t take_number(const char **at)
+{
+	uint64_t number = 0;
+
+	for (++*at; **at > ' '; ++*at)
+		number = number << 4 | (uint64_t)(**at <= '9' ? **at - '0' : **at - 'a' + 10);
+	return number;
+}
+
 /* What the scan will get, and SQLite's part of the choice. */
 static int tell(struct planning *planning, sqlite3_index_info *info)
 {
 	const struct pfs_sql_plan *plan = &planning->plan;
-	sqlite3_str *text = sqlite3_str_new(NULL);
+	size_t n_order = plan->ordered ? plan->n_order : 0;
+	char *at = sqlite3_malloc64((3 + n_order + 2 * plan->n) * 17 + 1);
 	int arguments = 0;
 
-	sqlite3_str_appendf(text, "%llx %llx", plan->columns, plan->limit);
-	for (size_t i = 0; i < plan->n_order && plan->ordered; i++)
-		sqlite3_str_appendf(text, " %c%d", plan->order[i].descending ? '>' : '<',
-				    plan->order[i].column);
+	if (!at)
+		return SQLITE_NOMEM;
+	info->idxStr = at;
+	at = put_number(put_number(put_number(at, plan->columns), plan->limit), n_order);
+	for (size_t i = 0; i < n_order; i++) /* -1 is the rowid's column */
+		at = put_number(at, (uint64_t)(plan->order[i].column + 1) << 1 |
+					    plan->order[i].descending);
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct pfs_sql_constraint *constraint = &plan->constraints[i];
 		int of = planning->of[i];
 
 		if (!constraint->take)
 			continue;
-		sqlite3_str_appendf(text, " %d.%d", constraint->column, constraint->op);
+		at = put_number(put_number(at, (uint64_t)(constraint->column + 1)),
+				(uint64_t)constraint->op);
 		info->aConstraintUsage[of].argvIndex = ++arguments;
 		info->aConstraintUsage[of].omit = constraint->exact;
 	}
-	info->idxStr = sqlite3_str_finish(text);
+	*at = 0;
 	info->needToFreeIdxStr = 1;
 	info->idxNum = (int)plan->id;
 	info->orderByConsumed = plan->ordered;
 	info->estimatedCost = plan->cost;
 	info->estimatedRows = plan->rows;
 	info->idxFlags = plan->unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
-	return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
+	return SQLITE_OK;
 }
 
 static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
@@ -309,7 +336,6 @@ static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value
 static void read_plan(struct pfs_sql_cursor *cursor, int id, const char *text, size_t n)
 {
 	struct pfs_sql_begin *begin = &cursor->begin;
-	char *at;
 
 	*begin = (struct pfs_sql_begin){
 		.id = (unsigned)id,
@@ -317,15 +343,18 @@ static void read_plan(struct pfs_sql_cursor *cursor, int id, const char *text, s
 		.arguments = cursor->arguments,
 		.n = n,
 	};
-	begin->columns = strtoull(text, &at, 16);
-	begin->limit = strtoull(at, &at, 16);
-	while (*at == ' ' && (at[1] == '<' || at[1] == '>')) {
-		cursor->order[begin->n_order].descending = at[1] == '>';
-		cursor->order[begin->n_order++].column = (int)strtol(at + 2, &at, 10);
+	begin->columns = take_number(&text);
+	begin->limit = take_number(&text);
+	begin->n_order = take_number(&text);
+	for (size_t i = 0; i < begin->n_order; i++) {
+		uint64_t number = take_number(&text);
+
+		cursor->order[i].descending = number & 1;
+		cursor->order[i].column = (int)(number >> 1) - 1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		cursor->arguments[i].column = (int)strtol(at, &at, 10);
-		cursor->arguments[i].op = (int)strtol(at + 1, &at, 10);
+		cursor->arguments[i].column = (int)take_number(&text) - 1;
+		cursor->arguments[i].op = (int)take_number(&text);
 	}
 	cursor->is_planned = true;
 }
