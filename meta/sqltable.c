@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqltable.c - a source of columns as a virtual table of SQLite.
  *
- * What the planner chose travels to the scan as a text, "COLUMNS LIMIT <COLUMN >COLUMN ... COLUMN.OP ...":
- * the bits of the columns used and the limit, in hexadecimal, the order (> descends), and each argument.  Text is handed to SQLite as a copy: it keeps
- * pointers that it is told to be lasting (max(name), GROUP BY) beyond the batch. */
+ * What the planner chose travels to the scan as a text of hexadecimal numbers: the bits of the columns
+ * used, the limit, how many columns order the rows and these (times 2, and 1 if it descends), then
+ * the column and the operator of each argument; columns count from 1.
+ *
+ * Text is handed to SQLite as a copy: it keeps pointers that it is told to be lasting (max(name), GROUP
+ * BY) beyond the batch. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +225,7 @@ static int tell(struct planning *planning, sqlite3_index_info *info)
 	info->idxStr = at;
 	at = put_number(put_number(put_number(at, plan->columns), plan->limit), n_order);
 	for (size_t i = 0; i < n_order; i++) /* -1 is the rowid's column */
-		at = put_number(at, (uint64_t)(plan->order[i].column + 1) << 1 |
+		at = put_number(at, ((uint64_t)plan->order[i].column + 1) << 1 |
 					    plan->order[i].descending);
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct pfs_sql_constraint *constraint = &plan->constraints[i];
@@ -230,7 +233,7 @@ static int tell(struct planning *planning, sqlite3_index_info *info)
 
 		if (!constraint->take)
 			continue;
-		at = put_number(put_number(at, (uint64_t)(constraint->column + 1)),
+		at = put_number(put_number(at, (uint64_t)constraint->column + 1),
 				(uint64_t)constraint->op);
 		info->aConstraintUsage[of].argvIndex = ++arguments;
 		info->aConstraintUsage[of].omit = constraint->exact;
