@@ -168,16 +168,31 @@ static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
 	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
 }
 
+/* On a terminal, which names may not command; aligned.c has made one line of each row. */
+static int print_visibly(void *arg PFS_UNUSED, const void *bytes, size_t size)
+{
+	const unsigned char *text = bytes;
+
+	for (size_t i = 0; i < size; i++) {
+		bool obeyed = (text[i] < ' ' && text[i] != '\n') || text[i] == 0x7f;
+
+		if (putc_unlocked(obeyed ? '?' : text[i], stdout) == EOF)
+			return -EIO;
+	}
+	return 0;
+}
+
 struct session {
 	struct pfs_answerer *answerer;
 	const char *format;
+	bool visibly;
 };
 
 static int run(void *arg, const char *sql)
 {
 	const struct session *session = arg;
 	const char *const words[] = {"query", session->format, "--", sql};
-	const struct pfs_sink out = {.write = print};
+	const struct pfs_sink out = {.write = session->visibly ? print_visibly : print};
 	int status = pfs_answerer_ask(session->answerer, &out, words, PFS_COUNT(words));
 
 	return status ? status : pfs_cmd_flush("query", status);
@@ -237,6 +252,7 @@ int pfs_cmd_query(int argc, char **argv)
 		return args.status;
 	if (!session.format)
 		session.format = isatty(STDOUT_FILENO) ? "txt" : "tsv";
+	session.visibly = isatty(STDOUT_FILENO) && strcmp(session.format, "txt") == 0;
 	status = pfs_answerer_open(&session.answerer, "query", args.operands[0]);
 	if (status)
 		return status;

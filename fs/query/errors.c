@@ -78,6 +78,16 @@ static long find_name(const struct pfs_edits *text, const char *name)
 	return -1;
 }
 
+/* Where what is missing would follow. */
+static long end_of(const struct pfs_edits *text)
+{
+	size_t end = text->len;
+
+	while (end && isspace((unsigned char)text->text[end - 1]))
+		end--;
+	return (long)end;
+}
+
 static void advise(const struct pfs_query *query, char *out, size_t size, const char *text)
 {
 	const char *name, *dot;
@@ -92,8 +102,9 @@ static void advise(const struct pfs_query *query, char *out, size_t size, const 
 		(void)snprintf(out, size, "the tree's table is nodes");
 	} else if (after(text, "no such function: ")) {
 		(void)snprintf(out, size, "see primefs-query(1) for those of the tree");
-	} else if (after(text, "near \"") || strstr(text, "incomplete input") ||
-		   after(text, "unrecognized token")) {
+	} else if (after(text, "incomplete input")) {
+		(void)snprintf(out, size, "something has to follow");
+	} else if (after(text, "near \"") || after(text, "unrecognized token")) {
 		(void)snprintf(out, size, "correct it there");
 	}
 }
@@ -135,6 +146,8 @@ int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *er
 	error->error = code;
 	if (offset < 0 && after(text, "no such table: ")) /* SQLite knows no place then */
 		offset = find_name(&query->text, after(text, "no such table: "));
+	if (offset < 0 && after(text, "incomplete input"))
+		offset = end_of(&query->text);
 	error->offset = pfs_edits_offset(&query->dated, pfs_edits_offset(&query->text, offset));
 	if (code == -EINTR || ((code == -EIO || code == -ENOSPC) && !*query->why))
 		text = sentence(code);

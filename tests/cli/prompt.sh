@@ -88,6 +88,9 @@ see primefs>
 say SELECT 40 + 2 AS answer;\r
 see answer\s+-+\s+42
 see primefs> 
+say SELECT 'a' || char(27) || '[0m' AS odd;\r
+see a\?\[0m\s
+see primefs> 
 say SELECT count(*)\r
 see \.\.\.> 
 say FROM nodes;\r

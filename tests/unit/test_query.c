@@ -144,6 +144,8 @@ static void test_errors(void **state)
 	refuse_at("SELECT mtime > '2020-01-01', x", -EINVAL, 7, "no such column");
 	refuse_at("SELECT mtime > '2020-01-01' FROM nodes, nowhere", -EINVAL, 40, "no such table");
 	refuse_at("SELECT 1 FORM nodes x", -EINVAL, 14, "correct it");
+	refuse_at("SELECT (1 + \n", -EINVAL, 11, "has to follow");
+	refuse_at("SELECT mtime > '2020-01-01' AND (", -EINVAL, 33, "has to follow");
 	refuse_at("", -EINVAL, -1, "no statement");
 	refuse_at(" -- nothing\n ", -EINVAL, -1, "no statement");
 	refuse_at("SELECT 1; SELECT 2", -EINVAL, 9, "one at a time");
