@@ -1,63 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/number.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* printf takes ten times as long, and results are full of numbers: two digits at a time, without a
- * division of 64 bits but for the first eight. */
-static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-			    "25262728293031323334353637383940414243444546474849"
-			    "50515253545556575859606162636465666768697071727374"
-			    "75767778798081828384858687888990919293949596979899";
-
+/* printf takes ten times as long, and results are full of numbers: eight digits at once, in the bytes of
+ * a word, and without a branch for each. */
 #define EIGHT UINT64_C(100000000)
 
-static void put_two(char *out, uint32_t value)
+/* The digits of a number below EIGHT, the first one in the lowest byte.  First the two halves of it, then
+ * two digits to 16 bits, then one to each byte; multiplying and shifting divides by 100 and 10. */
+static uint64_t digits_of(uint32_t value)
 {
-	(void)memcpy(out, &pairs[2 * value], 2);
+	uint64_t halves = value / 10000 | (uint64_t)(value % 10000) << 32;
+	uint64_t high = (halves * 10486 >> 20) & UINT64_C(0x7f0000007f);
+	uint64_t pairs = high | (halves - high * 100) << 16;
+	uint64_t tens = (pairs * 103 >> 10) & UINT64_C(0x000f000f000f000f);
+
+	return tens | (pairs - tens * 10) << 8;
 }
 
-static void put_eight(char *out, uint32_t value)
+static void put_word(char *out, uint64_t digits)
 {
-	uint32_t high = value / 10000, low = value % 10000;
+	uint64_t text = htole64(digits + UINT64_C(0x3030303030303030));
 
-	put_two(out, high / 100);
-	put_two(out + 2, high % 100);
-	put_two(out + 4, low / 100);
-	put_two(out + 6, low % 100);
+	(void)memcpy(out, &text, sizeof(text));
 }
 
-static unsigned digits_of(uint32_t value) /* below EIGHT */
-{
-	if (value < 10000)
-		return value < 100 ? 1 + (value >= 10) : 3 + (value >= 1000);
-	return value < 1000000 ? 5 + (value >= 100000) : 7 + (value >= 10000000);
-}
-
-/* The digits without zeros before them. */
+/* The digits without zeros before them; takes eight bytes. */
 static char *put_first(char *out, uint32_t value)
 {
-	unsigned n = digits_of(value);
-	char *end = out + n;
+	uint64_t digits = digits_of(value);
+	unsigned zeros = digits ? (unsigned)__builtin_ctzll(digits) / 8 : 7;
 
-	for (; n > 2; n -= 2, value /= 100)
-		put_two(out + n - 2, value % 100);
-	if (n == 2)
-		put_two(out, value);
-	else
-		*out = (char)('0' + value);
-	return end;
+	put_word(out, digits >> 8 * zeros);
+	return out + 8 - zeros;
 }
 
 static char *put_digits(char *out, uint64_t value)
 {
 	if (value < EIGHT)
 		return put_first(out, (uint32_t)value);
-	out = put_digits(out, value / EIGHT);
-	put_eight(out, (uint32_t)(value % EIGHT));
+	if (value < EIGHT * EIGHT) {
+		out = put_first(out, (uint32_t)(value / EIGHT));
+	} else {
+		uint64_t high = value / EIGHT;
+
+		out = put_first(out, (uint32_t)(high / EIGHT));
+		put_word(out, digits_of((uint32_t)(high % EIGHT)));
+		out += 8;
+	}
+	put_word(out, digits_of((uint32_t)(value % EIGHT)));
 	return out + 8;
 }
 

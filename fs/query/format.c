@@ -90,6 +90,10 @@ static void tsv_row(struct pfs_out *out, const struct row *row)
 {
 	size_t n = row->of->n_columns, i;
 
+	if (row->part) {
+		pfs_tsv_part_row(out, row->part, row->at, n);
+		return;
+	}
 	for (i = 0; i < n; i++) {
 		struct pfs_query_value value;
 

@@ -35,6 +35,23 @@ static void test_integers(void **state)
 		assert_int_equal(pfs_print_integer(printed, value), strlen(expected));
 		assert_string_equal(printed, expected);
 	}
+	for (i = 0; i < 30000; i++) {
+		char expected[PFS_NUMBER_SIZE];
+
+		value = (int64_t)i;
+		(void)snprintf(expected, sizeof(expected), "%lld", (long long)value);
+		assert_int_equal(pfs_print_integer(printed, value), strlen(expected));
+		assert_string_equal(printed, expected);
+	}
+	for (i = 0, value = 1; i < 18; i++, value *= 10) {
+		for (int64_t near = value - 2; near < value + 3; near++) {
+			char expected[PFS_NUMBER_SIZE];
+
+			(void)snprintf(expected, sizeof(expected), "%lld", (long long)near);
+			assert_int_equal(pfs_print_integer(printed, near), strlen(expected));
+			assert_string_equal(printed, expected);
+		}
+	}
 	for (i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 		assert_false(pfs_is_integer(&value, no[i], strlen(no[i])));
 	assert_false(pfs_is_integer(&value, "1\0002", 3));

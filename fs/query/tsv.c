@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Tab-separated values. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "fs/query/format.h"
+#include "fs/query/internal.h"
+
+/* What a byte is written as after a backslash; 0: itself, without one. */
+static const char tsv_escape[256] = {['\t'] = 't', ['\n'] = 'n', ['\r'] = 'r', ['\\'] = '\\'};
+
+#define PIECE ((size_t)16 << 10) /* of text that may become twice as long */
+
+/* Returns behind what it has put. */
+static char *put_escaped(char *to, const char *from, const char *end)
+{
+	for (; from < end; from++) {
+		char escape = tsv_escape[(unsigned char)*from];
+
+		if (escape)
+			*to++ = '\\';
+		*to++ = escape ? escape : *from;
+	}
+	return to;
+}
+
+void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size)
+{
+	while (size) {
+		size_t n = PFS_MIN(size, PIECE);
+		char *room = pfs_out_room(out, 2 * n);
+
+		out->used += (size_t)(put_escaped(room, bytes, bytes + n) - room);
+		bytes += n;
+		size -= n;
+	}
+}
+
+void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value)
+{
+	switch (value->type) {
+	case PFS_VALUE_INT:
+		out->used += pfs_print_integer(pfs_out_room(out, PFS_NUMBER_SIZE), value->integer);
+		break;
+	case PFS_VALUE_REAL:
+		out->used += pfs_print_real(pfs_out_room(out, PFS_NUMBER_SIZE), value->real);
+		break;
+	case PFS_VALUE_TEXT:
+	case PFS_VALUE_BLOB:
+		pfs_tsv_bytes(out, value->bytes, value->size);
+		break;
+	case PFS_VALUE_NULL:
+		break;
+	}
+}
+
+/* ---- a part, column by column of each row ---- */
+
+typedef unsigned char block __attribute__((vector_size(16)));
+#define BLOCK sizeof(block)
+
+/* Copies whole blocks, up to one byte less than a block too many, and looks at them meanwhile: NULL if one
+ * of them may have something to escape, being a control character below 16 or a backslash. */
+static char *put_clean(char *to, const char *from, size_t size)
+{
+	block odd = {0};
+	uint64_t words[2];
+
+	for (size_t i = 0; i < size; i += BLOCK) {
+		block bytes;
+
+		memcpy(&bytes, from + i, BLOCK);
+		odd |= (block)(bytes < 16) | (block)(bytes == '\\');
+		memcpy(to + i, &bytes, BLOCK);
+	}
+	memcpy(words, &odd, BLOCK);
+	return words[0] | words[1] ? NULL : to + size;
+}
+
+/* A text of a column; those behind it are read, too, not what is behind the last. */
+static void put_text(struct pfs_out *out, const struct pfs_sql_column *values, size_t row, size_t n)
+{
+	const char *from = values->bytes + values->offset[row];
+	size_t size = values->offset[row + 1] - values->offset[row];
+
+	if (size <= PIECE && values->offset[n] - values->offset[row] >= size + BLOCK) {
+		char *room = pfs_out_room(out, size + BLOCK);
+		char *end = put_clean(room, from, size);
+
+		if (end) {
+			out->used += (size_t)(end - room);
+			return;
+		}
+	}
+	pfs_tsv_bytes(out, from, size);
+}
+
+static void put_value(struct pfs_out *out, const struct pfs_sql_column *values, size_t row)
+{
+	struct pfs_query_value value;
+
+	pfs_query_take_value(&value, &values->values[row]);
+	pfs_tsv_value(out, &value);
+}
+
+static void put_cell(struct pfs_out *out, const struct pfs_sql_column *values, size_t row, size_t n)
+{
+	switch (values->kind) {
+	case PFS_SQL_INTEGERS:
+		if (values->integers[row] != PFS_SQL_NO_INTEGER)
+			out->used += pfs_print_integer(pfs_out_room(out, PFS_NUMBER_SIZE),
+						       values->integers[row]);
+		break;
+	case PFS_SQL_BYTES: /* none has no bytes */
+		put_text(out, values, row, n);
+		break;
+	case PFS_SQL_VALUES:
+		put_value(out, values, row);
+		break;
+	case PFS_SQL_ABSENT:
+		break;
+	}
+}
+
+void pfs_tsv_part_row(struct pfs_out *out, const struct pfs_part *part, size_t row, size_t n_columns)
+{
+	for (size_t i = 0; i < n_columns; i++) {
+		put_cell(out, &part->columns[part->of[i]], row, part->n);
+		pfs_out_char(out, i + 1 < n_columns ? '\t' : '\n');
+	}
+}
