@@ -13,17 +13,18 @@
 #include "tools/ask.h"
 #include "tools/below.h"
 #include "tools/cmd.h"
-#include "tools/long.h"
-#include "tools/stdout.h"
+#include "tools/columns.h"
+#include "tools/ls_print.h"
 
-#define HALF_A_YEAR (31556952 / 2) /* seconds in which the time of day is printed, not the year */
-
-enum { LONG, RECURSIVE, ALMOST, ONE, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME };
+enum {
+	LONG, RECURSIVE, ALMOST, ONE, COLUMNS, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME
+};
 static const struct pfs_cmd_option options[] = {
 	[LONG] = {NULL, 'l', NULL, "mode, links, owner, group, size, time, name"},
 	[RECURSIVE] = {"recursive", 'R', NULL, "directories with all that is in them"},
 	[ALMOST] = {"almost-all", 'A', NULL, "what begins with a dot, too, but for . and .."},
-	[ONE] = {NULL, '1', NULL, "one a line, which is the default"},
+	[ONE] = {NULL, '1', NULL, "one a line, which is the default but on a terminal"},
+	[COLUMNS] = {NULL, 'C', NULL, "in columns, which is the default on a terminal"},
 	[DIRECTORY] = {"directory", 'd', NULL, "directories themselves, not what is in them"},
 	[HUMAN] = {"human-readable", 'h', NULL, "with -l: sizes such as 1.5K and 12M"},
 	[INODE] = {"inode", 'i', NULL, "inode numbers, which are primes"},
@@ -36,33 +37,19 @@ static const struct pfs_cmd_option options[] = {
 static const struct pfs_cmd command = {
 	"ls",
 	"[STORE] [PATH...]",
-	"Lists directories, as ls(1) does, one name a line.",
+	"Lists directories, as ls(1) does.",
 	options,
 	"PATH is a path of a mounted store or, after a STORE, an absolute path in it.",
 };
 
 struct settings {
 	bool given[BY_TIME + 1];
-	bool terminal;	 /* which standard output is */
+	struct pfs_ls_style style;
 	bool bytes_only; /* all that the order depends on */
 };
 
-struct entry {
-	char type;
-	uint32_t node; /* among those below the place; or the place's number */
-	const char *name, *target;
-	size_t len, target_len;
-	uint64_t ino;
-	/* what follows only if it is asked for */
-	uint64_t nlink, rdev;
-	int64_t size, blocks, mtime;
-	uid_t uid;
-	gid_t gid;
-	mode_t mode;
-};
-
 struct list {
-	struct entry *entries;
+	struct pfs_ls_entry *entries;
 	size_t n, capacity;
 };
 
@@ -70,7 +57,7 @@ struct list {
 
 static bool needs_names_only(const struct settings *s)
 {
-	return !s->given[LONG] && !s->given[BY_SIZE] && !s->given[BY_TIME];
+	return s->style.form != PFS_LS_LONG && !s->given[BY_SIZE] && !s->given[BY_TIME];
 }
 
 static const char *columns_of(const struct settings *s)
@@ -80,7 +67,7 @@ static const char *columns_of(const struct settings *s)
 	return s->given[INODE] ? "type, name, ino" : "type, name";
 }
 
-static void take_entry(struct entry *e, const struct settings *s, struct pfs_row *row)
+static void take_entry(struct pfs_ls_entry *e, const struct settings *s, struct pfs_row *row)
 {
 	size_t size;
 
@@ -118,7 +105,7 @@ static bool collates_bytes(void)
 
 static int compare(const void *a, const void *b, void *settings)
 {
-	const struct entry *x = a, *y = b;
+	const struct pfs_ls_entry *x = a, *y = b;
 	const struct settings *s = settings;
 	int order = 0;
 
@@ -140,173 +127,6 @@ static void sort(const struct list *list, struct settings *s)
 		i++;
 	if (i < list->n)
 		qsort_r(list->entries, list->n, sizeof(*list->entries), compare, s);
-}
-
-/* ---- printing ---- */
-
-struct widths {
-	size_t ino, nlink, user, group, size, major, minor;
-};
-
-static void widen(size_t *width, size_t n)
-{
-	*width = PFS_MAX(*width, n);
-}
-
-static size_t digits(uint64_t n)
-{
-	size_t count = 1;
-
-	while (n /= 10)
-		count++;
-	return count;
-}
-
-/* Valid as long as text is. */
-static const char *size_text(char text[PFS_DIGITS], size_t *len, const struct settings *s,
-			     int64_t size)
-{
-	if (!s->given[HUMAN])
-		return pfs_decimal(text, len, (uint64_t)size);
-	pfs_print_human(text, (uint64_t)size);
-	*len = strlen(text);
-	return text;
-}
-
-/* A name, or a number where there is none or none is wanted; *named: it is a name. */
-static const char *owner_text(char text[PFS_DIGITS], size_t *len, bool *named,
-			      const struct settings *s, uint32_t id,
-			      const char *(*name_of)(uint32_t id, size_t *len))
-{
-	const char *name = s->given[NUMERIC] ? NULL : name_of(id, len);
-
-	*named = name;
-	return name ? name : pfs_decimal(text, len, id);
-}
-
-static bool is_device(const struct entry *e)
-{
-	return e->type == 'b' || e->type == 'c';
-}
-
-static void measure_long(struct widths *w, const struct settings *s, const struct entry *e)
-{
-	char text[PFS_DIGITS];
-	bool named;
-	size_t len;
-
-	widen(&w->nlink, digits(e->nlink));
-	(void)owner_text(text, &len, &named, s, e->uid, pfs_user_name);
-	widen(&w->user, len);
-	(void)owner_text(text, &len, &named, s, e->gid, pfs_group_name);
-	widen(&w->group, len);
-	if (is_device(e)) {
-		widen(&w->major, digits(major(e->rdev)));
-		widen(&w->minor, digits(minor(e->rdev)));
-		len = w->major + 2 + w->minor;
-	} else {
-		(void)size_text(text, &len, s, e->size);
-	}
-	widen(&w->size, len);
-}
-
-static struct widths measure(const struct settings *s, const struct list *list)
-{
-	struct widths w = {0};
-
-	for (size_t i = 0; i < list->n && s->given[INODE]; i++)
-		widen(&w.ino, digits(list->entries[i].ino));
-	for (size_t i = 0; i < list->n && s->given[LONG]; i++)
-		measure_long(&w, s, &list->entries[i]);
-	return w;
-}
-
-static void put_owner(struct pfs_stdout *out, const struct settings *s, size_t width, uint32_t id,
-		      const char *(*name_of)(uint32_t id, size_t *len))
-{
-	char text[PFS_DIGITS];
-	bool named;
-	size_t len;
-	const char *owner = owner_text(text, &len, &named, s, id, name_of);
-
-	if (named)
-		pfs_stdout_left(out, owner, len, width);
-	else
-		pfs_stdout_right(out, owner, len, width);
-	pfs_stdout_char(out, ' ');
-}
-
-static bool is_recent(time_t now, time_t seconds)
-{
-	return seconds <= now && seconds > now - HALF_A_YEAR;
-}
-
-static void put_long(struct pfs_stdout *out, const struct settings *s, const struct widths *w,
-		     const struct entry *e)
-{
-	static struct pfs_dates dates = {.is_recent = is_recent};
-	char mode[PFS_MODE_SIZE], text[PFS_DIGITS];
-	const char *field;
-	size_t len;
-
-	pfs_print_mode(mode, e->type, e->mode);
-	pfs_stdout_put(out, mode, PFS_MODE_SIZE - 1);
-	pfs_stdout_char(out, ' ');
-	(void)pfs_stdout_number(out, e->nlink, w->nlink);
-	pfs_stdout_char(out, ' ');
-	put_owner(out, s, w->user, e->uid, pfs_user_name);
-	put_owner(out, s, w->group, e->gid, pfs_group_name);
-	if (is_device(e)) {
-		(void)pfs_stdout_number(out, major(e->rdev), w->size - 2 - w->minor);
-		pfs_stdout_put(out, ", ", 2);
-		(void)pfs_stdout_number(out, minor(e->rdev), w->minor);
-	} else {
-		field = size_text(text, &len, s, e->size);
-		pfs_stdout_right(out, field, len, w->size);
-	}
-	pfs_stdout_char(out, ' ');
-	field = pfs_date(&dates, &len, e->mtime);
-	pfs_stdout_put(out, field, len);
-	pfs_stdout_char(out, ' ');
-}
-
-static void put_entries(struct pfs_stdout *out, const struct settings *s, const struct list *list)
-{
-	const struct widths w = measure(s, list);
-
-	for (size_t i = 0; i < list->n; i++) {
-		const struct entry *e = &list->entries[i];
-
-		if (s->given[INODE]) {
-			(void)pfs_stdout_number(out, e->ino, w.ino);
-			pfs_stdout_char(out, ' ');
-		}
-		if (s->given[LONG])
-			put_long(out, s, &w, e);
-		pfs_stdout_name(out, e->name, e->len, s->terminal);
-		if (s->given[LONG] && e->type == 'l') {
-			pfs_stdout_put(out, " -> ", 4);
-			pfs_stdout_name(out, e->target, e->target_len, s->terminal);
-		}
-		pfs_stdout_char(out, '\n');
-	}
-}
-
-static void put_total(struct pfs_stdout *out, const struct settings *s, const struct list *list)
-{
-	char text[PFS_HUMAN_SIZE];
-	uint64_t blocks = 0;
-
-	for (size_t i = 0; i < list->n; i++)
-		blocks += (uint64_t)list->entries[i].blocks;
-	pfs_stdout_text(out, "total ");
-	if (s->given[HUMAN]) {
-		pfs_print_human(text, blocks * 512);
-		pfs_stdout_text(out, text);
-	} else {
-		(void)pfs_stdout_number(out, (blocks + 1) / 2, 0);
-	}
-	pfs_stdout_char(out, '\n');
 }
 
 /* ---- directories ---- */
@@ -339,7 +159,7 @@ static int list_children(struct descent *d, uint32_t node)
 	list->n = 0;
 	for (uint32_t at = d->below.n ? d->below.nodes[node].first : 0; at; at = d->below.nodes[at].next) {
 		struct pfs_row row = pfs_below_row(&d->below, at);
-		struct entry *e;
+		struct pfs_ls_entry *e;
 
 		PFS_TRY(pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*e)));
 		e = &list->entries[list->n];
@@ -356,7 +176,7 @@ static int add_pending(struct descent *d)
 {
 	PFS_TRY(pfs_grow(&d->pending, &d->capacity, d->n + d->list.n, sizeof(*d->pending)));
 	for (size_t i = d->list.n; i-- > 0;) {
-		const struct entry *e = &d->list.entries[i];
+		const struct pfs_ls_entry *e = &d->list.entries[i];
 
 		if (e->type == 'd')
 			d->pending[d->n++] = (struct directory){e->node, d->path_len, e->name, e->len};
@@ -384,12 +204,11 @@ static int put_directory(struct descent *d, const struct directory *directory, b
 		if (d->blank)
 			pfs_stdout_char(d->out, '\n');
 		d->blank = true;
-		pfs_stdout_name(d->out, d->path, d->path_len, d->settings->terminal);
-		pfs_stdout_put(d->out, ":\n", 2);
+		pfs_ls_put_heading(d->out, &d->settings->style, d->path, d->path_len);
 	}
-	if (d->settings->given[LONG])
-		put_total(d->out, d->settings, &d->list);
-	put_entries(d->out, d->settings, &d->list);
+	if (d->settings->style.form == PFS_LS_LONG)
+		pfs_ls_put_total(d->out, &d->settings->style, d->list.entries, d->list.n);
+	PFS_TRY(pfs_ls_put(d->out, &d->settings->style, d->list.entries, d->list.n));
 	return d->settings->given[RECURSIVE] ? add_pending(d) : 0;
 }
 
@@ -441,7 +260,7 @@ struct places {
 static bool take_place(void *arg, struct pfs_row *row)
 {
 	struct places *places = arg;
-	struct entry *e = &places->list.entries[places->list.n];
+	struct pfs_ls_entry *e = &places->list.entries[places->list.n];
 	char *names;
 
 	take_entry(e, places->settings, row);
@@ -478,12 +297,16 @@ static int find_place(struct places *places, const struct pfs_place *place)
 /* Files first, then directories. */
 static int list_places(struct pfs_stdout *out, struct settings *s, const struct pfs_place *places, size_t n)
 {
-	struct places found = {.settings = s, .list.entries = calloc(n, sizeof(struct entry))};
-	struct list files = {.entries = calloc(n, sizeof(struct entry))};
-	int status = found.list.entries && files.entries ? PFS_EXIT_OK
-							 : pfs_cmd_fail("ls", "no memory");
+	struct places found = {.settings = s, .list.entries = calloc(n, sizeof(struct pfs_ls_entry))};
+	struct list files = {.entries = calloc(n, sizeof(struct pfs_ls_entry))};
+	int status = PFS_EXIT_OK;
 	bool blank;
 
+	if (!found.list.entries || !files.entries) {
+		free(found.list.entries);
+		free(files.entries);
+		return pfs_cmd_fail("ls", "no memory");
+	}
 	for (size_t i = 0; i < n && !status; i++)
 		status = find_place(&found, &places[i]);
 	if (!status)
@@ -491,10 +314,11 @@ static int list_places(struct pfs_stdout *out, struct settings *s, const struct 
 	for (size_t i = 0; i < n && !status; i++)
 		if (found.list.entries[i].type != 'd' || s->given[DIRECTORY])
 			files.entries[files.n++] = found.list.entries[i];
-	put_entries(out, s, &files);
+	if (pfs_ls_put(out, &s->style, files.entries, files.n) && !status)
+		status = pfs_cmd_fail("ls", "no memory");
 	blank = files.n;
 	for (size_t i = 0; i < n && !status; i++) {
-		const struct entry *e = &found.list.entries[i];
+		const struct pfs_ls_entry *e = &found.list.entries[i];
 
 		if (e->type == 'd' && !s->given[DIRECTORY])
 			status = list_directory(out, s, &places[e->node], n > 1, &blank);
@@ -506,21 +330,38 @@ static int list_places(struct pfs_stdout *out, struct settings *s, const struct 
 	return status;
 }
 
+static void choose(struct settings *s, int option)
+{
+	struct pfs_ls_style *style = &s->style;
+
+	s->given[option] = true;
+	if (option == LONG || option == NUMERIC)
+		style->form = PFS_LS_LONG;
+	else if (option == COLUMNS)
+		style->form = PFS_LS_COLUMNS;
+	else if (option == ONE && style->form != PFS_LS_LONG) /* as ls(1) has it */
+		style->form = PFS_LS_LINES;
+	style->inodes |= option == INODE;
+	style->human |= option == HUMAN;
+	style->numeric |= option == NUMERIC;
+}
+
 int pfs_cmd_ls(int argc, char **argv)
 {
 	static struct pfs_stdout out;
-	struct settings s = {.terminal = isatty(STDOUT_FILENO)};
+	const bool terminal = isatty(STDOUT_FILENO);
+	struct settings s = {.style = {.quotes = terminal, .line = pfs_line_width()}};
 	struct pfs_place *places = NULL;
 	struct pfs_cmd_args args;
 	int option, status;
 	size_t n = 0;
 
+	s.style.form = terminal ? PFS_LS_COLUMNS : PFS_LS_LINES;
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0)
-		s.given[option] = true;
+		choose(&s, option);
 	if (pfs_cmd_end(&args, 0, -1))
 		return args.status;
-	s.given[LONG] |= s.given[NUMERIC];
 	(void)setlocale(LC_ALL, "");
 	s.bytes_only = collates_bytes() && !s.given[BY_SIZE] && !s.given[BY_TIME] && !s.given[REVERSE];
 	status = pfs_places_open(&places, &n, "ls", args.operands, (size_t)args.n_operands);

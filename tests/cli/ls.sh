@@ -16,6 +16,10 @@ touch "$src/b/latin-"$'\xe9' "$src/b/émile" "$src/b/zoé"
 ln -s ../b/large "$src/b/y/link" && ln -s b "$src/dirlink"
 chmod 4755 "$src/b/large" && chmod 1777 "$src/a-b" && chmod 2070 "$src/b/old" && chmod 6644 "$src/b/y/B"
 mkfifo "$src/b/pipe"
+mkdir -p "$src/words/sub:colon/in"
+for byte in ' ' '!' '"' '#' '$' '&' "'" '(' '*' ';' '<' '=' '>' '?' '[' $'\x5c' '^' '`' '{' '|' '}' '~' ':' '%' ',' '-' $'\a' $'\t' $'\x1b'; do
+	touch -- "$src/words/$byte" "$src/words/a${byte}b" "$src/words/${byte}end" "$src/words/it's$byte." # ends in what prints
+done
 ((EUID)) || { mknod "$src/b/disk" b 259 12 && mknod "$src/b/zero" c 1 5 && chown 12345:54321 "$src/b/y/a" && chown 1234567890:1234567 "$src/b/zoé"; }
 primefs import --content=copy "$src" "$store" >/dev/null
 requires fuse
@@ -29,6 +33,10 @@ for options in '' -l -R -lR -1 -A -lA -RA -lh -lhR -i -li -liR -n -ln -r -lr -S 
 	ok "ls $options" same $options
 	# shellcheck disable=SC2086
 	ok "ls $options b" same $options b
+done
+for width in 1 10 33 80 200; do
+	ok "ls -C, $width wide" env COLUMNS=$width bash -c 'cmp <(ls -CR) <(primefs ls -CR)'
+	ok "ls -Ci, $width wide" env COLUMNS=$width bash -c 'cmp <(ls -Ci b) <(primefs ls -Ci b)'
 done
 ok 'of several' same -l b a-b b/large 'a b' b/y/link
 ok 'of several, with all in them' same -lR b a-b b/large Empty
@@ -45,10 +53,14 @@ fi
 if command -v script >/dev/null; then
 	on_terminal() { script -qec "$1" /dev/null </dev/null | tr -d '\r'; }
 	for locale in C C.UTF-8; do
-		for options in '' -l -R; do
-			is "$locale: ls $options on a terminal: names tell it nothing" "$(LC_ALL=$locale on_terminal "primefs ls $options b")" \
-				"$(LC_ALL=$locale on_terminal "ls --color=never --quoting-style=literal -1q $options b")"
+		for options in '' -1 -l -R -i -A -lA -lC -1l; do
+			is "$locale: ls $options on a terminal" "$(LC_ALL=$locale on_terminal "primefs ls $options b")" \
+				"$(LC_ALL=$locale on_terminal "ls --color=never $options b")"
 		done
+		is "$locale: ls on a terminal, of names that want quotes" "$(LC_ALL=$locale on_terminal "primefs ls -R words")" \
+			"$(LC_ALL=$locale on_terminal "ls --color=never -R words")"
+		is "$locale: ls on a terminal, of files" "$(LC_ALL=$locale on_terminal "primefs ls b/n* b/q* b/-*")" \
+			"$(LC_ALL=$locale on_terminal "ls --color=never b/n* b/q* b/-*")"
 	done
 else
 	skip 'on a terminal: no script(1)'
