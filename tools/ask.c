@@ -149,14 +149,11 @@ struct reader {
 	bool past_names, stopped;
 };
 
-size_t pfs_row_unescape(char *text, size_t size)
+char *pfs_row_unescape(char *text, size_t size)
 {
-	const char *from = memchr(text, '\\', size), *end = text + size;
-	char *to;
+	const char *from = text, *end = text + size;
+	char *to = text;
 
-	if (!from)
-		return size;
-	to = text + (from - text);
 	for (; from < end; from++) {
 		if (*from == '\\' && from + 1 < end) {
 			from++;
@@ -165,8 +162,8 @@ size_t pfs_row_unescape(char *text, size_t size)
 			*to++ = *from;
 		}
 	}
-	*to = 0;
-	return (size_t)(to - text);
+	size -= (size_t)(to - text);
+	return memmove(text + size, text, (size_t)(to - text));
 }
 
 /* Room for another piece, which is to be put at the end of the text. */
@@ -189,7 +186,6 @@ static void take_lines(struct reader *reader, size_t size)
 	char *piece = text->text + text->size, *end = memrchr(piece, '\n', size), *at;
 	struct pfs_row row;
 
-	text->escaped |= memchr(piece, '\\', size) != NULL;
 	text->size += size;
 	(void)memset(piece + size, 0, PFS_ROW_SLACK);
 	if (!end)
@@ -200,7 +196,7 @@ static void take_lines(struct reader *reader, size_t size)
 		at = (char *)rawmemchr(at, '\n') + 1;
 	}
 	while (at <= end && !reader->stopped) {
-		row = (struct pfs_row){.at = at, .escaped = text->escaped};
+		row = (struct pfs_row){.at = at};
 		reader->stopped = !reader->row(reader->arg, &row);
 		at = row.ended ? row.at : rawmemchr(row.at, '\n');
 		at++;
@@ -309,7 +305,8 @@ int pfs_place_ask(const struct pfs_place *place, const char *sql,
 int pfs_place_keep(const struct pfs_place *place, struct pfs_kept *kept, const char *sql,
 		   bool (*row)(void *arg, struct pfs_row *row), void *arg)
 {
-	struct reader reader = {.row = row, .arg = arg, .text = kept, .keeps = true};
+	struct reader reader = {
+		.row = row, .arg = arg, .text = kept, .at = kept->size, .keeps = true};
 
 	return ask(&reader, place, sql);
 }

@@ -36,7 +36,6 @@ PFS_MUST_CHECK int pfs_place_ask(const struct pfs_place *place, const char *sql,
 struct pfs_kept {
 	char *text;
 	size_t size, capacity;
-	bool escaped; /* some row is */
 };
 PFS_MUST_CHECK int pfs_place_keep(const struct pfs_place *place, struct pfs_kept *kept, const char *sql,
 				  bool (*row)(void *arg, struct pfs_row *row), void *arg);

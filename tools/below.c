@@ -13,6 +13,7 @@
 
 #define UNSORTED 10000 /* entries at most that stay as they were read */
 #define BATCH	 100000
+#define MAX_TEXT ((UINT64_C(1) << 40) - 1)
 
 /* ---- rows ---- */
 
@@ -42,7 +43,10 @@ static bool take(void *arg, struct pfs_row *row)
 {
 	struct pfs_below *below = arg;
 	uint64_t depth = pfs_row_number(row);
+	struct pfs_below_node *added;
+	const char *name;
 	uint32_t node;
+	size_t len;
 
 	if (!below->n) {
 		below->top_depth = depth - below->beheaded;
@@ -55,33 +59,31 @@ static bool take(void *arg, struct pfs_row *row)
 		return false;
 	}
 	node = (uint32_t)below->n - 1;
+	added = &below->nodes[node];
+	added->type = (unsigned char)*pfs_row_text(row, &len);
 	if (below->keyed) {
 		below->keys[node].order = pfs_row_number(row);
 		below->keys[node].ino = pfs_row_number(row);
 	}
 	if (below->take)
 		below->take(below->arg, node, row);
-	below->nodes[node].text = (size_t)(row->at - below->kept.text);
+	name = pfs_row_text(row, &len);
+	added->name = (uint64_t)(name - below->kept.text) & MAX_TEXT;
+	added->len = len & UINT16_MAX;
 	return true;
 }
 
-int pfs_below_ask(struct pfs_below *below, const char *columns, const char *where)
+int pfs_below_ask(struct pfs_below *below, const char *before, const char *after, const char *where)
 {
 	char *sql PFS_FREE = NULL;
 	int status;
 
-	if (asprintf(&sql, "SELECT depth, %s%s FROM nodes WHERE %s%s",
-		     below->keyed ? "readdir, ino, " : "", columns, where,
+	if (asprintf(&sql, "SELECT depth, type, %s%sname%s FROM nodes WHERE %s%s",
+		     below->keyed ? "readdir, ino, " : "", before, after, where,
 		     below->beheaded ? "" : " ORDER BY preorder") < 0)
 		return pfs_cmd_fail(below->place->verb, "no memory");
 	status = pfs_place_keep(below->place, &below->kept, sql, take, below);
 	return !status && below->no_memory ? pfs_cmd_fail(below->place->verb, "no memory") : status;
-}
-
-struct pfs_row pfs_below_row(const struct pfs_below *below, uint32_t node)
-{
-	return (struct pfs_row){.at = below->kept.text + below->nodes[node].text,
-				.escaped = below->kept.escaped};
 }
 
 void pfs_below_close(struct pfs_below *below)

@@ -13,7 +13,8 @@
 #include "tools/ask.h"
 
 struct pfs_below_node {
-	size_t text; /* where its columns begin in the kept text */
+	uint64_t name : 40, len : 16; /* where it begins in the kept text, NUL-terminated; its length */
+	uint64_t type : 8; /* find's letter */
 	uint32_t first, next; /* the first child, the next sibling; 0: none */
 };
 
@@ -26,7 +27,7 @@ struct pfs_below {
 	bool keyed; /* has keys: is to be sorted */
 	bool whole; /* no directory lacks some of its children only */
 	bool beheaded; /* no row is the top's, all are its children's, as they are found */
-	/* Called for each node, if not NULL, to take fields that need not be kept. */
+	/* Called for each node, if not NULL, to take the columns before the name. */
 	void (*take)(void *arg, uint32_t node, struct pfs_row *row);
 	void *arg;
 
@@ -39,13 +40,27 @@ struct pfs_below {
 	bool no_memory;
 };
 
-/* Asks for the columns of what fulfils the condition: a top, and below it whatever lies below what is
- * not a leaf.  An exit status, having said what was wrong.  Close it in any case. */
-PFS_MUST_CHECK int pfs_below_ask(struct pfs_below *below, const char *columns, const char *where);
+/* Asks for what fulfils the condition, with columns before the name, "..., ", and after it, ", ...": a top,
+ * and below it whatever lies below what is no leaf.  An exit status, having said what was wrong.  Close it
+ * in any case. */
+PFS_MUST_CHECK int pfs_below_ask(struct pfs_below *below, const char *before, const char *after,
+				 const char *where);
 void pfs_below_close(struct pfs_below *below);
 
-/* The node's columns, which are to be taken once: texts are changed where they lie. */
-struct pfs_row pfs_below_row(const struct pfs_below *below, uint32_t node);
+static inline char *pfs_below_name(const struct pfs_below *below, uint32_t node, size_t *len)
+{
+	*len = below->nodes[node].len;
+	return below->kept.text + below->nodes[node].name;
+}
+
+/* The columns after the name, which are to be taken once: texts are changed where they lie. */
+static inline struct pfs_row pfs_below_row(const struct pfs_below *below, uint32_t node)
+{
+	size_t len;
+	char *name = pfs_below_name(below, node, &len);
+
+	return (struct pfs_row){.at = name + len + 1};
+}
 
 /* Siblings by their keys' order, -ENOMEM; the same after making that order the one of a walk, which asks
  * for what the widest directories hold: an exit status, having said what was wrong. */

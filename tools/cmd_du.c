@@ -65,8 +65,8 @@ struct usage {
 
 /* ---- rows ---- */
 
-#define COLUMNS		 "subtree_blocks, name"
-#define APPARENT_COLUMNS "subtree_size, size, type, name"
+#define COLUMNS		 "subtree_blocks, "
+#define APPARENT_COLUMNS "subtree_size, size, "
 
 static bool is_seen(const struct usage *u, uint64_t ino)
 {
@@ -105,7 +105,6 @@ static void take(void *arg, uint32_t node, struct pfs_row *row)
 {
 	struct usage *u = arg;
 	uint64_t total = pfs_row_number(row), own = 0;
-	size_t size;
 
 	if (pfs_grow(&u->entries, &u->capacity, (size_t)node + 1, sizeof(*u->entries))) {
 		u->no_memory = true;
@@ -113,7 +112,7 @@ static void take(void *arg, uint32_t node, struct pfs_row *row)
 	}
 	if (u->settings->apparent) {
 		own = pfs_row_number(row);
-		own = *pfs_row_text(row, &size) == 'd' ? own : 0;
+		own = u->below.nodes[node].type == 'd' ? own : 0;
 	} else {
 		total *= 512;
 	}
@@ -124,27 +123,34 @@ static void take(void *arg, uint32_t node, struct pfs_row *row)
 		add_own(u, own);
 }
 
+static uint64_t depth_of(const char *path)
+{
+	uint64_t depth = 0;
+
+	for (const char *at = path; path[1] && *at; at++)
+		depth += *at == '/';
+	return depth;
+}
+
 /* Apparent sizes count directories themselves, and need them all; totals do not. */
 static int ask_entries(struct usage *u)
 {
 	const struct settings *s = u->settings;
-	char *path PFS_FREE = pfs_sql_quote(u->place->path), *where PFS_FREE = NULL;
-	char limits[128] = "";
+	const char *columns = s->apparent ? APPARENT_COLUMNS : COLUMNS;
+	char *path PFS_FREE = pfs_sql_quote(u->place->path), *subtree PFS_FREE = NULL;
+	char *itself PFS_FREE = NULL;
+	char limit[64] = "";
 
 	if (s->depth != UINT64_MAX && !s->apparent)
-		(void)snprintf(limits, sizeof(limits),
-			       " AND depth <= %" PRIu64 " + (SELECT depth FROM nodes WHERE path = ",
-			       s->depth);
-	if (!path || asprintf(&where, "under(ino, %s)%s%s%s%s%s%s", path, limits, *limits ? path : "",
-			      *limits ? ")" : "", s->all ? "" : " AND (type = 'd' OR path = ",
-			      s->all ? "" : path, s->all ? "" : ")") < 0)
+		(void)snprintf(limit, sizeof(limit), " AND depth <= %" PRIu64,
+			       s->depth + depth_of(u->place->path));
+	if (!path || asprintf(&itself, "path = %s", path) < 0 ||
+	    asprintf(&subtree, "under(ino, %s)%s%s", path, limit, s->all ? "" : " AND type = 'd'") < 0)
 		return pfs_cmd_fail("du", "no memory");
-	if (s->depth == 0 && !s->apparent) { /* one row, found by its path */
-		free(PFS_TAKE(where));
-		if (asprintf(&where, "path = %s", path) < 0)
-			return pfs_cmd_fail("du", "no memory");
-	}
-	PFS_TRY(pfs_below_ask(&u->below, s->apparent ? APPARENT_COLUMNS : COLUMNS, where));
+	if (s->depth || s->apparent)
+		PFS_TRY(pfs_below_ask(&u->below, columns, "", subtree));
+	if (!u->below.n) /* no directory, or only that is asked for */
+		PFS_TRY(pfs_below_ask(&u->below, columns, "", itself));
 	if (u->no_memory)
 		return pfs_cmd_fail("du", "no memory");
 	return u->below.n ? PFS_EXIT_OK
@@ -208,10 +214,9 @@ struct descent {
 static bool descend(struct descent *descent, uint32_t node)
 {
 	struct usage *u = descent->u;
-	struct pfs_row row = pfs_below_row(&u->below, node);
 	struct step step = {node, u->below.nodes[node].first, u->path_len, 0};
 	size_t size;
-	const char *name = pfs_row_text(&row, &size);
+	const char *name = pfs_below_name(&u->below, node, &size);
 
 	if ((node && !push_name(u, name, size)) ||
 	    pfs_grow(&descent->steps, &descent->capacity, descent->depth + 1, sizeof(step)))

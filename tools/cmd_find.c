@@ -37,7 +37,7 @@ static const struct pfs_cmd command = {
 static const struct {
 	unsigned need;
 	const char *column;
-} columns[] = { /* after the type, which is always needed */
+} columns[] = {
 	{PFS_FIND_INO, "ino"},	     {PFS_FIND_MODE, "mode"},
 	{PFS_FIND_NLINK, "nlink"},   {PFS_FIND_UID, "uid"},	  {PFS_FIND_GID, "gid"},
 	{PFS_FIND_SIZE, "size"},     {PFS_FIND_BLOCKS, "blocks"}, {PFS_FIND_MTIME, "mtime"},
@@ -94,18 +94,18 @@ static void take_field(struct pfs_found *found, unsigned need, struct pfs_row *r
 
 void pfs_search_columns(const struct pfs_search *search, char list[PFS_FIND_COLUMNS])
 {
-	size_t n = (size_t)snprintf(list, PFS_FIND_COLUMNS, "type");
+	size_t n = 0;
 
+	*list = 0;
 	for (size_t i = 0; i < PFS_COUNT(columns); i++)
 		if (columns[i].need & search->run.find->needs)
 			n += (size_t)snprintf(list + n, PFS_FIND_COLUMNS - n, ", %s", columns[i].column);
 }
 
-void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, struct pfs_row *row)
+void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, char type,
+		     struct pfs_row *row)
 {
-	size_t size;
-
-	*found = (struct pfs_found){.target = "", .type = *pfs_row_text(row, &size)};
+	*found = (struct pfs_found){.target = "", .type = type};
 	for (size_t i = 0; i < PFS_COUNT(columns); i++)
 		if (columns[i].need & search->run.find->needs)
 			take_field(found, columns[i].need, row);
@@ -179,16 +179,18 @@ static bool no_memory(struct pfs_search *search)
 	return false;
 }
 
-/* A row of path, depth and the columns. */
+/* A row of path, depth, type and the columns. */
 static bool take_path(struct pfs_search *search, struct pfs_found *found, struct pfs_row *row)
 {
 	size_t size;
 	const char *path = pfs_row_text(row, &size);
 	unsigned depth = (unsigned)pfs_row_number(row);
+	char type;
 
 	if (!show(search, path, size))
 		return no_memory(search);
-	pfs_search_fill(search, found, row);
+	type = *pfs_row_text(row, &size);
+	pfs_search_fill(search, found, type, row);
 	found->depth = depth - search->start_depth;
 	return true;
 }
@@ -222,7 +224,7 @@ static bool take_row(void *arg, struct pfs_row *row)
 	return !search->run.quit;
 }
 
-/* One of all rows, of depth, name and the columns; it comes after that of its directory. */
+/* One of all rows, of depth, name, type and the columns; it comes after that of its directory. */
 static bool take_name(void *arg, struct pfs_row *row)
 {
 	struct pfs_search *search = arg;
@@ -246,7 +248,7 @@ static bool take_name(void *arg, struct pfs_row *row)
 		pfs_stdout_put(search->run.out, search->path, search->path_len + 1);
 		return true;
 	}
-	pfs_search_fill(search, &found, row);
+	pfs_search_fill(search, &found, *pfs_row_text(row, &size), row);
 	found.depth = (unsigned)depth;
 	(void)pfs_search_decide(search, &found);
 	return !search->run.quit;
@@ -261,7 +263,7 @@ static int ask(struct pfs_search *search, const char *key, const char *where,
 
 	if (!search->prints_all)
 		pfs_search_columns(search, list);
-	if (asprintf(&sql, "SELECT %s%s%s FROM nodes WHERE %s", key, *list ? ", " : "", list, where) < 0)
+	if (asprintf(&sql, "SELECT %s%s FROM nodes WHERE %s", key, list, where) < 0)
 		return pfs_cmd_fail("find", "no memory");
 	return pfs_place_ask(search->place, sql, row, search);
 }
@@ -273,7 +275,7 @@ static int ask_start(struct pfs_search *search)
 
 	if (!path || asprintf(&where, "path = %s", path) < 0)
 		return pfs_cmd_fail("find", "no memory");
-	status = ask(search, "path, depth", where, take_start);
+	status = ask(search, "path, depth, type", where, take_start);
 	if (!status && !search->found_start && !search->run.status)
 		return pfs_cmd_fail("find", "%s: %s", search->place->path, strerror(ENOENT));
 	return status;
@@ -301,7 +303,7 @@ static int ask_all(struct pfs_search *search, const char *path, const char *limi
 			     root->right->kind == PFS_FIND_PRINT;
 	if (asprintf(&where, "under(ino, %s)%s ORDER BY preorder", path, limit) < 0)
 		return pfs_cmd_fail("find", "no memory");
-	return ask(search, "depth, name", where, take_name);
+	return ask(search, search->prints_all ? "depth, name" : "depth, name, type", where, take_name);
 }
 
 static int ask_rest(struct pfs_search *search)
@@ -319,7 +321,7 @@ static int ask_rest(struct pfs_search *search)
 	    asprintf(&where, "under(ino, %s) AND depth >= %" PRIu64 "%s AND %s", path, low, limit,
 		     condition) < 0)
 		return pfs_cmd_fail("find", "no memory");
-	return ask(search, "path, depth", where, take_row);
+	return ask(search, "path, depth, type", where, take_row);
 }
 
 /* ---- places ---- */

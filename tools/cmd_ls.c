@@ -60,22 +60,20 @@ static bool needs_names_only(const struct settings *s)
 	return s->style.form != PFS_LS_LONG && !s->given[BY_SIZE] && !s->given[BY_TIME];
 }
 
+/* After the name. */
 static const char *columns_of(const struct settings *s)
 {
 	if (!needs_names_only(s))
-		return "type, name, ino, target, nlink, rdev, size, blocks, mtime, uid, gid, mode";
-	return s->given[INODE] ? "type, name, ino" : "type, name";
+		return ", ino, target, nlink, rdev, size, blocks, mtime, uid, gid, mode";
+	return s->given[INODE] ? ", ino" : "";
 }
 
 static void take_entry(struct pfs_ls_entry *e, const struct settings *s, struct pfs_row *row)
 {
-	size_t size;
-
-	e->type = *pfs_row_text(row, &size);
-	e->name = pfs_row_text(row, &e->len);
-	e->ino = pfs_row_number(row);
 	e->target = "";
 	e->target_len = 0;
+	if (s->given[INODE] || !needs_names_only(s))
+		e->ino = pfs_row_number(row);
 	if (needs_names_only(s))
 		return;
 	e->target = pfs_row_text(row, &e->target_len);
@@ -163,8 +161,10 @@ static int list_children(struct descent *d, uint32_t node)
 
 		PFS_TRY(pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*e)));
 		e = &list->entries[list->n];
-		take_entry(e, s, &row);
 		e->node = at;
+		e->type = (char)d->below.nodes[at].type;
+		e->name = pfs_below_name(&d->below, at, &e->len);
+		take_entry(e, s, &row);
 		list->n += *e->name != '.' || s->given[ALMOST];
 	}
 	if (!s->bytes_only || d->below.beheaded)
@@ -219,7 +219,7 @@ static int ask(struct pfs_below *below, const struct settings *s)
 	if (!path || asprintf(&where, "%s(ino, %s)%s", below->beheaded ? "child_of" : "under", path,
 			      below->beheaded && !s->given[ALMOST] ? " AND name NOT GLOB '.*'" : "") < 0)
 		return pfs_cmd_fail("ls", "no memory");
-	return pfs_below_ask(below, columns_of(s), where);
+	return pfs_below_ask(below, "", columns_of(s), where);
 }
 
 static int list_directory(struct pfs_stdout *out, struct settings *s, const struct pfs_place *place,
@@ -263,6 +263,8 @@ static bool take_place(void *arg, struct pfs_row *row)
 	struct pfs_ls_entry *e = &places->list.entries[places->list.n];
 	char *names;
 
+	e->type = *pfs_row_text(row, &e->len);
+	(void)pfs_row_text(row, &e->len);
 	take_entry(e, places->settings, row);
 	e->node = (uint32_t)places->list.n;
 	e->len = strlen(places->shown);
@@ -283,7 +285,7 @@ static int find_place(struct places *places, const struct pfs_place *place)
 	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
 	size_t n = places->list.n;
 
-	if (!path || asprintf(&sql, "SELECT %s FROM nodes WHERE path = %s",
+	if (!path || asprintf(&sql, "SELECT type, name%s FROM nodes WHERE path = %s",
 			      columns_of(places->settings), path) < 0)
 		return pfs_cmd_fail("ls", "no memory");
 	places->shown = *place->shown ? place->shown : "/";

@@ -20,10 +20,11 @@ struct pfs_search {
 	size_t *lens, lens_n, lens_capacity; /* of the paths above it, by depth */
 };
 
-/* The columns that the expression needs, to be taken from a row by pfs_search_fill. */
+/* The columns that the expression needs, ", ...", to be taken from a row by pfs_search_fill. */
 #define PFS_FIND_COLUMNS 256
 void pfs_search_columns(const struct pfs_search *search, char list[PFS_FIND_COLUMNS]);
-void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, struct pfs_row *row);
+void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, char type,
+		     struct pfs_row *row);
 
 /* What -maxdepth adds to a condition. */
 #define PFS_FIND_LIMIT 64

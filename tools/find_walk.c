@@ -16,17 +16,17 @@ static int ask(const struct pfs_search *search, struct pfs_below *below)
 {
 	char *path PFS_FREE = pfs_sql_quote(search->place->path);
 	char *condition PFS_FREE = pfs_find_condition(search->run.find), *where PFS_FREE = NULL;
-	char limit[PFS_FIND_LIMIT], columns[PFS_FIND_COLUMNS + sizeof("name, ")] = "name, ";
+	char limit[PFS_FIND_LIMIT], columns[PFS_FIND_COLUMNS];
+	bool directories = condition && strcmp(condition, "type IN ('d')") == 0;
 
 	pfs_search_limit(search, limit);
-	pfs_search_columns(search, strchr(columns, 0));
+	pfs_search_columns(search, columns);
 	below->whole = condition && strcmp(condition, "1") == 0;
 	if (!path || !condition ||
-	    asprintf(&where, "under(ino, %s)%s%s%s%s", path, limit,
-		     below->whole ? "" : " AND (type = 'd' OR ", below->whole ? "" : condition,
-		     below->whole ? "" : ")") < 0)
+	    asprintf(&where, "under(ino, %s)%s AND (%s%s)", path, limit,
+		     below->whole || directories ? "" : "type = 'd' OR ", condition) < 0)
 		return pfs_cmd_fail("find", "no memory");
-	return pfs_below_ask(below, columns, where);
+	return pfs_below_ask(below, "", columns, where);
 }
 
 struct step {
@@ -49,13 +49,13 @@ static bool enter(struct visit *visit, uint32_t child)
 	struct pfs_row row = pfs_below_row(visit->below, child);
 	struct step *step;
 	size_t size;
-	const char *name = pfs_row_text(&row, &size);
+	const char *name = pfs_below_name(visit->below, child, &size);
 
 	if (!pfs_search_enter(search, visit->steps[visit->depth - 1].path_len, name, size) ||
 	    pfs_grow(&visit->steps, &visit->capacity, visit->depth + 1, sizeof(*step)))
 		return false;
 	step = &visit->steps[visit->depth];
-	pfs_search_fill(search, &step->found, &row);
+	pfs_search_fill(search, &step->found, (char)visit->below->nodes[child].type, &row);
 	step->found.depth = (unsigned)visit->depth++;
 	step->path_len = search->path_len;
 	step->next = visit->below->nodes[child].first;

@@ -10,50 +10,47 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PFS_ROW_SLACK 8 /* bytes that may be read beyond a line's end */
+#define PFS_ROW_SLACK 16 /* bytes that may be read beyond a line's end */
+
+typedef uint8_t pfs_row_bytes __attribute__((vector_size(16)));
 
 struct pfs_row {
-	char *at;     /* the next field */
-	bool escaped; /* there may be backslashes */
-	bool ended;   /* by a text, whose NUL at is */
+	char *at;   /* the next field */
+	bool ended; /* by a text, whose NUL at is */
 };
 
-/* The tab or newline at which the field ends, eight bytes at a time: whatever is below 14 is looked at. */
-static inline char *pfs_row_field_end(char *at)
-{
-	const uint64_t ones = UINT64_MAX / 255, highs = ones << 7;
-	uint64_t word, low;
-	char *hit;
+/* Undoes what stands for other bytes, in place: what is left ends where it did.  Returns where it begins. */
+char *pfs_row_unescape(char *text, size_t size);
 
-	for (;; at += sizeof(word)) {
-		(void)memcpy(&word, at, sizeof(word));
-		word = le64toh(word);
-		for (low = (word - 14 * ones) & ~word & highs; low; low &= low - 1) {
-			hit = at + __builtin_ctzll(low) / 8;
-			if (*hit == '\t' || *hit == '\n')
-				return hit;
-		}
-	}
+/* The first of sixteen bytes that is set; 16: none is. */
+static inline size_t pfs_row_first(pfs_row_bytes set)
+{
+	uint64_t half[2];
+
+	(void)memcpy(half, &set, sizeof(half));
+	if (half[0])
+		return (size_t)__builtin_ctzll(le64toh(half[0])) / 8;
+	return half[1] ? 8 + (size_t)__builtin_ctzll(le64toh(half[1])) / 8 : 16;
 }
 
-/* Undoes what stands for other bytes, in place; returns the new size. */
-size_t pfs_row_unescape(char *text, size_t size);
-
-/* NUL-terminated, in place. */
+/* NUL-terminated, in place: the next field begins after the NUL. */
 static inline char *pfs_row_text(struct pfs_row *row, size_t *size)
 {
-	char *text = row->at, *end;
+	char *text = row->at, *end = text;
+	pfs_row_bytes bytes, escapes = {0};
+	size_t n = row->ended ? 0 : sizeof(bytes);
 
-	*size = 0;
-	if (row->ended)
-		return text;
-	end = pfs_row_field_end(text);
-	row->ended = *end == '\n';
+	for (; n == sizeof(bytes); end += n) {
+		(void)memcpy(&bytes, end, sizeof(bytes));
+		escapes |= bytes == '\\';
+		n = pfs_row_first((bytes == '\t') | (bytes == '\n'));
+	}
+	row->ended |= *end == '\n';
 	row->at = end + !row->ended;
 	*end = 0;
+	if (pfs_row_first(escapes) != sizeof(bytes))
+		text = pfs_row_unescape(text, (size_t)(end - text));
 	*size = (size_t)(end - text);
-	if (row->escaped)
-		*size = pfs_row_unescape(text, *size);
 	return text;
 }
 
