@@ -317,6 +317,12 @@ static int fetch(struct pfs_sql_cursor *cursor)
 	return error ? failed(table, error) : SQLITE_OK;
 }
 
+/* Blanks, signs, a point and digits stand before all letters. */
+static bool begins_as_number(const struct pfs_sql_value *text)
+{
+	return text->size && text->bytes[0] <= '9';
+}
+
 /* The value, and the number that a text reads as where it is compared with one. */
 static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value)
 {
@@ -324,7 +330,7 @@ static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value
 
 	pfs_sql_from_value(&argument->value, value);
 	argument->number = argument->value;
-	if (argument->value.type != PFS_SQL_TEXT)
+	if (argument->value.type != PFS_SQL_TEXT || !begins_as_number(&argument->value))
 		return SQLITE_OK;
 	copy = sqlite3_value_dup(value); /* looking changes it */
 	if (!copy)

@@ -9,7 +9,8 @@
 #include "base/cleanup.h"
 #include "fs/query/gather.h"
 
-#define FIRST_BATCH 128 /* rows: a LIMIT may want no more */
+#define FIRST_BATCH 32 /* rows: min(), EXISTS or a LIMIT may want no more */
+#define ROOM_KEPT   128 /* slots, for the next statement */
 #define BATCH	    4096
 #define LARGE_BATCH 16384 /* past SQLite; */
 #define MEMORY_PART 4	  /* that much of what is left of the memory it may take */
@@ -84,7 +85,7 @@ static void close_scan(struct pfs_sql_scan *scan)
 
 	(void)let_go(scan);
 	pfs_gathered_rest(scan->gather);
-	if (scan->room_rows > FIRST_BATCH) {
+	if (scan->room_rows > ROOM_KEPT) {
 		free(PFS_TAKE(scan->room));
 		scan->room_rows = 0;
 	}

@@ -60,6 +60,8 @@ struct pfs_scan_test {
 
 /* ---- selections ---- */
 
+#define PFS_TESTS_FEW 3
+
 struct pfs_selection {
 	struct pfs_tree *tree;
 	const struct pfs_image *image;
@@ -69,6 +71,8 @@ struct pfs_selection {
 	struct pfs_scan_test *tests;
 	size_t n_tests, n_order;
 	struct pfs_scan_test **order; /* those that are to be done */
+	struct pfs_scan_test few[PFS_TESTS_FEW]; /* room for them: joins ask thousands of times */
+	struct pfs_scan_test *few_order[PFS_TESTS_FEW];
 	uint32_t from, to; /* slots to be looked at; of these, if `list`, only the n listed */
 	const uint32_t *list;
 	size_t n_list;

@@ -379,8 +379,12 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 		.stop = stop,
 	};
 	/* one more of each, for what a path's beginning comes to */
-	selection->tests = calloc(2 * n + 1, sizeof(*selection->tests));
-	selection->order = calloc(2 * n + 1, sizeof(struct pfs_scan_test *));
+	selection->tests = selection->few;
+	selection->order = selection->few_order;
+	if (2 * n + 1 > PFS_TESTS_FEW) {
+		selection->tests = calloc(2 * n + 1, sizeof(*selection->tests));
+		selection->order = calloc(2 * n + 1, sizeof(struct pfs_scan_test *));
+	}
 	if (!selection->tests || !selection->order)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
@@ -408,7 +412,9 @@ void pfs_selection_finish(struct pfs_selection *selection)
 		free(test->climbed);
 		free(test->own_bits);
 	}
-	free(selection->tests);
-	free(selection->order);
+	if (selection->tests != selection->few)
+		free(selection->tests);
+	if (selection->order != selection->few_order)
+		free(selection->order);
 	free(selection->own_list);
 }
