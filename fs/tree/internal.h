@@ -175,6 +175,7 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place);
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
 /* Valid until the name is removed; never moves. */
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
+void pfs_names_prefetch(const struct pfs_names *names, uint32_t place);
 uint64_t pfs_names_bytes(const struct pfs_names *names); /* of memory in use */
 
 /* ---- slotmap.c: prime -> slot, a hash that keeps slots only and looks primes up in the column; it

@@ -139,6 +139,11 @@ const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t 
 	return (const char *)p + 1;
 }
 
+void pfs_names_prefetch(const struct pfs_names *names, uint32_t place)
+{
+	__builtin_prefetch(at(names, place));
+}
+
 uint64_t pfs_names_bytes(const struct pfs_names *names)
 {
 	return (names->end - names->free_units) * UNIT;

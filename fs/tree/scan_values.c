@@ -10,6 +10,8 @@
 #include "fs/tree/totals.h"
 
 #define GRAIN 8192u /* nodes that one thread takes at once */
+#define AHEAD 64u    /* nodes fetched ahead ... */
+#define SCATTERED 16u /* ... if there are so many others between two of them */
 #define BYTES 1024u /* room for so many at least */
 
 /* ---- integers ---- */
@@ -368,35 +370,77 @@ static void put(void *context, size_t from, size_t to)
 	pfs_trail_finish(&trail);
 }
 
+/* Has what paths of scattered nodes are made of come from memory at once, level by level, rather than one
+ * after the other as it is met. */
+static void fetch_ahead(const struct texts *texts, size_t from, size_t to)
+{
+	const struct pfs_image *image = texts->image;
+	uint32_t at[AHEAD];
+	size_t n = to - from;
+
+	if (!pfs_field_is_path(texts->field) ||
+	    texts->slots[to - 1] - texts->slots[from] < SCATTERED * n)
+		return;
+	memcpy(at, texts->slots + from, n * sizeof(*at));
+	for (size_t i = 0; i < n; i++) {
+		__builtin_prefetch(&image->name[at[i]]);
+		__builtin_prefetch(&image->parent[at[i]]);
+	}
+	while (n > 0) {
+		size_t kept = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			uint32_t parent = image->parent[at[i]];
+
+			pfs_names_prefetch(image->names, image->name[at[i]]);
+			if (parent == PFS_NO_SLOT || (kept && at[kept - 1] == parent))
+				continue;
+			__builtin_prefetch(&image->name[parent]);
+			__builtin_prefetch(&image->parent[parent]);
+			at[kept++] = parent;
+		}
+		n = kept;
+	}
+}
+
+/* The next one, where the one before ends. */
+static int put_next(struct texts *texts, struct pfs_trail *trail, char **bytes, size_t *capacity,
+		    size_t i)
+{
+	bool is_path = pfs_field_is_path(texts->field);
+	uint32_t slot = texts->slots[i];
+	uint64_t at = texts->offset[i];
+	const char *text = NULL;
+	size_t len = 0;
+
+	if (is_path)
+		PFS_TRY(path_len(trail, texts->image, &len, slot, true));
+	else
+		text = text_of(texts, &len, slot);
+	len = is_path || text ? len : 0;
+	PFS_TRY(pfs_grow(bytes, capacity, PFS_MAX(at + len + 1, BYTES), 1));
+	if (is_path)
+		put_made(texts, trail, *bytes + at, len, slot);
+	else if (text)
+		memcpy(*bytes + at, text, len);
+	if (texts->is_none)
+		texts->is_none[i] = !is_path && !text;
+	texts->offset[i + 1] = at + len;
+	return 0;
+}
+
 /* Few of them at once, by one thread. */
 static int put_few(struct texts *texts, char **bytes, size_t *capacity, size_t n)
 {
 	struct pfs_trail trail = {0};
-	uint64_t end = 0;
 	int error = 0;
 
+	texts->offset[0] = 0;
 	for (size_t i = 0; i < n && !error; i++) {
-		uint32_t slot = texts->slots[i];
-		const char *text = NULL;
-		size_t len = 0;
-
-		if (pfs_field_is_path(texts->field))
-			error = path_len(&trail, texts->image, &len, slot, true);
-		else
-			text = text_of(texts, &len, slot);
-		len = text || pfs_field_is_path(texts->field) ? len : 0;
-		if (!error)
-			error = pfs_grow(bytes, capacity, PFS_MAX(end + len + 1, BYTES), 1);
-		if (!error && text)
-			memcpy(*bytes + end, text, len);
-		else if (!error && len)
-			put_made(texts, &trail, *bytes + end, len, slot);
-		if (texts->is_none)
-			texts->is_none[i] = !text && !pfs_field_is_path(texts->field);
-		texts->offset[i] = end;
-		end += len;
+		if (i % AHEAD == 0)
+			fetch_ahead(texts, i, PFS_MIN(i + AHEAD, n));
+		error = put_next(texts, &trail, bytes, capacity, i);
 	}
-	texts->offset[n] = end;
 	pfs_trail_finish(&trail);
 	return error;
 }
