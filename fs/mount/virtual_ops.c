@@ -238,11 +238,23 @@ static void link_(fuse_req_t req, fuse_ino_t node, fuse_ino_t parent, const char
 		real_of(req)->link(req, node, parent, name);
 }
 
+/* Files are copied then, too; but the copy of a saved query would end half-way. */
+static int rename_error(fuse_req_t req, fuse_ino_t parent)
+{
+	struct pfs_call call;
+	bool saved;
+
+	PFS_TRY(pfs_call_begin(&call, req, parent, 0));
+	saved = call.virtual->kind == &pfs_query_kind;
+	pfs_call_end(&call);
+	return saved ? -EPERM : -EXDEV;
+}
+
 static void rename_(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 		    const char *new_name, unsigned flags)
 {
 	if (pfs_is_virtual(parent) || pfs_is_virtual(new_parent))
-		pfs_reply_error(req, -EXDEV);
+		pfs_reply_error(req, rename_error(req, pfs_is_virtual(parent) ? parent : new_parent));
 	else if (strcmp(name, PFS_QUERY_NAME) == 0)
 		pfs_reply_error(req, -EPERM);
 	else

@@ -52,6 +52,8 @@ printf 'SELECT count(*) AS n FROM nodes -- a comment' >"$q/large/sql"
 is 'a comment at the end' "$(tail -n 1 "$q/large/result.tsv")" 5
 not_ok 'no nodes without a column' ls "$q/large/nodes"
 head -c 70000 /dev/zero | tr '\0' ' ' >blanks
+fails_with 'mv says no' 'Operation not permitted' mv "$q/large" "$q/larger"
+not_ok 'and makes nothing' test -e "$q/larger"
 not_ok 'too long' cp blanks "$q/large/sql"
 
 # ---- kept with the directory, hidden elsewhere ----
