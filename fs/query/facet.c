@@ -94,10 +94,12 @@ size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_query
 		unsigned char c = (unsigned char)text[i];
 		bool dots =
 			c == '.' && (size == 1 || (size == 2 && text[0] == '.' && text[1] == '.'));
+		bool encoded = c < 0x20 || c == 0x7f || c == '/' || c == '%' ||
+			       (c == '@' && i == 0) || dots;
 
-		if (used + 3 > PFS_FACET_NAME_MAX)
+		if (used + (encoded ? 3 : 1) > PFS_FACET_NAME_MAX)
 			return 0;
-		if (c < 0x20 || c == 0x7f || c == '/' || c == '%' || (c == '@' && i == 0) || dots) {
+		if (encoded) {
 			out[used++] = '%';
 			out[used++] = hex[c >> 4];
 			out[used++] = hex[c & 15];

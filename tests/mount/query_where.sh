@@ -105,5 +105,9 @@ mkdir "$mnt/many"
 is 'at most a thousand, then how many more' "$(ls -U "$mnt/many/.query/where/name" | tail -n 1) $(ls -U "$mnt/many/.query/where/name" | wc -l)" '@more-501 1001'
 is 'which can be read' "$(wc -l <"$mnt/many/.query/where/name/@more-501")" 1502
 is 'all of them as links' "$(ls "$mnt/many/.query/where/type/f/@nodes" | wc -l)" 1500
+
+longest=$(printf 'd%.0s' {1..255})
+mkdir -p "$mnt/long/$longest"
+is 'a name of 255 bytes is listed' "$(ls "$mnt/long/.query/where/under") $(ls "$mnt/long/.query/where/depth/2/name")" "$longest $longest"
 unmount_store
 check_store
