@@ -281,12 +281,12 @@ static int sort_paths(struct pfs_ordered *ordered)
 
 	if (ordered->order[0].field == PFS_FIELD_PATH) {
 		PFS_TRY(pfs_scan_sort_paths(ordered->tree, slots));
-	} else if (pfs_scan_ascends(ordered->tree, slots->n)) {
-		ordered->are_in_order = true;
-		ordered->how = "in order as found";
 	} else {
 		PFS_TRY(pfs_scan_sort_preorder(ordered->tree, slots));
+		ordered->are_in_order = pfs_slots_ascend(slots);
 	}
+	if (ordered->are_in_order)
+		ordered->how = "in order as found";
 	if (ordered->order[0].descending)
 		reverse(slots);
 	return 0;

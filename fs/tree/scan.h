@@ -128,8 +128,8 @@ void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 /* Sorted component-wise: pre-order, children in byte order of names (primefs tree's order). */
 PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots);
 
-/* Whether ascending slots are known to have that order, so that n of them need no sorting; looks,
- * once for a tree as it is, where n is worth it. */
-bool pfs_scan_ascends(struct pfs_tree *tree, uint64_t n);
+/* Whether those of the slots from..to are known to have that order, ascending; looks, once for a tree as
+ * it is, where so many are worth it. */
+bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to);
 
 #endif

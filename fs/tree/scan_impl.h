@@ -180,6 +180,8 @@ PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pf
 
 /* ---- scan_order.c ---- */
 
+bool pfs_slots_ascend(const struct pfs_slots *slots);
+
 /* Sorted by the bytes of their paths.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots);
 /* One before the other, by the bytes of PATH or PREORDER. */

@@ -3,9 +3,10 @@
  * the bytes of their names.  And the order of their paths' bytes, which differs where a name goes on
  * with less than a slash: /a, /a-b, /a/c.
  *
- * Slots mostly have that order already.  What has not been known to have it is cut into runs that
- * do; few runs are merged, a long stretch of one at a time.  Of many runs a tree is made, that of
- * the nodes and those above them, and its siblings are sorted. */
+ * Slots mostly have that order already, or but for a few strays, which are sorted and put in their
+ * places.  What has not been known to have it is cut into runs that do; few runs are merged, a long
+ * stretch of one at a time.  Of many runs a tree is made, that of the nodes and those above them, and
+ * its siblings are sorted. */
 #include "fs/tree/scan_impl.h"
 
 #include <stdlib.h>
@@ -292,26 +293,76 @@ static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots)
 	return error;
 }
 
-/* ---- all of it ---- */
+/* ---- strays ---- */
 
-/* Whether the whole tree has the order of its slots; looks once, until names come. */
+static int by_slot(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Takes out of ascending slots as few as need be for the rest to have their order: of a run and what
+ * was kept before it, those that overlap, on the side that has fewer.  false: too many. */
+static bool find_strays(const struct runs *runs, struct pfs_slots *all, uint32_t *strays,
+			size_t *n_strays)
+{
+	const struct pfs_image *image = runs->image;
+	size_t *starts PFS_FREE = list_starts(runs, all->n);
+	uint32_t *slots = all->slot;
+	size_t n_runs = atomic_load(&runs->n), kept;
+
+	if (!starts || n_runs == 0 || n_runs > 2 * PFS_STRAYS_MAX)
+		return false;
+	kept = starts[1];
+	for (size_t r = 1; r < n_runs; r++) {
+		uint32_t *run = slots + starts[r];
+		size_t n = starts[r + 1] - starts[r], before, after = 0;
+
+		before = kept ? count_before(runs, run, n, slots[kept - 1]) : 0;
+		while (after < before && after < kept && after <= PFS_STRAYS_MAX &&
+		       !is_before(image, false, slots[kept - 1 - after], run[0]))
+			after++;
+		if (*n_strays + after > PFS_STRAYS_MAX)
+			return false;
+		if (after < before) {
+			kept -= after;
+			memcpy(strays + *n_strays, slots + kept, after * sizeof(*strays));
+			*n_strays += after;
+			before = 0;
+		} else {
+			memcpy(strays + *n_strays, run, before * sizeof(*strays));
+			*n_strays += before;
+		}
+		memmove(slots + kept, run + before, (n - before) * sizeof(*slots));
+		kept += n - before;
+	}
+	qsort(strays, *n_strays, sizeof(*strays), by_slot);
+	return true;
+}
+
+/* Whether the whole tree has the order of its slots, but for strays; looks once. */
 static int look_at_all(struct pfs_tree *tree)
 {
+	uint32_t strays[PFS_STRAYS_MAX];
 	struct pfs_slots all;
 	struct runs runs = {0};
+	size_t n = 0;
 	int error;
 
 	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, NULL));
 	error = cut(tree, &runs, &all, false);
-	if (!error)
-		pfs_spans_note_order(tree, atomic_load(&runs.n) <= 1 ? PFS_ORDER_ASCENDING
-								     : PFS_ORDER_OTHER);
+	if (!error && find_strays(&runs, &all, strays, &n))
+		pfs_spans_note_order(tree, PFS_ORDER_ASCENDING, strays, n);
+	else if (!error)
+		pfs_spans_note_order(tree, PFS_ORDER_OTHER, NULL, 0);
 	free(runs.starts);
 	pfs_slots_finish(&all);
 	return error;
 }
 
-bool pfs_scan_ascends(struct pfs_tree *tree, uint64_t n)
+/* With strays. */
+static bool ascends(struct pfs_tree *tree, size_t n)
 {
 	if (n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN &&
 	    look_at_all(tree))
@@ -319,7 +370,70 @@ bool pfs_scan_ascends(struct pfs_tree *tree, uint64_t n)
 	return pfs_spans_order(tree) == PFS_ORDER_ASCENDING;
 }
 
-static bool is_ascending(const struct pfs_slots *slots)
+bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to)
+{
+	const uint32_t *strays;
+
+	return ascends(tree, to - from) &&
+	       (pfs_spans_strays(tree, &strays, from) == 0 || *strays >= to);
+}
+
+static int by_preorder(const void *a, const void *b, void *image)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x == y ? 0 : is_before(image, false, x, y) ? -1 : 1;
+}
+
+/* Moves strays to the end of ascending slots; the rest keeps its order.  How many there are. */
+static size_t take_strays(struct pfs_tree *tree, uint32_t *to, const struct pfs_slots *slots)
+{
+	const uint32_t *strays;
+	size_t n = pfs_spans_strays(tree, &strays, slots->slot[0]), found = 0, kept = 0;
+	uint32_t taken[PFS_STRAYS_MAX];
+
+	for (size_t i = 0; i < slots->n; i++) {
+		while (n && *strays < slots->slot[i]) {
+			strays++;
+			n--;
+		}
+		if (n && *strays == slots->slot[i])
+			taken[found++] = slots->slot[i];
+		else
+			to[kept++] = slots->slot[i];
+	}
+	if (found)
+		memcpy(to + kept, taken, found * sizeof(*to));
+	return found;
+}
+
+/* Sorts ascending slots of which all but strays have the order; *done: few of them are strays. */
+static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slots)
+{
+	const struct runs runs = {.image = &tree->image};
+	uint32_t *from PFS_FREE = NULL;
+	const uint32_t *strays;
+	size_t n;
+
+	*done = true;
+	if (pfs_spans_strays(tree, &strays, slots->slot[0]) == 0 ||
+	    *strays > slots->slot[slots->n - 1])
+		return 0;
+	from = malloc(slots->n * sizeof(*from));
+	if (!from)
+		return -ENOMEM;
+	n = take_strays(tree, from, slots);
+	*done = n <= slots->n / RUN_NODES + 16;
+	if (!*done || n == 0)
+		return 0;
+	qsort_r(from + slots->n - n, n, sizeof(*from), by_preorder, &tree->image);
+	merge(&runs, slots->slot, from, from + slots->n - n, from + slots->n);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+bool pfs_slots_ascend(const struct pfs_slots *slots)
 {
 	for (size_t i = 1; i < slots->n; i++)
 		if (slots->slot[i - 1] >= slots->slot[i])
@@ -330,11 +444,14 @@ static bool is_ascending(const struct pfs_slots *slots)
 int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots)
 {
 	struct runs runs = {0};
+	bool done = false;
 	int error;
 
 	if (slots->n < 2)
 		return 0;
-	if (pfs_scan_ascends(tree, slots->n) && is_ascending(slots))
+	if (ascends(tree, slots->n) && pfs_slots_ascend(slots))
+		PFS_TRY(place_strays(tree, &done, slots));
+	if (done)
 		return 0;
 	error = cut(tree, &runs, slots, false);
 	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16)

@@ -140,7 +140,7 @@ static int list_set(struct pfs_tree *tree, const struct pfs_bitmap *set, unsigne
 	int rc;
 
 	PFS_TRY(pfs_bitmap_count(set, &count));
-	if (!pfs_scan_ascends(tree, count))
+	if (!pfs_scan_ascends(tree, 0, tree->image.end))
 		flags |= PFS_LISTING_PATH_ORDER;
 	pfs_names_view(tree->image.names, &view);
 	view.place = tree->image.name;
@@ -177,7 +177,7 @@ static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32
 	*to = top == image->root ? image->end : top + 1;
 	if (top != image->root && S_ISDIR(image->mode[top]))
 		*to = pfs_span_end(tree, top);
-	return *to && pfs_scan_ascends(tree, *to - *from);
+	return *to && pfs_scan_ascends(tree, *from, *to);
 }
 
 static int list_sorted(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)

@@ -2,9 +2,11 @@
 #include "fs/tree/span.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/tree/dir.h"
 
 /* By slot: the end of a directory's range; 0: it has none, or is no directory; LOST: it has none
  * any more, and neither has any directory above; HOLE: there was no name when the ranges were made,
@@ -14,10 +16,11 @@
 #define SORTED UINT32_C(0x40000000) /* added to an end: children are known to ascend by name */
 
 struct pfs_spans {
-	pthread_mutex_t lock; /* of making them, with tree->lock for reading */
+	pthread_mutex_t lock; /* of making them, and noting the order, with tree->lock for reading */
 	_Atomic(uint32_t *) end;
 	uint32_t n;	  /* slots covered; set before `end` */
-	atomic_int order; /* enum pfs_slot_order */
+	atomic_int order; /* enum pfs_slot_order; set after what strays from it, */
+	uint32_t strays[PFS_STRAYS_MAX], n_strays; /* which ascends */
 };
 
 int pfs_spans_create(struct pfs_tree *tree)
@@ -162,9 +165,59 @@ enum pfs_slot_order pfs_spans_order(struct pfs_tree *tree)
 	return (enum pfs_slot_order)atomic_load(&tree->spans->order);
 }
 
-void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order)
+/* The first of them that is not below the slot. */
+static size_t first_stray(const struct pfs_spans *spans, uint32_t slot)
 {
-	atomic_store(&tree->spans->order, order);
+	size_t low = 0, high = spans->n_strays;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (spans->strays[middle] < slot)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+size_t pfs_spans_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t slot)
+{
+	const struct pfs_spans *spans = tree->spans;
+	size_t first = first_stray(spans, slot);
+
+	*strays = spans->strays + first;
+	return spans->n_strays - first;
+}
+
+void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order, const uint32_t *strays,
+			  size_t n)
+{
+	struct pfs_spans *spans = tree->spans;
+	PFS_LOCKED(&spans->lock);
+
+	if (atomic_load(&spans->order) != PFS_ORDER_UNKNOWN) /* another reader was faster */
+		return;
+	if (n)
+		memcpy(spans->strays, strays, n * sizeof(*strays));
+	spans->n_strays = (uint32_t)n;
+	atomic_store(&spans->order, order);
+}
+
+static void stray(const struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_spans *spans = tree->spans;
+	size_t at = first_stray(spans, slot);
+
+	if (at < spans->n_strays && spans->strays[at] == slot)
+		return;
+	if (spans->n_strays == PFS_STRAYS_MAX) {
+		atomic_store(&spans->order, PFS_ORDER_UNKNOWN);
+		return;
+	}
+	memmove(spans->strays + at + 1, spans->strays + at,
+		(spans->n_strays++ - at) * sizeof(*spans->strays));
+	spans->strays[at] = slot;
 }
 
 /* ---- losing them ---- */
@@ -192,8 +245,12 @@ void pfs_spans_attached(struct pfs_tree *tree, uint32_t slot)
 {
 	uint32_t *end = known(tree);
 
-	if (tree->spans && atomic_load(&tree->spans->order) == PFS_ORDER_ASCENDING)
-		atomic_store(&tree->spans->order, PFS_ORDER_UNKNOWN);
+	if (tree->spans && atomic_load(&tree->spans->order) == PFS_ORDER_ASCENDING) {
+		if (S_ISDIR(tree->image.mode[slot]) && !pfs_dir_is_empty(tree, slot))
+			atomic_store(&tree->spans->order, PFS_ORDER_UNKNOWN);
+		else
+			stray(tree, slot);
+	}
 	if (!end)
 		return;
 	if (slot < tree->spans->n && end[slot] == HOLE)

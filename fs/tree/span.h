@@ -22,11 +22,18 @@ uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory);
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
 
-/* Whether ascending slots of the whole tree are its pre-order, children in byte order: as it was
- * found and noted, and until a name comes. */
+/* Whether ascending slots of the whole tree, a few strays aside, are its pre-order, children in byte
+ * order: as it was found and noted.  Who gets a place or a name strays from then on; when many do, or a
+ * directory moves with what lies in it, nothing is known again. */
+#define PFS_STRAYS_MAX 4096u
 enum pfs_slot_order { PFS_ORDER_UNKNOWN, PFS_ORDER_ASCENDING, PFS_ORDER_OTHER };
 enum pfs_slot_order pfs_spans_order(struct pfs_tree *tree);
-void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order);
+/* ASCENDING: how many strays there are from `slot` on, and these, ascending; valid as long as the tree is
+ * held. */
+size_t pfs_spans_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t slot);
+/* Of an unknown order.  n ascending strays are copied, PFS_STRAYS_MAX or fewer. */
+void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order, const uint32_t *strays,
+			  size_t n);
 
 /* With the write lock: the slot has its place; still has it, but will not; is free. */
 void pfs_spans_attached(struct pfs_tree *tree, uint32_t slot);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Listings of subtrees that are ranges of slots in pre-order, which all cores write, beside what a walk
- * finds; and of others, which they become. */
+ * finds; and of others, which they become.  PFS_SEED: another seed. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,8 @@
 
 #include "base/checked.h"
 #include "fs/tree/scan.h"
+#include "fs/tree/span.h"
+#include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 
 #define FOLDERS 700u
@@ -122,7 +124,7 @@ static bool ascends(void)
 	bool does;
 
 	(void)pfs_scan_lock(tree);
-	does = pfs_scan_ascends(tree, UINT32_MAX);
+	does = pfs_scan_ascends(tree, 0, pfs_scan_end(tree));
 	pfs_scan_unlock(tree);
 	return does;
 }
@@ -267,21 +269,102 @@ static void test_together(void **state)
 	assert_int_equal(wrong[0] + wrong[1], 0);
 }
 
-static void test_disorder(void **state)
+/* ---- when names come that break the order ---- */
+
+static uint64_t seed = 20261121;
+
+static unsigned below(unsigned n)
+{
+	return random_below(&seed, n);
+}
+
+static enum pfs_slot_order order(void)
+{
+	(void)ascends(); /* looks, if it is not known */
+	return pfs_spans_order(tree);
+}
+
+static uint64_t random_folder(void)
+{
+	struct name name = name_of("", 250, 200 + below(300), "");
+
+	return look_up(PFS_ROOT_PRIME, name.text);
+}
+
+/* Of a file, or of an empty folder, most of the time with a file in it afterwards. */
+static void change(unsigned number)
+{
+	uint64_t from = random_folder(), to = random_folder();
+	struct name old = name_of("a", 2, below(FILES / 2), ""), new = name_of("", 1, number, "");
+
+	switch (below(4)) {
+	case 0:
+		(void)!pfs_tree_unlink(tree, from, old.text);
+		break;
+	case 1:
+		(void)!pfs_tree_rename(tree, from, old.text, to, new.text, 0);
+		break;
+	case 2:
+		(void)make(to, new, S_IFREG | 0644);
+		break;
+	default:
+		to = make(to, new, S_IFDIR | 0755);
+		if (below(3))
+			(void)make(to, old, S_IFREG | 0644);
+	}
+}
+
+static void test_strays(void **state)
 {
 	(void)state;
 	(void)make(PFS_ROOT_PRIME, name_of("", 1, 0, ""), S_IFREG | 0644);
 	assert_false(ascends());
+	assert_int_equal(order(), PFS_ORDER_ASCENDING);
 	check_all();
+	for (unsigned i = 0; i < 1000; i++) {
+		change(i);
+		if (i % 100 == 0)
+			check(PFS_ROOT_PRIME, "", PFS_LIST_INO);
+	}
+	assert_int_equal(order(), PFS_ORDER_ASCENDING);
+	temp_tree_close(tree); /* found again, without having seen them come */
+	tree = temp_tree_open_with(&temp, &options);
+	check(PFS_ROOT_PRIME, "", PFS_LIST_INO);
+	assert_int_equal(order(), PFS_ORDER_ASCENDING);
+	assert_false(ascends());
+}
+
+/* More than are remembered; a folder, with all that is in it; and the other way round. */
+static void test_disorder(void **state)
+{
+	struct name name = name_of("", 250, 1, "");
+	uint64_t folder = make(PFS_ROOT_PRIME, name_of("!", 1, 0, ""), S_IFDIR | 0755);
+
+	(void)state;
+	for (unsigned i = 0; i <= PFS_STRAYS_MAX; i++)
+		(void)make(folder, name_of("", 1, i * 7919 % 10007, ""), S_IFREG | 0644);
+	assert_int_equal(pfs_spans_order(tree), PFS_ORDER_UNKNOWN);
+	check_all();
+	assert_int_equal(order(), PFS_ORDER_OTHER);
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &options);
+	check(folder, "/!0", PFS_LIST_INO);
+	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, name.text, folder, "moved", 0), 0);
+	check_all();
+	check(folder, "/!0", 0);
 }
 
 int main(void)
 {
+	const char *given = getenv("PFS_SEED");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),	  cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_listeners), cmocka_unit_test(test_together),
-		cmocka_unit_test(test_disorder),
+		cmocka_unit_test(test_strays),	  cmocka_unit_test(test_disorder),
 	};
+
+	seed = given ? strtoull(given, NULL, 10) : seed;
+	print_message("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
 
 	return cmocka_run_group_tests(tests, start, stop);
 }
