@@ -14,8 +14,7 @@
 
 /* A directory being listed; child by child, from `next` to `end`, where that is their order. */
 struct level {
-	uint32_t *items;
-	size_t n, capacity, done;
+	size_t first, n, done; /* of the walk's items */
 	uint32_t next, end; /* end 0: all are listed */
 	size_t held; /* of the walk's: how many others' there are */
 };
@@ -23,8 +22,10 @@ struct level {
 struct pfs_path_walk {
 	struct pfs_tree *tree;
 	bool descending, preorder;
-	struct level *levels; /* those from `n` on keep their memory */
+	struct level *levels;
 	size_t n, capacity;
+	uint32_t *items; /* of all levels, one after the other */
+	size_t items_capacity;
 	uint32_t *children, *held;
 	size_t n_children, children_capacity, n_held, held_capacity;
 };
@@ -132,10 +133,14 @@ static int list_children(struct pfs_path_walk *walk, uint32_t directory)
 
 /* ---- levels ---- */
 
-static int add_item(struct level *level, uint32_t item)
+/* To the last level. */
+static int add_item(struct pfs_path_walk *walk, struct level *level, uint32_t item)
 {
-	PFS_TRY(pfs_grow(&level->items, &level->capacity, level->n + 1, sizeof(*level->items)));
-	level->items[level->n++] = item;
+	size_t at = level->first + level->n;
+
+	PFS_TRY(pfs_grow(&walk->items, &walk->items_capacity, at + 1, sizeof(*walk->items)));
+	walk->items[at] = item;
+	level->n++;
 	return 0;
 }
 
@@ -150,17 +155,15 @@ static bool inside_is_before(const struct pfs_image *image, uint32_t directory, 
 
 static int add_level(struct pfs_path_walk *walk, struct level **out)
 {
-	size_t before = walk->capacity;
+	const struct level *above;
 
-	if (walk->n == before) {
-		PFS_TRY(pfs_grow(&walk->levels, &walk->capacity, before + 1,
-				 sizeof(*walk->levels)));
-		memset(walk->levels + before, 0,
-		       (walk->capacity - before) * sizeof(*walk->levels));
-	}
+	PFS_TRY(pfs_grow(&walk->levels, &walk->capacity, walk->n + 1, sizeof(*walk->levels)));
+	above = walk->n ? &walk->levels[walk->n - 1] : NULL;
 	*out = &walk->levels[walk->n++];
-	(*out)->n = (*out)->done = (*out)->end = 0;
-	(*out)->held = walk->n_held;
+	**out = (struct level){
+		.first = above ? above->first + above->n : 0,
+		.held = walk->n_held,
+	};
 	return 0;
 }
 
@@ -176,7 +179,7 @@ static int let_in(struct pfs_path_walk *walk, struct level *level, uint32_t chil
 		    !inside_is_before(image, directory, child))
 			break;
 		walk->n_held--;
-		PFS_TRY(add_item(level, directory | INSIDE));
+		PFS_TRY(add_item(walk, level, directory | INSIDE));
 	}
 	return 0;
 }
@@ -186,7 +189,7 @@ static int let_in(struct pfs_path_walk *walk, struct level *level, uint32_t chil
 static int take_child(struct pfs_path_walk *walk, struct level *level, uint32_t child)
 {
 	PFS_TRY(let_in(walk, level, child));
-	PFS_TRY(add_item(level, child));
+	PFS_TRY(add_item(walk, level, child));
 	if (!S_ISDIR(walk->tree->image.mode[child]))
 		return 0;
 	PFS_TRY(pfs_grow(&walk->held, &walk->held_capacity, walk->n_held + 1,
@@ -238,9 +241,9 @@ int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree, uint32
 	walk->preorder = order->field == PFS_FIELD_PREORDER;
 	error = add_level(walk, &level); /* above the top, with it alone */
 	if (!error)
-		error = add_item(level, top);
+		error = add_item(walk, level, top);
 	if (!error && S_ISDIR(tree->image.mode[top]))
-		error = add_item(level, top | INSIDE);
+		error = add_item(walk, level, top | INSIDE);
 	if (error)
 		pfs_path_walk_close(walk);
 	else
@@ -252,9 +255,8 @@ void pfs_path_walk_close(struct pfs_path_walk *walk)
 {
 	if (!walk)
 		return;
-	for (size_t i = 0; i < walk->capacity; i++)
-		free(walk->levels[i].items);
 	free(walk->levels);
+	free(walk->items);
 	free(walk->children);
 	free(walk->held);
 	free(walk);
@@ -277,7 +279,8 @@ int pfs_path_walk_next(struct pfs_path_walk *walk, uint32_t *slots, size_t *n)
 			walk->n--;
 			continue;
 		}
-		item = level->items[walk->descending ? level->n - 1 - level->done : level->done];
+		item = walk->items[level->first + (walk->descending ? level->n - 1 - level->done
+								    : level->done)];
 		level->done++;
 		if (item & INSIDE)
 			PFS_TRY(enter(walk, item & ~INSIDE));
