@@ -13,63 +13,65 @@
 
 #define UNSORTED 10000 /* entries at most that stay as they were read */
 #define BATCH	 100000
-#define MAX_TEXT ((UINT64_C(1) << 40) - 1)
 
 /* ---- rows ---- */
 
-/* Appends a node to those below the last one that is above it. */
-static bool add_node(struct pfs_below *below, size_t depth)
+/* Room for another node. */
+static bool make_room(struct pfs_below *below, size_t depth)
 {
-	uint32_t node = (uint32_t)below->n;
-
 	if (below->n >= UINT32_MAX ||
 	    pfs_grow(&below->nodes, &below->capacity, below->n + 1, sizeof(*below->nodes)) ||
-	    pfs_grow(&below->above, &below->above_capacity, depth + 1, sizeof(*below->above)) ||
-	    (below->keyed &&
-	     pfs_grow(&below->keys, &below->key_capacity, below->n + 1, sizeof(*below->keys))))
+	    pfs_grow(&below->above, &below->above_capacity, depth + 1, sizeof(*below->above)))
 		return false;
+	return !below->keyed ||
+	       pfs_grow(&below->keys, &below->key_capacity, below->n + 1, sizeof(*below->keys)) == 0;
+}
+
+/* Links the next node to those below the last one that is above it. */
+static uint32_t link_node(struct pfs_below *below, size_t depth)
+{
+	uint32_t node = (uint32_t)below->n++;
+
 	if (depth > below->depth)
 		below->nodes[below->above[depth - 1]].first = node;
 	else if (node)
 		below->nodes[below->above[depth]].next = node;
-	below->nodes[node] = (struct pfs_below_node){0};
 	below->above[depth] = node;
 	below->depth = depth;
-	below->n++;
-	return true;
+	return node;
 }
 
 static bool take(void *arg, struct pfs_row *row)
 {
 	struct pfs_below *below = arg;
 	uint64_t depth = pfs_row_number(row);
-	struct pfs_below_node *added;
+	char type = pfs_row_letter(row);
 	const char *name;
 	uint32_t node;
 	size_t len;
 
 	if (!below->n) {
 		below->top_depth = depth - below->beheaded;
-		below->no_memory = below->beheaded && !add_node(below, 0);
+		below->no_memory = !make_room(below, 1);
+		if (!below->no_memory && below->beheaded)
+			below->nodes[link_node(below, 0)] = (struct pfs_below_node){.type = 'd'};
 	}
 	/* what comes without its directory lies in what is there */
 	depth = below->n ? PFS_MAX(PFS_MIN(depth - below->top_depth, below->depth + 1), 1) : 0;
-	if (below->no_memory || !add_node(below, depth)) {
+	if (below->no_memory || !make_room(below, depth)) {
 		below->no_memory = true;
 		return false;
 	}
-	node = (uint32_t)below->n - 1;
-	added = &below->nodes[node];
-	added->type = (unsigned char)*pfs_row_text(row, &len);
+	node = link_node(below, depth);
 	if (below->keyed) {
 		below->keys[node].order = pfs_row_number(row);
 		below->keys[node].ino = pfs_row_number(row);
 	}
 	if (below->take)
-		below->take(below->arg, node, row);
+		below->take(below->arg, node, type, row);
 	name = pfs_row_text(row, &len);
-	added->name = (uint64_t)(name - below->kept.text) & MAX_TEXT;
-	added->len = len & UINT16_MAX;
+	below->nodes[node] = (struct pfs_below_node){
+		.name = (size_t)(name - below->kept.text), .len = (uint16_t)len, .type = type};
 	return true;
 }
 

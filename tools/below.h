@@ -13,9 +13,10 @@
 #include "tools/ask.h"
 
 struct pfs_below_node {
-	uint64_t name : 40, len : 16; /* where it begins in the kept text, NUL-terminated; its length */
-	uint64_t type : 8; /* find's letter */
+	size_t name; /* where it begins in the kept text, NUL-terminated */
 	uint32_t first, next; /* the first child, the next sibling; 0: none */
+	uint16_t len; /* of the name */
+	char type; /* find's letter */
 };
 
 struct pfs_below_key {
@@ -28,7 +29,7 @@ struct pfs_below {
 	bool whole; /* no directory lacks some of its children only */
 	bool beheaded; /* no row is the top's, all are its children's, as they are found */
 	/* Called for each node, if not NULL, to take the columns before the name. */
-	void (*take)(void *arg, uint32_t node, struct pfs_row *row);
+	void (*take)(void *arg, uint32_t node, char type, struct pfs_row *row);
 	void *arg;
 
 	struct pfs_kept kept;

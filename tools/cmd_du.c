@@ -101,7 +101,7 @@ static void add_own(struct usage *u, uint64_t own)
 	}
 }
 
-static void take(void *arg, uint32_t node, struct pfs_row *row)
+static void take(void *arg, uint32_t node, char type, struct pfs_row *row)
 {
 	struct usage *u = arg;
 	uint64_t total = pfs_row_number(row), own = 0;
@@ -112,7 +112,7 @@ static void take(void *arg, uint32_t node, struct pfs_row *row)
 	}
 	if (u->settings->apparent) {
 		own = pfs_row_number(row);
-		own = u->below.nodes[node].type == 'd' ? own : 0;
+		own = type == 'd' ? own : 0;
 	} else {
 		total *= 512;
 	}

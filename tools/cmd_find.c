@@ -189,7 +189,7 @@ static bool take_path(struct pfs_search *search, struct pfs_found *found, struct
 
 	if (!show(search, path, size))
 		return no_memory(search);
-	type = *pfs_row_text(row, &size);
+	type = pfs_row_letter(row);
 	pfs_search_fill(search, found, type, row);
 	found->depth = depth - search->start_depth;
 	return true;
@@ -248,7 +248,7 @@ static bool take_name(void *arg, struct pfs_row *row)
 		pfs_stdout_put(search->run.out, search->path, search->path_len + 1);
 		return true;
 	}
-	pfs_search_fill(search, &found, *pfs_row_text(row, &size), row);
+	pfs_search_fill(search, &found, pfs_row_letter(row), row);
 	found.depth = (unsigned)depth;
 	(void)pfs_search_decide(search, &found);
 	return !search->run.quit;

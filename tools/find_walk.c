@@ -55,7 +55,7 @@ static bool enter(struct visit *visit, uint32_t child)
 	    pfs_grow(&visit->steps, &visit->capacity, visit->depth + 1, sizeof(*step)))
 		return false;
 	step = &visit->steps[visit->depth];
-	pfs_search_fill(search, &step->found, (char)visit->below->nodes[child].type, &row);
+	pfs_search_fill(search, &step->found, visit->below->nodes[child].type, &row);
 	step->found.depth = (unsigned)visit->depth++;
 	step->path_len = search->path_len;
 	step->next = visit->below->nodes[child].first;

@@ -54,6 +54,18 @@ static inline char *pfs_row_text(struct pfs_row *row, size_t *size)
 	return text;
 }
 
+/* The first byte of a text, which is all that it should have. */
+static inline char pfs_row_letter(struct pfs_row *row)
+{
+	char letter = *row->at;
+	size_t size;
+
+	if (letter <= '\n' || row->at[1] != '\t')
+		return *pfs_row_text(row, &size);
+	row->at += 2;
+	return letter;
+}
+
 /* Decimal; modulo 2^64 what is too large. */
 static inline uint64_t pfs_row_number(struct pfs_row *row)
 {
