@@ -13,6 +13,7 @@
 
 #define UNSORTED 10000 /* entries at most that stay as they were read */
 #define BATCH	 100000
+#define FEW	 16 /* siblings that are sorted by moving each to its place */
 
 /* ---- rows ---- */
 
@@ -46,6 +47,7 @@ static bool take(void *arg, struct pfs_row *row)
 	struct pfs_below *below = arg;
 	uint64_t depth = pfs_row_number(row);
 	char type = pfs_row_letter(row);
+	uint64_t n_below = 0;
 	const char *name;
 	uint32_t node;
 	size_t len;
@@ -66,12 +68,17 @@ static bool take(void *arg, struct pfs_row *row)
 	if (below->keyed) {
 		below->keys[node].order = pfs_row_number(row);
 		below->keys[node].ino = pfs_row_number(row);
+		n_below = pfs_row_number(row) - 1;
+		if (depth)
+			below->nodes[below->above[depth - 1]].n_children -= (uint32_t)n_below;
 	}
 	if (below->take)
 		below->take(below->arg, node, type, row);
 	name = pfs_row_text(row, &len);
-	below->nodes[node] = (struct pfs_below_node){
-		.name = (size_t)(name - below->kept.text), .len = (uint16_t)len, .type = type};
+	below->nodes[node] = (struct pfs_below_node){.name = (size_t)(name - below->kept.text),
+						     .n_children = (uint32_t)n_below,
+						     .len = (uint16_t)len,
+						     .type = type};
 	return true;
 }
 
@@ -81,7 +88,7 @@ int pfs_below_ask(struct pfs_below *below, const char *before, const char *after
 	int status;
 
 	if (asprintf(&sql, "SELECT depth, type, %s%sname%s FROM nodes WHERE %s%s",
-		     below->keyed ? "readdir, ino, " : "", before, after, where,
+		     below->keyed ? "readdir, ino, subtree_count, " : "", before, after, where,
 		     below->beheaded ? "" : " ORDER BY preorder") < 0)
 		return pfs_cmd_fail(below->place->verb, "no memory");
 	status = pfs_place_keep(below->place, &below->kept, sql, take, below);
@@ -121,9 +128,19 @@ static int by_order(const void *a, const void *b)
 static void sort_family(const struct pfs_below *below, struct pfs_below_node *above,
 			const struct family *family)
 {
+	struct sibling *siblings = family->siblings;
 	uint32_t *link = &above->first;
 
-	qsort(family->siblings, family->n, sizeof(*family->siblings), by_order);
+	if (family->n > FEW)
+		qsort(siblings, family->n, sizeof(*siblings), by_order);
+	for (size_t i = 1; i < family->n && family->n <= FEW; i++) {
+		struct sibling moved = siblings[i];
+		size_t at = i;
+
+		for (; at && by_order(&siblings[at - 1], &moved) > 0; at--)
+			siblings[at] = siblings[at - 1];
+		siblings[at] = moved;
+	}
 	for (size_t i = 0; i < family->n; i++) {
 		*link = family->siblings[i].node;
 		link = &below->nodes[*link].next;
@@ -150,7 +167,7 @@ int pfs_below_sort(const struct pfs_below *below)
 
 	for (size_t i = 0; i < below->n && !error; i++) {
 		error = gather_family(below, &below->nodes[i], &family);
-		if (!error && family.n > 1)
+		if (!error)
 			sort_family(below, &below->nodes[i], &family);
 	}
 	free(family.siblings);
@@ -159,9 +176,8 @@ int pfs_below_sort(const struct pfs_below *below)
 
 /* ---- wide directories ---- */
 
-struct wide {
-	const struct pfs_below *below;
-	struct pfs_below_key *keys; /* directories, and how many are in each as order; or children */
+struct children {
+	struct pfs_below_key *keys;
 	size_t n, capacity;
 	bool no_memory;
 };
@@ -180,50 +196,30 @@ static int by_key_order(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static bool take_key(void *arg, struct pfs_row *row)
+static bool take_child(void *arg, struct pfs_row *row)
 {
-	struct wide *wide = arg;
+	struct children *children = arg;
 	struct pfs_below_key *key;
 
-	if (pfs_grow(&wide->keys, &wide->capacity, wide->n + 1, sizeof(*key))) {
-		wide->no_memory = true;
+	if (pfs_grow(&children->keys, &children->capacity, children->n + 1, sizeof(*key))) {
+		children->no_memory = true;
 		return false;
 	}
-	key = &wide->keys[wide->n++];
+	key = &children->keys[children->n++];
 	key->ino = pfs_row_number(row);
 	key->order = pfs_row_number(row);
 	return true;
 }
 
-static int ask(struct wide *wide, const char *sql)
-{
-	const struct pfs_place *place = wide->below->place;
-	int status = pfs_place_ask(place, sql, take_key, wide);
-
-	if (!status && wide->no_memory)
-		return pfs_cmd_fail(place->verb, "no memory");
-	if (wide->n)
-		qsort(wide->keys, wide->n, sizeof(*wide->keys), by_ino);
-	return status;
-}
-
-/* The order of something, or what is given. */
-static uint64_t order_of(const struct wide *wide, uint64_t ino, uint64_t missing)
-{
-	const struct pfs_below_key key = {.ino = ino};
-	const struct pfs_below_key *found =
-		wide->n ? bsearch(&key, wide->keys, wide->n, sizeof(key), by_ino) : NULL;
-
-	return found ? found->order : missing;
-}
-
-/* The children's places in the order in which they are met. */
-static int rank_children(struct wide *children, uint64_t parent)
+/* The children by their numbers, as orders their places in the order in which they are met. */
+static int rank_children(struct children *children, const struct pfs_place *place, uint64_t parent)
 {
 	char sql[128];
 
 	(void)snprintf(sql, sizeof(sql), "SELECT ino, readdir FROM nodes WHERE parent = %" PRIu64, parent);
-	PFS_TRY(ask(children, sql));
+	PFS_TRY(pfs_place_ask(place, sql, take_child, children));
+	if (children->no_memory)
+		return pfs_cmd_fail(place->verb, "no memory");
 	if (!children->n)
 		return PFS_EXIT_OK;
 	qsort(children->keys, children->n, sizeof(*children->keys), by_key_order);
@@ -239,59 +235,45 @@ static int rank_children(struct wide *children, uint64_t parent)
 	return PFS_EXIT_OK;
 }
 
-static int order_wide(const struct pfs_below *below, const struct family *family, uint64_t parent,
-		      uint64_t n_children)
+/* Those of the family that are children of the wide directory. */
+static int order_wide(const struct pfs_below *below, const struct family *family, uint32_t parent)
 {
-	struct wide children = {.below = below};
-	int status = n_children > BATCH ? rank_children(&children, parent) : PFS_EXIT_OK;
+	struct children children = {0};
+	int status = below->nodes[parent].n_children <= BATCH
+			     ? PFS_EXIT_OK
+			     : rank_children(&children, below->place, below->keys[parent].ino);
 
 	for (size_t i = 0; i < family->n; i++) {
-		uint64_t ino = below->keys[family->siblings[i].node].ino;
+		const struct pfs_below_key *key = &below->keys[family->siblings[i].node];
+		const struct pfs_below_key *child =
+			children.n ? bsearch(key, children.keys, children.n, sizeof(*key), by_ino)
+				   : NULL;
 
-		family->siblings[i].order = order_of(&children, ino, ino);
+		family->siblings[i].order = child ? child->order : key->ino;
 	}
 	free(children.keys);
 	return status;
 }
 
-static int sort_families(const struct pfs_below *below, const struct wide *wide, struct family *family)
+static int sort_families(const struct pfs_below *below, struct family *family)
 {
-	for (size_t i = 0; i < below->n; i++) {
-		uint64_t n_children;
-
+	for (uint32_t i = 0; i < below->n; i++) {
 		if (!below->nodes[i].first)
 			continue;
 		if (gather_family(below, &below->nodes[i], family))
 			return pfs_cmd_fail(below->place->verb, "no memory");
-		n_children = below->whole ? family->n : order_of(wide, below->keys[i].ino, 0);
-		if (n_children > UNSORTED)
-			PFS_TRY(order_wide(below, family, below->keys[i].ino, n_children));
-		if (family->n > 1)
-			sort_family(below, &below->nodes[i], family);
+		if (below->nodes[i].n_children > UNSORTED)
+			PFS_TRY(order_wide(below, family, i));
+		sort_family(below, &below->nodes[i], family);
 	}
 	return PFS_EXIT_OK;
 }
 
 int pfs_below_sort_as_fts(const struct pfs_below *below)
 {
-	struct wide wide = {.below = below};
 	struct family family = {0};
-	char *path PFS_FREE = pfs_sql_quote(below->place->path), *sql PFS_FREE = NULL;
-	int status = PFS_EXIT_OK;
+	int status = sort_families(below, &family);
 
-	if (below->n < 2)
-		return PFS_EXIT_OK;
-	if (!path ||
-	    asprintf(&sql,
-		     "SELECT parent, count(*) FROM nodes WHERE parent IN (SELECT ino FROM nodes "
-		     "WHERE under(ino, %s) AND type = 'd' AND subtree_count > %d) GROUP BY parent "
-		     "HAVING count(*) > %d",
-		     path, UNSORTED, UNSORTED) < 0)
-		return pfs_cmd_fail(below->place->verb, "no memory");
-	if (!below->whole)
-		status = ask(&wide, sql);
-	status = status ? status : sort_families(below, &wide, &family);
-	free(wide.keys);
 	free(family.siblings);
 	return status;
 }

@@ -15,6 +15,7 @@
 struct pfs_below_node {
 	size_t name; /* where it begins in the kept text, NUL-terminated */
 	uint32_t first, next; /* the first child, the next sibling; 0: none */
+	uint32_t n_children; /* of a node that has a key: all there are, rows or not */
 	uint16_t len; /* of the name */
 	char type; /* find's letter */
 };
@@ -26,7 +27,6 @@ struct pfs_below_key {
 struct pfs_below {
 	const struct pfs_place *place;
 	bool keyed; /* has keys: is to be sorted */
-	bool whole; /* no directory lacks some of its children only */
 	bool beheaded; /* no row is the top's, all are its children's, as they are found */
 	/* Called for each node, if not NULL, to take the columns before the name. */
 	void (*take)(void *arg, uint32_t node, char type, struct pfs_row *row);
@@ -42,7 +42,8 @@ struct pfs_below {
 };
 
 /* Asks for what fulfils the condition, with columns before the name, "..., ", and after it, ", ...": a top,
- * and below it whatever lies below what is no leaf.  An exit status, having said what was wrong.  Close it
+ * and below it whatever lies below what is no leaf, all directories that are not deeper than a limit if
+ * there are keys.  An exit status, having said what was wrong.  Close it
  * in any case. */
 PFS_MUST_CHECK int pfs_below_ask(struct pfs_below *below, const char *before, const char *after,
 				 const char *where);
@@ -63,8 +64,8 @@ static inline struct pfs_row pfs_below_row(const struct pfs_below *below, uint32
 	return (struct pfs_row){.at = name + len + 1};
 }
 
-/* Siblings by their keys' order, -ENOMEM; the same after making that order the one of a walk, which asks
- * for what the widest directories hold: an exit status, having said what was wrong. */
+/* Siblings by their keys' order, -ENOMEM; the same in the order of a walk, which asks what the widest
+ * directories hold: an exit status, having said what was wrong. */
 PFS_MUST_CHECK int pfs_below_sort(const struct pfs_below *below);
 PFS_MUST_CHECK int pfs_below_sort_as_fts(const struct pfs_below *below);
 

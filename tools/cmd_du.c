@@ -289,7 +289,7 @@ static int measure(const struct settings *settings, const struct pfs_place *plac
 	int status;
 
 	u.below = (struct pfs_below){
-		.place = place, .keyed = true, .whole = settings->all, .take = take, .arg = &u};
+		.place = place, .keyed = true, .take = take, .arg = &u};
 	u.path_len = u.path ? strlen(u.path) : 0;
 	u.path_capacity = u.path_len;
 	status = ask_entries(&u);

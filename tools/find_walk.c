@@ -17,14 +17,13 @@ static int ask(const struct pfs_search *search, struct pfs_below *below)
 	char *path PFS_FREE = pfs_sql_quote(search->place->path);
 	char *condition PFS_FREE = pfs_find_condition(search->run.find), *where PFS_FREE = NULL;
 	char limit[PFS_FIND_LIMIT], columns[PFS_FIND_COLUMNS];
-	bool directories = condition && strcmp(condition, "type IN ('d')") == 0;
+	bool all = condition && (strcmp(condition, "1") == 0 || strcmp(condition, "type IN ('d')") == 0);
 
 	pfs_search_limit(search, limit);
 	pfs_search_columns(search, columns);
-	below->whole = condition && strcmp(condition, "1") == 0;
 	if (!path || !condition ||
 	    asprintf(&where, "under(ino, %s)%s AND (%s%s)", path, limit,
-		     below->whole || directories ? "" : "type = 'd' OR ", condition) < 0)
+		     all ? "" : "type = 'd' OR ", condition) < 0)
 		return pfs_cmd_fail("find", "no memory");
 	return pfs_below_ask(below, "", columns, where);
 }
