@@ -11,23 +11,43 @@
 #define RECENT	 (180 * 86400) /* seconds in which the time of day is printed, not the year */
 #define AHEAD	 3600	       /* by which clocks may differ */
 
+/* How many bytes there are before one that is to be escaped; sixteen are looked at together. */
+static size_t count_plain(const char *text, size_t len)
+{
+	typedef signed char bytes __attribute__((vector_size(16)));
+	size_t n = 0;
+
+	for (bytes b; n + sizeof(b) <= len; n += sizeof(b)) {
+		uint64_t found[2];
+
+		(void)memcpy(&b, text + n, sizeof(b));
+		b = (b <= ' ') | (b == 127) | (b == '\\') | (b == '"'); /* signed: what is not ASCII, too */
+		(void)memcpy(found, &b, sizeof(b));
+		if (found[0] | found[1])
+			break;
+	}
+	while (n < len && text[n] > ' ' && text[n] < 127 && text[n] != '\\' && text[n] != '"')
+		n++;
+	return n;
+}
+
 static void put_escaped(struct pfs_stdout *out, const char *text, size_t len)
 {
 	static const char from[] = "\\\n\b\r\t\f \"", to[] = "\\nbrtf \"";
-	const char *end = text + len, *plain, *at;
+	size_t plain;
 
-	for (;; text++) {
-		for (plain = text; text < end && *text > ' ' && *text < 127 && *text != '\\' && *text != '"';)
-			text++;
-		pfs_stdout_put(out, plain, (size_t)(text - plain));
-		if (text == end)
-			return;
-		at = strchr(from, *text);
+	while ((plain = count_plain(text, len)) < len) {
+		const char *at = strchr(from, text[plain]);
+
+		pfs_stdout_put(out, text, plain);
 		if (at)
 			pfs_stdout_put(out, (char[]){'\\', to[at - from]}, 2);
 		else
-			pfs_stdout_printf(out, "\\%03o", (unsigned char)*text);
+			pfs_stdout_printf(out, "\\%03o", (unsigned char)text[plain]);
+		text += plain + 1;
+		len -= plain + 1;
 	}
+	pfs_stdout_put(out, text, len);
 }
 
 /* To the right, in a column that widens for good. */
