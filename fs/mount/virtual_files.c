@@ -141,7 +141,7 @@ static uint64_t place(struct pfs_handle *handle, uint64_t offset)
 	return offset < handle->base ? UINT64_MAX : offset - handle->base;
 }
 
-#define VIEWS_MAX 4 /* of a read, which is a megabyte at most, and chunks are two */
+#define VIEWS_MAX 64 /* of a read: pieces of an answer have 16 KiB and more */
 
 /* Replies with what is in memory, without a copy of it; false: not all of it is there. */
 static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t size,

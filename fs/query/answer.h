@@ -59,6 +59,13 @@ PFS_MUST_CHECK ssize_t pfs_answer_read(const struct pfs_answer *answer, void *da
  * the answer is written to, truncated or closed.  NULL: it ends before, or they are in the file. */
 const char *pfs_answer_view(const struct pfs_answer *answer, size_t *size, uint64_t offset);
 
+/* A chunk of the answer's memory, PFS_ANSWER_CHUNK bytes, to be written to, by any thread while nobody
+ * calls anything else of the answer; NULL: it is to be written as usual.  add: bytes of one that was lent
+ * come next.  What is not added is wasted, until the answer is truncated or closed. */
+#define PFS_ANSWER_CHUNK ((size_t)2 << 20)
+char *pfs_answer_lend(struct pfs_answer *answer);
+PFS_MUST_CHECK int pfs_answer_add(struct pfs_answer *answer, const char *bytes, size_t size);
+
 /* Runs the statement to its end, again if it has to restart, into an empty answer.  `cancel`, if not
  * NULL, is where the query is found while it runs, for pfs_query_interrupt (under the caller's lock). */
 struct pfs_cancel {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/query/internal.h"
@@ -380,28 +381,83 @@ int pfs_format_failed(struct pfs_query_error *error, int rc)
 
 #define PART_BYTES ((size_t)1 << 20) /* of a part's text: it ends with the row that passes it */
 
+/* What is left of a chunk that the answer has lent. */
+struct room {
+	char *at;
+	size_t size;
+};
+
 struct writing {
 	struct rows rows;
 	const struct writer *writer;
 	struct pfs_out out;
 	struct pfs_out parts[PFS_PARTS_MAX]; /* made when they are first used */
+	struct pfs_answer *answer;	     /* NULL: the sink alone is known */
+	pthread_mutex_t lock;
+	/* protected by lock */
+	struct room rooms[PFS_PARTS_MAX]; /* that no part is written to */
+	size_t n_rooms, largest; /* of the parts' texts */
 };
+
+/* Room in the answer for a text that is not much longer than those before.  False: there is none. */
+static bool take_room(struct writing *writing, struct room *room)
+{
+	size_t wanted;
+
+	if (!writing->answer)
+		return false;
+	(void)pthread_mutex_lock(&writing->lock);
+	*room = writing->n_rooms ? writing->rooms[--writing->n_rooms] : (struct room){NULL, 0};
+	wanted = writing->largest + writing->largest / 4 + PFS_OUT_SIZE;
+	(void)pthread_mutex_unlock(&writing->lock);
+	if (room->size < wanted)
+		*room = (struct room){pfs_answer_lend(writing->answer), PFS_ANSWER_CHUNK};
+	return room->at;
+}
+
+static void put_room(struct writing *writing, const struct room *room, size_t used)
+{
+	PFS_LOCKED(&writing->lock);
+	writing->largest = PFS_MAX(writing->largest, used);
+	writing->rooms[writing->n_rooms++] = *room;
+}
 
 static int write_part(void *arg, size_t number, const struct pfs_part *part)
 {
 	struct writing *writing = arg;
 	struct pfs_out *out = &writing->parts[number];
 	struct row row = {&writing->rows, part, 0};
+	struct room room = {NULL, 0};
 
-	if (!out->data)
+	if (take_room(writing, &room)) {
+		pfs_out_finish(out);
+		pfs_out_init_lent(out, room.at, room.size);
+	} else if (!out->data || out->is_lent) {
 		PFS_TRY(pfs_out_init(out, NULL));
+	}
 	out->used = 0;
 	out->rows = writing->out.rows; /* not the first ones */
 	while (row.at < part->n && out->used < PART_BYTES && !out->error) {
 		writing->writer->row(out, &row);
 		row.at++;
 	}
+	if (room.at) {
+		size_t used = out->is_lent ? out->used : 0;
+
+		room.at += used;
+		room.size -= used;
+		put_room(writing, &room, out->used);
+	}
 	return out->error ? out->error : (int)row.at;
+}
+
+static int write_one(struct writing *writing, struct pfs_out *part)
+{
+	const struct pfs_sink *sink = writing->out.sink;
+
+	if (part->is_lent)
+		return pfs_answer_add(writing->answer, part->data, part->used);
+	return part->used ? sink->write(sink->arg, part->data, part->used) : 0;
 }
 
 static void write_parts(struct writing *writing, size_t n)
@@ -410,9 +466,7 @@ static void write_parts(struct writing *writing, size_t n)
 
 	pfs_out_flush(out);
 	for (size_t i = 0; i < n && !out->error; i++)
-		if (writing->parts[i].used)
-			out->error = out->sink->write(out->sink->arg, writing->parts[i].data,
-						      writing->parts[i].used);
+		out->error = write_one(writing, &writing->parts[i]);
 }
 
 /* ---- */
@@ -471,14 +525,16 @@ static int name_columns(struct rows *rows)
 	return 0;
 }
 
-int pfs_format_rows(struct pfs_query *query, enum pfs_format format, const struct pfs_sink *sink,
-		    struct pfs_query_error *error)
+static int format(struct pfs_query *query, enum pfs_format how, const struct pfs_sink *sink,
+		  struct pfs_answer *answer, struct pfs_query_error *error)
 {
-	struct writing writing = {.rows.query = query, .writer = &writers[format]};
+	struct writing writing = {
+		.rows.query = query, .writer = &writers[how], .answer = answer};
 	int rc;
 
-	if (format == PFS_FORMAT_TEXT)
+	if (how == PFS_FORMAT_TEXT)
 		return pfs_format_aligned(query, sink, error);
+	(void)pthread_mutex_init(&writing.lock, NULL);
 	rc = name_columns(&writing.rows);
 	if (!rc)
 		rc = pfs_out_init(&writing.out, sink);
@@ -487,5 +543,18 @@ int pfs_format_rows(struct pfs_query *query, enum pfs_format format, const struc
 	pfs_out_finish(&writing.out);
 	for (size_t i = 0; i < PFS_PARTS_MAX; i++)
 		pfs_out_finish(&writing.parts[i]);
+	(void)pthread_mutex_destroy(&writing.lock);
 	return rc;
+}
+
+int pfs_format_rows(struct pfs_query *query, enum pfs_format how, const struct pfs_sink *sink,
+		    struct pfs_query_error *error)
+{
+	return format(query, how, sink, NULL, error);
+}
+
+int pfs_format_answer(struct pfs_query *query, enum pfs_format how, struct pfs_answer *answer,
+		      struct pfs_query_error *error)
+{
+	return format(query, how, &(struct pfs_sink){answer, pfs_answer_write}, answer, error);
 }

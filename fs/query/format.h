@@ -13,11 +13,14 @@ struct pfs_out {
 	int error;
 	char *data;
 	size_t used, capacity; /* at least PFS_OUT_SIZE */
+	bool is_lent; /* data is somebody else's; beyond capacity it goes on in memory of its own */
 	uint64_t rows;
 };
 #define PFS_OUT_SIZE ((size_t)64 << 10)
 
 PFS_MUST_CHECK int pfs_out_init(struct pfs_out *out, const struct pfs_sink *sink); /* -ENOMEM */
+/* Kept in `size` bytes there, which stay the caller's, as far as they go. */
+void pfs_out_init_lent(struct pfs_out *out, char *data, size_t size);
 void pfs_out_finish(struct pfs_out *out); /* without flushing */
 void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size);
 void pfs_out_text(struct pfs_out *out, const char *text);
@@ -49,6 +52,10 @@ size_t pfs_utf8_length(const char *text, size_t size);
 
 /* A JSON string with its quotes; false if a byte of it was no UTF-8 and became U+FFFD. */
 bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
+
+/* pfs_format_rows into an answer, without a copy of much of it. */
+PFS_MUST_CHECK int pfs_format_answer(struct pfs_query *query, enum pfs_format format,
+				     struct pfs_answer *answer, struct pfs_query_error *error);
 
 /* PFS_FORMAT_TEXT of pfs_format_rows. */
 PFS_MUST_CHECK int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,

@@ -15,9 +15,16 @@ int pfs_out_init(struct pfs_out *out, const struct pfs_sink *sink)
 	return 0;
 }
 
+void pfs_out_init_lent(struct pfs_out *out, char *data, size_t size)
+{
+	*out = (struct pfs_out){.capacity = size, .is_lent = true};
+	out->data = data;
+}
+
 void pfs_out_finish(struct pfs_out *out)
 {
-	free(out->data);
+	if (!out->is_lent)
+		free(out->data);
 	out->data = NULL;
 	out->used = out->capacity = 0;
 }
@@ -29,13 +36,30 @@ void pfs_out_flush(struct pfs_out *out)
 	out->used = 0;
 }
 
+/* Goes on in memory of its own. */
+static int move_out(struct pfs_out *out, size_t size)
+{
+	size_t capacity = 2 * (out->used + PFS_MAX(size, PFS_OUT_SIZE));
+	char *own = malloc(capacity);
+
+	if (!own)
+		return -ENOMEM;
+	memcpy(own, out->data, out->used);
+	out->data = own;
+	out->capacity = capacity;
+	out->is_lent = false;
+	return 0;
+}
+
 void pfs_out_make_room(struct pfs_out *out, size_t size)
 {
 	if (out->sink) {
 		pfs_out_flush(out);
 		return;
 	}
-	if (!out->error)
+	if (!out->error && out->is_lent)
+		out->error = move_out(out, size);
+	else if (!out->error)
 		out->error = pfs_grow(&out->data, &out->capacity, out->used + size, 1);
 	if (out->error)
 		out->used = 0; /* what is written from here on is nobody's */

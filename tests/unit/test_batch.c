@@ -269,6 +269,50 @@ static void test_written(void **state)
 	}
 }
 
+static void check_answer(const char *sql, const char *wanted, size_t memory, uint64_t budget)
+{
+	struct pfs_answer *answer;
+	size_t size = strlen(wanted);
+	char *text = malloc(size + 1);
+
+	pfs_answers_set_budget(budget);
+	assert_int_equal(pfs_answer_create(&answer, memory, 0), 0);
+	pfs_answer_keep_more(answer);
+	assert_int_equal(pfs_answer_run(answer, queries, &scope, sql, strlen(sql), PFS_FORMAT_TSV,
+					NULL, &error),
+			 0);
+	assert_int_equal(pfs_answer_size(answer), size);
+	assert_int_equal(pfs_answer_read(answer, text, size + 1, 0), size);
+	assert_memory_equal(text, wanted, size);
+	for (uint64_t at = 1; at < size; at += 70001) {
+		size_t n = PFS_MIN((size_t)4000, size - at);
+
+		assert_int_equal(pfs_answer_read(answer, text, 4000, at), n);
+		assert_memory_equal(text, wanted + at, n);
+	}
+	pfs_answer_close(answer);
+	assert_int_equal(pfs_answers_taken(), 0);
+	pfs_answers_set_budget(0);
+	free(text);
+}
+
+/* Into memory that the answer lends, or once there is none, or no more, by copies and into a file. */
+static void test_into_answer(void **state)
+{
+	static const char sql[] = "SELECT *, *, path, path, path FROM nodes ORDER BY ino DESC";
+	char *wanted;
+
+	(void)state;
+	assert_int_equal(write_text(&wanted, sql, PFS_FORMAT_TSV, NEVER), 0);
+	assert_true(strlen(wanted) > 1536 << 10);
+	check_answer(sql, wanted, 4 << 20, 0);
+	check_answer(sql, wanted, 64 << 10, 0);
+	check_answer(sql, wanted, 64 << 10, 1);
+	check_answer(sql, wanted, 1500 << 10, 2 << 20);
+	check_answer(sql, wanted, 3 << 20, 1);
+	free(wanted);
+}
+
 struct cut {
 	char *text[PFS_PARTS_MAX];
 	atomic_uint cuts;
@@ -533,6 +577,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wide, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_same_rows, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_written, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_into_answer, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_part_fails, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_restart, set_up_files, tear_down),
