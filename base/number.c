@@ -13,7 +13,7 @@
 
 /* The digits of a number below EIGHT, the first one in the lowest byte.  First the two halves of it, then
  * two digits to 16 bits, then one to each byte; multiplying and shifting divides by 100 and 10. */
-static uint64_t digits_of(uint32_t value)
+static inline uint64_t digits_of(uint32_t value)
 {
 	uint64_t halves = value / 10000 | (uint64_t)(value % 10000) << 32;
 	uint64_t high = (halves * 10486 >> 20) & UINT64_C(0x7f0000007f);
@@ -57,9 +57,24 @@ static char *put_digits(char *out, uint64_t value)
 	return out + 8;
 }
 
+/* Below 100, as most columns' numbers are. */
+static size_t print_small(char *out, uint32_t value)
+{
+	uint32_t tens = value * 103 >> 10; /* divided by 10 */
+	bool has_tens = tens != 0;
+
+	out[0] = (char)('0' + tens);
+	out[has_tens] = (char)('0' + value - tens * 10);
+	out[has_tens + 1] = 0;
+	return (size_t)has_tens + 1;
+}
+
 size_t pfs_print_integer(char out[PFS_NUMBER_SIZE], int64_t value)
 {
 	char *end = out;
+
+	if ((uint64_t)value < 100)
+		return print_small(out, (uint32_t)value);
 
 	if (value < 0)
 		*end++ = '-';

@@ -96,12 +96,18 @@ static void put_text(struct pfs_out *out, const struct pfs_sql_column *values, s
 	pfs_tsv_bytes(out, from, size);
 }
 
-static void put_value(struct pfs_out *out, const struct pfs_sql_column *values, size_t row)
+static void put_value(struct pfs_out *out, const struct pfs_sql_value *value)
 {
-	struct pfs_query_value value;
+	struct pfs_query_value taken;
 
-	pfs_query_take_value(&value, &values->values[row]);
-	pfs_tsv_value(out, &value);
+	/* a letter, as types are */
+	if (value->type == PFS_SQL_TEXT && value->size == 1 &&
+	    !tsv_escape[(unsigned char)*value->bytes]) {
+		pfs_out_char(out, *value->bytes);
+		return;
+	}
+	pfs_query_take_value(&taken, value);
+	pfs_tsv_value(out, &taken);
 }
 
 static void put_cell(struct pfs_out *out, const struct pfs_sql_column *values, size_t row, size_t n)
@@ -116,7 +122,7 @@ static void put_cell(struct pfs_out *out, const struct pfs_sql_column *values, s
 		put_text(out, values, row, n);
 		break;
 	case PFS_SQL_VALUES:
-		put_value(out, values, row);
+		put_value(out, &values->values[row]);
 		break;
 	case PFS_SQL_ABSENT:
 		break;

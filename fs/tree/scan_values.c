@@ -156,6 +156,19 @@ static void gather_64(int64_t *out, const void *column, const uint32_t *slots, s
 		out[i] = values[slots[i]];
 }
 
+static void gather_types(int64_t *out, const uint16_t *mode, const uint32_t *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = type_letter(mode[slots[i]]);
+}
+
+static void gather_times(const struct pfs_tree *tree, int64_t *out, const int64_t *column,
+			 const uint32_t *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = nanoseconds(tree, column, slots[i]);
+}
+
 static void gather_integers(void *context, size_t from, size_t to)
 {
 	const struct integers *integers = context;
@@ -170,6 +183,18 @@ static void gather_integers(void *context, size_t from, size_t to)
 		break;
 	case PFS_FIELD_MODE:
 		gather_16(out, image->mode, slots, n);
+		break;
+	case PFS_FIELD_TYPE:
+		gather_types(out, image->mode, slots, n);
+		break;
+	case PFS_FIELD_MTIME:
+		gather_times(integers->tree, out, image->mtime, slots, n);
+		break;
+	case PFS_FIELD_ATIME:
+		gather_times(integers->tree, out, image->atime, slots, n);
+		break;
+	case PFS_FIELD_CTIME:
+		gather_times(integers->tree, out, image->ctime, slots, n);
 		break;
 	case PFS_FIELD_UID:
 		gather_32(out, image->uid, slots, n);
