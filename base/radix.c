@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 #define DIGIT_BITS 11
 #define DIGITS	   ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
 #define BUCKETS	   (1u << DIGIT_BITS)
-#define FEW	   48u /* are sorted as they lie */
+#define FEW	   48u	/* numbers alone are sorted as they lie, */
+#define RUN	   16u	/* with values so many; */
+#define SOME	   512u /* of such runs so many are merged */
 
 static size_t digit_of(uint64_t key, unsigned digit)
 {
@@ -24,6 +28,35 @@ static void insert_all(struct pfs_keyed *items, size_t n)
 			items[k] = items[k - 1];
 		items[k] = item;
 	}
+}
+
+static void merge(struct pfs_keyed *to, const struct pfs_keyed *from, size_t middle, size_t n)
+{
+	size_t a = 0, b = middle;
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = b == n || (a < middle && from[a].key <= from[b].key) ? from[a++]
+									      : from[b++];
+}
+
+/* Those that are too few for the tables that digits need. */
+static void merge_all(struct pfs_keyed *items, size_t n)
+{
+	struct pfs_keyed other[SOME], *from = items, *to = other;
+
+	for (size_t at = 0; at < n; at += RUN)
+		insert_all(items + at, PFS_MIN(RUN, n - at));
+	for (size_t width = RUN; width < n; width *= 2) {
+		struct pfs_keyed *merged = to;
+
+		for (size_t at = 0; at < n; at += 2 * width)
+			merge(to + at, from + at, PFS_MIN(width, n - at),
+			      PFS_MIN(2 * width, n - at));
+		to = from;
+		from = merged;
+	}
+	if (from != items)
+		memcpy(items, from, n * sizeof(*items));
 }
 
 /* How often each value of each digit is met. */
@@ -55,8 +88,8 @@ int pfs_radix_sort(struct pfs_keyed *items, size_t n)
 	size_t(*count)[BUCKETS];
 	struct pfs_keyed *other, *from = items, *to;
 
-	if (n <= FEW) {
-		insert_all(items, n);
+	if (n <= SOME) {
+		merge_all(items, n);
 		return 0;
 	}
 	count = calloc(DIGITS, sizeof(*count));

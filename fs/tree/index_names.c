@@ -7,6 +7,7 @@
 #include "base/checked.h"
 
 #define PIECE	 (1u << 16) /* names read in one hold of the tree */
+#define AHEAD	 16u /* names fetched ahead */
 #define KEY_SIZE sizeof(uint64_t)
 #define ENDED	 UINT64_C(0xff) /* of a key: none of these bits is set if the name ends within it */
 
@@ -56,27 +57,51 @@ static bool next_run(const struct ties *ties, size_t *from, size_t *to)
 	return true;
 }
 
+/* Whether the key is to be read: it or the next one is tied. */
+static bool is_in_run(const struct ties *ties, size_t i)
+{
+	return is_tied(ties, i) || is_tied(ties, i + 1);
+}
+
 /* The keys of those that are tied: their names' bytes from `at` on. */
 static void read_keys(const struct pfs_tree *tree, struct ties *ties, size_t from, size_t to,
 		      size_t at)
 {
+	const struct pfs_image *image = &tree->image;
+
 	for (size_t i = from; i < to; i++) {
 		struct pfs_keyed *item = &ties->items[i];
 		const char *name;
 		size_t len;
 
-		if (!is_tied(ties, i) && (i + 1 == ties->n || !is_tied(ties, i + 1)))
+		if (i % 64 == 0 && !ties->bits[i / 64] && !is_tied(ties, i + 64)) {
+			i += 63;
 			continue;
-		name = pfs_names_get(tree->image.names, tree->image.name[item->value], &len);
+		}
+		if (i + AHEAD < to && is_in_run(ties, i + AHEAD))
+			pfs_names_prefetch(image->names, image->name[item[AHEAD].value]);
+		if (!is_in_run(ties, i))
+			continue;
+		name = pfs_names_get(image->names, image->name[item->value], &len);
 		item->key = pfs_index_name_key(name, len, at);
 	}
+}
+
+/* As names that are the same are, and those of a directory that lie in their order. */
+static bool ascends(const struct pfs_keyed *items, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (items[i - 1].key > items[i].key)
+			return false;
+	return true;
 }
 
 static int sort_runs(struct ties *ties, bool *any)
 {
 	*any = false;
 	for (size_t from = 0, to; next_run(ties, &from, &to); from = to - 1) {
-		PFS_TRY(pfs_radix_sort(ties->items + from, to - from));
+		if (!ascends(ties->items + from, to - from))
+			PFS_TRY(pfs_radix_sort(ties->items + from, to - from));
 		*any |= note_ties(ties, from, to);
 	}
 	return 0;
@@ -100,7 +125,7 @@ int pfs_index_sort_names(struct pfs_tree *tree, struct pfs_keyed *items, size_t 
 	int error = 0;
 	bool any;
 
-	ties.bits = calloc(n / 64 + 1, sizeof(*ties.bits));
+	ties.bits = calloc(n / 64 + 2, sizeof(*ties.bits)); /* the one behind the last is not tied */
 	if (!ties.bits)
 		return -ENOMEM;
 	any = note_ties(&ties, 0, n);

@@ -558,7 +558,7 @@ static void check_numbers(const struct pfs_keyed *items, size_t n)
 
 static void test_radix(void **state)
 {
-	static const size_t sizes[] = {0, 1, 2, 47, 48, 49, 1000, 5000};
+	static const size_t sizes[] = {0, 1, 2, 15, 17, 47, 48, 49, 200, 511, 512, 513, 5000};
 
 	(void)state;
 	for (size_t s = 0; s < PFS_COUNT(sizes); s++) {
