@@ -89,7 +89,7 @@ static int start(struct pfs_mount *mount, const char *store)
 	PFS_TRY(pfs_kernel_mount(&mount->fd, store, mount->mountpoint, &mount->options));
 	mount->owns_fd = true;
 	mount->dev = device_of(mount->mountpoint);
-	PFS_TRY(pfs_virtuals_open(&mount->virtuals));
+	PFS_TRY(pfs_virtuals_open(&mount->virtuals, pfs_session_notify, mount));
 	PFS_TRY(pfs_reasons_open(&mount->reasons));
 	PFS_TRY(pfs_session_open(mount));
 	PFS_TRY(pfs_notifier_start(&mount->notifier, pfs_session_notify, mount));
@@ -148,7 +148,8 @@ void pfs_mount_close(struct pfs_mount *mount)
 		return;
 	detach(mount); /* requests are still served: the kernel may have to write pages back */
 	pfs_dispatch_stop(mount->dispatch);
-	pfs_notifier_stop(mount->notifier); /* its thread was the last who could call us */
+	pfs_notifier_stop(mount->notifier);
+	pfs_virtuals_stop(mount->virtuals); /* their threads were the last who could call us */
 	pfs_tree_listen(mount->tree, &nobody);
 	pfs_session_close(mount);
 	pfs_access_finish(&mount->access);

@@ -8,24 +8,40 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
+#include "fs/mount/notify.h"
 
-#define BUCKETS 4096 /* the kernel forgets what it does not use: there are never many */
+#define BUCKETS	  (1u << 16)
+#define LOOKED_AT 4 /* of the oldest nodes, for each that is made while there are too many */
+#define LISTED	  16 /* directories that keep what was listed last */
 
 struct pfs_virtuals {
 	pthread_mutex_t lock;
 	uint64_t last;	 /* number given out */
 	unsigned others; /* handles of those who do not see all */
+	size_t n;
+	struct pfs_virtual *oldest, *newest;
+	struct pfs_virtual *listed[LISTED]; /* those with links; NULL: none */
+	unsigned next_listed;
+	struct pfs_notifier *notifier; /* of its own: a directory in which a lookup takes long keeps its notices waiting */
 	struct pfs_virtual *by_node[BUCKETS];
 	struct pfs_virtual *by_name[BUCKETS];
 };
 
-int pfs_virtuals_open(struct pfs_virtuals **out)
+int pfs_virtuals_open(struct pfs_virtuals **out,
+		      void (*tell)(void *arg, uint64_t dir, const char *name), void *arg)
 {
 	struct pfs_virtuals *virtuals = calloc(1, sizeof(*virtuals));
+	int error;
 
-	*out = virtuals;
+	*out = NULL;
 	if (!virtuals)
 		return -ENOMEM;
+	error = pfs_notifier_start(&virtuals->notifier, tell, arg);
+	if (error) {
+		free(virtuals);
+		return error;
+	}
+	*out = virtuals;
 	virtuals->last = PFS_VIRTUAL_FIRST;
 	(void)pthread_mutex_init(&virtuals->lock, NULL);
 	return 0;
@@ -111,9 +127,58 @@ static void unname(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 	virtual->named = false;
 }
 
-static void free_virtual(struct pfs_virtual *virtual)
+/* ---- age ---- */
+
+static void unlink_age(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 {
+	*(virtual->older ? &virtual->older->newer : &virtuals->oldest) = virtual->newer;
+	*(virtual->newer ? &virtual->newer->older : &virtuals->newest) = virtual->older;
+}
+
+static void link_newest(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	virtual->newer = NULL;
+	virtual->older = virtuals->newest;
+	*(virtuals->newest ? &virtuals->newest->newer : &virtuals->oldest) = virtual;
+	virtuals->newest = virtual;
+}
+
+static void make_newest(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	unlink_age(virtuals, virtual);
+	link_newest(virtuals, virtual);
+}
+
+/* What nobody has open, and nothing lies in, the kernel is to forget. */
+static void tell_oldest(struct pfs_virtuals *virtuals)
+{
+	for (int i = 0; i < LOOKED_AT && virtuals->n > PFS_VIRTUALS_KEPT; i++) {
+		struct pfs_virtual *oldest = virtuals->oldest;
+
+		make_newest(virtuals, oldest);
+		if (oldest->holds || oldest->is_told)
+			continue;
+		oldest->is_told = true;
+		pfs_notifier_push(virtuals->notifier,
+				  oldest->parent ? oldest->parent->node : oldest->ino, oldest->name);
+	}
+}
+
+/* ---- making and freeing ---- */
+
+static void free_links(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	for (size_t i = 0; i < LISTED; i++)
+		if (virtuals->listed[i] == virtual)
+			virtuals->listed[i] = NULL;
 	pfs_virtual_names_finish(&virtual->links);
+}
+
+static void free_virtual(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+{
+	free_links(virtuals, virtual);
+	unlink_age(virtuals, virtual);
+	virtuals->n--;
 	free(virtual->data);
 	free(virtual->name);
 	free(virtual);
@@ -130,7 +195,7 @@ static void reap(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 		while (*link != virtual)
 			link = &(*link)->next_node;
 		*link = virtual->next_node;
-		free_virtual(virtual);
+		free_virtual(virtuals, virtual);
 		virtual = parent;
 		if (virtual)
 			virtual->holds--;
@@ -210,6 +275,8 @@ static void insert(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 	virtual->named = true;
 	if (virtual->parent)
 		virtual->parent->holds++;
+	link_newest(virtuals, virtual);
+	virtuals->n++;
 }
 
 static bool can_be_shared(const struct pfs_virtual *virtual, uid_t uid,
@@ -246,6 +313,9 @@ int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
 	}
 	virtual->lookups++;
 	virtual->holds++;
+	virtual->is_told = false;
+	make_newest(virtuals, virtual);
+	tell_oldest(virtuals);
 	*out = virtual;
 	return 0;
 }
@@ -353,15 +423,19 @@ uint64_t pfs_virtual_listed(struct pfs_virtuals *virtuals, const struct pfs_virt
 }
 
 /* What was listed outlives the handle: shells list, close, and then look each entry up. */
-static void keep_links(struct pfs_handle *handle)
+static void keep_links(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 {
-	struct pfs_virtual_names *links = &handle->virtual->links;
+	struct pfs_virtual *virtual = handle->virtual, **place;
 
 	if (!handle->sees_all || !handle->names.n || !handle->names.names[0].ino)
 		return;
-	pfs_virtual_names_finish(links);
-	*links = handle->names;
+	free_links(virtuals, virtual);
+	virtual->links = handle->names;
 	handle->names = (struct pfs_virtual_names){.names = NULL};
+	place = &virtuals->listed[virtuals->next_listed++ % LISTED];
+	if (*place)
+		free_links(virtuals, *place);
+	*place = virtual;
 }
 
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
@@ -374,7 +448,7 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 		link = &(*link)->next;
 	if (handle->shown)
 		*link = handle->next;
-	keep_links(handle);
+	keep_links(virtuals, handle);
 	virtuals->others -= !handle->sees_all;
 	handle->virtual->holds--;
 	reap(virtuals, handle->virtual);
@@ -412,6 +486,20 @@ uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtua
 	return best ? size_of(best) : 0;
 }
 
+size_t pfs_virtuals_count(struct pfs_virtuals *virtuals)
+{
+	PFS_LOCKED(&virtuals->lock);
+	return virtuals->n;
+}
+
+void pfs_virtuals_stop(struct pfs_virtuals *virtuals)
+{
+	if (!virtuals)
+		return;
+	pfs_notifier_stop(virtuals->notifier);
+	virtuals->notifier = NULL;
+}
+
 void pfs_virtuals_close(struct pfs_virtuals *virtuals)
 {
 	size_t i;
@@ -430,7 +518,7 @@ void pfs_virtuals_close(struct pfs_virtuals *virtuals)
 				virtual->handles = handle->next;
 				free_handle(handle);
 			}
-			free_virtual(virtual);
+			free_virtual(virtuals, virtual);
 		}
 	}
 	(void)pthread_mutex_destroy(&virtuals->lock);

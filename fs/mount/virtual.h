@@ -97,12 +97,21 @@ struct pfs_virtual {
 	uint64_t lookups;	    /* protected by the table's lock */
 	uint32_t holds;		    /* the same: children, handles, and requests at work on it */
 	bool named;		    /* the same: found by name */
+	bool is_told; /* the same: the kernel has been asked to forget it, and has not looked it up since */
 	struct pfs_virtual *next_node, *next_name;
+	struct pfs_virtual *older, *newer; /* by when the kernel last looked them up */
 };
 
 struct pfs_virtuals;
 
-PFS_MUST_CHECK int pfs_virtuals_open(struct pfs_virtuals **out);
+/* The kernel forgets nodes when it lacks memory, which may be never: beyond PFS_VIRTUALS_KEPT the oldest
+ * are told to it, by notices (notify.h) of their directory and name. */
+#define PFS_VIRTUALS_KEPT 65536
+PFS_MUST_CHECK int pfs_virtuals_open(struct pfs_virtuals **out,
+				     void (*tell)(void *arg, uint64_t dir, const char *name),
+				     void *arg);
+size_t pfs_virtuals_count(struct pfs_virtuals *virtuals);
+void pfs_virtuals_stop(struct pfs_virtuals *virtuals); /* telling; NULL is allowed */
 void pfs_virtuals_close(struct pfs_virtuals *virtuals); /* no request is at work any more */
 
 /* The node of that number, held; NULL if there is none. */

@@ -134,10 +134,12 @@ static void print_operations(struct pfs_call *call, struct pfs_out *out)
 	const char *separator = "";
 	size_t i;
 
-	print(out, ",\n  \"queries\": {\"running\": %d, \"run\": %llu, \"failed\": %llu}",
+	print(out, ",\n  \"queries\": {\"running\": %d, \"run\": %llu, \"failed\": %llu, "
+	      "\"files\": %zu}",
 	      atomic_load(&call->mount->running),
 	      (unsigned long long)atomic_load(&call->mount->run),
-	      (unsigned long long)atomic_load(&call->mount->failed));
+	      (unsigned long long)atomic_load(&call->mount->failed),
+	      pfs_virtuals_count(call->mount->virtuals));
 	pfs_out_text(out, ",\n  \"operations\": {");
 	for (i = 0; i < PFS_OPCODES; i++) {
 		uint64_t n = atomic_load(&call->mount->counts[i].n);

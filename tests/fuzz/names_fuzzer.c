@@ -14,6 +14,10 @@
 #define LINES_MAX  8
 #define LISTED_MAX 20 /* names of a listing that are tried */
 
+static void tell_nobody(void *arg PFS_UNUSED, uint64_t dir PFS_UNUSED, const char *name PFS_UNUSED)
+{
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct pfs_mount mount;
@@ -235,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!mount.tree)
 		open_mount();
-	if (!text || pfs_virtuals_open(&mount.virtuals) != 0 ||
+	if (!text || pfs_virtuals_open(&mount.virtuals, tell_nobody, NULL) != 0 ||
 	    pfs_reasons_open(&mount.reasons) != 0)
 		abort();
 	if (size)
@@ -246,6 +250,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		remove_all(NULL, S_IFDIR);
 		remove_all("tables", S_IFREG);
 	}
+	pfs_virtuals_stop(mount.virtuals);
 	pfs_virtuals_close(mount.virtuals);
 	pfs_reasons_close(mount.reasons);
 	free(text);

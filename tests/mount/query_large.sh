@@ -82,5 +82,13 @@ done
 wait "$writer"
 ok 'each result is of one moment' test ! -e mixed
 is 'the writer went on' "$(cat writer.log)" ''
+
+# ---- more names than are kept ----
+files() { sed -n 's/.*"queries":.*"files": \([0-9]*\).*/\1/p' "$q/stats"; }
+seq -f "$q/sql/SELECT %.0f" 70000 | tr '\n' '\0' | xargs -0 ls -d >names
+is 'names of tens of thousands of statements' "$(wc -l <names)" 70000
+few() { (($(files) <= 66000)); }
+ok 'the kernel is made to forget the oldest' wait_for 20 few
+is 'which can be read again' "$(tail -n 1 "$q/sql/SELECT 1")" 1
 unmount_store
 check_store
