@@ -71,15 +71,17 @@ static int open_mounted(struct pfs_place *place, const char *operand)
 				    "%s: lies in no mounted store; name a store, or mount it",
 				    operand);
 	place->folder = folder_of(operand);
-	return place->folder ? PFS_EXIT_OK : pfs_cmd_fail(place->verb, "no memory");
+	if (place->folder)
+		return PFS_EXIT_OK;
+	free(PFS_TAKE(place->path));
+	return pfs_cmd_fail(place->verb, "no memory");
 }
 
-static int open_in_store(struct pfs_place *place, struct pfs_answerer *store, const char *path)
+static int open_in_store(struct pfs_place *place, const char *path)
 {
 	if (*path != '/')
 		return pfs_cmd_usage(place->verb, "%s: a path in a store begins with /", path);
 	place->shown = path[1] ? path : "";
-	place->store = store;
 	place->path = strdup(path);
 	if (!place->path)
 		return pfs_cmd_fail(place->verb, "no memory");
@@ -116,12 +118,14 @@ int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb, char
 		operands = no_operands;
 		n_operands = 1;
 	}
-	while (*n < n_operands && !status) {
-		struct pfs_place *place = &(*places)[*n];
+	for (size_t i = 0; i < n_operands && (!status || *n); i++) {
+		struct pfs_place *place = &(*places)[i];
+		int opened;
 
 		place->verb = verb;
-		status = store ? open_in_store(place, store, operands[*n])
-			       : open_mounted(place, operands[*n]);
+		place->store = store;
+		opened = store ? open_in_store(place, operands[i]) : open_mounted(place, operands[i]);
+		status = opened ? opened : status;
 		++*n;
 	}
 	return status;

@@ -17,11 +17,12 @@ struct pfs_place {
 	struct pfs_answerer *store; /* NULL: mounted; all places of a call share it */
 	char *folder;	   /* mounted: the directory whose .query is asked */
 	dev_t device;	   /* mounted: of the mount */
-	char *path;	   /* absolute in the store */
+	char *path;	   /* absolute in the store; NULL: it could not be opened */
 };
 
 /* Opens every place that the operands name: a store and paths in it (none: its root), or paths of
- * mounted stores (none: the working directory).  An exit status, having said what was wrong; close them in any case. */
+ * mounted stores (none: the working directory).  An exit status, having said what was wrong; with
+ * PFS_EXIT_FAILURE some may be open.  Close them in any case. */
 PFS_MUST_CHECK int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb,
 				   char **operands, size_t n_operands);
 void pfs_places_close(struct pfs_place *places, size_t n);

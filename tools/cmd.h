@@ -44,6 +44,12 @@ enum pfs_exit {
 	PFS_EXIT_FAILURE = 3, /* it does, but it could not be done */
 };
 
+/* Of two that a command has come to. */
+static inline int pfs_cmd_worst(int a, int b)
+{
+	return a > b ? a : b;
+}
+
 /* ---- errors: "primefs VERB: MESSAGE" on stderr, control bytes in it escaped ---- */
 
 /* Returns PFS_EXIT_USAGE and points to --help. */

@@ -61,6 +61,7 @@ struct usage {
 	bool no_memory;
 	const uint64_t *seen; /* inos of the paths given before */
 	size_t n_seen;
+	bool holds_seen; /* some of them lie in this one */
 };
 
 /* ---- rows ---- */
@@ -132,7 +133,8 @@ static uint64_t depth_of(const char *path)
 	return depth;
 }
 
-/* Apparent sizes count directories themselves, and need them all; totals do not. */
+/* Apparent sizes count directories themselves, and need them all, and so does what has been counted
+ * before, which may be a file; totals do not. */
 static int ask_entries(struct usage *u)
 {
 	const struct settings *s = u->settings;
@@ -141,13 +143,14 @@ static int ask_entries(struct usage *u)
 	char *itself PFS_FREE = NULL;
 	char limit[64] = "";
 
-	if (s->depth != UINT64_MAX && !s->apparent)
+	if (s->depth != UINT64_MAX && !s->apparent && !u->holds_seen)
 		(void)snprintf(limit, sizeof(limit), " AND depth <= %" PRIu64,
 			       s->depth + depth_of(u->place->path));
 	if (!path || asprintf(&itself, "path = %s", path) < 0 ||
-	    asprintf(&subtree, "under(ino, %s)%s%s", path, limit, s->all ? "" : " AND type = 'd'") < 0)
+	    asprintf(&subtree, "under(ino, %s)%s%s", path, limit,
+		     s->all || u->holds_seen ? "" : " AND type = 'd'") < 0)
 		return pfs_cmd_fail("du", "no memory");
-	if (s->depth || s->apparent)
+	if (s->depth || s->apparent || u->holds_seen)
 		PFS_TRY(pfs_below_ask(&u->below, columns, "", subtree));
 	if (!u->below.n) /* no directory, or only that is asked for */
 		PFS_TRY(pfs_below_ask(&u->below, columns, "", itself));
@@ -259,7 +262,8 @@ static bool print_all(struct usage *u)
 
 		if (child) {
 			step->next = u->below.nodes[child].next;
-			if (descent.depth - 1 >= s->depth || u->entries[child].skipped)
+			if (descent.depth - 1 >= s->depth || u->entries[child].skipped ||
+			    (!s->all && u->below.nodes[child].type != 'd'))
 				continue;
 			ok = descend(&descent, child);
 			if (ok && s->tree)
@@ -278,14 +282,16 @@ static bool print_all(struct usage *u)
 /* ---- places ---- */
 
 static int measure(const struct settings *settings, const struct pfs_place *place,
-		   struct pfs_stdout *out, uint64_t *total, uint64_t *seen, size_t n_seen)
+		   struct pfs_stdout *out, uint64_t *total, uint64_t *seen, size_t n_seen,
+		   bool holds_seen)
 {
 	struct usage u = {.settings = settings,
 			  .place = place,
 			  .out = out,
 			  .path = strdup(*place->shown ? place->shown : "/"),
 			  .seen = seen,
-			  .n_seen = n_seen};
+			  .n_seen = n_seen,
+			  .holds_seen = holds_seen};
 	int status;
 
 	u.below = (struct pfs_below){
@@ -376,6 +382,7 @@ static void set(struct settings *s, struct pfs_cmd_args *args, int option)
 	case BYTES:
 	case APPARENT:
 		s->apparent = true;
+		s->human &= option != BYTES; /* which is a unit, too: the last one counts */
 		s->unit = option == BYTES ? 1 : s->unit;
 		break;
 	case ZERO:
@@ -390,19 +397,14 @@ static void set(struct settings *s, struct pfs_cmd_args *args, int option)
 	}
 }
 
-/* Whether it lies in, or is, one of the places before it. */
-static bool is_repeated(const struct pfs_place *places, size_t i)
+/* Whether it lies in the other place, or is that. */
+static bool lies_in(const struct pfs_place *place, const struct pfs_place *above)
 {
-	for (size_t j = 0; j < i; j++) {
-		size_t len = strlen(places[j].path);
+	size_t len = strlen(above->path);
 
-		len -= places[j].path[len - 1] == '/';
-		if (places[i].device == places[j].device &&
-		    strncmp(places[i].path, places[j].path, len) == 0 &&
-		    (!places[i].path[len] || places[i].path[len] == '/'))
-			return true;
-	}
-	return false;
+	len -= above->path[len - 1] == '/';
+	return place->device == above->device && strncmp(place->path, above->path, len) == 0 &&
+	       (!place->path[len] || place->path[len] == '/');
 }
 
 static int measure_all(const struct settings *s, const struct pfs_place *places, size_t n)
@@ -414,10 +416,18 @@ static int measure_all(const struct settings *s, const struct pfs_place *places,
 
 	if (!seen)
 		return pfs_cmd_fail("du", "no memory");
-	for (size_t i = 0; i < n && !status; i++)
-		if (!is_repeated(places, i))
-			status = measure(s, &places[i], &out, &total, seen, i);
-	if (!status && s->total)
+	for (size_t i = 0; i < n; i++) {
+		bool repeated = !places[i].path, holds_seen = false;
+
+		for (size_t j = 0; j < i && !repeated; j++) {
+			repeated = places[j].path && lies_in(&places[i], &places[j]);
+			holds_seen |= places[j].path && lies_in(&places[j], &places[i]);
+		}
+		if (!repeated)
+			status = pfs_cmd_worst(status, measure(s, &places[i], &out, &total, seen, i,
+							 holds_seen));
+	}
+	if (s->total)
 		put_line(&out, s, total, "total", strlen("total"));
 	return pfs_stdout_end(&out, "du", status);
 }
@@ -432,8 +442,8 @@ static int run(const struct settings *s, const char *svg, char **operands, size_
 		status = pfs_cmd_usage("du", "--svg draws one path, not %zu", n);
 	else if (!status && svg)
 		status = pfs_cmd_flush("du", draw(&places[0], svg));
-	else if (!status)
-		status = measure_all(s, places, n);
+	else if (status != PFS_EXIT_USAGE && !svg && n)
+		status = pfs_cmd_worst(status, measure_all(s, places, n));
 	pfs_places_close(places, n);
 	return status;
 }

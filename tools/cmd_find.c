@@ -372,8 +372,9 @@ static int search_places(const struct pfs_find *find, char **operands, size_t n_
 	size_t n = 0, i;
 	int status = pfs_places_open(&places, &n, "find", operands, n_operands);
 
-	for (i = 0; i < n && !status && !run.quit; i++)
-		status = search_place(&run, &places[i]);
+	for (i = 0; i < n && status != PFS_EXIT_USAGE && !run.quit; i++)
+		if (places[i].path)
+			status = pfs_cmd_worst(status, search_place(&run, &places[i]));
 	pfs_find_complete(&run);
 	status = status ? status : run.status;
 	pfs_places_close(places, n);

@@ -252,7 +252,8 @@ static int list_directory(struct pfs_stdout *out, struct settings *s, const stru
 struct places {
 	const struct settings *settings;
 	struct list list;
-	const char *shown; /* of the one that is asked about */
+	uint32_t number; /* of the one that is asked about */
+	const char *shown;
 	bool no_memory;
 };
 
@@ -266,7 +267,7 @@ static bool take_place(void *arg, struct pfs_row *row)
 	e->type = *pfs_row_text(row, &e->len);
 	(void)pfs_row_text(row, &e->len);
 	take_entry(e, places->settings, row);
-	e->node = (uint32_t)places->list.n;
+	e->node = places->number;
 	e->len = strlen(places->shown);
 	names = malloc(e->len + e->target_len + 2);
 	places->no_memory = !names;
@@ -283,7 +284,7 @@ static bool take_place(void *arg, struct pfs_row *row)
 static int find_place(struct places *places, const struct pfs_place *place)
 {
 	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
-	size_t n = places->list.n;
+	const size_t n = places->list.n;
 
 	if (!path || asprintf(&sql, "SELECT type, name%s FROM nodes WHERE path = %s",
 			      columns_of(places->settings), path) < 0)
@@ -309,21 +310,22 @@ static int list_places(struct pfs_stdout *out, struct settings *s, const struct 
 		free(files.entries);
 		return pfs_cmd_fail("ls", "no memory");
 	}
-	for (size_t i = 0; i < n && !status; i++)
-		status = find_place(&found, &places[i]);
-	if (!status)
-		sort(&found.list, s);
-	for (size_t i = 0; i < n && !status; i++)
+	for (found.number = 0; found.number < n; found.number++)
+		if (places[found.number].path)
+			status = pfs_cmd_worst(status, find_place(&found, &places[found.number]));
+	sort(&found.list, s);
+	for (size_t i = 0; i < found.list.n; i++)
 		if (found.list.entries[i].type != 'd' || s->given[DIRECTORY])
 			files.entries[files.n++] = found.list.entries[i];
-	if (pfs_ls_put(out, &s->style, files.entries, files.n) && !status)
+	if (pfs_ls_put(out, &s->style, files.entries, files.n))
 		status = pfs_cmd_fail("ls", "no memory");
 	blank = files.n;
-	for (size_t i = 0; i < n && !status; i++) {
+	for (size_t i = 0; i < found.list.n; i++) {
 		const struct pfs_ls_entry *e = &found.list.entries[i];
 
 		if (e->type == 'd' && !s->given[DIRECTORY])
-			status = list_directory(out, s, &places[e->node], n > 1, &blank);
+			status = pfs_cmd_worst(status,
+					 list_directory(out, s, &places[e->node], n > 1, &blank));
 	}
 	for (size_t i = 0; i < found.list.n; i++)
 		free((char *)found.list.entries[i].name);
@@ -337,6 +339,8 @@ static void choose(struct settings *s, int option)
 	struct pfs_ls_style *style = &s->style;
 
 	s->given[option] = true;
+	if (option == BY_SIZE || option == BY_TIME) /* the last one counts */
+		s->given[BY_SIZE + BY_TIME - option] = false;
 	if (option == LONG || option == NUMERIC)
 		style->form = PFS_LS_LONG;
 	else if (option == COLUMNS)
@@ -367,8 +371,8 @@ int pfs_cmd_ls(int argc, char **argv)
 	(void)setlocale(LC_ALL, "");
 	s.bytes_only = collates_bytes() && !s.given[BY_SIZE] && !s.given[BY_TIME] && !s.given[REVERSE];
 	status = pfs_places_open(&places, &n, "ls", args.operands, (size_t)args.n_operands);
-	if (!status)
-		status = list_places(&out, &s, places, n);
+	if (status != PFS_EXIT_USAGE && n)
+		status = pfs_cmd_worst(status, list_places(&out, &s, places, n));
 	pfs_places_close(places, n);
 	return pfs_stdout_end(&out, "ls", status);
 }

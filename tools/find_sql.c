@@ -114,11 +114,12 @@ static struct condition number_condition(const struct pfs_find_node *node)
 	return say(true, "%s BETWEEN %" PRId64 " AND %" PRId64, name, high - unit + 1, high);
 }
 
-/* A pattern of fnmatch(3) as one of GLOB's that matches no less: what is not literal becomes `*`.
- * *exact: it matches the same. */
+/* A pattern of fnmatch(3) as one of GLOB's that matches no less: what is not literal becomes `*`, and what is
+ * not ASCII where not all is text, as GLOB compares characters.  *exact: it matches the same. */
 static char *glob_of(const char *pattern, bool *exact)
 {
 	char *out = malloc(2 * strlen(pattern) + 4), *to = out;
+	const bool is_text = mbstowcs(NULL, pattern, 0) != (size_t)-1 && MB_CUR_MAX > 1;
 
 	*exact = true;
 	if (!out)
@@ -127,11 +128,11 @@ static char *glob_of(const char *pattern, bool *exact)
 	for (const char *c = pattern; *c; c++) {
 		if (*c == '*') {
 			*to++ = '*';
-		} else if (strchr("?[]\\", *c)) {
+		} else if (strchr("?[]\\", *c) || (!is_text && (unsigned char)*c > 127)) {
 			/* classes may hold anything: what follows them is left to the decision */
 			*exact = false;
 			*to++ = '*';
-			if (*c != '?')
+			if (strchr("[]\\", *c))
 				break;
 		} else {
 			if (*c == '\'')

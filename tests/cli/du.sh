@@ -25,7 +25,7 @@ same() { cmp <(du "$@") <(primefs du "$@"); }
 cd "$mnt"
 directories_have_bytes=$(($(du -sb "$src/empty" | cut -f 1) > 0)) # to coreutils before 9.2
 for options in '' -a -h -s -sh '-d 0' '-d 1' '-d 2' '-ad 1' -c -sc -k -m -sm -b -sb --apparent-size -ah -abh \
-	'-b -d 1' -0 '-a --apparent-size' '-h --apparent-size' --max-depth=1 --summarize --all; do
+	'-b -d 1' '-h -k' '-k -h' '-h -b' '-b -h' -0 '-a --apparent-size' '-h --apparent-size' --max-depth=1 --summarize --all; do
 	if [[ $options == *-apparent* || $options =~ -[a-z]*b ]] && ((!directories_have_bytes)); then
 		skip "skipped: this du counts no directory's bytes: $options"
 		continue
@@ -35,6 +35,9 @@ for options in '' -a -h -s -sh '-d 0' '-d 1' '-d 2' '-ad 1' -c -sc -k -m -sm -b 
 done
 ok 'of a path' same a
 ok 'of several' same -c a a-b 'a b'
+ok 'of some that lie in others' same -s a/c/d a/c/f9 a . a
+ok 'and files, too' same -ac a/c/f9 a/c/d 'a b/d/big' a 'a b' a/c
+ok 'to a depth' same -d 1 a/c/d . a
 ok 'of a file' same a/c/f9 'a b/d/big'
 ok 'from outside' same "$mnt/a" "$mnt/"
 ok 'with a slash' same a/
@@ -52,6 +55,7 @@ python 'as a picture' -c 'import sys, xml.dom.minidom as m; assert m.parse(sys.a
 	<(primefs du --svg - .)
 exits '-a and -s' 2 primefs du -as
 exits 'a path that there is not' 3 primefs du nowhere
+ok 'and those that there are' cmp <(du -c a nowhere 'a b' 2>/dev/null) <(primefs du -c a nowhere 'a b' 2>/dev/null)
 exits 'a depth that is none' 2 primefs du -d x
 cd "$work"
 primefs du -a "$mnt" | sed "s|$mnt||; s|\t\$|\t/|" >mounted

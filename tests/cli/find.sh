@@ -43,6 +43,9 @@ cat >"$work/expressions" <<'END'
 -name '[!a-m]*'
 -name '\[x\]*'
 -name '*\\*'
+-name $'*\xc3*'
+-name $'*\xe9'
+-iname $'*\xc3*'
 -name '.*'
 -name '.'
 -name 'src'
@@ -276,6 +279,7 @@ is 'a format in a store' "$(primefs find "$store" /src/main.c -printf '%f %P %h 
 exits 'a mode that is none' 2 primefs find "$store" -perm u+q
 exits 'a user that there is not' 2 primefs find "$store" -user nobody-of-that-name
 exits 'a path that there is not' 3 primefs find "$store" /nowhere
+is 'and one that there is' "$(primefs find "$store" /nowhere /docs -name '*.md' 2>/dev/null)" /docs/readme.md
 exits 'a relative path in a store' 2 primefs find "$store" src
 exits 'no store at all' 3 primefs find "$work/none.pfs"
 exits 'a folder that is not mounted' 3 primefs find "$src"

@@ -80,6 +80,12 @@ for locale in C C.UTF-8; do
 	ok "$locale: of a directory with nothing in it" same -R many/empty1
 done
 exits 'what there is not' 3 primefs ls nowhere
+for several in 'nowhere many/sub' 'b/large nowhere' 'nowhere many/sub b/-d'; do
+	# shellcheck disable=SC2086 # several
+	ok "and what there is: $several" cmp <(ls $several 2>/dev/null) <(primefs ls $several 2>/dev/null)
+done
+ok 'the last of -t and -S' same -tS b
+ok 'the last of -S and -t' same -St b
 cd "$work"
 is 'the store itself' "$(primefs ls -lR "$store" | md5sum)" "$(cd "$mnt" && ls -lR . | sed 's|^\.|/|; s|^//|/|' | md5sum)"
 is 'a path in it' "$(primefs ls "$store" /b)" "$(ls "$mnt/b")"
