@@ -150,7 +150,6 @@ struct pfs_handle {
 	struct pfs_answer *answer;  /* what is read */
 	struct pfs_answer *written; /* what is stored at close; NULL: nothing */
 	uint64_t base; /* offset that the answer is read from; protected by lock */
-	bool placed;   /* base is settled; the same */
 	bool changed;  /* since it was stored; the same */
 	bool emptied;  /* opened to be truncated, and not written to yet; the same */
 	bool appends;  /* opened so: offsets of writes do not count */

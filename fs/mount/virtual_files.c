@@ -38,7 +38,6 @@ static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int fl
 	struct pfs_answer *answer;
 
 	PFS_TRY(pfs_call_room(call, &handle->answer, 0));
-	handle->placed = true;
 	if (kind->store && (flags & O_ACCMODE) != O_RDONLY)
 		PFS_TRY(pfs_call_room(call, &handle->written, kind->store_limit));
 	answer = handle->written ? handle->written : handle->answer;
@@ -133,12 +132,9 @@ static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
  * or, if the reader has gone back, at 0. */
 static uint64_t place(struct pfs_handle *handle, uint64_t offset)
 {
-	if (!handle->placed) {
-		if (offset < handle->base)
-			handle->base = 0;
-		handle->placed = true;
-	}
-	return offset < handle->base ? UINT64_MAX : offset - handle->base;
+	if (offset < handle->base)
+		handle->base = 0;
+	return offset - handle->base;
 }
 
 #define VIEWS_MAX 64 /* of a read: pieces of an answer have 16 KiB and more */

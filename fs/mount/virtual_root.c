@@ -64,7 +64,6 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 	pfs_answer_close(handle->answer);
 	handle->answer = answer;
 	handle->base = (uint64_t)offset + size;
-	handle->placed = false;
 	return 0;
 }
 

@@ -88,6 +88,14 @@ is 'run: from 0 after a rewind' "$(perl -e '
 	$answer .= $piece while sysread $run, $piece, 4;
 	die "a size of " . -s $run if -s $run != length $answer;
 	print $answer' "$q/run" | tr '\n' ' ')" 'path / /a /a/b '
+is 'run: and once more' "$(perl -e '
+	sysopen my $run, $ARGV[0], 2 or die;
+	syswrite $run, "SELECT 1 AS one" or die;
+	for (1 .. 2) {
+		$answer .= $piece while sysread $run, $piece, 4;
+		sysseek $run, 0, 0;
+	}
+	print $answer' "$q/run" | tr '\n' ' ')" 'one 1 one 1 '
 not_ok 'run: a wrong statement fails the write' bash -c "echo 'SELECT FROM' >'$q/run'"
 ok 'run: its reason' grep -q 'FROM' "$q/error"
 printf 'SELECT 1 --%065000d' 0 >long
