@@ -52,6 +52,8 @@ size_t pfs_utf8_length(const char *text, size_t size);
 
 /* A JSON string with its quotes; false if a byte of it was no UTF-8 and became U+FFFD. */
 bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
+/* "name":value, and where the value is no UTF-8 "name_bytes":, in base64. */
+void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value);
 
 /* pfs_format_rows into an answer, without a copy of much of it. */
 PFS_MUST_CHECK int pfs_format_answer(struct pfs_query *query, enum pfs_format format,
