@@ -97,7 +97,7 @@ static int authorize_schema(struct pfs_sql *sql, int action, const char *name, c
 }
 
 static int authorize(void *arg, int action, const char *a, const char *b,
-		     const char *database PFS_UNUSED, const char *inner PFS_UNUSED)
+		     const char *database, const char *inner PFS_UNUSED)
 {
 	struct pfs_sql *sql = arg;
 
@@ -116,6 +116,9 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 	case SQLITE_DROP_TABLE:
 	case SQLITE_DROP_INDEX:
 	case SQLITE_REINDEX: /* asked by CREATE INDEX, too */
+		/* CREATE TABLE temp.t: it would stay in this connection, in front of the store's t */
+		if (database && strcmp(database, "temp") == 0)
+			return refuse(sql, "the database", database, "leave it out");
 		return authorize_schema(sql, action, a, b);
 	case SQLITE_FUNCTION:
 		return is_harmful(b) ? refuse(sql, "the function", b, "leave it out") : SQLITE_OK;

@@ -198,6 +198,8 @@ static void test_refused(void **state)
 	refuse("CREATE VIEW v AS SELECT 1", -EACCES, "SELECT");
 	refuse("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END", -EACCES, "");
 	refuse("ALTER TABLE t ADD b", -EACCES, "");
+	refuse("CREATE TABLE temp.t (a)", -EACCES, "the database temp");
+	refuse("CREATE TABLE \"TEMP\".t AS SELECT 1", -EACCES, "the database temp");
 	refuse("DELETE FROM sqlite_master", -EINVAL, "");
 	refuse("INSERT INTO t VALUES (1) RETURNING a", -EINVAL, "RETURNING");
 	refuse("ATTACH 'x' AS y", -EACCES, "ATTACH");
