@@ -153,21 +153,20 @@ struct reader {
 	bool past_names, stopped;
 };
 
-char *pfs_row_unescape(char *text, size_t size)
+char *pfs_row_unescape(char *text, char **end)
 {
-	const char *from = text, *end = text + size;
-	char *to = text;
+	char *from = text, *to = text;
 
-	for (; from < end; from++) {
-		if (*from == '\\' && from + 1 < end) {
+	for (; *from != '\t' && *from != '\n'; from++) {
+		if (*from == '\\' && from[1] != '\n') {
 			from++;
 			*to++ = *from == 't' ? '\t' : *from == 'n' ? '\n' : *from == 'r' ? '\r' : *from;
 		} else {
 			*to++ = *from;
 		}
 	}
-	size -= (size_t)(to - text);
-	return memmove(text + size, text, (size_t)(to - text));
+	*end = from;
+	return memmove(text + (from - to), text, (size_t)(to - text));
 }
 
 /* Room for another piece, which is to be put at the end of the text. */

@@ -66,7 +66,7 @@ static bool take(void *arg, struct pfs_row *row)
 	}
 	node = link_node(below, depth);
 	if (below->keyed) {
-		below->keys[node].order = pfs_row_number(row);
+		below->keys[node].order = pfs_row_digits(row, true);
 		below->keys[node].ino = pfs_row_number(row);
 		n_below = pfs_row_number(row) - 1;
 		if (depth)

@@ -72,13 +72,13 @@ static void take_field(struct pfs_found *found, unsigned need, struct pfs_row *r
 		found->blocks = pfs_row_signed(row);
 		break;
 	case PFS_FIND_MTIME:
-		found->mtime = pfs_row_signed(row);
+		found->mtime = pfs_row_time(row);
 		break;
 	case PFS_FIND_ATIME:
-		found->atime = pfs_row_signed(row);
+		found->atime = pfs_row_time(row);
 		break;
 	case PFS_FIND_CTIME:
-		found->ctime = pfs_row_signed(row);
+		found->ctime = pfs_row_time(row);
 		break;
 	case PFS_FIND_TARGET:
 		found->target = pfs_row_text(row, &size);

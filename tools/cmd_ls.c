@@ -81,7 +81,7 @@ static void take_entry(struct pfs_ls_entry *e, const struct settings *s, struct 
 	e->rdev = pfs_row_number(row);
 	e->size = pfs_row_signed(row);
 	e->blocks = pfs_row_signed(row);
-	e->mtime = pfs_row_signed(row);
+	e->mtime = pfs_row_time(row);
 	e->uid = (uid_t)pfs_row_number(row);
 	e->gid = (gid_t)pfs_row_number(row);
 	e->mode = (mode_t)pfs_row_number(row);
@@ -162,13 +162,50 @@ static int list_children(struct descent *d, uint32_t node)
 		PFS_TRY(pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*e)));
 		e = &list->entries[list->n];
 		e->node = at;
-		e->type = (char)d->below.nodes[at].type;
+		e->type = d->below.nodes[at].type;
 		e->name = pfs_below_name(&d->below, at, &e->len);
 		take_entry(e, s, &row);
 		list->n += *e->name != '.' || s->given[ALMOST];
 	}
 	if (!s->bytes_only || d->below.beheaded)
 		sort(list, d->settings);
+	return 0;
+}
+
+/* Nothing but names, in the order in which they came. */
+static bool is_plain(const struct descent *d)
+{
+	const struct pfs_ls_style *style = &d->settings->style;
+
+	return d->settings->bytes_only && style->form == PFS_LS_LINES && !style->inodes &&
+	       !style->quotes && !d->below.beheaded;
+}
+
+/* Prints them from where they lie; the directories among them are pending. */
+static int put_names(struct descent *d, uint32_t node)
+{
+	const struct pfs_below_node *nodes = d->below.nodes;
+	const size_t first = d->n;
+
+	for (uint32_t at = d->below.n ? nodes[node].first : 0; at; at = nodes[at].next) {
+		size_t len;
+		const char *name = pfs_below_name(&d->below, at, &len);
+
+		if (*name == '.' && !d->settings->given[ALMOST])
+			continue;
+		pfs_stdout_put(d->out, name, len);
+		pfs_stdout_char(d->out, '\n');
+		if (nodes[at].type != 'd')
+			continue;
+		PFS_TRY(pfs_grow(&d->pending, &d->capacity, d->n + 1, sizeof(*d->pending)));
+		d->pending[d->n++] = (struct directory){at, d->path_len, name, len};
+	}
+	for (size_t low = first, high = d->n; low + 1 < high; low++) { /* the first is to be on top */
+		struct directory moved = d->pending[low];
+
+		d->pending[low] = d->pending[--high];
+		d->pending[high] = moved;
+	}
 	return 0;
 }
 
@@ -199,13 +236,15 @@ static int enter(struct descent *d, const struct directory *directory)
 static int put_directory(struct descent *d, const struct directory *directory, bool heading)
 {
 	PFS_TRY(enter(d, directory));
-	PFS_TRY(list_children(d, directory->node));
 	if (heading) {
 		if (d->blank)
 			pfs_stdout_char(d->out, '\n');
 		d->blank = true;
 		pfs_ls_put_heading(d->out, &d->settings->style, d->path, d->path_len);
 	}
+	if (is_plain(d))
+		return put_names(d, directory->node);
+	PFS_TRY(list_children(d, directory->node));
 	if (d->settings->style.form == PFS_LS_LONG)
 		pfs_ls_put_total(d->out, &d->settings->style, d->list.entries, d->list.n);
 	PFS_TRY(pfs_ls_put(d->out, &d->settings->style, d->list.entries, d->list.n));
@@ -264,7 +303,7 @@ static bool take_place(void *arg, struct pfs_row *row)
 	struct pfs_ls_entry *e = &places->list.entries[places->list.n];
 	char *names;
 
-	e->type = *pfs_row_text(row, &e->len);
+	e->type = pfs_row_letter(row);
 	(void)pfs_row_text(row, &e->len);
 	take_entry(e, places->settings, row);
 	e->node = places->number;

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define PFS_ROW_SLACK 16 /* bytes that may be read beyond a line's end */
 
@@ -19,37 +22,43 @@ struct pfs_row {
 	bool ended; /* by a text, whose NUL at is */
 };
 
-/* Undoes what stands for other bytes, in place: what is left ends where it did.  Returns where it begins. */
-char *pfs_row_unescape(char *text, size_t size);
-
 /* The first of sixteen bytes that is set; 16: none is. */
 static inline size_t pfs_row_first(pfs_row_bytes set)
 {
+#ifdef __SSE2__
+	unsigned mask = (unsigned)_mm_movemask_epi8((__m128i)set);
+
+	return mask ? (size_t)__builtin_ctz(mask) : sizeof(set);
+#else
 	uint64_t half[2];
 
 	(void)memcpy(half, &set, sizeof(half));
 	if (half[0])
 		return (size_t)__builtin_ctzll(le64toh(half[0])) / 8;
-	return half[1] ? 8 + (size_t)__builtin_ctzll(le64toh(half[1])) / 8 : 16;
+	return half[1] ? 8 + (size_t)__builtin_ctzll(le64toh(half[1])) / 8 : sizeof(set);
+#endif
 }
+
+/* Undoes what stands for other bytes in the field: what is left ends where that did, at *end.  Returns where it
+ * begins. */
+char *pfs_row_unescape(char *text, char **end);
 
 /* NUL-terminated, in place: the next field begins after the NUL. */
 static inline char *pfs_row_text(struct pfs_row *row, size_t *size)
 {
 	char *text = row->at, *end = text;
-	pfs_row_bytes bytes, escapes = {0};
+	pfs_row_bytes bytes;
 	size_t n = row->ended ? 0 : sizeof(bytes);
 
 	for (; n == sizeof(bytes); end += n) {
 		(void)memcpy(&bytes, end, sizeof(bytes));
-		escapes |= bytes == '\\';
-		n = pfs_row_first((bytes == '\t') | (bytes == '\n'));
+		n = pfs_row_first((bytes == '\t') | (bytes == '\n') | (bytes == '\\'));
 	}
+	if (*end == '\\')
+		text = pfs_row_unescape(text, &end);
 	row->ended |= *end == '\n';
 	row->at = end + !row->ended;
 	*end = 0;
-	if (pfs_row_first(escapes) != sizeof(bytes))
-		text = pfs_row_unescape(text, (size_t)(end - text));
 	*size = (size_t)(end - text);
 	return text;
 }
@@ -84,8 +93,8 @@ static inline bool pfs_row_eight(const char *at, uint64_t *n)
 	return true;
 }
 
-/* Decimal; modulo 2^64 what is too large. */
-static inline uint64_t pfs_row_number(struct pfs_row *row)
+/* Decimal; modulo 2^64 what is too large.  What tends to be long is taken in eights first. */
+static inline uint64_t pfs_row_digits(struct pfs_row *row, bool is_long)
 {
 	const char *at = row->at;
 	const bool negative = *at == '-';
@@ -93,7 +102,7 @@ static inline uint64_t pfs_row_number(struct pfs_row *row)
 	uint64_t n = 0;
 
 	at += negative;
-	while (pfs_row_eight(at, &n))
+	while (is_long && pfs_row_eight(at, &n))
 		at += 8;
 	for (; (digit = (unsigned char)*at - (unsigned)'0') < 10; at++)
 		n = n * 10 + digit;
@@ -101,9 +110,19 @@ static inline uint64_t pfs_row_number(struct pfs_row *row)
 	return negative ? -n : n;
 }
 
+static inline uint64_t pfs_row_number(struct pfs_row *row)
+{
+	return pfs_row_digits(row, false);
+}
+
 static inline int64_t pfs_row_signed(struct pfs_row *row)
 {
-	return (int64_t)pfs_row_number(row);
+	return (int64_t)pfs_row_digits(row, false);
+}
+
+static inline int64_t pfs_row_time(struct pfs_row *row)
+{
+	return (int64_t)pfs_row_digits(row, true);
 }
 
 #endif
