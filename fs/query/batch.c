@@ -4,6 +4,7 @@
  * large batches, or in parts that each thread gathers for itself and hands on.  SQLite stays where it
  * is, with the scan open, until the statement is reset or finished. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -11,6 +12,7 @@
 
 #define MANY_ROWS   1000 /* that asking whether the statement is plain is worth */
 #define PART_ROWS   1024 /* whose columns stay in a core's cache until they are written */
+#define REST_ROWS   4096 /* gathered at once where memory is too short for parts */
 #define MEMORY_PART 4	 /* that much of what is left of the memory parts may take */
 
 struct hand {
@@ -23,7 +25,7 @@ struct pfs_batch {
 	size_t n_columns;
 	const uint32_t *slots; /* of rows that are to come in parts */
 	size_t n, at;
-	size_t wave;	      /* rows that are worked on at once */
+	size_t wave, wave_max; /* rows that are worked on at once */
 	pthread_mutex_t lock; /* of hands */
 	struct hand *hands;   /* that are free: one for each thread that has been at work */
 };
@@ -41,6 +43,14 @@ static struct pfs_batch *make_batch(struct pfs_query *query)
 		(void)pthread_mutex_init(&batch->lock, NULL);
 	query->batch = batch;
 	return batch;
+}
+
+/* Some parts for each core, so that none waits long for the last one. */
+static size_t largest_wave(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return PART_ROWS * (size_t)PFS_MIN(PFS_MAX(4 * cores, 16L), (long)PFS_PARTS_MAX);
 }
 
 void pfs_batch_begin(struct pfs_query *query)
@@ -70,6 +80,7 @@ void pfs_batch_begin(struct pfs_query *query)
 	query->was_past |= is_plain;
 	batch->n = batch->at = 0;
 	batch->wave = PART_ROWS;
+	batch->wave_max = largest_wave();
 	if (is_plain)
 		pfs_nodes_enlarge(batch->plain.scan, batch->plain.columns, batch->n_columns);
 }
@@ -101,17 +112,18 @@ void pfs_batch_destroy(struct pfs_query *query)
 
 /* ---- row by row ---- */
 
-/* Those that did not come in parts. */
-static int gather_rest(struct pfs_query *query, struct pfs_batch *batch)
+/* Of those that did not come in parts. */
+static int gather_some(struct pfs_query *query, struct pfs_batch *batch)
 {
 	struct pfs_gathered *gather = pfs_nodes_gathered(batch->plain.scan);
+	size_t n = PFS_MIN(batch->n - batch->at, REST_ROWS);
 	int error;
 
 	PFS_TRY(pfs_query_hold(query));
-	error = pfs_gathered_rows(gather, batch->slots + batch->at, batch->n - batch->at);
+	error = pfs_gathered_rows(gather, batch->slots + batch->at, n);
 	pfs_query_release(query);
-	batch->plain.rows.n = error ? 0 : batch->n - batch->at;
-	batch->at = batch->n;
+	batch->plain.rows.n = error ? 0 : n;
+	batch->at += n;
 	return error;
 }
 
@@ -126,7 +138,7 @@ int pfs_batch_next(struct pfs_query *query)
 		return -EINTR;
 	plain->row = 0;
 	if (batch->at < batch->n)
-		PFS_TRY(gather_rest(query, batch));
+		PFS_TRY(gather_some(query, batch));
 	else
 		PFS_TRY(pfs_nodes_source.fetch(plain->scan, &plain->rows));
 	return plain->rows.n != 0;
@@ -235,16 +247,18 @@ static int count_done(struct work *work, size_t *n_parts)
 	}
 	*n_parts = i;
 	batch->at += rows;
-	batch->wave = cut ? PFS_MAX(rows, 1) : PFS_MIN(batch->wave * 2, PFS_PARTS_MAX * PART_ROWS);
+	batch->wave = cut ? PFS_MAX(rows, 1) : PFS_MIN(batch->wave * 2, batch->wave_max);
 	return 1;
 }
 
 static int work_held(struct work *work, size_t *n_parts)
 {
 	struct pfs_batch *batch = work->batch;
+	size_t n = batch->wave_max;
 
 	if (batch->at == batch->n) {
-		PFS_TRY(pfs_nodes_slots(batch->plain.scan, &batch->slots, &batch->n));
+		PFS_TRY(pfs_nodes_slots(batch->plain.scan, &batch->slots, &n));
+		batch->n = n;
 		batch->at = 0;
 	}
 	work->rows = PFS_MIN(wave_of(work->query, batch), batch->n - batch->at);

@@ -191,7 +191,7 @@ extern const struct pfs_sql_function pfs_tree_functions[];
 /* The scan is going to be read to its end, and for these columns alone: its batches may be as large as
  * memory allows. */
 void pfs_nodes_enlarge(struct pfs_sql_scan *scan, const int *columns, size_t n);
-/* The slots of its next batch, without their columns; *n 0: the end.  The tree is held; they stay until
+/* The slots of its next rows, *n at most, without their columns; *n 0: the end.  The tree is held; they stay until
  * the next call.  As pfs_ordered_next. */
 PFS_MUST_CHECK int pfs_nodes_slots(struct pfs_sql_scan *scan, const uint32_t **slots, size_t *n);
 struct pfs_gathered;

@@ -298,8 +298,12 @@ void pfs_nodes_enlarge(struct pfs_sql_scan *scan, const int *columns, size_t n)
 
 int pfs_nodes_slots(struct pfs_sql_scan *scan, const uint32_t **slots, size_t *n)
 {
-	int error = take_slots(scan);
+	size_t batch = scan->batch;
+	int error;
 
+	scan->batch = *n;
+	error = take_slots(scan);
+	scan->batch = batch;
 	*slots = scan->rows;
 	*n = error ? 0 : scan->n;
 	return error;

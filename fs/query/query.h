@@ -104,7 +104,7 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 
 /* ---- many rows at once ---- */
 
-#define PFS_PARTS_MAX 16
+#define PFS_PARTS_MAX 64
 
 struct pfs_part; /* some rows that follow one another (internal.h) */
 /* Does something with the first rows of a part; returns how many, at least one, or a negative errno. */

@@ -476,17 +476,21 @@ static void test_interrupt(void **state)
 /* Whatever memory was enough is enough. */
 static void test_memory(void **state)
 {
-	char *wanted = text_of("SELECT path, name FROM nodes", NEVER, false), *got;
+	char *wanted = text_of("SELECT path, name FROM nodes", NEVER, false), *got, *written;
 
 	(void)state;
-	for (scope.memory_limit = 1 << 20; scope.memory_limit < 16 << 20; scope.memory_limit *= 2) {
+	assert_int_equal(write_text(&written, "SELECT path, name FROM nodes", PFS_FORMAT_TSV, NEVER),
+			 0);
+	for (scope.memory_limit = 512 << 10; scope.memory_limit < 16 << 20; scope.memory_limit *= 2) {
 		got = text_of("SELECT path, name FROM nodes", 1, true);
 		assert_string_equal(got, wanted);
 		free(got);
 		assert_int_equal(write_text(&got, "SELECT path, name FROM nodes", PFS_FORMAT_TSV, 1), 0);
+		assert_string_equal(got, written);
 		free(got);
 	}
 	free(wanted);
+	free(written);
 	scope.memory_limit = 100000;
 	for (uint64_t many = 1; many; many = many == 1 ? NEVER : 0) {
 		struct pfs_query *query = begin_many("SELECT path, name FROM nodes", many);
