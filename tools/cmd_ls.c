@@ -225,7 +225,8 @@ static int enter(struct descent *d, const struct directory *directory)
 {
 	size_t at = directory->above_len;
 
-	PFS_TRY(pfs_grow(&d->path, &d->path_capacity, at + directory->len + 1, 1));
+	if (pfs_grow(&d->path, &d->path_capacity, at + directory->len + 1, 1) || !d->path)
+		return -ENOMEM;
 	if (at && d->path[at - 1] != '/')
 		d->path[at++] = '/';
 	(void)memcpy(d->path + at, directory->name, directory->len);
@@ -247,7 +248,7 @@ static int put_directory(struct descent *d, const struct directory *directory, b
 	PFS_TRY(list_children(d, directory->node));
 	if (d->settings->style.form == PFS_LS_LONG)
 		pfs_ls_put_total(d->out, &d->settings->style, d->list.entries, d->list.n);
-	PFS_TRY(pfs_ls_put(d->out, &d->settings->style, d->list.entries, d->list.n));
+	PFS_TRY(pfs_ls_put(d->out, &d->settings->style, d->list.entries, d->list.n, d->list.n));
 	return d->settings->given[RECURSIVE] ? add_pending(d) : 0;
 }
 
@@ -336,6 +337,12 @@ static int find_place(struct places *places, const struct pfs_place *place)
 				  : pfs_cmd_fail("ls", "%s: no such file or directory", place->path);
 }
 
+/* Whether what is in it is. */
+static bool is_listed(const struct settings *s, const struct pfs_ls_entry *place)
+{
+	return place->type == 'd' && !s->given[DIRECTORY];
+}
+
 /* Files first, then directories. */
 static int list_places(struct pfs_stdout *out, struct settings *s, const struct pfs_place *places, size_t n)
 {
@@ -354,15 +361,18 @@ static int list_places(struct pfs_stdout *out, struct settings *s, const struct 
 			status = pfs_cmd_worst(status, find_place(&found, &places[found.number]));
 	sort(&found.list, s);
 	for (size_t i = 0; i < found.list.n; i++)
-		if (found.list.entries[i].type != 'd' || s->given[DIRECTORY])
+		if (!is_listed(s, &found.list.entries[i]))
 			files.entries[files.n++] = found.list.entries[i];
-	if (pfs_ls_put(out, &s->style, files.entries, files.n))
+	for (size_t i = 0, at = files.n; i < found.list.n; i++) /* which count for columns, too */
+		if (is_listed(s, &found.list.entries[i]))
+			files.entries[at++] = found.list.entries[i];
+	if (files.n && pfs_ls_put(out, &s->style, files.entries, files.n, found.list.n))
 		status = pfs_cmd_fail("ls", "no memory");
 	blank = files.n;
 	for (size_t i = 0; i < found.list.n; i++) {
 		const struct pfs_ls_entry *e = &found.list.entries[i];
 
-		if (e->type == 'd' && !s->given[DIRECTORY])
+		if (is_listed(s, e))
 			status = pfs_cmd_worst(status,
 					 list_directory(out, s, &places[e->node], n > 1, &blank));
 	}

@@ -158,9 +158,9 @@ struct page {
 };
 
 static struct page begin(struct pfs_stdout *out, const struct pfs_ls_style *style,
-			 const struct pfs_ls_entry *entries, size_t n)
+			 const struct pfs_ls_entry *entries, size_t n, size_t n_measured)
 {
-	struct page page = {out, style, entries, n, .widths = measure(style, entries, n)};
+	struct page page = {out, style, entries, n, .widths = measure(style, entries, n_measured)};
 
 	for (size_t i = 0; i < n && style->quotes && style->form != PFS_LS_LINES && !page.aligned; i++)
 		page.aligned = pfs_needs_quotes(entries[i].name, entries[i].len, false);
@@ -267,9 +267,9 @@ static int put_columns(const struct page *page)
 /* ---- the whole ---- */
 
 int pfs_ls_put(struct pfs_stdout *out, const struct pfs_ls_style *style,
-	       const struct pfs_ls_entry *entries, size_t n)
+	       const struct pfs_ls_entry *entries, size_t n, size_t n_measured)
 {
-	const struct page page = begin(out, style, entries, n);
+	const struct page page = begin(out, style, entries, n, n_measured);
 
 	if (n && style->form == PFS_LS_COLUMNS)
 		return put_columns(&page);

@@ -39,6 +39,7 @@ for width in 1 10 33 80 200; do
 	ok "ls -Ci, $width wide" env COLUMNS=$width bash -c 'cmp <(ls -Ci b) <(primefs ls -Ci b)'
 done
 ok 'of several' same -l b a-b b/large 'a b' b/y/link
+ok 'of a file narrower than a directory' same -li b/y/link b
 ok 'of several, with all in them' same -lR b a-b b/large Empty
 ok 'of a file' same -l b/large
 ok 'of files' same -l b/large b/y/B
