@@ -324,6 +324,9 @@ static int check_one(struct pfs_sql *sql, const char *text, int len, const char 
 	if (!sqlite3_stmt_readonly(sql->statement) && !sql->may_change)
 		return complain(problem, -EACCES, -1,
 				"this kind of statement cannot be used here; write a SELECT");
+	if (sqlite3_stmt_isexplain(sql->statement) == 1 && !sql->may_change)
+		return complain(problem, -EACCES, -1,
+				"EXPLAIN shows addresses in memory; write EXPLAIN QUERY PLAN");
 	if (!sqlite3_stmt_readonly(sql->statement) && sqlite3_column_count(sql->statement))
 		return complain(problem, -EINVAL, -1,
 				"RETURNING cannot be used here; write a SELECT afterwards");

@@ -69,11 +69,14 @@ static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 }
 
 /* Files that are written take a truncation, and any time. */
+/* Times are taken and not kept; so is the mode of a table, that mv and `cp -p` may bring one. */
 static int check_setattr(const struct pfs_virtual *virtual, int to_set)
 {
 	const int times = FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |
 			  FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_CTIME;
 
+	if (virtual->kind->store)
+		to_set &= ~FUSE_SET_ATTR_MODE;
 	if (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
 		return -EPERM;
 	if (to_set & FUSE_SET_ATTR_SIZE && !virtual->kind->write && !virtual->kind->store)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -16,11 +17,15 @@
 
 #define MEMORY_MIN   ((size_t)64 << 10)
 #define LEND_MIN     ((size_t)1 << 20) /* less is copied: chunks are to be filled */
+#define LOOK_EVERY   ((uint64_t)16 << 20) /* bytes of the file, at the space left */
+#define LEFT_PART    32 /* of a filesystem is not used, */
+#define LEFT_MOST    ((uint64_t)256 << 20) /* or so many bytes */
 #define RESTARTS_MAX 8 /* the query promises one */
 
 struct pfs_answer {
 	struct pfs_kept kept; /* what comes first */
 	uint64_t in_file;     /* the rest */
+	uint64_t look_at;     /* when it has grown so far, at the space left */
 	uint64_t limit;
 	int fd; /* -1: no file yet */
 	atomic_uint refs;
@@ -65,7 +70,7 @@ void pfs_answer_truncate(struct pfs_answer *answer)
 	if (answer->fd >= 0)
 		(void)close(answer->fd);
 	answer->fd = -1;
-	answer->in_file = 0;
+	answer->in_file = answer->look_at = 0;
 	pfs_kept_clear(&answer->kept);
 }
 
@@ -98,9 +103,25 @@ static int open_file(struct pfs_answer *answer)
 	return 0;
 }
 
+/* Others need the filesystem, too: some of it is left free. */
+static int check_space(struct pfs_answer *answer)
+{
+	struct statvfs fs;
+
+	if (answer->in_file < answer->look_at)
+		return 0;
+	answer->look_at = answer->in_file + LOOK_EVERY;
+	if (fstatvfs(answer->fd, &fs) != 0)
+		return 0;
+	return fs.f_bavail * fs.f_frsize < PFS_MIN(fs.f_blocks * fs.f_frsize / LEFT_PART, LEFT_MOST)
+		       ? -ENOSPC
+		       : 0;
+}
+
 static int write_file(struct pfs_answer *answer, const char *bytes, size_t size)
 {
-	int error = answer->fd < 0 ? open_file(answer) : 0;
+	int error = answer->fd < 0 ? open_file(answer) : check_space(answer);
+
 
 	while (!error && size) {
 		ssize_t n = pwrite(answer->fd, bytes, size, (off_t)answer->in_file);

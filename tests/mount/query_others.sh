@@ -181,6 +181,7 @@ is 'a saved query answers what is seen' "$(as_user cat "$q/all/paths" | tr '\n' 
 is 'its links' "$(as_user ls "$q/all/nodes" | tr '\n' ' ')" 'a.txt b.c link m.txt '
 ok 'its plan has no estimate' bash -c "! setpriv --reuid $user --regid $user --clear-groups cat '$q/all/plan' | grep -q estimated"
 ok "root's has one" grep -q estimated "$q/all/plan"
+fails_with 'EXPLAIN, which shows addresses' 'Permission denied' as_user cat "$q/sql/EXPLAIN SELECT path FROM nodes"
 is 'as_of tells no epoch' "$(as_user cat "$q/all/result.tsv" >/dev/null && as_user cut -d ' ' -f 1 "$q/all/as_of")" time
 fails_with 'others make none' 'Permission denied' as_user mkdir "$q/theirs"
 fails_with 'nor change one' 'Permission denied' as_user bash -c "echo x >'$q/all/sql'"

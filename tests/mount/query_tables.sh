@@ -35,6 +35,12 @@ ok 'and error says where' grep -q 'kinds.csv: .*2' "$mnt/.query/error"
 is 'the old one stays' "$(table kinds | tail -n 1)" h,header
 not_ok 'a wrong new one' bash -c "printf 'a,a\n1,2\n' | dd of='$t/new.csv' status=none"
 not_ok 'is not there' test -e "$t/new.csv"
+cp kinds.csv brought.csv
+is 'mv brings one without a word' "$(mv brought.csv "$t/brought.csv" 2>&1)" ''
+is 'as it was' "$(table brought)" "$(cat kinds.csv)"
+is 'so does cp -p' "$(cp -p kinds.csv "$t/brought.csv" 2>&1)" ''
+is 'and install' "$(install -m 600 kinds.csv "$t/brought.csv" 2>&1)" ''
+ok 'it goes' rm "$t/brought.csv"
 fails_with 'nodes is reserved' 'File exists' cp kinds.csv "$t/nodes.csv"
 not_ok 'other names' cp kinds.csv "$t/kinds.tsv"
 not_ok 'no directories' mkdir "$t/d.csv"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <cmocka.h>
 
 #include "base/checked.h"
@@ -53,6 +54,16 @@ int __wrap_pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn
 			   struct pfs_query_error *error);
 void __wrap_pfs_query_value(const struct pfs_query *query, size_t column,
 			    struct pfs_query_value *out);
+
+int __wrap_fstatvfs64(int fd, struct statvfs *out);
+
+static uint64_t blocks_left = 1000; /* of 1,000 */
+
+int __wrap_fstatvfs64(int fd PFS_UNUSED, struct statvfs *out)
+{
+	*out = (struct statvfs){.f_frsize = 4096, .f_blocks = 1000, .f_bavail = blocks_left};
+	return 0;
+}
 
 int __wrap_pfs_query_start(struct pfs_query **out, struct pfs_queries *queries PFS_UNUSED,
 			   const struct pfs_query_scope *scope PFS_UNUSED, const char *sql PFS_UNUSED,
@@ -389,13 +400,31 @@ static void test_failures(void **state PFS_UNUSED)
 	pfs_answer_close(NULL);
 }
 
+/* The last of a filesystem is left to others. */
+static void test_space(void **state PFS_UNUSED)
+{
+	static const char piece[1 << 20];
+	struct pfs_answer *answer;
+	int error = 0;
+
+	assert_int_equal(pfs_answer_create(&answer, 0, 0), 0);
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(pfs_answer_write(answer, piece, sizeof(piece)), 0);
+	blocks_left = 30;
+	for (int i = 0; i < 17 && !error; i++) /* it is looked at now and then */
+		error = pfs_answer_write(answer, piece, sizeof(piece));
+	assert_int_equal(error, -ENOSPC);
+	blocks_left = 1000;
+	pfs_answer_close(answer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats),	 cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_utf8_in_json),
 		cmocka_unit_test(test_large),	 cmocka_unit_test(test_answer_pieces),
-		cmocka_unit_test(test_budget),	 cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_budget),	 cmocka_unit_test(test_space),	 cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
