@@ -91,10 +91,6 @@ static void tsv_row(struct pfs_out *out, const struct row *row)
 {
 	size_t n = row->of->n_columns, i;
 
-	if (row->part) {
-		pfs_tsv_part_row(out, row->part, row->at, n);
-		return;
-	}
 	for (i = 0; i < n; i++) {
 		struct pfs_query_value value;
 
@@ -229,12 +225,15 @@ static const struct writer {
 	void (*header)(struct pfs_out *out, const struct rows *rows); /* NULL: nothing, as of: */
 	void (*row)(struct pfs_out *out, const struct row *row);
 	void (*end)(struct pfs_out *out);
+	/* Rows of a part until there are so many bytes, instead of row. */
+	size_t (*part)(struct pfs_out *out, const struct pfs_part *part, size_t n_columns,
+		       size_t size);
 } writers[] = {
-	[PFS_FORMAT_TSV] = {tsv_header, tsv_row, NULL},
-	[PFS_FORMAT_CSV] = {csv_header, csv_row, NULL},
-	[PFS_FORMAT_JSON] = {json_header, json_row, json_end},
-	[PFS_FORMAT_PATHS] = {NULL, paths_row, NULL},
-	[PFS_FORMAT_PATHS0] = {NULL, paths0_row, NULL},
+	[PFS_FORMAT_TSV] = {tsv_header, tsv_row, NULL, pfs_tsv_part},
+	[PFS_FORMAT_CSV] = {csv_header, csv_row, NULL, NULL},
+	[PFS_FORMAT_JSON] = {json_header, json_row, json_end, NULL},
+	[PFS_FORMAT_PATHS] = {NULL, paths_row, NULL, NULL},
+	[PFS_FORMAT_PATHS0] = {NULL, paths0_row, NULL, NULL},
 };
 
 int pfs_format_failed(struct pfs_query_error *error, int rc)
@@ -298,12 +297,28 @@ static void put_room(struct writing *writing, const struct room *room, size_t us
 	writing->rooms[writing->n_rooms++] = *room;
 }
 
+/* Returns how many rows. */
+static size_t write_text(const struct writing *writing, struct pfs_out *out,
+			 const struct pfs_part *part)
+{
+	const struct writer *writer = writing->writer;
+	struct row row = {&writing->rows, part, 0};
+
+	if (writer->part)
+		return writer->part(out, part, writing->rows.n_columns, PART_BYTES);
+	while (row.at < part->n && out->used < PART_BYTES && !out->error) {
+		writer->row(out, &row);
+		row.at++;
+	}
+	return row.at;
+}
+
 static int write_part(void *arg, size_t number, const struct pfs_part *part)
 {
 	struct writing *writing = arg;
 	struct pfs_out *out = &writing->parts[number];
-	struct row row = {&writing->rows, part, 0};
 	struct room room = {NULL, 0};
+	size_t rows;
 
 	if (take_room(writing, &room)) {
 		pfs_out_finish(out);
@@ -313,10 +328,7 @@ static int write_part(void *arg, size_t number, const struct pfs_part *part)
 	}
 	out->used = 0;
 	out->rows = writing->out.rows; /* not the first ones */
-	while (row.at < part->n && out->used < PART_BYTES && !out->error) {
-		writing->writer->row(out, &row);
-		row.at++;
-	}
+	rows = write_text(writing, out, part);
 	if (room.at) {
 		size_t used = out->is_lent ? out->used : 0;
 
@@ -324,7 +336,7 @@ static int write_part(void *arg, size_t number, const struct pfs_part *part)
 		room.size -= used;
 		put_room(writing, &room, out->used);
 	}
-	return out->error ? out->error : (int)row.at;
+	return out->error ? out->error : (int)rows;
 }
 
 static int write_one(struct writing *writing, struct pfs_out *part)

@@ -43,8 +43,8 @@ static inline void pfs_out_char(struct pfs_out *out, char c)
 
 void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
 void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escaped */
-void pfs_tsv_part_row(struct pfs_out *out, const struct pfs_part *part, size_t row,
-		      size_t n_columns);
+/* Rows of a part, until there are `size` bytes; returns how many. */
+size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_part *part, size_t n_columns, size_t size);
 
 /* The bytes of the UTF-8 character at text (size > 0), 0 if there is none: overlong forms, surrogates
  * and what is beyond U+10FFFF are none. */

@@ -78,61 +78,110 @@ static char *put_clean(char *to, const char *from, size_t size)
 	return words[0] | words[1] ? NULL : to + size;
 }
 
+/* Where text is put, in the room that `out` has; kept apart from it, so that it stays in registers. */
+struct place {
+	struct pfs_out *out;
+	char *at, *end;
+};
+
+static void get_place(struct place *place)
+{
+	place->at = place->out->data + place->out->used;
+	place->end = place->out->data + place->out->capacity;
+}
+
+static void set_used(const struct place *place)
+{
+	place->out->used = (size_t)(place->at - place->out->data);
+}
+
+static inline void need(struct place *place, size_t size)
+{
+	if (__builtin_expect(size > (size_t)(place->end - place->at), 0)) {
+		set_used(place);
+		(void)pfs_out_room(place->out, size);
+		get_place(place);
+	}
+}
+
+/* As pfs_tsv_value. */
+static void put_value(struct place *place, const struct pfs_query_value *value)
+{
+	set_used(place);
+	pfs_tsv_value(place->out, value);
+	get_place(place);
+}
+
 /* A text of a column; those behind it are read, too, not what is behind the last. */
-static void put_text(struct pfs_out *out, const struct pfs_sql_column *values, size_t row, size_t n)
+static inline void put_text(struct place *place, const struct pfs_sql_column *values, size_t row,
+			    size_t n)
 {
 	const char *from = values->bytes + values->offset[row];
 	size_t size = values->offset[row + 1] - values->offset[row];
+	char *end;
 
 	if (size <= PIECE && values->offset[n] - values->offset[row] >= size + BLOCK) {
-		char *room = pfs_out_room(out, size + BLOCK);
-		char *end = put_clean(room, from, size);
-
+		need(place, size + BLOCK);
+		end = put_clean(place->at, from, size);
 		if (end) {
-			out->used += (size_t)(end - room);
+			place->at = end;
 			return;
 		}
 	}
-	pfs_tsv_bytes(out, from, size);
+	put_value(place, &(struct pfs_query_value){
+				 .type = PFS_VALUE_TEXT, .bytes = from, .size = size});
 }
 
-static void put_value(struct pfs_out *out, const struct pfs_sql_value *value)
+static inline void put_kept(struct place *place, const struct pfs_sql_value *value)
 {
 	struct pfs_query_value taken;
 
 	/* a letter, as types are */
 	if (value->type == PFS_SQL_TEXT && value->size == 1 &&
 	    !tsv_escape[(unsigned char)*value->bytes]) {
-		pfs_out_char(out, *value->bytes);
+		need(place, 1);
+		*place->at++ = *value->bytes;
 		return;
 	}
 	pfs_query_take_value(&taken, value);
-	pfs_tsv_value(out, &taken);
+	put_value(place, &taken);
 }
 
-static void put_cell(struct pfs_out *out, const struct pfs_sql_column *values, size_t row, size_t n)
+static inline void put_cell(struct place *place, const struct pfs_sql_column *values, size_t row,
+			    size_t n)
 {
 	switch (values->kind) {
 	case PFS_SQL_INTEGERS:
+		need(place, PFS_NUMBER_SIZE);
 		if (values->integers[row] != PFS_SQL_NO_INTEGER)
-			out->used += pfs_print_integer(pfs_out_room(out, PFS_NUMBER_SIZE),
-						       values->integers[row]);
+			place->at += pfs_print_integer(place->at, values->integers[row]);
 		break;
 	case PFS_SQL_BYTES: /* none has no bytes */
-		put_text(out, values, row, n);
+		put_text(place, values, row, n);
 		break;
 	case PFS_SQL_VALUES:
-		put_value(out, &values->values[row]);
+		put_kept(place, &values->values[row]);
 		break;
 	case PFS_SQL_ABSENT:
 		break;
 	}
 }
 
-void pfs_tsv_part_row(struct pfs_out *out, const struct pfs_part *part, size_t row, size_t n_columns)
+size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_part *part, size_t n_columns, size_t size)
 {
-	for (size_t i = 0; i < n_columns; i++) {
-		put_cell(out, &part->columns[part->of[i]], row, part->n);
-		pfs_out_char(out, i + 1 < n_columns ? '\t' : '\n');
+	struct place place = {.out = out};
+	size_t row;
+
+	get_place(&place);
+	for (row = 0; row < part->n && !out->error; row++) {
+		if ((size_t)(place.at - out->data) >= size)
+			break;
+		for (size_t i = 0; i < n_columns; i++) {
+			put_cell(&place, &part->columns[part->of[i]], row, part->n);
+			need(&place, 1);
+			*place.at++ = i + 1 < n_columns ? '\t' : '\n';
+		}
 	}
+	set_used(&place);
+	return row;
 }
