@@ -60,19 +60,21 @@ static bool needs_names_only(const struct settings *s)
 	return s->style.form != PFS_LS_LONG && !s->given[BY_SIZE] && !s->given[BY_TIME];
 }
 
+#define ATTRIBUTES ", target, nlink, rdev, size, blocks, mtime, uid, gid, mode"
+
 /* After the name. */
 static const char *columns_of(const struct settings *s)
 {
-	if (!needs_names_only(s))
-		return ", ino, target, nlink, rdev, size, blocks, mtime, uid, gid, mode";
-	return s->given[INODE] ? ", ino" : "";
+	if (needs_names_only(s))
+		return s->given[INODE] ? ", ino" : "";
+	return s->given[INODE] ? ", ino" ATTRIBUTES : ATTRIBUTES;
 }
 
 static void take_entry(struct pfs_ls_entry *e, const struct settings *s, struct pfs_row *row)
 {
 	e->target = "";
 	e->target_len = 0;
-	if (s->given[INODE] || !needs_names_only(s))
+	if (s->given[INODE])
 		e->ino = pfs_row_number(row);
 	if (needs_names_only(s))
 		return;
