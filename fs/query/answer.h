@@ -39,8 +39,8 @@ struct pfs_answer;
 /* An empty one, to be written to.  memory: bytes kept before it goes to a file in $TMPDIR; limit:
  * bytes in all, 0: none (-EFBIG). */
 PFS_MUST_CHECK int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit);
-/* More than `memory` is kept as long as what all answers have beyond theirs is below a budget: a 32nd of the
- * machine's memory, 512 MiB at most. */
+/* More than `memory` is kept as long as what all answers have beyond theirs is below a budget: a 32nd
+ * of the machine's memory, 512 MiB at most. */
 void pfs_answer_keep_more(struct pfs_answer *answer);
 void pfs_answers_set_budget(uint64_t bytes); /* another one, for tests */
 uint64_t pfs_answers_taken(void);	     /* of it */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), connections.c (what they
- * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), gather.c (their columns), push.c
- * (what the image answers), batch.c (rows past SQLite), functions.c, owners.c, titles.c, errors.c, plan.c. */
+ * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), gather.c
+ * (their columns), push.c (what the image answers), batch.c (rows past SQLite), functions.c, owners.c,
+ * titles.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -191,8 +192,8 @@ extern const struct pfs_sql_function pfs_tree_functions[];
 /* The scan is going to be read to its end, and for these columns alone: its batches may be as large as
  * memory allows. */
 void pfs_nodes_enlarge(struct pfs_sql_scan *scan, const int *columns, size_t n);
-/* The slots of its next rows, *n at most, without their columns; *n 0: the end.  The tree is held; they stay until
- * the next call.  As pfs_ordered_next. */
+/* The slots of its next rows, *n at most, without their columns; *n 0: the end.  The tree is held; they
+ * stay until the next call.  As pfs_ordered_next. */
 PFS_MUST_CHECK int pfs_nodes_slots(struct pfs_sql_scan *scan, const uint32_t **slots, size_t *n);
 struct pfs_gathered;
 struct pfs_gathered *pfs_nodes_gathered(struct pfs_sql_scan *scan);

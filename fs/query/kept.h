@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/kept.h - bytes kept in memory for an answer, in chunks that never move; inside of fs/query.
  *
- * What all of them have beyond what each may have for itself is below a budget.  A chunk may be lent, to be
- * written to where it is.
+ * What all of them have beyond what each may have for itself is below a budget.  A chunk may be lent,
+ * to be written to where it is.
  *
  * Threads: one at a time, but for lend; those that only look, any number. */
 #ifndef PFS_FS_QUERY_KEPT_H

@@ -60,8 +60,8 @@ void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value)
 typedef unsigned char block __attribute__((vector_size(16)));
 #define BLOCK sizeof(block)
 
-/* Copies whole blocks, up to one byte less than a block too many, and looks at them meanwhile: NULL if one
- * of them may have something to escape, being a control character below 16 or a backslash. */
+/* Copies whole blocks, up to one byte less than a block too many, and looks at them meanwhile: NULL if
+ * one of them may have something to escape, being a control character below 16 or a backslash. */
 static char *put_clean(char *to, const char *from, size_t size)
 {
 	block odd = {0};
