@@ -14,6 +14,7 @@
 #include "tools/below.h"
 #include "tools/cmd.h"
 #include "tools/columns.h"
+#include "tools/ls_names.h"
 #include "tools/ls_print.h"
 
 enum {
@@ -174,43 +175,6 @@ static int list_children(struct descent *d, uint32_t node)
 	return 0;
 }
 
-/* Nothing but names, in the order in which they came. */
-static bool is_plain(const struct descent *d)
-{
-	const struct pfs_ls_style *style = &d->settings->style;
-
-	return d->settings->bytes_only && style->form == PFS_LS_LINES && !style->inodes &&
-	       !style->quotes && !d->below.beheaded;
-}
-
-/* Prints them from where they lie; the directories among them are pending. */
-static int put_names(struct descent *d, uint32_t node)
-{
-	const struct pfs_below_node *nodes = d->below.nodes;
-	const size_t first = d->n;
-
-	for (uint32_t at = d->below.n ? nodes[node].first : 0; at; at = nodes[at].next) {
-		size_t len;
-		const char *name = pfs_below_name(&d->below, at, &len);
-
-		if (*name == '.' && !d->settings->given[ALMOST])
-			continue;
-		pfs_stdout_put(d->out, name, len);
-		pfs_stdout_char(d->out, '\n');
-		if (nodes[at].type != 'd')
-			continue;
-		PFS_TRY(pfs_grow(&d->pending, &d->capacity, d->n + 1, sizeof(*d->pending)));
-		d->pending[d->n++] = (struct directory){at, d->path_len, name, len};
-	}
-	for (size_t low = first, high = d->n; low + 1 < high; low++) { /* the first is to be on top */
-		struct directory moved = d->pending[low];
-
-		d->pending[low] = d->pending[--high];
-		d->pending[high] = moved;
-	}
-	return 0;
-}
-
 static int add_pending(struct descent *d)
 {
 	PFS_TRY(pfs_grow(&d->pending, &d->capacity, d->n + d->list.n, sizeof(*d->pending)));
@@ -245,8 +209,6 @@ static int put_directory(struct descent *d, const struct directory *directory, b
 		d->blank = true;
 		pfs_ls_put_heading(d->out, &d->settings->style, d->path, d->path_len);
 	}
-	if (is_plain(d))
-		return put_names(d, directory->node);
 	PFS_TRY(list_children(d, directory->node));
 	if (d->settings->style.form == PFS_LS_LONG)
 		pfs_ls_put_total(d->out, &d->settings->style, d->list.entries, d->list.n);
@@ -264,6 +226,15 @@ static int ask(struct pfs_below *below, const struct settings *s)
 	return pfs_below_ask(below, "", columns_of(s), where);
 }
 
+/* Nothing but names, in the order in which they come. */
+static bool is_plain(const struct settings *s)
+{
+	const struct pfs_ls_style *style = &s->style;
+
+	return s->given[RECURSIVE] && s->bytes_only && style->form == PFS_LS_LINES && !style->inodes &&
+	       !style->quotes;
+}
+
 static int list_directory(struct pfs_stdout *out, struct settings *s, const struct pfs_place *place,
 			  bool heading, bool *blank)
 {
@@ -272,8 +243,11 @@ static int list_directory(struct pfs_stdout *out, struct settings *s, const stru
 			    .out = out,
 			    .blank = *blank};
 	struct directory top = {.name = *place->shown ? place->shown : "/"};
-	int status = ask(&d.below, s), error = 0;
+	int status, error = 0;
 
+	if (is_plain(s))
+		return pfs_ls_names(out, place, s->given[ALMOST], blank);
+	status = ask(&d.below, s);
 	top.len = strlen(top.name);
 	if (!status)
 		error = put_directory(&d, &top, heading || s->given[RECURSIVE]);
