@@ -370,6 +370,16 @@ static int time_duckdb(const struct pfs_bench_query *bench, const struct side *s
 	return error;
 }
 
+/* Has what is made once made: an index, when two questions would have been helped by it. */
+static int warm_up(const struct side *side, const char *sql)
+{
+	uint64_t rows;
+
+	for (unsigned i = 0; i < 3; i++)
+		PFS_TRY(pfs_bench_ask(side->queries, &rows, sql, NULL, NULL));
+	return 0;
+}
+
 static int run_one(struct pfs_bench_query *bench, const struct side *side,
 		   const struct statement *statement, const double *duckdb, double *median)
 {
@@ -386,9 +396,7 @@ static int run_one(struct pfs_bench_query *bench, const struct side *side,
 	PFS_TRY(fill_in(ours, bench, side, statement->ours));
 	PFS_TRY(fill_in(theirs, bench, side,
 			statement->theirs ? statement->theirs : statement->ours));
-	/* these make what is made once: an index when two would have been helped by it */
-	for (unsigned i = 0; i < 3; i++)
-		PFS_TRY(pfs_bench_ask(side->queries, &one.rows, ours, NULL, NULL));
+	PFS_TRY(warm_up(side, ours));
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &one));
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add_yardstick, time_theirs, &other));
 	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what,
