@@ -13,7 +13,7 @@
 #include "base/reserve.h"
 #include "fs/tree/tree.h"
 #include "gpu/engine.h"
-#include "gpu/host/btree.h"
+#include "base/btree.h"
 #include "meta/store.h"
 
 #define PFS_IMAGE_COLUMNS 15

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "gpu/host/pool.h"
+#include "base/pool.h"
 
 struct pfs_scan {
 	pthread_mutex_t lock;  /* of who has the threads */

@@ -5,7 +5,7 @@
 #define PFS_GPU_HOST_CODES_H
 
 #include "gpu/engine_impl.h"
-#include "gpu/host/pool.h"
+#include "base/pool.h"
 #include "gpu/host/simd.h"
 
 struct pfs_tile {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/host/btree.h"
+#include "base/btree.h"
 #include "tests/ref/random.h"
 
 static const uint64_t seed = 0x9e3779b97f4a7c15u;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "gpu/host/pool.h"
+#include "base/pool.h"
 #include "tests/ref/random.h"
 
 #define N_MAX 5000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/btree_node.h - how a B+-tree lies in memory, for btree.c and btree_bulk.c.
+/* base/btree_node.h - how a B+-tree lies in memory, for btree.c and btree_bulk.c.
  *
  * A node's keys and slots stand in two arrays, so that the search of a node reads keys only; slots
  * decide among equal keys.  An inner node with n separators has n + 1 children, and separator i is
@@ -7,11 +7,11 @@
  *
  * Splits at the right edge leave the left node full, so that ascending inserts fill nodes; that is
  * why nodes of the right edge may hold less than the minimum, and no others. */
-#ifndef PFS_GPU_HOST_BTREE_NODE_H
-#define PFS_GPU_HOST_BTREE_NODE_H
+#ifndef PFS_BASE_BTREE_NODE_H
+#define PFS_BASE_BTREE_NODE_H
 
-#include "gpu/host/btree.h"
-#include "gpu/host/node_pool.h"
+#include "base/btree.h"
+#include "base/node_pool.h"
 
 #define LEAF_MAX   62u /* 768 bytes */
 #define LEAF_MIN   (LEAF_MAX / 4)

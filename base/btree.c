@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "gpu/host/btree.h"
+#include "base/btree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/btree_node.h"
+#include "base/btree_node.h"
 
 /* The way from the root to a leaf. */
 struct path {

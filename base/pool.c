@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gpu/host/pool.h"
+#include "base/pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gpu/host/node_pool.h"
+#include "base/node_pool.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/btree.h - ordered index in memory: 64-bit keys to 32-bit slots (S5).
+/* base/btree.h - ordered index in memory: 64-bit keys to 32-bit slots (S5).
  *
  * A B+-tree with linked leaves.  Entries are (key, slot) pairs, unique as pairs and ordered by key,
  * then slot, so that duplicates of a key come in slot order.
  * Threads: any number of readers, or one writer; the caller locks.
  * Memory: at most 20 bytes an entry after a bulk load. */
-#ifndef PFS_GPU_HOST_BTREE_H
-#define PFS_GPU_HOST_BTREE_H
+#ifndef PFS_BASE_BTREE_H
+#define PFS_BASE_BTREE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/pool.h - the threads of the host back end: one job at a time, cut into pieces. */
-#ifndef PFS_GPU_HOST_POOL_H
-#define PFS_GPU_HOST_POOL_H
+/* base/pool.h - a pool of threads: one job at a time, cut into pieces. */
+#ifndef PFS_BASE_POOL_H
+#define PFS_BASE_POOL_H
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/btree_node.h"
+#include "base/btree_node.h"
 
 #define LOAD_FILL 58u /* entries of a leaf, separators of an inner node: room for some inserts */
 

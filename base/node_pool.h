@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/node_pool.h - memory for an index's nodes, all of one size.
+/* base/node_pool.h - memory for an index's nodes, all of one size.
  *
  * Freed nodes are used again; memory goes back with the pool only, since an index that shrank grows
  * again.  Threads: the caller locks. */
-#ifndef PFS_GPU_HOST_NODE_POOL_H
-#define PFS_GPU_HOST_NODE_POOL_H
+#ifndef PFS_BASE_NODE_POOL_H
+#define PFS_BASE_NODE_POOL_H
 
 #include <stddef.h>
 
