@@ -13,7 +13,6 @@
 
 #include "gpu/code_index.h"
 #include "gpu/engine.h"
-#include "gpu/intervals.h"
 #include "gpu/modexact.h"
 #include "gpu/probe.h"
 
@@ -165,18 +164,6 @@ struct pfs_engine_ops {
 	int (*paths_next)(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
 			  size_t *size);
 	void (*paths_close)(struct pfs_backend *b, struct pfs_paths *paths);
-
-	/* Once, for benchmarks (gpu/probe.h). */
-	int (*probe)(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
-		     const struct pfs_divisor *divisors, size_t n);
-	/* Likewise (gpu/intervals.h): bits of the n nodes, n in whole tiles, whose ranks are
-	 * from.., and of those whose subtree holds the rank. */
-	int (*intervals_in)(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank, size_t n,
-			    uint32_t from, uint32_t size);
-	int (*intervals_around)(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank,
-				const uint32_t *size, size_t n, uint32_t at);
-	int (*intervals_move)(struct pfs_backend *b, uint32_t *rank, uint32_t *size, size_t n,
-			      struct pfs_interval_move move);
 };
 
 /* First member of every back end. */
@@ -187,6 +174,14 @@ struct pfs_backend {
 PFS_MUST_CHECK int pfs_host_open(struct pfs_backend **out);
 /* -ENODEV: built without CUDA, or no device. */
 PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
+
+/* Once, on a back end of theirs, for benchmarks (gpu/probe.h). */
+PFS_MUST_CHECK int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
+				  enum pfs_probe what, const struct pfs_divisor *divisors,
+				  size_t n);
+PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
+				  enum pfs_probe what, const struct pfs_divisor *divisors,
+				  size_t n);
 
 /* For tests: the n-th CUDA call from now on fails (0: none). */
 void pfs_cuda_fail_at(long n);

@@ -41,8 +41,8 @@ int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_p
 	}
 	rc = pfs_engine_update(e);
 	for (unsigned i = 0; i < repeat + 2 && rc == 0; i++)
-		rc = e->backend->ops->probe(e->backend, &seconds[i], &figure->bytes, what, divisors,
-					    n);
+		rc = (e->is_device ? pfs_cuda_probe : pfs_host_probe)(
+			e->backend, &seconds[i], &figure->bytes, what, divisors, n);
 	if (rc == 0)
 		pfs_figure_of(figure, seconds + 2, PFS_MAX(repeat, 1u));
 	return rc;

@@ -10,7 +10,6 @@
 #include "gpu/engine.h"
 #include "gpu/probe.h"
 #include "tools/bench.h"
-#include "tools/bench_intervals.h"
 
 #define REPEAT		 20u
 #define FIRST_FILE_PRIME (UINT64_C(1) << 32)
@@ -333,10 +332,10 @@ static int subtrees(struct bench *b, const struct tree *t)
 	pfs_engine_use_ranges(b->engine, true);
 	rc = time_calls(b, &f, one_subtree, some);
 	if (rc == 0)
-		print_figure("subtree by nested intervals, as a range", &f, 0);
+		print_figure("subtree as a range of slots", &f, 0);
 	rc = rc ? rc : time_calls(b, &f, range_written, some);
 	if (rc == 0)
-		print_figure("subtree by nested intervals, bitmap, or-ed", &f, 0);
+		print_figure("subtree as a range of slots, bitmap, or-ed", &f, 0);
 	return rc;
 }
 
@@ -497,20 +496,6 @@ static int listings(struct bench *b, const struct tree *t)
 	return rc;
 }
 
-/* In pre-order again; last, as the columns grow when a file is added. */
-static int beside_intervals(struct bench *b, const struct tree *t)
-{
-	const uint32_t last = t->n_directories - 1;
-	const struct pfs_beside_intervals what = {.n = (uint32_t)t->n,
-						  .top = t->slot[last / 3],
-						  .deep = t->slot[last / 2],
-						  .moved = t->slot[1],
-						  .other = t->slot[last]};
-	int rc = pfs_engine_load(b->engine, t->parent, t->prime, t->n);
-
-	return rc ? rc : pfs_bench_beside_intervals(b->engine, &what);
-}
-
 static int mixed(struct bench *b)
 {
 	struct pfs_engine_info info;
@@ -537,7 +522,6 @@ static int mixed(struct bench *b)
 	rc = rc ? rc : moves(b, &t, t.n_directories / 2, "a subtree");
 	rc = rc ? rc : subtrees(b, &t);
 	rc = rc ? rc : rollups(b, &t, "sums over all subtrees, after moves");
-	rc = rc ? rc : beside_intervals(b, &t);
 	free_tree(&t);
 	return rc;
 }

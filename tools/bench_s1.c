@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs bench s1 - the experiment of Voronkin and others (2017), S1.12: a register of addresses,
- * its records in a file, and five tests; on each engine, by codes and by nested intervals.  With
+ * its records in a file, and five tests; on each engine, by codes and by ranges of slots.  With
  * --peers=DIR it also writes what tests/bench/s1_peers.sh needs to ask SQLite and PostgreSQL the
  * same. */
 #include <assert.h>
@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "gpu/engine.h"
 #include "tools/bench.h"
-#include "tools/bench_intervals.h"
 #include "tools/gen_kladr.h"
 
 #define SEARCHES 3500u
@@ -273,30 +272,6 @@ static void print_row(const char *name, const struct bench *b, const double s[TE
 	(void)fflush(stdout);
 }
 
-/* The same tree's encodings beside each other, without records. */
-static int run_intervals(struct bench *b, enum pfs_engine_kind kind)
-{
-	const uint8_t *level = b->tree.level;
-	struct pfs_beside_intervals what = {
-		.n = b->tree.n, .top = b->search[0], .deep = b->below[0]};
-	int rc = pfs_engine_open(&b->engine, kind);
-
-	if (rc)
-		return rc;
-	/* The first region that has anything in it goes into the last one. */
-	for (uint32_t i = 1; i + 1 < b->tree.n; i++) {
-		if (level[i] != level[1] || level[i + 1] <= level[i])
-			continue;
-		what.moved = what.moved ? what.moved : i;
-		what.other = i;
-	}
-	(void)printf("%s\n", kind == PFS_ENGINE_CUDA ? "primefs cuda" : "primefs host");
-	rc = pfs_engine_load(b->engine, b->parent, b->prime, b->tree.n);
-	rc = rc ? rc : pfs_bench_beside_intervals(b->engine, &what);
-	pfs_engine_close(b->engine);
-	return rc;
-}
-
 static void print_paper(const struct bench *b)
 {
 	static const struct {
@@ -328,9 +303,9 @@ static int run_all(struct bench *b)
 		bool ranges;
 	} runs[] = {
 		{"primefs host, codes", PFS_ENGINE_HOST, false},
-		{"primefs host, intervals", PFS_ENGINE_HOST, true},
+		{"primefs host, ranges", PFS_ENGINE_HOST, true},
 		{"primefs cuda, codes", PFS_ENGINE_CUDA, false},
-		{"primefs cuda, intervals", PFS_ENGINE_CUDA, true},
+		{"primefs cuda, ranges", PFS_ENGINE_CUDA, true},
 	};
 	double seconds[TESTS];
 	int rc = 0;
@@ -349,8 +324,6 @@ static int run_all(struct bench *b)
 			print_row(runs[i].name, b, seconds);
 	}
 	print_paper(b);
-	rc = rc ? rc : run_intervals(b, PFS_ENGINE_HOST);
-	rc = rc ? rc : run_intervals(b, PFS_ENGINE_CUDA);
 	return rc == -ENODEV ? 0 : rc;
 }
 

@@ -409,10 +409,6 @@ static const struct pfs_engine_ops cuda_ops = {
 	.paths_open = pfs_cuda_paths_open,
 	.paths_next = pfs_cuda_paths_next,
 	.paths_close = pfs_cuda_paths_close,
-	.probe = pfs_cuda_probe,
-	.intervals_in = pfs_cuda_op_intervals_in,
-	.intervals_around = pfs_cuda_op_intervals_around,
-	.intervals_move = pfs_cuda_op_intervals_move,
 };
 
 static int open_device(struct pfs_cuda *g)

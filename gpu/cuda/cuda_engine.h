@@ -101,20 +101,6 @@ PFS_MUST_CHECK int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bit
 PFS_MUST_CHECK int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors,
 				      size_t n);
 
-/* ---- cuda_probe.c ---- */
-
-PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
-				  enum pfs_probe what, const struct pfs_divisor *divisors,
-				  size_t n);
-PFS_MUST_CHECK int pfs_cuda_op_intervals_in(struct pfs_backend *b, uint32_t *bits,
-					    const uint32_t *rank, size_t n, uint32_t from,
-					    uint32_t size);
-PFS_MUST_CHECK int pfs_cuda_op_intervals_around(struct pfs_backend *b, uint32_t *bits,
-						const uint32_t *rank, const uint32_t *size,
-						size_t n, uint32_t at);
-PFS_MUST_CHECK int pfs_cuda_op_intervals_move(struct pfs_backend *b, uint32_t *rank, uint32_t *size,
-					      size_t n, struct pfs_interval_move move);
-
 /* ---- cuda_paths.c ---- */
 
 PFS_MUST_CHECK int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_paths **out,

@@ -8,6 +8,13 @@ int pfs_cuda_open(struct pfs_backend **out)
 	return -ENODEV;
 }
 
+int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+		   const struct pfs_divisor *divisors, size_t n)
+{
+	(void)b, (void)seconds, (void)bytes, (void)what, (void)divisors, (void)n;
+	return -ENODEV;
+}
+
 void pfs_cuda_fail_at(long n)
 {
 	(void)n;

@@ -72,23 +72,3 @@ int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 	*seconds = ms / 1e3;
 	return rc;
 }
-
-/* ---- nested intervals ---- */
-
-int pfs_cuda_op_intervals_in(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank, size_t n,
-			     uint32_t from, uint32_t size)
-{
-	return pfs_cuda_intervals_in(bits, rank, n, from, size, pfs_cuda_of(b)->stream);
-}
-
-int pfs_cuda_op_intervals_around(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank,
-				 const uint32_t *size, size_t n, uint32_t at)
-{
-	return pfs_cuda_intervals_around(bits, rank, size, n, at, pfs_cuda_of(b)->stream);
-}
-
-int pfs_cuda_op_intervals_move(struct pfs_backend *b, uint32_t *rank, uint32_t *size, size_t n,
-			       struct pfs_interval_move move)
-{
-	return pfs_cuda_intervals_move(rank, size, n, &move, pfs_cuda_of(b)->stream);
-}

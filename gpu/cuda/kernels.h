@@ -188,17 +188,6 @@ int pfs_cuda_path_text(const struct pfs_cuda_tree *t, const struct pfs_cuda_name
 		       char *d_text, const uint64_t *d_ends, const uint32_t *d_slots, size_t first,
 		       size_t n, cudaStream_t stream);
 
-/* ---- intervals.cu; n: whole tiles ---- */
-
-struct pfs_interval_move;
-
-int pfs_cuda_intervals_in(uint32_t *d_bits, const uint32_t *d_rank, size_t n, uint32_t from,
-			  uint32_t size, cudaStream_t stream);
-int pfs_cuda_intervals_around(uint32_t *d_bits, const uint32_t *d_rank, const uint32_t *d_size,
-			      size_t n, uint32_t at, cudaStream_t stream);
-int pfs_cuda_intervals_move(uint32_t *d_rank, uint32_t *d_size, size_t n,
-			    const struct pfs_interval_move *move, cudaStream_t stream);
-
 #ifdef __cplusplus
 }
 #endif

@@ -334,8 +334,8 @@ static int probe_copy(struct pfs_host *host, double *seconds)
 	return 0;
 }
 
-static int host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
-		      const struct pfs_divisor *divisors, size_t n)
+int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+		   const struct pfs_divisor *divisors, size_t n)
 {
 	struct pfs_host *host = pfs_host_of(b);
 	struct pfs_engine_info info;
@@ -390,10 +390,6 @@ static const struct pfs_engine_ops host_ops = {
 	.paths_open = pfs_host_paths_open,
 	.paths_next = pfs_host_paths_next,
 	.paths_close = pfs_host_paths_close,
-	.probe = host_probe,
-	.intervals_in = pfs_host_intervals_in,
-	.intervals_around = pfs_host_intervals_around,
-	.intervals_move = pfs_host_intervals_move,
 };
 
 int pfs_host_open(struct pfs_backend **out)

@@ -34,14 +34,6 @@ int pfs_host_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const ch
 			size_t *size);
 void pfs_host_paths_close(struct pfs_backend *b, struct pfs_paths *paths);
 
-/* intervals.c */
-int pfs_host_intervals_in(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank, size_t n,
-			  uint32_t from, uint32_t size);
-int pfs_host_intervals_around(struct pfs_backend *b, uint32_t *bits, const uint32_t *rank,
-			      const uint32_t *size, size_t n, uint32_t at);
-int pfs_host_intervals_move(struct pfs_backend *b, uint32_t *rank, uint32_t *size, size_t n,
-			    struct pfs_interval_move move);
-
 /* rollup.c */
 int pfs_host_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n);
 

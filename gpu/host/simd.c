@@ -46,38 +46,11 @@ static void equal_bits_c(uint32_t *bits, const uint32_t *values, size_t n, uint3
 	}
 }
 
-static void held_bits_c(uint32_t *bits, const uint32_t *rank, size_t n, uint32_t from,
-			uint32_t size)
-{
-	for (size_t w = 0; w < n / 32; w++) {
-		uint32_t word = 0;
-
-		for (unsigned i = 0; i < 32; i++)
-			word |= (uint32_t)pfs_interval_holds(from, size, rank[w * 32 + i]) << i;
-		bits[w] = word;
-	}
-}
-
-static void holding_bits_c(uint32_t *bits, const uint32_t *rank, const uint32_t *size, size_t n,
-			   uint32_t at)
-{
-	for (size_t w = 0; w < n / 32; w++) {
-		uint32_t word = 0;
-
-		for (unsigned i = 0; i < 32; i++)
-			word |= (uint32_t)pfs_interval_holds(rank[w * 32 + i], size[w * 32 + i], at)
-				<< i;
-		bits[w] = word;
-	}
-}
-
 static const struct pfs_simd portable = {
 	.name = "portable",
 	.scan_tile = scan_tile_c,
 	.gather_bits = gather_bits_c,
 	.equal_bits = equal_bits_c,
-	.held_bits = held_bits_c,
-	.holding_bits = holding_bits_c,
 };
 
 #ifdef __x86_64__
@@ -178,58 +151,11 @@ AVX2 static void equal_bits_avx2(uint32_t *bits, const uint32_t *values, size_t 
 	}
 }
 
-/* x < y of eight numbers without sign: not, when the greater of the two is x. */
-AVX2 static inline uint32_t less_8(__m256i x, __m256i y)
-{
-	__m256i not_less = _mm256_cmpeq_epi32(_mm256_max_epu32(x, y), x);
-
-	return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(not_less)) & 0xff;
-}
-
-AVX2 static void held_bits_avx2(uint32_t *bits, const uint32_t *rank, size_t n, uint32_t from,
-				uint32_t size)
-{
-	__m256i first = _mm256_set1_epi32((int)from), most = _mm256_set1_epi32((int)size);
-
-	for (size_t w = 0; w < n / 32; w++) {
-		uint32_t word = 0;
-
-		for (unsigned k = 0; k < 4; k++) {
-			__m256i x = _mm256_loadu_si256(
-				(const __m256i *)(rank + w * 32 + (size_t)8 * k));
-
-			word |= less_8(_mm256_sub_epi32(x, first), most) << 8 * k;
-		}
-		bits[w] = word;
-	}
-}
-
-AVX2 static void holding_bits_avx2(uint32_t *bits, const uint32_t *rank, const uint32_t *size,
-				   size_t n, uint32_t at)
-{
-	__m256i wanted = _mm256_set1_epi32((int)at);
-
-	for (size_t w = 0; w < n / 32; w++) {
-		uint32_t word = 0;
-
-		for (unsigned k = 0; k < 4; k++) {
-			size_t i = w * 32 + (size_t)8 * k;
-			__m256i first = _mm256_loadu_si256((const __m256i *)(rank + i));
-			__m256i most = _mm256_loadu_si256((const __m256i *)(size + i));
-
-			word |= less_8(_mm256_sub_epi32(wanted, first), most) << 8 * k;
-		}
-		bits[w] = word;
-	}
-}
-
 static const struct pfs_simd avx2 = {
 	.name = "AVX2",
 	.scan_tile = scan_tile_avx2,
 	.gather_bits = gather_bits_avx2,
 	.equal_bits = equal_bits_avx2,
-	.held_bits = held_bits_avx2,
-	.holding_bits = holding_bits_avx2,
 };
 
 /* ---- AVX-512: sixteen rows at a time ---- */
@@ -308,42 +234,11 @@ AVX512 static void equal_bits_avx512(uint32_t *bits, const uint32_t *values, siz
 	}
 }
 
-AVX512 static void held_bits_avx512(uint32_t *bits, const uint32_t *rank, size_t n, uint32_t from,
-				    uint32_t size)
-{
-	__m512i first = _mm512_set1_epi32((int)from), most = _mm512_set1_epi32((int)size);
-
-	for (size_t w = 0; w < n / 32; w++) {
-		__m512i a = _mm512_sub_epi32(_mm512_loadu_si512(rank + w * 32), first);
-		__m512i b = _mm512_sub_epi32(_mm512_loadu_si512(rank + w * 32 + 16), first);
-
-		bits[w] = (uint32_t)_mm512_cmplt_epu32_mask(a, most) |
-			  (uint32_t)_mm512_cmplt_epu32_mask(b, most) << 16;
-	}
-}
-
-AVX512 static void holding_bits_avx512(uint32_t *bits, const uint32_t *rank, const uint32_t *size,
-				       size_t n, uint32_t at)
-{
-	__m512i wanted = _mm512_set1_epi32((int)at);
-
-	for (size_t w = 0; w < n / 32; w++) {
-		const uint32_t *r = rank + w * 32, *s = size + w * 32;
-		__m512i a = _mm512_sub_epi32(wanted, _mm512_loadu_si512(r));
-		__m512i b = _mm512_sub_epi32(wanted, _mm512_loadu_si512(r + 16));
-
-		bits[w] = (uint32_t)_mm512_cmplt_epu32_mask(a, _mm512_loadu_si512(s)) |
-			  (uint32_t)_mm512_cmplt_epu32_mask(b, _mm512_loadu_si512(s + 16)) << 16;
-	}
-}
-
 static const struct pfs_simd avx512 = {
 	.name = "AVX-512",
 	.scan_tile = scan_tile_avx512,
 	.gather_bits = gather_bits_avx512,
 	.equal_bits = equal_bits_avx512,
-	.held_bits = held_bits_avx512,
-	.holding_bits = holding_bits_avx512,
 };
 #endif
 

@@ -16,12 +16,6 @@ struct pfs_simd {
 	void (*gather_bits)(uint32_t *bits, const uint32_t *index, size_t n, const uint32_t *table);
 	/* Bit i of bits = (values[i] == value), for n (a multiple of 32). */
 	void (*equal_bits)(uint32_t *bits, const uint32_t *values, size_t n, uint32_t value);
-	/* Bit i of bits = (rank[i] - from < size), for n (a multiple of 32). */
-	void (*held_bits)(uint32_t *bits, const uint32_t *rank, size_t n, uint32_t from,
-			  uint32_t size);
-	/* Bit i of bits = (at - rank[i] < size[i]), for n (a multiple of 32). */
-	void (*holding_bits)(uint32_t *bits, const uint32_t *rank, const uint32_t *size, size_t n,
-			     uint32_t at);
 };
 
 /* The i-th version that this processor runs, fastest first; NULL past the last, which is portable

@@ -97,23 +97,6 @@ WRAP(paths_next,
      (struct pfs_backend * b, struct pfs_paths *paths, const char **bytes, size_t *size),
      (inner(b), paths, bytes, size))
 
-WRAP(probe,
-     (struct pfs_backend * b, double *seconds, uint64_t *bytes, enum pfs_probe what,
-      const struct pfs_divisor *divisors, size_t n),
-     (inner(b), seconds, bytes, what, divisors, n))
-WRAP(intervals_in,
-     (struct pfs_backend * b, uint32_t *bits, const uint32_t *rank, size_t n, uint32_t from,
-      uint32_t size),
-     (inner(b), bits, rank, n, from, size))
-WRAP(intervals_around,
-     (struct pfs_backend * b, uint32_t *bits, const uint32_t *rank, const uint32_t *size, size_t n,
-      uint32_t at),
-     (inner(b), bits, rank, size, n, at))
-WRAP(intervals_move,
-     (struct pfs_backend * b, uint32_t *rank, uint32_t *size, size_t n,
-      struct pfs_interval_move move),
-     (inner(b), rank, size, n, move))
-
 /* What is there can mostly still be read. */
 static int faulty_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
 		       size_t size)
@@ -170,10 +153,6 @@ static const struct pfs_engine_ops faulty_ops = {
 	.paths_open = faulty_paths_open,
 	.paths_next = faulty_paths_next,
 	.paths_close = faulty_paths_close,
-	.probe = faulty_probe,
-	.intervals_in = faulty_intervals_in,
-	.intervals_around = faulty_intervals_around,
-	.intervals_move = faulty_intervals_move,
 };
 
 int stand_in_open(struct pfs_backend **out)

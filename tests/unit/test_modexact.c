@@ -109,30 +109,6 @@ static void tiles(void **state)
 	free(limbs);
 }
 
-/* Intervals among the numbers, some from the largest over to 0; sizes of 0 hold nothing. */
-static void held(const struct pfs_simd *simd, const uint32_t *rank, size_t n)
-{
-	uint32_t *size = malloc(n * sizeof(*size)), *bits = calloc(n / 32, sizeof(*bits));
-
-	assert_true(size && bits);
-	for (unsigned round = 0; round < 12; round++) {
-		uint32_t from = rank[round * 7] - (round % 3), most = rank[round * 5] >> round;
-
-		for (size_t i = 0; i < n; i++)
-			size[i] = i % 4 ? (uint32_t)(next_random() >> i % 32) : from - rank[i];
-		simd->held_bits(bits, rank, n, from, most);
-		for (size_t i = 0; i < n; i++)
-			assert_int_equal(bits[i / 32] >> i % 32 & 1,
-					 pfs_interval_holds(from, most, rank[i]));
-		simd->holding_bits(bits, rank, size, n, from);
-		for (size_t i = 0; i < n; i++)
-			assert_int_equal(bits[i / 32] >> i % 32 & 1,
-					 pfs_interval_holds(rank[i], size[i], from));
-	}
-	free(size);
-	free(bits);
-}
-
 static void gathers(void **state)
 {
 	enum { N = 4096, TABLE = 1000 };
@@ -154,7 +130,6 @@ static void gathers(void **state)
 		simd->equal_bits(bits, index, N, index[5]);
 		for (unsigned i = 0; i < N; i++)
 			assert_int_equal(bits[i / 32] >> i % 32 & 1, index[i] == index[5]);
-		held(simd, index, N);
 	}
 }
 
