@@ -15,6 +15,13 @@
 #define SORT_MEMORY_MAX	 ((uint64_t)256 << 20)
 #define VALUE_MEMORY_MAX ((uint64_t)256 << 20)
 
+/* What keeps SQLite's recursion within a thread's stack (base/thread.h) and its preparing short. */
+#define TEXT_MAX     (1 << 20) /* bytes, with what was replaced in it */
+#define DEPTH_MAX    1000      /* of an expression */
+#define COMPOUND_MAX 250       /* SELECTs of a UNION */
+#define PATTERN_MAX  10000     /* bytes, of LIKE and GLOB */
+#define SELECTS_MAX  500       /* of a statement, each as often as it is used; UNION is another */
+
 /* ---- what statements may do ---- */
 
 /* Pragmas that only tell. */
@@ -53,6 +60,20 @@ static int refuse(struct pfs_sql *sql, const char *what, const char *name, const
 	if (!*sql->refused)
 		(void)snprintf(sql->refused, sizeof(sql->refused), "%s%s%s cannot be used here; %s",
 			       what, name ? " " : "", name ? name : "", instead);
+	sql->refusal = -EACCES;
+	return SQLITE_DENY;
+}
+
+static int count_select(struct pfs_sql *sql)
+{
+	if (++sql->selects <= SELECTS_MAX)
+		return SQLITE_OK;
+	if (!*sql->refused)
+		(void)snprintf(sql->refused, sizeof(sql->refused),
+			       "more than %d SELECTs, each name of WITH being one wherever it is "
+			       "used; ask in several statements",
+			       SELECTS_MAX);
+	sql->refusal = -E2BIG;
 	return SQLITE_DENY;
 }
 
@@ -108,6 +129,7 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 		pfs_sql_side_seen(sql, a);
 		return SQLITE_OK;
 	case SQLITE_SELECT:
+		return count_select(sql);
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
 	case SQLITE_CREATE_TABLE: /* also asked when json_each and the like are first named; see
@@ -154,7 +176,7 @@ static int errno_of(const struct pfs_sql *sql, int result)
 	if (sql->error)
 		return sql->error;
 	if (*sql->refused) /* where a function is refused the result is another */
-		return -EACCES;
+		return sql->refusal;
 	switch (result & 0xff) {
 	case SQLITE_NOMEM:
 	case SQLITE_TOOBIG:
@@ -203,6 +225,23 @@ static int tick(void *arg)
 	return sql->user ? sql->tick(sql->user) : 0;
 }
 
+static void set_limits(sqlite3 *handle)
+{
+	static const struct {
+		int what, most;
+	} limits[] = {
+		{SQLITE_LIMIT_ATTACHED, 0},
+		{SQLITE_LIMIT_WORKER_THREADS, 0},
+		{SQLITE_LIMIT_SQL_LENGTH, TEXT_MAX},
+		{SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX},
+		{SQLITE_LIMIT_COMPOUND_SELECT, COMPOUND_MAX},
+		{SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_MAX},
+	};
+
+	for (size_t i = 0; i < PFS_COUNT(limits); i++)
+		(void)sqlite3_limit(handle, limits[i].what, limits[i].most);
+}
+
 static int configure(struct pfs_sql *sql)
 {
 	sqlite3 *handle = sql->handle;
@@ -212,8 +251,7 @@ static int configure(struct pfs_sql *sql)
 	(void)sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	(void)sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 	(void)sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-	(void)sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-	(void)sqlite3_limit(handle, SQLITE_LIMIT_WORKER_THREADS, 0);
+	set_limits(handle);
 	result = sqlite3_exec(handle, "PRAGMA temp_store = FILE", NULL, NULL, NULL);
 	if (!result)
 		result = pfs_sql_add_functions(sql);
@@ -346,6 +384,7 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 	sql->error = 0;
 	sql->refused[0] = 0;
 	sql->saw = 0;
+	sql->selects = 0;
 	sql->changed[0] = 0;
 	pfs_sql_sides_named(sql, text, len);
 	if (len > INT32_MAX)
@@ -419,6 +458,7 @@ int pfs_sql_explain(struct pfs_sql *sql, const char *text, size_t len,
 	char *whole;
 	int result, error = 0;
 
+	sql->selects = 0;
 	whole = sqlite3_mprintf("%s%.*s", prefix, (int)len, text);
 	if (!whole)
 		return -ENOMEM;

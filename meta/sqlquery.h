@@ -190,8 +190,9 @@ struct pfs_sql_problem {
 	char text[256];
 };
 
-/* -EINVAL: wrong, empty, more than one statement, or with parameters; -EACCES: not a statement that
- * may be run here; -ENOMEM, or what a callback said. */
+/* -EINVAL: wrong, empty, more than one statement, with parameters, or too deeply nested; -EACCES: not a
+ * statement that may be run here; -E2BIG: too many SELECTs; -ENOMEM, or what a callback said.  Whoever
+ * calls has a stack as base/thread.h makes them. */
 PFS_MUST_CHECK int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 				   struct pfs_sql_problem *problem);
 void pfs_sql_finish(struct pfs_sql *sql); /* the statement, if there is one */

@@ -44,7 +44,9 @@ struct pfs_sql {
 	int64_t *rowids;    /* that the statement changed, in its order */
 	size_t n_rowids, rowids_capacity;
 	bool rowids_lost;
-	char refused[160]; /* why the authorizer said no */
+	char refused[160]; /* why the authorizer said no, and */
+	int refusal;	   /* the errno for it */
+	unsigned selects;  /* that it was asked about, of the statement being prepared */
 	struct pfs_sql_cursor *cursor; /* over the source, the last opened; NULL: it is closed again */
 	unsigned n_cursors;
 };

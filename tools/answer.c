@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "fs/mount/kernel.h"
 #include "tools/ask.h"
 #include "tools/cmd.h"
@@ -230,24 +231,50 @@ void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_at
 	answerer->stop = stop;
 }
 
+/* A verb's call. */
+struct job {
+	const struct pfs_verb *verb;
+	struct pfs_answered *here;
+	struct pfs_reply *reply;
+	const char *const *words;
+	size_t n;
+	int status;
+};
+
+static void do_job(void *arg)
+{
+	struct job *job = arg;
+
+	job->status = job->verb->answer(job->here, job->reply, job->words, job->n);
+}
+
+/* As the daemon does: in a thread that has room for a statement. */
+static int answer_here(struct pfs_answerer *answerer, struct noted *noted, const char *const *words,
+		       size_t n)
+{
+	struct job job = {pfs_answers, &answerer->here, &noted->reply, words, n, PFS_EXIT_OK};
+	int error;
+
+	while (strcmp(job.verb->name, words[0]) != 0)
+		job.verb++;
+	error = pfs_thread_call(do_job, &job);
+	if (error)
+		return pfs_cmd_fail(answerer->verb, "cannot start a thread: %s", strerror(-error));
+	return finish(answerer->verb, noted, job.status);
+}
+
 int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 		    const char *const *words, size_t n)
 {
 	struct noted noted = {.reply = {.write = note, .gone = has_enough},
 			      .sink = sink,
 			      .stop = answerer->stop};
-	const struct pfs_verb *verb = pfs_answers;
 	int status = PFS_EXIT_OK;
 
 	if (!answerer->here.tree && ask_daemon(&status, &noted, answerer, words, n))
 		return status;
 	status = open_here(answerer, words, n);
-	if (status)
-		return status;
-	while (strcmp(verb->name, words[0]) != 0)
-		verb++;
-	status = verb->answer(&answerer->here, &noted.reply, words, n);
-	return finish(answerer->verb, &noted, status);
+	return status ? status : answer_here(answerer, &noted, words, n);
 }
 
 int pfs_answer(const char *store, const char *const *words, size_t n)

@@ -23,6 +23,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "fs/mount/control_wire.h"
 
 #define STATUS_FAILURE	3     /* as the commands exit */
@@ -319,9 +320,9 @@ static int start_client(struct pfs_control *control, int fd)
 		.fd = fd,
 		.spool = -1,
 	};
-	error = pthread_create(&client->thread, NULL, client_main, client);
+	error = pfs_thread_start(&client->thread, client_main, client);
 	client->answering = client->has_thread = !error;
-	return -error;
+	return error;
 }
 
 static void refuse(struct pfs_control *control, int fd, int error)

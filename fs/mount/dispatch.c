@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/thread.h"
 
-#define STACK_BYTES   (512 * 1024)
 #define SPARE_SECONDS 10 /* after which a thread without work ends */
 #define TICK_MS	      10 /* a request that takes longer than one to two ticks has its thread replaced */
 #define QUIET_TICKS   100     /* without a request the monitor stops ticking */
@@ -110,20 +110,6 @@ static int init_clock_cond(pthread_cond_t *cond)
 	return -error;
 }
 
-static int start_thread(pthread_t *thread, void *(*main)(void *), void *arg)
-{
-	pthread_attr_t attr;
-	int error = pthread_attr_init(&attr);
-
-	if (error)
-		return -error;
-	error = pthread_attr_setstacksize(&attr, STACK_BYTES);
-	if (!error)
-		error = pthread_create(thread, &attr, main, arg);
-	(void)pthread_attr_destroy(&attr);
-	return -error;
-}
-
 /* Adds a thread that has a place.  Lock held. */
 static int add_worker(struct pfs_dispatch *dispatch)
 {
@@ -140,7 +126,7 @@ static int add_worker(struct pfs_dispatch *dispatch)
 		return error;
 	}
 	worker->request = map_pages(dispatch->options.request_size);
-	error = worker->request ? start_thread(&worker->thread, worker_main, worker) : -ENOMEM;
+	error = worker->request ? pfs_thread_start(&worker->thread, worker_main, worker) : -ENOMEM;
 	if (error) {
 		free_worker(worker);
 		return error;
@@ -364,7 +350,7 @@ static int start_threads(struct pfs_dispatch *dispatch)
 		PFS_TRY(add_worker(dispatch));
 	if (dispatch->options.max_threads <= dispatch->options.receivers)
 		return 0;
-	error = start_thread(&dispatch->monitor, monitor_main, dispatch);
+	error = pfs_thread_start(&dispatch->monitor, monitor_main, dispatch);
 	dispatch->monitor_runs = error == 0;
 	return error;
 }

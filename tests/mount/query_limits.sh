@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Statements that want more than they may have, by each way in: they are refused, and the daemon goes on.
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+mkdir -p tree/a
+touch "tree/a/$(printf '%0200d' 0)"
+primefs import tree "$store" >/dev/null
+
+# names of WITH, each of the one before
+chain=$(awk 'BEGIN { printf "WITH a0 AS(SELECT 1 x)"
+	for (i = 1; i <= 2400; i++) printf ",a%d AS(SELECT*FROM a%d)", i, i - 1
+	printf "SELECT*FROM a2400" }')
+# a pattern that recurses as deeply as it is long
+pattern="SELECT replace(hex(zeroblob(2000)),'0','a') LIKE replace(hex(zeroblob(2000)),'0','%a') AS n"
+stars=$(printf '%%0%.0s' {1..100})
+
+mount_store
+q=$mnt/.query
+lives() { is "$1: the daemon goes on" "$(cat "$q/sql/SELECT 3 AS n" 2>&1 | tail -n 1)" 3; }
+
+# ---- stack ----
+run() {
+	printf '%s' "$1" >"$work/statement"
+	dd if="$work/statement" of="$q/run" bs=1M status=none
+}
+fails_with 'run' 'too long' run "$chain"
+ok 'says why' grep -q 'more than 500 SELECTs' "$q/error"
+lives run
+ok 'run: a pattern' run "$pattern"
+lives 'run: a pattern'
+ok 'sql/' cat "$q/sql/$pattern"
+lives 'sql/'
+mkdir "$q/saved"
+printf '%s' "$chain" >"$q/saved/sql"
+fails_with 'a saved query' 'too long' cat "$q/saved/result.tsv"
+lives 'a saved query'
+printf '%s' "$pattern" >"$q/saved/sql"
+ok 'a saved query: a pattern' cat "$q/saved/result.tsv"
+lives 'a saved query: a pattern'
+is 'a facet' "$(cat "$q/where/name.like/$stars/@count")" 1
+deep=$(printf '/name.like/%s%.0s' "${stars:0:2}" {1..300})
+ok 'many facets' cat "$q/where$deep/@count"
+lives 'facets'
+fails_with 'a command' 'more than 500 SELECTs' primefs query "$mnt" "$chain"
+ok 'a command: a pattern' primefs query "$mnt" "$pattern"
+fails_with 'a prompt' 'more than 500 SELECTs' bash -c 'printf "%s;" "$1" | primefs query "$2"' - "$chain" "$mnt"
+lives 'commands'
+unmount_store
+fails_with 'a command on the store' 'more than 500 SELECTs' primefs query "$store" "$chain"
+ok 'that, a pattern' primefs query "$store" "$pattern"
+fails_with 'a prompt on the store' 'more than 500 SELECTs' \
+	bash -c 'printf "%s;" "$1" | primefs query "$2"' - "$chain" "$store"
+check_store

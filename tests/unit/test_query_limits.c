@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* What a statement may use: its stack. */
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "base/thread.h"
+#include "tests/unit/query_util.h"
+
+/* ---- statements at the edges of what may be ---- */
+
+static char *sql;
+static size_t sql_len;
+static FILE *out;
+
+static void open_text(void)
+{
+	free(sql);
+	out = open_memstream(&sql, &sql_len);
+	assert_non_null(out);
+}
+
+/* n names of WITH, each of the one before: n + 2 SELECTs. */
+static void write_chain(unsigned n)
+{
+	open_text();
+	(void)fputs("WITH a0 AS(SELECT 1 x)", out);
+	for (unsigned i = 1; i <= n; i++)
+		(void)fprintf(out, ",a%u AS(SELECT*FROM a%u)", i, i - 1);
+	(void)fprintf(out, "SELECT*FROM a%u", n);
+	(void)fclose(out);
+}
+
+static void write_repeated(const char *first, const char *more, unsigned n, const char *last)
+{
+	open_text();
+	(void)fputs(first, out);
+	while (n-- > 0)
+		(void)fputs(more, out);
+	(void)fputs(last, out);
+	(void)fclose(out);
+}
+
+struct run {
+	int code;
+	size_t stack; /* bytes of it that were touched */
+};
+
+static size_t touched_stack(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char *resident;
+	pthread_attr_t attr;
+	void *base;
+	size_t size, at = 0;
+
+	assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+	assert_int_equal(pthread_attr_getstack(&attr, &base, &size), 0);
+	(void)pthread_attr_destroy(&attr);
+	assert_true(size >= PFS_THREAD_STACK);
+	resident = calloc(size / page, 1);
+	assert_non_null(resident);
+	assert_int_equal(mincore(base, size, resident), 0);
+	while (at < size / page && !(resident[at] & 1))
+		at++;
+	free(resident);
+	return size - at * page;
+}
+
+static void run(void *arg)
+{
+	struct run *run = arg;
+	struct pfs_query *query;
+
+	run->code = pfs_query_start(&query, queries, &scope, sql, sql_len, &error);
+	while (!run->code && (run->code = pfs_query_next(query, &error)) == 1)
+		run->code = 0;
+	pfs_query_finish(query);
+	run->stack = touched_stack();
+}
+
+/* As whoever runs statements does. */
+static int run_text(void)
+{
+	struct run done;
+
+	error.text[0] = 0;
+	assert_int_equal(pfs_thread_call(run, &done), 0);
+	assert_true(done.stack < PFS_THREAD_STACK / 10);
+	return done.code;
+}
+
+static void refused(int code, const char *why)
+{
+	assert_int_equal(run_text(), code);
+	if (!strstr(error.text, why))
+		fail_msg("%s", error.text);
+}
+
+static void test_selects_are_counted(void **state)
+{
+	(void)state;
+	write_chain(498);
+	assert_int_equal(run_text(), 0);
+	write_chain(499);
+	refused(-E2BIG, "more than 500 SELECTs");
+	write_chain(2400); /* 64 KiB, all that a statement may have */
+	refused(-E2BIG, "more than 500 SELECTs");
+	write_repeated("SELECT 1", " UNION SELECT 2", 249, "");
+	assert_int_equal(run_text(), 0);
+	write_repeated("SELECT 1", " UNION SELECT 2", 250, "");
+	refused(-EINVAL, "too many terms in compound SELECT");
+	write_repeated("SELECT 1", " UNION ALL SELECT 2", 3000, "");
+	refused(-EINVAL, "too many terms in compound SELECT");
+}
+
+static void test_depth_is_bounded(void **state)
+{
+	(void)state;
+	write_repeated("SELECT ino", "+ino", 990, " FROM nodes");
+	assert_int_equal(run_text(), 0);
+	write_repeated("SELECT ino", "+ino", 1000, " FROM nodes");
+	refused(-EINVAL, "Expression tree is too large");
+	write_repeated("SELECT 1 FROM nodes WHERE ino", "-ino", 15000, "");
+	refused(-EINVAL, "Expression tree is too large");
+	write_repeated("SELECT ", "(", 30000, "1");
+	refused(-EINVAL, "parser stack overflow");
+	write_repeated("SELECT 1 WHERE 1", " ", (unsigned)PFS_STATEMENT_MAX, "");
+	refused(-E2BIG, "");
+}
+
+static void test_patterns_are_bounded(void **state)
+{
+	(void)state;
+	write_repeated("SELECT replace(hex(zeroblob(2000)),'0','a') LIKE "
+		       "replace(hex(zeroblob(2000)),'0','%a')", "", 0, "");
+	assert_int_equal(run_text(), 0);
+	write_repeated("SELECT replace(hex(zeroblob(20000)),'0','a') LIKE "
+		       "replace(hex(zeroblob(20000)),'0','%a')", "", 0, "");
+	refused(-EINVAL, "pattern too complex");
+}
+
+static int end(void **state)
+{
+	free(sql);
+	return tear_down(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_selects_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_depth_is_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_patterns_are_bounded, set_up, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
