@@ -48,33 +48,64 @@ static char *folder_of(const char *operand)
 	return slash ? strndup(operand, (size_t)(slash - operand) + 1) : strdup(".");
 }
 
+/* Only files and directories have such attributes: what is neither lies in a directory that has. */
+static char *path_by_folder(const char *operand)
+{
+	char *folder PFS_FREE = folder_of(operand), *path = NULL;
+	char *above PFS_FREE = folder ? path_in_store(folder) : NULL;
+	const char *slash = strrchr(operand, '/');
+
+	if (above && asprintf(&path, "%s/%s", above[1] ? above : "", slash ? slash + 1 : operand) < 0)
+		return NULL;
+	return path;
+}
+
+static bool find_in_store(struct pfs_place *place, const char *operand)
+{
+	struct stat attr;
+
+	if (lstat(operand, &attr) != 0)
+		return false;
+	place->device = attr.st_dev;
+	place->path = S_ISREG(attr.st_mode) || S_ISDIR(attr.st_mode) ? path_in_store(operand)
+								     : path_by_folder(operand);
+	place->folder = place->path ? folder_of(operand) : NULL;
+	return place->folder;
+}
+
+/* Whether a directory that it lies in is the `.query` of a mounted one. */
+static bool is_virtual(const char *real)
+{
+	static const char query[] = "/.query";
+	const char *at = strstr(real, query);
+	char *above PFS_FREE = at ? strndup(real, (size_t)(at - real)) : NULL;
+	char *path PFS_FREE = above ? path_in_store(above) : NULL;
+
+	return path && strchr("/", at[sizeof(query) - 1]);
+}
+
 static int open_mounted(struct pfs_place *place, const char *operand)
 {
+	char *real PFS_FREE = NULL;
 	struct stat attr;
 
 	place->shown = operand;
 	if (lstat(operand, &attr) != 0)
 		return pfs_cmd_fail(place->verb, "%s: %s", operand, strerror(errno));
-	place->device = attr.st_dev;
-	place->path = path_in_store(operand);
-	if (!place->path && S_ISLNK(attr.st_mode)) { /* what is no file has no such attribute */
-		char *real PFS_FREE = folder_of(operand);
-		char *above PFS_FREE = real ? path_in_store(real) : NULL;
-		const char *name = strrchr(operand, '/');
-
-		if (above && asprintf(&place->path, "%s/%s", above[1] ? above : "",
-				      name ? name + 1 : operand) < 0)
-			place->path = NULL;
-	}
-	if (!place->path)
-		return pfs_cmd_fail(place->verb,
-				    "%s: lies in no mounted store; name a store, or mount it",
-				    operand);
-	place->folder = folder_of(operand);
-	if (place->folder)
+	if (find_in_store(place, operand))
 		return PFS_EXIT_OK;
-	free(PFS_TAKE(place->path));
-	return pfs_cmd_fail(place->verb, "no memory");
+	real = realpath(operand, NULL); /* a symlink elsewhere may lead into a mounted store */
+	if (real && find_in_store(place, real))
+		return PFS_EXIT_OK;
+	if (place->path) {
+		free(PFS_TAKE(place->path));
+		return pfs_cmd_fail(place->verb, "no memory");
+	}
+	if (real && is_virtual(real))
+		return pfs_cmd_fail(place->verb,
+				    "%s: .query is no part of the tree; read it with ls(1) and cat(1)", operand);
+	return pfs_cmd_fail(place->verb, "%s: lies in no mounted store; name a store, or mount it",
+			    operand);
 }
 
 static int open_in_store(struct pfs_place *place, const char *path)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -18,11 +19,12 @@
 #include "tools/ls_print.h"
 
 enum {
-	LONG, RECURSIVE, ALMOST, ONE, COLUMNS, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME
+	LONG, RECURSIVE, ALL, ALMOST, ONE, COLUMNS, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME
 };
 static const struct pfs_cmd_option options[] = {
 	[LONG] = {NULL, 'l', NULL, "mode, links, owner, group, size, time, name"},
 	[RECURSIVE] = {"recursive", 'R', NULL, "directories with all that is in them"},
+	[ALL] = {"all", 'a', NULL, "what begins with a dot, too"},
 	[ALMOST] = {"almost-all", 'A', NULL, "what begins with a dot, too, but for . and .."},
 	[ONE] = {NULL, '1', NULL, "one a line, which is the default but on a terminal"},
 	[COLUMNS] = {NULL, 'C', NULL, "in columns, which is the default on a terminal"},
@@ -132,8 +134,11 @@ static void sort(const struct list *list, struct settings *s)
 
 /* ---- directories ---- */
 
+#define NO_NODE UINT32_MAX /* . and .. have none */
+
 struct directory {
 	uint32_t node;
+	size_t self, up; /* -a: in dots */
 	size_t above_len; /* of the path of the one that it lies in */
 	const char *name;
 	size_t len;
@@ -149,15 +154,107 @@ struct descent {
 	char *path; /* of the directory at hand */
 	size_t path_len, path_capacity;
 	bool blank; /* a line is to be left before a heading */
+	struct list dots; /* -a: what the place lies in, the place, directories met */
 };
 
-/* The children that are shown, in order. */
-static int list_children(struct descent *d, uint32_t node)
+/* ---- . and .. ---- */
+
+struct dot {
+	const struct settings *settings;
+	struct pfs_ls_entry *entry;
+};
+
+static bool take_dot(void *arg, struct pfs_row *row)
 {
+	struct dot *dot = arg;
+	size_t len;
+
+	(void)pfs_row_letter(row);
+	(void)pfs_row_text(row, &len);
+	take_entry(dot->entry, dot->settings, row);
+	return false;
+}
+
+static int find_dot(struct dot *dot, const struct pfs_place *place, bool above)
+{
+	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
+
+	if (!path || asprintf(&sql, "SELECT type, name%s FROM nodes WHERE %s%s%s",
+			      columns_of(dot->settings),
+			      above ? "ino = (SELECT parent FROM nodes WHERE path = " : "path = ", path,
+			      above ? ")" : "") < 0)
+		return pfs_cmd_fail("ls", "no memory");
+	return pfs_place_ask(place, sql, take_dot, dot);
+}
+
+/* A mounted directory's .query knows nothing above it. */
+static bool stat_above(struct pfs_ls_entry *e, const struct pfs_place *place)
+{
+	char *above PFS_FREE = NULL;
+	struct stat attr;
+
+	if (place->store || asprintf(&above, "%s/..", place->folder) < 0 || stat(above, &attr) != 0)
+		return false;
+	e->ino = attr.st_ino;
+	e->nlink = attr.st_nlink;
+	e->size = attr.st_size;
+	e->blocks = attr.st_blocks;
+	e->mtime = attr.st_mtim.tv_sec * INT64_C(1000000000) + attr.st_mtim.tv_nsec;
+	e->uid = attr.st_uid;
+	e->gid = attr.st_gid;
+	e->mode = attr.st_mode;
+	return true;
+}
+
+static int add(struct list *list, const struct pfs_ls_entry *entry)
+{
+	PFS_TRY(pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*entry)));
+	list->entries[list->n++] = *entry;
+	return 0;
+}
+
+static int find_dots(struct descent *d)
+{
+	const struct pfs_place *place = d->below.place;
+	struct pfs_ls_entry self = {.target = ""}, up;
+	struct dot dot = {.settings = d->settings, .entry = &self};
+
+	if (!d->settings->given[ALL])
+		return PFS_EXIT_OK;
+	PFS_TRY(find_dot(&dot, place, false));
+	up = self;
+	dot.entry = &up;
+	if (!stat_above(&up, place) && strcmp(place->path, "/") != 0)
+		PFS_TRY(find_dot(&dot, place, true));
+	self.target = up.target = ""; /* the answers are gone */
+	if (add(&d->dots, &up) || add(&d->dots, &self))
+		return pfs_cmd_fail("ls", "no memory");
+	return PFS_EXIT_OK;
+}
+
+static int list_dot(struct descent *d, const char *name, size_t dot)
+{
+	struct pfs_ls_entry entry = d->dots.entries[dot];
+
+	entry.node = NO_NODE;
+	entry.type = 'd';
+	entry.name = name;
+	entry.len = strlen(name);
+	return add(&d->list, &entry);
+}
+
+/* The children that are shown, in order. */
+static int list_children(struct descent *d, const struct directory *directory)
+{
+	const uint32_t node = directory->node;
 	const struct settings *s = d->settings;
 	struct list *list = &d->list;
 
 	list->n = 0;
+	if (d->dots.entries) {
+		PFS_TRY(list_dot(d, ".", directory->self));
+		PFS_TRY(list_dot(d, "..", directory->up));
+	}
 	for (uint32_t at = d->below.n ? d->below.nodes[node].first : 0; at; at = d->below.nodes[at].next) {
 		struct pfs_row row = pfs_below_row(&d->below, at);
 		struct pfs_ls_entry *e;
@@ -170,19 +267,23 @@ static int list_children(struct descent *d, uint32_t node)
 		take_entry(e, s, &row);
 		list->n += *e->name != '.' || s->given[ALMOST];
 	}
-	if (!s->bytes_only || d->below.beheaded)
+	if (!s->bytes_only || d->below.beheaded || s->given[ALL])
 		sort(list, d->settings);
 	return 0;
 }
 
-static int add_pending(struct descent *d)
+static int add_pending(struct descent *d, size_t up)
 {
 	PFS_TRY(pfs_grow(&d->pending, &d->capacity, d->n + d->list.n, sizeof(*d->pending)));
 	for (size_t i = d->list.n; i-- > 0;) {
 		const struct pfs_ls_entry *e = &d->list.entries[i];
 
-		if (e->type == 'd')
-			d->pending[d->n++] = (struct directory){e->node, d->path_len, e->name, e->len};
+		if (e->type != 'd' || e->node == NO_NODE)
+			continue;
+		d->pending[d->n++] =
+			(struct directory){e->node, d->dots.n, up, d->path_len, e->name, e->len};
+		if (d->settings->given[ALL])
+			PFS_TRY(add(&d->dots, e));
 	}
 	return 0;
 }
@@ -209,11 +310,11 @@ static int put_directory(struct descent *d, const struct directory *directory, b
 		d->blank = true;
 		pfs_ls_put_heading(d->out, &d->settings->style, d->path, d->path_len);
 	}
-	PFS_TRY(list_children(d, directory->node));
+	PFS_TRY(list_children(d, directory));
 	if (d->settings->style.form == PFS_LS_LONG)
 		pfs_ls_put_total(d->out, &d->settings->style, d->list.entries, d->list.n);
 	PFS_TRY(pfs_ls_put(d->out, &d->settings->style, d->list.entries, d->list.n, d->list.n));
-	return d->settings->given[RECURSIVE] ? add_pending(d) : 0;
+	return d->settings->given[RECURSIVE] ? add_pending(d, directory->self) : 0;
 }
 
 static int ask(struct pfs_below *below, const struct settings *s)
@@ -231,7 +332,7 @@ static bool is_plain(const struct settings *s)
 {
 	const struct pfs_ls_style *style = &s->style;
 
-	return s->given[RECURSIVE] && s->bytes_only && style->form == PFS_LS_LINES && !style->inodes &&
+	return s->given[RECURSIVE] && !s->given[ALL] && s->bytes_only && style->form == PFS_LS_LINES && !style->inodes &&
 	       !style->quotes;
 }
 
@@ -242,12 +343,13 @@ static int list_directory(struct pfs_stdout *out, struct settings *s, const stru
 			    .settings = s,
 			    .out = out,
 			    .blank = *blank};
-	struct directory top = {.name = *place->shown ? place->shown : "/"};
+	struct directory top = {.self = 1, .name = *place->shown ? place->shown : "/"};
 	int status, error = 0;
 
 	if (is_plain(s))
 		return pfs_ls_names(out, place, s->given[ALMOST], blank);
-	status = ask(&d.below, s);
+	status = find_dots(&d);
+	status = status ? status : ask(&d.below, s);
 	top.len = strlen(top.name);
 	if (!status)
 		error = put_directory(&d, &top, heading || s->given[RECURSIVE]);
@@ -258,6 +360,7 @@ static int list_directory(struct pfs_stdout *out, struct settings *s, const stru
 	*blank = d.blank;
 	pfs_below_close(&d.below);
 	free(d.list.entries);
+	free(d.dots.entries);
 	free(d.pending);
 	free(d.path);
 	return error ? pfs_cmd_fail("ls", "no memory") : status;
@@ -364,6 +467,10 @@ static void choose(struct settings *s, int option)
 	struct pfs_ls_style *style = &s->style;
 
 	s->given[option] = true;
+	if (option == ALL || option == ALMOST) { /* the last one counts */
+		s->given[ALMOST] = true;
+		s->given[ALL] = option == ALL;
+	}
 	if (option == BY_SIZE || option == BY_TIME) /* the last one counts */
 		s->given[BY_SIZE + BY_TIME - option] = false;
 	if (option == LONG || option == NUMERIC)

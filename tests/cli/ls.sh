@@ -28,7 +28,7 @@ mount_store
 
 same() { cmp <(ls "$@") <(primefs ls "$@"); }
 cd "$mnt"
-for options in '' -l -R -lR -1 -A -lA -RA -lh -lhR -i -li -liR -n -ln -r -lr -S -t -lt -ltr -lS -d -ld -lRt; do
+for options in '' -l -R -lR -1 -a -la -laR -Ra -lat -laSr -aA -Aa -lah -A -lA -RA -lh -lhR -i -li -liR -n -ln -r -lr -S -t -lt -ltr -lS -d -ld -lRt; do
 	# shellcheck disable=SC2086 # several
 	ok "ls $options" same $options
 	# shellcheck disable=SC2086
@@ -38,6 +38,30 @@ for width in 1 10 33 80 200; do
 	ok "ls -C, $width wide" env COLUMNS=$width bash -c 'cmp <(ls -CR) <(primefs ls -CR)'
 	ok "ls -Ci, $width wide" env COLUMNS=$width bash -c 'cmp <(ls -Ci b) <(primefs ls -Ci b)'
 done
+ok 'ls -ai b' same -ai b
+ok 'ls -lai b/y' same -lai b/y b
+if ((!EUID)); then
+	ok 'a device' same -l b/disk b/zero
+fi
+ok 'a fifo' same -l b/pipe
+(cd b && ok 'a fifo here' same -l pipe .)
+(cd b/y && ok 'above' same -la ..)
+ln -s "$mnt" "$work/to-mount" && ln -s "$mnt/b/pipe" "$work/to-pipe" && ln -s "$mnt/b" "$work/to-b"
+ok 'a symlink to the mount' same "$work/to-mount" "$work/to-b"
+ok 'and past it' same -la "$work/to-b/y" "$work/to-mount/"
+is 'a symlink to a fifo' "$(primefs ls -l "$work/to-pipe")" "$(ls -lL "$work/to-pipe")"
+for command in 'ls -l' 'ls -a' find du; do
+	# shellcheck disable=SC2086 # with its option
+	fails_with "$command: outside" "primefs ${command%% *}: /: lies in no mounted store; name a store, or mount it" primefs $command /
+	# shellcheck disable=SC2086
+	fails_with "$command: virtual" 'mnt/.query/where: .query is no part of the tree; read it with ls' primefs $command "$mnt/.query/where"
+done
+for place in b/pipe . b/.. "$work/to-b/pipe" "$work/to-mount/" b/y/link; do
+	ok "find $place" cmp <(find "$place" | LC_ALL=C sort) <(primefs find "$place" | LC_ALL=C sort)
+	ok "du $place" cmp <(du "$place") <(primefs du "$place")
+done
+ok 'find and a symlink to the mount' cmp <(find -L "$work/to-b" | LC_ALL=C sort) <(primefs find "$work/to-b" | LC_ALL=C sort)
+ok 'du and a symlink to the mount' cmp <(du -D "$work/to-b") <(primefs du "$work/to-b")
 ok 'of several' same -l b a-b b/large 'a b' b/y/link
 ok 'of a file narrower than a directory' same -li b/y/link b
 ok 'of several, with all in them' same -lR b a-b b/large Empty
