@@ -15,6 +15,7 @@
 #include "gpu/engine.h"
 #include "gpu/modexact.h"
 #include "gpu/probe.h"
+#include "gpu/relation.h"
 
 #define PFS_NO_DIRECTORY     0u
 #define PFS_ROOT_PRIME	     2u
@@ -189,6 +190,110 @@ void pfs_cuda_fail_at(long n);
 /* An engine over this back end, which it then owns (tests: one that fails at will). */
 PFS_MUST_CHECK int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend,
 					   bool is_device);
+
+/* ---- the relational operators: families of functions ----
+ *
+ * A back end has a table of families.  A family that is NULL, or a function that answers -EOPNOTSUPP,
+ * leaves the operator to the host back end, which has them all; gpu/relation.c sees to that, and has
+ * checked the arguments.  A device's -ENOMEM and -EIO do the same.  Functions are called by any number of
+ * threads at once.  What they return may lie on the device: whoever made it has `fetch` and `release`.
+ * Sources are either in the host's memory or this back end's own. */
+
+struct pfs_select_family {
+	int (*select)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_rows **out, const struct pfs_source *source,
+		      const struct pfs_program *program);
+	int (*count)(struct pfs_operator_backend *b, const struct pfs_run *run, uint64_t *count,
+		     const struct pfs_source *source, const struct pfs_program *program);
+	/* At least one of the sets is this back end's. */
+	int (*combine)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		       struct pfs_rows *rows, struct pfs_rows *other, enum pfs_rows_op op);
+	int (*count_rows)(struct pfs_operator_backend *b, const struct pfs_run *run,
+			  uint64_t *count, const struct pfs_rows *rows);
+	/* Makes the set one in the host's memory. */
+	int (*fetch)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_rows *rows);
+	/* Frees rows->device. */
+	void (*release)(struct pfs_operator_backend *b, const struct pfs_run *run,
+			struct pfs_rows *rows);
+};
+
+struct pfs_sort_family {
+	int (*sort)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		    struct pfs_tuples **out, const struct pfs_source *source,
+		    const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
+		    uint64_t limit);
+	/* index->rows or device, and n; the rest is filled. */
+	int (*index)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_column_index *index, const struct pfs_source *source);
+	int (*fetch)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_column_index *index);
+	void (*release)(struct pfs_operator_backend *b, const struct pfs_run *run,
+			struct pfs_column_index *index);
+};
+
+struct pfs_group_family {
+	int (*group)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_tuples **out, const struct pfs_source *source,
+		     const struct pfs_group_key *keys, size_t n_keys,
+		     const struct pfs_aggregate *aggregates, size_t n_aggregates);
+};
+
+struct pfs_join_family {
+	int (*join)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		    struct pfs_tuples **out, const struct pfs_source *left,
+		    const struct pfs_source *right, const struct pfs_join *join);
+	int (*merge)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_tuples **out, const struct pfs_index_fragment *left,
+		     const struct pfs_index_fragment *right);
+};
+
+/* Batches: reading them, and what is computed tuple by tuple. */
+struct pfs_gather_family {
+	int (*gather)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_vector *out, const struct pfs_source *source,
+		      struct pfs_ref ref); /* into the host's memory */
+	int (*compute)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		       struct pfs_tuples **out, const struct pfs_source *source,
+		       const struct pfs_program *programs, size_t n_programs);
+	int (*filter)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_tuples **out, const struct pfs_source *source,
+		      const struct pfs_program *program);
+	int (*fetch)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_tuples *tuples);
+	void (*release)(struct pfs_operator_backend *b, const struct pfs_run *run,
+			struct pfs_tuples *tuples);
+};
+
+struct pfs_families {
+	const char *name;
+	void (*close)(struct pfs_operator_backend *b);
+	const struct pfs_select_family *select;
+	const struct pfs_sort_family *sort;
+	const struct pfs_group_family *group;
+	const struct pfs_join_family *join;
+	const struct pfs_gather_family *gather;
+};
+
+/* First member of every such back end. */
+struct pfs_operator_backend {
+	const struct pfs_families *families;
+};
+
+/* ---- tuples.c: for back ends ---- */
+
+/* A vector of n values, data and bits not yet set and set to 0; a batch of n tuples without rows and
+ * values.  What they get is allocated with pfs_run_alloc: rows for n, data and bits as vectors have. */
+PFS_MUST_CHECK int pfs_vector_make(const struct pfs_run *run, struct pfs_vector *vector,
+				   enum pfs_kind kind, uint64_t n);
+PFS_MUST_CHECK int pfs_vector_make_bits(const struct pfs_run *run, uint64_t **bits, uint64_t n);
+PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples **out, uint64_t n,
+				   size_t n_tables, size_t n_computed);
+
+/* n_threads as for pfs_operators_open. */
+PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads);
+/* -ENODEV: built without CUDA, or no device. */
+PFS_MUST_CHECK int pfs_cuda_operators_open(struct pfs_operator_backend **out);
 
 struct pfs_engine {
 	pthread_mutex_t lock; /* protects everything below */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/operators.h - the host back end of the relational operators: its threads, and what its
+ * files share. */
+#ifndef PFS_GPU_HOST_OPERATORS_H
+#define PFS_GPU_HOST_OPERATORS_H
+
+#include "gpu/engine_impl.h"
+
+struct pfs_host_operators;
+
+static inline struct pfs_host_operators *pfs_host_operators_of(struct pfs_operator_backend *b)
+{
+	return (struct pfs_host_operators *)b; /* its first member */
+}
+
+unsigned pfs_host_workers(const struct pfs_host_operators *host);
+
+/* work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each piece
+ * once and each worker's one after another; worker < pfs_host_workers.  Asks run->poll before each
+ * piece.  The first error ends it and is returned.  Operators that run at the same time share the
+ * threads: one has them, the others go on alone. */
+PFS_MUST_CHECK int
+pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n, uint64_t grain,
+	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
+	     void *context);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/relation.h - the relational operators: select, compute, filter, sort, group, join and gather,
+ * on the host's cores or a CUDA device, with SQLite's results.
+ *
+ * Two things flow between operators and no third: sets of rows (gpu/rows.h) out of selections, and
+ * batches (struct pfs_tuples) out of all others.  A batch names rows, it does not copy them:
+ * columns are fetched by pfs_gather, as late as possible.
+ *
+ * Threads: any number of callers on one pfs_operators; they run side by side.  Results are the
+ * caller's, to be freed with the run that they were made with (or one of the same charge and
+ * context).
+ *
+ * Errors of all: -ENOMEM; what run's functions say; -EINVAL for a description that is none;
+ * -EOPNOTSUPP: correct, but not to be had here with SQLite's results: SQLite runs the statement. On
+ * failure nothing is left, outputs are NULL.  A device that fails is not seen: the operator is
+ * repeated on the host, unless an input lies on the device only: -EIO, and the statement is
+ * repeated with on = HOST. */
+#ifndef PFS_GPU_RELATION_H
+#define PFS_GPU_RELATION_H
+
+#include "gpu/predicate.h"
+#include "gpu/rows.h"
+#include "gpu/run.h"
+#include "gpu/table.h"
+
+struct pfs_operators;
+
+/* n_threads 0: one a processor; they start with the first operator that wants them.  AUTO and HOST
+ * open no device; CUDA: -ENODEV if there is none.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind,
+				      unsigned n_threads);
+/* All results have been freed. */
+void pfs_operators_close(struct pfs_operators *operators);
+/* Starts the device, if it is not running; takes a third of a second.  Any thread, also beside
+ * operators.  -ENODEV. */
+PFS_MUST_CHECK int pfs_operators_start_device(struct pfs_operators *operators);
+bool pfs_operators_has_device(const struct pfs_operators *operators);
+
+/* ---- batches ---- */
+
+/* Computed values, or a column's, of a batch's rows. */
+struct pfs_vector {
+	enum pfs_kind kind;
+	union {
+		void *data;
+		int64_t *integers; /* INTEGER; NUMBER where is_real has no bit */
+		double *reals;	   /* REAL; NUMBER where it has */
+		uint32_t *codes;   /* CODE, PLACE; what stands at a NULL means nothing */
+	};
+	uint64_t *nulls;   /* a bit a row, or NULL: none is */
+	uint64_t *is_real; /* NUMBER: a bit a row */
+	uint64_t n;
+	const struct pfs_dictionary *dictionary; /* CODE */
+	const struct pfs_heap *heap;		 /* PLACE */
+};
+
+struct pfs_tuple_table {
+	const struct pfs_table *table;
+	/* The rows of this table, n of them, in the batch's order; PFS_NO_ROW for none.  NULL: they
+	 * are from, from + 1, ... */
+	uint32_t *rows;
+	uint32_t from;
+};
+
+/* A batch: n tuples of one row of each table and one value of each vector. */
+struct pfs_tuples {
+	uint64_t n;
+	uint16_t n_tables, n_computed;
+	struct pfs_tuple_table *tables;
+	struct pfs_vector *computed;
+	/* On a device: rows and data above are NULL until pfs_tuples_here. */
+	struct pfs_operator_backend *backend;
+	void *device;
+};
+
+void pfs_tuples_free(const struct pfs_run *run, struct pfs_tuples *tuples); /* NULL is allowed */
+/* Brings rows and computed vectors into the host's memory. */
+PFS_MUST_CHECK int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples *tuples);
+/* The table's rows in the set, which is in the host's memory, ascending, as a batch of one table.
+ */
+PFS_MUST_CHECK int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
+				      const struct pfs_table *table, const struct pfs_rows *rows);
+
+/* What an operator reads: rows of a table (rows NULL: all that exist; else all of them exist), or,
+ * with table NULL, a batch.  Its fragment from..to: of row numbers, or of places in the batch; to
+ * 0: to the end.  Operators over disjoint fragments may run at once, on different devices. */
+struct pfs_source {
+	const struct pfs_table *table;
+	struct pfs_rows *rows;	   /* not changed, but brought here if the host needs them */
+	struct pfs_tuples *tuples; /* as rows */
+	uint64_t from, to;
+};
+
+/* ---- select, filter, compute ---- */
+
+/* The rows of the source, which is of a table, for which the program is true (NULL: all). */
+PFS_MUST_CHECK int pfs_select(const struct pfs_run *run, struct pfs_rows **out,
+			      const struct pfs_source *source, const struct pfs_program *program);
+PFS_MUST_CHECK int pfs_select_count(const struct pfs_run *run, uint64_t *count,
+				    const struct pfs_source *source,
+				    const struct pfs_program *program);
+
+/* The tuples of the source for which the program is true, in their order: HAVING, conditions on
+ * both sides of a join. */
+PFS_MUST_CHECK int pfs_filter(const struct pfs_run *run, struct pfs_tuples **out,
+			      const struct pfs_source *source, const struct pfs_program *program);
+
+/* The source as a batch with vectors added: the programs' values (truths as 0 and 1). */
+PFS_MUST_CHECK int pfs_compute(const struct pfs_run *run, struct pfs_tuples **out,
+			       const struct pfs_source *source, const struct pfs_program *programs,
+			       size_t n_programs);
+
+/* ---- sort ---- */
+
+struct pfs_sort_key {
+	struct pfs_ref ref;
+	enum pfs_collation collation;
+	bool descending;
+	bool nulls_last; /* SQLite's default: first when ascending, last when descending */
+};
+
+/* The source's tuples in the keys' order, what is equal in the source's, without the first
+ * `offset`; at most `limit` of them (UINT64_MAX: all).  NULL, then numbers, then texts.  A small
+ * limit takes memory for as many rows, not for all. */
+PFS_MUST_CHECK int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out,
+			    const struct pfs_source *source, const struct pfs_sort_key *keys,
+			    size_t n_keys, uint64_t offset, uint64_t limit);
+
+/* ---- group ---- */
+
+enum pfs_aggregate_op {
+	PFS_COUNT_ALL, /* count(*): no ref */
+	PFS_COUNT,
+	PFS_COUNT_DISTINCT,
+	PFS_SUM, /* NULL of none; an integer unless a value is real */
+	PFS_TOTAL,
+	PFS_AVG,
+	PFS_MIN,
+	PFS_MAX,
+};
+
+struct pfs_aggregate {
+	enum pfs_aggregate_op op;
+	enum pfs_collation collation; /* MIN, MAX, COUNT_DISTINCT of texts */
+	struct pfs_ref ref;
+};
+
+struct pfs_group_key {
+	struct pfs_ref ref;
+	enum pfs_collation collation;
+};
+
+/* One tuple for each combination of the keys' values (NULL is a value), in no particular order: of
+ * each table, and of each computed vector, the row or value of the group's first tuple; then, as
+ * further vectors, the aggregates.  The keys' values are what pfs_gather fetches.  No aggregates:
+ * DISTINCT.  No keys: one group, also of an empty source; its rows are then PFS_NO_ROW, its vectors
+ * NULL. -EOVERFLOW: SQLite's "integer overflow" of SUM.  -EOPNOTSUPP also: whether SUM overflows
+ * depends on the order of rows; SUM, TOTAL, AVG of texts. */
+PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
+			     const struct pfs_source *source, const struct pfs_group_key *keys,
+			     size_t n_keys, const struct pfs_aggregate *aggregates,
+			     size_t n_aggregates);
+
+/* ---- join ---- */
+
+enum pfs_join_kind { PFS_JOIN_INNER, PFS_JOIN_LEFT };
+enum pfs_join_how { PFS_JOIN_AUTO, PFS_JOIN_HASH, PFS_JOIN_MERGE };
+
+struct pfs_join_key {
+	struct pfs_ref left, right; /* equal, and neither NULL */
+	enum pfs_collation collation;
+};
+
+struct pfs_join {
+	enum pfs_join_kind kind;
+	enum pfs_join_how how;
+	const struct pfs_join_key *keys;
+	size_t n_keys; /* at least 1 */
+	/* The condition of ON beyond the keys, over both sides' tables (left's, then right's; no
+	 * computed vectors); NULL: none. */
+	const struct pfs_program *condition;
+};
+
+/* The tuples of both sides that belong together: tables and vectors of left, then of right.  LEFT:
+ * also each tuple of left that has no partner, right's rows being PFS_NO_ROW and vectors NULL.  In
+ * no particular order. */
+PFS_MUST_CHECK int pfs_join(const struct pfs_run *run, struct pfs_tuples **out,
+			    const struct pfs_source *left, const struct pfs_source *right,
+			    const struct pfs_join *join);
+
+/* ---- gather ---- */
+
+/* The values of one column of the source, in its order.  A CODE's or PLACE's text is found with
+ * pfs_vector_text.  Freed with pfs_vector_free. */
+PFS_MUST_CHECK int pfs_gather(const struct pfs_run *run, struct pfs_vector *out,
+			      const struct pfs_source *source, struct pfs_ref ref);
+void pfs_vector_free(const struct pfs_run *run, struct pfs_vector *vector);
+
+static inline bool pfs_vector_is_null(const struct pfs_vector *v, uint64_t i)
+{
+	return v->nulls && (v->nulls[i / 64] >> i % 64 & 1);
+}
+
+static inline const uint8_t *pfs_vector_text(const struct pfs_vector *v, uint64_t i, size_t *len)
+{
+	return v->kind == PFS_KIND_CODE ? pfs_dictionary_text(v->dictionary, v->codes[i], len)
+					: pfs_heap_text(v->heap, v->codes[i], len);
+}
+
+/* ---- column indexes ---- */
+
+/* The rows of one column in the order of its values, duplicates in row order; rows whose value is
+ * NULL are not in it.  It is of the table as it was when it was made. */
+struct pfs_column_index {
+	const struct pfs_table *table;
+	uint16_t column;
+	enum pfs_collation collation;
+	uint32_t *rows;
+	uint64_t n;
+	struct pfs_operator_backend *backend; /* as in struct pfs_tuples: rows may be there only */
+	void *device;
+};
+
+PFS_MUST_CHECK int pfs_column_index_build(const struct pfs_run *run, struct pfs_column_index **out,
+					  const struct pfs_source *source, uint16_t column,
+					  enum pfs_collation collation);
+void pfs_column_index_free(const struct pfs_run *run, struct pfs_column_index *index);
+PFS_MUST_CHECK int pfs_column_index_here(const struct pfs_run *run, struct pfs_column_index *index);
+
+/* Where the values lie that are between low and high (NULL: open at that end; is_open: without the
+ * bound itself): rows[*from] to rows[*to]. */
+struct pfs_bound {
+	struct pfs_constant value;
+	bool is_open;
+};
+PFS_MUST_CHECK int pfs_column_index_range(const struct pfs_run *run, uint64_t *from, uint64_t *to,
+					  struct pfs_column_index *index,
+					  const struct pfs_bound *low,
+					  const struct pfs_bound *high);
+
+/* Cuts the columns' common domain into k intervals, so that both indexes' fragments of interval i,
+ * places left_at[i] to left_at[i + 1] and right_at[i] to right_at[i + 1], join with each other
+ * only.  The pairs are about equally large, but a value is never cut.  Both arrays have k + 1. */
+PFS_MUST_CHECK int pfs_column_index_cut(const struct pfs_run *run, uint64_t *left_at,
+					uint64_t *right_at, size_t k, struct pfs_column_index *left,
+					struct pfs_column_index *right);
+
+/* The inner equality join of both indexes' columns by merging, of such fragments: places
+ * left_from..left_to and right_from..right_to; a batch of two tables in the order of values. */
+struct pfs_index_fragment {
+	struct pfs_column_index *index; /* brought here if the host needs it */
+	uint64_t from, to;
+};
+PFS_MUST_CHECK int pfs_column_index_join(const struct pfs_run *run, struct pfs_tuples **out,
+					 const struct pfs_index_fragment *left,
+					 const struct pfs_index_fragment *right);
+
+#endif
