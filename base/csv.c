@@ -21,6 +21,8 @@ struct parser {
 	size_t start;	     /* of the field, in the text */
 	uint64_t quote_line; /* where the quoted field began */
 	bool quoted;	     /* the field is */
+	char delimiter;	     /* or its last byte */
+	bool ncbi;
 	const char *why;
 };
 
@@ -47,6 +49,9 @@ static int end_record(struct parser *parser)
 
 	if (parser->state == PLAIN && csv->size > parser->start && csv->text[csv->size - 1] == '\r')
 		csv->size--; /* of CRLF */
+	if (parser->ncbi && csv->size - parser->start >= 2 &&
+	    memcmp(csv->text + csv->size - 2, PFS_CSV_NCBI, 2) == 0)
+		csv->size -= 2;
 	parser->state = RECORD_END;
 	return end_field(parser);
 }
@@ -72,14 +77,15 @@ static int take_quoted(struct parser *parser, char c)
 		return end_record(parser);
 	if (parser->state == QUOTE_CR)
 		return bad(parser, "a carriage return without a line feed after a quoted field");
+	if (c == parser->delimiter) {
+		parser->state = FIELD_START;
+		return end_field(parser);
+	}
 	switch (c) {
 	case '"':
 		csv->text[csv->size++] = c;
 		parser->state = QUOTED;
 		return 0;
-	case ',':
-		parser->state = FIELD_START;
-		return end_field(parser);
 	case '\r':
 		parser->state = QUOTE_CR;
 		return 0;
@@ -89,17 +95,30 @@ static int take_quoted(struct parser *parser, char c)
 	}
 }
 
+/* The delimiter, or the last byte of it, is at hand: the bytes before it are cut off. */
+static bool ends_field(struct parser *parser)
+{
+	struct pfs_csv *csv = parser->csv;
+
+	if (!parser->ncbi)
+		return true;
+	if (csv->size - parser->start < 2 || memcmp(csv->text + csv->size - 2, PFS_CSV_NCBI, 2) != 0)
+		return false;
+	csv->size -= 2;
+	return true;
+}
+
 static int take_plain(struct parser *parser, char c)
 {
 	struct pfs_csv *csv = parser->csv;
 
-	if (c == '"' && parser->state == FIELD_START) {
+	if (c == '"' && parser->state == FIELD_START && !parser->ncbi) {
 		parser->state = QUOTED;
 		parser->quoted = true;
 		parser->quote_line = csv->next_line;
 		return 0;
 	}
-	if (c == ',') {
+	if (c == parser->delimiter && ends_field(parser)) {
 		parser->state = FIELD_START;
 		return end_field(parser);
 	}
@@ -176,9 +195,20 @@ static int read_record(struct parser *parser)
 	return 0;
 }
 
+static struct parser begin_record(struct pfs_csv *csv)
+{
+	const char *delimiter = csv->delimiter ? csv->delimiter : ",";
+
+	return (struct parser){
+		.csv = csv,
+		.delimiter = delimiter[strlen(delimiter) - 1],
+		.ncbi = strcmp(delimiter, PFS_CSV_NCBI) == 0,
+	};
+}
+
 int pfs_csv_next(struct pfs_csv *csv, const char **why)
 {
-	struct parser parser = {.csv = csv};
+	struct parser parser = begin_record(csv);
 	const char *text;
 	size_t i;
 	int error = skip_mark(csv);
@@ -189,7 +219,7 @@ int pfs_csv_next(struct pfs_csv *csv, const char **why)
 		csv->n_fields = csv->size = 0;
 		csv->offset = pfs_input_tell(csv->input);
 		csv->line = csv->next_line;
-		parser = (struct parser){.csv = csv};
+		parser = begin_record(csv);
 		error = read_record(&parser);
 		if (error || csv->empty_lines || csv->n_fields != 1 || csv->fields[0].len != 0 ||
 		    csv->fields[0].quoted)
@@ -223,11 +253,11 @@ void pfs_csv_free(struct pfs_csv *csv)
 	csv->fields_capacity = csv->capacity = csv->n_fields = csv->size = 0;
 }
 
-void pfs_csv_print(FILE *out, const void *text, size_t len)
+void pfs_csv_print(FILE *out, char delimiter, const void *text, size_t len)
 {
 	const char *at = text, *end = at + len;
 
-	if (!memchr(at, '"', len) && !memchr(at, ',', len) && !memchr(at, '\n', len) &&
+	if (!memchr(at, '"', len) && !memchr(at, delimiter, len) && !memchr(at, '\n', len) &&
 	    !memchr(at, '\r', len)) {
 		(void)fwrite(at, 1, len, out);
 		return;

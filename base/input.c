@@ -54,8 +54,23 @@ int pfs_input_open_memory(struct pfs_input *input, const void *data, size_t size
 	return 0;
 }
 
+void pfs_input_open_made(struct pfs_input *input, const char *name,
+			 const struct pfs_input_maker *maker, void *made_of)
+{
+	*input = (struct pfs_input){
+		.name = name,
+		.fd = -1,
+		.kept_fd = -1,
+		.step = STEP_MAX,
+		.maker = maker,
+		.made_of = made_of,
+	};
+}
+
 void pfs_input_close(struct pfs_input *input)
 {
+	if (input->maker)
+		input->maker->close(input->made_of);
 	if (input->fd > STDIN_FILENO)
 		(void)close(input->fd);
 	if (input->kept_fd >= 0)
@@ -120,20 +135,30 @@ static void turn_to_kept(struct pfs_input *input)
 	input->regular = true;
 }
 
+/* From the place, or where the file is (-1). */
+static ssize_t read_file(struct pfs_input *input, char *to, size_t room, off_t at)
+{
+	ssize_t n;
+
+	do {
+		n = at >= 0 ? pread(input->fd, to, room, at) : read(input->fd, to, room);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
 /* Appends to the buffer, which has room. */
 static int fill(struct pfs_input *input)
 {
-	bool again = input->regular || input->fd < 0;
+	bool again = input->regular;
 	uint64_t at = input->offset + input->size;
 	char *to = input->buffer + input->size;
 	size_t room = PFS_MIN(input->capacity - input->size, input->step);
 	ssize_t n;
 
-	do {
-		n = again ? pread(input->fd, to, room, (off_t)at) : read(input->fd, to, room);
-	} while (n < 0 && errno == EINTR);
+	n = again || !input->maker ? read_file(input, to, room, again ? (off_t)at : -1)
+				   : input->maker->read(input->made_of, &input->why, to, room);
 	if (n < 0)
-		return -errno;
+		return (int)n;
 	if (!again && input->kept_fd >= 0)
 		PFS_TRY(write_all(input->kept_fd, to, (size_t)n));
 	input->end = n == 0;
@@ -194,7 +219,7 @@ int pfs_input_seek(struct pfs_input *input, uint64_t offset)
 		input->next = (size_t)(offset - input->offset);
 		return 0;
 	}
-	if (input->fd < 0)
+	if (input->fd < 0 && !input->maker)
 		return -EINVAL;
 	if (!input->regular) {
 		if (input->kept_fd < 0 || !input->end)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* base/input.h - a file, or standard input, read once or again from any place.
  *
- * What cannot be read twice (a pipe) is kept in an unlinked temporary file while it is read, if
- * pfs_input_keep says so. */
+ * What cannot be read twice (a pipe, or bytes that are made while they are read) is kept in an
+ * unlinked temporary file while it is read, if pfs_input_keep says so. */
 #ifndef PFS_BASE_INPUT_H
 #define PFS_BASE_INPUT_H
 
@@ -17,7 +17,7 @@
 
 struct pfs_input {
 	const char *name; /* for messages */
-	int fd;		  /* -1: bytes in memory */
+	int fd;		  /* -1: bytes in memory, or from the maker */
 	int kept_fd;	  /* the copy of a pipe, or -1 */
 	bool regular;	  /* fd can be read again */
 	bool end;	  /* nothing more comes after what is in the buffer */
@@ -26,6 +26,16 @@ struct pfs_input {
 	size_t next, size; /* the buffer's unread part: next..size */
 	uint64_t offset;   /* of the buffer's first byte */
 	size_t step;	   /* bytes to read at once */
+	const struct pfs_input_maker *maker;
+	void *made_of;
+	const char *why; /* a sentence about the last error, or NULL */
+};
+
+/* What makes bytes: read gives 1 to room of them, 0 at the end, or a negative errno, with a
+ * sentence in *why if it has one; close frees what they are made of. */
+struct pfs_input_maker {
+	ssize_t (*read)(void *made_of, const char **why, char *to, size_t room);
+	void (*close)(void *made_of);
 };
 
 /* path "-" is standard input.  Negative errno. */
@@ -33,6 +43,10 @@ PFS_MUST_CHECK int pfs_input_open(struct pfs_input *input, const char *path);
 
 /* Bytes that stay the caller's. */
 PFS_MUST_CHECK int pfs_input_open_memory(struct pfs_input *input, const void *data, size_t size);
+
+/* Bytes that are made while they are read; what they are made of is the input's from now on. */
+void pfs_input_open_made(struct pfs_input *input, const char *name,
+			 const struct pfs_input_maker *maker, void *made_of);
 void pfs_input_close(struct pfs_input *input);
 
 /* From now on everything can be read again, also what lies in the buffer; -ESPIPE if something has

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/csv.h"
 #include "base/log.h"
 #include "tools/import.h"
 #include "tools/import_columns.h"
@@ -201,6 +202,7 @@ static void print_json(const struct pfs_import *import, const struct pfs_build_r
 	pfs_json_u64(&json, "hard_links", import->report.hard_links);
 	pfs_json_u64(&json, "changed", import->report.changed);
 	pfs_json_u64(&json, "repeated", import->report.repeated);
+	pfs_json_u64(&json, "slashes", import->report.slashes);
 	pfs_json_u64(&json, "renamed_query", report->renamed_query);
 	pfs_json_u64(&json, "store_bytes", store_bytes);
 	pfs_json_real(&json, "seconds", seconds);
@@ -235,6 +237,9 @@ static void print_text(const struct pfs_import *import, const struct pfs_build_r
 			     holds_content(import) ? " with its content" : "");
 	print_some(import->report.hard_links, "further hard links became files of their own");
 	print_some(import->report.repeated, "entries came more than once; the last one counts");
+	if (import->report.slashes)
+		(void)printf("  %llu names with a '/' have '%s' in its place\n",
+			     (unsigned long long)import->report.slashes, import->options.slash);
 	print_some(report->renamed_query, "entries called .query are stored as .query~");
 	print_some(import->report.changed, "files changed while they were copied");
 	print_some(import->report.skipped, "entries were left out (see above)");
@@ -298,6 +303,8 @@ enum {
 	ID_COLUMN,
 	PARENT_COLUMN,
 	NAME_COLUMN,
+	DELIMITER,
+	SLASH,
 	ON_ERROR,
 	ONE_FILE_SYSTEM,
 	CROSS_MOUNTS,
@@ -318,6 +325,9 @@ static const struct pfs_cmd_option cmd_options[] = {
 	[PARENT_COLUMN] = {"parent", 0, "COLUMN",
 			   "csv: the parent's id; empty or its own: the top"},
 	[NAME_COLUMN] = {"name", 0, "COLUMN", "csv: has the file names"},
+	[DELIMITER] = {"delimiter", 0, "CHAR",
+		       "csv: stands between fields (\\t: a tab; \\t|\\t: as the NCBI's)"},
+	[SLASH] = {"slash", 0, "CHAR", "csv: keep it in place of a '/' in a name"},
 	[ON_ERROR] = {"on-error", 0, "WHAT", "stop at what is wrong with an entry, or skip it"},
 	[ONE_FILE_SYSTEM] = {"one-file-system", 'x', NULL,
 			     "dir: stay out of mount points (default)"},
@@ -377,6 +387,8 @@ static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *op
 		[ID_COLUMN] = &options->id_column,
 		[PARENT_COLUMN] = &options->parent_column,
 		[NAME_COLUMN] = &options->name_column,
+		[DELIMITER] = &options->delimiter,
+		[SLASH] = &options->slash,
 		[QUIET] = NULL,
 	};
 
@@ -398,8 +410,34 @@ static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *op
 		options->quiet = true;
 }
 
+/* One byte, with an escape for a tab, or the NCBI's. */
+static const char *check_delimiter(struct pfs_import_options *options)
+{
+	if (strcmp(options->delimiter, "\\t") == 0)
+		options->delimiter = "\t";
+	else if (strcmp(options->delimiter, "\\t|\\t") == 0)
+		options->delimiter = PFS_CSV_NCBI;
+	if (strcmp(options->delimiter, PFS_CSV_NCBI) == 0)
+		return NULL;
+	return strlen(options->delimiter) == 1 && !strchr("\"\r\n", *options->delimiter)
+		       ? NULL
+		       : "one character, no quote or line end, or \\t|\\t";
+}
+
+/* One byte, or one character of UTF-8. */
+static const char *check_slash(const char *slash)
+{
+	size_t len = strlen(slash), i = 1;
+
+	while (i < len && ((unsigned char)slash[i] & 0xc0) == 0x80)
+		i++;
+	return len && len <= 4 && i == len && !strchr("/.\n", *slash) ? NULL
+								     : "one character other than "
+								       "'/' and '.'";
+}
+
 /* Options that make no sense by themselves; PFS_EXIT_USAGE. */
-static int check_values(const struct pfs_import_options *options)
+static int check_values(struct pfs_import_options *options)
 {
 	struct pfs_import_columns columns = {0};
 	const char *why = NULL, *at;
@@ -414,6 +452,15 @@ static int check_values(const struct pfs_import_options *options)
 	}
 	if (why)
 		return pfs_cmd_usage("import", "--columns=%s: %s", options->columns, why);
+	why = options->delimiter ? check_delimiter(options) : NULL;
+	if (why)
+		return pfs_cmd_usage("import", "--delimiter=%s: %s", options->delimiter, why);
+	why = options->slash ? check_slash(options->slash) : NULL;
+	if (why)
+		return pfs_cmd_usage("import", "--slash=%s: %s", options->slash, why);
+	if (options->path_column && options->slash)
+		return pfs_cmd_usage("import", "--slash is for --name; a --path has slashes of "
+					       "its own");
 	if (options->at && !*options->at)
 		return pfs_cmd_usage("import", "--at needs a directory of the store, such as /");
 	for (at = options->at; at && *at && !why; at += strspn(at, "/")) {
@@ -444,6 +491,8 @@ static int check_uses(const struct pfs_import_options *options)
 		{options->id_column != NULL, &pfs_import_csv, "id"},
 		{options->parent_column != NULL, &pfs_import_csv, "parent"},
 		{options->name_column != NULL, &pfs_import_csv, "name"},
+		{options->delimiter != NULL, &pfs_import_csv, "delimiter"},
+		{options->slash != NULL, &pfs_import_csv, "slash"},
 	};
 	size_t i;
 
@@ -462,6 +511,7 @@ static int open_source(struct pfs_import *import)
 {
 	struct pfs_import_options *options = &import->options;
 	struct stat attr = {.st_mode = S_IFIFO};
+	const char *why = NULL;
 	int error;
 
 	if (strcmp(options->source, "-") != 0 && stat(options->source, &attr) < 0)
@@ -479,10 +529,11 @@ static int open_source(struct pfs_import *import)
 		return pfs_cmd_fail("import", "%s: is no directory, which --format=dir reads",
 				    options->source);
 	error = pfs_input_open(&import->input, options->source);
-	if (!error && !options->format)
-		error = pfs_import_recognise(import);
+	if (!error)
+		error = pfs_import_recognise(import, &why);
 	if (error)
-		return pfs_cmd_fail("import", "%s: %s", options->source, strerror(-error));
+		return pfs_cmd_fail("import", "%s: %s", options->source,
+				    why ? why : strerror(-error));
 	return 0;
 }
 

@@ -87,14 +87,14 @@ static int print_row(struct text *text)
 	struct pfs_export *to = text->to;
 	size_t i;
 
-	pfs_csv_print(to->out, text->path, text->len);
+	pfs_csv_print(to->out, ',', text->path, text->len);
 	for (i = 0; i < to->n_columns; i++) {
 		ssize_t len = get_value(text, to->columns[i]);
 
 		if (len < 0)
 			return (int)len;
 		(void)fputc(',', to->out);
-		pfs_csv_print(to->out, text->value, (size_t)len);
+		pfs_csv_print(to->out, ',', text->value, (size_t)len);
 	}
 	(void)fputc('\n', to->out);
 	return pfs_export_out_failed(to);
@@ -160,7 +160,7 @@ static int write_csv(struct pfs_export *to)
 	(void)fputs(name, to->out);
 	for (i = 0; i < to->n_columns; i++) {
 		(void)fputc(',', to->out);
-		pfs_csv_print(to->out, to->columns[i], strlen(to->columns[i]));
+		pfs_csv_print(to->out, ',', to->columns[i], strlen(to->columns[i]));
 	}
 	(void)fputc('\n', to->out);
 	return write_text(to, print_row);

@@ -49,6 +49,8 @@ struct pfs_import_options {
 	bool nul_ended;	/* paths */
 	const char *columns; /* paths */
 	const char *path_column, *id_column, *parent_column, *name_column; /* csv */
+	const char *delimiter; /* csv: as in base/csv.h; NULL: recognised, or a comma */
+	const char *slash;     /* csv: stands for a '/' in names; NULL: none may have one */
 	bool skip; /* report what is wrong with an entry and go on without it */
 	bool skip_given;
 	bool json, quiet;
@@ -59,6 +61,7 @@ struct pfs_import_report {
 	uint64_t hard_links; /* further names of a file, which became files of their own */
 	uint64_t changed;    /* files that changed while they were copied */
 	uint64_t repeated;   /* entries that came again; the last one counts */
+	uint64_t slashes;    /* names with a '/', kept as options.slash */
 };
 
 struct pfs_import {

@@ -109,8 +109,9 @@ static int choose_columns(struct pfs_import *import)
 			return 0;
 		if (find_column(csv, "id") == NO_COLUMN)
 			return pfs_import_fail(import,
-					       "%s:1: say where rows belong: --path=COLUMN, or "
-					       "--id=COLUMN --parent=COLUMN --name=COLUMN",
+					       "%s:1: a table; say where its rows belong: "
+					       "--path=COLUMN, or --id=COLUMN --parent=COLUMN "
+					       "--name=COLUMN (or --format=paths for a list)",
 					       import->input.name);
 	}
 	PFS_TRY(choose(import, &csv->id, options->id_column ? options->id_column : "id"));
@@ -282,6 +283,44 @@ static int take_path(struct pfs_import *import, size_t row)
 	return place_node(import, row, at.node, at.seen);
 }
 
+/* Keeps a row's name with other characters for its slashes; the row is NEW if there can be one. */
+static int take_name(struct pfs_import *import, struct row *row, const char *name, size_t len)
+{
+	const char *slash = import->options.slash ? import->options.slash : "/";
+	const char *end = name + len;
+	struct csv *csv = import->state;
+	size_t slash_len = strlen(slash), size = 0;
+	bool any = memchr(name, '/', len);
+	char *to;
+
+	if (any && !import->options.slash)
+		return pfs_import_problem(import,
+					  WHERE "the name '%.*s' has a '/'; --slash=CHAR keeps "
+						"CHAR in its place",
+					  import->input.name, row->line, (int)len, name);
+	if (import->options.slash && memmem(name, len, slash, slash_len))
+		return pfs_import_problem(import,
+					  WHERE "the name '%.*s' has '%s', which --slash keeps "
+						"for '/'; choose another character",
+					  import->input.name, row->line, (int)len, name, slash);
+	PFS_TRY(pfs_grow(&csv->names, &csv->names_capacity,
+			 csv->names_size + len * slash_len, 1));
+	for (to = csv->names + csv->names_size; name < end; name++) {
+		bool other = *name == '/';
+
+		(void)memcpy(to + size, other ? slash : name, other ? slash_len : 1);
+		size += other ? slash_len : 1;
+	}
+	if (size == 0 || size > PFS_NAME_MAX)
+		return problem(import, row, pfs_import_name_error(size ? -ENAMETOOLONG : -EINVAL));
+	row->name = csv->names_size;
+	row->name_len = (uint8_t)size;
+	row->state = ROW_NEW;
+	csv->names_size += size;
+	import->report.slashes += any;
+	return 0;
+}
+
 static int take_id(struct pfs_import *import, size_t row)
 {
 	struct csv *csv = import->state;
@@ -293,22 +332,13 @@ static int take_id(struct pfs_import *import, size_t row)
 	to->state = ROW_LEFT_OUT;
 	if (id->len == 0)
 		return problem(import, to, "the id is empty");
-	if (name->len == 0 || name->len > PFS_NAME_MAX)
-		return problem(import, to,
-			       pfs_import_name_error(name->len ? -ENAMETOOLONG : -EINVAL));
 	PFS_TRY(pfs_intern_add(&csv->ids, &to->id, id->text, id->len));
 	to->parent = NONE;
 	if (parent->len)
 		PFS_TRY(pfs_intern_add(&csv->ids, &to->parent, parent->text, parent->len));
 	if (to->parent == to->id)
 		to->parent = NONE;
-	PFS_TRY(pfs_grow(&csv->names, &csv->names_capacity, csv->names_size + name->len, 1));
-	(void)memcpy(csv->names + csv->names_size, name->text, name->len);
-	to->name = csv->names_size;
-	to->name_len = (uint8_t)name->len;
-	csv->names_size += name->len;
-	to->state = ROW_NEW;
-	return 0;
+	return take_name(import, to, name->text, name->len);
 }
 
 static int take_row(struct pfs_import *import)
@@ -491,6 +521,7 @@ static int read_csv(struct pfs_import *import)
 		return -ENOMEM;
 	import->state = csv;
 	csv->csv.input = &import->input;
+	csv->csv.delimiter = import->options.delimiter;
 	PFS_TRY(pfs_import_keep(import));
 	PFS_TRY(read_header(import));
 	PFS_TRY(read_rows(import));

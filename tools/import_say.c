@@ -105,5 +105,6 @@ int pfs_import_unreadable(struct pfs_import *import, int error)
 				       "%s: no space left for the temporary file that keeps it; "
 				       "set TMPDIR to a folder with more",
 				       import->input.name);
-	return pfs_import_fail(import, "%s: %s", import->input.name, strerror(-error));
+	return pfs_import_fail(import, "%s: %s", import->input.name,
+			       import->input.why ? import->input.why : strerror(-error));
 }

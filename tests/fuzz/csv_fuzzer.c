@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] & 4)
 		options.id_column = "i";
 	if (size > 1)
-		(void)pfs_looks_like_csv((const char *)data + 1, size - 1);
+		(void)pfs_find_delimiter((const char *)data + 1, size - 1, true);
 	import_input(&options, data + 1, size - 1);
 	return 0;
 }

@@ -153,7 +153,7 @@ static void test_what_is_printed_reads_the_same(void **state)
 					alphabet[(seed >> (4 * j + 8)) % (sizeof(alphabet) - 1)];
 			if (i)
 				(void)fputc(',', out);
-			pfs_csv_print(out, fields[i], lens[i]);
+			pfs_csv_print(out, ',', fields[i], lens[i]);
 		}
 		(void)fputc('\n', out);
 		(void)fclose(out);

@@ -195,17 +195,68 @@ static void content_of_many_chunks(void **state PFS_UNUSED)
 
 static void headers_are_recognised(void **state PFS_UNUSED)
 {
-#define LOOKS(text) pfs_looks_like_csv(text, strlen(text))
-	assert_true(LOOKS("path,size\n/a,1\n"));
-	assert_true(LOOKS("\xef\xbb\xbfid,parent,name\r\n1,,x\r\n"));
-	assert_true(LOOKS("a,b\n"));
-	assert_true(LOOKS("a,\"b, c\"\n1,\"two\nlines\"\n"));
-	assert_false(LOOKS(""));
-	assert_false(LOOKS("a\nb\n"));
-	assert_false(LOOKS("/usr/a,b\n/usr/c,d\n"));
-	assert_false(LOOKS("a,b\nc\n"));
-	assert_false(LOOKS("a,,b\n1,2,3\n"));
-	assert_false(LOOKS("a,b"));
+#define LOOKS(text) pfs_find_delimiter(text, strlen(text), true)
+	assert_string_equal(LOOKS("path,size\n/a,1\n"), ",");
+	assert_string_equal(LOOKS("\xef\xbb\xbfid,parent,name\r\n1,,x\r\n"), ",");
+	assert_string_equal(LOOKS("a,b\n"), ",");
+	assert_string_equal(LOOKS("a,\"b, c\"\n1,\"two\nlines\"\n"), ",");
+	assert_string_equal(LOOKS("id\tparent\tname\n1\t\tx, y\n"), "\t");
+	assert_string_equal(LOOKS("id;parent;name\n1;;x\n"), ";");
+	assert_string_equal(LOOKS("id|parent|name\n1||x\n"), "|");
+	assert_string_equal(LOOKS("id\t|\tparent\t|\tname\t|\n1\t|\t\t|\t\"x\t|\n"), "\t|\t");
+	assert_null(LOOKS(""));
+	assert_null(LOOKS("a\nb\n"));
+	assert_null(LOOKS("/usr/a,b\n/usr/c,d\n"));
+	assert_null(LOOKS("a,b\nc\n"));
+	assert_null(LOOKS("a,,b\n1,2,3\n"));
+	assert_null(LOOKS("a,b"));
+	assert_null(LOOKS("size (bytes);x\n1;2\n"));
+	assert_string_equal(pfs_find_delimiter("size (bytes);x\n1;2\n", 19, false), ";");
+}
+
+static void delimiters(void **state PFS_UNUSED)
+{
+	static const char *const all[] = {",", "\t", ";", "|"};
+	struct pfs_import_options options = by_id;
+	char table[128];
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(all); i++) {
+		const char d = *all[i];
+
+		options.delimiter = all[i];
+		(void)snprintf(table, sizeof(table),
+			       "id%cparent%cname%cv\n1%c%ca%c\"x%c\"\"y\"\"\"\n2%c1%cb%c,;\n", d, d, d,
+			       d, d, d, d, d, d, d);
+		if (d != ',' && d != ';') {
+			assert_int_equal(import_text(&options, table), 0);
+			(void)snprintf(table, sizeof(table), "x%c\"y\"", d);
+			assert_string_equal(attr_text("/a", "user.v"), table);
+			assert_string_equal(attr_text("/a/b", "user.v"), ",;");
+		}
+	}
+	options.delimiter = "\t|\t";
+	assert_int_equal(import_text(&options, "id\t|\tparent\t|\tname\t|\tv\t|\n"
+					       "1\t|\t1\t|\ta\t|\t\"x\t|\n2\t|\t1\t|\tb\t|\t\t|\n"),
+			 0);
+	assert_string_equal(tree_text(), "a/ a/b");
+	assert_string_equal(attr_text("/a", "user.v"), "\"x");
+	assert_string_equal(attr_text("/a/b", "user.v"), "-");
+}
+
+static void slashes_in_names(void **state PFS_UNUSED)
+{
+	struct pfs_import_options options = by_id;
+
+	assert_int_equal(import_text(&options, "id,parent,name\n1,,a\n2,1,b/c\n"), 3);
+	assert_non_null(strstr(said, "memory:3: the name 'b/c' has a '/'; --slash=CHAR"));
+	options.slash = "\xe2\x88\x95";
+	assert_int_equal(import_text(&options, "id,parent,name\n1,,a\n2,1,b/c/\n"), 0);
+	assert_string_equal(tree_text(), "a/ a/b\xe2\x88\x95"
+					 "c\xe2\x88\x95");
+	options.slash = "_";
+	assert_int_equal(import_text(&options, "id,parent,name\n1,,a_b\n"), 3);
+	assert_non_null(strstr(said, "memory:2: the name 'a_b' has '_', which --slash keeps"));
 }
 
 int main(void)
@@ -221,6 +272,8 @@ int main(void)
 		cmocka_unit_test(deep_chains_in_the_worst_order),
 		cmocka_unit_test(content_of_many_chunks),
 		cmocka_unit_test(headers_are_recognised),
+		cmocka_unit_test(delimiters),
+		cmocka_unit_test(slashes_in_names),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# import of what options do not name: delimiters, compressed files, broken ones; recognised or refused.
+. "$(dirname "$0")/../lib.sh"
+
+import() { rm -f "$store" && primefs import --quiet "$@" "$store"; }
+paths() { primefs export --format=paths "$store" | sort | xargs; }
+table() { printf '%s\n' "id$1parent$1name$1v" "1$1$1animals$1" "2${1}1$1cats$1x y" "3${1}2$1lion$1"; }
+tree='/animals /animals/cats /animals/cats/lion'
+
+
+for delimiter in ',' ';' '|' $'\t'; do
+	table "$delimiter" >"$work/table"
+	ok "a table with '$delimiter' is recognised" import "$work/table"
+	is 'and read' "$(paths)" "$tree"
+	is 'with its values' "$(primefs query "$store" "SELECT v FROM nodes WHERE name = 'cats'" | tail -n 1)" 'x y'
+done
+table $'\t|\t' | sed $'s/$/\t|/' >"$work/table"
+ok "one with the NCBI's" import "$work/table"
+is 'and read' "$(paths)" "$tree"
+table $'\t' >"$work/tab"
+ok 'from a pipe, too' import - <"$work/tab"
+is 'and read' "$(paths)" "$tree"
+table @ >"$work/at"
+ok 'any other is named' import --delimiter=@ "$work/at"
+is 'and read' "$(paths)" "$tree"
+ok 'a tab as \t' import --delimiter='\t' "$work/tab"
+exits 'a delimiter of two characters is none' 2 import --delimiter=ab "$work/tab"
+exits 'nor does a list have one' 2 import --format=paths --delimiter=, "$work/tab"
+printf 'a/b\t12\na/c\t13\n' >"$work/list"
+ok 'a list with columns is no table' import --columns=size:int "$work/list"
+is 'and read' "$(paths)" '/a /a/b /a/c'
+printf 'path\tsize\na/b\t12\n' >"$work/tsv"
+ok 'unless it begins with their names' import --columns=size:int "$work/tsv"
+is 'and is read as one' "$(paths)" '/a /a/b'
+printf 'size (bytes);path\n12;a/b\n' >"$work/odd.csv"
+ok 'a name that ends with .csv, whatever the header' import "$work/odd.csv"
+is 'and is read' "$(paths)" '/a /a/b'
+printf 'one, two\nthree, four\n' >"$work/list"
+fails_with 'a list that looks like a table is refused' 'format=paths' import "$work/list"
+ok 'until it is called one' import --format=paths "$work/list"
+
+# Names with slashes.
+printf 'id,parent,name\n1,,a\n2,1,b/c\n' >"$work/slash.csv"
+fails_with 'a name with a slash: the row, the name, the option' ":3: the name 'b/c' has a '/'; --slash=CHAR" import "$work/slash.csv"
+rm -f "$store"
+is 'kept and reported' "$(primefs import --slash=∕ "$work/slash.csv" "$store" | grep -c "1 names with a '/' have '∕'")" 1
+is 'so' "$(paths)" '/a /a/b∕c'
+exits 'not by a word' 2 import --slash=ab "$work/slash.csv"
+exits 'nor by itself' 2 import --slash=/ "$work/slash.csv"
+
+# Compressed input.
+table , >"$work/t.csv"
+printf 'a/b\nc\n' >"$work/l"
+packed() { # PROGRAM SUFFIX
+	command -v "$1" >/dev/null || { skip "no $1" && return; }
+	"$1" -c "$work/t.csv" >"$work/t.csv.$2"
+	"$1" -c "$work/l" >"$work/l.$2"
+	ok "a table of $1" import "$work/t.csv.$2"
+	is 'is read' "$(paths)" "$tree"
+	ok 'from a pipe' import - <"$work/t.csv.$2"
+	is 'too' "$(paths)" "$tree"
+	ok 'and when it is called one' import --format=csv --id=id "$work/t.csv.$2"
+	ok "a list of $1" import "$work/l.$2"
+	is 'is read' "$(paths)" '/a /a/b /c'
+	head -c -9 "$work/t.csv.$2" >"$work/cut.$2"
+	fails_with 'one that ends early is refused' "cut\\.$2: " import "$work/cut.$2"
+	not_ok 'and leaves nothing' test -e "$store"
+}
+if has_archives; then
+	packed gzip gz
+	packed xz xz
+	packed bzip2 bz2
+	packed zstd zst
+	mkdir "$work/d" && echo content >"$work/d/f"
+	tar -C "$work" -czf "$work/d.tgz" d
+	ok 'an archive is one still' import "$work/d.tgz"
+	is 'compressed or not' "$(paths)" '/d /d/f'
+	is 'and what it is is said' "$(rm "$store" && primefs import --json "$work/d.tgz" "$store" | grep -c '"format": *"tar"')" 1
+	primefs gen paths -n 20000 >"$work/long"
+	gzip -c "$work/long" >"$work/long.gz"
+	ok 'a long list' import "$work/long.gz"
+	read_packed=$(primefs export "$store" | cksum)
+	import "$work/long"
+	is 'is read to its end' "$read_packed" "$(primefs export "$store" | cksum)"
+	tar -C "$work" -cf "$work/d.tar" d
+else
+	skip 'skipped: compressed files: built without libarchive'
+	printf 'd\0\0' >"$work/d.tar"
+fi
+
+# What is none of these.
+{ printf 'x' && tail -c +2 "$work/d.tar"; } >"$work/broken.tar"
+fails_with 'a broken archive is no list' 'is no archive' import "$work/broken.tar"
+not_ok 'and leaves nothing' test -e "$store"
+printf 'id,parent,name\n1,,a\n' | iconv -f UTF-8 -t UTF-16 >"$work/utf16" 2>/dev/null || printf '\xff\xfei\0' >"$work/utf16"
+fails_with 'UTF-16 is said to be' 'UTF-16' import "$work/utf16"
+head -c 3000 /dev/urandom >"$work/noise"
+printf '\0' >>"$work/noise"
+fails_with 'nor is noise' 'noise: ' import "$work/noise"
