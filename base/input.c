@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/temporary.h"
 
 #define STEP_MAX ((size_t)1 << 20)
 #define STEP_MIN ((size_t)16 << 10) /* after a jump, which may be one of many */
@@ -94,32 +95,13 @@ static int write_all(int fd, const char *data, size_t size)
 	return 0;
 }
 
-static int open_unlinked(void)
-{
-	const char *folder = getenv("TMPDIR");
-	char path[4096];
-	int fd;
-
-	if (!folder || !*folder)
-		folder = "/tmp";
-	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		return fd;
-	(void)snprintf(path, sizeof(path), "%s/primefs-XXXXXX", folder);
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	(void)unlink(path);
-	return fd;
-}
-
 int pfs_input_keep(struct pfs_input *input)
 {
 	if (input->regular || input->kept_fd >= 0)
 		return 0;
 	if (input->offset)
 		return -ESPIPE;
-	input->kept_fd = open_unlinked();
+	input->kept_fd = pfs_temporary_descriptor();
 	if (input->kept_fd < 0)
 		return input->kept_fd;
 	return write_all(input->kept_fd, input->buffer, input->size);

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "meta/store.h"
+#include "meta/vfs.h"
 
 #define BUSY_TIMEOUT_MS 5000	   /* another program looking into the file, say sqlite3(1) */
 #define ROW_LIMIT	(16 << 20) /* bytes; a damaged row may claim any length */
@@ -185,7 +186,7 @@ static int open_handle(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs
 					     (read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
 						     SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
 						     SQLITE_OPEN_EXRESCODE,
-					     vfs));
+					     vfs ? vfs : pfs_vfs_name()));
 	if (error)
 		return error;
 	(void)sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);

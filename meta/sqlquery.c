@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "meta/sqlside.h"
+#include "meta/vfs.h"
 
 #define TICK_STEPS	 2000		    /* of SQLite's machine between two ticks */
 #define MEMORY_DEFAULT	 ((uint64_t)1 << 30) /* when there is no limit */

@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/answer.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/temporary.h"
 #include "fs/query/format.h"
 #include "fs/query/kept.h"
 
 #define MEMORY_MIN   ((size_t)64 << 10)
 #define LEND_MIN     ((size_t)1 << 20) /* less is copied: chunks are to be filled */
-#define LOOK_EVERY   ((uint64_t)16 << 20) /* bytes of the file, at the space left */
-#define LEFT_PART    32 /* of a filesystem is not used, */
-#define LEFT_MOST    ((uint64_t)256 << 20) /* or so many bytes */
 #define RESTARTS_MAX 8 /* the query promises one */
 
 struct pfs_answer {
 	struct pfs_kept kept; /* what comes first */
 	uint64_t in_file;     /* the rest */
-	uint64_t look_at;     /* when it has grown so far, at the space left */
 	uint64_t limit;
-	int fd; /* -1: no file yet */
+	struct pfs_temporary file; /* not open: no file yet */
 	atomic_uint refs;
 };
 
@@ -39,7 +32,7 @@ int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit)
 	if (!answer)
 		return -ENOMEM;
 	pfs_kept_init(&answer->kept, PFS_MAX(memory, MEMORY_MIN));
-	answer->fd = -1;
+	answer->file.fd = -1;
 	answer->refs = 1;
 	answer->limit = limit;
 	return 0;
@@ -67,10 +60,8 @@ void pfs_answer_close(struct pfs_answer *answer)
 
 void pfs_answer_truncate(struct pfs_answer *answer)
 {
-	if (answer->fd >= 0)
-		(void)close(answer->fd);
-	answer->fd = -1;
-	answer->in_file = answer->look_at = 0;
+	pfs_temporary_close(&answer->file);
+	answer->in_file = 0;
 	pfs_kept_clear(&answer->kept);
 }
 
@@ -81,50 +72,14 @@ uint64_t pfs_answer_size(const struct pfs_answer *answer)
 
 /* ---- the file ---- */
 
-static int open_file(struct pfs_answer *answer)
-{
-	const char *folder = getenv("TMPDIR");
-	char path[PATH_MAX];
-	int n;
-
-	if (!folder || !*folder)
-		folder = "/tmp";
-	answer->fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (answer->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-		return answer->fd < 0 ? -errno : 0;
-	/* Not all filesystems have files without a name. */
-	n = snprintf(path, sizeof(path), "%s/primefs-XXXXXX", folder);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	answer->fd = mkostemp(path, O_CLOEXEC);
-	if (answer->fd < 0)
-		return -errno;
-	(void)unlink(path);
-	return 0;
-}
-
-/* Others need the filesystem, too: some of it is left free. */
-static int check_space(struct pfs_answer *answer)
-{
-	struct statvfs fs;
-
-	if (answer->in_file < answer->look_at)
-		return 0;
-	answer->look_at = answer->in_file + LOOK_EVERY;
-	if (fstatvfs(answer->fd, &fs) != 0)
-		return 0;
-	return fs.f_bavail * fs.f_frsize < PFS_MIN(fs.f_blocks * fs.f_frsize / LEFT_PART, LEFT_MOST)
-		       ? -ENOSPC
-		       : 0;
-}
-
 static int write_file(struct pfs_answer *answer, const char *bytes, size_t size)
 {
-	int error = answer->fd < 0 ? open_file(answer) : check_space(answer);
+	int error = answer->file.fd < 0 ? pfs_temporary_open(&answer->file) : 0;
 
-
+	if (!error)
+		error = pfs_temporary_grow(&answer->file, answer->in_file + size);
 	while (!error && size) {
-		ssize_t n = pwrite(answer->fd, bytes, size, (off_t)answer->in_file);
+		ssize_t n = pwrite(answer->file.fd, bytes, size, (off_t)answer->in_file);
 
 		if (n < 0) {
 			error = errno == EINTR ? 0 : -errno;
@@ -199,7 +154,7 @@ ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size
 		if (kept)
 			memcpy((char *)data + done, kept, some);
 		else
-			n = pread(answer->fd, (char *)data + done, some,
+			n = pread(answer->file.fd, (char *)data + done, some,
 				  (off_t)(offset - in_memory));
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -57,11 +57,11 @@ void __wrap_pfs_query_value(const struct pfs_query *query, size_t column,
 
 int __wrap_fstatvfs64(int fd, struct statvfs *out);
 
-static uint64_t blocks_left = 1000; /* of 1,000 */
+static uint64_t blocks_left = 100000; /* of 100,000 */
 
 int __wrap_fstatvfs64(int fd PFS_UNUSED, struct statvfs *out)
 {
-	*out = (struct statvfs){.f_frsize = 4096, .f_blocks = 1000, .f_bavail = blocks_left};
+	*out = (struct statvfs){.f_frsize = 4096, .f_blocks = 100000, .f_bavail = blocks_left};
 	return 0;
 }
 
@@ -410,11 +410,11 @@ static void test_space(void **state PFS_UNUSED)
 	assert_int_equal(pfs_answer_create(&answer, 0, 0), 0);
 	for (int i = 0; i < 40; i++)
 		assert_int_equal(pfs_answer_write(answer, piece, sizeof(piece)), 0);
-	blocks_left = 30;
+	blocks_left = 3000;
 	for (int i = 0; i < 17 && !error; i++) /* it is looked at now and then */
 		error = pfs_answer_write(answer, piece, sizeof(piece));
 	assert_int_equal(error, -ENOSPC);
-	blocks_left = 1000;
+	blocks_left = 100000;
 	pfs_answer_close(answer);
 }
 
