@@ -12,8 +12,6 @@
 #include "base/log.h"
 #include "fs/mount/virtual.h"
 
-/* ---- agreeing with the kernel ---- */
-
 static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
 {
 	if (wanted)
@@ -21,6 +19,86 @@ static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
 	else
 		conn->want &= ~flag;
 }
+
+/* ---- what differs between versions of libfuse ---- */
+
+/* With KILLPRIV_V2 the kernel keeps in mind that a file has neither suid, sgid nor capabilities to lose:
+ * else it asks for an attribute before each write.  Who loses the bits when is the tree's decision
+ * either way.  libfuse can say so from 3.17 on, and 3.18 has no custom I/O any more: from 3.17 on it is
+ * given the descriptor and replies itself.  Before, KILLPRIV_V2 is added to its answer to INIT.
+ * PFS_FUSE_BY_FD takes the newer way on an older library, for tests. */
+#if defined(PFS_FUSE_BY_FD) || FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+
+static void want_killpriv_v2(struct fuse_conn_info *conn)
+{
+	want(conn, FUSE_CAP_HANDLE_KILLPRIV_V2, true);
+}
+
+static void note_offer(const struct pfs_mount *mount PFS_UNUSED,
+		       const struct fuse_in_header *head PFS_UNUSED, size_t len PFS_UNUSED)
+{
+}
+
+static int attach(const struct pfs_mount *mount)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "/dev/fd/%d", mount->fd);
+	return fuse_session_mount(mount->session, name) == 0 ? 0 : -EBADF;
+}
+
+#else
+
+static void want_killpriv_v2(const struct fuse_conn_info *conn PFS_UNUSED)
+{
+}
+
+static void note_offer(struct pfs_mount *mount, const struct fuse_in_header *head, size_t len)
+{
+	const struct fuse_init_in *init_in = (const struct fuse_init_in *)(head + 1);
+
+	if (len >= sizeof(*head) + sizeof(*init_in) && head->opcode == FUSE_INIT)
+		mount->offered = init_in->flags;
+}
+
+static void add_killpriv_v2(struct pfs_mount *mount, const struct iovec *iov, int count)
+{
+	struct fuse_init_out *out;
+
+	if (count == 2 &&
+	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags) + sizeof(out->flags)) {
+		out = iov[1].iov_base;
+		out->flags |= FUSE_HANDLE_KILLPRIV_V2;
+	}
+	mount->offered = 0;
+}
+
+static ssize_t reply(int fd, struct iovec *iov, int count, void *arg)
+{
+	struct pfs_mount *mount = arg;
+
+	if (mount->offered & FUSE_HANDLE_KILLPRIV_V2)
+		add_killpriv_v2(mount, iov, count);
+	return writev(fd, iov, count);
+}
+
+static ssize_t never_read(int fd PFS_UNUSED, void *buffer PFS_UNUSED, size_t size PFS_UNUSED,
+			  void *arg PFS_UNUSED)
+{
+	errno = EIO; /* pfs_session_receive does it */
+	return -1;
+}
+
+static int attach(const struct pfs_mount *mount)
+{
+	const struct fuse_custom_io io = {.writev = reply, .read = never_read};
+
+	return fuse_session_custom_io(mount->session, &io, mount->fd);
+}
+
+#endif
+
+/* ---- agreeing with the kernel ---- */
 
 static void init(void *arg, struct fuse_conn_info *conn)
 {
@@ -32,6 +110,7 @@ static void init(void *arg, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
 	want(conn, FUSE_CAP_ASYNC_DIO, true);
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV, true);
+	want_killpriv_v2(conn);
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, options->timeout > 0);
 	want(conn, FUSE_CAP_READDIRPLUS, options->readdirplus != PFS_READDIRPLUS_NEVER);
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false); /* see advice.h */
@@ -83,49 +162,15 @@ void pfs_session_process(void *arg, void *buffer, size_t len)
 {
 	struct pfs_mount *mount = arg;
 	const struct fuse_in_header *head = buffer;
-	const struct fuse_init_in *init_in = (const struct fuse_init_in *)(head + 1);
 	const struct fuse_buf request = {.size = len, .fd = -1, .mem = buffer};
-
 	struct pfs_operation_count *count;
 	uint64_t start = now_ns();
 
-	if (len >= sizeof(*head) + sizeof(*init_in) && head->opcode == FUSE_INIT)
-		mount->offered = init_in->flags;
+	note_offer(mount, head, len);
 	count = &mount->counts[head->opcode % PFS_OPCODES];
 	fuse_session_process_buf(mount->session, &request);
 	(void)atomic_fetch_add_explicit(&count->n, 1, memory_order_relaxed);
 	(void)atomic_fetch_add_explicit(&count->ns, now_ns() - start, memory_order_relaxed);
-}
-
-/* Has the kernel keep in mind that a file has neither suid, sgid nor capabilities to lose: else it
- * asks for an attribute before each write.  libfuse cannot say so before 3.17, so it is added to
- * its answer to INIT.  Who loses the bits when is the tree's decision either way. */
-static void add_killpriv_v2(struct pfs_mount *mount, const struct iovec *iov, int count)
-{
-	struct fuse_init_out *out;
-
-	if (count == 2 &&
-	    iov[1].iov_len >= offsetof(struct fuse_init_out, flags) + sizeof(out->flags)) {
-		out = iov[1].iov_base;
-		out->flags |= FUSE_HANDLE_KILLPRIV_V2;
-	}
-	mount->offered = 0;
-}
-
-static ssize_t reply(int fd, struct iovec *iov, int count, void *arg)
-{
-	struct pfs_mount *mount = arg;
-
-	if (mount->offered & FUSE_HANDLE_KILLPRIV_V2)
-		add_killpriv_v2(mount, iov, count);
-	return writev(fd, iov, count);
-}
-
-static ssize_t never_read(int fd PFS_UNUSED, void *buffer PFS_UNUSED, size_t size PFS_UNUSED,
-			  void *arg PFS_UNUSED)
-{
-	errno = EIO; /* pfs_session_receive does it */
-	return -1;
 }
 
 /* Rights that changed of late may still be on their way to whom a notice would make ignore them.
@@ -179,7 +224,6 @@ int pfs_session_open(struct pfs_mount *mount)
 	char *argv[] = {program, mount->options.debug ? debug : NULL, NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(mount->options.debug ? 2 : 1, argv);
 	struct fuse_lowlevel_ops ops = {.init = init};
-	const struct fuse_custom_io io = {.writev = reply, .read = never_read};
 
 	pfs_set_name_operations(&ops);
 	pfs_set_attr_operations(&ops);
@@ -191,7 +235,7 @@ int pfs_session_open(struct pfs_mount *mount)
 	fuse_opt_free_args(&args);
 	if (!mount->session)
 		return -ENOMEM;
-	PFS_TRY(fuse_session_custom_io(mount->session, &io, mount->fd));
+	PFS_TRY(attach(mount));
 	mount->owns_fd = false;
 	return 0;
 }

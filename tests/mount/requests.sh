@@ -65,6 +65,7 @@ append() {
 	done >>"$mnt/appended"
 }
 is 'each write is sent' "$(asked WRITE append 100)" 100
+ok 'and no attribute is asked for before it' test "$(asked GETXATTR append 100)" -lt 50
 is 'and fsync is' "$(asked FSYNC sync "$mnt/appended")" 1
 unmount_store
 
@@ -78,6 +79,6 @@ mount_in_foreground -d -o writeback
 ok '-o writeback: writes are gathered' test "$(asked WRITE append 100)" -lt 20
 unmount_store
 mount_store
-is 'and arrive' "$(stat -c %s "$mnt/appended")" 200
+is 'and arrive' "$(stat -c %s "$mnt/appended")" 300
 unmount_store
 check_store
