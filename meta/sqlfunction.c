@@ -43,6 +43,70 @@ void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value)
 		out->bytes = "";
 }
 
+static size_t skip_blanks(const unsigned char *text, size_t size, size_t at)
+{
+	while (at < size && (text[at] == ' ' || (text[at] >= '\t' && text[at] <= '\r')))
+		at++;
+	return at;
+}
+
+/* *value takes the digits as well, negated, for as long as they fit; *fits says whether all did. */
+static size_t skip_digits(const unsigned char *text, size_t size, size_t at, int64_t *value, bool *fits)
+{
+	for (; at < size && text[at] >= '0' && text[at] <= '9'; at++)
+		*fits = *fits && !__builtin_mul_overflow(*value, 10, value) &&
+			!__builtin_sub_overflow(*value, (int64_t)(text[at] - '0'), value);
+	return at;
+}
+
+/* Past an exponent; at where there is none. */
+static size_t skip_exponent(const unsigned char *text, size_t size, size_t at)
+{
+	size_t sign = at + 1, digits, end;
+	int64_t ignored = 0;
+	bool fits = true;
+
+	if (at >= size || (text[at] | 0x20) != 'e')
+		return at;
+	digits = sign + (sign < size && (text[sign] == '+' || text[sign] == '-'));
+	end = skip_digits(text, size, digits, &ignored, &fits);
+	return end > digits ? end : at;
+}
+
+/* What sqlite3_value_numeric_type() would make of it.  That changes the value that it looks at, which may
+ * be a constant of the statement; and of a copy, which belongs to no connection, it crashes in
+ * SQLite 3.53. */
+void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value)
+{
+	const unsigned char *text;
+	size_t start, whole, end, n_digits;
+	int64_t negated = 0, ignored = 0;
+	bool fits = true, ignored_fits = true, minus;
+
+	pfs_sql_from_value(out, value);
+	if (out->type != PFS_SQL_TEXT)
+		return;
+	text = (const unsigned char *)out->bytes;
+	start = skip_blanks(text, out->size, 0);
+	minus = start < out->size && text[start] == '-';
+	start += minus || (start < out->size && text[start] == '+');
+	end = whole = skip_digits(text, out->size, start, &negated, &fits);
+	n_digits = whole - start;
+	if (end < out->size && text[end] == '.') {
+		end = skip_digits(text, out->size, whole + 1, &ignored, &ignored_fits);
+		n_digits += end - whole - 1;
+	}
+	end = n_digits ? skip_exponent(text, out->size, end) : end;
+	if (!n_digits || skip_blanks(text, out->size, end) < out->size)
+		return;
+	fits = fits && end == whole && (minus || negated != INT64_MIN);
+	*out = (struct pfs_sql_value){.type = fits ? PFS_SQL_INTEGER : PFS_SQL_REAL};
+	if (fits)
+		out->integer = minus ? negated : -negated;
+	else
+		out->real = sqlite3_value_double(value);
+}
+
 void pfs_sql_return_integer(struct pfs_sql_call *call, int64_t value)
 {
 	sqlite3_result_int64(call->context, value);

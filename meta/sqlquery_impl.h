@@ -52,6 +52,9 @@ struct pfs_sql {
 };
 
 void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value);
+/* As from_value, but text that reads as a number throughout is that number, as where SQLite compares it with
+ * one.  value stays what it is. */
+void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value);
 
 /* Remembers what a callback said; returns SQLite's result for it. */
 int pfs_sql_failed(struct pfs_sql *sql, int error);

@@ -317,28 +317,11 @@ static int fetch(struct pfs_sql_cursor *cursor)
 	return error ? failed(table, error) : SQLITE_OK;
 }
 
-/* Blanks, signs, a point and digits stand before all letters. */
-static bool begins_as_number(const struct pfs_sql_value *text)
-{
-	return text->size && text->bytes[0] <= '9';
-}
-
 /* The value, and the number that a text reads as where it is compared with one. */
-static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value)
+static void take_argument(struct pfs_sql_argument *argument, sqlite3_value *value)
 {
-	sqlite3_value *copy;
-
 	pfs_sql_from_value(&argument->value, value);
-	argument->number = argument->value;
-	if (argument->value.type != PFS_SQL_TEXT || !begins_as_number(&argument->value))
-		return SQLITE_OK;
-	copy = sqlite3_value_dup(value); /* looking changes it */
-	if (!copy)
-		return SQLITE_NOMEM;
-	if (sqlite3_value_numeric_type(copy) != SQLITE_TEXT)
-		pfs_sql_from_value(&argument->number, copy);
-	sqlite3_value_free(copy);
-	return SQLITE_OK;
+	pfs_sql_number_of(&argument->number, value);
 }
 
 /* The plan's text, without the arguments' values. */
@@ -377,11 +360,8 @@ static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 	if (!cursor->is_planned || cursor->begin.id != (unsigned)id)
 		read_plan(cursor, id, text, (size_t)argc);
 	cursor->plan = text;
-	for (int i = 0; i < argc; i++) {
-		error = take_argument(&cursor->arguments[i], argv[i]);
-		if (error)
-			return error;
-	}
+	for (int i = 0; i < argc; i++)
+		take_argument(&cursor->arguments[i], argv[i]);
 	cursor->rows.n = 0;
 	error = sql_of(base->pVtab)->source->start(cursor->scan, &cursor->begin);
 	return error ? failed(base->pVtab, error) : fetch(cursor);

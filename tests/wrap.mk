@@ -9,3 +9,4 @@ WRAP_test_journal := pfs_store_commit pfs_store_space pfs_store_put_node pfs_sto
 WRAP_test_content_memory := pfs_store_commit
 WRAP_test_temporary := fstatvfs64
 WRAP_test_answer := $(addprefix pfs_query_,start finish columns column_name next parts value) fstatvfs64
+WRAP_test_sql_number := sqlite3_value_dup
