@@ -79,6 +79,7 @@ sources += $(wildcard gpu/cuda/cuda_none.c)
 cu_sources :=
 endif
 tool_sources := $(wildcard tools/*.c)
+bench_sources := $(wildcard tools/bench/*.c)
 NVCCFLAGS ?= -O3
 all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -Xcompiler -Wall,-Wextra,-fPIC \
 	$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
@@ -86,6 +87,7 @@ all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -X
 
 objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(B)/meta/schema.o
 tool_objects := $(tool_sources:%.c=$(B)/%.o)
+bench_objects := $(bench_sources:%.c=$(B)/%.o)
 library := $(B)/libprimefs.a
 tool_library := $(B)/libtools.a
 ref_objects := $(patsubst %.c,$(B)/%.o,$(wildcard tests/ref/*.c))
@@ -94,12 +96,18 @@ mount_programs := $(patsubst %.c,$(B)/%,$(filter-out %/probe.c,$(wildcard tests/
 fuzz_programs := $(patsubst %.c,$(B)/%_replay,$(wildcard tests/fuzz/*_fuzzer.c))
 libs = $(PKG_LIBS) $(cuda_libs) -ldl -lm
 
-all: $(B)/primefs $(if $(filter build/release%,$(B)),build/primefs) ## build the program (build/primefs)
+in_build := $(if $(filter build/release%,$(B)),1)
+all: $(B)/primefs $(if $(in_build),build/primefs) ## build the program (build/primefs)
 
-build/primefs: $(B)/primefs
+primefs-bench: $(B)/primefs-bench $(if $(in_build),build/primefs build/primefs-bench) ## build/primefs-bench: measures, and makes hierarchies to measure with
+
+build/primefs build/primefs-bench: build/%: $(B)/%
 	@cp -f $< $@
 
 $(B)/primefs: $(tool_objects) $(library)
+	$(CC) $(all_ldflags) -o $@ $^ $(libs)
+
+$(B)/primefs-bench: $(bench_objects) $(tool_library) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 
 $(library): $(objects)
@@ -142,7 +150,7 @@ $(B)/tests/crash/%: $(B)/tests/crash/%.o $(B)/tests/mount/probe.o
 $(B)/tests/fuzz/%_fuzzer_replay: $(B)/tests/fuzz/%_fuzzer.o $(B)/tests/fuzz/replay.o $(tool_library) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 
-tests: all $(test_programs) $(mount_programs) $(fuzz_programs) ## build every test program
+tests: all primefs-bench $(test_programs) $(mount_programs) $(fuzz_programs) ## build every test program
 
 -include mk/*.mk
 
@@ -154,7 +162,7 @@ help: ## this list
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all tests help clean
+.PHONY: all primefs-bench tests help clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 

@@ -33,19 +33,21 @@ kit_probes := $(mount_programs:$(B)/%=$(kit)/%)
 gpu-kit: ## build/gpu-kit: what tests/gpu-kit needs on a GPU machine where nothing can be installed
 	@$(MAKE) --no-print-directory ARCHIVE=0 EDIT=0 CUDA=1 build-gpu-kit
 
-bundle: ## build/primefs-bundle: needs only glibc and libstdc++ (CUDA=1 CUDA_ARCHS=90)
-	@$(MAKE) --no-print-directory ARCHIVE=0 EDIT=0 CUDA=$(CUDA) build/primefs-bundle
+bundle: ## build/primefs-bundle and build/primefs-bench-bundle: need only glibc and libstdc++ (CUDA=1 CUDA_ARCHS=90)
+	@$(MAKE) --no-print-directory ARCHIVE=0 EDIT=0 CUDA=$(CUDA) build/primefs-bundle build/primefs-bench-bundle
 
 ifeq ($(ARCHIVE),0)
 build/primefs-bundle: $(tool_objects) $(library)
+build/primefs-bench-bundle: $(bench_objects) $(tool_library) $(library)
+build/primefs-bundle build/primefs-bench-bundle:
 	$(CC) $(all_ldflags) -o $@ $^ $(bundle_libs)
 	@! ldd $@ | grep -E 'fuse|sqlite|gmp|primesieve|cudart|archive'
 
-build-gpu-kit: $(kit)/primefs $(kit_tests) $(kit_probes)
+build-gpu-kit: $(kit)/primefs $(kit)/primefs-bench $(kit_tests) $(kit_probes)
 	cp -L $$($(CC) -print-file-name=libcmocka.so.0) $$(command -v getfattr) $$(command -v setfattr) $(kit)
-	strip $(kit)/primefs $(kit_tests)
+	strip $(kit)/primefs $(kit)/primefs-bench $(kit_tests)
 
-$(kit)/primefs: build/primefs-bundle
+$(kit)/primefs $(kit)/primefs-bench: $(kit)/%: build/%-bundle
 	@mkdir -p $(@D)
 	cp -f $< $@
 

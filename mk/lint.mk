@@ -2,9 +2,9 @@
 # Linters; `tools/setup lint` installs them.  Each finding is an error.  Files that are clean are
 # remembered in $(B)/lint until they, or something they include, change.
 
-lint_sources := $(sources) $(tool_sources) $(wildcard tests/*/*.c)
+lint_sources := $(sources) $(tool_sources) $(bench_sources) $(wildcard tests/*/*.c)
 cuda_only := $(if $(filter 0,$(CUDA)),$(wildcard gpu/cuda/*.h)) # include CUDA's own
-lint_headers := $(filter-out $(cuda_only),$(wildcard base/*.h meta/*.h gpu/*.h gpu/*/*.h fs/*/*.h tools/*.h tests/*/*.h))
+lint_headers := $(filter-out $(cuda_only),$(wildcard base/*.h meta/*.h gpu/*.h gpu/*/*.h fs/*/*.h tools/*.h tools/*/*.h tests/*/*.h))
 lint_scripts := $(wildcard tools/setup tools/test tools/demo mk/tidy tests/run tests/layering tests/gpu-kit tests/install tests/*.sh tests/*/*.sh .ci/run) \
 	$(wildcard tools/*.sh tools/mount.fuse.primefs)
 man_pages := $(wildcard docs/man/*.[1-8])
@@ -12,7 +12,7 @@ man_pages := $(wildcard docs/man/*.[1-8])
 # gcc 12's -fanalyzer loses track of arrays that grow in place and of those filled in a loop: leaks and
 # uninitialised reads are left to the sanitizers and valgrind.  cppcheck does not know the cleanup
 # attribute.
-analyzed := $(sources) $(tool_sources)
+analyzed := $(sources) $(tool_sources) $(bench_sources)
 analyzer_flags := -fanalyzer -Wno-analyzer-malloc-leak -Wno-analyzer-use-of-uninitialized-value
 
 lint: lint-layering lint-headers lint-tidy lint-analyzer lint-cppcheck lint-shell lint-man ## all linters
@@ -51,7 +51,7 @@ lint-cppcheck: ## cppcheck
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
 		--suppress=unknownMacro --suppress=memleak --suppress=resourceLeak --suppress=normalCheckLevelMaxBranches \
 		-I. -D_GNU_SOURCE -D__GNUC__ -DPFS_VERSION='""' -DPFS_PREFIX='""' -DPFS_ARCHIVE=1 -DPFS_EDIT=1 \
-		-DSQLITE_VERSION_NUMBER=3038000 -j 2 $(sources) $(tool_sources)
+		-DSQLITE_VERSION_NUMBER=3038000 -j 2 $(sources) $(tool_sources) $(bench_sources)
 
 lint-shell: ## shellcheck; tests call nothing that a small system has not
 	@shellcheck $(lint_scripts)

@@ -26,6 +26,8 @@ static void print_escaped(FILE *out, const char *text)
 	}
 }
 
+const char *pfs_cmd_program = "primefs";
+
 static PFS_PRINTF(3, 0) void say(const char *verb, const char *hint, const char *format,
 				 va_list values)
 {
@@ -33,10 +35,10 @@ static PFS_PRINTF(3, 0) void say(const char *verb, const char *hint, const char 
 
 	(void)vsnprintf(message, sizeof(message), format, values);
 	flockfile(stderr);
-	(void)fprintf(stderr, "primefs %s: ", verb);
+	(void)fprintf(stderr, "%s %s: ", pfs_cmd_program, verb);
 	print_escaped(stderr, message);
 	if (hint)
-		(void)fprintf(stderr, "; see primefs %s %s", verb, hint);
+		(void)fprintf(stderr, "; see %s %s %s", pfs_cmd_program, verb, hint);
 	(void)fputc('\n', stderr);
 	funlockfile(stderr);
 }
@@ -100,7 +102,7 @@ static void print_help(const struct pfs_cmd *cmd)
 	static const struct pfs_cmd_option help = {"help", 0, NULL, "print this"};
 	const struct pfs_cmd_option *option;
 
-	(void)printf("usage: primefs %s [OPTION]...%s%s\n%s\n\n", cmd->verb,
+	(void)printf("usage: %s %s [OPTION]...%s%s\n%s\n\n", pfs_cmd_program, cmd->verb,
 		     *cmd->operands ? " " : "", cmd->operands, cmd->summary);
 	for (option = cmd->options; option->name || option->letter; option++)
 		print_option(option);

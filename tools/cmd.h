@@ -50,6 +50,9 @@ static inline int pfs_cmd_worst(int a, int b)
 	return a > b ? a : b;
 }
 
+/* What messages and help call the program: "primefs"; set before anything else. */
+extern const char *pfs_cmd_program;
+
 /* ---- errors: "primefs VERB: MESSAGE" on stderr, control bytes in it escaped ---- */
 
 /* Returns PFS_EXIT_USAGE and points to --help. */
@@ -71,7 +74,7 @@ struct pfs_cmd_option {
 };
 
 struct pfs_cmd {
-	const char *verb; /* "bench mount" too */
+	const char *verb;
 	const char *operands;
 	const char *summary;
 	const struct pfs_cmd_option *options; /* ended by one with neither name nor letter */
@@ -155,7 +158,6 @@ void pfs_json_bytes(struct pfs_json *json, const char *key, const void *value, s
 /* ---- the commands: argv[0] is the verb; they return an exit status ---- */
 
 #define VERB(name, summary) int pfs_cmd_##name(int argc, char **argv);
-#define BENCH(name, summary) int pfs_bench_##name(int argc, char **argv);
 #include "tools/verbs.h"
 
 #endif

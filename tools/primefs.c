@@ -20,12 +20,6 @@ static const struct verb verbs[] = {
 	{NULL, NULL, NULL},
 };
 
-static const struct verb benches[] = {
-#define BENCH(name, summary) {#name, pfs_bench_##name, summary},
-#include "tools/verbs.h"
-	{NULL, NULL, NULL},
-};
-
 static const struct verb *find(const struct verb *list, const char *name)
 {
 	for (; list->name; list++)
@@ -50,20 +44,6 @@ static int print_help(void)
 		    verbs,
 		    "\nprimefs COMMAND --help explains a command; so does its manual page.\n"
 		    "Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 failure.");
-}
-
-int pfs_cmd_bench(int argc, char **argv)
-{
-	const struct verb *bench;
-
-	if (argc < 2 || strcmp(argv[1], "--help") == 0)
-		return list("usage: primefs bench SUBJECT [OPTION]...\n"
-			    "Measures, and prints each figure beside its yardstick.\n",
-			    benches, "\nprimefs bench SUBJECT --help explains a subject.");
-	bench = find(benches, argv[1]);
-	if (!bench)
-		return pfs_cmd_usage("bench", "unknown subject '%s'", argv[1]);
-	return bench->run(argc - 1, argv + 1);
 }
 
 int pfs_cmd_help(int argc, char **argv)
@@ -112,6 +92,10 @@ int main(int argc, char **argv)
 	verb = find(verbs, argv[1]);
 	if (!verb && argc > 2 && strchr(argv[1], '/')) /* mount.fuse3 calls us so */
 		return pfs_cmd_mount(argc, argv);
+	if (!verb && (strcmp(argv[1], "bench") == 0 || strcmp(argv[1], "gen") == 0)) {
+		(void)fputs("primefs: what 'bench' and 'gen' did is in primefs-bench now (make primefs-bench)\n", stderr);
+		return PFS_EXIT_USAGE;
+	}
 	if (!verb) {
 		(void)fprintf(stderr, "primefs: unknown command '%s'; see primefs help\n", argv[1]);
 		return PFS_EXIT_USAGE;

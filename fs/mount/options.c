@@ -59,7 +59,7 @@ static const char *const ignored_prefixes[] = {
 static unsigned default_threads(void)
 {
 	/* Two serve four clients and wake up less than more do; measured against a daemon that
-	 * answers from arithmetic (primefs bench mount). */
+	 * answers from arithmetic (primefs-bench mount). */
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return n > 8 ? 4 : 2;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The five tests of `primefs bench s1` on SQLite (materialised paths) and PostgreSQL (ltree), over the
-# tree and the queries that `primefs bench s1 --peers=DIR` wrote.
+# The five tests of `primefs-bench s1` on SQLite (materialised paths) and PostgreSQL (ltree), over the
+# tree and the queries that `primefs-bench s1 --peers=DIR` wrote.
 #
 #	s1_peers.sh DIR RECORD_BYTES
 #

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# primefs bench query: that it runs to its end and prints each figure beside its yardstick; never how
+# primefs-bench query: that it runs to its end and prints each figure beside its yardstick; never how
 # large they are.
 # shellcheck disable=SC2154 # variables of tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 requires fuse
 
-bench() { primefs bench query --runs=2 --folder="$work" "$@"; }
+bench() { primefs-bench query --runs=2 --folder="$work" "$@"; }
 
 # DuckDB's program, as far as it is used: it reads its script and says how long each statement took.
 mkdir bin

@@ -24,8 +24,8 @@ fails_with 'a tab in a value' 'csv' bash -c "
 	primefs import '$work/tab.csv' '$work/tab.pfs' && primefs export --columns=v '$work/tab.pfs'"
 rm -f "$store" "$work/tab.pfs"
 
-primefs gen paths --nodes=20000 --seed=7 >"$work/list"
-is 'gen: the same for the same seed' "$(primefs gen paths -n 20000 -s 7 | cksum)" "$(cksum <"$work/list")"
+primefs-bench gen paths --nodes=20000 --seed=7 >"$work/list"
+is 'gen: the same for the same seed' "$(primefs-bench gen paths -n 20000 -s 7 | cksum)" "$(cksum <"$work/list")"
 primefs import --quiet "$work/list" "$store"
 is 'gen: as many nodes as asked for' "$(primefs info --json "$store" | sed -n 's/.*"nodes": *\([0-9]*\).*/\1/p')" 20000
 primefs export "$store" >"$work/all"
@@ -130,7 +130,7 @@ is 'and nothing is left' "$(find "$work" -name 'store.pfs*')" ''
 for ((i = 1; i <= 5000; i++)); do echo ..; done >"$work/wrong"
 { primefs import --on-error=skip --format=paths "$work/wrong" "$store" 2>&1 || true; } | head -n 1 >"$work/first"
 is 'nor when nobody reads what it says' "$(find "$work" -name 'store.pfs*')" ''
-primefs gen paths -n 100000 >"$work/list"
+primefs-bench gen paths -n 100000 >"$work/list"
 exits 'a limit of file sizes' 153 bash -c "ulimit -f 200 && exec primefs import --quiet '$work/list' '$store'"
 is 'leaves nothing, too' "$(find "$work" -name 'store.pfs*')" ''
 for ((i = 0; i < 20; i++)); do
@@ -172,7 +172,7 @@ if ((EUID == 0)); then
 		as "$nobody" primefs import --at=/x "$work/one" "$work/closed/s.pfs"
 fi
 if ((EUID == 0)) && mount -t tmpfs -o size=2m tmpfs "$mnt" 2>/dev/null; then
-	primefs gen paths -n 100000 >"$work/list"
+	primefs-bench gen paths -n 100000 >"$work/list"
 	fails_with 'no space' 'no space left' primefs import "$work/list" "$mnt/s.pfs"
 	is 'says so in one line' "$(primefs import "$work/list" "$mnt/s.pfs" 2>&1 | wc -l)" 1
 	is 'and leaves nothing' "$(ls -A "$mnt")" ''

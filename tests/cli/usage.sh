@@ -17,15 +17,19 @@ done
 described() { # PAGE COMMAND...
 	local option
 	ok "${*:2} has a manual page" test -e "$top/docs/man/$1.1"
-	for option in $(primefs "${@:2}" --help | sed -n 's/^ *\(-., \)\?--\([a-z0-9-]*\).*/\2/p'); do
+	for option in $("${@:2}" --help | sed -n 's/^ *\(-., \)\?--\([a-z0-9-]*\).*/\2/p'); do
 		[[ $option == help ]] || ok "with --$option" grep -qE "(Fl|,) -$option\b" "$top/docs/man/$1.1"
 	done
 }
 for verb in $verbs; do
-	[[ $verb == bench || $verb == help ]] || described "primefs-$verb" "$verb"
+	[[ $verb == help ]] || described "primefs-$verb" primefs "$verb"
 done
-for subject in $(primefs bench | sed -n 's/^  \([a-z0-9]*\) .*/\1/p'); do
-	described primefs-bench bench "$subject"
+for subject in $(primefs-bench help | sed -n 's/^  \([a-z0-9]*\) .*/\1/p'); do
+	described primefs-bench primefs-bench "$subject"
+done
+exits 'an unknown subject' 2 primefs-bench frobnicate
+for verb in bench gen; do
+	fails_with "where $verb went" 'primefs-bench' primefs "$verb" paths
 done
 for verb in import mount umount info check export; do
 	ok "there is $verb" grep -qx "$verb" <<<"$verbs"

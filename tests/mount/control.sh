@@ -13,7 +13,7 @@ pid_of() { getfattr --only-values -n user.primefs.daemon "$1" 2>/dev/null | cut 
 not_gone() { ! gone "$1"; }
 field() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p"; }
 
-primefs gen -n 50000 paths | primefs import --format=paths - "$store" >/dev/null
+primefs-bench gen -n 50000 paths | primefs import --format=paths - "$store" >/dev/null
 top=$(primefs tree "$store" children / | head -n 1)
 ask() { # every kind of question, of $1
 	primefs tree "$1" subtree /

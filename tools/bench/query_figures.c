@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What bench query prints: each figure as it is taken, and a table of what was wanted at the end. */
-#include "tools/bench_query.h"
+#include "tools/bench/query.h"
 
 #include <stdlib.h>
 

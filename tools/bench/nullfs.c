@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench nullfs - the yardstick of primefs bench mount, to be tried by hand. */
+/* primefs-bench nullfs - the yardstick of primefs-bench mount, to be tried by hand. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/mount/yardstick.h"
-#include "tools/cmd.h"
+#include "tools/bench/yardstick.h"
+#include "tools/bench/bench.h"
 
 enum { DIRS, FILES, BYTES, THREADS, TIMEOUT };
 
@@ -20,7 +20,7 @@ static const struct pfs_cmd_option options[] = {
 };
 
 static const struct pfs_cmd command = {
-	"bench nullfs",
+	"nullfs",
 	"MOUNTPOINT",
 	"Serves a filesystem that answers from arithmetic and keeps nothing, until it is "
 	"unmounted.",
@@ -52,7 +52,7 @@ int pfs_bench_nullfs(int argc, char **argv)
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
 	if (!realpath(args.operands[0], mountpoint))
-		return pfs_cmd_fail("bench nullfs", "%s: %s", args.operands[0], strerror(errno));
+		return pfs_cmd_fail("nullfs", "%s: %s", args.operands[0], strerror(errno));
 	yardstick = (struct pfs_yardstick){(uint32_t)dirs, (uint32_t)files, bytes,
 					   (unsigned)threads, (double)timeout};
 	if (pfs_yardstick_serve(&yardstick, mountpoint) != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/bench_server.h"
+#include "tools/bench/server.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "fs/mount/kernel.h"
-#include "fs/mount/yardstick.h"
-#include "tools/bench.h"
+#include "tools/bench/yardstick.h"
+#include "tools/bench/bench.h"
 
 static int say(const struct pfs_bench_server *server, const char *what, int error)
 {
@@ -45,7 +45,7 @@ int pfs_bench_server_fill(struct pfs_bench_server *server, double *seconds,
 			  int (*print)(FILE *out, const void *arg), const void *arg)
 {
 	char list[PATH_MAX];
-	const char *argv[] = {"/proc/self/exe", "import", "--quiet", "--format=paths", list,
+	const char *argv[] = {pfs_bench_primefs(), "import", "--quiet", "--format=paths", list,
 			      server->store,	NULL};
 	FILE *out;
 	int error;
@@ -67,7 +67,7 @@ int pfs_bench_server_mount(struct pfs_bench_server *server, const char *timeout,
 {
 	char list[64];
 	const char *argv[] = {
-		"/proc/self/exe",
+		pfs_bench_primefs(),
 		"mount",
 		"--engine",
 		engine,
@@ -85,7 +85,7 @@ int pfs_bench_server_mount(struct pfs_bench_server *server, const char *timeout,
 
 int pfs_bench_server_unmount(struct pfs_bench_server *server)
 {
-	const char *argv[] = {"/proc/self/exe", "umount", server->mountpoint, NULL};
+	const char *argv[] = {pfs_bench_primefs(), "umount", server->mountpoint, NULL};
 
 	if (!server->mounted)
 		return 0;

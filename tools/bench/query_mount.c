@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The half of bench query that needs a mount: primefs find and the files of .query beside what else
  * answers the same. */
-#include "tools/bench_query.h"
+#include "tools/bench/query.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -135,7 +135,7 @@ static int beside_peer(struct pfs_bench_query *bench, const struct command *comm
 		       const char *beside)
 {
 	const struct peer *peer = &command->peers[number];
-	const char *ours[WORDS_MAX + 1] = {"/proc/self/exe"};
+	const char *ours[WORDS_MAX + 1] = {pfs_bench_primefs()};
 	struct words mine, others;
 	char name[64];
 	struct pfs_figures figures = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/bench.h - what benchmarks share: time, processes, clients, and figures beside a yardstick.
+/* tools/bench/bench.h - what benchmarks share: time, processes, clients, and figures beside a yardstick.
  */
-#ifndef PFS_TOOLS_BENCH_H
-#define PFS_TOOLS_BENCH_H
+#ifndef PFS_TOOLS_BENCH_BENCH_H
+#define PFS_TOOLS_BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,10 +11,18 @@
 #include "base/err.h"
 #include "tools/cmd.h"
 
+/* The subjects: argv[0] is the subject; they return an exit status. */
+#define BENCH(name, summary) int pfs_bench_##name(int argc, char **argv);
+#include "tools/bench/subjects.h"
+
 #define PFS_BENCH_RUNS_MAX 64
 
 /* Seconds since some moment. */
 double pfs_bench_now(void);
+
+/* The primefs that is measured: $PRIMEFS, else the one in this program's own folder, else the one
+ * along PATH. */
+const char *pfs_bench_primefs(void);
 
 /* Runs a program, found along PATH, to its end, its output dropped; *seconds it took (may be NULL).
  * -EIO when it fails, which has been said. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench codes - scans over prime-product codes, each figure beside the ceiling that the
+/* primefs-bench codes - scans over prime-product codes, each figure beside the ceiling that the
  * same hardware sets in the same run. */
 #include <primesieve.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "gpu/engine.h"
 #include "gpu/probe.h"
-#include "tools/bench.h"
+#include "tools/bench/bench.h"
 
 #define REPEAT		 20u
 #define FIRST_FILE_PRIME (UINT64_C(1) << 32)
@@ -23,7 +23,7 @@ static const struct pfs_cmd_option options[] = {
 	{0},
 };
 static const struct pfs_cmd command = {
-	"bench codes", "",
+	"codes", "",
 	"times scans, products, moves and sums over codes beside copies of the same memory",
 	options, "Medians of 20; in brackets the least and the most.\n"};
 
@@ -578,6 +578,6 @@ int pfs_bench_codes(int argc, char **argv)
 	if (rc == 0 && strcmp(engine, "cuda") != 0)
 		rc = bench_engine(PFS_ENGINE_HOST, b);
 	if (rc)
-		return pfs_cmd_fail("bench codes", "%s", strerror(-rc));
-	return pfs_cmd_flush("bench codes", PFS_EXIT_OK);
+		return pfs_cmd_fail("codes", "%s", strerror(-rc));
+	return pfs_cmd_flush("codes", PFS_EXIT_OK);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "meta/peer.h"
+#include "tools/bench/peer.h"
 
 #include <errno.h>
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench mount - a mounted store beside a FUSE filesystem that answers from arithmetic, and
+/* primefs-bench mount - a mounted store beside a FUSE filesystem that answers from arithmetic, and
  * beside the filesystem that the store lies on; each figure and its yardstick from the same run,
  * taken in turns. */
 #include <fcntl.h>
@@ -12,11 +12,11 @@
 #include "fs/mount/kernel.h"
 #include "fs/mount/options.h"
 #include "meta/store.h"
-#include "tools/bench.h"
-#include "tools/bench_server.h"
-#include "tools/gen.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/server.h"
+#include "tools/bench/gen.h"
 
-#define VERB "bench mount"
+#define VERB "mount"
 #define LONG "86400" /* seconds that the kernel may keep answers */
 
 enum { RUNS, SECONDS, THREADS, NODES, BYTES, FOLDER, NULLFS, JSON };

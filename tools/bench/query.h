@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/bench_query.h - what the two halves of bench query share: statements over the tree beside
+/* tools/bench/query.h - what the two halves of bench query share: statements over the tree beside
  * SQLite (bench_query.c, with bench_query_duckdb.c and, for a store made up,
  * bench_query_made.c), and commands and files of a mount beside other programs
  * (bench_query_mount.c). */
 #ifndef PFS_TOOLS_BENCH_QUERY_H
 #define PFS_TOOLS_BENCH_QUERY_H
 
-#include "tools/bench.h"
-#include "tools/bench_server.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/server.h"
 
-#define PFS_BENCH_QUERY "bench query"
+#define PFS_BENCH_QUERY "query"
 
 struct pfs_queries;
 struct pfs_query;

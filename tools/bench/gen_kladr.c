@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/gen_kladr.h"
+#include "tools/bench/gen_kladr.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench query - statements over a store beside SQLite over the same rows in a table of its
+/* primefs-bench query - statements over a store beside SQLite over the same rows in a table of its
  * own, in memory, with the indexes that a user would make; then commands and files of a mount.
  *
  * Statements are timed from their text to the last value of their last row, on both sides. */
-#include "tools/bench_query.h"
+#include "tools/bench/query.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/query.h"
-#include "meta/peer.h"
+#include "tools/bench/peer.h"
 #include "tools/ask.h"
-#include "tools/bench_query_duckdb.h"
+#include "tools/bench/query_duckdb.h"
 #include "tools/ready.h"
 
 #define STATEMENT_MAX 4096

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tools/bench.h"
+#include "tools/bench/bench.h"
 
 struct client {
 	const struct pfs_load *load;

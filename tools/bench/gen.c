@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/gen.h"
+#include "tools/bench/gen.h"
 
 #include <string.h>
 

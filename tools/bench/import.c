@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench import - imports, each figure beside its yardstick from the same run.
+/* primefs-bench import - imports, each figure beside its yardstick from the same run.
  *
  * Every import is a process of its own, this program once more, so that its time has everything in
  * it and its memory nothing else. */
@@ -15,8 +15,8 @@
 
 #include "base/checked.h"
 #include "meta/store.h"
-#include "tools/cmd.h"
-#include "tools/gen.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/gen.h"
 
 #define REPEAT 5
 
@@ -32,7 +32,7 @@ static const struct pfs_cmd_option options[] = {
 };
 
 static const struct pfs_cmd command = {
-	"bench import",
+	"import",
 	"",
 	"Times imports of a list of paths and of a directory beside their yardsticks.",
 	options,
@@ -68,7 +68,7 @@ static int run(double *seconds, uint64_t *memory, const char *const *argv)
 	error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	if (error) {
-		(void)pfs_cmd_fail("bench import", "%s: %s", argv[0], strerror(error));
+		(void)pfs_cmd_fail("import", "%s: %s", argv[0], strerror(error));
 		return -error;
 	}
 	while (wait4(pid, &status, 0, &usage) < 0)
@@ -78,7 +78,7 @@ static int run(double *seconds, uint64_t *memory, const char *const *argv)
 	*memory = (uint64_t)usage.ru_maxrss * 1024;
 	/* find, and import too, end with 1 when something could not be read */
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) {
-		(void)pfs_cmd_fail("bench import", "%s %s failed", argv[0], argv[1]);
+		(void)pfs_cmd_fail("import", "%s %s failed", argv[0], argv[1]);
 		return -EIO;
 	}
 	return 0;
@@ -87,7 +87,7 @@ static int run(double *seconds, uint64_t *memory, const char *const *argv)
 static int import(double *seconds, uint64_t *memory, const struct bench *bench, const char *format,
 		  const char *content, const char *source)
 {
-	const char *argv[8] = {"/proc/self/exe", "import", "--quiet"};
+	const char *argv[8] = {pfs_bench_primefs(), "import", "--quiet"};
 	size_t n = 3;
 
 	(void)unlink(bench->store);
@@ -264,7 +264,7 @@ int pfs_bench_import(int argc, char **argv)
 	(void)snprintf(bench.folder, sizeof(bench.folder), "%s/primefs-bench-XXXXXX",
 		       folder && *folder ? folder : "/tmp");
 	if (!mkdtemp(bench.folder))
-		return pfs_cmd_fail("bench import", "%s: %s", bench.folder, strerror(errno));
+		return pfs_cmd_fail("import", "%s: %s", bench.folder, strerror(errno));
 	(void)snprintf(bench.list, sizeof(bench.list), "%s/paths", bench.folder);
 	(void)snprintf(bench.store, sizeof(bench.store), "%s/a.pfs", bench.folder);
 	error = bench_dir(&bench);
@@ -274,6 +274,6 @@ int pfs_bench_import(int argc, char **argv)
 	(void)unlink(bench.store);
 	(void)rmdir(bench.folder);
 	if (error)
-		return pfs_cmd_fail("bench import", "ended early: %s", strerror(-error));
-	return pfs_cmd_flush("bench import", PFS_EXIT_OK);
+		return pfs_cmd_fail("import", "ended early: %s", strerror(-error));
+	return pfs_cmd_flush("import", PFS_EXIT_OK);
 }

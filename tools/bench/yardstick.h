@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/yardstick.h - a filesystem that answers from arithmetic and keeps nothing: what FUSE
+/* tools/bench/yardstick.h - a filesystem that answers from arithmetic and keeps nothing: what FUSE
  * costs when there is nothing behind it.  For benchmarks only.
  *
  * Its root holds the directories d0, d1, ..., each of them the empty files f000000, f000001, ...,
  * and the file big, bytes of zeros.  Whatever is made or removed succeeds and leaves nothing.
  * Served by libfuse's own loop, with attributes in every listing. */
-#ifndef PFS_FS_MOUNT_YARDSTICK_H
-#define PFS_FS_MOUNT_YARDSTICK_H
+#ifndef PFS_TOOLS_BENCH_YARDSTICK_H
+#define PFS_TOOLS_BENCH_YARDSTICK_H
 
 #include <stdint.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/bench.h"
+#include "tools/bench/bench.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,24 @@ double pfs_bench_now(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+const char *pfs_bench_primefs(void)
+{
+	static char path[PATH_MAX];
+	const char *chosen = getenv("PRIMEFS");
+	ssize_t len;
+	char *slash;
+
+	if (chosen && *chosen)
+		return chosen;
+	len = readlink("/proc/self/exe", path, sizeof(path) - sizeof("primefs"));
+	path[len > 0 ? len : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash)
+		return "primefs";
+	strcpy(slash + 1, "primefs");
+	return access(path, X_OK) == 0 ? path : "primefs";
 }
 
 int pfs_bench_run(const char *verb, double *seconds, const char *const *argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gen_kladr.h - a made-up register of addresses, shaped like KLADR: a country, regions,
+/* tools/bench/gen_kladr.h - a made-up register of addresses, shaped like KLADR: a country, regions,
  * districts, towns, settlements, streets; unbalanced; the same for the same seed. */
-#ifndef PFS_TOOLS_GEN_KLADR_H
-#define PFS_TOOLS_GEN_KLADR_H
+#ifndef PFS_TOOLS_BENCH_GEN_KLADR_H
+#define PFS_TOOLS_BENCH_GEN_KLADR_H
 
 #include <stdint.h>
 #include <stdio.h>

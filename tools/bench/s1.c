@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench s1 - the experiment of Voronkin and others (2017), S1.12: a register of addresses,
+/* primefs-bench s1 - the experiment of Voronkin and others (2017), S1.12: a register of addresses,
  * its records in a file, and five tests; on each engine, by codes and by ranges of slots.  With
  * --peers=DIR it also writes what tests/bench/s1_peers.sh needs to ask SQLite and PostgreSQL the
  * same. */
@@ -15,8 +15,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine.h"
-#include "tools/bench.h"
-#include "tools/gen_kladr.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/gen_kladr.h"
 
 #define SEARCHES 3500u
 #define FETCHES	 10000u
@@ -32,7 +32,7 @@ static const struct pfs_cmd_option options[] = {
 	{0},
 };
 static const struct pfs_cmd command = {
-	"bench s1", "", "the five tests of the paper on prime-product codes", options,
+	"s1", "", "the five tests of the paper on prime-product codes", options,
 	"Additions, subtree searches, parent searches, reading the whole tree, nodes by their "
 	"codes;\n"
 	"each record found is read from the file.  Rates are a second, the whole tree's is "
@@ -432,6 +432,6 @@ int pfs_bench_s1(int argc, char **argv)
 	free(b.parent);
 	free(b.buffer);
 	if (rc)
-		return pfs_cmd_fail("bench s1", "%s", strerror(-rc));
-	return pfs_cmd_flush("bench s1", PFS_EXIT_OK);
+		return pfs_cmd_fail("s1", "%s", strerror(-rc));
+	return pfs_cmd_flush("s1", PFS_EXIT_OK);
 }

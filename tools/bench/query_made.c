@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A store for bench query if none is given: paths from `primefs gen`, then a size for each file. */
-#include "tools/bench_query.h"
+/* A store for bench query if none is given: paths from `primefs-bench gen`, then a size for each file. */
+#include "tools/bench/query.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "fs/query/query.h"
 #include "fs/tree/tree.h"
-#include "tools/gen.h"
+#include "tools/bench/gen.h"
 
 static int print_paths(FILE *out, const void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/mount/yardstick.h"
+#include "tools/bench/yardstick.h"
 
 #include <fuse_lowlevel.h>
 #include <stdatomic.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/peer.h - SQLite as anybody would use it: a database in memory, a table, indexes, statements.
+/* tools/bench/peer.h - SQLite as anybody would use it: a database in memory, a table, indexes, statements.
  * The yardstick of statements over a tree; for benchmarks only.
  *
  * Threads: one at a time. */
-#ifndef PFS_META_PEER_H
-#define PFS_META_PEER_H
+#ifndef PFS_TOOLS_BENCH_PEER_H
+#define PFS_TOOLS_BENCH_PEER_H
 
 #include <stddef.h>
 #include <stdint.h>

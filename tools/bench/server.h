@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/bench_server.h - what bench mount measures: a store, and its yardstick, at one mountpoint.
+/* tools/bench/server.h - what bench mount measures: a store, and its yardstick, at one mountpoint.
  */
 #ifndef PFS_TOOLS_BENCH_SERVER_H
 #define PFS_TOOLS_BENCH_SERVER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs bench totals - what the totals of subtrees cost: making them, keeping them, reading them.
+/* primefs-bench totals - what the totals of subtrees cost: making them, keeping them, reading them.
  *
  * Everything is asked of the tree itself, without a mount: beside a request's way through the
  * kernel the differences would not be seen. */
@@ -11,8 +11,8 @@
 #include "base/checked.h"
 #include "fs/tree/tree.h"
 #include "meta/store.h"
-#include "tools/bench.h"
-#include "tools/gen.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/gen.h"
 
 #define ROUNDS	5
 #define CHANGES 20000u
@@ -31,7 +31,7 @@ static const struct pfs_cmd_option options[] = {
 };
 
 static const struct pfs_cmd command = {
-	"bench totals",
+	"totals",
 	"",
 	"Times the totals of subtrees: made, kept and read.",
 	options,
@@ -57,7 +57,7 @@ enum { CREATE, WRITE, RENAME, CHANGE_KINDS };
 
 static int make_store(const struct bench *bench)
 {
-	const char *argv[] = {"/proc/self/exe", "import",     "--format=paths",
+	const char *argv[] = {pfs_bench_primefs(), "import",     "--format=paths",
 			      bench->list,	bench->store, NULL};
 	FILE *out = fopen(bench->list, "we");
 	int error;
@@ -297,7 +297,7 @@ int pfs_bench_totals(int argc, char **argv)
 	(void)snprintf(bench.folder, sizeof(bench.folder), "%s/primefs-bench-XXXXXX",
 		       folder && *folder ? folder : "/tmp");
 	if (!mkdtemp(bench.folder))
-		return pfs_cmd_fail("bench totals", "%s: %s", bench.folder, strerror(errno));
+		return pfs_cmd_fail("totals", "%s: %s", bench.folder, strerror(errno));
 	(void)snprintf(bench.list, sizeof(bench.list), "%s/paths", bench.folder);
 	(void)snprintf(bench.store, sizeof(bench.store), "%s/a.pfs", bench.folder);
 	describe(figures, names);
@@ -308,6 +308,6 @@ int pfs_bench_totals(int argc, char **argv)
 	(void)unlink(bench.store);
 	(void)rmdir(bench.folder);
 	if (error)
-		return pfs_cmd_fail("bench totals", "ended early: %s", strerror(-error));
-	return pfs_cmd_flush("bench totals", PFS_EXIT_OK);
+		return pfs_cmd_fail("totals", "ended early: %s", strerror(-error));
+	return pfs_cmd_flush("totals", PFS_EXIT_OK);
 }

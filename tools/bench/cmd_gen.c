@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs gen: made-up hierarchies, for trying and measuring. */
+/* primefs-bench gen: made-up hierarchies, for trying and measuring. */
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cmd.h"
-#include "tools/gen.h"
-#include "tools/gen_kladr.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/gen.h"
+#include "tools/bench/gen_kladr.h"
 
 static const struct kind {
 	const char *name;
@@ -33,7 +33,7 @@ static const struct pfs_cmd command = {
 	"or kladr: a register of addresses as CSV, a parent column making the tree.\n",
 };
 
-int pfs_cmd_gen(int argc, char **argv)
+int pfs_bench_gen(int argc, char **argv)
 {
 	uint64_t nodes = 1000000, seed = 1;
 	struct pfs_cmd_args args;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/bench_query_duckdb.h"
+#include "tools/bench/query_duckdb.h"
 
 #include <errno.h>
 #include <fcntl.h>

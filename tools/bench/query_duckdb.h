@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/bench_query_duckdb.h - the same statements by DuckDB's command line program, where it is
+/* tools/bench/query_duckdb.h - the same statements by DuckDB's command line program, where it is
  * installed: over the rows in a table in memory, timed by itself, to the millisecond. */
 #ifndef PFS_TOOLS_BENCH_QUERY_DUCKDB_H
 #define PFS_TOOLS_BENCH_QUERY_DUCKDB_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gen.h - made-up hierarchies of any size, the same for the same seed. */
-#ifndef PFS_TOOLS_GEN_H
-#define PFS_TOOLS_GEN_H
+/* tools/bench/gen.h - made-up hierarchies of any size, the same for the same seed. */
+#ifndef PFS_TOOLS_BENCH_GEN_H
+#define PFS_TOOLS_BENCH_GEN_H
 
 #include <stdbool.h>
 #include <stdint.h>

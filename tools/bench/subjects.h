@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/bench/subjects.h - what primefs-bench measures, in the order of its help.  One line adds
+ * one: BENCH(name, summary) stands for pfs_bench_<name> in tools/bench/<name>.c.  No include guard:
+ * included with different meanings of the macro. */
+#ifndef BENCH
+#define BENCH(name, summary)
+#endif
+
+BENCH(mount, "a mounted store beside a FUSE filesystem that answers from arithmetic")
+BENCH(nullfs, "serve the yardstick of mount")
+BENCH(import, "imports beside find and beside bare records")
+BENCH(codes, "scans over prime-product codes beside copies of the same memory")
+BENCH(query, "statements and commands beside SQLite, find, du, plocate")
+BENCH(totals, "what the totals of subtrees cost")
+BENCH(s1, "the experiment of the paper on prime-product codes")
+BENCH(gen, "print a made-up hierarchy")
+
+#undef BENCH
