@@ -85,7 +85,8 @@ all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -X
 	$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
 	-gencode=arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 
-objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(B)/meta/schema.o
+schema_sources := $(patsubst %.sql,$(B)/%.c,$(wildcard meta/*.sql))
+objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(schema_sources:%.c=%.o)
 tool_objects := $(tool_sources:%.c=$(B)/%.o)
 bench_objects := $(bench_sources:%.c=$(B)/%.o)
 library := $(B)/libprimefs.a
@@ -127,12 +128,12 @@ $(B)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(all_nvccflags) -MMD -MF $(@:.o=.d) -c -o $@ $<
 
-$(B)/meta/schema.c: meta/schema.sql
+$(schema_sources): $(B)/meta/%.c: meta/%.sql
 	@mkdir -p $(@D)
-	@(echo 'extern const char pfs_schema_sql[]; const char pfs_schema_sql[] ='; \
+	@(echo 'extern const char pfs_$*_sql[]; const char pfs_$*_sql[] ='; \
 	  sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $<; echo ';') > $@
 
-$(B)/meta/schema.o: $(B)/meta/schema.c
+$(schema_sources:%.c=%.o): %.o: %.c
 	$(CC) $(all_cflags) -c -o $@ $<
 
 # A unit test may need symbols wrapped: WRAP_test_store := calloc sqlite3_step

@@ -188,25 +188,31 @@ static bool report_unsound_root(struct check *check, const char *rule, sqlite3_s
 	return pfs_root_row_sound(row) || report_number(check, rule, row);
 }
 
+static bool report_unsound_dir(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	return pfs_dir_row_sound(row) || report_number(check, rule, row);
+}
+
 /* The node is behind what SOURCE_GET has of it. */
 static bool report_unsound_source(struct check *check, const char *rule, sqlite3_stmt *row)
 {
 	return pfs_source_row_sound(row) ||
-	       report(check, "%s: %lld", rule, sqlite3_column_int64(row, 10));
+	       report(check, "%s: %lld", rule, sqlite3_column_int64(row, 12));
 }
 
 /* Whether rows of originals can be read at all, which SQLite's types do not say. */
 static int check_sources(struct check *check)
 {
 	int error = each_row(check, "a source root that is none, number",
-			     "SELECT id, path, dev, ino FROM source_root", report_unsound_root);
+			     "SELECT " PFS_ROOT_COLUMNS " FROM source_root", report_unsound_root);
 
+	if (!error)
+		error = each_row(check, "a folder with originals that is none, of root",
+				 "SELECT " PFS_DIR_COLUMNS " FROM source_dir", report_unsound_dir);
 	if (error)
 		return error;
 	return each_row(check, "an original that is none, of node",
-			"SELECT root, path, dev, ino, size, mtime, ctime, mode, uid, gid, prime "
-			"FROM source",
-			report_unsound_source);
+			"SELECT " PFS_SOURCE_COLUMNS " FROM source", report_unsound_source);
 }
 
 static const struct {
@@ -244,6 +250,14 @@ static const struct {
 	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime)"},
 	{"a source without its root, of node",
 	 "SELECT prime FROM source WHERE root NOT IN (SELECT id FROM source_root)"},
+	{"folders without their source root, number",
+	 "SELECT DISTINCT root FROM source_dir WHERE root NOT IN (SELECT id FROM source_root)"},
+	{"a hard link without a node, of prime",
+	 "SELECT prime FROM hard_link WHERE "
+	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = hard_link.prime)"},
+	{"a path index that is none, number",
+	 "SELECT id FROM path_index WHERE typeof(name) <> 'blob' OR typeof(definition) <> 'blob' "
+	 "OR length(name) NOT BETWEEN 1 AND 255"},
 	{"an original recorded for a node that does not read through to it, node",
 	 "SELECT prime FROM source WHERE "
 	 "EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime AND node.flags & 1 = 0)"},

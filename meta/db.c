@@ -8,14 +8,13 @@
 
 #include "base/log.h"
 #include "meta/store.h"
+#include "meta/version.h"
 #include "meta/vfs.h"
 
 #define BUSY_TIMEOUT_MS 5000	   /* another program looking into the file, say sqlite3(1) */
 #define ROW_LIMIT	(16 << 20) /* bytes; a damaged row may claim any length */
 #define PATH_LIMIT	500	   /* SQLite takes 512 bytes, "-journal" included */
 #define URI_SIZE	2048	   /* each of them may need three */
-
-extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
 
 enum sql_kind { READ, WRITE };
 
@@ -218,21 +217,6 @@ static const char *mode_pragmas(enum pfs_db_mode mode)
 	return "PRAGMA cache_size = -1024; PRAGMA query_only = 1;";
 }
 
-static int query_int(struct pfs_db *db, int64_t *out, const char *text)
-{
-	sqlite3_stmt *statement = NULL;
-	int got = pfs_db_errno(db, sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL));
-
-	if (!got)
-		got = pfs_db_step(db, statement);
-	if (got == 1)
-		*out = sqlite3_column_int64(statement, 0);
-	(void)sqlite3_finalize(statement);
-	if (got < 0)
-		return got;
-	return got ? 0 : -EUCLEAN;
-}
-
 /* Where there is no shared memory SQLite keeps the old journal, and says so only in a row. */
 static int use_log(struct pfs_db *db)
 {
@@ -251,13 +235,6 @@ static int use_log(struct pfs_db *db)
 	return got;
 }
 
-#define STRING_OF(x)  STRING_OF_(x)
-#define STRING_OF_(x) #x
-#define MARK_AS_STORE                                                                              \
-	"PRAGMA application_id = " STRING_OF(                                                      \
-		PFS_DB_APPLICATION_ID) ";"                                                         \
-				       "PRAGMA user_version = " STRING_OF(PFS_STORE_SCHEMA) ";"
-
 static int create_schema(struct pfs_db *db, enum pfs_db_mode mode)
 {
 	int error = pfs_db_exec(db, "BEGIN IMMEDIATE");
@@ -266,65 +243,10 @@ static int create_schema(struct pfs_db *db, enum pfs_db_mode mode)
 		error = pfs_db_exec(db, pfs_schema_sql);
 	if (!error)
 		error = pfs_db_exec(db, "INSERT INTO meta VALUES (1, random(), 0, 3, 4294967297, "
-					"0, 0, 0, 0)");
+					"0, 0, 0, 0, NULL, NULL)");
 	if (!error && mode == PFS_DB_CREATE) /* a bulk store is marked when it is complete */
-		error = pfs_db_exec(db, MARK_AS_STORE);
+		error = pfs_version_mark(db);
 	return error ? error : pfs_db_exec(db, "COMMIT");
-}
-
-/* Every object of the file must stand in schema.sql, word for word, and none may be missing: no
- * statement of the store is ever run over a schema that somebody else thought up.  Side tables have no
- * expressions in theirs, which would need a second parenthesis. */
-static int check_schema(struct pfs_db *db)
-{
-	int missing = 0, got;
-	sqlite3_stmt *row = NULL;
-	const char *at = pfs_schema_sql;
-
-	while ((at = strstr(at, "\nCREATE ")) != NULL) {
-		missing++;
-		at++;
-	}
-	got = pfs_db_errno(
-		db, sqlite3_prepare_v2(db->handle,
-				       "SELECT sql FROM sqlite_schema WHERE sql NOT NULL "
-				       "AND NOT (type = 'table' AND name GLOB 'side_[0-9]*' "
-				       "AND sql NOT GLOB '*(*(*')",
-				       -1, &row, NULL));
-	while (!got && (got = pfs_db_step(db, row)) == 1) {
-		const char *text = (const char *)sqlite3_column_text(row, 0);
-		const char *found;
-
-		if (!text) {
-			got = -ENOMEM;
-			break;
-		}
-		found = strstr(pfs_schema_sql, text);
-		got = found && strncmp(text, "CREATE ", 7) == 0 && found[strlen(text)] == ';'
-			      ? 0
-			      : -EUCLEAN;
-		missing--;
-	}
-	(void)sqlite3_finalize(row);
-	if (got)
-		return got;
-	return missing ? -EUCLEAN : 0;
-}
-
-static int check_header(struct pfs_db *db)
-{
-	int64_t id = 0, version = 0;
-	int error = query_int(db, &id, "PRAGMA application_id");
-
-	if (!error)
-		error = query_int(db, &version, "PRAGMA user_version");
-	if (error)
-		return error;
-	if (id != PFS_DB_APPLICATION_ID || version < 1)
-		return -EMEDIUMTYPE;
-	if (version > PFS_STORE_SCHEMA)
-		return -EPROTONOSUPPORT;
-	return check_schema(db);
 }
 
 static int prepare_all(struct pfs_db *db, bool read_only)
@@ -345,23 +267,28 @@ static int prepare_all(struct pfs_db *db, bool read_only)
 static int set_up(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
 {
 	bool create = mode == PFS_DB_CREATE || mode == PFS_DB_BULK;
+	bool read_only = mode == PFS_DB_READ || mode == PFS_DB_IMMUTABLE;
 	int error = open_handle(db, mode, vfs);
 
 	if (!error)
 		error = pfs_db_exec(db, "PRAGMA mmap_size = 0; PRAGMA cell_size_check = 1;"
 					"PRAGMA temp_store = MEMORY;");
 	if (!error && create)
-		error = pfs_db_exec(db, "PRAGMA page_size = " STRING_OF(PFS_DB_PAGE_SIZE));
+		error = pfs_db_exec(db, "PRAGMA page_size = " PFS_STRING_OF(PFS_DB_PAGE_SIZE));
 	if (!error && !create)
-		error = check_header(db); /* before anything is written into a foreign file */
+		error = pfs_version_check(db); /* before anything is written into a foreign file */
+	if (!error && read_only)
+		error = pfs_version_dress(db);
 	if (!error)
 		error = pfs_db_exec(db, mode_pragmas(mode));
+	if (!error && mode == PFS_DB_WRITE)
+		error = pfs_version_raise(db);
 	if (!error && (mode == PFS_DB_CREATE || mode == PFS_DB_WRITE))
 		error = use_log(db);
 	if (!error && create)
 		error = create_schema(db, mode);
 	if (!error)
-		error = prepare_all(db, mode == PFS_DB_READ || mode == PFS_DB_IMMUTABLE);
+		error = prepare_all(db, read_only);
 	return error;
 }
 
@@ -406,7 +333,7 @@ int pfs_db_close(struct pfs_db *db)
 
 int pfs_db_finish_bulk(struct pfs_db *db)
 {
-	int error = pfs_db_exec(db, MARK_AS_STORE);
+	int error = pfs_version_mark(db);
 
 	return error ? error : use_log(db);
 }

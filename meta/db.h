@@ -19,6 +19,7 @@
 struct pfs_db {
 	sqlite3 *handle;
 	const char *path; /* for messages; the store's */
+	int version;	  /* of the file's format, PFS_STORE_SCHEMA at most */
 	sqlite3_stmt *sql[PFS_SQL_COUNT];
 	struct pfs_db *next; /* in the pool of idle readers */
 	/* Of the writer: puts a row into the side table met last (table.c); NULL: none. */

@@ -72,6 +72,15 @@ static bool has_log(const char *path)
 	       !stat(name, &st) && st.st_size > 0;
 }
 
+/* By the file's header alone (docs/FORMAT.md). */
+static bool is_older(const char *path)
+{
+	uint8_t version[4];
+	int fd PFS_CLOSE = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && pread(fd, version, 4, 60) == 4 && version[3] < PFS_STORE_SCHEMA;
+}
+
 void pfs_store_explain(char *out, size_t size, const char *path, int error)
 {
 	switch (error) {
@@ -109,6 +118,14 @@ void pfs_store_explain(char *out, size_t size, const char *path, int error)
 		(void)snprintf(out, size,
 			       "%s: was written by a newer primefs (this one knows stores up to "
 			       "version %d); update primefs",
+			       path, PFS_STORE_SCHEMA);
+		break;
+	case -ENOSPC:
+		(void)snprintf(out, size,
+			       is_older(path) ? "%s: no room on its disk to bring it up to version "
+						"%d of the format; free 2 MiB, or open it "
+						"read-only (-o ro)"
+					      : "%s: no room on its disk",
 			       path, PFS_STORE_SCHEMA);
 		break;
 	case -EUCLEAN:

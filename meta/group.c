@@ -43,6 +43,7 @@ int pfs_meta_load(struct pfs_store *store, struct pfs_db *db)
 {
 	int error = pfs_meta_read(&store->committed, &store->seed, db);
 
+	store->version = db->version;
 	store->meta = store->committed;
 	store->end_slot = store->meta.end_slot;
 	return error;

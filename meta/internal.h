@@ -47,6 +47,7 @@ struct pfs_store {
 	char *vfs;  /* NULL: SQLite's default */
 	unsigned flags;
 	uint64_t seed;
+	int version; /* of the file's format */
 	struct pfs_lock lock;
 	enum pfs_db_mode read_mode;
 
@@ -124,8 +125,9 @@ static inline int pfs_prime_kind_of(uint64_t prime)
 PFS_MUST_CHECK int pfs_node_from_row(struct pfs_node_record *out, const char **why,
 				     sqlite3_stmt *row);
 
-/* A row as SOURCE_GET or ROOT_SCAN has it holds what it has to. */
+/* A row as SOURCE_GET, ROOT_SCAN or DIR_GET has it holds what it has to. */
 bool pfs_source_row_sound(sqlite3_stmt *row);
 bool pfs_root_row_sound(sqlite3_stmt *row);
+bool pfs_dir_row_sound(sqlite3_stmt *row);
 
 #endif

@@ -156,6 +156,8 @@ int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 		error = run_for(store, PFS_SQL_ATTR_DELETE_ALL, prime);
 	if (!error)
 		error = run_for(store, PFS_SQL_SOURCE_DELETE, prime);
+	if (!error)
+		error = run_for(store, PFS_SQL_HARD_LINK_DELETE, prime);
 	return error;
 }
 

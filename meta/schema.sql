@@ -1,5 +1,7 @@
--- primefs store, schema version 1 (docs/FORMAT.md).  The program compares a store's schema with
--- this text word for word when it opens one: a change here is a new version.
+-- primefs store, schema version 2 (docs/FORMAT.md).  The program compares a store's schema with
+-- this text word for word when it opens one: a change here is a new version.  A newer version may
+-- only add to the one before: tables, and columns at the end of a table that may be NULL
+-- (meta/version.c brings stores up to it without touching their rows).
 CREATE TABLE meta (
 	id INTEGER PRIMARY KEY,
 	seed INTEGER NOT NULL,
@@ -9,7 +11,9 @@ CREATE TABLE meta (
 	directories INTEGER NOT NULL,
 	others INTEGER NOT NULL,
 	end_slot INTEGER NOT NULL,
-	feed_start INTEGER NOT NULL
+	feed_start INTEGER NOT NULL,
+	handle BLOB,
+	birth ANY
 ) STRICT;
 CREATE TABLE node (
 	prime INTEGER PRIMARY KEY,
@@ -53,7 +57,12 @@ CREATE TABLE source_root (
 	id INTEGER PRIMARY KEY,
 	path BLOB NOT NULL,
 	dev INTEGER NOT NULL,
-	ino INTEGER NOT NULL
+	ino INTEGER NOT NULL,
+	handle BLOB,
+	birth ANY,
+	mode INTEGER,
+	uid INTEGER,
+	gid INTEGER
 ) STRICT;
 CREATE TABLE source (
 	prime INTEGER PRIMARY KEY,
@@ -66,7 +75,25 @@ CREATE TABLE source (
 	ctime ANY NOT NULL,
 	mode INTEGER NOT NULL,
 	uid INTEGER NOT NULL,
-	gid INTEGER NOT NULL
+	gid INTEGER NOT NULL,
+	handle BLOB,
+	birth ANY
+) STRICT;
+CREATE TABLE source_dir (
+	root INTEGER NOT NULL,
+	path BLOB NOT NULL,
+	dev INTEGER NOT NULL,
+	ino INTEGER NOT NULL,
+	handle BLOB,
+	birth ANY,
+	mode INTEGER NOT NULL,
+	uid INTEGER NOT NULL,
+	gid INTEGER NOT NULL,
+	PRIMARY KEY (root, path)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE hard_link (
+	prime INTEGER PRIMARY KEY,
+	link INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE change (
 	seq INTEGER PRIMARY KEY,
@@ -76,4 +103,9 @@ CREATE TABLE side_table (
 	id INTEGER PRIMARY KEY,
 	name BLOB NOT NULL UNIQUE,
 	columns BLOB NOT NULL
+) STRICT;
+CREATE TABLE path_index (
+	id INTEGER PRIMARY KEY,
+	name BLOB NOT NULL UNIQUE,
+	definition BLOB NOT NULL
 ) STRICT;

@@ -9,6 +9,11 @@
 	"rdev, "                                                                                   \
 	"target"
 
+#define PFS_ROOT_COLUMNS "id, path, dev, ino, handle, birth, mode, uid, gid"
+#define PFS_DIR_COLUMNS	 "root, path, dev, ino, handle, birth, mode, uid, gid"
+#define PFS_SOURCE_COLUMNS                                                                         \
+	"root, path, dev, ino, size, mtime, ctime, mode, uid, gid, handle, birth, prime"
+
 /* X(name, READ or WRITE, text) */
 #define PFS_SQL_STATEMENTS(X)                                                                      \
 	X(BEGIN, WRITE, "BEGIN IMMEDIATE")                                                         \
@@ -78,25 +83,38 @@
 	  "SELECT attr_name.name, attr.value FROM attr CROSS JOIN attr_name "                      \
 	  "ON attr_name.id = attr.name WHERE attr.prime = ?1 ORDER BY attr_name.name")             \
 	X(ROOT_PUT, WRITE,                                                                         \
-	  "INSERT INTO source_root (id, path, dev, ino) VALUES (?1, ?2, ?3, ?4) "                  \
+	  "INSERT INTO source_root (id, path, dev, ino, handle, birth, mode, uid, gid) "           \
+	  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "                                           \
 	  "ON CONFLICT (id) DO UPDATE SET path = excluded.path, dev = excluded.dev, "              \
-	  "ino = excluded.ino")                                                                    \
-	X(ROOT_SCAN, READ, "SELECT id, path, dev, ino FROM source_root ORDER BY id")               \
+	  "ino = excluded.ino, handle = excluded.handle, birth = excluded.birth, "                 \
+	  "mode = excluded.mode, uid = excluded.uid, gid = excluded.gid")                          \
+	X(ROOT_SCAN, READ, "SELECT " PFS_ROOT_COLUMNS " FROM source_root ORDER BY id")             \
+	X(DIR_PUT, WRITE,                                                                          \
+	  "INSERT OR REPLACE INTO source_dir (root, path, dev, ino, handle, birth, mode, uid, "    \
+	  "gid) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                      \
+	X(DIR_GET, READ,                                                                           \
+	  "SELECT " PFS_DIR_COLUMNS " FROM source_dir WHERE root = ?1 AND path = ?2")              \
+	X(DIR_SCAN, READ, "SELECT " PFS_DIR_COLUMNS " FROM source_dir")                            \
+	X(STAMP_PUT, WRITE, "UPDATE meta SET handle = ?1, birth = ?2 WHERE id = 1")                \
+	X(STAMP_GET, READ, "SELECT handle, birth FROM meta WHERE id = 1")                          \
+	X(HARD_LINK_PUT, WRITE, "INSERT OR REPLACE INTO hard_link (prime, link) VALUES (?1, ?2)")  \
+	X(HARD_LINK_DELETE, WRITE, "DELETE FROM hard_link WHERE prime = ?1")                       \
+	X(HARD_LINK_SCAN, READ, "SELECT prime, link FROM hard_link ORDER BY prime")                \
 	X(SOURCE_PUT, WRITE,                                                                       \
-	  "INSERT INTO source (prime, root, path, dev, ino, size, mtime, ctime, mode, uid, gid) "  \
-	  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "                                 \
+	  "INSERT INTO source (prime, root, path, dev, ino, size, mtime, ctime, mode, uid, gid, "  \
+	  "handle, birth) "                                                                        \
+	  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "                       \
 	  "ON CONFLICT (prime) DO UPDATE SET root = excluded.root, path = excluded.path, "         \
 	  "dev = excluded.dev, ino = excluded.ino, size = excluded.size, mtime = excluded.mtime, " \
-	  "ctime = excluded.ctime, mode = excluded.mode, uid = excluded.uid, gid = excluded.gid")  \
+	  "ctime = excluded.ctime, mode = excluded.mode, uid = excluded.uid, "                     \
+	  "gid = excluded.gid, handle = excluded.handle, birth = excluded.birth")                  \
 	X(TABLE_PUT, WRITE,                                                                        \
 	  "INSERT INTO side_table (id, name, columns) VALUES (?1, ?2, ?3) "                        \
 	  "ON CONFLICT (id) DO UPDATE SET name = excluded.name, columns = excluded.columns")       \
 	X(TABLE_DELETE, WRITE, "DELETE FROM side_table WHERE id = ?1")                             \
 	X(TABLE_SCAN, READ, "SELECT id, name, columns FROM side_table ORDER BY name")              \
 	X(SOURCE_DELETE, WRITE, "DELETE FROM source WHERE prime = ?1")                             \
-	X(SOURCE_GET, READ,                                                                        \
-	  "SELECT root, path, dev, ino, size, mtime, ctime, mode, uid, gid FROM source "           \
-	  "WHERE prime = ?1")
+	X(SOURCE_GET, READ, "SELECT " PFS_SOURCE_COLUMNS " FROM source WHERE prime = ?1")
 
 #define PFS_SQL_ENUM(name, kind, text) PFS_SQL_##name,
 enum pfs_statement { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };

@@ -320,6 +320,11 @@ void pfs_reader_put(struct pfs_store *store, struct pfs_db *db)
 
 /* ---- what a store is ---- */
 
+int pfs_store_version(const struct pfs_store *store)
+{
+	return store->version;
+}
+
 bool pfs_store_is_read_only(const struct pfs_store *store)
 {
 	return store->flags & PFS_STORE_READ_ONLY;

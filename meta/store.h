@@ -23,7 +23,7 @@
 
 struct pfs_store;
 
-#define PFS_STORE_SCHEMA 1
+#define PFS_STORE_SCHEMA   2
 #define PFS_CHUNK_SIZE   65536 /* bytes of content in one chunk; the last may be shorter */
 #define PFS_NAME_MAX     255
 #define PFS_TARGET_MAX   4095
@@ -81,9 +81,10 @@ struct pfs_store_options {
 };
 
 /* Opens path.  A writer locks the store alone, readers share it: -EBUSY when held (see
- * pfs_store_holder).  -ENOENT, -EACCES; -EMEDIUMTYPE when the file is no primefs store or is
- * damaged beyond opening; -EPROTONOSUPPORT when its schema is newer than this program knows.
- * *out is NULL on failure. */
+ * pfs_store_holder).  A store of an older version is read as it is; opening it for writing brings
+ * it up to PFS_STORE_SCHEMA, after a line in the log: -ENOSPC when there may be no room for that.
+ * -ENOENT, -EACCES; -EMEDIUMTYPE when the file is no primefs store or is damaged beyond opening;
+ * -EPROTONOSUPPORT when its schema is newer than this program knows. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
 				  const struct pfs_store_options *options);
 
@@ -105,6 +106,9 @@ void pfs_store_explain(char *out, size_t size, const char *path, int error);
 
 /* The process that holds the lock of path, or 0 when none does or it cannot be told. */
 pid_t pfs_store_holder(const char *path);
+
+/* Of the format: PFS_STORE_SCHEMA, or less in a READ_ONLY store. */
+int pfs_store_version(const struct pfs_store *store);
 
 bool pfs_store_is_read_only(const struct pfs_store *store);
 const char *pfs_store_path(const struct pfs_store *store);
@@ -173,8 +177,8 @@ PFS_MUST_CHECK int pfs_store_reserved(struct pfs_store *store, uint64_t *first,
 /* Inserts or replaces the record of node->prime. */
 PFS_MUST_CHECK int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
 
-/* Drops the record and the node's attributes and source, not its content (pfs_store_add_orphan).
- * No error when there is none. */
+/* Drops the record and the node's attributes, source and hard link, not its content
+ * (pfs_store_add_orphan). No error when there is none. */
 PFS_MUST_CHECK int pfs_store_remove_node(struct pfs_store *store, uint64_t prime);
 
 /* Calls fn for each node record with first <= prime < end, in order of primes, until fn returns
@@ -280,10 +284,33 @@ PFS_MUST_CHECK int pfs_store_scan_values(struct pfs_store *store, const void *na
 
 /* ---- sources: originals that content is read from ---- */
 
+#define PFS_HANDLE_MAX 132 /* bytes: the handle's type and what name_to_handle_at gives */
+
+/* What a file has had from its birth on, so that a later one with its number is told from it. */
+struct pfs_birthmark {
+	struct pfs_time birth;
+	bool has_birth;	    /* not every filesystem tells it */
+	uint8_t handle_len; /* 0: the filesystem has no handles, or it was not recorded */
+	uint8_t handle[PFS_HANDLE_MAX];
+};
+
 struct pfs_source_root {
 	uint32_t id; /* 0: chosen by put */
 	const char *path; /* absolute, NUL-terminated */
 	uint64_t dev, ino; /* of the folder itself at import */
+	struct pfs_birthmark mark;
+	bool has_rights; /* stores of version 1 do not know mode, uid and gid */
+	uint32_t mode, uid, gid;
+};
+
+/* A folder between a root and an original, as it was at import. */
+struct pfs_source_dir {
+	uint32_t root;
+	const void *path; /* relative to the root, raw bytes; never empty */
+	size_t path_len;
+	uint64_t dev, ino;
+	struct pfs_birthmark mark;
+	uint32_t mode, uid, gid;
 };
 
 struct pfs_source_record {
@@ -293,6 +320,7 @@ struct pfs_source_record {
 	size_t path_len;
 	/* the original as it was last seen */
 	uint64_t dev, ino;
+	struct pfs_birthmark mark;
 	int64_t size;
 	struct pfs_time mtime, ctime;
 	uint32_t mode, uid, gid;
@@ -304,6 +332,18 @@ PFS_MUST_CHECK int pfs_store_scan_source_roots(struct pfs_store *store,
 					       int (*fn)(void *arg,
 							 const struct pfs_source_root *root),
 					       void *arg);
+
+/* Inserts or replaces the record of a folder; no node changes by it. */
+PFS_MUST_CHECK int pfs_store_put_source_dir(struct pfs_store *store,
+					    const struct pfs_source_dir *dir);
+
+/* -ENOENT when there is no record of the folder.  out->path is the caller's. */
+PFS_MUST_CHECK int pfs_store_get_source_dir(struct pfs_store *store, struct pfs_source_dir *out,
+					    uint32_t root, const void *path, size_t path_len);
+PFS_MUST_CHECK int
+pfs_store_scan_source_dirs(struct pfs_store *store,
+			   int (*fn)(void *arg, const struct pfs_source_dir *dir), void *arg);
+
 PFS_MUST_CHECK int pfs_store_put_source(struct pfs_store *store,
 					const struct pfs_source_record *source);
 PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t prime);
@@ -311,6 +351,22 @@ PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t pri
 /* -ENOENT when the node has none.  The record's path is copied into path (size PATH_MAX). */
 PFS_MUST_CHECK int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 					char *path, uint64_t prime);
+
+/* The stamp: the birthmark of the store's own file, written by whoever vouches for its roots.  Put
+ * is part of a group; get says -ENOENT when there is none. */
+PFS_MUST_CHECK int pfs_store_put_stamp(struct pfs_store *store, const struct pfs_birthmark *mark);
+PFS_MUST_CHECK int pfs_store_get_stamp(struct pfs_store *store, struct pfs_birthmark *out);
+
+/* ---- hard links: nodes that were names of one file when they were imported ---- */
+
+/* link: the file's number, the same at all of its names.  Removed with the node's record. */
+PFS_MUST_CHECK int pfs_store_put_hard_link(struct pfs_store *store, uint64_t prime, int64_t link);
+PFS_MUST_CHECK int pfs_store_remove_hard_link(struct pfs_store *store, uint64_t prime);
+
+/* In order of primes, until fn returns non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_store_scan_hard_links(struct pfs_store *store,
+					     int (*fn)(void *arg, uint64_t prime, int64_t link),
+					     void *arg);
 
 /* ---- side tables: rows of values that belong to no node ---- */
 

@@ -30,7 +30,7 @@ check-crash: all $(mount_programs) ## kill -9 of the daemon, damaged stores
 check-long: tests ## every test, those that take minutes too
 	@$(run_tests) --long
 
-durability_tests := store_crash store_damage store_fault tree_crash tree_fault content_crash change_crash change_fault
+durability_tests := store_crash store_version store_damage store_fault tree_crash tree_fault content_crash change_crash change_fault
 check-durability: tests ## crashes, faults and damage by the thousand (half an hour)
 	@$(run_tests) --long crash $(durability_tests:%=$(B)/tests/unit/test_%)
 

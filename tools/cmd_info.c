@@ -33,7 +33,7 @@ static void print_json(FILE *out, const struct pfs_tree_info *info, uint64_t sto
 	pfs_json_u64(&json, "bytes", info->bytes);
 	pfs_json_u64(&json, "max_depth", info->max_depth);
 	pfs_json_u64(&json, "max_code_bits", info->max_code_bits);
-	pfs_json_u64(&json, "schema", PFS_STORE_SCHEMA);
+	pfs_json_u64(&json, "schema", info->schema);
 	pfs_json_u64(&json, "store_bytes", store_bytes);
 	pfs_json_u64(&json, "memory_bytes", info->memory_bytes);
 	pfs_json_u64(&json, "name_bytes", info->name_bytes);
@@ -56,7 +56,7 @@ static void print_text(FILE *out, const struct pfs_tree_info *info, uint64_t sto
 	print_line(out, "bytes", info->bytes, "in files");
 	print_line(out, "greatest depth", info->max_depth, "");
 	print_line(out, "longest code", info->max_code_bits, "bits");
-	print_line(out, "schema", PFS_STORE_SCHEMA, "");
+	print_line(out, "schema", info->schema, "");
 	(void)snprintf(note, sizeof(note), "bytes, %.1f a node",
 		       (double)store_bytes / (double)PFS_MAX(info->nodes, 1));
 	print_line(out, "the store takes", store_bytes, note);

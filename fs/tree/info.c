@@ -91,6 +91,7 @@ int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 	out->directories = image->directories;
 	out->files = out->nodes - out->directories;
 	out->epoch = image->epoch;
+	out->schema = (unsigned)pfs_store_version(tree->store);
 	out->memory_bytes = memory(tree);
 	out->name_bytes = pfs_names_bytes(image->names);
 	(void)pthread_rwlock_unlock(&tree->lock);

@@ -46,6 +46,11 @@ static int copy_root(void *arg, const struct pfs_source_root *root)
 	return pfs_store_put_source_root(arg, &id, root);
 }
 
+static int copy_dir(void *arg, const struct pfs_source_dir *dir)
+{
+	return pfs_store_put_source_dir(arg, dir);
+}
+
 static int copy_source(struct pfs_store *from, const struct copy *copy, uint64_t old)
 {
 	char path[PATH_MAX];
@@ -159,6 +164,7 @@ static int build(struct optimize *optimize)
 
 	PFS_TRY(pfs_store_scan_columns(from, copy_column, to));
 	PFS_TRY(pfs_store_scan_source_roots(from, copy_root, to));
+	PFS_TRY(pfs_store_scan_source_dirs(from, copy_dir, to));
 	PFS_TRY(pfs_store_scan_tables(from, copy_table, &(struct rows){.from = from, .to = to}));
 	PFS_TRY(pfs_tree_walk(optimize->tree, PFS_ROOT_PRIME, add_walked, optimize));
 	PFS_TRY(pfs_build_finish(optimize->build));

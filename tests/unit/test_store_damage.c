@@ -136,6 +136,7 @@ static void other_schemas_are_refused(void **state PFS_UNUSED)
 		"UPDATE meta SET next_other = 5",
 		"PRAGMA application_id = 1",
 		"PRAGMA user_version = 0",
+		"PRAGMA user_version = 1",
 	};
 	struct pfs_store *store;
 	size_t i;
@@ -146,7 +147,7 @@ static void other_schemas_are_refused(void **state PFS_UNUSED)
 		assert_refused(-EMEDIUMTYPE, "is no primefs store, or damaged");
 	}
 	copy_file(test_path, good_path);
-	sql("PRAGMA user_version = 2");
+	sql("PRAGMA user_version = 3");
 	assert_refused(-EPROTONOSUPPORT, "newer primefs");
 	copy_file(test_path, good_path);
 	sql("PRAGMA journal_mode = DELETE; CREATE TABLE side_1 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; "

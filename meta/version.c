@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "meta/version.h"
+
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/log.h"
+#include "meta/store.h"
+
+/* What raising a version writes, twice (log and file): a few pages for each new table, and those of
+ * the schema. */
+#define RAISE_BYTES ((uint64_t)2 << 20)
+#define MARK                                                                                       \
+	"PRAGMA application_id = " PFS_STRING_OF(                                                  \
+		PFS_DB_APPLICATION_ID) ";"                                                         \
+				       "PRAGMA user_version = " PFS_STRING_OF(                     \
+					       PFS_STORE_SCHEMA) ";"
+
+extern const char pfs_schema_v1_sql[];
+
+static const char *const schemas[PFS_STORE_SCHEMA] = {pfs_schema_v1_sql, pfs_schema_sql};
+
+/* ---- checking ---- */
+
+static int query_int(struct pfs_db *db, int64_t *out, const char *text)
+{
+	sqlite3_stmt *statement = NULL;
+	int got = pfs_db_errno(db, sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL));
+
+	if (!got)
+		got = pfs_db_step(db, statement);
+	if (got == 1)
+		*out = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_finalize(statement);
+	if (got < 0)
+		return got;
+	return got ? 0 : -EUCLEAN;
+}
+
+/* Every object of the file must stand in its version's text, word for word, and none may be
+ * missing: no statement of the store is ever run over a schema that somebody else thought up.  Side
+ * tables have no expressions in theirs, which would need a second parenthesis. */
+static int check_schema(struct pfs_db *db, const char *schema)
+{
+	int missing = 0, got;
+	sqlite3_stmt *row = NULL;
+	const char *at = schema;
+
+	while ((at = strstr(at, "\nCREATE ")) != NULL) {
+		missing++;
+		at++;
+	}
+	got = pfs_db_errno(db,
+			   sqlite3_prepare_v2(db->handle,
+					      "SELECT sql FROM sqlite_schema WHERE sql NOT NULL "
+					      "AND NOT (type = 'table' AND name GLOB 'side_[0-9]*' "
+					      "AND sql NOT GLOB '*(*(*')",
+					      -1, &row, NULL));
+	while (!got && (got = pfs_db_step(db, row)) == 1) {
+		const char *text = (const char *)sqlite3_column_text(row, 0);
+		const char *found;
+
+		if (!text) {
+			got = -ENOMEM;
+			break;
+		}
+		found = strstr(schema, text);
+		got = found && strncmp(text, "CREATE ", 7) == 0 && found[strlen(text)] == ';'
+			      ? 0
+			      : -EUCLEAN;
+		missing--;
+	}
+	(void)sqlite3_finalize(row);
+	if (got)
+		return got;
+	return missing ? -EUCLEAN : 0;
+}
+
+int pfs_version_check(struct pfs_db *db)
+{
+	int64_t id = 0, version = 0;
+	int error = query_int(db, &id, "PRAGMA application_id");
+
+	if (!error)
+		error = query_int(db, &version, "PRAGMA user_version");
+	if (error)
+		return error;
+	if (id != PFS_DB_APPLICATION_ID || version < 1)
+		return -EMEDIUMTYPE;
+	if (version > PFS_STORE_SCHEMA)
+		return -EPROTONOSUPPORT;
+	db->version = (int)version;
+	return check_schema(db, schemas[version - 1]);
+}
+
+int pfs_version_mark(struct pfs_db *db)
+{
+	db->version = PFS_STORE_SCHEMA;
+	return pfs_db_exec(db, MARK);
+}
+
+/* ---- what a version adds ---- */
+
+/* One statement of schema.sql that the file has not got so, and how it is made up for. */
+typedef int addition_fn(struct pfs_db *db, const char *name, const char *text, bool is_there);
+
+/* Whether the file has the object, and in these words. */
+static int look_up(struct pfs_db *db, bool *is_there, bool *same, const char *name,
+		   const char *text)
+{
+	sqlite3_stmt *row = NULL;
+	int got = pfs_db_errno(db, sqlite3_prepare_v2(db->handle,
+						      "SELECT sql = ?2 FROM main.sqlite_schema "
+						      "WHERE name = ?1",
+						      -1, &row, NULL));
+
+	if (got)
+		return got;
+	(void)sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(row, 2, text, -1, SQLITE_STATIC);
+	got = pfs_db_step(db, row);
+	*is_there = got == 1;
+	*same = got == 1 && sqlite3_column_int(row, 0);
+	(void)sqlite3_finalize(row);
+	return got < 0 ? got : 0;
+}
+
+/* Calls fn for each object of today's schema that the file lacks or has in other words.  An empty
+ * database in memory tells what the text declares. */
+static int each_addition(struct pfs_db *db, addition_fn *fn)
+{
+	struct pfs_db today = {.path = "schema"};
+	sqlite3_stmt *row = NULL;
+	int got = pfs_db_errno(&today, sqlite3_open(":memory:", &today.handle));
+
+	if (!got)
+		got = pfs_db_exec(&today, pfs_schema_sql);
+	if (!got)
+		got = pfs_db_errno(&today, sqlite3_prepare_v2(today.handle,
+							      "SELECT name, sql FROM sqlite_schema "
+							      "WHERE sql NOT NULL ORDER BY rowid",
+							      -1, &row, NULL));
+	while (!got && (got = pfs_db_step(&today, row)) == 1) {
+		const char *name = (const char *)sqlite3_column_text(row, 0);
+		const char *text = (const char *)sqlite3_column_text(row, 1);
+		bool is_there = false, same = false;
+
+		got = name && text ? look_up(db, &is_there, &same, name, text) : -ENOMEM;
+		if (!got && !same)
+			got = fn(db, name, text, is_there);
+	}
+	(void)sqlite3_finalize(row);
+	(void)sqlite3_close(today.handle);
+	return got;
+}
+
+/* ---- reading an older file ---- */
+
+/* Runs the text that the format makes of the arguments. */
+static int run_made(struct pfs_db *db, char *text)
+{
+	int error = text ? pfs_db_exec(db, text) : -ENOMEM;
+
+	sqlite3_free(text);
+	return error;
+}
+
+/* The columns that the text has and the file's table has not, as NULLs for a view; to be freed. */
+static char *missing_columns(struct pfs_db *db, const char *name)
+{
+	sqlite3_stmt *row = NULL;
+	char *list = sqlite3_mprintf("");
+	int result = sqlite3_prepare_v2(
+		db->handle,
+		"SELECT name FROM pragma_table_info(?1, 'temp') WHERE name NOT IN "
+		"(SELECT name FROM pragma_table_info(?1, 'main'))",
+		-1, &row, NULL);
+
+	(void)sqlite3_bind_text(row, 1, name, -1, SQLITE_STATIC);
+	while (!result && list && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		char *longer =
+			sqlite3_mprintf("%s, NULL AS \"%w\"", list, sqlite3_column_text(row, 0));
+
+		sqlite3_free(list);
+		list = longer;
+		result = SQLITE_OK;
+	}
+	(void)sqlite3_finalize(row);
+	if (result == SQLITE_DONE)
+		return list;
+	sqlite3_free(list);
+	return NULL;
+}
+
+/* A temporary table stands before the file's of the same name: as a new table it stays, empty; of a
+ * table that has grown it only tells the columns. */
+static int dress(struct pfs_db *db, const char *name, const char *text, bool is_there)
+{
+	static const char create[] = "CREATE TABLE ";
+	char *columns;
+	int error;
+
+	if (strncmp(text, create, strlen(create)) != 0)
+		return 0; /* an index of what is empty */
+	error = run_made(db, sqlite3_mprintf("CREATE TEMP TABLE %s", text + strlen(create)));
+	if (error || !is_there)
+		return error;
+	columns = missing_columns(db, name);
+	if (!columns)
+		return -ENOMEM;
+	error = run_made(db,
+			 sqlite3_mprintf("DROP TABLE temp.\"%w\";"
+					 "CREATE TEMP VIEW \"%w\" AS SELECT *%s FROM main.\"%w\"",
+					 name, name, columns, name));
+	sqlite3_free(columns);
+	return error;
+}
+
+int pfs_version_dress(struct pfs_db *db)
+{
+	return db->version < PFS_STORE_SCHEMA ? each_addition(db, dress) : 0;
+}
+
+/* ---- bringing a file up to date ---- */
+
+/* Rows need no change: a row that ends before a new column has NULL there. */
+static int add(struct pfs_db *db, const char *name, const char *text, bool is_there)
+{
+	sqlite3_stmt *put = NULL;
+	int error;
+
+	if (!is_there)
+		return pfs_db_exec(db, text);
+	error = pfs_db_errno(db, sqlite3_prepare_v2(db->handle,
+						    "UPDATE sqlite_schema SET sql = ?2 "
+						    "WHERE name = ?1",
+						    -1, &put, NULL));
+	if (error)
+		return error;
+	(void)sqlite3_bind_text(put, 1, name, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(put, 2, text, -1, SQLITE_STATIC);
+	error = pfs_db_step(db, put);
+	(void)sqlite3_finalize(put);
+	return error;
+}
+
+static int raise_in_transaction(struct pfs_db *db)
+{
+	int64_t number = 0;
+	int error = pfs_db_exec(db, "PRAGMA writable_schema = 1");
+
+	if (!error)
+		error = each_addition(db, add);
+	if (!error)
+		error = pfs_version_mark(db);
+	if (!error)
+		error = query_int(db, &number, "PRAGMA schema_version");
+	if (!error) /* tells every connection to read the schema anew */
+		error = run_made(db, sqlite3_mprintf("PRAGMA schema_version = %lld", number + 1));
+	return error ? error : pfs_db_exec(db, "COMMIT");
+}
+
+int pfs_version_raise(struct pfs_db *db)
+{
+	const int before = db->version;
+	struct statvfs fs;
+	int error;
+
+	if (before == PFS_STORE_SCHEMA)
+		return 0;
+	if (statvfs(db->path, &fs))
+		return -errno;
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < RAISE_BYTES)
+		return -ENOSPC;
+	pfs_warning("%s: is brought up from version %d of the format to %d; an older primefs "
+		    "cannot open it from now on",
+		    db->path, before, PFS_STORE_SCHEMA);
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
+	error = pfs_db_exec(db, "BEGIN IMMEDIATE");
+	if (!error)
+		error = raise_in_transaction(db);
+	if (error) {
+		db->version = before;
+		(void)pfs_db_end_reading(db);
+	}
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	/* this connection forgets the schema as it was */
+	return error ? error : pfs_db_exec(db, "PRAGMA writable_schema = RESET");
+}

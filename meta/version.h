@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/version.h - which version of the format a file has, and how today's program gets on with an
+ * older one.  For meta/db.c alone.
+ *
+ * A newer version only adds to the one before: tables, and columns that may be NULL at the end of
+ * tables.  So an older file is read through temporary views that have those columns and tables,
+ * empty, and is brought up to date by changing its schema alone, whatever its size. */
+#ifndef PFS_META_VERSION_H
+#define PFS_META_VERSION_H
+
+#include "meta/db.h"
+
+#define PFS_STRING_OF(x)  PFS_STRING_OF_(x)
+#define PFS_STRING_OF_(x) #x
+
+extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
+
+/* Finds db->version and compares the file's schema with that version's, word for word.
+ * -EMEDIUMTYPE, -EPROTONOSUPPORT, -EUCLEAN. */
+PFS_MUST_CHECK int pfs_version_check(struct pfs_db *db);
+
+/* Makes statements of today find what a file of an older version lacks.  Writes nothing into it. */
+PFS_MUST_CHECK int pfs_version_dress(struct pfs_db *db);
+
+/* Brings a file of an older version up to today's, in one transaction, and says so in a line.
+ * -ENOSPC without a change when there may be no room for it. */
+PFS_MUST_CHECK int pfs_version_raise(struct pfs_db *db);
+
+/* Makes the file a store of today's version. */
+PFS_MUST_CHECK int pfs_version_mark(struct pfs_db *db);
+
+#endif

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A store of version 1 of the format: mounted read-only it stays as it is, the first mount for writing
+# brings it up to today's and says so.
+. "$(dirname "$0")/../lib.sh"
+requires fuse sqlite3
+
+mkdir -p "$work/src/d"
+echo text >"$work/src/d/f"
+
+# old_store: $store becomes what primefs 1 would have made of the source.
+old_store() {
+	rm -f "$store"
+	primefs import --content=copy "$work/src" "$work/new.pfs" >/dev/null
+	sqlite3 "$store" "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL" >/dev/null
+	{
+		cat "$top/meta/schema_v1.sql"
+		echo "ATTACH '$work/new.pfs' AS new;"
+		echo "INSERT INTO meta SELECT id, seed, seq, next_directory, next_other, directories, others, end_slot, feed_start FROM new.meta;"
+		for table in node chunk attr_name attr; do
+			echo "INSERT INTO $table SELECT * FROM new.$table;"
+		done
+		echo "PRAGMA application_id = $((0x70667331)); PRAGMA user_version = 1;"
+	} | sqlite3 "$store"
+	rm "$work/new.pfs"
+}
+version() { sqlite3 "file:$1?mode=ro" 'PRAGMA user_version'; }
+
+old_store
+sum=$(sha256sum <"$store")
+check_store
+is 'info knows the version' "$(primefs info --json "$store" | grep -o '"schema": *[0-9]*' | grep -o '[0-9]*')" 1
+is 'find reads it' "$(primefs find "$store" -name f)" "$(primefs find "$store" -type f)"
+is 'mounting read-only says nothing' "$(mount_store -o ro 2>&1)" ''
+is 'and reads' "$(cat "$mnt/d/f")" text
+not_ok 'and does not write' touch "$mnt/d/f"
+unmount_store
+is 'the file is as it was' "$(sha256sum <"$store")" "$sum"
+
+said=$(mount_store 2>&1)
+is 'mounting for writing says one line' "$(wc -l <<<"$said")" 1
+ok 'with the store and the versions' grep -qF "$store: is brought up from version 1 of the format to " <<<"$said"
+is 'reads' "$(cat "$mnt/d/f")" text
+echo more >>"$mnt/d/f"
+unmount_store
+ok 'the store is of a newer version' test "$(version "$store")" -gt 1
+check_store
+is 'the next time it says nothing' "$(mount_store 2>&1)" ''
+is 'and what was written is there' "$(cat "$mnt/d/f")" $'text\nmore'
+unmount_store
+
+# No room for it.
+if ((EUID == 0)) && mkdir "$work/small" && mount -t tmpfs -o size=4m tmpfs "$work/small"; then
+	old_store
+	mv "$store" "$work/small/store.pfs"
+	store=$work/small/store.pfs
+	head -c 100m /dev/zero >"$work/small/filler" 2>/dev/null || true
+	sum=$(sha256sum <"$store")
+	fails_with 'a full disk: one line that says what to do' 'no room .* free 2 MiB, or open it read-only' primefs mount "$store" "$mnt"
+	is 'nothing has changed' "$(sha256sum <"$store")" "$sum"
+	ok 'read-only it can be mounted' mount_store -o ro
+	is 'and read' "$(cat "$mnt/d/f")" text
+	unmount_store
+	rm "$work/small/filler"
+	ok 'with room it can be mounted' mount_store
+	unmount_store
+	ok 'and is of a newer version' test "$(version "$store")" -gt 1
+	check_store
+else
+	skip 'a full disk: needs root'
+fi
