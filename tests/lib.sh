@@ -26,7 +26,7 @@ mnt=$work/mnt
 mkdir "$mnt"
 cd "$work"
 
-all_probes=(names paths rename times perms io maps content threads dirs xattrs locks handles)
+all_probes=(names paths rename times perms io direct maps content threads dirs xattrs locks handles)
 n_passed=0 n_failed=0 n_skipped=0
 run_as=()
 cleanups=()

@@ -108,7 +108,9 @@ static void init(void *arg, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_ATOMIC_O_TRUNC, true);
 	want(conn, FUSE_CAP_EXPORT_SUPPORT, true);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
-	want(conn, FUSE_CAP_ASYNC_DIO, true);
+	/* The kernel drops cached pages before an asynchronous direct write and not after it: who reads in
+	 * between would keep the old ones for ever. */
+	want(conn, FUSE_CAP_ASYNC_DIO, false);
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV, true);
 	want_killpriv_v2(conn);
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, options->timeout > 0);

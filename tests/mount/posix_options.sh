@@ -17,7 +17,7 @@ for options in -s '-o writeback' '-o timeout=0' '-o readdirplus=always' '-o read
 	pass "mounts with $options"
 	except=()
 	[[ $options != *writeback* ]] || except=(--except=seeks_data_and_holes) # all is data there
-	for probe in names paths rename times perms xattrs io maps content threads dirs; do
+	for probe in names paths rename times perms xattrs io direct maps content threads dirs; do
 		mkdir "$mnt/$probe"
 		run_probe "$probe" "${except[@]}" "$mnt/$probe"
 		rmdir "$mnt/$probe"
