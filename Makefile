@@ -35,11 +35,12 @@ WARNINGS := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing
 
 # Packages: pkg-config name and the Debian package that has it.
 packages := fuse3 sqlite3 gmp primesieve $(if $(filter 1,$(ARCHIVE)),libarchive) $(if $(filter 1,$(EDIT)),libedit)
-debian   := libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libarchive-dev libedit-dev libcmocka-dev
+debian   := lemon re2c libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libarchive-dev libedit-dev libcmocka-dev
 no_deps  := help clean test demo setup print-build layering lint-layering lint-shell lint-man format
 goals    := $(if $(MAKECMDGOALS),$(MAKECMDGOALS),all)
 ifneq ($(filter-out $(no_deps),$(goals)),)
-missing := $(shell for p in $(packages) cmocka; do pkg-config --exists $$p || echo $$p; done)
+missing := $(shell for p in $(packages) cmocka; do pkg-config --exists $$p || echo $$p; done; \
+	for p in lemon re2c; do command -v $$p >/dev/null || echo $$p; done)
 ifneq ($(strip $(missing)),)
 $(error not installed: $(missing).  On Debian or Ubuntu: apt-get install build-essential pkg-config $(debian))
 endif
@@ -54,7 +55,7 @@ PKG_LIBS := $(filter-out -lprimesieve,$(PKG_LIBS)) -Wl,-Bstatic -lprimesieve -ls
 endif
 archive_so := $(shell objdump -p "$$($(CC) -print-file-name=libarchive.so)" 2>/dev/null | sed -n 's/ *SONAME *//p')
 
-all_cflags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=312 -I. \
+all_cflags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=312 -I. -I$(B) \
 	-DPFS_ARCHIVE=$(ARCHIVE) -DPFS_EDIT=$(EDIT) -DPFS_PREFIX='"$(PREFIX)"' \
 	$(PKG_CFLAGS) $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
 	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
@@ -67,7 +68,7 @@ $(addprefix $(B)/,tools/archive.o lint/tools/archive.c.tidy lint/tools/archive.c
 all_ldflags := $(if $(SAN),-fsanitize=$(SAN)) -pthread $(LDFLAGS)
 
 # Sources: every .c and .cu of a folder belongs to it.
-sources := $(wildcard base/*.c meta/*.c gpu/*.c gpu/host/*.c fs/tree/*.c fs/query/*.c fs/mount/*.c)
+sources := $(wildcard base/*.c meta/*.c gpu/*.c gpu/host/*.c fs/tree/*.c fs/query/*.c fs/query/parse/*.c fs/mount/*.c)
 ifeq ($(CUDA),1)
 sources += $(filter-out gpu/cuda/cuda_none.c,$(wildcard gpu/cuda/*.c))
 cu_sources := $(wildcard gpu/cuda/*.cu)
@@ -86,7 +87,8 @@ all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -X
 	-gencode=arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 
 schema_sources := $(patsubst %.sql,$(B)/%.c,$(wildcard meta/*.sql))
-objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(schema_sources:%.c=%.o)
+objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(schema_sources:%.c=%.o) \
+	$(B)/fs/query/parse/grammar.o $(B)/fs/query/parse/lexer.o
 tool_objects := $(tool_sources:%.c=$(B)/%.o)
 bench_objects := $(bench_sources:%.c=$(B)/%.o)
 library := $(B)/libprimefs.a
@@ -136,6 +138,23 @@ $(schema_sources): $(B)/meta/%.c: meta/%.sql
 $(schema_sources:%.c=%.o): %.o: %.c
 	$(CC) $(all_cflags) -c -o $@ $<
 
+# The parser of statements: Lemon's and re2c's C is compiled without our warnings.
+parse := $(B)/fs/query/parse
+$(parse)/grammar.h: $(parse)/grammar.c ;
+$(parse)/grammar.c: fs/query/parse/grammar.y
+	@mkdir -p $(@D)
+	lemon -q -d$(@D) $<
+	@touch $@ $(@:.c=.h)
+
+$(parse)/lexer.c: fs/query/parse/lexer.re
+	@mkdir -p $(@D)
+	re2c --no-debug-info -o $@ $<
+
+$(parse)/grammar.o $(parse)/lexer.o: %.o: %.c $(parse)/grammar.h
+	$(CC) $(all_cflags) -w -c -o $@ $<
+
+$(parse)/parse.o $(B)/lint/fs/query/parse/parse.c.tidy $(B)/lint/fs/query/parse/parse.c.analyzer: $(parse)/grammar.h
+
 # A unit test may need symbols wrapped: WRAP_test_store := calloc sqlite3_step
 -include tests/wrap.mk
 $(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(ref_objects) $(tool_library) $(library)
@@ -148,6 +167,7 @@ $(B)/tests/mount/%: $(B)/tests/mount/%.o $(B)/tests/mount/probe.o
 $(B)/tests/mount/statements: $(B)/tests/ref/statements.o
 $(B)/tests/crash/%: $(B)/tests/crash/%.o $(B)/tests/mount/probe.o
 	$(CC) $(all_ldflags) -o $@ $^
+$(B)/tests/fuzz/parse_fuzzer_replay $(B)/tests/fuzz/parse_fuzzer: $(B)/tests/ref/unparse.o
 $(B)/tests/fuzz/%_fuzzer_replay: $(B)/tests/fuzz/%_fuzzer.o $(B)/tests/fuzz/replay.o $(tool_library) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 

@@ -10,3 +10,4 @@ WRAP_test_content_memory := pfs_store_commit
 WRAP_test_temporary := fstatvfs64
 WRAP_test_answer := $(addprefix pfs_query_,start finish columns column_name next parts value) fstatvfs64
 WRAP_test_sql_number := sqlite3_value_dup
+WRAP_test_parse := malloc calloc realloc
