@@ -2,16 +2,16 @@
 #include "tests/ref/unparse.h"
 
 static const char *const operators[] = {
-	[PFS_OP_OR] = "OR",	     [PFS_OP_AND] = "AND",	  [PFS_OP_EQ] = "=",
-	[PFS_OP_NE] = "<>",	     [PFS_OP_LT] = "<",		  [PFS_OP_LE] = "<=",
-	[PFS_OP_GT] = ">",	     [PFS_OP_GE] = ">=",	  [PFS_OP_IS] = "IS",
-	[PFS_OP_IS_NOT] = "IS NOT",  [PFS_OP_BIT_AND] = "&",	  [PFS_OP_BIT_OR] = "|",
-	[PFS_OP_SHIFT_LEFT] = "<<",  [PFS_OP_SHIFT_RIGHT] = ">>", [PFS_OP_ADD] = "+",
-	[PFS_OP_SUBTRACT] = "-",     [PFS_OP_MULTIPLY] = "*",	  [PFS_OP_DIVIDE] = "/",
-	[PFS_OP_REMAINDER] = "%",    [PFS_OP_CONCAT] = "||",	  [PFS_OP_ARROW] = "->",
-	[PFS_OP_LONG_ARROW] = "->>", [PFS_OP_NOT] = "NOT ",	  [PFS_OP_NEGATE] = "-",
-	[PFS_OP_PLUS] = "+",	     [PFS_OP_BIT_NOT] = "~",	  [PFS_OP_LIKE] = "LIKE",
-	[PFS_OP_GLOB] = "GLOB",	     [PFS_OP_REGEXP] = "REGEXP",  [PFS_OP_MATCH] = "MATCH",
+	[PFS_AST_OR] = "OR",	     [PFS_AST_AND] = "AND",	  [PFS_AST_EQ] = "=",
+	[PFS_AST_NE] = "<>",	     [PFS_AST_LT] = "<",		  [PFS_AST_LE] = "<=",
+	[PFS_AST_GT] = ">",	     [PFS_AST_GE] = ">=",	  [PFS_AST_IS] = "IS",
+	[PFS_AST_IS_NOT] = "IS NOT",  [PFS_AST_BIT_AND] = "&",	  [PFS_AST_BIT_OR] = "|",
+	[PFS_AST_SHIFT_LEFT] = "<<",  [PFS_AST_SHIFT_RIGHT] = ">>", [PFS_AST_ADD] = "+",
+	[PFS_AST_SUBTRACT] = "-",     [PFS_AST_MULTIPLY] = "*",	  [PFS_AST_DIVIDE] = "/",
+	[PFS_AST_REMAINDER] = "%",    [PFS_AST_CONCAT] = "||",	  [PFS_AST_ARROW] = "->",
+	[PFS_AST_LONG_ARROW] = "->>", [PFS_AST_NOT] = "NOT ",	  [PFS_AST_NEGATE] = "-",
+	[PFS_AST_PLUS] = "+",	     [PFS_AST_BIT_NOT] = "~",	  [PFS_AST_LIKE] = "LIKE",
+	[PFS_AST_GLOB] = "GLOB",	     [PFS_AST_REGEXP] = "REGEXP",  [PFS_AST_MATCH] = "MATCH",
 };
 
 static void put_quoted(FILE *out, const struct pfs_name *name, char quote)
@@ -258,19 +258,19 @@ static void put_join(FILE *out, unsigned join)
 		unsigned join;
 		const char *word;
 	} words[] = {
-		{PFS_JOIN_NATURAL, "NATURAL "},
-		{PFS_JOIN_CROSS, "CROSS "},
-		{PFS_JOIN_LEFT, "LEFT "},
-		{PFS_JOIN_RIGHT, "RIGHT "},
+		{PFS_JOINS_NATURAL, "NATURAL "},
+		{PFS_JOINS_CROSS, "CROSS "},
+		{PFS_JOINS_LEFT, "LEFT "},
+		{PFS_JOINS_RIGHT, "RIGHT "},
 	};
 
-	if (join & PFS_JOIN_COMMA) {
+	if (join & PFS_JOINS_COMMA) {
 		(void)fputs(", ", out);
 		return;
 	}
 	(void)putc(' ', out);
-	if ((join & PFS_JOIN_LEFT) && (join & PFS_JOIN_RIGHT)) {
-		(void)fputs(join & PFS_JOIN_NATURAL ? "NATURAL FULL JOIN " : "FULL JOIN ", out);
+	if ((join & PFS_JOINS_LEFT) && (join & PFS_JOINS_RIGHT)) {
+		(void)fputs(join & PFS_JOINS_NATURAL ? "NATURAL FULL JOIN " : "FULL JOIN ", out);
 		return;
 	}
 	for (size_t i = 0; i < PFS_COUNT(words); i++) {
@@ -280,26 +280,26 @@ static void put_join(FILE *out, unsigned join)
 	(void)fputs("JOIN ", out);
 }
 
-static void put_sources(FILE *out, const struct pfs_source *source);
+static void put_sources(FILE *out, const struct pfs_from *source);
 
-static void put_source(FILE *out, const struct pfs_source *source)
+static void put_source(FILE *out, const struct pfs_from *source)
 {
 	switch (source->kind) {
-	case PFS_SOURCE_TABLE:
+	case PFS_FROM_TABLE:
 		put_qualified(out, source->schema, source->name);
 		break;
-	case PFS_SOURCE_FUNCTION:
+	case PFS_FROM_FUNCTION:
 		put_qualified(out, source->schema, source->name);
 		(void)putc('(', out);
 		put_items(out, source->args);
 		(void)putc(')', out);
 		break;
-	case PFS_SOURCE_SELECT:
+	case PFS_FROM_SELECT:
 		(void)putc('(', out);
 		unparse_select(out, source->select);
 		(void)putc(')', out);
 		break;
-	case PFS_SOURCE_JOIN:
+	case PFS_FROM_JOIN:
 		(void)putc('(', out);
 		put_sources(out, source->inner);
 		(void)putc(')', out);
@@ -319,9 +319,9 @@ static void put_source(FILE *out, const struct pfs_source *source)
 	}
 }
 
-static void put_sources(FILE *out, const struct pfs_source *source)
+static void put_sources(FILE *out, const struct pfs_from *source)
 {
-	for (const struct pfs_source *first = source; source; source = source->next) {
+	for (const struct pfs_from *first = source; source; source = source->next) {
 		if (source != first)
 			put_join(out, source->join);
 		put_source(out, source);

@@ -25,38 +25,38 @@ struct pfs_name {
 	struct pfs_span span;
 };
 
-enum pfs_op {
-	PFS_OP_NONE,
-	PFS_OP_OR,
-	PFS_OP_AND,
-	PFS_OP_EQ,
-	PFS_OP_NE,
-	PFS_OP_LT,
-	PFS_OP_LE,
-	PFS_OP_GT,
-	PFS_OP_GE,
-	PFS_OP_IS, /* also IS NOT DISTINCT FROM */
-	PFS_OP_IS_NOT,
-	PFS_OP_BIT_AND,
-	PFS_OP_BIT_OR,
-	PFS_OP_SHIFT_LEFT,
-	PFS_OP_SHIFT_RIGHT,
-	PFS_OP_ADD,
-	PFS_OP_SUBTRACT,
-	PFS_OP_MULTIPLY,
-	PFS_OP_DIVIDE,
-	PFS_OP_REMAINDER,
-	PFS_OP_CONCAT,
-	PFS_OP_ARROW,	   /* -> */
-	PFS_OP_LONG_ARROW, /* ->> */
-	PFS_OP_NOT,	   /* of one operand, as the next three */
-	PFS_OP_NEGATE,
-	PFS_OP_PLUS,
-	PFS_OP_BIT_NOT,
-	PFS_OP_LIKE, /* of PFS_EXPR_LIKE, as the next three */
-	PFS_OP_GLOB,
-	PFS_OP_REGEXP,
-	PFS_OP_MATCH,
+enum pfs_ast_op {
+	PFS_AST_NONE,
+	PFS_AST_OR,
+	PFS_AST_AND,
+	PFS_AST_EQ,
+	PFS_AST_NE,
+	PFS_AST_LT,
+	PFS_AST_LE,
+	PFS_AST_GT,
+	PFS_AST_GE,
+	PFS_AST_IS, /* also IS NOT DISTINCT FROM */
+	PFS_AST_IS_NOT,
+	PFS_AST_BIT_AND,
+	PFS_AST_BIT_OR,
+	PFS_AST_SHIFT_LEFT,
+	PFS_AST_SHIFT_RIGHT,
+	PFS_AST_ADD,
+	PFS_AST_SUBTRACT,
+	PFS_AST_MULTIPLY,
+	PFS_AST_DIVIDE,
+	PFS_AST_REMAINDER,
+	PFS_AST_CONCAT,
+	PFS_AST_ARROW,	   /* -> */
+	PFS_AST_LONG_ARROW, /* ->> */
+	PFS_AST_NOT,	   /* of one operand, as the next three */
+	PFS_AST_NEGATE,
+	PFS_AST_PLUS,
+	PFS_AST_BIT_NOT,
+	PFS_AST_LIKE, /* of PFS_EXPR_LIKE, as the next three */
+	PFS_AST_GLOB,
+	PFS_AST_REGEXP,
+	PFS_AST_MATCH,
 };
 
 enum pfs_expr_kind {
@@ -88,7 +88,7 @@ enum pfs_expr_kind {
 
 struct pfs_expr {
 	enum pfs_expr_kind kind;
-	enum pfs_op op;
+	enum pfs_ast_op op;
 	bool negated;	  /* NOT LIKE, NOT IN, NOT BETWEEN; NOT NULL */
 	bool is_distinct; /* of PFS_EXPR_CALL, as the next two */
 	bool is_star;
@@ -129,37 +129,37 @@ struct pfs_names {
 	struct pfs_names *next;
 };
 
-enum pfs_join {
-	PFS_JOIN_COMMA = 1,
-	PFS_JOIN_NATURAL = 2,
-	PFS_JOIN_LEFT = 4,
-	PFS_JOIN_RIGHT = 8, /* with PFS_JOIN_LEFT: FULL */
-	PFS_JOIN_CROSS = 16,
-	PFS_JOIN_INNER = 32, /* said */
-	PFS_JOIN_OUTER = 64, /* said */
+enum pfs_joins {
+	PFS_JOINS_COMMA = 1,
+	PFS_JOINS_NATURAL = 2,
+	PFS_JOINS_LEFT = 4,
+	PFS_JOINS_RIGHT = 8, /* with PFS_JOINS_LEFT: FULL */
+	PFS_JOINS_CROSS = 16,
+	PFS_JOINS_INNER = 32, /* said */
+	PFS_JOINS_OUTER = 64, /* said */
 };
 
-enum pfs_source_kind {
-	PFS_SOURCE_TABLE,    /* [schema.]name, or a CTE's */
-	PFS_SOURCE_FUNCTION, /* [schema.]name(args) */
-	PFS_SOURCE_SELECT,   /* (select) */
-	PFS_SOURCE_JOIN,     /* (inner), more sources in parentheses */
+enum pfs_from_kind {
+	PFS_FROM_TABLE,    /* [schema.]name, or a CTE's */
+	PFS_FROM_FUNCTION, /* [schema.]name(args) */
+	PFS_FROM_SELECT,   /* (select) */
+	PFS_FROM_JOIN,     /* (inner), more sources in parentheses */
 };
 
 /* One of a FROM, in the order written.  How it is joined with what stands before it is its own. */
-struct pfs_source {
-	enum pfs_source_kind kind;
-	unsigned join; /* enum pfs_join, or-ed; 0: the first, or a plain JOIN */
+struct pfs_from {
+	enum pfs_from_kind kind;
+	unsigned join; /* enum pfs_joins, or-ed; 0: the first, or a plain JOIN */
 	const struct pfs_name *schema, *name, *alias;
 	struct pfs_items *args;
 	struct pfs_select *select;
-	struct pfs_source *inner;
+	struct pfs_from *inner;
 	struct pfs_expr *on;
 	struct pfs_names *using;
 	bool is_indexed; /* INDEXED BY or NOT INDEXED */
 	uint16_t depth;
 	struct pfs_span span;		/* without the alias and ON */
-	struct pfs_source *next, *last; /* last: of the first one's list */
+	struct pfs_from *next, *last; /* last: of the first one's list */
 };
 
 enum pfs_compound { PFS_COMPOUND_NONE, PFS_UNION_ALL, PFS_UNION, PFS_INTERSECT, PFS_EXCEPT };
@@ -170,7 +170,7 @@ struct pfs_core {
 	struct pfs_span span;
 	bool is_distinct;
 	struct pfs_items *results; /* NULL: VALUES */
-	struct pfs_source *from;
+	struct pfs_from *from;
 	struct pfs_expr *where;
 	struct pfs_items *group;
 	struct pfs_expr *having;
@@ -234,7 +234,7 @@ struct pfs_statement {
 	bool is_temporary, is_unique, if_exists;       /* if_exists: IF [NOT] EXISTS */
 	struct pfs_names *columns;		       /* of INSERT */
 	struct pfs_items *set;			       /* of UPDATE: alias = expr */
-	struct pfs_source *from;		       /* of UPDATE */
+	struct pfs_from *from;		       /* of UPDATE */
 	struct pfs_expr *where;			       /* also CREATE INDEX's */
 	struct pfs_items *order;		       /* also CREATE INDEX's columns */
 	struct pfs_expr *limit, *offset;

@@ -259,7 +259,7 @@ struct pfs_expr *pfs_ast_parens(struct pfs_parser *p, struct pfs_lexeme open, st
 	return expr;
 }
 
-struct pfs_expr *pfs_ast_unary(struct pfs_parser *p, enum pfs_op op, struct pfs_lexeme token,
+struct pfs_expr *pfs_ast_unary(struct pfs_parser *p, enum pfs_ast_op op, struct pfs_lexeme token,
 			       struct pfs_expr *operand)
 {
 	struct pfs_expr *expr;
@@ -273,7 +273,7 @@ struct pfs_expr *pfs_ast_unary(struct pfs_parser *p, enum pfs_op op, struct pfs_
 	return expr;
 }
 
-struct pfs_expr *pfs_ast_binary(struct pfs_parser *p, enum pfs_op op, struct pfs_expr *left,
+struct pfs_expr *pfs_ast_binary(struct pfs_parser *p, enum pfs_ast_op op, struct pfs_expr *left,
 				struct pfs_lexeme token, struct pfs_expr *right)
 {
 	struct pfs_expr *expr = new_operation(
@@ -307,16 +307,16 @@ struct pfs_expr *pfs_ast_like(struct pfs_parser *p, struct pfs_expr *left, struc
 		return NULL;
 	switch (p->sql[op.token.span.at] | 0x20) {
 	case 'l':
-		expr->op = PFS_OP_LIKE;
+		expr->op = PFS_AST_LIKE;
 		break;
 	case 'g':
-		expr->op = PFS_OP_GLOB;
+		expr->op = PFS_AST_GLOB;
 		break;
 	case 'r':
-		expr->op = PFS_OP_REGEXP;
+		expr->op = PFS_AST_REGEXP;
 		break;
 	default:
-		expr->op = PFS_OP_MATCH;
+		expr->op = PFS_AST_MATCH;
 	}
 	return expr;
 }

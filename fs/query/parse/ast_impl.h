@@ -82,9 +82,9 @@ struct pfs_expr *pfs_ast_column(struct pfs_parser *p, const struct pfs_lexeme *s
 				const struct pfs_lexeme *table, const struct pfs_lexeme *name);
 struct pfs_expr *pfs_ast_parens(struct pfs_parser *p, struct pfs_lexeme open,
 				struct pfs_expr *expr);
-struct pfs_expr *pfs_ast_unary(struct pfs_parser *p, enum pfs_op op, struct pfs_lexeme token,
+struct pfs_expr *pfs_ast_unary(struct pfs_parser *p, enum pfs_ast_op op, struct pfs_lexeme token,
 			       struct pfs_expr *operand);
-struct pfs_expr *pfs_ast_binary(struct pfs_parser *p, enum pfs_op op, struct pfs_expr *left,
+struct pfs_expr *pfs_ast_binary(struct pfs_parser *p, enum pfs_ast_op op, struct pfs_expr *left,
 				struct pfs_lexeme token, struct pfs_expr *right);
 /* CAST and COLLATE. */
 struct pfs_expr *pfs_ast_named(struct pfs_parser *p, enum pfs_expr_kind kind, struct pfs_lexeme op,
@@ -118,21 +118,21 @@ void pfs_ast_filter(struct pfs_parser *p, struct pfs_expr *call, struct pfs_filt
 
 /* ---- ast_select.c ---- */
 
-unsigned pfs_ast_join(struct pfs_parser *p, struct pfs_lexeme word); /* enum pfs_join */
-struct pfs_source *pfs_ast_table(struct pfs_parser *p, struct pfs_qualified table,
+unsigned pfs_ast_join(struct pfs_parser *p, struct pfs_lexeme word); /* enum pfs_joins */
+struct pfs_from *pfs_ast_table(struct pfs_parser *p, struct pfs_qualified table,
 				 const struct pfs_name *alias, bool is_indexed);
-struct pfs_source *pfs_ast_table_function(struct pfs_parser *p, struct pfs_qualified table,
+struct pfs_from *pfs_ast_table_function(struct pfs_parser *p, struct pfs_qualified table,
 					  struct pfs_items *args, const struct pfs_name *alias);
-struct pfs_source *pfs_ast_sub_select(struct pfs_parser *p, struct pfs_lexeme open,
+struct pfs_from *pfs_ast_sub_select(struct pfs_parser *p, struct pfs_lexeme open,
 				      struct pfs_select *select, const struct pfs_name *alias);
-struct pfs_source *pfs_ast_sub_join(struct pfs_parser *p, struct pfs_lexeme open,
-				    struct pfs_source *inner, const struct pfs_name *alias);
-void pfs_ast_on(struct pfs_parser *p, struct pfs_source *source, struct pfs_expr *on);
-struct pfs_source *pfs_ast_source_list(struct pfs_parser *p, struct pfs_source *list, unsigned join,
-				       struct pfs_source *source);
+struct pfs_from *pfs_ast_sub_join(struct pfs_parser *p, struct pfs_lexeme open,
+				    struct pfs_from *inner, const struct pfs_name *alias);
+void pfs_ast_on(struct pfs_parser *p, struct pfs_from *source, struct pfs_expr *on);
+struct pfs_from *pfs_ast_source_list(struct pfs_parser *p, struct pfs_from *list, unsigned join,
+				       struct pfs_from *source);
 
 struct pfs_core *pfs_ast_core(struct pfs_parser *p, struct pfs_lexeme first, bool is_distinct,
-			      struct pfs_items *results, struct pfs_source *from,
+			      struct pfs_items *results, struct pfs_from *from,
 			      struct pfs_expr *where);
 void pfs_ast_grouped(struct pfs_core *core, struct pfs_items *group, struct pfs_expr *having,
 		     struct pfs_items *windows);

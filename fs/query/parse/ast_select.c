@@ -13,13 +13,13 @@ unsigned pfs_ast_join(struct pfs_parser *p, struct pfs_lexeme word)
 		const char *name;
 		unsigned join;
 	} words[] = {
-		{"natural", PFS_JOIN_NATURAL},
-		{"left", PFS_JOIN_LEFT | PFS_JOIN_OUTER},
-		{"right", PFS_JOIN_RIGHT | PFS_JOIN_OUTER},
-		{"full", PFS_JOIN_LEFT | PFS_JOIN_RIGHT | PFS_JOIN_OUTER},
-		{"outer", PFS_JOIN_OUTER},
-		{"inner", PFS_JOIN_INNER},
-		{"cross", PFS_JOIN_CROSS | PFS_JOIN_INNER},
+		{"natural", PFS_JOINS_NATURAL},
+		{"left", PFS_JOINS_LEFT | PFS_JOINS_OUTER},
+		{"right", PFS_JOINS_RIGHT | PFS_JOINS_OUTER},
+		{"full", PFS_JOINS_LEFT | PFS_JOINS_RIGHT | PFS_JOINS_OUTER},
+		{"outer", PFS_JOINS_OUTER},
+		{"inner", PFS_JOINS_INNER},
+		{"cross", PFS_JOINS_CROSS | PFS_JOINS_INNER},
 	};
 	const char *text = p->sql + word.span.at;
 
@@ -32,11 +32,11 @@ unsigned pfs_ast_join(struct pfs_parser *p, struct pfs_lexeme word)
 	return 0;
 }
 
-static struct pfs_source *new_source(struct pfs_parser *p, enum pfs_source_kind kind, uint32_t at,
+static struct pfs_from *new_source(struct pfs_parser *p, enum pfs_from_kind kind, uint32_t at,
 				     const struct pfs_name *alias, unsigned deepest)
 {
 	uint16_t depth = pfs_ast_depth(p, deepest);
-	struct pfs_source *source = pfs_ast_get(p, sizeof(*source));
+	struct pfs_from *source = pfs_ast_get(p, sizeof(*source));
 
 	if (!source)
 		return NULL;
@@ -48,10 +48,10 @@ static struct pfs_source *new_source(struct pfs_parser *p, enum pfs_source_kind 
 	return source;
 }
 
-struct pfs_source *pfs_ast_table(struct pfs_parser *p, struct pfs_qualified table,
+struct pfs_from *pfs_ast_table(struct pfs_parser *p, struct pfs_qualified table,
 				 const struct pfs_name *alias, bool is_indexed)
 {
-	struct pfs_source *source = new_source(p, PFS_SOURCE_TABLE, table.at, alias, 0);
+	struct pfs_from *source = new_source(p, PFS_FROM_TABLE, table.at, alias, 0);
 
 	if (!source || !table.name)
 		return NULL;
@@ -62,11 +62,11 @@ struct pfs_source *pfs_ast_table(struct pfs_parser *p, struct pfs_qualified tabl
 	return source;
 }
 
-struct pfs_source *pfs_ast_table_function(struct pfs_parser *p, struct pfs_qualified table,
+struct pfs_from *pfs_ast_table_function(struct pfs_parser *p, struct pfs_qualified table,
 					  struct pfs_items *args, const struct pfs_name *alias)
 {
-	struct pfs_source *source =
-		new_source(p, PFS_SOURCE_FUNCTION, table.at, alias, pfs_depth_of_items(args));
+	struct pfs_from *source =
+		new_source(p, PFS_FROM_FUNCTION, table.at, alias, pfs_depth_of_items(args));
 
 	if (!source)
 		return NULL;
@@ -76,29 +76,29 @@ struct pfs_source *pfs_ast_table_function(struct pfs_parser *p, struct pfs_quali
 	return source;
 }
 
-struct pfs_source *pfs_ast_sub_select(struct pfs_parser *p, struct pfs_lexeme open,
+struct pfs_from *pfs_ast_sub_select(struct pfs_parser *p, struct pfs_lexeme open,
 				      struct pfs_select *select, const struct pfs_name *alias)
 {
-	struct pfs_source *source =
-		new_source(p, PFS_SOURCE_SELECT, open.span.at, alias, pfs_depth_of_select(select));
+	struct pfs_from *source =
+		new_source(p, PFS_FROM_SELECT, open.span.at, alias, pfs_depth_of_select(select));
 
 	if (source)
 		source->select = select;
 	return source;
 }
 
-struct pfs_source *pfs_ast_sub_join(struct pfs_parser *p, struct pfs_lexeme open,
-				    struct pfs_source *inner, const struct pfs_name *alias)
+struct pfs_from *pfs_ast_sub_join(struct pfs_parser *p, struct pfs_lexeme open,
+				    struct pfs_from *inner, const struct pfs_name *alias)
 {
-	struct pfs_source *source =
-		new_source(p, PFS_SOURCE_JOIN, open.span.at, alias, inner ? inner->depth : 0);
+	struct pfs_from *source =
+		new_source(p, PFS_FROM_JOIN, open.span.at, alias, inner ? inner->depth : 0);
 
 	if (source)
 		source->inner = inner;
 	return source;
 }
 
-void pfs_ast_on(struct pfs_parser *p, struct pfs_source *source, struct pfs_expr *on)
+void pfs_ast_on(struct pfs_parser *p, struct pfs_from *source, struct pfs_expr *on)
 {
 	if (!source || p->error)
 		return;
@@ -107,8 +107,8 @@ void pfs_ast_on(struct pfs_parser *p, struct pfs_source *source, struct pfs_expr
 }
 
 /* The first one's depth is that of them all. */
-struct pfs_source *pfs_ast_source_list(struct pfs_parser *p, struct pfs_source *list, unsigned join,
-				       struct pfs_source *source)
+struct pfs_from *pfs_ast_source_list(struct pfs_parser *p, struct pfs_from *list, unsigned join,
+				       struct pfs_from *source)
 {
 	if (!source || p->error)
 		return list;
@@ -124,7 +124,7 @@ struct pfs_source *pfs_ast_source_list(struct pfs_parser *p, struct pfs_source *
 /* ---- SELECT ---- */
 
 struct pfs_core *pfs_ast_core(struct pfs_parser *p, struct pfs_lexeme first, bool is_distinct,
-			      struct pfs_items *results, struct pfs_source *from,
+			      struct pfs_items *results, struct pfs_from *from,
 			      struct pfs_expr *where)
 {
 	struct pfs_core *core = pfs_ast_get(p, sizeof(*core));

@@ -97,10 +97,10 @@ as(A) ::= AS nm(X). { A = pfs_ast_name(p, X); }
 as(A) ::= ids(X). { A = pfs_ast_name(p, X); }
 as(A) ::= . { A = NULL; }
 
-%type from {struct pfs_source *}
-%type sources {struct pfs_source *}
-%type source {struct pfs_source *}
-%type joined {struct pfs_source *}
+%type from {struct pfs_from *}
+%type sources {struct pfs_from *}
+%type source {struct pfs_from *}
+%type joined {struct pfs_from *}
 from(A) ::= . { A = NULL; }
 from(A) ::= FROM sources(X). { A = X; }
 sources(A) ::= joined(X). { A = pfs_ast_source_list(p, NULL, 0, X); }
@@ -121,7 +121,7 @@ qualified(A) ::= nm(X). { A = pfs_ast_qualified(p, NULL, &X); }
 qualified(A) ::= nm(X) DOT nm(Y). { A = pfs_ast_qualified(p, &X, &Y); }
 
 %type joinop {unsigned}
-joinop(A) ::= COMMA. { A = PFS_JOIN_COMMA; }
+joinop(A) ::= COMMA. { A = PFS_JOINS_COMMA; }
 joinop(A) ::= JOIN. { A = 0; }
 joinop(A) ::= JOIN_KW(X) JOIN. { A = pfs_ast_join(p, X); }
 joinop(A) ::= JOIN_KW(X) nm(Y) JOIN. { A = pfs_ast_join(p, X) | pfs_ast_join(p, Y); }
@@ -225,26 +225,26 @@ expr(A) ::= idj(N) LP STAR RP filter_over(F). {
 }
 
 expr(A) ::= LP(S) items(L) COMMA expr(X) RP. { A = pfs_ast_row(p, S, L, X); }
-expr(A) ::= expr(X) AND(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_AND, X, O, Y); }
-expr(A) ::= expr(X) OR(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_OR, X, O, Y); }
-expr(A) ::= expr(X) LT(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_LT, X, O, Y); }
-expr(A) ::= expr(X) GT(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_GT, X, O, Y); }
-expr(A) ::= expr(X) GE(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_GE, X, O, Y); }
-expr(A) ::= expr(X) LE(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_LE, X, O, Y); }
-expr(A) ::= expr(X) EQ(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_EQ, X, O, Y); }
-expr(A) ::= expr(X) NE(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_NE, X, O, Y); }
-expr(A) ::= expr(X) BITAND(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_BIT_AND, X, O, Y); }
-expr(A) ::= expr(X) BITOR(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_BIT_OR, X, O, Y); }
-expr(A) ::= expr(X) LSHIFT(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_SHIFT_LEFT, X, O, Y); }
-expr(A) ::= expr(X) RSHIFT(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_SHIFT_RIGHT, X, O, Y); }
-expr(A) ::= expr(X) PLUS(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_ADD, X, O, Y); }
-expr(A) ::= expr(X) MINUS(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_SUBTRACT, X, O, Y); }
-expr(A) ::= expr(X) STAR(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_MULTIPLY, X, O, Y); }
-expr(A) ::= expr(X) SLASH(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_DIVIDE, X, O, Y); }
-expr(A) ::= expr(X) REM(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_REMAINDER, X, O, Y); }
-expr(A) ::= expr(X) CONCAT(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_CONCAT, X, O, Y); }
-expr(A) ::= expr(X) PTR(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_ARROW, X, O, Y); }
-expr(A) ::= expr(X) LONGPTR(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_LONG_ARROW, X, O, Y); }
+expr(A) ::= expr(X) AND(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_AND, X, O, Y); }
+expr(A) ::= expr(X) OR(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_OR, X, O, Y); }
+expr(A) ::= expr(X) LT(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_LT, X, O, Y); }
+expr(A) ::= expr(X) GT(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_GT, X, O, Y); }
+expr(A) ::= expr(X) GE(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_GE, X, O, Y); }
+expr(A) ::= expr(X) LE(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_LE, X, O, Y); }
+expr(A) ::= expr(X) EQ(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_EQ, X, O, Y); }
+expr(A) ::= expr(X) NE(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_NE, X, O, Y); }
+expr(A) ::= expr(X) BITAND(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_BIT_AND, X, O, Y); }
+expr(A) ::= expr(X) BITOR(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_BIT_OR, X, O, Y); }
+expr(A) ::= expr(X) LSHIFT(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_SHIFT_LEFT, X, O, Y); }
+expr(A) ::= expr(X) RSHIFT(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_SHIFT_RIGHT, X, O, Y); }
+expr(A) ::= expr(X) PLUS(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_ADD, X, O, Y); }
+expr(A) ::= expr(X) MINUS(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_SUBTRACT, X, O, Y); }
+expr(A) ::= expr(X) STAR(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_MULTIPLY, X, O, Y); }
+expr(A) ::= expr(X) SLASH(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_DIVIDE, X, O, Y); }
+expr(A) ::= expr(X) REM(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_REMAINDER, X, O, Y); }
+expr(A) ::= expr(X) CONCAT(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_CONCAT, X, O, Y); }
+expr(A) ::= expr(X) PTR(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_ARROW, X, O, Y); }
+expr(A) ::= expr(X) LONGPTR(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_LONG_ARROW, X, O, Y); }
 
 %type likeop {struct pfs_operator}
 likeop(A) ::= LIKE_KW(X). { A = (struct pfs_operator){X, false}; }
@@ -257,15 +257,15 @@ expr(A) ::= expr(X) likeop(O) expr(Y) ESCAPE expr(E). [LIKE_KW] { A = pfs_ast_li
 expr(A) ::= expr(X) ISNULL(O). { A = pfs_ast_is_null(p, X, O, false); }
 expr(A) ::= expr(X) NOTNULL(O). { A = pfs_ast_is_null(p, X, O, true); }
 expr(A) ::= expr(X) NOT(O) NULL. { A = pfs_ast_is_null(p, X, O, true); }
-expr(A) ::= expr(X) IS(O) expr(Y). { A = pfs_ast_binary(p, PFS_OP_IS, X, O, Y); }
-expr(A) ::= expr(X) IS(O) NOT expr(Y). { A = pfs_ast_binary(p, PFS_OP_IS_NOT, X, O, Y); }
-expr(A) ::= expr(X) IS(O) NOT DISTINCT FROM expr(Y). { A = pfs_ast_binary(p, PFS_OP_IS, X, O, Y); }
-expr(A) ::= expr(X) IS(O) DISTINCT FROM expr(Y). { A = pfs_ast_binary(p, PFS_OP_IS_NOT, X, O, Y); }
+expr(A) ::= expr(X) IS(O) expr(Y). { A = pfs_ast_binary(p, PFS_AST_IS, X, O, Y); }
+expr(A) ::= expr(X) IS(O) NOT expr(Y). { A = pfs_ast_binary(p, PFS_AST_IS_NOT, X, O, Y); }
+expr(A) ::= expr(X) IS(O) NOT DISTINCT FROM expr(Y). { A = pfs_ast_binary(p, PFS_AST_IS, X, O, Y); }
+expr(A) ::= expr(X) IS(O) DISTINCT FROM expr(Y). { A = pfs_ast_binary(p, PFS_AST_IS_NOT, X, O, Y); }
 
-expr(A) ::= NOT(O) expr(X). { A = pfs_ast_unary(p, PFS_OP_NOT, O, X); }
-expr(A) ::= BITNOT(O) expr(X). { A = pfs_ast_unary(p, PFS_OP_BIT_NOT, O, X); }
-expr(A) ::= PLUS(O) expr(X). [BITNOT] { A = pfs_ast_unary(p, PFS_OP_PLUS, O, X); }
-expr(A) ::= MINUS(O) expr(X). [BITNOT] { A = pfs_ast_unary(p, PFS_OP_NEGATE, O, X); }
+expr(A) ::= NOT(O) expr(X). { A = pfs_ast_unary(p, PFS_AST_NOT, O, X); }
+expr(A) ::= BITNOT(O) expr(X). { A = pfs_ast_unary(p, PFS_AST_BIT_NOT, O, X); }
+expr(A) ::= PLUS(O) expr(X). [BITNOT] { A = pfs_ast_unary(p, PFS_AST_PLUS, O, X); }
+expr(A) ::= MINUS(O) expr(X). [BITNOT] { A = pfs_ast_unary(p, PFS_AST_NEGATE, O, X); }
 
 %type between_op {struct pfs_operator}
 between_op(A) ::= BETWEEN(X). { A = (struct pfs_operator){X, false}; }
@@ -463,5 +463,5 @@ definition(A) ::= definition(D) DEFAULT literal(X). { A = D; if (A) A->default_v
 definition(A) ::= definition(D) DEFAULT LP expr(X) RP. { A = D; if (A) A->default_value = X; }
 definition(A) ::= definition(D) DEFAULT MINUS(O) literal(X). {
 	A = D;
-	if (A) A->default_value = pfs_ast_unary(p, PFS_OP_NEGATE, O, X);
+	if (A) A->default_value = pfs_ast_unary(p, PFS_AST_NEGATE, O, X);
 }
