@@ -112,6 +112,11 @@ void pfs_sql_return_integer(struct pfs_sql_call *call, int64_t value)
 	sqlite3_result_int64(call->context, value);
 }
 
+void pfs_sql_return_real(struct pfs_sql_call *call, double value)
+{
+	sqlite3_result_double(call->context, value);
+}
+
 void pfs_sql_return_text(struct pfs_sql_call *call, const char *bytes, size_t size)
 {
 	sqlite3_result_text64(call->context, bytes, size, SQLITE_TRANSIENT, SQLITE_UTF8);

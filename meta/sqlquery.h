@@ -152,6 +152,7 @@ struct pfs_sql_source {
 
 struct pfs_sql_call; /* where a function's result goes; without one it is NULL */
 void pfs_sql_return_integer(struct pfs_sql_call *call, int64_t value);
+void pfs_sql_return_real(struct pfs_sql_call *call, double value);
 void pfs_sql_return_text(struct pfs_sql_call *call, const char *bytes, size_t size); /* copied */
 void pfs_sql_return_error(struct pfs_sql_call *call, int error, const char *text);
 

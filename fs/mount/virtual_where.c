@@ -15,7 +15,8 @@ static const struct pfs_virtual_kind answer_kind;
 static int add_column(void *arg, const struct pfs_query *query)
 {
 	struct pfs_facet_columns *columns = arg;
-	struct pfs_query_value name, type;
+	struct pfs_query_value name, type, not_null;
+	bool is_number;
 
 	if (!query) {
 		pfs_facet_columns_clear(columns);
@@ -23,8 +24,10 @@ static int add_column(void *arg, const struct pfs_query *query)
 	}
 	pfs_query_value(query, 1, &name);
 	pfs_query_value(query, 2, &type);
-	return pfs_facet_add_column(columns, name.bytes, name.size,
-				    type.size > 0 && type.bytes[0] != 'T');
+	pfs_query_value(query, 3, &not_null);
+	is_number = type.size > 0 && type.bytes[0] != 'T';
+	return pfs_facet_add_column(columns, name.bytes, name.size, is_number,
+				    is_number && not_null.integer);
 }
 
 static int get_columns(struct pfs_call *call, struct pfs_facet_columns *columns)
@@ -84,6 +87,7 @@ static int step(struct pfs_call *call, struct pfs_facet **facet, const struct pf
 		const char *name)
 {
 	struct pfs_facet_columns columns = {.columns = NULL};
+	char problem[PFS_FACET_PROBLEM] = "";
 	int error = 0;
 
 	if (from->kind == PFS_FACET_CHILDREN)
@@ -91,9 +95,9 @@ static int step(struct pfs_call *call, struct pfs_facet **facet, const struct pf
 	if (from->kind == PFS_FACET_COLUMNS && *name != '@')
 		error = get_columns(call, &columns);
 	if (!error)
-		error = pfs_facet_step(facet, from, name, &columns);
+		error = pfs_facet_step(facet, from, name, &columns, problem);
 	pfs_facet_columns_finish(&columns);
-	return error;
+	return *problem ? pfs_call_fail(call, error, "%s", problem) : error;
 }
 
 static int lookup(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
@@ -117,16 +121,13 @@ static int lookup(struct pfs_call *call, struct pfs_virtual *dir, const char *na
 
 /* ---- listings ---- */
 
-static int list_columns(struct pfs_call *call, struct pfs_virtual_names *names)
+static int list_unused_columns(struct pfs_call *call, const struct pfs_facet *facet,
+			     struct pfs_virtual_names *names)
 {
-	static const char *const ends[] = {"@paths",	  "@paths0",	 "@count",
-					   "@result.tsv", "@result.csv", "@result.json",
-					   "@result.txt"};
 	struct pfs_facet_columns columns = {.columns = NULL};
 	int error = get_columns(call, &columns);
-	size_t i;
 
-	for (i = 0; i < columns.n && !error; i++) {
+	for (size_t i = 0; i < columns.n && !error; i++) {
 		char name[PFS_FACET_NAME_MAX + 1];
 		struct pfs_query_value value = {
 			.type = PFS_VALUE_TEXT,
@@ -135,14 +136,27 @@ static int list_columns(struct pfs_call *call, struct pfs_virtual_names *names)
 		};
 		size_t len = pfs_facet_encode(name, &value);
 
-		if (len)
+		if (len && (!facet || pfs_facet_lists_column(facet, columns.columns[i].name)))
 			error = pfs_virtual_names_add(names, name, len, S_IFDIR);
 	}
 	pfs_facet_columns_finish(&columns);
-	PFS_TRY(error);
-	PFS_TRY(pfs_virtual_names_add(names, "under", strlen("under"), S_IFDIR));
+	if (!error && (!facet || pfs_facet_lists_column(facet, "under")))
+		error = pfs_virtual_names_add(names, "under", strlen("under"), S_IFDIR);
+	return error;
+}
+
+/* facet NULL: `where` itself. */
+static int list_columns(struct pfs_call *call, const struct pfs_facet *facet,
+			struct pfs_virtual_names *names)
+{
+	static const char *const ends[] = {"@paths",	  "@paths0",	 "@count",
+					   "@result.tsv", "@result.csv", "@result.json",
+					   "@result.txt"};
+
+	if (!facet || pfs_facet_lists_columns(facet))
+		PFS_TRY(list_unused_columns(call, facet, names));
 	PFS_TRY(pfs_virtual_names_add(names, "@nodes", strlen("@nodes"), S_IFDIR));
-	for (i = 0; i < PFS_COUNT(ends); i++)
+	for (size_t i = 0; i < PFS_COUNT(ends); i++)
 		PFS_TRY(pfs_virtual_names_add(names, ends[i], strlen(ends[i]), S_IFREG));
 	return 0;
 }
@@ -226,11 +240,13 @@ static int list(struct pfs_call *call, struct pfs_virtual *dir, struct pfs_virtu
 
 	switch (facet ? facet->kind : PFS_FACET_COLUMNS) {
 	case PFS_FACET_COLUMNS:
-		return list_columns(call, names);
+		return list_columns(call, facet, names);
 	case PFS_FACET_VALUES:
+		if (!pfs_facet_lists_values(facet))
+			return pfs_virtual_names_add(names, "@values", strlen("@values"), S_IFREG);
 		return list_values(call, facet, names);
 	case PFS_FACET_CHILDREN:
-		return list_children(call, facet, names);
+		return pfs_facet_lists_values(facet) ? list_children(call, facet, names) : 0;
 	case PFS_FACET_NODES:
 		return list_nodes(call, facet, names);
 	case PFS_FACET_OPERANDS: /* anything may follow */

@@ -52,7 +52,7 @@ static int as_time(const struct row *row, int64_t *out, const struct pfs_sql_val
 {
 	const int64_t most = INT64_MAX / 1000000000 * 1000000000 - 1; /* that a column holds */
 
-	if (value->type == PFS_SQL_TEXT && pfs_time_parse(out, value->bytes, value->size))
+	if (value->type == PFS_SQL_TEXT && pfs_time_read(out, value->bytes, value->size, row->query->now))
 		return 0;
 	return as_integer(row, out, value, -most, most);
 }

@@ -4,7 +4,9 @@
 #ifndef PFS_FS_QUERY_COUNTS_H
 #define PFS_FS_QUERY_COUNTS_H
 
-#include "fs/query/times.h"
+#include <stdint.h>
+
+#include "fs/query/edits.h"
 
 /* out->text NULL: there is none in it.  top: the ino that all nodes lie under.  -ENOMEM.  Finish out in
  * any case. */

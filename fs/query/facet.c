@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "fs/query/times.h"
 
 #define WHERE_MAX (PFS_STATEMENT_MAX / 2) /* leaves room for the rest of a statement */
 
@@ -36,14 +37,15 @@ static const struct end {
 /* ---- columns ---- */
 
 int pfs_facet_add_column(struct pfs_facet_columns *columns, const char *name, size_t len,
-			 bool is_number)
+			 bool is_number, bool is_number_only)
 {
 	PFS_TRY(pfs_grow(&columns->columns, &columns->capacity, columns->n + 1,
 			 sizeof(*columns->columns)));
 	columns->columns[columns->n].name = strndup(name, len);
 	if (!columns->columns[columns->n].name)
 		return -ENOMEM;
-	columns->columns[columns->n++].is_number = is_number;
+	columns->columns[columns->n].is_number = is_number;
+	columns->columns[columns->n++].is_number_only = is_number_only;
 	return 0;
 }
 
@@ -152,7 +154,6 @@ void pfs_sql_literal(FILE *out, const char *bytes, size_t len)
 	(void)fputc('\'', out);
 }
 
-/* Plain names stay as they are: times are told by them. */
 static void print_column(FILE *out, const char *name)
 {
 	const char *c = name;
@@ -245,45 +246,85 @@ static FILE *open_condition(char **text, size_t *size, const struct pfs_facet *f
 	return out;
 }
 
-static int close_condition(struct pfs_facet **facet, FILE *out, char **text, uint64_t under)
+static int close_condition(struct pfs_facet **facet, FILE *out, char **text,
+			   const struct pfs_facet *from, uint64_t under)
 {
-	struct pfs_facet head = {.kind = PFS_FACET_COLUMNS, .under = under};
+	struct pfs_facet head = {
+		.kind = PFS_FACET_COLUMNS, .under = under, .n_conditions = from->n_conditions + 1};
 	int error = -ENOMEM;
 
 	if (fclose(out) == 0)
-		error = make(facet, &head, *text, "");
+		error = make(facet, &head, *text, rest_of(from));
 	free(*text);
 	return error;
 }
 
-/* What a column is compared with. */
-static void print_operand(FILE *out, const struct pfs_facet *from, const char *name, char *decoded)
+/* -ENOENT: no such time. */
+static int print_time(FILE *out, unsigned op, const char *text, size_t len,
+		      char problem[PFS_TIME_PROBLEM])
 {
-	size_t len = decode(decoded);
+	const struct pfs_sql_value value = {.type = PFS_SQL_TEXT, .bytes = text, .size = len};
+	struct pfs_sql_value time;
+	int error = pfs_time_value(&time, &value, pfs_time_now(), problem);
+
+	if (!error && time.type == PFS_SQL_INTEGER) {
+		(void)fprintf(out, " %s %lld", operators[op].sql, (long long)time.integer);
+		return 0;
+	}
+	/* what a listing shows is one, whatever it looks like: computed, so that it is no time to compare */
+	if ((op == EQUAL || op == UNEQUAL) && pfs_is_integer(&time.integer, text, len)) {
+		(void)fprintf(out, " + 0 %s %.*s", operators[op].sql, (int)len, text);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* What a column is compared with.  -ENOENT: not with that. */
+static int print_operand(FILE *out, const struct pfs_facet *from, const char *name, char *decoded,
+			 char problem[PFS_TIME_PROBLEM])
+{
+	size_t len = strcmp(name, "@empty") == 0 ? 0 : decode(decoded);
+	bool is_ordered = from->op >= GREATER && from->op <= NOT_GREATER;
 
 	if (strcmp(name, "@null") == 0) {
 		(void)fputs(from->op == UNEQUAL ? " IS NOT NULL" : " IS NULL", out);
-		return;
+		return 0;
 	}
+	if (from->is_number && from->op < LIKE &&
+	    pfs_time_is_column(rest_of(from), strlen(rest_of(from))))
+		return print_time(out, from->op, decoded, len, problem);
 	(void)fprintf(out, " %s ", operators[from->op].sql);
-	if (strcmp(name, "@empty") == 0)
-		(void)fputs("''", out);
-	else if (!from->is_number || from->op >= LIKE || !print_number(out, decoded, len))
-		pfs_sql_literal(out, decoded, len);
+	if (from->is_number && from->op < LIKE && print_number(out, decoded, len))
+		return 0;
+	if (from->op < LIKE && (from->is_number_only || (from->is_number && is_ordered))) {
+		(void)snprintf(problem, PFS_TIME_PROBLEM,
+			       "it is compared with numbers, such as 4096, 1.5K or 2G");
+		return -ENOENT;
+	}
+	pfs_sql_literal(out, decoded, len);
+	return 0;
 }
 
-static int step_value(struct pfs_facet **facet, const struct pfs_facet *from, const char *name)
+static int step_value(struct pfs_facet **facet, const struct pfs_facet *from, const char *name,
+		      char problem[PFS_FACET_PROBLEM])
 {
-	char *decoded = strdup(name), *text = NULL;
+	char *decoded PFS_FREE = strdup(name), *text = NULL, why[PFS_TIME_PROBLEM] = "";
 	size_t size;
 	FILE *out = decoded ? open_condition(&text, &size, from) : NULL;
+	int error;
 
-	if (out) {
-		(void)fputs(rest_of(from), out);
-		print_operand(out, from, name, decoded);
-	}
-	free(decoded);
-	return out ? close_condition(facet, out, &text, from->under) : -ENOMEM;
+	if (!out)
+		return -ENOMEM;
+	(void)fputs(rest_of(from), out);
+	error = print_operand(out, from, name, decoded, why);
+	if (!error)
+		return close_condition(facet, out, &text, from, from->under);
+	(void)fclose(out);
+	free(text);
+	if (*why)
+		(void)snprintf(problem, PFS_FACET_PROBLEM, "%s%s/%.64s: %s", rest_of(from),
+			       operators[from->op].suffix, name, why);
+	return error;
 }
 
 int pfs_facet_step_under(struct pfs_facet **out, const struct pfs_facet *from, uint64_t ino)
@@ -295,12 +336,13 @@ int pfs_facet_step_under(struct pfs_facet **out, const struct pfs_facet *from, u
 	if (!file)
 		return -ENOMEM;
 	(void)fprintf(file, "under(ino, %llu)", (unsigned long long)ino);
-	return close_condition(out, file, &text, ino);
+	return close_condition(out, file, &text, from, ino);
 }
 
 static int step_end(struct pfs_facet **facet, const struct pfs_facet *from, const char *name)
 {
-	struct pfs_facet head = {.kind = PFS_FACET_ANSWER, .under = from->under};
+	struct pfs_facet head = {
+		.kind = PFS_FACET_ANSWER, .under = from->under, .n_conditions = from->n_conditions};
 	char *text PFS_FREE = NULL;
 	size_t i;
 
@@ -326,7 +368,7 @@ static int step_end(struct pfs_facet **facet, const struct pfs_facet *from, cons
 static int step_column(struct pfs_facet **facet, const struct pfs_facet *from, char *name,
 		       const struct pfs_facet_columns *columns)
 {
-	struct pfs_facet head = {.under = from->under};
+	struct pfs_facet head = {.under = from->under, .n_conditions = from->n_conditions};
 	const struct pfs_facet_column *column = NULL;
 	size_t len = decode(name), size;
 	char *quoted = NULL;
@@ -345,6 +387,7 @@ static int step_column(struct pfs_facet **facet, const struct pfs_facet *from, c
 		return -ENOENT;
 	head.kind = head.op == EQUAL ? PFS_FACET_VALUES : PFS_FACET_OPERANDS;
 	head.is_number = column->is_number;
+	head.is_number_only = column->is_number_only;
 	out = open_memstream(&quoted, &size);
 	if (!out)
 		return -ENOMEM;
@@ -354,10 +397,11 @@ static int step_column(struct pfs_facet **facet, const struct pfs_facet *from, c
 	return error;
 }
 
-/* @more-N of a column: all values. */
+/* @values, or @more-N, of a column: all of them. */
 static int step_more(struct pfs_facet **facet, const struct pfs_facet *from)
 {
-	struct pfs_facet head = {.kind = PFS_FACET_ANSWER, .under = from->under};
+	struct pfs_facet head = {
+		.kind = PFS_FACET_ANSWER, .under = from->under, .n_conditions = from->n_conditions};
 	char *text PFS_FREE = NULL;
 
 	if (asprintf(
@@ -372,31 +416,63 @@ static int step_more(struct pfs_facet **facet, const struct pfs_facet *from)
 }
 
 int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from, const char *name,
-		   const struct pfs_facet_columns *columns)
+		   const struct pfs_facet_columns *columns, char problem[PFS_FACET_PROBLEM])
 {
-	struct pfs_facet head = {.kind = PFS_FACET_CHILDREN, .under = from->under};
+	struct pfs_facet head = {
+		.kind = PFS_FACET_CHILDREN, .under = from->under, .n_conditions = from->n_conditions};
 	char *copy;
 	int error;
 
 	*out = NULL;
-	if (from->kind == PFS_FACET_VALUES && strncmp(name, "@more-", 6) == 0)
+	*problem = 0;
+	if (from->kind == PFS_FACET_VALUES &&
+	    (strncmp(name, "@more-", 6) == 0 || strcmp(name, "@values") == 0))
 		return step_more(out, from);
 	if (from->kind == PFS_FACET_VALUES || from->kind == PFS_FACET_OPERANDS)
-		return step_value(out, from, name);
+		return step_value(out, from, name, problem);
 	if (*name == '@')
 		return step_end(out, from, name);
 	if (strcmp(name, "under") == 0)
-		return make(out, &head, from->text, "");
+		return make(out, &head, from->text, "under");
 	copy = strdup(name);
 	error = copy ? step_column(out, from, copy, columns) : -ENOMEM;
 	free(copy);
 	return error;
 }
 
+#define LISTED_CONDITIONS 2 /* below so many nothing is listed but ends */
+
+bool pfs_facet_lists_columns(const struct pfs_facet *facet)
+{
+	return facet->n_conditions < LISTED_CONDITIONS;
+}
+
+bool pfs_facet_lists_column(const struct pfs_facet *facet, const char *name)
+{
+	char *quoted = NULL;
+	size_t size;
+	FILE *out = open_memstream(&quoted, &size);
+	bool is_used = false;
+
+	if (!out)
+		return true;
+	print_column(out, name);
+	if (fclose(out) == 0)
+		is_used = strcmp(quoted, rest_of(facet)) == 0;
+	free(quoted);
+	return !is_used;
+}
+
+bool pfs_facet_lists_values(const struct pfs_facet *facet)
+{
+	return facet->n_conditions == 0;
+}
+
 bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b)
 {
 	return a->kind == b->kind && a->format == b->format && a->under == b->under &&
-	       a->op == b->op && a->is_number == b->is_number && a->where_len == b->where_len &&
+	       a->op == b->op && a->is_number == b->is_number &&
+	       a->is_number_only == b->is_number_only && a->n_conditions == b->n_conditions && a->where_len == b->where_len &&
 	       strcmp(a->text, b->text) == 0 && strcmp(rest_of(a), rest_of(b)) == 0;
 }
 

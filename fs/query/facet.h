@@ -28,34 +28,48 @@ struct pfs_facet {
 	enum pfs_format format; /* of an ANSWER */
 	uint64_t under;		/* whose children are next after `under`; 0: the directory's own */
 	unsigned op;		/* of VALUES and OPERANDS; facet.c's */
-	bool is_number;		/* the column's values are */
+	bool is_number;		/* the column's values are, */
+	bool is_number_only;	/* without an exception */
+	unsigned n_conditions;
 	size_t where_len;
-	char text[]; /* the condition; after its NUL the column, quoted, or the ANSWER's statement */
+	char text[]; /* the condition; after its NUL the column that is, or was, the last one, quoted, or
+		      * the ANSWER's statement */
 };
 
 /* The columns of nodes. */
 struct pfs_facet_column {
 	char *name;
-	bool is_number;
+	bool is_number, is_number_only; /* only: text, which an attribute may hold all the same, is none */
 };
 struct pfs_facet_columns {
 	struct pfs_facet_column *columns;
 	size_t n, capacity;
 };
 PFS_MUST_CHECK int pfs_facet_add_column(struct pfs_facet_columns *columns, const char *name,
-					size_t len, bool is_number);
+					size_t len, bool is_number, bool is_number_only);
 void pfs_facet_columns_clear(struct pfs_facet_columns *columns);
 void pfs_facet_columns_finish(struct pfs_facet_columns *columns);
 
 /* `where`.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_facet_begin(struct pfs_facet **out);
+#define PFS_FACET_PROBLEM 320
+
 /* The entry `name` of a facet; not of CHILDREN and NODES.  -ENOENT: no such column or end, or no
- * operand; -ENAMETOOLONG: more conditions than a statement holds; -ENOMEM. */
+ * operand, of which `problem` has one line, "" if there is nothing to say; -ENAMETOOLONG: more conditions
+ * than a statement holds; -ENOMEM.  Times are seen from now. */
 PFS_MUST_CHECK int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from,
-				  const char *name, const struct pfs_facet_columns *columns);
+				  const char *name, const struct pfs_facet_columns *columns,
+				  char problem[PFS_FACET_PROBLEM]);
 /* The child `ino` of CHILDREN. */
 PFS_MUST_CHECK int pfs_facet_step_under(struct pfs_facet **out, const struct pfs_facet *from,
 					uint64_t ino);
+/* Listings are bounded, so that programs that walk into them come to an end: those of `where` have the
+ * columns, those of a column its values, those below a value the other columns.  Whatever lies further
+ * down is found when it is named, and listings there have only what begins with @. */
+bool pfs_facet_lists_columns(const struct pfs_facet *facet);
+bool pfs_facet_lists_column(const struct pfs_facet *facet, const char *name); /* if it does that at all */
+bool pfs_facet_lists_values(const struct pfs_facet *facet); /* or children */
+
 bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b);
 
 /* Statements, allocated; NULL: no memory. */

@@ -159,6 +159,39 @@ static void path_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_
 	free(path);
 }
 
+/* ---- times ---- */
+
+static void return_time(struct pfs_sql_call *call, const struct pfs_sql_value *value, int error,
+			const char *problem)
+{
+	if (error)
+		pfs_sql_return_error(call, error, problem);
+	else if (value->type == PFS_SQL_INTEGER)
+		pfs_sql_return_integer(call, value->integer);
+	else if (value->type == PFS_SQL_REAL)
+		pfs_sql_return_real(call, value->real);
+}
+
+static void time_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	const struct pfs_query *query = user;
+	char problem[PFS_TIME_PROBLEM];
+	struct pfs_sql_value value;
+	int error = pfs_time_value(&value, arguments, query->now, problem);
+
+	return_time(call, &value, error, problem);
+}
+
+static void seconds(void *user PFS_UNUSED, struct pfs_sql_call *call,
+		    const struct pfs_sql_value *arguments)
+{
+	char problem[PFS_TIME_PROBLEM];
+	struct pfs_sql_value value;
+	int error = pfs_time_from_seconds(&value, arguments, problem);
+
+	return_time(call, &value, error, problem);
+}
+
 /* ---- the aggregate common_ancestor ---- */
 
 struct gathered {
@@ -203,6 +236,8 @@ const struct pfs_sql_function pfs_tree_functions[] = {
 	{.name = "common_ancestor", .n_arguments = 2, .call = common},
 	{.name = "ino_of", .n_arguments = 1, .call = ino_of},
 	{.name = "path_of", .n_arguments = 1, .call = path_of},
+	{.name = "time_of", .n_arguments = 1, .call = time_of},
+	{.name = "seconds", .n_arguments = 1, .call = seconds},
 	{.name = "common_ancestor",
 	 .n_arguments = 1,
 	 .state_size = sizeof(struct gathered),

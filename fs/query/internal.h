@@ -11,6 +11,7 @@
 
 #include "fs/query/counts.h"
 #include "fs/query/query.h"
+#include "fs/query/times.h"
 #include "fs/tree/attrcolumn.h"
 #include "fs/tree/change.h"
 #include "fs/tree/ordered.h"
@@ -122,6 +123,7 @@ struct pfs_query {
 	char **titles; /* of columns that were named otherwise in what was written; else NULL */
 	size_t n_titles;
 
+	int64_t now; /* when it began, in nanoseconds: what '1 year ago' is seen from */
 	uint64_t n_nodes; /* of the tree, about, for the planner */
 	uint64_t epoch;
 	bool bound;	 /* a scan or function has seen this epoch: there can be no other */

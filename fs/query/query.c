@@ -336,6 +336,7 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 		return -ENOMEM;
 	query->queries = queries;
 	query->tree = queries->tree;
+	query->now = pfs_time_now();
 	query->top = scope->ino;
 	query->uid = scope->uid;
 	query->gid = scope->gid;

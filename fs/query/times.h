@@ -14,33 +14,36 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "fs/query/edits.h"
+#include "meta/sqlquery.h"
 
-/* False: not such a time, or beyond 64 bits of nanoseconds. */
+/* ISO 8601.  False: not such a time, or beyond 64 bits of nanoseconds. */
 bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);
 
-struct pfs_edit { /* of the new text: where something was replaced */
-	size_t at, old_at, len, old_len;
-};
+/* The same, or a time seen from `now`: "now"; "today", "yesterday" and "tomorrow", which are their
+ * first moments in UTC; "1 year 2 months ago"; "-30 days", "+1 hour -5 minutes".  Months and years are
+ * the calendar's; a day that the month has not is as many days after it. */
+bool pfs_time_read(int64_t *nanoseconds, const char *text, size_t len, int64_t now);
 
-struct pfs_edits {
-	char *text; /* the statement as it is now; not terminated */
-	size_t len, capacity;
-	size_t copied; /* so much of the old one is in it */
-	struct pfs_edit *edits;
-	size_t n, edits_capacity;
-};
+/* Nanoseconds since 1970. */
+int64_t pfs_time_now(void);
+
+/* Whether it is the name of a column of times, in any case of letters. */
+bool pfs_time_is_column(const char *name, size_t len);
+
+#define PFS_TIME_PROBLEM 192
+
+/* What a value stands for that is compared with a time: text as pfs_time_read has it; numbers, and NULL,
+ * as they are, but those that look like seconds.  -EINVAL: it is nothing of this, and why, with what to
+ * write instead, is in `problem`. */
+PFS_MUST_CHECK int pfs_time_value(struct pfs_sql_value *out, const struct pfs_sql_value *value,
+				  int64_t now, char problem[PFS_TIME_PROBLEM]);
+
+/* Seconds as nanoseconds: numbers, text that reads as one.  NULL stays.  -EINVAL as above. */
+PFS_MUST_CHECK int pfs_time_from_seconds(struct pfs_sql_value *out,
+					 const struct pfs_sql_value *value,
+					 char problem[PFS_TIME_PROBLEM]);
 
 /* -ENOMEM.  finish in any case. */
 PFS_MUST_CHECK int pfs_times_replace(struct pfs_edits *out, const char *sql, size_t len);
-void pfs_edits_finish(struct pfs_edits *edits);
-
-/* Copies the old text up to old_at, and puts n bytes in place of old_len of it; copies what is left.
- * -ENOMEM. */
-PFS_MUST_CHECK int pfs_edits_replace(struct pfs_edits *edits, const char *old, size_t old_at,
-				     size_t old_len, const char *bytes, size_t n);
-PFS_MUST_CHECK int pfs_edits_end(struct pfs_edits *edits, const char *old, size_t len);
-
-/* Where an offset of the new text is in the old. */
-long pfs_edits_offset(const struct pfs_edits *edits, long offset);
-
 #endif

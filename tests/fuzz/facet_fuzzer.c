@@ -42,11 +42,12 @@ static struct pfs_facet *step(struct pfs_facet *from, const char *name,
 			      const struct pfs_facet_columns *columns)
 {
 	struct pfs_facet *facet = NULL;
+	char problem[PFS_FACET_PROBLEM];
 
 	if (from->kind == PFS_FACET_CHILDREN)
 		(void)!pfs_facet_step_under(&facet, from, strlen(name));
 	else if (from->kind != PFS_FACET_NODES && from->kind != PFS_FACET_ANSWER)
-		(void)!pfs_facet_step(&facet, from, name, columns);
+		(void)!pfs_facet_step(&facet, from, name, columns, problem);
 	free(from);
 	return facet;
 }
@@ -72,8 +73,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_encoding(data, size);
 	if (text && size)
 		memcpy(text, data, size);
-	if (pfs_facet_add_column(&columns, "size", 4, true) == 0 &&
-	    pfs_facet_add_column(&columns, "o\"dd.gt", 7, false) == 0 &&
+	if (pfs_facet_add_column(&columns, "size", 4, true, true) == 0 &&
+	    pfs_facet_add_column(&columns, "mtime", 5, true, true) == 0 &&
+	    pfs_facet_add_column(&columns, "o\"dd.gt", 7, false, false) == 0 &&
 	    pfs_facet_begin(&facet) == 0)
 		while (facet && rest && (name = strsep(&rest, "/"))) {
 			check_statements(facet);

@@ -18,7 +18,10 @@ wanted() {
 	"cat '.query/sql/SELECT ext"*) echo '^c +1 +3000000$' ;;
 	'exec 3'*) echo '^6$' ;;
 	*schema) echo 'subtree_size.INTEGER' ;;
-	*/ext) echo '^h$' ;;
+	*/ext/@values) echo '^h.1$' ;;
+	*/where/type) echo '^f$' ;;
+	*9/@count) echo '^2$' ;;
+	*ago/@count*) echo '^6$' ;;
 	*/where/under) echo '^README$' ;;
 	*/type/d/@nodes) echo '^b$' ;;
 	*/@count) echo '^1$' ;;

@@ -27,10 +27,19 @@ is 'columns and ends' "$(ls "$w" | grep -cxE '@nodes|@paths|@paths0|@count|@resu
 is 'values' "$(names "$w/ext")" '@empty @null c iso txt '
 is 'values, the most frequent first' "$(ls -U "$w/type" | tr '\n' ' ')" 'f d '
 is 'a glob' "$(printf '%s\n' "$w"/ext/[cit]* | sed 's|.*/||' | sort | tr '\n' ' ')" 'c iso txt '
-is 'values with odd bytes' "$(names "$w/under/d/name" | cat)" "d it's 100%25 @home new%0Aline same.txt trailing. "
+is 'values with odd bytes' "$(names "$mnt/d/.query/where/name" | cat)" "d it's 100%25 @home new%0Aline same.txt trailing. "
 is 'children' "$(names "$w/under")" 'a c d '
 is 'an operator lists nothing' "$(ls "$w/size.gt")" ''
-is 'every listed value can be entered' "$(cd "$w/under/d/name" && for v in *; do cat "$v/@count"; done | tr '\n' ' ')" '1 1 1 1 1 '
+is 'every listed value can be entered' "$(cd "$mnt/d/.query/where/name" && for v in *; do cat "$v/@count"; done | tr '\n' ' ')" '1 1 1 1 1 '
+
+is 'below a value: the other columns' "$(ls "$w/ext/c" | grep -cxE 'ext|type|size|under|@nodes|@paths')" 5
+is 'under only once' "$(ls "$w/under/a" | grep -cxE 'under|ext|@nodes')" 2
+is 'their values can be read' "$(ls "$w/ext/c/type"; cat "$w/ext/c/type/@values")" "$(printf '@values\nvalue\tnodes\nf\t2')"
+is 'and named; nothing but ends follows' "$(ls "$w/ext/c/type/f" | tr '\n' ' ')" '@count @nodes @paths @paths0 @result.csv @result.json @result.tsv @result.txt '
+is 'children, too' "$(ls "$w/type/d/under"; cat "$w/type/d/under/a/@count")" 2
+ok 'du comes to an end' timeout 300 du -s "$mnt/.query/where/" # 40 columns, of 14 nodes
+walk=$(timeout 300 find "$w" -type d | wc -l)
+ok "and so does find: $walk" test "$walk" -lt 20000
 
 # ---- answers ----
 count() { cat "$w/$1/@count"; }
@@ -48,6 +57,22 @@ is '@null' "$(cat "$w/ext/@null/type/f/@paths")" "$(printf '/d/it'\''s 100%% @ho
 is '@empty' "$(cat "$w/ext/@empty/@paths")" /d/trailing.
 is 'not @null' "$(count ext.ne/@null)" 6
 is 'a time' "$(count mtime.gt/2020-01-01)" 13
+is 'not yet' "$(count mtime.gt/tomorrow)" 0
+for time in yesterday '1 year ago' '-30 days' 'a week ago' '-1 year -2 months' 2020-01-01 2020-01-01T12:00Z; do
+	is "a time: $time" "$(count "mtime.gt/$time") $(count "mtime.le/$time")" '13 0'
+	ok "which find takes, too: $time" test "$(primefs find "$mnt" -newermt "$time" -print0 | tr -dc '\0' | wc -c)" = 13
+done
+refuses() { fails_with "$1 is refused" 'No such file' ls "$w/$1" && is 'and says why' "$(cat "$mnt/.query/error")" "$2"; }
+words="is no time; write one like '2024-01-31', '2024-01-31 12:00:00', '1 year ago', '-30 days', 'yesterday' or 'today'"
+refuses mtime.lt/lastyear "mtime.lt/lastyear: 'lastyear' $words"
+refuses subtree_mtime/x "subtree_mtime/x: 'x' $words"
+refuses ctime.ge/@empty "ctime.ge/@empty: '' $words"
+refuses atime.gt/1700000000 'atime.gt/1700000000: seconds? times here are nanoseconds: write seconds(x) or a date'
+refuses size.gt/abc 'size.gt/abc: it is compared with numbers, such as 4096, 1.5K or 2G'
+refuses depth/deep 'depth/deep: it is compared with numbers, such as 4096, 1.5K or 2G'
+touch -d '1970-01-01 00:00:05 UTC' "$mnt/c/z.c"
+is 'a listed time is found, whatever it is' "$(cat "$w"/under/c/type/f/mtime/5000000000/@paths) $(names "$w/mtime" | grep -wc 5000000000)" '/c/z.c 1'
+touch "$mnt/c/z.c"
 is 'an encoded path' "$(cat "$w/path/%2Fa%2Fx.c/@paths")" /a/x.c
 is 'an encoded percent sign' "$(count "name/it's 100%25 @home")" 1
 is 'under' "$(cat "$w/under/a/@paths")" "$(printf '/a\n/a/b\n/a/b/y.iso\n/a/x.c')"
@@ -108,6 +133,6 @@ is 'all of them as links' "$(ls "$mnt/many/.query/where/type/f/@nodes" | wc -l)"
 
 longest=$(printf 'd%.0s' {1..255})
 mkdir -p "$mnt/long/$longest"
-is 'a name of 255 bytes is listed' "$(ls "$mnt/long/.query/where/under") $(ls "$mnt/long/.query/where/depth/2/name")" "$longest $longest"
+is 'a name of 255 bytes is listed' "$(ls "$mnt/long/.query/where/under") $(ls "$mnt/long/.query/where/name" | grep ^d)" "$longest $longest"
 unmount_store
 check_store
