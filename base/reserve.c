@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 
@@ -55,4 +56,12 @@ int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size)
 		return -ENOMEM;
 	reserve->committed = wanted;
 	return 0;
+}
+
+uint64_t pfs_quarter_of_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size / 4
+					  : UINT64_C(1) << 30;
 }

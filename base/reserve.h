@@ -5,6 +5,7 @@
 #define PFS_BASE_RESERVE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -20,5 +21,8 @@ void pfs_reserve_close(struct pfs_reserve *reserve);
 /* Makes the first `size` bytes usable; new ones are zero.  Commits in steps of 1 MiB or an eighth of
  * what is there.  -ENOMEM (beyond the limit, too). */
 PFS_MUST_CHECK int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size);
+
+/* Of the machine, in bytes: a bound for what should leave room for others. */
+uint64_t pfs_quarter_of_memory(void);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "meta/db.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "meta/account.h"
 #include "meta/store.h"
 #include "meta/version.h"
 #include "meta/vfs.h"
@@ -141,12 +141,6 @@ int pfs_db_end_reading(struct pfs_db *db)
 
 /* ---- opening ---- */
 
-/* Before the first connection; without effect in a program that uses SQLite itself by then. */
-static void configure(void)
-{
-	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* else every allocation takes one lock */
-}
-
 static int make_uri(char uri[URI_SIZE], const char *path, const char *query)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -169,12 +163,11 @@ static int make_uri(char uri[URI_SIZE], const char *path, const char *query)
 
 static int open_handle(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	bool read = mode == PFS_DB_READ || mode == PFS_DB_IMMUTABLE;
 	char uri[URI_SIZE];
 	int error;
 
-	(void)pthread_once(&once, configure);
+	pfs_accounts_begin();
 	if (strlen(db->path) > PATH_LIMIT)
 		return -ENAMETOOLONG;
 	error = make_uri(uri, db->path, mode == PFS_DB_IMMUTABLE ? "?immutable=1" : "");

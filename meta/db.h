@@ -28,6 +28,7 @@ struct pfs_db {
 	size_t row_columns;
 	int logged;	     /* the error last logged: one that repeats is not logged again */
 	bool open;	     /* it has been opened; whoever opens says why that failed */
+	struct pfs_account *asker; /* of a reader: on whose account its thread was */
 };
 
 enum pfs_db_mode {

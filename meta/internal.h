@@ -71,7 +71,8 @@ struct pfs_store {
 	unsigned n_idle;	   /* protected by mutex */
 };
 
-/* A connection for one reading call.  In a BULK store it is the writer's. */
+/* A connection for one reading call.  In a BULK store it is the writer's.  Until it is put back, by the
+ * same thread, what that allocates is on no account (account.h). */
 PFS_MUST_CHECK int pfs_reader_get(struct pfs_store *store, struct pfs_db **out);
 void pfs_reader_put(struct pfs_store *store, struct pfs_db *db);
 

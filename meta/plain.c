@@ -176,6 +176,7 @@ static struct op op_of(sqlite3_stmt *row)
 static bool read_program(struct pfs_sql *sql, struct program *program)
 {
 	char *text = sqlite3_mprintf("EXPLAIN %s", sqlite3_sql(sql->statement));
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
 	sqlite3_stmt *row = NULL;
 	int result = SQLITE_NOMEM;
 

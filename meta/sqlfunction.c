@@ -18,8 +18,10 @@ struct pfs_sql_call {
 	struct pfs_sql *sql;
 };
 
-void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value)
+bool pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value)
 {
+	bool is_there;
+
 	*out = (struct pfs_sql_value){.type = PFS_SQL_NULL};
 	switch (sqlite3_value_type(value)) {
 	case SQLITE_INTEGER:
@@ -39,8 +41,12 @@ void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value)
 	default:
 		break;
 	}
-	if (out->type >= PFS_SQL_TEXT && !out->bytes) /* empty, or no memory for it */
+	is_there = out->type < PFS_SQL_TEXT || out->bytes || !out->size;
+	if (out->type >= PFS_SQL_TEXT && !out->bytes) {
 		out->bytes = "";
+		out->size = 0;
+	}
+	return is_there;
 }
 
 static size_t skip_blanks(const unsigned char *text, size_t size, size_t at)
@@ -83,7 +89,7 @@ void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value)
 	int64_t negated = 0, ignored = 0;
 	bool fits = true, ignored_fits = true, minus;
 
-	pfs_sql_from_value(out, value);
+	(void)pfs_sql_from_value(out, value); /* text is there */
 	if (out->type != PFS_SQL_TEXT)
 		return;
 	text = (const unsigned char *)out->bytes;
@@ -135,8 +141,12 @@ static void call_function(sqlite3_context *context, int argc, sqlite3_value **ar
 	struct pfs_sql_call call = {.context = context, .sql = binding->sql};
 	struct pfs_sql_value arguments[ARGUMENTS_MAX];
 
-	for (int i = 0; i < argc; i++)
-		pfs_sql_from_value(&arguments[i], argv[i]);
+	for (int i = 0; i < argc; i++) {
+		if (!pfs_sql_from_value(&arguments[i], argv[i])) {
+			sqlite3_result_error_nomem(context);
+			return;
+		}
+	}
 	binding->function->call(binding->sql->user, &call, arguments);
 }
 
@@ -151,7 +161,10 @@ static void call_step(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_val
 		sqlite3_result_error_nomem(context);
 		return;
 	}
-	pfs_sql_from_value(&argument, argv[0]);
+	if (!pfs_sql_from_value(&argument, argv[0])) {
+		sqlite3_result_error_nomem(context);
+		return;
+	}
 	binding->function->step(binding->sql->user, &call, state, &argument);
 }
 

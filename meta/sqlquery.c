@@ -11,16 +11,16 @@
 #include "meta/sqlside.h"
 #include "meta/vfs.h"
 
-#define TICK_STEPS	 2000		    /* of SQLite's machine between two ticks */
-#define MEMORY_DEFAULT	 ((uint64_t)1 << 30) /* when there is no limit */
-#define SORT_MEMORY_MAX	 ((uint64_t)256 << 20)
-#define VALUE_MEMORY_MAX ((uint64_t)256 << 20)
+#define TICK_STEPS	2000		     /* of SQLite's machine between two ticks */
+#define MEMORY_DEFAULT	((uint64_t)1 << 30) /* when there is no limit */
+#define SORT_MEMORY_MAX ((uint64_t)256 << 20)
 
 /* What keeps SQLite's recursion within a thread's stack (base/thread.h) and its preparing short. */
 #define TEXT_MAX     (1 << 20) /* bytes, with what was replaced in it */
 #define DEPTH_MAX    1000      /* of an expression */
 #define COMPOUND_MAX 250       /* SELECTs of a UNION */
 #define PATTERN_MAX  10000     /* bytes, of LIKE and GLOB */
+#define ALLOCATIONS_MAX 1000000 /* of preparing one: names of WITH that use others twice are many */
 #define SELECTS_MAX  500       /* of a statement, each as often as it is used; UNION is another */
 
 /* ---- what statements may do ---- */
@@ -172,6 +172,22 @@ int pfs_sql_failed(struct pfs_sql *sql, int error)
 	return SQLITE_ERROR;
 }
 
+static int errno_of_refusal(enum pfs_refusal refusal)
+{
+	switch (refusal) {
+	case PFS_REFUSED_TIME:
+		return -EINTR;
+	case PFS_REFUSED_NUMBER:
+		return -E2BIG;
+	case PFS_REFUSED_NOTHING:
+	case PFS_REFUSED_MEMORY:
+	case PFS_REFUSED_TOTAL:
+		break;
+	}
+	return -ENOMEM;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): once, with a plainer result */
 static int errno_of(const struct pfs_sql *sql, int result)
 {
 	if (sql->error)
@@ -180,6 +196,7 @@ static int errno_of(const struct pfs_sql *sql, int result)
 		return sql->refusal;
 	switch (result & 0xff) {
 	case SQLITE_NOMEM:
+		return errno_of_refusal(pfs_account_refusal(sql->account));
 	case SQLITE_TOOBIG:
 		return -ENOMEM;
 	case SQLITE_INTERRUPT:
@@ -187,6 +204,7 @@ static int errno_of(const struct pfs_sql *sql, int result)
 	case SQLITE_FULL:
 		return -ENOSPC;
 	case SQLITE_IOERR:
+		return result == SQLITE_IOERR_NOMEM ? errno_of(sql, SQLITE_NOMEM) : -EIO;
 	case SQLITE_CANTOPEN:
 		return -EIO;
 	case SQLITE_AUTH:
@@ -203,8 +221,13 @@ int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem,
 
 	if (*sql->refused)
 		text = sql->refused;
-	else if (sql->error)
-		text = "";
+	else if (error == -E2BIG && !sql->error)
+		text = "names of WITH that use others again and again make the statement too "
+		       "large; ask in several";
+	else if (result == SQLITE_TOOBIG)
+		text = "a value would be longer than query_value lets it; make it shorter";
+	else if (sql->error || error == -EINTR || error == -ENOMEM)
+		text = ""; /* whoever asked knows more */
 	problem->offset = sqlite3_error_offset(sql->handle);
 	(void)snprintf(problem->text, sizeof(problem->text), "%s", text);
 	return error;
@@ -269,6 +292,7 @@ int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
 	struct pfs_sql *sql = calloc(1, sizeof(*sql));
 	int result = SQLITE_NOMEM;
 
+	pfs_accounts_begin();
 	*out = NULL;
 	if (!sql)
 		return -ENOMEM;
@@ -306,17 +330,18 @@ void pfs_sql_close(struct pfs_sql *sql)
 	free(sql);
 }
 
-void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory, bool may_change)
+void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 {
+	uint64_t memory = terms->memory ? terms->memory : MEMORY_DEFAULT;
+	uint64_t value = terms->value ? terms->value : PFS_SQL_VALUE_MAX;
+	uint64_t sort = PFS_MIN(memory / 4, SORT_MEMORY_MAX);
 	char pragma[64];
-	uint64_t sort;
 
-	sql->user = user;
-	sql->may_change = may_change;
-	memory = memory ? memory : MEMORY_DEFAULT;
-	sort = PFS_MIN(memory / 4, SORT_MEMORY_MAX);
+	sql->user = terms->user;
+	sql->account = terms->account;
+	sql->may_change = terms->may_change;
 	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH,
-			    (int)PFS_MAX(PFS_MIN(memory / 4, VALUE_MEMORY_MAX), 1 << 16));
+			    (int)PFS_MAX(PFS_MIN(memory, PFS_MIN(value, INT32_MAX)), 1 << 16));
 	if (sort == sql->sort_memory)
 		return;
 	sql->sort_memory = sort;
@@ -375,14 +400,22 @@ static int check_one(struct pfs_sql *sql, const char *text, int len, const char 
 	return 0;
 }
 
+static void count_allocations(struct pfs_sql *sql, uint64_t most)
+{
+	if (sql->account)
+		pfs_account_count(sql->account, most);
+}
+
 int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 		    struct pfs_sql_problem *problem)
 {
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
 	const char *tail = text;
 	int error;
 
 	pfs_sql_finish(sql);
 	sql->error = 0;
+	sql->is_lost = false;
 	sql->refused[0] = 0;
 	sql->saw = 0;
 	sql->selects = 0;
@@ -392,7 +425,9 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 		return complain(problem, -E2BIG, -1, "the statement is too long");
 	if (memchr(text, 0, len))
 		return complain(problem, -EINVAL, (long)strlen(text), "a NUL byte; leave it out");
+	count_allocations(sql, ALLOCATIONS_MAX);
 	error = sqlite3_prepare_v3(sql->handle, text, (int)len, 0, &sql->statement, &tail);
+	count_allocations(sql, 0);
 	if (error)
 		return pfs_sql_explain_result(sql, problem, error);
 	error = check_one(sql, text, (int)len, tail, problem);
@@ -411,6 +446,7 @@ bool pfs_sql_rest(struct pfs_sql *sql)
 {
 	pfs_sql_finish(sql);
 	sql->user = NULL;
+	sql->account = NULL;
 	return sqlite3_get_autocommit(sql->handle);
 }
 
@@ -418,11 +454,13 @@ void pfs_sql_reset(struct pfs_sql *sql)
 {
 	(void)sqlite3_reset(sql->statement);
 	sql->error = 0;
+	sql->is_lost = false;
 }
 
 int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 {
-	int result = sqlite3_step(sql->statement);
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
+	int result = sql->is_lost ? SQLITE_NOMEM : sqlite3_step(sql->statement);
 
 	if (result == SQLITE_ROW)
 		return 1;
@@ -446,15 +484,19 @@ const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column)
 	return name ? name : "";
 }
 
-void pfs_sql_value(const struct pfs_sql *sql, struct pfs_sql_value *out, size_t column)
+void pfs_sql_value(struct pfs_sql *sql, struct pfs_sql_value *out, size_t column)
 {
-	pfs_sql_from_value(out, sqlite3_column_value(sql->statement, (int)column));
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
+
+	if (!pfs_sql_from_value(out, sqlite3_column_value(sql->statement, (int)column)))
+		sql->is_lost = true;
 }
 
 int pfs_sql_explain(struct pfs_sql *sql, const char *text, size_t len,
 		    int (*fn)(void *arg, int id, int parent, const char *detail), void *arg)
 {
 	static const char prefix[] = "EXPLAIN QUERY PLAN ";
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
 	sqlite3_stmt *row = NULL;
 	char *whole;
 	int result, error = 0;

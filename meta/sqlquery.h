@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "meta/account.h"
 
 struct pfs_sql;
 
@@ -181,10 +182,17 @@ struct pfs_sql_options {
 PFS_MUST_CHECK int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options);
 void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */
 
-/* What callbacks get, and what a statement may have in memory at once: what is more is sorted and
- * collected in temporary files, a longer value is -ENOMEM.  may_change: else statements that change
- * anything are -EACCES. */
-void pfs_sql_set_up(struct pfs_sql *sql, void *user, uint64_t memory, bool may_change);
+/* How the next statements run. */
+struct pfs_sql_terms {
+	void *user; /* what callbacks get */
+	struct pfs_account *account; /* that they allocate on, sorting in temporary files what is more */
+	uint64_t memory; /* its bound; 0: none */
+	uint64_t value;	 /* the most bytes that a value, or a row, may have: a longer one is -ENOMEM; 0: as
+			    many as PFS_SQL_VALUE_MAX */
+	bool may_change; /* else statements that change anything are -EACCES */
+};
+#define PFS_SQL_VALUE_MAX ((uint64_t)16 << 20)
+void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms);
 
 struct pfs_sql_problem {
 	long offset; /* -1: unknown */
@@ -209,8 +217,9 @@ void pfs_sql_interrupt(struct pfs_sql *sql);
 
 size_t pfs_sql_columns(const struct pfs_sql *sql);
 const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);
-/* Of the row; valid until the next step, reset or finish. */
-void pfs_sql_value(const struct pfs_sql *sql, struct pfs_sql_value *out, size_t column);
+/* Of the row; valid until the next step, reset or finish.  One that there is no memory for is empty, and
+ * that step is -ENOMEM. */
+void pfs_sql_value(struct pfs_sql *sql, struct pfs_sql_value *out, size_t column);
 
 /* ---- rows past SQLite ---- */
 

@@ -29,6 +29,8 @@ struct pfs_sql {
 	struct pfs_sql_binding *bindings; /* one for each function */
 	int (*tick)(void *user);
 	void *user;
+	struct pfs_account *account; /* of the statement; NULL: none */
+	bool is_lost; /* there was no memory for a value that was asked for */
 	uint64_t sort_memory; /* as set last */
 	int error; /* what a callback said: why SQLite gave up */
 	bool may_change;
@@ -51,7 +53,8 @@ struct pfs_sql {
 	unsigned n_cursors;
 };
 
-void pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value);
+/* False: there is no memory for it, and it is empty. */
+bool pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value);
 /* As from_value, but text that reads as a number throughout is that number, as where SQLite compares it with
  * one.  value stays what it is. */
 void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value);

@@ -12,6 +12,7 @@
 
 static int prepare(struct pfs_sql *sql, sqlite3_stmt **out, char *text)
 {
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
 	int result = SQLITE_NOMEM;
 
 	*out = NULL;
@@ -23,8 +24,17 @@ static int prepare(struct pfs_sql *sql, sqlite3_stmt **out, char *text)
 	return result;
 }
 
+static int step(const struct pfs_sql *sql, sqlite3_stmt *statement)
+{
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
+
+	return sqlite3_step(statement);
+}
+
+/* What begins, ends and clears up is on no account: it must not fail where there is memory. */
 static int exec(struct pfs_sql *sql, const char *text)
 {
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(NULL);
 	int result;
 
 	sql->own = true;
@@ -49,7 +59,7 @@ int pfs_sql_side_columns(struct pfs_sql *sql, const char *table,
 	int result = prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
 	int error = 0;
 
-	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
+	while (!result && !error && (result = step(sql, row)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(row, 1);
 
 		result = SQLITE_OK;
@@ -192,6 +202,7 @@ void pfs_sql_sides_close(struct pfs_sql *sql)
 /* Only what a statement may do as well: the text comes out of a file that anybody may have made. */
 static int declare(struct pfs_sql *sql, const char *text, size_t len)
 {
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
 	bool may_change = sql->may_change;
 	const char *end = text + len;
 	int result = SQLITE_OK;
@@ -302,7 +313,7 @@ int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_
 	for (size_t i = 0; i < n && !result; i++)
 		result = bind(sql->fill, (int)i + 2, &cells[i]);
 	if (!result)
-		result = sqlite3_step(sql->fill);
+		result = step(sql, sql->fill);
 	(void)sqlite3_reset(sql->fill);
 	switch (result & 0xff) {
 	case SQLITE_DONE:
@@ -405,7 +416,7 @@ static int any(struct pfs_sql *sql, bool *is_any, const char *format, const char
 
 	sql->own = true; /* a pragma in it asks, too */
 	if (!result)
-		result = sqlite3_step(row);
+		result = step(sql, row);
 	sql->own = false;
 	*is_any = result == SQLITE_ROW;
 	(void)sqlite3_finalize(row);
@@ -445,7 +456,7 @@ static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
 					     "AND name NOT GLOB 'sqlite_*'"));
 	int error = 0;
 
-	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
+	while (!result && !error && (result = step(sql, row)) == SQLITE_ROW) {
 		char *name = (char *)sqlite3_column_text(row, 0), *list = NULL;
 		struct pfs_sql_side side = {.name = name, .filled = true};
 
@@ -495,7 +506,7 @@ int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table)
 					     "lower(%Q) AND sql NOT NULL ORDER BY type DESC, rowid",
 					     table));
 
-	while (!result && (result = sqlite3_step(row)) == SQLITE_ROW) {
+	while (!result && (result = step(sql, row)) == SQLITE_ROW) {
 		sqlite3_str_appendf(out, "%s;\n", sqlite3_column_text(row, 0));
 		result = SQLITE_OK;
 	}
@@ -545,7 +556,7 @@ int pfs_sql_all_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *a
 	sqlite3_stmt *row;
 	int error = prepare_rows(sql, &row, table, false), result = SQLITE_OK;
 
-	while (!error && (result = sqlite3_step(row)) == SQLITE_ROW)
+	while (!error && (result = step(sql, row)) == SQLITE_ROW)
 		error = tell_row(row, fn, arg);
 	(void)sqlite3_finalize(row);
 	return error || result == SQLITE_DONE ? error : errno_of(sql, result);
@@ -560,7 +571,7 @@ int pfs_sql_changed_rows(struct pfs_sql *sql, const char *table, row_fn *fn, voi
 		int result;
 
 		(void)sqlite3_bind_int64(row, 1, sql->rowids[i]);
-		result = sqlite3_step(row);
+		result = step(sql, row);
 		if (result == SQLITE_ROW)
 			error = tell_row(row, fn, arg);
 		else if (result == SQLITE_DONE)

@@ -148,8 +148,8 @@ static void list_constraints(struct planning *planning, sqlite3_index_info *info
 			.op = op,
 		};
 		if (sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK) {
-			pfs_sql_from_value(&planning->values[n], value);
-			planning->constraints[n].value = &planning->values[n];
+			if (pfs_sql_from_value(&planning->values[n], value))
+				planning->constraints[n].value = &planning->values[n];
 		}
 		plan->n++;
 	}
@@ -318,10 +318,12 @@ static int fetch(struct pfs_sql_cursor *cursor)
 }
 
 /* The value, and the number that a text reads as where it is compared with one. */
-static void take_argument(struct pfs_sql_argument *argument, sqlite3_value *value)
+static int take_argument(struct pfs_sql_argument *argument, sqlite3_value *value)
 {
-	pfs_sql_from_value(&argument->value, value);
+	if (!pfs_sql_from_value(&argument->value, value))
+		return SQLITE_NOMEM;
 	pfs_sql_number_of(&argument->number, value);
+	return SQLITE_OK;
 }
 
 /* The plan's text, without the arguments' values. */
@@ -360,8 +362,11 @@ static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 	if (!cursor->is_planned || cursor->begin.id != (unsigned)id)
 		read_plan(cursor, id, text, (size_t)argc);
 	cursor->plan = text;
-	for (int i = 0; i < argc; i++)
-		take_argument(&cursor->arguments[i], argv[i]);
+	for (int i = 0; i < argc; i++) {
+		error = take_argument(&cursor->arguments[i], argv[i]);
+		if (error)
+			return error;
+	}
 	cursor->rows.n = 0;
 	error = sql_of(base->pVtab)->source->start(cursor->scan, &cursor->begin);
 	return error ? failed(base->pVtab, error) : fetch(cursor);
@@ -510,8 +515,8 @@ static int update(sqlite3_vtab *table, int argc, sqlite3_value **argv, sqlite_in
 		sql->update_given[i] = asked.kind == PFS_SQL_UPDATES
 					       ? !sqlite3_value_nochange(value)
 					       : sqlite3_value_type(value) != SQLITE_NULL;
-		if (sql->update_given[i])
-			pfs_sql_from_value(&sql->update_values[i], value);
+		if (sql->update_given[i] && !pfs_sql_from_value(&sql->update_values[i], value))
+			error = -ENOMEM;
 	}
 	asked.columns = sql->update_values;
 	asked.given = sql->update_given;

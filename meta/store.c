@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "meta/account.h"
 #include "meta/store.h"
 
 #include <fcntl.h>
@@ -284,12 +285,15 @@ int pfs_store_publish(const char *from, const char *to)
 
 int pfs_reader_get(struct pfs_store *store, struct pfs_db **out)
 {
+	struct pfs_account *asker;
 	struct pfs_db *db;
+	int error = 0;
 
 	if (store->flags & PFS_STORE_BULK) {
 		*out = store->writer;
 		return 0;
 	}
+	asker = pfs_account_enter(NULL);
 	(void)pthread_mutex_lock(&store->mutex);
 	db = store->idle;
 	if (db) {
@@ -298,13 +302,19 @@ int pfs_reader_get(struct pfs_store *store, struct pfs_db **out)
 	}
 	(void)pthread_mutex_unlock(&store->mutex);
 	if (!db)
-		return pfs_db_open(out, store->path, store->read_mode, store->vfs);
+		error = pfs_db_open(&db, store->path, store->read_mode, store->vfs);
+	if (error)
+		(void)pfs_account_enter(asker);
+	else
+		db->asker = asker;
 	*out = db;
-	return 0;
+	return error;
 }
 
 void pfs_reader_put(struct pfs_store *store, struct pfs_db *db)
 {
+	struct pfs_account *asker = db->asker;
+
 	if (db == store->writer)
 		return;
 	(void)pthread_mutex_lock(&store->mutex);
@@ -316,6 +326,7 @@ void pfs_reader_put(struct pfs_store *store, struct pfs_db *db)
 	}
 	(void)pthread_mutex_unlock(&store->mutex);
 	(void)pfs_db_close(db);
+	(void)pfs_account_enter(asker);
 }
 
 /* ---- what a store is ---- */

@@ -119,6 +119,7 @@ void pfs_answered_scope(const struct pfs_answered *answered, struct pfs_query_sc
 		.uid = geteuid(),
 		.gid = getegid(),
 		.memory_limit = answered->memory_limit,
+		.value_limit = answered->value_limit,
 		.time_limit_ms = answered->time_limit_ms,
 		.gone = is_gone,
 		.gone_arg = reply,

@@ -21,6 +21,7 @@ struct pfs_answered {
 	const char *store; /* the path */
 	bool mounted;	   /* the tree is others', too */
 	uint64_t memory_limit; /* of a statement; 0: none */
+	uint64_t value_limit;  /* 0: the usual */
 	unsigned time_limit_ms;
 };
 

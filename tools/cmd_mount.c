@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "fs/mount/kernel.h"
 #include "fs/mount/mount.h"
+#include "meta/account.h"
 #include "meta/store.h"
 #include "tools/answer.h"
 #include "tools/cmd.h"
@@ -49,6 +50,8 @@ static const struct pfs_cmd command = {
 	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
 	"  query_others              .query answers others, too, of what each may reach\n"
 	"  query_memory=SIZE         that a statement may need; 1G\n"
+	"  query_memory_total=SIZE   that all statements together may; a quarter of the machine's\n"
+	"  query_value=SIZE          that a value may have; 16M\n"
 	"  query_time=SECONDS        that a statement may take; 0 is no limit\n"
 	"  default_permissions       always on\n"
 	"  engine=NAME               as --engine\n"
@@ -225,6 +228,7 @@ static int serve(struct job *job)
 		.store = job->store,
 		.mounted = true,
 		.memory_limit = job->options.query_memory,
+		.value_limit = job->options.query_value,
 		.time_limit_ms = job->options.query_time_ms,
 	};
 	struct pfs_tree *tree = NULL;
@@ -243,6 +247,8 @@ static int serve(struct job *job)
 		return status;
 	if (job->foreground && !job->options.debug)
 		pfs_log_open(PFS_LOG_INFO, false);
+	if (job->options.query_memory_total)
+		pfs_accounts_limit(job->options.query_memory_total);
 	error = pfs_tree_start(tree);
 	if (!error)
 		error = pfs_queries_open(&answered.queries, tree);

@@ -23,6 +23,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "base/thread.h"
 #include "fs/mount/control_wire.h"
 
@@ -433,14 +434,6 @@ static int start(struct pfs_control *control, const char *store)
 	return -error;
 }
 
-static uint64_t quarter_of_memory(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
-
-	return pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size / 4
-					  : UINT64_C(1) << 30;
-}
-
 int pfs_control_open(struct pfs_control **out, const struct pfs_control_options *options)
 {
 	struct pfs_control *control = calloc(1, sizeof(*control));
@@ -452,7 +445,7 @@ int pfs_control_open(struct pfs_control **out, const struct pfs_control_options 
 	control->options = *options;
 	control->options.store = NULL;
 	if (!control->options.unread_limit)
-		control->options.unread_limit = quarter_of_memory();
+		control->options.unread_limit = pfs_quarter_of_memory();
 	control->listener = control->stop = control->folder = -1;
 	(void)pthread_mutex_init(&control->lock, NULL);
 	(void)pthread_cond_init(&control->through, NULL);

@@ -16,6 +16,9 @@
 
 #define QUERY_MEMORY   (UINT64_C(1) << 30)
 #define QUERY_TIME_MAX 1000000.0 /* seconds */
+#define QUERY_VALUE	(UINT64_C(16) << 20) /* what takes a few hundredths of a second to look at */
+#define QUERY_VALUE_MIN (UINT64_C(64) << 10)
+#define QUERY_VALUE_MAX (UINT64_C(1) << 30)
 
 #ifndef MS_NOSYMFOLLOW
 #define MS_NOSYMFOLLOW 256
@@ -73,6 +76,7 @@ void pfs_mount_options_init(struct pfs_mount_options *options)
 		.timeout = TIMEOUT_SECONDS,
 		.readdirplus = PFS_READDIRPLUS_AUTO,
 		.query_memory = QUERY_MEMORY,
+		.query_value = QUERY_VALUE,
 	};
 }
 
@@ -140,6 +144,17 @@ static int parse_bytes(uint64_t *out, const char *text)
 	if (n > UINT64_MAX >> shift)
 		return -ERANGE;
 	*out = n << shift;
+	return 0;
+}
+
+static int parse_query_value(uint64_t *out, const char *text)
+{
+	uint64_t bytes;
+
+	PFS_TRY(parse_bytes(&bytes, text));
+	if (bytes < QUERY_VALUE_MIN || bytes > QUERY_VALUE_MAX)
+		return -ERANGE;
+	*out = bytes;
 	return 0;
 }
 
@@ -232,6 +247,14 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 	if (strcmp(word, "query_memory") == 0) {
 		*wants = "bytes, with K, M, G or T perhaps; 0: no limit";
 		return parse_bytes(&options->query_memory, value);
+	}
+	if (strcmp(word, "query_memory_total") == 0) {
+		*wants = "bytes, with K, M, G or T perhaps; 0: a quarter of the machine's";
+		return parse_bytes(&options->query_memory_total, value);
+	}
+	if (strcmp(word, "query_value") == 0) {
+		*wants = "64K to 1G";
+		return parse_query_value(&options->query_value, value);
 	}
 	if (strcmp(word, "query_time") == 0) {
 		*wants = "seconds, up to 1000000; 0: no limit";

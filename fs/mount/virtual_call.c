@@ -208,6 +208,7 @@ static int start_call(struct pfs_call *call, uint64_t node, uint64_t ino)
 	}
 	call->scope.ino = ino;
 	call->scope.memory_limit = options->query_memory;
+	call->scope.value_limit = options->query_value;
 	call->scope.time_limit_ms = options->query_time_ms;
 	call->scope.gone = is_gone;
 	call->scope.gone_arg = call;

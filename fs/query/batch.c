@@ -223,11 +223,10 @@ static void do_parts(void *context, size_t from, size_t to)
 /* How many rows parts may have together, as memory allows. */
 static size_t wave_of(const struct pfs_query *query, const struct pfs_batch *batch)
 {
-	uint64_t left = query->memory_limit - PFS_MIN(query->memory_limit, query->memory);
+	uint64_t left = pfs_account_left(query->account);
 	uint64_t row = (uint64_t)pfs_gathered_memory(pfs_nodes_gathered(batch->plain.scan)) / 128 + 1;
 
-	return query->memory_limit ? (size_t)PFS_MIN(batch->wave, left / MEMORY_PART / row)
-				   : batch->wave;
+	return (size_t)PFS_MIN(batch->wave, left / MEMORY_PART / row);
 }
 
 /* The rows that are done, up to the first that is not: what comes behind it is done again. */

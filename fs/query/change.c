@@ -315,7 +315,7 @@ int pfs_nodes_update(void *user, const struct pfs_sql_update *update)
 	uint64_t before = pfs_change_set_memory(&query->set);
 
 	PFS_TRY(collect(query, update));
-	return pfs_query_use(query, (int64_t)(pfs_change_set_memory(&query->set) - before));
+	return pfs_account_charge(query->account, (int64_t)(pfs_change_set_memory(&query->set) - before));
 }
 
 int pfs_nodes_change(struct pfs_query *query)

@@ -104,7 +104,8 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 
 	if (!connection)
 		return;
-	connection->spent |= !pfs_sql_rest(connection->sql);
+	/* when memory is scarce nobody's copies of side tables are kept for the next statement */
+	connection->spent |= !pfs_sql_rest(connection->sql) || pfs_accounts_crowded();
 	if (!connection->spent) {
 		PFS_LOCKED(&queries->lock);
 		connection->next = queries->idle;

@@ -113,8 +113,8 @@ static const char *sentence(int code)
 {
 	switch (code) {
 	case -ENOMEM:
-		return "the statement needs more memory than it may use; select fewer columns or "
-		       "rows, or raise the limit";
+		return "the statement needs more memory than query_memory lets it; select fewer "
+		       "columns or rows, or raise that";
 	case -EINTR:
 		return "interrupted; run it again";
 	case -ETIMEDOUT:
@@ -137,13 +137,15 @@ static const char *sentence(int code)
 int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *error, int code,
 		       const struct pfs_sql_problem *problem)
 {
-	const char *text = problem && *problem->text && code != -ETIMEDOUT && code != -ENOMEM
-				   ? problem->text
-				   : sentence(code);
+	const char *text = problem && *problem->text && code != -ETIMEDOUT ? problem->text
+									    : sentence(code);
 	long offset = problem ? problem->offset : -1;
 	char advice[128] = "";
 
 	error->error = code;
+	if (code == -ENOMEM && pfs_account_refusal(query->account) == PFS_REFUSED_TOTAL)
+		text = "statements together need more memory than query_memory_total lets them; "
+		       "wait for others to end, or raise that";
 	if (offset < 0 && after(text, "no such table: ")) /* SQLite knows no place then */
 		offset = find_name(&query->text, after(text, "no such table: "));
 	if (offset < 0 && after(text, "incomplete input"))

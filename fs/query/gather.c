@@ -39,7 +39,7 @@ struct pfs_gathered {
 static int use(struct pfs_gathered *gather, int64_t bytes)
 {
 	gather->memory += bytes;
-	return pfs_query_use(gather->query, bytes);
+	return pfs_account_charge(gather->query->account, bytes);
 }
 
 static int64_t row_size(enum pfs_node_kind kind)

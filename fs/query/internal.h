@@ -140,8 +140,7 @@ struct pfs_query {
 	gid_t gid;
 	struct pfs_change_set set; /* what it asks of nodes */
 	char why[256];		/* they cannot be changed so */
-	uint64_t memory_limit;
-	_Atomic uint64_t memory; /* of the buffers of scans */
+	struct pfs_account *account; /* what SQLite has for it, and the buffers of scans */
 	struct timespec deadline;      /* zero: none */
 	bool explains;
 	struct pfs_scan_record *scans; /* by the plan's id */
@@ -178,9 +177,6 @@ void pfs_query_release(struct pfs_query *query);
  * held, begin again. */
 PFS_MUST_CHECK int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reader **out,
 				  size_t column);
-
-/* Accounts for `bytes` more (or less).  -ENOMEM: more than the limit. */
-PFS_MUST_CHECK int pfs_query_use(struct pfs_query *query, int64_t bytes);
 
 /* The node that a value names, by path or ino; PFS_NO_SLOT: none, or not to be seen.  The tree is
  * held. */

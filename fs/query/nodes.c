@@ -55,7 +55,7 @@ static int rowid(struct pfs_sql_scan *scan, int64_t *out, size_t row)
 /* Forgets the slots. */
 static int let_go(struct pfs_sql_scan *scan)
 {
-	PFS_TRY(pfs_query_use(scan->query, -(int64_t)scan->held));
+	PFS_TRY(pfs_account_charge(scan->query->account, -(int64_t)scan->held));
 	scan->held = 0;
 	pfs_slots_finish(&scan->slots);
 	scan->slots = (struct pfs_slots){.slot = NULL};
@@ -175,7 +175,7 @@ static int find(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 
 	if (!error && !scan->pushed->nothing)
 		error = begin->n_order ? select_ordered(scan, begin) : select_slots(scan);
-	return error && error != -ENOENT ? error : pfs_query_use(scan->query, (int64_t)scan->held);
+	return error && error != -ENOENT ? error : pfs_account_charge(scan->query->account, (int64_t)scan->held);
 }
 
 /* The slots of the next batch, scan->n of them. */
@@ -220,9 +220,9 @@ static size_t next_batch(const struct pfs_sql_scan *scan)
 	size_t batch = PFS_MIN(scan->batch * 4, scan->is_large ? LARGE_BATCH : BATCH);
 	uint64_t left, row;
 
-	if (batch <= BATCH || !query->memory_limit)
+	if (batch <= BATCH)
 		return batch;
-	left = query->memory_limit - PFS_MIN(query->memory_limit, query->memory);
+	left = pfs_account_left(query->account);
 	row = (uint64_t)pfs_gathered_memory(scan->gather) / BATCH + 1;
 	return (size_t)PFS_MAX(PFS_MIN(batch, left / MEMORY_PART / row), BATCH);
 }

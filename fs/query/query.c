@@ -129,14 +129,15 @@ static int reopen_attrs(struct pfs_query *query)
 	return error;
 }
 
-int pfs_query_use(struct pfs_query *query, int64_t bytes)
-{
-	uint64_t now = atomic_fetch_add(&query->memory, (uint64_t)bytes) + (uint64_t)bytes;
-
-	return bytes > 0 && query->memory_limit && now > query->memory_limit ? -ENOMEM : 0;
-}
-
 /* ---- statements ---- */
+
+/* Whoever was refused memory may have been so because its time was over. */
+static int cause_of(const struct pfs_query *query, int error)
+{
+	if (error != -EINTR && error != -ENOMEM)
+		return error;
+	return query->late ? -ETIMEDOUT : query->stop ? -EINTR : error;
+}
 
 static void set_deadline(struct pfs_query *query, unsigned ms)
 {
@@ -226,16 +227,30 @@ static int rewrite(struct pfs_query *query, const char *sql, size_t len)
 	return 0;
 }
 
+static void set_terms(struct pfs_query *query, const struct pfs_query_scope *scope)
+{
+	const struct pfs_sql_terms terms = {
+		.user = query,
+		.account = query->account,
+		.memory = scope->memory_limit,
+		.value = scope->value_limit,
+		.may_change = scope->may_change,
+	};
+
+	pfs_sql_set_up(query->connection->sql, &terms);
+}
+
 static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope, const char *sql,
 		   size_t len, struct pfs_sql_problem *problem)
 {
 	if (len > PFS_STATEMENT_MAX)
 		return -E2BIG;
+	PFS_TRY(pfs_account_open(&query->account, scope->memory_limit, pfs_query_tick, query));
 	PFS_TRY(look_at_tree(query, problem));
 	PFS_TRY(rewrite(query, sql, len));
 	PFS_TRY(take_connection(query));
 	query->connection->plan_ids = 0;
-	pfs_sql_set_up(query->connection->sql, query, scope->memory_limit, scope->may_change);
+	set_terms(query, scope);
 	PFS_TRY(prepare_text(query, problem));
 	return pfs_titles_find(query, sql, len);
 }
@@ -264,7 +279,7 @@ static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 		error = pfs_sql_run(sql, problem);
 	}
 	let_go(query);
-	return error == -EINTR && query->late ? -ETIMEDOUT : error;
+	return error;
 }
 
 static int change_tables(struct pfs_query *query, struct pfs_sql_problem *problem)
@@ -304,7 +319,7 @@ static int change_nodes(struct pfs_query *query, struct pfs_sql_problem *problem
 	query->changes = query->set.n;
 	if (error && *query->why)
 		(void)snprintf(problem->text, sizeof(problem->text), "%s", query->why);
-	return error == -EINTR && query->late ? -ETIMEDOUT : error;
+	return error;
 }
 
 static int change(struct pfs_query *query, struct pfs_sql_problem *problem)
@@ -343,13 +358,13 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->is_limited = !scope->sees_all;
 	query->explains = scope->explains;
 	query->viewer = (struct pfs_viewer){scope->uid, scope->gid, scope->groups, scope->n_groups};
-	query->memory_limit = scope->memory_limit;
 	query->gone = scope->gone;
 	query->gone_arg = scope->gone_arg;
 	set_deadline(query, scope->time_limit_ms);
 	code = prepare(query, scope, sql, len, &problem);
 	if (!code)
 		code = change(query, &problem);
+	code = cause_of(query, code);
 	if (code) {
 		(void)pfs_query_complain(query, error, code, &problem);
 		pfs_query_finish(query);
@@ -370,6 +385,8 @@ void pfs_query_finish(struct pfs_query *query)
 	close_attrs(query);
 	free(query->attrs);
 	free(query->attr_wanted);
+	if (query->connection && pfs_account_refusal(query->account)) /* it may not be what it should be after that */
+		query->connection->spent = true;
 	pfs_connection_put(query->queries, query->connection);
 	pfs_plan_finish(query);
 	pfs_titles_finish(query);
@@ -378,6 +395,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_change_set_finish(&query->set);
 	pfs_visible_unref(query->visible);
 	free(query->path);
+	pfs_account_close(query->account);
 	free(query);
 }
 
@@ -422,8 +440,7 @@ static int stop_at(struct pfs_query *query, int got, const struct pfs_sql_proble
 {
 	if (got == -EAGAIN && query->again < AGAIN_MAX)
 		return begin_again(query, error);
-	if (got == -EINTR && query->late)
-		got = -ETIMEDOUT;
+	got = cause_of(query, got);
 	query->ended = true;
 	query->failure = got;
 	let_go(query);

@@ -158,11 +158,13 @@ fails_with 'a time limit' 'timed out' timeout 20 cat "$q/sql/$endless"
 ok 'its reason' grep -q 'longer than it may' "$q/error"
 fails_with 'by a command' 'longer than it may' timeout 20 primefs query "$mnt" "$endless"
 fails_with 'a memory limit' 'Cannot allocate memory' cat "$q/sql/SELECT length(hex(zeroblob(1000000)))"
-ok 'its reason, too' grep -q 'more memory than it may' "$q/error"
-fails_with 'that by a command' 'more memory than it may' primefs query "$mnt" 'SELECT length(hex(zeroblob(1000000)))'
+ok 'its reason, too' grep -q 'longer than query_value' "$q/error"
+fails_with 'that by a command' 'longer than query_value' primefs query "$mnt" 'SELECT length(hex(zeroblob(1000000)))'
 unmount_store
 not_ok 'a wrong limit' primefs mount -o query_memory=some "$store" "$mnt"
 not_ok 'another' primefs mount -o query_time=-1 "$store" "$mnt"
+not_ok 'a value of no use' primefs mount -o query_value=1K "$store" "$mnt"
+not_ok 'no total' primefs mount -o query_memory_total=x "$store" "$mnt"
 
 # ---- read-only, others ----
 mount_store -o ro

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a statement may use: its stack. */
+/* What a statement may use: its stack, and memory. */
 #include <pthread.h>
 #include <sys/mman.h>
 
 #include "base/thread.h"
+#include "meta/account.h"
 #include "tests/unit/query_util.h"
 
 /* ---- statements at the edges of what may be ---- */
@@ -139,6 +140,122 @@ static void test_patterns_are_bounded(void **state)
 	refused(-EINVAL, "pattern too complex");
 }
 
+/* ---- memory ---- */
+
+static uint64_t most_used;
+
+static bool note_use(void *arg)
+{
+	(void)arg;
+	most_used = PFS_MAX(most_used, pfs_accounts_used());
+	return false;
+}
+
+/* The largest blobs that fit a value, n of them in a row. */
+static void write_blobs(unsigned n)
+{
+	open_text();
+	(void)fputs("SELECT 1", out);
+	for (unsigned i = 0; i < n; i++)
+		(void)fprintf(out, ", randomblob(%d + %u)", 15000000, i);
+	(void)fclose(out);
+}
+
+static void test_memory_is_bounded(void **state)
+{
+	uint64_t before = pfs_accounts_used();
+
+	(void)state;
+	scope.memory_limit = 64 << 20;
+	scope.gone = note_use;
+	most_used = 0;
+	write_blobs(40);
+	refused(-ENOMEM, "query_memory");
+	write_blobs(3);
+	assert_int_equal(run_text(), 0);
+	write_repeated("WITH RECURSIVE n(i, b) AS (SELECT 1, zeroblob(1) UNION ALL SELECT i + 1, "
+		       "randomblob(15000000) FROM n LIMIT 30) SELECT group_concat(b) FROM n", "", 0, "");
+	assert_int_equal(run_text(), -ENOMEM);
+	write_repeated("SELECT randomblob(200000000)", "", 0, "");
+	refused(-ENOMEM, "query_value");
+	scope.value_limit = 1 << 20;
+	write_repeated("SELECT randomblob(1048577)", "", 0, "");
+	refused(-ENOMEM, "query_value");
+	write_repeated("SELECT randomblob(1048000)", "", 0, "");
+	assert_int_equal(run_text(), 0);
+	assert_true(most_used <= before + ((uint64_t)65 << 20));
+	write_repeated("SELECT 1", "", 0, "");
+	assert_int_equal(run_text(), 0);
+	assert_true(pfs_accounts_used() < before + ((uint64_t)1 << 20));
+}
+
+static void test_total_is_bounded(void **state)
+{
+	struct pfs_query *query;
+
+	(void)state;
+	pfs_accounts_limit(32 << 20);
+	query = begin("SELECT randomblob(15000000), ino FROM nodes");
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	write_blobs(2);
+	refused(-ENOMEM, "query_memory_total");
+	assert_int_equal(pfs_query_next(query, &error), 1); /* the other one has its part */
+	pfs_query_finish(query);
+	write_blobs(1);
+	assert_int_equal(run_text(), 0);
+	pfs_accounts_limit(0);
+}
+
+static void do_statement(const char *text)
+{
+	write_repeated(text, "", 0, "");
+	if (run_text())
+		fail_msg("%s: %s", text, error.text);
+}
+
+static void test_copies_count(void **state)
+{
+	(void)state;
+	do_statement("CREATE TABLE t(a)");
+	do_statement("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 80) "
+		     "INSERT INTO t SELECT randomblob(100000) FROM n");
+	reopen();
+	scope.memory_limit = 4 << 20;
+	write_repeated("SELECT count(*) FROM t", "", 0, "");
+	refused(-ENOMEM, "query_memory");
+	write_repeated("DELETE FROM t", "", 0, "");
+	refused(-ENOMEM, "query_memory");
+	scope.memory_limit = 64 << 20;
+	do_statement("SELECT 1 / (count(*) = 80) FROM t");
+	scope.memory_limit = 0;
+	do_statement("UPDATE t SET a = 1");
+	scope.memory_limit = 4 << 20;
+	reopen();
+	do_statement("SELECT count(*) FROM t");
+}
+
+static void write_doubling(unsigned n)
+{
+	open_text();
+	(void)fputs("WITH a0 AS(SELECT 1 x)", out);
+	for (unsigned i = 1; i <= n; i++)
+		(void)fprintf(out, ",a%u AS(SELECT 1 FROM a%u,a%u y)", i, i - 1, i - 1);
+	(void)fprintf(out, "SELECT*FROM a%u", n);
+	(void)fclose(out);
+}
+
+static void test_preparing_is_bounded(void **state)
+{
+	(void)state;
+	write_doubling(8);
+	assert_int_equal(run_text(), 0);
+	write_doubling(20);
+	refused(-E2BIG, "again and again");
+	scope.time_limit_ms = 20;
+	refused(-ETIMEDOUT, "longer than it may");
+	do_statement("SELECT 1");
+}
+
 static int end(void **state)
 {
 	free(sql);
@@ -150,7 +267,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_selects_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_depth_is_bounded, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_patterns_are_bounded, set_up, end),
+		cmocka_unit_test_setup_teardown(test_patterns_are_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_memory_is_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_total_is_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_copies_count, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_preparing_is_bounded, set_up, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
