@@ -304,7 +304,7 @@ int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
 		result = sqlite3_open_v2(":memory:", &sql->handle,
 					 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
 						 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-					 NULL);
+					 pfs_vfs_name());
 	if (!result)
 		result = configure(sql);
 	if (result) {
