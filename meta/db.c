@@ -38,14 +38,18 @@ static int io_errno(sqlite3 *handle, int result)
 	return system == ENOSPC || system == EDQUOT ? -system : -EIO;
 }
 
-static int open_errno(sqlite3 *handle)
+/* SQLite tries otherwise after a refusal, so that the errno may be another. */
+static int open_errno(const struct pfs_db *db)
 {
-	int system = handle ? sqlite3_system_errno(handle) : 0;
+	int system = db->handle ? sqlite3_system_errno(db->handle) : 0;
+	char why[1];
 
+	if (pfs_vfs_explain(why, sizeof(why), db->path))
+		return -EPERM;
 	return system > 0 ? -system : -EIO;
 }
 
-static int errno_of(sqlite3 *handle, int result)
+static int errno_of(const struct pfs_db *db, int result)
 {
 	switch (result & 0xff) {
 	case SQLITE_OK:
@@ -55,9 +59,9 @@ static int errno_of(sqlite3 *handle, int result)
 	case SQLITE_FULL:
 		return -ENOSPC;
 	case SQLITE_IOERR:
-		return io_errno(handle, result);
+		return io_errno(db->handle, result);
 	case SQLITE_CANTOPEN:
-		return open_errno(handle);
+		return open_errno(db);
 	case SQLITE_READONLY:
 		return -EROFS;
 	case SQLITE_PERM:
@@ -87,7 +91,7 @@ static bool told_elsewhere(const struct pfs_db *db, int error)
 
 int pfs_db_errno(struct pfs_db *db, int result)
 {
-	int error = errno_of(db->handle, result);
+	int error = errno_of(db, result);
 
 	if (error && error != db->logged) {
 		db->logged = error;

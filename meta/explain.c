@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "meta/store.h"
+#include "meta/vfs.h"
 
 /* "1234 (primefs mount a.pfs /mnt)": from /proc, cut short where it is long. */
 static void describe_process(char *out, size_t size, pid_t pid)
@@ -83,6 +84,8 @@ static bool is_older(const char *path)
 
 void pfs_store_explain(char *out, size_t size, const char *path, int error)
 {
+	if (error != -ENOENT && error != -EEXIST && error != -EBUSY && pfs_vfs_explain(out, size, path))
+		return;
 	switch (error) {
 	case -ENOENT:
 		(void)snprintf(out, size, "%s: no such store; make one with `primefs import`",

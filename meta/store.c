@@ -93,7 +93,8 @@ static int open_reading(struct pfs_store *store)
 
 	store->read_mode = log ? PFS_DB_READ : PFS_DB_IMMUTABLE;
 	error = pfs_db_open(&db, store->path, store->read_mode, store->vfs);
-	if (error && log && error != -ENOMEM && error != -EMEDIUMTYPE && error != -EPROTONOSUPPORT)
+	if (error && log && error != -ENOMEM && error != -EPERM && error != -EMEDIUMTYPE &&
+	    error != -EPROTONOSUPPORT)
 		return -EROFS; /* reading a log needs an index beside it, made or written */
 	if (error)
 		return error;

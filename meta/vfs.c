@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "meta/vfs.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,14 +163,105 @@ static int open_temporary(sqlite3_file *out, int flags, int *out_flags)
 	return SQLITE_OK;
 }
 
+/* ---- files beside a store ---- */
+
+static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+
+typedef int open_fn(const char *path, int flags, int mode);
+static open_fn *open_unchecked;
+static _Thread_local bool opens_main; /* a store, whatever its name ends with */
+
+/* The store that the path's file is kept beside; false: its name has none of the suffixes. */
+static bool store_of(char store[PATH_MAX], const char *path)
+{
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < PFS_COUNT(suffixes); i++) {
+		size_t n = strlen(suffixes[i]);
+
+		if (len > n && len - n < PATH_MAX && strcmp(path + len - n, suffixes[i]) == 0) {
+			memcpy(store, path, len - n);
+			store[len - n] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whoever may write the store's file, or is this process: SQLite, run by root, gives what it has made to
+ * the store's owner a moment later. */
+static bool is_own(const struct stat *file, const struct stat *store)
+{
+	return S_ISREG(file->st_mode) && file->st_nlink <= 1 &&
+	       (file->st_uid == store->st_uid || file->st_uid == geteuid() || file->st_uid == 0);
+}
+
+/* Of the file that was opened, not of the name, which another may have by now.  A fifo must not hang us. */
+static int open_checked(const char *path, int flags, int mode)
+{
+	struct stat file, store;
+	char name[PATH_MAX];
+	int fd;
+
+	if (opens_main || !store_of(name, path) || stat(name, &store) != 0)
+		return open_unchecked(path, flags, mode);
+	fd = open_unchecked(path, flags | O_NONBLOCK, mode);
+	if (fd < 0 || (fstat(fd, &file) == 0 && is_own(&file, &store)))
+		return fd;
+	(void)close(fd);
+	errno = EPERM;
+	return -1;
+}
+
+/* SQLite opens a -shm past every VFS's xOpen; this one call it opens all files with. */
+static void check_files(void)
+{
+	sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
+	sqlite3_syscall_ptr before = NULL;
+
+	if (unix_vfs && unix_vfs->iVersion >= 3)
+		before = unix_vfs->xGetSystemCall(unix_vfs, "open");
+	if (!before)
+		return;
+	open_unchecked = (open_fn *)before;
+	(void)unix_vfs->xSetSystemCall(unix_vfs, "open", (sqlite3_syscall_ptr)open_checked);
+}
+
+bool pfs_vfs_explain(char *out, size_t size, const char *path)
+{
+	struct stat store, file;
+	char name[PATH_MAX];
+
+	for (size_t i = 0; i < PFS_COUNT(suffixes); i++) {
+		if (snprintf(name, sizeof(name), "%s%s", path, suffixes[i]) >= (int)sizeof(name) ||
+		    stat(path, &store) != 0 || lstat(name, &file) != 0 || is_own(&file, &store))
+			continue;
+		if (S_ISREG(file.st_mode) && file.st_nlink <= 1)
+			(void)snprintf(out, size,
+				       "%s: belongs to user %u and the store to %u, so it is not used; remove it, or "
+				       "chown it if it is the log of a store that was not closed",
+				       name, file.st_uid, store.st_uid);
+		else
+			(void)snprintf(out, size,
+				       "%s: is no file of the store's, so it is not used; move it away", name);
+		return true;
+	}
+	return false;
+}
+
 /* ---- the VFS ---- */
 
 static int open_file(sqlite3_vfs *self PFS_UNUSED, const char *path, sqlite3_file *file, int flags,
 		     int *out_flags)
 {
+	int result;
+
 	if (!path)
 		return open_temporary(file, flags, out_flags);
-	return lower->xOpen(lower, path, file, flags, out_flags);
+	opens_main = flags & SQLITE_OPEN_MAIN_DB;
+	result = lower->xOpen(lower, path, file, flags, out_flags);
+	opens_main = false;
+	return result;
 }
 
 static void make(void)
@@ -180,6 +275,7 @@ static void make(void)
 	vfs.zName = NAME;
 	vfs.szOsFile = PFS_MAX(lower->szOsFile, (int)sizeof(struct file));
 	vfs.xOpen = open_file;
+	check_files();
 	is_registered = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
 }
 
