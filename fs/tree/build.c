@@ -12,13 +12,24 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "fs/tree/build_impl.h"
 
 #define PROGRESS_STEP 16384 /* records */
 
 /* ---- the file ---- */
 
-/* Removes what imports that died left of the same store: STORE.part-PID. */
+/* "-" follows the number of a process, or nothing, as earlier versions had it. */
+static bool is_dead(const char *text)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	return end > text && (*end == '-' || !*end) && pid > 0 && pid <= INT32_MAX &&
+	       kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Removes what imports that died left of the same store. */
 static void remove_stale(const char *store)
 {
 	const char *slash = strrchr(store, '/'), *base = slash ? slash + 1 : store;
@@ -29,12 +40,10 @@ static void remove_stale(const char *store)
 
 	while (dir && (entry = readdir(dir)) != NULL) {
 		char *path PFS_FREE = NULL;
-		uint64_t pid;
 
 		if (strncmp(entry->d_name, base, len) != 0 ||
 		    strncmp(entry->d_name + len, ".part-", 6) != 0 ||
-		    pfs_parse_u64(&pid, entry->d_name + len + 6) != 0 || pid == 0 ||
-		    pid > INT32_MAX || (kill((pid_t)pid, 0) == 0 || errno != ESRCH))
+		    !is_dead(entry->d_name + len + 6))
 			continue;
 		/* no such process here; one in another container would hold the lock */
 		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
@@ -42,6 +51,20 @@ static void remove_stale(const char *store)
 		if (pfs_store_holder(path) == 0)
 			(void)unlink(path);
 	}
+}
+
+int pfs_build_name_part(char **out, const char *store)
+{
+	char digits[PFS_RANDOM_SIZE];
+
+	*out = NULL;
+	PFS_TRY(pfs_random_digits(digits));
+	remove_stale(store);
+	if (asprintf(out, "%s.part-%ld-%s", store, (long)getpid(), digits) < 0) {
+		*out = NULL;
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 static int open_new(struct pfs_build *build)
@@ -52,11 +75,7 @@ static int open_new(struct pfs_build *build)
 
 	if (lstat(build->path, &attr) == 0)
 		return -EEXIST;
-	remove_stale(build->path);
-	if (asprintf(&build->temporary, "%s.part-%ld", build->path, (long)getpid()) < 0) {
-		build->temporary = NULL;
-		return -ENOMEM;
-	}
+	PFS_TRY(pfs_build_name_part(&build->temporary, build->path));
 	PFS_TRY(pfs_store_open(&build->store, build->temporary, &options));
 	PFS_TRY(pfs_store_begin(build->store));
 	PFS_TRY(pfs_build_append(build, &root, 0, "", 0));

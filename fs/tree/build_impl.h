@@ -95,6 +95,10 @@ PFS_MUST_CHECK int pfs_build_append(struct pfs_build *build, uint32_t *node, uin
 PFS_MUST_CHECK int pfs_build_index(struct pfs_build *build);
 PFS_MUST_CHECK int pfs_build_need_primes(struct pfs_build *build); /* the column, for all nodes */
 
+/* A new name for a file that becomes the store, which nobody else can have used: STORE.part-PID-DIGITS, to
+ * free.  Files of processes that are gone are removed. */
+PFS_MUST_CHECK int pfs_build_name_part(char **out, const char *store);
+
 /* build_load.c: the nodes of an existing store, and build->at. */
 PFS_MUST_CHECK int pfs_build_load(struct pfs_build *build);
 

@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/build.h"
+#include "fs/tree/build_impl.h"
 
 struct optimize {
 	struct pfs_tree *tree;
@@ -180,7 +181,6 @@ static int optimize_locked(struct pfs_tree *tree, const char *temporary,
 
 	how.written = copy_belongings;
 	how.arg = &optimize;
-	(void)unlink(temporary); /* of an attempt that was interrupted */
 	error = pfs_build_open(&optimize.build, temporary, &how);
 	if (!error)
 		error = build(&optimize);
@@ -214,9 +214,9 @@ int pfs_tree_optimize(const char *path, unsigned wait_ms)
 
 	PFS_TRY(recover(path, wait_ms));
 	PFS_TRY(pfs_tree_open(&tree, path, &options));
-	if (asprintf(&temporary, "%s.optimized", pfs_store_path(tree->store)) < 0)
-		temporary = NULL;
-	error = temporary ? optimize_locked(tree, temporary, &how) : -ENOMEM;
+	error = pfs_build_name_part(&temporary, pfs_store_path(tree->store));
+	if (!error)
+		error = optimize_locked(tree, temporary, &how);
 	(void)pfs_tree_close(tree);
 	return error;
 }

@@ -111,17 +111,20 @@ rm "$store"
 
 # What gets in the way.
 printf 'a\n' >"$work/one"
-touch "$store.part-2000000000" "$store.part-$$"
+touch "$store.part-2000000000-0123" "$store.part-2000000000" "$store.part-$$-0123"
 primefs import --quiet "$work/one" "$store"
-not_ok 'what a dead import left is removed' test -e "$store.part-2000000000"
-ok 'what a living process may need is not' test -e "$store.part-$$"
-rm -f "$store" "$store.part-$$"
+is 'what a dead import left is removed' "$(compgen -G "$store.part-2000000000*" || true)" ''
+ok 'what a living process may need is not' test -e "$store.part-$$-0123"
+rm -f "$store" "$store.part-$$-0123"
+ok 'nothing can be put in the way of its file' bash -c "mkdir '$store.part-'\$\$ '$store.optimized' && exec primefs import --quiet '$work/one' '$store'"
+ok 'nor of that of optimize' primefs optimize "$store"
+rm -rf "$store"*
 mkfifo "$work/pipe"
 primefs import --format=paths "$work/pipe" "$store" 2>/dev/null &
 import=$!
 exec 9>"$work/pipe"
-printf 'a\nb\n' >&9
-wait_for 10 test -e "$store.part-$import"
+seq -f 'd/%06.0f' 100000 >&9 # more than is looked at before the store is made
+wait_for 10 compgen -G "$store.part-$import-*"
 kill -TERM "$import"
 wait "$import" && status=0 || status=$?
 exec 9>&-
@@ -136,7 +139,7 @@ is 'leaves nothing, too' "$(find "$work" -name 'store.pfs*')" ''
 for ((i = 0; i < 20; i++)); do
 	primefs import --quiet "$work/list" "$store" 2>/dev/null &
 	import=$!
-	until [[ -e $store.part-$import || ! -d /proc/$import ]]; do :; done
+	until compgen -G "$store.part-$import-*" >/dev/null || [[ ! -d /proc/$import ]]; do :; done
 	kill -TERM "$import" 2>/dev/null || true
 	wait "$import" 2>/dev/null || true
 	rm -f "$store"
