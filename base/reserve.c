@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/reserve.h"
 
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -64,4 +65,10 @@ uint64_t pfs_quarter_of_memory(void)
 
 	return pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size / 4
 					  : UINT64_C(1) << 30;
+}
+
+void pfs_reserve_clear(struct pfs_reserve *reserve)
+{
+	if (reserve->committed && madvise(reserve->base, reserve->committed, MADV_DONTNEED) != 0)
+		memset(reserve->base, 0, reserve->committed);
 }

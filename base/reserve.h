@@ -25,4 +25,7 @@ PFS_MUST_CHECK int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size);
 /* Of the machine, in bytes: a bound for what should leave room for others. */
 uint64_t pfs_quarter_of_memory(void);
 
+/* Makes all that is committed zero again; its memory goes back to the system. */
+void pfs_reserve_clear(struct pfs_reserve *reserve);
+
 #endif

@@ -3,6 +3,7 @@
  * begun by SQLite; once many rows are known to come, the scan is read on without it: row by row out of
  * large batches, or in parts that each thread gathers for itself and hands on.  SQLite stays where it
  * is, with the scan open, until the statement is reset or finished. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #define MANY_ROWS   1000 /* that asking whether the statement is plain is worth */
 #define PART_ROWS   1024 /* whose columns stay in a core's cache until they are written */
+#define WAVE_BYTES  ((size_t)16 << 20) /* gathered while the tree is held, about */
 #define REST_ROWS   4096 /* gathered at once where memory is too short for parts */
 #define MEMORY_PART 4	 /* that much of what is left of the memory parts may take */
 
@@ -26,6 +28,8 @@ struct pfs_batch {
 	const uint32_t *slots; /* of rows that are to come in parts */
 	size_t n, at;
 	size_t wave, wave_max; /* rows that are worked on at once */
+	_Atomic size_t bytes; /* of the values of the last ones, */
+	size_t rows;	      /* so many */
 	pthread_mutex_t lock; /* of hands */
 	struct hand *hands;   /* that are free: one for each thread that has been at work */
 };
@@ -80,6 +84,8 @@ void pfs_batch_begin(struct pfs_query *query)
 	query->was_past |= is_plain;
 	batch->n = batch->at = 0;
 	batch->wave = PART_ROWS;
+	batch->rows = batch->plain.rows.n;
+	batch->bytes = is_plain ? pfs_gathered_bytes(pfs_nodes_gathered(batch->plain.scan)) : 0;
 	batch->wave_max = largest_wave();
 	if (is_plain)
 		pfs_nodes_enlarge(batch->plain.scan, batch->plain.columns, batch->n_columns);
@@ -204,6 +210,7 @@ static int do_part(struct work *work, size_t from, size_t to)
 	PFS_TRY(take_hand(batch, &hand));
 	part.columns = pfs_gathered_columns(hand->gather);
 	done = pfs_gathered_rows(hand->gather, batch->slots + batch->at + from, part.n);
+	batch->bytes += pfs_gathered_bytes(hand->gather);
 	if (!done)
 		done = work->fn(work->arg, from / work->grain, &part);
 	put_hand(batch, hand);
@@ -223,10 +230,12 @@ static void do_parts(void *context, size_t from, size_t to)
 /* How many rows parts may have together, as memory allows. */
 static size_t wave_of(const struct pfs_query *query, const struct pfs_batch *batch)
 {
+	size_t wave = PFS_MIN(batch->wave,
+			      batch->rows * WAVE_BYTES / PFS_MAX(atomic_load(&batch->bytes), 1) + 1);
 	uint64_t left = pfs_account_left(query->account);
 	uint64_t row = (uint64_t)pfs_gathered_memory(pfs_nodes_gathered(batch->plain.scan)) / 128 + 1;
 
-	return (size_t)PFS_MIN(batch->wave, left / MEMORY_PART / row);
+	return (size_t)PFS_MIN(wave, left / MEMORY_PART / row);
 }
 
 /* The rows that are done, up to the first that is not: what comes behind it is done again. */
@@ -264,6 +273,8 @@ static int work_held(struct work *work, size_t *n_parts)
 	work->grain = PFS_MIN(work->rows, PART_ROWS);
 	if (!work->rows)
 		return 0;
+	batch->rows = work->rows;
+	batch->bytes = 0;
 	pfs_scan_run(work->query->tree, work->rows, work->grain, do_parts, work);
 	return count_done(work, n_parts);
 }

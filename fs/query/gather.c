@@ -322,6 +322,7 @@ void pfs_gathered_rest(struct pfs_gathered *gather)
 		gather->wanted[i] = false;
 	}
 	(void)use(gather, -gather->memory);
+	gather->n = 0;
 	gather->query = NULL;
 }
 
@@ -338,4 +339,15 @@ struct pfs_sql_column *pfs_gathered_columns(struct pfs_gathered *gather)
 int64_t pfs_gathered_memory(const struct pfs_gathered *gather)
 {
 	return gather->memory;
+}
+
+size_t pfs_gathered_bytes(const struct pfs_gathered *gather)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; gather->n && i < gather->n_columns; i++) {
+		if (gather->columns[i].kind == PFS_SQL_BYTES)
+			bytes += gather->columns[i].offset[gather->n];
+	}
+	return bytes;
 }

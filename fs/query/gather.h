@@ -32,6 +32,8 @@ PFS_MUST_CHECK int pfs_gathered_column(struct pfs_gathered *gather, size_t colum
 
 /* One for each column of nodes. */
 struct pfs_sql_column *pfs_gathered_columns(struct pfs_gathered *gather);
+/* Of the values that are bytes, in the last rows. */
+size_t pfs_gathered_bytes(const struct pfs_gathered *gather);
 /* Bytes that it takes. */
 int64_t pfs_gathered_memory(const struct pfs_gathered *gather);
 

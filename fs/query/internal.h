@@ -129,6 +129,8 @@ struct pfs_query {
 	bool bound;	 /* a scan or function has seen this epoch: there can be no other */
 	unsigned again;	 /* not the first run: the lock is kept from its beginning to its end */
 	unsigned holds;	 /* of the lock, by this query */
+	struct pfs_scan_watch watch; /* its scans ask it */
+	int64_t held_ms, looked_ms;  /* by the coarse clock: the lock taken last, and asked last */
 	_Atomic bool stop;
 	bool (*gone)(void *arg); /* the scope's */
 	void *gone_arg;
@@ -172,6 +174,8 @@ PFS_MUST_CHECK int pfs_query_look_around(struct pfs_query *query);
 /* Between two steps of SQLite's: has the statement, user, to end? */
 int pfs_query_tick(void *user);
 void pfs_query_release(struct pfs_query *query);
+/* Of query->watch, arg is the query: the clock and the client, and others in between who wait for the tree.  -EINTR, -EAGAIN. */
+int pfs_query_look(void *arg);
 
 /* The reader of an attribute's column for one scan.  -EAGAIN: it cannot be opened while the tree is
  * held, begin again. */

@@ -13,6 +13,7 @@
 #define ROOM_KEPT   128 /* slots, for the next statement */
 #define BATCH	    4096
 #define LARGE_BATCH 16384 /* past SQLite; */
+#define HELD_BYTES  ((size_t)8 << 20) /* gathered while the tree is held, about */
 #define MEMORY_PART 4	  /* that much of what is left of the memory it may take */
 
 struct pfs_sql_scan {
@@ -25,6 +26,7 @@ struct pfs_sql_scan {
 	uint32_t *room; /* a batch of its slots */
 	size_t room_rows;
 	uint64_t seen; /* rows fetched */
+	size_t gathered; /* rows of the last batch */
 	bool is_limited, is_large; /* the statement has a LIMIT; batches are LARGE_BATCH */
 	size_t held; /* bytes of memory for slots, either way */
 	bool is_fetched; /* the first batch, by start */
@@ -146,7 +148,7 @@ static int select_ordered(struct pfs_sql_scan *scan, const struct pfs_sql_begin 
 		.predicates = scan->pushed->predicates,
 		.n = scan->pushed->n,
 		.limit = begin->limit,
-		.stop = &query->stop,
+		.watch = &query->watch,
 	};
 
 	spell_order(order, query, begin);
@@ -162,7 +164,7 @@ static int select_slots(struct pfs_sql_scan *scan)
 	struct pfs_query *query = scan->query;
 
 	PFS_TRY(pfs_scan_select(query->tree, &scan->slots, scan->pushed->predicates,
-				scan->pushed->n, NULL, &query->stop));
+				scan->pushed->n, NULL, &query->watch));
 	scan->held = scan->slots.n * sizeof(*scan->slots.slot);
 	pfs_plan_record(query, scan->id, scan->pushed, scan->slots.n, NULL);
 	return 0;
@@ -218,8 +220,11 @@ static size_t next_batch(const struct pfs_sql_scan *scan)
 {
 	const struct pfs_query *query = scan->query;
 	size_t batch = PFS_MIN(scan->batch * 4, scan->is_large ? LARGE_BATCH : BATCH);
+	size_t bytes = pfs_gathered_bytes(scan->gather);
 	uint64_t left, row;
 
+	if (bytes > HELD_BYTES / 16) /* what comes next may well have more */
+		batch = PFS_MIN(batch, PFS_MAX(scan->gathered * HELD_BYTES / bytes, 1));
 	if (batch <= BATCH)
 		return batch;
 	left = pfs_account_left(query->account);
@@ -239,6 +244,7 @@ static int take_slots(struct pfs_sql_scan *scan)
 static int fetch_held(struct pfs_sql_scan *scan)
 {
 	PFS_TRY(take_slots(scan));
+	scan->gathered = scan->n;
 	return pfs_gathered_rows(scan->gather, scan->rows, scan->n);
 }
 

@@ -14,6 +14,7 @@
 #include "meta/sqlside.h"
 
 #define NODES_ASSUMED	 100000 /* where their number is not the viewer's to know */
+#define HELD_MS		 15 /* scans let others have the tree after that */
 #define AGAIN_MAX	 8 /* runs anew: a second one may meet an attribute that was not expected */
 
 int pfs_query_tick(void *user)
@@ -35,6 +36,33 @@ int pfs_query_tick(void *user)
 }
 
 /* ---- the tree as a statement sees it ---- */
+
+static int64_t coarse_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+int pfs_query_look(void *arg)
+{
+	struct pfs_query *query = arg;
+	int64_t now = coarse_ms();
+
+	if (now == query->looked_ms)
+		return 0;
+	query->looked_ms = now;
+	if (pfs_query_tick(query))
+		return -EINTR;
+	if (query->holds != 1 || query->again || now - query->held_ms < HELD_MS)
+		return 0;
+	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
+	if (pfs_scan_lock(query->tree) != query->epoch)
+		return -EAGAIN;
+	query->held_ms = coarse_ms();
+	return 0;
+}
 
 int pfs_query_look_around(struct pfs_query *query)
 {
@@ -62,6 +90,7 @@ int pfs_query_hold(struct pfs_query *query)
 		}
 		query->epoch = epoch;
 		query->bound = true;
+		query->held_ms = coarse_ms();
 		query->holds = query->again != 0; /* the statement's own */
 	}
 	query->holds++;
@@ -360,6 +389,7 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->viewer = (struct pfs_viewer){scope->uid, scope->gid, scope->groups, scope->n_groups};
 	query->gone = scope->gone;
 	query->gone_arg = scope->gone_arg;
+	query->watch = (struct pfs_scan_watch){&query->stop, pfs_query_look, query};
 	set_deadline(query, scope->time_limit_ms);
 	code = prepare(query, scope, sql, len, &problem);
 	if (!code)

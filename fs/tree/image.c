@@ -22,6 +22,7 @@ static const struct {
 	COLUMN(prime), COLUMN(parent), COLUMN(name),   COLUMN(mode),  COLUMN(flags),
 	COLUMN(state), COLUMN(uid),    COLUMN(gid),    COLUMN(size),  COLUMN(blocks),
 	COLUMN(atime), COLUMN(mtime),  COLUMN(ctime),  COLUMN(links), COLUMN(references),
+	COLUMN(depth),
 #undef COLUMN
 };
 
@@ -180,6 +181,17 @@ static uint64_t own_key(const struct pfs_tree *tree, uint32_t slot)
 	return pfs_image_key(image->parent[slot], pfs_image_hash(tree, name, len));
 }
 
+/* A directory that gets another place takes what lies under it along. */
+static void forget_depths(struct pfs_image *image, uint32_t slot)
+{
+	image->depth[slot] = 0;
+	if (image->links[slot] <= 2 || !image->depth[image->root])
+		return;
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
+		if (image->memory[i].base == image->depth)
+			pfs_reserve_clear(&image->memory[i]);
+}
+
 void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
 {
 	struct pfs_image *image = &tree->image;
@@ -196,6 +208,8 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
 		return;
 	}
 	image->links[parent] += directory;
+	if (directory)
+		forget_depths(image, slot);
 	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
 	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is attached twice */
 	(void)error;

@@ -16,7 +16,7 @@
 #include "base/btree.h"
 #include "meta/store.h"
 
-#define PFS_IMAGE_COLUMNS 15
+#define PFS_IMAGE_COLUMNS 16
 
 /* Beyond what a file can be: st_size of the largest file that chunk numbers and off_t allow. */
 #define PFS_FILE_SIZE_MAX (INT64_MAX - PFS_CHUNK_SIZE)
@@ -51,6 +51,7 @@ struct pfs_image {
 	int64_t *size, *blocks;
 	int64_t *atime, *mtime, *ctime; /* nanoseconds; INT64_MIN: see the rare values */
 	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
+	uint32_t *depth; /* of directories, see pfs_image_depth; 0: not known; at the root: whether any is */
 	_Atomic uint32_t *references; /* saturates at UINT32_MAX: then never freed */
 	struct pfs_names *names;
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
@@ -231,6 +232,10 @@ void pfs_primes_fetched(struct pfs_tree *tree, bool committed);
 /* Whether `slot` is `top` or lies under it: one divisibility test.  Any lock on the tree; neither
  * is unlinked. */
 bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top);
+
+/* How many directories lie above the node.  Climbs only as far as to the first one whose depth is known, and
+ * notes what it has met; readers may do so at once.  Any lock on the tree; it is not unlinked. */
+uint32_t pfs_image_depth(const struct pfs_image *image, uint32_t slot);
 
 /* The length of the node's code in bits.  Under the lock.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_code_bits(const struct pfs_tree *tree, uint32_t *bits, uint32_t slot);

@@ -217,7 +217,7 @@ static int filter(struct pfs_ordered *ordered)
 			sorted[all.n++] = ordered->chunk[i];
 	qsort(sorted, all.n, sizeof(*sorted), compare_slots);
 	PFS_TRY(pfs_scan_select(ordered->tree, &found, ordered->predicates, ordered->n_predicates,
-				&all, ordered->question.stop));
+				&all, ordered->question.watch));
 	for (size_t i = 0; i < ordered->chunk_n; i++)
 		if (has(&found, ordered->chunk[i]))
 			ordered->chunk[n++] = ordered->chunk[i];
@@ -240,6 +240,7 @@ static int fill_chunk(struct pfs_ordered *ordered)
 		ordered->chunk_n = ordered->chunk_size;
 		ordered->chunk_size = PFS_MIN(ordered->chunk_size * 2, CHUNK_MAX);
 		PFS_TRY(step(ordered, ordered->chunk, &ordered->chunk_n));
+		PFS_TRY(pfs_scan_look(ordered->question.watch));
 		more = ordered->chunk_n > 0;
 		if (more)
 			PFS_TRY(filter(ordered));
@@ -280,9 +281,9 @@ static int sort_paths(struct pfs_ordered *ordered)
 	struct pfs_slots *slots = &ordered->slots;
 
 	if (ordered->order[0].field == PFS_FIELD_PATH) {
-		PFS_TRY(pfs_scan_sort_paths(ordered->tree, slots));
+		PFS_TRY(pfs_scan_sort_paths(ordered->tree, slots, ordered->question.watch));
 	} else {
-		PFS_TRY(pfs_scan_sort_preorder(ordered->tree, slots));
+		PFS_TRY(pfs_scan_sort_preorder(ordered->tree, slots, ordered->question.watch));
 		ordered->are_in_order = pfs_slots_ascend(slots);
 	}
 	if (ordered->are_in_order)
@@ -302,14 +303,14 @@ static int select_all(struct pfs_ordered *ordered)
 		if (pfs_field_is_total(ordered->order[i].field))
 			PFS_TRY(pfs_totals_prepare(ordered->tree));
 	PFS_TRY(pfs_scan_select(ordered->tree, &slots, question->predicates, question->n,
-				question->within, question->stop));
+				question->within, question->watch));
 	ordered->how = "sorted";
 	if (pfs_field_is_path(ordered->order[0].field)) {
 		ordered->slots = slots;
 		return sort_paths(ordered);
 	}
 	error = pfs_sorting_init(&ordered->sorting, ordered->tree, &slots, ordered->order,
-				 question->n_order);
+				 question->n_order, question->watch);
 	pfs_slots_finish(&slots);
 	return error;
 }

@@ -25,7 +25,7 @@ struct pfs_ordered_question {
 	size_t n;
 	const struct pfs_slots *within; /* as of pfs_scan_select; used until close */
 	uint64_t limit; /* a guess of how many will be asked for */
-	const _Atomic bool *stop;
+	const struct pfs_scan_watch *watch; /* NULL: nobody; used until close */
 };
 
 struct pfs_ordered;

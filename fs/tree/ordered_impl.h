@@ -15,19 +15,21 @@
 /* ---- ordered_sort.c ---- */
 
 struct pfs_sorting {
-	const struct pfs_tree *tree;
+	struct pfs_tree *tree;
+	const struct pfs_scan_watch *watch;
+	unsigned compared; /* since the last look */
 	struct pfs_order order[PFS_ORDERS_MAX];
 	size_t n_order;
 	struct pfs_keyed *items;
 	size_t n, sorted; /* sorted: so many, which come before all others */
 };
 
-/* Takes what the slots are sorted by.  -ENOMEM. */
+/* Takes what the slots are sorted by.  -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
 				    const struct pfs_slots *slots, const struct pfs_order *order,
-				    size_t n_order);
+				    size_t n_order, const struct pfs_scan_watch *watch);
 void pfs_sorting_finish(struct pfs_sorting *sorting);
-/* Sorts the first n, or, if these are sorted, all.  -ENOMEM. */
+/* Sorts the first n, or, if these are sorted, all.  -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n);
 
 /* ---- ordered_path.c ---- */

@@ -14,6 +14,9 @@
 
 #define GRAIN 8192u /* nodes that one thread looks at */
 #define FEW   64u   /* are sorted as a whole */
+#define RUN   16u   /* sorted by insertion, before they are merged */
+#define CHUNK ((size_t)1 << 20) /* keys sorted without a look */
+#define LOOK_EVERY 64u /* comparisons, each of which may climb as far as nodes lie deep */
 
 /* ---- keys ---- */
 
@@ -75,9 +78,11 @@ static void take_keys(void *context, size_t from, size_t to)
 }
 
 int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
-		     const struct pfs_slots *slots, const struct pfs_order *order, size_t n_order)
+		     const struct pfs_slots *slots, const struct pfs_order *order, size_t n_order,
+		     const struct pfs_scan_watch *watch)
 {
-	*sorting = (struct pfs_sorting){.tree = tree, .n_order = n_order, .n = slots->n};
+	*sorting = (struct pfs_sorting){
+		.tree = tree, .watch = watch, .n_order = n_order, .n = slots->n};
 	memcpy(sorting->order, order, n_order * sizeof(*order));
 	sorting->items = malloc((slots->n + 1) * sizeof(*sorting->items));
 	if (!sorting->items)
@@ -85,8 +90,7 @@ int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
 	for (size_t i = 0; i < slots->n; i++) /* what is equal stays so */
 		sorting->items[i].value =
 			slots->slot[order->descending ? slots->n - 1 - i : i];
-	pfs_scan_run(tree, slots->n, GRAIN, take_keys, sorting);
-	return 0;
+	return pfs_scan_run_watched(tree, slots->n, GRAIN, take_keys, sorting, watch);
 }
 
 void pfs_sorting_finish(struct pfs_sorting *sorting)
@@ -121,11 +125,14 @@ static int compare_by(const struct pfs_sorting *sorting, enum pfs_field field, u
 	return (x > y) - (x < y);
 }
 
+typedef int compare_fn(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+		       const struct pfs_keyed *b);
+
 /* Of what has the same key. */
-static int compare_values(const void *a, const void *b, void *context)
+static int compare_values(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+			  const struct pfs_keyed *b)
 {
-	const struct pfs_sorting *sorting = context;
-	uint32_t x = ((const struct pfs_keyed *)a)->value, y = ((const struct pfs_keyed *)b)->value;
+	uint32_t x = a->value, y = b->value;
 
 	for (size_t i = pfs_field_is_bytes(sorting->order[0].field) ? 0 : 1; i < sorting->n_order;
 	     i++) {
@@ -137,11 +144,25 @@ static int compare_values(const void *a, const void *b, void *context)
 	return sorting->order[0].descending ? (x < y) - (x > y) : (x > y) - (x < y);
 }
 
-static int compare_items(const void *a, const void *b, void *context)
+static int compare_items(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+			 const struct pfs_keyed *b)
 {
-	uint64_t x = ((const struct pfs_keyed *)a)->key, y = ((const struct pfs_keyed *)b)->key;
+	return a->key == b->key ? compare_values(sorting, a, b) : a->key < b->key ? -1 : 1;
+}
 
-	return x == y ? compare_values(a, b, context) : x < y ? -1 : 1;
+static int compare_keys(const struct pfs_sorting *sorting PFS_UNUSED, const struct pfs_keyed *a,
+			const struct pfs_keyed *b)
+{
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+/* A comparison more: now and then whoever waits is asked. */
+static int look(struct pfs_sorting *sorting)
+{
+	if (++sorting->compared < LOOK_EVERY)
+		return 0;
+	sorting->compared = 0;
+	return pfs_scan_look(sorting->watch);
 }
 
 /* ---- sorting ---- */
@@ -156,14 +177,87 @@ static bool key_is_enough(const struct pfs_sorting *sorting, uint64_t key)
 	       says_all(sorting->order[0].descending ? ~key : key);
 }
 
+static int insert_run(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
+		      compare_fn *compare)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct pfs_keyed item = items[i];
+		size_t k = i;
+
+		for (; k > 0 && compare(sorting, &items[k - 1], &item) > 0; k--)
+			items[k] = items[k - 1];
+		items[k] = item;
+		PFS_TRY(look(sorting));
+	}
+	return 0;
+}
+
+static int merge_two(struct pfs_sorting *sorting, struct pfs_keyed *to,
+		     const struct pfs_keyed *from, size_t middle, size_t n, compare_fn *compare)
+{
+	size_t a = 0, b = middle;
+
+	for (size_t i = 0; i < n; i++) {
+		bool first = b == n || (a < middle && compare(sorting, &from[a], &from[b]) <= 0);
+
+		to[i] = first ? from[a++] : from[b++];
+		PFS_TRY(look(sorting));
+	}
+	return 0;
+}
+
+/* Runs of `width` become one; what is equal stays in its order. */
+static int merge_runs(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t width,
+		      compare_fn *compare)
+{
+	struct pfs_keyed *other, *from = items, *to;
+	int error = 0;
+
+	if (width >= n)
+		return 0;
+	to = other = malloc(n * sizeof(*other));
+	if (!other)
+		return -ENOMEM;
+	for (; width < n && !error; width *= 2) {
+		struct pfs_keyed *merged = to;
+
+		for (size_t at = 0; at < n && !error; at += 2 * width)
+			error = merge_two(sorting, to + at, from + at, PFS_MIN(width, n - at),
+					  PFS_MIN(2 * width, n - at), compare);
+		to = from;
+		from = merged;
+	}
+	if (from != items)
+		memcpy(items, from, n * sizeof(*items));
+	free(other);
+	return error;
+}
+
+static int sort_by(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
+		   compare_fn *compare)
+{
+	for (size_t at = 0; at < n; at += RUN)
+		PFS_TRY(insert_run(sorting, items + at, PFS_MIN(RUN, n - at), compare));
+	return merge_runs(sorting, items, n, RUN, compare);
+}
+
+static int sort_keys(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n)
+{
+	for (size_t at = 0; at < n; at += CHUNK) {
+		PFS_TRY(pfs_radix_sort(items + at, PFS_MIN(CHUNK, n - at)));
+		PFS_TRY(pfs_scan_look(sorting->watch));
+	}
+	return merge_runs(sorting, items, n, CHUNK, compare_keys);
+}
+
 static int sort_all(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n)
 {
-	PFS_TRY(pfs_radix_sort(items, n));
+	PFS_TRY(sort_keys(sorting, items, n));
 	for (size_t from = 0, to; from < n; from = to) {
 		for (to = from + 1; to < n && items[to].key == items[from].key; to++)
 			;
 		if (to - from > 1 && !key_is_enough(sorting, items[from].key))
-			qsort_r(items + from, to - from, sizeof(*items), compare_values, sorting);
+			PFS_TRY(sort_by(sorting, items + from, to - from, compare_values));
 	}
 	return 0;
 }
@@ -181,33 +275,43 @@ static void choose_pivot(struct pfs_sorting *sorting, struct pfs_keyed *items, s
 {
 	struct pfs_keyed *low = &items[1], *middle = &items[n / 2], *high = &items[n - 1];
 
-	if (compare_items(low, middle, sorting) > 0)
+	if (compare_items(sorting, low, middle) > 0)
 		swap(low, middle);
-	if (compare_items(middle, high, sorting) > 0)
+	if (compare_items(sorting, middle, high) > 0)
 		swap(middle, high);
-	if (compare_items(low, middle, sorting) > 0)
+	if (compare_items(sorting, low, middle) > 0)
 		swap(low, middle);
 	swap(items, middle);
 }
 
+/* Puts what comes before the first item before it: *low is where it then is, and one. */
+static int part(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t *low)
+{
+	size_t high = n - 1;
+
+	*low = 1;
+	for (;;) {
+		for (; *low <= high && compare_items(sorting, &items[*low], items) < 0; ++*low)
+			PFS_TRY(look(sorting));
+		for (; *low <= high && compare_items(sorting, &items[high], items) > 0; high--)
+			PFS_TRY(look(sorting));
+		if (*low >= high)
+			break;
+		swap(&items[(*low)++], &items[high--]);
+	}
+	swap(items, &items[*low - 1]);
+	return 0;
+}
+
 /* Moves the first `wanted` of the items to the front, in any order. */
-static void select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
-			 size_t wanted)
+static int select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
+			size_t wanted)
 {
 	while (n > FEW && wanted > 0 && wanted < n) {
-		size_t low = 1, high = n - 1;
+		size_t low;
 
 		choose_pivot(sorting, items, n);
-		for (;;) {
-			while (low <= high && compare_items(&items[low], items, sorting) < 0)
-				low++;
-			while (low <= high && compare_items(&items[high], items, sorting) > 0)
-				high--;
-			if (low >= high)
-				break;
-			swap(&items[low++], &items[high--]);
-		}
-		swap(items, &items[low - 1]); /* it is in its place */
+		PFS_TRY(part(sorting, items, n, &low));
 		if (wanted < low) {
 			n = low - 1;
 		} else {
@@ -216,8 +320,7 @@ static void select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, s
 			wanted -= low;
 		}
 	}
-	if (n <= FEW)
-		qsort_r(items, n, sizeof(*items), compare_items, sorting);
+	return n <= FEW ? sort_by(sorting, items, n, compare_items) : 0;
 }
 
 /* Selecting the first has moved the rest about: puts it back, so that what is equal stays in order. */
@@ -229,7 +332,7 @@ static int restore(struct pfs_sorting *sorting)
 	for (size_t i = 0; i < n; i++)
 		rest[i].key = sorting->order[0].descending ? ~(uint64_t)rest[i].value
 							    : rest[i].value;
-	PFS_TRY(pfs_radix_sort(rest, n));
+	PFS_TRY(sort_keys(sorting, rest, n));
 	take_keys(sorting, sorting->sorted, sorting->n);
 	return 0;
 }
@@ -241,8 +344,8 @@ int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n)
 	if (left == 0)
 		return 0;
 	if (sorting->sorted == 0 && n < left / 8 && left > FEW) {
-		select_first(sorting, sorting->items, left, n);
-		qsort_r(sorting->items, n, sizeof(*sorting->items), compare_items, sorting);
+		PFS_TRY(select_first(sorting, sorting->items, left, n));
+		PFS_TRY(sort_by(sorting, sorting->items, n, compare_items));
 		sorting->sorted = n;
 		return 0;
 	}

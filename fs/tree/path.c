@@ -44,6 +44,24 @@ bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top
 	return pfs_divides(divisor, code, n_limbs, 1);
 }
 
+uint32_t pfs_image_depth(const struct pfs_image *image, uint32_t slot)
+{
+	uint32_t at = slot, n = 0, known = 0;
+
+	for (; at != image->root; at = image->parent[at], n++) {
+		known = __atomic_load_n(&image->depth[at], __ATOMIC_RELAXED);
+		if (known)
+			break;
+	}
+	n += known;
+	if (n > 1)
+		__atomic_store_n(&image->depth[image->root], 1, __ATOMIC_RELAXED);
+	for (known = n; slot != at; slot = image->parent[slot], known--)
+		if (S_ISDIR(image->mode[slot]))
+			__atomic_store_n(&image->depth[slot], known, __ATOMIC_RELAXED);
+	return n;
+}
+
 static int resolve(const struct pfs_tree *tree, uint32_t *out, const char *path)
 {
 	const struct pfs_image *image = &tree->image;

@@ -50,19 +50,10 @@ bool pfs_relation_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t 
 	return pfs_image_is_under(tree, slot, top);
 }
 
-static uint32_t depth(const struct pfs_image *image, uint32_t slot)
-{
-	uint32_t n = 0;
-
-	for (; slot != image->root; slot = image->parent[slot])
-		n++;
-	return n;
-}
-
 uint32_t pfs_relation_common(const struct pfs_tree *tree, uint32_t a, uint32_t b)
 {
 	const struct pfs_image *image = &tree->image;
-	uint32_t depth_a = depth(image, a), depth_b = depth(image, b);
+	uint32_t depth_a = pfs_image_depth(image, a), depth_b = pfs_image_depth(image, b);
 
 	for (; depth_a > depth_b; depth_a--)
 		a = image->parent[a];

@@ -10,7 +10,8 @@
 #include "base/cleanup.h"
 #include "fs/tree/span.h"
 
-#define PIECE_BLOCKS 4u /* that a thread takes at once */
+#define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
+#define COSTLY_WORDS 8u /* where each slot may take long */
 
 uint64_t pfs_scan_lock(struct pfs_tree *tree)
 {
@@ -58,7 +59,7 @@ void pfs_slots_finish(struct pfs_slots *slots)
 struct scan {
 	const struct pfs_selection *selection;
 	uint32_t first; /* slot of the first bit: a multiple of 64 */
-	size_t words;
+	size_t words, piece_words;
 	uint64_t *bits;	 /* of what was found; NULL: the count alone is wanted */
 	uint64_t *count; /* by piece: how many; then, how many before it */
 	size_t n_pieces;
@@ -66,7 +67,14 @@ struct scan {
 	atomic_int error;
 };
 
-#define PIECE_WORDS ((size_t)PIECE_BLOCKS * PFS_SCAN_BLOCK_WORDS)
+/* A path is as long as its node lies deep. */
+static size_t piece_words(const struct pfs_selection *selection)
+{
+	for (size_t i = 0; i < selection->n_order; i++)
+		if (selection->order[i]->how == PFS_HOW_TEXT)
+			return COSTLY_WORDS;
+	return PIECE_WORDS;
+}
 
 /* All ones where slots are to be looked at. */
 static void set_range(const struct scan *scan, uint64_t *bits, size_t word, size_t words)
@@ -87,7 +95,7 @@ static int scan_block(struct pfs_scan_worker *worker, struct scan *scan, size_t 
 	uint64_t block[PFS_SCAN_BLOCK_WORDS];
 	uint64_t *bits = scan->bits ? scan->bits + word : block;
 
-	if (scan->selection->stop && *scan->selection->stop)
+	if (scan->selection->watch && *scan->selection->watch->stop)
 		return -EINTR;
 	set_range(scan, bits, word, words);
 	PFS_TRY(pfs_scan_filter_all(worker, bits, scan->first + (uint32_t)(word * 64), words));
@@ -99,11 +107,12 @@ static int scan_block(struct pfs_scan_worker *worker, struct scan *scan, size_t 
 static void scan_pieces(void *context, size_t from, size_t to)
 {
 	struct scan *scan = context;
-	struct pfs_scan_worker worker = {.selection = scan->selection, .parent = PFS_NO_SLOT};
+	struct pfs_scan_worker worker = {.selection = scan->selection};
 	int error = atomic_load_explicit(&scan->error, memory_order_relaxed);
 
 	for (size_t piece = from; piece < to && !error; piece++) {
-		size_t word = piece * PIECE_WORDS, end = PFS_MIN(word + PIECE_WORDS, scan->words);
+		size_t word = piece * scan->piece_words;
+		size_t end = PFS_MIN(word + scan->piece_words, scan->words);
 		uint64_t count = 0;
 
 		for (; word < end && !error; word += PFS_SCAN_BLOCK_WORDS)
@@ -122,7 +131,8 @@ static void list_pieces(void *context, size_t from, size_t to)
 
 	for (size_t piece = from; piece < to; piece++) {
 		uint32_t *out = scan->out + scan->count[piece];
-		size_t word = piece * PIECE_WORDS, end = PFS_MIN(word + PIECE_WORDS, scan->words);
+		size_t word = piece * scan->piece_words;
+		size_t end = PFS_MIN(word + scan->piece_words, scan->words);
 
 		for (; word < end; word++) {
 			uint32_t slot = scan->first + (uint32_t)(word * 64);
@@ -156,12 +166,14 @@ static int scan_range(const struct pfs_selection *selection, struct pfs_slots *o
 	if (selection->from == selection->to)
 		return 0;
 	scan.words = pfs_div_round_up(selection->to - scan.first, 64);
-	scan.n_pieces = pfs_div_round_up(scan.words, PIECE_WORDS);
+	scan.piece_words = piece_words(selection);
+	scan.n_pieces = pfs_div_round_up(scan.words, scan.piece_words);
 	scan.count = count = malloc(scan.n_pieces * sizeof(*count));
 	scan.bits = bits = out ? malloc(scan.words * sizeof(*bits)) : NULL;
 	if (!count || (out && !bits))
 		return -ENOMEM;
-	pfs_scan_run(selection->tree, scan.n_pieces, 1, scan_pieces, &scan);
+	PFS_TRY(pfs_scan_run_watched(selection->tree, scan.n_pieces, 1, scan_pieces, &scan,
+				     selection->watch));
 	if (atomic_load(&scan.error))
 		return atomic_load(&scan.error);
 	for (size_t piece = 0; piece < scan.n_pieces; piece++) {
@@ -210,7 +222,7 @@ static int copy_list(const struct pfs_selection *selection, struct pfs_slots *ou
 
 static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
 {
-	struct pfs_scan_worker worker = {.selection = selection, .parent = PFS_NO_SLOT};
+	struct pfs_scan_worker worker = {.selection = selection};
 	uint64_t bits[PFS_SCAN_BLOCK_WORDS];
 	uint32_t *slots = out ? malloc((selection->n_list + 1) * sizeof(*slots)) : NULL;
 	int error = out && !slots ? -ENOMEM : 0;
@@ -220,8 +232,7 @@ static int scan_list(const struct pfs_selection *selection, struct pfs_slots *ou
 	for (size_t at = 0; at < selection->n_list && !error;) {
 		at += take_block(selection, at, bits, &first, &words);
 		error = pfs_scan_filter_all(&worker, bits, first, words);
-		if (selection->stop && *selection->stop)
-			error = -EINTR;
+		error = error ? error : pfs_scan_look(selection->watch);
 		for (size_t w = 0; w < words && !error; w++) {
 			for (uint64_t left = bits[w]; left; left &= left - 1, n++)
 				if (slots)
@@ -277,7 +288,7 @@ static int select_number(struct pfs_tree *tree, struct pfs_slots *out, uint64_t 
 
 int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 		    const struct pfs_predicate *predicates, size_t n,
-		    const struct pfs_slots *within, const _Atomic bool *stop)
+		    const struct pfs_slots *within, const struct pfs_scan_watch *watch)
 {
 	struct pfs_selection selection;
 	uint64_t total;
@@ -286,7 +297,7 @@ int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 	*out = (struct pfs_slots){0};
 	if (n == 1 && !within && is_number(predicates))
 		return select_number(tree, out, (uint64_t)predicates->low);
-	error = pfs_selection_init(&selection, tree, predicates, n, stop);
+	error = pfs_selection_init(&selection, tree, predicates, n, watch);
 	if (!error)
 		error = select_begun(&selection, out, &total, within);
 	pfs_selection_finish(&selection);
@@ -294,10 +305,10 @@ int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 }
 
 int pfs_scan_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_predicate *predicates,
-		   size_t n, const _Atomic bool *stop)
+		   size_t n, const struct pfs_scan_watch *watch)
 {
 	struct pfs_selection selection;
-	int error = pfs_selection_init(&selection, tree, predicates, n, stop);
+	int error = pfs_selection_init(&selection, tree, predicates, n, watch);
 
 	if (!error)
 		error = select_begun(&selection, NULL, count, NULL);

@@ -15,6 +15,23 @@
 uint64_t pfs_scan_lock(struct pfs_tree *tree);
 void pfs_scan_unlock(struct pfs_tree *tree);
 
+/* Whoever waits for a scan.  Any thread of it looks at `stop`.  The one that asked calls `look` every few
+ * milliseconds, with the tree held: what it returns, if not 0, ends the scan.  It may let go of the tree and
+ * take it again; if the epoch is another one then it returns -EAGAIN. */
+struct pfs_scan_watch {
+	const _Atomic bool *stop; /* becoming true ends the scan with -EINTR */
+	int (*look)(void *arg);
+	void *arg;
+};
+
+/* 0: go on.  NULL: nobody waits. */
+PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watch)
+{
+	if (!watch)
+		return 0;
+	return *watch->stop ? -EINTR : watch->look(watch->arg);
+}
+
 /* Between two of them: makes the column indexes that earlier questions have missed, if any. */
 void pfs_scan_prepare(struct pfs_tree *tree);
 
@@ -88,17 +105,17 @@ void pfs_slots_finish(struct pfs_slots *slots);
 
 /* The nodes for which all n predicates hold; `within` (NULL: all nodes): of these only.  Chooses for
  * itself where to begin: a node by its number or path, a name in one directory, a range of slots, the
- * children of one directory, the engine's bitmap, or all columns.  *stop, if not NULL, becoming true
- * ends it with -EINTR.  -ENOMEM, -ENOENT (UNDER and the like of no node: nothing matches), -EINVAL
+ * children of one directory, the engine's bitmap, or all columns.  watch: NULL or who waits.  -ENOMEM, -ENOENT (UNDER and the like of no node: nothing matches), -EINVAL
  * (a test that the field does not have). */
 PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 				   const struct pfs_predicate *predicates, size_t n,
-				   const struct pfs_slots *within, const _Atomic bool *stop);
+				   const struct pfs_slots *within,
+				   const struct pfs_scan_watch *watch);
 
 /* The count alone. */
 PFS_MUST_CHECK int pfs_scan_count(struct pfs_tree *tree, uint64_t *count,
 				  const struct pfs_predicate *predicates, size_t n,
-				  const _Atomic bool *stop);
+				  const struct pfs_scan_watch *watch);
 
 /* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
  * as a phrase: "one node", "range of slots", "children", "name index", "subtree by name index",
@@ -125,8 +142,15 @@ PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *c
 void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
+/* The same in as many runs as it takes for one to last a few milliseconds, with a look in between; what
+ * that returns ends it. */
+PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
+					void (*work)(void *context, size_t from, size_t to),
+					void *context, const struct pfs_scan_watch *watch);
+
 /* Sorted component-wise: pre-order, children in byte order of names (primefs tree's order). */
-PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots);
+PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
+					  const struct pfs_scan_watch *watch);
 
 /* Whether those of the slots from..to are known to have that order, ascending; looks, once for a tree as
  * it is, where so many are worth it. */

@@ -472,7 +472,7 @@ static uint64_t live_bits(const struct pfs_image *image, uint32_t first)
 /* Takes some of the slots through all tests, to know what they leave. */
 static int sample(struct pfs_selection *selection)
 {
-	struct pfs_scan_worker worker = {.selection = selection, .parent = PFS_NO_SLOT};
+	struct pfs_scan_worker worker = {.selection = selection};
 	uint32_t step = (selection->to - selection->from) / SAMPLE_WORDS;
 	size_t all = 0, total = 0;
 	int error = 0;

@@ -202,21 +202,6 @@ static bool climb(const struct pfs_image *image, const struct pfs_scan_test *tes
 
 /* ---- values ---- */
 
-static int64_t depth_of(struct pfs_scan_worker *worker, const struct pfs_image *image,
-			uint32_t slot)
-{
-	uint32_t parent = image->parent[slot];
-
-	if (parent == PFS_NO_SLOT)
-		return 0;
-	if (parent != worker->parent) {
-		worker->parent = parent;
-		worker->parent_depth =
-			pfs_scan_integer(worker->selection->tree, PFS_FIELD_DEPTH, parent);
-	}
-	return worker->parent_depth + 1;
-}
-
 /* Text that is not always there: false, negated or not, where it is none. */
 static int text_holds(struct pfs_scan_worker *worker, const struct pfs_scan_test *test, bool *holds,
 		      uint32_t slot)
@@ -253,7 +238,7 @@ static int holds_for(struct pfs_scan_worker *worker, const struct pfs_scan_test 
 		return 0;
 	}
 	if (test->how == PFS_HOW_DEPTH)
-		value = depth_of(worker, selection->image, slot);
+		value = pfs_image_depth(selection->image, slot);
 	else
 		value = pfs_scan_integer(selection->tree, test->field, slot);
 	*holds = value >= test->low && value <= test->high;

@@ -79,13 +79,13 @@ struct pfs_selection {
 	uint32_t *own_list;
 	const char *how; /* as pfs_scan_estimate says it */
 	double share; /* the part of the slots looked at that is expected to pass */
-	const _Atomic bool *stop;
+	const struct pfs_scan_watch *watch; /* NULL: nobody */
 };
 
 /* scan_prepare.c: -EINVAL, -ENOENT, -ENOMEM.  Finish in any case. */
 PFS_MUST_CHECK int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 				      const struct pfs_predicate *predicates, size_t n,
-				      const _Atomic bool *stop);
+				      const struct pfs_scan_watch *watch);
 void pfs_selection_finish(struct pfs_selection *selection);
 
 /* scan_begin.c: chooses the slots to look at; then how, and in which order; with `estimate`, what may
@@ -132,8 +132,6 @@ struct pfs_scan_worker {
 	struct pfs_trail trail;
 	char *path;
 	size_t path_capacity;
-	uint32_t parent; /* the last one whose depth was asked for */
-	int64_t parent_depth;
 };
 void pfs_scan_worker_finish(struct pfs_scan_worker *worker);
 
@@ -183,7 +181,8 @@ PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pf
 bool pfs_slots_ascend(const struct pfs_slots *slots);
 
 /* Sorted by the bytes of their paths.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots);
+PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
+				       const struct pfs_scan_watch *watch);
 /* One before the other, by the bytes of PATH or PREORDER. */
 bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field, uint32_t a,
 			     uint32_t b);

@@ -18,6 +18,7 @@
 #include "fs/tree/span.h"
 
 #define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
+#define LOOK_EVERY 64u	/* nodes, to each of which the way may be long */
 #define RUN_NODES 32u	/* on average, at least, for runs to be merged */
 
 static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
@@ -53,6 +54,7 @@ static int compare_ways(const struct pfs_image *image, uint32_t a, bool a_more, 
 
 struct runs {
 	const struct pfs_image *image;
+	const struct pfs_scan_watch *watch;
 	bool by_bytes;
 	const uint32_t *slots;
 	uint64_t *starts; /* bit i: a run starts with slots[i] */
@@ -106,32 +108,25 @@ static void find_runs(void *context, size_t from, size_t to)
 
 /* Cuts the slots into runs: runs->n of them, and where they start (to be freed). */
 static int cut(struct pfs_tree *tree, struct runs *runs, const struct pfs_slots *slots,
-	       bool by_bytes)
+	       bool by_bytes, const struct pfs_scan_watch *watch)
 {
-	*runs = (struct runs){.image = &tree->image, .by_bytes = by_bytes, .slots = slots->slot};
+	*runs = (struct runs){.image = &tree->image,
+			      .watch = watch,
+			      .by_bytes = by_bytes,
+			      .slots = slots->slot};
 	runs->starts = calloc(slots->n / 64 + 1, sizeof(*runs->starts));
 	if (!runs->starts)
 		return -ENOMEM;
-	pfs_scan_run(tree, slots->n, GRAIN, find_runs, runs);
+	PFS_TRY(pfs_scan_run_watched(tree, slots->n, GRAIN, find_runs, runs, watch));
 	return atomic_load(&runs->error);
 }
 
 /* ---- merging runs ---- */
 
-/* The height of the way from the node to where it meets the other's. */
-static uint32_t depth(const struct pfs_image *image, uint32_t slot)
-{
-	uint32_t n = 0;
-
-	for (; slot != image->root; slot = image->parent[slot])
-		n++;
-	return n;
-}
-
 /* Whether a comes before b: climbs to where the ways to them part, and compares there. */
 static bool is_before(const struct pfs_image *image, bool by_bytes, uint32_t a, uint32_t b)
 {
-	uint32_t a_depth = depth(image, a), b_depth = depth(image, b);
+	uint32_t a_depth = pfs_image_depth(image, a), b_depth = pfs_image_depth(image, b);
 	uint32_t a_end = a, b_end = b;
 
 	for (uint32_t n = a_depth; n > b_depth; n--)
@@ -184,8 +179,8 @@ static void move(uint32_t **to, uint32_t **from, size_t n)
 }
 
 /* Two runs that follow each other, from..middle..end, to `to`. */
-static void merge(const struct runs *runs, uint32_t *to, uint32_t *from, uint32_t *middle,
-		  uint32_t *end)
+static int merge(const struct runs *runs, uint32_t *to, uint32_t *from, uint32_t *middle,
+		 uint32_t *end)
 {
 	uint32_t *a = from, *b = middle;
 
@@ -193,9 +188,11 @@ static void merge(const struct runs *runs, uint32_t *to, uint32_t *from, uint32_
 		move(&to, &a, count_before(runs, a, (size_t)(middle - a), *b));
 		if (a < middle)
 			move(&to, &b, count_before(runs, b, (size_t)(end - b), *a));
+		PFS_TRY(pfs_scan_look(runs->watch));
 	}
 	move(&to, &a, (size_t)(middle - a));
 	move(&to, &b, (size_t)(end - b));
+	return 0;
 }
 
 /* The starts of the runs, and the end. */
@@ -225,7 +222,8 @@ static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 		for (size_t i = 0; i < n; i += 2) {
 			size_t middle = starts[i + 1], end = starts[PFS_MIN(i + 2, n)];
 
-			merge(runs, other + starts[i], from + starts[i], from + middle, from + end);
+			PFS_TRY(merge(runs, other + starts[i], from + starts[i], from + middle,
+				      from + end));
 			starts[i / 2] = starts[i];
 		}
 		starts[(n + 1) / 2] = slots->n;
@@ -270,7 +268,8 @@ static int add_entry(struct ordering *o, uint32_t slot, struct pfs_trail *trail)
 	return 0;
 }
 
-static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots)
+static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
+			const struct pfs_scan_watch *watch)
 {
 	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
 	struct ordering o = {
@@ -285,6 +284,8 @@ static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots)
 		error = add_entry(&o, slots->slot[i], &trail);
 		if (!error)
 			pfs_preorder_want(&o.order, entry_of[slots->slot[i]]);
+		if (!error && i % LOOK_EVERY == 0)
+			error = pfs_scan_look(watch);
 	}
 	if (!error)
 		pfs_preorder_list(&o.order, slots->slot);
@@ -342,7 +343,7 @@ static bool find_strays(const struct runs *runs, struct pfs_slots *all, uint32_t
 }
 
 /* Whether the whole tree has the order of its slots, but for strays; looks once. */
-static int look_at_all(struct pfs_tree *tree)
+static int look_at_all(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
 {
 	uint32_t strays[PFS_STRAYS_MAX];
 	struct pfs_slots all;
@@ -350,8 +351,8 @@ static int look_at_all(struct pfs_tree *tree)
 	size_t n = 0;
 	int error;
 
-	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, NULL));
-	error = cut(tree, &runs, &all, false);
+	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, watch));
+	error = cut(tree, &runs, &all, false, watch);
 	if (!error && find_strays(&runs, &all, strays, &n))
 		pfs_spans_note_order(tree, PFS_ORDER_ASCENDING, strays, n);
 	else if (!error)
@@ -361,28 +362,43 @@ static int look_at_all(struct pfs_tree *tree)
 	return error;
 }
 
-/* With strays. */
-static bool ascends(struct pfs_tree *tree, size_t n)
+/* *out: with strays. */
+static int ascends(struct pfs_tree *tree, bool *out, size_t n, const struct pfs_scan_watch *watch)
 {
-	if (n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN &&
-	    look_at_all(tree))
-		return false;
-	return pfs_spans_order(tree) == PFS_ORDER_ASCENDING;
+	if (n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN)
+		PFS_TRY(look_at_all(tree, watch));
+	*out = pfs_spans_order(tree) == PFS_ORDER_ASCENDING;
+	return 0;
 }
 
 bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to)
 {
 	const uint32_t *strays;
+	bool do_ascend;
 
-	return ascends(tree, to - from) &&
+	return !ascends(tree, &do_ascend, to - from, NULL) && do_ascend &&
 	       (pfs_spans_strays(tree, &strays, from) == 0 || *strays >= to);
 }
 
-static int by_preorder(const void *a, const void *b, void *image)
+/* In pre-order; merged one by one, as runs are. */
+static int sort_each(const struct runs *runs, uint32_t *slots, size_t n)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t *other = malloc(n * sizeof(*other)), *from = slots, *to = other;
+	int error = other ? 0 : -ENOMEM;
 
-	return x == y ? 0 : is_before(image, false, x, y) ? -1 : 1;
+	for (size_t width = 1; width < n && !error; width *= 2) {
+		uint32_t *merged = to;
+
+		for (size_t at = 0; at < n && !error; at += 2 * width)
+			error = merge(runs, to + at, from + at, from + PFS_MIN(at + width, n),
+				      from + PFS_MIN(at + 2 * width, n));
+		to = from;
+		from = merged;
+	}
+	if (from != slots)
+		memcpy(slots, from, n * sizeof(*slots));
+	free(other);
+	return error;
 }
 
 /* Moves strays to the end of ascending slots; the rest keeps its order.  How many there are. */
@@ -408,9 +424,10 @@ static size_t take_strays(struct pfs_tree *tree, uint32_t *to, const struct pfs_
 }
 
 /* Sorts ascending slots of which all but strays have the order; *done: few of them are strays. */
-static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slots)
+static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slots,
+			const struct pfs_scan_watch *watch)
 {
-	const struct runs runs = {.image = &tree->image};
+	const struct runs runs = {.image = &tree->image, .watch = watch};
 	uint32_t *from PFS_FREE = NULL;
 	const uint32_t *strays;
 	size_t n;
@@ -426,9 +443,8 @@ static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slo
 	*done = n <= slots->n / RUN_NODES + 16;
 	if (!*done || n == 0)
 		return 0;
-	qsort_r(from + slots->n - n, n, sizeof(*from), by_preorder, &tree->image);
-	merge(&runs, slots->slot, from, from + slots->n - n, from + slots->n);
-	return 0;
+	PFS_TRY(sort_each(&runs, from + slots->n - n, n));
+	return merge(&runs, slots->slot, from, from + slots->n - n, from + slots->n);
 }
 
 /* ---- all of it ---- */
@@ -441,41 +457,44 @@ bool pfs_slots_ascend(const struct pfs_slots *slots)
 	return true;
 }
 
-int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots)
+int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
+			   const struct pfs_scan_watch *watch)
 {
 	struct runs runs = {0};
-	bool done = false;
+	bool done = false, do_ascend;
 	int error;
 
 	if (slots->n < 2)
 		return 0;
-	if (ascends(tree, slots->n) && pfs_slots_ascend(slots))
-		PFS_TRY(place_strays(tree, &done, slots));
+	PFS_TRY(ascends(tree, &do_ascend, slots->n, watch));
+	if (do_ascend && pfs_slots_ascend(slots))
+		PFS_TRY(place_strays(tree, &done, slots, watch));
 	if (done)
 		return 0;
-	error = cut(tree, &runs, slots, false);
+	error = cut(tree, &runs, slots, false, watch);
 	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16)
-		error = sort_as_tree(&tree->image, slots);
+		error = sort_as_tree(&tree->image, slots, watch);
 	else if (!error && atomic_load(&runs.n) > 1)
 		error = merge_runs(&runs, slots);
 	free(runs.starts);
 	return error;
 }
 
-int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots)
+int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
+			const struct pfs_scan_watch *watch)
 {
 	struct runs runs = {0};
 	int error;
 
 	if (slots->n < 2)
 		return 0;
-	error = cut(tree, &runs, slots, true);
+	error = cut(tree, &runs, slots, true, watch);
 	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16) {
 		free(runs.starts);
 		runs.starts = NULL;
-		error = sort_as_tree(&tree->image, slots); /* has fewer */
+		error = sort_as_tree(&tree->image, slots, watch); /* has fewer */
 		if (!error)
-			error = cut(tree, &runs, slots, true);
+			error = cut(tree, &runs, slots, true, watch);
 	}
 	if (!error && atomic_load(&runs.n) > 1)
 		error = merge_runs(&runs, slots);

@@ -364,7 +364,8 @@ static int set(struct pfs_scan_test *test, struct pfs_tree *tree,
 }
 
 int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
-		       const struct pfs_predicate *predicates, size_t n, const _Atomic bool *stop)
+		       const struct pfs_predicate *predicates, size_t n,
+		       const struct pfs_scan_watch *watch)
 {
 	struct pfs_names_view names;
 
@@ -376,7 +377,7 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 		.heap = names.heap,
 		.all_live = tree->image.nodes == tree->image.end,
 		.to = tree->image.end,
-		.stop = stop,
+		.watch = watch,
 	};
 	/* one more of each, for what a path's beginning comes to */
 	selection->tests = selection->few;

@@ -23,15 +23,6 @@ static int64_t type_letter(uint16_t mode)
 	return letters[mode >> 12];
 }
 
-static int64_t depth(const struct pfs_image *image, uint32_t slot)
-{
-	int64_t n = 0;
-
-	for (; slot != image->root; slot = image->parent[slot])
-		n++;
-	return n;
-}
-
 /* What nanoseconds in 64 bits cannot say is the nearest that they can; INT64_MIN means none. */
 static int64_t nanoseconds(const struct pfs_tree *tree, const int64_t *column, uint32_t slot)
 {
@@ -83,7 +74,7 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 		return slot == image->root ? PFS_FIELD_NONE
 					   : (int64_t)image->prime[image->parent[slot]];
 	case PFS_FIELD_DEPTH:
-		return depth(image, slot);
+		return pfs_image_depth(image, slot);
 	case PFS_FIELD_TYPE:
 		return type_letter(image->mode[slot]);
 	case PFS_FIELD_MODE:
@@ -119,22 +110,6 @@ struct integers {
 	const uint32_t *slots;
 	enum pfs_field field;
 };
-
-/* Neighbours often share a parent. */
-static void gather_depths(const struct pfs_image *image, int64_t *out, const uint32_t *slots,
-			  size_t n)
-{
-	uint32_t parent = PFS_NO_SLOT;
-	int64_t below = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (image->parent[slots[i]] != parent) {
-			parent = image->parent[slots[i]];
-			below = parent == PFS_NO_SLOT ? 0 : depth(image, parent) + 1;
-		}
-		out[i] = parent == PFS_NO_SLOT ? 0 : below;
-	}
-}
 
 static void gather_16(int64_t *out, const uint16_t *column, const uint32_t *slots, size_t n)
 {
@@ -210,9 +185,6 @@ static void gather_integers(void *context, size_t from, size_t to)
 		break;
 	case PFS_FIELD_NLINK:
 		gather_32(out, image->links, slots, n);
-		break;
-	case PFS_FIELD_DEPTH:
-		gather_depths(image, out, slots, n);
 		break;
 	default:
 		for (size_t i = 0; i < n; i++)

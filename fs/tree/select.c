@@ -187,7 +187,7 @@ static int list_sorted(struct pfs_tree *tree, uint64_t ino, const struct pfs_lis
 	int rc;
 
 	PFS_TRY(pfs_scan_select(tree, &slots, &under, 1, NULL, NULL));
-	rc = pfs_scan_sort_preorder(tree, &slots);
+	rc = pfs_scan_sort_preorder(tree, &slots, NULL);
 	rc = rc ? rc : pfs_list_slots(tree, slots.slot, slots.n, sink);
 	pfs_slots_finish(&slots);
 	return rc;

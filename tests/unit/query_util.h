@@ -59,7 +59,7 @@ static inline void reopen(void)
 }
 
 /* /a/b/c.txt, /a/d.c, /e.tar.gz */
-static int set_up(void **state)
+static inline int set_up(void **state)
 {
 	uint64_t a, b;
 

@@ -479,7 +479,7 @@ static void check_order(void)
 			slots.n = model.n;
 			qsort(slots.slot, slots.n, sizeof(*slots.slot), by_slot);
 		}
-		assert_int_equal(pfs_scan_sort_preorder(model.tree, &slots), 0);
+		assert_int_equal(pfs_scan_sort_preorder(model.tree, &slots, NULL), 0);
 		for (size_t i = 0; i < slots.n; i++, at++)
 			while (at < model.n && model.seen[at].slot != slots.slot[i])
 				at++;
@@ -566,10 +566,17 @@ static void test_large(void **state)
 	end();
 }
 
+static int never(void *arg PFS_UNUSED)
+{
+	fail_msg("asked, though it was to stop");
+	return 0;
+}
+
 static void test_errors(void **state)
 {
 	struct pfs_predicate p = {.field = PFS_FIELD_NAME, .test = PFS_TEST_RANGE};
 	_Atomic bool stop = true;
+	const struct pfs_scan_watch stopped = {.stop = &stop, .look = never};
 	struct pfs_slots out;
 	int64_t value;
 
@@ -588,7 +595,7 @@ static void test_errors(void **state)
 	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -ENOENT);
 	assert_null(out.slot);
 	p = (struct pfs_predicate){.field = PFS_FIELD_SIZE, .high = INT64_MAX};
-	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, &stop), -EINTR);
+	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, &stopped), -EINTR);
 	assert_null(out.slot);
 	assert_int_equal(pfs_scan_slot_of(model.tree, 4), PFS_NO_SLOT);
 	assert_int_equal(pfs_scan_integers(model.tree, &value, PFS_FIELD_NAME, NULL, 0), -EINVAL);
