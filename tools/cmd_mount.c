@@ -204,10 +204,13 @@ static struct pfs_control *open_control(struct pfs_answered *answered, bool read
 	int error = pfs_control_open(&control, &control_options);
 
 	if (error && !read_only)
-		pfs_warning("%s" PFS_CONTROL_SUFFIX
-			    ": cannot listen there: %s; commands will not be "
-			    "answered while the store is mounted",
+		pfs_warning("%s: cannot listen for commands: %s; they will not be answered while "
+			    "the store is mounted",
 			    answered->store, strerror(-error));
+	else if (control && *pfs_control_name(control))
+		pfs_warning("%s" PFS_CONTROL_SUFFIX ": cannot be put there; commands find the daemon "
+			    "by its mountpoint",
+			    answered->store);
 	return control;
 }
 
@@ -258,6 +261,8 @@ static int serve(struct job *job)
 	if (!error) {
 		answered.tree = tree;
 		control = open_control(&answered, job->options.flags & MS_RDONLY);
+		if (control && *pfs_control_name(control))
+			pfs_mount_answers_at(served, pfs_control_name(control));
 		report_ready(job);
 		wait_for_end(served, signals);
 	}

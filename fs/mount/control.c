@@ -23,9 +23,11 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/reserve.h"
 #include "base/thread.h"
 #include "fs/mount/control_wire.h"
+#include "fs/mount/kernel.h"
 
 #define STATUS_FAILURE	3     /* as the commands exit */
 #define REQUEST_WAIT_MS 10000 /* for a client to say what it wants */
@@ -48,6 +50,7 @@ struct pfs_control {
 	int listener, stop;		    /* stop: an eventfd */
 	int folder;
 	char name[PFS_WIRE_NAME_SIZE]; /* of the socket in the folder */
+	char nameless[PFS_CONTROL_NAME_SIZE]; /* what one without a file is called; "" */
 	struct stat file;	       /* the socket's: it may be another's by the time we go */
 	pthread_t thread;
 	bool has_thread;
@@ -373,27 +376,33 @@ static void *listener_main(void *arg)
 
 /* ---- the socket's file ---- */
 
-static bool somebody_listens(const struct pfs_control *control)
+static bool somebody_listens(const struct pfs_control *control, const char *store)
 {
 	int fd PFS_CLOSE = -1;
+	struct stat attr;
 
-	return pfs_wire_connect(&fd, control->folder, control->name) == 0;
+	return stat(store, &attr) == 0 &&
+	       pfs_wire_connect(&fd, control->folder, control->name, attr.st_uid) == 0;
+}
+
+static int open_listener(struct pfs_control *control)
+{
+	control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (control->listener < 0)
+		return -errno;
+	return fchmod(control->listener, 0600) ? -errno : 0; /* what its file will have */
 }
 
 /* Made under a name that is sure to fit, then put in its place, listening already. */
 static int make_socket(struct pfs_control *control)
 {
 	struct sockaddr_un address;
-	char name[64];
+	char digits[PFS_RANDOM_SIZE], name[64];
 	int error = 0;
 
-	control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (control->listener < 0)
-		return -errno;
-	if (fchmod(control->listener, 0600) != 0) /* what the file will have */
-		return -errno;
-	(void)snprintf(name, sizeof(name), ".primefs-%d" PFS_CONTROL_SUFFIX, (int)getpid());
-	(void)unlinkat(control->folder, name, 0);
+	PFS_TRY(pfs_random_digits(digits));
+	PFS_TRY(open_listener(control));
+	(void)snprintf(name, sizeof(name), ".primefs-%s" PFS_CONTROL_SUFFIX, digits);
 	pfs_wire_address(&address, control->folder, name);
 	if (bind(control->listener, (struct sockaddr *)&address, sizeof(address)) != 0)
 		return -errno;
@@ -404,6 +413,26 @@ static int make_socket(struct pfs_control *control)
 	if (error)
 		(void)unlinkat(control->folder, name, 0);
 	return error;
+}
+
+/* Whoever asks has the name from the mountpoint, and looks who listens. */
+static int make_nameless(struct pfs_control *control)
+{
+	struct sockaddr_un address;
+	char digits[PFS_RANDOM_SIZE];
+	socklen_t size;
+
+	if (control->listener >= 0)
+		(void)close(control->listener);
+	control->file.st_ino = 0;
+	PFS_TRY(pfs_random_digits(digits));
+	PFS_TRY(open_listener(control));
+	(void)snprintf(control->nameless, sizeof(control->nameless), "primefs-%s", digits);
+	size = pfs_wire_nameless(&address, control->nameless);
+	if (bind(control->listener, (struct sockaddr *)&address, size) != 0 ||
+	    listen(control->listener, PFS_CONTROL_CLIENTS) != 0)
+		return -errno;
+	return 0;
 }
 
 static void remove_socket(const struct pfs_control *control)
@@ -420,15 +449,19 @@ static void remove_socket(const struct pfs_control *control)
 
 static int start(struct pfs_control *control, const char *store)
 {
-	int error;
+	int error = pfs_wire_place(&control->folder, control->name, store);
 
-	PFS_TRY(pfs_wire_place(&control->folder, control->name, store));
-	if (!control->options.alone && somebody_listens(control))
+	if (!error && !control->options.alone && somebody_listens(control, store))
 		return -EADDRINUSE;
+	if (!error)
+		error = make_socket(control);
+	if (error && control->options.alone)
+		error = make_nameless(control);
+	if (error)
+		return error;
 	control->stop = eventfd(0, EFD_CLOEXEC);
 	if (control->stop < 0)
 		return -errno;
-	PFS_TRY(make_socket(control));
 	error = pthread_create(&control->thread, NULL, listener_main, control);
 	control->has_thread = !error;
 	return -error;
@@ -455,6 +488,11 @@ int pfs_control_open(struct pfs_control **out, const struct pfs_control_options 
 	else
 		*out = control;
 	return error;
+}
+
+const char *pfs_control_name(const struct pfs_control *control)
+{
+	return control->nameless;
 }
 
 /* Their verbs find that nobody reads any more. */

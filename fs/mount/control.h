@@ -2,7 +2,8 @@
 /* fs/mount/control.h - how commands ask the daemon of a mounted store: a Unix socket beside the
  * store.
  *
- * The socket is STORE.sock, mode 0600.  Only the user who runs the daemon and root are answered.  A
+ * The socket is STORE.sock, mode 0600; where a writing daemon cannot put it there, say because the name is
+ * taken, it has no file, and its mountpoint tells its name (kernel.h).  Only the user who runs the daemon and root are answered.  A
  * connection carries one request: words, the first of them the verb.  The answer is bytes, as they
  * come; at the end a sentence, if something was wrong, and an exit status.
  *
@@ -45,11 +46,14 @@ struct pfs_control_options {
 
 struct pfs_control;
 
-/* Listens beside the store.  Signals should be blocked: a thread is started.
+/* Listens.  Signals should be blocked: a thread is started.  Without options->alone:
  * -EADDRINUSE: another reader of the store listens; -EACCES, -EROFS, -EPERM, -ENAMETOOLONG: there
  * can be no socket beside this store.  Not logged.  *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_control_open(struct pfs_control **out,
 				    const struct pfs_control_options *options);
+
+/* The name of a socket that has no file, the control's; "" if it lies beside the store. */
+const char *pfs_control_name(const struct pfs_control *control);
 
 /* Removes the socket, cuts clients off, waits for verbs to return, frees.  NULL is allowed. */
 void pfs_control_close(struct pfs_control *control);
@@ -58,8 +62,8 @@ void pfs_control_close(struct pfs_control *control);
 
 /* Asks the daemon of the store at path, which need not be absolute.  The answer goes into reply,
  * whose write may wait and whose failure ends the call.  *status = what the verb returned. -ENOENT:
- * nobody listens; -EACCES: somebody else's daemon, or a socket that is neither the user's, root's
- * nor the store's owner's; -EPIPE: the daemon ended before it had answered; -EPROTO: it speaks
+ * nobody listens whom to trust, which are this user, root and the store's owner; -EACCES: it is somebody else's
+ * daemon that has the store open; -EPIPE: the daemon ended before it had answered; -EPROTO: it speaks
  * otherwise (another version); -E2BIG: too long a request. */
 PFS_MUST_CHECK int pfs_control_ask(int *status, struct pfs_reply *reply, const char *store,
 				   const char *const *words, size_t n);

@@ -2,6 +2,7 @@
 /* The client's side of the control socket. */
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "base/cleanup.h"
 #include "fs/mount/control.h"
 #include "fs/mount/control_wire.h"
+#include "fs/mount/kernel.h"
+#include "meta/store.h"
 
 #define PIECE_SIZE ((size_t)256 << 10)
 #define LOOK_MS	   100 /* between looks whether the answer is still wanted */
@@ -39,19 +42,23 @@ void pfs_wire_address(struct sockaddr_un *address, int fd, const char *name)
 		       *name ? "/" : "", name);
 }
 
-int pfs_wire_connect(int *out, int folder, const char *name)
+socklen_t pfs_wire_nameless(struct sockaddr_un *address, const char *name)
 {
-	int file PFS_CLOSE = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	struct sockaddr_un address;
-	int fd, error;
+	size_t len = PFS_MIN(strlen(name), sizeof(address->sun_path) - 1);
 
-	if (file < 0)
-		return -errno;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(address->sun_path + 1, name, len); /* the NUL before it says that there is no file */
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
+}
+
+static int connect_to(int *out, const struct sockaddr_un *address, socklen_t size)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int error;
+
 	if (fd < 0)
 		return -errno;
-	pfs_wire_address(&address, file, "");
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+	if (connect(fd, (const struct sockaddr *)address, size) != 0) {
 		error = errno == ECONNREFUSED || errno == ENOTSOCK ? -ENOENT : -errno;
 		(void)close(fd);
 		return error;
@@ -60,16 +67,59 @@ int pfs_wire_connect(int *out, int folder, const char *name)
 	return 0;
 }
 
-/* That nobody else put the socket there, if others may write the folder. */
-static int check_daemon(int fd, const char *store)
+static bool is_trusted(uid_t uid, uid_t owner)
+{
+	return uid == geteuid() || uid == 0 || uid == owner;
+}
+
+int pfs_wire_connect(int *out, int folder, const char *name, uid_t owner)
+{
+	int file PFS_CLOSE = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct sockaddr_un address;
+	struct stat attr;
+
+	if (file < 0 || fstat(file, &attr) != 0)
+		return -errno;
+	if (!is_trusted(attr.st_uid, owner))
+		return -EACCES;
+	pfs_wire_address(&address, file, "");
+	return connect_to(out, &address, sizeof(address));
+}
+
+/* That nobody else listens there, if others may write the folder. */
+static int check_daemon(int fd, uid_t owner)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
-	struct stat attr;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || stat(store, &attr) != 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
 		return -errno;
-	return peer.uid == geteuid() || peer.uid == 0 || peer.uid == attr.st_uid ? 0 : -EACCES;
+	return is_trusted(peer.uid, owner) ? 0 : -EACCES;
+}
+
+/* By the socket beside the store. */
+static int connect_beside(int *fd, const char *path, uid_t owner)
+{
+	int folder PFS_CLOSE = -1;
+	char name[PFS_WIRE_NAME_SIZE];
+	int error = pfs_wire_place(&folder, name, path);
+
+	if (error)
+		return error == -ENAMETOOLONG ? -ENOENT : error;
+	return pfs_wire_connect(fd, folder, name, owner);
+}
+
+/* By what the mountpoint says, where the daemon could not put that socket; else `error`. */
+static int connect_by_mount(int *fd, const char *path, int error)
+{
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+	struct sockaddr_un address;
+
+	if (pfs_kernel_find(&found, NULL, path) != 0 ||
+	    pfs_kernel_daemon(&daemon, found.mountpoint) != 0 || !*daemon.control)
+		return error;
+	return connect_to(fd, &address, pfs_wire_nameless(&address, daemon.control));
 }
 
 /* ---- asking ---- */
@@ -194,17 +244,21 @@ int pfs_control_ask(int *status, struct pfs_reply *reply, const char *store,
 		    const char *const *words, size_t n)
 {
 	char *path PFS_FREE = realpath(store, NULL);
-	int folder PFS_CLOSE = -1, fd PFS_CLOSE = -1;
-	char name[PFS_WIRE_NAME_SIZE];
+	int fd PFS_CLOSE = -1;
+	struct stat attr;
 	int error;
 
-	if (!path)
+	if (!path || stat(path, &attr) != 0)
 		return errno == ENOMEM ? -ENOMEM : -ENOENT;
-	error = pfs_wire_place(&folder, name, path);
+	error = connect_beside(&fd, path, attr.st_uid);
+	if (error == -ENOENT || error == -EACCES)
+		error = connect_by_mount(&fd, path, error);
+	if (!error)
+		error = check_daemon(fd, attr.st_uid);
+	if (error == -EACCES && pfs_store_holder(path) == 0)
+		return -ENOENT; /* a stranger's, and no daemon's */
 	if (error)
-		return error == -ENAMETOOLONG ? -ENOENT : error;
-	PFS_TRY(pfs_wire_connect(&fd, folder, name));
-	PFS_TRY(check_daemon(fd, path));
+		return error;
 	PFS_TRY(send_request(fd, words, n));
 	return receive_answer(fd, status, reply);
 }

@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include "base/err.h"
@@ -38,7 +39,12 @@ PFS_MUST_CHECK int pfs_wire_place(int *folder, char name[PFS_WIRE_NAME_SIZE], co
  * or, with a name, what is so called in that folder.  name: at most 64 bytes. */
 void pfs_wire_address(struct sockaddr_un *address, int fd, const char *name);
 
-/* -ENOENT: no socket, or nobody listens; -EACCES. */
-PFS_MUST_CHECK int pfs_wire_connect(int *fd, int folder, const char *name);
+/* Connects to the socket of that name in the folder.  -ENOENT: no socket, or nobody listens; -EACCES: it is
+ * not this user's, root's or `owner`'s, and is left alone, since a connection may be made to wait. */
+PFS_MUST_CHECK int pfs_wire_connect(int *fd, int folder, const char *name, uid_t owner);
+
+/* A socket without a file, for a daemon whose name beside the store is taken: its name's length in bytes,
+ * which is part of the address. */
+socklen_t pfs_wire_nameless(struct sockaddr_un *address, const char *name);
 
 #endif

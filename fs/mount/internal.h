@@ -10,6 +10,7 @@
 #include "fs/mount/access.h"
 #include "fs/mount/advice.h"
 #include "fs/mount/dispatch.h"
+#include "fs/mount/kernel.h"
 #include "fs/mount/mount.h"
 #include "fs/mount/notify.h"
 
@@ -34,6 +35,8 @@ struct pfs_mount {
 	struct pfs_advice advice;
 	struct pfs_access access;
 	char *mountpoint;
+	char control[PFS_CONTROL_NAME_SIZE]; /* see has_control */
+	_Atomic bool has_control; /* commands ask by that name; set once, after it */
 	uint64_t dev;		  /* of the mounted filesystem; 0: unknown */
 	int fd;			  /* /dev/fuse, or -1 */
 	bool owns_fd;		  /* no session closes it */

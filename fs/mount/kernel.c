@@ -222,19 +222,36 @@ int pfs_kernel_unmount(const char *mountpoint, bool lazy)
 	return run_helper(argv, -1, lazy);
 }
 
+/* Who mounted it is this user, root or the owner. */
+static bool is_trusted(const struct mntent *entry, uid_t owner)
+{
+	static const char name[] = "user_id=";
+	const char *option = hasmntopt(entry, "user_id");
+	unsigned long uid;
+
+	if (!option || strncmp(option, name, sizeof(name) - 1) != 0)
+		return false;
+	uid = strtoul(option + sizeof(name) - 1, NULL, 10);
+	return uid == geteuid() || uid == 0 || uid == owner;
+}
+
 int pfs_kernel_find(struct pfs_kernel_mount *out, const char *mountpoint, const char *source)
 {
 	char line[3 * PATH_MAX];
 	struct mntent entry;
+	struct stat attr = {.st_uid = 0};
 	int found = -ENOENT;
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 
 	if (!mounts)
 		return -errno;
+	if (source)
+		(void)stat(source, &attr);
 	while (getmntent_r(mounts, &entry, line, sizeof(line))) {
 		if (strcmp(entry.mnt_type, PFS_MOUNT_TYPE) != 0 ||
 		    (mountpoint && strcmp(entry.mnt_dir, mountpoint) != 0) ||
-		    (source && strcmp(entry.mnt_fsname, source) != 0))
+		    (source && (strcmp(entry.mnt_fsname, source) != 0 ||
+				!is_trusted(&entry, attr.st_uid))))
 			continue;
 		(void)snprintf(out->source, sizeof(out->source), "%s", entry.mnt_fsname);
 		(void)snprintf(out->mountpoint, sizeof(out->mountpoint), "%s", entry.mnt_dir);
@@ -248,7 +265,7 @@ int pfs_kernel_find(struct pfs_kernel_mount *out, const char *mountpoint, const 
 
 int pfs_kernel_daemon(struct pfs_kernel_daemon *out, const char *mountpoint)
 {
-	char value[64];
+	char value[64], mode[4];
 	ssize_t n = getxattr(mountpoint, PFS_DAEMON_XATTR, value, sizeof(value) - 1);
 	char *rest;
 	long pid;
@@ -260,6 +277,9 @@ int pfs_kernel_daemon(struct pfs_kernel_daemon *out, const char *mountpoint)
 	if (pid <= 0 || pid > INT_MAX)
 		return -EPROTO;
 	out->pid = (pid_t)pid;
-	out->read_only = strcmp(rest, " ro") == 0;
+	*out->control = '\0';
+	if (sscanf(rest, " %3s %31s", mode, out->control) < 1)
+		return -EPROTO;
+	out->read_only = strcmp(mode, "ro") == 0;
 	return 0;
 }

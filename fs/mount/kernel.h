@@ -12,6 +12,7 @@
 #include "fs/mount/options.h"
 
 #define PFS_MOUNT_TYPE "fuse.primefs"
+#define PFS_CONTROL_NAME_SIZE 32
 
 /* Mounts; *fd talks to the kernel.  source is what mount and df show: the store's path.  Errors are
  * logged: -ENODEV concerns /dev/fuse, others are mount(2)'s; -EPERM when fusermount3 refuses, which
@@ -24,7 +25,8 @@ PFS_MUST_CHECK int pfs_kernel_mount(int *fd, const char *source, const char *mou
 PFS_MUST_CHECK int pfs_kernel_unmount(const char *mountpoint, bool lazy);
 
 /* The mount of this kind that was made last on mountpoint or from source (the other NULL; both
- * absolute and resolved): -ENOENT when there is none. */
+ * absolute and resolved): -ENOENT when there is none.  From source: made by this user, root or the
+ * source's owner, since anybody's mount may claim to be of it. */
 struct pfs_kernel_mount {
 	char source[PATH_MAX];
 	char mountpoint[PATH_MAX];
@@ -38,10 +40,11 @@ PFS_MUST_CHECK int pfs_kernel_find(struct pfs_kernel_mount *out, const char *mou
 struct pfs_kernel_daemon {
 	pid_t pid;
 	bool read_only; /* the store is open for reading only */
+	char control[PFS_CONTROL_NAME_SIZE]; /* where it listens (control.h) if not beside the store; "" */
 };
 PFS_MUST_CHECK int pfs_kernel_daemon(struct pfs_kernel_daemon *out, const char *mountpoint);
 
-/* The attribute that it says so in: "PID rw" or "PID ro". */
+/* The attribute that it says so in: "PID rw" or "PID ro", and a name if it listens there. */
 #define PFS_DAEMON_XATTR "user.primefs.daemon"
 
 #endif

@@ -122,6 +122,12 @@ int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, struct pfs_que
 	return 0;
 }
 
+void pfs_mount_answers_at(struct pfs_mount *mount, const char *name)
+{
+	(void)snprintf(mount->control, sizeof(mount->control), "%s", name);
+	atomic_store(&mount->has_control, true);
+}
+
 int pfs_mount_event(const struct pfs_mount *mount)
 {
 	return pfs_dispatch_event(mount->dispatch);

@@ -21,6 +21,9 @@ PFS_MUST_CHECK int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree,
 				  struct pfs_queries *queries, const char *store,
 				  const char *mountpoint, const struct pfs_mount_options *options);
 
+/* Commands that find no socket beside the store are told this name (control.h).  Once. */
+void pfs_mount_answers_at(struct pfs_mount *mount, const char *name);
+
 /* Becomes readable when the filesystem has been unmounted.  Stays the mount's. */
 int pfs_mount_event(const struct pfs_mount *mount);
 

@@ -123,9 +123,11 @@ static void reply_xattr(fuse_req_t req, const char *value, ssize_t n, size_t siz
 static void describe_daemon(fuse_req_t req, size_t size)
 {
 	const struct pfs_mount *mount = pfs_mount_of(req);
+	bool has_control = atomic_load(&mount->has_control);
 	char text[64];
-	int n = snprintf(text, sizeof(text), "%d %s", (int)getpid(),
-			 mount->options.flags & MS_RDONLY ? "ro" : "rw");
+	int n = snprintf(text, sizeof(text), "%d %s%s%s", (int)getpid(),
+			 mount->options.flags & MS_RDONLY ? "ro" : "rw", has_control ? " " : "",
+			 has_control ? mount->control : "");
 
 	reply_xattr(req, text, n, size);
 }

@@ -125,6 +125,18 @@ is 'and when it is gone the command reads' "$(primefs tree second count /)" 5030
 primefs umount second
 is 'one file is left then, too' "$(ls -- "$store"*)" "$store"
 
+# The socket's name is taken: the mountpoint says where the daemon listens.
+ask "$store" >now
+mkdir -p "$store.sock/in the way"
+mount_store
+ok 'a name that is taken keeps nobody from asking' cmp now <(ask "$store")
+is 'by the mountpoint, too' "$(primefs info "$mnt" | awk '$1 == "nodes" {print $2}')" 50300
+is 'statements are the daemon'"'"'s' "$(touch "$mnt/late" && primefs query --tsv "$store" "SELECT name FROM nodes WHERE name = 'late'" | tail -n 1)" late
+rm "$mnt/late"
+unmount_store
+ok 'what is in the way stays' test -d "$store.sock/in the way"
+rm -r "$store.sock"
+
 long=$(printf 'n%.0s' {1..150})
 mkdir "$long"
 cp "$store" "$long/$long.pfs"
@@ -143,6 +155,16 @@ if ((EUID == 0)); then
 	fails_with 'another user is not answered' 'mounted by another user' \
 		user primefs tree "$store" count /
 	unmount_store
+	mkdir -m 1777 sticky
+	cp "$store" sticky/s.pfs
+	chmod 644 sticky/s.pfs
+	as 1234 bash -c "exec '$probes/listen' '$work/sticky/s.pfs.sock' 2>/dev/null >&2" &
+	cleanup_fn kill $!
+	wait_for 10 test -S sticky/s.pfs.sock
+	ok 'a socket of another is not spoken to' primefs tree sticky/s.pfs count /
+	primefs mount "$work/sticky/s.pfs" "$mnt"
+	is 'but the daemon is' "$(touch "$mnt/late" && primefs tree sticky/s.pfs count /)" 50301
+	primefs umount "$mnt"
 	mkdir theirs
 	cp "$store" theirs/s.pfs
 	mkdir theirs/mnt

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -478,6 +479,7 @@ static int ask_as(uid_t user)
 static void test_who_may(void **state)
 {
 	struct stat attr;
+	int lock;
 
 	(void)state;
 	assert_int_equal(stat(d.socket, &attr), 0);
@@ -490,6 +492,9 @@ static void test_who_may(void **state)
 	assert_int_equal(chmod(d.folder, 0755), 0);
 	assert_int_equal(chmod(d.store, 0644), 0);
 	assert_int_equal(ask_as(0), 201);
+	assert_int_equal(ask_as(65534), ENOENT); /* nobody has the store: no daemon's socket */
+	lock = open(d.store, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(flock(lock, LOCK_EX), 0);
 	assert_int_equal(ask_as(65534), EACCES);
 	assert_int_equal(chmod(d.socket, 0666), 0); /* then the daemon itself refuses */
 	assert_int_equal(ask_as(65534), 203);
@@ -500,6 +505,8 @@ static void test_who_may(void **state)
 	open_with(0);
 	assert_int_equal(seteuid(0), 0);
 	assert_int_equal(ask_as(0), EACCES);
+	(void)close(lock);
+	assert_int_equal(ask_as(0), ENOENT);
 	assert_int_equal(chown(d.store, 65534, 65534), 0);
 	assert_int_equal(ask_as(0), 201);
 }
@@ -574,9 +581,14 @@ static void test_long_path(void **state)
 			pfs_control_close(control);
 			free(answer.bytes);
 		} else {
+			options.alone = false;
 			assert_int_equal(pfs_control_open(&control, &options), -ENAMETOOLONG);
+			options.alone = true;
+			assert_int_equal(pfs_control_open(&control, &options), 0);
+			assert_true(*pfs_control_name(control)); /* which a mountpoint would tell */
 			assert_int_equal(pfs_control_ask(&status, &answer.reply, wide, words, 1),
 					 -ENOENT);
+			pfs_control_close(control);
 		}
 		assert_int_equal(unlink(wide), 0);
 	}
