@@ -81,7 +81,7 @@ static int open_file(struct pfs_lock *lock, const char *path, enum pfs_lock_mode
 		flags |= O_RDWR | O_CREAT | O_EXCL;
 	else
 		flags |= mode == PFS_LOCK_ALONE ? O_RDWR : O_RDONLY;
-	lock->fd = open(path, flags, 0666);
+	lock->fd = open(path, flags, 0600);
 	if (lock->fd < 0)
 		return errno == EISDIR || errno == ENXIO ? -EMEDIUMTYPE : -errno;
 	if (fstat(lock->fd, &st))

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "meta/birthmark.h"
 #include "meta/internal.h"
 
 static bool path_valid(const char *path, size_t len)
@@ -49,20 +52,21 @@ static bool mark_valid(const struct pfs_birthmark *mark)
 
 /* ---- the stamp ---- */
 
-int pfs_store_put_stamp(struct pfs_store *store, const struct pfs_birthmark *mark)
+int pfs_store_stamp(struct pfs_store *store)
 {
 	char birth[PFS_TIME_TEXT_SIZE];
 	int error = pfs_group_ready(store);
+	struct pfs_birthmark own;
 
 	if (error)
 		return error;
-	if (!mark_valid(mark))
-		return -EINVAL;
-	bind_mark(store->writer->sql[PFS_SQL_STAMP_PUT], 1, mark, birth);
+	pfs_birthmark_of(&own, store->lock.fd);
+	bind_mark(store->writer->sql[PFS_SQL_STAMP_PUT], 1, &own, birth);
 	return pfs_group_run(store, PFS_SQL_STAMP_PUT);
 }
 
-int pfs_store_get_stamp(struct pfs_store *store, struct pfs_birthmark *out)
+/* -ENOENT: there is none. */
+static int get_stamp(struct pfs_store *store, struct pfs_birthmark *out)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
 	int got = pfs_reader_get(store, &reader.db);
@@ -72,14 +76,43 @@ int pfs_store_get_stamp(struct pfs_store *store, struct pfs_birthmark *out)
 		return got;
 	row = reader.db->sql[PFS_SQL_STAMP_GET];
 	got = pfs_db_step(reader.db, row);
-	if (got < 0)
-		return got;
-	if (got == 0 || (sqlite3_column_type(row, 0) == SQLITE_NULL &&
-			 sqlite3_column_type(row, 1) == SQLITE_NULL))
-		return -ENOENT;
-	return mark_from_row(out, row, 0)
-		       ? 0
-		       : pfs_db_damaged(reader.db, "stamp", 0, "it is no handle, or no time");
+	if (got <= 0)
+		return got ? got : -ENOENT;
+	if (!mark_from_row(out, row, 0))
+		return pfs_db_damaged(reader.db, "stamp", 0, "it is no handle, or no time");
+	return pfs_birthmark_is_empty(out) ? -ENOENT : 0;
+}
+
+/* In both: some filesystems number the uses of an inode so that they can be guessed, none its
+ * births. */
+static bool is_stamp(const struct pfs_birthmark *stamp, const struct pfs_birthmark *own)
+{
+	return stamp->handle_len == own->handle_len && stamp->has_birth == own->has_birth &&
+	       pfs_birthmark_same(stamp, own) &&
+	       (!own->has_birth ||
+		(stamp->birth.sec == own->birth.sec && stamp->birth.nsec == own->birth.nsec));
+}
+
+int pfs_store_trust(struct pfs_store *store, enum pfs_store_trust *out)
+{
+	struct pfs_birthmark stamp, own;
+	struct stat attr;
+	int error;
+
+	if (fstat(store->lock.fd, &attr))
+		return -errno;
+	*out = attr.st_uid != geteuid()		    ? PFS_TRUST_NOT_OWN
+	       : attr.st_mode & (S_IWGRP | S_IWOTH) ? PFS_TRUST_SHARED
+						    : PFS_TRUST_UNSTAMPED;
+	if (*out != PFS_TRUST_UNSTAMPED)
+		return 0;
+	error = get_stamp(store, &stamp);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	pfs_birthmark_of(&own, store->lock.fd);
+	if (is_stamp(&stamp, &own))
+		*out = PFS_TRUST_OWN;
+	return 0;
 }
 
 /* ---- roots ---- */
@@ -358,6 +391,37 @@ int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 		return pfs_db_damaged(reader.db, "source of node", prime,
 				      "a value is of the wrong type or out of range");
 	*out = source;
+	return 0;
+}
+
+int pfs_store_count_sources(struct pfs_store *store, uint64_t *count, uint32_t root)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_SOURCE_COUNT];
+	pfs_bind_int(row, 1, root);
+	got = pfs_db_step(reader.db, row);
+	*count = got == 1 ? (uint64_t)sqlite3_column_int64(row, 0) : 0;
+	return got < 0 ? got : 0;
+}
+
+int pfs_store_has_originals(struct pfs_store *store, bool *out)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_SOURCE_ANY];
+	got = pfs_db_step(reader.db, row);
+	if (got < 0)
+		return got;
+	*out = got == 1;
 	return 0;
 }
 

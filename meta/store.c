@@ -144,6 +144,8 @@ static int open_store(struct pfs_store *store, const char *path,
 	error = pfs_lock_open(&store->lock, path, mode, options->wait_ms);
 	if (error)
 		return error;
+	if (mode == PFS_LOCK_CREATE && options->mode && fchmod(store->lock.fd, options->mode))
+		return -errno;
 	store->path = realpath(path, NULL);
 	if (!store->path)
 		return -errno;
@@ -250,11 +252,34 @@ int pfs_store_close(struct pfs_store *store)
 	return error;
 }
 
+/* The file keeps its mode and, if this user may give it, its owner; no one may read it meanwhile
+ * who might not read the old one. */
+static int take_rights(struct pfs_store *store, const char *to)
+{
+	int fd PFS_CLOSE = open(to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat attr;
+
+	if (fd < 0 || fstat(store->lock.fd, &attr))
+		return -errno;
+	if (fchown(fd, attr.st_uid, attr.st_gid)) {
+		if (errno != EPERM)
+			return -errno;
+		attr.st_mode &= ~(mode_t)(S_IRWXG | S_IRWXO); /* meant for others than now */
+	}
+	return fchmod(fd, attr.st_mode & 07777) ? -errno : 0;
+}
+
 int pfs_store_replace(struct pfs_store *store, const char *from)
 {
-	if (rename(from, store->path)) {
-		int error = -errno;
+	int error = take_rights(store, from);
 
+	if (error) {
+		pfs_error("%s: cannot take over the mode of %s: %s", from, store->path,
+			  strerror(-error));
+		return error;
+	}
+	if (rename(from, store->path)) {
+		error = -errno;
 		pfs_error("%s: cannot rename to %s: %s", from, store->path, strerror(-error));
 		return error;
 	}

@@ -75,6 +75,7 @@ enum pfs_store_flag {
 
 struct pfs_store_options {
 	unsigned flags;
+	mode_t mode;	   /* with CREATE: of the file, whatever the umask; 0: 0600 */
 	unsigned wait_ms;  /* wait this long for another process's lock */
 	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
 	uint64_t log_bytes; /* pfs_store_checkpoint acts from this length on; 0: 64 MiB */
@@ -97,8 +98,9 @@ int pfs_store_close(struct pfs_store *store);
  * it for this one's. */
 PFS_MUST_CHECK int pfs_store_publish(const char *from, const char *to);
 
-/* Puts the closed store `from`, of the same folder, durably in the place of this one, which was opened
- * READ_ONLY and ALONE and has only to be closed afterwards. */
+/* Puts the closed store `from`, of the same folder, durably in the place of this one, which was
+ * opened READ_ONLY and ALONE and has only to be closed afterwards.  It gets its mode and, where
+ * this user may give it, its owner. */
 PFS_MUST_CHECK int pfs_store_replace(struct pfs_store *store, const char *from);
 
 /* A sentence for the user about why the last pfs_store_open of path failed with `error`. */
@@ -352,10 +354,26 @@ PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t pri
 PFS_MUST_CHECK int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 					char *path, uint64_t prime);
 
-/* The stamp: the birthmark of the store's own file, written by whoever vouches for its roots.  Put
- * is part of a group; get says -ENOENT when there is none. */
-PFS_MUST_CHECK int pfs_store_put_stamp(struct pfs_store *store, const struct pfs_birthmark *mark);
-PFS_MUST_CHECK int pfs_store_get_stamp(struct pfs_store *store, struct pfs_birthmark *out);
+/* How many nodes read through to originals below the root. */
+PFS_MUST_CHECK int pfs_store_count_sources(struct pfs_store *store, uint64_t *count, uint32_t root);
+
+/* Whether the last committed group has any source or source root. */
+PFS_MUST_CHECK int pfs_store_has_originals(struct pfs_store *store, bool *out);
+
+/* ---- trust: whether what the store says of originals is to be believed ---- */
+
+/* Writes the birthmark of the store's own file into it: whoever does vouches for its source roots.
+ * Part of a group. */
+PFS_MUST_CHECK int pfs_store_stamp(struct pfs_store *store);
+
+enum pfs_store_trust {
+	PFS_TRUST_OWN,	   /* the file that was stamped, this process's user's, and only that one's
+			      to write */
+	PFS_TRUST_NOT_OWN, /* another user's */
+	PFS_TRUST_SHARED,  /* group or others may write it */
+	PFS_TRUST_UNSTAMPED, /* without a stamp, or with another file's: a copy */
+};
+PFS_MUST_CHECK int pfs_store_trust(struct pfs_store *store, enum pfs_store_trust *out);
 
 /* ---- hard links: nodes that were names of one file when they were imported ---- */
 

@@ -147,6 +147,7 @@ static int build_all(struct pfs_import *import)
 	struct pfs_build_options build_options = {
 		.at = options->at,
 		.defaults = import->defaults,
+		.mode = options->mode,
 		.wait_ms = PFS_READY_WAIT_MS,
 		.arg = import,
 		.progress = show_writing,
@@ -200,6 +201,7 @@ static void print_json(const struct pfs_import *import, const struct pfs_build_r
 	pfs_json_u64(&json, "bytes", report->bytes);
 	pfs_json_u64(&json, "skipped", import->report.skipped);
 	pfs_json_u64(&json, "hard_links", import->report.hard_links);
+	pfs_json_u64(&json, "narrowed", import->report.narrowed);
 	pfs_json_u64(&json, "changed", import->report.changed);
 	pfs_json_u64(&json, "repeated", import->report.repeated);
 	pfs_json_u64(&json, "slashes", import->report.slashes);
@@ -241,6 +243,9 @@ static void print_text(const struct pfs_import *import, const struct pfs_build_r
 		(void)printf("  %llu names with a '/' have '%s' in its place\n",
 			     (unsigned long long)import->report.slashes, import->options.slash);
 	print_some(report->renamed_query, "entries called .query are stored as .query~");
+	print_some(
+		import->report.narrowed,
+		"entries with an ACL have the mode that it leaves to all; ACLs are not imported");
 	print_some(import->report.changed, "files changed while they were copied");
 	print_some(import->report.skipped, "entries were left out (see above)");
 }
@@ -308,6 +313,8 @@ enum {
 	ON_ERROR,
 	ONE_FILE_SYSTEM,
 	CROSS_MOUNTS,
+	MODE,
+	TRUST,
 	JSON,
 	QUIET,
 };
@@ -332,6 +339,10 @@ static const struct pfs_cmd_option cmd_options[] = {
 	[ONE_FILE_SYSTEM] = {"one-file-system", 'x', NULL,
 			     "dir: stay out of mount points (default)"},
 	[CROSS_MOUNTS] = {"cross-mounts", 0, NULL, "dir: cross them"},
+	[MODE] = {"mode", 'm', "MODE", "permissions of the new store, octal (default 600)"},
+	[TRUST] =
+		{"trust", 0, NULL,
+		 "import nothing: show what an existing STORE links to, and follow it from now on"},
 	[JSON] = {"json", 0, NULL, "report as JSON"},
 	[QUIET] = {"quiet", 'q', NULL, "no report and no progress"},
 	{0},
@@ -378,6 +389,18 @@ static void choose_on_error(struct pfs_cmd_args *args, struct pfs_import_options
 		pfs_cmd_reject(args, "--on-error=%s: neither stop nor skip", args->value);
 }
 
+/* Its owner can read and write it, and nobody run it. */
+static void choose_mode(struct pfs_cmd_args *args, struct pfs_import_options *options)
+{
+	char *end;
+	unsigned long mode = strtoul(args->value, &end, 8);
+
+	if (*end || mode > 0666 || (mode & 0600) != 0600 || mode & 0111)
+		pfs_cmd_reject(args, "--mode=%s: not from 600 to 666, octal, without x",
+			       args->value);
+	options->mode = (mode_t)mode;
+}
+
 static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *options, int option)
 {
 	const char **texts[] = {
@@ -404,6 +427,10 @@ static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *op
 		options->cross_mounts = option == CROSS_MOUNTS;
 	else if (option == NUL_ENDED)
 		options->nul_ended = true;
+	else if (option == MODE)
+		choose_mode(args, options);
+	else if (option == TRUST)
+		options->trust = true;
 	else if (option == JSON)
 		options->json = true;
 	else
@@ -546,8 +573,10 @@ int pfs_cmd_import(int argc, char **argv)
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0)
 		take_option(&args, &import.options, option);
-	if (pfs_cmd_end(&args, 2, 2))
+	if (pfs_cmd_end(&args, import.options.trust ? 1 : 2, import.options.trust ? 1 : 2))
 		return args.status;
+	if (import.options.trust)
+		return pfs_import_trust(args.operands[0], import.options.json);
 	import.options.source = args.operands[0];
 	import.options.store = args.operands[1];
 	status = check_values(&import.options);

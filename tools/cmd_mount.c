@@ -48,6 +48,7 @@ static const struct pfs_cmd command = {
 	"  threads=N                 threads that wait for requests\n"
 	"  readdirplus=WHEN          auto, always or never: attributes with listings\n"
 	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
+	"  links=WHEN                auto, no or yes: read the originals of linked files\n"
 	"  query_others              .query answers others, too, of what each may reach\n"
 	"  query_memory=SIZE         that a statement may need; 1G\n"
 	"  query_memory_total=SIZE   that all statements together may; a quarter of the machine's\n"
@@ -136,6 +137,18 @@ static int check_engine(const struct job *job)
 	return PFS_EXIT_OK;
 }
 
+/* An option that trusts a store is not everybody's to give. */
+static int check_links(const struct job *job)
+{
+	struct stat attr;
+
+	if (job->options.links != PFS_LINKS_YES || geteuid() == 0 ||
+	    (stat(job->store, &attr) == 0 && attr.st_uid == geteuid()))
+		return PFS_EXIT_OK;
+	return pfs_cmd_fail("mount", "%s: -o links=yes is for its owner and root alone",
+			    job->store);
+}
+
 static int load(struct pfs_tree **tree, const struct job *job)
 {
 	const struct pfs_tree_options tree_options = {
@@ -143,10 +156,13 @@ static int load(struct pfs_tree **tree, const struct job *job)
 		.no_atime = job->options.flags & MS_NOATIME,
 		.wait_ms = LOCK_WAIT_MS,
 		.engine = job->options.engine,
+		.links = job->options.links,
 	};
-	char why[PATH_MAX + 512];
+	char why[2 * PATH_MAX];
 	int error = pfs_tree_open(tree, job->store, &tree_options);
 
+	if (!error && pfs_tree_links_refused(*tree, why, sizeof(why)))
+		pfs_cmd_say("mount", "%s", why);
 	if (!error)
 		return PFS_EXIT_OK;
 	pfs_store_explain(why, sizeof(why), job->store, error);
@@ -244,6 +260,8 @@ static int serve(struct job *job)
 	if (error)
 		return pfs_cmd_fail("mount", "signals: %s", strerror(-error));
 	status = check_engine(job);
+	if (status == PFS_EXIT_OK)
+		status = check_links(job);
 	if (status == PFS_EXIT_OK)
 		status = load(&tree, job);
 	if (status)

@@ -280,6 +280,15 @@ void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *
 	*at += 2 * sizeof(size_t) + out->name_len + out->value_len;
 }
 
+void pfs_crawl_mark(const struct pfs_crawl_batch *batch, struct pfs_birthmark *out,
+		    const struct pfs_crawl_entry *entry)
+{
+	*out = (struct pfs_birthmark){.has_birth = entry->has_birth,
+				      .birth = entry->birth,
+				      .handle_len = entry->handle_len};
+	(void)memcpy(out->handle, batch->bytes + entry->handle, entry->handle_len);
+}
+
 void pfs_crawl_close(struct pfs_crawl *crawl)
 {
 	if (!crawl)

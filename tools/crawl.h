@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "meta/store.h"
 
 struct pfs_crawl;
 
@@ -24,6 +25,7 @@ struct pfs_crawl_options {
 	const char *root;
 	bool cross_mounts;
 	bool content;	   /* read regular files */
+	bool marks;	   /* note what files and directories are known by */
 	unsigned threads;  /* 0: as many as suit the machine */
 	const char *store; /* entries of this name, and of its side files, are passed over */
 	/* Says what is wrong with an entry; not 0: stop crawling. */
@@ -53,8 +55,13 @@ struct pfs_crawl_entry {
 	struct pfs_crawl_dir *dir; /* directories that are going to be read: set dir->node */
 	uint32_t name, target;	   /* offsets in the batch's bytes */
 	uint32_t attrs, n_attrs;
+	uint32_t handle; /* offset, too */
+	struct pfs_time birth;
 	uint16_t target_len;
 	uint8_t name_len;
+	uint8_t handle_len; /* pfs_crawl_mark */
+	bool has_birth;
+	bool narrowed; /* attr's mode is less than st_mode, which had an ACL's mask in it */
 	bool left_out; /* the reader's: no content is wanted */
 	uint32_t node; /* the reader's */
 };
@@ -100,6 +107,10 @@ int pfs_crawl_error(struct pfs_crawl *crawl);
 
 /* The attribute at *at, which goes from entry->attrs on to the next; there are entry->n_attrs. */
 void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *out, size_t *at);
+
+/* What the entry is known by; empty without options.marks. */
+void pfs_crawl_mark(const struct pfs_crawl_batch *batch, struct pfs_birthmark *out,
+		    const struct pfs_crawl_entry *entry);
 
 /* An entry's path for a message, the beginning of a very long one left out; name NULL: of dir. */
 void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,

@@ -10,9 +10,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/acl.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "meta/store.h"
+#include "meta/birthmark.h"
 #include "tools/crawl_impl.h"
 
 #define BATCH_ENTRIES 1024
@@ -192,35 +193,72 @@ static const char *name_for_attrs(struct pfs_crawl_thread *thread, char *buffer,
 	return buffer;
 }
 
-/* The attributes user.*, but for those that primefs computes. */
+/* Takes the mode that an ACL really grants. */
+static void narrow(struct pfs_crawl_entry *entry, const void *acl, ssize_t size)
+{
+	uint32_t mode = pfs_acl_mode(entry->attr.st_mode, acl, size < 0 ? 0 : (size_t)size);
+
+	entry->narrowed = mode != entry->attr.st_mode;
+	entry->attr.st_mode = mode;
+}
+
+/* Of what may have an ACL but no other attributes; without group bits there is nothing to narrow.
+ */
+static void narrow_special(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+			   const char *name)
+{
+	char buffer[PFS_NAME_MAX + 64];
+	ssize_t size;
+
+	if (!(entry->attr.st_mode & S_IRWXG))
+		return;
+	size = get_value(thread, name_for_attrs(thread, buffer, sizeof(buffer), name),
+			 PFS_ACL_XATTR);
+	if (size >= 0)
+		narrow(entry, thread->value, size);
+}
+
+/* An attribute user.*, but for those that primefs computes. */
+static int keep_attr(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		     const char *path, const char *name)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	ssize_t size;
+	size_t lens[2];
+
+	if (strncmp(name, "user.", 5) != 0 || strncmp(name, "user.primefs.", 13) == 0 || !name[5])
+		return 0;
+	size = get_value(thread, path, name);
+	if (size < 0)
+		return 0; /* it has just gone */
+	lens[0] = strlen(name + 5);
+	lens[1] = (size_t)size;
+	PFS_TRY(keep(batch, lens, sizeof(lens)));
+	PFS_TRY(keep(batch, name + 5, lens[0]));
+	PFS_TRY(keep(batch, thread->value, lens[1]));
+	entry->n_attrs++;
+	return 0;
+}
+
+/* The attributes, and what an ACL makes of the mode. */
 static int keep_attrs(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
 		      const char *name)
 {
-	struct pfs_crawl_batch *batch = thread->batch;
 	char buffer[PFS_NAME_MAX + 64];
 	const char *path, *at;
-	ssize_t size, value_size;
+	ssize_t size;
 
 	if (thread->no_attrs)
 		return 0;
 	path = *name ? name_for_attrs(thread, buffer, sizeof(buffer), name) : name;
 	size = get_list(thread, path);
 	thread->no_attrs = size < 0 && errno == EOPNOTSUPP;
-	entry->attrs = (uint32_t)batch->n_bytes;
+	entry->attrs = (uint32_t)thread->batch->n_bytes;
 	for (at = thread->list; size > 0 && at < thread->list + size; at += strlen(at) + 1) {
-		size_t lens[2];
-
-		if (strncmp(at, "user.", 5) != 0 || strncmp(at, "user.primefs.", 13) == 0 || !at[5])
-			continue;
-		value_size = get_value(thread, path, at);
-		if (value_size < 0)
-			continue; /* it has just gone */
-		lens[0] = strlen(at + 5);
-		lens[1] = (size_t)value_size;
-		PFS_TRY(keep(batch, lens, sizeof(lens)));
-		PFS_TRY(keep(batch, at + 5, lens[0]));
-		PFS_TRY(keep(batch, thread->value, lens[1]));
-		entry->n_attrs++;
+		if (strcmp(at, PFS_ACL_XATTR) == 0)
+			narrow(entry, thread->value, get_value(thread, path, at));
+		else
+			PFS_TRY(keep_attr(thread, entry, path, at));
 	}
 	return 0;
 }
@@ -288,6 +326,33 @@ static bool is_store(const struct pfs_crawl *crawl, const char *name)
 	return strncmp(name + len, ".part-", 6) == 0;
 }
 
+static int keep_mark(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		     const char *name, const struct statx *from)
+{
+	struct pfs_birthmark mark;
+
+	pfs_birthmark_handle(&mark, thread->fd, name);
+	entry->has_birth = from->stx_mask & STATX_BTIME;
+	entry->birth = (struct pfs_time){from->stx_btime.tv_sec, from->stx_btime.tv_nsec};
+	entry->handle = (uint32_t)thread->batch->n_bytes;
+	entry->handle_len = mark.handle_len;
+	return keep(thread->batch, mark.handle, mark.handle_len);
+}
+
+/* What statx does not tell of the entry. */
+static int keep_rest(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		     const char *name, const struct statx *from)
+{
+	if (S_ISLNK(from->stx_mode))
+		return 0;
+	if (!S_ISREG(from->stx_mode) && !S_ISDIR(from->stx_mode)) {
+		narrow_special(thread, entry, name);
+		return 0;
+	}
+	PFS_TRY(keep_attrs(thread, entry, name));
+	return thread->crawl->options.marks ? keep_mark(thread, entry, name, from) : 0;
+}
+
 static int keep_entry(struct pfs_crawl_thread *thread, const char *name, const struct statx *from)
 {
 	struct pfs_crawl_batch *batch = thread->batch;
@@ -310,8 +375,7 @@ static int keep_entry(struct pfs_crawl_thread *thread, const char *name, const s
 			return error == -ENOMEM ? error
 						: pfs_crawl_problem(thread, name, strerror(-error));
 	}
-	if (S_ISREG(from->stx_mode) || S_ISDIR(from->stx_mode))
-		PFS_TRY(keep_attrs(thread, entry, name));
+	PFS_TRY(keep_rest(thread, entry, name, from));
 	if (S_ISDIR(from->stx_mode) && !stays_out(thread->crawl, entry, from))
 		PFS_TRY(keep_dir(thread, entry, name));
 	batch->has_files |=
@@ -428,7 +492,7 @@ static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool st
 	if (strlen(name) > PFS_NAME_MAX) /* some filesystems count characters */
 		return pfs_crawl_problem(thread, name, "a name is longer than 255 bytes");
 	if (statx(thread->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		  STATX_BASIC_STATS | STATX_MNT_ID, &from) < 0)
+		  STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME, &from) < 0)
 		return pfs_crawl_problem(thread, name,
 					 errno == ENOENT ? "vanished while it was imported"
 							 : strerror(errno));
@@ -494,7 +558,8 @@ int pfs_crawl_root(struct pfs_crawl *crawl)
 
 	if (!thread)
 		return -ENOMEM;
-	if (statx(crawl->root, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &from) < 0)
+	if (statx(crawl->root, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME,
+		  &from) < 0)
 		return -errno;
 	crawl->dev = makedev(from.stx_dev_major, from.stx_dev_minor);
 	crawl->mount_known = from.stx_mask & STATX_MNT_ID;

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/acl.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "meta/store.h"
@@ -120,6 +122,17 @@ static int copy_file(struct copy *copy, struct stat *attr, bool *changed)
 	return 0;
 }
 
+/* An open file's mode, as an ACL really grants it. */
+static void narrow(struct stat *attr, int fd)
+{
+	char acl[PFS_ACL_SIZE];
+	ssize_t size =
+		attr->st_mode & S_IRWXG ? fgetxattr(fd, PFS_ACL_XATTR, acl, sizeof(acl)) : -1;
+
+	if (size >= 0)
+		attr->st_mode = pfs_acl_mode(attr->st_mode, acl, (size_t)size);
+}
+
 static int crawl_file(struct pfs_crawl_thread *thread, struct pfs_crawl_batch *batch,
 		      struct pfs_crawl_entry *entry)
 {
@@ -137,6 +150,8 @@ static int crawl_file(struct pfs_crawl_thread *thread, struct pfs_crawl_batch *b
 	fd = copy.fd = pfs_crawl_openat(thread->fd, name, 0);
 	if (fd >= 0)
 		error = copy_file(&copy, &message->attr, &message->changed);
+	if (fd >= 0)
+		narrow(&message->attr, fd);
 	message->readable = fd >= 0 && !error && !copy.failed;
 	if (error == -ECANCELED || error == -ENOMEM) {
 		free(message);

@@ -53,12 +53,15 @@ struct pfs_import_options {
 	const char *slash;     /* csv: stands for a '/' in names; NULL: none may have one */
 	bool skip; /* report what is wrong with an entry and go on without it */
 	bool skip_given;
+	mode_t mode; /* of a new store's file; 0: 0600 */
+	bool trust;  /* stamp the store instead of importing */
 	bool json, quiet;
 };
 
 struct pfs_import_report {
 	uint64_t skipped;    /* entries left out because something was wrong with them */
 	uint64_t hard_links; /* further names of a file, which became files of their own */
+	uint64_t narrowed;   /* modes that are less than st_mode, which had an ACL's mask in it */
 	uint64_t changed;    /* files that changed while they were copied */
 	uint64_t repeated;   /* entries that came again; the last one counts */
 	uint64_t slashes;    /* names with a '/', kept as options.slash */
@@ -114,6 +117,10 @@ static inline bool pfs_import_root_stored(const struct pfs_import *import)
 
 /* A sentence for what pfs_build_add says about a name: -EINVAL, -ENAMETOOLONG, ... */
 const char *pfs_import_name_error(int error);
+
+/* Prints what originals a store has, by root, and stamps it: they are followed from now on.  An
+ * exit status. */
+int pfs_import_trust(const char *store, bool json);
 
 /* Runs an import whose options, with a format, and input are set; leaves the input open.  An exit
  * status. */

@@ -19,6 +19,10 @@
 /* Which original a linked file has: the rest of what the source record needs is in the build. */
 struct original {
 	uint64_t dev, ino; /* ino 0: none */
+	struct pfs_time birth;
+	bool has_birth;
+	uint8_t handle_len;
+	size_t handle; /* offset in the handles */
 };
 
 struct dir {
@@ -27,6 +31,8 @@ struct dir {
 	uint32_t root_id;
 	struct original *originals; /* by node */
 	size_t n_originals, originals_capacity;
+	uint8_t *handles;
+	size_t n_handle_bytes, handles_capacity;
 	struct pfs_attr_list attrs;
 	uint64_t *names; /* hash set of the files that have more than one name */
 	size_t n_names, names_size;
@@ -116,13 +122,29 @@ static int take_attrs(struct pfs_import *import, const struct pfs_crawl_batch *b
 	return 0;
 }
 
-static int note_original(struct dir *dir, uint32_t node, const struct stat *attr)
+static int note_original(struct dir *dir, const struct pfs_crawl_batch *batch,
+			 const struct pfs_crawl_entry *entry)
 {
+	const uint32_t node = entry->node;
+	struct pfs_birthmark mark;
+
+	pfs_crawl_mark(batch, &mark, entry);
 	PFS_TRY(pfs_grow(&dir->originals, &dir->originals_capacity, (size_t)node + 1,
 			 sizeof(*dir->originals)));
+	PFS_TRY(pfs_grow(&dir->handles, &dir->handles_capacity,
+			 dir->n_handle_bytes + mark.handle_len, 1));
 	while (dir->n_originals <= node)
 		dir->originals[dir->n_originals++] = (struct original){0};
-	dir->originals[node] = (struct original){.dev = attr->st_dev, .ino = attr->st_ino};
+	dir->originals[node] = (struct original){
+		.dev = entry->attr.st_dev,
+		.ino = entry->attr.st_ino,
+		.birth = mark.birth,
+		.has_birth = mark.has_birth,
+		.handle_len = mark.handle_len,
+		.handle = dir->n_handle_bytes,
+	};
+	(void)memcpy(dir->handles + dir->n_handle_bytes, mark.handle, mark.handle_len);
+	dir->n_handle_bytes += mark.handle_len;
 	return 0;
 }
 
@@ -151,28 +173,67 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 				     "content, which --content=copy has");
 	}
 	pfs_build_set_flags(import->build, entry->node, PFS_NODE_LINKED, 0);
-	return note_original(dir, entry->node, &entry->attr);
+	return note_original(dir, batch, entry);
+}
+
+/* The store's word about originals becomes this import's, unless it has others already. */
+static int put_root(struct pfs_import *import, const struct pfs_source_root *root)
+{
+	struct pfs_store *store = pfs_build_store(import->build);
+	struct dir *dir = import->state;
+	bool has_others;
+
+	PFS_TRY(pfs_store_has_originals(store, &has_others));
+	if (!has_others)
+		PFS_TRY(pfs_store_stamp(store));
+	return pfs_store_put_source_root(store, &dir->root_id, root);
 }
 
 static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *batch,
 		     struct pfs_crawl_entry *entry)
 {
 	struct dir *dir = import->state;
-	const struct pfs_source_root root = {
+	struct pfs_source_root root = {
 		.path = dir->root,
 		.dev = entry->attr.st_dev,
 		.ino = entry->attr.st_ino,
+		.has_rights = true,
+		.mode = entry->attr.st_mode,
+		.uid = entry->attr.st_uid,
+		.gid = entry->attr.st_gid,
 	};
 
+	pfs_crawl_mark(batch, &root.mark, entry);
 	entry->node = PFS_BUILD_ROOT;
 	entry->dir->node = PFS_BUILD_ROOT;
 	if (!pfs_import_root_stored(import)) {
 		PFS_TRY(pfs_build_set(import->build, PFS_BUILD_ROOT, &entry->attr));
+		import->report.narrowed += entry->narrowed;
 		PFS_TRY(take_attrs(import, batch, entry));
 	}
-	if (import->options.content != PFS_CONTENT_LINK)
-		return 0;
-	return pfs_store_put_source_root(pfs_build_store(import->build), &dir->root_id, &root);
+	return import->options.content == PFS_CONTENT_LINK ? put_root(import, &root) : 0;
+}
+
+/* A folder whose files may be linked. */
+static int put_dir(struct pfs_import *import, const struct pfs_crawl_batch *batch,
+		   const struct pfs_crawl_entry *entry)
+{
+	const struct dir *dir = import->state;
+	struct pfs_source_dir record = {
+		.root = dir->root_id,
+		.path = entry->dir->path,
+		.path_len = entry->dir->path_len,
+		.dev = entry->attr.st_dev,
+		.ino = entry->attr.st_ino,
+		.mode = entry->attr.st_mode,
+		.uid = entry->attr.st_uid,
+		.gid = entry->attr.st_gid,
+	};
+
+	if (record.path_len >= PATH_MAX)
+		return 0; /* nothing below it is linked */
+	pfs_crawl_mark(batch, &record.mark, entry);
+	return pfs_store_put_source_dir(pfs_build_store(import->build), &record);
 }
 
 /* In a directory that is left out, which has been said. */
@@ -204,8 +265,11 @@ static int take_entry(struct pfs_import *import, const struct pfs_crawl_batch *b
 		error = -EEXIST;
 	if (error)
 		return entry_problem(import, batch, entry, pfs_import_name_error(error));
+	import->report.narrowed += entry->narrowed;
 	if (entry->dir)
 		entry->dir->node = entry->node;
+	if (entry->dir && import->options.content == PFS_CONTENT_LINK)
+		PFS_TRY(put_dir(import, batch, entry));
 	PFS_TRY(take_attrs(import, batch, entry));
 	if (S_ISLNK(entry->attr.st_mode))
 		return pfs_build_set_target(import->build, entry->node,
@@ -291,6 +355,7 @@ static int open_dir(struct pfs_import *import)
 		.root = import->options.source,
 		.cross_mounts = import->options.cross_mounts,
 		.content = import->options.content == PFS_CONTENT_COPY,
+		.marks = import->options.content == PFS_CONTENT_LINK,
 		.store = import->options.store,
 		.problem = problem,
 		.arg = import,
@@ -333,6 +398,7 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 	struct dir *dir = import->state;
 	char path[PATH_MAX];
 	ssize_t len = pfs_build_path(import->build, path, sizeof(path), node);
+	const struct original *original = &dir->originals[node];
 	struct pfs_source_record source;
 	struct stat attr;
 
@@ -343,8 +409,11 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 		.root = dir->root_id,
 		.path = path,
 		.path_len = (size_t)len,
-		.dev = dir->originals[node].dev,
-		.ino = dir->originals[node].ino,
+		.dev = original->dev,
+		.ino = original->ino,
+		.mark = {.birth = original->birth,
+			 .has_birth = original->has_birth,
+			 .handle_len = original->handle_len},
 		.size = attr.st_size,
 		.mtime = {attr.st_mtim.tv_sec, (uint32_t)attr.st_mtim.tv_nsec},
 		.ctime = {attr.st_ctim.tv_sec, (uint32_t)attr.st_ctim.tv_nsec},
@@ -352,6 +421,7 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 		.uid = attr.st_uid,
 		.gid = attr.st_gid,
 	};
+	(void)memcpy(source.mark.handle, dir->handles + original->handle, original->handle_len);
 	return pfs_store_put_source(pfs_build_store(import->build), &source);
 }
 
@@ -376,6 +446,7 @@ static void close_dir(struct pfs_import *import)
 	pfs_attr_list_free(&dir->attrs);
 	free(dir->root);
 	free(dir->originals);
+	free(dir->handles);
 	free(dir->names);
 	free(dir->running);
 	free(dir);

@@ -103,6 +103,16 @@ static int parse_readdirplus(enum pfs_readdirplus *out, const char *text)
 	return 0;
 }
 
+static int parse_links(enum pfs_links_choice *out, const char *text)
+{
+	static const char *const names[] = {"auto", "no", "yes"};
+	unsigned i;
+
+	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
+	*out = (enum pfs_links_choice)i;
+	return 0;
+}
+
 static int parse_timeout(double *out, const char *text)
 {
 	char *end;
@@ -243,6 +253,10 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 	if (strcmp(word, "readdirplus") == 0) {
 		*wants = "auto, always or never";
 		return parse_readdirplus(&options->readdirplus, value);
+	}
+	if (strcmp(word, "links") == 0) {
+		*wants = "auto, no or yes";
+		return parse_links(&options->links, value);
 	}
 	if (strcmp(word, "query_memory") == 0) {
 		*wants = "bytes, with K, M, G or T perhaps; 0: no limit";

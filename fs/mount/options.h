@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "fs/tree/tree.h"
 #include "gpu/engine.h"
 
 #define PFS_MOUNT_THREADS_MAX 64
@@ -30,6 +31,7 @@ struct pfs_mount_options {
 	double timeout;	  /* seconds that the kernel may keep names and attributes */
 	enum pfs_readdirplus readdirplus;
 	enum pfs_engine_kind engine;
+	enum pfs_links_choice links;
 	bool query_others;	/* `.query` answers all users, each of what it may see */
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
 	uint64_t query_memory_total; /* and all of them together; 0: a quarter of the machine's */

@@ -69,7 +69,8 @@ int pfs_build_name_part(char **out, const char *store)
 
 static int open_new(struct pfs_build *build)
 {
-	struct pfs_store_options options = {.flags = PFS_STORE_CREATE | PFS_STORE_BULK};
+	struct pfs_store_options options = {.flags = PFS_STORE_CREATE | PFS_STORE_BULK,
+					    .mode = build->options.mode};
 	struct stat attr;
 	uint32_t root;
 

@@ -30,6 +30,7 @@ struct pfs_build_options {
 	const char *at; /* NULL: a new store; else a path in an existing one, made if missing */
 	struct stat defaults; /* permissions of files (a directory gets x where r is), owner and
 				 times of what is added without attributes */
+	mode_t mode;	      /* of a new store's file; 0: 0600 */
 	unsigned wait_ms;     /* for another process's lock on an existing store */
 	void *arg;	      /* for the functions, either of which may be NULL: */
 	void (*progress)(void *arg, uint64_t done, uint64_t total); /* of finish() */

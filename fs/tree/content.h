@@ -235,10 +235,11 @@ struct pfs_records *pfs_links_sources(struct pfs_tree *tree);
  * -ESTALE.  No lock. */
 PFS_MUST_CHECK int pfs_links_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
 const struct pfs_source_record *pfs_links_record(const struct pfs_value *value);
+/* The file of the descriptor that pfs_links_open gave still is as the record says. */
 bool pfs_links_same(const struct pfs_source_record *record, const struct stat *st);
 
 /* The original, opened for reading and as its record says (refreshed first if it is not).  What
- * links_source says, and what opening says.  No lock. */
+ * links_source says, and what opening says; -ENODATA: originals are not followed.  No lock. */
 PFS_MUST_CHECK int pfs_links_open(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino);
 struct pfs_fd *pfs_links_opened(struct pfs_tree *tree, uint64_t ino); /* open already, or NULL */
 void pfs_links_close(struct pfs_tree *tree, struct pfs_fd *original); /* NULL is allowed */

@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* Originals: files outside the store whose bytes its linked nodes show.
- *
- * The daemon may be root, the folder with the originals anybody's: no path below an import's root
- * is followed but with openat2, which stays beneath the root and takes no symlink for anything. */
+/* Linked nodes: the records of their originals (fs/tree/original.h), and what becomes of a node
+ * when its original changes. */
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
-#include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "fs/tree/content.h"
 #include "fs/tree/index.h"
+#include "fs/tree/original.h"
+#include "meta/birthmark.h"
 
 #define OPEN_LIMIT     256		 /* descriptors kept open */
 #define CACHED_SOURCES ((size_t)8 << 20) /* bytes of source records kept in memory */
 #define ATTEMPTS       16		 /* at something that changes under our hands */
 
-struct root {
-	uint32_t id;
-	int fd; /* O_PATH; -1: gone or replaced */
+#define ROOTS_SHOWN 3
+
+struct refused {
+	char roots[1000]; /* the first, for a message */
+	unsigned n_roots;
 };
 
 struct pfs_links {
-	struct root *roots;
-	size_t n_roots, capacity;
+	enum pfs_store_trust trust; /* whether the store's word counts */
+	bool refused;		    /* no original is looked at: content is -ENODATA */
+	struct pfs_originals *originals;
 	struct pfs_records *sources;
 	struct pfs_fdcache *open;
 };
@@ -113,56 +112,19 @@ int pfs_links_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino
 
 bool pfs_tree_has_links(const struct pfs_tree *tree)
 {
-	return tree->links->n_roots > 0;
+	return pfs_originals_roots(tree->links->originals) > 0;
 }
 
 /* ---- opening and closing ---- */
 
-/* The folder's path leads there without a symlink. */
-static bool leads_straight(const char *path, const struct stat *st)
+/* Whether originals are followed at all. */
+static int decide(struct pfs_tree *tree)
 {
-	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-			       .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-	int fd PFS_CLOSE = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-	struct stat found;
+	struct pfs_links *links = tree->links;
 
-	return fd >= 0 && !fstat(fd, &found) && found.st_dev == st->st_dev &&
-	       found.st_ino == st->st_ino;
-}
-
-/* The folder that was imported.  The number of its device may be another one when the machine has
- * started again: most filesystems without a device of their own take the next that is free.  Then
- * it has to lie where it lay and to be root's mount: nobody else can have put it there. */
-static bool is_root(int fd, const struct pfs_source_root *stored)
-{
-	struct statfs fs;
-	struct stat st;
-
-	if (fstat(fd, &st) || st.st_ino != stored->ino)
-		return false;
-	return st.st_dev == stored->dev || (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC &&
-					    leads_straight(stored->path, &st));
-}
-
-static int add_root(void *arg, const struct pfs_source_root *stored)
-{
-	struct pfs_links *links = arg;
-	struct root root = {.id = stored->id};
-	int error;
-
-	error = pfs_grow(&links->roots, &links->capacity, links->n_roots + 1, sizeof(root));
-	if (error)
-		return error;
-	root.fd = open(stored->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root.fd >= 0 && !is_root(root.fd, stored)) {
-		(void)close(root.fd);
-		root.fd = -1;
-	}
-	if (root.fd < 0)
-		pfs_warning("%s: no longer the folder that was imported; files that are linked to "
-			    "it cannot be read: bring it back and mount again",
-			    stored->path);
-	links->roots[links->n_roots++] = root;
+	PFS_TRY(pfs_store_trust(tree->store, &links->trust));
+	links->refused = tree->options.links == PFS_LINKS_NO ||
+			 (tree->options.links == PFS_LINKS_AUTO && links->trust != PFS_TRUST_OWN);
 	return 0;
 }
 
@@ -178,7 +140,9 @@ int pfs_links_create(struct pfs_tree *tree)
 	if (!error)
 		error = pfs_fdcache_create(&links->open, OPEN_LIMIT);
 	if (!error)
-		error = pfs_store_scan_source_roots(tree->store, add_root, links);
+		error = decide(tree);
+	if (!error)
+		error = pfs_originals_create(&links->originals, tree->store);
 	if (error)
 		pfs_links_destroy(tree);
 	return error;
@@ -187,14 +151,10 @@ int pfs_links_create(struct pfs_tree *tree)
 void pfs_links_destroy(struct pfs_tree *tree)
 {
 	struct pfs_links *links = tree->links;
-	size_t i;
 
 	if (!links)
 		return;
-	for (i = 0; i < links->n_roots; i++)
-		if (links->roots[i].fd >= 0)
-			(void)close(links->roots[i].fd);
-	free(links->roots);
+	pfs_originals_destroy(links->originals);
 	pfs_records_destroy(links->sources);
 	pfs_fdcache_destroy(links->open);
 	free(links);
@@ -203,59 +163,31 @@ void pfs_links_destroy(struct pfs_tree *tree)
 
 /* ---- the original ---- */
 
-static int open_error(int error)
+/* Opens the way, with descriptors of ours given back if there are too many. */
+static int open_way(const struct pfs_links *links, struct pfs_way *way,
+		    const struct pfs_source_record *record)
 {
-	switch (error) {
-	case ENOENT:
-	case ENOTDIR:
-	case ELOOP:  /* a symlink where there was none */
-	case EXDEV:  /* out of the root */
-	case EAGAIN: /* a component that is being renamed all the time */
-	case ENAMETOOLONG:
-		return -ESTALE;
-	default:
-		return -error;
-	}
-}
+	int attempt, error = -EMFILE;
 
-/* Opens the original beneath its root; a negative errno. */
-static int open_beneath(const struct pfs_links *links, const struct pfs_source_record *record,
-			uint64_t flags)
-{
-	struct open_how how = {.flags = flags | O_CLOEXEC | O_NOFOLLOW,
-			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-					  RESOLVE_NO_MAGICLINKS};
-	int attempt, root = -1;
-	long fd = -1;
-	size_t i;
-
-	for (i = 0; i < links->n_roots; i++)
-		if (links->roots[i].id == record->root)
-			root = links->roots[i].fd;
-	if (root < 0)
-		return -ESTALE;
-	for (attempt = 0; fd < 0 && attempt < ATTEMPTS; attempt++) {
-		fd = syscall(SYS_openat2, root, record->path, &how, sizeof(how));
-		if (fd < 0 && errno == EPERM && how.flags & O_NOATIME)
-			how.flags &= ~(uint64_t)O_NOATIME;
-		else if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+	for (attempt = 0; (error == -EMFILE || error == -ENFILE) && attempt < ATTEMPTS; attempt++) {
+		if (attempt)
 			pfs_fdcache_shrink(links->open);
-		else if (fd < 0 && errno != EAGAIN)
-			break;
+		error = pfs_way_open(links->originals, way, record);
 	}
-	return fd < 0 ? open_error(errno) : (int)fd;
+	return error;
 }
 
-static int stat_original(const struct pfs_links *links, const struct pfs_source_record *record,
-			 struct stat *st)
+static int look(const struct pfs_links *links, struct pfs_original *out,
+		const struct pfs_source_record *record)
 {
-	int fd PFS_CLOSE = open_beneath(links, record, O_PATH);
+	struct pfs_way way;
+	int error = open_way(links, &way, record);
 
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, st))
-		return -errno;
-	return S_ISREG(st->st_mode) ? 0 : -ESTALE;
+	if (error)
+		return error;
+	error = pfs_original_look(links->originals, &way, out, record);
+	pfs_way_close(&way);
+	return error;
 }
 
 static bool same_time(struct pfs_time a, struct timespec b)
@@ -269,15 +201,26 @@ static bool same_rights(const struct pfs_source_record *record, const struct sta
 	       record->gid == st->st_gid;
 }
 
-/* The same file, open to the same users. */
-static bool same_access(const struct pfs_source_record *record, const struct stat *st)
+/* Another owner's file is another file, even if its owner is all that has changed. */
+static bool is_another(const struct pfs_links *links, const struct pfs_source_record *record,
+		       const struct pfs_original *now)
 {
-	return record->dev == st->st_dev && record->ino == st->st_ino && same_rights(record, st);
+	return record->uid != now->st.st_uid || record->gid != now->st.st_gid ||
+	       !pfs_original_is(links->originals, now, record);
+}
+
+/* The same file, open to the same users, and the record says so of it. */
+static bool same_access(const struct pfs_links *links, const struct pfs_source_record *record,
+			const struct pfs_original *now)
+{
+	return same_rights(record, &now->st) && record->dev == now->st.st_dev &&
+	       record->ino == now->st.st_ino && record->mark.handle_len == now->mark.handle_len &&
+	       record->mark.has_birth == now->mark.has_birth && !is_another(links, record, now);
 }
 
 bool pfs_links_same(const struct pfs_source_record *record, const struct stat *st)
 {
-	return same_access(record, st) && record->size == st->st_size &&
+	return record->ino == st->st_ino && record->size == st->st_size &&
 	       same_time(record->mtime, st->st_mtim) && same_time(record->ctime, st->st_ctim);
 }
 
@@ -288,12 +231,14 @@ static struct pfs_time time_of(struct timespec time)
 	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
 }
 
-static struct pfs_value *source_now(const struct pfs_value *before, const struct stat *st)
+static struct pfs_value *source_now(const struct pfs_value *before, const struct pfs_original *now)
 {
 	struct pfs_source_record record = *pfs_links_record(before);
+	const struct stat *st = &now->st;
 
 	record.dev = st->st_dev;
 	record.ino = st->st_ino;
+	record.mark = now->mark;
 	record.size = st->st_size;
 	record.mtime = time_of(st->st_mtim);
 	record.ctime = time_of(st->st_ctim);
@@ -308,25 +253,28 @@ static bool is_before(struct pfs_time a, struct timespec b)
 	return a.sec != b.tv_sec ? a.sec < b.tv_sec : a.nsec < (uint32_t)b.tv_nsec;
 }
 
-/* With tree->lock.  Of mode, owner and mtime only what the original has changed: the node may have
- * been given its own. */
+/* With tree->lock.  Of mode, owner and times only what the original has changed: the node may have
+ * been given its own.  But those were given to that file, not to another one in its place. */
 static int take_over_row(struct pfs_tree *tree, uint32_t slot,
-			 const struct pfs_source_record *record, const struct stat *st)
+			 const struct pfs_source_record *record, const struct stat *st,
+			 bool another)
 {
 	struct pfs_image *image = &tree->image;
 	int error = 0;
 
-	if (!same_time(record->mtime, st->st_mtim))
+	if (another || !same_time(record->mtime, st->st_mtim))
 		error = pfs_image_set_time(tree, image->mtime, slot, time_of(st->st_mtim));
-	if (!error && is_before(pfs_image_time(tree, image->ctime, slot), st->st_ctim))
+	if (!error && another)
+		error = pfs_image_set_time(tree, image->atime, slot, time_of(st->st_atim));
+	if (!error && (another || is_before(pfs_image_time(tree, image->ctime, slot), st->st_ctim)))
 		error = pfs_image_set_time(tree, image->ctime, slot, time_of(st->st_ctim));
 	if (error)
 		return error;
-	if (record->mode != st->st_mode)
+	if (another || record->mode != st->st_mode)
 		image->mode[slot] = (uint16_t)st->st_mode;
-	if (record->uid != st->st_uid)
+	if (another || record->uid != st->st_uid)
 		image->uid[slot] = st->st_uid;
-	if (record->gid != st->st_gid)
+	if (another || record->gid != st->st_gid)
 		image->gid[slot] = st->st_gid;
 	pfs_image_set_size(tree, slot, st->st_size, st->st_blocks);
 	return 0;
@@ -334,10 +282,11 @@ static int take_over_row(struct pfs_tree *tree, uint32_t slot,
 
 /* The node becomes what the original is now, unless somebody was faster: -EAGAIN. */
 static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
-		     const struct stat *st)
+		     const struct pfs_original *original)
 {
 	struct pfs_records *sources = tree->links->sources;
-	struct pfs_value *now PFS_UNREF = source_now(before, st);
+	bool another = is_another(tree->links, pfs_links_record(before), original);
+	struct pfs_value *now PFS_UNREF = source_now(before, original);
 	/* a tree that cannot keep the change must show it all the same */
 	bool store = !pfs_journal_reserve(tree, 1, now ? now->size : 0, false);
 	struct pfs_record *record;
@@ -351,7 +300,7 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 	record = pfs_records_find(sources, ino);
 	slot = pfs_image_slot(tree, ino);
 	if (record && record->value == before && slot != PFS_NO_SLOT) {
-		error = take_over_row(tree, slot, pfs_links_record(before), st);
+		error = take_over_row(tree, slot, pfs_links_record(before), &original->st, another);
 		if (!error) {
 			pfs_records_set(sources, record, PFS_TAKE(now), store);
 			if (store)
@@ -365,38 +314,47 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 	return error;
 }
 
-/* Of an original that changed: more than its mode or owner, which move the ctime as well. */
-static bool content_may_differ(const struct pfs_source_record *record, const struct stat *st)
+/* Of an original that changed: more than its mode or owner, which move the ctime as well, and than
+ * what a store of version 1 did not know of it. */
+static bool content_may_differ(const struct pfs_links *links,
+			       const struct pfs_source_record *record,
+			       const struct pfs_original *now)
 {
-	return same_rights(record, st) || record->dev != st->st_dev || record->ino != st->st_ino ||
-	       record->size != st->st_size || !same_time(record->mtime, st->st_mtim);
+	bool touched = !same_time(record->ctime, now->st.st_ctim);
+
+	return (touched && same_rights(record, &now->st)) ||
+	       !pfs_original_is(links->originals, now, record) || record->size != now->st.st_size ||
+	       !same_time(record->mtime, now->st.st_mtim);
 }
 
 static int refresh_once(struct pfs_tree *tree, uint64_t ino)
 {
 	const struct pfs_tree_listener *listener = &tree->listener;
 	struct pfs_links *links = tree->links;
+	const struct pfs_source_record *record;
 	struct pfs_value *source PFS_UNREF = NULL;
-	struct stat st;
+	struct pfs_original now;
 	int error;
 
 	error = pfs_links_source(tree, &source, ino);
 	if (error)
 		return error == -ENOENT ? 0 : error;
-	error = stat_original(links, pfs_links_record(source), &st);
-	if (!error && pfs_links_same(pfs_links_record(source), &st))
+	record = pfs_links_record(source);
+	error = look(links, &now, record);
+	if (!error && same_access(links, record, &now) && pfs_links_same(record, &now.st))
 		return 0;
 	if (error) {
 		pfs_fdcache_drop(links->open, ino);
 		return error;
 	}
-	if (listener->rights_change && !same_rights(pfs_links_record(source), &st))
+	if (listener->rights_change &&
+	    (!same_rights(record, &now.st) || is_another(links, record, &now)))
 		listener->rights_change(listener->arg, ino);
-	error = take_over(tree, ino, source, &st);
+	error = take_over(tree, ino, source, &now);
 	if (error)
 		return error;
 	pfs_fdcache_drop(links->open, ino);
-	if (listener->changed && content_may_differ(pfs_links_record(source), &st))
+	if (listener->changed && content_may_differ(links, record, &now))
 		listener->changed(listener->arg, ino, NULL);
 	return 0;
 }
@@ -407,7 +365,7 @@ int pfs_links_refresh(struct pfs_tree *tree, uint64_t ino)
 	int attempt, error;
 
 	error = pfs_file_node(tree, &node, ino);
-	if (error || !(node.flags & PFS_NODE_LINKED))
+	if (error || !(node.flags & PFS_NODE_LINKED) || tree->links->refused)
 		return error == -ESTALE ? error : 0; /* only regular files are linked */
 	error = -EAGAIN;
 	for (attempt = 0; error == -EAGAIN && attempt < ATTEMPTS; attempt++)
@@ -428,29 +386,48 @@ void pfs_links_close(struct pfs_tree *tree, struct pfs_fd *original)
 }
 
 /* -EAGAIN: another file, or open to others, than the record says. */
-static int open_original(const struct pfs_links *links, const struct pfs_source_record *record,
-			 int *out)
+static int open_at(const struct pfs_links *links, const struct pfs_way *way,
+		   const struct pfs_source_record *record, int *out)
 {
-	struct stat st;
-	int error, fd;
-
+	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
+	struct pfs_original now;
 	/* looked at before it is opened: opening a device does things */
-	error = stat_original(links, record, &st);
+	int error = pfs_original_look(links->originals, way, &now, record), fd;
+
 	if (error)
 		return error;
-	if (!same_access(record, &st))
+	if (!same_access(links, record, &now))
 		return -EAGAIN;
-	fd = open_beneath(links, record, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOATIME);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st))
-		error = -errno;
-	else if (!same_access(record, &st))
+	fd = openat(way->fd, way->name, flags | O_NOATIME);
+	if (fd < 0 && errno == EPERM)
+		fd = openat(way->fd, way->name, flags);
+	if (fd < 0) /* EMFILE, ENFILE: open_original tries again */
+		return errno == ENOENT || errno == ELOOP ? -ESTALE : -errno;
+	error = pfs_original_see(links->originals, way, &now, record, fd);
+	if (!error && !same_access(links, record, &now))
 		error = -EAGAIN;
 	if (error)
 		(void)close(fd);
 	else
 		*out = fd;
+	return error;
+}
+
+static int open_original(const struct pfs_links *links, const struct pfs_source_record *record,
+			 int *out)
+{
+	struct pfs_way way;
+	int attempt, error = -EMFILE;
+
+	for (attempt = 0; (error == -EMFILE || error == -ENFILE) && attempt < ATTEMPTS; attempt++) {
+		if (attempt)
+			pfs_fdcache_shrink(links->open);
+		error = open_way(links, &way, record);
+		if (error)
+			break;
+		error = open_at(links, &way, record, out);
+		pfs_way_close(&way);
+	}
 	return error;
 }
 
@@ -469,6 +446,9 @@ int pfs_links_open(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino)
 {
 	int attempt, error;
 
+	*out = NULL;
+	if (tree->links->refused)
+		return -ENODATA;
 	*out = pfs_links_opened(tree, ino);
 	if (*out)
 		return 0;
@@ -481,4 +461,53 @@ int pfs_links_open(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino)
 			return error;
 	}
 	return -ESTALE;
+}
+
+/* ---- what is not followed ---- */
+
+static int note_root(void *arg, const struct pfs_source_root *root)
+{
+	struct refused *refused = arg;
+	size_t len = strlen(refused->roots);
+
+	if (refused->n_roots++ < ROOTS_SHOWN)
+		(void)snprintf(refused->roots + len, sizeof(refused->roots) - len, "%s%s",
+			       len ? ", " : "", root->path);
+	return 0;
+}
+
+static const char *why_refused(enum pfs_store_trust trust)
+{
+	switch (trust) {
+	case PFS_TRUST_NOT_OWN:
+		return "the store belongs to another user; if you trust it, mount it with "
+		       "-o links=yes, as its owner or root";
+	case PFS_TRUST_SHARED:
+		return "others than its owner may write the store; run chmod go-w on it, or, if "
+		       "you trust them, mount it with -o links=yes";
+	default:
+		return "the store is not the very file that import wrote, but a copy or an old "
+		       "one; if you trust it, run primefs import --trust on it";
+	}
+}
+
+bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size)
+{
+	const struct pfs_image *image = &tree->image;
+	struct refused refused = {.n_roots = 0};
+	uint64_t files = 0;
+	uint32_t slot;
+
+	if (!tree->links->refused || tree->options.links == PFS_LINKS_NO)
+		return false;
+	for (slot = 0; slot < image->end; slot++)
+		files += (image->flags[slot] & PFS_NODE_LINKED) != 0;
+	if (!files || pfs_store_scan_source_roots(tree->store, note_root, &refused))
+		return false;
+	(void)snprintf(out, size,
+		       "%s: %llu files that are linked to originals below %s%s have no data: %s",
+		       pfs_store_path(tree->store), (unsigned long long)files, refused.roots,
+		       refused.n_roots > ROOTS_SHOWN ? " and more" : "",
+		       why_refused(tree->links->trust));
+	return true;
 }

@@ -158,11 +158,21 @@ static int copy_table(void *arg, const struct pfs_table_record *table)
 	return pfs_store_scan_rows(rows->from, table->id, copy_row, rows);
 }
 
+/* The new file is vouched for as the old one was. */
+static int copy_stamp(struct pfs_store *from, struct pfs_store *to)
+{
+	enum pfs_store_trust trust;
+
+	PFS_TRY(pfs_store_trust(from, &trust));
+	return trust == PFS_TRUST_OWN ? pfs_store_stamp(to) : 0;
+}
+
 static int build(struct optimize *optimize)
 {
 	struct pfs_store *to = pfs_build_store(optimize->build);
 	struct pfs_store *from = optimize->tree->store;
 
+	PFS_TRY(copy_stamp(from, to));
 	PFS_TRY(pfs_store_scan_columns(from, copy_column, to));
 	PFS_TRY(pfs_store_scan_source_roots(from, copy_root, to));
 	PFS_TRY(pfs_store_scan_source_dirs(from, copy_dir, to));

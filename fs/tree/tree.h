@@ -31,7 +31,15 @@
 
 struct pfs_tree;
 
+enum pfs_links_choice {
+	PFS_LINKS_AUTO, /* if the store is the very file that import wrote, this user's, and only
+			   that one's to write: enum pfs_store_trust */
+	PFS_LINKS_NO,
+	PFS_LINKS_YES,
+};
+
 struct pfs_tree_options {
+	enum pfs_links_choice links; /* whether originals are followed; else they read -ENODATA */
 	bool read_only;
 	bool alone;	  /* with read_only: lock the store as a writer does */
 	bool no_atime;    /* never update access times */
@@ -62,6 +70,10 @@ PFS_MUST_CHECK int pfs_tree_set_read_only(struct pfs_tree *tree);
 
 /* Whether it may have nodes that are linked to files outside, which change on their own. */
 bool pfs_tree_has_links(const struct pfs_tree *tree);
+
+/* When links=auto leaves originals alone: true, and a line that says how many, where they are and
+ * what to do.  Locks nothing: before pfs_tree_start. */
+bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size);
 
 /* Who asks: owner of what is created; privileged (uid 0) callers keep suid and sgid as Linux
  * has it.  Access itself is decided by the kernel (default_permissions). */

@@ -143,7 +143,8 @@ unmount_store
 check_store
 
 # A filesystem that is mounted anew may get another device number, as most do that have no device of
-# their own.  What is found by way of a symlink, or on a user's filesystem, has to be the same still.
+# their own.  Another one with the same numbers in it is not the one that was imported, and what is found
+# by way of a symlink could be anybody's.
 renewed() { # another tmpfs in place of $src, with the same inode numbers
 	mount -t tmpfs none "$work/elsewhere" && umount "$src" && # while the old one has its number
 		mount --bind "$work/elsewhere" "$src" && umount "$work/elsewhere" &&
@@ -158,8 +159,41 @@ if ((EUID == 0)) && mount -t tmpfs none "$src"; then
 	place=$(stat -c '%d %i' "$src/in")
 	primefs import "$src/in" "$store" >/dev/null
 	ok 'a folder gets another device number' renewed
+	mount_store 2>/dev/null
+	fails_with 'but another filesystem is another folder' 'Stale' cat "$mnt/f"
+	unmount_store
+	umount "$src"
+	check_store
+else
+	skip 'no tmpfs to be had'
+fi
+attach() { # mounts the disk at $src, with the number of the first loop device that is free
+	mount -o loop "$work/disk" "$src"
+}
+truncate -s 16M "$work/disk"
+if ((EUID == 0)) && command -v mkfs.ext4 >/dev/null && mkfs.ext4 -q "$work/disk" && attach 2>/dev/null; then
+	mkdir "$src/in"
+	echo first >"$src/in/f"
+	place=$(stat -c %d "$src/in")
+	rm -f "$store"
+	primefs import "$src/in" "$store" >/dev/null
 	mount_store
-	is 'its files are those that are there now' "$(cat "$mnt/f")" second
+	chmod 640 "$mnt/f"
+	touch -d '2001-02-03' "$mnt/f"
+	unmount_store
+	umount "$src"
+	truncate -s 16M "$work/other"
+	taken=$(losetup -f --show "$work/other")
+	cleanup_fn losetup -d "$taken"
+	attach
+	ok 'a disk gets another device number' test "$(stat -c %d "$src/in")" != "$place"
+	mount_store
+	is 'its files are read' "$(cat "$mnt/f")" first
+	is 'and what a user set is kept' "$(stat -c '%a %y' "$mnt/f" | cut -c 1-14)" '640 2001-02-03'
+	echo second >"$src/in/f"
+	is 'also when they change' "$(cat "$mnt/f") $(stat -c %a "$mnt/f")" 'second 640'
+	remount_store
+	is 'and are looked at again' "$(cat "$mnt/f") $(stat -c %a "$mnt/f")" 'second 640'
 	unmount_store
 	mkdir "$work/aside"
 	mount --move "$src" "$work/aside" 2>/dev/null || mount --bind "$src" "$work/aside"
@@ -170,7 +204,7 @@ if ((EUID == 0)) && mount -t tmpfs none "$src"; then
 	fails_with 'not where a symlink leads to' 'Stale' cat "$mnt/f"
 	unmount_store
 	umount "$work/aside"
+	check_store
 else
-	skip 'no tmpfs to be had'
+	skip 'no disk to be had'
 fi
-check_store

@@ -60,6 +60,7 @@ if [[ $EUID == 0 ]]; then
 	force_unmount "$mnt"
 	chmod 755 "$work/locked"
 	cp "$store" "$store-wal" "$work/locked"
+	chmod 644 "$work/locked/store.pfs"*
 	chmod 555 "$work/locked"
 	for command in info check export "mount -o ro $work/theirs"; do
 		# shellcheck disable=SC2086 # a command, its option and its operand

@@ -65,7 +65,7 @@ static int no_link(void *arg PFS_UNUSED, uint64_t prime PFS_UNUSED, int64_t link
 /* The store holds what make_old put there, and nothing of what version 1 lacks. */
 static void assert_same(struct pfs_store *store)
 {
-	struct pfs_birthmark stamp;
+	enum pfs_store_trust trust;
 	struct pfs_source_dir dir;
 	uint64_t group = 0, digest = 0;
 	int rows = 0, roots = 0;
@@ -77,7 +77,8 @@ static void assert_same(struct pfs_store *store)
 	assert_int_equal(pfs_store_scan_source_roots(store, see_root, &roots), 0);
 	assert_int_equal(roots, 1);
 	assert_int_equal(pfs_store_get_source_dir(store, &dir, 1, "d", 1), -ENOENT);
-	assert_int_equal(pfs_store_get_stamp(store, &stamp), -ENOENT);
+	assert_int_equal(pfs_store_trust(store, &trust), 0);
+	assert_int_equal(trust, PFS_TRUST_UNSTAMPED);
 	assert_int_equal(pfs_store_scan_hard_links(store, no_link, NULL), 0);
 	assert_int_equal(count_findings(store), 0);
 }
@@ -138,7 +139,6 @@ static int see_link(void *arg, uint64_t prime, int64_t link)
 /* What is new can be written, replaced and read. */
 static void assert_new_records(struct pfs_store *store)
 {
-	struct pfs_birthmark mark = mark_of(1);
 	struct pfs_source_root root = {.id = 1,
 				       .path = "/o",
 				       .mark = mark_of(2),
@@ -161,7 +161,6 @@ static void assert_new_records(struct pfs_store *store)
 	int links = 0;
 
 	assert_int_equal(pfs_store_begin(store), 0);
-	assert_int_equal(pfs_store_put_stamp(store, &mark), 0);
 	assert_int_equal(pfs_store_put_source_root(store, &id, &root), 0);
 	dir.uid = 1;
 	assert_int_equal(pfs_store_put_source_dir(store, &dir), 0);
@@ -170,11 +169,9 @@ static void assert_new_records(struct pfs_store *store)
 	assert_int_equal(pfs_store_put_node(store, &node), 0);
 	assert_int_equal(pfs_store_put_hard_link(store, node.prime, 11), 0);
 	assert_int_equal(pfs_store_put_hard_link(store, node.prime, 12), 0);
-	mark.handle_len = PFS_HANDLE_MAX + 1;
-	assert_int_equal(pfs_store_put_stamp(store, &mark), -EINVAL);
+	dir.mark.handle_len = PFS_HANDLE_MAX + 1;
+	assert_int_equal(pfs_store_put_source_dir(store, &dir), -EINVAL);
 	assert_int_equal(pfs_store_commit(store, NULL), 0);
-	assert_int_equal(pfs_store_get_stamp(store, &mark), 0);
-	assert_mark(&mark, 1);
 	assert_int_equal(pfs_store_scan_source_roots(store, see_marked_root, NULL), 0);
 	assert_int_equal(pfs_store_get_source_dir(store, &got, 1, "a/b", 3), 0);
 	assert_mark(&got.mark, 3);
