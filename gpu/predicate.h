@@ -80,7 +80,7 @@ enum pfs_op {
 	PFS_OP_IS_NULL,
 	PFS_OP_NOT_NULL,
 
-	/* a text -> a truth: `constant` is the pattern.  LIKE and GLOB end at a NUL byte, as
+	/* a text -> a truth: `constant` is the pattern, NUL-terminated for LIKE and GLOB.  LIKE and GLOB end at a NUL byte, as
 	 * SQLite's do; the others compare all bytes. */
 	PFS_OP_LIKE, /* folds ASCII; escape: a character, or 0 */
 	PFS_OP_GLOB,

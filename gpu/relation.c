@@ -326,6 +326,7 @@ void pfs_column_index_free(const struct pfs_run *run, struct pfs_column_index *i
 	if (index->device)
 		index->backend->families->sort->release(index->backend, run, index);
 	pfs_run_free(run, index->rows, index->n, sizeof(*index->rows));
+	pfs_run_free(run, index->numbers, index->n, sizeof(*index->numbers));
 	pfs_run_free(run, index, 1, sizeof(*index));
 }
 

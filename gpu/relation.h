@@ -217,6 +217,9 @@ struct pfs_column_index {
 	enum pfs_collation collation;
 	uint32_t *rows;
 	uint64_t n;
+	/* Of each row a number that never falls, of integers and reals: equal where the values are,
+	 * also beside another index of the same kind.  NULL: the back end has none. */
+	uint64_t *numbers;
 	struct pfs_operator_backend *backend; /* as in struct pfs_tuples: rows may be there only */
 	void *device;
 };

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "fs/tree/internal.h"
-#include "fs/tree/pattern.h"
+#include "base/pattern.h"
 
 /* ---- taking patterns apart ---- */
 

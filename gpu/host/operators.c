@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 #include "base/pool.h"
+#include "gpu/host/families.h"
 
 #define WORKERS_MAX 256u
 
@@ -83,9 +83,32 @@ static void host_close(struct pfs_operator_backend *b)
 	free(host);
 }
 
+static const struct pfs_select_family select_family = {
+	.select = pfs_host_select_rows,
+	.count = pfs_host_select_count,
+};
+static const struct pfs_sort_family sort_family = {
+	.sort = pfs_host_sort,
+};
+static const struct pfs_group_family group_family = {
+	.group = pfs_host_group,
+};
+static const struct pfs_join_family join_family = {
+	.join = pfs_host_join,
+};
+static const struct pfs_gather_family gather_family = {
+	.gather = pfs_host_gather_column,
+	.compute = pfs_host_compute,
+	.filter = pfs_host_filter,
+};
 static const struct pfs_families host_families = {
 	.name = "host",
 	.close = host_close,
+	.select = &select_family,
+	.sort = &sort_family,
+	.group = &group_family,
+	.join = &join_family,
+	.gather = &gather_family,
 };
 
 int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads)

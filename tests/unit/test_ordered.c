@@ -8,7 +8,7 @@
 
 #include "base/radix.h"
 #include "fs/tree/ordered.h"
-#include "fs/tree/pattern.h"
+#include "base/pattern.h"
 #include "fs/tree/scan_impl.h"
 
 #define NODES	4000

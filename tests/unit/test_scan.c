@@ -4,7 +4,7 @@
 
 #include <sqlite3.h>
 
-#include "fs/tree/pattern.h"
+#include "base/pattern.h"
 
 static uint64_t seed = 20260911;
 static struct temp_store temp;

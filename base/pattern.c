@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* SQLite's patternCompare (func.c) without its recursion: once a second star has been reached,
  * what stood before it is settled, so that only the last star is ever tried again. */
-#include "fs/tree/pattern.h"
+#include "base/pattern.h"
 
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 struct dialect {
-	uint32_t many, one, set; /* 0: has none */
+	uint32_t many, one, set, escape; /* 0: has none */
 	bool fold;
 };
 
@@ -27,8 +25,33 @@ static uint32_t leading_bits(uint8_t byte)
 	return byte < 0xfc ? byte & 0x03 : byte < 0xfe ? byte & 0x01 : 0;
 }
 
+/* Bytes that are left; 0 stands for the end. */
+struct rest {
+	const uint8_t *at, *end;
+};
+
+static uint32_t peek(const struct rest *text)
+{
+	return text->at < text->end ? *text->at : 0;
+}
+
 /* The next character as SQLite reads it: a byte below 0xc0 is one; a sequence may be of any length.
  */
+static uint32_t next_of_text(struct rest *text)
+{
+	uint32_t c = peek(text);
+
+	text->at += c != 0;
+	if (c < 0xc0)
+		return c;
+	c = leading_bits((uint8_t)c);
+	while ((peek(text) & 0xc0) == 0x80)
+		c = c << 6 | (*text->at++ & 0x3f);
+	if (c < 0x80 || (c & 0xfffff800) == 0xd800 || (c & 0xfffffffe) == 0xfffe)
+		c = 0xfffd;
+	return c;
+}
+
 static uint32_t next_character(const uint8_t **text)
 {
 	uint32_t c = *(*text)++;
@@ -83,21 +106,26 @@ static bool set_has(const uint8_t **pattern, uint32_t c)
  */
 struct star {
 	const uint8_t *pattern; /* after head; at it, if it opens a set */
-	const uint8_t *text;
+	struct rest text;
 	uint32_t head;
 };
 
 /* *pattern is after a star.  False: there is no match; head 0: the star takes all the rest. */
 static bool pass_star(const struct dialect *dialect, struct star *star, const uint8_t *pattern,
-		      const uint8_t *text)
+		      struct rest text)
 {
 	uint32_t c;
 
 	star->pattern = pattern;
-	while ((c = next_character(&pattern)) == dialect->many || (c && c == dialect->one)) {
-		if (c == dialect->one && next_character(&text) == 0)
+	while ((c = next_character(&pattern)) && (c == dialect->many || c == dialect->one)) {
+		if (c == dialect->one && next_of_text(&text) == 0)
 			return false;
 		star->pattern = pattern;
+	}
+	if (c && c == dialect->escape) {
+		c = next_character(&pattern);
+		if (!c)
+			return false;
 	}
 	star->head = c;
 	star->text = text;
@@ -109,17 +137,17 @@ static bool pass_star(const struct dialect *dialect, struct star *star, const ui
 /* The next place where what follows the star may begin: *text and *pattern are there.  False: none.
  */
 static bool try_star(const struct dialect *dialect, struct star *star, const uint8_t **pattern,
-		     const uint8_t **text)
+		     struct rest *text)
 {
 	uint32_t c;
 
 	*pattern = star->pattern;
 	if (star->head == dialect->set) { /* any character may be in it */
 		*text = star->text;
-		return next_character(&star->text) != 0;
+		return next_of_text(&star->text) != 0;
 	}
 	do {
-		c = next_character(&star->text);
+		c = next_of_text(&star->text);
 	} while (c && !same(dialect, c, star->head));
 	*text = star->text;
 	return c != 0;
@@ -127,16 +155,19 @@ static bool try_star(const struct dialect *dialect, struct star *star, const uin
 
 /* c, which is no star, has been taken from the pattern; the text's next character is taken. */
 static bool fits_one(const struct dialect *dialect, uint32_t c, const uint8_t **pattern,
-		     const uint8_t **text)
+		     struct rest *text)
 {
-	uint32_t t = **text ? next_character(text) : 0;
+	bool is_escaped = c == dialect->escape;
+	uint32_t t = next_of_text(text);
 
-	if (c == dialect->set)
+	if (is_escaped)
+		c = next_character(pattern);
+	else if (c == dialect->set)
 		return t && set_has(pattern, t);
-	return t && (same(dialect, c, t) || c == dialect->one);
+	return c && t && (same(dialect, c, t) || (c == dialect->one && !is_escaped));
 }
 
-static bool match(const struct dialect *dialect, const uint8_t *pattern, const uint8_t *text)
+static bool match(const struct dialect *dialect, const uint8_t *pattern, struct rest text)
 {
 	struct star star = {0};
 
@@ -144,14 +175,14 @@ static bool match(const struct dialect *dialect, const uint8_t *pattern, const u
 		uint32_t c = next_character(&pattern);
 		bool fits = false;
 
-		if (c == dialect->many) {
+		if (c && c == dialect->many) {
 			if (!pass_star(dialect, &star, pattern, text))
 				return false;
 			if (!star.head)
 				return true;
 		} else if (c) {
 			fits = fits_one(dialect, c, &pattern, &text);
-		} else if (!*text) {
+		} else if (!peek(&text)) {
 			return true;
 		}
 		if (!fits && (!star.head || !try_star(dialect, &star, &pattern, &text)))
@@ -159,12 +190,26 @@ static bool match(const struct dialect *dialect, const uint8_t *pattern, const u
 	}
 }
 
+bool pfs_pattern_matches(enum pfs_pattern_kind kind, const char *pattern, uint32_t escape,
+			 const void *text, size_t len)
+{
+	struct dialect dialect = kind == PFS_PATTERN_GLOB ? glob : like;
+	struct rest rest = {.at = text, .end = (const uint8_t *)text + len};
+
+	if (kind == PFS_PATTERN_LIKE && escape) { /* a star that escapes is none */
+		dialect.escape = escape;
+		dialect.many = dialect.many == escape ? 0 : dialect.many;
+		dialect.one = dialect.one == escape ? 0 : dialect.one;
+	}
+	return match(&dialect, (const uint8_t *)pattern, rest);
+}
+
 bool pfs_glob_matches(const char *pattern, const char *text)
 {
-	return match(&glob, (const uint8_t *)pattern, (const uint8_t *)text);
+	return pfs_pattern_matches(PFS_PATTERN_GLOB, pattern, 0, text, strlen(text));
 }
 
 bool pfs_like_matches(const char *pattern, const char *text)
 {
-	return match(&like, (const uint8_t *)pattern, (const uint8_t *)text);
+	return pfs_pattern_matches(PFS_PATTERN_LIKE, pattern, 0, text, strlen(text));
 }

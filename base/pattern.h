@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* base/pattern.h - SQLite's GLOB and LIKE, byte for byte: also in what they make of text that is
+ * not UTF-8.  LIKE folds the case of ASCII letters. */
+#ifndef PFS_BASE_PATTERN_H
+#define PFS_BASE_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pfs_pattern_kind { PFS_PATTERN_GLOB, PFS_PATTERN_LIKE };
+
+/* The text ends at its first NUL, or after len bytes; the pattern is NUL-terminated.  escape: a
+ * character (LIKE only), 0: none.  Takes at most their lengths' product in steps, and no stack. */
+bool pfs_pattern_matches(enum pfs_pattern_kind kind, const char *pattern, uint32_t escape,
+			 const void *text, size_t len);
+
+/* The same of texts that are NUL-terminated, without an escape. */
+bool pfs_glob_matches(const char *pattern, const char *text);
+bool pfs_like_matches(const char *pattern, const char *text);
+
+#endif

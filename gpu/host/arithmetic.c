@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers, as SQLite's virtual machine computes with them. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "gpu/host/evaluate.h"
+#include "gpu/host/number.h"
+#include "gpu/host/text.h"
+
+static bool null_at(const struct pfs_slot *slot, uint32_t i)
+{
+	return slot->cells.has_nulls && pfs_bit(slot->cells.nulls, i);
+}
+
+static struct pfs_number number_at(const struct pfs_slot *slot, uint32_t i)
+{
+	bool is_real = slot->cells.has_reals && pfs_bit(slot->cells.is_real, i);
+
+	return is_real ? (struct pfs_number){.is_real = true, .real = slot->cells.reals[i]}
+		       : (struct pfs_number){.integer = slot->cells.integers[i]};
+}
+
+static void fill_constant(struct pfs_slot *slot, uint32_t n)
+{
+	const struct pfs_constant *constant = slot->constant;
+	struct pfs_cells *cells = &slot->cells;
+
+	cells->has_nulls = constant->type == PFS_IS_NULL;
+	cells->has_reals = constant->type == PFS_IS_REAL;
+	if (cells->has_nulls)
+		memset(cells->nulls, 0xff, sizeof(cells->nulls));
+	if (cells->has_reals)
+		memset(cells->is_real, 0xff, sizeof(cells->is_real));
+	for (uint32_t i = 0; i < n; i++) {
+		if (cells->has_reals)
+			cells->reals[i] = constant->real;
+		else
+			cells->integers[i] = cells->has_nulls ? 0 : constant->integer;
+	}
+}
+
+void pfs_slot_to_number(struct pfs_slot *slot, uint32_t n)
+{
+	if (slot->type == PFS_SLOT_IS_CONSTANT) {
+		fill_constant(slot, n);
+	} else if (slot->type == PFS_SLOT_IS_TRUTH) {
+		slot->cells.has_reals = false;
+		for (uint32_t i = 0; i < n; i++)
+			slot->cells.integers[i] = pfs_bit(slot->truth, i);
+	}
+	slot->type = PFS_SLOT_IS_NUMBER;
+}
+
+void pfs_slot_to_truth(struct pfs_slot *slot, uint32_t n)
+{
+	if (slot->type == PFS_SLOT_IS_TRUTH)
+		return;
+	pfs_slot_to_number(slot, n);
+	for (uint32_t w = 0; w * 64 < n; w++) {
+		uint64_t truth = 0;
+
+		for (uint32_t i = w * 64; i < n && i < w * 64 + 64; i++) {
+			struct pfs_number x = number_at(slot, i);
+			bool is_true = x.is_real ? x.real != 0 : x.integer != 0;
+
+			truth |= (uint64_t)is_true << i % 64;
+		}
+		slot->truth[w] = truth & ~(slot->cells.has_nulls ? slot->cells.nulls[w] : 0);
+	}
+	slot->type = PFS_SLOT_IS_TRUTH;
+}
+
+static int64_t shift(int64_t a, int64_t by, bool left)
+{
+	if (by < 0) {
+		left = !left;
+		by = by > -64 ? -by : 64;
+	}
+	if (by >= 64)
+		return a >= 0 || left ? 0 : -1;
+	return left ? (int64_t)((uint64_t)a << by) : a >> by;
+}
+
+/* True if the result is exact, an integer; else real arithmetic follows.  b is not 0 where it
+ * divides. */
+static bool compute_integer(int64_t *out, enum pfs_op op, int64_t a, int64_t b)
+{
+	switch (op) {
+	case PFS_OP_ADD:
+		return !__builtin_add_overflow(a, b, out);
+	case PFS_OP_SUBTRACT:
+		return !__builtin_sub_overflow(a, b, out);
+	case PFS_OP_MULTIPLY:
+		return !__builtin_mul_overflow(a, b, out);
+	case PFS_OP_DIVIDE:
+		if (a == INT64_MIN && b == -1)
+			return false;
+		*out = a / b;
+		return true;
+	case PFS_OP_REMAINDER:
+		*out = b == -1 ? 0 : a % b;
+		return true;
+	case PFS_OP_BIT_AND:
+		*out = a & b;
+		return true;
+	case PFS_OP_BIT_OR:
+		*out = a | b;
+		return true;
+	default:
+		*out = shift(a, b, op == PFS_OP_SHIFT_LEFT);
+		return true;
+	}
+}
+
+static double compute_real(enum pfs_op op, double a, double b)
+{
+	switch (op) {
+	case PFS_OP_ADD:
+		return a + b;
+	case PFS_OP_SUBTRACT:
+		return a - b;
+	case PFS_OP_MULTIPLY:
+		return a * b;
+	default:
+		return a / b;
+	}
+}
+
+/* False: the result is NULL. */
+static bool compute(struct pfs_number *out, enum pfs_op op, struct pfs_number a,
+		    struct pfs_number b)
+{
+	bool is_whole = op >= PFS_OP_BIT_AND || (!a.is_real && !b.is_real);
+
+	if (op == PFS_OP_DIVIDE && pfs_number_real(b) == 0)
+		return false;
+	if (op == PFS_OP_REMAINDER && pfs_number_integer(b) == 0)
+		return false;
+	out->is_real = false;
+	if (is_whole &&
+	    compute_integer(&out->integer, op, pfs_number_integer(a), pfs_number_integer(b)))
+		return true;
+	out->is_real = true;
+	if (op == PFS_OP_REMAINDER) { /* of large integers a real would round */
+		int64_t divisor = pfs_number_integer(b);
+
+		out->real = divisor == -1 ? 0 : (double)(pfs_number_integer(a) % divisor);
+		return true;
+	}
+	out->real = compute_real(op, pfs_number_real(a), pfs_number_real(b));
+	return out->real == out->real; /* SQLite has NULL for what is no number */
+}
+
+/* The common case, a loop that can be made of vectors: false if a result is no integer. */
+static bool all_exact(struct pfs_slot *a, const struct pfs_slot *b, enum pfs_op op, uint32_t n)
+{
+	int64_t *x = a->cells.integers, out[PFS_SPAN];
+	const int64_t *y = b->cells.integers;
+	bool overflows = false;
+
+	if (op > PFS_OP_MULTIPLY || a->cells.has_reals || b->cells.has_reals)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (op == PFS_OP_ADD)
+			overflows |= __builtin_add_overflow(x[i], y[i], &out[i]);
+		else if (op == PFS_OP_SUBTRACT)
+			overflows |= __builtin_sub_overflow(x[i], y[i], &out[i]);
+		else
+			overflows |= __builtin_mul_overflow(x[i], y[i], &out[i]);
+	}
+	if (overflows)
+		return false;
+	memcpy(x, out, n * sizeof(*x));
+	return true;
+}
+
+/* nulls |= those of the other. */
+static void join_nulls(struct pfs_slot *a, const struct pfs_slot *b)
+{
+	if (!b->cells.has_nulls)
+		return;
+	for (unsigned w = 0; w < PFS_SPAN_WORDS; w++)
+		a->cells.nulls[w] =
+			b->cells.nulls[w] | (a->cells.has_nulls ? a->cells.nulls[w] : 0);
+	a->cells.has_nulls = true;
+}
+
+static void set_number(struct pfs_slot *slot, uint32_t i, bool is_there, struct pfs_number x)
+{
+	struct pfs_cells *cells = &slot->cells;
+	uint64_t bit = UINT64_C(1) << i % 64;
+
+	if (!is_there && !cells->has_nulls) {
+		memset(cells->nulls, 0, sizeof(cells->nulls));
+		cells->has_nulls = true;
+	}
+	if (!is_there) {
+		cells->nulls[i / 64] |= bit;
+		x = (struct pfs_number){0};
+	}
+	if (x.is_real && !cells->has_reals) {
+		memset(cells->is_real, 0, sizeof(cells->is_real));
+		cells->has_reals = true;
+	}
+	if (x.is_real) {
+		cells->is_real[i / 64] |= bit;
+		cells->reals[i] = x.real;
+	} else {
+		if (cells->has_reals)
+			cells->is_real[i / 64] &= ~bit;
+		cells->integers[i] = x.integer;
+	}
+}
+
+void pfs_slot_arithmetic(struct pfs_slot *slots, enum pfs_op op, uint32_t n)
+{
+	struct pfs_slot *a = &slots[0], *b = &slots[1];
+
+	pfs_slot_to_number(a, n);
+	pfs_slot_to_number(b, n);
+	join_nulls(a, b);
+	if (all_exact(a, b, op, n))
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		struct pfs_number out = {0};
+
+		if (null_at(a, i))
+			continue;
+		bool is_there = compute(&out, op, number_at(a, i), number_at(b, i));
+		set_number(a, i, is_there, out);
+	}
+}
+
+void pfs_slot_convert(struct pfs_slot *slot, enum pfs_op op, uint32_t n)
+{
+	const struct pfs_number zero = {0};
+
+	pfs_slot_to_number(slot, n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct pfs_number x, out = {0};
+		bool is_there = true;
+
+		if (null_at(slot, i))
+			continue;
+		x = number_at(slot, i);
+		if (op == PFS_OP_NEGATE) /* which SQLite computes as 0 - x */
+			is_there = compute(&out, PFS_OP_SUBTRACT, zero, x);
+		else if (op == PFS_OP_BIT_NOT)
+			out.integer = ~pfs_number_integer(x);
+		else if (op == PFS_OP_TO_INTEGER)
+			out.integer = pfs_number_integer(x);
+		else
+			out = (struct pfs_number){.is_real = true, .real = pfs_number_real(x)};
+		set_number(slot, i, is_there, out);
+	}
+}
+
+void pfs_slot_length(struct pfs_slot *slot, uint32_t n)
+{
+	const struct pfs_constant *constant = slot->constant;
+	const struct pfs_cell_reader *reader = slot->reader;
+	bool is_constant = slot->type == PFS_SLOT_IS_CONSTANT;
+
+	if (is_constant && constant->type == PFS_IS_NULL) {
+		pfs_slot_to_number(slot, n);
+		return;
+	}
+	slot->cells.has_reals = false;
+	slot->type = PFS_SLOT_IS_NUMBER;
+	for (uint32_t i = n; i-- > 0;) { /* from the end: lengths take the room of more codes */
+		size_t len = is_constant ? constant->len : 0;
+		const uint8_t *text = is_constant ? (const uint8_t *)constant->text : NULL;
+
+		if (!is_constant && !null_at(slot, i))
+			text = pfs_cell_text(reader, slot->cells.codes[i], &len);
+		slot->cells.integers[i] = pfs_text_length(text, len);
+	}
+}
+
+void pfs_slot_choose(struct pfs_slot *slots, uint32_t n)
+{
+	struct pfs_slot *condition = &slots[0], *yes = &slots[1], *no = &slots[2];
+
+	pfs_slot_to_truth(condition, n);
+	pfs_slot_to_number(yes, n);
+	pfs_slot_to_number(no, n);
+	condition->type = PFS_SLOT_IS_NUMBER;
+	condition->cells.has_nulls = false;
+	condition->cells.has_reals = false;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct pfs_slot *from = pfs_bit(condition->truth, i) ? yes : no;
+
+		set_number(condition, i, !null_at(from, i), number_at(from, i));
+	}
+}

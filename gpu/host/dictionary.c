@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/dictionary.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "gpu/host/text.h"
+
+struct ordering {
+	const struct pfs_dictionary *dictionary;
+	enum pfs_collation collation;
+};
+
+static int compare_texts(const struct ordering *by, uint32_t a, uint32_t b)
+{
+	size_t a_len, b_len;
+	const uint8_t *a_text = pfs_dictionary_text(by->dictionary, a, &a_len);
+	const uint8_t *b_text = pfs_dictionary_text(by->dictionary, b, &b_len);
+
+	return pfs_text_compare(by->collation, a_text, a_len, b_text, b_len);
+}
+
+static int compare_codes(const void *a, const void *b, void *by)
+{
+	return compare_texts(by, *(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static int make(struct pfs_codes_map *out, const struct pfs_run *run, size_t n)
+{
+	*out = (struct pfs_codes_map){.n = n};
+	PFS_TRY(pfs_run_alloc_raw(run, &out->made, n, sizeof(*out->made)));
+	out->of = out->made;
+	return 0;
+}
+
+int pfs_codes_rank(struct pfs_codes_map *out, const struct pfs_run *run,
+		   const struct pfs_dictionary *dictionary, enum pfs_collation collation)
+{
+	struct ordering by = {.dictionary = dictionary, .collation = collation};
+	uint32_t *order, rank = 0;
+	int error;
+
+	if (collation == PFS_BINARY && dictionary->rank) {
+		*out = (struct pfs_codes_map){.of = dictionary->rank};
+		return 0;
+	}
+	PFS_TRY(make(out, run, dictionary->n));
+	error = pfs_run_alloc_raw(run, &order, out->n, sizeof(*order));
+	if (error) {
+		pfs_codes_map_close(run, out);
+		return error;
+	}
+	for (uint32_t i = 0; i < out->n; i++)
+		order[i] = i;
+	qsort_r(order, out->n, sizeof(*order), compare_codes, &by);
+	for (uint32_t i = 0; i < out->n; i++) {
+		rank += i && compare_texts(&by, order[i - 1], order[i]) != 0;
+		out->made[order[i]] = rank;
+	}
+	pfs_run_free(run, order, out->n, sizeof(*order));
+	return 0;
+}
+
+/* A hash table of codes by their texts. */
+struct finder {
+	const struct pfs_dictionary *dictionary;
+	enum pfs_collation collation;
+	uint32_t *slots; /* PFS_NO_ROW: free */
+	size_t mask;
+};
+
+/* Where the text's code is, or where it would be. */
+static uint32_t *find_slot(const struct finder *f, const uint8_t *text, size_t len)
+{
+	size_t at = pfs_text_hash(f->collation, text, len) & f->mask;
+
+	for (;; at = (at + 1) & f->mask) {
+		const uint8_t *other;
+		size_t other_len;
+
+		if (f->slots[at] == PFS_NO_ROW)
+			return &f->slots[at];
+		other = pfs_dictionary_text(f->dictionary, f->slots[at], &other_len);
+		if (pfs_text_compare(f->collation, text, len, other, other_len) == 0)
+			return &f->slots[at];
+	}
+}
+
+static int open_finder(struct finder *f, const struct pfs_run *run)
+{
+	size_t size = 16;
+
+	while (size < (size_t)f->dictionary->n * 2)
+		size *= 2;
+	f->mask = size - 1;
+	PFS_TRY(pfs_run_alloc_raw(run, &f->slots, size, sizeof(*f->slots)));
+	for (size_t i = 0; i < size; i++)
+		f->slots[i] = PFS_NO_ROW;
+	return 0;
+}
+
+/* Puts the code in unless an equal one is there: that one. */
+static uint32_t put(const struct finder *f, uint32_t code)
+{
+	size_t len;
+	const uint8_t *text = pfs_dictionary_text(f->dictionary, code, &len);
+	uint32_t *slot = find_slot(f, text, len);
+
+	if (*slot == PFS_NO_ROW)
+		*slot = code;
+	return *slot;
+}
+
+int pfs_codes_fold(struct pfs_codes_map *out, const struct pfs_run *run,
+		   const struct pfs_dictionary *dictionary, enum pfs_collation collation)
+{
+	struct finder f = {.dictionary = dictionary, .collation = collation};
+	int error;
+
+	*out = (struct pfs_codes_map){0};
+	if (collation == PFS_BINARY)
+		return 0;
+	PFS_TRY(make(out, run, dictionary->n));
+	error = open_finder(&f, run);
+	if (error) {
+		pfs_codes_map_close(run, out);
+		return error;
+	}
+	for (uint32_t code = 0; code < dictionary->n; code++)
+		out->made[code] = put(&f, code);
+	pfs_run_free(run, f.slots, f.mask + 1, sizeof(*f.slots));
+	return 0;
+}
+
+int pfs_codes_translate(struct pfs_codes_map *out, const struct pfs_run *run,
+			const struct pfs_dictionary *from, const struct pfs_dictionary *to,
+			enum pfs_collation collation)
+{
+	struct finder f = {.dictionary = to, .collation = collation};
+	int error;
+
+	PFS_TRY(make(out, run, from->n));
+	error = open_finder(&f, run);
+	if (error) {
+		pfs_codes_map_close(run, out);
+		return error;
+	}
+	for (uint32_t code = 0; code < to->n; code++)
+		(void)put(&f, code);
+	for (uint32_t code = 0; code < from->n; code++) {
+		size_t len;
+		const uint8_t *text = pfs_dictionary_text(from, code, &len);
+
+		out->made[code] = *find_slot(&f, text, len);
+	}
+	pfs_run_free(run, f.slots, f.mask + 1, sizeof(*f.slots));
+	return 0;
+}
+
+void pfs_codes_map_close(const struct pfs_run *run, struct pfs_codes_map *map)
+{
+	pfs_run_free(run, map->made, map->n, sizeof(*map->made));
+	*map = (struct pfs_codes_map){0};
+}

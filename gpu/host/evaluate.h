@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/evaluate.h - runs a program over a span of a source. */
+#ifndef PFS_GPU_HOST_EVALUATE_H
+#define PFS_GPU_HOST_EVALUATE_H
+
+#include "gpu/host/operators.h"
+#include "gpu/host/span.h"
+
+enum pfs_slot_type {
+	PFS_SLOT_IS_TRUTH,
+	PFS_SLOT_IS_NUMBER, /* cells.integers and reals; has_reals says whether there are reals */
+	PFS_SLOT_IS_TEXT,   /* cells.codes, of `reader` */
+	PFS_SLOT_IS_CONSTANT,
+};
+
+/* A place on the stack. */
+struct pfs_slot {
+	enum pfs_slot_type type;
+	const struct pfs_constant *constant;
+	const struct pfs_cell_reader *reader;
+	uint64_t truth[PFS_SPAN_WORDS]; /* no bit where cells.nulls has one */
+	struct pfs_cells cells;
+};
+
+/* What a step needs beside itself. */
+struct pfs_prepared {
+	struct pfs_cell_reader reader; /* COLUMN */
+	struct pfs_constant *sorted;   /* IN: without NULLs */
+	size_t n_sorted;
+	bool has_null;	    /* IN */
+	bool only_integers; /* IN */
+	uint8_t *by_code;   /* for a step whose operand is a CODE and whose others are constants: 0,
+			     * 1, or   2 for NULL, by code */
+	size_t n_codes;
+};
+
+struct pfs_evaluator {
+	struct pfs_host_operators *host;
+	const struct pfs_run *run;
+	const struct pfs_source *source;
+	const struct pfs_program *program;
+	struct pfs_prepared *prepared; /* n of the program */
+	struct pfs_slot *slots;	       /* depth for each worker */
+	size_t depth, n_slots;
+	bool is_safe; /* rows that do not exist can be evaluated, too */
+};
+
+PFS_MUST_CHECK int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_operators *host,
+				      const struct pfs_run *run, const struct pfs_source *source,
+				      const struct pfs_program *program);
+void pfs_evaluator_close(struct pfs_evaluator *e); /* {0} is allowed */
+
+/* The program's value at the span: valid until the worker's next call. */
+struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
+			      const struct pfs_span *span);
+
+/* The value as a truth: bits where it is true, none where it is NULL; bits past the span are 0. */
+const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
+				   const struct pfs_span *span);
+
+/* ---- arithmetic.c, compare.c: n values of slots, the first of which becomes the result ---- */
+
+void pfs_slot_to_number(struct pfs_slot *slot, uint32_t n);
+void pfs_slot_to_truth(struct pfs_slot *slot, uint32_t n);
+void pfs_slot_arithmetic(struct pfs_slot *slots, enum pfs_op op, uint32_t n);
+void pfs_slot_convert(struct pfs_slot *slot, enum pfs_op op, uint32_t n);
+void pfs_slot_length(struct pfs_slot *slot, uint32_t n);
+void pfs_slot_choose(struct pfs_slot *slots, uint32_t n);
+void pfs_slot_compare(struct pfs_slot *slots, const struct pfs_step *step, uint32_t n);
+void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
+		 const struct pfs_prepared *prepared, uint32_t n);
+void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n);
+
+/* Of one text: 0, 1, or 2 for NULL.  step compares with `others`, or matches. */
+uint8_t pfs_text_truth(const struct pfs_step *step, const struct pfs_prepared *prepared,
+		       const struct pfs_constant *const *others, const uint8_t *text, size_t len);
+
+/* Fills sorted and what belongs to it.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_prepare_in(const struct pfs_run *run, struct pfs_prepared *prepared,
+				  const struct pfs_step *step);
+
+#endif

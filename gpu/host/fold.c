@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/fold.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "gpu/host/lanes.h"
+#include "gpu/host/number.h"
+#include "gpu/host/text.h"
+
+static bool is_sum(const struct pfs_fold *fold)
+{
+	return fold->op == PFS_SUM || fold->op == PFS_TOTAL || fold->op == PFS_AVG;
+}
+
+static bool is_extreme(const struct pfs_fold *fold)
+{
+	return fold->op == PFS_MIN || fold->op == PFS_MAX;
+}
+
+int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct pfs_source *source,
+		  const struct pfs_aggregate *aggregate)
+{
+	const struct pfs_dictionary *dictionary;
+
+	*fold = (struct pfs_fold){.op = aggregate->op, .collation = aggregate->collation};
+	pfs_cell_reader_open(&fold->reader, source, aggregate->ref);
+	if (!is_extreme(fold) || fold->reader.kind != PFS_KIND_CODE)
+		return 0;
+	dictionary = fold->reader.column ? fold->reader.column->dictionary
+					 : fold->reader.vector->dictionary;
+	return pfs_codes_rank(&fold->rank, run, dictionary, fold->collation);
+}
+
+void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold)
+{
+	pfs_codes_map_close(run, &fold->rank);
+}
+
+/* ---- memory ---- */
+
+static int grow(const struct pfs_run *run, void *array, size_t old, size_t capacity, size_t size)
+{
+	void **at = array, *grown;
+
+	PFS_TRY(pfs_run_alloc(run, &grown, capacity, size));
+	if (*at)
+		memcpy(grown, *at, old * size);
+	pfs_run_free(run, *at, old, size);
+	*at = grown;
+	return 0;
+}
+
+int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
+		     struct pfs_fold_table *t, size_t capacity)
+{
+	struct {
+		void *array;
+		size_t size;
+		bool wanted;
+	} parts[] = {
+		{&t->count, sizeof(*t->count), true},
+		{&t->integer, sizeof(*t->integer), fold->op != PFS_COUNT},
+		{&t->real, sizeof(*t->real), fold->op != PFS_COUNT},
+		{&t->is_real, sizeof(*t->is_real), fold->op != PFS_COUNT},
+		{&t->at, sizeof(*t->at), is_extreme(fold)},
+		{&t->positive, sizeof(*t->positive), fold->exact},
+		{&t->negative, sizeof(*t->negative), fold->exact},
+	};
+
+	if (capacity <= t->capacity)
+		return 0;
+	for (size_t i = 0; i < PFS_COUNT(parts); i++) {
+		int error = parts[i].wanted ? grow(run, parts[i].array, t->capacity, capacity,
+						   parts[i].size)
+					    : 0;
+
+		if (!error)
+			continue;
+		while (i-- > 0) { /* what has grown is given back as what it was */
+			void **at = parts[i].array;
+
+			if (!parts[i].wanted)
+				continue;
+			pfs_run_free(run, *at, capacity, parts[i].size);
+			*at = NULL;
+		}
+		return error;
+	}
+	t->capacity = capacity;
+	return 0;
+}
+
+void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *t)
+{
+	pfs_run_free(run, t->count, t->capacity, sizeof(*t->count));
+	pfs_run_free(run, t->integer, t->capacity, sizeof(*t->integer));
+	pfs_run_free(run, t->real, t->capacity, sizeof(*t->real));
+	pfs_run_free(run, t->is_real, t->capacity, sizeof(*t->is_real));
+	pfs_run_free(run, t->at, t->capacity, sizeof(*t->at));
+	pfs_run_free(run, t->positive, t->capacity, sizeof(*t->positive));
+	pfs_run_free(run, t->negative, t->capacity, sizeof(*t->negative));
+	*t = (struct pfs_fold_table){0};
+}
+
+/* ---- adding ---- */
+
+static void add_exact(struct pfs_fold_table *t, size_t group, int64_t value)
+{
+	if (value < 0)
+		t->negative[group] += -(pfs_u128)value & UINT64_MAX;
+	else
+		t->positive[group] += (uint64_t)value;
+}
+
+static void sum_all(struct pfs_fold_table *t, const struct pfs_cells *cells, uint32_t n)
+{
+	int64_t high, least, greatest;
+	uint64_t low;
+
+	pfs_lanes()->sum_halves(&high, &low, cells->integers, n);
+	pfs_lanes()->extremes(&least, &greatest, cells->integers, n);
+	t->integer[0] = (int64_t)((uint64_t)t->integer[0] + ((uint64_t)high << 32) + low);
+	t->magnitude |= (uint64_t)(least ^ least >> 63) | (uint64_t)(greatest ^ greatest >> 63);
+	for (; t->magnitude & (t->magnitude + 1); t->magnitude |= t->magnitude >> 1)
+		; /* all values between them, too */
+}
+
+/* Integers, none NULL. */
+static void sum_integers(struct pfs_fold_table *t, const struct pfs_cells *cells,
+			 const uint32_t *group, uint32_t n)
+{
+	uint64_t magnitude = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t value = cells->integers[i];
+
+		magnitude |= (uint64_t)(value ^ value >> 63);
+		t->integer[group[i]] = (int64_t)((uint64_t)t->integer[group[i]] + (uint64_t)value);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		t->count[group[i]]++;
+	t->magnitude |= magnitude;
+}
+
+static void sum_one(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t group,
+		    struct pfs_number value)
+{
+	t->count[group]++;
+	if (value.is_real) {
+		t->real[group] += value.real;
+		t->is_real[group] = 1;
+		return;
+	}
+	t->integer[group] = (int64_t)((uint64_t)t->integer[group] + (uint64_t)value.integer);
+	t->magnitude |= (uint64_t)(value.integer ^ value.integer >> 63);
+	if (fold->exact)
+		add_exact(t, group, value.integer);
+}
+
+/* Below 0 if a is less.  Of codes the rank is compared. */
+static int compare(const struct pfs_fold *fold, struct pfs_number a, struct pfs_number b)
+{
+	const uint8_t *a_text, *b_text;
+	size_t a_len, b_len;
+
+	if (fold->reader.kind != PFS_KIND_PLACE)
+		return pfs_compare_numbers(a, b);
+	a_text = pfs_cell_text(&fold->reader, (uint32_t)a.integer, &a_len);
+	b_text = pfs_cell_text(&fold->reader, (uint32_t)b.integer, &b_len);
+	return pfs_text_compare(fold->collation, a_text, a_len, b_text, b_len);
+}
+
+/* The group's extreme becomes this value if that is better, or as good and earlier. */
+static void offer(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t group,
+		  struct pfs_number value, uint32_t at, int64_t count)
+{
+	bool is_better = t->count[group] == 0;
+
+	if (!is_better) {
+		struct pfs_number best = {.is_real = t->is_real[group],
+					  .integer = t->integer[group],
+					  .real = t->real[group]};
+		int order = compare(fold, value, best);
+
+		is_better = order == 0 ? at < t->at[group] : (order < 0) == (fold->op == PFS_MIN);
+	}
+	t->count[group] += count;
+	if (!is_better)
+		return;
+	t->is_real[group] = value.is_real;
+	t->integer[group] = value.is_real ? 0 : value.integer;
+	t->real[group] = value.is_real ? value.real : 0;
+	t->at[group] = at;
+}
+
+static struct pfs_number number_of(const struct pfs_fold *fold, const struct pfs_cells *cells,
+				   uint32_t i)
+{
+	struct pfs_number value = {0};
+
+	switch (fold->reader.kind) {
+	case PFS_KIND_CODE:
+		value.integer = fold->rank.of ? fold->rank.of[cells->codes[i]] : 0;
+		return value;
+	case PFS_KIND_PLACE:
+		value.integer = cells->codes[i];
+		return value;
+	case PFS_KIND_NUMBER:
+		value.is_real = cells->has_reals && pfs_bit(cells->is_real, i);
+		break;
+	case PFS_KIND_REAL:
+		value.is_real = true;
+		break;
+	case PFS_KIND_INTEGER:
+		break;
+	}
+	if (value.is_real)
+		value.real = cells->reals[i];
+	else
+		value.integer = cells->integers[i];
+	return value;
+}
+
+static void add_one_by_one(const struct pfs_fold *fold, struct pfs_fold_table *t,
+			   const struct pfs_span *span, const uint32_t *group,
+			   const struct pfs_cells *cells)
+{
+	for (uint32_t i = 0; i < span->n; i++) {
+		size_t g = group ? group[i] : 0;
+
+		if (cells->has_nulls && pfs_bit(cells->nulls, i))
+			continue;
+		if (fold->op == PFS_COUNT)
+			t->count[g]++;
+		else if (is_extreme(fold))
+			offer(fold, t, g, number_of(fold, cells, i), pfs_span_at(span, i), 1);
+		else
+			sum_one(fold, t, g, number_of(fold, cells, i));
+	}
+}
+
+void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
+		  const struct pfs_span *span, const uint32_t *group)
+{
+	struct pfs_cells cells;
+
+	if (span->n == 0)
+		return;
+	pfs_cells_read(&fold->reader, span, &cells);
+	if (is_sum(fold) && fold->reader.kind == PFS_KIND_INTEGER && !fold->exact &&
+	    !cells.has_nulls) {
+		if (group) {
+			sum_integers(t, &cells, group, span->n);
+		} else {
+			sum_all(t, &cells, span->n);
+			t->count[0] += span->n;
+		}
+		return;
+	}
+	add_one_by_one(fold, t, span, group, &cells);
+}
+
+void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t into,
+		    const struct pfs_fold_table *other, size_t from)
+{
+	if (other->count[from] == 0)
+		return;
+	if (is_extreme(fold)) {
+		struct pfs_number value = {.is_real = other->is_real[from],
+					   .integer = other->integer[from],
+					   .real = other->real[from]};
+
+		offer(fold, t, into, value, other->at[from], other->count[from]);
+		return;
+	}
+	t->count[into] += other->count[from];
+	if (fold->op == PFS_COUNT)
+		return;
+	t->integer[into] = (int64_t)((uint64_t)t->integer[into] + (uint64_t)other->integer[from]);
+	t->real[into] += other->real[from];
+	t->is_real[into] |= other->is_real[from];
+	if (fold->exact) {
+		t->positive[into] += other->positive[from];
+		t->negative[into] += other->negative[from];
+	}
+}
+
+/* ---- results ---- */
+
+/* The sum of the integers as a real. */
+static double integers_as_real(const struct pfs_fold *fold, const struct pfs_fold_table *t,
+			       size_t group)
+{
+	if (!fold->exact)
+		return (double)t->integer[group];
+	if (t->positive[group] >= t->negative[group])
+		return (double)(t->positive[group] - t->negative[group]);
+	return -(double)(t->negative[group] - t->positive[group]);
+}
+
+/* Whether a sum leaves 64 bits: in every order (-EOVERFLOW), in none (0), or in some. */
+static int check_sum(const struct pfs_fold *fold, const struct pfs_fold_table *t, size_t group)
+{
+	const pfs_u128 most = INT64_MAX;
+	pfs_u128 positive, negative;
+
+	if (!fold->exact)
+		return 0;
+	positive = t->positive[group];
+	negative = t->negative[group];
+	if (positive <= most && negative <= most + 1)
+		return 0;
+	if (t->is_real[group])
+		return -EOPNOTSUPP;
+	if (positive > negative ? positive - negative > most : negative - positive > most + 1)
+		return -EOVERFLOW;
+	return -EOPNOTSUPP;
+}
+
+static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
+		      const struct pfs_fold_table *t, size_t group, uint64_t i)
+{
+	double real = t->real[group] + integers_as_real(fold, t, group);
+	uint64_t bit = UINT64_C(1) << i % 64;
+
+	if (fold->op == PFS_SUM)
+		PFS_TRY(check_sum(fold, t, group));
+	if (t->count[group] == 0 && fold->op != PFS_TOTAL) {
+		out->nulls[i / 64] |= bit;
+		out->integers[i] = 0;
+		return 0;
+	}
+	if (fold->op == PFS_AVG)
+		real /= (double)t->count[group];
+	if (fold->op == PFS_SUM && !t->is_real[group]) {
+		out->integers[i] = t->integer[group];
+		return 0;
+	}
+	if (real != real) { /* SQLite's result of infinities of both signs */
+		out->nulls[i / 64] |= bit;
+		out->integers[i] = 0;
+		return 0;
+	}
+	out->reals[i] = real;
+	if (out->is_real)
+		out->is_real[i / 64] |= bit;
+	return 0;
+}
+
+static void finish_extreme(const struct pfs_fold *fold, struct pfs_vector *out,
+			   const struct pfs_fold_table *t, size_t group, uint64_t i)
+{
+	bool is_text = fold->reader.kind == PFS_KIND_CODE || fold->reader.kind == PFS_KIND_PLACE;
+	struct pfs_cell cell = {0};
+	bool is_there = t->count[group] && pfs_cell_read(&fold->reader, t->at[group], &cell);
+
+	if (!is_there)
+		out->nulls[i / 64] |= UINT64_C(1) << i % 64;
+	if (is_text)
+		out->codes[i] = (uint32_t)cell.integer;
+	else if (cell.is_real)
+		out->reals[i] = cell.real;
+	else
+		out->integers[i] = cell.integer;
+	if (cell.is_real && out->is_real)
+		out->is_real[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+static enum pfs_kind result_kind(const struct pfs_fold *fold)
+{
+	switch (fold->op) {
+	case PFS_COUNT_ALL:
+	case PFS_COUNT:
+	case PFS_COUNT_DISTINCT:
+		return PFS_KIND_INTEGER;
+	case PFS_TOTAL:
+	case PFS_AVG:
+		return PFS_KIND_REAL;
+	case PFS_SUM:
+	case PFS_MIN:
+	case PFS_MAX:
+		break;
+	}
+	return fold->reader.kind;
+}
+
+int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run, struct pfs_vector *out,
+		    const struct pfs_fold_table *table, const uint32_t *order, uint64_t n)
+{
+	enum pfs_kind kind = result_kind(fold);
+	const struct pfs_cell_reader *reader = &fold->reader;
+
+	PFS_TRY(pfs_vector_make(run, out, kind, n));
+	PFS_TRY(pfs_vector_make_bits(run, &out->nulls, n));
+	if (kind == PFS_KIND_NUMBER)
+		PFS_TRY(pfs_vector_make_bits(run, &out->is_real, n));
+	out->dictionary = reader->column ? reader->column->dictionary : reader->vector->dictionary;
+	out->heap = reader->column ? reader->column->heap : reader->vector->heap;
+	for (uint64_t i = 0; i < n; i++) {
+		if (fold->op == PFS_COUNT)
+			out->integers[i] = table->count[order[i]];
+		else if (is_extreme(fold))
+			finish_extreme(fold, out, table, order[i], i);
+		else
+			PFS_TRY(finish_sum(fold, out, table, order[i], i));
+	}
+	pfs_vector_trim(run, out);
+	return 0;
+}

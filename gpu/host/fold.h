@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/fold.h - aggregates: what is kept for each group, how a tuple is added, how two threads'
+ * halves of a group become one, and what comes out. */
+#ifndef PFS_GPU_HOST_FOLD_H
+#define PFS_GPU_HOST_FOLD_H
+
+#include "gpu/host/dictionary.h"
+#include "gpu/host/positions.h"
+#include "gpu/host/span.h"
+
+/* An aggregate other than COUNT_ALL and COUNT_DISTINCT. */
+struct pfs_fold {
+	enum pfs_aggregate_op op;
+	enum pfs_collation collation;
+	struct pfs_cell_reader reader;
+	struct pfs_codes_map rank; /* MIN and MAX of codes */
+	bool exact;		   /* sums of integers in 128 bits, positive and negative apart */
+};
+
+__extension__ typedef unsigned __int128 pfs_u128;
+
+/* Of one aggregate, by group; what the aggregate does not need is NULL. */
+struct pfs_fold_table {
+	size_t capacity;
+	int64_t *count;	  /* values that are not NULL */
+	int64_t *integer; /* sum of the integers, modulo 2^64; MIN, MAX: what is compared */
+	double *real;	  /* sum of the reals; MIN, MAX: what is compared */
+	uint8_t *is_real; /* SUM: there was a real; MIN, MAX: it is one */
+	uint32_t *at;	  /* MIN, MAX: where it is, the first place */
+	pfs_u128 *positive, *negative; /* exact: sums of the integers' absolute values */
+	uint64_t magnitude; /* or of all integers that were added, negative ones inverted */
+};
+
+PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run,
+				 const struct pfs_source *source,
+				 const struct pfs_aggregate *aggregate);
+void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold);
+
+/* Room for groups 0..capacity; new ones are empty.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
+				    struct pfs_fold_table *table, size_t capacity);
+void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *table);
+
+/* Tuple i of the span belongs to group[i]; group NULL: all to 0. */
+void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *table,
+		  const struct pfs_span *span, const uint32_t *group);
+
+/* Group `into` of table gets what group `from` of other has; magnitude stays.  Several threads may
+ * do so for different groups. */
+void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t into,
+		    const struct pfs_fold_table *other, size_t from);
+
+/* True if sums of n integers below this magnitude may leave 64 bits. */
+static inline bool pfs_fold_may_overflow(uint64_t magnitude, uint64_t n)
+{
+	pfs_u128 most = (pfs_u128)magnitude * n;
+
+	return most + n > INT64_MAX;
+}
+
+/* The result for groups order[0..n).  -EOVERFLOW, -EOPNOTSUPP as pfs_group says. */
+PFS_MUST_CHECK int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run,
+				   struct pfs_vector *out, const struct pfs_fold_table *table,
+				   const uint32_t *order, uint64_t n);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/group.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/radix.h"
+#include "gpu/host/families.h"
+
+#define SORTED_MAX 65536u /* groups up to so many come in the order of their first tuples */
+
+/* ---- tables of groups ---- */
+
+int pfs_group_table_open(struct pfs_group_table *table, const struct pfs_grouping *g)
+{
+	*table = (struct pfs_group_table){0};
+	return pfs_run_alloc(g->run, &table->folds, g->n_folds, sizeof(*table->folds));
+}
+
+static int grow(const struct pfs_run *run, void *array, size_t old, size_t capacity, size_t size,
+		int fill)
+{
+	void **at = array, *grown;
+
+	PFS_TRY(pfs_run_alloc_raw(run, &grown, capacity, size));
+	if (*at)
+		memcpy(grown, *at, old * size);
+	memset((char *)grown + old * size, fill, (capacity - old) * size);
+	pfs_run_free(run, *at, old, size);
+	*at = grown;
+	return 0;
+}
+
+int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grouping *g,
+			    size_t capacity)
+{
+	uint32_t *first = NULL;
+
+	if (capacity <= table->capacity)
+		return 0;
+	for (size_t i = 0; i < g->n_folds; i++)
+		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity));
+	PFS_TRY(pfs_run_alloc_raw(g->run, &first, capacity, sizeof(*first)));
+	if (grow(g->run, &table->rows, table->capacity, capacity, sizeof(*table->rows), 0)) {
+		pfs_run_free(g->run, first, capacity, sizeof(*first));
+		return -ENOMEM;
+	}
+	if (table->first)
+		memcpy(first, table->first, table->capacity * sizeof(*first));
+	memset(first + table->capacity, 0xff, (capacity - table->capacity) * sizeof(*first));
+	pfs_run_free(g->run, table->first, table->capacity, sizeof(*first));
+	table->first = first;
+	table->capacity = capacity;
+	return 0;
+}
+
+void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *g)
+{
+	for (size_t i = 0; table->folds && i < g->n_folds; i++)
+		pfs_fold_table_free(g->run, &table->folds[i]);
+	pfs_run_free(g->run, table->folds, g->n_folds, sizeof(*table->folds));
+	pfs_run_free(g->run, table->first, table->capacity, sizeof(*table->first));
+	pfs_run_free(g->run, table->rows, table->capacity, sizeof(*table->rows));
+	*table = (struct pfs_group_table){0};
+}
+
+/* ---- by index ---- */
+
+struct indexing {
+	const struct pfs_grouping *grouping;
+	struct pfs_group_table *of_worker;
+};
+
+static void add_span(const struct pfs_grouping *g, struct pfs_group_table *table,
+		     const struct pfs_span *span)
+{
+	uint64_t keys[PFS_SPAN];
+	uint32_t group[PFS_SPAN];
+
+	if (g->keys.n == 0) {
+		if (table->rows[0] == 0)
+			table->first[0] = pfs_span_at(span, 0);
+		table->rows[0] += span->n;
+	} else {
+		pfs_keys_read(&g->keys, span, keys, NULL);
+		for (uint32_t i = 0; i < span->n; i++) {
+			group[i] = (uint32_t)keys[i];
+			if (table->rows[group[i]]++ == 0)
+				table->first[group[i]] = pfs_span_at(span, i);
+		}
+	}
+	for (size_t i = 0; i < g->n_folds; i++)
+		pfs_fold_add(&g->folds[i], &table->folds[i], span, g->keys.n ? group : NULL);
+}
+
+static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct indexing *x = context;
+	const struct pfs_grouping *g = x->grouping;
+	struct pfs_group_table *table = &x->of_worker[worker];
+
+	if (!table->capacity) {
+		PFS_TRY(pfs_group_table_open(table, g));
+		PFS_TRY(pfs_group_table_reserve(table, g, g->keys.domain));
+	}
+	for (uint64_t at = from; at < to; at += PFS_SPAN) {
+		struct pfs_span span;
+
+		pfs_positions_span(g->positions, &span, at, to);
+		add_span(g, table, &span);
+	}
+	return 0;
+}
+
+static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *to,
+			 const struct pfs_group_table *from)
+{
+	for (size_t k = 0; from->folds && k < g->n_folds; k++)
+		to->folds[k].magnitude |= from->folds[k].magnitude;
+	for (size_t i = 0; i < from->capacity; i++) {
+		if (from->rows[i] == 0)
+			continue;
+		to->first[i] = PFS_MIN(to->first[i], from->first[i]);
+		to->rows[i] += from->rows[i];
+		for (size_t k = 0; k < g->n_folds; k++)
+			pfs_fold_merge(&g->folds[k], &to->folds[k], i, &from->folds[k], i);
+	}
+}
+
+int pfs_group_by_index(struct pfs_group_table *out, const struct pfs_grouping *g)
+{
+	unsigned workers = pfs_host_workers(g->host);
+	struct indexing x = {.grouping = g};
+	int error;
+
+	PFS_TRY(pfs_run_alloc(g->run, &x.of_worker, workers, sizeof(*x.of_worker)));
+	error = pfs_host_for(g->host, g->run, g->positions->n, PFS_PIECE, index_piece, &x);
+	if (!error)
+		error = pfs_group_table_reserve(out, g, g->keys.domain);
+	for (unsigned i = 0; i < workers; i++) {
+		if (!error)
+			merge_tables(g, out, &x.of_worker[i]);
+		pfs_group_table_close(&x.of_worker[i], g);
+	}
+	out->n = out->capacity;
+	pfs_run_free(g->run, x.of_worker, workers, sizeof(*x.of_worker));
+	return error;
+}
+
+/* ---- both ---- */
+
+/* Groups that have tuples, and how they come out. */
+struct groups {
+	struct pfs_group_table table;
+	uint32_t *order;
+	size_t n;
+};
+
+static void close_groups(struct groups *groups, const struct pfs_grouping *g)
+{
+	pfs_run_free(g->run, groups->order, groups->table.n, sizeof(*groups->order));
+	pfs_group_table_close(&groups->table, g);
+}
+
+static int sort_groups(struct groups *groups, const struct pfs_run *run)
+{
+	struct pfs_keyed *items;
+	int error;
+
+	PFS_TRY(pfs_run_alloc_raw(run, &items, groups->n, sizeof(*items)));
+	for (size_t i = 0; i < groups->n; i++)
+		items[i] = (struct pfs_keyed){.key = groups->table.first[groups->order[i]],
+					      .value = groups->order[i]};
+	error = pfs_radix_sort(items, groups->n);
+	for (size_t i = 0; !error && i < groups->n; i++)
+		groups->order[i] = items[i].value;
+	pfs_run_free(run, items, groups->n, sizeof(*items));
+	return error;
+}
+
+/* sorted: in the order of their first tuples, however many they are. */
+static int order_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
+{
+	struct pfs_group_table *table = &groups->table;
+
+	if (g->keys.n == 0 && table->n == 0) { /* of nothing, too, there is one */
+		PFS_TRY(pfs_group_table_reserve(table, g, 1));
+		table->n = 1;
+	}
+	PFS_TRY(pfs_run_alloc_raw(g->run, &groups->order, table->n, sizeof(*groups->order)));
+	for (size_t i = 0; i < table->n; i++) {
+		if (table->rows[i] || g->keys.n == 0)
+			groups->order[groups->n++] = (uint32_t)i;
+	}
+	return sorted || groups->n <= SORTED_MAX ? sort_groups(groups, g->run) : 0;
+}
+
+static int make_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
+{
+	int error;
+
+	*groups = (struct groups){0};
+	PFS_TRY(pfs_group_table_open(&groups->table, g));
+	if (g->keys.exact && g->keys.domain <= PFS_GROUP_INDEXED)
+		error = pfs_group_by_index(&groups->table, g);
+	else
+		error = pfs_group_by_hash(&groups->table, g);
+	return error ? error : order_groups(groups, g, sorted);
+}
+
+/* The sums that may have left 64 bits; true if there are any. */
+static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
+		       const struct groups *groups)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < g->n_folds; i++) {
+		const struct pfs_fold_table *table = &groups->table.folds[i];
+		bool sums = folds[i].op == PFS_SUM || folds[i].op == PFS_TOTAL ||
+			    folds[i].op == PFS_AVG;
+
+		if (!sums || folds[i].exact ||
+		    !pfs_fold_may_overflow(table->magnitude, g->positions->n))
+			continue;
+		folds[i].exact = true;
+		any = true;
+	}
+	return any;
+}
+
+/* ---- counting what is distinct ---- */
+
+static int group_keys(struct pfs_grouping *g, const struct pfs_group_key *keys, size_t n_keys)
+{
+	return pfs_keys_open(&g->keys, g->host, g->run, g->source, g->positions, keys, n_keys);
+}
+
+/* The first positions of all combinations of the keys and the aggregate's value. */
+static int distinct_positions(struct pfs_positions *out, const struct pfs_grouping *outer,
+			      const struct pfs_group_key *keys, size_t n_keys,
+			      const struct pfs_aggregate *aggregate)
+{
+	struct pfs_grouping g = *outer;
+	struct pfs_group_key *more;
+	struct groups groups;
+	int error;
+
+	*out = (struct pfs_positions){0};
+	PFS_TRY(pfs_run_alloc(g.run, &more, n_keys + 1, sizeof(*more)));
+	if (n_keys)
+		memcpy(more, keys, n_keys * sizeof(*more));
+	more[n_keys] = (struct pfs_group_key){aggregate->ref, aggregate->collation};
+	g.folds = NULL;
+	g.n_folds = 0;
+	error = group_keys(&g, more, n_keys + 1);
+	if (!error) {
+		error = make_groups(&groups, &g, true);
+		out->n = out->allocated = groups.n;
+		if (!error)
+			error = pfs_run_alloc_raw(g.run, &out->at, out->n, sizeof(*out->at));
+		for (size_t i = 0; !error && i < groups.n; i++)
+			out->at[i] = groups.table.first[groups.order[i]];
+		close_groups(&groups, &g);
+	}
+	pfs_keys_close(g.run, &g.keys);
+	pfs_run_free(g.run, more, n_keys + 1, sizeof(*more));
+	return error;
+}
+
+/* The counts of the outer groups, which are n, in the order of their first tuples. */
+static int count_distinct(struct pfs_vector *out, const struct pfs_grouping *outer,
+			  const struct pfs_group_key *keys, size_t n_keys,
+			  const struct pfs_aggregate *aggregate, size_t n)
+{
+	struct pfs_grouping g = *outer;
+	const struct pfs_aggregate count = {.op = PFS_COUNT, .ref = aggregate->ref};
+	struct pfs_positions positions;
+	struct pfs_fold fold;
+	struct groups groups;
+	int error;
+
+	PFS_TRY(pfs_fold_open(&fold, g.run, g.source, &count));
+	PFS_TRY(distinct_positions(&positions, outer, keys, n_keys, aggregate));
+	g.positions = &positions;
+	g.folds = &fold;
+	g.n_folds = 1;
+	error = group_keys(&g, keys, n_keys);
+	if (!error) {
+		error = make_groups(&groups, &g, true);
+		PFS_VERIFY_CHECK(error || groups.n == n);
+		(void)n;
+		if (!error)
+			error = pfs_fold_finish(&fold, g.run, out, &groups.table.folds[0],
+						groups.order, groups.n);
+		close_groups(&groups, &g);
+	}
+	pfs_keys_close(g.run, &g.keys);
+	pfs_positions_close(g.run, &positions);
+	return error;
+}
+
+/* ---- the operator ---- */
+
+struct operation {
+	const struct pfs_group_key *keys;
+	size_t n_keys;
+	const struct pfs_aggregate *aggregates;
+	size_t n_aggregates;
+	struct pfs_fold *folds; /* of the aggregates that have one, in their order */
+};
+
+static bool has_fold(const struct pfs_aggregate *aggregate)
+{
+	return aggregate->op != PFS_COUNT_ALL && aggregate->op != PFS_COUNT_DISTINCT;
+}
+
+static int count_all(struct pfs_vector *out, const struct pfs_grouping *g,
+		     const struct groups *groups)
+{
+	PFS_TRY(pfs_vector_make(g->run, out, PFS_KIND_INTEGER, groups->n));
+	for (size_t i = 0; i < groups->n; i++)
+		out->integers[i] = groups->table.rows[groups->order[i]];
+	return 0;
+}
+
+static int finish_aggregates(struct pfs_vector *out, const struct pfs_grouping *g,
+			     const struct operation *o, const struct groups *groups)
+{
+	size_t fold = 0;
+
+	for (size_t i = 0; i < o->n_aggregates; i++) {
+		const struct pfs_aggregate *aggregate = &o->aggregates[i];
+
+		if (aggregate->op == PFS_COUNT_ALL) {
+			PFS_TRY(count_all(&out[i], g, groups));
+		} else if (aggregate->op == PFS_COUNT_DISTINCT) {
+			PFS_TRY(count_distinct(&out[i], g, o->keys, o->n_keys, aggregate,
+					       groups->n));
+		} else {
+			PFS_TRY(pfs_fold_finish(&o->folds[fold], g->run, &out[i],
+						&groups->table.folds[fold], groups->order,
+						groups->n));
+			fold++;
+		}
+	}
+	return 0;
+}
+
+static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
+		       const struct operation *o, const struct groups *groups)
+{
+	struct pfs_positions first = {.n = groups->n, .allocated = groups->n};
+	struct pfs_tuples *tuples = NULL;
+	int error = pfs_run_alloc_raw(g->run, &first.at, groups->n, sizeof(*first.at));
+
+	for (size_t i = 0; !error && i < groups->n; i++)
+		first.at[i] = groups->table.first[groups->order[i]];
+	if (!error)
+		error = pfs_host_batch(g->host, g->run, &tuples, g->source, &first,
+				       o->n_aggregates);
+	if (!error)
+		error = finish_aggregates(tuples->computed + pfs_source_computed(g->source), g, o,
+					  groups);
+	pfs_positions_close(g->run, &first);
+	if (error)
+		pfs_tuples_free(g->run, tuples);
+	else
+		*out = tuples;
+	return error;
+}
+
+static int run_groups(struct pfs_tuples **out, struct pfs_grouping *g, const struct operation *o)
+{
+	bool sorted = false;
+	struct groups groups;
+	int error;
+
+	for (size_t i = 0; i < o->n_aggregates; i++)
+		sorted |= o->aggregates[i].op == PFS_COUNT_DISTINCT;
+	PFS_TRY(group_keys(g, o->keys, o->n_keys));
+	error = make_groups(&groups, g, sorted);
+	if (!error && mark_exact(o->folds, g, &groups)) {
+		close_groups(&groups, g);
+		error = make_groups(&groups, g, sorted);
+	}
+	if (!error)
+		error = make_tuples(out, g, o, &groups);
+	close_groups(&groups, g);
+	pfs_keys_close(g->run, &g->keys);
+	return error;
+}
+
+int pfs_host_group(struct pfs_operator_backend *b, const struct pfs_run *run,
+		   struct pfs_tuples **out, const struct pfs_source *source,
+		   const struct pfs_group_key *keys, size_t n_keys,
+		   const struct pfs_aggregate *aggregates, size_t n_aggregates)
+{
+	struct operation o = {.keys = keys,
+			      .n_keys = n_keys,
+			      .aggregates = aggregates,
+			      .n_aggregates = n_aggregates};
+	struct pfs_grouping g = {.host = pfs_host_operators_of(b), .run = run, .source = source};
+	struct pfs_positions positions;
+	int error;
+
+	PFS_TRY(pfs_run_alloc(run, &o.folds, n_aggregates, sizeof(*o.folds)));
+	error = pfs_positions_open(&positions, g.host, run, source);
+	for (size_t i = 0; !error && i < n_aggregates; i++) {
+		if (has_fold(&aggregates[i]))
+			error = pfs_fold_open(&o.folds[g.n_folds++], run, source, &aggregates[i]);
+	}
+	g.positions = &positions;
+	g.folds = o.folds;
+	if (!error)
+		error = run_groups(out, &g, &o);
+	for (size_t i = 0; i < g.n_folds; i++)
+		pfs_fold_close(run, &o.folds[i]);
+	pfs_positions_close(run, &positions);
+	pfs_run_free(run, o.folds, n_aggregates, sizeof(*o.folds));
+	return error;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/group.h - what the two ways of grouping share: by index, where the keys are few small
+ * numbers, and by hash tables over partitions of the tuples. */
+#ifndef PFS_GPU_HOST_GROUP_H
+#define PFS_GPU_HOST_GROUP_H
+
+#include "gpu/host/fold.h"
+#include "gpu/host/key.h"
+
+/* Groups: of each its first position, how many tuples it has, and its aggregates. */
+struct pfs_group_table {
+	size_t n, capacity;
+	uint32_t *first; /* PFS_NO_ROW: none yet */
+	int64_t *rows;
+	struct pfs_fold_table *folds;
+};
+
+struct pfs_grouping {
+	struct pfs_host_operators *host;
+	const struct pfs_run *run;
+	const struct pfs_source *source;
+	const struct pfs_positions *positions;
+	struct pfs_keys keys;
+	const struct pfs_fold *folds;
+	size_t n_folds;
+};
+
+PFS_MUST_CHECK int pfs_group_table_open(struct pfs_group_table *table,
+					const struct pfs_grouping *grouping);
+/* Room for `capacity` groups, none of which has a tuple. */
+PFS_MUST_CHECK int pfs_group_table_reserve(struct pfs_group_table *table,
+					   const struct pfs_grouping *grouping, size_t capacity);
+void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *grouping);
+
+/* Both fill the open table.  By index: groups are the keys' numbers, some without tuples. */
+#define PFS_GROUP_INDEXED (UINT64_C(1) << 16)
+PFS_MUST_CHECK int pfs_group_by_index(struct pfs_group_table *out,
+				      const struct pfs_grouping *grouping);
+PFS_MUST_CHECK int pfs_group_by_hash(struct pfs_group_table *out,
+				     const struct pfs_grouping *grouping);
+
+#endif

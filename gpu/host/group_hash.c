@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* Grouping by hash: the tuples' keys and positions are distributed over partitions by the keys'
+ * hashes, so that no group is in two, and each partition has a hash table that fits the cache. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "gpu/host/group.h"
+#include "gpu/host/text.h"
+
+#define PARTITION_ROWS	   32768u /* on average */
+#define PARTITION_BITS_MAX 8u
+#define FIRST_SLOTS	   1024u
+
+struct partitioning {
+	const struct pfs_grouping *grouping;
+	unsigned bits;	/* 2^bits partitions */
+	uint64_t chunk; /* tuples that are distributed together, whole spans */
+	uint64_t n_chunks;
+	uint64_t *unsorted; /* keys by tuple */
+	uint64_t *keys;	    /* keys and positions by partition, in the tuples' order */
+	uint32_t *at;
+	uint32_t *count; /* by chunk and partition; then where the chunk's next goes */
+	uint64_t *start; /* by partition, and the end */
+	struct pfs_group_table *tables; /* by partition */
+	size_t *before;			/* groups of the partitions before */
+	struct pfs_group_table *all;
+};
+
+static size_t partition_of(const struct partitioning *p, uint64_t key)
+{
+	return p->bits ? pfs_hash_mix(key) >> (64 - p->bits) : 0;
+}
+
+static int read_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct partitioning *p = context;
+	uint32_t *count = p->count + ((from / p->chunk) << p->bits);
+
+	(void)worker;
+	for (uint64_t at = from; at < to; at += PFS_SPAN) {
+		struct pfs_span span;
+
+		pfs_positions_span(p->grouping->positions, &span, at, to);
+		pfs_keys_read(&p->grouping->keys, &span, p->unsorted + at, NULL);
+		for (uint32_t i = 0; i < span.n; i++)
+			count[partition_of(p, p->unsorted[at + i])]++;
+	}
+	return 0;
+}
+
+static void place_chunks(struct partitioning *p)
+{
+	uint32_t next = 0;
+
+	for (size_t part = 0; part < (size_t)1 << p->bits; part++) {
+		p->start[part] = next;
+		for (uint64_t chunk = 0; chunk < p->n_chunks; chunk++) {
+			uint32_t *count = &p->count[(chunk << p->bits) + part], here = *count;
+
+			*count = next;
+			next += here;
+		}
+	}
+	p->start[(size_t)1 << p->bits] = next;
+}
+
+static int distribute_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct partitioning *p = context;
+	const struct pfs_positions *positions = p->grouping->positions;
+	uint32_t *next = p->count + ((from / p->chunk) << p->bits);
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++) {
+		uint64_t key = p->unsorted[i];
+		uint32_t to_place = next[partition_of(p, key)]++;
+
+		p->keys[to_place] = key;
+		p->at[to_place] = positions->at ? positions->at[i] : positions->first + (uint32_t)i;
+	}
+	return 0;
+}
+
+/* ---- one partition ---- */
+
+struct hash_table {
+	const struct pfs_grouping *grouping;
+	struct pfs_group_table *groups;
+	uint32_t *slots; /* group + 1; 0: free */
+	size_t n_slots;
+	uint64_t *keys; /* by group */
+	size_t capacity;
+};
+
+static int grow_slots(struct hash_table *t)
+{
+	size_t wanted = t->n_slots ? t->n_slots * 4 : FIRST_SLOTS;
+	const struct pfs_run *run = t->grouping->run;
+	uint32_t *slots;
+
+	PFS_TRY(pfs_run_alloc(run, &slots, wanted, sizeof(*slots)));
+	for (size_t i = 0; i < t->groups->n; i++) {
+		size_t at = pfs_hash_mix(t->keys[i]) & (wanted - 1);
+
+		while (slots[at])
+			at = (at + 1) & (wanted - 1);
+		slots[at] = (uint32_t)i + 1;
+	}
+	pfs_run_free(run, t->slots, t->n_slots, sizeof(*slots));
+	t->slots = slots;
+	t->n_slots = wanted;
+	return 0;
+}
+
+static int grow_groups(struct hash_table *t)
+{
+	size_t wanted = t->capacity ? t->capacity * 2 : FIRST_SLOTS / 2;
+	const struct pfs_run *run = t->grouping->run;
+	uint64_t *keys;
+
+	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, wanted));
+	PFS_TRY(pfs_run_alloc_raw(run, &keys, wanted, sizeof(*keys)));
+	if (t->keys)
+		memcpy(keys, t->keys, t->groups->n * sizeof(*keys));
+	pfs_run_free(run, t->keys, t->capacity, sizeof(*keys));
+	t->keys = keys;
+	t->capacity = wanted;
+	return t->n_slots < 2 * wanted ? grow_slots(t) : 0;
+}
+
+/* The group of the key; there is room for one more. */
+static uint32_t find_group(struct hash_table *t, uint64_t key, uint32_t at)
+{
+	const struct pfs_keys *keys = &t->grouping->keys;
+	size_t slot = pfs_hash_mix(key) & (t->n_slots - 1);
+	uint32_t group;
+
+	for (; t->slots[slot]; slot = (slot + 1) & (t->n_slots - 1)) {
+		group = t->slots[slot] - 1;
+		if (t->keys[group] == key &&
+		    (keys->exact || pfs_keys_equal(keys, t->groups->first[group], keys, at)))
+			return group;
+	}
+	group = (uint32_t)t->groups->n++;
+	t->slots[slot] = group + 1;
+	t->keys[group] = key;
+	t->groups->first[group] = at;
+	return group;
+}
+
+static int add_partition(struct hash_table *t, const uint64_t *keys, const uint32_t *at, uint64_t n)
+{
+	const struct pfs_grouping *g = t->grouping;
+
+	for (uint64_t done = 0; done < n; done += PFS_SPAN) {
+		struct pfs_span span = {.n = (uint32_t)PFS_MIN(PFS_SPAN, n - done),
+					.at = at + done};
+		uint32_t group[PFS_SPAN];
+
+		for (uint32_t i = 0; i < span.n; i++) {
+			if (t->groups->n == t->capacity)
+				PFS_TRY(grow_groups(t));
+			group[i] = find_group(t, keys[done + i], span.at[i]);
+			t->groups->rows[group[i]]++;
+		}
+		for (size_t i = 0; i < g->n_folds; i++)
+			pfs_fold_add(&g->folds[i], &t->groups->folds[i], &span, group);
+		PFS_TRY(pfs_run_poll(g->run));
+	}
+	return 0;
+}
+
+static int group_partition(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct partitioning *p = context;
+	int error = 0;
+
+	(void)worker;
+	for (uint64_t part = from; part < to && !error; part++) {
+		struct hash_table t = {.grouping = p->grouping, .groups = &p->tables[part]};
+		uint64_t start = p->start[part];
+
+		error = pfs_group_table_open(t.groups, p->grouping);
+		if (!error)
+			error = add_partition(&t, p->keys + start, p->at + start,
+					      p->start[part + 1] - start);
+		pfs_run_free(p->grouping->run, t.slots, t.n_slots, sizeof(*t.slots));
+		pfs_run_free(p->grouping->run, t.keys, t.capacity, sizeof(*t.keys));
+	}
+	return error;
+}
+
+/* ---- one table of all ---- */
+
+static int join_partition(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct partitioning *p = context;
+	const struct pfs_grouping *g = p->grouping;
+
+	(void)worker;
+	for (uint64_t part = from; part < to; part++) {
+		struct pfs_group_table *table = &p->tables[part];
+		size_t before = p->before[part];
+
+		for (size_t i = 0; i < table->n; i++) {
+			p->all->first[before + i] = table->first[i];
+			p->all->rows[before + i] = table->rows[i];
+			for (size_t k = 0; k < g->n_folds; k++)
+				pfs_fold_merge(&g->folds[k], &p->all->folds[k], before + i,
+					       &table->folds[k], i);
+		}
+		pfs_group_table_close(table, g);
+	}
+	return 0;
+}
+
+static int join_partitions(struct partitioning *p)
+{
+	const struct pfs_grouping *g = p->grouping;
+	size_t n = 0, n_parts = (size_t)1 << p->bits;
+
+	for (size_t part = 0; part < n_parts; part++) {
+		p->before[part] = n;
+		n += p->tables[part].n;
+		for (size_t k = 0; k < g->n_folds; k++)
+			p->all->folds[k].magnitude |= p->tables[part].folds[k].magnitude;
+	}
+	PFS_TRY(pfs_group_table_reserve(p->all, g, n));
+	p->all->n = n;
+	return pfs_host_for(g->host, g->run, n_parts, 1, join_partition, p);
+}
+
+static int run_partitions(struct partitioning *p)
+{
+	const struct pfs_grouping *g = p->grouping;
+	uint64_t n = g->positions->n;
+
+	PFS_TRY(pfs_host_for(g->host, g->run, n, p->chunk, read_chunk, p));
+	place_chunks(p);
+	PFS_TRY(pfs_host_for(g->host, g->run, n, p->chunk, distribute_chunk, p));
+	PFS_TRY(pfs_host_for(g->host, g->run, UINT64_C(1) << p->bits, 1, group_partition, p));
+	return join_partitions(p);
+}
+
+static int alloc_partitions(struct partitioning *p, size_t n, size_t n_parts)
+{
+	const struct pfs_run *run = p->grouping->run;
+
+	PFS_TRY(pfs_run_alloc_raw(run, &p->unsorted, n, sizeof(*p->unsorted)));
+	PFS_TRY(pfs_run_alloc_raw(run, &p->keys, n, sizeof(*p->keys)));
+	PFS_TRY(pfs_run_alloc_raw(run, &p->at, n, sizeof(*p->at)));
+	PFS_TRY(pfs_run_alloc(run, &p->count, p->n_chunks * n_parts, sizeof(*p->count)));
+	PFS_TRY(pfs_run_alloc(run, &p->start, n_parts + 1, sizeof(*p->start)));
+	PFS_TRY(pfs_run_alloc(run, &p->before, n_parts, sizeof(*p->before)));
+	return pfs_run_alloc(run, &p->tables, n_parts, sizeof(*p->tables));
+}
+
+static void free_partitions(struct partitioning *p, size_t n, size_t n_parts)
+{
+	const struct pfs_run *run = p->grouping->run;
+
+	for (size_t i = 0; p->tables && i < n_parts; i++)
+		pfs_group_table_close(&p->tables[i], p->grouping);
+	pfs_run_free(run, p->tables, n_parts, sizeof(*p->tables));
+	pfs_run_free(run, p->before, n_parts, sizeof(*p->before));
+	pfs_run_free(run, p->start, n_parts + 1, sizeof(*p->start));
+	pfs_run_free(run, p->count, p->n_chunks * n_parts, sizeof(*p->count));
+	pfs_run_free(run, p->at, n, sizeof(*p->at));
+	pfs_run_free(run, p->keys, n, sizeof(*p->keys));
+	pfs_run_free(run, p->unsorted, n, sizeof(*p->unsorted));
+}
+
+int pfs_group_by_hash(struct pfs_group_table *out, const struct pfs_grouping *g)
+{
+	struct partitioning p = {.grouping = g, .all = out};
+	uint64_t n = g->positions->n, n_spans = pfs_div_round_up(n, PFS_SPAN);
+	size_t n_parts;
+	int error;
+
+	while (p.bits < PARTITION_BITS_MAX && n >> p.bits > PARTITION_ROWS)
+		p.bits++;
+	n_parts = (size_t)1 << p.bits;
+	p.chunk = PFS_SPAN * pfs_div_round_up(PFS_MAX(n_spans, 1), 4ul * pfs_host_workers(g->host));
+	p.n_chunks = pfs_div_round_up(n, p.chunk);
+	error = alloc_partitions(&p, n, n_parts);
+	if (!error)
+		error = run_partitions(&p);
+	free_partitions(&p, n, n_parts);
+	return error;
+}

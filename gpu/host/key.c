@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/key.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "gpu/host/lanes.h"
+#include "gpu/host/number.h"
+#include "gpu/host/text.h"
+
+/* ---- ranges ---- */
+
+struct ranging {
+	const struct pfs_key *key;
+	const struct pfs_positions *positions;
+	struct extremes {
+		int64_t least, greatest;
+		bool any;
+		uint8_t apart[64]; /* workers write, each its own line */
+	} * of_worker;
+};
+
+static void include(struct extremes *e, int64_t least, int64_t greatest)
+{
+	e->least = e->any ? PFS_MIN(e->least, least) : least;
+	e->greatest = e->any ? PFS_MAX(e->greatest, greatest) : greatest;
+	e->any = true;
+}
+
+static int range_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct ranging *r = context;
+	struct extremes *e = &r->of_worker[worker];
+
+	for (uint64_t at = from; at < to; at += PFS_SPAN) {
+		int64_t least, greatest;
+		struct pfs_cells cells;
+		struct pfs_span span;
+
+		pfs_positions_span(r->positions, &span, at, to);
+		pfs_cells_read(&r->key->reader, &span, &cells);
+		if (!cells.has_nulls) {
+			pfs_lanes()->extremes(&least, &greatest, cells.integers, span.n);
+			include(e, least, greatest);
+			continue;
+		}
+		for (uint32_t i = 0; i < span.n; i++) {
+			if (!pfs_bit(cells.nulls, i))
+				include(e, cells.integers[i], cells.integers[i]);
+		}
+	}
+	return 0;
+}
+
+static int read_range(struct pfs_key *key, struct pfs_host_operators *host,
+		      const struct pfs_run *run, const struct pfs_positions *positions)
+{
+	struct ranging r = {.key = key, .positions = positions};
+	struct extremes all = {0};
+	unsigned workers = pfs_host_workers(host);
+	int error;
+
+	PFS_TRY(pfs_run_alloc(run, &r.of_worker, workers, sizeof(*r.of_worker)));
+	error = pfs_host_for(host, run, positions->n, PFS_PIECE, range_piece, &r);
+	for (unsigned i = 0; i < workers; i++) {
+		if (r.of_worker[i].any)
+			include(&all, r.of_worker[i].least, r.of_worker[i].greatest);
+	}
+	pfs_run_free(run, r.of_worker, workers, sizeof(*r.of_worker));
+	key->least = all.least;
+	key->span = (uint64_t)all.greatest - (uint64_t)all.least;
+	key->is_ranged = true;
+	return error;
+}
+
+/* Ranges that the column's description gives. */
+static bool range_is_known(struct pfs_key *key)
+{
+	const struct pfs_table_column *c = key->reader.column;
+	unsigned bits;
+
+	if (key->reader.kind == PFS_KIND_CODE) {
+		size_t n = c ? c->dictionary->n : key->reader.vector->dictionary->n;
+
+		key->span = n ? n - 1 : 0;
+		return true;
+	}
+	if (!c || c->is_signed || (c->width > 1 && (!c->mask || c->mask > UINT8_MAX)))
+		return false;
+	bits = 8u * c->width - c->shift;
+	key->least = c->base;
+	key->span = c->mask ? c->mask : (UINT64_C(1) << bits) - 1;
+	return true;
+}
+
+static int open_key(struct pfs_key *key, struct pfs_host_operators *host, const struct pfs_run *run,
+		    const struct pfs_source *source, const struct pfs_positions *positions,
+		    const struct pfs_group_key *wanted)
+{
+	enum pfs_kind kind;
+
+	pfs_cell_reader_open(&key->reader, source, wanted->ref);
+	key->collation = wanted->collation;
+	kind = key->reader.kind;
+	if (kind == PFS_KIND_CODE) {
+		const struct pfs_dictionary *dictionary = key->reader.column
+								  ? key->reader.column->dictionary
+								  : key->reader.vector->dictionary;
+
+		PFS_TRY(pfs_codes_fold(&key->map, run, dictionary, key->collation));
+	}
+	if (kind != PFS_KIND_CODE && kind != PFS_KIND_INTEGER)
+		return 0;
+	key->is_ranged = range_is_known(key);
+	return key->is_ranged ? 0 : read_range(key, host, run, positions);
+}
+
+void pfs_keys_multiply(struct pfs_keys *keys)
+{
+	keys->exact = true;
+	keys->domain = 1;
+	for (size_t i = 0; i < keys->n; i++) {
+		const struct pfs_key *key = &keys->key[i];
+
+		keys->exact &= key->is_ranged && !key->by_text && key->span < UINT64_MAX - 1 &&
+			       !__builtin_mul_overflow(keys->domain, key->span + 2, &keys->domain);
+	}
+	if (!keys->exact)
+		keys->domain = 0;
+}
+
+int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host, const struct pfs_run *run,
+		  const struct pfs_source *source, const struct pfs_positions *positions,
+		  const struct pfs_group_key *wanted, size_t n)
+{
+	int error;
+
+	*keys = (struct pfs_keys){.n = n};
+	PFS_TRY(pfs_run_alloc(run, &keys->key, n, sizeof(*keys->key)));
+	for (size_t i = 0; i < n; i++) {
+		error = open_key(&keys->key[i], host, run, source, positions, &wanted[i]);
+		if (error) {
+			pfs_keys_close(run, keys);
+			return error;
+		}
+	}
+	pfs_keys_multiply(keys);
+	return 0;
+}
+
+void pfs_keys_close(const struct pfs_run *run, struct pfs_keys *keys)
+{
+	for (size_t i = 0; keys->key && i < keys->n; i++)
+		pfs_codes_map_close(run, &keys->key[i].map);
+	if (keys->key)
+		pfs_run_free(run, keys->key, keys->n, sizeof(*keys->key));
+	*keys = (struct pfs_keys){0};
+}
+
+/* ---- numbers ---- */
+
+/* What the number of integer or code i is within the key's range, or that it is outside: `absent`.
+ */
+static uint64_t digit_of(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t i,
+			 uint64_t *absent)
+{
+	uint64_t digit;
+
+	if (cells->has_nulls && pfs_bit(cells->nulls, i)) {
+		if (absent)
+			absent[i / 64] |= UINT64_C(1) << i % 64;
+		return 0;
+	}
+	if (key->reader.kind == PFS_KIND_CODE)
+		digit = key->map.of ? key->map.of[cells->codes[i]] : cells->codes[i];
+	else
+		digit = (uint64_t)cells->integers[i];
+	digit -= (uint64_t)key->least;
+	if (digit <= key->span)
+		return digit + 1;
+	if (absent)
+		absent[i / 64] |= UINT64_C(1) << i % 64;
+	return 0;
+}
+
+/* out = out * (span + 2) + digit. */
+static void add_digits(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t n,
+		       uint64_t *restrict out, uint64_t *absent)
+{
+	uint64_t base = key->span + 2, least = (uint64_t)key->least;
+
+	if (cells->has_nulls || absent || key->map.of) {
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = out[i] * base + digit_of(key, cells, i, absent);
+	} else if (key->reader.kind == PFS_KIND_CODE) {
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = out[i] * base + cells->codes[i] + 1;
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			out[i] = out[i] * base + ((uint64_t)cells->integers[i] - least) + 1;
+	}
+}
+
+static uint64_t hash_real(double real)
+{
+	int64_t whole = pfs_real_to_integer(real);
+	uint64_t bits;
+
+	if ((double)whole == real && whole != INT64_MAX)
+		return pfs_hash_mix((uint64_t)whole);
+	memcpy(&bits, &real, sizeof(bits));
+	return pfs_hash_mix(bits ^ UINT64_C(0x5bd1e995));
+}
+
+static uint64_t hash_cell(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t i)
+{
+	bool is_real = key->reader.kind == PFS_KIND_REAL ||
+		       (cells->has_reals && pfs_bit(cells->is_real, i));
+	const uint8_t *text;
+	size_t len;
+
+	if (key->reader.kind == PFS_KIND_PLACE || key->by_text) {
+		text = pfs_cell_text(&key->reader, cells->codes[i], &len);
+		return pfs_text_hash(key->collation, text, len);
+	}
+	if (key->reader.kind == PFS_KIND_CODE)
+		return pfs_hash_mix(key->map.of ? key->map.of[cells->codes[i]] : cells->codes[i]);
+	return is_real ? hash_real(cells->reals[i]) : pfs_hash_mix((uint64_t)cells->integers[i]);
+}
+
+static void add_hashes(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t n,
+		       uint64_t *out, uint64_t *absent)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_null = cells->has_nulls && pfs_bit(cells->nulls, i);
+
+		if (absent && (is_null || (key->map.of && key->reader.kind == PFS_KIND_CODE &&
+					   key->map.of[cells->codes[i]] == PFS_NO_ROW)))
+			absent[i / 64] |= UINT64_C(1) << i % 64;
+		out[i] = pfs_hash_mix(out[i] ^ (is_null ? 0x77u : hash_cell(key, cells, i))) + 1;
+	}
+}
+
+void pfs_keys_read(const struct pfs_keys *keys, const struct pfs_span *span, uint64_t *out,
+		   uint64_t *absent)
+{
+	memset(out, 0, span->n * sizeof(*out));
+	if (absent)
+		memset(absent, 0, PFS_SPAN_WORDS * sizeof(*absent));
+	for (size_t k = 0; k < keys->n; k++) {
+		struct pfs_cells cells;
+
+		pfs_cells_read(&keys->key[k].reader, span, &cells);
+		if (keys->exact)
+			add_digits(&keys->key[k], &cells, span->n, out, absent);
+		else
+			add_hashes(&keys->key[k], &cells, span->n, out, absent);
+	}
+}
+
+/* ---- comparing ---- */
+
+static bool texts_equal(const struct pfs_key *a, int64_t a_code, const struct pfs_key *b,
+			int64_t b_code)
+{
+	size_t a_len, b_len;
+	const uint8_t *a_text = pfs_cell_text(&a->reader, (uint32_t)a_code, &a_len);
+	const uint8_t *b_text = pfs_cell_text(&b->reader, (uint32_t)b_code, &b_len);
+
+	return pfs_text_compare(a->collation, a_text, a_len, b_text, b_len) == 0;
+}
+
+static uint32_t mapped(const struct pfs_key *key, int64_t code)
+{
+	return key->map.of ? key->map.of[code] : (uint32_t)code;
+}
+
+static bool cells_equal(const struct pfs_key *a, uint32_t a_at, const struct pfs_key *b,
+			uint32_t b_at)
+{
+	struct pfs_cell x = {0}, y = {0};
+	bool has_x = pfs_cell_read(&a->reader, a_at, &x),
+	     has_y = pfs_cell_read(&b->reader, b_at, &y);
+
+	if (!has_x || !has_y)
+		return has_x == has_y;
+	if (a->reader.kind == PFS_KIND_PLACE || a->by_text)
+		return texts_equal(a, x.integer, b, y.integer);
+	if (a->reader.kind == PFS_KIND_CODE)
+		return mapped(a, x.integer) == mapped(b, y.integer);
+	return pfs_compare_numbers((struct pfs_number){x.is_real, x.integer, x.real},
+				   (struct pfs_number){y.is_real, y.integer, y.real}) == 0;
+}
+
+bool pfs_keys_equal(const struct pfs_keys *a, uint32_t a_at, const struct pfs_keys *b,
+		    uint32_t b_at)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		if (!cells_equal(&a->key[i], a_at, &b->key[i], b_at))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/lanes.h - the inner loops of the relational operators, compiled once for each
+ * instruction set that the processor may have. */
+#ifndef PFS_GPU_HOST_LANES_H
+#define PFS_GPU_HOST_LANES_H
+
+#include "gpu/table.h"
+
+enum pfs_order_op { PFS_LANES_EQ, PFS_LANES_LT, PFS_LANES_GT };
+
+struct pfs_lanes {
+	/* out = the numbers first + i of the bits set in n words; returns how many.  out has 64 n.
+	 */
+	uint32_t (*list_bits)(uint32_t *out, const uint64_t *words, size_t n, uint32_t first);
+	/* Integers, codes or places at the elements at[i], or, with at NULL, first + i. */
+	void (*read_64)(int64_t *out, const struct pfs_table_column *column, const uint32_t *at,
+			uint32_t first, uint32_t n);
+	void (*read_32)(uint32_t *out, const struct pfs_table_column *column, const uint32_t *at,
+			uint32_t first, uint32_t n);
+	void (*list_64)(int64_t *out, const void *data, const uint32_t *at, uint32_t n);
+	/* Bit i of words = values[i] op constant; bits past n are 0. */
+	void (*compare)(uint64_t *words, const int64_t *values, uint32_t n, enum pfs_order_op op,
+			int64_t constant);
+	void (*compare_real)(uint64_t *words, const double *values, uint32_t n,
+			     enum pfs_order_op op, double constant);
+	/* Bit i of words = values[i] op others[i]. */
+	void (*compare_both)(uint64_t *words, const int64_t *values, const int64_t *others,
+			     uint32_t n, enum pfs_order_op op);
+	/* The least and the greatest; n > 0. */
+	void (*extremes)(int64_t *least, int64_t *greatest, const int64_t *values, uint32_t n);
+	/* The sums of all upper halves (arithmetic) and of all lower halves. */
+	void (*sum_halves)(int64_t *high, uint64_t *low, const int64_t *values, uint32_t n);
+};
+
+/* The fastest that this processor runs. */
+const struct pfs_lanes *pfs_lanes(void);
+/* The i-th of them, fastest first; NULL past the last, which is portable (tests). */
+const struct pfs_lanes *pfs_lanes_version(unsigned i);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/lanes_body.h - the loops of gpu/host/lanes.h, for one instruction set: lanes.c includes
+ * it with LANES(name) and LANES_TARGET defined. */
+#ifndef LANES
+#include "gpu/host/lanes.h"
+
+#define LANES(name)  name##_alone
+#define LANES_TARGET PFS_UNUSED
+#endif
+
+LANES_TARGET static uint32_t LANES(list_bits)(uint32_t *out, const uint64_t *words, size_t n,
+					      uint32_t first)
+{
+	uint32_t count = 0;
+
+	for (size_t w = 0; w < n; w++) {
+		uint64_t word = words[w];
+
+		if (word == UINT64_MAX) {
+			for (uint32_t i = 0; i < 64; i++)
+				out[count + i] = first + (uint32_t)w * 64 + i;
+			count += 64;
+			continue;
+		}
+		for (; word; word &= word - 1)
+			out[count++] = first + (uint32_t)w * 64 + (uint32_t)__builtin_ctzll(word);
+	}
+	return count;
+}
+
+#define LANES_READ(type)                                                                           \
+	do {                                                                                       \
+		const type *data = column->data;                                                   \
+                                                                                                   \
+		for (uint32_t i = 0; at && i < n; i++)                                             \
+			out[i] = (int64_t)((((uint64_t)data[at[i]] >> shift) & mask) + base);      \
+		for (uint32_t i = 0; !at && i < n; i++)                                            \
+			out[i] = (int64_t)((((uint64_t)data[first + i] >> shift) & mask) + base);  \
+	} while (0)
+
+LANES_TARGET static void LANES(read_64)(int64_t *restrict out,
+					const struct pfs_table_column *column, const uint32_t *at,
+					uint32_t first, uint32_t n)
+{
+	uint64_t mask = column->mask ? column->mask : UINT64_MAX, base = (uint64_t)column->base;
+	unsigned shift = column->shift;
+
+	switch (column->width + (column->is_signed ? 16 : 0)) {
+	case 1:
+		LANES_READ(uint8_t);
+		return;
+	case 2:
+		LANES_READ(uint16_t);
+		return;
+	case 4:
+		LANES_READ(uint32_t);
+		return;
+	case 16 + 1:
+		LANES_READ(int8_t);
+		return;
+	case 16 + 2:
+		LANES_READ(int16_t);
+		return;
+	case 16 + 4:
+		LANES_READ(int32_t);
+		return;
+	default:
+		LANES_READ(uint64_t);
+	}
+}
+
+#define LANES_READ_32(type)                                                                        \
+	do {                                                                                       \
+		const type *data = column->data;                                                   \
+                                                                                                   \
+		for (uint32_t i = 0; at && i < n; i++)                                             \
+			out[i] = (uint32_t)((data[at[i]] >> shift) & mask);                        \
+		for (uint32_t i = 0; !at && i < n; i++)                                            \
+			out[i] = (uint32_t)((data[first + i] >> shift) & mask);                    \
+	} while (0)
+
+LANES_TARGET static void LANES(read_32)(uint32_t *restrict out,
+					const struct pfs_table_column *column, const uint32_t *at,
+					uint32_t first, uint32_t n)
+{
+	uint64_t mask = column->mask ? column->mask : UINT64_MAX;
+	unsigned shift = column->shift;
+
+	switch (column->width) {
+	case 1:
+		LANES_READ_32(uint8_t);
+		return;
+	case 2:
+		LANES_READ_32(uint16_t);
+		return;
+	case 4:
+		LANES_READ_32(uint32_t);
+		return;
+	default:
+		LANES_READ_32(uint64_t);
+	}
+}
+
+LANES_TARGET static void LANES(list_64)(int64_t *restrict out, const void *data, const uint32_t *at,
+					uint32_t n)
+{
+	const int64_t *values = data;
+
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = values[at[i]];
+}
+
+/* Whole words first, so that the loops have a length that is known. */
+#define LANES_COMPARE(condition)                                                                   \
+	do {                                                                                       \
+		uint32_t w = 0;                                                                    \
+                                                                                                   \
+		for (; w < n / 64; w++) {                                                          \
+			uint64_t word = 0;                                                         \
+                                                                                                   \
+			for (uint32_t k = 0; k < 64; k++) {                                        \
+				uint32_t i = w * 64 + k;                                           \
+                                                                                                   \
+				word |= (uint64_t)(condition) << k;                                \
+			}                                                                          \
+			words[w] = word;                                                           \
+		}                                                                                  \
+		if (n % 64)                                                                        \
+			words[w] = 0;                                                              \
+		for (uint32_t i = w * 64; i < n; i++)                                              \
+			words[w] |= (uint64_t)(condition) << i % 64;                               \
+	} while (0)
+
+#define LANES_COMPARE_BY(right)                                                                    \
+	do {                                                                                       \
+		if (op == PFS_LANES_EQ)                                                            \
+			LANES_COMPARE(values[i] == (right));                                       \
+		else if (op == PFS_LANES_LT)                                                       \
+			LANES_COMPARE(values[i] < (right));                                        \
+		else                                                                               \
+			LANES_COMPARE(values[i] > (right));                                        \
+	} while (0)
+
+LANES_TARGET static void LANES(compare)(uint64_t *restrict words, const int64_t *values, uint32_t n,
+					enum pfs_order_op op, int64_t constant)
+{
+	LANES_COMPARE_BY(constant);
+}
+
+LANES_TARGET static void LANES(compare_real)(uint64_t *restrict words, const double *values,
+					     uint32_t n, enum pfs_order_op op, double constant)
+{
+	LANES_COMPARE_BY(constant);
+}
+
+LANES_TARGET static void LANES(compare_both)(uint64_t *restrict words, const int64_t *values,
+					     const int64_t *others, uint32_t n,
+					     enum pfs_order_op op)
+{
+	LANES_COMPARE_BY(others[i]);
+}
+
+LANES_TARGET static void LANES(extremes)(int64_t *least, int64_t *greatest, const int64_t *values,
+					 uint32_t n)
+{
+	int64_t low = values[0], high = values[0];
+
+	for (uint32_t i = 1; i < n; i++) {
+		low = values[i] < low ? values[i] : low;
+		high = values[i] > high ? values[i] : high;
+	}
+	*least = low;
+	*greatest = high;
+}
+
+LANES_TARGET static void LANES(sum_halves)(int64_t *high, uint64_t *low, const int64_t *values,
+					   uint32_t n)
+{
+	int64_t upper = 0;
+	uint64_t lower = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		upper += values[i] >> 32;
+		lower += (uint64_t)values[i] & UINT32_MAX;
+	}
+	*high = upper;
+	*low = lower;
+}
+
+PFS_UNUSED static const struct pfs_lanes LANES(lanes) = {
+	.list_bits = LANES(list_bits),
+	.read_64 = LANES(read_64),
+	.read_32 = LANES(read_32),
+	.list_64 = LANES(list_64),
+	.compare = LANES(compare),
+	.compare_real = LANES(compare_real),
+	.compare_both = LANES(compare_both),
+	.extremes = LANES(extremes),
+	.sum_halves = LANES(sum_halves),
+};
+
+#undef LANES_READ
+#undef LANES_READ_32
+#undef LANES_COMPARE
+#undef LANES_COMPARE_BY
+#undef LANES
+#undef LANES_TARGET

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/pairs.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+
+int pfs_pairs_reserve(const struct pfs_run *run, struct pfs_pairs *pairs, size_t more)
+{
+	size_t wanted = pairs->n + more;
+	struct pfs_pairs grown = {.n = pairs->n};
+
+	if (wanted <= pairs->capacity)
+		return 0;
+	grown.capacity = PFS_MAX(wanted, pairs->capacity * 2);
+	PFS_TRY(pfs_run_alloc_raw(run, &grown.left, grown.capacity, sizeof(*grown.left)));
+	if (pfs_run_alloc_raw(run, &grown.right, grown.capacity, sizeof(*grown.right))) {
+		pfs_run_free(run, grown.left, grown.capacity, sizeof(*grown.left));
+		return -ENOMEM;
+	}
+	if (pairs->n) {
+		memcpy(grown.left, pairs->left, pairs->n * sizeof(*grown.left));
+		memcpy(grown.right, pairs->right, pairs->n * sizeof(*grown.right));
+	}
+	pfs_pairs_close(run, pairs);
+	*pairs = grown;
+	return 0;
+}
+
+void pfs_pairs_close(const struct pfs_run *run, struct pfs_pairs *pairs)
+{
+	pfs_run_free(run, pairs->left, pairs->capacity, sizeof(*pairs->left));
+	pfs_run_free(run, pairs->right, pairs->capacity, sizeof(*pairs->right));
+	*pairs = (struct pfs_pairs){0};
+}
+
+struct joining {
+	const struct pfs_run *run;
+	struct pfs_pairs *out, *pieces;
+	size_t *before;
+};
+
+static int copy_pieces(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct joining *j = context;
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++) {
+		struct pfs_pairs *piece = &j->pieces[i];
+
+		if (piece->n) {
+			memcpy(j->out->left + j->before[i], piece->left,
+			       piece->n * sizeof(*piece->left));
+			memcpy(j->out->right + j->before[i], piece->right,
+			       piece->n * sizeof(*piece->right));
+		}
+		pfs_pairs_close(j->run, piece);
+	}
+	return 0;
+}
+
+int pfs_pairs_join(struct pfs_pairs *out, struct pfs_host_operators *host,
+		   const struct pfs_run *run, struct pfs_pairs *pieces, size_t n_pieces)
+{
+	struct joining j = {.run = run, .out = out, .pieces = pieces};
+	size_t n = 0;
+	int error = pfs_run_alloc_raw(run, &j.before, n_pieces, sizeof(*j.before));
+
+	*out = (struct pfs_pairs){0};
+	for (size_t i = 0; !error && i < n_pieces; i++) {
+		j.before[i] = n;
+		n += pieces[i].n;
+	}
+	if (!error)
+		error = n < PFS_NO_ROW ? pfs_pairs_reserve(run, out, n) : -ENOMEM;
+	if (!error)
+		error = pfs_host_for(host, run, n_pieces, 1, copy_pieces, &j);
+	for (size_t i = 0; i < n_pieces; i++)
+		pfs_pairs_close(run, &pieces[i]);
+	pfs_run_free(run, j.before, n_pieces, sizeof(*j.before));
+	if (error)
+		pfs_pairs_close(run, out);
+	else
+		out->n = n;
+	return error;
+}
+
+int pfs_pairs_take(struct pfs_host_operators *host, const struct pfs_run *run,
+		   struct pfs_tuples **out, const struct pfs_source *left,
+		   const struct pfs_source *right, const struct pfs_pairs *pairs)
+{
+	size_t left_tables = pfs_source_tables(left), left_computed = pfs_source_computed(left);
+	uint32_t none = 0; /* no pairs: their list is still a list */
+	struct pfs_positions at = {.n = pairs->n};
+	struct pfs_tuples *tuples;
+	int error;
+
+	*out = NULL;
+	PFS_TRY(pfs_tuples_make(run, &tuples, pairs->n, left_tables + pfs_source_tables(right),
+				left_computed + pfs_source_computed(right)));
+	at.at = pairs->left ? pairs->left : &none;
+	error = pfs_host_take(host, run, tuples, 0, 0, left, &at);
+	at.at = pairs->right ? pairs->right : &none;
+	if (!error)
+		error = pfs_host_take(host, run, tuples, left_tables, left_computed, right, &at);
+	if (error)
+		pfs_tuples_free(run, tuples);
+	else
+		*out = tuples;
+	return error;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/positions.h - the positions of a source, written down where they do not just follow each
+ * other, and batches made of positions. */
+#ifndef PFS_GPU_HOST_POSITIONS_H
+#define PFS_GPU_HOST_POSITIONS_H
+
+#include "gpu/host/operators.h"
+#include "gpu/host/span.h"
+
+struct pfs_positions {
+	uint32_t *at; /* n of them; NULL: first, first + 1, ... */
+	uint32_t first;
+	uint64_t n;
+	size_t allocated; /* elements of at */
+};
+
+/* All of the source's, ascending.  *out is {0} on failure. */
+PFS_MUST_CHECK int pfs_positions_open(struct pfs_positions *out, struct pfs_host_operators *host,
+				      const struct pfs_run *run, const struct pfs_source *source);
+void pfs_positions_close(const struct pfs_run *run, struct pfs_positions *positions);
+
+/* The span of positions number `at`.. before `end`. */
+static inline void pfs_positions_span(const struct pfs_positions *positions, struct pfs_span *span,
+				      uint64_t at, uint64_t end)
+{
+	span->n = (uint32_t)(end - at < PFS_SPAN ? end - at : PFS_SPAN);
+	span->first = positions->first + (uint32_t)at;
+	span->at = positions->at ? positions->at + at : NULL;
+}
+
+/* How many tables and computed vectors a batch of the source has. */
+size_t pfs_source_tables(const struct pfs_source *source);
+size_t pfs_source_computed(const struct pfs_source *source);
+
+/* The batch's tables and vectors from first_table and first_computed on become the source's at the
+ * positions, as many as the batch has tuples; PFS_NO_ROW makes no row and NULL. */
+PFS_MUST_CHECK int pfs_host_take(struct pfs_host_operators *host, const struct pfs_run *run,
+				 struct pfs_tuples *out, size_t first_table, size_t first_computed,
+				 const struct pfs_source *source,
+				 const struct pfs_positions *positions);
+
+/* A batch of the source at the positions, with room for `more` vectors after the source's. */
+PFS_MUST_CHECK int pfs_host_batch(struct pfs_host_operators *host, const struct pfs_run *run,
+				  struct pfs_tuples **out, const struct pfs_source *source,
+				  const struct pfs_positions *positions, size_t more);
+
+/* Frees nulls and is_real where no bit is set; numbers none of which is real become integers. */
+void pfs_vector_trim(const struct pfs_run *run, struct pfs_vector *vector);
+
+#endif

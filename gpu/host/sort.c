@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* Sorting everything: the keys become as few 64-bit words as their ranges allow, and the positions
+ * are sorted by each word, the last first.  Parts of a word's range are sorted by several threads.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/radix.h"
+#include "gpu/host/families.h"
+#include "gpu/host/lanes.h"
+#include "gpu/host/order.h"
+
+#define PARALLEL_MIN 65536u /* items from which on threads help */
+#define PARTS	     64u
+#define FEW_OF	     8u /* a limit up to this part of the tuples does not sort the rest */
+
+/* ---- keys as numbers ---- */
+
+struct numbering {
+	const struct pfs_sorting *sorting;
+	const struct pfs_order_key *key;
+	uint64_t *numbers; /* by index */
+	uint64_t *nulls;   /* bits by index */
+};
+
+/* NULLs are 0 in numbers and have their bit. */
+static int number_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct numbering *n = context;
+	struct pfs_order_key plain = *n->key;
+
+	(void)worker;
+	plain.descending = false;
+	plain.nulls_last = false;
+	for (uint64_t at = from; at < to; at += PFS_SPAN) {
+		struct pfs_cells cells;
+		struct pfs_span span;
+
+		pfs_positions_span(n->sorting->positions, &span, at, to);
+		(void)pfs_order_numbers(&plain, &span, n->numbers + at);
+		pfs_cells_read(&plain.reader, &span, &cells);
+		if (cells.has_nulls)
+			memcpy(n->nulls + at / 64, cells.nulls,
+			       (span.n + 63) / 64 * sizeof(uint64_t));
+	}
+	return 0;
+}
+
+/* ---- texts and mixed numbers: equal numbers need not be equal values ---- */
+
+static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
+{
+	return positions->at ? positions->at[i] : positions->first + i;
+}
+
+static int compare_indexes(const void *a, const void *b, void *context)
+{
+	const struct numbering *n = context;
+	const struct pfs_keyed *x = a, *y = b;
+	int order = pfs_order_compare_by(n->key, position_of(n->sorting->positions, x->value),
+					 position_of(n->sorting->positions, y->value));
+
+	return order ? order : (x->value > y->value) - (x->value < y->value);
+}
+
+/* numbers become ranks: equal ones are equal values. */
+static int rank_numbers(const struct numbering *n, uint64_t count)
+{
+	const struct pfs_run *run = n->sorting->run;
+	struct pfs_order_key plain = *n->key;
+	struct numbering by = *n;
+	struct pfs_keyed *items;
+	uint64_t rank = 0;
+	int error;
+
+	plain.descending = false;
+	by.key = &plain;
+	PFS_TRY(pfs_run_alloc_raw(run, &items, count, sizeof(*items)));
+	for (uint64_t i = 0; i < count; i++)
+		items[i] = (struct pfs_keyed){.key = n->numbers[i], .value = (uint32_t)i};
+	error = pfs_radix_sort(items, count);
+	for (uint64_t from = 0, to; !error && from < count; from = to) {
+		for (to = from + 1; to < count && items[to].key == items[from].key; to++)
+			;
+		if (to - from > 1)
+			qsort_r(items + from, to - from, sizeof(*items), compare_indexes, &by);
+		for (uint64_t i = from; i < to; i++) {
+			uint32_t a = i ? items[i - 1].value : 0, b = items[i].value;
+
+			rank += i &&
+				(i == from ||
+				 pfs_order_compare_by(&plain, position_of(n->sorting->positions, a),
+						      position_of(n->sorting->positions, b)));
+			n->numbers[b] = rank;
+		}
+		if (to % 4096 < to - from)
+			error = pfs_run_poll(run);
+	}
+	pfs_run_free(run, items, count, sizeof(*items));
+	return error;
+}
+
+/* ---- words ---- */
+
+/* One word of a key that is sorted by: all below `domain`, 0 standing for 2^64. */
+struct words {
+	uint64_t **word; /* n of them, the most significant first, each by index */
+	size_t n;
+	uint64_t domain; /* of the last; 0: full, or there is none */
+};
+
+static int add_word(struct words *w, const struct pfs_run *run, uint64_t count)
+{
+	PFS_TRY(pfs_run_alloc(run, &w->word[w->n], count, sizeof(uint64_t)));
+	w->n++;
+	w->domain = 1;
+	return 0;
+}
+
+static void free_words(struct words *w, const struct pfs_sorting *s)
+{
+	for (size_t i = 0; w->word && i < w->n; i++)
+		pfs_run_free(s->run, w->word[i], s->positions->n, sizeof(uint64_t));
+	pfs_run_free(s->run, w->word, 2 * s->n_keys, sizeof(*w->word));
+}
+
+/* The last word, or a new one, gets another digit: digit(i) < base; base 0 stands for 2^64. */
+static int make_room(struct words *w, const struct pfs_run *run, uint64_t count, uint64_t base)
+{
+	uint64_t product;
+
+	if (w->n && base && w->domain && !__builtin_mul_overflow(w->domain, base, &product)) {
+		w->domain = product;
+		return 0;
+	}
+	PFS_TRY(add_word(w, run, count));
+	w->domain = base;
+	return 0;
+}
+
+static int add_nulls(struct words *w, const struct pfs_sorting *s, const struct pfs_order_key *key,
+		     const uint64_t *nulls)
+{
+	uint64_t count = s->positions->n, *word;
+
+	PFS_TRY(make_room(w, s->run, count, 2));
+	word = w->word[w->n - 1];
+	for (uint64_t i = 0; i < count; i++)
+		word[i] = word[i] * 2 + (pfs_bit(nulls, i) == key->nulls_last);
+	return 0;
+}
+
+/* nulls NULL: there are none.  The numbers of NULLs count for nothing. */
+static int add_numbers(struct words *w, const struct pfs_sorting *s,
+		       const struct pfs_order_key *key, uint64_t *numbers, const uint64_t *nulls)
+{
+	uint64_t count = s->positions->n, least = UINT64_MAX, greatest = 0, base, *word;
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (nulls && pfs_bit(nulls, i))
+			continue;
+		least = PFS_MIN(least, numbers[i]);
+		greatest = PFS_MAX(greatest, numbers[i]);
+	}
+	if (least > greatest) /* all are NULL */
+		return 0;
+	for (uint64_t i = 0; nulls && i < count; i++) {
+		if (pfs_bit(nulls, i))
+			numbers[i] = least;
+	}
+	base = greatest - least + 1;
+	PFS_TRY(make_room(w, s->run, count, base));
+	word = w->word[w->n - 1];
+	for (uint64_t i = 0; i < count; i++)
+		word[i] = word[i] * base +
+			  (key->descending ? greatest - numbers[i] : numbers[i] - least);
+	return 0;
+}
+
+static bool any_bit(const uint64_t *words, uint64_t n)
+{
+	for (uint64_t i = 0; i < (n + 63) / 64; i++) {
+		if (words[i])
+			return true;
+	}
+	return false;
+}
+
+static int add_key(struct words *w, const struct pfs_sorting *s, const struct pfs_order_key *key)
+{
+	struct numbering n = {.sorting = s, .key = key};
+	uint64_t count = s->positions->n;
+	size_t words = (size_t)pfs_div_round_up(count, 64);
+	bool has_nulls;
+	int error = pfs_run_alloc_raw(s->run, &n.numbers, count, sizeof(*n.numbers));
+
+	if (!error)
+		error = pfs_run_alloc(s->run, &n.nulls, words, sizeof(*n.nulls));
+	if (!error)
+		error = pfs_host_for(s->host, s->run, count, PFS_PIECE, number_piece, &n);
+	if (!error && (key->reader.kind == PFS_KIND_PLACE || key->reader.kind == PFS_KIND_NUMBER))
+		error = rank_numbers(&n, count);
+	has_nulls = !error && any_bit(n.nulls, count);
+	if (has_nulls)
+		error = add_nulls(w, s, key, n.nulls);
+	if (!error)
+		error = add_numbers(w, s, key, n.numbers, has_nulls ? n.nulls : NULL);
+	pfs_run_free(s->run, n.numbers, count, sizeof(*n.numbers));
+	pfs_run_free(s->run, n.nulls, words, sizeof(*n.nulls));
+	return error;
+}
+
+/* ---- sorting by one word ---- */
+
+struct parting {
+	struct pfs_keyed *items;
+	uint64_t start[PARTS + 1];
+};
+
+static int sort_part(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct parting *p = context;
+
+	(void)worker;
+	for (uint64_t part = from; part < to; part++)
+		PFS_TRY(pfs_radix_sort(p->items + p->start[part],
+				       p->start[part + 1] - p->start[part]));
+	return 0;
+}
+
+/* Cuts the items by their keys' range into parts, and sorts these. */
+static int sort_in_parts(const struct pfs_sorting *s, struct pfs_keyed *items, uint64_t n)
+{
+	uint64_t greatest = 0, place[PARTS], before = 0;
+	struct pfs_keyed *moved;
+	struct parting p = {0};
+	unsigned shift = 0;
+	int error;
+
+	for (uint64_t i = 0; i < n; i++)
+		greatest = PFS_MAX(greatest, items[i].key);
+	while (greatest >> shift >= PARTS)
+		shift++;
+	PFS_TRY(pfs_run_alloc_raw(s->run, &moved, n, sizeof(*moved)));
+	for (uint64_t i = 0; i < n; i++)
+		p.start[items[i].key >> shift]++;
+	for (unsigned i = 0; i <= PARTS; i++) {
+		uint64_t here = p.start[i];
+
+		p.start[i] = before;
+		if (i < PARTS)
+			place[i] = before;
+		before += here;
+	}
+	for (uint64_t i = 0; i < n; i++)
+		moved[place[items[i].key >> shift]++] = items[i];
+	p.items = moved;
+	error = pfs_host_for(s->host, s->run, PARTS, 1, sort_part, &p);
+	if (!error)
+		memcpy(items, moved, n * sizeof(*items));
+	pfs_run_free(s->run, moved, n, sizeof(*moved));
+	return error;
+}
+
+static int sort_by_words(const struct pfs_sorting *s, const struct words *w,
+			 struct pfs_keyed *items)
+{
+	uint64_t n = s->positions->n;
+
+	for (uint64_t i = 0; i < n; i++)
+		items[i].value = (uint32_t)i;
+	for (size_t k = w->n; k-- > 0;) {
+		for (uint64_t i = 0; i < n; i++)
+			items[i].key = w->word[k][items[i].value];
+		if (n < PARALLEL_MIN)
+			PFS_TRY(pfs_radix_sort(items, n));
+		else
+			PFS_TRY(sort_in_parts(s, items, n));
+	}
+	return 0;
+}
+
+int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
+{
+	uint64_t n = s->positions->n;
+	struct pfs_keyed *items = NULL;
+	struct words w = {0};
+	int error = pfs_run_alloc(s->run, &w.word, 2 * s->n_keys, sizeof(*w.word));
+
+	*order = NULL;
+	for (size_t i = 0; !error && i < s->n_keys; i++)
+		error = add_key(&w, s, &s->keys[i]);
+	if (!error)
+		error = pfs_run_alloc_raw(s->run, &items, n, sizeof(*items));
+	if (!error)
+		error = sort_by_words(s, &w, items);
+	free_words(&w, s);
+	if (!error)
+		error = pfs_run_alloc_raw(s->run, order, n, sizeof(**order));
+	for (uint64_t i = 0; !error && i < n; i++)
+		(*order)[i] = position_of(s->positions, items[i].value);
+	pfs_run_free(s->run, items, n, sizeof(*items));
+	return error;
+}
+
+/* ---- the operator ---- */
+
+int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
+		  struct pfs_tuples **out, const struct pfs_source *source,
+		  const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset, uint64_t limit)
+{
+	struct pfs_host_operators *host = pfs_host_operators_of(b);
+	struct pfs_positions positions, sorted = {0};
+	struct pfs_sorting s;
+	uint32_t *order = NULL;
+	uint64_t end, n;
+	int error;
+
+	PFS_TRY(pfs_positions_open(&positions, host, run, source));
+	offset = PFS_MIN(offset, positions.n);
+	end = offset + PFS_MIN(limit, positions.n - offset);
+	n = n_keys && end < positions.n / FEW_OF ? end : positions.n;
+	error = pfs_sorting_open(&s, host, run, source, &positions, keys, n_keys);
+	if (!error) {
+		error = n < positions.n ? pfs_sort_first(&s, &order, n) : pfs_sort_all(&s, &order);
+		pfs_sorting_close(&s);
+	}
+	if (!error) {
+		sorted.at = order + offset;
+		sorted.n = end - offset;
+		error = pfs_host_batch(host, run, out, source, &sorted, 0);
+	}
+	pfs_run_free(run, order, n, sizeof(*order));
+	pfs_positions_close(run, &positions);
+	return error;
+}

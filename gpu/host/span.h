@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/span.h - reading a source a span at a time: up to 1,024 of its tuples, and the values of
+ * a column at them.
+ *
+ * A tuple's position is its row, where the source is of a table, or its place in the batch; spans
+ * of positions are all that the operators know of a source. */
+#ifndef PFS_GPU_HOST_SPAN_H
+#define PFS_GPU_HOST_SPAN_H
+
+#include "gpu/relation.h"
+
+#define PFS_SPAN       1024u
+#define PFS_SPAN_WORDS (PFS_SPAN / 64u)
+#define PFS_PIECE      (16u * PFS_SPAN) /* of a source: what a thread takes at a time */
+
+struct pfs_span {
+	uint32_t n;
+	uint32_t first; /* positions first, first + 1, ... */
+	const uint32_t
+		*at; /* or these, ascending unless somebody else made the span; NULL: not listed */
+	uint32_t buffer[PFS_SPAN];
+};
+
+/* A source, cut by row numbers (in whole spans), by places in the list of rows or by places in the
+ * batch: begin..end. */
+struct pfs_reader {
+	const struct pfs_source *source;
+	uint64_t begin, end;
+	uint32_t from, to; /* rows outside are not in the source */
+	bool by_list;
+};
+
+/* -EINVAL: a batch of 2^32 tuples or more. */
+PFS_MUST_CHECK int pfs_reader_open(struct pfs_reader *reader, const struct pfs_source *source);
+
+/* The positions of at..end, which are within the reader's, as far as one span goes; at is where a
+ * piece begins or what the last call returned.  Returns where to go on; the span may be empty. */
+uint64_t pfs_reader_span(const struct pfs_reader *reader, struct pfs_span *span, uint64_t at,
+			 uint64_t end);
+
+/* At most so many positions are in the source. */
+uint64_t pfs_reader_bound(const struct pfs_reader *reader);
+
+/* Which rows from `first`, a multiple of PFS_SPAN, on are in the source, which is of a table and
+ * not read by list.  Returns how many. */
+uint32_t pfs_reader_words(const struct pfs_reader *reader, uint64_t *words, uint32_t first);
+
+/* A reference, looked up. */
+struct pfs_cell_reader {
+	enum pfs_kind kind;
+	const struct pfs_table_column *column; /* or */
+	const struct pfs_vector *vector;
+	const struct pfs_tuple_table
+		*rows; /* of a batch: from position to row; NULL: they are the same */
+};
+
+void pfs_cell_reader_open(struct pfs_cell_reader *reader, const struct pfs_source *source,
+			  struct pfs_ref ref);
+/* True if rows that do not exist can be read, too. */
+bool pfs_cell_reader_is_safe(const struct pfs_cell_reader *reader);
+
+/* The values at a span.  What stands at a NULL is 0. */
+struct pfs_cells {
+	bool has_nulls;
+	bool has_reals; /* NUMBER only; REAL: all are */
+	uint64_t nulls[PFS_SPAN_WORDS];
+	uint64_t is_real[PFS_SPAN_WORDS];
+	union {
+		int64_t integers[PFS_SPAN]; /* INTEGER, NUMBER */
+		double reals[PFS_SPAN];	    /* REAL, NUMBER */
+		uint32_t codes[PFS_SPAN];   /* CODE, PLACE */
+	};
+};
+
+void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span *span,
+		    struct pfs_cells *out);
+
+/* One value: false if it is NULL.  Of texts `integer` is the code or place. */
+struct pfs_cell {
+	bool is_real;
+	int64_t integer;
+	double real;
+};
+bool pfs_cell_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_cell *out);
+
+/* The bytes of a CODE or PLACE. */
+const uint8_t *pfs_cell_text(const struct pfs_cell_reader *reader, uint32_t code, size_t *len);
+
+static inline uint32_t pfs_span_at(const struct pfs_span *span, uint32_t i)
+{
+	return span->at ? span->at[i] : span->first + i;
+}
+
+static inline bool pfs_bit(const uint64_t *words, uint64_t i)
+{
+	return words[i / 64] >> i % 64 & 1;
+}
+
+#endif

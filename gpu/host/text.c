@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/text.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/pattern.h"
+
+static uint8_t lower(uint8_t c)
+{
+	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+static int compare_lengths(size_t a, size_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_binary(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
+{
+	int order = memcmp(a, b, PFS_MIN(a_len, b_len));
+
+	return order ? order : compare_lengths(a_len, b_len);
+}
+
+/* As SQLite's sqlite3StrNICmp, which stops at a NUL. */
+static int compare_nocase(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
+{
+	size_t n = PFS_MIN(a_len, b_len), i = 0;
+
+	while (i < n && a[i] && lower(a[i]) == lower(b[i]))
+		i++;
+	if (i < n && lower(a[i]) != lower(b[i]))
+		return lower(a[i]) - lower(b[i]);
+	return compare_lengths(a_len, b_len);
+}
+
+static size_t trimmed(const uint8_t *text, size_t len)
+{
+	while (len && text[len - 1] == ' ')
+		len--;
+	return len;
+}
+
+int pfs_text_compare(enum pfs_collation collation, const uint8_t *a, size_t a_len, const uint8_t *b,
+		     size_t b_len)
+{
+	switch (collation) {
+	case PFS_NOCASE:
+		return compare_nocase(a, a_len, b, b_len);
+	case PFS_RTRIM:
+		return compare_binary(a, trimmed(a, a_len), b, trimmed(b, b_len));
+	case PFS_BINARY:
+		break;
+	}
+	return compare_binary(a, a_len, b, b_len);
+}
+
+uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t len)
+{
+	uint64_t hash, word;
+	size_t all = len;
+
+	if (collation == PFS_RTRIM)
+		all = len = trimmed(text, len);
+	hash = len;
+	if (collation == PFS_NOCASE) { /* what stands after a NUL is not compared */
+		for (size_t i = 0; i < len && text[i]; i++)
+			hash = (hash ^ lower(text[i])) * UINT64_C(0x100000001b3);
+		return pfs_hash_mix(hash ^ all);
+	}
+	for (; len >= 8; len -= 8, text += 8) {
+		memcpy(&word, text, 8);
+		hash = pfs_hash_mix(hash ^ word) + word;
+	}
+	word = 0;
+	memcpy(&word, text, len);
+	return pfs_hash_mix(hash ^ word ^ (uint64_t)all << 56);
+}
+
+int64_t pfs_text_length(const uint8_t *text, size_t len)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < len && text[i]; count++) {
+		if (text[i++] < 0xc0)
+			continue;
+		while (i < len && (text[i] & 0xc0) == 0x80)
+			i++;
+	}
+	return count;
+}
+
+bool pfs_text_matches(const struct pfs_step *step, const uint8_t *text, size_t len)
+{
+	const struct pfs_constant *pattern = &step->constant;
+
+	switch (step->op) {
+	case PFS_OP_LIKE:
+		return pfs_pattern_matches(PFS_PATTERN_LIKE, pattern->text, step->escape, text,
+					   len);
+	case PFS_OP_GLOB:
+		return pfs_pattern_matches(PFS_PATTERN_GLOB, pattern->text, 0, text, len);
+	case PFS_OP_PREFIX:
+		return len >= pattern->len && memcmp(text, pattern->text, pattern->len) == 0;
+	case PFS_OP_SUFFIX:
+		return len >= pattern->len &&
+		       memcmp(text + len - pattern->len, pattern->text, pattern->len) == 0;
+	default:
+		return memmem(text, len, pattern->text, pattern->len) != NULL;
+	}
+}
