@@ -457,6 +457,44 @@ void pfs_sql_reset(struct pfs_sql *sql)
 	sql->is_lost = false;
 }
 
+/* ---- what tables look like, whosever they are ---- */
+
+static int list_columns(sqlite3_stmt *row, int (*fn)(void *arg, const char *name, bool is_hidden), void *arg,
+			int *found)
+{
+	int result = sqlite3_step(row);
+
+	*found = result == SQLITE_DONE ? -ENOENT : 0; /* no table has no columns */
+	for (; result == SQLITE_ROW && !*found; result = sqlite3_step(row)) {
+		const char *name = (const char *)sqlite3_column_text(row, 0);
+
+		*found = name ? fn(arg, name, sqlite3_column_int(row, 1) == 1) : -ENOMEM;
+	}
+	return result;
+}
+
+int pfs_sql_table_columns(struct pfs_sql *sql, const char *table,
+			  int (*fn)(void *arg, const char *name, bool is_hidden), void *arg)
+{
+	static const char text[] = "SELECT name, hidden FROM pragma_table_xinfo(?1)";
+	struct pfs_sql_problem ignored;
+	sqlite3_stmt *row = NULL;
+	int result, found = 0;
+
+	sql->own = true;
+	result = sqlite3_prepare_v2(sql->handle, text, -1, &row, NULL);
+	if (!result)
+		result = sqlite3_bind_text(row, 1, table, -1, SQLITE_STATIC);
+	if (!result)
+		result = list_columns(row, fn, arg, &found);
+	(void)sqlite3_finalize(row);
+	sql->own = false;
+	if (found)
+		return found;
+	return result == SQLITE_DONE ? 0 : pfs_sql_explain_result(sql, &ignored, result);
+}
+
+
 int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 {
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);

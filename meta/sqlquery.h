@@ -210,6 +210,11 @@ void pfs_sql_finish(struct pfs_sql *sql); /* the statement, if there is one */
 PFS_MUST_CHECK bool pfs_sql_rest(struct pfs_sql *sql);
 void pfs_sql_reset(struct pfs_sql *sql);  /* to before its first row */
 
+/* Calls fn for each column of the table of that name, hidden ones included, until it returns non-zero, which
+ * is returned.  -ENOENT: there is no such table; -ENOMEM. */
+PFS_MUST_CHECK int pfs_sql_table_columns(struct pfs_sql *sql, const char *table,
+					 int (*fn)(void *arg, const char *name, bool is_hidden), void *arg);
+
 /* 1: a row; 0: the end; -EINTR, -EINVAL (the text says), -ENOMEM, -ENOSPC and -EIO (temporary
  * files), or what a callback said (the text is empty then). */
 PFS_MUST_CHECK int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem);

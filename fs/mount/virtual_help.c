@@ -46,6 +46,8 @@ static const char text[] =
 	"# 0:00 UTC, or nanoseconds since 1970; what is no time, or no number, is not found, and .query/error "
 	"says why.\n"
 	"cat '.query/where/mtime.gt/1 year ago/@count'\n"
+	"cat \".query/sql/SELECT count(*) FROM nodes WHERE mtime > 'yesterday'\"\n"
+	"cat \".query/sql/SELECT count(*) FROM nodes WHERE mtime > seconds(unixepoch() - 86400)\"\n"
 	"# At the end: @nodes, symlinks to what is found, and @paths @paths0 @count @result.tsv\n"
 	"# @result.csv @result.json @result.txt.\n"
 	"ls .query/where/type/d/@nodes\n"

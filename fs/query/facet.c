@@ -265,7 +265,7 @@ static int print_time(FILE *out, unsigned op, const char *text, size_t len,
 {
 	const struct pfs_sql_value value = {.type = PFS_SQL_TEXT, .bytes = text, .size = len};
 	struct pfs_sql_value time;
-	int error = pfs_time_value(&time, &value, pfs_time_now(), problem);
+	int error = pfs_time_value(&time, &value, pfs_time_now(), true, problem);
 
 	if (!error && time.type == PFS_SQL_INTEGER) {
 		(void)fprintf(out, " %s %lld", operators[op].sql, (long long)time.integer);

@@ -172,14 +172,25 @@ static void return_time(struct pfs_sql_call *call, const struct pfs_sql_value *v
 		pfs_sql_return_real(call, value->real);
 }
 
-static void time_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+static void make_time(const struct pfs_query *query, struct pfs_sql_call *call,
+		      const struct pfs_sql_value *argument, bool strict)
 {
-	const struct pfs_query *query = user;
 	char problem[PFS_TIME_PROBLEM];
 	struct pfs_sql_value value;
-	int error = pfs_time_value(&value, arguments, query->now, problem);
+	int error = pfs_time_value(&value, argument, query->now, strict, problem);
 
 	return_time(call, &value, error, problem);
+}
+
+static void time_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	make_time(user, call, arguments, true);
+}
+
+/* The second argument, 0: numbers are as they are. */
+static void time_or_number(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	make_time(user, call, arguments, false);
 }
 
 static void seconds(void *user PFS_UNUSED, struct pfs_sql_call *call,
@@ -237,6 +248,7 @@ const struct pfs_sql_function pfs_tree_functions[] = {
 	{.name = "ino_of", .n_arguments = 1, .call = ino_of},
 	{.name = "path_of", .n_arguments = 1, .call = path_of},
 	{.name = "time_of", .n_arguments = 1, .call = time_of},
+	{.name = "time_of", .n_arguments = 2, .call = time_or_number},
 	{.name = "seconds", .n_arguments = 1, .call = seconds},
 	{.name = "common_ancestor",
 	 .n_arguments = 1,

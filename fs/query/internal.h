@@ -119,7 +119,7 @@ struct pfs_query {
 	const char *sql; /* as it was written */
 	size_t len;
 	struct pfs_edits text; /* as it runs */
-	struct pfs_edits dated; /* with times replaced, if counts have been replaced after them */
+	struct pfs_edits dated; /* with times made so, if counts have been replaced after them */
 	char **titles; /* of columns that were named otherwise in what was written; else NULL */
 	size_t n_titles;
 

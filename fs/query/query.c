@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/query/timed.h"
 #include "fs/tree/relation.h"
 #include "fs/tree/sides.h"
 #include "meta/sqlside.h"
@@ -207,21 +208,6 @@ static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem
 	return error;
 }
 
-/* With the side tables that it names, all as they are at one moment. */
-static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem)
-{
-	struct pfs_connection *connection = query->connection;
-	int error;
-
-	do {
-		PFS_TRY(pfs_sides_refresh(connection, query->tree));
-		PFS_TRY(pfs_sql_prepare(connection->sql, query->text.text, query->text.len,
-					problem));
-		error = pfs_sides_fill(connection, query->tree);
-	} while (error == -EAGAIN);
-	return error;
-}
-
 static int take_connection(struct pfs_query *query)
 {
 	struct pfs_known known = {.shown = NULL};
@@ -238,12 +224,29 @@ static int take_connection(struct pfs_query *query)
 	return error;
 }
 
-static int rewrite(struct pfs_query *query, const char *sql, size_t len)
+/* ---- the text as it runs ---- */
+
+static int list_columns(void *arg, const char *table, int (*add)(void *to, const char *name, bool is_hidden),
+			void *to)
 {
+	return pfs_sql_table_columns(arg, table, add, to);
+}
+
+static void forget_text(struct pfs_query *query)
+{
+	pfs_edits_finish(&query->text);
+	pfs_edits_finish(&query->dated);
+}
+
+/* Of names that the connection knows. */
+static int rewrite(struct pfs_query *query, struct pfs_sql_problem *doubt)
+{
+	const struct pfs_timed_tables tables = {list_columns, query->connection->sql};
 	struct pfs_edits counted;
 	int error;
 
-	PFS_TRY(pfs_times_replace(&query->text, sql, len));
+	forget_text(query);
+	PFS_TRY(pfs_timed_replace(&query->text, query->sql, query->len, query->now, &tables, doubt));
 	if (query->is_limited) /* totals are of all nodes */
 		return 0;
 	error = pfs_counts_replace(&counted, query->text.text, query->text.len, query->top);
@@ -254,6 +257,34 @@ static int rewrite(struct pfs_query *query, const char *sql, size_t len)
 	query->dated = query->text;
 	query->text = counted;
 	return 0;
+}
+
+/* Doubts count where SQLite has none. */
+static int prepare_rewritten(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_sql_problem doubt = {.offset = -1};
+
+	PFS_TRY(rewrite(query, &doubt));
+	PFS_TRY(pfs_sql_prepare(query->connection->sql, query->text.text, query->text.len, problem));
+	if (!*doubt.text)
+		return 0;
+	*problem = doubt;
+	forget_text(query); /* the place is of what was written */
+	return -EINVAL;
+}
+
+/* With the side tables that it names, all as they are at one moment. */
+static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_connection *connection = query->connection;
+	int error;
+
+	do {
+		PFS_TRY(pfs_sides_refresh(connection, query->tree));
+		PFS_TRY(prepare_rewritten(query, problem));
+		error = pfs_sides_fill(connection, query->tree);
+	} while (error == -EAGAIN);
+	return error;
 }
 
 static void set_terms(struct pfs_query *query, const struct pfs_query_scope *scope)
@@ -276,7 +307,8 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 		return -E2BIG;
 	PFS_TRY(pfs_account_open(&query->account, scope->memory_limit, pfs_query_tick, query));
 	PFS_TRY(look_at_tree(query, problem));
-	PFS_TRY(rewrite(query, sql, len));
+	query->sql = sql;
+	query->len = len;
 	PFS_TRY(take_connection(query));
 	query->connection->plan_ids = 0;
 	set_terms(query, scope);

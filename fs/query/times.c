@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "base/checked.h"
-#include "fs/query/tokens.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 #define DAY	    (INT64_C(86400) * NANOSECONDS)
@@ -394,7 +393,7 @@ static int refuse_text(const struct pfs_sql_value *value, char problem[PFS_TIME_
 }
 
 int pfs_time_value(struct pfs_sql_value *out, const struct pfs_sql_value *value, int64_t now,
-		   char problem[PFS_TIME_PROBLEM])
+		   bool strict, char problem[PFS_TIME_PROBLEM])
 {
 	struct pfs_sql_value number = *value;
 	double size;
@@ -413,7 +412,7 @@ int pfs_time_value(struct pfs_sql_value *out, const struct pfs_sql_value *value,
 	}
 	*out = number;
 	size = fabs(number.type == PFS_SQL_REAL ? number.real : (double)number.integer);
-	if (!(size > 0 && size < LEAST_NANOSECONDS))
+	if (!strict || !(size > 0 && size < LEAST_NANOSECONDS))
 		return 0;
 	(void)snprintf(problem, PFS_TIME_PROBLEM,
 		       "seconds? times here are nanoseconds: write seconds(x) or a date");
@@ -447,188 +446,4 @@ int pfs_time_from_seconds(struct pfs_sql_value *out, const struct pfs_sql_value 
 	(void)snprintf(problem, PFS_TIME_PROBLEM,
 		       "seconds() takes a number of seconds of the years 1677 to 2262");
 	return -EINVAL;
-}
-
-/* ---- what is compared with a time ---- */
-
-/* Where a statement is being read. */
-enum state {
-	ELSEWHERE,
-	COLUMN,	  /* after a time column */
-	COMPARED, /* after an operator that follows one: a literal is a time */
-	LOW,	  /* after BETWEEN */
-	HIGH,	  /* after the AND of it */
-	IN_WORD,  /* after IN */
-	LIST,	  /* in its parentheses, where literals are times */
-	EXTREME,  /* after MAX or MIN */
-	EXTREMES, /* in its parentheses */
-	EXTREMAL, /* after a time column there */
-};
-
-struct rewriting {
-	struct pfs_edits *out;
-	const char *sql;
-	size_t len;
-	enum state state;
-	/* A literal before an operator, which is a time if a time column follows. */
-	struct pfs_token left;
-	bool has_left, left_operator;
-};
-
-static bool is(const struct rewriting *r, const struct pfs_token *token, const char *word)
-{
-	return pfs_token_is(r->sql, token, word);
-}
-
-static bool is_time_column(const struct rewriting *r, struct pfs_token token)
-{
-	static const char *const names[] = {"mtime", "atime", "ctime", "subtree_mtime"};
-
-	if (token.kind != PFS_TOKEN_WORD)
-		return false;
-	if (!pfs_token_is_letter(r->sql[token.at]) && token.len > 2) {
-		token.at++;
-		token.len -= 2;
-	}
-	for (size_t i = 0; i < PFS_COUNT(names); i++) {
-		if (is(r, &token, names[i]))
-			return true;
-	}
-	return false;
-}
-
-/* The literal's number in its place, if it is a time. */
-static int replace(struct rewriting *r, const struct pfs_token *literal)
-{
-	char number[32];
-	int64_t value;
-	int n;
-
-	if (literal->len < 2 ||
-	    !pfs_time_parse(&value, r->sql + literal->at + 1, literal->len - 2))
-		return 0;
-	/* the least of all has no literal of its own */
-	n = value == INT64_MIN ? 0 : snprintf(number, sizeof(number), "%lld", (long long)value);
-	return n ? pfs_edits_replace(r->out, r->sql, literal->at, literal->len, number, (size_t)n)
-		 : 0;
-}
-
-static bool dot_follows(const struct rewriting *r, const struct pfs_token *token)
-{
-	size_t end = token->at + token->len;
-
-	return end < r->len && r->sql[end] == '.';
-}
-
-static enum state after_word(const struct rewriting *r, const struct pfs_token *token)
-{
-	bool negation = is(r, token, "NOT");
-
-	switch (r->state) {
-	case COLUMN:
-		if (negation)
-			return COLUMN;
-		if (is(r, token, "IS"))
-			return COMPARED;
-		if (is(r, token, "BETWEEN"))
-			return LOW;
-		return is(r, token, "IN") ? IN_WORD : ELSEWHERE;
-	case COMPARED: /* IS NOT [DISTINCT FROM] */
-		return negation || is(r, token, "DISTINCT") || is(r, token, "FROM") ? COMPARED
-										     : ELSEWHERE;
-	case LOW:
-		return is(r, token, "AND") ? HIGH : LOW;
-	case LIST:
-		return is(r, token, "SELECT") ? ELSEWHERE : LIST;
-	case EXTREMES: /* n.mtime */
-		return dot_follows(r, token) ? EXTREMES : ELSEWHERE;
-	default:
-		return is(r, token, "MAX") || is(r, token, "MIN") ? EXTREME : ELSEWHERE;
-	}
-}
-
-static int read_literal(struct rewriting *r, const struct pfs_token *token)
-{
-	enum state state = r->state;
-
-	if (state == COMPARED || state == HIGH)
-		r->state = ELSEWHERE;
-	if (state == COMPARED || state == LOW || state == HIGH || state == LIST)
-		return replace(r, token);
-	r->left = *token;
-	r->has_left = true;
-	r->left_operator = false;
-	r->state = ELSEWHERE;
-	return 0;
-}
-
-static int read_word(struct rewriting *r, const struct pfs_token *token)
-{
-	int error = 0;
-
-	if (is_time_column(r, *token)) {
-		if (r->has_left && r->left_operator)
-			error = replace(r, &r->left);
-		r->has_left = false;
-		r->state = r->state == EXTREMES ? EXTREMAL : COLUMN;
-		return error;
-	}
-	/* between a literal and its column: IS [NOT], the name of a table, MAX or MIN */
-	r->state = after_word(r, token);
-	if (is(r, token, "IS"))
-		r->left_operator = r->has_left;
-	else if (!r->left_operator ||
-		 !(is(r, token, "NOT") || dot_follows(r, token) || r->state == EXTREME))
-		r->has_left = false;
-	return 0;
-}
-
-static int read_token(struct rewriting *r, const struct pfs_token *token)
-{
-	switch (token->kind) {
-	case PFS_TOKEN_STRING:
-		return read_literal(r, token);
-	case PFS_TOKEN_WORD:
-		return read_word(r, token);
-	case PFS_TOKEN_OPERATOR:
-		r->left_operator = r->has_left;
-		r->state = r->state == COLUMN ? COMPARED : ELSEWHERE;
-		return 0;
-	case PFS_TOKEN_DOT:
-		return 0;
-	case PFS_TOKEN_OPEN:
-		r->has_left = r->has_left && r->state == EXTREME;
-		r->state = r->state == IN_WORD	 ? LIST
-			   : r->state == EXTREME ? EXTREMES
-						 : ELSEWHERE;
-		return 0;
-	case PFS_TOKEN_CLOSE:
-		r->has_left = false;
-		r->state = r->state == EXTREMAL ? COLUMN : ELSEWHERE;
-		return 0;
-	case PFS_TOKEN_COMMA:
-		r->has_left = false;
-		r->state = r->state == LIST ? LIST : ELSEWHERE;
-		return 0;
-	default:
-		r->has_left = false;
-		r->state = ELSEWHERE;
-		return 0;
-	}
-}
-
-int pfs_times_replace(struct pfs_edits *out, const char *sql, size_t len)
-{
-	struct rewriting r = {.out = out, .sql = sql, .len = len};
-	struct pfs_token token;
-
-	*out = (struct pfs_edits){.text = NULL};
-	if (!pfs_token_may_be(sql, len, "time"))
-		return pfs_edits_end(out, sql, len);
-	token = pfs_token_next(sql, len, 0);
-	while (token.kind != PFS_TOKEN_END) {
-		PFS_TRY(read_token(&r, &token));
-		token = pfs_token_next(sql, len, token.at + token.len);
-	}
-	return pfs_edits_end(out, sql, len);
 }

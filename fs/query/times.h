@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/times.h - dates in statements: a text literal that is compared with mtime, atime, ctime or
- * subtree_mtime and reads as ISO 8601 becomes its number of nanoseconds.
+/* fs/query/times.h - times as people write them, as nanoseconds.
  *
- * Read: YYYY-MM, YYYY-MM-DD, and after "T" or a blank hh:mm, hh:mm:ss, hh:mm:ss.fraction; then Z,
- * +hh, +hh:mm, -hh:mm or nothing, which is UTC.  Compared: =, ==, !=, <>, <, <=, >, >=, IS, IS NOT, on
- * either side; [NOT] BETWEEN ... AND ...; [NOT] IN (...); with the column or its MAX or MIN.  By name
- * alone: a column of that name of another table is meant too. */
+ * ISO 8601: YYYY-MM, YYYY-MM-DD, and after "T" or a blank hh:mm, hh:mm:ss, hh:mm:ss.fraction; then Z,
+ * +hh, +hh:mm, -hh:mm or nothing, which is UTC. */
 #ifndef PFS_FS_QUERY_TIMES_H
 #define PFS_FS_QUERY_TIMES_H
 
@@ -14,10 +11,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "fs/query/edits.h"
 #include "meta/sqlquery.h"
 
-/* ISO 8601.  False: not such a time, or beyond 64 bits of nanoseconds. */
+/* False: not such a time, or beyond 64 bits of nanoseconds. */
 bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);
 
 /* The same, or a time seen from `now`: "now"; "today", "yesterday" and "tomorrow", which are their
@@ -34,16 +30,14 @@ bool pfs_time_is_column(const char *name, size_t len);
 #define PFS_TIME_PROBLEM 192
 
 /* What a value stands for that is compared with a time: text as pfs_time_read has it; numbers, and NULL,
- * as they are, but those that look like seconds.  -EINVAL: it is nothing of this, and why, with what to
- * write instead, is in `problem`. */
+ * as they are, but with strict no numbers that look like seconds.  -EINVAL: it is nothing of this, and
+ * why, with what to write instead, is in `problem`. */
 PFS_MUST_CHECK int pfs_time_value(struct pfs_sql_value *out, const struct pfs_sql_value *value,
-				  int64_t now, char problem[PFS_TIME_PROBLEM]);
+				  int64_t now, bool strict, char problem[PFS_TIME_PROBLEM]);
 
 /* Seconds as nanoseconds: numbers, text that reads as one.  NULL stays.  -EINVAL as above. */
 PFS_MUST_CHECK int pfs_time_from_seconds(struct pfs_sql_value *out,
 					 const struct pfs_sql_value *value,
 					 char problem[PFS_TIME_PROBLEM]);
 
-/* -ENOMEM.  finish in any case. */
-PFS_MUST_CHECK int pfs_times_replace(struct pfs_edits *out, const char *sql, size_t len);
 #endif

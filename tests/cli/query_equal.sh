@@ -14,7 +14,7 @@ seed=${PFS_SEED:-20260915}
 tab=$'\t'
 
 # What plain SQLite cannot be asked: the tree's functions, and times written as dates.
-only_ours='(under|child_of|ancestor_of|common_ancestor|ino_of|path_of) *\(|[mac]time.*'\''[0-9]{4}-|'\''[0-9]{4}-.*[mac]time'
+only_ours='(under|child_of|ancestor_of|common_ancestor|ino_of|path_of) *\(|[mac]time.*'\''[0-9]{4}-|'\''[0-9]{4}-.*[mac]time|[mac]time.*(ago|day)'\'
 
 paths() {
 	local i ends=('' .c .txt .tar.gz . _x)

@@ -21,7 +21,7 @@ wanted() {
 	*/ext/@values) echo '^h.1$' ;;
 	*/where/type) echo '^f$' ;;
 	*9/@count) echo '^2$' ;;
-	*ago/@count*) echo '^6$' ;;
+	*ago/@count* | *'WHERE mtime >'*) echo '^6$' ;;
 	*/where/under) echo '^README$' ;;
 	*/type/d/@nodes) echo '^b$' ;;
 	*/@count) echo '^1$' ;;

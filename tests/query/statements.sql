@@ -411,7 +411,7 @@ SELECT nodes.* FROM nodes WHERE depth = 1
 SELECT path FROM nodes WHERE mtime > '2020-01-01'
 SELECT path FROM nodes WHERE mtime BETWEEN '2001-01-01' AND '2010-06-30T12:00'
 SELECT path FROM nodes WHERE '2010-01-01' <= mtime
-SELECT path FROM nodes WHERE mtime IN ('2001-09-09T01:46:40Z', 5)
+SELECT path FROM nodes WHERE mtime IN ('2001-09-09T01:46:40Z', 0)
 SELECT path FROM nodes WHERE mtime < 'yesterday'
 SELECT strftime('%Y', mtime / 1000000000, 'unixepoch') y, count(*) FROM nodes GROUP BY y
 SELECT max(mtime), min(ctime) > 0, count(atime) FROM nodes

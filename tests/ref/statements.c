@@ -45,6 +45,29 @@ static const char *value(void)
 	return PICK(values);
 }
 
+static bool is_time(const char *of)
+{
+	return strcmp(of, "mtime") == 0;
+}
+
+static const char *value_for(const char *of)
+{
+	static const char *const times[] = {
+		"0",	"1700000000000000000", "1111111111111111111.5", "'1500000000000000000'",
+		"NULL", "-1e17",	       "'2005-01-01'",		"'1 year ago'",
+		"1e19", "1234567890123456789"};
+
+	return is_time(of) ? PICK(times) : value();
+}
+
+/* Not a time, which stands beside nothing else. */
+static const char *number_or_text(void)
+{
+	const char *one = column();
+
+	return is_time(one) ? "size" : one;
+}
+
 static const char *operator(void)
 {
 	static const char *const ops[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
@@ -63,14 +86,15 @@ static void put_computed(FILE *out, const char *table)
 		break;
 	case 2:
 		(void)fprintf(out, "CASE %s.type WHEN 'd' THEN %s.depth ELSE %s.%s END %s %s",
-			      table, table, table, column(), operator(), value());
+			      table, table, table, number_or_text(), operator(), value());
 		break;
 	case 3:
-		(void)fprintf(out, "coalesce(%s.%s, %s.%s) %s %s", table, column(), table,
-			      column(), operator(), value());
+		(void)fprintf(out, "coalesce(%s.%s, %s.%s) %s %s", table, number_or_text(),
+			      table, number_or_text(), operator(), value());
 		break;
 	default:
-		(void)fprintf(out, "%s.%s %s %s.%s", table, column(), operator(), table, column());
+		(void)fprintf(out, "%s.%s %s %s.%s", table, number_or_text(), operator(), table,
+			      number_or_text());
 	}
 }
 
@@ -82,29 +106,31 @@ static void put_term(FILE *out, const char *table)
 	static const char *const functions[] = {"under", "child_of", "ancestor_of"};
 	static const char *const nodes[] = {"'/d1'", "2", "3", "'/'", "'d2'", "'/nowhere'", "NULL"};
 
+	const char *of = column();
+
 	switch (below(9)) {
 	case 0:
-		(void)fprintf(out, "%s.%s IS %sNULL", table, column(), below(2) ? "NOT " : "");
+		(void)fprintf(out, "%s.%s IS %sNULL", table, of, below(2) ? "NOT " : "");
 		break;
 	case 1:
-		(void)fprintf(out, "%s.%s %s %s", table, column(), below(2) ? "GLOB" : "LIKE",
+		(void)fprintf(out, "%s.%s %s %s", table, of, below(2) ? "GLOB" : "LIKE",
 			      PICK(patterns));
 		break;
 	case 2:
 		(void)fprintf(out, "%s(%s.ino, %s)", PICK(functions), table, PICK(nodes));
 		break;
 	case 3:
-		(void)fprintf(out, "%s.%s %sIN (%s, %s)", table, column(), below(2) ? "NOT " : "",
-			      value(), value());
+		(void)fprintf(out, "%s.%s %sIN (%s, %s)", table, of, below(2) ? "NOT " : "",
+			      value_for(of), value_for(of));
 		break;
 	case 4:
-		(void)fprintf(out, "%s.%s BETWEEN %s AND %s", table, column(), value(), value());
+		(void)fprintf(out, "%s.%s BETWEEN %s AND %s", table, of, value_for(of), value_for(of));
 		break;
 	case 5:
 		put_computed(out, table);
 		break;
 	default:
-		(void)fprintf(out, "%s.%s %s %s", table, column(), operator(), value());
+		(void)fprintf(out, "%s.%s %s %s", table, of, operator(), value_for(of));
 	}
 }
 

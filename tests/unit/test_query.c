@@ -226,7 +226,7 @@ static void test_titles(void **state)
 		"x",
 		"count(*)",
 		"(SELECT count(*) FROM nodes)",
-		"2 * (SELECT count(*) AS n FROM nodes WHERE mtime < '2024')",
+		"2 * (SELECT count(*) AS n FROM nodes WHERE mtime < '2024-02')",
 		"'2024-01-01'",
 	};
 	char sql[512] = "SELECT ";

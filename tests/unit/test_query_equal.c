@@ -12,7 +12,7 @@
 
 #include "base/checked.h"
 #include "fs/query/internal.h"
-#include "fs/query/times.h"
+#include "fs/query/timed.h"
 #include "tests/ref/random.h"
 #include "tests/ref/statements.h"
 #include "tests/ref/temp_store.h"
@@ -472,14 +472,31 @@ static char *spell_preorder(const char *sql, size_t len)
 	return text;
 }
 
+static int list_columns(void *arg PFS_UNUSED, const char *table,
+			int (*add)(void *to, const char *name, bool is_hidden), void *to)
+{
+	char *sql = sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q)", table);
+	sqlite3_stmt *row;
+	int error = 0;
+
+	assert_int_equal(sqlite3_prepare_v2(reference, sql, -1, &row, NULL), SQLITE_OK);
+	while (!error && sqlite3_step(row) == SQLITE_ROW)
+		error = add(to, (const char *)sqlite3_column_text(row, 0), false);
+	(void)sqlite3_finalize(row);
+	sqlite3_free(sql);
+	return error;
+}
+
 static void theirs(struct rows *rows, const char *sql, size_t len)
 {
+	const struct pfs_timed_tables tables = {.columns = list_columns};
+	struct pfs_sql_problem doubt;
 	char *spelt = spell_preorder(sql, len);
 	struct pfs_edits text;
 	sqlite3_stmt *row;
 	int result;
 
-	assert_int_equal(pfs_times_replace(&text, spelt, strlen(spelt)), 0);
+	assert_int_equal(pfs_timed_replace(&text, spelt, strlen(spelt), pfs_time_now(), &tables, &doubt), 0);
 	free(spelt);
 	result = sqlite3_prepare_v2(reference, text.text, (int)text.len, &row, NULL);
 	pfs_edits_finish(&text);
@@ -501,7 +518,7 @@ static void theirs(struct rows *rows, const char *sql, size_t len)
 		add_row(rows, line);
 		result = SQLITE_OK;
 	}
-	rows->failed = result != SQLITE_DONE;
+	rows->failed = result != SQLITE_DONE || *doubt.text;
 	(void)sqlite3_finalize(row);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Dates in statements: what is read as a time, where it is replaced, and where places end up. */
+/* What is read as a time. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,7 +113,7 @@ static int value_of(int64_t *integer, const struct pfs_sql_value *value, char *p
 {
 	struct pfs_sql_value out;
 
-	if (pfs_time_value(&out, value, NOW, problem))
+	if (pfs_time_value(&out, value, NOW, true, problem))
 		return -1;
 	*integer = out.type == PFS_SQL_REAL ? (int64_t)out.real : out.integer;
 	return out.type == PFS_SQL_INTEGER ? 1 : out.type == PFS_SQL_REAL ? 2 : 0;
@@ -197,79 +197,6 @@ static void test_seconds(void **state)
 	assert_int_equal(out.type, PFS_SQL_NULL);
 }
 
-static void becomes(const char *sql, const char *expected)
-{
-	struct pfs_edits edits;
-
-	assert_int_equal(pfs_times_replace(&edits, sql, strlen(sql)), 0);
-	edits.text[edits.len] = 0;
-	assert_string_equal(edits.text, expected);
-	pfs_edits_finish(&edits);
-}
-
-#define SECOND "'1970-01-01T00:00:01'"
-#define NUMBER "1000000000"
-
-static void test_replace(void **state)
-{
-	(void)state;
-	becomes("mtime > " SECOND, "mtime > " NUMBER);
-	becomes("n.\"mtime\"<=" SECOND " x", "n.\"mtime\"<=" NUMBER " x");
-	becomes(SECOND " < t.Ctime", NUMBER " < t.Ctime");
-	becomes(SECOND " is not atime", NUMBER " is not atime");
-	becomes("atime IS NOT " SECOND, "atime IS NOT " NUMBER);
-	becomes("subtree_mtime not between " SECOND " AND " SECOND,
-		"subtree_mtime not between " NUMBER " AND " NUMBER);
-	becomes("mtime in (" SECOND ", 5, " SECOND ") or name = " SECOND,
-		"mtime in (" NUMBER ", 5, " NUMBER ") or name = " SECOND);
-	becomes("mtime /* " SECOND " */ = -- " SECOND "\n" SECOND,
-		"mtime /* " SECOND " */ = -- " SECOND "\n" NUMBER);
-	becomes("HAVING max( mtime ) < " SECOND " AND " SECOND " >= MIN(n.\"ctime\")",
-		"HAVING max( mtime ) < " NUMBER " AND " NUMBER " >= MIN(n.\"ctime\")");
-	becomes("max(mtime) NOT BETWEEN " SECOND " AND " SECOND,
-		"max(mtime) NOT BETWEEN " NUMBER " AND " NUMBER);
-	/* left alone */
-	becomes("max(mtime, " SECOND ") > name", "max(mtime, " SECOND ") > name");
-	becomes("max(name, mtime) > " SECOND, "max(name, mtime) > " SECOND);
-	becomes("date(mtime) > " SECOND, "date(mtime) > " SECOND);
-	becomes("max(ino) > " SECOND ", max(f(mtime)) > " SECOND,
-		"max(ino) > " SECOND ", max(f(mtime)) > " SECOND);
-	becomes("name > " SECOND, "name > " SECOND);
-	becomes("mtime > 'it''s'", "mtime > 'it''s'");
-	becomes("mtime > '2024'", "mtime > '2024'");
-	becomes("mtime > x'00', 'mtime' > " SECOND, "mtime > x'00', 'mtime' > " SECOND);
-	becomes("a = " SECOND " AND name < mtime", "a = " SECOND " AND name < mtime");
-	becomes("mtime + " SECOND, "mtime + " SECOND);
-	becomes("mtime, " SECOND, "mtime, " SECOND);
-	becomes("f(mtime, " SECOND ")", "f(mtime, " SECOND ")");
-	becomes("mtime > (SELECT " SECOND ")", "mtime > (SELECT " SECOND ")");
-	becomes("", "");
-	becomes("'unended", "'unended");
-	becomes("mtime = 'unended", "mtime = 'unended");
-	becomes("mtime > '", "mtime > '");
-	becomes("/* unended", "/* unended");
-}
-
-static void test_offsets(void **state)
-{
-	static const char sql[] = "mtime > " SECOND " and ? < " SECOND " or mtime < " SECOND " !";
-	struct pfs_edits edits;
-	const char *mark;
-
-	(void)state;
-	assert_int_equal(pfs_times_replace(&edits, sql, strlen(sql)), 0);
-	assert_int_equal(edits.n, 2);
-	edits.text[edits.len] = 0;
-	mark = strchr(edits.text, '?');
-	assert_int_equal(pfs_edits_offset(&edits, mark - edits.text), strchr(sql, '?') - sql);
-	mark = strchr(edits.text, '!');
-	assert_int_equal(pfs_edits_offset(&edits, mark - edits.text), strchr(sql, '!') - sql);
-	assert_int_equal(pfs_edits_offset(&edits, 3), 3);
-	assert_int_equal(pfs_edits_offset(&edits, 10), 8); /* inside of the number */
-	assert_int_equal(pfs_edits_offset(&edits, -1), -1);
-	pfs_edits_finish(&edits);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,8 +204,6 @@ int main(void)
 		cmocka_unit_test(test_relative),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_seconds),
-		cmocka_unit_test(test_replace),
-		cmocka_unit_test(test_offsets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+/* What statements compare with times: found whatever way it is written, made a time, and nothing else. */
+#include "tests/unit/query_util.h"
+
+#include <errno.h>
+#include <strings.h>
+
+#include "fs/query/timed.h"
+#include "tests/ref/random.h"
+
+#define FORMS	   500
+#define FORMS_LONG 20000
+
+/* ---- texts ---- */
+
+static int list_columns(void *arg, const char *table, int (*add)(void *to, const char *name, bool is_hidden),
+			void *to)
+{
+	static const char *const nodes[] = {"path", "name", "ino", "size", "mtime", "atime", "ctime"};
+	static const char *const side[] = {"path", "mtime", "t"};
+	bool is_nodes = strcasecmp(table, "nodes") == 0;
+	const char *const *names = is_nodes ? nodes : side;
+	size_t n = is_nodes ? PFS_COUNT(nodes) : PFS_COUNT(side);
+
+	(void)arg;
+	if (!is_nodes && strcasecmp(table, "side") != 0)
+		return -ENOENT;
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(add(to, names[i], false));
+	return 0;
+}
+
+static const struct pfs_timed_tables tables = {.columns = list_columns};
+
+#define SECOND "'1970-01-01T00:00:01'"
+#define NUMBER "1000000000"
+#define NOW    INT64_C(1700000000000000000)
+
+static int try(struct pfs_sql_problem *doubt, const char *sql)
+{
+	struct pfs_edits edits;
+	int got = pfs_timed_replace(&edits, sql, strlen(sql), NOW, &tables, doubt);
+
+	pfs_edits_finish(&edits);
+	return got;
+}
+
+static void replaces(struct pfs_edits *edits, struct pfs_sql_problem *doubt, const char *sql)
+{
+	assert_int_equal(pfs_timed_replace(edits, sql, strlen(sql), NOW, &tables, doubt), 0);
+	edits->text[edits->len] = 0;
+}
+
+static void becomes(const char *sql, const char *expected)
+{
+	struct pfs_sql_problem doubt;
+	struct pfs_edits edits;
+
+	replaces(&edits, &doubt, sql);
+	if (*doubt.text)
+		fail_msg("%s: %s", sql, doubt.text);
+	assert_string_equal(edits.text, expected);
+	pfs_edits_finish(&edits);
+}
+
+static void stays(const char *sql)
+{
+	becomes(sql, sql);
+}
+
+static void of_nodes(const char *where, const char *expected)
+{
+	char from[512], to[512];
+
+	(void)snprintf(from, sizeof(from), "SELECT * FROM nodes n WHERE %s", where);
+	(void)snprintf(to, sizeof(to), "SELECT * FROM nodes n WHERE %s", expected);
+	becomes(from, to);
+}
+
+static void test_conditions(void **state)
+{
+	(void)state;
+	of_nodes("mtime > " SECOND, "mtime > " NUMBER);
+	of_nodes("n.\"mtime\"<=" SECOND, "n.\"mtime\"<=" NUMBER);
+	of_nodes(SECOND " < n.Ctime", NUMBER " < n.Ctime");
+	of_nodes(SECOND " is not atime", NUMBER " is not atime");
+	of_nodes("mtime IS NOT DISTINCT FROM " SECOND, "mtime IS NOT DISTINCT FROM " NUMBER);
+	of_nodes("mtime not between " SECOND "AND " SECOND, "mtime not between " NUMBER " AND " NUMBER);
+	of_nodes("mtime BETWEEN" SECOND "AND" SECOND, "mtime BETWEEN " NUMBER " AND " NUMBER);
+	of_nodes(SECOND " BETWEEN mtime AND " SECOND, NUMBER " BETWEEN mtime AND " NUMBER);
+	of_nodes("mtime in (" SECOND ", 0, " SECOND ") or name = " SECOND,
+		 "mtime in (" NUMBER ", 0, " NUMBER ") or name = " SECOND);
+	of_nodes(SECOND " in (name, mtime)", NUMBER " in (time_of(name), mtime)");
+	of_nodes("mtime /* " SECOND " */ = -- " SECOND "\n" SECOND,
+		 "mtime /* " SECOND " */ = -- " SECOND "\n" NUMBER);
+	of_nodes("mtime > (" SECOND ")", "mtime > " NUMBER);
+	of_nodes("mtime > date('now')", "mtime > time_of(date('now'))");
+	of_nodes("mtime > (SELECT " SECOND ")", "mtime > time_of((SELECT " SECOND "))");
+	of_nodes("mtime > name || 'x' AND size", "mtime > time_of(name || 'x') AND size");
+	of_nodes("mtime > \"1970-01-01\"", "mtime > 0");
+	of_nodes("mtime = - 5e17 OR mtime = 0x7000000000000000 OR mtime IS NULL",
+		 "mtime = - 5e17 OR mtime = time_of(0x7000000000000000) OR mtime IS NULL");
+	of_nodes("CASE mtime WHEN " SECOND " THEN " SECOND " ELSE " SECOND " END",
+		 "CASE mtime WHEN " NUMBER " THEN " SECOND " ELSE " SECOND " END");
+	of_nodes("CASE WHEN size THEN mtime ELSE 0 END < " SECOND,
+		 "CASE WHEN size THEN mtime ELSE 0 END < " NUMBER);
+	of_nodes("max(mtime, " SECOND ") > " SECOND, "max(mtime, " NUMBER ") > " NUMBER);
+	of_nodes("nullif(" SECOND ", mtime)", "nullif(" NUMBER ", mtime)");
+	of_nodes("coalesce(mtime, 0) > " SECOND, "coalesce(mtime, 0) > " NUMBER);
+	of_nodes("mtime - 5 > " SECOND " AND mtime - 5 > 5 AND mtime + 1 < name",
+		 "mtime - 5 > " NUMBER " AND mtime - 5 > 5 AND mtime + 1 < time_of(name, 0)");
+	of_nodes("(mtime, name) = (" SECOND ", " SECOND ")", "(mtime, name) = (" NUMBER ", " SECOND ")");
+	of_nodes("(name, mtime) IN ((" SECOND ", " SECOND "))", "(name, mtime) IN ((" SECOND ", " NUMBER "))");
+	of_nodes("(" SECOND " < mtime) = (" SECOND " < name)", "(" NUMBER " < mtime) = (" SECOND " < name)");
+	of_nodes(SECOND " < mtime = ctime", "time_of(" NUMBER " < mtime) = ctime");
+	of_nodes("mtime IN (SELECT t FROM side)",
+		 "mtime IN (WITH primefs_times(time) AS (SELECT t FROM side) SELECT time_of(time) FROM "
+		 "primefs_times)");
+	of_nodes("mtime IN (WITH x AS (SELECT t FROM side) SELECT t FROM x)",
+		 "mtime IN (WITH primefs_times(time) AS (WITH x AS (SELECT t FROM side) SELECT t FROM x) "
+		 "SELECT time_of(time) FROM primefs_times)");
+	of_nodes(SECOND " NOT IN (SELECT mtime FROM nodes)", NUMBER " NOT IN (SELECT mtime FROM nodes)");
+	of_nodes("size IN (SELECT size FROM side WHERE n.mtime = t)",
+		 "size IN (SELECT size FROM side WHERE n.mtime = time_of(t))");
+	of_nodes("mtime > seconds(5) AND seconds(name) > " SECOND,
+		 "mtime > seconds(5) AND seconds(name) > " NUMBER);
+}
+
+static void test_left_alone(void **state)
+{
+	static const char *const wheres[] = {
+		"date(mtime) > " SECOND,
+		"name > " SECOND,
+		"mtime IS NULL OR mtime NOT NULL OR mtime IS NOT NULL OR mtime ISNULL",
+		"mtime IS TRUE AND mtime IS NOT FALSE",
+		"mtime > ctime AND mtime IN (atime, ctime)",
+		"mtime - ctime < 5 AND 5 > mtime - ctime AND mtime / 1000000000 > 1700000000",
+		"mtime > 1700000000000000000 AND mtime <> 0 AND mtime < 1e300",
+		"'mtime' > " SECOND,
+		"f(mtime, " SECOND ")",
+		"mtime LIKE '17%' OR mtime GLOB '1*'",
+		"CAST(mtime AS TEXT) > '5'",
+		"EXISTS (SELECT 1 FROM side WHERE side.mtime > " SECOND ")",
+		"EXISTS (SELECT 1 FROM side WHERE mtime > " SECOND ")", /* the inner one's */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(wheres); i++)
+		of_nodes(wheres[i], wheres[i]);
+	stays("SELECT mtime, " SECOND " FROM nodes ORDER BY mtime");
+	stays("SELECT * FROM side WHERE mtime > " SECOND);
+	stays("SELECT side.mtime < " SECOND " FROM nodes JOIN side USING (path)");
+	stays("WITH nodes AS (SELECT * FROM side) SELECT * FROM nodes WHERE mtime > " SECOND);
+	stays("WITH t(mtime) AS (SELECT name FROM nodes) SELECT * FROM t WHERE mtime > " SECOND);
+	stays("SELECT * FROM (SELECT size AS mtime FROM nodes) WHERE mtime > " SECOND);
+	stays("INSERT INTO side(mtime) VALUES (" SECOND ")");
+	stays("CREATE TABLE x (mtime INTEGER PRIMARY KEY, t DEFAULT " SECOND ")");
+	stays("CREATE INDEX i ON side(mtime) WHERE mtime > " SECOND);
+	stays("DELETE FROM side WHERE mtime > " SECOND);
+	stays("");
+	stays("'unended time");
+	stays("/* unended time");
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	becomes("WITH t(x) AS (SELECT mtime FROM nodes) SELECT * FROM t WHERE x < " SECOND,
+		"WITH t(x) AS (SELECT mtime FROM nodes) SELECT * FROM t WHERE x < " NUMBER);
+	becomes("WITH t(a, b, c, d, e, f, g) AS (SELECT * FROM nodes) SELECT * FROM t WHERE e < " SECOND
+		" AND d < " SECOND,
+		"WITH t(a, b, c, d, e, f, g) AS (SELECT * FROM nodes) SELECT * FROM t WHERE e < " NUMBER
+		" AND d < " SECOND);
+	becomes("WITH b AS (SELECT x FROM a), a AS (SELECT max(mtime) x FROM nodes) SELECT * FROM b WHERE x = "
+		SECOND,
+		"WITH b AS (SELECT x FROM a), a AS (SELECT max(mtime) x FROM nodes) SELECT * FROM b WHERE x = "
+		NUMBER);
+	becomes("WITH RECURSIVE t(x) AS (SELECT min(mtime) FROM nodes UNION ALL SELECT x + 5 FROM t WHERE x < "
+		SECOND ") SELECT * FROM t WHERE x > " SECOND,
+		"WITH RECURSIVE t(x) AS (SELECT min(mtime) FROM nodes UNION ALL SELECT x + 5 FROM t WHERE x < "
+		NUMBER ") SELECT * FROM t WHERE x > " NUMBER);
+	becomes("SELECT \"max(mtime)\" < " SECOND " FROM (SELECT max(mtime) FROM nodes)",
+		"SELECT \"max(mtime)\" < " NUMBER " FROM (SELECT max(mtime) FROM nodes)");
+	becomes("SELECT mtime AS m FROM nodes GROUP BY m HAVING m < " SECOND " ORDER BY m < " SECOND,
+		"SELECT mtime AS m FROM nodes GROUP BY m HAVING m < " NUMBER " ORDER BY m < " NUMBER);
+	becomes("SELECT * FROM (nodes a JOIN side b ON a.mtime = b.mtime) WHERE a.mtime = b.t",
+		"SELECT * FROM (nodes a JOIN side b ON a.mtime = time_of(b.mtime)) WHERE a.mtime = time_of(b.t)");
+	becomes("SELECT * FROM (nodes JOIN side USING (path)) AS j WHERE j.ctime = " SECOND,
+		"SELECT * FROM (nodes JOIN side USING (path)) AS j WHERE j.ctime = " NUMBER);
+	becomes("SELECT sum(size) FILTER (WHERE mtime < " SECOND ") OVER (ORDER BY mtime < " SECOND ") FROM nodes",
+		"SELECT sum(size) FILTER (WHERE mtime < " NUMBER ") OVER (ORDER BY mtime < " NUMBER ") FROM nodes");
+	becomes("SELECT x FROM (SELECT lag(mtime) OVER (ORDER BY ino) x FROM nodes) WHERE x > " SECOND,
+		"SELECT x FROM (SELECT lag(mtime) OVER (ORDER BY ino) x FROM nodes) WHERE x > " NUMBER);
+	becomes("UPDATE nodes AS n SET size = n.mtime > " SECOND " WHERE mtime < " SECOND,
+		"UPDATE nodes AS n SET size = n.mtime > " NUMBER " WHERE mtime < " NUMBER);
+	becomes("UPDATE side SET t = 1 FROM nodes WHERE nodes.mtime < side.mtime",
+		"UPDATE side SET t = 1 FROM nodes WHERE nodes.mtime < time_of(side.mtime)");
+	becomes("WITH t AS (SELECT mtime m FROM nodes) DELETE FROM side WHERE EXISTS (SELECT 1 FROM t WHERE m = "
+		SECOND " AND side.mtime = " SECOND ")",
+		"WITH t AS (SELECT mtime m FROM nodes) DELETE FROM side WHERE EXISTS (SELECT 1 FROM t WHERE m = "
+		NUMBER " AND side.mtime = " SECOND ")");
+	becomes("INSERT INTO side SELECT path, mtime, 1 FROM nodes WHERE mtime < " SECOND,
+		"INSERT INTO side SELECT path, mtime, 1 FROM nodes WHERE mtime < " NUMBER);
+	becomes("CREATE TABLE x AS SELECT mtime < " SECOND " AS y FROM nodes",
+		"CREATE TABLE x AS SELECT mtime < " NUMBER " AS y FROM nodes");
+	becomes("EXPLAIN QUERY PLAN SELECT * FROM nodes WHERE mtime < " SECOND ";",
+		"EXPLAIN QUERY PLAN SELECT * FROM nodes WHERE mtime < " NUMBER ";");
+	becomes("SELECT (SELECT mtime FROM nodes LIMIT 1) < " SECOND, "SELECT (SELECT mtime FROM nodes LIMIT 1) < " NUMBER);
+	becomes("VALUES ((SELECT mtime < " SECOND " FROM nodes))", "VALUES ((SELECT mtime < " NUMBER " FROM nodes))");
+}
+
+static void doubts(const char *sql, const char *place, const char *why)
+{
+	struct pfs_sql_problem doubt;
+	struct pfs_edits edits;
+
+	replaces(&edits, &doubt, sql);
+	if (!strstr(doubt.text, why) || doubt.offset != (place ? strstr(sql, place) - sql : -1))
+		fail_msg("%s: '%s' at %ld", sql, doubt.text, doubt.offset);
+	pfs_edits_finish(&edits);
+}
+
+static void test_doubts(void **state)
+{
+	(void)state;
+	doubts("SELECT * FROM nodes WHERE mtime > 'lastyear'", "'lastyear'", "'lastyear' is no time; write");
+	doubts("EXPLAIN SELECT * FROM nodes WHERE mtime > '2024-13-01'", "'2024-13", "is no time; write");
+	doubts("SELECT * FROM nodes WHERE mtime > 1700000000", "1700000000", "seconds? times here are");
+	doubts("SELECT * FROM nodes WHERE mtime > -1.5", "-1.5", "seconds? times here are");
+	doubts("SELECT * FROM nodes WHERE mtime IN (0, '5')", "'5'", "seconds? times here are");
+	doubts("SELECT * FROM nodes WHERE mtime > x'00'", NULL, "");
+	doubts("SELECT x < 'a' FROM (SELECT mtime x FROM nodes UNION ALL SELECT t FROM side)", "x <",
+	       "whether x is a time cannot be told");
+	doubts("SELECT * FROM nodes JOIN side USING (mtime)", "mtime)", "a join by the name mtime");
+	doubts("SELECT * FROM nodes NATURAL JOIN side", "side", "a join by the name mtime");
+	doubts("SELECT * FROM nodes WHERE (mtime, size) IN (SELECT t, 1 FROM side)", "(mtime, size)", "cannot be told");
+	doubts("SELECT * FROM nodes WHERE mtime < unknown.t", "unknown.t", "cannot be told");
+	doubts("SELECT a FROM nodes WHERE mtime < 'x' RETURNING 1", "mtime", "cannot be told");
+	doubts("SELECT CASE size WHEN 1 THEN mtime ELSE name END > '2024-01-01' FROM nodes", "CASE", "cannot be told");
+	/* what has nothing to do with nodes, or compares nothing */
+	doubts("INSERT INTO side VALUES (1) ON CONFLICT DO UPDATE SET mtime = 5", NULL, "");
+	doubts("DELETE FROM nodes RETURNING mtime", NULL, "");
+}
+
+static void test_hostile(void **state)
+{
+	struct pfs_sql_problem doubt;
+	char *sql;
+	size_t len;
+	FILE *out = open_memstream(&sql, &len);
+
+	(void)state;
+	(void)fputs("WITH c0 AS (SELECT mtime FROM nodes)", out);
+	for (int i = 1; i < 900; i++) /* each twice as wide as the one before */
+		(void)fprintf(out, ", c%d AS (SELECT * FROM c%d a, c%d b)", i, i - 1, i - 1);
+	(void)fputs(" SELECT * FROM c899 WHERE mtime < 'x'", out);
+	(void)fclose(out);
+	assert_true(try(&doubt, sql) == -ENOMEM || *doubt.text);
+	free(sql);
+	out = open_memstream(&sql, &len);
+	(void)fputs("WITH c899 AS (SELECT mtime FROM c898)", out);
+	for (int i = 898; i > 0; i--) /* each by way of the next */
+		(void)fprintf(out, ", c%d AS (SELECT * FROM c%d)", i, i - 1);
+	(void)fputs(", c0 AS (SELECT mtime FROM nodes) SELECT * FROM c899 WHERE mtime < 'x'", out);
+	(void)fclose(out);
+	assert_true(try(&doubt, sql) == -ENOMEM || *doubt.text);
+	free(sql);
+}
+
+static void test_offsets(void **state)
+{
+	static const char sql[] = "SELECT mtime > " SECOND " and (size < " SECOND " or mtime < name) ! FROM nodes";
+	static const char good[] = "SELECT mtime > " SECOND " and (size < " SECOND " or mtime < name) + 1 FROM nodes";
+	struct pfs_sql_problem doubt;
+	struct pfs_edits edits;
+	const char *mark;
+
+	(void)state;
+	replaces(&edits, &doubt, sql); /* wrong: nothing is done */
+	assert_int_equal(edits.n, 0);
+	pfs_edits_finish(&edits);
+	replaces(&edits, &doubt, good);
+	assert_int_equal(edits.n, 3);
+	mark = strstr(edits.text, "size");
+	assert_int_equal(pfs_edits_offset(&edits, mark - edits.text), strstr(good, "size") - good);
+	mark = strstr(edits.text, "+ 1");
+	assert_int_equal(pfs_edits_offset(&edits, mark - edits.text), strstr(good, "+ 1") - good);
+	mark = strstr(edits.text, "name");
+	assert_int_equal(pfs_edits_offset(&edits, mark - edits.text), strstr(good, "name") - good);
+	assert_int_equal(pfs_edits_offset(&edits, -1), -1);
+	pfs_edits_finish(&edits);
+}
+
+/* ---- rows: the same, whichever way a time is written ---- */
+
+static const char *const frames[][2] = {
+	/* what ? is to be in, and what may be the time there, by commas */
+	{"SELECT path FROM nodes WHERE ?", "mtime"},
+	{"SELECT path FROM nodes WHERE ?", "\"mtime\""},
+	{"SELECT path FROM nodes WHERE ?", "[MTIME]"},
+	{"SELECT path FROM nodes WHERE ?", "nodes.mtime"},
+	{"SELECT path FROM nodes WHERE ?", "main.nodes.`mtime`"},
+	{"SELECT path FROM nodes n WHERE ? AND size >= 0", "n.mtime"},
+	{"SELECT path, mtime AS x FROM nodes WHERE NOT (?)", "x"},
+	{"SELECT ? FROM nodes ORDER BY ino", "mtime"},
+	{"SELECT path FROM nodes ORDER BY ?, ino", "mtime"},
+	{"SELECT type, count(*) FROM nodes GROUP BY type, ?", "mtime"},
+	{"SELECT type, count(*) FROM nodes GROUP BY type HAVING ?", "max(mtime)"},
+	{"SELECT type, min(mtime) m FROM nodes GROUP BY type HAVING ?", "m"},
+	{"SELECT sum(ino) FILTER (WHERE ?) FROM nodes", "mtime"},
+	{"SELECT sum(ino) FROM nodes WHERE CASE WHEN ? THEN 1 ELSE 0 END", "mtime"},
+	{"SELECT a.path, b.path FROM nodes a JOIN nodes b ON b.parent = a.ino AND ?", "b.mtime"},
+	{"SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino AND ?", "b.mtime"},
+	{"SELECT path FROM nodes JOIN snap USING (path) WHERE ?", "nodes.mtime"},
+	{"SELECT path FROM nodes n WHERE EXISTS (SELECT 1 FROM snap WHERE snap.path = n.path AND ?)", "n.mtime"},
+	{"SELECT path FROM nodes n WHERE ino IN (SELECT ino FROM nodes WHERE ?)", "n.mtime"},
+	{"WITH t AS (SELECT * FROM nodes) SELECT path FROM t WHERE ?", "mtime"},
+	{"WITH t AS MATERIALIZED (SELECT * FROM nodes) SELECT path FROM t WHERE ?", "t.mtime"},
+	{"WITH t(p, x) AS (SELECT path, mtime FROM nodes), u AS (SELECT * FROM t) SELECT p FROM u WHERE ?", "x"},
+	{"SELECT p FROM (SELECT path p, mtime x FROM nodes) WHERE ?", "x"},
+	{"SELECT p FROM (SELECT path p, mtime x FROM nodes UNION ALL SELECT path, ctime FROM nodes) WHERE ?", "x"},
+	{"SELECT p FROM (SELECT path p, first_value(mtime) OVER (ORDER BY ino) x FROM nodes) WHERE ?", "x"},
+	{"SELECT path FROM nodes n WHERE ?", "(SELECT z.mtime FROM nodes z WHERE z.ino = n.ino)"},
+	{"SELECT count(*) FROM (SELECT 1 FROM nodes WHERE ? UNION SELECT 2)", "+mtime"},
+	{"SELECT path FROM nodes WHERE ?", "coalesce(mtime, 0)"},
+	{"SELECT path FROM nodes WHERE ?", "mtime + 0"},
+	{"SELECT path FROM nodes WHERE ?", "iif(size < 0, ctime, mtime)"},
+};
+
+/* @: the time, $ and %: what it is compared with. */
+static const char *const conditions[] = {
+	"@ < $",
+	"@ <= $",
+	"@ = $",
+	"@ == $",
+	"@ <> $",
+	"@ != $",
+	"@ > $",
+	"@ >= $",
+	"@ IS $",
+	"@ IS NOT $",
+	"@ IS DISTINCT FROM $",
+	"$ < @",
+	"$ = @",
+	"$ >= @",
+	"@ BETWEEN $ AND %",
+	"@ NOT BETWEEN $ AND %",
+	"$ BETWEEN @ AND %",
+	"@ IN ($, %)",
+	"@ NOT IN ($)",
+	"$ IN (%, @)",
+	"@ IN (SELECT $)",
+	"@ IN (SELECT $ UNION SELECT %)",
+	"@ IN (VALUES ($), (%))",
+	"@ NOT IN (WITH v(w) AS (SELECT $) SELECT w FROM v)",
+	"@ < (SELECT $)",
+	"(@, 5) < ($, 5)",
+	"(5, @) = (5, $)",
+	"(@, 5) IN (($, 5), (%, 5))",
+	"CASE @ WHEN $ THEN 1 WHEN % THEN 0 END",
+	"CASE $ WHEN @ THEN 1 ELSE 0 END",
+	"CASE WHEN @ < $ THEN 1 ELSE 0 END",
+	"nullif(@, $) IS NULL",
+	"max(@, $) > %",
+	"@ < $ AND @ < % OR NOT @ > %",
+	"(@ < $) = (@ < %)",
+	"(@) > ($)",
+	"@ COLLATE NOCASE > $",
+};
+
+/* $ and %, as numbers and otherwise. */
+static const char *const times[][2] = {
+	{"1000000000000000000", "1000000001000000000"},
+	{"'2001-09-09T01:46:40Z'", "'2001-09-09T01:46:41Z'"},
+	{"'2001-09-09 01:46:40'", "'2001-09-09 03:46:41+02:00'"},
+	{"' 2001-09-09 01:46:40 '", "'1000000001000000000'"},
+	{"datetime(1000000000, 'unixepoch')", "datetime('2001-09-09', '+106 minutes', '+41 seconds')"},
+	{"seconds(1000000000)", "seconds('1000000001')"},
+	{"(SELECT '2001-09-09T01:46:40Z')", "(SELECT t FROM times WHERE n = 2)"},
+	{"coalesce(NULL, '2001-09-09T01:46:40Z')", "'2001-09-09' || 'T01:46:41'"},
+};
+
+static void write_form(char *sql, size_t size, const char *const *frame, const char *condition,
+		       const char *const *values)
+{
+	FILE *out = fmemopen(sql, size, "w");
+
+	for (const char *f = frame[0]; *f; f++) {
+		if (*f != '?') {
+			(void)fputc(*f, out);
+			continue;
+		}
+		for (const char *c = condition; *c; c++) {
+			if (*c == '@')
+				(void)fputs(frame[1], out);
+			else if (*c == '$')
+				(void)fputs(values[0], out);
+			else if (*c == '%')
+				(void)fputs(values[1], out);
+			else
+				(void)fputc(*c, out);
+		}
+	}
+	(void)fclose(out);
+}
+
+/* The rows, or the error; 0 or -errno. */
+static int rows_of(char *text, size_t size, const char *sql)
+{
+	struct pfs_query *query;
+	int got;
+
+	*text = 0;
+	got = pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error);
+	while (!got && (got = pfs_query_next(query, &error)) == 1) {
+		for (size_t i = 0; i < pfs_query_columns(query); i++) {
+			append_value(text, size, query, i);
+			(void)strncat(text, " ", size - strlen(text) - 1);
+		}
+		(void)strncat(text, ",", size - strlen(text) - 1);
+		got = 0;
+	}
+	pfs_query_finish(query);
+	if (got)
+		(void)snprintf(text, size, "%s", error.text);
+	return got;
+}
+
+static void run(const char *sql)
+{
+	struct pfs_query *query = begin(sql);
+
+	pfs_query_finish(query);
+}
+
+static void fill(void)
+{
+	run("UPDATE nodes SET mtime = 1000000000000000000 + (ino % 5 - 2) * 1000000000");
+	run("CREATE TABLE times (n INTEGER, t TEXT)");
+	run("INSERT INTO times VALUES (1, '2001-09-09T01:46:40Z'), (2, '2001-09-09 01:46:41')");
+	run("CREATE TABLE snap AS SELECT path, datetime(mtime / 1000000000, 'unixepoch') AS mtime, "
+	    "datetime(mtime / 1000000000, 'unixepoch') AS m FROM nodes");
+}
+
+/* Rows are the same; with what is no time, an error. */
+static void check_form(const char *const *frame, const char *condition, const char *const *values)
+{
+	static const char *const wrong[][2] = {{"'lastyear'", "'soon'"}, {"1000000000", "-1000000001"}};
+	char sql[1024], expected[4096], got[4096];
+	bool strict = !strchr(frame[1], '+') || *frame[1] == '+';
+
+	write_form(sql, sizeof(sql), frame, condition, times[0]);
+	if (rows_of(expected, sizeof(expected), sql))
+		fail_msg("%s: %s", sql, expected);
+	write_form(sql, sizeof(sql), frame, condition, values);
+	if (rows_of(got, sizeof(got), sql) || strcmp(got, expected) != 0)
+		fail_msg("%s:\n%s, not\n%s", sql, got, expected);
+	write_form(sql, sizeof(sql), frame, condition, wrong[0]);
+	if (rows_of(got, sizeof(got), sql) != -EINVAL || !strstr(got, "is no time; write one like '2024-01-31'"))
+		fail_msg("%s: %s", sql, got);
+	write_form(sql, sizeof(sql), frame, condition, wrong[1]);
+	if (strict && (rows_of(got, sizeof(got), sql) != -EINVAL || !strstr(got, "seconds? times here are nanoseconds: write seconds(x) or a date")))
+		fail_msg("%s: %s", sql, got);
+}
+
+static void test_forms(void **state)
+{
+	const char *text = getenv("PFS_TEST_SEED"), *is_long = getenv("PFS_LONG");
+	uint64_t seed = text ? strtoull(text, NULL, 10) : 20261122;
+	unsigned n = is_long && strcmp(is_long, "0") != 0 ? FORMS_LONG : FORMS;
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	fill();
+	for (size_t i = 0; i < n; i++) { /* each frame and each condition at least once */
+		size_t frame = i < PFS_COUNT(frames) ? i : random_below(&seed, PFS_COUNT(frames));
+		size_t condition = i < PFS_COUNT(conditions) ? i : random_below(&seed, PFS_COUNT(conditions));
+
+		check_form(frames[frame], conditions[condition],
+			   times[1 + random_below(&seed, PFS_COUNT(times) - 1)]);
+	}
+}
+
+/* The same names in another table mean nothing. */
+static void test_other_tables(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"SELECT path FROM snap WHERE ?", "mtime"},
+		{"SELECT path FROM nodes JOIN snap USING (path) WHERE ?", "snap.mtime"},
+		{"SELECT path FROM nodes n WHERE EXISTS (SELECT 1 FROM snap WHERE snap.path = n.path AND ?)",
+		 "mtime"},
+		{"WITH nodes AS (SELECT * FROM snap) SELECT path FROM nodes WHERE ?", "mtime"},
+		{"SELECT path FROM (SELECT path, mtime FROM snap) WHERE ?", "mtime"},
+	};
+	char sql[1024], got[4096], expected[4096];
+
+	(void)state;
+	fill();
+	for (size_t i = 0; i < PFS_COUNT(pairs); i++) {
+		for (size_t c = 0; c < PFS_COUNT(conditions); c++) {
+			const char *const other[] = {pairs[i][0], i == 1 ? "snap.m" : "m"};
+			const char *const inner[] = {"SELECT path FROM (SELECT path, m FROM snap) WHERE ?", "m"};
+
+			write_form(sql, sizeof(sql), pairs[i], conditions[c], times[2]);
+			assert_int_equal(rows_of(got, sizeof(got), sql), 0);
+			write_form(sql, sizeof(sql), i == 4 ? inner : other, conditions[c], times[2]);
+			assert_int_equal(rows_of(expected, sizeof(expected), sql), 0);
+			assert_string_equal(got, expected);
+		}
+	}
+}
+
+/* Those that people type first. */
+static void test_typed(void **state)
+{
+	static const struct {
+		const char *where, *rows;
+	} typed[] = {
+		{"mtime < datetime('now', '-1 year')", "1 "},
+		{"mtime > datetime('now', '-1 year')", "5 "},
+		{"mtime < '1 year ago'", "1 "},
+		{"mtime > 'yesterday'", "5 "},
+		{"mtime > 'today' OR mtime <= 'today'", "6 "},
+		{"mtime > '-30 days'", "5 "},
+		{"mtime > seconds(unixepoch('now') - 86400*30)", "5 "},
+		{"mtime BETWEEN '-2 days' AND 'now'", "5 "},
+		{"mtime BETWEEN '400 days ago' AND '-1 month'", "1 "},
+	};
+	char sql[256], got[512];
+
+	(void)state;
+	run("UPDATE nodes SET mtime = '-399 days' WHERE name = 'd.c'");
+	for (size_t i = 0; i < PFS_COUNT(typed); i++) {
+		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM nodes WHERE %s", typed[i].where);
+		assert_int_equal(rows_of(got, sizeof(got), sql), 0);
+		if (strncmp(got, typed[i].rows, strlen(typed[i].rows)) != 0)
+			fail_msg("%s: %s", sql, got);
+	}
+	assert_int_equal(rows_of(got, sizeof(got), "SELECT * FROM nodes WHERE mtime > unixepoch('now') - 86400*30"), -EINVAL);
+	assert_non_null(strstr(got, "seconds? times here are nanoseconds: write seconds(x) or a date"));
+	assert_int_equal(rows_of(got, sizeof(got), "SELECT * FROM nodes JOIN (SELECT 1 AS mtime) USING (mtime)"), -EINVAL);
+	assert_non_null(strstr(got, "a join by the name mtime"));
+	assert_int_equal(rows_of(got, sizeof(got), "SELECT mtime < nowhere FROM nodes"), -EINVAL);
+	assert_non_null(strstr(got, "no such column: nowhere")); /* SQLite's word comes first */
+}
+
+/* A range of times is the image's to find, computed or not. */
+static void test_pushed(void **state)
+{
+	static const char *const wheres[] = {"mtime > '1 year ago'", "mtime > datetime('now', '-1 year')",
+					     "mtime BETWEEN seconds(5) AND date('now')", "mtime = (SELECT max(t) FROM times)"};
+	char sql[256], got[4096];
+
+	(void)state;
+	fill();
+	scope.explains = true;
+	for (size_t i = 0; i < PFS_COUNT(wheres); i++) {
+		struct pfs_query *query;
+		int got_row;
+		char *plan;
+
+		(void)snprintf(sql, sizeof(sql), "SELECT path FROM nodes WHERE %s", wheres[i]);
+		query = begin(sql);
+		while ((got_row = pfs_query_next(query, &error)) == 1)
+			;
+		if (got_row)
+			fail_msg("%s: %s", sql, error.text);
+		assert_int_equal(pfs_query_plan(query, &plan), 0);
+		(void)snprintf(got, sizeof(got), "%s", plan);
+		free(plan);
+		pfs_query_finish(query);
+		if (!strstr(got, "mtime >") && !strstr(got, "mtime =") && !strstr(got, "mtime BETWEEN"))
+			fail_msg("%s: %s", sql, got);
+	}
+	scope.explains = false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_left_alone),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_doubts),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_offsets),
+		cmocka_unit_test_setup_teardown(test_forms, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_tables, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_typed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_pushed, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
