@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_group.c - grouping on the device: keys as numbers, which are places in the totals where
+ * they are dense and otherwise looked up in a table; sums only where none can overflow. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "gpu/cuda/cuda_operators.h"
+
+#define DENSE_MIN  ((uint64_t)1 << 20) /* numbers that need no table, however few rows */
+#define DENSE_MAX  ((uint64_t)1 << 30)
+#define SUM_LIMIT  0x1p62 /* sums below it are exact in any order, whatever doubles round */
+#define GROUPS_MAX ((uint64_t)1 << 31)
+
+struct work {
+	struct pfs_device_places places;
+	struct pfs_device_keys keys;
+	struct pfs_device_table table;
+	struct pfs_device_groups groups;
+};
+
+/* Where totals lie: at the numbers themselves, or in a table. */
+static int make_table(struct pfs_job *job, struct work *w, uint64_t limit)
+{
+	uint64_t n = w->places.to - w->places.from, dense = PFS_MAX(4 * n, DENSE_MIN);
+	uint64_t capacity = 1024;
+
+	if (limit <= dense && limit <= DENSE_MAX) {
+		w->groups.n = limit;
+		return 0;
+	}
+	while (capacity < 2 * n)
+		capacity *= 2;
+	if (capacity > GROUPS_MAX)
+		return -EOPNOTSUPP;
+	w->groups.n = w->table.capacity = capacity;
+	PFS_TRY(pfs_job_alloc(job, &w->table.d_numbers, capacity * 8));
+	return PFS_CUDA(cudaMemsetAsync(w->table.d_numbers, 0xff, capacity * 8, job->stream));
+}
+
+static enum pfs_device_aggregate_op op_of(enum pfs_aggregate_op op, enum pfs_kind kind)
+{
+	switch (op) {
+	case PFS_MIN:
+		return PFS_DEVICE_MIN;
+	case PFS_MAX:
+		return PFS_DEVICE_MAX;
+	case PFS_SUM:
+	case PFS_TOTAL:
+	case PFS_AVG:
+		return kind == PFS_KIND_REAL ? PFS_DEVICE_SUM_REAL : PFS_DEVICE_SUM;
+	default:
+		return PFS_DEVICE_COUNT;
+	}
+}
+
+/* -EOPNOTSUPP unless no sum, in any order, can leave 64 bits. */
+static int check_sum(struct pfs_job *job, const struct pfs_source *source,
+		     const struct pfs_aggregate *aggregate, const struct pfs_device_value *value)
+{
+	struct pfs_device_bounds bounds;
+	double n = source->table ? source->table->n_rows : (double)source->tuples->n;
+	double most;
+
+	PFS_TRY(pfs_job_bounds(job, &bounds, source, aggregate->ref, value));
+	if (bounds.least > bounds.most)
+		return 0;
+	most = PFS_MAX((double)bounds.most, -(double)bounds.least) * n;
+	if (most < SUM_LIMIT)
+		return 0;
+	/* The array's own sum, where the source's rows are among its elements, once each. */
+	if (source->tuples || (bounds.above == 0 && bounds.below == 0))
+		return -EOPNOTSUPP;
+	return bounds.above < SUM_LIMIT && bounds.below < SUM_LIMIT ? 0 : -EOPNOTSUPP;
+}
+
+static int neutral_values(struct pfs_job *job, struct pfs_device_aggregate *a, uint64_t n)
+{
+	if (a->op == PFS_DEVICE_COUNT)
+		return 0;
+	if (a->op == PFS_DEVICE_SUM || a->op == PFS_DEVICE_SUM_REAL)
+		return pfs_job_alloc_zero(job, &a->d_value, n * 8);
+	PFS_TRY(pfs_job_alloc(job, &a->d_value, n * 8));
+	return pfs_cuda_fill_64(a->d_value,
+				(unsigned long long)(a->op == PFS_DEVICE_MIN ? INT64_MAX
+									     : INT64_MIN),
+				n, job->stream);
+}
+
+static int add_aggregate(struct pfs_job *job, struct work *w, const struct pfs_source *source,
+			 const struct pfs_aggregate *aggregate)
+{
+	struct pfs_device_aggregate *a = &w->groups.aggregate[w->groups.n_aggregates++];
+	enum pfs_kind kind = PFS_KIND_INTEGER;
+	bool is_via;
+
+	if (aggregate->op == PFS_COUNT_DISTINCT)
+		return -EOPNOTSUPP;
+	if (aggregate->op == PFS_COUNT_ALL)
+		return 0;
+	PFS_TRY(pfs_job_value(job, &a->value, &kind, source, aggregate->ref));
+	if (kind == PFS_KIND_NUMBER ||
+	    (kind != PFS_KIND_INTEGER && kind != PFS_KIND_REAL && aggregate->op != PFS_COUNT))
+		return -EOPNOTSUPP;
+	a->op = op_of(aggregate->op, kind);
+	is_via = a->value.column.d_via != NULL;
+	if (a->op == PFS_DEVICE_SUM && is_via)
+		return -EOPNOTSUPP; /* an element may be added more than once */
+	if (a->op == PFS_DEVICE_SUM)
+		PFS_TRY(check_sum(job, source, aggregate, &a->value));
+	a->can_be_null = pfs_value_can_be_null(&a->value);
+	if (a->can_be_null)
+		PFS_TRY(pfs_job_alloc_zero(job, &a->d_count, w->groups.n * sizeof(uint32_t)));
+	return neutral_values(job, a, w->groups.n);
+}
+
+static enum pfs_kind result_kind(const struct pfs_device_aggregate *a, enum pfs_aggregate_op op)
+{
+	if (op == PFS_TOTAL || op == PFS_AVG)
+		return PFS_KIND_REAL;
+	if (op == PFS_COUNT_ALL || op == PFS_COUNT)
+		return PFS_KIND_INTEGER;
+	return a->value.column.is_real ? PFS_KIND_REAL : PFS_KIND_INTEGER;
+}
+
+static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, const struct work *w,
+		      size_t k, enum pfs_aggregate_op op, const uint32_t *d_list)
+{
+	const struct pfs_device_aggregate *a = &w->groups.aggregate[k];
+	struct pfs_device_tuples *device = out->device;
+
+	out->computed[at].kind = result_kind(a, op);
+	out->computed[at].n = out->n;
+	PFS_TRY(pfs_job_alloc(job, &device->d_data[at], out->n * 8));
+	pfs_job_keep(job, device->d_data[at]);
+	PFS_TRY(pfs_job_alloc_zero(job, &device->d_nulls[at], pfs_div_round_up(out->n, 64) * 8));
+	pfs_job_keep(job, device->d_nulls[at]);
+	return pfs_cuda_group_result(device->d_data[at], device->d_nulls[at], a, (int)op,
+				     w->groups.d_count, d_list, out->n, job->stream);
+}
+
+/* The groups that have a tuple; without keys the one, in any case. */
+static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, const struct work *w)
+{
+	struct pfs_device_places all = {.to = w->groups.n};
+	uint32_t *d_bits;
+
+	if (w->keys.n == 0) {
+		*n = 1;
+		return pfs_job_alloc_zero(job, d_list, sizeof(**d_list));
+	}
+	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(w->groups.n, 64) * 8));
+	PFS_TRY(pfs_cuda_group_bits(d_bits, w->groups.d_count, w->groups.n, job->stream));
+	all.d_mask = d_bits;
+	return pfs_job_list(job, d_list, n, &all);
+}
+
+static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w,
+		    const struct pfs_source *source, const struct pfs_aggregate *aggregates,
+		    size_t n_aggregates)
+{
+	size_t n_computed = pfs_source_computed(source);
+	uint32_t *d_list, *d_first;
+	uint64_t n;
+
+	PFS_TRY(list_groups(job, &d_list, &n, w));
+	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
+				       n_computed + n_aggregates));
+	PFS_TRY(pfs_job_alloc(job, &d_first, n * sizeof(*d_first)));
+	PFS_TRY(pfs_cuda_rows_at(d_first, w->groups.d_first, 0, d_list, n, job->stream));
+	PFS_TRY(pfs_job_put(job, *out, 0, 0, source, d_first, true));
+	for (size_t k = 0; k < n_aggregates; k++)
+		PFS_TRY(put_result(job, *out, n_computed + k, w, k, aggregates[k].op, d_list));
+	return 0;
+}
+
+static int group(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
+		 const struct pfs_group_key *keys, size_t n_keys,
+		 const struct pfs_aggregate *aggregates, size_t n_aggregates)
+{
+	struct pfs_ref refs[PFS_DEVICE_KEYS];
+	enum pfs_collation collations[PFS_DEVICE_KEYS];
+	struct work w = {0};
+	uint64_t limit;
+
+	if (n_keys > PFS_DEVICE_KEYS || n_aggregates > PFS_DEVICE_AGGREGATES)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < n_keys; i++) {
+		refs[i] = keys[i].ref;
+		collations[i] = keys[i].collation;
+	}
+	PFS_TRY(pfs_job_places(job, &w.places, source));
+	PFS_TRY(pfs_job_keys(job, &w.keys, &limit,
+			     &(struct pfs_key_refs){source, refs, collations, n_keys}));
+	PFS_TRY(make_table(job, &w, limit));
+	PFS_TRY(pfs_job_alloc(job, &w.groups.d_first, w.groups.n * sizeof(uint32_t)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(w.groups.d_first, 0xff, w.groups.n * sizeof(uint32_t),
+					 job->stream)));
+	PFS_TRY(pfs_job_alloc_zero(job, &w.groups.d_count, w.groups.n * sizeof(uint32_t)));
+	for (size_t k = 0; k < n_aggregates; k++)
+		PFS_TRY(add_aggregate(job, &w, source, &aggregates[k]));
+	PFS_TRY(pfs_cuda_group(&w.groups, &w.keys, &w.table, &w.places, job->stream));
+	return read_out(job, out, &w, source, aggregates, n_aggregates);
+}
+
+static int cuda_group(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_tuples **out, const struct pfs_source *source,
+		      const struct pfs_group_key *keys, size_t n_keys,
+		      const struct pfs_aggregate *aggregates, size_t n_aggregates)
+{
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
+
+	error = pfs_job_end(&job, error ? error
+					: group(&job, out, source, keys, n_keys, aggregates,
+						n_aggregates));
+	if (error) {
+		pfs_tuples_free(run, *out);
+		*out = NULL;
+	}
+	return error;
+}
+
+const struct pfs_group_family pfs_cuda_group_family = {.group = cuda_group};

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_join.c - equality joins on the device: right's rows in the order of their keys'
+ * numbers (a counting sort), left's looked up among them; and the merge of two column indexes. */
+#include "base/checked.h"
+#include "gpu/cuda/cuda_operators.h"
+
+#define DENSE_MIN ((uint64_t)1 << 22) /* numbers that need no table, however few rows */
+#define DENSE_MAX ((uint64_t)1 << 30)
+
+struct side {
+	const struct pfs_source *source;
+	struct pfs_device_places places;
+	struct pfs_ref refs[PFS_DEVICE_KEYS];
+	enum pfs_collation collations[PFS_DEVICE_KEYS];
+};
+
+/* Right's rows by number. */
+struct built {
+	struct pfs_device_keys keys;
+	struct pfs_device_table table;
+	uint64_t limit, n; /* n: places of counts */
+	unsigned long long *d_slots;
+	uint32_t *d_rows;
+};
+
+static uint64_t size_of(const struct side *side)
+{
+	return side->places.to - side->places.from;
+}
+
+static int make_table(struct pfs_job *job, struct built *b, uint64_t rows)
+{
+	uint64_t capacity = 1024;
+
+	b->n = b->limit;
+	if (b->limit <= PFS_MAX(8 * rows, DENSE_MIN) && b->limit <= DENSE_MAX)
+		return 0;
+	while (capacity < 2 * rows)
+		capacity *= 2;
+	if (capacity > DENSE_MAX)
+		return -EOPNOTSUPP;
+	b->n = b->table.capacity = capacity;
+	PFS_TRY(pfs_job_alloc(job, &b->table.d_numbers, capacity * 8));
+	return PFS_CUDA(cudaMemsetAsync(b->table.d_numbers, 0xff, capacity * 8, job->stream));
+}
+
+static int build(struct pfs_job *job, struct built *b, const struct side *right, size_t n_keys)
+{
+	uint32_t *d_groups, *d_counts, *d_ends;
+	uint64_t rows = size_of(right);
+	void *d_temporary;
+	size_t size = 0;
+
+	PFS_TRY(pfs_job_keys(job, &b->keys, &b->limit,
+			     &(struct pfs_key_refs){right->source, right->refs, right->collations,
+						    n_keys}));
+	PFS_TRY(make_table(job, b, rows));
+	PFS_TRY(pfs_job_alloc(job, &d_groups, rows * sizeof(*d_groups)));
+	PFS_TRY(pfs_job_alloc_zero(job, &d_counts, b->n * sizeof(*d_counts)));
+	PFS_TRY(pfs_job_alloc(job, &d_ends, b->n * sizeof(*d_ends)));
+	PFS_TRY(pfs_job_alloc(job, &b->d_rows, rows * sizeof(*b->d_rows)));
+	PFS_TRY(pfs_job_alloc(job, &b->d_slots, b->n * sizeof(*b->d_slots)));
+	PFS_TRY(pfs_cuda_join_build(d_groups, d_counts, &b->keys, &b->table, &right->places,
+				    job->stream));
+	PFS_TRY(pfs_cuda_sums_32(NULL, &size, d_ends, d_counts, b->n, job->stream));
+	PFS_TRY(pfs_job_alloc(job, &d_temporary, size));
+	PFS_TRY(pfs_cuda_sums_32(d_temporary, &size, d_ends, d_counts, b->n, job->stream));
+	PFS_TRY(pfs_cuda_join_scatter(b->d_rows, d_ends, d_groups, &right->places, job->stream));
+	return pfs_cuda_join_pack(b->d_slots, d_counts, d_ends, b->d_rows, b->n, job->stream);
+}
+
+/* Left's values in right's keys.  -EOPNOTSUPP: the two are not compared as numbers of one kind. */
+static int left_keys(struct pfs_job *job, struct pfs_device_keys *keys, const struct built *b,
+		     const struct side *left, const struct side *right)
+{
+	*keys = b->keys;
+	for (uint32_t i = 0; i < keys->n; i++) {
+		const struct pfs_dictionary *mine =
+			pfs_source_dictionary(left->source, left->refs[i]);
+		enum pfs_kind kind;
+
+		PFS_TRY(pfs_job_value(job, &keys->key[i].value, &kind, left->source,
+				      left->refs[i]));
+		if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER)
+			return -EOPNOTSUPP;
+		if (mine != pfs_source_dictionary(right->source, right->refs[i]) ||
+		    keys->key[i].value.column.is_real != b->keys.key[i].value.column.is_real)
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* Where pairs begin, and how many there are; d_pairs has room for one more. */
+static int sum_up(struct pfs_job *job, uint64_t **d_starts, uint64_t *total, uint64_t *d_pairs,
+		  uint64_t n)
+{
+	void *d_temporary;
+	size_t size = 0;
+
+	PFS_TRY(pfs_job_alloc(job, d_starts, (n + 1) * sizeof(**d_starts)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(d_pairs + n, 0, sizeof(*d_pairs), job->stream)));
+	PFS_TRY(pfs_cuda_sums_64(NULL, &size, *d_starts, d_pairs, n + 1, job->stream));
+	PFS_TRY(pfs_job_alloc(job, &d_temporary, size));
+	PFS_TRY(pfs_cuda_sums_64(d_temporary, &size, *d_starts, d_pairs, n + 1, job->stream));
+	PFS_TRY(pfs_job_download(job, total, *d_starts + n, sizeof(*total)));
+	return *total > PFS_ROWS_MAX ? -EOPNOTSUPP : 0;
+}
+
+static int put_pairs(struct pfs_job *job, struct pfs_tuples **out, uint64_t n,
+		     const struct side *left, const struct side *right, uint32_t *d_left,
+		     uint32_t *d_right)
+{
+	size_t n_tables = pfs_source_tables(left->source);
+	size_t n_computed = pfs_source_computed(left->source);
+
+	PFS_TRY(pfs_device_tuples_make(job, out, n, n_tables + pfs_source_tables(right->source),
+				       n_computed + pfs_source_computed(right->source)));
+	PFS_TRY(pfs_job_put(job, *out, 0, 0, left->source, d_left, true));
+	return pfs_job_put(job, *out, n_tables, n_computed, right->source, d_right, true);
+}
+
+static int probe(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
+		 const struct side *left, const struct side *right, bool outer)
+{
+	uint64_t n = size_of(left), tiles = pfs_cuda_join_tiles(n), total, *d_sums, *d_starts;
+	unsigned long long *d_found;
+	uint32_t *d_left, *d_right;
+	struct pfs_device_keys keys;
+
+	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(left_keys(job, &keys, b, left, right));
+	PFS_TRY(pfs_job_alloc(job, &d_found, (tiles + 1) * pfs_cuda_join_tile() * 8));
+	PFS_TRY(pfs_job_alloc(job, &d_sums, (tiles + 2) * sizeof(*d_sums)));
+	PFS_TRY(pfs_cuda_join_find(d_found, d_sums, &keys, &b->table, b->limit, b->d_slots,
+				   &left->places, outer, job->stream));
+	PFS_TRY(sum_up(job, &d_starts, &total, d_sums, tiles));
+	PFS_TRY(pfs_job_alloc(job, &d_left, total * sizeof(*d_left)));
+	PFS_TRY(pfs_job_alloc(job, &d_right, total * sizeof(*d_right)));
+	PFS_TRY(pfs_cuda_join_write(d_left, d_right, d_starts, d_found, b->d_rows,
+				    left->places.from, n, job->stream));
+	return put_pairs(job, out, total, left, right, d_left, d_right);
+}
+
+static int join(struct pfs_job *job, struct pfs_tuples **out, struct side *left, struct side *right,
+		const struct pfs_join *what)
+{
+	struct built b = {0};
+
+	if (what->condition || what->n_keys > PFS_DEVICE_KEYS)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < what->n_keys; i++) {
+		left->refs[i] = what->keys[i].left;
+		right->refs[i] = what->keys[i].right;
+		left->collations[i] = right->collations[i] = what->keys[i].collation;
+	}
+	PFS_TRY(pfs_job_places(job, &left->places, left->source));
+	PFS_TRY(pfs_job_places(job, &right->places, right->source));
+	PFS_TRY(build(job, &b, right, what->n_keys));
+	return probe(job, out, &b, left, right, what->kind == PFS_JOIN_LEFT);
+}
+
+static int cuda_join(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_tuples **out, const struct pfs_source *left,
+		     const struct pfs_source *right, const struct pfs_join *what)
+{
+	struct side sides[2] = {{.source = left}, {.source = right}};
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
+
+	error = pfs_job_end(&job,
+			    error ? error : join(&job, out, &sides[0], &sides[1], what));
+	if (error) {
+		pfs_tuples_free(run, *out);
+		*out = NULL;
+	}
+	return error;
+}
+
+/* ---- two indexes ---- */
+
+static int merge(struct pfs_job *job, struct pfs_tuples **out,
+		 const struct pfs_index_fragment *left, const struct pfs_index_fragment *right)
+{
+	const struct pfs_table_column *a = &left->index->table->columns[left->index->column];
+	const struct pfs_table_column *b = &right->index->table->columns[right->index->column];
+	const struct pfs_device_index *l = left->index->device, *r = right->index->device;
+	uint64_t n = left->to - left->from, m = right->to - right->from, total;
+	uint64_t *d_pairs, *d_starts;
+	uint32_t *d_firsts;
+	struct pfs_device_tuples *device;
+
+	if (!l || !r || a->kind != b->kind || a->dictionary != b->dictionary)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_alloc(job, &d_pairs, (n + 1) * sizeof(*d_pairs)));
+	PFS_TRY(pfs_job_alloc(job, &d_firsts, n * sizeof(*d_firsts)));
+	PFS_TRY(pfs_cuda_merge_count(d_pairs, d_firsts, l->d_keys + left->from, n,
+				     r->d_keys + right->from, m, job->stream));
+	PFS_TRY(sum_up(job, &d_starts, &total, d_pairs, n));
+	PFS_TRY(pfs_device_tuples_make(job, out, total, 2, 0));
+	(*out)->tables[0].table = left->index->table;
+	(*out)->tables[1].table = right->index->table;
+	device = (*out)->device;
+	for (size_t i = 0; i < 2; i++) {
+		PFS_TRY(pfs_job_alloc(job, &device->d_rows[i], total * sizeof(uint32_t)));
+		pfs_job_keep(job, device->d_rows[i]);
+	}
+	return pfs_cuda_merge_write(device->d_rows[0], device->d_rows[1], d_starts, d_pairs,
+				    d_firsts, l->d_rows + left->from, r->d_rows + right->from, n,
+				    job->stream);
+}
+
+static int cuda_merge(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_tuples **out, const struct pfs_index_fragment *left,
+		      const struct pfs_index_fragment *right)
+{
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
+
+	error = pfs_job_end(&job, error ? error : merge(&job, out, left, right));
+	if (error) {
+		pfs_tuples_free(run, *out);
+		*out = NULL;
+	}
+	return error;
+}
+
+const struct pfs_join_family pfs_cuda_join_family = {.join = cuda_join, .merge = cuda_merge};

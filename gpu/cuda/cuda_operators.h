@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_operators.h - the CUDA back end of the relational operators: its device memory, the
+ * mirrored arrays, and the *job*, which is one operator's work from its first kernel to its last.
+ *
+ * A job has a stream of its own; jobs of several threads run side by side.  All device memory of a
+ * query comes from a stream-ordered pool.  When a job has ended everything that it queued is done, so
+ * its results may be used by any other job.
+ *
+ * Lock: o->lock guards the streams and the mirrors; no kernel or copy is waited for under it. */
+#ifndef PFS_GPU_CUDA_CUDA_OPERATORS_H
+#define PFS_GPU_CUDA_CUDA_OPERATORS_H
+
+#include <pthread.h>
+
+#include "gpu/cuda/cuda_check.h"
+#include "gpu/cuda/relation_kernels.h"
+#include "gpu/engine_impl.h"
+
+#define PFS_JOB_STREAMS 16u
+
+/* A copy of somebody's array in device memory. */
+struct pfs_mirror {
+	struct pfs_mirror *next;
+	uint64_t id;
+	uint8_t *d_memory;
+	size_t size;	 /* bytes allocated */
+	size_t held;	 /* bytes that are a copy */
+	uint64_t *epoch; /* of each block, as it was copied */
+	size_t n_blocks;
+	unsigned leases; /* jobs that read it */
+	unsigned pins;	 /* jobs that look at it: it stays in the list */
+	bool busy;	 /* a job changes it */
+	uint64_t used;	 /* when it was last asked for */
+	bool has_bounds; /* of what it held at that time */
+	struct pfs_device_bounds bounds;
+};
+
+struct pfs_cuda_operators {
+	struct pfs_operator_backend base;
+	cudaMemPool_t pool;
+	size_t mirror_limit; /* bytes */
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a mirror is not busy any more, or has a lease less */
+	/* protected by lock */
+	cudaStream_t idle[PFS_JOB_STREAMS];
+	unsigned n_idle;
+	struct pfs_mirror *mirrors;
+	size_t mirrored;
+	uint64_t clock;
+	int64_t failed_at; /* monotonic seconds; 0: the device is well */
+};
+
+struct pfs_job {
+	struct pfs_cuda_operators *o;
+	const struct pfs_run *run;
+	cudaStream_t stream;
+	void **d_temporary; /* freed at the end */
+	size_t n_temporary, temporary_capacity;
+	struct pfs_mirror **leases;
+	size_t n_leases, lease_capacity;
+};
+
+/* What lies on the device of a batch: by table and by computed vector. */
+struct pfs_device_tuples {
+	uint32_t **d_rows; /* NULL: tables[i].from + place */
+	void **d_data;
+	uint32_t **d_nulls;
+};
+
+struct pfs_device_index {
+	uint32_t *d_rows;
+	uint64_t *d_keys; /* ascending */
+};
+
+static inline struct pfs_cuda_operators *pfs_cuda_operators_of(struct pfs_operator_backend *b)
+{
+	return (struct pfs_cuda_operators *)b; /* its first member */
+}
+
+/* ---- cuda_operators.c ---- */
+
+/* -EOPNOTSUPP: the device failed a moment ago.  Whatever it returns, end it. */
+PFS_MUST_CHECK int pfs_job_begin(struct pfs_job *job, struct pfs_operator_backend *b,
+				 const struct pfs_run *run);
+/* Waits for all that was queued.  Returns `error`, or what went wrong meanwhile. */
+PFS_MUST_CHECK int pfs_job_end(struct pfs_job *job, int error);
+/* *out: `size` bytes of device memory (a few more may be read) until the end.  -ENOMEM; -EIO. */
+PFS_MUST_CHECK int pfs_job_alloc(struct pfs_job *job, void *out, size_t size);
+PFS_MUST_CHECK int pfs_job_alloc_zero(struct pfs_job *job, void *out, size_t size);
+/* The memory outlives the job; to be freed with pfs_device_give. */
+void pfs_job_keep(struct pfs_job *job, const void *d_memory);
+void pfs_device_give(struct pfs_cuda_operators *o, void *d_memory);
+PFS_MUST_CHECK int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size);
+/* Waits for it. */
+PFS_MUST_CHECK int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t size);
+
+/* ---- mirror.c ---- */
+
+/* An array of an owner: n elements of element_bits bits, changes noted by stamps (NULL with id 0:
+ * copied for this job alone; NULL with an id: it only grows at its end). */
+struct pfs_array {
+	uint64_t id;
+	const void *data;
+	uint64_t n;
+	unsigned element_bits;
+	const struct pfs_stamps *stamps;
+	/* Instead of data: writes 64-bit words of it (element_bits 1). */
+	void (*fill)(void *context, uint64_t *words, size_t first, size_t n);
+	void *context;
+};
+
+/* *out: the array on the device, as it is now, until the job's end; *mirror, if asked for, is whose
+ * it is, or NULL.  -EOPNOTSUPP: others read an older state of it and do not end. */
+PFS_MUST_CHECK int pfs_job_array(struct pfs_job *job, const void **out, struct pfs_mirror **mirror,
+				 const struct pfs_array *array);
+void pfs_job_return_leases(struct pfs_job *job);
+void pfs_mirrors_drop_all(struct pfs_cuda_operators *o);
+
+/* ---- cuda_source.c ---- */
+
+/* Which places the source has, and how many at most.  -EOPNOTSUPP for what only the host can do. */
+PFS_MUST_CHECK int pfs_job_places(struct pfs_job *job, struct pfs_device_places *places,
+				  const struct pfs_source *source);
+/* All places as an ascending list; *n of them.  *d_list NULL: they are from..to. */
+PFS_MUST_CHECK int pfs_job_list(struct pfs_job *job, uint32_t **d_list, uint64_t *n,
+				const struct pfs_device_places *places);
+/* The value of a reference at each place; *kind, and the column it is (NULL: computed). */
+PFS_MUST_CHECK int pfs_job_value(struct pfs_job *job, struct pfs_device_value *value,
+				 enum pfs_kind *kind, const struct pfs_source *source,
+				 struct pfs_ref ref);
+/* What the referenced column or vector holds at most and least, whatever the places. */
+PFS_MUST_CHECK int pfs_job_bounds(struct pfs_job *job, struct pfs_device_bounds *bounds,
+				  const struct pfs_source *source, struct pfs_ref ref,
+				  const struct pfs_device_value *value);
+/* True if a value may be NULL. */
+bool pfs_value_can_be_null(const struct pfs_device_value *value);
+const struct pfs_table_column *pfs_source_column(const struct pfs_source *source,
+						 struct pfs_ref ref);
+/* The dictionary of a reference, or NULL. */
+const struct pfs_dictionary *pfs_source_dictionary(const struct pfs_source *source,
+						   struct pfs_ref ref);
+
+/* A batch on the device: n tuples, `first` tables and vectors of which pfs_job_put fills. */
+PFS_MUST_CHECK int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples **out, uint64_t n,
+					  size_t n_tables, size_t n_computed);
+/* Puts the source's tables and vectors at these places into the batch, from its tables first_table and
+ * vectors first_computed on.  `adopt`: the places, the job's memory, may become the batch's. */
+PFS_MUST_CHECK int pfs_job_put(struct pfs_job *job, struct pfs_tuples *tuples, size_t first_table,
+			       size_t first_computed, const struct pfs_source *source,
+			       uint32_t *d_places, bool adopt);
+/* Tables and vectors of a source. */
+size_t pfs_source_tables(const struct pfs_source *source);
+size_t pfs_source_computed(const struct pfs_source *source);
+
+/* Combinations of references' values as numbers, *limit of them (stride of what would come next).
+ * bounds_of: whose values decide (for a join: right's).  -EOPNOTSUPP: they are too many, or no
+ * numbers. */
+struct pfs_key_refs {
+	const struct pfs_source *source;
+	const struct pfs_ref *refs;
+	const enum pfs_collation *collations;
+	size_t n;
+};
+PFS_MUST_CHECK int pfs_job_keys(struct pfs_job *job, struct pfs_device_keys *keys, uint64_t *limit,
+				const struct pfs_key_refs *refs);
+
+extern const struct pfs_select_family pfs_cuda_select_family; /* cuda_select.c */
+extern const struct pfs_group_family pfs_cuda_group_family;   /* cuda_group.c */
+extern const struct pfs_sort_family pfs_cuda_sort_family;     /* cuda_sort.c */
+extern const struct pfs_join_family pfs_cuda_join_family;     /* cuda_join.c */
+extern const struct pfs_gather_family pfs_cuda_gather_family; /* cuda_source.c */
+
+/* cuda_sort.c: keys as the sort orders them (collation BINARY). */
+PFS_MUST_CHECK int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank, enum pfs_kind kind,
+				const struct pfs_dictionary *dictionary);
+
+#endif

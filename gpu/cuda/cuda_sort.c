@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_sort.c - order on the device: radix sorts from the last key to the first, each stable,
+ * with the NULLs put before or behind by a bit of their own.
+ *
+ * With a small limit most of the input is left out first: histograms of the first key's digits tell which
+ * keys can be among the first; only these are sorted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/cuda/cuda_operators.h"
+
+#define DIGIT	   12 /* bits, as the histogram of sort.cu has */
+#define WORTH	   65536u
+#define CANDIDATES 4u /* so many times the limit are few enough */
+
+struct key {
+	struct pfs_device_value value;
+	const uint32_t *d_rank;
+	bool descending, nulls_first, can_be_null;
+};
+
+/* The places in the order so far, and room for what comes next. */
+struct sort {
+	uint32_t *d_places, *d_next;
+	uint64_t *d_keys, *d_keys_next;
+	uint8_t *d_flags, *d_flags_next;
+	void *d_temporary;
+	size_t temporary_size;
+	uint64_t n;
+};
+
+int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank, enum pfs_kind kind,
+		 const struct pfs_dictionary *dictionary)
+{
+	*d_rank = NULL;
+	if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER)
+		return -EOPNOTSUPP;
+	if (kind != PFS_KIND_CODE)
+		return 0;
+	if (!dictionary || !dictionary->rank)
+		return -EOPNOTSUPP;
+	return pfs_job_upload(job, d_rank, dictionary->rank, dictionary->n * sizeof(uint32_t));
+}
+
+static int read_key(struct pfs_job *job, struct key *out, const struct pfs_source *source,
+		    const struct pfs_sort_key *key)
+{
+	enum pfs_kind kind;
+
+	PFS_TRY(pfs_job_value(job, &out->value, &kind, source, key->ref));
+	if (kind == PFS_KIND_CODE && key->collation != PFS_BINARY)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_rank(job, &out->d_rank, kind, pfs_source_dictionary(source, key->ref)));
+	out->descending = key->descending;
+	out->nulls_first = !key->nulls_last;
+	out->can_be_null = pfs_value_can_be_null(&out->value);
+	return 0;
+}
+
+static int make_keys(struct pfs_job *job, struct sort *s, const struct key *key)
+{
+	return pfs_cuda_sort_keys(s->d_keys, key->can_be_null ? s->d_flags : NULL, &key->value,
+				  key->d_rank, key->descending, key->nulls_first, s->d_places, s->n,
+				  job->stream);
+}
+
+/* Pairs of s->n, or flags, into the next places, which then are the places. */
+static int sort_once(struct pfs_job *job, struct sort *s, bool flags, int bits)
+{
+	uint32_t *d_places = s->d_places;
+	size_t size = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		void *d_temporary = pass ? s->d_temporary : NULL;
+
+		PFS_TRY(flags ? pfs_cuda_sort_flags(d_temporary, &size, s->d_flags_next, s->d_flags,
+						    s->d_next, d_places, s->n, job->stream)
+			      : pfs_cuda_sort_pairs(d_temporary, &size, s->d_keys_next, s->d_keys,
+						    s->d_next, d_places, s->n, bits, job->stream));
+		if (!pass && size > s->temporary_size) {
+			PFS_TRY(pfs_job_alloc(job, &s->d_temporary, size));
+			s->temporary_size = size;
+		}
+	}
+	s->d_places = s->d_next;
+	s->d_next = d_places;
+	return 0;
+}
+
+static int sort_by(struct pfs_job *job, struct sort *s, const struct key *key)
+{
+	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(make_keys(job, s, key));
+	PFS_TRY(sort_once(job, s, false, key->d_rank && !key->descending ? 32 : 64));
+	if (!key->can_be_null)
+		return 0;
+	PFS_TRY(make_keys(job, s, key)); /* the flags, in the new order */
+	return sort_once(job, s, true, 1);
+}
+
+/* ---- a small limit ---- */
+
+/* Where the wanted-th key lies: *most is not below it, and few keys are at most that. */
+static int find_threshold(struct pfs_job *job, uint64_t *most, const struct sort *s,
+			  uint64_t wanted)
+{
+	uint32_t histogram[1 << DIGIT], *d_histogram;
+	uint64_t prefix = 0, before = 0;
+	int shift = 64 - DIGIT;
+
+	PFS_TRY(pfs_job_alloc(job, &d_histogram, sizeof(histogram)));
+	for (;; shift = PFS_MAX(shift - DIGIT, 0)) {
+		uint64_t digit = 0, in_digit = 0;
+
+		PFS_TRY(PFS_CUDA(
+			cudaMemsetAsync(d_histogram, 0, sizeof(histogram), job->stream)));
+		PFS_TRY(pfs_cuda_sort_histogram(d_histogram, s->d_keys, s->n, prefix, shift,
+						job->stream));
+		PFS_TRY(pfs_job_download(job, histogram, d_histogram, sizeof(histogram)));
+		for (digit = 0; digit < (1 << DIGIT) - 1; digit++) {
+			in_digit = histogram[digit];
+			if (before + in_digit >= wanted)
+				break;
+			before += in_digit;
+		}
+		prefix = prefix << DIGIT | digit;
+		*most = shift ? ((prefix + 1) << shift) - 1 : prefix;
+		if (shift < DIGIT || in_digit <= CANDIDATES * wanted + WORTH)
+			return 0;
+	}
+}
+
+/* Leaves out what cannot be among the first `wanted`; d_keys holds the first key's. */
+static int leave_out(struct pfs_job *job, struct sort *s, const struct key *key, uint64_t wanted)
+{
+	struct pfs_device_places kept = {.to = s->n};
+	uint32_t *d_bits, *d_list;
+	uint64_t most, n;
+
+	PFS_TRY(make_keys(job, s, key));
+	PFS_TRY(find_threshold(job, &most, s, wanted));
+	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(s->n, 64) * 8));
+	PFS_TRY(pfs_cuda_sort_at_most(d_bits, s->d_keys, s->n, most, job->stream));
+	kept.d_mask = d_bits;
+	PFS_TRY(pfs_job_list(job, &d_list, &n, &kept));
+	PFS_TRY(pfs_cuda_rows_at(s->d_next, s->d_places, 0, d_list, n, job->stream));
+	d_list = s->d_places;
+	s->d_places = s->d_next;
+	s->d_next = d_list;
+	s->n = n;
+	return 0;
+}
+
+/* ---- the operator ---- */
+
+static int begin_sort(struct pfs_job *job, struct sort *s, const struct pfs_device_places *places)
+{
+	PFS_TRY(pfs_job_list(job, &s->d_places, &s->n, places));
+	if (!s->d_places) {
+		PFS_TRY(pfs_job_alloc(job, &s->d_places, s->n * sizeof(uint32_t)));
+		PFS_TRY(pfs_cuda_count_up(s->d_places, (uint32_t)places->from, s->n, job->stream));
+	}
+	PFS_TRY(pfs_job_alloc(job, &s->d_next, s->n * sizeof(uint32_t)));
+	PFS_TRY(pfs_job_alloc(job, &s->d_keys, s->n * sizeof(uint64_t)));
+	PFS_TRY(pfs_job_alloc(job, &s->d_keys_next, s->n * sizeof(uint64_t)));
+	PFS_TRY(pfs_job_alloc(job, &s->d_flags, s->n));
+	return pfs_job_alloc(job, &s->d_flags_next, s->n);
+}
+
+static int sort(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
+		const struct pfs_sort_key *sort_keys, size_t n_keys, uint64_t offset,
+		uint64_t limit)
+{
+	struct key *keys PFS_FREE = calloc(n_keys + 1, sizeof(*keys));
+	struct pfs_device_places places;
+	struct sort s = {0};
+	uint64_t wanted, n;
+
+	if (!keys)
+		return -ENOMEM;
+	if (__builtin_add_overflow(offset, limit, &wanted))
+		wanted = UINT64_MAX;
+	PFS_TRY(pfs_job_places(job, &places, source));
+	for (size_t i = 0; i < n_keys; i++)
+		PFS_TRY(read_key(job, &keys[i], source, &sort_keys[i]));
+	PFS_TRY(begin_sort(job, &s, &places));
+	if (n_keys && wanted && s.n > WORTH && wanted < s.n / 16)
+		PFS_TRY(leave_out(job, &s, &keys[0], wanted));
+	for (size_t i = n_keys; i-- > 0 && s.n;)
+		PFS_TRY(sort_by(job, &s, &keys[i]));
+	offset = PFS_MIN(offset, s.n);
+	n = PFS_MIN(limit, s.n - offset);
+	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
+				       pfs_source_computed(source)));
+	return pfs_job_put(job, *out, 0, 0, source, s.d_places + offset, offset == 0);
+}
+
+static int cuda_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_tuples **out, const struct pfs_source *source,
+		     const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
+		     uint64_t limit)
+{
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
+
+	error = pfs_job_end(&job, error ? error
+					: sort(&job, out, source, keys, n_keys, offset, limit));
+	if (error) {
+		pfs_tuples_free(run, *out);
+		*out = NULL;
+	}
+	return error;
+}
+
+/* ---- column indexes ---- */
+
+static int make_index(struct pfs_job *job, struct pfs_column_index *index,
+		      const struct pfs_source *source)
+{
+	const struct pfs_sort_key by = {.ref = {0, index->column}, .collation = index->collation};
+	struct pfs_device_index *device;
+	struct pfs_device_places places;
+	struct pfs_device_step not_null[2] = {{.op = PFS_DEVICE_IS_NULL}, {.op = PFS_DEVICE_NOT}};
+	const struct pfs_device_step *d_steps;
+	struct sort s = {0};
+	struct key key;
+	uint32_t *d_bits;
+
+	PFS_TRY(pfs_job_places(job, &places, source));
+	PFS_TRY(read_key(job, &key, source, &by));
+	if (key.can_be_null) {
+		not_null[0].value = key.value;
+		PFS_TRY(pfs_job_upload(job, &d_steps, not_null, sizeof(not_null)));
+		PFS_TRY(pfs_job_alloc_zero(job, &d_bits,
+					   pfs_div_round_up(source->table->n_rows, 64) * 8));
+		PFS_TRY(pfs_cuda_select(d_bits, NULL, &places, d_steps, 2, job->stream));
+		places.d_mask = d_bits;
+		key.can_be_null = false;
+	}
+	PFS_TRY(begin_sort(job, &s, &places));
+	if (s.n)
+		PFS_TRY(sort_by(job, &s, &key));
+	device = calloc(1, sizeof(*device));
+	if (!device)
+		return -ENOMEM;
+	pfs_job_keep(job, s.d_places);
+	pfs_job_keep(job, s.d_keys_next);
+	*device = (struct pfs_device_index){s.d_places, s.d_keys_next};
+	index->n = s.n;
+	index->device = device;
+	index->backend = &job->o->base;
+	return 0;
+}
+
+static int cuda_index(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_column_index *index, const struct pfs_source *source)
+{
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
+
+	return pfs_job_end(&job, error ? error : make_index(&job, index, source));
+}
+
+static void cuda_release_index(struct pfs_operator_backend *b, const struct pfs_run *run,
+			       struct pfs_column_index *index)
+{
+	struct pfs_device_index *device = index->device;
+
+	(void)run;
+	pfs_device_give(pfs_cuda_operators_of(b), device->d_rows);
+	pfs_device_give(pfs_cuda_operators_of(b), device->d_keys);
+	free(device);
+	index->device = NULL;
+}
+
+static int fetch_index(struct pfs_job *job, struct pfs_column_index *index)
+{
+	const struct pfs_device_index *device = index->device;
+
+	PFS_TRY(pfs_run_alloc_raw(job->run, &index->rows, index->n, sizeof(*index->rows)));
+	return pfs_job_download(job, index->rows, device->d_rows, index->n * sizeof(uint32_t));
+}
+
+/* It then is in both places. */
+static int cuda_fetch_index(struct pfs_operator_backend *b, const struct pfs_run *run,
+			    struct pfs_column_index *index)
+{
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
+
+	error = pfs_job_end(&job, error ? error : fetch_index(&job, index));
+	return error == -EOPNOTSUPP ? -EIO : error;
+}
+
+const struct pfs_sort_family pfs_cuda_sort_family = {
+	.sort = cuda_sort,
+	.index = cuda_index,
+	.fetch = cuda_fetch_index,
+	.release = cuda_release_index,
+};

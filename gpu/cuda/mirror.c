@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/mirror.c - arrays of owners as device copies that are kept from job to job: only blocks
+ * that changed cross the bus again.
+ *
+ * A job that reads a mirror has a lease on it.  While others have leases a mirror is not changed: who
+ * needs a newer state waits a little, then leaves the operator to the host. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/cuda/cuda_operators.h"
+
+#define NEVER	   UINT64_MAX
+#define WAIT_NS	   20000000 /* for leases of an older state */
+#define SLACK	   64u	    /* bytes that kernels may read past the end */
+#define FILL_WORDS 65536u
+
+static size_t bytes_of(const struct pfs_array *a, uint64_t n)
+{
+	return (size_t)(a->element_bits == 1 ? (n + 63) / 64 * 8 : n * (a->element_bits / 8));
+}
+
+static size_t block_bytes(const struct pfs_array *a)
+{
+	return (size_t)PFS_BLOCK_ROWS * a->element_bits / 8;
+}
+
+static void free_mirror(struct pfs_cuda_operators *o, struct pfs_mirror *m)
+{
+	o->mirrored -= m->size;
+	pfs_device_give(o, m->d_memory);
+	free(m->epoch);
+	free(m);
+}
+
+void pfs_mirrors_drop_all(struct pfs_cuda_operators *o)
+{
+	while (o->mirrors) {
+		struct pfs_mirror *m = o->mirrors;
+
+		o->mirrors = m->next;
+		free_mirror(o, m);
+	}
+}
+
+/* The lock is held.  Frees what nobody reads, the longest unused first, until `size` more fits. */
+static void make_room(struct pfs_cuda_operators *o, size_t size)
+{
+	while (o->mirrored + size > o->mirror_limit) {
+		struct pfs_mirror **at, **oldest = NULL, *m;
+
+		for (at = &o->mirrors; *at; at = &(*at)->next)
+			if (!(*at)->leases && !(*at)->pins && (*at)->size &&
+			    (!oldest || (*at)->used < (*oldest)->used))
+				oldest = at;
+		if (!oldest)
+			return;
+		m = *oldest;
+		*oldest = m->next;
+		free_mirror(o, m);
+	}
+}
+
+static struct pfs_mirror *find_mirror(struct pfs_cuda_operators *o, uint64_t id)
+{
+	struct pfs_mirror *m;
+
+	for (m = o->mirrors; m && m->id != id; m = m->next)
+		;
+	if (m)
+		return m;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->id = id;
+	m->next = o->mirrors;
+	o->mirrors = m;
+	return m;
+}
+
+/* ---- copying ---- */
+
+/* Bytes from..to of the array, to their place in d_memory. */
+static int copy_piece(struct pfs_job *job, uint8_t *d_memory, const struct pfs_array *a,
+		      size_t from, size_t to)
+{
+	uint64_t *words PFS_FREE = NULL;
+
+	if (!a->fill)
+		return PFS_CUDA(cudaMemcpyAsync(d_memory + from, (const uint8_t *)a->data + from,
+						to - from, cudaMemcpyHostToDevice, job->stream));
+	words = malloc(FILL_WORDS * sizeof(*words));
+	if (!words)
+		return -ENOMEM;
+	for (size_t at = from / 8; at < to / 8; at += FILL_WORDS) {
+		size_t n = PFS_MIN(to / 8 - at, (size_t)FILL_WORDS);
+
+		PFS_TRY(pfs_run_poll(job->run));
+		a->fill(a->context, words, at, n);
+		/* From pageable memory: the call returns when the words have been taken. */
+		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_memory + at * 8, words, n * 8,
+						 cudaMemcpyHostToDevice, job->stream)));
+	}
+	return 0;
+}
+
+static bool is_current(const struct pfs_mirror *m, const struct pfs_array *a)
+{
+	size_t size = bytes_of(a, a->n);
+
+	if (m->held != size && (a->stamps || m->held < size))
+		return false;
+	for (size_t i = 0; a->stamps && i < pfs_div_round_up(a->n, PFS_BLOCK_ROWS); i++)
+		if (m->epoch[i] != pfs_stamps_of(a->stamps, (uint32_t)i))
+			return false;
+	return true;
+}
+
+/* Room for the array as it is now; what was there is lost if it has to move. */
+static int resize(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
+{
+	size_t size = bytes_of(a, a->n), wanted = size + size / 8 + SLACK;
+	size_t n_blocks = (size_t)pfs_div_round_up(a->n, PFS_BLOCK_ROWS);
+	uint64_t *epoch;
+
+	if (a->stamps && n_blocks > m->n_blocks) {
+		epoch = realloc(m->epoch, n_blocks * sizeof(*epoch));
+		if (!epoch)
+			return -ENOMEM;
+		for (size_t i = m->n_blocks; i < n_blocks; i++)
+			epoch[i] = NEVER;
+		m->epoch = epoch;
+		m->n_blocks = n_blocks;
+	}
+	if (size + SLACK <= m->size)
+		return 0;
+	{
+		PFS_LOCKED(&job->o->lock);
+
+		pfs_device_give(job->o, m->d_memory);
+		job->o->mirrored -= m->size;
+		m->d_memory = NULL;
+		m->size = m->held = 0;
+		make_room(job->o, wanted);
+	}
+	for (size_t i = 0; i < m->n_blocks; i++)
+		m->epoch[i] = NEVER;
+	PFS_TRY(PFS_CUDA(cudaMallocFromPoolAsync((void **)&m->d_memory, wanted, job->o->pool,
+						 job->stream)));
+	PFS_LOCKED(&job->o->lock);
+	m->size = wanted;
+	job->o->mirrored += wanted;
+	return 0;
+}
+
+/* Blocks that changed, neighbours together. */
+static int copy_blocks(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
+{
+	size_t n = (size_t)pfs_div_round_up(a->n, PFS_BLOCK_ROWS), size = bytes_of(a, a->n);
+
+	for (size_t i = 0, from; i < n;) {
+		for (from = i; i < n; i++) {
+			uint64_t now = pfs_stamps_of(a->stamps, (uint32_t)i);
+
+			if (m->epoch[i] == now && m->held >= PFS_MIN((i + 1) * block_bytes(a), size))
+				break;
+			m->epoch[i] = now;
+		}
+		if (i > from)
+			PFS_TRY(copy_piece(job, m->d_memory, a, from * block_bytes(a),
+					   PFS_MIN(i * block_bytes(a), size)));
+		i += i == from;
+	}
+	m->held = size;
+	return 0;
+}
+
+static int refresh(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
+{
+	size_t size = bytes_of(a, a->n);
+	int error;
+
+	m->has_bounds = false;
+	error = resize(job, m, a);
+	if (!error && a->stamps)
+		error = copy_blocks(job, m, a);
+	else if (!error) {
+		error = copy_piece(job, m->d_memory, a, m->held, size);
+		m->held = error ? m->held : size;
+	}
+	if (!error)
+		error = PFS_CUDA(cudaStreamSynchronize(job->stream));
+	for (size_t i = 0; error && i < m->n_blocks; i++)
+		m->epoch[i] = NEVER;
+	m->held = error ? 0 : m->held;
+	return error;
+}
+
+/* ---- leases ---- */
+
+/* The lock is held.  Waits until nobody changes the mirror and, if it is not current, nobody reads
+ * it. */
+static int wait_for(struct pfs_cuda_operators *o, const struct pfs_mirror *m,
+		    const struct pfs_array *a)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += WAIT_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	while (m->busy || (m->leases && !is_current(m, a))) {
+		if (m->busy) /* an upload ends by itself */
+			(void)pthread_cond_wait(&o->changed, &o->lock);
+		else if (pthread_cond_timedwait(&o->changed, &o->lock, &until) != 0)
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int lease(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
+{
+	struct pfs_cuda_operators *o = job->o;
+	int error;
+
+	m->pins++;
+	error = wait_for(o, m, a);
+	m->used = ++o->clock;
+	if (!error && !is_current(m, a)) {
+		m->busy = true;
+		(void)pthread_mutex_unlock(&o->lock);
+		error = refresh(job, m, a);
+		(void)pthread_mutex_lock(&o->lock);
+		m->busy = false;
+		(void)pthread_cond_broadcast(&o->changed);
+	}
+	m->pins--;
+	if (error)
+		return error;
+	job->leases[job->n_leases++] = m;
+	m->leases++;
+	return 0;
+}
+
+void pfs_job_return_leases(struct pfs_job *job)
+{
+	PFS_LOCKED(&job->o->lock);
+
+	for (size_t i = 0; i < job->n_leases; i++)
+		job->leases[i]->leases--;
+	job->n_leases = 0;
+	(void)pthread_cond_broadcast(&job->o->changed);
+}
+
+int pfs_job_array(struct pfs_job *job, const void **out, struct pfs_mirror **mirror,
+		  const struct pfs_array *a)
+{
+	struct pfs_mirror *m;
+	uint8_t *d_memory;
+
+	*out = NULL;
+	if (mirror)
+		*mirror = NULL;
+	if (a->id == 0) {
+		PFS_TRY(pfs_job_alloc(job, &d_memory, bytes_of(a, a->n)));
+		*out = d_memory;
+		return a->n ? copy_piece(job, d_memory, a, 0, bytes_of(a, a->n)) : 0;
+	}
+	PFS_TRY(pfs_grow(&job->leases, &job->lease_capacity, job->n_leases + 1,
+			 sizeof(struct pfs_mirror *)));
+	PFS_LOCKED(&job->o->lock);
+	m = find_mirror(job->o, a->id);
+	if (!m)
+		return -ENOMEM;
+	PFS_TRY(lease(job, m, a));
+	*out = m->d_memory;
+	if (mirror)
+		*mirror = m;
+	return 0;
+}

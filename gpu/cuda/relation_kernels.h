@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/relation_kernels.h - launch wrappers of the relational operators: each queues its kernels
+ * on the stream, neither allocates nor waits but where it says so, and returns 0 or -EIO.  d_ marks
+ * device memory.
+ *
+ * A *place* is a position in an operator's input: the row itself where that is a table, the tuple's
+ * number where it is a batch.  Bits are 32-bit words, the lowest bit first. */
+#ifndef PFS_GPU_CUDA_RELATION_KERNELS_H
+#define PFS_GPU_CUDA_RELATION_KERNELS_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PFS_DEVICE_KEYS	      8
+#define PFS_DEVICE_AGGREGATES 12
+#define PFS_DEVICE_STEPS      64
+
+struct pfs_device_column {
+	const void *d_data;
+	const uint32_t *d_via;	 /* or NULL */
+	const uint32_t *d_nulls; /* or NULL */
+	uint64_t mask;		 /* all ones: none */
+	int64_t base;
+	uint8_t width, is_signed, shift;
+	uint8_t is_real; /* its values are ordered as pfs_order_real says */
+};
+
+/* The value at a place: the column at row d_rows[place], or from + place. */
+struct pfs_device_value {
+	struct pfs_device_column column;
+	const uint32_t *d_rows;
+	uint32_t from;
+};
+
+/* The places from..to of which the mask (NULL: all) has its bit. */
+struct pfs_device_places {
+	uint64_t from, to;
+	const uint32_t *d_mask;
+};
+
+/* Reals as integers in the same order; -0 is 0. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline int64_t pfs_order_real(double value)
+{
+	union {
+		double real;
+		int64_t bits;
+	} u;
+
+	u.real = value == 0 ? 0.0 : value;
+	return u.bits < 0 ? (int64_t)((uint64_t)INT64_MIN - (uint64_t)u.bits) : u.bits;
+}
+
+/* ---- select.cu ---- */
+
+enum pfs_device_op {
+	PFS_DEVICE_RANGE,     /* low <= value <= high; NULL: unknown */
+	PFS_DEVICE_COMPARE,   /* value and other, both integers or both reals; high: enum pfs_op */
+	PFS_DEVICE_IN,	      /* value among d_list[0..n), ascending; NULL: unknown */
+	PFS_DEVICE_IN_SET,    /* bit of value in d_set, of n; NULL: unknown */
+	PFS_DEVICE_IS_NULL,   /* never unknown */
+	PFS_DEVICE_MEMBER,    /* bit of the place in d_set */
+	PFS_DEVICE_EQUALS,    /* the text is d_text; NULL: unknown */
+	PFS_DEVICE_BEGINS,    /* with d_text */
+	PFS_DEVICE_ENDS,
+	PFS_DEVICE_CONTAINS,
+	PFS_DEVICE_UNKNOWN, /* always */
+	PFS_DEVICE_AND,
+	PFS_DEVICE_OR,
+	PFS_DEVICE_NOT,
+};
+
+struct pfs_device_step {
+	enum pfs_device_op op;
+	struct pfs_device_value value, other;
+	int64_t low, high;
+	const int64_t *d_list;
+	const uint32_t *d_set;
+	const uint8_t *d_text;
+	const uint8_t *d_heap; /* of texts by place */
+	uint64_t n;	       /* of the list or set; bytes of the text */
+	uint8_t place_shift, length_size;
+	/* RANGE: the column has no rows, via, nulls, shift, mask; low <= high are of its elements. */
+	uint8_t is_plain;
+};
+
+/* Bits of the places for which the steps leave true; *d_count (NULL: not asked) grows by how many.
+ * d_bits NULL: only counted.  d_steps lies on the device; 0 steps: all of places. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+int pfs_cuda_select(uint32_t *d_bits, uint64_t *d_count, const struct pfs_device_places *places,
+		    const struct pfs_device_step *d_steps, uint32_t n_steps, cudaStream_t stream);
+
+/* bits = bits op other (enum pfs_rows_op). */
+int pfs_cuda_rows_combine(uint32_t *d_bits, const uint32_t *d_other, size_t words, int op,
+			  cudaStream_t stream);
+/* The set bits' numbers, ascending; d_temporary NULL: *temporary_size is set, nothing else done. */
+int pfs_cuda_rows_list(uint32_t *d_list, uint64_t *d_n, void *d_temporary, size_t *temporary_size,
+		       const uint32_t *d_bits, uint64_t n_bits, cudaStream_t stream);
+
+/* ---- gather.cu ---- */
+
+/* out[i] = the value at place places ? places[i] : i, as 8 bytes (32-bit: as 4), and a bit where it
+ * is NULL (d_nulls may be NULL: not asked). */
+int pfs_cuda_values_at(void *d_out, bool as_32_bit, uint32_t *d_nulls,
+			   const struct pfs_device_value *value, const uint32_t *d_places,
+			   uint64_t n, cudaStream_t stream);
+/* out[i] = rows ? rows[places[i]] : from + places[i]; none where the place is none. */
+int pfs_cuda_rows_at(uint32_t *d_out, const uint32_t *d_rows, uint32_t from,
+			 const uint32_t *d_places, uint64_t n, cudaStream_t stream);
+
+/* out[i] = from + i. */
+int pfs_cuda_count_up(uint32_t *d_out, uint32_t from, uint64_t n, cudaStream_t stream);
+
+/* ---- group.cu ---- */
+
+/* What the values of an array can be, found in one pass; doubles hold the sums of those above and
+ * below zero (of reals: not set). */
+struct pfs_device_bounds {
+	long long least, most;
+	double above, below;
+};
+/* *d_bounds is to be {INT64_MAX, INT64_MIN, 0, 0}. */
+int pfs_cuda_bounds(struct pfs_device_bounds *d_bounds, const struct pfs_device_value *value,
+		    uint64_t n, cudaStream_t stream);
+
+/* A combination of values as one number: the sum of (value - least + 1) * stride, 0 for NULL. */
+struct pfs_device_key {
+	struct pfs_device_value value;
+	int64_t least;
+	uint64_t stride;
+};
+
+struct pfs_device_keys {
+	struct pfs_device_key key[PFS_DEVICE_KEYS];
+	uint32_t n;
+};
+
+/* Open addressing: a number's own place, once it is in.  All ones: empty. */
+struct pfs_device_table {
+	unsigned long long *d_numbers;
+	uint64_t capacity; /* a power of two; 0: numbers are places themselves */
+};
+
+enum pfs_device_aggregate_op {
+	PFS_DEVICE_COUNT,
+	PFS_DEVICE_SUM,
+	PFS_DEVICE_SUM_REAL, /* integers and reals, as doubles */
+	PFS_DEVICE_MIN,
+	PFS_DEVICE_MAX,
+};
+
+struct pfs_device_aggregate {
+	enum pfs_device_aggregate_op op;
+	struct pfs_device_value value;
+	bool can_be_null;
+	unsigned long long *d_value; /* by group; a double for SUM_REAL; NULL for COUNT */
+	uint32_t *d_count;	     /* values that are not NULL; NULL where none can be */
+};
+
+struct pfs_device_groups {
+	uint64_t n; /* groups that there is room for */
+	uint32_t *d_first; /* all ones at first: the least place */
+	uint32_t *d_count;
+	struct pfs_device_aggregate aggregate[PFS_DEVICE_AGGREGATES];
+	uint32_t n_aggregates;
+};
+
+/* Adds the places to their groups; what d_ arrays hold at first: 0, for MIN INT64_MAX, for MAX
+ * INT64_MIN. */
+int pfs_cuda_group(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
+		   const struct pfs_device_table *table, const struct pfs_device_places *places,
+		   cudaStream_t stream);
+int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uint64_t n,
+		     cudaStream_t stream);
+/* Bits of the groups that have a tuple. */
+int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, cudaStream_t stream);
+/* d_out[i] = what the aggregate shows of group list[i]: `as` is its enum pfs_aggregate_op. */
+int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
+			  const struct pfs_device_aggregate *aggregate, int as,
+			  const uint32_t *d_group_count, const uint32_t *d_list, uint64_t n,
+			  cudaStream_t stream);
+
+/* ---- sort.cu ---- */
+
+/* keys[i] = the value at places[i] as a number in the order wanted; NULL is the least or the most there,
+ * and nulls[i] tells it from the others: 1, or 0 for nulls_first. */
+int pfs_cuda_sort_keys(uint64_t *d_keys, uint8_t *d_nulls, const struct pfs_device_value *value,
+		       const uint32_t *d_rank, bool descending, bool nulls_first,
+		       const uint32_t *d_places, uint64_t n, cudaStream_t stream);
+/* Sorts pairs, stable; d_temporary NULL: *temporary_size is set.  Results are in d_keys_out and
+ * d_places_out. */
+int pfs_cuda_sort_pairs(void *d_temporary, size_t *temporary_size, uint64_t *d_keys_out,
+			const uint64_t *d_keys, uint32_t *d_places_out, const uint32_t *d_places,
+			uint64_t n, int bits, cudaStream_t stream);
+int pfs_cuda_sort_flags(void *d_temporary, size_t *temporary_size, uint8_t *d_flags_out,
+			const uint8_t *d_flags, uint32_t *d_places_out, const uint32_t *d_places,
+			uint64_t n, cudaStream_t stream);
+/* histogram[(key >> shift) & 4095] over keys whose bits above are `prefix`. */
+int pfs_cuda_sort_histogram(uint32_t *d_histogram, const uint64_t *d_keys, uint64_t n,
+			    uint64_t prefix, int shift, cudaStream_t stream);
+/* Bits of the keys that are at most `most`. */
+int pfs_cuda_sort_at_most(uint32_t *d_bits, const uint64_t *d_keys, uint64_t n, uint64_t most,
+			  cudaStream_t stream);
+
+/* ---- join.cu ---- */
+
+/* groups[i] = the place in the table of right's number at places[i], put in if it is not; none if a key
+ * is NULL.  counts[group] counts them. */
+int pfs_cuda_join_build(uint32_t *d_groups, uint32_t *d_counts, const struct pfs_device_keys *keys,
+			const struct pfs_device_table *table, const struct pfs_device_places *places,
+			cudaStream_t stream);
+/* d_rows in the order of groups; d_starts: each group's first, is moved to its end. */
+int pfs_cuda_join_scatter(uint32_t *d_rows, uint32_t *d_ends, const uint32_t *d_groups,
+			  const struct pfs_device_places *places, cudaStream_t stream);
+/* slots[group] = how many rows << 32 | the row, or where they begin in d_rows; 0: none. */
+int pfs_cuda_join_pack(unsigned long long *d_slots, const uint32_t *d_counts,
+		       const uint32_t *d_ends, const uint32_t *d_rows, uint64_t n,
+		       cudaStream_t stream);
+/* Rows of a tile, and tiles of n rows. */
+uint64_t pfs_cuda_join_tile(void);
+uint64_t pfs_cuda_join_tiles(uint64_t n);
+/* d_found, in whole tiles: the slot of each place of left; d_sums: how many pairs each tile makes.  keys:
+ * left's values, right's least ones and strides; limit: how many numbers right's values can make. */
+int pfs_cuda_join_find(unsigned long long *d_found, uint64_t *d_sums,
+		       const struct pfs_device_keys *keys, const struct pfs_device_table *table,
+		       uint64_t limit, const unsigned long long *d_slots,
+		       const struct pfs_device_places *places, bool outer, cudaStream_t stream);
+/* d_starts: where the pairs of each tile begin. */
+int pfs_cuda_join_write(uint32_t *d_left, uint32_t *d_right, const uint64_t *d_starts,
+			const unsigned long long *d_found, const uint32_t *d_rows, uint64_t from,
+			uint64_t n, cudaStream_t stream);
+/* The ranges of equal keys of two ascending arrays: pairs[i] for left's i-th. */
+int pfs_cuda_merge_count(uint64_t *d_pairs, uint32_t *d_firsts, const uint64_t *d_left, uint64_t n,
+			 const uint64_t *d_right, uint64_t m, cudaStream_t stream);
+int pfs_cuda_merge_write(uint32_t *d_left_rows, uint32_t *d_right_rows, const uint64_t *d_starts,
+			 const uint64_t *d_pairs, const uint32_t *d_firsts, const uint32_t *d_left,
+			 const uint32_t *d_right, uint64_t n, cudaStream_t stream);
+
+/* out[i] = sum of in[0..i). */
+int pfs_cuda_sums_32(void *d_temporary, size_t *temporary_size, uint32_t *d_out,
+		     const uint32_t *d_in, uint64_t n, cudaStream_t stream);
+int pfs_cuda_sums_64(void *d_temporary, size_t *temporary_size, uint64_t *d_out,
+		     const uint64_t *d_in, uint64_t n, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/select.cu - which rows a predicate is true for: one bit each.
+ *
+ * A warp takes 1,024 rows as 32 words.  A test reads 32 neighbouring rows at a time and makes a word by
+ * ballot, which the lane of that number keeps; AND, OR and NOT are then one instruction a lane for all
+ * 1,024 rows.  So interpreting the program costs little beside reading the columns. */
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+#include "gpu/cuda/relation.cuh"
+#include "gpu/predicate.h"
+
+#define WARPS 8u
+#define DEPTH 16
+
+/* ---- device code ---- */
+
+struct truths {
+	uint32_t yes, unknown;
+};
+
+enum { NO, YES, UNKNOWN };
+
+static __device__ __forceinline__ unsigned lane_of()
+{
+	return threadIdx.x & 31;
+}
+
+/* test(place) of all rows from base on; what lies past the end is false. */
+template <class Test>
+static __device__ __forceinline__ truths each_row(uint64_t base, uint64_t to, Test test)
+{
+	truths mine = {0, 0};
+
+#pragma unroll 8
+	for (unsigned word = 0; word < 32; word++) {
+		uint64_t place = base + word * 32 + lane_of();
+		int truth = place < to ? test((uint32_t)place) : NO;
+		uint32_t yes = __ballot_sync(PFS_ALL_LANES, truth == YES);
+		uint32_t unknown = __ballot_sync(PFS_ALL_LANES, truth == UNKNOWN);
+
+		if (lane_of() == word)
+			mine = {yes, unknown};
+	}
+	return mine;
+}
+
+/* read(element) in the test's range. */
+template <class Read>
+static __device__ __forceinline__ truths range_by(const pfs_device_step &s, uint64_t base,
+						  uint64_t to, Read read)
+{
+	const pfs_device_value v = s.value;
+	const int64_t low = s.low, high = s.high;
+
+	return each_row(base, to, [&](uint32_t place) -> int {
+		uint32_t element = pfs_element(v, place);
+
+		if (element == PFS_NOWHERE)
+			return UNKNOWN;
+		int64_t x = read(v.column, element);
+		return x >= low && x <= high ? YES : NO;
+	});
+}
+
+/* Elements that lie at the places themselves and are never NULL: as fast as memory.  low and high are
+ * of T; one subtraction tests both. */
+template <class T>
+static __device__ __forceinline__ truths plain_range(const pfs_device_step &s, uint64_t base,
+						     uint64_t to)
+{
+	const T *data = static_cast<const T *>(s.value.column.d_data) + s.value.from + base;
+	const T low = (T)s.low, size = (T)((T)s.high - low);
+	const uint32_t n = (uint32_t)min(to - base, (uint64_t)1024);
+	uint32_t mine = 0;
+
+#pragma unroll 16
+	for (unsigned word = 0; word < 32; word++) {
+		uint32_t i = word * 32 + lane_of();
+		T x = i < n ? __ldcs(data + i) : low;
+		uint32_t yes = __ballot_sync(PFS_ALL_LANES, (T)(x - low) <= size);
+
+		mine = lane_of() == word ? yes : mine;
+	}
+	return {mine, 0};
+}
+
+static __device__ truths in_range(const pfs_device_step &s, uint64_t base, uint64_t to)
+{
+	const pfs_device_column &c = s.value.column;
+
+	if (s.is_plain)
+		return c.width == 8   ? plain_range<uint64_t>(s, base, to)
+		       : c.width == 4 ? plain_range<uint32_t>(s, base, to)
+		       : c.width == 2 ? plain_range<uint16_t>(s, base, to)
+				      : plain_range<uint8_t>(s, base, to);
+	return range_by(s, base, to, [](const pfs_device_column &k, uint32_t e) {
+		return pfs_read_any(k, e);
+	});
+}
+
+static __device__ __forceinline__ bool holds(int op, int64_t a, int64_t b)
+{
+	switch (op) {
+	case PFS_OP_EQ:
+		return a == b;
+	case PFS_OP_NE:
+		return a != b;
+	case PFS_OP_LT:
+		return a < b;
+	case PFS_OP_LE:
+		return a <= b;
+	case PFS_OP_GT:
+		return a > b;
+	default:
+		return a >= b;
+	}
+}
+
+static __device__ bool is_listed(const int64_t *list, uint64_t n, int64_t x)
+{
+	uint64_t low = 0, high = n;
+
+	while (low < high) {
+		uint64_t middle = (low + high) / 2;
+
+		if (list[middle] < x)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && list[low] == x;
+}
+
+/* ---- texts ---- */
+
+static __device__ __forceinline__ const uint8_t *text_at(const pfs_device_step &s, uint32_t element,
+							 uint32_t *len)
+{
+	uint32_t place = static_cast<const uint32_t *>(s.value.column.d_data)[element];
+	const uint8_t *at = s.d_heap + ((uint64_t)place << s.place_shift);
+
+	*len = s.length_size == 1 ? *at
+				  : at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
+	return at + s.length_size;
+}
+
+static __device__ __forceinline__ bool same_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+/* Four bytes from any address; may touch up to seven behind it. */
+static __device__ __forceinline__ uint32_t window(uint32_t first, uint32_t second, unsigned offset)
+{
+	return __funnelshift_r(first, second, offset * 8);
+}
+
+/* The first four bytes of the text sought are compared at every position, the rest where they
+ * agree. */
+static __device__ bool contains(const uint8_t *text, uint32_t len, const uint8_t *sought, uint32_t n)
+{
+	const uint32_t *words;
+	uint32_t first, second, head = 0, mask, last;
+	unsigned offset;
+
+	if (n > len)
+		return false;
+	if (n == 0)
+		return true;
+	for (uint32_t i = 0; i < n && i < 4; i++)
+		head |= (uint32_t)sought[i] << i * 8;
+	mask = n >= 4 ? 0xffffffffu : (1u << n * 8) - 1;
+	last = len - n;
+	offset = (unsigned)((uintptr_t)text & 3);
+	words = reinterpret_cast<const uint32_t *>(text - offset);
+	first = words[0];
+	second = words[1];
+	for (uint32_t i = 0; i <= last; i++) {
+		if (((window(first, second, offset) ^ head) & mask) == 0 &&
+		    (n <= 4 || same_bytes(text + i + 4, sought + 4, n - 4)))
+			return true;
+		if (++offset == 4) {
+			offset = 0;
+			words++;
+			first = second;
+			second = words[1];
+		}
+	}
+	return false;
+}
+
+static __device__ truths of_text(const pfs_device_step &s, uint64_t base, uint64_t to)
+{
+	return each_row(base, to, [&](uint32_t place) -> int {
+		uint32_t len, n = (uint32_t)s.n, element = pfs_element(s.value, place);
+		const uint8_t *text;
+
+		if (element == PFS_NOWHERE)
+			return UNKNOWN;
+		text = text_at(s, element, &len);
+		switch (s.op) {
+		case PFS_DEVICE_EQUALS:
+			return len == n && same_bytes(text, s.d_text, n);
+		case PFS_DEVICE_BEGINS:
+			return len >= n && same_bytes(text, s.d_text, n);
+		case PFS_DEVICE_ENDS:
+			return len >= n && same_bytes(text + (len - n), s.d_text, n);
+		default:
+			return contains(text, len, s.d_text, n);
+		}
+	});
+}
+
+static __device__ truths of_leaf(const pfs_device_step &s, uint64_t base, uint64_t to)
+{
+	switch (s.op) {
+	case PFS_DEVICE_RANGE:
+		return in_range(s, base, to);
+	case PFS_DEVICE_COMPARE:
+		return each_row(base, to, [&](uint32_t place) -> int {
+			int64_t a, b;
+
+			if (!pfs_value(s.value, place, &a) || !pfs_value(s.other, place, &b))
+				return UNKNOWN;
+			return holds((int)s.high, a, b);
+		});
+	case PFS_DEVICE_IN:
+		return each_row(base, to, [&](uint32_t place) -> int {
+			int64_t x;
+
+			return pfs_value(s.value, place, &x) ? (int)is_listed(s.d_list, s.n, x)
+							     : (int)UNKNOWN;
+		});
+	case PFS_DEVICE_IN_SET:
+		return each_row(base, to, [&](uint32_t place) -> int {
+			int64_t x;
+
+			if (!pfs_value(s.value, place, &x))
+				return UNKNOWN;
+			return (uint64_t)x < s.n && pfs_bit(s.d_set, (uint32_t)x);
+		});
+	case PFS_DEVICE_IS_NULL:
+		return each_row(base, to, [&](uint32_t place) -> int {
+			return pfs_element(s.value, place) == PFS_NOWHERE;
+		});
+	case PFS_DEVICE_MEMBER:
+		return each_row(base, to, [&](uint32_t place) -> int {
+			uint32_t row = s.value.d_rows ? s.value.d_rows[place]
+						      : s.value.from + place;
+
+			return row < s.n && pfs_bit(s.d_set, row);
+		});
+	case PFS_DEVICE_UNKNOWN:
+		return {0, 0xffffffffu};
+	default:
+		return of_text(s, base, to);
+	}
+}
+
+static __device__ truths run(const pfs_device_step *steps, uint32_t n, uint64_t base, uint64_t to)
+{
+	truths stack[DEPTH];
+	int top = -1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const pfs_device_step &s = steps[i];
+		truths a, b;
+
+		switch (s.op) {
+		case PFS_DEVICE_AND:
+			b = stack[top--];
+			a = stack[top];
+			stack[top].yes = a.yes & b.yes;
+			stack[top].unknown =
+				(a.yes | a.unknown) & (b.yes | b.unknown) & ~(a.yes & b.yes);
+			break;
+		case PFS_DEVICE_OR:
+			b = stack[top--];
+			a = stack[top];
+			stack[top].yes = a.yes | b.yes;
+			stack[top].unknown = (a.unknown | b.unknown) & ~(a.yes | b.yes);
+			break;
+		case PFS_DEVICE_NOT:
+			stack[top].yes = ~(stack[top].yes | stack[top].unknown);
+			break;
+		default:
+			stack[++top] = of_leaf(s, base, to);
+			break;
+		}
+	}
+	return n ? stack[top] : truths{0xffffffffu, 0};
+}
+
+/* The bits of a word that lie in from..to. */
+static __device__ __forceinline__ uint32_t inside(uint64_t bit, uint64_t from, uint64_t to)
+{
+	uint64_t low = min(max(from, bit), bit + 32) - bit;
+	uint64_t high = min(max(to, bit), bit + 32) - bit;
+
+	return (uint32_t)(((UINT64_C(1) << high) - 1) & ~((UINT64_C(1) << low) - 1));
+}
+
+static __global__ void __launch_bounds__(WARPS * 32)
+	select_kernel(uint32_t *bits, unsigned long long *count, const __grid_constant__ pfs_device_places places,
+		      const pfs_device_step *__restrict__ steps, uint32_t n_steps)
+{
+	uint64_t base = ((uint64_t)blockIdx.x * WARPS + (threadIdx.x >> 5)) * 1024;
+	uint64_t word = base / 32 + lane_of();
+	uint32_t mine = base < places.to ? inside(word * 32, places.from, places.to) : 0;
+	uint32_t sum;
+
+	if (base >= places.to)
+		return;
+	if (places.d_mask && mine)
+		mine &= places.d_mask[word];
+	if (__any_sync(PFS_ALL_LANES, mine != 0))
+		mine &= run(steps, n_steps, base, places.to).yes;
+	if (bits && word < (places.to + 31) / 32)
+		bits[word] = mine;
+	if (!count)
+		return;
+	sum = __reduce_add_sync(PFS_ALL_LANES, (unsigned)__popc(mine));
+	if (lane_of() == 0 && sum)
+		atomicAdd(count, (unsigned long long)sum);
+}
+
+static __global__ void combine_rows_kernel(uint32_t *bits, const uint32_t *__restrict__ other,
+					   size_t words, int op)
+{
+	PFS_EACH(i, words)
+	{
+		uint32_t a = bits[i], b = other[i];
+
+		bits[i] = op == PFS_ROWS_AND ? a & b : op == PFS_ROWS_OR ? a | b : a & ~b;
+	}
+}
+
+struct has_bit {
+	const uint32_t *bits;
+	__device__ bool operator()(uint32_t i) const { return pfs_bit(bits, i); }
+};
+
+/* ---- launches ---- */
+
+extern "C" int pfs_cuda_select(uint32_t *d_bits, uint64_t *d_count,
+			       const pfs_device_places *places, const pfs_device_step *d_steps,
+			       uint32_t n_steps, cudaStream_t stream)
+{
+	if (places->to == 0)
+		return 0;
+	select_kernel<<<pfs_blocks(places->to, WARPS * 1024), WARPS * 32, 0, stream>>>(
+		d_bits, reinterpret_cast<unsigned long long *>(d_count), *places, d_steps, n_steps);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+extern "C" int pfs_cuda_rows_combine(uint32_t *d_bits, const uint32_t *d_other, size_t words,
+				     int op, cudaStream_t stream)
+{
+	combine_rows_kernel<<<pfs_grid(words), 256, 0, stream>>>(d_bits, d_other, words, op);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+extern "C" int pfs_cuda_rows_list(uint32_t *d_list, uint64_t *d_n, void *d_temporary,
+				  size_t *temporary_size, const uint32_t *d_bits, uint64_t n_bits,
+				  cudaStream_t stream)
+{
+	return PFS_CUDA(cub::DeviceSelect::If(d_temporary, *temporary_size,
+					      thrust::counting_iterator<uint32_t>(0), d_list, d_n,
+					      (int64_t)n_bits, has_bit{d_bits}, stream));
+}
