@@ -12,6 +12,7 @@ BENCH(import, "imports beside find and beside bare records")
 BENCH(codes, "scans over prime-product codes beside copies of the same memory")
 BENCH(query, "statements and commands beside SQLite, find, du, plocate")
 BENCH(totals, "what the totals of subtrees cost")
+BENCH(operators, "the relational operators beside copies of what they read")
 BENCH(s1, "the experiment of the paper on prime-product codes")
 BENCH(gen, "print a made-up hierarchy")
 
