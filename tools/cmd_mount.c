@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "fs/mount/kernel.h"
 #include "fs/mount/mount.h"
+#include "fs/mount/powers.h"
 #include "meta/account.h"
 #include "meta/store.h"
 #include "tools/answer.h"
@@ -120,6 +121,17 @@ static int check_mounted(const struct job *job)
 		return PFS_EXIT_OK;
 	return pfs_cmd_fail("mount", "%s: mounted on %s by process %d; unmount it first",
 			    job->store, found.mountpoint, (int)daemon.pid);
+}
+
+/* Others than root get neither from fusermount3. */
+static int check_powers(unsigned long flags, const char *store)
+{
+	char why[PATH_MAX + 256];
+
+	if ((flags & MS_NOSUID && flags & MS_NODEV) || geteuid() != 0 ||
+	    pfs_powers_check(why, sizeof(why), store) == 0)
+		return PFS_EXIT_OK;
+	return pfs_cmd_fail("mount", "%s", why);
 }
 
 /* ---- serving ---- */
@@ -378,6 +390,8 @@ static int remount(const struct job *job)
 		return pfs_cmd_fail("mount", "%s: not a mounted store", job->mountpoint);
 	flags = (job->options.flags & said) | (found.flags & ~said);
 	read_only = flags & MS_RDONLY;
+	if (check_powers(flags, found.source) != PFS_EXIT_OK)
+		return PFS_EXIT_FAILURE;
 	if (!read_only && pfs_kernel_daemon(&daemon, job->mountpoint) == 0 && daemon.read_only)
 		return pfs_cmd_fail("mount",
 				    "%s: the store was opened read-only; unmount and mount again",
@@ -427,6 +441,8 @@ int pfs_cmd_mount(int argc, char **argv)
 		return remount(&job);
 	if (status == PFS_EXIT_OK)
 		status = check_mounted(&job);
+	if (status == PFS_EXIT_OK)
+		status = check_powers(job.options.flags, job.store);
 	if (status != PFS_EXIT_OK)
 		return status;
 	if (job.options.debug)
