@@ -158,13 +158,18 @@ if ((EUID == 0)); then
 	mkdir -m 1777 sticky
 	cp "$store" sticky/s.pfs
 	chmod 644 sticky/s.pfs
-	as 1234 bash -c "exec '$probes/listen' '$work/sticky/s.pfs.sock' 2>/dev/null >&2" &
-	cleanup_fn kill $!
+	# Not by as(): $! is to be the very process, which would else outlive the test.
+	setpriv --reuid 1234 --regid 1234 --clear-groups --inh-caps=-all -- \
+		"$probes/listen" "$work/sticky/s.pfs.sock" >/dev/null 2>&1 &
+	stranger=$!
+	cleanup_fn kill "$stranger"
 	wait_for 10 test -S sticky/s.pfs.sock
 	ok 'a socket of another is not spoken to' primefs tree sticky/s.pfs count /
 	primefs mount "$work/sticky/s.pfs" "$mnt"
 	is 'but the daemon is' "$(touch "$mnt/late" && primefs tree sticky/s.pfs count /)" 50301
 	primefs umount "$mnt"
+	kill "$stranger"
+	ok 'and the stranger is gone' wait_for 10 gone "$stranger"
 	mkdir theirs
 	cp "$store" theirs/s.pfs
 	mkdir theirs/mnt
