@@ -200,7 +200,12 @@ static bool report_unsound_source(struct check *check, const char *rule, sqlite3
 	       report(check, "%s: %lld", rule, sqlite3_column_int64(row, 12));
 }
 
-/* Whether rows of originals can be read at all, which SQLite's types do not say. */
+static bool report_unsound_register(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	return pfs_register_row_sound(row) || report_number(check, rule, row);
+}
+
+/* Whether rows of originals and registers can be read at all, which SQLite's types do not say. */
 static int check_sources(struct check *check)
 {
 	int error = each_row(check, "a source root that is none, number",
@@ -209,6 +214,10 @@ static int check_sources(struct check *check)
 	if (!error)
 		error = each_row(check, "a folder with originals that is none, of root",
 				 "SELECT " PFS_DIR_COLUMNS " FROM source_dir", report_unsound_dir);
+	if (!error)
+		error = each_row(check, "a register that is none, number",
+				 "SELECT " PFS_REGISTER_COLUMNS " FROM register",
+				 report_unsound_register);
 	if (error)
 		return error;
 	return each_row(check, "an original that is none, of node",

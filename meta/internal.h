@@ -126,9 +126,10 @@ static inline int pfs_prime_kind_of(uint64_t prime)
 PFS_MUST_CHECK int pfs_node_from_row(struct pfs_node_record *out, const char **why,
 				     sqlite3_stmt *row);
 
-/* A row as SOURCE_GET, ROOT_SCAN or DIR_GET has it holds what it has to. */
+/* A row as SOURCE_GET, ROOT_SCAN, DIR_GET or REGISTER_SCAN has it holds what it has to. */
 bool pfs_source_row_sound(sqlite3_stmt *row);
 bool pfs_root_row_sound(sqlite3_stmt *row);
 bool pfs_dir_row_sound(sqlite3_stmt *row);
+bool pfs_register_row_sound(sqlite3_stmt *row);
 
 #endif

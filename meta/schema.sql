@@ -91,6 +91,18 @@ CREATE TABLE source_dir (
 	gid INTEGER NOT NULL,
 	PRIMARY KEY (root, path)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE register (
+	id INTEGER PRIMARY KEY,
+	root INTEGER NOT NULL,
+	columns BLOB NOT NULL,
+	path_column INTEGER,
+	id_column INTEGER,
+	parent_column INTEGER,
+	name_column INTEGER,
+	delimiter BLOB NOT NULL,
+	slash BLOB,
+	style INTEGER NOT NULL
+) STRICT;
 CREATE TABLE hard_link (
 	prime INTEGER PRIMARY KEY,
 	link INTEGER NOT NULL

@@ -11,6 +11,9 @@
 
 #define PFS_ROOT_COLUMNS "id, path, dev, ino, handle, birth, mode, uid, gid"
 #define PFS_DIR_COLUMNS	 "root, path, dev, ino, handle, birth, mode, uid, gid"
+#define PFS_REGISTER_COLUMNS                                                                       \
+	"id, root, columns, path_column, id_column, parent_column, name_column, delimiter, "       \
+	"slash, style"
 #define PFS_SOURCE_COLUMNS                                                                         \
 	"root, path, dev, ino, size, mtime, ctime, mode, uid, gid, handle, birth, prime"
 
@@ -97,6 +100,11 @@
 	X(DIR_SCAN, READ, "SELECT " PFS_DIR_COLUMNS " FROM source_dir")                            \
 	X(STAMP_PUT, WRITE, "UPDATE meta SET handle = ?1, birth = ?2 WHERE id = 1")                \
 	X(STAMP_GET, READ, "SELECT handle, birth FROM meta WHERE id = 1")                          \
+	X(REGISTER_PUT, WRITE,                                                                     \
+	  "INSERT INTO register (root, columns, path_column, id_column, parent_column, "           \
+	  "name_column, delimiter, slash, style) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")     \
+	X(REGISTER_SCAN, READ,                                                                     \
+	  "SELECT " PFS_REGISTER_COLUMNS " FROM register ORDER BY id")                             \
 	X(HARD_LINK_PUT, WRITE, "INSERT OR REPLACE INTO hard_link (prime, link) VALUES (?1, ?2)")  \
 	X(HARD_LINK_DELETE, WRITE, "DELETE FROM hard_link WHERE prime = ?1")                       \
 	X(HARD_LINK_SCAN, READ, "SELECT prime, link FROM hard_link ORDER BY prime")                \

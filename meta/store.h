@@ -42,6 +42,9 @@ enum pfs_node_flag {
 	PFS_NODE_LINKED = 1, /* content is read through to an original: a source record exists */
 	PFS_NODE_NODATA = 2, /* imported without content: reading it is -ENODATA */
 	PFS_NODE_ATTRS = 4,  /* attribute records may exist */
+	PFS_NODE_ROW = 8,    /* a row of a register; a file's content is made from it */
+	PFS_NODE_WRITTEN = 16, /* a row whose file was written to: its content is its own */
+	PFS_NODE_ELSEWHERE = PFS_NODE_LINKED | PFS_NODE_ROW, /* a file's content is no chunks */
 };
 
 struct pfs_node_record {
@@ -374,6 +377,35 @@ enum pfs_store_trust {
 	PFS_TRUST_UNSTAMPED, /* without a stamp, or with another file's: a copy */
 };
 PFS_MUST_CHECK int pfs_store_trust(struct pfs_store *store, enum pfs_store_trust *out);
+
+/* ---- registers: tables whose rows are nodes, as they were imported ---- */
+
+#define PFS_REGISTER_COLUMNS_MAX ((size_t)1 << 20) /* bytes of the names of the columns */
+#define PFS_REGISTER_SIGN_MAX	 8		   /* bytes of a delimiter, or for a slash */
+#define PFS_NO_COLUMN		 (-1)
+
+enum pfs_register_style {
+	PFS_REGISTER_OWN_PARENT = 1, /* rows at the top have their own id as their parent's */
+	PFS_REGISTER_SLASHED = 2,    /* paths begin with a slash */
+};
+
+struct pfs_register_record {
+	uint64_t root; /* the prime of the directory that the rows lie under */
+	const char *columns; /* their names in order, a NUL behind each */
+	size_t columns_len;
+	/* the columns, from 0, that are not kept as attributes (id is); or PFS_NO_COLUMN */
+	int path, id, parent, name;
+	char delimiter[PFS_REGISTER_SIGN_MAX + 1];
+	char slash[PFS_REGISTER_SIGN_MAX + 1]; /* in names in place of '/'; "": none */
+	unsigned style;			       /* enum pfs_register_style */
+};
+
+PFS_MUST_CHECK int pfs_store_put_register(struct pfs_store *store,
+					  const struct pfs_register_record *record);
+/* In the order of putting, until fn returns non-zero, which is returned. */
+PFS_MUST_CHECK int
+pfs_store_scan_registers(struct pfs_store *store,
+			 int (*fn)(void *arg, const struct pfs_register_record *record), void *arg);
 
 /* ---- hard links: nodes that were names of one file when they were imported ---- */
 

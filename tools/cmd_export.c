@@ -15,13 +15,14 @@
 static const struct pfs_export_format *const formats[] = {&pfs_export_paths, &pfs_export_csv,
 							  &pfs_export_tar};
 
-enum { FORMAT, AT, COLUMNS, NUL_ENDED, OUTPUT };
+enum { FORMAT, AT, COLUMNS, NEW_IDS, NUL_ENDED, OUTPUT };
 
 static const struct pfs_cmd_option cmd_options[] = {
 	[FORMAT] = {"format", 'f', "FORMAT", "paths (default), csv or tar"},
 	[AT] = {"at", 0, "/PATH", "only what lies under this directory of the store"},
 	[COLUMNS] = {"columns", 0, "NAME,...",
 		     "paths, csv: these attributes (paths has none without it, csv all)"},
+	[NEW_IDS] = {"new-ids", 0, NULL, "csv: number the rows that have come since the import"},
 	[NUL_ENDED] = {"null", '0', NULL, "paths: end them with NUL, not with a newline"},
 	[OUTPUT] = {"output", 'o', "FILE", "write there, not to standard output"},
 	{0},
@@ -112,8 +113,13 @@ static int add_present(void *arg, const struct pfs_walk_node *node)
 	return 0;
 }
 
-/* All attributes: those that came as columns in their order, then others as they are met. */
-static int find_columns(struct pfs_export *to)
+int pfs_export_add_present(struct pfs_export *to)
+{
+	return pfs_tree_walk(to->tree, to->root, add_present, to);
+}
+
+/* Those that came as columns in their order, then others as they are met. */
+int pfs_export_find_columns(struct pfs_export *to)
 {
 	const struct pfs_store_options options = {.flags = PFS_STORE_READ_ONLY,
 						  .wait_ms = PFS_READY_WAIT_MS};
@@ -123,7 +129,7 @@ static int find_columns(struct pfs_export *to)
 	PFS_TRY(pfs_store_open(&store, to->store, &options));
 	error = pfs_store_scan_columns(store, add_imported, to);
 	(void)pfs_store_close(store);
-	return error ? error : pfs_tree_walk(to->tree, to->root, add_present, to);
+	return error ? error : pfs_export_add_present(to);
 }
 
 /* ---- the export ---- */
@@ -150,8 +156,6 @@ static int write_all(struct job *job)
 	PFS_TRY(find_root(job));
 	if (job->columns)
 		PFS_TRY(take_columns(to, job->columns));
-	else if (job->format == &pfs_export_csv)
-		PFS_TRY(find_columns(to));
 	return job->format->write(to);
 }
 
@@ -238,6 +242,8 @@ int pfs_cmd_export(int argc, char **argv)
 			job.at = args.value;
 		else if (option == COLUMNS)
 			job.columns = args.value;
+		else if (option == NEW_IDS)
+			job.export.new_ids = true;
 		else if (option == NUL_ENDED)
 			job.export.nul_ended = true;
 		else
@@ -248,6 +254,8 @@ int pfs_cmd_export(int argc, char **argv)
 	if (job.columns && job.format == &pfs_export_tar)
 		return pfs_cmd_usage("export",
 				     "--columns is for paths and csv; tar has all attributes");
+	if (job.export.new_ids && (job.format != &pfs_export_csv || job.columns))
+		return pfs_cmd_usage("export", "--new-ids is for --format=csv without --columns");
 	if (job.export.nul_ended && job.format != &pfs_export_paths)
 		return pfs_cmd_usage("export", "--null is for --format=paths");
 	job.export.store = args.operands[0];

@@ -169,6 +169,8 @@ static int build_all(struct pfs_import *import)
 	error = options->format->read(import);
 	if (!error)
 		error = pfs_build_finish(import->build);
+	if (!error && options->format->finished)
+		error = options->format->finished(import);
 	return error ? error : pfs_build_commit(import->build);
 }
 
@@ -242,6 +244,9 @@ static void print_text(const struct pfs_import *import, const struct pfs_build_r
 	if (import->report.slashes)
 		(void)printf("  %llu names with a '/' have '%s' in its place\n",
 			     (unsigned long long)import->report.slashes, import->options.slash);
+	if (*import->report.columns)
+		(void)printf("  columns that nodes has itself are in statements %s\n",
+			     import->report.columns);
 	print_some(report->renamed_query, "entries called .query are stored as .query~");
 	print_some(
 		import->report.narrowed,

@@ -31,6 +31,8 @@ static void print_json(FILE *out, const struct pfs_tree_info *info, uint64_t sto
 	pfs_json_u64(&json, "directories", info->directories);
 	pfs_json_u64(&json, "files", info->files);
 	pfs_json_u64(&json, "bytes", info->bytes);
+	pfs_json_u64(&json, "rows", info->rows);
+	pfs_json_u64(&json, "written_rows", info->written);
 	pfs_json_u64(&json, "max_depth", info->max_depth);
 	pfs_json_u64(&json, "max_code_bits", info->max_code_bits);
 	pfs_json_u64(&json, "schema", info->schema);
@@ -54,6 +56,10 @@ static void print_text(FILE *out, const struct pfs_tree_info *info, uint64_t sto
 	print_line(out, "directories", info->directories, "");
 	print_line(out, "files", info->files, "all that is no directory");
 	print_line(out, "bytes", info->bytes, "in files");
+	if (info->rows || info->written) {
+		print_line(out, "rows", info->rows, "files that show their row of a table");
+		print_line(out, "written to", info->written, "that did, and have their own content");
+	}
 	print_line(out, "greatest depth", info->max_depth, "");
 	print_line(out, "longest code", info->max_code_bits, "bits");
 	print_line(out, "schema", info->schema, "");

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "fs/tree/tree.h"
+#include "meta/store.h"
 
 struct pfs_export {
 	const char *store; /* its path, for messages */
@@ -17,6 +18,7 @@ struct pfs_export {
 	FILE *out;
 	int out_error;	/* the errno of a write to it that failed */
 	bool nul_ended; /* paths */
+	bool new_ids;	/* csv: number nodes without an id of their own */
 	/* Attributes, without "user.": given, or for csv all that there are. */
 	char **columns;
 	size_t n_columns, columns_capacity;
@@ -32,6 +34,18 @@ struct pfs_export_format {
 };
 
 extern const struct pfs_export_format pfs_export_paths, pfs_export_csv, pfs_export_tar;
+
+/* Adds all attributes that nodes have; find: in the order of imports where they came as columns. */
+PFS_MUST_CHECK int pfs_export_add_present(struct pfs_export *to);
+PFS_MUST_CHECK int pfs_export_find_columns(struct pfs_export *to);
+
+/* csv: the table that the directory's nodes came in.  -ENODATA: they came otherwise. */
+PFS_MUST_CHECK int pfs_export_register(struct pfs_export *to);
+
+/* The value of user.COLUMN in value (PFS_ATTR_VALUE_MAX bytes), empty when there is none; its length
+ * or a negative errno. */
+PFS_MUST_CHECK ssize_t pfs_export_value(struct pfs_export *to, char *value, uint64_t ino,
+					const char *column);
 
 /* Adds a column unless it is there. */
 PFS_MUST_CHECK int pfs_export_add_column(struct pfs_export *to, const char *name, size_t len);

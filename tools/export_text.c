@@ -22,16 +22,20 @@ struct text {
 	char value[PFS_ATTR_VALUE_MAX];
 };
 
-/* A value, empty when there is none; its length or a negative errno. */
-static ssize_t get_value(struct text *text, const char *column)
+ssize_t pfs_export_value(struct pfs_export *to, char *value, uint64_t ino, const char *column)
 {
 	char name[PFS_ATTR_NAME_MAX + 6];
 	ssize_t size;
 
 	if (snprintf(name, sizeof(name), "user.%s", column) >= (int)sizeof(name))
 		return 0;
-	size = pfs_tree_getxattr(text->to->tree, text->value, sizeof(text->value), text->ino, name);
+	size = pfs_tree_getxattr(to->tree, value, PFS_ATTR_VALUE_MAX, ino, name);
 	return size == -ENODATA || size == -EPERM || size == -EOPNOTSUPP ? 0 : size;
+}
+
+static ssize_t get_value(struct text *text, const char *column)
+{
+	return pfs_export_value(text->to, text->value, text->ino, column);
 }
 
 static bool has_value(struct text *text)
@@ -154,6 +158,13 @@ static int write_csv(struct pfs_export *to)
 	const char *name = "path";
 	size_t i;
 
+	if (!to->n_columns) {
+		int error = pfs_export_register(to);
+
+		if (error != -ENODATA)
+			return error;
+		PFS_TRY(pfs_export_find_columns(to));
+	}
 	for (i = 0; i < to->n_columns; i++)
 		if (strcmp(to->columns[i], "path") == 0)
 			name = "path~";

@@ -33,6 +33,7 @@ struct pfs_import_format {
 	bool skips; /* what cannot be read is skipped unless --on-error says otherwise */
 	int (*read)(struct pfs_import *import);
 	int (*written)(struct pfs_import *import, uint32_t node, uint64_t prime); /* may be NULL */
+	int (*finished)(struct pfs_import *import); /* all nodes have primes; may be NULL */
 	void (*close)(struct pfs_import *import); /* frees import->state; may be NULL */
 };
 
@@ -65,6 +66,7 @@ struct pfs_import_report {
 	uint64_t changed;    /* files that changed while they were copied */
 	uint64_t repeated;   /* entries that came again; the last one counts */
 	uint64_t slashes;    /* names with a '/', kept as options.slash */
+	char columns[512];   /* those that statements know as "user.NAME", in a list */
 };
 
 struct pfs_import {
@@ -99,6 +101,9 @@ static inline int64_t pfs_import_blocks(uint64_t size)
 {
 	return (int64_t)((size + 4095) / 4096 * 8);
 }
+
+/* Statements know this column by another name, which is said in the report. */
+void pfs_import_note_column(struct pfs_import *import, const char *name);
 
 /* Makes it possible to read the input twice; -ECANCELED when there is no room, which is said. */
 PFS_MUST_CHECK int pfs_import_keep(struct pfs_import *import);

@@ -137,6 +137,20 @@ const char *pfs_import_column_see(struct pfs_import_column *column, const void *
 	return NULL;
 }
 
+size_t pfs_import_column_printed(const struct pfs_import_column *column, const void *text,
+				 size_t len)
+{
+	struct pfs_attr_record attr = {.name = NULL};
+	char number[PFS_NUMBER_SIZE];
+
+	/* an inferred number is what it prints */
+	if (!column->declared || column->type == PFS_ATTR_TEXT ||
+	    !read_number(column, &attr, text, len))
+		return len;
+	return column->type == PFS_ATTR_INTEGER ? pfs_print_integer(number, attr.integer)
+						: pfs_print_real(number, attr.real);
+}
+
 int pfs_import_columns_settle(struct pfs_import_columns *columns, struct pfs_store *store)
 {
 	size_t i;

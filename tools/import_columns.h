@@ -39,6 +39,10 @@ void pfs_import_columns_free(struct pfs_import_columns *columns);
 /* First pass: looks at a value.  NULL, or why it cannot be one of this column. */
 const char *pfs_import_column_see(struct pfs_import_column *column, const void *text, size_t len);
 
+/* The length of a value that was seen as the attribute prints. */
+size_t pfs_import_column_printed(const struct pfs_import_column *column, const void *text,
+				 size_t len);
+
 /* Between the passes: decides all types and tells the store. */
 PFS_MUST_CHECK int pfs_import_columns_settle(struct pfs_import_columns *columns,
 					     struct pfs_store *store);

@@ -4,69 +4,23 @@
  * Rows come in any order, so the whole table is read first (what is kept of a row: its place, and
  * its id, parent and name); then the tree is made from the top down; the values of the columns are
  * read again when the nodes have their primes. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/csv.h"
-#include "tools/import.h"
-#include "tools/import_columns.h"
-#include "tools/import_paths.h"
-#include "tools/intern.h"
+#include "fs/query/query.h"
+#include "tools/import_csv_impl.h"
 
-#define NONE	  UINT32_MAX
-#define NO_COLUMN SIZE_MAX
-
-enum row_state {
-	ROW_NEW,
-	ROW_ON_WAY, /* on the way up from some row: met again, it is a cycle */
-	ROW_PLACED,
-	ROW_LEFT_OUT,
-};
-
-struct row {
-	uint64_t offset, line;
-	uint64_t content;    /* bytes, should it become a file */
-	uint64_t name;	     /* in names */
-	uint32_t id, parent; /* in ids; parent NONE: at the top */
-	uint32_t node;
-	uint8_t name_len;
-	uint8_t state; /* enum row_state */
-	bool any;      /* some attribute has a value */
-};
-
-struct csv {
-	struct pfs_csv csv;
-	size_t n_fields;
-	struct pfs_import_columns columns; /* all of them, in order */
-	size_t path, id, parent, name;	   /* columns with a meaning of their own, or NO_COLUMN */
-	struct row *rows;
-	size_t n_rows, rows_capacity;
-	struct pfs_intern ids;
-	uint32_t *row_of_id; /* NONE: no such row */
-	char *names;
-	size_t names_size, names_capacity;
-	struct pfs_path_trail trail;
-	uint32_t *way; /* rows from one up to one that is settled */
-	size_t way_capacity;
-	uint32_t *row_of_node; /* 1 + row */
-	size_t n_nodes, nodes_capacity;
-};
-
-#define WHERE "%s:%" PRIu64 ": "
-
-static int problem(struct pfs_import *import, const struct row *row, const char *what)
-{
-	return pfs_import_problem(import, WHERE "%s", import->input.name, row->line, what);
-}
+#define NONE	  PFS_CSV_NONE
+#define NO_COLUMN PFS_CSV_NO_COLUMN
+#define WHERE	  PFS_CSV_WHERE
 
 /* ---- header ---- */
 
 static int no_column(struct pfs_import *import, const char *name)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 	char list[1024];
 	size_t i, used = 0;
 
@@ -78,7 +32,7 @@ static int no_column(struct pfs_import *import, const char *name)
 			       name, list);
 }
 
-static size_t find_column(const struct csv *csv, const char *name)
+static size_t find_column(const struct pfs_csv_table *csv, const char *name)
 {
 	size_t i;
 
@@ -98,7 +52,7 @@ static int choose(struct pfs_import *import, size_t *column, const char *name)
 static int choose_columns(struct pfs_import *import)
 {
 	const struct pfs_import_options *options = &import->options;
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 
 	csv->path = csv->id = csv->parent = csv->name = NO_COLUMN;
 	if (options->path_column)
@@ -122,7 +76,7 @@ static int choose_columns(struct pfs_import *import)
 
 static int broken(struct pfs_import *import, int error, const char *why)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 
 	if (error == -EBADMSG)
 		return pfs_import_fail(import, WHERE "%s", import->input.name, csv->csv.line, why);
@@ -134,7 +88,7 @@ static int declare_types(struct pfs_import *import)
 {
 	const char *list = import->options.columns;
 	struct pfs_import_columns declared = {0};
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 	const char *why = list ? pfs_import_columns_parse(&declared, list) : NULL;
 	int error = why ? pfs_import_fail(import, "--columns=%s: %s", list, why) : 0;
 	size_t i, column;
@@ -152,7 +106,7 @@ static int declare_types(struct pfs_import *import)
 
 static int read_header(struct pfs_import *import)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 	const char *why = NULL;
 	size_t i;
 	int got = pfs_csv_next(&csv->csv, &why);
@@ -175,22 +129,29 @@ static int read_header(struct pfs_import *import)
 
 /* ---- first pass: what is kept of a row ---- */
 
-static bool is_attribute(const struct csv *csv, size_t column)
+/* The others follow from where the node is (fs/tree/register.h). */
+static bool is_attribute(const struct pfs_csv_table *csv, size_t column)
 {
-	return column != csv->path && column != csv->id && column != csv->parent &&
-	       column != csv->name;
+	return column == csv->id ||
+	       (column != csv->path && column != csv->parent && column != csv->name);
 }
 
-/* Lines "key: value"; a line that begins with a blank goes on with the value before. */
-static uint64_t content_size(const struct csv *csv)
+/* Of what fs/tree/row.h makes of the row: a parent is shown as the id that it is. */
+static uint64_t content_size(const struct pfs_csv_table *csv)
 {
 	uint64_t size = 0;
 	size_t i, at;
 
 	for (i = 0; i < csv->n_fields; i++) {
 		const struct pfs_csv_field *field = &csv->csv.fields[i];
+		const struct pfs_import_column *column = &csv->columns.list[i];
 
-		size += csv->columns.list[i].name_len + 2 + field->len + 1;
+		if (i == csv->path)
+			continue;
+		size += column->name_len + 3;
+		if (i == csv->parent)
+			column = &csv->columns.list[csv->id];
+		size += pfs_import_column_printed(column, field->text, field->len);
 		for (at = 0; at < field->len; at++)
 			size += field->text[at] == '\n';
 	}
@@ -198,9 +159,9 @@ static uint64_t content_size(const struct csv *csv)
 }
 
 /* Looks at the values; 1: the row is to be left out. */
-static int see_fields(struct pfs_import *import, struct row *row)
+static int see_fields(struct pfs_import *import, struct pfs_csv_row *row)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 	size_t i;
 
 	if (csv->csv.n_fields != csv->n_fields) {
@@ -227,130 +188,16 @@ static int see_fields(struct pfs_import *import, struct row *row)
 	return 0;
 }
 
-static int note_node(struct csv *csv, uint32_t node, size_t row)
-{
-	PFS_TRY(pfs_grow(&csv->row_of_node, &csv->nodes_capacity, (size_t)node + 1,
-			 sizeof(*csv->row_of_node)));
-	while (csv->n_nodes <= node)
-		csv->row_of_node[csv->n_nodes++] = 0;
-	csv->row_of_node[node] = (uint32_t)row + 1;
-	csv->rows[row].node = node;
-	csv->rows[row].state = ROW_PLACED;
-	return 0;
-}
-
-/* What is wrong with a row's node, if anything: -EEXIST, or 0. */
-static int check_node(struct pfs_import *import, struct row *row, uint32_t node,
-		      enum pfs_build_seen seen)
-{
-	struct csv *csv = import->state;
-	uint32_t other = node < csv->n_nodes ? csv->row_of_node[node] : 0;
-
-	if (other)
-		return pfs_import_problem(import,
-					  WHERE "the same place in the tree as line %" PRIu64,
-					  import->input.name, row->line, csv->rows[other - 1].line);
-	if (seen == PFS_BUILD_STORED && !pfs_build_is_directory(import->build, node))
-		return problem(import, row, pfs_import_name_error(-EEXIST));
-	return 0;
-}
-
-static int place_node(struct pfs_import *import, size_t row, uint32_t node,
-		      enum pfs_build_seen seen)
-{
-	struct csv *csv = import->state;
-	uint64_t skipped = import->report.skipped;
-
-	PFS_TRY(check_node(import, &csv->rows[row], node, seen));
-	if (import->report.skipped != skipped)
-		return 0;
-	return note_node(csv, node, row);
-}
-
-static int take_path(struct pfs_import *import, size_t row)
-{
-	struct csv *csv = import->state;
-	const struct pfs_csv_field *path = &csv->csv.fields[csv->path];
-	struct pfs_path_node at;
-	int error = path->len ? pfs_path_add(&csv->trail, &at, import->build, path->text, path->len)
-			      : -EINVAL;
-
-	if (error == -ENOMEM)
-		return error;
-	csv->rows[row].state = ROW_LEFT_OUT;
-	if (error)
-		return problem(import, &csv->rows[row], pfs_import_name_error(error));
-	return place_node(import, row, at.node, at.seen);
-}
-
-/* Keeps a row's name with other characters for its slashes; the row is NEW if there can be one. */
-static int take_name(struct pfs_import *import, struct row *row, const char *name, size_t len)
-{
-	const char *slash = import->options.slash ? import->options.slash : "/";
-	const char *end = name + len;
-	struct csv *csv = import->state;
-	size_t slash_len = strlen(slash), size = 0;
-	bool any = memchr(name, '/', len);
-	char *to;
-
-	if (any && !import->options.slash)
-		return pfs_import_problem(import,
-					  WHERE "the name '%.*s' has a '/'; --slash=CHAR keeps "
-						"CHAR in its place",
-					  import->input.name, row->line, (int)len, name);
-	if (import->options.slash && memmem(name, len, slash, slash_len))
-		return pfs_import_problem(import,
-					  WHERE "the name '%.*s' has '%s', which --slash keeps "
-						"for '/'; choose another character",
-					  import->input.name, row->line, (int)len, name, slash);
-	PFS_TRY(pfs_grow(&csv->names, &csv->names_capacity,
-			 csv->names_size + len * slash_len, 1));
-	for (to = csv->names + csv->names_size; name < end; name++) {
-		bool other = *name == '/';
-
-		(void)memcpy(to + size, other ? slash : name, other ? slash_len : 1);
-		size += other ? slash_len : 1;
-	}
-	if (size == 0 || size > PFS_NAME_MAX)
-		return problem(import, row, pfs_import_name_error(size ? -ENAMETOOLONG : -EINVAL));
-	row->name = csv->names_size;
-	row->name_len = (uint8_t)size;
-	row->state = ROW_NEW;
-	csv->names_size += size;
-	import->report.slashes += any;
-	return 0;
-}
-
-static int take_id(struct pfs_import *import, size_t row)
-{
-	struct csv *csv = import->state;
-	const struct pfs_csv_field *id = &csv->csv.fields[csv->id];
-	const struct pfs_csv_field *parent = &csv->csv.fields[csv->parent];
-	const struct pfs_csv_field *name = &csv->csv.fields[csv->name];
-	struct row *to = &csv->rows[row];
-
-	to->state = ROW_LEFT_OUT;
-	if (id->len == 0)
-		return problem(import, to, "the id is empty");
-	PFS_TRY(pfs_intern_add(&csv->ids, &to->id, id->text, id->len));
-	to->parent = NONE;
-	if (parent->len)
-		PFS_TRY(pfs_intern_add(&csv->ids, &to->parent, parent->text, parent->len));
-	if (to->parent == to->id)
-		to->parent = NONE;
-	return take_name(import, to, name->text, name->len);
-}
-
 static int take_row(struct pfs_import *import)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 	size_t n = csv->n_rows;
 	int error;
 
 	if (n >= NONE - 1)
 		return -EFBIG;
 	PFS_TRY(pfs_grow(&csv->rows, &csv->rows_capacity, n + 1, sizeof(*csv->rows)));
-	csv->rows[n] = (struct row){
+	csv->rows[n] = (struct pfs_csv_row){
 		.offset = csv->csv.offset,
 		.line = csv->csv.line,
 		.state = ROW_LEFT_OUT,
@@ -361,12 +208,12 @@ static int take_row(struct pfs_import *import)
 	error = see_fields(import, &csv->rows[n]);
 	if (error)
 		return error > 0 ? 0 : error;
-	return csv->path != NO_COLUMN ? take_path(import, n) : take_id(import, n);
+	return csv->path != NO_COLUMN ? pfs_csv_take_path(import, n) : pfs_csv_take_id(import, n);
 }
 
 static int read_rows(struct pfs_import *import)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 	const char *why = NULL;
 	int got;
 
@@ -378,129 +225,21 @@ static int read_rows(struct pfs_import *import)
 	return got < 0 ? broken(import, got, why) : 0;
 }
 
-/* ---- between the passes: parents and children ---- */
-
-static int index_ids(struct pfs_import *import)
-{
-	struct csv *csv = import->state;
-	size_t i;
-
-	csv->row_of_id = malloc((csv->ids.n + 1) * sizeof(*csv->row_of_id));
-	if (!csv->row_of_id)
-		return -ENOMEM;
-	(void)memset(csv->row_of_id, 0xff, (csv->ids.n + 1) * sizeof(*csv->row_of_id));
-	for (i = 0; i < csv->n_rows; i++) {
-		struct row *row = &csv->rows[i];
-		uint32_t *first;
-
-		if (row->state == ROW_LEFT_OUT)
-			continue;
-		first = &csv->row_of_id[row->id];
-		if (*first == NONE) {
-			*first = (uint32_t)i;
-			continue;
-		}
-		row->state = ROW_LEFT_OUT;
-		PFS_TRY(pfs_import_problem(import, WHERE "the same id as line %" PRIu64,
-					   import->input.name, row->line, csv->rows[*first].line));
-	}
-	return 0;
-}
-
-/* Under the parent, which has been placed (NONE: at the top). */
-static int place_row(struct pfs_import *import, size_t n, uint32_t parent)
-{
-	struct csv *csv = import->state;
-	struct row *row = &csv->rows[n];
-	enum pfs_build_seen seen;
-	uint32_t node;
-	int error;
-
-	row->state = ROW_LEFT_OUT;
-	if (parent != NONE && csv->rows[parent].state == ROW_LEFT_OUT)
-		return pfs_import_problem(import,
-					  WHERE "its parent, line %" PRIu64 ", was left out",
-					  import->input.name, row->line, csv->rows[parent].line);
-	error = pfs_build_add(import->build, &node, &seen,
-			      parent == NONE ? PFS_BUILD_ROOT : csv->rows[parent].node,
-			      csv->names + row->name, row->name_len, NULL);
-	if (error == -ENOMEM)
-		return error;
-	if (error)
-		return problem(import, row, pfs_import_name_error(error));
-	return place_node(import, n, node, seen);
-}
-
-/* Looks up from a row to one that is settled, or the top: csv->way[0..*n). */
-static int look_up(struct pfs_import *import, size_t *n, uint32_t row)
-{
-	struct csv *csv = import->state;
-
-	for (*n = 0; row != NONE && csv->rows[row].state == ROW_NEW;) {
-		struct row *at = &csv->rows[row];
-		uint32_t up;
-
-		at->state = ROW_ON_WAY;
-		PFS_TRY(pfs_grow(&csv->way, &csv->way_capacity, *n + 1, sizeof(*csv->way)));
-		csv->way[(*n)++] = row;
-		if (at->parent == NONE)
-			return 0;
-		up = csv->row_of_id[at->parent];
-		if (up == NONE) {
-			size_t len;
-			const char *id = pfs_intern_get(&csv->ids, &len, at->parent);
-
-			at->state = ROW_LEFT_OUT;
-			--*n;
-			return pfs_import_problem(
-				import, WHERE "no row has the id of its parent, '%.*s'",
-				import->input.name, at->line, (int)PFS_MIN(len, 200), id);
-		}
-		if (csv->rows[up].state == ROW_ON_WAY) {
-			at->state = ROW_LEFT_OUT;
-			--*n;
-			return pfs_import_problem(import,
-						  WHERE "lies under itself, through line %" PRIu64,
-						  import->input.name, at->line, csv->rows[up].line);
-		}
-		row = up;
-	}
-	return 0;
-}
-
-static int place_rows(struct pfs_import *import)
-{
-	struct csv *csv = import->state;
-	size_t n, i;
-
-	PFS_TRY(index_ids(import));
-	for (i = 0; i < csv->n_rows; i++) {
-		PFS_TRY(look_up(import, &n, (uint32_t)i));
-		while (n--) {
-			uint32_t parent = csv->rows[csv->way[n]].parent;
-
-			PFS_TRY(place_row(import, csv->way[n],
-					  parent == NONE ? NONE : csv->row_of_id[parent]));
-		}
-	}
-	return 0;
-}
-
 /* ---- the tree is known: who is a file, who has attributes ---- */
 
 static int settle_rows(struct pfs_import *import)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 	size_t i;
 
 	for (i = 0; i < csv->n_rows; i++) {
-		const struct row *row = &csv->rows[i];
+		const struct pfs_csv_row *row = &csv->rows[i];
 		struct stat attr = import->defaults;
 
 		if (row->state != ROW_PLACED)
 			continue;
-		if (row->any)
-			pfs_build_set_flags(import->build, row->node, PFS_NODE_ATTRS, 0);
+		pfs_build_set_flags(import->build, row->node,
+				    PFS_NODE_ROW | (row->any ? PFS_NODE_ATTRS : 0), 0);
 		if (row->node == PFS_BUILD_ROOT || pfs_build_is_directory(import->build, row->node))
 			continue;
 		attr.st_size = (off_t)row->content;
@@ -515,7 +254,7 @@ static int settle_rows(struct pfs_import *import)
 
 static int read_csv(struct pfs_import *import)
 {
-	struct csv *csv = calloc(1, sizeof(*csv));
+	struct pfs_csv_table *csv = calloc(1, sizeof(*csv));
 
 	if (!csv)
 		return -ENOMEM;
@@ -526,53 +265,17 @@ static int read_csv(struct pfs_import *import)
 	PFS_TRY(read_header(import));
 	PFS_TRY(read_rows(import));
 	if (csv->path == NO_COLUMN)
-		PFS_TRY(place_rows(import));
+		PFS_TRY(pfs_csv_place_rows(import));
 	pfs_intern_free(&csv->ids);
 	return settle_rows(import);
 }
 
 /* ---- second pass ---- */
 
-static void print_content(const struct csv *csv, char *to)
-{
-	size_t i, at;
-
-	for (i = 0; i < csv->n_fields; i++) {
-		const struct pfs_csv_field *field = &csv->csv.fields[i];
-		const struct pfs_import_column *column = &csv->columns.list[i];
-
-		(void)memcpy(to, column->name, column->name_len);
-		to += column->name_len;
-		*to++ = ':';
-		*to++ = ' ';
-		for (at = 0; at < field->len; at++) {
-			*to++ = field->text[at];
-			if (field->text[at] == '\n')
-				*to++ = ' ';
-		}
-		*to++ = '\n';
-	}
-}
-
-static int put_content(struct pfs_import *import, uint64_t prime, uint64_t size)
-{
-	char *content PFS_FREE = malloc(size + 1);
-	uint64_t at;
-
-	if (!content)
-		return -ENOMEM;
-	print_content(import->state, content);
-	for (at = 0; at < size; at += PFS_CHUNK_SIZE)
-		PFS_TRY(pfs_store_put_chunk(pfs_build_store(import->build), prime,
-					    at / PFS_CHUNK_SIZE, content + at,
-					    PFS_MIN(size - at, PFS_CHUNK_SIZE)));
-	return 0;
-}
-
 static int csv_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
-	struct csv *csv = import->state;
-	const struct row *row;
+	struct pfs_csv_table *csv = import->state;
+	const struct pfs_csv_row *row;
 	const char *why;
 	size_t i;
 
@@ -588,14 +291,82 @@ static int csv_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 			PFS_TRY(pfs_import_column_put(
 				&csv->columns.list[i], pfs_build_store(import->build), prime,
 				csv->csv.fields[i].text, csv->csv.fields[i].len));
-	if (node == PFS_BUILD_ROOT || pfs_build_is_directory(import->build, node))
-		return 0;
-	return put_content(import, prime, row->content);
+	return 0;
+}
+
+/* ---- the register ---- */
+
+static bool same_register(const struct pfs_register_record *a, const struct pfs_register_record *b)
+{
+	return a->root == b->root && a->path == b->path && a->id == b->id &&
+	       a->parent == b->parent && a->name == b->name && a->style == b->style &&
+	       strcmp(a->delimiter, b->delimiter) == 0 && strcmp(a->slash, b->slash) == 0 &&
+	       a->columns_len == b->columns_len && memcmp(a->columns, b->columns, a->columns_len) == 0;
+}
+
+/* -EEXIST when it is the one looked for. */
+static int compare_register(void *arg, const struct pfs_register_record *record)
+{
+	return same_register(arg, record) ? -EEXIST : 0;
+}
+
+static int column_number(size_t column)
+{
+	return column == NO_COLUMN ? PFS_NO_COLUMN : (int)column;
+}
+
+static void copy_sign(char to[PFS_REGISTER_SIGN_MAX + 1], const char *sign)
+{
+	(void)snprintf(to, PFS_REGISTER_SIGN_MAX + 1, "%s", sign);
+}
+
+/* What export needs to give the table back, and the tree to show its rows. */
+static int finish_csv(struct pfs_import *import)
+{
+	struct pfs_store *store = pfs_build_store(import->build);
+	const struct pfs_import_options *options = &import->options;
+	struct pfs_csv_table *csv = import->state;
+	struct pfs_register_record record = {
+		.root = pfs_build_prime(import->build, PFS_BUILD_ROOT),
+		.path = column_number(csv->path),
+		.id = column_number(csv->id),
+		.parent = column_number(csv->parent),
+		.name = column_number(csv->name),
+		.style = csv->style,
+	};
+	char *columns PFS_FREE = NULL;
+	size_t i, len = 0;
+	int error;
+
+	for (i = 0; i < csv->columns.n; i++)
+		len += csv->columns.list[i].name_len + 1;
+	columns = malloc(len + 1);
+	if (!columns)
+		return -ENOMEM;
+	for (i = 0, len = 0; i < csv->columns.n; i++) {
+		const struct pfs_import_column *column = &csv->columns.list[i];
+
+		(void)memcpy(columns + len, column->name, column->name_len + 1);
+		len += column->name_len + 1;
+		if (pfs_nodes_has_column(column->name))
+			pfs_import_note_column(import, column->name);
+	}
+	if (len > PFS_REGISTER_COLUMNS_MAX)
+		return pfs_import_fail(import, "%s:1: the names of the columns take more than 1 MiB",
+				       import->input.name);
+	record.columns = columns;
+	record.columns_len = len;
+	copy_sign(record.delimiter, options->delimiter ? options->delimiter : ",");
+	copy_sign(record.slash, options->slash ? options->slash : "");
+	error = pfs_store_scan_registers(store, compare_register, &record);
+	if (error)
+		return error == -EEXIST ? 0 : error;
+	return pfs_store_put_register(store, &record);
 }
 
 static void close_csv(struct pfs_import *import)
 {
-	struct csv *csv = import->state;
+	struct pfs_csv_table *csv = import->state;
 
 	if (!csv)
 		return;
@@ -615,5 +386,6 @@ const struct pfs_import_format pfs_import_csv = {
 	.name = "csv",
 	.read = read_csv,
 	.written = csv_written,
+	.finished = finish_csv,
 	.close = close_csv,
 };

@@ -164,9 +164,13 @@ int pfs_import_recognise(struct pfs_import *import, const char **why)
 	struct pfs_import_options *options = &import->options;
 	struct pfs_input *input = &import->input;
 	int error = options->format == &pfs_import_tar ? 0 : pfs_unpack(input);
-	ssize_t size = error ? error : pfs_input_need(input, PEEK);
 	const char *data;
+	ssize_t size;
 
+	*why = input->why;
+	if (error || (options->format && (options->format != &pfs_import_csv || options->delimiter)))
+		return error;
+	size = pfs_input_need(input, PEEK);
 	*why = input->why;
 	if (size < 0)
 		return (int)size;

@@ -52,6 +52,15 @@ void pfs_import_warn(struct pfs_import *import, const char *format, ...)
 	va_end(values);
 }
 
+void pfs_import_note_column(struct pfs_import *import, const char *name)
+{
+	char *list = import->report.columns;
+	size_t len = strlen(list);
+
+	(void)snprintf(list + len, sizeof(import->report.columns) - len, "%s\"user.%s\"",
+		       len ? ", " : "", name);
+}
+
 const char *pfs_import_name_error(int error)
 {
 	switch (error) {

@@ -129,8 +129,11 @@ static int unpack(struct pfs_input *input)
 
 int pfs_unpack(struct pfs_input *input)
 {
-	ssize_t n = pfs_input_need(input, 16);
+	ssize_t n = pfs_input_need(input, 1);
 
+	/* a list that somebody types is not waited for */
+	if (n > 0 && strchr("\x1f\xfd\x5dL\x28\x04" "B", input->buffer[input->next]))
+		n = pfs_input_need(input, 16);
 	if (n < 0)
 		return (int)n;
 	return pfs_is_packed(input->buffer + input->next, (size_t)n) ? unpack(input) : 0;

@@ -27,6 +27,13 @@ static void on_change(void *arg, uint64_t ino, const char *name)
 		pfs_notifier_push(mount->notifier, ino, name);
 }
 
+static void on_stale(void *arg, uint64_t ino)
+{
+	const struct pfs_mount *mount = arg;
+
+	pfs_notifier_push(mount->notifier, ino, NULL);
+}
+
 static void begin_changes(void *arg PFS_UNUSED)
 {
 	changes_itself = true;
@@ -60,10 +67,13 @@ static void on_rights_change(void *arg, uint64_t ino)
 /* With its writeback cache the kernel believes nobody else about sizes. */
 static void refuse_writeback(struct pfs_mount *mount, const char *store)
 {
-	if (!mount->options.writeback || !pfs_tree_has_links(mount->tree))
+	if (!mount->options.writeback ||
+	    (!pfs_tree_has_links(mount->tree) && !pfs_tree_has_rows(mount->tree)))
 		return;
-	pfs_warning("%s: writeback stays off: it has links to files outside, which may change",
-		    store);
+	pfs_warning("%s: writeback stays off: it has %s", store,
+		    pfs_tree_has_links(mount->tree)
+			    ? "links to files outside, which may change"
+			    : "rows of a table, whose files change with their names");
 	mount->options.writeback = false;
 }
 
@@ -72,6 +82,7 @@ static int start(struct pfs_mount *mount, const char *store)
 	struct pfs_tree_listener listener = {
 		.arg = mount,
 		.changed = on_change,
+		.stale = on_stale,
 		.begin = begin_changes,
 		.end = end_changes,
 		.rights_change = on_rights_change,

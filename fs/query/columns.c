@@ -45,6 +45,15 @@ static const struct pfs_node_column built_in[] = {
 };
 const int pfs_node_ino = 3;
 
+bool pfs_nodes_has_column(const char *name)
+{
+	for (size_t i = 0; i < PFS_COUNT(built_in); i++) {
+		if (strcasecmp(built_in[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* SQLite's limit is 2,000 unless it was built otherwise. */
 #define COLUMNS_MAX 1900
 

@@ -128,4 +128,7 @@ uint64_t pfs_query_epoch(const struct pfs_query *query);
  * those seen so far.  Allocated.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_query_plan(const struct pfs_query *query, char **text);
 
+/* Whether nodes has a column of this name itself: an attribute of the name is "user.NAME". */
+bool pfs_nodes_has_column(const char *name);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/tree/attrset.h"
+#include "fs/tree/register.h"
 #include "fs/tree/scan.h"
 
 #define NOTES_MAX ((size_t)1 << 17) /* changed nodes; more: forget the columns */
@@ -52,6 +53,8 @@ struct pfs_attr_columns {
 struct pfs_attr_reader {
 	struct pfs_tree *tree;
 	struct base *base;
+	const struct pfs_register *computed; /* of whose registers it is a computed column */
+	struct base *ids; /* for the parent's */
 	struct pfs_value **held; /* sets that values given out point into */
 	size_t n_held, held_capacity;
 };
@@ -141,6 +144,37 @@ static int take_column(void *arg, const void *name, size_t name_len, enum pfs_at
 	return add_name(arg, name, name_len, type);
 }
 
+/* Columns that no node keeps have names, too. */
+static int add_computed(struct pfs_attr_columns *columns, const struct pfs_register *of)
+{
+	for (size_t i = 0; of && i < of->n; i++) {
+		size_t len = strlen(of->columns[i]), id;
+		enum pfs_role role = pfs_register_role(of, of->columns[i], len);
+		enum pfs_attr_type type = PFS_ATTR_TEXT;
+		bool found;
+
+		if (role == PFS_ROLE_NONE)
+			continue;
+		if (role == PFS_ROLE_PARENT) {
+			const char *name = of->columns[of->is.id];
+
+			id = place_of(columns, name, strlen(name), &found);
+			type = found ? columns->names[id].type : PFS_ATTR_TEXT;
+		}
+		PFS_TRY(add_name(columns, of->columns[i], len, type));
+	}
+	return 0;
+}
+
+static int add_all_computed(struct pfs_attr_columns *columns)
+{
+	const struct pfs_register *of;
+
+	for (size_t i = 0; (of = pfs_register_at(columns->tree, i)); i++)
+		PFS_TRY(add_computed(columns, of));
+	return 0;
+}
+
 int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree)
 {
 	struct pfs_attr_columns *columns = calloc(1, sizeof(*columns));
@@ -153,6 +187,8 @@ int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree
 	error = pfs_store_scan_names(tree->store, take_name, columns);
 	if (!error)
 		error = pfs_store_scan_columns(tree->store, take_column, columns);
+	if (!error)
+		error = add_all_computed(columns);
 	if (error)
 		pfs_attr_columns_destroy(columns);
 	else
@@ -367,27 +403,37 @@ static void keep_base(struct pfs_attr_columns *columns, struct base *base)
 	columns->bases = base;
 }
 
+static int open_base(struct base **out, struct pfs_tree *tree, const char *name, size_t name_len)
+{
+	struct pfs_attr_columns *columns = pfs_attrs_columns(tree);
+
+	pfs_content_lock(tree);
+	*out = find_base(columns, name, name_len);
+	pfs_content_unlock(tree);
+	if (*out)
+		return 0;
+	PFS_TRY(read_base(out, columns, name, name_len));
+	pfs_content_lock(tree);
+	keep_base(columns, *out);
+	pfs_content_unlock(tree);
+	return 0;
+}
+
 int pfs_attr_reader_open(struct pfs_attr_reader **out, struct pfs_tree *tree, const char *name,
 			 size_t name_len)
 {
-	struct pfs_attr_columns *columns = pfs_attrs_columns(tree);
 	struct pfs_attr_reader *reader = calloc(1, sizeof(*reader));
-	int error = 0;
+	int error;
 
 	*out = NULL;
 	if (!reader)
 		return -ENOMEM;
 	reader->tree = tree;
-	pfs_content_lock(tree);
-	reader->base = find_base(columns, name, name_len);
-	pfs_content_unlock(tree);
-	if (!reader->base) {
-		error = read_base(&reader->base, columns, name, name_len);
-		if (!error) {
-			pfs_content_lock(tree);
-			keep_base(columns, reader->base);
-			pfs_content_unlock(tree);
-		}
+	reader->computed = pfs_registers_computing(tree, name, name_len);
+	error = open_base(&reader->base, tree, name, name_len);
+	if (!error && reader->computed && reader->computed->is.id != PFS_NO_COLUMN) {
+		name = reader->computed->columns[reader->computed->is.id];
+		error = open_base(&reader->ids, tree, name, strlen(name));
 	}
 	if (error)
 		pfs_attr_reader_close(reader);
@@ -409,6 +455,7 @@ void pfs_attr_reader_close(struct pfs_attr_reader *reader)
 	let_go(reader);
 	free(reader->held);
 	unref_base(reader->base);
+	unref_base(reader->ids);
 	free(reader);
 }
 
@@ -420,6 +467,10 @@ int pfs_attr_reader_copy(struct pfs_attr_reader **out, const struct pfs_attr_rea
 	(*out)->tree = reader->tree;
 	(*out)->base = reader->base;
 	(*out)->base->references++;
+	(*out)->computed = reader->computed;
+	(*out)->ids = reader->ids;
+	if (reader->ids)
+		(*out)->ids->references++;
 	return 0;
 }
 
@@ -448,41 +499,105 @@ static void from_set(struct pfs_attr_value *out, const struct pfs_value *set,
 }
 
 static int read_noted(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
-		      const struct note *note)
+		      const struct base *base, const struct note *note)
 {
 	if (!note->set)
 		return 0;
 	PFS_TRY(pfs_grow(&reader->held, &reader->held_capacity, reader->n_held + 1,
 			 sizeof(struct pfs_value *)));
 	reader->held[reader->n_held++] = pfs_value_ref(note->set);
-	from_set(out, note->set, reader->base);
+	from_set(out, note->set, base);
 	return 0;
+}
+
+static int read_kept(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
+		     const struct base *base, uint32_t slot)
+{
+	const struct pfs_attr_columns *columns = pfs_attrs_columns(reader->tree);
+	const struct pfs_image *image = &reader->tree->image;
+	uint32_t place = slot < base->end ? base->place[slot] : 0;
+	const struct note *note = NULL;
+
+	*out = (struct pfs_attr_value){.is_set = false};
+	if (!(image->flags[slot] & PFS_NODE_ATTRS))
+		return 0;
+	if (columns->notes.count)
+		note = (const struct note *)pfs_byprime_find(&columns->notes, image->prime[slot]);
+	if (note)
+		return read_noted(reader, out, base, note);
+	if (place)
+		*out = base->values[place - 1];
+	return 0;
+}
+
+/* Takes the text over, into what is held with the values. */
+static int hold_text(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const char *text,
+		     size_t len)
+{
+	struct pfs_value *value;
+
+	PFS_TRY(pfs_grow(&reader->held, &reader->held_capacity, reader->n_held + 1,
+			 sizeof(struct pfs_value *)));
+	value = pfs_value_create(len + 1);
+	if (!value)
+		return -ENOMEM;
+	memcpy(value->data, text, len);
+	reader->held[reader->n_held++] = value;
+	*out = (struct pfs_attr_value){
+		.is_set = true,
+		.type = PFS_ATTR_TEXT,
+		.text = (const char *)value->data,
+		.text_len = len,
+	};
+	return 0;
+}
+
+/* What follows from the node's place, if its register has the column so. */
+static int read_computed(struct pfs_attr_reader *reader, struct pfs_attr_value *out, uint32_t slot)
+{
+	const struct pfs_image *image = &reader->tree->image;
+	const struct pfs_register *of = pfs_register_of(reader->tree, slot);
+	const struct base *base = reader->base;
+	char name[PFS_NAME_MAX], *path PFS_FREE = NULL;
+	uint32_t parent = image->parent[slot];
+	const char *text;
+	size_t len;
+
+	switch (pfs_register_role(of, base->name, base->name_len)) {
+	case PFS_ROLE_NAME:
+		text = pfs_names_get(image->names, image->name[slot], &len);
+		len = pfs_register_name(of, name, text, len);
+		return hold_text(reader, out, name, len);
+	case PFS_ROLE_PATH:
+		PFS_TRY(pfs_register_path(reader->tree, of, &path, &len, slot));
+		return hold_text(reader, out, path, len);
+	case PFS_ROLE_PARENT:
+		*out = (struct pfs_attr_value){.is_set = false};
+		if (!reader->ids || parent == PFS_NO_SLOT)
+			return 0;
+		PFS_TRY(read_kept(reader, out, reader->ids, parent));
+		if (!out->is_set && image->prime[parent] == of->is.root &&
+		    of->is.style & PFS_REGISTER_OWN_PARENT)
+			return read_kept(reader, out, reader->ids, slot);
+		return 0;
+	case PFS_ROLE_NONE:
+		break;
+	}
+	return read_kept(reader, out, base, slot);
 }
 
 int pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots,
 		  size_t n)
 {
 	const struct pfs_attr_columns *columns = pfs_attrs_columns(reader->tree);
-	const struct pfs_image *image = &reader->tree->image;
-	const struct base *base = reader->base;
+	const struct base *base = reader->base, *ids = reader->ids;
 
-	if (columns->generation != base->generation)
+	if (columns->generation != base->generation ||
+	    (ids && columns->generation != ids->generation))
 		return -EAGAIN;
 	let_go(reader);
-	for (size_t i = 0; i < n; i++) {
-		uint32_t slot = slots[i], place = slot < base->end ? base->place[slot] : 0;
-		const struct note *note = NULL;
-
-		out[i] = (struct pfs_attr_value){.is_set = false};
-		if (!(image->flags[slot] & PFS_NODE_ATTRS))
-			continue;
-		if (columns->notes.count)
-			note = (const struct note *)pfs_byprime_find(&columns->notes,
-								     image->prime[slot]);
-		if (note)
-			PFS_TRY(read_noted(reader, &out[i], note));
-		else if (place)
-			out[i] = base->values[place - 1];
-	}
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(reader->computed ? read_computed(reader, &out[i], slots[i])
+					 : read_kept(reader, &out[i], base, slots[i]));
 	return 0;
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "fs/tree/register.h"
+#include "fs/tree/row.h"
 #include "fs/tree/xattr_impl.h"
 
 int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint64_t ino)
@@ -14,6 +16,14 @@ int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint6
 	PFS_TRY(pfs_attr_base(tree, &edit->before, &edit->flagged, ino, true));
 	edit->after = pfs_value_ref(edit->before);
 	return 0;
+}
+
+/* Of a node to be made the register is not known: any will do. */
+static bool is_computed(struct pfs_tree *tree, const struct pfs_attr_edit *edit, const char *name,
+			size_t name_len)
+{
+	return edit->ino ? pfs_row_is_computed(tree, edit->ino, name, name_len)
+			 : pfs_registers_computing(tree, name, name_len) != NULL;
 }
 
 int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit *edit, const char *name,
@@ -31,6 +41,8 @@ int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit *edit, const c
 
 	if (pfs_attr_is_ours(name, name_len))
 		return -EPERM;
+	if (is_computed(tree, edit, name, name_len))
+		return -ENOTSUP;
 	if (size > PFS_ATTR_VALUE_MAX)
 		return -E2BIG;
 	if (value ? found && old.text_len == size && memcmp(old.text, value, size) == 0 : !found)

@@ -17,7 +17,7 @@ struct pfs_attr_edit {
  * none), -ENOMEM.  finish in any case. */
 PFS_MUST_CHECK int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit,
 				       uint64_t ino);
-/* value NULL: removes it.  No locks.  -EPERM, -E2BIG, -ENOSPC, -ENOMEM. */
+/* value NULL: removes it.  No locks.  -ENOTSUP (it follows from the node's place), -EPERM, -E2BIG, -ENOSPC, -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit *edit,
 				     const char *name, size_t name_len, const char *value,
 				     size_t size);

@@ -496,6 +496,10 @@ static int prepare_edits(struct pfs_changing *changing)
 										  &attr->value),
 						  attr->value.len);
 		}
+		if (error == -ENOTSUP)
+			return pfs_change_fail_path(changing, -EINVAL, "a column", 8,
+						    "it follows from where the node is: change "
+						    "its name, parent or path");
 		if (error == -EPERM)
 			return pfs_change_fail_path(changing, error, "an attribute", 12,
 						    "only files and directories have any");
@@ -561,8 +565,10 @@ int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes,
 		memset(changing.slots, 0xff, changes->n * sizeof(*changing.slots));
 		error = run(&changing, epoch);
 	}
-	if (!error)
+	if (!error) {
+		pfs_change_rows(&changing);
 		pfs_notices_tell(&changing);
+	}
 	forget(&changing);
 	for (size_t row = 0; changing.edits && row < changes->n; row++)
 		pfs_attr_edit_finish(&changing.edits[row]);

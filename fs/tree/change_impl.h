@@ -69,6 +69,8 @@ void pfs_notices_clear(struct pfs_changing *changing);
 PFS_MUST_CHECK int pfs_notice_moves(struct pfs_changing *changing);
 PFS_MUST_CHECK int pfs_notice_node(struct pfs_changing *changing, uint32_t slot);
 void pfs_notices_tell(const struct pfs_changing *changing); /* without locks */
+/* Rows of registers show what was changed (row.h).  No locks. */
+void pfs_change_rows(struct pfs_changing *changing);
 
 /* ---- change_place.c; with the locks ---- */
 

@@ -6,6 +6,8 @@
 
 #include "base/checked.h"
 #include "fs/tree/change_impl.h"
+#include "fs/tree/register.h"
+#include "fs/tree/row.h"
 
 /* ---- what is wrong ---- */
 
@@ -172,6 +174,37 @@ void pfs_notices_tell(const struct pfs_changing *changing)
 				  notices->list[i].name == SIZE_MAX
 					  ? NULL
 					  : notices->text + notices->list[i].name);
+	if (listener->end)
+		listener->end(listener->arg);
+}
+
+/* ---- rows ---- */
+
+void pfs_change_rows(struct pfs_changing *changing)
+{
+	const unsigned places = PFS_CHANGE_PARENT | PFS_CHANGE_NAME | PFS_CHANGE_PATH;
+	const struct pfs_change_set *changes = changing->changes;
+	struct pfs_tree *tree = changing->tree;
+	const struct pfs_tree_listener *listener = &tree->listener;
+
+	if (changes->kind != PFS_CHANGE_UPDATE || !pfs_registers_any(tree))
+		return;
+	if (listener->begin)
+		listener->begin(listener->arg);
+	for (size_t row = 0; row < changes->n; row++) {
+		const struct pfs_change *change = &changes->list[row];
+		bool below = false;
+
+		for (size_t i = 0; i < change->n_attrs && !below; i++) {
+			const struct pfs_bytes *name =
+				&changes->attrs[change->first_attr + i].name;
+
+			below = pfs_row_is_id(tree, change->ino, pfs_change_text(changing, name),
+					      name->len);
+		}
+		if (change->n_attrs || change->set & places)
+			pfs_row_changed(tree, change->ino, below);
+	}
 	if (listener->end)
 		listener->end(listener->arg);
 }

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/tree/content.h"
+#include "fs/tree/row.h"
 
 int pfs_content_create(struct pfs_tree *tree)
 {
@@ -188,6 +188,8 @@ int pfs_content_keep(struct pfs_tree *tree, uint64_t ino)
 	(void)pthread_rwlock_unlock(&tree->lock);
 	if (flags & PFS_NODE_LINKED)
 		error = pfs_records_get(pfs_links_sources(tree), &value, ino, true);
+	if (!error && flags & PFS_NODE_ROW)
+		error = pfs_row_keep(tree, ino);
 	if (!error && flags & PFS_NODE_ATTRS)
 		error = pfs_attrs_keep(tree, ino);
 	return error;
@@ -210,6 +212,7 @@ void pfs_content_drop(struct pfs_tree *tree, uint64_t ino)
 		pfs_file_release(content, file);
 	}
 	pfs_links_drop(tree, ino);
+	pfs_row_drop(tree, ino);
 }
 
 /* ---- what is where ---- */

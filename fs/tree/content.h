@@ -180,7 +180,7 @@ struct pfs_edit {
 	/* a truncation, and a copy of the original */
 	int64_t new_size;
 	bool copied;
-	int64_t copied_blocks;
+	int64_t copied_blocks, copied_size; /* the size: of a row */
 };
 
 /* Begins: on success the content lock is held and the file is nobody else's.  A linked file is

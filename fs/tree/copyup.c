@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "fs/tree/content.h"
 #include "fs/tree/fdcache.h"
+#include "fs/tree/row.h"
 
 #define ATTEMPTS     4 /* at an original that changes while it is copied; the last one counts */
 #define RESERVE_STEP ((uint64_t)1 << 20)
@@ -155,6 +156,8 @@ int pfs_copyup(struct pfs_edit *edit, int64_t upto)
 	struct pfs_value *source PFS_UNREF = NULL;
 	int attempt, error = 0, ended = 0;
 
+	if (edit->node.flags & PFS_NODE_ROW)
+		return pfs_row_copyup(edit, upto);
 	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
 		pfs_file_cut(content, edit->file, 0);
 		edit->copied_blocks = 0;
@@ -182,8 +185,13 @@ void pfs_copyup_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
 {
 	struct pfs_image *image = &edit->tree->image;
 	struct pfs_records *sources = pfs_links_sources(edit->tree);
-	struct pfs_record *record = pfs_records_find(sources, edit->ino);
+	struct pfs_record *record;
 
+	if (image->flags[slot] & PFS_NODE_ROW) {
+		pfs_row_commit(edit, slot, size);
+		return;
+	}
+	record = pfs_records_find(sources, edit->ino);
 	pfs_records_set(sources, record, NULL, true);
 	image->flags[slot] &= (uint8_t)~PFS_NODE_LINKED;
 	pfs_image_set_size(edit->tree, slot, size >= 0 ? size : image->size[slot],

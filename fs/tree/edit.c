@@ -60,7 +60,7 @@ static int open_step(struct pfs_edit *edit, bool keep_linked)
 		(void)pthread_cond_wait(&content->idle, &content->lock);
 		return 1;
 	}
-	if (!(edit->node.flags & PFS_NODE_LINKED) || keep_linked)
+	if (!(edit->node.flags & PFS_NODE_ELSEWHERE) || keep_linked)
 		return 0;
 	if (edit->nowait)
 		return -EAGAIN;

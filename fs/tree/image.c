@@ -334,6 +334,7 @@ void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t
 		st->st_rdev = values ? values->rdev : 0;
 	}
 	out->volatile_attr = image->flags[slot] & PFS_NODE_LINKED;
+	out->row = image->flags[slot] & (PFS_NODE_ROW | PFS_NODE_WRITTEN);
 }
 
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot)

@@ -49,8 +49,11 @@ static int sum_up(struct pfs_tree *tree, struct pfs_tree_info *out, struct total
 
 		if (!image->prime[slot] || image->state[slot] & PFS_SLOT_UNLINKED)
 			continue;
-		if (!directory)
+		if (!directory) {
 			out->bytes += (uint64_t)image->size[slot];
+			out->rows += (image->flags[slot] & PFS_NODE_ROW) != 0;
+			out->written += (image->flags[slot] & PFS_NODE_WRITTEN) != 0;
+		}
 		PFS_TRY(measure(image, totals, directory ? slot : parent));
 		depth = directory ? totals->depth[slot] : totals->depth[parent] + 1;
 		bits = directory ? totals->bits[slot]

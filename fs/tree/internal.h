@@ -78,6 +78,8 @@ struct pfs_tree {
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
 	struct pfs_sides *sides;
+	struct pfs_registers *registers;
+	struct pfs_rows *rows;
 	struct pfs_tree_listener listener;
 };
 

@@ -156,7 +156,7 @@ int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t pare
 
 bool pfs_must_keep(const struct pfs_tree *tree, uint32_t slot)
 {
-	return tree->image.flags[slot] & (PFS_NODE_LINKED | PFS_NODE_ATTRS);
+	return tree->image.flags[slot] & (PFS_NODE_ELSEWHERE | PFS_NODE_ATTRS);
 }
 
 void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)

@@ -18,7 +18,7 @@ struct optimize {
 	struct pfs_tree *tree;
 	struct pfs_build *build;
 	uint64_t *old_primes; /* by the build's number */
-	size_t capacity;
+	size_t n, capacity;
 	uint32_t *path; /* the build's number of the node at each depth of the walk */
 	size_t path_capacity;
 };
@@ -123,6 +123,7 @@ static int add_walked(void *arg, const struct pfs_walk_node *walked)
 	PFS_TRY(pfs_grow(&optimize->path, &optimize->path_capacity, (size_t)walked->depth + 1,
 			 sizeof(*optimize->path)));
 	optimize->old_primes[node] = prime;
+	optimize->n = PFS_MAX(optimize->n, (size_t)node + 1);
 	optimize->path[walked->depth] = node;
 	pfs_build_set_flags(optimize->build, node, image->flags[slot], 0);
 	if (S_ISLNK(image->mode[slot])) {
@@ -130,6 +131,21 @@ static int add_walked(void *arg, const struct pfs_walk_node *walked)
 
 		return pfs_build_set_target(optimize->build, node, values->target,
 					    values->target_len);
+	}
+	return 0;
+}
+
+/* The directory has another prime by now; what was removed has none, and its register goes with it. */
+static int copy_register(void *arg, const struct pfs_register_record *record)
+{
+	const struct optimize *optimize = arg;
+	struct pfs_register_record copy = *record;
+
+	for (uint32_t node = 0; node < optimize->n; node++) {
+		if (optimize->old_primes[node] != record->root)
+			continue;
+		copy.root = pfs_build_prime(optimize->build, node);
+		return pfs_store_put_register(pfs_build_store(optimize->build), &copy);
 	}
 	return 0;
 }
@@ -179,6 +195,7 @@ static int build(struct optimize *optimize)
 	PFS_TRY(pfs_store_scan_tables(from, copy_table, &(struct rows){.from = from, .to = to}));
 	PFS_TRY(pfs_tree_walk(optimize->tree, PFS_ROOT_PRIME, add_walked, optimize));
 	PFS_TRY(pfs_build_finish(optimize->build));
+	PFS_TRY(pfs_store_scan_registers(from, copy_register, optimize));
 	return pfs_build_commit(optimize->build);
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "fs/tree/content.h"
+#include "fs/tree/row.h"
 
 /* ---- fallocate ---- */
 
@@ -198,7 +198,7 @@ static int prepare_size(struct pfs_edit *edit, int64_t size)
 	edit->new_size = size;
 	if (edit->node.flags & PFS_NODE_NODATA)
 		return size ? -ENODATA : 0;
-	if (edit->node.flags & PFS_NODE_LINKED) {
+	if (edit->node.flags & PFS_NODE_ELSEWHERE) {
 		if (size && edit->nowait)
 			return -EAGAIN;
 		return pfs_copyup(edit, size);
@@ -248,7 +248,7 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 	int64_t blocks = image->blocks[slot];
 
 	PFS_VERIFY_CHECK(edit && edit->new_size == size && edit->ino == image->prime[slot]);
-	if (edit->node.flags & PFS_NODE_LINKED) {
+	if (edit->node.flags & PFS_NODE_ELSEWHERE) {
 		pfs_copyup_commit(edit, slot, size);
 		blocks = image->blocks[slot];
 	} else if (size < image->size[slot] || !size) {
@@ -301,11 +301,16 @@ int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr, uint64_t ino,
 		if (error)
 			return error;
 	}
+	if (node.flags & PFS_NODE_ROW && !truncate) {
+		if (nowait)
+			return -EAGAIN;
+		pfs_row_refresh(tree, ino);
+	}
 	if (truncate) {
 		error = truncate_at_open(tree, ino, privileged, nowait);
 		if (error)
 			return error;
 	}
-	*volatile_attr = node.flags & PFS_NODE_LINKED && !truncate;
+	*volatile_attr = node.flags & PFS_NODE_ELSEWHERE && !truncate;
 	return 0;
 }

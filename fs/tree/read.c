@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "fs/tree/content.h"
 #include "fs/tree/dir.h"
+#include "fs/tree/row.h"
 
 #define CHUNKS_AT_ONCE 64
 
@@ -178,6 +179,21 @@ static ssize_t read_original(struct pfs_tree *tree, uint8_t *data, size_t n, uin
 	return done ? (ssize_t)done : error;
 }
 
+/* Of a row, which is made anew each time. */
+static ssize_t read_row(struct pfs_tree *tree, uint8_t *data, size_t size, uint64_t ino,
+			int64_t offset)
+{
+	char *text PFS_FREE = NULL;
+	size_t len, n;
+
+	PFS_TRY(pfs_row_text(tree, &text, &len, ino));
+	if ((uint64_t)offset >= len)
+		return 0;
+	n = PFS_MIN(size, len - (size_t)offset);
+	memcpy(data, text + offset, n);
+	return (ssize_t)n;
+}
+
 static ssize_t read_node(struct pfs_tree *tree, uint8_t *data, size_t size, uint64_t ino,
 			 int64_t offset, bool nowait)
 {
@@ -190,6 +206,8 @@ static ssize_t read_node(struct pfs_tree *tree, uint8_t *data, size_t size, uint
 		error = pfs_file_node(tree, &node, ino);
 		if (error)
 			return error;
+		if (node.flags & PFS_NODE_ROW)
+			return nowait ? -EAGAIN : read_row(tree, data, size, ino, offset);
 		if (offset >= node.size)
 			return 0;
 		if (node.flags & PFS_NODE_NODATA)
@@ -291,7 +309,7 @@ int64_t pfs_tree_seek(struct pfs_tree *tree, uint64_t ino, int64_t offset, int w
 			return error;
 		if (offset < 0 || offset >= node.size)
 			return -ENXIO;
-		if (node.flags & PFS_NODE_NODATA)
+		if (node.flags & (PFS_NODE_NODATA | PFS_NODE_ROW))
 			found = whence == SEEK_DATA ? offset : node.size;
 		else if (node.flags & PFS_NODE_LINKED)
 			found = seek_original(tree, ino, offset, node.size, whence);

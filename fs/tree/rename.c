@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/tree/row.h"
 
 struct place {
 	uint64_t parent;
@@ -20,6 +21,7 @@ struct renaming {
 	unsigned flags;
 	uint64_t kept;	   /* the node whose record may go */
 	uint64_t replaced; /* the node that went or has to be kept first, or 0 */
+	uint64_t moved[2]; /* those that have another place now, or 0 */
 };
 
 static bool is_directory(const struct pfs_tree *tree, uint32_t slot)
@@ -135,6 +137,9 @@ static int rename_locked(struct pfs_tree *tree, struct renaming *renaming)
 	if (renaming->from.slot == renaming->to.slot)
 		return 0;
 	PFS_TRY(pfs_image_reserve(tree, 2));
+	renaming->moved[0] = tree->image.prime[renaming->from.slot];
+	if (renaming->flags & RENAME_EXCHANGE)
+		renaming->moved[1] = tree->image.prime[renaming->to.slot];
 	return renaming->flags & RENAME_EXCHANGE ? exchange(tree, renaming)
 						  : replace(tree, renaming);
 }
@@ -173,5 +178,8 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 	}
 	if (!rc && renaming.replaced)
 		pfs_drop_unused(tree, renaming.replaced);
+	for (size_t i = 0; i < PFS_COUNT(renaming.moved) && !rc; i++)
+		if (renaming.moved[i])
+			pfs_row_changed(tree, renaming.moved[i], false);
 	return rc;
 }

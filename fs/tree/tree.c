@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
 #include "fs/tree/index.h"
+#include "fs/tree/register.h"
+#include "fs/tree/row.h"
 #include "fs/tree/span.h"
 #include "fs/tree/totals.h"
 
@@ -29,6 +31,8 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_sides_create,
 		pfs_primes_create,
 		pfs_content_create,
+		pfs_registers_create,
+		pfs_rows_create,
 		pfs_attrs_create,
 		pfs_links_create,
 		pfs_codes_create,
@@ -105,6 +109,8 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_codes_destroy(tree);
 	pfs_links_destroy(tree);
 	pfs_attrs_destroy(tree);
+	pfs_rows_destroy(tree);
+	pfs_registers_destroy(tree);
 	pfs_content_destroy(tree);
 	pfs_primes_destroy(tree);
 	pfs_sides_destroy(tree);

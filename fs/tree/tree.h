@@ -70,6 +70,8 @@ PFS_MUST_CHECK int pfs_tree_set_read_only(struct pfs_tree *tree);
 
 /* Whether it may have nodes that are linked to files outside, which change on their own. */
 bool pfs_tree_has_links(const struct pfs_tree *tree);
+/* Whether it may have files whose content is made of their rows, which change with names. */
+bool pfs_tree_has_rows(const struct pfs_tree *tree);
 
 /* When links=auto leaves originals alone: true, and a line that says how many, where they are and
  * what to do.  Locks nothing: before pfs_tree_start. */
@@ -89,7 +91,10 @@ struct pfs_tree_listener {
 	void *arg;
 	/* name NULL: the inode's attributes and content */
 	void (*changed)(void *arg, uint64_t ino, const char *name);
-	/* Around the calls of changed for what one statement has done, by the thread that calls: end
+	/* The inode's attributes and content are others now because of something that the kernel asked
+	 * for of another one, or of its name.  NULL is allowed. */
+	void (*stale)(void *arg, uint64_t ino);
+	/* Around the calls of changed and stale for what one statement has done, by the thread that calls: end
 	 * returns when the kernel knows, and may block.  NULL is allowed. */
 	void (*begin)(void *arg);
 	void (*end)(void *arg);
@@ -103,6 +108,7 @@ void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *list
 struct pfs_entry {
 	struct stat attr;
 	bool volatile_attr; /* may change without the kernel: cache it for no time */
+	bool row;	    /* was a row of the table that it came with */
 };
 
 /* "." and ".." work (a handle that outlived a forget comes in so).  -ENOENT, -ENOTDIR, -ENAMETOOLONG.
@@ -204,6 +210,16 @@ PFS_MUST_CHECK int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const 
 				     const void *value, size_t size, int flags);
 PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name);
 
+/* The columns of a register (meta/store.h) are attributes of all nodes below its root.  Those that
+ * follow from the node's place (its parent's id, its name, its path) are read only (-EPERM), are not
+ * listed, and not stored.  user.primefs.row is all of them, as the content of a row's file is. */
+struct pfs_register_record;
+
+/* What the table is like whose rows lie at and below the node; pointers are valid until close.
+ * -ENODATA: there is none. */
+PFS_MUST_CHECK int pfs_tree_register(struct pfs_tree *tree, struct pfs_register_record *out,
+				     uint64_t ino);
+
 /* Saved queries of a directory: texts by name, which move and die with it and are no attributes to
  * anybody else.  flags as for setxattr; value NULL removes.  Errors as above; -ERANGE: the name is
  * too long. */
@@ -268,6 +284,7 @@ PFS_MUST_CHECK int pfs_tree_failure(struct pfs_tree *tree);
 struct pfs_tree_info {
 	uint64_t nodes, directories, files; /* root included; files: all that is no directory */
 	uint64_t bytes;         /* sum of st_size of what is no directory */
+	uint64_t rows, written; /* files whose content is their row; and is no more */
 	uint32_t max_depth;     /* the root has depth 0 */
 	uint32_t max_code_bits; /* of all nodes' codes */
 	uint64_t epoch;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/tree/content.h"
+#include "fs/tree/row.h"
 #include "fs/tree/xattr_impl.h"
 
 #define PREFIX	    "user."
@@ -159,8 +160,8 @@ static int look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t in
 	return error;
 }
 
-/* The node's set; NULL when it has none.  A node without attributes costs no look at the store. */
-static int get_set(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino)
+/* A node without attributes costs no look at the store. */
+int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino)
 {
 	uint8_t flags;
 	mode_t mode;
@@ -213,9 +214,9 @@ static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64
 {
 	char number[PFS_NUMBER_SIZE];
 	char *text PFS_FREE = NULL;
+	size_t len, row_len = SIZE_MAX;
 	uint8_t flags;
 	mode_t mode;
-	size_t len;
 	int error = look(tree, &flags, &mode, ino);
 
 	if (error)
@@ -234,13 +235,25 @@ static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64
 		error = pfs_tree_ancestors(tree, &text, ino);
 	else if (!strcmp(name, OURS "path"))
 		error = pfs_tree_path(tree, &text, ino);
+	else if (!strcmp(name, OURS "row"))
+		error = pfs_row_text(tree, &text, &row_len, ino);
 	else
 		error = -ENODATA;
 	if (error)
 		return error;
 	/* the kernel would say ERANGE to whoever asked for the length first */
-	len = strlen(text);
+	len = row_len == SIZE_MAX ? strlen(text) : row_len;
 	return len > XATTR_SIZE_MAX ? -E2BIG : give(value, size, text, len);
+}
+
+static ssize_t give_computed(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			     const char *name, size_t name_len)
+{
+	char *text PFS_FREE = NULL;
+	size_t len;
+	int error = pfs_row_computed(tree, &text, &len, ino, name, name_len);
+
+	return error ? error : give(value, size, text, len);
 }
 
 ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
@@ -256,7 +269,9 @@ ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint6
 		return error;
 	if (pfs_attr_is_ours(name, len))
 		return give_ours(tree, value, size, ino, name);
-	error = get_set(tree, &set, ino);
+	if (pfs_row_is_computed(tree, ino, name, len))
+		return give_computed(tree, value, size, ino, name, len);
+	error = pfs_attr_set_of(tree, &set, ino);
 	if (error)
 		return error;
 	if (!pfs_attrset_find(set, &attr, name, len))
@@ -289,7 +304,7 @@ ssize_t pfs_tree_listxattr(struct pfs_tree *tree, char *list, size_t size, uint6
 	size_t at = 0, needed;
 	int error;
 
-	error = get_set(tree, &set, ino);
+	error = pfs_attr_set_of(tree, &set, ino);
 	if (error)
 		return error;
 	needed = list_size(set);
@@ -350,7 +365,7 @@ int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, 
 	*flagged = node_flags & PFS_NODE_ATTRS;
 	if (*flagged)
 		return pfs_records_get(tree->attrs->sets, out, ino, keep);
-	/* unlike get_set, not fooled by a flag that is about to be set */
+	/* unlike pfs_attr_set_of, not fooled by a flag that is about to be set */
 	pfs_content_lock(tree);
 	record = pfs_records_find(tree->attrs->sets, ino);
 	if (record)
@@ -446,6 +461,9 @@ static int change(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *at
 	do
 		error = change_once(tree, ino, attr, flags);
 	while (error == -EAGAIN);
+	if (!error)
+		pfs_row_changed(tree, ino,
+				pfs_row_is_id(tree, ino, attr->name, attr->name_len));
 	return error;
 }
 
@@ -460,7 +478,7 @@ int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const char *name, con
 		return error;
 	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
 		return -EINVAL;
-	if (pfs_attr_is_ours(attr.name, len))
+	if (pfs_attr_is_ours(attr.name, len) || pfs_row_is_computed(tree, ino, attr.name, len))
 		return -EPERM;
 	if (size > PFS_ATTR_VALUE_MAX)
 		return -E2BIG;
@@ -477,7 +495,7 @@ int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name)
 
 	if (error)
 		return error;
-	if (pfs_attr_is_ours(attr.name, len))
+	if (pfs_attr_is_ours(attr.name, len) || pfs_row_is_computed(tree, ino, attr.name, len))
 		return -EPERM;
 	attr.name_len = (uint16_t)len;
 	return change(tree, ino, &attr, XATTR_REPLACE);
@@ -503,7 +521,7 @@ ssize_t pfs_tree_get_saved(struct pfs_tree *tree, void *value, size_t size, uint
 	struct pfs_attr attr;
 
 	PFS_TRY(saved_name(full, name));
-	PFS_TRY(get_set(tree, &set, ino));
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
 	if (!pfs_attrset_find(set, &attr, full, strlen(full)))
 		return -ENODATA;
 	return give(value, size, attr.text, attr.text_len);
@@ -531,7 +549,7 @@ int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
 	struct pfs_attr attr;
 	size_t at = 0;
 
-	PFS_TRY(get_set(tree, &set, ino));
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
 	while (pfs_attrset_next(set, &attr, &at))
 		if (attr.name_len > prefix && memcmp(attr.name, SAVED, prefix) == 0)
 			PFS_TRY(fn(arg, attr.name + prefix, attr.name_len - prefix));

@@ -28,6 +28,9 @@ bool pfs_attr_set_fits(const struct pfs_value *set);
 /* The type of a new value: that of the column, if the text is what the number prints as. */
 enum pfs_attr_type pfs_attr_type_of(const struct pfs_attrs *attrs, const struct pfs_attr *attr);
 
+/* The node's set; NULL when it has none.  -ESTALE, and what the store says.  No lock. */
+PFS_MUST_CHECK int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
+
 /* What the node has now, for a change, and whether it is flagged as having any.  keep: see records.h.
  * -ESTALE, -EPERM (no file or directory).  No locks. */
 PFS_MUST_CHECK int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged,

@@ -37,7 +37,7 @@ done
 
 rm -f "$store"
 ok 'the default is link' primefs import "$src" "$store"
-ok 'whose store is small' test "$(stat -c %s "$store")" -lt 150000
+ok 'whose store is small' test "$(stat -c %s "$store")" -lt 200000
 
 # Out again and in again.
 rm -f "$store"

@@ -10,18 +10,31 @@ static const struct pfs_import_options by_id = {.format = &pfs_import_csv,
 						.parent_column = "parent",
 						.name_column = "name"};
 
+static long long size_of(const char *path)
+{
+	struct pfs_tree *tree = open_tree();
+	struct pfs_entry entry;
+	uint64_t ino;
+
+	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
+	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
+	(void)pfs_tree_close(tree);
+	return entry.attr.st_size;
+}
+
 static void rows_with_paths(void **state PFS_UNUSED)
 {
 	assert_int_equal(import_text(&by_path, "size,path,note\n12,/a/b,\"x, y\"\n007,/a/c,\"two\n"
 					       "lines\"\n,/a,dir\n5,e/,empty\n"),
 			 0);
 	assert_string_equal(tree_text(), "a/ a/b a/c e/");
-	assert_string_equal(content_text("/a/b"), "size: 12\npath: /a/b\nnote: x, y\n");
-	assert_string_equal(content_text("/a/c"), "size: 007\npath: /a/c\nnote: two\n lines\n");
+	assert_string_equal(content_text("/a/b"), "size: 12\nnote: x, y\n");
+	assert_string_equal(content_text("/a/c"), "size: 007\nnote: two\n lines\n");
 	assert_string_equal(attr_text("/a", "user.note"), "dir");
 	assert_string_equal(attr_text("/a", "user.size"), "-");
 	assert_string_equal(attr_text("/a/c", "user.size"), "007");
-	assert_string_equal(attr_text("/a/c", "user.path"), "-");
+	assert_string_equal(attr_text("/a/c", "user.path"), "/a/c");
+	assert_string_equal(attr_text("/a/c", "user.primefs.row"), content_text("/a/c"));
 	assert_string_equal(attr_text("/e", "user.size"), "5");
 }
 
@@ -33,7 +46,8 @@ static void types_may_be_declared(void **state PFS_UNUSED)
 	assert_int_equal(import_text(&options, "path,v,n\na,2.50,7\nb,3,8\n"), 0);
 	assert_string_equal(attr_text("/a", "user.v"), "2.5");
 	assert_string_equal(attr_text("/b", "user.v"), "3.0");
-	assert_string_equal(content_text("/a"), "path: a\nv: 2.50\nn: 7\n");
+	assert_string_equal(content_text("/a"), "v: 2.5\nn: 7\n");
+	assert_int_equal(size_of("/a"), strlen("v: 2.5\nn: 7\n"));
 	options.columns = "w:int";
 	assert_int_equal(import_text(&options, "path,v,n\n"), 3);
 	options.columns = "v:int";
@@ -52,7 +66,30 @@ static void parents_and_children_in_any_order(void **state PFS_UNUSED)
 	assert_string_equal(content_text("/animals/cats/lion"),
 			    "id: 4\nparent: 2\nname: lion\nrank: species\n");
 	assert_string_equal(attr_text("/animals/cats", "user.rank"), "family");
-	assert_string_equal(attr_text("/animals/cats", "user.id"), "-");
+	assert_string_equal(attr_text("/animals/cats", "user.id"), "2");
+	assert_string_equal(attr_text("/animals/cats", "user.parent"), "1");
+	assert_string_equal(attr_text("/animals/cats", "user.name"), "cats");
+	assert_string_equal(attr_text("/animals", "user.parent"), "");
+	assert_string_equal(attr_text("/animals/cats", "user.primefs.row"),
+			    "id: 2\nparent: 1\nname: cats\nrank: family\n");
+	assert_int_equal(size_of("/animals/cats/lion"), strlen(content_text("/animals/cats/lion")));
+}
+
+static void ids_have_the_type_that_is_declared(void **state PFS_UNUSED)
+{
+	struct pfs_import_options options = by_id;
+
+	options.columns = "id:int";
+	assert_int_equal(import_text(&options, "id,parent,name\n007,007,a\n08,007,b\n"), 0);
+	assert_string_equal(attr_text("/a", "user.id"), "7");
+	assert_string_equal(attr_text("/a", "user.parent"), "7");
+	assert_string_equal(content_text("/a/b"), "id: 8\nparent: 7\nname: b\n");
+	assert_int_equal(size_of("/a/b"), strlen("id: 8\nparent: 7\nname: b\n"));
+	options.slash = "_";
+	assert_int_equal(import_text(&options, "id,parent,name\n1,,a/b\n"), 0);
+	assert_string_equal(attr_text("/a_b", "user.name"), "a/b");
+	assert_string_equal(content_text("/a_b"), "id: 1\nparent: \nname: a/b\n");
+	assert_int_equal(size_of("/a_b"), strlen("id: 1\nparent: \nname: a/b\n"));
 }
 
 static void the_usual_columns_need_no_options(void **state PFS_UNUSED)
@@ -187,7 +224,7 @@ static void content_of_many_chunks(void **state PFS_UNUSED)
 	tree = open_tree();
 	assert_int_equal(pfs_tree_resolve(tree, &ino, "/f"), 0);
 	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
-	assert_int_equal(entry.attr.st_size, 8 + 3 + 2 * 60000 + 1);
+	assert_int_equal(entry.attr.st_size, 3 + 2 * 60000 + 1);
 	assert_int_equal(pfs_tree_read(tree, tail, 8, ino, entry.attr.st_size - 2, 0), 2);
 	assert_memory_equal(tail, " \n", 2);
 	(void)pfs_tree_close(tree);
@@ -265,6 +302,7 @@ int main(void)
 		cmocka_unit_test(rows_with_paths),
 		cmocka_unit_test(types_may_be_declared),
 		cmocka_unit_test(parents_and_children_in_any_order),
+		cmocka_unit_test(ids_have_the_type_that_is_declared),
 		cmocka_unit_test(the_usual_columns_need_no_options),
 		cmocka_unit_test(wrong_rows_are_named),
 		cmocka_unit_test(broken_csv_ends_it),
