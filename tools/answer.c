@@ -74,33 +74,6 @@ static int finish(const char *verb, const struct noted *noted, int status)
 
 /* ---- whoever has the tree ---- */
 
-/* The store, or the one that is mounted here, on *folder; else that is "". */
-static int find_store(char path[PATH_MAX], char folder[PATH_MAX], const char *verb,
-		      const char *operand)
-{
-	struct pfs_kernel_mount found;
-	struct stat attr;
-
-	(void)snprintf(path, PATH_MAX, "%s", operand);
-	if (!realpath(operand, folder) || stat(folder, &attr) != 0 || !S_ISDIR(attr.st_mode)) {
-		*folder = '\0';
-		return PFS_EXIT_OK; /* what is wrong shows when it is opened */
-	}
-	if (pfs_kernel_find(&found, folder, NULL) != 0 &&
-	    getxattr(folder, "user.primefs.path", NULL, 0) > 0)
-		return pfs_cmd_fail(verb,
-				    "%s: no store is mounted on it, it lies in one; name that or "
-				    "its mountpoint, or see %s/.query/help",
-				    operand, operand);
-	if (pfs_kernel_find(&found, folder, NULL) != 0)
-		return pfs_cmd_fail(verb,
-				    "%s: a directory on which no store is mounted; name a "
-				    "store or its mountpoint",
-				    operand);
-	(void)snprintf(path, PATH_MAX, "%s", found.source);
-	return PFS_EXIT_OK;
-}
-
 struct pfs_answerer {
 	const char *verb; /* for messages: who asks */
 	char store[PATH_MAX];
@@ -214,7 +187,7 @@ int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *o
 	}
 	answerer->verb = verb;
 	answerer->here.store = answerer->store;
-	status = find_store(answerer->store, answerer->folder, verb, operand);
+	status = pfs_ready_name(answerer->store, answerer->folder, verb, operand);
 	if (status)
 		pfs_answerer_close(PFS_TAKE(*out));
 	return status;

@@ -126,6 +126,7 @@ int pfs_cmd_check(int argc, char **argv)
 	struct pfs_json json = {.out = stdout};
 	struct findings findings = {0};
 	struct pfs_cmd_args args;
+	char store[PATH_MAX], folder[PATH_MAX];
 	int option, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
@@ -137,8 +138,10 @@ int pfs_cmd_check(int argc, char **argv)
 	}
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
-	findings.store = args.operands[0];
-	status = pfs_ready_unmounted("check", findings.store);
+	findings.store = store;
+	status = pfs_ready_name(store, folder, "check", args.operands[0]);
+	if (!status)
+		status = pfs_ready_unmounted("check", store);
 	if (status)
 		return status;
 	status = check(&findings);

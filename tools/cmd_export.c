@@ -232,7 +232,8 @@ int pfs_cmd_export(int argc, char **argv)
 {
 	struct job job = {.format = &pfs_export_paths};
 	struct pfs_cmd_args args;
-	int option;
+	char store[PATH_MAX], folder[PATH_MAX];
+	int option, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
@@ -258,6 +259,7 @@ int pfs_cmd_export(int argc, char **argv)
 		return pfs_cmd_usage("export", "--new-ids is for --format=csv without --columns");
 	if (job.export.nul_ended && job.format != &pfs_export_paths)
 		return pfs_cmd_usage("export", "--null is for --format=paths");
-	job.export.store = args.operands[0];
-	return run(&job);
+	job.export.store = store;
+	status = pfs_ready_name(store, folder, "export", args.operands[0]);
+	return status ? status : run(&job);
 }

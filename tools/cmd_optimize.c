@@ -22,33 +22,35 @@ int pfs_cmd_optimize(int argc, char **argv)
 	struct pfs_tree_info before = {0}, after = {0};
 	struct pfs_tree *tree;
 	struct pfs_cmd_args args;
-	char why[512];
+	char store[PATH_MAX], folder[PATH_MAX], why[512];
 	int error, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	(void)pfs_cmd_next(&args);
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
-	status = pfs_ready_tree(&tree, "optimize", args.operands[0]);
+	status = pfs_ready_name(store, folder, "optimize", args.operands[0]);
+	if (!status)
+		status = pfs_ready_tree(&tree, "optimize", store);
 	if (status)
 		return status;
 	error = pfs_tree_info(tree, &before);
 	(void)pfs_tree_close(tree);
 	if (!error)
-		error = pfs_tree_optimize(args.operands[0], PFS_READY_WAIT_MS);
+		error = pfs_tree_optimize(store, PFS_READY_WAIT_MS);
 	if (error) {
-		pfs_store_explain(why, sizeof(why), args.operands[0], error);
+		pfs_store_explain(why, sizeof(why), store, error);
 		return pfs_cmd_fail("optimize", "%s", why);
 	}
-	status = pfs_ready_tree(&tree, "optimize", args.operands[0]);
+	status = pfs_ready_tree(&tree, "optimize", store);
 	if (status)
 		return status;
 	error = pfs_tree_info(tree, &after);
 	(void)pfs_tree_close(tree);
 	if (error)
-		return pfs_cmd_fail("optimize", "%s: %s", args.operands[0], strerror(-error));
+		return pfs_cmd_fail("optimize", "%s: %s", store, strerror(-error));
 	(void)printf("%s: %llu nodes; the longest code has %u bits, had %u; inode numbers changed\n",
-		     args.operands[0], (unsigned long long)after.nodes, after.max_code_bits,
+		     store, (unsigned long long)after.nodes, after.max_code_bits,
 		     before.max_code_bits);
 	return pfs_cmd_flush("optimize", PFS_EXIT_OK);
 }

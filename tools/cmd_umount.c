@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs umount - unmounts a store and waits until its daemon has committed and exited. */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
+#include "tools/holder.h"
 
-enum { LAZY };
+enum { LAZY, WAIT };
+
+#define WAIT_MAX   1000000
+#define LOOK_MS    500
+#define SAY_MS	   1000
+#define PHRASE_MAX 160
 
 static const struct pfs_cmd_option options[] = {
 	[LAZY] = {"lazy", 'l', NULL,
 		  "detach now, finish when nobody uses it any more; do not wait"},
+	[WAIT] = {"wait", 0, "SECONDS", "give up after so long; 0: do not wait; else it is waited for ever"},
 	{0},
 };
 
@@ -75,30 +85,80 @@ static int watch_daemon(const struct pfs_kernel_mount *mount)
 	return daemon.pid > 0 ? (int)syscall(SYS_pidfd_open, daemon.pid, 0) : -1;
 }
 
-static void await_exit(int daemon, const char *mountpoint)
-{
-	struct pollfd event = {.fd = daemon, .events = POLLIN};
-	struct pfs_progress progress = {0};
-	int n;
+struct wait {
+	const char *operand;
+	uint64_t device;
+	unsigned seconds; /* UINT_MAX: for ever */
+	struct timespec began;
+};
 
-	do {
-		pfs_progress_show(&progress, "%s: waiting for the commit", mountpoint);
-		n = poll(&event, 1, 500);
-	} while (n == 0 || (n < 0 && errno == EINTR));
-	pfs_progress_clear(&progress);
+static int64_t waited_ms(const struct wait *wait)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - wait->began.tv_sec) * 1000 + (now.tv_nsec - wait->began.tv_nsec) / 1000000;
 }
 
-static int unmount(const char *operand, const struct pfs_kernel_mount *mount, bool lazy)
+static bool is_over(const struct wait *wait)
 {
+	return wait->seconds != UINT_MAX && waited_ms(wait) >= (int64_t)wait->seconds * 1000;
+}
+
+/* Until the daemon exits.  What it waits for is said once it has taken a moment, and again when that is
+ * something else. */
+static int await_exit(int daemon, const struct wait *wait)
+{
+	struct pollfd event = {.fd = daemon, .events = POLLIN};
+	char said[PHRASE_MAX] = "", why[PHRASE_MAX];
+
+	while (poll(&event, 1, wait->seconds == 0 ? 0 : LOOK_MS) <= 0) {
+		if (!pfs_holder_find(why, sizeof(why), wait->device, false))
+			(void)snprintf(why, sizeof(why), "the daemon commits what is pending");
+		if (is_over(wait))
+			return pfs_cmd_fail("umount",
+					    "%s: unmounted here, but its daemon still runs: %s; the store "
+					    "stays in use until then",
+					    wait->operand, why);
+		if (strcmp(why, said) != 0 && waited_ms(wait) >= SAY_MS) {
+			pfs_cmd_say("umount", "%s: unmounted here; waiting: %s", wait->operand, why);
+			(void)snprintf(said, sizeof(said), "%s", why);
+		}
+	}
+	return PFS_EXIT_OK;
+}
+
+/* Busy mounts are tried again if that was asked for. */
+static int detach(const struct wait *wait, const char *mountpoint, bool lazy)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+	int error = pfs_kernel_unmount(mountpoint, lazy);
+
+	while (error == -EBUSY && wait->seconds != UINT_MAX && !is_over(wait)) {
+		(void)nanosleep(&pause, NULL);
+		error = pfs_kernel_unmount(mountpoint, lazy);
+	}
+	return error;
+}
+
+static int unmount(struct wait *wait, const struct pfs_kernel_mount *mount, bool lazy)
+{
+	const char *operand = wait->operand;
 	int daemon PFS_CLOSE = lazy ? -1 : watch_daemon(mount);
 	int error = lazy ? 0 : commit(mount->mountpoint);
+	char why[PHRASE_MAX];
+
+	wait->device = pfs_holder_device(mount->mountpoint);
+	(void)clock_gettime(CLOCK_MONOTONIC, &wait->began);
 
 	if (error && error != -ENOTCONN)
 		return pfs_cmd_fail("umount",
 				    "%s: cannot commit: %s; not unmounted (umount -l gives the "
 				    "changes up)",
 				    operand, strerror(-error));
-	error = pfs_kernel_unmount(mount->mountpoint, lazy);
+	error = detach(wait, mount->mountpoint, lazy);
+	if (error == -EBUSY && pfs_holder_find(why, sizeof(why), wait->device, true))
+		return pfs_cmd_fail("umount", "%s: busy: %s; end that, or detach it with -l", operand, why);
 	if (error == -EBUSY)
 		return pfs_cmd_fail("umount",
 				    "%s: busy; close what uses it (fuser -m lists it) or detach it "
@@ -106,9 +166,7 @@ static int unmount(const char *operand, const struct pfs_kernel_mount *mount, bo
 				    operand);
 	if (error)
 		return pfs_cmd_fail("umount", "%s: cannot unmount: %s", operand, strerror(-error));
-	if (daemon >= 0)
-		await_exit(daemon, operand);
-	return PFS_EXIT_OK;
+	return daemon >= 0 ? await_exit(daemon, wait) : PFS_EXIT_OK;
 }
 
 int pfs_cmd_umount(int argc, char **argv)
@@ -116,18 +174,27 @@ int pfs_cmd_umount(int argc, char **argv)
 	struct pfs_kernel_mount mount;
 	struct pfs_cmd_args args;
 	char mountpoint[PATH_MAX];
+	struct wait wait = {.seconds = UINT_MAX};
 	bool lazy = false;
+	uint64_t seconds;
 	int option, error;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
-	while ((option = pfs_cmd_next(&args)) >= 0)
+	while ((option = pfs_cmd_next(&args)) >= 0) {
 		lazy |= option == LAZY;
+		seconds = UINT_MAX;
+		if (option == WAIT)
+			pfs_cmd_number(&args, &seconds, WAIT, 0, WAIT_MAX);
+		if (option == WAIT)
+			wait.seconds = (unsigned)seconds;
+	}
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
+	wait.operand = args.operands[0];
 	error = resolve(mountpoint, args.operands[0]);
 	if (error)
 		return pfs_cmd_fail("umount", "%s: %s", args.operands[0], strerror(-error));
 	if (pfs_kernel_find(&mount, mountpoint, NULL) != 0)
 		return pfs_cmd_fail("umount", "%s: no store is mounted here", args.operands[0]);
-	return unmount(args.operands[0], &mount, lazy);
+	return unmount(&wait, &mount, lazy);
 }

@@ -4,11 +4,38 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "base/log.h"
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
+
+int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb, const char *operand)
+{
+	struct pfs_kernel_mount found;
+	struct stat attr;
+
+	(void)snprintf(store, PATH_MAX, "%s", operand);
+	if (!realpath(operand, folder) || stat(folder, &attr) != 0 || !S_ISDIR(attr.st_mode)) {
+		*folder = '\0';
+		return PFS_EXIT_OK; /* what is wrong shows when it is opened */
+	}
+	if (pfs_kernel_find(&found, folder, NULL) != 0 &&
+	    getxattr(folder, "user.primefs.path", NULL, 0) > 0)
+		return pfs_cmd_fail(verb,
+				    "%s: no store is mounted on it, it lies in one; name that or "
+				    "its mountpoint, or see %s/.query/help",
+				    operand, operand);
+	if (pfs_kernel_find(&found, folder, NULL) != 0)
+		return pfs_cmd_fail(verb,
+				    "%s: a directory on which no store is mounted; name a "
+				    "store or its mountpoint",
+				    operand);
+	(void)snprintf(store, PATH_MAX, "%s", found.source);
+	return PFS_EXIT_OK;
+}
 
 /* PFS_EXIT_OK unless a daemon has the store: for writing, or, with `even_readers`, at all. */
 static int check_mounts(const char *verb, const char *store, bool even_readers)

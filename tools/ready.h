@@ -3,11 +3,18 @@
 #ifndef PFS_TOOLS_READY_H
 #define PFS_TOOLS_READY_H
 
+#include <limits.h>
+
 #include "base/err.h"
 #include "fs/tree/tree.h"
 
 /* How long to wait for a lock: after a plain umount the daemon may still be committing. */
 #define PFS_READY_WAIT_MS 10000
+
+/* The store that an operand names: itself, or what is mounted there; folder is then the mountpoint, else "".
+ * PFS_EXIT_FAILURE and a line if it is another directory. */
+PFS_MUST_CHECK int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb,
+				  const char *operand);
 
 /* PFS_EXIT_OK, or PFS_EXIT_FAILURE and a line with the daemon's pid when the store is mounted, which
  * it may be for long: there is no use in waiting for its lock. */

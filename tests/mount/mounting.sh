@@ -56,6 +56,53 @@ ok 'until it is closed' wait_for 10 gone "$pid"
 mount_store
 is 'nothing is lost' "$(cat "$mnt/open")" late
 exits 'umount of what is not mounted' 3 primefs umount "$work"
+
+# What keeps it is said.
+exec 5>"$mnt/open"
+fails_with 'umount names an open file' "^primefs umount: $mnt: busy: process $$ \\(.*\\) has a file open in it" \
+	primefs umount "$mnt"
+(sleep 2) 5>&5 &
+exec 5>&-
+ok 'and waits for it to be closed if told to' primefs umount --wait=20 "$mnt"
+mount_store
+(cd "$mnt" && exec sleep 100) &
+sleeper=$!
+cleanup_fn kill "$sleeper"
+in_it() { [[ $(readlink "/proc/$sleeper/cwd") == "$mnt" ]]; }
+wait_for 10 in_it
+fails_with 'so is who works in it' "process $sleeper \\(.*works in it" primefs umount --wait=0 "$mnt"
+kill "$sleeper"
+wait_for 10 gone "$sleeper"
+primefs umount "$mnt"
+if unshare -m --propagation private true 2>/dev/null; then
+	mount_store
+	unshare -m --propagation private sleep 100 &
+	sleeper=$!
+	cleanup_fn kill "$sleeper"
+	apart() { [[ $(readlink "/proc/$sleeper/ns/mnt") != "$(readlink /proc/self/ns/mnt)" ]]; }
+	wait_for 10 apart
+	fails_with 'and another mount namespace' 'process [0-9]+ \(.*mount namespace where it is still mounted' \
+		primefs umount --wait=2 "$mnt"
+	not_ok 'it is unmounted here' is_mounted "$mnt"
+	kill "$sleeper"
+	mount_store
+	unshare -m --propagation private sleep 3 &
+	sleeper=$!
+	wait_for 10 apart
+	primefs umount "$mnt" 2>said
+	ok 'it waits for ever if told nothing' gone "$sleeper"
+	is 'and says once for what' "$(grep -c 'waiting: process' said)" 1
+fi
+exits '--wait wants a number' 2 primefs umount --wait=soon "$mnt"
+
+# A mountpoint names its store.
+mount_store
+for command in check optimize export; do
+	fails_with "$command of a mountpoint says what holds it" 'mounted on .* by process [0-9]+' primefs "$command" "$mnt"
+done
+ok 'info answers' primefs info "$mnt"
+fails_with 'a directory of it is no mountpoint' 'no store is mounted on it' primefs check "$(mkdir -p "$mnt/d" && echo "$mnt/d")"
+rmdir "$mnt/d"
 primefs umount "$mnt"
 
 for options in -s '-o threads=1' '-o threads=10' '-o readdirplus=always' '-o readdirplus=never' \
