@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Every line of the README's sessions does what the README says.
+# Every line of the README's sessions does what the README says, for an ordinary user, too.
 . "$(dirname "$0")/../lib.sh"
 requires fuse
+user=()
+if ((EUID == 0)) && [[ -u $(command -v fusermount3) ]] && open_fuse_to_all; then
+	user=(as "$nobody" env HOME=/)
+fi
 
 # The blocks of code with commands, one after the other, from the one that holds the line $1 to the
 # one that holds $2.
@@ -36,7 +40,7 @@ plays() {
 	session "$2" "$3" >"$work/session"
 	ok "$1: the README has it" grep -q '^\$ primefs import' "$work/session"
 	commands <"$work/session" >"$work/script"
-	(cd "$work/sessions" && bash -eu "$work/script") 2>&1 | tr -d '\r' >"$work/is" || echo "status $?" >>"$work/is"
+	(cd "$work/$sessions" && "${run_as[@]}" bash -eu "$work/script") 2>&1 | tr -d '\r' >"$work/is" || echo "status $?" >>"$work/is"
 	shown <"$work/session" | "$4" >"$work/should"
 	"$4" <"$work/is" >"$work/is.filtered"
 	ok "$1: it prints what it says" diff "$work/should" "$work/is.filtered"
@@ -50,11 +54,23 @@ numberless() {
 	sed -E '/^\$/!{ s/[0-9]+(\.[0-9]+)?[KMG]?/N/g; s/ +/ /g; s/-+/-/g }'
 }
 
-mkdir sessions
-if [[ -e /usr/include/linux/can/raw.h ]] && command -v getfattr >/dev/null; then
-	plays 'headers' 'import /usr/include' 'check include.pfs' numberless
+all_of_it() {
+	mkdir "$sessions"
+	((!${#run_as[@]})) || chown "$nobody" "$sessions"
+	if [[ -e /usr/include/linux/can/raw.h ]] && command -v getfattr >/dev/null; then
+		plays "$1headers" 'import include' 'check include.pfs' numberless
+	else
+		skip "$1headers: no /usr/include/linux/can/raw.h, or no getfattr"
+		"${run_as[@]}" mkdir "$sessions/mnt"
+	fi
+	plays "$1a table" 'taxa.csv taxa.pfs' 'taxa.csv taxa.pfs' timeless
+}
+
+sessions=sessions
+all_of_it ''
+if ((${#user[@]})); then
+	run_as=("${user[@]}") sessions=theirs
+	all_of_it 'an ordinary user: '
 else
-	skip 'headers: no /usr/include/linux/can/raw.h, or no getfattr'
-	mkdir sessions/mnt
+	skip 'an ordinary user: may not mount here'
 fi
-plays 'a table' 'taxa.csv taxa.pfs' 'taxa.csv taxa.pfs' timeless
