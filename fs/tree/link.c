@@ -163,6 +163,12 @@ void pfs_links_destroy(struct pfs_tree *tree)
 
 /* ---- the original ---- */
 
+static void shrink(const struct pfs_links *links)
+{
+	pfs_fdcache_shrink(links->open);
+	pfs_originals_shrink(links->originals);
+}
+
 /* Opens the way, with descriptors of ours given back if there are too many. */
 static int open_way(const struct pfs_links *links, struct pfs_way *way,
 		    const struct pfs_source_record *record)
@@ -171,7 +177,7 @@ static int open_way(const struct pfs_links *links, struct pfs_way *way,
 
 	for (attempt = 0; (error == -EMFILE || error == -ENFILE) && attempt < ATTEMPTS; attempt++) {
 		if (attempt)
-			pfs_fdcache_shrink(links->open);
+			shrink(links);
 		error = pfs_way_open(links->originals, way, record);
 	}
 	return error;
@@ -186,7 +192,7 @@ static int look(const struct pfs_links *links, struct pfs_original *out,
 	if (error)
 		return error;
 	error = pfs_original_look(links->originals, &way, out, record);
-	pfs_way_close(&way);
+	pfs_way_close(links->originals, &way);
 	return error;
 }
 
@@ -421,12 +427,12 @@ static int open_original(const struct pfs_links *links, const struct pfs_source_
 
 	for (attempt = 0; (error == -EMFILE || error == -ENFILE) && attempt < ATTEMPTS; attempt++) {
 		if (attempt)
-			pfs_fdcache_shrink(links->open);
+			shrink(links);
 		error = open_way(links, &way, record);
 		if (error)
 			break;
 		error = open_at(links, &way, record, out);
-		pfs_way_close(&way);
+		pfs_way_close(links->originals, &way);
 	}
 	return error;
 }

@@ -31,25 +31,20 @@ struct pfs_original {
 	struct pfs_birthmark mark;
 };
 
-struct pfs_rights {
-	uint32_t mode, uid, gid;
-};
-
-/* A folder on whose way nothing was wrong; fd -1: not open. */
+/* The way to an original: a folder, the name in it; folder NULL: not open. */
 struct pfs_way {
-	int fd;
-	const char *name; /* of the original in it: the record's */
-	bool recorded;	  /* else what is below must be this process's user's */
-	unsigned n_lost;
-	struct pfs_lost { /* a folder whose rights are not what they were */
-		struct pfs_rights then, now;
-	} lost[4];
+	struct pfs_folder *folder;
+	int fd; /* the folder's */
+	const char *name;
 };
 
 /* -ESTALE: there is no way, or not the one that import saw; -EMFILE, -ENFILE, -EACCES, -ENOMEM. */
 PFS_MUST_CHECK int pfs_way_open(struct pfs_originals *originals, struct pfs_way *way,
 				const struct pfs_source_record *record);
-void pfs_way_close(struct pfs_way *way);
+void pfs_way_close(struct pfs_originals *originals, struct pfs_way *way);
+
+/* Gives back the descriptors of folders that are kept open. */
+void pfs_originals_shrink(struct pfs_originals *originals);
 
 /* The original at the end of the way; -ESTALE: none, or no regular file. */
 PFS_MUST_CHECK int pfs_original_look(struct pfs_originals *originals, const struct pfs_way *way,

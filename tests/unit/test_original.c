@@ -289,6 +289,41 @@ static void test_anothers_folder(void **state PFS_UNUSED)
 	close_tree();
 }
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_openat64(int dir, const char *name, int flags, mode_t mode);
+int __wrap_openat64(int dir, const char *name, int flags, mode_t mode);
+static unsigned opened;
+int __wrap_openat64(int dir, const char *name, int flags, mode_t mode)
+{
+	opened++;
+	return __real_openat64(dir, name, flags, mode);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* Folders that have been checked are not opened again, however many there are. */
+static void test_checked_once(void **state PFS_UNUSED)
+{
+	const struct timespec settle = {.tv_nsec = 200000000};
+	uint64_t ino = begin(false);
+	unsigned first;
+
+	(void)nanosleep(&settle, NULL);
+	opened = 0;
+	assert_int_equal(mode_of(ino), 0644);
+	first = opened;
+	assert_int_equal(first, 3); /* a, b, f */
+	opened = 0;
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(mode_of(ino), 0644);
+	assert_int_equal(opened, 100);
+	/* what happens in one of them has it checked again, and what lies below */
+	run("touch a/new");
+	opened = 0;
+	assert_int_equal(mode_of(ino), 0644);
+	assert_int_equal(opened, 3);
+	close_tree();
+}
+
 /* Who may no longer pass a folder on the way may no longer read; and again when he may. */
 static void test_closed_folder(void **state PFS_UNUSED)
 {
@@ -473,9 +508,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_origin, remove_folder)
 	const struct CMUnitTest tests[] = {
-		TEST(test_reused_number),   TEST(test_given_away),	TEST(test_renumbered),
-		TEST(test_replaced_folder), TEST(test_anothers_folder), TEST(test_closed_folder),
-		TEST(test_old_store),	    TEST(test_acl_modes),	TEST(test_acl),
+		TEST(test_reused_number), TEST(test_given_away),
+		TEST(test_renumbered),	  TEST(test_replaced_folder),
+		TEST(test_checked_once),  TEST(test_anothers_folder),
+		TEST(test_closed_folder), TEST(test_old_store),
+		TEST(test_acl_modes),	  TEST(test_acl),
 		TEST(test_refused),
 	};
 
