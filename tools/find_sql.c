@@ -191,19 +191,32 @@ static struct condition type_condition(const char *letters)
 	return *letters ? say(false, "1") : say(true, "type IN (%s)", list);
 }
 
+#define TIME_TEXT 48
+
+/* Nanoseconds beside a time; few of them would be taken for seconds. */
+static const char *time_text(char text[TIME_TEXT], int64_t time)
+{
+	const int64_t few = INT64_C(100000000000000);
+
+	(void)snprintf(text, TIME_TEXT, time > -few && time < few ? "time_of(%lld, 0)" : "%lld",
+		       (long long)time);
+	return text;
+}
+
 static struct condition time_condition(const struct pfs_find_node *node)
 {
 	const char *name = column(node->field);
+	char from[TIME_TEXT], to[TIME_TEXT];
 	int64_t unit = node->number.unit, ago = node->time - node->number.n * unit;
 	/* ages in days are counted in whole ones, those in minutes are not */
 	int64_t whole = unit > 60 * INT64_C(1000000000) ? unit : 0;
 
 	if (node->number.sign > 0)
-		return say(true, "%s < %lld", name, (long long)(ago - whole));
+		return say(true, "%s < %s", name, time_text(to, ago - whole));
 	if (node->number.sign < 0)
-		return say(true, "%s > %lld", name, (long long)ago);
-	return say(true, "(%s >= %lld AND %s < %lld)", name, (long long)(ago - whole), name,
-		   (long long)(ago - whole + unit));
+		return say(true, "%s > %s", name, time_text(from, ago));
+	return say(true, "(%s >= %s AND %s < %s)", name, time_text(from, ago - whole), name,
+		   time_text(to, ago - whole + unit));
 }
 
 static struct condition perm_condition(const struct pfs_find_node *node)
@@ -230,6 +243,8 @@ static struct condition not_holds(const struct pfs_find_node *node)
 
 static struct condition holds(const struct pfs_find_node *node)
 {
+	char time[TIME_TEXT];
+
 	switch (node->kind) {
 	case PFS_FIND_AND:
 		return both(holds(node->left), holds(node->right));
@@ -253,7 +268,7 @@ static struct condition holds(const struct pfs_find_node *node)
 	case PFS_FIND_TIME:
 		return time_condition(node);
 	case PFS_FIND_NEWER:
-		return say(true, "%s > %lld", column(node->field), (long long)node->time);
+		return say(true, "%s > %s", column(node->field), time_text(time, node->time));
 	case PFS_FIND_PERM:
 		return perm_condition(node);
 	case PFS_FIND_IS_EMPTY:

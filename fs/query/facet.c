@@ -271,9 +271,9 @@ static int print_time(FILE *out, unsigned op, const char *text, size_t len,
 		(void)fprintf(out, " %s %lld", operators[op].sql, (long long)time.integer);
 		return 0;
 	}
-	/* what a listing shows is one, whatever it looks like: computed, so that it is no time to compare */
+	/* what a listing shows is one, whatever it looks like */
 	if ((op == EQUAL || op == UNEQUAL) && pfs_is_integer(&time.integer, text, len)) {
-		(void)fprintf(out, " + 0 %s %.*s", operators[op].sql, (int)len, text);
+		(void)fprintf(out, " %s time_of(%.*s, 0)", operators[op].sql, (int)len, text);
 		return 0;
 	}
 	return -ENOENT;

@@ -7,9 +7,10 @@
  * their names.  What is compared with one (=, <, IS, BETWEEN, IN, CASE x WHEN, MAX(x, y), NULLIF, rows
  * of values) becomes time_of(it), and a literal its number (times.h).
  *
- * Not seen: comparisons of UNION and its like, of DISTINCT, ORDER BY and GROUP BY; LIKE and GLOB.
- * Refused, once SQLite has found nothing wrong: names whose meaning is not known here, and statements
- * that parse/parse.h does not take, if they may compare with times. */
+ * Not seen: comparisons of UNION and its like, of DISTINCT, ORDER BY and GROUP BY.  Refused, once SQLite
+ * has found nothing wrong: times in SQLite's functions of dates, and LIKE a date, which would find nothing;
+ * names whose meaning is not known here, and statements that parse/parse.h does not take, if they may
+ * compare with times. */
 #ifndef PFS_FS_QUERY_TIMED_H
 #define PFS_FS_QUERY_TIMED_H
 

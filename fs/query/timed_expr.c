@@ -394,6 +394,23 @@ static enum call call_of(const struct pfs_expr *expr)
 	return OTHER;
 }
 
+/* SQLite's functions of dates take seconds or days: of a time they make NULL. */
+static void check_dates(const struct place *p, const struct pfs_expr *call, const struct pfs_expr *argument,
+			enum pfs_bound bound)
+{
+	static const char *const names[] = {"date",	 "time",     "datetime", "julianday",
+					    "unixepoch", "strftime", "timediff"};
+
+	for (size_t i = 0; i < PFS_COUNT(names) && bound == PFS_BOUND_TIME; i++) {
+		if (pfs_timed_same(call->name->text, call->name->len, names[i], strlen(names[i])))
+			pfs_timed_doubt(p->t, argument->span.at,
+					"times here are nanoseconds, and %s takes seconds; write %.*s / "
+					"1000000000, 'unixepoch'",
+					names[i], (int)PFS_MIN(argument->span.len, 60),
+					p->t->text + argument->span.at);
+	}
+}
+
 static enum pfs_bound bind_call(const struct place *p, const struct pfs_expr *expr)
 {
 	enum call call = call_of(expr);
@@ -408,6 +425,7 @@ static enum pfs_bound bind_call(const struct place *p, const struct pfs_expr *ex
 	     item = item->next, i++) {
 		enum pfs_bound one = bind(p, item->expr);
 
+		check_dates(p, expr, item->expr, one);
 		if (call == CHOOSES || (call == CHOOSES_AFTER && i))
 			either = pfs_bound_either(either, one);
 		else if (call == FIRST && i == 0)
@@ -423,6 +441,11 @@ static enum pfs_bound bind_plain(const struct place *p, const struct pfs_expr *e
 {
 	enum pfs_bound left = bind(p, expr->left);
 
+	if (expr->kind == PFS_EXPR_LIKE && left == PFS_BOUND_TIME && expr->right->kind == PFS_EXPR_STRING &&
+	    strpbrk(expr->right->name->text, "-:"))
+		pfs_timed_doubt(p->t, expr->right->span.at,
+				"times here are numbers, in which this is not found; write x >= '2024-01-01' AND "
+				"x < '2025-01-01'");
 	(void)bind(p, expr->right);
 	(void)bind(p, expr->third);
 	if (expr->kind == PFS_EXPR_COLLATE || (expr->kind == PFS_EXPR_UNARY && expr->op == PFS_AST_PLUS))

@@ -27,6 +27,7 @@ mkfifo "$src/pipe"
 chmod 4755 "$src/src/main.c" && chmod 600 "$src/docs/readme.md" && chmod 2775 "$src/empty"
 chmod 1777 "$src/deep" && chmod 444 "$src/docs/two.bin" && chmod 000 "$src/docs/block.bin"
 touch -d '3 days ago' "$src/docs/big.bin"
+touch -d '1970-01-01 04:00 UTC' "$src/docs/two.bin"
 touch -d '400 days ago' "$src/docs/readme.md"
 touch -d '90 minutes ago' "$src/src/lib/empty.c"
 touch -d '1969-07-20 20:17:40 UTC' "$src/a-b/f"
@@ -118,6 +119,12 @@ cat >"$work/expressions" <<'END'
 -newer ../reference
 ! -newer ../reference
 -newermt '5 days ago'
+-newermt '1970-01-01 00:00:05 UTC'
+-newermt '1970-01-01 05:00 UTC'
+! -newermt '1970-01-02 00:00 UTC'
+-newermt yesterday
+-newermt '-30 days'
+-newermt '1 year ago'
 -newermm ../reference
 -perm 600
 -perm 4755

@@ -129,7 +129,7 @@ static void test_conditions(void **state)
 static void test_left_alone(void **state)
 {
 	static const char *const wheres[] = {
-		"date(mtime) > " SECOND,
+		"date(mtime / 1000000000, 'unixepoch') > " SECOND,
 		"name > " SECOND,
 		"mtime IS NULL OR mtime NOT NULL OR mtime IS NOT NULL OR mtime ISNULL",
 		"mtime IS TRUE AND mtime IS NOT FALSE",
@@ -237,6 +237,9 @@ static void test_doubts(void **state)
 	doubts("SELECT * FROM nodes WHERE mtime < unknown.t", "unknown.t", "cannot be told");
 	doubts("SELECT a FROM nodes WHERE mtime < 'x' RETURNING 1", "mtime", "cannot be told");
 	doubts("SELECT CASE size WHEN 1 THEN mtime ELSE name END > '2024-01-01' FROM nodes", "CASE", "cannot be told");
+	doubts("SELECT date(mtime) FROM nodes", "mtime", "date takes seconds; write mtime / 1000000000, 'unixepoch'");
+	doubts("SELECT 1 FROM nodes n WHERE strftime('%Y', n.mtime) = '2024'", "n.mtime", "strftime takes seconds");
+	doubts("SELECT 1 FROM nodes WHERE mtime LIKE '2024-%'", "'2024-", "times here are numbers");
 	/* what has nothing to do with nodes, or compares nothing */
 	doubts("INSERT INTO side VALUES (1) ON CONFLICT DO UPDATE SET mtime = 5", NULL, "");
 	doubts("DELETE FROM nodes RETURNING mtime", NULL, "");
@@ -529,7 +532,9 @@ static void test_typed(void **state)
 	char sql[256], got[512];
 
 	(void)state;
-	run("UPDATE nodes SET mtime = '-399 days' WHERE name = 'd.c'");
+	change("UPDATE nodes SET mtime = '-399 days' WHERE name = 'd.c' AND mtime > 'yesterday'", 1);
+	change("UPDATE nodes SET atime = mtime WHERE mtime < datetime('now', '-1 year')", 1);
+	change("DELETE FROM nodes WHERE mtime < '2 years ago'", 0);
 	for (size_t i = 0; i < PFS_COUNT(typed); i++) {
 		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM nodes WHERE %s", typed[i].where);
 		assert_int_equal(rows_of(got, sizeof(got), sql), 0);

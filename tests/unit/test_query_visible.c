@@ -153,7 +153,7 @@ static const char *const statements[] = {
 	"SELECT path FROM nodes WHERE subtree_count > 3 ORDER BY path",
 	"SELECT path FROM nodes WHERE subtree_count = 1 AND type = 'd' ORDER BY path",
 	"SELECT path FROM nodes WHERE subtree_size BETWEEN 1 AND 500000 ORDER BY path",
-	"SELECT path FROM nodes WHERE subtree_mtime > 500 * 1000000000 ORDER BY path",
+	"SELECT path FROM nodes WHERE subtree_mtime > seconds(500) ORDER BY path",
 	"SELECT path FROM nodes WHERE subtree_blocks IS NOT NULL AND subtree_blocks < 3 ORDER BY path",
 	"SELECT max(subtree_size), min(subtree_count) FROM nodes WHERE depth = 1",
 	"SELECT path FROM nodes ORDER BY subtree_size DESC, path LIMIT 5",
