@@ -136,6 +136,29 @@ static struct pfs_timed_column name_result(const struct pfs_timed *t, const stru
 	return (struct pfs_timed_column){.name = t->text + item->span.at, .len = item->span.len};
 }
 
+/* Of columns of one name SQLite calls the second NAME:1, and so on. */
+static void tell_apart(struct pfs_timed *t, struct pfs_timed_columns *columns)
+{
+	for (size_t i = columns->n; i-- > 1;) {
+		struct pfs_timed_column *column = &columns->list[i];
+		unsigned same = 0;
+		char name[128];
+
+		for (size_t j = 0; j < i && column->bound >= PFS_BOUND_TIME; j++)
+			same += pfs_timed_same(columns->list[j].name, columns->list[j].len, column->name,
+					       column->len) != 0;
+		if (!same || column->len > sizeof(name) - 16)
+			continue;
+		column->len = (uint32_t)snprintf(name, sizeof(name), "%.*s:%u", (int)column->len,
+						 column->name, same);
+		column->name = pfs_arena_text(&t->arena, name, column->len);
+		if (!column->name) {
+			t->error = -ENOMEM;
+			return;
+		}
+	}
+}
+
 static struct pfs_timed_columns bind_results(struct pfs_timed *t, const struct pfs_core *core,
 					     const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes)
 {
@@ -152,6 +175,7 @@ static struct pfs_timed_columns bind_results(struct pfs_timed *t, const struct p
 		column.bound = pfs_timed_expr(t, item->expr, scope, ctes);
 		pfs_timed_add_column(t, &columns, &column);
 	}
+	tell_apart(t, &columns);
 	return columns;
 }
 

@@ -181,6 +181,14 @@ static void test_names(void **state)
 		NUMBER ") SELECT * FROM t WHERE x > " NUMBER);
 	becomes("SELECT \"max(mtime)\" < " SECOND " FROM (SELECT max(mtime) FROM nodes)",
 		"SELECT \"max(mtime)\" < " NUMBER " FROM (SELECT max(mtime) FROM nodes)");
+	becomes("SELECT 1 FROM (SELECT a.mtime, b.mtime, max(a.mtime) AS mtime FROM nodes a, nodes b) WHERE "
+		"\"mtime:1\" < " SECOND " AND [mtime:2] < " SECOND " AND mtime > " SECOND,
+		"SELECT 1 FROM (SELECT a.mtime, b.mtime, max(a.mtime) AS mtime FROM nodes a, nodes b) WHERE "
+		"\"mtime:1\" < " NUMBER " AND [mtime:2] < " NUMBER " AND mtime > " NUMBER);
+	becomes("WITH t AS (SELECT * FROM side JOIN nodes) SELECT * FROM t WHERE \"mtime:1\" < " SECOND
+		" AND mtime < " SECOND,
+		"WITH t AS (SELECT * FROM side JOIN nodes) SELECT * FROM t WHERE \"mtime:1\" < " NUMBER
+		" AND mtime < " SECOND);
 	becomes("SELECT mtime AS m FROM nodes GROUP BY m HAVING m < " SECOND " ORDER BY m < " SECOND,
 		"SELECT mtime AS m FROM nodes GROUP BY m HAVING m < " NUMBER " ORDER BY m < " NUMBER);
 	becomes("SELECT * FROM (nodes a JOIN side b ON a.mtime = b.mtime) WHERE a.mtime = b.t",
