@@ -127,6 +127,7 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 		return SQLITE_OK;
 	switch (action) {
 	case SQLITE_READ:
+		pfs_sql_note_read(sql, a, b);
 		pfs_sql_side_seen(sql, a);
 		return SQLITE_OK;
 	case SQLITE_SELECT:
@@ -326,6 +327,8 @@ void pfs_sql_close(struct pfs_sql *sql)
 	free(sql->update_values);
 	free(sql->update_given);
 	free(sql->bindings);
+	pfs_sql_forget_reads(sql);
+	free(sql->reads);
 	free(sql->declaration);
 	free(sql);
 }
@@ -420,6 +423,7 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 	sql->saw = 0;
 	sql->selects = 0;
 	sql->changed[0] = 0;
+	pfs_sql_forget_reads(sql);
 	pfs_sql_sides_named(sql, text, len);
 	if (len > INT32_MAX)
 		return complain(problem, -E2BIG, -1, "the statement is too long");

@@ -220,6 +220,14 @@ PFS_MUST_CHECK int pfs_sql_table_columns(struct pfs_sql *sql, const char *table,
 PFS_MUST_CHECK int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem);
 void pfs_sql_interrupt(struct pfs_sql *sql);
 
+/* What the prepared statement reads, as SQLite asked for leave to while it prepared it: each column
+ * of each table once, by their names as they are declared; the column is "" where a table is read
+ * and none of its columns.  False: they are too many to be remembered, or memory was short. */
+struct pfs_sql_read {
+	char *table, *column;
+};
+bool pfs_sql_reads(const struct pfs_sql *sql, const struct pfs_sql_read **reads, size_t *n);
+
 size_t pfs_sql_columns(const struct pfs_sql *sql);
 const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);
 /* Of the row; valid until the next step, reset or finish.  One that there is no memory for is empty, and

@@ -49,6 +49,9 @@ struct pfs_sql {
 	char refused[160]; /* why the authorizer said no, and */
 	int refusal;	   /* the errno for it */
 	unsigned selects;  /* that it was asked about, of the statement being prepared */
+	struct pfs_sql_read *reads; /* that it was asked about, of that statement; each one piece */
+	size_t n_reads, reads_capacity;
+	bool reads_lost;
 	struct pfs_sql_cursor *cursor; /* over the source, the last opened; NULL: it is closed again */
 	unsigned n_cursors;
 };
@@ -64,6 +67,11 @@ int pfs_sql_failed(struct pfs_sql *sql, int error);
 
 /* The errno for a result of SQLite's, and its text. */
 int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem, int result);
+
+/* ---- sqlreads.c ---- */
+
+void pfs_sql_note_read(struct pfs_sql *sql, const char *table, const char *column);
+void pfs_sql_forget_reads(struct pfs_sql *sql);
 
 /* ---- sqlside.c ---- */
 

@@ -39,6 +39,15 @@ PFS_MUST_CHECK int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
 PFS_MUST_CHECK int pfs_sql_side_columns(struct pfs_sql *sql, const char *table,
 					int (*fn)(void *arg, const char *name), void *arg);
 
+/* What a side table's columns are declared as, generated ones with the others. */
+struct pfs_sql_declared {
+	const char *name, *type, *collation;
+	bool is_not_null, is_generated;
+};
+PFS_MUST_CHECK int
+pfs_sql_side_declared(struct pfs_sql *sql, const char *table,
+		      int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg);
+
 /* ---- statements that change something ---- */
 
 enum pfs_sql_effect {

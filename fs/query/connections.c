@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/query/relational/sidetable.h"
 #include "fs/query/sides.h"
 
 #define IDLE_CONNECTIONS 4
@@ -115,6 +116,15 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 	close_connection(closed);
 }
 
+int pfs_queries_operators(struct pfs_queries *queries, struct pfs_operators **out)
+{
+	PFS_LOCKED(&queries->lock);
+	if (!queries->operators)
+		PFS_TRY(pfs_operators_open(&queries->operators, PFS_ENGINE_HOST, 0));
+	*out = queries->operators;
+	return 0;
+}
+
 int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree)
 {
 	struct pfs_queries *queries = calloc(1, sizeof(*queries));
@@ -145,6 +155,8 @@ void pfs_queries_close(struct pfs_queries *queries)
 		queries->idle = connection->next;
 		close_connection(connection);
 	}
+	pfs_side_tables_close(queries);
+	pfs_operators_close(queries->operators);
 	pfs_owners_destroy(queries->owners);
 	pfs_knowledge_destroy(queries->knowledge);
 	(void)pthread_mutex_destroy(&queries->lock);

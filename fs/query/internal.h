@@ -96,6 +96,8 @@ struct pfs_queries {
 	struct pfs_owners *owners;
 	struct pfs_knowledge *knowledge;
 	pthread_mutex_t lock;
+	struct pfs_operators *operators; /* NULL until wanted; protected by lock */
+	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
 	struct pfs_connection *idle; /* the latest first; protected by lock */
 };
 
@@ -148,6 +150,8 @@ struct pfs_query {
 	struct pfs_scan_record *scans; /* by the plan's id */
 	size_t n_scans, scans_capacity;
 
+	struct pfs_relational *relational; /* relational/relational.h */
+
 	/* batch.c */
 	uint64_t many; /* rows that are; 0: as it finds right */
 	struct pfs_sql_scan *long_scan; /* which has just read a batch, and has many rows */
@@ -165,6 +169,10 @@ struct pfs_query {
 	uint32_t path_slot;
 	bool path_known;
 };
+
+/* What runs statements past SQLite; the queries'.  -ENOMEM. */
+struct pfs_operators;
+PFS_MUST_CHECK int pfs_queries_operators(struct pfs_queries *queries, struct pfs_operators **out);
 
 /* Holds the tree as the statement sees it.  -EAGAIN: it has changed since the statement began; -ENOMEM
  * (not held then). */

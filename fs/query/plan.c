@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/query/internal.h"
+#include "fs/query/relational/relational.h"
 
 /* ---- records ---- */
 
@@ -255,19 +255,21 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 	struct writing writing = {.query = query};
 	unsigned plan_ids = query->connection->plan_ids;
 	size_t size;
-	int error;
+	int error = 0;
 
 	*text = NULL;
 	writing.out = open_memstream(text, &size);
 	if (!writing.out)
 		return -ENOMEM;
 	query->connection->plan_ids = 0; /* so that scans get the numbers that they have */
-	error = pfs_sql_explain(query->connection->sql, query->text.text, query->text.len,
-				write_step, &writing);
+	if (!pfs_relational_has_rows(query->relational))
+		error = pfs_sql_explain(query->connection->sql, query->text.text, query->text.len,
+					write_step, &writing);
 	query->connection->plan_ids = plan_ids;
-	(void)fputs(query->was_past ? "rows taken from the columns of the image, past SQLite\n"
-				    : "run by SQLite over the columns of the image\n",
-		    writing.out);
+	if (query->was_past)
+		(void)fputs("rows taken from the columns of the image, past SQLite\n", writing.out);
+	else
+		pfs_relational_describe(query->relational, writing.out);
 	if (fclose(writing.out) && !error)
 		error = -ENOMEM;
 	if (error) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statements.  One that changes something is run to its end by pfs_query_start. */
+#include "fs/query/relational/relational.h"
 #include "fs/query/sides.h"
 
 #include <stdatomic.h>
@@ -313,7 +314,8 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 	query->connection->plan_ids = 0;
 	set_terms(query, scope);
 	PFS_TRY(prepare_text(query, problem));
-	return pfs_titles_find(query, sql, len);
+	PFS_TRY(pfs_titles_find(query, sql, len));
+	return pfs_relational_plan(&query->relational, query);
 }
 
 /* The tree changed: once more from the beginning, and this time it may not. */
@@ -441,6 +443,7 @@ void pfs_query_finish(struct pfs_query *query)
 	if (!query)
 		return;
 	pfs_batch_destroy(query);
+	pfs_relational_free(query->relational);
 	if (query->connection)
 		pfs_sql_finish(query->connection->sql);
 	let_go(query);
@@ -484,10 +487,14 @@ static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 /* Of SQLite, or past it. */
 static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
-	int got;
+	int got = -EOPNOTSUPP;
 
 	if (query->stop)
 		return -EINTR;
+	if (pfs_relational_has_rows(query->relational))
+		got = pfs_relational_next(query->relational);
+	if (got != -EOPNOTSUPP)
+		return got;
 	if (query->is_past)
 		return pfs_batch_next(query);
 	got = pfs_sql_step(query->connection->sql, problem);
@@ -558,6 +565,10 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 {
 	struct pfs_sql_value value;
 
+	if (pfs_relational_has_rows(query->relational)) {
+		pfs_relational_value(query->relational, column, out);
+		return;
+	}
 	if (query->is_past) {
 		*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
 		pfs_batch_value(query, column, out);

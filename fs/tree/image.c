@@ -272,6 +272,7 @@ static int set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struc
 	tree->image.state[slot] |= PFS_SLOT_RARE;
 	values->times[rare_time(&tree->image, column)] = time;
 	column[slot] = RARE_TIME;
+	tree->image.has_far_times = true;
 	return 0;
 }
 

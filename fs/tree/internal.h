@@ -50,6 +50,7 @@ struct pfs_image {
 	uint32_t *uid, *gid;
 	int64_t *size, *blocks;
 	int64_t *atime, *mtime, *ctime; /* nanoseconds; INT64_MIN: see the rare values */
+	bool has_far_times;		/* some was INT64_MIN since the tree was opened */
 	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
 	uint32_t *depth; /* of directories, see pfs_image_depth; 0: not known; at the root: whether any is */
 	_Atomic uint32_t *references; /* saturates at UINT32_MAX: then never freed */
@@ -77,6 +78,7 @@ struct pfs_tree {
 	struct pfs_scan *scan;
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
+	struct pfs_columns *columns;
 	struct pfs_sides *sides;
 	struct pfs_registers *registers;
 	struct pfs_rows *rows;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What operations see of the journal.  It keeps no log of what they did but the set of slots whose
  * rows changed; the committer copies those rows as they are at the moment of a cut. */
+#include "fs/tree/columns.h"
 #include "fs/tree/index.h"
 #include "fs/tree/journal.h"
 
@@ -20,6 +21,7 @@ void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 
 	journal->recent[tree->image.epoch++ % PFS_RECENT] = slot;
 	pfs_indexes_touched(tree, slot);
+	pfs_columns_touched(tree, slot);
 	if (tree->image.state[slot] & PFS_SLOT_DIRTY)
 		return;
 	tree->image.state[slot] |= PFS_SLOT_DIRTY;

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/content.h"
+#include "fs/tree/columns.h"
 #include "fs/tree/index.h"
 #include "fs/tree/original.h"
 #include "meta/birthmark.h"
@@ -313,6 +314,8 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 				pfs_journal_touch(tree, slot);
 			else
 				pfs_indexes_touched(tree, slot);
+			if (!store)
+				pfs_columns_touched(tree, slot);
 		}
 	}
 	(void)pthread_rwlock_unlock(&tree->lock);

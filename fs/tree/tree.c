@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
+#include "fs/tree/columns.h"
 #include "fs/tree/index.h"
 #include "fs/tree/register.h"
 #include "fs/tree/row.h"
@@ -41,6 +42,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_scan_create,
 		pfs_viewers_create,
 		pfs_indexes_create,
+		pfs_columns_create,
 		pfs_load,
 	};
 
@@ -102,6 +104,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	rc = pfs_journal_stop(tree);
 	PFS_VERIFY_CHECK(pfs_totals_check(tree));
 	pfs_indexes_destroy(tree);
+	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);
 	pfs_scan_destroy(tree);
 	pfs_spans_destroy(tree);

@@ -11,8 +11,9 @@
 #include <sqlite3.h>
 
 #include "base/checked.h"
-#include "fs/query/internal.h"
+#include "fs/query/relational/relational.h"
 #include "fs/query/timed.h"
+#include "tests/ref/grouped.h"
 #include "tests/ref/random.h"
 #include "tests/ref/statements.h"
 #include "tests/ref/temp_store.h"
@@ -27,6 +28,7 @@ static struct pfs_tree *tree;
 static struct pfs_queries *queries;
 static sqlite3 *reference;
 static uint64_t seed;
+static unsigned long relational; /* statements that the operators ran */
 
 static unsigned below(unsigned n)
 {
@@ -443,6 +445,9 @@ static void ours(struct rows *rows, const char *sql, size_t len)
 		add_row(rows, line);
 	}
 	rows->failed = got < 0;
+	relational += query && pfs_relational_has_rows(query->relational);
+	if (query && getenv("PFS_TEST_PLANS"))
+		pfs_relational_describe(query->relational, stderr);
 	pfs_query_finish(query);
 }
 
@@ -684,12 +689,35 @@ static void test_ordered(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* While the tree changes, too.  So many of them are run past SQLite that the comparison says
+ * something. */
+static void test_grouped(void **state)
+{
+	unsigned long n = how_many() * 4;
+	unsigned wrong = 0;
+
+	(void)state;
+	relational = 0;
+	for (unsigned long i = 0; i < n; i++) {
+		wrong += !compare_random(random_grouped);
+		if (below(12) == 0) {
+			change_tree();
+			copy_again();
+		}
+	}
+	print_message("%lu statements that group or join, %lu past SQLite, %u with other rows\n", n,
+		      relational, wrong);
+	assert_int_equal(wrong, 0);
+	assert_true(relational > n / 4);
+}
+
 int main(void)
 {
 	const char *given = getenv("PFS_TEST_SEED");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_corpus),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_grouped),
 		cmocka_unit_test(test_ordered),
 	};
 

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* FROM: tables, their columns, and how they are joined. */
+#include <string.h>
+
+#include <strings.h>
+
+#include "fs/query/relational/sidetable.h"
+
+static void describe(struct pfs_input_column *column, const struct pfs_node_column *node)
+{
+	*column = (struct pfs_input_column){
+		.name = node->name,
+		.class = PFS_CLASS_TEXT,
+		.affinity = PFS_TEXTUAL,
+		.wish = {.field = node->field},
+		.can_be_null = strstr(node->declared, "NOT NULL") == NULL,
+		.is_hidden = strstr(node->declared, "HIDDEN") != NULL,
+	};
+	switch (node->kind) {
+	case PFS_NODE_INTEGER:
+		column->class = PFS_CLASS_NUMBER;
+		column->affinity = PFS_NUMERIC;
+		break;
+	case PFS_NODE_ATTR:
+		column->wish = (struct pfs_column_wish){
+			.attr = node->attr, .attr_len = node->attr_len, .type = node->type};
+		if (node->type != PFS_ATTR_TEXT) {
+			column->class = PFS_CLASS_NUMBER;
+			column->affinity = PFS_NUMERIC;
+		}
+		return;
+	case PFS_NODE_OWNER:
+	case PFS_NODE_GROUP:
+		column->why_not = "an owner's name";
+		return;
+	case PFS_NODE_BYTES:
+	case PFS_NODE_TYPE:
+		break;
+	}
+	column->is_late = node->field == PFS_FIELD_PATH || node->field == PFS_FIELD_TARGET;
+	if (!column->is_late && !pfs_column_can(node->field))
+		column->why_not = "a subtree's total, or an order of nodes";
+}
+
+static int bind_nodes(struct pfs_binder *binder, struct pfs_input *input)
+{
+	const struct pfs_node_table *table = binder->query->connection->table;
+
+	input->kind = PFS_INPUT_NODES;
+	input->n_columns = table->n;
+	input->columns = pfs_bind_get(binder, table->n * sizeof(*input->columns));
+	for (size_t i = 0; input->columns && i < table->n; i++)
+		describe(&input->columns[i], &table->columns[i]);
+	return binder->error;
+}
+
+static int bind_side(struct pfs_binder *binder, struct pfs_input *input, const char *name)
+{
+	int error = pfs_side_table_get(&input->side, binder->query, name);
+	const struct pfs_side_column *columns;
+
+	if (error == -ENOMEM)
+		return binder->error = error;
+	if (error) {
+		pfs_bind_refuse(binder, "a table that the operators do not have");
+		return binder->error;
+	}
+	input->kind = PFS_INPUT_SIDE;
+	input->table = input->side->name;
+	input->n_columns = input->side->table.n_columns;
+	input->columns = pfs_bind_get(binder, input->n_columns * sizeof(*input->columns));
+	columns = input->side->columns;
+	for (size_t i = 0; input->columns && i < input->n_columns; i++)
+		input->columns[i] = (struct pfs_input_column){
+			.name = columns[i].name,
+			.class = columns[i].class,
+			.affinity = columns[i].affinity,
+			.collation = columns[i].collation,
+			.can_be_null = columns[i].can_be_null,
+			.why_not = columns[i].why_not,
+		};
+	return binder->error;
+}
+
+static int bind_input(struct pfs_binder *binder, struct pfs_input *input,
+		      const struct pfs_from *from)
+{
+	if (from->kind != PFS_FROM_TABLE || from->schema || from->is_indexed)
+		pfs_bind_refuse(binder, "a source that is no table");
+	if (binder->error)
+		return binder->error;
+	if (pfs_name_is(from->name, pfs_nodes_source.name)) {
+		input->table = pfs_nodes_source.name;
+		PFS_TRY(bind_nodes(binder, input));
+	} else {
+		PFS_TRY(bind_side(binder, input, from->name->text));
+	}
+	input->name = from->alias ? from->alias->text : input->table;
+	return 0;
+}
+
+/* ---- joins ---- */
+
+/* The first column of that name in an input before this one. */
+static bool find_before(const struct pfs_block *block, unsigned before, const char *name,
+			unsigned *input, unsigned *column)
+{
+	for (*input = 0; *input < before; ++*input) {
+		const struct pfs_input *from = &block->inputs[*input];
+
+		for (*column = 0; *column < from->n_columns; ++*column) {
+			if (strcasecmp(from->columns[*column].name, name) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* SQLite is not asked about columns that it compares so. */
+static void merge(struct pfs_binder *binder, unsigned input, unsigned column)
+{
+	struct pfs_input *from = &binder->block->inputs[input], *other;
+	struct pfs_term *a, *b;
+	unsigned i, c;
+
+	if (!find_before(binder->block, input, from->columns[column].name, &i, &c)) {
+		pfs_bind_refuse(binder, "USING a column of one table");
+		return;
+	}
+	other = &binder->block->inputs[i];
+	if (other->columns[c].is_late || from->columns[column].is_late || other->is_left) {
+		pfs_bind_refuse(binder, "USING a path, or after a LEFT JOIN");
+		return;
+	}
+	pfs_bind_may_read(binder, other->table, other->columns[c].name);
+	pfs_bind_may_read(binder, from->table, from->columns[column].name);
+	from->is_read = other->is_read = true;
+	a = pfs_bind_own_column(binder, i, c);
+	b = a ? pfs_bind_own_column(binder, input, column) : NULL;
+	from->equal = b ? pfs_bind_and(binder, from->equal, pfs_bind_equal(binder, a, b)) : NULL;
+	from->columns[column].is_merged = true;
+}
+
+static void merge_using(struct pfs_binder *binder, unsigned input, const struct pfs_names *names)
+{
+	const struct pfs_input *from = &binder->block->inputs[input];
+
+	for (; names && !binder->error; names = names->next) {
+		unsigned c = 0;
+
+		while (c < from->n_columns && !pfs_name_is(&names->name, from->columns[c].name))
+			c++;
+		if (c == from->n_columns)
+			pfs_bind_refuse(binder, "USING a column of one table");
+		else
+			merge(binder, input, c);
+	}
+}
+
+static void merge_natural(struct pfs_binder *binder, unsigned input)
+{
+	const struct pfs_input *from = &binder->block->inputs[input];
+	unsigned i, c;
+
+	for (unsigned own = 0; own < from->n_columns && !binder->error; own++) {
+		if (from->columns[own].is_hidden)
+			continue;
+		if (find_before(binder->block, input, from->columns[own].name, &i, &c) &&
+		    !binder->block->inputs[i].columns[c].is_hidden)
+			merge(binder, input, own);
+	}
+}
+
+static void join(struct pfs_binder *binder, unsigned input, const struct pfs_from *from)
+{
+	struct pfs_input *bound = &binder->block->inputs[input];
+
+	if (from->join & PFS_JOINS_RIGHT)
+		pfs_bind_refuse(binder, "a RIGHT or FULL JOIN");
+	bound->is_left = (from->join & PFS_JOINS_LEFT) != 0;
+	if (bound->is_left && ((from->join & PFS_JOINS_NATURAL) || from->using))
+		pfs_bind_refuse(binder, "a LEFT JOIN with USING or NATURAL");
+	if (from->join & PFS_JOINS_NATURAL)
+		merge_natural(binder, input);
+	else if (from->using)
+		merge_using(binder, input, from->using);
+	if (from->on && !binder->error)
+		bound->on = pfs_bind_condition(binder, from->on);
+}
+
+int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from)
+{
+	struct pfs_block *block = binder->block;
+
+	block->inputs = pfs_bind_get(binder, PFS_INPUTS_MAX * sizeof(*block->inputs));
+	for (; from && !binder->error; from = from->next) {
+		unsigned input = (unsigned)block->n_inputs;
+
+		if (input == PFS_INPUTS_MAX)
+			return pfs_bind_refuse(binder, "very many tables"), binder->error;
+		block->n_inputs++;
+		block->inputs[input].parent_of = input;
+		if (bind_input(binder, &block->inputs[input], from) == 0)
+			join(binder, input, from);
+	}
+	return binder->error;
+}

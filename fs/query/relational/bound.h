@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/relational/bound.h - a SELECT whose names mean something: what is read, and what is
+ * computed of it, in the words of the operators (gpu/predicate.h).
+ *
+ * What is not known to be computed there exactly as by SQLite is not bound, and SQLite runs the
+ * statement: an operator is here only if its operands' classes, affinities and collations leave no
+ * question.  Everything lies in one arena. */
+#ifndef PFS_FS_QUERY_RELATIONAL_BOUND_H
+#define PFS_FS_QUERY_RELATIONAL_BOUND_H
+
+#include "fs/query/internal.h"
+#include "fs/query/parse/arena.h"
+#include "fs/query/parse/parse.h"
+#include "fs/tree/columns.h"
+#include "gpu/relation.h"
+
+#define PFS_AGGREGATES_MAX 64
+#define PFS_INPUTS_MAX	   16
+
+enum pfs_class {		 /* of values that are not NULL */
+		 PFS_CLASS_NONE, /* always NULL */
+		 PFS_CLASS_NUMBER,
+		 PFS_CLASS_TRUTH, /* 0 or 1 */
+		 PFS_CLASS_TEXT,
+};
+
+enum pfs_affinity { PFS_NO_AFFINITY, PFS_NUMERIC, PFS_TEXTUAL };
+
+enum pfs_bound_kind {
+	PFS_BOUND_CONSTANT, /* constant */
+	PFS_BOUND_COLUMN,   /* input, column */
+	PFS_BOUND_STEP,	    /* op of args; LIKE and the like: constant, escape; IN: list */
+	PFS_BOUND_NODES, /* the tree's function `test` of ino and a node: the input's row is one */
+	PFS_BOUND_AGGREGATE, /* number `aggregate` of the block's */
+};
+
+struct pfs_term {
+	enum pfs_bound_kind kind;
+	enum pfs_class class;
+	enum pfs_affinity affinity;
+	enum pfs_collation collation;
+	bool is_late;	    /* a column that the operators have not: only a result, or a key */
+	bool has_collation; /* a column's, or */
+	bool is_collated;   /* said with COLLATE */
+	bool can_be_null;
+	enum pfs_op op;
+	struct pfs_term *args[3];
+	unsigned n_args;
+	struct pfs_constant constant;
+	struct pfs_constant *list;
+	size_t n_list;
+	uint32_t escape;
+	unsigned input, column;
+	size_t aggregate;
+	enum pfs_test test;
+	struct pfs_sql_value node;
+};
+
+struct pfs_bound_aggregate {
+	enum pfs_aggregate_op op;
+	struct pfs_term *arg; /* NULL: count(*) */
+};
+
+/* A column that a statement may name. */
+struct pfs_input_column {
+	const char *name;
+	struct pfs_column_wish wish; /* of nodes */
+	enum pfs_class class;
+	enum pfs_affinity affinity;
+	enum pfs_collation collation;
+	bool can_be_null;
+	const char *why_not; /* the operators cannot have it; NULL: they can */
+	bool is_late;	     /* of nodes: they cannot, but it is known of each node in the end */
+	bool is_used;	     /* as a column of the operators' */
+	bool is_hidden;	     /* not one of those that NATURAL compares */
+	bool is_merged;	     /* with one before it, by USING or NATURAL */
+	unsigned at;	     /* among the used ones */
+};
+
+enum pfs_input_kind { PFS_INPUT_NODES, PFS_INPUT_SIDE };
+
+struct pfs_input {
+	enum pfs_input_kind kind;
+	const char *table; /* as it is declared */
+	const char *name;  /* what columns of it may be qualified with */
+	struct pfs_input_column *columns;
+	size_t n_columns;
+	size_t n_used;
+	bool is_read; /* some column of it is */
+	bool is_left; /* LEFT JOIN */
+	const struct pfs_side_table *side;
+	/* Each row has one row of an input of nodes before it, its children's parent: its columns
+	 * are columns of that input, behind that one's own.  Else the input itself. */
+	unsigned parent_of;
+	/* Conditions, each as it stands in an AND: */
+	struct pfs_term *on;	/* of ON, with the inputs before it; NULL: none */
+	struct pfs_term *equal; /* of USING and NATURAL, too */
+};
+
+struct pfs_bound_order {
+	struct pfs_term *value;
+	bool is_descending, nulls_last;
+};
+
+struct pfs_block {
+	struct pfs_input *inputs; /* their side tables are to be put back */
+	size_t n_inputs;
+	struct pfs_term *where; /* NULL: none; as having */
+	struct pfs_term **group;
+	size_t n_group;
+	struct pfs_bound_aggregate *aggregates;
+	size_t n_aggregates;
+	struct pfs_term *having;
+	struct pfs_term **results;
+	size_t n_results;
+	struct pfs_bound_order *order;
+	size_t n_order;
+	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
+	bool is_distinct;
+	uint64_t limit, offset; /* limit UINT64_MAX: none */
+};
+
+/* A pair of the key that is compared with what SQLite's authorizer was asked about. */
+struct pfs_bound_read {
+	const char *table, *column;
+	bool is_optional; /* USING and NATURAL */
+	struct pfs_bound_read *next;
+};
+
+struct pfs_binder {
+	struct pfs_query *query;
+	struct pfs_arena *arena;
+	struct pfs_block *block;
+	const struct pfs_core *core;
+	bool in_aggregate, takes_aggregates, takes_aliases;
+	bool is_inner, was_inner; /* within an expression; the same one level up */
+	struct pfs_bound_read *reads;
+	int error;	 /* 0, -ENOTSUP (`why` says) or -ENOMEM */
+	const char *why; /* a constant: "ORDER BY a path" */
+};
+
+/* *out is in the arena.  -ENOTSUP: *why says which part is not taken; -ENOMEM. */
+PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
+			    struct pfs_arena *arena, const struct pfs_select *select);
+/* fold.c: sets parent_of where it can, for statements about all nodes. */
+void pfs_block_fold(struct pfs_block *block);
+/* Puts back what it uses; NULL is allowed. */
+void pfs_block_finish(struct pfs_block *block, struct pfs_queries *queries);
+
+/* ---- between bind*.c ---- */
+
+/* Remembers the reason; returns NULL.  The first one counts. */
+void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
+void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
+
+struct pfs_term *pfs_bind_expr(struct pfs_binder *binder, const struct pfs_expr *expr);
+/* A condition: its class is number, truth or none. */
+struct pfs_term *pfs_bind_condition(struct pfs_binder *binder, const struct pfs_expr *expr);
+/* The column of one of the inputs; NULL: there is none (without an error), or it is refused. */
+struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
+				 const struct pfs_name *name);
+struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input, unsigned number);
+/* The same, unknown to SQLite: the key does not have it. */
+struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, unsigned number);
+/* SQLite may or may not be asked about it. */
+void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column);
+struct pfs_term *pfs_bind_equal(struct pfs_binder *binder, struct pfs_term *a, struct pfs_term *b);
+struct pfs_term *pfs_bind_and(struct pfs_binder *binder, struct pfs_term *a, struct pfs_term *b);
+bool pfs_name_is(const struct pfs_name *name, const char *word); /* in any case */
+
+/* The sources and how they are joined. */
+PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from);
+
+struct pfs_term *pfs_bound_step(struct pfs_binder *binder, enum pfs_op op, enum pfs_class class,
+				struct pfs_term *a, struct pfs_term *b);
+bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b);
+static inline bool pfs_bound_is_number(const struct pfs_term *bound)
+{
+	return bound->class != PFS_CLASS_TEXT;
+}
+
+#endif

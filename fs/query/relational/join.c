@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* The first stage.  WHERE and ON are taken apart at their ANDs: a condition on one input selects
+ * its rows, equalities of two columns are what inputs are joined by, and the rest is looked at
+ * afterwards; but for those of a LEFT JOIN's ON, which decide what belongs together and leave
+ * nothing out. */
+#include "fs/query/relational/run.h"
+
+#include <string.h>
+
+#include "fs/tree/relation.h"
+
+#define CONDITIONS_MAX 256
+#define SCANNED_MAX    16
+
+struct condition {
+	const struct pfs_term *term;
+	uint32_t inputs; /* bit by bit */
+	int left_join; /* the input whose ON it is of; -1: it leaves out what it is not true for */
+	bool is_done;
+};
+
+struct joining {
+	struct pfs_running *running;
+	struct condition conditions[CONDITIONS_MAX];
+	size_t n;
+};
+
+/* ---- which nodes ---- */
+
+static int rows_of_scan(struct pfs_running *running, struct pfs_rows **rows, uint32_t n_rows,
+			const struct pfs_predicate *predicates, size_t n)
+{
+	struct pfs_query *query = running->query;
+	struct pfs_slots slots = {.slot = NULL};
+	int error;
+
+	error = pfs_scan_select(query->tree, &slots, predicates, n, NULL, &query->watch);
+	if (!error)
+		error = pfs_rows_of_list(running->run, rows, n_rows, slots.slot, (uint32_t)slots.n);
+	pfs_slots_finish(&slots);
+	return error;
+}
+
+static int add_set(struct pfs_running *running, const struct pfs_term *bound)
+{
+	struct pfs_query *query = running->query;
+	uint32_t n_rows = running->tables[bound->input].n_rows;
+	struct pfs_predicate predicate = {.test = bound->test};
+	uint32_t node = pfs_query_node(query, &bound->node);
+	struct pfs_rows *rows = NULL;
+
+	if (node == PFS_NO_SLOT)
+		return -EOPNOTSUPP; /* NULL, not false */
+	predicate.low = (int64_t)pfs_relation_ino(query->tree, node);
+	PFS_TRY(rows_of_scan(running, &rows, n_rows, &predicate, 1));
+	running->sets[running->stage.n_sets++] = (struct pfs_node_set){bound, rows};
+	return 0;
+}
+
+static size_t count_sets(const struct pfs_term *bound)
+{
+	size_t n = bound && bound->kind == PFS_BOUND_NODES;
+
+	for (unsigned i = 0; bound && i < bound->n_args; i++)
+		n += count_sets(bound->args[i]);
+	return n;
+}
+
+static int add_sets(struct pfs_running *running, const struct pfs_term *bound)
+{
+	for (unsigned i = 0; bound && i < bound->n_args; i++)
+		PFS_TRY(add_sets(running, bound->args[i]));
+	return bound && bound->kind == PFS_BOUND_NODES ? add_set(running, bound) : 0;
+}
+
+/* Functions of the tree in WHERE and ON; where else they stand, SQLite calls them. */
+static int find_sets(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+	size_t n = count_sets(block->where);
+
+	for (size_t i = 0; i < block->n_inputs; i++)
+		n += count_sets(block->inputs[i].on);
+	running->sets = pfs_arena_get(running->arena, (n + 1) * sizeof(*running->sets));
+	if (!running->sets)
+		return -ENOMEM;
+	running->stage.sets = running->sets;
+	PFS_TRY(add_sets(running, block->where));
+	for (size_t i = 0; i < block->n_inputs; i++)
+		PFS_TRY(add_sets(running, block->inputs[i].on));
+	return 0;
+}
+
+/* ---- conditions ---- */
+
+/* What is a column of another input counts as that one's. */
+static uint32_t inputs_of(const struct pfs_block *block, const struct pfs_term *term)
+{
+	uint32_t inputs = 0;
+
+	if (term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_NODES)
+		inputs = UINT32_C(1) << block->inputs[term->input].parent_of;
+	for (unsigned i = 0; i < term->n_args; i++)
+		inputs |= inputs_of(block, term->args[i]);
+	return inputs;
+}
+
+static int add_conditions(struct joining *joining, const struct pfs_term *term, int left_join)
+{
+	if (!term)
+		return 0;
+	if (term->kind == PFS_BOUND_STEP && term->op == PFS_OP_AND) {
+		PFS_TRY(add_conditions(joining, term->args[0], left_join));
+		return add_conditions(joining, term->args[1], left_join);
+	}
+	if (joining->n == CONDITIONS_MAX)
+		return -EOPNOTSUPP;
+	joining->conditions[joining->n++] = (struct condition){
+		.term = term,
+		.inputs = inputs_of(joining->running->block, term),
+		.left_join = left_join,
+	};
+	return 0;
+}
+
+static int split(struct joining *joining)
+{
+	const struct pfs_block *block = joining->running->block;
+
+	PFS_TRY(add_conditions(joining, block->where, -1));
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		int left_join = block->inputs[i].is_left ? (int)i : -1;
+
+		PFS_TRY(add_conditions(joining, block->inputs[i].on, left_join));
+		PFS_TRY(add_conditions(joining, block->inputs[i].equal, left_join));
+	}
+	return 0;
+}
+
+/* Takes out those that a test is true for, as a program; *n 0: there are none. */
+static int take(struct joining *joining, struct pfs_program *out, size_t *n,
+		bool (*test)(const struct condition *condition, const void *arg), const void *arg)
+{
+	const struct pfs_term *terms[CONDITIONS_MAX];
+
+	*n = 0;
+	for (size_t i = 0; i < joining->n; i++) {
+		struct condition *condition = &joining->conditions[i];
+
+		if (condition->is_done || !test(condition, arg))
+			continue;
+		condition->is_done = true;
+		terms[(*n)++] = condition->term;
+	}
+	return *n ? pfs_stage_program(&joining->running->stage, out, terms, *n) : 0;
+}
+
+/* ---- rows of one input ---- */
+
+struct selecting {
+	uint32_t inputs; /* the one's bit */
+	int left_join;	 /* the one, if it is joined so; else -1 */
+};
+
+/* Nothing that WHERE says of a row that may be missing can be said before it is. */
+static bool selects(const struct condition *condition, const void *arg)
+{
+	const struct selecting *selecting = arg;
+
+	return condition->inputs == selecting->inputs &&
+	       condition->left_join == selecting->left_join;
+}
+
+/* A pattern that names are to have, or a place in the tree, as a scan has it. */
+static bool is_scanned(const struct pfs_block *block, const struct pfs_term *term,
+		       struct pfs_predicate *out)
+{
+	const struct pfs_term *of = term->n_args ? term->args[0] : NULL;
+	const struct pfs_column_wish *wish;
+
+	if (term->kind != PFS_BOUND_STEP || !of || of->kind != PFS_BOUND_COLUMN ||
+	    (term->op != PFS_OP_LIKE && term->op != PFS_OP_GLOB) || term->escape ||
+	    memchr(term->constant.text, 0, term->constant.len))
+		return false;
+	wish = &block->inputs[of->input].columns[of->column].wish;
+	*out = (struct pfs_predicate){
+		.field = PFS_FIELD_NAME,
+		.test = term->op == PFS_OP_LIKE ? PFS_TEST_LIKE : PFS_TEST_GLOB,
+		.text = term->constant.text,
+		.text_len = term->constant.len,
+	};
+	return !wish->attr && wish->field == PFS_FIELD_NAME &&
+	       block->inputs[of->input].parent_of == of->input;
+}
+
+/* The rows that a scan finds faster than the operators: in the directory that the statement is
+ * about, with names as they are to be.  *rows NULL: it is not asked. */
+static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
+		const struct selecting *selecting)
+{
+	struct pfs_running *running = joining->running;
+	struct pfs_query *query = running->query;
+	struct pfs_predicate predicates[SCANNED_MAX];
+	uint32_t n_rows = running->tables[input].n_rows;
+	uint32_t top = pfs_scan_slot_of(query->tree, query->top), span;
+	size_t n = 0;
+
+	if (top == PFS_NO_SLOT)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < joining->n && n + 1 < SCANNED_MAX; i++) {
+		struct condition *condition = &joining->conditions[i];
+
+		if (condition->is_done || !selects(condition, selecting) ||
+		    !is_scanned(running->block, condition->term, &predicates[n]))
+			continue;
+		condition->is_done = true;
+		n++;
+	}
+	if (query->top != PFS_ROOT_PRIME) {
+		span = n ? 0 : pfs_scan_span(query->tree, top);
+		if (span)
+			return pfs_rows_of_range(running->run, rows, n_rows, top, top + span);
+		predicates[n++] =
+			(struct pfs_predicate){.test = PFS_TEST_UNDER, .low = (int64_t)query->top};
+	}
+	return n ? rows_of_scan(running, rows, n_rows, predicates, n) : 0;
+}
+
+static int select_rows(struct joining *joining, struct pfs_source *source, unsigned input)
+{
+	struct pfs_running *running = joining->running;
+	const struct pfs_input *from = &running->block->inputs[input];
+	struct selecting selecting = {UINT32_C(1) << input, from->is_left ? (int)input : -1};
+	const uint16_t *table_of = running->stage.table_of;
+	uint16_t alone[PFS_INPUTS_MAX] = {0};
+	struct pfs_program program;
+	struct pfs_rows *rows = NULL;
+	size_t n;
+	int error;
+
+	*source = (struct pfs_source){.table = &running->tables[input]};
+	if (from->kind == PFS_INPUT_NODES)
+		PFS_TRY(scan(joining, &running->rows[input], input, &selecting));
+	source->rows = running->rows[input];
+	running->stage.table_of = alone;
+	error = take(joining, &program, &n, selects, &selecting);
+	running->stage.table_of = table_of;
+	if (error || !n)
+		return error;
+	PFS_TRY(pfs_select(running->run, &rows, source, &program));
+	pfs_rows_free(running->run, running->rows[input]);
+	running->rows[input] = source->rows = rows;
+	return 0;
+}
+
+/* ---- joins ---- */
+
+/* Whether the condition is an equality of a column of `input` and one of those that are there. */
+static bool is_key(const struct joining *joining, const struct condition *condition, unsigned input,
+		   uint32_t there, struct pfs_join_key *key)
+{
+	const struct pfs_stage *stage = &joining->running->stage;
+	const struct pfs_term *term = condition->term, *left, *right;
+	uint32_t own = UINT32_C(1) << input;
+
+	if (term->kind != PFS_BOUND_STEP || term->op != PFS_OP_EQ ||
+	    term->args[0]->kind != PFS_BOUND_COLUMN || term->args[1]->kind != PFS_BOUND_COLUMN)
+		return false;
+	left = term->args[0];
+	right = term->args[1];
+	if (inputs_of(stage->block, left) == own) {
+		left = term->args[1];
+		right = term->args[0];
+	}
+	if (inputs_of(stage->block, right) != own || !(inputs_of(stage->block, left) & there))
+		return false;
+	key->collation = term->collation;
+	if (!pfs_stage_ref(stage, &key->left, left) || !pfs_stage_ref(stage, &key->right, right))
+		return false;
+	key->right.table = 0; /* of its own side */
+	return true;
+}
+
+static bool is_of_left_join(const struct condition *condition, const void *arg)
+{
+	return condition->left_join == *(const int *)arg;
+}
+
+static int join_input(struct joining *joining, unsigned input, uint32_t there)
+{
+	struct pfs_running *running = joining->running;
+	int left_join = running->block->inputs[input].is_left ? (int)input : -1;
+	struct pfs_join_key keys[CONDITIONS_MAX];
+	struct pfs_program condition;
+	struct pfs_join join = {.keys = keys, .kind = PFS_JOIN_INNER};
+	struct pfs_source right;
+	struct pfs_tuples *tuples;
+	size_t n = 0;
+
+	PFS_TRY(select_rows(joining, &right, input));
+	for (size_t i = 0; i < joining->n; i++) {
+		struct condition *one = &joining->conditions[i];
+
+		if (!one->is_done && one->left_join == left_join &&
+		    is_key(joining, one, input, there, &keys[join.n_keys])) {
+			one->is_done = true;
+			join.n_keys++;
+		}
+	}
+	if (!join.n_keys)
+		return -EOPNOTSUPP;
+	if (left_join >= 0) {
+		join.kind = PFS_JOIN_LEFT;
+		PFS_TRY(take(joining, &condition, &n, is_of_left_join, &left_join));
+		join.condition = n ? &condition : NULL;
+	}
+	PFS_TRY(pfs_join(running->run, &tuples, &running->source, &right, &join));
+	pfs_running_go_on(running, tuples);
+	return 0;
+}
+
+static bool is_any(const struct condition *condition PFS_UNUSED, const void *arg PFS_UNUSED)
+{
+	return true;
+}
+
+static int filter_rest(struct joining *joining)
+{
+	struct pfs_running *running = joining->running;
+	struct pfs_program program;
+	struct pfs_tuples *tuples;
+	size_t n;
+
+	PFS_TRY(take(joining, &program, &n, is_any, NULL));
+	if (!n)
+		return 0;
+	PFS_TRY(pfs_filter(running->run, &tuples, &running->source, &program));
+	pfs_running_go_on(running, tuples);
+	return 0;
+}
+
+static int join_all(struct joining *joining, uint16_t *table_of)
+{
+	struct pfs_running *running = joining->running;
+	const struct pfs_block *block = running->block;
+	uint32_t there = 0;
+	uint16_t n = 0;
+
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		if (block->inputs[i].parent_of == i)
+			table_of[i] = n++;
+	}
+	for (unsigned i = 0; i < block->n_inputs; i++)
+		table_of[i] = table_of[block->inputs[i].parent_of];
+	running->stage.table_of = table_of;
+	PFS_TRY(find_sets(running));
+	PFS_TRY(split(joining));
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		if (block->inputs[i].parent_of != i)
+			continue;
+		if (!there)
+			PFS_TRY(select_rows(joining, &running->source, i));
+		else
+			PFS_TRY(join_input(joining, i, there));
+		there |= UINT32_C(1) << i;
+	}
+	return filter_rest(joining);
+}
+
+int pfs_running_join(struct pfs_running *running)
+{
+	struct joining *joining = pfs_arena_get(running->arena, sizeof(*joining));
+	uint16_t *table_of = pfs_arena_get(running->arena, PFS_INPUTS_MAX * sizeof(*table_of));
+
+	if (!joining || !table_of)
+		return -ENOMEM;
+	joining->running = running;
+	return join_all(joining, table_of);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/run.h"
+
+void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct pfs_ref ref)
+{
+	stage->known[stage->n_known++] = (struct pfs_known_value){bound, ref};
+}
+
+static struct pfs_ref ref_of(const struct pfs_stage *stage, const struct pfs_term *bound)
+{
+	const struct pfs_input *inputs = stage->block->inputs, *from = &inputs[bound->input];
+	size_t column = from->columns[bound->column].at;
+
+	if (from->parent_of != bound->input) { /* behind those that were put there before it */
+		column += inputs[from->parent_of].n_used;
+		for (unsigned i = 0; i < bound->input; i++) {
+			if (i != from->parent_of && inputs[i].parent_of == from->parent_of)
+				column += inputs[i].n_used;
+		}
+	}
+	return (struct pfs_ref){stage->table_of[bound->input], (uint16_t)column};
+}
+
+bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const struct pfs_term *bound)
+{
+	for (size_t i = 0; i < stage->n_known; i++) {
+		if (pfs_bound_equals(stage->known[i].bound, bound)) {
+			*ref = stage->known[i].ref;
+			return true;
+		}
+	}
+	if (bound->kind != PFS_BOUND_COLUMN || bound->is_late ||
+	    (!stage->has_columns && !(stage->whole >> bound->input & 1)))
+		return false;
+	*ref = ref_of(stage, bound);
+	return true;
+}
+
+struct emitting {
+	const struct pfs_stage *stage;
+	struct pfs_step *steps;
+	size_t n;
+};
+
+static size_t count_steps(const struct pfs_term *bound)
+{
+	size_t n = 1;
+
+	for (unsigned i = 0; i < bound->n_args; i++)
+		n += count_steps(bound->args[i]);
+	return n;
+}
+
+static struct pfs_rows *set_of(const struct pfs_stage *stage, const struct pfs_term *bound)
+{
+	for (size_t i = 0; i < stage->n_sets; i++) {
+		if (stage->sets[i].bound == bound)
+			return stage->sets[i].rows;
+	}
+	return NULL;
+}
+
+static int emit(struct emitting *emitting, const struct pfs_term *bound)
+{
+	struct pfs_step step = {.op = PFS_OP_COLUMN, .collation = bound->collation};
+
+	if (pfs_stage_ref(emitting->stage, &step.ref, bound)) {
+		emitting->steps[emitting->n++] = step;
+		return 0;
+	}
+	for (unsigned i = 0; i < bound->n_args; i++)
+		PFS_TRY(emit(emitting, bound->args[i]));
+	switch (bound->kind) {
+	case PFS_BOUND_CONSTANT:
+		step.op = PFS_OP_CONSTANT;
+		step.constant = bound->constant;
+		break;
+	case PFS_BOUND_STEP:
+		step.op = bound->op;
+		step.constant = bound->constant;
+		step.list = bound->list;
+		step.n_list = bound->n_list;
+		step.escape = bound->escape;
+		break;
+	case PFS_BOUND_NODES:
+		step.op = PFS_OP_BITS;
+		step.ref.table = emitting->stage->table_of[bound->input];
+		step.bits = emitting->stage->has_columns ? set_of(emitting->stage, bound) : NULL;
+		if (!step.bits)
+			return -EOPNOTSUPP;
+		break;
+	case PFS_BOUND_COLUMN:
+	case PFS_BOUND_AGGREGATE:
+		return -EOPNOTSUPP;
+	}
+	emitting->steps[emitting->n++] = step;
+	return 0;
+}
+
+int pfs_stage_program(const struct pfs_stage *stage, struct pfs_program *out,
+		      const struct pfs_term *const *terms, size_t n)
+{
+	struct emitting emitting = {.stage = stage};
+	size_t n_steps = n;
+
+	for (size_t i = 0; i < n; i++)
+		n_steps += count_steps(terms[i]);
+	if (n_steps > PFS_PROGRAM_STEPS)
+		return -EOPNOTSUPP;
+	emitting.steps = pfs_arena_get(stage->arena, n_steps * sizeof(*emitting.steps));
+	if (!emitting.steps)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		PFS_TRY(emit(&emitting, terms[i]));
+		if (i)
+			emitting.steps[emitting.n++] = (struct pfs_step){.op = PFS_OP_AND};
+	}
+	*out = (struct pfs_program){.steps = emitting.steps, .n = emitting.n};
+	return 0;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/relational.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fs/query/relational/run.h"
+#include "fs/query/relational/sidetable.h"
+#include "fs/query/relational/verify.h"
+#include "meta/sqlside.h"
+
+#define BOUND_BYTES ((size_t)16 << 20) /* of a statement's plan */
+#define ATTEMPTS    4 /* to find the tree as it was when the columns were made ready */
+
+struct pfs_relational {
+	struct pfs_query *query;
+	struct pfs_arena arena;
+	struct pfs_parsed *parsed; /* whose texts the block points to */
+	struct pfs_block *block;   /* NULL: SQLite runs it, */
+	const char *why;	   /* as this is not taken */
+	bool failed;		   /* the operators had no answer */
+	bool has_run;
+	struct pfs_run run;
+	pthread_mutex_t polling; /* one of the threads asks whether the statement is to go on */
+	struct pfs_table *tables;
+	struct pfs_answer_rows rows;
+	uint64_t at; /* rows read; the row is the one before */
+};
+
+/* ---- what operators ask ---- */
+
+static int poll(void *context)
+{
+	struct pfs_relational *relational = context;
+	struct pfs_query *query = relational->query;
+	int stop = 0;
+
+	if (pthread_mutex_trylock(&relational->polling) == 0) {
+		stop = pfs_query_tick(query);
+		(void)pthread_mutex_unlock(&relational->polling);
+	}
+	return stop || query->stop ? -EINTR : 0;
+}
+
+/* What is not asked for is not refused: SQLite may yet do with less. */
+static int charge(void *context, int64_t bytes)
+{
+	struct pfs_account *account = ((struct pfs_relational *)context)->query->account;
+
+	if (bytes > 0 && (uint64_t)bytes > pfs_account_left(account))
+		return -ENOMEM;
+	return pfs_account_charge(account, bytes);
+}
+
+/* ---- plans ---- */
+
+/* What is found at once by its number, its place or its name is SQLite's: a scan of its own knows
+ * how. */
+static bool finds_few(const struct pfs_block *block, const struct pfs_term *where)
+{
+	const struct pfs_term *column = where && where->n_args ? where->args[0] : NULL;
+	const struct pfs_input_column *of;
+
+	if (!column || where->kind != PFS_BOUND_STEP)
+		return false;
+	if (where->op == PFS_OP_AND)
+		return finds_few(block, where->args[0]) || finds_few(block, where->args[1]);
+	if (where->op != PFS_OP_EQ || column->kind != PFS_BOUND_COLUMN ||
+	    where->args[1]->kind != PFS_BOUND_CONSTANT)
+		return false;
+	of = &block->inputs[column->input].columns[column->column];
+	return !of->wish.attr &&
+	       (of->wish.field == PFS_FIELD_INO || of->wish.field == PFS_FIELD_PARENT ||
+		of->wish.field == PFS_FIELD_NAME);
+}
+
+/* The least or greatest of all, which an index begins with. */
+static bool is_end_of_order(const struct pfs_block *block)
+{
+	return block->n_inputs == 1 && !block->n_group && !block->where &&
+	       block->n_aggregates == 1 &&
+	       (block->aggregates[0].op == PFS_MIN || block->aggregates[0].op == PFS_MAX) &&
+	       block->aggregates[0].arg->kind == PFS_BOUND_COLUMN;
+}
+
+static const char *why_not(const struct pfs_block *block)
+{
+	if (!block->is_grouped && !block->is_distinct && block->n_inputs == 1)
+		return "rows as they are, which a scan has";
+	if (finds_few(block, block->where))
+		return "few nodes, which are found at once";
+	if (is_end_of_order(block))
+		return "the end of an order";
+	return NULL;
+}
+
+static int bind(struct pfs_relational *relational, const char *sql, size_t len)
+{
+	struct pfs_query *query = relational->query;
+	struct pfs_not_taken not = {.why = NULL};
+	const struct pfs_statement *statement;
+	int error = pfs_parse(&relational->parsed, sql, len, &not );
+
+	if (error) {
+		relational->why = not .why;
+		return error;
+	}
+	statement = pfs_parsed_statement(relational->parsed);
+	if (statement->kind != PFS_STATEMENT_SELECT) {
+		relational->why = "a statement that is no SELECT";
+		error = -ENOTSUP;
+	} else {
+		error = pfs_bind(&relational->block, &relational->why, query, &relational->arena,
+				 statement->select);
+	}
+	if (!error)
+		relational->why = why_not(relational->block);
+	return error;
+}
+
+static int plan(struct pfs_relational *relational)
+{
+	struct pfs_query *query = relational->query;
+	int error;
+
+	if (query->is_limited)
+		relational->why = "somebody who does not see all";
+	else if (pfs_sql_effect(query->connection->sql) != PFS_SQL_READS)
+		relational->why = "a statement that changes something";
+	if (relational->why)
+		return 0;
+	error = bind(relational, query->text.text, query->text.len);
+	if (relational->why || error == -ENOTSUP) {
+		pfs_block_finish(relational->block, query->queries);
+		relational->block = NULL;
+		relational->why = relational->why ? relational->why : "something";
+		return 0;
+	}
+	return error;
+}
+
+int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
+{
+	struct pfs_relational *relational = calloc(1, sizeof(*relational));
+	int error;
+
+	*out = NULL;
+	if (!relational)
+		return -ENOMEM;
+	relational->query = query;
+	relational->arena.limit = BOUND_BYTES;
+	(void)pthread_mutex_init(&relational->polling, NULL);
+	relational->run = (struct pfs_run){
+		.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = relational};
+	error = plan(relational);
+	if (error)
+		pfs_relational_free(relational);
+	else
+		*out = relational;
+	return error;
+}
+
+void pfs_relational_free(struct pfs_relational *relational)
+{
+	if (!relational)
+		return;
+	pfs_answer_rows_free(&relational->rows, &relational->run);
+	pfs_block_finish(relational->block, relational->query->queries);
+	pfs_parsed_free(relational->parsed);
+	pfs_arena_finish(&relational->arena);
+	(void)pthread_mutex_destroy(&relational->polling);
+	free(relational);
+}
+
+bool pfs_relational_has_rows(const struct pfs_relational *relational)
+{
+	return relational && relational->block && !relational->failed;
+}
+
+/* ---- values ---- */
+
+static void take_constant(struct pfs_query_value *out, const struct pfs_constant *constant)
+{
+	static const enum pfs_value_type types[] = {
+		[PFS_IS_NULL] = PFS_VALUE_NULL,
+		[PFS_IS_INTEGER] = PFS_VALUE_INT,
+		[PFS_IS_REAL] = PFS_VALUE_REAL,
+		[PFS_IS_TEXT] = PFS_VALUE_TEXT,
+	};
+
+	*out = (struct pfs_query_value){
+		.type = types[constant->type],
+		.integer = constant->integer,
+		.real = constant->real,
+		.bytes = constant->text,
+		.size = constant->len,
+	};
+}
+
+static void value_at(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out)
+{
+	const struct pfs_answer_rows *rows = arg;
+	const struct pfs_answer_column *column = &rows->columns[number];
+	const struct pfs_vector *vector = &column->vector;
+
+	row += rows->first;
+	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
+	if (column->constant) {
+		take_constant(out, column->constant);
+		return;
+	}
+	if (pfs_vector_is_null(vector, row))
+		return;
+	if (column->text) {
+		out->type = PFS_VALUE_TEXT;
+		out->bytes = column->text + column->offset[row];
+		out->size = column->offset[row + 1] - column->offset[row];
+	} else if (vector->kind == PFS_KIND_REAL ||
+		   (vector->is_real && (vector->is_real[row / 64] >> row % 64 & 1))) {
+		out->type = PFS_VALUE_REAL;
+		out->real = vector->reals[row];
+	} else {
+		out->type = PFS_VALUE_INT;
+		out->integer = vector->integers[row];
+	}
+}
+
+void pfs_relational_value(const struct pfs_relational *relational, size_t column,
+			  struct pfs_query_value *out)
+{
+	value_at(&relational->rows, relational->at - 1, column, out);
+}
+
+/* ---- running ---- */
+
+static int tick(void *arg)
+{
+	return pfs_query_tick(arg);
+}
+
+/* The used columns of an input, in the order of their numbers. */
+static struct pfs_column_wish *wishes_of(struct pfs_relational *relational,
+					 const struct pfs_input *input)
+{
+	struct pfs_column_wish *wishes =
+		pfs_arena_get(&relational->arena, (input->n_used + 1) * sizeof(*wishes));
+
+	for (size_t i = 0; wishes && i < input->n_columns; i++) {
+		if (input->columns[i].is_used)
+			wishes[input->columns[i].at] = input->columns[i].wish;
+	}
+	return wishes;
+}
+
+/* An input's columns; via: by the rows of its children. */
+static int get_columns(struct pfs_relational *relational, struct pfs_table *table,
+		       const struct pfs_input *input, const struct pfs_table_column *via)
+{
+	struct pfs_tree *tree = relational->query->tree;
+	const struct pfs_column_wish *wishes = wishes_of(relational, input);
+	struct pfs_table_column *columns = (struct pfs_table_column *)table->columns;
+
+	if (!wishes)
+		return -ENOMEM;
+	for (size_t i = 0; i < input->n_used; i++) {
+		struct pfs_table_column *column = &columns[table->n_columns++];
+
+		PFS_TRY(pfs_columns_get(tree, column, &wishes[i]));
+		if (!via)
+			continue;
+		if (column->via)
+			return -EOPNOTSUPP;
+		column->via = via->via;
+		column->n_elements = via->n_elements;
+		column->not_null = column->unique = false;
+	}
+	return 0;
+}
+
+static int get_nodes(struct pfs_relational *relational, unsigned number)
+{
+	static const struct pfs_column_wish parent = {.field = PFS_FIELD_PARENT};
+	const struct pfs_block *block = relational->block;
+	struct pfs_table *table = &relational->tables[number];
+	struct pfs_table_column via;
+	size_t n = 0;
+
+	for (unsigned i = 0; i < block->n_inputs; i++)
+		n += block->inputs[i].parent_of == number ? block->inputs[i].n_used : 0;
+	PFS_TRY(pfs_columns_table(relational->query->tree, table));
+	table->columns = pfs_arena_get(&relational->arena, (n + 1) * sizeof(*table->columns));
+	if (!table->columns)
+		return -ENOMEM;
+	PFS_TRY(pfs_columns_get(relational->query->tree, &via, &parent));
+	PFS_TRY(get_columns(relational, table, &block->inputs[number], NULL));
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		if (i != number && block->inputs[i].parent_of == number)
+			PFS_TRY(get_columns(relational, table, &block->inputs[i], &via));
+	}
+	return 0;
+}
+
+/* Those of its columns that are used, in their order. */
+static int get_side(struct pfs_relational *relational, struct pfs_table *table,
+		    const struct pfs_input *input)
+{
+	struct pfs_table_column *columns =
+		pfs_arena_get(&relational->arena, (input->n_used + 1) * sizeof(*columns));
+
+	if (!columns)
+		return -ENOMEM;
+	*table = input->side->table;
+	for (size_t i = 0; i < input->n_columns; i++) {
+		if (input->columns[i].is_used)
+			columns[input->columns[i].at] = table->columns[i];
+	}
+	table->columns = columns;
+	table->n_columns = (uint32_t)input->n_used;
+	return 0;
+}
+
+static int run_held(struct pfs_relational *relational)
+{
+	const struct pfs_block *block = relational->block;
+
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		if (block->inputs[i].kind == PFS_INPUT_SIDE)
+			PFS_TRY(get_side(relational, &relational->tables[i], &block->inputs[i]));
+		else if (block->inputs[i].parent_of == i)
+			PFS_TRY(get_nodes(relational, i));
+	}
+	return pfs_block_run(&relational->rows, block, relational->query, &relational->arena,
+			     &relational->run, relational->tables);
+}
+
+static int run_once(struct pfs_relational *relational)
+{
+	struct pfs_query *query = relational->query;
+	const struct pfs_block *block = relational->block;
+	int error;
+
+	for (size_t i = 0; i < block->n_inputs; i++) {
+		const struct pfs_column_wish *wishes;
+
+		if (block->inputs[i].kind != PFS_INPUT_NODES)
+			continue;
+		wishes = wishes_of(relational, &block->inputs[i]);
+		if (!wishes)
+			return -ENOMEM;
+		PFS_TRY(pfs_columns_prepare(query->tree, wishes, block->inputs[i].n_used, tick,
+					    query));
+	}
+	query->bound = false; /* nothing of it has been seen */
+	PFS_TRY(pfs_query_hold(query));
+	error = run_held(relational);
+	pfs_query_release(query);
+	return error;
+}
+
+static int run(struct pfs_relational *relational)
+{
+	int error;
+
+	relational->has_run = true;
+	PFS_TRY(pfs_queries_operators(relational->query->queries, &relational->run.operators));
+	relational->tables = pfs_arena_get(&relational->arena, relational->block->n_inputs *
+								       sizeof(*relational->tables));
+	if (!relational->tables)
+		return -ENOMEM;
+	error = run_once(relational);
+	for (unsigned i = 1; error == -EAGAIN && i < ATTEMPTS; i++)
+		error = run_once(relational);
+	return error;
+}
+
+int pfs_relational_next(struct pfs_relational *relational)
+{
+	if (!relational->has_run) {
+		int error = run(relational);
+
+		if (error == -EINTR)
+			return error;
+		if (error) {
+			relational->failed = true;
+			relational->why = "what the operators have no answer to";
+			return -EOPNOTSUPP;
+		}
+		pfs_relational_verify(relational->query, relational->block, relational->rows.n,
+				      value_at, &relational->rows);
+	}
+	if (relational->at == relational->rows.n)
+		return 0;
+	if (relational->at % 1024 == 0 && pfs_query_tick(relational->query))
+		return -EINTR;
+	relational->at++;
+	return 1;
+}
+
+/* ---- what is said of it ---- */
+
+static void write_span(FILE *out, const char *before, const char *text, struct pfs_span span)
+{
+	(void)fprintf(out, "%s%.*s", before, (int)span.len, text + span.at);
+}
+
+static void write_items(FILE *out, const char *before, const char *text,
+			const struct pfs_items *items)
+{
+	if (items)
+		write_span(out, before, text,
+			   (struct pfs_span){items->first->span.at, items->last->span.at +
+									    items->last->span.len -
+									    items->first->span.at});
+}
+
+static void write_select(FILE *out, const char *text, const struct pfs_select *select)
+{
+	const struct pfs_core *core = select->first;
+
+	(void)fputs("run by the relational operators on the host", out);
+	for (const struct pfs_from *from = core->from; from; from = from->next)
+		write_span(out, from == core->from ? ": " : ", ", text, from->span);
+	if (core->where)
+		write_span(out, ", where ", text, core->where->span);
+	write_items(out, ", grouped by ", text, core->group);
+	if (core->having)
+		write_span(out, ", having ", text, core->having->span);
+	if (core->is_distinct)
+		(void)fputs(", distinct", out);
+	write_items(out, ", ordered by ", text, select->order);
+}
+
+void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
+{
+	if (pfs_relational_has_rows(relational))
+		write_select(out, pfs_parsed_text(relational->parsed),
+			     pfs_parsed_statement(relational->parsed)->select);
+	else
+		(void)fprintf(out, "run by SQLite over the columns of the image, for it has %s",
+			      relational->why);
+	(void)fputc('\n', out);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/relational/relational.h - statements that the relational operators (gpu/relation.h) run
+ * instead of SQLite, over the image's columns.
+ *
+ * SQLite has prepared the statement, so that titles, errors and leave are its own.  It is run here
+ * if the parser takes it, every name and operator is bound, and the names are those that SQLite
+ * read (bound.h); and if the operators then have an answer: whatever they have not, SQLite has. */
+#ifndef PFS_FS_QUERY_RELATIONAL_RELATIONAL_H
+#define PFS_FS_QUERY_RELATIONAL_RELATIONAL_H
+
+#include <stdio.h>
+
+#include "fs/query/internal.h"
+
+struct pfs_relational;
+
+/* Looks whether the statement, which is prepared, may be run here.  *out, which is never NULL but
+ * for -ENOMEM, knows why not. */
+PFS_MUST_CHECK int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query);
+void pfs_relational_free(struct pfs_relational *relational); /* NULL is allowed */
+
+/* Whether it is to be asked for rows: it may be run here, and did not fail to. */
+bool pfs_relational_has_rows(const struct pfs_relational *relational);
+
+/* As pfs_sql_step; the first call runs the statement.  -EOPNOTSUPP: SQLite has to, from its first
+ * row on. */
+PFS_MUST_CHECK int pfs_relational_next(struct pfs_relational *relational);
+void pfs_relational_value(const struct pfs_relational *relational, size_t column,
+			  struct pfs_query_value *out);
+
+/* One line for the reader of a plan: how it runs, or why by SQLite. */
+void pfs_relational_describe(const struct pfs_relational *relational, FILE *out);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* Stages: select, compute what keys and aggregates are of, group, HAVING, compute what results are,
+ * DISTINCT, sort, gather. */
+#include "fs/query/relational/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/tree/relation.h"
+
+static size_t count_values(const struct pfs_block *block)
+{
+	return block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order;
+}
+
+void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples)
+{
+	pfs_tuples_free(running->run, running->tuples);
+	running->tuples = tuples;
+	running->source = (struct pfs_source){.tuples = tuples};
+}
+
+/* ---- stages ---- */
+
+/* Makes vectors of those of the values that are not there, and knows them afterwards. */
+static int compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
+{
+	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
+	const struct pfs_term **computed = pfs_arena_get(running->arena, (n + 1) * sizeof(struct pfs_term *));
+	uint16_t first = running->tuples ? running->tuples->n_computed : 0;
+	struct pfs_tuples *tuples;
+	struct pfs_ref ref;
+	size_t n_computed = 0;
+
+	if (!programs || !computed)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (values[i]->kind == PFS_BOUND_CONSTANT || values[i]->is_late ||
+		    pfs_stage_ref(&running->stage, &ref, values[i]))
+			continue;
+		if (!pfs_bound_is_number(values[i]))
+			return -EOPNOTSUPP;
+		PFS_TRY(pfs_stage_program(&running->stage, &programs[n_computed], &values[i], 1));
+		computed[n_computed++] = values[i];
+	}
+	if (!n_computed)
+		return 0;
+	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, programs, n_computed));
+	pfs_running_go_on(running, tuples);
+	for (size_t i = 0; i < n_computed; i++)
+		pfs_stage_add(&running->stage, computed[i],
+			      (struct pfs_ref){PFS_COMPUTED, (uint16_t)(first + i)});
+	return 0;
+}
+
+static int compute_arguments(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+	const struct pfs_term **values;
+	size_t n = 0;
+
+	values = pfs_arena_get(running->arena,
+			       (block->n_group + block->n_aggregates + 1) * sizeof(struct pfs_term *));
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < block->n_group; i++)
+		values[n++] = block->group[i];
+	for (size_t i = 0; i < block->n_aggregates; i++) {
+		if (block->aggregates[i].arg)
+			values[n++] = block->aggregates[i].arg;
+	}
+	return compute(running, values, n);
+}
+
+static bool is_number_of_node(const struct pfs_block *block, const struct pfs_term *key)
+{
+	const struct pfs_input *from = &block->inputs[key->input];
+	const struct pfs_column_wish *wish = &from->columns[key->column].wish;
+
+	return from->kind == PFS_INPUT_NODES && !wish->attr && wish->field == PFS_FIELD_INO;
+}
+
+/* From here on only keys and aggregates are known, and whole nodes whose number is a key. */
+static int know_groups(struct pfs_running *running, const struct pfs_group_key *keys,
+		       uint16_t computed)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_stage *stage = &running->stage;
+
+	stage->n_known = 0;
+	stage->has_columns = false;
+	for (size_t i = 0; i < block->n_group; i++) {
+		const struct pfs_term *key = block->group[i];
+
+		pfs_stage_add(stage, key, keys[i].ref);
+		if (key->kind == PFS_BOUND_COLUMN && is_number_of_node(block, key))
+			stage->whole |= UINT32_C(1) << key->input;
+	}
+	for (size_t i = 0; i < block->n_aggregates; i++) {
+		struct pfs_term *bound = pfs_arena_get(running->arena, sizeof(*bound));
+
+		if (!bound)
+			return -ENOMEM;
+		bound->kind = PFS_BOUND_AGGREGATE;
+		bound->aggregate = i;
+		pfs_stage_add(stage, bound,
+			      (struct pfs_ref){PFS_COMPUTED, (uint16_t)(computed + i)});
+	}
+	return 0;
+}
+
+static int group(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_group_key *keys;
+	struct pfs_aggregate *aggregates;
+	struct pfs_tuples *tuples;
+	uint16_t computed;
+
+	PFS_TRY(compute_arguments(running));
+	computed = running->tuples ? running->tuples->n_computed : 0;
+	keys = pfs_arena_get(running->arena, (block->n_group + 1) * sizeof(*keys));
+	aggregates = pfs_arena_get(running->arena, (block->n_aggregates + 1) * sizeof(*aggregates));
+	if (!keys || !aggregates)
+		return -ENOMEM;
+	for (size_t i = 0; i < block->n_group; i++) {
+		keys[i].collation = block->group[i]->collation;
+		if (!pfs_stage_ref(&running->stage, &keys[i].ref, block->group[i]))
+			return -EOPNOTSUPP;
+	}
+	for (size_t i = 0; i < block->n_aggregates; i++) {
+		const struct pfs_term *arg = block->aggregates[i].arg;
+
+		aggregates[i].op = block->aggregates[i].op;
+		if (!arg)
+			continue;
+		aggregates[i].collation = arg->collation;
+		if (!pfs_stage_ref(&running->stage, &aggregates[i].ref, arg))
+			return -EOPNOTSUPP;
+	}
+	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, block->n_group, aggregates,
+			  block->n_aggregates));
+	pfs_running_go_on(running, tuples);
+	return know_groups(running, keys, computed);
+}
+
+static int filter(struct pfs_running *running)
+{
+	const struct pfs_term *having = running->block->having;
+	struct pfs_program program;
+	struct pfs_tuples *tuples;
+
+	if (!having)
+		return 0;
+	PFS_TRY(pfs_stage_program(&running->stage, &program, &having, 1));
+	PFS_TRY(pfs_filter(running->run, &tuples, &running->source, &program));
+	pfs_running_go_on(running, tuples);
+	return 0;
+}
+
+static int compute_results(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+	const struct pfs_term **values;
+	size_t n = 0;
+
+	values = pfs_arena_get(running->arena,
+			       (block->n_results + block->n_order + 1) * sizeof(struct pfs_term *));
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < block->n_results; i++)
+		values[n++] = block->results[i];
+	for (size_t i = 0; i < block->n_order; i++)
+		values[n++] = block->order[i].value;
+	return compute(running, values, n);
+}
+
+static int make_distinct(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_group_key *keys =
+		pfs_arena_get(running->arena, (block->n_results + 1) * sizeof(*keys));
+	struct pfs_tuples *tuples;
+	size_t n = 0;
+
+	if (!block->is_distinct)
+		return 0;
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < block->n_results; i++) {
+		const struct pfs_term *result = block->results[i];
+
+		if (result->kind == PFS_BOUND_CONSTANT)
+			continue;
+		if (result->is_late)
+			return -EOPNOTSUPP;
+		if (result->collation != PFS_BINARY && !pfs_bound_is_number(result))
+			return -EOPNOTSUPP; /* which of the equal ones it is matters */
+		if (!pfs_stage_ref(&running->stage, &keys[n++].ref, result))
+			return -EOPNOTSUPP;
+	}
+	if (!n)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
+	pfs_running_go_on(running, tuples);
+	return 0;
+}
+
+/* ---- order ---- */
+
+struct sorting {
+	struct pfs_sort_key *keys;
+	size_t n;
+};
+
+static int add_key(struct pfs_running *running, struct sorting *sorting,
+		   const struct pfs_term *value, bool is_descending, bool nulls_last)
+{
+	struct pfs_sort_key *key = &sorting->keys[sorting->n];
+
+	if (value->kind == PFS_BOUND_CONSTANT)
+		return 0;
+	*key = (struct pfs_sort_key){
+		.collation = value->collation,
+		.descending = is_descending,
+		.nulls_last = nulls_last,
+	};
+	if (!pfs_stage_ref(&running->stage, &key->ref, value))
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < sorting->n; i++) {
+		const struct pfs_sort_key *other = &sorting->keys[i];
+
+		if (other->ref.table == key->ref.table && other->ref.column == key->ref.column &&
+		    other->collation == key->collation)
+			return 0; /* what is equal there is equal here */
+	}
+	sorting->n++;
+	return 0;
+}
+
+/* What ORDER BY leaves open is in the order of groups, as SQLite finds them. */
+static int find_keys(struct pfs_running *running, struct sorting *sorting)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_term *const *rest = block->is_distinct ? block->results : block->group;
+	size_t n_rest = block->is_distinct ? block->n_results : block->n_group;
+
+	sorting->keys = pfs_arena_get(running->arena,
+				      (block->n_order + n_rest + 1) * sizeof(*sorting->keys));
+	if (!sorting->keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < block->n_order; i++)
+		PFS_TRY(add_key(running, sorting, block->order[i].value,
+				block->order[i].is_descending, block->order[i].nulls_last));
+	for (size_t i = 0; i < n_rest; i++)
+		PFS_TRY(add_key(running, sorting, rest[i], false, false));
+	return 0;
+}
+
+static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
+{
+	const struct pfs_block *block = running->block;
+	struct sorting sorting = {.n = 0};
+	struct pfs_tuples *tuples;
+
+	PFS_TRY(find_keys(running, &sorting));
+	if (sorting.n) {
+		PFS_TRY(pfs_sort(running->run, &tuples, &running->source, sorting.keys, sorting.n,
+				 block->offset, block->limit));
+		pfs_running_go_on(running, tuples);
+		out->n = tuples->n;
+		return 0;
+	}
+	if (!running->tuples)
+		return -EOPNOTSUPP;
+	out->first = PFS_MIN(block->offset, running->tuples->n);
+	out->n = PFS_MIN(running->tuples->n - out->first, block->limit);
+	return 0;
+}
+
+/* ---- answers ---- */
+
+/* Texts are copied: their dictionaries grow, and names go, once the tree is let go. */
+static int copy_texts(struct pfs_answer_column *column, const struct pfs_run *run)
+{
+	const struct pfs_vector *vector = &column->vector;
+	uint64_t size = 0, n = vector->n;
+	size_t len;
+
+	PFS_TRY(pfs_run_alloc_raw(run, &column->offset, n + 1, sizeof(uint64_t)));
+	column->n_offsets = n + 1;
+	for (uint64_t i = 0; i < n; i++) {
+		column->offset[i] = size;
+		if (pfs_vector_is_null(vector, i))
+			continue;
+		(void)pfs_vector_text(vector, i, &len);
+		size += len;
+	}
+	column->offset[n] = size;
+	PFS_TRY(pfs_run_alloc_raw(run, &column->text, size + 1, 1));
+	for (uint64_t i = 0; i < n; i++) {
+		if (pfs_vector_is_null(vector, i))
+			continue;
+		memcpy(column->text + column->offset[i], pfs_vector_text(vector, i, &len),
+		       column->offset[i + 1] - column->offset[i]);
+	}
+	return 0;
+}
+
+/* The slots of an input's rows in the answer's order. */
+static int slots_of(struct pfs_running *running, uint32_t *slots, unsigned input, uint64_t from,
+		    size_t n)
+{
+	unsigned at = running->block->inputs[input].parent_of;
+	const struct pfs_tuple_table *table = &running->tuples->tables[running->stage.table_of[at]];
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t row =
+			table->rows ? table->rows[from + i] : table->from + (uint32_t)(from + i);
+
+		if (row != PFS_NO_ROW && at != input)
+			row = pfs_relation_parent(running->query->tree, row);
+		if (row == PFS_NO_ROW)
+			return -EOPNOTSUPP;
+		slots[i] = row;
+	}
+	return 0;
+}
+
+/* Paths and targets, of the answer's rows alone. */
+static int gather_late(struct pfs_running *running, struct pfs_answer_column *column,
+		       const struct pfs_term *late)
+{
+	const struct pfs_input *from = &running->block->inputs[late->input];
+	enum pfs_field field = from->columns[late->column].wish.field;
+	uint64_t n = running->tuples ? running->tuples->n : 0;
+	uint32_t *slots = NULL;
+	char *bytes = NULL;
+	size_t capacity = 0;
+	uint8_t *is_none = NULL;
+	int error;
+
+	if (!(running->stage.whole >> late->input & 1) || !running->tuples)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
+	column->n_offsets = n + 1;
+	column->vector.n = n;
+	PFS_TRY(pfs_run_alloc_raw(running->run, &column->offset, n + 1, sizeof(uint64_t)));
+	PFS_TRY(pfs_run_alloc(running->run, &column->vector.nulls, (n + 63) / 64,
+			      sizeof(uint64_t)));
+	slots = malloc((n + 1) * sizeof(*slots));
+	is_none = malloc(n + 1);
+	error = slots && is_none ? slots_of(running, slots, late->input, 0, n) : -ENOMEM;
+	column->offset[0] = 0;
+	if (!error && n)
+		error = pfs_scan_bytes(running->query->tree, &bytes, &capacity, column->offset,
+				       is_none, field, slots, n);
+	for (uint64_t i = 0; i < n && !error; i++)
+		column->vector.nulls[i / 64] |= (uint64_t)(is_none[i] != 0) << i % 64;
+	if (!error)
+		error = pfs_run_alloc_raw(running->run, &column->text, column->offset[n] + 1, 1);
+	if (!error && n)
+		memcpy(column->text, bytes, column->offset[n]);
+	free(slots);
+	free(bytes);
+	free(is_none);
+	return error;
+}
+
+static int gather_column(struct pfs_running *running, struct pfs_answer_column *column,
+			 const struct pfs_term *result)
+{
+	struct pfs_ref ref;
+
+	if (result->kind == PFS_BOUND_CONSTANT) {
+		column->constant = &result->constant;
+		return 0;
+	}
+	if (result->is_late)
+		return gather_late(running, column, result);
+	if (!pfs_stage_ref(&running->stage, &ref, result))
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_gather(running->run, &column->vector, &running->source, ref));
+	if (column->vector.kind != PFS_KIND_CODE && column->vector.kind != PFS_KIND_PLACE)
+		return 0;
+	return copy_texts(column, running->run);
+}
+
+static int gather(struct pfs_running *running, struct pfs_answer_rows *out)
+{
+	const struct pfs_block *block = running->block;
+
+	out->columns =
+		pfs_arena_get(running->arena, (block->n_results + 1) * sizeof(*out->columns));
+	if (!out->columns)
+		return -ENOMEM;
+	for (size_t i = 0; i < block->n_results; i++) {
+		out->n_columns = i + 1;
+		PFS_TRY(gather_column(running, &out->columns[i], block->results[i]));
+	}
+	return 0;
+}
+
+void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run)
+{
+	for (size_t i = 0; i < rows->n_columns; i++) {
+		struct pfs_answer_column *column = &rows->columns[i];
+
+		if (column->text)
+			pfs_run_free(run, column->text, column->offset[column->n_offsets - 1] + 1,
+				     1);
+		if (column->offset)
+			pfs_run_free(run, column->offset, column->n_offsets, sizeof(uint64_t));
+		pfs_vector_free(run, &column->vector);
+	}
+	*rows = (struct pfs_answer_rows){.columns = NULL};
+}
+
+static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
+{
+	PFS_TRY(pfs_running_join(running));
+	if (running->block->is_grouped)
+		PFS_TRY(group(running));
+	PFS_TRY(filter(running));
+	PFS_TRY(compute_results(running));
+	PFS_TRY(make_distinct(running));
+	PFS_TRY(sort(running, out));
+	return gather(running, out);
+}
+
+int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
+		  struct pfs_query *query, struct pfs_arena *arena, const struct pfs_run *run,
+		  const struct pfs_table *tables)
+{
+	struct pfs_running running = {
+		.block = block,
+		.query = query,
+		.arena = arena,
+		.run = run,
+		.tables = tables,
+		.stage = {.arena = arena, .block = block, .has_columns = true},
+	};
+	int error;
+
+	*out = (struct pfs_answer_rows){.columns = NULL};
+	running.stage.known =
+		pfs_arena_get(arena, (count_values(block) + 1) * sizeof(*running.stage.known));
+	error = running.stage.known ? run_stages(&running, out) : -ENOMEM;
+	pfs_tuples_free(run, running.tuples);
+	for (size_t i = 0; i < PFS_COUNT(running.rows); i++)
+		pfs_rows_free(run, running.rows[i]);
+	for (size_t i = 0; i < running.stage.n_sets; i++)
+		pfs_rows_free(run, running.sets[i].rows);
+	if (error)
+		pfs_answer_rows_free(out, run);
+	return error;
+}

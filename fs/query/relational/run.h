@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/relational/run.h - a bound SELECT on the operators. */
+#ifndef PFS_FS_QUERY_RELATIONAL_RUN_H
+#define PFS_FS_QUERY_RELATIONAL_RUN_H
+
+#include "fs/query/relational/bound.h"
+
+/* ---- programs.c: bound values as programs ---- */
+
+/* A value that is there already: a key, an aggregate, what was computed. */
+struct pfs_known_value {
+	const struct pfs_term *bound;
+	struct pfs_ref ref;
+};
+
+/* The rows for which a function of the tree is true. */
+struct pfs_node_set {
+	const struct pfs_term *bound;
+	struct pfs_rows *rows;
+};
+
+/* What programs of one stage of a statement may refer to. */
+struct pfs_stage {
+	struct pfs_arena *arena;
+	const struct pfs_block *block;
+	struct pfs_known_value *known;
+	size_t n_known;
+	bool has_columns;	  /* of all inputs, */
+	uint32_t whole;		  /* or of these, bit by bit: each group is of one row of theirs */
+	const uint16_t *table_of; /* by input: its table in the batch */
+	const struct pfs_node_set *sets;
+	size_t n_sets;
+};
+
+/* True: the value is there as it is. */
+bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref,
+		   const struct pfs_term *bound);
+/* The program of a value; of several, which are conditions, that all are true.  -EOPNOTSUPP: they
+ * refer to what is not there; -ENOMEM. */
+PFS_MUST_CHECK int pfs_stage_program(const struct pfs_stage *stage, struct pfs_program *out,
+				     const struct pfs_term *const *terms, size_t n);
+void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct pfs_ref ref);
+
+/* ---- run.c ---- */
+
+/* A block being run: what the last stage left is the source of the next. */
+struct pfs_running {
+	const struct pfs_block *block;
+	struct pfs_query *query;
+	struct pfs_arena *arena;
+	const struct pfs_run *run;
+	const struct pfs_table *tables;	       /* by input */
+	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* selected, by input; NULL: all */
+	struct pfs_node_set *sets;
+	struct pfs_tuples *tuples; /* NULL: the source is a table */
+	struct pfs_source source;
+	struct pfs_stage stage;
+};
+
+/* The next stage reads these tuples, which become the block's. */
+void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
+
+/* One column of an answer: of a vector, or the same value in each row. */
+struct pfs_answer_column {
+	struct pfs_vector vector;
+	const struct pfs_constant *constant; /* NULL: the vector's */
+	char *text;			     /* of texts: those of all rows, which are copied */
+	uint64_t *offset;
+	uint64_t n_offsets;
+};
+
+struct pfs_answer_rows {
+	struct pfs_answer_column *columns;
+	size_t n_columns;
+	uint64_t first, n; /* rows of the vectors */
+};
+
+/* Runs the block; the tree is held.  The tables' columns are in the order of pfs_input_column.at.
+ * -EOPNOTSUPP and what else the operators say. */
+PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
+				 struct pfs_query *query, struct pfs_arena *arena,
+				 const struct pfs_run *run, const struct pfs_table *tables);
+void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
+
+/* ---- join.c ---- */
+
+/* The first stage: rows of the inputs for which WHERE and ON are true, joined. */
+PFS_MUST_CHECK int pfs_running_join(struct pfs_running *running);
+
+#endif

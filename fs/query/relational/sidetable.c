@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/sidetable.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/sides.h"
+#include "fs/tree/dictionary.h"
+#include "meta/sqlside.h"
+
+#define KEPT_MAX 8 /* tables that nobody uses */
+
+struct pfs_side_entry {
+	struct pfs_side_table table; /* the first member */
+	uint64_t version;	     /* of all side tables */
+	unsigned users;
+	struct pfs_side_entry *next;
+	/* By column; arrays of texts are codes. */
+	struct pfs_dictionary_builder *dictionaries;
+	struct pfs_table_column *columns;
+	void **data;
+	uint64_t **nulls;
+	size_t n_columns, columns_capacity, n_rows, capacity;
+};
+
+static void free_entry(struct pfs_side_entry *entry)
+{
+	for (size_t i = 0; i < entry->n_columns; i++) {
+		free(entry->table.columns[i].name);
+		if (entry->dictionaries)
+			pfs_dictionary_finish(&entry->dictionaries[i]);
+		if (entry->data)
+			free(entry->data[i]);
+		if (entry->nulls)
+			free(entry->nulls[i]);
+	}
+	free(entry->table.columns);
+	free(entry->table.name);
+	free(entry->dictionaries);
+	free(entry->columns);
+	free(entry->data);
+	free(entry->nulls);
+	free(entry);
+}
+
+/* ---- declarations ---- */
+
+static bool holds(const char *type, const char *word)
+{
+	return strcasestr(type, word) != NULL;
+}
+
+/* SQLite's rules, in their order. */
+static enum pfs_affinity affinity_of(const char *type)
+{
+	if (holds(type, "int"))
+		return PFS_NUMERIC;
+	if (holds(type, "char") || holds(type, "clob") || holds(type, "text"))
+		return PFS_TEXTUAL;
+	return !*type || holds(type, "blob") ? PFS_NO_AFFINITY : PFS_NUMERIC;
+}
+
+static int add_column(void *arg, const struct pfs_sql_declared *declared)
+{
+	struct pfs_side_entry *entry = arg;
+	struct pfs_side_column *column;
+
+	if (declared->is_generated)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_grow(&entry->table.columns, &entry->columns_capacity, entry->n_columns + 1,
+			 sizeof(*entry->table.columns)));
+	column = &entry->table.columns[entry->n_columns];
+	*column = (struct pfs_side_column){
+		.name = strdup(declared->name),
+		.affinity = affinity_of(declared->type),
+		.can_be_null = true,
+	};
+	if (!column->name)
+		return -ENOMEM;
+	entry->n_columns++;
+	if (strcasecmp(declared->collation, "nocase") == 0)
+		column->collation = PFS_NOCASE;
+	else if (strcasecmp(declared->collation, "rtrim") == 0)
+		column->collation = PFS_RTRIM;
+	else if (strcasecmp(declared->collation, "binary") != 0)
+		column->why_not = "a column of another collation";
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int make_room(struct pfs_side_entry *entry)
+{
+	size_t capacity = PFS_MAX(entry->capacity * 2, 1024);
+
+	if (entry->n_rows < entry->capacity)
+		return 0;
+	if (capacity > PFS_ROWS_MAX / 2)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < entry->n_columns; i++) {
+		void *data = realloc(entry->data[i], capacity * sizeof(uint64_t));
+		uint64_t *nulls;
+
+		if (!data)
+			return -ENOMEM;
+		entry->data[i] = data;
+		nulls = realloc(entry->nulls[i], capacity / 8);
+		if (!nulls)
+			return -ENOMEM;
+		entry->nulls[i] = nulls;
+		memset((char *)nulls + entry->capacity / 8, 0, (capacity - entry->capacity) / 8);
+	}
+	entry->capacity = capacity;
+	return 0;
+}
+
+/* What the column is, by its first value that is not NULL. */
+static void decide(struct pfs_side_entry *entry, size_t i, const struct pfs_cell *cell)
+{
+	struct pfs_side_column *column = &entry->table.columns[i];
+	enum pfs_kind kind = cell->type == PFS_CELL_INTEGER ? PFS_KIND_INTEGER
+			     : cell->type == PFS_CELL_REAL  ? PFS_KIND_REAL
+							    : PFS_KIND_CODE;
+
+	if (cell->type == PFS_CELL_BLOB)
+		column->why_not = "a column with blobs";
+	if (column->class == PFS_CLASS_NONE) {
+		column->class = kind == PFS_KIND_CODE ? PFS_CLASS_TEXT : PFS_CLASS_NUMBER;
+		entry->columns[i].kind = kind;
+	} else if (entry->columns[i].kind != kind) {
+		column->why_not = "a column with values of several classes";
+	}
+}
+
+static int add_cell(struct pfs_side_entry *entry, size_t i, size_t row, const struct pfs_cell *cell)
+{
+	uint32_t *codes = entry->data[i];
+	int64_t *integers = entry->data[i];
+	double *reals = entry->data[i];
+
+	if (cell->type == PFS_CELL_NULL) {
+		entry->nulls[i][row / 64] |= UINT64_C(1) << row % 64;
+		if (entry->columns[i].kind == PFS_KIND_CODE)
+			codes[row] = 0;
+		else
+			integers[row] = 0; /* should texts come, two codes */
+		return 0;
+	}
+	decide(entry, i, cell);
+	if (entry->table.columns[i].why_not)
+		return 0;
+	switch (entry->columns[i].kind) {
+	case PFS_KIND_INTEGER:
+		integers[row] = cell->integer;
+		return 0;
+	case PFS_KIND_REAL:
+		reals[row] = cell->real;
+		return 0;
+	default:
+		return pfs_dictionary_add(&entry->dictionaries[i], &codes[row], cell->bytes,
+					  cell->size);
+	}
+}
+
+static int add_row(void *arg, int64_t number PFS_UNUSED, const struct pfs_cell *cells, size_t n)
+{
+	struct pfs_side_entry *entry = arg;
+
+	if (n != entry->n_columns)
+		return -EOPNOTSUPP;
+	PFS_TRY(make_room(entry));
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(add_cell(entry, i, entry->n_rows, &cells[i]));
+	entry->n_rows++;
+	return 0;
+}
+
+static void describe(struct pfs_side_entry *entry, size_t i)
+{
+	struct pfs_side_column *column = &entry->table.columns[i];
+	struct pfs_table_column *out = &entry->columns[i];
+
+	if (column->class == PFS_CLASS_NONE) { /* no value at all */
+		column->class = column->affinity == PFS_NUMERIC ? PFS_CLASS_NUMBER : PFS_CLASS_TEXT;
+		out->kind = column->affinity == PFS_NUMERIC ? PFS_KIND_INTEGER : PFS_KIND_CODE;
+	}
+	out->data = entry->data[i];
+	out->nulls = entry->nulls[i];
+	out->width = out->kind == PFS_KIND_CODE ? sizeof(uint32_t) : sizeof(uint64_t);
+	out->is_signed = out->kind == PFS_KIND_INTEGER;
+	if (out->kind == PFS_KIND_CODE)
+		out->dictionary = &entry->dictionaries[i].shown;
+}
+
+static int read_rows(struct pfs_side_entry *entry, struct pfs_sql *sql)
+{
+	size_t n = entry->n_columns;
+
+	entry->columns = calloc(n + 1, sizeof(*entry->columns));
+	entry->dictionaries = calloc(n + 1, sizeof(*entry->dictionaries));
+	entry->data = calloc(n + 1, sizeof(*entry->data));
+	entry->nulls = calloc(n + 1, sizeof(*entry->nulls));
+	if (!entry->columns || !entry->dictionaries || !entry->data || !entry->nulls)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(pfs_dictionary_begin(&entry->dictionaries[i]));
+	PFS_TRY(make_room(entry));
+	PFS_TRY(pfs_sql_all_rows(sql, entry->table.name, add_row, entry));
+	for (size_t i = 0; i < n; i++)
+		describe(entry, i);
+	entry->table.table = (struct pfs_table){
+		.n_rows = (uint32_t)entry->n_rows,
+		.n_columns = (uint32_t)n,
+		.columns = entry->columns,
+		.epoch = entry->version,
+	};
+	return 0;
+}
+
+static int make_entry(struct pfs_side_entry **out, struct pfs_query *query, const char *name)
+{
+	struct pfs_side_entry *entry = calloc(1, sizeof(*entry));
+	struct pfs_sql *sql = query->connection->sql;
+	int error;
+
+	if (!entry)
+		return -ENOMEM;
+	entry->version = query->connection->sides_version;
+	entry->users = 1;
+	entry->table.name = strdup(name);
+	error = entry->table.name ? pfs_sql_side_declared(sql, name, add_column, entry) : -ENOMEM;
+	if (!error)
+		error = entry->n_columns ? read_rows(entry, sql) : -ENOENT;
+	if (error)
+		free_entry(entry);
+	else
+		*out = entry;
+	return error;
+}
+
+/* ---- the cache ---- */
+
+/* The side table of that name as it is declared. */
+static const char *declared_name(struct pfs_query *query, const char *name)
+{
+	size_t n;
+	const struct pfs_sql_side *sides = pfs_sql_sides(query->connection->sql, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (pfs_side_is_named(sides[i].name, name))
+			return sides[i].filled ? sides[i].name : NULL;
+	}
+	return NULL;
+}
+
+static struct pfs_side_entry *find(struct pfs_query *query, const char *name)
+{
+	struct pfs_side_entry *entry;
+	PFS_LOCKED(&query->queries->lock);
+
+	for (entry = query->queries->sides; entry; entry = entry->next) {
+		if (entry->version == query->connection->sides_version &&
+		    strcmp(entry->table.name, name) == 0) {
+			entry->users++;
+			return entry;
+		}
+	}
+	return NULL;
+}
+
+/* Takes those out that nobody uses and that are of another version, or too many. */
+static struct pfs_side_entry *take_old(struct pfs_queries *queries, uint64_t version)
+{
+	struct pfs_side_entry **link = &queries->sides, *old = NULL;
+	unsigned n = 0;
+
+	while (*link) {
+		struct pfs_side_entry *entry = *link;
+
+		if (entry->users || (entry->version == version && ++n <= KEPT_MAX)) {
+			link = &entry->next;
+			continue;
+		}
+		*link = entry->next;
+		entry->next = old;
+		old = entry;
+	}
+	return old;
+}
+
+static void free_all(struct pfs_side_entry *entry)
+{
+	while (entry) {
+		struct pfs_side_entry *next = entry->next;
+
+		free_entry(entry);
+		entry = next;
+	}
+}
+
+int pfs_side_table_get(const struct pfs_side_table **out, struct pfs_query *query, const char *name)
+{
+	struct pfs_queries *queries = query->queries;
+	struct pfs_side_entry *entry, *old;
+
+	*out = NULL;
+	name = declared_name(query, name);
+	if (!name)
+		return -ENOENT;
+	entry = find(query, name);
+	if (!entry) {
+		PFS_TRY(make_entry(&entry, query, name));
+		PFS_LOCKED(&queries->lock);
+		entry->next = queries->sides;
+		queries->sides = entry;
+		old = take_old(queries, entry->version);
+	} else {
+		old = NULL;
+	}
+	free_all(old);
+	*out = &entry->table;
+	return 0;
+}
+
+void pfs_side_table_put(struct pfs_queries *queries, const struct pfs_side_table *table)
+{
+	struct pfs_side_entry *entry = (struct pfs_side_entry *)table;
+	PFS_LOCKED(&queries->lock);
+
+	entry->users--;
+}
+
+void pfs_side_tables_close(struct pfs_queries *queries)
+{
+	free_all(queries->sides);
+	queries->sides = NULL;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/verify.h"
+
+#ifdef PFS_VERIFY
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+
+#define ROWS_MAX 100000u /* more are not compared */
+
+struct lines {
+	char **line;
+	size_t n, capacity;
+};
+
+static void write_value(FILE *out, const struct pfs_query_value *value)
+{
+	switch (value->type) {
+	case PFS_VALUE_NULL:
+		(void)fputs("- ", out);
+		break;
+	case PFS_VALUE_INT:
+		(void)fprintf(out, "i%lld ", (long long)value->integer);
+		break;
+	case PFS_VALUE_REAL: /* sums may be added in another order */
+		(void)fprintf(out, "r%.9g ", value->real);
+		break;
+	default:
+		(void)fprintf(out, "t%zu:%.*s ", value->size, (int)value->size, value->bytes);
+	}
+}
+
+static bool add_line(struct lines *lines, size_t n_columns,
+		     void (*value)(const void *arg, uint64_t row, size_t column,
+				   struct pfs_query_value *out),
+		     const void *arg, uint64_t row)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return false;
+	for (size_t i = 0; i < n_columns; i++) {
+		struct pfs_query_value v;
+
+		value(arg, row, i, &v);
+		write_value(out, &v);
+	}
+	if (fclose(out) ||
+	    pfs_grow(&lines->line, &lines->capacity, lines->n + 1, sizeof(*lines->line))) {
+		free(line);
+		return false;
+	}
+	lines->line[lines->n++] = line;
+	return true;
+}
+
+static void sqlite_value(const void *arg, uint64_t row PFS_UNUSED, size_t column,
+			 struct pfs_query_value *out)
+{
+	const struct pfs_query *query = arg;
+	struct pfs_sql_value value;
+
+	pfs_sql_value(query->connection->sql, &value, column);
+	pfs_query_take_value(out, &value);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void finish(struct lines *lines)
+{
+	for (size_t i = 0; i < lines->n; i++)
+		free(lines->line[i]);
+	free(lines->line);
+}
+
+static void compare(const struct pfs_query *query, struct lines *ours, struct lines *theirs,
+		    bool is_cut)
+{
+	size_t i = 0;
+
+	if (ours->n)
+		qsort(ours->line, ours->n, sizeof(*ours->line), by_text);
+	if (theirs->n)
+		qsort(theirs->line, theirs->n, sizeof(*theirs->line), by_text);
+	while (!is_cut && i < ours->n && i < theirs->n && !strcmp(ours->line[i], theirs->line[i]))
+		i++;
+	if (ours->n == theirs->n && (is_cut || i == ours->n))
+		return;
+	pfs_error("%.*s: %zu rows, SQLite has %zu; %s, SQLite has %s", (int)query->text.len,
+		  query->text.text, ours->n, theirs->n, i < ours->n ? ours->line[i] : "nothing",
+		  i < theirs->n ? theirs->line[i] : "nothing");
+	PFS_VERIFY_CHECK(false);
+}
+
+void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *block, uint64_t n,
+			   void (*value)(const void *arg, uint64_t row, size_t column,
+					 struct pfs_query_value *out),
+			   const void *arg)
+{
+	struct lines ours = {.n = 0}, theirs = {.n = 0};
+	struct pfs_sql *sql = query->connection->sql;
+	size_t n_columns = pfs_sql_columns(sql);
+	struct pfs_sql_problem problem;
+	bool enough = true;
+	int got = 0;
+
+	if (n > ROWS_MAX)
+		return;
+	for (uint64_t row = 0; row < n && enough; row++)
+		enough = add_line(&ours, n_columns, value, arg, row);
+	while (enough && (got = pfs_sql_step(sql, &problem)) == 1)
+		enough = add_line(&theirs, n_columns, sqlite_value, query, 0);
+	pfs_sql_reset(sql);
+	query->long_scan = NULL;
+	if (enough && !got)
+		compare(query, &ours, &theirs, block->limit != UINT64_MAX || block->offset);
+	finish(&ours);
+	finish(&theirs);
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/relational/verify.h - in builds with PFS_VERIFY, each answer beside SQLite's.  Elsewhere
+ * it costs nothing. */
+#ifndef PFS_FS_QUERY_RELATIONAL_VERIFY_H
+#define PFS_FS_QUERY_RELATIONAL_VERIFY_H
+
+#include "fs/query/relational/run.h"
+
+/* Runs the statement by SQLite, too, and fails an assertion if it has other rows; rows that a LIMIT
+ * cuts off are only counted.  `values` writes row number `row` of the answer.  The tree is not
+ * held, and may change: then nothing is compared. */
+#ifdef PFS_VERIFY
+void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *block, uint64_t n,
+			   void (*value)(const void *arg, uint64_t row, size_t column,
+					 struct pfs_query_value *out),
+			   const void *arg);
+#else
+static inline void pfs_relational_verify(struct pfs_query *query PFS_UNUSED,
+					 const struct pfs_block *block PFS_UNUSED,
+					 uint64_t n PFS_UNUSED,
+					 void (*value)(const void *arg, uint64_t row, size_t column,
+						       struct pfs_query_value *out) PFS_UNUSED,
+					 const void *arg PFS_UNUSED)
+{
+}
+#endif
+
+#endif

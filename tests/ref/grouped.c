@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ref/grouped.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "tests/ref/random.h"
+
+static uint64_t *state; /* of the statement being written */
+
+static uint32_t below(uint32_t n)
+{
+	return random_below(state, n);
+}
+
+#define PICK(array) array[below(PFS_COUNT(array))]
+
+/* What a statement is from: `a` is always nodes; of `b` these columns may be used. */
+struct source {
+	const char *text;
+	const char *other; /* NULL: `a` alone; "b": nodes, too; "s": the side table */
+};
+
+static const struct source sources[] = {
+	{"nodes a", NULL},
+	{"nodes a", NULL},
+	{"nodes a", NULL},
+	{"nodes a", NULL},
+	{"nodes a JOIN nodes b ON a.parent = b.ino", "b"},
+	{"nodes b JOIN nodes a ON a.parent = b.ino", "b"},
+	{"nodes a LEFT JOIN nodes b ON b.ino = a.parent", "b"},
+	{"nodes a LEFT JOIN nodes b ON b.ino = a.parent AND b.size > 10", "b"},
+	{"nodes a JOIN nodes b ON a.name = b.name", "b"},
+	{"nodes a JOIN nodes b ON a.ext = b.ext AND a.size = b.size", "b"},
+	{"nodes a JOIN side s ON a.ext = s.ext", "s"},
+	{"side s JOIN nodes a ON s.k = a.name", "s"},
+	{"nodes a LEFT JOIN side s ON s.n = a.size", "s"},
+	{"side s LEFT JOIN nodes a ON a.name = s.k AND a.size < 200", "s"},
+	{"nodes a JOIN side s USING (ext)", "s"},
+	{"nodes a NATURAL JOIN side s", "s"},
+	{"nodes a, side s, nodes b WHERE s.ext = a.ext AND b.ino = a.parent AND ", "b"},
+};
+
+static const char *table(const struct source *source)
+{
+	return source->other && below(3) == 0 ? source->other : "a";
+}
+
+static void put_number(FILE *out, const struct source *source)
+{
+	static const char *const numbers[] = {"size", "depth", "ino",	"parent", "mode",  "uid",
+					      "size", "stars", "score", "blocks", "nlink", "mtime"};
+	const char *of = table(source);
+
+	(void)fprintf(out, "%s.%s", of, *of == 's' ? "n" : PICK(numbers));
+}
+
+static void put_text(FILE *out, const struct source *source)
+{
+	static const char *const texts[] = {"ext", "name", "type", "tag", "ext"};
+	const char *of = table(source);
+
+	(void)fprintf(out, "%s.%s", of, *of == 's' ? (below(2) ? "k" : "ext") : PICK(texts));
+}
+
+static void put_constant(FILE *out)
+{
+	static const char *const constants[] = {"0",	 "1",  "2",    "100",
+						"4096",	 "-3", "2.5",  "5e18",
+						"'100'", "17", "NULL", "9223372036854775807"};
+
+	(void)fputs(PICK(constants), out);
+}
+
+static void put_value(FILE *out, const struct source *source, unsigned depth)
+{
+	static const char *const operators[] = {"+", "-", "*", "/", "%", "&", "|", "<<", ">>"};
+
+	switch (depth ? below(8) : 7) {
+	case 0:
+	case 1:
+		(void)fputc('(', out);
+		put_value(out, source, depth - 1);
+		(void)fprintf(out, " %s ", PICK(operators));
+		put_value(out, source, depth - 1);
+		(void)fputc(')', out);
+		break;
+	case 2:
+		(void)fputs("length(", out);
+		put_text(out, source);
+		(void)fputc(')', out);
+		break;
+	case 3:
+		(void)fputs("coalesce(", out);
+		put_number(out, source);
+		(void)fputs(", 7)", out);
+		break;
+	case 4:
+		(void)fputs("CASE WHEN ", out);
+		put_number(out, source);
+		(void)fputs(" > 50 THEN ", out);
+		put_number(out, source);
+		(void)fputs(below(2) ? " ELSE -1 END" : " END", out);
+		break;
+	case 5:
+		(void)fputs("CAST(", out);
+		put_number(out, source);
+		(void)fputs(below(2) ? " AS REAL)" : " AS INTEGER)", out);
+		break;
+	case 6:
+		(void)fputs(below(2) ? "3" : "-", out);
+		(void)fputs(below(2) ? "" : "1.5 * ", out);
+		(void)fputs(" - ", out);
+		put_number(out, source);
+		break;
+	default:
+		put_number(out, source);
+	}
+}
+
+static void put_condition(FILE *out, const struct source *source)
+{
+	static const char *const comparisons[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
+	static const char *const texts[] = {"'c'", "'d1'", "'f'", "''", "'txt'", "'D1'", "5"};
+	static const char *const patterns[] = {"'d*'",	"'%1%'", "'*1*'",    "'D_'",
+					       "'%.c'", "'f%'",	 "'[df]1*'", "'%'"};
+
+	switch (below(9)) {
+	case 0:
+		put_text(out, source);
+		(void)fprintf(out, " %s %s", below(2) ? "LIKE" : "GLOB", PICK(patterns));
+		break;
+	case 1:
+	case 2:
+		put_text(out, source);
+		(void)fprintf(out, " %s %s%s", PICK(comparisons), PICK(texts),
+			      below(6) ? "" : " COLLATE nocase");
+		break;
+	case 3:
+		put_number(out, source);
+		(void)fputs(below(2) ? " IN (100, 0, 5, 2)" : " NOT IN (1, 4096, NULL)", out);
+		break;
+	case 4:
+		below(2) ? put_number(out, source) : put_text(out, source);
+		(void)fputs(below(2) ? " IS NULL" : " IS NOT NULL", out);
+		break;
+	case 5:
+		put_value(out, source, 1);
+		(void)fputs(below(2) ? " BETWEEN 1 AND 4096" : " NOT BETWEEN 0 AND 99", out);
+		break;
+	case 6:
+		(void)fputs(below(2) ? "under(a.ino, '/d1')" : "child_of(a.ino, 2)", out);
+		break;
+	default:
+		put_value(out, source, 1);
+		(void)fprintf(out, " %s ", PICK(comparisons));
+		put_constant(out);
+	}
+}
+
+static void put_conditions(FILE *out, const struct source *source)
+{
+	unsigned n = 1 + below(3);
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)fputs(i ? below(3) ? " AND " : " OR " : "", out);
+		(void)fputs(below(6) ? "" : "NOT ", out);
+		put_condition(out, source);
+	}
+}
+
+static void put_from(FILE *out, const struct source *source)
+{
+	bool has_where = source - sources == PFS_COUNT(sources) - 1;
+
+	(void)fprintf(out, " FROM %s", source->text);
+	if (!has_where && below(3) == 0)
+		return;
+	(void)fputs(has_where ? "(" : " WHERE ", out);
+	put_conditions(out, source);
+	(void)fputs(has_where ? ")" : "", out);
+}
+
+static void put_aggregate(FILE *out, const struct source *source)
+{
+	static const char *const numeric[] = {"sum", "total", "avg",	       "min",
+					      "max", "count", "count(DISTINCT"};
+	static const char *const textual[] = {"min", "max", "count", "count(DISTINCT"};
+	unsigned of_text = below(3) == 0;
+	const char *name = of_text ? PICK(textual) : PICK(numeric);
+
+	if (below(4) == 0) {
+		(void)fputs("count(*)", out);
+	} else {
+		(void)fprintf(out, name[5] == '(' ? "%s " : "%s(", name);
+		of_text ? put_text(out, source) : put_value(out, source, 1);
+		(void)fputc(')', out);
+	}
+	if (below(8) == 0) {
+		(void)fputs(" FILTER (WHERE ", out);
+		put_condition(out, source);
+		(void)fputc(')', out);
+	}
+}
+
+/* Rows that are equal in all that they are ordered by are equal. */
+static bool put_end(FILE *out, unsigned columns)
+{
+	if (below(2))
+		return false;
+	(void)fputs(" ORDER BY ", out);
+	for (unsigned i = 0; i < columns; i++)
+		(void)fprintf(out, "%s%u%s%s", i ? ", " : "", (i + columns / 2) % columns + 1,
+			      below(2) ? " DESC" : "", below(6) ? "" : " NULLS LAST");
+	if (below(2))
+		(void)fprintf(out, " LIMIT %u", below(12));
+	else
+		return true;
+	if (below(3) == 0)
+		(void)fprintf(out, " OFFSET %u", below(5));
+	return true;
+}
+
+static bool put_group(FILE *out, const struct source *source)
+{
+	unsigned keys = 1 + below(2), aggregates = below(4);
+
+	(void)fputs("SELECT ", out);
+	for (unsigned i = 0; i < keys; i++) {
+		(void)fputs(i ? ", " : "", out);
+		below(2) ? put_text(out, source) : put_value(out, source, below(3) == 0);
+	}
+	for (unsigned i = 0; i < aggregates; i++) {
+		(void)fputs(", ", out);
+		put_aggregate(out, source);
+		if (below(6) == 0)
+			(void)fputs(" IS NULL", out);
+	}
+	put_from(out, source);
+	(void)fputs(keys == 1 ? " GROUP BY 1" : " GROUP BY 1, 2", out);
+	if (below(4) == 0) {
+		(void)fputs(" HAVING ", out);
+		put_aggregate(out, source);
+		(void)fputs(below(2) ? " IS NOT NULL" : " IS NULL", out);
+	} else if (below(4) == 0) {
+		(void)fprintf(out, " HAVING count(*) > %u", below(6));
+	}
+	return put_end(out, keys + aggregates);
+}
+
+static bool put_whole(FILE *out, const struct source *source)
+{
+	unsigned aggregates = 1 + below(4);
+
+	(void)fputs("SELECT ", out);
+	for (unsigned i = 0; i < aggregates; i++) {
+		(void)fputs(i ? ", " : "", out);
+		put_aggregate(out, source);
+		if (below(6) == 0)
+			(void)fputs(" + 1", out);
+	}
+	put_from(out, source);
+	return false;
+}
+
+static bool put_distinct(FILE *out, const struct source *source)
+{
+	unsigned columns = 1 + below(3);
+
+	(void)fputs("SELECT DISTINCT ", out);
+	for (unsigned i = 0; i < columns; i++) {
+		(void)fputs(i ? ", " : "", out);
+		below(2) ? put_text(out, source) : put_value(out, source, below(3) == 0);
+	}
+	put_from(out, source);
+	return put_end(out, columns);
+}
+
+static bool put_rows(FILE *out, const struct source *source)
+{
+	unsigned columns = 2 + below(3);
+
+	(void)fputs("SELECT ", out);
+	for (unsigned i = 0; i < columns; i++) {
+		(void)fputs(i ? ", " : "", out);
+		below(2) ? put_text(out, source) : put_value(out, source, below(2));
+	}
+	put_from(out, source);
+	return put_end(out, columns);
+}
+
+static bool put_nodes(FILE *out, const struct source *source)
+{
+	const char *of = source->other && *source->other == 'b' ? "b" : "a";
+
+	(void)fprintf(out, "SELECT %s.path, count(*), max(a.size), %s.name", of, of);
+	put_from(out, source);
+	(void)fprintf(out, " GROUP BY %s.%s", of, below(2) ? "path" : "ino");
+	return false;
+}
+
+bool random_grouped(FILE *out, uint64_t *seed)
+{
+	static bool (*const forms[])(FILE *, const struct source *) = {
+		put_group, put_group, put_group, put_whole, put_distinct, put_rows, put_nodes,
+	};
+
+	state = seed;
+	return PICK(forms)(out, &PICK(sources));
+}

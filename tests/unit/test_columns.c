@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* The image's columns as the operators read them: what they have of each slot is what scans and
+ * lists say of its node, however the tree changes in between; and a column that nobody wants for
+ * very many changes is given up, and made again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/tree/attrcolumn.h"
+#include "fs/tree/columns.h"
+#include "tests/ref/random.h"
+#include "tests/ref/temp_store.h"
+
+#define NODES	300
+#define CHANGES 400
+
+static struct temp_store store;
+static struct pfs_tree *tree;
+static uint64_t seed = 9;
+static uint64_t inos[NODES]; /* of nodes, and what they are called, in the root */
+static unsigned made;
+
+static const struct pfs_column_wish wishes[] = {
+	{.field = PFS_FIELD_INO},    {.field = PFS_FIELD_PARENT},
+	{.field = PFS_FIELD_DEPTH},  {.field = PFS_FIELD_TYPE},
+	{.field = PFS_FIELD_MODE},   {.field = PFS_FIELD_UID},
+	{.field = PFS_FIELD_GID},    {.field = PFS_FIELD_SIZE},
+	{.field = PFS_FIELD_BLOCKS}, {.field = PFS_FIELD_NLINK},
+	{.field = PFS_FIELD_MTIME},  {.field = PFS_FIELD_ATIME},
+	{.field = PFS_FIELD_CTIME},  {.field = PFS_FIELD_NAME},
+	{.field = PFS_FIELD_EXT},    {.attr = "tag", .attr_len = 3, .type = PFS_ATTR_TEXT},
+};
+
+static unsigned below(unsigned n)
+{
+	return random_below(&seed, n);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	temp_store_create(&store);
+	tree = temp_tree_open(&store);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	temp_tree_close(tree);
+	temp_store_remove(&store);
+	return 0;
+}
+
+/* ---- changes ---- */
+
+static void name_of(char name[64], unsigned i)
+{
+	static const char *const ends[] = {"", ".c", ".txt", ".", ".c", "\xff.x"};
+
+	(void)snprintf(name, 64, "n%u%s", i, ends[i % PFS_COUNT(ends)]);
+}
+
+static void make_node(unsigned i)
+{
+	uint64_t parent = made && below(2) ? inos[below(made)] : PFS_ROOT_PRIME;
+	mode_t mode = below(3) ? S_IFREG | 0644 : S_IFDIR | 0755;
+	struct pfs_entry entry;
+	char name[64];
+
+	name_of(name, i);
+	if (pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root) != 0 &&
+	    pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, mode, 0, &temp_root) != 0)
+		return;
+	if (made < NODES)
+		inos[made++] = entry.attr.st_ino;
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+}
+
+static void change_node(uint64_t ino, unsigned i)
+{
+	struct stat st = {
+		.st_size = below(100000), .st_uid = below(4), .st_mode = 0700 + below(64)};
+	struct pfs_entry entry;
+	char value[16];
+
+	switch (below(4)) {
+	case 0:
+		(void)!pfs_tree_setattr(tree, &entry, ino, &st, PFS_SET_UID, &temp_root);
+		break;
+	case 1:
+		(void)!pfs_tree_setattr(tree, &entry, ino, &st, PFS_SET_SIZE, &temp_root);
+		break;
+	case 2:
+		(void)!pfs_tree_removexattr(tree, ino, "user.tag");
+		break;
+	default:
+		(void)snprintf(value, sizeof(value), "v%u", i % 5);
+		(void)!pfs_tree_setxattr(tree, ino, "user.tag", value, strlen(value), 0);
+	}
+}
+
+static void change_tree(unsigned i)
+{
+	char old[64], new[80];
+
+	name_of(old, below(i + 1));
+	(void)snprintf(new, sizeof(new), "m%s", old);
+	switch (below(6)) {
+	case 0:
+		(void)!pfs_tree_rename(tree, PFS_ROOT_PRIME, old,
+				       below(2) ? PFS_ROOT_PRIME : inos[below(made)], new, 0);
+		break;
+	case 1:
+		(void)!pfs_tree_unlink(tree, PFS_ROOT_PRIME, old);
+		break;
+	case 2:
+		(void)!pfs_tree_rmdir(tree, PFS_ROOT_PRIME, old);
+		break;
+	case 3:
+		make_node(i);
+		break;
+	default:
+		change_node(inos[below(made)], i);
+	}
+}
+
+/* ---- comparing ---- */
+
+static bool is_live(const struct pfs_table *table, uint32_t slot)
+{
+	return !table->live || (table->live[slot / 64] >> slot % 64 & 1);
+}
+
+static const char *text_at(const struct pfs_table_column *column, uint32_t slot, size_t *len)
+{
+	uint32_t at = pfs_cell_at(column, slot);
+
+	if (at == PFS_NO_ROW)
+		return NULL;
+	return (const char *)(column->kind == PFS_KIND_CODE
+				      ? pfs_dictionary_text(column->dictionary,
+							    (uint32_t)pfs_cell_integer(column, at),
+							    len)
+				      : pfs_heap_text(column->heap,
+						      (uint32_t)pfs_cell_integer(column, at), len));
+}
+
+static void check_text(const struct pfs_table_column *column, uint32_t slot, const char *expected,
+		       size_t expected_len)
+{
+	size_t len = 0;
+	const char *text = text_at(column, slot, &len);
+
+	assert_int_equal(text != NULL, expected != NULL);
+	if (text) {
+		assert_int_equal(len, expected_len);
+		assert_memory_equal(text, expected, len);
+	}
+}
+
+static void check_field(const struct pfs_table_column *column, enum pfs_field field, uint32_t slot)
+{
+	uint64_t offset[2];
+	uint8_t is_none;
+	char *bytes = NULL, letter;
+	size_t capacity = 0;
+	int64_t value;
+
+	if (field >= PFS_FIELD_NAME) {
+		assert_int_equal(
+			pfs_scan_bytes(tree, &bytes, &capacity, offset, &is_none, field, &slot, 1),
+			0);
+		check_text(column, slot, is_none ? NULL : bytes ? bytes : "", offset[1]);
+		free(bytes);
+		return;
+	}
+	assert_int_equal(pfs_scan_integers(tree, &value, field, &slot, 1), 0);
+	letter = (char)value;
+	if (field == PFS_FIELD_TYPE)
+		check_text(column, slot, &letter, 1);
+	else if (value == PFS_FIELD_NONE)
+		assert_int_equal(pfs_cell_at(column, slot), PFS_NO_ROW);
+	else
+		assert_int_equal(pfs_cell_integer(column, pfs_cell_at(column, slot)), value);
+}
+
+/* The number of live slots.  Whatever was prepared before a change is good after it, but for
+ * depths. */
+static unsigned check_columns(struct pfs_attr_reader *tags)
+{
+	struct pfs_table table;
+	unsigned n = 0;
+
+	assert_int_equal(pfs_columns_table(tree, &table), 0);
+	for (size_t i = 0; i < PFS_COUNT(wishes); i++) {
+		struct pfs_table_column column;
+
+		assert_int_equal(pfs_columns_get(tree, &column, &wishes[i]), 0);
+		for (uint32_t slot = 0; slot < table.n_rows; slot++) {
+			struct pfs_attr_value tag;
+
+			if (!is_live(&table, slot))
+				continue;
+			n += i == 0;
+			if (!wishes[i].attr) {
+				check_field(&column, wishes[i].field, slot);
+				continue;
+			}
+			assert_int_equal(pfs_attr_read(tags, &tag, &slot, 1), 0);
+			check_text(&column, slot, tag.is_set ? tag.text : NULL, tag.text_len);
+		}
+	}
+	return n;
+}
+
+static void check(void)
+{
+	struct pfs_attr_reader *tags;
+	struct pfs_tree_info info;
+
+	assert_int_equal(pfs_columns_prepare(tree, wishes, PFS_COUNT(wishes), NULL, NULL), 0);
+	assert_int_equal(pfs_attr_reader_open(&tags, tree, "tag", 3), 0);
+	(void)pfs_scan_lock(tree);
+	{
+		unsigned n = check_columns(tags);
+
+		pfs_scan_unlock(tree);
+		assert_int_equal(pfs_tree_info(tree, &info), 0);
+		assert_int_equal(n, info.nodes);
+	}
+	pfs_attr_reader_close(tags);
+}
+
+static void test_follows(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 60; i++)
+		make_node(i);
+	check();
+	for (unsigned i = 60; i < CHANGES; i++) {
+		change_tree(i);
+		if (below(4) == 0)
+			check();
+	}
+	check();
+}
+
+/* One node, again and again, with a look in between. */
+static void test_the_same_again(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		change_node(inos[0], i);
+		check();
+	}
+}
+
+/* ---- very many changes ---- */
+
+static void test_gives_up(void **state)
+{
+	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
+	struct pfs_table_column column;
+	struct pfs_entry entry;
+
+	(void)state;
+	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+	for (unsigned i = 0; i < (1u << 20) + 2; i++) {
+		struct stat st = {.st_uid = i};
+
+		assert_int_equal(pfs_tree_setattr(tree, &entry, i % 2 ? inos[0] : PFS_ROOT_PRIME,
+						  &st, PFS_SET_UID, &temp_root),
+				 0);
+	}
+	(void)pfs_scan_lock(tree);
+	assert_int_equal(pfs_columns_get(tree, &column, &wish), -EAGAIN);
+	pfs_scan_unlock(tree);
+	check();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_follows),
+		cmocka_unit_test(test_the_same_again),
+		cmocka_unit_test(test_gives_up),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
