@@ -290,6 +290,10 @@ PFS_MUST_CHECK int pfs_vector_make_bits(const struct pfs_run *run, uint64_t **bi
 PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples **out, uint64_t n,
 				   size_t n_tables, size_t n_computed);
 
+/* Tables and vectors of a source. */
+size_t pfs_source_tables(const struct pfs_source *source);
+size_t pfs_source_computed(const struct pfs_source *source);
+
 /* n_threads as for pfs_operators_open. */
 PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads);
 /* -ENODEV: built without CUDA, or no device. */

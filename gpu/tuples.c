@@ -80,6 +80,16 @@ int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples *tuples)
 	return tuples->backend->families->gather->fetch(tuples->backend, run, tuples);
 }
 
+size_t pfs_source_tables(const struct pfs_source *source)
+{
+	return source->table ? 1 : source->tuples->n_tables;
+}
+
+size_t pfs_source_computed(const struct pfs_source *source)
+{
+	return source->table ? 0 : source->tuples->n_computed;
+}
+
 int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
 		       const struct pfs_table *table, const struct pfs_rows *rows)
 {

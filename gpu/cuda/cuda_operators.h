@@ -148,10 +148,6 @@ PFS_MUST_CHECK int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples
 PFS_MUST_CHECK int pfs_job_put(struct pfs_job *job, struct pfs_tuples *tuples, size_t first_table,
 			       size_t first_computed, const struct pfs_source *source,
 			       uint32_t *d_places, bool adopt);
-/* Tables and vectors of a source. */
-size_t pfs_source_tables(const struct pfs_source *source);
-size_t pfs_source_computed(const struct pfs_source *source);
-
 /* Combinations of references' values as numbers, *limit of them (stride of what would come next).
  * bounds_of: whose values decide (for a join: right's).  -EOPNOTSUPP: they are too many, or no
  * numbers. */

@@ -388,16 +388,6 @@ int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples **out, uint64_
 	return -ENOMEM;
 }
 
-size_t pfs_source_tables(const struct pfs_source *source)
-{
-	return source->table ? 1 : source->tuples->n_tables;
-}
-
-size_t pfs_source_computed(const struct pfs_source *source)
-{
-	return source->table ? 0 : source->tuples->n_computed;
-}
-
 static int put_table(struct pfs_job *job, struct pfs_tuples *tuples, size_t to,
 		     const struct pfs_source *source, size_t at, uint32_t *d_places, bool adopt)
 {

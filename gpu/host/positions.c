@@ -110,16 +110,6 @@ void pfs_positions_close(const struct pfs_run *run, struct pfs_positions *positi
 
 /* ---- batches of positions ---- */
 
-size_t pfs_source_tables(const struct pfs_source *source)
-{
-	return source->table ? 1 : source->tuples->n_tables;
-}
-
-size_t pfs_source_computed(const struct pfs_source *source)
-{
-	return source->table ? 0 : source->tuples->n_computed;
-}
-
 struct taking {
 	const struct pfs_positions *positions;
 	const struct pfs_tuple_table *from; /* NULL: positions are rows */
