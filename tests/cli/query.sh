@@ -55,6 +55,11 @@ mount_store
 is 'the daemon answers' "$(query 'SELECT count(*) AS n FROM nodes')" $'n\n6'
 is 'by its mountpoint, too' "$(primefs query "$mnt" 'SELECT count(*) AS n FROM nodes')" $'n\n6'
 mkdir "$mnt/new"
+fails_with 'no time' "'lastyear' is no time; write one like '2024-01-31'" primefs query "$store" "SELECT path FROM nodes WHERE mtime < 'lastyear'"
+fails_with 'seconds' 'seconds[?] times here are nanoseconds: write seconds.x. or a date' \
+	primefs query "$store" "SELECT path FROM nodes WHERE mtime > unixepoch('now') - 86400*30"
+is 'times as people write them' "$(primefs query --paths "$store" "SELECT count(*) FROM nodes WHERE mtime BETWEEN '1 year ago' AND datetime('now', '+1 day')")" \
+	"$(primefs query --paths "$store" "SELECT count(*) FROM nodes WHERE mtime > seconds(unixepoch('now') - 86400*365)")"
 fails_with 'not by a directory in it, which has its own' 'lies in one; .*/new/\.query/help' primefs query "$mnt/new" 'SELECT 1'
 is 'about what has just changed' "$(query "SELECT path FROM nodes WHERE name = 'new'")" $'path\n/new'
 exits 'and says what is wrong' 2 query 'SELECT nam FROM nodes'
