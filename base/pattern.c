@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define LOOK_STEPS 65536 /* between two looks */
+
 struct dialect {
 	uint32_t many, one, set, escape; /* 0: has none */
 	bool fold;
@@ -134,6 +136,22 @@ static bool pass_star(const struct dialect *dialect, struct star *star, const ui
 	return true;
 }
 
+static bool is_letter(uint32_t c)
+{
+	return fold(c) >= 'a' && fold(c) <= 'z';
+}
+
+/* To the byte, of ASCII: no other character has such, and what has no case need not be compared one by
+ * one.  A NUL before it ends the text, too. */
+static void skip_to(struct rest *text, uint8_t byte)
+{
+	const uint8_t *found = memchr(text->at, byte, (size_t)(text->end - text->at));
+	const uint8_t *end = found ? found : text->end;
+
+	if (!memchr(text->at, 0, (size_t)(end - text->at)))
+		text->at = end;
+}
+
 /* The next place where what follows the star may begin: *text and *pattern are there.  False: none.
  */
 static bool try_star(const struct dialect *dialect, struct star *star, const uint8_t **pattern,
@@ -146,6 +164,8 @@ static bool try_star(const struct dialect *dialect, struct star *star, const uin
 		*text = star->text;
 		return next_of_text(&star->text) != 0;
 	}
+	if (star->head < 0x80 && (!dialect->fold || !is_letter(star->head)))
+		skip_to(&star->text, (uint8_t)star->head);
 	do {
 		c = next_of_text(&star->text);
 	} while (c && !same(dialect, c, star->head));
@@ -167,41 +187,73 @@ static bool fits_one(const struct dialect *dialect, uint32_t c, const uint8_t **
 	return c && t && (same(dialect, c, t) || (c == dialect->one && !is_escaped));
 }
 
-static bool match(const struct dialect *dialect, const uint8_t *pattern, struct rest text)
+/* 1: matches; 0: does not; -EINTR: look said so.  look NULL: nobody does. */
+static int match(const struct dialect *dialect, const uint8_t *pattern, struct rest text,
+		 const struct pfs_pattern_look *look)
 {
 	struct star star = {0};
 
-	for (;;) {
+	for (uint32_t steps = 1;; steps++) {
 		uint32_t c = next_character(&pattern);
 		bool fits = false;
 
+		if (look && steps % LOOK_STEPS == 0 && look->fn(look->arg))
+			return -EINTR;
 		if (c && c == dialect->many) {
 			if (!pass_star(dialect, &star, pattern, text))
-				return false;
+				return 0;
 			if (!star.head)
-				return true;
+				return 1;
 		} else if (c) {
 			fits = fits_one(dialect, c, &pattern, &text);
 		} else if (!peek(&text)) {
-			return true;
+			return 1;
 		}
 		if (!fits && (!star.head || !try_star(dialect, &star, &pattern, &text)))
-			return false;
+			return 0;
 	}
 }
 
-bool pfs_pattern_matches(enum pfs_pattern_kind kind, const char *pattern, uint32_t escape,
-			 const void *text, size_t len)
+static int match_kind(enum pfs_pattern_kind kind, const char *pattern, uint32_t escape,
+		      struct rest rest, const struct pfs_pattern_look *look)
 {
 	struct dialect dialect = kind == PFS_PATTERN_GLOB ? glob : like;
-	struct rest rest = {.at = text, .end = (const uint8_t *)text + len};
 
 	if (kind == PFS_PATTERN_LIKE && escape) { /* a star that escapes is none */
 		dialect.escape = escape;
 		dialect.many = dialect.many == escape ? 0 : dialect.many;
 		dialect.one = dialect.one == escape ? 0 : dialect.one;
 	}
-	return match(&dialect, (const uint8_t *)pattern, rest);
+	return match(&dialect, (const uint8_t *)pattern, rest, look);
+}
+
+static struct rest rest_of(const void *text, size_t len)
+{
+	return (struct rest){.at = text, .end = (const uint8_t *)text + len};
+}
+
+bool pfs_pattern_matches(enum pfs_pattern_kind kind, const char *pattern, uint32_t escape,
+			 const void *text, size_t len)
+{
+	return match_kind(kind, pattern, escape, rest_of(text, len), NULL);
+}
+
+int pfs_pattern_matches_until(bool *matches, const struct pfs_pattern_look *look,
+			      enum pfs_pattern_kind kind, const char *pattern, uint32_t escape,
+			      const void *text, size_t len)
+{
+	int got = match_kind(kind, pattern, escape, rest_of(text, len), look);
+
+	*matches = got == 1;
+	return got < 0 ? got : 0;
+}
+
+bool pfs_pattern_is_character(uint32_t *c, const char *text)
+{
+	const uint8_t *at = (const uint8_t *)text;
+
+	*c = next_character(&at);
+	return *c && !*at;
 }
 
 bool pfs_glob_matches(const char *pattern, const char *text)

@@ -5,15 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/log.h"
 #include "meta/sqlside.h"
 #include "meta/vfs.h"
 
-#define TICK_STEPS	2000		     /* of SQLite's machine between two ticks */
+#define TICK_STEPS	100		     /* of SQLite's machine between two ticks */
 #define MEMORY_DEFAULT	((uint64_t)1 << 30) /* when there is no limit */
-#define SORT_MEMORY_MAX ((uint64_t)256 << 20)
+#define SORT_MEMORY_MAX ((uint64_t)4 << 20) /* sorted in one piece, without a look at the clock */
 
 /* What keeps SQLite's recursion within a thread's stack (base/thread.h) and its preparing short. */
 #define TEXT_MAX     (1 << 20) /* bytes, with what was replaced in it */
@@ -243,10 +244,30 @@ static int complain(struct pfs_sql_problem *problem, int error, long offset, con
 
 /* ---- connections ---- */
 
+static int tick(void *arg);
+
+static void set_steps(struct pfs_sql *sql, int steps)
+{
+	if (sql->steps == steps)
+		return;
+	sql->steps = steps;
+	sqlite3_progress_handler(sql->handle, steps, tick, sql);
+}
+
+/* The clock used goes on every few milliseconds.  Where it has, steps may be those of long values, each
+ * of which takes so long: then SQLite asks after every one that it can. */
 static int tick(void *arg)
 {
 	struct pfs_sql *sql = arg;
+	struct timespec now;
 
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_nsec == sql->ticked) {
+		set_steps(sql, TICK_STEPS);
+		return 0;
+	}
+	sql->ticked = now.tv_nsec;
+	set_steps(sql, 1);
 	return sql->user ? sql->tick(sql->user) : 0;
 }
 
@@ -267,7 +288,7 @@ static void set_limits(sqlite3 *handle)
 		(void)sqlite3_limit(handle, limits[i].what, limits[i].most);
 }
 
-static int configure(struct pfs_sql *sql)
+static int configure(struct pfs_sql *sql, bool plain_patterns)
 {
 	sqlite3 *handle = sql->handle;
 	int result;
@@ -281,10 +302,12 @@ static int configure(struct pfs_sql *sql)
 	if (!result)
 		result = pfs_sql_add_functions(sql);
 	if (!result)
+		result = pfs_sql_add_text_functions(sql, plain_patterns);
+	if (!result)
 		result = pfs_sql_add_table(sql);
 	if (!result)
 		result = sqlite3_set_authorizer(handle, authorize, sql);
-	sqlite3_progress_handler(handle, TICK_STEPS, tick, sql);
+	set_steps(sql, TICK_STEPS);
 	return result;
 }
 
@@ -307,7 +330,7 @@ int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
 						 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
 					 pfs_vfs_name());
 	if (!result)
-		result = configure(sql);
+		result = configure(sql, options->plain_patterns);
 	if (result) {
 		pfs_error("SQLite: %s", sqlite3_errstr(result));
 		pfs_sql_close(sql);
@@ -323,6 +346,7 @@ void pfs_sql_close(struct pfs_sql *sql)
 		return;
 	pfs_sql_finish(sql);
 	pfs_sql_sides_close(sql);
+	pfs_sql_json_close(sql->json);
 	(void)sqlite3_close(sql->handle);
 	free(sql->update_values);
 	free(sql->update_given);
@@ -340,6 +364,7 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 	uint64_t sort = PFS_MIN(memory / 4, SORT_MEMORY_MAX);
 	char pragma[64];
 
+	sql->ticked = 0; /* so that the first tick looks */
 	sql->user = terms->user;
 	sql->account = terms->account;
 	sql->may_change = terms->may_change;

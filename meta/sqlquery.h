@@ -176,6 +176,9 @@ struct pfs_sql_options {
 	const struct pfs_sql_function *functions; /* ended by one without a name */
 	/* Asked from time to time while a statement runs; not 0 ends it. */
 	int (*tick)(void *user);
+	/* Every pattern of LIKE and GLOB is a text that ends with its only wildcard: they are left to
+	 * SQLite, which goes by an index then.  Of other patterns some would take SQLite for ever. */
+	bool plain_patterns;
 };
 /* *out NULL on failure.  The source and functions must outlive it.  -ENOMEM, -EINVAL (the
  * declaration is none). */

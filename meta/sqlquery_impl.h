@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlquery_impl.h - inside of meta/sqlquery.h: sqlquery.c (connections, statements, what they
- * may do), sqltable.c (sources as virtual tables), sqlside.c (tables of its own), sqlfunction.c, plain.c
- * (statements that are but a scan). */
+ * may do), sqltable.c (sources as virtual tables), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
+ * sqlformat.c and sqljson.c (functions of SQLite's that look at the clock here), plain.c (statements that
+ * are but a scan). */
 #ifndef PFS_META_SQLQUERY_IMPL_H
 #define PFS_META_SQLQUERY_IMPL_H
 
@@ -28,8 +29,12 @@ struct pfs_sql {
 	const struct pfs_sql_function *functions;
 	struct pfs_sql_binding *bindings; /* one for each function */
 	int (*tick)(void *user);
+	int steps;   /* of SQLite's machine between two ticks, */
+	long ticked; /* and when the last one was, nanoseconds of a second */
 	void *user;
 	struct pfs_account *account; /* of the statement; NULL: none */
+	struct pfs_sql_json *json; /* NULL: not needed yet */
+	bool matches_no_blobs; /* LIKE and GLOB, as SQLite was made */
 	bool is_lost; /* there was no memory for a value that was asked for */
 	uint64_t sort_memory; /* as set last */
 	int error; /* what a callback said: why SQLite gave up */
@@ -87,6 +92,19 @@ void pfs_sql_row_changed(void *arg, int op, const char *database, const char *ta
 
 PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* SQLite's results, both */
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
+
+/* ---- sqltext.c, sqlformat.c, sqljson.c: functions of SQLite's that would take long without looking at the clock ---- */
+
+/* plain_patterns: LIKE and GLOB stay SQLite's own, which finds rows by what a pattern begins with. */
+PFS_MUST_CHECK int pfs_sql_add_text_functions(struct pfs_sql *sql, bool plain_patterns);
+/* sqljson.c's part of it. */
+PFS_MUST_CHECK int pfs_sql_add_json_functions(struct pfs_sql *sql);
+void pfs_sql_json_close(struct pfs_sql_json *json); /* NULL is allowed */
+/* Whether the statement has to end. */
+bool pfs_sql_is_over(struct pfs_sql *sql);
+/* Makes the text a function's result, and frees it. */
+void pfs_sql_return_str(sqlite3_context *context, sqlite3_str *str);
+void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv);
 
 /* ---- sqltable.c ---- */
 

@@ -163,6 +163,7 @@ void pfs_mount_close(struct pfs_mount *mount)
 
 	if (!mount)
 		return;
+	pfs_queries_stop(mount->queries); /* whatever they are at, nobody waits for them */
 	detach(mount); /* requests are still served: the kernel may have to write pages back */
 	pfs_dispatch_stop(mount->dispatch);
 	pfs_notifier_stop(mount->notifier);

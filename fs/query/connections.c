@@ -22,19 +22,21 @@ static void close_connection(struct pfs_connection *connection)
 }
 
 static int open_connection(struct pfs_connection **out, struct pfs_queries *queries,
-			   const struct pfs_known *known)
+			   const struct pfs_known *known, bool plain_patterns)
 {
 	struct pfs_connection *connection = calloc(1, sizeof(*connection));
 	struct pfs_sql_options options = {
 		.source = &pfs_nodes_source,
 		.functions = pfs_tree_functions,
 		.tick = pfs_query_tick,
+		.plain_patterns = plain_patterns,
 	};
 	int error;
 
 	*out = NULL;
 	if (!connection)
 		return -ENOMEM;
+	connection->plain_patterns = plain_patterns;
 	error = pfs_node_table_create(&connection->table, queries->tree, known);
 	if (!error) {
 		options.declaration = connection->table->declaration;
@@ -58,13 +60,14 @@ static bool is_for(const struct pfs_connection *connection, const struct pfs_kno
 				 memcmp(its->shown, known->shown, known->n * sizeof(bool)) == 0);
 }
 
-static struct pfs_connection *take_idle(struct pfs_queries *queries, const struct pfs_known *known)
+static struct pfs_connection *take_idle(struct pfs_queries *queries, const struct pfs_known *known,
+					bool plain_patterns)
 {
 	uint64_t n_names = pfs_attr_names_count(queries->tree);
 	struct pfs_connection **link = &queries->idle, *connection;
 	PFS_LOCKED(&queries->lock);
 
-	while (*link && !is_for(*link, known, n_names))
+	while (*link && ((*link)->plain_patterns != plain_patterns || !is_for(*link, known, n_names)))
 		link = &(*link)->next;
 	connection = *link;
 	if (connection)
@@ -73,21 +76,23 @@ static struct pfs_connection *take_idle(struct pfs_queries *queries, const struc
 }
 
 int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
-		       const struct pfs_known *known)
+		       const struct pfs_known *known, bool plain_patterns)
 {
-	*out = take_idle(queries, known);
-	return *out ? 0 : open_connection(out, queries, known);
+	*out = take_idle(queries, known, plain_patterns);
+	return *out ? 0 : open_connection(out, queries, known, plain_patterns);
 }
 
 /* The one idle for longest of more than may be, taken out; or NULL.  Each kind has its own share, so
  * that one does not drive out the other.  The lock is held. */
-static struct pfs_connection *take_surplus(struct pfs_queries *queries, bool is_limited)
+static struct pfs_connection *take_surplus(struct pfs_queries *queries,
+					   const struct pfs_connection *like)
 {
 	struct pfs_connection **link, **last = NULL, *surplus;
 	unsigned n = 0;
 
 	for (link = &queries->idle; *link; link = &(*link)->next) {
-		if (!(*link)->table->known.shown == is_limited)
+		if (!(*link)->table->known.shown != !like->table->known.shown ||
+		    (*link)->plain_patterns != like->plain_patterns)
 			continue;
 		last = link;
 		n++;
@@ -111,7 +116,7 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 		PFS_LOCKED(&queries->lock);
 		connection->next = queries->idle;
 		queries->idle = connection;
-		closed = take_surplus(queries, connection->table->known.shown != NULL);
+		closed = take_surplus(queries, connection);
 	}
 	close_connection(closed);
 }
@@ -123,6 +128,46 @@ int pfs_queries_operators(struct pfs_queries *queries, struct pfs_operators **ou
 		PFS_TRY(pfs_operators_open(&queries->operators, PFS_ENGINE_HOST, 0));
 	*out = queries->operators;
 	return 0;
+}
+
+/* ---- all at once ---- */
+
+int pfs_query_enlist(struct pfs_query *query)
+{
+	struct pfs_queries *queries = query->queries;
+	PFS_LOCKED(&queries->lock);
+
+	if (queries->stopping)
+		return -EINTR;
+	query->after = queries->running;
+	if (query->after)
+		query->after->before = query;
+	queries->running = query;
+	return 0;
+}
+
+void pfs_query_strike(struct pfs_query *query)
+{
+	struct pfs_queries *queries = query->queries;
+	PFS_LOCKED(&queries->lock);
+
+	if (query->before)
+		query->before->after = query->after;
+	else if (queries->running == query)
+		queries->running = query->after;
+	if (query->after)
+		query->after->before = query->before;
+}
+
+void pfs_queries_stop(struct pfs_queries *queries)
+{
+	if (!queries)
+		return;
+	PFS_LOCKED(&queries->lock);
+
+	queries->stopping = true;
+	for (struct pfs_query *query = queries->running; query; query = query->after)
+		pfs_query_interrupt(query);
 }
 
 int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree)

@@ -2,7 +2,7 @@
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), connections.c (what they
  * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), gather.c
  * (their columns), push.c (what the image answers), batch.c (rows past SQLite), functions.c, owners.c,
- * titles.c, errors.c, plan.c. */
+ * titles.c, patterns.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -85,6 +85,7 @@ struct pfs_connection {
 	struct pfs_sql_scan *spare; /* the scan before, for its memory; NULL: there is none */
 	uint64_t sides_version; /* of the side tables that it knows; 0: of none */
 	bool spent;		/* not to be used again */
+	bool plain_patterns;	/* it is for statements that have no others */
 	unsigned plan_ids; /* given out since the statement was prepared */
 	struct pfs_connection *next; /* of the idle ones */
 };
@@ -99,6 +100,8 @@ struct pfs_queries {
 	struct pfs_operators *operators; /* NULL until wanted; protected by lock */
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
 	struct pfs_connection *idle; /* the latest first; protected by lock */
+	struct pfs_query *running;   /* those that have a connection; protected by lock */
+	bool stopping;		     /* none is to start; protected by lock */
 };
 
 /* What one scan of nodes, as planned, has done. */
@@ -145,6 +148,8 @@ struct pfs_query {
 	struct pfs_change_set set; /* what it asks of nodes */
 	char why[256];		/* they cannot be changed so */
 	struct pfs_account *account; /* what SQLite has for it, and the buffers of scans */
+	struct pfs_query *before, *after; /* of those that run; protected by queries->lock */
+	long looked;		       /* at the clock last, nanoseconds of a second */
 	struct timespec deadline;      /* zero: none */
 	bool explains;
 	struct pfs_scan_record *scans; /* by the plan's id */
@@ -179,6 +184,11 @@ PFS_MUST_CHECK int pfs_queries_operators(struct pfs_queries *queries, struct pfs
 PFS_MUST_CHECK int pfs_query_hold(struct pfs_query *query);
 /* Only what its viewer sees in the tree as it is now.  The tree is held, somehow.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_query_look_around(struct pfs_query *query);
+/* connections.c: the query, which has a connection, is one of those that pfs_queries_stop interrupts, until
+ * strike.  -EINTR: it came before. */
+PFS_MUST_CHECK int pfs_query_enlist(struct pfs_query *query);
+void pfs_query_strike(struct pfs_query *query);
+
 /* Between two steps of SQLite's: has the statement, user, to end? */
 int pfs_query_tick(void *user);
 void pfs_query_release(struct pfs_query *query);
@@ -275,6 +285,11 @@ int pfs_nodes_update(void *user, const struct pfs_sql_update *update); /* a sour
 /* Makes all the changes that the statement asked for, or none; the tree is not held.  query->why says why
  * not, if it is about a node.  -EAGAIN: one has changed since. */
 PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query);
+
+/* ---- patterns.c ---- */
+
+/* LIKE and GLOB stand in the text, and each with a literal that ends with its only wildcard. */
+bool pfs_patterns_are_plain(const char *sql, size_t len);
 
 /* ---- push.c ---- */
 

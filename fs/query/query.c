@@ -25,13 +25,19 @@ int pfs_query_tick(void *user)
 	const struct timespec *deadline = &query->deadline;
 	struct timespec now;
 
+	if (query->stop)
+		return 1;
+	/* it goes on every few milliseconds; who asks is looked after no more often */
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_nsec == query->looked)
+		return query->late;
+	query->looked = now.tv_nsec;
 	if (query->gone && query->gone(query->gone_arg))
 		query->stop = true;
 	if (query->stop)
 		return 1;
 	if (!deadline->tv_sec && !deadline->tv_nsec)
 		return 0;
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	query->late = now.tv_sec > deadline->tv_sec ||
 		      (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
 	return query->late;
@@ -211,6 +217,7 @@ static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem
 
 static int take_connection(struct pfs_query *query)
 {
+	bool plain = pfs_patterns_are_plain(query->sql, query->len);
 	struct pfs_known known = {.shown = NULL};
 	int error;
 
@@ -219,9 +226,12 @@ static int take_connection(struct pfs_query *query)
 		known.shown = NULL;
 		error = query->is_limited ? pfs_known_find(query, &known) : 0;
 		if (!error)
-			error = pfs_connection_get(&query->connection, query->queries, &known);
+			error = pfs_connection_get(&query->connection, query->queries, &known,
+						   plain);
 	} while (error == -EAGAIN); /* an attribute of a new name came in between */
 	free(known.shown);
+	if (!error)
+		error = pfs_query_enlist(query);
 	return error;
 }
 
@@ -442,6 +452,7 @@ void pfs_query_finish(struct pfs_query *query)
 {
 	if (!query)
 		return;
+	pfs_query_strike(query);
 	pfs_batch_destroy(query);
 	pfs_relational_free(query->relational);
 	if (query->connection)

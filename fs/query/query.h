@@ -29,6 +29,9 @@ struct pfs_query;   /* one statement being run */
 
 /* *out is NULL on failure.  The tree must outlive it.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree);
+/* Interrupts all that run, from any thread, and has those that start from now on end likewise.
+ * NULL is allowed. */
+void pfs_queries_stop(struct pfs_queries *queries);
 /* No query may be open.  NULL is allowed. */
 void pfs_queries_close(struct pfs_queries *queries);
 

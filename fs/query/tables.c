@@ -146,7 +146,7 @@ static void finish_listing(struct listing *listing)
 static int list(struct listing *listing, struct pfs_queries *queries)
 {
 	const struct pfs_known all = {.shown = NULL};
-	int error = pfs_connection_get(&listing->connection, queries, &all);
+	int error = pfs_connection_get(&listing->connection, queries, &all, false);
 
 	if (error)
 		return error;

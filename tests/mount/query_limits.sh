@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Statements that want more than they may have, by each way in: they are refused, and the daemon goes on.
+# shellcheck disable=SC2002 # each file read by itself
+# shellcheck disable=SC2016 # another shell expands it
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
-requires fuse
+requires fuse getfattr
 
 mkdir -p tree/a
 touch "tree/a/$(printf '%0200d' 0)"
@@ -48,6 +50,25 @@ fails_with 'a command' 'more than 500 SELECTs' primefs query "$mnt" "$chain"
 ok 'a command: a pattern' primefs query "$mnt" "$pattern"
 fails_with 'a prompt' 'more than 500 SELECTs' bash -c 'printf "%s;" "$1" | primefs query "$2"' - "$chain" "$mnt"
 lives 'commands'
+
+# ---- time ----
+endless='WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n'
+long="SELECT instr(hex(zeroblob(7000000)), hex(zeroblob(3000000)) || 'b') AS n"
+is 'a part that is not there' "$(tail -n 1 "$q/sql/$long")" 0
+daemon=$(getfattr --only-values -n user.primefs.daemon "$mnt" | cut -d' ' -f1)
+cat "$q/sql/$endless" >/dev/null 2>&1 &
+cat "$q/sql/SELECT count(*) FROM nodes a, nodes b, ($endless)" >/dev/null 2>&1 &
+primefs query "$mnt" "$endless" >/dev/null 2>&1 &
+asking=$!
+ok 'they run' wait_for 20 grep -q '"running": 2,' "$q/stats"
+started=$SECONDS
+kill -TERM "$daemon"
+ok 'SIGTERM ends the daemon, whatever runs' wait_for 20 gone "$daemon"
+((PFS_LONG == 0)) || ok 'within two seconds' test "$((SECONDS - started))" -le 2
+kill -9 "$asking" 2>/dev/null || true # it may ask the store itself by now
+wait || true
+force_unmount "$mnt"
+mount_store
 unmount_store
 fails_with 'a command on the store' 'more than 500 SELECTs' primefs query "$store" "$chain"
 ok 'that, a pattern' primefs query "$store" "$pattern"

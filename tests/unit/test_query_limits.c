@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a statement may use: its stack, and memory. */
+/* What a statement may use: its stack, memory and time. */
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -256,6 +256,63 @@ static void test_preparing_is_bounded(void **state)
 	do_statement("SELECT 1");
 }
 
+/* ---- time ---- */
+
+static void is_planned(const char *text, const char *step)
+{
+	struct pfs_query *query = begin(text);
+	char *plan;
+
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	if (!strstr(plan, step))
+		fail_msg("%s: %s", text, plan);
+	free(plan);
+	pfs_query_finish(query);
+}
+
+static void test_patterns_go_by_indexes(void **state)
+{
+	(void)state;
+	do_statement("CREATE TABLE t(a TEXT COLLATE NOCASE, b TEXT)");
+	do_statement("CREATE INDEX ta ON t(a)");
+	do_statement("CREATE INDEX tb ON t(b)");
+	do_statement("INSERT INTO t VALUES ('abc', 'abc'), ('abd', 'abd'), ('b', 'b')");
+	is_planned("SELECT b FROM t WHERE a LIKE 'ab%'", "SEARCH t USING INDEX ta (a>? AND a<?)");
+	is_planned("SELECT a FROM t WHERE b GLOB 'ab*'", "SEARCH t USING INDEX tb (b>? AND b<?)");
+	is_planned("SELECT a FROM t WHERE b GLOB 'ab*' AND a LIKE '%b%'", "SCAN t");
+	is_planned("SELECT a FROM t WHERE a LIKE 'ab%' AND \"like\"(b, a)", "SCAN t");
+	is_planned("SELECT a FROM t WHERE a LIKE 'ab%' ESCAPE 'x'", "SCAN t");
+	is_planned("SELECT a FROM t WHERE a LIKE 'a_%'", "SCAN t");
+	is_planned("SELECT a FROM t WHERE a LIKE 'ab%' AND like(b, a)", "SCAN t");
+	is_planned("SELECT a FROM t WHERE a LIKE b", "SCAN t");
+	do_statement("SELECT 1 / (count(*) = 2) FROM t WHERE a LIKE 'AB%'");
+	do_statement("SELECT 1 / (count(*) = 2) FROM t WHERE b GLOB 'ab*'");
+	do_statement("SELECT 1 / (count(*) = 1) FROM t WHERE b LIKE '%D'");
+}
+
+static void *stop_all(void *arg)
+{
+	const struct timespec while_it_runs = {.tv_nsec = 200000000};
+
+	(void)arg;
+	(void)nanosleep(&while_it_runs, NULL);
+	pfs_queries_stop(queries);
+	return NULL;
+}
+
+static void test_all_are_stopped(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	write_repeated("SELECT count(*) FROM nodes a", ", nodes", 30, "");
+	assert_int_equal(pthread_create(&thread, NULL, stop_all, NULL), 0);
+	assert_int_equal(run_text(), -EINTR);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	write_repeated("SELECT 1", "", 0, "");
+	assert_int_equal(run_text(), -EINTR);
+}
+
 static int end(void **state)
 {
 	free(sql);
@@ -271,7 +328,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_total_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_copies_count, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_preparing_is_bounded, set_up, end),
+		cmocka_unit_test_setup_teardown(test_preparing_is_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_patterns_go_by_indexes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_all_are_stopped, set_up, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* printf(format, ...) as SQLite has it, one conversion at a time: SQLite's own does all of them in one
+ * piece, however many and long they are.  What a conversion writes is SQLite's; here it is only told apart
+ * from the next, and gets its arguments. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "meta/sqlquery_impl.h"
+
+#define LOOK_WORK  65536 /* conversions, or pieces of their arguments, between two looks */
+#define PIECE_BITS 10
+#define SPEC_SIZE  64
+
+struct formatting {
+	struct pfs_sql *sql;
+	sqlite3_str *out;
+	sqlite3_value **arguments;
+	int n, used;
+	size_t work; /* since the last look */
+	bool is_over;
+};
+
+struct conversion {
+	bool left;
+	char sign; /* '+', ' ', or 0 */
+	bool hash, bang, zero, comma;
+	unsigned width;
+	int precision; /* -1: none */
+	char letter;   /* 0: the format ends in it */
+};
+
+/* ---- arguments: those that are not there are 0 and NULL ---- */
+
+static sqlite3_int64 take_integer(struct formatting *f)
+{
+	return f->used < f->n ? sqlite3_value_int64(f->arguments[f->used++]) : 0;
+}
+
+static double take_real(struct formatting *f)
+{
+	return f->used < f->n ? sqlite3_value_double(f->arguments[f->used++]) : 0;
+}
+
+static const char *take_text(struct formatting *f)
+{
+	const char *text = NULL;
+
+	if (f->used < f->n) {
+		text = (const char *)sqlite3_value_text(f->arguments[f->used]);
+		f->work += (size_t)sqlite3_value_bytes(f->arguments[f->used++]) >> PIECE_BITS;
+	}
+	return text;
+}
+
+/* ---- reading a conversion ---- */
+
+static const char *read_number(unsigned *out, const char *at)
+{
+	unsigned number = 0;
+
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (unsigned)(*at - '0');
+	*out = number & 0x7fffffff;
+	return at;
+}
+
+static const char *read_width(struct formatting *f, struct conversion *to, const char *at)
+{
+	int width;
+
+	if (*at != '*')
+		return read_number(&to->width, at);
+	width = (int)take_integer(f);
+	if (width < 0) {
+		to->left = true;
+		width = width >= -INT32_MAX ? -width : 0;
+	}
+	to->width = (unsigned)width;
+	return at + 1;
+}
+
+static const char *read_precision(struct formatting *f, struct conversion *to, const char *at)
+{
+	unsigned precision;
+
+	if (*at != '*') {
+		at = read_number(&precision, at);
+		to->precision = (int)precision;
+		return at;
+	}
+	to->precision = (int)take_integer(f);
+	if (to->precision < 0)
+		to->precision = to->precision >= -INT32_MAX ? -to->precision : -1;
+	return at + 1;
+}
+
+static bool read_flag(struct conversion *to, char c)
+{
+	switch (c) {
+	case '-':
+		return to->left = true;
+	case '+':
+	case ' ':
+		to->sign = c;
+		return true;
+	case '#':
+		return to->hash = true;
+	case '!':
+		return to->bang = true;
+	case '0':
+		return to->zero = true;
+	case ',':
+		return to->comma = true;
+	default:
+		return false;
+	}
+}
+
+/* at: behind the percent sign.  Returns where the letter is. */
+static const char *read_conversion(struct formatting *f, struct conversion *to, const char *at)
+{
+	*to = (struct conversion){.precision = -1};
+	while (read_flag(to, *at))
+		at++;
+	if (*at == '*' || (*at >= '1' && *at <= '9'))
+		at = read_width(f, to, at);
+	if (*at == '.')
+		at = read_precision(f, to, at + 1);
+	for (int i = 0; i < 2 && *at == 'l'; i++)
+		at++;
+	to->letter = *at;
+	return at;
+}
+
+/* ---- writing it ---- */
+
+/* As SQLite reads it. */
+static void spell(char spec[SPEC_SIZE], const struct conversion *from, const char *letters)
+{
+	int at = snprintf(spec, SPEC_SIZE, "%%%s%.1s%s%s%s%s", from->left ? "-" : "",
+			  from->sign ? &from->sign : "", from->hash ? "#" : "", from->bang ? "!" : "",
+			  from->zero ? "0" : "", from->comma ? "," : "");
+
+	if (from->width)
+		at += snprintf(spec + at, (size_t)(SPEC_SIZE - at), "%u", from->width);
+	if (from->precision >= 0)
+		at += snprintf(spec + at, (size_t)(SPEC_SIZE - at), ".%d", from->precision);
+	(void)snprintf(spec + at, (size_t)(SPEC_SIZE - at), "%s", letters);
+}
+
+static bool may_go_on(struct formatting *f)
+{
+	if (++f->work >= LOOK_WORK) {
+		f->work = 0;
+		f->is_over = pfs_sql_is_over(f->sql);
+	}
+	return !f->is_over && !sqlite3_str_errcode(f->out);
+}
+
+/* A character as it is, so wide. */
+static void put_padded(sqlite3_str *out, const struct conversion *c, const char *bytes, int size)
+{
+	int pad = (int)c->width - size; /* of characters: bytes inside of one do not count */
+
+	for (int i = 0; i < size; i++)
+		pad += ((unsigned char)bytes[i] & 0xc0) == 0x80;
+	pad = c->width ? pad : 0;
+	if (pad > 0 && !c->left)
+		sqlite3_str_appendchar(out, pad, ' ');
+	sqlite3_str_append(out, bytes, size);
+	if (pad > 0 && c->left)
+		sqlite3_str_appendchar(out, pad, ' ');
+}
+
+/* The argument's first character, `precision` times. */
+static void put_character(struct formatting *f, struct conversion *c)
+{
+	const char *text = take_text(f);
+	char bytes[4] = {text ? text[0] : 0};
+	int size = 1, pad = (int)c->width - c->precision;
+
+	while (text && (bytes[0] & 0xc0) == 0xc0 && size < 4 && (text[size] & 0xc0) == 0x80) {
+		bytes[size] = text[size];
+		size++;
+	}
+	if (c->precision > 1) {
+		if (pad > 0 && !c->left)
+			sqlite3_str_appendchar(f->out, pad, ' ');
+		if (size == 1)
+			sqlite3_str_appendchar(f->out, c->precision - 1, bytes[0]);
+		for (int i = 1; size > 1 && i < c->precision && may_go_on(f); i++)
+			sqlite3_str_append(f->out, bytes, size);
+		c->width = c->left && pad > 0 ? (unsigned)pad + 1 : 0;
+	}
+	put_padded(f->out, c, bytes, size);
+}
+
+/* False: what follows is left out, as SQLite does. */
+static bool put(struct formatting *f, struct conversion *c)
+{
+	char spec[SPEC_SIZE], letters[] = {'l', 'l', c->letter, 0};
+
+	switch (c->letter) {
+	case 'd':
+	case 'i':
+	case 'u':
+	case 'o':
+	case 'x':
+	case 'X':
+	case 'r':
+	case 'p':
+		spell(spec, c, c->letter == 'p' ? letters + 2 : letters);
+		sqlite3_str_appendf(f->out, spec, take_integer(f));
+		return true;
+	case 'f':
+	case 'e':
+	case 'E':
+	case 'g':
+	case 'G':
+		spell(spec, c, letters + 2);
+		sqlite3_str_appendf(f->out, spec, take_real(f));
+		return true;
+	case 'z': /* which would free it */
+		letters[2] = 's';
+		__attribute__((fallthrough));
+	case 's':
+	case 'q':
+	case 'Q':
+	case 'w':
+		spell(spec, c, letters + 2);
+		sqlite3_str_appendf(f->out, spec, take_text(f));
+		return true;
+	case 'c':
+		put_character(f, c);
+		return true;
+	case '%':
+		put_padded(f->out, c, "%", 1);
+		return true;
+	case 'n': /* would store a length */
+		sqlite3_str_append(f->out, "", 0);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void format(struct formatting *f, const char *at)
+{
+	struct conversion conversion;
+
+	while (*at && may_go_on(f)) {
+		const char *percent = strchrnul(at, '%');
+
+		if (percent > at) /* else it would be empty, rather than NULL */
+			sqlite3_str_append(f->out, at, (int)(percent - at));
+		if (!*percent)
+			return;
+		if (!percent[1]) {
+			sqlite3_str_append(f->out, "%", 1);
+			return;
+		}
+		at = read_conversion(f, &conversion, percent + 1);
+		if (!put(f, &conversion))
+			return;
+		at++;
+	}
+}
+
+void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	struct formatting f = {.sql = sqlite3_user_data(context),
+			       .arguments = argv + 1,
+			       .n = argc - 1};
+	const char *text = argc ? (const char *)sqlite3_value_text(argv[0]) : NULL;
+
+	if (!text)
+		return;
+	f.out = sqlite3_str_new(sqlite3_context_db_handle(context));
+	format(&f, text);
+	if (!f.is_over && sqlite3_str_errcode(f.out) != SQLITE_TOOBIG) {
+		pfs_sql_return_str(context, f.out);
+		return;
+	}
+	sqlite3_free(sqlite3_str_finish(f.out));
+	if (f.is_over) /* what is too long is NULL, as SQLite has it */
+		sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+}
