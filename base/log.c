@@ -21,7 +21,7 @@ void pfs_log(enum pfs_log_level level, const char *format, ...)
 	int saved = errno;
 	va_list args;
 
-	if (level > threshold)
+	if (level > threshold && level != PFS_LOG_NOTICE)
 		return;
 	va_start(args, format);
 	if (use_syslog) {

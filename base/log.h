@@ -9,9 +9,11 @@
 #include "base/err.h"
 
 enum pfs_log_level {
-	PFS_LOG_NOTHING = 0, /* for pfs_log_open: commands that say errors themselves, in one line */
-	PFS_LOG_ERROR = 3,   /* values are syslog's */
+	PFS_LOG_NOTHING =
+		0,	   /* for pfs_log_open: commands that say errors themselves, in one line */
+	PFS_LOG_ERROR = 3, /* values are syslog's */
 	PFS_LOG_WARNING = 4,
+	PFS_LOG_NOTICE = 5, /* what people must not miss: said at NOTHING, too */
 	PFS_LOG_INFO = 6,
 	PFS_LOG_DEBUG = 7,
 };
@@ -24,6 +26,7 @@ void pfs_log(enum pfs_log_level level, const char *format, ...) PFS_PRINTF(2, 3)
 
 #define pfs_error(...)   pfs_log(PFS_LOG_ERROR, __VA_ARGS__)
 #define pfs_warning(...) pfs_log(PFS_LOG_WARNING, __VA_ARGS__)
+#define pfs_notice(...)	 pfs_log(PFS_LOG_NOTICE, __VA_ARGS__)
 #define pfs_info(...)    pfs_log(PFS_LOG_INFO, __VA_ARGS__)
 #define pfs_debug(...)   pfs_log(PFS_LOG_DEBUG, __VA_ARGS__)
 

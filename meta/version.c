@@ -272,9 +272,9 @@ int pfs_version_raise(struct pfs_db *db)
 		return -errno;
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < RAISE_BYTES)
 		return -ENOSPC;
-	pfs_warning("%s: is brought up from version %d of the format to %d; an older primefs "
-		    "cannot open it from now on",
-		    db->path, before, PFS_STORE_SCHEMA);
+	pfs_notice("%s: is brought up from version %d of the format to %d; an older primefs "
+		   "cannot open it from now on",
+		   db->path, before, PFS_STORE_SCHEMA);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
 	error = pfs_db_exec(db, "BEGIN IMMEDIATE");
 	if (!error)

@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "meta/store.h"
 #include "tools/archive.h"
+#include "tools/cmd.h"
 
 #define STEP ((size_t)1 << 20)
 
@@ -44,7 +45,7 @@ static void complain(struct tar *tar, int error)
 {
 	tar->to->left_out++;
 	(void)pfs_export_fail(tar->to, "/%s: %s", tar->node->path,
-			      error == -ENODATA ? "was imported without content; its entry is empty"
+			      error == -ENODATA	 ? "its content is not here; its entry is empty"
 			      : error == -ESTALE ? "its original is gone; its entry is empty"
 						 : strerror(-error));
 }
@@ -222,6 +223,7 @@ static int open_archive(struct tar *tar)
 static int write_tar(struct pfs_export *to)
 {
 	const char *reason;
+	char refused[2 * PATH_MAX];
 	struct tar *tar;
 	int error;
 
@@ -231,6 +233,8 @@ static int write_tar(struct pfs_export *to)
 	if (!tar)
 		return -ENOMEM;
 	tar->to = to;
+	if (pfs_tree_links_refused(to->tree, refused, sizeof(refused)))
+		pfs_cmd_say("export", "%s", refused);
 	error = open_archive(tar);
 	if (!error)
 		error = pfs_tree_walk(to->tree, to->root, visit, tar);

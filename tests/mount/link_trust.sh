@@ -85,23 +85,34 @@ is 'nor of links=yes' "$(mount_store -o links=yes 2>&1)" ''
 is 'which does' "$(cat "$mnt/open/x")" secret
 unmount_store
 fails_with 'another value is none' 'links: not auto, no or yes' primefs mount -o links=maybe "$store" "$mnt"
-ok 'import --trust shows what there is' grep -qx "  $src (2 files)" <(primefs import --trust "$store")
+primefs import --trust "$store" >"$work/said"
+ok 'import --trust shows what there is' grep -qx "  $src (2 files)" "$work/said"
 is 'and is for ever' "$(mount_store 2>&1)$(cat "$mnt/open/x")" secret
 unmount_store
 primefs optimize "$store" >/dev/null
 is 'optimize keeps the trust' "$(mount_store 2>&1)$(cat "$mnt/open/x")" secret
 unmount_store
 chown "$mallory" "$store"
-ok 'another'"'"'s store is not believed' grep -q 'belongs to another user' <(mount_store 2>&1)
+mount_store 2>"$work/said"
+ok 'another'"'"'s store is not believed' grep -q 'belongs to another user' "$work/said"
 not_ok 'no data' cat "$mnt/open/x"
 unmount_store
 fails_with 'nor trusted for him' 'belongs to another user' primefs import --trust "$store"
 chown 0 "$store"
 chmod 660 "$store"
-ok 'nor one that others may write' grep -q 'chmod go-w' <(mount_store 2>&1)
+mount_store 2>"$work/said"
+ok 'nor one that others may write' grep -q 'chmod go-w' "$work/said"
 not_ok 'no data' cat "$mnt/open/x"
 unmount_store
 fails_with 'nor trusted' 'chmod go-w' primefs import --trust "$store"
+
+# ---- an archive of what is not followed is not made in silence
+chmod 600 "$store"
+cp "$store" "$work/again.pfs"
+if has_archives; then
+	exits 'export of a copy leaves something out' 1 primefs export --format=tar -o "$work/out.tar" "$work/again.pfs"
+	fails_with 'and says what to do' 'primefs import --trust' primefs export --format=tar -o "$work/out.tar" "$work/again.pfs"
+fi
 
 # ---- a store that was made to lead to /etc/shadow, in root's hands
 if command -v sqlite3 >/dev/null; then

@@ -49,6 +49,22 @@ is 'the next time it says nothing' "$(mount_store 2>&1)" ''
 is 'and what was written is there' "$(cat "$mnt/d/f")" $'text\nmore'
 unmount_store
 
+# Other commands that write do so, too.
+old_store
+is 'a query that only reads changes nothing' "$(primefs query "$store" 'SELECT count(*) FROM nodes' 2>&1 | tail -n 1)$(version "$store")" 31
+primefs query "$store" "UPDATE nodes SET mtime = 0 WHERE name = 'f'" >/dev/null 2>"$work/said"
+ok 'one that changes something says what happens' grep -q 'brought up from version 1' "$work/said"
+ok 'and it has happened' test "$(version "$store")" -gt 1
+old_store
+echo /new >"$work/list"
+primefs import --quiet --format=paths --at=/d "$work/list" "$store" 2>"$work/said"
+ok 'so does import --at' grep -q 'brought up from version 1' "$work/said"
+check_store
+old_store
+primefs optimize "$store" >/dev/null 2>"$work/said"
+ok 'and optimize' grep -q 'brought up from version 1' "$work/said"
+check_store
+
 # No room for it.
 if ((EUID == 0)) && mkdir "$work/small" && mount -t tmpfs -o size=4m tmpfs "$work/small"; then
 	old_store

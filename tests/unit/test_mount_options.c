@@ -57,6 +57,12 @@ static void values(void **state PFS_UNUSED)
 	assert_int_equal(options.readdirplus, PFS_READDIRPLUS_NEVER);
 	assert_int_equal(options.engine, PFS_ENGINE_HOST);
 	assert_true(options.writeback && options.allow_other);
+	assert_int_equal(options.links, PFS_LINKS_AUTO);
+	assert_int_equal(parse(&options, message, "links=no,links=yes"), 0);
+	assert_int_equal(options.links, PFS_LINKS_YES);
+	assert_int_equal(parse(&options, message, "links=no"), 0);
+	assert_int_equal(options.links, PFS_LINKS_NO);
+	assert_int_equal(parse(&options, message, "links=1"), -EINVAL);
 }
 
 static void ignores_what_is_for_others(void **state PFS_UNUSED)
