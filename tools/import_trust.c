@@ -78,7 +78,16 @@ static int vouch(struct pfs_store *open, const char *store, bool json)
 				    "chmod go-w %s",
 				    store, store);
 	PFS_TRY(show(open, store, json));
-	return state == PFS_TRUST_OWN ? 0 : stamp(open);
+	if (state == PFS_TRUST_OWN)
+		return 0;
+	PFS_TRY(stamp(open));
+	PFS_TRY(pfs_store_trust(open, &state));
+	if (state != PFS_TRUST_OWN)
+		return pfs_cmd_fail("import", "%s: its filesystem has neither handles nor times of "
+					      "birth to know the file by; mount it with "
+					      "-o links=yes",
+				    store);
+	return 0;
 }
 
 int pfs_import_trust(const char *store, bool json)
