@@ -307,8 +307,12 @@ static bool is_asked(const struct pfs_bound_read *read, const struct pfs_sql_rea
 	return read->is_optional;
 }
 
+/* SQLite's own table is read when it reads its tables' declarations for the first time; no statement
+ * that is bound names it. */
 static bool is_bound(const struct pfs_sql_read *asked, const struct pfs_bound_read *reads)
 {
+	if (strncasecmp(asked->table, "sqlite_", 7) == 0)
+		return true;
 	for (; reads; reads = reads->next) {
 		if (strcasecmp(reads->table, asked->table) == 0 &&
 		    strcasecmp(reads->column, asked->column) == 0)

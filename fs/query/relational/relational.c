@@ -205,6 +205,7 @@ static void value_at(const void *arg, uint64_t row, size_t number, struct pfs_qu
 	const struct pfs_vector *vector = &column->vector;
 
 	row += rows->first;
+	row = rows->order ? rows->order[row] : row;
 	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
 	if (column->constant) {
 		take_constant(out, column->constant);

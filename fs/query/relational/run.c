@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/radix.h"
 #include "fs/tree/relation.h"
 
 static size_t count_values(const struct pfs_block *block)
@@ -258,13 +259,42 @@ static int find_keys(struct pfs_running *running, struct sorting *sorting)
 	return 0;
 }
 
+/* What is distinct comes as a scan would meet it. */
+static int order_by_rows(struct pfs_running *running, struct pfs_answer_rows *out)
+{
+	uint64_t n = running->tuples->n;
+	const uint32_t *rows;
+	struct pfs_keyed *items;
+	int error;
+
+	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
+	rows = running->tuples->tables[0].rows;
+	if (!rows || n > UINT32_MAX)
+		return rows ? -EOPNOTSUPP : 0;
+	PFS_TRY(pfs_run_alloc_raw(running->run, &out->order, n + 1, sizeof(*out->order)));
+	out->n_order = n;
+	items = malloc((n + 1) * sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < n; i++)
+		items[i] = (struct pfs_keyed){.key = rows[i], .value = (uint32_t)i};
+	error = pfs_radix_sort(items, n);
+	for (uint64_t i = 0; i < n && !error; i++)
+		out->order[i] = items[i].value;
+	free(items);
+	return error;
+}
+
 static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 {
 	const struct pfs_block *block = running->block;
 	struct sorting sorting = {.n = 0};
 	struct pfs_tuples *tuples;
 
-	PFS_TRY(find_keys(running, &sorting));
+	if (block->is_distinct && !block->is_grouped && !block->n_order && block->n_inputs == 1)
+		PFS_TRY(order_by_rows(running, out));
+	else
+		PFS_TRY(find_keys(running, &sorting));
 	if (sorting.n) {
 		PFS_TRY(pfs_sort(running->run, &tuples, &running->source, sorting.keys, sorting.n,
 				 block->offset, block->limit));
@@ -414,6 +444,8 @@ void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *ru
 			pfs_run_free(run, column->offset, column->n_offsets, sizeof(uint64_t));
 		pfs_vector_free(run, &column->vector);
 	}
+	if (rows->order)
+		pfs_run_free(run, rows->order, rows->n_order + 1, sizeof(*rows->order));
 	*rows = (struct pfs_answer_rows){.columns = NULL};
 }
 

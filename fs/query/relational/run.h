@@ -72,7 +72,9 @@ struct pfs_answer_column {
 struct pfs_answer_rows {
 	struct pfs_answer_column *columns;
 	size_t n_columns;
-	uint64_t first, n; /* rows of the vectors */
+	uint64_t first, n; /* rows of the vectors, */
+	uint32_t *order;   /* in this order; NULL: in theirs */
+	uint64_t n_order;
 };
 
 /* Runs the block; the tree is held.  The tables' columns are in the order of pfs_input_column.at.
