@@ -258,12 +258,13 @@ static bool read_count(struct reader *reader, int64_t *count)
 /* All have a sign, or none has, and "ago" follows: "30 days" may be either side of now. */
 static bool read_span(struct reader *reader, struct span *span)
 {
-	bool is_signed = false, negative = false;
+	bool is_signed = false;
 	const char *word;
 	size_t len;
 
 	for (bool first = true;; first = false) {
 		const char *from;
+		bool negative;
 		int64_t n;
 
 		skip_blanks(reader);

@@ -150,7 +150,7 @@ static void test_values(void **state)
 		       {INT64_MIN, true}};
 	char problem[PFS_TIME_PROBLEM];
 	struct pfs_sql_value value;
-	int64_t integer;
+	int64_t integer = 0;
 
 	(void)state;
 	for (size_t i = 0; i < PFS_COUNT(texts); i++) {
