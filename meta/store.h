@@ -44,6 +44,7 @@ enum pfs_node_flag {
 	PFS_NODE_ATTRS = 4,  /* attribute records may exist */
 	PFS_NODE_ROW = 8,    /* a row of a register; a file's content is made from it */
 	PFS_NODE_WRITTEN = 16, /* a row whose file was written to: its content is its own */
+	PFS_NODE_NAMED = 32, /* one of several names of a file: a hard link record exists */
 	PFS_NODE_ELSEWHERE = PFS_NODE_LINKED | PFS_NODE_ROW, /* a file's content is no chunks */
 };
 

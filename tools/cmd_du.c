@@ -13,6 +13,7 @@
 #include "tools/ask.h"
 #include "tools/below.h"
 #include "tools/cmd.h"
+#include "tools/du_links.h"
 #include "tools/long.h"
 #include "tools/stdout.h"
 
@@ -62,6 +63,8 @@ struct usage {
 	const uint64_t *seen; /* inos of the paths given before */
 	size_t n_seen;
 	bool holds_seen; /* some of them lie in this one */
+	struct pfs_du_links *links;
+	bool has_names; /* of files with several */
 };
 
 /* ---- rows ---- */
@@ -124,6 +127,24 @@ static void take(void *arg, uint32_t node, char type, struct pfs_row *row)
 		add_own(u, own);
 }
 
+/* A name whose file was counted under another one is taken off again, unless it lies in what was
+ * counted before as a whole. */
+static void take_off(void *arg, const struct pfs_du_name *name)
+{
+	struct usage *u = arg;
+	uint64_t bytes = u->settings->apparent ? name->size : name->blocks * 512;
+
+	for (uint32_t node = name->node; !u->entries[node].skipped; node = name->up[node]) {
+		if (node)
+			continue;
+		for (node = name->node; node; node = name->up[node])
+			u->entries[node].bytes -= bytes;
+		u->entries[0].bytes -= bytes;
+		u->entries[name->node].skipped |= name->is_own;
+		return;
+	}
+}
+
 static uint64_t depth_of(const char *path)
 {
 	uint64_t depth = 0;
@@ -143,7 +164,8 @@ static int ask_entries(struct usage *u)
 	char *itself PFS_FREE = NULL;
 	char limit[64] = "";
 
-	if (s->depth != UINT64_MAX && !s->apparent && !u->holds_seen)
+	PFS_TRY(pfs_du_has_names(u->place, &u->has_names));
+	if (s->depth != UINT64_MAX && !s->apparent && !u->holds_seen && !u->has_names)
 		(void)snprintf(limit, sizeof(limit), " AND depth <= %" PRIu64,
 			       s->depth + depth_of(u->place->path));
 	if (!path || asprintf(&itself, "path = %s", path) < 0 ||
@@ -156,8 +178,9 @@ static int ask_entries(struct usage *u)
 		PFS_TRY(pfs_below_ask(&u->below, columns, "", itself));
 	if (u->no_memory)
 		return pfs_cmd_fail("du", "no memory");
-	return u->below.n ? PFS_EXIT_OK
-			  : pfs_cmd_fail("du", "%s: %s", u->place->path, strerror(ENOENT));
+	if (!u->below.n)
+		return pfs_cmd_fail("du", "%s: %s", u->place->path, strerror(ENOENT));
+	return u->has_names ? pfs_du_see_names(u->links, &u->below, take_off, u) : PFS_EXIT_OK;
 }
 
 static int put_in_order(struct usage *u)
@@ -281,15 +304,23 @@ static bool print_all(struct usage *u)
 
 /* ---- places ---- */
 
+/* Of all places. */
+struct counted {
+	uint64_t total;
+	uint64_t *seen; /* inos of the places, in order */
+	struct pfs_du_links links;
+};
+
 static int measure(const struct settings *settings, const struct pfs_place *place,
-		   struct pfs_stdout *out, uint64_t *total, uint64_t *seen, size_t n_seen,
+		   struct pfs_stdout *out, struct counted *counted, size_t n_seen,
 		   bool holds_seen)
 {
 	struct usage u = {.settings = settings,
 			  .place = place,
 			  .out = out,
 			  .path = strdup(*place->shown ? place->shown : "/"),
-			  .seen = seen,
+			  .seen = counted->seen,
+			  .links = &counted->links,
 			  .n_seen = n_seen,
 			  .holds_seen = holds_seen};
 	int status;
@@ -301,9 +332,9 @@ static int measure(const struct settings *settings, const struct pfs_place *plac
 	status = ask_entries(&u);
 	status = status ? status : put_in_order(&u);
 	if (!status) {
-		seen[n_seen] = u.below.keys[0].ino;
-		*total += u.entries[0].bytes;
-		if (!u.path || !print_all(&u))
+		counted->seen[n_seen] = u.below.keys[0].ino;
+		counted->total += u.entries[0].bytes;
+		if (!u.path || (!u.entries[0].skipped && !print_all(&u)))
 			status = pfs_cmd_fail("du", "no memory");
 	}
 	pfs_below_close(&u.below);
@@ -410,11 +441,10 @@ static bool lies_in(const struct pfs_place *place, const struct pfs_place *above
 static int measure_all(const struct settings *s, const struct pfs_place *places, size_t n)
 {
 	static struct pfs_stdout out;
-	uint64_t *seen PFS_FREE = calloc(n + 1, sizeof(*seen));
-	uint64_t total = 0;
+	struct counted counted = {.seen = calloc(n + 1, sizeof(*counted.seen))};
 	int status = PFS_EXIT_OK;
 
-	if (!seen)
+	if (!counted.seen)
 		return pfs_cmd_fail("du", "no memory");
 	for (size_t i = 0; i < n; i++) {
 		bool repeated = !places[i].path, holds_seen = false;
@@ -424,11 +454,13 @@ static int measure_all(const struct settings *s, const struct pfs_place *places,
 			holds_seen |= places[j].path && lies_in(&places[j], &places[i]);
 		}
 		if (!repeated)
-			status = pfs_cmd_worst(status, measure(s, &places[i], &out, &total, seen, i,
+			status = pfs_cmd_worst(status, measure(s, &places[i], &out, &counted, i,
 							 holds_seen));
 	}
 	if (s->total)
-		put_line(&out, s, total, "total", strlen("total"));
+		put_line(&out, s, counted.total, "total", strlen("total"));
+	free(counted.seen);
+	pfs_du_links_finish(&counted.links);
 	return pfs_stdout_end(&out, "du", status);
 }
 

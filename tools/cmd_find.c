@@ -7,6 +7,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ static const struct pfs_cmd command = {
 	"PATH is a path of a mounted store or, after a STORE, an absolute path in it.\n"
 	"tests      -name -iname -path -ipath -regex -iregex -regextype -lname -type -size -empty\n"
 	"           -mtime -atime -ctime -mmin -amin -cmin -newer -anewer -cnewer -newerXY -user -group\n"
-	"           -uid -gid -nouser -nogroup -perm -links -inum -true -false\n"
+	"           -uid -gid -nouser -nogroup -perm -links -inum -samefile -true -false\n"
 	"actions    -print -print0 -ls -printf -exec -delete -prune -quit\n"
 	"global     -maxdepth -mindepth -depth\n"
 	"operators  ( ) ! -not -a -and -o -or ,\n"
@@ -39,10 +40,11 @@ static const struct {
 	const char *column;
 } columns[] = {
 	{PFS_FIND_INO, "ino"},	     {PFS_FIND_MODE, "mode"},
-	{PFS_FIND_NLINK, "nlink"},   {PFS_FIND_UID, "uid"},	  {PFS_FIND_GID, "gid"},
+	{PFS_FIND_NLINK, "links"},   {PFS_FIND_UID, "uid"},	  {PFS_FIND_GID, "gid"},
 	{PFS_FIND_SIZE, "size"},     {PFS_FIND_BLOCKS, "blocks"}, {PFS_FIND_MTIME, "mtime"},
 	{PFS_FIND_ATIME, "atime"},   {PFS_FIND_CTIME, "ctime"},	  {PFS_FIND_TARGET, "target"},
-	{PFS_FIND_RDEV, "rdev"},     {PFS_FIND_EMPTY, "subtree_count"},
+	{PFS_FIND_RDEV, "rdev"},     {PFS_FIND_LINK, "ifnull(link, 0)"},
+	{PFS_FIND_EMPTY, "subtree_count"},
 };
 
 static void take_field(struct pfs_found *found, unsigned need, struct pfs_row *row)
@@ -85,6 +87,9 @@ static void take_field(struct pfs_found *found, unsigned need, struct pfs_row *r
 		break;
 	case PFS_FIND_RDEV:
 		found->rdev = pfs_row_number(row);
+		break;
+	case PFS_FIND_LINK:
+		found->link = pfs_row_number(row);
 		break;
 	default:
 		found->empty = pfs_row_number(row) == 1;
@@ -338,6 +343,60 @@ static bool remove_node(void *arg, const struct pfs_found *found)
 	return false;
 }
 
+/* ---- -samefile ---- */
+
+struct same {
+	const struct pfs_place *place;
+	struct pfs_find_node *node;
+	bool found;
+};
+
+static bool take_same(void *arg, struct pfs_row *row)
+{
+	struct same *same = arg;
+
+	same->node->ino = pfs_row_number(row);
+	same->node->link = pfs_row_number(row);
+	same->found = true;
+	return false;
+}
+
+/* The file is a path in the store that is searched, or of the mount. */
+static int find_same(void *arg, struct pfs_find_node *node)
+{
+	struct same *same = arg;
+	char *path PFS_FREE = pfs_sql_quote(node->text), *sql PFS_FREE = NULL;
+	struct stat attr;
+	int status;
+
+	if (!same->place->store && lstat(node->text, &attr) != 0)
+		return pfs_cmd_fail("find", "-samefile %s: %s", node->text, strerror(errno));
+	if (!same->place->store && attr.st_dev != same->place->device)
+		return pfs_cmd_fail("find", "-samefile %s: lies outside the mount that is searched",
+				    node->text);
+	if (!path ||
+	    (same->place->store
+		     ? asprintf(&sql, "SELECT ino, ifnull(link, 0) FROM nodes WHERE path = %s", path)
+		     : asprintf(&sql,
+				"SELECT ino, ifnull(link, 0) FROM nodes WHERE ino = %llu "
+				"UNION ALL SELECT %llu, 0",
+				(unsigned long long)attr.st_ino, (unsigned long long)attr.st_ino)) < 0)
+		return pfs_cmd_fail("find", "no memory");
+	same->node = node;
+	same->found = false;
+	status = pfs_place_ask(same->place, sql, take_same, same);
+	if (!status && !same->found)
+		return pfs_cmd_fail("find", "-samefile %s: no such path in the store", node->text);
+	return status;
+}
+
+static int find_same_files(const struct pfs_find *find, const struct pfs_place *place)
+{
+	struct same same = {.place = place};
+
+	return find->needs & PFS_FIND_LINK ? pfs_find_each_same(find->root, find_same, &same) : 0;
+}
+
 static int search_place(struct pfs_find_run *run, const struct pfs_place *place)
 {
 	struct pfs_search search = {.place = place, .run = *run};
@@ -348,7 +407,9 @@ static int search_place(struct pfs_find_run *run, const struct pfs_place *place)
 	search.run.remove = remove_node;
 	if (place->store && run->find->acts)
 		return pfs_cmd_fail("find", "-exec and -delete need the store mounted, and a path of the mount");
-	status = ask_start(&search);
+	status = find_same_files(run->find, place);
+	if (!status)
+		status = ask_start(&search);
 	if (!status && !search.run.quit && search.start.type == 'd' && !search.start_pruned &&
 	    run->find->max_depth > 0)
 		status = run->find->ordered ? pfs_search_walk(&search) : ask_rest(&search);

@@ -122,6 +122,8 @@ static bool test_holds(const struct pfs_find_node *node, const struct pfs_found 
 		return !getpwuid(found->uid);
 	case PFS_FIND_NOGROUP:
 		return !getgrgid(found->gid);
+	case PFS_FIND_SAME:
+		return found->ino == node->ino || (node->link && found->link == node->link);
 	default:
 		return true;
 	}
@@ -305,4 +307,17 @@ static void complete(struct pfs_find_run *run, struct pfs_find_node *node)
 void pfs_find_complete(struct pfs_find_run *run)
 {
 	complete(run, run->find->root);
+}
+
+/* Deep expressions go down on the left. */
+int pfs_find_each_same(struct pfs_find_node *root, int (*fn)(void *arg, struct pfs_find_node *node),
+		       void *arg)
+{
+	for (; root; root = root->left) {
+		if (root->kind == PFS_FIND_SAME)
+			PFS_TRY(fn(arg, root));
+		if (root->right)
+			PFS_TRY(pfs_find_each_same(root->right, fn, arg));
+	}
+	return 0;
 }

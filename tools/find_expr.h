@@ -30,6 +30,7 @@ enum pfs_find_need {
 	PFS_FIND_TARGET = 1024,
 	PFS_FIND_EMPTY = 2048,
 	PFS_FIND_RDEV = 4096,
+	PFS_FIND_LINK = 8192,
 	PFS_FIND_LISTED = 8191 & ~(256 | 512 | 2048) /* what -ls prints: no other time, nor EMPTY */
 };
 
@@ -40,6 +41,7 @@ struct pfs_found {
 	unsigned depth;   /* below the starting point */
 	char type;	  /* find's letter */
 	uint64_t ino, nlink, rdev;
+	uint64_t link;	  /* the same at all names of a file that has several; 0: it has not */
 	mode_t mode; /* type bits included */
 	uid_t uid;
 	gid_t gid;
@@ -67,6 +69,7 @@ enum pfs_find_kind {
 	PFS_FIND_IS_EMPTY,
 	PFS_FIND_NOUSER,
 	PFS_FIND_NOGROUP,
+	PFS_FIND_SAME,
 	PFS_FIND_PRINT, /* actions */
 	PFS_FIND_PRINT0,
 	PFS_FIND_LS,
@@ -91,7 +94,8 @@ struct pfs_find_node {
 	enum pfs_find_kind kind;
 	struct pfs_find_node *left, *right;
 	unsigned field; /* enum pfs_find_need: NUMBER's, TIME's, NEWER's */
-	const char *text; /* pattern, or TYPE's letters; argv's */
+	const char *text; /* pattern, TYPE's letters, or SAME's file; argv's */
+	uint64_t ino, link; /* SAME: of the file, where the search is; link 0: none */
 	bool fold_case;
 	struct pfs_find_number number; /* TIME: unit in ns, counted back from now */
 	int64_t time;		       /* NEWER: later than; TIME: now */
@@ -118,6 +122,10 @@ struct pfs_find {
  * Finish it in any case. */
 PFS_MUST_CHECK int pfs_find_parse(struct pfs_find *find, char **argv, int argc);
 void pfs_find_finish(struct pfs_find *find);
+
+/* Calls fn for each -samefile of the expression, to set ino and link, until it returns non-zero. */
+PFS_MUST_CHECK int pfs_find_each_same(struct pfs_find_node *root,
+				      int (*fn)(void *arg, struct pfs_find_node *node), void *arg);
 
 /* The condition on `nodes`, allocated: "1" for all.  Not for the starting point, whose name may be
  * another where it is found.  NULL: no memory. */

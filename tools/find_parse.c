@@ -215,7 +215,9 @@ static struct pfs_find_node *pattern(struct parser *p, const char *name, enum pf
 		return NULL;
 	node->text = text;
 	node->fold_case = fold_case;
-	need(p, kind == PFS_FIND_LNAME ? PFS_FIND_TARGET : 0);
+	need(p, kind == PFS_FIND_LNAME	? PFS_FIND_TARGET
+		: kind == PFS_FIND_SAME ? PFS_FIND_INO | PFS_FIND_LINK
+					: 0);
 	return node;
 }
 
@@ -406,6 +408,7 @@ static struct pfs_find_node *pattern_test(struct parser *p, const char *name)
 		{"-path", PFS_FIND_PATH, false},       {"-ipath", PFS_FIND_PATH, true},
 		{"-wholename", PFS_FIND_PATH, false},  {"-iwholename", PFS_FIND_PATH, true},
 		{"-lname", PFS_FIND_LNAME, false},     {"-ilname", PFS_FIND_LNAME, true},
+		{"-samefile", PFS_FIND_SAME, false},
 	};
 
 	for (size_t i = 0; i < PFS_COUNT(tests); i++)

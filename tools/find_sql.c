@@ -82,7 +82,7 @@ static const char *column(unsigned field)
 	case PFS_FIND_INO:
 		return "ino";
 	case PFS_FIND_NLINK:
-		return "nlink";
+		return "links";
 	case PFS_FIND_UID:
 		return "uid";
 	case PFS_FIND_GID:
@@ -271,6 +271,11 @@ static struct condition holds(const struct pfs_find_node *node)
 		return say(true, "%s > %s", column(node->field), time_text(time, node->time));
 	case PFS_FIND_PERM:
 		return perm_condition(node);
+	case PFS_FIND_SAME:
+		return node->link ? say(true, "(ino = %llu OR link IS %llu)",
+					(unsigned long long)node->ino,
+					(unsigned long long)node->link)
+				  : say(true, "ino = %llu", (unsigned long long)node->ino);
 	case PFS_FIND_IS_EMPTY:
 		return say(true, "(type = 'f' AND size = 0 OR type = 'd' AND subtree_count = 1)");
 	default: /* paths are printed ones; the rest is the decision's */

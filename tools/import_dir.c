@@ -34,8 +34,16 @@ struct dir {
 	uint8_t *handles;
 	size_t n_handle_bytes, handles_capacity;
 	struct pfs_attr_list attrs;
-	uint64_t *names; /* hash set of the files that have more than one name */
+	struct names { /* a hash table of the files that have more than one */
+		uint64_t key, link; /* key 0: free; link: their number, once there is one */
+		uint32_t count;	    /* of those that are imported */
+	} * names;
 	size_t n_names, names_size;
+	struct named { /* an entry that is such a name */
+		uint64_t key;
+		uint32_t node;
+	} * named;
+	size_t n_named, named_capacity;
 	struct running { /* a file whose chunks are coming */
 		const struct pfs_crawl_entry *entry;
 		int64_t blocks;
@@ -46,37 +54,92 @@ struct dir {
 
 /* ---- hard links ---- */
 
-/* True when the file has been seen under another name. */
-static int seen_before(struct dir *dir, bool *seen, const struct stat *attr)
+/* The place of the file's group, or the free one where it belongs. */
+static struct names *find_names(const struct dir *dir, uint64_t key)
+{
+	size_t mask = dir->names_size - 1, at = key & mask;
+
+	while (dir->names[at].key && dir->names[at].key != key)
+		at = (at + 1) & mask;
+	return &dir->names[at];
+}
+
+static int make_room(struct dir *dir)
+{
+	struct names *old = dir->names;
+	size_t n = dir->names_size, i;
+
+	if (dir->n_names + 1 <= n / 2)
+		return 0;
+	dir->names_size = PFS_MAX(n * 2, 1024);
+	dir->names = calloc(dir->names_size, sizeof(*dir->names));
+	if (!dir->names) {
+		dir->names = old;
+		dir->names_size = n;
+		return -ENOMEM;
+	}
+	for (i = 0; i < n; i++)
+		if (old[i].key)
+			*find_names(dir, old[i].key) = old[i];
+	free(old);
+	return 0;
+}
+
+/* A file with several names in the source: whether this one is another of them, and whose it is. */
+static int take_name(struct dir *dir, bool *seen, uint32_t node, const struct stat *attr)
 {
 	uint64_t key = (attr->st_ino ^ (uint64_t)attr->st_dev << 40) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t mask, at;
+	struct names *names;
 
 	key += key == 0;
-	if (dir->n_names + 1 > dir->names_size / 2) {
-		size_t size = PFS_MAX(dir->names_size * 2, 1024), i;
-		uint64_t *names = calloc(size, sizeof(*names));
-
-		if (!names)
-			return -ENOMEM;
-		for (i = 0; i < dir->names_size; i++) {
-			if (!dir->names[i])
-				continue;
-			for (at = dir->names[i] & (size - 1); names[at]; at = (at + 1) & (size - 1))
-				;
-			names[at] = dir->names[i];
-		}
-		free(dir->names);
-		dir->names = names;
-		dir->names_size = size;
-	}
-	mask = dir->names_size - 1;
-	for (at = key & mask; dir->names[at] && dir->names[at] != key; at = (at + 1) & mask)
-		;
-	*seen = dir->names[at] == key;
+	PFS_TRY(make_room(dir));
+	PFS_TRY(pfs_grow(&dir->named, &dir->named_capacity, dir->n_named + 1,
+			 sizeof(*dir->named)));
+	names = find_names(dir, key);
+	*seen = names->key == key;
 	dir->n_names += !*seen;
-	dir->names[at] = key;
+	names->key = key;
+	names->count++;
+	dir->named[dir->n_named++] = (struct named){.node = node, .key = key};
 	return 0;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* All entries are known: those whose file has another name here are marked. */
+static void mark_names(struct pfs_import *import)
+{
+	struct dir *dir = import->state;
+	size_t i;
+
+	if (dir->n_named)
+		qsort(dir->named, dir->n_named, sizeof(*dir->named), compare_nodes);
+	for (i = 0; i < dir->n_named; i++)
+		if (find_names(dir, dir->named[i].key)->count > 1)
+			pfs_build_set_flags(import->build, dir->named[i].node, PFS_NODE_NAMED, 0);
+}
+
+/* The prime of the first name is the number of all of them. */
+static int put_name(struct pfs_import *import, uint32_t node, uint64_t prime)
+{
+	struct dir *dir = import->state;
+	const struct named key = {.node = node}, *named;
+	struct names *names;
+
+	named = dir->n_named ? bsearch(&key, dir->named, dir->n_named, sizeof(key), compare_nodes)
+			     : NULL;
+	names = named ? find_names(dir, named->key) : NULL;
+	if (!names || names->count < 2)
+		return 0;
+	if (!names->link)
+		names->link = prime;
+	return pfs_store_put_hard_link(pfs_build_store(import->build), prime,
+				       (int64_t)names->link);
 }
 
 /* ---- entries ---- */
@@ -155,7 +218,7 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	bool seen = false;
 
 	if (entry->attr.st_nlink > 1)
-		PFS_TRY(seen_before(dir, &seen, &entry->attr));
+		PFS_TRY(take_name(dir, &seen, entry->node, &entry->attr));
 	import->report.hard_links += seen;
 	switch (import->options.content) {
 	case PFS_CONTENT_NONE:
@@ -386,6 +449,8 @@ static int read_dir(struct pfs_import *import)
 	}
 	if (!error)
 		error = pfs_crawl_error(dir->crawl);
+	if (!error)
+		mark_names(import);
 	if (dir) {
 		pfs_crawl_close(dir->crawl);
 		dir->crawl = NULL;
@@ -431,6 +496,7 @@ static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 
 	if (node < dir->n_originals && dir->originals[node].ino)
 		PFS_TRY(put_source(import, node, prime));
+	PFS_TRY(put_name(import, node, prime));
 	if (!dir->attrs.n)
 		return 0;
 	return pfs_attr_list_put(&dir->attrs, pfs_build_store(import->build), node, prime);
@@ -448,6 +514,7 @@ static void close_dir(struct pfs_import *import)
 	free(dir->originals);
 	free(dir->handles);
 	free(dir->names);
+	free(dir->named);
 	free(dir->running);
 	free(dir);
 }

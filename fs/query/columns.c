@@ -31,6 +31,8 @@ static const struct pfs_node_column built_in[] = {
 	COLUMN("size", "INTEGER NOT NULL", INTEGER, SIZE),
 	COLUMN("blocks", "INTEGER NOT NULL", INTEGER, BLOCKS),
 	COLUMN("nlink", "INTEGER NOT NULL", INTEGER, NLINK),
+	COLUMN("link", "INTEGER", INTEGER, LINK),
+	COLUMN("links", "INTEGER NOT NULL", INTEGER, LINKS),
 	COLUMN("target", "TEXT", BYTES, TARGET),
 	COLUMN("mtime", "INTEGER NOT NULL", INTEGER, MTIME),
 	COLUMN("atime", "INTEGER NOT NULL", INTEGER, ATIME),

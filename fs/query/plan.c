@@ -40,6 +40,8 @@ static const char *name_of(enum pfs_field field)
 		[PFS_FIELD_MTIME] = "mtime",
 		[PFS_FIELD_ATIME] = "atime",
 		[PFS_FIELD_CTIME] = "ctime",
+		[PFS_FIELD_LINK] = "link",
+		[PFS_FIELD_LINKS] = "links",
 		[PFS_FIELD_RDEV] = "rdev",
 		[PFS_FIELD_OFFSET] = "offset",
 		[PFS_FIELD_SUBTREE_COUNT] = "subtree_count",

@@ -147,6 +147,8 @@ static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 bool pfs_column_can(enum pfs_field field)
 {
 	switch (field) {
+	case PFS_FIELD_LINK:
+	case PFS_FIELD_LINKS:
 	case PFS_FIELD_RDEV:
 	case PFS_FIELD_OFFSET:
 	case PFS_FIELD_SUBTREE_COUNT:

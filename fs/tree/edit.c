@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "fs/tree/content.h"
+#include "fs/tree/hardlink.h"
 
 /* ---- beginning and ending ---- */
 
@@ -496,6 +497,7 @@ void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged)
 	slot = pfs_image_slot(tree, edit->ino); /* there: the content lock keeps it */
 	pfs_image_set_size(tree, slot, size >= 0 ? size : image->size[slot],
 			   PFS_MAX(image->blocks[slot] + edit->blocks, 0));
+	pfs_hard_link_leave(tree, slot);
 	pfs_node_changed(tree, slot, privileged);
 	pfs_journal_touch(tree, slot);
 	(void)pthread_rwlock_unlock(&tree->lock);

@@ -82,6 +82,7 @@ struct pfs_tree {
 	struct pfs_sides *sides;
 	struct pfs_registers *registers;
 	struct pfs_rows *rows;
+	struct pfs_hard_links *hard_links;
 	struct pfs_tree_listener listener;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that come and go: mkdir, mknod, symlink, unlink, rmdir. */
 #include "fs/tree/dir.h"
+#include "fs/tree/hardlink.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +168,7 @@ void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
 	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now); /* first, as rename does */
 	pfs_image_detach(tree, slot);
 	pfs_codes_removed(tree, slot);
+	pfs_hard_link_leave(tree, slot);
 	image->links[slot] = 0;
 	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
 	pfs_journal_unlinked(tree, slot);

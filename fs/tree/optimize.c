@@ -2,7 +2,8 @@
 /* Optimizing: the store is built anew beside itself, with slots in pre-order and the smallest primes
  * for the heaviest directories, and then takes its own name.  Until that moment the old file is
  * untouched; afterwards every inode number may have changed. */
-#include "fs/tree/internal.h"
+#include "fs/tree/byprime.h"
+#include "fs/tree/hardlink.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 struct optimize {
 	struct pfs_tree *tree;
+	struct pfs_byprime_table links; /* old -> new */
 	struct pfs_build *build;
 	uint64_t *old_primes; /* by the build's number */
 	size_t n, capacity;
@@ -79,6 +81,35 @@ static int copy_chunks(struct pfs_store *from, const struct copy *copy, uint64_t
 	return rc == -ENOENT ? 0 : rc;
 }
 
+struct new_link {
+	struct pfs_byprime by_old;
+	uint64_t link;
+};
+
+/* A link's number is a name's prime: that of the first one met. */
+static int copy_link(struct optimize *optimize, const struct copy *copy, uint32_t slot)
+{
+	int64_t old = pfs_hard_link_of(optimize->tree, slot);
+	struct new_link *link;
+
+	if (old == PFS_NO_LINK)
+		return 0;
+	link = (struct new_link *)pfs_byprime_find(&optimize->links, (uint64_t)old);
+	if (!link) {
+		link = malloc(sizeof(*link));
+		if (!link)
+			return -ENOMEM;
+		*link = (struct new_link){.by_old.prime = (uint64_t)old, .link = copy->prime};
+		pfs_byprime_add(&optimize->links, &link->by_old);
+	}
+	return pfs_store_put_hard_link(copy->to, copy->prime, (int64_t)link->link);
+}
+
+static void free_link(void *arg PFS_UNUSED, struct pfs_byprime *entry)
+{
+	free(entry);
+}
+
 /* The record of a node was written under its new prime: what belongs to it follows. */
 static int copy_belongings(void *arg, uint32_t node, uint64_t prime)
 {
@@ -92,6 +123,7 @@ static int copy_belongings(void *arg, uint32_t node, uint64_t prime)
 		PFS_TRY(pfs_store_scan_attrs(tree->store, old, copy_attr, &copy));
 	if (tree->image.flags[slot] & PFS_NODE_LINKED)
 		PFS_TRY(copy_source(tree->store, &copy, old));
+	PFS_TRY(copy_link(optimize, &copy, slot));
 	return S_ISREG(tree->image.mode[slot]) ? copy_chunks(tree->store, &copy, old) : 0;
 }
 
@@ -212,6 +244,7 @@ static int optimize_locked(struct pfs_tree *tree, const char *temporary,
 	if (!error)
 		error = build(&optimize);
 	pfs_build_close(optimize.build);
+	pfs_byprime_drain(&optimize.links, free_link, NULL);
 	free(optimize.old_primes);
 	free(optimize.path);
 	if (!error)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "fs/tree/hardlink.h"
 #include "fs/tree/row.h"
 
 /* ---- fallocate ---- */
@@ -259,6 +260,7 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 	}
 	if (!size)
 		image->flags[slot] &= (uint8_t)~PFS_NODE_NODATA;
+	pfs_hard_link_leave(tree, slot);
 	pfs_image_set_size(tree, slot, size, blocks);
 	pfs_journal_touch(tree, slot);
 }

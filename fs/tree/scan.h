@@ -53,6 +53,8 @@ enum pfs_field { /* integers, but for the last five */
 	PFS_FIELD_MTIME,
 	PFS_FIELD_ATIME,
 	PFS_FIELD_CTIME,
+	PFS_FIELD_LINK,	 /* the same at all names of a source file; or none */
+	PFS_FIELD_LINKS, /* how many names the file has */
 	PFS_FIELD_RDEV,
 	PFS_FIELD_OFFSET, /* the offset of readdir after it: the order of a directory's entries */
 	PFS_FIELD_SUBTREE_COUNT,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Predicates become tests: each by the columns, names or bits that it has to look at. */
+#include "fs/tree/hardlink.h"
 #include "fs/tree/scan_impl.h"
 
 #include <stdlib.h>
@@ -98,6 +99,14 @@ static int set_total(struct pfs_scan_test *test, struct pfs_tree *tree)
 	return pfs_totals_prepare(tree);
 }
 
+/* Few nodes have one: they are listed, those alone that have one in the range, or have one not in it. */
+static int set_link(struct pfs_scan_test *test, struct pfs_tree *tree, bool inside)
+{
+	test->how = PFS_HOW_LIST;
+	test->negated = false;
+	return pfs_hard_link_slots(tree, &test->list, &test->n_list, test->low, test->high, inside);
+}
+
 static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
 	const struct pfs_image *image = &tree->image;
@@ -105,7 +114,7 @@ static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
 	if (test->low > test->high) {
 		set_nothing(test);
 		test->not_root = test->field == PFS_FIELD_PARENT;
-		return 0;
+		return test->field == PFS_FIELD_LINK ? set_link(test, tree, !test->negated) : 0;
 	}
 	switch (test->field) {
 	case PFS_FIELD_INO:
@@ -149,6 +158,9 @@ static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
 	case PFS_FIELD_CTIME:
 		set_i64(test, PFS_HOW_TIME, image->ctime);
 		break;
+	case PFS_FIELD_LINK:
+		return set_link(test, tree, !test->negated);
+	case PFS_FIELD_LINKS:
 	case PFS_FIELD_RDEV:
 	case PFS_FIELD_OFFSET:
 		test->how = PFS_HOW_INTEGER;
@@ -269,12 +281,21 @@ static int set_text(struct pfs_scan_test *test, struct pfs_tree *tree,
 }
 
 /* Whether there is no value. */
-static void set_none(struct pfs_scan_test *test, const struct pfs_image *image)
+static int set_none(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
+	const struct pfs_image *image = &tree->image;
+	bool negated = test->negated;
+
 	switch (test->field) {
 	case PFS_FIELD_PARENT:
 		test->how = PFS_HOW_SLOT;
 		test->low = test->high = image->root;
+		break;
+	case PFS_FIELD_LINK:
+		test->low = INT64_MIN;
+		test->high = INT64_MAX;
+		PFS_TRY(set_link(test, tree, true));
+		test->negated = !negated;
 		break;
 	case PFS_FIELD_EXT:
 		test->how = PFS_HOW_TEXT;
@@ -287,6 +308,7 @@ static void set_none(struct pfs_scan_test *test, const struct pfs_image *image)
 	default:
 		set_nothing(test);
 	}
+	return 0;
 }
 
 /* ---- other relations ---- */
@@ -348,8 +370,7 @@ static int set(struct pfs_scan_test *test, struct pfs_tree *tree,
 		set_mask(test, test->low, test->high);
 		return test->field == PFS_FIELD_MODE ? 0 : -EINVAL;
 	case PFS_TEST_NONE:
-		set_none(test, &tree->image);
-		return 0;
+		return set_none(test, tree);
 	case PFS_TEST_UNDER:
 	case PFS_TEST_CHILD_OF:
 	case PFS_TEST_ANCESTOR_OF:

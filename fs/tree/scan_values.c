@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/tree/hardlink.h"
 #include "fs/tree/totals.h"
 
 #define GRAIN 8192u /* nodes that one thread takes at once */
@@ -95,6 +96,10 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 		return nanoseconds(tree, image->atime, slot);
 	case PFS_FIELD_CTIME:
 		return nanoseconds(tree, image->ctime, slot);
+	case PFS_FIELD_LINK:
+		return pfs_hard_link_of(tree, slot);
+	case PFS_FIELD_LINKS:
+		return pfs_hard_link_names(tree, slot);
 	case PFS_FIELD_RDEV:
 		return device(image, slot);
 	case PFS_FIELD_OFFSET:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
 #include "fs/tree/columns.h"
+#include "fs/tree/hardlink.h"
 #include "fs/tree/index.h"
 #include "fs/tree/register.h"
 #include "fs/tree/row.h"
@@ -44,6 +45,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_indexes_create,
 		pfs_columns_create,
 		pfs_load,
+		pfs_hard_links_create,
 	};
 
 	for (size_t i = 0; i < PFS_COUNT(create); i++)
@@ -112,6 +114,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_codes_destroy(tree);
 	pfs_links_destroy(tree);
 	pfs_attrs_destroy(tree);
+	pfs_hard_links_destroy(tree);
 	pfs_rows_destroy(tree);
 	pfs_registers_destroy(tree);
 	pfs_content_destroy(tree);

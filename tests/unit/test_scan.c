@@ -79,7 +79,10 @@ static int64_t naive_integer(enum pfs_field field, size_t i)
 	case PFS_FIELD_BLOCKS:
 		return st->st_blocks;
 	case PFS_FIELD_NLINK:
+	case PFS_FIELD_LINKS:
 		return (int64_t)st->st_nlink;
+	case PFS_FIELD_LINK: /* tests/cli/hard_links.sh has some */
+		return PFS_FIELD_NONE;
 	case PFS_FIELD_MTIME:
 		return naive_time(st->st_mtim);
 	case PFS_FIELD_ATIME:
