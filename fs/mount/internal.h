@@ -50,7 +50,6 @@ struct pfs_mount {
 	struct pfs_virtuals *virtuals;
 	struct pfs_reasons *reasons;
 	_Atomic int running;	     /* statements */
-	_Atomic int running_others;  /* of them: those of who does not see all */
 	_Atomic uint64_t run, failed; /* statements, so far */
 	struct pfs_operation_count counts[PFS_OPCODES]; /* by opcode */
 };

@@ -17,7 +17,7 @@
 struct pfs_virtuals {
 	pthread_mutex_t lock;
 	uint64_t last;	 /* number given out */
-	unsigned others; /* handles of those who do not see all */
+	struct pfs_shares open, running; /* of those who do not see all: handles; statements */
 	size_t n;
 	struct pfs_virtual *oldest, *newest;
 	struct pfs_virtual *listed[LISTED]; /* those with links; NULL: none */
@@ -44,7 +44,14 @@ int pfs_virtuals_open(struct pfs_virtuals **out,
 	*out = virtuals;
 	virtuals->last = PFS_VIRTUAL_FIRST;
 	(void)pthread_mutex_init(&virtuals->lock, NULL);
+	pfs_shares_init(&virtuals->open, PFS_HANDLES_OTHERS);
+	pfs_shares_init(&virtuals->running, PFS_RUNNING_OTHERS);
 	return 0;
+}
+
+struct pfs_shares *pfs_virtuals_running(struct pfs_virtuals *virtuals)
+{
+	return &virtuals->running;
 }
 
 /* ---- names of a listing ---- */
@@ -332,18 +339,6 @@ static void free_handle(struct pfs_handle *handle)
 	free(handle);
 }
 
-/* False: there are as many as may be. */
-static bool count_other(struct pfs_virtuals *virtuals, const struct pfs_query_scope *scope)
-{
-	PFS_LOCKED(&virtuals->lock);
-	if (scope->sees_all)
-		return true;
-	if (virtuals->others == PFS_HANDLES_OTHERS)
-		return false;
-	virtuals->others++;
-	return true;
-}
-
 int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
 {
 	const struct pfs_query_scope *scope = &call->scope;
@@ -353,7 +348,8 @@ int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
 	if (!handle)
 		return -ENOMEM;
 	handle->groups = malloc((scope->n_groups + 1) * sizeof(*handle->groups));
-	if (!handle->groups || !count_other(call->mount->virtuals, scope)) {
+	if (!handle->groups ||
+	    (!scope->sees_all && !pfs_shares_take(&call->mount->virtuals->open, scope->uid))) {
 		int error = handle->groups ? -ENFILE : -ENOMEM;
 
 		free(handle->groups);
@@ -449,7 +445,8 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 	if (handle->shown)
 		*link = handle->next;
 	keep_links(virtuals, handle);
-	virtuals->others -= !handle->sees_all;
+	if (!handle->sees_all)
+		pfs_shares_give(&virtuals->open, handle->uid);
 	handle->virtual->holds--;
 	reap(virtuals, handle->virtual);
 	(void)pthread_mutex_unlock(&virtuals->lock);
@@ -521,6 +518,8 @@ void pfs_virtuals_close(struct pfs_virtuals *virtuals)
 			free_virtual(virtuals, virtual);
 		}
 	}
+	pfs_shares_finish(&virtuals->open);
+	pfs_shares_finish(&virtuals->running);
 	(void)pthread_mutex_destroy(&virtuals->lock);
 	free(virtuals);
 }

@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/shares.h"
 #include "fs/query/answer.h"
 
 #define PFS_QUERY_NAME	  ".query"
@@ -26,7 +27,8 @@
 /* Of an open file, at least; the rest is in a temporary file. */
 #define PFS_ANSWER_MEMORY ((size_t)4 << 20)
 #define PFS_ANSWER_OTHERS ((size_t)256 << 10) /* of those who do not see all, */
-#define PFS_HANDLES_OTHERS 1024u	      /* and how much they may have open together */
+#define PFS_HANDLES_OTHERS 1024u	      /* and how much they may have open together; */
+#define PFS_RUNNING_OTHERS 48u		      /* statements that run for them: of each, see shares.h */
 
 struct pfs_call;
 struct pfs_handle;
@@ -114,6 +116,9 @@ size_t pfs_virtuals_count(struct pfs_virtuals *virtuals);
 void pfs_virtuals_stop(struct pfs_virtuals *virtuals); /* telling; NULL is allowed */
 void pfs_virtuals_close(struct pfs_virtuals *virtuals); /* no request is at work any more */
 
+/* Of statements, of those who do not see all. */
+struct pfs_shares *pfs_virtuals_running(struct pfs_virtuals *virtuals);
+
 /* The node of that number, held; NULL if there is none. */
 struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node);
 void pfs_virtual_hold(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
@@ -158,8 +163,8 @@ struct pfs_handle {
 	struct pfs_virtual_names names;	    /* a directory's */
 };
 
-/* For the call's node; once it is complete pfs_handle_show makes it one of the node's.  -ENFILE: those
- * who do not see all have too many open; -ENOMEM. */
+/* For the call's node; once it is complete pfs_handle_show makes it one of the node's.  -ENFILE: who
+ * does not see all has his share open; -ENOMEM. */
 PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
 void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);

@@ -16,7 +16,6 @@
 #define GROUP_UNKNOWN 65534 /* as /proc shows groups of another user namespace, whatever they are */
 #define RUNNING_MAX                                                                                \
 	(PFS_MORE_THREADS - 32) /* so that other requests that wait find a thread, too */
-#define OTHERS_MAX   (RUNNING_MAX / 2) /* of users other than the one who mounted and root */
 #define RESTARTS_MAX 8
 
 /* ---- reasons ---- */
@@ -278,7 +277,7 @@ static void end_running(struct pfs_call *call)
 {
 	atomic_fetch_sub(&call->mount->running, 1);
 	if (!call->scope.sees_all)
-		atomic_fetch_sub(&call->mount->running_others, 1);
+		pfs_shares_give(pfs_virtuals_running(call->mount->virtuals), call->scope.uid);
 }
 
 static int begin_statement(struct pfs_call *call)
@@ -286,13 +285,11 @@ static int begin_statement(struct pfs_call *call)
 	struct pfs_mount *mount = call->mount;
 
 	pfs_dispatch_yield();
-	if (!call->scope.sees_all && atomic_fetch_add(&mount->running_others, 1) >= OTHERS_MAX) {
-		atomic_fetch_sub(&mount->running_others, 1);
+	if (!call->scope.sees_all &&
+	    !pfs_shares_take(pfs_virtuals_running(mount->virtuals), call->scope.uid))
 		return pfs_call_fail(call, -EAGAIN,
-				     "%d statements of other users than the one who mounted are "
-				     "running already; try again",
-				     OTHERS_MAX);
-	}
+				     "as many of your statements are running as others are left to "
+				     "run; try again when one has ended");
 	if (atomic_fetch_add(&mount->running, 1) < RUNNING_MAX)
 		return 0;
 	end_running(call);
