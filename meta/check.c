@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "meta/declaration.h"
 #include "meta/internal.h"
 
 #define FINDINGS_PER_RULE 100 /* then "and more": a damaged store can have millions */
@@ -162,6 +163,12 @@ static int check_nodes(struct check *check)
 		check->fn(check->arg, "the meta row is missing or damaged");
 		return 0;
 	}
+	if (!error && meta.end_slot > pfs_slots_believed(check->db)) {
+		meta.end_slot = pfs_slots_believed(check->db);
+		(void)report(check,
+			     "the meta row has more slots than so small a file can have nodes; "
+			     "mounted for writing, it is corrected");
+	}
 	if (!error)
 		error = scan_nodes(check, &sums, &meta);
 	if (!error) {
@@ -290,6 +297,26 @@ static const struct {
 	 "NOT EXISTS (SELECT 1 FROM source WHERE source.prime = node.prime)"},
 };
 
+static bool report_unsound_table(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	char why[PFS_DECLARATION_WHY], name[PFS_TABLE_NAME_LIMIT + 1];
+	const void *bytes = sqlite3_column_blob(row, 1), *columns = sqlite3_column_blob(row, 2);
+	size_t len = (size_t)sqlite3_column_bytes(row, 1);
+
+	if (!bytes || len > PFS_TABLE_NAME_LIMIT) /* another rule's */
+		return true;
+	memcpy(name, bytes, len);
+	name[len] = 0;
+	if (sqlite3_stricmp(name, "nodes") == 0 || sqlite3_strnicmp(name, "sqlite_", 7) == 0 ||
+	    strlen(name) != len)
+		return report(check, "%s %s: none can have that name", rule, name);
+	if (pfs_declaration_parse(NULL, why, name, columns ? columns : "",
+				  (size_t)sqlite3_column_bytes(row, 2)) !=
+	    -EUCLEAN)
+		return true;
+	return report(check, "%s %s: its declaration %s", rule, name, why);
+}
+
 static int check_all(struct check *check)
 {
 	int error = each_row(check, "SQLite", "PRAGMA integrity_check", report_integrity);
@@ -299,6 +326,9 @@ static int check_all(struct check *check)
 		error = check_nodes(check);
 	if (!error)
 		error = check_sources(check);
+	if (!error)
+		error = each_row(check, "side table", "SELECT id, name, columns FROM side_table",
+				 report_unsound_table);
 	for (i = 0; i < PFS_COUNT(relations) && !error; i++)
 		error = each_row(check, relations[i].rule, relations[i].text, report_number);
 	return error;

@@ -7,6 +7,9 @@
 #include "base/log.h"
 #include "meta/internal.h"
 
+#define ROW_BYTES 16 /* of a node's record, at least */
+#define SLOTS_MIN ((uint64_t)1 << 22) /* so many may have been in use and never written */
+
 /* ---- the meta row ---- */
 
 static bool meta_from_row(struct pfs_meta *out, uint64_t *seed, sqlite3_stmt *row)
@@ -39,11 +42,23 @@ int pfs_meta_read(struct pfs_meta *out, uint64_t *seed, struct pfs_db *db)
 	return got && meta_from_row(out, seed, row) ? 0 : -EMEDIUMTYPE;
 }
 
+/* A file does not become smaller when nodes go, and a record has more than ROW_BYTES. */
+uint64_t pfs_slots_believed(struct pfs_db *db)
+{
+	sqlite3_stmt *row PFS_RESET = db->sql[PFS_SQL_PAGES];
+	int64_t pages = pfs_db_step(db, row) == 1 ? sqlite3_column_int64(row, 0) : 0;
+
+	return PFS_MAX((uint64_t)PFS_MAX(pages, 0) * (PFS_DB_PAGE_SIZE / ROW_BYTES), SLOTS_MIN);
+}
+
 int pfs_meta_load(struct pfs_store *store, struct pfs_db *db)
 {
 	int error = pfs_meta_read(&store->committed, &store->seed, db);
 
 	store->version = db->version;
+	if (!error)
+		store->committed.end_slot =
+			PFS_MIN(store->committed.end_slot, pfs_slots_believed(db));
 	store->meta = store->committed;
 	store->end_slot = store->meta.end_slot;
 	return error;

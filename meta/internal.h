@@ -113,6 +113,9 @@ PFS_MUST_CHECK int pfs_writer_finish(struct pfs_store *store);
 /* Looks how many pages there are now. */
 void pfs_count_pages(struct pfs_store *store);
 
+/* No slot of a store of this size can have reached it, whatever the file says of itself. */
+uint64_t pfs_slots_believed(struct pfs_db *db);
+
 /* The meta row: read, -EMEDIUMTYPE when it is none; and taken over when the store is opened. */
 PFS_MUST_CHECK int pfs_meta_read(struct pfs_meta *out, uint64_t *seed, struct pfs_db *db);
 PFS_MUST_CHECK int pfs_meta_load(struct pfs_store *store, struct pfs_db *db);

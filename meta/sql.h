@@ -22,7 +22,7 @@
 	X(BEGIN, WRITE, "BEGIN IMMEDIATE")                                                         \
 	X(COMMIT, WRITE, "COMMIT")                                                                 \
 	X(ROLLBACK, WRITE, "ROLLBACK")                                                             \
-	X(PAGES, WRITE, "PRAGMA page_count")                                                       \
+	X(PAGES, READ, "PRAGMA page_count")                                                       \
 	X(FREE_PAGES, WRITE, "PRAGMA freelist_count")                                              \
 	X(META_GET, READ,                                                                          \
 	  "SELECT seed, seq, next_directory, next_other, directories, others, end_slot, "          \
@@ -123,6 +123,7 @@
 	  "INSERT INTO side_table (id, name, columns) VALUES (?1, ?2, ?3) "                        \
 	  "ON CONFLICT (id) DO UPDATE SET name = excluded.name, columns = excluded.columns")       \
 	X(TABLE_DELETE, WRITE, "DELETE FROM side_table WHERE id = ?1")                             \
+	X(TABLE_GET, READ, "SELECT id, name, columns FROM side_table WHERE id = ?1")               \
 	X(TABLE_SCAN, READ, "SELECT id, name, columns FROM side_table ORDER BY name")              \
 	X(SOURCE_DELETE, WRITE, "DELETE FROM source WHERE prime = ?1")                             \
 	X(SOURCE_GET, READ, "SELECT " PFS_SOURCE_COLUMNS " FROM source WHERE prime = ?1")

@@ -449,7 +449,6 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 	sql->selects = 0;
 	sql->changed[0] = 0;
 	pfs_sql_forget_reads(sql);
-	pfs_sql_sides_named(sql, text, len);
 	if (len > INT32_MAX)
 		return complain(problem, -E2BIG, -1, "the statement is too long");
 	if (memchr(text, 0, len))

@@ -44,6 +44,9 @@ struct pfs_sql {
 	bool own;	   /* a statement of this module's own: not asked about */
 	struct pfs_sql_side *sides;
 	size_t n_sides, sides_capacity;
+	uint32_t *sides_by_name; /* a hash of them, by number and one; NULL: none */
+	uint64_t hash_seed;
+	size_t by_name_size;	 /* a power of 2, at least twice as many */
 	struct pfs_sql_value *update_values; /* room for a row of the source */
 	bool *update_given;
 	size_t update_width;
@@ -82,9 +85,10 @@ void pfs_sql_forget_reads(struct pfs_sql *sql);
 
 /* A statement names the table. */
 void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
-/* Those whose names stand in its text: the authorizer is not asked about a table of which NATURAL or
- * USING alone reads columns. */
-void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
+/* NULL: it does not know that one. */
+struct pfs_sql_side *pfs_sql_side_find(const struct pfs_sql *sql, const char *name);
+struct pfs_sql_side *pfs_sql_side_by_id(const struct pfs_sql *sql, uint32_t id);
+void pfs_sql_sides_forget(struct pfs_sql *sql); /* their names; tables stay */
 void pfs_sql_sides_close(struct pfs_sql *sql);
 /* SQLite's update hook; arg is the connection. */
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "meta/sqlside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "meta/db.h"
+#include "meta/declaration.h"
 #include "meta/sqlquery_impl.h"
 
 /* ---- statements of this module's own ---- */
@@ -115,60 +117,6 @@ static int list_columns(struct pfs_sql *sql, char **list, size_t *n, const char 
 
 /* ---- copies ---- */
 
-static struct pfs_sql_side *find(const struct pfs_sql *sql, const char *name)
-{
-	for (size_t i = 0; i < sql->n_sides; i++) {
-		if (sqlite3_stricmp(sql->sides[i].name, name) == 0)
-			return &sql->sides[i];
-	}
-	return NULL;
-}
-
-static struct pfs_sql_side *find_id(const struct pfs_sql *sql, uint32_t id)
-{
-	for (size_t i = 0; i < sql->n_sides; i++) {
-		if (sql->sides[i].id == id)
-			return &sql->sides[i];
-	}
-	return NULL;
-}
-
-void pfs_sql_side_seen(struct pfs_sql *sql, const char *name)
-{
-	struct pfs_sql_side *side = name ? find(sql, name) : NULL;
-
-	if (side)
-		side->wanted = true;
-}
-
-static bool is_in_name(char c)
-{
-	return (unsigned char)c >= 0x80 || c == '_' || c == '$' || (c >= '0' && c <= '9') ||
-	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* Or may: a name with quotes in it is written otherwise. */
-static bool stands_in(const char *text, size_t len, const char *name)
-{
-	size_t n = strlen(name);
-
-	if (strpbrk(name, "'`"))
-		return true;
-	for (size_t at = 0; at + n <= len; at++) {
-		if (sqlite3_strnicmp(text + at, name, (int)n) == 0 &&
-		    (at == 0 || !is_in_name(text[at - 1])) &&
-		    (at + n == len || !is_in_name(text[at + n])))
-			return true;
-	}
-	return false;
-}
-
-void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len)
-{
-	for (size_t i = 0; i < sql->n_sides; i++)
-		sql->sides[i].wanted = stands_in(text, len, sql->sides[i].name);
-}
-
 static int drop(struct pfs_sql *sql, const char *name)
 {
 	char *text = sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\"", name);
@@ -183,23 +131,21 @@ int pfs_sql_sides_clear(struct pfs_sql *sql)
 	int error = 0;
 
 	for (size_t i = 0; i < sql->n_sides; i++) {
-		if (drop(sql, sql->sides[i].name))
+		if (sql->sides[i].declared && drop(sql, sql->sides[i].name))
 			error = -ENOMEM;
-		free(sql->sides[i].name);
 	}
-	sql->n_sides = 0;
+	pfs_sql_sides_forget(sql);
 	return error;
 }
 
 void pfs_sql_sides_close(struct pfs_sql *sql)
 {
-	for (size_t i = 0; i < sql->n_sides; i++)
-		free(sql->sides[i].name);
+	pfs_sql_sides_forget(sql);
 	free(sql->sides);
 	free(sql->rowids);
 }
 
-/* Only what a statement may do as well: the text comes out of a file that anybody may have made. */
+/* Composed by pfs_declaration_parse; and only what a statement may do as well. */
 static int declare(struct pfs_sql *sql, const char *text, size_t len)
 {
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
@@ -228,41 +174,33 @@ static int declare(struct pfs_sql *sql, const char *text, size_t len)
 	return (result & 0xff) == SQLITE_NOMEM ? -ENOMEM : result ? -EUCLEAN : 0;
 }
 
-int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name, size_t name_len,
-		     const void *declaration, size_t len)
+int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const void *declaration, size_t len,
+			 char *why)
 {
-	struct pfs_sql_side side = {.id = id};
-	char *list = NULL;
-	int error;
+	struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
+	char *list = NULL, *text = NULL;
+	int error = pfs_declaration_parse(&text, why, side->name, declaration, len);
 
-	PFS_TRY(pfs_grow(&sql->sides, &sql->sides_capacity, sql->n_sides + 1, sizeof(side)));
-	side.name = strndup(name, name_len);
-	if (!side.name)
-		return -ENOMEM;
-	error = len <= INT32_MAX && !find(sql, side.name) ? declare(sql, declaration, len)
-							  : -EUCLEAN;
-	if (!error)
-		error = list_columns(sql, &list, &side.n_columns, side.name);
-	sqlite3_free(list);
-	if (error) {
-		if (drop(sql, side.name))
-			error = -ENOMEM;
-		free(side.name);
-		return error == -ENOMEM ? error : -EUCLEAN;
+	if (!error) {
+		(void)snprintf(why, PFS_DECLARATION_WHY, "is not SQLite's");
+		error = declare(sql, text, strlen(text));
 	}
-	sql->sides[sql->n_sides++] = side;
-	return 0;
-}
-
-const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n)
-{
-	*n = sql->n_sides;
-	return sql->sides;
+	if (!error)
+		error = list_columns(sql, &list, &side->n_columns, side->name);
+	sqlite3_free(list);
+	free(text);
+	side->declared = !error;
+	if (!error)
+		return 0;
+	if (drop(sql, side->name))
+		error = -ENOMEM;
+	side->is_damaged = error != -ENOMEM;
+	return error == -ENOMEM ? error : -EUCLEAN;
 }
 
 int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id)
 {
-	const struct pfs_sql_side *side = find_id(sql, id);
+	const struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
 	sqlite3_str *text;
 	char *list;
 	size_t n;
@@ -330,7 +268,7 @@ int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_
 
 int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
 {
-	struct pfs_sql_side *side = find_id(sql, id);
+	struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
 
 	(void)sqlite3_finalize(sql->fill);
 	sql->fill = NULL;
@@ -459,11 +397,15 @@ static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
 	while (!result && !error && (result = step(sql, row)) == SQLITE_ROW) {
 		char *name = (char *)sqlite3_column_text(row, 0), *list = NULL;
 		struct pfs_sql_side side = {.name = name, .filled = true};
+		const struct pfs_sql_side *known;
 
 		result = SQLITE_OK;
 		if (!name)
 			error = -ENOMEM;
-		else if (!find(sql, name))
+		known = pfs_sql_side_find(sql, name);
+		if (known && !known->declared)
+			error = -EEXIST;
+		else if (!error && !known)
 			error = list_columns(sql, &list, &side.n_columns, name);
 		if (list)
 			error = fn(arg, &side, PFS_SQL_MADE);
@@ -475,13 +417,15 @@ static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
 
 int pfs_sql_fates(struct pfs_sql *sql, fate_fn *fn, void *arg)
 {
-	const struct pfs_sql_side *changed = find(sql, sql->changed);
+	const struct pfs_sql_side *changed = pfs_sql_side_find(sql, sql->changed);
 	enum pfs_sql_fate fate;
 	bool is_there;
 
 	for (size_t i = 0; sql->saw & PFS_SQL_SAW_SCHEMA && i < sql->n_sides; i++) {
 		const struct pfs_sql_side *side = &sql->sides[i];
 
+		if (!side->declared)
+			continue;
 		PFS_TRY(any(sql, &is_there, IS_TABLE, side->name));
 		if (!is_there)
 			PFS_TRY(fn(arg, side, PFS_SQL_DROPPED));

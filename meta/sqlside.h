@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlside.h - the tables of its own that a connection of meta/sqlquery.h has: copies of side
- * tables, declared as soon as it learns of them, and filled when a statement names them.
+ * tables, known by their names, and declared and filled when a statement names them.
  *
  * A declaration is what makes the table and its indexes: CREATE statements, each ended by ";\n".
  * Errors are as pfs_sql_prepare has them. */
@@ -13,8 +13,11 @@
 struct pfs_sql_side {
 	uint32_t id; /* the store's; 0: not there yet */
 	char *name;
-	size_t n_columns; /* that are stored */
-	bool wanted, filled;
+	size_t n_columns; /* that are stored; once it is declared */
+	bool has_indexes;
+	bool named; /* by the statement, or it may be */
+	bool wanted, declared, filled;
+	bool is_damaged; /* it cannot be declared */
 };
 
 /* ---- copies ---- */
@@ -22,9 +25,18 @@ struct pfs_sql_side {
 /* -ENOMEM: what is there now is not known. */
 PFS_MUST_CHECK int pfs_sql_sides_clear(struct pfs_sql *sql);
 
-/* Runs the declaration, which must make a table of that name.  -EUCLEAN when it does not; -ENOMEM. */
+/* Makes a table known.  -EUCLEAN: it cannot have that name, or another one has it; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name,
-				    size_t name_len, const void *declaration, size_t len);
+				    size_t name_len, bool has_indexes);
+
+/* Which of them a statement that is to be prepared names: they become wanted, the others not.  Those with
+ * indexes are, too, where it names an index or makes something, and all where it asks what there is. */
+void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
+
+/* Makes the table that the declaration (meta/declaration.h) says; why: PFS_DECLARATION_WHY bytes.  -EUCLEAN: it
+ * says none, and the table is damaged from then on; -ENOMEM. */
+PFS_MUST_CHECK int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const void *declaration,
+					size_t len, char *why);
 
 /* The tables, in the order in which they were added; the connection's until the next add or clear. */
 const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n);

@@ -28,6 +28,7 @@ struct pfs_store;
 #define PFS_NAME_MAX     255
 #define PFS_TARGET_MAX   4095
 #define PFS_ATTR_NAME_MAX  255   /* without "user." */
+#define PFS_ATTR_COLUMNS_MAX 1900 /* attributes that can be columns of nodes */
 #define PFS_ATTR_VALUE_MAX 65536
 
 #define PFS_ROOT_PRIME UINT64_C(2)
@@ -457,6 +458,11 @@ PFS_MUST_CHECK int pfs_store_remove_row(struct pfs_store *store, uint32_t id, in
 PFS_MUST_CHECK int pfs_store_scan_tables(struct pfs_store *store,
 					 int (*fn)(void *arg, const struct pfs_table_record *table),
 					 void *arg);
+
+/* For one of them.  -ENOENT: there is none. */
+PFS_MUST_CHECK int pfs_store_get_table(struct pfs_store *store, uint32_t id,
+				       int (*fn)(void *arg, const struct pfs_table_record *table),
+				       void *arg);
 
 /* The same for the rows of a table, in order of their numbers.  -ENOENT: no such table. */
 PFS_MUST_CHECK int pfs_store_scan_rows(struct pfs_store *store, uint32_t id,

@@ -231,6 +231,27 @@ int pfs_store_scan_tables(struct pfs_store *store,
 	return got;
 }
 
+int pfs_store_get_table(struct pfs_store *store, uint32_t id,
+			int (*fn)(void *arg, const struct pfs_table_record *table), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+	struct pfs_table_record table;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_TABLE_GET];
+	pfs_bind_int(row, 1, id);
+	got = pfs_db_step(reader.db, row);
+	if (got < 1)
+		return got ? got : -ENOENT;
+	if (!table_from_row(&table, row))
+		return pfs_db_damaged(reader.db, "side table", table.id,
+				      "its name or columns are none");
+	return fn(arg, &table);
+}
+
 static int scan_rows(struct pfs_db *db, sqlite3_stmt *row,
 		     int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 		     void *arg)

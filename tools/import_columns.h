@@ -26,6 +26,7 @@ struct pfs_import_column {
 struct pfs_import_columns {
 	struct pfs_import_column *list;
 	size_t n, capacity;
+	char why[384]; /* a sentence with a name in it */
 };
 
 /* Returns NULL, or a sentence about why there can be no such attribute. */

@@ -57,7 +57,7 @@ bool pfs_nodes_has_column(const char *name)
 }
 
 /* SQLite's limit is 2,000 unless it was built otherwise. */
-#define COLUMNS_MAX 1900
+#define COLUMNS_MAX (PFS_COUNT(built_in) + PFS_ATTR_COLUMNS_MAX)
 
 static size_t quoted_size(const char *name)
 {
@@ -115,8 +115,12 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 		return -EAGAIN;
 	if (pfs_attr_is_ours(name, len)) /* saved queries, which are nobody's column */
 		return 0;
-	if (table->n == COLUMNS_MAX || (table->known.shown && !table->known.shown[i]))
+	if (table->known.shown && !table->known.shown[i])
 		return 0;
+	if (table->n == COLUMNS_MAX) {
+		table->is_full = true;
+		return 0;
+	}
 	PFS_TRY(pfs_grow(&table->columns, &table->capacity, table->n + 1,
 			 sizeof(*table->columns)));
 	full = malloc(sizeof("user.") + len);

@@ -18,6 +18,7 @@ static void close_connection(struct pfs_connection *connection)
 	pfs_sql_close(connection->sql);
 	pfs_nodes_free_spare(connection);
 	pfs_node_table_destroy(connection->table);
+	free((gid_t *)connection->viewer.groups);
 	free(connection);
 }
 
@@ -75,11 +76,46 @@ static struct pfs_connection *take_idle(struct pfs_queries *queries, const struc
 	return connection;
 }
 
-int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
-		       const struct pfs_known *known, bool plain_patterns)
+static bool is_of(const struct pfs_connection *connection, const struct pfs_viewer *viewer)
 {
+	const struct pfs_viewer *its = &connection->viewer;
+
+	return its->uid == viewer->uid && its->gid == viewer->gid &&
+	       its->n_groups == viewer->n_groups &&
+	       (!viewer->n_groups ||
+		memcmp(its->groups, viewer->groups, viewer->n_groups * sizeof(gid_t)) == 0);
+}
+
+/* What one viewer's statements have filled no other one's find. */
+static int give_to(struct pfs_connection *connection, const struct pfs_viewer *viewer)
+{
+	gid_t *groups = malloc((viewer->n_groups + 1) * sizeof(*groups));
+
+	if (!groups)
+		return -ENOMEM;
+	if (viewer->n_groups)
+		memcpy(groups, viewer->groups, viewer->n_groups * sizeof(*groups));
+	free((gid_t *)connection->viewer.groups);
+	connection->viewer = *viewer;
+	connection->viewer.groups = groups;
+	connection->sides_version = 0;
+	return 0;
+}
+
+int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
+		       const struct pfs_known *known, bool plain_patterns,
+		       const struct pfs_viewer *viewer)
+{
+	int error = 0;
+
 	*out = take_idle(queries, known, plain_patterns);
-	return *out ? 0 : open_connection(out, queries, known, plain_patterns);
+	if (!*out)
+		PFS_TRY(open_connection(out, queries, known, plain_patterns));
+	if (viewer && !is_of(*out, viewer))
+		error = give_to(*out, viewer);
+	if (error)
+		close_connection(PFS_TAKE(*out));
+	return error;
 }
 
 /* The one idle for longest of more than may be, taken out; or NULL.  Each kind has its own share, so

@@ -88,12 +88,44 @@ static long end_of(const struct pfs_edits *text)
 	return (long)end;
 }
 
+struct wanted {
+	const char *name;
+	bool is_there;
+};
+
+static int see_name(void *arg, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
+{
+	struct wanted *wanted = arg;
+
+	wanted->is_there |= strlen(wanted->name) == len &&
+			    strncasecmp(wanted->name, name, len) == 0;
+	return 0;
+}
+
+/* Whether an attribute has the name that is none of so many columns. */
+static bool is_left_out(const struct pfs_query *query, const char *name)
+{
+	struct wanted wanted = {.name = name};
+
+	if (!query->connection->table->is_full || query->is_limited)
+		return false;
+	if (strncasecmp(name, "user.", 5) == 0)
+		wanted.name += 5;
+	return !pfs_attr_names(query->tree, see_name, &wanted) && wanted.is_there;
+}
+
 static void advise(const struct pfs_query *query, char *out, size_t size, const char *text)
 {
 	const char *name, *dot;
 
 	name = after(text, "no such column: ");
 	if (name) {
+		if (is_left_out(query, name)) {
+			(void)snprintf(out, size,
+				       "only %d attributes can be columns, and there are more",
+				       PFS_ATTR_COLUMNS_MAX);
+			return;
+		}
 		dot = strrchr(name, '.');
 		name = nearest(dot ? dot + 1 : name, query->connection->table);
 		(void)snprintf(out, size, name ? "did you mean %s?" : "%s",

@@ -52,6 +52,7 @@ struct pfs_node_table {
 	struct pfs_known known; /* owned */
 	uint64_t n_names; /* attributes that there were then */
 	char *declaration; /* CREATE TABLE */
+	bool is_full;	   /* there are more attributes than can be columns */
 };
 
 /* -ENOMEM; -EAGAIN: there are more names than known->n by now. */
@@ -84,6 +85,7 @@ struct pfs_connection {
 	struct pfs_node_table *table;
 	struct pfs_sql_scan *spare; /* the scan before, for its memory; NULL: there is none */
 	uint64_t sides_version; /* of the side tables that it knows; 0: of none */
+	struct pfs_viewer viewer; /* whose copies of them it has, if it is limited; its groups are its own */
 	bool spent;		/* not to be used again */
 	bool plain_patterns;	/* it is for statements that have no others */
 	unsigned plan_ids; /* given out since the statement was prepared */

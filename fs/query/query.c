@@ -227,7 +227,7 @@ static int take_connection(struct pfs_query *query)
 		error = query->is_limited ? pfs_known_find(query, &known) : 0;
 		if (!error)
 			error = pfs_connection_get(&query->connection, query->queries, &known,
-						   plain);
+						   plain, query->is_limited ? &query->viewer : NULL);
 	} while (error == -EAGAIN); /* an attribute of a new name came in between */
 	free(known.shown);
 	if (!error)
@@ -292,6 +292,10 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 
 	do {
 		PFS_TRY(pfs_sides_refresh(connection, query->tree));
+		error = pfs_sides_declare(query, query->sql, query->len);
+		if (error == -EAGAIN)
+			continue;
+		PFS_TRY(error);
 		PFS_TRY(prepare_rewritten(query, problem));
 		error = pfs_sides_fill(connection, query->tree);
 	} while (error == -EAGAIN);

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/query/tables.h"
 #include "fs/tree/sides.h"
+#include "meta/declaration.h"
 #include "meta/sqlside.h"
 
 bool pfs_side_is_named(const char *name, const char *other)
@@ -24,18 +26,76 @@ bool pfs_side_is_named(const char *name, const char *other)
 struct reading {
 	struct pfs_connection *connection;
 	struct pfs_tree *tree;
+	struct pfs_query *query; /* whose clock runs; NULL: none */
 };
 
 static int add_table(void *arg, const struct pfs_table_record *table)
 {
 	const struct reading *reading = arg;
+	bool has_indexes = memmem(table->columns, table->columns_len, "INDEX", 5);
 	int error = pfs_sql_side_add(reading->connection->sql, table->id, table->name,
-				     table->name_len, table->columns, table->columns_len);
+				     table->name_len, has_indexes);
 
 	if (error != -EUCLEAN)
 		return error;
-	pfs_warning("side table %.*s: damaged: statements cannot see it", (int)table->name_len,
-		    (const char *)table->name);
+	pfs_warning("side table %.*s: none can have that name: statements cannot see it",
+		    (int)table->name_len, (const char *)table->name);
+	return 0;
+}
+
+static int declare(void *arg, const struct pfs_table_record *table)
+{
+	const struct reading *reading = arg;
+	char why[PFS_DECLARATION_WHY];
+	int error = pfs_sql_side_declare(reading->connection->sql, table->id, table->columns,
+					 table->columns_len, why);
+
+	if (error != -EUCLEAN)
+		return error;
+	pfs_warning("side table %.*s: damaged: its declaration %s: statements cannot see it",
+		    (int)table->name_len, (const char *)table->name, why);
+	return 0;
+}
+
+int pfs_sides_declare_one(struct pfs_connection *connection, struct pfs_store *store,
+			  const struct pfs_sql_side *side)
+{
+	struct reading reading = {.connection = connection};
+
+	if (side->declared || side->is_damaged)
+		return 0;
+	return pfs_store_get_table(store, side->id, declare, &reading);
+}
+
+static int declare_named(void *arg, struct pfs_store *store)
+{
+	const struct reading *reading = arg;
+	size_t n;
+	const struct pfs_sql_side *sides = pfs_sql_sides(reading->connection->sql, &n);
+
+	if (reading->connection->sides_version != pfs_sides_version(reading->tree))
+		return -EAGAIN;
+	for (size_t i = 0; i < n; i++) {
+		if (!sides[i].named)
+			continue;
+		if (reading->query && pfs_query_tick(reading->query))
+			return -EINTR;
+		PFS_TRY(pfs_sides_declare_one(reading->connection, store, &sides[i]));
+	}
+	return 0;
+}
+
+int pfs_sides_declare(struct pfs_query *query, const char *text, size_t len)
+{
+	struct reading reading = {query->connection, query->tree, query};
+	size_t n;
+	const struct pfs_sql_side *sides = pfs_sql_sides(query->connection->sql, &n);
+
+	pfs_sql_sides_named(query->connection->sql, text, len);
+	for (size_t i = 0; i < n; i++) {
+		if (sides[i].named && !sides[i].declared && !sides[i].is_damaged)
+			return pfs_sides_read(query->tree, declare_named, &reading);
+	}
 	return 0;
 }
 
@@ -83,7 +143,7 @@ static int fill_wanted(void *arg, struct pfs_store *store)
 	if (reading->connection->sides_version != pfs_sides_version(reading->tree))
 		return -EAGAIN;
 	for (size_t i = 0; i < n; i++) {
-		if (sides[i].wanted && !sides[i].filled)
+		if (sides[i].wanted && sides[i].declared && !sides[i].filled)
 			PFS_TRY(fill(reading->connection, store, sides[i].id));
 	}
 	return 0;
@@ -96,7 +156,7 @@ int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree)
 	const struct pfs_sql_side *sides = pfs_sql_sides(connection->sql, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (sides[i].wanted && !sides[i].filled)
+		if (sides[i].wanted && sides[i].declared && !sides[i].filled)
 			return pfs_sides_read(tree, fill_wanted, &reading);
 	}
 	return 0;
@@ -194,6 +254,21 @@ static int measure(void *arg, int64_t row PFS_UNUSED, const struct pfs_cell *cel
 	return size > PFS_TABLE_ROW_MAX ? -E2BIG : 0;
 }
 
+/* Whoever names the table later is to be able to. */
+static int check_declaration(struct keeping *keeping, const char *table)
+{
+	char why[PFS_DECLARATION_WHY], what[PFS_DECLARATION_WHY + 32];
+	char *text PFS_FREE = NULL;
+	int error;
+
+	PFS_TRY(pfs_sql_declaration(keeping->sql, &text, table));
+	error = pfs_declaration_parse(NULL, why, table, text, strlen(text));
+	if (error != -EUCLEAN)
+		return error;
+	(void)snprintf(what, sizeof(what), "its declaration %s", why);
+	return complain(keeping, -EINVAL, what);
+}
+
 /* Before the store's part, which others wait for. */
 static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fate fate)
 {
@@ -210,6 +285,8 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 		error = pfs_sql_all_rows(keeping->sql, side->name, measure, keeping);
 	else if (fate == PFS_SQL_CHANGED)
 		error = pfs_sql_changed_rows(keeping->sql, side->name, measure, keeping);
+	if (!error && (fate == PFS_SQL_MADE || fate == PFS_SQL_INDEXED))
+		error = check_declaration(keeping, side->name);
 	return error == -E2BIG ? complain(keeping, error, "a row has more than 8 MiB") : error;
 }
 
@@ -223,6 +300,9 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 		error = complain(&keeping, error,
 				 "its rows have no number; leave out WITHOUT ROWID, or give a column "
 				 "another name than rowid, _rowid_ and oid");
+	if (error == -EEXIST && !*problem->text)
+		error = complain(&keeping, error,
+				 "a damaged one has its name; remove that one first");
 	if (!error && (keeping.bytes || keeping.schema))
 		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
 	if (error)

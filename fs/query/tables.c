@@ -98,8 +98,12 @@ static int add_column(void *arg, const char *name)
 static int describe(struct listing *listing, struct pfs_store *store,
 		    const struct pfs_sql_side *side)
 {
-	struct pfs_table_info *table = &listing->tables[listing->n++];
+	struct pfs_table_info *table;
 
+	PFS_TRY(pfs_sides_declare_one(listing->connection, store, side));
+	if (!side->declared)
+		return 0;
+	table = &listing->tables[listing->n++];
 	*table = (struct pfs_table_info){
 		.version = listing->connection->sides_version,
 		.name = strdup(side->name),
@@ -146,7 +150,7 @@ static void finish_listing(struct listing *listing)
 static int list(struct listing *listing, struct pfs_queries *queries)
 {
 	const struct pfs_known all = {.shown = NULL};
-	int error = pfs_connection_get(&listing->connection, queries, &all, false);
+	int error = pfs_connection_get(&listing->connection, queries, &all, false, NULL);
 
 	if (error)
 		return error;

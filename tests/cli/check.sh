@@ -66,6 +66,28 @@ dd if=/dev/zero of="$store" bs=1 seek=8192 count=64 conv=notrunc status=none
 exits 'a page of zeros at the beginning is damage' 1 primefs check "$store"
 is 'which is a finding as well' "$(primefs check --json "$store" | grep -c 'damaged beyond opening')" 1
 
+# Whatever keeps statements from a store, check finds.
+cp "$work/sound.pfs" "$work/table.pfs"
+primefs query "$work/table.pfs" 'CREATE TABLE t AS SELECT 1 AS k' >/dev/null
+tables='meta side_table' values="-1 x''"
+if ((PFS_LONG)); then
+	tables=$(sqlite3 "$work/table.pfs" "SELECT name FROM sqlite_schema WHERE type = 'table'")
+	values="$values 0 1 3 4294967296 9223372036854775807 'x' x'00' NULL"
+fi
+missed=''
+for table in $tables; do
+	for column in $(sqlite3 "$work/table.pfs" "SELECT name FROM pragma_table_info('$table')"); do
+		for value in $values; do
+			cp "$work/table.pfs" "$store"
+			sqlite3 "$store" "UPDATE OR REPLACE $table SET $column = $value" 2>/dev/null || continue
+			if primefs query "$store" 'SELECT count(path), (SELECT k FROM t) FROM nodes' >/dev/null 2>&1 ||
+				! primefs check "$store" >/dev/null 2>&1; then continue; fi
+			missed+=" $table.$column=$value"
+		done
+	done
+done
+is 'whatever a statement meets, check finds' "$missed" ''
+
 # docs/FORMAT.md names every table and every column.
 for table in $(sqlite3 "$work/sound.pfs" "SELECT name FROM sqlite_schema WHERE type = 'table'"); do
 	for name in "$table" $(sqlite3 "$work/sound.pfs" "SELECT name FROM pragma_table_info('$table')"); do

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "base/checked.h"
+#include "fs/tree/scan.h"
 #include "tests/ref/temp_store.h"
 
 #define FILE_PRIME(n) file_primes[n]
@@ -130,6 +132,29 @@ static void test_slot_far_away(void **state)
 	temp_store_create(&temp);
 	temp_store_put(&temp, nodes, 1);
 	assert_int_equal(pfs_tree_open(&tree, temp.path, &(struct pfs_tree_options){0}), -EUCLEAN);
+	temp_store_remove(&temp);
+}
+
+/* The meta row may say what it likes: no memory for slots that a file of this size cannot have used. */
+static void test_end_slot(void **state)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree;
+	sqlite3 *db;
+
+	(void)state;
+	temp_store_create(&temp);
+	assert_int_equal(sqlite3_open(temp.path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "UPDATE meta SET end_slot = 4294967296, "
+				      "next_directory = 4294967296, next_other = 1 << 62",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_not_equal(temp_store_findings(&temp), 0);
+	assert_int_equal(pfs_tree_open(&tree, temp.path, &(struct pfs_tree_options){0}), 0);
+	assert_true(pfs_scan_end(tree) <= 1 << 22);
+	temp_tree_close(tree);
 	temp_store_remove(&temp);
 }
 
@@ -260,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_one_name_for_two),
 		cmocka_unit_test(test_primes_of_the_wrong_kind),
 		cmocka_unit_test(test_slot_far_away),
+		cmocka_unit_test(test_end_slot),
 		cmocka_unit_test(test_number_never_handed_out),
 		cmocka_unit_test(test_numbers_that_are_not_prime),
 		cmocka_unit_test(test_reserved_name),

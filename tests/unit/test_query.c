@@ -111,6 +111,25 @@ static void set_attr(const char *path, const char *name, const char *value)
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of(path), name, value, strlen(value), 0), 0);
 }
 
+/* More attributes than can be columns: one of the rest is refused by its name. */
+static void test_many_attributes(void **state)
+{
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < PFS_ATTR_COLUMNS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "user.t%04u", i);
+		set_attr("/a", name, "x");
+	}
+	check("SELECT t1899 FROM nodes WHERE t0000 = 'x'", "x");
+	set_attr("/a", "user.z", "y");
+	check("SELECT t1899 FROM nodes WHERE t0000 = 'x'", "x");
+	check("SELECT count(*) FROM (SELECT * FROM nodes)", "7");
+	refuse_at("SELECT z FROM nodes", -EINVAL, 7, "no such column: z");
+	refuse_at("SELECT z FROM nodes", -EINVAL, 7, "only 1900 attributes can be columns");
+	refuse_at("SELECT zz FROM nodes", -EINVAL, 7, "table_info(nodes)");
+}
+
 static void test_attributes(void **state)
 {
 	(void)state;
@@ -411,7 +430,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_reading, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
-		TEST(test_attributes), TEST(test_errors),    TEST(test_failures),
+		TEST(test_attributes), TEST(test_many_attributes), TEST(test_errors),    TEST(test_failures),
 		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
 		TEST(test_preorder),
 		TEST(test_raw_bytes),   TEST(test_nobody_waits), TEST(test_titles),

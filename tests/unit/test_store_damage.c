@@ -151,7 +151,7 @@ static void other_schemas_are_refused(void **state PFS_UNUSED)
 	assert_refused(-EPROTONOSUPPORT, "newer primefs");
 	copy_file(test_path, good_path);
 	sql("PRAGMA journal_mode = DELETE; CREATE TABLE side_1 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; "
-	    "INSERT INTO side_table VALUES (1, x'61', x'61'); VACUUM");
+	    "INSERT INTO side_table VALUES (1, x'61', CAST('CREATE TABLE a(b)' AS BLOB)); VACUUM");
 	store = open_as(0); /* side tables are foreseen, and another journal does not matter */
 	assert_int_equal(count_findings(store), 0);
 	assert_int_equal(pfs_store_close(store), 0);
@@ -303,6 +303,15 @@ static void bad_values_are_found(void **state PFS_UNUSED)
 		{"UPDATE node SET size = -1 WHERE prime > 2", "out of range", true},
 		{"UPDATE node SET slot = -1 WHERE prime > 2", "out of range", true},
 		{"UPDATE node SET slot = 4000000000 WHERE prime > 2", "beyond", true},
+		{"UPDATE meta SET end_slot = 4294967295; UPDATE node SET slot = 4000000000 WHERE prime > 2",
+		 "beyond", true},
+		{"UPDATE meta SET end_slot = 4294967295", "more slots", false},
+		{"CREATE TABLE side_9 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; INSERT INTO side_table "
+		 "VALUES (9, x'6e6f646573', CAST('CREATE TABLE nodes(a)' AS BLOB))",
+		 "side table nodes: none can have that name", false},
+		{"CREATE TABLE side_9 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; INSERT INTO side_table "
+		 "VALUES (9, x'61', CAST('CREATE TABLE a AS SELECT 1' AS BLOB))",
+		 "side table a: its declaration cannot be understood at 'AS'", false},
 		{"UPDATE node SET slot = 3 WHERE prime > 2", "more than one node", false},
 		{"UPDATE node SET parent = -3 WHERE prime > 2", "parent", true},
 		{"UPDATE node SET parent = NULL WHERE prime > 2", "parent", true},
