@@ -89,12 +89,14 @@ static const struct pfs_select_family select_family = {
 };
 static const struct pfs_sort_family sort_family = {
 	.sort = pfs_host_sort,
+	.index = pfs_host_index,
 };
 static const struct pfs_group_family group_family = {
 	.group = pfs_host_group,
 };
 static const struct pfs_join_family join_family = {
 	.join = pfs_host_join,
+	.merge = pfs_host_merge,
 };
 static const struct pfs_gather_family gather_family = {
 	.gather = pfs_host_gather_column,

@@ -68,6 +68,10 @@ static void finish_source(struct ref_world *w, struct pfs_source *source)
 	pfs_rows_free(&w->run, source->rows);
 }
 
+struct pair {
+	uint32_t left, right;
+};
+
 /* ---- select, count ---- */
 
 void ref_case_select(struct ref_world *w)
@@ -251,30 +255,40 @@ static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggreg
 	return n;
 }
 
-/* Groups are told apart by their first rows. */
-static uint64_t find_group(const struct pfs_tuples *tuples, sqlite3_stmt *statement)
+static int compare_pairs(const void *a, const void *b)
 {
-	bool is_none = sqlite3_column_type(statement, 0) == SQLITE_NULL;
-	uint32_t first = is_none ? PFS_NO_ROW : (uint32_t)sqlite3_column_int64(statement, 0);
+	const struct pair *x = a, *y = b;
 
-	for (uint64_t i = 0; i < tuples->n; i++) {
-		if (row_of(tuples, 0, i) == first)
-			return i;
-	}
-	return UINT64_MAX;
+	if (x->left != y->left)
+		return x->left < y->left ? -1 : 1;
+	return (x->right > y->right) - (x->right < y->right);
+}
+
+/* Groups are told apart by their first rows. */
+static struct pair *sort_groups(const struct pfs_tuples *tuples)
+{
+	struct pair *groups = calloc(tuples->n + 1, sizeof(*groups));
+
+	assert_non_null(groups);
+	for (uint32_t i = 0; i < tuples->n; i++)
+		groups[i] = (struct pair){row_of(tuples, 0, i), i};
+	qsort(groups, tuples->n, sizeof(*groups), compare_pairs);
+	return groups;
 }
 
 static void compare_groups(const struct pfs_tuples *tuples, sqlite3_stmt *statement, unsigned n,
 			   const char *sql)
 {
-	uint64_t groups = 0;
+	struct pair *groups = sort_groups(tuples);
+	uint64_t n_groups = 0;
 	int rc;
 
 	while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-		uint64_t i = find_group(tuples, statement);
+		bool is_none = sqlite3_column_type(statement, 0) == SQLITE_NULL;
+		uint32_t first = is_none ? PFS_NO_ROW : (uint32_t)sqlite3_column_int64(statement, 0);
+		uint32_t i = groups[n_groups].right;
 
-		groups++;
-		if (i == UINT64_MAX)
+		if (n_groups >= tuples->n || groups[n_groups++].left != first)
 			fail_msg("no group of row %lld in %s",
 				 (long long)sqlite3_column_int64(statement, 0), sql);
 		for (unsigned k = 0; k < n; k++) {
@@ -293,7 +307,8 @@ static void compare_groups(const struct pfs_tuples *tuples, sqlite3_stmt *statem
 		}
 	}
 	assert_int_equal(rc, SQLITE_DONE);
-	assert_int_equal(groups, tuples->n);
+	assert_int_equal(n_groups, tuples->n);
+	free(groups);
 }
 
 void ref_case_group(struct ref_world *w)
@@ -321,6 +336,7 @@ void ref_case_group(struct ref_world *w)
 		at += sprintf(at, "%s c%u COLLATE %s", k ? "," : " GROUP BY", keys[k].ref.column,
 			      collation_name(keys[k].collation));
 	}
+	(void)sprintf(at, " ORDER BY 1");
 	error = pfs_group(&w->run, &tuples, &source, keys, n_keys, aggregates, n);
 	statement = ref_prepare(w, sql, NULL);
 	if (error) {
@@ -340,19 +356,6 @@ void ref_case_group(struct ref_world *w)
 }
 
 /* ---- join ---- */
-
-struct pair {
-	uint32_t left, right;
-};
-
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct pair *x = a, *y = b;
-
-	if (x->left != y->left)
-		return x->left < y->left ? -1 : 1;
-	return (x->right > y->right) - (x->right < y->right);
-}
 
 static void compare_joined(const struct pfs_tuples *tuples, sqlite3_stmt *statement,
 			   const char *sql)
@@ -424,4 +427,105 @@ void ref_case_join(struct ref_world *w)
 	pfs_tuples_free(&w->run, tuples);
 	finish_source(w, &left);
 	finish_source(w, &right);
+}
+
+/* ---- column indexes ---- */
+
+static struct pfs_column_index *build_index(struct ref_world *w, struct ref_table *t,
+					    unsigned column, enum pfs_collation collation)
+{
+	const struct pfs_source source = {.table = &t->table};
+	struct pfs_column_index *index;
+
+	assert_int_equal(pfs_column_index_build(&w->run, &index, &source, (uint16_t)column,
+						collation),
+			 0);
+	return index;
+}
+
+/* The rows between two values of the column, in its order. */
+static void check_range(struct ref_world *w, struct pfs_column_index *index)
+{
+	struct ref_table *t = &w->a;
+	struct pfs_bound bounds[2];
+	struct ref_expression *e = &expression;
+	uint64_t from, to;
+	char sql[1000];
+	sqlite3_stmt *statement;
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t n = t->table.n_rows;
+
+		bounds[i] = (struct pfs_bound){.is_open = ref_below(w, 2)};
+		if (n)
+			bounds[i].value = t->values[(size_t)ref_below(w, n) * REF_COLUMNS_MAX +
+						    (ref_below(w, 9) ? index->column : 0)];
+		e->bound[i] = bounds[i].value;
+	}
+	e->n_bound = 2;
+	(void)sprintf(sql,
+		      "SELECT r FROM a WHERE c%u COLLATE %s %s ?1 AND c%u COLLATE %s %s ?2 "
+		      "ORDER BY c%u COLLATE %s, r",
+		      index->column, collation_name(index->collation), bounds[0].is_open ? ">" : ">=",
+		      index->column, collation_name(index->collation), bounds[1].is_open ? "<" : "<=",
+		      index->column, collation_name(index->collation));
+	assert_int_equal(pfs_column_index_range(&w->run, &from, &to, index, &bounds[0], &bounds[1]),
+			 0);
+	statement = ref_prepare(w, sql, e);
+	for (; sqlite3_step(statement) == SQLITE_ROW; from++) {
+		if (from >= to || index->rows[from] != sqlite3_column_int64(statement, 0))
+			fail_msg("place %llu of %s", (unsigned long long)from, sql);
+	}
+	assert_int_equal(from, to);
+	(void)sqlite3_finalize(statement);
+	ref_expression_finish(w, e);
+}
+
+/* The join of all fragment pairs, one after the other, is the join. */
+static void check_merge(struct ref_world *w, struct pfs_column_index *a, struct pfs_column_index *b)
+{
+	size_t k = 1 + ref_below(w, 6);
+	uint64_t left_at[8], right_at[8], pairs = 0;
+	char sql[1000];
+	sqlite3_stmt *statement;
+
+	assert_int_equal(pfs_column_index_cut(&w->run, left_at, right_at, k, a, b), 0);
+	assert_int_equal(left_at[0] + right_at[0], 0);
+	assert_int_equal(left_at[k] + right_at[k], a->n + b->n);
+	(void)sprintf(sql,
+		      "SELECT a.r, b.r FROM a JOIN b ON a.c%u COLLATE %s = b.c%u "
+		      "ORDER BY a.c%u COLLATE %s, 1, 2",
+		      a->column, collation_name(a->collation), b->column, a->column,
+		      collation_name(a->collation));
+	statement = ref_prepare(w, sql, NULL);
+	for (size_t i = 0; i < k; i++) {
+		struct pfs_index_fragment left = {a, left_at[i], left_at[i + 1]};
+		struct pfs_index_fragment right = {b, right_at[i], right_at[i + 1]};
+		struct pfs_tuples *tuples;
+
+		assert_int_equal(pfs_column_index_join(&w->run, &tuples, &left, &right), 0);
+		assert_int_equal(pfs_tuples_here(&w->run, tuples), 0);
+		for (uint64_t p = 0; p < tuples->n; p++, pairs++) {
+			if (sqlite3_step(statement) != SQLITE_ROW ||
+			    row_of(tuples, 0, p) != sqlite3_column_int64(statement, 0) ||
+			    row_of(tuples, 1, p) != sqlite3_column_int64(statement, 1))
+				fail_msg("pair %llu of %s", (unsigned long long)pairs, sql);
+		}
+		pfs_tuples_free(&w->run, tuples);
+	}
+	assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
+	(void)sqlite3_finalize(statement);
+}
+
+void ref_case_index(struct ref_world *w)
+{
+	enum pfs_collation collation = (enum pfs_collation)ref_below(w, 3);
+	struct pfs_column_index *a = build_index(w, &w->a, ref_below(w, REF_COLUMNS_MAX), collation);
+	struct pfs_column_index *b = build_index(w, &w->b, ref_below(w, REF_COLUMNS_MAX), collation);
+
+	assert_int_equal(pfs_column_index_here(&w->run, a), 0);
+	check_range(w, a);
+	check_merge(w, a, b);
+	pfs_column_index_free(&w->run, a);
+	pfs_column_index_free(&w->run, b);
 }

@@ -50,6 +50,151 @@ static void run_cases(void (*run_case)(struct ref_world *), enum pfs_engine_kind
 	pfs_operators_close(operators);
 }
 
+/* As many rows as several threads, partitions and parts of a sort take. */
+static void large(void **state)
+{
+	static void (*const cases[])(struct ref_world *) = {ref_case_select, ref_case_compute,
+							    ref_case_sort,   ref_case_group,
+							    ref_case_join,   ref_case_index};
+	unsigned rounds = getenv("PFS_LONG") ? 60 : 3;
+	struct pfs_operators *operators;
+	struct ref_world w;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&operators, PFS_ENGINE_HOST, 3), 0);
+	ref_open(&w, operators, PFS_ENGINE_HOST, 42);
+	for (unsigned round = 0; round < rounds; round++) {
+		ref_fill(&w, 66000 + ref_below(&w, 3000), 12);
+		for (unsigned i = 0; i < 2 * PFS_COUNT(cases); i++)
+			cases[i / 2](&w);
+	}
+	ref_close(&w);
+	pfs_operators_close(operators);
+}
+
+/* ---- what ends an operator ---- */
+
+struct budget {
+	int64_t charged, most;
+	unsigned polls_left;
+};
+
+static int charge(void *context, int64_t bytes)
+{
+	struct budget *b = context;
+	int64_t now = __atomic_add_fetch(&b->charged, bytes, __ATOMIC_RELAXED);
+
+	if (bytes <= 0 || now <= b->most)
+		return 0;
+	(void)__atomic_sub_fetch(&b->charged, bytes, __ATOMIC_RELAXED);
+	return -ENOMEM;
+}
+
+static int poll(void *context)
+{
+	struct budget *b = context;
+	unsigned left = __atomic_load_n(&b->polls_left, __ATOMIC_RELAXED);
+
+	if (left == 0)
+		return -ETIMEDOUT;
+	if (left != UINT32_MAX)
+		(void)__atomic_sub_fetch(&b->polls_left, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* One of each operator; the first error. */
+static int run_all(const struct pfs_run *run, const struct pfs_table *table)
+{
+	const struct pfs_source source = {.table = table};
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
+		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = 5}},
+		{.op = PFS_OP_GT},
+	};
+	const struct pfs_program program = {.steps = steps, .n = 3};
+	const struct pfs_sort_key sort_keys[] = {{.ref = {0, 1}}, {.ref = {0, 0}}};
+	const struct pfs_group_key keys[] = {{.ref = {0, 1}}, {.ref = {0, 0}}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_SUM, .ref = {0, 0}},
+						   {.op = PFS_COUNT_DISTINCT, .ref = {0, 1}}};
+	const struct pfs_join_key join_key = {{0, 0}, {0, 0}, PFS_BINARY};
+	const struct pfs_join join = {.kind = PFS_JOIN_LEFT, .keys = &join_key, .n_keys = 1};
+	struct pfs_source some = {.table = table, .to = 3};
+	struct pfs_column_index *index;
+	struct pfs_tuples *tuples;
+	struct pfs_rows *rows;
+	int error = pfs_select(run, &rows, &source, &program);
+
+	if (!error)
+		pfs_rows_free(run, rows);
+	error = error ? error : pfs_compute(run, &tuples, &source, &program, 1);
+	if (!error)
+		pfs_tuples_free(run, tuples);
+	error = error ? error : pfs_filter(run, &tuples, &source, &program);
+	if (!error)
+		pfs_tuples_free(run, tuples);
+	error = error ? error : pfs_sort(run, &tuples, &source, sort_keys, 2, 0, UINT64_MAX);
+	if (!error)
+		pfs_tuples_free(run, tuples);
+	error = error ? error : pfs_sort(run, &tuples, &source, sort_keys, 2, 1, 3);
+	if (!error)
+		pfs_tuples_free(run, tuples);
+	error = error ? error : pfs_group(run, &tuples, &source, keys, 2, aggregates, 2);
+	if (!error)
+		pfs_tuples_free(run, tuples);
+	error = error ? error : pfs_join(run, &tuples, &source, &some, &join);
+	if (!error)
+		pfs_tuples_free(run, tuples);
+	error = error ? error : pfs_column_index_build(run, &index, &source, 0, PFS_BINARY);
+	if (!error)
+		pfs_column_index_free(run, index);
+	return error;
+}
+
+#define N_ENDED 20000
+
+/* Whatever allocation fails, and whenever it is told to stop, an operator leaves nothing behind. */
+static void ends(void **state)
+{
+	static int64_t values[N_ENDED];
+	static uint32_t codes[N_ENDED];
+	static const uint64_t offset[] = {0, 1, 2, 3};
+	const struct pfs_dictionary dictionary = {
+		.bytes = (const uint8_t *)"abc", .offset = offset, .n = 3};
+	const struct pfs_table_column columns[] = {
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = values},
+		{.kind = PFS_KIND_CODE, .width = 4, .data = codes, .dictionary = &dictionary},
+	};
+	const struct pfs_table table = {.n_rows = N_ENDED, .n_columns = 2, .columns = columns};
+	struct budget b = {.most = INT64_MAX, .polls_left = UINT32_MAX};
+	struct pfs_run run = {
+		.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+	int error = -ENOMEM;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	for (uint32_t i = 0; i < N_ENDED; i++) {
+		values[i] = (int64_t)i * 7919 % 100003;
+		codes[i] = i % 3;
+	}
+	assert_int_equal(run_all(&run, &table), 0);
+	assert_int_equal(b.charged, 0);
+	for (b.most = 64; error == -ENOMEM; b.most += b.most / 32 + 16) {
+		error = run_all(&run, &table);
+		assert_true(error == 0 || error == -ENOMEM);
+		assert_int_equal(b.charged, 0);
+	}
+	assert_int_equal(error, 0);
+	b.most = INT64_MAX;
+	error = -ETIMEDOUT;
+	for (unsigned polls = 0; error; polls++) {
+		b.polls_left = polls;
+		error = run_all(&run, &table);
+		assert_true(error == 0 || error == -ETIMEDOUT);
+		assert_int_equal(b.charged, 0);
+	}
+	pfs_operators_close(run.operators);
+}
+
 #define CASES(name, most)                                                                          \
 	static void name##_host(void **state)                                                      \
 	{                                                                                          \
@@ -67,6 +212,7 @@ CASES(compute, UINT32_MAX)
 CASES(sort, UINT32_MAX)
 CASES(group, UINT32_MAX)
 CASES(join, 1025)
+CASES(index, 1025)
 
 int main(void)
 {
@@ -76,6 +222,8 @@ int main(void)
 		cmocka_unit_test(join_host),	cmocka_unit_test(select_cuda),
 		cmocka_unit_test(compute_cuda), cmocka_unit_test(sort_cuda),
 		cmocka_unit_test(group_cuda),	cmocka_unit_test(join_cuda),
+		cmocka_unit_test(large),	cmocka_unit_test(ends),
+		cmocka_unit_test(index_host),	cmocka_unit_test(index_cuda),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
