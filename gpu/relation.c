@@ -203,6 +203,8 @@ int pfs_filter(const struct pfs_run *run, struct pfs_tuples **out, const struct 
 	       const struct pfs_program *program)
 {
 	*out = NULL;
+	if (!program)
+		return -EINVAL;
 	PFS_TRY(check_source(source));
 	PFS_TRY(check_program(source, program));
 	return OPERATE(run, gather, filter, bring(run, b, source, program, 1), out, source,
@@ -246,16 +248,23 @@ static int check_aggregate(const struct pfs_source *source, const struct pfs_agg
 		       : 0;
 }
 
-int pfs_group(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
-	      const struct pfs_group_key *keys, size_t n_keys,
-	      const struct pfs_aggregate *aggregates, size_t n_aggregates)
+static int check_group(const struct pfs_source *source, const struct pfs_group_key *keys,
+		       size_t n_keys, const struct pfs_aggregate *aggregates, size_t n_aggregates)
 {
-	*out = NULL;
 	PFS_TRY(check_source(source));
 	for (size_t i = 0; i < n_keys; i++)
 		PFS_TRY(check_ref(source, keys[i].ref));
 	for (size_t i = 0; i < n_aggregates; i++)
 		PFS_TRY(check_aggregate(source, &aggregates[i]));
+	return 0;
+}
+
+int pfs_group(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
+	      const struct pfs_group_key *keys, size_t n_keys,
+	      const struct pfs_aggregate *aggregates, size_t n_aggregates)
+{
+	*out = NULL;
+	PFS_TRY(check_group(source, keys, n_keys, aggregates, n_aggregates));
 	return OPERATE(run, group, group, bring_source(run, b, source), out, source, keys, n_keys,
 		       aggregates, n_aggregates);
 }
@@ -269,10 +278,9 @@ static int bring_join(const struct pfs_run *run, const struct pfs_operator_backe
 	return bring_program(run, b, join->condition);
 }
 
-int pfs_join(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *left,
-	     const struct pfs_source *right, const struct pfs_join *join)
+static int check_join(const struct pfs_source *left, const struct pfs_source *right,
+		      const struct pfs_join *join)
 {
-	*out = NULL;
 	PFS_TRY(check_source(left));
 	PFS_TRY(check_source(right));
 	if (join->n_keys == 0)
@@ -281,6 +289,14 @@ int pfs_join(const struct pfs_run *run, struct pfs_tuples **out, const struct pf
 		PFS_TRY(check_ref(left, join->keys[i].left));
 		PFS_TRY(check_ref(right, join->keys[i].right));
 	}
+	return 0;
+}
+
+int pfs_join(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *left,
+	     const struct pfs_source *right, const struct pfs_join *join)
+{
+	*out = NULL;
+	PFS_TRY(check_join(left, right, join));
 	return OPERATE(run, join, join, bring_join(run, b, left, right, join), out, left, right,
 		       join);
 }

@@ -24,7 +24,7 @@ static int new_rows(const struct pfs_run *run, struct pfs_rows **out, enum pfs_r
 
 static void drop_content(const struct pfs_run *run, struct pfs_rows *rows)
 {
-	if (rows->form == PFS_ROWS_ON_DEVICE)
+	if (rows->form == PFS_ROWS_ON_DEVICE && rows->backend)
 		rows->backend->families->select->release(rows->backend, run, rows);
 	pfs_run_free(run, rows->bits, rows->allocated, 1);
 	pfs_run_free(run, rows->list, rows->allocated, 1);
@@ -268,18 +268,18 @@ static int to_bits(const struct pfs_run *run, struct pfs_rows *rows)
 	return 0;
 }
 
-/* The rows of `list`, which may be rows itself, that other has, or has not. */
+/* The rows of `list`, which may be rows itself, that test has, or has not. */
 static int keep_of_list(const struct pfs_run *run, struct pfs_rows *rows,
-			const struct pfs_rows *list, const struct pfs_rows *other, bool wanted)
+			const struct pfs_rows *list, const struct pfs_rows *test, bool wanted)
 {
+	size_t allocated = list->n_list * sizeof(*list->list);
 	uint32_t *kept, n = 0;
 
 	PFS_TRY(pfs_run_alloc_raw(run, &kept, list->n_list, sizeof(*kept)));
 	for (uint32_t i = 0; i < list->n_list; i++) {
-		if (pfs_rows_has(other, list->list[i]) == wanted)
+		if (pfs_rows_has(test, list->list[i]) == wanted)
 			kept[n++] = list->list[i];
 	}
-	size_t allocated = list->n_list * sizeof(*kept);
 	drop_content(run, rows);
 	rows->form = PFS_ROWS_LIST;
 	rows->list = kept;

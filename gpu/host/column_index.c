@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Column indexes on the host: built by sorting, searched by halving, cut into intervals of the domain. */
+/* Column indexes on the host: built by sorting, searched by halving, cut into intervals of the
+ * domain. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -16,8 +17,8 @@ void pfs_index_value(struct pfs_index_value *out, const struct pfs_column_index 
 
 	*out = (struct pfs_index_value){0};
 	if (column->kind == PFS_KIND_REAL) {
-		out->number = (struct pfs_number){.is_real = true,
-						  .real = pfs_cell_real(column, at)};
+		out->number =
+			(struct pfs_number){.is_real = true, .real = pfs_cell_real(column, at)};
 		return;
 	}
 	out->number.integer = pfs_cell_integer(column, at);
@@ -97,7 +98,8 @@ static uint64_t without_nulls(const struct pfs_order_key *key, const uint32_t *o
 static int fill_index(const struct pfs_sorting *s, struct pfs_column_index *index, uint32_t *order)
 {
 	const struct pfs_order_key *key = &s->keys[0];
-	bool has_numbers = key->reader.kind == PFS_KIND_INTEGER || key->reader.kind == PFS_KIND_REAL;
+	bool has_numbers =
+		key->reader.kind == PFS_KIND_INTEGER || key->reader.kind == PFS_KIND_REAL;
 	struct numbering n = {.key = key, .index = index};
 	int error;
 
@@ -115,9 +117,8 @@ static int fill_index(const struct pfs_sorting *s, struct pfs_column_index *inde
 int pfs_host_index(struct pfs_operator_backend *b, const struct pfs_run *run,
 		   struct pfs_column_index *index, const struct pfs_source *source)
 {
-	const struct pfs_sort_key key = {.ref = {0, index->column},
-					 .collation = index->collation,
-					 .nulls_last = true};
+	const struct pfs_sort_key key = {
+		.ref = {0, index->column}, .collation = index->collation, .nulls_last = true};
 	struct pfs_host_operators *host = pfs_host_operators_of(b);
 	struct pfs_positions positions;
 	struct pfs_sorting s;
@@ -217,8 +218,8 @@ void pfs_index_cut(uint64_t *left_at, uint64_t *right_at, size_t k,
 			pfs_index_value(&b, right->index, other);
 		if (!has_a || (has_b && pfs_index_compare(left->index->collation, &b, &a) < 0))
 			a = b;
-		left_at[i] = has_a || has_b ? pfs_index_bound(left->index, left_at[i - 1],
-							      left->to, &a, false)
+		left_at[i] = has_a || has_b ? pfs_index_bound(left->index, left_at[i - 1], left->to,
+							      &a, false)
 					    : left->to;
 		right_at[i] = has_a || has_b ? pfs_index_bound(right->index, right_at[i - 1],
 							       right->to, &a, false)

@@ -113,34 +113,25 @@ static void add_exact(struct pfs_fold_table *t, size_t group, int64_t value)
 		t->positive[group] += (uint64_t)value;
 }
 
-static void sum_all(struct pfs_fold_table *t, const struct pfs_cells *cells, uint32_t n)
-{
-	int64_t high, least, greatest;
-	uint64_t low;
-
-	pfs_lanes()->sum_halves(&high, &low, cells->integers, n);
-	pfs_lanes()->extremes(&least, &greatest, cells->integers, n);
-	t->integer[0] = (int64_t)((uint64_t)t->integer[0] + ((uint64_t)high << 32) + low);
-	t->magnitude |= (uint64_t)(least ^ least >> 63) | (uint64_t)(greatest ^ greatest >> 63);
-	for (; t->magnitude & (t->magnitude + 1); t->magnitude |= t->magnitude >> 1)
-		; /* all values between them, too */
-}
-
-/* Integers, none NULL. */
+/* Integers, none NULL; group NULL: all of group 0. */
 static void sum_integers(struct pfs_fold_table *t, const struct pfs_cells *cells,
 			 const uint32_t *group, uint32_t n)
 {
-	uint64_t magnitude = 0;
+	uint64_t sum, high, low;
 
-	for (uint32_t i = 0; i < n; i++) {
-		int64_t value = cells->integers[i];
-
-		magnitude |= (uint64_t)(value ^ value >> 63);
-		t->integer[group[i]] = (int64_t)((uint64_t)t->integer[group[i]] + (uint64_t)value);
+	pfs_lanes()->sum(&sum, &high, &low, cells->integers, n);
+	t->size += ((pfs_u128)high << 32) + low;
+	if (!group) {
+		t->integer[0] = (int64_t)((uint64_t)t->integer[0] + sum);
+		t->count[0] += n;
+		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		t->count[group[i]]++;
-	t->magnitude |= magnitude;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t g = group[i];
+
+		t->integer[g] = (int64_t)((uint64_t)t->integer[g] + (uint64_t)cells->integers[i]);
+		t->count[g]++;
+	}
 }
 
 static void sum_one(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t group,
@@ -153,7 +144,7 @@ static void sum_one(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 		return;
 	}
 	t->integer[group] = (int64_t)((uint64_t)t->integer[group] + (uint64_t)value.integer);
-	t->magnitude |= (uint64_t)(value.integer ^ value.integer >> 63);
+	t->size += (uint64_t)(value.integer ^ value.integer >> 63);
 	if (fold->exact)
 		add_exact(t, group, value.integer);
 }
@@ -250,12 +241,7 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 	pfs_cells_read(&fold->reader, span, &cells);
 	if (is_sum(fold) && fold->reader.kind == PFS_KIND_INTEGER && !fold->exact &&
 	    !cells.has_nulls) {
-		if (group) {
-			sum_integers(t, &cells, group, span->n);
-		} else {
-			sum_all(t, &cells, span->n);
-			t->count[0] += span->n;
-		}
+		sum_integers(t, &cells, group, span->n);
 		return;
 	}
 	add_one_by_one(fold, t, span, group, &cells);

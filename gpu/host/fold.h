@@ -28,7 +28,9 @@ struct pfs_fold_table {
 	uint8_t *is_real; /* SUM: there was a real; MIN, MAX: it is one */
 	uint32_t *at;	  /* MIN, MAX: where it is, the first place */
 	pfs_u128 *positive, *negative; /* exact: sums of the integers' absolute values */
-	uint64_t magnitude; /* or of all integers that were added, negative ones inverted */
+	/* The sum of all groups' integers, negative ones inverted: what no group's sum exceeds by
+	 * more than its number of values. */
+	pfs_u128 size;
 };
 
 PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run,
@@ -45,17 +47,15 @@ void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *table
 void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *table,
 		  const struct pfs_span *span, const uint32_t *group);
 
-/* Group `into` of table gets what group `from` of other has; magnitude stays.  Several threads may
+/* Group `into` of table gets what group `from` of other has; size stays.  Several threads may
  * do so for different groups. */
 void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t into,
 		    const struct pfs_fold_table *other, size_t from);
 
-/* True if sums of n integers below this magnitude may leave 64 bits. */
-static inline bool pfs_fold_may_overflow(uint64_t magnitude, uint64_t n)
+/* True if the sum of one of n integers' groups may leave 64 bits, in some order. */
+static inline bool pfs_fold_may_overflow(const struct pfs_fold_table *table, uint64_t n)
 {
-	pfs_u128 most = (pfs_u128)magnitude * n;
-
-	return most + n > INT64_MAX;
+	return table->size + n > INT64_MAX;
 }
 
 /* The result for groups order[0..n).  -EOVERFLOW, -EOPNOTSUPP as pfs_group says. */

@@ -116,7 +116,7 @@ static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *t
 			 const struct pfs_group_table *from)
 {
 	for (size_t k = 0; from->folds && k < g->n_folds; k++)
-		to->folds[k].magnitude |= from->folds[k].magnitude;
+		to->folds[k].size += from->folds[k].size;
 	for (size_t i = 0; i < from->capacity; i++) {
 		if (from->rows[i] == 0)
 			continue;
@@ -195,13 +195,25 @@ static int order_groups(struct groups *groups, const struct pfs_grouping *g, boo
 	return sorted || groups->n <= SORTED_MAX ? sort_groups(groups, g->run) : 0;
 }
 
+/* True if an array by the keys' numbers is worth its memory, which every thread needs. */
+static bool is_indexed(const struct pfs_grouping *g)
+{
+	uint64_t domain = g->keys.domain;
+
+	if (!g->keys.exact)
+		return false;
+	return domain <= PFS_GROUP_INDEXED ||
+	       (domain <= g->positions->n / PFS_GROUP_ROWS &&
+		domain * pfs_host_workers(g->host) <= PFS_GROUP_INDEXED_MAX);
+}
+
 static int make_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
 {
 	int error;
 
 	*groups = (struct groups){0};
 	PFS_TRY(pfs_group_table_open(&groups->table, g));
-	if (g->keys.exact && g->keys.domain <= PFS_GROUP_INDEXED)
+	if (is_indexed(g))
 		error = pfs_group_by_index(&groups->table, g);
 	else
 		error = pfs_group_by_hash(&groups->table, g);
@@ -219,8 +231,7 @@ static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 		bool sums = folds[i].op == PFS_SUM || folds[i].op == PFS_TOTAL ||
 			    folds[i].op == PFS_AVG;
 
-		if (!sums || folds[i].exact ||
-		    !pfs_fold_may_overflow(table->magnitude, g->positions->n))
+		if (!sums || folds[i].exact || !pfs_fold_may_overflow(table, g->positions->n))
 			continue;
 		folds[i].exact = true;
 		any = true;

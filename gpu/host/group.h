@@ -33,7 +33,9 @@ PFS_MUST_CHECK int pfs_group_table_reserve(struct pfs_group_table *table,
 void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *grouping);
 
 /* Both fill the open table.  By index: groups are the keys' numbers, some without tuples. */
-#define PFS_GROUP_INDEXED (UINT64_C(1) << 16)
+#define PFS_GROUP_INDEXED     (UINT64_C(1) << 16) /* numbers that are always so few, */
+#define PFS_GROUP_ROWS	      4u		  /* or where so many tuples share one, */
+#define PFS_GROUP_INDEXED_MAX (UINT64_C(1) << 23) /* up to so many in all threads */
 PFS_MUST_CHECK int pfs_group_by_index(struct pfs_group_table *out,
 				      const struct pfs_grouping *grouping);
 PFS_MUST_CHECK int pfs_group_by_hash(struct pfs_group_table *out,

@@ -223,7 +223,7 @@ static int join_partitions(struct partitioning *p)
 		p->before[part] = n;
 		n += p->tables[part].n;
 		for (size_t k = 0; k < g->n_folds; k++)
-			p->all->folds[k].magnitude |= p->tables[part].folds[k].magnitude;
+			p->all->folds[k].size += p->tables[part].folds[k].size;
 	}
 	PFS_TRY(pfs_group_table_reserve(p->all, g, n));
 	p->all->n = n;

@@ -28,8 +28,10 @@ struct pfs_lanes {
 			     uint32_t n, enum pfs_order_op op);
 	/* The least and the greatest; n > 0. */
 	void (*extremes)(int64_t *least, int64_t *greatest, const int64_t *values, uint32_t n);
-	/* The sums of all upper halves (arithmetic) and of all lower halves. */
-	void (*sum_halves)(int64_t *high, uint64_t *low, const int64_t *values, uint32_t n);
+	/* Sums modulo 2^64; and of the values, negative ones inverted, the sums of the upper and of
+	 * the lower halves. */
+	void (*sum)(uint64_t *sum, uint64_t *high, uint64_t *low, const int64_t *values,
+		    uint32_t n);
 };
 
 /* The fastest that this processor runs. */

@@ -173,16 +173,19 @@ LANES_TARGET static void LANES(extremes)(int64_t *least, int64_t *greatest, cons
 	*greatest = high;
 }
 
-LANES_TARGET static void LANES(sum_halves)(int64_t *high, uint64_t *low, const int64_t *values,
-					   uint32_t n)
+LANES_TARGET static void LANES(sum)(uint64_t *sum, uint64_t *high, uint64_t *low,
+				    const int64_t *values, uint32_t n)
 {
-	int64_t upper = 0;
-	uint64_t lower = 0;
+	uint64_t all = 0, upper = 0, lower = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		upper += values[i] >> 32;
-		lower += (uint64_t)values[i] & UINT32_MAX;
+		uint64_t size = (uint64_t)(values[i] ^ values[i] >> 63);
+
+		all += (uint64_t)values[i];
+		upper += size >> 32;
+		lower += size & UINT32_MAX;
 	}
+	*sum = all;
 	*high = upper;
 	*low = lower;
 }
@@ -196,7 +199,7 @@ PFS_UNUSED static const struct pfs_lanes LANES(lanes) = {
 	.compare_real = LANES(compare_real),
 	.compare_both = LANES(compare_both),
 	.extremes = LANES(extremes),
-	.sum_halves = LANES(sum_halves),
+	.sum = LANES(sum),
 };
 
 #undef LANES_READ

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Joining two column indexes: both are cut into intervals of the domain, whose fragments are merged by
- * several threads without regard to each other. */
+/* Joining two column indexes: both are cut into intervals of the domain, whose fragments are merged
+ * by several threads without regard to each other. */
 #include "base/checked.h"
 #include "gpu/host/families.h"
 #include "gpu/host/index_value.h"

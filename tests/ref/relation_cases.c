@@ -285,7 +285,8 @@ static void compare_groups(const struct pfs_tuples *tuples, sqlite3_stmt *statem
 
 	while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
 		bool is_none = sqlite3_column_type(statement, 0) == SQLITE_NULL;
-		uint32_t first = is_none ? PFS_NO_ROW : (uint32_t)sqlite3_column_int64(statement, 0);
+		uint32_t first =
+			is_none ? PFS_NO_ROW : (uint32_t)sqlite3_column_int64(statement, 0);
 		uint32_t i = groups[n_groups].right;
 
 		if (n_groups >= tuples->n || groups[n_groups++].left != first)
@@ -437,9 +438,8 @@ static struct pfs_column_index *build_index(struct ref_world *w, struct ref_tabl
 	const struct pfs_source source = {.table = &t->table};
 	struct pfs_column_index *index;
 
-	assert_int_equal(pfs_column_index_build(&w->run, &index, &source, (uint16_t)column,
-						collation),
-			 0);
+	assert_int_equal(
+		pfs_column_index_build(&w->run, &index, &source, (uint16_t)column, collation), 0);
 	return index;
 }
 
@@ -463,12 +463,13 @@ static void check_range(struct ref_world *w, struct pfs_column_index *index)
 		e->bound[i] = bounds[i].value;
 	}
 	e->n_bound = 2;
-	(void)sprintf(sql,
-		      "SELECT r FROM a WHERE c%u COLLATE %s %s ?1 AND c%u COLLATE %s %s ?2 "
-		      "ORDER BY c%u COLLATE %s, r",
-		      index->column, collation_name(index->collation), bounds[0].is_open ? ">" : ">=",
-		      index->column, collation_name(index->collation), bounds[1].is_open ? "<" : "<=",
-		      index->column, collation_name(index->collation));
+	(void)sprintf(
+		sql,
+		"SELECT r FROM a WHERE c%u COLLATE %s %s ?1 AND c%u COLLATE %s %s ?2 "
+		"ORDER BY c%u COLLATE %s, r",
+		index->column, collation_name(index->collation),
+		bounds[0].is_open ? ">" : ">=", index->column, collation_name(index->collation),
+		bounds[1].is_open ? "<" : "<=", index->column, collation_name(index->collation));
 	assert_int_equal(pfs_column_index_range(&w->run, &from, &to, index, &bounds[0], &bounds[1]),
 			 0);
 	statement = ref_prepare(w, sql, e);
@@ -520,8 +521,10 @@ static void check_merge(struct ref_world *w, struct pfs_column_index *a, struct 
 void ref_case_index(struct ref_world *w)
 {
 	enum pfs_collation collation = (enum pfs_collation)ref_below(w, 3);
-	struct pfs_column_index *a = build_index(w, &w->a, ref_below(w, REF_COLUMNS_MAX), collation);
-	struct pfs_column_index *b = build_index(w, &w->b, ref_below(w, REF_COLUMNS_MAX), collation);
+	struct pfs_column_index *a =
+		build_index(w, &w->a, ref_below(w, REF_COLUMNS_MAX), collation);
+	struct pfs_column_index *b =
+		build_index(w, &w->b, ref_below(w, REF_COLUMNS_MAX), collation);
 
 	assert_int_equal(pfs_column_index_here(&w->run, a), 0);
 	check_range(w, a);

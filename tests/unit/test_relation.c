@@ -166,8 +166,7 @@ static void ends(void **state)
 	};
 	const struct pfs_table table = {.n_rows = N_ENDED, .n_columns = 2, .columns = columns};
 	struct budget b = {.most = INT64_MAX, .polls_left = UINT32_MAX};
-	struct pfs_run run = {
-		.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
 	int error = -ENOMEM;
 
 	(void)state;
