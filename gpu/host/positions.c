@@ -200,25 +200,30 @@ static int take_vector(struct pfs_host_operators *host, const struct pfs_run *ru
 	return 0;
 }
 
+static int take_table(struct pfs_host_operators *host, const struct pfs_run *run,
+		      struct pfs_tuple_table *to, const struct pfs_source *source, size_t i,
+		      const struct pfs_positions *positions)
+{
+	struct taking t = {.positions = positions};
+
+	if (!source->table)
+		t.from = &source->tuples->tables[i];
+	to->table = source->table ? source->table : t.from->table;
+	if (!positions->at && !(t.from && t.from->rows)) {
+		to->from = positions->first + (t.from ? t.from->from : 0);
+		return 0;
+	}
+	PFS_TRY(pfs_run_alloc_raw(run, &to->rows, positions->n, sizeof(*to->rows)));
+	t.rows = to->rows;
+	return pfs_host_for(host, run, positions->n, PFS_PIECE, take_rows, &t);
+}
+
 int pfs_host_take(struct pfs_host_operators *host, const struct pfs_run *run,
 		  struct pfs_tuples *out, size_t first_table, size_t first_computed,
 		  const struct pfs_source *source, const struct pfs_positions *positions)
 {
-	for (size_t i = 0; i < pfs_source_tables(source); i++) {
-		struct taking t = {.positions = positions};
-		struct pfs_tuple_table *to = &out->tables[first_table + i];
-
-		if (!source->table)
-			t.from = &source->tuples->tables[i];
-		to->table = source->table ? source->table : t.from->table;
-		if (!positions->at && !(t.from && t.from->rows)) {
-			to->from = positions->first + (t.from ? t.from->from : 0);
-			continue;
-		}
-		PFS_TRY(pfs_run_alloc_raw(run, &to->rows, out->n, sizeof(*to->rows)));
-		t.rows = to->rows;
-		PFS_TRY(pfs_host_for(host, run, out->n, PFS_PIECE, take_rows, &t));
-	}
+	for (size_t i = 0; i < pfs_source_tables(source); i++)
+		PFS_TRY(take_table(host, run, &out->tables[first_table + i], source, i, positions));
 	for (size_t i = 0; i < pfs_source_computed(source); i++) {
 		struct taking t = {.positions = positions,
 				   .vector = &source->tuples->computed[i],
