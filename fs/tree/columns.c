@@ -3,6 +3,7 @@
  * the tree's epoch; so nobody else reads it while it is being changed, since whoever reads it in
  * the same hold found nothing more to do. */
 #include "fs/tree/columns_impl.h"
+#include "fs/tree/register.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -419,6 +420,12 @@ static int prepare(struct pfs_tree *tree, enum pfs_derived_kind kind,
 	return error;
 }
 
+/* What follows from a node's place changes without the node: nobody notes that. */
+static bool is_computed(const struct pfs_tree *tree, const struct pfs_column_wish *wish)
+{
+	return wish->attr && pfs_registers_computing(tree, wish->attr, wish->attr_len);
+}
+
 int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_column_wish *wishes, size_t n,
 			int (*poll)(void *arg), void *arg)
 {
@@ -427,7 +434,7 @@ int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_column_wish *wis
 
 	PFS_TRY(prepare(tree, PFS_DERIVED_LIVE, NULL, poll, arg));
 	for (size_t i = 0; i < n; i++) {
-		if (pfs_derived_kind_of(&kind, &wishes[i]))
+		if (pfs_derived_kind_of(&kind, &wishes[i]) && !is_computed(tree, &wishes[i]))
 			PFS_TRY(prepare(tree, kind, &wishes[i], poll, arg));
 	}
 	return 0;
@@ -437,6 +444,8 @@ int pfs_derived_get(struct pfs_tree *tree, struct pfs_derived **out, enum pfs_de
 		    const struct pfs_column_wish *wish)
 {
 	PFS_LOCKED(&tree->columns->lock);
+	if (wish && is_computed(tree, wish))
+		return -EOPNOTSUPP;
 	*out = find(tree->columns, kind, wish);
 	if (!*out || !(*out)->ready)
 		return -EAGAIN;

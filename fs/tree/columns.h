@@ -41,7 +41,7 @@ PFS_MUST_CHECK int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_c
 /* Both between pfs_scan_lock and pfs_scan_unlock, and what they give is good until then; in another
  * hold at the same epoch they give the same.  -EAGAIN: it has to be prepared (again); -EOPNOTSUPP:
  * the column has values that the operators do not take (of other types than it is declared as,
- * times beyond 1677..2262); -ENOMEM. The table has no columns yet. */
+ * times beyond 1677..2262), or follows from where nodes are (register.h); -ENOMEM. The table has no columns yet. */
 PFS_MUST_CHECK int pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out);
 PFS_MUST_CHECK int pfs_columns_get(struct pfs_tree *tree, struct pfs_table_column *out,
 				   const struct pfs_column_wish *wish);

@@ -18,6 +18,7 @@ wanted() {
 	"cat '.query/sql/SELECT ext"*) echo '^c +1 +3000000$' ;;
 	'exec 3'*) echo '^6$' ;;
 	*schema) echo 'subtree_size.INTEGER' ;;
+	*'link IS NOT NULL'*) echo '^path +links$' ;;
 	*/ext/@values) echo '^h.1$' ;;
 	*/where/type) echo '^f$' ;;
 	*9/@count) echo '^2$' ;;
