@@ -81,6 +81,11 @@ PFS_MUST_CHECK int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples 
 PFS_MUST_CHECK int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
 				      const struct pfs_table *table, const struct pfs_rows *rows);
 
+/* All tuples of the parts, in their order: batches over the same tables, with as many computed vectors
+ * of the same kinds each.  -EOPNOTSUPP: they are of others. */
+PFS_MUST_CHECK int pfs_tuples_concat(const struct pfs_run *run, struct pfs_tuples **out,
+				     struct pfs_tuples *const *parts, size_t n_parts);
+
 /* What an operator reads: rows of a table (rows NULL: all that exist; else all of them exist), or,
  * with table NULL, a batch.  Its fragment from..to: of row numbers, or of places in the batch; to
  * 0: to the end.  Operators over disjoint fragments may run at once, on different devices. */

@@ -2,6 +2,8 @@
 /* Batches and vectors in the host's memory. */
 #include "gpu/relation.h"
 
+#include <string.h>
+
 #include "gpu/engine_impl.h"
 
 static size_t element_size(enum pfs_kind kind)
@@ -113,6 +115,111 @@ int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
 	}
 	if (tuples->tables[0].rows)
 		(void)pfs_rows_next(rows, &next, tuples->tables[0].rows, n);
+	*out = tuples;
+	return 0;
+}
+
+/* ---- one batch of several ---- */
+
+static void copy_rows(struct pfs_tuples *out, uint64_t at, const struct pfs_tuples *part)
+{
+	for (size_t i = 0; i < out->n_tables; i++) {
+		const struct pfs_tuple_table *from = &part->tables[i];
+		uint32_t *rows = out->tables[i].rows + at;
+
+		if (from->rows && part->n)
+			memcpy(rows, from->rows, part->n * sizeof(*rows));
+		for (uint64_t j = 0; j < part->n && !from->rows; j++)
+			rows[j] = from->from + (uint32_t)j;
+	}
+}
+
+static void copy_bits(uint64_t *out, uint64_t at, const uint64_t *bits, uint64_t n)
+{
+	for (uint64_t i = 0; i < n && bits; i++)
+		out[(at + i) / 64] |= (bits[i / 64] >> i % 64 & 1) << (at + i) % 64;
+}
+
+/* Vectors of which some part has bits have them. */
+static int make_vector(const struct pfs_run *run, struct pfs_vector *out,
+		       struct pfs_tuples *const *parts, size_t n_parts, size_t number)
+{
+	const struct pfs_vector *first = NULL;
+	bool has_nulls = false, has_reals = false;
+	uint64_t n = out->n;
+
+	for (size_t i = 0; i < n_parts; i++) {
+		const struct pfs_vector *vector = &parts[i]->computed[number];
+
+		if (!parts[i]->n)
+			continue;
+		first = first ? first : vector;
+		has_nulls |= vector->nulls != NULL;
+		has_reals |= vector->is_real != NULL;
+		if (vector->kind != first->kind || vector->dictionary != first->dictionary ||
+		    vector->heap != first->heap)
+			return -EOPNOTSUPP;
+	}
+	first = first ? first : &parts[0]->computed[number];
+	PFS_TRY(pfs_vector_make(run, out, first->kind, n));
+	out->dictionary = first->dictionary;
+	out->heap = first->heap;
+	if (has_nulls)
+		PFS_TRY(pfs_vector_make_bits(run, &out->nulls, n));
+	return has_reals ? pfs_vector_make_bits(run, &out->is_real, n) : 0;
+}
+
+static void copy_vector(struct pfs_vector *out, uint64_t at, const struct pfs_vector *part,
+			uint64_t n)
+{
+	size_t size = element_size(out->kind);
+
+	if (n)
+		memcpy((char *)out->data + at * size, part->data, n * size);
+	copy_bits(out->nulls, at, part->nulls, n);
+	copy_bits(out->is_real, at, part->is_real, n);
+}
+
+static int make_parts(const struct pfs_run *run, struct pfs_tuples *out,
+		      struct pfs_tuples *const *parts, size_t n_parts)
+{
+	for (size_t i = 0; i < out->n_tables; i++) {
+		out->tables[i].table = parts[0]->tables[i].table;
+		PFS_TRY(pfs_run_alloc_raw(run, &out->tables[i].rows, out->n, sizeof(uint32_t)));
+	}
+	for (size_t i = 0; i < out->n_computed; i++) {
+		out->computed[i].n = out->n;
+		PFS_TRY(make_vector(run, &out->computed[i], parts, n_parts, i));
+	}
+	return 0;
+}
+
+int pfs_tuples_concat(const struct pfs_run *run, struct pfs_tuples **out,
+		      struct pfs_tuples *const *parts, size_t n_parts)
+{
+	struct pfs_tuples *tuples;
+	uint64_t n = 0, at = 0;
+	int error;
+
+	*out = NULL;
+	for (size_t i = 0; i < n_parts; i++) {
+		PFS_TRY(pfs_tuples_here(run, parts[i]));
+		if (parts[i]->n_tables != parts[0]->n_tables ||
+		    parts[i]->n_computed != parts[0]->n_computed)
+			return -EOPNOTSUPP;
+		n += parts[i]->n;
+	}
+	PFS_TRY(pfs_tuples_make(run, &tuples, n, parts[0]->n_tables, parts[0]->n_computed));
+	error = make_parts(run, tuples, parts, n_parts);
+	if (error) {
+		pfs_tuples_free(run, tuples);
+		return error;
+	}
+	for (size_t i = 0; i < n_parts; at += parts[i++]->n) {
+		copy_rows(tuples, at, parts[i]);
+		for (size_t j = 0; j < tuples->n_computed; j++)
+			copy_vector(&tuples->computed[j], at, &parts[i]->computed[j], parts[i]->n);
+	}
 	*out = tuples;
 	return 0;
 }

@@ -158,6 +158,7 @@ struct pfs_query {
 	size_t n_scans, scans_capacity;
 
 	struct pfs_relational *relational; /* relational/relational.h */
+	uint64_t piece; /* rows that it looks at before it lets go of the tree; 0: as it finds right */
 
 	/* batch.c */
 	uint64_t many; /* rows that are; 0: as it finds right */

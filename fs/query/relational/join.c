@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "fs/tree/relation.h"
 
 #define CONDITIONS_MAX 256
@@ -226,6 +227,35 @@ static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
 	return n ? rows_of_scan(running, rows, n_rows, predicates, n) : 0;
 }
 
+/* A piece of the table at a time, between which the tree is let go. */
+static int select_in_pieces(struct pfs_running *running, struct pfs_rows **out,
+			    const struct pfs_source *source, const struct pfs_program *program)
+{
+	struct pfs_source piece = *source;
+	struct pfs_rows *rows;
+	int error = 0;
+
+	*out = NULL;
+	for (piece.to = 0; piece.to < source->table->n_rows && !error;) {
+		piece.from = piece.to;
+		piece.to = PFS_MIN(piece.from + pfs_running_piece(running), source->table->n_rows);
+		error = pfs_select(running->run, &rows, &piece, program);
+		if (!error && *out) {
+			error = pfs_rows_combine(running->run, *out, rows, PFS_ROWS_OR);
+			pfs_rows_free(running->run, rows);
+		} else if (!error) {
+			*out = rows;
+		}
+		if (!error)
+			error = pfs_query_look(running->query);
+	}
+	if (error) {
+		pfs_rows_free(running->run, *out);
+		*out = NULL;
+	}
+	return error;
+}
+
 static int select_rows(struct joining *joining, struct pfs_source *source, unsigned input)
 {
 	struct pfs_running *running = joining->running;
@@ -247,7 +277,9 @@ static int select_rows(struct joining *joining, struct pfs_source *source, unsig
 	running->stage.table_of = table_of;
 	if (error || !n)
 		return error;
-	PFS_TRY(pfs_select(running->run, &rows, source, &program));
+	PFS_TRY(source->table->n_rows > pfs_running_piece(running)
+			? select_in_pieces(running, &rows, source, &program)
+			: pfs_select(running->run, &rows, source, &program));
 	pfs_rows_free(running->run, running->rows[input]);
 	running->rows[input] = source->rows = rows;
 	return 0;

@@ -24,8 +24,7 @@ void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples)
 
 /* ---- stages ---- */
 
-/* Makes vectors of those of the values that are not there, and knows them afterwards. */
-static int compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
+int pfs_running_compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
 {
 	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
 	const struct pfs_term **computed = pfs_arena_get(running->arena, (n + 1) * sizeof(struct pfs_term *));
@@ -53,97 +52,6 @@ static int compute(struct pfs_running *running, const struct pfs_term *const *va
 		pfs_stage_add(&running->stage, computed[i],
 			      (struct pfs_ref){PFS_COMPUTED, (uint16_t)(first + i)});
 	return 0;
-}
-
-static int compute_arguments(struct pfs_running *running)
-{
-	const struct pfs_block *block = running->block;
-	const struct pfs_term **values;
-	size_t n = 0;
-
-	values = pfs_arena_get(running->arena,
-			       (block->n_group + block->n_aggregates + 1) * sizeof(struct pfs_term *));
-	if (!values)
-		return -ENOMEM;
-	for (size_t i = 0; i < block->n_group; i++)
-		values[n++] = block->group[i];
-	for (size_t i = 0; i < block->n_aggregates; i++) {
-		if (block->aggregates[i].arg)
-			values[n++] = block->aggregates[i].arg;
-	}
-	return compute(running, values, n);
-}
-
-static bool is_number_of_node(const struct pfs_block *block, const struct pfs_term *key)
-{
-	const struct pfs_input *from = &block->inputs[key->input];
-	const struct pfs_column_wish *wish = &from->columns[key->column].wish;
-
-	return from->kind == PFS_INPUT_NODES && !wish->attr && wish->field == PFS_FIELD_INO;
-}
-
-/* From here on only keys and aggregates are known, and whole nodes whose number is a key. */
-static int know_groups(struct pfs_running *running, const struct pfs_group_key *keys,
-		       uint16_t computed)
-{
-	const struct pfs_block *block = running->block;
-	struct pfs_stage *stage = &running->stage;
-
-	stage->n_known = 0;
-	stage->has_columns = false;
-	for (size_t i = 0; i < block->n_group; i++) {
-		const struct pfs_term *key = block->group[i];
-
-		pfs_stage_add(stage, key, keys[i].ref);
-		if (key->kind == PFS_BOUND_COLUMN && is_number_of_node(block, key))
-			stage->whole |= UINT32_C(1) << key->input;
-	}
-	for (size_t i = 0; i < block->n_aggregates; i++) {
-		struct pfs_term *bound = pfs_arena_get(running->arena, sizeof(*bound));
-
-		if (!bound)
-			return -ENOMEM;
-		bound->kind = PFS_BOUND_AGGREGATE;
-		bound->aggregate = i;
-		pfs_stage_add(stage, bound,
-			      (struct pfs_ref){PFS_COMPUTED, (uint16_t)(computed + i)});
-	}
-	return 0;
-}
-
-static int group(struct pfs_running *running)
-{
-	const struct pfs_block *block = running->block;
-	struct pfs_group_key *keys;
-	struct pfs_aggregate *aggregates;
-	struct pfs_tuples *tuples;
-	uint16_t computed;
-
-	PFS_TRY(compute_arguments(running));
-	computed = running->tuples ? running->tuples->n_computed : 0;
-	keys = pfs_arena_get(running->arena, (block->n_group + 1) * sizeof(*keys));
-	aggregates = pfs_arena_get(running->arena, (block->n_aggregates + 1) * sizeof(*aggregates));
-	if (!keys || !aggregates)
-		return -ENOMEM;
-	for (size_t i = 0; i < block->n_group; i++) {
-		keys[i].collation = block->group[i]->collation;
-		if (!pfs_stage_ref(&running->stage, &keys[i].ref, block->group[i]))
-			return -EOPNOTSUPP;
-	}
-	for (size_t i = 0; i < block->n_aggregates; i++) {
-		const struct pfs_term *arg = block->aggregates[i].arg;
-
-		aggregates[i].op = block->aggregates[i].op;
-		if (!arg)
-			continue;
-		aggregates[i].collation = arg->collation;
-		if (!pfs_stage_ref(&running->stage, &aggregates[i].ref, arg))
-			return -EOPNOTSUPP;
-	}
-	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, block->n_group, aggregates,
-			  block->n_aggregates));
-	pfs_running_go_on(running, tuples);
-	return know_groups(running, keys, computed);
 }
 
 static int filter(struct pfs_running *running)
@@ -174,7 +82,7 @@ static int compute_results(struct pfs_running *running)
 		values[n++] = block->results[i];
 	for (size_t i = 0; i < block->n_order; i++)
 		values[n++] = block->order[i].value;
-	return compute(running, values, n);
+	return pfs_running_compute(running, values, n);
 }
 
 static int make_distinct(struct pfs_running *running)
@@ -453,7 +361,7 @@ static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 {
 	PFS_TRY(pfs_running_join(running));
 	if (running->block->is_grouped)
-		PFS_TRY(group(running));
+		PFS_TRY(pfs_running_group(running));
 	PFS_TRY(filter(running));
 	PFS_TRY(compute_results(running));
 	PFS_TRY(make_distinct(running));

@@ -57,6 +57,14 @@ struct pfs_running {
 	struct pfs_stage stage;
 };
 
+#define PFS_PIECE_ROWS (UINT64_C(1) << 19)
+
+/* Rows that are looked at in one hold of the tree. */
+static inline uint64_t pfs_running_piece(const struct pfs_running *running)
+{
+	return running->query->piece ? running->query->piece : PFS_PIECE_ROWS;
+}
+
 /* The next stage reads these tuples, which become the block's. */
 void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
 
@@ -83,6 +91,14 @@ PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_b
 				 struct pfs_query *query, struct pfs_arena *arena,
 				 const struct pfs_run *run, const struct pfs_table *tables);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
+
+/* Makes vectors of those of the values that are not there, and knows them afterwards. */
+PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
+				       const struct pfs_term *const *values, size_t n);
+
+/* ---- group.c ---- */
+
+PFS_MUST_CHECK int pfs_running_group(struct pfs_running *running);
 
 /* ---- join.c ---- */
 
