@@ -12,7 +12,7 @@
 #include "meta/sqlside.h"
 #include "meta/vfs.h"
 
-#define TICK_STEPS	100		     /* of SQLite's machine between two ticks */
+#define TICK_STEPS	64 /* of SQLite's machine between two ticks, at most */
 #define MEMORY_DEFAULT	((uint64_t)1 << 30) /* when there is no limit */
 #define SORT_MEMORY_MAX ((uint64_t)4 << 20) /* sorted in one piece, without a look at the clock */
 
@@ -263,7 +263,7 @@ static int tick(void *arg)
 
 	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if (now.tv_nsec == sql->ticked) {
-		set_steps(sql, TICK_STEPS);
+		set_steps(sql, PFS_MIN(2 * sql->steps, TICK_STEPS));
 		return 0;
 	}
 	sql->ticked = now.tv_nsec;
@@ -307,7 +307,7 @@ static int configure(struct pfs_sql *sql, bool plain_patterns)
 		result = pfs_sql_add_table(sql);
 	if (!result)
 		result = sqlite3_set_authorizer(handle, authorize, sql);
-	set_steps(sql, TICK_STEPS);
+	set_steps(sql, 1);
 	return result;
 }
 
@@ -365,6 +365,7 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 	char pragma[64];
 
 	sql->ticked = 0; /* so that the first tick looks */
+	set_steps(sql, 1);
 	sql->user = terms->user;
 	sql->account = terms->account;
 	sql->may_change = terms->may_change;
