@@ -523,11 +523,9 @@ static int read_kept(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
 		return 0;
 	if (columns->notes.count)
 		note = (const struct note *)pfs_byprime_find(&columns->notes, image->prime[slot]);
-	if (note)
-		return read_noted(reader, out, base, note);
-	if (place)
+	if (place && !note)
 		*out = base->values[place - 1];
-	return 0;
+	return note ? read_noted(reader, out, base, note) : 0;
 }
 
 /* Takes the text over, into what is held with the values. */

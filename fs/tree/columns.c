@@ -444,7 +444,7 @@ int pfs_derived_get(struct pfs_tree *tree, struct pfs_derived **out, enum pfs_de
 		    const struct pfs_column_wish *wish)
 {
 	PFS_LOCKED(&tree->columns->lock);
-	if (wish && is_computed(tree, wish))
+	if (kind == PFS_DERIVED_ATTR && is_computed(tree, wish))
 		return -EOPNOTSUPP;
 	*out = find(tree->columns, kind, wish);
 	if (!*out || !(*out)->ready)
