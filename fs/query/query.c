@@ -304,13 +304,8 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 
 static void set_terms(struct pfs_query *query, const struct pfs_query_scope *scope)
 {
-	const struct pfs_sql_terms terms = {
-		.user = query,
-		.account = query->account,
-		.memory = scope->memory_limit,
-		.value = scope->value_limit,
-		.may_change = scope->may_change,
-	};
+	const struct pfs_sql_terms terms = {query, query->account, scope->memory_limit,
+					    scope->value_limit, scope->may_change};
 
 	pfs_sql_set_up(query->connection->sql, &terms);
 }
