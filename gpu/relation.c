@@ -14,6 +14,7 @@ struct pfs_operators {
 	struct pfs_operator_backend *host;
 	pthread_mutex_t starting;	     /* of whoever starts the device */
 	struct pfs_operator_backend *device; /* NULL until started; then never changes */
+	struct pfs_operator_counts counts;
 };
 
 int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind, unsigned n_threads)
@@ -67,6 +68,21 @@ int pfs_operators_start_device(struct pfs_operators *o)
 bool pfs_operators_has_device(const struct pfs_operators *o)
 {
 	return device_of(o) != NULL;
+}
+
+void pfs_operators_count(const struct pfs_operators *o, struct pfs_operator_counts *counts)
+{
+	counts->host = __atomic_load_n(&o->counts.host, __ATOMIC_RELAXED);
+	counts->device = __atomic_load_n(&o->counts.device, __ATOMIC_RELAXED);
+}
+
+/* Returns the error; none is an answer that counts. */
+static int counted(struct pfs_operators *o, const struct pfs_operator_backend *b, int error)
+{
+	if (!error)
+		(void)__atomic_fetch_add(b == o->host ? &o->counts.host : &o->counts.device, 1,
+					 __ATOMIC_RELAXED);
+	return error;
 }
 
 /* ---- what every operator is given ---- */
@@ -169,7 +185,9 @@ static bool is_left_to_host(int error)
 				continue;                                                          \
 			operate_error = (brought);                                                 \
 			if (!operate_error)                                                        \
-				operate_error = b->families->family->member(b, run, __VA_ARGS__);  \
+				operate_error = counted(                                           \
+					(run)->operators, b,                                       \
+					b->families->family->member(b, run, __VA_ARGS__));         \
 		}                                                                                  \
 		operate_error;                                                                     \
 	})

@@ -35,6 +35,11 @@ void pfs_operators_close(struct pfs_operators *operators);
  * operators.  -ENODEV. */
 PFS_MUST_CHECK int pfs_operators_start_device(struct pfs_operators *operators);
 bool pfs_operators_has_device(const struct pfs_operators *operators);
+/* How many operators each has answered since they were opened. */
+struct pfs_operator_counts {
+	uint64_t host, device;
+};
+void pfs_operators_count(const struct pfs_operators *operators, struct pfs_operator_counts *counts);
 
 /* ---- batches ---- */
 

@@ -44,15 +44,20 @@ struct pfs_dictionary {
 	const uint32_t *rank;
 };
 
+struct pfs_stamps;
+
 /* Texts that do not repeat: that of place p starts at bytes + ((uint64_t)p << place_shift), with
- * its length in length_size bytes, little-endian, before its bytes.  Texts never change in place.
- */
+ * its length in length_size bytes, little-endian, before its bytes.  Texts of rows that
+ * exist never change in place. */
 struct pfs_heap {
 	uint64_t id; /* another one when the heap was compacted; 0: not worth mirroring */
 	const uint8_t *bytes;
 	uint64_t size; /* only grows at the end */
 	uint8_t place_shift;
 	uint8_t length_size; /* 1 or 4 */
+	/* Of blocks of PFS_BLOCK_ROWS places, where those of removed texts are used again; NULL: they
+	 * are not. */
+	const struct pfs_stamps *stamps;
 };
 
 /* When each block of PFS_BLOCK_ROWS elements of an array last changed. */

@@ -117,6 +117,8 @@ static int print_store(struct pfs_call *call, struct pfs_out *out)
 static int print_engine(struct pfs_call *call, struct pfs_out *out)
 {
 	struct pfs_engine_info info;
+	uint64_t host, device;
+	bool has_device = pfs_queries_count(call->mount->queries, &host, &device);
 
 	PFS_TRY(pfs_tree_engine(call->mount->tree, &info));
 	print(out, ",\n  \"engine\": {\"kind\": \"%s\", \"device\": ", info.engine);
@@ -126,6 +128,8 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	      "\"directories\": %llu, \"deep\": %llu}",
 	      info.degraded ? "true" : "false", info.threads, (unsigned long long)info.device_bytes,
 	      (unsigned long long)info.directories, (unsigned long long)info.deep);
+	print(out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
+	      has_device ? "true" : "false", (unsigned long long)host, (unsigned long long)device);
 	return 0;
 }
 

@@ -157,13 +157,29 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 	close_connection(closed);
 }
 
-int pfs_queries_operators(struct pfs_queries *queries, struct pfs_operators **out)
+int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out)
 {
 	PFS_LOCKED(&queries->lock);
-	if (!queries->operators)
-		PFS_TRY(pfs_operators_open(&queries->operators, PFS_ENGINE_HOST, 0));
-	*out = queries->operators;
+	if (!queries->placement.operators)
+		PFS_TRY(pfs_placement_open(&queries->placement,
+					   pfs_tree_engine_kind(queries->tree)));
+	*out = &queries->placement;
 	return 0;
+}
+
+bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device)
+{
+	struct pfs_operator_counts counts = {0};
+	bool has_device = false;
+	PFS_LOCKED(&queries->lock);
+
+	if (queries->placement.operators) {
+		pfs_operators_count(queries->placement.operators, &counts);
+		has_device = pfs_operators_has_device(queries->placement.operators);
+	}
+	*host = counts.host;
+	*device = counts.device;
+	return has_device;
 }
 
 /* ---- all at once ---- */
@@ -237,7 +253,7 @@ void pfs_queries_close(struct pfs_queries *queries)
 		close_connection(connection);
 	}
 	pfs_side_tables_close(queries);
-	pfs_operators_close(queries->operators);
+	pfs_placement_close(&queries->placement);
 	pfs_owners_destroy(queries->owners);
 	pfs_knowledge_destroy(queries->knowledge);
 	(void)pthread_mutex_destroy(&queries->lock);

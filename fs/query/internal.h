@@ -11,6 +11,7 @@
 
 #include "fs/query/counts.h"
 #include "fs/query/query.h"
+#include "fs/query/relational/placement.h"
 #include "fs/query/times.h"
 #include "fs/tree/attrcolumn.h"
 #include "fs/tree/change.h"
@@ -99,7 +100,7 @@ struct pfs_queries {
 	struct pfs_owners *owners;
 	struct pfs_knowledge *knowledge;
 	pthread_mutex_t lock;
-	struct pfs_operators *operators; /* NULL until wanted; protected by lock */
+	struct pfs_placement placement;	 /* not open until wanted; opening is protected by lock */
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
 	struct pfs_connection *idle; /* the latest first; protected by lock */
 	struct pfs_query *running;   /* those that have a connection; protected by lock */
@@ -178,9 +179,8 @@ struct pfs_query {
 	bool path_known;
 };
 
-/* What runs statements past SQLite; the queries'.  -ENOMEM. */
-struct pfs_operators;
-PFS_MUST_CHECK int pfs_queries_operators(struct pfs_queries *queries, struct pfs_operators **out);
+/* Where statements run past SQLite; the queries'.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out);
 
 /* Holds the tree as the statement sees it.  -EAGAIN: it has changed since the statement began; -ENOMEM
  * (not held then). */

@@ -35,6 +35,10 @@ void pfs_queries_stop(struct pfs_queries *queries);
 /* No query may be open.  NULL is allowed. */
 void pfs_queries_close(struct pfs_queries *queries);
 
+/* How many operators of statements the host and the device have answered; false: there is no device, or
+ * none has been started. */
+bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device);
+
 /* False: the statement only reads, as its words show.  True: it may change something. */
 bool pfs_statement_may_change(const char *sql, size_t len);
 

@@ -63,7 +63,13 @@ void pfs_tree_use_engine(struct pfs_tree *tree, enum pfs_engine_kind kind)
 {
 	PFS_LOCKED(&tree->codes->lock);
 
-	tree->codes->kind = kind;
+	__atomic_store_n(&tree->codes->kind, kind, __ATOMIC_RELAXED);
+}
+
+/* Not to wait for a question that is being answered. */
+enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree)
+{
+	return __atomic_load_n(&tree->codes->kind, __ATOMIC_RELAXED);
 }
 
 /* ---- changes; tree->lock held for writing ---- */

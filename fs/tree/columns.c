@@ -16,13 +16,31 @@
 
 /* ---- life ---- */
 
+int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks)
+{
+	const size_t size = ((size_t)UINT32_MAX / PFS_BLOCK_ROWS + 2) * sizeof(*stamps->block);
+
+	PFS_TRY(pfs_reserve_open(blocks, size));
+	PFS_TRY(pfs_reserve_grow(blocks, size)); /* what is not touched takes no memory */
+	stamps->block = blocks->base;
+	stamps->id = pfs_table_new_id();
+	return 0;
+}
+
 int pfs_columns_create(struct pfs_tree *tree)
 {
-	tree->columns = calloc(1, sizeof(*tree->columns));
-	if (!tree->columns)
+	struct pfs_columns *columns = calloc(1, sizeof(*columns));
+
+	tree->columns = columns;
+	if (!columns)
 		return -ENOMEM;
-	(void)pthread_mutex_init(&tree->columns->making, NULL);
-	(void)pthread_mutex_init(&tree->columns->lock, NULL);
+	(void)pthread_mutex_init(&columns->making, NULL);
+	(void)pthread_mutex_init(&columns->lock, NULL);
+	PFS_TRY(pfs_stamps_reserve(&columns->fields[0], &columns->blocks));
+	for (size_t i = 1; i < PFS_COUNT(columns->fields); i++) {
+		columns->fields[i].block = columns->fields[0].block;
+		columns->fields[i].id = pfs_table_new_id();
+	}
 	return 0;
 }
 
@@ -33,6 +51,7 @@ static void free_derived(struct pfs_derived *column)
 	pfs_attr_reader_close(column->reader);
 	pfs_reserve_close(&column->data);
 	pfs_reserve_close(&column->nulls);
+	pfs_reserve_close(&column->blocks);
 	pfs_dictionary_finish(&column->dictionary);
 	free(column->attr);
 	free(column);
@@ -47,6 +66,7 @@ void pfs_columns_destroy(struct pfs_tree *tree)
 	for (size_t i = 0; i < columns->n; i++)
 		free_derived(columns->columns[i]);
 	free(columns->log);
+	pfs_reserve_close(&columns->blocks);
 	(void)pthread_mutex_destroy(&columns->making);
 	(void)pthread_mutex_destroy(&columns->lock);
 	free(columns);
@@ -82,7 +102,10 @@ void pfs_columns_touched(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_columns *columns = tree->columns;
 
-	if (!columns || !columns->n)
+	if (!columns)
+		return;
+	pfs_stamps_touch(&columns->fields[0], slot, ++columns->clock);
+	if (!columns->n)
 		return;
 	if (columns->n_log == LOG_MAX)
 		give_up(columns, columns->log_begin + LOG_MAX / 2);
@@ -232,6 +255,8 @@ static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 
 	if (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access)
 		return -EAGAIN;
+	for (size_t i = columns->n_log - n; i < columns->n_log; i++)
+		pfs_stamps_touch(&column->data_stamps, columns->log[i], log_end);
 	if (n)
 		error = fill(tree, column, columns->log + columns->n_log - n, n);
 	else
@@ -277,6 +302,9 @@ static struct pfs_derived *new_derived(enum pfs_derived_kind kind,
 		error = pfs_reserve_open(&column->data, PFS_SLOT_MAX * sizeof(int64_t));
 	if (!error)
 		error = pfs_reserve_open(&column->nulls, PFS_SLOT_MAX / 8);
+	if (!error)
+		error = pfs_stamps_reserve(&column->data_stamps, &column->blocks);
+	column->nulls_stamps.block = column->data_stamps.block;
 	if (!error)
 		error = pfs_dictionary_begin(&column->dictionary);
 	if (error)
@@ -349,6 +377,8 @@ static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(v
 		PFS_LOCKED(&tree->columns->lock);
 		is_lost = column->is_lost;
 		column->ready = !is_lost;
+		column->data_stamps.id = pfs_table_new_id(); /* nobody has a copy of it as it is now */
+		column->nulls_stamps.id = pfs_table_new_id();
 	}
 	pfs_scan_unlock(tree);
 	return is_lost ? -EAGAIN : 0;

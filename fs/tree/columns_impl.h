@@ -27,6 +27,8 @@ struct pfs_derived {
 	uint32_t end;			/* slots that it has */
 	struct pfs_reserve data, nulls; /* LIVE: data are bits */
 	struct pfs_dictionary_builder dictionary;
+	struct pfs_reserve blocks; /* of both stamps */
+	struct pfs_stamps data_stamps, nulls_stamps;
 };
 
 struct pfs_columns {
@@ -39,6 +41,10 @@ struct pfs_columns {
 	size_t n_log, capacity;
 	uint64_t log_begin;    /* number of log[0] */
 	struct pfs_heap names; /* as they were lent last; protected by the lock */
+	/* Of the image's arrays, by the field that shows them: one set of blocks for all. */
+	struct pfs_reserve blocks;
+	struct pfs_stamps fields[PFS_FIELD_PREORDER + 1];
+	uint64_t clock; /* of stamps */
 };
 
 /* Which column is made for it; false: none, the image has it. */

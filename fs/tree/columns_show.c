@@ -12,6 +12,7 @@ int pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
 	*out = (struct pfs_table){
 		.n_rows = tree->image.end,
 		.live = tree->image.nodes == tree->image.end ? NULL : live->data.base,
+		.live_stamps = &live->data_stamps,
 		.epoch = tree->image.epoch,
 	};
 	return 0;
@@ -29,6 +30,8 @@ static int show_derived(struct pfs_tree *tree, struct pfs_table_column *out,
 		.data = column->data.base,
 		.nulls = kind == PFS_DERIVED_DEPTH ? NULL : column->nulls.base,
 		.not_null = kind == PFS_DERIVED_DEPTH,
+		.data_stamps = &column->data_stamps,
+		.nulls_stamps = &column->nulls_stamps,
 	};
 	if (kind == PFS_DERIVED_EXT ||
 	    (kind == PFS_DERIVED_ATTR && column->type == PFS_ATTR_TEXT)) {
@@ -79,6 +82,7 @@ static void show_name(struct pfs_tree *tree, struct pfs_table_column *out)
 			.size = view.heap_size,
 			.place_shift = (uint8_t)view.place_shift,
 			.length_size = 1,
+			.stamps = pfs_names_stamps(tree->image.names),
 		};
 	*out = (struct pfs_table_column){
 		.kind = PFS_KIND_PLACE,
@@ -86,10 +90,19 @@ static void show_name(struct pfs_tree *tree, struct pfs_table_column *out)
 		.not_null = true,
 		.data = tree->image.name,
 		.heap = heap,
+		.data_stamps = &tree->columns->fields[PFS_FIELD_NAME],
 	};
 }
 
-static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
+/* The field whose array it is. */
+static enum pfs_field array_of(enum pfs_field field)
+{
+	if (field == PFS_FIELD_TYPE)
+		return PFS_FIELD_MODE;
+	return field == PFS_FIELD_PARENT ? PFS_FIELD_INO : field;
+}
+
+static int show_array(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
 {
 	const struct pfs_image *image = &tree->image;
 
@@ -142,6 +155,16 @@ static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 	default:
 		return -EOPNOTSUPP;
 	}
+}
+
+static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
+{
+	int error = show_array(tree, out, field);
+
+	out->data_stamps = &tree->columns->fields[array_of(field)];
+	if (out->via)
+		out->via_stamps = &tree->columns->fields[PFS_FIELD_PARENT];
+	return error;
 }
 
 bool pfs_column_can(enum pfs_field field)

@@ -179,6 +179,8 @@ PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_reg
 void pfs_names_remove(struct pfs_names *names, uint32_t place);
 /* The heap for the engine's listings: all but place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
+/* When blocks of it last changed, for whoever keeps a copy. */
+const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names);
 /* Valid until the name is removed; never moves. */
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
 void pfs_names_prefetch(const struct pfs_names *names, uint32_t place);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/reserve.h"
+#include "fs/tree/columns.h"
 
 #define UNIT 4u
 #define HEAP_MAX (((size_t)UNIT << 32) + PFS_NAME_SLACK)
@@ -22,6 +23,9 @@ struct pfs_names {
 	uint64_t free_units;
 	uint64_t reused; /* places that got another name: what was copied of the heap is stale */
 	uint32_t free_list[CLASSES]; /* by size in units */
+	struct pfs_reserve blocks;   /* of stamps */
+	struct pfs_stamps stamps;
+	uint64_t clock;
 };
 
 static uint32_t units(size_t len)
@@ -46,6 +50,8 @@ int pfs_names_create(struct pfs_names **out)
 	error = pfs_reserve_open(&names->heap, HEAP_MAX);
 	if (!error)
 		error = pfs_reserve_grow(&names->heap, UNIT + PFS_NAME_SLACK);
+	if (!error)
+		error = pfs_stamps_reserve(&names->stamps, &names->blocks);
 	if (error) {
 		pfs_names_destroy(names);
 		return error;
@@ -60,6 +66,7 @@ void pfs_names_destroy(struct pfs_names *names)
 	if (!names)
 		return;
 	pfs_reserve_close(&names->heap);
+	pfs_reserve_close(&names->blocks);
 	(void)pthread_mutex_destroy(&names->lock);
 	free(names);
 }
@@ -72,6 +79,14 @@ static void store(const struct pfs_names *names, uint32_t place, const void *nam
 	if (len) /* the root's name may be NULL */
 		memcpy(p + 1, name, len);
 	p[1 + len] = 0;
+}
+
+/* What stands from the place on has changed: a name may reach into the next block. */
+static void touch(struct pfs_names *names, uint32_t place, uint32_t size)
+{
+	names->clock++;
+	pfs_stamps_touch(&names->stamps, place, names->clock);
+	pfs_stamps_touch(&names->stamps, place + size - 1, names->clock);
 }
 
 /* *first = the start of n fresh units. */
@@ -100,6 +115,7 @@ int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name, si
 		*place = (uint32_t)first;
 	}
 	store(names, *place, name, len);
+	touch(names, *place, size);
 	return 0;
 }
 
@@ -127,6 +143,7 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place)
 	if (place == PFS_NO_NAME)
 		return;
 	memcpy(p, &names->free_list[size], sizeof(uint32_t));
+	touch(names, place, size);
 	names->free_list[size] = place;
 	names->free_units += size;
 }
@@ -147,6 +164,11 @@ void pfs_names_prefetch(const struct pfs_names *names, uint32_t place)
 uint64_t pfs_names_bytes(const struct pfs_names *names)
 {
 	return (names->end - names->free_units) * UNIT;
+}
+
+const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names)
+{
+	return &names->stamps;
 }
 
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view)

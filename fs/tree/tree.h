@@ -322,6 +322,7 @@ PFS_MUST_CHECK int pfs_tree_walk(struct pfs_tree *tree, uint64_t ino,
 
 /* Who answers, from the first question on; pfs_tree_options.engine until then. */
 void pfs_tree_use_engine(struct pfs_tree *tree, enum pfs_engine_kind kind);
+enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree);
 
 /* Who does; opens and fills it if nobody has asked anything yet.  -ENODEV, -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info);

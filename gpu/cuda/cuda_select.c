@@ -218,8 +218,12 @@ static int ask_dictionary(struct compiler *c, struct pfs_device_step *step,
 
 static int find_heap(struct compiler *c, struct pfs_device_step *step, const struct pfs_heap *heap)
 {
-	const struct pfs_array array = {
-		.id = heap->id, .data = heap->bytes, .n = heap->size, .element_bits = 8};
+	unsigned shift = heap->stamps ? heap->place_shift : 0;
+	const struct pfs_array array = {.id = heap->stamps ? heap->stamps->id : heap->id,
+					.data = heap->bytes,
+					.n = heap->size >> shift,
+					.element_bits = 8u << shift,
+					.stamps = heap->stamps};
 
 	step->place_shift = heap->place_shift;
 	step->length_size = heap->length_size;

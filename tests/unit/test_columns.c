@@ -36,6 +36,13 @@ static const struct pfs_column_wish wishes[] = {
 	{.field = PFS_FIELD_EXT},    {.attr = "tag", .attr_len = 3, .type = PFS_ATTR_TEXT},
 };
 
+/* What a device would have of a column: its data, via, nulls and texts. */
+static struct copy {
+	uint64_t id, epoch[8];
+	size_t held;
+	uint8_t *bytes;
+} copies[4 * PFS_COUNT(wishes)];
+
 static unsigned below(unsigned n)
 {
 	return random_below(&seed, n);
@@ -52,6 +59,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(copies); i++)
+		free(copies[i].bytes);
 	temp_tree_close(tree);
 	temp_store_remove(&store);
 	return 0;
@@ -190,6 +199,48 @@ static void check_field(const struct pfs_table_column *column, enum pfs_field fi
 		assert_int_equal(pfs_cell_integer(column, pfs_cell_at(column, slot)), value);
 }
 
+/* ---- copies that follow the stamps, as a device keeps them ---- */
+
+/* Copies again only what the stamps say; what it then has is what there is. */
+static void follow(struct copy *copy, const void *data, size_t n, unsigned element_bits,
+		   const struct pfs_stamps *stamps)
+{
+	size_t size = element_bits == 1 ? (n + 63) / 64 * 8 : n * element_bits / 8;
+	size_t block = (size_t)PFS_BLOCK_ROWS * element_bits / 8;
+
+	if (!data || !stamps)
+		return;
+	assert_true(size <= block * PFS_COUNT(copy->epoch));
+	copy->bytes = realloc(copy->bytes, size + 1);
+	assert_non_null(copy->bytes);
+	for (size_t i = 0; i * block < size; i++) {
+		size_t from = i * block, to = PFS_MIN(from + block, size);
+
+		if (copy->id == stamps->id && copy->held >= to &&
+		    copy->epoch[i] == pfs_stamps_of(stamps, (uint32_t)i))
+			continue;
+		copy->epoch[i] = pfs_stamps_of(stamps, (uint32_t)i);
+		memcpy(copy->bytes + from, (const uint8_t *)data + from, to - from);
+	}
+	copy->id = stamps->id;
+	copy->held = size;
+	assert_memory_equal(copy->bytes, data, size);
+}
+
+static void follow_column(struct copy *four, const struct pfs_table_column *column, uint32_t n_rows)
+{
+	const struct pfs_heap *heap = column->heap;
+
+	follow(&four[0], column->data, column->via ? column->n_elements : n_rows,
+	       8u * column->width, column->data_stamps);
+	follow(&four[1], column->via, n_rows, 32, column->via_stamps);
+	follow(&four[2], column->nulls, column->via ? column->n_elements : n_rows, 1,
+	       column->nulls_stamps);
+	if (heap)
+		follow(&four[3], heap->bytes, heap->size >> heap->place_shift,
+		       8u << heap->place_shift, heap->stamps);
+}
+
 /* The number of live slots.  Whatever was prepared before a change is good after it, but for
  * depths. */
 static unsigned check_columns(struct pfs_attr_reader *tags)
@@ -202,6 +253,7 @@ static unsigned check_columns(struct pfs_attr_reader *tags)
 		struct pfs_table_column column;
 
 		assert_int_equal(pfs_columns_get(tree, &column, &wishes[i]), 0);
+		follow_column(&copies[4 * i], &column, table.n_rows);
 		for (uint32_t slot = 0; slot < table.n_rows; slot++) {
 			struct pfs_attr_value tag;
 

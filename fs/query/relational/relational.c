@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/sidetable.h"
 #include "fs/query/relational/verify.h"
@@ -119,6 +120,17 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len)
 	return error;
 }
 
+/* Where it will run, which the plan tells. */
+static int place(struct pfs_relational *relational)
+{
+	struct pfs_placement *placement;
+
+	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
+	relational->run.operators = placement->operators;
+	relational->run.on = pfs_placement_of(placement, relational->query->n_nodes);
+	return 0;
+}
+
 static int plan(struct pfs_relational *relational)
 {
 	struct pfs_query *query = relational->query;
@@ -137,7 +149,7 @@ static int plan(struct pfs_relational *relational)
 		relational->why = relational->why ? relational->why : "something";
 		return 0;
 	}
-	return error;
+	return error ? error : place(relational);
 }
 
 int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
@@ -273,6 +285,7 @@ static int get_columns(struct pfs_relational *relational, struct pfs_table *tabl
 		if (column->via)
 			return -EOPNOTSUPP;
 		column->via = via->via;
+		column->via_stamps = via->via_stamps;
 		column->n_elements = via->n_elements;
 		column->not_null = column->unique = false;
 	}
@@ -361,17 +374,24 @@ static int run_once(struct pfs_relational *relational)
 
 static int run(struct pfs_relational *relational)
 {
+	uint64_t start = pfs_now_ns(), rows = relational->query->n_nodes;
+	struct pfs_placement *placement;
 	int error;
 
 	relational->has_run = true;
-	PFS_TRY(pfs_queries_operators(relational->query->queries, &relational->run.operators));
+	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
 	relational->tables = pfs_arena_get(&relational->arena, relational->block->n_inputs *
 								       sizeof(*relational->tables));
 	if (!relational->tables)
 		return -ENOMEM;
 	error = run_once(relational);
-	for (unsigned i = 1; error == -EAGAIN && i < ATTEMPTS; i++)
+	for (unsigned i = 1; (error == -EAGAIN || error == -EIO) && i < ATTEMPTS; i++) {
+		if (error == -EIO) /* what lay on the device went with it */
+			relational->run.on = PFS_ENGINE_HOST;
 		error = run_once(relational);
+	}
+	if (!error && relational->run.on == PFS_ENGINE_HOST)
+		pfs_placement_took(placement, rows, pfs_now_ns() - start);
 	return error;
 }
 
@@ -415,11 +435,12 @@ static void write_items(FILE *out, const char *before, const char *text,
 									    items->first->span.at});
 }
 
-static void write_select(FILE *out, const char *text, const struct pfs_select *select)
+static void write_select(FILE *out, const char *where, const char *text,
+			 const struct pfs_select *select)
 {
 	const struct pfs_core *core = select->first;
 
-	(void)fputs("run by the relational operators on the host", out);
+	(void)fprintf(out, "run by the relational operators on the %s", where);
 	for (const struct pfs_from *from = core->from; from; from = from->next)
 		write_span(out, from == core->from ? ": " : ", ", text, from->span);
 	if (core->where)
@@ -435,7 +456,8 @@ static void write_select(FILE *out, const char *text, const struct pfs_select *s
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 {
 	if (pfs_relational_has_rows(relational))
-		write_select(out, pfs_parsed_text(relational->parsed),
+		write_select(out, relational->run.on == PFS_ENGINE_HOST ? "host" : "device",
+			     pfs_parsed_text(relational->parsed),
 			     pfs_parsed_statement(relational->parsed)->select);
 	else
 		(void)fprintf(out, "run by SQLite over the columns of the image, for it has %s",
