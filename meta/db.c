@@ -133,12 +133,12 @@ int pfs_db_exec(struct pfs_db *db, const char *text)
 
 int pfs_db_begin_reading(struct pfs_db *db)
 {
-	return pfs_db_exec(db, "BEGIN");
+	return db->keeps ? 0 : pfs_db_exec(db, "BEGIN");
 }
 
 int pfs_db_end_reading(struct pfs_db *db)
 {
-	if (sqlite3_get_autocommit(db->handle))
+	if (db->keeps || sqlite3_get_autocommit(db->handle))
 		return 0; /* some failures end it */
 	return pfs_db_exec(db, "ROLLBACK");
 }

@@ -27,6 +27,7 @@ struct pfs_db {
 	uint32_t row_table;
 	size_t row_columns;
 	int logged;	     /* the error last logged: one that repeats is not logged again */
+	bool keeps; /* the transaction that it reads in: beginning and ending another is nothing */
 	bool open;	     /* it has been opened; whoever opens says why that failed */
 	struct pfs_account *asker; /* of a reader: on whose account its thread was */
 };

@@ -67,6 +67,8 @@ struct pfs_store {
 	struct pfs_meta meta;	   /* with the open group's changes; the writing thread's, but
 				      `next` is protected by mutex */
 	struct pfs_meta committed; /* protected by mutex */
+	pthread_mutex_t group_mutex; /* recursive; held by who reads through `group` */
+	struct pfs_db *group;	   /* UNLOCKED: the only connection, in one transaction */
 	struct pfs_db *idle;	   /* protected by mutex: readers at rest, up to IDLE_READERS */
 	unsigned n_idle;	   /* protected by mutex */
 };

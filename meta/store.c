@@ -98,8 +98,15 @@ static int open_reading(struct pfs_store *store)
 		return -EROFS; /* reading a log needs an index beside it, made or written */
 	if (error)
 		return error;
-	error = pfs_meta_load(store, db);
-	pfs_reader_put(store, db);
+	if (store->flags & PFS_STORE_UNLOCKED) {
+		error = pfs_db_begin_reading(db);
+		db->keeps = true;
+		store->group = db;
+	}
+	if (!error)
+		error = pfs_meta_load(store, db);
+	if (db != store->group)
+		pfs_reader_put(store, db);
 	return error;
 }
 
@@ -167,6 +174,8 @@ static int close_connections(struct pfs_store *store)
 {
 	int error;
 
+	(void)pfs_db_close(store->group);
+	store->group = NULL;
 	while (store->idle) {
 		struct pfs_db *db = store->idle;
 
@@ -183,11 +192,22 @@ static void free_store(struct pfs_store *store)
 	(void)close_connections(store);
 	pfs_lock_close(&store->lock);
 	(void)pthread_mutex_destroy(&store->mutex);
+	(void)pthread_mutex_destroy(&store->group_mutex);
 	free(store->names);
 	free(store->changes.primes);
 	free(store->path);
 	free(store->vfs);
 	free(store);
+}
+
+static void init_recursive(pthread_mutex_t *mutex)
+{
+	pthread_mutexattr_t attr;
+
+	(void)pthread_mutexattr_init(&attr);
+	(void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	(void)pthread_mutex_init(mutex, &attr);
+	(void)pthread_mutexattr_destroy(&attr);
 }
 
 int pfs_store_open(struct pfs_store **out, const char *path,
@@ -206,6 +226,7 @@ int pfs_store_open(struct pfs_store **out, const char *path,
 	store->flags = options->flags;
 	store->log_limit = options->log_bytes ? options->log_bytes : LOG_LIMIT;
 	(void)pthread_mutex_init(&store->mutex, NULL);
+	init_recursive(&store->group_mutex);
 	error = open_store(store, path, options);
 	if (error) {
 		bool made = options->flags & PFS_STORE_CREATE && store->lock.fd >= 0;
@@ -319,6 +340,11 @@ int pfs_reader_get(struct pfs_store *store, struct pfs_db **out)
 		*out = store->writer;
 		return 0;
 	}
+	if (store->group) {
+		(void)pthread_mutex_lock(&store->group_mutex);
+		*out = store->group;
+		return 0;
+	}
 	asker = pfs_account_enter(NULL);
 	(void)pthread_mutex_lock(&store->mutex);
 	db = store->idle;
@@ -343,6 +369,10 @@ void pfs_reader_put(struct pfs_store *store, struct pfs_db *db)
 
 	if (db == store->writer)
 		return;
+	if (db == store->group) {
+		(void)pthread_mutex_unlock(&store->group_mutex);
+		return;
+	}
 	(void)pthread_mutex_lock(&store->mutex);
 	if (store->n_idle < IDLE_READERS) {
 		db->next = store->idle;

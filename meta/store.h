@@ -74,7 +74,9 @@ enum pfs_store_flag {
 	PFS_STORE_BULK = 4,      /* with CREATE: no journal, no sync before close (import writes a
 				    temporary file and publishes it).  Reads see the open group
 				    too and belong to the writing thread. */
-	PFS_STORE_UNLOCKED = 8,  /* with READ_ONLY: take no lock */
+	PFS_STORE_UNLOCKED = 8,  /* with READ_ONLY: take no lock, beside a writer.  All that is read is of the
+				    group committed last when it was opened; one thread reads at a time,
+				    and no callback may wait for another that does */
 	PFS_STORE_ALONE = 16,    /* with READ_ONLY: lock it as a writer does */
 };
 

@@ -92,8 +92,7 @@ static int take_columns(struct pfs_export *to, const char *list)
 	return 0;
 }
 
-static int add_imported(void *arg, const void *name, size_t name_len,
-			enum pfs_attr_type type PFS_UNUSED)
+static int add_imported(void *arg, const void *name, size_t name_len)
 {
 	return pfs_export_add_column(arg, name, name_len);
 }
@@ -121,15 +120,8 @@ int pfs_export_add_present(struct pfs_export *to)
 /* Those that came as columns in their order, then others as they are met. */
 int pfs_export_find_columns(struct pfs_export *to)
 {
-	const struct pfs_store_options options = {.flags = PFS_STORE_READ_ONLY,
-						  .wait_ms = PFS_READY_WAIT_MS};
-	struct pfs_store *store;
-	int error;
-
-	PFS_TRY(pfs_store_open(&store, to->store, &options));
-	error = pfs_store_scan_columns(store, add_imported, to);
-	(void)pfs_store_close(store);
-	return error ? error : pfs_export_add_present(to);
+	PFS_TRY(pfs_tree_imported_columns(to->tree, add_imported, to));
+	return pfs_export_add_present(to);
 }
 
 /* ---- the export ---- */
@@ -195,7 +187,7 @@ static int close_output(const struct job *job, int status)
 
 static int run(struct job *job)
 {
-	int error, status = pfs_ready_tree(&job->export.tree, "export", job->export.store);
+	int error, status = pfs_ready_group(&job->export.tree, "export", job->export.store);
 
 	if (status)
 		return status;

@@ -23,6 +23,11 @@ PFS_MUST_CHECK int pfs_ready_unmounted(const char *verb, const char *store);
 /* Opens a store for reading that is not mounted for writing; an exit status, and a line when it is
  * not PFS_EXIT_OK.  changing: for writing, a store that is not mounted at all. */
 PFS_MUST_CHECK int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store);
+
+/* As pfs_ready_tree, but a store that is mounted for writing is read beside its daemon, as of one committed group;
+ * what was changed before the call is in it, if this user may enter the mountpoint. */
+PFS_MUST_CHECK int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store);
+
 PFS_MUST_CHECK int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *store);
 
 #endif

@@ -17,7 +17,8 @@ static int open_store(struct pfs_tree *tree, const char *path)
 {
 	struct pfs_store_options options = {
 		.flags = (tree->options.read_only ? PFS_STORE_READ_ONLY : 0) |
-			 (tree->options.alone ? PFS_STORE_ALONE : 0),
+			 (tree->options.alone ? PFS_STORE_ALONE : 0) |
+			 (tree->options.beside_writer ? PFS_STORE_UNLOCKED : 0),
 		.wait_ms = tree->options.wait_ms,
 		.vfs = tree->options.vfs,
 	};
@@ -126,6 +127,26 @@ int pfs_tree_close(struct pfs_tree *tree)
 	(void)pthread_rwlock_destroy(&tree->lock);
 	free(tree);
 	return rc ? rc : error;
+}
+
+struct columns {
+	int (*fn)(void *arg, const void *name, size_t name_len);
+	void *arg;
+};
+
+static int pass_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type PFS_UNUSED)
+{
+	const struct columns *columns = arg;
+
+	return columns->fn(columns->arg, name, name_len);
+}
+
+int pfs_tree_imported_columns(struct pfs_tree *tree,
+			      int (*fn)(void *arg, const void *name, size_t name_len), void *arg)
+{
+	struct columns columns = {.fn = fn, .arg = arg};
+
+	return pfs_store_scan_columns(tree->store, pass_column, &columns);
 }
 
 int pfs_tree_set_read_only(struct pfs_tree *tree)

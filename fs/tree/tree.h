@@ -42,6 +42,7 @@ struct pfs_tree_options {
 	enum pfs_links_choice links; /* whether originals are followed; else they read -ENODATA */
 	bool read_only;
 	bool alone;	  /* with read_only: lock the store as a writer does */
+	bool beside_writer; /* with read_only: without a lock, all of the group committed last */
 	bool no_atime;    /* never update access times */
 	unsigned wait_ms; /* for another process's lock on the store */
 	enum pfs_engine_kind engine; /* who answers questions about sets */
@@ -209,6 +210,12 @@ PFS_MUST_CHECK ssize_t pfs_tree_listxattr(struct pfs_tree *tree, char *list, siz
 PFS_MUST_CHECK int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const char *name,
 				     const void *value, size_t size, int flags);
 PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name);
+
+/* Calls fn with the name of each attribute that was imported as a column, in their order, until it returns
+ * other than 0, which is returned. */
+PFS_MUST_CHECK int pfs_tree_imported_columns(struct pfs_tree *tree,
+					     int (*fn)(void *arg, const void *name, size_t name_len),
+					     void *arg);
 
 /* The columns of a register (meta/store.h) are attributes of all nodes below its root.  Those that
  * follow from the node's place (its parent's id, its name, its path) are read only (-EPERM), are not

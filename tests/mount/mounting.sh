@@ -59,7 +59,7 @@ exits 'umount of what is not mounted' 3 primefs umount "$work"
 
 # What keeps it is said.
 exec 5>"$mnt/open"
-fails_with 'umount names an open file' "^primefs umount: $mnt: busy: process $$ \\(.*\\) has a file open in it" \
+fails_with 'umount names an open file' "^primefs umount: $mnt: busy: process [0-9]+ \\(.*\\) has a file open in it" \
 	primefs umount "$mnt"
 (sleep 2) 5>&5 &
 exec 5>&-
@@ -97,10 +97,25 @@ exits '--wait wants a number' 2 primefs umount --wait=soon "$mnt"
 
 # A mountpoint names its store.
 mount_store
-for command in check optimize export; do
+for command in check optimize; do
 	fails_with "$command of a mountpoint says what holds it" 'mounted on .* by process [0-9]+' primefs "$command" "$mnt"
 done
 ok 'info answers' primefs info "$mnt"
+mkdir "$mnt/a" "$mnt/z"
+echo text >"$mnt/a/moving"
+is 'export has what was changed just now' "$(primefs export "$mnt" | grep moving)" /a/moving
+ok 'as a table' grep -q '^/a/moving' <(primefs export --format=csv --columns= "$store" 2>/dev/null || primefs export --format=csv "$store")
+(while mv "$mnt/a/moving" "$mnt/z/moving" && mv "$mnt/z/moving" "$mnt/a/moving"; do :; done) 2>/dev/null &
+mover=$!
+whole=0
+for ((i = 0; i < 20; i++)); do
+	primefs export "$store" >exported
+	(($(grep -c /moving exported) == 1)) && whole=$((whole + 1))
+done
+kill "$mover"
+wait "$mover" 2>/dev/null || true
+is 'and is of one moment while much changes' "$whole" 20
+rm -r "$mnt/a" "$mnt/z"
 fails_with 'a directory of it is no mountpoint' 'no store is mounted on it' primefs check "$(mkdir -p "$mnt/d" && echo "$mnt/d")"
 rmdir "$mnt/d"
 primefs umount "$mnt"

@@ -371,7 +371,50 @@ static void space_is_told(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
-int main(void)
+/* In another process: one that writes has the store locked in its own. */
+static void one_group_is_read_beside_a_writer(void **state PFS_UNUSED)
+{
+	struct pfs_store *store = new_store(0);
+	int opened[2] = {-1, -1}, go_on[2] = {-1, -1}, status;
+	char byte;
+	pid_t pid;
+
+	assert_true(pipe2(opened, O_CLOEXEC) == 0 && pipe2(go_on, O_CLOEXEC) == 0);
+	pid = fork();
+	if (pid == 0) {
+		char name[] = "test_store_open", how[] = "--beside";
+		char *const argv[] = {name, how, test_path, NULL};
+
+		if (dup2(opened[1], STDOUT_FILENO) < 0 || dup2(go_on[0], STDIN_FILENO) < 0)
+			_exit(100);
+		(void)execv("/proc/self/exe", argv);
+		_exit(101);
+	}
+	assert_int_equal(read(opened[0], &byte, 1), 1);
+	assert_int_equal(pfs_store_begin(store), 0);
+	put_file(store, UINT64_C(4294967311));
+	assert_int_equal(pfs_store_commit(store, NULL), 0);
+	assert_int_equal(write(go_on[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, W_EXITCODE(1, 0)); /* the root alone */
+	assert_int_equal(count_nodes(store), 2);
+	assert_int_equal(pfs_store_close(store), 0);
+}
+
+static int read_beside(const char *path)
+{
+	struct pfs_store *store;
+	int count = 0;
+	char byte;
+
+	(void)snprintf(test_path, sizeof(test_path), "%s", path);
+	if (try_open_as(&store, PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED) || write(1, "x", 1) != 1 ||
+	    read(0, &byte, 1) != 1 || pfs_store_scan_nodes(store, 0, UINT64_MAX, count_node, &count))
+		return 102;
+	return pfs_store_close(store) ? 103 : count;
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_closed_store_is_one_file),
@@ -384,7 +427,11 @@ int main(void)
 		cmocka_unit_test(an_abandoned_bulk_store_is_none),
 		cmocka_unit_test(publish_names_a_store),
 		cmocka_unit_test(space_is_told),
+		cmocka_unit_test(one_group_is_read_beside_a_writer),
 	};
+
+	if (argc == 3 && strcmp(argv[1], "--beside") == 0)
+		return read_beside(argv[2]);
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
