@@ -90,7 +90,7 @@ if unshare -m --propagation private true 2>/dev/null; then
 	sleeper=$!
 	wait_for 10 apart
 	primefs umount "$mnt" 2>said
-	ok 'it waits for ever if told nothing' gone "$sleeper"
+	ok 'it waits for ever if told nothing' wait_for 10 gone "$sleeper"
 	is 'and says once for what' "$(grep -c 'waiting: process' said)" 1
 fi
 exits '--wait wants a number' 2 primefs umount --wait=soon "$mnt"
