@@ -19,8 +19,11 @@ static void make_old(const char *vfs)
 {
 	const struct pfs_store_options how = {.flags = PFS_STORE_CREATE};
 	const struct pfs_cell cell = {.type = PFS_CELL_INTEGER, .integer = 7};
-	const struct pfs_table_record table = {
-		.name = "t", .name_len = 1, .columns = "x", .columns_len = 1};
+	static const char columns[] = "CREATE TABLE t (a ANY);\n";
+	const struct pfs_table_record table = {.name = "t",
+					       .name_len = 1,
+					       .columns = columns,
+					       .columns_len = sizeof(columns) - 1};
 	struct pfs_store *store;
 	uint64_t group = 0;
 	uint32_t id;
