@@ -631,6 +631,31 @@ static void test_random(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* What has an argument twice in another one, which has it twice ... */
+static void test_nested(void **state)
+{
+	static const char *const forms[][2] = {{"coalesce(", ", 1)"},
+					       {"(", " BETWEEN 0 AND 1)"},
+					       {"(CASE ", " WHEN 0 THEN 1 WHEN 1 THEN 2 END)"}};
+
+	(void)state;
+	for (size_t form = 0; form < PFS_COUNT(forms); form++) {
+		char *sql;
+		size_t len;
+		FILE *out = open_memstream(&sql, &len);
+
+		(void)fputs("SELECT count(*) FROM nodes WHERE ", out);
+		for (unsigned i = 0; i < 60; i++)
+			(void)fputs(forms[form][0], out);
+		(void)fputs("size", out);
+		for (unsigned i = 0; i < 60; i++)
+			(void)fputs(forms[form][1], out);
+		(void)fclose(out);
+		assert_true(compare(sql, len, false));
+		free(sql);
+	}
+}
+
 /* ---- orders, while the tree changes ---- */
 
 static void change_tree(void)
@@ -717,9 +742,8 @@ int main(void)
 {
 	const char *given = getenv("PFS_TEST_SEED");
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_corpus),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_grouped),
+		cmocka_unit_test(test_corpus),	cmocka_unit_test(test_random),
+		cmocka_unit_test(test_nested),	cmocka_unit_test(test_grouped),
 		cmocka_unit_test(test_ordered),
 	};
 

@@ -56,6 +56,7 @@ struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, 
 		column->is_used = true;
 	}
 	bound->kind = PFS_BOUND_COLUMN;
+	bound->size = 1;
 	bound->class = column->class;
 	bound->affinity = column->affinity;
 	bound->collation = column->collation;

@@ -25,6 +25,18 @@ static struct pfs_term *new_bound(struct pfs_binder *binder, enum pfs_bound_kind
 		return NULL;
 	bound->kind = kind;
 	bound->class = class;
+	bound->size = 1;
+	return bound;
+}
+
+/* A walk meets an argument as often as it is one: nested, that could be without end. */
+static struct pfs_term *add_argument(struct pfs_binder *binder, struct pfs_term *bound,
+				     struct pfs_term *arg)
+{
+	bound->args[bound->n_args++] = arg;
+	bound->size += arg->size;
+	if (bound->size > PFS_PROGRAM_STEPS)
+		return pfs_bind_refuse(binder, "a very large expression");
 	return bound;
 }
 
@@ -36,11 +48,9 @@ struct pfs_term *pfs_bound_step(struct pfs_binder *binder, enum pfs_op op, enum 
 	if (!bound)
 		return NULL;
 	bound->op = op;
-	bound->args[0] = a;
-	bound->args[1] = b;
-	bound->n_args = b ? 2 : 1;
 	bound->can_be_null = true;
-	return bound;
+	bound = add_argument(binder, bound, a);
+	return bound && b ? add_argument(binder, bound, b) : bound;
 }
 
 static struct pfs_term *new_integer(struct pfs_binder *binder, int64_t value)
@@ -423,11 +433,7 @@ static struct pfs_term *choose(struct pfs_binder *binder, struct pfs_term *condi
 	    !pfs_bound_is_number(no) || condition->class == PFS_CLASS_NONE)
 		return pfs_bind_refuse(binder, "CASE of texts");
 	bound = pfs_bound_step(binder, PFS_OP_CHOOSE, PFS_CLASS_NUMBER, condition, yes);
-	if (!bound)
-		return NULL;
-	bound->args[2] = no;
-	bound->n_args = 3;
-	return bound;
+	return bound ? add_argument(binder, bound, no) : NULL;
 }
 
 static struct pfs_term *bind_whens(struct pfs_binder *binder, const struct pfs_expr *expr,

@@ -44,8 +44,9 @@ struct pfs_term {
 	bool is_collated;   /* said with COLLATE */
 	bool can_be_null;
 	enum pfs_op op;
-	struct pfs_term *args[3];
+	struct pfs_term *args[3]; /* which others may have, too */
 	unsigned n_args;
+	unsigned size; /* terms that are met on a walk from here: PFS_PROGRAM_STEPS at most */
 	struct pfs_constant constant;
 	struct pfs_constant *list;
 	size_t n_list;

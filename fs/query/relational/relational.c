@@ -23,7 +23,7 @@ struct pfs_relational {
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
 	struct pfs_run run;
-	pthread_mutex_t polling; /* one of the threads asks whether the statement is to go on */
+	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_table *tables;
 	struct pfs_answer_rows rows;
 	uint64_t at; /* rows read; the row is the one before */
@@ -35,13 +35,10 @@ static int poll(void *context)
 {
 	struct pfs_relational *relational = context;
 	struct pfs_query *query = relational->query;
-	int stop = 0;
 
-	if (pthread_mutex_trylock(&relational->polling) == 0) {
-		stop = pfs_query_tick(query);
-		(void)pthread_mutex_unlock(&relational->polling);
-	}
-	return stop || query->stop ? -EINTR : 0;
+	if (pthread_equal(pthread_self(), relational->thread) && pfs_query_tick(query))
+		return -EINTR;
+	return query->stop ? -EINTR : 0;
 }
 
 /* What is not asked for is not refused: SQLite may yet do with less. */
@@ -143,13 +140,14 @@ static int plan(struct pfs_relational *relational)
 	if (relational->why)
 		return 0;
 	error = bind(relational, query->text.text, query->text.len);
-	if (relational->why || error == -ENOTSUP) {
+	if (error && !relational->why)
+		relational->why = "more than the memory of a plan";
+	if (relational->why) {
 		pfs_block_finish(relational->block, query->queries);
 		relational->block = NULL;
-		relational->why = relational->why ? relational->why : "something";
 		return 0;
 	}
-	return error ? error : place(relational);
+	return place(relational);
 }
 
 int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
@@ -162,7 +160,6 @@ int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
 		return -ENOMEM;
 	relational->query = query;
 	relational->arena.limit = BOUND_BYTES;
-	(void)pthread_mutex_init(&relational->polling, NULL);
 	relational->run = (struct pfs_run){
 		.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = relational};
 	error = plan(relational);
@@ -181,7 +178,6 @@ void pfs_relational_free(struct pfs_relational *relational)
 	pfs_block_finish(relational->block, relational->query->queries);
 	pfs_parsed_free(relational->parsed);
 	pfs_arena_finish(&relational->arena);
-	(void)pthread_mutex_destroy(&relational->polling);
 	free(relational);
 }
 
@@ -379,6 +375,7 @@ static int run(struct pfs_relational *relational)
 	int error;
 
 	relational->has_run = true;
+	relational->thread = pthread_self();
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
 	relational->tables = pfs_arena_get(&relational->arena, relational->block->n_inputs *
 								       sizeof(*relational->tables));

@@ -57,12 +57,15 @@ struct pfs_running {
 	struct pfs_stage stage;
 };
 
-#define PFS_PIECE_ROWS (UINT64_C(1) << 19)
+#define PFS_PIECE_ROWS	      (UINT64_C(1) << 19)
+#define PFS_PIECE_ROWS_DEVICE (UINT64_C(1) << 24)
 
 /* Rows that are looked at in one hold of the tree. */
 static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 {
-	return running->query->piece ? running->query->piece : PFS_PIECE_ROWS;
+	if (running->query->piece)
+		return running->query->piece;
+	return running->run->on == PFS_ENGINE_HOST ? PFS_PIECE_ROWS : PFS_PIECE_ROWS_DEVICE;
 }
 
 /* The next stage reads these tuples, which become the block's. */
