@@ -334,25 +334,27 @@ static int count_all(struct pfs_vector *out, const struct pfs_grouping *g,
 	return 0;
 }
 
+/* fold: the number of aggregates with one before this. */
+static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
+		      const struct operation *o, const struct groups *groups,
+		      const struct pfs_aggregate *aggregate, size_t fold)
+{
+	if (aggregate->op == PFS_COUNT_ALL)
+		return count_all(out, g, groups);
+	if (aggregate->op == PFS_COUNT_DISTINCT)
+		return count_distinct(out, g, o->keys, o->n_keys, aggregate, groups->n);
+	return pfs_fold_finish(&o->folds[fold], g->run, out, &groups->table.folds[fold],
+			       groups->order, groups->n);
+}
+
 static int finish_aggregates(struct pfs_vector *out, const struct pfs_grouping *g,
 			     const struct operation *o, const struct groups *groups)
 {
 	size_t fold = 0;
 
 	for (size_t i = 0; i < o->n_aggregates; i++) {
-		const struct pfs_aggregate *aggregate = &o->aggregates[i];
-
-		if (aggregate->op == PFS_COUNT_ALL) {
-			PFS_TRY(count_all(&out[i], g, groups));
-		} else if (aggregate->op == PFS_COUNT_DISTINCT) {
-			PFS_TRY(count_distinct(&out[i], g, o->keys, o->n_keys, aggregate,
-					       groups->n));
-		} else {
-			PFS_TRY(pfs_fold_finish(&o->folds[fold], g->run, &out[i],
-						&groups->table.folds[fold], groups->order,
-						groups->n));
-			fold++;
-		}
+		PFS_TRY(finish_one(&out[i], g, o, groups, &o->aggregates[i], fold));
+		fold += has_fold(&o->aggregates[i]);
 	}
 	return 0;
 }
@@ -401,6 +403,7 @@ static int run_groups(struct pfs_tuples **out, struct pfs_grouping *g, const str
 	return error;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */
 int pfs_host_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 		   struct pfs_tuples **out, const struct pfs_source *source,
 		   const struct pfs_group_key *keys, size_t n_keys,

@@ -125,7 +125,7 @@ static int grow_groups(struct hash_table *t)
 	pfs_run_free(run, t->keys, t->capacity, sizeof(*keys));
 	t->keys = keys;
 	t->capacity = wanted;
-	return t->n_slots < 2 * wanted ? grow_slots(t) : 0;
+	return !t->slots || t->n_slots < 2 * wanted ? grow_slots(t) : 0;
 }
 
 /* The group of the key; there is room for one more. */
@@ -152,6 +152,7 @@ static int add_partition(struct hash_table *t, const uint64_t *keys, const uint3
 {
 	const struct pfs_grouping *g = t->grouping;
 
+	PFS_TRY(grow_groups(t));
 	for (uint64_t done = 0; done < n; done += PFS_SPAN) {
 		struct pfs_span span = {.n = (uint32_t)PFS_MIN(PFS_SPAN, n - done),
 					.at = at + done};

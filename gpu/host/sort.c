@@ -11,8 +11,8 @@
 #include "gpu/host/lanes.h"
 #include "gpu/host/order.h"
 
-#define PARALLEL_MIN 65536u /* items from which on threads help */
-#define PARTS	     64u
+#define PARALLEL_MIN 65536u		 /* items from which on threads help */
+#define CHUNK_MAX    (UINT64_C(1) << 18) /* items sorted at a time, in the cache */
 #define FEW_OF	     8u /* a limit up to this part of the tuples does not sort the rest */
 
 /* ---- keys as numbers ---- */
@@ -213,78 +213,130 @@ static int add_key(struct words *w, const struct pfs_sorting *s, const struct pf
 
 /* ---- sorting by one word ---- */
 
-struct parting {
-	struct pfs_keyed *items;
-	uint64_t start[PARTS + 1];
+/* Chunks are sorted by a thread each, then merged two by two, a piece of the result by a thread. */
+struct chunked {
+	struct pfs_keyed *from, *to;
+	uint64_t n, chunk;
+	const uint64_t *word;
 };
 
-static int sort_part(void *context, unsigned worker, uint64_t from, uint64_t to)
+static int fill_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	const struct parting *p = context;
+	const struct chunked *c = context;
 
 	(void)worker;
-	for (uint64_t part = from; part < to; part++)
-		PFS_TRY(pfs_radix_sort(p->items + p->start[part],
-				       p->start[part + 1] - p->start[part]));
+	for (uint64_t i = from; i < to; i++)
+		c->from[i].key = c->word[c->from[i].value];
 	return 0;
 }
 
-/* Cuts the items by their keys' range into parts, and sorts these. */
-static int sort_in_parts(const struct pfs_sorting *s, struct pfs_keyed *items, uint64_t n)
+static int sort_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	uint64_t greatest = 0, place[PARTS], before = 0;
-	struct pfs_keyed *moved;
-	struct parting p = {0};
-	unsigned shift = 0;
-	int error;
+	const struct chunked *c = context;
 
-	for (uint64_t i = 0; i < n; i++)
-		greatest = PFS_MAX(greatest, items[i].key);
-	while (greatest >> shift >= PARTS)
-		shift++;
-	PFS_TRY(pfs_run_alloc_raw(s->run, &moved, n, sizeof(*moved)));
-	for (uint64_t i = 0; i < n; i++)
-		p.start[items[i].key >> shift]++;
-	for (unsigned i = 0; i <= PARTS; i++) {
-		uint64_t here = p.start[i];
-
-		p.start[i] = before;
-		if (i < PARTS)
-			place[i] = before;
-		before += here;
-	}
-	for (uint64_t i = 0; i < n; i++)
-		moved[place[items[i].key >> shift]++] = items[i];
-	p.items = moved;
-	error = pfs_host_for(s->host, s->run, PARTS, 1, sort_part, &p);
-	if (!error)
-		memcpy(items, moved, n * sizeof(*items));
-	pfs_run_free(s->run, moved, n, sizeof(*moved));
-	return error;
+	(void)worker;
+	return pfs_radix_sort(c->from + from, to - from);
 }
 
-static int sort_by_words(const struct pfs_sorting *s, const struct words *w,
-			 struct pfs_keyed *items)
+/* How many of a are among the first k of both merged, a's first where keys are equal. */
+static uint64_t merged_share(const struct pfs_keyed *a, uint64_t n_a, const struct pfs_keyed *b,
+			     uint64_t n_b, uint64_t k)
 {
-	uint64_t n = s->positions->n;
+	uint64_t low = k > n_b ? k - n_b : 0, high = PFS_MIN(k, n_a);
 
-	for (uint64_t i = 0; i < n; i++)
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (a[middle].key <= b[k - middle - 1].key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Places k.. before `end` of both merged. */
+static void merge_pair(struct pfs_keyed *out, const struct pfs_keyed *a, uint64_t n_a,
+		       const struct pfs_keyed *b, uint64_t n_b, uint64_t k, uint64_t end)
+{
+	uint64_t at_a = merged_share(a, n_a, b, n_b, k), at_b = k - at_a;
+
+	for (; k < end && at_a < n_a && at_b < n_b;
+	     k++) { /* without branches: they cannot be foreseen */
+		bool is_a = a[at_a].key <= b[at_b].key;
+		const struct pfs_keyed *from = is_a ? &a[at_a] : &b[at_b];
+
+		out[k] = *from;
+		at_a += is_a;
+		at_b += !is_a;
+	}
+	if (k < end && at_a < n_a)
+		memcpy(out + k, a + at_a, (end - k) * sizeof(*out));
+	else if (k < end)
+		memcpy(out + k, b + at_b, (end - k) * sizeof(*out));
+}
+
+static int merge_chunks(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct chunked *c = context;
+
+	(void)worker;
+	while (from < to) {
+		uint64_t start = from / (2 * c->chunk) * (2 * c->chunk);
+		uint64_t n_a = PFS_MIN(c->chunk, c->n - start);
+		uint64_t n_b = PFS_MIN(c->chunk, c->n - start - n_a);
+		uint64_t end = PFS_MIN(to, start + n_a + n_b);
+		const struct pfs_keyed *a = c->from + start;
+
+		merge_pair(c->to + start, a, n_a, a + n_a, n_b, from - start, end - start);
+		from = end;
+	}
+	return 0;
+}
+
+/* Sorts c->from, with c->to as more memory; the result is c->from. */
+static int sort_chunks(const struct pfs_sorting *s, struct chunked *c)
+{
+	uint64_t n_chunks = 1;
+
+	while (n_chunks < pfs_host_workers(s->host) || c->n / n_chunks > CHUNK_MAX)
+		n_chunks *= 2;
+	c->chunk = pfs_div_round_up(c->n, n_chunks);
+	PFS_TRY(pfs_host_for(s->host, s->run, c->n, c->chunk, sort_chunk, c));
+	for (; c->chunk < c->n; c->chunk *= 2) {
+		struct pfs_keyed *merged = c->to;
+
+		PFS_TRY(pfs_host_for(s->host, s->run, c->n, PFS_PIECE, merge_chunks, c));
+		c->to = c->from;
+		c->from = merged;
+	}
+	return 0;
+}
+
+/* Sorts indexes 0..n by the words; *order = the result, which is `items` or `more`. */
+static int sort_by_words(const struct pfs_sorting *s, const struct words *w,
+			 struct pfs_keyed *items, struct pfs_keyed *more, struct pfs_keyed **order)
+{
+	struct chunked c = {.from = items, .to = more, .n = s->positions->n};
+
+	for (uint64_t i = 0; i < c.n; i++)
 		items[i].value = (uint32_t)i;
 	for (size_t k = w->n; k-- > 0;) {
-		for (uint64_t i = 0; i < n; i++)
-			items[i].key = w->word[k][items[i].value];
-		if (n < PARALLEL_MIN)
-			PFS_TRY(pfs_radix_sort(items, n));
+		c.word = w->word[k];
+		PFS_TRY(pfs_host_for(s->host, s->run, c.n, PFS_PIECE, fill_chunk, &c));
+		if (c.n < PARALLEL_MIN)
+			PFS_TRY(pfs_radix_sort(c.from, c.n));
 		else
-			PFS_TRY(sort_in_parts(s, items, n));
+			PFS_TRY(sort_chunks(s, &c));
 	}
+	*order = c.from;
 	return 0;
 }
 
 int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 {
+	struct pfs_keyed *items = NULL, *more = NULL, *sorted = NULL;
 	uint64_t n = s->positions->n;
-	struct pfs_keyed *items = NULL;
 	struct words w = {0};
 	int error = pfs_run_alloc(s->run, &w.word, 2 * s->n_keys, sizeof(*w.word));
 
@@ -294,18 +346,22 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 	if (!error)
 		error = pfs_run_alloc_raw(s->run, &items, n, sizeof(*items));
 	if (!error)
-		error = sort_by_words(s, &w, items);
+		error = pfs_run_alloc_raw(s->run, &more, n, sizeof(*more));
+	if (!error)
+		error = sort_by_words(s, &w, items, more, &sorted);
 	free_words(&w, s);
 	if (!error)
 		error = pfs_run_alloc_raw(s->run, order, n, sizeof(**order));
 	for (uint64_t i = 0; !error && i < n; i++)
-		(*order)[i] = position_of(s->positions, items[i].value);
+		(*order)[i] = position_of(s->positions, sorted[i].value);
 	pfs_run_free(s->run, items, n, sizeof(*items));
+	pfs_run_free(s->run, more, n, sizeof(*more));
 	return error;
 }
 
 /* ---- the operator ---- */
 
+/* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */
 int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 		  struct pfs_tuples **out, const struct pfs_source *source,
 		  const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset, uint64_t limit)

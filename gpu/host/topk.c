@@ -27,19 +27,21 @@ struct choosing {
 
 static int compare_candidates(const void *a, const void *b, void *context)
 {
+	const struct pfs_sorting *const *sorting = context;
 	const struct candidate *x = a, *y = b;
 	int order;
 
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
-	order = pfs_order_compare(context, x->at, y->at);
+	order = pfs_order_compare(*sorting, x->at, y->at);
 	return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
 static void keep_first(const struct choosing *c, struct candidates *mine)
 {
-	qsort_r(mine->list, mine->n, sizeof(*mine->list), compare_candidates,
-		(void *)(uintptr_t)c->sorting);
+	const struct pfs_sorting *sorting = c->sorting;
+
+	qsort_r(mine->list, mine->n, sizeof(*mine->list), compare_candidates, &sorting);
 	mine->n = PFS_MIN(mine->n, c->most);
 	mine->is_full = mine->n == c->most;
 }

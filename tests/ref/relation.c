@@ -92,19 +92,42 @@ void ref_close(struct ref_world *w)
 
 static void make_texts(struct ref_world *w)
 {
-	static const char *const parts[] = {"a",  "A",	"b",	    "%",    "_",
-					    "*",  "?",	"[",	    "]",    "^",
-					    "-",  " ",	"\xc3\xa9", "\xff", "\xe2\x82",
-					    "ab", "Ab", "0",	    "12",   "\xf0\x9f\x98\x80"};
+	static const char *const parts[] = {"a",
+					    "A",
+					    "b",
+					    "%",
+					    "_",
+					    "*",
+					    "?",
+					    "[",
+					    "]",
+					    "^",
+					    "-",
+					    " ",
+					    "\xc3\xa9",
+					    "\xff",
+					    "\xe2\x82",
+					    "ab",
+					    "Ab",
+					    "0",
+					    "12",
+					    "a_",
+					    "a%",
+					    "%a",
+					    "\xf0\x9f\x98\x80"};
 
 	for (unsigned i = 0; i < REF_TEXTS; i++) {
-		char text[300] = "";
+		char text[300];
 		unsigned n = ref_below(w, i % 16 == 15 ? 40 : 5);
-		size_t len;
+		size_t len = 0;
 
-		for (unsigned k = 0; k < n; k++)
-			strcat(text, parts[ref_below(w, PFS_COUNT(parts))]);
-		len = strlen(text);
+		for (unsigned k = 0; k < n; k++) {
+			const char *part = parts[ref_below(w, PFS_COUNT(parts))];
+
+			memcpy(text + len, part, strlen(part));
+			len += strlen(part);
+		}
+		text[len] = 0;
 		free(w->texts[i]);
 		w->texts[i] = malloc(len + 1);
 		memcpy(w->texts[i], text, len + 1);
@@ -132,6 +155,8 @@ static int64_t random_integer(struct ref_world *w)
 		return special[ref_below(w, PFS_COUNT(special))];
 	if (ref_below(w, 8) == 0)
 		return (int64_t)random_next(&w->random);
+	if (ref_below(w, 3) == 0)
+		return (int64_t)ref_below(w, 5) - 2;
 	return (int64_t)ref_below(w, 60) - 20;
 }
 
@@ -634,6 +659,13 @@ static void say_between(struct ref_world *w, struct ref_expression *e, unsigned 
 	step(e, PFS_OP_BETWEEN)->collation = collation;
 }
 
+static struct pfs_constant random_member(struct ref_world *w, bool is_text)
+{
+	if (ref_below(w, 8) == 0)
+		return (struct pfs_constant){.type = PFS_IS_NULL};
+	return is_text != (ref_below(w, 8) == 0) ? text_constant(w) : number_constant(w);
+}
+
 static void say_in(struct ref_world *w, struct ref_expression *e, unsigned depth)
 {
 	unsigned n = ref_below(w, 4) ? ref_below(w, 6) : ref_below(w, 30);
@@ -652,8 +684,7 @@ static void say_in(struct ref_world *w, struct ref_expression *e, unsigned depth
 	in->list = &e->lists[e->n_lists];
 	in->n_list = n;
 	for (unsigned i = 0; i < n; i++) {
-		struct pfs_constant c =
-			is_text != (ref_below(w, 8) == 0) ? text_constant(w) : number_constant(w);
+		struct pfs_constant c = random_member(w, is_text);
 
 		e->lists[e->n_lists++] = c;
 		say(e, i ? "," : "");
@@ -748,6 +779,17 @@ void ref_truth(struct ref_world *w, struct ref_expression *e, unsigned depth)
 		say(e, ")");
 		(void)step(e, which & 1 ? PFS_OP_AND : PFS_OP_OR);
 	}
+}
+
+void ref_condition(struct ref_world *w, struct ref_expression *e, unsigned depth)
+{
+	unsigned which = ref_below(w, 6);
+
+	say(e, which == 0 ? "((" : which < 3 ? "(NOT (" : "(");
+	ref_truth(w, e, depth);
+	say(e, which == 0 ? ") IS NULL)" : which < 3 ? "))" : ")");
+	if (which < 3) /* tells what is false from what is NULL */
+		(void)step(e, which == 0 ? PFS_OP_IS_NULL : PFS_OP_NOT);
 }
 
 void ref_expression_finish(struct ref_world *w, struct ref_expression *e)

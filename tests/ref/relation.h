@@ -63,6 +63,7 @@ uint32_t ref_below(struct ref_world *w, uint32_t n);
 
 /* Random expressions over table a: a truth, or a number. */
 void ref_truth(struct ref_world *w, struct ref_expression *e, unsigned depth);
+void ref_condition(struct ref_world *w, struct ref_expression *e, unsigned depth); /* a truth */
 void ref_number(struct ref_world *w, struct ref_expression *e, unsigned depth);
 void ref_expression_finish(struct ref_world *w, struct ref_expression *e);
 

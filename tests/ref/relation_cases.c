@@ -63,8 +63,22 @@ static struct pfs_source random_source(struct ref_world *w, struct ref_table *t,
 	return source;
 }
 
+/* As random_source, or a batch of those rows. */
+static struct pfs_source random_input(struct ref_world *w, struct ref_table *t, char *sql,
+				      const char *name)
+{
+	struct pfs_source source = random_source(w, t, sql, name), batch = {0};
+
+	if (ref_below(w, 3))
+		return source;
+	assert_int_equal(pfs_compute(&w->run, &batch.tuples, &source, NULL, 0), 0);
+	pfs_rows_free(&w->run, source.rows);
+	return batch;
+}
+
 static void finish_source(struct ref_world *w, struct pfs_source *source)
 {
+	pfs_tuples_free(&w->run, source->tuples);
 	pfs_rows_free(&w->run, source->rows);
 }
 
@@ -85,7 +99,7 @@ void ref_case_select(struct ref_world *w)
 	sqlite3_stmt *statement;
 	uint32_t row;
 
-	ref_truth(w, e, 1 + ref_below(w, 4));
+	ref_condition(w, e, ref_below(w, 5));
 	program = (struct pfs_program){.steps = e->steps, .n = e->n};
 	assert_int_equal(pfs_select(&w->run, &rows, &source, &program), 0);
 	assert_int_equal(pfs_select_count(&w->run, &count, &source, &program), 0);
@@ -140,7 +154,7 @@ void ref_case_compute(struct ref_world *w)
 {
 	struct ref_expression *e = &expression;
 	char sql[70000], where[200];
-	struct pfs_source source = random_source(w, &w->a, where, "a"), computed = {0};
+	struct pfs_source source = random_input(w, &w->a, where, "a"), computed = {0};
 	unsigned column = ref_below(w, REF_COLUMNS_MAX);
 	struct pfs_program program;
 	struct pfs_tuples *tuples;
@@ -187,7 +201,7 @@ static uint32_t row_of(const struct pfs_tuples *tuples, unsigned table, uint64_t
 void ref_case_sort(struct ref_world *w)
 {
 	char sql[4000], where[200], *at = sql;
-	struct pfs_source source = random_source(w, &w->a, where, "a");
+	struct pfs_source source = random_input(w, &w->a, where, "a");
 	unsigned n_keys = ref_below(w, 4), n = w->a.table.n_rows;
 	uint64_t offset = ref_below(w, 3) ? 0 : ref_below(w, n + 3), i = 0;
 	uint64_t limit = ref_below(w, 2)   ? UINT64_MAX
@@ -315,7 +329,7 @@ static void compare_groups(const struct pfs_tuples *tuples, sqlite3_stmt *statem
 void ref_case_group(struct ref_world *w)
 {
 	char sql[4000], where[200], *at = sql;
-	struct pfs_source source = random_source(w, &w->a, where, "a");
+	struct pfs_source source = random_input(w, &w->a, where, "a");
 	unsigned n_keys = ref_below(w, 4), n;
 	struct pfs_group_key keys[4];
 	struct pfs_aggregate aggregates[5];
@@ -387,8 +401,8 @@ void ref_case_join(struct ref_world *w)
 {
 	static const enum pfs_join_how hows[] = {PFS_JOIN_AUTO, PFS_JOIN_HASH, PFS_JOIN_MERGE};
 	char sql[4000], left_where[200], right_where[200], *at = sql;
-	struct pfs_source left = random_source(w, &w->a, left_where, "a");
-	struct pfs_source right = random_source(w, &w->b, right_where, "b");
+	struct pfs_source left = random_input(w, &w->a, left_where, "a");
+	struct pfs_source right = random_input(w, &w->b, right_where, "b");
 	const struct pfs_step steps[] = {
 		{.op = PFS_OP_COLUMN, .ref = {0, (uint16_t)(ref_below(w, 2) ? 0 : 1)}},
 		{.op = PFS_OP_COLUMN, .ref = {1, (uint16_t)(ref_below(w, 2) ? 0 : 1)}},

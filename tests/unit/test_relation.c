@@ -16,7 +16,7 @@ static const uint32_t sizes[] = {0, 1, 2, 63, 64, 100, 1023, 1024, 1025, 4095, 4
 
 static unsigned rounds_of(uint32_t n)
 {
-	unsigned base = getenv("PFS_LONG") ? 400 : 12;
+	unsigned base = getenv("PFS_LONG") ? 400 : 24;
 
 	return n < 200 ? base * 2 : base;
 }
