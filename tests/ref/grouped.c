@@ -2,6 +2,7 @@
 #include "tests/ref/grouped.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "tests/ref/random.h"
@@ -192,7 +193,7 @@ static void put_aggregate(FILE *out, const struct source *source)
 	if (below(4) == 0) {
 		(void)fputs("count(*)", out);
 	} else {
-		(void)fprintf(out, name[5] == '(' ? "%s " : "%s(", name);
+		(void)fprintf(out, strchr(name, '(') ? "%s " : "%s(", name);
 		of_text ? put_text(out, source) : put_value(out, source, 1);
 		(void)fputc(')', out);
 	}

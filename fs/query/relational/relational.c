@@ -68,7 +68,7 @@ static bool finds_few(const struct pfs_block *block, const struct pfs_term *wher
 	    where->args[1]->kind != PFS_BOUND_CONSTANT)
 		return false;
 	of = &block->inputs[column->input].columns[column->column];
-	return !of->wish.attr &&
+	return block->inputs[column->input].kind == PFS_INPUT_NODES && !of->wish.attr &&
 	       (of->wish.field == PFS_FIELD_INO || of->wish.field == PFS_FIELD_PARENT ||
 		of->wish.field == PFS_FIELD_NAME);
 }
@@ -96,12 +96,12 @@ static const char *why_not(const struct pfs_block *block)
 static int bind(struct pfs_relational *relational, const char *sql, size_t len)
 {
 	struct pfs_query *query = relational->query;
-	struct pfs_not_taken not = {.why = NULL};
+	struct pfs_not_taken refusal = {.why = NULL};
 	const struct pfs_statement *statement;
-	int error = pfs_parse(&relational->parsed, sql, len, &not );
+	int error = pfs_parse(&relational->parsed, sql, len, &refusal);
 
 	if (error) {
-		relational->why = not .why;
+		relational->why = refusal.why;
 		return error;
 	}
 	statement = pfs_parsed_statement(relational->parsed);
