@@ -58,7 +58,7 @@ static void put_number(FILE *out, const struct source *source)
 
 static void put_text(FILE *out, const struct source *source)
 {
-	static const char *const texts[] = {"ext", "name", "type", "tag", "ext"};
+	static const char *const texts[] = {"ext", "name", "type", "tag", "owner", "owner_group"};
 	const char *of = table(source);
 
 	(void)fprintf(out, "%s.%s", of, *of == 's' ? (below(2) ? "k" : "ext") : PICK(texts));

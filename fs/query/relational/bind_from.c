@@ -13,6 +13,7 @@ static void describe(struct pfs_input_column *column, const struct pfs_node_colu
 		.class = PFS_CLASS_TEXT,
 		.affinity = PFS_TEXTUAL,
 		.wish = {.field = node->field},
+		.kind = node->kind,
 		.can_be_null = strstr(node->declared, "NOT NULL") == NULL,
 		.is_hidden = strstr(node->declared, "HIDDEN") != NULL,
 	};
@@ -31,8 +32,6 @@ static void describe(struct pfs_input_column *column, const struct pfs_node_colu
 		return;
 	case PFS_NODE_OWNER:
 	case PFS_NODE_GROUP:
-		column->why_not = "an owner's name";
-		return;
 	case PFS_NODE_BYTES:
 	case PFS_NODE_TYPE:
 		break;

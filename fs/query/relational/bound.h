@@ -70,6 +70,7 @@ struct pfs_input_column {
 	enum pfs_affinity affinity;
 	enum pfs_collation collation;
 	bool can_be_null;
+	enum pfs_node_kind kind; /* of nodes: OWNER and GROUP are the names of the wish's numbers */
 	const char *why_not; /* the operators cannot have it; NULL: they can */
 	bool is_late;	     /* of nodes: they cannot, but it is known of each node in the end */
 	bool is_used;	     /* as a column of the operators' */

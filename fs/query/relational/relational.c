@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "fs/query/relational/ownernames.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/sidetable.h"
 #include "fs/query/relational/verify.h"
@@ -25,6 +26,7 @@ struct pfs_relational {
 	struct pfs_run run;
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_table *tables;
+	struct pfs_owner_names owners[2]; /* of users, of groups; empty between runs */
 	struct pfs_answer_rows rows;
 	uint64_t at; /* rows read; the row is the one before */
 };
@@ -175,6 +177,8 @@ void pfs_relational_free(struct pfs_relational *relational)
 	if (!relational)
 		return;
 	pfs_answer_rows_free(&relational->rows, &relational->run);
+	pfs_dictionary_finish(&relational->owners[0].dictionary);
+	pfs_dictionary_finish(&relational->owners[1].dictionary);
 	pfs_block_finish(relational->block, relational->query->queries);
 	pfs_parsed_free(relational->parsed);
 	pfs_arena_finish(&relational->arena);
@@ -262,6 +266,27 @@ static struct pfs_column_wish *wishes_of(struct pfs_relational *relational,
 	return wishes;
 }
 
+static int get_owners(struct pfs_relational *relational, struct pfs_table_column *column,
+		      const struct pfs_table *table, enum pfs_node_kind kind)
+{
+	bool groups = kind == PFS_NODE_GROUP;
+
+	if (kind != PFS_NODE_OWNER && !groups)
+		return 0;
+	return pfs_owner_names_get(&relational->owners[groups], column, table,
+				   relational->query->queries->owners, &relational->run,
+				   &relational->arena, groups);
+}
+
+static enum pfs_node_kind kind_at(const struct pfs_input *input, size_t at)
+{
+	size_t i = 0;
+
+	while (!input->columns[i].is_used || input->columns[i].at != at)
+		i++;
+	return input->columns[i].kind;
+}
+
 /* An input's columns; via: by the rows of its children. */
 static int get_columns(struct pfs_relational *relational, struct pfs_table *table,
 		       const struct pfs_input *input, const struct pfs_table_column *via)
@@ -276,6 +301,7 @@ static int get_columns(struct pfs_relational *relational, struct pfs_table *tabl
 		struct pfs_table_column *column = &columns[table->n_columns++];
 
 		PFS_TRY(pfs_columns_get(tree, column, &wishes[i]));
+		PFS_TRY(get_owners(relational, column, table, kind_at(input, i)));
 		if (!via)
 			continue;
 		if (column->via)
@@ -334,6 +360,7 @@ static int run_held(struct pfs_relational *relational)
 {
 	const struct pfs_block *block = relational->block;
 
+	relational->owners[0].codes = relational->owners[1].codes = NULL;
 	for (unsigned i = 0; i < block->n_inputs; i++) {
 		if (block->inputs[i].kind == PFS_INPUT_SIDE)
 			PFS_TRY(get_side(relational, &relational->tables[i], &block->inputs[i]));
