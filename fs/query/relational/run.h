@@ -58,7 +58,7 @@ struct pfs_running {
 };
 
 #define PFS_PIECE_ROWS	      (UINT64_C(1) << 19)
-#define PFS_PIECE_ROWS_DEVICE (UINT64_C(1) << 24)
+#define PFS_PIECE_ROWS_DEVICE (UINT64_C(1) << 28) /* a millisecond for each 50 M rows */
 
 /* Rows that are looked at in one hold of the tree. */
 static inline uint64_t pfs_running_piece(const struct pfs_running *running)
