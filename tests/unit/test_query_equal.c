@@ -448,8 +448,10 @@ static void ours(struct rows *rows, const char *sql, size_t len)
 	}
 	rows->failed = got < 0;
 	relational += query && pfs_relational_has_rows(query->relational);
-	if (query && getenv("PFS_TEST_PLANS"))
+	if (query && getenv("PFS_TEST_PLANS")) {
+		(void)fprintf(stderr, "%.*s: ", (int)len, sql);
 		pfs_relational_describe(query->relational, stderr);
+	}
 	pfs_query_finish(query);
 }
 

@@ -68,9 +68,13 @@ static bool can_be_folded(const struct pfs_block *block, unsigned input)
 				return false;
 	}
 	for (size_t i = 0; i < from->n_columns; i++) {
-		if (from->columns[i].is_used && !from->columns[i].wish.attr &&
-		    from->columns[i].wish.field == PFS_FIELD_PARENT)
-			return false; /* a parent's parent */
+		const struct pfs_input_column *column = &from->columns[i];
+
+		/* found by way of something already: a parent's parent, an owner's name */
+		if (column->is_used && !column->wish.attr &&
+		    (column->wish.field == PFS_FIELD_PARENT || column->kind == PFS_NODE_OWNER ||
+		     column->kind == PFS_NODE_GROUP))
+			return false;
 	}
 	return true;
 }

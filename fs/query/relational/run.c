@@ -10,6 +10,8 @@
 #include "base/radix.h"
 #include "fs/tree/relation.h"
 
+#define LATE_MAX (1u << 20) /* rows with paths: of more, SQLite's are handed on as they come */
+
 static size_t count_values(const struct pfs_block *block)
 {
 	return block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order;
@@ -193,6 +195,25 @@ static int order_by_rows(struct pfs_running *running, struct pfs_answer_rows *ou
 	return error;
 }
 
+/* What was only selected so far, as a batch. */
+static int make_tuples(struct pfs_running *running)
+{
+	struct pfs_tuples *tuples;
+	struct pfs_rows *rows;
+	int error;
+
+	if (running->tuples)
+		return 0;
+	PFS_TRY(pfs_select(running->run, &rows, &running->source, NULL));
+	error = pfs_rows_here(running->run, rows);
+	if (!error)
+		error = pfs_tuples_of_rows(running->run, &tuples, running->source.table, rows);
+	pfs_rows_free(running->run, rows);
+	if (!error)
+		pfs_running_go_on(running, tuples);
+	return error;
+}
+
 static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 {
 	const struct pfs_block *block = running->block;
@@ -210,8 +231,7 @@ static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 		out->n = tuples->n;
 		return 0;
 	}
-	if (!running->tuples)
-		return -EOPNOTSUPP;
+	PFS_TRY(make_tuples(running));
 	out->first = PFS_MIN(block->offset, running->tuples->n);
 	out->n = PFS_MIN(running->tuples->n - out->first, block->limit);
 	return 0;
@@ -246,24 +266,24 @@ static int copy_texts(struct pfs_answer_column *column, const struct pfs_run *ru
 	return 0;
 }
 
-/* The slots of an input's rows in the answer's order. */
-static int slots_of(struct pfs_running *running, uint32_t *slots, unsigned input, uint64_t from,
-		    size_t n)
+/* The slots of an input's rows in the answer's order; where a LEFT JOIN has found none, the root's,
+ * and a bit among the NULLs. */
+static void find_slots(const struct pfs_running *running, uint32_t *slots, uint64_t *nulls,
+		       unsigned input, size_t n)
 {
+	const struct pfs_tree *tree = running->query->tree;
 	unsigned at = running->block->inputs[input].parent_of;
 	const struct pfs_tuple_table *table = &running->tuples->tables[running->stage.table_of[at]];
+	uint32_t root = pfs_scan_slot_of(tree, PFS_ROOT_PRIME);
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t row =
-			table->rows ? table->rows[from + i] : table->from + (uint32_t)(from + i);
+		uint32_t row = table->rows ? table->rows[i] : table->from + (uint32_t)i;
 
 		if (row != PFS_NO_ROW && at != input)
-			row = pfs_relation_parent(running->query->tree, row);
-		if (row == PFS_NO_ROW)
-			return -EOPNOTSUPP;
-		slots[i] = row;
+			row = pfs_relation_parent(tree, row);
+		nulls[i / 64] |= (uint64_t)(row == PFS_NO_ROW) << i % 64;
+		slots[i] = row == PFS_NO_ROW ? root : row;
 	}
-	return 0;
 }
 
 /* Paths and targets, of the answer's rows alone. */
@@ -279,7 +299,7 @@ static int gather_late(struct pfs_running *running, struct pfs_answer_column *co
 	uint8_t *is_none = NULL;
 	int error;
 
-	if (!(running->stage.whole >> late->input & 1) || !running->tuples)
+	if (!(running->stage.whole >> late->input & 1) || !running->tuples || n > LATE_MAX)
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
 	column->n_offsets = n + 1;
@@ -289,7 +309,9 @@ static int gather_late(struct pfs_running *running, struct pfs_answer_column *co
 			      sizeof(uint64_t)));
 	slots = malloc((n + 1) * sizeof(*slots));
 	is_none = malloc(n + 1);
-	error = slots && is_none ? slots_of(running, slots, late->input, 0, n) : -ENOMEM;
+	error = slots && is_none ? 0 : -ENOMEM;
+	if (!error)
+		find_slots(running, slots, column->vector.nulls, late->input, n);
 	column->offset[0] = 0;
 	if (!error && n)
 		error = pfs_scan_bytes(running->query->tree, &bytes, &capacity, column->offset,
@@ -379,7 +401,10 @@ int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 		.arena = arena,
 		.run = run,
 		.tables = tables,
-		.stage = {.arena = arena, .block = block, .has_columns = true},
+		.stage = {.arena = arena,
+			  .block = block,
+			  .has_columns = true,
+			  .whole = block->is_grouped ? 0 : UINT32_MAX},
 	};
 	int error;
 
