@@ -84,10 +84,19 @@ static bool is_end_of_order(const struct pfs_block *block)
 	       block->aggregates[0].arg->kind == PFS_BOUND_COLUMN;
 }
 
+static bool has_side(const struct pfs_block *block)
+{
+	for (size_t i = 0; i < block->n_inputs; i++) {
+		if (block->inputs[i].kind == PFS_INPUT_SIDE)
+			return true;
+	}
+	return false;
+}
+
 static const char *why_not(const struct pfs_block *block)
 {
-	if (!block->is_grouped && !block->is_distinct && block->n_inputs == 1)
-		return "rows as they are, which a scan has";
+	if (!block->is_grouped && !block->is_distinct && !has_side(block))
+		return "rows as they are, which scans have";
 	if (finds_few(block, block->where))
 		return "few nodes, which are found at once";
 	if (is_end_of_order(block))
