@@ -206,9 +206,11 @@ static int take_table(struct pfs_host_operators *host, const struct pfs_run *run
 {
 	struct taking t = {.positions = positions};
 
-	if (!source->table)
+	to->table = source->table;
+	if (!source->table) {
 		t.from = &source->tuples->tables[i];
-	to->table = source->table ? source->table : t.from->table;
+		to->table = t.from->table;
+	}
 	if (!positions->at && !(t.from && t.from->rows)) {
 		to->from = positions->first + (t.from ? t.from->from : 0);
 		return 0;

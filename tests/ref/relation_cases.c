@@ -99,6 +99,7 @@ void ref_case_select(struct ref_world *w)
 	sqlite3_stmt *statement;
 	uint32_t row;
 
+	memset(e, 0, sizeof(*e));
 	ref_condition(w, e, ref_below(w, 5));
 	program = (struct pfs_program){.steps = e->steps, .n = e->n};
 	assert_int_equal(pfs_select(&w->run, &rows, &source, &program), 0);
@@ -162,6 +163,7 @@ void ref_case_compute(struct ref_world *w)
 	sqlite3_stmt *statement;
 	uint64_t i = 0;
 
+	memset(e, 0, sizeof(*e));
 	ref_number(w, e, 1 + ref_below(w, 3));
 	program = (struct pfs_program){.steps = e->steps, .n = e->n};
 	assert_int_equal(pfs_compute(&w->run, &tuples, &source, &program, 1), 0);
