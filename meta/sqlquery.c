@@ -111,7 +111,9 @@ static int authorize_schema(struct pfs_sql *sql, int action, const char *name, c
 		return SQLITE_OK;
 	if (!sql->may_change)
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
-	if (action == SQLITE_CREATE_TABLE && sqlite3_stricmp(name, sql->source->name) == 0)
+	if (action == SQLITE_CREATE_TABLE &&
+	    (sqlite3_stricmp(name, sql->source->name) == 0 ||
+	     (sql->list && sqlite3_stricmp(name, sql->list->name) == 0)))
 		return refuse(sql, "the name", name, "it is the tree's");
 	sql->saw |= PFS_SQL_SAW_SCHEMA;
 	if (action == SQLITE_CREATE_INDEX || action == SQLITE_DROP_INDEX)
@@ -306,6 +308,8 @@ static int configure(struct pfs_sql *sql, bool plain_patterns)
 	if (!result)
 		result = pfs_sql_add_table(sql);
 	if (!result)
+		result = pfs_sql_add_list(sql);
+	if (!result)
 		result = sqlite3_set_authorizer(handle, authorize, sql);
 	set_steps(sql, 1);
 	return result;
@@ -322,6 +326,7 @@ int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
 		return -ENOMEM;
 	sql->source = options->source;
 	sql->functions = options->functions;
+	sql->list = options->list;
 	sql->tick = options->tick;
 	sql->declaration = strdup(options->declaration);
 	if (sql->declaration)

@@ -168,19 +168,28 @@ struct pfs_sql_function {
 	void (*final)(void *user, struct pfs_sql_call *call, void *state); /* state NULL: no row */
 };
 
+/* A table function over a text: NAME(text) has a row for each line, with the columns line (from 1), path (its
+ * bytes) and ino (the number that it gets). */
+struct pfs_sql_list {
+	const char *name;
+	/* out[i] = the number of lines[i], or PFS_SQL_NO_INTEGER. */
+	int (*number)(void *user, int64_t *out, const struct pfs_sql_value *lines, size_t n);
+};
+
 /* ---- connections and statements ---- */
 
 struct pfs_sql_options {
 	const struct pfs_sql_source *source;
 	const char *declaration; /* CREATE TABLE x (...): the source's columns; not kept */
 	const struct pfs_sql_function *functions; /* ended by one without a name */
+	const struct pfs_sql_list *list; /* NULL: none */
 	/* Asked from time to time while a statement runs; not 0 ends it. */
 	int (*tick)(void *user);
 	/* Every pattern of LIKE and GLOB is a text that ends with its only wildcard: they are left to
 	 * SQLite, which goes by an index then.  Of other patterns some would take SQLite for ever. */
 	bool plain_patterns;
 };
-/* *out NULL on failure.  The source and functions must outlive it.  -ENOMEM, -EINVAL (the
+/* *out NULL on failure.  The source, functions and list must outlive it.  -ENOMEM, -EINVAL (the
  * declaration is none). */
 PFS_MUST_CHECK int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options);
 void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlquery_impl.h - inside of meta/sqlquery.h: sqlquery.c (connections, statements, what they
- * may do), sqltable.c (sources as virtual tables), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
+ * may do), sqltable.c (sources as virtual tables), sqllist.c (lines as rows), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
  * sqlformat.c and sqljson.c (functions of SQLite's that look at the clock here), plain.c (statements that
  * are but a scan). */
 #ifndef PFS_META_SQLQUERY_IMPL_H
@@ -27,6 +27,7 @@ struct pfs_sql {
 	const struct pfs_sql_source *source;
 	char *declaration;
 	const struct pfs_sql_function *functions;
+	const struct pfs_sql_list *list;
 	struct pfs_sql_binding *bindings; /* one for each function */
 	int (*tick)(void *user);
 	int steps;   /* of SQLite's machine between two ticks, */
@@ -94,7 +95,8 @@ void pfs_sql_sides_close(struct pfs_sql *sql);
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,
 			 sqlite3_int64 rowid);
 
-PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* SQLite's results, both */
+PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* SQLite's results, all three */
+PFS_MUST_CHECK int pfs_sql_add_list(struct pfs_sql *sql);
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
 
 /* ---- sqltext.c, sqlformat.c, sqljson.c: functions of SQLite's that would take long without looking at the clock ---- */

@@ -19,6 +19,7 @@
 const struct pfs_verb pfs_answers[] = {
 	{"info", pfs_answer_info},
 	{"query", pfs_answer_query},
+	{"resolve", pfs_answer_resolve},
 	{"tree", pfs_answer_tree},
 	{"treemap", pfs_answer_treemap},
 	{0},

@@ -35,7 +35,8 @@ static const struct pfs_cmd command = {
 	"owner owner_group size blocks nlink target mtime atime ctime, subtree_count subtree_size\n"
 	"subtree_blocks subtree_mtime, and a column for each attribute.\n"
 	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
-	"ino_of(PATH) common_ancestor(ino).  The language is SQLite's.\n"
+	"ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
+	"The language is SQLite's.\n"
 	"Without a format: aligned columns on a terminal, TSV elsewhere.",
 };
 

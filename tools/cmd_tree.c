@@ -18,7 +18,7 @@ static const struct pfs_cmd_option options[] = {
 };
 static const struct pfs_cmd command = {
 	"tree",
-	"STORE subtree|ancestors|children|common|count PATH...",
+	"STORE subtree|ancestors|children|common|count PATH... | node CODE...",
 	"Answers questions about the hierarchy from its nodes' codes.",
 	options,
 	"subtree    the paths and everything under them\n"
@@ -26,6 +26,7 @@ static const struct pfs_cmd command = {
 	"children   what lies directly in any of the paths\n"
 	"common     the directories above all of the paths\n"
 	"count      how many nodes subtree would print\n"
+	"node       the nodes that have these codes\n"
 	"Paths are absolute in the store, / being its root, and are printed in pre-order.\n"
 	"A mounted store, or its mountpoint, is asked through the daemon that serves it.\n"
 	"Exit status: 1 when there is nothing to print.",
@@ -35,10 +36,11 @@ static const struct {
 	const char *name;
 	enum pfs_relation relation;
 	bool counts;
+	bool by_code; /* its operands are codes, not paths */
 } questions[] = {
-	{"subtree", PFS_SUBTREE, false},	    {"ancestors", PFS_ANCESTORS, false},
-	{"children", PFS_CHILDREN, false},	    {"common", PFS_COMMON_ANCESTORS, false},
-	{"count", PFS_SUBTREE, true},
+	{"subtree", PFS_SUBTREE, false, false}, {"ancestors", PFS_ANCESTORS, false, false},
+	{"children", PFS_CHILDREN, false, false}, {"common", PFS_COMMON_ANCESTORS, false, false},
+	{"count", PFS_SUBTREE, true, false}, {"node", PFS_SUBTREE, false, true},
 };
 
 /* ---- answering: words are a question, options, "--", paths ---- */
@@ -172,6 +174,40 @@ static int answer(struct pfs_tree *tree, struct pfs_reply *reply, const struct r
 	return listing.any ? PFS_EXIT_OK : PFS_EXIT_NO;
 }
 
+static int print_node(struct pfs_tree *tree, struct pfs_reply *reply, unsigned flags, uint64_t ino)
+{
+	char *path PFS_FREE = NULL;
+	int error = pfs_tree_path(tree, &path, ino);
+
+	if (!error && flags & PFS_LIST_INO)
+		error = pfs_reply_print(reply, "%llu\t", (unsigned long long)ino);
+	if (!error)
+		error = pfs_reply_write(reply, path, strlen(path));
+	return error ? error : pfs_reply_write(reply, flags & PFS_LIST_ZERO ? "" : "\n", 1);
+}
+
+static int find_nodes(struct pfs_tree *tree, struct pfs_reply *reply, const struct request *request)
+{
+	int status = PFS_EXIT_NO;
+
+	for (size_t i = 0; i < request->n_paths; i++) {
+		uint64_t ino;
+		int error = pfs_tree_node_of_code(tree, &ino, request->paths[i]);
+
+		if (error == -EINVAL || error == -E2BIG)
+			return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+					      "%.40s: no code; user.primefs.code of a mounted node is one",
+					      request->paths[i]);
+		if (!error)
+			error = print_node(tree, reply, request->flags, ino);
+		if (!error)
+			status = PFS_EXIT_OK;
+		else if (error != -ENOENT && error != -ESTALE)
+			return cannot(reply, error);
+	}
+	return status;
+}
+
 int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
 {
 	const struct pfs_answered *answered = arg;
@@ -188,6 +224,8 @@ int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words
 		return cannot(reply, -ENOMEM);
 	if (request.engine)
 		status = choose_engine(answered, reply, request.engine);
+	if (!status && questions[request.which].by_code)
+		return find_nodes(answered->tree, reply, &request);
 	if (!status)
 		status = resolve(answered->tree, reply, inos, &request);
 	return status ? status : answer(answered->tree, reply, &request, inos);

@@ -36,7 +36,8 @@ static const char *const words[] = {
 	"DELETE",   "INSERT INTO", "VALUES",	  "WITH",	 "BETWEEN",	"LIKE",
 	"GLOB",	    "IS NULL",	   "CREATE TABLE", "DROP TABLE", "count(*)",	"sum(",
 	"min(",	    "max(",	   "avg(",	  "under(ino, ", "child_of(ino, ", "ancestor_of(ino, ",
-	"path_of(", "ino_of(",	   "common_ancestor(", "help",	 "quit",
+	"path_of(", "ino_of(",	   "common_ancestor(", "node_of_code(", "resolve(",
+	"help",	    "quit",
 };
 
 /* Names of the store's, for completion. */

@@ -336,6 +336,7 @@ static void free_handle(struct pfs_handle *handle)
 	pfs_virtual_names_finish(&handle->names);
 	(void)pthread_mutex_destroy(&handle->lock);
 	free(handle->groups);
+	free(handle->rest);
 	free(handle);
 }
 

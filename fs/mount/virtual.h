@@ -75,6 +75,9 @@ struct pfs_virtual_kind {
 	/* The bytes of one write(2), at offset. */
 	int (*write)(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
 		     off_t offset);
+	/* Before a read of what writes were answered with, with the handle's lock: the rest of them is
+	 * answered. */
+	int (*settle)(struct pfs_call *call, struct pfs_handle *handle);
 	/* All that was written between open and close, in order of offsets. */
 	int (*store)(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *bytes);
 	size_t store_limit; /* bytes, 0: none */
@@ -155,6 +158,9 @@ struct pfs_handle {
 	struct pfs_answer *answer;  /* what is read */
 	struct pfs_answer *written; /* what is stored at close; NULL: nothing */
 	uint64_t base; /* offset that the answer is read from; protected by lock */
+	uint64_t end;  /* offset that a write goes on at, if it continues the last one; the same */
+	char *rest;    /* of what was written: not answered yet; owned, the same */
+	size_t n_rest, rest_capacity;
 	bool changed;  /* since it was stored; the same */
 	bool emptied;  /* opened to be truncated, and not written to yet; the same */
 	bool appends;  /* opened so: offsets of writes do not count */
@@ -237,6 +243,7 @@ void pfs_call_forget_reason(struct pfs_call *call, uint64_t about);
 extern const struct pfs_virtual_kind pfs_query_kind; /* `.query` */
 extern const struct pfs_virtual_kind pfs_help_kind;
 extern const struct pfs_virtual_kind pfs_run_kind;
+extern const struct pfs_virtual_kind pfs_resolve_kind;
 extern const struct pfs_virtual_kind pfs_sql_kind;
 extern const struct pfs_virtual_kind pfs_where_kind;
 extern const struct pfs_virtual_kind pfs_saved_kind;

@@ -174,6 +174,21 @@ static void reply_copied(fuse_req_t req, const struct pfs_answer *answer, size_t
 		(void)fuse_reply_buf(req, data, (size_t)n);
 }
 
+/* What was written and waits for its end is answered now; with the lock. */
+static int settle(fuse_req_t req, struct pfs_handle *handle)
+{
+	struct pfs_call call;
+	int error;
+
+	if (!handle->n_rest)
+		return 0;
+	PFS_TRY(pfs_call_begin(&call, req, handle->virtual->node, 0));
+	pfs_handle_act(handle, &call);
+	error = handle->virtual->kind->settle(&call, handle);
+	pfs_call_end(&call);
+	return error;
+}
+
 /* What is being written may change: it is copied with the lock. */
 static void reply_written(fuse_req_t req, struct pfs_handle *handle, size_t size, uint64_t offset)
 {
@@ -182,7 +197,12 @@ static void reply_written(fuse_req_t req, struct pfs_handle *handle, size_t size
 
 	(void)pthread_mutex_lock(&handle->lock);
 	if (data)
-		n = pfs_answer_read(handle->written, data, size, place(handle, offset));
+		n = settle(req, handle);
+	if (!n)
+		n = pfs_answer_read(handle->written ? handle->written : handle->answer, data, size,
+				    place(handle, offset));
+	if (n > 0)
+		handle->end = UINT64_MAX;
 	(void)pthread_mutex_unlock(&handle->lock);
 	if (n < 0)
 		pfs_reply_error(req, (int)n);
@@ -202,7 +222,7 @@ static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		return;
 	}
 	handle = pfs_handle_of(fi);
-	if (handle->written) {
+	if (handle->written || handle->virtual->kind->settle) {
 		reply_written(req, handle, size, (uint64_t)offset);
 		return;
 	}

@@ -208,8 +208,9 @@ static const struct fixed {
 	const struct pfs_virtual_kind *kind;
 } fixed[] = {
 	{"error", &error_kind},	      {"help", &pfs_help_kind},	      {"paths", &paths_kind},
-	{"run", &pfs_run_kind},	      {"sql", &pfs_sql_kind},	      {"stats", &pfs_stats_kind},
-	{"tables", &pfs_tables_kind}, {"treemap.svg", &treemap_kind}, {"where", &pfs_where_kind},
+	{"resolve", &pfs_resolve_kind}, {"run", &pfs_run_kind},	  {"sql", &pfs_sql_kind},
+	{"stats", &pfs_stats_kind},	{"tables", &pfs_tables_kind}, {"treemap.svg", &treemap_kind},
+	{"where", &pfs_where_kind},
 };
 
 static const struct pfs_virtual_kind *find_fixed(const char *name)

@@ -29,6 +29,7 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 	struct pfs_sql_options options = {
 		.source = &pfs_nodes_source,
 		.functions = pfs_tree_functions,
+		.list = &pfs_resolve_list,
 		.tick = pfs_query_tick,
 		.plain_patterns = plain_patterns,
 	};

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/number.h"
 #include "fs/query/internal.h"
 #include "fs/tree/relation.h"
+#include "fs/tree/resolve.h"
 
 /* ---- nodes ---- */
 
@@ -159,6 +162,56 @@ static void path_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_
 	free(path);
 }
 
+/* The node whose code the number is, as user.primefs.code has it; a text, since most are beyond 64 bits. */
+static void node_of_code(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	struct pfs_query *query = user;
+	uint32_t slot = PFS_NO_SLOT;
+	char digits[PFS_NUMBER_SIZE];
+	const char *code = arguments->bytes;
+	size_t len = arguments->size;
+	int error;
+
+	if (arguments->type == PFS_SQL_INTEGER) {
+		len = pfs_print_integer(digits, arguments->integer);
+		code = digits;
+	} else if (arguments->type != PFS_SQL_TEXT) {
+		return;
+	}
+	if (!hold(query, call))
+		return;
+	error = pfs_relation_of_code(query->tree, &slot, code, len);
+	if (error)
+		pfs_sql_return_error(call, error, "no memory");
+	else if (slot != PFS_NO_SLOT && pfs_visible_has(query->visible, query->tree, slot))
+		pfs_sql_return_integer(call, (int64_t)pfs_relation_ino(query->tree, slot));
+	pfs_query_release(query);
+}
+
+/* ---- paths, a line each ---- */
+
+static int number_paths(void *user, int64_t *out, const struct pfs_sql_value *lines, size_t n)
+{
+	struct pfs_query *query = user;
+	struct pfs_path_text *paths PFS_FREE = malloc(n * sizeof(*paths));
+	uint32_t *slots PFS_FREE = malloc(n * sizeof(*slots));
+
+	if (!paths || !slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		paths[i] = (struct pfs_path_text){lines[i].bytes, lines[i].size};
+	PFS_TRY(pfs_query_hold(query));
+	pfs_resolve_held(query->tree, query->visible, pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME), slots,
+			 paths, n);
+	for (size_t i = 0; i < n; i++)
+		out[i] = slots[i] == PFS_NO_SLOT ? PFS_SQL_NO_INTEGER
+						 : (int64_t)pfs_relation_ino(query->tree, slots[i]);
+	pfs_query_release(query);
+	return 0;
+}
+
+const struct pfs_sql_list pfs_resolve_list = {"resolve", number_paths};
+
 /* ---- times ---- */
 
 static void return_time(struct pfs_sql_call *call, const struct pfs_sql_value *value, int error,
@@ -247,6 +300,7 @@ const struct pfs_sql_function pfs_tree_functions[] = {
 	{.name = "common_ancestor", .n_arguments = 2, .call = common},
 	{.name = "ino_of", .n_arguments = 1, .call = ino_of},
 	{.name = "path_of", .n_arguments = 1, .call = path_of},
+	{.name = "node_of_code", .n_arguments = 1, .call = node_of_code},
 	{.name = "time_of", .n_arguments = 1, .call = time_of},
 	{.name = "time_of", .n_arguments = 2, .call = time_or_number},
 	{.name = "seconds", .n_arguments = 1, .call = seconds},

@@ -212,6 +212,7 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 extern const struct pfs_sql_source pfs_nodes_source;
 void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
+extern const struct pfs_sql_list pfs_resolve_list; /* resolve(text) */
 /* The scan is going to be read to its end, and for these columns alone: its batches may be as large as
  * memory allows. */
 void pfs_nodes_enlarge(struct pfs_sql_scan *scan, const int *columns, size_t n);

@@ -310,6 +310,10 @@ PFS_MUST_CHECK int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t in
 /* The node's code (the product of the primes on its path) in decimal, allocated. */
 PFS_MUST_CHECK int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino);
 
+/* *ino = the node whose code that is.  -ENOENT: none; -EINVAL: no number; -E2BIG: longer than 1 MiB;
+ * -ENODEV, -ENOMEM. */
+PFS_MUST_CHECK int pfs_tree_node_of_code(struct pfs_tree *tree, uint64_t *ino, const char *decimal);
+
 /* The primes of the directories above the node, the root's first, each ended by a newline;
  * allocated. */
 PFS_MUST_CHECK int pfs_tree_ancestors(struct pfs_tree *tree, char **lines, uint64_t ino);

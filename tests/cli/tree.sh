@@ -35,6 +35,12 @@ questions 'imported'
 ino=$(primefs tree --ino "$store" subtree / | sed -n 's|\t/$||p')
 is 'the root has prime 2' "$ino" 2
 fails_with 'no such path' '/nowhere: No such file' primefs tree "$store" subtree /nowhere
+is 'the node of a code' "$(primefs tree --ino "$store" node 2)" "$(printf '2\t/')"
+prime=$(primefs tree --ino "$store" subtree / | sed -n 's|\t/a$||p')
+is 'nodes of codes, in their order; not those of none' \
+	"$(primefs tree "$store" node "$((2 * prime))" 4 2 | tr '\n' ' ')" '/a / '
+exits 'no node of that code' 1 primefs tree "$store" node 4
+fails_with 'no code' 'x2: no code; ' primefs tree "$store" node x2
 exits 'an unknown question is wrong usage' 2 primefs tree "$store" sisters /a
 exits 'an unknown engine is wrong usage' 2 primefs tree --engine=abacus "$store" count /
 if primefs tree --engine=cuda "$store" count / >/dev/null 2>&1; then

@@ -16,6 +16,7 @@ mount_store
 wanted() {
 	case $1 in
 	"cat '.query/sql/SELECT ext"*) echo '^c +1 +3000000$' ;;
+	*query/resolve*) echo '^2$' ;;
 	'exec 3'*) echo '^6$' ;;
 	*schema) echo 'subtree_size.INTEGER' ;;
 	*'link IS NOT NULL'*) echo '^path +links$' ;;

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# primefs resolve: the prime of each path, in order; as stat, from the store and through its daemon.
+. "$(dirname "$0")/../lib.sh"
+
+mkdir -p tree/a/b/c 'tree/odd name' $'tree/new\nline' tree/empty
+: >tree/a/b/c/x
+: >$'tree/odd name/tab\there'
+: >$'tree/new\nline/y\n'
+: >$'tree/a/broken\xff'
+ln -s b tree/a/link
+for i in {1..300}; do : >"tree/a/b/f$i"; done
+primefs import --content=none tree "$store" >/dev/null
+all() { primefs tree -0 --ino "$store" subtree /; }
+resolve() { primefs resolve "$@" || true; }
+
+# ---- every path ----
+is 'every path, in order' "$(all | cut -z -f2- | primefs resolve -0 "$store" | od -c)" "$(all | od -c)"
+is 'in any order' "$(all | cut -z -f2- | LC_ALL=C sort -zr | primefs resolve -0 "$store" | LC_ALL=C sort -z | od -c)" \
+	"$(all | LC_ALL=C sort -z | od -c)"
+is 'by lines' "$(primefs tree --ino "$store" subtree /a | cut -f2- | primefs resolve "$store")" \
+	"$(primefs tree --ino "$store" subtree /a)"
+exits 'all are there' 0 primefs resolve "$store" < <(echo /a)
+
+# ---- what is missing, and what is odd ----
+prime() { primefs tree --ino "$store" children "$1" | sed -n "s|\t$2\$||p"; }
+a=$(primefs tree --ino "$store" subtree / | sed -n 's|\t/a$||p')
+x=$(prime /a/b/c /a/b/c/x)
+link=$(prime /a /a/link)
+is 'what there is and what not' "$(printf '%s\n' /nope /a a /a/ //a/./b/../ / '' /a/b/c/x/ /a/b/c/x/.. /.. /a/link /a/link/c | resolve "$store")" \
+	"$(printf '%s\t%s\n' - /nope "$a" /a "$a" a "$a" /a/ "$a" //a/./b/../ 2 / - '' - /a/b/c/x/ - /a/b/c/x/.. 2 /.. "$link" /a/link - /a/link/c)"
+exits 'one is missing' 1 primefs resolve "$store" < <(printf '/a\n/nope\n/a\n')
+exits 'the first of many' 1 primefs resolve "$store" < <(echo /nope && primefs tree "$store" subtree /a)
+is 'the last line without its newline' "$(printf '/a\n/a/b/c/x' | primefs resolve "$store")" \
+	"$(printf '%s\t/a\n%s\t/a/b/c/x' "$a" "$x")"
+is 'an empty path with -0' "$(printf '\0/a\0' | resolve -0 "$store" | tr '\0' ,)" "$(printf -- '-\t,%s\t/a,' "$a")"
+is 'a NUL in a line' "$(printf '/a\0b\n/a\n' | resolve "$store" | tr '\0' @)" "$(printf -- '-\t/a@b\n%s\t/a' "$a")"
+is 'nothing' "$(primefs resolve "$store" </dev/null)" ''
+is 'a name that is too long' "$(printf '/%0300d\n' 7 | resolve "$store" | cut -f1)" -
+is 'a path that is longer than others may be' "$( (for ((i = 0; i < 5000; i++)); do printf '/a/..'; done && echo /a) |
+	primefs resolve "$store" | cut -f1)" "$a"
+fails_with 'a path without an end' 'standard input: a path has more than 4194304 bytes; give one a line' \
+	primefs resolve "$store" < <(head -c 5000000 /dev/zero | tr '\0' x)
+is 'what came before it is answered' "$( (echo /a && head -c 5000000 /dev/zero | tr '\0' x) |
+	primefs resolve "$store" 2>/dev/null || true)" "$(printf '%s\t/a' "$a")"
+
+# ---- JSON ----
+printf '/a\n/nope\n' | resolve --json "$store" >some.json
+is 'JSON' "$(tr -d ' \n' <some.json)" "[{\"ino\":$a,\"path\":\"/a\"},{\"path\":\"/nope\"}]"
+is 'JSON of nothing' "$(primefs resolve --json "$store" </dev/null | tr -d ' \n')" '[]'
+
+# ---- large, and slow ----
+primefs tree "$store" subtree /a >some
+for _ in {1..400}; do cat some; done >many
+is 'more than a batch' "$(primefs resolve "$store" <many | cut -f2- | cksum)" "$(cksum <many)"
+is 'all of them right' "$(primefs resolve "$store" <many | LC_ALL=C sort -u)" \
+	"$(primefs tree --ino "$store" subtree /a | LC_ALL=C sort -u)"
+is 'lines without a path' "$(yes '' | head -n 300000 | resolve "$store" | LC_ALL=C sort | uniq -c | tr -d ' \t')" 300000-
+mkfifo in out
+primefs resolve "$store" <in >out &
+exec 5>in 6<out
+for path in /a /nope /a/b/c/x; do
+	echo "$path" >&5
+	read -r -t 60 line <&6
+	is 'a line is answered before the next is written' "${line#*$'\t'}" "$path"
+done
+exec 5>&- 6<&-
+wait || true
+ok 'whoever stops reading ends it' timeout 60 bash -c "yes /a | primefs resolve '$store' | head -n 1"
+
+# ---- errors ----
+exits 'without a store' 2 primefs resolve
+exits 'with a path as an operand' 2 primefs resolve "$store" /a
+exits 'no such store' 3 primefs resolve none.pfs </dev/null
+fails_with 'unreadable input' 'standard input: Is a directory' primefs resolve "$store" </
+if [[ -e /dev/full ]]; then
+	exits 'output that does not get out' 3 bash -c "primefs resolve '$store' <some >/dev/full"
+fi
+ok 'not a store' bash -c "! primefs resolve some <some 2>err && [[ \$(wc -l <err) == 1 ]]"
+
+# ---- through the daemon ----
+if has_fuse; then
+	mount_store
+	find "$mnt" -printf '%i\t/%P\0' | LC_ALL=C sort -z >wanted
+	is 'as stat, by the store' "$(cut -z -f2- wanted | primefs resolve -0 "$store" | od -c)" "$(od -c wanted)"
+	mv "$mnt/a/b" "$mnt/odd name/b"
+	touch "$mnt/new"
+	find "$mnt" -printf '%i\t/%P\0' | LC_ALL=C sort -z >wanted
+	is 'after changes, by the mountpoint' "$(cut -z -f2- wanted | primefs resolve -0 "$mnt" | od -c)" "$(od -c wanted)"
+	exits 'what was moved away' 1 primefs resolve "$mnt" < <(echo /a/b)
+	is 'many' "$(primefs resolve "$mnt" <many 2>&1 | cut -f2- | cksum)" "$(cksum <many)"
+	unmount_store
+fi

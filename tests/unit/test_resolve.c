@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Many paths at once, against one after the other; nodes by their codes; searches side by side against
+ * single ones. */
+#include "scan_util.h"
+
+#include "base/btree_group.h"
+#include "fs/tree/relation.h"
+#include "fs/tree/resolve.h"
+
+static uint64_t seed = 20261122;
+static struct temp_store temp;
+static struct model model;
+static const struct pfs_tree_options options = {.no_atime = true};
+
+/* ---- the index ---- */
+
+static void check_group(const struct pfs_btree *tree, uint32_t keys_below)
+{
+	struct pfs_btree_cursor cursors[PFS_BTREE_GROUP], single;
+	struct pfs_btree_entry a, b;
+	uint64_t keys[PFS_BTREE_GROUP] = {0};
+
+	for (size_t n = 0; n <= PFS_BTREE_GROUP; n++) {
+		for (size_t i = 0; i < n; i++)
+			keys[i] = rnd(keys_below + 2);
+		pfs_btree_seek_group(tree, cursors, keys, n);
+		for (size_t i = 0; i < n; i++) {
+			bool there;
+
+			pfs_btree_seek(tree, &single, keys[i], 0);
+			for (int more = 0; more < 3; more++) {
+				there = pfs_btree_next(tree, &single, &a);
+				assert_int_equal(pfs_btree_next(tree, &cursors[i], &b), there);
+				if (!there)
+					break;
+				assert_int_equal(a.key, b.key);
+				assert_int_equal(a.slot, b.slot);
+			}
+		}
+	}
+}
+
+/* Few keys with many duplicates, which span nodes, and many keys; grown and shrunk. */
+static void test_groups(void **state)
+{
+	static const uint32_t keys_below[] = {1, 3, 50, 100000};
+	struct pfs_btree *tree;
+
+	(void)state;
+	random_state = seed;
+	for (size_t k = 0; k < PFS_COUNT(keys_below); k++) {
+		assert_int_equal(pfs_btree_create(&tree), 0);
+		check_group(tree, keys_below[k]);
+		for (uint32_t i = 0; i < 20000; i++) {
+			int error = pfs_btree_insert(tree, rnd(keys_below[k]), rnd(30000));
+
+			assert_true(!error || error == -EEXIST);
+			if (rnd(4) == 0)
+				(void)pfs_btree_remove(tree, rnd(keys_below[k]), rnd(30000));
+			if (rnd(500) == 0)
+				check_group(tree, keys_below[k]);
+		}
+		pfs_btree_destroy(tree);
+	}
+}
+
+/* ---- paths ---- */
+
+/* A node's path, or something like one. */
+static char *random_path(size_t *len)
+{
+	static const char *const tails[] = {"/", "//", "/.", "/..", "/../..", "/nope", "/./", "/a"};
+	const char *whole = model.seen[rnd((uint32_t)model.n)].path;
+	char *path, *slash;
+
+	switch (rnd(8)) {
+	case 0: /* relative */
+		assert_true(asprintf(&path, "%s", whole + 1) >= 0);
+		break;
+	case 1:
+		assert_true(asprintf(&path, "%s%s", whole, tails[rnd(PFS_COUNT(tails))]) >= 0);
+		break;
+	case 2: /* more slashes, and a way up and down again */
+		slash = strrchr(whole, '/');
+		assert_true(asprintf(&path, "//%.*s/./../%s", (int)(slash - whole), whole, whole) >= 0);
+		break;
+	case 3: /* another name */
+		assert_true(asprintf(&path, "%s", whole) >= 0);
+		path[rnd((uint32_t)strlen(path))] = "ax/."[rnd(4)];
+		break;
+	default:
+		assert_true(asprintf(&path, "%s", whole) >= 0);
+	}
+	*len = strlen(path);
+	if (*len && rnd(40) == 0)
+		*len = rnd((uint32_t)*len); /* "" as well */
+	if (*len && rnd(100) == 0)
+		path[rnd((uint32_t)*len)] = 0;
+	return path;
+}
+
+static uint64_t expected_of(const struct pfs_visible *visible, const struct pfs_path_text *path)
+{
+	uint32_t slot = path->len ? pfs_relation_resolve(model.tree, visible, path->bytes, path->len)
+				  : PFS_NO_SLOT;
+
+	return slot == PFS_NO_SLOT ? 0 : pfs_relation_ino(model.tree, slot);
+}
+
+static void check_paths(const struct pfs_viewer *viewer, size_t n)
+{
+	struct pfs_path_text *paths = calloc(n + 1, sizeof(*paths));
+	uint64_t *inos = calloc(n + 1, sizeof(*inos));
+	const struct pfs_resolve_from from = {.viewer = viewer};
+	struct pfs_visible *visible = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		paths[i].bytes = random_path(&paths[i].len);
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, n, &from), 0);
+	(void)pfs_scan_lock(model.tree);
+	if (viewer)
+		assert_int_equal(pfs_visible_get(&visible, model.tree, viewer), 0);
+	for (size_t i = 0; i < n; i++)
+		if (inos[i] != expected_of(visible, &paths[i]))
+			fail_msg("%.*s: %llu", (int)paths[i].len, paths[i].bytes,
+				 (unsigned long long)inos[i]);
+	pfs_scan_unlock(model.tree);
+	pfs_visible_unref(visible);
+	for (size_t i = 0; i < n; i++)
+		free((char *)paths[i].bytes);
+	free(paths);
+	free(inos);
+}
+
+/* From each directory, one of its children by its name alone. */
+static void check_relative(void)
+{
+	for (size_t i = 1; i < model.n; i++) {
+		const struct seen *parent = &model.seen[model.seen[i].parent];
+		const struct pfs_path_text paths[] = {
+			{model.seen[i].name, strlen(model.seen[i].name)}, {".", 1}, {"", 0}, {"/", 1}};
+		const struct pfs_resolve_from from = {.ino = parent->ino};
+		uint64_t inos[PFS_COUNT(paths)];
+
+		assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, PFS_COUNT(paths), &from), 0);
+		assert_int_equal(inos[0], model.seen[i].ino);
+		assert_int_equal(inos[1], parent->ino);
+		assert_int_equal(inos[2], 0);
+		assert_int_equal(inos[3], PFS_ROOT_PRIME);
+	}
+}
+
+static void check_codes(void)
+{
+	uint64_t ino;
+	char *code;
+
+	for (size_t i = 0; i < model.n; i++) {
+		uint32_t slot;
+
+		assert_int_equal(pfs_tree_code(model.tree, &code, model.seen[i].ino), 0);
+		(void)pfs_scan_lock(model.tree);
+		/* the first few by the primes, since the engine is empty; then by the engine */
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code)), 0);
+		pfs_scan_unlock(model.tree);
+		assert_int_equal(slot, model.seen[i].slot);
+		if (i % 7 == 3) {
+			assert_int_equal(pfs_tree_node_of_code(model.tree, &ino, code), 0);
+			assert_int_equal(ino, model.seen[i].ino);
+		}
+		free(code);
+	}
+}
+
+/* Numbers that are no node's code: both ways. */
+static void check_no_codes(void)
+{
+	static const char *const none[] = {"0", "1", "4", "14", "90", "-2", "x", "", "2 ",
+					   "4294967311", "340282366920938463463374607431768211456"};
+
+	for (size_t i = 0; i < 4 * PFS_COUNT(none); i++) {
+		const char *code = none[i % PFS_COUNT(none)];
+		uint32_t slot;
+
+		if (strcmp(code, "14") == 0 && model.n > 6) /* may be one */
+			continue;
+		(void)pfs_scan_lock(model.tree);
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code)), 0);
+		pfs_scan_unlock(model.tree);
+		assert_int_equal(slot, PFS_NO_SLOT);
+	}
+}
+
+static void open_tree(uint64_t at)
+{
+	random_state = at;
+	print_message("seed %llu\n", (unsigned long long)at);
+	temp_store_create(&temp);
+	model.tree = temp_tree_open_with(&temp, &options);
+}
+
+static void close_tree(void)
+{
+	model_forget(&model);
+	temp_tree_close(model.tree);
+	temp_store_remove(&temp);
+}
+
+static void test_random_trees(void **state)
+{
+	static const size_t sizes[] = {0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 3000};
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		open_tree(seed + i);
+		random_tree(model.tree, 400);
+		model_look(&model, model.tree);
+		random_rights(&model);
+		for (size_t k = 0; k < PFS_COUNT(sizes); k++) {
+			struct pfs_viewer viewer = {.uid = 1 + rnd(5), .gid = rnd(6)};
+
+			check_paths(NULL, sizes[k]);
+			check_paths(&viewer, sizes[k]);
+		}
+		check_relative();
+		random_changes(&model, 10);
+		check_paths(NULL, PFS_RESOLVE_HELD + 100);
+		check_codes();
+		close_tree();
+	}
+}
+
+static void test_codes_of_a_new_store(void **state)
+{
+	(void)state;
+	open_tree(seed);
+	model_look(&model, model.tree);
+	check_no_codes();
+	check_codes();
+	random_tree(model.tree, 30);
+	model_look(&model, model.tree);
+	check_codes();
+	close_tree();
+}
+
+static bool is_gone(void *arg)
+{
+	return --*(int *)arg < 0;
+}
+
+static void test_nobody_waits(void **state)
+{
+	const size_t n = 3 * PFS_RESOLVE_HELD;
+	struct pfs_path_text *paths = calloc(n, sizeof(*paths));
+	uint64_t *inos = calloc(n, sizeof(*inos));
+	int left = 2;
+	const struct pfs_resolve_from from = {.gone = is_gone, .arg = &left};
+
+	(void)state;
+	open_tree(seed);
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, n, &from), -EINTR);
+	close_tree();
+	free(paths);
+	free(inos);
+}
+
+static void test_lists(void **state)
+{
+	static const char text[] = "a\n\nb/c";
+	struct pfs_path_text path;
+	size_t at = 0;
+
+	(void)state;
+	assert_true(pfs_path_next(&path, text, 6, &at, '\n'));
+	assert_int_equal(path.len, 1);
+	assert_true(pfs_path_next(&path, text, 6, &at, '\n'));
+	assert_int_equal(path.len, 0);
+	assert_true(pfs_path_next(&path, text, 6, &at, '\n'));
+	assert_memory_equal(path.bytes, "b/c", 3);
+	assert_int_equal(path.len, 3);
+	assert_false(pfs_path_next(&path, text, 6, &at, '\n'));
+	at = 0;
+	assert_true(pfs_path_next(&path, text, 2, &at, '\n'));
+	assert_false(pfs_path_next(&path, text, 2, &at, '\n')); /* nothing behind the last newline */
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_random_trees),
+		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
+		cmocka_unit_test(test_lists),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
