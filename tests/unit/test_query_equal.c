@@ -740,13 +740,70 @@ static void test_grouped(void **state)
 	assert_true(relational > n / 4);
 }
 
+/* ---- who runs what ---- */
+
+static bool is_run_past_sqlite(const char *sql)
+{
+	struct pfs_query *query = begin(sql, strlen(sql));
+	struct pfs_query_error error;
+	bool is_past;
+
+	if (!query)
+		fail_msg("not run: %s", sql);
+	while (pfs_query_next(query, &error) == 1)
+		;
+	is_past = pfs_relational_has_rows(query->relational);
+	pfs_query_finish(query);
+	return is_past;
+}
+
+static void test_who_runs(void **state)
+{
+	static const char *const operators[] = {
+		"SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 DESC LIMIT 10",
+		"SELECT type, count(*) AS n FROM nodes GROUP BY type ORDER BY n",
+		"SELECT depth, count(*) FROM nodes GROUP BY depth",
+		"SELECT tag, avg(size) FROM nodes GROUP BY tag HAVING count(*) > 1",
+		"SELECT owner, sum(size) FROM nodes GROUP BY owner",
+		"SELECT parent, sum(size) FROM nodes GROUP BY parent ORDER BY 2 DESC LIMIT 10",
+		"SELECT count(*), sum(size) FROM nodes WHERE size BETWEEN 100 AND 5000",
+		"SELECT count(*) FROM nodes WHERE name LIKE '%d1%'",
+		"SELECT DISTINCT ext FROM nodes",
+		"SELECT k, count(*), sum(size) FROM nodes NATURAL JOIN side GROUP BY k",
+		"SELECT a.path, n FROM nodes a JOIN side ON k = a.name ORDER BY n DESC LIMIT 3",
+		"SELECT p.path, count(*) FROM nodes n JOIN nodes p ON n.parent = p.ino GROUP BY "
+		"p.ino",
+		"SELECT count(*) FROM nodes WHERE under(ino, 2) AND mtime > '2001-01-01'",
+	};
+	static const char *const sqlites[] = {
+		"SELECT path FROM nodes WHERE size > 100",
+		"SELECT count(*) FROM nodes WHERE ino = 2",
+		"SELECT max(size) FROM nodes",
+		"SELECT upper(ext), count(*) FROM nodes GROUP BY 1",
+		"SELECT type, group_concat(name) FROM nodes GROUP BY type",
+		"SELECT name FROM nodes UNION SELECT ext FROM nodes",
+		"SELECT sum(size) OVER (ORDER BY ino) FROM nodes",
+		"SELECT count(*) FROM nodes WHERE size = name",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(operators); i++) {
+		if (!is_run_past_sqlite(operators[i]))
+			fail_msg("by SQLite: %s", operators[i]);
+	}
+	for (size_t i = 0; i < PFS_COUNT(sqlites); i++) {
+		if (is_run_past_sqlite(sqlites[i]))
+			fail_msg("not by SQLite: %s", sqlites[i]);
+	}
+}
+
 int main(void)
 {
 	const char *given = getenv("PFS_TEST_SEED");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_corpus),	cmocka_unit_test(test_random),
-		cmocka_unit_test(test_nested),	cmocka_unit_test(test_grouped),
-		cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_nested),	cmocka_unit_test(test_who_runs),
+		cmocka_unit_test(test_grouped), cmocka_unit_test(test_ordered),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : 4;

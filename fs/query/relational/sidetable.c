@@ -17,6 +17,7 @@ struct pfs_side_entry {
 	struct pfs_side_table table; /* the first member */
 	uint64_t version;	     /* of all side tables */
 	unsigned users;
+	const struct pfs_account *account; /* while it is being made */
 	struct pfs_side_entry *next;
 	/* By column; arrays of texts are codes. */
 	struct pfs_dictionary_builder *dictionaries;
@@ -92,13 +93,23 @@ static int add_column(void *arg, const struct pfs_sql_declared *declared)
 
 /* ---- rows ---- */
 
+/* A copy takes at most half of what the statement may still have, or SQLite's copy has to do. */
+static bool is_too_large(const struct pfs_side_entry *entry, size_t capacity)
+{
+	uint64_t bytes = (uint64_t)capacity * entry->n_columns * (sizeof(uint64_t) + 1);
+
+	for (size_t i = 0; i < entry->n_columns; i++)
+		bytes += pfs_dictionary_memory(&entry->dictionaries[i]);
+	return capacity > PFS_ROWS_MAX / 2 || bytes > pfs_account_left(entry->account) / 2;
+}
+
 static int make_room(struct pfs_side_entry *entry)
 {
 	size_t capacity = PFS_MAX(entry->capacity * 2, 1024);
 
 	if (entry->n_rows < entry->capacity)
 		return 0;
-	if (capacity > PFS_ROWS_MAX / 2)
+	if (is_too_large(entry, capacity))
 		return -EOPNOTSUPP;
 	for (size_t i = 0; i < entry->n_columns; i++) {
 		void *data = realloc(entry->data[i], capacity * sizeof(uint64_t));
@@ -230,10 +241,12 @@ static int make_entry(struct pfs_side_entry **out, struct pfs_query *query, cons
 		return -ENOMEM;
 	entry->version = query->connection->sides_version;
 	entry->users = 1;
+	entry->account = query->account;
 	entry->table.name = strdup(name);
 	error = entry->table.name ? pfs_sql_side_declared(sql, name, add_column, entry) : -ENOMEM;
 	if (!error)
 		error = entry->n_columns ? read_rows(entry, sql) : -ENOENT;
+	entry->account = NULL;
 	if (error)
 		free_entry(entry);
 	else
