@@ -174,6 +174,7 @@ PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
 /* ---- join ---- */
 
 enum pfs_join_kind { PFS_JOIN_INNER, PFS_JOIN_LEFT };
+/* A wish: a back end that has only one way goes that. */
 enum pfs_join_how { PFS_JOIN_AUTO, PFS_JOIN_HASH, PFS_JOIN_MERGE };
 
 struct pfs_join_key {

@@ -61,6 +61,11 @@ void ref_fill(struct ref_world *w, uint32_t n_a, uint32_t n_b);
 
 uint32_t ref_below(struct ref_world *w, uint32_t n);
 
+/* Random values: small ones that repeat, and the ends of their ranges. */
+int64_t ref_integer(struct ref_world *w);
+double ref_real(struct ref_world *w);
+struct pfs_constant ref_text(struct ref_world *w);
+
 /* Random expressions over table a: a truth, or a number. */
 void ref_truth(struct ref_world *w, struct ref_expression *e, unsigned depth);
 void ref_condition(struct ref_world *w, struct ref_expression *e, unsigned depth); /* a truth */
