@@ -68,7 +68,7 @@ $(addprefix $(B)/,tools/archive.o lint/tools/archive.c.tidy lint/tools/archive.c
 all_ldflags := $(if $(SAN),-fsanitize=$(SAN)) -pthread $(LDFLAGS)
 
 # Sources: every .c and .cu of a folder belongs to it.
-sources := $(wildcard base/*.c meta/*.c gpu/*.c gpu/host/*.c fs/tree/*.c fs/query/*.c fs/query/parse/*.c fs/query/relational/*.c fs/mount/*.c)
+sources := $(wildcard base/*.c meta/*.c gpu/*.c gpu/host/*.c fs/*/*.c fs/*/*/*.c)
 ifeq ($(CUDA),1)
 sources += $(filter-out gpu/cuda/cuda_none.c,$(wildcard gpu/cuda/*.c))
 cu_sources := $(wildcard gpu/cuda/*.cu)
@@ -79,8 +79,8 @@ else
 sources += $(wildcard gpu/cuda/cuda_none.c)
 cu_sources :=
 endif
-tool_sources := $(wildcard tools/*.c)
 bench_sources := $(wildcard tools/bench/*.c)
+tool_sources := $(filter-out $(bench_sources),$(wildcard tools/*.c tools/*/*.c))
 NVCCFLAGS ?= -O3
 all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -Xcompiler -Wall,-Wextra,-fPIC \
 	$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
-#include "tools/ready.h"
+#include "tools/client/ready.h"
 
 enum { ENGINE, JSON };
 

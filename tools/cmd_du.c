@@ -9,12 +9,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/answer.h"
-#include "tools/ask.h"
-#include "tools/below.h"
+#include "tools/client/answer.h"
+#include "tools/client/ask.h"
+#include "tools/gnu/below.h"
 #include "tools/cmd.h"
-#include "tools/du_links.h"
-#include "tools/long.h"
+#include "tools/gnu/du_links.h"
+#include "tools/gnu/long.h"
 #include "tools/stdout.h"
 
 enum { ALL, HUMAN, SUMMARY, DEPTH, TOTAL, KIB, MIB, BYTES, APPARENT, ZERO, SORT, TREE, SVG };

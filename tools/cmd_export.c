@@ -9,8 +9,8 @@
 #include "base/checked.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
-#include "tools/export.h"
-#include "tools/ready.h"
+#include "tools/export/export.h"
+#include "tools/client/ready.h"
 
 static const struct pfs_export_format *const formats[] = {&pfs_export_paths, &pfs_export_csv,
 							  &pfs_export_tar};

@@ -13,9 +13,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/ask.h"
+#include "tools/client/ask.h"
 #include "tools/cmd.h"
-#include "tools/find_search.h"
+#include "tools/gnu/find_search.h"
 
 static const struct pfs_cmd_option options[] = {{0}};
 static const struct pfs_cmd command = {

@@ -12,10 +12,10 @@
 #include "base/checked.h"
 #include "base/csv.h"
 #include "base/log.h"
-#include "tools/import.h"
-#include "tools/import_columns.h"
-#include "tools/import_recognise.h"
-#include "tools/ready.h"
+#include "tools/import/import.h"
+#include "tools/import/import_columns.h"
+#include "tools/import/import_recognise.h"
+#include "tools/client/ready.h"
 
 static const struct pfs_import_format *const formats[] = {&pfs_import_dir, &pfs_import_paths,
 							  &pfs_import_csv, &pfs_import_tar};

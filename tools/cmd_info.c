@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "meta/store.h"
-#include "tools/answer.h"
+#include "tools/client/answer.h"
 #include "tools/cmd.h"
 
 enum { JSON };

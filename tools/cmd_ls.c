@@ -11,12 +11,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/ask.h"
-#include "tools/below.h"
+#include "tools/client/ask.h"
+#include "tools/gnu/below.h"
 #include "tools/cmd.h"
 #include "tools/columns.h"
-#include "tools/ls_names.h"
-#include "tools/ls_print.h"
+#include "tools/gnu/ls_names.h"
+#include "tools/gnu/ls_print.h"
 
 enum {
 	LONG, RECURSIVE, ALL, ALMOST, ONE, COLUMNS, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME

@@ -19,7 +19,7 @@
 #include "fs/mount/powers.h"
 #include "meta/account.h"
 #include "meta/store.h"
-#include "tools/answer.h"
+#include "tools/client/answer.h"
 #include "tools/cmd.h"
 
 #define LOCK_WAIT_MS 10000 /* for the daemon of a plain umount to commit and go */

@@ -4,7 +4,7 @@
 
 #include "meta/store.h"
 #include "tools/cmd.h"
-#include "tools/ready.h"
+#include "tools/client/ready.h"
 
 static const struct pfs_cmd_option options[] = {{0}};
 static const struct pfs_cmd command = {

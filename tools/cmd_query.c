@@ -7,10 +7,10 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/query/answer.h"
-#include "tools/answer.h"
+#include "fs/query/output/answer.h"
+#include "tools/client/answer.h"
 #include "tools/cmd.h"
-#include "tools/prompt.h"
+#include "tools/client/prompt.h"
 
 #define PIECE_SIZE  ((size_t)256 << 10)
 #define KEPT_MEMORY ((size_t)16 << 20) /* of an answer; the rest goes to a file */

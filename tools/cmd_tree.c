@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "fs/tree/tree.h"
-#include "tools/answer.h"
+#include "tools/client/answer.h"
 #include "tools/cmd.h"
 
 enum { ENGINE, INO, ZERO, JSON };

@@ -14,7 +14,7 @@
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
-#include "tools/holder.h"
+#include "tools/client/holder.h"
 
 enum { LAZY, WAIT };
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "fs/mount/internal.h"
 #include "fs/mount/kernel.h"
-#include "fs/mount/virtual.h"
+#include "fs/mount/query/virtual.h"
 
 #define HEADER_BYTES 4096 /* what the kernel wants besides, for a request's header */
 

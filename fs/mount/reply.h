@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/mount/reply.h - where a verb's answer goes: to a client of the control socket, or wherever a
- * command that has the tree to itself prints.  Verbs (fs/mount/control.h) cannot tell which.
+ * command that has the tree to itself prints.  Verbs (fs/mount/control/control.h) cannot tell which.
  *
  * A reply belongs to one thread. */
 #ifndef PFS_FS_MOUNT_REPLY_H

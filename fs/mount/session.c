@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "fs/mount/virtual.h"
+#include "fs/mount/query/virtual.h"
 
 static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a statement asks of nodes, row by row, becomes a set of changes (fs/tree/change.h): SQLite reads
+/* What a statement asks of nodes, row by row, becomes a set of changes (fs/change/change.h): SQLite reads
  * the tree meanwhile, so it is changed only when the statement has seen all of it. */
 #include <grp.h>
 #include <pwd.h>

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "fs/query/times.h"
+#include "fs/query/times/times.h"
 
 #define WHERE_MAX (PFS_STATEMENT_MAX / 2) /* leaves room for the rest of a statement */
 

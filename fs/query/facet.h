@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "fs/query/answer.h"
+#include "fs/query/output/answer.h"
 
 #define PFS_FACET_VALUES_MAX 1000 /* that a listing has, the most frequent first */
 #define PFS_FACET_NAME_MAX   255

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/query/internal.h"
-#include "fs/tree/relation.h"
+#include "fs/nodes/relation.h"
 #include "fs/tree/resolve.h"
 
 /* ---- nodes ---- */

@@ -12,11 +12,11 @@
 #include "fs/query/counts.h"
 #include "fs/query/query.h"
 #include "fs/query/relational/placement.h"
-#include "fs/query/times.h"
-#include "fs/tree/attrcolumn.h"
-#include "fs/tree/change.h"
-#include "fs/tree/ordered.h"
-#include "fs/tree/visible.h"
+#include "fs/query/times/times.h"
+#include "fs/attr/attrcolumn.h"
+#include "fs/change/change.h"
+#include "fs/nodes/ordered.h"
+#include "fs/nodes/visible.h"
 #include "meta/sqlquery.h"
 
 /* ---- columns.c ---- */

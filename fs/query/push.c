@@ -12,7 +12,7 @@
 
 #include "base/checked.h"
 #include "fs/query/internal.h"
-#include "fs/tree/relation.h"
+#include "fs/nodes/relation.h"
 #include "meta/store.h"
 
 #define WILDCARDS_GLOB "*?["

@@ -10,8 +10,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/query/timed.h"
-#include "fs/tree/relation.h"
+#include "fs/query/times/timed.h"
+#include "fs/nodes/relation.h"
 #include "fs/tree/sides.h"
 #include "meta/sqlside.h"
 

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/csv.h"
 #include "base/number.h"
-#include "fs/query/format.h"
+#include "fs/query/output/format.h"
 #include "fs/query/sides.h"
 #include "fs/tree/sides.h"
 #include "meta/sqlside.h"

@@ -10,7 +10,7 @@
 #ifndef PFS_FS_QUERY_TABLES_H
 #define PFS_FS_QUERY_TABLES_H
 
-#include "fs/query/answer.h"
+#include "fs/query/output/answer.h"
 
 #define PFS_TABLE_NAME_MAX 250 /* bytes: ".csv" fits behind it */
 

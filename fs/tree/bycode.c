@@ -7,8 +7,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/internal.h"
-#include "fs/tree/relation.h"
-#include "fs/tree/scan_impl.h"
+#include "fs/nodes/relation.h"
+#include "fs/nodes/scan_impl.h"
 
 #define DECIMAL_MAX ((size_t)1 << 20)
 

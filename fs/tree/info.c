@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Totals of the image. */
-#include "fs/tree/totals.h"
+#include "fs/image/totals.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that come and go: mkdir, mknod, symlink, unlink, rmdir. */
 #include "fs/tree/dir.h"
-#include "fs/tree/hardlink.h"
+#include "fs/content/hardlink.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/tree/row.h"
+#include "fs/content/row.h"
 
 struct place {
 	uint64_t parent;

@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/internal.h"
-#include "fs/tree/scan_impl.h"
+#include "fs/nodes/scan_impl.h"
 
 #define PIECE 1024u /* paths that a thread takes at once */
 #define KNOWN 512u  /* directories that it remembers; a power of 2 */

@@ -7,7 +7,7 @@
 #ifndef PFS_FS_TREE_RESOLVE_H
 #define PFS_FS_TREE_RESOLVE_H
 
-#include "fs/tree/visible.h"
+#include "fs/nodes/visible.h"
 
 struct pfs_path_text {
 	const char *bytes; /* not terminated; may hold NULs, which no name has */

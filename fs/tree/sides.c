@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "fs/tree/journal.h"
+#include "fs/journal/journal.h"
 
 struct pfs_sides {
 	pthread_mutex_t change;	  /* held by whoever changes tables */

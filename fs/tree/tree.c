@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
-#include "fs/tree/columns.h"
-#include "fs/tree/hardlink.h"
-#include "fs/tree/index.h"
-#include "fs/tree/register.h"
-#include "fs/tree/row.h"
-#include "fs/tree/span.h"
-#include "fs/tree/totals.h"
+#include "fs/nodes/columns.h"
+#include "fs/content/hardlink.h"
+#include "fs/nodes/index.h"
+#include "fs/content/register.h"
+#include "fs/content/row.h"
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
 
 #include <stdlib.h>
 #include <string.h>

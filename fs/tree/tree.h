@@ -192,7 +192,7 @@ struct pfs_totals {
 	int64_t mtime;	 /* the newest, in nanoseconds, or the nearest that 64 bits hold */
 };
 
-/* A node without a name is all by itself.  The first call takes a while (fs/tree/totals.h); from
+/* A node without a name is all by itself.  The first call takes a while (fs/image/totals.h); from
  * then on the totals are kept.  -ESTALE, -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_totals(struct pfs_tree *tree, struct pfs_totals *out, uint64_t ino);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables, by path or by parent as their headers say.  The first byte chooses the options. */
 #include "tests/fuzz/import_fuzz.h"
-#include "tools/import_recognise.h"
+#include "tools/import/import_recognise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

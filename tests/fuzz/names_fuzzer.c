@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/mount/virtual.h"
+#include "fs/mount/query/virtual.h"
 #include "tests/fuzz/tree_fuzz.h"
 
 #define LINES_MAX  8

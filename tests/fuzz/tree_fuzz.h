@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fs/tree/tree.h"
-#include "tools/import.h"
+#include "tools/import/import.h"
 
 static inline void keep_silent(void *arg PFS_UNUSED, const char *message PFS_UNUSED)
 {

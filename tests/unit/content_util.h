@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 #include "base/checked.h"
-#include "fs/tree/content.h"
-#include "fs/tree/journal.h"
+#include "fs/content/content.h"
+#include "fs/journal/journal.h"
 #include "store_util.h"
 
 static const struct pfs_caller root_caller = {.umask = 022};

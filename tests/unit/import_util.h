@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "fs/tree/tree.h"
-#include "tools/import.h"
+#include "tools/import/import.h"
 
 static char said[8192]; /* by the last import, a line for each message */
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/tree/scan.h"
+#include "fs/nodes/scan.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 

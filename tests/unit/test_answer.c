@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/query/answer.h"
+#include "fs/query/output/answer.h"
 
 #define TEXT(s)                                                                                    \
 	{                                                                                          \

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "fs/query/answer.h"
+#include "fs/query/output/answer.h"
 #include "fs/query/internal.h"
 
 #define FILES 5000

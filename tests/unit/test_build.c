@@ -6,7 +6,7 @@
 #include <dirent.h>
 
 #include "base/checked.h"
-#include "fs/tree/build.h"
+#include "fs/build/build.h"
 
 #define NODES_MAX 60000
 

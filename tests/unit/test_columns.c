@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/tree/attrcolumn.h"
-#include "fs/tree/columns.h"
+#include "fs/attr/attrcolumn.h"
+#include "fs/nodes/columns.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 

@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/mount/control.h"
-#include "fs/mount/control_wire.h"
+#include "fs/mount/control/control.h"
+#include "fs/mount/control/control_wire.h"
 
 /* ---- the daemon ---- */
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "fs/tree/ordered.h"
+#include "fs/nodes/ordered.h"
 #include "tests/unit/query_util.h"
 
 #define DEEP 60000

@@ -2,7 +2,7 @@
 /* Tables: by path and by parent, rows in any order, and what is wrong with which line. */
 #include "tests/unit/import_util.h"
 
-#include "tools/import_recognise.h"
+#include "tools/import/import_recognise.h"
 
 static const struct pfs_import_options by_path = {.format = &pfs_import_csv, .path_column = "path"};
 static const struct pfs_import_options by_id = {.format = &pfs_import_csv,

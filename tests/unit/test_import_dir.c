@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <sys/xattr.h>
 
-#include "tools/crawl.h"
+#include "tools/import/crawl.h"
 
 static char source[160];
 

@@ -3,7 +3,7 @@
 #include "tests/unit/import_util.h"
 
 #include "meta/store.h"
-#include "tools/import_paths.h"
+#include "tools/import/import_paths.h"
 
 static const struct pfs_import_options paths = {.format = &pfs_import_paths};
 

@@ -3,7 +3,7 @@
  */
 #include "tests/unit/import_util.h"
 
-#include "tools/import_recognise.h"
+#include "tools/import/import_recognise.h"
 
 #if PFS_ARCHIVE
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/tree/journal.h"
+#include "fs/journal/journal.h"
 #include "tests/ref/temp_store.h"
 
 #define ROOT PFS_ROOT_PRIME

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/tree/scan.h"
-#include "fs/tree/span.h"
+#include "fs/nodes/scan.h"
+#include "fs/image/span.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 

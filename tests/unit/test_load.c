@@ -11,7 +11,7 @@
 #include <sqlite3.h>
 
 #include "base/checked.h"
-#include "fs/tree/scan.h"
+#include "fs/nodes/scan.h"
 #include "tests/ref/temp_store.h"
 
 #define FILE_PRIME(n) file_primes[n]

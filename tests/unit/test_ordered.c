@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 
 #include "base/radix.h"
-#include "fs/tree/ordered.h"
+#include "fs/nodes/ordered.h"
 #include "base/pattern.h"
-#include "fs/tree/scan_impl.h"
+#include "fs/nodes/scan_impl.h"
 
 #define NODES	4000
 #define ROUNDS	3

@@ -12,7 +12,7 @@
 
 #include "base/checked.h"
 #include "fs/query/relational/relational.h"
-#include "fs/query/timed.h"
+#include "fs/query/times/timed.h"
 #include "tests/ref/grouped.h"
 #include "tests/ref/random.h"
 #include "tests/ref/statements.h"

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <strings.h>
 
-#include "fs/query/timed.h"
+#include "fs/query/times/timed.h"
 #include "tests/ref/random.h"
 
 #define FORMS	   500

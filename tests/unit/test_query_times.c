@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/query/times.h"
+#include "fs/query/times/times.h"
 
 #define DAY INT64_C(86400000000000)
 

@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <sys/xattr.h>
 
-#include "fs/query/format.h"
+#include "fs/query/output/format.h"
 #include "fs/query/internal.h"
-#include "fs/tree/visible.h"
+#include "fs/nodes/visible.h"
 
 static uint64_t seed = 20261121;
 static struct temp_store temp, twin_temp;

@@ -4,7 +4,7 @@
 #include "scan_util.h"
 
 #include "base/btree_group.h"
-#include "fs/tree/relation.h"
+#include "fs/nodes/relation.h"
 #include "fs/tree/resolve.h"
 
 static uint64_t seed = 20261122;

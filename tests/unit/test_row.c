@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "tools/row.h"
+#include "tools/gnu/row.h"
 
 #define SEED UINT64_C(0x70a1)
 #define ROWS 20000

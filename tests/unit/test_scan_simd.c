@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/tree/scan_simd.h"
+#include "fs/nodes/scan_simd.h"
 #include "tests/ref/random.h"
 
 #define WORDS 5u

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fs/mount/shares.h"
+#include "fs/mount/query/shares.h"
 
 static unsigned take_all(struct pfs_shares *shares, uid_t uid)
 {

@@ -3,7 +3,7 @@
 #include <sys/statvfs.h>
 
 #include "base/temporary.h"
-#include "fs/query/answer.h"
+#include "fs/query/output/answer.h"
 #include "tests/unit/query_util.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -2,7 +2,7 @@
 /* What viewers see, against a walk that asks every directory above a node. */
 #include "scan_util.h"
 
-#include "fs/tree/visible.h"
+#include "fs/nodes/visible.h"
 
 static uint64_t seed = 20260921;
 static struct temp_store temp;

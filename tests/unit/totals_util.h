@@ -14,8 +14,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/tree/scan.h"
-#include "fs/tree/totals.h"
+#include "fs/nodes/scan.h"
+#include "fs/image/totals.h"
 #include "tests/ref/temp_store.h"
 
 #define ROOT   PFS_ROOT_PRIME

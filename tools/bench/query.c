@@ -14,9 +14,9 @@
 #include "base/cleanup.h"
 #include "fs/query/query.h"
 #include "tools/bench/peer.h"
-#include "tools/ask.h"
+#include "tools/client/ask.h"
 #include "tools/bench/query_duckdb.h"
-#include "tools/ready.h"
+#include "tools/client/ready.h"
 
 #define STATEMENT_MAX 4096
 #define COLUMNS	      "ino, parent, depth, name, ext, path, type, size, blocks, mtime, uid"

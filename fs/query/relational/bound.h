@@ -11,7 +11,7 @@
 #include "fs/query/internal.h"
 #include "fs/query/parse/arena.h"
 #include "fs/query/parse/parse.h"
-#include "fs/tree/columns.h"
+#include "fs/nodes/columns.h"
 #include "gpu/relation.h"
 
 #define PFS_AGGREGATES_MAX 64

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/tree/relation.h"
+#include "fs/nodes/relation.h"
 
 #define CONDITIONS_MAX 256
 #define SCANNED_MAX    16

@@ -5,7 +5,7 @@
 #define PFS_FS_QUERY_RELATIONAL_OWNERNAMES_H
 
 #include "fs/query/relational/bound.h"
-#include "fs/tree/dictionary.h"
+#include "fs/nodes/dictionary.h"
 
 struct pfs_owner_names { /* all zero at first; arrays are the arena's */
 	uint32_t *codes; /* by number; NULL: they are to be found */

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/radix.h"
-#include "fs/tree/relation.h"
+#include "fs/nodes/relation.h"
 
 #define LATE_MAX (1u << 20) /* rows with paths: of more, SQLite's are handed on as they come */
 

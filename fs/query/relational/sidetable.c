@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/sides.h"
-#include "fs/tree/dictionary.h"
+#include "fs/nodes/dictionary.h"
 #include "meta/sqlside.h"
 
 #define KEPT_MAX 8 /* tables that nobody uses */

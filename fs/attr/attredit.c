@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/attr/attredit.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "fs/content/register.h"
+#include "fs/content/row.h"
+#include "fs/attr/xattr_impl.h"
+
+int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint64_t ino)
+{
+	*edit = (struct pfs_attr_edit){.ino = ino, .in_use = true};
+	if (!ino)
+		return 0;
+	PFS_TRY(pfs_attr_base(tree, &edit->before, &edit->flagged, ino, true));
+	edit->after = pfs_value_ref(edit->before);
+	return 0;
+}
+
+/* Of a node to be made the register is not known: any will do. */
+static bool is_computed(struct pfs_tree *tree, const struct pfs_attr_edit *edit, const char *name,
+			size_t name_len)
+{
+	return edit->ino ? pfs_row_is_computed(tree, edit->ino, name, name_len)
+			 : pfs_registers_computing(tree, name, name_len) != NULL;
+}
+
+int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit *edit, const char *name,
+		      size_t name_len, const char *value, size_t size)
+{
+	struct pfs_attr attr = {
+		.name = name,
+		.name_len = (uint16_t)name_len,
+		.text = value,
+		.text_len = (uint32_t)size,
+	}, old;
+	bool found = pfs_attrset_find(edit->after, &old, name, name_len);
+	struct pfs_value *after;
+	int error;
+
+	if (pfs_attr_is_ours(name, name_len))
+		return -EPERM;
+	if (is_computed(tree, edit, name, name_len))
+		return -ENOTSUP;
+	if (size > PFS_ATTR_VALUE_MAX)
+		return -E2BIG;
+	if (value ? found && old.text_len == size && memcmp(old.text, value, size) == 0 : !found)
+		return 0;
+	if (value) {
+		attr.type = pfs_attr_type_of(tree->attrs, &attr);
+		pfs_content_lock(tree);
+		error = pfs_attr_columns_name(tree->attrs->by_name, name, name_len);
+		pfs_content_unlock(tree);
+		PFS_TRY(error);
+	}
+	PFS_TRY(pfs_attrset_change(&after, edit->after, &attr));
+	pfs_value_unref(edit->after);
+	edit->after = after;
+	return !value || pfs_attr_set_fits(after) ? 0 : -ENOSPC;
+}
+
+int pfs_attr_edit_check(struct pfs_tree *tree, struct pfs_attr_edit *edit)
+{
+	if (!edit->in_use || edit->after == edit->before)
+		return 0;
+	return pfs_attr_record(tree, &edit->record, edit->ino, edit->before, edit->flagged);
+}
+
+void pfs_attr_edit_apply(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint32_t slot,
+			 struct pfs_time now)
+{
+	if (!edit->in_use || edit->after == edit->before)
+		return;
+	pfs_attr_put(tree, edit->record, slot, edit->ino, PFS_TAKE(edit->after), now);
+	edit->record->kept = false; /* it is dirty: the store will have it */
+}
+
+void pfs_attr_edit_finish(struct pfs_attr_edit *edit)
+{
+	pfs_value_unref(edit->before);
+	pfs_value_unref(edit->after);
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/* Extended attributes: user.* as the store keeps them, and a few that are computed. */
+#include <linux/limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "fs/content/content.h"
+#include "fs/content/row.h"
+#include "fs/attr/xattr_impl.h"
+
+#define PREFIX	    "user."
+#define PREFIX_LEN  (sizeof(PREFIX) - 1)
+#define OURS	    "primefs." /* after the prefix: names that nobody else sets */
+#define SUBTREE	    OURS "subtree_"
+#define NAME_LIMIT  (XATTR_NAME_MAX - PREFIX_LEN)
+#define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
+#define CACHED_SETS ((size_t)4 << 20)
+
+/* ---- creating, and the committer's protocol ---- */
+
+static int compare_columns(const void *a, const void *b)
+{
+	const struct pfs_attr_type_of_name *x = a, *y = b;
+	int order = memcmp(x->name, y->name, PFS_MIN(x->name_len, y->name_len));
+
+	return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+}
+
+static int add_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)
+{
+	struct pfs_attrs *attrs = arg;
+	struct pfs_attr_type_of_name *column;
+	int error;
+
+	error = pfs_grow(&attrs->columns, &attrs->capacity, attrs->n_columns + 1, sizeof(*column));
+	if (error)
+		return error;
+	column = &attrs->columns[attrs->n_columns];
+	*column = (struct pfs_attr_type_of_name){.name = malloc(name_len + 1), .name_len = name_len, .type = type};
+	if (!column->name)
+		return -ENOMEM;
+	memcpy(column->name, name, name_len);
+	attrs->n_columns++;
+	return 0;
+}
+
+int pfs_attrs_create(struct pfs_tree *tree)
+{
+	struct pfs_attrs *attrs = calloc(1, sizeof(*attrs));
+	int error;
+
+	if (!attrs)
+		return -ENOMEM;
+	tree->attrs = attrs;
+	error = pfs_records_create(&attrs->sets, tree, CACHED_SETS, pfs_attrset_load);
+	if (!error)
+		error = pfs_store_scan_columns(tree->store, add_column, attrs);
+	if (!error)
+		error = pfs_attr_columns_create(&attrs->by_name, tree);
+	if (error)
+		pfs_attrs_destroy(tree);
+	else if (attrs->n_columns)
+		qsort(attrs->columns, attrs->n_columns, sizeof(*attrs->columns), compare_columns);
+	return error;
+}
+
+void pfs_attrs_destroy(struct pfs_tree *tree)
+{
+	struct pfs_attrs *attrs = tree->attrs;
+	size_t i;
+
+	if (!attrs)
+		return;
+	for (i = 0; i < attrs->n_columns; i++)
+		free(attrs->columns[i].name);
+	free(attrs->columns);
+	pfs_attr_columns_destroy(attrs->by_name);
+	pfs_records_destroy(attrs->sets);
+	free(attrs);
+	tree->attrs = NULL;
+}
+
+void pfs_attrs_cut(struct pfs_tree *tree)
+{
+	pfs_records_cut(tree->attrs->sets);
+}
+
+int pfs_attrs_write(struct pfs_tree *tree)
+{
+	return pfs_records_write(tree->attrs->sets, pfs_attrset_store);
+}
+
+void pfs_attrs_done(struct pfs_tree *tree)
+{
+	pfs_records_done(tree->attrs->sets);
+}
+
+void pfs_attrs_drop(struct pfs_tree *tree, uint64_t ino)
+{
+	pfs_records_drop(tree->attrs->sets, ino);
+}
+
+struct pfs_attr_columns *pfs_attrs_columns(const struct pfs_tree *tree)
+{
+	return tree->attrs->by_name;
+}
+
+int pfs_attrs_pending(struct pfs_tree *tree,
+		      int (*fn)(void *arg, uint64_t prime, struct pfs_value *set), void *arg)
+{
+	return pfs_records_pending(tree->attrs->sets, fn, arg);
+}
+
+int pfs_attrs_keep(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+
+	return pfs_records_get(tree->attrs->sets, &set, ino, true);
+}
+
+/* ---- names ---- */
+
+/* The name after "user.".  -EOPNOTSUPP for other namespaces, -EINVAL, -ERANGE. */
+static int parse_name(const char **out, size_t *len, const char *name)
+{
+	if (strncmp(name, PREFIX, PREFIX_LEN) != 0)
+		return -EOPNOTSUPP;
+	*out = name + PREFIX_LEN;
+	*len = strlen(*out);
+	if (!*len)
+		return -EINVAL;
+	return *len > NAME_LIMIT ? -ERANGE : 0;
+}
+
+bool pfs_attr_is_ours(const char *name, size_t len)
+{
+	return len >= sizeof(OURS) - 1 && memcmp(name, OURS, sizeof(OURS) - 1) == 0;
+}
+
+/* What the tree knows of the node; no lock. */
+static int look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t ino)
+{
+	int error = 0;
+	uint32_t slot;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_DROPPED) {
+		error = -ESTALE;
+	} else {
+		*flags = tree->image.flags[slot];
+		*mode = tree->image.mode[slot];
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+/* A node without attributes costs no look at the store. */
+int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino)
+{
+	uint8_t flags;
+	mode_t mode;
+	int error = look(tree, &flags, &mode, ino);
+
+	*out = NULL;
+	if (error || !(flags & PFS_NODE_ATTRS))
+		return error;
+	return pfs_records_get(tree->attrs->sets, out, ino, false);
+}
+
+/* ---- reading ---- */
+
+static ssize_t give(void *value, size_t size, const void *text, size_t len)
+{
+	if (!size)
+		return (ssize_t)len;
+	if (len > size)
+		return -ERANGE;
+	if (len)
+		memcpy(value, text, len);
+	return (ssize_t)len;
+}
+
+/* -ENODATA: no such total. */
+static int total_text(struct pfs_tree *tree, char number[PFS_NUMBER_SIZE], uint64_t ino,
+		      const char *which)
+{
+	struct pfs_totals totals = {0};
+	const uint64_t *value = NULL;
+
+	if (!strcmp(which, "count"))
+		value = &totals.count;
+	else if (!strcmp(which, "size"))
+		value = &totals.size;
+	else if (!strcmp(which, "blocks"))
+		value = &totals.blocks;
+	else if (strcmp(which, "mtime") != 0)
+		return -ENODATA;
+	PFS_TRY(pfs_tree_totals(tree, &totals, ino));
+	if (value)
+		(void)snprintf(number, PFS_NUMBER_SIZE, "%llu", (unsigned long long)*value);
+	else
+		(void)pfs_print_integer(number, totals.mtime);
+	return 0;
+}
+
+static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			 const char *name)
+{
+	char number[PFS_NUMBER_SIZE];
+	char *text PFS_FREE = NULL;
+	size_t len, row_len = SIZE_MAX;
+	uint8_t flags;
+	mode_t mode;
+	int error = look(tree, &flags, &mode, ino);
+
+	if (error)
+		return error;
+	if (!strncmp(name, SUBTREE, sizeof(SUBTREE) - 1)) {
+		error = total_text(tree, number, ino, name + sizeof(SUBTREE) - 1);
+		return error ? error : give(value, size, number, strlen(number));
+	}
+	if (!strcmp(name, OURS "prime"))
+		return give(
+			value, size, number,
+			(size_t)snprintf(number, sizeof(number), "%llu", (unsigned long long)ino));
+	if (!strcmp(name, OURS "code"))
+		error = pfs_tree_code(tree, &text, ino);
+	else if (!strcmp(name, OURS "ancestors"))
+		error = pfs_tree_ancestors(tree, &text, ino);
+	else if (!strcmp(name, OURS "path"))
+		error = pfs_tree_path(tree, &text, ino);
+	else if (!strcmp(name, OURS "row"))
+		error = pfs_row_text(tree, &text, &row_len, ino);
+	else
+		error = -ENODATA;
+	if (error)
+		return error;
+	/* the kernel would say ERANGE to whoever asked for the length first */
+	len = row_len == SIZE_MAX ? strlen(text) : row_len;
+	return len > XATTR_SIZE_MAX ? -E2BIG : give(value, size, text, len);
+}
+
+static ssize_t give_computed(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			     const char *name, size_t name_len)
+{
+	char *text PFS_FREE = NULL;
+	size_t len;
+	int error = pfs_row_computed(tree, &text, &len, ino, name, name_len);
+
+	return error ? error : give(value, size, text, len);
+}
+
+ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			  const char *name)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+	size_t len;
+	int error;
+
+	error = parse_name(&name, &len, name);
+	if (error)
+		return error;
+	if (pfs_attr_is_ours(name, len))
+		return give_ours(tree, value, size, ino, name);
+	if (pfs_row_is_computed(tree, ino, name, len))
+		return give_computed(tree, value, size, ino, name, len);
+	error = pfs_attr_set_of(tree, &set, ino);
+	if (error)
+		return error;
+	if (!pfs_attrset_find(set, &attr, name, len))
+		return -ENODATA;
+	return give(value, size, attr.text, attr.text_len);
+}
+
+/* Names that no system call could ask for are not listed. */
+static bool is_listed(const struct pfs_attr *attr)
+{
+	return attr->name_len && attr->name_len <= NAME_LIMIT &&
+	       !memchr(attr->name, '\0', attr->name_len) && !pfs_attr_is_ours(attr->name, attr->name_len);
+}
+
+static size_t list_size(const struct pfs_value *set)
+{
+	struct pfs_attr attr;
+	size_t at = 0, size = 0;
+
+	while (pfs_attrset_next(set, &attr, &at))
+		if (is_listed(&attr))
+			size += PREFIX_LEN + attr.name_len + 1;
+	return size;
+}
+
+ssize_t pfs_tree_listxattr(struct pfs_tree *tree, char *list, size_t size, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+	size_t at = 0, needed;
+	int error;
+
+	error = pfs_attr_set_of(tree, &set, ino);
+	if (error)
+		return error;
+	needed = list_size(set);
+	if (needed > LIST_LIMIT)
+		return -E2BIG;
+	if (!size)
+		return (ssize_t)needed;
+	if (needed > size)
+		return -ERANGE;
+	while (pfs_attrset_next(set, &attr, &at)) {
+		if (!is_listed(&attr))
+			continue;
+		memcpy(list, PREFIX, PREFIX_LEN);
+		memcpy(list + PREFIX_LEN, attr.name, attr.name_len);
+		list[PREFIX_LEN + attr.name_len] = '\0';
+		list += PREFIX_LEN + attr.name_len + 1;
+	}
+	return (ssize_t)needed;
+}
+
+/* ---- changing ---- */
+
+enum pfs_attr_type pfs_attr_type_of(const struct pfs_attrs *attrs, const struct pfs_attr *attr)
+{
+	struct pfs_attr_type_of_name key = {.name = (char *)attr->name, .name_len = attr->name_len};
+	const struct pfs_attr_type_of_name *column = NULL;
+	int64_t integer;
+	double real;
+
+	if (attrs->n_columns)
+		column = bsearch(&key, attrs->columns, attrs->n_columns, sizeof(key),
+				 compare_columns);
+	if (column && column->type == PFS_ATTR_INTEGER &&
+	    pfs_is_integer(&integer, attr->text, attr->text_len))
+		return PFS_ATTR_INTEGER;
+	if (column && column->type == PFS_ATTR_REAL &&
+	    pfs_is_real(&real, attr->text, attr->text_len))
+		return PFS_ATTR_REAL;
+	return PFS_ATTR_TEXT;
+}
+
+bool pfs_attr_set_fits(const struct pfs_value *set)
+{
+	return set->size <= PFS_ATTR_SET_LIMIT && list_size(set) <= LIST_LIMIT;
+}
+
+int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, uint64_t ino,
+		  bool keep)
+{
+	struct pfs_record *record;
+	uint8_t node_flags;
+	mode_t mode;
+
+	*out = NULL;
+	PFS_TRY(look(tree, &node_flags, &mode, ino));
+	if (!S_ISREG(mode) && !S_ISDIR(mode))
+		return -EPERM;
+	*flagged = node_flags & PFS_NODE_ATTRS;
+	if (*flagged)
+		return pfs_records_get(tree->attrs->sets, out, ino, keep);
+	/* unlike pfs_attr_set_of, not fooled by a flag that is about to be set */
+	pfs_content_lock(tree);
+	record = pfs_records_find(tree->attrs->sets, ino);
+	if (record)
+		*out = pfs_value_ref(record->value);
+	pfs_content_unlock(tree);
+	return 0;
+}
+
+int pfs_attr_record(struct pfs_tree *tree, struct pfs_record **out, uint64_t ino,
+		    const struct pfs_value *before, bool flagged)
+{
+	uint32_t slot = pfs_image_slot(tree, ino);
+	/* while the flag stands the store may have more than memory: the entry must still be there */
+	struct pfs_record *record = flagged ? pfs_records_find(tree->attrs->sets, ino)
+					    : pfs_records_entry(tree->attrs->sets, ino);
+
+	if (slot == PFS_NO_SLOT)
+		return -ESTALE;
+	if (!record)
+		return flagged ? -EAGAIN : -ENOMEM;
+	if (!(tree->image.flags[slot] & PFS_NODE_ATTRS) != !flagged || record->value != before)
+		return -EAGAIN;
+	*out = record;
+	return 0;
+}
+
+void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slot, uint64_t ino,
+		  struct pfs_value *set, struct pfs_time now)
+{
+	struct pfs_image *image = &tree->image;
+
+	pfs_attr_columns_note(tree->attrs->by_name, ino, set);
+	pfs_records_set(tree->attrs->sets, record, set, true);
+	if (set)
+		image->flags[slot] |= PFS_NODE_ATTRS;
+	else
+		image->flags[slot] &= (uint8_t)~PFS_NODE_ATTRS;
+	pfs_node_stamp(tree, image->ctime, slot, now);
+	pfs_journal_touch(tree, slot);
+}
+
+/* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */
+static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
+		   struct pfs_value *set, bool flagged, const struct pfs_attr *attr)
+{
+	struct pfs_record *record;
+	int error;
+
+	pfs_content_lock(tree);
+	(void)pthread_rwlock_wrlock(&tree->lock);
+	error = pfs_attr_record(tree, &record, ino, before, flagged);
+	if (!error && attr->text)
+		error = pfs_attr_columns_name(tree->attrs->by_name, attr->name, attr->name_len);
+	if (!error)
+		pfs_attr_put(tree, record, pfs_image_slot(tree, ino), ino, set, pfs_now());
+	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_content_unlock(tree);
+	return error;
+}
+
+/* attr->text NULL: removes it. */
+static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *attr, int flags)
+{
+	struct pfs_value *before PFS_UNREF = NULL, *set PFS_UNREF = NULL;
+	struct pfs_attr old;
+	bool found, flagged;
+	int error;
+
+	PFS_TRY(pfs_attr_base(tree, &before, &flagged, ino, false));
+	found = pfs_attrset_find(before, &old, attr->name, attr->name_len);
+	if (found && flags & XATTR_CREATE)
+		return -EEXIST;
+	if (!found && flags & XATTR_REPLACE)
+		return -ENODATA;
+	error = pfs_attrset_change(&set, before, attr);
+	if (error)
+		return error;
+	if (attr->text && !pfs_attr_set_fits(set))
+		return -ENOSPC;
+	error = replace(tree, ino, before, set, flagged, attr);
+	if (!error)
+		set = NULL; /* the record's now */
+	return error;
+}
+
+static int change(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *attr, int flags)
+{
+	int error;
+
+	error = pfs_journal_reserve(tree, 1, attr->name_len + attr->text_len, false);
+	if (error)
+		return error;
+	do
+		error = change_once(tree, ino, attr, flags);
+	while (error == -EAGAIN);
+	if (!error)
+		pfs_row_changed(tree, ino,
+				pfs_row_is_id(tree, ino, attr->name, attr->name_len));
+	return error;
+}
+
+int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const char *name, const void *value,
+		      size_t size, int flags)
+{
+	struct pfs_attr attr = {.text = size ? value : "", .text_len = (uint32_t)size};
+	size_t len;
+	int error = parse_name(&attr.name, &len, name);
+
+	if (error)
+		return error;
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE) || flags == (XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	if (pfs_attr_is_ours(attr.name, len) || pfs_row_is_computed(tree, ino, attr.name, len))
+		return -EPERM;
+	if (size > PFS_ATTR_VALUE_MAX)
+		return -E2BIG;
+	attr.name_len = (uint16_t)len;
+	attr.type = pfs_attr_type_of(tree->attrs, &attr);
+	return change(tree, ino, &attr, flags);
+}
+
+int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name)
+{
+	struct pfs_attr attr = {.text = NULL};
+	size_t len;
+	int error = parse_name(&attr.name, &len, name);
+
+	if (error)
+		return error;
+	if (pfs_attr_is_ours(attr.name, len) || pfs_row_is_computed(tree, ino, attr.name, len))
+		return -EPERM;
+	attr.name_len = (uint16_t)len;
+	return change(tree, ino, &attr, XATTR_REPLACE);
+}
+
+/* ---- saved queries: attributes of ours, which no system call reaches ---- */
+
+#define SAVED OURS "query."
+
+/* *out = the attribute's name.  -EINVAL, -ERANGE. */
+static int saved_name(char out[NAME_LIMIT + 1], const char *name)
+{
+	if (!*name)
+		return -EINVAL;
+	return (size_t)snprintf(out, NAME_LIMIT + 1, SAVED "%s", name) > NAME_LIMIT ? -ERANGE : 0;
+}
+
+ssize_t pfs_tree_get_saved(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			   const char *name)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	char full[NAME_LIMIT + 1];
+	struct pfs_attr attr;
+
+	PFS_TRY(saved_name(full, name));
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	if (!pfs_attrset_find(set, &attr, full, strlen(full)))
+		return -ENODATA;
+	return give(value, size, attr.text, attr.text_len);
+}
+
+int pfs_tree_set_saved(struct pfs_tree *tree, uint64_t ino, const char *name, const void *value,
+		       size_t size, int flags)
+{
+	struct pfs_attr attr = {.text = value, .text_len = (uint32_t)size, .type = PFS_ATTR_TEXT};
+	char full[NAME_LIMIT + 1];
+
+	PFS_TRY(saved_name(full, name));
+	if (size > PFS_ATTR_VALUE_MAX)
+		return -E2BIG;
+	attr.name = full;
+	attr.name_len = (uint16_t)strlen(full);
+	return change(tree, ino, &attr, flags);
+}
+
+int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
+			int (*fn)(void *arg, const char *name, size_t len), void *arg)
+{
+	const size_t prefix = sizeof(SAVED) - 1;
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+	size_t at = 0;
+
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	while (pfs_attrset_next(set, &attr, &at))
+		if (attr.name_len > prefix && memcmp(attr.name, SAVED, prefix) == 0)
+			PFS_TRY(fn(arg, attr.name + prefix, attr.name_len - prefix));
+	return 0;
+}

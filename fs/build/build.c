@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+/* A build from open to commit: the file that it makes, and the records that it writes. */
+#include "fs/build/build.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "fs/build/build_impl.h"
+
+#define PROGRESS_STEP 16384 /* records */
+
+/* ---- the file ---- */
+
+/* "-" follows the number of a process, or nothing, as earlier versions had it. */
+static bool is_dead(const char *text)
+{
+	char *end;
+	long pid = strtol(text, &end, 10);
+
+	return end > text && (*end == '-' || !*end) && pid > 0 && pid <= INT32_MAX &&
+	       kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Removes what imports that died left of the same store. */
+static void remove_stale(const char *store)
+{
+	const char *slash = strrchr(store, '/'), *base = slash ? slash + 1 : store;
+	char *folder PFS_FREE = slash ? strndup(store, (size_t)(slash - store) + 1) : strdup(".");
+	DIR *dir PFS_CLOSEDIR = folder ? opendir(folder) : NULL;
+	size_t len = strlen(base);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		char *path PFS_FREE = NULL;
+
+		if (strncmp(entry->d_name, base, len) != 0 ||
+		    strncmp(entry->d_name + len, ".part-", 6) != 0 ||
+		    !is_dead(entry->d_name + len + 6))
+			continue;
+		/* no such process here; one in another container would hold the lock */
+		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
+			return;
+		if (pfs_store_holder(path) == 0)
+			(void)unlink(path);
+	}
+}
+
+int pfs_build_name_part(char **out, const char *store)
+{
+	char digits[PFS_RANDOM_SIZE];
+
+	*out = NULL;
+	PFS_TRY(pfs_random_digits(digits));
+	remove_stale(store);
+	if (asprintf(out, "%s.part-%ld-%s", store, (long)getpid(), digits) < 0) {
+		*out = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int open_new(struct pfs_build *build)
+{
+	struct pfs_store_options options = {.flags = PFS_STORE_CREATE | PFS_STORE_BULK,
+					    .mode = build->options.mode};
+	struct stat attr;
+	uint32_t root;
+
+	if (lstat(build->path, &attr) == 0)
+		return -EEXIST;
+	PFS_TRY(pfs_build_name_part(&build->temporary, build->path));
+	PFS_TRY(pfs_store_open(&build->store, build->temporary, &options));
+	PFS_TRY(pfs_store_begin(build->store));
+	PFS_TRY(pfs_build_append(build, &root, 0, "", 0));
+	build->state[root] = BUILD_DIRECTORY;
+	return 0;
+}
+
+static int open_existing(struct pfs_build *build)
+{
+	struct pfs_store_options options = {.wait_ms = build->options.wait_ms};
+
+	PFS_TRY(pfs_store_open(&build->store, build->path, &options));
+	PFS_TRY(pfs_store_begin(build->store));
+	return pfs_build_load(build);
+}
+
+int pfs_build_open(struct pfs_build **out, const char *store,
+		   const struct pfs_build_options *options)
+{
+	struct pfs_build *build = calloc(1, sizeof(*build));
+	int error = 0;
+
+	*out = NULL;
+	if (!build)
+		return -ENOMEM;
+	build->options = *options;
+	build->path = strdup(store);
+	if (!build->path || getrandom(&build->seed, sizeof(build->seed), 0) < 0)
+		error = -ENOMEM;
+	if (!error)
+		error = options->at ? open_existing(build) : open_new(build);
+	if (error)
+		pfs_build_close(build);
+	else
+		*out = build;
+	return error;
+}
+
+void pfs_build_close(struct pfs_build *build)
+{
+	if (!build)
+		return;
+	if (build->store) {
+		pfs_store_rollback(build->store);
+		(void)pfs_store_close(build->store);
+	}
+	if (build->temporary)
+		(void)unlink(build->temporary);
+	pfs_build_free_primes(build);
+	free(build->path);
+	free(build->temporary);
+	free(build->parent);
+	free(build->name);
+	free(build->state);
+	free(build->flags);
+	free(build->prime);
+	free(build->attr);
+	free(build->heap);
+	free(build->targets);
+	free(build->table);
+	free(build->fixed);
+	free(build);
+}
+
+const char *pfs_build_temporary(const struct pfs_build *build)
+{
+	return build->temporary;
+}
+
+struct pfs_store *pfs_build_store(struct pfs_build *build)
+{
+	return build->store;
+}
+
+int pfs_build_commit(struct pfs_build *build)
+{
+	struct pfs_store *store = build->store;
+	int error;
+
+	PFS_TRY(pfs_store_commit(store, NULL));
+	build->store = NULL;
+	error = pfs_store_close(store);
+	if (error || !build->temporary)
+		return error;
+	PFS_TRY(pfs_store_publish(build->temporary, build->path));
+	free(build->temporary);
+	build->temporary = NULL;
+	return 0;
+}
+
+void pfs_build_report(const struct pfs_build *build, struct pfs_build_report *out)
+{
+	*out = build->report;
+}
+
+/* ---- the records ---- */
+
+static int compare_targets(const void *a, const void *b)
+{
+	const struct pfs_build_target *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* The last target that was set, or NULL. */
+static const struct pfs_build_target *target_of(const struct pfs_build *build, uint32_t node)
+{
+	size_t low = 0, high = build->n_targets;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (build->targets[middle].node <= node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && build->targets[low - 1].node == node ? &build->targets[low - 1] : NULL;
+}
+
+static uint32_t directory_mode(uint32_t mode)
+{
+	return S_IFDIR | (mode & 07777) | (mode & 0444) >> 2;
+}
+
+static void fill_default(const struct pfs_build *build, struct pfs_node_record *record,
+			 bool directory)
+{
+	const struct stat *defaults = &build->options.defaults;
+
+	record->mode = directory ? directory_mode(defaults->st_mode)
+				 : S_IFREG | (defaults->st_mode & 07777);
+	record->uid = defaults->st_uid;
+	record->gid = defaults->st_gid;
+	record->atime =
+		(struct pfs_time){defaults->st_atim.tv_sec, (uint32_t)defaults->st_atim.tv_nsec};
+	record->mtime =
+		(struct pfs_time){defaults->st_mtim.tv_sec, (uint32_t)defaults->st_mtim.tv_nsec};
+	record->ctime =
+		(struct pfs_time){defaults->st_ctim.tv_sec, (uint32_t)defaults->st_ctim.tv_nsec};
+}
+
+static void fill_attr(const struct pfs_build *build, struct pfs_node_record *record, uint32_t node)
+{
+	const struct pfs_build_attr *attr = &build->attr[node];
+	bool directory = build->state[node] & BUILD_DIRECTORY;
+
+	record->mode = attr->mode;
+	record->uid = attr->uid;
+	record->gid = attr->gid;
+	record->atime = (struct pfs_time){attr->sec[0], attr->nsec[0]};
+	record->mtime = (struct pfs_time){attr->sec[1], attr->nsec[1]};
+	record->ctime = (struct pfs_time){attr->sec[2], attr->nsec[2]};
+	if (S_ISCHR(attr->mode) || S_ISBLK(attr->mode)) {
+		record->rdev = (uint64_t)attr->size;
+	} else if (directory && !S_ISDIR(attr->mode)) {
+		record->mode = directory_mode(attr->mode);
+	} else {
+		record->size = attr->size;
+		record->blocks = attr->blocks;
+	}
+	if (S_ISLNK(attr->mode)) {
+		const struct pfs_build_target *target = target_of(build, node);
+
+		record->target = target ? build->heap + target->offset : "";
+		record->target_len = target ? target->len : 0;
+		record->size = (int64_t)record->target_len;
+	}
+}
+
+struct writer {
+	struct pfs_build *build;
+	uint32_t *order;     /* nodes in pre-order */
+	uint32_t *slot;	     /* by node; of new ones */
+	uint64_t *directory; /* new directories but the root, heaviest first: place in order */
+	size_t n_directories, n_files; /* n_files: those without a prime yet */
+};
+
+static int tell(struct pfs_build *build, uint32_t node, uint64_t prime)
+{
+	const struct pfs_build_options *options = &build->options;
+
+	if (!options->written)
+		return 0;
+	return options->written(options->arg, node == build->at ? PFS_BUILD_ROOT : node, prime);
+}
+
+static int write_node(struct writer *writer, uint32_t node)
+{
+	struct pfs_build *build = writer->build;
+	uint32_t parent = build->parent[node];
+	struct pfs_node_record record = {
+		.prime = node ? build->prime[node] : PFS_ROOT_PRIME,
+		.parent = !node	   ? 0
+			  : parent ? build->prime[parent]
+				   : PFS_ROOT_PRIME,
+		.slot = writer->slot[node],
+		.flags = build->flags[node],
+		.name = build->heap + (build->name[node] >> 8),
+		.name_len = build->name[node] & 0xff,
+	};
+
+	if (build->state[node] & BUILD_ATTR)
+		fill_attr(build, &record, node);
+	else
+		fill_default(build, &record, build->state[node] & BUILD_DIRECTORY);
+	build->report.nodes++;
+	if (S_ISDIR(record.mode)) {
+		build->report.directories++;
+	} else {
+		build->report.files++;
+		build->report.bytes += (uint64_t)record.size;
+	}
+	if (build->options.progress && build->report.nodes % PROGRESS_STEP == 0)
+		build->options.progress(build->options.arg, build->report.nodes,
+					pfs_build_count(build));
+	PFS_TRY(pfs_store_put_node(build->store, &record));
+	return tell(build, node, record.prime);
+}
+
+static int write_directories(struct writer *writer)
+{
+	struct pfs_build *build = writer->build;
+	size_t i;
+
+	if (build->n_stored == 0)
+		build->prime[0] = PFS_ROOT_PRIME;
+	/* a directory's record names its parent's prime, which may be the larger one */
+	for (i = 0; i < writer->n_directories; i++)
+		PFS_TRY(pfs_build_next_prime(build,
+					     &build->prime[writer->order[writer->directory[i]]],
+					     PFS_PRIME_DIRECTORY, writer->n_directories - i));
+	if (build->n_stored == 0)
+		PFS_TRY(write_node(writer, 0));
+	for (i = 0; i < writer->n_directories; i++)
+		PFS_TRY(write_node(writer, writer->order[writer->directory[i]]));
+	return 0;
+}
+
+static int write_files(struct writer *writer)
+{
+	struct pfs_build *build = writer->build;
+	size_t i, left = writer->n_files;
+
+	for (i = 0; i < build->n_fixed; i++) {
+		uint32_t node = build->fixed[i].node;
+
+		if ((build->state[node] & BUILD_FIXED) &&
+		    build->prime[node] == build->fixed[i].prime)
+			PFS_TRY(write_node(writer, node));
+	}
+	for (i = 0; i < build->count; i++) {
+		uint32_t node = writer->order[i];
+
+		if (node < build->n_stored ||
+		    (build->state[node] & (BUILD_FIXED | BUILD_DIRECTORY)))
+			continue;
+		PFS_TRY(pfs_build_next_prime(build, &build->prime[node], PFS_PRIME_OTHER, left--));
+		PFS_TRY(write_node(writer, node));
+	}
+	return 0;
+}
+
+/* ---- directories of an existing store that got new children or attributes ---- */
+
+struct kept_record {
+	struct pfs_node_record record;
+	char name[PFS_NAME_MAX];
+	bool found;
+};
+
+static int keep_record(void *arg, const struct pfs_node_record *record)
+{
+	struct kept_record *kept = arg;
+
+	kept->record = *record;
+	(void)memcpy(kept->name, record->name, PFS_MIN(record->name_len, sizeof(kept->name)));
+	kept->record.name = kept->name;
+	kept->found = S_ISDIR(record->mode);
+	return 1;
+}
+
+static int rewrite(struct pfs_build *build, uint32_t node)
+{
+	const struct stat *defaults = &build->options.defaults;
+	struct kept_record kept = {.found = false};
+	int error = pfs_store_scan_nodes(build->store, build->prime[node], build->prime[node] + 1,
+					 keep_record, &kept);
+
+	if (error < 0 || !kept.found)
+		return error < 0 ? error : -EUCLEAN;
+	kept.record.flags = build->flags[node];
+	kept.record.mtime =
+		(struct pfs_time){defaults->st_mtim.tv_sec, (uint32_t)defaults->st_mtim.tv_nsec};
+	kept.record.ctime = kept.record.mtime;
+	PFS_TRY(pfs_store_put_node(build->store, &kept.record));
+	return tell(build, node, kept.record.prime);
+}
+
+/* ---- finish ---- */
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Slots and the list of directories. */
+static int arrange(struct writer *writer, const uint32_t *weight)
+{
+	struct pfs_build *build = writer->build;
+	struct pfs_store_totals totals = {.end_slot = 0};
+	uint64_t slot;
+	size_t i, n = 0;
+
+	if (build->n_stored)
+		PFS_TRY(pfs_store_totals(build->store, &totals));
+	slot = totals.end_slot;
+	if (slot + pfs_build_count(build) > PFS_BUILD_NODES_MAX)
+		return -EFBIG;
+	for (i = 0; i < build->count; i++) {
+		uint32_t node = writer->order[i];
+		uint8_t state = build->state[node];
+
+		if (node < build->n_stored)
+			continue;
+		writer->slot[node] = (uint32_t)slot++;
+		if (node && (state & BUILD_DIRECTORY))
+			/* heaviest first, then as they come in pre-order */
+			writer->directory[n++] = (uint64_t)(UINT32_MAX - weight[node]) << 32 | i;
+		else if (node && !(state & BUILD_FIXED))
+			writer->n_files++;
+	}
+	qsort(writer->directory, n, sizeof(*writer->directory), compare_u64);
+	for (i = 0; i < n; i++)
+		writer->directory[i] = (uint32_t)writer->directory[i];
+	writer->n_directories = n;
+	return 0;
+}
+
+static size_t count_new_directories(const struct pfs_build *build)
+{
+	size_t node, n = 0;
+
+	for (node = build->n_stored; node < build->count; node++)
+		n += build->state[node] & BUILD_DIRECTORY;
+	return n;
+}
+
+int pfs_build_finish(struct pfs_build *build)
+{
+	size_t bytes = build->count * sizeof(uint32_t), node;
+	uint32_t *order PFS_FREE = malloc(bytes), *slot PFS_FREE = malloc(bytes);
+	uint32_t *weight PFS_FREE = malloc(bytes);
+	uint64_t *directory PFS_FREE = calloc(count_new_directories(build) + 1, sizeof(*directory));
+	struct writer writer = {
+		.build = build, .order = order, .slot = slot, .directory = directory};
+
+	if (!order || !weight || !slot || !directory)
+		return -ENOMEM;
+	free(build->table);
+	build->table = NULL;
+	build->table_size = 0;
+	if (build->n_targets)
+		qsort(build->targets, build->n_targets, sizeof(*build->targets), compare_targets);
+	PFS_TRY(pfs_build_order(build, order, weight));
+	PFS_TRY(arrange(&writer, weight));
+	PFS_TRY(pfs_build_need_primes(build));
+	PFS_TRY(write_directories(&writer));
+	PFS_TRY(write_files(&writer));
+	for (node = 0; node < build->n_stored; node++)
+		if (build->state[node] & BUILD_CHANGED)
+			PFS_TRY(rewrite(build, (uint32_t)node));
+	build->finished = true;
+	return 0;
+}

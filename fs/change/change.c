@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/* A set of changes: found possible as a whole, with the locks held, and then made in the same hold. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fs/attr/attredit.h"
+#include "fs/change/change_impl.h"
+#include "fs/journal/journal.h"
+
+#define SETATTR (PFS_CHANGE_MODE | PFS_CHANGE_UID | PFS_CHANGE_GID | PFS_CHANGE_SIZE |              \
+		 PFS_CHANGE_ATIME | PFS_CHANGE_MTIME)
+
+/* ---- sets ---- */
+
+int pfs_change_set_text(struct pfs_change_set *changes, struct pfs_bytes *out, const void *bytes,
+		     size_t len)
+{
+	PFS_TRY(pfs_grow(&changes->text, &changes->text_capacity, changes->text_len + len + 1, 1));
+	*out = (struct pfs_bytes){.at = changes->text_len, .len = len};
+	if (len)
+		memcpy(changes->text + out->at, bytes, len);
+	changes->text[out->at + len] = 0;
+	changes->text_len += len + 1;
+	return 0;
+}
+
+uint64_t pfs_change_set_memory(const struct pfs_change_set *changes)
+{
+	return changes->capacity * sizeof(*changes->list) +
+	       changes->attrs_capacity * sizeof(*changes->attrs) + changes->text_capacity;
+}
+
+void pfs_change_set_clear(struct pfs_change_set *changes)
+{
+	changes->n = changes->n_attrs = changes->text_len = 0;
+}
+
+void pfs_change_set_finish(struct pfs_change_set *changes)
+{
+	free(changes->list);
+	free(changes->attrs);
+	free(changes->text);
+	*changes = (struct pfs_change_set){.kind = changes->kind};
+}
+
+/* ---- the nodes of the set ---- */
+
+/* Those that changed since the epoch make the set one of yesterday's. */
+static bool is_recent(const struct pfs_changing *changing, uint64_t epoch)
+{
+	const struct pfs_tree *tree = changing->tree;
+	size_t n = changing->changes->n;
+	uint32_t recent[PFS_RECENT];
+	uint64_t since = tree->image.epoch - epoch;
+	size_t n_recent = 0;
+
+	if (since > PFS_RECENT)
+		return true;
+	for (uint64_t at = epoch; at < tree->image.epoch; at++)
+		recent[n_recent++] = tree->journal->recent[at % PFS_RECENT];
+	for (size_t row = 0; row < n && n_recent; row++) {
+		for (size_t i = 0; i < n_recent; i++) {
+			if (recent[i] == changing->slots[row])
+				return true;
+		}
+	}
+	return false;
+}
+
+static int find_nodes(struct pfs_changing *changing, uint64_t epoch)
+{
+	const struct pfs_tree *tree = changing->tree;
+
+	if (changing->changes->kind == PFS_CHANGE_CREATE)
+		return 0;
+	for (size_t row = 0; row < changing->changes->n; row++) {
+		uint32_t slot = pfs_image_slot(tree, changing->changes->list[row].ino);
+
+		if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED)
+			return -EAGAIN;
+		changing->slots[row] = slot;
+	}
+	return is_recent(changing, epoch) ? -EAGAIN : 0;
+}
+
+/* ---- attributes ---- */
+
+static struct timespec timespec_of(int64_t nanoseconds)
+{
+	int64_t nsec = nanoseconds % 1000000000;
+
+	return (struct timespec){.tv_sec = nanoseconds / 1000000000 - (nsec < 0),
+				 .tv_nsec = nsec < 0 ? nsec + 1000000000 : nsec};
+}
+
+/* Of what the row asks for, what the node does not have yet. */
+static unsigned differing(const struct pfs_changing *changing, const struct pfs_change *change,
+			  uint32_t slot)
+{
+	const struct pfs_image *image = &changing->tree->image;
+	unsigned set = change->set & SETATTR;
+
+	if ((change->mode & 07777) == (image->mode[slot] & 07777u))
+		set &= ~(unsigned)PFS_CHANGE_MODE;
+	if (change->uid == image->uid[slot])
+		set &= ~(unsigned)PFS_CHANGE_UID;
+	if (change->gid == image->gid[slot])
+		set &= ~(unsigned)PFS_CHANGE_GID;
+	if (change->size == image->size[slot])
+		set &= ~(unsigned)PFS_CHANGE_SIZE;
+	if (change->atime == image->atime[slot])
+		set &= ~(unsigned)PFS_CHANGE_ATIME;
+	if (change->mtime == image->mtime[slot])
+		set &= ~(unsigned)PFS_CHANGE_MTIME;
+	return set;
+}
+
+static int check_attributes(struct pfs_changing *changing, size_t row)
+{
+	const struct pfs_change *change = &changing->changes->list[row];
+	uint32_t slot = changing->slots[row];
+	unsigned set = differing(changing, change, slot);
+	mode_t mode = changing->tree->image.mode[slot];
+
+	if (change->set & PFS_CHANGE_MODE && change->mode & S_IFMT &&
+	    (change->mode & S_IFMT) != (mode & S_IFMT))
+		return pfs_change_fail(changing, -EINVAL, slot,
+				       "the mode is one of another type of file");
+	if (set & PFS_CHANGE_MODE && S_ISLNK(mode))
+		return pfs_change_fail(changing, -EOPNOTSUPP, slot,
+				       "the mode of a symbolic link does not change");
+	return set || (changing->edits && changing->edits[row].in_use)
+		       ? pfs_notice_node(changing, slot)
+		       : 0;
+}
+
+static void set_attributes(struct pfs_changing *changing, size_t row)
+{
+	const struct pfs_change *change = &changing->changes->list[row];
+	uint32_t slot = changing->slots[row];
+	unsigned differs = differing(changing, change, slot), set = 0;
+	struct stat attr = {
+		.st_mode = change->mode,
+		.st_uid = change->uid,
+		.st_gid = change->gid,
+		.st_size = change->size,
+		.st_atim = timespec_of(change->atime),
+		.st_mtim = timespec_of(change->mtime),
+	};
+
+	set |= differs & PFS_CHANGE_MODE ? PFS_SET_MODE : 0;
+	set |= differs & PFS_CHANGE_UID ? PFS_SET_UID : 0;
+	set |= differs & PFS_CHANGE_GID ? PFS_SET_GID : 0;
+	set |= differs & PFS_CHANGE_SIZE ? PFS_SET_SIZE : 0;
+	set |= differs & PFS_CHANGE_ATIME ? PFS_SET_ATIME : 0;
+	set |= differs & PFS_CHANGE_MTIME ? PFS_SET_MTIME : 0;
+	if (set)
+		pfs_set_attributes(changing->tree, slot, &attr, set, changing->now);
+}
+
+/* ---- updates ---- */
+
+static void move(struct pfs_changing *changing)
+{
+	struct pfs_tree *tree = changing->tree;
+	size_t n = changing->n_moves;
+
+	/* first of all: what comes and goes is then hardly ever the newest (totals.h) */
+	for (size_t i = 0; i < n; i++) {
+		uint32_t from = tree->image.parent[changing->moves[i].slot];
+
+		pfs_stamp(tree, from, PFS_STAMP_MTIME | PFS_STAMP_CTIME, changing->now);
+		pfs_stamp(tree, changing->moves[i].parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME,
+			  changing->now);
+	}
+	for (size_t i = 0; i < n; i++)
+		pfs_image_detach(tree, changing->moves[i].slot);
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_move *one = changing->order[i];
+
+		pfs_image_attach(tree, one->slot, one->parent, one->place);
+		pfs_codes_attached(tree, one->slot);
+		pfs_stamp(tree, one->slot, PFS_STAMP_CTIME, changing->now);
+	}
+}
+
+static int add_names(struct pfs_changing *changing)
+{
+	struct pfs_names *names = changing->tree->image.names;
+
+	for (size_t i = 0; i < changing->n_moves; i++) {
+		struct pfs_move *one = &changing->moves[i];
+
+		if (!pfs_names_add(names, &one->place, one->name, one->len))
+			continue;
+		while (i-- > 0)
+			pfs_names_remove(names, changing->moves[i].place);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int check_edits(struct pfs_changing *changing)
+{
+	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
+		PFS_TRY(pfs_attr_edit_check(changing->tree, &changing->edits[row]));
+	return 0;
+}
+
+static void apply_edits(struct pfs_changing *changing)
+{
+	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
+		pfs_attr_edit_apply(changing->tree, &changing->edits[row], changing->slots[row],
+				    changing->now);
+}
+
+static int update(struct pfs_changing *changing)
+{
+	PFS_TRY(pfs_change_places(changing));
+	for (size_t row = 0; row < changing->changes->n; row++)
+		PFS_TRY(check_attributes(changing, row));
+	PFS_TRY(check_edits(changing));
+	PFS_TRY(pfs_notice_moves(changing));
+	PFS_TRY(add_names(changing));
+	move(changing);
+	for (size_t row = 0; row < changing->changes->n; row++)
+		set_attributes(changing, row);
+	apply_edits(changing);
+	return 0;
+}
+
+/* ---- removal ---- */
+
+static int list_removed(struct pfs_changing *changing)
+{
+	const struct pfs_image *image = &changing->tree->image;
+
+	changing->n_moves = changing->changes->n;
+	changing->moves = calloc(changing->n_moves, sizeof(*changing->moves));
+	if (!changing->moves)
+		return -ENOMEM;
+	for (size_t row = 0; row < changing->n_moves; row++) {
+		uint32_t slot = changing->slots[row];
+
+		if (slot == image->root)
+			return pfs_change_fail(changing, -EBUSY, slot, "the root cannot be deleted");
+		changing->moves[row] = (struct pfs_move){
+			.row = row, .slot = slot, .parent = image->parent[slot]};
+	}
+	return pfs_change_order(changing);
+}
+
+/* Nothing may be left in a directory that goes. */
+static int check_emptied(struct pfs_changing *changing, uint32_t slot)
+{
+	const struct pfs_image *image = &changing->tree->image;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	if (!S_ISDIR(image->mode[slot]))
+		return 0;
+	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(slot, 0), 0);
+	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
+	       entry.key >> PFS_NAME_HASH_BITS == slot) {
+		if (!pfs_is_moving(changing, entry.slot))
+			return pfs_change_fail(changing, -ENOTEMPTY, entry.slot,
+					       "the statement deletes the directory and leaves this");
+	}
+	return 0;
+}
+
+/* Whether somebody may go on reading what the store forgets: it is to be read before. */
+static bool is_used(const struct pfs_changing *changing, uint32_t slot)
+{
+	return pfs_must_keep(changing->tree, slot) &&
+	       atomic_load(&changing->tree->image.references[slot]);
+}
+
+static void unlink_one(struct pfs_changing *changing, uint32_t slot)
+{
+	struct pfs_tree *tree = changing->tree;
+	uint64_t ino = tree->image.prime[slot];
+
+	pfs_unlink_slot(tree, slot, changing->now);
+	if (atomic_load(&tree->image.references[slot]))
+		return;
+	pfs_content_drop(tree, ino);
+	pfs_attrs_drop(tree, ino);
+	pfs_journal_dropped(tree, slot);
+}
+
+/* kept: by row; -EAGAIN and *wanted when some have to be kept first. */
+static int remove_all(struct pfs_changing *changing, const bool *kept, bool *wanted)
+{
+	PFS_TRY(list_removed(changing));
+	for (size_t i = 0; i < changing->n_moves; i++) {
+		PFS_TRY(check_emptied(changing, changing->moves[i].slot));
+		*wanted |= is_used(changing, changing->moves[i].slot) && !kept[i];
+	}
+	if (*wanted)
+		return -EAGAIN;
+	PFS_TRY(pfs_notice_moves(changing));
+	for (size_t i = changing->n_moves; i-- > 0;)
+		unlink_one(changing, changing->order[i]->slot);
+	return 0;
+}
+
+/* Without locks. */
+static int keep(struct pfs_changing *changing, bool *kept)
+{
+	for (size_t row = 0; row < changing->changes->n; row++) {
+		bool used;
+
+		(void)pthread_rwlock_rdlock(&changing->tree->lock);
+		used = !kept[row] && is_used(changing, changing->slots[row]);
+		(void)pthread_rwlock_unlock(&changing->tree->lock);
+		if (used)
+			PFS_TRY(pfs_content_keep(changing->tree, changing->changes->list[row].ino));
+		kept[row] |= used;
+	}
+	return 0;
+}
+
+/* ---- making ---- */
+
+static int create(struct pfs_changing *changing, const uint64_t *primes)
+{
+	int error;
+
+	PFS_TRY(pfs_change_places(changing));
+	PFS_TRY(pfs_notice_moves(changing));
+	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
+		changing->edits[row].ino = primes[row];
+	error = pfs_change_take(changing, primes);
+	for (size_t i = 0; i < changing->n_moves; i++) {
+		if (changing->moves[i].slot != PFS_NO_SLOT)
+			changing->slots[changing->moves[i].row] = changing->moves[i].slot;
+	}
+	if (!error)
+		error = check_edits(changing);
+	if (error) {
+		pfs_change_untake(changing);
+		return error;
+	}
+	pfs_change_make(changing);
+	apply_edits(changing);
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+/* What one attempt found out. */
+static void forget(struct pfs_changing *changing)
+{
+	free(changing->moves);
+	free(changing->by_slot);
+	free(changing->moving);
+	free(changing->order);
+	changing->moves = NULL;
+	changing->by_slot = changing->order = NULL;
+	changing->moving = NULL;
+	changing->n_moves = 0;
+	pfs_notices_clear(changing);
+}
+
+static void lock(struct pfs_changing *changing, bool has_content_lock)
+{
+	if (!has_content_lock)
+		pfs_content_lock(changing->tree);
+	(void)pthread_rwlock_wrlock(&changing->tree->lock);
+	changing->now = pfs_now();
+}
+
+static void unlock(struct pfs_changing *changing)
+{
+	(void)pthread_rwlock_unlock(&changing->tree->lock);
+	pfs_content_unlock(changing->tree);
+}
+
+/* The one row that changes a size, or PFS_NO_ROW. */
+static int find_resized(struct pfs_changing *changing, size_t *resized)
+{
+	const struct pfs_change_set *changes = changing->changes;
+
+	*resized = PFS_NO_ROW;
+	for (size_t row = 0; row < changes->n; row++) {
+		if (!(changes->list[row].set & PFS_CHANGE_SIZE))
+			continue;
+		if (*resized != PFS_NO_ROW || changes->kind != PFS_CHANGE_UPDATE)
+			return pfs_change_fail_path(changing, -EINVAL, "size", 4,
+						    "a statement changes it of one file, and not "
+						    "of one that it makes");
+		*resized = row;
+	}
+	return 0;
+}
+
+static int run_update(struct pfs_changing *changing, uint64_t epoch)
+{
+	size_t resized;
+	int error;
+
+	PFS_TRY(find_resized(changing, &resized));
+	if (resized != PFS_NO_ROW) {
+		const struct pfs_change *change = &changing->changes->list[resized];
+
+		error = pfs_check_size(changing->tree, change->ino, change->size);
+		if (!error)
+			error = pfs_content_prepare_size(changing->tree, change->ino, change->size);
+		if (error)
+			return error == -ESTALE
+				       ? -EAGAIN
+				       : pfs_change_fail_path(changing, error, "size", 4,
+							      strerror(-error));
+	}
+	lock(changing, resized != PFS_NO_ROW);
+	error = find_nodes(changing, epoch);
+	if (!error)
+		error = update(changing);
+	unlock(changing);
+	return error;
+}
+
+static int run_removal(struct pfs_changing *changing, uint64_t epoch)
+{
+	bool *kept PFS_FREE = calloc(changing->changes->n, sizeof(*kept));
+	bool wanted;
+	int error;
+
+	if (!kept)
+		return -ENOMEM;
+	for (;;) {
+		wanted = false;
+		lock(changing, false);
+		error = find_nodes(changing, epoch);
+		if (!error)
+			error = remove_all(changing, kept, &wanted);
+		unlock(changing);
+		if (!wanted)
+			return error;
+		forget(changing);
+		PFS_TRY(keep(changing, kept));
+	}
+}
+
+static int run_creation(struct pfs_changing *changing)
+{
+	uint64_t *primes PFS_FREE = calloc(changing->changes->n, sizeof(*primes));
+	size_t n = 0, resized;
+	int error;
+
+	if (!primes)
+		return -ENOMEM;
+	PFS_TRY(find_resized(changing, &resized));
+	while ((error = pfs_change_primes(changing, primes, &n)) == -EAGAIN)
+		PFS_TRY(pfs_journal_fetch_primes(changing->tree));
+	if (error)
+		return error;
+	lock(changing, false);
+	error = create(changing, primes);
+	unlock(changing);
+	return error;
+}
+
+/* Attributes are changed on a copy of what the node has, which is taken here, without locks. */
+static int prepare_edits(struct pfs_changing *changing)
+{
+	const struct pfs_change_set *changes = changing->changes;
+	bool create = changes->kind == PFS_CHANGE_CREATE;
+
+	if (!changes->n_attrs)
+		return 0;
+	changing->edits = calloc(changes->n, sizeof(*changing->edits));
+	if (!changing->edits)
+		return -ENOMEM;
+	for (size_t row = 0; row < changes->n; row++) {
+		const struct pfs_change *change = &changes->list[row];
+		struct pfs_attr_edit *edit = &changing->edits[row];
+		int error = change->n_attrs ? pfs_attr_edit_begin(changing->tree, edit,
+								  create ? 0 : change->ino)
+					    : 0;
+
+		for (size_t i = 0; i < change->n_attrs && !error; i++) {
+			const struct pfs_attr_change *attr =
+				&changes->attrs[change->first_attr + i];
+
+			error = pfs_attr_edit_set(changing->tree, edit,
+						  pfs_change_text(changing, &attr->name),
+						  attr->name.len,
+						  attr->removed ? NULL
+								: pfs_change_text(changing,
+										  &attr->value),
+						  attr->value.len);
+		}
+		if (error == -ENOTSUP)
+			return pfs_change_fail_path(changing, -EINVAL, "a column", 8,
+						    "it follows from where the node is: change "
+						    "its name, parent or path");
+		if (error == -EPERM)
+			return pfs_change_fail_path(changing, error, "an attribute", 12,
+						    "only files and directories have any");
+		if (error)
+			return error == -ESTALE ? -EAGAIN : error;
+	}
+	return 0;
+}
+
+static int reserve(struct pfs_changing *changing)
+{
+	const struct pfs_change_set *changes = changing->changes;
+	int error;
+
+	if (changes->kind == PFS_CHANGE_REMOVE)
+		error = pfs_journal_reserve_removal(changing->tree, 2 * changes->n);
+	else
+		error = pfs_journal_reserve(changing->tree, 2 * changes->n, changes->text_len, false);
+	if (error == -EROFS)
+		return pfs_change_fail_path(changing, error, "the store", 9, "it is read-only");
+	if (error == -ENOSPC)
+		return pfs_change_fail_path(changing, error, "the store", 9,
+					    "its filesystem has no room for these changes");
+	return error;
+}
+
+static int run(struct pfs_changing *changing, uint64_t epoch)
+{
+	PFS_TRY(reserve(changing));
+	PFS_TRY(prepare_edits(changing));
+	switch (changing->changes->kind) {
+	case PFS_CHANGE_UPDATE:
+		return run_update(changing, epoch);
+	case PFS_CHANGE_REMOVE:
+		return run_removal(changing, epoch);
+	case PFS_CHANGE_CREATE:
+		break;
+	}
+	return run_creation(changing);
+}
+
+int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes, uint64_t epoch,
+		    const struct pfs_caller *caller, char *why, size_t why_size)
+{
+	struct pfs_changing changing = {
+		.tree = tree,
+		.changes = changes,
+		.caller = caller,
+		.why = why,
+		.why_size = why_size,
+	};
+	int error = pfs_notices_create(&changing);
+
+	if (why_size)
+		*why = 0;
+	if (error || !changes->n) {
+		pfs_notices_finish(&changing);
+		return error;
+	}
+	changing.slots = malloc(changes->n * sizeof(*changing.slots));
+	error = changing.slots ? 0 : -ENOMEM;
+	if (!error) {
+		memset(changing.slots, 0xff, changes->n * sizeof(*changing.slots));
+		error = run(&changing, epoch);
+	}
+	if (!error) {
+		pfs_change_rows(&changing);
+		pfs_notices_tell(&changing);
+	}
+	forget(&changing);
+	for (size_t row = 0; changing.edits && row < changes->n; row++)
+		pfs_attr_edit_finish(&changing.edits[row]);
+	free(changing.edits);
+	free(changing.slots);
+	pfs_notices_finish(&changing);
+	return error;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/change/change.h - many nodes changed at one moment, all of them as asked or none.
+ *
+ * A set is of one kind.  What it asks for is what holds afterwards: names may be exchanged, and a
+ * whole path may be given to a node whose directory comes there by the same set.  All of it is in one
+ * epoch's lock, in one group of the store's.  The listener is told, for what the kernel may know. */
+#ifndef PFS_FS_CHANGE_CHANGE_H
+#define PFS_FS_CHANGE_CHANGE_H
+
+#include "fs/tree/tree.h"
+
+enum pfs_change_kind {
+	PFS_CHANGE_UPDATE,
+	PFS_CHANGE_REMOVE, /* a directory only with all that is in it */
+	PFS_CHANGE_CREATE,
+};
+
+enum pfs_change_field {
+	PFS_CHANGE_PARENT = 1,
+	PFS_CHANGE_NAME = 2,
+	PFS_CHANGE_PATH = 4, /* instead of both */
+	PFS_CHANGE_MODE = 8, /* permissions, and the type or none */
+	PFS_CHANGE_UID = 16,
+	PFS_CHANGE_GID = 32,
+	PFS_CHANGE_SIZE = 64, /* of one node of the set at most; not when creating */
+	PFS_CHANGE_ATIME = 128,
+	PFS_CHANGE_MTIME = 256,
+	PFS_CHANGE_TARGET = 512, /* of a symlink, when creating */
+};
+
+struct pfs_bytes { /* in the set's text, where a NUL follows */
+	size_t at, len;
+};
+
+struct pfs_change {
+	uint64_t ino; /* not when creating */
+	unsigned set; /* enum pfs_change_field */
+	uint32_t mode; /* creating: its type decides */
+	uint32_t uid, gid;
+	int64_t size, atime, mtime; /* bytes, nanoseconds */
+	uint64_t parent;
+	struct pfs_bytes name, path, target;
+	size_t first_attr, n_attrs; /* in the set's */
+};
+
+struct pfs_attr_change {
+	struct pfs_bytes name; /* without "user." */
+	struct pfs_bytes value;
+	bool removed;
+};
+
+struct pfs_change_set {
+	enum pfs_change_kind kind;
+	struct pfs_change *list;
+	size_t n, capacity;
+	struct pfs_attr_change *attrs;
+	size_t n_attrs, attrs_capacity;
+	char *text;
+	size_t text_len, text_capacity;
+};
+
+/* Adds bytes to the text.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_change_set_text(struct pfs_change_set *changes, struct pfs_bytes *out,
+				    const void *bytes, size_t len);
+uint64_t pfs_change_set_memory(const struct pfs_change_set *changes);
+void pfs_change_set_clear(struct pfs_change_set *changes); /* empty again */
+void pfs_change_set_finish(struct pfs_change_set *changes);
+
+/* Makes the changes.  On failure nothing has changed, and if there is a node to name, why says which and
+ * why (else it is empty).  -EAGAIN: a node that is to change has changed since `epoch`.  caller: owner
+ * of what is created.  Else what the operations of tree.h on single nodes say. */
+PFS_MUST_CHECK int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes,
+				   uint64_t epoch, const struct pfs_caller *caller, char *why,
+				   size_t why_size);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/change/change_impl.h - inside of fs/change/change.h: change.c (locks, attributes, removal),
+ * change_place.c (where nodes come to), change_make.c (new nodes), change_tell.c (what is said).
+ *
+ * Everything that can fail comes first, in functions that plan; what applies the plan cannot. */
+#ifndef PFS_FS_CHANGE_CHANGE_IMPL_H
+#define PFS_FS_CHANGE_CHANGE_IMPL_H
+
+#include "fs/attr/attrset.h"
+#include "fs/change/change.h"
+#include "fs/tree/dir.h"
+
+#define PFS_NO_ROW SIZE_MAX
+
+/* A node of the set that gets a place, or loses it. */
+struct pfs_move {
+	size_t row;	   /* of the set's list */
+	uint32_t slot;	   /* PFS_NO_SLOT while it is not made */
+	uint32_t parent;   /* its directory afterwards; PFS_NO_SLOT: the one that parent_row makes */
+	size_t parent_row; /* else PFS_NO_ROW */
+	const char *name;  /* terminated */
+	size_t len;
+	uint32_t hash;	/* of the name */
+	uint32_t place; /* of the name in the heap */
+	bool visited;
+};
+
+struct pfs_changing {
+	struct pfs_tree *tree;
+	const struct pfs_change_set *changes;
+	const struct pfs_caller *caller;
+	struct pfs_time now;
+	uint32_t *slots;	     /* by row */
+	struct pfs_attr_edit *edits; /* by row; NULL: no row changes attributes */
+	struct pfs_move *moves;
+	size_t n_moves;
+	struct pfs_move **by_slot; /* moves in order of slots, but for those to be made */
+	uint64_t *moving;	   /* a bit a slot: in by_slot */
+	struct pfs_move **order;   /* moves, what comes to lie above others first */
+	struct pfs_notices *notices;
+	char *why;
+	size_t why_size;
+};
+
+static inline const char *pfs_change_text(const struct pfs_changing *changing,
+					  const struct pfs_bytes *bytes)
+{
+	return changing->changes->text + bytes->at;
+}
+
+static inline bool pfs_is_moving(const struct pfs_changing *changing, uint32_t slot)
+{
+	return changing->moving[slot / 64] >> slot % 64 & 1;
+}
+
+/* Says why, of the node at slot, or of a path; returns code. */
+int pfs_change_fail(struct pfs_changing *changing, int code, uint32_t slot, const char *why);
+int pfs_change_fail_path(struct pfs_changing *changing, int code, const char *path, size_t len,
+			 const char *why);
+/* The same, of what the row asks for. */
+int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, const char *why);
+
+/* ---- change_tell.c: notices of what the kernel may know ---- */
+
+PFS_MUST_CHECK int pfs_notices_create(struct pfs_changing *changing);
+void pfs_notices_finish(struct pfs_changing *changing);
+void pfs_notices_clear(struct pfs_changing *changing);
+/* With the locks, before anything changes. */
+PFS_MUST_CHECK int pfs_notice_moves(struct pfs_changing *changing);
+PFS_MUST_CHECK int pfs_notice_node(struct pfs_changing *changing, uint32_t slot);
+void pfs_notices_tell(const struct pfs_changing *changing); /* without locks */
+/* Rows of registers show what was changed (row.h).  No locks. */
+void pfs_change_rows(struct pfs_changing *changing);
+
+/* ---- change_place.c; with the locks ---- */
+
+/* Fills in moves: where every row that asks for another place, or is to be made, comes to; that the
+ * names there will be free; and the order.  Takes the memory that the index needs. */
+PFS_MUST_CHECK int pfs_change_places(struct pfs_changing *changing);
+
+/* Fills in by_slot and moving from moves, and order. */
+PFS_MUST_CHECK int pfs_change_order(struct pfs_changing *changing);
+
+/* ---- change_make.c ---- */
+
+/* primes[row] for each row, as far as *n; -EAGAIN: more have to be fetched.  No locks needed. */
+PFS_MUST_CHECK int pfs_change_primes(struct pfs_changing *changing, uint64_t *primes, size_t *n);
+
+/* What a row asks to be made: its mode, with the type. */
+PFS_MUST_CHECK int pfs_change_new_mode(struct pfs_changing *changing, mode_t *mode, size_t row);
+
+/* With the locks.  take: slots for all rows; untake gives them back. */
+PFS_MUST_CHECK int pfs_change_take(struct pfs_changing *changing, const uint64_t *primes);
+void pfs_change_untake(struct pfs_changing *changing);
+void pfs_change_make(struct pfs_changing *changing);
+
+#endif

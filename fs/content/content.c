@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/* The layers of content: lock, the committer's protocol, and what a file has where. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/content/row.h"
+
+int pfs_content_create(struct pfs_tree *tree)
+{
+	struct pfs_content *content = calloc(1, sizeof(*content));
+
+	if (!content)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&content->lock, NULL);
+	(void)pthread_mutex_init(&content->buffers_lock, NULL);
+	(void)pthread_cond_init(&content->idle, NULL);
+	tree->content = content;
+	return 0;
+}
+
+static void free_file(void *arg, struct pfs_byprime *entry)
+{
+	struct pfs_file *file = (struct pfs_file *)entry;
+	unsigned i;
+
+	for (i = 0; i < PFS_LAYERS; i++)
+		pfs_chunks_free(arg, file->layer[i].chunks);
+	free(file);
+}
+
+void pfs_content_destroy(struct pfs_tree *tree)
+{
+	struct pfs_content *content = tree->content;
+	void *buffer;
+
+	if (!content)
+		return;
+	pfs_byprime_drain(&content->files, free_file, content);
+	while ((buffer = content->buffers)) {
+		content->buffers = *(void **)buffer;
+		pfs_buffer_unmap(buffer);
+	}
+	(void)pthread_cond_destroy(&content->idle);
+	(void)pthread_mutex_destroy(&content->buffers_lock);
+	(void)pthread_mutex_destroy(&content->lock);
+	free(content);
+	tree->content = NULL;
+}
+
+void pfs_content_lock(struct pfs_tree *tree)
+{
+	(void)pthread_mutex_lock(&tree->content->lock);
+}
+
+void pfs_content_unlock(struct pfs_tree *tree)
+{
+	struct pfs_content *content = tree->content;
+	struct pfs_edit *resize = content->resize;
+	int64_t bytes;
+
+	if (resize) { /* its end unlocks, and comes through here again */
+		content->resize = NULL;
+		pfs_edit_close(resize);
+		free(resize);
+		return;
+	}
+	bytes = content->unreported;
+	content->unreported = 0;
+	if (bytes)
+		pfs_journal_pending(tree, bytes);
+	(void)pthread_mutex_unlock(&content->lock);
+}
+
+/* ---- the committer's protocol ---- */
+
+void pfs_content_cut(struct pfs_tree *tree)
+{
+	struct pfs_content *content = tree->content;
+	struct pfs_file *file, *next;
+
+	PFS_VERIFY_CHECK(!content->first[PFS_WRITING]);
+	for (file = content->first[PFS_DIRTY]; file; file = next) {
+		struct pfs_layer *dirty = &file->layer[PFS_DIRTY];
+		struct pfs_layer *writing = &file->layer[PFS_WRITING];
+
+		next = dirty->next;
+		writing->chunks = dirty->chunks;
+		writing->cut = dirty->cut;
+		dirty->chunks = NULL;
+		dirty->cut = PFS_NO_CHUNK;
+		pfs_file_list(content, file, PFS_WRITING);
+		pfs_file_unlist(content, file, PFS_DIRTY);
+	}
+	pfs_records_cut(pfs_links_sources(tree));
+}
+
+static int write_chunk(struct pfs_store *store, uint64_t prime, const struct pfs_chunk *chunk)
+{
+	if (chunk->kind == PFS_CHUNK_GONE)
+		return pfs_store_remove_chunks(store, prime, chunk->n, chunk->n + 1);
+	return pfs_store_put_chunk(store, prime, chunk->n, chunk->data,
+				   chunk->kind == PFS_CHUNK_DATA ? chunk->len : 0);
+}
+
+int pfs_content_write(struct pfs_tree *tree)
+{
+	const struct pfs_file *file;
+	const struct pfs_chunk *chunk;
+	int error;
+
+	/* no lock: only cut and done, this thread's, change this layer */
+	for (file = tree->content->first[PFS_WRITING]; file; file = file->layer[PFS_WRITING].next) {
+		const struct pfs_layer *layer = &file->layer[PFS_WRITING];
+		uint64_t prime = file->by_prime.prime;
+
+		if (layer->cut != PFS_NO_CHUNK) {
+			error = pfs_store_remove_chunks(tree->store, prime, layer->cut,
+							PFS_CHUNKS_MAX);
+			if (error)
+				return error;
+		}
+		for (chunk = pfs_chunk_from(layer->chunks, 0); chunk;
+		     chunk = pfs_chunk_from(layer->chunks, chunk->n + 1)) {
+			error = write_chunk(tree->store, prime, chunk);
+			if (error)
+				return error;
+		}
+	}
+	return pfs_links_write(tree);
+}
+
+/* The file's group is in the store: what does the store have now?  Returns the chunks, to be freed
+ * without the lock. */
+static struct pfs_chunk *file_done(struct pfs_content *content, struct pfs_file *file)
+{
+	struct pfs_layer *layer = &file->layer[PFS_WRITING];
+	struct pfs_chunk *chunks = layer->chunks;
+	const struct pfs_chunk *last = chunks;
+
+	file->store_end = PFS_MIN(file->store_end, layer->cut);
+	while (last && last->child[1])
+		last = last->child[1];
+	if (last && file->store_end <= last->n)
+		file->store_end = last->n + 1;
+	layer->chunks = NULL;
+	layer->cut = PFS_NO_CHUNK;
+	file->groups++;
+	pfs_file_unlist(content, file, PFS_WRITING);
+	pfs_file_release(content, file);
+	return chunks;
+}
+
+void pfs_content_done(struct pfs_tree *tree)
+{
+	struct pfs_content *content = tree->content;
+	struct pfs_chunk *chunks;
+
+	/* one file at a time, so that a large group does not hold everybody up */
+	for (;;) {
+		int64_t freed;
+
+		pfs_content_lock(tree);
+		if (!content->first[PFS_WRITING]) {
+			pfs_content_unlock(tree);
+			break;
+		}
+		chunks = file_done(content, content->first[PFS_WRITING]);
+		pfs_content_unlock(tree);
+		freed = pfs_chunks_free(content, chunks);
+		if (freed)
+			pfs_journal_pending(tree, -freed);
+	}
+	pfs_records_done(pfs_links_sources(tree));
+}
+
+int pfs_content_keep(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_value *value PFS_UNREF = NULL;
+	uint8_t flags = 0;
+	uint32_t slot;
+	int error = 0;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT)
+		flags = tree->image.flags[slot];
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (flags & PFS_NODE_LINKED)
+		error = pfs_records_get(pfs_links_sources(tree), &value, ino, true);
+	if (!error && flags & PFS_NODE_ROW)
+		error = pfs_row_keep(tree, ino);
+	if (!error && flags & PFS_NODE_ATTRS)
+		error = pfs_attrs_keep(tree, ino);
+	return error;
+}
+
+void pfs_content_drop(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_content *content = tree->content;
+	struct pfs_file *file = pfs_file_find(content, ino);
+	struct pfs_chunk *chunk;
+
+	if (file) {
+		struct pfs_layer *dirty = &file->layer[PFS_DIRTY];
+
+		while ((chunk = dirty->chunks))
+			pfs_file_remove(content, file, chunk);
+		dirty->cut = PFS_NO_CHUNK;
+		file->dropped = true;
+		pfs_file_unlist(content, file, PFS_DIRTY);
+		pfs_file_release(content, file);
+	}
+	pfs_links_drop(tree, ino);
+	pfs_row_drop(tree, ino);
+}
+
+/* ---- what is where ---- */
+
+int pfs_file_node(struct pfs_tree *tree, struct pfs_file_node *out, uint64_t ino)
+{
+	const struct pfs_image *image = &tree->image;
+	int error = 0;
+	uint32_t slot;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_DROPPED)
+		error = -ESTALE;
+	else if (S_ISDIR(image->mode[slot]))
+		error = -EISDIR;
+	else if (!S_ISREG(image->mode[slot]))
+		error = -EINVAL;
+	else
+		*out = (struct pfs_file_node){.slot = slot,
+					      .flags = image->flags[slot],
+					      .stored = image->state[slot] & PFS_SLOT_STORED,
+					      .unlinked = image->state[slot] & PFS_SLOT_UNLINKED,
+					      .size = image->size[slot],
+					      .blocks = image->blocks[slot]};
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+int pfs_content_room(struct pfs_tree *tree, uint64_t bytes)
+{
+	uint64_t free_bytes, total_bytes;
+	int error = pfs_journal_space(tree, &free_bytes, &total_bytes);
+
+	if (error)
+		return error;
+	return bytes <= free_bytes ? 0 : -ENOSPC;
+}
+
+static uint32_t chunk_len(const struct pfs_chunk *chunk)
+{
+	return chunk->kind == PFS_CHUNK_DATA ? chunk->len : 0;
+}
+
+/* What memory says about the chunks from first on. */
+struct outlook {
+	bool pending; /* there is a chunk in memory, n, before which only the store decides */
+	bool gone;
+	uint64_t n;
+	uint32_t len;
+	uint64_t store_end; /* where the store's say ends */
+};
+
+static void look_ahead(struct pfs_tree *tree, struct outlook *out, uint64_t prime, uint64_t first)
+{
+	const struct pfs_file *file;
+	const struct pfs_chunk *dirty, *writing;
+
+	*out = (struct outlook){.store_end = PFS_NO_CHUNK};
+	pfs_content_lock(tree);
+	file = pfs_file_find(tree->content, prime);
+	if (file) {
+		uint64_t cut = file->layer[PFS_DIRTY].cut;
+
+		dirty = pfs_chunk_from(file->layer[PFS_DIRTY].chunks, first);
+		writing = pfs_chunk_from(file->layer[PFS_WRITING].chunks, first);
+		if (writing && writing->n < cut && (!dirty || writing->n < dirty->n))
+			dirty = writing;
+		out->store_end =
+			PFS_MIN(PFS_MIN(cut, file->layer[PFS_WRITING].cut), file->store_end);
+		if (dirty) {
+			out->pending = true;
+			out->gone = dirty->kind == PFS_CHUNK_GONE;
+			out->n = dirty->n;
+			out->len = chunk_len(dirty);
+		}
+	}
+	pfs_content_unlock(tree);
+}
+
+int pfs_content_next(struct pfs_tree *tree, uint64_t *n, uint32_t *len, uint64_t prime,
+		     uint64_t first, uint64_t end)
+{
+	struct outlook memory;
+	uint64_t limit;
+	size_t stored_len;
+	int error;
+
+	for (; first < end; first = memory.n + 1) {
+		look_ahead(tree, &memory, prime, first);
+		limit = PFS_MIN(end, memory.store_end);
+		if (memory.pending)
+			limit = PFS_MIN(limit, memory.n);
+		if (first < limit) {
+			error = pfs_store_next_chunk(tree->store, n, &stored_len, prime, first,
+						     limit);
+			if (!error)
+				*len = (uint32_t)stored_len;
+			if (error != -ENOENT)
+				return error;
+		}
+		if (!memory.pending || memory.n >= end)
+			break;
+		if (!memory.gone) {
+			*n = memory.n;
+			*len = memory.len;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

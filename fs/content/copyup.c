@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* The first change of a linked file's content: the original's bytes become chunks.
+ *
+ * They may be more than one group holds.  Until the group that takes the source record away they
+ * mean nothing, and a copy that was broken off is cut away by the next one. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "fs/content/content.h"
+#include "fs/content/fdcache.h"
+#include "fs/content/row.h"
+
+#define ATTEMPTS     4 /* at an original that changes while it is copied; the last one counts */
+#define RESERVE_STEP ((uint64_t)1 << 20)
+
+struct copy {
+	struct pfs_edit *edit;
+	int fd;
+	int64_t end; /* copy [0, end) */
+	int64_t blocks;
+	int64_t reserved; /* up to this offset */
+};
+
+/* Reads a chunk; *len = how much there is of it. */
+static int read_chunk(const struct copy *copy, uint8_t *data, uint32_t *len, uint64_t n)
+{
+	int64_t start = (int64_t)n * PFS_CHUNK_SIZE;
+	uint32_t wanted = (uint32_t)PFS_MIN(copy->end - start, PFS_CHUNK_SIZE);
+	ssize_t got;
+
+	for (*len = 0; *len < wanted; *len += (uint32_t)got) {
+		got = pread(copy->fd, data + *len, wanted - *len, start + *len);
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (!got)
+			break;
+		if (got < 0)
+			got = 0;
+	}
+	return 0;
+}
+
+static int copy_chunk(struct copy *copy, uint64_t n)
+{
+	struct pfs_edit *edit = copy->edit;
+	struct pfs_content *content = edit->tree->content;
+	int64_t start = (int64_t)n * PFS_CHUNK_SIZE;
+	struct pfs_chunk *chunk;
+	uint32_t len;
+	int error;
+
+	if (start >= copy->reserved) {
+		error = pfs_journal_reserve(edit->tree, 0, RESERVE_STEP, false);
+		if (error)
+			return error;
+		copy->reserved = start + (int64_t)RESERVE_STEP;
+	}
+	chunk = pfs_chunk_create(content, n, (uint32_t)PFS_MIN(copy->end - start, PFS_CHUNK_SIZE));
+	if (!chunk)
+		return -ENOMEM;
+	error = read_chunk(copy, chunk->data, &len, n);
+	if (error || !len) {
+		pfs_chunk_free(content, chunk);
+		return error;
+	}
+	chunk->kind = PFS_CHUNK_DATA;
+	chunk->len = len;
+	copy->blocks += pfs_chunk_blocks(len);
+	pfs_content_lock(edit->tree);
+	pfs_file_add(content, edit->file, chunk);
+	pfs_content_unlock(edit->tree);
+	return 0;
+}
+
+/* The number of the next chunk from n on that has data; false: none before the end. */
+static bool next_data(const struct copy *copy, uint64_t *n)
+{
+	int64_t start = (int64_t)*n * PFS_CHUNK_SIZE;
+	off_t data;
+
+	if (start >= copy->end)
+		return false;
+	data = lseek(copy->fd, start, SEEK_DATA);
+	if (data < 0)
+		return errno != ENXIO; /* a filesystem that cannot tell: everything is data */
+	if (data >= copy->end)
+		return false;
+	*n = (uint64_t)data / PFS_CHUNK_SIZE;
+	return true;
+}
+
+/* The file is busy, the content lock not held. */
+static int copy_chunks(struct copy *copy)
+{
+	uint64_t n;
+	int error;
+
+	for (n = 0; next_data(copy, &n); n++) {
+		error = copy_chunk(copy, n);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* Copies from the original as it is now.  -EAGAIN: it changed meanwhile. */
+static int copy_once(struct pfs_edit *edit, struct pfs_value **source, int64_t upto)
+{
+	struct pfs_tree *tree = edit->tree;
+	struct copy copy = {.edit = edit};
+	struct pfs_fd *original;
+	struct stat st;
+	int error;
+
+	pfs_value_unref(*source);
+	*source = NULL;
+	error = pfs_links_refresh(tree, edit->ino);
+	if (!error)
+		error = pfs_links_open(tree, &original, edit->ino);
+	if (error)
+		return error;
+	error = pfs_links_source(tree, source, edit->ino);
+	if (!error) {
+		copy.fd = pfs_fd_number(original);
+		copy.end = PFS_MIN(upto, pfs_links_record(*source)->size);
+		error = fstat(copy.fd, &st) ? -errno : 0;
+	}
+	if (!error)
+		error = pfs_content_room(tree, (uint64_t)PFS_MIN(copy.end, st.st_blocks * 512));
+	if (!error)
+		error = copy_chunks(&copy);
+	if (!error && fstat(copy.fd, &st))
+		error = -errno;
+	if (!error && !pfs_links_same(pfs_links_record(*source), &st))
+		error = -EAGAIN;
+	edit->copied_blocks = copy.blocks;
+	pfs_links_close(tree, original);
+	return error;
+}
+
+/* The source is still the one that was copied, and will be there to be taken away. */
+static int check_source(struct pfs_edit *edit, const struct pfs_value *source)
+{
+	struct pfs_record *record;
+
+	record = pfs_records_entry(pfs_links_sources(edit->tree), edit->ino);
+	if (!record)
+		return -ENOMEM;
+	return record->value == source ? 0 : -EAGAIN;
+}
+
+int pfs_copyup(struct pfs_edit *edit, int64_t upto)
+{
+	struct pfs_content *content = edit->tree->content;
+	struct pfs_value *source PFS_UNREF = NULL;
+	int attempt, error = 0, ended = 0;
+
+	if (edit->node.flags & PFS_NODE_ROW)
+		return pfs_row_copyup(edit, upto);
+	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
+		pfs_file_cut(content, edit->file, 0);
+		edit->copied_blocks = 0;
+		if (!upto) /* nothing of the original is wanted */
+			return pfs_records_entry(pfs_links_sources(edit->tree), edit->ino)
+				       ? 0
+				       : -ENOMEM;
+		pfs_edit_busy(edit);
+		error = copy_once(edit, &source, upto);
+		ended = pfs_edit_busy_end(edit);
+		if (ended)
+			return ended;
+		if (!error || (error == -EAGAIN && attempt == ATTEMPTS - 1))
+			error = check_source(edit, source);
+		if (error != -EAGAIN)
+			break;
+	}
+	if (!error || error == -EAGAIN)
+		return 0; /* of a file that never rests this copy is as good as any */
+	pfs_file_cut(content, edit->file, 0);
+	return error;
+}
+
+void pfs_copyup_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
+{
+	struct pfs_image *image = &edit->tree->image;
+	struct pfs_records *sources = pfs_links_sources(edit->tree);
+	struct pfs_record *record;
+
+	if (image->flags[slot] & PFS_NODE_ROW) {
+		pfs_row_commit(edit, slot, size);
+		return;
+	}
+	record = pfs_records_find(sources, edit->ino);
+	pfs_records_set(sources, record, NULL, true);
+	image->flags[slot] &= (uint8_t)~PFS_NODE_LINKED;
+	pfs_image_set_size(edit->tree, slot, size >= 0 ? size : image->size[slot],
+			   edit->copied_blocks);
+	pfs_journal_touch(edit->tree, slot);
+}

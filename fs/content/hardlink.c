@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/content/hardlink.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+
+struct name {
+	uint64_t prime;
+	int64_t link;
+};
+
+struct group {
+	int64_t link;
+	uint32_t names;
+};
+
+struct pfs_hard_links {
+	struct name *names; /* by prime, as the store had them */
+	size_t n, capacity;
+	struct group *groups; /* by link */
+	size_t n_groups;
+};
+
+static int compare_links(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	return (x->link > y->link) - (x->link < y->link);
+}
+
+static int compare_primes(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	return (x->prime > y->prime) - (x->prime < y->prime);
+}
+
+static int take(void *arg, uint64_t prime, int64_t link)
+{
+	struct pfs_tree *tree = arg;
+	struct pfs_hard_links *links = tree->hard_links;
+	uint32_t slot = pfs_image_slot(tree, prime);
+
+	if (slot == PFS_NO_SLOT || !(tree->image.flags[slot] & PFS_NODE_NAMED))
+		return 0;
+	PFS_TRY(pfs_grow(&links->names, &links->capacity, links->n + 1, sizeof(*links->names)));
+	links->names[links->n++] = (struct name){.prime = prime, .link = link};
+	return 0;
+}
+
+static int count_names(struct pfs_hard_links *links)
+{
+	struct group *groups = calloc(links->n + 1, sizeof(*groups));
+	size_t i, n = 0;
+
+	links->groups = groups;
+	if (!groups)
+		return -ENOMEM;
+	for (i = 0; i < links->n; i++)
+		groups[i] = (struct group){.link = links->names[i].link, .names = 1};
+	qsort(groups, links->n, sizeof(*groups), compare_links);
+	for (i = 0; i < links->n; i++) {
+		if (n && groups[n - 1].link == groups[i].link)
+			groups[n - 1].names++;
+		else
+			groups[n++] = groups[i];
+	}
+	links->n_groups = n;
+	return 0;
+}
+
+int pfs_hard_links_create(struct pfs_tree *tree)
+{
+	tree->hard_links = calloc(1, sizeof(*tree->hard_links));
+	if (!tree->hard_links)
+		return -ENOMEM;
+	PFS_TRY(pfs_store_scan_hard_links(tree->store, take, tree));
+	return count_names(tree->hard_links);
+}
+
+void pfs_hard_links_destroy(struct pfs_tree *tree)
+{
+	if (!tree->hard_links)
+		return;
+	free(tree->hard_links->names);
+	free(tree->hard_links->groups);
+	free(tree->hard_links);
+	tree->hard_links = NULL;
+}
+
+static const struct name *find(const struct pfs_tree *tree, uint32_t slot)
+{
+	const struct pfs_hard_links *links = tree->hard_links;
+	struct name key = {.prime = tree->image.prime[slot]};
+
+	if (!links || !links->n || !(tree->image.flags[slot] & PFS_NODE_NAMED))
+		return NULL;
+	return bsearch(&key, links->names, links->n, sizeof(key), compare_primes);
+}
+
+static struct group *group_of(const struct pfs_tree *tree, const struct name *name)
+{
+	struct group key = {.link = name->link};
+
+	return bsearch(&key, tree->hard_links->groups, tree->hard_links->n_groups, sizeof(key),
+		       compare_links);
+}
+
+int64_t pfs_hard_link_of(const struct pfs_tree *tree, uint32_t slot)
+{
+	const struct name *name = find(tree, slot);
+
+	return name ? name->link : PFS_NO_LINK;
+}
+
+uint32_t pfs_hard_link_names(const struct pfs_tree *tree, uint32_t slot)
+{
+	const struct name *name = find(tree, slot);
+	const struct group *group = name ? group_of(tree, name) : NULL;
+
+	return group ? group->names : tree->image.links[slot];
+}
+
+void pfs_hard_link_leave(struct pfs_tree *tree, uint32_t slot)
+{
+	const struct name *name = find(tree, slot);
+	struct group *group = name ? group_of(tree, name) : NULL;
+
+	tree->image.flags[slot] &= (uint8_t)~PFS_NODE_NAMED;
+	if (group)
+		group->names--;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int pfs_hard_link_slots(const struct pfs_tree *tree, uint32_t **slots, size_t *n, int64_t low,
+			int64_t high, bool inside)
+{
+	const struct pfs_hard_links *links = tree->hard_links;
+	size_t i, count = 0;
+
+	*n = 0;
+	*slots = malloc((links->n + 1) * sizeof(**slots));
+	if (!*slots)
+		return -ENOMEM;
+	for (i = 0; i < links->n; i++) {
+		uint32_t slot = pfs_image_slot(tree, links->names[i].prime);
+
+		if (slot != PFS_NO_SLOT && find(tree, slot) &&
+		    (links->names[i].link >= low && links->names[i].link <= high) == inside)
+			(*slots)[count++] = slot;
+	}
+	qsort(*slots, count, sizeof(**slots), compare_slots);
+	*n = count;
+	return 0;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* Originals: the roots, and the files at the end of a way. */
+#include "fs/content/original_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/acl.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "meta/birthmark.h"
+
+/* ---- roots ---- */
+
+/* The folder's path leads there without a symlink. */
+static bool leads_straight(const char *path, const struct stat *st)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	int fd PFS_CLOSE = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	struct stat found;
+
+	return fd >= 0 && !fstat(fd, &found) && found.st_dev == st->st_dev &&
+	       found.st_ino == st->st_ino;
+}
+
+/* The folder that was imported.  The number of its device may be another one when the machine has
+ * started again: most filesystems without a device of their own take the next that is free.  Then
+ * it has to lie where it lay and to be root's mount: nobody else can have put it there. */
+static bool is_root(int fd, dev_t *dev, const struct pfs_source_root *stored)
+{
+	struct pfs_birthmark mark;
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	*dev = st.st_dev;
+	pfs_birthmark_of(&mark, fd);
+	if (!pfs_birthmark_same(&mark, &stored->mark) ||
+	    (st.st_ino != stored->ino && !(mark.handle_len && stored->mark.handle_len)))
+		return false;
+	return st.st_dev == stored->dev || (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC &&
+					    leads_straight(stored->path, &st));
+}
+
+static int add_root(void *arg, const struct pfs_source_root *stored)
+{
+	struct pfs_originals *originals = arg;
+	struct pfs_origin_root root = {.stored = *stored};
+	int error;
+
+	error = pfs_grow(&originals->roots, &originals->capacity, originals->n_roots + 1,
+			 sizeof(root));
+	if (error)
+		return error;
+	root.stored.path = NULL; /* lasts only as long as this call */
+	root.fd = open(stored->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root.fd >= 0 && !is_root(root.fd, &root.dev, stored)) {
+		(void)close(root.fd);
+		root.fd = -1;
+	}
+	if (root.fd < 0)
+		pfs_warning("%s: no longer the folder that was imported; files that are linked to "
+			    "it cannot be read: bring it back and mount again",
+			    stored->path);
+	originals->roots[originals->n_roots++] = root;
+	return 0;
+}
+
+const struct pfs_origin_root *pfs_origin_find(const struct pfs_originals *originals, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < originals->n_roots; i++)
+		if (originals->roots[i].stored.id == id)
+			return &originals->roots[i];
+	return NULL;
+}
+
+size_t pfs_originals_roots(const struct pfs_originals *originals)
+{
+	return originals->n_roots;
+}
+
+int pfs_originals_create(struct pfs_originals **out, struct pfs_store *store)
+{
+	struct pfs_originals *originals = calloc(1, sizeof(*originals));
+	int error;
+
+	*out = NULL;
+	if (!originals)
+		return -ENOMEM;
+	originals->store = store;
+	(void)pthread_mutex_init(&originals->mutex, NULL);
+	error = pfs_store_scan_source_roots(store, add_root, originals);
+	if (error)
+		pfs_originals_destroy(originals);
+	else
+		*out = originals;
+	return error;
+}
+
+void pfs_originals_destroy(struct pfs_originals *originals)
+{
+	size_t i;
+
+	if (!originals)
+		return;
+	for (i = 0; i < originals->n_roots; i++)
+		if (originals->roots[i].fd >= 0)
+			(void)close(originals->roots[i].fd);
+	pfs_originals_shrink(originals);
+	(void)pthread_mutex_destroy(&originals->mutex);
+	free(originals->roots);
+	free(originals);
+}
+
+/* ---- what is known of a file, and what it is ---- */
+
+dev_t pfs_lasting_dev(const struct pfs_origin_root *root, dev_t dev)
+{
+	if (dev == root->dev)
+		return root->stored.dev;
+	return dev == root->stored.dev ? root->dev : dev;
+}
+
+bool pfs_same_file(const struct pfs_origin_root *root, const struct pfs_known *a,
+		   const struct pfs_known *b)
+{
+	bool on_roots = a->dev == root->stored.dev;
+	bool empty = pfs_birthmark_is_empty(a->mark) || pfs_birthmark_is_empty(b->mark);
+
+	if (on_roots != (b->dev == root->stored.dev) || !pfs_birthmark_same(a->mark, b->mark))
+		return false;
+	if (a->mark->handle_len && b->mark->handle_len)
+		return true;
+	return a->ino == b->ino && (on_roots || !empty || a->dev == b->dev);
+}
+
+bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_original *original,
+		     const struct pfs_source_record *record)
+{
+	const struct pfs_origin_root *root = pfs_origin_find(originals, record->root);
+	const struct pfs_known now = {original->st.st_dev, original->st.st_ino, &original->mark};
+	const struct pfs_known then = {record->dev, record->ino, &record->mark};
+
+	return root && pfs_same_file(root, &now, &then);
+}
+
+/* A descriptor that is O_PATH has no attributes but by its name. */
+mode_t pfs_granted_mode(int fd, mode_t mode)
+{
+	char name[40], acl[1024];
+	ssize_t size;
+
+	if (!(mode & S_IRWXG))
+		return mode; /* an ACL's mask, if there is one, lets nobody in */
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	size = getxattr(name, PFS_ACL_XATTR, acl, sizeof(acl));
+	if (size >= 0)
+		return pfs_acl_mode(mode, acl, (size_t)size);
+	/* of an ACL that is longer, or that cannot be read, nobody gets anything */
+	return errno == ENODATA || errno == EOPNOTSUPP ? mode : pfs_acl_mode(mode, NULL, 0);
+}
+
+/* ---- the original ---- */
+
+static struct timespec time_of(struct statx_timestamp time)
+{
+	return (struct timespec){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
+}
+
+static int stat_original(struct pfs_original *out, int fd)
+{
+	struct statx from;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &from))
+		return -errno;
+	*out = (struct pfs_original){
+		.st = {.st_dev = makedev(from.stx_dev_major, from.stx_dev_minor),
+		       .st_ino = from.stx_ino,
+		       .st_mode = from.stx_mode,
+		       .st_uid = from.stx_uid,
+		       .st_gid = from.stx_gid,
+		       .st_size = (off_t)from.stx_size,
+		       .st_blocks = (blkcnt_t)from.stx_blocks,
+		       .st_atim = time_of(from.stx_atime),
+		       .st_mtim = time_of(from.stx_mtime),
+		       .st_ctim = time_of(from.stx_ctime)},
+		.mark = {.has_birth = from.stx_mask & STATX_BTIME,
+			 .birth = {from.stx_btime.tv_sec, from.stx_btime.tv_nsec}},
+	};
+	return S_ISREG(from.stx_mode) ? 0 : -ESTALE;
+}
+
+/* Nothing has happened to the file since the record was made, not even to its ACL: ctime tells. */
+static bool is_untouched(const struct pfs_original *original,
+			 const struct pfs_source_record *record)
+{
+	const struct pfs_birthmark *now = &original->mark, *then = &record->mark;
+
+	return !pfs_birthmark_is_empty(then) && then->has_birth == now->has_birth &&
+	       then->birth.sec == now->birth.sec && then->birth.nsec == now->birth.nsec &&
+	       record->ino == original->st.st_ino && record->mode == original->st.st_mode &&
+	       record->uid == original->st.st_uid && record->gid == original->st.st_gid &&
+	       record->ctime.sec == original->st.st_ctim.tv_sec &&
+	       record->ctime.nsec == (uint32_t)original->st.st_ctim.tv_nsec;
+}
+
+int pfs_original_see(struct pfs_originals *originals, const struct pfs_way *way,
+		     struct pfs_original *out, const struct pfs_source_record *record, int fd)
+{
+	const struct pfs_origin_root *root = pfs_origin_find(originals, record->root);
+	int error = root ? stat_original(out, fd) : -ESTALE;
+
+	if (error)
+		return error;
+	if (!way->folder->recorded && out->st.st_uid != geteuid())
+		return -ESTALE;
+	out->st.st_dev = pfs_lasting_dev(root, out->st.st_dev);
+	if (is_untouched(out, record)) {
+		out->mark = record->mark;
+	} else {
+		pfs_birthmark_handle(&out->mark, fd, "");
+		out->st.st_mode = pfs_granted_mode(fd, out->st.st_mode);
+	}
+	out->st.st_mode &= ~pfs_lost_on(way->folder, &out->st);
+	return 0;
+}
+
+int pfs_original_look(struct pfs_originals *originals, const struct pfs_way *way,
+		      struct pfs_original *out, const struct pfs_source_record *record)
+{
+	int fd PFS_CLOSE = openat(way->fd, way->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? pfs_way_error(errno) : pfs_original_see(originals, way, out, record, fd);
+}

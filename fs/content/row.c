@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/content/row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/tree/dir.h"
+#include "fs/content/register.h"
+#include "fs/attr/xattr_impl.h"
+
+#define TRIES 4 /* at a row that changes while its size is found */
+
+struct kept { /* the row of a node without a place */
+	struct pfs_byprime by_prime;
+	size_t len;
+	char text[];
+};
+
+struct pfs_rows {
+	struct pfs_byprime_table kept; /* protected by the content lock */
+};
+
+int pfs_rows_create(struct pfs_tree *tree)
+{
+	tree->rows = calloc(1, sizeof(*tree->rows));
+	return tree->rows ? 0 : -ENOMEM;
+}
+
+static void free_kept(void *arg PFS_UNUSED, struct pfs_byprime *entry)
+{
+	free(entry);
+}
+
+void pfs_rows_destroy(struct pfs_tree *tree)
+{
+	if (!tree->rows)
+		return;
+	pfs_byprime_drain(&tree->rows->kept, free_kept, NULL);
+	free(tree->rows);
+	tree->rows = NULL;
+}
+
+/* ---- the place ---- */
+
+struct place {
+	const struct pfs_register *of;
+	uint64_t parent; /* 0: none that has an id */
+	bool top;	 /* right below the register's root */
+	bool unlinked;
+	uint8_t flags;
+	mode_t mode;
+	size_t name_len;
+	char name[PFS_NAME_MAX];
+};
+
+static int find_place(struct pfs_tree *tree, struct place *out, uint64_t ino)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t slot;
+	int error = 0;
+
+	*out = (struct place){.of = NULL};
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_DROPPED) {
+		error = -ESTALE;
+	} else {
+		uint32_t up = image->parent[slot];
+
+		out->unlinked = image->state[slot] & PFS_SLOT_UNLINKED;
+		out->flags = image->flags[slot];
+		out->mode = image->mode[slot];
+		if (!out->unlinked) {
+			size_t len;
+			const char *name = pfs_names_get(image->names, image->name[slot], &len);
+
+			out->of = pfs_register_of(tree, slot);
+			out->parent = up == PFS_NO_SLOT ? 0 : image->prime[up];
+			out->top = out->of && out->parent == out->of->is.root;
+			if (out->of)
+				out->name_len = pfs_register_name(out->of, out->name, name, len);
+		}
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+/* ---- the text ---- */
+
+struct text {
+	char *bytes;
+	size_t len, capacity;
+};
+
+static int add(struct text *text, const char *bytes, size_t len)
+{
+	PFS_TRY(pfs_grow(&text->bytes, &text->capacity, text->len + len + 1, 1));
+	if (len && text->bytes)
+		memcpy(text->bytes + text->len, bytes, len);
+	text->len += len;
+	return 0;
+}
+
+/* Further lines of a value begin with a blank. */
+static int add_line(struct text *text, const char *column, const char *value, size_t len)
+{
+	const char *end = value + len;
+
+	PFS_TRY(add(text, column, strlen(column)));
+	PFS_TRY(add(text, ": ", 2));
+	while (value < end) {
+		const char *line = memchr(value, '\n', (size_t)(end - value));
+
+		len = (size_t)((line ? line + 1 : end) - value);
+		PFS_TRY(add(text, value, len));
+		if (line)
+			PFS_TRY(add(text, " ", 1));
+		value += len;
+	}
+	return add(text, "\n", 1);
+}
+
+static void id_in(const struct pfs_register *of, const struct pfs_value *set, struct pfs_attr *id)
+{
+	const char *name = of->columns[of->is.id];
+
+	if (!pfs_attrset_find(set, id, name, strlen(name)))
+		*id = (struct pfs_attr){.text = ""};
+}
+
+/* The id of the parent, or what rows at the top have instead. */
+static int parent_id(struct pfs_tree *tree, const struct place *place, const struct pfs_value *own,
+		     struct pfs_value **set, struct pfs_attr *id)
+{
+	*id = (struct pfs_attr){.text = ""};
+	if (place->parent)
+		PFS_TRY(pfs_attr_set_of(tree, set, place->parent));
+	id_in(place->of, *set, id);
+	if (!id->text_len && place->top && place->of->is.style & PFS_REGISTER_OWN_PARENT)
+		id_in(place->of, own, id);
+	return 0;
+}
+
+static int make_text(struct pfs_tree *tree, struct text *text, const struct place *place,
+		     uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL, *parents PFS_UNREF = NULL;
+	const struct pfs_register *of = place->of;
+
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	PFS_TRY(add(text, "", 0));
+	for (size_t i = 0; i < of->n; i++) {
+		const char *column = of->columns[i];
+		struct pfs_attr attr = {.text = ""};
+
+		switch (pfs_register_role(of, column, strlen(column))) {
+		case PFS_ROLE_PATH: /* it is where the file is */
+			continue;
+		case PFS_ROLE_PARENT:
+			PFS_TRY(parent_id(tree, place, set, &parents, &attr));
+			break;
+		case PFS_ROLE_NAME:
+			attr.text = place->name;
+			attr.text_len = (uint32_t)place->name_len;
+			break;
+		case PFS_ROLE_NONE:
+			if (!pfs_attrset_find(set, &attr, column, strlen(column)))
+				attr = (struct pfs_attr){.text = ""};
+			break;
+		}
+		PFS_TRY(add_line(text, column, attr.text, attr.text_len));
+	}
+	return 0;
+}
+
+static int get_kept(struct pfs_tree *tree, struct text *text, uint64_t ino)
+{
+	const struct kept *kept;
+	int error = -ENODATA;
+
+	pfs_content_lock(tree);
+	kept = (const struct kept *)pfs_byprime_find(&tree->rows->kept, ino);
+	if (kept)
+		error = add(text, kept->text, kept->len);
+	pfs_content_unlock(tree);
+	return error;
+}
+
+int pfs_row_text(struct pfs_tree *tree, char **out, size_t *len, uint64_t ino)
+{
+	struct text text = {.bytes = NULL};
+	struct place place;
+	int error;
+
+	*out = NULL;
+	PFS_TRY(find_place(tree, &place, ino));
+	if (place.unlinked)
+		error = get_kept(tree, &text, ino);
+	else
+		error = place.of ? make_text(tree, &text, &place, ino) : -ENODATA;
+	if (error) {
+		free(text.bytes);
+		return error;
+	}
+	*out = text.bytes;
+	*len = text.len;
+	return 0;
+}
+
+/* ---- one column ---- */
+
+static int computed_path(struct pfs_tree *tree, char **text, size_t *len,
+			 const struct pfs_register *of, uint64_t ino)
+{
+	uint32_t slot;
+	int error = -ESTALE;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT && !(tree->image.state[slot] & PFS_SLOT_UNLINKED))
+		error = pfs_register_path(tree, of, text, len, slot);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+int pfs_row_computed(struct pfs_tree *tree, char **out, size_t *len, uint64_t ino, const char *name,
+		     size_t name_len)
+{
+	struct pfs_value *set PFS_UNREF = NULL, *own PFS_UNREF = NULL;
+	struct text text = {.bytes = NULL};
+	struct pfs_attr id = {.text = ""};
+	struct place place;
+	enum pfs_role role;
+
+	*out = NULL;
+	PFS_TRY(find_place(tree, &place, ino));
+	role = pfs_register_role(place.of, name, name_len);
+	if (role == PFS_ROLE_NONE)
+		return -ENODATA;
+	if (role == PFS_ROLE_PATH)
+		return computed_path(tree, out, len, place.of, ino);
+	if (role == PFS_ROLE_NAME) {
+		id.text = place.name;
+		id.text_len = (uint32_t)place.name_len;
+	} else {
+		PFS_TRY(pfs_attr_set_of(tree, &own, ino));
+		PFS_TRY(parent_id(tree, &place, own, &set, &id));
+	}
+	PFS_TRY(add(&text, id.text, id.text_len));
+	*out = text.bytes;
+	*len = text.len;
+	return 0;
+}
+
+static bool is_column_of(struct pfs_tree *tree, uint64_t ino, const char *name, size_t len, bool id)
+{
+	const struct pfs_register *of = NULL;
+	uint32_t slot;
+
+	if (!pfs_registers_any(tree))
+		return false;
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT && !(tree->image.state[slot] & PFS_SLOT_UNLINKED))
+		of = pfs_register_of(tree, slot);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	if (!of || !id)
+		return pfs_register_role(of, name, len) != PFS_ROLE_NONE;
+	return of->is.id != PFS_NO_COLUMN && strlen(of->columns[of->is.id]) == len &&
+	       memcmp(of->columns[of->is.id], name, len) == 0;
+}
+
+bool pfs_row_is_computed(struct pfs_tree *tree, uint64_t ino, const char *name, size_t name_len)
+{
+	return is_column_of(tree, ino, name, name_len, false);
+}
+
+bool pfs_row_is_id(struct pfs_tree *tree, uint64_t ino, const char *name, size_t name_len)
+{
+	return is_column_of(tree, ino, name, name_len, true);
+}
+
+/* ---- sizes ---- */
+
+static bool is_made(const struct pfs_tree *tree, uint32_t slot)
+{
+	return slot != PFS_NO_SLOT && tree->image.flags[slot] & PFS_NODE_ROW &&
+	       S_ISREG(tree->image.mode[slot]) &&
+	       !(tree->image.state[slot] & PFS_SLOT_UNLINKED);
+}
+
+static bool ask(struct pfs_tree *tree, uint64_t ino, uint64_t *epoch)
+{
+	bool made;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	made = is_made(tree, pfs_image_slot(tree, ino));
+	*epoch = tree->image.epoch;
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return made;
+}
+
+static void set_size(struct pfs_tree *tree, uint32_t slot, size_t len, bool stamp)
+{
+	bool same = tree->image.size[slot] == (int64_t)len;
+
+	if (!same)
+		pfs_image_set_size(tree, slot, (int64_t)len,
+				   (int64_t)pfs_div_round_up(len, 4096) * 8);
+	if (tree->read_only) /* an image that nobody commits */
+		return;
+	if (stamp)
+		pfs_stamp(tree, slot, PFS_STAMP_MTIME | PFS_STAMP_CTIME, pfs_now());
+	else if (!same)
+		pfs_journal_touch(tree, slot);
+}
+
+static void refresh(struct pfs_tree *tree, uint64_t ino, bool stamp)
+{
+	uint64_t epoch;
+	bool done = false;
+
+	if (!pfs_registers_any(tree))
+		return;
+	for (int i = 0; i < TRIES && !done && ask(tree, ino, &epoch); i++) {
+		char *text PFS_FREE = NULL;
+		uint32_t slot;
+		size_t len;
+
+		if (pfs_row_text(tree, &text, &len, ino) ||
+		    (!tree->read_only && pfs_journal_reserve(tree, 1, 0, false)))
+			return;
+		(void)pthread_rwlock_wrlock(&tree->lock);
+		slot = pfs_image_slot(tree, ino);
+		done = tree->image.epoch == epoch || i == TRIES - 1;
+		if (done && is_made(tree, slot))
+			set_size(tree, slot, len, stamp);
+		(void)pthread_rwlock_unlock(&tree->lock);
+	}
+}
+
+void pfs_row_refresh(struct pfs_tree *tree, uint64_t ino)
+{
+	refresh(tree, ino, false);
+}
+
+/* ---- changes ---- */
+
+struct children {
+	uint64_t *list;
+	size_t n, capacity;
+};
+
+static int list_children(struct pfs_tree *tree, struct children *out, uint64_t ino)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+	uint32_t slot;
+	int error = 0;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT && S_ISDIR(image->mode[slot])) {
+		pfs_btree_seek(image->by_name, &cursor, pfs_image_key(slot, 0), 0);
+		while (!error && pfs_btree_next(image->by_name, &cursor, &entry) &&
+		       entry.key >> PFS_NAME_HASH_BITS == slot) {
+			if (!is_made(tree, entry.slot))
+				continue;
+			error = pfs_grow(&out->list, &out->capacity, out->n + 1,
+					 sizeof(*out->list));
+			if (!error)
+				out->list[out->n++] = image->prime[entry.slot];
+		}
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+static void change_one(struct pfs_tree *tree, uint64_t ino)
+{
+	uint64_t epoch;
+
+	if (!ask(tree, ino, &epoch))
+		return;
+	refresh(tree, ino, true);
+	if (tree->listener.stale)
+		tree->listener.stale(tree->listener.arg, ino);
+}
+
+void pfs_row_changed(struct pfs_tree *tree, uint64_t ino, bool below)
+{
+	struct children children = {.list = NULL};
+
+	if (!pfs_registers_any(tree))
+		return;
+	change_one(tree, ino);
+	if (below && list_children(tree, &children, ino) == 0)
+		for (size_t i = 0; i < children.n; i++)
+			change_one(tree, children.list[i]);
+	free(children.list);
+}
+
+/* ---- without a place ---- */
+
+int pfs_row_keep(struct pfs_tree *tree, uint64_t ino)
+{
+	char *text PFS_FREE = NULL;
+	struct kept *kept;
+	size_t len;
+	int error = pfs_row_text(tree, &text, &len, ino);
+
+	if (error)
+		return error == -ENODATA || error == -ESTALE ? 0 : error;
+	kept = malloc(sizeof(*kept) + len);
+	if (!kept)
+		return -ENOMEM;
+	kept->by_prime.prime = ino;
+	kept->len = len;
+	if (text)
+		memcpy(kept->text, text, len);
+	pfs_content_lock(tree);
+	pfs_row_drop(tree, ino); /* of an attempt before this one */
+	pfs_byprime_add(&tree->rows->kept, &kept->by_prime);
+	pfs_content_unlock(tree);
+	return 0;
+}
+
+void pfs_row_drop(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_byprime *kept = pfs_byprime_find(&tree->rows->kept, ino);
+
+	if (!kept)
+		return;
+	pfs_byprime_remove(&tree->rows->kept, kept);
+	free(kept);
+}
+
+/* ---- written to ---- */
+
+/* The content lock is held. */
+static int add_chunks(struct pfs_edit *edit, const char *text, size_t size)
+{
+	struct pfs_content *content = edit->tree->content;
+
+	for (size_t at = 0; at < size; at += PFS_CHUNK_SIZE) {
+		uint32_t len = (uint32_t)PFS_MIN(size - at, PFS_CHUNK_SIZE);
+		struct pfs_chunk *chunk = pfs_chunk_create(content, at / PFS_CHUNK_SIZE, len);
+
+		if (!chunk)
+			return -ENOMEM;
+		chunk->kind = PFS_CHUNK_DATA;
+		chunk->len = len;
+		memcpy(chunk->data, text + at, len);
+		edit->copied_blocks += pfs_chunk_blocks(len);
+		pfs_file_add(content, edit->file, chunk);
+	}
+	return 0;
+}
+
+int pfs_row_copyup(struct pfs_edit *edit, int64_t upto)
+{
+	char *text PFS_FREE = NULL;
+	size_t len = 0;
+	int error = 0, ended;
+
+	edit->copied_blocks = 0;
+	edit->copied_size = 0;
+	pfs_file_cut(edit->tree->content, edit->file, 0);
+	if (!upto)
+		return 0;
+	pfs_edit_busy(edit);
+	error = pfs_row_text(edit->tree, &text, &len, edit->ino);
+	if (!error)
+		error = pfs_journal_reserve(edit->tree, 0, len, false);
+	ended = pfs_edit_busy_end(edit);
+	if (error || ended)
+		return ended ? ended : error;
+	edit->copied_size = (int64_t)PFS_MIN(len, (uint64_t)upto);
+	error = add_chunks(edit, text, (size_t)edit->copied_size);
+	if (error)
+		pfs_file_cut(edit->tree->content, edit->file, 0);
+	return error;
+}
+
+void pfs_row_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
+{
+	uint8_t *flags = &edit->tree->image.flags[slot];
+
+	*flags = (uint8_t)((*flags & ~PFS_NODE_ROW) | PFS_NODE_WRITTEN);
+	pfs_image_set_size(edit->tree, slot, size >= 0 ? size : edit->copied_size,
+			   edit->copied_blocks);
+	pfs_row_drop(edit->tree, edit->ino);
+	pfs_journal_touch(edit->tree, slot);
+}

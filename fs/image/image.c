@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* The image's columns, its slots, and the index of names. */
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/siphash.h"
+
+#define NANOSECONDS INT64_C(1000000000)
+#define RARE_TIME   INT64_MIN
+
+/* Where struct pfs_image keeps a column, and how large an element is. */
+static const struct {
+	size_t field, size;
+} columns[PFS_IMAGE_COLUMNS] = {
+#define COLUMN(name) {offsetof(struct pfs_image, name), sizeof(*((struct pfs_image *)0)->name)}
+	COLUMN(prime), COLUMN(parent), COLUMN(name),   COLUMN(mode),  COLUMN(flags),
+	COLUMN(state), COLUMN(uid),    COLUMN(gid),    COLUMN(size),  COLUMN(blocks),
+	COLUMN(atime), COLUMN(mtime),  COLUMN(ctime),  COLUMN(links), COLUMN(references),
+	COLUMN(depth),
+#undef COLUMN
+};
+
+static int open_columns(struct pfs_image *image)
+{
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++) {
+		PFS_TRY(pfs_reserve_open(&image->memory[i], PFS_SLOT_MAX * columns[i].size));
+		memcpy((char *)image + columns[i].field, &image->memory[i].base, sizeof(void *));
+	}
+	return 0;
+}
+
+int pfs_image_create(struct pfs_tree *tree)
+{
+	struct pfs_image *image = &tree->image;
+	int error;
+
+	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT};
+	error = open_columns(image);
+	if (!error)
+		error = pfs_names_create(&image->names);
+	if (!error)
+		error = pfs_slot_map_create(&image->by_prime);
+	if (!error)
+		error = pfs_rare_create(&image->rare);
+	if (!error)
+		error = pfs_btree_create(&image->by_name);
+	if (error) {
+		pfs_error("no memory for the image: %s", strerror(-error));
+		pfs_image_destroy(tree);
+	}
+	return error;
+}
+
+void pfs_image_destroy(struct pfs_tree *tree)
+{
+	struct pfs_image *image = &tree->image;
+
+	pfs_btree_destroy(image->by_name);
+	pfs_rare_destroy(image->rare);
+	pfs_slot_map_destroy(image->by_prime);
+	pfs_names_destroy(image->names);
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
+		pfs_reserve_close(&image->memory[i]);
+	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT};
+}
+
+uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino)
+{
+	uint32_t slot = pfs_slot_map_find(tree->image.by_prime, tree->image.prime, ino);
+
+	/* what nobody refers to any more is gone, though its slot waits for the next cut */
+	if (slot != PFS_NO_SLOT && tree->image.state[slot] & PFS_SLOT_DROPPED)
+		return PFS_NO_SLOT;
+	return slot;
+}
+
+int pfs_image_grow(struct pfs_tree *tree, uint32_t end)
+{
+	struct pfs_image *image = &tree->image;
+
+	if (end > PFS_SLOT_MAX)
+		return -ENOSPC;
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
+		PFS_TRY(pfs_reserve_grow(&image->memory[i], end * columns[i].size));
+	return 0;
+}
+
+int pfs_image_reserve(struct pfs_tree *tree, uint32_t n)
+{
+	struct pfs_image *image = &tree->image;
+	uint32_t fresh = n > image->free_count ? n - image->free_count : 0;
+
+	if (fresh > PFS_SLOT_MAX - image->end)
+		return -ENOSPC;
+	PFS_TRY(pfs_image_grow(tree, image->end + fresh));
+	PFS_TRY(pfs_slot_map_reserve(image->by_prime,
+				     (uint64_t)image->end - image->free_count + n));
+	return pfs_btree_reserve(image->by_name, n);
+}
+
+uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime)
+{
+	struct pfs_image *image = &tree->image;
+	uint32_t slot = image->free_head;
+
+	if (slot != PFS_NO_SLOT) {
+		image->free_head = image->parent[slot];
+		image->free_count--;
+	} else {
+		slot = image->end++;
+	}
+	image->prime[slot] = prime;
+	image->parent[slot] = PFS_NO_SLOT;
+	pfs_slot_map_insert(image->by_prime, image->prime, slot);
+	return slot;
+}
+
+void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_image *image = &tree->image;
+	uint8_t dirty = image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
+
+	pfs_spans_freed(tree, slot);
+	pfs_totals_freed(tree, slot);
+	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
+	if (image->state[slot] & PFS_SLOT_RARE)
+		pfs_rare_drop(image->rare, slot);
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
+		memset((char *)image->memory[i].base + slot * columns[i].size, 0, columns[i].size);
+	image->state[slot] = dirty;
+	pfs_image_chain_free(tree, slot);
+}
+
+void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_image *image = &tree->image;
+
+	image->parent[slot] = image->free_head;
+	image->free_head = slot;
+	image->free_count++;
+}
+
+uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len)
+{
+	uint64_t seed = pfs_store_seed(tree->store);
+
+	return (uint32_t)(pfs_siphash(name, len, seed, ~seed) >> (64 - PFS_NAME_HASH_BITS));
+}
+
+uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len)
+{
+	const struct pfs_image *image = &tree->image;
+	uint64_t key = pfs_image_key(parent, pfs_image_hash(tree, name, len));
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(image->by_name, &cursor, key, 0);
+	while (pfs_btree_next(image->by_name, &cursor, &entry) && entry.key == key) {
+		size_t found_len;
+		const char *found = pfs_names_get(image->names, image->name[entry.slot], &found_len);
+
+		if (found_len == len && memcmp(found, name, len) == 0)
+			return entry.slot;
+	}
+	return PFS_NO_SLOT;
+}
+
+/* The key of the node's name in its place. */
+static uint64_t own_key(const struct pfs_tree *tree, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	size_t len;
+	const char *name = pfs_names_get(image->names, image->name[slot], &len);
+
+	return pfs_image_key(image->parent[slot], pfs_image_hash(tree, name, len));
+}
+
+/* A directory that gets another place takes what lies under it along. */
+static void forget_depths(struct pfs_image *image, uint32_t slot)
+{
+	image->depth[slot] = 0;
+	if (image->links[slot] <= 2 || !image->depth[image->root])
+		return;
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
+		if (image->memory[i].base == image->depth)
+			pfs_reserve_clear(&image->memory[i]);
+}
+
+void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
+{
+	struct pfs_image *image = &tree->image;
+	bool directory = S_ISDIR(image->mode[slot]);
+	int error;
+
+	image->parent[slot] = parent;
+	image->name[slot] = name;
+	image->nodes++;
+	image->directories += directory;
+	image->access += directory;
+	if (parent == PFS_NO_SLOT) {
+		image->root = slot;
+		return;
+	}
+	image->links[parent] += directory;
+	if (directory)
+		forget_depths(image, slot);
+	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
+	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is attached twice */
+	(void)error;
+	pfs_spans_attached(tree, slot);
+	pfs_totals_attached(tree, slot);
+}
+
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_image *image = &tree->image;
+	uint32_t parent = image->parent[slot];
+	bool directory = S_ISDIR(image->mode[slot]);
+
+	pfs_spans_detached(tree, slot);
+	(void)pfs_btree_remove(image->by_name, own_key(tree, slot), slot);
+	pfs_names_remove(image->names, image->name[slot]);
+	image->links[parent] -= directory;
+	image->nodes--;
+	image->directories -= directory;
+	image->access += directory;
+	image->parent[slot] = PFS_NO_SLOT;
+	image->name[slot] = PFS_NO_NAME;
+	pfs_totals_detached(tree, slot, parent);
+}
+
+/* ---- times ---- */
+
+static unsigned rare_time(const struct pfs_image *image, const int64_t *column)
+{
+	if (column == image->atime)
+		return PFS_RARE_ATIME;
+	return column == image->mtime ? PFS_RARE_MTIME : PFS_RARE_CTIME;
+}
+
+struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot)
+{
+	int64_t value = column[slot];
+	int64_t sec = value / NANOSECONDS, nsec = value % NANOSECONDS;
+
+	if (value == RARE_TIME)
+		return pfs_rare_find(tree->image.rare, slot)->times[rare_time(&tree->image, column)];
+	if (nsec < 0) {
+		nsec += NANOSECONDS;
+		sec--;
+	}
+	return (struct pfs_time){.sec = sec, .nsec = (uint32_t)nsec};
+}
+
+static int set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
+{
+	int64_t value;
+	struct pfs_rare_values *values;
+
+	if (!__builtin_mul_overflow(time.sec, NANOSECONDS, &value) &&
+	    !__builtin_add_overflow(value, (int64_t)time.nsec, &value) && value != RARE_TIME) {
+		column[slot] = value;
+		return 0;
+	}
+	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
+	tree->image.state[slot] |= PFS_SLOT_RARE;
+	values->times[rare_time(&tree->image, column)] = time;
+	column[slot] = RARE_TIME;
+	tree->image.has_far_times = true;
+	return 0;
+}
+
+int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
+{
+	int64_t mtime = pfs_totals_mtime(tree, slot);
+
+	PFS_TRY(set_time(tree, column, slot, time));
+	if (column == tree->image.mtime)
+		pfs_totals_retimed(tree, slot, mtime);
+	return 0;
+}
+
+void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks)
+{
+	struct pfs_image *image = &tree->image;
+	int64_t old_size = image->size[slot], old_blocks = image->blocks[slot];
+
+	image->size[slot] = size;
+	image->blocks[slot] = blocks;
+	pfs_totals_resized(tree, slot, old_size, old_blocks);
+}
+
+struct pfs_time pfs_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return (struct pfs_time){.sec = now.tv_sec, .nsec = (uint32_t)now.tv_nsec};
+}
+
+/* ---- rows ---- */
+
+static struct timespec to_timespec(struct pfs_time time)
+{
+	return (struct timespec){.tv_sec = time.sec, .tv_nsec = time.nsec};
+}
+
+void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	struct stat *st = &out->attr;
+
+	*st = (struct stat){
+		.st_ino = image->prime[slot],
+		.st_mode = image->mode[slot],
+		.st_nlink = image->state[slot] & PFS_SLOT_UNLINKED ? 0 : image->links[slot],
+		.st_uid = image->uid[slot],
+		.st_gid = image->gid[slot],
+		.st_size = image->size[slot],
+		.st_blocks = image->blocks[slot],
+		.st_blksize = 4096,
+		.st_atim = to_timespec(pfs_image_time(tree, image->atime, slot)),
+		.st_mtim = to_timespec(pfs_image_time(tree, image->mtime, slot)),
+		.st_ctim = to_timespec(pfs_image_time(tree, image->ctime, slot)),
+	};
+	if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode)) {
+		const struct pfs_rare_values *values = pfs_rare_find(image->rare, slot);
+
+		st->st_rdev = values ? values->rdev : 0;
+	}
+	out->volatile_attr = image->flags[slot] & PFS_NODE_LINKED;
+	out->row = image->flags[slot] & (PFS_NODE_ROW | PFS_NODE_WRITTEN);
+}
+
+void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t parent = image->parent[slot];
+
+	*out = (struct pfs_node_record){
+		.prime = image->prime[slot],
+		.parent = parent == PFS_NO_SLOT ? 0 : image->prime[parent],
+		.slot = slot,
+		.mode = image->mode[slot],
+		.uid = image->uid[slot],
+		.gid = image->gid[slot],
+		.flags = image->flags[slot],
+		.size = image->size[slot],
+		.blocks = image->blocks[slot],
+		.atime = pfs_image_time(tree, image->atime, slot),
+		.mtime = pfs_image_time(tree, image->mtime, slot),
+		.ctime = pfs_image_time(tree, image->ctime, slot),
+	};
+	out->name = pfs_names_get(image->names, image->name[slot], &out->name_len);
+	if (image->state[slot] & PFS_SLOT_RARE) {
+		const struct pfs_rare_values *values = pfs_rare_find(image->rare, slot);
+
+		out->rdev = values->rdev;
+		out->target = values->target;
+		out->target_len = values->target_len;
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/load.h - inside of loading: load.c (the records), load_index.c (the index of names). */
+#ifndef PFS_FS_IMAGE_LOAD_H
+#define PFS_FS_IMAGE_LOAD_H
+
+#include "fs/tree/internal.h"
+
+/* Logs what is wrong with the node; -EUCLEAN. */
+int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what);
+
+/* Runs both, at the same time if a thread is to be had. */
+void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg);
+
+struct pfs_load_index {
+	struct pfs_tree *tree;
+	const uint32_t *hashes; /* by slot: pfs_image_hash of the name */
+	int error;
+};
+
+/* Fills by_name from the columns.  -ENOMEM, -EUCLEAN when siblings have one name. */
+PFS_MUST_CHECK int pfs_load_index(const struct pfs_load_index *index);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* The index of names at once: entries are counted out by parent, and sorted by hash within a parent,
+ * two threads taking half of the parents each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/image/load.h"
+
+/* An entry: hash << 32 | slot. */
+#define ENTRY(hash, slot) ((uint64_t)(hash) << 32 | (slot))
+
+#define FEW	   32u /* entries: insertion sort */
+#define DIGIT_BITS 8u
+#define DIGITS	   (1u << DIGIT_BITS)
+
+/* ---- sorting one directory ---- */
+
+static void sort_few(uint64_t *entries, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		uint64_t entry = entries[i];
+		size_t k = i;
+
+		for (; k > 0 && entries[k - 1] > entry; k--)
+			entries[k] = entries[k - 1];
+		entries[k] = entry;
+	}
+}
+
+/* One pass of a radix sort over the digit from bit `shift` on; keeps the order of equals. */
+static void sort_digit(uint64_t *to, const uint64_t *from, size_t n, unsigned shift)
+{
+	size_t starts[DIGITS] = {0}, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		starts[from[i] >> shift & (DIGITS - 1)]++;
+	for (size_t digit = 0; digit < DIGITS; digit++) {
+		size_t count = starts[digit];
+
+		starts[digit] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[starts[from[i] >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+/* Entries come in order of slots, so that the hashes' digits alone decide. */
+static void sort_many(uint64_t *entries, uint64_t *room, size_t n)
+{
+	for (unsigned shift = 32; shift < 64; shift += 2 * DIGIT_BITS) {
+		sort_digit(room, entries, n, shift);
+		sort_digit(entries, room, n, shift + DIGIT_BITS);
+	}
+}
+
+/* ---- the work of one thread ---- */
+
+struct share {
+	const struct pfs_tree *tree;
+	uint64_t *entries; /* by parent; becomes the sorted keys */
+	uint32_t *slots;   /* out */
+	const uint32_t *ends; /* by parent: where its entries end */
+	uint32_t first, end;  /* parents */
+	int error;
+};
+
+static bool same_name(const struct pfs_image *image, uint32_t a, uint32_t b)
+{
+	size_t a_len, b_len;
+	const char *a_name = pfs_names_get(image->names, image->name[a], &a_len);
+	const char *b_name = pfs_names_get(image->names, image->name[b], &b_len);
+
+	return a_len == b_len && !memcmp(a_name, b_name, a_len);
+}
+
+/* The entries of one directory, sorted: no two may have one name. */
+static int check_duplicates(const struct pfs_tree *tree, const uint64_t *entries, size_t n)
+{
+	const struct pfs_image *image = &tree->image;
+
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = i; k-- > 0 && entries[k] >> 32 == entries[i] >> 32;)
+			if (same_name(image, (uint32_t)entries[k], (uint32_t)entries[i]))
+				return pfs_load_damaged(tree, image->prime[(uint32_t)entries[i]],
+							"has the name of a sibling");
+	return 0;
+}
+
+static int sort_directory(struct share *share, uint64_t **room, size_t *capacity, uint32_t parent)
+{
+	size_t first = parent ? share->ends[parent - 1] : 0;
+	size_t n = share->ends[parent] - first;
+	uint64_t *entries = share->entries + first;
+
+	if (n <= FEW) {
+		sort_few(entries, n);
+	} else {
+		PFS_TRY(pfs_grow(room, capacity, n, sizeof(**room)));
+		sort_many(entries, *room, n);
+	}
+	PFS_TRY(check_duplicates(share->tree, entries, n));
+	for (size_t i = 0; i < n; i++) {
+		share->slots[first + i] = (uint32_t)entries[i];
+		entries[i] = pfs_image_key(parent, (uint32_t)(entries[i] >> 32));
+	}
+	return 0;
+}
+
+static void *sort_share(void *arg)
+{
+	struct share *share = arg;
+	uint64_t *room = NULL;
+	size_t capacity = 0;
+
+	for (uint32_t parent = share->first; parent < share->end && !share->error; parent++)
+		share->error = sort_directory(share, &room, &capacity, parent);
+	free(room);
+	return NULL;
+}
+
+/* ---- all of it ---- */
+
+static bool has_parent(const struct pfs_image *image, uint32_t slot)
+{
+	return image->prime[slot] && slot != image->root;
+}
+
+/* Puts the entries in order of parents; ends[parent] = where the parent's entries end. */
+static void count_out(const struct pfs_load_index *index, uint64_t *entries, uint32_t *ends)
+{
+	const struct pfs_image *image = &index->tree->image;
+	uint32_t sum = 0;
+
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		if (has_parent(image, slot))
+			ends[image->parent[slot]]++;
+	for (uint32_t parent = 0; parent < image->end; parent++) {
+		uint32_t count = ends[parent];
+
+		ends[parent] = sum;
+		sum += count;
+	}
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		if (has_parent(image, slot))
+			entries[ends[image->parent[slot]]++] = ENTRY(index->hashes[slot], slot);
+}
+
+int pfs_load_index(const struct pfs_load_index *index)
+{
+	struct pfs_image *image = &index->tree->image;
+	size_t n = image->nodes - 1; /* all but the root */
+	uint64_t *entries PFS_FREE = malloc((n + 1) * sizeof(*entries));
+	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));
+	uint32_t *ends PFS_FREE = calloc((size_t)image->end + 1, sizeof(*ends));
+	struct share low = {.tree = index->tree, .entries = entries, .slots = slots, .ends = ends};
+	struct share high = low;
+
+	if (!entries || !slots || !ends)
+		return -ENOMEM;
+	count_out(index, entries, ends);
+	low.end = high.first = image->end / 2;
+	high.end = image->end;
+	pfs_load_both(sort_share, &low, sort_share, &high);
+	if (low.error || high.error)
+		return low.error ? low.error : high.error;
+	return pfs_btree_load(image->by_name, entries, slots, n);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The heap of names: a length byte, the bytes, a NUL, rounded up to 4 bytes; places count units of 4
+ * bytes, so 32 bits reach 16 GiB.  Freed places are kept in a list for each size and never merged:
+ * names are short and sizes few. */
+#include "fs/tree/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/reserve.h"
+#include "fs/nodes/columns.h"
+
+#define UNIT 4u
+#define HEAP_MAX (((size_t)UNIT << 32) + PFS_NAME_SLACK)
+#define REGION 16384u /* units a loading thread takes at once */
+#define CLASSES ((1 + PFS_NAME_MAX + 1 + UNIT - 1) / UNIT + 1)
+
+struct pfs_names {
+	pthread_mutex_t lock; /* of pfs_names_add_in; the tree's lock protects all else */
+	struct pfs_reserve heap;
+	uint64_t end; /* in units */
+	uint64_t free_units;
+	uint64_t reused; /* places that got another name: what was copied of the heap is stale */
+	uint32_t free_list[CLASSES]; /* by size in units */
+	struct pfs_reserve blocks;   /* of stamps */
+	struct pfs_stamps stamps;
+	uint64_t clock;
+};
+
+static uint32_t units(size_t len)
+{
+	return (uint32_t)((1 + len + 1 + UNIT - 1) / UNIT);
+}
+
+static unsigned char *at(const struct pfs_names *names, uint32_t place)
+{
+	return (unsigned char *)names->heap.base + (size_t)place * UNIT;
+}
+
+int pfs_names_create(struct pfs_names **out)
+{
+	struct pfs_names *names = calloc(1, sizeof(*names));
+	int error;
+
+	*out = NULL;
+	if (!names)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&names->lock, NULL);
+	error = pfs_reserve_open(&names->heap, HEAP_MAX);
+	if (!error)
+		error = pfs_reserve_grow(&names->heap, UNIT + PFS_NAME_SLACK);
+	if (!error)
+		error = pfs_stamps_reserve(&names->stamps, &names->blocks);
+	if (error) {
+		pfs_names_destroy(names);
+		return error;
+	}
+	names->end = 1; /* place 0 is PFS_NO_NAME: four zero bytes, the empty name */
+	*out = names;
+	return 0;
+}
+
+void pfs_names_destroy(struct pfs_names *names)
+{
+	if (!names)
+		return;
+	pfs_reserve_close(&names->heap);
+	pfs_reserve_close(&names->blocks);
+	(void)pthread_mutex_destroy(&names->lock);
+	free(names);
+}
+
+static void store(const struct pfs_names *names, uint32_t place, const void *name, size_t len)
+{
+	unsigned char *p = at(names, place);
+
+	p[0] = (unsigned char)len;
+	if (len) /* the root's name may be NULL */
+		memcpy(p + 1, name, len);
+	p[1 + len] = 0;
+}
+
+/* What stands from the place on has changed: a name may reach into the next block. */
+static void touch(struct pfs_names *names, uint32_t place, uint32_t size)
+{
+	names->clock++;
+	pfs_stamps_touch(&names->stamps, place, names->clock);
+	pfs_stamps_touch(&names->stamps, place + size - 1, names->clock);
+}
+
+/* *first = the start of n fresh units. */
+static int take_fresh(struct pfs_names *names, uint64_t *first, uint64_t n)
+{
+	if (names->end + n > UINT32_MAX)
+		return -ENOMEM;
+	PFS_TRY(pfs_reserve_grow(&names->heap, (names->end + n) * UNIT + PFS_NAME_SLACK));
+	*first = names->end;
+	names->end += n;
+	return 0;
+}
+
+int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name, size_t len)
+{
+	uint32_t size = units(len);
+	uint64_t first;
+
+	if (names->free_list[size]) {
+		*place = names->free_list[size];
+		memcpy(&names->free_list[size], at(names, *place), sizeof(uint32_t));
+		names->free_units -= size;
+		names->reused++;
+	} else {
+		PFS_TRY(take_fresh(names, &first, size));
+		*place = (uint32_t)first;
+	}
+	store(names, *place, name, len);
+	touch(names, *place, size);
+	return 0;
+}
+
+int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region, uint32_t *place,
+		     const void *name, size_t len)
+{
+	uint32_t size = units(len);
+
+	if (region->next + size > region->end) {
+		PFS_LOCKED(&names->lock);
+		PFS_TRY(take_fresh(names, &region->next, REGION));
+		region->end = region->next + REGION;
+	}
+	*place = (uint32_t)region->next;
+	region->next += size;
+	store(names, *place, name, len);
+	return 0;
+}
+
+void pfs_names_remove(struct pfs_names *names, uint32_t place)
+{
+	unsigned char *p = at(names, place);
+	uint32_t size = units(p[0]);
+
+	if (place == PFS_NO_NAME)
+		return;
+	memcpy(p, &names->free_list[size], sizeof(uint32_t));
+	touch(names, place, size);
+	names->free_list[size] = place;
+	names->free_units += size;
+}
+
+const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len)
+{
+	const unsigned char *p = at(names, place);
+
+	*len = p[0];
+	return (const char *)p + 1;
+}
+
+void pfs_names_prefetch(const struct pfs_names *names, uint32_t place)
+{
+	__builtin_prefetch(at(names, place));
+}
+
+uint64_t pfs_names_bytes(const struct pfs_names *names)
+{
+	return (names->end - names->free_units) * UNIT;
+}
+
+const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names)
+{
+	return &names->stamps;
+}
+
+void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view)
+{
+	*view = (struct pfs_names_view){
+		.heap = names->heap.base,
+		.heap_size = names->end * UNIT,
+		.place_shift = (unsigned)__builtin_ctz(UNIT),
+		.generation = names->reused,
+	};
+}

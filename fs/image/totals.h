@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/totals.h - totals of each directory's subtree: nodes, bytes, blocks, the newest mtime.
+ *
+ * Only directories keep any (28 bytes each, and 16 for every 64 slots); what is no directory
+ * answers from its row.  They are made when they are first asked for, by one pass over the image (a
+ * step a node where slots are in pre-order, at worst the sum of all depths), and from then on every
+ * change of the image brings those above it up to date.  Until then a change costs one comparison.
+ *
+ * What a change costs: a step for each directory above it.  The newest mtime climbs no further than
+ * it changes.  When its bearer leaves or gets an older one, the next has to be looked for among the
+ * directory's children, and so on above as long as that changes something: 64 of them at most, or a
+ * heap of the newest (newest.h), which costs a look at all children once in 4,096 such changes of a
+ * directory.  Writing, making, removing and renaming never need that, since they stamp the directory
+ * itself: only setting times back does, and times in the future.
+ *
+ * Locks: tree->lock, for writing where something changes.  The table's own mutex, taken last, lets
+ * one of several readers make the totals.  Memory that runs out during a change costs the totals,
+ * not the change: they are made anew when next asked for. */
+#ifndef PFS_FS_IMAGE_TOTALS_H
+#define PFS_FS_IMAGE_TOTALS_H
+
+#include "fs/tree/internal.h"
+
+PFS_MUST_CHECK int pfs_totals_create(struct pfs_tree *tree);
+void pfs_totals_destroy(struct pfs_tree *tree);
+
+/* Makes the totals if there are none; they stay until the lock (for reading or writing) is given
+ * back.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree);
+
+/* The totals of a slot in use, after prepare under the same lock.  O(1). */
+void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t slot);
+
+/* ---- called by whoever changes the image, with the write lock ---- */
+
+/* The node has its place; had it under `parent` until now, and everything below is still there; is
+ * no more. */
+void pfs_totals_attached(struct pfs_tree *tree, uint32_t slot);
+void pfs_totals_detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent);
+void pfs_totals_freed(struct pfs_tree *tree, uint32_t slot);
+
+/* Columns have changed, from these values. */
+void pfs_totals_resized(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
+void pfs_totals_retimed(struct pfs_tree *tree, uint32_t slot, int64_t mtime);
+
+/* The node's own mtime in nanoseconds, or the nearest that 64 bits hold.  Any lock. */
+int64_t pfs_totals_mtime(const struct pfs_tree *tree, uint32_t slot);
+/* The node's, without what lies below it. */
+struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
+
+/* ---- for tests and VERIFY builds ---- */
+
+/* False when the totals, if they have been made, differ from what a pass over the image gives.  Any
+ * lock: the committer frees slots. */
+bool pfs_totals_check(const struct pfs_tree *tree);
+
+uint64_t pfs_totals_memory(const struct pfs_tree *tree); /* bytes */
+
+#endif

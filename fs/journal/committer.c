@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread that writes groups.  It commits when somebody waits for it, when much is pending, and
+ * commit_ms after the first change otherwise.  A group that could not be written is kept, and tried
+ * again every second. */
+#include "fs/journal/journal.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define COMMIT_MS 1000u
+#define RETRY_MS  1000u
+
+static void deadline_in(struct timespec *deadline, unsigned ms)
+{
+	(void)clock_gettime(CLOCK_MONOTONIC, deadline);
+	deadline->tv_sec += ms / 1000;
+	deadline->tv_nsec += (long)(ms % 1000) * 1000000;
+	if (deadline->tv_nsec >= 1000000000) {
+		deadline->tv_nsec -= 1000000000;
+		deadline->tv_sec++;
+	}
+}
+
+static bool is_dirty(const struct pfs_journal *journal)
+{
+	return atomic_load(&journal->n_dirty) || atomic_load(&journal->content);
+}
+
+/* journal->lock held. */
+static bool is_due(const struct pfs_tree *tree)
+{
+	const struct pfs_journal *journal = tree->journal;
+
+	return journal->stop || journal->wanted > journal->cut || journal->primes_wanted ||
+	       journal->errand || journal->group.reap.count || pfs_journal_is_pressed(tree);
+}
+
+/* Sleeps until a group should be cut.  False: stop, nothing is left. */
+static bool wait_until_due(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	unsigned commit_ms = tree->options.commit_ms ? tree->options.commit_ms : COMMIT_MS;
+	struct timespec deadline;
+	PFS_LOCKED(&journal->lock);
+
+	while (!is_due(tree) && !is_dirty(journal))
+		(void)pthread_cond_wait(&journal->wake, &journal->lock);
+	deadline_in(&deadline, commit_ms);
+	while (!is_due(tree))
+		if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT)
+			break;
+	return !journal->stop || is_dirty(journal);
+}
+
+static void wait_to_retry(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	struct timespec deadline;
+	PFS_LOCKED(&journal->lock);
+
+	deadline_in(&deadline, tree->options.retry_ms ? tree->options.retry_ms : RETRY_MS);
+	while (!journal->stop)
+		if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT)
+			break;
+}
+
+/* Whoever waits for an errand that cannot be written now is told; journal->lock held. */
+static void refuse_errand(struct pfs_journal *journal)
+{
+	struct pfs_errand *errand = journal->errand;
+
+	if (!errand)
+		return;
+	journal->errand = NULL;
+	errand->error = -EROFS;
+	pfs_errand_end(journal, errand);
+}
+
+static void write_errand(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	struct pfs_errand *errand;
+
+	(void)pthread_mutex_lock(&journal->lock);
+	errand = journal->errand;
+	journal->errand = NULL;
+	(void)pthread_mutex_unlock(&journal->lock);
+	if (!errand)
+		return;
+	pfs_sides_write(tree, errand);
+	(void)pthread_mutex_lock(&journal->lock);
+	pfs_errand_end(journal, errand);
+	(void)pthread_mutex_unlock(&journal->lock);
+}
+
+/* Tells whoever waits how the attempt went; logs changes of fortune. */
+static void publish(struct pfs_tree *tree, int rc)
+{
+	struct pfs_journal *journal = tree->journal;
+	const char *path = pfs_store_path(tree->store);
+	PFS_LOCKED(&journal->lock);
+
+	if (rc && rc != atomic_load(&journal->failure))
+		pfs_error("%s: changes cannot be written (%s); it is read-only until they can",
+			  path, strerror(-rc));
+	if (!rc && atomic_load(&journal->failure))
+		pfs_info("%s: changes are written again", path);
+	atomic_store(&journal->failure, rc);
+	if (!rc)
+		journal->committed = journal->cut;
+	else
+		refuse_errand(journal);
+	journal->attempts++;
+	(void)pthread_cond_broadcast(&journal->ended);
+}
+
+/* On a full disk, before those are told who wait for room.  Moving the log into the file can fail and
+ * be put off: it holds everything. */
+static void free_log(struct pfs_tree *tree)
+{
+	pfs_space_refresh(tree, true);
+	if (pfs_space_is_held_by_log(tree) && pfs_store_checkpoint(tree->store, true))
+		pfs_debug("%s: the log stays", pfs_store_path(tree->store));
+}
+
+/* Writes the group that was cut, again and again if need be.  Once more when stopping. */
+static int write_group(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	bool fetch = pfs_primes_low(tree), last;
+	int rc;
+
+	(void)pthread_mutex_lock(&journal->lock);
+	fetch = journal->primes_wanted || (fetch && journal->group.n_rows);
+	journal->primes_wanted = false;
+	(void)pthread_mutex_unlock(&journal->lock);
+	for (;;) {
+		(void)pthread_mutex_lock(&journal->lock);
+		last = journal->stop;
+		(void)pthread_mutex_unlock(&journal->lock);
+		rc = pfs_group_write(tree, &journal->group, fetch);
+		if (!rc)
+			pfs_group_done(tree, &journal->group);
+		atomic_store(&journal->n_writing, (uint32_t)journal->group.n_rows);
+		atomic_store(&journal->reaping, journal->group.reap.count != 0);
+		if (!rc)
+			free_log(tree);
+		pfs_space_refresh(tree, true);
+		publish(tree, rc);
+		if (!rc || last)
+			return rc;
+		wait_to_retry(tree);
+	}
+}
+
+/* Cuts and writes one group. */
+static int commit(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	int rc = pfs_group_cut(tree, &journal->group);
+
+	if (rc) {
+		publish(tree, rc);
+		wait_to_retry(tree);
+		return rc;
+	}
+	rc = write_group(tree);
+	if (!rc && pfs_store_checkpoint(tree->store, false))
+		pfs_debug("%s: checkpoint put off", pfs_store_path(tree->store));
+	return rc;
+}
+
+void *pfs_committer(void *arg)
+{
+	struct pfs_tree *tree = arg;
+	struct pfs_journal *journal = tree->journal;
+	int rc = 0;
+
+	while (wait_until_due(tree)) {
+		bool stop;
+
+		write_errand(tree);
+		rc = commit(tree);
+		(void)pthread_mutex_lock(&journal->lock);
+		stop = journal->stop;
+		(void)pthread_mutex_unlock(&journal->lock);
+		if (rc && stop)
+			break;
+	}
+	(void)pthread_mutex_lock(&journal->lock);
+	atomic_store(&journal->running, false);
+	refuse_errand(journal);
+	(void)pthread_cond_broadcast(&journal->ended);
+	(void)pthread_mutex_unlock(&journal->lock);
+	return NULL;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* What operations see of the journal.  It keeps no log of what they did but the set of slots whose
+ * rows changed; the committer copies those rows as they are at the moment of a cut. */
+#include "fs/nodes/columns.h"
+#include "fs/nodes/index.h"
+#include "fs/journal/journal.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+#define PENDING_LIMIT (UINT64_C(256) << 20)
+
+/* ---- the dirty set ---- */
+
+void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_journal *journal = tree->journal;
+	uint32_t n;
+
+	journal->recent[tree->image.epoch++ % PFS_RECENT] = slot;
+	pfs_indexes_touched(tree, slot);
+	pfs_columns_touched(tree, slot);
+	if (tree->image.state[slot] & PFS_SLOT_DIRTY)
+		return;
+	tree->image.state[slot] |= PFS_SLOT_DIRTY;
+	n = atomic_load_explicit(&journal->n_dirty, memory_order_relaxed);
+	if (n < PFS_DIRTY_LIST)
+		journal->dirty[n] = slot;
+	if (n < UINT32_MAX)
+		atomic_store_explicit(&journal->n_dirty, n + 1, memory_order_relaxed);
+	if (n == 0 || n + 1 == PFS_DIRTY_COMMIT)
+		pfs_journal_wake(journal);
+}
+
+void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot)
+{
+	tree->image.state[slot] |= PFS_SLOT_UNLINKED;
+	pfs_journal_touch(tree, slot);
+}
+
+void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot)
+{
+	/* what the store never heard of goes without a trace, the rest at the next cut */
+	tree->image.state[slot] |= PFS_SLOT_DROPPED;
+	if (tree->image.state[slot] & (PFS_SLOT_STORED | PFS_SLOT_ORPHAN))
+		pfs_journal_touch(tree, slot);
+	else
+		pfs_image_free(tree, slot);
+}
+
+static uint64_t pending_limit(const struct pfs_tree *tree)
+{
+	return tree->options.pending_limit ? tree->options.pending_limit : PENDING_LIMIT;
+}
+
+bool pfs_journal_is_pressed(const struct pfs_tree *tree)
+{
+	const struct pfs_journal *journal = tree->journal;
+
+	return atomic_load(&journal->n_dirty) >= PFS_DIRTY_COMMIT ||
+	       (uint64_t)atomic_load(&journal->content) > pending_limit(tree) / 4;
+}
+
+void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
+{
+	struct pfs_journal *journal = tree->journal;
+	int64_t before = atomic_fetch_add(&journal->content, bytes);
+	int64_t pressing = (int64_t)(pending_limit(tree) / 4);
+
+	PFS_VERIFY_CHECK(before + bytes >= 0);
+	if (before == 0 || (before <= pressing && before + bytes > pressing))
+		pfs_journal_wake(journal);
+}
+
+/* ---- before an operation ---- */
+
+/* Waits until the next commit has ended; the caller then looks again. */
+static void wait_for_commit(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	uint64_t before;
+	PFS_LOCKED(&journal->lock);
+
+	before = journal->attempts;
+	journal->wanted = journal->cut + 1;
+	(void)pthread_cond_signal(&journal->wake);
+	while (journal->attempts == before && atomic_load(&journal->running))
+		(void)pthread_cond_wait(&journal->ended, &journal->lock);
+}
+
+/* A commit, or the removal of content that nobody uses, may make room. */
+static bool room_may_come(const struct pfs_journal *journal, uint64_t pending)
+{
+	return pending || atomic_load(&journal->reaping);
+}
+
+/* 0: go on.  -EAGAIN: not before something was committed. */
+static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal)
+{
+	struct pfs_journal *journal = tree->journal;
+	uint64_t rows = (uint64_t)atomic_load(&journal->n_dirty) + atomic_load(&journal->n_writing);
+	int64_t content = atomic_load(&journal->content);
+	uint64_t pending = content > 0 ? (uint64_t)content : 0;
+
+	if (atomic_load(&tree->read_only) || !atomic_load(&journal->running) ||
+	    atomic_load(&journal->failure))
+		return -EROFS;
+	if (rows >= PFS_DIRTY_WAIT || (pending && pending + bytes > pending_limit(tree)))
+		return -EAGAIN;
+	pfs_space_refresh(tree, false);
+	if (pfs_space_fits(tree, rows + nodes, pending + bytes, removal))
+		return 0;
+	pfs_space_refresh(tree, true);
+	if (pfs_space_fits(tree, rows + nodes, pending + bytes, removal))
+		return 0;
+	return room_may_come(journal, rows + pending) ? -EAGAIN : -ENOSPC;
+}
+
+/* Whoever else changes things must not make a full disk look as if it could become empty. */
+#define PATIENCE 5
+
+static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal, bool nowait)
+{
+	struct pfs_journal *journal = tree->journal;
+
+	for (unsigned tries = 0;; tries += !atomic_load(&journal->reaping)) {
+		int rc = admit(tree, nodes, bytes, removal);
+
+		if (rc != -EAGAIN || nowait)
+			return rc;
+		if (tries >= PATIENCE && !pfs_space_fits(tree, nodes, bytes, removal))
+			return -ENOSPC;
+		wait_for_commit(tree);
+	}
+}
+
+int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes, bool nowait)
+{
+	return reserve(tree, nodes, bytes, false, nowait);
+}
+
+int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes)
+{
+	return reserve(tree, nodes, 0, true, false);
+}
+
+int pfs_journal_fetch_primes(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+
+	(void)pthread_mutex_lock(&journal->lock);
+	journal->primes_wanted = true;
+	(void)pthread_mutex_unlock(&journal->lock);
+	wait_for_commit(tree);
+	return atomic_load(&journal->failure) || !atomic_load(&journal->running) ? -EROFS : 0;
+}
+
+/* ---- durability ---- */
+
+int pfs_tree_failure(struct pfs_tree *tree)
+{
+	return atomic_load(&tree->journal->failure);
+}
+
+int pfs_tree_sync(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	uint64_t target;
+	PFS_LOCKED(&journal->lock);
+
+	target = journal->cut;
+	if (atomic_load(&journal->n_dirty) || atomic_load(&journal->content))
+		target++;
+	if (journal->wanted < target) {
+		journal->wanted = target;
+		(void)pthread_cond_signal(&journal->wake);
+	}
+	while (journal->committed < target && !atomic_load(&journal->failure) &&
+	       atomic_load(&journal->running))
+		(void)pthread_cond_wait(&journal->ended, &journal->lock);
+	if (atomic_load(&journal->failure))
+		return atomic_load(&journal->failure);
+	return journal->committed < target && !atomic_load(&tree->read_only) ? -EROFS : 0;
+}
+
+/* ---- what others have to write ---- */
+
+void pfs_errand_end(struct pfs_journal *journal, struct pfs_errand *errand)
+{
+	errand->done = true;
+	(void)pthread_cond_broadcast(&journal->ended);
+}
+
+int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand)
+{
+	struct pfs_journal *journal = tree->journal;
+	PFS_LOCKED(&journal->lock);
+
+	if (!atomic_load(&journal->running) || atomic_load(&journal->failure))
+		return -EROFS;
+	journal->errand = errand;
+	(void)pthread_cond_signal(&journal->wake);
+	while (!errand->done)
+		(void)pthread_cond_wait(&journal->ended, &journal->lock);
+	return errand->error;
+}
+
+/* ---- life ---- */
+
+void pfs_journal_wake(struct pfs_journal *journal)
+{
+	PFS_LOCKED(&journal->lock);
+
+	(void)pthread_cond_signal(&journal->wake);
+}
+
+int pfs_journal_create(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = calloc(1, sizeof(*journal));
+	pthread_condattr_t attr;
+
+	if (!journal)
+		return -ENOMEM;
+	journal->dirty = calloc(PFS_DIRTY_LIST, sizeof(*journal->dirty));
+	if (!journal->dirty) {
+		free(journal);
+		return -ENOMEM;
+	}
+	(void)pthread_mutex_init(&journal->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&journal->wake, &attr);
+	(void)pthread_cond_init(&journal->ended, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	tree->journal = journal;
+	return 0;
+}
+
+void pfs_journal_destroy(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+
+	if (!journal)
+		return;
+	pfs_group_release(&journal->group);
+	(void)pthread_cond_destroy(&journal->wake);
+	(void)pthread_cond_destroy(&journal->ended);
+	(void)pthread_mutex_destroy(&journal->lock);
+	free(journal->dirty);
+	free(journal);
+	tree->journal = NULL;
+}
+
+int pfs_journal_start(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	int rc;
+
+	PFS_TRY(pfs_group_find_orphans(tree, &journal->group));
+	atomic_store(&journal->reaping, journal->group.reap.count != 0);
+	pfs_space_refresh(tree, true);
+	atomic_store(&journal->running, true);
+	rc = pthread_create(&journal->thread, NULL, pfs_committer, tree);
+	if (rc)
+		atomic_store(&journal->running, false);
+	return -rc;
+}
+
+int pfs_journal_stop(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+
+	if (!journal || !atomic_load(&journal->running))
+		return 0;
+	(void)pthread_mutex_lock(&journal->lock);
+	journal->stop = true;
+	(void)pthread_cond_signal(&journal->wake);
+	(void)pthread_mutex_unlock(&journal->lock);
+	(void)pthread_join(journal->thread, NULL);
+	return atomic_load(&journal->failure);
+}

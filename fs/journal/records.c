@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/journal/records.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "fs/content/content.h"
+
+struct chain {
+	struct pfs_record *first, *last;
+};
+
+struct pfs_records {
+	struct pfs_tree *tree;
+	int (*load)(struct pfs_tree *tree, struct pfs_value **out, uint64_t prime);
+	size_t clean_limit;
+	/* protected by the content lock */
+	struct pfs_byprime_table table;
+	struct chain dirty, clean; /* clean: the least recently used first */
+	size_t clean_bytes;
+	struct pfs_record *group; /* being written: changed by cut and done only */
+	uint64_t version;	  /* raised when what a load may have read is outdated */
+};
+
+/* ---- values ---- */
+
+struct pfs_value *pfs_value_create(size_t size)
+{
+	struct pfs_value *value;
+
+	if (size > UINT32_MAX)
+		return NULL;
+	value = malloc(sizeof(*value) + size);
+	if (!value)
+		return NULL;
+	atomic_init(&value->references, 1);
+	value->size = (uint32_t)size;
+	return value;
+}
+
+struct pfs_value *pfs_value_ref(struct pfs_value *value)
+{
+	if (value)
+		(void)atomic_fetch_add(&value->references, 1);
+	return value;
+}
+
+void pfs_value_unref(struct pfs_value *value)
+{
+	if (value && atomic_fetch_sub(&value->references, 1) == 1)
+		free(value);
+}
+
+/* ---- entries ---- */
+
+static size_t cost(const struct pfs_record *record)
+{
+	return sizeof(*record) + (record->value ? sizeof(*record->value) + record->value->size : 0);
+}
+
+static void append(struct chain *chain, struct pfs_record *record)
+{
+	record->next = NULL;
+	record->previous = chain->last;
+	*(chain->last ? &chain->last->next : &chain->first) = record;
+	chain->last = record;
+}
+
+static void take_out(struct chain *chain, struct pfs_record *record)
+{
+	*(record->previous ? &record->previous->next : &chain->first) = record->next;
+	*(record->next ? &record->next->previous : &chain->last) = record->previous;
+}
+
+/* Which entries may be thrown away: the chain of the clean ones has no others. */
+static bool is_cached(const struct pfs_record *record)
+{
+	return !record->dirty && !record->in_group && !record->kept;
+}
+
+static void unchain(struct pfs_records *records, struct pfs_record *record)
+{
+	if (record->dirty) {
+		take_out(&records->dirty, record);
+		records->tree->content->unreported -= (int64_t)cost(record);
+	} else if (is_cached(record)) {
+		take_out(&records->clean, record);
+		records->clean_bytes -= cost(record);
+	}
+}
+
+static void free_record(struct pfs_records *records, struct pfs_record *record)
+{
+	pfs_byprime_remove(&records->table, &record->by_prime);
+	pfs_value_unref(record->value);
+	pfs_value_unref(record->writing);
+	free(record);
+}
+
+static void chain_in(struct pfs_records *records, struct pfs_record *record)
+{
+	if (record->dirty) {
+		append(&records->dirty, record);
+		records->tree->content->unreported += (int64_t)cost(record);
+		return;
+	}
+	if (!is_cached(record))
+		return;
+	append(&records->clean, record);
+	records->clean_bytes += cost(record);
+	while (records->clean_bytes > records->clean_limit && records->clean.first != record) {
+		struct pfs_record *oldest = records->clean.first;
+
+		unchain(records, oldest);
+		free_record(records, oldest);
+	}
+}
+
+int pfs_records_create(struct pfs_records **out, struct pfs_tree *tree, size_t clean_bytes,
+		       int (*load)(struct pfs_tree *tree, struct pfs_value **out, uint64_t prime))
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	(*out)->tree = tree;
+	(*out)->clean_limit = clean_bytes;
+	(*out)->load = load;
+	return 0;
+}
+
+static void free_entry(void *arg PFS_UNUSED, struct pfs_byprime *entry)
+{
+	struct pfs_record *record = (struct pfs_record *)entry;
+
+	pfs_value_unref(record->value);
+	pfs_value_unref(record->writing);
+	free(record);
+}
+
+void pfs_records_destroy(struct pfs_records *records)
+{
+	if (!records)
+		return;
+	pfs_byprime_drain(&records->table, free_entry, NULL);
+	free(records);
+}
+
+struct pfs_record *pfs_records_find(struct pfs_records *records, uint64_t prime)
+{
+	return (struct pfs_record *)pfs_byprime_find(&records->table, prime);
+}
+
+struct pfs_record *pfs_records_entry(struct pfs_records *records, uint64_t prime)
+{
+	struct pfs_record *record = pfs_records_find(records, prime);
+
+	if (record)
+		return record;
+	record = calloc(1, sizeof(*record));
+	if (!record)
+		return NULL;
+	record->by_prime.prime = prime;
+	pfs_byprime_add(&records->table, &record->by_prime);
+	chain_in(records, record);
+	return record;
+}
+
+void pfs_records_set(struct pfs_records *records, struct pfs_record *record,
+		     struct pfs_value *value, bool store)
+{
+	unchain(records, record);
+	pfs_value_unref(record->value);
+	record->value = value;
+	record->dirty |= store;
+	record->kept |= !store;
+	chain_in(records, record);
+}
+
+void pfs_records_drop(struct pfs_records *records, uint64_t prime)
+{
+	struct pfs_record *record = pfs_records_find(records, prime);
+
+	records->version++;
+	if (!record)
+		return;
+	unchain(records, record);
+	record->dirty = false;
+	record->kept = false;
+	record->dropped = true;
+	if (!record->in_group)
+		free_record(records, record);
+}
+
+/* ---- reading ---- */
+
+/* The lock is held. */
+static struct pfs_value *use(struct pfs_records *records, struct pfs_record *record, bool keep)
+{
+	unchain(records, record);
+	record->kept |= keep;
+	chain_in(records, record);
+	return pfs_value_ref(record->value);
+}
+
+int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_t prime, bool keep)
+{
+	struct pfs_tree *tree = records->tree;
+	struct pfs_value *loaded;
+	struct pfs_record *record;
+	uint64_t version;
+	int error = -EAGAIN;
+
+	while (error == -EAGAIN) {
+		loaded = NULL;
+		pfs_content_lock(tree);
+		record = pfs_records_find(records, prime);
+		if (record)
+			*out = use(records, record, keep);
+		version = records->version;
+		pfs_content_unlock(tree);
+		if (record)
+			return 0;
+		error = records->load(tree, &loaded, prime);
+		if (error)
+			return error;
+		pfs_content_lock(tree);
+		if (version != records->version || pfs_records_find(records, prime)) {
+			error = -EAGAIN; /* what was read may be outdated */
+		} else {
+			record = pfs_records_entry(records, prime);
+			if (!record) {
+				error = -ENOMEM;
+			} else {
+				unchain(records, record);
+				record->value = loaded;
+				loaded = NULL;
+				chain_in(records, record);
+				*out = use(records, record, keep);
+			}
+		}
+		pfs_content_unlock(tree);
+		pfs_value_unref(loaded);
+	}
+	return error;
+}
+
+int pfs_records_pending(struct pfs_records *records,
+			int (*fn)(void *arg, uint64_t prime, struct pfs_value *value), void *arg)
+{
+	struct pfs_record *record;
+	int error = 0;
+
+	for (record = records->dirty.first; record && !error; record = record->next)
+		error = fn(arg, record->by_prime.prime, record->value);
+	for (record = records->group; record && !error; record = record->next_in_group)
+		error = fn(arg, record->by_prime.prime, record->value);
+	return error;
+}
+
+/* ---- the committer's protocol ---- */
+
+static bool has_record(const struct pfs_tree *tree, uint64_t prime)
+{
+	uint32_t slot = pfs_image_slot(tree, prime);
+
+	return slot != PFS_NO_SLOT && !(tree->image.state[slot] & PFS_SLOT_UNLINKED);
+}
+
+void pfs_records_cut(struct pfs_records *records)
+{
+	struct pfs_record *record, *next;
+
+	for (record = records->dirty.first; record; record = next) {
+		next = record->next;
+		unchain(records, record);
+		record->dirty = false;
+		if (has_record(records->tree, record->by_prime.prime)) {
+			record->in_group = true;
+			record->writing = pfs_value_ref(record->value);
+			record->next_in_group = records->group;
+			records->group = record;
+		} else {
+			record->kept = true;
+		}
+		chain_in(records, record);
+	}
+}
+
+int pfs_records_write(struct pfs_records *records, int (*fn)(struct pfs_tree *tree, uint64_t prime,
+							     const struct pfs_value *value))
+{
+	const struct pfs_record *record;
+	int error;
+
+	for (record = records->group; record; record = record->next_in_group) {
+		error = fn(records->tree, record->by_prime.prime, record->writing);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+void pfs_records_done(struct pfs_records *records)
+{
+	struct pfs_record *record, *next;
+
+	pfs_content_lock(records->tree);
+	records->version++;
+	for (record = records->group; record; record = next) {
+		next = record->next_in_group;
+		unchain(records, record);
+		record->in_group = false;
+		pfs_value_unref(record->writing);
+		record->writing = NULL;
+		if (record->dropped)
+			free_record(records, record);
+		else
+			chain_in(records, record);
+	}
+	records->group = NULL;
+	pfs_content_unlock(records->tree);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/journal/records.h - what the store keeps beside a node, whole in memory while it is not stored
+ * yet.
+ *
+ * For each node one immutable, counted value (its attributes, its source), or none.  A changed
+ * value is dirty, then in the group being written, then clean; clean ones are kept as a cache, the
+ * least recently used go first.  A kept one stays until its node is dropped: the store has
+ * forgotten it.
+ *
+ * The content lock protects everything here, except where it says otherwise. */
+#ifndef PFS_FS_JOURNAL_RECORDS_H
+#define PFS_FS_JOURNAL_RECORDS_H
+
+#include <stdatomic.h>
+
+#include "fs/image/byprime.h"
+#include "fs/tree/internal.h"
+
+struct pfs_value {
+	_Atomic uint32_t references;
+	uint32_t size; /* of data, in bytes */
+	_Alignas(8) uint8_t data[];
+};
+
+/* No lock for these.  create: NULL when there is no memory; one reference.  unref: NULL is allowed.
+ */
+struct pfs_value *pfs_value_create(size_t size);
+struct pfs_value *pfs_value_ref(struct pfs_value *value);
+void pfs_value_unref(struct pfs_value *value);
+static inline void pfs_cleanup_value(struct pfs_value **value)
+{
+	pfs_value_unref(*value);
+}
+#define PFS_UNREF __attribute__((cleanup(pfs_cleanup_value)))
+
+struct pfs_record {
+	struct pfs_byprime by_prime;
+	struct pfs_value *value;   /* NULL: the node has none */
+	struct pfs_value *writing; /* what the group has; NULL: it removes the record */
+	bool dirty, in_group, kept, dropped;
+	struct pfs_record *next, *previous; /* of the dirty, or of the clean ones by last use */
+	struct pfs_record *next_in_group;
+};
+
+struct pfs_records;
+
+/* load reads a node's value from the store (no lock held); *out NULL when there is none. */
+PFS_MUST_CHECK int
+pfs_records_create(struct pfs_records **out, struct pfs_tree *tree, size_t clean_bytes,
+		   int (*load)(struct pfs_tree *tree, struct pfs_value **out, uint64_t prime));
+void pfs_records_destroy(struct pfs_records *records); /* NULL is allowed */
+
+/* The node's value, from memory or from the store; NULL when it has none; the caller drops it.
+ * keep: it stays in memory until the node is dropped.  No lock held. */
+PFS_MUST_CHECK int pfs_records_get(struct pfs_records *records, struct pfs_value **out,
+				   uint64_t prime, bool keep);
+
+/* The entry; NULL when the value is not in memory. */
+struct pfs_record *pfs_records_find(struct pfs_records *records, uint64_t prime);
+/* Found or made (clean, without a value); NULL when there is no memory. */
+struct pfs_record *pfs_records_entry(struct pfs_records *records, uint64_t prime);
+/* Replaces the value, taking over the caller's reference.  store: it goes into the next group;
+ * otherwise it stays in memory only, until the node is dropped. */
+void pfs_records_set(struct pfs_records *records, struct pfs_record *record,
+		     struct pfs_value *value, bool store);
+void pfs_records_drop(struct pfs_records *records, uint64_t prime);
+
+/* Calls fn for each value that the store does not have yet, until it returns non-zero. */
+PFS_MUST_CHECK int pfs_records_pending(struct pfs_records *records,
+				       int (*fn)(void *arg, uint64_t prime,
+						 struct pfs_value *value),
+				       void *arg);
+
+/* The committer's protocol (fs/tree/internal.h, pfs_content_cut).  What belongs to an unlinked node
+ * is not written.  cut needs tree->lock too; write holds no lock; done takes the content lock. */
+void pfs_records_cut(struct pfs_records *records);
+PFS_MUST_CHECK int pfs_records_write(struct pfs_records *records,
+				     int (*fn)(struct pfs_tree *tree, uint64_t prime,
+					       const struct pfs_value *value));
+void pfs_records_done(struct pfs_records *records);
+
+#endif

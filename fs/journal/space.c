@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Will it fit?  What is pending goes through the log into the file, so that room for both must be
+ * there: the log's in any case, the file's as far as it is not empty inside.  The file never takes the
+ * log's last room: else nothing could be written into what is removed from a full store. */
+#include "fs/journal/journal.h"
+
+#include "base/checked.h"
+
+#define FRESH_MS 100
+
+#define ROW_BYTES	  4096u			       /* a changed row can mean a page of its own */
+#define CONTENT_BYTES(n) ((n) + (n) / 8)	       /* with pages' heads, indexes and frames */
+#define LAST_RESERVE(total) PFS_MIN(UINT64_C(4) << 20, (total) / 64) /* for removals only */
+#define LOG_ROOM(total)	    PFS_MIN(UINT64_C(64) << 20, (total) / 16) /* not for growth */
+
+#define LOG_SMALL (UINT64_C(1) << 16)
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
+void pfs_space_refresh(struct pfs_tree *tree, bool always)
+{
+	struct pfs_space *space = &tree->journal->space;
+	int64_t now = now_ms(), seen = atomic_load(&space->seen_ms);
+	struct pfs_store_space store;
+
+	if (!always && seen && now - seen < FRESH_MS)
+		return;
+	/* one of those who notice looks, the others go on with what is known, if anything is */
+	if (!atomic_compare_exchange_strong(&space->seen_ms, &seen, now) && !always && seen)
+		return;
+	if (pfs_store_space(tree->store, &store))
+		return;
+	atomic_store(&space->total, store.total);
+	atomic_store(&space->free, store.free - PFS_MIN(store.growth, store.free));
+	atomic_store(&space->reusable, store.reusable);
+	atomic_store(&space->log, store.log);
+}
+
+bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)
+{
+	const struct pfs_space *space = &tree->journal->space;
+	uint64_t reusable = atomic_load(&space->reusable), total = atomic_load(&space->total);
+	uint64_t needed, growth;
+
+	if (bytes > (uint64_t)PFS_FILE_SIZE_MAX / 4)
+		return false;
+	needed = rows * ROW_BYTES + CONTENT_BYTES(bytes);
+	growth = needed > reusable ? needed - reusable : 0;
+	if (removal)
+		needed += growth;
+	else if (growth)
+		needed += growth + LOG_ROOM(total);
+	else
+		needed += LAST_RESERVE(total);
+	return needed <= atomic_load(&space->free);
+}
+
+bool pfs_space_is_held_by_log(const struct pfs_tree *tree)
+{
+	const struct pfs_space *space = &tree->journal->space;
+	uint64_t log = atomic_load(&space->log);
+
+	return log > LOG_SMALL && log > atomic_load(&space->free) / 4;
+}
+
+int pfs_journal_space(struct pfs_tree *tree, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	int64_t content = atomic_load(&tree->journal->content);
+	struct pfs_store_space space;
+	uint64_t used;
+
+	PFS_TRY(pfs_store_space(tree->store, &space));
+	used = space.growth + LOG_ROOM(space.total) + (content > 0 ? (uint64_t)content : 0);
+	space.free += space.log;
+	space.free -= PFS_MIN(used, space.free);
+	*free_bytes = PFS_MIN(space.free + space.reusable, space.total);
+	*total_bytes = space.total;
+	return 0;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemon's side of the control socket. */
+#include "fs/mount/control/control.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/reserve.h"
+#include "base/thread.h"
+#include "fs/mount/control/control_wire.h"
+#include "fs/mount/kernel.h"
+
+#define STATUS_FAILURE	3     /* as the commands exit */
+#define REQUEST_WAIT_MS 10000 /* for a client to say what it wants */
+#define PLACE_WAIT_S	1     /* for one of too many to be through */
+
+struct client {
+	struct pfs_reply reply; /* first: replies are clients */
+	struct pfs_control *control;
+	bool answering;	 /* protected by control->lock */
+	bool has_thread; /* to be joined, once that is over; the listening thread's */
+	pthread_t thread;
+	int fd; /* closed under control->lock; not blocking */
+	/* What the client has not read yet: the bytes head..tail of a file in memory. */
+	int spool; /* -1: none needed so far */
+	off_t head, tail;
+};
+
+struct pfs_control {
+	struct pfs_control_options options; /* but for the store */
+	int listener, stop;		    /* stop: an eventfd */
+	int folder;
+	char name[PFS_WIRE_NAME_SIZE]; /* of the socket in the folder */
+	char nameless[PFS_CONTROL_NAME_SIZE]; /* what one without a file is called; "" */
+	struct stat file;	       /* the socket's: it may be another's by the time we go */
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock;
+	pthread_cond_t through; /* a client is no longer answered */
+	struct client clients[PFS_CONTROL_CLIENTS];
+	_Atomic uint64_t unread; /* bytes, of all clients */
+};
+
+/* ---- replies ---- */
+
+static struct client *client_of(struct pfs_reply *reply)
+{
+	return (struct client *)reply;
+}
+
+/* Sends what waits, as far as the client takes it now. */
+static int pump(struct client *client)
+{
+	while (client->head < client->tail) {
+		off_t before = client->head;
+		ssize_t n = sendfile(client->fd, client->spool, &client->head,
+				     (size_t)(client->tail - client->head));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0)
+			return -EPIPE;
+		atomic_fetch_sub(&client->control->unread, (uint64_t)(client->head - before));
+	}
+	if (client->tail > 0 && ftruncate(client->spool, 0) != 0)
+		return -errno;
+	client->head = client->tail = 0;
+	return 0;
+}
+
+static int keep(struct client *client, const char *bytes, size_t size)
+{
+	struct pfs_control *control = client->control;
+
+	if (client->spool < 0)
+		client->spool = memfd_create("primefs answer", MFD_CLOEXEC);
+	if (client->spool < 0)
+		return -errno;
+	if (atomic_load(&control->unread) + size > control->options.unread_limit)
+		return -ENOBUFS;
+	while (size > 0) {
+		ssize_t n = pwrite(client->spool, bytes, size, client->tail);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		atomic_fetch_add(&control->unread, (uint64_t)n);
+		client->tail += n;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int put(struct client *client, const void *bytes, size_t size)
+{
+	const char *left = bytes;
+	ssize_t n;
+
+	if (client->tail > 0)
+		PFS_TRY(pump(client));
+	while (client->tail == 0 && size > 0) {
+		n = send(client->fd, left, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN)
+			return -EPIPE;
+		if (n <= 0)
+			break;
+		left += n;
+		size -= (size_t)n;
+	}
+	return size ? keep(client, left, size) : 0;
+}
+
+static int write_reply(struct pfs_reply *reply, const void *bytes, size_t size)
+{
+	const char *left = bytes;
+
+	while (size > 0) {
+		struct pfs_wire_frame frame = {
+			.kind = PFS_WIRE_BYTES,
+			.size = (uint32_t)PFS_MIN(size, UINT32_MAX),
+		};
+
+		PFS_TRY(put(client_of(reply), &frame, sizeof(frame)));
+		PFS_TRY(put(client_of(reply), left, frame.size));
+		left += frame.size;
+		size -= frame.size;
+	}
+	return 0;
+}
+
+static bool is_gone(struct pfs_reply *reply)
+{
+	struct pollfd event = {.fd = client_of(reply)->fd, .events = POLLRDHUP};
+
+	return poll(&event, 1, 0) > 0;
+}
+
+/* The end of the answer; waits for the client to have read it all. */
+static void finish_reply(struct client *client, int status)
+{
+	const char *message = client->reply.message;
+	struct pfs_wire_frame frame = {.kind = PFS_WIRE_END};
+	struct pollfd event = {.fd = client->fd, .events = POLLOUT};
+	int32_t number = status;
+	int error;
+
+	frame.size = (uint32_t)(sizeof(number) + strlen(message));
+	error = put(client, &frame, sizeof(frame));
+	if (!error)
+		error = put(client, &number, sizeof(number));
+	if (!error)
+		error = put(client, message, strlen(message));
+	while (!error && client->tail > 0) {
+		(void)poll(&event, 1, -1);
+		error = pump(client);
+	}
+}
+
+/* ---- requests ---- */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int receive(int fd, void *bytes, size_t size, int64_t end_ms)
+{
+	struct pollfd event = {.fd = fd, .events = POLLIN};
+	char *to = bytes;
+
+	while (size > 0) {
+		int64_t left = end_ms - now_ms();
+		ssize_t n;
+
+		if (left <= 0)
+			return -ETIMEDOUT;
+		if (poll(&event, 1, (int)left) <= 0)
+			continue;
+		n = recv(fd, to, size, 0);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EPIPE;
+		to += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* *text holds the words one after another; both are allocated. */
+static int receive_words(int fd, char **text, const char ***words, size_t *n)
+{
+	int64_t end_ms = now_ms() + REQUEST_WAIT_MS;
+	struct pfs_wire_request request;
+	size_t at = 0;
+
+	PFS_TRY(receive(fd, &request, sizeof(request), end_ms));
+	if (request.magic != PFS_WIRE_MAGIC)
+		return -EPROTO;
+	if (request.size > PFS_CONTROL_REQUEST_MAX || request.n_words > PFS_CONTROL_WORDS_MAX)
+		return -E2BIG;
+	*text = malloc(request.size + (size_t)1);
+	*words = calloc(request.n_words + (size_t)1, sizeof(**words));
+	if (!*text || !*words)
+		return -ENOMEM;
+	PFS_TRY(receive(fd, *text, request.size, end_ms));
+	(*text)[request.size] = '\0';
+	for (*n = 0; *n < request.n_words && at < request.size; ++*n) {
+		(*words)[*n] = *text + at;
+		at += strlen(*text + at) + 1;
+	}
+	return *n == request.n_words && *n > 0 && at == request.size ? 0 : -EPROTO;
+}
+
+static bool is_allowed(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static int answer(struct client *client)
+{
+	const struct pfs_verb *verb = client->control->options.verbs;
+	char *text PFS_FREE = NULL;
+	const char **words PFS_FREE = NULL;
+	size_t n = 0;
+	int error;
+
+	if (!is_allowed(client->fd))
+		return pfs_reply_fail(&client->reply, STATUS_FAILURE,
+				      "only the user who mounted the store and root are answered");
+	error = receive_words(client->fd, &text, &words, &n);
+	if (error)
+		return pfs_reply_fail(&client->reply, STATUS_FAILURE,
+				      "the request cannot be read: %s", strerror(-error));
+	while (verb->name && strcmp(verb->name, words[0]) != 0)
+		verb++;
+	if (!verb->name)
+		return pfs_reply_fail(&client->reply, STATUS_FAILURE,
+				      "the daemon of the mounted store does not know '%s'; it may "
+				      "be an older version: mount again",
+				      words[0]);
+	return verb->answer(client->control->options.arg, &client->reply, words, n);
+}
+
+static void *client_main(void *arg)
+{
+	struct client *client = arg;
+	struct pfs_control *control = client->control;
+
+	finish_reply(client, answer(client));
+	if (client->spool >= 0)
+		(void)close(client->spool);
+	atomic_fetch_sub(&control->unread, (uint64_t)(client->tail - client->head));
+	PFS_LOCKED(&control->lock);
+	(void)close(client->fd);
+	client->fd = -1;
+	client->answering = false;
+	(void)pthread_cond_signal(&control->through);
+	return NULL;
+}
+
+/* ---- accepting ---- */
+
+/* One that is not in use, or NULL; the lock is held. */
+static struct client *find_place(struct pfs_control *control)
+{
+	for (size_t i = 0; i < PFS_CONTROL_CLIENTS; i++)
+		if (!control->clients[i].answering)
+			return &control->clients[i];
+	return NULL;
+}
+
+/* -EBUSY: there are as many as may be. */
+static int start_client(struct pfs_control *control, int fd)
+{
+	struct timespec end;
+	struct client *client;
+	int error = 0;
+
+	PFS_LOCKED(&control->lock);
+	(void)clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += PLACE_WAIT_S;
+	while (!(client = find_place(control)) && !error)
+		error = pthread_cond_timedwait(&control->through, &control->lock, &end);
+	if (!client)
+		return -EBUSY;
+	if (client->has_thread)
+		(void)pthread_join(client->thread, NULL);
+	*client = (struct client){
+		.reply = {.write = write_reply, .gone = is_gone},
+		.control = control,
+		.fd = fd,
+		.spool = -1,
+	};
+	error = pfs_thread_start(&client->thread, client_main, client);
+	client->answering = client->has_thread = !error;
+	return error;
+}
+
+static void refuse(struct pfs_control *control, int fd, int error)
+{
+	struct client client = {.control = control, .fd = fd, .spool = -1};
+
+	(void)pfs_reply_fail(&client.reply, STATUS_FAILURE,
+			     error == -EBUSY ? "the daemon answers too many at a time already; wait"
+					     : "the daemon has no memory for this");
+	finish_reply(&client, STATUS_FAILURE); /* fits the socket's buffer: does not wait */
+	(void)close(fd);
+}
+
+static void accept_client(struct pfs_control *control)
+{
+	int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct pollfd stop = {.fd = control->stop, .events = POLLIN};
+	int error;
+
+	if (fd < 0) {
+		if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED)
+			(void)poll(&stop, 1, 100); /* no descriptors, no memory: not for ever */
+		return;
+	}
+	error = start_client(control, fd);
+	if (error)
+		refuse(control, fd, error);
+}
+
+static void *listener_main(void *arg)
+{
+	struct pfs_control *control = arg;
+	struct pollfd events[] = {
+		{.fd = control->listener, .events = POLLIN},
+		{.fd = control->stop, .events = POLLIN},
+	};
+
+	for (;;) {
+		if (poll(events, PFS_COUNT(events), -1) < 0)
+			continue;
+		if (events[1].revents)
+			return NULL;
+		if (events[0].revents)
+			accept_client(control);
+	}
+}
+
+/* ---- the socket's file ---- */
+
+static bool somebody_listens(const struct pfs_control *control, const char *store)
+{
+	int fd PFS_CLOSE = -1;
+	struct stat attr;
+
+	return stat(store, &attr) == 0 &&
+	       pfs_wire_connect(&fd, control->folder, control->name, attr.st_uid) == 0;
+}
+
+static int open_listener(struct pfs_control *control)
+{
+	control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (control->listener < 0)
+		return -errno;
+	return fchmod(control->listener, 0600) ? -errno : 0; /* what its file will have */
+}
+
+/* Made under a name that is sure to fit, then put in its place, listening already. */
+static int make_socket(struct pfs_control *control)
+{
+	struct sockaddr_un address;
+	char digits[PFS_RANDOM_SIZE], name[64];
+	int error = 0;
+
+	PFS_TRY(pfs_random_digits(digits));
+	PFS_TRY(open_listener(control));
+	(void)snprintf(name, sizeof(name), ".primefs-%s" PFS_CONTROL_SUFFIX, digits);
+	pfs_wire_address(&address, control->folder, name);
+	if (bind(control->listener, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return -errno;
+	if (listen(control->listener, PFS_CONTROL_CLIENTS) != 0 ||
+	    fstatat(control->folder, name, &control->file, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    renameat(control->folder, name, control->folder, control->name) != 0)
+		error = -errno;
+	if (error)
+		(void)unlinkat(control->folder, name, 0);
+	return error;
+}
+
+/* Whoever asks has the name from the mountpoint, and looks who listens. */
+static int make_nameless(struct pfs_control *control)
+{
+	struct sockaddr_un address;
+	char digits[PFS_RANDOM_SIZE];
+	socklen_t size;
+
+	if (control->listener >= 0)
+		(void)close(control->listener);
+	control->file.st_ino = 0;
+	PFS_TRY(pfs_random_digits(digits));
+	PFS_TRY(open_listener(control));
+	(void)snprintf(control->nameless, sizeof(control->nameless), "primefs-%s", digits);
+	size = pfs_wire_nameless(&address, control->nameless);
+	if (bind(control->listener, (struct sockaddr *)&address, size) != 0 ||
+	    listen(control->listener, PFS_CONTROL_CLIENTS) != 0)
+		return -errno;
+	return 0;
+}
+
+static void remove_socket(const struct pfs_control *control)
+{
+	struct stat now;
+
+	if (control->file.st_ino &&
+	    fstatat(control->folder, control->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    now.st_dev == control->file.st_dev && now.st_ino == control->file.st_ino)
+		(void)unlinkat(control->folder, control->name, 0);
+}
+
+/* ---- opening and closing ---- */
+
+static int start(struct pfs_control *control, const char *store)
+{
+	int error = pfs_wire_place(&control->folder, control->name, store);
+
+	if (!error && !control->options.alone && somebody_listens(control, store))
+		return -EADDRINUSE;
+	if (!error)
+		error = make_socket(control);
+	if (error && control->options.alone)
+		error = make_nameless(control);
+	if (error)
+		return error;
+	control->stop = eventfd(0, EFD_CLOEXEC);
+	if (control->stop < 0)
+		return -errno;
+	error = pthread_create(&control->thread, NULL, listener_main, control);
+	control->has_thread = !error;
+	return -error;
+}
+
+int pfs_control_open(struct pfs_control **out, const struct pfs_control_options *options)
+{
+	struct pfs_control *control = calloc(1, sizeof(*control));
+	int error;
+
+	*out = NULL;
+	if (!control)
+		return -ENOMEM;
+	control->options = *options;
+	control->options.store = NULL;
+	if (!control->options.unread_limit)
+		control->options.unread_limit = pfs_quarter_of_memory();
+	control->listener = control->stop = control->folder = -1;
+	(void)pthread_mutex_init(&control->lock, NULL);
+	(void)pthread_cond_init(&control->through, NULL);
+	error = start(control, options->store);
+	if (error)
+		pfs_control_close(control);
+	else
+		*out = control;
+	return error;
+}
+
+const char *pfs_control_name(const struct pfs_control *control)
+{
+	return control->nameless;
+}
+
+/* Their verbs find that nobody reads any more. */
+static void cut_off(struct pfs_control *control)
+{
+	PFS_LOCKED(&control->lock);
+
+	for (size_t i = 0; i < PFS_CONTROL_CLIENTS; i++)
+		if (control->clients[i].answering)
+			(void)shutdown(control->clients[i].fd, SHUT_RDWR);
+}
+
+void pfs_control_close(struct pfs_control *control)
+{
+	if (!control)
+		return;
+	remove_socket(control);
+	if (control->has_thread) {
+		if (eventfd_write(control->stop, 1) != 0)
+			pfs_warning("the control socket's thread cannot be stopped");
+		(void)pthread_join(control->thread, NULL);
+	}
+	cut_off(control);
+	for (size_t i = 0; i < PFS_CONTROL_CLIENTS; i++)
+		if (control->clients[i].has_thread)
+			(void)pthread_join(control->clients[i].thread, NULL);
+	if (control->listener >= 0)
+		(void)close(control->listener);
+	if (control->stop >= 0)
+		(void)close(control->stop);
+	if (control->folder >= 0)
+		(void)close(control->folder);
+	(void)pthread_cond_destroy(&control->through);
+	(void)pthread_mutex_destroy(&control->lock);
+	free(control);
+}

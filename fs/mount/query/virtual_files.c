@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* FUSE's operations on open virtual files.  What a file holds is complete when its open is
+ * answered; what is written to one is taken over when it is closed, but for `run`, whose writes are
+ * statements. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/mount/query/virtual.h"
+
+static const struct fuse_lowlevel_ops *real_of(fuse_req_t req)
+{
+	return &pfs_mount_of(req)->real;
+}
+
+/* ---- opening ---- */
+
+static int check_open(const struct pfs_call *call, int flags)
+{
+	const struct pfs_virtual_kind *kind = call->virtual->kind;
+	int access = flags & O_ACCMODE;
+
+	if (S_ISDIR(kind->mode))
+		return -EISDIR;
+	if (access == O_RDONLY)
+		return kind->fill ? 0 : -EACCES;
+	if (!kind->write && (!kind->store || !call->scope.sees_all))
+		return -EACCES;
+	return call->mount->options.flags & MS_RDONLY ? -EROFS : 0;
+}
+
+static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int flags)
+{
+	const struct pfs_virtual_kind *kind = call->virtual->kind;
+	struct pfs_answer *answer;
+
+	PFS_TRY(pfs_call_room(call, &handle->answer, 0));
+	if (kind->store && (flags & O_ACCMODE) != O_RDONLY)
+		PFS_TRY(pfs_call_room(call, &handle->written, kind->store_limit));
+	answer = handle->written ? handle->written : handle->answer;
+	/* What was there stays in front of what is appended. */
+	if (kind->fill && !kind->write && !(handle->written && flags & O_TRUNC))
+		PFS_TRY(kind->fill(call, call->virtual, answer));
+	handle->appends = flags & O_APPEND;
+	handle->emptied = handle->written && flags & O_TRUNC;
+	return 0;
+}
+
+static int open_file(struct pfs_call *call, struct pfs_handle **out, int flags)
+{
+	int error;
+
+	*out = NULL;
+	PFS_TRY(check_open(call, flags));
+	PFS_TRY(pfs_handle_create(out, call));
+	error = open_answers(call, *out, flags);
+	if (error) {
+		pfs_handle_close(call->mount->virtuals, *out);
+		return error;
+	}
+	pfs_handle_show(call->mount->virtuals, *out);
+	return 0;
+}
+
+static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
+	struct pfs_handle *handle;
+	struct pfs_call call;
+	int error;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->open(req, node, fi);
+		return;
+	}
+	error = pfs_call_begin(&call, req, node, 0);
+	if (!error) {
+		error = open_file(&call, &handle, fi->flags);
+		pfs_call_end(&call);
+	}
+	if (error) {
+		pfs_reply_error(req, error);
+		return;
+	}
+	fi->fh = (uintptr_t)handle;
+	fi->direct_io = 1;
+	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
+	if (fuse_reply_open(req, fi) != 0)
+		pfs_handle_close(virtuals, handle);
+}
+
+static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		   struct fuse_file_info *fi)
+{
+	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
+	struct pfs_handle *handle = NULL;
+	struct fuse_entry_param param;
+	struct pfs_call call;
+	int error;
+
+	if (!pfs_is_virtual(parent)) {
+		real_of(req)->create(req, parent, name, mode, fi);
+		return;
+	}
+	error = pfs_call_begin(&call, req, parent, 0);
+	if (!error) {
+		error = pfs_virtual_make(&call, &param, name, S_IFREG);
+		if (!error)
+			error = pfs_call_move(&call, param.ino);
+		if (!error)
+			error = open_file(&call, &handle, fi->flags | O_TRUNC);
+		pfs_call_end(&call);
+	}
+	if (error) {
+		pfs_reply_error(req, error);
+		return;
+	}
+	fi->fh = (uintptr_t)handle;
+	fi->direct_io = 1;
+	if (fuse_reply_create(req, &param, fi) != 0) {
+		pfs_handle_close(virtuals, handle);
+		pfs_virtual_forget(virtuals, param.ino, 1);
+	}
+}
+
+/* ---- reading and writing ---- */
+
+/* Where in the answer a read at offset is.  After a write the answer begins where the write ended,
+ * or, if the reader has gone back, at 0. */
+static uint64_t place(struct pfs_handle *handle, uint64_t offset)
+{
+	if (offset < handle->base)
+		handle->base = 0;
+	return offset - handle->base;
+}
+
+#define VIEWS_MAX 64 /* of a read: pieces of an answer have 16 KiB and more */
+
+/* Replies with what is in memory, without a copy of it; false: not all of it is there. */
+static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t size,
+		       uint64_t offset)
+{
+	uint64_t end = pfs_answer_size(answer);
+	struct iovec views[VIEWS_MAX];
+	int n = 0;
+
+	while (size && offset < end) {
+		const char *bytes;
+		size_t some = size;
+
+		bytes = n < VIEWS_MAX ? pfs_answer_view(answer, &some, offset) : NULL;
+		if (!bytes)
+			return false;
+		views[n++] = (struct iovec){.iov_base = (void *)bytes, .iov_len = some};
+		offset += some;
+		size -= some;
+	}
+	(void)fuse_reply_iov(req, views, n);
+	return true;
+}
+
+static void reply_copied(fuse_req_t req, const struct pfs_answer *answer, size_t size,
+			 uint64_t offset)
+{
+	char *data = pfs_dispatch_scratch(size);
+	ssize_t n = data ? pfs_answer_read(answer, data, size, offset) : -ENOMEM;
+
+	if (n < 0)
+		pfs_reply_error(req, (int)n);
+	else
+		(void)fuse_reply_buf(req, data, (size_t)n);
+}
+
+/* What was written and waits for its end is answered now; with the lock. */
+static int settle(fuse_req_t req, struct pfs_handle *handle)
+{
+	struct pfs_call call;
+	int error;
+
+	if (!handle->n_rest)
+		return 0;
+	PFS_TRY(pfs_call_begin(&call, req, handle->virtual->node, 0));
+	pfs_handle_act(handle, &call);
+	error = handle->virtual->kind->settle(&call, handle);
+	pfs_call_end(&call);
+	return error;
+}
+
+/* What is being written may change: it is copied with the lock. */
+static void reply_written(fuse_req_t req, struct pfs_handle *handle, size_t size, uint64_t offset)
+{
+	char *data = pfs_dispatch_scratch(size);
+	ssize_t n = -ENOMEM;
+
+	(void)pthread_mutex_lock(&handle->lock);
+	if (data)
+		n = settle(req, handle);
+	if (!n)
+		n = pfs_answer_read(handle->written ? handle->written : handle->answer, data, size,
+				    place(handle, offset));
+	if (n > 0)
+		handle->end = UINT64_MAX;
+	(void)pthread_mutex_unlock(&handle->lock);
+	if (n < 0)
+		pfs_reply_error(req, (int)n);
+	else
+		(void)fuse_reply_buf(req, data, (size_t)n);
+}
+
+static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		  struct fuse_file_info *fi)
+{
+	struct pfs_handle *handle;
+	struct pfs_answer *answer;
+	uint64_t at;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->read(req, node, size, offset, fi);
+		return;
+	}
+	handle = pfs_handle_of(fi);
+	if (handle->written || handle->virtual->kind->settle) {
+		reply_written(req, handle, size, (uint64_t)offset);
+		return;
+	}
+	/* Once replied to, the handle may be closed, and before that another answer may take the place of
+	 * this one. */
+	(void)pthread_mutex_lock(&handle->lock);
+	answer = pfs_answer_ref(handle->answer);
+	at = place(handle, (uint64_t)offset);
+	(void)pthread_mutex_unlock(&handle->lock);
+	if (!reply_kept(req, answer, size, at))
+		reply_copied(req, answer, size, at);
+	pfs_answer_close(answer);
+}
+
+/* Whole files are written from the front to the end, as shells and programs do. */
+static int append(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
+		  off_t offset)
+{
+	PFS_LOCKED(&handle->lock);
+	if (!handle->appends && (uint64_t)offset != pfs_answer_size(handle->written)) {
+		if (offset != 0)
+			return pfs_call_fail(
+				call, -EINVAL,
+				"%s: is written as a whole, from its beginning to its end",
+				call->virtual->name);
+		pfs_answer_truncate(handle->written);
+	}
+	handle->changed = true;
+	handle->emptied = false;
+	handle->error = pfs_answer_write(handle->written, data, size);
+	if (handle->error == -EFBIG)
+		return pfs_call_fail(call, -EFBIG, "%s: more than %zu bytes", call->virtual->name,
+				     call->virtual->kind->store_limit);
+	return handle->error;
+}
+
+static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
+		   struct fuse_file_info *fi)
+{
+	struct pfs_handle *handle;
+	struct pfs_call call;
+	int error;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->write(req, node, data, size, offset, fi);
+		return;
+	}
+	error = pfs_call_begin(&call, req, node, 0);
+	if (!error) {
+		handle = pfs_handle_of(fi);
+		if (call.virtual->kind->write && call.scope.uid != handle->uid)
+			error = -EACCES; /* a program with more rights was given it to write to */
+		else if (call.virtual->kind->write)
+			error = call.virtual->kind->write(&call, handle, data, size, offset);
+		else
+			error = append(&call, handle, data, size, offset);
+		pfs_call_end(&call);
+	}
+	if (error)
+		pfs_reply_error(req, error);
+	else
+		(void)fuse_reply_write(req, size);
+}
+
+/* close(2): what was written is taken over, and its error is close's. */
+static void flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct pfs_handle *handle;
+	struct pfs_call call;
+	int error;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->flush(req, node, fi);
+		return;
+	}
+	handle = pfs_handle_of(fi);
+	error = pfs_call_begin(&call, req, node, 0);
+	if (!error) {
+		(void)pthread_mutex_lock(&handle->lock);
+		pfs_handle_act(handle, &call);
+		error = handle->error;
+		if (!error && handle->written && handle->changed)
+			error = handle->virtual->kind->store(&call, handle->virtual,
+							     handle->written);
+		handle->changed = false;
+		(void)pthread_mutex_unlock(&handle->lock);
+		pfs_call_end(&call);
+	}
+	pfs_reply_error(req, error);
+}
+
+/* A file that was opened to be truncated and never written to is truncated now: a shell closes one
+ * descriptor of it before it writes to the other. */
+static void release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct pfs_handle *handle;
+	struct pfs_call call;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->release(req, node, fi);
+		return;
+	}
+	handle = pfs_handle_of(fi);
+	if (handle->emptied && pfs_call_begin(&call, req, node, 0) == 0) {
+		pfs_handle_act(handle, &call); /* the kernel does not say who closes */
+		(void)handle->virtual->kind->store(&call, handle->virtual, handle->written);
+		pfs_call_end(&call);
+	}
+	pfs_handle_close(pfs_mount_of(req)->virtuals, handle);
+	pfs_reply_error(req, 0);
+}
+
+static void fsync_(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_file_info *fi)
+{
+	if (pfs_is_virtual(node))
+		pfs_reply_error(req, 0);
+	else
+		real_of(req)->fsync(req, node, data_only, fi);
+}
+
+static void fallocate_(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
+		       struct fuse_file_info *fi)
+{
+	if (pfs_is_virtual(node))
+		pfs_reply_error(req, -EOPNOTSUPP);
+	else
+		real_of(req)->fallocate(req, node, mode, offset, length, fi);
+}
+
+/* All of it is data. */
+static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
+		   struct fuse_file_info *fi)
+{
+	struct pfs_handle *handle;
+	off_t size;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->lseek(req, node, offset, whence, fi);
+		return;
+	}
+	handle = pfs_handle_of(fi);
+	(void)pthread_mutex_lock(&handle->lock);
+	size = (off_t)(handle->base + pfs_answer_size(handle->answer));
+	(void)pthread_mutex_unlock(&handle->lock);
+	if (offset < 0 || offset >= size)
+		pfs_reply_error(req, -ENXIO);
+	else
+		(void)fuse_reply_lseek(req, whence == SEEK_DATA ? offset : size);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): the parameters are libfuse's */
+static void copy_file_range_(fuse_req_t req, fuse_ino_t from, off_t from_offset,
+			     struct fuse_file_info *from_fi, fuse_ino_t to, off_t to_offset,
+			     struct fuse_file_info *to_fi, size_t size, int flags)
+{
+	if (pfs_is_virtual(from) || pfs_is_virtual(to))
+		pfs_reply_error(req, -EXDEV); /* the kernel copies */
+	else
+		real_of(req)->copy_file_range(req, from, from_offset, from_fi, to, to_offset, to_fi,
+					      size, flags);
+}
+
+void pfs_set_virtual_file_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->open = open_;
+	ops->create = create;
+	ops->read = read_;
+	ops->write = write_;
+	ops->flush = flush;
+	ops->release = release;
+	ops->fsync = fsync_;
+	ops->fallocate = fallocate_;
+	ops->lseek = lseek_;
+	ops->copy_file_range = copy_file_range_;
+}

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+/* FUSE's operations on virtual nodes, those on open files apart (virtual_files.c).  Each looks at
+ * the number of the node it is about and passes on what is not virtual. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/number.h"
+#include "fs/mount/query/virtual.h"
+
+static const struct fuse_lowlevel_ops *real_of(fuse_req_t req)
+{
+	return &pfs_mount_of(req)->real;
+}
+
+/* ---- attributes ---- */
+
+static void fill_attr(const struct pfs_call *call, struct stat *attr,
+		      const struct pfs_virtual *virtual)
+{
+	mode_t mode = virtual->kind->mode;
+	struct timespec now;
+
+	if (call->mount->options.query_others) {
+		mode |= (mode & 0500) >> 3 | (mode & 0500) >> 6;
+		if (virtual->kind->others_write)
+			mode |= 0022;
+	}
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	*attr = (struct stat){
+		.st_ino = virtual->st_ino,
+		.st_mode = mode,
+		.st_nlink = S_ISDIR(mode) ? 2 : 1,
+		.st_uid = geteuid(),
+		.st_gid = getegid(),
+		.st_blksize = 65536,
+		.st_atim = now,
+		.st_mtim = now,
+		.st_ctim = now,
+	};
+	if (S_ISLNK(mode))
+		attr->st_size = (off_t)strlen(virtual->data);
+	else if (!S_ISDIR(mode))
+		attr->st_size = (off_t)pfs_handles_size(call->mount->virtuals, virtual, call);
+	attr->st_blocks = (attr->st_size + 511) / 512;
+}
+
+static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct pfs_call call;
+	struct stat attr;
+	int error;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->getattr(req, node, fi);
+		return;
+	}
+	error = pfs_call_begin(&call, req, node, 0);
+	if (error) {
+		pfs_reply_error(req, error);
+		return;
+	}
+	fill_attr(&call, &attr, call.virtual);
+	pfs_call_end(&call);
+	(void)fuse_reply_attr(req, &attr, 0);
+}
+
+/* Files that are written take a truncation, and any time. */
+/* Times are taken and not kept; so is the mode of a table, that mv and `cp -p` may bring one. */
+static int check_setattr(const struct pfs_virtual *virtual, int to_set)
+{
+	const int times = FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW |
+			  FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_CTIME;
+
+	if (virtual->kind->store)
+		to_set &= ~FUSE_SET_ATTR_MODE;
+	if (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		return -EPERM;
+	if (to_set & FUSE_SET_ATTR_SIZE && !virtual->kind->write && !virtual->kind->store)
+		return -EACCES;
+	return to_set & ~(times | FUSE_SET_ATTR_SIZE) ? -EPERM : 0;
+}
+
+static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+		    struct fuse_file_info *fi)
+{
+	struct pfs_call call;
+	struct stat now;
+	int error;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->setattr(req, node, attr, to_set, fi);
+		return;
+	}
+	error = pfs_call_begin(&call, req, node, 0);
+	if (!error) {
+		error = check_setattr(call.virtual, to_set);
+		fill_attr(&call, &now, call.virtual);
+		pfs_call_end(&call);
+	}
+	if (error)
+		pfs_reply_error(req, error);
+	else
+		(void)fuse_reply_attr(req, &now, 0);
+}
+
+/* ---- names ---- */
+
+/* name NULL: `.query` of the directory ino. */
+static int find(struct pfs_call *call, struct fuse_entry_param *param, const char *name)
+{
+	struct pfs_found found = {&pfs_query_kind, NULL};
+	struct pfs_virtual *dir = call->virtual, *virtual;
+
+	*param = (struct fuse_entry_param){.ino = 0};
+	if (name) {
+		if (!dir->kind->lookup)
+			return -ENOTDIR;
+		PFS_TRY(dir->kind->lookup(call, dir, name, &found));
+	}
+	PFS_TRY(pfs_virtual_find(call->mount->virtuals, &virtual, dir, call->scope.ino,
+				 name ? name : PFS_QUERY_NAME, call->scope.uid, &found));
+	param->ino = virtual->node;
+	fill_attr(call, &param->attr, virtual);
+	pfs_virtual_drop(call->mount->virtuals, virtual);
+	return 0;
+}
+
+static void reply_found(fuse_req_t req, int error, const struct fuse_entry_param *param)
+{
+	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
+
+	if (error)
+		pfs_reply_error(req, error);
+	else if (fuse_reply_entry(req, param) != 0)
+		pfs_virtual_forget(virtuals, param->ino, 1);
+}
+
+static void lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	bool is_root = !pfs_is_virtual(parent);
+	struct fuse_entry_param param;
+	struct pfs_call call;
+	int error;
+
+	if (is_root && strcmp(name, PFS_QUERY_NAME) != 0) {
+		real_of(req)->lookup(req, parent, name);
+		return;
+	}
+	error = pfs_call_begin(&call, req, is_root ? 0 : parent, pfs_ino_of(parent));
+	if (!error) {
+		error = find(&call, &param, is_root ? NULL : name);
+		pfs_call_end(&call);
+	}
+	reply_found(req, error, &param);
+}
+
+static void forget(fuse_req_t req, fuse_ino_t node, uint64_t n)
+{
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->forget(req, node, n);
+		return;
+	}
+	pfs_virtual_forget(pfs_mount_of(req)->virtuals, node, n);
+	fuse_reply_none(req);
+}
+
+static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct pfs_mount *mount = pfs_mount_of(req);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (pfs_is_virtual(forgets[i].ino))
+			pfs_virtual_forget(mount->virtuals, forgets[i].ino, forgets[i].nlookup);
+		else
+			pfs_tree_forget(mount->tree, pfs_ino_of(forgets[i].ino),
+					forgets[i].nlookup);
+	}
+	fuse_reply_none(req);
+}
+
+int pfs_virtual_make(struct pfs_call *call, struct fuse_entry_param *param, const char *name,
+		     mode_t type)
+{
+	if (!call->virtual->kind->make)
+		return -EPERM;
+	if (call->mount->options.flags & MS_RDONLY)
+		return -EROFS;
+	PFS_TRY(call->virtual->kind->make(call, call->virtual, name, type));
+	call->making = true;
+	return find(call, param, name);
+}
+
+static void make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t type)
+{
+	struct fuse_entry_param param;
+	struct pfs_call call;
+	int error = pfs_call_begin(&call, req, parent, 0);
+
+	if (!error) {
+		error = pfs_virtual_make(&call, &param, name, type);
+		pfs_call_end(&call);
+	}
+	reply_found(req, error, &param);
+}
+
+static void mknod_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	if (pfs_is_virtual(parent))
+		make(req, parent, name, mode & S_IFMT ? mode & S_IFMT : S_IFREG);
+	else
+		real_of(req)->mknod(req, parent, name, mode, rdev);
+}
+
+static void mkdir_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	if (pfs_is_virtual(parent))
+		make(req, parent, name, S_IFDIR);
+	else
+		real_of(req)->mkdir(req, parent, name, mode);
+}
+
+static void symlink_(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	if (pfs_is_virtual(parent))
+		pfs_reply_error(req, -EPERM);
+	else
+		real_of(req)->symlink(req, target, parent, name);
+}
+
+/* Programs that meet EXDEV copy instead. */
+static void link_(fuse_req_t req, fuse_ino_t node, fuse_ino_t parent, const char *name)
+{
+	if (pfs_is_virtual(node) || pfs_is_virtual(parent))
+		pfs_reply_error(req, -EXDEV);
+	else
+		real_of(req)->link(req, node, parent, name);
+}
+
+/* Files are copied then, too; but the copy of a saved query would end half-way. */
+static int rename_error(fuse_req_t req, fuse_ino_t parent)
+{
+	struct pfs_call call;
+	bool saved;
+
+	PFS_TRY(pfs_call_begin(&call, req, parent, 0));
+	saved = call.virtual->kind == &pfs_query_kind;
+	pfs_call_end(&call);
+	return saved ? -EPERM : -EXDEV;
+}
+
+static void rename_(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+		    const char *new_name, unsigned flags)
+{
+	if (pfs_is_virtual(parent) || pfs_is_virtual(new_parent))
+		pfs_reply_error(req, rename_error(req, pfs_is_virtual(parent) ? parent : new_parent));
+	else if (strcmp(name, PFS_QUERY_NAME) == 0)
+		pfs_reply_error(req, -EPERM);
+	else
+		real_of(req)->rename(req, parent, name, new_parent, new_name, flags);
+}
+
+static void remove_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t type)
+{
+	struct pfs_call call;
+	int error = pfs_call_begin(&call, req, parent, 0);
+
+	if (!error) {
+		if (!call.virtual->kind->remove)
+			error = -EPERM;
+		else if (call.mount->options.flags & MS_RDONLY)
+			error = -EROFS;
+		else
+			error = call.virtual->kind->remove(&call, call.virtual, name, type);
+		pfs_call_end(&call);
+	}
+	pfs_reply_error(req, error);
+}
+
+static void unlink_(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	if (pfs_is_virtual(parent))
+		remove_(req, parent, name, S_IFREG);
+	else if (strcmp(name, PFS_QUERY_NAME) == 0)
+		pfs_reply_error(req, -EPERM);
+	else
+		real_of(req)->unlink(req, parent, name);
+}
+
+static void rmdir_(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	if (pfs_is_virtual(parent))
+		remove_(req, parent, name, S_IFDIR);
+	else if (strcmp(name, PFS_QUERY_NAME) == 0)
+		pfs_reply_error(req, -EPERM);
+	else
+		real_of(req)->rmdir(req, parent, name);
+}
+
+static void readlink_(fuse_req_t req, fuse_ino_t node)
+{
+	struct pfs_virtual *virtual;
+	struct pfs_call call;
+	char target[PATH_MAX];
+	int error;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->readlink(req, node);
+		return;
+	}
+	error = pfs_call_begin(&call, req, node, 0);
+	if (!error) {
+		virtual = call.virtual;
+		if (!S_ISLNK(virtual->kind->mode))
+			error = -EINVAL;
+		else
+			(void)snprintf(target, sizeof(target), "%s", (const char *)virtual->data);
+		pfs_call_end(&call);
+	}
+	if (error)
+		pfs_reply_error(req, error);
+	else
+		(void)fuse_reply_readlink(req, target);
+}
+
+/* ---- directories ---- */
+
+static int open_dir(struct pfs_call *call, struct pfs_handle **out)
+{
+	const struct pfs_virtual_kind *kind = call->virtual->kind;
+	int error;
+
+	*out = NULL;
+	if (!S_ISDIR(kind->mode))
+		return -ENOTDIR;
+	PFS_TRY(pfs_handle_create(out, call));
+	error = kind->list ? kind->list(call, call->virtual, &(*out)->names) : 0;
+	if (error) {
+		pfs_handle_close(call->mount->virtuals, *out);
+		return error;
+	}
+	pfs_handle_show(call->mount->virtuals, *out);
+	return 0;
+}
+
+static void opendir_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
+	struct pfs_handle *handle;
+	struct pfs_call call;
+	int error;
+
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->opendir(req, node, fi);
+		return;
+	}
+	error = pfs_call_begin(&call, req, node, 0);
+	if (!error) {
+		error = open_dir(&call, &handle);
+		pfs_call_end(&call);
+	}
+	if (error) {
+		pfs_reply_error(req, error);
+		return;
+	}
+	fi->fh = (uintptr_t)handle;
+	if (fuse_reply_open(req, fi) != 0)
+		pfs_handle_close(virtuals, handle);
+}
+
+/* The entry at a place of the listing: ".", "..", then the names. */
+static const char *entry_at(const struct pfs_handle *handle, size_t at, struct stat *attr)
+{
+	const struct pfs_virtual *dir = handle->virtual;
+	const char *name;
+
+	attr->st_mode = S_IFDIR;
+	if (at == 0) {
+		attr->st_ino = dir->st_ino;
+		return ".";
+	}
+	if (at == 1) {
+		attr->st_ino = dir->parent ? dir->parent->st_ino : dir->ino;
+		return "..";
+	}
+	name = handle->names.bytes + handle->names.names[at - 2].at;
+	attr->st_mode = handle->names.names[at - 2].type;
+	attr->st_ino = pfs_virtual_st_ino(dir, dir->ino, name);
+	return name;
+}
+
+static void list(fuse_req_t req, size_t size, off_t offset, const struct pfs_handle *handle,
+		 bool plus)
+{
+	char *data = pfs_dispatch_scratch(size);
+	size_t used = 0, at;
+
+	if (!data) {
+		pfs_reply_error(req, -ENOMEM);
+		return;
+	}
+	for (at = (size_t)offset; at < handle->names.n + 2; at++) {
+		struct fuse_entry_param param = {.ino = 0};
+		const char *name = entry_at(handle, at, &param.attr);
+		size_t n;
+
+		if (plus)
+			n = fuse_add_direntry_plus(req, data + used, size - used, name, &param,
+						   (off_t)at + 1);
+		else
+			n = fuse_add_direntry(req, data + used, size - used, name, &param.attr,
+					      (off_t)at + 1);
+		if (n > size - used)
+			break;
+		used += n;
+	}
+	(void)fuse_reply_buf(req, data, used);
+}
+
+static void readdir_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		     struct fuse_file_info *fi)
+{
+	if (pfs_is_virtual(node))
+		list(req, size, offset, pfs_handle_of(fi), false);
+	else
+		real_of(req)->readdir(req, node, size, offset, fi);
+}
+
+static void readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+			struct fuse_file_info *fi)
+{
+	if (pfs_is_virtual(node))
+		list(req, size, offset, pfs_handle_of(fi), true);
+	else
+		real_of(req)->readdirplus(req, node, size, offset, fi);
+}
+
+static void releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	if (!pfs_is_virtual(node)) {
+		real_of(req)->releasedir(req, node, fi);
+		return;
+	}
+	pfs_handle_close(pfs_mount_of(req)->virtuals, pfs_handle_of(fi));
+	pfs_reply_error(req, 0);
+}
+
+static void fsyncdir(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_file_info *fi)
+{
+	if (pfs_is_virtual(node))
+		pfs_reply_error(req, 0);
+	else
+		real_of(req)->fsyncdir(req, node, data_only, fi);
+}
+
+/* ---- extended attributes: virtual nodes have none ---- */
+
+struct total {
+	bool found;
+	int64_t value;
+};
+
+static int take_total(void *arg, const struct pfs_query *query)
+{
+	struct total *total = arg;
+	struct pfs_query_value value;
+
+	if (!query)
+		return 0;
+	pfs_query_value(query, 0, &value);
+	*total = (struct total){true, value.integer};
+	return 0;
+}
+
+/* The total of a node of the tree as the caller sees it; text: PFS_NUMBER_SIZE. */
+static int find_total(struct pfs_call *call, char *text, uint64_t ino, const char *column)
+{
+	struct total total = {false, 0};
+	char sql[128];
+	int len = snprintf(sql, sizeof(sql), "SELECT %s FROM nodes WHERE ino = %llu", column,
+			   (unsigned long long)ino);
+
+	PFS_TRY(pfs_call_rows(call, sql, (size_t)len, take_total, &total));
+	if (!total.found)
+		return -EACCES;
+	return (int)pfs_print_integer(text, total.value);
+}
+
+static void reply_total(fuse_req_t req, fuse_ino_t node, const char *column, size_t size)
+{
+	char text[PFS_NUMBER_SIZE];
+	struct pfs_call call;
+	int n = pfs_call_begin(&call, req, 0, pfs_ino_of(FUSE_ROOT_ID));
+
+	if (!n) {
+		n = find_total(&call, text, pfs_ino_of(node), column);
+		pfs_call_end(&call);
+	}
+	if (n >= 0 && size && (size_t)n > size)
+		n = -ERANGE;
+	if (n < 0)
+		pfs_reply_error(req, n);
+	else if (size)
+		(void)fuse_reply_buf(req, text, (size_t)n);
+	else
+		(void)fuse_reply_xattr(req, (size_t)n);
+}
+
+/* The column of a total that the tree's own attribute may not tell this caller, as it counts what he
+ * does not see; NULL: something else. */
+static const char *limited_total(fuse_req_t req, const char *name)
+{
+	static const char prefix[] = "user.primefs.";
+	static const char *const totals[] = {"subtree_count", "subtree_size", "subtree_blocks",
+					     "subtree_mtime"};
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	if (!pfs_mount_of(req)->options.query_others || uid == 0 || uid == geteuid() ||
+	    strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return NULL;
+	for (size_t i = 0; i < PFS_COUNT(totals); i++)
+		if (strcmp(name + sizeof(prefix) - 1, totals[i]) == 0)
+			return totals[i];
+	return NULL;
+}
+
+static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
+{
+	const char *total;
+
+	if (pfs_is_virtual(node)) {
+		pfs_reply_error(req, strncmp(name, "user.", 5) == 0 ? -ENODATA : -EOPNOTSUPP);
+		return;
+	}
+	total = limited_total(req, name);
+	if (total)
+		reply_total(req, node, total, size);
+	else
+		real_of(req)->getxattr(req, node, name, size);
+}
+
+static void listxattr_(fuse_req_t req, fuse_ino_t node, size_t size)
+{
+	if (!pfs_is_virtual(node))
+		real_of(req)->listxattr(req, node, size);
+	else if (size)
+		(void)fuse_reply_buf(req, NULL, 0);
+	else
+		(void)fuse_reply_xattr(req, 0);
+}
+
+static void setxattr_(fuse_req_t req, fuse_ino_t node, const char *name, const char *value,
+		      size_t size, int flags)
+{
+	if (pfs_is_virtual(node))
+		pfs_reply_error(req, -EOPNOTSUPP);
+	else
+		real_of(req)->setxattr(req, node, name, value, size, flags);
+}
+
+static void removexattr_(fuse_req_t req, fuse_ino_t node, const char *name)
+{
+	if (pfs_is_virtual(node))
+		pfs_reply_error(req, -EOPNOTSUPP);
+	else
+		real_of(req)->removexattr(req, node, name);
+}
+
+void pfs_set_virtual_operations(struct pfs_mount *mount, struct fuse_lowlevel_ops *ops)
+{
+	mount->real = *ops;
+	pfs_set_virtual_file_operations(ops);
+	ops->getattr = getattr;
+	ops->setattr = setattr;
+	ops->lookup = lookup;
+	ops->forget = forget;
+	ops->forget_multi = forget_multi;
+	ops->mknod = mknod_;
+	ops->mkdir = mkdir_;
+	ops->symlink = symlink_;
+	ops->link = link_;
+	ops->rename = rename_;
+	ops->unlink = unlink_;
+	ops->rmdir = rmdir_;
+	ops->readlink = readlink_;
+	ops->opendir = opendir_;
+	ops->readdir = readdir_;
+	ops->readdirplus = readdirplus;
+	ops->releasedir = releasedir;
+	ops->fsyncdir = fsyncdir;
+	ops->getxattr = getxattr_;
+	ops->listxattr = listxattr_;
+	ops->setxattr = setxattr_;
+	ops->removexattr = removexattr_;
+}

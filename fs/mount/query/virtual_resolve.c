@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* `.query/resolve`: paths are written, one a line; the primes of their nodes are read, in their order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "fs/mount/query/virtual.h"
+#include "fs/tree/resolve.h"
+
+#define BATCH PFS_RESOLVE_HELD /* paths at once */
+#define PATH_SIZE_MAX ((size_t)1 << 20)
+#define OTHERS_MAX ((uint64_t)64 << 20) /* bytes of an answer for those who do not see all */
+
+struct batch {
+	struct pfs_path_text paths[BATCH];
+	uint64_t inos[BATCH];
+	char text[BATCH * PFS_NUMBER_SIZE];
+};
+
+static bool is_gone(void *arg)
+{
+	struct pfs_call *call = arg;
+
+	return atomic_load_explicit(&call->interrupted, memory_order_relaxed);
+}
+
+static int answer_batch(struct pfs_call *call, struct pfs_handle *handle, struct batch *batch, size_t n)
+{
+	const struct pfs_viewer viewer = {call->scope.uid, call->scope.gid, call->scope.groups,
+					  call->scope.n_groups};
+	const struct pfs_resolve_from from = {
+		.ino = call->virtual->ino,
+		.viewer = call->scope.sees_all ? NULL : &viewer,
+		.gone = is_gone,
+		.arg = call,
+	};
+	char *end = batch->text;
+
+	PFS_TRY(pfs_tree_resolve_many(call->mount->tree, batch->inos, batch->paths, n, &from));
+	for (size_t i = 0; i < n; i++) {
+		if (batch->inos[i])
+			end += pfs_print_integer(end, (int64_t)batch->inos[i]);
+		else
+			*end++ = '-';
+		*end++ = '\n';
+	}
+	return pfs_answer_write(handle->answer, batch->text, (size_t)(end - batch->text));
+}
+
+static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const char *text, size_t size)
+{
+	struct batch *batch PFS_FREE = malloc(sizeof(*batch));
+	size_t at = 0, n;
+
+	if (!batch)
+		return -ENOMEM;
+	do {
+		for (n = 0; n < BATCH && pfs_path_next(&batch->paths[n], text, size, &at, '\n');)
+			n++;
+		if (n)
+			PFS_TRY(answer_batch(call, handle, batch, n));
+	} while (n == BATCH);
+	return 0;
+}
+
+static void forget(struct pfs_handle *handle)
+{
+	pfs_answer_truncate(handle->answer);
+	handle->n_rest = 0;
+}
+
+static int fail(struct pfs_call *call, struct pfs_handle *handle, int error)
+{
+	forget(handle);
+	handle->end = UINT64_MAX;
+	switch (error) {
+	case -EINTR:
+		return error;
+	case -ENAMETOOLONG:
+		return pfs_call_fail(call, error,
+				     "resolve: a path has more than %zu bytes; write one a line",
+				     PATH_SIZE_MAX);
+	case -EFBIG:
+		return pfs_call_fail(call, error,
+				     "resolve: more than %llu MiB of answers; read them in between",
+				     (unsigned long long)(OTHERS_MAX >> 20));
+	default:
+		return pfs_call_fail(call, error, "resolve: %s", strerror(-error));
+	}
+}
+
+/* Answers the lines that are complete; the rest waits for what follows. */
+static int take(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size)
+{
+	const char *last;
+	size_t whole;
+
+	PFS_TRY(pfs_grow(&handle->rest, &handle->rest_capacity, handle->n_rest + size, 1));
+	memcpy(handle->rest + handle->n_rest, data, size);
+	handle->n_rest += size;
+	last = memrchr(handle->rest + handle->n_rest - size, '\n', size);
+	whole = last ? (size_t)(last - handle->rest) + 1 : 0;
+	if (whole)
+		PFS_TRY(answer_lines(call, handle, handle->rest, whole));
+	handle->n_rest -= whole;
+	memmove(handle->rest, handle->rest + whole, handle->n_rest);
+	return handle->n_rest > PATH_SIZE_MAX ? -ENAMETOOLONG : 0;
+}
+
+/* A write that begins where the last one ended goes on with it; after a read it is a new list. */
+static int resolve(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
+		   off_t offset)
+{
+	int error;
+
+	pfs_handle_act(handle, call);
+	if (size > PATH_SIZE_MAX / 16)
+		pfs_dispatch_yield();
+	PFS_LOCKED(&handle->lock);
+	if ((uint64_t)offset != handle->end)
+		forget(handle);
+	error = take(call, handle, data, size);
+	if (!error && !call->scope.sees_all && pfs_answer_size(handle->answer) > OTHERS_MAX)
+		error = -EFBIG;
+	if (error)
+		return fail(call, handle, error);
+	handle->base = handle->end = (uint64_t)offset + size;
+	return 0;
+}
+
+/* The last line need not end with a newline. */
+static int settle(struct pfs_call *call, struct pfs_handle *handle)
+{
+	int error = answer_lines(call, handle, handle->rest, handle->n_rest);
+
+	handle->n_rest = 0;
+	return error ? fail(call, handle, error) : 0;
+}
+
+static int fill_nothing(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *file PFS_UNUSED,
+			struct pfs_answer *answer PFS_UNUSED)
+{
+	return 0;
+}
+
+const struct pfs_virtual_kind pfs_resolve_kind = {
+	.mode = S_IFREG | 0600,
+	.others_write = true,
+	.fill = fill_nothing,
+	.write = resolve,
+	.settle = settle,
+};

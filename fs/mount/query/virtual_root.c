@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* `.query` itself, and the simple files in it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/mount/query/virtual.h"
+#include "fs/query/output/treemap.h"
+
+#define TREEMAP_WIDTH  1200
+#define TREEMAP_HEIGHT 800
+
+int pfs_answer_text(struct pfs_answer *answer, const char *text)
+{
+	return pfs_answer_write(answer, text, strlen(text));
+}
+
+/* ---- run ---- */
+
+static int fill_nothing(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *file PFS_UNUSED,
+			struct pfs_answer *answer PFS_UNUSED)
+{
+	return 0;
+}
+
+/* Whoever does not see all does not change all that a statement names either. */
+static void add_who_may(struct pfs_call *call)
+{
+	char *reason PFS_FREE = pfs_call_reason(call, 0);
+
+	if (reason)
+		(void)pfs_call_fail(call, -EACCES,
+				    "%s(only root and the user who mounted change anything by "
+				    "statements; mv, rm, chmod and the like are for all)",
+				    reason);
+}
+
+/* A write is a statement; its answer takes the place of the last one's. */
+static int run(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
+	       off_t offset)
+{
+	struct pfs_answer *answer;
+	int error;
+
+	if (size > PFS_STATEMENT_MAX)
+		return pfs_call_fail(call, -E2BIG, "the statement has %zu bytes; %zu are the most",
+				     size, PFS_STATEMENT_MAX);
+	error = pfs_call_room(call, &answer, 0);
+	if (error)
+		return error;
+	pfs_handle_act(handle, call);
+	call->scope.may_change = call->scope.sees_all;
+	error = pfs_call_answer(call, answer, PFS_FORMAT_TSV, data, size);
+	if (error == -EACCES && !call->scope.sees_all)
+		add_who_may(call);
+	if (error) {
+		pfs_answer_close(answer);
+		return error;
+	}
+	PFS_LOCKED(&handle->lock);
+	pfs_answer_close(handle->answer);
+	handle->answer = answer;
+	handle->base = (uint64_t)offset + size;
+	return 0;
+}
+
+const struct pfs_virtual_kind pfs_run_kind = {
+	.mode = S_IFREG | 0600,
+	.others_write = true,
+	.fill = fill_nothing,
+	.write = run,
+};
+
+/* ---- sql: statements as names ---- */
+
+static int fill_statement(struct pfs_call *call, struct pfs_virtual *file,
+			  struct pfs_answer *answer)
+{
+	static const char *const suffixes[] = {"csv", "json", "tsv", "txt"};
+	enum pfs_format format = PFS_FORMAT_TSV;
+	const char *dot = strrchr(file->name, '.');
+	size_t len = strlen(file->name), i;
+
+	for (i = 0; dot && i < PFS_COUNT(suffixes); i++) {
+		if (strcmp(dot + 1, suffixes[i]) == 0) {
+			len = (size_t)(dot - file->name);
+			PFS_TRY(pfs_format_by_name(&format, dot + 1, strlen(dot + 1)));
+			break;
+		}
+	}
+	return pfs_call_answer(call, answer, format, file->name, len);
+}
+
+static const struct pfs_virtual_kind statement_kind = {
+	.mode = S_IFREG | 0400,
+	.fill = fill_statement,
+};
+
+static int lookup_statement(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UNUSED,
+			    const char *name PFS_UNUSED, struct pfs_found *found)
+{
+	found->kind = &statement_kind;
+	return 0;
+}
+
+const struct pfs_virtual_kind pfs_sql_kind = {
+	.mode = S_IFDIR | 0500,
+	.lookup = lookup_statement,
+};
+
+/* ---- error, paths, treemap.svg ---- */
+
+static int fill_error(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
+		      struct pfs_answer *answer)
+{
+	char *reason PFS_FREE = pfs_call_reason(call, 0);
+
+	return reason ? pfs_answer_text(answer, reason) : 0;
+}
+
+static const struct pfs_virtual_kind error_kind = {
+	.mode = S_IFREG | 0400,
+	.fill = fill_error,
+};
+
+struct listing {
+	struct pfs_call *call;
+	struct pfs_answer *answer;
+};
+
+static int add_paths(void *arg, const char *bytes, size_t size)
+{
+	struct listing *listing = arg;
+
+	if (atomic_load_explicit(&listing->call->interrupted, memory_order_relaxed))
+		return -EINTR;
+	return pfs_answer_write(listing->answer, bytes, size);
+}
+
+static int fill_paths(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
+		      struct pfs_answer *answer)
+{
+	static const char visible[] = "SELECT path FROM nodes ORDER BY preorder";
+	struct pfs_question question = {PFS_SUBTREE, &call->scope.ino, 1};
+	struct listing listing = {call, answer};
+	int error;
+
+	if (!call->scope.sees_all)
+		return pfs_call_answer(call, answer, PFS_FORMAT_PATHS, visible, strlen(visible));
+	pfs_dispatch_yield();
+	error = pfs_tree_list(call->mount->tree, &question, 0, add_paths, &listing);
+	if (error && error != -EINTR)
+		return pfs_call_fail(call, error, "paths: %s", strerror(-error));
+	return error;
+}
+
+static const struct pfs_virtual_kind paths_kind = {
+	.mode = S_IFREG | 0400,
+	.fill = fill_paths,
+};
+
+static int add_tile(void *treemap, const struct pfs_query *query)
+{
+	if (query)
+		return pfs_treemap_row(treemap, query);
+	pfs_treemap_clear(treemap);
+	return 0;
+}
+
+static int draw_treemap(struct pfs_call *call, struct pfs_treemap *treemap,
+			struct pfs_answer *answer)
+{
+	struct pfs_sink sink = {answer, pfs_answer_write};
+	char *path PFS_FREE = NULL;
+	char sql[PFS_TREEMAP_STATEMENT];
+	size_t len = pfs_treemap_statement(treemap, sql, call->scope.ino);
+
+	PFS_TRY(pfs_call_rows(call, sql, len, add_tile, treemap));
+	PFS_TRY(pfs_tree_path(call->mount->tree, &path, call->scope.ino));
+	return pfs_treemap_write(treemap, &sink, call->scope.ino, path);
+}
+
+static int fill_treemap(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
+			struct pfs_answer *answer)
+{
+	struct pfs_treemap *treemap;
+	int error = pfs_treemap_create(&treemap, TREEMAP_WIDTH, TREEMAP_HEIGHT);
+
+	if (error)
+		return error;
+	error = draw_treemap(call, treemap, answer);
+	pfs_treemap_close(treemap);
+	return error;
+}
+
+static const struct pfs_virtual_kind treemap_kind = {
+	.mode = S_IFREG | 0400,
+	.fill = fill_treemap,
+};
+
+/* ---- the directory ---- */
+
+static const struct fixed {
+	const char *name;
+	const struct pfs_virtual_kind *kind;
+} fixed[] = {
+	{"error", &error_kind},	      {"help", &pfs_help_kind},	      {"paths", &paths_kind},
+	{"resolve", &pfs_resolve_kind}, {"run", &pfs_run_kind},	  {"sql", &pfs_sql_kind},
+	{"stats", &pfs_stats_kind},	{"tables", &pfs_tables_kind}, {"treemap.svg", &treemap_kind},
+	{"where", &pfs_where_kind},
+};
+
+static const struct pfs_virtual_kind *find_fixed(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(fixed); i++)
+		if (strcmp(fixed[i].name, name) == 0)
+			return fixed[i].kind;
+	return NULL;
+}
+
+static int lookup(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
+		  struct pfs_found *found)
+{
+	found->kind = find_fixed(name);
+	return found->kind ? 0 : pfs_saved_lookup(call, name, found);
+}
+
+static int list(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED,
+		struct pfs_virtual_names *names)
+{
+	size_t i;
+
+	for (i = 0; i < PFS_COUNT(fixed); i++)
+		PFS_TRY(pfs_virtual_names_add(names, fixed[i].name, strlen(fixed[i].name),
+					      fixed[i].kind->mode & S_IFMT));
+	return pfs_saved_list(call, names);
+}
+
+static int make(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
+		mode_t type)
+{
+	if (find_fixed(name))
+		return -EEXIST;
+	return S_ISDIR(type) ? pfs_saved_make(call, name) : -EPERM;
+}
+
+static int remove_(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
+		   mode_t type)
+{
+	if (find_fixed(name))
+		return -EPERM;
+	return S_ISDIR(type) ? pfs_saved_remove(call, name) : -EISDIR;
+}
+
+const struct pfs_virtual_kind pfs_query_kind = {
+	.mode = S_IFDIR | 0700,
+	.lookup = lookup,
+	.list = list,
+	.make = make,
+	.remove = remove_,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* `.query/stats`: what the directory holds and what the daemon has done, as JSON. */
+#include <linux/fuse.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "fs/mount/query/virtual.h"
+#include "fs/query/output/format.h"
+
+static const char *const operations[PFS_OPCODES] = {
+	[FUSE_LOOKUP] = "lookup",
+	[FUSE_FORGET] = "forget",
+	[FUSE_GETATTR] = "getattr",
+	[FUSE_SETATTR] = "setattr",
+	[FUSE_READLINK] = "readlink",
+	[FUSE_SYMLINK] = "symlink",
+	[FUSE_MKNOD] = "mknod",
+	[FUSE_MKDIR] = "mkdir",
+	[FUSE_UNLINK] = "unlink",
+	[FUSE_RMDIR] = "rmdir",
+	[FUSE_RENAME] = "rename",
+	[FUSE_LINK] = "link",
+	[FUSE_OPEN] = "open",
+	[FUSE_READ] = "read",
+	[FUSE_WRITE] = "write",
+	[FUSE_STATFS] = "statfs",
+	[FUSE_RELEASE] = "release",
+	[FUSE_FSYNC] = "fsync",
+	[FUSE_SETXATTR] = "setxattr",
+	[FUSE_GETXATTR] = "getxattr",
+	[FUSE_LISTXATTR] = "listxattr",
+	[FUSE_REMOVEXATTR] = "removexattr",
+	[FUSE_FLUSH] = "flush",
+	[FUSE_OPENDIR] = "opendir",
+	[FUSE_READDIR] = "readdir",
+	[FUSE_RELEASEDIR] = "releasedir",
+	[FUSE_FSYNCDIR] = "fsyncdir",
+	[FUSE_CREATE] = "create",
+	[FUSE_INTERRUPT] = "interrupt",
+	[FUSE_BATCH_FORGET] = "batch_forget",
+	[FUSE_FALLOCATE] = "fallocate",
+	[FUSE_READDIRPLUS] = "readdirplus",
+	[FUSE_RENAME2] = "rename2",
+	[FUSE_LSEEK] = "lseek",
+	[FUSE_COPY_FILE_RANGE] = "copy_file_range",
+};
+
+static PFS_PRINTF(2, 3) void print(struct pfs_out *out, const char *format, ...)
+{
+	char text[512];
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	pfs_out_text(out, text);
+}
+
+/* ---- the directory ---- */
+
+struct totals {
+	int64_t nodes, bytes;
+};
+
+static int take_totals(void *arg, const struct pfs_query *query)
+{
+	struct totals *totals = arg;
+	struct pfs_query_value nodes, bytes;
+
+	if (!query)
+		return 0;
+	pfs_query_value(query, 0, &nodes);
+	pfs_query_value(query, 1, &bytes);
+	*totals = (struct totals){nodes.integer, bytes.integer};
+	return 0;
+}
+
+static int print_directory(struct pfs_call *call, struct pfs_out *out)
+{
+	char *path PFS_FREE = NULL;
+	struct totals totals = {0, 0};
+	char sql[128];
+	int n = snprintf(sql, sizeof(sql),
+			 "SELECT subtree_count, subtree_size FROM nodes WHERE ino = %llu",
+			 (unsigned long long)call->scope.ino);
+
+	PFS_TRY(pfs_tree_path(call->mount->tree, &path, call->scope.ino));
+	PFS_TRY(pfs_call_rows(call, sql, (size_t)n, take_totals, &totals));
+	pfs_out_text(out, "  \"directory\": {\"path\": ");
+	(void)pfs_out_json(out, path, strlen(path));
+	print(out, ", \"ino\": %llu, \"nodes\": %lld, \"bytes\": %lld}",
+	      (unsigned long long)call->scope.ino, (long long)totals.nodes,
+	      (long long)totals.bytes);
+	return 0;
+}
+
+/* ---- what concerns all: for the user who mounted only ---- */
+
+static int print_store(struct pfs_call *call, struct pfs_out *out)
+{
+	struct pfs_tree_info info;
+
+	PFS_TRY(pfs_tree_info(call->mount->tree, &info));
+	print(out,
+	      ",\n  \"store\": {\"nodes\": %llu, \"directories\": %llu, \"files\": %llu, "
+	      "\"bytes\": %llu, \"max_depth\": %u, \"max_code_bits\": %u, \"epoch\": %llu, "
+	      "\"memory_bytes\": %llu, \"name_bytes\": %llu}",
+	      (unsigned long long)info.nodes, (unsigned long long)info.directories,
+	      (unsigned long long)info.files, (unsigned long long)info.bytes, info.max_depth,
+	      info.max_code_bits, (unsigned long long)info.epoch,
+	      (unsigned long long)info.memory_bytes, (unsigned long long)info.name_bytes);
+	return 0;
+}
+
+static int print_engine(struct pfs_call *call, struct pfs_out *out)
+{
+	struct pfs_engine_info info;
+	uint64_t host, device;
+	bool has_device = pfs_queries_count(call->mount->queries, &host, &device);
+
+	PFS_TRY(pfs_tree_engine(call->mount->tree, &info));
+	print(out, ",\n  \"engine\": {\"kind\": \"%s\", \"device\": ", info.engine);
+	(void)pfs_out_json(out, info.device, strlen(info.device));
+	print(out,
+	      ", \"degraded\": %s, \"threads\": %u, \"device_bytes\": %llu, "
+	      "\"directories\": %llu, \"deep\": %llu}",
+	      info.degraded ? "true" : "false", info.threads, (unsigned long long)info.device_bytes,
+	      (unsigned long long)info.directories, (unsigned long long)info.deep);
+	print(out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
+	      has_device ? "true" : "false", (unsigned long long)host, (unsigned long long)device);
+	return 0;
+}
+
+static void print_operations(struct pfs_call *call, struct pfs_out *out)
+{
+	const char *separator = "";
+	size_t i;
+
+	print(out, ",\n  \"queries\": {\"running\": %d, \"run\": %llu, \"failed\": %llu, "
+	      "\"files\": %zu}",
+	      atomic_load(&call->mount->running),
+	      (unsigned long long)atomic_load(&call->mount->run),
+	      (unsigned long long)atomic_load(&call->mount->failed),
+	      pfs_virtuals_count(call->mount->virtuals));
+	pfs_out_text(out, ",\n  \"operations\": {");
+	for (i = 0; i < PFS_OPCODES; i++) {
+		uint64_t n = atomic_load(&call->mount->counts[i].n);
+
+		if (!n || !operations[i])
+			continue;
+		print(out, "%s\n    \"%s\": {\"count\": %llu, \"ns\": %llu}", separator,
+		      operations[i], (unsigned long long)n,
+		      (unsigned long long)atomic_load(&call->mount->counts[i].ns));
+		separator = ",";
+	}
+	pfs_out_text(out, "\n  }");
+}
+
+static int print_all(struct pfs_call *call, struct pfs_out *out)
+{
+	pfs_out_text(out, "{\n");
+	PFS_TRY(print_directory(call, out));
+	if (call->scope.sees_all) {
+		PFS_TRY(print_store(call, out));
+		PFS_TRY(print_engine(call, out));
+		print_operations(call, out);
+	}
+	pfs_out_text(out, "\n}\n");
+	pfs_out_flush(out);
+	return out->error;
+}
+
+static int fill_stats(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
+		      struct pfs_answer *answer)
+{
+	struct pfs_sink sink = {answer, pfs_answer_write};
+	struct pfs_out out;
+	int error;
+
+	PFS_TRY(pfs_out_init(&out, &sink));
+	error = print_all(call, &out);
+	pfs_out_finish(&out);
+	return error;
+}
+
+const struct pfs_virtual_kind pfs_stats_kind = {
+	.mode = S_IFREG | 0400,
+	.fill = fill_stats,
+};

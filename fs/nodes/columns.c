@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/* Columns that are made, and how they follow the tree.  Before a reader gets one it is brought to
+ * the tree's epoch; so nobody else reads it while it is being changed, since whoever reads it in
+ * the same hold found nothing more to do. */
+#include "fs/nodes/columns_impl.h"
+#include "fs/content/register.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+#define PIECE	(1u << 15) /* slots read in one hold of the tree */
+#define LOG_MAX (1u << 20) /* changes */
+
+/* ---- life ---- */
+
+int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks)
+{
+	const size_t size = ((size_t)UINT32_MAX / PFS_BLOCK_ROWS + 2) * sizeof(*stamps->block);
+
+	PFS_TRY(pfs_reserve_open(blocks, size));
+	PFS_TRY(pfs_reserve_grow(blocks, size)); /* what is not touched takes no memory */
+	stamps->block = blocks->base;
+	stamps->id = pfs_table_new_id();
+	return 0;
+}
+
+int pfs_columns_create(struct pfs_tree *tree)
+{
+	struct pfs_columns *columns = calloc(1, sizeof(*columns));
+
+	tree->columns = columns;
+	if (!columns)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&columns->making, NULL);
+	(void)pthread_mutex_init(&columns->lock, NULL);
+	PFS_TRY(pfs_stamps_reserve(&columns->fields[0], &columns->blocks));
+	for (size_t i = 1; i < PFS_COUNT(columns->fields); i++) {
+		columns->fields[i].block = columns->fields[0].block;
+		columns->fields[i].id = pfs_table_new_id();
+	}
+	return 0;
+}
+
+static void free_derived(struct pfs_derived *column)
+{
+	if (!column)
+		return;
+	pfs_attr_reader_close(column->reader);
+	pfs_reserve_close(&column->data);
+	pfs_reserve_close(&column->nulls);
+	pfs_reserve_close(&column->blocks);
+	pfs_dictionary_finish(&column->dictionary);
+	free(column->attr);
+	free(column);
+}
+
+void pfs_columns_destroy(struct pfs_tree *tree)
+{
+	struct pfs_columns *columns = tree->columns;
+
+	if (!columns)
+		return;
+	for (size_t i = 0; i < columns->n; i++)
+		free_derived(columns->columns[i]);
+	free(columns->log);
+	pfs_reserve_close(&columns->blocks);
+	(void)pthread_mutex_destroy(&columns->making);
+	(void)pthread_mutex_destroy(&columns->lock);
+	free(columns);
+	tree->columns = NULL;
+}
+
+/* ---- changes ---- */
+
+/* Gives up the columns that lack changes before that one, and forgets these: the tree is held for
+ * writing. */
+static void give_up(struct pfs_columns *columns, uint64_t before)
+{
+	size_t kept = 0, n = PFS_MIN(before - columns->log_begin, columns->n_log);
+
+	for (size_t i = 0; i < columns->n; i++) {
+		struct pfs_derived *column = columns->columns[i];
+
+		if (column->cursor >= before || !column->ready) {
+			column->is_lost |= column->cursor < before;
+			columns->columns[kept++] = column;
+		} else {
+			free_derived(column);
+		}
+	}
+	columns->n = kept;
+	columns->n_log -= n;
+	if (columns->n_log)
+		memmove(columns->log, columns->log + n, columns->n_log * sizeof(*columns->log));
+	columns->log_begin = before;
+}
+
+void pfs_columns_touched(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_columns *columns = tree->columns;
+
+	if (!columns)
+		return;
+	pfs_stamps_touch(&columns->fields[0], slot, ++columns->clock);
+	if (!columns->n)
+		return;
+	if (columns->n_log == LOG_MAX)
+		give_up(columns, columns->log_begin + LOG_MAX / 2);
+	if (pfs_grow(&columns->log, &columns->capacity, columns->n_log + 1, sizeof(*columns->log)))
+		give_up(columns, columns->log_begin + columns->n_log + 1);
+	else
+		columns->log[columns->n_log++] = slot;
+}
+
+/* ---- values ---- */
+
+static void set_bit(uint64_t *bits, uint32_t slot, bool value)
+{
+	uint64_t bit = UINT64_C(1) << slot % 64;
+
+	bits[slot / 64] = value ? bits[slot / 64] | bit : bits[slot / 64] & ~bit;
+}
+
+static int fill_extensions(const struct pfs_image *image, struct pfs_derived *column,
+			   const uint32_t *slots, size_t n)
+{
+	uint32_t *codes = column->data.base;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t slot = slots[i];
+		size_t len;
+		const char *name = pfs_names_get(image->names, image->name[slot], &len);
+		const char *text = pfs_scan_extension(name, &len);
+
+		set_bit(column->nulls.base, slot, !text);
+		codes[slot] = 0;
+		if (text)
+			PFS_TRY(pfs_dictionary_add(&column->dictionary, &codes[slot], text, len));
+	}
+	return 0;
+}
+
+static void fill_depths(const struct pfs_tree *tree, struct pfs_derived *column,
+			const uint32_t *slots, size_t n)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t *depths = column->data.base;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t slot = slots[i], parent = image->parent[slot];
+
+		if (!pfs_scan_is_live(image, slot))
+			depths[slot] = 0;
+		else if (!column->ready && parent < slot && S_ISDIR(image->mode[parent]))
+			depths[slot] = depths[parent] + 1; /* as import lays nodes out */
+		else
+			depths[slot] = (uint32_t)pfs_scan_integer(tree, PFS_FIELD_DEPTH, slot);
+	}
+}
+
+static int put_attr(struct pfs_derived *column, uint32_t slot, const struct pfs_attr_value *value)
+{
+	uint32_t *codes = column->data.base;
+	int64_t *integers = column->data.base;
+	double *reals = column->data.base;
+
+	set_bit(column->nulls.base, slot, !value->is_set);
+	if (!value->is_set)
+		return 0;
+	switch (column->type) {
+	case PFS_ATTR_INTEGER:
+		column->is_mixed |= value->type != PFS_ATTR_INTEGER;
+		integers[slot] = value->type == PFS_ATTR_INTEGER ? value->integer : 0;
+		return 0;
+	case PFS_ATTR_REAL: /* an integer is a real in such a column */
+		column->is_mixed |= value->type == PFS_ATTR_TEXT;
+		if (value->type != PFS_ATTR_TEXT)
+			reals[slot] =
+				value->type == PFS_ATTR_REAL ? value->real : (double)value->integer;
+		return 0;
+	case PFS_ATTR_TEXT:
+		column->is_mixed |= value->type != PFS_ATTR_TEXT;
+		if (value->type != PFS_ATTR_TEXT)
+			return 0;
+		return pfs_dictionary_add(&column->dictionary, &codes[slot], value->text,
+					  value->text_len);
+	}
+	return 0;
+}
+
+static int fill_attrs(struct pfs_derived *column, const uint32_t *slots, size_t n)
+{
+	struct pfs_attr_value values[256];
+
+	for (size_t from = 0; from < n; from += PFS_COUNT(values)) {
+		size_t count = PFS_MIN(n - from, PFS_COUNT(values));
+
+		PFS_TRY(pfs_attr_read(column->reader, values, slots + from, count));
+		for (size_t i = 0; i < count; i++)
+			PFS_TRY(put_attr(column, slots[from + i], &values[i]));
+	}
+	return 0;
+}
+
+/* Room for the slots; none that it did not have has a value yet. */
+static int reach(struct pfs_derived *column, uint32_t end)
+{
+	size_t words = (end + 63) / 64 * sizeof(uint64_t);
+
+	if (end <= column->end)
+		return 0;
+	if (column->kind == PFS_DERIVED_LIVE) {
+		PFS_TRY(pfs_reserve_grow(&column->data, words));
+	} else {
+		PFS_TRY(pfs_reserve_grow(&column->data, end * pfs_derived_width(column)));
+		PFS_TRY(pfs_reserve_grow(&column->nulls, words));
+	}
+	column->end = end;
+	return 0;
+}
+
+/* Reads the slots' values.  The tree is held, and the lock, or the column is not ready. */
+static int fill(const struct pfs_tree *tree, struct pfs_derived *column, const uint32_t *slots,
+		size_t n)
+{
+	const struct pfs_image *image = &tree->image;
+
+	PFS_TRY(reach(column, image->end));
+	switch (column->kind) {
+	case PFS_DERIVED_LIVE:
+		for (size_t i = 0; i < n; i++)
+			set_bit(column->data.base, slots[i], pfs_scan_is_live(image, slots[i]));
+		return 0;
+	case PFS_DERIVED_EXT:
+		return fill_extensions(image, column, slots, n);
+	case PFS_DERIVED_DEPTH:
+		fill_depths(tree, column, slots, n);
+		return 0;
+	case PFS_DERIVED_ATTR:
+		return fill_attrs(column, slots, n);
+	}
+	return 0;
+}
+
+/* Brings the column to the tree's epoch. */
+static int follow(struct pfs_tree *tree, struct pfs_derived *column)
+{
+	struct pfs_columns *columns = tree->columns;
+	uint64_t log_end = columns->log_begin + columns->n_log;
+	size_t n = (size_t)(log_end - column->cursor);
+	int error = 0;
+
+	if (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access)
+		return -EAGAIN;
+	for (size_t i = columns->n_log - n; i < columns->n_log; i++)
+		pfs_stamps_touch(&column->data_stamps, columns->log[i], log_end);
+	if (n)
+		error = fill(tree, column, columns->log + columns->n_log - n, n);
+	else
+		error = reach(column, tree->image.end);
+	if (!error)
+		column->cursor = log_end;
+	return error;
+}
+
+/* ---- making one ---- */
+
+static struct pfs_derived *find(const struct pfs_columns *columns, enum pfs_derived_kind kind,
+				const struct pfs_column_wish *wish)
+{
+	for (size_t i = 0; i < columns->n; i++) {
+		struct pfs_derived *column = columns->columns[i];
+
+		if (column->kind == kind &&
+		    (kind != PFS_DERIVED_ATTR ||
+		     (column->attr_len == wish->attr_len &&
+		      memcmp(column->attr, wish->attr, wish->attr_len) == 0)))
+			return column;
+	}
+	return NULL;
+}
+
+static struct pfs_derived *new_derived(enum pfs_derived_kind kind,
+				       const struct pfs_column_wish *wish)
+{
+	struct pfs_derived *column = calloc(1, sizeof(*column));
+	int error;
+
+	if (!column)
+		return NULL;
+	column->kind = kind;
+	if (kind == PFS_DERIVED_ATTR) {
+		column->type = wish->type;
+		column->attr_len = wish->attr_len;
+		column->attr = strndup(wish->attr, wish->attr_len);
+	}
+	error = kind == PFS_DERIVED_ATTR && !column->attr ? -ENOMEM : 0;
+	if (!error)
+		error = pfs_reserve_open(&column->data, PFS_SLOT_MAX * sizeof(int64_t));
+	if (!error)
+		error = pfs_reserve_open(&column->nulls, PFS_SLOT_MAX / 8);
+	if (!error)
+		error = pfs_stamps_reserve(&column->data_stamps, &column->blocks);
+	column->nulls_stamps.block = column->data_stamps.block;
+	if (!error)
+		error = pfs_dictionary_begin(&column->dictionary);
+	if (error)
+		free_derived(PFS_TAKE(column));
+	return column;
+}
+
+static void remove_column(struct pfs_columns *columns, const struct pfs_derived *column)
+{
+	for (size_t i = 0; i < columns->n; i++) {
+		if (columns->columns[i] == column)
+			columns->columns[i--] = columns->columns[--columns->n];
+	}
+}
+
+/* Notes changes for it from now on.  Whoever makes a column changes the list, and nobody else does
+ * without the write lock. */
+static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new)
+{
+	struct pfs_columns *columns = tree->columns;
+	int error = 0;
+
+	(void)pfs_scan_lock(tree);
+	{
+		PFS_LOCKED(&columns->lock);
+		if (is_new && columns->n == PFS_DERIVED_MAX)
+			error = -ENOMEM;
+		else if (is_new)
+			columns->columns[columns->n++] = column;
+		column->ready = column->is_lost = column->is_mixed = false;
+		column->cursor = columns->log_begin + columns->n_log;
+		column->access = tree->image.access;
+		if (!error)
+			error = reach(column, tree->image.end);
+	}
+	pfs_scan_unlock(tree);
+	return error;
+}
+
+static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from)
+{
+	uint32_t slots[1024];
+	int error = 0;
+
+	(void)pfs_scan_lock(tree);
+	for (uint32_t to = PFS_MIN(from + PIECE, tree->image.end); from < to && !error;) {
+		size_t n = 0;
+
+		for (; n < PFS_COUNT(slots) && from < to; from++)
+			slots[n++] = from;
+		error = fill(tree, column, slots, n);
+	}
+	pfs_scan_unlock(tree);
+	return error;
+}
+
+static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(void *arg),
+		void *arg)
+{
+	uint32_t end = column->end;
+	bool is_lost;
+
+	for (uint32_t from = 0; from < end; from += PIECE) {
+		PFS_TRY(fill_piece(tree, column, from));
+		if (poll && poll(arg))
+			return -EINTR;
+	}
+	(void)pfs_scan_lock(tree);
+	{
+		PFS_LOCKED(&tree->columns->lock);
+		is_lost = column->is_lost;
+		column->ready = !is_lost;
+		column->data_stamps.id = pfs_table_new_id(); /* nobody has a copy of it as it is now */
+		column->nulls_stamps.id = pfs_table_new_id();
+	}
+	pfs_scan_unlock(tree);
+	return is_lost ? -EAGAIN : 0;
+}
+
+static void forget(struct pfs_tree *tree, struct pfs_derived *column)
+{
+	(void)pfs_scan_lock(tree);
+	{
+		PFS_LOCKED(&tree->columns->lock);
+		remove_column(tree->columns, column);
+	}
+	pfs_scan_unlock(tree);
+	free_derived(column);
+}
+
+/* Whether it is there and holds; a reader of attributes that does no more is replaced. */
+static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_derived_kind kind,
+		const struct pfs_column_wish *wish, struct pfs_attr_reader **reader)
+{
+	struct pfs_columns *columns = tree->columns;
+	int error;
+
+	(void)pfs_scan_lock(tree);
+	{
+		PFS_LOCKED(&columns->lock);
+		*column = find(columns, kind, wish);
+		if (*column && kind == PFS_DERIVED_ATTR) {
+			struct pfs_attr_reader *old = (*column)->reader;
+
+			(*column)->reader = *reader;
+			*reader = old;
+		}
+		error = *column && (*column)->ready ? follow(tree, *column) : -EAGAIN;
+	}
+	pfs_scan_unlock(tree);
+	return error;
+}
+
+static int prepare(struct pfs_tree *tree, enum pfs_derived_kind kind,
+		   const struct pfs_column_wish *wish, int (*poll)(void *arg), void *arg)
+{
+	struct pfs_attr_reader *reader = NULL;
+	struct pfs_derived *column;
+	bool is_new;
+	int error;
+
+	if (kind == PFS_DERIVED_ATTR)
+		PFS_TRY(pfs_attr_reader_open(&reader, tree, wish->attr, wish->attr_len));
+	error = look(tree, &column, kind, wish, &reader);
+	if (error != -EAGAIN) {
+		pfs_attr_reader_close(reader);
+		return error;
+	}
+	is_new = !column;
+	if (is_new) {
+		column = new_derived(kind, wish);
+		if (column) {
+			column->reader = reader;
+			reader = NULL;
+		}
+	}
+	pfs_attr_reader_close(reader);
+	error = column ? enlist(tree, column, is_new) : -ENOMEM;
+	if (!error)
+		error = make(tree, column, poll, arg);
+	if (error && column)
+		forget(tree, column);
+	return error;
+}
+
+/* What follows from a node's place changes without the node: nobody notes that. */
+static bool is_computed(const struct pfs_tree *tree, const struct pfs_column_wish *wish)
+{
+	return wish->attr && pfs_registers_computing(tree, wish->attr, wish->attr_len);
+}
+
+int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_column_wish *wishes, size_t n,
+			int (*poll)(void *arg), void *arg)
+{
+	enum pfs_derived_kind kind;
+	PFS_LOCKED(&tree->columns->making);
+
+	PFS_TRY(prepare(tree, PFS_DERIVED_LIVE, NULL, poll, arg));
+	for (size_t i = 0; i < n; i++) {
+		if (pfs_derived_kind_of(&kind, &wishes[i]) && !is_computed(tree, &wishes[i]))
+			PFS_TRY(prepare(tree, kind, &wishes[i], poll, arg));
+	}
+	return 0;
+}
+
+int pfs_derived_get(struct pfs_tree *tree, struct pfs_derived **out, enum pfs_derived_kind kind,
+		    const struct pfs_column_wish *wish)
+{
+	PFS_LOCKED(&tree->columns->lock);
+	if (kind == PFS_DERIVED_ATTR && is_computed(tree, wish))
+		return -EOPNOTSUPP;
+	*out = find(tree->columns, kind, wish);
+	if (!*out || !(*out)->ready)
+		return -EAGAIN;
+	PFS_TRY(follow(tree, *out));
+	return (*out)->is_mixed ? -EOPNOTSUPP : 0;
+}

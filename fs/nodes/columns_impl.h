@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/columns_impl.h - inside of columns.h: columns.c (making columns, and following the tree),
+ * columns_show.c (lending them). */
+#ifndef PFS_FS_NODES_COLUMNS_IMPL_H
+#define PFS_FS_NODES_COLUMNS_IMPL_H
+
+#include "fs/attr/attrcolumn.h"
+#include "fs/nodes/columns.h"
+#include "fs/nodes/dictionary.h"
+#include "fs/nodes/scan_impl.h"
+
+#define PFS_DERIVED_MAX 64
+
+enum pfs_derived_kind { PFS_DERIVED_LIVE, PFS_DERIVED_EXT, PFS_DERIVED_DEPTH, PFS_DERIVED_ATTR };
+
+struct pfs_derived {
+	enum pfs_derived_kind kind;
+	char *attr; /* ATTR: its name */
+	size_t attr_len;
+	enum pfs_attr_type type;
+	struct pfs_attr_reader *reader; /* protected by the columns' lock, as all below */
+	bool ready;
+	bool is_lost;			/* while it is being made: changes were missed */
+	bool is_mixed;			/* ATTR: some value is of another type */
+	uint64_t cursor;		/* of the log: what is in it up to here is in the column */
+	uint64_t access;		/* DEPTH: the image's, for which it holds */
+	uint32_t end;			/* slots that it has */
+	struct pfs_reserve data, nulls; /* LIVE: data are bits */
+	struct pfs_dictionary_builder dictionary;
+	struct pfs_reserve blocks; /* of both stamps */
+	struct pfs_stamps data_stamps, nulls_stamps;
+};
+
+struct pfs_columns {
+	pthread_mutex_t making; /* one at a time; taken before tree->lock */
+	pthread_mutex_t lock;
+	/* Changed under tree->lock for writing; or for reading, and the lock. */
+	struct pfs_derived *columns[PFS_DERIVED_MAX];
+	size_t n;
+	uint32_t *log;
+	size_t n_log, capacity;
+	uint64_t log_begin;    /* number of log[0] */
+	struct pfs_heap names; /* as they were lent last; protected by the lock */
+	/* Of the image's arrays, by the field that shows them: one set of blocks for all. */
+	struct pfs_reserve blocks;
+	struct pfs_stamps fields[PFS_FIELD_PREORDER + 1];
+	uint64_t clock; /* of stamps */
+};
+
+/* Which column is made for it; false: none, the image has it. */
+static inline bool pfs_derived_kind_of(enum pfs_derived_kind *kind,
+				       const struct pfs_column_wish *wish)
+{
+	*kind = PFS_DERIVED_DEPTH;
+	if (wish->attr)
+		*kind = PFS_DERIVED_ATTR;
+	else if (wish->field == PFS_FIELD_EXT)
+		*kind = PFS_DERIVED_EXT;
+	return wish->attr || wish->field == PFS_FIELD_EXT || wish->field == PFS_FIELD_DEPTH;
+}
+
+/* Bytes of an element. */
+static inline uint8_t pfs_derived_width(const struct pfs_derived *column)
+{
+	return column->kind == PFS_DERIVED_ATTR && column->type != PFS_ATTR_TEXT ? sizeof(int64_t)
+										 : sizeof(uint32_t);
+}
+
+/* The column as it is at the tree's epoch.  The tree is held.  As pfs_columns_get. */
+PFS_MUST_CHECK int pfs_derived_get(struct pfs_tree *tree, struct pfs_derived **out,
+				   enum pfs_derived_kind kind, const struct pfs_column_wish *wish);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The table that the operators read, and its columns. */
+#include "fs/nodes/columns_impl.h"
+
+#include "base/cleanup.h"
+
+int pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
+{
+	struct pfs_derived *live;
+
+	PFS_TRY(pfs_derived_get(tree, &live, PFS_DERIVED_LIVE, NULL));
+	*out = (struct pfs_table){
+		.n_rows = tree->image.end,
+		.live = tree->image.nodes == tree->image.end ? NULL : live->data.base,
+		.live_stamps = &live->data_stamps,
+		.epoch = tree->image.epoch,
+	};
+	return 0;
+}
+
+static int show_derived(struct pfs_tree *tree, struct pfs_table_column *out,
+			enum pfs_derived_kind kind, const struct pfs_column_wish *wish)
+{
+	struct pfs_derived *column;
+
+	PFS_TRY(pfs_derived_get(tree, &column, kind, wish));
+	*out = (struct pfs_table_column){
+		.kind = PFS_KIND_INTEGER,
+		.width = pfs_derived_width(column),
+		.data = column->data.base,
+		.nulls = kind == PFS_DERIVED_DEPTH ? NULL : column->nulls.base,
+		.not_null = kind == PFS_DERIVED_DEPTH,
+		.data_stamps = &column->data_stamps,
+		.nulls_stamps = &column->nulls_stamps,
+	};
+	if (kind == PFS_DERIVED_EXT ||
+	    (kind == PFS_DERIVED_ATTR && column->type == PFS_ATTR_TEXT)) {
+		out->kind = PFS_KIND_CODE;
+		out->dictionary = &column->dictionary.shown;
+	} else if (kind == PFS_DERIVED_ATTR) {
+		out->kind = column->type == PFS_ATTR_REAL ? PFS_KIND_REAL : PFS_KIND_INTEGER;
+		out->is_signed = column->type == PFS_ATTR_INTEGER;
+	}
+	return 0;
+}
+
+/* By the bits of st_mode that say it; what no node has has texts of no letter. */
+static const struct pfs_dictionary *types(void)
+{
+	static const uint8_t bytes[] = "\1pc\2d\3b\4f\5l\6s\7\10\11";
+	static const uint64_t offset[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+	static struct pfs_dictionary dictionary = {.bytes = bytes, .offset = offset, .n = 16};
+
+	return &dictionary;
+}
+
+static void show_number(struct pfs_table_column *out, const void *data, uint8_t width)
+{
+	*out = (struct pfs_table_column){
+		.kind = PFS_KIND_INTEGER, .width = width, .data = data, .not_null = true};
+}
+
+static int show_time(const struct pfs_image *image, struct pfs_table_column *out,
+		     const int64_t *column)
+{
+	show_number(out, column, sizeof(int64_t));
+	out->is_signed = true;
+	return image->has_far_times ? -EOPNOTSUPP : 0;
+}
+
+/* Readers in the same hold find the heap as it is, and write nothing. */
+static void show_name(struct pfs_tree *tree, struct pfs_table_column *out)
+{
+	struct pfs_heap *heap = &tree->columns->names;
+	struct pfs_names_view view;
+	PFS_LOCKED(&tree->columns->lock);
+
+	pfs_names_view(tree->image.names, &view);
+	if (heap->bytes != view.heap || heap->size != view.heap_size)
+		*heap = (struct pfs_heap){
+			.bytes = view.heap,
+			.size = view.heap_size,
+			.place_shift = (uint8_t)view.place_shift,
+			.length_size = 1,
+			.stamps = pfs_names_stamps(tree->image.names),
+		};
+	*out = (struct pfs_table_column){
+		.kind = PFS_KIND_PLACE,
+		.width = sizeof(uint32_t),
+		.not_null = true,
+		.data = tree->image.name,
+		.heap = heap,
+		.data_stamps = &tree->columns->fields[PFS_FIELD_NAME],
+	};
+}
+
+/* The field whose array it is. */
+static enum pfs_field array_of(enum pfs_field field)
+{
+	if (field == PFS_FIELD_TYPE)
+		return PFS_FIELD_MODE;
+	return field == PFS_FIELD_PARENT ? PFS_FIELD_INO : field;
+}
+
+static int show_array(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
+{
+	const struct pfs_image *image = &tree->image;
+
+	switch (field) {
+	case PFS_FIELD_INO:
+		show_number(out, image->prime, sizeof(*image->prime));
+		out->unique = true;
+		return 0;
+	case PFS_FIELD_PARENT:
+		show_number(out, image->prime, sizeof(*image->prime));
+		out->not_null = false;
+		out->via = image->parent;
+		out->n_elements = image->end;
+		return 0;
+	case PFS_FIELD_TYPE:
+		show_number(out, image->mode, sizeof(*image->mode));
+		out->kind = PFS_KIND_CODE;
+		out->shift = 12;
+		out->dictionary = types();
+		return 0;
+	case PFS_FIELD_MODE:
+		show_number(out, image->mode, sizeof(*image->mode));
+		return 0;
+	case PFS_FIELD_UID:
+		show_number(out, image->uid, sizeof(*image->uid));
+		return 0;
+	case PFS_FIELD_GID:
+		show_number(out, image->gid, sizeof(*image->gid));
+		return 0;
+	case PFS_FIELD_NLINK:
+		show_number(out, image->links, sizeof(*image->links));
+		return 0;
+	case PFS_FIELD_SIZE:
+		show_number(out, image->size, sizeof(*image->size));
+		out->is_signed = true;
+		return 0;
+	case PFS_FIELD_BLOCKS:
+		show_number(out, image->blocks, sizeof(*image->blocks));
+		out->is_signed = true;
+		return 0;
+	case PFS_FIELD_MTIME:
+		return show_time(image, out, image->mtime);
+	case PFS_FIELD_ATIME:
+		return show_time(image, out, image->atime);
+	case PFS_FIELD_CTIME:
+		return show_time(image, out, image->ctime);
+	case PFS_FIELD_NAME:
+		show_name(tree, out);
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
+{
+	int error = show_array(tree, out, field);
+
+	out->data_stamps = &tree->columns->fields[array_of(field)];
+	if (out->via)
+		out->via_stamps = &tree->columns->fields[PFS_FIELD_PARENT];
+	return error;
+}
+
+bool pfs_column_can(enum pfs_field field)
+{
+	switch (field) {
+	case PFS_FIELD_LINK:
+	case PFS_FIELD_LINKS:
+	case PFS_FIELD_RDEV:
+	case PFS_FIELD_OFFSET:
+	case PFS_FIELD_SUBTREE_COUNT:
+	case PFS_FIELD_SUBTREE_SIZE:
+	case PFS_FIELD_SUBTREE_BLOCKS:
+	case PFS_FIELD_SUBTREE_MTIME:
+	case PFS_FIELD_PATH:
+	case PFS_FIELD_TARGET:
+	case PFS_FIELD_PREORDER:
+		return false;
+	default:
+		return true;
+	}
+}
+
+int pfs_columns_get(struct pfs_tree *tree, struct pfs_table_column *out,
+		    const struct pfs_column_wish *wish)
+{
+	enum pfs_derived_kind kind;
+
+	return pfs_derived_kind_of(&kind, wish) ? show_derived(tree, out, kind, wish)
+						: show_field(tree, out, wish->field);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/dictionary.h - texts that repeat, each with a code (gpu/table.h has what is lent).
+ * Threads: one at a time. */
+#ifndef PFS_FS_NODES_DICTIONARY_H
+#define PFS_FS_NODES_DICTIONARY_H
+
+#include "gpu/table.h"
+
+struct pfs_dictionary_builder {
+	struct pfs_dictionary shown; /* what is there; arrays move as it grows */
+	uint8_t *bytes;
+	uint64_t *offset;
+	uint32_t *table; /* 1 + code, by hash; 0: none */
+	size_t bytes_capacity, offset_capacity;
+	uint32_t table_mask;
+};
+
+/* *code = that of the text, which is added if it is new.  The builder is all zero at first.
+ * -ENOMEM. */
+PFS_MUST_CHECK int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code,
+				      const char *text, size_t len);
+/* Without texts, too, there is something to lend.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_dictionary_begin(struct pfs_dictionary_builder *builder);
+void pfs_dictionary_finish(struct pfs_dictionary_builder *builder);
+uint64_t pfs_dictionary_memory(const struct pfs_dictionary_builder *builder); /* bytes */
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/nodes/index_impl.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+#define QUESTIONS    2u	  /* that an index is made for */
+#define CHANGED_MIN  4096u
+#define CHANGED_PART 128u /* of the nodes: so many may have changed besides */
+#define PIECE	     (1u << 16) /* slots read in one hold of the tree */
+
+/* ---- fields ---- */
+
+static const char *const names[PFS_INDEX_FIELDS] = {
+	[PFS_FIELD_INO] = "index of ino",	[PFS_FIELD_UID] = "index of uid",
+	[PFS_FIELD_GID] = "index of gid",	[PFS_FIELD_SIZE] = "index of size",
+	[PFS_FIELD_BLOCKS] = "index of blocks", [PFS_FIELD_MTIME] = "index of mtime",
+	[PFS_FIELD_ATIME] = "index of atime",	[PFS_FIELD_CTIME] = "index of ctime",
+	[PFS_FIELD_NAME] = "index of name",
+};
+
+bool pfs_index_can(enum pfs_field field)
+{
+	return field < PFS_INDEX_FIELDS && names[field];
+}
+
+const char *pfs_index_name(enum pfs_field field)
+{
+	return names[field];
+}
+
+/* ---- life ---- */
+
+int pfs_indexes_create(struct pfs_tree *tree)
+{
+	tree->indexes = calloc(1, sizeof(*tree->indexes));
+	if (!tree->indexes)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&tree->indexes->lock, NULL);
+	(void)pthread_mutex_init(&tree->indexes->making, NULL);
+	return 0;
+}
+
+static void free_column(struct pfs_index_column *column)
+{
+	if (!column)
+		return;
+	free(column->slot);
+	free(column->sample);
+	free(column);
+}
+
+void pfs_index_unref_fresh(struct pfs_index_fresh *fresh)
+{
+	if (fresh && atomic_fetch_sub(&fresh->users, 1) == 1)
+		free(fresh);
+}
+
+void pfs_index_unref(struct pfs_index_tracked *tracked)
+{
+	if (!tracked || atomic_fetch_sub(&tracked->users, 1) != 1)
+		return;
+	for (size_t i = 0; i < PFS_INDEX_FIELDS; i++) {
+		free_column(tracked->columns[i]);
+		pfs_index_unref_fresh(tracked->fresh[i]);
+	}
+	free(tracked->stale);
+	free(tracked->changed);
+	free(tracked);
+}
+
+void pfs_indexes_destroy(struct pfs_tree *tree)
+{
+	if (!tree->indexes)
+		return;
+	pfs_index_unref(atomic_load(&tree->indexes->now));
+	(void)pthread_mutex_destroy(&tree->indexes->lock);
+	(void)pthread_mutex_destroy(&tree->indexes->making);
+	free(tree->indexes);
+	tree->indexes = NULL;
+}
+
+/* ---- changes ---- */
+
+static int make_room(struct pfs_index_tracked *tracked, uint32_t slot)
+{
+	size_t words = tracked->words;
+
+	PFS_TRY(pfs_grow(&tracked->changed, &tracked->capacity, tracked->n_changed + 1,
+			 sizeof(*tracked->changed)));
+	if (slot / 64 < words)
+		return 0;
+	PFS_TRY(pfs_grow(&tracked->stale, &words, slot / 64 + 1, sizeof(*tracked->stale)));
+	memset(tracked->stale + tracked->words, 0, (words - tracked->words) * sizeof(uint64_t));
+	tracked->words = words;
+	return 0;
+}
+
+void pfs_indexes_touched(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_index_tracked *tracked =
+		tree->indexes ? atomic_load_explicit(&tree->indexes->now, memory_order_relaxed) : NULL;
+
+	if (!tracked)
+		return;
+	tracked->version++;
+	if (pfs_index_is_stale(tracked, slot))
+		return;
+	if (tracked->n_changed == tracked->most || make_room(tracked, slot)) {
+		atomic_store(&tree->indexes->now, NULL);
+		pfs_index_unref(tracked);
+		return;
+	}
+	tracked->stale[slot / 64] |= UINT64_C(1) << slot % 64;
+	tracked->changed[tracked->n_changed++] = slot;
+}
+
+/* ---- making one ---- */
+
+static int make_tracked(struct pfs_tree *tree)
+{
+	struct pfs_index_tracked *tracked = calloc(1, sizeof(*tracked));
+
+	if (!tracked)
+		return -ENOMEM;
+	atomic_init(&tracked->users, 1);
+	tracked->words = tree->image.end / 64 + 1;
+	tracked->most = CHANGED_MIN + tree->image.nodes / CHANGED_PART;
+	tracked->stale = calloc(tracked->words, sizeof(*tracked->stale));
+	if (!tracked->stale) {
+		pfs_index_unref(tracked);
+		return -ENOMEM;
+	}
+	atomic_store(&tree->indexes->now, tracked);
+	return 0;
+}
+
+/* The indexes to add one to, and room for as many items as there are slots. */
+static int begin(struct pfs_tree *tree, struct pfs_index_tracked **out, struct pfs_keyed **items,
+		 size_t *end)
+{
+	int error = 0;
+
+	(void)pfs_scan_lock(tree);
+	{
+		PFS_LOCKED(&tree->indexes->lock);
+		if (!atomic_load(&tree->indexes->now))
+			error = make_tracked(tree);
+		if (!error) {
+			*out = atomic_load(&tree->indexes->now);
+			atomic_fetch_add(&(*out)->users, 1);
+		}
+	}
+	*end = tree->image.end;
+	pfs_scan_unlock(tree);
+	if (error)
+		return error;
+	*items = malloc((*end + 1) * sizeof(**items));
+	return *items ? 0 : -ENOMEM;
+}
+
+/* Nodes that change between two holds are noted as changed, and what was read of them is passed over. */
+static size_t gather(struct pfs_tree *tree, struct pfs_keyed *items, size_t end,
+		     enum pfs_field field)
+{
+	size_t n = 0;
+
+	for (size_t from = 0; from < end; from += PIECE) {
+		size_t to = PFS_MIN(from + PIECE, end);
+
+		(void)pfs_scan_lock(tree);
+		for (uint32_t slot = (uint32_t)from; slot < to; slot++)
+			if (pfs_scan_is_live(&tree->image, slot))
+				items[n++] = (struct pfs_keyed){
+					.key = pfs_index_key(tree, field, slot),
+					.value = slot,
+				};
+		pfs_scan_unlock(tree);
+	}
+	return n;
+}
+
+static struct pfs_index_column *make_column(struct pfs_tree *tree, struct pfs_keyed *items,
+					    size_t n, enum pfs_field field)
+{
+	struct pfs_index_column *column = calloc(1, sizeof(*column));
+	int error = 0;
+
+	if (!column)
+		return NULL;
+	column->n = n;
+	column->slot = malloc((n + 1) * sizeof(*column->slot));
+	column->sample = malloc((n / PFS_INDEX_STEP + 1) * sizeof(*column->sample));
+	if (!column->slot || !column->sample)
+		error = -ENOMEM;
+	for (size_t i = 0; i < n && !error; i += PFS_INDEX_STEP)
+		column->sample[i / PFS_INDEX_STEP] = items[i].key;
+	if (!error && field == PFS_FIELD_NAME)
+		error = pfs_index_sort_names(tree, items, n, false);
+	for (size_t i = 0; i < n && !error; i++)
+		column->slot[i] = items[i].value;
+	if (error)
+		free_column(PFS_TAKE(column));
+	return column;
+}
+
+static void keep(struct pfs_tree *tree, struct pfs_index_tracked *tracked,
+		 struct pfs_index_column *column, enum pfs_field field)
+{
+	(void)pfs_scan_lock(tree);
+	{
+		PFS_LOCKED(&tree->indexes->lock);
+		if (atomic_load(&tree->indexes->now) == tracked && !tracked->columns[field]) {
+			tracked->columns[field] = column;
+			column = NULL;
+		}
+		atomic_store(&tree->indexes->missed[field], 0);
+	}
+	pfs_scan_unlock(tree);
+	free_column(column); /* too much has changed meanwhile */
+}
+
+static void make(struct pfs_tree *tree, enum pfs_field field)
+{
+	struct pfs_index_tracked *tracked = NULL;
+	struct pfs_keyed *items PFS_FREE = NULL;
+	struct pfs_index_column *column = NULL;
+	size_t n, end;
+
+	if (!begin(tree, &tracked, &items, &end)) {
+		n = gather(tree, items, end, field);
+		if (!pfs_radix_sort(items, n))
+			column = make_column(tree, items, n, field);
+	}
+	if (column)
+		keep(tree, tracked, column, field);
+	pfs_index_unref(tracked);
+}
+
+void pfs_index_missed(struct pfs_tree *tree, enum pfs_field field)
+{
+	if (atomic_fetch_add(&tree->indexes->missed[field], 1) + 1 >= QUESTIONS)
+		atomic_store(&tree->indexes->due, true);
+}
+
+void pfs_scan_prepare(struct pfs_tree *tree)
+{
+	struct pfs_indexes *indexes = tree->indexes;
+
+	if (!atomic_load_explicit(&indexes->due, memory_order_relaxed) ||
+	    pthread_mutex_trylock(&indexes->making))
+		return;
+	if (atomic_exchange(&indexes->due, false))
+		for (enum pfs_field field = 0; field < PFS_INDEX_FIELDS; field++)
+			if (atomic_load(&indexes->missed[field]) >= QUESTIONS)
+				make(tree, field);
+	(void)pthread_mutex_unlock(&indexes->making);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/index_impl.h - inside of index.h: index.c (what has changed, making one), index_walk.c, and
+ * index_names.c (what is different where the values are names).
+ *
+ * All values have a key, a number that says their order: an integer all of it, a name by its first 8
+ * bytes, so that names with the same key are compared. */
+#ifndef PFS_FS_NODES_INDEX_IMPL_H
+#define PFS_FS_NODES_INDEX_IMPL_H
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/radix.h"
+#include "fs/nodes/index.h"
+
+#define PFS_INDEX_FIELDS (PFS_FIELD_NAME + 1)
+#define PFS_INDEX_STEP	 16u /* of its slots one has its key kept beside it */
+
+struct pfs_index_column {
+	size_t n;
+	uint32_t *slot;
+	uint64_t *sample; /* keys of slot[0], slot[STEP], ..., then */
+};
+
+/* What has changed, by value, as of a version. */
+struct pfs_index_fresh {
+	atomic_uint users;
+	uint64_t version;
+	size_t n;
+	struct pfs_keyed items[];
+};
+
+/* Indexes and what has changed since the first of them was begun. */
+struct pfs_index_tracked {
+	atomic_uint users;
+	/* Written with tree->lock for writing. */
+	uint64_t version; /* of what has changed */
+	uint64_t *stale;  /* by slot: is in `changed` */
+	size_t words;
+	uint32_t *changed;
+	size_t n_changed, capacity, most;
+	/* Protected by the indexes' lock. */
+	struct pfs_index_column *columns[PFS_INDEX_FIELDS];
+	struct pfs_index_fresh *fresh[PFS_INDEX_FIELDS];
+};
+
+struct pfs_indexes {
+	pthread_mutex_t lock;
+	pthread_mutex_t making; /* one at a time; taken before tree->lock */
+	/* NULL: none.  Made with tree->lock for reading and `lock`, taken away with that for writing. */
+	_Atomic(struct pfs_index_tracked *) now;
+	atomic_uint missed[PFS_INDEX_FIELDS];
+	atomic_bool due; /* one is to be made */
+};
+
+void pfs_index_unref(struct pfs_index_tracked *tracked);	   /* NULL is allowed, both */
+void pfs_index_unref_fresh(struct pfs_index_fresh *fresh);
+
+static inline bool pfs_index_is_stale(const struct pfs_index_tracked *tracked, uint32_t slot)
+{
+	return slot / 64 < tracked->words && tracked->stale[slot / 64] >> slot % 64 & 1;
+}
+
+/* ---- keys ---- */
+
+static inline uint64_t pfs_index_number_key(int64_t value)
+{
+	return (uint64_t)value ^ UINT64_C(1) << 63;
+}
+
+/* The name's 8 bytes from `at` on; what follows it counts as NUL, which is in no name. */
+static inline uint64_t pfs_index_name_key(const char *name, size_t len, size_t at)
+{
+	uint64_t key;
+
+	if (at >= len)
+		return 0;
+	memcpy(&key, name + at, sizeof(key)); /* PFS_NAME_SLACK */
+	key = be64toh(key);
+	return len - at < sizeof(key) ? key & ~(UINT64_MAX >> 8 * (len - at)) : key;
+}
+
+/* The same of a text that is no name: it may end, and memory with it. */
+static inline uint64_t pfs_index_text_key(const char *text, size_t len)
+{
+	char bytes[sizeof(uint64_t)] = {0};
+
+	memcpy(bytes, text, len < sizeof(bytes) ? len : sizeof(bytes));
+	return pfs_index_name_key(bytes, sizeof(bytes), 0);
+}
+
+/* Of the node's value. */
+static inline uint64_t pfs_index_key(const struct pfs_tree *tree, enum pfs_field field,
+				     uint32_t slot)
+{
+	const char *name;
+	size_t len;
+
+	if (field != PFS_FIELD_NAME)
+		return pfs_index_number_key(pfs_scan_integer(tree, field, slot));
+	name = pfs_names_get(tree->image.names, tree->image.name[slot], &len);
+	return pfs_index_name_key(name, len, 0);
+}
+
+/* ---- index_names.c ---- */
+
+/* Items whose keys are those of their nodes' names, and are sorted by these: sorts those that are equal
+ * in it by their names, what is equal staying in its order.  Their keys are lost.  holds: the tree is
+ * held; else it is in between, for a part of them at a time, and the names that change meanwhile stand
+ * anywhere among those with their key.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_index_sort_names(struct pfs_tree *tree, struct pfs_keyed *items, size_t n,
+					bool holds);
+
+/* By memcmp, the shorter one first. */
+int pfs_index_compare_name(const struct pfs_image *image, uint32_t slot, const char *text,
+			   size_t len);
+
+#endif

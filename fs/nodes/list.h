@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/list.h - the paths of many nodes as text: all cores write pieces of it while those before
+ * are given away. */
+#ifndef PFS_FS_NODES_LIST_H
+#define PFS_FS_NODES_LIST_H
+
+#include "fs/tree/internal.h"
+
+/* As of pfs_tree_list; fn is called in the caller's thread. */
+struct pfs_list_sink {
+	unsigned flags; /* enum pfs_list_flag */
+	int (*fn)(void *arg, const char *bytes, size_t size);
+	void *arg;
+};
+
+/* The absolute paths of the nodes in slots from..to, or of those in n slots, in the order of these, until
+ * fn returns non-zero, which is returned.  A few megabytes are written ahead.  tree->lock is held for
+ * reading.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_list_range(struct pfs_tree *tree, uint32_t from, uint32_t to,
+				  const struct pfs_list_sink *sink);
+PFS_MUST_CHECK int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
+				  const struct pfs_list_sink *sink);
+
+#endif

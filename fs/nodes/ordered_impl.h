@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/ordered_impl.h - the ways of ordered.c:
+ *
+ * - All that is selected is sorted: by numbers that compare like the values, or paths (scan_order.c),
+ *   which mostly come in order.  Only the first few are, at first, where the rest may never be asked for.
+ * - A walk passes by nodes in their order, and the predicates are tested on the way: along a column
+ *   index (index.h), or by names from the top down (ordered_path.c). */
+#ifndef PFS_FS_NODES_ORDERED_IMPL_H
+#define PFS_FS_NODES_ORDERED_IMPL_H
+
+#include "base/radix.h"
+#include "fs/nodes/index.h"
+#include "fs/nodes/ordered.h"
+
+/* ---- ordered_sort.c ---- */
+
+struct pfs_sorting {
+	struct pfs_tree *tree;
+	const struct pfs_scan_watch *watch;
+	unsigned compared; /* since the last look */
+	struct pfs_order order[PFS_ORDERS_MAX];
+	size_t n_order;
+	struct pfs_keyed *items;
+	size_t n, sorted; /* sorted: so many, which come before all others */
+};
+
+/* Takes what the slots are sorted by.  -ENOMEM, and what looks return. */
+PFS_MUST_CHECK int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
+				    const struct pfs_slots *slots, const struct pfs_order *order,
+				    size_t n_order, const struct pfs_scan_watch *watch);
+void pfs_sorting_finish(struct pfs_sorting *sorting);
+/* Sorts the first n, or, if these are sorted, all.  -ENOMEM, and what looks return. */
+PFS_MUST_CHECK int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n);
+
+/* ---- ordered_path.c ---- */
+
+struct pfs_path_walk;
+
+/* All nodes under `top`, itself included, by the bytes of PATH or PREORDER.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree,
+				      uint32_t top, const struct pfs_order *order);
+void pfs_path_walk_close(struct pfs_path_walk *walk); /* NULL is allowed */
+/* The next of them, *n, which was the room; 0: the end.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_path_walk_next(struct pfs_path_walk *walk, uint32_t *slots, size_t *n);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Nodes by the bytes of their paths, without making any: in a directory a child comes where its name
+ * does, and what lies in it where its name and a slash do.  The two are next to each other unless
+ * there are siblings in between, as /a-b between /a and /a/c; in pre-order they always are. */
+#include "fs/nodes/ordered_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/image/span.h"
+
+#define INSIDE UINT32_C(0x80000000) /* of an item: what lies in it */
+
+/* A directory being listed; child by child, from `next` to `end`, where that is their order. */
+struct level {
+	size_t first, n, done; /* of the walk's items */
+	uint32_t next, end; /* end 0: all are listed */
+	size_t held; /* of the walk's: how many others' there are */
+};
+
+struct pfs_path_walk {
+	struct pfs_tree *tree;
+	bool descending, preorder;
+	struct level *levels;
+	size_t n, capacity;
+	uint32_t *items; /* of all levels, one after the other */
+	size_t items_capacity;
+	uint32_t *children, *held;
+	size_t n_children, children_capacity, n_held, held_capacity;
+};
+
+struct name {
+	const char *bytes;
+	size_t len;
+};
+
+static struct name name_of(const struct pfs_image *image, uint32_t slot)
+{
+	struct name name;
+
+	name.bytes = pfs_names_get(image->names, image->name[slot], &name.len);
+	return name;
+}
+
+static int compare(struct name a, struct name b)
+{
+	int order = memcmp(a.bytes, b.bytes, PFS_MIN(a.len, b.len));
+
+	return order ? order : (int)a.len - (int)b.len;
+}
+
+/* ---- children by name ---- */
+
+static int add_child(struct pfs_path_walk *walk, uint32_t slot)
+{
+	PFS_TRY(pfs_grow(&walk->children, &walk->children_capacity, walk->n_children + 1,
+			 sizeof(*walk->children)));
+	walk->children[walk->n_children++] = slot;
+	return 0;
+}
+
+static int list_indexed(struct pfs_path_walk *walk, uint32_t directory)
+{
+	const struct pfs_image *image = &walk->tree->image;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(directory, 0), 0);
+	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
+	       entry.key >> PFS_NAME_HASH_BITS == directory)
+		PFS_TRY(add_child(walk, entry.slot));
+	return 0;
+}
+
+/* The first child from `slot` on in a range, and where the next may be; PFS_NO_SLOT: there is none.
+ * *after 0: the child is no range itself. */
+static uint32_t child_in_range(const struct pfs_path_walk *walk, uint32_t *after, uint32_t slot,
+			       uint32_t end)
+{
+	const struct pfs_image *image = &walk->tree->image;
+
+	while (slot < end && !pfs_scan_is_live(image, slot))
+		slot++;
+	if (slot >= end)
+		return PFS_NO_SLOT;
+	*after = S_ISDIR(image->mode[slot]) ? pfs_span_end(walk->tree, slot) : slot + 1;
+	return slot;
+}
+
+/* Of a subtree that is a range each child begins where the one before ends; false: there is one that is
+ * no range itself. */
+static int list_range(struct pfs_path_walk *walk, bool *done, uint32_t directory, uint32_t end)
+{
+	uint32_t slot, after = directory + 1;
+
+	while ((slot = child_in_range(walk, &after, after, end)) != PFS_NO_SLOT) {
+		if (after == 0)
+			return 0;
+		PFS_TRY(add_child(walk, slot));
+	}
+	*done = true;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b, void *image)
+{
+	return compare(name_of(image, *(const uint32_t *)a), name_of(image, *(const uint32_t *)b));
+}
+
+static int list_children(struct pfs_path_walk *walk, uint32_t directory)
+{
+	struct pfs_image *image = &walk->tree->image;
+	uint32_t end = pfs_span_end(walk->tree, directory);
+	bool ascends = true, done = false;
+
+	walk->n_children = 0;
+	if (end)
+		PFS_TRY(list_range(walk, &done, directory, end));
+	if (!done) {
+		walk->n_children = 0;
+		PFS_TRY(list_indexed(walk, directory));
+	}
+	for (size_t i = 1; i < walk->n_children && ascends; i++)
+		ascends = compare(name_of(image, walk->children[i - 1]),
+				  name_of(image, walk->children[i])) < 0;
+	if (ascends && done)
+		pfs_span_note_sorted(walk->tree, directory);
+	if (!ascends)
+		qsort_r(walk->children, walk->n_children, sizeof(*walk->children), by_name, image);
+	return 0;
+}
+
+/* ---- levels ---- */
+
+/* To the last level. */
+static int add_item(struct pfs_path_walk *walk, struct level *level, uint32_t item)
+{
+	size_t at = level->first + level->n;
+
+	PFS_TRY(pfs_grow(&walk->items, &walk->items_capacity, at + 1, sizeof(*walk->items)));
+	walk->items[at] = item;
+	level->n++;
+	return 0;
+}
+
+/* Whether what lies in the directory comes before the child. */
+static bool inside_is_before(const struct pfs_image *image, uint32_t directory, uint32_t child)
+{
+	struct name a = name_of(image, directory), b = name_of(image, child);
+
+	return b.len <= a.len || memcmp(a.bytes, b.bytes, a.len) != 0 ||
+	       (unsigned char)b.bytes[a.len] > '/';
+}
+
+static int add_level(struct pfs_path_walk *walk, struct level **out)
+{
+	const struct level *above;
+
+	PFS_TRY(pfs_grow(&walk->levels, &walk->capacity, walk->n + 1, sizeof(*walk->levels)));
+	above = walk->n ? &walk->levels[walk->n - 1] : NULL;
+	*out = &walk->levels[walk->n++];
+	**out = (struct level){
+		.first = above ? above->first + above->n : 0,
+		.held = walk->n_held,
+	};
+	return 0;
+}
+
+/* What lies in the directories held back, as far as it comes before the child, if there is one. */
+static int let_in(struct pfs_path_walk *walk, struct level *level, uint32_t child)
+{
+	const struct pfs_image *image = &walk->tree->image;
+
+	while (walk->n_held > level->held) {
+		uint32_t directory = walk->held[walk->n_held - 1];
+
+		if (child != PFS_NO_SLOT && !walk->preorder &&
+		    !inside_is_before(image, directory, child))
+			break;
+		walk->n_held--;
+		PFS_TRY(add_item(walk, level, directory | INSIDE));
+	}
+	return 0;
+}
+
+/* Directories are held back until what lies in them comes, the last one first: its name begins with
+ * those of the others. */
+static int take_child(struct pfs_path_walk *walk, struct level *level, uint32_t child)
+{
+	PFS_TRY(let_in(walk, level, child));
+	PFS_TRY(add_item(walk, level, child));
+	if (!S_ISDIR(walk->tree->image.mode[child]))
+		return 0;
+	PFS_TRY(pfs_grow(&walk->held, &walk->held_capacity, walk->n_held + 1,
+			 sizeof(*walk->held)));
+	walk->held[walk->n_held++] = child;
+	return 0;
+}
+
+static int enter(struct pfs_path_walk *walk, uint32_t directory)
+{
+	struct level *level;
+
+	PFS_TRY(add_level(walk, &level));
+	if (!walk->descending && pfs_span_is_sorted(walk->tree, directory)) {
+		level->next = directory + 1;
+		level->end = pfs_span_end(walk->tree, directory);
+		return 0;
+	}
+	PFS_TRY(list_children(walk, directory));
+	for (size_t i = 0; i < walk->n_children; i++)
+		PFS_TRY(take_child(walk, level, walk->children[i]));
+	return let_in(walk, level, PFS_NO_SLOT);
+}
+
+/* The next child of a level that is listed one by one. */
+static int go_on(struct pfs_path_walk *walk, struct level *level)
+{
+	uint32_t child = child_in_range(walk, &level->next, level->next, level->end);
+
+	level->n = level->done = 0;
+	if (child != PFS_NO_SLOT)
+		return take_child(walk, level, child);
+	level->end = 0;
+	return let_in(walk, level, PFS_NO_SLOT);
+}
+
+int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree, uint32_t top,
+		       const struct pfs_order *order)
+{
+	struct pfs_path_walk *walk = calloc(1, sizeof(*walk));
+	struct level *level;
+	int error = walk ? 0 : -ENOMEM;
+
+	*out = NULL;
+	if (error)
+		return error;
+	walk->tree = tree;
+	walk->descending = order->descending;
+	walk->preorder = order->field == PFS_FIELD_PREORDER;
+	error = add_level(walk, &level); /* above the top, with it alone */
+	if (!error)
+		error = add_item(walk, level, top);
+	if (!error && S_ISDIR(tree->image.mode[top]))
+		error = add_item(walk, level, top | INSIDE);
+	if (error)
+		pfs_path_walk_close(walk);
+	else
+		*out = walk;
+	return error;
+}
+
+void pfs_path_walk_close(struct pfs_path_walk *walk)
+{
+	if (!walk)
+		return;
+	free(walk->levels);
+	free(walk->items);
+	free(walk->children);
+	free(walk->held);
+	free(walk);
+}
+
+int pfs_path_walk_next(struct pfs_path_walk *walk, uint32_t *slots, size_t *n)
+{
+	size_t room = *n;
+
+	*n = 0;
+	while (*n < room && walk->n) {
+		struct level *level = &walk->levels[walk->n - 1];
+		uint32_t item;
+
+		if (level->done == level->n && level->end) {
+			PFS_TRY(go_on(walk, level));
+			continue;
+		}
+		if (level->done == level->n) {
+			walk->n--;
+			continue;
+		}
+		item = walk->items[level->first + (walk->descending ? level->n - 1 - level->done
+								    : level->done)];
+		level->done++;
+		if (item & INSIDE)
+			PFS_TRY(enter(walk, item & ~INSIDE));
+		else
+			slots[(*n)++] = item;
+	}
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/nodes/relation.h"
+
+#include <string.h>
+
+#include "fs/tree/internal.h"
+
+static uint32_t step(const struct pfs_tree *tree, uint32_t slot, const char *name, size_t len)
+{
+	const struct pfs_image *image = &tree->image;
+
+	if (!S_ISDIR(image->mode[slot]) || len > PFS_NAME_MAX)
+		return PFS_NO_SLOT;
+	if (len == 2 && memcmp(name, "..", 2) == 0)
+		return slot == image->root ? slot : image->parent[slot];
+	if (len == 1 && *name == '.')
+		return slot;
+	return pfs_image_child(tree, slot, name, len);
+}
+
+uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visible *visible,
+			      const char *path, size_t len)
+{
+	const char *end = path + len;
+	uint32_t slot = tree->image.root;
+
+	while (path < end && slot != PFS_NO_SLOT) {
+		const char *slash = memchr(path, '/', (size_t)(end - path));
+		const char *stop = slash ? slash : end;
+
+		if (stop > path)
+			slot = step(tree, slot, path, (size_t)(stop - path));
+		/* "closed/x/.." must not tell whether there is an x */
+		if (slot != PFS_NO_SLOT && !pfs_visible_has(visible, tree, slot))
+			slot = PFS_NO_SLOT;
+		path = slash ? slash + 1 : end;
+	}
+	if (slot != PFS_NO_SLOT && len && end[-1] == '/' && !S_ISDIR(tree->image.mode[slot]))
+		return PFS_NO_SLOT;
+	return slot;
+}
+
+uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot)
+{
+	return tree->image.parent[slot];
+}
+
+bool pfs_relation_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top)
+{
+	return pfs_image_is_under(tree, slot, top);
+}
+
+uint32_t pfs_relation_common(const struct pfs_tree *tree, uint32_t a, uint32_t b)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t depth_a = pfs_image_depth(image, a), depth_b = pfs_image_depth(image, b);
+
+	for (; depth_a > depth_b; depth_a--)
+		a = image->parent[a];
+	for (; depth_b > depth_a; depth_b--)
+		b = image->parent[b];
+	while (a != b) {
+		a = image->parent[a];
+		b = image->parent[b];
+	}
+	return a;
+}
+
+uint64_t pfs_relation_ino(const struct pfs_tree *tree, uint32_t slot)
+{
+	return tree->image.prime[slot];
+}
+
+uint64_t pfs_relation_nodes(const struct pfs_tree *tree)
+{
+	return tree->image.nodes;
+}

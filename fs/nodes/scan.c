@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* Sets of nodes by predicates: the slots to be looked at are taken through the tests block by
+ * block, and what is left of them is listed. */
+#include "fs/nodes/scan_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/image/span.h"
+
+#define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
+#define COSTLY_WORDS 8u /* where each slot may take long */
+
+uint64_t pfs_scan_lock(struct pfs_tree *tree)
+{
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	return tree->image.epoch;
+}
+
+void pfs_scan_unlock(struct pfs_tree *tree)
+{
+	(void)pthread_rwlock_unlock(&tree->lock);
+}
+
+uint32_t pfs_scan_end(const struct pfs_tree *tree)
+{
+	return tree->image.end;
+}
+
+uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino)
+{
+	uint32_t slot = pfs_image_slot(tree, ino);
+
+	return slot != PFS_NO_SLOT && pfs_scan_is_live(&tree->image, slot) ? slot : PFS_NO_SLOT;
+}
+
+uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot)
+{
+	uint32_t end;
+
+	if (slot == tree->image.root)
+		return tree->image.nodes;
+	if (!S_ISDIR(tree->image.mode[slot]))
+		return 1;
+	end = pfs_span_end(tree, slot);
+	return end > slot ? end - slot : 0;
+}
+
+void pfs_slots_finish(struct pfs_slots *slots)
+{
+	free(slots->slot);
+	*slots = (struct pfs_slots){0};
+}
+
+/* ---- a range of slots ---- */
+
+struct scan {
+	const struct pfs_selection *selection;
+	uint32_t first; /* slot of the first bit: a multiple of 64 */
+	size_t words, piece_words;
+	uint64_t *bits;	 /* of what was found; NULL: the count alone is wanted */
+	uint64_t *count; /* by piece: how many; then, how many before it */
+	size_t n_pieces;
+	uint32_t *out;
+	atomic_int error;
+};
+
+/* A path is as long as its node lies deep. */
+static size_t piece_words(const struct pfs_selection *selection)
+{
+	for (size_t i = 0; i < selection->n_order; i++)
+		if (selection->order[i]->how == PFS_HOW_TEXT)
+			return COSTLY_WORDS;
+	return PIECE_WORDS;
+}
+
+/* All ones where slots are to be looked at. */
+static void set_range(const struct scan *scan, uint64_t *bits, size_t word, size_t words)
+{
+	const struct pfs_selection *selection = scan->selection;
+	size_t last = word + words - 1;
+
+	memset(bits, 0xff, words * sizeof(*bits));
+	if (word == 0)
+		bits[0] &= ~UINT64_C(0) << (selection->from - scan->first);
+	if (last == scan->words - 1 && selection->to % 64)
+		bits[words - 1] &= ~(~UINT64_C(0) << selection->to % 64);
+}
+
+static int scan_block(struct pfs_scan_worker *worker, struct scan *scan, size_t word, size_t words,
+		      uint64_t *count)
+{
+	uint64_t block[PFS_SCAN_BLOCK_WORDS];
+	uint64_t *bits = scan->bits ? scan->bits + word : block;
+
+	if (scan->selection->watch && *scan->selection->watch->stop)
+		return -EINTR;
+	set_range(scan, bits, word, words);
+	PFS_TRY(pfs_scan_filter_all(worker, bits, scan->first + (uint32_t)(word * 64), words));
+	for (size_t w = 0; w < words; w++)
+		*count += (unsigned)__builtin_popcountll(bits[w]);
+	return 0;
+}
+
+static void scan_pieces(void *context, size_t from, size_t to)
+{
+	struct scan *scan = context;
+	struct pfs_scan_worker worker = {.selection = scan->selection};
+	int error = atomic_load_explicit(&scan->error, memory_order_relaxed);
+
+	for (size_t piece = from; piece < to && !error; piece++) {
+		size_t word = piece * scan->piece_words;
+		size_t end = PFS_MIN(word + scan->piece_words, scan->words);
+		uint64_t count = 0;
+
+		for (; word < end && !error; word += PFS_SCAN_BLOCK_WORDS)
+			error = scan_block(&worker, scan, word,
+					   PFS_MIN(end - word, PFS_SCAN_BLOCK_WORDS), &count);
+		scan->count[piece] = count;
+	}
+	if (error)
+		atomic_store(&scan->error, error);
+	pfs_scan_worker_finish(&worker);
+}
+
+static void list_pieces(void *context, size_t from, size_t to)
+{
+	struct scan *scan = context;
+
+	for (size_t piece = from; piece < to; piece++) {
+		uint32_t *out = scan->out + scan->count[piece];
+		size_t word = piece * scan->piece_words;
+		size_t end = PFS_MIN(word + scan->piece_words, scan->words);
+
+		for (; word < end; word++) {
+			uint32_t slot = scan->first + (uint32_t)(word * 64);
+
+			for (uint64_t left = scan->bits[word]; left; left &= left - 1)
+				*out++ = slot + (uint32_t)__builtin_ctzll(left);
+		}
+	}
+}
+
+static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
+{
+	if (n == 0)
+		return 0;
+	out->slot = malloc(n * sizeof(*out->slot));
+	if (!out->slot)
+		return -ENOMEM;
+	out->n = n;
+	scan->out = out->slot;
+	pfs_scan_run(scan->selection->tree, scan->n_pieces, 1, list_pieces, scan);
+	return 0;
+}
+
+/* *total = how many; out, unless NULL: which. */
+static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+{
+	struct scan scan = {.selection = selection, .first = selection->from / 64 * 64};
+	uint64_t *bits PFS_FREE = NULL, *count PFS_FREE = NULL;
+
+	*total = 0;
+	if (selection->from == selection->to)
+		return 0;
+	scan.words = pfs_div_round_up(selection->to - scan.first, 64);
+	scan.piece_words = piece_words(selection);
+	scan.n_pieces = pfs_div_round_up(scan.words, scan.piece_words);
+	scan.count = count = malloc(scan.n_pieces * sizeof(*count));
+	scan.bits = bits = out ? malloc(scan.words * sizeof(*bits)) : NULL;
+	if (!count || (out && !bits))
+		return -ENOMEM;
+	PFS_TRY(pfs_scan_run_watched(selection->tree, scan.n_pieces, 1, scan_pieces, &scan,
+				     selection->watch));
+	if (atomic_load(&scan.error))
+		return atomic_load(&scan.error);
+	for (size_t piece = 0; piece < scan.n_pieces; piece++) {
+		uint64_t n = count[piece];
+
+		count[piece] = *total;
+		*total += n;
+	}
+	return out ? list_found(&scan, out, *total) : 0;
+}
+
+/* ---- listed slots ---- */
+
+/* The list's slots from `at` on that lie in one block, as bits; the number of them. */
+static size_t take_block(const struct pfs_selection *selection, size_t at, uint64_t *bits,
+			 uint32_t *first, size_t *words)
+{
+	const uint32_t *list = selection->list;
+	size_t n = 0;
+
+	*first = list[at] / 64 * 64;
+	memset(bits, 0, PFS_SCAN_BLOCK_WORDS * sizeof(*bits));
+	while (at + n < selection->n_list && list[at + n] - *first < PFS_SCAN_BLOCK) {
+		uint32_t i = list[at + n++] - *first;
+
+		bits[i / 64] |= UINT64_C(1) << i % 64;
+		*words = i / 64 + 1;
+	}
+	return n;
+}
+
+/* They are live, having come from an index, and there is nothing to test. */
+static int copy_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+{
+	size_t n = *total = selection->n_list;
+
+	if (!out || !n)
+		return 0;
+	out->slot = malloc(n * sizeof(*out->slot));
+	if (!out->slot)
+		return -ENOMEM;
+	memcpy(out->slot, selection->list, n * sizeof(*out->slot));
+	out->n = n;
+	return 0;
+}
+
+static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+{
+	struct pfs_scan_worker worker = {.selection = selection};
+	uint64_t bits[PFS_SCAN_BLOCK_WORDS];
+	uint32_t *slots = out ? malloc((selection->n_list + 1) * sizeof(*slots)) : NULL;
+	int error = out && !slots ? -ENOMEM : 0;
+	size_t words = 0, n = 0;
+	uint32_t first;
+
+	for (size_t at = 0; at < selection->n_list && !error;) {
+		at += take_block(selection, at, bits, &first, &words);
+		error = pfs_scan_filter_all(&worker, bits, first, words);
+		error = error ? error : pfs_scan_look(selection->watch);
+		for (size_t w = 0; w < words && !error; w++) {
+			for (uint64_t left = bits[w]; left; left &= left - 1, n++)
+				if (slots)
+					slots[n] = first + (uint32_t)(w * 64) +
+						   (uint32_t)__builtin_ctzll(left);
+		}
+	}
+	pfs_scan_worker_finish(&worker);
+	*total = n;
+	if (error)
+		free(slots);
+	else if (out)
+		*out = (struct pfs_slots){.slot = slots, .n = n};
+	return error;
+}
+
+/* ---- selections ---- */
+
+static int select_begun(struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total,
+			const struct pfs_slots *within)
+{
+	PFS_TRY(pfs_selection_begin(selection, within));
+	PFS_TRY(pfs_selection_order(selection, false));
+	if (selection->own_list && !selection->n_order)
+		return copy_list(selection, out, total);
+	if (selection->list)
+		return scan_list(selection, out, total);
+	PFS_TRY(scan_range(selection, out, total));
+	pfs_selection_note(selection, *total);
+	return 0;
+}
+
+/* Whether a node is asked for by its number and nothing else; joins do that a thousand times. */
+static bool is_number(const struct pfs_predicate *predicate)
+{
+	return predicate->test == PFS_TEST_RANGE && predicate->field == PFS_FIELD_INO &&
+	       predicate->low == predicate->high && !predicate->negated;
+}
+
+static int select_number(struct pfs_tree *tree, struct pfs_slots *out, uint64_t ino)
+{
+	uint32_t slot = pfs_scan_slot_of(tree, ino);
+
+	if (slot == PFS_NO_SLOT)
+		return 0;
+	out->slot = malloc(sizeof(*out->slot));
+	if (!out->slot)
+		return -ENOMEM;
+	*out->slot = slot;
+	out->n = 1;
+	return 0;
+}
+
+int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
+		    const struct pfs_predicate *predicates, size_t n,
+		    const struct pfs_slots *within, const struct pfs_scan_watch *watch)
+{
+	struct pfs_selection selection;
+	uint64_t total;
+	int error;
+
+	*out = (struct pfs_slots){0};
+	if (n == 1 && !within && is_number(predicates))
+		return select_number(tree, out, (uint64_t)predicates->low);
+	error = pfs_selection_init(&selection, tree, predicates, n, watch);
+	if (!error)
+		error = select_begun(&selection, out, &total, within);
+	pfs_selection_finish(&selection);
+	return error;
+}
+
+int pfs_scan_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_predicate *predicates,
+		   size_t n, const struct pfs_scan_watch *watch)
+{
+	struct pfs_selection selection;
+	int error = pfs_selection_init(&selection, tree, predicates, n, watch);
+
+	if (!error)
+		error = select_begun(&selection, NULL, count, NULL);
+	pfs_selection_finish(&selection);
+	return error;
+}
+
+uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
+			   const struct pfs_predicate *predicates, size_t n)
+{
+	struct pfs_selection selection;
+	uint64_t estimate = 0;
+	int error = pfs_selection_init(&selection, tree, predicates, n, NULL);
+
+	*how = "nothing";
+	if (!error)
+		error = pfs_selection_begin(&selection, NULL);
+	if (!error)
+		error = pfs_selection_order(&selection, true);
+	if (!error) {
+		estimate = (uint64_t)(selection.share * (double)pfs_selection_size(&selection));
+		*how = selection.how;
+	}
+	pfs_selection_finish(&selection);
+	return PFS_MIN(estimate, tree->image.nodes);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/scan.h - sets of nodes by their columns: predicates over the image, pushed down from
+ * statements, and the values of the nodes found, in bulk.
+ *
+ * Everything here is done between pfs_scan_lock and pfs_scan_unlock, which hold tree->lock for
+ * reading: the tree stays as it is meanwhile, so hold it briefly.  Scans run on all cores.
+ *
+ * Times are integer nanoseconds since 1970, clamped to 64 bits. */
+#ifndef PFS_FS_NODES_SCAN_H
+#define PFS_FS_NODES_SCAN_H
+
+#include "fs/tree/tree.h"
+
+/* Returns the epoch. */
+uint64_t pfs_scan_lock(struct pfs_tree *tree);
+void pfs_scan_unlock(struct pfs_tree *tree);
+
+/* Whoever waits for a scan.  Any thread of it looks at `stop`.  The one that asked calls `look` every few
+ * milliseconds, with the tree held: what it returns, if not 0, ends the scan.  It may let go of the tree and
+ * take it again; if the epoch is another one then it returns -EAGAIN. */
+struct pfs_scan_watch {
+	const _Atomic bool *stop; /* becoming true ends the scan with -EINTR */
+	int (*look)(void *arg);
+	void *arg;
+};
+
+/* 0: go on.  NULL: nobody waits. */
+PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watch)
+{
+	if (!watch)
+		return 0;
+	return *watch->stop ? -EINTR : watch->look(watch->arg);
+}
+
+/* Between two of them: makes the column indexes that earlier questions have missed, if any. */
+void pfs_scan_prepare(struct pfs_tree *tree);
+
+/* All slots are below it; those without a node, or whose node has no name any more, are in no set. */
+uint32_t pfs_scan_end(const struct pfs_tree *tree);
+uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino); /* PFS_NO_SLOT: none */
+
+enum pfs_field { /* integers, but for the last five */
+	PFS_FIELD_INO,
+	PFS_FIELD_PARENT, /* ino; PFS_FIELD_NONE at the root */
+	PFS_FIELD_DEPTH,
+	PFS_FIELD_TYPE, /* find's letter */
+	PFS_FIELD_MODE, /* st_mode */
+	PFS_FIELD_UID,
+	PFS_FIELD_GID,
+	PFS_FIELD_SIZE,
+	PFS_FIELD_BLOCKS,
+	PFS_FIELD_NLINK,
+	PFS_FIELD_MTIME,
+	PFS_FIELD_ATIME,
+	PFS_FIELD_CTIME,
+	PFS_FIELD_LINK,	 /* the same at all names of a source file; or none */
+	PFS_FIELD_LINKS, /* how many names the file has */
+	PFS_FIELD_RDEV,
+	PFS_FIELD_OFFSET, /* the offset of readdir after it: the order of a directory's entries */
+	PFS_FIELD_SUBTREE_COUNT,
+	PFS_FIELD_SUBTREE_SIZE,
+	PFS_FIELD_SUBTREE_BLOCKS,
+	PFS_FIELD_SUBTREE_MTIME,
+	PFS_FIELD_NAME, /* bytes from here on */
+	PFS_FIELD_EXT,	/* what follows the last dot that is not first; none */
+	PFS_FIELD_PATH,
+	PFS_FIELD_TARGET, /* of a symlink; none */
+	PFS_FIELD_PREORDER, /* the path with NUL for each slash, whose bytes compare component-wise */
+};
+#define PFS_FIELD_NONE INT64_MIN
+
+static inline bool pfs_field_is_total(enum pfs_field field)
+{
+	return field >= PFS_FIELD_SUBTREE_COUNT && field <= PFS_FIELD_SUBTREE_MTIME;
+}
+
+enum pfs_test {
+	PFS_TEST_RANGE,	   /* integers: low <= value <= high */
+	PFS_TEST_MASK,	   /* MODE: value & low == high */
+	PFS_TEST_EQUAL,	   /* bytes, also those of PATH */
+	PFS_TEST_BETWEEN,  /* bytes: low_text <= value < high_text (NULL: open), by memcmp */
+	PFS_TEST_GLOB,	   /* SQLite's GLOB */
+	PFS_TEST_LIKE,	   /* SQLite's LIKE, ASCII case folded, no escape */
+	PFS_TEST_CONTAINS, /* bytes */
+	PFS_TEST_PREFIX,
+	PFS_TEST_SUFFIX,
+	PFS_TEST_NONE, /* the value is none (SQL: IS NULL) */
+	PFS_TEST_UNDER, PFS_TEST_CHILD_OF, PFS_TEST_ANCESTOR_OF, /* of the node `low` (an ino); no field */
+	PFS_TEST_SHOWN, /* the bit of the node's directory is set, or it is the root; no field */
+};
+
+struct pfs_predicate {
+	enum pfs_field field;
+	enum pfs_test test;
+	bool negated; /* true where the value is there and the test is false */
+	int64_t low, high;
+	const char *text, *high_text; /* the caller's */
+	size_t text_len, high_len;
+	const uint64_t *bits; /* SHOWN: of directories, by slot; as many words as slots need */
+};
+
+struct pfs_slots { /* ascending, malloc'ed */
+	uint32_t *slot;
+	size_t n;
+};
+void pfs_slots_finish(struct pfs_slots *slots);
+
+/* The nodes for which all n predicates hold; `within` (NULL: all nodes): of these only.  Chooses for
+ * itself where to begin: a node by its number or path, a name in one directory, a range of slots, the
+ * children of one directory, the engine's bitmap, or all columns.  watch: NULL or who waits.  -ENOMEM, -ENOENT (UNDER and the like of no node: nothing matches), -EINVAL
+ * (a test that the field does not have). */
+PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
+				   const struct pfs_predicate *predicates, size_t n,
+				   const struct pfs_slots *within,
+				   const struct pfs_scan_watch *watch);
+
+/* The count alone. */
+PFS_MUST_CHECK int pfs_scan_count(struct pfs_tree *tree, uint64_t *count,
+				  const struct pfs_predicate *predicates, size_t n,
+				  const struct pfs_scan_watch *watch);
+
+/* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
+ * as a phrase: "one node", "range of slots", "children", "name index", "subtree by name index",
+ * "index of size", "index of name" and the like, "ancestors", "codes on cuda" or "on host", "all names",
+ * "all columns". */
+uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
+			   const struct pfs_predicate *predicates, size_t n);
+
+/* How many slots the node's subtree takes, if it is a range of them, or all; 0: it is not known. */
+uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot);
+
+/* The integer field of each slot: out[i]. */
+PFS_MUST_CHECK int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
+				     const uint32_t *slots, size_t n);
+
+/* The bytes of each slot's field: those of slots[i] are bytes[offset[i]] to bytes[offset[i + 1]];
+ * none: is_none[i] (NULL: not asked).  offset has n + 1.  Grows *bytes (malloc'ed, *capacity). */
+PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *capacity,
+				  uint64_t *offset, uint8_t *is_none, enum pfs_field field,
+				  const uint32_t *slots, size_t n);
+
+/* work(context, from, to) for pieces of 0..n, at most `grain` long each, by as many threads as are
+ * free; from a piece of work, by that thread alone. */
+void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context);
+
+/* The same in as many runs as it takes for one to last a few milliseconds, with a look in between; what
+ * that returns ends it. */
+PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
+					void (*work)(void *context, size_t from, size_t to),
+					void *context, const struct pfs_scan_watch *watch);
+
+/* Sorted component-wise: pre-order, children in byte order of names (primefs tree's order). */
+PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
+					  const struct pfs_scan_watch *watch);
+
+/* Whether those of the slots from..to are known to have that order, ascending; looks, once for a tree as
+ * it is, where so many are worth it. */
+bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to);
+
+#endif

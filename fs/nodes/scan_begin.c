@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a selection begins: with the fewest slots that can be had without looking at all of them,
+ * and with the test that leaves the fewest for the least. */
+#include "fs/nodes/scan_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/radix.h"
+#include "fs/nodes/index.h"
+#include "fs/image/span.h"
+
+#define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
+#define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */
+#define FEW	     4096u			  /* slots: not worth a second thought */
+#define RARE	     1024u /* one of so many, and a few: they are listed from a column index ... */
+#define RARE_NAMES   128u  /* ... which takes as long as looking at so many names */
+
+/* ---- ranges and lists ---- */
+
+static void look_at_nothing(struct pfs_selection *selection)
+{
+	selection->from = selection->to = 0;
+}
+
+static void narrow(struct pfs_selection *selection, int64_t low, int64_t high)
+{
+	int64_t from = PFS_MAX(low, (int64_t)selection->from);
+	int64_t to = PFS_MIN(high, (int64_t)selection->to - 1) + 1;
+
+	if (from >= to) {
+		look_at_nothing(selection);
+		return;
+	}
+	selection->from = (uint32_t)from;
+	selection->to = (uint32_t)to;
+}
+
+static void take_ranges(struct pfs_selection *selection)
+{
+	for (size_t i = 0; i < selection->n_tests; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		if (test->how == PFS_HOW_SLOT && !test->negated) {
+			narrow(selection, test->low, test->high);
+			test->done = true;
+			if (test->low == test->high)
+				selection->how = "one node";
+			else if (selection->to - selection->from < selection->image->end)
+				selection->how = "range of slots";
+		} else if (test->how == PFS_HOW_NOTHING && !test->negated) {
+			look_at_nothing(selection);
+			test->done = true;
+		} else if (test->how == PFS_HOW_NOTHING && !test->not_root) {
+			test->done = true;
+		}
+	}
+}
+
+/* The first of the ascending slots that is not below `slot`. */
+static size_t lower_bound(const uint32_t *slots, size_t n, uint32_t slot)
+{
+	size_t from = 0;
+
+	while (n > 0) {
+		size_t half = n / 2;
+
+		if (slots[from + half] < slot) {
+			from += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return from;
+}
+
+/* Looks at these slots only, and, of those listed before, at these.  own: they are the selection's
+ * to free. */
+static void take_list(struct pfs_selection *selection, uint32_t *own, const uint32_t *slots,
+		      size_t n)
+{
+	size_t kept = 0;
+
+	if (selection->list && own) {
+		for (size_t i = 0; i < n; i++) {
+			size_t at = lower_bound(selection->list, selection->n_list, own[i]);
+
+			if (at < selection->n_list && selection->list[at] == own[i])
+				own[kept++] = own[i];
+		}
+		n = kept;
+	}
+	if (own) {
+		free(selection->own_list);
+		selection->own_list = own;
+		slots = own;
+	}
+	kept = lower_bound(slots, n, selection->from);
+	n = lower_bound(slots, n, selection->to);
+	selection->list = &slots[kept];
+	selection->n_list = n - kept;
+}
+
+static int take_copy(struct pfs_selection *selection, const uint32_t *slots, size_t n)
+{
+	uint32_t *own = malloc((n + 1) * sizeof(*own));
+
+	if (!own)
+		return -ENOMEM;
+	if (n)
+		memcpy(own, slots, n * sizeof(*own));
+	take_list(selection, own, NULL, n);
+	return 0;
+}
+
+static int take_ancestors(struct pfs_selection *selection)
+{
+	for (size_t i = 0; i < selection->n_tests; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		if (test->how != PFS_HOW_LIST || test->negated)
+			continue;
+		PFS_TRY(take_copy(selection, test->list, test->n_list));
+		test->done = true;
+		selection->how = "ancestors";
+	}
+	return 0;
+}
+
+/* ---- the index of names ---- */
+
+static struct pfs_scan_test *find_test(struct pfs_selection *selection,
+				       bool (*is)(const struct pfs_scan_test *test))
+{
+	for (size_t i = 0; i < selection->n_tests; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		if (!test->done && !test->negated && is(test))
+			return test;
+	}
+	return NULL;
+}
+
+static bool is_child_of(const struct pfs_scan_test *test)
+{
+	return test->how == PFS_HOW_U32 && test->relation == PFS_TEST_CHILD_OF;
+}
+
+static bool is_climb(const struct pfs_scan_test *test)
+{
+	return test->how == PFS_HOW_CLIMB;
+}
+
+static bool is_exact_name(const struct pfs_scan_test *test)
+{
+	const struct pfs_scan_text *text = &test->text;
+
+	return test->how == PFS_HOW_NAME && text->verify == PFS_TEST_NONE && !text->fold &&
+	       text->max_len == text->prefix_len;
+}
+
+static int take_named_child(struct pfs_selection *selection, struct pfs_scan_test *child_of,
+			    struct pfs_scan_test *name)
+{
+	uint32_t slot = pfs_image_child(selection->tree, child_of->slot,
+					(const char *)name->text.prefix, name->text.prefix_len);
+
+	child_of->done = name->done = true;
+	selection->how = "name index";
+	return take_copy(selection, &slot, slot != PFS_NO_SLOT);
+}
+
+struct slots {
+	uint32_t *slot;
+	size_t n, capacity, max;
+};
+
+/* Adds the directory's children; -E2BIG when there are more than max in all. */
+static int add_children(const struct pfs_image *image, struct slots *slots, uint32_t directory)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(directory, 0), 0);
+	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
+	       entry.key >> PFS_NAME_HASH_BITS == directory) {
+		if (slots->n == slots->max)
+			return -E2BIG;
+		PFS_TRY(pfs_grow(&slots->slot, &slots->capacity, slots->n + 1,
+				 sizeof(*slots->slot)));
+		slots->slot[slots->n++] = entry.slot;
+	}
+	return 0;
+}
+
+static int add_subtree(const struct pfs_image *image, struct slots *slots, uint32_t top)
+{
+	PFS_TRY(pfs_grow(&slots->slot, &slots->capacity, 1, sizeof(*slots->slot)));
+	slots->slot[slots->n++] = top;
+	for (size_t i = 0; i < slots->n; i++) {
+		uint32_t slot = slots->slot[i];
+
+		if (S_ISDIR(image->mode[slot]))
+			PFS_TRY(add_children(image, slots, slot));
+	}
+	return 0;
+}
+
+/* The children, or all that is under the node, if these are few. */
+static int take_few(struct pfs_selection *selection, struct pfs_scan_test *test)
+{
+	struct slots slots = {.max = pfs_selection_size(selection) / 256 + 16};
+	int error;
+
+	if (test->how == PFS_HOW_CLIMB)
+		error = add_subtree(selection->image, &slots, test->slot);
+	else
+		error = add_children(selection->image, &slots, test->slot);
+	if (error) {
+		free(slots.slot);
+		return error == -E2BIG ? 0 : error;
+	}
+	if (!slots.n)
+		PFS_TRY(pfs_grow(&slots.slot, &slots.capacity, 1, sizeof(*slots.slot)));
+	error = pfs_radix_sort_u32(slots.slot, slots.n);
+	if (error) {
+		free(slots.slot);
+		return error;
+	}
+	test->done = !test->proper;
+	selection->how = test->how == PFS_HOW_CLIMB ? "subtree by name index" : "children";
+	take_list(selection, slots.slot, NULL, slots.n);
+	return 0;
+}
+
+static int take_children(struct pfs_selection *selection)
+{
+	struct pfs_scan_test *child_of = find_test(selection, is_child_of);
+	struct pfs_scan_test *name = find_test(selection, is_exact_name);
+	uint32_t end;
+
+	if (!child_of || selection->from == selection->to)
+		return 0;
+	if (name)
+		return take_named_child(selection, child_of, name);
+	PFS_TRY(take_few(selection, child_of));
+	if (child_of->done)
+		return 0;
+	end = pfs_span_end(selection->tree, child_of->slot);
+	if (end) /* they are in its range, if there are many */
+		narrow(selection, (int64_t)child_of->slot + 1, (int64_t)end - 1);
+	return 0;
+}
+
+/* ---- subtrees that are no ranges ---- */
+
+/* The words of the set as bits by slot. */
+static int read_bits(struct pfs_selection *selection, struct pfs_scan_test *test,
+		     const struct pfs_bitmap *set)
+{
+	size_t words = pfs_div_round_up(selection->image->end, 64);
+	uint32_t halves[1024];
+
+	test->own_bits = malloc((words + 1) * sizeof(*test->own_bits));
+	if (!test->own_bits)
+		return -ENOMEM;
+	for (size_t w = 0; w < words; w += PFS_COUNT(halves) / 2) {
+		size_t n = PFS_MIN(words - w, PFS_COUNT(halves) / 2);
+
+		PFS_TRY(pfs_bitmap_read(set, halves, 2 * w, 2 * n));
+		for (size_t i = 0; i < n; i++)
+			test->own_bits[w + i] = halves[2 * i] | (uint64_t)halves[2 * i + 1] << 32;
+	}
+	test->bits = test->own_bits;
+	test->how = PFS_HOW_BITS;
+	return 0;
+}
+
+static void name_engine(struct pfs_selection *selection, struct pfs_engine *engine)
+{
+	struct pfs_engine_info info;
+
+	pfs_engine_describe(engine, &info);
+	selection->how = info.engine[0] == 'c' ? "codes on cuda" : "codes on host";
+}
+
+/* The set by its codes, from the engine, if that has nothing else to do.  Else, and where anything
+ * fails, each node is asked for its ancestors. */
+static void ask_engine(struct pfs_selection *selection, struct pfs_scan_test *test)
+{
+	struct pfs_engine *engine;
+	struct pfs_bitmap *set;
+
+	if (pfs_codes_try(selection->tree, &engine))
+		return;
+	if (!pfs_engine_subtree(engine, &set, test->slot)) {
+		if (!read_bits(selection, test, set))
+			name_engine(selection, engine);
+		pfs_bitmap_free(set);
+	}
+	pfs_codes_release(selection->tree);
+}
+
+static int prepare_climb(struct pfs_selection *selection, struct pfs_scan_test *test)
+{
+	if (pfs_selection_size(selection) <= FEW)
+		return 0;
+	ask_engine(selection, test);
+	if (test->how == PFS_HOW_CLIMB)
+		test->climbed = calloc(selection->image->end, 1);
+	return 0;
+}
+
+static int take_subtree(struct pfs_selection *selection)
+{
+	struct pfs_scan_test *climb = find_test(selection, is_climb);
+
+	if (climb && pfs_selection_size(selection) > FEW)
+		PFS_TRY(take_few(selection, climb));
+	for (size_t i = 0; i < selection->n_tests; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		if (!test->done && test->how == PFS_HOW_CLIMB)
+			PFS_TRY(prepare_climb(selection, test));
+	}
+	return 0;
+}
+
+/* ---- column indexes ---- */
+
+/* exact: the test holds for all in the range. */
+static bool has_range(const struct pfs_scan_test *test, struct pfs_index_range *range, bool *exact)
+{
+	if (test->done || test->negated || test->relation != PFS_TEST_RANGE ||
+	    !pfs_index_can(test->field))
+		return false;
+	if (test->how == PFS_HOW_NAME)
+		return pfs_index_range_of_names(range, exact, &test->text);
+	*exact = true;
+	*range = (struct pfs_index_range){.field = test->field, .low = test->low, .high = test->high};
+	return test->how == PFS_HOW_U32 || test->how == PFS_HOW_I64 || test->how == PFS_HOW_TIME;
+}
+
+/* Lists the slots of the walk. */
+static int take_walk(struct pfs_selection *selection, struct pfs_index_walk *walk)
+{
+	size_t room = pfs_index_walk_left(walk), n;
+	uint32_t *own = malloc((room + 1) * sizeof(*own));
+	int error;
+
+	if (!own)
+		return -ENOMEM;
+	n = pfs_index_walk_next(walk, own, room);
+	error = pfs_radix_sort_u32(own, n);
+	if (error) {
+		free(own);
+		return error;
+	}
+	take_list(selection, own, NULL, n);
+	return 0;
+}
+
+/* So few are worth listing. */
+static size_t rare(const struct pfs_selection *selection, const struct pfs_scan_test *test)
+{
+	return pfs_selection_size(selection) / (test->how == PFS_HOW_NAME ? RARE_NAMES : RARE) + 8;
+}
+
+static int take_range(struct pfs_selection *selection, struct pfs_scan_test *test)
+{
+	struct pfs_index_range range;
+	struct pfs_index_walk *walk;
+	bool exact;
+	int error;
+
+	if (!has_range(test, &range, &exact))
+		return 0;
+	error = pfs_index_walk_open(&walk, selection->tree, &range, false);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	if (pfs_index_walk_left(walk) <= rare(selection, test)) {
+		error = take_walk(selection, walk);
+		test->done = exact;
+		selection->how = pfs_index_name(test->field);
+	}
+	pfs_index_walk_close(walk);
+	return error;
+}
+
+static int take_ranges_of_values(struct pfs_selection *selection)
+{
+	for (size_t i = 0; i < selection->n_tests; i++)
+		PFS_TRY(take_range(selection, &selection->tests[i]));
+	return 0;
+}
+
+void pfs_selection_note(const struct pfs_selection *selection, uint64_t found)
+{
+	size_t size = pfs_selection_size(selection);
+	struct pfs_index_range range;
+	bool exact;
+
+	if (selection->list)
+		return;
+	for (size_t i = 0; i < selection->n_order; i++) {
+		const struct pfs_scan_test *test = selection->order[i];
+		double few = selection->n_order == 1 ? (double)found : (double)test->share * (double)size;
+
+		if (has_range(test, &range, &exact) && few <= (double)rare(selection, test))
+			pfs_index_missed(selection->tree, test->field);
+	}
+}
+
+/* ---- all of it ---- */
+
+int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots *within)
+{
+	take_ranges(selection);
+	if (within) {
+		take_list(selection, NULL, within->slot, within->n);
+		selection->how = "given nodes";
+	}
+	PFS_TRY(take_ancestors(selection));
+	PFS_TRY(take_children(selection));
+	PFS_TRY(take_ranges_of_values(selection));
+	return take_subtree(selection);
+}
+
+/* ---- the order of tests ---- */
+
+/* Nanoseconds a slot, and the part that passes where nothing else is known. */
+static void guess(struct pfs_scan_test *test)
+{
+	static const struct {
+		float cost, share;
+	} guesses[] = {
+		[PFS_HOW_NOTHING] = {0.0f, 0.0f},     [PFS_HOW_SLOT] = {0.0f, 0.5f},
+		[PFS_HOW_LIST] = {0.0f, 0.001f},      [PFS_HOW_U32] = {0.15f, 0.1f},
+		[PFS_HOW_I64] = {0.3f, 0.25f},	      [PFS_HOW_TIME] = {0.5f, 0.25f},
+		[PFS_HOW_MASK] = {0.1f, 0.5f},	      [PFS_HOW_TYPE] = {0.1f, 0.5f},
+		[PFS_HOW_NAME] = {3.0f, 0.02f},	      [PFS_HOW_DEPTH] = {5.0f, 0.2f},
+		[PFS_HOW_INTEGER] = {5.0f, 0.2f},     [PFS_HOW_TEXT] = {60.0f, 0.1f},
+		[PFS_HOW_PARENT_BITS] = {1.0f, 0.5f}, [PFS_HOW_BITS] = {0.0f, 0.2f},
+		[PFS_HOW_CLIMB] = {4.0f, 0.2f},
+	};
+	const struct pfs_scan_text *text = &test->text;
+
+	test->cost = guesses[test->how].cost;
+	test->share = guesses[test->how].share;
+	if (test->how == PFS_HOW_NAME && text->verify != PFS_TEST_NONE)
+		test->cost += text->prefix_len + text->suffix_len + text->needle.len ? 2.0f : 30.0f;
+	if (test->negated)
+		test->share = 1.0f - test->share;
+}
+
+/* Those of the sample's slots that have a name. */
+static uint64_t live_bits(const struct pfs_image *image, uint32_t first)
+{
+	uint64_t live = 0;
+
+	for (uint64_t left = SAMPLE_BITS; left; left &= left - 1) {
+		uint32_t slot = first + (uint32_t)__builtin_ctzll(left);
+
+		if (slot < image->end && pfs_scan_is_live(image, slot))
+			live |= left & -left;
+	}
+	return live;
+}
+
+/* Takes some of the slots through all tests, to know what they leave. */
+static int sample(struct pfs_selection *selection)
+{
+	struct pfs_scan_worker worker = {.selection = selection};
+	uint32_t step = (selection->to - selection->from) / SAMPLE_WORDS;
+	size_t all = 0, total = 0;
+	int error = 0;
+
+	for (uint32_t w = 0; w < SAMPLE_WORDS && !error; w++) {
+		uint32_t first = (selection->from + w * step) / 64 * 64;
+		uint64_t live = live_bits(selection->image, first), in_all = live;
+
+		total += (size_t)__builtin_popcountll(live);
+		for (size_t i = 0; i < selection->n_order && !error; i++) {
+			uint64_t bits = live;
+
+			error = pfs_scan_filter(&worker, selection->order[i], &bits, first, 1);
+			selection->order[i]->passed += (unsigned)__builtin_popcountll(bits);
+			in_all &= bits;
+		}
+		all += (size_t)__builtin_popcountll(in_all);
+	}
+	for (size_t i = 0; i < selection->n_order && !error; i++)
+		selection->order[i]->share = ((float)selection->order[i]->passed + 0.5f) / ((float)total + 1.0f);
+	selection->share = ((double)all + 0.5) / ((double)total + 1.0);
+	pfs_scan_worker_finish(&worker);
+	return error;
+}
+
+/* What a test costs for each slot that it takes away. */
+static float rank(const struct pfs_scan_test *test)
+{
+	return test->cost / (1.0001f - test->share);
+}
+
+static void sort_tests(struct pfs_selection *selection)
+{
+	struct pfs_scan_test **order = selection->order;
+
+	for (size_t i = 1; i < selection->n_order; i++) {
+		struct pfs_scan_test *test = order[i];
+		size_t k = i;
+
+		for (; k > 0 && rank(order[k - 1]) > rank(test); k--)
+			order[k] = order[k - 1];
+		order[k] = test;
+	}
+}
+
+int pfs_selection_order(struct pfs_selection *selection, bool estimate)
+{
+	selection->share = 1.0;
+	for (size_t i = 0; i < selection->n_tests; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		if (test->done)
+			continue;
+		guess(test);
+		selection->share *= test->share;
+		selection->order[selection->n_order++] = test;
+	}
+	if (selection->n_order > !estimate && !selection->list &&
+	    pfs_selection_size(selection) > 4 * FEW)
+		PFS_TRY(sample(selection));
+	sort_tests(selection);
+	if (!selection->how) {
+		bool names = selection->n_order && selection->order[0]->how == PFS_HOW_NAME;
+
+		selection->how = names ? "all names" : "all columns";
+	}
+	return 0;
+}

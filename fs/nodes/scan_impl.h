@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/scan_impl.h - what the parts of scan.h share.  tree->lock is held for reading throughout.
+ *
+ * A selection goes: scan_prepare.c makes a test of each predicate, by what it has to look at;
+ * scan_begin.c finds the slots that have to be looked at, and the order of the tests; scan.c takes
+ * these slots through the tests (scan_filter.c), 64 to a word of bits, block by block on all cores,
+ * and lists the bits that are left. */
+#ifndef PFS_FS_NODES_SCAN_IMPL_H
+#define PFS_FS_NODES_SCAN_IMPL_H
+
+#include "fs/tree/internal.h"
+#include "fs/nodes/scan.h"
+#include "fs/nodes/scan_simd.h"
+#include "fs/nodes/scan_text.h"
+
+#define PFS_SCAN_BLOCK_WORDS 64u /* what one thread takes through all tests before the next */
+#define PFS_SCAN_BLOCK	     (PFS_SCAN_BLOCK_WORDS * 64u) /* slots */
+
+/* ---- tests ---- */
+
+/* What a test looks at. */
+enum pfs_scan_how {
+	PFS_HOW_NOTHING, /* it is false for all that have the value */
+	PFS_HOW_SLOT,	 /* the slot's number: low <= slot <= high */
+	PFS_HOW_LIST,	 /* a few slots, ascending */
+	PFS_HOW_U32, PFS_HOW_I64, /* a column: low to high */
+	PFS_HOW_TIME,	 /* a column whose INT64_MIN is a rare value */
+	PFS_HOW_MASK,	 /* mode & low == high */
+	PFS_HOW_TYPE,	 /* the mode's type is one of the bits of low */
+	PFS_HOW_NAME,	 /* the text, in names */
+	PFS_HOW_DEPTH,
+	PFS_HOW_INTEGER, /* pfs_scan_integer: low to high */
+	PFS_HOW_TEXT,	 /* pfs_scan_text: the text, or NONE */
+	PFS_HOW_PARENT_BITS, /* the parent's bit */
+	PFS_HOW_BITS,	 /* the slot's bit */
+	PFS_HOW_CLIMB,	 /* whether `slot` is met on the way up; itself, too, unless proper */
+};
+
+struct pfs_scan_test {
+	enum pfs_scan_how how;
+	bool negated;
+	bool not_root; /* the root has no such value */
+	bool is_none;  /* TEXT: whether there is none */
+	bool proper;   /* CLIMB */
+	bool done;     /* the slots looked at have passed it */
+	enum pfs_field field;
+	const void *column;
+	int64_t low, high;
+	uint32_t slot; /* of the node that a relation names, or a path, or an ino; or PFS_NO_SLOT */
+	enum pfs_test relation; /* UNDER and the like; RANGE: none */
+	struct pfs_scan_text text;
+	const uint64_t *bits;
+	uint32_t *list;
+	size_t n_list;
+	uint8_t *climbed; /* by slot: 0: not known, 1: under, 2: not */
+	uint64_t *own_bits;
+	unsigned passed; /* of a sample */
+	float cost, share; /* nanoseconds a slot; the part of slots expected to pass */
+};
+
+/* ---- selections ---- */
+
+#define PFS_TESTS_FEW 3
+
+struct pfs_selection {
+	struct pfs_tree *tree;
+	const struct pfs_image *image;
+	const struct pfs_scan_simd *simd;
+	const uint8_t *heap; /* of names */
+	bool all_live;	     /* every slot has a node with a name */
+	struct pfs_scan_test *tests;
+	size_t n_tests, n_order;
+	struct pfs_scan_test **order; /* those that are to be done */
+	struct pfs_scan_test few[PFS_TESTS_FEW]; /* room for them: joins ask thousands of times */
+	struct pfs_scan_test *few_order[PFS_TESTS_FEW];
+	uint32_t from, to; /* slots to be looked at; of these, if `list`, only the n listed */
+	const uint32_t *list;
+	size_t n_list;
+	uint32_t *own_list;
+	const char *how; /* as pfs_scan_estimate says it */
+	double share; /* the part of the slots looked at that is expected to pass */
+	const struct pfs_scan_watch *watch; /* NULL: nobody */
+};
+
+/* scan_prepare.c: -EINVAL, -ENOENT, -ENOMEM.  Finish in any case. */
+PFS_MUST_CHECK int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
+				      const struct pfs_predicate *predicates, size_t n,
+				      const struct pfs_scan_watch *watch);
+void pfs_selection_finish(struct pfs_selection *selection);
+
+/* scan_begin.c: chooses the slots to look at; then how, and in which order; with `estimate`, what may
+ * be left is what matters.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
+				       const struct pfs_slots *within);
+PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool estimate);
+
+/* Afterwards: a column index may have been better. */
+void pfs_selection_note(const struct pfs_selection *selection, uint64_t found);
+
+static inline size_t pfs_selection_size(const struct pfs_selection *selection)
+{
+	return selection->list ? selection->n_list : selection->to - selection->from;
+}
+
+/* ---- one thread's room ---- */
+
+/* The nodes from the root down to the one last asked for, and its path: in pre-order the next one
+ * differs little. */
+struct pfs_trail {
+	uint32_t *slot; /* the root first */
+	size_t *end;	/* of the path down to it, the root's is 0 */
+	size_t n, slots_capacity, ends_capacity;
+	char *bytes; /* the path, if kept */
+	size_t bytes_capacity;
+	uint32_t *missing; /* by meet: the node, and those above it that are not on the trail */
+	size_t n_missing, missing_capacity;
+	uint32_t level[256]; /* where a slot is, if at all, by its last 8 bits */
+};
+
+/* scan_trail.c: makes it the trail of a node, the bytes of its path with it or never.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_trail_to(struct pfs_trail *trail, const struct pfs_image *image,
+				uint32_t slot, bool keep_bytes);
+/* In two steps: *level = where the way to the node leaves the trail; take that way. */
+PFS_MUST_CHECK int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image,
+				  uint32_t slot, size_t *level);
+PFS_MUST_CHECK int pfs_trail_turn(struct pfs_trail *trail, const struct pfs_image *image,
+				  size_t level, bool keep_bytes);
+void pfs_trail_finish(struct pfs_trail *trail);
+
+struct pfs_scan_worker {
+	const struct pfs_selection *selection;
+	struct pfs_trail trail;
+	char *path;
+	size_t path_capacity;
+};
+void pfs_scan_worker_finish(struct pfs_scan_worker *worker);
+
+/* scan_filter.c: clears the bits of those of the slots, from `first` (a multiple of 64) on, for which
+ * the test does not hold.  At most PFS_SCAN_BLOCK_WORDS.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_filter(struct pfs_scan_worker *worker,
+				   const struct pfs_scan_test *test, uint64_t *bits, uint32_t first,
+				   size_t words);
+/* The same for all tests in their order, and for slots without a name. */
+PFS_MUST_CHECK int pfs_scan_filter_all(struct pfs_scan_worker *worker, uint64_t *bits,
+				       uint32_t first, size_t words);
+
+/* ---- values ---- */
+
+/* Whether the slot has a node with a name. */
+static inline bool pfs_scan_is_live(const struct pfs_image *image, uint32_t slot)
+{
+	return image->mode[slot] && !(image->state[slot] & PFS_SLOT_UNLINKED);
+}
+
+static inline bool pfs_field_is_bytes(enum pfs_field field)
+{
+	return field >= PFS_FIELD_NAME;
+}
+
+/* As bytes it is made from the names above. */
+static inline bool pfs_field_is_path(enum pfs_field field)
+{
+	return field == PFS_FIELD_PATH || field == PFS_FIELD_PREORDER;
+}
+
+/* Totals: after pfs_totals_prepare. */
+int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot);
+
+int64_t pfs_scan_total(const struct pfs_totals *totals, enum pfs_field field);
+
+/* What follows the last dot that is not the first byte; NULL: none. */
+const char *pfs_scan_extension(const char *name, size_t *len);
+/* NULL: none. */
+const char *pfs_scan_target(const struct pfs_image *image, size_t *len, uint32_t slot);
+/* *path, in the worker's room, ended by NUL.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pfs_image *image,
+				 const char **path, size_t *len, uint32_t slot);
+
+/* ---- scan_order.c ---- */
+
+bool pfs_slots_ascend(const struct pfs_slots *slots);
+
+/* Sorted by the bytes of their paths.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
+				       const struct pfs_scan_watch *watch);
+/* One before the other, by the bytes of PATH or PREORDER. */
+bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field, uint32_t a,
+			     uint32_t b);
+
+/* ---- scan_pool.c ---- */
+
+PFS_MUST_CHECK int pfs_scan_create(struct pfs_tree *tree);
+void pfs_scan_destroy(struct pfs_tree *tree);
+
+/* visible.c */
+PFS_MUST_CHECK int pfs_viewers_create(struct pfs_tree *tree);
+void pfs_viewers_destroy(struct pfs_tree *tree);
+
+#endif

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT */
+/* Component-wise pre-order of a set of nodes: every directory before what lies in it, siblings by
+ * the bytes of their names.  And the order of their paths' bytes, which differs where a name goes on
+ * with less than a slash: /a, /a-b, /a/c.
+ *
+ * Slots mostly have that order already, or but for a few strays, which are sorted and put in their
+ * places.  What has not been known to have it is cut into runs that do; few runs are merged, a long
+ * stretch of one at a time.  Of many runs a tree is made, that of the nodes and those above them, and
+ * its siblings are sorted. */
+#include "fs/nodes/scan_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/preorder.h"
+#include "fs/image/span.h"
+
+#define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
+#define LOOK_EVERY 64u	/* nodes, to each of which the way may be long */
+#define RUN_NODES 32u	/* on average, at least, for runs to be merged */
+
+static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
+{
+	size_t a_len, b_len;
+	const char *x = pfs_names_get(image->names, image->name[a], &a_len);
+	const char *y = pfs_names_get(image->names, image->name[b], &b_len);
+	int order = memcmp(x, y, PFS_MIN(a_len, b_len));
+
+	return order ? order : (int)a_len - (int)b_len;
+}
+
+/* Siblings, of which these ways to nodes go down: a_more: not to that one itself.  By bytes, its name
+ * ends in a slash then. */
+static int compare_ways(const struct pfs_image *image, uint32_t a, bool a_more, uint32_t b,
+			bool b_more)
+{
+	size_t a_len, b_len, len;
+	const char *x = pfs_names_get(image->names, image->name[a], &a_len);
+	const char *y = pfs_names_get(image->names, image->name[b], &b_len);
+	int order;
+
+	len = PFS_MIN(a_len, b_len);
+	order = memcmp(x, y, len);
+	if (order || a_len == b_len)
+		return order;
+	if (a_len < b_len)
+		return a_more && (unsigned char)y[len] < '/' ? 1 : -1;
+	return b_more && (unsigned char)x[len] < '/' ? -1 : 1;
+}
+
+/* ---- runs ---- */
+
+struct runs {
+	const struct pfs_image *image;
+	const struct pfs_scan_watch *watch;
+	bool by_bytes;
+	const uint32_t *slots;
+	uint64_t *starts; /* bit i: a run starts with slots[i] */
+	atomic_size_t n;
+	atomic_int error;
+};
+
+/* Whether the node comes after the one that the trail leads to; it then leads to this one. */
+static int follows(struct pfs_trail *trail, const struct runs *runs, uint32_t slot, bool *after)
+{
+	const struct pfs_image *image = runs->image;
+	size_t level;
+
+	PFS_TRY(pfs_trail_meet(trail, image, slot, &level));
+	if (trail->n_missing == 0) /* it lies above */
+		*after = false;
+	else if (level + 1 == trail->n) /* it lies below */
+		*after = true;
+	else
+		*after = compare_ways(image, trail->slot[level + 1],
+				      runs->by_bytes && level + 2 < trail->n,
+				      trail->missing[trail->n_missing - 1],
+				      runs->by_bytes && trail->n_missing > 1) < 0;
+	return pfs_trail_turn(trail, image, level, false);
+}
+
+static void find_runs(void *context, size_t from, size_t to)
+{
+	struct runs *runs = context;
+	struct pfs_trail trail = {0};
+	size_t n = 0;
+	int error = 0;
+
+	if (from > 0)
+		error = pfs_trail_to(&trail, runs->image, runs->slots[from - 1], false);
+	for (size_t i = from; i < to && !error; i++) {
+		bool after = false;
+
+		error = i ? follows(&trail, runs, runs->slots[i], &after)
+			  : pfs_trail_to(&trail, runs->image, runs->slots[0], false);
+		if (!after) {
+			runs->starts[i / 64] |= UINT64_C(1) << i % 64;
+			n++;
+		}
+	}
+	atomic_fetch_add(&runs->n, n);
+	if (error)
+		atomic_store(&runs->error, error);
+	pfs_trail_finish(&trail);
+}
+
+/* Cuts the slots into runs: runs->n of them, and where they start (to be freed). */
+static int cut(struct pfs_tree *tree, struct runs *runs, const struct pfs_slots *slots,
+	       bool by_bytes, const struct pfs_scan_watch *watch)
+{
+	*runs = (struct runs){.image = &tree->image,
+			      .watch = watch,
+			      .by_bytes = by_bytes,
+			      .slots = slots->slot};
+	runs->starts = calloc(slots->n / 64 + 1, sizeof(*runs->starts));
+	if (!runs->starts)
+		return -ENOMEM;
+	PFS_TRY(pfs_scan_run_watched(tree, slots->n, GRAIN, find_runs, runs, watch));
+	return atomic_load(&runs->error);
+}
+
+/* ---- merging runs ---- */
+
+/* Whether a comes before b: climbs to where the ways to them part, and compares there. */
+static bool is_before(const struct pfs_image *image, bool by_bytes, uint32_t a, uint32_t b)
+{
+	uint32_t a_depth = pfs_image_depth(image, a), b_depth = pfs_image_depth(image, b);
+	uint32_t a_end = a, b_end = b;
+
+	for (uint32_t n = a_depth; n > b_depth; n--)
+		a = image->parent[a];
+	for (uint32_t n = b_depth; n > a_depth; n--)
+		b = image->parent[b];
+	if (a == b) /* one lies under the other */
+		return a_depth < b_depth;
+	while (image->parent[a] != image->parent[b]) {
+		a = image->parent[a];
+		b = image->parent[b];
+	}
+	return compare_ways(image, a, by_bytes && a != a_end, b, by_bytes && b != b_end) < 0;
+}
+
+bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field, uint32_t a,
+			     uint32_t b)
+{
+	return is_before(image, field == PFS_FIELD_PATH, a, b);
+}
+
+/* How many of the n slots come before `slot`: few are tried where it is few. */
+static size_t count_before(const struct runs *runs, const uint32_t *slots, size_t n, uint32_t slot)
+{
+	const struct pfs_image *image = runs->image;
+	bool by_bytes = runs->by_bytes;
+	size_t low = 0, high = 1;
+
+	while (high <= n && is_before(image, by_bytes, slots[high - 1], slot)) {
+		low = high;
+		high *= 2;
+	}
+	high = PFS_MIN(high - 1, n);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (is_before(image, by_bytes, slots[middle], slot))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void move(uint32_t **to, uint32_t **from, size_t n)
+{
+	memcpy(*to, *from, n * sizeof(**to));
+	*to += n;
+	*from += n;
+}
+
+/* Two runs that follow each other, from..middle..end, to `to`. */
+static int merge(const struct runs *runs, uint32_t *to, uint32_t *from, uint32_t *middle,
+		 uint32_t *end)
+{
+	uint32_t *a = from, *b = middle;
+
+	while (a < middle && b < end) {
+		move(&to, &a, count_before(runs, a, (size_t)(middle - a), *b));
+		if (a < middle)
+			move(&to, &b, count_before(runs, b, (size_t)(end - b), *a));
+		PFS_TRY(pfs_scan_look(runs->watch));
+	}
+	move(&to, &a, (size_t)(middle - a));
+	move(&to, &b, (size_t)(end - b));
+	return 0;
+}
+
+/* The starts of the runs, and the end. */
+static size_t *list_starts(const struct runs *runs, size_t n_slots)
+{
+	size_t n_runs = atomic_load(&runs->n), n = 0;
+	size_t *starts = malloc((n_runs + 1) * sizeof(*starts));
+
+	for (size_t w = 0; w <= n_slots / 64 && starts; w++)
+		for (uint64_t left = runs->starts[w]; left; left &= left - 1)
+			starts[n++] = w * 64 + (size_t)__builtin_ctzll(left);
+	if (starts)
+		starts[n_runs] = n_slots;
+	return starts;
+}
+
+static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
+{
+	size_t *starts PFS_FREE = list_starts(runs, slots->n);
+	uint32_t *other PFS_FREE = malloc(slots->n * sizeof(*other));
+
+	if (!starts || !other)
+		return -ENOMEM;
+	for (size_t n = atomic_load(&runs->n); n > 1; n = (n + 1) / 2) {
+		uint32_t *from = slots->slot;
+
+		for (size_t i = 0; i < n; i += 2) {
+			size_t middle = starts[i + 1], end = starts[PFS_MIN(i + 2, n)];
+
+			PFS_TRY(merge(runs, other + starts[i], from + starts[i], from + middle,
+				      from + end));
+			starts[i / 2] = starts[i];
+		}
+		starts[(n + 1) / 2] = slots->n;
+		slots->slot = other;
+		other = from;
+	}
+	return 0;
+}
+
+/* ---- sorting a tree ---- */
+
+struct ordering {
+	const struct pfs_image *image;
+	struct pfs_preorder order;
+	uint32_t *entry_of; /* by slot: its number */
+};
+
+static int compare_of(const void *image, uint32_t a, uint32_t b)
+{
+	return compare_names(image, a, b);
+}
+
+/* The slot's entry, made with those above it as needed.  -ENOMEM. */
+static int add_entry(struct ordering *o, uint32_t slot, struct pfs_trail *trail)
+{
+	size_t level;
+
+	if (o->entry_of[slot])
+		return 0;
+	PFS_TRY(pfs_trail_to(trail, o->image, slot, false));
+	for (level = trail->n; level > 0 && !o->entry_of[trail->slot[level - 1]];)
+		level--;
+	for (; level < trail->n; level++) {
+		uint32_t made = trail->slot[level];
+		uint32_t above = level ? o->entry_of[trail->slot[level - 1]] : 0;
+		size_t len;
+		const char *name = pfs_names_get(o->image->names, o->image->name[made], &len);
+
+		PFS_TRY(pfs_preorder_add(&o->order, &o->entry_of[made], above, made,
+					 pfs_preorder_key(name, len)));
+	}
+	return 0;
+}
+
+static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
+			const struct pfs_scan_watch *watch)
+{
+	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
+	struct ordering o = {
+		.image = image,
+		.order = {.compare = compare_of, .arg = image},
+		.entry_of = entry_of,
+	};
+	struct pfs_trail trail = {0};
+	int error = entry_of ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < slots->n && !error; i++) {
+		error = add_entry(&o, slots->slot[i], &trail);
+		if (!error)
+			pfs_preorder_want(&o.order, entry_of[slots->slot[i]]);
+		if (!error && i % LOOK_EVERY == 0)
+			error = pfs_scan_look(watch);
+	}
+	if (!error)
+		pfs_preorder_list(&o.order, slots->slot);
+	pfs_preorder_finish(&o.order);
+	pfs_trail_finish(&trail);
+	return error;
+}
+
+/* ---- strays ---- */
+
+static int by_slot(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Takes out of ascending slots as few as need be for the rest to have their order: of a run and what
+ * was kept before it, those that overlap, on the side that has fewer.  false: too many. */
+static bool find_strays(const struct runs *runs, struct pfs_slots *all, uint32_t *strays,
+			size_t *n_strays)
+{
+	const struct pfs_image *image = runs->image;
+	size_t *starts PFS_FREE = list_starts(runs, all->n);
+	uint32_t *slots = all->slot;
+	size_t n_runs = atomic_load(&runs->n), kept;
+
+	if (!starts || n_runs == 0 || n_runs > 2 * PFS_STRAYS_MAX)
+		return false;
+	kept = starts[1];
+	for (size_t r = 1; r < n_runs; r++) {
+		uint32_t *run = slots + starts[r];
+		size_t n = starts[r + 1] - starts[r], before, after = 0;
+
+		before = kept ? count_before(runs, run, n, slots[kept - 1]) : 0;
+		while (after < before && after < kept && after <= PFS_STRAYS_MAX &&
+		       !is_before(image, false, slots[kept - 1 - after], run[0]))
+			after++;
+		if (*n_strays + after > PFS_STRAYS_MAX)
+			return false;
+		if (after < before) {
+			kept -= after;
+			memcpy(strays + *n_strays, slots + kept, after * sizeof(*strays));
+			*n_strays += after;
+			before = 0;
+		} else {
+			memcpy(strays + *n_strays, run, before * sizeof(*strays));
+			*n_strays += before;
+		}
+		memmove(slots + kept, run + before, (n - before) * sizeof(*slots));
+		kept += n - before;
+	}
+	qsort(strays, *n_strays, sizeof(*strays), by_slot);
+	return true;
+}
+
+/* Whether the whole tree has the order of its slots, but for strays; looks once. */
+static int look_at_all(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
+{
+	uint32_t strays[PFS_STRAYS_MAX];
+	struct pfs_slots all;
+	struct runs runs = {0};
+	size_t n = 0;
+	int error;
+
+	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, watch));
+	error = cut(tree, &runs, &all, false, watch);
+	if (!error && find_strays(&runs, &all, strays, &n))
+		pfs_spans_note_order(tree, PFS_ORDER_ASCENDING, strays, n);
+	else if (!error)
+		pfs_spans_note_order(tree, PFS_ORDER_OTHER, NULL, 0);
+	free(runs.starts);
+	pfs_slots_finish(&all);
+	return error;
+}
+
+/* *out: with strays. */
+static int ascends(struct pfs_tree *tree, bool *out, size_t n, const struct pfs_scan_watch *watch)
+{
+	if (n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN)
+		PFS_TRY(look_at_all(tree, watch));
+	*out = pfs_spans_order(tree) == PFS_ORDER_ASCENDING;
+	return 0;
+}
+
+bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to)
+{
+	const uint32_t *strays;
+	bool do_ascend;
+
+	return !ascends(tree, &do_ascend, to - from, NULL) && do_ascend &&
+	       (pfs_spans_strays(tree, &strays, from) == 0 || *strays >= to);
+}
+
+/* In pre-order; merged one by one, as runs are. */
+static int sort_each(const struct runs *runs, uint32_t *slots, size_t n)
+{
+	uint32_t *other = malloc(n * sizeof(*other)), *from = slots, *to = other;
+	int error = other ? 0 : -ENOMEM;
+
+	for (size_t width = 1; width < n && !error; width *= 2) {
+		uint32_t *merged = to;
+
+		for (size_t at = 0; at < n && !error; at += 2 * width)
+			error = merge(runs, to + at, from + at, from + PFS_MIN(at + width, n),
+				      from + PFS_MIN(at + 2 * width, n));
+		to = from;
+		from = merged;
+	}
+	if (from != slots)
+		memcpy(slots, from, n * sizeof(*slots));
+	free(other);
+	return error;
+}
+
+/* Moves strays to the end of ascending slots; the rest keeps its order.  How many there are. */
+static size_t take_strays(struct pfs_tree *tree, uint32_t *to, const struct pfs_slots *slots)
+{
+	const uint32_t *strays;
+	size_t n = pfs_spans_strays(tree, &strays, slots->slot[0]), found = 0, kept = 0;
+	uint32_t taken[PFS_STRAYS_MAX];
+
+	for (size_t i = 0; i < slots->n; i++) {
+		while (n && *strays < slots->slot[i]) {
+			strays++;
+			n--;
+		}
+		if (n && *strays == slots->slot[i])
+			taken[found++] = slots->slot[i];
+		else
+			to[kept++] = slots->slot[i];
+	}
+	if (found)
+		memcpy(to + kept, taken, found * sizeof(*to));
+	return found;
+}
+
+/* Sorts ascending slots of which all but strays have the order; *done: few of them are strays. */
+static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slots,
+			const struct pfs_scan_watch *watch)
+{
+	const struct runs runs = {.image = &tree->image, .watch = watch};
+	uint32_t *from PFS_FREE = NULL;
+	const uint32_t *strays;
+	size_t n;
+
+	*done = true;
+	if (pfs_spans_strays(tree, &strays, slots->slot[0]) == 0 ||
+	    *strays > slots->slot[slots->n - 1])
+		return 0;
+	from = malloc(slots->n * sizeof(*from));
+	if (!from)
+		return -ENOMEM;
+	n = take_strays(tree, from, slots);
+	*done = n <= slots->n / RUN_NODES + 16;
+	if (!*done || n == 0)
+		return 0;
+	PFS_TRY(sort_each(&runs, from + slots->n - n, n));
+	return merge(&runs, slots->slot, from, from + slots->n - n, from + slots->n);
+}
+
+/* ---- all of it ---- */
+
+bool pfs_slots_ascend(const struct pfs_slots *slots)
+{
+	for (size_t i = 1; i < slots->n; i++)
+		if (slots->slot[i - 1] >= slots->slot[i])
+			return false;
+	return true;
+}
+
+int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
+			   const struct pfs_scan_watch *watch)
+{
+	struct runs runs = {0};
+	bool done = false, do_ascend;
+	int error;
+
+	if (slots->n < 2)
+		return 0;
+	PFS_TRY(ascends(tree, &do_ascend, slots->n, watch));
+	if (do_ascend && pfs_slots_ascend(slots))
+		PFS_TRY(place_strays(tree, &done, slots, watch));
+	if (done)
+		return 0;
+	error = cut(tree, &runs, slots, false, watch);
+	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16)
+		error = sort_as_tree(&tree->image, slots, watch);
+	else if (!error && atomic_load(&runs.n) > 1)
+		error = merge_runs(&runs, slots);
+	free(runs.starts);
+	return error;
+}
+
+int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
+			const struct pfs_scan_watch *watch)
+{
+	struct runs runs = {0};
+	int error;
+
+	if (slots->n < 2)
+		return 0;
+	error = cut(tree, &runs, slots, true, watch);
+	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16) {
+		free(runs.starts);
+		runs.starts = NULL;
+		error = sort_as_tree(&tree->image, slots, watch); /* has fewer */
+		if (!error)
+			error = cut(tree, &runs, slots, true, watch);
+	}
+	if (!error && atomic_load(&runs.n) > 1)
+		error = merge_runs(&runs, slots);
+	free(runs.starts);
+	return error;
+}

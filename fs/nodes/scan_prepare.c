@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* Predicates become tests: each by the columns, names or bits that it has to look at. */
+#include "fs/content/hardlink.h"
+#include "fs/nodes/scan_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
+
+/* ---- integers ---- */
+
+static void set_nothing(struct pfs_scan_test *test)
+{
+	test->how = PFS_HOW_NOTHING;
+}
+
+/* low <= the column <= high, as far as the column's type goes. */
+static void set_u32(struct pfs_scan_test *test, const uint32_t *column, int64_t low, int64_t high)
+{
+	test->how = PFS_HOW_U32;
+	test->column = column;
+	test->low = PFS_MAX(low, 0);
+	test->high = PFS_MIN(high, (int64_t)UINT32_MAX);
+	if (test->low > test->high)
+		set_nothing(test);
+}
+
+static void set_i64(struct pfs_scan_test *test, enum pfs_scan_how how, const void *column)
+{
+	test->how = how;
+	test->column = column;
+}
+
+/* The types whose letters are from low to high. */
+static void set_type(struct pfs_scan_test *test, int64_t low, int64_t high)
+{
+	static const char letters[] = "?pc?d?b?f?l?s???"; /* by the mode's type bits */
+	uint16_t types = 0;
+
+	for (unsigned i = 0; i < 16; i++)
+		if (letters[i] != '?' && letters[i] >= low && letters[i] <= high)
+			types |= (uint16_t)(1u << i);
+	test->how = PFS_HOW_TYPE;
+	test->low = types;
+}
+
+static void set_mask(struct pfs_scan_test *test, int64_t mask, int64_t wanted)
+{
+	test->how = PFS_HOW_MASK;
+	test->low = mask & 0xffff;
+	test->high = wanted;
+	if (wanted & ~test->low)
+		set_nothing(test);
+}
+
+static void set_child_of(struct pfs_scan_test *test, const struct pfs_image *image, uint32_t slot)
+{
+	test->slot = slot;
+	test->relation = PFS_TEST_CHILD_OF;
+	set_u32(test, image->parent, slot, slot);
+}
+
+/* A parent's number is compared as its slot where it can be. */
+static void set_parent(struct pfs_scan_test *test, const struct pfs_tree *tree)
+{
+	uint32_t slot;
+
+	test->not_root = true;
+	test->how = PFS_HOW_INTEGER;
+	if (test->low != test->high)
+		return;
+	slot = pfs_scan_slot_of(tree, (uint64_t)test->low);
+	if (slot == PFS_NO_SLOT)
+		set_nothing(test);
+	else
+		set_child_of(test, &tree->image, slot);
+}
+
+static void set_ino(struct pfs_scan_test *test, const struct pfs_tree *tree)
+{
+	set_i64(test, PFS_HOW_I64, tree->image.prime);
+	if (test->low != test->high)
+		return;
+	test->slot = pfs_scan_slot_of(tree, (uint64_t)test->low);
+	if (test->slot == PFS_NO_SLOT) {
+		set_nothing(test);
+		return;
+	}
+	test->how = PFS_HOW_SLOT;
+	test->low = test->high = test->slot;
+}
+
+static int set_total(struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	test->how = PFS_HOW_INTEGER;
+	return pfs_totals_prepare(tree);
+}
+
+/* Few nodes have one: they are listed, those alone that have one in the range, or have one not in it. */
+static int set_link(struct pfs_scan_test *test, struct pfs_tree *tree, bool inside)
+{
+	test->how = PFS_HOW_LIST;
+	test->negated = false;
+	return pfs_hard_link_slots(tree, &test->list, &test->n_list, test->low, test->high, inside);
+}
+
+static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	const struct pfs_image *image = &tree->image;
+
+	if (test->low > test->high) {
+		set_nothing(test);
+		test->not_root = test->field == PFS_FIELD_PARENT;
+		return test->field == PFS_FIELD_LINK ? set_link(test, tree, !test->negated) : 0;
+	}
+	switch (test->field) {
+	case PFS_FIELD_INO:
+		set_ino(test, tree);
+		break;
+	case PFS_FIELD_PARENT:
+		set_parent(test, tree);
+		break;
+	case PFS_FIELD_DEPTH:
+		test->how = PFS_HOW_DEPTH;
+		break;
+	case PFS_FIELD_TYPE:
+		set_type(test, test->low, test->high);
+		break;
+	case PFS_FIELD_MODE:
+		test->how = PFS_HOW_INTEGER;
+		if (test->low == test->high)
+			set_mask(test, 0xffff, test->low);
+		break;
+	case PFS_FIELD_UID:
+		set_u32(test, image->uid, test->low, test->high);
+		break;
+	case PFS_FIELD_GID:
+		set_u32(test, image->gid, test->low, test->high);
+		break;
+	case PFS_FIELD_NLINK:
+		set_u32(test, image->links, test->low, test->high);
+		break;
+	case PFS_FIELD_SIZE:
+		set_i64(test, PFS_HOW_I64, image->size);
+		break;
+	case PFS_FIELD_BLOCKS:
+		set_i64(test, PFS_HOW_I64, image->blocks);
+		break;
+	case PFS_FIELD_MTIME:
+		set_i64(test, PFS_HOW_TIME, image->mtime);
+		break;
+	case PFS_FIELD_ATIME:
+		set_i64(test, PFS_HOW_TIME, image->atime);
+		break;
+	case PFS_FIELD_CTIME:
+		set_i64(test, PFS_HOW_TIME, image->ctime);
+		break;
+	case PFS_FIELD_LINK:
+		return set_link(test, tree, !test->negated);
+	case PFS_FIELD_LINKS:
+	case PFS_FIELD_RDEV:
+	case PFS_FIELD_OFFSET:
+		test->how = PFS_HOW_INTEGER;
+		break;
+	default:
+		return set_total(test, tree);
+	}
+	return 0;
+}
+
+/* ---- subtrees ---- */
+
+static void set_under(struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	uint32_t end = test->slot + 1;
+
+	test->relation = PFS_TEST_UNDER;
+	test->how = PFS_HOW_SLOT;
+	test->low = 0;
+	test->high = UINT32_MAX;
+	if (test->slot == tree->image.root)
+		return;
+	if (S_ISDIR(tree->image.mode[test->slot]))
+		end = pfs_span_end(tree, test->slot);
+	test->low = test->slot;
+	test->high = (int64_t)end - 1;
+	if (end == 0)
+		test->how = PFS_HOW_CLIMB;
+}
+
+/* ---- bytes ---- */
+
+static void set_path_slot(struct pfs_scan_test *test, uint32_t slot)
+{
+	test->slot = slot;
+	test->how = PFS_HOW_SLOT;
+	test->low = test->high = slot;
+	if (slot == PFS_NO_SLOT)
+		set_nothing(test);
+}
+
+/* The node whose path has exactly these bytes. */
+static uint32_t node_at(const struct pfs_tree *tree, const char *path, size_t len)
+{
+	uint32_t slot = tree->image.root;
+	const char *end = path + len;
+
+	if (len == 0 || *path != '/')
+		return PFS_NO_SLOT;
+	if (len == 1)
+		return slot;
+	while (path < end && slot != PFS_NO_SLOT) {
+		const char *name = path + 1, *slash = memchr(name, '/', (size_t)(end - name));
+
+		path = slash ? slash : end;
+		if (path == name || path - name > PFS_NAME_MAX || !S_ISDIR(tree->image.mode[slot]))
+			return PFS_NO_SLOT;
+		slot = pfs_image_child(tree, slot, name, (size_t)(path - name));
+	}
+	return slot;
+}
+
+/* What begins so lies under the directory before the last slash, which will be another test.  If
+ * that is all that is asked, the text is not looked at. */
+static void set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	const struct pfs_scan_text *text = &test->text;
+	const uint8_t *slash = memrchr(text->prefix, '/', text->prefix_len);
+	size_t above = slash ? (size_t)(slash - text->prefix) : 0;
+	uint32_t slot;
+
+	if (!slash || text->prefix[0] != '/') {
+		set_nothing(test);
+		return;
+	}
+	slot = above ? node_at(tree, (const char *)text->prefix, above) : tree->image.root;
+	if (slot == PFS_NO_SLOT) {
+		set_nothing(test);
+		return;
+	}
+	test->slot = slot;
+	if (above + 1 < text->prefix_len || text->verify != PFS_TEST_NONE || text->suffix_len ||
+	    text->needle.len)
+		return;
+	set_under(test, tree);
+	test->proper = above > 0; /* the root's path ends in a slash itself */
+	test->low += test->proper && test->how == PFS_HOW_SLOT;
+}
+
+static void set_path(struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	const struct pfs_scan_text *text = &test->text;
+	bool exact = text->verify == PFS_TEST_NONE && text->max_len == text->prefix_len;
+
+	test->how = PFS_HOW_TEXT;
+	if (text->fold || text->prefix_len == 0)
+		return;
+	if (exact)
+		set_path_slot(test, node_at(tree, (const char *)text->prefix, text->prefix_len));
+	else
+		set_path_under(test, tree);
+}
+
+static int set_text(struct pfs_scan_test *test, struct pfs_tree *tree,
+		    const struct pfs_predicate *predicate)
+{
+	if (test->field == PFS_FIELD_PREORDER)
+		return -EINVAL;
+	if (test->field == PFS_FIELD_EXT && predicate->test == PFS_TEST_EQUAL && !test->negated) {
+		test->how = PFS_HOW_NAME;
+		return pfs_scan_text_init_ext(&test->text, predicate->text, predicate->text_len);
+	}
+	PFS_TRY(pfs_scan_text_init(&test->text, predicate));
+	test->how = test->field == PFS_FIELD_NAME ? PFS_HOW_NAME : PFS_HOW_TEXT;
+	if (test->field == PFS_FIELD_PATH)
+		set_path(test, tree);
+	return 0;
+}
+
+/* Whether there is no value. */
+static int set_none(struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	const struct pfs_image *image = &tree->image;
+	bool negated = test->negated;
+
+	switch (test->field) {
+	case PFS_FIELD_PARENT:
+		test->how = PFS_HOW_SLOT;
+		test->low = test->high = image->root;
+		break;
+	case PFS_FIELD_LINK:
+		test->low = INT64_MIN;
+		test->high = INT64_MAX;
+		PFS_TRY(set_link(test, tree, true));
+		test->negated = !negated;
+		break;
+	case PFS_FIELD_EXT:
+		test->how = PFS_HOW_TEXT;
+		test->is_none = true;
+		break;
+	case PFS_FIELD_TARGET:
+		set_type(test, 'l', 'l');
+		test->negated = !test->negated;
+		break;
+	default:
+		set_nothing(test);
+	}
+	return 0;
+}
+
+/* ---- other relations ---- */
+
+static int compare_slots(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int set_ancestors(struct pfs_scan_test *test, const struct pfs_image *image)
+{
+	size_t capacity = 0;
+
+	test->how = PFS_HOW_LIST;
+	for (uint32_t slot = image->parent[test->slot]; slot != PFS_NO_SLOT;
+	     slot = image->parent[slot]) {
+		PFS_TRY(pfs_grow(&test->list, &capacity, test->n_list + 1, sizeof(*test->list)));
+		test->list[test->n_list++] = slot;
+	}
+	if (test->n_list)
+		qsort(test->list, test->n_list, sizeof(*test->list), compare_slots);
+	return 0;
+}
+
+static int set_relation(struct pfs_scan_test *test, struct pfs_tree *tree, enum pfs_test relation)
+{
+	test->slot = pfs_scan_slot_of(tree, (uint64_t)test->low);
+	if (test->slot == PFS_NO_SLOT)
+		return -ENOENT;
+	if (relation == PFS_TEST_ANCESTOR_OF)
+		return set_ancestors(test, &tree->image);
+	if (relation == PFS_TEST_CHILD_OF)
+		set_child_of(test, &tree->image, test->slot);
+	else
+		set_under(test, tree);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int set(struct pfs_scan_test *test, struct pfs_tree *tree,
+	       const struct pfs_predicate *predicate)
+{
+	bool bytes = pfs_field_is_bytes(predicate->field);
+
+	*test = (struct pfs_scan_test){
+		.negated = predicate->negated,
+		.field = predicate->field,
+		.low = predicate->low,
+		.high = predicate->high,
+		.slot = PFS_NO_SLOT,
+	};
+	switch (predicate->test) {
+	case PFS_TEST_RANGE:
+		return bytes ? -EINVAL : set_range(test, tree);
+	case PFS_TEST_MASK:
+		set_mask(test, test->low, test->high);
+		return test->field == PFS_FIELD_MODE ? 0 : -EINVAL;
+	case PFS_TEST_NONE:
+		return set_none(test, tree);
+	case PFS_TEST_UNDER:
+	case PFS_TEST_CHILD_OF:
+	case PFS_TEST_ANCESTOR_OF:
+		return set_relation(test, tree, predicate->test);
+	case PFS_TEST_SHOWN:
+		test->how = PFS_HOW_PARENT_BITS;
+		test->bits = predicate->bits;
+		return 0;
+	default:
+		return bytes ? set_text(test, tree, predicate) : -EINVAL;
+	}
+}
+
+int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
+		       const struct pfs_predicate *predicates, size_t n,
+		       const struct pfs_scan_watch *watch)
+{
+	struct pfs_names_view names;
+
+	pfs_names_view(tree->image.names, &names);
+	*selection = (struct pfs_selection){
+		.tree = tree,
+		.image = &tree->image,
+		.simd = pfs_scan_simd_version(0),
+		.heap = names.heap,
+		.all_live = tree->image.nodes == tree->image.end,
+		.to = tree->image.end,
+		.watch = watch,
+	};
+	/* one more of each, for what a path's beginning comes to */
+	selection->tests = selection->few;
+	selection->order = selection->few_order;
+	if (2 * n + 1 > PFS_TESTS_FEW) {
+		selection->tests = calloc(2 * n + 1, sizeof(*selection->tests));
+		selection->order = calloc(2 * n + 1, sizeof(struct pfs_scan_test *));
+	}
+	if (!selection->tests || !selection->order)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		selection->n_tests++;
+		PFS_TRY(set(&selection->tests[i], tree, &predicates[i]));
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		if (test->how != PFS_HOW_TEXT || test->slot == PFS_NO_SLOT || test->negated)
+			continue;
+		selection->tests[selection->n_tests] = (struct pfs_scan_test){.slot = test->slot};
+		set_under(&selection->tests[selection->n_tests++], tree);
+	}
+	return 0;
+}
+
+void pfs_selection_finish(struct pfs_selection *selection)
+{
+	for (size_t i = 0; i < selection->n_tests; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		pfs_scan_text_finish(&test->text);
+		free(test->list);
+		free(test->climbed);
+		free(test->own_bits);
+	}
+	if (selection->tests != selection->few)
+		free(selection->tests);
+	if (selection->order != selection->few_order)
+		free(selection->order);
+	free(selection->own_list);
+}

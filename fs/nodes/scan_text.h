@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/scan_text.h - tests of bytes, taken apart into what is cheap to look for. */
+#ifndef PFS_FS_NODES_SCAN_TEXT_H
+#define PFS_FS_NODES_SCAN_TEXT_H
+
+#include "fs/nodes/scan.h"
+#include "fs/nodes/scan_simd.h"
+
+/* All of it has to hold: the length, how it begins and ends, what is in it, and `verify`, unless
+ * the rest says everything. */
+struct pfs_scan_text {
+	size_t min_len, max_len; /* max < min: nothing matches */
+	const uint8_t *prefix, *suffix; /* in small letters if folded */
+	size_t prefix_len, suffix_len;
+	struct pfs_needle needle; /* len 0: none */
+	bool fold;
+	enum pfs_test verify; /* GLOB, LIKE, BETWEEN; NONE: nothing left to verify */
+	const char *text, *high_text;
+	size_t text_len, high_len;
+	char *owned;
+};
+
+/* *out is to be finished in any case.  The predicate's texts stay the caller's.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_text_init(struct pfs_scan_text *out,
+				      const struct pfs_predicate *predicate);
+void pfs_scan_text_finish(struct pfs_scan_text *text);
+
+/* A test of names that is true where the extension equals text. */
+PFS_MUST_CHECK int pfs_scan_text_init_ext(struct pfs_scan_text *out, const char *text, size_t len);
+
+/* What `verify` asks for, and all; bytes end in NUL. */
+bool pfs_scan_text_verify(const struct pfs_scan_text *text, const char *bytes, size_t len);
+bool pfs_scan_text_holds(const struct pfs_scan_text *text, const char *bytes, size_t len);
+
+/* Clears the bits of the names at heap + 4 * place[i] for which the text does not hold. */
+void pfs_scan_text_keep_names(const struct pfs_scan_text *text, const struct pfs_scan_simd *simd,
+			      uint64_t *bits, const uint8_t *heap, const uint32_t *place,
+			      size_t words);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Sets of nodes by their relation to others, counted or listed. */
+#include "fs/tree/internal.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/nodes/list.h"
+#include "fs/nodes/scan.h"
+#include "fs/image/span.h"
+
+/* The sets of n nodes; subtrees all in one pass over the codes. */
+static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
+		   const uint32_t *slots, size_t n)
+{
+	size_t done = 0;
+	int error = 0;
+
+	if (relation == PFS_SUBTREE)
+		return pfs_engine_subtrees(engine, out, slots, n);
+	for (; done < n && !error; done += !error)
+		error = relation == PFS_CHILDREN
+				? pfs_engine_children(engine, &out[done], slots[done])
+				: pfs_engine_parents(engine, &out[done], slots[done]);
+	while (error && done > 0)
+		pfs_bitmap_free(out[--done]);
+	return error;
+}
+
+/* Adds the sets to *all, which begins with the first of them. */
+static int combine(struct pfs_bitmap **all, struct pfs_bitmap *const *sets, size_t n,
+		   enum pfs_bitmap_op op)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!*all) {
+			*all = sets[i];
+			continue;
+		}
+		if (!error)
+			error = pfs_bitmap_combine(*all, sets[i], op);
+		pfs_bitmap_free(sets[i]);
+	}
+	return error;
+}
+
+/* The union over all slots; of common ancestors the intersection. */
+static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
+			enum pfs_relation relation, const uint32_t *slots, size_t n)
+{
+	enum pfs_bitmap_op op = relation == PFS_COMMON_ANCESTORS ? PFS_BITMAP_AND : PFS_BITMAP_OR;
+	struct pfs_bitmap *sets[PFS_SUBTREES_MAX], *all = NULL;
+	int error = 0;
+
+	for (size_t at = 0; at < n && !error; at += PFS_SUBTREES_MAX) {
+		size_t now = PFS_MIN(n - at, PFS_SUBTREES_MAX);
+
+		error = sets_of(engine, sets, relation, slots + at, now);
+		if (!error)
+			error = combine(&all, sets, now, op);
+	}
+	if (error)
+		pfs_bitmap_free(all);
+	else
+		*out = all;
+	return error;
+}
+
+/* The question's set, between pfs_codes_begin and end. */
+static int answer(struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
+		  const struct pfs_question *question)
+{
+	uint32_t *slots PFS_FREE = calloc(question->n, sizeof(*slots));
+
+	if (question->n == 0)
+		return -EINVAL;
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < question->n; i++) {
+		slots[i] = pfs_image_slot(tree, question->inos[i]);
+		if (slots[i] == PFS_NO_SLOT || tree->image.state[slots[i]] & PFS_SLOT_UNLINKED)
+			return -ENOENT;
+	}
+	return select_slots(engine, out, question->relation, slots, question->n);
+}
+
+static int count_set(struct pfs_tree *tree, struct pfs_engine *engine, uint64_t *count,
+		     const struct pfs_question *question)
+{
+	struct pfs_bitmap *set;
+	int error;
+
+	PFS_TRY(answer(tree, engine, &set, question));
+	error = pfs_bitmap_count(set, count);
+	pfs_bitmap_free(set);
+	return error;
+}
+
+int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
+{
+	struct pfs_engine *engine;
+	int error;
+
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	error = count_set(tree, engine, count, question);
+	if (error == -ESTALE) /* lost with its device: the host engine answers now */
+		error = count_set(tree, engine, count, question);
+	pfs_codes_end(tree);
+	return error;
+}
+
+/* Where the listing goes; what went out before the device was lost is not repeated. */
+struct sink {
+	int (*fn)(void *arg, const char *bytes, size_t size);
+	void *arg;
+	uint64_t sent, seen; /* bytes: by all attempts, by this one */
+};
+
+static int send(struct sink *sink, const char *bytes, size_t size)
+{
+	uint64_t known = PFS_MIN(sink->sent - PFS_MIN(sink->seen, sink->sent), size);
+
+	sink->seen += size;
+	if (known == size)
+		return 0;
+	sink->sent = sink->seen;
+	return sink->fn(sink->arg, bytes + known, size - known);
+}
+
+static int list_set(struct pfs_tree *tree, const struct pfs_bitmap *set, unsigned flags,
+		    struct sink *sink)
+{
+	struct pfs_names_view view;
+	struct pfs_listing *listing;
+	uint64_t count;
+	const char *bytes;
+	size_t size;
+	int rc;
+
+	PFS_TRY(pfs_bitmap_count(set, &count));
+	if (!pfs_scan_ascends(tree, 0, tree->image.end))
+		flags |= PFS_LISTING_PATH_ORDER;
+	pfs_names_view(tree->image.names, &view);
+	view.place = tree->image.name;
+	view.n_slots = tree->image.end;
+	PFS_TRY(pfs_listing_open(&listing, set, &view, flags));
+	sink->seen = 0;
+	while ((rc = pfs_listing_next(listing, &bytes, &size)) > 0) {
+		rc = send(sink, bytes, size);
+		if (rc)
+			break;
+	}
+	pfs_listing_close(listing);
+	return rc;
+}
+
+static int list(struct pfs_tree *tree, struct pfs_engine *engine,
+		const struct pfs_question *question, unsigned flags, struct sink *sink)
+{
+	struct pfs_bitmap *set;
+	int rc;
+
+	PFS_TRY(answer(tree, engine, &set, question));
+	rc = list_set(tree, set, flags, sink);
+	pfs_bitmap_free(set);
+	return rc;
+}
+
+/* Whether the subtree is the slots *from to *to, whose order is pre-order. */
+static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32_t *to)
+{
+	const struct pfs_image *image = &tree->image;
+
+	*from = top == image->root ? 0 : top;
+	*to = top == image->root ? image->end : top + 1;
+	if (top != image->root && S_ISDIR(image->mode[top]))
+		*to = pfs_span_end(tree, top);
+	return *to && pfs_scan_ascends(tree, *from, *to);
+}
+
+static int list_sorted(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)
+{
+	const struct pfs_predicate under = {.test = PFS_TEST_UNDER, .low = (int64_t)ino};
+	struct pfs_slots slots;
+	int rc;
+
+	PFS_TRY(pfs_scan_select(tree, &slots, &under, 1, NULL, NULL));
+	rc = pfs_scan_sort_preorder(tree, &slots, NULL);
+	rc = rc ? rc : pfs_list_slots(tree, slots.slot, slots.n, sink);
+	pfs_slots_finish(&slots);
+	return rc;
+}
+
+/* As a scan finds it: for one subtree that costs less than to bring an engine on the host up to date. */
+static int list_scanned(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)
+{
+	uint32_t top, from, to;
+	int rc = -ENOENT;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	top = pfs_image_slot(tree, ino);
+	if (top != PFS_NO_SLOT && !(tree->image.state[top] & PFS_SLOT_UNLINKED))
+		rc = is_range(tree, top, &from, &to) ? pfs_list_range(tree, from, to, sink)
+						     : list_sorted(tree, ino, sink);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return rc;
+}
+
+int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, unsigned flags,
+		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
+{
+	struct sink sink = {.fn = fn, .arg = arg};
+	unsigned listing = 0;
+	struct pfs_engine *engine;
+	int rc;
+
+	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree))
+		return list_scanned(tree, question->inos[0],
+				    &(struct pfs_list_sink){.flags = flags, .fn = fn, .arg = arg});
+	listing |= flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0;
+	listing |= flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0;
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	rc = list(tree, engine, question, listing, &sink);
+	if (rc == -ESTALE)
+		rc = list(tree, engine, question, listing, &sink);
+	pfs_codes_end(tree);
+	return rc;
+}
+
+int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info)
+{
+	struct pfs_engine *engine;
+
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	pfs_engine_describe(engine, info);
+	pfs_codes_end(tree);
+	return 0;
+}
+
+int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong)
+{
+	struct pfs_engine *engine;
+	int error;
+
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	error = pfs_engine_check(engine, wrong);
+	pfs_codes_end(tree);
+	return error;
+}

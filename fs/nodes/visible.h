@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/visible.h - who sees what: the nodes that a walk with somebody's uid and groups could
+ * reach.  Every directory above such a node lets them read and search it, by Linux's rules of owner,
+ * group and others; the node itself needs to allow nothing.  uid 0 sees all.
+ *
+ * What one viewer sees is kept until a directory comes, goes, moves, or changes mode or owner.  All
+ * but ref and unref is called between pfs_scan_lock and pfs_scan_unlock; what was got under an earlier lock
+ * may not be what is seen now. */
+#ifndef PFS_FS_NODES_VISIBLE_H
+#define PFS_FS_NODES_VISIBLE_H
+
+#include "fs/nodes/scan.h"
+
+struct pfs_visible; /* counted, and never changed */
+
+struct pfs_viewer {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups; /* supplementary */
+	size_t n_groups;
+};
+
+/* *out = what the viewer sees; NULL: everything.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
+				   const struct pfs_viewer *viewer);
+struct pfs_visible *pfs_visible_ref(struct pfs_visible *visible); /* NULL is allowed, for both */
+void pfs_visible_unref(struct pfs_visible *visible);
+
+/* From here on NULL is everything, too. */
+
+/* Of a slot in use. */
+bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
+
+/* Whether the viewer may read the node itself: its content, and its attributes.  Of one that is seen. */
+bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
+
+/* What is seen and has attributes that may be read, or had some.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree *tree,
+				       struct pfs_slots *out);
+
+/* The predicate that holds for what is seen; valid as long as visible is. */
+struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible);
+
+/* As pfs_scan_integers, but totals count visible nodes only: by one pass over the image, once an
+ * epoch.  Predicates on totals do not know of viewers: they are to be tested on these values. */
+PFS_MUST_CHECK int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree,
+					int64_t *out, enum pfs_field field, const uint32_t *slots,
+					size_t n);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/output/answer.h - the rows of a statement as the bytes of a file, complete before the first is
+ * read: kept in memory while small, or while there is enough of it, in an unlinked temporary file beyond
+ * that. */
+#ifndef PFS_FS_QUERY_OUTPUT_ANSWER_H
+#define PFS_FS_QUERY_OUTPUT_ANSWER_H
+
+#include "fs/query/query.h"
+
+enum pfs_format {
+	PFS_FORMAT_TSV,	   /* header line; tab, newline, CR and backslash as \t \n \r \\; NULL empty */
+	PFS_FORMAT_CSV,	   /* RFC 4180, raw bytes */
+	PFS_FORMAT_JSON,   /* an array of objects; invalid bytes U+FFFD, and NAME_bytes in base64 */
+	PFS_FORMAT_TEXT,   /* aligned columns, for people */
+	PFS_FORMAT_PATHS,  /* the column `path`, or else the first, one a line */
+	PFS_FORMAT_PATHS0, /* the same, NUL-ended */
+};
+
+/* "tsv", "csv", "json", "txt", "paths", "paths0".  -EINVAL. */
+PFS_MUST_CHECK int pfs_format_by_name(enum pfs_format *format, const char *name, size_t len);
+
+/* ---- writing rows ---- */
+
+/* Where bytes go; write returns 0 or a negative errno, which ends the writing. */
+struct pfs_sink {
+	void *arg;
+	int (*write)(void *arg, const void *bytes, size_t size);
+};
+
+/* Reads the query to its end and writes every row; a restart (-EAGAIN) is passed on.  TEXT first
+ * reads all rows to know their widths. */
+PFS_MUST_CHECK int pfs_format_rows(struct pfs_query *query, enum pfs_format format,
+				   const struct pfs_sink *sink, struct pfs_query_error *error);
+
+/* ---- answers ---- */
+
+struct pfs_answer;
+
+/* An empty one, to be written to.  memory: bytes kept before it goes to a file in $TMPDIR; limit:
+ * bytes in all, 0: none (-EFBIG). */
+PFS_MUST_CHECK int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit);
+/* More than `memory` is kept as long as what all answers have beyond theirs is below a budget: a 32nd
+ * of the machine's memory, 512 MiB at most. */
+void pfs_answer_keep_more(struct pfs_answer *answer);
+void pfs_answers_set_budget(uint64_t bytes); /* another one, for tests */
+uint64_t pfs_answers_taken(void);	     /* of it */
+/* It has to be closed once more. */
+struct pfs_answer *pfs_answer_ref(struct pfs_answer *answer);
+void pfs_answer_close(struct pfs_answer *answer); /* NULL is allowed */
+/* A sink's write; arg is the answer. */
+int pfs_answer_write(void *arg, const void *bytes, size_t size);
+void pfs_answer_truncate(struct pfs_answer *answer); /* to nothing */
+uint64_t pfs_answer_size(const struct pfs_answer *answer);
+/* Bytes read, short only at the end.  Any number of threads, once nobody writes any more. */
+PFS_MUST_CHECK ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size,
+				       uint64_t offset);
+
+/* Where the bytes from offset on are in memory, *size of them, at most as many as were asked for; until
+ * the answer is written to, truncated or closed.  NULL: it ends before, or they are in the file. */
+const char *pfs_answer_view(const struct pfs_answer *answer, size_t *size, uint64_t offset);
+
+/* A chunk of the answer's memory, PFS_ANSWER_CHUNK bytes, to be written to, by any thread while nobody
+ * calls anything else of the answer; NULL: it is to be written as usual.  add: bytes of one that was lent
+ * come next.  What is not added is wasted, until the answer is truncated or closed. */
+#define PFS_ANSWER_CHUNK ((size_t)2 << 20)
+char *pfs_answer_lend(struct pfs_answer *answer);
+PFS_MUST_CHECK int pfs_answer_add(struct pfs_answer *answer, const char *bytes, size_t size);
+
+/* Runs the statement to its end, again if it has to restart, into an empty answer.  `cancel`, if not
+ * NULL, is where the query is found while it runs, for pfs_query_interrupt (under the caller's lock). */
+struct pfs_cancel {
+	void *arg;
+	void (*running)(void *arg, struct pfs_query *query); /* NULL: it ended */
+};
+PFS_MUST_CHECK int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
+				  const struct pfs_query_scope *scope, const char *sql, size_t len,
+				  enum pfs_format format, const struct pfs_cancel *cancel,
+				  struct pfs_query_error *error);
+
+#endif

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows as text: TSV, CSV, JSON, lists of paths.  Aligned columns are in aligned.c. */
+#include "fs/query/output/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "fs/query/internal.h"
+
+int pfs_format_by_name(enum pfs_format *format, const char *name, size_t len)
+{
+	static const char *const names[] = {
+		[PFS_FORMAT_TSV] = "tsv",     [PFS_FORMAT_CSV] = "csv",
+		[PFS_FORMAT_JSON] = "json",   [PFS_FORMAT_TEXT] = "txt",
+		[PFS_FORMAT_PATHS] = "paths", [PFS_FORMAT_PATHS0] = "paths0",
+	};
+	unsigned i;
+
+	for (i = 0; i < PFS_COUNT(names); i++) {
+		if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0) {
+			*format = (enum pfs_format)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* ---- rows ---- */
+
+struct rows {
+	struct pfs_query *query;
+	size_t n_columns;
+	const char **names;
+	size_t path; /* the column that lists of paths are made of */
+};
+
+/* One of them: the query's, or one of a part. */
+struct row {
+	const struct rows *of;
+	const struct pfs_part *part; /* NULL: the query's */
+	size_t at;
+};
+
+static inline void value_of(struct pfs_query_value *out, const struct row *row, size_t column)
+{
+	if (row->part)
+		pfs_part_value(row->part, row->at, column, out);
+	else
+		pfs_query_value(row->of->query, column, out);
+}
+
+/* The value's text; numbers are printed into buffer. */
+static const char *text_of(size_t *size, char buffer[PFS_NUMBER_SIZE],
+			   const struct pfs_query_value *value)
+{
+	switch (value->type) {
+	case PFS_VALUE_INT:
+		*size = pfs_print_integer(buffer, value->integer);
+		return buffer;
+	case PFS_VALUE_REAL:
+		*size = pfs_print_real(buffer, value->real);
+		return buffer;
+	case PFS_VALUE_TEXT:
+	case PFS_VALUE_BLOB:
+		*size = value->size;
+		return value->size ? value->bytes : "";
+	case PFS_VALUE_NULL:
+		break;
+	}
+	*size = 0;
+	return "";
+}
+
+/* ---- TSV ---- */
+
+static void tsv_header(struct pfs_out *out, const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n_columns; i++) {
+		if (i)
+			pfs_out_char(out, '\t');
+		pfs_tsv_bytes(out, rows->names[i], strlen(rows->names[i]));
+	}
+	if (rows->n_columns)
+		pfs_out_char(out, '\n');
+}
+
+static void tsv_row(struct pfs_out *out, const struct row *row)
+{
+	size_t n = row->of->n_columns, i;
+
+	for (i = 0; i < n; i++) {
+		struct pfs_query_value value;
+
+		if (i)
+			pfs_out_char(out, '\t');
+		value_of(&value, row, i);
+		pfs_tsv_value(out, &value);
+	}
+	pfs_out_char(out, '\n');
+}
+
+/* ---- CSV ---- */
+
+static bool csv_is_plain(const char *bytes, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		if (bytes[i] == ',' || bytes[i] == '"' || bytes[i] == '\n' || bytes[i] == '\r')
+			return false;
+	return size > 0; /* an empty text has quotes, unlike NULL */
+}
+
+static void csv_bytes(struct pfs_out *out, const char *bytes, size_t size)
+{
+	size_t i;
+
+	if (csv_is_plain(bytes, size)) {
+		pfs_out_bytes(out, bytes, size);
+		return;
+	}
+	pfs_out_char(out, '"');
+	for (i = 0; i < size; i++) {
+		if (bytes[i] == '"')
+			pfs_out_char(out, '"');
+		pfs_out_char(out, bytes[i]);
+	}
+	pfs_out_char(out, '"');
+}
+
+static void csv_header(struct pfs_out *out, const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n_columns; i++) {
+		if (i)
+			pfs_out_char(out, ',');
+		csv_bytes(out, rows->names[i], strlen(rows->names[i]));
+	}
+	if (rows->n_columns)
+		pfs_out_text(out, "\r\n");
+}
+
+static void csv_row(struct pfs_out *out, const struct row *row)
+{
+	size_t n = row->of->n_columns, i;
+
+	for (i = 0; i < n; i++) {
+		char buffer[PFS_NUMBER_SIZE];
+		struct pfs_query_value value;
+		const char *text;
+		size_t size;
+
+		if (i)
+			pfs_out_char(out, ',');
+		value_of(&value, row, i);
+		text = text_of(&size, buffer, &value);
+		if (text == buffer) /* a number is plain */
+			pfs_out_bytes(out, text, size);
+		else if (value.type != PFS_VALUE_NULL)
+			csv_bytes(out, text, size);
+	}
+	pfs_out_text(out, "\r\n");
+}
+
+/* ---- JSON ---- */
+
+static void json_header(struct pfs_out *out, const struct rows *rows PFS_UNUSED)
+{
+	pfs_out_char(out, '[');
+}
+
+static void json_row(struct pfs_out *out, const struct row *row)
+{
+	size_t n = row->of->n_columns, i;
+
+	pfs_out_text(out, out->rows ? ",\n{" : "\n{");
+	for (i = 0; i < n; i++) {
+		struct pfs_query_value value;
+
+		if (i)
+			pfs_out_char(out, ',');
+		value_of(&value, row, i);
+		pfs_json_member(out, row->of->names[i], &value);
+	}
+	pfs_out_char(out, '}');
+}
+
+static void json_end(struct pfs_out *out)
+{
+	pfs_out_text(out, out->rows ? "\n]\n" : "]\n");
+}
+
+/* ---- paths ---- */
+
+static void path_row(struct pfs_out *out, const struct row *row, char end)
+{
+	char buffer[PFS_NUMBER_SIZE];
+	struct pfs_query_value value;
+	const char *text;
+	size_t size;
+
+	value_of(&value, row, row->of->path);
+	if (value.type == PFS_VALUE_NULL)
+		return; /* no path, rather than an empty one */
+	text = text_of(&size, buffer, &value);
+	pfs_out_bytes(out, text, size);
+	pfs_out_char(out, end);
+}
+
+static void paths_row(struct pfs_out *out, const struct row *row)
+{
+	path_row(out, row, '\n');
+}
+
+static void paths0_row(struct pfs_out *out, const struct row *row)
+{
+	path_row(out, row, '\0');
+}
+
+/* ---- */
+
+static const struct writer {
+	void (*header)(struct pfs_out *out, const struct rows *rows); /* NULL: nothing, as of: */
+	void (*row)(struct pfs_out *out, const struct row *row);
+	void (*end)(struct pfs_out *out);
+	/* Rows of a part until there are so many bytes, instead of row. */
+	size_t (*part)(struct pfs_out *out, const struct pfs_part *part, size_t n_columns,
+		       size_t size);
+} writers[] = {
+	[PFS_FORMAT_TSV] = {tsv_header, tsv_row, NULL, pfs_tsv_part},
+	[PFS_FORMAT_CSV] = {csv_header, csv_row, NULL, NULL},
+	[PFS_FORMAT_JSON] = {json_header, json_row, json_end, NULL},
+	[PFS_FORMAT_PATHS] = {NULL, paths_row, NULL, NULL},
+	[PFS_FORMAT_PATHS0] = {NULL, paths0_row, NULL, NULL},
+};
+
+int pfs_format_failed(struct pfs_query_error *error, int rc)
+{
+	*error = (struct pfs_query_error){.error = rc, .offset = -1};
+	if (rc == -EFBIG)
+		(void)snprintf(error->text, sizeof(error->text),
+			       "the answer is larger than the limit; ask for less");
+	else if (rc == -ENOSPC)
+		(void)snprintf(error->text, sizeof(error->text),
+			       "no space for the answer in the folder for temporary files; "
+			       "ask for less, or set TMPDIR");
+	else
+		(void)snprintf(error->text, sizeof(error->text), "cannot keep the answer: %s",
+			       strerror(-rc));
+	return rc;
+}
+
+/* ---- in parts, by all cores ---- */
+
+#define PART_BYTES ((size_t)1 << 20) /* of a part's text: it ends with the row that passes it */
+
+/* What is left of a chunk that the answer has lent. */
+struct room {
+	char *at;
+	size_t size;
+};
+
+struct writing {
+	struct rows rows;
+	const struct writer *writer;
+	struct pfs_out out;
+	struct pfs_out parts[PFS_PARTS_MAX]; /* made when they are first used */
+	struct pfs_answer *answer;	     /* NULL: the sink alone is known */
+	pthread_mutex_t lock;
+	/* protected by lock */
+	struct room rooms[PFS_PARTS_MAX]; /* that no part is written to */
+	size_t n_rooms, largest; /* of the parts' texts */
+};
+
+/* Room in the answer for a text that is not much longer than those before.  False: there is none. */
+static bool take_room(struct writing *writing, struct room *room)
+{
+	size_t wanted;
+
+	if (!writing->answer)
+		return false;
+	(void)pthread_mutex_lock(&writing->lock);
+	*room = writing->n_rooms ? writing->rooms[--writing->n_rooms] : (struct room){NULL, 0};
+	wanted = writing->largest + writing->largest / 4 + PFS_OUT_SIZE;
+	(void)pthread_mutex_unlock(&writing->lock);
+	if (room->size < wanted)
+		*room = (struct room){pfs_answer_lend(writing->answer), PFS_ANSWER_CHUNK};
+	return room->at;
+}
+
+static void put_room(struct writing *writing, const struct room *room, size_t used)
+{
+	PFS_LOCKED(&writing->lock);
+	writing->largest = PFS_MAX(writing->largest, used);
+	writing->rooms[writing->n_rooms++] = *room;
+}
+
+/* Returns how many rows. */
+static size_t write_text(const struct writing *writing, struct pfs_out *out,
+			 const struct pfs_part *part)
+{
+	const struct writer *writer = writing->writer;
+	struct row row = {&writing->rows, part, 0};
+
+	if (writer->part)
+		return writer->part(out, part, writing->rows.n_columns, PART_BYTES);
+	while (row.at < part->n && out->used < PART_BYTES && !out->error) {
+		writer->row(out, &row);
+		row.at++;
+	}
+	return row.at;
+}
+
+static int write_part(void *arg, size_t number, const struct pfs_part *part)
+{
+	struct writing *writing = arg;
+	struct pfs_out *out = &writing->parts[number];
+	struct room room = {NULL, 0};
+	size_t rows;
+
+	if (take_room(writing, &room)) {
+		pfs_out_finish(out);
+		pfs_out_init_lent(out, room.at, room.size);
+	} else if (!out->data || out->is_lent) {
+		PFS_TRY(pfs_out_init(out, NULL));
+	}
+	out->used = 0;
+	out->rows = writing->out.rows; /* not the first ones */
+	rows = write_text(writing, out, part);
+	if (room.at) {
+		size_t used = out->is_lent ? out->used : 0;
+
+		room.at += used;
+		room.size -= used;
+		put_room(writing, &room, out->used);
+	}
+	return out->error ? out->error : (int)rows;
+}
+
+static int write_one(struct writing *writing, struct pfs_out *part)
+{
+	const struct pfs_sink *sink = writing->out.sink;
+
+	if (part->is_lent)
+		return pfs_answer_add(writing->answer, part->data, part->used);
+	return part->used ? sink->write(sink->arg, part->data, part->used) : 0;
+}
+
+static void write_parts(struct writing *writing, size_t n)
+{
+	struct pfs_out *out = &writing->out;
+
+	pfs_out_flush(out);
+	for (size_t i = 0; i < n && !out->error; i++)
+		out->error = write_one(writing, &writing->parts[i]);
+}
+
+/* ---- */
+
+/* -1, 0, 1 as pfs_query_next. */
+static int write_some(struct writing *writing, struct pfs_query_error *error)
+{
+	struct rows *rows = &writing->rows;
+	const struct row row = {rows, NULL, 0};
+	size_t n_parts;
+	int rc = pfs_query_parts(rows->query, &n_parts, write_part, writing, error);
+
+	if (rc > 0)
+		write_parts(writing, n_parts);
+	if (rc)
+		return rc;
+	rc = pfs_query_next(rows->query, error);
+	if (rc <= 0)
+		return rc;
+	if (rows->n_columns)
+		writing->writer->row(&writing->out, &row);
+	writing->out.rows++;
+	return 1;
+}
+
+static int write_rows(struct writing *writing, struct pfs_query_error *error)
+{
+	const struct writer *writer = writing->writer;
+	struct pfs_out *out = &writing->out;
+	int rc;
+
+	if (writer->header)
+		writer->header(out, &writing->rows);
+	do {
+		rc = write_some(writing, error);
+		if (rc < 0)
+			return rc;
+	} while (rc && !out->error);
+	if (writer->end)
+		writer->end(out);
+	pfs_out_flush(out);
+	return out->error ? pfs_format_failed(error, out->error) : 0;
+}
+
+static int name_columns(struct rows *rows)
+{
+	rows->n_columns = pfs_query_columns(rows->query);
+	rows->names = calloc(rows->n_columns + 1, sizeof(*rows->names));
+	if (!rows->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->n_columns; i++)
+		rows->names[i] = pfs_query_column_name(rows->query, i);
+	for (size_t i = rows->n_columns; i > 0; i--)
+		if (strcmp(rows->names[i - 1], "path") == 0)
+			rows->path = i - 1;
+	return 0;
+}
+
+static int format(struct pfs_query *query, enum pfs_format how, const struct pfs_sink *sink,
+		  struct pfs_answer *answer, struct pfs_query_error *error)
+{
+	struct writing writing = {
+		.rows.query = query, .writer = &writers[how], .answer = answer};
+	int rc;
+
+	if (how == PFS_FORMAT_TEXT)
+		return pfs_format_aligned(query, sink, error);
+	(void)pthread_mutex_init(&writing.lock, NULL);
+	rc = name_columns(&writing.rows);
+	if (!rc)
+		rc = pfs_out_init(&writing.out, sink);
+	rc = rc ? pfs_format_failed(error, rc) : write_rows(&writing, error);
+	free(writing.rows.names);
+	pfs_out_finish(&writing.out);
+	for (size_t i = 0; i < PFS_PARTS_MAX; i++)
+		pfs_out_finish(&writing.parts[i]);
+	(void)pthread_mutex_destroy(&writing.lock);
+	return rc;
+}
+
+int pfs_format_rows(struct pfs_query *query, enum pfs_format how, const struct pfs_sink *sink,
+		    struct pfs_query_error *error)
+{
+	return format(query, how, sink, NULL, error);
+}
+
+int pfs_format_answer(struct pfs_query *query, enum pfs_format how, struct pfs_answer *answer,
+		      struct pfs_query_error *error)
+{
+	return format(query, how, &(struct pfs_sink){answer, pfs_answer_write}, answer, error);
+}

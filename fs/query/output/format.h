@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/output/format.h - what those share who write text: gathered output and quoting.
+ * Callers of the query layer want answer.h. */
+#ifndef PFS_FS_QUERY_OUTPUT_FORMAT_H
+#define PFS_FS_QUERY_OUTPUT_FORMAT_H
+
+#include "fs/query/output/answer.h"
+
+/* Output gathered into large writes to a sink, or, without one, in one piece.  After an error the rest
+ * is dropped. */
+struct pfs_out {
+	const struct pfs_sink *sink; /* NULL: kept */
+	int error;
+	char *data;
+	size_t used, capacity; /* at least PFS_OUT_SIZE */
+	bool is_lent; /* data is somebody else's; beyond capacity it goes on in memory of its own */
+	uint64_t rows;
+};
+#define PFS_OUT_SIZE ((size_t)64 << 10)
+
+PFS_MUST_CHECK int pfs_out_init(struct pfs_out *out, const struct pfs_sink *sink); /* -ENOMEM */
+/* Kept in `size` bytes there, which stay the caller's, as far as they go. */
+void pfs_out_init_lent(struct pfs_out *out, char *data, size_t size);
+void pfs_out_finish(struct pfs_out *out); /* without flushing */
+void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size);
+void pfs_out_text(struct pfs_out *out, const char *text);
+void pfs_out_flush(struct pfs_out *out); /* to the sink */
+
+/* Where `size` bytes may be put, PFS_OUT_SIZE at most; those that were are added to used. */
+void pfs_out_make_room(struct pfs_out *out, size_t size);
+static inline char *pfs_out_room(struct pfs_out *out, size_t size)
+{
+	if (size > out->capacity - out->used)
+		pfs_out_make_room(out, size);
+	return out->data + out->used;
+}
+
+static inline void pfs_out_char(struct pfs_out *out, char c)
+{
+	*pfs_out_room(out, 1) = c;
+	out->used++;
+}
+
+void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
+void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escaped */
+/* Rows of a part, until there are `size` bytes; returns how many. */
+size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_part *part, size_t n_columns, size_t size);
+
+/* The bytes of the UTF-8 character at text (size > 0), 0 if there is none: overlong forms, surrogates
+ * and what is beyond U+10FFFF are none. */
+size_t pfs_utf8_length(const char *text, size_t size);
+
+/* A JSON string with its quotes; false if a byte of it was no UTF-8 and became U+FFFD. */
+bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
+/* "name":value, and where the value is no UTF-8 "name_bytes":, in base64. */
+void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value);
+
+/* pfs_format_rows into an answer, without a copy of much of it. */
+PFS_MUST_CHECK int pfs_format_answer(struct pfs_query *query, enum pfs_format format,
+				     struct pfs_answer *answer, struct pfs_query_error *error);
+
+/* PFS_FORMAT_TEXT of pfs_format_rows. */
+PFS_MUST_CHECK int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,
+				      struct pfs_query_error *error);
+
+/* Fills in why an answer could not be written; returns rc. */
+int pfs_format_failed(struct pfs_query_error *error, int rc);
+
+#endif

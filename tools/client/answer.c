@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/answer.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/thread.h"
+#include "fs/mount/kernel.h"
+#include "tools/client/ask.h"
+#include "tools/cmd.h"
+#include "tools/client/ready.h"
+
+const struct pfs_verb pfs_answers[] = {
+	{"info", pfs_answer_info},
+	{"query", pfs_answer_query},
+	{"resolve", pfs_answer_resolve},
+	{"tree", pfs_answer_tree},
+	{"treemap", pfs_answer_treemap},
+	{0},
+};
+
+/* ---- where answers go ---- */
+
+/* Passes on, and notices that there was something. */
+struct noted {
+	struct pfs_reply reply;
+	const struct pfs_sink *sink;
+	const volatile sig_atomic_t *stop; /* NULL: who closes our stdout ends us */
+	bool any;
+};
+
+static int note(struct pfs_reply *reply, const void *bytes, size_t size)
+{
+	struct noted *noted = (struct noted *)reply;
+
+	noted->any = true;
+	return noted->sink->write(noted->sink->arg, bytes, size);
+}
+
+static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
+{
+	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
+}
+
+static bool is_gone(void *reply)
+{
+	return pfs_reply_gone(reply);
+}
+
+static bool has_enough(struct pfs_reply *reply)
+{
+	const struct noted *noted = (struct noted *)reply;
+
+	return noted->stop && *noted->stop;
+}
+
+/* The sentence, and below it what shows the place of an error. */
+static int finish(const char *verb, const struct noted *noted, int status)
+{
+	const char *message = noted->reply.message;
+	size_t first = strcspn(message, "\n");
+
+	if (*message)
+		pfs_cmd_say(verb, "%.*s", (int)first, message);
+	if (message[first])
+		(void)fprintf(stderr, "%s\n", message + first + 1);
+	return status;
+}
+
+/* ---- whoever has the tree ---- */
+
+struct pfs_answerer {
+	const char *verb; /* for messages: who asks */
+	char store[PATH_MAX];
+	char folder[PATH_MAX]; /* that it was named by, on which it is mounted; "": by its own name */
+	struct pfs_answered here; /* its tree: NULL until it is needed */
+	bool changing;		  /* which is open for writing */
+	const volatile sig_atomic_t *stop;
+};
+
+void pfs_answered_scope(const struct pfs_answered *answered, struct pfs_query_scope *scope,
+			struct pfs_reply *reply)
+{
+	*scope = (struct pfs_query_scope){
+		.ino = 2,
+		.sees_all = true,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.memory_limit = answered->memory_limit,
+		.value_limit = answered->value_limit,
+		.time_limit_ms = answered->time_limit_ms,
+		.gone = is_gone,
+		.gone_arg = reply,
+	};
+}
+
+static void close_here(struct pfs_answered *here)
+{
+	pfs_queries_close(PFS_TAKE(here->queries));
+	if (here->tree)
+		(void)pfs_tree_close(PFS_TAKE(here->tree));
+}
+
+/* Opens the tree, for writing only if the question may change something. */
+static int open_here(struct pfs_answerer *answerer, const char *const *words, size_t n)
+{
+	bool changes = strcmp(words[0], "query") == 0 &&
+		       pfs_statement_may_change(words[n - 1], strlen(words[n - 1]));
+	int status;
+
+	if (answerer->here.tree && (answerer->changing || !changes))
+		return PFS_EXIT_OK;
+	close_here(&answerer->here);
+	status = changes ? pfs_ready_changing(&answerer->here.tree, answerer->verb, answerer->store)
+			 : pfs_ready_tree(&answerer->here.tree, answerer->verb, answerer->store);
+	answerer->changing = changes && !status;
+	if (status || pfs_queries_open(&answerer->here.queries, answerer->here.tree) == 0)
+		return status;
+	close_here(&answerer->here);
+	return pfs_cmd_fail(answerer->verb, "no memory");
+}
+
+/* Whom the daemon does not answer `.query` may, if it answers others: statements, in its own format.
+ * False: this is nothing for it. */
+static bool ask_query_files(int *status, const struct noted *noted,
+			    const struct pfs_answerer *answerer, const char *const *words)
+{
+	char run[PATH_MAX + sizeof("/.query/run")];
+
+	(void)snprintf(run, sizeof(run), "%s/.query/run", answerer->folder);
+	if (!*answerer->folder || strcmp(words[0], "query") != 0 || access(run, R_OK | W_OK) != 0)
+		return false;
+	if (strcmp(words[1], "tsv") == 0)
+		*status = pfs_ask_run(answerer->verb, answerer->folder, answerer->folder, words[3],
+				      noted->sink);
+	else
+		*status = pfs_cmd_fail(answerer->verb,
+				       "%s: mounted by another user, who lets others ask for TSV "
+				       "only; say --tsv",
+				       answerer->folder);
+	return true;
+}
+
+/* True when the daemon has answered, or could not: *status is what to exit with. */
+static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answerer *answerer,
+		       const char *const *words, size_t n)
+{
+	const char *store = answerer->store, *verb = answerer->verb;
+	int error = pfs_control_ask(status, &noted->reply, store, words, n);
+
+	if (!error)
+		*status = finish(verb, noted, *status);
+	else if (error == -ENOENT || (error == -EPIPE && !noted->any))
+		return false; /* not mounted, or not any more */
+	else if (error == -ECANCELED)
+		*status = PFS_EXIT_OK; /* the asker has enough */
+	else if (error == -EACCES && ask_query_files(status, noted, answerer, words))
+		return true;
+	else if (error == -EACCES)
+		*status = pfs_cmd_fail(verb,
+				       "%s: mounted by another user, whose daemon does not answer "
+				       "this one",
+				       store);
+	else if (error == -EPIPE)
+		*status = pfs_cmd_fail(verb, "%s: its daemon ended amid the answer; ask again",
+				       store);
+	else
+		*status = pfs_cmd_fail(verb, "%s: asking its daemon: %s", store,
+				       strerror(-error));
+	return true;
+}
+
+int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *operand)
+{
+	struct pfs_answerer *answerer = calloc(1, sizeof(*answerer));
+	int status;
+
+	*out = answerer;
+	if (!answerer) {
+		(void)pfs_cmd_fail(verb, "no memory");
+		return PFS_EXIT_FAILURE;
+	}
+	answerer->verb = verb;
+	answerer->here.store = answerer->store;
+	status = pfs_ready_name(answerer->store, answerer->folder, verb, operand);
+	if (status)
+		pfs_answerer_close(PFS_TAKE(*out));
+	return status;
+}
+
+void pfs_answerer_close(struct pfs_answerer *answerer)
+{
+	if (answerer)
+		close_here(&answerer->here);
+	free(answerer);
+}
+
+void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_atomic_t *stop)
+{
+	answerer->stop = stop;
+}
+
+/* A verb's call. */
+struct job {
+	const struct pfs_verb *verb;
+	struct pfs_answered *here;
+	struct pfs_reply *reply;
+	const char *const *words;
+	size_t n;
+	int status;
+};
+
+static void do_job(void *arg)
+{
+	struct job *job = arg;
+
+	job->status = job->verb->answer(job->here, job->reply, job->words, job->n);
+}
+
+/* As the daemon does: in a thread that has room for a statement. */
+static int answer_here(struct pfs_answerer *answerer, struct noted *noted, const char *const *words,
+		       size_t n)
+{
+	struct job job = {pfs_answers, &answerer->here, &noted->reply, words, n, PFS_EXIT_OK};
+	int error;
+
+	while (strcmp(job.verb->name, words[0]) != 0)
+		job.verb++;
+	error = pfs_thread_call(do_job, &job);
+	if (error)
+		return pfs_cmd_fail(answerer->verb, "cannot start a thread: %s", strerror(-error));
+	return finish(answerer->verb, noted, job.status);
+}
+
+int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
+		    const char *const *words, size_t n)
+{
+	struct noted noted = {.reply = {.write = note, .gone = has_enough},
+			      .sink = sink,
+			      .stop = answerer->stop};
+	int status = PFS_EXIT_OK;
+
+	if (!answerer->here.tree && ask_daemon(&status, &noted, answerer, words, n))
+		return status;
+	status = open_here(answerer, words, n);
+	return status ? status : answer_here(answerer, &noted, words, n);
+}
+
+int pfs_answer(const char *store, const char *const *words, size_t n)
+{
+	const struct pfs_sink out = {.write = print};
+	struct pfs_answerer *answerer;
+	int status = pfs_answerer_open(&answerer, words[0], store);
+
+	if (status)
+		return status;
+	status = pfs_answerer_ask(answerer, &out, words, n);
+	pfs_answerer_close(answerer);
+	return status == PFS_EXIT_FAILURE ? status : pfs_cmd_flush(words[0], status);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/prompt.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/query.h"
+#include "tools/cmd.h"
+
+/* Ctrl-C: ends the statement that runs, or drops the one that is being typed. */
+static volatile sig_atomic_t stop;
+
+const volatile sig_atomic_t *pfs_prompt_stop(void)
+{
+	return &stop;
+}
+
+#if PFS_EDIT
+#include <editline/readline.h>
+#include <setjmp.h>
+
+#define HISTORY_MAX 1000
+
+static const char *const words[] = {
+	"SELECT",   "FROM",	   "WHERE",	  "GROUP BY",	 "ORDER BY",	"HAVING",
+	"LIMIT",    "DISTINCT",	   "JOIN",	  "USING",	 "UPDATE",	"SET",
+	"DELETE",   "INSERT INTO", "VALUES",	  "WITH",	 "BETWEEN",	"LIKE",
+	"GLOB",	    "IS NULL",	   "CREATE TABLE", "DROP TABLE", "count(*)",	"sum(",
+	"min(",	    "max(",	   "avg(",	  "under(ino, ", "child_of(ino, ", "ancestor_of(ino, ",
+	"path_of(", "ino_of(",	   "common_ancestor(", "node_of_code(", "resolve(",
+	"help",	    "quit",
+};
+
+/* Names of the store's, for completion. */
+static struct {
+	const struct pfs_prompt *prompt;
+	char **list;
+	size_t n, capacity;
+	bool known;
+} names;
+
+static void add_name(void *list PFS_UNUSED, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy || pfs_grow(&names.list, &names.capacity, names.n + 1, sizeof(copy)))
+		free(copy); /* one fewer to be completed */
+	else
+		names.list[names.n++] = copy;
+}
+
+static void forget_names(void)
+{
+	while (names.n)
+		free(names.list[--names.n]);
+	names.known = false;
+}
+
+static char *next_word(const char *text, int again)
+{
+	static size_t at;
+
+	at = again ? at : 0;
+	while (at < PFS_COUNT(words) + names.n) {
+		const char *word = at < PFS_COUNT(words) ? words[at]
+							 : names.list[at - PFS_COUNT(words)];
+
+		at++;
+		if (strncasecmp(word, text, strlen(text)) == 0)
+			return strdup(word);
+	}
+	return NULL;
+}
+
+static char **complete(const char *text, int start PFS_UNUSED, int end PFS_UNUSED)
+{
+	if (!names.known)
+		names.prompt->names(names.prompt->arg, add_name, NULL);
+	names.known = true;
+	rl_attempted_completion_over = 1; /* names of files are no part of SQL */
+	return rl_completion_matches(text, next_word);
+}
+
+/* In the folder for a program's state, as the XDG base directory specification has it. */
+static bool history_file(char out[PATH_MAX])
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n = state && *state == '/' ? snprintf(out, PATH_MAX, "%s/primefs_history", state)
+		: home ? snprintf(out, PATH_MAX, "%s/.primefs_history", home)
+		       : -1;
+
+	return n > 0 && n < PATH_MAX;
+}
+
+static void begin_editing(const struct pfs_prompt *prompt)
+{
+	char file[PATH_MAX];
+
+	names.prompt = prompt;
+	rl_readline_name = "primefs";
+	rl_attempted_completion_function = complete;
+	rl_completion_append_character = 0;
+	using_history();
+	stifle_history(HISTORY_MAX);
+	if (history_file(file))
+		(void)read_history(file);
+}
+
+static void end_editing(void)
+{
+	char file[PATH_MAX];
+	mode_t mask = umask(077);
+
+	if (history_file(file))
+		(void)write_history(file);
+	(void)umask(mask);
+	forget_names();
+	free(names.list);
+	names.list = NULL;
+	names.capacity = 0;
+}
+
+static void remember(const char *statement)
+{
+	add_history(statement);
+}
+
+/* libedit goes on reading after a signal, so its way out is a jump, as other programs' is. */
+static sigjmp_buf typing;
+static volatile sig_atomic_t is_typing;
+
+static void interrupt(int number PFS_UNUSED)
+{
+	stop = 1;
+	if (is_typing) {
+		is_typing = 0;
+		siglongjmp(typing, 1);
+	}
+}
+
+static char *edit_line(const char *prompt)
+{
+	char *line;
+
+	if (sigsetjmp(typing, 1) != 0) {
+		(void)putchar('\n');
+		return NULL;
+	}
+	is_typing = 1;
+	line = readline(prompt);
+	is_typing = 0;
+	return line;
+}
+#else
+#include <poll.h>
+
+static void forget_names(void)
+{
+}
+
+static void begin_editing(const struct pfs_prompt *prompt PFS_UNUSED)
+{
+}
+
+static void end_editing(void)
+{
+}
+
+static void remember(const char *statement PFS_UNUSED)
+{
+}
+
+static void interrupt(int number PFS_UNUSED)
+{
+	stop = 1;
+}
+
+static char *edit_line(const char *prompt)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	sigset_t interrupts, before;
+	char *line = NULL;
+	size_t capacity = 0;
+	ssize_t n = -1;
+
+	/* One that comes between the prompt and the reading is not to wait for a line. */
+	(void)sigemptyset(&interrupts);
+	(void)sigaddset(&interrupts, SIGINT);
+	(void)pthread_sigmask(SIG_BLOCK, &interrupts, &before);
+	(void)fputs(prompt, stdout);
+	(void)fflush(stdout);
+	if (!stop && ppoll(&input, 1, NULL, &before) > 0)
+		n = getline(&line, &capacity, stdin);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (n < 0) {
+		clearerr(stdin); /* by an interrupt, perhaps */
+		(void)putchar('\n');
+		free(line);
+		return NULL;
+	}
+	line[strcspn(line, "\n")] = 0;
+	return line;
+}
+#endif
+
+/* NULL: the end, or *stop: what has been typed is dropped. */
+static char *read_line(bool terminal, bool continued)
+{
+	char *line = NULL;
+	size_t capacity = 0;
+
+	stop = 0;
+	if (terminal)
+		return edit_line(continued ? "   ...> " : "primefs> ");
+	if (getline(&line, &capacity, stdin) >= 0)
+		return line;
+	free(line);
+	return NULL;
+}
+
+/* What is not blank; its end, and whether that is a semicolon. */
+static char *trim(char *text, bool *ended)
+{
+	char *end = strchr(text, 0);
+
+	while (isspace((unsigned char)*text))
+		text++;
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = 0;
+	*ended = end > text && end[-1] == ';';
+	return text;
+}
+
+static void help(void)
+{
+	(void)puts("A statement ends with a semicolon.  For instance:\n"
+		   "  SELECT path, size FROM nodes WHERE size > 1000000 ORDER BY size DESC LIMIT 10;\n"
+		   "  SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 DESC;\n"
+		   "  SELECT path FROM nodes WHERE under(ino, '/src') AND name GLOB '*.c';\n"
+		   "  SELECT name FROM pragma_table_info('nodes');\n"
+		   "Tab completes; Ctrl-C stops a statement; quit or end of input leaves.");
+}
+
+enum { NONE, QUIT, HELP };
+
+/* What is no statement and needs no semicolon; as other programs' prompts have it, too. */
+static int word_of(const char *text)
+{
+	static const struct {
+		const char *name;
+		int word;
+	} list[] = {{"quit", QUIT}, {"exit", QUIT}, {".quit", QUIT}, {".exit", QUIT}, {"\\q", QUIT},
+		    {"help", HELP}, {".help", HELP}, {"\\?", HELP}};
+	size_t len = strlen(text);
+
+	len -= len && text[len - 1] == ';';
+	for (size_t i = 0; i < PFS_COUNT(list); i++)
+		if (strlen(list[i].name) == len && strncasecmp(text, list[i].name, len) == 0)
+			return list[i].word;
+	return NONE;
+}
+
+/* One statement's text has come; true to go on. */
+static bool take(const struct pfs_prompt *prompt, const char *text, bool terminal, int *status)
+{
+	int word = word_of(text);
+
+	if (word == QUIT)
+		return false;
+	if (word == HELP) {
+		help();
+		return true;
+	}
+	if (terminal)
+		remember(text);
+	*status = prompt->run(prompt->arg, text);
+	if (stop)
+		(void)fputs("interrupted\n", stderr);
+	if (pfs_statement_may_change(text, strlen(text)))
+		forget_names();
+	return terminal || !*status;
+}
+
+/* Statements as their lines come. */
+struct text {
+	char *bytes;
+	size_t size, capacity;
+};
+
+/* True: *statement is whole. */
+static bool add_line(struct text *text, char **statement, const char *line)
+{
+	size_t len = strlen(line);
+	bool ended;
+
+	(void)memcpy(text->bytes + text->size, line, len);
+	text->size += len;
+	text->bytes[text->size++] = '\n';
+	text->bytes[text->size] = 0;
+	*statement = trim(text->bytes, &ended);
+	if (ended || !**statement || word_of(*statement)) {
+		text->size = 0;
+		return true;
+	}
+	text->size = strlen(text->bytes);
+	text->bytes[text->size++] = '\n';
+	return false;
+}
+
+static int read_statements(const struct pfs_prompt *prompt, struct text *text, bool terminal)
+{
+	int status = PFS_EXIT_OK;
+	bool go_on = true;
+	char *line, *statement;
+
+	while (go_on) {
+		line = read_line(terminal, text->size);
+		if (!line && !stop)
+			break;
+		if (!line) {
+			text->size = 0;
+			continue;
+		}
+		if (pfs_grow(&text->bytes, &text->capacity, text->size + strlen(line) + 2, 1) ||
+		    !text->bytes) {
+			free(line);
+			return pfs_cmd_fail("query", "no memory");
+		}
+		if (add_line(text, &statement, line))
+			go_on = !*statement || take(prompt, statement, terminal, &status);
+		free(line);
+	}
+	if (go_on && text->size) { /* the last one needs no semicolon */
+		text->bytes[text->size] = 0;
+		(void)take(prompt, text->bytes, terminal, &status);
+	}
+	return status;
+}
+
+int pfs_prompt(const struct pfs_prompt *prompt)
+{
+	const struct sigaction action = {.sa_handler = interrupt};
+	struct sigaction before;
+	struct text text = {.bytes = NULL};
+	bool terminal = isatty(STDIN_FILENO);
+	int status;
+
+	if (!terminal) {
+		status = read_statements(prompt, &text, false);
+		free(text.bytes);
+		return status;
+	}
+	begin_editing(prompt);
+	(void)sigaction(SIGINT, &action, &before);
+	(void)read_statements(prompt, &text, true);
+	(void)sigaction(SIGINT, &before, NULL);
+	end_editing();
+	free(text.bytes);
+	return PFS_EXIT_OK;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client/ready.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fs/mount/kernel.h"
+#include "meta/store.h"
+#include "tools/cmd.h"
+
+int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb, const char *operand)
+{
+	struct pfs_kernel_mount found;
+	struct stat attr;
+
+	(void)snprintf(store, PATH_MAX, "%s", operand);
+	if (!realpath(operand, folder) || stat(folder, &attr) != 0 || !S_ISDIR(attr.st_mode)) {
+		*folder = '\0';
+		return PFS_EXIT_OK; /* what is wrong shows when it is opened */
+	}
+	if (pfs_kernel_find(&found, folder, NULL) != 0 &&
+	    getxattr(folder, "user.primefs.path", NULL, 0) > 0)
+		return pfs_cmd_fail(verb,
+				    "%s: no store is mounted on it, it lies in one; name that or "
+				    "its mountpoint, or see %s/.query/help",
+				    operand, operand);
+	if (pfs_kernel_find(&found, folder, NULL) != 0)
+		return pfs_cmd_fail(verb,
+				    "%s: a directory on which no store is mounted; name a "
+				    "store or its mountpoint",
+				    operand);
+	(void)snprintf(store, PATH_MAX, "%s", found.source);
+	return PFS_EXIT_OK;
+}
+
+static bool is_mounted(struct pfs_kernel_mount *found, struct pfs_kernel_daemon *daemon, const char *store)
+{
+	char path[PATH_MAX];
+
+	return realpath(store, path) && pfs_kernel_find(found, NULL, path) == 0 &&
+	       pfs_kernel_daemon(daemon, found->mountpoint) == 0;
+}
+
+/* PFS_EXIT_OK unless a daemon has the store: for writing, or, with `even_readers`, at all. */
+static int check_mounts(const char *verb, const char *store, bool even_readers)
+{
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+
+	if (!is_mounted(&found, &daemon, store) || (daemon.read_only && !even_readers))
+		return PFS_EXIT_OK;
+	return pfs_cmd_fail(verb, "%s: mounted on %s by process %d; run primefs umount %s first",
+			    store, found.mountpoint, (int)daemon.pid, found.mountpoint);
+}
+
+int pfs_ready_unmounted(const char *verb, const char *store)
+{
+	return check_mounts(verb, store, true);
+}
+
+/* What was changed before is to be in the group that is read. */
+static void commit(const char *mountpoint)
+{
+	int fd PFS_CLOSE = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)fsync(fd);
+}
+
+static int open_tree(struct pfs_tree **tree, const char *verb, const char *store,
+		     const struct pfs_tree_options *options)
+{
+	char why[PATH_MAX + 512];
+	int error;
+
+	*tree = NULL;
+	pfs_log_open(PFS_LOG_NOTHING, false); /* what fails is said here, in one line */
+	error = pfs_tree_open(tree, store, options);
+	if (!error)
+		error = pfs_tree_start(*tree);
+	if (!error)
+		return PFS_EXIT_OK;
+	(void)pfs_tree_close(*tree);
+	*tree = NULL;
+	pfs_store_explain(why, sizeof(why), store, error);
+	return pfs_cmd_fail(verb, "%s", why);
+}
+
+static int ready(struct pfs_tree **tree, const char *verb, const char *store, bool read_only)
+{
+	const struct pfs_tree_options options = {.read_only = read_only,
+						 .wait_ms = PFS_READY_WAIT_MS};
+	int status = check_mounts(verb, store, !read_only);
+
+	*tree = NULL;
+	return status ? status : open_tree(tree, verb, store, &options);
+}
+
+int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	return ready(tree, verb, store, true);
+}
+
+int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	return ready(tree, verb, store, false);
+}
+
+int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	const struct pfs_tree_options options = {.read_only = true, .beside_writer = true};
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+
+	if (!is_mounted(&found, &daemon, store) || daemon.read_only)
+		return ready(tree, verb, store, true);
+	commit(found.mountpoint);
+	if (open_tree(tree, verb, store, &options) != PFS_EXIT_OK)
+		return PFS_EXIT_FAILURE;
+	/* The daemon held the store's lock while it was opened, so that nobody else wrote. */
+	if (is_mounted(&found, &daemon, store) && !daemon.read_only)
+		return PFS_EXIT_OK;
+	(void)pfs_tree_close(*tree);
+	return ready(tree, verb, store, true);
+}

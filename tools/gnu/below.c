@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* GNU's find and du read directories with gnulib's fts(3): as many entries at a time as a batch may
+ * have, and a batch that is larger than a limit is sorted by inode numbers. */
+#include "tools/gnu/below.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/cmd.h"
+
+#define UNSORTED 10000 /* entries at most that stay as they were read */
+#define BATCH	 100000
+#define FEW	 16 /* siblings that are sorted by moving each to its place */
+
+/* ---- rows ---- */
+
+/* Room for another node. */
+static bool make_room(struct pfs_below *below, size_t depth)
+{
+	if (below->n >= UINT32_MAX ||
+	    pfs_grow(&below->nodes, &below->capacity, below->n + 1, sizeof(*below->nodes)) ||
+	    pfs_grow(&below->above, &below->above_capacity, depth + 1, sizeof(*below->above)))
+		return false;
+	return !below->keyed ||
+	       pfs_grow(&below->keys, &below->key_capacity, below->n + 1, sizeof(*below->keys)) == 0;
+}
+
+/* Links the next node to those below the last one that is above it. */
+static uint32_t link_node(struct pfs_below *below, size_t depth)
+{
+	uint32_t node = (uint32_t)below->n++;
+
+	if (depth > below->depth)
+		below->nodes[below->above[depth - 1]].first = node;
+	else if (node)
+		below->nodes[below->above[depth]].next = node;
+	below->above[depth] = node;
+	below->depth = depth;
+	return node;
+}
+
+static bool take(void *arg, struct pfs_row *row)
+{
+	struct pfs_below *below = arg;
+	uint64_t depth = pfs_row_number(row);
+	char type = pfs_row_letter(row);
+	uint64_t n_below = 0;
+	const char *name;
+	uint32_t node;
+	size_t len;
+
+	if (!below->n) {
+		below->top_depth = depth - below->beheaded;
+		below->no_memory = !make_room(below, 1);
+		if (!below->no_memory && below->beheaded)
+			below->nodes[link_node(below, 0)] = (struct pfs_below_node){.type = 'd'};
+	}
+	/* what comes without its directory lies in what is there */
+	depth = below->n ? PFS_MAX(PFS_MIN(depth - below->top_depth, below->depth + 1), 1) : 0;
+	if (below->no_memory || !make_room(below, depth)) {
+		below->no_memory = true;
+		return false;
+	}
+	node = link_node(below, depth);
+	if (below->keyed) {
+		below->keys[node].order = pfs_row_digits(row, true);
+		below->keys[node].ino = pfs_row_number(row);
+		n_below = pfs_row_number(row) - 1;
+		if (depth)
+			below->nodes[below->above[depth - 1]].n_children -= (uint32_t)n_below;
+	}
+	if (below->take)
+		below->take(below->arg, node, type, row);
+	name = pfs_row_text(row, &len);
+	below->nodes[node] = (struct pfs_below_node){.name = (size_t)(name - below->kept.text),
+						     .n_children = (uint32_t)n_below,
+						     .len = (uint16_t)len,
+						     .type = type};
+	return true;
+}
+
+int pfs_below_ask(struct pfs_below *below, const char *before, const char *after, const char *where)
+{
+	char *sql PFS_FREE = NULL;
+	int status;
+
+	if (asprintf(&sql, "SELECT depth, type, %s%sname%s FROM nodes WHERE %s%s",
+		     below->keyed ? "readdir, ino, subtree_count, " : "", before, after, where,
+		     below->beheaded ? "" : " ORDER BY preorder") < 0)
+		return pfs_cmd_fail(below->place->verb, "no memory");
+	status = pfs_place_keep(below->place, &below->kept, sql, take, below);
+	return !status && below->no_memory ? pfs_cmd_fail(below->place->verb, "no memory") : status;
+}
+
+void pfs_below_close(struct pfs_below *below)
+{
+	free(below->kept.text);
+	free(below->nodes);
+	free(below->keys);
+	free(below->above);
+}
+
+/* ---- order ---- */
+
+struct sibling {
+	uint64_t order;
+	uint32_t node;
+};
+
+struct family {
+	struct sibling *siblings;
+	size_t n, capacity;
+};
+
+static int by_order(const void *a, const void *b)
+{
+	const struct sibling *x = a, *y = b;
+
+	if (x->order != y->order)
+		return x->order < y->order ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* The children of a directory, linked anew. */
+static void sort_family(const struct pfs_below *below, struct pfs_below_node *above,
+			const struct family *family)
+{
+	struct sibling *siblings = family->siblings;
+	uint32_t *link = &above->first;
+
+	if (family->n > FEW)
+		qsort(siblings, family->n, sizeof(*siblings), by_order);
+	for (size_t i = 1; i < family->n && family->n <= FEW; i++) {
+		struct sibling moved = siblings[i];
+		size_t at = i;
+
+		for (; at && by_order(&siblings[at - 1], &moved) > 0; at--)
+			siblings[at] = siblings[at - 1];
+		siblings[at] = moved;
+	}
+	for (size_t i = 0; i < family->n; i++) {
+		*link = family->siblings[i].node;
+		link = &below->nodes[*link].next;
+	}
+	*link = 0;
+}
+
+static int gather_family(const struct pfs_below *below, const struct pfs_below_node *above,
+			 struct family *family)
+{
+	family->n = 0;
+	for (uint32_t at = above->first; at; at = below->nodes[at].next) {
+		PFS_TRY(pfs_grow(&family->siblings, &family->capacity, family->n + 1,
+				 sizeof(*family->siblings)));
+		family->siblings[family->n++] = (struct sibling){below->keys[at].order, at};
+	}
+	return 0;
+}
+
+int pfs_below_sort(const struct pfs_below *below)
+{
+	struct family family = {0};
+	int error = 0;
+
+	for (size_t i = 0; i < below->n && !error; i++) {
+		error = gather_family(below, &below->nodes[i], &family);
+		if (!error)
+			sort_family(below, &below->nodes[i], &family);
+	}
+	free(family.siblings);
+	return error;
+}
+
+/* ---- wide directories ---- */
+
+struct children {
+	struct pfs_below_key *keys;
+	size_t n, capacity;
+	bool no_memory;
+};
+
+static int by_ino(const void *a, const void *b)
+{
+	const struct pfs_below_key *x = a, *y = b;
+
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static int by_key_order(const void *a, const void *b)
+{
+	const struct pfs_below_key *x = a, *y = b;
+
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static bool take_child(void *arg, struct pfs_row *row)
+{
+	struct children *children = arg;
+	struct pfs_below_key *key;
+
+	if (pfs_grow(&children->keys, &children->capacity, children->n + 1, sizeof(*key))) {
+		children->no_memory = true;
+		return false;
+	}
+	key = &children->keys[children->n++];
+	key->ino = pfs_row_number(row);
+	key->order = pfs_row_number(row);
+	return true;
+}
+
+/* The children by their numbers, as orders their places in the order in which they are met. */
+static int rank_children(struct children *children, const struct pfs_place *place, uint64_t parent)
+{
+	char sql[128];
+
+	(void)snprintf(sql, sizeof(sql), "SELECT ino, readdir FROM nodes WHERE parent = %" PRIu64, parent);
+	PFS_TRY(pfs_place_ask(place, sql, take_child, children));
+	if (children->no_memory)
+		return pfs_cmd_fail(place->verb, "no memory");
+	if (!children->n)
+		return PFS_EXIT_OK;
+	qsort(children->keys, children->n, sizeof(*children->keys), by_key_order);
+	for (size_t at = 0; at < children->n; at += BATCH) {
+		size_t n = PFS_MIN(children->n - at, (size_t)BATCH);
+
+		if (n > UNSORTED)
+			qsort(children->keys + at, n, sizeof(*children->keys), by_ino);
+	}
+	for (size_t i = 0; i < children->n; i++)
+		children->keys[i].order = i;
+	qsort(children->keys, children->n, sizeof(*children->keys), by_ino);
+	return PFS_EXIT_OK;
+}
+
+/* Those of the family that are children of the wide directory. */
+static int order_wide(const struct pfs_below *below, const struct family *family, uint32_t parent)
+{
+	struct children children = {0};
+	int status = below->nodes[parent].n_children <= BATCH
+			     ? PFS_EXIT_OK
+			     : rank_children(&children, below->place, below->keys[parent].ino);
+
+	for (size_t i = 0; i < family->n; i++) {
+		const struct pfs_below_key *key = &below->keys[family->siblings[i].node];
+		const struct pfs_below_key *child =
+			children.n ? bsearch(key, children.keys, children.n, sizeof(*key), by_ino)
+				   : NULL;
+
+		family->siblings[i].order = child ? child->order : key->ino;
+	}
+	free(children.keys);
+	return status;
+}
+
+static int sort_families(const struct pfs_below *below, struct family *family)
+{
+	for (uint32_t i = 0; i < below->n; i++) {
+		if (!below->nodes[i].first)
+			continue;
+		if (gather_family(below, &below->nodes[i], family))
+			return pfs_cmd_fail(below->place->verb, "no memory");
+		if (below->nodes[i].n_children > UNSORTED)
+			PFS_TRY(order_wide(below, family, i));
+		sort_family(below, &below->nodes[i], family);
+	}
+	return PFS_EXIT_OK;
+}
+
+int pfs_below_sort_as_fts(const struct pfs_below *below)
+{
+	struct family family = {0};
+	int status = sort_families(below, &family);
+
+	free(family.siblings);
+	return status;
+}

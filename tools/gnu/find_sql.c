@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* What an expression of find(1) looks for, said in SQL.
+ *
+ * For each part there are two conditions, both true of more nodes than they should rather than of
+ * fewer: `holds`, where the part may be true, and `acts`, where deciding it may do something.  Only
+ * where the latter is true does a node matter. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/gnu/find_expr.h"
+
+/* A condition and, when it is exact, so that it can be negated. */
+struct condition {
+	char *text; /* NULL: no memory */
+	bool exact;
+};
+
+static struct condition say(bool exact, const char *format, ...) PFS_PRINTF(2, 3);
+
+static struct condition say(bool exact, const char *format, ...)
+{
+	struct condition out = {.exact = exact};
+	va_list list;
+
+	va_start(list, format);
+	if (vasprintf(&out.text, format, list) < 0)
+		out.text = NULL;
+	va_end(list);
+	return out;
+}
+
+static bool is(const struct condition *c, const char *text)
+{
+	return c->text && strcmp(c->text, text) == 0;
+}
+
+/* Both are used up. */
+static struct condition both(struct condition a, struct condition b)
+{
+	struct condition out = {.exact = a.exact && b.exact};
+
+	if (!a.text || !b.text)
+		;
+	else if (is(&a, "1") || is(&b, "0"))
+		out.text = PFS_TAKE(b.text);
+	else if (is(&b, "1") || is(&a, "0"))
+		out.text = PFS_TAKE(a.text);
+	else
+		out = say(out.exact, "(%s AND %s)", a.text, b.text);
+	free(a.text);
+	free(b.text);
+	return out;
+}
+
+static struct condition either(struct condition a, struct condition b)
+{
+	struct condition out = {.exact = a.exact && b.exact};
+
+	if (!a.text || !b.text)
+		;
+	else if (is(&a, "0") || is(&b, "1"))
+		out.text = PFS_TAKE(b.text);
+	else if (is(&b, "0") || is(&a, "1"))
+		out.text = PFS_TAKE(a.text);
+	else
+		out = say(out.exact, "(%s OR %s)", a.text, b.text);
+	free(a.text);
+	free(b.text);
+	return out;
+}
+
+/* ---- tests ---- */
+
+static const char *column(unsigned field)
+{
+	switch (field) {
+	case PFS_FIND_INO:
+		return "ino";
+	case PFS_FIND_NLINK:
+		return "links";
+	case PFS_FIND_UID:
+		return "uid";
+	case PFS_FIND_GID:
+		return "gid";
+	case PFS_FIND_SIZE:
+		return "size";
+	case PFS_FIND_MTIME:
+		return "mtime";
+	case PFS_FIND_ATIME:
+		return "atime";
+	default:
+		return "ctime";
+	}
+}
+
+static struct condition number_condition(const struct pfs_find_node *node)
+{
+	const char *name = column(node->field);
+	int64_t unit = node->number.unit, high;
+
+	if (__builtin_mul_overflow(node->number.n, unit, &high))
+		return say(false, "1");
+	if (node->number.sign > 0)
+		return say(true, "%s > %" PRId64, name, high);
+	if (node->number.sign < 0)
+		return say(true, "%s <= %" PRId64, name, high - unit);
+	if (unit == 1)
+		return say(true, "%s = %" PRId64, name, high);
+	return say(true, "%s BETWEEN %" PRId64 " AND %" PRId64, name, high - unit + 1, high);
+}
+
+/* A pattern of fnmatch(3) as one of GLOB's that matches no less: what is not literal becomes `*`, and what is
+ * not ASCII where not all is text, as GLOB compares characters.  *exact: it matches the same. */
+static char *glob_of(const char *pattern, bool *exact)
+{
+	char *out = malloc(2 * strlen(pattern) + 4), *to = out;
+	const bool is_text = mbstowcs(NULL, pattern, 0) != (size_t)-1 && MB_CUR_MAX > 1;
+
+	*exact = true;
+	if (!out)
+		return NULL;
+	*to++ = '\'';
+	for (const char *c = pattern; *c; c++) {
+		if (*c == '*') {
+			*to++ = '*';
+		} else if (strchr("?[]\\", *c) || (!is_text && (unsigned char)*c > 127)) {
+			/* classes may hold anything: what follows them is left to the decision */
+			*exact = false;
+			*to++ = '*';
+			if (strchr("[]\\", *c))
+				break;
+		} else {
+			if (*c == '\'')
+				*to++ = '\'';
+			*to++ = *c;
+		}
+	}
+	*to++ = '\'';
+	*to = 0;
+	return out;
+}
+
+/* The same for LIKE, which knows of ASCII's letters only.  Some of these are the small ones of other
+ * scripts' capitals: K of kelvin's sign, i of a dotted I. */
+static char *like_of(const char *pattern)
+{
+	char *out = malloc(2 * strlen(pattern) + 4), *to = out;
+
+	if (!out)
+		return NULL;
+	*to++ = '\'';
+	for (const char *c = pattern; *c; c++) {
+		if (strchr("[\\", *c)) {
+			*to++ = '%';
+			break;
+		}
+		if (*c == '\'')
+			*to++ = '\'';
+		*to++ = (char)(strchr("*?%kKiI", *c) || (unsigned char)*c > 127 ? '%' : *c);
+	}
+	*to++ = '\'';
+	*to = 0;
+	return out;
+}
+
+static struct condition pattern_condition(const struct pfs_find_node *node, const char *name)
+{
+	char *pattern PFS_FREE = NULL;
+	bool exact = false;
+
+	pattern = node->fold_case ? like_of(node->text) : glob_of(node->text, &exact);
+	if (!pattern)
+		return (struct condition){0};
+	return say(exact, "%s %s %s", name, node->fold_case ? "LIKE" : "GLOB", pattern);
+}
+
+static struct condition type_condition(const char *letters)
+{
+	char list[64];
+	size_t n = 0;
+
+	for (; *letters && n + 5 < sizeof(list); letters++)
+		if (*letters != ',')
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s'%c'", n ? "," : "",
+					      *letters);
+	return *letters ? say(false, "1") : say(true, "type IN (%s)", list);
+}
+
+#define TIME_TEXT 48
+
+/* Nanoseconds beside a time; few of them would be taken for seconds. */
+static const char *time_text(char text[TIME_TEXT], int64_t time)
+{
+	const int64_t few = INT64_C(100000000000000);
+
+	(void)snprintf(text, TIME_TEXT, time > -few && time < few ? "time_of(%lld, 0)" : "%lld",
+		       (long long)time);
+	return text;
+}
+
+static struct condition time_condition(const struct pfs_find_node *node)
+{
+	const char *name = column(node->field);
+	char from[TIME_TEXT], to[TIME_TEXT];
+	int64_t unit = node->number.unit, ago = node->time - node->number.n * unit;
+	/* ages in days are counted in whole ones, those in minutes are not */
+	int64_t whole = unit > 60 * INT64_C(1000000000) ? unit : 0;
+
+	if (node->number.sign > 0)
+		return say(true, "%s < %s", name, time_text(to, ago - whole));
+	if (node->number.sign < 0)
+		return say(true, "%s > %s", name, time_text(from, ago));
+	return say(true, "(%s >= %s AND %s < %s)", name, time_text(from, ago - whole), name,
+		   time_text(to, ago - whole + unit));
+}
+
+static struct condition perm_condition(const struct pfs_find_node *node)
+{
+	if (!node->perm_kind)
+		return say(true, "mode & 4095 = %u", node->mode);
+	if (node->perm_kind == '-' || !node->mode)
+		return say(true, "mode & %u = %u", node->mode, node->mode);
+	return say(true, "mode & %u <> 0", node->mode);
+}
+
+static struct condition holds(const struct pfs_find_node *node);
+
+static struct condition not_holds(const struct pfs_find_node *node)
+{
+	struct condition part = holds(node), out;
+
+	if (!part.text)
+		return part;
+	out = part.exact ? say(true, "NOT (%s)", part.text) : say(false, "1");
+	free(part.text);
+	return out;
+}
+
+static struct condition holds(const struct pfs_find_node *node)
+{
+	char time[TIME_TEXT];
+
+	switch (node->kind) {
+	case PFS_FIND_AND:
+		return both(holds(node->left), holds(node->right));
+	case PFS_FIND_OR:
+		return either(holds(node->left), holds(node->right));
+	case PFS_FIND_COMMA:
+		return holds(node->right);
+	case PFS_FIND_NOT:
+		return not_holds(node->left);
+	case PFS_FIND_FALSE:
+		return say(true, "0");
+	case PFS_FIND_TRUE:
+	case PFS_FIND_PRUNE:
+		return say(true, "1");
+	case PFS_FIND_NAME:
+		return pattern_condition(node, "name");
+	case PFS_FIND_TYPE:
+		return type_condition(node->text);
+	case PFS_FIND_NUMBER:
+		return number_condition(node);
+	case PFS_FIND_TIME:
+		return time_condition(node);
+	case PFS_FIND_NEWER:
+		return say(true, "%s > %s", column(node->field), time_text(time, node->time));
+	case PFS_FIND_PERM:
+		return perm_condition(node);
+	case PFS_FIND_SAME:
+		return node->link ? say(true, "(ino = %llu OR link IS %llu)",
+					(unsigned long long)node->ino,
+					(unsigned long long)node->link)
+				  : say(true, "ino = %llu", (unsigned long long)node->ino);
+	case PFS_FIND_IS_EMPTY:
+		return say(true, "(type = 'f' AND size = 0 OR type = 'd' AND subtree_count = 1)");
+	default: /* paths are printed ones; the rest is the decision's */
+		return say(false, "1");
+	}
+}
+
+static struct condition acts(const struct pfs_find_node *node)
+{
+	switch (node->kind) {
+	case PFS_FIND_AND:
+		return either(acts(node->left), both(holds(node->left), acts(node->right)));
+	case PFS_FIND_OR: /* the right side is reached where the left one does not hold */
+		return either(acts(node->left), both(not_holds(node->left), acts(node->right)));
+	case PFS_FIND_COMMA:
+		return either(acts(node->left), acts(node->right));
+	case PFS_FIND_NOT:
+		return acts(node->left);
+	default:
+		return say(true, node->kind >= PFS_FIND_PRINT ? "1" : "0");
+	}
+}
+
+char *pfs_find_condition(const struct pfs_find *find)
+{
+	return acts(find->root).text;
+}

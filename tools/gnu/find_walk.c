@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs find where order matters: all rows are collected, then visited as find(1) would walk. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/gnu/below.h"
+#include "tools/cmd.h"
+#include "tools/gnu/find_search.h"
+
+/* Directories are collected whether or not they matter themselves: the way to what does leads
+ * through them. */
+static int ask(const struct pfs_search *search, struct pfs_below *below)
+{
+	char *path PFS_FREE = pfs_sql_quote(search->place->path);
+	char *condition PFS_FREE = pfs_find_condition(search->run.find), *where PFS_FREE = NULL;
+	char limit[PFS_FIND_LIMIT], columns[PFS_FIND_COLUMNS];
+	bool all = condition && (strcmp(condition, "1") == 0 || strcmp(condition, "type IN ('d')") == 0);
+
+	pfs_search_limit(search, limit);
+	pfs_search_columns(search, columns);
+	if (!path || !condition ||
+	    asprintf(&where, "under(ino, %s)%s AND (%s%s)", path, limit,
+		     all ? "" : "type = 'd' OR ", condition) < 0)
+		return pfs_cmd_fail("find", "no memory");
+	return pfs_below_ask(below, "", columns, where);
+}
+
+struct step {
+	uint32_t next; /* child to visit */
+	size_t path_len;
+	struct pfs_found found;
+};
+
+struct visit {
+	struct pfs_search *search;
+	const struct pfs_below *below;
+	struct step *steps; /* the first is the start itself, which is decided elsewhere */
+	size_t depth, capacity;
+};
+
+/* Goes into the child, deciding about it if directories come first. */
+static bool enter(struct visit *visit, uint32_t child)
+{
+	struct pfs_search *search = visit->search;
+	struct pfs_row row = pfs_below_row(visit->below, child);
+	struct step *step;
+	size_t size;
+	const char *name = pfs_below_name(visit->below, child, &size);
+
+	if (!pfs_search_enter(search, visit->steps[visit->depth - 1].path_len, name, size) ||
+	    pfs_grow(&visit->steps, &visit->capacity, visit->depth + 1, sizeof(*step)))
+		return false;
+	step = &visit->steps[visit->depth];
+	pfs_search_fill(search, &step->found, visit->below->nodes[child].type, &row);
+	step->found.depth = (unsigned)visit->depth++;
+	step->path_len = search->path_len;
+	step->next = visit->below->nodes[child].first;
+	if (!search->run.find->depth_first && pfs_search_decide(search, &step->found))
+		step->next = 0;
+	return true;
+}
+
+static void leave(struct visit *visit)
+{
+	struct step *step = &visit->steps[--visit->depth];
+	struct pfs_search *search = visit->search;
+
+	search->path_len = step->path_len;
+	search->path[step->path_len] = 0;
+	if (visit->depth && search->run.find->depth_first)
+		(void)pfs_search_decide(search, &step->found);
+}
+
+static bool visit_all(struct visit *visit)
+{
+	bool ok = pfs_grow(&visit->steps, &visit->capacity, 1, sizeof(*visit->steps)) == 0;
+
+	if (ok)
+		visit->steps[visit->depth++] = (struct step){.next = visit->below->nodes[0].first,
+							     .path_len = visit->search->start_len};
+	while (ok && visit->depth && !visit->search->run.quit) {
+		struct step *step = &visit->steps[visit->depth - 1];
+		uint32_t child = step->next;
+
+		if (child) {
+			step->next = visit->below->nodes[child].next;
+			ok = enter(visit, child);
+		} else {
+			leave(visit);
+		}
+	}
+	return ok;
+}
+
+int pfs_search_walk(struct pfs_search *search)
+{
+	struct pfs_below below = {.place = search->place, .keyed = true};
+	struct visit visit = {.search = search, .below = &below};
+	int status = ask(search, &below);
+
+	status = status ? status : pfs_below_sort_as_fts(&below);
+	if (!status && below.n && !visit_all(&visit))
+		status = pfs_cmd_fail("find", "no memory");
+	free(visit.steps);
+	pfs_below_close(&below);
+	return status;
+}

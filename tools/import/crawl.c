@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads, the directories that wait for them, and the queue of what they found. */
+#include "tools/import/crawl.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "tools/import/crawl_impl.h"
+
+#define THREADS_MIN 2 /* one may wait for the disk */
+#define THREADS_MAX 8
+#define QUEUE_BYTES ((size_t)16 << 20)
+#define DONE_BYTES  ((size_t)1 << 20) /* of paths, kept with a batch */
+#define SHOWN_MAX   1000 /* bytes of a directory's path in a message */
+
+/* ---- messages ---- */
+
+struct pfs_crawl_message *pfs_crawl_message_create(enum pfs_crawl_kind kind,
+						   struct pfs_crawl_batch *batch, size_t size)
+{
+	struct pfs_crawl_message *message = malloc(sizeof(*message) + size);
+
+	if (message)
+		*message = (struct pfs_crawl_message){.kind = kind, .batch = batch, .len = size};
+	return message;
+}
+
+static size_t weight(const struct pfs_crawl_message *message)
+{
+	size_t bytes = sizeof(*message) + message->len;
+
+	if (message->kind == PFS_CRAWL_ENTRIES)
+		bytes += message->batch->n_entries * sizeof(struct pfs_crawl_entry) +
+			 message->batch->n_bytes;
+	return bytes;
+}
+
+static void free_message(struct pfs_crawl_message *message)
+{
+	if (message->kind == PFS_CRAWL_END)
+		pfs_crawl_free_batch(message->batch);
+	free(message);
+}
+
+int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message)
+{
+	size_t bytes = weight(message);
+	bool stop;
+
+	(void)pthread_mutex_lock(&crawl->mutex);
+	while (crawl->queued_bytes > QUEUE_BYTES && !crawl->stop)
+		(void)pthread_cond_wait(&crawl->room, &crawl->mutex);
+	crawl->queued_bytes += bytes;
+	if (!crawl->first)
+		(void)pthread_cond_signal(&crawl->ready);
+	*crawl->last = message;
+	crawl->last = &message->next;
+	stop = crawl->stop;
+	(void)pthread_mutex_unlock(&crawl->mutex);
+	return stop ? -ECANCELED : 0;
+}
+
+void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,
+		    const char *name, size_t name_len)
+{
+	size_t from = dir->path_len > SHOWN_MAX ? dir->path_len - SHOWN_MAX : 0;
+
+	(void)snprintf(out, size, "%s%s%s%s%s%.*s", strcmp(root, "/") == 0 ? "" : root,
+		       dir->path_len || !name ? "/" : "", from ? "..." : "", dir->path + from,
+		       name ? "/" : "", (int)name_len, name ? name : "");
+}
+
+int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name, const char *what)
+{
+	const struct pfs_crawl_options *options = &thread->crawl->options;
+	char path[2 * PATH_MAX];
+
+	pfs_crawl_path(path, sizeof(path), options->root, thread->dir, name,
+		       name ? strlen(name) : 0);
+	return options->problem(options->arg, path, what);
+}
+
+/* ---- threads ---- */
+
+static void stop_with(struct pfs_crawl *crawl, int error)
+{
+	(void)pthread_mutex_lock(&crawl->mutex);
+	if (!crawl->error)
+		crawl->error = error;
+	crawl->stop = true;
+	(void)pthread_cond_broadcast(&crawl->work);
+	(void)pthread_cond_broadcast(&crawl->room);
+	(void)pthread_cond_broadcast(&crawl->ready);
+	(void)pthread_mutex_unlock(&crawl->mutex);
+}
+
+/* The thread has nothing left to do: waits for a directory; NULL when there will be no more. */
+static struct pfs_crawl_dir *wait_for_dir(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl *crawl = thread->crawl;
+	struct pfs_crawl_dir *dir = NULL;
+
+	(void)pthread_mutex_lock(&crawl->mutex);
+	crawl->busy -= thread->busy;
+	thread->busy = false;
+	if (crawl->busy == 0 && !crawl->stack) {
+		(void)pthread_cond_broadcast(&crawl->work);
+		(void)pthread_cond_broadcast(&crawl->ready);
+	}
+	crawl->hungry++;
+	while (!crawl->stack && crawl->busy && !crawl->stop)
+		(void)pthread_cond_wait(&crawl->work, &crawl->mutex);
+	crawl->hungry--;
+	if (crawl->stack && !crawl->stop) {
+		dir = crawl->stack;
+		crawl->stack = dir->next;
+		crawl->busy++;
+		thread->busy = true;
+	}
+	(void)pthread_mutex_unlock(&crawl->mutex);
+	return dir;
+}
+
+/* The next directory to read: one of the thread's own, unless others have nothing to do. */
+static int next_dir(struct pfs_crawl_thread *thread)
+{
+	thread->dir = NULL;
+	if (!thread->own || thread->crawl->hungry || thread->done_bytes > DONE_BYTES)
+		PFS_TRY(pfs_crawl_flush(thread));
+	if (thread->own) {
+		thread->dir = thread->own;
+		thread->own = thread->dir->next;
+	} else {
+		thread->dir = wait_for_dir(thread);
+	}
+	return 0;
+}
+
+static void *run(void *arg)
+{
+	struct pfs_crawl *crawl = arg;
+	struct pfs_crawl_thread *thread = calloc(1, sizeof(*thread));
+	int error = 0;
+
+	if (!thread) {
+		stop_with(crawl, -ENOMEM);
+		return NULL;
+	}
+	thread->crawl = crawl;
+	thread->deep.fd = -1;
+	thread->own_cwd = unshare(CLONE_FS) == 0;
+	while (!error) {
+		error = next_dir(thread);
+		if (!error && !thread->dir)
+			break;
+		if (!error)
+			error = pfs_crawl_directory(thread);
+	}
+	if (error)
+		stop_with(crawl, error);
+	pfs_crawl_drop(thread);
+	if (thread->deep.fd >= 0)
+		(void)close(thread->deep.fd);
+	free(thread->deep.path);
+	free(thread);
+	return NULL;
+}
+
+static int start_threads(struct pfs_crawl *crawl)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned n = crawl->options.threads;
+
+	if (!n)
+		n = (unsigned)PFS_MIN(PFS_MAX(online, THREADS_MIN), THREADS_MAX);
+	crawl->threads = calloc(n, sizeof(*crawl->threads));
+	if (!crawl->threads)
+		return -ENOMEM;
+	for (crawl->n_threads = 0; crawl->n_threads < n; crawl->n_threads++)
+		if (pthread_create(&crawl->threads[crawl->n_threads], NULL, run, crawl) != 0)
+			break;
+	return crawl->n_threads ? 0 : -EAGAIN;
+}
+
+/* ---- the reader's side ---- */
+
+/* The store may be made inside the tree that is read. */
+static int note_store(struct pfs_crawl *crawl)
+{
+	const char *store = crawl->options.store, *slash = store ? strrchr(store, '/') : NULL;
+	char folder[PATH_MAX];
+	struct stat attr;
+
+	if (!store)
+		return 0;
+	if (strlen(store) >= sizeof(folder))
+		return -ENAMETOOLONG;
+	(void)memcpy(folder, store, strlen(store) + 1);
+	if (stat(dirname(folder), &attr) < 0)
+		return -errno;
+	crawl->store_dev = attr.st_dev;
+	crawl->store_ino = attr.st_ino;
+	crawl->store_name = slash ? slash + 1 : store;
+	return 0;
+}
+
+int pfs_crawl_open(struct pfs_crawl **out, const struct pfs_crawl_options *options)
+{
+	struct pfs_crawl *crawl = calloc(1, sizeof(*crawl));
+	int error;
+
+	*out = NULL;
+	if (!crawl)
+		return -ENOMEM;
+	crawl->options = *options;
+	crawl->last = &crawl->first;
+	(void)pthread_mutex_init(&crawl->mutex, NULL);
+	(void)pthread_cond_init(&crawl->work, NULL);
+	(void)pthread_cond_init(&crawl->room, NULL);
+	(void)pthread_cond_init(&crawl->ready, NULL);
+	crawl->root = open(options->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	error = crawl->root < 0 ? -errno : note_store(crawl);
+	if (!error)
+		error = pfs_crawl_root(crawl);
+	if (!error)
+		error = start_threads(crawl);
+	if (error)
+		pfs_crawl_close(crawl);
+	else
+		*out = crawl;
+	return error;
+}
+
+struct pfs_crawl_message *pfs_crawl_next(struct pfs_crawl *crawl)
+{
+	struct pfs_crawl_message *message;
+
+	if (crawl->current)
+		free_message(crawl->current);
+	(void)pthread_mutex_lock(&crawl->mutex);
+	while (!crawl->first && !crawl->stop && (crawl->busy || crawl->stack))
+		(void)pthread_cond_wait(&crawl->ready, &crawl->mutex);
+	message = crawl->first;
+	if (message) {
+		crawl->first = message->next;
+		if (!crawl->first)
+			crawl->last = &crawl->first;
+		crawl->queued_bytes -= weight(message);
+		(void)pthread_cond_signal(&crawl->room);
+	}
+	(void)pthread_mutex_unlock(&crawl->mutex);
+	crawl->current = message;
+	return message;
+}
+
+int pfs_crawl_error(struct pfs_crawl *crawl)
+{
+	int error;
+
+	(void)pthread_mutex_lock(&crawl->mutex);
+	error = crawl->error;
+	(void)pthread_mutex_unlock(&crawl->mutex);
+	return error;
+}
+
+void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *out, size_t *at)
+{
+	const char *bytes = batch->bytes + *at;
+
+	(void)memcpy(&out->name_len, bytes, sizeof(out->name_len));
+	(void)memcpy(&out->value_len, bytes + sizeof(out->name_len), sizeof(out->value_len));
+	out->name = bytes + 2 * sizeof(size_t);
+	out->value = out->name + out->name_len;
+	*at += 2 * sizeof(size_t) + out->name_len + out->value_len;
+}
+
+void pfs_crawl_mark(const struct pfs_crawl_batch *batch, struct pfs_birthmark *out,
+		    const struct pfs_crawl_entry *entry)
+{
+	*out = (struct pfs_birthmark){.has_birth = entry->has_birth,
+				      .birth = entry->birth,
+				      .handle_len = entry->handle_len};
+	(void)memcpy(out->handle, batch->bytes + entry->handle, entry->handle_len);
+}
+
+void pfs_crawl_close(struct pfs_crawl *crawl)
+{
+	if (!crawl)
+		return;
+	stop_with(crawl, 0);
+	while (crawl->n_threads)
+		(void)pthread_join(crawl->threads[--crawl->n_threads], NULL);
+	while (pfs_crawl_next(crawl))
+		;
+	pfs_crawl_free_dirs(crawl->stack);
+	pfs_crawl_free_dirs(crawl->done);
+	if (crawl->root >= 0)
+		(void)close(crawl->root);
+	(void)pthread_mutex_destroy(&crawl->mutex);
+	(void)pthread_cond_destroy(&crawl->work);
+	(void)pthread_cond_destroy(&crawl->room);
+	(void)pthread_cond_destroy(&crawl->ready);
+	free(crawl->threads);
+	free(crawl);
+}

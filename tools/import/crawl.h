@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/import/crawl.h - reads a directory tree on several threads.
+ *
+ * The threads open directories by their paths beneath the root, with openat2 where the kernel has
+ * it, so that no symlink is ever followed and nothing outside the root is reached.  What they find
+ * comes as messages: batches of entries, each directory before what lies in it; then, when
+ * content is asked for, the content of the files among them.  Messages are bounded in number and
+ * size: the threads wait for their reader.
+ *
+ * What cannot be read is reported by `problem`, on any thread. */
+#ifndef PFS_TOOLS_IMPORT_CRAWL_H
+#define PFS_TOOLS_IMPORT_CRAWL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "meta/store.h"
+
+struct pfs_crawl;
+
+struct pfs_crawl_options {
+	const char *root;
+	bool cross_mounts;
+	bool content;	   /* read regular files */
+	bool marks;	   /* note what files and directories are known by */
+	unsigned threads;  /* 0: as many as suit the machine */
+	const char *store; /* entries of this name, and of its side files, are passed over */
+	/* Says what is wrong with an entry; not 0: stop crawling. */
+	int (*problem)(void *arg, const char *path, const char *what);
+	void *arg;
+};
+
+/* A directory whose entries are read; node is the reader's. */
+struct pfs_crawl_dir {
+	struct pfs_crawl_dir *next;
+	uint32_t node;
+	dev_t dev;
+	ino_t ino;
+	size_t path_len;
+	char path[]; /* below the root; "" is the root itself */
+};
+
+struct pfs_crawl_attr {
+	const char *name; /* without "user." */
+	const void *value;
+	size_t name_len, value_len;
+};
+
+struct pfs_crawl_entry {
+	struct stat attr;
+	struct pfs_crawl_dir *parent; /* NULL: this is the root */
+	struct pfs_crawl_dir *dir; /* directories that are going to be read: set dir->node */
+	uint32_t name, target;	   /* offsets in the batch's bytes */
+	uint32_t attrs, n_attrs;
+	uint32_t handle; /* offset, too */
+	struct pfs_time birth;
+	uint16_t target_len;
+	uint8_t name_len;
+	uint8_t handle_len; /* pfs_crawl_mark */
+	bool has_birth;
+	bool narrowed; /* attr's mode is less than st_mode, which had an ACL's mask in it */
+	bool left_out; /* the reader's: no content is wanted */
+	uint32_t node; /* the reader's */
+};
+
+struct pfs_crawl_batch {
+	struct pfs_crawl_entry *entries; /* of one directory or several */
+	size_t n_entries, entries_capacity;
+	char *bytes; /* names, targets, attributes */
+	size_t n_bytes, bytes_capacity;
+	bool has_files; /* whose content comes */
+	struct pfs_crawl_dir *done; /* private: goes with the batch */
+};
+
+enum pfs_crawl_kind {
+	PFS_CRAWL_ENTRIES,
+	PFS_CRAWL_CHUNK,   /* one chunk of entry's content */
+	PFS_CRAWL_CONTENT, /* entry's content is complete; attr says how it was then */
+	PFS_CRAWL_END,	   /* nothing more about the batch */
+};
+
+struct pfs_crawl_message {
+	struct pfs_crawl_message *next;
+	enum pfs_crawl_kind kind;
+	struct pfs_crawl_batch *batch;
+	struct pfs_crawl_entry *entry;
+	struct stat attr;
+	bool changed;  /* CONTENT: it did while it was read */
+	bool readable; /* CONTENT: else there is none, and problem has been told */
+	uint64_t n;    /* CHUNK: its number */
+	size_t len;
+	char data[];
+};
+
+/* What opening the root says. */
+PFS_MUST_CHECK int pfs_crawl_open(struct pfs_crawl **out, const struct pfs_crawl_options *options);
+
+/* The next message, or NULL at the end; valid until the next call, its batch until the call after
+ * END. */
+struct pfs_crawl_message *pfs_crawl_next(struct pfs_crawl *crawl);
+
+/* The error that ended the crawl early, or 0. */
+int pfs_crawl_error(struct pfs_crawl *crawl);
+
+/* The attribute at *at, which goes from entry->attrs on to the next; there are entry->n_attrs. */
+void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *out, size_t *at);
+
+/* What the entry is known by; empty without options.marks. */
+void pfs_crawl_mark(const struct pfs_crawl_batch *batch, struct pfs_birthmark *out,
+		    const struct pfs_crawl_entry *entry);
+
+/* An entry's path for a message, the beginning of a very long one left out; name NULL: of dir. */
+void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,
+		    const char *name, size_t name_len);
+
+/* Stops the threads; NULL is allowed. */
+void pfs_crawl_close(struct pfs_crawl *crawl);
+
+#endif

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT */
+/* One directory: its entries with their attributes. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/acl.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "meta/birthmark.h"
+#include "tools/import/crawl_impl.h"
+
+#define BATCH_ENTRIES 1024
+#define BATCH_BYTES   ((size_t)256 << 10)
+
+/* ---- opening ---- */
+
+int pfs_crawl_openat(int dir, const char *name, int flags)
+{
+	int fd;
+
+	flags |= O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	/* only owners may read without a trace */
+	fd = openat(dir, name, flags | O_NOATIME);
+	if (fd < 0 && errno == EPERM)
+		fd = openat(dir, name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/* One component after the other: for kernels without openat2. */
+static int open_stepwise(int root, const char *path)
+{
+	int dir = -1;
+
+	while (*path) {
+		char name[PFS_NAME_MAX + 1];
+		size_t len = strcspn(path, "/");
+		int fd = -ENAMETOOLONG;
+
+		if (len <= PFS_NAME_MAX) {
+			(void)memcpy(name, path, len);
+			name[len] = 0;
+			fd = pfs_crawl_openat(dir < 0 ? root : dir, name, O_DIRECTORY);
+		}
+		if (dir >= 0)
+			(void)close(dir);
+		if (fd < 0)
+			return fd;
+		dir = fd;
+		path += len + (path[len] == '/');
+	}
+	return dir;
+}
+
+/* A path of less than PATH_MAX bytes. */
+static int open_at_once(int root, const char *path)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NOATIME,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	if (fd < 0 && errno == EPERM) {
+		how.flags &= ~(uint64_t)O_NOATIME;
+		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	}
+	if (fd >= 0)
+		return (int)fd;
+	/* sandboxes that do not know openat2 answer EPERM; EAGAIN: something is being renamed */
+	return errno == ENOSYS || errno == EPERM || errno == EAGAIN ? open_stepwise(root, path)
+								    : -errno;
+}
+
+/* A path of any length, as much of it at once as the kernel takes. */
+static int open_beneath(int root, const char *path, size_t len)
+{
+	char part[PATH_MAX];
+	int dir = -1, fd;
+
+	for (;;) {
+		const char *slash = len < PATH_MAX ? NULL : memrchr(path, '/', PATH_MAX - 1);
+		size_t size = len < PATH_MAX ? len : slash ? (size_t)(slash - path) : 0;
+
+		if (!size)
+			fd = -ENAMETOOLONG;
+		else {
+			(void)memcpy(part, path, size);
+			part[size] = 0;
+			fd = open_at_once(dir < 0 ? root : dir, part);
+		}
+		if (dir >= 0)
+			(void)close(dir);
+		if (fd < 0 || size == len)
+			return fd;
+		dir = fd;
+		path += size + 1;
+		len -= size + 1;
+	}
+}
+
+/* Beyond PATH_MAX the way down is long: it is begun at the directory that was the last one there,
+ * if this one lies below it. */
+static int open_dir(const struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir)
+{
+	const struct pfs_crawl_deep *deep = &thread->deep;
+	int root = thread->crawl->root;
+
+	if (!dir->path_len)
+		return pfs_crawl_openat(root, ".", O_DIRECTORY);
+	if (deep->fd >= 0 && dir->path_len > deep->len && dir->path[deep->len] == '/' &&
+	    memcmp(dir->path, deep->path, deep->len) == 0)
+		return open_beneath(deep->fd, dir->path + deep->len + 1,
+				    dir->path_len - deep->len - 1);
+	return open_beneath(root, dir->path, dir->path_len);
+}
+
+/* Closes the directory, or keeps it for those below it. */
+static void leave_dir(struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir)
+{
+	struct pfs_crawl_deep *deep = &thread->deep;
+
+	if (dir->path_len < PATH_MAX || !thread->own ||
+	    pfs_grow(&deep->path, &deep->capacity, dir->path_len, 1) != 0) {
+		(void)close(thread->fd);
+		return;
+	}
+	if (deep->fd >= 0)
+		(void)close(deep->fd);
+	deep->fd = thread->fd;
+	deep->len = dir->path_len;
+	(void)memcpy(deep->path, dir->path, dir->path_len);
+}
+
+/* ---- what is noted of an entry ---- */
+
+static void take_stat(struct stat *out, const struct statx *from)
+{
+	*out = (struct stat){
+		.st_dev = makedev(from->stx_dev_major, from->stx_dev_minor),
+		.st_ino = from->stx_ino,
+		.st_mode = from->stx_mode,
+		.st_nlink = from->stx_nlink,
+		.st_uid = from->stx_uid,
+		.st_gid = from->stx_gid,
+		.st_rdev = makedev(from->stx_rdev_major, from->stx_rdev_minor),
+		.st_size = (off_t)from->stx_size,
+		.st_blocks = (blkcnt_t)from->stx_blocks,
+		.st_atim = {from->stx_atime.tv_sec, from->stx_atime.tv_nsec},
+		.st_mtim = {from->stx_mtime.tv_sec, from->stx_mtime.tv_nsec},
+		.st_ctim = {from->stx_ctime.tv_sec, from->stx_ctime.tv_nsec},
+	};
+}
+
+static int keep(struct pfs_crawl_batch *batch, const void *bytes, size_t len)
+{
+	PFS_TRY(pfs_grow(&batch->bytes, &batch->bytes_capacity, batch->n_bytes + len + 1, 1));
+	if (len)
+		(void)memcpy(batch->bytes + batch->n_bytes, bytes, len);
+	batch->n_bytes += len;
+	return 0;
+}
+
+static ssize_t get_value(struct pfs_crawl_thread *thread, const char *entry, const char *name)
+{
+	if (!*entry) /* the directory itself */
+		return fgetxattr(thread->fd, name, thread->value, sizeof(thread->value));
+	return lgetxattr(entry, name, thread->value, sizeof(thread->value));
+}
+
+static ssize_t get_list(struct pfs_crawl_thread *thread, const char *entry)
+{
+	if (!*entry)
+		return flistxattr(thread->fd, thread->list, sizeof(thread->list));
+	return llistxattr(entry, thread->list, sizeof(thread->list));
+}
+
+/* The name by which the calls for attributes find an entry, which know no directory descriptor. */
+static const char *name_for_attrs(struct pfs_crawl_thread *thread, char *buffer, size_t size,
+				  const char *name)
+{
+	if (thread->own_cwd && !thread->at_cwd)
+		thread->at_cwd = fchdir(thread->fd) == 0;
+	if (thread->at_cwd)
+		return name;
+	(void)snprintf(buffer, size, "/proc/self/fd/%d/%s", thread->fd, name);
+	return buffer;
+}
+
+/* Takes the mode that an ACL really grants. */
+static void narrow(struct pfs_crawl_entry *entry, const void *acl, ssize_t size)
+{
+	uint32_t mode = pfs_acl_mode(entry->attr.st_mode, acl, size < 0 ? 0 : (size_t)size);
+
+	entry->narrowed = mode != entry->attr.st_mode;
+	entry->attr.st_mode = mode;
+}
+
+/* Of what may have an ACL but no other attributes; without group bits there is nothing to narrow.
+ */
+static void narrow_special(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+			   const char *name)
+{
+	char buffer[PFS_NAME_MAX + 64];
+	ssize_t size;
+
+	if (!(entry->attr.st_mode & S_IRWXG))
+		return;
+	size = get_value(thread, name_for_attrs(thread, buffer, sizeof(buffer), name),
+			 PFS_ACL_XATTR);
+	if (size >= 0)
+		narrow(entry, thread->value, size);
+}
+
+/* An attribute user.*, but for those that primefs computes. */
+static int keep_attr(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		     const char *path, const char *name)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	ssize_t size;
+	size_t lens[2];
+
+	if (strncmp(name, "user.", 5) != 0 || strncmp(name, "user.primefs.", 13) == 0 || !name[5])
+		return 0;
+	size = get_value(thread, path, name);
+	if (size < 0)
+		return 0; /* it has just gone */
+	lens[0] = strlen(name + 5);
+	lens[1] = (size_t)size;
+	PFS_TRY(keep(batch, lens, sizeof(lens)));
+	PFS_TRY(keep(batch, name + 5, lens[0]));
+	PFS_TRY(keep(batch, thread->value, lens[1]));
+	entry->n_attrs++;
+	return 0;
+}
+
+/* The attributes, and what an ACL makes of the mode. */
+static int keep_attrs(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		      const char *name)
+{
+	char buffer[PFS_NAME_MAX + 64];
+	const char *path, *at;
+	ssize_t size;
+
+	if (thread->no_attrs)
+		return 0;
+	path = *name ? name_for_attrs(thread, buffer, sizeof(buffer), name) : name;
+	size = get_list(thread, path);
+	thread->no_attrs = size < 0 && errno == EOPNOTSUPP;
+	entry->attrs = (uint32_t)thread->batch->n_bytes;
+	for (at = thread->list; size > 0 && at < thread->list + size; at += strlen(at) + 1) {
+		if (strcmp(at, PFS_ACL_XATTR) == 0)
+			narrow(entry, thread->value, get_value(thread, path, at));
+		else
+			PFS_TRY(keep_attr(thread, entry, path, at));
+	}
+	return 0;
+}
+
+static int keep_target(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		       const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(thread->fd, name, target, sizeof(target));
+
+	/* 0: nothing to point to; the kernel's own limit is PFS_TARGET_MAX */
+	if (len <= 0 || len > PFS_TARGET_MAX)
+		return len < 0 ? -errno : -EINVAL;
+	entry->target = (uint32_t)thread->batch->n_bytes;
+	entry->target_len = (uint16_t)len;
+	return keep(thread->batch, target, (size_t)len);
+}
+
+/* A directory that is to be read in its turn. */
+static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		    const char *name)
+{
+	const struct pfs_crawl_dir *above = thread->dir;
+	size_t above_len = above ? above->path_len : 0;
+	size_t len = above_len + (above_len > 0) + entry->name_len;
+	struct pfs_crawl_dir *dir = malloc(sizeof(*dir) + len + 1);
+
+	if (!dir)
+		return -ENOMEM;
+	*dir = (struct pfs_crawl_dir){
+		.next = thread->own,
+		.dev = entry->attr.st_dev,
+		.ino = entry->attr.st_ino,
+		.path_len = len,
+	};
+	if (above_len) {
+		(void)memcpy(dir->path, above->path, above_len);
+		dir->path[above_len] = '/';
+	}
+	(void)memcpy(dir->path + len - entry->name_len, name, entry->name_len + 1u);
+	entry->dir = thread->own = dir;
+	return 0;
+}
+
+static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entry *entry,
+		      const struct statx *from)
+{
+	if (crawl->options.cross_mounts)
+		return false;
+	if (crawl->mount_known && from->stx_mask & STATX_MNT_ID)
+		return from->stx_mnt_id != crawl->mount;
+	return entry->attr.st_dev != crawl->dev;
+}
+
+static bool is_store(const struct pfs_crawl *crawl, const char *name)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+	size_t len = strlen(crawl->store_name), i;
+
+	if (strncmp(name, crawl->store_name, len) != 0)
+		return false;
+	for (i = 0; i < PFS_COUNT(suffixes); i++)
+		if (strcmp(name + len, suffixes[i]) == 0)
+			return true;
+	return strncmp(name + len, ".part-", 6) == 0;
+}
+
+static int keep_mark(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		     const char *name, const struct statx *from)
+{
+	struct pfs_birthmark mark;
+
+	pfs_birthmark_handle(&mark, thread->fd, name);
+	entry->has_birth = from->stx_mask & STATX_BTIME;
+	entry->birth = (struct pfs_time){from->stx_btime.tv_sec, from->stx_btime.tv_nsec};
+	entry->handle = (uint32_t)thread->batch->n_bytes;
+	entry->handle_len = mark.handle_len;
+	return keep(thread->batch, mark.handle, mark.handle_len);
+}
+
+/* What statx does not tell of the entry. */
+static int keep_rest(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+		     const char *name, const struct statx *from)
+{
+	if (S_ISLNK(from->stx_mode))
+		return 0;
+	if (!S_ISREG(from->stx_mode) && !S_ISDIR(from->stx_mode)) {
+		narrow_special(thread, entry, name);
+		return 0;
+	}
+	PFS_TRY(keep_attrs(thread, entry, name));
+	return thread->crawl->options.marks ? keep_mark(thread, entry, name, from) : 0;
+}
+
+static int keep_entry(struct pfs_crawl_thread *thread, const char *name, const struct statx *from)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	struct pfs_crawl_entry *entry;
+	int error;
+
+	PFS_TRY(pfs_grow(&batch->entries, &batch->entries_capacity, batch->n_entries + 1,
+			 sizeof(*batch->entries)));
+	entry = &batch->entries[batch->n_entries];
+	*entry = (struct pfs_crawl_entry){
+		.parent = thread->dir,
+		.name = (uint32_t)batch->n_bytes,
+		.name_len = (uint8_t)strlen(name),
+	};
+	PFS_TRY(keep(batch, name, entry->name_len));
+	take_stat(&entry->attr, from);
+	if (S_ISLNK(from->stx_mode)) {
+		error = keep_target(thread, entry, name);
+		if (error)
+			return error == -ENOMEM ? error
+						: pfs_crawl_problem(thread, name, strerror(-error));
+	}
+	PFS_TRY(keep_rest(thread, entry, name, from));
+	if (S_ISDIR(from->stx_mode) && !stays_out(thread->crawl, entry, from))
+		PFS_TRY(keep_dir(thread, entry, name));
+	batch->has_files |=
+		thread->crawl->options.content && S_ISREG(from->stx_mode) && from->stx_size > 0;
+	batch->n_entries++;
+	return 0;
+}
+
+/* ---- batches ---- */
+
+void pfs_crawl_free_dirs(struct pfs_crawl_dir *list)
+{
+	while (list) {
+		struct pfs_crawl_dir *dir = list;
+
+		list = dir->next;
+		free(dir);
+	}
+}
+
+void pfs_crawl_free_batch(struct pfs_crawl_batch *batch)
+{
+	if (!batch)
+		return;
+	pfs_crawl_free_dirs(batch->done);
+	free(batch->entries);
+	free(batch->bytes);
+	free(batch);
+}
+
+void pfs_crawl_drop(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl *crawl = thread->crawl;
+
+	pfs_crawl_free_batch(thread->batch);
+	pfs_crawl_free_dirs(thread->own);
+	/* the reader may be looking at these: they live as long as the crawl */
+	(void)pthread_mutex_lock(&crawl->mutex);
+	while (thread->done) {
+		struct pfs_crawl_dir *dir = thread->done;
+
+		thread->done = dir->next;
+		dir->next = crawl->done;
+		crawl->done = dir;
+	}
+	(void)pthread_mutex_unlock(&crawl->mutex);
+}
+
+static int need_batch(struct pfs_crawl_thread *thread)
+{
+	if (!thread->batch)
+		thread->batch = calloc(1, sizeof(*thread->batch));
+	return thread->batch ? 0 : -ENOMEM;
+}
+
+static int send_batch(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl_batch *batch = thread->batch;
+	struct pfs_crawl_message *entries = pfs_crawl_message_create(PFS_CRAWL_ENTRIES, batch, 0);
+	struct pfs_crawl_message *end = pfs_crawl_message_create(PFS_CRAWL_END, batch, 0);
+	int error, sent;
+
+	if (!entries || !end) {
+		free(entries);
+		free(end);
+		return -ENOMEM; /* the batch stays the thread's */
+	}
+	thread->batch = NULL;
+	batch->done = thread->done;
+	thread->done = NULL;
+	thread->done_bytes = 0;
+	error = pfs_crawl_send(thread->crawl, entries);
+	/* the reader frees the batch when it gets to its end, not before */
+	if (!error && batch->has_files)
+		error = pfs_crawl_files(thread, batch);
+	sent = pfs_crawl_send(thread->crawl, end);
+	return error ? error : sent;
+}
+
+static void publish(struct pfs_crawl_thread *thread)
+{
+	struct pfs_crawl *crawl = thread->crawl;
+	struct pfs_crawl_dir *last = thread->own;
+
+	if (!last)
+		return;
+	while (last->next)
+		last = last->next;
+	(void)pthread_mutex_lock(&crawl->mutex);
+	last->next = crawl->stack;
+	crawl->stack = thread->own;
+	(void)pthread_cond_broadcast(&crawl->work);
+	(void)pthread_mutex_unlock(&crawl->mutex);
+	thread->own = NULL;
+}
+
+int pfs_crawl_flush(struct pfs_crawl_thread *thread)
+{
+	if (thread->batch)
+		PFS_TRY(send_batch(thread));
+	publish(thread); /* the reader knows them now */
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool store_here)
+{
+	struct statx from;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    (store_here && is_store(thread->crawl, name)))
+		return 0;
+	if (strlen(name) > PFS_NAME_MAX) /* some filesystems count characters */
+		return pfs_crawl_problem(thread, name, "a name is longer than 255 bytes");
+	if (statx(thread->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME, &from) < 0)
+		return pfs_crawl_problem(thread, name,
+					 errno == ENOENT ? "vanished while it was imported"
+							 : strerror(errno));
+	PFS_TRY(need_batch(thread));
+	PFS_TRY(keep_entry(thread, name, &from));
+	if (thread->batch->n_entries < BATCH_ENTRIES && thread->batch->n_bytes < BATCH_BYTES)
+		return 0;
+	return send_batch(thread);
+}
+
+static int read_entries(struct pfs_crawl_thread *thread)
+{
+	const struct pfs_crawl *crawl = thread->crawl;
+	bool store_here = crawl->store_name && thread->dir->dev == crawl->store_dev &&
+			  thread->dir->ino == crawl->store_ino;
+	ssize_t size, at;
+
+	for (;;) {
+		size = getdents64(thread->fd, thread->entries, sizeof(thread->entries));
+		if (size < 0)
+			return pfs_crawl_problem(thread, NULL, strerror(errno));
+		if (size == 0)
+			break;
+		for (at = 0; at < size;) {
+			const struct dirent64 *entry = (const void *)(thread->entries + at);
+
+			PFS_TRY(take_entry(thread, entry->d_name, store_here));
+			at += entry->d_reclen;
+		}
+	}
+	/* files are read while their directory is open */
+	return thread->batch && thread->batch->has_files ? send_batch(thread) : 0;
+}
+
+static int read_dir(struct pfs_crawl_thread *thread)
+{
+	int error;
+
+	thread->fd = open_dir(thread, thread->dir);
+	if (thread->fd < 0)
+		return pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
+	thread->at_cwd = thread->no_attrs = false;
+	error = read_entries(thread);
+	leave_dir(thread, thread->dir);
+	return error;
+}
+
+int pfs_crawl_directory(struct pfs_crawl_thread *thread)
+{
+	int error = read_dir(thread);
+
+	thread->dir->next = thread->done;
+	thread->done = thread->dir;
+	thread->done_bytes += thread->dir->path_len;
+	return error;
+}
+
+int pfs_crawl_root(struct pfs_crawl *crawl)
+{
+	struct pfs_crawl_thread *thread PFS_FREE = calloc(1, sizeof(*thread));
+	struct statx from;
+	int error;
+
+	if (!thread)
+		return -ENOMEM;
+	if (statx(crawl->root, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME,
+		  &from) < 0)
+		return -errno;
+	crawl->dev = makedev(from.stx_dev_major, from.stx_dev_minor);
+	crawl->mount_known = from.stx_mask & STATX_MNT_ID;
+	crawl->mount = from.stx_mnt_id;
+	thread->crawl = crawl;
+	thread->fd = crawl->root;
+	error = need_batch(thread);
+	if (!error)
+		error = keep_entry(thread, "", &from);
+	if (!error)
+		error = pfs_crawl_flush(thread);
+	pfs_crawl_drop(thread);
+	return error;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/import/import_recognise.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/csv.h"
+#include "tools/import/import_columns.h"
+#include "tools/import/unpack.h"
+
+#define PEEK ((size_t)256 << 10)
+
+/* The NCBI's before its parts; a comma before what may be in the text beside it. */
+static const char *const delimiters[] = {PFS_CSV_NCBI, "\t", ",", ";", "|"};
+
+/* ---- the beginning of a table ---- */
+
+static bool is_name(const struct pfs_csv_field *field)
+{
+	size_t i;
+
+	for (i = 0; i < field->len && !field->quoted; i++) {
+		unsigned char c = (unsigned char)field->text[i];
+
+		if (!isalnum(c) && !strchr(" _-.#:", c) && c < 0x80)
+			return false;
+	}
+	return field->len > 0;
+}
+
+/* Fields of the header, or 0 if it is none, or the next row does not go with it. */
+static size_t count_fields(struct pfs_csv *csv, bool by_looks)
+{
+	const char *why;
+	size_t i, n;
+
+	if (pfs_csv_next(csv, &why) != 1)
+		return 0;
+	n = csv->n_fields;
+	for (i = 0; i < n && by_looks; i++)
+		if (!is_name(&csv->fields[i]))
+			return 0;
+	/* a row that does not end within the bytes at hand cannot be counted */
+	return pfs_csv_next(csv, &why) == 1 && csv->n_fields != n ? 0 : n;
+}
+
+static size_t try_delimiter(const char *data, size_t size, const char *delimiter, bool by_looks)
+{
+	struct pfs_input input;
+	struct pfs_csv csv = {.input = &input, .delimiter = delimiter};
+	size_t n = 0;
+
+	if (pfs_input_open_memory(&input, data, size) == 0)
+		n = count_fields(&csv, by_looks);
+	pfs_csv_free(&csv);
+	pfs_input_close(&input);
+	return n;
+}
+
+const char *pfs_find_delimiter(const char *data, size_t size, bool by_looks)
+{
+	const char *end = memrchr(data, '\n', size), *best = NULL;
+	size_t i, n, most = 1;
+
+	if (!end)
+		return NULL;
+	if (size >= PEEK)
+		size = (size_t)(end - data) + 1;
+	for (i = 0; i < PFS_COUNT(delimiters) && (i != 1 || !best); i++) {
+		n = try_delimiter(data, size, delimiters[i], by_looks);
+		if (n > most) {
+			most = n;
+			best = delimiters[i];
+		}
+	}
+	return best;
+}
+
+/* All columns that --columns declares are in the header. */
+static bool has_columns(const char *data, size_t size, const char *delimiter, const char *list)
+{
+	struct pfs_import_columns wanted = {0};
+	struct pfs_input input;
+	struct pfs_csv csv = {.input = &input, .delimiter = delimiter};
+	const char *why = pfs_import_columns_parse(&wanted, list);
+	size_t found = 0, i, j;
+
+	if (pfs_input_open_memory(&input, data, size) == 0 && !why &&
+	    pfs_csv_next(&csv, &why) == 1)
+		for (i = 0; i < wanted.n; i++)
+			for (j = 0; j < csv.n_fields; j++)
+				found += csv.fields[j].len == wanted.list[i].name_len &&
+					 memcmp(csv.fields[j].text, wanted.list[i].name,
+						csv.fields[j].len) == 0;
+	why = found == wanted.n ? NULL : "";
+	pfs_csv_free(&csv);
+	pfs_input_close(&input);
+	pfs_import_columns_free(&wanted);
+	return !why;
+}
+
+/* ---- formats ---- */
+
+static bool ends_with(const char *name, size_t *len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	if (*len <= n || strncasecmp(name + *len - n, suffix, n) != 0)
+		return false;
+	*len -= n;
+	return true;
+}
+
+static bool is_named_as_table(const char *name)
+{
+	static const char *const packed[] = {".gz",  ".bz2", ".xz", ".zst",
+					     ".lz4", ".lz",  ".Z",  ".lzma"};
+	size_t len = strlen(name), i;
+
+	for (i = 0; i < PFS_COUNT(packed); i++)
+		if (ends_with(name, &len, packed[i]))
+			break;
+	return ends_with(name, &len, ".csv") || ends_with(name, &len, ".tsv");
+}
+
+static int refuse(const char *data, size_t size, const char **why)
+{
+	*why = size > 1 && (memcmp(data, "\xff\xfe", 2) == 0 || memcmp(data, "\xfe\xff", 2) == 0)
+		       ? "is text in UTF-16; convert it first: iconv -f UTF-16 -t UTF-8"
+		       : "is no archive that can be read, nor text; if it is a table or a list "
+			 "nevertheless, say so with --format=csv or --format=paths";
+	return -EBADMSG;
+}
+
+static int guess(struct pfs_import_options *options, const char *data, size_t size,
+		 const char **why)
+{
+	const char *delimiter;
+
+	if (options->path_column || options->id_column || options->parent_column ||
+	    options->name_column || options->delimiter || options->slash) {
+		options->format = &pfs_import_csv;
+		return 0;
+	}
+	options->format = &pfs_import_paths;
+	if (options->nul_ended || size == 0)
+		return 0;
+	options->format = &pfs_import_tar;
+	if (pfs_looks_like_archive(data, size))
+		return 0;
+	if (memchr(data, 0, size))
+		return refuse(data, size, why);
+	delimiter = pfs_find_delimiter(data, size, true);
+	if (delimiter && options->columns && !has_columns(data, size, delimiter, options->columns))
+		delimiter = NULL;
+	options->format = delimiter || is_named_as_table(options->source) ? &pfs_import_csv
+									  : &pfs_import_paths;
+	return 0;
+}
+
+int pfs_import_recognise(struct pfs_import *import, const char **why)
+{
+	struct pfs_import_options *options = &import->options;
+	struct pfs_input *input = &import->input;
+	int error = options->format == &pfs_import_tar ? 0 : pfs_unpack(input);
+	const char *data;
+	ssize_t size;
+
+	*why = input->why;
+	if (error || (options->format && (options->format != &pfs_import_csv || options->delimiter)))
+		return error;
+	size = pfs_input_need(input, PEEK);
+	*why = input->why;
+	if (size < 0)
+		return (int)size;
+	data = input->buffer + input->next;
+	if (!options->format)
+		PFS_TRY(guess(options, data, (size_t)size, why));
+	if (options->format != &pfs_import_csv || options->delimiter)
+		return 0;
+	options->delimiter = pfs_find_delimiter(data, (size_t)size, true);
+	if (!options->delimiter)
+		options->delimiter = pfs_find_delimiter(data, (size_t)size, false);
+	return 0;
+}
