@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# timeout: 240
+# timeout: 600
 # The statements of tests/query/statements.sql and random ones (thousands in the long mode; PFS_SEED=N: others)
 # have the same rows from primefs query of the store and of the mountpoint, from .query/run and .query/sql
 # of the mount, and from SQLite over a copy of nodes in a table of its own.

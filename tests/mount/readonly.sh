@@ -85,9 +85,9 @@ if [[ $EUID == 0 ]]; then
 	is 'reads go on' "$(cat "$mnt/d/f")" text
 	ok 'primefs mount -o remount,rw' primefs mount -o remount,rw "$store" "$mnt"
 	ok 'takes changes then' bash -c "echo again >'$mnt/x'"
-	ok 'remount,noexec' primefs mount -o remount,noexec,suid "$store" "$mnt"
+	ok 'remount,noexec' primefs mount -o remount,noexec "$store" "$mnt"
 	ok 'and remount,ro' primefs mount -o remount,ro "$store" "$mnt"
-	ok 'leaves what it does not name' grep -qE " $mnt fuse.primefs ro,nodev,noexec," /proc/self/mounts
+	ok 'leaves what it does not name' grep -qE " $mnt fuse.primefs ro,nosuid,nodev,noexec," /proc/self/mounts
 	ok 'remount,rw' primefs mount -o remount,rw "$store" "$mnt"
 	exec 6>"$mnt/open"
 	fails_with 'not while something is open for writing' 'busy' \
