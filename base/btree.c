@@ -15,34 +15,6 @@ struct path {
 
 /* ---- search ---- */
 
-/* Number of pairs less than (key, slot), for slot 0 what a plain search of the keys gives. */
-static uint32_t rank(const uint64_t *keys, const uint32_t *slots, uint32_t count, uint64_t key,
-		     uint32_t slot)
-{
-	const uint64_t *base = keys;
-	uint32_t i, n = count;
-
-	while (n > 1) {
-		uint32_t half = n / 2;
-
-		base += (base[half - 1] < key) ? half : 0; /* a conditional move */
-		n -= half;
-	}
-	i = (uint32_t)(base - keys) + (n && *base < key);
-	while (i < count && keys[i] == key && slots[i] < slot)
-		i++;
-	return i;
-}
-
-/* The child in which (key, slot) is or would be. */
-static uint32_t child_of(const struct pfs_inner *node, uint64_t key, uint32_t slot)
-{
-	uint32_t i = rank(node->keys, node->slots, node->count, key, slot);
-
-	/* a separator equal to the pair starts the child on its right */
-	return i + (i < node->count && node->keys[i] == key && node->slots[i] == slot);
-}
-
 static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path, uint64_t key,
 			    uint32_t slot)
 {
@@ -50,7 +22,7 @@ static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path,
 
 	for (unsigned level = 0; level < tree->height; level++) {
 		struct pfs_inner *inner = node;
-		uint32_t i = child_of(inner, key, slot);
+		uint32_t i = pfs_btree_child(inner, key, slot);
 
 		path->node[level] = inner;
 		path->child[level] = i;
@@ -121,6 +93,8 @@ static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_
 static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t key, uint32_t slot,
 		      void *right)
 {
+	/* of the tree: what a node in the middle has at its right must not be left poor */
+	bool at_right_edge = !((const struct pfs_leaf *)right)->next;
 	struct pfs_inner *root;
 
 	for (unsigned level = tree->height; level-- > 0;) {
@@ -137,7 +111,7 @@ static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t 
 		}
 		split = pfs_node_pool_take(&tree->inners);
 		/* at the right edge the new node starts with one child and gets the next */
-		middle = i == node->count ? node->count - 1 : node->count / 2;
+		middle = at_right_edge ? node->count - 1 : node->count / 2;
 		inner_split(node, split, middle, &up_key, &up_slot);
 		if (i <= middle)
 			inner_open(node, i, key, slot, right);
@@ -182,7 +156,7 @@ int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot)
 	int rc;
 
 	leaf = descend(tree, &path, key, slot);
-	i = rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+	i = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
 	if (holds(leaf, i, key, slot))
 		return -EEXIST;
 	if (leaf->count < LEAF_MAX) {
@@ -357,7 +331,7 @@ bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, uint32_t slot)
 {
 	struct path path;
 	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
-	uint32_t i = rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+	uint32_t i = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
 	uint32_t tail;
 
 	if (!holds(leaf, i, key, slot))
@@ -424,11 +398,11 @@ void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *curso
 	for (unsigned level = 0; level < tree->height; level++) {
 		const struct pfs_inner *inner = node;
 
-		node = inner->children[child_of(inner, key, slot)];
+		node = inner->children[pfs_btree_child(inner, key, slot)];
 	}
 	leaf = node;
 	cursor->leaf = leaf;
-	cursor->position = rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+	cursor->position = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
 }
 
 bool pfs_btree_next(const struct pfs_btree *tree PFS_UNUSED, struct pfs_btree_cursor *cursor,

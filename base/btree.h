@@ -56,6 +56,18 @@ void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *curso
 bool pfs_btree_next(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor,
 		    struct pfs_btree_entry *out);
 
+/* As n seeks to (keys[i], slot), each with a next: out[i] is the first entry not less, or has
+ * PFS_BTREE_NONE for its slot where there is none.  The descents go side by side, so that they wait
+ * for memory together. */
+#define PFS_BTREE_NONE UINT32_MAX
+void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, const uint64_t *keys,
+		    uint32_t slot, size_t n);
+
+/* The next entries after the cursor whose keys are `last` at most, `capacity` of them or fewer, as
+ * two arrays of the caller's; steps over them.  How many: less than capacity at the end. */
+size_t pfs_btree_read(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t *keys,
+		      uint32_t *slots, size_t capacity, uint64_t last);
+
 /* Invariants (tests): order, fill, links, count.  -EUCLEAN. */
 PFS_MUST_CHECK int pfs_btree_verify(const struct pfs_btree *tree);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/btree_node.h - how a B+-tree lies in memory, for btree.c and btree_bulk.c.
+/* base/btree_node.h - how a B+-tree lies in memory, for btree.c, btree_bulk.c and btree_batch.c.
  *
  * A node's keys and slots stand in two arrays, so that the search of a node reads keys only; slots
  * decide among equal keys.  An inner node with n separators has n + 1 children, and separator i is
@@ -40,5 +40,33 @@ struct pfs_btree {
 	struct pfs_leaf *first;
 	struct pfs_node_pool leaves, inners;
 };
+
+/* Number of pairs less than (key, slot), for slot 0 what a plain search of the keys gives. */
+static inline uint32_t pfs_btree_rank(const uint64_t *keys, const uint32_t *slots, uint32_t count,
+				      uint64_t key, uint32_t slot)
+{
+	const uint64_t *base = keys;
+	uint32_t i, n = count;
+
+	while (n > 1) {
+		uint32_t half = n / 2;
+
+		base += (base[half - 1] < key) ? half : 0; /* a conditional move */
+		n -= half;
+	}
+	i = (uint32_t)(base - keys) + (n && *base < key);
+	while (i < count && keys[i] == key && slots[i] < slot)
+		i++;
+	return i;
+}
+
+/* The child in which (key, slot) is or would be. */
+static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key, uint32_t slot)
+{
+	uint32_t i = pfs_btree_rank(node->keys, node->slots, node->count, key, slot);
+
+	/* a separator equal to the pair starts the child on its right */
+	return i + (i < node->count && node->keys[i] == key && node->slots[i] == slot);
+}
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "gpu/code_index.h"
 #include "gpu/engine.h"
+#include "gpu/index.h"
 #include "gpu/modexact.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
@@ -265,6 +266,50 @@ struct pfs_gather_family {
 			struct pfs_tuples *tuples);
 };
 
+struct pfs_index_tree; /* a back end's B+-tree; gpu/index.c has it locked */
+
+struct pfs_index_query { /* of pfs_index_find */
+	uint64_t *found_keys; /* or NULL */
+	uint32_t *values;
+	const uint64_t *keys;
+	size_t n;
+	enum pfs_index_question question;
+};
+
+struct pfs_index_change { /* of pfs_index_insert and pfs_index_remove */
+	const uint64_t *keys;
+	const uint32_t *values; /* NULL: removals of keys */
+	size_t n;
+	enum pfs_index_policy policy;
+};
+
+/* As gpu/index.h says.  What insert and remove return but -EIO leaves the tree as it was. */
+struct pfs_index_family {
+	int (*build)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     struct pfs_index_tree **out, enum pfs_index_kind kind, const uint64_t *keys,
+		     const uint32_t *values, size_t n);
+	void (*close)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_index_tree *tree);
+	int (*find)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		    const struct pfs_index_tree *tree, const struct pfs_index_query *query);
+	int (*range)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		     const struct pfs_index_tree *tree, struct pfs_index_list *out, uint64_t first,
+		     uint64_t last);
+	int (*insert)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_index_tree *tree, uint64_t *n_added,
+		      const struct pfs_index_change *change);
+	int (*remove)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_index_tree *tree, uint64_t *n_removed,
+		      const struct pfs_index_change *change);
+	void (*describe)(const struct pfs_index_tree *tree, struct pfs_index_info *info);
+	int (*verify)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      const struct pfs_index_tree *tree);
+};
+
+/* A list for n entries.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_index_list_make(const struct pfs_run *run, struct pfs_index_list *list,
+				       size_t n);
+
 struct pfs_families {
 	const char *name;
 	void (*close)(struct pfs_operator_backend *b);
@@ -273,6 +318,7 @@ struct pfs_families {
 	const struct pfs_group_family *group;
 	const struct pfs_join_family *join;
 	const struct pfs_gather_family *gather;
+	const struct pfs_index_family *index;
 };
 
 /* First member of every such back end. */
@@ -296,6 +342,9 @@ size_t pfs_source_computed(const struct pfs_source *source);
 
 /* n_threads as for pfs_operators_open. */
 PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads);
+/* The back ends of the operators; the device's is NULL until started. */
+struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o);
+struct pfs_operator_backend *pfs_operators_device(const struct pfs_operators *o);
 /* -ENODEV: built without CUDA, or no device. */
 PFS_MUST_CHECK int pfs_cuda_operators_open(struct pfs_operator_backend **out);
 

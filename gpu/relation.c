@@ -48,7 +48,12 @@ void pfs_operators_close(struct pfs_operators *o)
 	free(o);
 }
 
-static struct pfs_operator_backend *device_of(const struct pfs_operators *o)
+struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o)
+{
+	return o->host;
+}
+
+struct pfs_operator_backend *pfs_operators_device(const struct pfs_operators *o)
 {
 	return __atomic_load_n(&o->device, __ATOMIC_ACQUIRE);
 }
@@ -67,7 +72,7 @@ int pfs_operators_start_device(struct pfs_operators *o)
 
 bool pfs_operators_has_device(const struct pfs_operators *o)
 {
-	return device_of(o) != NULL;
+	return pfs_operators_device(o) != NULL;
 }
 
 void pfs_operators_count(const struct pfs_operators *o, struct pfs_operator_counts *counts)
@@ -179,7 +184,8 @@ static bool is_left_to_host(int error)
 		for (int on_host = (run)->on == PFS_ENGINE_HOST;                                   \
 		     on_host < 2 && is_left_to_host(operate_error); on_host++) {                   \
 			struct pfs_operator_backend *b =                                           \
-				on_host ? (run)->operators->host : device_of((run)->operators);    \
+				on_host ? pfs_operators_host((run)->operators)                             \
+					: pfs_operators_device((run)->operators);                          \
                                                                                                    \
 			if (!b || !b->families->family || !b->families->family->member)            \
 				continue;                                                          \

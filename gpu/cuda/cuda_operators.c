@@ -118,6 +118,12 @@ void pfs_job_keep(struct pfs_job *job, const void *d_memory)
 	}
 }
 
+void pfs_job_adopt(struct pfs_job *job, void *d_memory)
+{
+	if (d_memory && remember(job, d_memory))
+		(void)cudaFreeAsync(d_memory, job->stream); /* after what is queued */
+}
+
 void pfs_device_give(struct pfs_cuda_operators *o, void *d_memory)
 {
 	(void)o;
@@ -169,6 +175,7 @@ static const struct pfs_families families = {
 	.group = &pfs_cuda_group_family,
 	.join = &pfs_cuda_join_family,
 	.gather = &pfs_cuda_gather_family,
+	.index = &pfs_cuda_index_family,
 };
 
 static int open_pool(struct pfs_cuda_operators *o)

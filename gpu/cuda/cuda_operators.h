@@ -89,6 +89,8 @@ PFS_MUST_CHECK int pfs_job_alloc(struct pfs_job *job, void *out, size_t size);
 PFS_MUST_CHECK int pfs_job_alloc_zero(struct pfs_job *job, void *out, size_t size);
 /* The memory outlives the job; to be freed with pfs_device_give. */
 void pfs_job_keep(struct pfs_job *job, const void *d_memory);
+/* Memory that outlived another job is freed at the end of this one. */
+void pfs_job_adopt(struct pfs_job *job, void *d_memory);
 void pfs_device_give(struct pfs_cuda_operators *o, void *d_memory);
 PFS_MUST_CHECK int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size);
 /* Waits for it. */
@@ -165,6 +167,7 @@ extern const struct pfs_group_family pfs_cuda_group_family;   /* cuda_group.c */
 extern const struct pfs_sort_family pfs_cuda_sort_family;     /* cuda_sort.c */
 extern const struct pfs_join_family pfs_cuda_join_family;     /* cuda_join.c */
 extern const struct pfs_gather_family pfs_cuda_gather_family; /* cuda_source.c */
+extern const struct pfs_index_family pfs_cuda_index_family;   /* cuda_index.c */
 
 /* cuda_sort.c: keys as the sort orders them (collation BINARY). */
 PFS_MUST_CHECK int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank, enum pfs_kind kind,

@@ -103,6 +103,16 @@ static const struct pfs_gather_family gather_family = {
 	.compute = pfs_host_compute,
 	.filter = pfs_host_filter,
 };
+static const struct pfs_index_family index_family = {
+	.build = pfs_host_index_build,
+	.close = pfs_host_index_close,
+	.find = pfs_host_index_find,
+	.range = pfs_host_index_range,
+	.insert = pfs_host_index_insert,
+	.remove = pfs_host_index_remove,
+	.describe = pfs_host_index_describe,
+	.verify = pfs_host_index_verify,
+};
 static const struct pfs_families host_families = {
 	.name = "host",
 	.close = host_close,
@@ -111,6 +121,7 @@ static const struct pfs_families host_families = {
 	.group = &group_family,
 	.join = &join_family,
 	.gather = &gather_family,
+	.index = &index_family,
 };
 
 int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads)

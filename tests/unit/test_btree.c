@@ -219,6 +219,80 @@ static void test_load_refuses(void **state)
 	pfs_btree_destroy(NULL);
 }
 
+/* A full node's last child splits, in the middle of the tree: no poor node is left there. */
+static void test_split_beside_full(void **state)
+{
+	enum { FILLED = 62, N = FILLED * 63 * 3, STEP = 1000 }; /* nodes that ascending inserts fill */
+	uint64_t last = (uint64_t)(FILLED * FILLED - 1) * STEP; /* of the first node's last leaf */
+	struct pfs_btree *tree;
+
+	(void)state;
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(pfs_btree_insert(tree, (uint64_t)i * STEP, i), 0);
+	for (uint32_t i = 1; i < STEP; i++) {
+		assert_int_equal(pfs_btree_insert(tree, last + i, i), 0);
+		assert_int_equal(pfs_btree_verify(tree), 0);
+	}
+	pfs_btree_destroy(tree);
+}
+
+/* Batches answer as seeks do; reads as next does, in pieces. */
+static void test_batches(void **state)
+{
+	enum { N = 20000, QUERIES = 1003, PIECE = 37 };
+	static uint64_t keys[QUERIES], read_keys[N];
+	static uint32_t read_slots[N];
+	static struct pfs_btree_entry found[QUERIES];
+	uint64_t random = seed;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+	struct pfs_btree *tree;
+
+	(void)state;
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	for (uint32_t n = 0;; n = n * 3 + 1) {
+		for (uint32_t i = (uint32_t)pfs_btree_count(tree); i < n && i < N; i++)
+			assert_int_equal(pfs_btree_insert(tree, random_next(&random) % 9000 * 3, i), 0);
+		for (size_t i = 0; i < QUERIES; i++)
+			keys[i] = i ? random_next(&random) % 28000 : UINT64_MAX;
+		for (uint32_t slot = 0; slot < N; slot += N / 2 - 1) {
+			pfs_btree_find(tree, found, keys, slot, QUERIES);
+			for (size_t i = 0; i < QUERIES; i++) {
+				pfs_btree_seek(tree, &cursor, keys[i], slot);
+				if (!pfs_btree_next(tree, &cursor, &entry))
+					entry = (struct pfs_btree_entry){0, PFS_BTREE_NONE};
+				assert_int_equal(found[i].key, entry.key);
+				assert_int_equal(found[i].slot, entry.slot);
+			}
+		}
+		for (size_t i = 0; i < 20; i++) {
+			struct pfs_btree_cursor pieces;
+			uint64_t last = i ? keys[i + 20] : UINT64_MAX;
+			size_t done = 0, more;
+
+			pfs_btree_seek(tree, &pieces, i ? keys[i + 1] : 0, 0);
+			cursor = pieces;
+			do {
+				more = pfs_btree_read(tree, &pieces, &read_keys[done],
+						      &read_slots[done], PIECE, last);
+				done += more;
+			} while (more == PIECE && done + PIECE <= N);
+			for (size_t k = 0; k < done; k++) {
+				assert_true(pfs_btree_next(tree, &cursor, &entry));
+				assert_int_equal(read_keys[k], entry.key);
+				assert_int_equal(read_slots[k], entry.slot);
+				assert_true(entry.key <= last);
+			}
+			if (more < PIECE && pfs_btree_next(tree, &cursor, &entry))
+				assert_true(entry.key > last);
+		}
+		if (n >= N)
+			break;
+	}
+	pfs_btree_destroy(tree);
+}
+
 static void test_reserve(void **state)
 {
 	struct pfs_btree *tree;
@@ -241,7 +315,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),	     cmocka_unit_test(test_ascending_fills),
 		cmocka_unit_test(test_load),	     cmocka_unit_test(test_load_refuses),
-		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_reserve),	     cmocka_unit_test(test_batches),
+		cmocka_unit_test(test_split_beside_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

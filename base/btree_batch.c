@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Many entries at once: searches side by side, and ranges read leaf by leaf. */
+#include <string.h>
+
+#include "base/btree_node.h"
+#include "base/checked.h"
+
+#define SIDE_BY_SIDE 16u /* about as many lines as a core waits for at once */
+#define LINE	     64u
+
+/* The halves and quarters of a node's keys are what its search reads first. */
+static void prefetch_keys(const void *node, const uint64_t *keys, uint32_t capacity)
+{
+	__builtin_prefetch(node); /* its count */
+	for (uint32_t i = 0; i < capacity; i += LINE / sizeof(*keys) * 2)
+		__builtin_prefetch(&keys[i]);
+}
+
+static void prefetch(const void *node, bool is_leaf)
+{
+	if (is_leaf)
+		prefetch_keys(node, ((const struct pfs_leaf *)node)->keys, LEAF_MAX);
+	else
+		prefetch_keys(node, ((const struct pfs_inner *)node)->keys, INNER_MAX);
+}
+
+static struct pfs_btree_entry entry_from(const struct pfs_leaf *leaf, uint64_t key, uint32_t slot)
+{
+	uint32_t i = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+
+	if (i == leaf->count) {
+		leaf = leaf->next;
+		i = 0;
+	}
+	if (!leaf)
+		return (struct pfs_btree_entry){0, PFS_BTREE_NONE};
+	return (struct pfs_btree_entry){leaf->keys[i], leaf->slots[i]};
+}
+
+static void find_some(const struct pfs_btree *tree, struct pfs_btree_entry *out,
+		      const uint64_t *keys, uint32_t slot, size_t n)
+{
+	const void *node[SIDE_BY_SIDE];
+
+	for (size_t i = 0; i < n; i++)
+		node[i] = tree->root;
+	for (unsigned level = 0; level < tree->height; level++) {
+		for (size_t i = 0; i < n; i++) {
+			const struct pfs_inner *inner = node[i];
+
+			node[i] = inner->children[pfs_btree_child(inner, keys[i], slot)];
+			prefetch(node[i], level + 1 == tree->height);
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = entry_from(node[i], keys[i], slot);
+}
+
+void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, const uint64_t *keys,
+		    uint32_t slot, size_t n)
+{
+	for (size_t i = 0; i < n; i += SIDE_BY_SIDE)
+		find_some(tree, &out[i], &keys[i], slot, PFS_MIN(n - i, SIDE_BY_SIDE));
+}
+
+size_t pfs_btree_read(const struct pfs_btree *tree PFS_UNUSED, struct pfs_btree_cursor *cursor,
+		      uint64_t *keys, uint32_t *slots, size_t capacity, uint64_t last)
+{
+	const struct pfs_leaf *leaf = cursor->leaf;
+	uint32_t from = cursor->position, end;
+	size_t done = 0;
+
+	while (done < capacity) {
+		if (from >= leaf->count) {
+			if (!leaf->next)
+				break;
+			leaf = leaf->next;
+			from = 0;
+			continue;
+		}
+		end = leaf->count;
+		if (leaf->keys[end - 1] > last) /* then last + 1 does not wrap */
+			end = pfs_btree_rank(leaf->keys, leaf->slots, end, last + 1, 0);
+		if (end <= from)
+			break;
+		end = (uint32_t)PFS_MIN(end, from + (capacity - done));
+		memcpy(&keys[done], &leaf->keys[from], (end - from) * sizeof(*keys));
+		memcpy(&slots[done], &leaf->slots[from], (end - from) * sizeof(*slots));
+		done += end - from;
+		from = end;
+		cursor->leaf = leaf;
+		cursor->position = from;
+	}
+	return done;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/index.cuh - how kernels search the B+-tree. */
+#ifndef PFS_GPU_CUDA_INDEX_CUH
+#define PFS_GPU_CUDA_INDEX_CUH
+
+#include "gpu/cuda/device.cuh"
+#include "gpu/cuda/index_kernels.h"
+
+/* Where a pair is or would be: an entry of a leaf, one past its last at most. */
+struct pfs_index_place {
+	uint32_t position, page, entry;
+};
+
+static __device__ __forceinline__ bool pfs_pair_less(uint64_t key, uint32_t value, uint64_t than_key,
+						     uint32_t than_value)
+{
+	return key < than_key || (key == than_key && value < than_value);
+}
+
+/* The last of n fences from `from` on, `shift` bits of position apart, that is not greater than the
+ * pair; the first is known not to be.  Values are read only where keys are equal. */
+static __device__ __forceinline__ uint32_t pfs_last_fence(const uint64_t *keys,
+							  const uint32_t *__restrict__ values,
+							  uint32_t from, uint32_t n, int shift,
+							  uint64_t key, uint32_t value)
+{
+	while (n > 1) {
+		uint32_t half = n >> 1;
+		uint64_t fence = keys[from + half];
+
+		if (fence < key ||
+		    (fence == key && values[(size_t)(from + half) << shift] <= value))
+			from += half;
+		n -= half;
+	}
+	return from;
+}
+
+/* top: the top level's keys, in shared memory or not. */
+static __device__ __forceinline__ pfs_index_place pfs_locate(const pfs_device_btree &t,
+							     const uint64_t *top, uint64_t key,
+							     uint32_t value)
+{
+	const uint64_t *keys;
+	pfs_index_place place;
+	uint32_t i = pfs_last_fence(top, t.leaves.d_fence_value, 0, t.n_level[t.top],
+				    t.top * PFS_FAN_BITS, key, value);
+
+	for (int level = t.top - 1; level >= 0; level--) {
+		uint32_t from = i << PFS_FAN_BITS;
+
+		i = pfs_last_fence(t.d_level[level], t.leaves.d_fence_value, from,
+				   min(1u << PFS_FAN_BITS, t.n_level[level] - from),
+				   level * PFS_FAN_BITS, key, value);
+	}
+	place.position = i;
+	place.page = t.leaves.d_page[i];
+	keys = t.pages.d_keys + (size_t)place.page * PFS_PAGE;
+	i = 0;
+#pragma unroll
+	for (uint32_t half = PFS_PAGE / 2; half; half /= 2) {
+		uint64_t k = keys[i + half - 1];
+
+		if (k < key)
+			i += half;
+		else if (k == key &&
+			 t.pages.d_values[(size_t)place.page * PFS_PAGE + i + half - 1] < value)
+			i += half;
+	}
+	/* Of 31 entries; the last one decides between 31 and 32. */
+	if (i == PFS_PAGE - 1 && pfs_pair_less(keys[i], t.pages.d_values[(size_t)place.page * PFS_PAGE + i],
+					       key, value))
+		i++;
+	place.entry = i;
+	return place;
+}
+
+#endif

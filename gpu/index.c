@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks what an index is asked, chooses its back end, and takes it to the host when a device is short
+ * of memory. */
+#include "gpu/index.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "gpu/engine_impl.h"
+
+struct pfs_index {
+	/* Held for reading by questions, for writing by changes; guards everything below. */
+	pthread_rwlock_t lock;
+	enum pfs_index_kind kind;
+	struct pfs_operator_backend *backend, *host;
+	struct pfs_index_tree *tree; /* the back end's */
+};
+
+static const struct pfs_index_family *family_of(const struct pfs_index *index)
+{
+	return index->backend->families->index;
+}
+
+static int check_pairs(enum pfs_index_kind kind, const uint64_t *keys, const uint32_t *values,
+		       size_t n)
+{
+	if (n > PFS_INDEX_BATCH_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++) {
+		if (values[i] == PFS_INDEX_NONE)
+			return -EINVAL;
+		if (i == 0 || keys[i - 1] < keys[i])
+			continue;
+		if (keys[i - 1] > keys[i] || kind == PFS_INDEX_UNIQUE || values[i - 1] >= values[i])
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_values(const uint32_t *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (values[i] == PFS_INDEX_NONE)
+			return -EINVAL;
+	return 0;
+}
+
+static int build_on(const struct pfs_run *run, struct pfs_index *index,
+		    struct pfs_operator_backend *b, const uint64_t *keys, const uint32_t *values,
+		    size_t n)
+{
+	struct pfs_index_tree *tree;
+
+	PFS_TRY(b->families->index->build(b, run, &tree, index->kind, keys, values, n));
+	index->backend = b;
+	index->tree = tree;
+	return 0;
+}
+
+int pfs_index_build(const struct pfs_run *run, struct pfs_index **out, enum pfs_index_kind kind,
+		    const uint64_t *keys, const uint32_t *values, size_t n)
+{
+	struct pfs_operator_backend *device =
+		run->on == PFS_ENGINE_HOST ? NULL : pfs_operators_device(run->operators);
+	struct pfs_index *index;
+	pthread_rwlockattr_t attr;
+	int error = -EOPNOTSUPP;
+
+	*out = NULL;
+	PFS_TRY(check_pairs(kind, keys, values, n));
+	index = calloc(1, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	index->kind = kind;
+	index->host = pfs_operators_host(run->operators);
+	(void)pthread_rwlockattr_init(&attr);
+	/* Questions that never pause must not keep changes waiting for ever. */
+	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(&index->lock, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
+	if (device && device->families->index) {
+		error = build_on(run, index, device, keys, values, n);
+		if (error == -ENOMEM)
+			pfs_warning("an index of %zu entries is too large for the device: it stays "
+				    "on the processor", n);
+	}
+	if (error == -EOPNOTSUPP || error == -ENOMEM || error == -EIO)
+		error = build_on(run, index, index->host, keys, values, n);
+	if (error)
+		pfs_index_close(run, index);
+	else
+		*out = index;
+	return error;
+}
+
+void pfs_index_close(const struct pfs_run *run, struct pfs_index *index)
+{
+	if (!index)
+		return;
+	if (index->tree)
+		family_of(index)->close(index->backend, run, index->tree);
+	(void)pthread_rwlock_destroy(&index->lock);
+	free(index);
+}
+
+/* Moves the index from the device to the host.  The lock is held for writing. */
+static int take_home(const struct pfs_run *run, struct pfs_index *index)
+{
+	const struct pfs_index_family *family = family_of(index);
+	struct pfs_operator_backend *device = index->backend;
+	struct pfs_index_tree *tree = index->tree;
+	struct pfs_index_list all;
+	int error;
+
+	PFS_TRY(family->range(device, run, tree, &all, 0, UINT64_MAX));
+	error = build_on(run, index, index->host, all.keys, all.values, all.n);
+	pfs_index_list_free(run, &all);
+	if (error)
+		return error;
+	family->close(device, run, tree);
+	pfs_warning("an index is too large for the device: it goes on on the processor");
+	return 0;
+}
+
+/* A device that failed a moment ago is not asked again: what it held is lost. */
+static int lost(const struct pfs_index *index, int error)
+{
+	return error == -EOPNOTSUPP && index->backend != index->host ? -EIO : error;
+}
+
+/* True if a device could not do it for want of memory, and the host shall.  The lock is held for
+ * writing. */
+static bool is_short(const struct pfs_run *run, struct pfs_index *index, int *error)
+{
+	if (*error != -ENOMEM || index->backend == index->host)
+		return false;
+	*error = take_home(run, index);
+	return *error == 0;
+}
+
+static int verified(const struct pfs_run *run, struct pfs_index *index, int error)
+{
+#ifdef PFS_VERIFY
+	if (error == 0)
+		PFS_VERIFY_CHECK(family_of(index)->verify(index->backend, run, index->tree) !=
+				 -EUCLEAN);
+#else
+	(void)run, (void)index;
+#endif
+	return lost(index, error);
+}
+
+/* After a question that ended so, with the lock held for reading: the same with the lock not held. */
+static bool is_short_for_question(const struct pfs_run *run, struct pfs_index *index, int *error)
+{
+	bool on_device = index->backend != index->host, again;
+
+	*error = lost(index, *error);
+	(void)pthread_rwlock_unlock(&index->lock);
+	if (*error != -ENOMEM || !on_device)
+		return false;
+	(void)pthread_rwlock_wrlock(&index->lock);
+	again = index->backend == index->host; /* another one has taken it there */
+	again = again || is_short(run, index, error);
+	(void)pthread_rwlock_unlock(&index->lock);
+	return again;
+}
+
+int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index, uint64_t *n_added,
+		     const uint64_t *keys, const uint32_t *values, size_t n,
+		     enum pfs_index_policy policy)
+{
+	const struct pfs_index_change change = {keys, values, n, policy};
+	int error;
+
+	if (n > PFS_INDEX_BATCH_MAX)
+		return -EINVAL;
+	PFS_TRY(check_values(values, n));
+	(void)pthread_rwlock_wrlock(&index->lock);
+	do
+		error = family_of(index)->insert(index->backend, run, index->tree, n_added,
+						 &change);
+	while (is_short(run, index, &error));
+	error = verified(run, index, error);
+	(void)pthread_rwlock_unlock(&index->lock);
+	return error;
+}
+
+int pfs_index_remove(const struct pfs_run *run, struct pfs_index *index, uint64_t *n_removed,
+		     const uint64_t *keys, const uint32_t *values, size_t n)
+{
+	const struct pfs_index_change change = {.keys = keys, .values = values, .n = n};
+	int error;
+
+	if (n > PFS_INDEX_BATCH_MAX || (index->kind == PFS_INDEX_UNIQUE) != (values == NULL))
+		return -EINVAL;
+	(void)pthread_rwlock_wrlock(&index->lock);
+	do
+		error = family_of(index)->remove(index->backend, run, index->tree, n_removed,
+						 &change);
+	while (is_short(run, index, &error));
+	error = verified(run, index, error);
+	(void)pthread_rwlock_unlock(&index->lock);
+	return error;
+}
+
+int pfs_index_find(const struct pfs_run *run, struct pfs_index *index, uint64_t *found_keys,
+		   uint32_t *values, const uint64_t *keys, size_t n,
+		   enum pfs_index_question question)
+{
+	const struct pfs_index_query query = {found_keys, values, keys, n, question};
+	int error;
+
+	if (n > PFS_INDEX_BATCH_MAX)
+		return -EINVAL;
+	do {
+		(void)pthread_rwlock_rdlock(&index->lock);
+		error = family_of(index)->find(index->backend, run, index->tree, &query);
+	} while (is_short_for_question(run, index, &error));
+	return error;
+}
+
+int pfs_index_range(const struct pfs_run *run, struct pfs_index *index, struct pfs_index_list *out,
+		    uint64_t first, uint64_t last)
+{
+	int error;
+
+	*out = (struct pfs_index_list){0};
+	if (first > last)
+		return 0;
+	do {
+		(void)pthread_rwlock_rdlock(&index->lock);
+		error = family_of(index)->range(index->backend, run, index->tree, out, first, last);
+	} while (is_short_for_question(run, index, &error));
+	return error;
+}
+
+int pfs_index_list_make(const struct pfs_run *run, struct pfs_index_list *list, size_t n)
+{
+	*list = (struct pfs_index_list){.n = n};
+	PFS_TRY(pfs_run_alloc_raw(run, &list->keys, n, sizeof(*list->keys)));
+	if (pfs_run_alloc_raw(run, &list->values, n, sizeof(*list->values)) == 0)
+		return 0;
+	pfs_index_list_free(run, list);
+	return -ENOMEM;
+}
+
+void pfs_index_list_free(const struct pfs_run *run, struct pfs_index_list *list)
+{
+	pfs_run_free(run, list->keys, list->n, sizeof(*list->keys));
+	pfs_run_free(run, list->values, list->n, sizeof(*list->values));
+	*list = (struct pfs_index_list){0};
+}
+
+void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info)
+{
+	(void)pthread_rwlock_rdlock(&index->lock);
+	*info = (struct pfs_index_info){.where = index->backend->families->name};
+	family_of(index)->describe(index->tree, info);
+	(void)pthread_rwlock_unlock(&index->lock);
+}
+
+int pfs_index_verify(const struct pfs_run *run, struct pfs_index *index)
+{
+	int error;
+
+	(void)pthread_rwlock_rdlock(&index->lock);
+	error = family_of(index)->verify(index->backend, run, index->tree);
+	(void)pthread_rwlock_unlock(&index->lock);
+	return error;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/index.h - ordered indexes: B+-trees of 64-bit keys and 32-bit values (S5), in the host's memory
+ * or a device's.
+ *
+ * An index is either unique, with one value a key, or has duplicates: then its entries are unique as
+ * (key, value) pairs, and the values of a key come in ascending order.  Everything is asked in batches,
+ * of one or of millions.  Both back ends give the same answers.
+ *
+ * Threads: any number.  Each batch of changes is one step: a batch of questions sees the index before
+ * it or after it, never between.  Questions run side by side.
+ * Where: on run->on's back end if it can be had when the index is built, and there it stays; a device
+ * that is short of memory hands the index to the host, with a warning.
+ * Errors of all functions, beside their own: -ENOMEM; what run->poll answers; -EIO: the device failed
+ * and what the index held is lost with it: close it and build it anew. */
+#ifndef PFS_GPU_INDEX_H
+#define PFS_GPU_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "gpu/run.h"
+
+#define PFS_INDEX_NONE	    UINT32_MAX /* no value: no entry may have it */
+#define PFS_INDEX_BATCH_MAX ((size_t)1 << 30)
+
+struct pfs_index;
+
+enum pfs_index_kind { PFS_INDEX_UNIQUE, PFS_INDEX_DUPLICATES };
+
+enum pfs_index_question {
+	PFS_INDEX_EQUAL,     /* the first entry of the key */
+	PFS_INDEX_NOT_LESS,  /* the first entry whose key is not less (the lower bound) */
+	PFS_INDEX_GREATER,   /* the first entry whose key is greater (the upper bound) */
+};
+
+/* What becomes of an entry whose key a unique index has already. */
+enum pfs_index_policy { PFS_INDEX_REFUSE, PFS_INDEX_REPLACE };
+
+/* Entries in order, for pfs_index_list_free. */
+struct pfs_index_list {
+	uint64_t *keys;
+	uint32_t *values;
+	size_t n;
+};
+
+/* An index of n pairs, at most PFS_INDEX_BATCH_MAX, which stay the caller's.  -EINVAL: they do not
+ * strictly ascend (by key, or by key and value), or a value is PFS_INDEX_NONE. */
+PFS_MUST_CHECK int pfs_index_build(const struct pfs_run *run, struct pfs_index **out,
+				   enum pfs_index_kind kind, const uint64_t *keys,
+				   const uint32_t *values, size_t n);
+
+/* `run` as it was built with.  NULL is no index. */
+void pfs_index_close(const struct pfs_run *run, struct pfs_index *index);
+
+/* values[i] = the value of the entry that answers for keys[i], PFS_INDEX_NONE where there is none;
+ * found_keys[i] its key, undefined where there is none (the array may be NULL).  -EINVAL: n is over
+ * PFS_INDEX_BATCH_MAX, as below. */
+PFS_MUST_CHECK int pfs_index_find(const struct pfs_run *run, struct pfs_index *index,
+				  uint64_t *found_keys, uint32_t *values, const uint64_t *keys,
+				  size_t n, enum pfs_index_question question);
+
+/* *out = all entries with first <= key <= last. */
+PFS_MUST_CHECK int pfs_index_range(const struct pfs_run *run, struct pfs_index *index,
+				   struct pfs_index_list *out, uint64_t first, uint64_t last);
+void pfs_index_list_free(const struct pfs_run *run, struct pfs_index_list *list);
+
+/* As n insertions one after the other; *n_added entries are new.  REPLACE sets the value of a key that
+ * a unique index has; otherwise what is there stays, and the entry is refused.  With duplicates the
+ * policy means nothing: a pair that is there is refused.  -EINVAL: a value is PFS_INDEX_NONE.  On any
+ * error but -EIO nothing has changed. */
+PFS_MUST_CHECK int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index,
+				    uint64_t *n_added, const uint64_t *keys, const uint32_t *values,
+				    size_t n, enum pfs_index_policy policy);
+
+/* Removes the keys' entries; values is NULL for a unique index, and tells which of a key's entries
+ * otherwise (-EINVAL if not so).  *n_removed were there.  On any error but -EIO nothing has changed. */
+PFS_MUST_CHECK int pfs_index_remove(const struct pfs_run *run, struct pfs_index *index,
+				    uint64_t *n_removed, const uint64_t *keys,
+				    const uint32_t *values, size_t n);
+
+struct pfs_index_info {
+	const char *where; /* "host" or "cuda" */
+	uint64_t n;	   /* entries */
+	uint64_t n_leaves, bytes; /* pages of the lowest level; memory.  0 leaves: not told */
+};
+
+void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info);
+
+/* The invariants: order, fill, links and the list of leaves, levels, count.  -EUCLEAN, which has been
+ * logged with page and rule.  After each change in verify builds. */
+PFS_MUST_CHECK int pfs_index_verify(const struct pfs_run *run, struct pfs_index *index);
+
+#endif

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* Ordered indexes: one table of cases on the host and, where there is one, on a device, each answer
+ * compared with a sorted array's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "gpu/engine_impl.h"
+#include "gpu/relation.h"
+#include "tests/ref/random.h"
+#include "tests/ref/sorted_pairs.h"
+
+static const uint64_t seed = 0x5eed0005;
+
+/* An index and what it must hold. */
+struct pair_test {
+	struct pfs_run run;
+	struct pfs_index *index;
+	struct ref_pairs ref;
+};
+
+static void assert_range(struct pair_test *t, uint64_t first, uint64_t last)
+{
+	size_t from = ref_pairs_rank(&t->ref, first, 0);
+	size_t to = ref_pairs_rank(&t->ref, last, PFS_INDEX_NONE), n = from < to ? to - from : 0;
+	struct pfs_index_list list;
+
+	assert_int_equal(pfs_index_range(&t->run, t->index, &list, first, last), 0);
+	assert_int_equal(list.n, n);
+	if (n) {
+		assert_memory_equal(list.keys, &t->ref.keys[from], n * sizeof(*list.keys));
+		assert_memory_equal(list.values, &t->ref.values[from], n * sizeof(*list.values));
+	}
+	pfs_index_list_free(&t->run, &list);
+}
+
+static void assert_finds(struct pair_test *t, const uint64_t *keys, size_t n)
+{
+	uint32_t *values = malloc(n * sizeof(*values) + 1);
+	uint64_t *found = malloc(n * sizeof(*found) + 1);
+
+	assert_non_null(values);
+	assert_non_null(found);
+	for (int question = PFS_INDEX_EQUAL; question <= PFS_INDEX_GREATER; question++) {
+		assert_int_equal(pfs_index_find(&t->run, t->index, found, values, keys, n,
+						(enum pfs_index_question)question),
+				 0);
+		for (size_t i = 0; i < n; i++) {
+			uint64_t key = 0;
+			uint32_t value = ref_pairs_find(&t->ref, &key, keys[i],
+							(enum pfs_index_question)question);
+
+			assert_int_equal(values[i], value);
+			if (value != PFS_INDEX_NONE)
+				assert_int_equal(found[i], key);
+		}
+	}
+	free(values);
+	free(found);
+}
+
+static void assert_same(struct pair_test *t)
+{
+	struct pfs_index_info info;
+
+	assert_int_equal(pfs_index_verify(&t->run, t->index), 0);
+	pfs_index_describe(t->index, &info);
+	assert_int_equal(info.n, t->ref.n);
+	assert_range(t, 0, UINT64_MAX);
+}
+
+static void begin(struct pair_test *t, enum pfs_index_kind kind)
+{
+	t->ref = (struct ref_pairs){.kind = kind};
+	assert_int_equal(pfs_index_build(&t->run, &t->index, kind, NULL, NULL, 0), 0);
+}
+
+static void end(struct pair_test *t)
+{
+	pfs_index_close(&t->run, t->index);
+	ref_pairs_free(&t->ref);
+}
+
+static void insert(struct pair_test *t, const uint64_t *keys, const uint32_t *values, size_t n,
+		   enum pfs_index_policy policy)
+{
+	uint64_t added;
+
+	assert_int_equal(pfs_index_insert(&t->run, t->index, &added, keys, values, n, policy), 0);
+	assert_int_equal(added, ref_pairs_insert(&t->ref, keys, values, n, policy));
+}
+
+static void remove_pairs(struct pair_test *t, const uint64_t *keys, const uint32_t *values, size_t n)
+{
+	uint64_t removed;
+
+	if (t->ref.kind == PFS_INDEX_UNIQUE)
+		values = NULL;
+	assert_int_equal(pfs_index_remove(&t->run, t->index, &removed, keys, values, n), 0);
+	assert_int_equal(removed, ref_pairs_remove(&t->ref, keys, values, n));
+}
+
+/* ---- the cases ---- */
+
+/* Every sequence of up to `most` keys from a small alphabet, inserted one by one or at once, asked for
+ * everything, and a part of it removed. */
+static void exhaustive(struct pair_test *t)
+{
+	static const uint64_t alphabet[] = {0, 1, 7, UINT64_MAX};
+	static const uint64_t asked[] = {0, 1, 2, 6, 7, 8, UINT64_MAX - 1, UINT64_MAX};
+	unsigned most = t->run.on == PFS_ENGINE_HOST ? 6 : 4;
+
+	for (unsigned length = 0; length <= most; length++)
+		for (unsigned code = 0; code < 1u << 2 * length; code++) {
+			uint64_t keys[6];
+			uint32_t values[6];
+
+			for (unsigned i = 0; i < length; i++) {
+				keys[i] = alphabet[code >> 2 * i & 3];
+				values[i] = (code * 5 + i) % 3;
+			}
+			begin(t, code & 1 ? PFS_INDEX_UNIQUE : PFS_INDEX_DUPLICATES);
+			if (code & 2)
+					insert(t, keys, values, length,
+				       code >> 2 & 1 ? PFS_INDEX_REPLACE : PFS_INDEX_REFUSE);
+			else
+				for (unsigned i = 0; i < length; i++)
+					insert(t, &keys[i], &values[i], 1, PFS_INDEX_REPLACE);
+			assert_same(t);
+			assert_finds(t, asked, PFS_COUNT(asked));
+			assert_range(t, 1, 7);
+			remove_pairs(t, keys, values, length / 2);
+			assert_same(t);
+			assert_finds(t, asked, PFS_COUNT(asked));
+			end(t);
+		}
+}
+
+/* Built from every size about a page's and a level's, then asked at, before and after each key. */
+static void built(struct pair_test *t)
+{
+	static const size_t sizes[] = {0,  1,  2,   23,	 24,  25,   31,	  32,	33,    47,    48,
+				       49, 64, 383, 384, 385, 6143, 6144, 6145, 20000, 70001};
+
+	for (size_t s = 0; s < PFS_COUNT(sizes) * 2; s++) {
+		size_t n = sizes[s / 2], asked = n < 3000 ? 3 * n : 9000;
+		uint64_t *keys = malloc(n * 8 + 8), *ask = malloc(asked * 8 + 8), state = seed + s;
+		uint32_t *values = malloc(n * 4 + 4);
+		struct ref_pairs *ref = &t->ref;
+
+		assert_true(keys && ask && values);
+		for (size_t i = 0; i < n; i++) {
+			keys[i] = s % 2 ? i * 4 + 1 : i / 3 * 3;
+			values[i] = (uint32_t)(s % 2 ? n - i : i);
+		}
+		*ref = (struct ref_pairs){.kind = s % 2 ? PFS_INDEX_UNIQUE : PFS_INDEX_DUPLICATES};
+		assert_int_equal(ref_pairs_insert(ref, keys, values, n, PFS_INDEX_REFUSE), n);
+		assert_int_equal(pfs_index_build(&t->run, &t->index, ref->kind, keys, values, n), 0);
+		assert_same(t);
+		for (size_t i = 0; i < asked; i++)
+			ask[i] = keys[n < 3000 ? i / 3 : random_next(&state) % n] + i % 3 - 1;
+		assert_finds(t, ask, asked);
+		for (size_t i = 0; n && i < 20; i++)
+			assert_range(t, random_next(&state) % (n * 4), random_next(&state) % (n * 4));
+		end(t);
+		free(keys);
+		free(ask);
+		free(values);
+	}
+}
+
+static void random_batches(struct pair_test *t, enum pfs_index_kind kind, uint64_t n_keys,
+			   uint32_t n_values, size_t batch)
+{
+	uint64_t *keys = malloc(batch * sizeof(*keys)), state = seed + n_keys + batch;
+	uint32_t *values = malloc(batch * sizeof(*values));
+	struct pfs_index_info info;
+
+	assert_true(keys && values);
+	begin(t, kind);
+	for (unsigned round = 0; round < 40; round++) {
+		size_t n = random_next(&state) % batch + 1;
+		bool grows = random_next(&state) % 10 < (round / 10 % 2 ? 2 : 8);
+		enum pfs_index_policy policy =
+			round % 3 ? PFS_INDEX_REPLACE : PFS_INDEX_REFUSE;
+
+		for (size_t i = 0; i < n; i++) {
+			size_t any = t->ref.n ? random_next(&state) % t->ref.n : 0;
+			bool known = t->ref.n && random_next(&state) % 8 > (grows ? 6 : 0);
+
+			keys[i] = known ? t->ref.keys[any] : random_next(&state) % n_keys;
+			values[i] = known && !grows ? t->ref.values[any]
+						    : random_below(&state, n_values);
+		}
+		if (grows)
+			insert(t, keys, values, n, policy);
+		else
+			remove_pairs(t, keys, values, n);
+		assert_same(t);
+		assert_finds(t, keys, n);
+		assert_range(t, keys[0], keys[n - 1]);
+	}
+	while (t->ref.n) { /* a half of what is left */
+		size_t n = t->ref.n / 2 + 1;
+
+		n = n < batch ? n : batch;
+		for (size_t i = 0; i < n; i++) {
+			keys[i] = t->ref.keys[i * (t->ref.n / n)];
+			values[i] = t->ref.values[i * (t->ref.n / n)];
+		}
+		remove_pairs(t, keys, values, n);
+		assert_int_equal(pfs_index_verify(&t->run, t->index), 0);
+		pfs_index_describe(t->index, &info);
+		/* two neighbours that fit into one page do not both stay poor */
+		assert_true(info.n_leaves <= t->ref.n / 8 + 2);
+	}
+	assert_same(t);
+	end(t);
+	free(keys);
+	free(values);
+}
+
+static void random_cases(struct pair_test *t)
+{
+	print_message("seed %#llx\n", (unsigned long long)seed);
+	random_batches(t, PFS_INDEX_UNIQUE, UINT64_MAX, UINT32_MAX, 7000);
+	random_batches(t, PFS_INDEX_UNIQUE, 900, UINT32_MAX, 2000);
+	random_batches(t, PFS_INDEX_UNIQUE, UINT64_MAX, UINT32_MAX, 40);
+	random_batches(t, PFS_INDEX_DUPLICATES, UINT64_MAX, UINT32_MAX, 5000);
+	random_batches(t, PFS_INDEX_DUPLICATES, 5, 20000, 5000); /* many values a key */
+	random_batches(t, PFS_INDEX_DUPLICATES, 1, 30000, 3000);
+	random_batches(t, PFS_INDEX_DUPLICATES, 3000, 3, 3000);
+}
+
+/* Whole batches behind, before and between what is there. */
+static void in_order(struct pair_test *t)
+{
+	enum { N = 30000 };
+	static uint64_t keys[N];
+	static uint32_t values[N];
+
+	begin(t, PFS_INDEX_UNIQUE);
+	for (uint64_t from = 10 * N; from > 6 * N; from -= N) {
+		for (size_t i = 0; i < N; i++) {
+			keys[i] = (from + i) * 2 + (from / N & 1 ? 0 : N);
+			values[i] = (uint32_t)i;
+		}
+		insert(t, keys, values, N, PFS_INDEX_REFUSE);
+		assert_same(t);
+	}
+	for (size_t i = 0; i < N; i++)
+		keys[i] = UINT64_MAX - i;
+	insert(t, keys, values, N, PFS_INDEX_REFUSE);
+	assert_same(t);
+	assert_finds(t, keys, N);
+	end(t);
+}
+
+static void refusals(struct pair_test *t)
+{
+	static const uint64_t keys[] = {1, 3, 2}, equal[] = {5, 5};
+	static const uint32_t values[] = {1, 2, 3}, none[] = {1, PFS_INDEX_NONE}, falling[] = {2, 1};
+	struct pfs_index *index;
+	uint64_t n;
+
+	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_UNIQUE, keys, values, 3), -EINVAL);
+	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_UNIQUE, equal, values, 2), -EINVAL);
+	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_DUPLICATES, equal, falling, 2),
+			 -EINVAL);
+	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_UNIQUE, keys, none, 2), -EINVAL);
+	begin(t, PFS_INDEX_UNIQUE);
+	assert_int_equal(pfs_index_insert(&t->run, t->index, &n, keys, none, 2, PFS_INDEX_REFUSE),
+			 -EINVAL);
+	assert_int_equal(pfs_index_remove(&t->run, t->index, &n, keys, values, 2), -EINVAL);
+	assert_int_equal(pfs_index_find(&t->run, t->index, NULL, NULL, NULL, SIZE_MAX,
+					PFS_INDEX_EQUAL),
+			 -EINVAL);
+	assert_same(t);
+	assert_range(t, 9, 3);
+	end(t);
+	begin(t, PFS_INDEX_DUPLICATES);
+	assert_int_equal(pfs_index_remove(&t->run, t->index, &n, keys, NULL, 2), -EINVAL);
+	end(t);
+}
+
+/* ---- batches are steps ---- */
+
+#define STEP_KEYS 3000u
+
+struct steps {
+	struct pair_test *t;
+	atomic_bool done;
+	atomic_uint bad, seen;
+};
+
+/* Every batch sets all values to its own number: a reader must never see two of them. */
+static void *read_steps(void *context)
+{
+	struct steps *steps = context;
+	uint64_t keys[256];
+	uint32_t values[256], last = 0;
+
+	for (size_t i = 0; i < PFS_COUNT(keys); i++)
+		keys[i] = i * (STEP_KEYS / PFS_COUNT(keys));
+	while (!atomic_load(&steps->done)) {
+		if (pfs_index_find(&steps->t->run, steps->t->index, NULL, values, keys,
+				   PFS_COUNT(keys), PFS_INDEX_EQUAL))
+			atomic_fetch_add(&steps->bad, 1);
+		for (size_t i = 0; i < PFS_COUNT(keys); i++)
+			if (values[i] != values[0] || values[i] < last)
+				atomic_fetch_add(&steps->bad, 1);
+		last = values[0];
+		atomic_fetch_add(&steps->seen, 1);
+	}
+	return NULL;
+}
+
+static void steps(struct pair_test *t)
+{
+	static uint64_t keys[STEP_KEYS];
+	static uint32_t values[STEP_KEYS];
+	struct steps steps = {.t = t};
+	pthread_t threads[8];
+
+	begin(t, PFS_INDEX_UNIQUE);
+	for (uint32_t i = 0; i < STEP_KEYS; i++)
+		keys[i] = i;
+	insert(t, keys, values, STEP_KEYS, PFS_INDEX_REFUSE);
+	for (size_t i = 0; i < PFS_COUNT(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_steps, &steps), 0);
+	for (uint32_t step = 1; step < 60 || atomic_load(&steps.seen) < 50; step++) {
+		for (uint32_t i = 0; i < STEP_KEYS; i++)
+			values[i] = step;
+		insert(t, keys, values, STEP_KEYS, PFS_INDEX_REPLACE);
+	}
+	atomic_store(&steps.done, true);
+	for (size_t i = 0; i < PFS_COUNT(threads); i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(atomic_load(&steps.bad), 0);
+	assert_same(t);
+	end(t);
+}
+
+/* ---- where they run ---- */
+
+static void run_on(void (*cases)(struct pair_test *t), enum pfs_engine_kind kind)
+{
+	struct pair_test t = {.run = {.on = kind}};
+
+	if (pfs_operators_open(&t.run.operators, kind, 2)) {
+		assert_int_not_equal(kind, PFS_ENGINE_HOST);
+		skip();
+	}
+	cases(&t);
+	pfs_operators_close(t.run.operators);
+}
+
+#define CASES(name)                                                                                \
+	static void name##_host(void **state)                                                      \
+	{                                                                                          \
+		(void)state;                                                                       \
+		run_on(name, PFS_ENGINE_HOST);                                                     \
+	}                                                                                          \
+	static void name##_cuda(void **state)                                                      \
+	{                                                                                          \
+		(void)state;                                                                       \
+		run_on(name, PFS_ENGINE_CUDA);                                                     \
+	}
+
+CASES(exhaustive)
+CASES(built)
+CASES(random_cases)
+CASES(in_order)
+CASES(refusals)
+CASES(steps)
+
+#define DEVICE_CALLS 250 /* more than this makes */
+
+/* Every call of the device failing in turn: an index that is built says so or goes to the host, and one
+ * that is asked answers right or -EIO. */
+static void device_faults(void **state)
+{
+	static const uint64_t keys[] = {4, 8, 15, 16, 23, 42};
+	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
+
+	(void)state;
+	for (long at = 1; at < DEVICE_CALLS; at++) {
+		struct pfs_run run = {.on = PFS_ENGINE_CUDA};
+		struct pfs_index *index;
+		uint32_t found[6];
+		uint64_t n;
+		int error;
+
+		if (pfs_operators_open(&run.operators, PFS_ENGINE_CUDA, 1))
+			skip();
+		pfs_cuda_fail_at(at);
+		assert_int_equal(pfs_index_build(&run, &index, PFS_INDEX_UNIQUE, keys, values, 3), 0);
+		error = pfs_index_insert(&run, index, &n, keys, values, 6, PFS_INDEX_REFUSE);
+		if (!error)
+			error = pfs_index_find(&run, index, NULL, found, keys, 6, PFS_INDEX_EQUAL);
+		if (!error)
+			assert_memory_equal(found, values, sizeof(values));
+		if (!error)
+			error = pfs_index_remove(&run, index, &n, keys, NULL, 4);
+		assert_true(error == 0 || error == -EIO);
+		pfs_cuda_fail_at(0);
+		pfs_index_close(&run, index);
+		pfs_operators_close(run.operators);
+	}
+}
+
+#define BOTH(name) cmocka_unit_test(name##_host), cmocka_unit_test(name##_cuda)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(exhaustive), BOTH(built), BOTH(random_cases), BOTH(in_order),
+		BOTH(refusals),	  BOTH(steps), cmocka_unit_test(device_faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
