@@ -52,17 +52,23 @@ static void end_json(struct findings *findings)
 	pfs_json_close(findings->json, '}');
 }
 
-static void print_finding(void *arg, const char *finding)
+/* What is no damage. */
+static void print_note(struct findings *findings, const char *finding)
 {
-	struct findings *findings = arg;
-
-	findings->n++;
 	if (!findings->json) {
 		(void)printf("%s: %s\n", findings->store, finding);
 		return;
 	}
 	start_json(findings);
 	pfs_json_bytes(findings->json, NULL, finding, strlen(finding));
+}
+
+static void print_finding(void *arg, const char *finding)
+{
+	struct findings *findings = arg;
+
+	findings->n++;
+	print_note(findings, finding);
 }
 
 static int explain(const struct findings *findings, int error)
@@ -75,8 +81,23 @@ static int explain(const struct findings *findings, int error)
 	return pfs_cmd_fail("check", "%s", why);
 }
 
-/* Every directory's code, where queries will use it, against the product of the primes by GMP. */
-static int check_codes(struct findings *findings)
+/* Whose links mounting would not follow: the tree knows its own lines' beginning. */
+static void check_links(struct findings *findings, struct pfs_tree *tree)
+{
+	char line[PATH_MAX + 2048];
+	size_t len = strlen(findings->store);
+
+	if (!pfs_tree_links_refused(tree, line, sizeof(line)))
+		return;
+	if (strncmp(line, findings->store, len) == 0 && strncmp(line + len, ": ", 2) == 0)
+		print_note(findings, line + len + 2);
+	else
+		print_note(findings, line);
+}
+
+/* Every directory's code, where queries will use it, against the product of the primes by GMP; and
+ * whether its links would be followed. */
+static int check_image(struct findings *findings)
 {
 	const struct pfs_tree_options tree_options = {
 		.read_only = true,
@@ -90,6 +111,7 @@ static int check_codes(struct findings *findings)
 	int error;
 
 	PFS_TRY(pfs_tree_open(&tree, findings->store, &tree_options));
+	check_links(findings, tree);
 	error = pfs_tree_engine(tree, &info);
 	if (!error)
 		error = pfs_tree_check_codes(tree, &wrong);
@@ -112,7 +134,7 @@ static int check(struct findings *findings)
 	int error = pfs_tree_check(findings->store, &tree_options, print_finding, findings);
 
 	if (!error && findings->n == 0)
-		error = check_codes(findings);
+		error = check_image(findings);
 	if (error && error != -EUCLEAN)
 		return explain(findings, error);
 	if (error && !findings->n)

@@ -29,6 +29,16 @@ else
 	skip 'no stand-in for a device'
 fi
 
+mkdir "$work/src"
+echo x >"$work/src/x"
+primefs import --quiet "$work/src" "$work/linked.pfs"
+is 'links that are followed are nothing to say' "$(primefs check "$work/linked.pfs")" ''
+cp "$work/linked.pfs" "$store"
+exits 'those of a copy are no damage' 0 primefs check "$store"
+is 'but said to be not followed, in one line' "$(primefs check "$store" | grep -c 'store.pfs: 1 files that are linked.*import --trust')/$(primefs check "$store" | wc -l)" 1/1
+ok 'in JSON, too' grep -q '"sound": true' <(primefs check --json "$store")
+is 'as a finding' "$(primefs check --json "$store" | grep -c 'import --trust')" 1
+
 requires sqlite3
 
 # broken DESCRIPTION SQL: check does not accept the store that SQL makes.
