@@ -114,12 +114,31 @@ int64_t pfs_hard_link_of(const struct pfs_tree *tree, uint32_t slot)
 	return name ? name->link : PFS_NO_LINK;
 }
 
-uint32_t pfs_hard_link_names(const struct pfs_tree *tree, uint32_t slot)
+uint32_t pfs_hard_link_names(const struct pfs_tree *tree, uint32_t slot, const uint32_t *seen)
 {
 	const struct name *name = find(tree, slot);
 	const struct group *group = name ? group_of(tree, name) : NULL;
 
-	return group ? group->names : tree->image.links[slot];
+	if (!group)
+		return tree->image.links[slot];
+	return seen ? seen[group - tree->hard_links->groups] : group->names;
+}
+
+int pfs_hard_links_seen(const struct pfs_tree *tree, uint32_t **seen,
+			const struct pfs_visible *visible)
+{
+	const struct pfs_hard_links *links = tree->hard_links;
+
+	*seen = calloc(links->n_groups + 1, sizeof(**seen));
+	if (!*seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < links->n; i++) {
+		uint32_t slot = pfs_image_slot(tree, links->names[i].prime);
+
+		if (slot != PFS_NO_SLOT && find(tree, slot) && pfs_visible_has(visible, tree, slot))
+			(*seen)[group_of(tree, &links->names[i]) - links->groups]++;
+	}
+	return 0;
 }
 
 void pfs_hard_link_leave(struct pfs_tree *tree, uint32_t slot)

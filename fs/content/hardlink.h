@@ -7,6 +7,7 @@
 #define PFS_FS_CONTENT_HARDLINK_H
 
 #include "fs/tree/internal.h"
+#include "fs/nodes/visible.h"
 
 #define PFS_NO_LINK INT64_MIN
 
@@ -15,9 +16,13 @@ PFS_MUST_CHECK int pfs_hard_links_create(struct pfs_tree *tree);
 void pfs_hard_links_destroy(struct pfs_tree *tree);
 
 /* The number that all names of the file have; PFS_NO_LINK: it has no other.  How many names it has:
- * st_nlink where it is in no group.  Any lock on the tree. */
+ * st_nlink where it is in no group.  `seen`, NULL: all count.  Any lock on the tree. */
 int64_t pfs_hard_link_of(const struct pfs_tree *tree, uint32_t slot);
-uint32_t pfs_hard_link_names(const struct pfs_tree *tree, uint32_t slot);
+uint32_t pfs_hard_link_names(const struct pfs_tree *tree, uint32_t slot, const uint32_t *seen);
+
+/* How many names of each file are visible now, allocated.  -ENOMEM.  Any lock. */
+PFS_MUST_CHECK int pfs_hard_links_seen(const struct pfs_tree *tree, uint32_t **seen,
+				       const struct pfs_visible *visible);
 
 /* With tree->lock held for writing: the node is a file of its own from now on.  Its row is touched by
  * whoever calls. */

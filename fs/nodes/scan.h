@@ -74,6 +74,12 @@ static inline bool pfs_field_is_total(enum pfs_field field)
 	return field >= PFS_FIELD_SUBTREE_COUNT && field <= PFS_FIELD_SUBTREE_MTIME;
 }
 
+/* Each viewer has a value of his own, that of what he sees. */
+static inline bool pfs_field_is_viewers(enum pfs_field field)
+{
+	return field == PFS_FIELD_LINKS || pfs_field_is_total(field);
+}
+
 enum pfs_test {
 	PFS_TEST_RANGE,	   /* integers: low <= value <= high */
 	PFS_TEST_MASK,	   /* MODE: value & low == high */

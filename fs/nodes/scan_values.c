@@ -99,7 +99,7 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 	case PFS_FIELD_LINK:
 		return pfs_hard_link_of(tree, slot);
 	case PFS_FIELD_LINKS:
-		return pfs_hard_link_names(tree, slot);
+		return pfs_hard_link_names(tree, slot, NULL);
 	case PFS_FIELD_RDEV:
 		return device(image, slot);
 	case PFS_FIELD_OFFSET:

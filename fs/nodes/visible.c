@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/hardlink.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/image/totals.h"
 
@@ -19,12 +20,14 @@ struct pfs_visible {
 	gid_t *groups; /* the viewer's, owned */
 	uint64_t access; /* when it was found: image.access */
 	uint64_t *open;	 /* by slot */
-	pthread_mutex_t lock; /* of the totals */
+	pthread_mutex_t lock; /* of what follows */
 	bool has_totals;
 	uint64_t totals_epoch;
 	struct pfs_totals *totals; /* by number of directory */
 	uint32_t *first_number;	   /* by word of slots: directories before it */
 	uint64_t *directories;	   /* bits by slot */
+	uint32_t *names;	   /* of fs/tree/hardlink.h; NULL: not counted yet */
+	uint64_t names_epoch;
 };
 
 struct pfs_viewers {
@@ -69,6 +72,7 @@ void pfs_visible_unref(struct pfs_visible *visible)
 	free(visible->totals);
 	free(visible->first_number);
 	free(visible->directories);
+	free(visible->names);
 	free(visible);
 }
 
@@ -393,11 +397,28 @@ static int64_t total_of(const struct pfs_visible *visible, const struct pfs_tree
 	return pfs_scan_total(&totals, field);
 }
 
+static int count_names(struct pfs_visible *visible, const struct pfs_tree *tree)
+{
+	PFS_LOCKED(&visible->lock);
+
+	if (visible->names && visible->names_epoch == tree->image.epoch)
+		return 0;
+	free(visible->names);
+	visible->names_epoch = tree->image.epoch;
+	return pfs_hard_links_seen(tree, &visible->names, visible);
+}
+
 int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int64_t *out,
 			 enum pfs_field field, const uint32_t *slots, size_t n)
 {
-	if (!visible || !pfs_field_is_total(field))
+	if (!visible || !pfs_field_is_viewers(field))
 		return pfs_scan_integers(tree, out, field, slots, n);
+	if (field == PFS_FIELD_LINKS) {
+		PFS_TRY(count_names(visible, tree));
+		for (size_t i = 0; i < n; i++)
+			out[i] = pfs_hard_link_names(tree, slots[i], visible->names);
+		return 0;
+	}
 	PFS_TRY(prepare_totals(visible, tree));
 	for (size_t i = 0; i < n; i++)
 		out[i] = total_of(visible, tree, field, slots[i]);

@@ -41,8 +41,8 @@ PFS_MUST_CHECK int pfs_visible_bearers(const struct pfs_visible *visible, const 
 /* The predicate that holds for what is seen; valid as long as visible is. */
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible);
 
-/* As pfs_scan_integers, but totals count visible nodes only: by one pass over the image, once an
- * epoch.  Predicates on totals do not know of viewers: they are to be tested on these values. */
+/* As pfs_scan_integers, but totals and a file's names count visible nodes only: by one pass over the
+ * image, once an epoch.  Predicates on them do not know of viewers: they are to be tested on these values. */
 PFS_MUST_CHECK int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree,
 					int64_t *out, enum pfs_field field, const uint32_t *slots,
 					size_t n);

@@ -64,8 +64,8 @@ static void decide(const struct pfs_query *query, const struct pfs_node_column *
 	bool literal = is_text(constraint->value) || constraint->op == PFS_SQL_IS_NULL ||
 		       constraint->op == PFS_SQL_NOT_NULL;
 
-	if (query->is_limited && pfs_field_is_total(column->field))
-		return; /* the image's totals are of all nodes: only gathered values are the viewer's */
+	if (query->is_limited && pfs_field_is_viewers(column->field))
+		return; /* the image's values are of all nodes: only gathered ones are the viewer's */
 	switch (column->kind) {
 	case PFS_NODE_INTEGER:
 		constraint->take = constraint->op <= PFS_SQL_NOT_NULL ||
@@ -194,7 +194,7 @@ static bool can_order(const struct pfs_query *query, const struct pfs_sql_plan *
 		if (column->kind != PFS_NODE_INTEGER && column->kind != PFS_NODE_BYTES &&
 		    column->kind != PFS_NODE_TYPE)
 			return false;
-		if (query->is_limited && pfs_field_is_total(column->field))
+		if (query->is_limited && pfs_field_is_viewers(column->field))
 			return false;
 	}
 	return true;

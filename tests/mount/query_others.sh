@@ -21,6 +21,7 @@ make_tree() {
 	head -c 300 /dev/zero >"$1/mine/own/m.txt"
 	if [[ $2 != seen ]]; then
 		mkdir -p "$1"/closed/deep/deeper "$1/drop/pub"
+		ln "$1/open/a.txt" "$1/closed/a3.txt"
 		head -c 1000000 /dev/zero >"$1/closed/xyzzy.sec"
 		head -c 5000000 /dev/zero >"$1/closed/deep/b.c"
 		touch "$1/closed/deep/deeper/"{a,b,c,d,e,f}.txt "$1/closed/a.txt"
@@ -90,6 +91,11 @@ look_twice 'conditions on totals' \
 	"$s/SELECT path FROM nodes WHERE subtree_mtime > '2030-01-01' ORDER BY path" \
 	"$s/SELECT path FROM nodes WHERE subtree_count BETWEEN 2 AND 5 ORDER BY path" \
 	".query/where/subtree_size.gt/1M/@paths" ".query/where/subtree_count/1/@count"
+look_twice 'names of one file' \
+	"$s/SELECT path, links FROM nodes WHERE type = 'f' ORDER BY links DESC, path" \
+	"$s/SELECT path FROM nodes WHERE links > 1 AND type = 'f' ORDER BY path" \
+	"$s/SELECT links, count(*) FROM nodes WHERE type = 'f' GROUP BY 1" .query/where/type/f/links/2/@paths
+is 'of which root sees another' "$(cat "$mnt/$s/SELECT links FROM nodes WHERE path GLOB '?open?a.txt'" | tail -n 1)" 2
 look_twice facets \
 	.query/where/type/f/@count .query/where/ext/c/@paths .query/where/ext/sec/@count \
 	.query/where/name/xyzzy.sec/@paths .query/where/under/closed/@paths .query/where/under/open/@count \
