@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # .query/resolve: paths are written, primes are read; and resolve() and node_of_code() in statements.
+# shellcheck disable=SC2016 # other shells expand what is quoted
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 requires fuse
