@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree_group.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/internal.h"
@@ -12,7 +11,7 @@
 
 #define PIECE 1024u /* paths that a thread takes at once */
 #define KNOWN 512u  /* directories that it remembers; a power of 2 */
-#define GROUP PFS_BTREE_GROUP
+#define GROUP 32u   /* walks side by side */
 
 /* A directory's path, as it is written in the path of a node in it, and where that leads. */
 struct known {
@@ -181,16 +180,23 @@ static void fill(struct worker *worker)
 }
 
 /* The entry's slot, if its key is that one; its name is on the way to the cache then. */
-static uint32_t candidate(const struct pfs_image *image, struct pfs_btree_cursor *cursor,
+static uint32_t candidate(const struct pfs_image *image, const struct pfs_btree_entry *entry,
 			  uint64_t key)
+{
+	if (entry->slot == PFS_BTREE_NONE || entry->key != key)
+		return PFS_NO_SLOT;
+	__builtin_prefetch(&image->name[entry->slot]);
+	__builtin_prefetch(&image->mode[entry->slot]);
+	return entry->slot;
+}
+
+/* The next one of several names with the same hash. */
+static uint32_t next_candidate(const struct pfs_image *image, uint32_t slot, uint64_t key)
 {
 	struct pfs_btree_entry entry;
 
-	if (!pfs_btree_next(image->by_name, cursor, &entry) || entry.key != key)
-		return PFS_NO_SLOT;
-	__builtin_prefetch(&image->name[entry.slot]);
-	__builtin_prefetch(&image->mode[entry.slot]);
-	return entry.slot;
+	pfs_btree_find(image->by_name, &entry, &key, slot + 1, 1);
+	return candidate(image, &entry, key);
 }
 
 static bool has_name(const struct pfs_image *image, uint32_t slot, const struct walk *walk)
@@ -206,7 +212,7 @@ static void step(struct worker *worker)
 {
 	const struct job *job = worker->job;
 	const struct pfs_image *image = &job->tree->image;
-	struct pfs_btree_cursor cursors[GROUP];
+	struct pfs_btree_entry entries[GROUP];
 	uint64_t keys[GROUP];
 	uint32_t found[GROUP];
 
@@ -216,9 +222,9 @@ static void step(struct worker *worker)
 		keys[i] = pfs_image_key(walk->slot,
 					pfs_image_hash(job->tree, walk->name, walk->len));
 	}
-	pfs_btree_seek_group(image->by_name, cursors, keys, worker->n);
+	pfs_btree_find(image->by_name, entries, keys, 0, worker->n);
 	for (size_t i = 0; i < worker->n; i++)
-		found[i] = candidate(image, &cursors[i], keys[i]);
+		found[i] = candidate(image, &entries[i], keys[i]);
 	for (size_t i = 0; i < worker->n; i++)
 		if (found[i] != PFS_NO_SLOT)
 			pfs_names_prefetch(image->names, image->name[found[i]]);
@@ -226,7 +232,7 @@ static void step(struct worker *worker)
 		struct walk *walk = &worker->walks[i];
 
 		while (found[i] != PFS_NO_SLOT && !has_name(image, found[i], walk))
-			found[i] = candidate(image, &cursors[i], keys[i]);
+			found[i] = next_candidate(image, found[i], keys[i]);
 		walk->slot = is_seen(job, found[i]) ? found[i] : PFS_NO_SLOT;
 	}
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many paths at once, against one after the other; nodes by their codes; searches side by side against
- * single ones. */
+/* Many paths at once, against one after the other; nodes by their codes. */
 #include "scan_util.h"
 
-#include "base/btree_group.h"
 #include "fs/nodes/relation.h"
 #include "fs/tree/resolve.h"
 
@@ -11,58 +9,6 @@ static uint64_t seed = 20261122;
 static struct temp_store temp;
 static struct model model;
 static const struct pfs_tree_options options = {.no_atime = true};
-
-/* ---- the index ---- */
-
-static void check_group(const struct pfs_btree *tree, uint32_t keys_below)
-{
-	struct pfs_btree_cursor cursors[PFS_BTREE_GROUP], single;
-	struct pfs_btree_entry a, b;
-	uint64_t keys[PFS_BTREE_GROUP] = {0};
-
-	for (size_t n = 0; n <= PFS_BTREE_GROUP; n++) {
-		for (size_t i = 0; i < n; i++)
-			keys[i] = rnd(keys_below + 2);
-		pfs_btree_seek_group(tree, cursors, keys, n);
-		for (size_t i = 0; i < n; i++) {
-			bool there;
-
-			pfs_btree_seek(tree, &single, keys[i], 0);
-			for (int more = 0; more < 3; more++) {
-				there = pfs_btree_next(tree, &single, &a);
-				assert_int_equal(pfs_btree_next(tree, &cursors[i], &b), there);
-				if (!there)
-					break;
-				assert_int_equal(a.key, b.key);
-				assert_int_equal(a.slot, b.slot);
-			}
-		}
-	}
-}
-
-/* Few keys with many duplicates, which span nodes, and many keys; grown and shrunk. */
-static void test_groups(void **state)
-{
-	static const uint32_t keys_below[] = {1, 3, 50, 100000};
-	struct pfs_btree *tree;
-
-	(void)state;
-	random_state = seed;
-	for (size_t k = 0; k < PFS_COUNT(keys_below); k++) {
-		assert_int_equal(pfs_btree_create(&tree), 0);
-		check_group(tree, keys_below[k]);
-		for (uint32_t i = 0; i < 20000; i++) {
-			int error = pfs_btree_insert(tree, rnd(keys_below[k]), rnd(30000));
-
-			assert_true(!error || error == -EEXIST);
-			if (rnd(4) == 0)
-				(void)pfs_btree_remove(tree, rnd(keys_below[k]), rnd(30000));
-			if (rnd(500) == 0)
-				check_group(tree, keys_below[k]);
-		}
-		pfs_btree_destroy(tree);
-	}
-}
 
 /* ---- paths ---- */
 
@@ -243,6 +189,38 @@ static void test_codes_of_a_new_store(void **state)
 	close_tree();
 }
 
+/* So many names in a directory that some have the same hash. */
+static void test_equal_hashes(void **state)
+{
+	const size_t n = 150000;
+	struct pfs_path_text *paths = calloc(n, sizeof(*paths));
+	uint64_t *made = calloc(n, sizeof(*made)), *inos = calloc(n, sizeof(*inos));
+	const struct pfs_resolve_from from = {0};
+	struct pfs_entry entry;
+
+	(void)state;
+	open_tree(seed);
+	for (size_t i = 0; i < n; i++) {
+		char *path;
+
+		assert_true(asprintf(&path, "/%zu", i) > 0);
+		paths[i] = (struct pfs_path_text){path, strlen(path)};
+		assert_int_equal(pfs_tree_make(model.tree, &entry, PFS_ROOT_PRIME, path + 1,
+					       S_IFREG | 0644, 0, &temp_root),
+				 0);
+		made[i] = entry.attr.st_ino;
+		pfs_tree_forget(model.tree, made[i], 1);
+	}
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, n, &from), 0);
+	assert_memory_equal(inos, made, n * sizeof(*made));
+	close_tree();
+	for (size_t i = 0; i < n; i++)
+		free((char *)paths[i].bytes);
+	free(paths);
+	free(made);
+	free(inos);
+}
+
 static bool is_gone(void *arg)
 {
 	return --*(int *)arg < 0;
@@ -287,9 +265,9 @@ static void test_lists(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_random_trees),
+		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
-		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_equal_hashes),
 	};
 
 	if (argc > 1)
