@@ -271,3 +271,17 @@ int pfs_index_verify(const struct pfs_run *run, struct pfs_index *index)
 	(void)pthread_rwlock_unlock(&index->lock);
 	return error;
 }
+
+int pfs_index_probe(const struct pfs_run *run, struct pfs_index *index,
+		    const struct pfs_index_seconds *out, const uint64_t *keys, size_t n)
+{
+	const struct pfs_index_query query = {.keys = keys, .n = n, .question = PFS_INDEX_EQUAL};
+	int error = -EOPNOTSUPP;
+
+	(void)pthread_rwlock_rdlock(&index->lock);
+	if (family_of(index)->probe)
+		error = family_of(index)->probe(index->backend, run, index->tree, out->seconds,
+						out->repeat, &query);
+	(void)pthread_rwlock_unlock(&index->lock);
+	return error;
+}

@@ -92,4 +92,15 @@ void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info);
  * logged with page and rule.  After each change in verify builds. */
 PFS_MUST_CHECK int pfs_index_verify(const struct pfs_run *run, struct pfs_index *index);
 
+/* For benchmarks: the seconds that `repeat` searches of n keys take on the device, questions and answers
+ * there; and those of Thrust's lower_bound in an array of the index's keys.  -EOPNOTSUPP: the index is
+ * not on a device. */
+struct pfs_index_seconds {
+	double *seconds; /* 2 * repeat: ours, then theirs */
+	unsigned repeat;
+};
+PFS_MUST_CHECK int pfs_index_probe(const struct pfs_run *run, struct pfs_index *index,
+				   const struct pfs_index_seconds *out, const uint64_t *keys,
+				   size_t n);
+
 #endif

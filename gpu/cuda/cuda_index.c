@@ -315,4 +315,5 @@ const struct pfs_index_family pfs_cuda_index_family = {
 	.remove = pfs_cuda_index_remove_batch,
 	.describe = describe,
 	.verify = verify,
+	.probe = pfs_cuda_index_probe,
 };

@@ -36,6 +36,11 @@ PFS_MUST_CHECK int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, uint32
 PFS_MUST_CHECK int pfs_index_answer(struct pfs_job *job, const struct pfs_index_tree *tree,
 				    const struct pfs_device_find *find);
 
+/* cuda_index_probe.c */
+PFS_MUST_CHECK int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
+					const struct pfs_index_tree *tree, double *seconds,
+					unsigned repeat, const struct pfs_index_query *query);
+
 /* cuda_index_change.c */
 PFS_MUST_CHECK int pfs_cuda_index_insert_batch(struct pfs_operator_backend *b,
 					       const struct pfs_run *run,

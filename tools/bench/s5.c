@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs-bench s5 - the experiments of the paper on B+-trees: creation, insertion, search, visit, range
+ * and deletion, beside a sorted array in the same run.
+ *
+ * Keys are random 64-bit numbers; questions are unsorted, and one in eight has no key.  Times are from
+ * and to the caller's memory, a device's bus included; "on the device" lines are not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/index.h"
+#include "gpu/probe.h"
+#include "gpu/relation.h"
+#include "tools/bench/bench.h"
+
+#define RUNS 5
+
+enum { KEYS, ENGINE, QUESTIONS };
+
+static const struct pfs_cmd_option options[] = {
+	[KEYS] = {"keys", 'k', "N", "in the index (1000000)"},
+	[ENGINE] = {"engine", 'e', "NAME", "host or cuda (host)"},
+	[QUESTIONS] = {"questions", 'q', "N", "in a batch, and entries inserted (a tenth of the keys)"},
+	{0},
+};
+
+static const struct pfs_cmd command = {
+	"s5",
+	"",
+	"Times ordered indexes beside a sorted array.",
+	options,
+	"Each answer is compared with the array's: BAD where they differ.\n",
+};
+
+struct bench {
+	struct pfs_run run;
+	struct pfs_index *index;
+	size_t n, m; /* keys, questions */
+	uint64_t *keys, *asked, *new_keys;
+	uint32_t *values, *found, *expected;
+	bool bad;
+};
+
+/* One of a sequence without repetitions. */
+static uint64_t scrambled(uint64_t x)
+{
+	x *= UINT64_C(0x9e3779b97f4a7c15);
+	x ^= x >> 32;
+	x *= UINT64_C(0xd6e8feb86659fd93);
+	return x ^ x >> 32;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int make(struct bench *b)
+{
+	b->keys = malloc(b->n * sizeof(*b->keys));
+	b->values = malloc(b->n * sizeof(*b->values));
+	b->asked = malloc(b->m * sizeof(*b->asked));
+	b->new_keys = malloc(b->m * sizeof(*b->new_keys));
+	b->found = malloc(b->m * sizeof(*b->found));
+	b->expected = malloc(b->m * sizeof(*b->expected));
+	if (!b->keys || !b->values || !b->asked || !b->new_keys || !b->found || !b->expected)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->n; i++) {
+		b->keys[i] = scrambled(i + 1);
+		b->values[i] = (uint32_t)i;
+	}
+	qsort(b->keys, b->n, sizeof(*b->keys), ascending);
+	for (size_t i = 0; i < b->m; i++) {
+		uint64_t r = scrambled(b->n + b->m + i + 1);
+
+		b->asked[i] = i % 8 ? b->keys[r % b->n] : r;
+		b->new_keys[i] = scrambled(b->n + i + 1);
+	}
+	return 0;
+}
+
+static uint32_t search_array(const struct bench *b, uint64_t key)
+{
+	const uint64_t *base = b->keys;
+
+	for (size_t n = b->n; n > 1; n -= n / 2)
+		base += base[n / 2] <= key ? n / 2 : 0;
+	return *base == key ? b->values[base - b->keys] : PFS_INDEX_NONE;
+}
+
+static void line(const char *what, double seconds, size_t n, bool is_right)
+{
+	(void)printf("%-44s %10.3f ms %10.2f M/s%s\n", what, seconds * 1e3, (double)n / seconds / 1e6,
+		     is_right ? "" : "  BAD");
+	(void)fflush(stdout);
+}
+
+static int build(struct bench *b)
+{
+	double started = pfs_bench_now();
+
+	PFS_TRY(pfs_index_build(&b->run, &b->index, PFS_INDEX_UNIQUE, b->keys, b->values, b->n));
+	line("creation", pfs_bench_now() - started, b->n, true);
+	return 0;
+}
+
+static int search(struct bench *b, const char *what)
+{
+	double best = 0, started;
+	bool is_right;
+
+	for (int i = 0; i < RUNS; i++) {
+		double taken;
+
+		started = pfs_bench_now();
+		PFS_TRY(pfs_index_find(&b->run, b->index, NULL, b->found, b->asked, b->m,
+				       PFS_INDEX_EQUAL));
+		taken = pfs_bench_now() - started;
+		best = i && best < taken ? best : taken;
+	}
+	started = pfs_bench_now();
+	for (size_t i = 0; i < b->m; i++)
+		b->expected[i] = search_array(b, b->asked[i]);
+	started = pfs_bench_now() - started;
+	is_right = memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
+	b->bad |= !is_right;
+	line(what, best, b->m, is_right);
+	line("    beside a sorted array, one thread", started, b->m, true);
+	return 0;
+}
+
+/* Where the questions and the answers lie on the device. */
+static int search_on_device(struct bench *b)
+{
+	double seconds[2 * RUNS];
+	const struct pfs_index_seconds out = {seconds, RUNS};
+	struct pfs_figure figure;
+	int error = pfs_index_probe(&b->run, b->index, &out, b->asked, b->m);
+
+	if (error == -EOPNOTSUPP)
+		return 0;
+	PFS_TRY(error);
+	pfs_figure_of(&figure, seconds, RUNS);
+	line("search, on the device", figure.median, b->m, true);
+	pfs_figure_of(&figure, seconds + RUNS, RUNS);
+	line("    beside thrust::lower_bound, sorted array", figure.median, b->m, true);
+	return 0;
+}
+
+static int visit(struct bench *b, const char *what, uint64_t first, uint64_t last)
+{
+	struct pfs_index_list list;
+	double started = pfs_bench_now();
+
+	PFS_TRY(pfs_index_range(&b->run, b->index, &list, first, last));
+	line(what, pfs_bench_now() - started, list.n, true);
+	pfs_index_list_free(&b->run, &list);
+	return 0;
+}
+
+static int change(struct bench *b)
+{
+	uint64_t changed, removed;
+	double started;
+
+	memset(b->expected, 0, b->m * sizeof(*b->expected)); /* values */
+	started = pfs_bench_now();
+	PFS_TRY(pfs_index_insert(&b->run, b->index, &changed, b->new_keys, b->expected, b->m,
+				 PFS_INDEX_REFUSE));
+	line("insertion, one batch", pfs_bench_now() - started, b->m, changed == b->m);
+	started = pfs_bench_now();
+	PFS_TRY(pfs_index_remove(&b->run, b->index, &removed, b->new_keys, NULL, b->m));
+	line("deletion, one batch", pfs_bench_now() - started, b->m, removed == b->m);
+	b->bad |= changed != b->m || removed != b->m;
+	return 0;
+}
+
+static int bench(struct bench *b)
+{
+	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, 0));
+	PFS_TRY(make(b));
+	(void)printf("%zu keys, %zu questions, %s\n", b->n, b->m,
+		     b->run.on == PFS_ENGINE_CUDA ? "cuda" : "host");
+	PFS_TRY(build(b));
+	PFS_TRY(search(b, "search"));
+	PFS_TRY(search_on_device(b));
+	PFS_TRY(visit(b, "visit of all", 0, UINT64_MAX));
+	PFS_TRY(visit(b, "range, a hundredth", UINT64_MAX / 2, UINT64_MAX / 100 * 51));
+	PFS_TRY(change(b));
+	return search(b, "search after insertion and deletion");
+}
+
+int pfs_bench_s5(int argc, char **argv)
+{
+	struct bench b = {.run.on = PFS_ENGINE_HOST};
+	uint64_t keys = 1000000, questions = 0;
+	struct pfs_cmd_args args;
+	int option, error;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == KEYS)
+			pfs_cmd_number(&args, &keys, KEYS, 1000, 500000000);
+		else if (option == QUESTIONS)
+			pfs_cmd_number(&args, &questions, QUESTIONS, 1, 500000000);
+		else if (pfs_engine_by_name(&b.run.on, args.value) != 0)
+			return pfs_cmd_usage("s5", "'%s': no engine", args.value);
+	}
+	if (pfs_cmd_end(&args, 0, 0))
+		return args.status;
+	b.n = keys;
+	b.m = questions ? questions : keys / 10;
+	error = bench(&b);
+	pfs_index_close(&b.run, b.index);
+	pfs_operators_close(b.run.operators);
+	free(b.keys);
+	free(b.values);
+	free(b.asked);
+	free(b.new_keys);
+	free(b.found);
+	free(b.expected);
+	if (error)
+		return pfs_cmd_fail("s5", "%s", strerror(-error));
+	return pfs_cmd_flush("s5", b.bad ? PFS_EXIT_FAILURE : PFS_EXIT_OK);
+}
