@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "fs/query/internal.h"
 
+#define SHOWN_MAX 100 /* bytes of a line, on either side of what is wrong */
 #define NAME_MAX_LEN 64 /* names longer than this are not compared */
 
 /* How many characters have to be changed, added or left out, capitals apart. */
@@ -196,6 +197,25 @@ int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *er
 	return code;
 }
 
+static bool is_inside_character(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Of a long line, what stands near the offset. */
+static void narrow(size_t *start, size_t *end, const char *sql, size_t offset)
+{
+	if (offset - *start > SHOWN_MAX)
+		*start = offset - SHOWN_MAX;
+	while (*start < offset && is_inside_character(sql[*start]))
+		(*start)++;
+	if (*end - offset <= SHOWN_MAX)
+		return;
+	*end = offset + SHOWN_MAX;
+	while (*end > offset && is_inside_character(sql[*end]))
+		(*end)--;
+}
+
 /* The line of the statement that the offset is in, and a caret below it, blanks as wide as what
  * stands above them. */
 static void point(FILE *out, const char *sql, size_t len, size_t offset)
@@ -205,11 +225,12 @@ static void point(FILE *out, const char *sql, size_t len, size_t offset)
 	const char *after_it = memchr(sql + offset, '\n', len - offset);
 	size_t end = after_it ? (size_t)(after_it - sql) : len;
 
+	narrow(&start, &end, sql, offset);
 	(void)fprintf(out, "\n  %.*s\n  ", (int)(end - start), sql + start);
 	for (size_t i = start; i < offset; i++) {
 		if (sql[i] == '\t')
 			(void)fputc('\t', out);
-		else if (((unsigned char)sql[i] & 0xc0) != 0x80) /* not inside a character */
+		else if (!is_inside_character(sql[i]))
 			(void)fputc(' ', out);
 	}
 	(void)fputc('^', out);
