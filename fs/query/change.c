@@ -222,15 +222,42 @@ static int set_field(const struct row *row, const struct pfs_node_column *column
 	return wrong(row, -EINVAL, "this column cannot be set");
 }
 
+/* The value as SQLite's affinities make it in a column that was imported with a type: 10 is 10.0
+ * among reals, 10.0 is 10 among integers.  As text it would be no number there.  There is no
+ * negative zero. */
+static struct pfs_sql_value as_declared(enum pfs_attr_type type, const struct pfs_sql_value *value)
+{
+	struct pfs_sql_value out = *value;
+	int64_t integer;
+
+	if (out.type == PFS_SQL_TEXT && type == PFS_ATTR_REAL &&
+	    pfs_is_integer(&integer, out.bytes, out.size)) {
+		out.type = PFS_SQL_INTEGER;
+		out.integer = integer;
+	}
+	if (out.type == PFS_SQL_INTEGER && type == PFS_ATTR_REAL) {
+		out.type = PFS_SQL_REAL;
+		out.real = (double)out.integer;
+	} else if (out.type == PFS_SQL_REAL && type == PFS_ATTR_INTEGER && out.real > -0x1p63 &&
+		   out.real < 0x1p63 && out.real == (double)(int64_t)out.real) {
+		out.type = PFS_SQL_INTEGER;
+		out.integer = (int64_t)out.real;
+	}
+	if (out.type == PFS_SQL_REAL && out.real == 0)
+		out.real = 0;
+	return out;
+}
+
 static int set_attr(const struct row *row, const struct pfs_node_column *column,
 		    const struct pfs_sql_value *value)
 {
+	const struct pfs_sql_value declared = as_declared(column->type, value);
 	struct pfs_change_set *set = &row->query->set;
 	struct pfs_attr_change attr = {.removed = value->type == PFS_SQL_NULL};
 
 	PFS_TRY(pfs_change_set_text(set, &attr.name, column->attr, column->attr_len));
 	if (!attr.removed)
-		PFS_TRY(put_text(row, &attr.value, value));
+		PFS_TRY(put_text(row, &attr.value, &declared));
 	PFS_TRY(pfs_grow(&set->attrs, &set->attrs_capacity, set->n_attrs + 1, sizeof(attr)));
 	set->attrs[set->n_attrs++] = attr;
 	row->change->n_attrs++;

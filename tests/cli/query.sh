@@ -27,6 +27,8 @@ is 'says which, and where' "$(query 'SELECT nam FROM nodes' 2>&1)" \
 	'primefs query: no such column: nam; did you mean name?
   SELECT nam FROM nodes
          ^'
+long=$(printf '%0300d' 0 | tr 0 x)
+is 'of a long line what stands there' "$(query "SELECT $long FROM nodes, $long AND $long" 2>&1 | tail -n +2 | awk '{ print length($0) < 250 }')" $'1\n1'
 exits 'no statement' 2 query 'SELEC'
 exits 'two statements' 2 query 'SELECT 1; SELECT 2'
 exits 'a failing statement ends a script' 2 primefs query "$store" <<<'SELECT x;'
@@ -49,6 +51,17 @@ query "UPDATE nodes SET path = '/a/x.c' WHERE name = 'w.c'"
 is 'several, at one prompt' "$(printf "SELECT count(*) AS n FROM kinds;\nDELETE FROM kinds;\nSELECT count(*) AS n FROM kinds;\n" |
 	primefs query "$store")" $'n\n2\nn\n0'
 query 'DROP TABLE kinds'
+
+# attributes that were imported with a type take what affinity makes of a value
+printf '/a\t4\t1.5\n/b\t2\t-2.5\n' | primefs import --format=paths --columns=stars:int,score:real - "$work/typed.pfs" >/dev/null
+typed() { primefs query --paths "$work/typed.pfs" "$@"; }
+typed "UPDATE nodes SET score = 10, stars = 5.0 WHERE name = 'a'"
+typed "UPDATE nodes SET score = '7', stars = 2.5 WHERE name = 'b'"
+is 'an integer among reals is a real' "$(typed "SELECT path FROM nodes WHERE score < 20 ORDER BY score")" $'/b\n/a'
+is 'with its type' "$(typed "SELECT typeof(score) || ' ' || typeof(stars) || ' ' || score || ' ' || stars FROM nodes WHERE score IS NOT NULL ORDER BY name")" \
+	$'real integer 10.0 5\nreal text 7.0 2.5'
+typed "UPDATE nodes SET score = score * -0.0"
+is 'and zero has no sign' "$(typed "SELECT typeof(score) || score FROM nodes WHERE score = 0")" $'real0.0\nreal0.0'
 
 requires fuse
 mount_store
