@@ -162,6 +162,9 @@ static const char *sentence(int code)
 		return "the directory asked about is gone";
 	case -EACCES:
 		return "not allowed";
+	case -EROFS:
+		return "the store is read-only: it is mounted so, or what was changed last could not be "
+		       "written; make room for it, or mount without ro";
 	default:
 		return strerror(-code);
 	}

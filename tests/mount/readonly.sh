@@ -15,6 +15,7 @@ unmount_store
 sum=$(sha256sum <"$store")
 
 mount_store -o ro
+fails_with 'a statement says so' 'the store is read-only: .*make room' primefs query "$mnt" 'CREATE TABLE q(a)'
 is 'reads' "$(cat "$mnt/d/f")" text
 for command in "touch $mnt/new" "mkdir $mnt/new" "rm $mnt/d/f" "mv $mnt/d $mnt/e" "chmod 600 $mnt/d/f" \
 	"touch $mnt/d/f" "ln -s x $mnt/l" "truncate -s 0 $mnt/d/f" "setfattr -n user.a -v 1 $mnt/d/f" \
