@@ -121,8 +121,8 @@ static int load_one(void *arg, const struct pfs_attr_record *record)
 	case PFS_ATTR_INTEGER:
 		attr.text_len = (uint32_t)pfs_print_integer(number, record->integer);
 		break;
-	case PFS_ATTR_REAL:
-		attr.text_len = (uint32_t)pfs_print_real(number, record->real);
+	case PFS_ATTR_REAL: /* -0.0, which old stores have, would come back as text */
+		attr.text_len = (uint32_t)pfs_print_real(number, record->real + 0.0);
 		break;
 	case PFS_ATTR_TEXT:
 		attr.text = record->text;

@@ -63,6 +63,12 @@ is 'with its type' "$(typed "SELECT typeof(score) || ' ' || typeof(stars) || ' '
 typed "UPDATE nodes SET score = score * -0.0"
 is 'and zero has no sign' "$(typed "SELECT typeof(score) || score FROM nodes WHERE score = 0")" $'real0.0\nreal0.0'
 
+printf '/a\t-0.0\n/b\t0.0\n' | primefs import --format=paths --columns=score:real - "$work/zero.pfs" >/dev/null
+is 'a zero without sign is imported' "$(primefs query --paths "$work/zero.pfs" "SELECT score FROM nodes WHERE score IS NOT NULL")" $'0.0\n0.0'
+printf '/c\tk\n' | primefs import --format=paths --columns=other --at=/ - "$work/zero.pfs" >/dev/null
+primefs query "$work/zero.pfs" "UPDATE nodes SET other = 'x'"
+is 'and stays one when other attributes change' "$(primefs query --paths "$work/zero.pfs" "SELECT count(*) FROM nodes WHERE score = 0 AND score <= 0.0")" 2
+
 requires fuse
 mount_store
 is 'the daemon answers' "$(query 'SELECT count(*) AS n FROM nodes')" $'n\n6'

@@ -116,7 +116,7 @@ static bool read_number(const struct pfs_import_column *column, struct pfs_attr_
 		attr->integer = strtoll(copy, &end, 10);
 		return !*end && !errno;
 	}
-	attr->real = strtod(copy, &end);
+	attr->real = strtod(copy, &end) + 0.0; /* a negative zero is no number of an attribute's */
 	/* a store keeps no NaN; and nobody means infinity by 1e999 */
 	return !*end && !strpbrk(copy, "xX") && attr->real == attr->real &&
 	       !(errno == ERANGE && isinf(attr->real));
