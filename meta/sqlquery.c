@@ -12,7 +12,7 @@
 #include "meta/sqlside.h"
 #include "meta/vfs.h"
 
-#define TICK_STEPS	64 /* of SQLite's machine between two ticks, at most */
+#define TICK_STEPS	16 /* of SQLite's machine between two ticks, at most */
 #define MEMORY_DEFAULT	((uint64_t)1 << 30) /* when there is no limit */
 #define SORT_MEMORY_MAX ((uint64_t)4 << 20) /* sorted in one piece, without a look at the clock */
 
