@@ -8,8 +8,13 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/attr/attrset.h"
+#include "fs/attr/xattr.h"
+#include "fs/content/content.h"
 #include "fs/content/register.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
 #include "fs/nodes/scan.h"
+#include "fs/tree/tree_impl.h"
 
 #define NOTES_MAX ((size_t)1 << 17) /* changed nodes; more: forget the columns */
 

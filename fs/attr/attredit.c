@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "fs/attr/xattr_impl.h"
+#include "fs/content/content.h"
 #include "fs/content/register.h"
 #include "fs/content/row.h"
-#include "fs/attr/xattr_impl.h"
+#include "fs/tree/tree_impl.h"
 
 int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint64_t ino)
 {

@@ -5,6 +5,8 @@
 #define PFS_FS_ATTR_ATTREDIT_H
 
 #include "fs/attr/attrset.h"
+#include "fs/tree/tree.h"
+#include "meta/store.h"
 
 struct pfs_attr_edit {
 	uint64_t ino; /* 0 until a new node has one */

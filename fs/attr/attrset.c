@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "fs/tree/tree_impl.h"
 
 /* An attribute in a set: this, the name, the text; unaligned. */
 struct head {

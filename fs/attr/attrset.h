@@ -5,6 +5,8 @@
 #define PFS_FS_ATTR_ATTRSET_H
 
 #include "fs/journal/records.h"
+#include "fs/tree/tree.h"
+#include "meta/store.h"
 
 struct pfs_attr {
 	const char *name; /* without "user."; not NUL-terminated */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Extended attributes: user.* as the store keeps them, and a few that are computed. */
+#include "fs/attr/xattr.h"
+
 #include <linux/limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +11,13 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "fs/content/content.h"
-#include "fs/content/row.h"
 #include "fs/attr/xattr_impl.h"
+#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
+#include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/tree_impl.h"
 
 #define PREFIX	    "user."
 #define PREFIX_LEN  (sizeof(PREFIX) - 1)

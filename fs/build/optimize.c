@@ -2,9 +2,6 @@
 /* Optimizing: the store is built anew beside itself, with slots in pre-order and the smallest primes
  * for the heaviest directories, and then takes its own name.  Until that moment the old file is
  * untouched; afterwards every inode number may have changed. */
-#include "fs/image/byprime.h"
-#include "fs/content/hardlink.h"
-
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +11,11 @@
 #include "base/cleanup.h"
 #include "fs/build/build.h"
 #include "fs/build/build_impl.h"
+#include "fs/content/hardlink.h"
+#include "fs/image/byprime.h"
+#include "fs/image/image.h"
+#include "fs/image/rare.h"
+#include "fs/tree/tree_impl.h"
 
 struct optimize {
 	struct pfs_tree *tree;

@@ -4,12 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/attr/attredit.h"
+#include "fs/attr/xattr.h"
 #include "fs/change/change_impl.h"
+#include "fs/content/content.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/journal_impl.h"
+#include "fs/nodes/codes.h"
+#include "fs/tree/tree_impl.h"
 
 #define SETATTR (PFS_CHANGE_MODE | PFS_CHANGE_UID | PFS_CHANGE_GID | PFS_CHANGE_SIZE |              \
 		 PFS_CHANGE_ATIME | PFS_CHANGE_MTIME)

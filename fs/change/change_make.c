@@ -5,6 +5,12 @@
 
 #include "base/checked.h"
 #include "fs/change/change_impl.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/image/primes.h"
+#include "fs/image/rare.h"
+#include "fs/nodes/codes.h"
+#include "fs/tree/tree_impl.h"
 
 int pfs_change_new_mode(struct pfs_changing *changing, mode_t *mode, size_t row)
 {

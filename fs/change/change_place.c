@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
 #include "fs/change/change_impl.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
 #include "fs/nodes/relation.h"
+#include "fs/tree/tree_impl.h"
 
 static bool has(const uint64_t *bits, uint32_t slot)
 {

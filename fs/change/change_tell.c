@@ -8,6 +8,9 @@
 #include "fs/change/change_impl.h"
 #include "fs/content/register.h"
 #include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
 
 /* ---- what is wrong ---- */
 

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
 
 #define BUFFERS_KEPT 256 /* whole ones stay for reuse instead of going to the kernel */
 

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The layers of content: lock, the committer's protocol, and what a file has where. */
+#include "fs/content/content.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/tree_impl.h"
 
 int pfs_content_create(struct pfs_tree *tree)
 {

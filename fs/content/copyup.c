@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
 #include "fs/content/fdcache.h"
+#include "fs/content/link.h"
 #include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/tree_impl.h"
 
 #define ATTEMPTS     4 /* at an original that changes while it is copied; the last one counts */
 #define RESERVE_STEP ((uint64_t)1 << 20)

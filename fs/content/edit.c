@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
 #include "fs/content/hardlink.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/tree_impl.h"
 
 /* ---- beginning and ending ---- */
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "fs/image/image.h"
+#include "fs/tree/tree_impl.h"
 
 struct name {
 	uint64_t prime;

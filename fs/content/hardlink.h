@@ -6,7 +6,6 @@
 #ifndef PFS_FS_CONTENT_HARDLINK_H
 #define PFS_FS_CONTENT_HARDLINK_H
 
-#include "fs/tree/internal.h"
 #include "fs/nodes/visible.h"
 
 #define PFS_NO_LINK INT64_MIN

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Linked nodes: the records of their originals (fs/content/original.h), and what becomes of a node
  * when its original changes. */
+#include "fs/content/link.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,10 +12,13 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
+#include "fs/content/original.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal.h"
 #include "fs/nodes/columns.h"
 #include "fs/nodes/index.h"
-#include "fs/content/original.h"
+#include "fs/tree/tree_impl.h"
 #include "meta/birthmark.h"
 
 #define OPEN_LIMIT     256		 /* descriptors kept open */

@@ -5,8 +5,13 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "fs/content/content.h"
 #include "fs/content/hardlink.h"
+#include "fs/content/link.h"
 #include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/tree_impl.h"
 
 /* ---- fallocate ---- */
 

@@ -7,9 +7,11 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/content/content.h"
-#include "fs/tree/dir.h"
+#include "fs/content/content_impl.h"
 #include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/tree/dir.h"
+#include "fs/tree/tree_impl.h"
 
 #define CHUNKS_AT_ONCE 64
 

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
 
 struct pfs_registers {
 	struct pfs_register *list; /* in the order of imports */

@@ -8,7 +8,8 @@
 #ifndef PFS_FS_CONTENT_REGISTER_H
 #define PFS_FS_CONTENT_REGISTER_H
 
-#include "fs/tree/internal.h"
+#include "fs/tree/tree.h"
+#include "meta/store.h"
 
 struct pfs_register {
 	struct pfs_register_record is; /* columns: its own copy */

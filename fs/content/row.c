@@ -4,11 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/tree/dir.h"
-#include "fs/content/register.h"
 #include "fs/attr/xattr_impl.h"
+#include "fs/content/content.h"
+#include "fs/content/register.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/dir.h"
+#include "fs/tree/tree_impl.h"
 
 #define TRIES 4 /* at a row that changes while its size is found */
 

@@ -9,7 +9,7 @@
 #ifndef PFS_FS_CONTENT_ROW_H
 #define PFS_FS_CONTENT_ROW_H
 
-#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
 
 PFS_MUST_CHECK int pfs_rows_create(struct pfs_tree *tree);
 void pfs_rows_destroy(struct pfs_tree *tree);

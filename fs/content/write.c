@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
+#include "fs/journal/journal.h"
 
 #define COPY_PIECE ((size_t)PFS_EDIT_SPAN)
 #define COPY_MAX   ((size_t)16 << 20) /* bytes one copy_range moves, so that it ends soon */

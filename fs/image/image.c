@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* The image's columns, its slots, and the index of names. */
-#include "fs/image/span.h"
-#include "fs/image/totals.h"
+#include "fs/image/image.h"
 
 #include <limits.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/siphash.h"
+#include "fs/image/names.h"
+#include "fs/image/rare.h"
+#include "fs/image/slotmap.h"
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
+#include "fs/tree/tree_impl.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 #define RARE_TIME   INT64_MIN

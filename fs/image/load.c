@@ -14,6 +14,11 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/image/rare.h"
+#include "fs/image/slotmap.h"
+#include "fs/tree/tree_impl.h"
 
 #define DIRECTORY_PRIMES_END (UINT64_C(1) << 32)
 #define PREFETCH	     16u

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/load.h - inside of loading: load.c (the records), load_index.c (the index of names). */
+/* fs/image/load.h - from the store to the image: load.c (the records), load_index.c (the index of
+ * names).  Nobody else sees the tree meanwhile, so that nothing here takes its lock. */
 #ifndef PFS_FS_IMAGE_LOAD_H
 #define PFS_FS_IMAGE_LOAD_H
 
-#include "fs/tree/internal.h"
+#include "fs/tree/tree.h"
+
+/* Fills an empty image from the store.  -EUCLEAN, with a line in the log that names the node, for
+ * records that are no tree. */
+PFS_MUST_CHECK int pfs_load(struct pfs_tree *tree);
+
+/* ---- what the two parts share ---- */
 
 /* Logs what is wrong with the node; -EUCLEAN. */
 int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what);

@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/image.h"
 #include "fs/image/load.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
 
 /* An entry: hash << 32 | slot. */
 #define ENTRY(hash, slot) ((uint64_t)(hash) << 32 | (slot))

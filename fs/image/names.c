@@ -2,7 +2,7 @@
 /* The heap of names: a length byte, the bytes, a NUL, rounded up to 4 bytes; places count units of 4
  * bytes, so 32 bits reach 16 GiB.  Freed places are kept in a list for each size and never merged:
  * names are short and sizes few. */
-#include "fs/tree/internal.h"
+#include "fs/image/names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
+#include "fs/image/image.h"
 #include "fs/image/totals.h"
+#include "fs/tree/tree_impl.h"
 
 #define FEW	 64u   /* children: looked at each time */
 #define LISTS	 32u   /* directories with a heap */

@@ -11,7 +11,7 @@
 #ifndef PFS_FS_IMAGE_NEWEST_H
 #define PFS_FS_IMAGE_NEWEST_H
 
-#include "fs/tree/internal.h"
+#include "fs/tree/tree.h"
 
 struct pfs_newest;
 

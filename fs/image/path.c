@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths and codes: what follows from a node's ancestors. */
-#include "fs/tree/internal.h"
+#include "fs/image/path.h"
 
 #include <gmp.h>
 #include <stdlib.h>
@@ -9,6 +9,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
 #include "gpu/modexact.h"
 
 #define CODE_LIMBS 128 /* of 32 bits */

@@ -3,7 +3,7 @@
  * group that it is writing anyway and sieves it, and only when that group is committed are its primes
  * given out.  Ranges start small and double while they are used up, so that a mount that creates
  * little wastes little. */
-#include "fs/tree/internal.h"
+#include "fs/image/primes.h"
 
 #include <inttypes.h>
 #include <primesieve.h>
@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "fs/tree/tree_impl.h"
 
 #define KINDS 2
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slot -> values that few nodes have: open addressing over pointers, linear probing. */
-#include "fs/tree/internal.h"
+#include "fs/image/rare.h"
 
 #include <stdlib.h>
 

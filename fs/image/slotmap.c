@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Linear probing.  When a table is full a larger one is begun, and every insert moves some entries
  * over; until the old table is empty a search looks into both. */
-#include "fs/tree/internal.h"
+#include "fs/image/slotmap.h"
 
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/reserve.h"
+#include "gpu/engine.h"
 
 #define EMPTY      0u	      /* cells hold slot + 1 */
 #define REMOVED    UINT32_MAX /* only in the old table, which nobody inserts into */

@@ -6,7 +6,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/image.h"
 #include "fs/tree/dir.h"
+#include "fs/tree/tree_impl.h"
 
 /* By slot: the end of a directory's range; 0: it has none, or is no directory; LOST: it has none
  * any more, and neither has any directory above; HOLE: there was no name when the ranges were made,

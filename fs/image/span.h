@@ -8,7 +8,7 @@
 #ifndef PFS_FS_IMAGE_SPAN_H
 #define PFS_FS_IMAGE_SPAN_H
 
-#include "fs/tree/internal.h"
+#include "fs/tree/tree.h"
 
 PFS_MUST_CHECK int pfs_spans_create(struct pfs_tree *tree);
 void pfs_spans_destroy(struct pfs_tree *tree);

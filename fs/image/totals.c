@@ -6,7 +6,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/image.h"
 #include "fs/image/newest.h"
+#include "fs/tree/tree_impl.h"
 
 #define BLOCK 64u /* slots */
 #define STEP  4u  /* entries of a block are allocated in multiples of it */

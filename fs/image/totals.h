@@ -19,7 +19,7 @@
 #ifndef PFS_FS_IMAGE_TOTALS_H
 #define PFS_FS_IMAGE_TOTALS_H
 
-#include "fs/tree/internal.h"
+#include "fs/tree/tree.h"
 
 PFS_MUST_CHECK int pfs_totals_create(struct pfs_tree *tree);
 void pfs_totals_destroy(struct pfs_tree *tree);

@@ -2,12 +2,15 @@
 /* The thread that writes groups.  It commits when somebody waits for it, when much is pending, and
  * commit_ms after the first change otherwise.  A group that could not be written is kept, and tried
  * again every second. */
-#include "fs/journal/journal.h"
+#include "fs/journal/journal_impl.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "fs/image/primes.h"
+#include "fs/tree/sides.h"
+#include "fs/tree/tree_impl.h"
 
 #define COMMIT_MS 1000u
 #define RETRY_MS  1000u

@@ -4,13 +4,18 @@
  * A node that lost its last name is removed from the store with the next group.  If it may have
  * content that somebody still uses, or that is too much for one group, an orphan is noted in the
  * same transaction; orphans nobody uses any more are reaped a part at a time. */
-#include "fs/journal/journal.h"
-#include "fs/image/totals.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/attr/xattr.h"
+#include "fs/content/content.h"
+#include "fs/image/image.h"
+#include "fs/image/primes.h"
+#include "fs/image/rare.h"
+#include "fs/image/totals.h"
+#include "fs/journal/journal_impl.h"
+#include "fs/tree/tree_impl.h"
 
 #define SMALL_CONTENT  (INT64_C(4) << 20) /* bytes that are removed together with the record */
 #define REAP_CHUNKS    256u		  /* that one group removes of orphans */

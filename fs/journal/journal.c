@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What operations see of the journal.  It keeps no log of what they did but the set of slots whose
  * rows changed; the committer copies those rows as they are at the moment of a cut. */
-#include "fs/nodes/columns.h"
-#include "fs/nodes/index.h"
 #include "fs/journal/journal.h"
 
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal_impl.h"
+#include "fs/nodes/columns.h"
+#include "fs/nodes/index.h"
+#include "fs/tree/tree_impl.h"
 
 #define PENDING_LIMIT (UINT64_C(256) << 20)
 

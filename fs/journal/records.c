@@ -5,6 +5,9 @@
 
 #include "base/cleanup.h"
 #include "fs/content/content.h"
+#include "fs/content/content_impl.h"
+#include "fs/image/image.h"
+#include "fs/tree/tree_impl.h"
 
 struct chain {
 	struct pfs_record *first, *last;

@@ -2,9 +2,11 @@
 /* Will it fit?  What is pending goes through the log into the file, so that room for both must be
  * there: the log's in any case, the file's as far as it is not empty inside.  The file never takes the
  * log's last room: else nothing could be written into what is removed from a full store. */
-#include "fs/journal/journal.h"
+#include "fs/journal/journal_impl.h"
 
 #include "base/checked.h"
+#include "fs/content/content.h"
+#include "fs/tree/tree_impl.h"
 
 #define FRESH_MS 100
 

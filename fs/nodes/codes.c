@@ -7,7 +7,7 @@
  *
  * Lock order: codes->lock -> tree->lock (for reading): the answer is one epoch, and a change waits
  * only while the engine computes. */
-#include "fs/tree/internal.h"
+#include "fs/nodes/codes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "fs/image/image.h"
+#include "fs/tree/tree_impl.h"
 
 #define DECLINE	   16u /* questions that others can answer, before the engine is filled for them */
 #define DELTAS_MAX ((size_t)1 << 20) /* beyond it filling anew is faster */

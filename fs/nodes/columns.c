@@ -2,14 +2,16 @@
 /* Columns that are made, and how they follow the tree.  Before a reader gets one it is brought to
  * the tree's epoch; so nobody else reads it while it is being changed, since whoever reads it in
  * the same hold found nothing more to do. */
-#include "fs/nodes/columns_impl.h"
-#include "fs/content/register.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/register.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/nodes/columns_impl.h"
+#include "fs/tree/tree_impl.h"
 
 #define PIECE	(1u << 15) /* slots read in one hold of the tree */
 #define LOG_MAX (1u << 20) /* changes */

@@ -4,6 +4,9 @@
 #ifndef PFS_FS_NODES_COLUMNS_IMPL_H
 #define PFS_FS_NODES_COLUMNS_IMPL_H
 
+#include <pthread.h>
+
+#include "base/reserve.h"
 #include "fs/attr/attrcolumn.h"
 #include "fs/nodes/columns.h"
 #include "fs/nodes/dictionary.h"

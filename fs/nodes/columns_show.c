@@ -3,6 +3,9 @@
 #include "fs/nodes/columns_impl.h"
 
 #include "base/cleanup.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
 
 int pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
 {

@@ -14,6 +14,7 @@
 #define PFS_FS_NODES_INDEX_H
 
 #include "fs/nodes/scan_impl.h"
+#include "meta/store.h"
 
 PFS_MUST_CHECK int pfs_indexes_create(struct pfs_tree *tree);
 void pfs_indexes_destroy(struct pfs_tree *tree);

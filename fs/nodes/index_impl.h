@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "base/radix.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
 #include "fs/nodes/index.h"
+#include "fs/tree/tree_impl.h"
 
 #define PFS_INDEX_FIELDS (PFS_FIELD_NAME + 1)
 #define PFS_INDEX_STEP	 16u /* of its slots one has its key kept beside it */

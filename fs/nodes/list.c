@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/image/names.h"
 #include "fs/nodes/scan_impl.h"
+#include "fs/tree/tree_impl.h"
 
 #define PIECE_SLOTS 4096u /* some 300 KB, which stay in a core's cache */
 #define RING	    16u

@@ -4,7 +4,7 @@
 #ifndef PFS_FS_NODES_LIST_H
 #define PFS_FS_NODES_LIST_H
 
-#include "fs/tree/internal.h"
+#include "fs/tree/tree.h"
 
 /* As of pfs_tree_list; fn is called in the caller's thread. */
 struct pfs_list_sink {

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/totals.h"
+#include "fs/tree/tree_impl.h"
 
 #define FIRST	    16u	  /* sorted at least before more are asked for */
 #define CHUNK_MIN   256u  /* passed by on a walk before the predicates are tested */

@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
 #include "fs/image/span.h"
+#include "fs/tree/tree_impl.h"
 
 #define INSIDE UINT32_C(0x80000000) /* of an item: what lies in it */
 

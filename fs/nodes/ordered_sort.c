@@ -11,6 +11,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
 
 #define GRAIN 8192u /* nodes that one thread looks at */
 #define FEW   64u   /* are sorted as a whole */

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#include "fs/tree/internal.h"
+#include "fs/image/image.h"
+#include "fs/image/path.h"
+#include "fs/tree/tree_impl.h"
 
 static uint32_t step(const struct pfs_tree *tree, uint32_t slot, const char *name, size_t len)
 {

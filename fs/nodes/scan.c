@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/span.h"
+#include "fs/tree/tree_impl.h"
 
 #define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
 #define COSTLY_WORDS 8u /* where each slot may take long */

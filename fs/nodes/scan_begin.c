@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/radix.h"
-#include "fs/nodes/index.h"
 #include "fs/image/span.h"
+#include "fs/nodes/codes.h"
+#include "fs/nodes/index.h"
 
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
 #define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */

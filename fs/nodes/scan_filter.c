@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/image/names.h"
+#include "fs/image/path.h"
 
 #define FEW_LEFT 3 /* of 64: these alone are read, not the whole column */
 

@@ -8,7 +8,7 @@
 #ifndef PFS_FS_NODES_SCAN_IMPL_H
 #define PFS_FS_NODES_SCAN_IMPL_H
 
-#include "fs/tree/internal.h"
+#include "fs/image/image.h"
 #include "fs/nodes/scan.h"
 #include "fs/nodes/scan_simd.h"
 #include "fs/nodes/scan_text.h"

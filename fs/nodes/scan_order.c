@@ -15,7 +15,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/preorder.h"
+#include "fs/image/names.h"
+#include "fs/image/path.h"
 #include "fs/image/span.h"
+#include "fs/tree/tree_impl.h"
 
 #define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
 #define LOOK_EVERY 64u	/* nodes, to each of which the way may be long */

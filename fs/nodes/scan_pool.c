@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/pool.h"
+#include "fs/tree/tree_impl.h"
 
 #define RUN_FIRST 8u /* pieces for each of which there is no measure yet */
 #define RUN_NS	  INT64_C(4000000) /* what a run may take, about */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Predicates become tests: each by the columns, names or bits that it has to look at. */
-#include "fs/content/hardlink.h"
-#include "fs/nodes/scan_impl.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/content/hardlink.h"
+#include "fs/image/names.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
+#include "fs/nodes/scan_impl.h"
+#include "fs/tree/tree_impl.h"
 
 /* ---- integers ---- */
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/tree/internal.h"
 #include "base/pattern.h"
+#include "meta/store.h"
 
 /* ---- taking patterns apart ---- */
 

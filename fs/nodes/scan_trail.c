@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/image/names.h"
 
 #define NOWHERE SIZE_MAX
 /* Room for so many at once: growing takes longer than many a trail. */

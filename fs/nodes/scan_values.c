@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What a node's fields are, one by one and in bulk. */
-#include "fs/tree/dir.h"
-#include "fs/nodes/scan_impl.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "fs/content/hardlink.h"
+#include "fs/image/names.h"
+#include "fs/image/path.h"
+#include "fs/image/rare.h"
 #include "fs/image/totals.h"
+#include "fs/nodes/scan_impl.h"
+#include "fs/tree/dir.h"
+#include "fs/tree/tree_impl.h"
 
 #define GRAIN 8192u /* nodes that one thread takes at once */
 #define AHEAD 64u    /* nodes fetched ahead ... */

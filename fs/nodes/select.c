@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Sets of nodes by their relation to others, counted or listed. */
-#include "fs/tree/internal.h"
-
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/image/span.h"
+#include "fs/nodes/codes.h"
 #include "fs/nodes/list.h"
 #include "fs/nodes/scan.h"
-#include "fs/image/span.h"
+#include "fs/tree/tree_impl.h"
 
 /* The sets of n nodes; subtrees all in one pass over the codes. */
 static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,

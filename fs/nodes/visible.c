@@ -9,8 +9,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/hardlink.h"
-#include "fs/nodes/scan_impl.h"
 #include "fs/image/totals.h"
+#include "fs/nodes/scan_impl.h"
+#include "fs/tree/tree_impl.h"
 
 #define VIEWERS_MAX 16u /* that are remembered */
 

@@ -5,6 +5,12 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/content/content.h"
+#include "fs/content/link.h"
+#include "fs/image/image.h"
+#include "fs/image/rare.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/tree_impl.h"
 
 #define DAY INT64_C(86400)
 #define BLOCK_SIZE 4096u

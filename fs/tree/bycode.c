@@ -6,9 +6,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/tree/internal.h"
+#include "fs/image/image.h"
+#include "fs/image/path.h"
+#include "fs/nodes/codes.h"
 #include "fs/nodes/relation.h"
 #include "fs/nodes/scan_impl.h"
+#include "fs/tree/tree_impl.h"
 
 #define DECIMAL_MAX ((size_t)1 << 20)
 

@@ -5,7 +5,14 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
+#include "fs/attr/xattr.h"
+#include "fs/content/content.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/tree_impl.h"
 
 /* ---- what the operations on names share ---- */
 

@@ -5,7 +5,8 @@
 #ifndef PFS_FS_TREE_DIR_H
 #define PFS_FS_TREE_DIR_H
 
-#include "fs/tree/internal.h"
+#include "fs/tree/tree.h"
+#include "meta/store.h"
 
 /* *len = the name's length; -ENAMETOOLONG, -EINVAL for what can name no entry.  No lock. */
 PFS_MUST_CHECK int pfs_name_check(size_t *len, const char *name);

@@ -5,7 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/image/path.h"
+#include "fs/image/slotmap.h"
+#include "fs/tree/tree_impl.h"
 
 struct totals {
 	uint32_t *depth; /* by slot, directories; UINT32_MAX: not known yet */

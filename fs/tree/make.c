@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that come and go: mkdir, mknod, symlink, unlink, rmdir. */
-#include "fs/tree/dir.h"
-#include "fs/content/hardlink.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/content.h"
+#include "fs/content/hardlink.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/image/primes.h"
+#include "fs/image/rare.h"
+#include "fs/journal/journal.h"
+#include "fs/nodes/codes.h"
+#include "fs/tree/dir.h"
+#include "fs/tree/tree_impl.h"
 
 /* ---- making ---- */
 

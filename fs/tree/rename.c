@@ -6,7 +6,14 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/content/content.h"
 #include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/image/path.h"
+#include "fs/journal/journal.h"
+#include "fs/nodes/codes.h"
+#include "fs/tree/tree_impl.h"
 
 struct place {
 	uint64_t parent;

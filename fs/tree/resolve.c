@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/tree/internal.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
 #include "fs/nodes/scan_impl.h"
+#include "fs/tree/tree_impl.h"
 
 #define PIECE 1024u /* paths that a thread takes at once */
 #define KNOWN 512u  /* directories that it remembers; a power of 2 */

@@ -5,6 +5,8 @@
 
 #include "base/cleanup.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/journal_impl.h"
+#include "fs/tree/tree_impl.h"
 
 struct pfs_sides {
 	pthread_mutex_t change;	  /* held by whoever changes tables */

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
-#include "fs/nodes/columns.h"
-#include "fs/content/hardlink.h"
-#include "fs/nodes/index.h"
-#include "fs/content/register.h"
-#include "fs/content/row.h"
-#include "fs/image/span.h"
-#include "fs/image/totals.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "fs/attr/xattr.h"
+#include "fs/content/content.h"
+#include "fs/content/hardlink.h"
+#include "fs/content/link.h"
+#include "fs/content/register.h"
+#include "fs/content/row.h"
+#include "fs/image/image.h"
+#include "fs/image/load.h"
+#include "fs/image/primes.h"
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
+#include "fs/journal/journal.h"
+#include "fs/nodes/codes.h"
+#include "fs/nodes/columns.h"
+#include "fs/nodes/index.h"
+#include "fs/tree/sides.h"
+#include "fs/tree/tree_impl.h"
 
 static int open_store(struct pfs_tree *tree, const char *path)
 {

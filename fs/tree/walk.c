@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Pre-order walk of a subtree, children in byte order of names.  A directory's entries are listed
  * under the lock at once and visited without it; what disappears meanwhile is left out. */
-#include "fs/tree/internal.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
 
 struct child {
 	uint64_t prime;

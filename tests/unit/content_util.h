@@ -8,8 +8,10 @@
 #include <inttypes.h>
 
 #include "base/checked.h"
-#include "fs/content/content.h"
-#include "fs/journal/journal.h"
+#include "fs/content/content_impl.h"
+#include "fs/image/image.h"
+#include "fs/journal/journal_impl.h"
+#include "fs/tree/tree_impl.h"
 #include "store_util.h"
 
 static const struct pfs_caller root_caller = {.umask = 022};

@@ -14,6 +14,8 @@
 
 #include "base/checked.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/journal_impl.h"
+#include "fs/tree/tree_impl.h"
 #include "tests/ref/temp_store.h"
 
 #define ROOT PFS_ROOT_PRIME

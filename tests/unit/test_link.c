@@ -7,8 +7,10 @@
 #include <linux/falloc.h>
 #include <sys/time.h>
 
-#include "fs/nodes/scan.h"
+#include "fs/image/image.h"
 #include "fs/image/totals.h"
+#include "fs/nodes/scan.h"
+#include "fs/tree/tree_impl.h"
 
 #define C     ((int64_t)PFS_CHUNK_SIZE)
 #define LARGE_CHUNKS 80 /* several reservations of a copy, each of which waits for a commit */

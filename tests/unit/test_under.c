@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
-#include "fs/tree/internal.h"
+#include "fs/image/image.h"
+#include "fs/image/path.h"
+#include "fs/tree/tree_impl.h"
 #include "tests/ref/temp_store.h"
 
 static struct temp_store temp;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/content/link.h - originals that content is read through to: the records of linked nodes.
+ *
+ * Locks: none is held by the caller. */
+#ifndef PFS_FS_CONTENT_LINK_H
+#define PFS_FS_CONTENT_LINK_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "fs/tree/tree.h"
+
+PFS_MUST_CHECK int pfs_links_create(struct pfs_tree *tree);
+void pfs_links_destroy(struct pfs_tree *tree);
+
+/* Compares the node with its original and takes over what changed (attributes, through the
+ * journal).  0, -ESTALE, or what opening says.  No locks held. */
+PFS_MUST_CHECK int pfs_links_refresh(struct pfs_tree *tree, uint64_t ino);
+
+#endif

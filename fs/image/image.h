@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/image.h - the image of a store in memory: columns, slots, and the places of names.
+ *
+ * Locks: tree->lock, for writing where something changes, but for references (struct pfs_image).
+ * No function blocks. */
+#ifndef PFS_FS_IMAGE_IMAGE_H
+#define PFS_FS_IMAGE_IMAGE_H
+
+#include <stdatomic.h>
+
+#include "base/err.h"
+#include "base/reserve.h"
+#include "fs/tree/tree.h"
+#include "gpu/engine.h"
+#include "meta/store.h"
+
+#define PFS_IMAGE_COLUMNS 16
+
+enum pfs_slot_state {
+	PFS_SLOT_STORED = 1,    /* the store has, or the group being written will have, a record */
+	PFS_SLOT_DIRTY = 2,     /* in the journal's list of the next group */
+	PFS_SLOT_UNLINKED = 4,  /* no name any more; lives until its last reference goes */
+	PFS_SLOT_RARE = 8,      /* has an entry in the table of rare values */
+	PFS_SLOT_DROPPED = 16,  /* unlinked, and no reference is left: free after the next cut */
+	PFS_SLOT_ORPHAN = 32,   /* unlinked, and the store has an orphan record for its content */
+};
+
+/* The image: one array a column, indexed by slot, at addresses that never move (reserved address
+ * space that is committed as it grows).  Everything here is protected by tree->lock, but for
+ * references, which are atomic and only grow under the read lock. */
+struct pfs_image {
+	uint32_t end; /* slots below it have been used */
+	uint32_t nodes, directories; /* with a name, or the root */
+	uint32_t root; /* slot */
+	uint32_t free_head; /* free slots, chained by their parent column */
+	uint32_t free_count;
+	uint64_t epoch;
+	uint64_t access; /* raised where a directory comes, goes, moves, or changes mode or owner */
+	uint64_t *prime; /* 0: free */
+	uint32_t *parent; /* slot; PFS_NO_SLOT at the root and for the unlinked */
+	uint32_t *name;   /* place in the name heap */
+	uint16_t *mode;
+	uint8_t *flags; /* enum pfs_node_flag */
+	uint8_t *state; /* enum pfs_slot_state */
+	uint32_t *uid, *gid;
+	int64_t *size, *blocks;
+	int64_t *atime, *mtime, *ctime; /* nanoseconds; INT64_MIN: see the rare values */
+	bool has_far_times;		/* some was INT64_MIN since the tree was opened */
+	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
+	uint32_t *depth; /* of directories, see pfs_image_depth; 0: not known; at the root: whether any is */
+	_Atomic uint32_t *references; /* saturates at UINT32_MAX: then never freed */
+	struct pfs_names *names;
+	struct pfs_slot_map *by_prime;  /* prime -> slot */
+	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
+	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
+	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
+};
+
+#define PFS_SLOT_MAX (UINT32_C(1) << 30) /* slots an image can have */
+
+PFS_MUST_CHECK int pfs_image_create(struct pfs_tree *tree);
+void pfs_image_destroy(struct pfs_tree *tree);
+
+/* The live or unlinked node of that prime, or PFS_NO_SLOT.  Any lock on the tree. */
+uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);
+
+/* Makes sure that the next n pfs_image_take and pfs_image_attach cannot fail.  -ENOMEM, -ENOSPC
+ * (PFS_SLOT_MAX). */
+PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
+
+/* For loading: makes the columns reach below `end`; puts a slot among the free. */
+PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
+void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
+
+/* A free slot, every column of it zero but prime and the state's PFS_SLOT_DIRTY; its parent is
+ * PFS_NO_SLOT. */
+uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
+
+/* Gives the slot back, with its rare values.  It must be detached. */
+void pfs_image_free(struct pfs_tree *tree, uint32_t slot);
+
+/* Gives the slot its place: parent, name, index; counts it (nodes, directories) and a directory in its
+ * parent's links.  parent PFS_NO_SLOT: the root.  name: a place in the name heap that becomes the image's. */
+void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
+
+/* Undoes attach and frees the name. */
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot);
+
+/* The child of that name, or PFS_NO_SLOT. */
+uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
+
+/* A name's hash (SipHash, keyed by the store's seed), and the key in by_name that it makes. */
+#define PFS_NAME_HASH_BITS 31
+uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len);
+static inline uint64_t pfs_image_key(uint32_t parent, uint32_t hash)
+{
+	return (uint64_t)parent << PFS_NAME_HASH_BITS | hash;
+}
+
+void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
+/* The row as the store has it.  Points into the image: use it under the lock. */
+void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
+struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);
+/* Cannot fail for times of the clock; -ENOMEM for those outside 1677..2262. */
+PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
+				      struct pfs_time time);
+/* Whether a column holds it: nanoseconds in 64 bits. */
+static inline bool pfs_time_fits(struct pfs_time time)
+{
+	return time.sec > INT64_MIN / 1000000000 && time.sec < INT64_MAX / 1000000000;
+}
+
+struct pfs_time pfs_now(void); /* CLOCK_REALTIME_COARSE, as the kernel stamps files */
+static inline void pfs_node_stamp(struct pfs_tree *tree, int64_t *column, uint32_t slot,
+				  struct pfs_time now)
+{
+	if (pfs_image_set_time(tree, column, slot, now)) /* cannot be: the clock's time fits */
+		PFS_VERIFY_CHECK(false);
+}
+
+/* st_size and st_blocks of what is no directory. */
+void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
+
+#endif

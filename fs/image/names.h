@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/names.h - the heap of names: bytes that a 32-bit place stands for and that never move.
+ *
+ * Locks: tree->lock, for writing where names come and go, but for pfs_names_add_in. */
+#ifndef PFS_FS_IMAGE_NAMES_H
+#define PFS_FS_IMAGE_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "gpu/engine.h"
+
+struct pfs_names;
+
+#define PFS_NO_NAME 0u
+#define PFS_NAME_SLACK 320u /* bytes that may be read past a name's start, whatever is in them */
+
+PFS_MUST_CHECK int pfs_names_create(struct pfs_names **out);
+void pfs_names_destroy(struct pfs_names *names);
+/* *place = where a copy of the bytes now is, NUL-terminated.  len <= PFS_NAME_MAX.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name,
+				 size_t len);
+/* The same for several threads at once (loading), each with its own region, {0} at first; only what a
+ * region lacks is taken from the heap, under a lock of the heap's. */
+struct pfs_name_region {
+	uint64_t next, end;
+};
+PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region,
+				    uint32_t *place, const void *name, size_t len);
+void pfs_names_remove(struct pfs_names *names, uint32_t place);
+/* The heap for the engine's listings: all but place and n_slots. */
+void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
+/* When blocks of it last changed, for whoever keeps a copy. */
+const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names);
+/* Valid until the name is removed; never moves. */
+const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
+void pfs_names_prefetch(const struct pfs_names *names, uint32_t place);
+uint64_t pfs_names_bytes(const struct pfs_names *names); /* of memory in use */
+
+#endif

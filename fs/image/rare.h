@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/rare.h - what few nodes have: device numbers, symlink targets, times beyond nanoseconds.
+ *
+ * Locks: tree->lock, for writing where something changes. */
+#ifndef PFS_FS_IMAGE_RARE_H
+#define PFS_FS_IMAGE_RARE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "meta/store.h"
+
+struct pfs_rare;
+
+enum { PFS_RARE_ATIME, PFS_RARE_MTIME, PFS_RARE_CTIME, PFS_RARE_TIMES };
+
+struct pfs_rare_values {
+	uint32_t slot;
+	uint32_t target_len;
+	char *target; /* symlinks; NUL-terminated, owned */
+	uint64_t rdev;
+	struct pfs_time times[PFS_RARE_TIMES];
+};
+
+PFS_MUST_CHECK int pfs_rare_create(struct pfs_rare **out);
+void pfs_rare_destroy(struct pfs_rare *rare);
+/* The slot's values, made (zero) if there are none.  Valid until the next get or drop.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_rare_get(struct pfs_rare *rare, struct pfs_rare_values **out, uint32_t slot);
+/* NULL when there are none. */
+const struct pfs_rare_values *pfs_rare_find(const struct pfs_rare *rare, uint32_t slot);
+void pfs_rare_drop(struct pfs_rare *rare, uint32_t slot);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/slotmap.h - prime -> slot: a hash that keeps slots only and looks primes up in the column;
+ * it grows a little with every insert, never all at once.
+ *
+ * Locks: tree->lock, for writing where something changes. */
+#ifndef PFS_FS_IMAGE_SLOTMAP_H
+#define PFS_FS_IMAGE_SLOTMAP_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct pfs_slot_map;
+
+PFS_MUST_CHECK int pfs_slot_map_create(struct pfs_slot_map **out);
+void pfs_slot_map_destroy(struct pfs_slot_map *map);
+/* Room for `count` slots in all; many more than there are only while it is empty.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_slot_map_reserve(struct pfs_slot_map *map, uint64_t count);
+void pfs_slot_map_insert(struct pfs_slot_map *map, const uint64_t *primes, uint32_t slot);
+void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
+uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
+/* Makes an insert or find of that prime faster, a little later. */
+void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime);
+uint64_t pfs_slot_map_memory(const struct pfs_slot_map *map);
+
+#endif

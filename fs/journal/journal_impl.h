@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/journal/journal_impl.h - inside of the journal: journal.c (what operations call), committer.c (the
+ * thread), group.c (what one commit holds), space.c (will it fit?). */
+#ifndef PFS_FS_JOURNAL_JOURNAL_IMPL_H
+#define PFS_FS_JOURNAL_JOURNAL_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/journal/journal.h"
+#include "meta/store.h"
+
+#define PFS_DIRTY_COMMIT 16384u /* rows: commit now, so that cutting takes milliseconds */
+#define PFS_DIRTY_WAIT   65536u /* rows: changes wait for a commit */
+#define PFS_RECENT	   1024u  /* changes of rows whose slots are remembered */
+#define PFS_DIRTY_LIST   (2 * PFS_DIRTY_WAIT) /* listed; beyond it the cut looks at all slots */
+
+/* ---- group.c: the rows of one commit ---- */
+
+enum pfs_row_action {
+	PFS_ROW_PUT = 1,
+	PFS_ROW_REMOVE = 2,	 /* the record */
+	PFS_ROW_REMOVE_CHUNKS = 4, /* content, when there is little of it */
+	PFS_ROW_ORPHAN = 8,	 /* note that there may be content */
+};
+
+struct pfs_row {
+	struct pfs_node_record record; /* prime alone unless PUT; points into the group's bytes */
+	unsigned action;
+};
+
+/* Content without a node, to be removed bit by bit. */
+struct pfs_reap {
+	uint64_t *primes;
+	size_t count, capacity;
+};
+
+struct pfs_group {
+	struct pfs_row *rows;
+	size_t n_rows, row_capacity;
+	char *bytes; /* names and targets */
+	size_t n_bytes, byte_capacity;
+	size_t n_reaped; /* orphans at the end of the reap list that this group finished */
+	int64_t content; /* bytes pending when it was cut */
+	struct pfs_reap reap;
+};
+
+/* Copies what is dirty, and frees the slots of nodes that are gone.  Takes the content lock and
+ * tree->lock; -ENOMEM leaves everything as it was. */
+PFS_MUST_CHECK int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group);
+
+/* Writes the group in one transaction of the store, which is durable on return; may be repeated
+ * after a failure.  fetch: primes too. */
+PFS_MUST_CHECK int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch);
+
+/* It is committed: forget it. */
+void pfs_group_done(struct pfs_tree *tree, struct pfs_group *group);
+
+/* The orphans that a crash left. */
+PFS_MUST_CHECK int pfs_group_find_orphans(struct pfs_tree *tree, struct pfs_group *group);
+void pfs_group_release(struct pfs_group *group);
+
+/* ---- space.c: room on the store's filesystem ---- */
+
+struct pfs_space {
+	/* bytes, as last seen; free: when the log is in the file */
+	_Atomic uint64_t free, total, reusable, log;
+	_Atomic int64_t seen_ms;
+};
+
+/* Looks again if what is known is older than 100 ms, or always. */
+void pfs_space_refresh(struct pfs_tree *tree, bool always);
+
+/* The log takes room that is scarce: free it. */
+bool pfs_space_is_held_by_log(const struct pfs_tree *tree);
+
+/* Would a commit of so many rows and bytes of content fit?  removal: may use the last reserve,
+ * without which nothing could be deleted on a full disk. */
+bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal);
+
+/* ---- journal.c and committer.c ---- */
+
+struct pfs_journal {
+	/* The next group's rows; protected by tree->lock. */
+	uint32_t *dirty; /* PFS_DIRTY_LIST slots; one may be listed and no longer dirty */
+	uint32_t recent[PFS_RECENT]; /* slots, each at the epoch (modulo) that it was touched in */
+	_Atomic uint32_t n_dirty; /* more than PFS_DIRTY_LIST: not all are listed */
+	_Atomic uint32_t n_writing; /* rows of the group being written */
+	_Atomic int64_t content;    /* bytes pending, those of the group included */
+	_Atomic int failure;	    /* of the last commit, 0 when it went well */
+	_Atomic bool running;
+	_Atomic bool reaping; /* content that nobody uses is still to be removed */
+	struct pfs_space space;
+
+	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t wake;  /* the committer has something to do */
+	pthread_cond_t ended; /* a commit ended, well or not */
+	pthread_t thread;
+	bool stop;
+	bool primes_wanted; /* somebody waits for primes */
+	uint64_t cut;	    /* number of the last group cut */
+	uint64_t committed; /* number of the last group committed: cut or one less */
+	uint64_t wanted;    /* commit up to this number without delay */
+	uint64_t attempts;  /* commits tried */
+	struct pfs_errand *errand; /* to be written next, or NULL */
+
+	struct pfs_group group; /* the committer's own */
+};
+
+/* So much is pending that a commit should not wait. */
+bool pfs_journal_is_pressed(const struct pfs_tree *tree);
+
+/* Wakes the committer if it may be asleep; no lock of the journal held. */
+void pfs_journal_wake(struct pfs_journal *journal);
+
+/* The errand is done, or will not be; journal->lock held. */
+void pfs_errand_end(struct pfs_journal *journal, struct pfs_errand *errand);
+
+/* The committer; arg is the tree. */
+void *pfs_committer(void *arg);
+
+#endif

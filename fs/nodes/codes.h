@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/nodes/codes.h - the engine beside the image: sets of nodes by their codes.
+ *
+ * Locks: a lock of its own, before tree->lock. */
+#ifndef PFS_FS_NODES_CODES_H
+#define PFS_FS_NODES_CODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "fs/tree/tree.h"
+#include "gpu/engine.h"
+
+PFS_MUST_CHECK int pfs_codes_create(struct pfs_tree *tree);
+void pfs_codes_destroy(struct pfs_tree *tree);
+
+/* With tree->lock held for writing: the node has a place (again), has none any more. */
+void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot);
+void pfs_codes_removed(struct pfs_tree *tree, uint32_t slot);
+
+/* Begins a question: *engine knows the image as it is, and the image stays so until end, tree->lock
+ * being held for reading.  -ENODEV, -ENOMEM. */
+PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);
+void pfs_codes_end(struct pfs_tree *tree);
+
+/* The same for who holds tree->lock for reading already and goes on holding it; therefore it never
+ * waits: -EBUSY when another question is being answered, and for the first few while the engine
+ * is empty, unless it was chosen. */
+PFS_MUST_CHECK int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine);
+void pfs_codes_release(struct pfs_tree *tree);
+/* Whether a device answers, or was asked for. */
+bool pfs_codes_use_device(struct pfs_tree *tree);
+
+#endif

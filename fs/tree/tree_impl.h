@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/tree/tree_impl.h - what a tree is made of: the store, the image, and the modules beside it, each
+ * behind its own pointer.  Only the modules of the tree look inside.
+ *
+ * Lock order: content (pfs_content_lock) -> tree->lock -> journal's own mutex, or the totals'.  No
+ * lock is held while the store is read or written. */
+#ifndef PFS_FS_TREE_TREE_IMPL_H
+#define PFS_FS_TREE_TREE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/image/image.h"
+#include "fs/tree/tree.h"
+
+struct pfs_tree {
+	struct pfs_tree_options options;
+	struct pfs_store *store;
+	pthread_rwlock_t lock;
+	struct pfs_image image; /* protected by lock */
+	_Atomic bool read_only;
+	struct pfs_journal *journal;
+	struct pfs_content *content;
+	struct pfs_attrs *attrs;
+	struct pfs_links *links;
+	struct pfs_primes *primes;
+	struct pfs_codes *codes;
+	struct pfs_totals_table *totals;
+	struct pfs_spans *spans;
+	struct pfs_scan *scan;
+	struct pfs_viewers *viewers;
+	struct pfs_indexes *indexes;
+	struct pfs_columns *columns;
+	struct pfs_sides *sides;
+	struct pfs_registers *registers;
+	struct pfs_rows *rows;
+	struct pfs_hard_links *hard_links;
+	struct pfs_tree_listener listener;
+};
+
+#endif
