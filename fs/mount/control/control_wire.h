@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 

@@ -95,8 +95,8 @@ static bool has_side(const struct pfs_block *block)
 
 static const char *why_not(const struct pfs_block *block)
 {
-	if (!block->is_grouped && !block->is_distinct && !has_side(block))
-		return "rows as they are, which scans have";
+	if (!block->is_grouped && !block->is_distinct && (block->n_inputs == 1 || !has_side(block)))
+		return "rows as they are, which scans and indexes have";
 	if (finds_few(block, block->where))
 		return "few nodes, which are found at once";
 	if (is_end_of_order(block))
