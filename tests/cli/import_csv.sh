@@ -66,7 +66,7 @@ tree $'1,,a\n2,1,b/c'
 bad 'a name with a slash' 3
 fails_with 'an unknown column' 'nocolumn' import --path=nocolumn "$work/paths.csv"
 printf 'a,b\n"open,1\n' >"$work/bad.csv"
-{ echo path$(printf ',c%s' {1..1900}); echo a; } >"$work/wide.csv"
+{ echo "path$(printf ',c%s' {1..1900})"; echo a; } >"$work/wide.csv"
 fails_with 'more columns than nodes can have' "'c1900' is one column too many" import --path=path "$work/wide.csv"
 fails_with 'an open quote' '[0-9]' import --path=a "$work/bad.csv"
 printf 'path,v\r\n/x,1\r\n' >"$work/crlf.csv"

@@ -252,6 +252,7 @@ alike find "$mnt" -newermt 2030-01-01
 # ---- how much others may have open ----
 # shellcheck disable=SC2016 # expanded by the shell that runs as the user
 as_other() { setpriv --reuid 4799 --regid 4799 --clear-groups --inh-caps=-all -- "$@"; }
+# shellcheck disable=SC2016 # the other shell expands it
 open_many() { "$@" bash -c 'ulimit -n 2000; for ((i = 0; i < 1100; i++)); do exec {fd}<"$0" || break; done; echo $i' "$q/help" 2>/dev/null; }
 is 'a share of a thousand and some files' "$(open_many as_user)" 512
 is 'which are given back' "$(open_many as_user)" 512
