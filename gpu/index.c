@@ -210,11 +210,13 @@ int pfs_index_find(const struct pfs_run *run, struct pfs_index *index, uint64_t 
 		   uint32_t *values, const uint64_t *keys, size_t n,
 		   enum pfs_index_question question)
 {
-	const struct pfs_index_query query = {found_keys, values, keys, n, question};
+	struct pfs_index_query query = {.keys = keys, .n = n, .question = question};
 	int error;
 
 	if (n > PFS_INDEX_BATCH_MAX)
 		return -EINVAL;
+	query.found_keys = found_keys;
+	query.values = values;
 	do {
 		(void)pthread_rwlock_rdlock(&index->lock);
 		error = family_of(index)->find(index->backend, run, index->tree, &query);

@@ -29,7 +29,7 @@ void pfs_index_arrays(struct pfs_index_tree *tree, void **arrays[PFS_INDEX_ARRAY
 	arrays[i++] = (void **)&tree->d_free;
 }
 
-size_t pfs_index_set_levels(struct pfs_device_btree *t, uint64_t *d_levels, uint32_t n)
+size_t pfs_index_set_levels(struct pfs_device_btree *t, const uint64_t *d_levels, uint32_t n)
 {
 	size_t used = 0;
 
@@ -108,13 +108,9 @@ static void close_tree(struct pfs_operator_backend *b, const struct pfs_run *run
 	free(tree);
 }
 
-static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint64_t *keys,
-		    const uint32_t *values, size_t n)
+static int alloc_tree(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t n_leaves)
 {
-	uint32_t n_leaves = (uint32_t)PFS_MAX(pfs_div_round_up(n, PFS_PAGE_FILL), 1u);
 	size_t level_keys = pfs_index_set_levels(&tree->d, NULL, n_leaves);
-	uint64_t *d_keys;
-	uint32_t *d_values;
 
 	tree->n_pages = n_leaves + n_leaves / SPARE_SHARE + SPARE_PAGES;
 	PFS_TRY(pfs_index_alloc_pages(job, &tree->d.pages, tree->n_pages));
@@ -123,6 +119,17 @@ static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint
 	PFS_TRY(pfs_job_alloc(job, &tree->d_free, tree->n_pages * sizeof(*tree->d_free)));
 	tree->level_room = n_leaves;
 	(void)pfs_index_set_levels(&tree->d, tree->d_levels, n_leaves);
+	return 0;
+}
+
+static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint64_t *keys,
+		    const uint32_t *values, size_t n)
+{
+	uint32_t n_leaves = (uint32_t)PFS_MAX(pfs_div_round_up(n, PFS_PAGE_FILL), 1u);
+	uint64_t *d_keys;
+	uint32_t *d_values;
+
+	PFS_TRY(alloc_tree(job, tree, n_leaves));
 	PFS_TRY(pfs_job_upload(job, &d_keys, keys, n * sizeof(*keys)));
 	PFS_TRY(pfs_job_upload(job, &d_values, values, n * sizeof(*values)));
 	PFS_TRY(pfs_cuda_index_build(&tree->d, d_keys, d_values, n, job->stream));

@@ -22,7 +22,7 @@ struct pfs_index_tree {
 void pfs_index_arrays(struct pfs_index_tree *tree, void **arrays[PFS_INDEX_ARRAYS]);
 
 /* The levels of t over n leaves, in d_levels (NULL: not yet); how many keys they have. */
-size_t pfs_index_set_levels(struct pfs_device_btree *t, uint64_t *d_levels, uint32_t n);
+size_t pfs_index_set_levels(struct pfs_device_btree *t, const uint64_t *d_levels, uint32_t n);
 PFS_MUST_CHECK int pfs_index_alloc_leaves(struct pfs_job *job, struct pfs_device_leaves *leaves,
 					  uint32_t n);
 PFS_MUST_CHECK int pfs_index_alloc_pages(struct pfs_job *job, struct pfs_device_pages *pages,

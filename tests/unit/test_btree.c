@@ -237,58 +237,70 @@ static void test_split_beside_full(void **state)
 	pfs_btree_destroy(tree);
 }
 
-/* Batches answer as seeks do; reads as next does, in pieces. */
-static void test_batches(void **state)
+#define N_READ	20000
+#define N_FOUND 1003
+#define PIECE	37
+
+/* A batch answers as seeks do. */
+static void assert_found(const struct pfs_btree *tree, const uint64_t *keys, uint32_t slot)
 {
-	enum { N = 20000, QUERIES = 1003, PIECE = 37 };
-	static uint64_t keys[QUERIES], read_keys[N];
-	static uint32_t read_slots[N];
-	static struct pfs_btree_entry found[QUERIES];
-	uint64_t random = seed;
+	static struct pfs_btree_entry found[N_FOUND];
 	struct pfs_btree_cursor cursor;
 	struct pfs_btree_entry entry;
+
+	pfs_btree_find(tree, found, keys, slot, N_FOUND);
+	for (size_t i = 0; i < N_FOUND; i++) {
+		pfs_btree_seek(tree, &cursor, keys[i], slot);
+		if (!pfs_btree_next(tree, &cursor, &entry))
+			entry = (struct pfs_btree_entry){0, PFS_BTREE_NONE};
+		assert_int_equal(found[i].key, entry.key);
+		assert_int_equal(found[i].slot, entry.slot);
+	}
+}
+
+/* Reading in pieces gives what next does. */
+static void assert_read(const struct pfs_btree *tree, uint64_t first, uint64_t last)
+{
+	static uint64_t keys[N_READ + PIECE];
+	static uint32_t slots[N_READ + PIECE];
+	struct pfs_btree_cursor cursor, pieces;
+	struct pfs_btree_entry entry;
+	size_t n = 0, more = PIECE;
+
+	pfs_btree_seek(tree, &pieces, first, 0);
+	cursor = pieces;
+	for (; more == PIECE && n <= N_READ; n += more)
+		more = pfs_btree_read(tree, &pieces, &keys[n], &slots[n], PIECE, last);
+	assert_true(more < PIECE);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(pfs_btree_next(tree, &cursor, &entry));
+		assert_int_equal(keys[i], entry.key);
+		assert_int_equal(slots[i], entry.slot);
+		assert_true(entry.key <= last);
+	}
+	if (pfs_btree_next(tree, &cursor, &entry))
+		assert_true(entry.key > last);
+}
+
+static void test_batches(void **state)
+{
+	static uint64_t keys[N_FOUND];
+	uint64_t random = seed;
 	struct pfs_btree *tree;
 
 	(void)state;
 	assert_int_equal(pfs_btree_create(&tree), 0);
-	for (uint32_t n = 0;; n = n * 3 + 1) {
-		for (uint32_t i = (uint32_t)pfs_btree_count(tree); i < n && i < N; i++)
-			assert_int_equal(pfs_btree_insert(tree, random_next(&random) % 9000 * 3, i), 0);
-		for (size_t i = 0; i < QUERIES; i++)
+	for (uint32_t n = 0; n < N_READ; n = n * 3 + 1) {
+		for (uint32_t i = (uint32_t)pfs_btree_count(tree); i < n; i++)
+			assert_int_equal(pfs_btree_insert(tree, random_next(&random) % 9000 * 3, i),
+					 0);
+		for (size_t i = 0; i < N_FOUND; i++)
 			keys[i] = i ? random_next(&random) % 28000 : UINT64_MAX;
-		for (uint32_t slot = 0; slot < N; slot += N / 2 - 1) {
-			pfs_btree_find(tree, found, keys, slot, QUERIES);
-			for (size_t i = 0; i < QUERIES; i++) {
-				pfs_btree_seek(tree, &cursor, keys[i], slot);
-				if (!pfs_btree_next(tree, &cursor, &entry))
-					entry = (struct pfs_btree_entry){0, PFS_BTREE_NONE};
-				assert_int_equal(found[i].key, entry.key);
-				assert_int_equal(found[i].slot, entry.slot);
-			}
-		}
-		for (size_t i = 0; i < 20; i++) {
-			struct pfs_btree_cursor pieces;
-			uint64_t last = i ? keys[i + 20] : UINT64_MAX;
-			size_t done = 0, more;
-
-			pfs_btree_seek(tree, &pieces, i ? keys[i + 1] : 0, 0);
-			cursor = pieces;
-			do {
-				more = pfs_btree_read(tree, &pieces, &read_keys[done],
-						      &read_slots[done], PIECE, last);
-				done += more;
-			} while (more == PIECE && done + PIECE <= N);
-			for (size_t k = 0; k < done; k++) {
-				assert_true(pfs_btree_next(tree, &cursor, &entry));
-				assert_int_equal(read_keys[k], entry.key);
-				assert_int_equal(read_slots[k], entry.slot);
-				assert_true(entry.key <= last);
-			}
-			if (more < PIECE && pfs_btree_next(tree, &cursor, &entry))
-				assert_true(entry.key > last);
-		}
-		if (n >= N)
-			break;
+		for (uint32_t slot = 0; slot < N_READ; slot += N_READ / 2 - 1)
+			assert_found(tree, keys, slot);
+		assert_read(tree, 0, UINT64_MAX);
+		for (size_t i = 1; i < 20; i++)
+			assert_read(tree, keys[i], keys[i + 20]);
 	}
 	pfs_btree_destroy(tree);
 }
