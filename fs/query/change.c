@@ -2,6 +2,7 @@
 /* What a statement asks of nodes, row by row, becomes a set of changes (fs/change/change.h): SQLite reads
  * the tree meanwhile, so it is changed only when the statement has seen all of it. */
 #include <grp.h>
+#include <math.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,6 +228,7 @@ static int set_field(const struct row *row, const struct pfs_node_column *column
  * negative zero. */
 static struct pfs_sql_value as_declared(enum pfs_attr_type type, const struct pfs_sql_value *value)
 {
+	const double two_63 = 9223372036854775808.0;
 	struct pfs_sql_value out = *value;
 	int64_t integer;
 
@@ -238,8 +240,8 @@ static struct pfs_sql_value as_declared(enum pfs_attr_type type, const struct pf
 	if (out.type == PFS_SQL_INTEGER && type == PFS_ATTR_REAL) {
 		out.type = PFS_SQL_REAL;
 		out.real = (double)out.integer;
-	} else if (out.type == PFS_SQL_REAL && type == PFS_ATTR_INTEGER && out.real > -0x1p63 &&
-		   out.real < 0x1p63 && out.real == (double)(int64_t)out.real) {
+	} else if (out.type == PFS_SQL_REAL && type == PFS_ATTR_INTEGER && fabs(out.real) < two_63 &&
+		   out.real == (double)(int64_t)out.real) {
 		out.type = PFS_SQL_INTEGER;
 		out.integer = (int64_t)out.real;
 	}

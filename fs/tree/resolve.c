@@ -88,9 +88,11 @@ static void find_known(struct worker *worker, struct walk *walk, const struct pf
 	const struct known *known;
 	size_t len;
 
-	if (!slash || slash == path->bytes || slash - path->bytes > UINT32_MAX)
+	if (!slash || slash == path->bytes)
 		return;
 	len = (size_t)(slash - path->bytes);
+	if (len > UINT32_MAX)
+		return;
 	walk->hash = hash_of(path->bytes, len);
 	known = &worker->known[walk->hash & (KNOWN - 1)];
 	if (known->len == len && memcmp(known->bytes, path->bytes, len) == 0) {

@@ -144,7 +144,7 @@ static void sum_one(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 		return;
 	}
 	t->integer[group] = (int64_t)((uint64_t)t->integer[group] + (uint64_t)value.integer);
-	t->size += (uint64_t)(value.integer ^ value.integer >> 63);
+	t->size += (uint64_t)(value.integer < 0 ? ~value.integer : value.integer);
 	if (fold->exact)
 		add_exact(t, group, value.integer);
 }

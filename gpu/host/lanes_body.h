@@ -179,7 +179,7 @@ LANES_TARGET static void LANES(sum)(uint64_t *sum, uint64_t *high, uint64_t *low
 	uint64_t all = 0, upper = 0, lower = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t size = (uint64_t)(values[i] ^ values[i] >> 63);
+		uint64_t size = (uint64_t)(values[i] < 0 ? ~values[i] : values[i]);
 
 		all += (uint64_t)values[i];
 		upper += size >> 32;

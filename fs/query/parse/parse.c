@@ -44,7 +44,10 @@ static int split(struct pfs_parser *p, struct pfs_lexeme **tokens, size_t *n)
 	size_t capacity = 256, from = 0;
 	struct pfs_lexeme *list = calloc(capacity + 2, sizeof(*list)), token;
 
-	for (*n = 0; list && (token = pfs_lex(p->sql, from)).kind > 0; from += token.span.len) {
+	*tokens = NULL;
+	if (!list)
+		return -ENOMEM;
+	for (*n = 0; (token = pfs_lex(p->sql, from)).kind > 0; from += token.span.len) {
 		from = token.span.at;
 		if (*n == PFS_PARSE_TOKENS_MAX) {
 			pfs_ast_refuse(p, token.span.at, "it has too many words");
@@ -53,18 +56,16 @@ static int split(struct pfs_parser *p, struct pfs_lexeme **tokens, size_t *n)
 		if (*n == capacity) {
 			struct pfs_lexeme *more = realloc(list, (2 * capacity + 2) * sizeof(*list));
 
-			if (!more)
+			if (!more) {
 				free(list);
+				return -ENOMEM;
+			}
 			list = more;
 			capacity *= 2;
-			if (!list)
-				break;
 		}
 		list[(*n)++] = token;
 	}
 	*tokens = list;
-	if (!list)
-		return -ENOMEM;
 	if (token.kind < 0)
 		pfs_ast_refuse(p, token.span.at, "its signs are not of this dialect");
 	list[*n] = list[*n + 1] = (struct pfs_lexeme){.kind = 0, .span = {token.span.at, 0}};
