@@ -405,6 +405,7 @@ static int count_names(struct pfs_visible *visible, const struct pfs_tree *tree)
 	if (visible->names && visible->names_epoch == tree->image.epoch)
 		return 0;
 	free(visible->names);
+	visible->names = NULL;
 	visible->names_epoch = tree->image.epoch;
 	return pfs_hard_links_seen(tree, &visible->names, visible);
 }
