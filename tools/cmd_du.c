@@ -372,6 +372,7 @@ static int draw(const struct pfs_place *place, const char *file)
 	bool is_stdout = strcmp(file, "-") == 0;
 	FILE *out = is_stdout ? stdout : fopen(file, "we");
 	const struct pfs_sink sink = {out, write_out};
+	bool bad;
 	int status;
 
 	if (!out)
@@ -380,9 +381,9 @@ static int draw(const struct pfs_place *place, const char *file)
 			      : copy_file(place, out);
 	if (is_stdout)
 		return status;
-	if (ferror(out) || fclose(out) != 0)
-		return pfs_cmd_fail("du", "%s: cannot be written: %s", file, strerror(errno));
-	return status;
+	bad = ferror(out) != 0;
+	bad |= fclose(out) != 0;
+	return bad ? pfs_cmd_fail("du", "%s: cannot be written: %s", file, strerror(errno)) : status;
 }
 
 /* ---- the command ---- */
