@@ -341,10 +341,12 @@ static int collect(struct pfs_query *query, const struct pfs_sql_update *update)
 int pfs_nodes_update(void *user, const struct pfs_sql_update *update)
 {
 	struct pfs_query *query = user;
-	uint64_t before = pfs_change_set_memory(&query->set);
+	uint64_t memory, before = query->set_charged;
 
 	PFS_TRY(collect(query, update));
-	return pfs_account_charge(query->account, (int64_t)(pfs_change_set_memory(&query->set) - before));
+	memory = pfs_change_set_memory(&query->set);
+	query->set_charged = memory;
+	return pfs_account_charge(query->account, (int64_t)(memory - before));
 }
 
 int pfs_nodes_change(struct pfs_query *query)

@@ -149,6 +149,7 @@ struct pfs_query {
 	uid_t uid; /* of what it makes */
 	gid_t gid;
 	struct pfs_change_set set; /* what it asks of nodes */
+	uint64_t set_charged;	   /* bytes of it that the account knows of */
 	char why[256];		/* they cannot be changed so */
 	struct pfs_account *account; /* what SQLite has for it, and the buffers of scans */
 	struct pfs_query *before, *after; /* of those that run; protected by queries->lock */
