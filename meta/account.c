@@ -109,7 +109,7 @@ static void give_back(struct pfs_account *account, int64_t bytes)
 }
 
 /* Whether an allocation may be made now. */
-static bool may_go_on(struct pfs_account *account, size_t bytes)
+static bool may_go_on(struct pfs_account *account, uint64_t bytes)
 {
 	if (account->counts && account->allocations-- == 0) {
 		account->allocations = 0;
@@ -277,6 +277,12 @@ int pfs_account_charge(struct pfs_account *account, int64_t bytes)
 		return 0;
 	tell(account, bytes);
 	return bytes > 0 && !fits(account) ? -ENOMEM : 0;
+}
+
+void pfs_account_discharge(struct pfs_account *account, uint64_t bytes)
+{
+	if (account)
+		tell(account, -(int64_t)bytes);
 }
 
 uint64_t pfs_account_left(const struct pfs_account *account)

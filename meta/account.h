@@ -53,6 +53,9 @@ static inline void pfs_cleanup_account(struct pfs_account **before)
  * may be.  NULL is allowed: on none. */
 PFS_MUST_CHECK int pfs_account_charge(struct pfs_account *account, int64_t bytes);
 
+/* Gives back bytes charged before; NULL is allowed. */
+void pfs_account_discharge(struct pfs_account *account, uint64_t bytes);
+
 /* Bytes that it may still have, about. */
 uint64_t pfs_account_left(const struct pfs_account *account);
 

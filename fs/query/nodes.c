@@ -57,7 +57,7 @@ static int rowid(struct pfs_sql_scan *scan, int64_t *out, size_t row)
 /* Forgets the slots. */
 static int let_go(struct pfs_sql_scan *scan)
 {
-	PFS_TRY(pfs_account_charge(scan->query->account, -(int64_t)scan->held));
+	pfs_account_discharge(scan->query->account, scan->held);
 	scan->held = 0;
 	pfs_slots_finish(&scan->slots);
 	scan->slots = (struct pfs_slots){.slot = NULL};

@@ -468,7 +468,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_edits_finish(&query->text);
 	pfs_edits_finish(&query->dated);
 	pfs_change_set_finish(&query->set);
-	(void)pfs_account_charge(query->account, -(int64_t)query->set_charged);
+	pfs_account_discharge(query->account, query->set_charged);
 	pfs_visible_unref(query->visible);
 	free(query->path);
 	pfs_account_close(query->account);
