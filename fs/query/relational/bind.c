@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "fs/query/relational/bind.h"
 #include "fs/query/relational/sidetable.h"
 
 void *pfs_bind_refuse(struct pfs_binder *binder, const char *why)

@@ -4,6 +4,7 @@
 
 #include <strings.h>
 
+#include "fs/query/relational/bind.h"
 #include "fs/query/relational/sidetable.h"
 
 static void describe(struct pfs_input_column *column, const struct pfs_node_column *node)
@@ -136,7 +137,7 @@ static void merge(struct pfs_binder *binder, unsigned input, unsigned column)
 	from->is_read = other->is_read = true;
 	a = pfs_bind_own_column(binder, i, c);
 	b = a ? pfs_bind_own_column(binder, input, column) : NULL;
-	from->equal = b ? pfs_bind_and(binder, from->equal, pfs_bind_equal(binder, a, b)) : NULL;
+	from->equal = b ? pfs_bind_and(binder, from->equal, pfs_bind_comparison(binder, PFS_OP_EQ, a, b)) : NULL;
 	from->columns[column].is_merged = true;
 }
 

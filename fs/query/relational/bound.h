@@ -122,25 +122,6 @@ struct pfs_block {
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 };
 
-/* A pair of the key that is compared with what SQLite's authorizer was asked about. */
-struct pfs_bound_read {
-	const char *table, *column;
-	bool is_optional; /* USING and NATURAL */
-	struct pfs_bound_read *next;
-};
-
-struct pfs_binder {
-	struct pfs_query *query;
-	struct pfs_arena *arena;
-	struct pfs_block *block;
-	const struct pfs_core *core;
-	bool in_aggregate, takes_aggregates, takes_aliases;
-	bool is_inner, was_inner; /* within an expression; the same one level up */
-	struct pfs_bound_read *reads;
-	int error;	 /* 0, -ENOTSUP (`why` says) or -ENOMEM */
-	const char *why; /* a constant: "ORDER BY a path" */
-};
-
 /* *out is in the arena.  -ENOTSUP: *why says which part is not taken; -ENOMEM. */
 PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
 			    struct pfs_arena *arena, const struct pfs_select *select);
@@ -149,32 +130,6 @@ void pfs_block_fold(struct pfs_block *block);
 /* Puts back what it uses; NULL is allowed. */
 void pfs_block_finish(struct pfs_block *block, struct pfs_queries *queries);
 
-/* ---- between bind*.c ---- */
-
-/* Remembers the reason; returns NULL.  The first one counts. */
-void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
-void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
-
-struct pfs_term *pfs_bind_expr(struct pfs_binder *binder, const struct pfs_expr *expr);
-/* A condition: its class is number, truth or none. */
-struct pfs_term *pfs_bind_condition(struct pfs_binder *binder, const struct pfs_expr *expr);
-/* The column of one of the inputs; NULL: there is none (without an error), or it is refused. */
-struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
-				 const struct pfs_name *name);
-struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input, unsigned number);
-/* The same, unknown to SQLite: the key does not have it. */
-struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, unsigned number);
-/* SQLite may or may not be asked about it. */
-void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column);
-struct pfs_term *pfs_bind_equal(struct pfs_binder *binder, struct pfs_term *a, struct pfs_term *b);
-struct pfs_term *pfs_bind_and(struct pfs_binder *binder, struct pfs_term *a, struct pfs_term *b);
-bool pfs_name_is(const struct pfs_name *name, const char *word); /* in any case */
-
-/* The sources and how they are joined. */
-PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from);
-
-struct pfs_term *pfs_bound_step(struct pfs_binder *binder, enum pfs_op op, enum pfs_class class,
-				struct pfs_term *a, struct pfs_term *b);
 bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b);
 static inline bool pfs_bound_is_number(const struct pfs_term *bound)
 {

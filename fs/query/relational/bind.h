@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/relational/bind.h - inside of pfs_bind (bound.h): bind.c (a SELECT and its key),
+ * bind_from.c (sources and how they are joined), bind_expr.c (expressions), bind_compare.c,
+ * bind_call.c, and bind_term.c (what they are made of).
+ *
+ * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
+ * that has failed. */
+#ifndef PFS_FS_QUERY_RELATIONAL_BIND_H
+#define PFS_FS_QUERY_RELATIONAL_BIND_H
+
+#include "fs/query/relational/bound.h"
+
+/* A pair of the key that is compared with what SQLite's authorizer was asked about. */
+struct pfs_bound_read {
+	const char *table, *column;
+	bool is_optional; /* USING and NATURAL */
+	struct pfs_bound_read *next;
+};
+
+struct pfs_binder {
+	struct pfs_query *query;
+	struct pfs_arena *arena;
+	struct pfs_block *block;
+	const struct pfs_core *core;
+	bool in_aggregate, takes_aggregates, takes_aliases;
+	bool is_inner, was_inner; /* within an expression; the same one level up */
+	struct pfs_bound_read *reads;
+	int error;	 /* 0, -ENOTSUP (`why` says) or -ENOMEM */
+	const char *why; /* a constant: "ORDER BY a path" */
+};
+
+/* Remembers the reason; returns NULL.  The first one counts. */
+void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
+void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
+
+struct pfs_term *pfs_bind_expr(struct pfs_binder *binder, const struct pfs_expr *expr);
+/* A condition: its class is number, truth or none. */
+struct pfs_term *pfs_bind_condition(struct pfs_binder *binder, const struct pfs_expr *expr);
+/* The column of one of the inputs; NULL: there is none (without an error), or it is refused. */
+struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
+				 const struct pfs_name *name);
+struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input, unsigned number);
+/* The same, unknown to SQLite: the key does not have it. */
+struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, unsigned number);
+/* SQLite may or may not be asked about it. */
+void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column);
+
+/* The sources and how they are joined. */
+PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from);
+
+/* ---- bind_term.c ---- */
+
+bool pfs_name_is(const struct pfs_name *name, const char *word); /* in any case */
+struct pfs_term *pfs_term_new(struct pfs_binder *binder, enum pfs_bound_kind kind,
+			      enum pfs_class class);
+/* Gives `bound` another argument, and returns it. */
+struct pfs_term *pfs_term_add(struct pfs_binder *binder, struct pfs_term *bound,
+			      struct pfs_term *arg);
+/* b NULL: an operator of one operand. */
+struct pfs_term *pfs_bound_step(struct pfs_binder *binder, enum pfs_op op, enum pfs_class class,
+				struct pfs_term *a, struct pfs_term *b);
+struct pfs_term *pfs_term_integer(struct pfs_binder *binder, int64_t value);
+struct pfs_term *pfs_term_null(struct pfs_binder *binder);
+
+/* ---- bind_compare.c ---- */
+
+struct pfs_term *pfs_bind_comparison(struct pfs_binder *binder, enum pfs_op op, struct pfs_term *a,
+				     struct pfs_term *b);
+/* NOT, if negated. */
+struct pfs_term *pfs_bind_not(struct pfs_binder *binder, struct pfs_term *bound, bool negated);
+struct pfs_term *pfs_bind_both(struct pfs_binder *binder, enum pfs_op op, struct pfs_term *a,
+			       struct pfs_term *b);
+/* a NULL: b alone. */
+struct pfs_term *pfs_bind_and(struct pfs_binder *binder, struct pfs_term *a, struct pfs_term *b);
+struct pfs_term *pfs_bind_between(struct pfs_binder *binder, const struct pfs_expr *expr);
+struct pfs_term *pfs_bind_in(struct pfs_binder *binder, const struct pfs_expr *expr);
+struct pfs_term *pfs_bind_like(struct pfs_binder *binder, const struct pfs_expr *expr);
+
+/* ---- bind_call.c ---- */
+
+struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr *expr);
+/* A CASE from that WHEN on; item NULL: its ELSE. */
+struct pfs_term *pfs_bind_whens(struct pfs_binder *binder, const struct pfs_expr *expr,
+				const struct pfs_item *item);
+
+#endif

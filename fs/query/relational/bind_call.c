@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Functions, aggregates, and CASE. */
+#include "base/checked.h"
+#include "fs/query/relational/bind.h"
+
+static struct pfs_term *choose(struct pfs_binder *binder, struct pfs_term *condition,
+			       struct pfs_term *yes, struct pfs_term *no)
+{
+	struct pfs_term *bound;
+
+	if (!condition || !yes || !no)
+		return NULL;
+	if (!pfs_bound_is_number(condition) || !pfs_bound_is_number(yes) ||
+	    !pfs_bound_is_number(no) || condition->class == PFS_CLASS_NONE)
+		return pfs_bind_refuse(binder, "CASE of texts");
+	bound = pfs_bound_step(binder, PFS_OP_CHOOSE, PFS_CLASS_NUMBER, condition, yes);
+	return bound ? pfs_term_add(binder, bound, no) : NULL;
+}
+
+struct pfs_term *pfs_bind_whens(struct pfs_binder *binder, const struct pfs_expr *expr,
+				const struct pfs_item *item)
+{
+	struct pfs_term *condition, *yes, *no;
+
+	if (!item)
+		return expr->right ? pfs_bind_expr(binder, expr->right) : pfs_term_null(binder);
+	condition = pfs_bind_expr(binder, item->expr);
+	if (expr->left)
+		condition = pfs_bind_comparison(binder, PFS_OP_EQ,
+						pfs_bind_expr(binder, expr->left), condition);
+	yes = condition ? pfs_bind_expr(binder, item->next->expr) : NULL;
+	no = yes ? pfs_bind_whens(binder, expr, item->next->next) : NULL;
+	return choose(binder, condition, yes, no);
+}
+
+static const struct {
+	const char *name;
+	enum pfs_aggregate_op op;
+} aggregates[] = {
+	{"count", PFS_COUNT}, {"sum", PFS_SUM}, {"total", PFS_TOTAL},
+	{"avg", PFS_AVG},     {"min", PFS_MIN}, {"max", PFS_MAX},
+};
+
+static struct pfs_term *add_aggregate(struct pfs_binder *binder, enum pfs_aggregate_op op,
+				      struct pfs_term *arg)
+{
+	struct pfs_block *block = binder->block;
+	struct pfs_term *bound = pfs_term_new(binder, PFS_BOUND_AGGREGATE, PFS_CLASS_NUMBER);
+	size_t i = 0;
+
+	if (!bound)
+		return NULL;
+	for (; i < block->n_aggregates; i++) {
+		const struct pfs_bound_aggregate *other = &block->aggregates[i];
+
+		if (other->op == op &&
+		    (other->arg == arg || (other->arg && arg && pfs_bound_equals(other->arg, arg))))
+			break;
+	}
+	if (i == PFS_AGGREGATES_MAX)
+		return pfs_bind_refuse(binder, "very many aggregates");
+	if (i == block->n_aggregates)
+		block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){op, arg};
+	bound->aggregate = i;
+	bound->can_be_null = op != PFS_COUNT && op != PFS_COUNT_ALL && op != PFS_TOTAL;
+	if (arg && (op == PFS_MIN || op == PFS_MAX)) {
+		bound->class = arg->class;
+		bound->collation = arg->collation;
+	}
+	return bound;
+}
+
+/* FILTER leaves out rows: as if the argument were NULL there. */
+static struct pfs_term *filtered(struct pfs_binder *binder, const struct pfs_expr *filter,
+				 struct pfs_term *arg)
+{
+	struct pfs_term *condition = pfs_bind_condition(binder, filter);
+
+	if (!condition)
+		return NULL;
+	if (!arg)
+		arg = pfs_term_integer(binder, 1);
+	return arg ? choose(binder, condition, arg, pfs_term_null(binder)) : NULL;
+}
+
+/* Whether the aggregate takes such an argument; a constant one only counts rows. */
+static struct pfs_term *bind_argument(struct pfs_binder *binder, enum pfs_aggregate_op op,
+				      struct pfs_term *arg)
+{
+	if (arg->class == PFS_CLASS_NONE)
+		return pfs_bind_refuse(binder, "an aggregate of NULL");
+	if (arg->kind == PFS_BOUND_CONSTANT && op == PFS_COUNT)
+		return add_aggregate(binder, PFS_COUNT_ALL, NULL);
+	if (arg->kind == PFS_BOUND_CONSTANT)
+		return pfs_bind_refuse(binder, "an aggregate of a constant");
+	if (!pfs_bound_is_number(arg) && (op == PFS_SUM || op == PFS_TOTAL || op == PFS_AVG))
+		return pfs_bind_refuse(binder, "a sum of texts");
+	return add_aggregate(binder, op, arg);
+}
+
+static struct pfs_term *bind_aggregate(struct pfs_binder *binder, const struct pfs_expr *expr,
+				       enum pfs_aggregate_op op)
+{
+	struct pfs_term *arg = NULL;
+	bool counts_rows = expr->is_star || !expr->items;
+
+	if (!binder->takes_aggregates || binder->in_aggregate)
+		return pfs_bind_refuse(binder, "an aggregate where none can be");
+	if (counts_rows && op != PFS_COUNT)
+		return pfs_bind_refuse(binder, "an aggregate of nothing");
+	if (expr->is_distinct && op == PFS_COUNT)
+		op = PFS_COUNT_DISTINCT;
+	else if (expr->is_distinct && op != PFS_MIN && op != PFS_MAX)
+		return pfs_bind_refuse(binder, "DISTINCT in an aggregate other than count");
+	binder->in_aggregate = true;
+	if (!counts_rows)
+		arg = pfs_bind_expr(binder, expr->items->first->expr);
+	if (expr->left && !binder->error)
+		arg = filtered(binder, expr->left, arg);
+	binder->in_aggregate = false;
+	if (binder->error)
+		return NULL;
+	return arg ? bind_argument(binder, op, arg) : add_aggregate(binder, PFS_COUNT_ALL, NULL);
+}
+
+/* under(ino, X) and its like, of a column `ino` of nodes and a constant. */
+static struct pfs_term *bind_relation(struct pfs_binder *binder, const struct pfs_expr *expr,
+				      enum pfs_test test)
+{
+	struct pfs_term *ino, *node, *bound;
+
+	if (!expr->items || expr->items->n != 2)
+		return pfs_bind_refuse(binder, "a function of the tree");
+	ino = pfs_bind_expr(binder, expr->items->first->expr);
+	node = ino ? pfs_bind_expr(binder, expr->items->last->expr) : NULL;
+	if (!node)
+		return NULL;
+	if (ino->kind != PFS_BOUND_COLUMN || node->kind != PFS_BOUND_CONSTANT ||
+	    binder->block->inputs[ino->input].kind != PFS_INPUT_NODES ||
+	    binder->block->inputs[ino->input].columns[ino->column].wish.field != PFS_FIELD_INO ||
+	    (node->constant.type != PFS_IS_INTEGER && node->constant.type != PFS_IS_TEXT))
+		return pfs_bind_refuse(binder, "a function of the tree with what is no constant");
+	if (binder->block->inputs[ino->input].is_left) /* NULL, where there is no row */
+		return pfs_bind_refuse(binder, "a function of the tree after a LEFT JOIN");
+	bound = pfs_term_new(binder, PFS_BOUND_NODES, PFS_CLASS_TRUTH);
+	if (!bound)
+		return NULL;
+	bound->input = ino->input;
+	bound->test = test;
+	bound->node.type = node->constant.type == PFS_IS_TEXT ? PFS_SQL_TEXT : PFS_SQL_INTEGER;
+	if (node->constant.type == PFS_IS_TEXT)
+		bound->node.bytes = node->constant.text;
+	else
+		bound->node.integer = node->constant.integer;
+	bound->node.size = node->constant.len;
+	return bound;
+}
+
+/* The first of two that is not NULL; the second is NULL in its stead. */
+static struct pfs_term *bind_coalesce(struct pfs_binder *binder, const struct pfs_item *item)
+{
+	struct pfs_term *first = pfs_bind_expr(binder, item->expr), *rest, *is_there;
+
+	if (!first || !item->next)
+		return first;
+	rest = bind_coalesce(binder, item->next);
+	if (!rest)
+		return NULL;
+	if (first->class == PFS_CLASS_NONE)
+		return pfs_bind_refuse(binder, "coalesce of NULL");
+	is_there = pfs_bound_step(binder, PFS_OP_NOT_NULL, PFS_CLASS_TRUTH, first, NULL);
+	return choose(binder, is_there, first, rest);
+}
+
+static struct pfs_term *bind_length(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	struct pfs_term *text = pfs_bind_expr(binder, expr->items->first->expr);
+
+	if (!text)
+		return NULL;
+	if (text->class != PFS_CLASS_TEXT || text->kind != PFS_BOUND_COLUMN)
+		return pfs_bind_refuse(binder, "the length of what is no column of texts");
+	return pfs_bound_step(binder, PFS_OP_LENGTH, PFS_CLASS_NUMBER, text, NULL);
+}
+
+struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	static const struct {
+		const char *name;
+		enum pfs_test test;
+	} relations[] = {{"under", PFS_TEST_UNDER},
+			 {"child_of", PFS_TEST_CHILD_OF},
+			 {"ancestor_of", PFS_TEST_ANCESTOR_OF}};
+	size_t n = expr->items ? expr->items->n : 0;
+
+	if (expr->is_window)
+		return pfs_bind_refuse(binder, "a window");
+	for (size_t i = 0; i < PFS_COUNT(aggregates); i++) {
+		if (n < 2 && pfs_name_is(expr->name, aggregates[i].name))
+			return bind_aggregate(binder, expr, aggregates[i].op);
+	}
+	if (expr->left || expr->is_distinct)
+		return pfs_bind_refuse(binder, "an aggregate of another kind");
+	for (size_t i = 0; i < PFS_COUNT(relations); i++) {
+		if (pfs_name_is(expr->name, relations[i].name))
+			return bind_relation(binder, expr, relations[i].test);
+	}
+	if (n == 1 && pfs_name_is(expr->name, "length"))
+		return bind_length(binder, expr);
+	if (n >= 2 &&
+	    (pfs_name_is(expr->name, "coalesce") || (n == 2 && pfs_name_is(expr->name, "ifnull"))))
+		return bind_coalesce(binder, expr->items->first);
+	return pfs_bind_refuse(binder, "a function that is SQLite's");
+}

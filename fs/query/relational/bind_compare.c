@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* Comparisons: which value becomes the other's class, and by which collation they are compared. */
+#include <string.h>
+
+#include "base/number.h"
+#include "fs/query/relational/bind.h"
+
+#define PATTERN_MAX 10000 /* what is longer is an error of SQLite's */
+
+/* A constant as it is where it is compared with a value of that affinity. */
+static bool convert(struct pfs_binder *binder, struct pfs_constant *constant, enum pfs_class *class,
+		    enum pfs_affinity affinity)
+{
+	char digits[PFS_NUMBER_SIZE];
+	size_t len;
+
+	if (constant->type == PFS_IS_TEXT && affinity == PFS_NUMERIC) {
+		int64_t integer;
+
+		if (!pfs_is_integer(&integer, constant->text, constant->len))
+			return pfs_bind_refuse(binder, "a number compared with a text");
+		*constant = (struct pfs_constant){.type = PFS_IS_INTEGER, .integer = integer};
+		*class = PFS_CLASS_NUMBER;
+	} else if (constant->type == PFS_IS_INTEGER && affinity == PFS_TEXTUAL) {
+		len = pfs_print_integer(digits, constant->integer);
+		constant->text = pfs_arena_text(binder->arena, digits, len);
+		constant->len = len;
+		constant->type = PFS_IS_TEXT;
+		*class = PFS_CLASS_TEXT;
+		if (!constant->text)
+			binder->error = -ENOMEM;
+		return constant->text != NULL;
+	}
+	return true;
+}
+
+/* The affinity that the other side is given, if it has none of its own. */
+static bool apply_affinity(struct pfs_binder *binder, struct pfs_term **bound,
+			   const struct pfs_term *other)
+{
+	struct pfs_term *copy;
+
+	if ((*bound)->kind != PFS_BOUND_CONSTANT || other->affinity == PFS_NO_AFFINITY)
+		return true;
+	copy = pfs_bind_get(binder, sizeof(*copy));
+	if (!copy)
+		return false;
+	*copy = **bound;
+	*bound = copy;
+	return convert(binder, &copy->constant, &copy->class, other->affinity);
+}
+
+/* Whether values of both can be compared without one becoming the other's class. */
+static bool is_comparable(const struct pfs_term *a, const struct pfs_term *b)
+{
+	if (a->class == PFS_CLASS_NONE || b->class == PFS_CLASS_NONE)
+		return true;
+	return (a->class == PFS_CLASS_TEXT) == (b->class == PFS_CLASS_TEXT);
+}
+
+static enum pfs_collation collation_of(const struct pfs_term *a, const struct pfs_term *b)
+{
+	if (a->is_collated)
+		return a->collation;
+	if (b && b->is_collated)
+		return b->collation;
+	if (a->has_collation)
+		return a->collation;
+	return b && b->has_collation ? b->collation : PFS_BINARY;
+}
+
+struct pfs_term *pfs_bind_comparison(struct pfs_binder *binder, enum pfs_op op, struct pfs_term *a,
+				     struct pfs_term *b)
+{
+	struct pfs_term *bound;
+
+	if (!a || !b || !apply_affinity(binder, &a, b) || !apply_affinity(binder, &b, a))
+		return NULL;
+	if (!is_comparable(a, b))
+		return pfs_bind_refuse(binder, "a number compared with a text");
+	if (a->class == PFS_CLASS_NONE || b->class == PFS_CLASS_NONE) {
+		if (op == PFS_OP_IS && b->class == PFS_CLASS_NONE)
+			return pfs_bound_step(binder, PFS_OP_IS_NULL, PFS_CLASS_TRUTH, a, NULL);
+		if (op == PFS_OP_IS_NOT && b->class == PFS_CLASS_NONE)
+			return pfs_bound_step(binder, PFS_OP_NOT_NULL, PFS_CLASS_TRUTH, a, NULL);
+		if (op == PFS_OP_IS || op == PFS_OP_IS_NOT)
+			return pfs_bind_refuse(binder, "NULL IS something");
+		return pfs_term_null(binder);
+	}
+	bound = pfs_bound_step(binder, op, PFS_CLASS_TRUTH, a, b);
+	if (bound)
+		bound->collation = collation_of(a, b);
+	return bound;
+}
+
+struct pfs_term *pfs_bind_not(struct pfs_binder *binder, struct pfs_term *bound, bool negated)
+{
+	if (!bound || !negated || bound->class == PFS_CLASS_NONE)
+		return bound;
+	return pfs_bound_step(binder, PFS_OP_NOT, PFS_CLASS_TRUTH, bound, NULL);
+}
+
+struct pfs_term *pfs_bind_both(struct pfs_binder *binder, enum pfs_op op, struct pfs_term *a,
+			       struct pfs_term *b)
+{
+	if (!a || !b)
+		return NULL;
+	if (!pfs_bound_is_number(a) || !pfs_bound_is_number(b))
+		return pfs_bind_refuse(binder, "a text as a condition");
+	return pfs_bound_step(binder, op, PFS_CLASS_TRUTH, a, b);
+}
+
+struct pfs_term *pfs_bind_and(struct pfs_binder *binder, struct pfs_term *a, struct pfs_term *b)
+{
+	return a && b ? pfs_bind_both(binder, PFS_OP_AND, a, b) : a ? a : b;
+}
+
+struct pfs_term *pfs_bind_between(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	struct pfs_term *low, *high;
+
+	low = pfs_bind_comparison(binder, PFS_OP_GE, pfs_bind_expr(binder, expr->left),
+				  pfs_bind_expr(binder, expr->right));
+	high = low ? pfs_bind_comparison(binder, PFS_OP_LE, pfs_bind_expr(binder, expr->left),
+					 pfs_bind_expr(binder, expr->third))
+		   : NULL;
+	return pfs_bind_not(binder, pfs_bind_both(binder, PFS_OP_AND, low, high), expr->negated);
+}
+
+struct pfs_term *pfs_bind_in(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	struct pfs_term *left = pfs_bind_expr(binder, expr->left), *bound;
+	size_t n = expr->items ? expr->items->n : 0;
+
+	bound = left ? pfs_bound_step(binder, PFS_OP_IN, PFS_CLASS_TRUTH, left, NULL) : NULL;
+	if (!bound)
+		return NULL;
+	if (left->class == PFS_CLASS_NONE || left->kind == PFS_BOUND_CONSTANT)
+		return pfs_bind_refuse(binder, "a constant IN a list");
+	bound->list = pfs_bind_get(binder, (n + 1) * sizeof(*bound->list));
+	if (!bound->list)
+		return NULL;
+	bound->collation = collation_of(left, NULL);
+	for (const struct pfs_item *item = n ? expr->items->first : NULL; item; item = item->next) {
+		struct pfs_term *value = pfs_bind_expr(binder, item->expr);
+
+		if (!value)
+			return NULL;
+		if (value->kind != PFS_BOUND_CONSTANT || value->is_collated)
+			return pfs_bind_refuse(binder, "IN with what is no constant");
+		if (!apply_affinity(binder, &value, left))
+			return NULL;
+		if (!is_comparable(left, value))
+			return pfs_bind_refuse(binder, "a number compared with a text");
+		bound->list[bound->n_list++] = value->constant;
+	}
+	return pfs_bind_not(binder, bound, expr->negated);
+}
+
+struct pfs_term *pfs_bind_like(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	struct pfs_term *left = pfs_bind_expr(binder, expr->left);
+	struct pfs_term *right = left ? pfs_bind_expr(binder, expr->right) : NULL;
+	struct pfs_term *bound;
+
+	if (!right)
+		return NULL;
+	if (expr->op != PFS_AST_LIKE && expr->op != PFS_AST_GLOB)
+		return pfs_bind_refuse(binder, "REGEXP or MATCH");
+	if (left->class != PFS_CLASS_TEXT || left->kind != PFS_BOUND_COLUMN ||
+	    right->kind != PFS_BOUND_CONSTANT || right->class != PFS_CLASS_TEXT)
+		return pfs_bind_refuse(binder,
+				       "a pattern of what is no column, or no constant one");
+	bound = pfs_bound_step(binder, expr->op == PFS_AST_LIKE ? PFS_OP_LIKE : PFS_OP_GLOB,
+			       PFS_CLASS_TRUTH, left, NULL);
+	if (!bound)
+		return NULL;
+	if (right->constant.len > PATTERN_MAX)
+		return pfs_bind_refuse(binder, "a long pattern");
+	bound->constant = right->constant;
+	if (expr->third) {
+		const struct pfs_name *escape = expr->third->name;
+
+		if (expr->third->kind != PFS_EXPR_STRING || escape->len != 1 ||
+		    (unsigned char)*escape->text >= 0x80 || expr->op != PFS_AST_LIKE)
+			return pfs_bind_refuse(binder, "ESCAPE with what is no letter");
+		bound->escape = (unsigned char)*escape->text;
+	}
+	return pfs_bind_not(binder, bound, expr->negated);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Terms: made, and compared with one another. */
+#include <string.h>
+#include <strings.h>
+
+#include "fs/query/relational/bind.h"
+
+bool pfs_name_is(const struct pfs_name *name, const char *word)
+{
+	return strlen(word) == name->len && strncasecmp(name->text, word, name->len) == 0;
+}
+
+/* ---- nodes ---- */
+
+struct pfs_term *pfs_term_new(struct pfs_binder *binder, enum pfs_bound_kind kind,
+			      enum pfs_class class)
+{
+	struct pfs_term *bound = pfs_bind_get(binder, sizeof(*bound));
+
+	if (!bound)
+		return NULL;
+	bound->kind = kind;
+	bound->class = class;
+	bound->size = 1;
+	return bound;
+}
+
+/* A walk meets an argument as often as it is one: nested, that could be without end. */
+struct pfs_term *pfs_term_add(struct pfs_binder *binder, struct pfs_term *bound,
+			      struct pfs_term *arg)
+{
+	bound->args[bound->n_args++] = arg;
+	bound->size += arg->size;
+	if (bound->size > PFS_PROGRAM_STEPS)
+		return pfs_bind_refuse(binder, "a very large expression");
+	return bound;
+}
+
+struct pfs_term *pfs_bound_step(struct pfs_binder *binder, enum pfs_op op, enum pfs_class class,
+				struct pfs_term *a, struct pfs_term *b)
+{
+	struct pfs_term *bound = a ? pfs_term_new(binder, PFS_BOUND_STEP, class) : NULL;
+
+	if (!bound)
+		return NULL;
+	bound->op = op;
+	bound->can_be_null = true;
+	bound = pfs_term_add(binder, bound, a);
+	return bound && b ? pfs_term_add(binder, bound, b) : bound;
+}
+
+struct pfs_term *pfs_term_integer(struct pfs_binder *binder, int64_t value)
+{
+	struct pfs_term *bound = pfs_term_new(binder, PFS_BOUND_CONSTANT, PFS_CLASS_NUMBER);
+
+	if (!bound)
+		return NULL;
+	bound->constant.type = PFS_IS_INTEGER;
+	bound->constant.integer = value;
+	return bound;
+}
+
+struct pfs_term *pfs_term_null(struct pfs_binder *binder)
+{
+	struct pfs_term *bound = pfs_term_new(binder, PFS_BOUND_CONSTANT, PFS_CLASS_NONE);
+
+	if (bound)
+		bound->can_be_null = true;
+	return bound;
+}
+
+static bool constants_equal(const struct pfs_constant *a, const struct pfs_constant *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case PFS_IS_NULL:
+		return true;
+	case PFS_IS_INTEGER:
+		return a->integer == b->integer;
+	case PFS_IS_REAL:
+		return a->real == b->real;
+	case PFS_IS_TEXT:
+		return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+	}
+	return false;
+}
+
+/* Whether both are the same value wherever they stand: where it is not sure, they are not. */
+bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
+{
+	if (a->kind == PFS_BOUND_AGGREGATE && b->kind == a->kind)
+		return a->aggregate == b->aggregate;
+	if (a->kind != b->kind || a->op != b->op || a->n_args != b->n_args ||
+	    a->collation != b->collation || a->n_list || b->n_list || a->escape != b->escape)
+		return false;
+	for (unsigned i = 0; i < a->n_args; i++) {
+		if (!pfs_bound_equals(a->args[i], b->args[i]))
+			return false;
+	}
+	switch (a->kind) {
+	case PFS_BOUND_CONSTANT:
+	case PFS_BOUND_STEP:
+		return constants_equal(&a->constant, &b->constant);
+	case PFS_BOUND_COLUMN:
+		return a->input == b->input && a->column == b->column;
+	case PFS_BOUND_AGGREGATE:
+	case PFS_BOUND_NODES:
+		return false;
+	}
+	return false;
+}
