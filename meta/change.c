@@ -79,11 +79,44 @@ static size_t encode(uint8_t **out, struct pfs_changes *changes)
 	return (size_t)(at - *out);
 }
 
+/* The token that a remembered group left: 1; 0: it is not remembered, or left none. */
+static int get_token(struct pfs_db *db, uint8_t *out, uint64_t seq)
+{
+	sqlite3_stmt *row PFS_RESET = db->sql[PFS_SQL_CHANGE_TOKEN];
+	const void *token;
+	size_t len;
+	int got;
+
+	pfs_bind_u64(row, 1, PFS_MIN(seq, (uint64_t)INT64_MAX));
+	got = pfs_db_step(db, row);
+	if (got <= 0)
+		return got;
+	if (!pfs_column_blob(&token, &len, row, 0, PFS_TOKEN_SIZE) || len != PFS_TOKEN_SIZE)
+		return 0;
+	(void)memcpy(out, token, PFS_TOKEN_SIZE);
+	return 1;
+}
+
+/* Nothing before the group's end is remembered from now on; its token is. */
+static int start_after(struct pfs_store *store, struct pfs_meta *meta, uint64_t seq)
+{
+	int got = 1;
+
+	if (seq == meta->seq)
+		(void)memcpy(meta->feed_token, meta->token, PFS_TOKEN_SIZE);
+	else
+		got = get_token(store->writer, meta->feed_token, seq);
+	meta->has_feed_token = got == 1;
+	meta->feed_start = seq;
+	return got < 0 ? got : 0;
+}
+
 /* Forgets all up to and including the group. */
 static int forget(struct pfs_store *store, struct pfs_meta *meta, uint64_t seq)
 {
+	if (seq > meta->feed_start)
+		PFS_TRY(start_after(store, meta, seq));
 	pfs_bind_u64(store->writer->sql[PFS_SQL_CHANGE_DELETE], 1, seq);
-	meta->feed_start = PFS_MAX(meta->feed_start, seq);
 	return pfs_group_run(store, PFS_SQL_CHANGE_DELETE);
 }
 
@@ -122,25 +155,24 @@ int pfs_change_load(struct pfs_store *store)
 
 int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta)
 {
+	static const uint8_t none[1];
 	struct pfs_changes *changes = &store->changes;
 	uint8_t *bytes PFS_FREE = NULL;
 	size_t len = 0;
 	int error;
 
-	if (store->flags & PFS_STORE_BULK) {
-		meta->feed_start = meta->seq; /* whoever wants an import reads it all */
-		return 0;
-	}
+	if (store->flags & PFS_STORE_BULK) /* whoever wants an import reads it all */
+		return start_after(store, meta, meta->seq);
 	if (changes->count && !changes->lost)
 		len = encode(&bytes, changes);
 	if (changes->lost || (changes->count && !bytes)) {
 		changes->bytes = 0;
 		return forget(store, meta, meta->seq);
 	}
-	if (!len)
-		return 0;
+	/* a group without changes has a row, too: whoever kept a copy then finds its token */
 	pfs_bind_u64(store->writer->sql[PFS_SQL_CHANGE_PUT], 1, meta->seq);
-	pfs_bind_blob(store->writer->sql[PFS_SQL_CHANGE_PUT], 2, bytes, len);
+	pfs_bind_blob(store->writer->sql[PFS_SQL_CHANGE_PUT], 2, len ? bytes : none, len);
+	pfs_bind_blob(store->writer->sql[PFS_SQL_CHANGE_PUT], 3, meta->token, PFS_TOKEN_SIZE);
 	error = pfs_group_run(store, PFS_SQL_CHANGE_PUT);
 	changes->bytes += len + ROW_OVERHEAD;
 	return error || changes->bytes <= KEPT_BYTES ? error : trim(store, meta);
@@ -253,4 +285,38 @@ int pfs_store_scan_changes(struct pfs_store *store, uint64_t since,
 	got = scan_feed(&feed, since);
 	(void)pfs_db_end_reading(reader.db);
 	return got;
+}
+
+/* The token of a group of the store's past: 1; 0: it is forgotten. */
+static int past_token(struct pfs_store *store, uint8_t *out, const struct pfs_meta *meta, uint64_t seq)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+
+	if (seq == meta->seq && meta->has_token) {
+		(void)memcpy(out, meta->token, PFS_TOKEN_SIZE);
+		return 1;
+	}
+	if (seq == meta->feed_start && meta->has_feed_token) {
+		(void)memcpy(out, meta->feed_token, PFS_TOKEN_SIZE);
+		return 1;
+	}
+	if (seq <= meta->feed_start || seq >= meta->seq)
+		return 0;
+	PFS_TRY(pfs_reader_get(store, &reader.db));
+	return get_token(reader.db, out, seq);
+}
+
+int pfs_store_follows(struct pfs_store *store, const struct pfs_store_state *state)
+{
+	uint8_t token[PFS_TOKEN_SIZE];
+	struct pfs_meta meta;
+	int got;
+
+	(void)pthread_mutex_lock(&store->mutex);
+	meta = store->committed;
+	(void)pthread_mutex_unlock(&store->mutex);
+	got = past_token(store, token, &meta, state->seq);
+	if (got < 0)
+		return got;
+	return got && memcmp(token, state->token, PFS_TOKEN_SIZE) == 0 ? 0 : -ESTALE;
 }

@@ -240,7 +240,7 @@ static int create_schema(struct pfs_db *db, enum pfs_db_mode mode)
 		error = pfs_db_exec(db, pfs_schema_sql);
 	if (!error)
 		error = pfs_db_exec(db, "INSERT INTO meta VALUES (1, random(), 0, 3, 4294967297, "
-					"0, 0, 0, 0, NULL, NULL)");
+					"0, 0, 0, 0, NULL, NULL, NULL, NULL)");
 	if (!error && mode == PFS_DB_CREATE) /* a bulk store is marked when it is complete */
 		error = pfs_version_mark(db);
 	return error ? error : pfs_db_exec(db, "COMMIT");

@@ -5,12 +5,28 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "meta/internal.h"
 
 #define ROW_BYTES 16 /* of a node's record, at least */
 #define SLOTS_MIN ((uint64_t)1 << 22) /* so many may have been in use and never written */
 
 /* ---- the meta row ---- */
+
+/* False: it is there, but no token. */
+static bool read_token(uint8_t *out, bool *has, sqlite3_stmt *row, int column)
+{
+	const void *token;
+	size_t len;
+
+	*has = sqlite3_column_type(row, column) != SQLITE_NULL;
+	if (!*has)
+		return true;
+	if (!pfs_column_blob(&token, &len, row, column, PFS_TOKEN_SIZE) || len != PFS_TOKEN_SIZE)
+		return false;
+	(void)memcpy(out, token, PFS_TOKEN_SIZE);
+	return true;
+}
 
 static bool meta_from_row(struct pfs_meta *out, uint64_t *seed, sqlite3_stmt *row)
 {
@@ -29,7 +45,8 @@ static bool meta_from_row(struct pfs_meta *out, uint64_t *seed, sqlite3_stmt *ro
 				 .nodes = {(uint64_t)directories, (uint64_t)others},
 				 .end_slot = (uint64_t)end_slot,
 				 .feed_start = (uint64_t)feed_start};
-	return true;
+	return read_token(out->token, &out->has_token, row, 8) &&
+	       read_token(out->feed_token, &out->has_feed_token, row, 9);
 }
 
 int pfs_meta_read(struct pfs_meta *out, uint64_t *seed, struct pfs_db *db)
@@ -64,6 +81,14 @@ int pfs_meta_load(struct pfs_store *store, struct pfs_db *db)
 	return error;
 }
 
+static void bind_token(sqlite3_stmt *statement, int parameter, const uint8_t *token, bool has)
+{
+	if (has)
+		pfs_bind_blob(statement, parameter, token, PFS_TOKEN_SIZE);
+	else
+		(void)sqlite3_bind_null(statement, parameter);
+}
+
 static void meta_bind(sqlite3_stmt *statement, const struct pfs_meta *meta)
 {
 	pfs_bind_u64(statement, 1, meta->seq);
@@ -73,6 +98,8 @@ static void meta_bind(sqlite3_stmt *statement, const struct pfs_meta *meta)
 	pfs_bind_u64(statement, 5, meta->nodes[PFS_PRIME_OTHER]);
 	pfs_bind_u64(statement, 6, meta->end_slot);
 	pfs_bind_u64(statement, 7, meta->feed_start);
+	bind_token(statement, 8, meta->token, meta->has_token);
+	bind_token(statement, 9, meta->feed_token, meta->has_feed_token);
 }
 
 /* ---- the connection ---- */
@@ -203,6 +230,10 @@ static int write_meta_and_commit(struct pfs_store *store, struct pfs_meta *meta)
 	int error;
 
 	meta->seq++;
+	error = pfs_random_bytes(meta->token, PFS_TOKEN_SIZE);
+	if (error)
+		return error;
+	meta->has_token = true;
 	error = pfs_change_write(store, meta);
 	if (error)
 		return error;
@@ -258,6 +289,17 @@ uint64_t pfs_store_seq(struct pfs_store *store)
 	PFS_LOCKED(&store->mutex);
 
 	return store->committed.seq;
+}
+
+int pfs_store_state(struct pfs_store *store, struct pfs_store_state *out)
+{
+	PFS_LOCKED(&store->mutex);
+
+	if (!store->committed.has_token)
+		return -ENODATA;
+	out->seq = store->committed.seq;
+	(void)memcpy(out->token, store->committed.token, PFS_TOKEN_SIZE);
+	return 0;
 }
 
 /* ---- primes ---- */

@@ -23,6 +23,9 @@ struct pfs_meta {
 	uint64_t nodes[2];   /* records below and above PFS_FIRST_OTHER */
 	uint64_t end_slot;   /* no record's slot reaches it */
 	uint64_t feed_start; /* changes of the groups after this one are remembered */
+	/* Random: of group `seq`, and of group `feed_start`; stores of earlier versions have none. */
+	bool has_token, has_feed_token;
+	uint8_t token[PFS_TOKEN_SIZE], feed_token[PFS_TOKEN_SIZE];
 };
 
 /* The nodes that the open group has changed (change.c). */

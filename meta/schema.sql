@@ -1,4 +1,4 @@
--- primefs store, schema version 2 (docs/FORMAT.md).  The program compares a store's schema with
+-- primefs store, schema version 3 (docs/FORMAT.md).  The program compares a store's schema with
 -- this text word for word when it opens one: a change here is a new version.  A newer version may
 -- only add to the one before: tables, and columns at the end of a table that may be NULL
 -- (meta/version.c brings stores up to it without touching their rows).
@@ -13,7 +13,9 @@ CREATE TABLE meta (
 	end_slot INTEGER NOT NULL,
 	feed_start INTEGER NOT NULL,
 	handle BLOB,
-	birth ANY
+	birth ANY,
+	token BLOB,
+	feed_token BLOB
 ) STRICT;
 CREATE TABLE node (
 	prime INTEGER PRIMARY KEY,
@@ -109,7 +111,8 @@ CREATE TABLE hard_link (
 ) STRICT;
 CREATE TABLE change (
 	seq INTEGER PRIMARY KEY,
-	primes BLOB NOT NULL
+	primes BLOB NOT NULL,
+	token BLOB
 ) STRICT;
 CREATE TABLE side_table (
 	id INTEGER PRIMARY KEY,

@@ -26,11 +26,12 @@
 	X(FREE_PAGES, WRITE, "PRAGMA freelist_count")                                              \
 	X(META_GET, READ,                                                                          \
 	  "SELECT seed, seq, next_directory, next_other, directories, others, end_slot, "          \
-	  "feed_start FROM meta WHERE id = 1")                                                     \
+	  "feed_start, token, feed_token FROM meta WHERE id = 1")                                  \
 	X(META_SET, WRITE,                                                                         \
 	  "UPDATE meta SET seq = ?1, next_directory = ?2, next_other = ?3, directories = ?4, "     \
-	  "others = ?5, end_slot = ?6, feed_start = ?7 WHERE id = 1")                              \
-	X(CHANGE_PUT, WRITE, "INSERT INTO change (seq, primes) VALUES (?1, ?2)")                   \
+	  "others = ?5, end_slot = ?6, feed_start = ?7, token = ?8, feed_token = ?9 WHERE id = 1") \
+	X(CHANGE_PUT, WRITE, "INSERT INTO change (seq, primes, token) VALUES (?1, ?2, ?3)")        \
+	X(CHANGE_TOKEN, READ, "SELECT token FROM change WHERE seq = ?1")                           \
 	X(CHANGE_DELETE, WRITE, "DELETE FROM change WHERE seq <= ?1")                              \
 	X(CHANGE_SIZE, READ, "SELECT total(length(primes) + 32) FROM change")                      \
 	X(CHANGE_EXCESS, WRITE,                                                                    \

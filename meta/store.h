@@ -23,7 +23,7 @@
 
 struct pfs_store;
 
-#define PFS_STORE_SCHEMA   2
+#define PFS_STORE_SCHEMA   3
 #define PFS_CHUNK_SIZE   65536 /* bytes of content in one chunk; the last may be shorter */
 #define PFS_NAME_MAX     255
 #define PFS_TARGET_MAX   4095
@@ -162,6 +162,22 @@ PFS_MUST_CHECK int pfs_store_scan_changes(struct pfs_store *store, uint64_t sinc
 
 /* The number of the last committed group. */
 uint64_t pfs_store_seq(struct pfs_store *store);
+
+/* Which group it was: its number, and random bytes that no other group has, not even one of the same number
+ * in a copy of the store that was changed on its own. */
+#define PFS_TOKEN_SIZE 16
+struct pfs_store_state {
+	uint64_t seq;
+	uint8_t token[PFS_TOKEN_SIZE];
+};
+
+/* The last committed group, as it was when the store was opened for reading, or is now.  -ENODATA: no
+ * group of this version of the format has been committed. */
+PFS_MUST_CHECK int pfs_store_state(struct pfs_store *store, struct pfs_store_state *out);
+
+/* Whether the state is one of this store's own past, of which pfs_store_scan_changes tells all that came
+ * after: 0; -ESTALE: it is not, or is forgotten. */
+PFS_MUST_CHECK int pfs_store_follows(struct pfs_store *store, const struct pfs_store_state *state);
 
 /* ---- primes ---- */
 

@@ -16,9 +16,10 @@
 				       "PRAGMA user_version = " PFS_STRING_OF(                     \
 					       PFS_STORE_SCHEMA) ";"
 
-extern const char pfs_schema_v1_sql[];
+extern const char pfs_schema_v1_sql[], pfs_schema_v2_sql[];
 
-static const char *const schemas[PFS_STORE_SCHEMA] = {pfs_schema_v1_sql, pfs_schema_sql};
+static const char *const schemas[PFS_STORE_SCHEMA] = {pfs_schema_v1_sql, pfs_schema_v2_sql,
+						       pfs_schema_sql};
 
 /* ---- checking ---- */
 

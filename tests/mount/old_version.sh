@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A store of version 1 of the format: mounted read-only it stays as it is, the first mount for writing
+# A store of an older version of the format: mounted read-only it stays as it is, the first mount for writing
 # brings it up to today's and says so.
 . "$(dirname "$0")/../lib.sh"
 requires fuse sqlite3
@@ -8,19 +8,24 @@ requires fuse sqlite3
 mkdir -p "$work/src/d"
 echo text >"$work/src/d/f"
 
-# old_store: $store becomes what primefs 1 would have made of the source.
+# old_store: $store becomes what primefs 1 would have made of the source; old_store 2: of version 2.
 old_store() {
+	local version=${1:-1} stamp='' tables='node chunk attr_name attr'
+	if ((version == 2)); then
+		stamp=', handle, birth'
+		tables+=' source_root source source_dir register hard_link'
+	fi
 	rm -f "$store"
 	primefs import --content=copy "$work/src" "$work/new.pfs" >/dev/null
 	sqlite3 "$store" "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL" >/dev/null
 	{
-		cat "$top/meta/schema_v1.sql"
+		cat "$top/meta/schema_v$version.sql"
 		echo "ATTACH '$work/new.pfs' AS new;"
-		echo "INSERT INTO meta SELECT id, seed, seq, next_directory, next_other, directories, others, end_slot, feed_start FROM new.meta;"
-		for table in node chunk attr_name attr; do
+		echo "INSERT INTO meta SELECT id, seed, seq, next_directory, next_other, directories, others, end_slot, feed_start$stamp FROM new.meta;"
+		for table in $tables; do
 			echo "INSERT INTO $table SELECT * FROM new.$table;"
 		done
-		echo "PRAGMA application_id = $((0x70667331)); PRAGMA user_version = 1;"
+		echo "PRAGMA application_id = $((0x70667331)); PRAGMA user_version = $version;"
 	} | sqlite3 "$store"
 	rm "$work/new.pfs"
 }
@@ -64,6 +69,20 @@ old_store
 primefs optimize "$store" >/dev/null 2>"$work/said"
 ok 'and optimize' grep -q 'brought up from version 1' "$work/said"
 check_store
+
+# Version 2.
+old_store 2
+sum=$(sha256sum <"$store")
+check_store
+is 'version 2 is read as it is' "$(primefs find "$store" -name f)$(sha256sum <"$store")" "$(primefs find "$store" -type f)$sum"
+said=$(mount_store 2>&1)
+ok 'and brought up' grep -q 'brought up from version 2 ' <<<"$said"
+is 'and reads' "$(cat "$mnt/d/f")" text
+echo more >>"$mnt/d/f"
+unmount_store
+is 'to that of a new store' "$(version "$store")" "$(primefs import "$work/src" "$work/new.pfs" >/dev/null; version "$work/new.pfs")"
+check_store
+rm "$work/new.pfs"
 
 # No room for it.
 if ((EUID == 0)) && mkdir "$work/small" && mount -t tmpfs -o size=4m tmpfs "$work/small"; then

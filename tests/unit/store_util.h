@@ -4,6 +4,7 @@
 #ifndef PFS_TESTS_STORE_UTIL_H
 #define PFS_TESTS_STORE_UTIL_H
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,6 +97,20 @@ static inline int count_findings(struct pfs_store *store)
 
 	assert_int_equal(pfs_store_check(store, print_finding, &count), 0);
 	return count;
+}
+
+static inline void copy_file(const char *to, const char *from)
+{
+	static uint8_t buffer[1 << 20];
+	int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	ssize_t len;
+
+	assert_true(in >= 0 && out >= 0);
+	while ((len = read(in, buffer, sizeof(buffer))) > 0)
+		assert_int_equal(write(out, buffer, (size_t)len), len);
+	assert_int_equal(len, 0);
+	assert_int_equal(close(in), 0);
+	assert_int_equal(close(out), 0);
 }
 
 #endif

@@ -14,20 +14,6 @@
 
 static char good_path[120]; /* a sound store to make damaged copies of */
 
-static void copy_file(const char *to, const char *from)
-{
-	static uint8_t buffer[1 << 20];
-	int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	ssize_t len;
-
-	assert_true(in >= 0 && out >= 0);
-	while ((len = read(in, buffer, sizeof(buffer))) > 0)
-		assert_int_equal(write(out, buffer, (size_t)len), len);
-	assert_int_equal(len, 0);
-	assert_int_equal(close(in), 0);
-	assert_int_equal(close(out), 0);
-}
-
 static void remove_sides(void)
 {
 	static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
@@ -147,7 +133,7 @@ static void other_schemas_are_refused(void **state PFS_UNUSED)
 		assert_refused(-EMEDIUMTYPE, "is no primefs store, or damaged");
 	}
 	copy_file(test_path, good_path);
-	sql("PRAGMA user_version = 3");
+	sql("PRAGMA user_version = 4");
 	assert_refused(-EPROTONOSUPPORT, "newer primefs");
 	copy_file(test_path, good_path);
 	sql("PRAGMA journal_mode = DELETE; CREATE TABLE side_1 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; "
@@ -292,91 +278,92 @@ static void see_finding(void *arg, const char *finding)
 }
 
 /* Values that SQLite takes and the store must not. */
+static const struct {
+	const char *sql, *finding;
+	bool scan_fails;
+} bad_values[] = {
+	{"UPDATE node SET mode = 420 WHERE prime > 2", "mode", true},
+	{"UPDATE node SET mode = 1 << 40 WHERE prime > 2", "out of range", true},
+	{"UPDATE node SET size = -1 WHERE prime > 2", "out of range", true},
+	{"UPDATE node SET slot = -1 WHERE prime > 2", "out of range", true},
+	{"UPDATE node SET slot = 4000000000 WHERE prime > 2", "beyond", true},
+	{"UPDATE meta SET end_slot = 4294967295; UPDATE node SET slot = 4000000000 WHERE prime > 2",
+	 "beyond", true},
+	{"UPDATE meta SET end_slot = 4294967295", "more slots", false},
+	{"CREATE TABLE side_9 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; INSERT INTO side_table "
+	 "VALUES (9, x'6e6f646573', CAST('CREATE TABLE nodes(a)' AS BLOB))",
+	 "side table nodes: none can have that name", false},
+	{"CREATE TABLE side_9 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; INSERT INTO side_table "
+	 "VALUES (9, x'61', CAST('CREATE TABLE a AS SELECT 1' AS BLOB))",
+	 "side table a: its declaration cannot be understood at 'AS'", false},
+	{"UPDATE node SET slot = 3 WHERE prime > 2", "more than one node", false},
+	{"UPDATE node SET parent = -3 WHERE prime > 2", "parent", true},
+	{"UPDATE node SET parent = NULL WHERE prime > 2", "parent", true},
+	{"UPDATE node SET parent = 2 WHERE prime = 2", "parent", true},
+	{"UPDATE node SET name = x'' WHERE prime > 2", "name", true},
+	{"UPDATE node SET name = x'612f62' WHERE prime > 2", "name", true},
+	{"UPDATE node SET name = x'610062' WHERE prime > 2", "name", true},
+	{"UPDATE node SET name = x'2e2e' WHERE prime > 2", "name", true},
+	{"UPDATE node SET name = zeroblob(256) WHERE prime > 2", "out of range", true},
+	{"UPDATE node SET target = x'61' WHERE prime > 2", "target", true},
+	{"UPDATE node SET mode = 41471 WHERE prime > 2", "target", true},
+	{"UPDATE node SET mtime = 1.5 WHERE prime > 2", "out of range", true},
+	{"UPDATE node SET mtime = 'soon' WHERE prime > 2", "out of range", true},
+	{"UPDATE node SET mtime = '9.12345678' WHERE prime > 2", "out of range", true},
+	{"UPDATE node SET mtime = '99999999999999999999.123456789' WHERE prime > 2",
+	 "out of range", true},
+	{"UPDATE node SET prime = -7 WHERE prime = (SELECT max(prime) FROM node)", "prime",
+	 false},
+	{"UPDATE node SET prime = 1 << 50 WHERE prime = (SELECT max(prime) FROM node)",
+	 "never handed out", false},
+	{"DELETE FROM node WHERE prime = (SELECT max(prime) FROM node)", "meta row counts",
+	 false},
+	{"DELETE FROM node WHERE prime > 2", "content without a node", false},
+	{"DELETE FROM node WHERE prime > 2", "attributes without a node", false},
+	{"DELETE FROM node WHERE prime > 2", "source without a node", false},
+	{"DELETE FROM source", "not recorded", false},
+	{"DELETE FROM source_root", "without its root", false},
+	{"UPDATE source SET ctime = 'soon'", "original that is none", false},
+	{"UPDATE source SET path = zeroblob(3)", "original that is none", false},
+	{"UPDATE source SET size = -1", "original that is none", false},
+	{"UPDATE source_root SET path = x'61'", "root that is none", false},
+	{"DELETE FROM attr_name", "without a name", false},
+	{"UPDATE attr_name SET name = zeroblob(300) WHERE id = 1", "name that is none",
+	 false},
+	{"UPDATE attr SET value = 'text'", "attribute that is none", false},
+	{"UPDATE node SET flags = 0", "does not know of", false},
+	{"UPDATE node SET flags = 4", "does not read through", false},
+	{"UPDATE change SET seq = seq + 100", "changes remembered", false},
+	{"UPDATE meta SET feed_start = 7", "changes remembered", false},
+	{"INSERT INTO orphan SELECT max(prime) FROM node", "orphan that still", false},
+	{"UPDATE chunk SET data = zeroblob(65537) WHERE id = 1", "chunk that is none",
+	 false},
+	{"UPDATE node SET size = 0, flags = flags & ~1 WHERE prime > 2", "beyond the end",
+	 false},
+	{"UPDATE chunk SET n = -1 WHERE id = (SELECT max(id) FROM chunk)",
+	 "chunk that is none", false},
+};
+
 static void bad_values_are_found(void **state PFS_UNUSED)
 {
-	static const struct {
-		const char *sql, *finding;
-		bool scan_fails;
-	} cases[] = {
-		{"UPDATE node SET mode = 420 WHERE prime > 2", "mode", true},
-		{"UPDATE node SET mode = 1 << 40 WHERE prime > 2", "out of range", true},
-		{"UPDATE node SET size = -1 WHERE prime > 2", "out of range", true},
-		{"UPDATE node SET slot = -1 WHERE prime > 2", "out of range", true},
-		{"UPDATE node SET slot = 4000000000 WHERE prime > 2", "beyond", true},
-		{"UPDATE meta SET end_slot = 4294967295; UPDATE node SET slot = 4000000000 WHERE prime > 2",
-		 "beyond", true},
-		{"UPDATE meta SET end_slot = 4294967295", "more slots", false},
-		{"CREATE TABLE side_9 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; INSERT INTO side_table "
-		 "VALUES (9, x'6e6f646573', CAST('CREATE TABLE nodes(a)' AS BLOB))",
-		 "side table nodes: none can have that name", false},
-		{"CREATE TABLE side_9 (id INTEGER PRIMARY KEY, c0 ANY) STRICT; INSERT INTO side_table "
-		 "VALUES (9, x'61', CAST('CREATE TABLE a AS SELECT 1' AS BLOB))",
-		 "side table a: its declaration cannot be understood at 'AS'", false},
-		{"UPDATE node SET slot = 3 WHERE prime > 2", "more than one node", false},
-		{"UPDATE node SET parent = -3 WHERE prime > 2", "parent", true},
-		{"UPDATE node SET parent = NULL WHERE prime > 2", "parent", true},
-		{"UPDATE node SET parent = 2 WHERE prime = 2", "parent", true},
-		{"UPDATE node SET name = x'' WHERE prime > 2", "name", true},
-		{"UPDATE node SET name = x'612f62' WHERE prime > 2", "name", true},
-		{"UPDATE node SET name = x'610062' WHERE prime > 2", "name", true},
-		{"UPDATE node SET name = x'2e2e' WHERE prime > 2", "name", true},
-		{"UPDATE node SET name = zeroblob(256) WHERE prime > 2", "out of range", true},
-		{"UPDATE node SET target = x'61' WHERE prime > 2", "target", true},
-		{"UPDATE node SET mode = 41471 WHERE prime > 2", "target", true},
-		{"UPDATE node SET mtime = 1.5 WHERE prime > 2", "out of range", true},
-		{"UPDATE node SET mtime = 'soon' WHERE prime > 2", "out of range", true},
-		{"UPDATE node SET mtime = '9.12345678' WHERE prime > 2", "out of range", true},
-		{"UPDATE node SET mtime = '99999999999999999999.123456789' WHERE prime > 2",
-		 "out of range", true},
-		{"UPDATE node SET prime = -7 WHERE prime = (SELECT max(prime) FROM node)", "prime",
-		 false},
-		{"UPDATE node SET prime = 1 << 50 WHERE prime = (SELECT max(prime) FROM node)",
-		 "never handed out", false},
-		{"DELETE FROM node WHERE prime = (SELECT max(prime) FROM node)", "meta row counts",
-		 false},
-		{"DELETE FROM node WHERE prime > 2", "content without a node", false},
-		{"DELETE FROM node WHERE prime > 2", "attributes without a node", false},
-		{"DELETE FROM node WHERE prime > 2", "source without a node", false},
-		{"DELETE FROM source", "not recorded", false},
-		{"DELETE FROM source_root", "without its root", false},
-		{"UPDATE source SET ctime = 'soon'", "original that is none", false},
-		{"UPDATE source SET path = zeroblob(3)", "original that is none", false},
-		{"UPDATE source SET size = -1", "original that is none", false},
-		{"UPDATE source_root SET path = x'61'", "root that is none", false},
-		{"DELETE FROM attr_name", "without a name", false},
-		{"UPDATE attr_name SET name = zeroblob(300) WHERE id = 1", "name that is none",
-		 false},
-		{"UPDATE attr SET value = 'text'", "attribute that is none", false},
-		{"UPDATE node SET flags = 0", "does not know of", false},
-		{"UPDATE node SET flags = 4", "does not read through", false},
-		{"UPDATE change SET seq = seq + 100", "changes remembered", false},
-		{"UPDATE meta SET feed_start = 7", "changes remembered", false},
-		{"INSERT INTO orphan SELECT max(prime) FROM node", "orphan that still", false},
-		{"UPDATE chunk SET data = zeroblob(65537) WHERE id = 1", "chunk that is none",
-		 false},
-		{"UPDATE node SET size = 0, flags = flags & ~1 WHERE prime > 2", "beyond the end",
-		 false},
-		{"UPDATE chunk SET n = -1 WHERE id = (SELECT max(id) FROM chunk)",
-		 "chunk that is none", false},
-	};
 	size_t i;
 
-	for (i = 0; i < PFS_COUNT(cases); i++) {
-		struct wanted_finding wanted = {.words = cases[i].finding};
+	for (i = 0; i < PFS_COUNT(bad_values); i++) {
+		struct wanted_finding wanted = {.words = bad_values[i].finding};
 		uint64_t group, digest;
 		struct pfs_store *store;
 		int error;
 
 		copy_file(test_path, good_path);
-		sql(cases[i].sql);
+		sql(bad_values[i].sql);
 		store = open_as(PFS_STORE_READ_ONLY);
 		error = model_look(store, &group, &digest);
 		assert_true(expected(error));
-		if (cases[i].scan_fails && error != -EUCLEAN)
-			fail_msg("%s: not noticed", cases[i].sql);
+		if (bad_values[i].scan_fails && error != -EUCLEAN)
+			fail_msg("%s: not noticed", bad_values[i].sql);
 		assert_int_equal(pfs_store_check(store, see_finding, &wanted), 0);
 		if (!wanted.met)
-			fail_msg("%s: not found", cases[i].sql);
+			fail_msg("%s: not found", bad_values[i].sql);
 		assert_int_equal(pfs_store_close(store), 0);
 	}
 }

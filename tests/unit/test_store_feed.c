@@ -120,9 +120,11 @@ static int count_change(void *arg, uint64_t seq, uint64_t prime PFS_UNUSED,
 static void old_groups_are_forgotten(void **state PFS_UNUSED)
 {
 	struct pfs_store *store = new_store(0);
+	struct pfs_store_state states[42];
 	uint64_t g, i, last = 0, oldest = 0;
 
 	for (g = 0; g < 40; g++) {
+		assert_int_equal(pfs_store_state(store, &states[g + 1]), 0);
 		assert_int_equal(pfs_store_begin(store), 0);
 		for (i = 0; i < 50000; i++)
 			assert_int_equal(pfs_store_remove_chunks(store, 3 + i * 1000003, 0, 1), 0);
@@ -132,6 +134,8 @@ static void old_groups_are_forgotten(void **state PFS_UNUSED)
 		oldest++;
 	assert_in_range(oldest, 2, 35);
 	assert_int_equal(last, 41);
+	for (g = 1; g <= 40; g++)
+		assert_int_equal(pfs_store_follows(store, &states[g]), g < oldest ? -ESTALE : 0);
 	assert_int_equal(count_findings(store), 0);
 	assert_int_equal(pfs_store_close(store), 0);
 }
@@ -141,18 +145,100 @@ static void a_huge_group_starts_the_feed_anew(void **state PFS_UNUSED)
 {
 	struct pfs_store *store = five_groups();
 	struct feed_text feed = {.text = ""};
+	struct pfs_store_state before, after;
 	uint64_t i;
 
+	assert_int_equal(pfs_store_state(store, &before), 0);
 	assert_int_equal(pfs_store_begin(store), 0);
 	for (i = 0; i < (1 << 20) + 1; i++)
 		assert_int_equal(pfs_store_remove_chunks(store, 1000 + i, 0, 1), 0);
 	assert_int_equal(commit(store), 6);
+	assert_int_equal(pfs_store_state(store, &after), 0);
 	assert_int_equal(pfs_store_scan_changes(store, 5, see_change, &feed), -ESTALE);
 	assert_string_equal(changes(store, 6), "");
 	assert_int_equal(pfs_store_begin(store), 0);
 	put_file(store, 7);
 	assert_int_equal(commit(store), 7);
 	assert_string_equal(changes(store, 6), "7:7 ");
+	assert_int_equal(pfs_store_follows(store, &before), -ESTALE);
+	assert_int_equal(pfs_store_follows(store, &after), 0);
+	assert_int_equal(pfs_store_close(store), 0);
+}
+
+/* ---- tokens: which store's past a state is of ---- */
+
+static struct pfs_store_state state_of(struct pfs_store *store)
+{
+	struct pfs_store_state state;
+
+	assert_int_equal(pfs_store_state(store, &state), 0);
+	assert_int_equal(state.seq, pfs_store_seq(store));
+	return state;
+}
+
+static void commit_one(struct pfs_store *store, uint64_t prime)
+{
+	assert_int_equal(pfs_store_begin(store), 0);
+	if (prime)
+		put_file(store, prime);
+	(void)commit(store);
+}
+
+/* A group without changes, too, has a state of its own, which can be told later and after an import. */
+static void a_state_is_known_again(void **state PFS_UNUSED)
+{
+	struct pfs_store *store = new_store(PFS_STORE_BULK);
+	struct pfs_store_state states[4], other;
+
+	assert_int_equal(pfs_store_close(store), 0);
+	store = open_as(0);
+	states[0] = state_of(store);
+	for (uint64_t i = 1; i < PFS_COUNT(states); i++) {
+		commit_one(store, i == 2 ? 0 : 6 + i);
+		states[i] = state_of(store);
+	}
+	assert_int_equal(pfs_store_close(store), 0);
+	store = open_as(PFS_STORE_READ_ONLY);
+	for (size_t i = 0; i < PFS_COUNT(states); i++) {
+		assert_int_equal(pfs_store_follows(store, &states[i]), 0);
+		for (size_t byte = 0; byte < PFS_TOKEN_SIZE; byte++) {
+			other = states[i];
+			other.token[byte] ^= 1;
+			assert_int_equal(pfs_store_follows(store, &other), -ESTALE);
+		}
+	}
+	other = states[3];
+	other.seq++;
+	assert_int_equal(pfs_store_follows(store, &other), -ESTALE);
+	assert_int_equal(pfs_store_close(store), 0);
+}
+
+/* Two copies of a store that were changed by as many groups have the past in common, and no more. */
+static void copies_that_diverged_are_told_apart(void **state PFS_UNUSED)
+{
+	struct pfs_store_state common, ours, theirs;
+	struct pfs_store *store = new_store(0);
+	char copy[200];
+
+	(void)snprintf(copy, sizeof(copy), "%s-copy", test_path);
+	commit_one(store, 7);
+	common = state_of(store);
+	assert_int_equal(pfs_store_close(store), 0);
+	copy_file(copy, test_path);
+	store = open_as(0);
+	commit_one(store, 9);
+	ours = state_of(store);
+	assert_int_equal(pfs_store_close(store), 0);
+	assert_int_equal(rename(copy, test_path), 0);
+	store = open_as(0);
+	assert_int_equal(pfs_store_follows(store, &common), 0);
+	commit_one(store, 9);
+	theirs = state_of(store);
+	assert_int_equal(theirs.seq, ours.seq);
+	assert_int_equal(pfs_store_follows(store, &theirs), 0);
+	assert_int_equal(pfs_store_follows(store, &common), 0);
+	assert_int_equal(pfs_store_follows(store, &ours), -ESTALE);
+	assert_int_equal(count_findings(store), 2); /* of primes that were never handed out */
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
@@ -163,6 +249,8 @@ int main(void)
 		cmocka_unit_test(an_import_is_not_remembered),
 		cmocka_unit_test(old_groups_are_forgotten),
 		cmocka_unit_test(a_huge_group_starts_the_feed_anew),
+		cmocka_unit_test(a_state_is_known_again),
+		cmocka_unit_test(copies_that_diverged_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
