@@ -32,19 +32,14 @@ struct program {
 	const char *plan;
 };
 
-struct op {
-	int at, p1, p2, p3;
-	const char *name, *p4;
-};
-
-static bool is(const struct op *op, const char *name)
+static bool is(const struct pfs_sql_instruction *op, const char *name)
 {
 	return strcmp(op->name, name) == 0;
 }
 
 /* Sets a register, if anything, and goes on to the next one, the first time at least: a value that the
  * scan is started with. */
-static bool is_value(const struct op *op)
+static bool is_value(const struct pfs_sql_instruction *op)
 {
 	static const char *const names[] = {
 		"Integer",  "Int64",	"Real",	   "String8",  "String",   "Blob",	"Null",
@@ -61,7 +56,7 @@ static bool is_value(const struct op *op)
 	return false;
 }
 
-static enum place before_scan(struct program *program, const struct op *op)
+static enum place before_scan(struct program *program, const struct pfs_sql_instruction *op)
 {
 	if (is(op, "VOpen") && !program->opened) {
 		program->opened = true;
@@ -95,7 +90,7 @@ static bool sort_columns(struct program *program)
 	return true;
 }
 
-static enum place in_row(struct program *program, const struct op *op)
+static enum place in_row(struct program *program, const struct pfs_sql_instruction *op)
 {
 	bool is_rowid = is(op, "Rowid"), is_column = is(op, "VColumn");
 
@@ -110,7 +105,7 @@ static enum place in_row(struct program *program, const struct op *op)
 	return sort_columns(program) ? BEHIND_ROW : NOT_PLAIN;
 }
 
-static enum place behind_row(struct program *program, const struct op *op)
+static enum place behind_row(struct program *program, const struct pfs_sql_instruction *op)
 {
 	program->next = op->at;
 	return is(op, "VNext") && op->p1 == program->cursor && op->p2 == program->filter + 1
@@ -118,7 +113,7 @@ static enum place behind_row(struct program *program, const struct op *op)
 		       : NOT_PLAIN;
 }
 
-static enum place behind_scan(struct program *program, const struct op *op)
+static enum place behind_scan(struct program *program, const struct pfs_sql_instruction *op)
 {
 	program->halt = op->at;
 	if (is(op, "Halt"))
@@ -128,14 +123,14 @@ static enum place behind_scan(struct program *program, const struct op *op)
 	return is(op, "Noop") || is(op, "Explain") ? BEHIND_SCAN : NOT_PLAIN;
 }
 
-static enum place behind_halt(struct program *program, const struct op *op)
+static enum place behind_halt(struct program *program, const struct pfs_sql_instruction *op)
 {
 	if (is(op, "Goto"))
 		return op->p2 == 1 && program->constants == program->halt + 1 ? AT_END : NOT_PLAIN;
 	return is(op, "Transaction") || is_value(op) ? BEHIND_HALT : NOT_PLAIN;
 }
 
-static enum place follow(struct program *program, const struct op *op)
+static enum place follow(struct program *program, const struct pfs_sql_instruction *op)
 {
 	switch (program->place) {
 	case AT_INIT:
@@ -158,45 +153,12 @@ static enum place follow(struct program *program, const struct op *op)
 	return NOT_PLAIN;
 }
 
-/* address, opcode, p1, p2, p3, p4, ... */
-static struct op op_of(sqlite3_stmt *row)
+static int follow_op(void *arg, const struct pfs_sql_instruction *op)
 {
-	const char *name = (const char *)sqlite3_column_text(row, 1);
+	struct program *program = arg;
 
-	return (struct op){
-		.at = sqlite3_column_int(row, 0),
-		.p1 = sqlite3_column_int(row, 2),
-		.p2 = sqlite3_column_int(row, 3),
-		.p3 = sqlite3_column_int(row, 4),
-		.name = name ? name : "",
-		.p4 = (const char *)sqlite3_column_text(row, 5),
-	};
-}
-
-static bool read_program(struct pfs_sql *sql, struct program *program)
-{
-	char *text = sqlite3_mprintf("EXPLAIN %s", sqlite3_sql(sql->statement));
-	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
-	sqlite3_stmt *row = NULL;
-	int result = SQLITE_NOMEM;
-
-	sql->own = true; /* what the statement may do it has been asked before */
-	if (text)
-		result = sqlite3_prepare_v3(sql->handle, text, -1, 0, &row, NULL);
-	sql->own = false;
-	for (int at = 0; !result && program->place != NOT_PLAIN; at++) {
-		struct op op;
-
-		result = sqlite3_step(row);
-		if (result != SQLITE_ROW)
-			break;
-		result = SQLITE_OK;
-		op = op_of(row);
-		program->place = op.at == at && at < OPS_MAX ? follow(program, &op) : NOT_PLAIN;
-	}
-	(void)sqlite3_finalize(row);
-	sqlite3_free(text);
-	return result == SQLITE_DONE && program->place == AT_END;
+	program->place = op->at < OPS_MAX ? follow(program, op) : NOT_PLAIN;
+	return program->place == NOT_PLAIN;
 }
 
 bool pfs_sql_plain(struct pfs_sql *sql, struct pfs_sql_plain *plain)
@@ -207,7 +169,7 @@ bool pfs_sql_plain(struct pfs_sql *sql, struct pfs_sql_plain *plain)
 	if (program.n < 1 || program.n > PFS_SQL_PLAIN_MAX || !sql->cursor || sql->n_cursors != 1)
 		return false;
 	program.plan = pfs_sql_cursor_plan(sql->cursor);
-	if (!read_program(sql, &program))
+	if (pfs_sql_each_op(sql, follow_op, &program) != SQLITE_DONE || program.place != AT_END)
 		return false;
 	pfs_sql_cursor_at(sql->cursor, plain);
 	return true;

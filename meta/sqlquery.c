@@ -229,7 +229,9 @@ int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem,
 		text = "names of WITH that use others again and again make the statement too "
 		       "large; ask in several";
 	else if (result == SQLITE_TOOBIG)
-		text = "a value would be longer than query_value lets it; make it shorter";
+		text = sql->steps_limit && sql->steps_limit < sql->value_limit
+			       ? "a value would be longer than it may be beside so many operations; ask in several statements"
+			       : "a value would be longer than query_value lets it; make it shorter";
 	else if (sql->error || error == -EINTR || error == -ENOMEM)
 		text = ""; /* whoever asked knows more */
 	problem->offset = sqlite3_error_offset(sql->handle);
@@ -328,6 +330,7 @@ int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
 	sql->functions = options->functions;
 	sql->list = options->list;
 	sql->tick = options->tick;
+	sql->value_limit = PFS_SQL_VALUE_MAX;
 	sql->declaration = strdup(options->declaration);
 	if (sql->declaration)
 		result = sqlite3_open_v2(":memory:", &sql->handle,
@@ -374,8 +377,7 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 	sql->user = terms->user;
 	sql->account = terms->account;
 	sql->may_change = terms->may_change;
-	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH,
-			    (int)PFS_MAX(PFS_MIN(memory, PFS_MIN(value, INT32_MAX)), 1 << 16));
+	sql->value_limit = PFS_MAX(PFS_MIN(memory, PFS_MIN(value, INT32_MAX)), PFS_SQL_VALUE_MIN);
 	if (sort == sql->sort_memory)
 		return;
 	sql->sort_memory = sort;
@@ -450,15 +452,15 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 	pfs_sql_finish(sql);
 	sql->error = 0;
 	sql->is_lost = false;
-	sql->refused[0] = 0;
-	sql->saw = 0;
-	sql->selects = 0;
-	sql->changed[0] = 0;
+	sql->refused[0] = sql->changed[0] = 0;
+	sql->saw = sql->selects = 0;
 	pfs_sql_forget_reads(sql);
 	if (len > INT32_MAX)
 		return complain(problem, -E2BIG, -1, "the statement is too long");
 	if (memchr(text, 0, len))
 		return complain(problem, -EINVAL, (long)strlen(text), "a NUL byte; leave it out");
+	sql->steps_limit = 0;
+	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, (int)sql->value_limit);
 	count_allocations(sql, ALLOCATIONS_MAX);
 	error = sqlite3_prepare_v3(sql->handle, text, (int)len, 0, &sql->statement, &tail);
 	count_allocations(sql, 0);
@@ -528,12 +530,15 @@ int pfs_sql_table_columns(struct pfs_sql *sql, const char *table,
 	return result == SQLITE_DONE ? 0 : pfs_sql_explain_result(sql, &ignored, result);
 }
 
-
 int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 {
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
-	int result = sql->is_lost ? SQLITE_NOMEM : sqlite3_step(sql->statement);
+	int result = sql->is_lost ? SQLITE_NOMEM : SQLITE_OK;
 
+	if (!result && !sql->steps_limit)
+		result = pfs_sql_bound_values(sql);
+	if (!result)
+		result = sqlite3_step(sql->statement);
 	if (result == SQLITE_ROW)
 		return 1;
 	return result == SQLITE_DONE ? 0 : pfs_sql_explain_result(sql, problem, result);

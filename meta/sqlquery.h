@@ -200,10 +200,12 @@ struct pfs_sql_terms {
 	struct pfs_account *account; /* that they allocate on, sorting in temporary files what is more */
 	uint64_t memory; /* its bound; 0: none */
 	uint64_t value;	 /* the most bytes that a value, or a row, may have: a longer one is -ENOMEM; 0: as
-			    many as PFS_SQL_VALUE_MAX */
+			    many as PFS_SQL_VALUE_MAX.  Of a statement that does more than a few
+			    operations on each value it may be less, down to PFS_SQL_VALUE_MIN */
 	bool may_change; /* else statements that change anything are -EACCES */
 };
 #define PFS_SQL_VALUE_MAX ((uint64_t)16 << 20)
+#define PFS_SQL_VALUE_MIN ((uint64_t)64 << 10)
 void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms);
 
 struct pfs_sql_problem {

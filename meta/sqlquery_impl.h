@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlquery_impl.h - inside of meta/sqlquery.h: sqlquery.c (connections, statements, what they
  * may do), sqltable.c (sources as virtual tables), sqllist.c (lines as rows), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
- * sqlformat.c and sqljson.c (functions of SQLite's that look at the clock here), plain.c (statements that
- * are but a scan). */
+ * sqlformat.c and sqljson.c (functions of SQLite's that look at the clock here), program.c (SQLite's program for a
+ * statement, and how long its values may be), plain.c (statements that are but a scan). */
 #ifndef PFS_META_SQLQUERY_IMPL_H
 #define PFS_META_SQLQUERY_IMPL_H
 
@@ -37,6 +37,8 @@ struct pfs_sql {
 	struct pfs_sql_json *json; /* NULL: not needed yet */
 	bool matches_no_blobs; /* LIKE and GLOB, as SQLite was made */
 	bool is_lost; /* there was no memory for a value that was asked for */
+	uint64_t value_limit; /* bytes that a value may have, by the terms, and */
+	uint64_t steps_limit; /* by what the statement does with its values; 0: not counted yet */
 	uint64_t sort_memory; /* as set last */
 	int error; /* what a callback said: why SQLite gave up */
 	bool may_change;
@@ -111,6 +113,21 @@ bool pfs_sql_is_over(struct pfs_sql *sql);
 /* Makes the text a function's result, and frees it. */
 void pfs_sql_return_str(sqlite3_context *context, sqlite3_str *str);
 void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv);
+
+/* ---- program.c ---- */
+
+/* A step of SQLite's program for the prepared statement. */
+struct pfs_sql_instruction {
+	int at, p1, p2, p3;
+	const char *name, *p4; /* p4 NULL: none */
+};
+/* Calls fn for each until it returns non-zero, which ends it with SQLITE_ABORT.  SQLITE_DONE, or SQLite's
+ * error.  The statement is prepared for it once more. */
+PFS_MUST_CHECK int pfs_sql_each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct pfs_sql_instruction *op),
+				   void *arg);
+/* Bounds the values of the prepared statement, before its first step, so that what it does between two looks
+ * at the clock is short.  SQLite's results; SQLITE_AUTH: it does more than any may, sql->refused says so. */
+PFS_MUST_CHECK int pfs_sql_bound_values(struct pfs_sql *sql);
 
 /* ---- sqltable.c ---- */
 

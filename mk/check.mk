@@ -34,6 +34,9 @@ durability_tests := store_crash store_version store_damage store_fault tree_cras
 check-durability: tests ## crashes, faults and damage by the thousand (half an hour)
 	@$(run_tests) --long crash $(durability_tests:%=$(B)/tests/unit/test_%)
 
+check-gaps: $(B)/tests/unit/test_query_gaps ## how long statements go without a look at the clock (a quarter of an hour, alone on the machine)
+	@PFS_LONG=1 $<
+
 check-races: ## under ThreadSanitizer: .query with sixteen readers and four writers for a minute
 	@$(MAKE) --no-print-directory CUDA=0 SAN=thread races
 
@@ -71,4 +74,4 @@ print-build:
 	@echo $(B)
 
 .PHONY: test demo setup check check-unit check-mount check-cli check-crash check-long check-durability coverage
-.PHONY: check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build
+.PHONY: check-gaps check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build

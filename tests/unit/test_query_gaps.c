@@ -68,7 +68,7 @@ static void measure(const char *sql)
 /* Of each kind that some function takes long for. */
 static const char *const values[] = {
 	LONG,
-	"substr(" LONG ", 1, 8000000) || 'b'",
+	"replace(hex(zeroblob(4000000)), '0', 'a') || 'b'",
 	"'[' || replace(hex(zeroblob(3000000)), '0', '1,') || '1]'",
 	"(SELECT '{' || group_concat('\"k' || i || '\":1') || '}' FROM i)",
 	"replace(hex(zeroblob(2400)), '00', '%a') || 'b'",
@@ -189,6 +189,38 @@ static void test_superlinear(void **state)
 	assert_int_equal(n_late, 0);
 }
 
+/* ---- one row ---- */
+
+/* As many operations in a row as there may be, over values as long as may be then. */
+static void test_rows(void **state)
+{
+	static const char *const operations[] = {
+		"x COLLATE NOCASE = y", "x COLLATE RTRIM = y", "x = y", "x + y", "max(x, y, x)",
+		"strftime(x)", "NOT x", "CAST(x AS INTEGER)", "length(x)", "quote(x)",
+	};
+	static const unsigned numbers[] = {8, 60, 1500};
+	char sql[65536];
+
+	(void)state;
+	n_late = 0;
+	for (size_t i = 0; i < PFS_COUNT(operations); i++) {
+		for (size_t j = 0; j < PFS_COUNT(numbers); j++) {
+			size_t at = (size_t)snprintf(sql, sizeof(sql), "SELECT 1");
+			/* about what they leave to each: meta/program.c */
+			unsigned size = 16000000 / PFS_MAX(numbers[j] / (is_long ? 2 : 1), 8) * 8;
+
+			for (unsigned n = numbers[j]; n > 0; n--)
+				at += (size_t)snprintf(sql + at, sizeof(sql) - at, ", %s", operations[i]);
+			(void)snprintf(sql + at, sizeof(sql) - at,
+				       " FROM (SELECT replace(hex(zeroblob(%u)), '0', '%%') || '' AS x, "
+				       "replace(hex(zeroblob(%u)), '0', '%%') || '' AS y LIMIT 1)",
+				       size / 2, size / 2);
+			measure(sql);
+		}
+	}
+	assert_int_equal(n_late, 0);
+}
+
 /* ---- sorts and set operators ---- */
 
 #define ROWS(n) "WITH RECURSIVE i(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i LIMIT " #n ") "
@@ -239,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_superlinear, set_up_looks, tear_down),
+		cmocka_unit_test_setup_teardown(test_rows, set_up_looks, tear_down),
 		cmocka_unit_test_setup_teardown(test_sorts, set_up_looks, tear_down),
 		cmocka_unit_test_setup_teardown(test_functions, set_up_looks, tear_down),
 	};

@@ -140,6 +140,51 @@ static void test_patterns_are_bounded(void **state)
 	refused(-EINVAL, "pattern too complex");
 }
 
+/* Between two looks at the clock: the more a statement does with its values, the shorter they may be. */
+static void test_operations_shorten_values(void **state)
+{
+	static const struct {
+		const char *operation;
+		unsigned n; /* of them, that leave no room for values so long */
+	} many[] = {
+		{"x COLLATE NOCASE = x", 60}, {"x + x", 30},	{"x = y", 60},	    {"max(x, y, x, y, x)", 10},
+		{"CAST(x AS INTEGER)", 60},   {"NOT x", 60},	{"unicode(x)", 60}, {"strftime(x)", 1},
+		{"char(x, y, x, y)", 10},     {"x IS y", 60},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(many); i++) {
+		char more[64];
+
+		(void)snprintf(more, sizeof(more), ", %s", many[i].operation);
+		write_repeated("SELECT 1", more, many[i].n, " FROM (SELECT zeroblob(16000000) || '' AS x, "
+			       "zeroblob(16000000) || '' AS y LIMIT 1)");
+		refused(-ENOMEM, "ask in several statements");
+		write_repeated("SELECT 1", more, many[i].n, " FROM (SELECT zeroblob(60000) || '' AS x, "
+			       "zeroblob(60000) || '' AS y LIMIT 1)");
+		assert_int_equal(run_text(), 0);
+	}
+	write_repeated("SELECT x = 'a', length(x), x LIKE '%a' FROM (SELECT zeroblob(16000000) AS x LIMIT 1)", "",
+		       0, "");
+	assert_int_equal(run_text(), 0);
+	write_repeated("SELECT CASE ino WHEN 2 THEN 1", " WHEN 1 THEN 2", 1900, " END FROM nodes WHERE ino > 0");
+	assert_int_equal(run_text(), 0);
+}
+
+/* What names of sub-selects stand for is put in their place, each time: here 2^15 sums. */
+static void test_operations_are_counted(void **state)
+{
+	(void)state;
+	write_repeated("SELECT x + x FROM (SELECT x + x AS x FROM (", "SELECT x + x AS x FROM (", 12,
+		       "SELECT ino AS x FROM nodes");
+	sql = realloc(sql, sql_len + 16);
+	assert_non_null(sql);
+	memset(sql + sql_len, ')', 14);
+	sql_len += 14;
+	refused(-E2BIG, "more than 20000 operations");
+	sql[sql_len] = 0;
+}
+
 /* ---- memory ---- */
 
 static uint64_t most_used;
@@ -157,7 +202,7 @@ static void write_blobs(unsigned n)
 	open_text();
 	(void)fputs("SELECT 1", out);
 	for (unsigned i = 0; i < n; i++)
-		(void)fprintf(out, ", randomblob(%d + %u)", 15000000, i);
+		(void)fprintf(out, ", randomblob(%u)", 15000000 + i);
 	(void)fclose(out);
 }
 
@@ -169,7 +214,7 @@ static void test_memory_is_bounded(void **state)
 	scope.memory_limit = 64 << 20;
 	scope.gone = note_use;
 	most_used = 0;
-	write_blobs(40);
+	write_blobs(8);
 	refused(-ENOMEM, "query_memory");
 	write_blobs(3);
 	assert_int_equal(run_text(), 0);
@@ -325,6 +370,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_selects_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_depth_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_patterns_are_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_operations_shorten_values, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_operations_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_total_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_copies_count, set_up, tear_down),

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/program.c - SQLite's program for a statement, and what it means for the length of values.
+ *
+ * SQLite's machine asks whether to go on where it jumps, not between the steps of one row.  Of these each
+ * takes a nanosecond or two for a byte of a value, and a statement may have thousands.  So the more steps
+ * there are that go through values, the shorter values may be. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "meta/sqlquery_impl.h"
+
+#define STEPS_FREE 8	 /* over values as long as may be: a quarter of a second */
+#define SHORT	   16	 /* bytes of a statement that has no more than these: SELECT 1 need not wait */
+#define STEPS_MAX  20000 /* over values of PFS_SQL_VALUE_MIN: two seconds */
+
+/* address, opcode, p1, p2, p3, p4, ... */
+static struct pfs_sql_instruction op_of(sqlite3_stmt *row)
+{
+	const char *name = (const char *)sqlite3_column_text(row, 1);
+
+	return (struct pfs_sql_instruction){
+		.at = sqlite3_column_int(row, 0),
+		.p1 = sqlite3_column_int(row, 2),
+		.p2 = sqlite3_column_int(row, 3),
+		.p3 = sqlite3_column_int(row, 4),
+		.name = name ? name : "",
+		.p4 = (const char *)sqlite3_column_text(row, 5),
+	};
+}
+
+int pfs_sql_each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct pfs_sql_instruction *op), void *arg)
+{
+	char *text = sqlite3_mprintf("EXPLAIN %s", sqlite3_sql(sql->statement));
+	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
+	sqlite3_stmt *row = NULL;
+	int result = SQLITE_NOMEM;
+
+	sql->own = true; /* what the statement may do it has been asked before */
+	if (text)
+		result = sqlite3_prepare_v3(sql->handle, text, -1, 0, &row, NULL);
+	sql->own = false;
+	while (!result && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		struct pfs_sql_instruction op = op_of(row);
+
+		result = fn(arg, &op) ? SQLITE_ABORT : SQLITE_OK;
+	}
+	(void)sqlite3_finalize(row);
+	sqlite3_free(text);
+	return result;
+}
+
+/* ---- steps that go through a whole value ---- */
+
+struct steps {
+	uint64_t n;
+	uint64_t moved;	   /* registers set from others, or from columns: arguments, perhaps */
+	bool has_variadic; /* a function of any number of them */
+};
+
+static const struct {
+	const char *name;
+	unsigned n;
+} costs[] = {
+	{"Eq", 1},	   {"Ne", 1},	     {"Lt", 1},		 {"Le", 1},	    {"Gt", 1},
+	{"Ge", 1},	   {"Add", 2},	     {"Subtract", 2},	 {"Multiply", 2},   {"Divide", 2},
+	{"Remainder", 2},  {"BitAnd", 2},    {"BitOr", 2},	 {"ShiftLeft", 2},  {"ShiftRight", 2},
+	{"BitNot", 1},	   {"Concat", 1},    {"And", 2},	 {"Or", 2},	    {"Not", 1},
+	{"If", 1},	   {"IfNot", 1},     {"IsTrue", 1},	 {"Cast", 1},	    {"RealAffinity", 1},
+	{"MustBeInt", 1},  {"Found", 1},     {"NotFound", 1},	 {"NoConflict", 1}, {"Function", 1},
+	{"PureFunc", 1},   {"Function0", 1}, {"PureFunc0", 1},	 {"AggStep", 1},    {"AggStep0", 1},
+	{"AggInverse", 1},
+};
+/* Functions that take longer for a byte than others do. */
+static const struct {
+	const char *name; /* as the program has it */
+	unsigned n;
+} slow_functions[] = {
+	{"strftime(-1)", 32},	 {"json(1)", 16},	   {"json_extract(-1)", 16},
+	{"json_insert(-1)", 16}, {"json_remove(-1)", 16},  {"json_replace(-1)", 16},
+	{"json_set(-1)", 16},	 {"json_valid(1)", 16},	   {"json_type(1)", 16},
+};
+
+static uint64_t cost_of_function(struct steps *steps, const char *name)
+{
+	if (!name)
+		return 1;
+	if (strstr(name, "(-1)"))
+		steps->has_variadic = true;
+	for (size_t i = 0; i < PFS_COUNT(slow_functions); i++) {
+		if (strcmp(name, slow_functions[i].name) == 0)
+			return slow_functions[i].n;
+	}
+	return 1;
+}
+
+static int add_step(void *arg, const struct pfs_sql_instruction *op)
+{
+	struct steps *steps = arg;
+
+	if (strcmp(op->name, "Copy") == 0)
+		steps->moved += (uint64_t)op->p3 + 1;
+	else if (strcmp(op->name, "SCopy") == 0 || strcmp(op->name, "Column") == 0 ||
+		 strcmp(op->name, "VColumn") == 0)
+		steps->moved++;
+	else if (strcmp(op->name, "Compare") == 0)
+		steps->n += (uint64_t)op->p3;
+	else if (strcmp(op->name, "Affinity") == 0)
+		steps->n += (uint64_t)op->p2;
+	else if (strcmp(op->name, "Function") == 0 || strcmp(op->name, "PureFunc") == 0)
+		steps->n += cost_of_function(steps, op->p4);
+	else
+		for (size_t i = 0; i < PFS_COUNT(costs); i++)
+			steps->n += strcmp(op->name, costs[i].name) == 0 ? costs[i].n : 0;
+	return 0;
+}
+
+static int refuse(struct pfs_sql *sql)
+{
+	(void)sqlite3_snprintf(sizeof(sql->refused), sql->refused,
+			       "more than %d operations on the values of a row; ask in several statements",
+			       STEPS_MAX);
+	sql->refusal = -E2BIG;
+	return SQLITE_AUTH;
+}
+
+static bool is_harmless(struct pfs_sql *sql)
+{
+	return strlen(sqlite3_sql(sql->statement)) < SHORT || sql->saw & PFS_SQL_SAW_SCHEMA ||
+	       sqlite3_stmt_isexplain(sql->statement);
+}
+
+int pfs_sql_bound_values(struct pfs_sql *sql)
+{
+	uint64_t least = PFS_MIN(sql->value_limit, PFS_SQL_VALUE_MIN), most;
+	struct steps steps = {0};
+	int result;
+
+	sql->steps_limit = sql->value_limit;
+	if (is_harmless(sql))
+		return SQLITE_OK;
+	result = pfs_sql_each_op(sql, add_step, &steps);
+	if (result != SQLITE_DONE)
+		return result;
+	if (steps.has_variadic)
+		steps.n += steps.moved;
+	if (steps.n > STEPS_MAX)
+		return refuse(sql);
+	most = PFS_MAX(sql->value_limit, PFS_SQL_VALUE_MAX) * STEPS_FREE / PFS_MAX(steps.n, 1);
+	if (most < sql->value_limit)
+		sql->steps_limit = PFS_MAX(most, least);
+	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, (int)sql->steps_limit);
+	return SQLITE_OK;
+}
