@@ -17,6 +17,7 @@
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"
+#include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
 #define PREFIX	    "user."
@@ -401,16 +402,10 @@ int pfs_attr_record(struct pfs_tree *tree, struct pfs_record **out, uint64_t ino
 void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slot, uint64_t ino,
 		  struct pfs_value *set, struct pfs_time now)
 {
-	struct pfs_image *image = &tree->image;
-
 	pfs_attr_columns_note(tree->attrs->by_name, ino, set);
 	pfs_records_set(tree->attrs->sets, record, set, true);
-	if (set)
-		image->flags[slot] |= PFS_NODE_ATTRS;
-	else
-		image->flags[slot] &= (uint8_t)~PFS_NODE_ATTRS;
-	pfs_node_stamp(tree, image->ctime, slot, now);
-	pfs_journal_touch(tree, slot);
+	pfs_image_set_flags(tree, slot, PFS_NODE_ATTRS, set ? PFS_NODE_ATTRS : 0);
+	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 }
 
 /* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */

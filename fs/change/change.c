@@ -16,7 +16,6 @@
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/journal_impl.h"
-#include "fs/nodes/codes.h"
 #include "fs/tree/tree_impl.h"
 
 #define SETATTR (PFS_CHANGE_MODE | PFS_CHANGE_UID | PFS_CHANGE_GID | PFS_CHANGE_SIZE |              \
@@ -57,6 +56,13 @@ void pfs_change_set_finish(struct pfs_change_set *changes)
 
 /* ---- the nodes of the set ---- */
 
+static int compare_slots(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* Those that changed since the epoch make the set one of yesterday's. */
 static bool is_recent(const struct pfs_changing *changing, uint64_t epoch)
 {
@@ -69,13 +75,11 @@ static bool is_recent(const struct pfs_changing *changing, uint64_t epoch)
 	if (since > PFS_RECENT)
 		return true;
 	for (uint64_t at = epoch; at < tree->image.epoch; at++)
-		recent[n_recent++] = tree->journal->recent[at % PFS_RECENT];
-	for (size_t row = 0; row < n && n_recent; row++) {
-		for (size_t i = 0; i < n_recent; i++) {
-			if (recent[i] == changing->slots[row])
-				return true;
-		}
-	}
+		recent[n_recent++] = tree->image.recent[at % PFS_RECENT];
+	qsort(recent, n_recent, sizeof(*recent), compare_slots);
+	for (size_t row = 0; row < n && n_recent; row++)
+		if (bsearch(&changing->slots[row], recent, n_recent, sizeof(*recent), compare_slots))
+			return true;
 	return false;
 }
 
@@ -181,18 +185,15 @@ static void move(struct pfs_changing *changing)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t from = tree->image.parent[changing->moves[i].slot];
 
-		pfs_stamp(tree, from, PFS_STAMP_MTIME | PFS_STAMP_CTIME, changing->now);
-		pfs_stamp(tree, changing->moves[i].parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME,
+		pfs_stamp(tree, from, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, changing->now);
+		pfs_stamp(tree, changing->moves[i].parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME,
 			  changing->now);
 	}
-	for (size_t i = 0; i < n; i++)
-		pfs_image_detach(tree, changing->moves[i].slot);
 	for (size_t i = 0; i < n; i++) {
 		const struct pfs_move *one = changing->order[i];
 
-		pfs_image_attach(tree, one->slot, one->parent, one->place);
-		pfs_codes_attached(tree, one->slot);
-		pfs_stamp(tree, one->slot, PFS_STAMP_CTIME, changing->now);
+		pfs_image_move(tree, one->slot, one->parent, one->place);
+		pfs_stamp(tree, one->slot, PFS_COLUMN_CTIME, changing->now);
 	}
 }
 

@@ -9,7 +9,6 @@
 #include "fs/image/names.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare.h"
-#include "fs/nodes/codes.h"
 #include "fs/tree/tree_impl.h"
 
 int pfs_change_new_mode(struct pfs_changing *changing, mode_t *mode, size_t row)
@@ -46,15 +45,15 @@ int pfs_change_primes(struct pfs_changing *changing, uint64_t *primes, size_t *n
 
 static int take_target(struct pfs_changing *changing, const struct pfs_move *move)
 {
-	struct pfs_image *image = &changing->tree->image;
 	const struct pfs_bytes *target = &changing->changes->list[move->row].target;
-	struct pfs_rare_values *values;
+	char *copy = strdup(pfs_change_text(changing, target));
+	int error = -ENOMEM;
 
-	PFS_TRY(pfs_rare_get(image->rare, &values, move->slot));
-	image->state[move->slot] |= PFS_SLOT_RARE;
-	values->target = strdup(pfs_change_text(changing, target));
-	values->target_len = (uint32_t)target->len;
-	return values->target ? 0 : -ENOMEM;
+	if (copy)
+		error = pfs_image_set_target(changing->tree, move->slot, copy, target->len, 0);
+	if (error)
+		free(copy);
+	return error;
 }
 
 int pfs_change_take(struct pfs_changing *changing, const uint64_t *primes)
@@ -86,21 +85,18 @@ void pfs_change_untake(struct pfs_changing *changing)
 
 static void set_columns(struct pfs_changing *changing, const struct pfs_move *move)
 {
-	struct pfs_image *image = &changing->tree->image;
+	const struct pfs_image *image = &changing->tree->image;
 	const struct pfs_change *change = &changing->changes->list[move->row];
 	mode_t mode = change->mode;
 	gid_t gid = changing->caller->gid;
-	uint32_t slot = move->slot;
 
 	if (image->mode[move->parent] & S_ISGID) {
 		gid = image->gid[move->parent];
 		mode |= S_ISDIR(mode) ? S_ISGID : 0;
 	}
-	image->mode[slot] = (uint16_t)mode;
-	image->uid[slot] = change->set & PFS_CHANGE_UID ? change->uid : changing->caller->uid;
-	image->gid[slot] = change->set & PFS_CHANGE_GID ? change->gid : gid;
-	image->links[slot] = S_ISDIR(mode) ? 2 : 1;
-	image->size[slot] = change->set & PFS_CHANGE_TARGET ? (int64_t)change->target.len : 0;
+	pfs_image_make(changing->tree, move->slot, mode,
+		       change->set & PFS_CHANGE_UID ? change->uid : changing->caller->uid,
+		       change->set & PFS_CHANGE_GID ? change->gid : gid);
 }
 
 static struct pfs_time time_of(int64_t nanoseconds)
@@ -123,13 +119,13 @@ void pfs_change_make(struct pfs_changing *changing)
 			move->parent = changing->moves[move->parent_row].slot;
 		set_columns(changing, move);
 		pfs_image_attach(tree, move->slot, move->parent, move->place);
-		pfs_codes_attached(tree, move->slot);
-		pfs_stamp(tree, move->slot, PFS_STAMP_ATIME | PFS_STAMP_MTIME | PFS_STAMP_CTIME,
+		pfs_stamp(tree, move->slot, PFS_COLUMN_ATIME | PFS_COLUMN_MTIME | PFS_COLUMN_CTIME,
 			  changing->now);
-		pfs_stamp(tree, move->parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, changing->now);
+		pfs_stamp(tree, move->parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, changing->now);
 		changing->slots[move->row] = move->slot;
 		if (change->set & PFS_CHANGE_ATIME)
-			pfs_node_stamp(tree, tree->image.atime, move->slot, time_of(change->atime));
+			pfs_image_stamp(tree, move->slot, PFS_COLUMN_ATIME,
+					time_of(change->atime));
 	}
 	/* what is made in a directory changes its time: those that were asked for come last */
 	for (size_t i = 0; i < changing->n_moves; i++) {
@@ -137,6 +133,7 @@ void pfs_change_make(struct pfs_changing *changing)
 		const struct pfs_change *change = &changing->changes->list[move->row];
 
 		if (change->set & PFS_CHANGE_MTIME)
-			pfs_node_stamp(tree, tree->image.mtime, move->slot, time_of(change->mtime));
+			pfs_image_stamp(tree, move->slot, PFS_COLUMN_MTIME,
+					time_of(change->mtime));
 	}
 }

@@ -187,7 +187,7 @@ int pfs_copyup(struct pfs_edit *edit, int64_t upto)
 
 void pfs_copyup_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
 {
-	struct pfs_image *image = &edit->tree->image;
+	const struct pfs_image *image = &edit->tree->image;
 	struct pfs_records *sources = pfs_links_sources(edit->tree);
 	struct pfs_record *record;
 
@@ -197,7 +197,7 @@ void pfs_copyup_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
 	}
 	record = pfs_records_find(sources, edit->ino);
 	pfs_records_set(sources, record, NULL, true);
-	image->flags[slot] &= (uint8_t)~PFS_NODE_LINKED;
+	pfs_image_set_flags(edit->tree, slot, PFS_NODE_LINKED, 0);
 	pfs_image_set_size(edit->tree, slot, size >= 0 ? size : image->size[slot],
 			   edit->copied_blocks);
 	pfs_journal_touch(edit->tree, slot);

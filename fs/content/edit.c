@@ -478,16 +478,13 @@ void pfs_edit_apply(struct pfs_edit *edit)
 
 void pfs_node_changed(struct pfs_tree *tree, uint32_t slot, bool privileged)
 {
-	struct pfs_image *image = &tree->image;
-	struct pfs_time now = pfs_now();
+	mode_t mode = tree->image.mode[slot];
+	/* without execution by the group the second bit means mandatory locking */
+	mode_t gone = mode & S_IXGRP ? S_ISUID | S_ISGID : S_ISUID;
 
-	pfs_node_stamp(tree, image->mtime, slot, now);
-	pfs_node_stamp(tree, image->ctime, slot, now);
-	if (privileged)
-		return;
-	image->mode[slot] &= (uint16_t)~S_ISUID;
-	if (image->mode[slot] & S_IXGRP) /* else the bit means mandatory locking */
-		image->mode[slot] &= (uint16_t)~S_ISGID;
+	pfs_image_stamp(tree, slot, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, pfs_now());
+	if (!privileged && mode & gone)
+		pfs_image_set_mode(tree, slot, mode & ~gone);
 }
 
 void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged)

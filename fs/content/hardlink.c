@@ -148,7 +148,8 @@ void pfs_hard_link_leave(struct pfs_tree *tree, uint32_t slot)
 	const struct name *name = find(tree, slot);
 	struct group *group = name ? group_of(tree, name) : NULL;
 
-	tree->image.flags[slot] &= (uint8_t)~PFS_NODE_NAMED;
+	if (tree->image.flags[slot] & PFS_NODE_NAMED)
+		pfs_image_set_flags(tree, slot, PFS_NODE_NAMED, 0);
 	if (group)
 		group->names--;
 }

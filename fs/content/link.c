@@ -16,8 +16,6 @@
 #include "fs/content/original.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"
-#include "fs/nodes/columns.h"
-#include "fs/nodes/index.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/birthmark.h"
 
@@ -272,6 +270,8 @@ static int take_over_row(struct pfs_tree *tree, uint32_t slot,
 			 bool another)
 {
 	struct pfs_image *image = &tree->image;
+	uid_t uid;
+	gid_t gid;
 	int error = 0;
 
 	if (another || !same_time(record->mtime, st->st_mtim))
@@ -283,11 +283,11 @@ static int take_over_row(struct pfs_tree *tree, uint32_t slot,
 	if (error)
 		return error;
 	if (another || record->mode != st->st_mode)
-		image->mode[slot] = (uint16_t)st->st_mode;
-	if (another || record->uid != st->st_uid)
-		image->uid[slot] = st->st_uid;
-	if (another || record->gid != st->st_gid)
-		image->gid[slot] = st->st_gid;
+		pfs_image_set_mode(tree, slot, st->st_mode);
+	uid = another || record->uid != st->st_uid ? st->st_uid : image->uid[slot];
+	gid = another || record->gid != st->st_gid ? st->st_gid : image->gid[slot];
+	if (uid != image->uid[slot] || gid != image->gid[slot])
+		pfs_image_set_owner(tree, slot, uid, gid);
 	pfs_image_set_size(tree, slot, st->st_size, st->st_blocks);
 	return 0;
 }
@@ -317,10 +317,6 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 			pfs_records_set(sources, record, PFS_TAKE(now), store);
 			if (store)
 				pfs_journal_touch(tree, slot);
-			else
-				pfs_indexes_touched(tree, slot);
-			if (!store)
-				pfs_columns_touched(tree, slot);
 		}
 	}
 	(void)pthread_rwlock_unlock(&tree->lock);

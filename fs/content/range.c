@@ -263,8 +263,8 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 		pfs_file_cut(content, edit->file, pfs_div_round_up((uint64_t)size, PFS_CHUNK_SIZE));
 		blocks = size ? PFS_MAX(blocks + edit->blocks, 0) : 0;
 	}
-	if (!size)
-		image->flags[slot] &= (uint8_t)~PFS_NODE_NODATA;
+	if (!size && image->flags[slot] & PFS_NODE_NODATA)
+		pfs_image_set_flags(tree, slot, PFS_NODE_NODATA, 0);
 	pfs_hard_link_leave(tree, slot);
 	pfs_image_set_size(tree, slot, size, blocks);
 	pfs_journal_touch(tree, slot);

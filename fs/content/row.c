@@ -318,7 +318,7 @@ static void set_size(struct pfs_tree *tree, uint32_t slot, size_t len, bool stam
 	if (tree->read_only) /* an image that nobody commits */
 		return;
 	if (stamp)
-		pfs_stamp(tree, slot, PFS_STAMP_MTIME | PFS_STAMP_CTIME, pfs_now());
+		pfs_stamp(tree, slot, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, pfs_now());
 	else if (!same)
 		pfs_journal_touch(tree, slot);
 }
@@ -493,9 +493,7 @@ int pfs_row_copyup(struct pfs_edit *edit, int64_t upto)
 
 void pfs_row_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
 {
-	uint8_t *flags = &edit->tree->image.flags[slot];
-
-	*flags = (uint8_t)((*flags & ~PFS_NODE_ROW) | PFS_NODE_WRITTEN);
+	pfs_image_set_flags(edit->tree, slot, PFS_NODE_ROW, PFS_NODE_WRITTEN);
 	pfs_image_set_size(edit->tree, slot, size >= 0 ? size : edit->copied_size,
 			   edit->copied_blocks);
 	pfs_row_drop(edit->tree, edit->ino);

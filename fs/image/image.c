@@ -13,17 +13,18 @@
 #include "fs/image/names.h"
 #include "fs/image/rare.h"
 #include "fs/image/slotmap.h"
-#include "fs/image/span.h"
-#include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 #define RARE_TIME   INT64_MIN
 
+/* Relaxed: whoever reads beside a snapshot looks again (snapshot.h). */
+#define SET(column, slot, value) __atomic_store_n(&(column)[slot], (value), __ATOMIC_RELAXED)
+
 /* Where struct pfs_image keeps a column, and how large an element is. */
 static const struct {
 	size_t field, size;
-} columns[PFS_IMAGE_COLUMNS] = {
+} layout[PFS_IMAGE_COLUMNS] = {
 #define COLUMN(name) {offsetof(struct pfs_image, name), sizeof(*((struct pfs_image *)0)->name)}
 	COLUMN(prime), COLUMN(parent), COLUMN(name),   COLUMN(mode),  COLUMN(flags),
 	COLUMN(state), COLUMN(uid),    COLUMN(gid),    COLUMN(size),  COLUMN(blocks),
@@ -35,9 +36,11 @@ static const struct {
 static int open_columns(struct pfs_image *image)
 {
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++) {
-		PFS_TRY(pfs_reserve_open(&image->memory[i], PFS_SLOT_MAX * columns[i].size));
-		memcpy((char *)image + columns[i].field, &image->memory[i].base, sizeof(void *));
+		PFS_TRY(pfs_reserve_open(&image->memory[i], PFS_SLOT_MAX * layout[i].size));
+		memcpy((char *)image + layout[i].field, &image->memory[i].base, sizeof(void *));
 	}
+	PFS_TRY(pfs_reserve_open(&image->live_memory, PFS_SLOT_MAX / 8));
+	image->live = image->live_memory.base;
 	return 0;
 }
 
@@ -73,6 +76,7 @@ void pfs_image_destroy(struct pfs_tree *tree)
 	pfs_names_destroy(image->names);
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
 		pfs_reserve_close(&image->memory[i]);
+	pfs_reserve_close(&image->live_memory);
 	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT};
 }
 
@@ -93,8 +97,8 @@ int pfs_image_grow(struct pfs_tree *tree, uint32_t end)
 	if (end > PFS_SLOT_MAX)
 		return -ENOSPC;
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
-		PFS_TRY(pfs_reserve_grow(&image->memory[i], end * columns[i].size));
-	return 0;
+		PFS_TRY(pfs_reserve_grow(&image->memory[i], end * layout[i].size));
+	return pfs_reserve_grow(&image->live_memory, ((size_t)end + 63) / 64 * sizeof(uint64_t));
 }
 
 int pfs_image_reserve(struct pfs_tree *tree, uint32_t n)
@@ -121,8 +125,8 @@ uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime)
 	} else {
 		slot = image->end++;
 	}
-	image->prime[slot] = prime;
-	image->parent[slot] = PFS_NO_SLOT;
+	SET(image->prime, slot, prime);
+	SET(image->parent, slot, PFS_NO_SLOT);
 	pfs_slot_map_insert(image->by_prime, image->prime, slot);
 	return slot;
 }
@@ -132,14 +136,14 @@ void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_image *image = &tree->image;
 	uint8_t dirty = image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
 
-	pfs_spans_freed(tree, slot);
-	pfs_totals_freed(tree, slot);
+	pfs_watch_changing(tree, slot, PFS_COLUMNS_ALL);
 	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
 	if (image->state[slot] & PFS_SLOT_RARE)
 		pfs_rare_drop(image->rare, slot);
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
-		memset((char *)image->memory[i].base + slot * columns[i].size, 0, columns[i].size);
+		memset((char *)image->memory[i].base + slot * layout[i].size, 0, layout[i].size);
 	image->state[slot] = dirty;
+	pfs_watch_changed(tree, slot, PFS_COLUMNS_ALL);
 	pfs_image_chain_free(tree, slot);
 }
 
@@ -150,6 +154,14 @@ void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot)
 	image->parent[slot] = image->free_head;
 	image->free_head = slot;
 	image->free_count++;
+}
+
+void pfs_image_loaded(struct pfs_tree *tree)
+{
+	struct pfs_image *image = &tree->image;
+
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		image->live[slot / 64] |= (uint64_t)(image->mode[slot] != 0) << slot % 64;
 }
 
 uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len)
@@ -198,47 +210,85 @@ static void forget_depths(struct pfs_image *image, uint32_t slot)
 			pfs_reserve_clear(&image->memory[i]);
 }
 
+static void set_live(struct pfs_image *image, uint32_t slot, bool live)
+{
+	uint64_t bit = UINT64_C(1) << slot % 64, *word = &image->live[slot / 64];
+
+	SET(word, 0, live ? *word | bit : *word & ~bit);
+}
+
+/* One directory less, or more, in the directory. */
+static void count_link(struct pfs_tree *tree, uint32_t directory, bool more)
+{
+	uint32_t *links = tree->image.links;
+
+	pfs_watch_changing(tree, directory, PFS_COLUMN_LINKS);
+	SET(links, directory, more ? links[directory] + 1 : links[directory] - 1);
+	pfs_watch_changed(tree, directory, PFS_COLUMN_LINKS);
+}
+
+static void enter(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
+{
+	struct pfs_image *image = &tree->image;
+	int error;
+
+	SET(image->parent, slot, parent);
+	SET(image->name, slot, name);
+	if (S_ISDIR(image->mode[slot])) {
+		count_link(tree, parent, true);
+		forget_depths(image, slot);
+	}
+	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
+	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is there twice */
+	(void)error;
+}
+
+static void leave(struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_image *image = &tree->image;
+
+	(void)pfs_btree_remove(image->by_name, own_key(tree, slot), slot);
+	pfs_names_remove(image->names, image->name[slot]);
+	if (S_ISDIR(image->mode[slot]))
+		count_link(tree, image->parent[slot], false);
+}
+
 void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
 {
 	struct pfs_image *image = &tree->image;
-	bool directory = S_ISDIR(image->mode[slot]);
-	int error;
 
-	image->parent[slot] = parent;
-	image->name[slot] = name;
+	pfs_watch_changing(tree, slot, PFS_COLUMNS_PLACE);
+	enter(tree, slot, parent, name);
+	set_live(image, slot, true);
 	image->nodes++;
-	image->directories += directory;
-	image->access += directory;
-	if (parent == PFS_NO_SLOT) {
-		image->root = slot;
-		return;
-	}
-	image->links[parent] += directory;
-	if (directory)
-		forget_depths(image, slot);
-	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
-	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is attached twice */
-	(void)error;
-	pfs_spans_attached(tree, slot);
-	pfs_totals_attached(tree, slot);
+	image->directories += S_ISDIR(image->mode[slot]);
+	pfs_watch_changed(tree, slot, PFS_COLUMNS_PLACE);
+}
+
+void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
+{
+	const unsigned columns = PFS_COLUMN_PARENT | PFS_COLUMN_NAME;
+
+	pfs_watch_changing(tree, slot, columns);
+	leave(tree, slot);
+	enter(tree, slot, parent, name);
+	pfs_watch_changed(tree, slot, columns);
 }
 
 void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_image *image = &tree->image;
-	uint32_t parent = image->parent[slot];
-	bool directory = S_ISDIR(image->mode[slot]);
+	const unsigned columns = PFS_COLUMNS_PLACE | PFS_COLUMN_LINKS;
 
-	pfs_spans_detached(tree, slot);
-	(void)pfs_btree_remove(image->by_name, own_key(tree, slot), slot);
-	pfs_names_remove(image->names, image->name[slot]);
-	image->links[parent] -= directory;
+	pfs_watch_changing(tree, slot, columns);
+	leave(tree, slot);
+	SET(image->parent, slot, PFS_NO_SLOT);
+	SET(image->name, slot, PFS_NO_NAME);
+	SET(image->links, slot, 0);
+	set_live(image, slot, false);
 	image->nodes--;
-	image->directories -= directory;
-	image->access += directory;
-	image->parent[slot] = PFS_NO_SLOT;
-	image->name[slot] = PFS_NO_NAME;
-	pfs_totals_detached(tree, slot, parent);
+	image->directories -= S_ISDIR(image->mode[slot]);
+	pfs_watch_changed(tree, slot, columns);
 }
 
 /* ---- times ---- */
@@ -264,42 +314,117 @@ struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *colum
 	return (struct pfs_time){.sec = sec, .nsec = (uint32_t)nsec};
 }
 
-static int set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
+int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
 {
 	int64_t value;
 	struct pfs_rare_values *values;
 
 	if (!__builtin_mul_overflow(time.sec, NANOSECONDS, &value) &&
 	    !__builtin_add_overflow(value, (int64_t)time.nsec, &value) && value != RARE_TIME) {
-		column[slot] = value;
+		SET(column, slot, value);
 		return 0;
 	}
 	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
 	tree->image.state[slot] |= PFS_SLOT_RARE;
 	values->times[rare_time(&tree->image, column)] = time;
-	column[slot] = RARE_TIME;
+	SET(column, slot, RARE_TIME);
 	tree->image.has_far_times = true;
 	return 0;
 }
 
 int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
 {
-	int64_t mtime = pfs_totals_mtime(tree, slot);
+	static const unsigned bits[] = {
+		[PFS_RARE_ATIME] = PFS_COLUMN_ATIME,
+		[PFS_RARE_MTIME] = PFS_COLUMN_MTIME,
+		[PFS_RARE_CTIME] = PFS_COLUMN_CTIME,
+	};
+	unsigned columns = bits[rare_time(&tree->image, column)];
+	int error;
 
-	PFS_TRY(set_time(tree, column, slot, time));
-	if (column == tree->image.mtime)
-		pfs_totals_retimed(tree, slot, mtime);
+	pfs_watch_changing(tree, slot, columns);
+	error = pfs_image_load_time(tree, column, slot, time);
+	pfs_watch_changed(tree, slot, columns);
+	return error;
+}
+
+void pfs_image_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
+{
+	struct pfs_image *image = &tree->image;
+	int error = 0;
+
+	pfs_watch_changing(tree, slot, times);
+	if (times & PFS_COLUMN_ATIME)
+		error = pfs_image_load_time(tree, image->atime, slot, now);
+	if (!error && times & PFS_COLUMN_MTIME)
+		error = pfs_image_load_time(tree, image->mtime, slot, now);
+	if (!error && times & PFS_COLUMN_CTIME)
+		error = pfs_image_load_time(tree, image->ctime, slot, now);
+	PFS_VERIFY_CHECK(!error); /* the time fits */
+	(void)error;
+	pfs_watch_changed(tree, slot, times);
+}
+
+/* ---- other setters ---- */
+
+void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid, gid_t gid)
+{
+	struct pfs_image *image = &tree->image;
+
+	SET(image->mode, slot, (uint16_t)mode);
+	SET(image->uid, slot, uid);
+	SET(image->gid, slot, gid);
+	SET(image->links, slot, S_ISDIR(mode) ? 2 : 1);
+}
+
+int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, char *target, size_t target_len,
+			 uint64_t rdev)
+{
+	struct pfs_rare_values *values;
+
+	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
+	tree->image.state[slot] |= PFS_SLOT_RARE;
+	values->rdev = rdev;
+	values->target = target;
+	values->target_len = (uint32_t)target_len;
+	SET(tree->image.size, slot, (int64_t)target_len);
 	return 0;
+}
+
+void pfs_image_set_mode(struct pfs_tree *tree, uint32_t slot, mode_t mode)
+{
+	pfs_watch_changing(tree, slot, PFS_COLUMN_MODE);
+	SET(tree->image.mode, slot, (uint16_t)mode);
+	pfs_watch_changed(tree, slot, PFS_COLUMN_MODE);
+}
+
+void pfs_image_set_owner(struct pfs_tree *tree, uint32_t slot, uid_t uid, gid_t gid)
+{
+	const unsigned columns = PFS_COLUMN_UID | PFS_COLUMN_GID;
+
+	pfs_watch_changing(tree, slot, columns);
+	SET(tree->image.uid, slot, uid);
+	SET(tree->image.gid, slot, gid);
+	pfs_watch_changed(tree, slot, columns);
+}
+
+void pfs_image_set_flags(struct pfs_tree *tree, uint32_t slot, unsigned gone, unsigned come)
+{
+	uint8_t *flags = tree->image.flags;
+
+	pfs_watch_changing(tree, slot, PFS_COLUMN_FLAGS);
+	SET(flags, slot, (uint8_t)((flags[slot] & ~gone) | come));
+	pfs_watch_changed(tree, slot, PFS_COLUMN_FLAGS);
 }
 
 void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks)
 {
-	struct pfs_image *image = &tree->image;
-	int64_t old_size = image->size[slot], old_blocks = image->blocks[slot];
+	const unsigned columns = PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS;
 
-	image->size[slot] = size;
-	image->blocks[slot] = blocks;
-	pfs_totals_resized(tree, slot, old_size, old_blocks);
+	pfs_watch_changing(tree, slot, columns);
+	SET(tree->image.size, slot, size);
+	SET(tree->image.blocks, slot, blocks);
+	pfs_watch_changed(tree, slot, columns);
 }
 
 struct pfs_time pfs_now(void)

@@ -10,11 +10,14 @@
 
 #include "base/err.h"
 #include "base/reserve.h"
+#include "fs/image/watch.h"
 #include "fs/tree/tree.h"
 #include "gpu/engine.h"
 #include "meta/store.h"
 
 #define PFS_IMAGE_COLUMNS 16
+#define PFS_WATCHERS_MAX  8
+#define PFS_RECENT	  4096u /* changes whose slots are remembered */
 
 enum pfs_slot_state {
 	PFS_SLOT_STORED = 1,    /* the store has, or the group being written will have, a record */
@@ -34,14 +37,19 @@ struct pfs_image {
 	uint32_t root; /* slot */
 	uint32_t free_head; /* free slots, chained by their parent column */
 	uint32_t free_count;
-	uint64_t epoch;
+	uint64_t epoch; /* raised by each change of a slot */
 	uint64_t access; /* raised where a directory comes, goes, moves, or changes mode or owner */
+	uint32_t recent[PFS_RECENT]; /* slots, each at the epoch (modulo) that it changed in */
+	const struct pfs_watcher *watchers[PFS_WATCHERS_MAX];
+	unsigned n_watchers;
+	unsigned n_groups; /* cut, for pfs_watch_check_group */
 	uint64_t *prime; /* 0: free */
 	uint32_t *parent; /* slot; PFS_NO_SLOT at the root and for the unlinked */
 	uint32_t *name;   /* place in the name heap */
 	uint16_t *mode;
 	uint8_t *flags; /* enum pfs_node_flag */
 	uint8_t *state; /* enum pfs_slot_state */
+	uint64_t *live; /* a bit a slot: it has a name, or is the root */
 	uint32_t *uid, *gid;
 	int64_t *size, *blocks;
 	int64_t *atime, *mtime, *ctime; /* nanoseconds; INT64_MIN: see the rare values */
@@ -54,6 +62,7 @@ struct pfs_image {
 	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
+	struct pfs_reserve live_memory;
 };
 
 #define PFS_SLOT_MAX (UINT32_C(1) << 30) /* slots an image can have */
@@ -72,6 +81,15 @@ PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
 PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
 void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
 
+/* After loading: slots with a mode have a name. */
+void pfs_image_loaded(struct pfs_tree *tree);
+
+/* Whether the slot has a node with a name. */
+static inline bool pfs_image_is_live(const struct pfs_image *image, uint32_t slot)
+{
+	return image->live[slot / 64] >> slot % 64 & 1;
+}
+
 /* A free slot, every column of it zero but prime and the state's PFS_SLOT_DIRTY; its parent is
  * PFS_NO_SLOT. */
 uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
@@ -79,12 +97,39 @@ uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
 /* Gives the slot back, with its rare values.  It must be detached. */
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot);
 
-/* Gives the slot its place: parent, name, index; counts it (nodes, directories) and a directory in its
- * parent's links.  parent PFS_NO_SLOT: the root.  name: a place in the name heap that becomes the image's. */
-void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
+/* ---- setters: they tell the watchers (watch.h), but of a slot that was taken and has no place ---- */
 
-/* Undoes attach and frees the name. */
+/* What a new node is made of; after take.  The mode says the type; links follow from it. */
+void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid, gid_t gid);
+/* A symlink's target (NULL: none), a copy that becomes the image's and the node's size, and a device's
+ * number.  -ENOMEM: the copy stays the caller's. */
+PFS_MUST_CHECK int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, char *target,
+					size_t target_len, uint64_t rdev);
+
+/* Gives the slot its first place: parent, name, index; counts it (nodes, directories) and a directory in
+ * its parent's links.  name: a place in the name heap that becomes the image's. */
+void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
+/* Gives it another one; the name it had is freed. */
+void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
+/* Takes its place for good, and its links, and frees the name. */
 void pfs_image_detach(struct pfs_tree *tree, uint32_t slot);
+
+void pfs_image_set_mode(struct pfs_tree *tree, uint32_t slot, mode_t mode);
+void pfs_image_set_owner(struct pfs_tree *tree, uint32_t slot, uid_t uid, gid_t gid);
+/* Flags come and go.  Called where extended attributes change, too, after them. */
+void pfs_image_set_flags(struct pfs_tree *tree, uint32_t slot, unsigned gone, unsigned come);
+/* st_size and st_blocks of what is no directory. */
+void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
+/* Cannot fail for times of the clock; -ENOMEM for those outside 1677..2262. */
+PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
+				      struct pfs_time time);
+/* times: PFS_COLUMN_ATIME, MTIME, CTIME; the time fits. */
+void pfs_image_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now);
+/* For loading: tells nobody. */
+PFS_MUST_CHECK int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
+				       struct pfs_time time);
+
+/* ---- reading ---- */
 
 /* The child of that name, or PFS_NO_SLOT. */
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
@@ -101,9 +146,6 @@ void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t
 /* The row as the store has it.  Points into the image: use it under the lock. */
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);
-/* Cannot fail for times of the clock; -ENOMEM for those outside 1677..2262. */
-PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
-				      struct pfs_time time);
 /* Whether a column holds it: nanoseconds in 64 bits. */
 static inline bool pfs_time_fits(struct pfs_time time)
 {
@@ -111,14 +153,5 @@ static inline bool pfs_time_fits(struct pfs_time time)
 }
 
 struct pfs_time pfs_now(void); /* CLOCK_REALTIME_COARSE, as the kernel stamps files */
-static inline void pfs_node_stamp(struct pfs_tree *tree, int64_t *column, uint32_t slot,
-				  struct pfs_time now)
-{
-	if (pfs_image_set_time(tree, column, slot, now)) /* cannot be: the clock's time fits */
-		PFS_VERIFY_CHECK(false);
-}
-
-/* st_size and st_blocks of what is no directory. */
-void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
 
 #endif

@@ -85,9 +85,9 @@ static int set_rarely_present(struct loader *loader, uint32_t slot, const struct
 
 	if (node->target || node->rdev)
 		PFS_TRY(set_rare(loader, slot, node));
-	PFS_TRY(pfs_image_set_time(loader->tree, image->atime, slot, node->atime));
-	PFS_TRY(pfs_image_set_time(loader->tree, image->mtime, slot, node->mtime));
-	return pfs_image_set_time(loader->tree, image->ctime, slot, node->ctime);
+	PFS_TRY(pfs_image_load_time(loader->tree, image->atime, slot, node->atime));
+	PFS_TRY(pfs_image_load_time(loader->tree, image->mtime, slot, node->mtime));
+	return pfs_image_load_time(loader->tree, image->ctime, slot, node->ctime);
 }
 
 static int set_times(struct loader *loader, uint32_t slot, const struct pfs_node_record *node)
@@ -336,6 +336,7 @@ static int load(struct loader *loader)
 	PFS_TRY(load_others(loader));
 	index.hashes = loader->hashes;
 	pfs_load_both(map_primes, loader, index_names, &index);
+	pfs_image_loaded(loader->tree);
 	return loader->error ? loader->error : index.error;
 }
 

@@ -25,15 +25,6 @@ struct pfs_spans {
 	uint32_t strays[PFS_STRAYS_MAX], n_strays; /* which ascends */
 };
 
-int pfs_spans_create(struct pfs_tree *tree)
-{
-	tree->spans = calloc(1, sizeof(*tree->spans));
-	if (!tree->spans)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&tree->spans->lock, NULL);
-	return 0;
-}
-
 static void drop(struct pfs_spans *spans)
 {
 	free(atomic_exchange(&spans->end, NULL));
@@ -83,11 +74,6 @@ static int add(const struct pfs_image *image, struct open *open, uint32_t *end, 
 	return 0;
 }
 
-static bool has_name(const struct pfs_image *image, uint32_t slot)
-{
-	return image->mode[slot] && !(image->state[slot] & PFS_SLOT_UNLINKED);
-}
-
 static int find_ranges(const struct pfs_image *image, uint32_t *end)
 {
 	uint8_t *spoiled PFS_FREE = calloc((size_t)image->end + 1, 1);
@@ -96,7 +82,7 @@ static int find_ranges(const struct pfs_image *image, uint32_t *end)
 	int error = spoiled ? 0 : -ENOMEM;
 
 	for (uint32_t slot = 0; slot < image->end && !error; slot++) {
-		if (!has_name(image, slot))
+		if (!pfs_image_is_live(image, slot))
 			continue;
 		error = add(image, &open, end, spoiled, slot, last);
 		last = slot;
@@ -105,7 +91,7 @@ static int find_ranges(const struct pfs_image *image, uint32_t *end)
 	for (uint32_t slot = 0; slot < image->end && !error; slot++) {
 		if (spoiled[slot])
 			end[slot] = 0;
-		else if (!has_name(image, slot))
+		else if (!pfs_image_is_live(image, slot))
 			end[slot] = HOLE;
 	}
 	free(open.slot);
@@ -238,41 +224,71 @@ static void lose(const struct pfs_tree *tree, uint32_t *end, uint32_t directory)
 	}
 }
 
-static uint32_t *known(const struct pfs_tree *tree)
+static void attached(struct pfs_tree *tree, uint32_t *end, uint32_t slot)
 {
-	return tree->spans ? atomic_load(&tree->spans->end) : NULL;
-}
+	struct pfs_spans *spans = tree->spans;
 
-void pfs_spans_attached(struct pfs_tree *tree, uint32_t slot)
-{
-	uint32_t *end = known(tree);
-
-	if (tree->spans && atomic_load(&tree->spans->order) == PFS_ORDER_ASCENDING) {
+	if (atomic_load(&spans->order) == PFS_ORDER_ASCENDING) {
 		if (S_ISDIR(tree->image.mode[slot]) && !pfs_dir_is_empty(tree, slot))
-			atomic_store(&tree->spans->order, PFS_ORDER_UNKNOWN);
+			atomic_store(&spans->order, PFS_ORDER_UNKNOWN);
 		else
 			stray(tree, slot);
 	}
-	if (!end)
-		return;
-	if (slot < tree->spans->n && end[slot] == HOLE)
-		drop(tree->spans); /* it may be inside of ranges that it is no part of */
-	else
+	if (end && slot < spans->n && end[slot] == HOLE)
+		drop(spans); /* it may be inside of ranges that it is no part of */
+	else if (end)
 		lose(tree, end, tree->image.parent[slot]);
 }
 
-void pfs_spans_detached(struct pfs_tree *tree, uint32_t slot)
+static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
-	uint32_t *end = known(tree);
+	uint32_t *end = atomic_load(&tree->spans->end);
 
 	if (end)
 		lose(tree, end, tree->image.parent[slot]);
 }
 
-void pfs_spans_freed(struct pfs_tree *tree, uint32_t slot)
+static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	uint32_t *end = known(tree);
+	uint32_t *end = atomic_load(&tree->spans->end);
 
-	if (end && slot < tree->spans->n && end[slot] != HOLE)
+	if (pfs_image_is_live(&tree->image, slot))
+		attached(tree, end, slot);
+	else if (columns & PFS_COLUMN_PRIME && end && slot < tree->spans->n && end[slot] != HOLE)
 		end[slot] = 0;
+}
+
+/* ---- life ---- */
+
+/* What is kept must be found by a pass, too, which may find more. */
+static bool check(struct pfs_tree *tree)
+{
+	const uint32_t *kept = atomic_load(&tree->spans->end);
+	uint32_t *found PFS_FREE = calloc((size_t)tree->image.end + 1, sizeof(*found));
+
+	if (!kept || !found || find_ranges(&tree->image, found))
+		return true;
+	for (uint32_t slot = 0; slot < PFS_MIN(tree->spans->n, tree->image.end); slot++)
+		if (kept[slot] && kept[slot] < LOST && pfs_image_is_live(&tree->image, slot) &&
+		    (kept[slot] & ~SORTED) != found[slot])
+			return false;
+	return true;
+}
+
+static const struct pfs_watcher watcher = {
+	.name = "ranges of slots",
+	.columns = PFS_COLUMN_PRIME | PFS_COLUMNS_PLACE,
+	.changing = changing,
+	.changed = changed,
+	.check = check,
+};
+
+int pfs_spans_create(struct pfs_tree *tree)
+{
+	tree->spans = calloc(1, sizeof(*tree->spans));
+	if (!tree->spans)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&tree->spans->lock, NULL);
+	pfs_watch(tree, &watcher);
+	return 0;
 }

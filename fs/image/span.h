@@ -35,9 +35,4 @@ size_t pfs_spans_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t
 void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order, const uint32_t *strays,
 			  size_t n);
 
-/* With the write lock: the slot has its place; still has it, but will not; is free. */
-void pfs_spans_attached(struct pfs_tree *tree, uint32_t slot);
-void pfs_spans_detached(struct pfs_tree *tree, uint32_t slot);
-void pfs_spans_freed(struct pfs_tree *tree, uint32_t slot);
-
 #endif

@@ -39,6 +39,9 @@ struct pfs_totals_table {
 	_Atomic bool kept;	   /* the table is there and current */
 	struct table table;	   /* protected by tree->lock */
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
+	/* Of the slot that is changing: as it was. */
+	uint32_t parent; /* PFS_NO_SLOT: it had no place, or is the root */
+	struct pfs_totals own;
 };
 
 /* ---- the table: from a directory's slot to its entry ---- */
@@ -261,15 +264,6 @@ static int make_table(const struct pfs_tree *tree, struct table *table)
 	return error;
 }
 
-int pfs_totals_create(struct pfs_tree *tree)
-{
-	tree->totals = calloc(1, sizeof(*tree->totals));
-	if (!tree->totals)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&tree->totals->lock, NULL);
-	return pfs_newest_create(&tree->totals->newest);
-}
-
 void pfs_totals_destroy(struct pfs_tree *tree)
 {
 	if (!tree->totals)
@@ -378,15 +372,12 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 	}
 }
 
-void pfs_totals_attached(struct pfs_tree *tree, uint32_t slot)
+static void attached(struct pfs_tree *tree, uint32_t slot)
 {
 	uint32_t parent = tree->image.parent[slot];
+	struct table *table = &tree->totals->table;
 	struct pfs_totals totals;
-	struct table *table;
 
-	if (!are_kept(tree))
-		return;
-	table = &tree->totals->table;
 	if (S_ISDIR(tree->image.mode[slot]) && !has_entry(table, slot)) {
 		totals = pfs_totals_own(tree, slot);
 		if (insert_entry(table, slot)) {
@@ -400,49 +391,68 @@ void pfs_totals_attached(struct pfs_tree *tree, uint32_t slot)
 	renew(tree, parent, slot, NOTHING, totals.mtime);
 }
 
-void pfs_totals_detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
+static void detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
 {
-	struct pfs_totals totals;
+	const struct pfs_totals totals = whole(tree, &tree->totals->table, slot);
 
-	if (!are_kept(tree))
-		return;
-	totals = whole(tree, &tree->totals->table, slot);
 	add(tree, parent,
 	    &(struct pfs_totals){
 		    .count = -totals.count, .size = -totals.size, .blocks = -totals.blocks});
 	renew(tree, parent, slot, totals.mtime, NOTHING);
 }
 
-void pfs_totals_freed(struct pfs_tree *tree, uint32_t slot)
+static void freed(struct pfs_tree *tree, uint32_t slot)
 {
-	if (!are_kept(tree) || !has_entry(&tree->totals->table, slot))
+	if (!has_entry(&tree->totals->table, slot))
 		return;
 	remove_entry(&tree->totals->table, slot);
 	pfs_newest_drop(tree->totals->newest, slot);
 }
 
-void pfs_totals_resized(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks)
+/* Columns have changed, of a node that stays where it is. */
+static void revalued(struct pfs_tree *tree, uint32_t slot, const struct pfs_totals *before)
 {
-	const struct pfs_image *image = &tree->image;
-	struct pfs_totals change = {
-		.size = (uint64_t)image->size[slot] - (uint64_t)size,
-		.blocks = (uint64_t)image->blocks[slot] - (uint64_t)blocks,
-	};
+	const struct pfs_totals now = pfs_totals_own(tree, slot);
+	const struct pfs_totals change = {.size = now.size - before->size,
+					  .blocks = now.blocks - before->blocks};
+	uint32_t parent = tree->image.parent[slot];
 
-	if (are_kept(tree) && (change.size || change.blocks))
-		add(tree, image->parent[slot], &change);
+	if (change.size || change.blocks)
+		add(tree, parent, &change);
+	if (now.mtime != before->mtime)
+		renew(tree, S_ISDIR(tree->image.mode[slot]) ? slot : parent, slot, before->mtime,
+		      now.mtime);
 }
 
-void pfs_totals_retimed(struct pfs_tree *tree, uint32_t slot, int64_t mtime)
+static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
-	bool directory = S_ISDIR(tree->image.mode[slot]);
-
-	if (are_kept(tree))
-		renew(tree, directory ? slot : tree->image.parent[slot], slot, mtime,
-		      pfs_totals_mtime(tree, slot));
+	if (!are_kept(tree))
+		return;
+	tree->totals->parent = tree->image.parent[slot];
+	tree->totals->own = pfs_totals_own(tree, slot);
 }
 
-/* ---- for tests and VERIFY builds ---- */
+static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
+{
+	struct pfs_totals_table *totals = tree->totals;
+
+	if (!are_kept(tree))
+		return;
+	if (columns & PFS_COLUMN_PRIME) {
+		freed(tree, slot);
+		return;
+	}
+	if (!(columns & PFS_COLUMNS_PLACE)) {
+		revalued(tree, slot, &totals->own);
+		return;
+	}
+	if (totals->parent != PFS_NO_SLOT)
+		detached(tree, slot, totals->parent);
+	if (pfs_image_is_live(&tree->image, slot))
+		attached(tree, slot);
+}
+
+/* ---- life ---- */
 
 static bool same_blocks(const struct block *a, const struct block *b)
 {
@@ -452,7 +462,7 @@ static bool same_blocks(const struct block *a, const struct block *b)
 	       (!n || !memcmp(a->entries, b->entries, n * sizeof(*a->entries)));
 }
 
-bool pfs_totals_check(const struct pfs_tree *tree)
+static bool check(struct pfs_tree *tree)
 {
 	const struct table *kept;
 	struct table again;
@@ -466,6 +476,25 @@ bool pfs_totals_check(const struct pfs_tree *tree)
 					  : !again.blocks[i].directories;
 	close_table(&again);
 	return same;
+}
+
+static const struct pfs_watcher watcher = {
+	.name = "totals",
+	.columns = PFS_COLUMN_PRIME | PFS_COLUMNS_PLACE | PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS |
+		   PFS_COLUMN_MTIME,
+	.changing = changing,
+	.changed = changed,
+	.check = check,
+};
+
+int pfs_totals_create(struct pfs_tree *tree)
+{
+	tree->totals = calloc(1, sizeof(*tree->totals));
+	if (!tree->totals)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&tree->totals->lock, NULL);
+	pfs_watch(tree, &watcher);
+	return pfs_newest_create(&tree->totals->newest);
 }
 
 uint64_t pfs_totals_memory(const struct pfs_tree *tree)

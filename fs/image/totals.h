@@ -31,28 +31,10 @@ PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree);
 /* The totals of a slot in use, after prepare under the same lock.  O(1). */
 void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t slot);
 
-/* ---- called by whoever changes the image, with the write lock ---- */
-
-/* The node has its place; had it under `parent` until now, and everything below is still there; is
- * no more. */
-void pfs_totals_attached(struct pfs_tree *tree, uint32_t slot);
-void pfs_totals_detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent);
-void pfs_totals_freed(struct pfs_tree *tree, uint32_t slot);
-
-/* Columns have changed, from these values. */
-void pfs_totals_resized(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
-void pfs_totals_retimed(struct pfs_tree *tree, uint32_t slot, int64_t mtime);
-
 /* The node's own mtime in nanoseconds, or the nearest that 64 bits hold.  Any lock. */
 int64_t pfs_totals_mtime(const struct pfs_tree *tree, uint32_t slot);
 /* The node's, without what lies below it. */
 struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
-
-/* ---- for tests and VERIFY builds ---- */
-
-/* False when the totals, if they have been made, differ from what a pass over the image gives.  Any
- * lock: the committer frees slots. */
-bool pfs_totals_check(const struct pfs_tree *tree);
 
 uint64_t pfs_totals_memory(const struct pfs_tree *tree); /* bytes */
 

@@ -13,7 +13,6 @@
 #include "fs/image/image.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare.h"
-#include "fs/image/totals.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
 
@@ -152,7 +151,7 @@ static void cut_locked(struct pfs_tree *tree, struct pfs_group *group)
 	struct dirty_walk walk = walk_dirty(tree);
 	uint32_t slot;
 
-	PFS_VERIFY_CHECK(pfs_totals_check(tree));
+	PFS_VERIFY_CHECK(pfs_watch_check_group(tree));
 	pfs_content_cut(tree);
 	pfs_attrs_cut(tree);
 	group->n_rows = group->n_bytes = 0;

@@ -9,8 +9,6 @@
 #include "base/cleanup.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal_impl.h"
-#include "fs/nodes/columns.h"
-#include "fs/nodes/index.h"
 #include "fs/tree/tree_impl.h"
 
 #define PENDING_LIMIT (UINT64_C(256) << 20)
@@ -22,9 +20,6 @@ void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_journal *journal = tree->journal;
 	uint32_t n;
 
-	journal->recent[tree->image.epoch++ % PFS_RECENT] = slot;
-	pfs_indexes_touched(tree, slot);
-	pfs_columns_touched(tree, slot);
 	if (tree->image.state[slot] & PFS_SLOT_DIRTY)
 		return;
 	tree->image.state[slot] |= PFS_SLOT_DIRTY;

@@ -12,7 +12,6 @@
 
 #define PFS_DIRTY_COMMIT 16384u /* rows: commit now, so that cutting takes milliseconds */
 #define PFS_DIRTY_WAIT   65536u /* rows: changes wait for a commit */
-#define PFS_RECENT	   1024u  /* changes of rows whose slots are remembered */
 #define PFS_DIRTY_LIST   (2 * PFS_DIRTY_WAIT) /* listed; beyond it the cut looks at all slots */
 
 /* ---- group.c: the rows of one commit ---- */
@@ -83,7 +82,6 @@ bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, 
 struct pfs_journal {
 	/* The next group's rows; protected by tree->lock. */
 	uint32_t *dirty; /* PFS_DIRTY_LIST slots; one may be listed and no longer dirty */
-	uint32_t recent[PFS_RECENT]; /* slots, each at the epoch (modulo) that it was touched in */
 	_Atomic uint32_t n_dirty; /* more than PFS_DIRTY_LIST: not all are listed */
 	_Atomic uint32_t n_writing; /* rows of the group being written */
 	_Atomic int64_t content;    /* bytes pending, those of the group included */

@@ -34,18 +34,6 @@ struct pfs_codes {
 	size_t n_deltas, capacity;
 };
 
-int pfs_codes_create(struct pfs_tree *tree)
-{
-	struct pfs_codes *codes = calloc(1, sizeof(*codes));
-
-	if (!codes)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&codes->lock, NULL);
-	codes->kind = tree->options.engine;
-	tree->codes = codes;
-	return 0;
-}
-
 void pfs_codes_destroy(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
@@ -91,7 +79,12 @@ static void note(struct pfs_codes *codes, const struct pfs_delta *delta)
 		codes->deltas[codes->n_deltas++] = *delta;
 }
 
-void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot)
+static bool is_known(const struct pfs_codes *codes, uint32_t slot)
+{
+	return slot < codes->n_known && codes->known[slot];
+}
+
+static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
 	struct pfs_codes *codes = tree->codes;
 	struct pfs_delta delta = {
@@ -100,11 +93,17 @@ void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot)
 		.prime = tree->image.prime[slot],
 		.op = PFS_DELTA_ADD,
 	};
-	size_t n_known;
+	size_t n_known = codes->n_known;
 
-	if (!codes || !codes->loaded)
+	if (!codes->loaded)
 		return;
-	n_known = codes->n_known;
+	if (!pfs_image_is_live(&tree->image, slot)) {
+		if (is_known(codes, slot))
+			note(codes, &(struct pfs_delta){.slot = slot, .op = PFS_DELTA_REMOVE});
+		if (slot < n_known)
+			codes->known[slot] = 0;
+		return;
+	}
 	if (pfs_grow(&codes->known, &codes->n_known, (size_t)slot + 1, 1)) {
 		fill_anew(codes);
 		return;
@@ -119,15 +118,35 @@ void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot)
 	note(codes, &delta);
 }
 
-void pfs_codes_removed(struct pfs_tree *tree, uint32_t slot)
+/* The engine's own columns are compared with the image by `primefs check`. */
+static bool check(struct pfs_tree *tree)
 {
-	struct pfs_codes *codes = tree->codes;
-	struct pfs_delta delta = {.slot = slot, .op = PFS_DELTA_REMOVE};
+	const struct pfs_codes *codes = tree->codes;
 
-	if (!codes || !codes->loaded || !codes->known[slot])
-		return;
-	codes->known[slot] = 0;
-	note(codes, &delta);
+	for (uint32_t slot = 0; codes->loaded && slot < tree->image.end; slot++)
+		if (is_known(codes, slot) != pfs_image_is_live(&tree->image, slot))
+			return false;
+	return true;
+}
+
+static const struct pfs_watcher watcher = {
+	.name = "codes",
+	.columns = PFS_COLUMNS_PLACE,
+	.changed = changed,
+	.check = check,
+};
+
+int pfs_codes_create(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = calloc(1, sizeof(*codes));
+
+	if (!codes)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&codes->lock, NULL);
+	codes->kind = tree->options.engine;
+	tree->codes = codes;
+	pfs_watch(tree, &watcher);
+	return 0;
 }
 
 /* ---- questions ---- */
@@ -143,7 +162,7 @@ static int load(struct pfs_tree *tree)
 	PFS_TRY(pfs_grow(&codes->known, &codes->n_known, image->end, 1));
 	memset(codes->known, 0, codes->n_known);
 	for (uint32_t slot = 0; slot < image->end; slot++) {
-		bool has_name = image->prime[slot] && !(image->state[slot] & PFS_SLOT_UNLINKED);
+		bool has_name = pfs_image_is_live(image, slot);
 
 		named[slot] = has_name ? image->prime[slot] : 0;
 		codes->known[slot] = has_name;

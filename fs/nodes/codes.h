@@ -15,10 +15,6 @@
 PFS_MUST_CHECK int pfs_codes_create(struct pfs_tree *tree);
 void pfs_codes_destroy(struct pfs_tree *tree);
 
-/* With tree->lock held for writing: the node has a place (again), has none any more. */
-void pfs_codes_attached(struct pfs_tree *tree, uint32_t slot);
-void pfs_codes_removed(struct pfs_tree *tree, uint32_t slot);
-
 /* Begins a question: *engine knows the image as it is, and the image stays so until end, tree->lock
  * being held for reading.  -ENODEV, -ENOMEM. */
 PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);

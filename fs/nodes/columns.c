@@ -29,23 +29,6 @@ int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks)
 	return 0;
 }
 
-int pfs_columns_create(struct pfs_tree *tree)
-{
-	struct pfs_columns *columns = calloc(1, sizeof(*columns));
-
-	tree->columns = columns;
-	if (!columns)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&columns->making, NULL);
-	(void)pthread_mutex_init(&columns->lock, NULL);
-	PFS_TRY(pfs_stamps_reserve(&columns->fields[0], &columns->blocks));
-	for (size_t i = 1; i < PFS_COUNT(columns->fields); i++) {
-		columns->fields[i].block = columns->fields[0].block;
-		columns->fields[i].id = pfs_table_new_id();
-	}
-	return 0;
-}
-
 static void free_derived(struct pfs_derived *column)
 {
 	if (!column)
@@ -100,14 +83,14 @@ static void give_up(struct pfs_columns *columns, uint64_t before)
 	columns->log_begin = before;
 }
 
-void pfs_columns_touched(struct pfs_tree *tree, uint32_t slot)
+static void changed(struct pfs_tree *tree, uint32_t slot, unsigned bits PFS_UNUSED)
 {
 	struct pfs_columns *columns = tree->columns;
+	uint64_t log_end = columns->log_begin + columns->n_log;
 
-	if (!columns)
-		return;
 	pfs_stamps_touch(&columns->fields[0], slot, ++columns->clock);
-	if (!columns->n)
+	if (!columns->n || (columns->n_log && columns->log[columns->n_log - 1] == slot &&
+			    log_end > columns->followed))
 		return;
 	if (columns->n_log == LOG_MAX)
 		give_up(columns, columns->log_begin + LOG_MAX / 2);
@@ -154,7 +137,7 @@ static void fill_depths(const struct pfs_tree *tree, struct pfs_derived *column,
 	for (size_t i = 0; i < n; i++) {
 		uint32_t slot = slots[i], parent = image->parent[slot];
 
-		if (!pfs_scan_is_live(image, slot))
+		if (!pfs_image_is_live(image, slot))
 			depths[slot] = 0;
 		else if (!column->ready && parent < slot && S_ISDIR(image->mode[parent]))
 			depths[slot] = depths[parent] + 1; /* as import lays nodes out */
@@ -214,12 +197,8 @@ static int reach(struct pfs_derived *column, uint32_t end)
 
 	if (end <= column->end)
 		return 0;
-	if (column->kind == PFS_DERIVED_LIVE) {
-		PFS_TRY(pfs_reserve_grow(&column->data, words));
-	} else {
-		PFS_TRY(pfs_reserve_grow(&column->data, end * pfs_derived_width(column)));
-		PFS_TRY(pfs_reserve_grow(&column->nulls, words));
-	}
+	PFS_TRY(pfs_reserve_grow(&column->data, end * pfs_derived_width(column)));
+	PFS_TRY(pfs_reserve_grow(&column->nulls, words));
 	column->end = end;
 	return 0;
 }
@@ -232,10 +211,6 @@ static int fill(const struct pfs_tree *tree, struct pfs_derived *column, const u
 
 	PFS_TRY(reach(column, image->end));
 	switch (column->kind) {
-	case PFS_DERIVED_LIVE:
-		for (size_t i = 0; i < n; i++)
-			set_bit(column->data.base, slots[i], pfs_scan_is_live(image, slots[i]));
-		return 0;
 	case PFS_DERIVED_EXT:
 		return fill_extensions(image, column, slots, n);
 	case PFS_DERIVED_DEPTH:
@@ -264,8 +239,89 @@ static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 	else
 		error = reach(column, tree->image.end);
 	if (!error)
-		column->cursor = log_end;
+		column->cursor = columns->followed = log_end;
 	return error;
+}
+
+/* ---- life ---- */
+
+static bool has_bit(const uint64_t *bits, uint32_t slot)
+{
+	return bits[slot / 64] >> slot % 64 & 1;
+}
+
+/* What one slot has in the column is what the image says. */
+static bool is_right(const struct pfs_tree *tree, const struct pfs_derived *column, uint32_t slot)
+{
+	const struct pfs_dictionary *dictionary = &column->dictionary.shown;
+	const uint32_t *values = column->data.base;
+	const char *name, *text;
+	size_t len, kept_len;
+
+	if (column->kind == PFS_DERIVED_DEPTH)
+		return values[slot] == pfs_scan_integer(tree, PFS_FIELD_DEPTH, slot);
+	name = pfs_names_get(tree->image.names, tree->image.name[slot], &len);
+	text = pfs_scan_extension(name, &len);
+	if (!text || has_bit(column->nulls.base, slot))
+		return !text == has_bit(column->nulls.base, slot);
+	return !memcmp(pfs_dictionary_text(dictionary, values[slot], &kept_len), text, len) &&
+	       kept_len == len;
+}
+
+/* Attributes are the store's: tests compare those. */
+static bool check_column(const struct pfs_tree *tree, const struct pfs_derived *column)
+{
+	const struct pfs_columns *columns = tree->columns;
+	uint32_t end = PFS_MIN(column->end, tree->image.end);
+	uint64_t *unread PFS_FREE = calloc(end / 64 + 1, sizeof(*unread));
+
+	if (!unread || !column->ready || column->kind == PFS_DERIVED_ATTR ||
+	    (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
+		return true;
+	for (size_t i = (size_t)(column->cursor - columns->log_begin); i < columns->n_log; i++)
+		if (columns->log[i] < end)
+			set_bit(unread, columns->log[i], true);
+	for (uint32_t slot = 0; slot < end; slot++)
+		if (pfs_image_is_live(&tree->image, slot) && !has_bit(unread, slot) &&
+		    !is_right(tree, column, slot))
+			return false;
+	return true;
+}
+
+static bool check(struct pfs_tree *tree)
+{
+	PFS_LOCKED(&tree->columns->lock);
+
+	for (size_t i = 0; i < tree->columns->n; i++)
+		if (!check_column(tree, tree->columns->columns[i]))
+			return false;
+	return true;
+}
+
+static const struct pfs_watcher watcher = {
+	.name = "columns",
+	.columns = PFS_COLUMNS_ALL,
+	.changed = changed,
+	.check = check,
+};
+
+int pfs_columns_create(struct pfs_tree *tree)
+{
+	struct pfs_columns *columns = calloc(1, sizeof(*columns));
+
+	tree->columns = columns;
+	if (!columns)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&columns->making, NULL);
+	(void)pthread_mutex_init(&columns->lock, NULL);
+	PFS_TRY(pfs_stamps_reserve(&columns->fields[0], &columns->blocks));
+	for (size_t i = 1; i < PFS_COUNT(columns->fields); i++) {
+		columns->fields[i].block = columns->fields[0].block;
+		columns->fields[i].id = pfs_table_new_id();
+	}
+	columns->live = (struct pfs_stamps){pfs_table_new_id(), columns->fields[0].block};
+	pfs_watch(tree, &watcher);
+	return 0;
 }
 
 /* ---- making one ---- */
@@ -337,7 +393,7 @@ static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new
 		else if (is_new)
 			columns->columns[columns->n++] = column;
 		column->ready = column->is_lost = column->is_mixed = false;
-		column->cursor = columns->log_begin + columns->n_log;
+		column->cursor = columns->followed = columns->log_begin + columns->n_log;
 		column->access = tree->image.access;
 		if (!error)
 			error = reach(column, tree->image.end);
@@ -464,7 +520,6 @@ int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_column_wish *wis
 	enum pfs_derived_kind kind;
 	PFS_LOCKED(&tree->columns->making);
 
-	PFS_TRY(prepare(tree, PFS_DERIVED_LIVE, NULL, poll, arg));
 	for (size_t i = 0; i < n; i++) {
 		if (pfs_derived_kind_of(&kind, &wishes[i]) && !is_computed(tree, &wishes[i]))
 			PFS_TRY(prepare(tree, kind, &wishes[i], poll, arg));

@@ -2,8 +2,8 @@
 /* fs/nodes/columns.h - the image as a table of the relational operators (gpu/table.h): a row is a
  * slot.
  *
- * What the image has is lent where it lies.  What it has not (extensions, depths, attributes, which
- * slots have a node) becomes a column when it is first wanted, a piece at a time while the tree
+ * What the image has is lent where it lies.  What it has not (extensions, depths, attributes)
+ * becomes a column when it is first wanted, a piece at a time while the tree
  * changes, and is kept: slots that change from then on are noted in a log, and read again by
  * whoever wants the column next.  A column that is not wanted for a million changes is given up.
  *
@@ -18,9 +18,6 @@
 
 PFS_MUST_CHECK int pfs_columns_create(struct pfs_tree *tree);
 void pfs_columns_destroy(struct pfs_tree *tree);
-
-/* With the write lock: something of the node is, was or will be another in this hold. */
-void pfs_columns_touched(struct pfs_tree *tree, uint32_t slot);
 
 struct pfs_reserve;
 
@@ -48,7 +45,7 @@ PFS_MUST_CHECK int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_c
  * hold at the same epoch they give the same.  -EAGAIN: it has to be prepared (again); -EOPNOTSUPP:
  * the column has values that the operators do not take (of other types than it is declared as,
  * times beyond 1677..2262), or follows from where nodes are (register.h); -ENOMEM. The table has no columns yet. */
-PFS_MUST_CHECK int pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out);
+void pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out);
 PFS_MUST_CHECK int pfs_columns_get(struct pfs_tree *tree, struct pfs_table_column *out,
 				   const struct pfs_column_wish *wish);
 

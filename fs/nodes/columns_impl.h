@@ -14,7 +14,7 @@
 
 #define PFS_DERIVED_MAX 64
 
-enum pfs_derived_kind { PFS_DERIVED_LIVE, PFS_DERIVED_EXT, PFS_DERIVED_DEPTH, PFS_DERIVED_ATTR };
+enum pfs_derived_kind { PFS_DERIVED_EXT, PFS_DERIVED_DEPTH, PFS_DERIVED_ATTR };
 
 struct pfs_derived {
 	enum pfs_derived_kind kind;
@@ -28,7 +28,7 @@ struct pfs_derived {
 	uint64_t cursor;		/* of the log: what is in it up to here is in the column */
 	uint64_t access;		/* DEPTH: the image's, for which it holds */
 	uint32_t end;			/* slots that it has */
-	struct pfs_reserve data, nulls; /* LIVE: data are bits */
+	struct pfs_reserve data, nulls;
 	struct pfs_dictionary_builder dictionary;
 	struct pfs_reserve blocks; /* of both stamps */
 	struct pfs_stamps data_stamps, nulls_stamps;
@@ -43,10 +43,11 @@ struct pfs_columns {
 	uint32_t *log;
 	size_t n_log, capacity;
 	uint64_t log_begin;    /* number of log[0] */
+	uint64_t followed;     /* of the log: somebody has read what comes before it */
 	struct pfs_heap names; /* as they were lent last; protected by the lock */
 	/* Of the image's arrays, by the field that shows them: one set of blocks for all. */
 	struct pfs_reserve blocks;
-	struct pfs_stamps fields[PFS_FIELD_PREORDER + 1];
+	struct pfs_stamps fields[PFS_FIELD_PREORDER + 1], live;
 	uint64_t clock; /* of stamps */
 };
 

@@ -7,18 +7,14 @@
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
 
-int pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
+void pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
 {
-	struct pfs_derived *live;
-
-	PFS_TRY(pfs_derived_get(tree, &live, PFS_DERIVED_LIVE, NULL));
 	*out = (struct pfs_table){
 		.n_rows = tree->image.end,
-		.live = tree->image.nodes == tree->image.end ? NULL : live->data.base,
-		.live_stamps = &live->data_stamps,
+		.live = tree->image.nodes == tree->image.end ? NULL : tree->image.live,
+		.live_stamps = &tree->columns->live,
 		.epoch = tree->image.epoch,
 	};
-	return 0;
 }
 
 static int show_derived(struct pfs_tree *tree, struct pfs_table_column *out,

@@ -33,16 +33,6 @@ const char *pfs_index_name(enum pfs_field field)
 
 /* ---- life ---- */
 
-int pfs_indexes_create(struct pfs_tree *tree)
-{
-	tree->indexes = calloc(1, sizeof(*tree->indexes));
-	if (!tree->indexes)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&tree->indexes->lock, NULL);
-	(void)pthread_mutex_init(&tree->indexes->making, NULL);
-	return 0;
-}
-
 static void free_column(struct pfs_index_column *column)
 {
 	if (!column)
@@ -98,10 +88,10 @@ static int make_room(struct pfs_index_tracked *tracked, uint32_t slot)
 	return 0;
 }
 
-void pfs_indexes_touched(struct pfs_tree *tree, uint32_t slot)
+static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
 	struct pfs_index_tracked *tracked =
-		tree->indexes ? atomic_load_explicit(&tree->indexes->now, memory_order_relaxed) : NULL;
+		atomic_load_explicit(&tree->indexes->now, memory_order_relaxed);
 
 	if (!tracked)
 		return;
@@ -115,6 +105,60 @@ void pfs_indexes_touched(struct pfs_tree *tree, uint32_t slot)
 	}
 	tracked->stale[slot / 64] |= UINT64_C(1) << slot % 64;
 	tracked->changed[tracked->n_changed++] = slot;
+}
+
+/* What has not changed is as it was sorted, and nothing is missing. */
+static bool check_column(const struct pfs_tree *tree, const struct pfs_index_tracked *tracked,
+			 enum pfs_field field)
+{
+	const struct pfs_index_column *column = tracked->columns[field];
+	uint64_t before = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; column && i < column->n; i++) {
+		uint64_t key;
+
+		if (pfs_index_is_stale(tracked, column->slot[i]))
+			continue;
+		key = pfs_index_key(tree, field, column->slot[i]);
+		if (!pfs_image_is_live(&tree->image, column->slot[i]) || key < before)
+			return false;
+		before = key;
+		n++;
+	}
+	for (size_t i = 0; column && i < tracked->n_changed; i++)
+		n += pfs_image_is_live(&tree->image, tracked->changed[i]);
+	return !column || n == tree->image.nodes;
+}
+
+static bool check(struct pfs_tree *tree)
+{
+	const struct pfs_index_tracked *tracked;
+	PFS_LOCKED(&tree->indexes->lock);
+
+	tracked = atomic_load(&tree->indexes->now);
+	for (enum pfs_field field = 0; tracked && field < PFS_INDEX_FIELDS; field++)
+		if (!check_column(tree, tracked, field))
+			return false;
+	return true;
+}
+
+static const struct pfs_watcher watcher = {
+	.name = "column indexes",
+	.columns = PFS_COLUMNS_ALL & ~(unsigned)(PFS_COLUMN_MODE | PFS_COLUMN_FLAGS | PFS_COLUMN_LINKS),
+	.changed = changed,
+	.check = check,
+};
+
+int pfs_indexes_create(struct pfs_tree *tree)
+{
+	tree->indexes = calloc(1, sizeof(*tree->indexes));
+	if (!tree->indexes)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&tree->indexes->lock, NULL);
+	(void)pthread_mutex_init(&tree->indexes->making, NULL);
+	pfs_watch(tree, &watcher);
+	return 0;
 }
 
 /* ---- making one ---- */
@@ -172,7 +216,7 @@ static size_t gather(struct pfs_tree *tree, struct pfs_keyed *items, size_t end,
 
 		(void)pfs_scan_lock(tree);
 		for (uint32_t slot = (uint32_t)from; slot < to; slot++)
-			if (pfs_scan_is_live(&tree->image, slot))
+			if (pfs_image_is_live(&tree->image, slot))
 				items[n++] = (struct pfs_keyed){
 					.key = pfs_index_key(tree, field, slot),
 					.value = slot,

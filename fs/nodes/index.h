@@ -19,9 +19,6 @@
 PFS_MUST_CHECK int pfs_indexes_create(struct pfs_tree *tree);
 void pfs_indexes_destroy(struct pfs_tree *tree);
 
-/* With the write lock: something of the node is, was or will be another in this hold. */
-void pfs_indexes_touched(struct pfs_tree *tree, uint32_t slot);
-
 /* Whether the field can have one; its name as a phrase, "index of size". */
 bool pfs_index_can(enum pfs_field field);
 const char *pfs_index_name(enum pfs_field field);

@@ -26,7 +26,7 @@ static int list_changed(struct pfs_index_fresh *fresh, struct pfs_tree *tree,
 	for (size_t i = 0; i < tracked->n_changed; i++) {
 		uint32_t slot = tracked->changed[i];
 
-		if (slot < tree->image.end && pfs_scan_is_live(&tree->image, slot))
+		if (slot < tree->image.end && pfs_image_is_live(&tree->image, slot))
 			fresh->items[fresh->n++] = (struct pfs_keyed){.key = slot, .value = slot};
 	}
 	PFS_TRY(pfs_radix_sort(fresh->items, fresh->n));
@@ -225,7 +225,7 @@ static bool settle(struct pfs_index_walk *walk)
 	while (walk->from < walk->to) {
 		uint32_t slot = column->slot[walk->descending ? walk->to - 1 : walk->from];
 
-		if (!pfs_index_is_stale(walk->tracked, slot) && pfs_scan_is_live(&walk->tree->image, slot))
+		if (!pfs_index_is_stale(walk->tracked, slot) && pfs_image_is_live(&walk->tree->image, slot))
 			return true;
 		if (walk->descending)
 			walk->to--;

@@ -113,7 +113,7 @@ static int write_piece(struct writer *writer, struct listing *l, size_t piece)
 	for (size_t i = from; i < to; i++) {
 		uint32_t slot = l->slots ? l->slots[i] : l->first + (uint32_t)i;
 
-		if (l->slots || pfs_scan_is_live(l->image, slot))
+		if (l->slots || pfs_image_is_live(l->image, slot))
 			PFS_TRY(add_path(writer, l, text, slot));
 	}
 	return 0;

@@ -84,7 +84,7 @@ static uint32_t child_in_range(const struct pfs_path_walk *walk, uint32_t *after
 {
 	const struct pfs_image *image = &walk->tree->image;
 
-	while (slot < end && !pfs_scan_is_live(image, slot))
+	while (slot < end && !pfs_image_is_live(image, slot))
 		slot++;
 	if (slot >= end)
 		return PFS_NO_SLOT;

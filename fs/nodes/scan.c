@@ -34,7 +34,7 @@ uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino)
 {
 	uint32_t slot = pfs_image_slot(tree, ino);
 
-	return slot != PFS_NO_SLOT && pfs_scan_is_live(&tree->image, slot) ? slot : PFS_NO_SLOT;
+	return slot != PFS_NO_SLOT && pfs_image_is_live(&tree->image, slot) ? slot : PFS_NO_SLOT;
 }
 
 uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot)

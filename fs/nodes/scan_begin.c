@@ -465,7 +465,7 @@ static uint64_t live_bits(const struct pfs_image *image, uint32_t first)
 	for (uint64_t left = SAMPLE_BITS; left; left &= left - 1) {
 		uint32_t slot = first + (uint32_t)__builtin_ctzll(left);
 
-		if (slot < image->end && pfs_scan_is_live(image, slot))
+		if (slot < image->end && pfs_image_is_live(image, slot))
 			live |= left & -left;
 	}
 	return live;

@@ -322,12 +322,10 @@ int pfs_scan_filter(struct pfs_scan_worker *worker, const struct pfs_scan_test *
 static void keep_live(const struct pfs_selection *selection, uint64_t *bits, uint32_t first,
 		      size_t words)
 {
-	uint64_t in_use[PFS_SCAN_BLOCK_WORDS], named[PFS_SCAN_BLOCK_WORDS];
+	const uint64_t *live = selection->image->live + first / 64;
 
-	selection->simd->type_u16(in_use, selection->image->mode + first, words, 0xfffe);
-	selection->simd->unset_u8(named, selection->image->state + first, words, PFS_SLOT_UNLINKED);
 	for (size_t w = 0; w < words; w++)
-		bits[w] &= in_use[w] & named[w];
+		bits[w] &= live[w];
 }
 
 int pfs_scan_filter_all(struct pfs_scan_worker *worker, uint64_t *bits, uint32_t first,

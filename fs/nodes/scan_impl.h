@@ -146,12 +146,6 @@ PFS_MUST_CHECK int pfs_scan_filter_all(struct pfs_scan_worker *worker, uint64_t 
 
 /* ---- values ---- */
 
-/* Whether the slot has a node with a name. */
-static inline bool pfs_scan_is_live(const struct pfs_image *image, uint32_t slot)
-{
-	return image->mode[slot] && !(image->state[slot] & PFS_SLOT_UNLINKED);
-}
-
 static inline bool pfs_field_is_bytes(enum pfs_field field)
 {
 	return field >= PFS_FIELD_NAME;

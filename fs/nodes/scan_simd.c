@@ -55,17 +55,6 @@ static void type_u16_c(uint64_t *bits, const uint16_t *values, size_t words, uin
 	}
 }
 
-static void unset_u8_c(uint64_t *bits, const uint8_t *values, size_t words, uint8_t mask)
-{
-	for (size_t w = 0; w < words; w++) {
-		uint64_t word = 0;
-
-		for (unsigned i = 0; i < 64; i++)
-			word |= (uint64_t) !(values[w * 64 + i] & mask) << i;
-		bits[w] = word;
-	}
-}
-
 static bool contains_c(const uint8_t *name, const struct pfs_needle *needle)
 {
 	size_t len = *name++;
@@ -97,7 +86,6 @@ static const struct pfs_scan_simd portable = {
 	.between_u32 = between_u32_c,
 	.masked_u16 = masked_u16_c,
 	.type_u16 = type_u16_c,
-	.unset_u8 = unset_u8_c,
 	.keep_containing = keep_containing_c,
 };
 
@@ -199,22 +187,6 @@ AVX2 static void type_u16_avx2(uint64_t *bits, const uint16_t *values, size_t wo
 	}
 }
 
-AVX2 static void unset_u8_avx2(uint64_t *bits, const uint8_t *values, size_t words, uint8_t mask)
-{
-	__m256i m = _mm256_set1_epi8((char)mask), zero = _mm256_setzero_si256();
-
-	for (size_t w = 0; w < words; w++, values += 64) {
-		uint64_t word = 0;
-
-		for (unsigned i = 0; i < 64; i += 32) {
-			__m256i in = _mm256_cmpeq_epi8(_mm256_and_si256(load(values + i), m), zero);
-
-			word |= (uint64_t)(uint32_t)_mm256_movemask_epi8(in) << i;
-		}
-		bits[w] = word;
-	}
-}
-
 /* The needle's first and last byte, and the bit that folds each of them, if it is a letter. */
 struct ends {
 	__m256i first, last, first_fold, last_fold;
@@ -285,7 +257,6 @@ static const struct pfs_scan_simd avx2 = {
 	.between_u32 = between_u32_avx2,
 	.masked_u16 = masked_u16_avx2,
 	.type_u16 = type_u16_avx2,
-	.unset_u8 = unset_u8_avx2,
 	.keep_containing = keep_containing_avx2,
 };
 #endif

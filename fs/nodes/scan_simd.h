@@ -31,8 +31,6 @@ struct pfs_scan_simd {
 			   uint16_t wanted);
 	/* bit i = bit (values[i] >> 12) of types */
 	void (*type_u16)(uint64_t *bits, const uint16_t *values, size_t words, uint16_t types);
-	/* bit i = !(values[i] & mask) */
-	void (*unset_u8)(uint64_t *bits, const uint8_t *values, size_t words, uint8_t mask);
 	/* Clears bit i unless the name at heap + 4 * place[i] (a length byte, then the bytes) has
 	 * the needle in it; looks at names whose bit is set. */
 	void (*keep_containing)(uint64_t *bits, const uint8_t *heap, const uint32_t *place,

@@ -125,7 +125,7 @@ static bool all_let_in(const struct pfs_image *image, const struct pfs_viewer *v
 
 static bool is_directory(const struct pfs_image *image, uint32_t slot)
 {
-	return S_ISDIR(image->mode[slot]) && pfs_scan_is_live(image, slot);
+	return S_ISDIR(image->mode[slot]) && pfs_image_is_live(image, slot);
 }
 
 /* What is above is known already, where its slot is the lower one. */
@@ -245,7 +245,7 @@ int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree
 
 	*out = (struct pfs_slots){.n = 0};
 	for (uint32_t slot = 0; slot < image->end; slot++) {
-		if (!(image->flags[slot] & PFS_NODE_ATTRS) || !pfs_scan_is_live(image, slot) ||
+		if (!(image->flags[slot] & PFS_NODE_ATTRS) || !pfs_image_is_live(image, slot) ||
 		    !pfs_visible_has(visible, tree, slot) ||
 		    !pfs_visible_may_read(visible, tree, slot))
 			continue;
@@ -314,7 +314,7 @@ static void add_to_parents(struct pfs_visible *visible, const struct pfs_tree *t
 		struct pfs_totals own;
 		uint32_t parent;
 
-		if (!pfs_scan_is_live(image, slot) || !pfs_visible_has(visible, tree, slot))
+		if (!pfs_image_is_live(image, slot) || !pfs_visible_has(visible, tree, slot))
 			continue;
 		own = pfs_totals_own(tree, slot);
 		parent = image->parent[slot];

@@ -119,7 +119,7 @@ void pfs_update_atime(struct pfs_tree *tree, uint64_t ino)
 	(void)pthread_rwlock_wrlock(&tree->lock);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT && pfs_atime_is_due(tree, slot))
-		pfs_stamp(tree, slot, PFS_STAMP_ATIME, pfs_now());
+		pfs_stamp(tree, slot, PFS_COLUMN_ATIME, pfs_now());
 	(void)pthread_rwlock_unlock(&tree->lock);
 }
 
@@ -181,14 +181,14 @@ static int set_times(struct pfs_tree *tree, uint32_t slot, const struct setting 
 
 static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)
 {
-	struct pfs_image *image = &tree->image;
+	const struct pfs_image *image = &tree->image;
 	unsigned set = setting->set;
 	mode_t mode = image->mode[slot];
 
-	if (set & PFS_SET_UID)
-		image->uid[slot] = setting->attr->st_uid;
-	if (set & PFS_SET_GID)
-		image->gid[slot] = setting->attr->st_gid;
+	if (set & (PFS_SET_UID | PFS_SET_GID))
+		pfs_image_set_owner(tree, slot,
+				    set & PFS_SET_UID ? setting->attr->st_uid : image->uid[slot],
+				    set & PFS_SET_GID ? setting->attr->st_gid : image->gid[slot]);
 	/* That nothing is named is what is left of chown(-1, -1), or of a write by somebody whom the
 	 * kernel found to be unprivileged. */
 	if (set & (PFS_SET_UID | PFS_SET_GID) || !(set & ~(unsigned)PFS_SET_CTIME) ||
@@ -196,8 +196,8 @@ static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struc
 		mode = without_privileges(mode);
 	if (set & PFS_SET_MODE)
 		mode = (mode & S_IFMT) | (setting->attr->st_mode & 07777);
-	image->mode[slot] = (uint16_t)mode;
-	image->access += S_ISDIR(mode) && set & (PFS_SET_UID | PFS_SET_GID | PFS_SET_MODE);
+	if (mode != image->mode[slot])
+		pfs_image_set_mode(tree, slot, mode);
 }
 
 static int set_slot(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)

@@ -22,7 +22,7 @@ static uint32_t deepest_dividing(const struct pfs_image *image, const mpz_t numb
 	uint32_t deepest = image->root, depth = 0;
 
 	for (uint32_t slot = 0; slot < image->end; slot++) {
-		if (!S_ISDIR(image->mode[slot]) || !pfs_scan_is_live(image, slot) ||
+		if (!S_ISDIR(image->mode[slot]) || !pfs_image_is_live(image, slot) ||
 		    !mpz_divisible_ui_p(number, (unsigned long)image->prime[slot]))
 			continue;
 		if (slot != image->root && pfs_image_depth(image, slot) > depth) {

@@ -61,14 +61,7 @@ bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot)
 
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
 {
-	struct pfs_image *image = &tree->image;
-
-	if (times & PFS_STAMP_ATIME)
-		pfs_node_stamp(tree, image->atime, slot, now);
-	if (times & PFS_STAMP_MTIME)
-		pfs_node_stamp(tree, image->mtime, slot, now);
-	if (times & PFS_STAMP_CTIME)
-		pfs_node_stamp(tree, image->ctime, slot, now);
+	pfs_image_stamp(tree, slot, times, now);
 	pfs_journal_touch(tree, slot);
 }
 

