@@ -162,6 +162,14 @@ struct pfs_key_refs {
 PFS_MUST_CHECK int pfs_job_keys(struct pfs_job *job, struct pfs_device_keys *keys, uint64_t *limit,
 				const struct pfs_key_refs *refs);
 
+/* ---- cuda_predicate.c ---- */
+
+/* *d_steps, *n: the program as tests of the device, until the job's end; NULL is none, of 0 steps.
+ * -EOPNOTSUPP for what only the host can test. */
+PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, const struct pfs_device_step **d_steps,
+				     uint32_t *n, const struct pfs_source *source,
+				     const struct pfs_program *program);
+
 extern const struct pfs_select_family pfs_cuda_select_family; /* cuda_select.c */
 extern const struct pfs_group_family pfs_cuda_group_family;   /* cuda_group.c */
 extern const struct pfs_sort_family pfs_cuda_sort_family;     /* cuda_sort.c */

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_predicate.c - a predicate is made a program of tests on the device.
+ *
+ * Each comparison with a constant becomes a range of integers (reals in their order as integers), so that
+ * integers and reals compare exactly.  What is asked of a text with a dictionary is asked of the
+ * dictionary's texts, by the host; the rows then look their code's bit up.  Arithmetic is the
+ * host's. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "gpu/cuda/cuda_operators.h"
+
+#define STACK 16 /* truths, as select.cu has room for */
+
+/* What lies on the stack while the program is read. */
+struct operand {
+	enum { TRUTH, COLUMN, CONSTANT } what;
+	struct pfs_ref ref;
+	const struct pfs_constant *constant;
+};
+
+struct compiler {
+	struct pfs_job *job;
+	const struct pfs_source *source;
+	struct operand stack[PFS_PROGRAM_DEPTH];
+	size_t n, n_truths;
+	struct pfs_device_step *steps;
+	uint32_t n_steps;
+};
+
+static int emit(struct compiler *c, const struct pfs_device_step *step)
+{
+	if (c->n_steps == PFS_DEVICE_STEPS)
+		return -EOPNOTSUPP;
+	c->steps[c->n_steps++] = *step;
+	return 0;
+}
+
+static int push(struct compiler *c, const struct operand *operand)
+{
+	if (c->n == PFS_PROGRAM_DEPTH)
+		return -E2BIG;
+	if (operand->what == TRUTH && ++c->n_truths > STACK)
+		return -EOPNOTSUPP;
+	c->stack[c->n++] = *operand;
+	return 0;
+}
+
+static int push_truth(struct compiler *c)
+{
+	return push(c, &(struct operand){.what = TRUTH});
+}
+
+static int emit_truth(struct compiler *c, const struct pfs_device_step *step)
+{
+	PFS_TRY(emit(c, step));
+	return push_truth(c);
+}
+
+static struct operand *pop(struct compiler *c)
+{
+	struct operand *operand = &c->stack[--c->n];
+
+	c->n_truths -= operand->what == TRUTH;
+	return operand;
+}
+
+/* ---- ranges ---- */
+
+struct range {
+	int64_t low, high; /* low > high: nothing */
+};
+
+static const struct range nothing = {1, 0}, everything = {INT64_MIN, INT64_MAX};
+
+/* The integers that stand to the real as op says. */
+static struct range integers_by_real(enum pfs_op op, double x)
+{
+	double below = floor(x), above = ceil(x);
+	struct range r = everything;
+	bool is_whole = below == x;
+
+	if (op == PFS_OP_EQ) {
+		if (!is_whole || x < -0x1p63 || x >= 0x1p63)
+			return nothing;
+		return (struct range){(int64_t)x, (int64_t)x};
+	}
+	if (op == PFS_OP_LT || op == PFS_OP_LE) {
+		if (x >= 0x1p63)
+			return everything;
+		if (x < -0x1p63)
+			return nothing;
+		r.high = (int64_t)below;
+		if (op == PFS_OP_LT && is_whole) {
+			if (r.high == INT64_MIN)
+				return nothing;
+			r.high--;
+		}
+		return r;
+	}
+	if (x < -0x1p63)
+		return everything;
+	if (x >= 0x1p63)
+		return nothing;
+	if (above >= 0x1p63)
+		return nothing;
+	r.low = (int64_t)above;
+	if (op == PFS_OP_GT && is_whole) {
+		if (r.low == INT64_MAX)
+			return nothing;
+		r.low++;
+	}
+	return r;
+}
+
+/* All numbers in an order, between which x lies. */
+static struct range by_order(enum pfs_op op, int64_t x)
+{
+	struct range r = everything;
+
+	switch (op) {
+	case PFS_OP_EQ:
+		return (struct range){x, x};
+	case PFS_OP_LT:
+		r.high = x - 1;
+		return x == INT64_MIN ? nothing : r;
+	case PFS_OP_LE:
+		r.high = x;
+		return r;
+	case PFS_OP_GT:
+		r.low = x + 1;
+		return x == INT64_MAX ? nothing : r;
+	default:
+		r.low = x;
+		return r;
+	}
+}
+
+/* The reals, in their order, that stand to the integer as op says. */
+static struct range reals_by_integer(enum pfs_op op, int64_t x)
+{
+	double near = (double)x; /* rounded */
+	bool is_above = near >= 0x1p63 || (int64_t)near > x;
+	bool is_below = !is_above && (int64_t)near < x;
+
+	if (is_above || is_below) {
+		if (op == PFS_OP_EQ)
+			return nothing;
+		if (op == PFS_OP_LT || op == PFS_OP_LE) /* x lies just beside near */
+			op = is_above ? PFS_OP_LT : PFS_OP_LE;
+		else
+			op = is_above ? PFS_OP_GE : PFS_OP_GT;
+	}
+	return by_order(op, pfs_order_real(near));
+}
+
+/* The values of a column of numbers that stand to the constant as op says.  -EOPNOTSUPP: NULL. */
+static int range_of(struct range *r, enum pfs_op op, bool is_real,
+		    const struct pfs_constant *constant)
+{
+	switch (constant->type) {
+	case PFS_IS_INTEGER:
+		*r = is_real ? reals_by_integer(op, constant->integer)
+			     : by_order(op, constant->integer);
+		return 0;
+	case PFS_IS_REAL:
+		*r = is_real ? by_order(op, pfs_order_real(constant->real))
+			     : integers_by_real(op, constant->real);
+		return 0;
+	case PFS_IS_TEXT: /* above all numbers */
+		*r = op == PFS_OP_LT || op == PFS_OP_LE ? everything : nothing;
+		return 0;
+	case PFS_IS_NULL:
+		break;
+	}
+	return -EOPNOTSUPP;
+}
+
+/* ---- texts ---- */
+
+/* Which codes the step is true for, by the host, over a table of the dictionary alone: *step tests
+ * their bits. */
+static int ask_dictionary(struct compiler *c, struct pfs_device_step *step,
+			  const struct pfs_dictionary *dictionary, const struct pfs_step *steps,
+			  size_t n)
+{
+	uint32_t *codes PFS_FREE = malloc((dictionary->n + 1) * sizeof(*codes));
+	const struct pfs_table_column column = {.kind = PFS_KIND_CODE,
+						.width = 4,
+						.not_null = true,
+						.data = codes,
+						.dictionary = dictionary};
+	const struct pfs_table table = {
+		.n_rows = dictionary->n, .n_columns = 1, .columns = &column};
+	struct pfs_run run = *c->job->run;
+	size_t words = pfs_div_round_up(dictionary->n, 64);
+	uint64_t *bits PFS_FREE = malloc(words * 8 + 1);
+	struct pfs_rows *rows;
+	int error;
+
+	if (!codes || !bits)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < dictionary->n; i++)
+		codes[i] = i;
+	run.on = PFS_ENGINE_HOST;
+	PFS_TRY(pfs_select(&run, &rows, &(struct pfs_source){.table = &table},
+			   &(struct pfs_program){steps, n}));
+	pfs_rows_words(rows, bits, 0, words);
+	pfs_rows_free(&run, rows);
+	step->op = PFS_DEVICE_IN_SET;
+	step->n = dictionary->n;
+	error = pfs_job_upload(c->job, &step->d_set, bits, words * 8);
+	return error ? error : PFS_CUDA(cudaStreamSynchronize(c->job->stream));
+}
+
+static int find_heap(struct compiler *c, struct pfs_device_step *step, const struct pfs_heap *heap)
+{
+	unsigned shift = heap->stamps ? heap->place_shift : 0;
+	const struct pfs_array array = {.id = heap->stamps ? heap->stamps->id : heap->id,
+					.data = heap->bytes,
+					.n = heap->size >> shift,
+					.element_bits = 8u << shift,
+					.stamps = heap->stamps};
+
+	step->place_shift = heap->place_shift;
+	step->length_size = heap->length_size;
+	return pfs_job_array(c->job, (const void **)&step->d_heap, NULL, &array);
+}
+
+/* A test of a text column. */
+static int test_text(struct compiler *c, struct pfs_device_step *step, const struct pfs_step *s,
+		     struct pfs_ref ref, enum pfs_kind kind)
+{
+	const struct pfs_table_column *column = pfs_source_column(c->source, ref);
+	const struct pfs_constant *text = &s->constant;
+
+	if (kind == PFS_KIND_CODE) {
+		const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
+
+		return ask_dictionary(c, step, pfs_source_dictionary(c->source, ref), steps, 2);
+	}
+	switch (s->op) {
+	case PFS_OP_PREFIX:
+		step->op = PFS_DEVICE_BEGINS;
+		break;
+	case PFS_OP_SUFFIX:
+		step->op = PFS_DEVICE_ENDS;
+		break;
+	case PFS_OP_CONTAINS:
+		step->op = PFS_DEVICE_CONTAINS;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (!column || text->len > UINT32_MAX)
+		return -EOPNOTSUPP;
+	step->n = text->len;
+	PFS_TRY(find_heap(c, step, column->heap));
+	return pfs_job_upload(c->job, &step->d_text, text->text, text->len);
+}
+
+/* ---- comparisons ---- */
+
+static enum pfs_op turned(enum pfs_op op)
+{
+	switch (op) {
+	case PFS_OP_LT:
+		return PFS_OP_GT;
+	case PFS_OP_LE:
+		return PFS_OP_GE;
+	case PFS_OP_GT:
+		return PFS_OP_LT;
+	case PFS_OP_GE:
+		return PFS_OP_LE;
+	default:
+		return op;
+	}
+}
+
+static int emit_not(struct compiler *c)
+{
+	return emit(c, &(struct pfs_device_step){.op = PFS_DEVICE_NOT});
+}
+
+/* column op text. */
+static int compare_text(struct compiler *c, struct pfs_device_step *step, enum pfs_op op,
+			const struct pfs_step *s, const struct operand *column,
+			const struct pfs_constant *constant, enum pfs_kind kind)
+{
+	const struct pfs_table_column *at = pfs_source_column(c->source, column->ref);
+	const struct pfs_step steps[3] = {
+		{.op = PFS_OP_COLUMN},
+		{.op = PFS_OP_CONSTANT, .constant = *constant},
+		{.op = op, .collation = s->collation},
+	};
+
+	if (kind == PFS_KIND_CODE) {
+		PFS_TRY(ask_dictionary(c, step, pfs_source_dictionary(c->source, column->ref),
+				       steps, 3));
+		return emit_truth(c, step);
+	}
+	if (!at || s->collation != PFS_BINARY || (op != PFS_OP_EQ && op != PFS_OP_NE) ||
+	    constant->type != PFS_IS_TEXT || constant->len > UINT32_MAX)
+		return -EOPNOTSUPP;
+	step->op = PFS_DEVICE_EQUALS;
+	step->n = constant->len;
+	PFS_TRY(find_heap(c, step, at->heap));
+	PFS_TRY(pfs_job_upload(c->job, &step->d_text, constant->text, constant->len));
+	PFS_TRY(emit_truth(c, step));
+	return op == PFS_OP_NE ? emit_not(c) : 0;
+}
+
+/* Where elements can be compared as they lie in the column, the range is made one of elements. */
+static void make_plain(struct pfs_device_step *step)
+{
+	const struct pfs_device_column *c = &step->value.column;
+	int64_t least = 0, most = INT64_MAX;
+
+	if (step->value.d_rows || c->d_via || c->d_nulls || c->shift || c->mask != UINT64_MAX ||
+	    c->is_real || step->low > step->high)
+		return;
+	if (c->width < 8 && c->is_signed)
+		return;
+	if (c->width < 8)
+		most = (int64_t)((UINT64_C(1) << 8 * c->width) - 1);
+	else
+		least = INT64_MIN;
+	if (c->width == 8 && c->base)
+		return;
+	if (__builtin_sub_overflow(step->low, c->base, &step->low))
+		step->low = c->base > 0 ? INT64_MIN : INT64_MAX;
+	if (__builtin_sub_overflow(step->high, c->base, &step->high))
+		step->high = c->base > 0 ? INT64_MIN : INT64_MAX;
+	if (step->low > most || step->high < least) { /* nothing: as a range that is none */
+		step->low = 1;
+		step->high = 0;
+		return;
+	}
+	step->low = PFS_MAX(step->low, least);
+	step->high = PFS_MIN(step->high, most);
+	step->is_plain = true;
+}
+
+static int compare_constant(struct compiler *c, enum pfs_op op, const struct pfs_step *s,
+			    const struct operand *column, const struct pfs_constant *constant)
+{
+	struct pfs_device_step step = {.op = PFS_DEVICE_RANGE};
+	enum pfs_kind kind;
+	struct range r;
+
+	if (constant->type == PFS_IS_NULL)
+		return emit_truth(c, &(struct pfs_device_step){.op = PFS_DEVICE_UNKNOWN});
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column->ref));
+	if (kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE)
+		return compare_text(c, &step, op, s, column, constant, kind);
+	PFS_TRY(range_of(&r, op == PFS_OP_NE ? PFS_OP_EQ : op, step.value.column.is_real,
+			 constant));
+	step.low = r.low;
+	step.high = r.high;
+	make_plain(&step);
+	PFS_TRY(emit_truth(c, &step));
+	return op == PFS_OP_NE ? emit_not(c) : 0;
+}
+
+static int compare_columns(struct compiler *c, enum pfs_op op, const struct operand *a,
+			   const struct operand *b)
+{
+	struct pfs_device_step step = {.op = PFS_DEVICE_COMPARE, .high = op};
+	enum pfs_kind kind, other;
+
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, a->ref));
+	PFS_TRY(pfs_job_value(c->job, &step.other, &other, c->source, b->ref));
+	if (kind != other || (kind != PFS_KIND_INTEGER && kind != PFS_KIND_REAL))
+		return -EOPNOTSUPP;
+	return emit_truth(c, &step);
+}
+
+static int compare(struct compiler *c, const struct pfs_step *s)
+{
+	struct operand b, a;
+
+	if (c->n < 2)
+		return -EINVAL;
+	b = *pop(c);
+	a = *pop(c);
+	if (a.what == COLUMN && b.what == CONSTANT)
+		return compare_constant(c, s->op, s, &a, b.constant);
+	if (a.what == CONSTANT && b.what == COLUMN)
+		return compare_constant(c, turned(s->op), s, &b, a.constant);
+	if (a.what == COLUMN && b.what == COLUMN)
+		return compare_columns(c, s->op, &a, &b);
+	return -EOPNOTSUPP;
+}
+
+static int between(struct compiler *c, const struct pfs_step *s)
+{
+	struct operand high, low, column;
+
+	if (c->n < 3)
+		return -EINVAL;
+	high = *pop(c);
+	low = *pop(c);
+	column = *pop(c);
+	if (column.what != COLUMN || low.what != CONSTANT || high.what != CONSTANT)
+		return -EOPNOTSUPP;
+	PFS_TRY(compare_constant(c, PFS_OP_GE, s, &column, low.constant));
+	PFS_TRY(compare_constant(c, PFS_OP_LE, s, &column, high.constant));
+	(void)pop(c);
+	return emit(c, &(struct pfs_device_step){.op = PFS_DEVICE_AND});
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int in_list(struct compiler *c, const struct pfs_step *s)
+{
+	struct pfs_device_step step = {.op = PFS_DEVICE_IN};
+	int64_t *numbers PFS_FREE = malloc(s->n_list * sizeof(*numbers) + 1);
+	struct operand column;
+	enum pfs_kind kind;
+	struct range r;
+	int error;
+
+	if (!numbers)
+		return -ENOMEM;
+	if (c->n < 1)
+		return -EINVAL;
+	column = *pop(c);
+	if (column.what != COLUMN)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
+	for (size_t i = 0; i < s->n_list; i++)
+		if (s->list[i].type == PFS_IS_NULL)
+			return -EOPNOTSUPP;
+	if (kind == PFS_KIND_CODE) {
+		const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
+
+		PFS_TRY(ask_dictionary(c, &step, pfs_source_dictionary(c->source, column.ref),
+				       steps, 2));
+		return emit_truth(c, &step);
+	}
+	if (kind == PFS_KIND_PLACE)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < s->n_list; i++) {
+		PFS_TRY(range_of(&r, PFS_OP_EQ, step.value.column.is_real, &s->list[i]));
+		if (r.low <= r.high)
+			numbers[step.n++] = r.low;
+	}
+	if (step.n == 0 && s->n_list == 0)
+		return -EOPNOTSUPP; /* false, for NULL too */
+	if (step.n)
+		qsort(numbers, step.n, sizeof(*numbers), compare_numbers);
+	error = pfs_job_upload(c->job, &step.d_list, numbers, step.n * sizeof(*numbers));
+	error = error ? error : PFS_CUDA(cudaStreamSynchronize(c->job->stream));
+	return error ? error : emit_truth(c, &step);
+}
+
+static int is_null(struct compiler *c, bool wanted)
+{
+	struct pfs_device_step step = {.op = PFS_DEVICE_IS_NULL};
+	struct operand column;
+	enum pfs_kind kind;
+
+	if (c->n < 1)
+		return -EINVAL;
+	column = *pop(c);
+	if (column.what != COLUMN)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
+	PFS_TRY(emit_truth(c, &step));
+	return wanted ? 0 : emit_not(c);
+}
+
+static int match(struct compiler *c, const struct pfs_step *s)
+{
+	struct pfs_device_step step = {0};
+	struct operand column;
+	enum pfs_kind kind;
+
+	if (c->n < 1)
+		return -EINVAL;
+	column = *pop(c);
+	if (column.what != COLUMN)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
+	if (kind != PFS_KIND_CODE && kind != PFS_KIND_PLACE)
+		return -EOPNOTSUPP;
+	PFS_TRY(test_text(c, &step, s, column.ref, kind));
+	return emit_truth(c, &step);
+}
+
+static int member(struct compiler *c, const struct pfs_step *s)
+{
+	struct pfs_device_step step = {.op = PFS_DEVICE_MEMBER, .n = s->bits->n_rows};
+	const struct pfs_source rows = {.table = &(struct pfs_table){.n_rows = s->bits->n_rows},
+					.rows = s->bits};
+	struct pfs_device_places places;
+	uint32_t *d_bits;
+
+	if (c->source->tuples)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_places(c->job, &places, &rows));
+	if (!places.d_mask) { /* a range: written out */
+		PFS_TRY(pfs_job_alloc_zero(c->job, &d_bits,
+					   pfs_div_round_up(s->bits->n_rows, 64) * 8));
+		PFS_TRY(pfs_cuda_select(d_bits, NULL, &places, NULL, 0, c->job->stream));
+		places.d_mask = d_bits;
+	}
+	step.d_set = places.d_mask;
+	return emit_truth(c, &step);
+}
+
+static int combine_truths(struct compiler *c, enum pfs_device_op op, size_t n)
+{
+	if (c->n < n)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (pop(c)->what != TRUTH)
+			return -EOPNOTSUPP;
+	return emit_truth(c, &(struct pfs_device_step){.op = op});
+}
+
+static int read_step(struct compiler *c, const struct pfs_step *s)
+{
+	switch (s->op) {
+	case PFS_OP_COLUMN:
+		return push(c, &(struct operand){.what = COLUMN, .ref = s->ref});
+	case PFS_OP_CONSTANT:
+		return push(c, &(struct operand){.what = CONSTANT, .constant = &s->constant});
+	case PFS_OP_BITS:
+		return member(c, s);
+	case PFS_OP_EQ:
+	case PFS_OP_NE:
+	case PFS_OP_LT:
+	case PFS_OP_LE:
+	case PFS_OP_GT:
+	case PFS_OP_GE:
+		return compare(c, s);
+	case PFS_OP_BETWEEN:
+		return between(c, s);
+	case PFS_OP_IN:
+		return in_list(c, s);
+	case PFS_OP_IS_NULL:
+	case PFS_OP_NOT_NULL:
+		return is_null(c, s->op == PFS_OP_IS_NULL);
+	case PFS_OP_LIKE:
+	case PFS_OP_GLOB:
+	case PFS_OP_PREFIX:
+	case PFS_OP_SUFFIX:
+	case PFS_OP_CONTAINS:
+		return match(c, s);
+	case PFS_OP_AND:
+		return combine_truths(c, PFS_DEVICE_AND, 2);
+	case PFS_OP_OR:
+		return combine_truths(c, PFS_DEVICE_OR, 2);
+	case PFS_OP_NOT:
+		return combine_truths(c, PFS_DEVICE_NOT, 1);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+int pfs_job_predicate(struct pfs_job *job, const struct pfs_device_step **d_steps, uint32_t *n,
+		      const struct pfs_source *source, const struct pfs_program *program)
+{
+	struct compiler c = {.job = job, .source = source};
+	struct pfs_device_step *steps PFS_FREE = calloc(PFS_DEVICE_STEPS, sizeof(*steps));
+	int error;
+
+	*d_steps = NULL;
+	*n = 0;
+	if (!program)
+		return 0;
+	if (!steps)
+		return -ENOMEM;
+	c.steps = steps;
+	for (size_t i = 0; i < program->n; i++)
+		PFS_TRY(read_step(&c, &program->steps[i]));
+	if (c.n != 1 || c.stack[0].what != TRUTH)
+		return -EOPNOTSUPP;
+	*n = c.n_steps;
+	error = pfs_job_upload(job, d_steps, steps, c.n_steps * sizeof(*steps));
+	return error ? error : PFS_CUDA(cudaStreamSynchronize(job->stream));
+}
