@@ -10,8 +10,11 @@
 #define DENSE_MAX  ((uint64_t)1 << 30)
 #define SUM_LIMIT  0x1p62 /* sums below it are exact in any order, whatever doubles round */
 #define GROUPS_MAX ((uint64_t)1 << 31)
+#define SEEN_MIN   ((uint64_t)1 << 26) /* bits of combinations with values, however few rows */
+#define SEEN_MAX   ((uint64_t)1 << 36)
 
 struct work {
+	const struct pfs_source *source;
 	struct pfs_device_places places;
 	struct pfs_device_keys keys;
 	struct pfs_device_table table;
@@ -48,6 +51,8 @@ static enum pfs_device_aggregate_op op_of(enum pfs_aggregate_op op, enum pfs_kin
 	case PFS_TOTAL:
 	case PFS_AVG:
 		return kind == PFS_KIND_REAL ? PFS_DEVICE_SUM_REAL : PFS_DEVICE_SUM;
+	case PFS_COUNT_DISTINCT:
+		return PFS_DEVICE_DISTINCT;
 	default:
 		return PFS_DEVICE_COUNT;
 	}
@@ -77,7 +82,7 @@ static int neutral_values(struct pfs_job *job, struct pfs_device_aggregate *a, u
 {
 	if (a->op == PFS_DEVICE_COUNT)
 		return 0;
-	if (a->op == PFS_DEVICE_SUM || a->op == PFS_DEVICE_SUM_REAL)
+	if (a->op != PFS_DEVICE_MIN && a->op != PFS_DEVICE_MAX)
 		return pfs_job_alloc_zero(job, &a->d_value, n * 8);
 	PFS_TRY(pfs_job_alloc(job, &a->d_value, n * 8));
 	return pfs_cuda_fill_64(a->d_value,
@@ -86,55 +91,110 @@ static int neutral_values(struct pfs_job *job, struct pfs_device_aggregate *a, u
 				n, job->stream);
 }
 
-static int add_aggregate(struct pfs_job *job, struct work *w, const struct pfs_source *source,
+/* The least and largest text are those of the least and largest rank. */
+static int rank_texts(struct pfs_job *job, struct pfs_device_aggregate *a,
+		      const struct pfs_source *source, const struct pfs_aggregate *aggregate)
+{
+	const struct pfs_dictionary *dictionary = pfs_source_dictionary(source, aggregate->ref);
+
+	if (aggregate->collation != PFS_BINARY) /* of equal ones it would be any */
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_rank(job, &a->d_rank, dictionary, PFS_BINARY));
+	return pfs_job_order(job, &a->d_code, dictionary);
+}
+
+static int add_aggregate(struct pfs_job *job, struct work *w,
 			 const struct pfs_aggregate *aggregate)
 {
 	struct pfs_device_aggregate *a = &w->groups.aggregate[w->groups.n_aggregates++];
 	enum pfs_kind kind = PFS_KIND_INTEGER;
-	bool is_via;
 
-	if (aggregate->op == PFS_COUNT_DISTINCT)
-		return -EOPNOTSUPP;
 	if (aggregate->op == PFS_COUNT_ALL)
 		return 0;
-	PFS_TRY(pfs_job_value(job, &a->value, &kind, source, aggregate->ref));
-	if (kind == PFS_KIND_NUMBER ||
-	    (kind != PFS_KIND_INTEGER && kind != PFS_KIND_REAL && aggregate->op != PFS_COUNT))
+	PFS_TRY(pfs_job_value(job, &a->value, &kind, w->source, aggregate->ref));
+	if (kind == PFS_KIND_NUMBER || (kind == PFS_KIND_PLACE && aggregate->op != PFS_COUNT))
 		return -EOPNOTSUPP;
 	a->op = op_of(aggregate->op, kind);
-	is_via = a->value.column.d_via != NULL;
-	if (a->op == PFS_DEVICE_SUM && is_via)
+	if (a->op == PFS_DEVICE_SUM && a->value.column.d_via)
 		return -EOPNOTSUPP; /* an element may be added more than once */
 	if (a->op == PFS_DEVICE_SUM)
-		PFS_TRY(check_sum(job, source, aggregate, &a->value));
+		PFS_TRY(check_sum(job, w->source, aggregate, &a->value));
+	if (kind == PFS_KIND_CODE && (a->op == PFS_DEVICE_MIN || a->op == PFS_DEVICE_MAX))
+		PFS_TRY(rank_texts(job, a, w->source, aggregate));
 	a->can_be_null = pfs_value_can_be_null(&a->value);
-	if (a->can_be_null)
+	if (a->can_be_null && a->op != PFS_DEVICE_DISTINCT)
 		PFS_TRY(pfs_job_alloc_zero(job, &a->d_count, w->groups.n * sizeof(uint32_t)));
 	return neutral_values(job, a, w->groups.n);
 }
+
+/* ---- different values ---- */
+
+/* Combinations of groups and values: a bit each, or a table of them. */
+static int make_pairs(struct pfs_job *job, uint32_t **d_seen, struct pfs_device_table *pairs,
+		      uint64_t combinations, uint64_t rows)
+{
+	*d_seen = NULL;
+	*pairs = (struct pfs_device_table){.capacity = 1024};
+	if (combinations <= PFS_MAX(64 * rows, SEEN_MIN) && combinations <= SEEN_MAX) {
+		pairs->capacity = 0;
+		return pfs_job_alloc_zero(job, d_seen, pfs_div_round_up(combinations, 32) * 4);
+	}
+	while (pairs->capacity < 2 * rows)
+		pairs->capacity *= 2;
+	if (pairs->capacity > GROUPS_MAX)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_alloc(job, &pairs->d_numbers, pairs->capacity * 8));
+	return PFS_CUDA(
+		cudaMemsetAsync(pairs->d_numbers, 0xff, pairs->capacity * 8, job->stream));
+}
+
+static int count_distinct(struct pfs_job *job, const struct work *w, size_t k,
+			  const struct pfs_aggregate *aggregate)
+{
+	struct pfs_device_keys value;
+	struct pfs_device_table pairs;
+	uint64_t n_values, combinations;
+	uint32_t *d_seen;
+
+	PFS_TRY(pfs_job_keys(job, &value, &n_values,
+			     &(struct pfs_key_refs){w->source, &aggregate->ref,
+						    &aggregate->collation, 1}));
+	if (__builtin_mul_overflow(w->groups.n, n_values, &combinations))
+		return -EOPNOTSUPP;
+	PFS_TRY(make_pairs(job, &d_seen, &pairs, combinations, w->places.to - w->places.from));
+	return pfs_cuda_group_distinct(w->groups.aggregate[k].d_value, &value.key[0], n_values,
+				       &w->keys, &w->table, d_seen, &pairs, &w->places,
+				       job->stream);
+}
+
+/* ---- results ---- */
 
 static enum pfs_kind result_kind(const struct pfs_device_aggregate *a, enum pfs_aggregate_op op)
 {
 	if (op == PFS_TOTAL || op == PFS_AVG)
 		return PFS_KIND_REAL;
-	if (op == PFS_COUNT_ALL || op == PFS_COUNT)
+	if (op == PFS_COUNT_ALL || op == PFS_COUNT || op == PFS_COUNT_DISTINCT)
 		return PFS_KIND_INTEGER;
+	if (a->d_code)
+		return PFS_KIND_CODE;
 	return a->value.column.is_real ? PFS_KIND_REAL : PFS_KIND_INTEGER;
 }
 
 static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, const struct work *w,
-		      size_t k, enum pfs_aggregate_op op, const uint32_t *d_list)
+		      size_t k, const struct pfs_aggregate *aggregate, const uint32_t *d_list)
 {
 	const struct pfs_device_aggregate *a = &w->groups.aggregate[k];
 	struct pfs_device_tuples *device = out->device;
 
-	out->computed[at].kind = result_kind(a, op);
+	out->computed[at].kind = result_kind(a, aggregate->op);
 	out->computed[at].n = out->n;
+	if (a->d_code)
+		out->computed[at].dictionary = pfs_source_dictionary(w->source, aggregate->ref);
 	PFS_TRY(pfs_job_alloc(job, &device->d_data[at], out->n * 8));
 	pfs_job_keep(job, device->d_data[at]);
 	PFS_TRY(pfs_job_alloc_zero(job, &device->d_nulls[at], pfs_div_round_up(out->n, 64) * 8));
 	pfs_job_keep(job, device->d_nulls[at]);
-	return pfs_cuda_group_result(device->d_data[at], device->d_nulls[at], a, (int)op,
+	return pfs_cuda_group_result(device->d_data[at], device->d_nulls[at], a, (int)aggregate->op,
 				     w->groups.d_count, d_list, out->n, job->stream);
 }
 
@@ -155,9 +215,9 @@ static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, cons
 }
 
 static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w,
-		    const struct pfs_source *source, const struct pfs_aggregate *aggregates,
-		    size_t n_aggregates)
+		    const struct pfs_aggregate *aggregates, size_t n_aggregates)
 {
+	const struct pfs_source *source = w->source;
 	size_t n_computed = pfs_source_computed(source);
 	uint32_t *d_list, *d_first;
 	uint64_t n;
@@ -169,7 +229,7 @@ static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w
 	PFS_TRY(pfs_cuda_rows_at(d_first, w->groups.d_first, 0, d_list, n, job->stream));
 	PFS_TRY(pfs_job_put(job, *out, 0, 0, source, d_first, true));
 	for (size_t k = 0; k < n_aggregates; k++)
-		PFS_TRY(put_result(job, *out, n_computed + k, w, k, aggregates[k].op, d_list));
+		PFS_TRY(put_result(job, *out, n_computed + k, w, k, &aggregates[k], d_list));
 	return 0;
 }
 
@@ -179,8 +239,10 @@ static int group(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_
 {
 	struct pfs_ref refs[PFS_DEVICE_KEYS];
 	enum pfs_collation collations[PFS_DEVICE_KEYS];
-	struct work w = {0};
+	struct work w = {.source = source};
+	void *d_temporary = NULL;
 	uint64_t limit;
+	size_t room;
 
 	if (n_keys > PFS_DEVICE_KEYS || n_aggregates > PFS_DEVICE_AGGREGATES)
 		return -EOPNOTSUPP;
@@ -197,9 +259,15 @@ static int group(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_
 					 job->stream)));
 	PFS_TRY(pfs_job_alloc_zero(job, &w.groups.d_count, w.groups.n * sizeof(uint32_t)));
 	for (size_t k = 0; k < n_aggregates; k++)
-		PFS_TRY(add_aggregate(job, &w, source, &aggregates[k]));
-	PFS_TRY(pfs_cuda_group(&w.groups, &w.keys, &w.table, &w.places, job->stream));
-	return read_out(job, out, &w, source, aggregates, n_aggregates);
+		PFS_TRY(add_aggregate(job, &w, &aggregates[k]));
+	room = pfs_cuda_group_room(&w.groups, &w.table, &w.places);
+	if (room)
+		PFS_TRY(pfs_job_alloc(job, &d_temporary, room));
+	PFS_TRY(pfs_cuda_group(&w.groups, &w.keys, &w.table, &w.places, d_temporary, job->stream));
+	for (size_t k = 0; k < n_aggregates; k++)
+		if (aggregates[k].op == PFS_COUNT_DISTINCT)
+			PFS_TRY(count_distinct(job, &w, k, &aggregates[k]));
+	return read_out(job, out, &w, aggregates, n_aggregates);
 }
 
 static int cuda_group(struct pfs_operator_backend *b, const struct pfs_run *run,

@@ -69,24 +69,31 @@ static int build(struct pfs_job *job, struct built *b, const struct side *right,
 	return pfs_cuda_join_pack(b->d_slots, d_counts, d_ends, b->d_rows, b->n, job->stream);
 }
 
-/* Left's values in right's keys.  -EOPNOTSUPP: the two are not compared as numbers of one kind. */
+/* A left key's value as right's keys have it.  -EOPNOTSUPP: the two are not compared as numbers of one
+ * kind. */
+static int left_key(struct pfs_job *job, struct pfs_device_key *key, const struct side *left,
+		    const struct side *right, size_t i)
+{
+	const struct pfs_dictionary *mine = pfs_source_dictionary(left->source, left->refs[i]);
+	const struct pfs_dictionary *other = pfs_source_dictionary(right->source, right->refs[i]);
+	bool is_real = key->value.column.is_real;
+	enum pfs_kind kind;
+
+	PFS_TRY(pfs_job_value(job, &key->value, &kind, left->source, left->refs[i]));
+	if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER || !mine != !other ||
+	    key->value.column.is_real != is_real)
+		return -EOPNOTSUPP;
+	if (mine == other) /* right's fold, if any, is left's */
+		return 0;
+	return pfs_job_translate(job, &key->d_map, mine, other, left->collations[i]);
+}
+
 static int left_keys(struct pfs_job *job, struct pfs_device_keys *keys, const struct built *b,
 		     const struct side *left, const struct side *right)
 {
 	*keys = b->keys;
-	for (uint32_t i = 0; i < keys->n; i++) {
-		const struct pfs_dictionary *mine =
-			pfs_source_dictionary(left->source, left->refs[i]);
-		enum pfs_kind kind;
-
-		PFS_TRY(pfs_job_value(job, &keys->key[i].value, &kind, left->source,
-				      left->refs[i]));
-		if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER)
-			return -EOPNOTSUPP;
-		if (mine != pfs_source_dictionary(right->source, right->refs[i]) ||
-		    keys->key[i].value.column.is_real != b->keys.key[i].value.column.is_real)
-			return -EOPNOTSUPP;
-	}
+	for (uint32_t i = 0; i < keys->n; i++)
+		PFS_TRY(left_key(job, &keys->key[i], left, right, i));
 	return 0;
 }
 

@@ -156,6 +156,7 @@ static void close_operators(struct pfs_operator_backend *b)
 	struct pfs_cuda_operators *o = pfs_cuda_operators_of(b);
 
 	(void)cudaDeviceSynchronize();
+	pfs_codes_drop_all(o);
 	pfs_mirrors_drop_all(o);
 	for (unsigned i = 0; i < o->n_idle; i++)
 		(void)cudaStreamDestroy(o->idle[i]);

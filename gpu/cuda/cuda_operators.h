@@ -48,6 +48,7 @@ struct pfs_cuda_operators {
 	size_t mirrored;
 	uint64_t clock;
 	int64_t failed_at; /* monotonic seconds; 0: the device is well */
+	struct pfs_codes_copy *codes; /* cuda_texts.c */
 };
 
 struct pfs_job {
@@ -116,6 +117,8 @@ struct pfs_array {
 PFS_MUST_CHECK int pfs_job_array(struct pfs_job *job, const void **out, struct pfs_mirror **mirror,
 				 const struct pfs_array *array);
 void pfs_job_return_leases(struct pfs_job *job);
+/* Frees the copy of an array that nobody asks for again, unless somebody reads it. */
+void pfs_mirror_forget(struct pfs_cuda_operators *o, uint64_t id);
 void pfs_mirrors_drop_all(struct pfs_cuda_operators *o);
 
 /* ---- cuda_source.c ---- */
@@ -170,15 +173,34 @@ PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, const struct pfs_devic
 				     uint32_t *n, const struct pfs_source *source,
 				     const struct pfs_program *program);
 
+/* ---- cuda_texts.c ---- */
+
+/* Arrays by code, made by the host once for as long as the dictionaries are not appended to; *d_map is
+ * on the device until the job's end.  -ENOMEM; what run's functions say. */
+
+/* The first code of `to`, or all ones, that is equal by the collation. */
+PFS_MUST_CHECK int pfs_job_translate(struct pfs_job *job, const uint32_t **d_map,
+				     const struct pfs_dictionary *from,
+				     const struct pfs_dictionary *to,
+				     enum pfs_collation collation);
+/* The first code that is equal by the collation; NULL where each is itself. */
+PFS_MUST_CHECK int pfs_job_fold(struct pfs_job *job, const uint32_t **d_map,
+				const struct pfs_dictionary *dictionary,
+				enum pfs_collation collation);
+/* The code's place in the collation's order: equal ones have the same. */
+PFS_MUST_CHECK int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank,
+				const struct pfs_dictionary *dictionary,
+				enum pfs_collation collation);
+/* The code at each place of the order by bytes. */
+PFS_MUST_CHECK int pfs_job_order(struct pfs_job *job, const uint32_t **d_codes,
+				 const struct pfs_dictionary *dictionary);
+void pfs_codes_drop_all(struct pfs_cuda_operators *o);
+
 extern const struct pfs_select_family pfs_cuda_select_family; /* cuda_select.c */
 extern const struct pfs_group_family pfs_cuda_group_family;   /* cuda_group.c */
 extern const struct pfs_sort_family pfs_cuda_sort_family;     /* cuda_sort.c */
 extern const struct pfs_join_family pfs_cuda_join_family;     /* cuda_join.c */
 extern const struct pfs_gather_family pfs_cuda_gather_family; /* cuda_source.c */
 extern const struct pfs_index_family pfs_cuda_index_family;   /* cuda_index.c */
-
-/* cuda_sort.c: keys as the sort orders them (collation BINARY). */
-PFS_MUST_CHECK int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank, enum pfs_kind kind,
-				const struct pfs_dictionary *dictionary);
 
 #endif

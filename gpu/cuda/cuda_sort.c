@@ -31,28 +31,18 @@ struct sort {
 	uint64_t n;
 };
 
-int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank, enum pfs_kind kind,
-		 const struct pfs_dictionary *dictionary)
-{
-	*d_rank = NULL;
-	if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER)
-		return -EOPNOTSUPP;
-	if (kind != PFS_KIND_CODE)
-		return 0;
-	if (!dictionary || !dictionary->rank)
-		return -EOPNOTSUPP;
-	return pfs_job_upload(job, d_rank, dictionary->rank, dictionary->n * sizeof(uint32_t));
-}
-
 static int read_key(struct pfs_job *job, struct key *out, const struct pfs_source *source,
 		    const struct pfs_sort_key *key)
 {
 	enum pfs_kind kind;
 
 	PFS_TRY(pfs_job_value(job, &out->value, &kind, source, key->ref));
-	if (kind == PFS_KIND_CODE && key->collation != PFS_BINARY)
+	if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER)
 		return -EOPNOTSUPP;
-	PFS_TRY(pfs_job_rank(job, &out->d_rank, kind, pfs_source_dictionary(source, key->ref)));
+	out->d_rank = NULL;
+	if (kind == PFS_KIND_CODE)
+		PFS_TRY(pfs_job_rank(job, &out->d_rank, pfs_source_dictionary(source, key->ref),
+				     key->collation));
 	out->descending = key->descending;
 	out->nulls_first = !key->nulls_last;
 	out->can_be_null = pfs_value_can_be_null(&out->value);

@@ -317,8 +317,11 @@ static int add_key(struct pfs_job *job, struct pfs_device_key *key, uint64_t *li
 	PFS_TRY(pfs_job_value(job, &key->value, &kind, refs->source, refs->refs[i]));
 	if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER)
 		return -EOPNOTSUPP;
-	if (kind == PFS_KIND_CODE && refs->collations[i] != PFS_BINARY)
-		return -EOPNOTSUPP;
+	key->d_map = NULL;
+	if (kind == PFS_KIND_CODE)
+		PFS_TRY(pfs_job_fold(job, &key->d_map,
+				     pfs_source_dictionary(refs->source, refs->refs[i]),
+				     refs->collations[i]));
 	PFS_TRY(pfs_job_bounds(job, &bounds, refs->source, refs->refs[i], &key->value));
 	if (bounds.least > bounds.most) /* nothing but NULL */
 		bounds.least = bounds.most = 0;

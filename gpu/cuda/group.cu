@@ -4,247 +4,227 @@
  * A block keeps totals in shared memory and adds them to the device's at its end.  Few groups have all
  * of theirs there, in several copies, interleaved so that neighbouring lanes seldom meet.  Of many, those
  * that a block meets first have theirs there: where some groups are much larger than others these are
- * among them, and the second-level cache is spared what it is worst at, additions to one place. */
+ * among them, and the second-level cache is spared what it is worst at, additions to one place.  Many
+ * whose numbers are dense are split first (group_parts.cu). */
 #include "gpu/cuda/keys.cuh"
+#include "gpu/cuda/totals.cuh"
 #include "gpu/relation.h"
 
-#define THREADS	   512u
-#define ROWS	   4	       /* a thread and turn */
-#define SHARED_MAX (96u << 10) /* bytes: two blocks fit a multiprocessor */
+#define FOURS	   2 /* a thread and turn */
+#define ROWS	   (FOURS * 4)
+#define SHARED_TWO (110u << 10) /* bytes: two blocks of half as many threads fit a multiprocessor */
+#define MOST_THREADS 768u
+#define SHARED_ONE (220u << 10) /* one of MOST_THREADS does */
 
 /* ---- device code ---- */
 
-/* 64-bit additions to shared memory are loops; two of 32 bits with the carry are not. */
-static __device__ __forceinline__ void add_shared(unsigned long long *at, uint64_t x)
-{
-	uint32_t *word = reinterpret_cast<uint32_t *>(at);
-	uint32_t low = (uint32_t)x, high = (uint32_t)(x >> 32);
-
-	high += atomicAdd(word, low) + low < low;
-	if (high)
-		atomicAdd(word + 1, high);
-}
-
-static __device__ __forceinline__ void lessen(unsigned long long *at, int64_t x)
-{
-	if (x < *reinterpret_cast<volatile long long *>(at))
-		atomicMin(reinterpret_cast<long long *>(at), (long long)x);
-}
-
-static __device__ __forceinline__ void raise(unsigned long long *at, int64_t x)
-{
-	if (x > *reinterpret_cast<volatile long long *>(at))
-		atomicMax(reinterpret_cast<long long *>(at), (long long)x);
-}
-
-static __device__ __forceinline__ void add_place(uint32_t *first, uint32_t place)
-{
-	if (place < *reinterpret_cast<volatile uint32_t *>(first))
-		atomicMin(first, place);
-}
-
-static __device__ __forceinline__ void add_value(const pfs_device_aggregate &a, bool is_shared,
-						 unsigned long long *at, int64_t x)
-{
-	switch (a.op) {
-	case PFS_DEVICE_COUNT:
-		return;
-	case PFS_DEVICE_SUM:
-		if (is_shared)
-			add_shared(at, (uint64_t)x);
-		else
-			atomicAdd(at, (unsigned long long)x);
-		return;
-	case PFS_DEVICE_SUM_REAL:
-		atomicAdd(reinterpret_cast<double *>(at),
-			  a.value.column.is_real ? pfs_real_of_order(x) : (double)x);
-		return;
-	case PFS_DEVICE_MIN:
-		lessen(at, x);
-		return;
-	case PFS_DEVICE_MAX:
-		raise(at, x);
-		return;
-	}
-}
-
-/* A block's totals: n places, of each of the aggregates in turn; with ids: whose each place is. */
-struct shared_totals {
-	unsigned long long *values;
-	uint32_t *first, *count, *counts, *ids;
-	uint32_t n;
-};
-
-static __device__ shared_totals lay_out(unsigned long long *memory, uint32_t n,
-					uint32_t n_aggregates)
-{
-	shared_totals t;
-
-	t.n = n;
-	t.values = memory;
-	t.first = reinterpret_cast<uint32_t *>(memory + (size_t)n * n_aggregates);
-	t.count = t.first + n;
-	t.ids = t.count + n;
-	t.counts = t.ids + n;
-	return t;
-}
-
-static __device__ unsigned long long neutral(int op)
-{
-	return op == PFS_DEVICE_MIN   ? (unsigned long long)LLONG_MAX
-	       : op == PFS_DEVICE_MAX ? (unsigned long long)LLONG_MIN
-				      : 0;
-}
-
-static __device__ void clear(const shared_totals &t, const pfs_device_groups &groups)
-{
-	for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
-		t.first[i] = t.ids[i] = PFS_NOWHERE;
-		t.count[i] = 0;
-		for (uint32_t k = 0; k < groups.n_aggregates; k++) {
-			t.values[k * t.n + i] = neutral(groups.aggregate[k].op);
-			t.counts[k * t.n + i] = 0;
-		}
-	}
-}
-
 /* The block's place for the group, or PFS_NOWHERE: its place is another's. */
-static __device__ __forceinline__ uint32_t claim(const shared_totals &t, uint32_t group)
+static __device__ __forceinline__ uint32_t claim(uint32_t *ids, uint32_t n, uint32_t group)
 {
-	uint32_t at = (uint32_t)pfs_mix(group) & (t.n - 1), there = t.ids[at];
+	uint32_t at = (uint32_t)pfs_mix(group) & (n - 1), there = ids[at];
 
 	if (there == PFS_NOWHERE)
-		there = atomicCAS(&t.ids[at], PFS_NOWHERE, group);
+		there = atomicCAS(&ids[at], PFS_NOWHERE, group);
 	return there == PFS_NOWHERE || there == group ? at : PFS_NOWHERE;
 }
 
-/* The numbers of the rows' groups, and where the block has their totals. */
+/* The rows' groups, and where the block has their totals.  DIRECT: copies of a group lie side by side. */
 template <bool DIRECT>
 static __device__ __forceinline__ void find_groups(const pfs_device_keys &keys,
-						   const pfs_device_table &table,
-						   const shared_totals &t, uint32_t copies,
-						   const uint32_t (&place)[ROWS], uint32_t valid,
+						   const pfs_device_table &table, uint32_t *ids,
+						   uint32_t n, uint32_t copies,
+						   const pfs_fours<FOURS> &f,
 						   uint32_t (&group)[ROWS], uint32_t (&at)[ROWS])
 {
-	uint64_t number[ROWS] = {};
+	if constexpr (DIRECT) {
+		pfs_numbers<FOURS>(group, keys, f);
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			at[r] = group[r] * copies + (threadIdx.x & (copies - 1));
+	} else {
+#pragma unroll
+		for (int r = 0; r < ROWS; r++) {
+			bool is_null;
 
-	for (uint32_t k = 0; k < keys.n; k++) {
-		const pfs_device_key &key = keys.key[k];
-		int64_t x[ROWS];
-		uint32_t known = valid;
+			if (!(f.valid >> r & 1))
+				continue;
+			group[r] = (uint32_t)pfs_enter(
+				table, pfs_number(keys, f.first[r / 4] + r % 4, &is_null));
+			at[r] = claim(ids, n, group[r]);
+		}
+	}
+}
 
-		pfs_values(key.value, place, x, &known);
+/* Aggregate k of the rows, whose raw elements are loaded. */
+static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &groups, uint32_t k,
+						     uint32_t *memory, const pfs_totals &t,
+						     const uint64_t (&raw)[ROWS], uint32_t known,
+						     const uint32_t (&group)[ROWS],
+						     const uint32_t (&at)[ROWS])
+{
+	const pfs_device_aggregate &a = groups.aggregate[k];
+	const pfs_device_column &c = a.value.column;
+	uint32_t *plane = pfs_plane(memory, t, t.value[k]);
+	uint32_t *counts = pfs_plane(memory, t, t.counts[k]);
+	bool is_bare = pfs_is_bare(c) && !a.d_rank;
+
+	if (a.d_count) {
 #pragma unroll
 		for (int r = 0; r < ROWS; r++)
 			if (known >> r & 1)
-				number[r] += ((uint64_t)x[r] - (uint64_t)key.least + 1) * key.stride;
+				atomicAdd(at[r] != PFS_NOWHERE ? &counts[at[r]]
+							       : &a.d_count[group[r]],
+					  1u);
 	}
+	if (!a.d_value)
+		return;
 #pragma unroll
 	for (int r = 0; r < ROWS; r++) {
-		if (!(valid >> r & 1))
+		if (!(known >> r & 1))
 			continue;
-		group[r] = DIRECT ? (uint32_t)number[r] : (uint32_t)pfs_enter(table, number[r]);
-		at[r] = DIRECT ? group[r] * copies + (threadIdx.x & (copies - 1))
-			       : claim(t, group[r]);
+		int64_t x = is_bare ? (int64_t)raw[r] : pfs_cooked(c, raw[r]);
+
+		if (a.d_rank)
+			x = a.d_rank[x];
+		if (at[r] != PFS_NOWHERE)
+			pfs_add_shared(a, plane, t, at[r], x);
+		else
+			pfs_add_global(a, group[r], x);
 	}
 }
 
-static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups,
-						const shared_totals &t,
-						const uint32_t (&place)[ROWS], uint32_t valid,
+static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups, uint32_t *memory,
+						const pfs_totals &t, const pfs_fours<FOURS> &f,
 						const uint32_t (&group)[ROWS],
 						const uint32_t (&at)[ROWS])
 {
+	uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
+
 #pragma unroll
 	for (int r = 0; r < ROWS; r++) {
-		if (!(valid >> r & 1))
+		if (!(f.valid >> r & 1))
 			continue;
 		bool is_shared = at[r] != PFS_NOWHERE;
 
-		atomicAdd(is_shared ? &t.count[at[r]] : &groups.d_count[group[r]], 1u);
-		add_place(is_shared ? &t.first[at[r]] : &groups.d_first[group[r]], place[r]);
-	}
-	for (uint32_t k = 0; k < groups.n_aggregates; k++) {
-		const pfs_device_aggregate &a = groups.aggregate[k];
-		int64_t x[ROWS];
-		uint32_t known = valid;
-
-		if (!a.d_value && !a.d_count)
-			continue;
-		pfs_values(a.value, place, x, &known);
-#pragma unroll
-		for (int r = 0; r < ROWS; r++) {
-			if (!(known >> r & 1))
-				continue;
-			bool is_shared = at[r] != PFS_NOWHERE;
-
-			if (a.d_count)
-				atomicAdd(is_shared ? &t.counts[k * t.n + at[r]]
-						    : &a.d_count[group[r]],
-					  1u);
-			add_value(a, is_shared,
-				  is_shared ? &t.values[k * t.n + at[r]] : &a.d_value[group[r]],
-				  x[r]);
-		}
+		atomicAdd(is_shared ? &count[at[r]] : &groups.d_count[group[r]], 1u);
+		pfs_earlier(is_shared ? &first[at[r]] : &groups.d_first[group[r]],
+			    f.first[r / 4] + r % 4);
 	}
 }
 
-/* Place i of the block's totals is added to the device's of the group. */
-static __device__ void hand_over(const pfs_device_groups &groups, const shared_totals &t, uint32_t i,
-				 uint32_t group)
+/* Places from..from + n of the block's totals, all of one group, are added to the device's. */
+static __device__ void hand_over(const pfs_device_groups &groups, uint32_t *memory,
+				 const pfs_totals &t, uint32_t from, uint32_t n, uint32_t group)
 {
-	atomicAdd(&groups.d_count[group], t.count[i]);
-	add_place(&groups.d_first[group], t.first[i]);
+	const uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
+	uint32_t sum = 0, least = PFS_NOWHERE;
+
+	for (uint32_t i = from; i < from + n; i++) {
+		sum += count[i];
+		least = min(least, first[i]);
+	}
+	if (!sum)
+		return;
+	atomicAdd(&groups.d_count[group], sum);
+	pfs_earlier(&groups.d_first[group], least);
 	for (uint32_t k = 0; k < groups.n_aggregates; k++) {
 		const pfs_device_aggregate &a = groups.aggregate[k];
-		unsigned long long value = t.values[k * t.n + i];
+		const uint32_t *counts = pfs_plane(memory, t, t.counts[k]);
+		unsigned long long total = pfs_neutral(a.op);
 
-		if (a.d_count && t.counts[k * t.n + i])
-			atomicAdd(&a.d_count[group], t.counts[k * t.n + i]);
+		sum = 0;
+		for (uint32_t i = from; a.d_count && i < from + n; i++)
+			sum += counts[i];
+		if (sum)
+			atomicAdd(&a.d_count[group], sum);
 		if (!a.d_value)
 			continue;
-		if (a.op == PFS_DEVICE_SUM_REAL)
-			atomicAdd(reinterpret_cast<double *>(&a.d_value[group]),
-				  __longlong_as_double((long long)value));
-		else
-			add_value(a, false, &a.d_value[group], (int64_t)value);
+		for (uint32_t i = from; i < from + n; i++)
+			total = pfs_joined(a.op, total, pfs_total_at(memory, t, a, k, i));
+		pfs_hand_over(a, group, total);
 	}
 }
 
-/* DIRECT: t.n = groups * copies, and group g's copies lie side by side. */
+/* DIRECT: t.n = groups * copies. */
 template <bool DIRECT>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(MOST_THREADS)
 	group_kernel(const __grid_constant__ pfs_device_groups groups,
 		     const __grid_constant__ pfs_device_keys keys,
 		     const __grid_constant__ pfs_device_table table,
-		     const __grid_constant__ pfs_device_places places, uint32_t n, uint32_t copies)
+		     const __grid_constant__ pfs_device_places places,
+		     const __grid_constant__ pfs_totals t, uint32_t copies)
 {
-	extern __shared__ unsigned long long memory[];
-	const shared_totals t = lay_out(memory, n, groups.n_aggregates);
-	const uint64_t step = (uint64_t)gridDim.x * THREADS * ROWS;
+	extern __shared__ unsigned long long shared[];
+	uint32_t *memory = reinterpret_cast<uint32_t *>(shared);
+	uint32_t *ids = pfs_plane(memory, t, t.ids);
+	const uint64_t tile = (uint64_t)blockDim.x * ROWS;
 
-	clear(t, groups);
-	__syncthreads();
-	for (uint64_t base = places.from + (uint64_t)blockIdx.x * THREADS * ROWS; base < places.to;
-	     base += step) {
-		uint32_t place[ROWS], group[ROWS], at[ROWS], valid = 0;
+	pfs_clear(memory, t, groups);
+	for (uint64_t base = (places.from & ~UINT64_C(3)) + blockIdx.x * tile; base < places.to;
+	     base += gridDim.x * tile) {
+		uint32_t group[ROWS], at[ROWS], known;
+		uint64_t raw[ROWS];
+		pfs_fours<FOURS> f;
 
-#pragma unroll
-		for (int r = 0; r < ROWS; r++) {
-			uint64_t p = base + r * THREADS + threadIdx.x;
-
-			place[r] = (uint32_t)p;
-			valid |= (uint32_t)pfs_is_among(places, p) << r;
-		}
-		if (!valid)
+		pfs_take<FOURS>(f, places, base, blockDim.x);
+		if (!f.valid)
 			continue;
-		find_groups<DIRECT>(keys, table, t, copies, place, valid, group, at);
-		add_rows(groups, t, place, valid, group, at);
+		known = f.valid;
+		if (groups.n_aggregates) /* under way while the keys are looked at */
+			pfs_load<FOURS>(raw, &known, groups.aggregate[0].value, f);
+		find_groups<DIRECT>(keys, table, ids, t.n, copies, f, group, at);
+		add_rows(groups, memory, t, f, group, at);
+		for (uint32_t k = 0; k < groups.n_aggregates; k++) {
+			if (k) {
+				known = f.valid;
+				pfs_load<FOURS>(raw, &known, groups.aggregate[k].value, f);
+			}
+			add_aggregate(groups, k, memory, t, raw, known, group, at);
+		}
 	}
 	__syncthreads();
-	for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x)
-		if (t.count[i])
-			hand_over(groups, t, i, DIRECT ? i / copies : t.ids[i]);
+	if constexpr (DIRECT) {
+		for (uint32_t g = threadIdx.x; g < t.n / copies; g += blockDim.x)
+			hand_over(groups, memory, t, g * copies, copies, g);
+	} else {
+		for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x)
+			if (ids[i] != PFS_NOWHERE)
+				hand_over(groups, memory, t, i, 1, ids[i]);
+	}
+}
+
+/* The combination of a place's group and value, which is counted where nobody had it before. */
+static __global__ void distinct_kernel(unsigned long long *counts,
+				       const __grid_constant__ pfs_device_key value,
+				       uint64_t n_values,
+				       const __grid_constant__ pfs_device_keys keys,
+				       const __grid_constant__ pfs_device_table table, uint32_t *seen,
+				       const __grid_constant__ pfs_device_table pairs,
+				       const __grid_constant__ pfs_device_places places)
+{
+	PFS_EACH(i, places.to - places.from)
+	{
+		uint64_t place = places.from + i, group, number;
+		bool is_null, is_new;
+		int64_t x;
+
+		if (!pfs_is_among(places, place) || !pfs_value(value.value, (uint32_t)place, &x))
+			continue;
+		if (value.d_map)
+			x = value.d_map[x];
+		group = pfs_enter(table, pfs_number(keys, (uint32_t)place, &is_null));
+		number = group * n_values + ((uint64_t)x - (uint64_t)value.least);
+		if (pairs.capacity)
+			is_new = pfs_put(pairs, number);
+		else if (seen[number >> 5] >> (number & 31) & 1)
+			is_new = false;
+		else
+			is_new = !(atomicOr(&seen[number >> 5], 1u << (number & 31)) >>
+					   (number & 31) &
+				   1);
+		if (is_new)
+			atomicAdd(&counts[group], 1ull);
+	}
 }
 
 static __global__ void group_bits_kernel(uint32_t *bits, const uint32_t *__restrict__ count,
@@ -271,6 +251,8 @@ static __device__ unsigned long long shown(const pfs_device_aggregate &a, int as
 	case PFS_COUNT_ALL:
 	case PFS_COUNT:
 		return count;
+	case PFS_COUNT_DISTINCT:
+		return value;
 	case PFS_TOTAL:
 		return (unsigned long long)__double_as_longlong(sum);
 	case PFS_AVG:
@@ -297,9 +279,13 @@ static __global__ void group_result_kernel(unsigned long long *out, uint32_t *nu
 		if (i < n) {
 			uint32_t g = list[i], count = (a.d_count ? a.d_count : group_count)[g];
 
-			out[i] = shown(a, as, a.d_value ? a.d_value[g] : 0, count);
 			is_null = count == 0 && as != PFS_COUNT_ALL && as != PFS_COUNT &&
-				  as != PFS_TOTAL;
+				  as != PFS_COUNT_DISTINCT && as != PFS_TOTAL;
+			if (a.d_code)
+				reinterpret_cast<uint32_t *>(out)[i] =
+					is_null ? 0 : a.d_code[a.d_value[g]];
+			else
+				out[i] = shown(a, as, a.d_value ? a.d_value[g] : 0, count);
 		}
 		uint32_t word = __ballot_sync(PFS_ALL_LANES, is_null);
 		if ((threadIdx.x & 31) == 0)
@@ -354,50 +340,87 @@ static __global__ void __launch_bounds__(256)
 
 /* ---- launches ---- */
 
-/* Places of totals that shared memory has room for. */
-static uint32_t room_for(const pfs_device_groups *groups, size_t *one)
-{
-	*one = 12 + 12 * (size_t)groups->n_aggregates;
-	return (uint32_t)(SHARED_MAX / *one);
-}
-
-/* All groups, a power of two copies of each; 0: not even one. */
-static uint32_t copies_of(const pfs_device_groups *groups, uint32_t room)
+/* All groups, a power of two copies of each, in so many bytes; 0: not even one. */
+static uint32_t copies_in(const pfs_totals &t, uint64_t groups, size_t bytes)
 {
 	uint32_t copies = 32;
 
-	while (copies && groups->n * copies > room)
+	while (copies && groups * copies * t.planes * 4 > bytes)
 		copies /= 2;
 	return copies;
 }
 
-extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_keys *keys,
-			      const pfs_device_table *table, const pfs_device_places *places,
-			      cudaStream_t stream)
+template <bool DIRECT>
+static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
+		  const pfs_device_table *table, const pfs_device_places *places, pfs_totals t,
+		  uint32_t copies, cudaStream_t stream)
 {
-	uint64_t rows = places->to - places->from;
-	unsigned blocks = std::min(pfs_blocks(rows, THREADS * ROWS), 132u * 2);
-	size_t one;
-	uint32_t room = room_for(groups, &one), n = 1;
-	uint32_t copies = table->capacity ? 0 : copies_of(groups, room);
-	const void *kernel = copies ? reinterpret_cast<const void *>(group_kernel<true>)
-				    : reinterpret_cast<const void *>(group_kernel<false>);
-	int error;
+	size_t bytes = (size_t)t.n * t.planes * 4;
+	unsigned threads = bytes > SHARED_TWO ? MOST_THREADS : MOST_THREADS / 2,
+		 most = 132 * MOST_THREADS / threads;
+	int error = PFS_CUDA(cudaFuncSetAttribute(
+		reinterpret_cast<const void *>(group_kernel<DIRECT>),
+		cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_ONE));
 
-	if (rows == 0)
-		return 0;
-	error = PFS_CUDA(cudaFuncSetAttribute(
-		kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_MAX));
 	if (error)
 		return error;
-	while (n * 2 <= room)
-		n *= 2;
-	if (copies)
-		group_kernel<true><<<blocks, THREADS, groups->n * copies * one, stream>>>(
-			*groups, *keys, *table, *places, (uint32_t)groups->n * copies, copies);
-	else
-		group_kernel<false><<<blocks, THREADS, n * one, stream>>>(
-			*groups, *keys, *table, *places, n, 1);
+	group_kernel<DIRECT><<<std::min(pfs_blocks(places->to - (places->from & ~UINT64_C(3)),
+						   threads * ROWS),
+					most),
+			       threads, bytes, stream>>>(groups, *keys, *table, *places, t, copies);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+static uint32_t copies_of(const pfs_device_groups *groups, const pfs_device_table *table)
+{
+	pfs_totals t;
+	uint32_t copies;
+
+	if (table->capacity)
+		return 0;
+	(void)pfs_lay_out(&t, groups, false);
+	copies = copies_in(t, groups->n, SHARED_TWO);
+	return copies ? copies : copies_in(t, groups->n, SHARED_ONE);
+}
+
+extern "C" size_t pfs_cuda_group_room(const pfs_device_groups *groups, const pfs_device_table *table,
+				      const pfs_device_places *places)
+{
+	if (table->capacity || copies_of(groups, table))
+		return 0;
+	return pfs_cuda_group_parts_room(groups, places);
+}
+
+extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_keys *keys,
+			      const pfs_device_table *table, const pfs_device_places *places,
+			      void *d_temporary, cudaStream_t stream)
+{
+	uint32_t copies = copies_of(groups, table);
+	pfs_device_groups added;
+	pfs_totals t;
+
+	if (places->to <= places->from)
+		return 0;
+	if (!copies && d_temporary)
+		return pfs_cuda_group_parts(groups, keys, places, d_temporary, stream);
+	added = pfs_lay_out(&t, groups, !copies);
+	t.n = copies ? (uint32_t)groups->n * copies : 1;
+	while (!copies && (size_t)t.n * 2 * t.planes * 4 <= SHARED_TWO)
+		t.n *= 2;
+	return copies ? launch<true>(added, keys, table, places, t, copies, stream)
+		      : launch<false>(added, keys, table, places, t, 1, stream);
+}
+
+extern "C" int pfs_cuda_group_distinct(unsigned long long *d_value, const pfs_device_key *value,
+				       uint64_t n_values, const pfs_device_keys *keys,
+				       const pfs_device_table *table, uint32_t *d_seen,
+				       const pfs_device_table *pairs,
+				       const pfs_device_places *places, cudaStream_t stream)
+{
+	if (places->to <= places->from)
+		return 0;
+	distinct_kernel<<<pfs_grid(places->to - places->from), 256, 0, stream>>>(
+		d_value, *value, n_values, *keys, *table, d_seen, *pairs, *places);
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -75,6 +75,8 @@ static __device__ __forceinline__ void right_numbers(const pfs_device_keys &keys
 
 			if (!(*valid >> r & 1))
 				continue;
+			if (key.d_map)
+				x[r] = key.d_map[x[r]];
 			above = (uint64_t)x[r] - (uint64_t)key.least + 1;
 			if (x[r] < key.least || above >= range)
 				*valid &= ~(1u << r);

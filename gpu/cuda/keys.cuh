@@ -17,7 +17,8 @@ static __device__ __forceinline__ uint64_t pfs_number(const pfs_device_keys &key
 	for (uint32_t k = 0; k < keys.n; k++) {
 		int64_t x;
 
-		if (pfs_value(keys.key[k].value, place, &x))
+		if (pfs_value(keys.key[k].value, place, &x) &&
+		    (!keys.key[k].d_map || (x = keys.key[k].d_map[x]) != PFS_NOWHERE))
 			number += ((uint64_t)x - (uint64_t)keys.key[k].least + 1) *
 				  keys.key[k].stride;
 		else
@@ -49,6 +50,22 @@ static __device__ __forceinline__ uint64_t pfs_enter(const pfs_device_table &tab
 			there = atomicCAS(&table.d_numbers[at], PFS_EMPTY, number);
 		if (there == PFS_EMPTY || there == number)
 			return at;
+	}
+}
+
+/* True: the number was not there, and now is.  The table has room for all. */
+static __device__ __forceinline__ bool pfs_put(const pfs_device_table &table, uint64_t number)
+{
+	for (uint64_t at = pfs_mix(number) & (table.capacity - 1);;
+	     at = (at + 1) & (table.capacity - 1)) {
+		unsigned long long there = table.d_numbers[at];
+
+		if (there == PFS_EMPTY)
+			there = atomicCAS(&table.d_numbers[at], PFS_EMPTY, number);
+		if (there == PFS_EMPTY)
+			return true;
+		if (there == number)
+			return false;
 	}
 }
 

@@ -45,6 +45,23 @@ void pfs_mirrors_drop_all(struct pfs_cuda_operators *o)
 	}
 }
 
+void pfs_mirror_forget(struct pfs_cuda_operators *o, uint64_t id)
+{
+	PFS_LOCKED(&o->lock);
+
+	for (struct pfs_mirror **at = &o->mirrors; *at; at = &(*at)->next) {
+		struct pfs_mirror *m = *at;
+
+		if (m->id != id)
+			continue;
+		if (m->leases || m->pins)
+			return;
+		*at = m->next;
+		free_mirror(o, m);
+		return;
+	}
+}
+
 /* The lock is held.  Frees what nobody reads, the longest unused first, until `size` more fits. */
 static void make_room(struct pfs_cuda_operators *o, size_t size)
 {

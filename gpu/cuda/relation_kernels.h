@@ -132,6 +132,7 @@ int pfs_cuda_bounds(struct pfs_device_bounds *d_bounds, const struct pfs_device_
 /* A combination of values as one number: the sum of (value - least + 1) * stride, 0 for NULL. */
 struct pfs_device_key {
 	struct pfs_device_value value;
+	const uint32_t *d_map; /* of codes: what stands for each, all ones: nothing does; or NULL */
 	int64_t least;
 	uint64_t stride;
 };
@@ -153,14 +154,16 @@ enum pfs_device_aggregate_op {
 	PFS_DEVICE_SUM_REAL, /* integers and reals, as doubles */
 	PFS_DEVICE_MIN,
 	PFS_DEVICE_MAX,
+	PFS_DEVICE_DISTINCT, /* counted by pfs_cuda_group_distinct */
 };
 
 struct pfs_device_aggregate {
 	enum pfs_device_aggregate_op op;
 	struct pfs_device_value value;
 	bool can_be_null;
-	unsigned long long *d_value; /* by group; a double for SUM_REAL; NULL for COUNT */
-	uint32_t *d_count;	     /* values that are not NULL; NULL where none can be */
+	const uint32_t *d_rank, *d_code; /* of texts, for MIN and MAX: ranks by code, and back */
+	unsigned long long *d_value;	 /* by group; a double for SUM_REAL; NULL for COUNT */
+	uint32_t *d_count;		 /* values that are not NULL; NULL where none can be */
 };
 
 struct pfs_device_groups {
@@ -172,10 +175,27 @@ struct pfs_device_groups {
 };
 
 /* Adds the places to their groups; what d_ arrays hold at first: 0, for MIN INT64_MAX, for MAX
- * INT64_MIN. */
+ * INT64_MIN.  d_temporary has pfs_cuda_group_room() bytes, which may be none. */
 int pfs_cuda_group(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
 		   const struct pfs_device_table *table, const struct pfs_device_places *places,
-		   cudaStream_t stream);
+		   void *d_temporary, cudaStream_t stream);
+size_t pfs_cuda_group_room(const struct pfs_device_groups *groups,
+			   const struct pfs_device_table *table,
+			   const struct pfs_device_places *places);
+/* group_parts.cu: as these, of many groups that are places themselves; room 0: not of these. */
+int pfs_cuda_group_parts(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
+			 const struct pfs_device_places *places, void *d_temporary,
+			 cudaStream_t stream);
+size_t pfs_cuda_group_parts_room(const struct pfs_device_groups *groups,
+				 const struct pfs_device_places *places);
+/* After pfs_cuda_group: d_value[group] += how many different values the places have; `value` is the key
+ * that numbers them, `limit` how many combinations with groups there are.  d_seen: as many bits, 0, or
+ * with `pairs` a table with room for all places. */
+int pfs_cuda_group_distinct(unsigned long long *d_value, const struct pfs_device_key *value,
+			    uint64_t n_values, const struct pfs_device_keys *keys,
+			    const struct pfs_device_table *table, uint32_t *d_seen,
+			    const struct pfs_device_table *pairs,
+			    const struct pfs_device_places *places, cudaStream_t stream);
 int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uint64_t n,
 		     cudaStream_t stream);
 /* Bits of the groups that have a tuple. */
