@@ -97,7 +97,7 @@ PFS_MUST_CHECK int pfs_job_upload(struct pfs_job *job, void *out, const void *fr
 /* Waits for it. */
 PFS_MUST_CHECK int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t size);
 
-/* ---- mirror.c ---- */
+/* ---- cuda_mirror.c ---- */
 
 /* An array of an owner: n elements of element_bits bits, changes noted by stamps (NULL with id 0:
  * copied for this job alone; NULL with an id: it only grows at its end). */

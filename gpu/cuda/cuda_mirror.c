@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/mirror.c - arrays of owners as device copies that are kept from job to job: only blocks
+/* gpu/cuda/cuda_mirror.c - arrays of owners as device copies that are kept from job to job: only blocks
  * that changed cross the bus again.
  *
  * A job that reads a mirror has a lease on it.  While others have leases a mirror is not changed: who
