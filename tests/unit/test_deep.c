@@ -8,11 +8,15 @@
 #include "fs/nodes/ordered.h"
 #include "tests/unit/query_util.h"
 
-#define DEEP 60000
 /* Who writes may wait for a statement's second run, as a whole; that takes a tenth of this. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_THREAD__)
+#define DEEP   20000
+#define WAIT_S 20
+#elif defined(__SANITIZE_ADDRESS__)
+#define DEEP   60000
 #define WAIT_S 20
 #else
+#define DEEP   60000
 #define WAIT_S 5
 #endif
 

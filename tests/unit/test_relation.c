@@ -16,7 +16,7 @@ static const uint32_t sizes[] = {0, 1, 2, 63, 64, 100, 1023, 1024, 1025, 4095, 4
 
 static unsigned rounds_of(uint32_t n)
 {
-	unsigned base = getenv("PFS_LONG") ? 400 : 24;
+	unsigned base = getenv("PFS_LONG") ? 400 : getenv("PFS_TEST_SMALL") ? 6 : 24;
 
 	return n < 200 ? base * 2 : base;
 }
@@ -56,7 +56,7 @@ static void large(void **state)
 	static void (*const cases[])(struct ref_world *) = {ref_case_select, ref_case_compute,
 							    ref_case_sort,   ref_case_group,
 							    ref_case_join,   ref_case_index};
-	unsigned rounds = getenv("PFS_LONG") ? 60 : 3;
+	unsigned rounds = getenv("PFS_LONG") ? 60 : getenv("PFS_TEST_SMALL") ? 1 : 3;
 	struct pfs_operators *operators;
 	struct ref_world w;
 
