@@ -50,6 +50,7 @@ static const struct pfs_cmd command = {
 	"  readdirplus=WHEN          auto, always or never: attributes with listings\n"
 	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
 	"  links=WHEN                auto, no or yes: read the originals of linked files\n"
+	"  snapshot=WHEN             yes or no: use and leave STORE.img, to open it in a moment\n"
 	"  query_others              .query answers others, too, of what each may reach\n"
 	"  query_memory=SIZE         that a statement may need; 1G\n"
 	"  query_memory_total=SIZE   that all statements together may; a quarter of the machine's\n"
@@ -169,6 +170,8 @@ static int load(struct pfs_tree **tree, const struct job *job)
 		.wait_ms = LOCK_WAIT_MS,
 		.engine = job->options.engine,
 		.links = job->options.links,
+		.no_image_file = job->options.no_image_file,
+		.leave_image_file = !job->options.no_image_file && !(job->options.flags & MS_RDONLY),
 	};
 	char why[2 * PATH_MAX];
 	int error = pfs_tree_open(tree, job->store, &tree_options);

@@ -80,6 +80,20 @@ void pfs_image_destroy(struct pfs_tree *tree)
 	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT};
 }
 
+int pfs_image_clear(struct pfs_tree *tree)
+{
+	struct pfs_image *image = &tree->image;
+	const struct pfs_watcher *watchers[PFS_WATCHERS_MAX];
+	unsigned n_watchers = image->n_watchers;
+
+	memcpy(watchers, image->watchers, sizeof(watchers));
+	pfs_image_destroy(tree);
+	PFS_TRY(pfs_image_create(tree));
+	memcpy(image->watchers, watchers, sizeof(watchers));
+	image->n_watchers = n_watchers;
+	return 0;
+}
+
 uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino)
 {
 	uint32_t slot = pfs_slot_map_find(tree->image.by_prime, tree->image.prime, ino);

@@ -61,6 +61,8 @@ struct pfs_image {
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
 	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
+	bool has_file; /* an image file (imagefile.h) of this state of the store was loaded, or written */
+	struct pfs_store_state file_state;
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
 	struct pfs_reserve live_memory;
 };
@@ -69,6 +71,8 @@ struct pfs_image {
 
 PFS_MUST_CHECK int pfs_image_create(struct pfs_tree *tree);
 void pfs_image_destroy(struct pfs_tree *tree);
+/* Makes it as empty as it was; its watchers stay.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_image_clear(struct pfs_tree *tree);
 
 /* The live or unlinked node of that prime, or PFS_NO_SLOT.  Any lock on the tree. */
 uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/image/image.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/names.h"
 #include "fs/image/rare.h"
 #include "fs/image/slotmap.h"
@@ -343,7 +344,11 @@ static int load(struct loader *loader)
 int pfs_load(struct pfs_tree *tree)
 {
 	struct loader loader = {.tree = tree, .rare_lock = PTHREAD_MUTEX_INITIALIZER};
-	int rc = load(&loader);
+	int rc = tree->options.no_image_file ? -ENOENT : pfs_imagefile_load(tree);
+
+	if (rc != -ENOENT)
+		return rc;
+	rc = load(&loader);
 
 	free(loader.hashes);
 	return rc;

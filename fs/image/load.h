@@ -6,7 +6,7 @@
 
 #include "fs/tree/tree.h"
 
-/* Fills an empty image from the store.  -EUCLEAN, with a line in the log that names the node, for
+/* Fills an empty image from the image file, if there is one to be used, or from the store.  -EUCLEAN, with a line in the log that names the node, for
  * records that are no tree. */
 PFS_MUST_CHECK int pfs_load(struct pfs_tree *tree);
 

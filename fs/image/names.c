@@ -135,6 +135,16 @@ int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region, ui
 	return 0;
 }
 
+int pfs_names_adopt(struct pfs_names *names, void **bytes, uint64_t size)
+{
+	uint64_t first;
+
+	PFS_VERIFY_CHECK(names->end == 1 && size % UNIT == 0);
+	PFS_TRY(take_fresh(names, &first, size / UNIT - 1));
+	*bytes = names->heap.base;
+	return 0;
+}
+
 void pfs_names_remove(struct pfs_names *names, uint32_t place)
 {
 	unsigned char *p = at(names, place);

@@ -28,6 +28,10 @@ struct pfs_name_region {
 };
 PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region,
 				    uint32_t *place, const void *name, size_t len);
+/* Makes an empty heap one of `size` bytes, which the caller fills at *bytes: 4 zeros, then for each name its
+ * length, its bytes, and NULs up to a multiple of 4 bytes, one at least; a name's place is where it begins,
+ * divided by 4.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_names_adopt(struct pfs_names *names, void **bytes, uint64_t size);
 void pfs_names_remove(struct pfs_names *names, uint32_t place);
 /* The heap for the engine's listings: all but place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);

@@ -208,6 +208,26 @@ uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *prime
 	return i == PFS_NO_SLOT ? i : cells(&map->old)[i] - 1;
 }
 
+const uint32_t *pfs_slot_map_cells(const struct pfs_slot_map *map, uint32_t *n_cells)
+{
+	PFS_VERIFY_CHECK(!map->old.n_cells);
+	*n_cells = map->now.n_cells;
+	return cells(&map->now);
+}
+
+int pfs_slot_map_adopt(struct pfs_slot_map *map, uint32_t **out, uint32_t n_cells, uint32_t n_used)
+{
+	struct table table;
+
+	PFS_VERIFY_CHECK(!map->now.n_used && !map->old.n_cells);
+	PFS_TRY(table_create(&table, n_cells));
+	table_release(&map->now);
+	map->now = table;
+	map->now.n_used = n_used;
+	*out = cells(&map->now);
+	return 0;
+}
+
 uint64_t pfs_slot_map_memory(const struct pfs_slot_map *map)
 {
 	return sizeof(*map) + ((size_t)map->now.n_cells + map->old.n_cells) * sizeof(uint32_t);

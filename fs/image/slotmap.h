@@ -21,6 +21,14 @@ void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint6
 uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
 /* Makes an insert or find of that prime faster, a little later. */
 void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime);
+
+/* The cells as they lie in memory, for whoever keeps them; of a map that nothing was removed from, and that has
+ * not grown since it was reserved. */
+const uint32_t *pfs_slot_map_cells(const struct pfs_slot_map *map, uint32_t *n_cells);
+/* Makes an empty map one of such cells, which the caller fills at *cells; n_used of them are not 0, which is
+ * fewer than all.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_slot_map_adopt(struct pfs_slot_map *map, uint32_t **cells, uint32_t n_cells,
+				      uint32_t n_used);
 uint64_t pfs_slot_map_memory(const struct pfs_slot_map *map);
 
 #endif

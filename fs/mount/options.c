@@ -113,6 +113,16 @@ static int parse_links(enum pfs_links_choice *out, const char *text)
 	return 0;
 }
 
+static int parse_snapshot(bool *no_image_file, const char *text)
+{
+	static const char *const names[] = {"yes", "no"};
+	unsigned i;
+
+	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
+	*no_image_file = i == 1;
+	return 0;
+}
+
 static int parse_timeout(double *out, const char *text)
 {
 	char *end;
@@ -257,6 +267,10 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 	if (strcmp(word, "links") == 0) {
 		*wants = "auto, no or yes";
 		return parse_links(&options->links, value);
+	}
+	if (strcmp(word, "snapshot") == 0) {
+		*wants = "yes or no";
+		return parse_snapshot(&options->no_image_file, value);
 	}
 	if (strcmp(word, "query_memory") == 0) {
 		*wants = "bytes, with K, M, G or T perhaps; 0: no limit";

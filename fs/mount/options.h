@@ -32,6 +32,7 @@ struct pfs_mount_options {
 	enum pfs_readdirplus readdirplus;
 	enum pfs_engine_kind engine;
 	enum pfs_links_choice links;
+	bool no_image_file;	/* neither used nor left (fs/image/imagefile.h) */
 	bool query_others;	/* `.query` answers all users, each of what it may see */
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
 	uint64_t query_memory_total; /* and all of them together; 0: a quarter of the machine's */

@@ -11,6 +11,7 @@
 #include "fs/content/register.h"
 #include "fs/content/row.h"
 #include "fs/image/image.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/load.h"
 #include "fs/image/primes.h"
 #include "fs/image/span.h"
@@ -116,6 +117,8 @@ int pfs_tree_close(struct pfs_tree *tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
 	PFS_VERIFY_CHECK(!pfs_watch_check(tree));
+	if (tree->options.leave_image_file && !rc)
+		pfs_imagefile_write_behind(tree);
 	pfs_indexes_destroy(tree);
 	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);

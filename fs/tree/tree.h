@@ -44,6 +44,9 @@ struct pfs_tree_options {
 	bool alone;	  /* with read_only: lock the store as a writer does */
 	bool beside_writer; /* with read_only: without a lock, all of the group committed last */
 	bool no_atime;    /* never update access times */
+	bool no_image_file; /* load the image from the store's rows, whatever lies beside it */
+	bool leave_image_file; /* when it is closed: by another process (fs/image/imagefile.h); who closes
+				  it then ends */
 	unsigned wait_ms; /* for another process's lock on the store */
 	enum pfs_engine_kind engine; /* who answers questions about sets */
 	const char *vfs;  /* see pfs_store_options */

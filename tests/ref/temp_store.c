@@ -11,7 +11,7 @@
 #include "base/checked.h"
 #include "tests/ref/temp_store.h"
 
-static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", ".img", ".img.part"};
 
 const struct pfs_caller temp_root = {.uid = 0, .gid = 0, .umask = 022};
 const struct pfs_caller temp_user = {.uid = 1000, .gid = 1000, .umask = 022};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/imagefile.h - the image as a file beside its store, STORE.img, so that opening the store need not
+ * read its rows and make its indexes again (docs/FORMAT.md, "The image file").
+ *
+ * The store alone is the truth: an image file that is missing, unreadable, somebody else's, of another state
+ * of the store, cut, changed or made up is no error, the image is then loaded from the rows.  All of the
+ * file is read and verified before anything of it is used, and it is not looked at again: whatever happens
+ * to it afterwards changes no answer.
+ *
+ * Locks: nobody else sees the tree meanwhile. */
+#ifndef PFS_FS_IMAGE_IMAGEFILE_H
+#define PFS_FS_IMAGE_IMAGEFILE_H
+
+#include "fs/tree/tree.h"
+
+#define PFS_IMAGE_FILE_SUFFIX ".img"
+#define PFS_IMAGE_FILE_NODES  65536u /* fewer are loaded in a moment, and have none */
+
+/* Fills an empty image.  -ENOENT: there is no image file that may be used, and the image is as empty as
+ * before; -ENOMEM. */
+PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree);
+
+/* Writes the image, which has to be that of the store's last committed group, into a file beside the store
+ * and puts it in the place of the one that is there; takes as long as the disk does.  The file has the
+ * store's mode, less what lets others write, and its owner.  -ENODATA: the store's groups have no tokens
+ * (meta/store.h); -EBUSY: somebody else is at it; -ENOSPC: less than a tenth of the filesystem would stay
+ * free; -EPERM: it cannot be the store's owner's; -ENOMEM; what the system says of files. */
+PFS_MUST_CHECK int pfs_imagefile_write(const struct pfs_tree *tree);
+
+/* The same by a process of its own, which holds nothing of the store and ends by itself, unless the image is
+ * small (PFS_IMAGE_FILE_NODES) or the store's last group is the one that the image file has.  The journal
+ * has stopped, and this process is about to end. */
+void pfs_imagefile_write_behind(struct pfs_tree *tree);
+
+#endif

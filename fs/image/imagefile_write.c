@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing an image file: section after section through one block's buffer.  Names are laid out anew, in order
+ * of slots and without what removed ones have left. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/btree.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "fs/image/imagefile_impl.h"
+#include "fs/image/names.h"
+#include "fs/image/rare.h"
+#include "fs/image/slotmap.h"
+#include "fs/tree/tree_impl.h"
+
+#define PART_SUFFIX ".part"
+#define HEAP_UNIT   4u
+#define NICE	    10
+#define FREE_PART   10u /* one of so many parts of the filesystem stays free */
+
+struct writer {
+	const struct pfs_tree *tree;
+	const struct pfs_image *image;
+	int fd;
+	struct pfs_image_header header;
+	struct pfs_image_layout layout;
+	uint64_t *sums;
+	uint8_t *buffer; /* PFS_IMAGE_FILE_BLOCK bytes */
+	size_t filled;
+	unsigned section;
+	uint64_t block; /* the next one's number */
+};
+
+static bool is_live(const struct pfs_image *image, uint32_t slot)
+{
+	return image->live[slot / 64] >> slot % 64 & 1;
+}
+
+/* ---- the stream of blocks ---- */
+
+static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
+{
+	const uint8_t *at = bytes;
+
+	while (size) {
+		ssize_t n = pwrite(fd, at, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		at += n;
+		offset += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int flush(struct writer *writer)
+{
+	uint64_t at = (writer->block - writer->layout.first_block[writer->section]) *
+		      PFS_IMAGE_FILE_BLOCK;
+
+	if (!writer->filled)
+		return 0;
+	writer->sums[writer->block] = pfs_imagefile_sum(&writer->header, writer->block,
+							writer->buffer, writer->filled);
+	PFS_TRY(write_at(writer->fd, writer->buffer, writer->filled,
+			 writer->layout.offset[writer->section] + at));
+	writer->block++;
+	writer->filled = 0;
+	return 0;
+}
+
+static int put(struct writer *writer, const void *bytes, size_t size)
+{
+	while (size) {
+		size_t n = PFS_MIN(size, PFS_IMAGE_FILE_BLOCK - writer->filled);
+
+		memcpy(writer->buffer + writer->filled, bytes, n);
+		writer->filled += n;
+		bytes = (const uint8_t *)bytes + n;
+		size -= n;
+		if (writer->filled == PFS_IMAGE_FILE_BLOCK)
+			PFS_TRY(flush(writer));
+	}
+	return 0;
+}
+
+/* ---- sections ---- */
+
+static int write_column(struct writer *writer)
+{
+	static const uint64_t nothing;
+	const struct pfs_image *image = writer->image;
+	size_t element;
+	const uint8_t *column = pfs_imagefile_column(image, &element, writer->section);
+
+	if (image->nodes == image->end)
+		return put(writer, column, element * image->end);
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		PFS_TRY(put(writer, is_live(image, slot) ? column + slot * element : (const void *)&nothing,
+			    element));
+	return 0;
+}
+
+/* Bytes of a name with its length, a NUL, and up to whole units. */
+static size_t name_room(size_t len)
+{
+	return pfs_div_round_up(1 + len + 1, HEAP_UNIT) * HEAP_UNIT;
+}
+
+static int write_places(struct writer *writer)
+{
+	const struct pfs_image *image = writer->image;
+	uint32_t next = 1; /* place 0 is that of no name */
+
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		uint32_t place = 0;
+		size_t len;
+
+		if (is_live(image, slot) && slot != image->root) {
+			(void)pfs_names_get(image->names, image->name[slot], &len);
+			place = next;
+			next += (uint32_t)(name_room(len) / HEAP_UNIT);
+		}
+		PFS_TRY(put(writer, &place, sizeof(place)));
+	}
+	return 0;
+}
+
+static int write_names(struct writer *writer)
+{
+	const struct pfs_image *image = writer->image;
+	uint8_t room[1 + PFS_NAME_MAX + 1 + HEAP_UNIT];
+
+	memset(room, 0, HEAP_UNIT);
+	PFS_TRY(put(writer, room, HEAP_UNIT));
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		const char *name;
+		size_t len;
+
+		if (!is_live(image, slot) || slot == image->root)
+			continue;
+		name = pfs_names_get(image->names, image->name[slot], &len);
+		room[0] = (uint8_t)len;
+		memcpy(room + 1, name, len);
+		memset(room + 1 + len, 0, name_room(len) - 1 - len);
+		PFS_TRY(put(writer, room, name_room(len)));
+	}
+	return 0;
+}
+
+static int write_index(struct writer *writer)
+{
+	const struct pfs_btree *index = writer->image->by_name;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(index, &cursor, 0, 0);
+	while (pfs_btree_next(index, &cursor, &entry)) {
+		uint32_t hash = (uint32_t)(entry.key & ((UINT64_C(1) << PFS_NAME_HASH_BITS) - 1));
+		uint64_t packed = pfs_image_entry(hash, entry.slot);
+
+		PFS_TRY(put(writer, &packed, sizeof(packed)));
+	}
+	return 0;
+}
+
+static int write_rare_of(struct writer *writer, uint32_t slot)
+{
+	static const uint8_t zeros[8];
+	const struct pfs_rare_values *values = pfs_rare_find(writer->image->rare, slot);
+	struct pfs_image_rare rare = {
+		.slot = slot, .target_len = values->target_len, .rdev = values->rdev};
+
+	for (unsigned i = 0; i < PFS_RARE_TIMES; i++) {
+		rare.times[i].sec = values->times[i].sec;
+		rare.times[i].nsec = values->times[i].nsec;
+	}
+	PFS_TRY(put(writer, &rare, sizeof(rare)));
+	PFS_TRY(put(writer, values->target, values->target_len));
+	return put(writer, zeros, (8 - values->target_len % 8) % 8);
+}
+
+static int write_rare(struct writer *writer)
+{
+	const struct pfs_image *image = writer->image;
+
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		if (is_live(image, slot) && image->state[slot] & PFS_SLOT_RARE)
+			PFS_TRY(write_rare_of(writer, slot));
+	return 0;
+}
+
+static int write_section(struct writer *writer, const uint32_t *cells)
+{
+	switch (writer->section) {
+	case PFS_SECTION_NAME:
+		return write_places(writer);
+	case PFS_SECTION_HEAP:
+		return write_names(writer);
+	case PFS_SECTION_INDEX:
+		return write_index(writer);
+	case PFS_SECTION_MAP:
+		return put(writer, cells, writer->layout.size[PFS_SECTION_MAP]);
+	case PFS_SECTION_RARE:
+		return write_rare(writer);
+	default:
+		return write_column(writer);
+	}
+}
+
+/* ---- the whole file ---- */
+
+/* The counts that all else follows from. */
+static int count(struct writer *writer)
+{
+	const struct pfs_image *image = writer->image;
+	struct pfs_image_header *header = &writer->header;
+	struct pfs_store_state state;
+
+	PFS_TRY(pfs_store_state(writer->tree->store, &state));
+	*header = (struct pfs_image_header){
+		.magic = PFS_IMAGE_FILE_MAGIC,
+		.order = PFS_IMAGE_FILE_ORDER,
+		.seed = pfs_store_seed(writer->tree->store),
+		.seq = state.seq,
+		.end = image->end,
+		.nodes = image->nodes,
+		.directories = image->directories,
+		.root = image->root,
+		.heap_size = HEAP_UNIT,
+		.far_times = image->has_far_times,
+	};
+	memcpy(header->token, state.token, PFS_TOKEN_SIZE);
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		size_t len;
+
+		if (!is_live(image, slot))
+			continue;
+		(void)pfs_names_get(image->names, image->name[slot], &len);
+		header->heap_size += slot == image->root ? 0 : name_room(len);
+		if (image->state[slot] & PFS_SLOT_RARE)
+			header->rare_size += sizeof(struct pfs_image_rare) +
+					     pfs_div_round_up(pfs_rare_find(image->rare, slot)->target_len, 8) * 8;
+	}
+	return header->heap_size / HEAP_UNIT < UINT32_MAX ? 0 : -EFBIG;
+}
+
+/* A map with nothing in it but nodes that have names. */
+static int make_map(const struct pfs_image *image, struct pfs_slot_map **map)
+{
+	int error;
+
+	PFS_TRY(pfs_slot_map_create(map));
+	error = pfs_slot_map_reserve(*map, (uint64_t)image->nodes + image->nodes / 16);
+	if (error) {
+		pfs_slot_map_destroy(*map);
+		return error;
+	}
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		if (is_live(image, slot))
+			pfs_slot_map_insert(*map, image->prime, slot);
+	return 0;
+}
+
+static int check_space(const struct writer *writer)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(writer->fd, &fs))
+		return -errno;
+	return (uint64_t)fs.f_bavail * fs.f_frsize <
+			       writer->layout.file_size + (uint64_t)fs.f_blocks / FREE_PART * fs.f_frsize
+		       ? -ENOSPC
+		       : 0;
+}
+
+static int write_sections(struct writer *writer, const uint32_t *cells)
+{
+	struct pfs_image_header *header = &writer->header;
+	size_t table_size = writer->layout.blocks * sizeof(uint64_t);
+
+	PFS_TRY(check_space(writer));
+	if (ftruncate(writer->fd, (off_t)writer->layout.file_size))
+		return -errno;
+	for (writer->section = 0; writer->section < PFS_SECTIONS; writer->section++) {
+		PFS_TRY(write_section(writer, cells));
+		PFS_TRY(flush(writer));
+	}
+	header->table_checksum = pfs_imagefile_sum(header, PFS_SUM_TABLE, writer->sums, table_size);
+	header->checksum = pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
+					     offsetof(struct pfs_image_header, checksum));
+	PFS_TRY(write_at(writer->fd, writer->sums, table_size, PFS_IMAGE_FILE_PAGE));
+	PFS_TRY(write_at(writer->fd, header, sizeof(*header), 0));
+	return fsync(writer->fd) ? -errno : 0;
+}
+
+static int write_file(struct writer *writer)
+{
+	struct pfs_slot_map *map;
+	const uint32_t *cells;
+	int error;
+
+	PFS_TRY(count(writer));
+	PFS_TRY(make_map(writer->image, &map));
+	cells = pfs_slot_map_cells(map, &writer->header.cells);
+	pfs_imagefile_layout(&writer->layout, &writer->header);
+	writer->sums = malloc(writer->layout.blocks * sizeof(uint64_t));
+	writer->buffer = malloc(PFS_IMAGE_FILE_BLOCK);
+	error = writer->sums && writer->buffer ? write_sections(writer, cells) : -ENOMEM;
+	free(writer->sums);
+	free(writer->buffer);
+	pfs_slot_map_destroy(map);
+	return error;
+}
+
+/* ---- its place ---- */
+
+/* The lock is ours alone and nobody can have prepared the file; nor has it become the image file, by whoever had
+ * the lock before. */
+static int check_part(int fd, const char *name)
+{
+	struct stat opened, named;
+
+	if (fstat(fd, &opened))
+		return -errno;
+	if (!S_ISREG(opened.st_mode) || opened.st_nlink != 1 || opened.st_uid != geteuid())
+		return -EPERM;
+	if (flock(fd, LOCK_EX | LOCK_NB) || lstat(name, &named) || named.st_ino != opened.st_ino ||
+	    named.st_dev != opened.st_dev)
+		return -EBUSY;
+	return fchmod(fd, S_IRUSR | S_IWUSR) || ftruncate(fd, 0) ? -errno : 0;
+}
+
+/* Opens the file that is going to be the new one, and locks it: what an earlier attempt has left of it is
+ * used again.  A descriptor. */
+static int open_part(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = check_part(fd, name);
+	if (!error)
+		return fd;
+	(void)close(fd);
+	return error;
+}
+
+/* Nobody may read it who may not read the store, and nobody but the owner write it. */
+static int take_rights(int fd, const struct stat *store)
+{
+	mode_t mode = store->st_mode & (S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+
+	if (fchown(fd, store->st_uid, store->st_gid)) {
+		if (store->st_uid != geteuid())
+			return -EPERM;
+		mode &= ~(mode_t)(S_IRGRP | S_IROTH); /* meant for another group */
+	}
+	return fchmod(fd, mode) ? -errno : 0;
+}
+
+static int sync_folder(const char *name)
+{
+	char *folder PFS_FREE = strdup(name);
+	int fd PFS_CLOSE = -1;
+
+	if (!folder)
+		return -ENOMEM;
+	*strrchr(folder, '/') = '\0'; /* the name is absolute */
+	fd = open(*folder ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || (fsync(fd) && errno != EINVAL) ? -errno : 0;
+}
+
+/* What is written is of no use once the store is another file, or gone. */
+static bool is_still_there(const struct stat *store, const char *path)
+{
+	struct stat now;
+
+	return !stat(path, &now) && now.st_dev == store->st_dev && now.st_ino == store->st_ino;
+}
+
+int pfs_imagefile_write(const struct pfs_tree *tree)
+{
+	const char *path = pfs_store_path(tree->store);
+	struct stat store;
+	struct writer writer = {.tree = tree, .image = &tree->image};
+	char *name PFS_FREE = pfs_imagefile_name(tree, "");
+	char *part PFS_FREE = pfs_imagefile_name(tree, PART_SUFFIX);
+	int fd PFS_CLOSE = -1;
+	int error;
+
+	if (!name || !part)
+		return -ENOMEM;
+	if (stat(path, &store))
+		return -errno;
+	fd = open_part(part);
+	if (fd < 0)
+		return fd;
+	writer.fd = fd;
+	error = take_rights(fd, &store);
+	if (!error)
+		error = write_file(&writer);
+	if (!error && !is_still_there(&store, path))
+		error = -ENOENT;
+	if (!error && rename(part, name))
+		error = -errno;
+	if (error)
+		(void)unlink(part);
+	return error ? error : sync_folder(name);
+}
+
+/* ---- behind ---- */
+
+static bool is_wanted(struct pfs_tree *tree)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_store_state state;
+
+	if (image->nodes < PFS_IMAGE_FILE_NODES || pfs_store_state(tree->store, &state))
+		return false;
+	return !image->has_file || image->file_state.seq != state.seq ||
+	       memcmp(image->file_state.token, state.token, PFS_TOKEN_SIZE) != 0;
+}
+
+/* Lets go of the store's lock, of the terminal and of whoever waits for the end of a pipe. */
+static void let_go(void)
+{
+	sigset_t none;
+
+	pfs_log_open(PFS_LOG_NOTHING, false);
+	(void)close_range(0, ~0U, 0);
+	for (int fd = 0; fd < 3; fd++)
+		if (open("/dev/null", O_RDWR) < 0)
+			break;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+}
+
+void pfs_imagefile_write_behind(struct pfs_tree *tree)
+{
+	pid_t writer;
+
+	if (!is_wanted(tree))
+		return;
+	writer = fork();
+	if (writer < 0)
+		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", pfs_store_path(tree->store),
+			    strerror(errno));
+	if (writer)
+		return;
+	let_go();
+	_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
+}

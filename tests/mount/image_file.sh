@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The image file that a large store is opened from: left by umount, used by mounts and by commands, and made
+# anew when the store has changed.  What is in it otherwise is test_imagefile's.
+. "$(dirname "$0")/../lib.sh"
+requires fuse awk
+
+image=$store.img
+awk 'BEGIN { for (i = 0; i < 70000; i++) printf "/d%d/e%d/f%d\n", i % 50, i % 1000, i }' >"$work/list"
+primefs import --quiet --format=paths "$work/list" "$store"
+
+# is_another INODE: there is an image file, whole, and it is not that one.
+is_another() { [[ -e $image && ! -e $image.part && $(stat -c %i "$image") != "${1-}" ]]; }
+await_image() { wait_for 60 is_another "${1-}"; }
+answers() { primefs find "$store" -name '*99' | sort | sha256sum; }
+rm -f "$image"
+expected=$(answers)
+
+mount_store -o snapshot=no
+unmount_store
+mount_store -o ro
+unmount_store
+sleep 0.5
+not_ok 'without leave none is made' test -e "$image"
+fails_with 'yes or no' 'snapshot: not yes or no' primefs mount -o snapshot=perhaps "$store" "$mnt"
+
+mount_store
+unmount_store
+ok 'umount leaves one' await_image
+is 'with the mode of the store' "$(stat -c %a:%u "$image")" "$(stat -c %a:%u "$store")"
+is 'commands answer from it as before' "$(answers)" "$expected"
+made=$(stat -c %i "$image")
+mount_store -o noatime
+is 'a mount, too' "$(find "$mnt/d7/e7" -type f | wc -l)$(find "$mnt" -name '*99' | wc -l)" "70$(primefs find "$store" -name '*99' | wc -l)"
+unmount_store
+sleep 0.5
+is 'and it stays as long as nothing changes' "$(stat -c %i "$image")" "$made"
+
+mount_store
+mkdir "$mnt/new"
+mv "$mnt/d7" "$mnt/new/d7"
+rm -r "$mnt/d8"
+unmount_store
+ok 'a change makes another one' await_image "$made"
+is 'which knows of it' "$(primefs find "$store" -path '/new/*' -name f7)$(primefs find "$store" -path '/d8*' | wc -l)" /new/d7/e7/f70
+check_store
+
+# Outdated: the store was changed, and the daemon killed.
+mount_in_foreground
+touch "$mnt/kept"
+sync "$mnt/kept"
+kill -9 "$daemon"
+wait "$daemon" 2>/dev/null || true
+primefs umount "$mnt"
+is 'after a kill the store tells' "$(primefs find "$store" -name kept)" /kept
+mount_store
+ok 'and is mounted' test -e "$mnt/kept"
+made=$(stat -c %i "$image")
+unmount_store
+ok 'which makes another one' await_image "$made"
+is 'that has it' "$(primefs find "$store" -name kept)" /kept
+
+# Cut and overwritten while it is used.
+expected=$(answers)
+mount_store
+: >"$image"
+is 'what is mounted does not need it any more' "$(find "$mnt" -name '*99' | wc -l)" "$(primefs find "$store" -name '*99' | wc -l)"
+unmount_store
+head -c 1000000 /dev/urandom >"$image"
+is 'nonsense is not used' "$(answers)" "$expected"
+rm -f "$image"
+check_store

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/* The image file: what is answered with it is what is answered without; damaged, made up, another store's or
+ * another user's, it is as if there were none.  PFS_LONG=1: more rounds.  PFS_SEED=N: another run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/btree.h"
+#include "base/checked.h"
+#include "base/log.h"
+#include "fs/image/imagefile_impl.h"
+#include "fs/tree/tree_impl.h"
+#include "tests/ref/random.h"
+#include "tests/ref/temp_store.h"
+#include "tests/ref/tree_model.h"
+
+static uint64_t seed;
+static bool is_long;
+
+static char *file_of(const struct temp_store *temp)
+{
+	static char name[128];
+
+	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, temp->path);
+	return name;
+}
+
+/* ---- two images ---- */
+
+static void assert_same_node(struct pfs_tree *a, struct pfs_tree *b, uint32_t slot)
+{
+	struct pfs_node_record x, y;
+
+	assert_int_equal(a->image.prime[slot], b->image.prime[slot]);
+	if (!a->image.prime[slot])
+		return;
+	pfs_image_record(a, &x, slot);
+	pfs_image_record(b, &y, slot);
+	assert_int_equal(x.name_len, y.name_len);
+	assert_memory_equal(x.name, y.name, x.name_len);
+	assert_int_equal(x.target_len, y.target_len);
+	if (x.target_len)
+		assert_memory_equal(x.target, y.target, x.target_len);
+	x.name = y.name = x.target = y.target = NULL;
+	assert_memory_equal(&x, &y, offsetof(struct pfs_node_record, name));
+	assert_int_equal(a->image.links[slot], b->image.links[slot]);
+	assert_true((a->image.live[slot / 64] >> slot % 64 & 1) == (b->image.live[slot / 64] >> slot % 64 & 1));
+	assert_int_equal(a->image.state[slot], b->image.state[slot]);
+	assert_int_equal(pfs_image_slot(b, x.prime), slot);
+}
+
+static void assert_same_index(struct pfs_tree *a, struct pfs_tree *b)
+{
+	struct pfs_btree_cursor in_a, in_b;
+	struct pfs_btree_entry x, y;
+
+	pfs_btree_seek(a->image.by_name, &in_a, 0, 0);
+	pfs_btree_seek(b->image.by_name, &in_b, 0, 0);
+	while (pfs_btree_next(a->image.by_name, &in_a, &x)) {
+		assert_true(pfs_btree_next(b->image.by_name, &in_b, &y));
+		assert_true(x.key == y.key && x.slot == y.slot);
+	}
+	assert_false(pfs_btree_next(b->image.by_name, &in_b, &y));
+	assert_int_equal(pfs_btree_verify(b->image.by_name), 0);
+}
+
+static void assert_same(struct pfs_tree *a, struct pfs_tree *b)
+{
+	assert_int_equal(a->image.end, b->image.end);
+	assert_int_equal(a->image.nodes, b->image.nodes);
+	assert_int_equal(a->image.directories, b->image.directories);
+	assert_int_equal(a->image.root, b->image.root);
+	assert_int_equal(a->image.free_count, b->image.free_count);
+	for (uint32_t slot = 0; slot < a->image.end; slot++)
+		assert_same_node(a, b, slot);
+	assert_same_index(a, b);
+	assert_int_equal(tree_model_state_of(a), tree_model_state_of(b));
+}
+
+static struct pfs_tree *open_rows(const struct temp_store *temp)
+{
+	return temp_tree_open_with(temp, &(struct pfs_tree_options){.read_only = true,
+								    .no_image_file = true});
+}
+
+static struct pfs_tree *open_file(const struct temp_store *temp)
+{
+	return temp_tree_open_with(temp, &(struct pfs_tree_options){.read_only = true});
+}
+
+static void write_file(const struct temp_store *temp)
+{
+	struct pfs_tree *tree = open_rows(temp);
+
+	assert_int_equal(pfs_imagefile_write(tree), 0);
+	temp_tree_close(tree);
+}
+
+/* Whether it is used; what is answered is the same either way. */
+static bool check_file(const struct temp_store *temp)
+{
+	struct pfs_tree *rows = open_rows(temp), *file = open_file(temp);
+	bool used = file->image.has_file;
+
+	assert_false(rows->image.has_file);
+	assert_same(rows, file);
+	temp_tree_close(rows);
+	temp_tree_close(file);
+	return used;
+}
+
+/* ---- a tree with everything that images have ---- */
+
+static void add_rare(struct pfs_tree *tree, unsigned round)
+{
+	const struct stat far = {.st_mtim = {.tv_sec = INT64_C(1) << 40, .tv_nsec = 5}};
+	struct pfs_entry entry;
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "link %u", round);
+	assert_int_equal(pfs_tree_symlink(tree, &entry, PFS_ROOT_PRIME, name, "to/somewhere",
+					  &temp_root),
+			 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	(void)snprintf(name, sizeof(name), "far %u", round);
+	assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFBLK | 0600, 0x1234,
+				       &temp_root),
+			 0);
+	assert_int_equal(pfs_tree_setattr(tree, &entry, entry.attr.st_ino, &far, PFS_SET_MTIME,
+					  &temp_root),
+			 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+}
+
+/* A store after so many random operations, which the model knows, and with an image file. */
+static void make_store(struct temp_store *temp, unsigned steps)
+{
+	struct pfs_tree *tree;
+
+	temp_store_create(temp);
+	tree = temp_tree_open(temp);
+	tree_model_start(tree, seed);
+	for (unsigned i = 0; i < steps; i++)
+		tree_model_step();
+	add_rare(tree, 0);
+	temp_tree_close(tree);
+	write_file(temp);
+}
+
+/* Over and over: changed where it was loaded from the file, and written anew. */
+static void answers_are_the_same(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree;
+
+	temp_store_create(&temp);
+	tree = temp_tree_open(&temp);
+	tree_model_start(tree, seed);
+	for (unsigned round = 0; round < (is_long ? 200 : 20); round++) {
+		for (unsigned i = 0; i < 300; i++)
+			tree_model_step();
+		assert_int_equal(tree_model_state_of(tree), tree_model_state());
+		temp_tree_close(tree);
+		assert_false(check_file(&temp) && round);
+		write_file(&temp);
+		assert_true(check_file(&temp));
+		tree = temp_tree_open(&temp);
+		assert_true(tree->image.has_file);
+		tree_model_reopened(tree);
+	}
+	temp_tree_close(tree);
+	assert_int_equal(temp_store_findings(&temp), 0);
+	temp_store_remove(&temp);
+}
+
+static void what_few_have_is_there(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree;
+
+	make_store(&temp, 50);
+	tree = temp_tree_open(&temp);
+	assert_true(tree->image.has_file);
+	add_rare(tree, 1);
+	temp_tree_close(tree);
+	assert_false(check_file(&temp));
+	write_file(&temp);
+	assert_true(check_file(&temp));
+	temp_store_remove(&temp);
+}
+
+/* ---- damage ---- */
+
+static uint8_t *bytes;
+static size_t size;
+
+static void take_bytes(const struct temp_store *temp)
+{
+	struct stat attr = {0};
+	int fd = open(file_of(temp), O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &attr), 0);
+	size = (size_t)attr.st_size;
+	free(bytes);
+	bytes = malloc(size);
+	assert_non_null(bytes);
+	assert_int_equal(read(fd, bytes, size), size);
+	assert_int_equal(close(fd), 0);
+}
+
+static void put_bytes(const struct temp_store *temp, size_t n)
+{
+	int fd = open(file_of(temp), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, n), n);
+	assert_int_equal(close(fd), 0);
+}
+
+/* A byte that means something: padding does not. */
+static size_t any_byte(uint64_t *random, const struct pfs_image_layout *layout)
+{
+	for (;;) {
+		unsigned section = random_below(random, PFS_SECTIONS + 2);
+
+		if (section == PFS_SECTIONS)
+			return random_below(random, sizeof(struct pfs_image_header));
+		if (section > PFS_SECTIONS)
+			return PFS_IMAGE_FILE_PAGE +
+			       random_below(random, (uint32_t)(layout->blocks * sizeof(uint64_t)));
+		if (layout->size[section])
+			return layout->offset[section] +
+			       random_below(random, (uint32_t)layout->size[section]);
+	}
+}
+
+static void damaged_files_are_not_used(void **state PFS_UNUSED)
+{
+	struct pfs_image_layout layout;
+	struct temp_store temp;
+	uint64_t random = seed;
+
+	make_store(&temp, 500);
+	take_bytes(&temp);
+	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
+	for (unsigned i = 0; i < (is_long ? 2000 : 100); i++) {
+		size_t at = any_byte(&random, &layout);
+		uint8_t bit = (uint8_t)(1u << random_below(&random, 8));
+
+		bytes[at] ^= bit;
+		put_bytes(&temp, size);
+		assert_false(check_file(&temp));
+		bytes[at] ^= bit;
+	}
+	for (unsigned i = 0; i < (is_long ? 500 : 50); i++) {
+		put_bytes(&temp, random_below(&random, (uint32_t)size));
+		assert_false(check_file(&temp));
+	}
+	put_bytes(&temp, size);
+	assert_true(check_file(&temp));
+	temp_store_remove(&temp);
+}
+
+/* Makes all checksums right. */
+static void sum_up(void)
+{
+	struct pfs_image_header *header = (struct pfs_image_header *)bytes;
+	uint64_t *sums = (uint64_t *)(bytes + PFS_IMAGE_FILE_PAGE);
+	struct pfs_image_layout layout;
+
+	pfs_imagefile_layout(&layout, header);
+	for (unsigned section = 0; section < PFS_SECTIONS; section++) {
+		uint64_t block = layout.first_block[section];
+
+		for (uint64_t at = 0; at < layout.size[section]; at += PFS_IMAGE_FILE_BLOCK, block++)
+			sums[block] = pfs_imagefile_sum(
+				header, block, bytes + layout.offset[section] + at,
+				PFS_MIN(layout.size[section] - at, PFS_IMAGE_FILE_BLOCK));
+	}
+	header->table_checksum =
+		pfs_imagefile_sum(header, PFS_SUM_TABLE, sums, layout.blocks * sizeof(*sums));
+	header->checksum = pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
+					     offsetof(struct pfs_image_header, checksum));
+}
+
+static int pass(void *arg PFS_UNUSED, const struct pfs_walk_node *node PFS_UNUSED)
+{
+	return 0;
+}
+
+static uint32_t any_value(uint64_t *random)
+{
+	switch (random_below(random, 4)) {
+	case 0:
+		return (uint32_t)random_next(random);
+	case 1:
+		return UINT32_MAX - random_below(random, 3);
+	default:
+		return random_below(random, 300);
+	}
+}
+
+/* Whatever it says, everything can be asked for and changed. */
+static void use_up(const struct temp_store *temp)
+{
+	struct pfs_tree *tree = temp_tree_open(temp);
+	struct pfs_totals totals;
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_walk(tree, PFS_ROOT_PRIME, pass, NULL), 0);
+	assert_int_equal(pfs_tree_totals(tree, &totals, PFS_ROOT_PRIME), 0);
+	for (uint32_t slot = 0; slot < tree->image.end; slot++) {
+		char target[PFS_TARGET_MAX + 1];
+		uint64_t ino = tree->image.prime[slot];
+
+		if (!ino)
+			continue;
+		(void)!pfs_tree_getattr(tree, &entry, ino);
+		(void)!pfs_tree_readlink(tree, target, ino);
+	}
+	(void)!pfs_tree_unlink(tree, PFS_ROOT_PRIME, "made");
+	if (!pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, "made", S_IFREG | 0600, 0, &temp_root))
+		pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	(void)!pfs_tree_close(tree);
+}
+
+static void crafted_files_do_no_harm(void **state PFS_UNUSED)
+{
+	struct pfs_image_layout layout;
+	struct temp_store temp, copy;
+	uint64_t random = seed;
+	uint8_t *sound;
+	unsigned refused = 0;
+
+	make_store(&temp, 500);
+	take_bytes(&temp);
+	sound = malloc(size);
+	assert_non_null(sound);
+	memcpy(sound, bytes, size);
+	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
+	for (unsigned i = 0; i < (is_long ? 2000 : 150); i++) {
+		struct pfs_tree *tree;
+
+		for (unsigned k = 0; k <= random_below(&random, 3); k++) {
+			size_t at = any_byte(&random, &layout) / 4 * 4;
+			uint32_t value = any_value(&random);
+
+			memcpy(bytes + at, &value, sizeof(value));
+		}
+		/* what says what the file is and how large its parts are stays mostly: else nothing is read */
+		if (random_below(&random, 4))
+			memcpy(bytes, sound, sizeof(struct pfs_image_header));
+		if (((struct pfs_image_header *)bytes)->end == ((struct pfs_image_header *)sound)->end &&
+		    !memcmp(bytes, sound, offsetof(struct pfs_image_header, far_times)))
+			sum_up();
+		temp_store_copy(&temp, &copy);
+		put_bytes(&copy, size);
+		tree = open_file(&copy);
+		refused += !tree->image.has_file;
+		temp_tree_close(tree);
+		use_up(&copy);
+		temp_store_remove(&copy);
+		memcpy(bytes, sound, size);
+	}
+	print_message("%u were refused\n", refused);
+	assert_true(refused > 0);
+	free(sound);
+	temp_store_remove(&temp);
+}
+
+/* ---- somebody else's ---- */
+
+static void copies_are_told_apart(void **state PFS_UNUSED)
+{
+	struct temp_store ours, theirs;
+	struct temp_store *both[] = {&ours, &theirs};
+
+	make_store(&ours, 200);
+	temp_store_copy(&ours, &theirs);
+	take_bytes(&ours);
+	put_bytes(&theirs, size);
+	assert_true(check_file(&theirs));
+	for (unsigned i = 0; i < 2; i++) {
+		struct pfs_tree *tree = temp_tree_open(both[i]);
+
+		add_rare(tree, 1 + i);
+		temp_tree_close(tree);
+		assert_false(check_file(both[i]));
+		write_file(both[i]);
+		assert_true(check_file(both[i]));
+	}
+	take_bytes(&ours);
+	put_bytes(&theirs, size);
+	assert_false(check_file(&theirs));
+	temp_store_remove(&ours);
+	temp_store_remove(&theirs);
+}
+
+static void only_the_owners_is_used(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct stat attr;
+	char other[160];
+
+	make_store(&temp, 50);
+	assert_int_equal(stat(file_of(&temp), &attr), 0);
+	assert_int_equal(attr.st_mode & 0777, 0600);
+	assert_int_equal(chmod(file_of(&temp), 0620), 0);
+	assert_false(check_file(&temp));
+	assert_int_equal(chmod(file_of(&temp), 0602), 0);
+	assert_false(check_file(&temp));
+	assert_int_equal(chmod(file_of(&temp), 0644), 0);
+	assert_true(check_file(&temp));
+	if (geteuid() == 0) {
+		assert_int_equal(chown(file_of(&temp), 65534, 0), 0);
+		assert_false(check_file(&temp));
+		assert_int_equal(chown(file_of(&temp), 0, 0), 0);
+	}
+	(void)snprintf(other, sizeof(other), "%s.moved", file_of(&temp));
+	assert_int_equal(rename(file_of(&temp), other), 0);
+	assert_int_equal(symlink(other, file_of(&temp)), 0);
+	assert_false(check_file(&temp));
+	assert_int_equal(unlink(file_of(&temp)), 0);
+	assert_int_equal(mkfifo(file_of(&temp), 0600), 0);
+	assert_false(check_file(&temp));
+	write_file(&temp);
+	assert_true(check_file(&temp));
+	assert_int_equal(unlink(other), 0);
+	temp_store_remove(&temp);
+}
+
+static void the_mode_is_the_stores(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct stat attr;
+
+	make_store(&temp, 50);
+	assert_int_equal(chmod(temp.path, 0664), 0);
+	write_file(&temp);
+	assert_int_equal(stat(file_of(&temp), &attr), 0);
+	assert_int_equal(attr.st_mode & 07777, 0644);
+	assert_true(check_file(&temp));
+	temp_store_remove(&temp);
+}
+
+/* ---- killed while it is written ---- */
+
+static void a_kill_leaves_the_old_one(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	uint64_t random = seed;
+
+	make_store(&temp, 500);
+	for (unsigned i = 0; i < (is_long ? 200 : 10); i++) {
+		struct pfs_tree *tree = open_rows(&temp);
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (!child)
+			_exit(pfs_imagefile_write(tree) ? 1 : 0);
+		(void)usleep(random_below(&random, 3000));
+		assert_int_equal(kill(child, SIGKILL), 0);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		temp_tree_close(tree);
+		assert_true(check_file(&temp));
+	}
+	write_file(&temp);
+	assert_true(check_file(&temp));
+	temp_store_remove(&temp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_are_the_same),
+		cmocka_unit_test(what_few_have_is_there),
+		cmocka_unit_test(damaged_files_are_not_used),
+		cmocka_unit_test(crafted_files_do_no_harm),
+		cmocka_unit_test(copies_are_told_apart),
+		cmocka_unit_test(only_the_owners_is_used),
+		cmocka_unit_test(the_mode_is_the_stores),
+		cmocka_unit_test(a_kill_leaves_the_old_one),
+	};
+	const char *text = getenv("PFS_SEED"), *mode = getenv("PFS_LONG");
+	int failed;
+
+	seed = text ? strtoull(text, NULL, 0) : 1;
+	is_long = mode && *mode == '1';
+	print_message("PFS_SEED=%llu\n", (unsigned long long)seed);
+	pfs_log_open(PFS_LOG_NOTHING, false);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(bytes);
+	return failed;
+}
