@@ -7,6 +7,8 @@
 
 #include "base/checked.h"
 
+#define LOOK_EVERY 4096u
+
 uint64_t pfs_preorder_key(const void *name, size_t len)
 {
 	uint64_t key = 0;
@@ -45,8 +47,16 @@ static bool precedes(const struct pfs_preorder *order, uint32_t a, uint32_t b)
 	return order->compare(order->arg, x->slot, y->slot) < 0;
 }
 
+static int look(struct pfs_preorder *order)
+{
+	if (!order->look || ++order->steps < LOOK_EVERY)
+		return 0;
+	order->steps = 0;
+	return order->look(order->look_arg);
+}
+
 /* Two sorted chains of siblings become one. */
-static uint32_t merge(struct pfs_preorder *order, uint32_t a, uint32_t b)
+static int merge(struct pfs_preorder *order, uint32_t *out, uint32_t a, uint32_t b)
 {
 	uint32_t head = 0, *tail = &head;
 
@@ -56,42 +66,47 @@ static uint32_t merge(struct pfs_preorder *order, uint32_t a, uint32_t b)
 		*tail = *less;
 		tail = &order->entries[*less - 1].next;
 		*less = *tail;
+		PFS_TRY(look(order));
 	}
 	*tail = a ? a : b;
-	return head;
+	*out = head;
+	return 0;
 }
 
 /* Merge sort of a chain; bins[i] holds 2^i siblings. */
-static uint32_t sort_chain(struct pfs_preorder *order, uint32_t chain)
+static int sort_chain(struct pfs_preorder *order, uint32_t *sorted, uint32_t chain)
 {
-	uint32_t bins[33] = {0}, sorted = 0;
+	uint32_t bins[33] = {0};
 
-	while (chain) {
+	for (*sorted = 0; chain;) {
 		uint32_t one = chain, i = 0;
 
 		chain = order->entries[one - 1].next;
 		order->entries[one - 1].next = 0;
 		for (; bins[i]; i++) {
-			one = merge(order, bins[i], one);
+			PFS_TRY(merge(order, &one, bins[i], one));
 			bins[i] = 0;
 		}
 		bins[i] = one;
 	}
 	for (size_t i = 0; i < PFS_COUNT(bins); i++)
 		if (bins[i])
-			sorted = sorted ? merge(order, bins[i], sorted) : bins[i];
-	return sorted;
+			PFS_TRY(merge(order, sorted, bins[i], *sorted));
+	return 0;
 }
 
 /* Without recursion: chains are sorted on the way down, and put in front of one list. */
-void pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots)
+int pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots)
 {
 	uint32_t list = order->n ? 1 : 0;
 
 	while (list) {
 		struct pfs_preorder_entry *entry = &order->entries[list - 1];
-		uint32_t children = sort_chain(order, entry->first), last = children;
+		uint32_t children, last;
 
+		PFS_TRY(look(order));
+		PFS_TRY(sort_chain(order, &children, entry->first));
+		last = children;
 		if (entry->wanted)
 			*slots++ = entry->slot;
 		list = entry->next;
@@ -102,6 +117,7 @@ void pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots)
 		order->entries[last - 1].next = list;
 		list = children;
 	}
+	return 0;
 }
 
 void pfs_preorder_finish(struct pfs_preorder *order)

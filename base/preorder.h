@@ -25,6 +25,10 @@ struct pfs_preorder {
 	/* Of two slots' names, whose keys are equal; below 0, 0 or above. */
 	int (*compare)(const void *arg, uint32_t a, uint32_t b);
 	const void *arg;
+	/* Asked now and then while they are listed: not 0 ends that.  NULL: nobody is. */
+	int (*look)(void *arg);
+	void *look_arg;
+	unsigned steps; /* since it was asked */
 };
 
 uint64_t pfs_preorder_key(const void *name, size_t len);
@@ -35,8 +39,8 @@ PFS_MUST_CHECK int pfs_preorder_add(struct pfs_preorder *order, uint32_t *number
 				    uint32_t slot, uint64_t key);
 void pfs_preorder_want(struct pfs_preorder *order, uint32_t number);
 
-/* The wanted ones' slots, in order.  The chains are used up. */
-void pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots);
+/* The wanted ones' slots, in order.  The chains are used up.  0, or what look returned. */
+PFS_MUST_CHECK int pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots);
 void pfs_preorder_finish(struct pfs_preorder *order);
 
 #endif

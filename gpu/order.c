@@ -86,7 +86,7 @@ int pfs_path_order(const struct pfs_columns *c, const struct pfs_names_view *vie
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = add_slot(&o, slots[i]);
 	if (rc == 0)
-		pfs_preorder_list(&o.order, slots);
+		rc = pfs_preorder_list(&o.order, slots);
 	pfs_preorder_finish(&o.order);
 	free(o.of_directory);
 	return rc;

@@ -13,6 +13,9 @@
 #define BLOCK 64u /* slots */
 #define STEP  4u  /* entries of a block are allocated in multiples of it */
 
+#define LOOK_EVERY (64u << 10) /* slots, a multiple of BLOCK */
+#define ADDED	   UINT32_MAX  /* to the directory above */
+
 #define NOTHING INT64_MIN /* older than any mtime */
 
 /* Sums are modulo 2^64.  Packed, since there may be as many as there are nodes. */
@@ -35,8 +38,9 @@ struct table {
 };
 
 struct pfs_totals_table {
-	pthread_mutex_t lock;	   /* held to make the table under tree->lock for reading */
+	pthread_mutex_t lock;	   /* held to put a table there under tree->lock for reading */
 	_Atomic bool kept;	   /* the table is there and current */
+	uint64_t changes;	   /* told of; protected by tree->lock */
 	struct table table;	   /* protected by tree->lock */
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
 	/* Of the slot that is changing: as it was. */
@@ -216,49 +220,110 @@ static int place_directories(const struct pfs_tree *tree, struct table *table, u
 	return 0;
 }
 
-/* Slots are taken from the last to the first.  What the one at hand has gathered goes to the
- * directories above it, as far as the first that is still to be taken and brings it further. */
-static void gather(const struct pfs_tree *tree, const struct table *table, uint32_t slot)
+/* What is making a table. */
+struct making {
+	const struct pfs_tree *tree;
+	struct table *table;
+	uint32_t *below; /* by slot, of directories: those in it that have not been added to it */
+	uint64_t changes; /* that it is of */
+	int (*look)(void *arg);
+	void *arg;
+};
+
+static int look(struct making *making, uint32_t slot)
 {
-	const uint32_t *parent = tree->image.parent;
-	const struct pfs_totals totals = whole(tree, table, slot);
-	uint32_t above = slot;
-
-	do {
-		struct entry *entry;
-
-		above = parent[above];
-		if (above == PFS_NO_SLOT) /* the root, or what has no name */
-			return;
-		entry = entry_of(table, above);
-		entry->count += (uint32_t)totals.count;
-		entry->size += totals.size;
-		entry->blocks += totals.blocks;
-		entry->newest = PFS_MAX(entry->newest, totals.mtime);
-	} while (above > slot);
+	if (slot % LOOK_EVERY || !making->look)
+		return 0;
+	PFS_TRY(making->look(making->arg));
+	return making->tree->totals->changes == making->changes ? 0 : -EAGAIN;
 }
 
-static int fill_table(const struct pfs_tree *tree, struct table *table)
+static bool is_directory(const struct pfs_image *image, uint32_t slot)
 {
-	const struct pfs_image *image = &tree->image;
+	return image->prime[slot] && S_ISDIR(image->mode[slot]);
+}
 
-	PFS_TRY(grow_table(table, image->end));
-	for (uint32_t first = 0; first < image->end; first += BLOCK)
-		PFS_TRY(place_directories(tree, table, first));
-	for (uint32_t slot = image->end; slot-- > 0;)
-		if (image->prime[slot])
-			gather(tree, table, slot);
+static void add_to(const struct making *making, uint32_t directory, const struct pfs_totals *totals)
+{
+	struct entry *entry = entry_of(making->table, directory);
+
+	entry->count += (uint32_t)totals->count;
+	entry->size += totals->size;
+	entry->blocks += totals->blocks;
+	entry->newest = PFS_MAX(entry->newest, totals->mtime);
+}
+
+/* What is no directory goes to the one it lies in; those in it are counted. */
+static int add_files(struct making *making)
+{
+	const struct pfs_image *image = &making->tree->image;
+
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		uint32_t parent = image->parent[slot];
+		struct pfs_totals own;
+
+		PFS_TRY(look(making, slot));
+		if (!image->prime[slot] || parent == PFS_NO_SLOT) /* the root, or what has no name */
+			continue;
+		if (S_ISDIR(image->mode[slot])) {
+			making->below[parent]++;
+			continue;
+		}
+		own = pfs_totals_own(making->tree, slot);
+		add_to(making, parent, &own);
+	}
 	return 0;
 }
 
-static int make_table(const struct pfs_tree *tree, struct table *table)
+/* A directory is complete when all below it have been added; then it is added to the one above. */
+static int add_directories(struct making *making)
 {
+	const struct pfs_image *image = &making->tree->image;
+
+	for (uint32_t slot = image->end; slot-- > 0;) {
+		uint32_t at = slot, above;
+
+		PFS_TRY(look(making, slot));
+		if (!is_directory(image, slot))
+			continue;
+		while (making->below[at] == 0 && (above = image->parent[at]) != PFS_NO_SLOT) {
+			struct pfs_totals totals = whole(making->tree, making->table, at);
+
+			add_to(making, above, &totals);
+			making->below[at] = ADDED;
+			making->below[above]--;
+			at = above;
+		}
+	}
+	return 0;
+}
+
+static int fill_table(struct making *making)
+{
+	const struct pfs_image *image = &making->tree->image;
+
+	PFS_TRY(grow_table(making->table, image->end));
+	for (uint32_t first = 0; first < image->end; first += BLOCK) {
+		PFS_TRY(look(making, first));
+		PFS_TRY(place_directories(making->tree, making->table, first));
+	}
+	making->below = calloc((size_t)image->end + 1, sizeof(*making->below));
+	if (!making->below)
+		return -ENOMEM;
+	PFS_TRY(add_files(making));
+	return add_directories(making);
+}
+
+static int make_table(struct making *making)
+{
+	struct table *table = making->table;
 	int error;
 
 	*table = (struct table){0};
 	PFS_TRY(pfs_reserve_open(&table->memory, PFS_SLOT_MAX / BLOCK * sizeof(struct block)));
 	table->blocks = table->memory.base;
-	error = fill_table(tree, table);
+	error = fill_table(making);
+	free(making->below);
 	if (error)
 		close_table(table);
 	return error;
@@ -283,16 +348,28 @@ static void forget(struct pfs_totals_table *totals)
 	close_table(&totals->table);
 }
 
-int pfs_totals_prepare(struct pfs_tree *tree)
+bool pfs_totals_are_kept(const struct pfs_tree *tree)
+{
+	return tree->totals && atomic_load_explicit(&tree->totals->kept, memory_order_acquire);
+}
+
+/* It is made without the mutex: whoever has that must not wait for the tree's lock. */
+int pfs_totals_prepare(struct pfs_tree *tree, int (*fn)(void *arg), void *arg)
 {
 	struct pfs_totals_table *totals = tree->totals;
+	struct table table;
+	struct making making = {
+		.tree = tree, .table = &table, .look = fn, .arg = arg, .changes = totals->changes};
 
-	if (atomic_load_explicit(&totals->kept, memory_order_acquire))
+	if (pfs_totals_are_kept(tree))
 		return 0;
+	PFS_TRY(make_table(&making));
 	PFS_LOCKED(&totals->lock);
-	if (atomic_load(&totals->kept))
+	if (atomic_load(&totals->kept)) {
+		close_table(&table);
 		return 0;
-	PFS_TRY(make_table(tree, &totals->table));
+	}
+	totals->table = table;
 	atomic_store(&totals->kept, true);
 	return 0;
 }
@@ -311,7 +388,7 @@ int pfs_tree_totals(struct pfs_tree *tree, struct pfs_totals *out, uint64_t ino)
 
 	(void)pthread_rwlock_rdlock(&tree->lock);
 	slot = pfs_image_slot(tree, ino);
-	error = slot == PFS_NO_SLOT ? -ESTALE : pfs_totals_prepare(tree);
+	error = slot == PFS_NO_SLOT ? -ESTALE : pfs_totals_prepare(tree, NULL, NULL);
 	if (!error)
 		pfs_totals_at(tree, out, slot);
 	(void)pthread_rwlock_unlock(&tree->lock);
@@ -320,10 +397,14 @@ int pfs_tree_totals(struct pfs_tree *tree, struct pfs_totals *out, uint64_t ino)
 
 /* ---- changes ---- */
 
-static bool are_kept(const struct pfs_tree *tree)
+/* Whether the totals are to be brought up to date; who makes them meanwhile learns of the change. */
+static bool are_kept(struct pfs_tree *tree)
 {
+	if (!tree->totals)
+		return false;
+	tree->totals->changes++;
 	/* relaxed: whoever changes the image has the lock that whoever made the table had */
-	return tree->totals && atomic_load_explicit(&tree->totals->kept, memory_order_relaxed);
+	return atomic_load_explicit(&tree->totals->kept, memory_order_relaxed);
 }
 
 /* To the directory and all above it; the newest mtime apart. */
@@ -466,9 +547,10 @@ static bool check(struct pfs_tree *tree)
 {
 	const struct table *kept;
 	struct table again;
+	struct making making = {.tree = tree, .table = &again};
 	bool same = true;
 
-	if (!are_kept(tree) || make_table(tree, &again))
+	if (!pfs_totals_are_kept(tree) || make_table(&making))
 		return true;
 	kept = &tree->totals->table;
 	for (uint32_t i = 0; i < again.n_blocks && same; i++)
@@ -502,7 +584,7 @@ uint64_t pfs_totals_memory(const struct pfs_tree *tree)
 	const struct table *table;
 	uint64_t bytes;
 
-	if (!are_kept(tree))
+	if (!pfs_totals_are_kept(tree))
 		return 0;
 	table = &tree->totals->table;
 	bytes = table->memory.committed;

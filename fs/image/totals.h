@@ -3,7 +3,7 @@
  *
  * Only directories keep any (28 bytes each, and 16 for every 64 slots); what is no directory
  * answers from its row.  They are made when they are first asked for, by one pass over the image (a
- * step a node where slots are in pre-order, at worst the sum of all depths), and from then on every
+ * few steps a node), and from then on every
  * change of the image brings those above it up to date.  Until then a change costs one comparison.
  *
  * What a change costs: a step for each directory above it.  The newest mtime climbs no further than
@@ -14,7 +14,7 @@
  * itself: only setting times back does, and times in the future.
  *
  * Locks: tree->lock, for writing where something changes.  The table's own mutex, taken last, lets
- * one of several readers make the totals.  Memory that runs out during a change costs the totals,
+ * one of several readers keep the totals that it has made.  Memory that runs out during a change costs the totals,
  * not the change: they are made anew when next asked for. */
 #ifndef PFS_FS_IMAGE_TOTALS_H
 #define PFS_FS_IMAGE_TOTALS_H
@@ -25,8 +25,12 @@ PFS_MUST_CHECK int pfs_totals_create(struct pfs_tree *tree);
 void pfs_totals_destroy(struct pfs_tree *tree);
 
 /* Makes the totals if there are none; they stay until the lock (for reading or writing) is given
- * back.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree);
+ * back.  look (NULL: none) is called now and then meanwhile; what it returns, if not 0, ends that.  It may let
+ * go of the lock and take it again: -EAGAIN if what totals are made of has changed.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
+
+/* Whether there are any. */
+bool pfs_totals_are_kept(const struct pfs_tree *tree);
 
 /* The totals of a slot in use, after prepare under the same lock.  O(1). */
 void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t slot);

@@ -302,7 +302,7 @@ static int select_all(struct pfs_ordered *ordered)
 
 	for (size_t i = 0; i < question->n_order; i++)
 		if (pfs_field_is_total(ordered->order[i].field))
-			PFS_TRY(pfs_totals_prepare(ordered->tree));
+			PFS_TRY(pfs_scan_prepare_totals(ordered->tree, question->watch));
 	PFS_TRY(pfs_scan_select(ordered->tree, &slots, question->predicates, question->n,
 				question->within, question->watch));
 	ordered->how = "sorted";

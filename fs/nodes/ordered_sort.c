@@ -253,15 +253,67 @@ static int sort_keys(struct pfs_sorting *sorting, struct pfs_keyed *items, size_
 	return merge_runs(sorting, items, n, CHUNK, compare_keys);
 }
 
-static int sort_all(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n)
+/* Which of the order is by paths; it is the last that matters: no two are equal.  0: none but perhaps the first. */
+static size_t path_place(const struct pfs_sorting *sorting)
 {
+	for (size_t i = 1; i < sorting->n_order; i++)
+		if (pfs_field_is_path(sorting->order[i].field))
+			return i;
+	return 0;
+}
+
+/* By what comes before the path. */
+static int compare_before_path(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+			       const struct pfs_keyed *b)
+{
+	for (size_t i = 0; i < sorting->n_order && !pfs_field_is_path(sorting->order[i].field); i++) {
+		int order = compare_by(sorting, sorting->order[i].field, a->value, b->value);
+
+		if (order)
+			return sorting->order[i].descending ? -order : order;
+	}
+	return 0;
+}
+
+/* Items with one key, in the order of slots, where paths decide at `place`: all paths are sorted at once, since
+ * to compare two of them takes as many steps as they lie deep. */
+static int sort_by_path(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t place)
+{
+	const struct pfs_order *path = &sorting->order[place];
+	struct pfs_slots slots = {.slot = malloc(n * sizeof(*slots.slot)), .n = n};
+	bool falls = sorting->order[0].descending;
+	int error = slots.slot ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !error; i++)
+		slots.slot[i] = items[falls ? n - 1 - i : i].value;
+	if (!error)
+		error = path->field == PFS_FIELD_PATH
+				? pfs_scan_sort_paths(sorting->tree, &slots, sorting->watch)
+				: pfs_scan_sort_preorder(sorting->tree, &slots, sorting->watch);
+	for (size_t i = 0; i < n && !error; i++)
+		items[i].value = slots.slot[path->descending ? n - 1 - i : i];
+	pfs_slots_finish(&slots);
+	if (error || (place == 1 && !pfs_field_is_bytes(sorting->order[0].field)))
+		return error; /* the key has said the rest */
+	return sort_by(sorting, items, n, compare_before_path);
+}
+
+/* The first `wanted` at least; *sorted: how many they are. */
+static int sort_first(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t wanted,
+		      size_t *sorted)
+{
+	size_t place = path_place(sorting), from, to;
+
 	PFS_TRY(sort_keys(sorting, items, n));
-	for (size_t from = 0, to; from < n; from = to) {
+	for (from = 0; from < wanted; from = to) {
 		for (to = from + 1; to < n && items[to].key == items[from].key; to++)
 			;
-		if (to - from > 1 && !key_is_enough(sorting, items[from].key))
+		if (to - from > FEW && place)
+			PFS_TRY(sort_by_path(sorting, items + from, to - from, place));
+		else if (to - from > 1 && !key_is_enough(sorting, items[from].key))
 			PFS_TRY(sort_by(sorting, items + from, to - from, compare_values));
 	}
+	*sorted = from;
 	return 0;
 }
 
@@ -342,11 +394,11 @@ static int restore(struct pfs_sorting *sorting)
 
 int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n)
 {
-	size_t left = sorting->n - sorting->sorted;
+	size_t left = sorting->n - sorting->sorted, more;
 
 	if (left == 0)
 		return 0;
-	if (sorting->sorted == 0 && n < left / 8 && left > FEW) {
+	if (sorting->sorted == 0 && n < left / 8 && left > FEW && !path_place(sorting)) {
 		PFS_TRY(select_first(sorting, sorting->items, left, n));
 		PFS_TRY(sort_by(sorting, sorting->items, n, compare_items));
 		sorting->sorted = n;
@@ -354,7 +406,8 @@ int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n)
 	}
 	if (sorting->sorted)
 		PFS_TRY(restore(sorting));
-	PFS_TRY(sort_all(sorting, sorting->items + sorting->sorted, left));
-	sorting->sorted = sorting->n;
+	more = sorting->sorted || !path_place(sorting) ? left : PFS_MIN(n, left);
+	PFS_TRY(sort_first(sorting, sorting->items + sorting->sorted, left, more, &more));
+	sorting->sorted += more;
 	return 0;
 }

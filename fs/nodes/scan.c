@@ -5,23 +5,73 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/span.h"
+#include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
 #define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
 #define COSTLY_WORDS 8u /* where each slot may take long */
 
+/* ---- holding the tree ---- */
+
+#ifdef PFS_VERIFY
+static _Thread_local int64_t held_ns;
+static _Atomic int64_t longest_ns;
+
+static int64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static void note_held(void)
+{
+	held_ns = cpu_ns();
+}
+
+static void note_released(void)
+{
+	int64_t held = cpu_ns() - held_ns, longest = atomic_load(&longest_ns);
+
+	while (held > longest && !atomic_compare_exchange_weak(&longest_ns, &longest, held))
+		;
+}
+
+int64_t pfs_scan_longest_hold(void)
+{
+	return atomic_exchange(&longest_ns, 0);
+}
+#else
+static void note_held(void)
+{
+}
+
+static void note_released(void)
+{
+}
+
+int64_t pfs_scan_longest_hold(void)
+{
+	return -1;
+}
+#endif
+
 uint64_t pfs_scan_lock(struct pfs_tree *tree)
 {
 	(void)pthread_rwlock_rdlock(&tree->lock);
+	note_held();
 	return tree->image.epoch;
 }
 
 void pfs_scan_unlock(struct pfs_tree *tree)
 {
+	note_released();
 	(void)pthread_rwlock_unlock(&tree->lock);
 }
 
@@ -320,11 +370,19 @@ int pfs_scan_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_pred
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n)
 {
-	struct pfs_selection selection;
+	struct pfs_predicate *ready PFS_FREE = calloc(n + 1, sizeof(*ready));
+	struct pfs_selection selection = {0};
 	uint64_t estimate = 0;
-	int error = pfs_selection_init(&selection, tree, predicates, n, NULL);
+	size_t n_ready = 0;
+	int error = ready ? 0 : -ENOMEM;
 
 	*how = "nothing";
+	/* totals are not made for a guess */
+	for (size_t i = 0; i < n && !error; i++)
+		if (!pfs_field_is_total(predicates[i].field) || pfs_totals_are_kept(tree))
+			ready[n_ready++] = predicates[i];
+	if (!error)
+		error = pfs_selection_init(&selection, tree, ready, n_ready, NULL);
 	if (!error)
 		error = pfs_selection_begin(&selection, NULL);
 	if (!error)

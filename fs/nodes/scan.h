@@ -14,6 +14,9 @@
 /* Returns the epoch. */
 uint64_t pfs_scan_lock(struct pfs_tree *tree);
 void pfs_scan_unlock(struct pfs_tree *tree);
+/* For tests: the longest that a thread has held the tree so since this was last asked, in nanoseconds of its
+ * processor's time.  -1 but in VERIFY builds. */
+int64_t pfs_scan_longest_hold(void);
 
 /* Whoever waits for a scan.  Any thread of it looks at `stop`.  The one that asked calls `look` every few
  * milliseconds, with the tree held: what it returns, if not 0, ends the scan.  It may let go of the tree and
@@ -31,6 +34,10 @@ PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watc
 		return 0;
 	return *watch->stop ? -EINTR : watch->look(watch->arg);
 }
+
+/* Totals, if there are none yet; what is asked for later would make them without a look.  -ENOMEM, and what looks
+ * return. */
+PFS_MUST_CHECK int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
 
 /* Between two of them: makes the column indexes that earlier questions have missed, if any. */
 void pfs_scan_prepare(struct pfs_tree *tree);

@@ -271,13 +271,21 @@ static int add_entry(struct ordering *o, uint32_t slot, struct pfs_trail *trail)
 	return 0;
 }
 
+static int look_of(void *watch)
+{
+	return pfs_scan_look(watch);
+}
+
 static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
 			const struct pfs_scan_watch *watch)
 {
 	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
 	struct ordering o = {
 		.image = image,
-		.order = {.compare = compare_of, .arg = image},
+		.order = {.compare = compare_of,
+			  .arg = image,
+			  .look = look_of,
+			  .look_arg = (void *)watch},
 		.entry_of = entry_of,
 	};
 	struct pfs_trail trail = {0};
@@ -291,7 +299,7 @@ static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
 			error = pfs_scan_look(watch);
 	}
 	if (!error)
-		pfs_preorder_list(&o.order, slots->slot);
+		error = pfs_preorder_list(&o.order, slots->slot);
 	pfs_preorder_finish(&o.order);
 	pfs_trail_finish(&trail);
 	return error;

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/pool.h"
+#include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
 #define RUN_FIRST 8u /* pieces for each of which there is no measure yet */
@@ -84,6 +85,16 @@ static int64_t now_ns(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int look_of(void *watch)
+{
+	return pfs_scan_look(watch);
+}
+
+int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
+{
+	return pfs_totals_prepare(tree, watch ? look_of : NULL, (void *)watch);
 }
 
 int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,

@@ -94,12 +94,6 @@ static void set_ino(struct pfs_scan_test *test, const struct pfs_tree *tree)
 	test->low = test->high = test->slot;
 }
 
-static int set_total(struct pfs_scan_test *test, struct pfs_tree *tree)
-{
-	test->how = PFS_HOW_INTEGER;
-	return pfs_totals_prepare(tree);
-}
-
 /* Few nodes have one: they are listed, those alone that have one in the range, or have one not in it. */
 static int set_link(struct pfs_scan_test *test, struct pfs_tree *tree, bool inside)
 {
@@ -164,10 +158,9 @@ static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
 	case PFS_FIELD_LINKS:
 	case PFS_FIELD_RDEV:
 	case PFS_FIELD_OFFSET:
+	default: /* totals: they are there */
 		test->how = PFS_HOW_INTEGER;
 		break;
-	default:
-		return set_total(test, tree);
 	}
 	return 0;
 }
@@ -391,6 +384,9 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 {
 	struct pfs_names_view names;
 
+	for (size_t i = 0; i < n; i++)
+		if (pfs_field_is_total(predicates[i].field) && predicates[i].test == PFS_TEST_RANGE)
+			PFS_TRY(pfs_scan_prepare_totals(tree, watch)); /* may let go of the tree */
 	pfs_names_view(tree->image.names, &names);
 	*selection = (struct pfs_selection){
 		.tree = tree,

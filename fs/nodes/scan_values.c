@@ -213,7 +213,7 @@ int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 		return 0;
 	}
 	if (pfs_field_is_total(field))
-		PFS_TRY(pfs_totals_prepare(tree));
+		PFS_TRY(pfs_totals_prepare(tree, NULL, NULL));
 	pfs_scan_run(tree, n, GRAIN, gather_integers, &integers);
 	return 0;
 }

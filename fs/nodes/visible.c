@@ -14,6 +14,13 @@
 #include "fs/tree/tree_impl.h"
 
 #define VIEWERS_MAX 16u /* that are remembered */
+#define LOOK_EVERY  (64u << 10) /* slots */
+
+struct counts {
+	struct pfs_totals *totals; /* by number of directory */
+	uint32_t *first_number;	   /* by word of slots: directories before it */
+	uint64_t *directories;	   /* bits by slot */
+};
 
 struct pfs_visible {
 	atomic_uint references;
@@ -24,9 +31,7 @@ struct pfs_visible {
 	pthread_mutex_t lock; /* of what follows */
 	bool has_totals;
 	uint64_t totals_epoch;
-	struct pfs_totals *totals; /* by number of directory */
-	uint32_t *first_number;	   /* by word of slots: directories before it */
-	uint64_t *directories;	   /* bits by slot */
+	struct counts counts;
 	uint32_t *names;	   /* of fs/tree/hardlink.h; NULL: not counted yet */
 	uint64_t names_epoch;
 };
@@ -63,6 +68,13 @@ struct pfs_visible *pfs_visible_ref(struct pfs_visible *visible)
 	return visible;
 }
 
+static void finish_counts(struct counts *counts)
+{
+	free(counts->totals);
+	free(counts->first_number);
+	free(counts->directories);
+}
+
 void pfs_visible_unref(struct pfs_visible *visible)
 {
 	if (!visible || atomic_fetch_sub(&visible->references, 1) > 1)
@@ -70,9 +82,7 @@ void pfs_visible_unref(struct pfs_visible *visible)
 	(void)pthread_mutex_destroy(&visible->lock);
 	free(visible->groups);
 	free(visible->open);
-	free(visible->totals);
-	free(visible->first_number);
-	free(visible->directories);
+	finish_counts(&visible->counts);
 	free(visible->names);
 	free(visible);
 }
@@ -115,36 +125,53 @@ static void set_bit(uint64_t *bits, uint32_t slot)
 	bits[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-/* Whether it and all above it do. */
-static bool all_let_in(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot)
-{
-	while (slot != PFS_NO_SLOT && lets_in(image, viewer, slot))
-		slot = image->parent[slot];
-	return slot == PFS_NO_SLOT;
-}
-
 static bool is_directory(const struct pfs_image *image, uint32_t slot)
 {
 	return S_ISDIR(image->mode[slot]) && pfs_image_is_live(image, slot);
 }
 
-/* What is above is known already, where its slot is the lower one. */
-static void find_open(struct pfs_visible *visible, const struct pfs_image *image)
+/* Of a directory and those above it that are not known yet: all from one that does not let in downwards are
+ * closed. */
+static void find_above(struct pfs_visible *visible, uint64_t *known, const struct pfs_image *image,
+		       uint32_t slot)
 {
+	uint32_t at, closed = PFS_NO_SLOT; /* the topmost */
+	bool reached, passed;
+
+	for (at = slot; at != PFS_NO_SLOT && !get_bit(known, at); at = image->parent[at])
+		if (!lets_in(image, &visible->viewer, at))
+			closed = at;
+	reached = at == PFS_NO_SLOT || get_bit(visible->open, at);
+	passed = closed == PFS_NO_SLOT;
+	for (at = slot; at != PFS_NO_SLOT && !get_bit(known, at); at = image->parent[at]) {
+		set_bit(known, at);
+		if (reached && passed)
+			set_bit(visible->open, at);
+		passed = passed || at == closed;
+	}
+}
+
+/* What is above is known already, where its slot is the lower one. */
+static int find_open(struct pfs_visible *visible, const struct pfs_image *image)
+{
+	uint64_t *known PFS_FREE = calloc((size_t)image->end / 64 + 1, sizeof(*known));
+
+	if (!known)
+		return -ENOMEM;
 	for (uint32_t slot = 0; slot < image->end; slot++) {
 		uint32_t parent = image->parent[slot];
-		bool open;
 
-		if (!is_directory(image, slot))
+		if (!is_directory(image, slot) || get_bit(known, slot))
 			continue;
-		if (parent < slot)
-			open = get_bit(visible->open, parent) &&
-			       lets_in(image, &visible->viewer, slot);
-		else
-			open = all_let_in(image, &visible->viewer, slot);
-		if (open)
+		if (parent >= slot) {
+			find_above(visible, known, image, slot);
+			continue;
+		}
+		set_bit(known, slot);
+		if (get_bit(visible->open, parent) && lets_in(image, &visible->viewer, slot))
 			set_bit(visible->open, slot);
 	}
+	return 0;
 }
 
 static struct pfs_visible *create(const struct pfs_tree *tree, const struct pfs_viewer *viewer)
@@ -158,17 +185,19 @@ static struct pfs_visible *create(const struct pfs_tree *tree, const struct pfs_
 	visible->access = tree->image.access;
 	visible->groups = malloc((viewer->n_groups + 1) * sizeof(*visible->groups));
 	visible->open = calloc((size_t)tree->image.end / 64 + 1, sizeof(*visible->open));
-	if (!visible->groups || !visible->open) {
-		pfs_visible_unref(visible);
-		return NULL;
-	}
+	if (!visible->groups || !visible->open)
+		goto fail;
 	if (viewer->n_groups)
 		memcpy(visible->groups, viewer->groups,
 		       viewer->n_groups * sizeof(*visible->groups));
 	visible->viewer = *viewer;
 	visible->viewer.groups = visible->groups;
-	find_open(visible, &tree->image);
+	if (find_open(visible, &tree->image))
+		goto fail;
 	return visible;
+fail:
+	pfs_visible_unref(visible);
+	return NULL;
 }
 
 /* ---- viewers remembered ---- */
@@ -271,30 +300,43 @@ struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible)
 
 /* ---- totals ---- */
 
-static size_t number_of(const struct pfs_visible *visible, uint32_t slot)
-{
-	uint64_t below = visible->directories[slot / 64] & ((UINT64_C(1) << slot % 64) - 1);
+struct counting {
+	const struct pfs_visible *visible;
+	const struct pfs_tree *tree;
+	const struct pfs_scan_watch *watch;
+	struct counts counts;
+	uint32_t *below; /* by number: subdirectories that have not been added to it */
+};
 
-	return visible->first_number[slot / 64] + (size_t)__builtin_popcountll(below);
+static int look(const struct counting *counting, uint32_t slot)
+{
+	return slot % LOOK_EVERY ? 0 : pfs_scan_look(counting->watch);
+}
+
+static size_t number_of(const struct counts *counts, uint32_t slot)
+{
+	uint64_t below = counts->directories[slot / 64] & ((UINT64_C(1) << slot % 64) - 1);
+
+	return counts->first_number[slot / 64] + (size_t)__builtin_popcountll(below);
 }
 
 /* Numbers the directories that can be seen. */
-static size_t number_directories(struct pfs_visible *visible, const struct pfs_tree *tree)
+static int number_directories(struct counting *counting, size_t *n)
 {
-	const struct pfs_image *image = &tree->image;
-	size_t n = 0;
+	const struct pfs_image *image = &counting->tree->image;
 
+	*n = 0;
 	for (uint32_t slot = 0; slot < image->end; slot++) {
-		if (slot % 64 == 0) {
-			visible->first_number[slot / 64] = (uint32_t)n;
-			visible->directories[slot / 64] = 0;
-		}
-		if (is_directory(image, slot) && pfs_visible_has(visible, tree, slot)) {
-			set_bit(visible->directories, slot);
-			n++;
+		PFS_TRY(look(counting, slot));
+		if (slot % 64 == 0)
+			counting->counts.first_number[slot / 64] = (uint32_t)*n;
+		if (is_directory(image, slot) &&
+		    pfs_visible_has(counting->visible, counting->tree, slot)) {
+			set_bit(counting->counts.directories, slot);
+			++*n;
 		}
 	}
-	return n;
+	return 0;
 }
 
 static void add(struct pfs_totals *to, const struct pfs_totals *totals)
@@ -305,94 +347,124 @@ static void add(struct pfs_totals *to, const struct pfs_totals *totals)
 	to->mtime = PFS_MAX(to->mtime, totals->mtime);
 }
 
-/* Every node is added to the directory it lies in; *below counts subdirectories. */
-static void add_to_parents(struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t *below)
+/* Every node is added to the directory it lies in. */
+static int add_to_parents(struct counting *counting)
 {
-	const struct pfs_image *image = &tree->image;
+	const struct pfs_image *image = &counting->tree->image;
+	struct counts *counts = &counting->counts;
 
 	for (uint32_t slot = 0; slot < image->end; slot++) {
 		struct pfs_totals own;
 		uint32_t parent;
 
-		if (!pfs_image_is_live(image, slot) || !pfs_visible_has(visible, tree, slot))
+		PFS_TRY(look(counting, slot));
+		if (!pfs_image_is_live(image, slot) ||
+		    !pfs_visible_has(counting->visible, counting->tree, slot))
 			continue;
-		own = pfs_totals_own(tree, slot);
+		own = pfs_totals_own(counting->tree, slot);
 		parent = image->parent[slot];
 		if (S_ISDIR(image->mode[slot])) {
-			add(&visible->totals[number_of(visible, slot)], &own);
+			add(&counts->totals[number_of(counts, slot)], &own);
 			if (parent != PFS_NO_SLOT)
-				below[number_of(visible, parent)]++;
+				counting->below[number_of(counts, parent)]++;
 		} else {
-			add(&visible->totals[number_of(visible, parent)], &own);
+			add(&counts->totals[number_of(counts, parent)], &own);
 		}
 	}
+	return 0;
 }
 
 /* A directory is complete when all below it are; then it is added to the one above. */
-static void add_upwards(struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t *below)
+static int add_upwards(struct counting *counting)
 {
-	const uint32_t *parents = tree->image.parent;
+	const uint32_t *parents = counting->tree->image.parent;
+	struct counts *counts = &counting->counts;
+	uint32_t *below = counting->below;
 
-	for (uint32_t slot = tree->image.end; slot-- > 0;) {
+	for (uint32_t slot = counting->tree->image.end; slot-- > 0;) {
 		uint32_t at = slot;
 
-		if (!get_bit(visible->directories, slot) || below[number_of(visible, slot)])
+		PFS_TRY(look(counting, slot));
+		if (!get_bit(counts->directories, slot) || below[number_of(counts, slot)])
 			continue;
 		while (parents[at] != PFS_NO_SLOT) {
-			size_t up = number_of(visible, parents[at]), here = number_of(visible, at);
+			size_t up = number_of(counts, parents[at]), here = number_of(counts, at);
 
 			below[here] = UINT32_MAX; /* done */
-			add(&visible->totals[up], &visible->totals[here]);
+			add(&counts->totals[up], &counts->totals[here]);
 			at = parents[at];
 			if (--below[up])
 				break;
 		}
 	}
-}
-
-static int make_totals(struct pfs_visible *visible, const struct pfs_tree *tree)
-{
-	size_t words = (size_t)tree->image.end / 64 + 1, n;
-	uint32_t *below PFS_FREE = NULL;
-
-	free(visible->totals);
-	free(visible->directories);
-	free(visible->first_number);
-	visible->totals = NULL;
-	visible->directories = calloc(words, sizeof(*visible->directories));
-	visible->first_number = calloc(words, sizeof(*visible->first_number));
-	if (!visible->directories || !visible->first_number)
-		return -ENOMEM;
-	n = number_directories(visible, tree);
-	below = calloc(n + 1, sizeof(*below));
-	visible->totals = calloc(n + 1, sizeof(*visible->totals));
-	if (!below || !visible->totals)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		visible->totals[i].mtime = INT64_MIN;
-	add_to_parents(visible, tree, below);
-	add_upwards(visible, tree, below);
 	return 0;
 }
 
-static int prepare_totals(struct pfs_visible *visible, const struct pfs_tree *tree)
+static int count(struct counting *counting)
+{
+	size_t words = (size_t)counting->tree->image.end / 64 + 1, n;
+	struct counts *counts = &counting->counts;
+
+	counts->directories = calloc(words, sizeof(*counts->directories));
+	counts->first_number = calloc(words, sizeof(*counts->first_number));
+	if (!counts->directories || !counts->first_number)
+		return -ENOMEM;
+	PFS_TRY(number_directories(counting, &n));
+	counting->below = calloc(n + 1, sizeof(*counting->below));
+	counts->totals = calloc(n + 1, sizeof(*counts->totals));
+	if (!counting->below || !counts->totals)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		counts->totals[i].mtime = INT64_MIN;
+	PFS_TRY(add_to_parents(counting));
+	return add_upwards(counting);
+}
+
+static bool has_totals(struct pfs_visible *visible, const struct pfs_tree *tree)
 {
 	PFS_LOCKED(&visible->lock);
 
-	if (visible->has_totals && visible->totals_epoch == tree->image.epoch)
-		return 0;
-	visible->has_totals = false;
-	PFS_TRY(make_totals(visible, tree));
+	return visible->has_totals && visible->totals_epoch == tree->image.epoch;
+}
+
+/* counts: the ones that are not kept, afterwards.  Others may be reading those of this epoch. */
+static void keep(struct pfs_visible *visible, struct counts *counts, uint64_t epoch)
+{
+	struct counts before;
+	PFS_LOCKED(&visible->lock);
+
+	if (visible->has_totals && visible->totals_epoch == epoch)
+		return;
+	before = visible->counts;
+	visible->counts = *counts;
+	*counts = before;
 	visible->has_totals = true;
-	visible->totals_epoch = tree->image.epoch;
-	return 0;
+	visible->totals_epoch = epoch;
+}
+
+/* They are counted without the mutex: whoever has that must not wait for the tree's lock, as looks do. */
+static int prepare_totals(struct pfs_visible *visible, const struct pfs_tree *tree,
+			  const struct pfs_scan_watch *watch)
+{
+	struct counting counting = {.visible = visible, .tree = tree, .watch = watch};
+	int error;
+
+	if (has_totals(visible, tree))
+		return 0;
+	error = count(&counting);
+	free(counting.below);
+	if (!error)
+		keep(visible, &counting.counts, tree->image.epoch);
+	finish_counts(&counting.counts);
+	return error;
 }
 
 static int64_t total_of(const struct pfs_visible *visible, const struct pfs_tree *tree,
 			enum pfs_field field, uint32_t slot)
 {
-	struct pfs_totals totals = get_bit(visible->directories, slot)
-					   ? visible->totals[number_of(visible, slot)]
+	const struct counts *counts = &visible->counts;
+	struct pfs_totals totals = get_bit(counts->directories, slot)
+					   ? counts->totals[number_of(counts, slot)]
 					   : pfs_totals_own(tree, slot);
 
 	return pfs_scan_total(&totals, field);
@@ -410,6 +482,14 @@ static int count_names(struct pfs_visible *visible, const struct pfs_tree *tree)
 	return pfs_hard_links_seen(tree, &visible->names, visible);
 }
 
+int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum pfs_field field,
+			const struct pfs_scan_watch *watch)
+{
+	if (!pfs_field_is_total(field))
+		return 0;
+	return visible ? prepare_totals(visible, tree, watch) : pfs_scan_prepare_totals(tree, watch);
+}
+
 int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int64_t *out,
 			 enum pfs_field field, const uint32_t *slots, size_t n)
 {
@@ -421,7 +501,7 @@ int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int
 			out[i] = pfs_hard_link_names(tree, slots[i], visible->names);
 		return 0;
 	}
-	PFS_TRY(prepare_totals(visible, tree));
+	PFS_TRY(prepare_totals(visible, tree, NULL));
 	for (size_t i = 0; i < n; i++)
 		out[i] = total_of(visible, tree, field, slots[i]);
 	return 0;

@@ -41,6 +41,11 @@ PFS_MUST_CHECK int pfs_visible_bearers(const struct pfs_visible *visible, const 
 /* The predicate that holds for what is seen; valid as long as visible is. */
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible);
 
+/* Counts what pfs_visible_integers, or pfs_scan_integers of NULL, would count first; that would not look.
+ * -ENOMEM, and what looks return. */
+PFS_MUST_CHECK int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum pfs_field field,
+				       const struct pfs_scan_watch *watch);
+
 /* As pfs_scan_integers, but totals and a file's names count visible nodes only: by one pass over the
  * image, once an epoch.  Predicates on them do not know of viewers: they are to be tested on these values. */
 PFS_MUST_CHECK int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree,

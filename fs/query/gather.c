@@ -190,6 +190,7 @@ static int gather_held(struct pfs_gathered *gather, size_t i)
 		};
 		return 0;
 	}
+	PFS_TRY(pfs_visible_prepare(query->visible, query->tree, column->field, &query->watch));
 	PFS_TRY(pfs_visible_integers(query->visible, query->tree, buffer->integers, column->field,
 				     gather->slots, gather->n));
 	if (column->kind == PFS_NODE_TYPE)

@@ -15,6 +15,7 @@
 #define SAMPLE	   256 /* nodes whose names are listed */
 #define LIST_SIZE  ((size_t)64 << 10)
 #define BATCH	   1024
+#define HELD	   (64 * BATCH) /* nodes looked at before others may have the tree */
 #define TRIES	   8 /* while the tree changes; then the name stays unknown */
 
 struct entry {
@@ -151,6 +152,17 @@ static int list_some(struct looking *looking)
 	return error;
 }
 
+/* Lets go of the tree for a moment.  -EAGAIN: it has changed; -EINTR: the statement is to end. */
+static int let_others(const struct looking *looking)
+{
+	struct pfs_tree *tree = looking->query->tree;
+
+	pfs_scan_unlock(tree);
+	if (pfs_scan_lock(tree) != looking->epoch)
+		return -EAGAIN;
+	return pfs_query_tick(looking->query) ? -EINTR : 0;
+}
+
 /* Whether one of the nodes has the attribute.  The tree is held. */
 static int look_through(struct looking *looking, struct pfs_attr_reader *reader, size_t name)
 {
@@ -159,8 +171,8 @@ static int look_through(struct looking *looking, struct pfs_attr_reader *reader,
 	for (size_t at = 0; at < looking->slots.n; at += BATCH) {
 		size_t n = PFS_MIN(looking->slots.n - at, BATCH);
 
-		if (looking->query->stop)
-			return -EINTR;
+		if (at && at % HELD == 0)
+			PFS_TRY(let_others(looking));
 		PFS_TRY(pfs_attr_read(reader, values, looking->slots.slot + at, n));
 		for (size_t i = 0; i < n; i++) {
 			if (!values[i].is_set)

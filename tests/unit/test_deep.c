@@ -165,7 +165,7 @@ static void test_others(void **state PFS_UNUSED)
 
 /* ---- looks ---- */
 
-#define SLOW "SELECT ino FROM nodes ORDER BY type, path LIMIT 10"
+#define SLOW "SELECT count(*) FROM nodes WHERE path LIKE '%dx%d' OR path LIKE '%x' OR path LIKE 'x%y'"
 
 struct looks {
 	unsigned n, end; /* asked; 0: never ended */
@@ -235,7 +235,7 @@ static void test_ends(void **state PFS_UNUSED)
 {
 	unsigned asked = 0;
 
-	scope.time_limit_ms = 50;
+	scope.time_limit_ms = 20;
 	assert_int_equal(run_to_end(queries, SLOW), -ETIMEDOUT);
 	scope.time_limit_ms = 0;
 	scope.gone = is_gone;
@@ -244,12 +244,57 @@ static void test_ends(void **state PFS_UNUSED)
 	scope.gone = NULL;
 }
 
+/* ---- how long the tree is held in one piece ---- */
+
+#define HOLD_NS INT64_C(50000000)
+#ifdef __SANITIZE_ADDRESS__
+#define SLOWER 10
+#else
+#define SLOWER 1
+#endif
+
+static void test_holds(void **state PFS_UNUSED)
+{
+	static const char *const statements[] = {
+		"SELECT ino FROM nodes ORDER BY type, path LIMIT 10",
+		"SELECT ino FROM nodes ORDER BY type, depth, path DESC",
+		"SELECT path FROM nodes ORDER BY path DESC LIMIT 10",
+		"SELECT sum(subtree_size) FROM nodes",
+		"SELECT count(*) FROM nodes WHERE subtree_count > 50",
+		"SELECT ino FROM nodes ORDER BY subtree_mtime DESC, path LIMIT 3",
+		"SELECT ext, count(*) FROM nodes WHERE path LIKE '%d/d' GROUP BY 1",
+		"SELECT count(*) FROM nodes WHERE name GLOB '*x*' AND links > 1",
+		"SELECT sum(depth) FROM nodes WHERE under(ino, '/d/d/d')",
+	};
+
+	if (pfs_scan_longest_hold() < 0)
+		skip();
+	for (unsigned limited = 0; limited < 2; limited++) {
+		scope.sees_all = !limited;
+		scope.uid = scope.gid = 4711;
+		for (size_t i = 0; i < PFS_COUNT(statements); i++) {
+			char name[32];
+			int64_t held;
+
+			(void)snprintf(name, sizeof(name), "h%zu.%u", i, limited);
+			(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644); /* nothing is known any more */
+			(void)pfs_scan_longest_hold();
+			assert_int_equal(run_to_end(queries, statements[i]), 0);
+			held = pfs_scan_longest_hold();
+			print_message("%5.1f ms: %s\n", (double)held / 1e6, statements[i]);
+			assert_true(held < HOLD_NS * SLOWER);
+		}
+	}
+	scope.sees_all = true;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_others, set_up_chain, tear_down),
 		cmocka_unit_test_setup_teardown(test_looks, set_up_chain, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends, set_up_chain, tear_down),
+		cmocka_unit_test_setup_teardown(test_holds, set_up_chain, tear_down),
 		cmocka_unit_test_setup_teardown(test_depths, set_up_chain, tear_down),
 	};
 
