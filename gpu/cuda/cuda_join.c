@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_join.c - equality joins on the device: right's rows in the order of their keys'
- * numbers (a counting sort), left's looked up among them; and the merge of two column indexes. */
+/* gpu/cuda/cuda_join.c - equality joins on the device: right's rows by their keys' numbers, one each or in
+ * their order (a counting sort), left's looked up among them; and the merge of two column indexes. */
 #include "base/checked.h"
 #include "gpu/cuda/cuda_operators.h"
 
@@ -19,7 +19,7 @@ struct built {
 	struct pfs_device_keys keys;
 	struct pfs_device_table table;
 	uint64_t limit, n; /* n: places of counts */
-	unsigned long long *d_slots;
+	unsigned long long *d_slots; /* NULL: keys are unique, and d_rows has a row a number */
 	uint32_t *d_rows;
 };
 
@@ -44,17 +44,13 @@ static int make_table(struct pfs_job *job, struct built *b, uint64_t rows)
 	return PFS_CUDA(cudaMemsetAsync(b->table.d_numbers, 0xff, capacity * 8, job->stream));
 }
 
-static int build(struct pfs_job *job, struct built *b, const struct side *right, size_t n_keys)
+static int build_slots(struct pfs_job *job, struct built *b, const struct side *right)
 {
 	uint32_t *d_groups, *d_counts, *d_ends;
 	uint64_t rows = size_of(right);
 	void *d_temporary;
 	size_t size = 0;
 
-	PFS_TRY(pfs_job_keys(job, &b->keys, &b->limit,
-			     &(struct pfs_key_refs){right->source, right->refs, right->collations,
-						    n_keys}));
-	PFS_TRY(make_table(job, b, rows));
 	PFS_TRY(pfs_job_alloc(job, &d_groups, rows * sizeof(*d_groups)));
 	PFS_TRY(pfs_job_alloc_zero(job, &d_counts, b->n * sizeof(*d_counts)));
 	PFS_TRY(pfs_job_alloc(job, &d_ends, b->n * sizeof(*d_ends)));
@@ -67,6 +63,40 @@ static int build(struct pfs_job *job, struct built *b, const struct side *right,
 	PFS_TRY(pfs_cuda_sums_32(d_temporary, &size, d_ends, d_counts, b->n, job->stream));
 	PFS_TRY(pfs_cuda_join_scatter(b->d_rows, d_ends, d_groups, &right->places, job->stream));
 	return pfs_cuda_join_pack(b->d_slots, d_counts, d_ends, b->d_rows, b->n, job->stream);
+}
+
+/* *unique: no two of right's rows have the same key. */
+static int build_unique(struct pfs_job *job, struct built *b, bool *unique,
+			const struct side *right, size_t n_keys)
+{
+	const struct pfs_table_column *column = pfs_source_column(right->source, right->refs[0]);
+	bool is_declared = n_keys == 1 && right->source->table && column->unique &&
+			   right->collations[0] == PFS_BINARY;
+	uint32_t *d_repeated, repeated = 0;
+
+	PFS_TRY(pfs_job_alloc(job, &b->d_rows, b->n * sizeof(*b->d_rows)));
+	PFS_TRY(PFS_CUDA(
+		cudaMemsetAsync(b->d_rows, 0xff, b->n * sizeof(*b->d_rows), job->stream)));
+	PFS_TRY(pfs_job_alloc_zero(job, &d_repeated, sizeof(*d_repeated)));
+	PFS_TRY(pfs_cuda_join_build_unique(b->d_rows, d_repeated, &b->keys, &b->table,
+					   &right->places, job->stream));
+	if (!is_declared)
+		PFS_TRY(pfs_job_download(job, &repeated, d_repeated, sizeof(repeated)));
+	*unique = !repeated;
+	return 0;
+}
+
+static int build(struct pfs_job *job, struct built *b, const struct side *right, size_t n_keys)
+{
+	bool unique = false;
+
+	PFS_TRY(pfs_job_keys(job, &b->keys, &b->limit,
+			     &(struct pfs_key_refs){right->source, right->refs, right->collations,
+						    n_keys}));
+	PFS_TRY(make_table(job, b, size_of(right)));
+	if (size_of(right) <= b->limit)
+		PFS_TRY(build_unique(job, b, &unique, right, n_keys));
+	return unique ? 0 : build_slots(job, b, right);
 }
 
 /* A left key's value as right's keys have it.  -EOPNOTSUPP: the two are not compared as numbers of one
@@ -126,19 +156,17 @@ static int put_pairs(struct pfs_job *job, struct pfs_tuples **out, uint64_t n,
 	return pfs_job_put(job, *out, n_tables, n_computed, right->source, d_right, true);
 }
 
-static int probe(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
-		 const struct side *left, const struct side *right, bool outer)
+static int probe_slots(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
+		       const struct pfs_device_keys *keys, const struct side *left,
+		       const struct side *right, bool outer)
 {
 	uint64_t n = size_of(left), tiles = pfs_cuda_join_tiles(n), total, *d_sums, *d_starts;
 	unsigned long long *d_found;
 	uint32_t *d_left, *d_right;
-	struct pfs_device_keys keys;
 
-	PFS_TRY(pfs_run_poll(job->run));
-	PFS_TRY(left_keys(job, &keys, b, left, right));
 	PFS_TRY(pfs_job_alloc(job, &d_found, (tiles + 1) * pfs_cuda_join_tile() * 8));
 	PFS_TRY(pfs_job_alloc(job, &d_sums, (tiles + 2) * sizeof(*d_sums)));
-	PFS_TRY(pfs_cuda_join_find(d_found, d_sums, &keys, &b->table, b->limit, b->d_slots,
+	PFS_TRY(pfs_cuda_join_find(d_found, d_sums, keys, &b->table, b->limit, b->d_slots,
 				   &left->places, outer, job->stream));
 	PFS_TRY(sum_up(job, &d_starts, &total, d_sums, tiles));
 	PFS_TRY(pfs_job_alloc(job, &d_left, total * sizeof(*d_left)));
@@ -146,6 +174,50 @@ static int probe(struct pfs_job *job, struct pfs_tuples **out, const struct buil
 	PFS_TRY(pfs_cuda_join_write(d_left, d_right, d_starts, d_found, b->d_rows,
 				    left->places.from, n, job->stream));
 	return put_pairs(job, out, total, left, right, d_left, d_right);
+}
+
+/* The first n of an array that has room for many more, where only they have room. */
+static int fit(struct pfs_job *job, uint32_t **d_rows, uint64_t n)
+{
+	uint32_t *d_fitting;
+
+	PFS_TRY(pfs_job_alloc(job, &d_fitting, n * sizeof(*d_fitting)));
+	if (n)
+		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_fitting, *d_rows, n * sizeof(*d_fitting),
+						 cudaMemcpyDeviceToDevice, job->stream)));
+	*d_rows = d_fitting;
+	return 0;
+}
+
+static int probe_unique(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
+			const struct pfs_device_keys *keys, const struct side *left,
+			const struct side *right, bool outer)
+{
+	uint64_t n = size_of(left), total, *d_total;
+	uint32_t *d_left, *d_right;
+
+	PFS_TRY(pfs_job_alloc(job, &d_left, n * sizeof(*d_left)));
+	PFS_TRY(pfs_job_alloc(job, &d_right, n * sizeof(*d_right)));
+	PFS_TRY(pfs_job_alloc_zero(job, &d_total, sizeof(*d_total)));
+	PFS_TRY(pfs_cuda_join_unique(d_left, d_right, d_total, keys, &b->table, b->limit, b->d_rows,
+				     &left->places, outer, job->stream));
+	PFS_TRY(pfs_job_download(job, &total, d_total, sizeof(total)));
+	if (total < n / 4) {
+		PFS_TRY(fit(job, &d_left, total));
+		PFS_TRY(fit(job, &d_right, total));
+	}
+	return put_pairs(job, out, total, left, right, d_left, d_right);
+}
+
+static int probe(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
+		 const struct side *left, const struct side *right, bool outer)
+{
+	struct pfs_device_keys keys;
+
+	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(left_keys(job, &keys, b, left, right));
+	return b->d_slots ? probe_slots(job, out, b, &keys, left, right, outer)
+			  : probe_unique(job, out, b, &keys, left, right, outer);
 }
 
 static int join(struct pfs_job *job, struct pfs_tuples **out, struct side *left, struct side *right,
@@ -190,18 +262,20 @@ static int merge(struct pfs_job *job, struct pfs_tuples **out,
 {
 	const struct pfs_table_column *a = &left->index->table->columns[left->index->column];
 	const struct pfs_table_column *b = &right->index->table->columns[right->index->column];
-	const struct pfs_device_index *l = left->index->device, *r = right->index->device;
-	uint64_t n = left->to - left->from, m = right->to - right->from, total;
-	uint64_t *d_pairs, *d_starts;
-	uint32_t *d_firsts;
+	bool swapped = right->to - right->from < left->to - left->from;
+	const struct pfs_index_fragment *few = swapped ? right : left;
+	const struct pfs_index_fragment *many = swapped ? left : right;
+	const struct pfs_device_index *f = few->index->device, *m = many->index->device;
+	uint64_t n = few->to - few->from, total, *d_pairs, *d_starts;
+	struct pfs_merge_range *d_ranges;
 	struct pfs_device_tuples *device;
 
-	if (!l || !r || a->kind != b->kind || a->dictionary != b->dictionary)
+	if (!f || !m || a->kind != b->kind || a->dictionary != b->dictionary)
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_job_alloc(job, &d_pairs, (n + 1) * sizeof(*d_pairs)));
-	PFS_TRY(pfs_job_alloc(job, &d_firsts, n * sizeof(*d_firsts)));
-	PFS_TRY(pfs_cuda_merge_count(d_pairs, d_firsts, l->d_keys + left->from, n,
-				     r->d_keys + right->from, m, job->stream));
+	PFS_TRY(pfs_job_alloc(job, &d_ranges, n * sizeof(*d_ranges)));
+	PFS_TRY(pfs_cuda_merge_count(d_pairs, d_ranges, f->d_keys + few->from, n,
+				     m->d_keys + many->from, many->to - many->from, job->stream));
 	PFS_TRY(sum_up(job, &d_starts, &total, d_pairs, n));
 	PFS_TRY(pfs_device_tuples_make(job, out, total, 2, 0));
 	(*out)->tables[0].table = left->index->table;
@@ -211,8 +285,8 @@ static int merge(struct pfs_job *job, struct pfs_tuples **out,
 		PFS_TRY(pfs_job_alloc(job, &device->d_rows[i], total * sizeof(uint32_t)));
 		pfs_job_keep(job, device->d_rows[i]);
 	}
-	return pfs_cuda_merge_write(device->d_rows[0], device->d_rows[1], d_starts, d_pairs,
-				    d_firsts, l->d_rows + left->from, r->d_rows + right->from, n,
+	return pfs_cuda_merge_write(device->d_rows[0], device->d_rows[1], d_starts, n, d_ranges,
+				    f->d_rows + few->from, m->d_rows + many->from, total, swapped,
 				    job->stream);
 }
 

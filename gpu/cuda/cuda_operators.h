@@ -167,10 +167,10 @@ PFS_MUST_CHECK int pfs_job_keys(struct pfs_job *job, struct pfs_device_keys *key
 
 /* ---- cuda_predicate.c ---- */
 
-/* *d_steps, *n: the program as tests of the device, until the job's end; NULL is none, of 0 steps.
- * -EOPNOTSUPP for what only the host can test. */
-PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, const struct pfs_device_step **d_steps,
-				     uint32_t *n, const struct pfs_source *source,
+/* The program as tests on the device, which read what is there until the job's end; NULL is none, of 0
+ * steps.  -EOPNOTSUPP for what only the host can test. */
+PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, struct pfs_device_program *out,
+				     const struct pfs_source *source,
 				     const struct pfs_program *program);
 
 /* ---- cuda_texts.c ---- */

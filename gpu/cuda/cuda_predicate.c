@@ -5,13 +5,13 @@
  * integers and reals compare exactly.  What is asked of a text with a dictionary is asked of the
  * dictionary's texts, by the host; the rows then look their code's bit up.  Arithmetic is the
  * host's. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/cuda/cuda_operators.h"
+#include "gpu/cuda/cuda_range.h"
 
 #define STACK 16 /* truths, as select.cu has room for */
 
@@ -27,15 +27,14 @@ struct compiler {
 	const struct pfs_source *source;
 	struct operand stack[PFS_PROGRAM_DEPTH];
 	size_t n, n_truths;
-	struct pfs_device_step *steps;
-	uint32_t n_steps;
+	struct pfs_device_program *out;
 };
 
 static int emit(struct compiler *c, const struct pfs_device_step *step)
 {
-	if (c->n_steps == PFS_DEVICE_STEPS)
+	if (c->out->n == PFS_DEVICE_STEPS)
 		return -EOPNOTSUPP;
-	c->steps[c->n_steps++] = *step;
+	c->out->step[c->out->n++] = *step;
 	return 0;
 }
 
@@ -66,117 +65,6 @@ static struct operand *pop(struct compiler *c)
 
 	c->n_truths -= operand->what == TRUTH;
 	return operand;
-}
-
-/* ---- ranges ---- */
-
-struct range {
-	int64_t low, high; /* low > high: nothing */
-};
-
-static const struct range nothing = {1, 0}, everything = {INT64_MIN, INT64_MAX};
-
-/* The integers that stand to the real as op says. */
-static struct range integers_by_real(enum pfs_op op, double x)
-{
-	double below = floor(x), above = ceil(x);
-	struct range r = everything;
-	bool is_whole = below == x;
-
-	if (op == PFS_OP_EQ) {
-		if (!is_whole || x < -0x1p63 || x >= 0x1p63)
-			return nothing;
-		return (struct range){(int64_t)x, (int64_t)x};
-	}
-	if (op == PFS_OP_LT || op == PFS_OP_LE) {
-		if (x >= 0x1p63)
-			return everything;
-		if (x < -0x1p63)
-			return nothing;
-		r.high = (int64_t)below;
-		if (op == PFS_OP_LT && is_whole) {
-			if (r.high == INT64_MIN)
-				return nothing;
-			r.high--;
-		}
-		return r;
-	}
-	if (x < -0x1p63)
-		return everything;
-	if (x >= 0x1p63)
-		return nothing;
-	if (above >= 0x1p63)
-		return nothing;
-	r.low = (int64_t)above;
-	if (op == PFS_OP_GT && is_whole) {
-		if (r.low == INT64_MAX)
-			return nothing;
-		r.low++;
-	}
-	return r;
-}
-
-/* All numbers in an order, between which x lies. */
-static struct range by_order(enum pfs_op op, int64_t x)
-{
-	struct range r = everything;
-
-	switch (op) {
-	case PFS_OP_EQ:
-		return (struct range){x, x};
-	case PFS_OP_LT:
-		r.high = x - 1;
-		return x == INT64_MIN ? nothing : r;
-	case PFS_OP_LE:
-		r.high = x;
-		return r;
-	case PFS_OP_GT:
-		r.low = x + 1;
-		return x == INT64_MAX ? nothing : r;
-	default:
-		r.low = x;
-		return r;
-	}
-}
-
-/* The reals, in their order, that stand to the integer as op says. */
-static struct range reals_by_integer(enum pfs_op op, int64_t x)
-{
-	double near = (double)x; /* rounded */
-	bool is_above = near >= 0x1p63 || (int64_t)near > x;
-	bool is_below = !is_above && (int64_t)near < x;
-
-	if (is_above || is_below) {
-		if (op == PFS_OP_EQ)
-			return nothing;
-		if (op == PFS_OP_LT || op == PFS_OP_LE) /* x lies just beside near */
-			op = is_above ? PFS_OP_LT : PFS_OP_LE;
-		else
-			op = is_above ? PFS_OP_GE : PFS_OP_GT;
-	}
-	return by_order(op, pfs_order_real(near));
-}
-
-/* The values of a column of numbers that stand to the constant as op says.  -EOPNOTSUPP: NULL. */
-static int range_of(struct range *r, enum pfs_op op, bool is_real,
-		    const struct pfs_constant *constant)
-{
-	switch (constant->type) {
-	case PFS_IS_INTEGER:
-		*r = is_real ? reals_by_integer(op, constant->integer)
-			     : by_order(op, constant->integer);
-		return 0;
-	case PFS_IS_REAL:
-		*r = is_real ? by_order(op, pfs_order_real(constant->real))
-			     : integers_by_real(op, constant->real);
-		return 0;
-	case PFS_IS_TEXT: /* above all numbers */
-		*r = op == PFS_OP_LT || op == PFS_OP_LE ? everything : nothing;
-		return 0;
-	case PFS_IS_NULL:
-		break;
-	}
-	return -EOPNOTSUPP;
 }
 
 /* ---- texts ---- */
@@ -230,18 +118,37 @@ static int find_heap(struct compiler *c, struct pfs_device_step *step, const str
 	return pfs_job_array(c->job, (const void **)&step->d_heap, NULL, &array);
 }
 
-/* A test of a text column. */
-static int test_text(struct compiler *c, struct pfs_device_step *step, const struct pfs_step *s,
-		     struct pfs_ref ref, enum pfs_kind kind)
+/* LIKE and GLOB of ASCII letters with nothing but many-of-any at their ends are simpler tests, which
+ * bytes that are no character do not disturb; *text, *len: what is between. */
+static enum pfs_device_op simple_pattern(const struct pfs_step *s, const char **text, size_t *len)
 {
-	const struct pfs_table_column *column = pfs_source_column(c->source, ref);
-	const struct pfs_constant *text = &s->constant;
+	const char any = s->op == PFS_OP_LIKE ? '%' : '*';
+	const char *special = s->op == PFS_OP_LIKE ? "%_" : "*?[";
+	const char *from = s->constant.text, *to = from + strnlen(from, s->constant.len);
+	bool is_open, opens;
 
-	if (kind == PFS_KIND_CODE) {
-		const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
+	opens = from < to && *from == any;
+	from += opens;
+	is_open = from < to && to[-1] == any;
+	to -= is_open;
+	*text = from;
+	*len = (size_t)(to - from);
+	for (; from < to; from++)
+		if ((unsigned char)*from >= 0x80 || strchr(special, *from) ||
+		    (s->escape && (uint32_t)*from == s->escape))
+			return PFS_DEVICE_UNKNOWN;
+	if (s->escape == (unsigned char)any || (opens && !is_open && *len == 0))
+		return PFS_DEVICE_UNKNOWN;
+	return opens ? is_open ? PFS_DEVICE_CONTAINS : PFS_DEVICE_ENDS
+		     : is_open ? PFS_DEVICE_BEGINS : PFS_DEVICE_EQUALS;
+}
 
-		return ask_dictionary(c, step, pfs_source_dictionary(c->source, ref), steps, 2);
-	}
+/* What the step tests texts of a heap for; -EOPNOTSUPP: only the host can. */
+static int pattern_of(struct pfs_device_step *step, const struct pfs_step *s, const char **text,
+		      size_t *len)
+{
+	*text = s->constant.text;
+	*len = s->constant.len;
 	switch (s->op) {
 	case PFS_OP_PREFIX:
 		step->op = PFS_DEVICE_BEGINS;
@@ -253,13 +160,46 @@ static int test_text(struct compiler *c, struct pfs_device_step *step, const str
 		step->op = PFS_DEVICE_CONTAINS;
 		break;
 	default:
-		return -EOPNOTSUPP;
+		step->op = simple_pattern(s, text, len);
+		step->folds = s->op == PFS_OP_LIKE;
+		step->ends_at_nul = true;
 	}
-	if (!column || text->len > UINT32_MAX)
+	return step->op == PFS_DEVICE_UNKNOWN || *len > UINT32_MAX ? -EOPNOTSUPP : 0;
+}
+
+/* Texts are compared with these; capitals made small if the step folds. */
+static int send_text(struct compiler *c, struct pfs_device_step *step, const char *text, size_t len)
+{
+	char *small PFS_FREE = malloc(len + 1);
+
+	if (!small)
+		return -ENOMEM;
+	for (size_t i = 0; i < len; i++)
+		small[i] = step->folds && text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] | 32)
+									   : text[i];
+	step->n = len;
+	PFS_TRY(pfs_job_upload(c->job, &step->d_text, small, len));
+	return PFS_CUDA(cudaStreamSynchronize(c->job->stream));
+}
+
+/* A test of a text column. */
+static int test_text(struct compiler *c, struct pfs_device_step *step, const struct pfs_step *s,
+		     struct pfs_ref ref, enum pfs_kind kind)
+{
+	const struct pfs_table_column *column = pfs_source_column(c->source, ref);
+	const char *text;
+	size_t len;
+
+	if (kind == PFS_KIND_CODE) {
+		const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
+
+		return ask_dictionary(c, step, pfs_source_dictionary(c->source, ref), steps, 2);
+	}
+	if (!column)
 		return -EOPNOTSUPP;
-	step->n = text->len;
+	PFS_TRY(pattern_of(step, s, &text, &len));
 	PFS_TRY(find_heap(c, step, column->heap));
-	return pfs_job_upload(c->job, &step->d_text, text->text, text->len);
+	return send_text(c, step, text, len);
 }
 
 /* ---- comparisons ---- */
@@ -306,9 +246,8 @@ static int compare_text(struct compiler *c, struct pfs_device_step *step, enum p
 	    constant->type != PFS_IS_TEXT || constant->len > UINT32_MAX)
 		return -EOPNOTSUPP;
 	step->op = PFS_DEVICE_EQUALS;
-	step->n = constant->len;
 	PFS_TRY(find_heap(c, step, at->heap));
-	PFS_TRY(pfs_job_upload(c->job, &step->d_text, constant->text, constant->len));
+	PFS_TRY(send_text(c, step, constant->text, constant->len));
 	PFS_TRY(emit_truth(c, step));
 	return op == PFS_OP_NE ? emit_not(c) : 0;
 }
@@ -349,14 +288,14 @@ static int compare_constant(struct compiler *c, enum pfs_op op, const struct pfs
 {
 	struct pfs_device_step step = {.op = PFS_DEVICE_RANGE};
 	enum pfs_kind kind;
-	struct range r;
+	struct pfs_range r;
 
 	if (constant->type == PFS_IS_NULL)
 		return emit_truth(c, &(struct pfs_device_step){.op = PFS_DEVICE_UNKNOWN});
 	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column->ref));
 	if (kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE)
 		return compare_text(c, &step, op, s, column, constant, kind);
-	PFS_TRY(range_of(&r, op == PFS_OP_NE ? PFS_OP_EQ : op, step.value.column.is_real,
+	PFS_TRY(pfs_range_of(&r, op == PFS_OP_NE ? PFS_OP_EQ : op, step.value.column.is_real,
 			 constant));
 	step.low = r.low;
 	step.high = r.high;
@@ -425,7 +364,7 @@ static int in_list(struct compiler *c, const struct pfs_step *s)
 	int64_t *numbers PFS_FREE = malloc(s->n_list * sizeof(*numbers) + 1);
 	struct operand column;
 	enum pfs_kind kind;
-	struct range r;
+	struct pfs_range r;
 	int error;
 
 	if (!numbers)
@@ -449,7 +388,7 @@ static int in_list(struct compiler *c, const struct pfs_step *s)
 	if (kind == PFS_KIND_PLACE)
 		return -EOPNOTSUPP;
 	for (size_t i = 0; i < s->n_list; i++) {
-		PFS_TRY(range_of(&r, PFS_OP_EQ, step.value.column.is_real, &s->list[i]));
+		PFS_TRY(pfs_range_of(&r, PFS_OP_EQ, step.value.column.is_real, &s->list[i]));
 		if (r.low <= r.high)
 			numbers[step.n++] = r.low;
 	}
@@ -508,9 +447,9 @@ static int member(struct compiler *c, const struct pfs_step *s)
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_job_places(c->job, &places, &rows));
 	if (!places.d_mask) { /* a range: written out */
-		PFS_TRY(pfs_job_alloc_zero(c->job, &d_bits,
-					   pfs_div_round_up(s->bits->n_rows, 64) * 8));
-		PFS_TRY(pfs_cuda_select(d_bits, NULL, &places, NULL, 0, c->job->stream));
+		PFS_TRY(pfs_job_alloc(c->job, &d_bits, pfs_div_round_up(s->bits->n_rows, 64) * 8));
+		PFS_TRY(pfs_cuda_select(d_bits, s->bits->n_rows, NULL, &places, NULL,
+					c->job->stream));
 		places.d_mask = d_bits;
 	}
 	step.d_set = places.d_mask;
@@ -567,25 +506,15 @@ static int read_step(struct compiler *c, const struct pfs_step *s)
 	}
 }
 
-int pfs_job_predicate(struct pfs_job *job, const struct pfs_device_step **d_steps, uint32_t *n,
+int pfs_job_predicate(struct pfs_job *job, struct pfs_device_program *out,
 		      const struct pfs_source *source, const struct pfs_program *program)
 {
-	struct compiler c = {.job = job, .source = source};
-	struct pfs_device_step *steps PFS_FREE = calloc(PFS_DEVICE_STEPS, sizeof(*steps));
-	int error;
+	struct compiler c = {.job = job, .source = source, .out = out};
 
-	*d_steps = NULL;
-	*n = 0;
+	out->n = 0;
 	if (!program)
 		return 0;
-	if (!steps)
-		return -ENOMEM;
-	c.steps = steps;
 	for (size_t i = 0; i < program->n; i++)
 		PFS_TRY(read_step(&c, &program->steps[i]));
-	if (c.n != 1 || c.stack[0].what != TRUTH)
-		return -EOPNOTSUPP;
-	*n = c.n_steps;
-	error = pfs_job_upload(job, d_steps, steps, c.n_steps * sizeof(*steps));
-	return error ? error : PFS_CUDA(cudaStreamSynchronize(job->stream));
+	return c.n == 1 && c.stack[0].what == TRUTH ? 0 : -EOPNOTSUPP;
 }

@@ -4,16 +4,17 @@
 #include "base/cleanup.h"
 #include "gpu/cuda/cuda_operators.h"
 
+/* d_bits (NULL: not wanted) has words for all rows of the table. */
 static int select_places(struct pfs_job *job, uint32_t *d_bits, uint64_t *d_count,
 			 const struct pfs_source *source, const struct pfs_program *program)
 {
-	const struct pfs_device_step *d_steps;
+	struct pfs_device_program steps;
 	struct pfs_device_places places;
-	uint32_t n_steps;
 
 	PFS_TRY(pfs_job_places(job, &places, source));
-	PFS_TRY(pfs_job_predicate(job, &d_steps, &n_steps, source, program));
-	return pfs_cuda_select(d_bits, d_count, &places, d_steps, n_steps, job->stream);
+	PFS_TRY(pfs_job_predicate(job, &steps, source, program));
+	return pfs_cuda_select(d_bits, source->table->n_rows, d_count, &places, &steps,
+			       job->stream);
 }
 
 static int make_rows(struct pfs_job *job, struct pfs_rows **out, const struct pfs_source *source,
@@ -21,7 +22,7 @@ static int make_rows(struct pfs_job *job, struct pfs_rows **out, const struct pf
 {
 	uint32_t n_rows = source->table->n_rows, *d_bits;
 
-	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(n_rows, 64) * 8));
+	PFS_TRY(pfs_job_alloc(job, &d_bits, pfs_div_round_up(n_rows, 64) * 8));
 	PFS_TRY(select_places(job, d_bits, NULL, source, program));
 	PFS_TRY(pfs_rows_of_range(job->run, out, n_rows, 0, 0));
 	pfs_job_keep(job, d_bits);
@@ -76,7 +77,7 @@ static int combine_rows(struct pfs_job *job, struct pfs_rows *rows, struct pfs_r
 	uint32_t *d_bits[2];
 
 	for (size_t i = 0; i < 2; i++) {
-		PFS_TRY(pfs_job_alloc_zero(job, &d_bits[i], words * 4));
+		PFS_TRY(pfs_job_alloc(job, &d_bits[i], words * 4));
 		PFS_TRY(select_places(job, d_bits[i], NULL, &sources[i], NULL));
 	}
 	PFS_TRY(pfs_cuda_rows_combine(d_bits[0], d_bits[1], words, (int)op, job->stream));

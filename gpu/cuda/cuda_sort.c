@@ -212,8 +212,8 @@ static int make_index(struct pfs_job *job, struct pfs_column_index *index,
 	const struct pfs_sort_key by = {.ref = {0, index->column}, .collation = index->collation};
 	struct pfs_device_index *device;
 	struct pfs_device_places places;
-	struct pfs_device_step not_null[2] = {{.op = PFS_DEVICE_IS_NULL}, {.op = PFS_DEVICE_NOT}};
-	const struct pfs_device_step *d_steps;
+	struct pfs_device_program not_null = {
+		.n = 2, .step = {{.op = PFS_DEVICE_IS_NULL}, {.op = PFS_DEVICE_NOT}}};
 	struct sort s = {0};
 	struct key key;
 	uint32_t *d_bits;
@@ -221,11 +221,11 @@ static int make_index(struct pfs_job *job, struct pfs_column_index *index,
 	PFS_TRY(pfs_job_places(job, &places, source));
 	PFS_TRY(read_key(job, &key, source, &by));
 	if (key.can_be_null) {
-		not_null[0].value = key.value;
-		PFS_TRY(pfs_job_upload(job, &d_steps, not_null, sizeof(not_null)));
-		PFS_TRY(pfs_job_alloc_zero(job, &d_bits,
-					   pfs_div_round_up(source->table->n_rows, 64) * 8));
-		PFS_TRY(pfs_cuda_select(d_bits, NULL, &places, d_steps, 2, job->stream));
+		not_null.step[0].value = key.value;
+		PFS_TRY(pfs_job_alloc(job, &d_bits,
+				      pfs_div_round_up(source->table->n_rows, 64) * 8));
+		PFS_TRY(pfs_cuda_select(d_bits, source->table->n_rows, NULL, &places, &not_null,
+					job->stream));
 		places.d_mask = d_bits;
 		key.can_be_null = false;
 	}

@@ -95,7 +95,7 @@ int pfs_job_list(struct pfs_job *job, uint32_t **d_list, uint64_t *n,
 	/* Only what lies in from..to. */
 	PFS_TRY(pfs_job_alloc(job, &d_bits, pfs_div_round_up(places->to, 64) * 8));
 	PFS_TRY(pfs_job_alloc_zero(job, &d_n, 2 * sizeof(*d_n)));
-	PFS_TRY(pfs_cuda_select(d_bits, d_n, places, NULL, 0, job->stream));
+	PFS_TRY(pfs_cuda_select(d_bits, places->to, d_n, places, NULL, job->stream));
 	PFS_TRY(pfs_job_download(job, n, d_n, sizeof(*n)));
 	PFS_TRY(pfs_job_alloc(job, d_list, *n * sizeof(**d_list)));
 	PFS_TRY(pfs_cuda_rows_list(*d_list, d_n + 1, NULL, &size, d_bits, places->to, job->stream));

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/join.cu - equality joins: right's rows are put in the order of their keys' numbers; a slot a
- * number says how many and where, of one row the row itself, so that a unique key costs one random
- * read.  Left's rows look their slot up; pairs are counted by tiles, the tiles' places summed up, and the
- * pairs written.  And the merge of two indexes, which needs no table. */
+/* gpu/cuda/join.cu - equality joins.  Where right's keys are unique, a row a number: left's rows look
+ * theirs up and write their pairs in the same pass.  Else right's rows are put in the order of their keys'
+ * numbers, and a slot a number says how many and where; left's rows look their slot up, pairs are
+ * counted by tiles, the tiles' places summed up, and the pairs written.
+ *
+ * And the merge of two indexes, which needs no table: each key of the smaller one finds its range of the
+ * other; all pairs of all keys are one sequence, of which threads take even shares, however they are
+ * distributed over the keys. */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 
@@ -11,6 +15,9 @@
 #define THREADS 256
 #define ROWS	4 /* a thread */
 #define TILE	(THREADS * ROWS)
+#define UNIQUE_ROWS 8	 /* a thread, where right's keys are unique */
+#define SHARE	    4096 /* pairs of a merge that a block writes */
+#define KNOWN	    2048 /* keys whose places it keeps in shared memory */
 
 /* ---- device code ---- */
 
@@ -59,18 +66,19 @@ static __global__ void pack_kernel(unsigned long long *slots, const uint32_t *__
 }
 
 /* The rows' numbers in right's keys; those that none of right's rows can have are left out of *valid. */
+template <int N>
 static __device__ __forceinline__ void right_numbers(const pfs_device_keys &keys, uint64_t limit,
-						     const uint32_t (&place)[ROWS],
-						     uint64_t (&number)[ROWS], uint32_t *valid)
+						     const uint32_t (&place)[N],
+						     uint64_t (&number)[N], uint32_t *valid)
 {
 	for (uint32_t k = 0; k < keys.n; k++) {
 		const pfs_device_key &key = keys.key[k];
 		uint64_t range = (k + 1 < keys.n ? keys.key[k + 1].stride : limit) / key.stride;
-		int64_t x[ROWS];
+		int64_t x[N];
 
 		pfs_values(key.value, place, x, valid);
 #pragma unroll
-		for (int r = 0; r < ROWS; r++) {
+		for (int r = 0; r < N; r++) {
 			uint64_t above;
 
 			if (!(*valid >> r & 1))
@@ -82,6 +90,101 @@ static __device__ __forceinline__ void right_numbers(const pfs_device_keys &keys
 				*valid &= ~(1u << r);
 			number[r] += above * key.stride;
 		}
+	}
+}
+
+/* rows[number]: the row; *repeated is set if one has two. */
+static __global__ void build_unique_kernel(uint32_t *rows, uint32_t *repeated,
+					   const __grid_constant__ pfs_device_keys keys,
+					   const __grid_constant__ pfs_device_table table,
+					   const __grid_constant__ pfs_device_places places)
+{
+	PFS_EACH(i, places.to - places.from)
+	{
+		uint64_t place = places.from + i, number;
+		bool is_null;
+
+		if (!pfs_is_among(places, place))
+			continue;
+		number = pfs_number(keys, (uint32_t)place, &is_null);
+		if (!is_null &&
+		    atomicCAS(&rows[pfs_enter(table, number)], PFS_NOWHERE, (uint32_t)place) !=
+			    PFS_NOWHERE)
+			*repeated = 1;
+	}
+}
+
+/* Where the warp's pairs, of which it has `mine`, go among all: in no order of blocks. */
+static __device__ __forceinline__ uint64_t claim_room(unsigned long long *total, uint32_t mine)
+{
+	__shared__ uint32_t counts[THREADS / 32];
+	__shared__ unsigned long long start;
+	uint32_t warp = threadIdx.x >> 5, before = 0;
+
+	if ((threadIdx.x & 31) == 0)
+		counts[warp] = mine;
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		uint32_t sum = 0;
+
+		for (int w = 0; w < THREADS / 32; w++)
+			sum += counts[w];
+		start = sum ? atomicAdd(total, (unsigned long long)sum) : 0;
+	}
+	for (uint32_t w = 0; w < warp; w++)
+		before += counts[w];
+	__syncthreads();
+	return start + before;
+}
+
+static __global__ void __launch_bounds__(THREADS)
+	join_unique_kernel(uint32_t *left, uint32_t *right, unsigned long long *total,
+			   const __grid_constant__ pfs_device_keys keys,
+			   const __grid_constant__ pfs_device_table table, uint64_t limit,
+			   const uint32_t *__restrict__ rows,
+			   const __grid_constant__ pfs_device_places places, bool outer)
+{
+	uint64_t base = places.from + (uint64_t)blockIdx.x * THREADS * UNIQUE_ROWS, at;
+	uint64_t number[UNIQUE_ROWS] = {};
+	uint32_t place[UNIQUE_ROWS], partner[UNIQUE_ROWS], pairs[UNIQUE_ROWS], among = 0, valid;
+	uint32_t mine = 0;
+
+#pragma unroll
+	for (int r = 0; r < UNIQUE_ROWS; r++) {
+		uint64_t p = base + r * THREADS + threadIdx.x;
+
+		place[r] = (uint32_t)p;
+		among |= (uint32_t)pfs_is_among(places, p) << r;
+	}
+	valid = among;
+	right_numbers<UNIQUE_ROWS>(keys, limit, place, number, &valid);
+#pragma unroll
+	for (int r = 0; r < UNIQUE_ROWS; r++) {
+		uint64_t found = PFS_EMPTY;
+
+		if (valid >> r & 1)
+			found = pfs_look_up(table, number[r], limit);
+		partner[r] = found == PFS_EMPTY ? PFS_NOWHERE : __ldg(rows + found);
+	}
+#pragma unroll
+	for (int r = 0; r < UNIQUE_ROWS; r++) {
+		bool is_pair = partner[r] != PFS_NOWHERE || (outer && (among >> r & 1));
+
+		pairs[r] = __ballot_sync(PFS_ALL_LANES, is_pair);
+		mine += __popc(pairs[r]);
+	}
+	at = claim_room(total, mine);
+#pragma unroll
+	for (int r = 0; r < UNIQUE_ROWS; r++) {
+		uint32_t lane = threadIdx.x & 31;
+
+		if (pairs[r] >> lane & 1) {
+			uint64_t to = at + __popc(pairs[r] & ((1u << lane) - 1));
+
+			__stcs(&left[to], place[r]);
+			__stcs(&right[to], partner[r]);
+		}
+		at += __popc(pairs[r]);
 	}
 }
 
@@ -105,7 +208,7 @@ static __global__ void __launch_bounds__(THREADS)
 		among |= (uint32_t)pfs_is_among(places, p) << r;
 	}
 	valid = among;
-	right_numbers(keys, limit, place, number, &valid);
+	right_numbers<ROWS>(keys, limit, place, number, &valid);
 #pragma unroll
 	for (int r = 0; r < ROWS; r++) {
 		unsigned long long slot = 0;
@@ -156,53 +259,94 @@ static __global__ void __launch_bounds__(THREADS)
 	}
 }
 
-/* The first of n ascending keys that is not below (or, above: not at most) key. */
-static __device__ __forceinline__ uint64_t bound(const uint64_t *keys, uint64_t n, uint64_t key,
-						 bool above)
+/* The first of ascending keys from..to that is not below (or, above: not at most) key. */
+static __device__ __forceinline__ uint64_t bound(const uint64_t *__restrict__ keys, uint64_t from,
+						 uint64_t to, uint64_t key, bool above)
 {
-	uint64_t low = 0, high = n;
-
-	while (low < high) {
-		uint64_t middle = (low + high) / 2;
+	while (from < to) {
+		uint64_t middle = (from + to) / 2;
 
 		if (keys[middle] < key || (above && keys[middle] == key))
-			low = middle + 1;
+			from = middle + 1;
 		else
-			high = middle;
+			to = middle;
 	}
-	return low;
+	return from;
 }
 
-static __global__ void merge_count_kernel(uint64_t *pairs, uint32_t *firsts,
-					  const uint64_t *__restrict__ left, uint64_t n,
-					  const uint64_t *__restrict__ right, uint64_t m)
+/* Behind the last of those that are equal to keys[from]: most often near. */
+static __device__ __forceinline__ uint64_t end_of(const uint64_t *__restrict__ keys, uint64_t from,
+						  uint64_t to)
+{
+	uint64_t key = keys[from], step = 1;
+
+	while (from + step < to && keys[from + step] == key) {
+		from += step;
+		step *= 2;
+	}
+	return bound(keys, from, min(from + step, to), key, true);
+}
+
+/* Of each key of the smaller index its rows and the other's, at the first of the equal ones. */
+static __global__ void merge_count_kernel(uint64_t *pairs, pfs_merge_range *ranges,
+					  const uint64_t *__restrict__ few, uint64_t n,
+					  const uint64_t *__restrict__ many, uint64_t m)
 {
 	PFS_EACH(i, n)
 	{
-		uint64_t first = bound(right, m, left[i], false), last = first;
+		uint64_t key = few[i], first;
 
-		while (last < m && last < first + 8 && right[last] == left[i])
-			last++;
-		if (last == first + 8)
-			last = bound(right, m, left[i], true);
-		firsts[i] = (uint32_t)first;
-		pairs[i] = last - first;
+		pairs[i] = 0;
+		if (i && few[i - 1] == key)
+			continue;
+		first = bound(many, 0, m, key, false);
+		if (first == m || many[first] != key)
+			continue;
+		ranges[i].first = (uint32_t)first;
+		ranges[i].few = (uint32_t)(end_of(few, i, n) - i);
+		ranges[i].many = (uint32_t)(end_of(many, first, m) - first);
+		pairs[i] = (uint64_t)ranges[i].few * ranges[i].many;
 	}
 }
 
-static __global__ void merge_write_kernel(uint32_t *left_rows, uint32_t *right_rows,
-					  const uint64_t *__restrict__ starts,
-					  const uint64_t *__restrict__ pairs,
-					  const uint32_t *__restrict__ firsts,
-					  const uint32_t *__restrict__ left,
-					  const uint32_t *__restrict__ right, uint64_t n)
+/* The last key whose pairs begin at or before `pair`; starts[from] does. */
+static __device__ __forceinline__ uint64_t key_of(const uint64_t *__restrict__ starts, uint64_t from,
+						  uint64_t to, uint64_t pair)
 {
-	PFS_EACH(i, n)
-	{
-		for (uint64_t k = 0; k < pairs[i]; k++) {
-			left_rows[starts[i] + k] = left[i];
-			right_rows[starts[i] + k] = right[firsts[i] + k];
-		}
+	return bound(starts, from, to, pair, true) - 1;
+}
+
+/* A block writes SHARE pairs.  swapped: the smaller index is right's. */
+static __global__ void __launch_bounds__(THREADS)
+	merge_write_kernel(uint32_t *__restrict__ left_rows, uint32_t *__restrict__ right_rows,
+			   const uint64_t *__restrict__ starts, uint64_t n,
+			   const pfs_merge_range *__restrict__ ranges,
+			   const uint32_t *__restrict__ few, const uint32_t *__restrict__ many,
+			   uint64_t total, bool swapped)
+{
+	__shared__ uint64_t known[KNOWN], ends[2];
+	const uint64_t from = (uint64_t)blockIdx.x * SHARE, to = min(from + SHARE, total);
+
+	if (threadIdx.x < 2)
+		ends[threadIdx.x] = key_of(starts, 0, n, threadIdx.x ? to - 1 : from);
+	__syncthreads();
+	const uint64_t first = ends[0], keys = ends[1] + 1 - first;
+	const bool is_known = keys <= KNOWN;
+
+	for (uint32_t i = threadIdx.x; is_known && i < keys; i += THREADS)
+		known[i] = starts[first + i];
+	__syncthreads();
+	for (uint64_t pair = from + threadIdx.x; pair < to; pair += THREADS) {
+		uint64_t key = is_known ? first + key_of(known, 0, keys, pair)
+					: key_of(starts, first, first + keys, pair);
+		uint64_t at = pair - starts[key];
+		const pfs_merge_range range = ranges[key];
+		uint32_t right = swapped ? range.few : range.many;
+		uint64_t i = right == 1 || at < right ? (right == 1 ? at : 0) : at / right;
+		uint64_t j = at - i * right;
+
+		left_rows[pair] = swapped ? many[range.first + i] : few[key + i];
+		right_rows[pair] = swapped ? few[key + j] : many[range.first + j];
 	}
 }
 
@@ -263,20 +407,45 @@ extern "C" int pfs_cuda_join_write(uint32_t *d_left, uint32_t *d_right, const ui
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_merge_count(uint64_t *d_pairs, uint32_t *d_firsts, const uint64_t *d_left,
-				    uint64_t n, const uint64_t *d_right, uint64_t m,
-				    cudaStream_t stream)
+extern "C" int pfs_cuda_join_build_unique(uint32_t *d_rows, uint32_t *d_repeated,
+					  const pfs_device_keys *keys,
+					  const pfs_device_table *table,
+					  const pfs_device_places *places, cudaStream_t stream)
 {
-	merge_count_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_pairs, d_firsts, d_left, n, d_right, m);
+	build_unique_kernel<<<pfs_grid(places->to - places->from), 256, 0, stream>>>(
+		d_rows, d_repeated, *keys, *table, *places);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+extern "C" int pfs_cuda_join_unique(uint32_t *d_left, uint32_t *d_right, uint64_t *d_total,
+				    const pfs_device_keys *keys, const pfs_device_table *table,
+				    uint64_t limit, const uint32_t *d_rows,
+				    const pfs_device_places *places, bool outer, cudaStream_t stream)
+{
+	join_unique_kernel<<<pfs_blocks(places->to - places->from, THREADS * UNIQUE_ROWS), THREADS, 0,
+			     stream>>>(d_left, d_right,
+				       reinterpret_cast<unsigned long long *>(d_total), *keys, *table,
+				       limit, d_rows, *places, outer);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+extern "C" int pfs_cuda_merge_count(uint64_t *d_pairs, pfs_merge_range *d_ranges,
+				    const uint64_t *d_few, uint64_t n, const uint64_t *d_many,
+				    uint64_t m, cudaStream_t stream)
+{
+	merge_count_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_pairs, d_ranges, d_few, n, d_many, m);
 	return PFS_CUDA(cudaGetLastError());
 }
 
 extern "C" int pfs_cuda_merge_write(uint32_t *d_left_rows, uint32_t *d_right_rows,
-				    const uint64_t *d_starts, const uint64_t *d_pairs,
-				    const uint32_t *d_firsts, const uint32_t *d_left,
-				    const uint32_t *d_right, uint64_t n, cudaStream_t stream)
+				    const uint64_t *d_starts, uint64_t n,
+				    const pfs_merge_range *d_ranges, const uint32_t *d_few,
+				    const uint32_t *d_many, uint64_t total, bool swapped,
+				    cudaStream_t stream)
 {
-	merge_write_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_left_rows, d_right_rows, d_starts,
-							    d_pairs, d_firsts, d_left, d_right, n);
+	if (total == 0)
+		return 0;
+	merge_write_kernel<<<pfs_blocks(total, SHARE), THREADS, 0, stream>>>(
+		d_left_rows, d_right_rows, d_starts, n, d_ranges, d_few, d_many, total, swapped);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -84,17 +84,27 @@ struct pfs_device_step {
 	const uint8_t *d_heap; /* of texts by place */
 	uint64_t n;	       /* of the list or set; bytes of the text */
 	uint8_t place_shift, length_size;
+	/* Of texts.  d_text is then ASCII in small letters, the texts' capitals count as these. */
+	uint8_t folds;
+	uint8_t ends_at_nul; /* a NUL byte ends the text */
 	/* RANGE: the column has no rows, via, nulls, shift, mask; low <= high are of its elements. */
 	uint8_t is_plain;
 };
 
-/* Bits of the places for which the steps leave true; *d_count (NULL: not asked) grows by how many.
- * d_bits NULL: only counted.  d_steps lies on the device; 0 steps: all of places. */
+struct pfs_device_program {
+	uint32_t n;
+	struct pfs_device_step step[PFS_DEVICE_STEPS];
+};
+
+/* Bits of the places for which the program leaves true, and none behind these among n_bits;
+ * *d_count (NULL: not asked) grows by how many.  d_bits NULL: only counted.  No program, or one without
+ * steps: all of places. */
 #ifdef __cplusplus
 extern "C" {
 #endif
-int pfs_cuda_select(uint32_t *d_bits, uint64_t *d_count, const struct pfs_device_places *places,
-		    const struct pfs_device_step *d_steps, uint32_t n_steps, cudaStream_t stream);
+int pfs_cuda_select(uint32_t *d_bits, uint64_t n_bits, uint64_t *d_count,
+		    const struct pfs_device_places *places,
+		    const struct pfs_device_program *program, cudaStream_t stream);
 
 /* bits = bits op other (enum pfs_rows_op). */
 int pfs_cuda_rows_combine(uint32_t *d_bits, const uint32_t *d_other, size_t words, int op,
@@ -255,12 +265,29 @@ int pfs_cuda_join_find(unsigned long long *d_found, uint64_t *d_sums,
 int pfs_cuda_join_write(uint32_t *d_left, uint32_t *d_right, const uint64_t *d_starts,
 			const unsigned long long *d_found, const uint32_t *d_rows, uint64_t from,
 			uint64_t n, cudaStream_t stream);
-/* The ranges of equal keys of two ascending arrays: pairs[i] for left's i-th. */
-int pfs_cuda_merge_count(uint64_t *d_pairs, uint32_t *d_firsts, const uint64_t *d_left, uint64_t n,
-			 const uint64_t *d_right, uint64_t m, cudaStream_t stream);
+/* Of unique keys.  rows[place in the table]: the row, all ones at first; *d_repeated is set where there is a
+ * row already. */
+int pfs_cuda_join_build_unique(uint32_t *d_rows, uint32_t *d_repeated,
+			       const struct pfs_device_keys *keys,
+			       const struct pfs_device_table *table,
+			       const struct pfs_device_places *places, cudaStream_t stream);
+/* Left's pairs, in no order; *d_total grows by how many.  Room for as many as left has places. */
+int pfs_cuda_join_unique(uint32_t *d_left, uint32_t *d_right, uint64_t *d_total,
+			 const struct pfs_device_keys *keys, const struct pfs_device_table *table,
+			 uint64_t limit, const uint32_t *d_rows,
+			 const struct pfs_device_places *places, bool outer, cudaStream_t stream);
+
+/* The merge of two ascending arrays, of which `few` is best the smaller: at the first of its equal keys
+ * how many they are, where the other's begin, and how many. */
+struct pfs_merge_range {
+	uint32_t few, first, many;
+};
+int pfs_cuda_merge_count(uint64_t *d_pairs, struct pfs_merge_range *d_ranges, const uint64_t *d_few,
+			 uint64_t n, const uint64_t *d_many, uint64_t m, cudaStream_t stream);
+/* starts[0..n): sums of pairs; the arrays' rows in pairs, left's few or, swapped, many. */
 int pfs_cuda_merge_write(uint32_t *d_left_rows, uint32_t *d_right_rows, const uint64_t *d_starts,
-			 const uint64_t *d_pairs, const uint32_t *d_firsts, const uint32_t *d_left,
-			 const uint32_t *d_right, uint64_t n, cudaStream_t stream);
+			 uint64_t n, const struct pfs_merge_range *d_ranges, const uint32_t *d_few,
+			 const uint32_t *d_many, uint64_t total, bool swapped, cudaStream_t stream);
 
 /* out[i] = sum of in[0..i). */
 int pfs_cuda_sums_32(void *d_temporary, size_t *temporary_size, uint32_t *d_out,

@@ -5,6 +5,7 @@
  * ballot, which the lane of that number keeps; AND, OR and NOT are then one instruction a lane for all
  * 1,024 rows.  So interpreting the program costs little beside reading the columns. */
 #include <cub/device/device_select.cuh>
+#include <cstring>
 #include <thrust/iterator/counting_iterator.h>
 
 #include "gpu/cuda/relation.cuh"
@@ -153,66 +154,140 @@ static __device__ __forceinline__ bool same_bytes(const uint8_t *a, const uint8_
 	return true;
 }
 
-/* Four bytes from any address; may touch up to seven behind it. */
-static __device__ __forceinline__ uint32_t window(uint32_t first, uint32_t second, unsigned offset)
+static __device__ __forceinline__ uint8_t in_small(uint8_t c)
 {
-	return __funnelshift_r(first, second, offset * 8);
+	return c >= 'A' && c <= 'Z' ? c | 32 : c;
 }
 
-/* The first four bytes of the text sought are compared at every position, the rest where they
- * agree. */
-static __device__ bool contains(const uint8_t *text, uint32_t len, const uint8_t *sought, uint32_t n)
+/* n bytes of a text are those sought. */
+static __device__ __forceinline__ bool agrees(const pfs_device_step &s, const uint8_t *text)
 {
-	const uint32_t *words;
-	uint32_t first, second, head = 0, mask, last;
-	unsigned offset;
+	uint32_t n = (uint32_t)s.n;
+
+	if (!s.folds)
+		return same_bytes(text, s.d_text, n);
+	for (uint32_t i = 0; i < n; i++)
+		if (in_small(text[i]) != s.d_text[i])
+			return false;
+	return true;
+}
+
+static __device__ __forceinline__ bool has_nul(const uint8_t *text, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!text[i])
+			return true;
+	return false;
+}
+
+/* The first bytes sought, as they stand in a word, whose bits of letters' size `loose` are set; mask: of
+ * fewer than four bytes.  That is what all positions are compared with first. */
+struct beginning {
+	uint32_t word, mask, loose;
+};
+
+static __device__ beginning beginning_of(const pfs_device_step &s)
+{
+	beginning b = {0, 0, s.folds ? 0x20202020u : 0};
+
+	for (uint32_t i = 0; i < s.n && i < 4; i++) {
+		b.word |= (uint32_t)s.d_text[i] << i * 8;
+		b.mask |= 255u << i * 8;
+	}
+	b.word = (b.word | b.loose) & b.mask;
+	return b;
+}
+
+/* True if the text may go on with the beginning at one of the four positions of the first word. */
+template <bool MASKED>
+static __device__ __forceinline__ bool may_begin(const beginning &b, uint32_t first, uint32_t second)
+{
+	bool may = false;
+
+#pragma unroll
+	for (int k = 0; k < 4; k++) {
+		uint32_t four = __funnelshift_r(first, second, 8 * k);
+
+		may |= (MASKED ? four & b.mask : four) == b.word;
+	}
+	return may;
+}
+
+/* Is it at one of the eight positions from `at` on, of those up to last?  Positions count from `base`. */
+static __device__ __noinline__ bool is_at(const pfs_device_step &s, const uint8_t *base, uint32_t start,
+					  uint32_t at, uint32_t last)
+{
+	for (uint32_t p = max(at, start); p <= min(at + 7, last); p++)
+		if (agrees(s, base + p))
+			return !s.ends_at_nul || !has_nul(base + start, p - start);
+	return false;
+}
+
+/* Words of eight bytes, the first of which begins up to seven before the text and the last ends as
+ * many behind it. */
+template <bool MASKED>
+static __device__ __forceinline__ bool contains(const pfs_device_step &s, const beginning &b,
+						const uint8_t *text, uint32_t len)
+{
+	const uint32_t start = (uint32_t)((uintptr_t)text & 7), n = (uint32_t)s.n;
+	const uint2 *words = reinterpret_cast<const uint2 *>(text - start);
+	uint2 word;
 
 	if (n > len)
 		return false;
-	if (n == 0)
-		return true;
-	for (uint32_t i = 0; i < n && i < 4; i++)
-		head |= (uint32_t)sought[i] << i * 8;
-	mask = n >= 4 ? 0xffffffffu : (1u << n * 8) - 1;
-	last = len - n;
-	offset = (unsigned)((uintptr_t)text & 3);
-	words = reinterpret_cast<const uint32_t *>(text - offset);
-	first = words[0];
-	second = words[1];
-	for (uint32_t i = 0; i <= last; i++) {
-		if (((window(first, second, offset) ^ head) & mask) == 0 &&
-		    (n <= 4 || same_bytes(text + i + 4, sought + 4, n - 4)))
+	const uint32_t last = start + (len - n);
+
+	word = __ldg(words);
+	for (uint32_t at = 0; at <= last; at += 8) {
+		uint2 next = __ldg(++words);
+		uint32_t middle = word.y | b.loose;
+
+		if ((may_begin<MASKED>(b, word.x | b.loose, middle) ||
+		     may_begin<MASKED>(b, middle, next.x | b.loose)) &&
+		    is_at(s, text - start, start, at, last))
 			return true;
-		if (++offset == 4) {
-			offset = 0;
-			words++;
-			first = second;
-			second = words[1];
-		}
+		word = next;
 	}
 	return false;
 }
 
+static __device__ __forceinline__ int test_text(const pfs_device_step &s, const beginning &b,
+						uint32_t place)
+{
+	uint32_t len, n = (uint32_t)s.n, element = pfs_element(s.value, place);
+	const uint8_t *text;
+
+	if (element == PFS_NOWHERE)
+		return UNKNOWN;
+	text = text_at(s, element, &len);
+	if (s.op == PFS_DEVICE_CONTAINS)
+		return n >= 4 ? contains<false>(s, b, text, len) : contains<true>(s, b, text, len);
+	if (s.ends_at_nul && s.op != PFS_DEVICE_BEGINS)
+		for (uint32_t i = 0; i < len; i++)
+			if (!text[i])
+				len = i;
+	if (len < n || (s.op == PFS_DEVICE_EQUALS && len != n))
+		return NO;
+	return agrees(s, s.op == PFS_DEVICE_ENDS ? text + (len - n) : text);
+}
+
+/* A text is many steps: a row after the other, not to take registers for several. */
 static __device__ truths of_text(const pfs_device_step &s, uint64_t base, uint64_t to)
 {
-	return each_row(base, to, [&](uint32_t place) -> int {
-		uint32_t len, n = (uint32_t)s.n, element = pfs_element(s.value, place);
-		const uint8_t *text;
+	const beginning b = beginning_of(s);
+	truths mine = {0, 0};
 
-		if (element == PFS_NOWHERE)
-			return UNKNOWN;
-		text = text_at(s, element, &len);
-		switch (s.op) {
-		case PFS_DEVICE_EQUALS:
-			return len == n && same_bytes(text, s.d_text, n);
-		case PFS_DEVICE_BEGINS:
-			return len >= n && same_bytes(text, s.d_text, n);
-		case PFS_DEVICE_ENDS:
-			return len >= n && same_bytes(text + (len - n), s.d_text, n);
-		default:
-			return contains(text, len, s.d_text, n);
-		}
-	});
+#pragma unroll 1
+	for (unsigned word = 0; word < 32; word++) {
+		uint64_t place = base + word * 32 + lane_of();
+		int truth = place < to ? test_text(s, b, (uint32_t)place) : NO;
+		uint32_t yes = __ballot_sync(PFS_ALL_LANES, truth == YES);
+		uint32_t unknown = __ballot_sync(PFS_ALL_LANES, truth == UNKNOWN);
+
+		if (lane_of() == word)
+			mine = {yes, unknown};
+	}
+	return mine;
 }
 
 static __device__ truths of_leaf(const pfs_device_step &s, uint64_t base, uint64_t to)
@@ -304,22 +379,27 @@ static __device__ __forceinline__ uint32_t inside(uint64_t bit, uint64_t from, u
 	return (uint32_t)(((UINT64_C(1) << high) - 1) & ~((UINT64_C(1) << low) - 1));
 }
 
+/* A program of at most MOST steps, which come with the launch. */
+template <int MOST> struct steps_of {
+	pfs_device_step step[MOST];
+};
+
+template <int MOST>
 static __global__ void __launch_bounds__(WARPS * 32)
-	select_kernel(uint32_t *bits, unsigned long long *count, const __grid_constant__ pfs_device_places places,
-		      const pfs_device_step *__restrict__ steps, uint32_t n_steps)
+	select_kernel(uint32_t *bits, uint64_t n_bits, unsigned long long *count,
+		      const __grid_constant__ pfs_device_places places,
+		      const __grid_constant__ steps_of<MOST> steps, uint32_t n_steps)
 {
 	uint64_t base = ((uint64_t)blockIdx.x * WARPS + (threadIdx.x >> 5)) * 1024;
 	uint64_t word = base / 32 + lane_of();
 	uint32_t mine = base < places.to ? inside(word * 32, places.from, places.to) : 0;
 	uint32_t sum;
 
-	if (base >= places.to)
-		return;
 	if (places.d_mask && mine)
 		mine &= places.d_mask[word];
 	if (__any_sync(PFS_ALL_LANES, mine != 0))
-		mine &= run(steps, n_steps, base, places.to).yes;
-	if (bits && word < (places.to + 31) / 32)
+		mine &= run(steps.step, n_steps, base, places.to).yes;
+	if (bits && word < (n_bits + 63) / 64 * 2)
 		bits[word] = mine;
 	if (!count)
 		return;
@@ -346,14 +426,29 @@ struct has_bit {
 
 /* ---- launches ---- */
 
-extern "C" int pfs_cuda_select(uint32_t *d_bits, uint64_t *d_count,
-			       const pfs_device_places *places, const pfs_device_step *d_steps,
-			       uint32_t n_steps, cudaStream_t stream)
+template <int MOST>
+static void launch_select(uint32_t *d_bits, uint64_t n_bits, uint64_t *d_count,
+			  const pfs_device_places *places, const pfs_device_program *program,
+			  cudaStream_t stream)
 {
-	if (places->to == 0)
-		return 0;
-	select_kernel<<<pfs_blocks(places->to, WARPS * 1024), WARPS * 32, 0, stream>>>(
-		d_bits, reinterpret_cast<unsigned long long *>(d_count), *places, d_steps, n_steps);
+	uint64_t rows = std::max(places->to, d_bits ? n_bits : 0);
+	steps_of<MOST> steps;
+
+	if (program)
+		memcpy(&steps, program->step, program->n * sizeof(steps.step[0]));
+	select_kernel<MOST><<<pfs_blocks(rows, WARPS * 1024), WARPS * 32, 0, stream>>>(
+		d_bits, n_bits, reinterpret_cast<unsigned long long *>(d_count), *places, steps,
+		program ? program->n : 0);
+}
+
+extern "C" int pfs_cuda_select(uint32_t *d_bits, uint64_t n_bits, uint64_t *d_count,
+			       const pfs_device_places *places, const pfs_device_program *program,
+			       cudaStream_t stream)
+{
+	if (!program || program->n <= 8)
+		launch_select<8>(d_bits, n_bits, d_count, places, program, stream);
+	else
+		launch_select<PFS_DEVICE_STEPS>(d_bits, n_bits, d_count, places, program, stream);
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -213,6 +213,122 @@ CASES(group, UINT32_MAX)
 CASES(join, 1025)
 CASES(index, 1025)
 
+/* ---- who answers ---- */
+
+struct counting {
+	struct pfs_run run;
+	uint64_t device; /* operators that it had answered when last looked at */
+};
+
+/* The device, and it alone, answered since. */
+static void assert_device_answered(struct counting *c, uint64_t operators)
+{
+	struct pfs_operator_counts counts;
+
+	pfs_operators_count(c->run.operators, &counts);
+	assert_int_equal(counts.host, 0);
+	assert_int_equal(counts.device, c->device + operators);
+	c->device = counts.device;
+}
+
+#define N_ASKED 5000u
+
+static uint32_t asked_codes[N_ASKED], asked_numbers[N_ASKED];
+static const uint64_t letters_offset[] = {0, 1, 2, 3, 4}, others_offset[] = {0, 1, 2, 3};
+static const struct pfs_dictionary letters = {
+	.bytes = (const uint8_t *)"dbcA", .offset = letters_offset, .n = 4};
+static const struct pfs_dictionary others = {
+	.bytes = (const uint8_t *)"aDb", .offset = others_offset, .n = 3};
+static const uint32_t other_codes[] = {0, 1, 2};
+static const struct pfs_table_column asked_columns[] = {
+	{.kind = PFS_KIND_CODE, .width = 4, .not_null = true, .data = asked_codes,
+	 .dictionary = &letters},
+	{.kind = PFS_KIND_INTEGER, .width = 4, .not_null = true, .data = asked_numbers},
+};
+static const struct pfs_table_column other_columns[] = {
+	{.kind = PFS_KIND_CODE, .width = 4, .not_null = true, .data = other_codes,
+	 .dictionary = &others},
+};
+static const struct pfs_table asked = {.n_rows = N_ASKED, .n_columns = 2, .columns = asked_columns};
+static const struct pfs_table other = {.n_rows = 3, .n_columns = 1, .columns = other_columns};
+
+/* Of four texts one is the other table's by bytes, three whatever the letters' size. */
+static void join_texts(struct counting *c)
+{
+	struct pfs_join_key key = {.left = {0, 0}, .right = {0, 0}};
+	const struct pfs_join join = {.keys = &key, .n_keys = 1};
+	const struct pfs_source left = {.table = &asked}, right = {.table = &other};
+	struct pfs_tuples *tuples;
+
+	for (unsigned i = 0; i < 2; i++) {
+		key.collation = i ? PFS_NOCASE : PFS_BINARY;
+		assert_int_equal(pfs_join(&c->run, &tuples, &left, &right, &join), 0);
+		assert_int_equal(tuples->n, N_ASKED / 4 * (i ? 3 : 1));
+		pfs_tuples_free(&c->run, tuples);
+		assert_device_answered(c, 1);
+	}
+}
+
+static void group_texts(struct counting *c)
+{
+	const struct pfs_source source = {.table = &asked};
+	const struct pfs_aggregate aggregates[] = {
+		{.op = PFS_COUNT_DISTINCT, .ref = {0, 1}},
+		{.op = PFS_COUNT_DISTINCT, .ref = {0, 0}},
+		{.op = PFS_MIN, .ref = {0, 0}},
+		{.op = PFS_MAX, .ref = {0, 0}},
+	};
+	struct pfs_tuples *tuples;
+	const uint8_t *text;
+	size_t len;
+
+	assert_int_equal(pfs_group(&c->run, &tuples, &source, NULL, 0, aggregates, 4), 0);
+	assert_device_answered(c, 1);
+	assert_int_equal(pfs_tuples_here(&c->run, tuples), 0);
+	assert_int_equal(tuples->n, 1);
+	assert_int_equal(tuples->computed[0].integers[0], 77);
+	assert_int_equal(tuples->computed[1].integers[0], 4);
+	text = pfs_vector_text(&tuples->computed[2], 0, &len);
+	assert_true(len == 1 && *text == 'A');
+	text = pfs_vector_text(&tuples->computed[3], 0, &len);
+	assert_true(len == 1 && *text == 'd');
+	pfs_tuples_free(&c->run, tuples);
+}
+
+static void sort_texts(struct counting *c)
+{
+	const struct pfs_source source = {.table = &asked};
+	const struct pfs_sort_key key = {.ref = {0, 0}, .collation = PFS_NOCASE};
+	struct pfs_tuples *tuples;
+
+	assert_int_equal(pfs_sort(&c->run, &tuples, &source, &key, 1, 0, UINT64_MAX), 0);
+	assert_device_answered(c, 1);
+	assert_int_equal(pfs_tuples_here(&c->run, tuples), 0);
+	assert_int_equal(asked_codes[tuples->tables[0].rows[0]], 3);
+	assert_int_equal(asked_codes[tuples->tables[0].rows[N_ASKED - 1]], 0);
+	pfs_tuples_free(&c->run, tuples);
+}
+
+/* What is done with texts by code and with different values is the device's. */
+static void device_answers(void **state)
+{
+	struct counting c = {.run.on = PFS_ENGINE_CUDA};
+	int error = pfs_operators_open(&c.run.operators, PFS_ENGINE_CUDA, 1);
+
+	(void)state;
+	if (error == -ENODEV)
+		skip();
+	assert_int_equal(error, 0);
+	for (uint32_t i = 0; i < N_ASKED; i++) {
+		asked_codes[i] = i % 4;
+		asked_numbers[i] = i % 77;
+	}
+	join_texts(&c);
+	group_texts(&c);
+	sort_texts(&c);
+	pfs_operators_close(c.run.operators);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +339,7 @@ int main(void)
 		cmocka_unit_test(group_cuda),	cmocka_unit_test(join_cuda),
 		cmocka_unit_test(large),	cmocka_unit_test(ends),
 		cmocka_unit_test(index_host),	cmocka_unit_test(index_cuda),
+		cmocka_unit_test(device_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
