@@ -314,6 +314,8 @@ struct pfs_index_family {
 PFS_MUST_CHECK int pfs_index_list_make(const struct pfs_run *run, struct pfs_index_list *list,
 				       size_t n);
 
+struct pfs_prefix_family; /* gpu/prefix_impl.h */
+
 struct pfs_families {
 	const char *name;
 	void (*close)(struct pfs_operator_backend *b);
@@ -323,6 +325,8 @@ struct pfs_families {
 	const struct pfs_join_family *join;
 	const struct pfs_gather_family *gather;
 	const struct pfs_index_family *index;
+	/* NULL: the tree stays on the host, whose family there is none of (gpu/prefix_impl.h). */
+	const struct pfs_prefix_family *prefix;
 };
 
 /* First member of every such back end. */

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/prefix.h - prefix trees (S3): byte strings or integers, each with a list of 64-bit payloads.
+ *
+ * A key is cut into sub-keys of `bits` bits, each of which picks one of 2^bits children; the first is
+ * the most significant.  `levels` levels make a *partition*, a tree of its own with a number, so that
+ * one key's way through all partitions can be walked at once and put together afterwards.  Keys come in
+ * byte order, integers by size; a key that is a prefix of another comes before it.
+ *
+ * The tree is pages of relative addresses: it goes out to bytes, into another index and to a device as
+ * it is.  Keys and payload lists are in the host's memory; a device has a copy of the tree's pages, of
+ * which it is sent those that changed, and answers for run->on CUDA or AUTO.  A device that fails or is
+ * short of memory is left, with one warning, and the host answers the same.
+ *
+ * Threads: any number.  A batch of changes is one step: a batch of questions sees the index before it or
+ * after it.  Questions run side by side.
+ * Errors of all functions, beside their own: -ENOMEM; what run->poll answers.
+ * Not handled here: what a payload means. */
+#ifndef PFS_GPU_PREFIX_H
+#define PFS_GPU_PREFIX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "gpu/run.h"
+
+#define PFS_PREFIX_NONE	     UINT32_MAX /* no place: the key is not there */
+#define PFS_PREFIX_KEY_MAX   4096u	/* bytes */
+#define PFS_PREFIX_BATCH_MAX ((size_t)1 << 30)
+
+struct pfs_prefix;
+
+enum pfs_prefix_key_type { PFS_PREFIX_BYTES, PFS_PREFIX_U32, PFS_PREFIX_U64 };
+
+enum pfs_prefix_layout {
+	/* Every level is there, each node is allocated when it is first needed. */
+	PFS_PREFIX_ON_DEMAND,
+	/* The same levels; 16 partitions of a level share their inner nodes, and what differs between
+	 * them lies side by side, for the 16 threads that walk them. */
+	PFS_PREFIX_SIXTEEN,
+	/* Only nodes where keys part; keys are compared at the end.  There are no partitions, and every
+	 * traversal is the serial one. */
+	PFS_PREFIX_COMPACT,
+};
+
+struct pfs_prefix_shape {
+	enum pfs_prefix_key_type type;
+	enum pfs_prefix_layout layout;
+	unsigned bits;	 /* of a sub-key: 1 to 8 */
+	unsigned levels; /* of a partition; 0: the root of the levels of a key (128 bytes if they vary) */
+	unsigned depth;	 /* partitions, one below the other, of a block (HIERARCHICAL); 0: 8 */
+};
+
+enum pfs_prefix_traversal {
+	PFS_PREFIX_SERIAL,	 /* level by level; a thread a key */
+	PFS_PREFIX_SPECULATIVE,	 /* all partitions at once, their results put together in a row */
+	PFS_PREFIX_HIERARCHICAL, /* the same in blocks of partitions, then the blocks' results */
+	PFS_PREFIX_PARALLEL,	 /* all at once, put together backwards from each payload found; where it
+				  * is the only one, it is compared with the key and that is all */
+};
+
+/* The caller's.  Byte strings lie one after the other, key i from at[i] to at[i + 1]; integers are an
+ * array of uint32_t or uint64_t, and `at` is NULL. */
+struct pfs_prefix_keys {
+	const void *keys;
+	const uint64_t *at;
+	size_t n;
+};
+
+/* -EINVAL: such a shape there is not. */
+PFS_MUST_CHECK int pfs_prefix_create(const struct pfs_run *run, struct pfs_prefix **out,
+				     const struct pfs_prefix_shape *shape);
+/* NULL is no index. */
+void pfs_prefix_close(const struct pfs_run *run, struct pfs_prefix *index);
+
+/* All that follow, with keys: -ENAMETOOLONG: one is longer than PFS_PREFIX_KEY_MAX; -EINVAL: n is over
+ * PFS_PREFIX_BATCH_MAX, or `at` is there for integers, or not for strings. */
+
+/* Adds payloads[i] at the end of the list of key i; the same payload may be there many times.  On an
+ * error the first *n_added pairs are in, and no others.  -EOVERFLOW: 2^31 keys or 32 GiB of tree. */
+PFS_MUST_CHECK int pfs_prefix_insert(const struct pfs_run *run, struct pfs_prefix *index,
+				     uint64_t *n_added, const struct pfs_prefix_keys *keys,
+				     const uint64_t *payloads);
+/* Removes the first such payload of each key, and the key with its last one; takes as long as the list
+ * is up to there.  *n_removed were there. */
+PFS_MUST_CHECK int pfs_prefix_remove(const struct pfs_run *run, struct pfs_prefix *index,
+				     uint64_t *n_removed, const struct pfs_prefix_keys *keys,
+				     const uint64_t *payloads);
+
+/* payloads[i] = the first payload of key i, at places[i], or PFS_PREFIX_NONE there if there is none.
+ * payloads may be NULL. */
+PFS_MUST_CHECK int pfs_prefix_get(const struct pfs_run *run, struct pfs_prefix *index,
+				  uint64_t *payloads, uint32_t *places,
+				  const struct pfs_prefix_keys *keys,
+				  enum pfs_prefix_traversal traversal);
+
+/* ---- in order ---- */
+
+struct pfs_prefix_entry {
+	uint64_t payload;
+	const uint8_t *key; /* the index's, until it is changed; integers with the highest byte first */
+	uint32_t len;
+	uint32_t place;
+	uint64_t removals; /* of the index, when it was read */
+};
+
+/* The first payload of the first key that is not less: 1, or 0 at the end. */
+PFS_MUST_CHECK int pfs_prefix_seek(struct pfs_prefix *index, struct pfs_prefix_entry *out,
+				   const struct pfs_prefix_keys *key);
+/* The payload at a place that get answered, with its key.  1; -ESTALE: no payload is there. */
+PFS_MUST_CHECK int pfs_prefix_at(struct pfs_prefix *index, struct pfs_prefix_entry *out,
+				 uint32_t place);
+/* From one payload to the next, of the same key and then of the next one: 1, or 0 at the end.
+ * -ESTALE: something was removed since; insertions do no harm. */
+PFS_MUST_CHECK int pfs_prefix_next(struct pfs_prefix *index, struct pfs_prefix_entry *entry);
+
+/* The payloads of all keys that begin with these bytes, in order; n of them, to be freed.  -EINVAL: the
+ * keys are integers. */
+struct pfs_prefix_list {
+	uint64_t *payloads;
+	size_t n;
+};
+PFS_MUST_CHECK int pfs_prefix_scan(const struct pfs_run *run, struct pfs_prefix *index,
+				   struct pfs_prefix_list *out, const void *prefix, size_t len);
+void pfs_prefix_list_free(const struct pfs_run *run, struct pfs_prefix_list *list);
+
+/* ---- out and in ---- */
+
+/* The index as bytes, which the caller frees with free.  They are this machine's byte order. */
+PFS_MUST_CHECK int pfs_prefix_write(const struct pfs_run *run, struct pfs_prefix *index,
+				    uint8_t **bytes, size_t *size);
+/* An index of such bytes, which stay the caller's.  -EUCLEAN: they are damaged; the log says where. */
+PFS_MUST_CHECK int pfs_prefix_read(const struct pfs_run *run, struct pfs_prefix **out,
+				   const uint8_t *bytes, size_t size);
+/* The device's copy is given up until the next question that goes there. */
+void pfs_prefix_page_out(const struct pfs_run *run, struct pfs_prefix *index);
+
+struct pfs_prefix_info {
+	const char *where; /* "host", or "cuda" if a device has a copy */
+	struct pfs_prefix_shape shape;
+	uint64_t n_keys, n_payloads;
+	uint64_t n_nodes, n_partitions, n_blocks; /* COMPACT: nodes only */
+	uint64_t tree_bytes; /* nodes and partitions: what a device has, too */
+	uint64_t list_bytes; /* keys and payloads */
+	uint64_t asked_on_device; /* keys that a device answered */
+};
+void pfs_prefix_describe(struct pfs_prefix *index, struct pfs_prefix_info *info);
+
+/* The invariants: order, links, counts, partitions, what each key leads to.  -EUCLEAN, which has been
+ * logged with page and rule.  After each batch of changes in verify builds. */
+PFS_MUST_CHECK int pfs_prefix_verify(struct pfs_prefix *index);
+
+/* For benchmarks: the seconds that `repeat` batches of gets take on the device, keys and answers there.
+ * -EOPNOTSUPP: no device has it. */
+PFS_MUST_CHECK int pfs_prefix_probe(const struct pfs_run *run, struct pfs_prefix *index,
+				    double *seconds, unsigned repeat,
+				    const struct pfs_prefix_keys *keys,
+				    enum pfs_prefix_traversal traversal);
+
+/* ---- a dictionary of named indexes ---- */
+
+#define PFS_PREFIX_NAME_MAX 255u /* bytes */
+
+struct pfs_prefix_names;
+
+PFS_MUST_CHECK int pfs_prefix_names_create(struct pfs_prefix_names **out);
+/* The indexes are not closed. */
+void pfs_prefix_names_close(const struct pfs_run *run, struct pfs_prefix_names *names);
+/* -EEXIST; -ENAMETOOLONG; -EINVAL: no name. */
+PFS_MUST_CHECK int pfs_prefix_names_add(struct pfs_prefix_names *names, const char *name,
+					struct pfs_prefix *index);
+/* *out NULL and 0: there is none.  On a device each thread compares one name. */
+PFS_MUST_CHECK int pfs_prefix_names_find(const struct pfs_run *run, struct pfs_prefix_names *names,
+					 struct pfs_prefix **out, const char *name);
+/* Forgets the name; the index is not closed.  -ENOENT. */
+PFS_MUST_CHECK int pfs_prefix_names_remove(struct pfs_prefix_names *names, const char *name);
+/* Calls with each name, in the order in which they were added; the dictionary must not be changed
+ * meanwhile.  Stops at what is not 0 and returns it. */
+PFS_MUST_CHECK int pfs_prefix_names_each(struct pfs_prefix_names *names,
+					 int (*each)(void *context, const char *name,
+						     struct pfs_prefix *index),
+					 void *context);
+
+#endif
