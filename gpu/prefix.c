@@ -139,6 +139,7 @@ void pfs_prefix_page_out(const struct pfs_run *run, struct pfs_prefix *index)
 {
 	PFS_LOCKED(&index->copy_lock);
 	drop_copy(run, index);
+	index->no_copy = false; /* it may be tried again */
 }
 
 void pfs_prefix_close(const struct pfs_run *run, struct pfs_prefix *index)

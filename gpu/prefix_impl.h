@@ -227,7 +227,7 @@ PFS_MUST_CHECK int pfs_prefix_tree_next(const struct pfs_prefix_tree *tree, uint
 PFS_MUST_CHECK int pfs_prefix_tree_reserve(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key);
 void pfs_prefix_tree_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
-			    uint32_t word);
+			    uint32_t item);
 PFS_MUST_CHECK int pfs_prefix_tree_remove(struct pfs_prefix_tree *tree,
 					  const struct pfs_prefix_text *key);
 /* Nodes within their section, counts, each partition reached once.  -EUCLEAN, logged. */

@@ -177,6 +177,7 @@ static const struct pfs_families families = {
 	.join = &pfs_cuda_join_family,
 	.gather = &pfs_cuda_gather_family,
 	.index = &pfs_cuda_index_family,
+	.prefix = &pfs_cuda_prefix_family,
 };
 
 static int open_pool(struct pfs_cuda_operators *o)

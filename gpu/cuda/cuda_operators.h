@@ -202,5 +202,6 @@ extern const struct pfs_sort_family pfs_cuda_sort_family;     /* cuda_sort.c */
 extern const struct pfs_join_family pfs_cuda_join_family;     /* cuda_join.c */
 extern const struct pfs_gather_family pfs_cuda_gather_family; /* cuda_source.c */
 extern const struct pfs_index_family pfs_cuda_index_family;   /* cuda_index.c */
+extern const struct pfs_prefix_family pfs_cuda_prefix_family; /* cuda_prefix.c */
 
 #endif
