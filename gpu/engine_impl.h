@@ -336,11 +336,8 @@ struct pfs_operator_backend {
 
 /* ---- tuples.c: for back ends ---- */
 
-/* A vector of n values, data and bits not yet set and set to 0; a batch of n tuples without rows and
- * values.  What they get is allocated with pfs_run_alloc: rows for n, data and bits as vectors have. */
-PFS_MUST_CHECK int pfs_vector_make(const struct pfs_run *run, struct pfs_vector *vector,
-				   enum pfs_kind kind, uint64_t n);
-PFS_MUST_CHECK int pfs_vector_make_bits(const struct pfs_run *run, uint64_t **bits, uint64_t n);
+/* A batch of n tuples without rows and values.  What they get is allocated with pfs_run_alloc: rows for
+ * n, data and bits as vectors have. */
 PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples **out, uint64_t n,
 				   size_t n_tables, size_t n_computed);
 

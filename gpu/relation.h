@@ -86,6 +86,11 @@ PFS_MUST_CHECK int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples 
 PFS_MUST_CHECK int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
 				      const struct pfs_table *table, const struct pfs_rows *rows);
 
+/* n tuples of no table, with these vectors of n values each, which become the batch's: on failure they
+ * have been freed. */
+PFS_MUST_CHECK int pfs_tuples_of_vectors(const struct pfs_run *run, struct pfs_tuples **out,
+					 uint64_t n, struct pfs_vector *vectors, size_t n_vectors);
+
 /* All tuples of the parts, in their order: batches over the same tables, with as many computed vectors
  * of the same kinds each.  -EOPNOTSUPP: they are of others. */
 PFS_MUST_CHECK int pfs_tuples_concat(const struct pfs_run *run, struct pfs_tuples **out,
@@ -206,6 +211,11 @@ PFS_MUST_CHECK int pfs_join(const struct pfs_run *run, struct pfs_tuples **out,
 PFS_MUST_CHECK int pfs_gather(const struct pfs_run *run, struct pfs_vector *out,
 			      const struct pfs_source *source, struct pfs_ref ref);
 void pfs_vector_free(const struct pfs_run *run, struct pfs_vector *vector);
+
+/* A vector of n values that are not yet set; bits for so many, all 0. */
+PFS_MUST_CHECK int pfs_vector_make(const struct pfs_run *run, struct pfs_vector *vector,
+				   enum pfs_kind kind, uint64_t n);
+PFS_MUST_CHECK int pfs_vector_make_bits(const struct pfs_run *run, uint64_t **bits, uint64_t n);
 
 static inline bool pfs_vector_is_null(const struct pfs_vector *v, uint64_t i)
 {

@@ -119,6 +119,21 @@ int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
 	return 0;
 }
 
+int pfs_tuples_of_vectors(const struct pfs_run *run, struct pfs_tuples **out, uint64_t n,
+			  struct pfs_vector *vectors, size_t n_vectors)
+{
+	int error = pfs_tuples_make(run, out, n, 0, n_vectors);
+
+	for (size_t i = 0; i < n_vectors; i++) {
+		if (error)
+			pfs_vector_free(run, &vectors[i]);
+		else
+			(*out)->computed[i] = vectors[i];
+		vectors[i] = (struct pfs_vector){0};
+	}
+	return error;
+}
+
 /* ---- one batch of several ---- */
 
 static void copy_rows(struct pfs_tuples *out, uint64_t at, const struct pfs_tuples *part)

@@ -507,3 +507,18 @@ SELECT count(*) FROM nodes UNION ALL SELECT 1
 SELECT count(*) FROM nodes, (SELECT 1 UNION SELECT 2)
 WITH nodes AS (SELECT 1) SELECT count(*) FROM nodes
 SELECT count(*) FROM (SELECT count(*) FROM nodes)
+= WITH big AS (SELECT * FROM nodes WHERE size > 100) SELECT ext, count(*), sum(size) FROM big GROUP BY ext ORDER BY 1
+SELECT max(n), min(n) FROM (SELECT parent, count(*) AS n FROM nodes GROUP BY parent)
+= SELECT 'dir' AS what, count(*) FROM nodes WHERE type = 'd' UNION ALL SELECT 'other', count(*) FROM nodes WHERE type <> 'd' ORDER BY what
+= SELECT name FROM nodes UNION SELECT ext FROM nodes ORDER BY 1
+SELECT name AS size, size FROM nodes UNION SELECT ext, depth FROM nodes ORDER BY size
+= SELECT a.path, x.n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent HAVING n > 2) x JOIN nodes a ON a.ino = x.parent ORDER BY x.n DESC, a.path
+SELECT count(*) FROM (SELECT 1 FROM nodes)
+SELECT count(*), min(t) FROM (SELECT 'x' t FROM nodes WHERE size > 100 UNION ALL SELECT ext FROM nodes UNION ALL SELECT name FROM nodes)
+WITH a AS (SELECT depth d, count(*) n FROM nodes GROUP BY 1), b(e, m) AS (SELECT * FROM a) SELECT d, n, m FROM a JOIN b ON d = e
+WITH nodes AS (SELECT ext, k FROM side) SELECT ext, count(*) FROM nodes GROUP BY ext
+WITH c AS (SELECT type FROM nodes) SELECT count(*) FROM c
+SELECT x.d, count(*) FROM nodes LEFT JOIN (SELECT DISTINCT depth d FROM nodes WHERE size > 4096) x ON x.d = depth GROUP BY x.d
+SELECT sum(s) FROM (SELECT size s FROM nodes UNION ALL SELECT 2.5 FROM nodes)
+SELECT sum(s), count(DISTINCT s) FROM (SELECT size s FROM nodes ORDER BY size, ino LIMIT 7 OFFSET 2)
+WITH RECURSIVE up(x) AS (SELECT max(ino) FROM nodes UNION ALL SELECT parent FROM up JOIN nodes ON ino = x WHERE parent IS NOT NULL) SELECT count(*) FROM up

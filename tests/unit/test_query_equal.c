@@ -14,6 +14,7 @@
 #include "fs/query/relational/relational.h"
 #include "fs/query/times/timed.h"
 #include "tests/ref/grouped.h"
+#include "tests/ref/nested.h"
 #include "tests/ref/random.h"
 #include "tests/ref/statements.h"
 #include "tests/ref/temp_store.h"
@@ -720,24 +721,35 @@ static void test_ordered(void **state)
 
 /* While the tree changes, too.  So many of them are run past SQLite that the comparison says
  * something. */
-static void test_grouped(void **state)
+static void compare_many(bool (*make)(FILE *out, uint64_t *seed), const char *what)
 {
 	unsigned long n = how_many() * 4;
 	unsigned wrong = 0;
 
-	(void)state;
 	relational = 0;
 	for (unsigned long i = 0; i < n; i++) {
-		wrong += !compare_random(random_grouped);
+		wrong += !compare_random(make);
 		if (below(12) == 0) {
 			change_tree();
 			copy_again();
 		}
 	}
-	print_message("%lu statements that group or join, %lu past SQLite, %u with other rows\n", n,
+	print_message("%lu statements %s, %lu past SQLite, %u with other rows\n", n, what,
 		      relational, wrong);
 	assert_int_equal(wrong, 0);
 	assert_true(relational > n / 4);
+}
+
+static void test_grouped(void **state)
+{
+	(void)state;
+	compare_many(random_grouped, "that group or join");
+}
+
+static void test_nested_selects(void **state)
+{
+	(void)state;
+	compare_many(random_nested, "of sub-selects, WITH and UNION");
 }
 
 /* ---- who runs what ---- */
@@ -775,6 +787,13 @@ static void test_who_runs(void **state)
 		"SELECT a.path, n FROM nodes a JOIN side ON k = a.name ORDER BY n DESC LIMIT 3",
 		"SELECT p.path, count(*) FROM nodes n JOIN nodes p ON n.parent = p.ino GROUP BY 1",
 		"SELECT count(*) FROM nodes WHERE under(ino, 2) AND mtime > '2001-01-01'",
+		"SELECT max(n) FROM (SELECT parent, count(*) AS n FROM nodes GROUP BY parent)",
+		"SELECT path, n FROM (SELECT parent p, count(*) n FROM nodes GROUP BY 1) JOIN nodes ON ino = p",
+		"WITH big AS (SELECT * FROM nodes WHERE size > 100) SELECT ext, sum(size) FROM big GROUP BY 1",
+		"WITH a AS (SELECT depth FROM nodes), b(e, m) AS (SELECT * , 1 FROM a) SELECT sum(m) FROM b",
+		"SELECT 'd' AS k, count(*) FROM nodes UNION ALL SELECT ext, size FROM nodes ORDER BY k, 2",
+		"SELECT name FROM nodes UNION SELECT ext FROM nodes",
+		"SELECT count(*) FROM (SELECT size FROM nodes ORDER BY size, ino LIMIT 5)",
 	};
 	static const char *const sqlites[] = {
 		"SELECT path FROM nodes WHERE size > 100",
@@ -782,7 +801,11 @@ static void test_who_runs(void **state)
 		"SELECT max(size) FROM nodes",
 		"SELECT upper(ext), count(*) FROM nodes GROUP BY 1",
 		"SELECT type, group_concat(name) FROM nodes GROUP BY type",
-		"SELECT name FROM nodes UNION SELECT ext FROM nodes",
+		"SELECT name FROM nodes INTERSECT SELECT ext FROM nodes",
+		"SELECT path FROM (SELECT * FROM nodes WHERE size > 100)",
+		"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent = 2",
+		"SELECT count(*) FROM (SELECT size FROM nodes ORDER BY size LIMIT 5)",
+		"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 9) SELECT max(x) FROM n",
 		"SELECT sum(size) OVER (ORDER BY ino) FROM nodes",
 		"SELECT count(*) FROM nodes WHERE size = name",
 	};
@@ -804,7 +827,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_corpus),	cmocka_unit_test(test_random),
 		cmocka_unit_test(test_nested),	cmocka_unit_test(test_who_runs),
-		cmocka_unit_test(test_grouped), cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_grouped), cmocka_unit_test(test_nested_selects),
+		cmocka_unit_test(test_ordered),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : 4;

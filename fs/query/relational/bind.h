@@ -17,14 +17,27 @@ struct pfs_bound_read {
 	struct pfs_bound_read *next;
 };
 
+/* The CTEs that a SELECT may name: its own WITH's, then those of the SELECTs around it. */
+struct pfs_bind_scope {
+	const struct pfs_with *with;
+	const struct pfs_bind_scope *outer; /* NULL: none */
+};
+
+/* Of one SELECT of the statement. */
 struct pfs_binder {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
 	struct pfs_block *block;
 	const struct pfs_core *core;
+	const struct pfs_bind_scope *scope;
+	const struct pfs_item **items; /* by result, what it was written as */
+	unsigned level;		       /* 0: the statement's own; more: a sub-select */
 	bool in_aggregate, takes_aggregates, takes_aliases;
 	bool is_inner, was_inner; /* within an expression; the same one level up */
+	bool is_unsure;		  /* columns that the operators have not are only late */
+	/* Of the whole statement, handed on from one to the next: */
 	struct pfs_bound_read *reads;
+	unsigned n_blocks;
 	int error;	 /* 0, -ENOTSUP (`why` says) or -ENOMEM */
 	const char *why; /* a constant: "ORDER BY a path" */
 };
@@ -33,24 +46,59 @@ struct pfs_binder {
 void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
 void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
 
+/* ---- bind_expr.c ---- */
+
 struct pfs_term *pfs_bind_expr(struct pfs_binder *binder, const struct pfs_expr *expr);
 /* A condition: its class is number, truth or none. */
 struct pfs_term *pfs_bind_condition(struct pfs_binder *binder, const struct pfs_expr *expr);
+/* ---- bind_select.c ---- */
+
+/* Binds a SELECT, and its ORDER BY and LIMIT, into the binder's block.  end NULL: it has none. */
+PFS_MUST_CHECK int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
+				 const struct pfs_select *end);
+/* LIMIT and OFFSET. */
+PFS_MUST_CHECK int pfs_bind_limit(struct pfs_binder *binder, const struct pfs_select *select);
+/* The result that a term of GROUP BY or ORDER BY names by its number. */
+struct pfs_term *pfs_bind_numbered(struct pfs_binder *binder, const struct pfs_expr *expr);
+/* Adds a term to the block's order, which has room for it. */
+void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const struct pfs_item *item);
 /* The column of one of the inputs; NULL: there is none (without an error), or it is refused. */
 struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
 				 const struct pfs_name *name);
 struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input, unsigned number);
 /* The same, unknown to SQLite: the key does not have it. */
 struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, unsigned number);
-/* SQLite may or may not be asked about it. */
+
+/* ---- bind_compound.c ---- */
+
+/* Binds a whole SELECT into the binder's block, which is new. */
+PFS_MUST_CHECK int pfs_bind_select(struct pfs_binder *binder, const struct pfs_select *select);
+/* The CTE of that name, and the scope that its own names are of; NULL: there is none. */
+const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
+					const struct pfs_bind_scope **scope,
+					const struct pfs_name *name);
+/* A sub-select, or a CTE's, as an input of the block.  names NULL: those of its results. */
+PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
+				   const struct pfs_select *select,
+				   const struct pfs_bind_scope *scope,
+				   const struct pfs_names *names);
+
+/* ---- bind.c: the key ---- */
+
+/* SQLite is asked about it. */
+void pfs_bind_read(struct pfs_binder *binder, const char *table, const char *column);
+/* SQLite may or may not be. */
 void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column);
+
+/* ---- bind_from.c ---- */
 
 /* The sources and how they are joined. */
 PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from);
 
 /* ---- bind_term.c ---- */
 
-bool pfs_name_is(const struct pfs_name *name, const char *word); /* in any case */
+/* In any case; word NULL: what has no name. */
+bool pfs_name_is(const struct pfs_name *name, const char *word);
 struct pfs_term *pfs_term_new(struct pfs_binder *binder, enum pfs_bound_kind kind,
 			      enum pfs_class class);
 /* Gives `bound` another argument, and returns it. */

@@ -82,21 +82,36 @@ static int bind_side(struct pfs_binder *binder, struct pfs_input *input, const c
 	return binder->error;
 }
 
+/* A CTE comes before a table of its name. */
+static int bind_named(struct pfs_binder *binder, struct pfs_input *input,
+		      const struct pfs_from *from)
+{
+	const struct pfs_bind_scope *scope;
+	const struct pfs_cte *cte = pfs_bind_find_cte(binder, &scope, from->name);
+
+	if (cte) {
+		input->table = cte->name.text;
+		return pfs_bind_blocks(binder, input, cte->select, scope, cte->columns);
+	}
+	if (!pfs_name_is(from->name, pfs_nodes_source.name))
+		return bind_side(binder, input, from->name->text);
+	input->table = pfs_nodes_source.name;
+	return bind_nodes(binder, input);
+}
+
 static int bind_input(struct pfs_binder *binder, struct pfs_input *input,
 		      const struct pfs_from *from)
 {
-	if (from->kind != PFS_FROM_TABLE || from->schema || from->is_indexed)
-		pfs_bind_refuse(binder, "a source that is no table");
-	if (binder->error)
-		return binder->error;
-	if (pfs_name_is(from->name, pfs_nodes_source.name)) {
-		input->table = pfs_nodes_source.name;
-		PFS_TRY(bind_nodes(binder, input));
+	if (from->kind == PFS_FROM_SELECT) {
+		input->table = "";
+		PFS_TRY(pfs_bind_blocks(binder, input, from->select, binder->scope, NULL));
+	} else if (from->kind == PFS_FROM_TABLE && !from->schema && !from->is_indexed) {
+		PFS_TRY(bind_named(binder, input, from));
 	} else {
-		PFS_TRY(bind_side(binder, input, from->name->text));
+		pfs_bind_refuse(binder, "a source that is no table");
 	}
 	input->name = from->alias ? from->alias->text : input->table;
-	return 0;
+	return binder->error;
 }
 
 /* ---- joins ---- */
@@ -109,7 +124,9 @@ static bool find_before(const struct pfs_block *block, unsigned before, const ch
 		const struct pfs_input *from = &block->inputs[*input];
 
 		for (*column = 0; *column < from->n_columns; ++*column) {
-			if (strcasecmp(from->columns[*column].name, name) == 0)
+			const char *other = from->columns[*column].name;
+
+			if (other && name && strcasecmp(other, name) == 0)
 				return true;
 		}
 	}
@@ -137,7 +154,9 @@ static void merge(struct pfs_binder *binder, unsigned input, unsigned column)
 	from->is_read = other->is_read = true;
 	a = pfs_bind_own_column(binder, i, c);
 	b = a ? pfs_bind_own_column(binder, input, column) : NULL;
-	from->equal = b ? pfs_bind_and(binder, from->equal, pfs_bind_comparison(binder, PFS_OP_EQ, a, b)) : NULL;
+	from->equal =
+		b ? pfs_bind_and(binder, from->equal, pfs_bind_comparison(binder, PFS_OP_EQ, a, b))
+		  : NULL;
 	from->columns[column].is_merged = true;
 }
 

@@ -7,7 +7,7 @@
 
 bool pfs_name_is(const struct pfs_name *name, const char *word)
 {
-	return strlen(word) == name->len && strncasecmp(name->text, word, name->len) == 0;
+	return word && strlen(word) == name->len && strncasecmp(name->text, word, name->len) == 0;
 }
 
 /* ---- nodes ---- */

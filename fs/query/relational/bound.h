@@ -39,7 +39,7 @@ struct pfs_term {
 	enum pfs_class class;
 	enum pfs_affinity affinity;
 	enum pfs_collation collation;
-	bool is_late;	    /* a column that the operators have not: only a result, or a key */
+	bool is_late; /* a column that the operators have not: only a result of the whole, or a key */
 	bool has_collation; /* a column's, or */
 	bool is_collated;   /* said with COLLATE */
 	bool can_be_null;
@@ -79,11 +79,13 @@ struct pfs_input_column {
 	unsigned at;	     /* among the used ones */
 };
 
-enum pfs_input_kind { PFS_INPUT_NODES, PFS_INPUT_SIDE };
+enum pfs_input_kind { PFS_INPUT_NODES, PFS_INPUT_SIDE, PFS_INPUT_BLOCKS };
+
+struct pfs_block;
 
 struct pfs_input {
 	enum pfs_input_kind kind;
-	const char *table; /* as it is declared */
+	const char *table; /* as it is declared; of BLOCKS a CTE's, or "" */
 	const char *name;  /* what columns of it may be qualified with */
 	struct pfs_input_column *columns;
 	size_t n_columns;
@@ -91,6 +93,10 @@ struct pfs_input {
 	bool is_read; /* some column of it is */
 	bool is_left; /* LEFT JOIN */
 	const struct pfs_side_table *side;
+	/* BLOCKS, a sub-select: the rows of all parts, one after another; those columns that are used
+	 * are each part's results, by number. */
+	struct pfs_block **parts;
+	size_t n_parts;
 	/* Each row has one row of an input of nodes before it, its children's parent: its columns
 	 * are columns of that input, behind that one's own.  Else the input itself. */
 	unsigned parent_of;
@@ -119,6 +125,7 @@ struct pfs_block {
 	size_t n_order;
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
 	bool is_distinct;
+	bool is_part; /* of an input: its rows are in no order */
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 };
 

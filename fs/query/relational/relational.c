@@ -6,9 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "fs/query/relational/ownernames.h"
 #include "fs/query/relational/run.h"
-#include "fs/query/relational/sidetable.h"
 #include "fs/query/relational/verify.h"
 #include "meta/sqlside.h"
 
@@ -25,8 +23,7 @@ struct pfs_relational {
 	bool has_run;
 	struct pfs_run run;
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
-	struct pfs_table *tables;
-	struct pfs_owner_names owners[2]; /* of users, of groups; empty between runs */
+	struct pfs_run_context context;
 	struct pfs_answer_rows rows;
 	uint64_t at; /* rows read; the row is the one before */
 };
@@ -55,31 +52,41 @@ static int charge(void *context, int64_t bytes)
 
 /* ---- plans ---- */
 
+/* Whether the column is one by which a scan finds few nodes: in a sub-select, too, of which SQLite
+ * moves the condition inwards. */
+static bool names_few(const struct pfs_block *block, const struct pfs_term *column)
+{
+	const struct pfs_input *input = &block->inputs[column->input];
+	const struct pfs_input_column *of = &input->columns[column->column];
+
+	if (column->kind != PFS_BOUND_COLUMN || column->is_late)
+		return false;
+	for (size_t i = 0; i < input->n_parts; i++) {
+		if (names_few(input->parts[i], input->parts[i]->results[of->at]))
+			return true;
+	}
+	return input->kind == PFS_INPUT_NODES && !of->wish.attr &&
+	       (of->wish.field == PFS_FIELD_INO || of->wish.field == PFS_FIELD_PARENT ||
+		of->wish.field == PFS_FIELD_NAME);
+}
+
 /* What is found at once by its number, its place or its name is SQLite's: a scan of its own knows
  * how. */
 static bool finds_few(const struct pfs_block *block, const struct pfs_term *where)
 {
-	const struct pfs_term *column = where && where->n_args ? where->args[0] : NULL;
-	const struct pfs_input_column *of;
-
-	if (!column || where->kind != PFS_BOUND_STEP)
+	if (!where || where->kind != PFS_BOUND_STEP)
 		return false;
 	if (where->op == PFS_OP_AND)
 		return finds_few(block, where->args[0]) || finds_few(block, where->args[1]);
-	if (where->op != PFS_OP_EQ || column->kind != PFS_BOUND_COLUMN ||
-	    where->args[1]->kind != PFS_BOUND_CONSTANT)
-		return false;
-	of = &block->inputs[column->input].columns[column->column];
-	return block->inputs[column->input].kind == PFS_INPUT_NODES && !of->wish.attr &&
-	       (of->wish.field == PFS_FIELD_INO || of->wish.field == PFS_FIELD_PARENT ||
-		of->wish.field == PFS_FIELD_NAME);
+	return where->op == PFS_OP_EQ && where->args[1]->kind == PFS_BOUND_CONSTANT &&
+	       names_few(block, where->args[0]);
 }
 
 /* The least or greatest of all, which an index begins with. */
 static bool is_end_of_order(const struct pfs_block *block)
 {
-	return block->n_inputs == 1 && !block->n_group && !block->where &&
-	       block->n_aggregates == 1 &&
+	return block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
+	       !block->n_group && !block->where && block->n_aggregates == 1 &&
 	       (block->aggregates[0].op == PFS_MIN || block->aggregates[0].op == PFS_MAX) &&
 	       block->aggregates[0].arg->kind == PFS_BOUND_COLUMN;
 }
@@ -93,15 +100,32 @@ static bool has_side(const struct pfs_block *block)
 	return false;
 }
 
+static bool is_plain(const struct pfs_block *block)
+{
+	return !block->is_grouped && !block->is_distinct &&
+	       (block->n_inputs == 1 || !has_side(block));
+}
+
+/* Of a sub-select, whether SQLite's way is better; what is plain throughout is. */
 static const char *why_not(const struct pfs_block *block)
 {
-	if (!block->is_grouped && !block->is_distinct && (block->n_inputs == 1 || !has_side(block)))
-		return "rows as they are, which scans and indexes have";
+	static const char plain[] = "rows as they are, which scans and indexes have";
+	bool is_all_plain = is_plain(block);
+
 	if (finds_few(block, block->where))
 		return "few nodes, which are found at once";
 	if (is_end_of_order(block))
 		return "the end of an order";
-	return NULL;
+	for (size_t i = 0; i < block->n_inputs; i++) {
+		for (size_t part = 0; part < block->inputs[i].n_parts; part++) {
+			const char *why = why_not(block->inputs[i].parts[part]);
+
+			if (why && why != plain)
+				return why;
+			is_all_plain &= why != NULL;
+		}
+	}
+	return is_all_plain ? plain : NULL;
 }
 
 static int bind(struct pfs_relational *relational, const char *sql, size_t len)
@@ -173,6 +197,8 @@ int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
 	relational->arena.limit = BOUND_BYTES;
 	relational->run = (struct pfs_run){
 		.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = relational};
+	relational->context = (struct pfs_run_context){
+		.query = query, .arena = &relational->arena, .run = &relational->run};
 	error = plan(relational);
 	if (error)
 		pfs_relational_free(relational);
@@ -186,8 +212,8 @@ void pfs_relational_free(struct pfs_relational *relational)
 	if (!relational)
 		return;
 	pfs_answer_rows_free(&relational->rows, &relational->run);
-	pfs_dictionary_finish(&relational->owners[0].dictionary);
-	pfs_dictionary_finish(&relational->owners[1].dictionary);
+	pfs_dictionary_finish(&relational->context.owners[0].dictionary);
+	pfs_dictionary_finish(&relational->context.owners[1].dictionary);
 	pfs_block_finish(relational->block, relational->query->queries);
 	pfs_parsed_free(relational->parsed);
 	pfs_arena_finish(&relational->arena);
@@ -256,150 +282,16 @@ void pfs_relational_value(const struct pfs_relational *relational, size_t column
 
 /* ---- running ---- */
 
-static int tick(void *arg)
-{
-	return pfs_query_tick(arg);
-}
-
-/* The used columns of an input, in the order of their numbers. */
-static struct pfs_column_wish *wishes_of(struct pfs_relational *relational,
-					 const struct pfs_input *input)
-{
-	struct pfs_column_wish *wishes =
-		pfs_arena_get(&relational->arena, (input->n_used + 1) * sizeof(*wishes));
-
-	for (size_t i = 0; wishes && i < input->n_columns; i++) {
-		if (input->columns[i].is_used)
-			wishes[input->columns[i].at] = input->columns[i].wish;
-	}
-	return wishes;
-}
-
-static int get_owners(struct pfs_relational *relational, struct pfs_table_column *column,
-		      const struct pfs_table *table, enum pfs_node_kind kind)
-{
-	bool groups = kind == PFS_NODE_GROUP;
-
-	if (kind != PFS_NODE_OWNER && !groups)
-		return 0;
-	return pfs_owner_names_get(&relational->owners[groups], column, table,
-				   relational->query->queries->owners, &relational->run,
-				   &relational->arena, groups);
-}
-
-static enum pfs_node_kind kind_at(const struct pfs_input *input, size_t at)
-{
-	size_t i = 0;
-
-	while (!input->columns[i].is_used || input->columns[i].at != at)
-		i++;
-	return input->columns[i].kind;
-}
-
-/* An input's columns; via: by the rows of its children. */
-static int get_columns(struct pfs_relational *relational, struct pfs_table *table,
-		       const struct pfs_input *input, const struct pfs_table_column *via)
-{
-	struct pfs_tree *tree = relational->query->tree;
-	const struct pfs_column_wish *wishes = wishes_of(relational, input);
-	struct pfs_table_column *columns = (struct pfs_table_column *)table->columns;
-
-	if (!wishes)
-		return -ENOMEM;
-	for (size_t i = 0; i < input->n_used; i++) {
-		struct pfs_table_column *column = &columns[table->n_columns++];
-
-		PFS_TRY(pfs_columns_get(tree, column, &wishes[i]));
-		PFS_TRY(get_owners(relational, column, table, kind_at(input, i)));
-		if (!via)
-			continue;
-		if (column->via)
-			return -EOPNOTSUPP;
-		column->via = via->via;
-		column->via_stamps = via->via_stamps;
-		column->n_elements = via->n_elements;
-		column->not_null = column->unique = false;
-	}
-	return 0;
-}
-
-static int get_nodes(struct pfs_relational *relational, unsigned number)
-{
-	static const struct pfs_column_wish parent = {.field = PFS_FIELD_PARENT};
-	const struct pfs_block *block = relational->block;
-	struct pfs_table *table = &relational->tables[number];
-	struct pfs_table_column via;
-	size_t n = 0;
-
-	for (unsigned i = 0; i < block->n_inputs; i++)
-		n += block->inputs[i].parent_of == number ? block->inputs[i].n_used : 0;
-	pfs_columns_table(relational->query->tree, table);
-	table->columns = pfs_arena_get(&relational->arena, (n + 1) * sizeof(*table->columns));
-	if (!table->columns)
-		return -ENOMEM;
-	PFS_TRY(pfs_columns_get(relational->query->tree, &via, &parent));
-	PFS_TRY(get_columns(relational, table, &block->inputs[number], NULL));
-	for (unsigned i = 0; i < block->n_inputs; i++) {
-		if (i != number && block->inputs[i].parent_of == number)
-			PFS_TRY(get_columns(relational, table, &block->inputs[i], &via));
-	}
-	return 0;
-}
-
-/* Those of its columns that are used, in their order. */
-static int get_side(struct pfs_relational *relational, struct pfs_table *table,
-		    const struct pfs_input *input)
-{
-	struct pfs_table_column *columns =
-		pfs_arena_get(&relational->arena, (input->n_used + 1) * sizeof(*columns));
-
-	if (!columns)
-		return -ENOMEM;
-	*table = input->side->table;
-	for (size_t i = 0; i < input->n_columns; i++) {
-		if (input->columns[i].is_used)
-			columns[input->columns[i].at] = table->columns[i];
-	}
-	table->columns = columns;
-	table->n_columns = (uint32_t)input->n_used;
-	return 0;
-}
-
-static int run_held(struct pfs_relational *relational)
-{
-	const struct pfs_block *block = relational->block;
-
-	relational->owners[0].codes = relational->owners[1].codes = NULL;
-	for (unsigned i = 0; i < block->n_inputs; i++) {
-		if (block->inputs[i].kind == PFS_INPUT_SIDE)
-			PFS_TRY(get_side(relational, &relational->tables[i], &block->inputs[i]));
-		else if (block->inputs[i].parent_of == i)
-			PFS_TRY(get_nodes(relational, i));
-	}
-	return pfs_block_run(&relational->rows, block, relational->query, &relational->arena,
-			     &relational->run, relational->tables);
-}
-
 static int run_once(struct pfs_relational *relational)
 {
 	struct pfs_query *query = relational->query;
-	const struct pfs_block *block = relational->block;
 	int error;
 
-	for (size_t i = 0; i < block->n_inputs; i++) {
-		const struct pfs_column_wish *wishes;
-
-		if (block->inputs[i].kind != PFS_INPUT_NODES)
-			continue;
-		wishes = wishes_of(relational, &block->inputs[i]);
-		if (!wishes)
-			return -ENOMEM;
-		PFS_TRY(pfs_columns_prepare(query->tree, wishes, block->inputs[i].n_used, tick,
-					    query));
-	}
+	PFS_TRY(pfs_inputs_prepare(relational->block, &relational->context));
 	query->bound = false; /* nothing of it has been seen */
 	PFS_TRY(pfs_query_hold(query));
-	error = run_held(relational);
+	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL;
+	error = pfs_block_run(&relational->rows, relational->block, &relational->context);
 	pfs_query_release(query);
 	return error;
 }
@@ -413,10 +305,6 @@ static int run(struct pfs_relational *relational)
 	relational->has_run = true;
 	relational->thread = pthread_self();
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
-	relational->tables = pfs_arena_get(&relational->arena, relational->block->n_inputs *
-								       sizeof(*relational->tables));
-	if (!relational->tables)
-		return -ENOMEM;
 	error = run_once(relational);
 	for (unsigned i = 1; (error == -EAGAIN || error == -EIO) && i < ATTEMPTS; i++) {
 		if (error == -EIO) /* what lay on the device went with it */
@@ -474,6 +362,10 @@ static void write_select(FILE *out, const char *where, const char *text,
 	const struct pfs_core *core = select->first;
 
 	(void)fprintf(out, "run by the relational operators on the %s", where);
+	if (core->next) {
+		write_span(out, ": ", text, select->span);
+		return;
+	}
 	for (const struct pfs_from *from = core->from; from; from = from->next)
 		write_span(out, from == core->from ? ": " : ", ", text, from->span);
 	if (core->where)

@@ -220,7 +220,9 @@ static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 	struct sorting sorting = {.n = 0};
 	struct pfs_tuples *tuples;
 
-	if (block->is_distinct && !block->is_grouped && !block->n_order && block->n_inputs == 1)
+	if (block->is_part && !block->n_order)
+		; /* in any order */
+	else if (block->is_distinct && !block->is_grouped && !block->n_order && block->n_inputs == 1)
 		PFS_TRY(order_by_rows(running, out));
 	else
 		PFS_TRY(find_keys(running, &sorting));
@@ -381,43 +383,75 @@ void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *ru
 
 static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 {
+	PFS_TRY(pfs_running_tables(running));
 	PFS_TRY(pfs_running_join(running));
 	if (running->block->is_grouped)
 		PFS_TRY(pfs_running_group(running));
 	PFS_TRY(filter(running));
 	PFS_TRY(compute_results(running));
 	PFS_TRY(make_distinct(running));
-	PFS_TRY(sort(running, out));
-	return gather(running, out);
+	return sort(running, out);
 }
 
-int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
-		  struct pfs_query *query, struct pfs_arena *arena, const struct pfs_run *run,
-		  const struct pfs_table *tables)
+static int begin(struct pfs_running *running, const struct pfs_block *block,
+		 struct pfs_run_context *context)
 {
-	struct pfs_running running = {
+	*running = (struct pfs_running){
 		.block = block,
-		.query = query,
-		.arena = arena,
-		.run = run,
-		.tables = tables,
-		.stage = {.arena = arena,
+		.context = context,
+		.query = context->query,
+		.arena = context->arena,
+		.run = context->run,
+		.stage = {.arena = context->arena,
 			  .block = block,
 			  .has_columns = true,
 			  .whole = block->is_grouped ? 0 : UINT32_MAX},
 	};
-	int error;
+	running->stage.known = pfs_arena_get(context->arena, (count_values(block) + 1) *
+								     sizeof(*running->stage.known));
+	return running->stage.known ? 0 : -ENOMEM;
+}
+
+static void end(struct pfs_running *running)
+{
+	pfs_tuples_free(running->run, running->tuples);
+	for (size_t i = 0; i < PFS_COUNT(running->rows); i++)
+		pfs_rows_free(running->run, running->rows[i]);
+	for (size_t i = 0; i < running->stage.n_sets; i++)
+		pfs_rows_free(running->run, running->sets[i].rows);
+	pfs_subselects_free(running);
+}
+
+int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
+		  struct pfs_run_context *context)
+{
+	struct pfs_running running;
+	int error = begin(&running, block, context);
 
 	*out = (struct pfs_answer_rows){.columns = NULL};
-	running.stage.known =
-		pfs_arena_get(arena, (count_values(block) + 1) * sizeof(*running.stage.known));
-	error = running.stage.known ? run_stages(&running, out) : -ENOMEM;
-	pfs_tuples_free(run, running.tuples);
-	for (size_t i = 0; i < PFS_COUNT(running.rows); i++)
-		pfs_rows_free(run, running.rows[i]);
-	for (size_t i = 0; i < running.stage.n_sets; i++)
-		pfs_rows_free(run, running.sets[i].rows);
+	if (!error)
+		error = run_stages(&running, out);
+	if (!error)
+		error = gather(&running, out);
+	end(&running);
+	pfs_copied_texts_free(context);
 	if (error)
-		pfs_answer_rows_free(out, run);
+		pfs_answer_rows_free(out, context->run);
+	return error;
+}
+
+int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
+		       struct pfs_run_context *context)
+{
+	struct pfs_answer_rows rows = {.columns = NULL};
+	struct pfs_running running;
+	int error = begin(&running, block, context);
+
+	*out = NULL;
+	if (!error)
+		error = run_stages(&running, &rows);
+	if (!error)
+		error = pfs_running_vectors(&running, out, rows.n);
+	end(&running);
 	return error;
 }

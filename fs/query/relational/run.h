@@ -4,6 +4,7 @@
 #define PFS_FS_QUERY_RELATIONAL_RUN_H
 
 #include "fs/query/relational/bound.h"
+#include "fs/query/relational/ownernames.h"
 
 /* ---- programs.c: bound values as programs ---- */
 
@@ -43,13 +44,27 @@ void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct
 
 /* ---- run.c ---- */
 
-/* A block being run: what the last stage left is the source of the next. */
-struct pfs_running {
-	const struct pfs_block *block;
+struct pfs_subselect; /* subselect.c: the rows of a sub-select as a table */
+struct pfs_copied_texts;
+
+/* What the blocks of a statement share while it runs. */
+struct pfs_run_context {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
 	const struct pfs_run *run;
-	const struct pfs_table *tables;	       /* by input */
+	struct pfs_owner_names owners[2]; /* of users, of groups; empty between runs */
+	struct pfs_copied_texts *copies; /* subselect.c; freed when the statement's block has run */
+};
+
+/* A block being run: what the last stage left is the source of the next. */
+struct pfs_running {
+	const struct pfs_block *block;
+	struct pfs_run_context *context;
+	struct pfs_query *query; /* the context's, as the next two */
+	struct pfs_arena *arena;
+	const struct pfs_run *run;
+	struct pfs_table *tables;	       /* by input */
+	struct pfs_subselect *subselects;      /* those of sub-selects */
 	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* selected, by input; NULL: all */
 	struct pfs_node_set *sets;
 	struct pfs_tuples *tuples; /* NULL: the source is a table */
@@ -88,16 +103,37 @@ struct pfs_answer_rows {
 	uint64_t n_order;
 };
 
-/* Runs the block; the tree is held.  The tables' columns are in the order of pfs_input_column.at.
- * -EOPNOTSUPP and what else the operators say. */
+/* Runs the block; the tree is held.  -EOPNOTSUPP and what else the operators say. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
-				 struct pfs_query *query, struct pfs_arena *arena,
-				 const struct pfs_run *run, const struct pfs_table *tables);
+				 struct pfs_run_context *context);
+/* The same of a part of an input: its rows as a batch of one vector for each result. */
+PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
+				      struct pfs_run_context *context);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
 
 /* Makes vectors of those of the values that are not there, and knows them afterwards. */
 PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
 				       const struct pfs_term *const *values, size_t n);
+
+/* ---- inputs.c ---- */
+
+/* Before the tree is held: makes the columns of nodes that the block wants.  As
+ * pfs_columns_prepare. */
+PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
+				      struct pfs_run_context *context);
+/* The tables of the inputs, whose columns are in the order of pfs_input_column.at. */
+PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
+
+/* ---- subselect.c ---- */
+
+/* The block's n results, sorted, as vectors. */
+PFS_MUST_CHECK int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out,
+				       uint64_t n);
+/* Runs the parts of an input, and makes a table of their rows. */
+PFS_MUST_CHECK int pfs_subselect_get(struct pfs_running *running, struct pfs_table *table,
+				     const struct pfs_input *input);
+void pfs_subselects_free(struct pfs_running *running);
+void pfs_copied_texts_free(struct pfs_run_context *context);
 
 /* ---- group.c ---- */
 

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* SELECTs made of SELECTs: WITH, sub-selects in FROM, UNION ALL and UNION. */
+#include <strings.h>
+
+#include "fs/query/relational/bind.h"
+
+#define LEVELS_MAX 8  /* a CTE that names itself goes on without end */
+#define BLOCKS_MAX 64 /* one that is named twice, of one that is named twice ... */
+
+/* ---- CTEs ---- */
+
+const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
+					const struct pfs_bind_scope **scope,
+					const struct pfs_name *name)
+{
+	for (*scope = binder->scope; *scope; *scope = (*scope)->outer) {
+		for (const struct pfs_cte *cte = (*scope)->with->first; cte; cte = cte->next) {
+			if (pfs_name_is(name, cte->name.text))
+				return cte;
+		}
+	}
+	return NULL;
+}
+
+static int enter_with(struct pfs_binder *binder, const struct pfs_with *with)
+{
+	struct pfs_bind_scope *scope;
+
+	if (!with)
+		return binder->error;
+	scope = pfs_bind_get(binder, sizeof(*scope));
+	if (!scope)
+		return binder->error;
+	*scope = (struct pfs_bind_scope){with, binder->scope};
+	binder->scope = scope;
+	return 0;
+}
+
+/* ---- columns ---- */
+
+/* What a result is called outside, as SQLite has it. */
+static const char *name_of(struct pfs_binder *binder, const struct pfs_item *item,
+			   const struct pfs_term *result)
+{
+	if (item && item->alias)
+		return item->alias->text;
+	if (item && item->expr && item->expr->kind == PFS_EXPR_COLUMN)
+		return item->expr->name->text;
+	if (item && item->expr)
+		return NULL;
+	return binder->block->inputs[result->input].columns[result->column].name;
+}
+
+/* Values of one class, affinity and collation, and such as stay what they are when they are put
+ * aside. */
+static const char *why_not(const struct pfs_term *result)
+{
+	if (result->is_late)
+		return "a path or target of a sub-select";
+	if (result->class == PFS_CLASS_NONE)
+		return "NULL as a column of a sub-select";
+	if (result->class == PFS_CLASS_TEXT && result->collation != PFS_BINARY)
+		return "a collation in a sub-select";
+	return NULL;
+}
+
+static struct pfs_input_column column_of(const struct pfs_term *result, const char *name)
+{
+	return (struct pfs_input_column){
+		.name = name,
+		.class = result->class == PFS_CLASS_TEXT ? PFS_CLASS_TEXT : PFS_CLASS_NUMBER,
+		.affinity = result->affinity,
+		.can_be_null = result->can_be_null,
+		.why_not = why_not(result),
+	};
+}
+
+/* Of two columns of a name the first is meant. */
+static bool is_named(const struct pfs_input *input, size_t before, const char *name)
+{
+	for (size_t i = 0; i < before && name; i++) {
+		if (input->columns[i].name && strcasecmp(input->columns[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void set_columns(struct pfs_binder *binder, struct pfs_input *input)
+{
+	const struct pfs_block *part = binder->block;
+	size_t n = part->n_results;
+
+	input->columns = pfs_bind_get(binder, (n + 1) * sizeof(*input->columns));
+	for (size_t i = 0; input->columns && i < n; i++) {
+		const struct pfs_term *result = part->results[i];
+		const char *name = name_of(binder, binder->items ? binder->items[i] : NULL, result);
+
+		if (is_named(input, i, name))
+			name = NULL;
+		input->columns[i] = column_of(result, name);
+		input->n_columns = i + 1;
+	}
+}
+
+/* A further part has the same columns, or nobody can use them. */
+static void match_columns(struct pfs_binder *binder, struct pfs_input *input)
+{
+	const struct pfs_block *part = binder->block;
+
+	if (part->n_results != input->n_columns) {
+		pfs_bind_refuse(binder, "parts with other columns");
+		return;
+	}
+	for (size_t i = 0; i < input->n_columns; i++) {
+		struct pfs_input_column *column = &input->columns[i];
+		struct pfs_input_column other = column_of(part->results[i], NULL);
+
+		column->can_be_null |= other.can_be_null;
+		if (!column->why_not)
+			column->why_not = other.why_not;
+		if (!column->why_not && column->class != other.class)
+			column->why_not = "UNION of numbers and texts";
+		if (column->affinity != other.affinity) /* nothing that would be converted is compared */
+			column->affinity = PFS_NO_AFFINITY;
+	}
+}
+
+static void rename_columns(struct pfs_binder *binder, struct pfs_input *input,
+			   const struct pfs_names *names)
+{
+	size_t i = 0;
+
+	for (; names && i < input->n_columns; names = names->next, i++)
+		input->columns[i].name =
+			is_named(input, i, names->name.text) ? NULL : names->name.text;
+	if (i < input->n_columns || names)
+		pfs_bind_refuse(binder, "a CTE with other columns");
+}
+
+/* ---- parts ---- */
+
+static bool is_ordered_by(const struct pfs_block *block, const struct pfs_term *term)
+{
+	for (size_t i = 0; i < block->n_order; i++) {
+		if (pfs_bound_equals(block->order[i].value, term))
+			return true;
+	}
+	return term->kind == PFS_BOUND_CONSTANT;
+}
+
+static bool is_ordered_by_all(const struct pfs_block *block, struct pfs_term *const *terms,
+			      size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!is_ordered_by(block, terms[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool is_node(const struct pfs_block *block, const struct pfs_term *term)
+{
+	const struct pfs_input *from = &block->inputs[term->input];
+	const struct pfs_column_wish *wish = &from->columns[term->column].wish;
+
+	return term->kind == PFS_BOUND_COLUMN && from->kind == PFS_INPUT_NODES && !wish->attr &&
+	       wish->field == PFS_FIELD_INO;
+}
+
+/* Which rows a LIMIT leaves, SQLite's scans decide where the order does not. */
+static bool is_determined(const struct pfs_block *block)
+{
+	if (block->is_distinct)
+		return is_ordered_by_all(block, block->results, block->n_results);
+	if (block->is_grouped)
+		return is_ordered_by_all(block, block->group, block->n_group);
+	for (size_t i = 0; i < block->n_order && block->n_inputs == 1; i++) {
+		if (is_node(block, block->order[i].value))
+			return true;
+	}
+	return false;
+}
+
+static void finish_part(struct pfs_binder *binder, struct pfs_input *input)
+{
+	struct pfs_block *block = binder->block;
+	bool is_cut = block->limit != UINT64_MAX || block->offset;
+
+	if (is_cut && (!block->n_order || !is_determined(block)))
+		pfs_bind_refuse(binder, "a LIMIT in a sub-select whose order leaves rows open");
+	if (!is_cut)
+		block->n_order = 0;
+	block->is_part = true;
+	if (input->n_parts == 1)
+		set_columns(binder, input);
+	else
+		match_columns(binder, input);
+}
+
+/* One part of the input: a SELECT of a compound, or (core NULL) a whole one. */
+static void add_part(struct pfs_binder *outer, struct pfs_input *input,
+		     const struct pfs_bind_scope *scope, const struct pfs_select *select,
+		     const struct pfs_core *core)
+{
+	struct pfs_binder binder = {
+		.query = outer->query,
+		.arena = outer->arena,
+		.scope = scope,
+		.level = outer->level + 1,
+		.reads = outer->reads,
+		.n_blocks = outer->n_blocks + 1,
+		.block = pfs_bind_get(outer, sizeof(*binder.block)),
+	};
+	int error;
+
+	if (binder.level > LEVELS_MAX || binder.n_blocks > BLOCKS_MAX)
+		pfs_bind_refuse(outer, "sub-selects without end");
+	if (outer->error)
+		return;
+	input->parts[input->n_parts++] = binder.block;
+	error = core ? pfs_bind_core(&binder, core, NULL) : pfs_bind_select(&binder, select);
+	if (!error)
+		finish_part(&binder, input);
+	outer->reads = binder.reads;
+	outer->n_blocks = binder.n_blocks;
+	outer->error = binder.error;
+	outer->why = binder.why;
+}
+
+static void add_parts(struct pfs_binder *binder, struct pfs_input *input,
+		      const struct pfs_select *select)
+{
+	size_t n = 0;
+
+	for (const struct pfs_core *core = select->first; core; core = core->next) {
+		if (core->compound > PFS_UNION)
+			pfs_bind_refuse(binder, "INTERSECT or EXCEPT");
+		n++;
+	}
+	input->parts = pfs_bind_get(binder, n * sizeof(struct pfs_block *));
+	for (const struct pfs_core *core = select->first; core && !binder->error; core = core->next)
+		add_part(binder, input, binder->scope, NULL, core);
+}
+
+/* ---- compounds ---- */
+
+/* Of several UNIONs the last one makes all rows distinct that are there by then. */
+static bool is_distinct(struct pfs_binder *binder, const struct pfs_select *select)
+{
+	bool is_any = false;
+
+	for (const struct pfs_core *core = select->first; core; core = core->next)
+		is_any |= core->compound == PFS_UNION;
+	if (is_any && select->last->compound != PFS_UNION)
+		pfs_bind_refuse(binder, "UNION ALL after a UNION");
+	return is_any;
+}
+
+/* The first SELECT's result of that alias, or, failing that, which is that column. */
+static struct pfs_term *named(const struct pfs_block *block, const struct pfs_items *items,
+			      const struct pfs_name *name)
+{
+	struct pfs_term *column = NULL;
+	size_t i = 0;
+
+	for (const struct pfs_item *item = items->first; item; item = item->next, i++) {
+		if (!item->expr)
+			return NULL;
+		if (item->alias && pfs_name_is(name, item->alias->text))
+			return block->results[i];
+		if (!item->alias && item->expr->kind == PFS_EXPR_COLUMN && !column &&
+		    pfs_name_is(name, item->expr->name->text))
+			column = block->results[i];
+	}
+	return column;
+}
+
+static struct pfs_term *order_value(struct pfs_binder *binder, const struct pfs_select *select,
+				    const struct pfs_expr *expr)
+{
+	struct pfs_term *found = NULL;
+
+	if (expr->kind == PFS_EXPR_INTEGER)
+		return pfs_bind_numbered(binder, expr);
+	if (expr->kind == PFS_EXPR_COLUMN && !expr->table)
+		found = named(binder->block, select->first->results, expr->name);
+	return found ? found : pfs_bind_refuse(binder, "UNION in the order of what is no result");
+}
+
+static void bind_compound_end(struct pfs_binder *binder, const struct pfs_select *select)
+{
+	struct pfs_block *block = binder->block;
+
+	if (pfs_bind_limit(binder, select) || !select->order)
+		return;
+	block->order = pfs_bind_get(binder, select->order->n * sizeof(*block->order));
+	for (const struct pfs_item *item = select->order->first; item && !binder->error;
+	     item = item->next) {
+		struct pfs_term *value = order_value(binder, select, item->expr);
+
+		if (value)
+			pfs_bind_order(binder, value, item);
+	}
+}
+
+/* All columns of an input whose rows are those of the SELECTs. */
+static int bind_compound(struct pfs_binder *binder, const struct pfs_select *select)
+{
+	struct pfs_block *block = binder->block;
+	struct pfs_input *input;
+
+	block->is_distinct = is_distinct(binder, select);
+	block->inputs = pfs_bind_get(binder, sizeof(*block->inputs));
+	if (binder->error)
+		return binder->error;
+	block->n_inputs = 1;
+	input = &block->inputs[0];
+	input->kind = PFS_INPUT_BLOCKS;
+	input->table = input->name = "";
+	add_parts(binder, input, select);
+	if (binder->error)
+		return binder->error;
+	block->results = pfs_bind_get(binder, input->n_columns * sizeof(struct pfs_term *));
+	binder->is_unsure = binder->level != 0;
+	for (unsigned i = 0; i < input->n_columns && !binder->error; i++)
+		block->results[block->n_results++] = pfs_bind_own_column(binder, 0, i);
+	binder->is_unsure = false;
+	if (!binder->error)
+		bind_compound_end(binder, select);
+	return binder->error;
+}
+
+int pfs_bind_select(struct pfs_binder *binder, const struct pfs_select *select)
+{
+	PFS_TRY(enter_with(binder, select->with));
+	if (select->first->next)
+		return bind_compound(binder, select);
+	return pfs_bind_core(binder, select->first, select);
+}
+
+/* A compound that is nothing but its parts. */
+static bool is_plain_union(const struct pfs_block *block, const struct pfs_select *select)
+{
+	return select->first->next && !block->is_distinct && block->limit == UINT64_MAX &&
+	       !block->offset;
+}
+
+int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
+		    const struct pfs_select *select, const struct pfs_bind_scope *scope,
+		    const struct pfs_names *names)
+{
+	input->kind = PFS_INPUT_BLOCKS;
+	input->parts = pfs_bind_get(binder, sizeof(struct pfs_block *));
+	if (!binder->error)
+		add_part(binder, input, scope, select, NULL);
+	if (!binder->error && is_plain_union(input->parts[0], select)) {
+		const struct pfs_input *all = &input->parts[0]->inputs[0];
+
+		input->n_parts = all->n_parts;
+		input->parts = all->parts;
+	}
+	if (names && !binder->error)
+		rename_columns(binder, input, names);
+	return binder->error;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables that a block's inputs are. */
+#include "fs/query/relational/run.h"
+#include "fs/query/relational/sidetable.h"
+
+static int tick(void *arg)
+{
+	return pfs_query_tick(arg);
+}
+
+/* The used columns of an input, in the order of their numbers. */
+static struct pfs_column_wish *wishes_of(struct pfs_arena *arena, const struct pfs_input *input)
+{
+	struct pfs_column_wish *wishes =
+		pfs_arena_get(arena, (input->n_used + 1) * sizeof(*wishes));
+
+	for (size_t i = 0; wishes && i < input->n_columns; i++) {
+		if (input->columns[i].is_used)
+			wishes[input->columns[i].at] = input->columns[i].wish;
+	}
+	return wishes;
+}
+
+static int get_owners(struct pfs_running *running, struct pfs_table_column *column,
+		      const struct pfs_table *table, enum pfs_node_kind kind)
+{
+	bool groups = kind == PFS_NODE_GROUP;
+
+	if (kind != PFS_NODE_OWNER && !groups)
+		return 0;
+	return pfs_owner_names_get(&running->context->owners[groups], column, table,
+				   running->query->queries->owners, running->run, running->arena,
+				   groups);
+}
+
+static enum pfs_node_kind kind_at(const struct pfs_input *input, size_t at)
+{
+	size_t i = 0;
+
+	while (!input->columns[i].is_used || input->columns[i].at != at)
+		i++;
+	return input->columns[i].kind;
+}
+
+/* An input's columns; via: by the rows of its children. */
+static int get_columns(struct pfs_running *running, struct pfs_table *table,
+		       const struct pfs_input *input, const struct pfs_table_column *via)
+{
+	struct pfs_tree *tree = running->query->tree;
+	const struct pfs_column_wish *wishes = wishes_of(running->arena, input);
+	struct pfs_table_column *columns = (struct pfs_table_column *)table->columns;
+
+	if (!wishes)
+		return -ENOMEM;
+	for (size_t i = 0; i < input->n_used; i++) {
+		struct pfs_table_column *column = &columns[table->n_columns++];
+
+		PFS_TRY(pfs_columns_get(tree, column, &wishes[i]));
+		PFS_TRY(get_owners(running, column, table, kind_at(input, i)));
+		if (!via)
+			continue;
+		if (column->via)
+			return -EOPNOTSUPP;
+		column->via = via->via;
+		column->via_stamps = via->via_stamps;
+		column->n_elements = via->n_elements;
+		column->not_null = column->unique = false;
+	}
+	return 0;
+}
+
+static int get_nodes(struct pfs_running *running, unsigned number)
+{
+	static const struct pfs_column_wish parent = {.field = PFS_FIELD_PARENT};
+	const struct pfs_block *block = running->block;
+	struct pfs_table *table = &running->tables[number];
+	struct pfs_table_column via;
+	size_t n = 0;
+
+	for (unsigned i = 0; i < block->n_inputs; i++)
+		n += block->inputs[i].parent_of == number ? block->inputs[i].n_used : 0;
+	pfs_columns_table(running->query->tree, table);
+	table->columns = pfs_arena_get(running->arena, (n + 1) * sizeof(*table->columns));
+	if (!table->columns)
+		return -ENOMEM;
+	PFS_TRY(pfs_columns_get(running->query->tree, &via, &parent));
+	PFS_TRY(get_columns(running, table, &block->inputs[number], NULL));
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		if (i != number && block->inputs[i].parent_of == number)
+			PFS_TRY(get_columns(running, table, &block->inputs[i], &via));
+	}
+	return 0;
+}
+
+/* Those of its columns that are used, in their order. */
+static int get_side(struct pfs_running *running, struct pfs_table *table,
+		    const struct pfs_input *input)
+{
+	struct pfs_table_column *columns =
+		pfs_arena_get(running->arena, (input->n_used + 1) * sizeof(*columns));
+
+	if (!columns)
+		return -ENOMEM;
+	*table = input->side->table;
+	for (size_t i = 0; i < input->n_columns; i++) {
+		if (input->columns[i].is_used)
+			columns[input->columns[i].at] = table->columns[i];
+	}
+	table->columns = columns;
+	table->n_columns = (uint32_t)input->n_used;
+	return 0;
+}
+
+int pfs_running_tables(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+
+	running->tables =
+		pfs_arena_get(running->arena, (block->n_inputs + 1) * sizeof(*running->tables));
+	if (!running->tables)
+		return -ENOMEM;
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		const struct pfs_input *input = &block->inputs[i];
+		struct pfs_table *table = &running->tables[i];
+
+		if (input->kind == PFS_INPUT_SIDE)
+			PFS_TRY(get_side(running, table, input));
+		else if (input->kind == PFS_INPUT_BLOCKS)
+			PFS_TRY(pfs_subselect_get(running, table, input));
+		else if (input->parent_of == i)
+			PFS_TRY(get_nodes(running, i));
+	}
+	return 0;
+}
+
+int pfs_inputs_prepare(const struct pfs_block *block, struct pfs_run_context *context)
+{
+	struct pfs_query *query = context->query;
+
+	for (size_t i = 0; i < block->n_inputs; i++) {
+		const struct pfs_input *input = &block->inputs[i];
+		const struct pfs_column_wish *wishes;
+
+		for (size_t part = 0; part < input->n_parts; part++)
+			PFS_TRY(pfs_inputs_prepare(input->parts[part], context));
+		if (input->kind != PFS_INPUT_NODES)
+			continue;
+		wishes = wishes_of(context->arena, input);
+		if (!wishes)
+			return -ENOMEM;
+		PFS_TRY(pfs_columns_prepare(query->tree, wishes, input->n_used, tick, query));
+	}
+	return 0;
+}

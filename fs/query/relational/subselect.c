@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* Sub-selects: their rows are put aside as vectors, one for each column that is used, which are a
+ * table for the stages of the SELECT around them.  Texts stay where they are; only where those of
+ * several parts lie in several places they are copied. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/relational/run.h"
+
+#define TEXT_SHIFT 2 /* of places in a heap of copies */
+#define UNIT	   (UINT64_C(1) << TEXT_SHIFT)
+
+struct pfs_subselect {
+	struct pfs_tuples *tuples; /* of no table */
+	struct pfs_subselect *next;
+};
+
+/* Texts that outlast the sub-select: those around it may hand them on. */
+struct pfs_copied_texts {
+	uint8_t *bytes;
+	size_t size;
+	struct pfs_copied_texts *next;
+};
+
+/* ---- the rows of one part ---- */
+
+/* One text, which lasts as long as the statement. */
+static struct pfs_dictionary *dictionary_of(struct pfs_arena *arena,
+					    const struct pfs_constant *constant)
+{
+	struct pfs_dictionary *dictionary = pfs_arena_get(arena, sizeof(*dictionary));
+	uint64_t *offset = pfs_arena_get(arena, 2 * sizeof(*offset));
+
+	if (!dictionary || !offset)
+		return NULL;
+	offset[1] = constant->len;
+	*dictionary = (struct pfs_dictionary){
+		.bytes = (const uint8_t *)constant->text, .offset = offset, .n = 1};
+	return dictionary;
+}
+
+static int repeat(struct pfs_running *running, struct pfs_vector *out,
+		  const struct pfs_constant *constant, uint64_t n)
+{
+	enum pfs_kind kind = constant->type == PFS_IS_TEXT   ? PFS_KIND_CODE
+			     : constant->type == PFS_IS_REAL ? PFS_KIND_REAL
+							     : PFS_KIND_INTEGER;
+
+	PFS_TRY(pfs_vector_make(running->run, out, kind, n));
+	if (constant->type == PFS_IS_NULL)
+		PFS_TRY(pfs_vector_make_bits(running->run, &out->nulls, n));
+	for (uint64_t i = 0; i < n; i++) {
+		if (kind == PFS_KIND_CODE)
+			out->codes[i] = 0;
+		else if (kind == PFS_KIND_REAL)
+			out->reals[i] = constant->real;
+		else
+			out->integers[i] = constant->integer;
+		if (out->nulls)
+			out->nulls[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	if (kind != PFS_KIND_CODE)
+		return 0;
+	out->dictionary = dictionary_of(running->arena, constant);
+	return out->dictionary ? 0 : -ENOMEM;
+}
+
+static int gather_result(struct pfs_running *running, struct pfs_vector *out,
+			 const struct pfs_term *result, uint64_t n)
+{
+	struct pfs_ref ref;
+
+	if (result->kind == PFS_BOUND_CONSTANT)
+		return repeat(running, out, &result->constant, n);
+	if (result->is_late || !pfs_stage_ref(&running->stage, &ref, result))
+		return -EOPNOTSUPP;
+	return pfs_gather(running->run, out, &running->source, ref);
+}
+
+int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out, uint64_t n)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_vector *vectors =
+		pfs_arena_get(running->arena, (block->n_results + 1) * sizeof(*vectors));
+	int error = vectors ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < block->n_results && !error; i++)
+		error = gather_result(running, &vectors[i], block->results[i], n);
+	if (!error)
+		return pfs_tuples_of_vectors(running->run, out, n, vectors, block->n_results);
+	for (size_t i = 0; vectors && i < block->n_results; i++)
+		pfs_vector_free(running->run, &vectors[i]);
+	return error;
+}
+
+/* ---- one kind for each column ---- */
+
+/* A table has integers or reals: those that may be both are one of them after all, or nothing. */
+static int settle(const struct pfs_run *run, struct pfs_vector *vector)
+{
+	size_t words = (size_t)(vector->n + 63) / 64;
+	uint64_t n_real = 0, n_null = 0;
+
+	if (vector->kind != PFS_KIND_NUMBER)
+		return 0;
+	for (size_t i = 0; i < words; i++) {
+		uint64_t nulls = vector->nulls ? vector->nulls[i] : 0;
+
+		n_null += (uint64_t)__builtin_popcountll(nulls);
+		if (vector->is_real)
+			n_real += (uint64_t)__builtin_popcountll(vector->is_real[i] & ~nulls);
+	}
+	if (n_real && n_real + n_null != vector->n)
+		return -EOPNOTSUPP;
+	vector->kind = n_real ? PFS_KIND_REAL : PFS_KIND_INTEGER;
+	pfs_run_free(run, vector->is_real, words, sizeof(uint64_t));
+	vector->is_real = NULL;
+	return 0;
+}
+
+static bool is_text(const struct pfs_vector *vector)
+{
+	return vector->kind == PFS_KIND_CODE || vector->kind == PFS_KIND_PLACE;
+}
+
+/* Whether the texts of a column lie in several places. */
+static bool is_scattered(struct pfs_tuples *const *parts, size_t n_parts, size_t column)
+{
+	const struct pfs_vector *first = NULL;
+
+	for (size_t i = 0; i < n_parts; i++) {
+		const struct pfs_vector *vector = &parts[i]->computed[column];
+
+		if (!parts[i]->n || !is_text(vector))
+			continue;
+		if (first &&
+		    (first->kind != vector->kind || first->dictionary != vector->dictionary ||
+		     first->heap != vector->heap))
+			return true;
+		first = vector;
+	}
+	return false;
+}
+
+/* Goes over the texts of a vector; one that stands below itself is met once.  With bytes, copies
+ * each one there and makes its place the row's. */
+static uint64_t copy_texts(struct pfs_vector *vector, uint8_t *bytes, uint64_t at)
+{
+	uint32_t last = 0, place = 0;
+	bool is_any = false;
+
+	for (uint64_t i = 0; i < vector->n; i++) {
+		const uint8_t *text;
+		uint32_t len;
+		size_t size;
+
+		if (pfs_vector_is_null(vector, i))
+			continue;
+		if (!is_any || vector->codes[i] != last) {
+			text = pfs_vector_text(vector, i, &size);
+			len = (uint32_t)size;
+			place = (uint32_t)(at >> TEXT_SHIFT);
+			if (bytes) {
+				for (unsigned byte = 0; byte < sizeof(len); byte++)
+					bytes[at + byte] = (uint8_t)(len >> byte * 8);
+				memcpy(bytes + at + sizeof(len), text, size);
+			}
+			at += pfs_div_round_up(sizeof(len) + size, UNIT) * UNIT;
+			last = vector->codes[i];
+			is_any = true;
+		}
+		if (bytes)
+			vector->codes[i] = place;
+	}
+	return at;
+}
+
+static struct pfs_heap *make_heap(struct pfs_running *running, uint64_t size)
+{
+	struct pfs_heap *heap = pfs_arena_get(running->arena, sizeof(*heap));
+	struct pfs_copied_texts *copy = pfs_arena_get(running->arena, sizeof(*copy));
+
+	if (!heap || !copy || size >> TEXT_SHIFT > UINT32_MAX ||
+	    pfs_run_alloc_raw(running->run, &copy->bytes, size + 1, 1))
+		return NULL;
+	copy->size = size + 1;
+	copy->next = running->context->copies;
+	running->context->copies = copy;
+	*heap = (struct pfs_heap){.bytes = copy->bytes,
+				  .size = size,
+				  .place_shift = TEXT_SHIFT,
+				  .length_size = sizeof(uint32_t)};
+	return heap;
+}
+
+/* Has all parts' texts of a column in one heap. */
+static int gather_texts(struct pfs_running *running, struct pfs_tuples *const *parts,
+			size_t n_parts, size_t column)
+{
+	uint64_t size = 0, at = 0;
+	struct pfs_heap *heap;
+
+	for (size_t i = 0; i < n_parts; i++)
+		size = copy_texts(&parts[i]->computed[column], NULL, size);
+	heap = make_heap(running, size);
+	if (!heap)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_parts; i++) {
+		struct pfs_vector *vector = &parts[i]->computed[column];
+
+		at = copy_texts(vector, (uint8_t *)heap->bytes, at);
+		vector->kind = PFS_KIND_PLACE;
+		vector->dictionary = NULL;
+		vector->heap = heap;
+	}
+	return 0;
+}
+
+static int settle_all(struct pfs_running *running, struct pfs_tuples *const *parts, size_t n_parts,
+		      size_t n_columns)
+{
+	for (size_t i = 0; i < n_columns; i++) {
+		for (size_t part = 0; part < n_parts; part++)
+			PFS_TRY(settle(running->run, &parts[part]->computed[i]));
+		if (is_scattered(parts, n_parts, i))
+			PFS_TRY(gather_texts(running, parts, n_parts, i));
+	}
+	return 0;
+}
+
+/* ---- the table ---- */
+
+static int describe(struct pfs_running *running, struct pfs_table *table,
+		    const struct pfs_tuples *tuples)
+{
+	struct pfs_table_column *columns =
+		pfs_arena_get(running->arena, (tuples->n_computed + 1u) * sizeof(*columns));
+
+	if (!columns)
+		return -ENOMEM;
+	if (tuples->n > PFS_ROWS_MAX)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < tuples->n_computed; i++) {
+		const struct pfs_vector *vector = &tuples->computed[i];
+
+		columns[i] = (struct pfs_table_column){
+			.kind = vector->kind,
+			.width = is_text(vector) ? sizeof(uint32_t) : sizeof(int64_t),
+			.is_signed = vector->kind == PFS_KIND_INTEGER,
+			.data = vector->data,
+			.nulls = vector->nulls,
+			.dictionary = vector->dictionary,
+			.heap = vector->heap,
+		};
+	}
+	*table = (struct pfs_table){
+		.n_rows = (uint32_t)tuples->n,
+		.n_columns = tuples->n_computed,
+		.columns = columns,
+	};
+	return 0;
+}
+
+/* Parts become the sub rows, or are freed. */
+static int put_together(struct pfs_running *running, struct pfs_subselect *sub,
+			struct pfs_tuples **parts, size_t n_parts)
+{
+	int error = settle_all(running, parts, n_parts, parts[0]->n_computed);
+
+	if (!error && n_parts == 1) {
+		sub->tuples = parts[0];
+		return 0;
+	}
+	if (!error)
+		error = pfs_tuples_concat(running->run, &sub->tuples, parts, n_parts);
+	for (size_t i = 0; i < n_parts; i++)
+		pfs_tuples_free(running->run, parts[i]);
+	return error;
+}
+
+int pfs_subselect_get(struct pfs_running *running, struct pfs_table *table,
+		      const struct pfs_input *input)
+{
+	struct pfs_subselect *sub = pfs_arena_get(running->arena, sizeof(*sub));
+	struct pfs_tuples **parts =
+		pfs_arena_get(running->arena, input->n_parts * sizeof(struct pfs_tuples *));
+	size_t n = 0;
+	int error = 0;
+
+	if (!sub || !parts)
+		return -ENOMEM;
+	while (n < input->n_parts && !error) {
+		error = pfs_block_run_part(&parts[n], input->parts[n], running->context);
+		n += !error;
+	}
+	if (error) {
+		while (n--)
+			pfs_tuples_free(running->run, parts[n]);
+		return error;
+	}
+	sub->next = running->subselects;
+	running->subselects = sub;
+	PFS_TRY(put_together(running, sub, parts, n));
+	return describe(running, table, sub->tuples);
+}
+
+void pfs_subselects_free(struct pfs_running *running)
+{
+	for (struct pfs_subselect *sub = running->subselects; sub; sub = sub->next)
+		pfs_tuples_free(running->run, sub->tuples);
+	running->subselects = NULL;
+}
+
+void pfs_copied_texts_free(struct pfs_run_context *context)
+{
+	for (struct pfs_copied_texts *copy = context->copies; copy; copy = copy->next)
+		pfs_run_free(context->run, copy->bytes, copy->size, 1);
+	context->copies = NULL;
+}

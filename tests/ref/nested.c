@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ref/nested.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "tests/ref/random.h"
+
+static uint64_t *state; /* of the statement being written */
+
+static uint32_t below(uint32_t n)
+{
+	return random_below(state, n);
+}
+
+#define PICK(array) array[below(PFS_COUNT(array))]
+
+/* ---- sub-selects: of a text t and two numbers, n and m ---- */
+
+static void put_where(FILE *out, const char *word)
+{
+	static const char *const conditions[] = {
+		"size > 100",	    "depth < 3",  "type = 'f'", "name GLOB '*1*'",
+		"ext IS NOT NULL",  "uid <> 17",  "NOT size",	"under(ino, '/d1')",
+		"size IN (0, 100)", "tag = 'red'"};
+
+	if (below(3))
+		(void)fprintf(out, " %s %s", word, PICK(conditions));
+}
+
+static void put_plain(FILE *out)
+{
+	static const char *const lists[] = {
+		"name AS t, parent AS n, size AS m",
+		"ext t, ino n, depth + uid m",
+		"type AS t, length(name) AS n, stars AS m",
+		"tag AS t, size AS n, score AS m",
+		"owner AS t, coalesce(stars, 3) AS n, CAST(size AS REAL) AS m",
+		"'label' AS t, 7 AS n, size AS m",
+		"name AS t, size > 50 AS n, NULL AS m",
+		"path AS p, name AS t, size n, nlink m",
+		"*, ext AS t, size AS n, uid AS m",
+	};
+
+	(void)fprintf(out, "SELECT %s FROM nodes", PICK(lists));
+	put_where(out, "WHERE");
+	if (below(6) == 0)
+		(void)fputs(" ORDER BY size", out);
+}
+
+static void put_grouped(FILE *out)
+{
+	static const char *const lists[][2] = {
+		{"ext AS t, count(*) AS n, sum(size) AS m", "ext"},
+		{"max(name) AS t, parent AS n, count(DISTINCT uid) AS m", "parent"},
+		{"type AS t, depth AS n, min(size) AS m", "type, depth"},
+		{"tag AS t, uid AS n, max(stars) AS m", "1, 2"},
+	};
+	size_t which = below(PFS_COUNT(lists));
+
+	(void)fprintf(out, "SELECT %s FROM nodes", lists[which][0]);
+	put_where(out, "WHERE");
+	(void)fprintf(out, " GROUP BY %s", lists[which][1]);
+	if (below(3) == 0)
+		(void)fprintf(out, " HAVING count(*) > %u", below(4));
+}
+
+static void put_few(FILE *out)
+{
+	static const char *const forms[] = {
+		"SELECT DISTINCT ext AS t, depth AS n, uid AS m FROM nodes",
+		"SELECT DISTINCT type AS t, size AS n, 5 AS m FROM nodes WHERE size < 5000",
+		"SELECT k AS t, n, length(ext) AS m FROM side",
+		"SELECT ext t, n, n * 2 m FROM side WHERE n > 1",
+		"SELECT a.name AS t, s.n, a.size AS m FROM nodes a JOIN side s ON s.ext = a.ext",
+		"SELECT a.name t, b.ino n, 0 m FROM nodes a LEFT JOIN nodes b ON b.ino = a.parent",
+		"SELECT max(name) AS t, count(*) AS n, sum(size) AS m FROM nodes",
+		"SELECT max(name) AS t, count(*) AS n, sum(size) AS m FROM nodes WHERE size < 0",
+	};
+
+	(void)fputs(PICK(forms), out);
+}
+
+static void put_cut(FILE *out)
+{
+	static const char *const forms[] = {
+		"SELECT name AS t, ino AS n, size AS m FROM nodes ORDER BY size DESC, ino",
+		"SELECT ext AS t, count(*) AS n, depth AS m FROM nodes GROUP BY ext, depth ORDER "
+		"BY n, "
+		"t, m",
+		"SELECT DISTINCT ext AS t, size AS n, 1 AS m FROM nodes ORDER BY 2, 1",
+	};
+
+	(void)fputs(PICK(forms), out);
+	(void)fprintf(out, " LIMIT %u", below(40));
+	if (below(3) == 0)
+		(void)fprintf(out, " OFFSET %u", below(9));
+}
+
+static void put_nested(FILE *out, unsigned depth);
+
+static void put_union(FILE *out, unsigned depth)
+{
+	unsigned n = 2 + below(2);
+	bool distinct = below(4) == 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)fputs(!i					   ? ""
+			    : distinct && (i + 1 == n || below(2)) ? " UNION "
+								   : " UNION ALL ",
+			    out);
+		switch (below(4)) {
+		case 0:
+			put_grouped(out);
+			break;
+		case 1:
+			put_few(out);
+			break;
+		case 2:
+			(void)fputs("SELECT t, n, m FROM (", out);
+			put_nested(out, depth);
+			(void)fputc(')', out);
+			break;
+		default:
+			(void)fprintf(out, "SELECT %s AS t, size, %s FROM nodes",
+				      below(3) ? below(2) ? "name" : "ext" : "'part'",
+				      below(3) ? "depth" : "7");
+			put_where(out, "WHERE");
+		}
+	}
+}
+
+static void put_nested(FILE *out, unsigned depth)
+{
+	switch (depth ? below(8) : below(4)) {
+	case 0:
+	case 1:
+		put_plain(out);
+		break;
+	case 2:
+		put_grouped(out);
+		break;
+	case 3:
+		below(2) ? put_few(out) : put_cut(out);
+		break;
+	case 4:
+	case 5:
+		put_union(out, depth - 1);
+		break;
+	case 6:
+		(void)fputs(below(2) ? "SELECT * FROM (" : "SELECT t, n + 1 AS n, m FROM (", out);
+		put_nested(out, depth - 1);
+		(void)fprintf(out, ")%s", below(2) ? " WHERE n > 2" : "");
+		break;
+	default:
+		(void)fputs("WITH w AS (", out);
+		put_nested(out, depth - 1);
+		(void)fputs(") SELECT t, max(n) AS n, count(m) AS m FROM w GROUP BY t", out);
+	}
+}
+
+/* ---- what is asked of them ---- */
+
+static void put_condition(FILE *out)
+{
+	static const char *const conditions[] = {
+		"x.n > 2",     "x.m IS NOT NULL", "x.t LIKE '%1%'",	"x.t = 'c'",
+		"x.n = 100",   "x.m < x.n",	  "x.t IN ('c', 'd1')", "x.n BETWEEN 1 AND 500",
+		"x.t IS NULL", "NOT x.m",	  "x.n + x.m > 7",	"x.t > 'd'",
+		"x.m = '100'", "x.n IN (2, 5)"};
+
+	if (below(2))
+		(void)fprintf(out, " WHERE %s", PICK(conditions));
+}
+
+/* Rows that are equal in all that they are ordered by are equal. */
+static bool put_end(FILE *out, unsigned columns)
+{
+	if (below(2))
+		return false;
+	(void)fputs(" ORDER BY ", out);
+	for (unsigned i = 0; i < columns; i++)
+		(void)fprintf(out, "%s%u%s", i ? ", " : "", (i + columns / 2) % columns + 1,
+			      below(2) ? " DESC" : "");
+	if (below(2))
+		(void)fprintf(out, " LIMIT %u", below(12));
+	return true;
+}
+
+static bool put_question(FILE *out, const char *from)
+{
+	static const char *const groups[] = {
+		"SELECT x.t, count(*), sum(x.n), max(x.m) FROM %s",
+		"SELECT x.n, count(DISTINCT x.t), min(x.t) FROM %s",
+		"SELECT x.n + 1, count(x.m) FROM %s",
+	};
+	static const char *const wholes[] = {
+		"SELECT count(*), sum(x.n), min(x.t) FROM %s",
+		"SELECT count(*) FROM %s",
+		"SELECT avg(x.m), max(x.t), count(DISTINCT x.n) FROM %s",
+	};
+	static const char *const rows[] = {
+		"SELECT DISTINCT x.t, x.n FROM %s",
+		"SELECT x.t, x.n, x.m FROM %s",
+		"SELECT DISTINCT x.m, x.n > 5 FROM %s",
+		"SELECT x.n - x.m, x.t FROM %s",
+	};
+	const char *form;
+	unsigned kind = below(4), columns;
+
+	form = kind == 0 ? PICK(wholes) : kind == 1 ? PICK(rows) : PICK(groups);
+	columns = 1;
+	for (const char *c = form; *c; c++)
+		columns += c[0] == ',' && c[1] == ' ';
+	while (*form) {
+		if (form[0] == '%') {
+			(void)fputs(from, out);
+			form += 2;
+		} else {
+			(void)fputc(*form++, out);
+		}
+	}
+	put_condition(out);
+	if (kind > 1)
+		(void)fprintf(out, " GROUP BY 1%s", below(4) ? "" : " HAVING count(*) > 1");
+	return kind != 0 && put_end(out, columns);
+}
+
+static const char *const joins[] = {
+	"%s JOIN nodes a ON a.ino = x.n",	"nodes a JOIN %s ON x.t = a.name",
+	"nodes a LEFT JOIN %s ON x.n = a.size", "%s LEFT JOIN side s ON s.ext = x.t",
+	"side s JOIN %s ON s.n = x.n",		"%s JOIN nodes a ON a.ext = x.t AND a.depth < x.n",
+};
+
+/* The source with the derived one in its place, allocated. */
+static char *place(const char *derived)
+{
+	const char *form = below(3) ? "%s" : PICK(joins);
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (; *form; form++) {
+		if (*form != '%') {
+			(void)fputc(*form, out);
+			continue;
+		}
+		(void)fputs(derived, out);
+		form++;
+	}
+	(void)fclose(out);
+	return text;
+}
+
+static bool ask_with(FILE *out)
+{
+	static const char *const forms[][2] = {
+		{"x", "x"},
+		{"x(t, n, m)", "x"},
+		{"w", "w AS x"},
+		{"w", "w x JOIN w y ON x.n = y.n AND x.t = y.t"},
+	};
+	size_t which = below(PFS_COUNT(forms));
+	bool ordered;
+	char *from;
+
+	(void)fprintf(out, "WITH %s AS (", forms[which][0]);
+	put_nested(out, 2);
+	(void)fputs(") ", out);
+	from = place(forms[which][1]);
+	ordered = put_question(out, from);
+	free(from);
+	return ordered;
+}
+
+static bool ask_from(FILE *out)
+{
+	char *derived, *from;
+	bool ordered;
+	size_t size;
+	FILE *text = open_memstream(&derived, &size);
+
+	(void)fputc('(', text);
+	put_nested(text, 2);
+	(void)fputs(below(2) ? ") x" : ") AS x", text);
+	(void)fclose(text);
+	from = place(derived);
+	ordered = put_question(out, from);
+	free(from);
+	free(derived);
+	return ordered;
+}
+
+bool random_nested(FILE *out, uint64_t *seed)
+{
+	state = seed;
+	switch (below(5)) {
+	case 0:
+		put_union(out, 1);
+		return put_end(out, 3);
+	case 1:
+		return ask_with(out);
+	default:
+		return ask_from(out);
+	}
+}

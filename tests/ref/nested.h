@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/ref/nested.h - random statements over sub-selects, WITH and UNION ALL, of `nodes` and the side
+ * table of tests/ref/statements.h. */
+#ifndef PFS_TESTS_REF_NESTED_H
+#define PFS_TESTS_REF_NESTED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* As random_statement. */
+bool random_nested(FILE *out, uint64_t *seed);
+
+#endif
