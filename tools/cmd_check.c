@@ -112,9 +112,9 @@ static int check_image(struct findings *findings)
 
 	PFS_TRY(pfs_tree_open(&tree, findings->store, &tree_options));
 	check_links(findings, tree);
-	error = pfs_tree_engine(tree, &info);
+	error = pfs_tree_check_codes(tree, &wrong);
 	if (!error)
-		error = pfs_tree_check_codes(tree, &wrong);
+		error = pfs_tree_engine(tree, &info);
 	(void)pfs_tree_close(tree);
 	if (!error && wrong) {
 		(void)snprintf(finding, sizeof(finding),

@@ -42,7 +42,7 @@ void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 	for (unsigned i = 0; i < image->n_watchers; i++) {
 		const struct pfs_watcher *watcher = image->watchers[i];
 
-		if (watcher->columns & columns)
+		if (watcher->columns & columns && watcher->changed)
 			watcher->changed(tree, slot, columns);
 	}
 }

@@ -41,7 +41,7 @@ enum pfs_columns_bits {
 struct pfs_watcher {
 	const char *name;
 	unsigned columns; /* that it is to hear of */
-	/* Before the first byte changes (NULL: not wanted), and after the last.  While a directory gets or
+	/* Before the first byte changes, and after the last; NULL: not wanted.  While a directory gets or
 	 * loses its place the links of the one above change; no other changes lie within each other. */
 	void (*changing)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
 	void (*changed)(struct pfs_tree *tree, uint32_t slot, unsigned columns);

@@ -220,6 +220,17 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 	return error;
 }
 
+int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info)
+{
+	struct pfs_codes *codes = tree->codes;
+	PFS_LOCKED(&codes->lock);
+
+	if (!codes->engine)
+		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
+	pfs_engine_describe(codes->engine, info);
+	return 0;
+}
+
 bool pfs_codes_use_device(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;

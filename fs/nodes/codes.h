@@ -25,6 +25,8 @@ void pfs_codes_end(struct pfs_tree *tree);
  * is empty, unless it was chosen. */
 PFS_MUST_CHECK int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_release(struct pfs_tree *tree);
+/* As of pfs_tree_engine. */
+PFS_MUST_CHECK int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info);
 /* Whether a device answers, or was asked for. */
 bool pfs_codes_use_device(struct pfs_tree *tree);
 

@@ -4,16 +4,19 @@
 #include "fs/nodes/list.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "fs/image/names.h"
+#include "fs/image/past.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
 
-#define PIECE_SLOTS 4096u /* some 300 KB, which stay in a core's cache */
+#define PIECE_SLOTS 4096u /* some 300 KB, which stay in a core's cache; less where there are few */
+#define PIECE_LEAST 512u
 #define RING	    16u
 #define THREADS	    256u /* at most */
 #define PRIME_BYTES 22u	 /* 20 digits and a tab */
@@ -26,10 +29,11 @@ struct text {
 
 struct listing {
 	const struct pfs_image *image;
+	const struct pfs_past *past; /* NULL: the present is as it was */
 	const struct pfs_list_sink *sink;
 	const uint32_t *slots; /* NULL: all from the first on that have a node */
 	uint32_t first;
-	size_t n_slots;
+	size_t n_slots, piece_slots;
 	pthread_t caller;
 	pthread_mutex_t lock;
 	pthread_cond_t is_ready, has_room; /* for the caller; for the others */
@@ -44,7 +48,11 @@ struct listing {
 
 /* A thread's: the path of the directory that the last node lay in, with a slash at its end. */
 struct writer {
+	const struct pfs_image *image;
+	const struct pfs_past *past; /* NULL: nothing has changed since */
 	struct pfs_trail trail;
+	uint32_t *way; /* in the past, from a directory up */
+	size_t way_capacity;
 	struct text above;
 	uint32_t directory;
 };
@@ -52,6 +60,7 @@ struct writer {
 static void writer_finish(struct writer *writer)
 {
 	pfs_trail_finish(&writer->trail);
+	free(writer->way);
 	free(writer->above.bytes);
 }
 
@@ -62,31 +71,75 @@ static void copy_short(char *to, const char *from, size_t n)
 		memcpy(to + i, from + i, COPIED);
 }
 
-static int go_to(struct writer *writer, const struct pfs_image *image, uint32_t directory)
+static int add_above(struct text *above, const char *name, size_t len)
 {
-	struct text *above = &writer->above;
-	size_t len;
+	PFS_TRY(pfs_grow(&above->bytes, &above->capacity, above->size + len + 1 + COPIED, 1));
+	memcpy(above->bytes + above->size, name, len);
+	above->bytes[above->size + len] = '/';
+	above->size += len + 1;
+	return 0;
+}
 
-	PFS_TRY(pfs_trail_to(&writer->trail, image, directory, true));
-	len = writer->trail.end[writer->trail.n - 1];
-	PFS_TRY(pfs_grow(&above->bytes, &above->capacity, len + 1 + COPIED, 1));
-	if (len)
-		memcpy(above->bytes, writer->trail.bytes, len);
-	above->bytes[len] = '/';
-	above->size = len + 1;
+/* In the past a directory may have lain elsewhere, and so may those above it. */
+static int go_back_to(struct writer *writer, uint32_t directory)
+{
+	struct pfs_past_place place;
+	uint32_t slot = directory;
+	size_t n = 0;
+
+	for (; slot != writer->image->root; slot = place.parent) {
+		PFS_TRY(pfs_grow(&writer->way, &writer->way_capacity, n + 1, sizeof(*writer->way)));
+		writer->way[n++] = slot;
+		pfs_past_find(writer->past, &place, slot);
+	}
+	writer->above.size = 0;
+	PFS_TRY(add_above(&writer->above, "", 0));
+	while (n > 0) {
+		pfs_past_find(writer->past, &place, writer->way[--n]);
+		PFS_TRY(add_above(&writer->above, place.name, place.len));
+	}
 	writer->directory = directory;
 	return 0;
 }
 
-static int add_path(struct writer *writer, const struct listing *l, struct text *text, uint32_t slot)
+static int go_to(struct writer *writer, uint32_t directory)
 {
-	const struct pfs_image *image = l->image;
-	uint32_t directory = slot == image->root ? slot : image->parent[slot];
-	const char *name;
+	struct text *above = &writer->above;
 	size_t len;
 
+	PFS_TRY(pfs_trail_to(&writer->trail, writer->image, directory, true));
+	len = writer->trail.end[writer->trail.n - 1];
+	above->size = 0;
+	PFS_TRY(add_above(above, writer->trail.bytes ? writer->trail.bytes : "", len));
+	writer->directory = directory;
+	return 0;
+}
+
+static void find_place(const struct writer *writer, struct pfs_past_place *place, uint32_t slot)
+{
+	const struct pfs_image *image = writer->image;
+
+	if (writer->past) {
+		pfs_past_find(writer->past, place, slot);
+		return;
+	}
+	place->is_live = pfs_image_is_live(image, slot);
+	place->parent = image->parent[slot];
+	place->name = pfs_names_get(image->names, image->name[slot], &place->len);
+}
+
+static int add_path(struct writer *writer, const struct listing *l, struct text *text, uint32_t slot)
+{
+	const struct pfs_image *image = writer->image;
+	struct pfs_past_place place;
+	uint32_t directory;
+
+	find_place(writer, &place, slot);
+	if (!place.is_live)
+		return 0;
+	directory = slot == image->root ? slot : place.parent;
 	if (directory != writer->directory)
-		PFS_TRY(go_to(writer, image, directory));
+		PFS_TRY(writer->past ? go_back_to(writer, directory) : go_to(writer, directory));
 	PFS_TRY(pfs_grow(&text->bytes, &text->capacity,
 			 text->size + PRIME_BYTES + writer->above.size + PFS_NAME_MAX + COPIED + 1,
 			 1));
@@ -96,9 +149,8 @@ static int add_path(struct writer *writer, const struct listing *l, struct text 
 	copy_short(text->bytes + text->size, writer->above.bytes, writer->above.size);
 	text->size += writer->above.size;
 	if (slot != image->root) {
-		name = pfs_names_get(image->names, image->name[slot], &len);
-		copy_short(text->bytes + text->size, name, len);
-		text->size += len;
+		copy_short(text->bytes + text->size, place.name, place.len);
+		text->size += place.len;
 	}
 	text->bytes[text->size++] = l->sink->flags & PFS_LIST_ZERO ? '\0' : '\n';
 	return 0;
@@ -107,15 +159,11 @@ static int add_path(struct writer *writer, const struct listing *l, struct text 
 static int write_piece(struct writer *writer, struct listing *l, size_t piece)
 {
 	struct text *text = &l->ring[piece % RING];
-	size_t from = piece * PIECE_SLOTS, to = PFS_MIN(from + PIECE_SLOTS, l->n_slots);
+	size_t from = piece * l->piece_slots, to = PFS_MIN(from + l->piece_slots, l->n_slots);
 
 	text->size = 0;
-	for (size_t i = from; i < to; i++) {
-		uint32_t slot = l->slots ? l->slots[i] : l->first + (uint32_t)i;
-
-		if (l->slots || pfs_image_is_live(l->image, slot))
-			PFS_TRY(add_path(writer, l, text, slot));
-	}
+	for (size_t i = from; i < to; i++)
+		PFS_TRY(add_path(writer, l, text, l->slots ? l->slots[i] : l->first + (uint32_t)i));
 	return 0;
 }
 
@@ -163,7 +211,7 @@ static void send_next(struct listing *l)
 static void work(void *context, size_t from PFS_UNUSED, size_t to PFS_UNUSED)
 {
 	struct listing *l = context;
-	struct writer writer = {.directory = PFS_NO_SLOT};
+	struct writer writer = {.image = l->image, .past = l->past, .directory = PFS_NO_SLOT};
 	bool sends = pthread_equal(pthread_self(), l->caller);
 
 	(void)pthread_mutex_lock(&l->lock);
@@ -184,8 +232,10 @@ static void work(void *context, size_t from PFS_UNUSED, size_t to PFS_UNUSED)
 static int list(struct pfs_tree *tree, struct listing *l)
 {
 	l->image = &tree->image;
+	l->past = l->sink->past && !pfs_past_is_present(l->sink->past) ? l->sink->past : NULL;
 	l->caller = pthread_self();
-	l->n = pfs_div_round_up(l->n_slots, PIECE_SLOTS);
+	l->piece_slots = PFS_MIN(PFS_MAX(l->n_slots / RING, PIECE_LEAST), PIECE_SLOTS);
+	l->n = pfs_div_round_up(l->n_slots, l->piece_slots);
 	(void)pthread_mutex_init(&l->lock, NULL);
 	(void)pthread_cond_init(&l->is_ready, NULL);
 	(void)pthread_cond_init(&l->has_room, NULL);
@@ -209,4 +259,91 @@ int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
 		   const struct pfs_list_sink *sink)
 {
 	return list(tree, &(struct listing){.sink = sink, .slots = slots, .n_slots = n});
+}
+
+/* ---- how long they are ---- */
+
+struct measuring {
+	const struct pfs_image *image;
+	const struct pfs_past *past;
+	const uint32_t *slots;
+	uint32_t first;
+	_Atomic uint64_t size;
+	_Atomic int error;
+};
+
+/* *len = of the directory's path, with a slash at its end. */
+static int length_of(struct writer *writer, size_t *len, uint32_t directory)
+{
+	struct pfs_past_place place;
+
+	*len = 1;
+	if (!writer->past) {
+		PFS_TRY(pfs_trail_to(&writer->trail, writer->image, directory, false));
+		*len += writer->trail.end[writer->trail.n - 1];
+		return 0;
+	}
+	for (uint32_t slot = directory; slot != writer->image->root; slot = place.parent) {
+		pfs_past_find(writer->past, &place, slot);
+		*len += place.len + 1;
+	}
+	return 0;
+}
+
+static int measure_some(struct writer *writer, struct measuring *m, size_t from, size_t to)
+{
+	uint64_t size = 0;
+	size_t above = 0;
+
+	for (size_t i = from; i < to; i++) {
+		uint32_t slot = m->slots ? m->slots[i] : m->first + (uint32_t)i;
+		struct pfs_past_place place;
+
+		find_place(writer, &place, slot);
+		if (!place.is_live)
+			continue;
+		if (slot == m->image->root) {
+			size += 2;
+			continue;
+		}
+		if (place.parent != writer->directory)
+			PFS_TRY(length_of(writer, &above, place.parent));
+		writer->directory = place.parent;
+		size += above + place.len + 1;
+	}
+	(void)atomic_fetch_add_explicit(&m->size, size, memory_order_relaxed);
+	return 0;
+}
+
+static void measure_piece(void *context, size_t from, size_t to)
+{
+	struct measuring *m = context;
+	struct writer writer = {.image = m->image, .past = m->past, .directory = PFS_NO_SLOT};
+	int error = measure_some(&writer, m, from, to);
+
+	if (error)
+		atomic_store(&m->error, error);
+	writer_finish(&writer);
+}
+
+static int measure(struct pfs_tree *tree, uint64_t *size, struct measuring *m, size_t n)
+{
+	m->image = &tree->image;
+	if (m->past && pfs_past_is_present(m->past))
+		m->past = NULL;
+	pfs_scan_run(tree, n, PIECE_SLOTS, measure_piece, m);
+	*size = m->size;
+	return m->error;
+}
+
+int pfs_list_measure_range(struct pfs_tree *tree, uint64_t *size, uint32_t from, uint32_t to,
+			   const struct pfs_past *past)
+{
+	return measure(tree, size, &(struct measuring){.past = past, .first = from}, to - from);
+}
+
+int pfs_list_measure_slots(struct pfs_tree *tree, uint64_t *size, const uint32_t *slots, size_t n,
+			   const struct pfs_past *past)
+{
+	return measure(tree, size, &(struct measuring){.past = past, .slots = slots}, n);
 }

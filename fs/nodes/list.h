@@ -6,8 +6,11 @@
 
 #include "fs/tree/tree.h"
 
+struct pfs_past;
+
 /* As of pfs_tree_list; fn is called in the caller's thread. */
 struct pfs_list_sink {
+	const struct pfs_past *past; /* they are listed as they were then; NULL: as they are */
 	unsigned flags; /* enum pfs_list_flag */
 	int (*fn)(void *arg, const char *bytes, size_t size);
 	void *arg;
@@ -20,5 +23,12 @@ PFS_MUST_CHECK int pfs_list_range(struct pfs_tree *tree, uint32_t from, uint32_t
 				  const struct pfs_list_sink *sink);
 PFS_MUST_CHECK int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
 				  const struct pfs_list_sink *sink);
+
+/* How many bytes that text has, without primes; fn is not called.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_list_measure_range(struct pfs_tree *tree, uint64_t *size, uint32_t from,
+					  uint32_t to, const struct pfs_past *past);
+PFS_MUST_CHECK int pfs_list_measure_slots(struct pfs_tree *tree, uint64_t *size,
+					  const uint32_t *slots, size_t n,
+					  const struct pfs_past *past);
 
 #endif

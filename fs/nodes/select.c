@@ -6,9 +6,9 @@
 #include "base/cleanup.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
-#include "fs/image/span.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/list.h"
+#include "fs/nodes/paths.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 
@@ -170,43 +170,20 @@ static int list(struct pfs_tree *tree, struct pfs_engine *engine,
 	return rc;
 }
 
-/* Whether the subtree is the slots *from to *to, whose order is pre-order. */
-static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32_t *to)
-{
-	const struct pfs_image *image = &tree->image;
-
-	*from = top == image->root ? 0 : top;
-	*to = top == image->root ? image->end : top + 1;
-	if (top != image->root && S_ISDIR(image->mode[top]))
-		*to = pfs_span_end(tree, top);
-	return *to && pfs_scan_ascends(tree, *from, *to);
-}
-
-static int list_sorted(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)
-{
-	const struct pfs_predicate under = {.test = PFS_TEST_UNDER, .low = (int64_t)ino};
-	struct pfs_slots slots;
-	int rc;
-
-	PFS_TRY(pfs_scan_select(tree, &slots, &under, 1, NULL, NULL));
-	rc = pfs_scan_sort_preorder(tree, &slots, NULL);
-	rc = rc ? rc : pfs_list_slots(tree, slots.slot, slots.n, sink);
-	pfs_slots_finish(&slots);
-	return rc;
-}
-
 /* As a scan finds it: for one subtree that costs less than to bring an engine on the host up to date. */
 static int list_scanned(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)
 {
-	uint32_t top, from, to;
-	int rc = -ENOENT;
+	struct pfs_slots slots;
+	uint32_t from, to;
+	int rc;
 
 	(void)pthread_rwlock_rdlock(&tree->lock);
-	top = pfs_image_slot(tree, ino);
-	if (top != PFS_NO_SLOT && !(tree->image.state[top] & PFS_SLOT_UNLINKED))
-		rc = is_range(tree, top, &from, &to) ? pfs_list_range(tree, from, to, sink)
-						     : list_sorted(tree, ino, sink);
+	rc = pfs_paths_order(tree, ino, &from, &to, &slots);
+	if (!rc)
+		rc = slots.n ? pfs_list_slots(tree, slots.slot, slots.n, sink)
+			     : pfs_list_range(tree, from, to, sink);
 	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_slots_finish(&slots);
 	return rc;
 }
 
@@ -233,12 +210,7 @@ int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, un
 
 int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info)
 {
-	struct pfs_engine *engine;
-
-	PFS_TRY(pfs_codes_begin(tree, &engine));
-	pfs_engine_describe(engine, info);
-	pfs_codes_end(tree);
-	return 0;
+	return pfs_codes_describe(tree, info);
 }
 
 int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong)

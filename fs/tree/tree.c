@@ -14,6 +14,7 @@
 #include "fs/image/imagefile.h"
 #include "fs/image/load.h"
 #include "fs/image/primes.h"
+#include "fs/image/past.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/image/watch.h"
@@ -52,6 +53,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_codes_create,
 		pfs_totals_create,
 		pfs_spans_create,
+		pfs_pasts_create,
 		pfs_scan_create,
 		pfs_viewers_create,
 		pfs_indexes_create,
@@ -123,6 +125,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);
 	pfs_scan_destroy(tree);
+	pfs_pasts_destroy(tree);
 	pfs_spans_destroy(tree);
 	pfs_totals_destroy(tree);
 	pfs_codes_destroy(tree);

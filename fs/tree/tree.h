@@ -338,7 +338,8 @@ PFS_MUST_CHECK int pfs_tree_walk(struct pfs_tree *tree, uint64_t ino,
 void pfs_tree_use_engine(struct pfs_tree *tree, enum pfs_engine_kind kind);
 enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree);
 
-/* Who does; opens and fills it if nobody has asked anything yet.  -ENODEV, -ENOMEM. */
+/* Who does; opens it if nobody has asked anything yet, but fills nothing: directories, deep and code_limbs are
+ * those of the last question.  The tree is not held.  -ENODEV, -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info);
 
 enum pfs_relation {

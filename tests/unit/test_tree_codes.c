@@ -211,6 +211,23 @@ static void test_host(void **state)
 	assert_false(run(PFS_ENGINE_HOST, 8000, LONG_MAX));
 }
 
+/* Who only wants to know which engine there is does not have it filled. */
+static void test_described(void **state)
+{
+	struct pfs_engine_info info;
+	uint64_t wrong;
+
+	(void)state;
+	open_tree(PFS_ENGINE_HOST);
+	assert_int_equal(pfs_tree_engine(tree, &info), 0);
+	assert_string_equal(info.engine, "host");
+	assert_int_equal(info.directories, 0);
+	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
+	assert_int_equal(pfs_tree_engine(tree, &info), 0);
+	assert_int_equal(info.directories, 1);
+	close_tree();
+}
+
 static void test_device(void **state)
 {
 	(void)state;
@@ -469,6 +486,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_failing_device), cmocka_unit_test(test_real_device),
 		cmocka_unit_test(test_many_changes),   cmocka_unit_test(test_spoiled_code),
 		cmocka_unit_test(test_records),	       cmocka_unit_test(test_together),
+		cmocka_unit_test(test_described),
 	};
 	int failed;
 

@@ -454,10 +454,17 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 	free_handle(handle);
 }
 
-static uint64_t size_of(struct pfs_handle *handle)
+/* What is known of its size; *answer: whose is not, held, or NULL. */
+static uint64_t size_of(struct pfs_handle *handle, struct pfs_answer **answer)
 {
 	PFS_LOCKED(&handle->lock);
-	return handle->answer ? handle->base + pfs_answer_size(handle->answer) : 0;
+
+	*answer = NULL;
+	if (!handle->answer)
+		return 0;
+	if (!pfs_answer_is_complete(handle->answer))
+		*answer = pfs_answer_ref(handle->answer);
+	return handle->base + pfs_answer_size(handle->answer);
 }
 
 static bool is_of(const struct pfs_handle *handle, const struct pfs_query_scope *scope)
@@ -469,19 +476,32 @@ static bool is_of(const struct pfs_handle *handle, const struct pfs_query_scope 
 					     scope->n_groups * sizeof(*scope->groups)) == 0)));
 }
 
-uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtual *virtual,
-			  const struct pfs_call *call)
+static uint64_t size_of_best(const struct pfs_call *call, struct pfs_answer **answer)
 {
+	struct pfs_virtuals *virtuals = call->mount->virtuals;
 	struct pfs_handle *handle, *best = NULL;
 
+	*answer = NULL;
 	PFS_LOCKED(&virtuals->lock);
-	for (handle = virtual->handles; handle; handle = handle->next) {
+	for (handle = call->virtual->handles; handle; handle = handle->next) {
 		if (!is_of(handle, &call->scope))
 			continue;
 		if (!best || (handle->pid == call->pid && best->pid != call->pid))
 			best = handle;
 	}
-	return best ? size_of(best) : 0;
+	return best ? size_of(best, answer) : 0;
+}
+
+uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle)
+{
+	const struct pfs_stream_wait wait = {pfs_call_is_gone, call};
+	struct pfs_answer *answer;
+	uint64_t size = handle ? size_of(handle, &answer) : size_of_best(call, &answer);
+
+	if (answer && pfs_answer_measure(answer, &wait) == 0)
+		size += pfs_answer_size(answer);
+	pfs_answer_close(answer);
+	return size;
 }
 
 size_t pfs_virtuals_count(struct pfs_virtuals *virtuals)

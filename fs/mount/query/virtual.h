@@ -174,10 +174,9 @@ struct pfs_handle {
 PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
 void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
-/* st_size of the node for who asks without a handle: of what the thread has open, or else somebody of
- * the same user and groups. */
-uint64_t pfs_handles_size(struct pfs_virtuals *virtuals, const struct pfs_virtual *virtual,
-			  const struct pfs_call *call);
+/* st_size of the call's node for who asks with a handle, or without one (NULL): of what the thread has open,
+ * or else somebody of the same user and groups.  Measured, where it is not known; 0: that cannot be done. */
+uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle);
 /* The call, of whoever, goes on as who opened the handle. */
 void pfs_handle_act(const struct pfs_handle *handle, struct pfs_call *call);
 static inline struct pfs_handle *pfs_handle_of(const struct fuse_file_info *fi)
@@ -212,6 +211,7 @@ struct pfs_call {
  * ended before the reply, which ends the request. */
 PFS_MUST_CHECK int pfs_call_begin(struct pfs_call *call, fuse_req_t req, uint64_t node, uint64_t ino);
 void pfs_call_end(struct pfs_call *call);
+bool pfs_call_is_gone(void *call); /* it was interrupted: nobody waits for it */
 /* Goes on with another node, by its number. */
 PFS_MUST_CHECK int pfs_call_move(struct pfs_call *call, uint64_t node);
 

@@ -159,8 +159,7 @@ static void on_interrupt(fuse_req_t req PFS_UNUSED, void *arg)
 		pfs_query_interrupt(call->query);
 }
 
-/* A statement that changes something runs before there is a query to interrupt. */
-static bool is_gone(void *arg)
+bool pfs_call_is_gone(void *arg)
 {
 	struct pfs_call *call = arg;
 
@@ -209,7 +208,7 @@ static int start_call(struct pfs_call *call, uint64_t node, uint64_t ino)
 	call->scope.memory_limit = options->query_memory;
 	call->scope.value_limit = options->query_value;
 	call->scope.time_limit_ms = options->query_time_ms;
-	call->scope.gone = is_gone;
+	call->scope.gone = pfs_call_is_gone; /* one that changes something runs before there is a query */
 	call->scope.gone_arg = call;
 	return call->scope.sees_all ? 0 : get_groups(call);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* FUSE's operations on open virtual files.  What a file holds is complete when its open is
- * answered; what is written to one is taken over when it is closed, but for `run`, whose writes are
+ * answered, or is made as it is read; what is written to one is taken over when it is closed, but for `run`, whose writes are
  * statements. */
 #include <fcntl.h>
 #include <string.h>
@@ -147,6 +147,8 @@ static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t s
 	struct iovec views[VIEWS_MAX];
 	int n = 0;
 
+	if (!pfs_answer_is_complete(answer))
+		return false;
 	while (size && offset < end) {
 		const char *bytes;
 		size_t some = size;
@@ -162,12 +164,45 @@ static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t s
 	return true;
 }
 
-static void reply_copied(fuse_req_t req, const struct pfs_answer *answer, size_t size,
-			 uint64_t offset)
+static bool is_interrupted(void *req)
 {
-	char *data = pfs_dispatch_scratch(size);
-	ssize_t n = data ? pfs_answer_read(answer, data, size, offset) : -ENOMEM;
+	return fuse_req_interrupted(req);
+}
 
+/* What is read cannot be made: why is for the one who opened it. */
+static int fail_read(fuse_req_t req, const struct pfs_handle *handle, int error)
+{
+	struct pfs_call call;
+
+	if (error == -EINTR || pfs_call_begin(&call, req, handle->virtual->node, 0))
+		return error == -EINTR ? error : -EIO;
+	pfs_handle_act(handle, &call);
+	(void)pfs_call_fail(&call, -EIO, "%s: cannot be read on (%s); open it again",
+			    handle->virtual->name,
+			    error == -ENOMEM ? "there is no memory for it, or for what has changed since"
+					     : strerror(-error));
+	pfs_call_end(&call);
+	return -EIO;
+}
+
+/* What it is read from now, and where a read at *offset is in it; held. */
+static struct pfs_answer *answer_at(struct pfs_handle *handle, uint64_t *offset)
+{
+	PFS_LOCKED(&handle->lock);
+
+	*offset = place(handle, *offset);
+	return pfs_answer_ref(handle->answer);
+}
+
+static void reply_copied(fuse_req_t req, struct pfs_handle *handle, const struct pfs_answer *answer,
+			 size_t size, uint64_t offset)
+{
+	const struct pfs_stream_wait wait = {is_interrupted, req};
+	char *data = pfs_dispatch_scratch(size);
+	ssize_t n = data ? pfs_answer_read_while(answer, data, size, offset, &wait) : -ENOMEM;
+
+	if (n < 0)
+		n = fail_read(req, handle, (int)n);
 	if (n < 0)
 		pfs_reply_error(req, (int)n);
 	else
@@ -215,7 +250,7 @@ static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 {
 	struct pfs_handle *handle;
 	struct pfs_answer *answer;
-	uint64_t at;
+	uint64_t at = (uint64_t)offset;
 
 	if (!pfs_is_virtual(node)) {
 		real_of(req)->read(req, node, size, offset, fi);
@@ -228,12 +263,9 @@ static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 	}
 	/* Once replied to, the handle may be closed, and before that another answer may take the place of
 	 * this one. */
-	(void)pthread_mutex_lock(&handle->lock);
-	answer = pfs_answer_ref(handle->answer);
-	at = place(handle, (uint64_t)offset);
-	(void)pthread_mutex_unlock(&handle->lock);
+	answer = answer_at(handle, &at);
 	if (!reply_kept(req, answer, size, at))
-		reply_copied(req, answer, size, at);
+		reply_copied(req, handle, answer, size, at);
 	pfs_answer_close(answer);
 }
 
@@ -357,6 +389,7 @@ static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
 		   struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
+	bool is_complete;
 	off_t size;
 
 	if (!pfs_is_virtual(node)) {
@@ -365,9 +398,12 @@ static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
 	}
 	handle = pfs_handle_of(fi);
 	(void)pthread_mutex_lock(&handle->lock);
+	is_complete = pfs_answer_is_complete(handle->answer);
 	size = (off_t)(handle->base + pfs_answer_size(handle->answer));
 	(void)pthread_mutex_unlock(&handle->lock);
-	if (offset < 0 || offset >= size)
+	if (!is_complete && whence == SEEK_HOLE)
+		pfs_reply_error(req, -EINVAL); /* nobody knows yet where it ends */
+	else if (offset < 0 || (is_complete && offset >= size))
 		pfs_reply_error(req, -ENXIO);
 	else
 		(void)fuse_reply_lseek(req, whence == SEEK_DATA ? offset : size);

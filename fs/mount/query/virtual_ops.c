@@ -18,6 +18,13 @@ static const struct fuse_lowlevel_ops *real_of(fuse_req_t req)
 
 /* ---- attributes ---- */
 
+static void set_size(struct stat *attr, uint64_t size)
+{
+	attr->st_size = (off_t)size;
+	attr->st_blocks = (attr->st_size + 511) / 512;
+}
+
+/* But for a file's size, which only a descriptor's answer has. */
 static void fill_attr(const struct pfs_call *call, struct stat *attr,
 		      const struct pfs_virtual *virtual)
 {
@@ -42,10 +49,7 @@ static void fill_attr(const struct pfs_call *call, struct stat *attr,
 		.st_ctim = now,
 	};
 	if (S_ISLNK(mode))
-		attr->st_size = (off_t)strlen(virtual->data);
-	else if (!S_ISDIR(mode))
-		attr->st_size = (off_t)pfs_handles_size(call->mount->virtuals, virtual, call);
-	attr->st_blocks = (attr->st_size + 511) / 512;
+		set_size(attr, strlen(virtual->data));
 }
 
 static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
@@ -64,6 +68,8 @@ static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		return;
 	}
 	fill_attr(&call, &attr, call.virtual);
+	if (S_ISREG(attr.st_mode))
+		set_size(&attr, pfs_handles_size(&call, fi ? pfs_handle_of(fi) : NULL));
 	pfs_call_end(&call);
 	(void)fuse_reply_attr(req, &attr, 0);
 }
@@ -99,6 +105,8 @@ static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_s
 	if (!error) {
 		error = check_setattr(call.virtual, to_set);
 		fill_attr(&call, &now, call.virtual);
+		if (S_ISREG(now.st_mode))
+			set_size(&now, pfs_handles_size(&call, fi ? pfs_handle_of(fi) : NULL));
 		pfs_call_end(&call);
 	}
 	if (error)

@@ -19,13 +19,6 @@ struct batch {
 	char text[BATCH * PFS_NUMBER_SIZE];
 };
 
-static bool is_gone(void *arg)
-{
-	struct pfs_call *call = arg;
-
-	return atomic_load_explicit(&call->interrupted, memory_order_relaxed);
-}
-
 static int answer_batch(struct pfs_call *call, struct pfs_handle *handle, struct batch *batch, size_t n)
 {
 	const struct pfs_viewer viewer = {call->scope.uid, call->scope.gid, call->scope.groups,
@@ -33,7 +26,7 @@ static int answer_batch(struct pfs_call *call, struct pfs_handle *handle, struct
 	const struct pfs_resolve_from from = {
 		.ino = call->virtual->ino,
 		.viewer = call->scope.sees_all ? NULL : &viewer,
-		.gone = is_gone,
+		.gone = pfs_call_is_gone,
 		.arg = call,
 	};
 	char *end = batch->text;

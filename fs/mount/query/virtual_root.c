@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/mount/query/virtual.h"
+#include "fs/nodes/paths.h"
 #include "fs/query/output/treemap.h"
 
 #define TREEMAP_WIDTH  1200
@@ -126,32 +127,44 @@ static const struct pfs_virtual_kind error_kind = {
 	.fill = fill_error,
 };
 
-struct listing {
-	struct pfs_call *call;
-	struct pfs_answer *answer;
-};
-
-static int add_paths(void *arg, const char *bytes, size_t size)
+static int next_paths(void *paths, uint64_t *row,
+		      int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
 {
-	struct listing *listing = arg;
+	return pfs_paths_next(paths, row, fn, arg);
+}
 
-	if (atomic_load_explicit(&listing->call->interrupted, memory_order_relaxed))
-		return -EINTR;
-	return pfs_answer_write(listing->answer, bytes, size);
+static int measure_paths(void *paths, uint64_t *row, uint64_t *size, uint64_t n)
+{
+	return pfs_paths_measure(paths, row, size, n);
+}
+
+static void close_paths(void *paths)
+{
+	pfs_paths_close(paths);
+}
+
+static int stream_paths(struct pfs_call *call, struct pfs_answer *answer)
+{
+	struct pfs_stream_source source = {NULL, next_paths, measure_paths, close_paths};
+	struct pfs_stream *stream;
+	struct pfs_paths *paths;
+
+	PFS_TRY(pfs_paths_open(&paths, call->mount->tree, call->scope.ino, 0));
+	source.arg = paths;
+	PFS_TRY(pfs_stream_open(&stream, &source, PFS_ANSWER_MEMORY));
+	return pfs_answer_set_stream(answer, stream, &(struct pfs_stream_wait){pfs_call_is_gone, call});
 }
 
 static int fill_paths(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
 		      struct pfs_answer *answer)
 {
 	static const char visible[] = "SELECT path FROM nodes ORDER BY preorder";
-	struct pfs_question question = {PFS_SUBTREE, &call->scope.ino, 1};
-	struct listing listing = {call, answer};
 	int error;
 
 	if (!call->scope.sees_all)
 		return pfs_call_answer(call, answer, PFS_FORMAT_PATHS, visible, strlen(visible));
 	pfs_dispatch_yield();
-	error = pfs_tree_list(call->mount->tree, &question, 0, add_paths, &listing);
+	error = stream_paths(call, answer);
 	if (error && error != -EINTR)
 		return pfs_call_fail(call, error, "paths: %s", strerror(-error));
 	return error;

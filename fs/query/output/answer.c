@@ -21,6 +21,7 @@ struct pfs_answer {
 	uint64_t in_file;     /* the rest */
 	uint64_t limit;
 	struct pfs_temporary file; /* not open: no file yet */
+	struct pfs_stream *stream; /* NULL: it is written */
 	atomic_uint refs;
 };
 
@@ -60,6 +61,8 @@ void pfs_answer_close(struct pfs_answer *answer)
 
 void pfs_answer_truncate(struct pfs_answer *answer)
 {
+	pfs_stream_close(answer->stream);
+	answer->stream = NULL;
 	pfs_temporary_close(&answer->file);
 	answer->in_file = 0;
 	pfs_kept_clear(&answer->kept);
@@ -67,7 +70,25 @@ void pfs_answer_truncate(struct pfs_answer *answer)
 
 uint64_t pfs_answer_size(const struct pfs_answer *answer)
 {
+	uint64_t size;
+
+	if (answer->stream)
+		return pfs_stream_size(answer->stream, &size) ? size : 0;
 	return answer->kept.size + answer->in_file;
+}
+
+int pfs_answer_set_stream(struct pfs_answer *answer, struct pfs_stream *stream,
+			  const struct pfs_stream_wait *wait)
+{
+	answer->stream = stream;
+	return pfs_stream_begin(stream, wait);
+}
+
+bool pfs_answer_is_complete(const struct pfs_answer *answer)
+{
+	uint64_t size;
+
+	return !answer->stream || pfs_stream_size(answer->stream, &size);
 }
 
 /* ---- the file ---- */
@@ -164,6 +185,18 @@ ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size
 		offset += (uint64_t)n;
 	}
 	return (ssize_t)done;
+}
+
+int pfs_answer_measure(const struct pfs_answer *answer, const struct pfs_stream_wait *wait)
+{
+	return answer->stream ? pfs_stream_measure(answer->stream, wait) : 0;
+}
+
+ssize_t pfs_answer_read_while(const struct pfs_answer *answer, void *data, size_t size,
+			      uint64_t offset, const struct pfs_stream_wait *wait)
+{
+	return answer->stream ? pfs_stream_read(answer->stream, data, size, offset, wait)
+			      : pfs_answer_read(answer, data, size, offset);
 }
 
 /* ---- running ---- */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/output/answer.h - the rows of a statement as the bytes of a file, complete before the first is
  * read: kept in memory while small, or while there is enough of it, in an unlinked temporary file beyond
- * that. */
+ * that; or text that is made as it is read (stream.h). */
 #ifndef PFS_FS_QUERY_OUTPUT_ANSWER_H
 #define PFS_FS_QUERY_OUTPUT_ANSWER_H
 
+#include "fs/query/output/stream.h"
 #include "fs/query/query.h"
 
 enum pfs_format {
@@ -50,7 +51,18 @@ void pfs_answer_close(struct pfs_answer *answer); /* NULL is allowed */
 /* A sink's write; arg is the answer. */
 int pfs_answer_write(void *arg, const void *bytes, size_t size);
 void pfs_answer_truncate(struct pfs_answer *answer); /* to nothing */
+/* 0 while that of a stream is not known. */
 uint64_t pfs_answer_size(const struct pfs_answer *answer);
+/* Has an empty answer, which is not written to, read from a stream, its own from now on; begins it. */
+PFS_MUST_CHECK int pfs_answer_set_stream(struct pfs_answer *answer, struct pfs_stream *stream,
+					 const struct pfs_stream_wait *wait);
+bool pfs_answer_is_complete(const struct pfs_answer *answer);
+/* Has the size be known: of a stream, as pfs_stream_measure; 0, or as pfs_answer_read_while. */
+PFS_MUST_CHECK int pfs_answer_measure(const struct pfs_answer *answer,
+				      const struct pfs_stream_wait *wait);
+/* pfs_answer_read, which ends with -EINTR where nobody waits any more for what is still to be made. */
+PFS_MUST_CHECK ssize_t pfs_answer_read_while(const struct pfs_answer *answer, void *data, size_t size,
+					     uint64_t offset, const struct pfs_stream_wait *wait);
 /* Bytes read, short only at the end.  Any number of threads, once nobody writes any more. */
 PFS_MUST_CHECK ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size,
 				       uint64_t offset);

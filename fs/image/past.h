@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/past.h - where nodes were and what they were called, for whoever goes on reading the tree as it
+ * was when he began.
+ *
+ * A past remembers, by slot, the parent and the name that each node had before its first change since; what is
+ * not in it is as the image has it.  Pasts between which nothing changed are one.
+ *
+ * Locks: tree->lock for reading, for writing where names come and go.  Not handled here: any other column. */
+#ifndef PFS_FS_IMAGE_PAST_H
+#define PFS_FS_IMAGE_PAST_H
+
+#include "fs/tree/tree.h"
+
+struct pfs_past;
+
+/* Bytes that one may have: what it could not remember any more makes it of no use. */
+#define PFS_PAST_MEMORY ((size_t)256 << 20)
+void pfs_pasts_set_memory(size_t bytes); /* another limit, for tests */
+
+PFS_MUST_CHECK int pfs_pasts_create(struct pfs_tree *tree);
+void pfs_pasts_destroy(struct pfs_tree *tree); /* none is open */
+
+/* From now on.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_past_open(struct pfs_past **out, struct pfs_tree *tree);
+void pfs_past_close(struct pfs_past *past); /* NULL is allowed; the tree is not held */
+
+/* -ENOMEM: more has changed since than it could remember. */
+PFS_MUST_CHECK int pfs_past_check(const struct pfs_past *past);
+bool pfs_past_is_present(const struct pfs_past *past); /* nothing has changed */
+/* How many slots below it there were. */
+uint32_t pfs_past_end(const struct pfs_past *past);
+
+struct pfs_past_place {
+	bool is_live;	 /* it had a name, or was the root */
+	uint32_t parent; /* of one that was live, and no root; */
+	size_t len;
+	const char *name; /* valid while the tree is held; PFS_NAME_SLACK bytes from it may be read */
+};
+void pfs_past_find(const struct pfs_past *past, struct pfs_past_place *out, uint32_t slot);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The pieces kept follow one another; the source goes on behind the last.  Marks say where rows begin in the
+ * text, as far as it has been seen. */
+#include "fs/query/output/stream.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+#define PIECES 64u /* kept at most */
+
+struct piece {
+	char *bytes;
+	size_t size, capacity;
+	uint64_t from; /* offset of the first byte */
+};
+
+struct mark {
+	uint64_t row, offset;
+};
+
+struct pfs_stream {
+	struct pfs_stream_source source;
+	size_t memory;
+	pthread_mutex_t lock;
+	/* protected by lock */
+	struct piece pieces[PIECES]; /* a ring */
+	size_t first, n;
+	size_t kept;	  /* bytes in them */
+	struct mark next; /* where the source goes on */
+	struct mark *marks; /* ascending, of all text seen but for its beginning */
+	struct mark last;   /* of them */
+	size_t n_marks, marks_capacity;
+	uint64_t size;		/* set before */
+	_Atomic bool is_known; /* where it ends; set with the lock */
+};
+
+int pfs_stream_open(struct pfs_stream **out, const struct pfs_stream_source *source, size_t memory)
+{
+	struct pfs_stream *stream = calloc(1, sizeof(*stream));
+
+	*out = stream;
+	if (!stream) {
+		source->close(source->arg);
+		return -ENOMEM;
+	}
+	stream->source = *source;
+	stream->memory = memory;
+	(void)pthread_mutex_init(&stream->lock, NULL);
+	return 0;
+}
+
+void pfs_stream_close(struct pfs_stream *stream)
+{
+	if (!stream)
+		return;
+	stream->source.close(stream->source.arg);
+	for (size_t i = 0; i < PIECES; i++)
+		free(stream->pieces[i].bytes);
+	free(stream->marks);
+	(void)pthread_mutex_destroy(&stream->lock);
+	free(stream);
+}
+
+/* ---- with the lock ---- */
+
+static struct piece *piece_at(struct pfs_stream *stream, size_t i)
+{
+	return &stream->pieces[(stream->first + i) % PIECES];
+}
+
+static void drop_first(struct pfs_stream *stream)
+{
+	stream->kept -= piece_at(stream, 0)->size;
+	stream->first = (stream->first + 1) % PIECES;
+	stream->n--;
+}
+
+static int add_bytes(void *arg, const char *bytes, size_t size)
+{
+	struct piece *piece = arg;
+
+	PFS_TRY(pfs_grow(&piece->bytes, &piece->capacity, piece->size + size, 1));
+	memcpy(piece->bytes + piece->size, bytes, size);
+	piece->size += size;
+	return 0;
+}
+
+/* Makes sure that the next add_mark has room. */
+static int reserve_mark(struct pfs_stream *stream)
+{
+	if (pfs_grow(&stream->marks, &stream->marks_capacity, stream->n_marks + 1,
+		     sizeof(*stream->marks)))
+		return -ENOMEM;
+	return stream->marks ? 0 : -ENOMEM;
+}
+
+static void add_mark(struct pfs_stream *stream, struct mark mark)
+{
+	stream->marks[stream->n_marks++] = mark;
+	stream->last = mark;
+}
+
+static void end_at(struct pfs_stream *stream, uint64_t size)
+{
+	PFS_VERIFY_CHECK(!stream->is_known || stream->size == size);
+	if (stream->is_known)
+		return;
+	stream->size = size;
+	atomic_store(&stream->is_known, true);
+}
+
+/* One more piece; 0: there is none. */
+static int make_next(struct pfs_stream *stream)
+{
+	uint64_t row = stream->next.row;
+	struct piece *piece;
+	int rc;
+
+	if (stream->is_known && stream->next.offset == stream->size)
+		return 0;
+	PFS_TRY(reserve_mark(stream));
+	if (stream->next.row >= stream->last.row + PFS_STREAM_MARKED)
+		add_mark(stream, stream->next);
+	if (stream->n == PIECES)
+		drop_first(stream);
+	piece = piece_at(stream, stream->n);
+	piece->size = 0;
+	piece->from = stream->next.offset;
+	rc = stream->source.next(stream->source.arg, &row, add_bytes, piece);
+	if (rc < 0)
+		return rc;
+	if (rc == 0) {
+		end_at(stream, stream->next.offset);
+		return 0;
+	}
+	while (stream->n && stream->kept + piece->size > stream->memory)
+		drop_first(stream);
+	stream->n++;
+	stream->kept += piece->size;
+	stream->next = (struct mark){row, piece->from + piece->size};
+	return 1;
+}
+
+/* The last one that is not behind the offset. */
+static struct mark mark_before(const struct pfs_stream *stream, uint64_t offset)
+{
+	size_t low = 0, high = stream->n_marks;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (stream->marks[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? stream->marks[low - 1] : (struct mark){0, 0};
+}
+
+/* The source goes on at the mark next before the offset, unless that is on its way there. */
+static void turn_to(struct pfs_stream *stream, uint64_t offset)
+{
+	struct mark mark = mark_before(stream, offset);
+
+	if (offset >= stream->next.offset && mark.offset <= stream->next.offset)
+		return;
+	while (stream->n)
+		drop_first(stream);
+	stream->next = mark;
+}
+
+/* Copies what is kept from the offset on; returns how many bytes. */
+static size_t copy_kept(struct pfs_stream *stream, char *to, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < stream->n && done < size; i++) {
+		const struct piece *piece = piece_at(stream, i);
+		size_t at = (size_t)(offset - piece->from), some;
+
+		if (offset < piece->from || at >= piece->size)
+			continue;
+		some = PFS_MIN(size - done, piece->size - at);
+		memcpy(to + done, piece->bytes + at, some);
+		done += some;
+		offset += some;
+	}
+	return done;
+}
+
+/* The pieces up to the offset, or some of them: others who read get their turn at each mark.  1: it is kept,
+ * or behind the end. */
+static int approach(struct pfs_stream *stream, uint64_t offset, const struct pfs_stream_wait *wait)
+{
+	size_t marks = stream->n_marks;
+	int rc = 1;
+
+	turn_to(stream, offset);
+	while (rc > 0 && offset >= stream->next.offset && stream->n_marks <= marks + 1) {
+		if (wait && wait->gone(wait->arg))
+			return -EINTR;
+		rc = make_next(stream);
+	}
+	if (rc < 0)
+		return rc;
+	return rc == 0 || offset < stream->next.offset;
+}
+
+/* ---- */
+
+static ssize_t read_some(struct pfs_stream *stream, char *data, size_t size, uint64_t offset,
+			 const struct pfs_stream_wait *wait, bool *is_there)
+{
+	size_t n;
+	PFS_LOCKED(&stream->lock);
+
+	n = copy_kept(stream, data, size, offset);
+	*is_there = n > 0;
+	if (!n) {
+		int rc = approach(stream, offset, wait);
+
+		if (rc < 0)
+			return rc;
+		n = copy_kept(stream, data, size, offset);
+		*is_there = rc > 0;
+	}
+	return (ssize_t)n;
+}
+
+ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size, uint64_t offset,
+			const struct pfs_stream_wait *wait)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		bool is_there;
+		ssize_t n = read_some(stream, (char *)data + done, size - done, offset + done, wait, &is_there);
+
+		if (n == -EINTR && done)
+			break;
+		if (n < 0)
+			return n;
+		if (n == 0 && is_there) /* the end */
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
+{
+	int rc = 1;
+	PFS_LOCKED(&stream->lock);
+
+	while (rc > 0 && stream->next.offset < stream->memory) {
+		if (wait && wait->gone(wait->arg))
+			return -EINTR;
+		rc = make_next(stream);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* The next rows from the last mark on; 0: these were the last. */
+static int measure_next(struct pfs_stream *stream)
+{
+	struct mark mark = stream->last;
+	uint64_t size;
+	int rc;
+
+	PFS_TRY(reserve_mark(stream));
+	rc = stream->source.measure(stream->source.arg, &mark.row, &size, PFS_STREAM_MARKED);
+	if (rc > 0) {
+		mark.offset += size;
+		add_mark(stream, mark);
+	} else if (rc == 0) {
+		end_at(stream, mark.offset);
+	}
+	return rc;
+}
+
+int pfs_stream_measure(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
+{
+	int rc = 1;
+
+	while (rc > 0) {
+		PFS_LOCKED(&stream->lock); /* for one step: others read meanwhile */
+		if (stream->is_known)
+			return 0;
+		if (wait && wait->gone(wait->arg))
+			return -EINTR;
+		rc = measure_next(stream);
+	}
+	return rc;
+}
+
+bool pfs_stream_size(struct pfs_stream *stream, uint64_t *size)
+{
+	bool is_known = atomic_load(&stream->is_known);
+
+	*size = is_known ? stream->size : 0;
+	return is_known;
+}

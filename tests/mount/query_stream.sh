@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# .query/paths of more than is kept in memory: made as it is read, the same byte for byte to all programs, whatever
+# changes meanwhile, also for those who read half of it and wait.
+# shellcheck disable=SC2002,SC2016,SC2094 # pipes, perl, and files read twice
+# shellcheck source=tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+n=90000
+name=$(printf 'x%.0s' {1..90})
+seq 0 $((n - 1)) | awk -v name="$name" '{print "/d" int($1 / 500) "/" name $1}' |
+	primefs import --format=paths - "$store" >/dev/null
+mkdir tmp
+TMPDIR=$work/tmp mount_store
+q=$mnt/.query
+paths=$q/paths
+primefs tree "$mnt" subtree / >whole
+size=$(stat -c %s whole)
+ok 'more than is kept' test "$size" -gt $((8 << 20))
+
+# ---- its size ----
+exec 5<"$paths"
+is 'its size' "$(stat -Lc %s /dev/fd/5)" "$size"
+ok 'all of it' cmp whole <(cat <&5)
+is 'its size, once it was read' "$(stat -Lc %s /dev/fd/5)" "$size"
+exec 5<"$paths"
+is 'its end' "$(perl -e 'print sysseek STDIN, 0, 2' <&5)" "$size"
+exec 5<&-
+is 'that of a small one' "$(stat -Lc %s /dev/fd/5 5<"$mnt/d0/.query/paths")" "$(cat "$mnt/d0/.query/paths" | wc -c)"
+
+# ---- by programs that ask for the size, seek, read pieces, or go back ----
+same() { ok "$1" cmp <("${@:2}" whole) <("${@:2}" "$paths"); }
+same cat cat
+same 'head -c' head -c 5000001
+same 'head -c, but for the end' head -c -1000
+same 'head -n, but for the end' head -n -1000
+same 'tail -c' tail -c 5000001
+same 'tail -c, from a place on' tail -c +5000001
+same 'tail -n' tail -n 50000
+same tac tac
+same sort sort
+ok 'wc' test "$(wc -lc <whole)" = "$(wc -lc <"$paths")"
+ok 'wc -c of the file' test "$(wc -c "$paths" | cut -d' ' -f1)" -eq "$size"
+cp "$paths" copied
+ok 'cp' cmp whole copied
+ok 'dd, large blocks' cmp whole <(dd if="$paths" bs=3M iflag=fullblock status=none)
+is 'none of which is short' "$(dd if="$paths" of=/dev/null bs=1M 2>&1 | head -n 1)" "$((size >> 20))+1 records in"
+ok 'dd, in the middle' cmp <(dd if=whole bs=4097 skip=1050 count=3 status=none) \
+	<(dd if="$paths" bs=4097 skip=1050 count=3 status=none)
+ok 'dd, past the end' test -z "$(dd if="$paths" bs=1M skip=1000 count=1 status=none | head -c 1)"
+ok 'split' bash -c "split -b 1M '$paths' piece. && cat piece.* | cmp - whole"
+if command -v less >/dev/null; then
+	ok less cmp whole <(less "$paths")
+else
+	skip 'no less'
+fi
+if command -v tar >/dev/null; then
+	ok tar cmp whole <(tar -C "$q" -cf - paths | tar -xOf -)
+else
+	skip 'no tar'
+fi
+if command -v curl >/dev/null; then
+	ok curl cmp whole <(curl -s "file://$paths")
+else
+	skip 'no curl'
+fi
+ok 'from the end to the front' perl -e '
+	open my $a, "<", $ARGV[0] or die; open my $b, "<", $ARGV[1] or die;
+	for (my $at = (-s $a) - 700001; $at > 0; $at -= 700001) {
+		sysseek $a, $at, 0; sysseek $b, $at, 0;
+		sysread $a, my $x, 100000; sysread $b, my $y, 100000;
+		die "at $at" if $x ne $y;
+	}' whole "$paths"
+python 'anywhere, and read()' -c '
+import os, random, sys
+whole = open("whole", "rb").read()
+fd = os.open(sys.argv[1], os.O_RDONLY)
+for i in range(100):
+	at, n = random.randrange(len(whole) + 1000), random.randrange(300000)
+	assert os.pread(fd, n, at) == whole[at:at + n], (at, n)
+	two = bytearray(1000), bytearray(70000)
+	n = os.preadv(fd, two, at)
+	assert b"".join(two)[:n] == whole[at:at + 71000], at
+assert open(sys.argv[1], "rb").read() == whole
+size, out = os.fstat(fd).st_size, os.open("sent", os.O_RDWR | os.O_CREAT)
+os.lseek(fd, 0, os.SEEK_SET)
+while os.sendfile(out, fd, None, size):
+	pass
+assert open("sent", "rb").read() == whole
+' "$paths"
+pids=()
+for _ in {1..8}; do
+	cmp "$paths" whole &
+	pids+=($!)
+done
+status=0
+for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+is 'eight at a time' "$status" 0
+
+# ---- while everything changes ----
+exec 5<"$paths" 6<"$paths"
+head -c 3000000 <&5 >front
+run() { printf '%s' "$1" >"$q/run"; }
+ok 'a statement names all files anew' run "UPDATE nodes SET name = 'new' || ino WHERE type = 'f'"
+mv "$mnt/d1" "$mnt/d2/moved"
+primefs tree "$mnt" subtree / >later
+exec 7<"$paths"
+ok 'another removes most' run "DELETE FROM nodes WHERE type = 'f' AND ino % 10 <> 1"
+ok 'one half read before' cmp whole <(cat front - <&5)
+ok 'one opened before' cmp whole <(cat <&6)
+ok 'one opened between' cmp later <(cat <&7)
+is 'nothing of them is in TMPDIR' "$(ls -A tmp)" ''
+is 'nor open and removed' "$(readlink /proc/[0-9]*/fd/* 2>/dev/null | grep -c "^$work/tmp")" 0
+exec 5<&- 6<&- 7<&-
+ok 'opened now' cmp <(primefs tree "$mnt" subtree /) "$paths"
+
+# ---- into the same mount ----
+cp whole source
+run 'DELETE FROM nodes WHERE name GLOB '\''new*'\'''
+
+run "INSERT INTO nodes (path) WITH RECURSIVE i(v) AS (SELECT 0 UNION ALL SELECT v + 1 FROM i WHERE v < $n) SELECT '/' || v || '$name' FROM i"
+primefs tree "$mnt" subtree / >whole
+cp "$paths" "$mnt/copied"
+ok 'a copy beside what it is of' cmp <(grep -v '^/copied$' "$mnt/copied") <(grep -v '^/copied$' whole)
+unmount_store
+check_store

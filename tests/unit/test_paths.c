@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* Listings that are read piece by piece while names come, go and move: each stays as it was when it was opened.
+ * PFS_SEED: another seed. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/image/past.h"
+#include "fs/nodes/paths.h"
+#include "tests/ref/random.h"
+#include "tests/ref/temp_store.h"
+
+#define FOLDERS 240u
+#define FILES	200u /* in each: together more than one hold takes */
+
+static struct temp_store temp;
+static struct pfs_tree *tree;
+static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
+static uint64_t seed = 20261122;
+
+static uint64_t make(uint64_t parent, const char *name, mode_t mode)
+{
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root), 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+static int start(void **state)
+{
+	char name[32];
+
+	(void)state;
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &options);
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		uint64_t folder;
+
+		(void)snprintf(name, sizeof(name), "folder%04u", i);
+		folder = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		for (unsigned k = 0; k < FILES; k++) {
+			(void)snprintf(name, sizeof(name), "%03u", k);
+			(void)make(folder, name, S_IFREG | 0644);
+		}
+	}
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+	return 0;
+}
+
+/* ---- texts ---- */
+
+struct text {
+	char *bytes;
+	size_t size, capacity;
+};
+
+static int append(void *arg, const char *bytes, size_t size)
+{
+	struct text *text = arg;
+
+	if (pfs_grow(&text->bytes, &text->capacity, text->size + size + 1, 1))
+		return -ENOMEM;
+	memcpy(text->bytes + text->size, bytes, size);
+	text->size += size;
+	return 0;
+}
+
+static struct text list_now(uint64_t ino)
+{
+	const struct pfs_question question = {PFS_SUBTREE, &ino, 1};
+	struct text text = {.size = 0};
+
+	assert_int_equal(pfs_tree_list(tree, &question, 0, append, &text), 0);
+	return text;
+}
+
+/* A listing, and what it is to have. */
+struct listing {
+	struct pfs_paths *paths;
+	uint64_t row;
+	struct text wanted, found;
+};
+
+static void open_listing(struct listing *listing, uint64_t ino)
+{
+	*listing = (struct listing){.wanted = list_now(ino)};
+	assert_int_equal(pfs_paths_open(&listing->paths, tree, ino, 0), 0);
+}
+
+static void close_listing(struct listing *listing)
+{
+	pfs_paths_close(listing->paths);
+	free(listing->wanted.bytes);
+	free(listing->found.bytes);
+	listing->paths = NULL;
+}
+
+static uint64_t measure(struct listing *listing)
+{
+	uint64_t row = 0, size = 0, some;
+
+	while (pfs_paths_measure(listing->paths, &row, &some, 65536) > 0)
+		size += some;
+	return size;
+}
+
+/* Goes on by a piece; at the end looks whether it is right, and begins again.  1: there is more. */
+static int go_on(struct listing *listing)
+{
+	int rc = pfs_paths_next(listing->paths, &listing->row, append, &listing->found);
+
+	if (rc != 0)
+		return rc;
+	rc = listing->found.size == listing->wanted.size && measure(listing) == listing->wanted.size &&
+			     memcmp(listing->found.bytes, listing->wanted.bytes, listing->wanted.size) == 0
+		     ? 0
+		     : -EILSEQ;
+	listing->row = listing->found.size = 0;
+	return rc;
+}
+
+static void check_whole(struct listing *listing)
+{
+	int rc = 1;
+
+	listing->row = listing->found.size = 0;
+	while (rc > 0)
+		rc = go_on(listing);
+	assert_int_equal(rc, 0);
+}
+
+/* ---- changes ---- */
+
+static uint64_t look_up(uint64_t parent, const char *name)
+{
+	struct pfs_entry entry;
+
+	if (pfs_tree_lookup(tree, &entry, parent, name))
+		return 0;
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+static void random_name(char name[32], uint64_t *random, const char *prefix, unsigned digits, unsigned n)
+{
+	(void)snprintf(name, 32, "%s%0*u", prefix, (int)digits, random_below(random, n));
+}
+
+static void change(uint64_t *random)
+{
+	struct pfs_entry entry;
+	char folder[32], other[32], name[32], to[32];
+	uint64_t from, into;
+
+	random_name(folder, random, "folder", 4, FOLDERS);
+	random_name(other, random, "folder", 4, FOLDERS);
+	random_name(name, random, "", 3, FILES + 20);
+	random_name(to, random, random_below(random, 2) ? "" : "new", 3, FILES + 20);
+	from = look_up(PFS_ROOT_PRIME, folder);
+	into = look_up(PFS_ROOT_PRIME, other);
+	switch (from && into ? random_below(random, 6) : 5) {
+	case 0:
+		(void)!pfs_tree_unlink(tree, from, name);
+		break;
+	case 1:
+		(void)!pfs_tree_rename(tree, from, name, into, to, 0);
+		break;
+	case 2:
+		if (!pfs_tree_make(tree, &entry, from, to, S_IFREG | 0644, 0, &temp_root))
+			pfs_tree_forget(tree, entry.attr.st_ino, 1);
+		break;
+	case 3: /* a folder into another, which a later step may take out again */
+		if (random_below(random, 20) == 0)
+			(void)!pfs_tree_rename(tree, PFS_ROOT_PRIME, folder, into, folder, 0);
+		break;
+	case 4:
+		(void)!pfs_tree_rename(tree, from, name, from, to, 0);
+		break;
+	default:
+		if (into)
+			(void)!pfs_tree_rename(tree, into, folder, PFS_ROOT_PRIME, folder, 0);
+	}
+}
+
+/* ---- */
+
+static void test_still(void **state)
+{
+	struct listing listing, folder;
+	uint64_t row = 7, ino = look_up(PFS_ROOT_PRIME, "folder0007");
+
+	(void)state;
+	open_listing(&listing, PFS_ROOT_PRIME);
+	open_listing(&folder, ino);
+	check_whole(&listing);
+	check_whole(&folder);
+	check_whole(&listing);
+	row = UINT64_MAX;
+	assert_int_equal(pfs_paths_next(listing.paths, &row, append, &listing.found), 0);
+	close_listing(&folder);
+	close_listing(&listing);
+	assert_int_equal(pfs_paths_open(&listing.paths, tree, 4, 0), -ENOENT);
+	assert_null(listing.paths);
+}
+
+static void test_changing(void **state)
+{
+	struct listing listings[6] = {{0}};
+	uint64_t folder = look_up(PFS_ROOT_PRIME, "folder0011");
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++) {
+		struct listing *one = &listings[random_below(&seed, PFS_COUNT(listings))];
+
+		if (!one->paths) {
+			open_listing(one, random_below(&seed, 4) ? PFS_ROOT_PRIME : folder);
+		} else if (random_below(&seed, 12) == 0) {
+			check_whole(one);
+			close_listing(one);
+		} else {
+			assert_true(go_on(one) >= 0);
+		}
+		for (unsigned k = random_below(&seed, 20); k > 0; k--)
+			change(&seed);
+		if (i % 1000 == 500)
+			assert_int_equal(pfs_tree_sync(tree), 0); /* slots are given to others */
+	}
+	for (size_t i = 0; i < PFS_COUNT(listings); i++) {
+		if (listings[i].paths)
+			check_whole(&listings[i]);
+		if (listings[i].paths)
+			close_listing(&listings[i]);
+	}
+}
+
+/* Everything goes. */
+static void test_emptied(void **state)
+{
+	struct listing listing;
+	char folder[32], name[32];
+
+	(void)state;
+	open_listing(&listing, PFS_ROOT_PRIME);
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		uint64_t ino;
+
+		(void)snprintf(folder, sizeof(folder), "folder%04u", i);
+		ino = look_up(PFS_ROOT_PRIME, folder);
+		for (unsigned k = 0; ino && k < FILES + 20; k++) {
+			(void)snprintf(name, sizeof(name), "%03u", k);
+			(void)!pfs_tree_unlink(tree, ino, name);
+		}
+	}
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	check_whole(&listing);
+	for (unsigned i = 0; i < 5000; i++)
+		change(&seed);
+	check_whole(&listing);
+	close_listing(&listing);
+}
+
+/* One that cannot remember what has changed says so; one opened later is not concerned. */
+static void test_forgetful(void **state)
+{
+	struct listing listing, later;
+
+	(void)state;
+	(void)make(PFS_ROOT_PRIME, "moves", S_IFREG | 0644);
+	pfs_pasts_set_memory(0);
+	open_listing(&listing, PFS_ROOT_PRIME);
+	assert_int_equal(go_on(&listing), 1);
+	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, "moves", PFS_ROOT_PRIME, "moved", 0), 0);
+	pfs_pasts_set_memory(PFS_PAST_MEMORY);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(go_on(&listing), -ENOMEM);
+	open_listing(&later, PFS_ROOT_PRIME);
+	for (unsigned i = 0; i < 5000; i++)
+		change(&seed);
+	check_whole(&later);
+	close_listing(&later);
+	close_listing(&listing);
+}
+
+static atomic_bool ended;
+
+static void *read_on(void *arg)
+{
+	struct listing *listing = arg;
+	int rc = 0;
+
+	while (!atomic_load(&ended) && rc >= 0)
+		rc = go_on(listing);
+	listing->row = rc < 0;
+	return NULL;
+}
+
+static void test_together(void **state)
+{
+	struct listing listings[3];
+	pthread_t threads[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		open_listing(&listings[i], PFS_ROOT_PRIME);
+		for (unsigned k = 0; k < 100; k++)
+			change(&seed);
+	}
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_on, &listings[i]), 0);
+	for (unsigned i = 0; i < 20000; i++)
+		change(&seed);
+	atomic_store(&ended, true);
+	for (size_t i = 0; i < 3; i++) {
+		(void)pthread_join(threads[i], NULL);
+		assert_int_equal(listings[i].row, 0);
+		check_whole(&listings[i]);
+		close_listing(&listings[i]);
+	}
+}
+
+int main(void)
+{
+	const char *given = getenv("PFS_SEED");
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_still),	  cmocka_unit_test(test_changing),
+		cmocka_unit_test(test_emptied),	  cmocka_unit_test(test_forgetful),
+		cmocka_unit_test(test_together),
+	};
+
+	seed = given ? strtoull(given, NULL, 10) : seed;
+	print_message("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
+	return cmocka_run_group_tests(tests, start, stop);
+}
