@@ -276,7 +276,8 @@ static const struct {
 	 "OR length(name) NOT BETWEEN 1 AND 255"},
 	{"an original recorded for a node that does not read through to it, node",
 	 "SELECT prime FROM source WHERE "
-	 "EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime AND node.flags & 1 = 0)"},
+	 "EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime AND node.flags & 1 = 0 "
+	 "AND node.mode & 61440 = 32768)"},
 	{"a side table without a place for its rows, number",
 	 "SELECT id FROM side_table WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema "
 	 "WHERE type = 'table' AND name = 'side_' || side_table.id)"},

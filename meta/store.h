@@ -46,6 +46,8 @@ enum pfs_node_flag {
 	PFS_NODE_ROW = 8,    /* a row of a register; a file's content is made from it */
 	PFS_NODE_WRITTEN = 16, /* a row whose file was written to: its content is its own */
 	PFS_NODE_NAMED = 32, /* one of several names of a file: a hard link record exists */
+	PFS_NODE_SETTLED = 64, /* a directory whose source was last changed well before it was read:
+				  its times tell whether it has been changed since */
 	PFS_NODE_ELSEWHERE = PFS_NODE_LINKED | PFS_NODE_ROW, /* a file's content is no chunks */
 };
 
@@ -338,6 +340,8 @@ struct pfs_source_dir {
 	uint32_t mode, uid, gid;
 };
 
+/* Of a linked file, or of whatever else came with the import of a folder: where it is in the source,
+ * so that refreshing finds it. */
 struct pfs_source_record {
 	uint64_t prime;
 	uint32_t root;

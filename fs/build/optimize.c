@@ -61,7 +61,10 @@ static int copy_source(struct pfs_store *from, const struct copy *copy, uint64_t
 	char path[PATH_MAX];
 	struct pfs_source_record source;
 
-	PFS_TRY(pfs_store_get_source(from, &source, path, old));
+	int error = pfs_store_get_source(from, &source, path, old);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
 	source.prime = copy->prime;
 	return pfs_store_put_source(copy->to, &source);
 }
@@ -123,7 +126,7 @@ static int copy_belongings(void *arg, uint32_t node, uint64_t prime)
 
 	if (tree->image.flags[slot] & PFS_NODE_ATTRS)
 		PFS_TRY(pfs_store_scan_attrs(tree->store, old, copy_attr, &copy));
-	if (tree->image.flags[slot] & PFS_NODE_LINKED)
+	if (tree->image.flags[slot] & PFS_NODE_LINKED || !S_ISREG(tree->image.mode[slot]))
 		PFS_TRY(copy_source(tree->store, &copy, old));
 	PFS_TRY(copy_link(optimize, &copy, slot));
 	return S_ISREG(tree->image.mode[slot]) ? copy_chunks(tree->store, &copy, old) : 0;

@@ -190,8 +190,7 @@ static int start_threads(struct pfs_crawl *crawl)
 
 /* ---- the reader's side ---- */
 
-/* The store may be made inside the tree that is read. */
-static int note_store(struct pfs_crawl *crawl)
+int pfs_crawl_know_store(struct pfs_crawl *crawl)
 {
 	const char *store = crawl->options.store, *slash = store ? strrchr(store, '/') : NULL;
 	char folder[PATH_MAX];
@@ -225,7 +224,7 @@ int pfs_crawl_open(struct pfs_crawl **out, const struct pfs_crawl_options *optio
 	(void)pthread_cond_init(&crawl->room, NULL);
 	(void)pthread_cond_init(&crawl->ready, NULL);
 	crawl->root = open(options->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	error = crawl->root < 0 ? -errno : note_store(crawl);
+	error = crawl->root < 0 ? -errno : pfs_crawl_know_store(crawl);
 	if (!error)
 		error = pfs_crawl_root(crawl);
 	if (!error)

@@ -2,10 +2,8 @@
 /* One directory: its entries with their attributes. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -18,125 +16,7 @@
 
 #define BATCH_ENTRIES 1024
 #define BATCH_BYTES   ((size_t)256 << 10)
-
-/* ---- opening ---- */
-
-int pfs_crawl_openat(int dir, const char *name, int flags)
-{
-	int fd;
-
-	flags |= O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	/* only owners may read without a trace */
-	fd = openat(dir, name, flags | O_NOATIME);
-	if (fd < 0 && errno == EPERM)
-		fd = openat(dir, name, flags);
-	return fd < 0 ? -errno : fd;
-}
-
-/* One component after the other: for kernels without openat2. */
-static int open_stepwise(int root, const char *path)
-{
-	int dir = -1;
-
-	while (*path) {
-		char name[PFS_NAME_MAX + 1];
-		size_t len = strcspn(path, "/");
-		int fd = -ENAMETOOLONG;
-
-		if (len <= PFS_NAME_MAX) {
-			(void)memcpy(name, path, len);
-			name[len] = 0;
-			fd = pfs_crawl_openat(dir < 0 ? root : dir, name, O_DIRECTORY);
-		}
-		if (dir >= 0)
-			(void)close(dir);
-		if (fd < 0)
-			return fd;
-		dir = fd;
-		path += len + (path[len] == '/');
-	}
-	return dir;
-}
-
-/* A path of less than PATH_MAX bytes. */
-static int open_at_once(int root, const char *path)
-{
-	struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW | O_NOATIME,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	if (fd < 0 && errno == EPERM) {
-		how.flags &= ~(uint64_t)O_NOATIME;
-		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-	}
-	if (fd >= 0)
-		return (int)fd;
-	/* sandboxes that do not know openat2 answer EPERM; EAGAIN: something is being renamed */
-	return errno == ENOSYS || errno == EPERM || errno == EAGAIN ? open_stepwise(root, path)
-								    : -errno;
-}
-
-/* A path of any length, as much of it at once as the kernel takes. */
-static int open_beneath(int root, const char *path, size_t len)
-{
-	char part[PATH_MAX];
-	int dir = -1, fd;
-
-	for (;;) {
-		const char *slash = len < PATH_MAX ? NULL : memrchr(path, '/', PATH_MAX - 1);
-		size_t size = len < PATH_MAX ? len : slash ? (size_t)(slash - path) : 0;
-
-		if (!size)
-			fd = -ENAMETOOLONG;
-		else {
-			(void)memcpy(part, path, size);
-			part[size] = 0;
-			fd = open_at_once(dir < 0 ? root : dir, part);
-		}
-		if (dir >= 0)
-			(void)close(dir);
-		if (fd < 0 || size == len)
-			return fd;
-		dir = fd;
-		path += size + 1;
-		len -= size + 1;
-	}
-}
-
-/* Beyond PATH_MAX the way down is long: it is begun at the directory that was the last one there,
- * if this one lies below it. */
-static int open_dir(const struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir)
-{
-	const struct pfs_crawl_deep *deep = &thread->deep;
-	int root = thread->crawl->root;
-
-	if (!dir->path_len)
-		return pfs_crawl_openat(root, ".", O_DIRECTORY);
-	if (deep->fd >= 0 && dir->path_len > deep->len && dir->path[deep->len] == '/' &&
-	    memcmp(dir->path, deep->path, deep->len) == 0)
-		return open_beneath(deep->fd, dir->path + deep->len + 1,
-				    dir->path_len - deep->len - 1);
-	return open_beneath(root, dir->path, dir->path_len);
-}
-
-/* Closes the directory, or keeps it for those below it. */
-static void leave_dir(struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir)
-{
-	struct pfs_crawl_deep *deep = &thread->deep;
-
-	if (dir->path_len < PATH_MAX || !thread->own ||
-	    pfs_grow(&deep->path, &deep->capacity, dir->path_len, 1) != 0) {
-		(void)close(thread->fd);
-		return;
-	}
-	if (deep->fd >= 0)
-		(void)close(deep->fd);
-	deep->fd = thread->fd;
-	deep->len = dir->path_len;
-	(void)memcpy(deep->path, dir->path, dir->path_len);
-}
+#define SETTLED_SECONDS 2
 
 /* ---- what is noted of an entry ---- */
 
@@ -277,6 +157,16 @@ static int keep_target(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *
 	return keep(thread->batch, target, (size_t)len);
 }
 
+/* What happens from now on shows in the directory's times, however coarse they are. */
+static bool is_settled(const struct stat *attr)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return attr->st_mtim.tv_sec < now.tv_sec - SETTLED_SECONDS &&
+	       attr->st_ctim.tv_sec < now.tv_sec - SETTLED_SECONDS;
+}
+
 /* A directory that is to be read in its turn. */
 static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
 		    const char *name)
@@ -300,6 +190,7 @@ static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *ent
 	}
 	(void)memcpy(dir->path + len - entry->name_len, name, entry->name_len + 1u);
 	entry->dir = thread->own = dir;
+	entry->settled = is_settled(&entry->attr);
 	return 0;
 }
 
@@ -313,7 +204,7 @@ static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entr
 	return entry->attr.st_dev != crawl->dev;
 }
 
-static bool is_store(const struct pfs_crawl *crawl, const char *name)
+bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
 	size_t len = strlen(crawl->store_name), i;
@@ -343,17 +234,14 @@ static int keep_mark(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *en
 static int keep_rest(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
 		     const char *name, const struct statx *from)
 {
-	if (S_ISLNK(from->stx_mode))
-		return 0;
-	if (!S_ISREG(from->stx_mode) && !S_ISDIR(from->stx_mode)) {
+	if (S_ISREG(from->stx_mode) || S_ISDIR(from->stx_mode))
+		PFS_TRY(keep_attrs(thread, entry, name));
+	else if (!S_ISLNK(from->stx_mode))
 		narrow_special(thread, entry, name);
-		return 0;
-	}
-	PFS_TRY(keep_attrs(thread, entry, name));
 	return thread->crawl->options.marks ? keep_mark(thread, entry, name, from) : 0;
 }
 
-static int keep_entry(struct pfs_crawl_thread *thread, const char *name, const struct statx *from)
+int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *name, const struct statx *from)
 {
 	struct pfs_crawl_batch *batch = thread->batch;
 	struct pfs_crawl_entry *entry;
@@ -424,7 +312,7 @@ void pfs_crawl_drop(struct pfs_crawl_thread *thread)
 	(void)pthread_mutex_unlock(&crawl->mutex);
 }
 
-static int need_batch(struct pfs_crawl_thread *thread)
+int pfs_crawl_need_batch(struct pfs_crawl_thread *thread)
 {
 	if (!thread->batch)
 		thread->batch = calloc(1, sizeof(*thread->batch));
@@ -487,17 +375,17 @@ static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool st
 	struct statx from;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	    (store_here && is_store(thread->crawl, name)))
+	    (store_here && pfs_crawl_is_store(thread->crawl, name)))
 		return 0;
 	if (strlen(name) > PFS_NAME_MAX) /* some filesystems count characters */
 		return pfs_crawl_problem(thread, name, "a name is longer than 255 bytes");
-	if (statx(thread->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		  STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME, &from) < 0)
+	if (statx(thread->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, PFS_CRAWL_STATX,
+		  &from) < 0)
 		return pfs_crawl_problem(thread, name,
 					 errno == ENOENT ? "vanished while it was imported"
 							 : strerror(errno));
-	PFS_TRY(need_batch(thread));
-	PFS_TRY(keep_entry(thread, name, &from));
+	PFS_TRY(pfs_crawl_need_batch(thread));
+	PFS_TRY(pfs_crawl_keep(thread, name, &from));
 	if (thread->batch->n_entries < BATCH_ENTRIES && thread->batch->n_bytes < BATCH_BYTES)
 		return 0;
 	return send_batch(thread);
@@ -531,12 +419,12 @@ static int read_dir(struct pfs_crawl_thread *thread)
 {
 	int error;
 
-	thread->fd = open_dir(thread, thread->dir);
+	thread->fd = pfs_crawl_open_dir(thread, thread->dir);
 	if (thread->fd < 0)
 		return pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
 	thread->at_cwd = thread->no_attrs = false;
 	error = read_entries(thread);
-	leave_dir(thread, thread->dir);
+	pfs_crawl_leave_dir(thread, thread->dir);
 	return error;
 }
 
@@ -550,6 +438,16 @@ int pfs_crawl_directory(struct pfs_crawl_thread *thread)
 	return error;
 }
 
+int pfs_crawl_know_root(struct pfs_crawl *crawl, struct statx *from)
+{
+	if (statx(crawl->root, "", AT_EMPTY_PATH, PFS_CRAWL_STATX, from) < 0)
+		return -errno;
+	crawl->dev = makedev(from->stx_dev_major, from->stx_dev_minor);
+	crawl->mount_known = from->stx_mask & STATX_MNT_ID;
+	crawl->mount = from->stx_mnt_id;
+	return 0;
+}
+
 int pfs_crawl_root(struct pfs_crawl *crawl)
 {
 	struct pfs_crawl_thread *thread PFS_FREE = calloc(1, sizeof(*thread));
@@ -558,17 +456,12 @@ int pfs_crawl_root(struct pfs_crawl *crawl)
 
 	if (!thread)
 		return -ENOMEM;
-	if (statx(crawl->root, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME,
-		  &from) < 0)
-		return -errno;
-	crawl->dev = makedev(from.stx_dev_major, from.stx_dev_minor);
-	crawl->mount_known = from.stx_mask & STATX_MNT_ID;
-	crawl->mount = from.stx_mnt_id;
+	PFS_TRY(pfs_crawl_know_root(crawl, &from));
 	thread->crawl = crawl;
 	thread->fd = crawl->root;
-	error = need_batch(thread);
+	error = pfs_crawl_need_batch(thread);
 	if (!error)
-		error = keep_entry(thread, "", &from);
+		error = pfs_crawl_keep(thread, "", &from);
 	if (!error)
 		error = pfs_crawl_flush(thread);
 	pfs_crawl_drop(thread);

@@ -5,10 +5,12 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "tools/import/crawl.h"
 
+#define PFS_CRAWL_STATX	     (STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME)
 #define PFS_CRAWL_LIST_SIZE  65536 /* the kernel's limits for attribute names and values */
 #define PFS_CRAWL_VALUE_SIZE 65536
 #define PFS_CRAWL_DIR_SIZE   65536
@@ -80,6 +82,30 @@ struct pfs_crawl_message *pfs_crawl_message_create(enum pfs_crawl_kind kind,
  * to go on. */
 PFS_MUST_CHECK int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name,
 				     const char *what);
+
+/* crawl_open.c: beyond PATH_MAX the way down is long: it is begun at the directory that was the last
+ * one there, if this one lies below it.  A descriptor or a negative errno. */
+int pfs_crawl_open_dir(const struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir);
+
+/* Closes the directory, which is thread->fd, or keeps it for those below it. */
+void pfs_crawl_leave_dir(struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir);
+
+/* crawl.c: where options.store lies, which may be in the tree that is read. */
+PFS_MUST_CHECK int pfs_crawl_know_store(struct pfs_crawl *crawl);
+
+/* crawl_dir.c: what tells where the filesystem ends; from is the root's.  What statx says. */
+PFS_MUST_CHECK int pfs_crawl_know_root(struct pfs_crawl *crawl, struct statx *from);
+
+/* Puts an entry of thread->dir, which statx was asked about, into thread->batch; one that was left
+ * out, as `problem` was told, is not there.  A directory that may be read goes to thread->own. */
+PFS_MUST_CHECK int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *name,
+				  const struct statx *from);
+
+/* Makes sure that there is thread->batch. */
+PFS_MUST_CHECK int pfs_crawl_need_batch(struct pfs_crawl_thread *thread);
+
+/* A name that the store, or a file of its, has in the store's folder. */
+bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name);
 
 /* crawl_dir.c: sends the root as the first entry; the threads do not run yet. */
 PFS_MUST_CHECK int pfs_crawl_root(struct pfs_crawl *crawl);

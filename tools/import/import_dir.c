@@ -16,7 +16,7 @@
 
 #define NOWHERE UINT32_MAX /* a directory that is left out */
 
-/* Which original a linked file has: the rest of what the source record needs is in the build. */
+/* Which original a node has: the rest of what the source record needs is in the build. */
 struct original {
 	uint64_t dev, ino; /* ino 0: none */
 	struct pfs_time birth;
@@ -239,6 +239,19 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	return note_original(dir, batch, entry);
 }
 
+/* What has no content: refreshing knows it again. */
+static int take_other(struct pfs_import *import, const struct pfs_crawl_batch *batch,
+		      const struct pfs_crawl_entry *entry)
+{
+	size_t len = entry->parent ? entry->parent->path_len + 1 + entry->name_len : 0;
+
+	if (import->options.content != PFS_CONTENT_LINK || len >= PATH_MAX)
+		return 0;
+	if (entry->settled)
+		pfs_build_set_flags(import->build, entry->node, PFS_NODE_SETTLED, 0);
+	return note_original(import->state, batch, entry);
+}
+
 /* The store's word about originals becomes this import's, unless it has others already. */
 static int put_root(struct pfs_import *import, const struct pfs_source_root *root)
 {
@@ -273,6 +286,7 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 		PFS_TRY(pfs_build_set(import->build, PFS_BUILD_ROOT, &entry->attr));
 		import->report.narrowed += entry->narrowed;
 		PFS_TRY(take_attrs(import, batch, entry));
+		PFS_TRY(take_other(import, batch, entry));
 	}
 	return import->options.content == PFS_CONTENT_LINK ? put_root(import, &root) : 0;
 }
@@ -334,10 +348,12 @@ static int take_entry(struct pfs_import *import, const struct pfs_crawl_batch *b
 	if (entry->dir && import->options.content == PFS_CONTENT_LINK)
 		PFS_TRY(put_dir(import, batch, entry));
 	PFS_TRY(take_attrs(import, batch, entry));
+	if (S_ISREG(entry->attr.st_mode))
+		return take_file(import, batch, entry);
 	if (S_ISLNK(entry->attr.st_mode))
-		return pfs_build_set_target(import->build, entry->node,
-					    batch->bytes + entry->target, entry->target_len);
-	return S_ISREG(entry->attr.st_mode) ? take_file(import, batch, entry) : 0;
+		PFS_TRY(pfs_build_set_target(import->build, entry->node,
+					     batch->bytes + entry->target, entry->target_len));
+	return seen == PFS_BUILD_STORED ? 0 : take_other(import, batch, entry);
 }
 
 /* ---- copied content ---- */
