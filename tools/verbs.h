@@ -7,6 +7,7 @@
 #endif
 
 VERB(import, "make a store of a directory, a list of paths, a table or an archive")
+VERB(refresh, "bring a store up to date with the folder that it is of")
 VERB(export, "write out what a store holds")
 VERB(info, "print what a store holds, in figures")
 VERB(check, "look for damage in a store")

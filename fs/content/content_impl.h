@@ -237,6 +237,12 @@ struct pfs_records *pfs_links_sources(struct pfs_tree *tree);
  * -ESTALE.  No lock. */
 PFS_MUST_CHECK int pfs_links_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
 const struct pfs_source_record *pfs_links_record(const struct pfs_value *value);
+/* A value that pfs_links_record makes this of; NULL: no memory.  No lock. */
+struct pfs_value *pfs_links_value(const struct pfs_source_record *record);
+/* What was opened of the node, or of all folders on the way to originals, is forgotten: it may be another
+ * one now.  No lock. */
+void pfs_links_forget(struct pfs_tree *tree, uint64_t ino);
+void pfs_links_forget_ways(struct pfs_tree *tree);
 /* The file of the descriptor that pfs_links_open gave still is as the record says. */
 bool pfs_links_same(const struct pfs_source_record *record, const struct stat *st);
 
@@ -245,6 +251,9 @@ bool pfs_links_same(const struct pfs_source_record *record, const struct stat *s
 PFS_MUST_CHECK int pfs_links_open(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino);
 struct pfs_fd *pfs_links_opened(struct pfs_tree *tree, uint64_t ino); /* open already, or NULL */
 void pfs_links_close(struct pfs_tree *tree, struct pfs_fd *original); /* NULL is allowed */
+
+bool pfs_links_refused(const struct pfs_tree *tree);
+struct pfs_originals *pfs_links_originals(const struct pfs_tree *tree);
 
 void pfs_links_drop(struct pfs_tree *tree, uint64_t ino); /* content lock held */
 PFS_MUST_CHECK int pfs_links_write(struct pfs_tree *tree);

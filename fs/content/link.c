@@ -51,7 +51,7 @@ const struct pfs_source_record *pfs_links_record(const struct pfs_value *value)
 	return (const void *)value->data;
 }
 
-static struct pfs_value *make_source(const struct pfs_source_record *record)
+struct pfs_value *pfs_links_value(const struct pfs_source_record *record)
 {
 	struct pfs_value *value = pfs_value_create(sizeof(*record) + record->path_len + 1);
 	struct pfs_source_record *copy;
@@ -78,7 +78,7 @@ static int load_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t p
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	record.path = path;
-	*out = make_source(&record);
+	*out = pfs_links_value(&record);
 	return *out ? 0 : -ENOMEM;
 }
 
@@ -87,6 +87,26 @@ static int write_source(struct pfs_tree *tree, uint64_t prime, const struct pfs_
 	if (!value)
 		return pfs_store_remove_source(tree->store, prime);
 	return pfs_store_put_source(tree->store, pfs_links_record(value));
+}
+
+void pfs_links_forget(struct pfs_tree *tree, uint64_t ino)
+{
+	pfs_fdcache_drop(tree->links->open, ino);
+}
+
+void pfs_links_forget_ways(struct pfs_tree *tree)
+{
+	pfs_originals_shrink(tree->links->originals);
+}
+
+bool pfs_links_refused(const struct pfs_tree *tree)
+{
+	return tree->links->refused;
+}
+
+struct pfs_originals *pfs_links_originals(const struct pfs_tree *tree)
+{
+	return tree->links->originals;
 }
 
 int pfs_links_write(struct pfs_tree *tree)
@@ -255,7 +275,7 @@ static struct pfs_value *source_now(const struct pfs_value *before, const struct
 	record.mode = st->st_mode;
 	record.uid = st->st_uid;
 	record.gid = st->st_gid;
-	return make_source(&record);
+	return pfs_links_value(&record);
 }
 
 static bool is_before(struct pfs_time a, struct timespec b)

@@ -93,6 +93,19 @@ size_t pfs_originals_roots(const struct pfs_originals *originals)
 	return originals->n_roots;
 }
 
+void pfs_originals_root(const struct pfs_originals *originals, struct pfs_original_root *out, size_t i)
+{
+	const struct pfs_origin_root *root = &originals->roots[i];
+
+	*out = (struct pfs_original_root){
+		.id = root->stored.id,
+		.stored_dev = root->stored.dev,
+		.dev = root->dev,
+		.fd = root->fd,
+		.has_rights = root->stored.has_rights,
+	};
+}
+
 int pfs_originals_create(struct pfs_originals **out, struct pfs_store *store)
 {
 	struct pfs_originals *originals = calloc(1, sizeof(*originals));

@@ -24,6 +24,16 @@ void pfs_originals_destroy(struct pfs_originals *originals); /* NULL is allowed 
 
 size_t pfs_originals_roots(const struct pfs_originals *originals);
 
+/* Root number i < pfs_originals_roots: its number in the store, its device then and today, and its folder, O_PATH;
+ * -1: it is gone, or another one. */
+struct pfs_original_root {
+	uint32_t id;
+	dev_t stored_dev, dev;
+	int fd;
+	bool has_rights; /* else the store was made by version 1 */
+};
+void pfs_originals_root(const struct pfs_originals *originals, struct pfs_original_root *out, size_t i);
+
 /* An original as it is now. */
 struct pfs_original {
 	struct stat st; /* st_mode: what an ACL and the folders on the way leave of it;

@@ -162,8 +162,11 @@ static int write_group(struct pfs_tree *tree)
 static int commit(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
-	int rc = pfs_group_cut(tree, &journal->group);
+	int rc;
 
+	(void)pthread_mutex_lock(&journal->whole);
+	rc = pfs_group_cut(tree, &journal->group);
+	(void)pthread_mutex_unlock(&journal->whole);
 	if (rc) {
 		publish(tree, rc);
 		wait_to_retry(tree);

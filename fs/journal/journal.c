@@ -74,8 +74,24 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
 
 /* ---- before an operation ---- */
 
-/* Waits until the next commit has ended; the caller then looks again. */
-static void wait_for_commit(struct pfs_tree *tree)
+void pfs_journal_hold(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+
+	(void)pthread_mutex_lock(&journal->whole);
+	journal->holder = pthread_self();
+	atomic_store(&journal->is_held, true);
+}
+
+void pfs_journal_let_go(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+
+	atomic_store(&journal->is_held, false);
+	(void)pthread_mutex_unlock(&journal->whole);
+}
+
+static void await_commit(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
 	uint64_t before;
@@ -86,6 +102,20 @@ static void wait_for_commit(struct pfs_tree *tree)
 	(void)pthread_cond_signal(&journal->wake);
 	while (journal->attempts == before && atomic_load(&journal->running))
 		(void)pthread_cond_wait(&journal->ended, &journal->lock);
+}
+
+/* Waits until the next commit has ended; the caller then looks again. */
+static void wait_for_commit(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	bool holds = atomic_load(&journal->is_held) &&
+		     pthread_equal(journal->holder, pthread_self());
+
+	if (holds)
+		pfs_journal_let_go(tree);
+	await_commit(tree);
+	if (holds)
+		pfs_journal_hold(tree);
 }
 
 /* A commit, or the removal of content that nobody uses, may make room. */
@@ -198,6 +228,10 @@ int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand)
 
 	if (!atomic_load(&journal->running) || atomic_load(&journal->failure))
 		return -EROFS;
+	while (journal->errand && atomic_load(&journal->running))
+		(void)pthread_cond_wait(&journal->ended, &journal->lock);
+	if (!atomic_load(&journal->running))
+		return -EROFS;
 	journal->errand = errand;
 	(void)pthread_cond_signal(&journal->wake);
 	while (!errand->done)
@@ -227,6 +261,7 @@ int pfs_journal_create(struct pfs_tree *tree)
 		return -ENOMEM;
 	}
 	(void)pthread_mutex_init(&journal->lock, NULL);
+	(void)pthread_mutex_init(&journal->whole, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&journal->wake, &attr);
@@ -246,6 +281,7 @@ void pfs_journal_destroy(struct pfs_tree *tree)
 	(void)pthread_cond_destroy(&journal->wake);
 	(void)pthread_cond_destroy(&journal->ended);
 	(void)pthread_mutex_destroy(&journal->lock);
+	(void)pthread_mutex_destroy(&journal->whole);
 	free(journal->dirty);
 	free(journal);
 	tree->journal = NULL;

@@ -26,6 +26,11 @@ PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nod
 /* Waits, without locks, for the committer to fetch primes.  -EROFS when it cannot. */
 PFS_MUST_CHECK int pfs_journal_fetch_primes(struct pfs_tree *tree);
 
+/* What is changed between the two goes into one group, unless it is so much that it waits for a
+ * commit; no tree->lock held.  One at a time: others wait. */
+void pfs_journal_hold(struct pfs_tree *tree);
+void pfs_journal_let_go(struct pfs_tree *tree);
+
 /* With tree->lock held for writing; cannot fail within what was reserved.  Raise the epoch. */
 void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot); /* the row changed or is new */
 void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot); /* last name gone, maybe referenced */
@@ -47,7 +52,7 @@ struct pfs_errand {
 	bool done;
 };
 
-/* Waits until it is done; one at a time.  The errand's error; -EROFS when nothing can be written. */
+/* Waits until it is done, after those of others.  The errand's error; -EROFS when nothing can be written. */
 PFS_MUST_CHECK int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand);
 
 PFS_MUST_CHECK int pfs_journal_create(struct pfs_tree *tree);

@@ -19,6 +19,7 @@
 const struct pfs_verb pfs_answers[] = {
 	{"info", pfs_answer_info},
 	{"query", pfs_answer_query},
+	{"refresh", pfs_answer_refresh},
 	{"resolve", pfs_answer_resolve},
 	{"tree", pfs_answer_tree},
 	{"treemap", pfs_answer_treemap},
@@ -107,11 +108,22 @@ static void close_here(struct pfs_answered *here)
 		(void)pfs_tree_close(PFS_TAKE(here->tree));
 }
 
+static bool may_change(const char *const *words, size_t n)
+{
+	if (strcmp(words[0], "refresh") == 0) {
+		for (size_t i = 1; i < n && strcmp(words[i], "--") != 0; i++)
+			if (strcmp(words[i], "dry-run") == 0)
+				return false;
+		return true;
+	}
+	return strcmp(words[0], "query") == 0 &&
+	       pfs_statement_may_change(words[n - 1], strlen(words[n - 1]));
+}
+
 /* Opens the tree, for writing only if the question may change something. */
 static int open_here(struct pfs_answerer *answerer, const char *const *words, size_t n)
 {
-	bool changes = strcmp(words[0], "query") == 0 &&
-		       pfs_statement_may_change(words[n - 1], strlen(words[n - 1]));
+	bool changes = may_change(words, n);
 	int status;
 
 	if (answerer->here.tree && (answerer->changing || !changes))

@@ -53,6 +53,7 @@ void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_at
 
 int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
+int pfs_answer_refresh(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_resolve(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_tree(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_treemap(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);

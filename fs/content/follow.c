@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/content/follow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/btree.h"
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/content/content.h"
+#include "fs/content/content_impl.h"
+#include "fs/content/hardlink.h"
+#include "fs/image/image.h"
+#include "fs/image/names.h"
+#include "fs/journal/journal.h"
+#include "fs/tree/dir.h"
+#include "fs/tree/tree_impl.h"
+
+#define LISTED_AT_ONCE 4096u /* children copied in one hold of the tree's lock */
+#define RIGHTS	       (PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID)
+
+int pfs_follow_allowed(const struct pfs_tree *tree)
+{
+	return pfs_links_refused(tree) ? -EPERM : 0;
+}
+
+bool pfs_follow_root(const struct pfs_tree *tree, struct pfs_original_root *out, size_t i)
+{
+	const struct pfs_originals *originals = pfs_links_originals(tree);
+
+	if (i >= pfs_originals_roots(originals))
+		return false;
+	pfs_originals_root(originals, out, i);
+	return true;
+}
+
+struct wanted_root {
+	struct pfs_source_root root;
+	char path[PATH_MAX];
+	uint32_t id;
+	bool found;
+};
+
+static int take_root(void *arg, const struct pfs_source_root *root)
+{
+	struct wanted_root *wanted = arg;
+
+	if (root->id != wanted->id)
+		return 0;
+	wanted->root = *root;
+	(void)snprintf(wanted->path, sizeof(wanted->path), "%s", root->path);
+	wanted->found = true;
+	return 0;
+}
+
+int pfs_follow_root_record(struct pfs_tree *tree, struct pfs_source_root *out, char path[PATH_MAX],
+			   uint32_t id)
+{
+	struct wanted_root wanted = {.id = id};
+
+	PFS_TRY(pfs_store_scan_source_roots(tree->store, take_root, &wanted));
+	if (!wanted.found)
+		return -ENOENT;
+	(void)memcpy(path, wanted.path, sizeof(wanted.path));
+	*out = wanted.root;
+	out->path = path;
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+static struct timespec timespec_of(struct pfs_time time)
+{
+	return (struct timespec){.tv_sec = time.sec, .tv_nsec = time.nsec};
+}
+
+static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+
+	*out = (struct pfs_follower){
+		.ino = image->prime[slot],
+		.flags = image->flags[slot],
+		.attr = {.st_mode = image->mode[slot],
+			 .st_uid = image->uid[slot],
+			 .st_gid = image->gid[slot],
+			 .st_size = image->size[slot],
+			 .st_mtim = timespec_of(pfs_image_time(tree, image->mtime, slot)),
+			 .st_ctim = timespec_of(pfs_image_time(tree, image->ctime, slot))},
+	};
+}
+
+static int list_child(const struct pfs_tree *tree, struct pfs_followers *out, uint32_t slot)
+{
+	struct pfs_follower *child;
+	const char *name;
+	size_t len;
+
+	name = pfs_names_get(tree->image.names, tree->image.name[slot], &len);
+	PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(*out->list)));
+	PFS_TRY(pfs_grow(&out->names, &out->names_capacity, out->names_len + len + 1, 1));
+	child = &out->list[out->n++];
+	show_node(tree, child, slot);
+	child->name = out->names_len;
+	child->name_len = len;
+	memcpy(out->names + out->names_len, name, len);
+	out->names[out->names_len + len] = 0;
+	out->names_len += len + 1;
+	return 0;
+}
+
+/* A part of the children, from *next on; *more: there are others. */
+static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
+		     struct pfs_btree_entry *next, bool *more)
+{
+	struct pfs_btree_cursor cursor;
+	unsigned n = 0;
+	uint32_t slot;
+	int error;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	*more = false;
+	error = pfs_dir_slot(tree, &slot, ino);
+	if (!error && !next->key)
+		*next = (struct pfs_btree_entry){.key = pfs_image_key(slot, 0)};
+	if (!error)
+		pfs_btree_seek(tree->image.by_name, &cursor, next->key, next->slot);
+	while (!error && pfs_btree_next(tree->image.by_name, &cursor, next) &&
+	       next->key >> PFS_NAME_HASH_BITS == slot) {
+		*more = n++ == LISTED_AT_ONCE;
+		if (*more)
+			break;
+		error = list_child(tree, out, next->slot);
+	}
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error;
+}
+
+int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino)
+{
+	struct pfs_btree_entry next = {.key = 0};
+	bool more = true;
+
+	out->n = out->names_len = 0;
+	while (more)
+		PFS_TRY(list_some(tree, out, ino, &next, &more));
+	return 0;
+}
+
+void pfs_followers_finish(struct pfs_followers *followers)
+{
+	free(followers->list);
+	free(followers->names);
+	*followers = (struct pfs_followers){.n = 0};
+}
+
+int pfs_follow_node(struct pfs_tree *tree, struct pfs_follower *out, uint64_t ino)
+{
+	uint32_t slot;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT)
+		show_node(tree, out, slot);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return slot == PFS_NO_SLOT ? -ESTALE : 0;
+}
+
+int pfs_follow_child(struct pfs_tree *tree, uint64_t *ino, uint64_t parent, const char *name)
+{
+	uint32_t slot = PFS_NO_SLOT, child = PFS_NO_SLOT;
+	int error;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	error = pfs_dir_slot(tree, &slot, parent);
+	if (!error)
+		child = pfs_image_child(tree, slot, name, strlen(name));
+	if (child != PFS_NO_SLOT)
+		*ino = tree->image.prime[child];
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return error ? error : child == PFS_NO_SLOT ? -ENOENT : 0;
+}
+
+uint64_t pfs_follow_parent(struct pfs_tree *tree, uint64_t ino)
+{
+	uint64_t parent = 0;
+	uint32_t slot;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT)
+		slot = tree->image.parent[slot];
+	if (slot != PFS_NO_SLOT)
+		parent = tree->image.prime[slot];
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return parent;
+}
+
+uint64_t pfs_follow_epoch(struct pfs_tree *tree)
+{
+	uint64_t epoch;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	epoch = tree->image.epoch;
+	(void)pthread_rwlock_unlock(&tree->lock);
+	return epoch;
+}
+
+/* ---- records ---- */
+
+int pfs_follow_record(struct pfs_tree *tree, struct pfs_source_record *out, char path[PATH_MAX],
+		      uint64_t ino)
+{
+	struct pfs_value *value PFS_UNREF = NULL;
+
+	PFS_TRY(pfs_records_get(pfs_links_sources(tree), &value, ino, false));
+	if (!value)
+		return -ENOENT;
+	*out = *pfs_links_record(value);
+	out->prime = ino;
+	memcpy(path, out->path, out->path_len + 1);
+	out->path = path;
+	return 0;
+}
+
+static bool may_have_record(const struct pfs_image *image, uint32_t slot)
+{
+	return image->prime[slot] && !(image->state[slot] & PFS_SLOT_UNLINKED) &&
+	       (image->flags[slot] & PFS_NODE_LINKED || S_ISDIR(image->mode[slot]));
+}
+
+int pfs_follow_find(struct pfs_tree *tree,
+		    int (*fn)(void *arg, uint64_t ino, const struct pfs_source_record *record),
+		    void *arg)
+{
+	uint32_t slot = 0, end;
+	int error = 0;
+
+	(void)pthread_rwlock_rdlock(&tree->lock);
+	end = tree->image.end;
+	(void)pthread_rwlock_unlock(&tree->lock);
+	for (; slot < end && !error; slot++) {
+		struct pfs_source_record record;
+		char path[PATH_MAX];
+		uint64_t ino = 0;
+
+		(void)pthread_rwlock_rdlock(&tree->lock);
+		if (may_have_record(&tree->image, slot))
+			ino = tree->image.prime[slot];
+		(void)pthread_rwlock_unlock(&tree->lock);
+		if (!ino)
+			continue;
+		error = pfs_follow_record(tree, &record, path, ino);
+		if (!error)
+			error = fn(arg, ino, &record);
+		else if (error == -ENOENT)
+			error = 0;
+	}
+	return error;
+}
+
+/* ---- taking over ---- */
+
+static struct pfs_time time_of(struct timespec time)
+{
+	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
+}
+
+static void take_rights(struct pfs_tree *tree, uint32_t slot, const struct pfs_taking *taking)
+{
+	const struct pfs_image *image = &tree->image;
+	struct stat attr = *taking->attr;
+
+	if (!(taking->set & RIGHTS))
+		return;
+	if (!(taking->set & PFS_SET_MODE)) /* a new owner alone would take the file's privileges */
+		attr.st_mode = image->mode[slot];
+	attr.st_uid = taking->set & PFS_SET_UID ? attr.st_uid : image->uid[slot];
+	attr.st_gid = taking->set & PFS_SET_GID ? attr.st_gid : image->gid[slot];
+	if ((attr.st_mode & 07777) != (image->mode[slot] & 07777u) ||
+	    attr.st_uid != image->uid[slot] || attr.st_gid != image->gid[slot])
+		pfs_set_attributes(tree, slot, &attr, RIGHTS, pfs_now());
+}
+
+/* With the locks.  -ENOMEM, for times that are far away. */
+static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_taking *taking)
+{
+	struct pfs_image *image = &tree->image;
+	struct pfs_time ctime = pfs_image_time(tree, image->ctime, slot);
+
+	take_rights(tree, slot, taking);
+	if (taking->set & PFS_SET_SIZE)
+		pfs_image_set_size(tree, slot, taking->attr->st_size, taking->attr->st_blocks);
+	if (taking->set & PFS_SET_ATIME)
+		PFS_TRY(pfs_image_set_time(tree, image->atime, slot,
+					   time_of(taking->attr->st_atim)));
+	if (taking->set & PFS_SET_MTIME)
+		PFS_TRY(pfs_image_set_time(tree, image->mtime, slot,
+					   time_of(taking->attr->st_mtim)));
+	if (taking->set & PFS_SET_CTIME)
+		ctime = time_of(taking->attr->st_ctim);
+	return pfs_image_set_time(tree, image->ctime, slot, ctime);
+}
+
+static int take_locked(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking *taking,
+		       struct pfs_value **value)
+{
+	struct pfs_records *sources = pfs_links_sources(tree);
+	uint32_t slot = pfs_image_slot(tree, ino);
+	struct pfs_record *record;
+
+	if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED)
+		return -ESTALE;
+	record = *value ? pfs_records_entry(sources, ino) : NULL;
+	if (*value && !record)
+		return -ENOMEM;
+	PFS_TRY(take_columns(tree, slot, taking));
+	if (record)
+		pfs_records_set(sources, record, PFS_TAKE(*value), true);
+	tree->image.flags[slot] &= (uint8_t)~taking->flags_cleared;
+	tree->image.flags[slot] |= taking->flags_set;
+	if (taking->another)
+		pfs_hard_link_leave(tree, slot);
+	pfs_journal_touch(tree, slot);
+	return 0;
+}
+
+int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking *taking)
+{
+	const struct pfs_tree_listener *listener = &tree->listener;
+	struct pfs_value *value PFS_UNREF = NULL;
+	int error;
+
+	if (taking->record) {
+		value = pfs_links_value(taking->record);
+		if (!value)
+			return -ENOMEM;
+	}
+	PFS_TRY(pfs_journal_reserve(tree, 1, value ? value->size : 0, false));
+	if (listener->rights_change && taking->set & RIGHTS)
+		listener->rights_change(listener->arg, ino);
+	pfs_content_lock(tree);
+	(void)pthread_rwlock_wrlock(&tree->lock);
+	error = take_locked(tree, ino, taking, &value);
+	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_content_unlock(tree);
+	if (error)
+		return error;
+	pfs_links_forget(tree, ino);
+	if (listener->changed)
+		listener->changed(listener->arg, ino, NULL);
+	return 0;
+}
+
+void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name)
+{
+	if (tree->listener.changed)
+		tree->listener.changed(tree->listener.arg, parent, name);
+}
+
+void pfs_follow_hold(struct pfs_tree *tree)
+{
+	pfs_journal_hold(tree);
+}
+
+void pfs_follow_let_go(struct pfs_tree *tree)
+{
+	pfs_journal_let_go(tree);
+}
+
+/* ---- folders ---- */
+
+static int put_folders(struct pfs_store *store, const struct pfs_follow_folders *folders)
+{
+	if (folders->root) {
+		uint32_t id;
+
+		PFS_TRY(pfs_store_put_source_root(store, &id, folders->root));
+	}
+	for (size_t i = 0; i < folders->n_dirs; i++)
+		PFS_TRY(pfs_store_put_source_dir(store, &folders->dirs[i]));
+	return 0;
+}
+
+static int write_folders(void *arg, struct pfs_store *store)
+{
+	return put_folders(store, arg);
+}
+
+int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folders *folders)
+{
+	struct pfs_follow_folders copy = *folders;
+	struct pfs_errand errand = {.write = write_folders, .arg = &copy};
+
+	if (!folders->n_dirs && !folders->root)
+		return 0;
+	return pfs_journal_send(tree, &errand);
+}
+
+int pfs_follow_end(struct pfs_tree *tree)
+{
+	PFS_TRY(pfs_tree_sync(tree));
+	pfs_links_forget_ways(tree);
+	return 0;
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# refresh: a store follows the folder that it was imported from.
+. "$(dirname "$0")/../lib.sh"
+
+src=$work/src
+mkdir -p "$src"/{a,b/deep,c/d}
+for name in a/one a/two b/deep/three c/d/four; do echo "$name" >"$src/$name"; done
+ln -s ../a/one "$src/b/soft"
+ln "$src/a/one" "$src/b/hard"
+mkfifo "$src/fifo"
+show='%P|%y|%m|%U|%G|%T@|%l|%s\n'
+source_is() { (cd "$src" && find . -mindepth 1 -printf "$show"); }
+store_is() { primefs find "$store" / -mindepth 1 -printf "$show"; }
+# The sizes of directories are their filesystem's own.
+listing() { "$1" | sed 's/^\([^|]*|d|.*\)|[0-9]*$/\1/' | sort; }
+follows() { is "$1" "$(listing store_is)" "$(listing source_is)"; }
+prime() { primefs resolve "$store" <<<"$1" | cut -f1; }
+field() { sed -n "s/.*\"$1\": *\\([0-9]*\\).*/\\1/p"; }
+refresh() { primefs refresh "$@" "$store" >"$work/said" 2>&1; }
+said() { sed '$d' "$work/said" | sort; }
+
+tagged=0
+setfattr -n user.tag -v mine "$src/a/two" "$src/b/deep" 2>/dev/null && tagged=1
+primefs import "$src" "$store" >/dev/null
+ok 'refreshing at once' refresh -l
+is 'changes nothing' "$(said)" ''
+follows 'and it is the same'
+
+# ---- each kind of change ----
+two=$(prime /a/two) deep=$(prime /b/deep) three=$(prime /b/deep/three) four=$(prime /c/d/four)
+echo new >"$src/a/new"
+rm "$src/a/one"
+mv "$src/a/two" "$src/c/second"
+mv "$src/b/deep" "$src/moved"
+echo more >>"$src/c/d/four"
+chmod 700 "$src/c"
+ln -s nowhere "$src/c/link"
+mkdir -p "$src/fresh/er"
+echo x >"$src/fresh/er/x"
+cp "$store" "$work/before.pfs"
+ok 'a dry run' primefs refresh -n "$store"
+ok 'changes nothing' cmp "$store" "$work/before.pfs"
+ok 'refresh' refresh -l
+is 'says what changed' "$(said)" 'added /a/new
+added /c/link
+added /fresh
+added /fresh/er
+added /fresh/er/x
+changed /b/hard
+changed /c
+changed /c/d/four
+moved /c/second <- /a/two
+moved /moved <- /b/deep
+removed /a/one'
+follows 'the store follows'
+is 'a moved file keeps its prime' "$(prime /c/second)" "$two"
+is 'a moved directory, too' "$(prime /moved)" "$deep"
+is 'and what is in it' "$(prime /moved/three)" "$three"
+is 'a changed file, too' "$(prime /c/d/four)" "$four"
+if ((tagged)); then
+	is 'attributes move with nodes' \
+		"$(primefs query --tsv "$store" "SELECT path FROM nodes WHERE tag = 'mine' ORDER BY path" | tail -n +2 | xargs)" \
+		'/c/second /moved'
+else
+	skip 'attributes: no setfattr here'
+fi
+is 'a name of a file that has others goes' "$(prime /a/one)" -
+check_store
+rm "$work/before.pfs"
+
+# ---- names that change places ----
+echo 1 >"$src/p"
+echo 2 >"$src/q"
+mkdir "$src/out" "$src/out/in"
+echo inner >"$src/out/in/file"
+refresh
+p=$(prime /p) q=$(prime /q) out=$(prime /out) in=$(prime /out/in)
+mv "$src/p" "$src/t" && mv "$src/q" "$src/p" && mv "$src/t" "$src/q"
+mv "$src/out/in" "$src/in" && mv "$src/out" "$src/in/out"
+ok 'names exchanged, a directory turned inside out' refresh -l
+follows 'the store follows'
+is 'by their primes' "$(prime /p) $(prime /q) $(prime /in) $(prime /in/out)" "$q $p $in $out"
+mv "$src/q" "$src/p"
+ok 'a name moved over another' refresh -l
+is 'that one is gone' "$(prime /p)" "$p"
+echo edited >"$src/new" && mv "$src/new" "$src/p"
+ok 'a file written anew, as editors do' refresh -l
+is 'stays the node' "$(prime /p)" "$p"
+rm -r "$src/in" && echo file >"$src/in"
+ok 'a file in place of a directory' refresh -l
+rm "$src/p" && mkdir "$src/p" && touch "$src/p/x"
+ok 'and the other way round' refresh -l
+follows 'the store follows'
+check_store
+
+# ---- what the store has changed stays ----
+four=$(prime /c/d/four)
+primefs query "$store" "UPDATE nodes SET name = 'fourth' WHERE path = '/c/d/four'"
+primefs query "$store" "UPDATE nodes SET mode = mode - 4 WHERE path = '/c/second'"
+primefs query "$store" "DELETE FROM nodes WHERE path = '/moved/three'"
+primefs query "$store" "UPDATE nodes SET path = '/moved/hard' WHERE path = '/b/hard'"
+echo other >"$src/c/d/other"
+echo other >"$src/a/other"
+touch "$src/b"
+ok 'refresh after changes in the store' refresh
+is 'what is kept is said' "$(said)" 'kept /c/d/fourth <- four: renamed in the store
+kept /c/second: attributes changed in the store
+kept /moved/hard <- b/hard: moved in the store
+kept /moved/three: removed in the store'
+is 'the name stays' "$(prime /c/d/fourth)" "$four"
+is 'what was removed stays away' "$(prime /moved/three)" -
+is 'what comes beside it comes' "$(primefs find "$store" /a /c/d -name other | xargs)" '/a/other /c/d/other'
+chmod 600 "$src/c/second"
+echo longer >>"$src/c/d/four"
+refresh -l
+is 'a mode that the source changes follows' "$(primefs find "$store" /c/second -printf %m)" 600
+is 'so does what has another name' "$(primefs find "$store" /c/d/fourth -printf %s)" "$(stat -c %s "$src/c/d/four")"
+rm "$src/c/d/four" "$src/b/hard"
+refresh -l
+is 'what is gone goes, wherever it is' "$(said)" 'kept /moved/three: removed in the store
+removed /c/d/fourth
+removed /moved/hard'
+check_store
+
+# ---- options ----
+rm "$src/c/second"
+ok 'keep' refresh --keep -l
+is 'says what is gone' "$(said | grep '^removed')" 'removed /c/second'
+is 'and marks it' "$(primefs query --tsv "$store" "SELECT path FROM nodes WHERE gone IS NOT NULL" | tail -n +2)" /c/second
+ok 'once' refresh --keep -l
+is 'and no more' "$(said | grep '^removed' || true)" ''
+refresh
+is 'it goes without keep' "$(prime /c/second)" -
+echo 1 >>"$src/a/other"
+echo 2 >>"$src/c/d/other"
+ok 'a path alone' primefs refresh "$store" /c
+is 'that one is followed' "$(primefs find "$store" /c/d/other -printf %s)" "$(stat -c %s "$src/c/d/other")"
+is 'others are not' "$(primefs find "$store" /a/other -printf %s)" 6
+fails_with 'a path that is not there' '/nowhere: No such file' primefs refresh "$store" /nowhere
+mv "$src" "$work/away"
+fails_with 'a folder that is gone' "$src: no longer the folder" primefs refresh "$store"
+mkdir "$src"
+fails_with 'or another one' "$src: no longer the folder" primefs refresh "$store"
+rmdir "$src"
+mv "$work/away" "$src"
+empty_store "$work/paths.pfs"
+fails_with 'a store of paths' 'nothing in it was imported from a folder' primefs refresh "$work/paths.pfs"
+if ((EUID == 0)); then
+	skip 'root may read everything'
+else
+	chmod 0 "$src/moved"
+	exits 'a directory that cannot be read' 1 primefs refresh "$store"
+	chmod 755 "$src/moved"
+fi
+
+# ---- listings are read only where something changed ----
+sleep 3.1
+refresh
+is 'no listing is read when nothing changed' "$(primefs refresh --json "$store" | field listed)" 0
+touch "$src/c/d/another"
+is 'that of a directory that changed is' "$(primefs refresh --json "$store" | field listed)" 1
+echo quick >>"$src/c/d/another"
+ok 'quick' primefs refresh --quick "$store"
+is 'does not look at files' "$(primefs find "$store" /c/d/another -printf %s)" 0
+
+# ---- mounted ----
+if has_fuse; then
+	mount_store
+	ok 'refresh of a mountpoint' primefs refresh "$mnt"
+	is 'a new size is seen' "$(stat -c %s "$mnt/c/d/another")" 6
+	ls "$mnt/a" >/dev/null
+	echo seen >"$src/a/seen"
+	mkdir "$src/a/dir"
+	mv "$src/c/d" "$src/a/dir/d"
+	ok 'and again, by the store' primefs refresh "$store"
+	is 'new files are read at once' "$(cat "$mnt/a/seen")" seen
+	is 'in moved directories, too' "$(cat "$mnt/a/dir/d/another")" quick
+	ok 'nothing is left where it was' test ! -e "$mnt/c/d"
+	rm "$src/a/seen"
+	primefs refresh "$store" >/dev/null
+	ok 'what is gone is not seen' test ! -e "$mnt/a/seen"
+	unmount_store
+	check_store
+else
+	skip 'mounted: no FUSE'
+fi
+
+# ---- random changes ----
+rm -rf "$store" "${src:?}"/*
+for i in 1 2 3; do mkdir -p "$src/$i/$i" && echo "$i" >"$src/$i/file"; done
+RANDOM=${SEED:=$((RANDOM))}
+echo "seed $SEED"
+pick() { # a path below the source, of that type
+	local all
+	mapfile -t all < <(cd "$src" && find . -mindepth 1 "$@" -printf '%P\n')
+	echo "${all[RANDOM % ${#all[@]}]}"
+}
+change() {
+	local dir file other
+	mkdir -p "$src/always" # there is something of each type
+	[[ -e $src/always/file ]] || echo x >"$src/always/file"
+	dir=$src/$(pick -type d) file=$src/$(pick -type f) other=$src/$(pick)
+	case $((RANDOM % 14)) in
+	0) echo "$RANDOM" >"$dir/n$RANDOM" ;;
+	1) mkdir "$dir/d$RANDOM" && echo x >"$dir/y$RANDOM" ;;
+	2) echo more >>"$file" ;;
+	3) mv "$file" "$dir/m$RANDOM" ;;
+	4) mv "$other" "$dir/m$RANDOM" ;;
+	5) mv -f "$file" "$src/$(pick -type f)" ;;
+	6) chmod $((600 + RANDOM % 8)) "$file" ;;
+	7) chmod 7$((RANDOM % 8))$((RANDOM % 8)) "$dir" ;;
+	8) touch -d '2001-02-03 04:05:06' "$other" ;;
+	9) ln "$file" "$dir/l$RANDOM" ;;
+	10) ln -s "$RANDOM" "$dir/s$RANDOM" ;;
+	11) rm -rf "$other" ;;
+	12) cp "$file" "$src/tmp" && mv -f "$src/tmp" "$file" ;;
+	13) mv "$other" "$src/t" && mv "$file" "$other" && mv "$src/t" "$file" ;;
+	esac
+}
+primefs import "$src" "$store" >/dev/null
+rounds=$((PFS_LONG ? 10000 : 25)) bad=0
+for ((round = 0; round < rounds && !bad; round++)); do
+	for ((i = RANDOM % 12; i >= 0; i--)); do change 2>/dev/null || true; done
+	refresh || bad=1
+	if [[ $(listing store_is) != "$(listing source_is)" ]]; then
+		bad=1
+		cat "$work/said"
+		diff <(listing store_is) <(listing source_is) || true
+	fi
+done
+is 'the store is the source after each of many random changes' "$bad" 0
+ok 'nothing is kept or left to do' bash -c "primefs refresh '$store' | grep -q ': 0 added, 0 removed, 0 moved, 0 changed, 0 kept'"
+check_store

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs refresh - what came with a folder is brought up to date with it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "tools/client/answer.h"
+#include "tools/cmd.h"
+#include "tools/refresh/refresh.h"
+
+enum { QUICK, KEEP, DRY_RUN, CROSS_MOUNTS, LIST, JSON };
+static const struct pfs_cmd_option options[] = {
+	[QUICK] = {"quick", 'q', NULL, "look at directories alone, and at files where one changed"},
+	[KEEP] = {"keep", 'k', NULL, "keep what is gone, with the attribute gone: since when"},
+	[DRY_RUN] = {"dry-run", 'n', NULL, "change nothing; say what would change"},
+	[CROSS_MOUNTS] = {"cross-mounts", 0, NULL, "go into other filesystems, too"},
+	[LIST] = {"list", 'l', NULL, "print each node that changes"},
+	[JSON] = {"json", 0, NULL, "print an object"},
+	{0},
+};
+static const struct pfs_cmd command = {
+	"refresh",
+	"STORE [PATH...]",
+	"Brings what was imported from a folder up to date with it.",
+	options,
+	"What has moved keeps its inode number, attributes and saved queries.  What the store\n"
+	"has changed stays, and is listed.  PATH is absolute in the store; default: everything.\n"
+	"A mounted store, or its mountpoint, is refreshed by the daemon that serves it.\n"
+	"Exit status: 1 when something could not be read, and stayed as it was.",
+};
+
+static const char *const names[PFS_REFRESH_EVENTS] = {
+	[PFS_REFRESH_ADDED] = "added",	     [PFS_REFRESH_REMOVED] = "removed",
+	[PFS_REFRESH_MOVED] = "moved",	     [PFS_REFRESH_CHANGED] = "changed",
+	[PFS_REFRESH_KEPT] = "kept",	     [PFS_REFRESH_UNREAD] = "unread",
+};
+
+/* ---- answering: words are "refresh", options, "--", paths ---- */
+
+struct request {
+	struct pfs_reply *reply;
+	bool wanted[JSON + 1];
+	const char *const *paths;
+	size_t n_paths;
+	struct pfs_json json;
+};
+
+static bool find_option(size_t *which, const char *name)
+{
+	for (*which = 0; options[*which].name; ++*which)
+		if (strcmp(options[*which].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* False: words that this program does not know, from another version of it. */
+static bool parse(struct request *request, const char *const *words, size_t n)
+{
+	size_t i = 1, which;
+
+	for (; i < n && strcmp(words[i], "--") != 0; i++) {
+		if (!find_option(&which, words[i]))
+			return false;
+		request->wanted[which] = true;
+	}
+	if (i >= n)
+		return false;
+	request->paths = words + i + 1;
+	request->n_paths = n - i - 1;
+	return true;
+}
+
+static int print_event(struct request *request, enum pfs_refresh_event event, const char *path,
+		       const char *from, const char *why)
+{
+	const char *arrow = from ? " <- " : "", *colon = why ? ": " : "";
+
+	return pfs_reply_print(request->reply, "%s %s%s%s%s%s\n", names[event], path, arrow,
+			       from ? from : "", colon, why ? why : "");
+}
+
+static void add_event(struct request *request, enum pfs_refresh_event event, const char *path,
+		      const char *from, const char *why)
+{
+	struct pfs_json *json = &request->json;
+
+	pfs_json_open(json, NULL, '{');
+	pfs_json_string(json, "what", names[event]);
+	pfs_json_bytes(json, "path", path, strlen(path));
+	if (from)
+		pfs_json_bytes(json, "from", from, strlen(from));
+	if (why)
+		pfs_json_string(json, "why", why);
+	pfs_json_close(json, '}');
+}
+
+static int take_event(void *arg, enum pfs_refresh_event event, const char *path, const char *from,
+		      const char *why)
+{
+	struct request *request = arg;
+
+	if (!request->wanted[LIST] && !request->wanted[DRY_RUN] && event != PFS_REFRESH_KEPT &&
+	    event != PFS_REFRESH_UNREAD)
+		return 0;
+	if (!request->wanted[JSON])
+		return print_event(request, event, path, from, why);
+	add_event(request, event, path, from, why);
+	return ferror(request->json.out) ? -ENOMEM : 0;
+}
+
+static bool is_gone(void *arg)
+{
+	const struct request *request = arg;
+
+	return pfs_reply_gone(request->reply);
+}
+
+static int explain(struct pfs_reply *reply, const struct pfs_answered *answered, int error,
+		   const char *why)
+{
+	switch (error) {
+	case -EPERM:
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "%s: its word about where originals are is not to be trusted, "
+				      "or it is mounted with -o links=no; if you trust it, run "
+				      "primefs import --trust on it",
+				      answered->store);
+	case -ENODATA:
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "%s: nothing in it was imported from a folder whose files are "
+				      "linked; import it again",
+				      answered->store);
+	case -ESTALE:
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "%s: no longer the folder that was imported; bring it back, "
+				      "then refresh, or import again",
+				      why);
+	case -EROFS:
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "%s: read-only, or changes cannot be written; mount it for "
+				      "writing",
+				      answered->store);
+	default:
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: refreshing: %s", answered->store,
+				      strerror(-error));
+	}
+}
+
+static int resolve(const struct pfs_answered *answered, const struct request *request, uint64_t *inos)
+{
+	for (size_t i = 0; i < request->n_paths; i++) {
+		int error = pfs_tree_resolve(answered->tree, &inos[i], request->paths[i]);
+
+		if (error)
+			return pfs_reply_fail(request->reply, PFS_EXIT_FAILURE, "%s: %s in the store",
+					      request->paths[i], strerror(-error));
+	}
+	return PFS_EXIT_OK;
+}
+
+static double seconds_since(const struct timespec *start)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+}
+
+static int print_report(struct request *request, const struct pfs_answered *answered,
+			const struct pfs_refresh_report *report, double seconds)
+{
+	const uint64_t *count = report->count;
+
+	return pfs_reply_print(
+		request->reply,
+		"%s: %llu added, %llu removed, %llu moved, %llu changed, %llu kept%s in %.2f s\n",
+		answered->store, (unsigned long long)count[PFS_REFRESH_ADDED],
+		(unsigned long long)count[PFS_REFRESH_REMOVED],
+		(unsigned long long)count[PFS_REFRESH_MOVED],
+		(unsigned long long)count[PFS_REFRESH_CHANGED],
+		(unsigned long long)count[PFS_REFRESH_KEPT],
+		request->wanted[DRY_RUN] ? "; nothing was changed,"
+		: request->wanted[QUICK] ? "; files were not looked at,"
+					 : "",
+		seconds);
+}
+
+static void end_json(struct request *request, const struct pfs_refresh_report *report, double seconds)
+{
+	struct pfs_json *json = &request->json;
+
+	pfs_json_close(json, ']');
+	for (int event = 0; event < PFS_REFRESH_EVENTS; event++)
+		pfs_json_u64(json, names[event], report->count[event]);
+	pfs_json_u64(json, "looked_at", report->looked_at);
+	pfs_json_u64(json, "listed", report->listed);
+	pfs_json_bool(json, "quick", request->wanted[QUICK]);
+	pfs_json_bool(json, "dry_run", request->wanted[DRY_RUN]);
+	pfs_json_real(json, "seconds", seconds);
+	pfs_json_close(json, '}');
+}
+
+static int refresh(const struct pfs_answered *answered, struct request *request, const uint64_t *inos)
+{
+	const struct pfs_refresh_options how = {
+		.store = answered->store,
+		.inos = inos,
+		.n_inos = request->n_paths,
+		.quick = request->wanted[QUICK],
+		.keep = request->wanted[KEEP],
+		.dry_run = request->wanted[DRY_RUN],
+		.cross_mounts = request->wanted[CROSS_MOUNTS],
+		.event = take_event,
+		.gone = is_gone,
+		.arg = request,
+	};
+	struct pfs_refresh_report report;
+	char why[PATH_MAX] = "";
+	struct timespec start;
+	int error;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &start);
+	if (request->wanted[JSON]) {
+		pfs_json_open(&request->json, NULL, '{');
+		pfs_json_open(&request->json, "entries", '[');
+	}
+	error = pfs_refresh(answered->tree, &how, &report, why, sizeof(why));
+	if (error)
+		return explain(request->reply, answered, error, why);
+	if (request->wanted[JSON])
+		end_json(request, &report, seconds_since(&start));
+	else
+		error = print_report(request, answered, &report, seconds_since(&start));
+	if (error)
+		return explain(request->reply, answered, error, why);
+	return report.count[PFS_REFRESH_UNREAD] ? PFS_EXIT_NO : PFS_EXIT_OK;
+}
+
+int pfs_answer_refresh(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
+{
+	const struct pfs_answered *answered = arg;
+	struct request request = {.reply = reply};
+	uint64_t *inos PFS_FREE = NULL;
+	char *text PFS_FREE = NULL;
+	size_t size = 0;
+	int status, error = 0;
+
+	if (!parse(&request, words, n))
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "the daemon of the mounted store is another version and does "
+				      "not understand; mount again");
+	inos = calloc(request.n_paths + 1, sizeof(*inos));
+	request.json.out = open_memstream(&text, &size);
+	if (!inos || !request.json.out) {
+		if (request.json.out)
+			(void)fclose(request.json.out);
+		return explain(reply, answered, -ENOMEM, "");
+	}
+	status = resolve(answered, &request, inos);
+	if (!status)
+		status = refresh(answered, &request, inos);
+	if (fclose(request.json.out))
+		return explain(reply, answered, -ENOMEM, "");
+	if (status != PFS_EXIT_FAILURE)
+		error = pfs_reply_write(reply, text, size);
+	return error ? explain(reply, answered, error, "") : status;
+}
+
+/* ---- asking ---- */
+
+int pfs_cmd_refresh(int argc, char **argv)
+{
+	const char **words PFS_FREE = calloc((size_t)argc + JSON + 4, sizeof(*words));
+	bool wanted[JSON + 1] = {false};
+	struct pfs_cmd_args args;
+	size_t n = 0;
+	int option;
+
+	if (!words)
+		return pfs_cmd_fail("refresh", "no memory");
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0)
+		wanted[option] = true;
+	if (pfs_cmd_end(&args, 1, -1))
+		return args.status;
+	words[n++] = "refresh";
+	for (option = QUICK; option <= JSON; option++)
+		if (wanted[option])
+			words[n++] = options[option].name;
+	words[n++] = "--";
+	for (int i = 1; i < args.n_operands; i++)
+		words[n++] = args.operands[i];
+	return pfs_answer(args.operands[0], words, n);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* The roots, one after the other: what is compared, what is told, what is done. */
+#include "tools/refresh/refresh.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/refresh/refresh_impl.h"
+
+/* ---- where a root is in the store ---- */
+
+/* A node whose path in the store ends as the one in the source is below where the root was put. */
+static int find_root(void *arg, uint64_t ino, const struct pfs_source_record *record)
+{
+	struct pfs_refresh *refresh = arg;
+	char *path PFS_FREE = NULL;
+	size_t len, end;
+	int error;
+
+	if (record->root != refresh->root.id)
+		return 0;
+	if (!record->path_len) {
+		refresh->root_ino = ino;
+		return 1;
+	}
+	error = pfs_tree_path(refresh->tree, &path, ino);
+	if (error)
+		return error == -ESTALE ? 0 : error;
+	len = strlen(path);
+	end = record->path_len;
+	if (len <= end || memcmp(path + len - end, record->path, end) != 0 ||
+	    path[len - end - 1] != '/')
+		return 0;
+	path[len - end - (len - end > 1)] = 0;
+	error = pfs_tree_resolve(refresh->tree, &refresh->root_ino, path);
+	return error ? error : 1;
+}
+
+/* ---- where to begin ---- */
+
+static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
+{
+	struct pfs_source_record record;
+	struct pfs_follower node;
+	struct pfs_place *place;
+	char path[PATH_MAX];
+	int error;
+
+	PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
+	error = pfs_follow_record(refresh->tree, &record, path, ino);
+	if (error || record.root != refresh->root.id)
+		return error == -ENOENT ? 0 : error;
+	if (!S_ISDIR(node.attr.st_mode)) { /* with what is beside it */
+		char *slash = strrchr(path, '/');
+
+		*(slash ? slash : path) = 0;
+		ino = pfs_follow_parent(refresh->tree, ino);
+	}
+	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	place->ino = ino;
+	place->flat = !S_ISDIR(node.attr.st_mode);
+	return 0;
+}
+
+static int begin(struct pfs_refresh *refresh)
+{
+	const struct pfs_refresh_options *options = refresh->options;
+	struct pfs_place *place;
+
+	for (size_t i = 0; i < options->n_inos; i++) {
+		if (options->inos[i] == refresh->root_ino)
+			break;
+		PFS_TRY(begin_at(refresh, options->inos[i]));
+		if (i + 1 == options->n_inos)
+			return 0;
+	}
+	if (options->n_inos && refresh->todo)
+		return 0;
+	PFS_TRY(pfs_refresh_place(refresh, &place, "", NULL));
+	place->ino = refresh->root_ino;
+	return 0;
+}
+
+/* ---- telling what is going to be done ---- */
+
+static int tell_found(struct pfs_refresh *refresh, const struct pfs_found *found)
+{
+	char *from PFS_FREE = NULL;
+
+	switch (found->kind) {
+	case PFS_FOUND_NEW:
+		return pfs_refresh_tell_found(refresh, PFS_REFRESH_ADDED, found, NULL);
+	case PFS_FOUND_MOVED:
+		PFS_TRY(pfs_tree_path(refresh->tree, &from, found->ino));
+		return pfs_refresh_tell_found(refresh, PFS_REFRESH_MOVED, found, from);
+	case PFS_FOUND_CHANGED:
+		if (found->silent || found->as)
+			return 0;
+		return pfs_refresh_tell(refresh, PFS_REFRESH_CHANGED, found->ino, NULL, NULL, NULL);
+	case PFS_FOUND_LEFT:
+		break;
+	}
+	return 0;
+}
+
+static int compare_inos(const void *a, const void *b)
+{
+	const struct pfs_gone *const *x = a, *const *y = b;
+
+	return ((*x)->by_prime.prime > (*y)->by_prime.prime) -
+	       ((*x)->by_prime.prime < (*y)->by_prime.prime);
+}
+
+/* Directories first, as their primes are the smaller ones. */
+static int tell_gone(struct pfs_refresh *refresh)
+{
+	const struct pfs_byprime_table *table = &refresh->gone;
+	const struct pfs_gone **list PFS_FREE = 
+		calloc(PFS_MAX(table->count, 1), sizeof(struct pfs_gone *));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < PFS_MAX(table->size, 1); i++) {
+		const struct pfs_byprime *at = table->chains ? table->chains[i] : table->only;
+
+		for (; at; at = at->next) {
+			const struct pfs_gone *gone = (const struct pfs_gone *)at;
+
+			if (!gone->present && !gone->claimed)
+				list[n++] = gone;
+		}
+	}
+	qsort((void *)list, n, sizeof(struct pfs_gone *), compare_inos);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t ino = list[i]->by_prime.prime;
+
+		if (refresh->options->keep &&
+		    pfs_tree_getxattr(refresh->tree, NULL, 0, ino, PFS_REFRESH_GONE) >= 0)
+			continue; /* told before */
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_REMOVED, ino, NULL, NULL, NULL));
+	}
+	return 0;
+}
+
+static int tell_all(struct pfs_refresh *refresh)
+{
+	for (const struct pfs_found *found = refresh->found; found; found = found->following)
+		PFS_TRY(tell_found(refresh, found));
+	return tell_gone(refresh);
+}
+
+/* ---- a root ---- */
+
+/* What it takes to follow originals has changed, or was not known when the store was made. */
+static int compare_root(struct pfs_refresh *refresh, struct pfs_source_root *record)
+{
+	struct pfs_crawl_batch *batch;
+	struct pfs_place *place;
+	const struct stat *now;
+	int fd;
+
+	PFS_TRY(pfs_refresh_place(refresh, &place, "", NULL));
+	refresh->todo = place->next;
+	PFS_TRY(pfs_crawl_look_enter(refresh->look, &fd, place->dir));
+	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, NULL));
+	pfs_crawl_look_leave(refresh->look);
+	pfs_refresh_place_free(place);
+	if (!batch)
+		return -ESTALE;
+	now = &batch->entries[0].attr;
+	if (!record->has_rights || record->mode != now->st_mode || record->uid != now->st_uid ||
+	    record->gid != now->st_gid) {
+		record->has_rights = true;
+		record->mode = now->st_mode;
+		record->uid = now->st_uid;
+		record->gid = now->st_gid;
+		pfs_crawl_mark(batch, &record->mark, &batch->entries[0]);
+		refresh->root_record = record;
+	}
+	pfs_crawl_look_free(batch);
+	return 0;
+}
+
+static int refresh_compared(struct pfs_refresh *refresh)
+{
+	PFS_TRY(begin(refresh));
+	PFS_TRY(pfs_refresh_walk(refresh));
+	PFS_TRY(pfs_refresh_match(refresh));
+	PFS_TRY(tell_all(refresh));
+	return refresh->options->dry_run ? 0 : pfs_refresh_apply(refresh);
+}
+
+static int problem(void *arg, const char *path, const char *what)
+{
+	struct pfs_refresh *refresh = arg;
+	const struct pfs_refresh_options *options = refresh->options;
+
+	refresh->report->count[PFS_REFRESH_UNREAD]++;
+	return options->event ? options->event(options->arg, PFS_REFRESH_UNREAD, path, NULL, what)
+			      : 0;
+}
+
+static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
+{
+	struct pfs_source_root record;
+	char path[PATH_MAX];
+	const struct pfs_crawl_options options = {
+		.root = path,
+		.cross_mounts = refresh->options->cross_mounts,
+		.marks = true,
+		.store = refresh->store,
+		.problem = problem,
+		.arg = refresh,
+	};
+	int error;
+
+	PFS_TRY(pfs_follow_root_record(refresh->tree, &record, path, refresh->root.id));
+	if (refresh->root.fd < 0) {
+		(void)snprintf(why, why_size, "%s", path);
+		return -ESTALE;
+	}
+	error = pfs_follow_find(refresh->tree, find_root, refresh);
+	if (error != 1)
+		return error; /* nothing of it is left */
+	error = pfs_crawl_look_open(&refresh->look, &options);
+	if (!error)
+		error = compare_root(refresh, &record);
+	if (!error)
+		error = refresh_compared(refresh);
+	pfs_refresh_finish(refresh);
+	pfs_crawl_look_close(refresh->look);
+	return error;
+}
+
+int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
+		struct pfs_refresh_report *report, char *why, size_t why_size)
+{
+	struct pfs_original_root root;
+	size_t n = 0;
+
+	*report = (struct pfs_refresh_report){.looked_at = 0};
+	if (!pfs_follow_root(tree, &root, 0))
+		return -ENODATA;
+	PFS_TRY(pfs_follow_allowed(tree));
+	for (; pfs_follow_root(tree, &root, n); n++) {
+		struct pfs_refresh refresh = {
+			.tree = tree,
+			.options = options,
+			.report = report,
+			.root = root,
+			.store = options->store,
+		};
+
+		refresh.kept_end = &refresh.kept;
+		refresh.found_end = &refresh.found;
+		PFS_TRY(refresh_root(&refresh, why, why_size));
+	}
+	return 0;
+}

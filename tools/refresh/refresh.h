@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/refresh/refresh.h - brings the nodes that came with a folder up to date with it.
+ *
+ * Everything is compared first, and nothing changed until all is known: so what has moved is told from
+ * what has gone.  A directory's listing is read only if its times say that it changed, or cannot say.
+ * What was found is then made so: moves and new directories as one group, then directory by directory, each
+ * as a group, whose times come last.  Whatever is interrupted finds the directories that are left to do.
+ *
+ * What was changed in the store (content, names, attributes) stays; mode, owner and times follow where the
+ * source has changed them. */
+#ifndef PFS_TOOLS_REFRESH_REFRESH_H
+#define PFS_TOOLS_REFRESH_REFRESH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "fs/tree/tree.h"
+
+enum pfs_refresh_event {
+	PFS_REFRESH_ADDED,
+	PFS_REFRESH_REMOVED, /* or, with keep, marked */
+	PFS_REFRESH_MOVED,
+	PFS_REFRESH_CHANGED,
+	PFS_REFRESH_KEPT,   /* the store has it otherwise, of its own */
+	PFS_REFRESH_UNREAD, /* it could not be looked at, and stays as it was */
+	PFS_REFRESH_EVENTS
+};
+
+#define PFS_REFRESH_GONE "user.gone" /* with keep: since when */
+
+struct pfs_refresh_options {
+	const char *store; /* its path: it, and files of its, are passed over */
+	const uint64_t *inos; /* of nodes that are refreshed with all below; none: everything */
+	size_t n_inos;
+	bool quick;	   /* files are not looked at where their directory is as it was */
+	bool keep;	   /* what is gone stays, with an attribute `gone` that says since when */
+	bool dry_run;	   /* changes nothing */
+	bool cross_mounts; /* goes into other filesystems */
+	/* Told of each node once; path and from are the store's.  from: of what moved, where it was; why: of what
+	 * is kept or unread.  Not 0: stop, and hand it up. */
+	int (*event)(void *arg, enum pfs_refresh_event event, const char *path, const char *from,
+		     const char *why);
+	bool (*gone)(void *arg); /* nobody waits any more: -ECANCELED, nothing has changed */
+	void *arg;
+};
+
+struct pfs_refresh_report {
+	uint64_t count[PFS_REFRESH_EVENTS];
+	uint64_t looked_at; /* entries of the source */
+	uint64_t listed;    /* directories whose listing was read */
+};
+
+/* -EPERM: originals are not followed (pfs_tree_links_refused); -ENODATA: nothing in the store came with a folder
+ * whose files are linked; -ESTALE: the folder is gone, or another one, whose path is in why; else what
+ * reading the source and changing the tree say. */
+PFS_MUST_CHECK int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
+			       struct pfs_refresh_report *report, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* What each directory takes over: what goes first, then what comes, its own times last. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/change/change.h"
+#include "tools/refresh/refresh_impl.h"
+
+/* ---- records ---- */
+
+static struct pfs_time time_of(struct timespec time)
+{
+	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
+}
+
+/* The path of what was found in the source.  false: longer than a record has. */
+static bool path_of(char out[PATH_MAX], const struct pfs_found *found, size_t *len)
+{
+	const struct pfs_crawl_dir *dir = found->place->dir;
+	const char *slash = dir->path_len && *found->name ? "/" : "";
+	int size = snprintf(out, PATH_MAX, "%s%s%s", dir->path, slash, found->name);
+
+	*len = (size_t)size;
+	return size < PATH_MAX;
+}
+
+static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
+					  const struct pfs_found *found, const char *path, size_t len)
+{
+	const struct stat *attr = &found->entry->attr;
+	struct pfs_source_record record = {
+		.prime = found->ino,
+		.root = refresh->root.id,
+		.path = path,
+		.path_len = len,
+		.dev = pfs_refresh_dev(refresh, attr->st_dev),
+		.ino = attr->st_ino,
+		.size = attr->st_size,
+		.mtime = time_of(attr->st_mtim),
+		.ctime = time_of(attr->st_ctim),
+		.mode = attr->st_mode,
+		.uid = attr->st_uid,
+		.gid = attr->st_gid,
+	};
+
+	pfs_crawl_mark(found->batch, &record.mark, found->entry);
+	return record;
+}
+
+/* ---- folders on the way to originals ---- */
+
+static int add_folder(const struct pfs_refresh *refresh, struct pfs_source_dir **dirs, size_t *n,
+		      size_t *capacity, const struct pfs_found *found)
+{
+	struct pfs_source_dir *dir;
+	struct pfs_source_record record;
+	char path[PATH_MAX], *copy;
+	size_t len;
+
+	if (!S_ISDIR(found->entry->attr.st_mode) || found->kind == PFS_FOUND_LEFT ||
+	    !path_of(path, found, &len) || !len)
+		return 0;
+	PFS_TRY(pfs_grow(dirs, capacity, *n + 1, sizeof(**dirs)));
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	record = record_of(refresh, found, copy, len);
+	dir = &(*dirs)[(*n)++];
+	*dir = (struct pfs_source_dir){
+		.root = record.root,
+		.path = copy,
+		.path_len = len,
+		.dev = record.dev,
+		.ino = record.ino,
+		.mark = record.mark,
+		.mode = record.mode,
+		.uid = record.uid,
+		.gid = record.gid,
+	};
+	return 0;
+}
+
+/* Before anything is linked below them. */
+static int put_folders(struct pfs_refresh *refresh)
+{
+	struct pfs_source_dir *dirs = NULL;
+	const struct pfs_found *found;
+	size_t n = 0, capacity = 0;
+	int error = 0;
+
+	for (found = refresh->found; found && !error; found = found->following)
+		error = add_folder(refresh, &dirs, &n, &capacity, found);
+	if (!error) {
+		const struct pfs_follow_folders folders = {dirs, n, refresh->root_record};
+
+		error = pfs_follow_put_folders(refresh->tree, &folders);
+	}
+	while (n)
+		free((void *)dirs[--n].path);
+	free(dirs);
+	return error;
+}
+
+/* ---- what goes ---- */
+
+/* A node below one that goes, the one that it lies in before it. */
+struct below {
+	uint64_t ino;
+	size_t above; /* index; its own at the top */
+	bool stays;
+};
+
+static int list_below(struct pfs_refresh *refresh, struct below **out, size_t *n, uint64_t top)
+{
+	struct pfs_followers children = {.n = 0};
+	size_t capacity = 0;
+	int error = pfs_grow(out, &capacity, 1, sizeof(**out));
+
+	if (!error)
+		(*out)[(*n)++] = (struct below){.ino = top};
+	for (size_t i = 0; i < *n && !error; i++) {
+		error = pfs_follow_list(refresh->tree, &children, (*out)[i].ino);
+		if (error == -ENOTDIR) {
+			error = 0;
+			continue;
+		}
+		for (size_t j = 0; j < children.n && !error; j++) {
+			error = pfs_grow(out, &capacity, *n + 1, sizeof(**out));
+			if (!error)
+				(*out)[(*n)++] = (struct below){.ino = children.list[j].ino,
+								.above = i};
+		}
+	}
+	pfs_followers_finish(&children);
+	return error;
+}
+
+/* The store's own, what the store has moved there, and what that lies in, stay. */
+static void find_staying(struct pfs_refresh *refresh, struct below *list, size_t n)
+{
+	for (size_t i = n; i-- > 0;) {
+		const struct pfs_gone *gone = pfs_refresh_find(refresh, list[i].ino);
+
+		if (!gone || gone->present || gone->claimed)
+			list[i].stays = true;
+		if (list[i].stays)
+			list[list[i].above].stays = true;
+	}
+}
+
+static int mark_gone(struct pfs_refresh *refresh, const struct below *list, size_t n)
+{
+	time_t now = time(NULL);
+	char text[64];
+	struct tm utc;
+
+	(void)gmtime_r(&now, &utc);
+	(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+	for (size_t i = 0; i < n; i++) {
+		int error = list[i].stays ? 0
+					  : pfs_tree_setxattr(refresh->tree, list[i].ino, PFS_REFRESH_GONE, text,
+							      strlen(text), XATTR_CREATE);
+
+		/* marked before; or a symlink, which has no attributes */
+		if (error && error != -EEXIST && error != -EPERM && error != -ESTALE)
+			return error;
+	}
+	return 0;
+}
+
+static int remove_listed(struct pfs_refresh *refresh, const struct below *list, size_t n)
+{
+	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
+	struct pfs_change_set set = {.kind = PFS_CHANGE_REMOVE};
+	char why[512];
+	int error = pfs_grow(&set.list, &set.capacity, n, sizeof(*set.list));
+
+	for (size_t i = 0; i < n && !error; i++)
+		if (!list[i].stays)
+			set.list[set.n++] = (struct pfs_change){.ino = list[i].ino};
+	if (!error && set.n)
+		error = pfs_tree_change(refresh->tree, &set, pfs_follow_epoch(refresh->tree), &caller,
+					why, sizeof(why));
+	pfs_change_set_finish(&set);
+	/* somebody is changing it: it stays until the next refresh */
+	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;
+}
+
+static int remove_gone(struct pfs_refresh *refresh, const struct pfs_gone *gone)
+{
+	for (; gone; gone = gone->next) {
+		struct below *list = NULL;
+		size_t n = 0;
+		int error;
+
+		if (gone->present || gone->claimed)
+			continue;
+		error = list_below(refresh, &list, &n, gone->by_prime.prime);
+		if (!error) {
+			find_staying(refresh, list, n);
+			error = refresh->options->keep ? mark_gone(refresh, list, n)
+						       : remove_listed(refresh, list, n);
+		}
+		free(list);
+		if (error && error != -ESTALE)
+			return error;
+	}
+	return 0;
+}
+
+/* ---- what comes ---- */
+
+static int set_attributes(struct pfs_refresh *refresh, const struct pfs_found *found)
+{
+	size_t at = found->entry->attrs;
+
+	for (uint32_t i = 0; i < found->entry->n_attrs; i++) {
+		char name[PFS_ATTR_NAME_MAX + 6];
+		struct pfs_crawl_attr attr;
+		int error;
+
+		pfs_crawl_attr(found->batch, &attr, &at);
+		(void)snprintf(name, sizeof(name), "user.%.*s", (int)attr.name_len, attr.name);
+		error = pfs_tree_setxattr(refresh->tree, found->ino, name, attr.value,
+					  attr.value_len, 0);
+		if (error == -ENOSPC || error == -EROFS || error == -ENOMEM)
+			return error;
+	}
+	return 0;
+}
+
+/* A node of another kind than a directory. */
+static int make_node(struct pfs_refresh *refresh, struct pfs_found *found)
+{
+	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
+	const struct pfs_crawl_entry *entry = found->entry;
+	const char *name = pfs_refresh_name(found->name);
+	char target[PATH_MAX];
+	struct pfs_entry made;
+	int error;
+
+	if (S_ISLNK(entry->attr.st_mode)) {
+		memcpy(target, found->batch->bytes + entry->target, entry->target_len);
+		target[entry->target_len] = 0;
+		error = pfs_tree_symlink(refresh->tree, &made, found->place->ino, name, target,
+					 &caller);
+	} else {
+		error = pfs_tree_make(refresh->tree, &made, found->place->ino, name,
+				      entry->attr.st_mode, entry->attr.st_rdev, &caller);
+	}
+	if (error == -EEXIST || error == -ENOENT || error == -ESTALE) {
+		found->kind = PFS_FOUND_LEFT;
+		return 0;
+	}
+	if (error)
+		return error;
+	found->ino = made.attr.st_ino;
+	pfs_tree_forget(refresh->tree, found->ino, 1);
+	pfs_follow_tell(refresh->tree, found->place->ino, name);
+	return 0;
+}
+
+/* The node becomes what the entry is. */
+static int take(struct pfs_refresh *refresh, const struct pfs_found *found)
+{
+	const struct stat *attr = &found->entry->attr;
+	bool is_new = found->kind == PFS_FOUND_NEW, is_file = S_ISREG(attr->st_mode);
+	struct pfs_source_record record;
+	struct pfs_taking taking = {.attr = attr, .set = found->set, .another = found->another};
+	char path[PATH_MAX];
+	size_t len;
+	int error;
+
+	if (path_of(path, found, &len)) {
+		record = record_of(refresh, found, path, len);
+		taking.record = &record;
+		taking.flags_set = is_new && is_file ? PFS_NODE_LINKED : 0;
+	} else if (is_new && is_file) {
+		taking.flags_set = PFS_NODE_NODATA;
+	}
+	if (S_ISDIR(attr->st_mode))
+		taking.flags_cleared = PFS_NODE_SETTLED;
+	if (S_ISDIR(attr->st_mode) && found->entry->settled)
+		taking.flags_set |= PFS_NODE_SETTLED;
+	if (is_new || found->another)
+		PFS_TRY(set_attributes(refresh, found));
+	if (!is_new)
+		error = pfs_tree_removexattr(refresh->tree, found->ino, PFS_REFRESH_GONE);
+	else
+		error = 0;
+	if (error && error != -ENODATA && error != -EPERM && error != -ESTALE)
+		return error;
+	error = pfs_follow_take(refresh->tree, found->ino, &taking);
+	return error == -ESTALE ? 0 : error; /* removed meanwhile */
+}
+
+static int take_found(struct pfs_refresh *refresh, struct pfs_found *found)
+{
+	bool directory = S_ISDIR(found->entry->attr.st_mode);
+
+	if (found->kind == PFS_FOUND_NEW && !directory)
+		PFS_TRY(make_node(refresh, found));
+	/* a directory that was walked takes its own over when all in it is there */
+	if (found->kind == PFS_FOUND_LEFT || (directory && found->as) || !found->ino)
+		return 0;
+	return take(refresh, found);
+}
+
+/* Its times are not the source's yet: the next refresh looks again. */
+static int restore_times(struct pfs_refresh *refresh, const struct pfs_place *place)
+{
+	const struct pfs_taking taking = {
+		.attr = &place->before,
+		.set = PFS_SET_MTIME | PFS_SET_CTIME,
+	};
+	int error = 0;
+
+	if (place->before.st_mode && !place->touched)
+		error = pfs_follow_take(refresh->tree, place->ino, &taking);
+	return error == -ESTALE ? 0 : error;
+}
+
+static int take_own(struct pfs_refresh *refresh, struct pfs_place *place)
+{
+	struct pfs_found *own = place->own;
+
+	if (!own || own->kind == PFS_FOUND_LEFT || !own->ino)
+		return restore_times(refresh, place);
+	if (place->touched && !own->another)
+		own->set &= ~(unsigned)(PFS_SET_MTIME | PFS_SET_CTIME);
+	else
+		own->set |= PFS_SET_MTIME | PFS_SET_CTIME;
+	return take(refresh, own);
+}
+
+static int apply_place(struct pfs_refresh *refresh, struct pfs_place *place)
+{
+	PFS_TRY(remove_gone(refresh, place->gone));
+	if (!place->ino)
+		return 0;
+	for (struct pfs_found *found = place->found; found; found = found->next)
+		PFS_TRY(take_found(refresh, found));
+	return take_own(refresh, place);
+}
+
+int pfs_refresh_apply(struct pfs_refresh *refresh)
+{
+	int error = put_folders(refresh);
+
+	if (!error)
+		error = pfs_refresh_move(refresh);
+	for (struct pfs_place *place = refresh->kept; place && !error; place = place->next) {
+		pfs_follow_hold(refresh->tree);
+		error = apply_place(refresh, place);
+		pfs_follow_let_go(refresh->tree);
+	}
+	if (!error)
+		error = remove_gone(refresh, refresh->loose);
+	return error ? error : pfs_follow_end(refresh->tree);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* tools/refresh/refresh_compare.h - what refresh_walk.c (directories) and refresh_entry.c (what is in them) share.
+ * Nobody else includes it. */
+#ifndef PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
+#define PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
+
+#include "tools/refresh/refresh_impl.h"
+
+#define PFS_TAKE_RIGHTS (PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID)
+#define PFS_TAKE_ALL                                                                               \
+	(PFS_TAKE_RIGHTS | PFS_SET_SIZE | PFS_SET_ATIME | PFS_SET_MTIME | PFS_SET_CTIME)
+
+/* One directory that is being compared. */
+struct pfs_comparison {
+	struct pfs_refresh *refresh;
+	struct pfs_place *place;
+	int fd;
+	dev_t dev;
+	const char *old_path; /* of its record */
+	bool listing;	      /* its names are read anew */
+	bool adopting;	      /* the store is an older one: it has no record of what is no file */
+	uint32_t *by_name;    /* the children, if listing */
+	uint8_t *seen;	      /* a flag a child */
+	char **unknown;	      /* names that no child has; NULL: a child had it once */
+	size_t n_unknown, unknown_capacity;
+};
+
+static inline bool pfs_is_time(struct pfs_time a, struct timespec b)
+{
+	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;
+}
+
+static inline bool pfs_are_times_equal(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static inline bool pfs_is_later(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+/* Of a node whose original was as the record says, and is now as the entry says: enum pfs_set. */
+unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
+			  const struct stat *now);
+bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now);
+
+/* An entry that may be new, at the place.  Takes the batch over, on failure too. */
+PFS_MUST_CHECK int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+				const char *name, uint64_t over);
+
+/* Compares what is in the place's directory, which has been entered. */
+PFS_MUST_CHECK int pfs_compare_children(struct pfs_comparison *comparison);
+
+#endif

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares what the store has in a directory with what is there now. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/refresh/refresh_compare.h"
+
+static struct timespec time_of(struct statx_timestamp time)
+{
+	return (struct timespec){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
+}
+
+/* ---- what a node takes over ---- */
+
+unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
+			     const struct stat *now)
+{
+	unsigned set = 0;
+
+	set |= record->mode != now->st_mode ? PFS_SET_MODE : 0;
+	set |= record->uid != now->st_uid ? PFS_SET_UID : 0;
+	set |= record->gid != now->st_gid ? PFS_SET_GID : 0;
+	set |= S_ISREG(now->st_mode) ? PFS_SET_SIZE : 0;
+	set |= !pfs_is_time(record->mtime, now->st_mtim) ? PFS_SET_MTIME : 0;
+	set |= !pfs_is_later(node->st_ctim, now->st_ctim) ? PFS_SET_CTIME : 0;
+	return set;
+}
+
+bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now)
+{
+	return record->mode == now->st_mode && record->uid == now->st_uid &&
+	       record->gid == now->st_gid && pfs_is_time(record->mtime, now->st_mtim) &&
+	       pfs_is_time(record->ctime, now->st_ctim) &&
+	       (!S_ISREG(now->st_mode) || record->size == now->st_size);
+}
+
+static int note_changed(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+			const struct pfs_follower *child, const struct pfs_source_record *record,
+			const char *name)
+{
+	struct pfs_place *place = comparison->place;
+	const struct stat *now = &batch->entries[0].attr;
+	struct pfs_found *found;
+
+	PFS_TRY(pfs_refresh_found(comparison->refresh, &found, place, batch, name));
+	found->kind = PFS_FOUND_CHANGED;
+	found->ino = child->ino;
+	found->silent = !record || pfs_is_as_recorded(record, now);
+	found->set = record ? pfs_what_to_take(record, &child->attr, now) : 0;
+	found->listed = true;
+	found->next = place->found;
+	place->found = found;
+	return 0;
+}
+
+int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch, const char *name,
+		    uint64_t over)
+{
+	struct pfs_found *found;
+
+	PFS_TRY(pfs_refresh_found(comparison->refresh, &found, comparison->place, batch, name));
+	found->kind = PFS_FOUND_NEW;
+	found->over = over;
+	found->set = PFS_TAKE_ALL;
+	return 0;
+}
+
+/* ---- one child ---- */
+
+static int push_directory(struct pfs_comparison *comparison, const struct pfs_follower *child,
+			  const char *name, dev_t dev)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_place *place;
+
+	if (comparison->place->flat || (dev != comparison->dev && !refresh->options->cross_mounts))
+		return 0;
+	PFS_TRY(pfs_refresh_place(refresh, &place, comparison->place->dir->path, name));
+	place->ino = child->ino;
+	place->above = comparison->place->ino;
+	if (!comparison->place->old_path)
+		return 0;
+	if (asprintf(&place->old_path, "%s/%s", comparison->old_path, name) < 0) {
+		place->old_path = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The record is of this name of this directory, as the directory's own record calls it. */
+static bool is_recorded_here(const struct pfs_comparison *comparison,
+			     const struct pfs_source_record *record, const char **name)
+{
+	const char *path = record->path, *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	*name = slash ? slash + 1 : path;
+	return strlen(comparison->old_path) == len && memcmp(comparison->old_path, path, len) == 0;
+}
+
+static int compare_known(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+			 const struct pfs_follower *child, const struct pfs_source_record *record,
+			 const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	const struct stat *now = &batch->entries[0].attr;
+	struct pfs_gone *gone;
+
+	if (!pfs_refresh_same(refresh, batch, record)) {
+		PFS_TRY(pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, record));
+		gone->maybe = true;
+		return pfs_note_new(comparison, batch, name, child->ino);
+	}
+	gone = pfs_refresh_find(refresh, child->ino);
+	if (gone)
+		gone->present = true;
+	if (!pfs_is_as_recorded(record, now) || comparison->place->old_path)
+		return note_changed(comparison, batch, child, record, name);
+	pfs_crawl_look_free(batch);
+	if (record->mode == child->attr.st_mode && record->uid == child->attr.st_uid &&
+	    record->gid == child->attr.st_gid && pfs_is_time(record->mtime, child->attr.st_mtim))
+		return 0; /* its name, or an attribute of user.*: the ctime alone tells of it */
+	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
+				"attributes changed in the store");
+}
+
+/* Another type than the node has. */
+static int compare_other(struct pfs_comparison *comparison, const struct pfs_follower *child,
+			 const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_source_record record;
+	struct pfs_crawl_batch *batch;
+	char path[PATH_MAX];
+	struct pfs_gone *gone;
+	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
+
+	if (error == -ENOENT)
+		return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
+				     "the store has something of its own by this name");
+	if (!error)
+		error = pfs_crawl_look_at(refresh->look, &batch, name);
+	if (error || !batch)
+		return error;
+	error = pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, &record);
+	if (!error)
+		return pfs_note_new(comparison, batch, name, child->ino);
+	pfs_crawl_look_free(batch);
+	return error;
+}
+
+/* There is no record of the node.  What is no file, and is the same in the source, gets one. */
+static int adopt(struct pfs_comparison *comparison, const struct pfs_follower *child, const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_crawl_batch *batch = NULL;
+	char target[PATH_MAX] = "";
+	const struct pfs_crawl_entry *entry;
+
+	if (comparison->adopting && !S_ISREG(child->attr.st_mode))
+		PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
+	entry = batch ? &batch->entries[0] : NULL;
+	if (batch && S_ISLNK(child->attr.st_mode) &&
+	    pfs_tree_readlink(refresh->tree, target, child->ino))
+		*target = 0;
+	if (batch && strlen(target) == entry->target_len &&
+	    memcmp(target, batch->bytes + entry->target, entry->target_len) == 0)
+		return note_changed(comparison, batch, child, NULL, name);
+	pfs_crawl_look_free(batch);
+	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
+			     "content is the store's own");
+}
+
+/* Something about the entry differs from what the image has. */
+static int compare_closely(struct pfs_comparison *comparison, const struct pfs_follower *child,
+			   const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_source_record record;
+	struct pfs_crawl_batch *batch;
+	char path[PATH_MAX];
+	const char *recorded;
+	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
+
+	if (error == -ENOENT)
+		return adopt(comparison, child, name);
+	if (error)
+		return error;
+	if (!is_recorded_here(comparison, &record, &recorded) || strcmp(recorded, name) != 0)
+		return pfs_refresh_displaced(refresh, child->ino, path);
+	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
+	return batch ? compare_known(comparison, batch, child, &record, name) : 0;
+}
+
+static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child);
+
+/* name: as the source has it. */
+static int compare_child(struct pfs_comparison *comparison, const struct pfs_follower *child,
+			 const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct statx now;
+
+	if (refresh->options->quick && !S_ISDIR(child->attr.st_mode) &&
+	    !comparison->place->old_path)
+		return 0;
+	refresh->report->looked_at++;
+	if (statx(comparison->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
+		  &now) < 0)
+		return errno == ENOENT ? miss(comparison, child)
+				       : pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, child->ino, NULL,
+						       NULL, strerror(errno));
+	if ((now.stx_mode & S_IFMT) != (child->attr.st_mode & S_IFMT))
+		return compare_other(comparison, child, name);
+	if (S_ISDIR(now.stx_mode))
+		return push_directory(comparison, child, name,
+				      makedev(now.stx_dev_major, now.stx_dev_minor));
+	if (!comparison->place->old_path &&
+	    (!comparison->adopting || S_ISREG(now.stx_mode)) && (int64_t)now.stx_size == child->attr.st_size &&
+	    pfs_are_times_equal(child->attr.st_mtim, time_of(now.stx_mtime)) &&
+	    pfs_are_times_equal(child->attr.st_ctim, time_of(now.stx_ctime)))
+		return 0;
+	return compare_closely(comparison, child, name);
+}
+
+/* ---- names that are there in the store or in the source alone ---- */
+
+/* Takes the name off the list of those that the store does not have.  True if it was on it. */
+static bool take_unknown(const struct pfs_comparison *comparison, const char *name)
+{
+	for (size_t i = 0; i < comparison->n_unknown; i++)
+		if (comparison->unknown[i] && strcmp(comparison->unknown[i], name) == 0) {
+			free(comparison->unknown[i]);
+			comparison->unknown[i] = NULL;
+			return true;
+		}
+	return false;
+}
+
+/* The child has another name in the source than in the store, or none. */
+static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+	struct pfs_gone *gone;
+	const char *name, *here = comparison->refresh->children.names + child->name;
+	struct stat now;
+	bool renamed;
+	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
+
+	if (error == -ENOENT || (!error && record.root != refresh->root.id)) {
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
+				      "it is the store's own"));
+		return S_ISDIR(child->attr.st_mode)
+			       ? pfs_refresh_displaced_below(refresh, child->ino)
+			       : 0;
+	}
+	if (error)
+		return error;
+	if (!is_recorded_here(comparison, &record, &name))
+		return pfs_refresh_displaced(refresh, child->ino, path);
+	renamed = strcmp(name, here) != 0 && strcmp(pfs_refresh_name(name), here) != 0;
+	if (fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (renamed && comparison->listing && !take_unknown(comparison, name)))
+		return pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, &record);
+	if (renamed)
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, name,
+					 "renamed in the store"));
+	return compare_child(comparison, child, name);
+}
+
+/* In a directory that the store has changed, what was there when it was read last and has no node was
+ * removed from the store: what comes gets a later ctime, or, soon after, the same. */
+static bool was_removed(const struct pfs_comparison *comparison, const struct stat *attr)
+{
+	const struct pfs_place *place = comparison->place;
+	struct timespec listed = {.tv_sec = place->listed.sec, .tv_nsec = place->listed.nsec};
+
+	if (!place->touched)
+		return false;
+	return place->settled ? !pfs_is_later(attr->st_ctim, listed)
+			      : pfs_is_later(listed, attr->st_ctim);
+}
+
+static int take_unknown_name(struct pfs_comparison *comparison, const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_crawl_batch *batch;
+	struct pfs_found *found;
+
+	refresh->report->looked_at++;
+	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
+	if (!batch)
+		return 0;
+	PFS_TRY(pfs_refresh_found(refresh, &found, comparison->place, batch, name));
+	found->kind = PFS_FOUND_NEW;
+	found->set = PFS_TAKE_ALL;
+	found->removed = was_removed(comparison, &batch->entries[0].attr);
+	return 0;
+}
+
+/* ---- listings ---- */
+
+static int compare_names(const void *a, const void *b, void *arg)
+{
+	const struct pfs_followers *children = arg;
+	const uint32_t *x = a, *y = b;
+
+	return strcmp(children->names + children->list[*x].name,
+		      children->names + children->list[*y].name);
+}
+
+static int sort_children(struct pfs_comparison *comparison)
+{
+	struct pfs_followers *children = &comparison->refresh->children;
+
+	comparison->by_name = calloc(PFS_MAX(children->n, 1), sizeof(*comparison->by_name));
+	comparison->seen = calloc(PFS_MAX(children->n, 1), 1);
+	if (!comparison->by_name || !comparison->seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < children->n; i++)
+		comparison->by_name[i] = (uint32_t)i;
+	qsort_r(comparison->by_name, children->n, sizeof(*comparison->by_name), compare_names,
+		children);
+	return 0;
+}
+
+/* The child of that name, or NULL. */
+static const struct pfs_follower *find_child(const struct pfs_comparison *comparison, const char *name)
+{
+	const struct pfs_followers *children = &comparison->refresh->children;
+	size_t low = 0, high = children->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct pfs_follower *child = &children->list[comparison->by_name[middle]];
+		int order = strcmp(name, children->names + child->name);
+
+		if (!order)
+			return child;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static int list_unknown(struct pfs_comparison *comparison, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy || pfs_grow(&comparison->unknown, &comparison->unknown_capacity,
+			      comparison->n_unknown + 1, sizeof(char *))) {
+		free(copy);
+		return -ENOMEM;
+	}
+	comparison->unknown[comparison->n_unknown++] = copy;
+	return 0;
+}
+
+static int take_name(struct pfs_comparison *comparison, const char *name)
+{
+	const struct pfs_follower *child;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	    pfs_crawl_look_passes(comparison->refresh->look, name) || strlen(name) > PFS_NAME_MAX)
+		return 0;
+	child = find_child(comparison, pfs_refresh_name(name));
+	if (!child)
+		return list_unknown(comparison, name);
+	comparison->seen[child - comparison->refresh->children.list] = 1;
+	return 0;
+}
+
+static int compare_unknown(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* As the source has it. */
+static const char *source_name(const char *name)
+{
+	return strcmp(name, ".query~") == 0 ? ".query" : name;
+}
+
+/* The listing cannot be read to its end: what is missing in it is not gone, and it is read again next
+ * time. */
+static int give_up(struct pfs_comparison *comparison, const char *why)
+{
+	struct pfs_place *place = comparison->place;
+
+	comparison->listing = false;
+	if (place->own)
+		place->own->kind = PFS_FOUND_LEFT;
+	place->own = NULL;
+	return place->ino ? pfs_refresh_tell(comparison->refresh, PFS_REFRESH_UNREAD, place->ino, NULL,
+					  NULL, why)
+			  : 0;
+}
+
+static int read_names(struct pfs_comparison *comparison)
+{
+	char buffer[32768] __attribute__((aligned(8)));
+
+	comparison->refresh->report->listed++;
+	for (;;) {
+		ssize_t size = getdents64(comparison->fd, buffer, sizeof(buffer));
+
+		if (size < 0)
+			return give_up(comparison, strerror(errno));
+		if (size == 0)
+			return 0;
+		for (ssize_t at = 0; at < size;) {
+			const struct dirent64 *entry = (const void *)(buffer + at);
+
+			PFS_TRY(take_name(comparison, entry->d_name));
+			at += entry->d_reclen;
+		}
+	}
+}
+
+static int compare_listed(struct pfs_comparison *comparison, uint32_t i)
+{
+	const struct pfs_followers *children = &comparison->refresh->children;
+	const struct pfs_follower *child = &children->list[i];
+	const char *name = children->names + child->name;
+
+	return comparison->seen[i] ? compare_child(comparison, child, source_name(name))
+				   : miss(comparison, child);
+}
+
+static int compare_listing(struct pfs_comparison *comparison)
+{
+	const struct pfs_followers *children = &comparison->refresh->children;
+
+	PFS_TRY(sort_children(comparison));
+	PFS_TRY(read_names(comparison));
+	if (!comparison->listing)
+		return 0;
+	if (comparison->n_unknown)
+		qsort(comparison->unknown, comparison->n_unknown, sizeof(char *), compare_unknown);
+	for (size_t i = 0; i < children->n; i++)
+		PFS_TRY(compare_listed(comparison, comparison->by_name[i]));
+	for (size_t i = 0; i < comparison->n_unknown; i++)
+		if (comparison->unknown[i])
+			PFS_TRY(take_unknown_name(comparison, comparison->unknown[i]));
+	return 0;
+}
+
+int pfs_compare_children(struct pfs_comparison *comparison)
+{
+	struct pfs_followers *children = &comparison->refresh->children;
+
+	children->n = children->names_len = 0;
+	if (comparison->place->ino)
+		PFS_TRY(pfs_follow_list(comparison->refresh->tree, children,
+					comparison->place->ino));
+	if (comparison->listing)
+		return compare_listing(comparison);
+	for (size_t i = 0; i < children->n; i++) {
+		const struct pfs_follower *child = &children->list[i];
+
+		PFS_TRY(compare_child(comparison, child,
+				      source_name(children->names + child->name)));
+	}
+	return 0;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* What each entry that was found is: a node that was elsewhere, the node of its name as another file, or new.
+ *
+ * Directories come first: what lies in one that moved is compared with what it held, which brings up
+ * more of everything.  An original's own mark decides before its name does. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/refresh/refresh_impl.h"
+
+/* ---- nodes that the store has moved ---- */
+
+static int compare_displaced(const void *a, const void *b)
+{
+	const struct pfs_displaced *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+/* The source's path of an entry found, allocated. */
+static char *path_of(const struct pfs_found *found)
+{
+	const char *folder = found->place->dir->path;
+	char *path;
+
+	if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", found->name) < 0)
+		return NULL;
+	return path;
+}
+
+/* Entries whose node is elsewhere in the store are not new. */
+static int leave_displaced(struct pfs_refresh *refresh)
+{
+	struct pfs_found *found;
+
+	if (!refresh->n_displaced)
+		return 0;
+	qsort(refresh->displaced, refresh->n_displaced, sizeof(*refresh->displaced),
+	      compare_displaced);
+	for (found = refresh->found; found; found = found->following) {
+		struct pfs_displaced key = {.path = NULL};
+		const struct pfs_displaced *at;
+		char *path PFS_FREE = NULL;
+
+		if (found->kind != PFS_FOUND_NEW)
+			continue;
+		path = key.path = path_of(found);
+		if (!path)
+			return -ENOMEM;
+		at = bsearch(&key, refresh->displaced, refresh->n_displaced, sizeof(key),
+			     compare_displaced);
+		if (at && !pfs_refresh_find(refresh, at->ino))
+			found->kind = PFS_FOUND_LEFT;
+	}
+	return 0;
+}
+
+/* So are those whose nodes were removed. */
+static int leave_removed(struct pfs_refresh *refresh)
+{
+	struct pfs_found *found;
+
+	for (found = refresh->found; found; found = found->following) {
+		if (found->kind != PFS_FOUND_NEW || !found->removed)
+			continue;
+		found->kind = PFS_FOUND_LEFT;
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
+					 NULL, "removed in the store"));
+	}
+	return 0;
+}
+
+/* Whether the original is where its record has it; a directory is walked from there. */
+static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced)
+{
+	const char *slash = strrchr(displaced->path, '/');
+	const char *name = slash ? slash + 1 : displaced->path;
+	struct pfs_crawl_batch *batch = NULL;
+	struct pfs_source_record record;
+	struct pfs_place *place;
+	struct pfs_gone *gone;
+	char path[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &record, path, displaced->ino), fd;
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	path[slash ? slash - displaced->path : 0] = 0;
+	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	refresh->todo = place->next;
+	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+	if (!error) {
+		error = pfs_crawl_look_at(refresh->look, &batch, name);
+		pfs_crawl_look_leave(refresh->look);
+	}
+	pfs_refresh_place_free(place);
+	if (error && error != -ENOENT && error != -ENOTDIR)
+		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
+				     strerror(-error));
+	record.path = displaced->path;
+	if (!batch || !pfs_refresh_same(refresh, batch, &record)) {
+		error = pfs_refresh_gone(refresh, &gone, NULL, displaced->ino, &record);
+	} else {
+		error = pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, displaced->ino, NULL,
+				      displaced->path, "moved in the store");
+		if (!error && S_ISDIR(batch->entries[0].attr.st_mode)) {
+			error = pfs_refresh_place(refresh, &place, displaced->path, NULL);
+			if (!error)
+				place->ino = displaced->ino;
+		}
+	}
+	pfs_crawl_look_free(batch);
+	return error;
+}
+
+static int look_at_all_displaced(struct pfs_refresh *refresh)
+{
+	for (size_t i = 0; i < refresh->n_displaced; i++) {
+		PFS_TRY(look_at_displaced(refresh, &refresh->displaced[i]));
+		PFS_TRY(pfs_refresh_walk(refresh)); /* may find others */
+	}
+	return 0;
+}
+
+/* ---- directories ---- */
+
+static bool is_open(const struct pfs_found *found, bool directory)
+{
+	return found->kind == PFS_FOUND_NEW && !found->as && !found->closed &&
+	       S_ISDIR(found->entry->attr.st_mode) == directory;
+}
+
+/* The node comes to where the entry is; its name there may be the one that it has. */
+static int claim(struct pfs_found *found, struct pfs_gone *gone)
+{
+	const struct pfs_source_record *record = &gone->record;
+	const struct stat *now = &found->entry->attr;
+
+	gone->claimed = true;
+	found->kind = PFS_FOUND_MOVED;
+	found->ino = gone->by_prime.prime;
+	found->set = PFS_SET_CTIME;
+	found->set |= record->mode != now->st_mode ? PFS_SET_MODE : 0;
+	found->set |= record->uid != now->st_uid ? PFS_SET_UID : 0;
+	found->set |= record->gid != now->st_gid ? PFS_SET_GID : 0;
+	found->set |= S_ISREG(now->st_mode) ? PFS_SET_SIZE : 0;
+	found->set |= record->mtime.sec != now->st_mtim.tv_sec ||
+				      record->mtime.nsec != (uint32_t)now->st_mtim.tv_nsec
+			      ? PFS_SET_MTIME
+			      : 0;
+	return 0;
+}
+
+/* The directory is walked, as that of the node; or, ino 0, all in it is new. */
+static int walk_found(struct pfs_refresh *refresh, struct pfs_found *found, uint64_t ino,
+		      const char *old_path)
+{
+	found->closed = !found->entry->dir;
+	if (found->closed)
+		return 0;
+	PFS_TRY(pfs_refresh_place(refresh, &found->as, found->place->dir->path, found->name));
+	found->as->ino = ino;
+	found->as->above = found->place->ino;
+	found->as->matched = true;
+	found->as->in_use = true;
+	if (!old_path)
+		return 0;
+	found->as->old_path = strdup(old_path);
+	return found->as->old_path ? 0 : -ENOMEM;
+}
+
+static int match_directories(struct pfs_refresh *refresh, bool *any)
+{
+	struct pfs_found *found;
+
+	for (found = refresh->found; found; found = found->following) {
+		struct pfs_gone *gone;
+
+		if (!is_open(found, true))
+			continue;
+		gone = pfs_refresh_twin(refresh, found);
+		if (!gone)
+			continue;
+		PFS_TRY(claim(found, gone));
+		PFS_TRY(walk_found(refresh, found, found->ino, gone->path));
+		*any = true;
+	}
+	return 0;
+}
+
+/* Those that no mark was found for go by their names. */
+static int place_directories(struct pfs_refresh *refresh, bool *any)
+{
+	struct pfs_found *found;
+
+	for (found = refresh->found; found; found = found->following) {
+		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
+
+		if (!is_open(found, true))
+			continue;
+		*any = true;
+		if (gone && gone->maybe && !gone->claimed && S_ISDIR(gone->mode)) {
+			gone->claimed = gone->present = true;
+			found->kind = PFS_FOUND_CHANGED;
+			found->ino = found->over;
+		}
+		PFS_TRY(walk_found(refresh, found, found->ino, NULL));
+	}
+	return 0;
+}
+
+/* ---- all else ---- */
+
+static int match_files(struct pfs_refresh *refresh)
+{
+	struct pfs_found *found;
+
+	for (found = refresh->found; found; found = found->following) {
+		struct pfs_gone *gone = is_open(found, false) ? pfs_refresh_twin(refresh, found) : NULL;
+
+		if (gone)
+			PFS_TRY(claim(found, gone));
+	}
+	for (found = refresh->found; found; found = found->following) {
+		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
+
+		if (!is_open(found, false) || !gone || !gone->maybe || gone->claimed ||
+		    !S_ISREG(gone->mode))
+			continue;
+		gone->claimed = gone->present = true;
+		found->kind = PFS_FOUND_CHANGED;
+		found->another = true;
+		found->ino = found->over;
+	}
+	return 0;
+}
+
+/* A name that something of the store's own has is left to it; so is the node that would have come there where
+ * it is. */
+static int settle_names(struct pfs_refresh *refresh)
+{
+	struct pfs_found *found;
+
+	for (found = refresh->found; found; found = found->following) {
+		const struct pfs_gone *gone;
+		uint64_t occupant;
+		int error;
+
+		if ((found->kind != PFS_FOUND_NEW && found->kind != PFS_FOUND_MOVED) ||
+		    !found->place->ino)
+			continue;
+		error = pfs_follow_child(refresh->tree, &occupant, found->place->ino,
+					 pfs_refresh_name(found->name));
+		if (error && error != -ENOENT && error != -ESTALE)
+			return error;
+		gone = error ? NULL : pfs_refresh_find(refresh, occupant);
+		if (error || occupant == found->ino || (gone && !gone->present))
+			continue;
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name, NULL,
+				      "the store has something of its own by this name"));
+		found->kind = found->ino ? PFS_FOUND_CHANGED : PFS_FOUND_LEFT;
+		found->silent = true;
+	}
+	return 0;
+}
+
+/* Each place gets what was found in it. */
+static void hand_out(struct pfs_refresh *refresh)
+{
+	struct pfs_found *found;
+
+	for (found = refresh->found; found; found = found->following) {
+		struct pfs_place *place = found->place;
+
+		if (found->kind == PFS_FOUND_LEFT || place->own == found || found->listed ||
+		    (found->kind == PFS_FOUND_CHANGED && found->as))
+			continue;
+		found->next = place->found;
+		place->found = found;
+	}
+}
+
+/* One round: of the directories known so far, or of those that come up in them. */
+static int go_through_directories(struct pfs_refresh *refresh, bool *any)
+{
+	*any = false;
+	PFS_TRY(match_directories(refresh, any));
+	if (!*any)
+		PFS_TRY(place_directories(refresh, any));
+	return pfs_refresh_walk(refresh);
+}
+
+int pfs_refresh_match(struct pfs_refresh *refresh)
+{
+	bool any = true;
+	int error;
+
+	PFS_TRY(look_at_all_displaced(refresh));
+	PFS_TRY(leave_displaced(refresh));
+	PFS_TRY(leave_removed(refresh));
+	do
+		error = go_through_directories(refresh, &any);
+	while (!error && any);
+	if (error)
+		return error;
+	PFS_TRY(match_files(refresh));
+	PFS_TRY(settle_names(refresh));
+	hand_out(refresh);
+	return 0;
+}

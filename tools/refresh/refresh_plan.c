@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known while a source is compared. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/siphash.h"
+#include "meta/birthmark.h"
+#include "tools/refresh/refresh_impl.h"
+
+/* ---- places ---- */
+
+int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_place **out, const char *path,
+		   const char *name)
+{
+	size_t above = strlen(path), len = name ? strlen(name) : 0;
+	size_t slash = name && above ? 1 : 0;
+	struct pfs_place *place = calloc(1, sizeof(*place));
+	struct pfs_crawl_dir *dir = calloc(1, sizeof(*dir) + above + slash + len + 1);
+
+	if (!place || !dir) {
+		free(place);
+		free(dir);
+		return -ENOMEM;
+	}
+	dir->path_len = above + slash + len;
+	(void)snprintf(dir->path, dir->path_len + 1, "%s%s%s", path, slash ? "/" : "",
+		       name ? name : "");
+	place->dir = dir;
+	place->listed.sec = INT64_MIN;
+	place->next = refresh->todo;
+	refresh->todo = place;
+	*out = place;
+	return 0;
+}
+
+static void free_found(struct pfs_found *found)
+{
+	while (found) {
+		struct pfs_found *next = found->following;
+
+		pfs_crawl_look_free(found->batch);
+		free(found);
+		found = next;
+	}
+}
+
+void pfs_refresh_place_free(struct pfs_place *place)
+{
+	if (!place)
+		return;
+	free(place->dir);
+	free(place->old_path);
+	free(place);
+}
+
+static void free_places(struct pfs_place *place)
+{
+	while (place) {
+		struct pfs_place *next = place->next;
+
+		pfs_refresh_place_free(place);
+		place = next;
+	}
+}
+
+int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_found **out, struct pfs_place *place,
+		   struct pfs_crawl_batch *batch, const char *name)
+{
+	size_t len = strlen(name);
+	struct pfs_found *found = calloc(1, sizeof(*found) + len + 1);
+
+	if (!found) {
+		pfs_crawl_look_free(batch);
+		return -ENOMEM;
+	}
+	memcpy(found->name, name, len + 1);
+	found->batch = batch;
+	found->entry = &batch->entries[0];
+	found->place = place;
+	place->in_use = true;
+	*refresh->found_end = found;
+	refresh->found_end = &found->following;
+	*out = found;
+	return 0;
+}
+
+const char *pfs_refresh_name(const char *name)
+{
+	return strcmp(name, ".query") == 0 ? ".query~" : name;
+}
+
+/* ---- what files are known by ---- */
+
+dev_t pfs_refresh_dev(const struct pfs_refresh *refresh, dev_t dev)
+{
+	const struct pfs_original_root *root = &refresh->root;
+
+	if (dev == root->dev)
+		return root->stored_dev;
+	return dev == root->stored_dev ? root->dev : dev;
+}
+
+struct known {
+	const struct pfs_birthmark *mark;
+	uint64_t dev, ino;
+};
+
+static bool is_same(const struct pfs_refresh *refresh, const struct known *a, const struct known *b)
+{
+	bool on_roots = a->dev == refresh->root.stored_dev;
+
+	if (on_roots != (b->dev == refresh->root.stored_dev) ||
+	    !pfs_birthmark_same(a->mark, b->mark))
+		return false;
+	return (a->mark->handle_len && b->mark->handle_len) || a->ino == b->ino;
+}
+
+/* Of what two files that are the same have in common: the number, which goes with the handle. */
+static uint64_t key_of(uint64_t ino)
+{
+	return ino + (ino == 0);
+}
+
+bool pfs_refresh_same(const struct pfs_refresh *refresh, const struct pfs_crawl_batch *batch,
+		   const struct pfs_source_record *record)
+{
+	const struct pfs_crawl_entry *entry = &batch->entries[0];
+	struct pfs_birthmark mark;
+	const struct known now = {&mark, pfs_refresh_dev(refresh, entry->attr.st_dev),
+				  entry->attr.st_ino};
+	const struct known then = {&record->mark, record->dev, record->ino};
+
+	pfs_crawl_mark(batch, &mark, entry);
+	return is_same(refresh, &now, &then);
+}
+
+/* ---- what is gone ---- */
+
+struct marks {
+	struct pfs_byprime by_key;
+	struct pfs_gone *first;
+};
+
+struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t ino)
+{
+	return (struct pfs_gone *)pfs_byprime_find(&refresh->gone, ino);
+}
+
+static int list_mark(struct pfs_refresh *refresh, struct pfs_gone *gone)
+{
+	uint64_t key = key_of(gone->record.ino);
+	struct marks *marks = (struct marks *)pfs_byprime_find(&refresh->marks, key);
+
+	if (!marks) {
+		marks = calloc(1, sizeof(*marks));
+		if (!marks)
+			return -ENOMEM;
+		marks->by_key.prime = key;
+		pfs_byprime_add(&refresh->marks, &marks->by_key);
+	}
+	gone->alike = marks->first;
+	marks->first = gone;
+	return 0;
+}
+
+struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_found *found)
+{
+	const struct marks *marks = (struct marks *)pfs_byprime_find(
+		&refresh->marks, key_of(found->entry->attr.st_ino));
+	struct pfs_gone *gone = marks ? marks->first : NULL;
+
+	while (gone && (gone->present || gone->claimed ||
+			(gone->mode & S_IFMT) != (found->entry->attr.st_mode & S_IFMT) ||
+			!pfs_refresh_same(refresh, found->batch, &gone->record)))
+		gone = gone->alike;
+	return gone;
+}
+
+static int note_gone(struct pfs_refresh *refresh, struct pfs_gone **out, uint64_t ino,
+		     const struct pfs_source_record *record, mode_t mode)
+{
+	struct pfs_gone *gone = calloc(1, sizeof(*gone) + record->path_len + 1);
+
+	if (!gone)
+		return -ENOMEM;
+	memcpy(gone->path, record->path, record->path_len);
+	gone->record = *record;
+	gone->record.path = gone->path;
+	gone->mode = mode;
+	gone->by_prime.prime = ino;
+	gone->parent = pfs_follow_parent(refresh->tree, ino);
+	pfs_byprime_add(&refresh->gone, &gone->by_prime);
+	*out = gone;
+	return list_mark(refresh, gone);
+}
+
+static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower *child,
+			  const struct pfs_source_record *top)
+{
+	struct pfs_source_record record;
+	struct pfs_gone *gone;
+	char path[PATH_MAX];
+	int error;
+
+	if (pfs_refresh_find(refresh, child->ino))
+		return 0;
+	error = pfs_follow_record(refresh->tree, &record, path, child->ino);
+	if (error || record.root != refresh->root.id)
+		return error == -ENOENT ? 0 : error;
+	if (record.path_len <= top->path_len || path[top->path_len] != '/' ||
+	    memcmp(path, top->path, top->path_len) != 0)
+		return pfs_refresh_displaced(refresh, child->ino, path);
+	return note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode);
+}
+
+/* All with a record below a directory that is gone; what the store has moved there is not gone with it. */
+static int note_below(struct pfs_refresh *refresh, uint64_t top,
+		      const struct pfs_source_record *top_record)
+{
+	struct pfs_followers children = {.n = 0};
+	uint64_t *todo = NULL;
+	size_t n = 0, capacity = 0;
+	int error = pfs_grow(&todo, &capacity, 1, sizeof(*todo));
+
+	if (!error)
+		todo[n++] = top;
+	while (!error && n) {
+		error = pfs_follow_list(refresh->tree, &children, todo[--n]);
+		for (size_t i = 0; i < children.n && !error; i++) {
+			const struct pfs_follower *child = &children.list[i];
+
+			error = note_below_one(refresh, child, top_record);
+			if (error || !S_ISDIR(child->attr.st_mode))
+				continue;
+			error = pfs_grow(&todo, &capacity, n + 1, sizeof(*todo));
+			if (!error)
+				todo[n++] = child->ino;
+		}
+	}
+	pfs_followers_finish(&children);
+	free(todo);
+	return error;
+}
+
+int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out, struct pfs_place *place,
+		  uint64_t ino, const struct pfs_source_record *record)
+{
+	struct pfs_gone *gone = pfs_refresh_find(refresh, ino);
+	struct pfs_gone **list = place ? &place->gone : &refresh->loose;
+	struct pfs_follower node;
+
+	if (!gone) {
+		PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
+		PFS_TRY(note_gone(refresh, &gone, ino, record, node.attr.st_mode));
+		if (S_ISDIR(node.attr.st_mode))
+			PFS_TRY(note_below(refresh, ino, record));
+	}
+	*out = gone;
+	if (gone->top)
+		return 0;
+	gone->top = true;
+	gone->next = *list;
+	*list = gone;
+	if (place)
+		place->in_use = true;
+	return 0;
+}
+
+/* ---- what the store has moved ---- */
+
+int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (!copy ||
+	    pfs_grow(&refresh->displaced, &refresh->displaced_capacity, refresh->n_displaced + 1,
+		     sizeof(*refresh->displaced))) {
+		free(copy);
+		return -ENOMEM;
+	}
+	refresh->displaced[refresh->n_displaced++] = (struct pfs_displaced){ino, copy};
+	return 0;
+}
+
+static int displace_child(struct pfs_refresh *refresh, const struct pfs_follower *child,
+			  uint64_t **todo, size_t *n, size_t *capacity)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
+
+	if (!error && record.root == refresh->root.id)
+		return pfs_refresh_displaced(refresh, child->ino, path);
+	if (error && error != -ENOENT)
+		return error;
+	if (!S_ISDIR(child->attr.st_mode))
+		return 0;
+	PFS_TRY(pfs_grow(todo, capacity, *n + 1, sizeof(**todo)));
+	(*todo)[(*n)++] = child->ino;
+	return 0;
+}
+
+int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino)
+{
+	struct pfs_followers children = {.n = 0};
+	uint64_t *todo = NULL;
+	size_t n = 0, capacity = 0;
+	int error = pfs_grow(&todo, &capacity, 1, sizeof(*todo));
+
+	if (!error)
+		todo[n++] = ino;
+	while (!error && n) {
+		error = pfs_follow_list(refresh->tree, &children, todo[--n]);
+		for (size_t i = 0; i < children.n && !error; i++)
+			error = displace_child(refresh, &children.list[i], &todo, &n, &capacity);
+	}
+	pfs_followers_finish(&children);
+	free(todo);
+	return error;
+}
+
+/* ---- telling ---- */
+
+int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refresh_event event, uint64_t ino,
+		  const char *name, const char *from, const char *why)
+{
+	const struct pfs_refresh_options *options = refresh->options;
+	char *folder PFS_FREE = NULL, *path PFS_FREE = NULL;
+	int error;
+
+	refresh->report->count[event]++;
+	if (!options->event || !ino)
+		return 0;
+	error = pfs_tree_path(refresh->tree, &folder, ino);
+	if (error)
+		return error == -ESTALE ? 0 : error;
+	if (!name)
+		return options->event(options->arg, event, folder, from, why);
+	if (asprintf(&path, "%s/%s", folder[1] ? folder : "", name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return options->event(options->arg, event, path, from, why);
+}
+
+int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
+			const struct pfs_found *found, const char *from)
+{
+	const struct pfs_place *place = found->place;
+	char *path PFS_FREE = NULL;
+
+	if (place->ino)
+		return pfs_refresh_tell(refresh, event, place->ino, pfs_refresh_name(found->name), from, NULL);
+	/* in a directory that is new, too */
+	if (asprintf(&path, "%s/%s", place->dir->path, pfs_refresh_name(found->name)) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return pfs_refresh_tell(refresh, event, refresh->root_ino, path, from, NULL);
+}
+
+/* ---- the end ---- */
+
+static void free_gone(void *arg PFS_UNUSED, struct pfs_byprime *entry)
+{
+	free(entry);
+}
+
+void pfs_refresh_finish(struct pfs_refresh *refresh)
+{
+	free_found(refresh->found);
+	free_places(refresh->todo);
+	free_places(refresh->kept);
+	pfs_byprime_drain(&refresh->gone, free_gone, NULL);
+	pfs_byprime_drain(&refresh->marks, free_gone, NULL);
+	for (size_t i = 0; i < refresh->n_displaced; i++)
+		free(refresh->displaced[i].path);
+	free(refresh->displaced);
+	pfs_followers_finish(&refresh->children);
+}

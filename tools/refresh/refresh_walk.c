@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Goes through directories: whether each still is the one that it was, and has changed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "tools/refresh/refresh_compare.h"
+
+/* ---- the directory itself ---- */
+
+/* Another directory has the node's name.  Which one it is, is decided when all is known. */
+static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+			     const struct pfs_follower *node, const struct pfs_source_record *record)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_place *place = comparison->place, *above;
+	const char *slash = strrchr(place->dir->path, '/');
+	const char *name = slash ? slash + 1 : place->dir->path;
+	char *path PFS_FREE = strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
+	struct pfs_follower parent;
+	struct pfs_gone *gone;
+	int error = path ? pfs_refresh_place(refresh, &above, path, NULL) : -ENOMEM;
+
+	if (error) {
+		pfs_crawl_look_free(batch);
+		return error;
+	}
+	/* It only says where, and is not walked again.  The directory itself comes later, with its times. */
+	refresh->todo = above->next;
+	if (!refresh->kept)
+		refresh->kept_end = &above->next;
+	above->next = refresh->kept;
+	refresh->kept = above;
+	above->ino = place->above;
+	comparison->place = above;
+	error = pfs_follow_node(refresh->tree, &parent, place->above);
+	if (!error)
+		error = pfs_refresh_gone(refresh, &gone, above, node->ino, record);
+	if (!error) {
+		above->before = parent.attr;
+		gone->maybe = true;
+	}
+	if (!error)
+		return pfs_note_new(comparison, batch, name, node->ino);
+	pfs_crawl_look_free(batch);
+	return error;
+}
+
+static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+		    const struct pfs_follower *node, const struct pfs_source_record *record)
+{
+	struct pfs_place *place = comparison->place;
+	const struct stat *now = &batch->entries[0].attr;
+	struct pfs_found *found;
+
+	PFS_TRY(pfs_refresh_found(comparison->refresh, &found, place, batch, ""));
+	found->kind = PFS_FOUND_CHANGED;
+	found->ino = node->ino;
+	found->silent = true;
+	if (record) {
+		found->set = pfs_what_to_take(record, &node->attr, now);
+		found->silent = !(found->set & PFS_TAKE_RIGHTS);
+		found->another = place->matched && !pfs_refresh_same(comparison->refresh, batch, record);
+		found->set = found->another ? PFS_TAKE_ALL : found->set;
+	} else if (pfs_is_later(now->st_mtim, node->attr.st_mtim)) {
+		found->set = PFS_SET_MTIME | PFS_SET_CTIME;
+	}
+	place->own = found;
+	return 0;
+}
+
+/* It may have changed. */
+static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
+			     bool *replaced)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_place *place = comparison->place;
+	struct pfs_source_record record;
+	struct pfs_crawl_batch *batch;
+	char path[PATH_MAX];
+	struct pfs_gone *gone;
+	bool known, same, another;
+	int error = pfs_follow_record(refresh->tree, &record, path, node->ino);
+
+	if (error && error != -ENOENT)
+		return error;
+	known = !error;
+	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, NULL));
+	if (!batch)
+		return -ESTALE;
+	another = known && !place->matched && !pfs_refresh_same(refresh, batch, &record);
+	*replaced = another && place->above;
+	if (*replaced)
+		return replace_directory(comparison, batch, node, &record);
+	gone = pfs_refresh_find(refresh, node->ino);
+	if (gone && !gone->claimed)
+		gone->present = true;
+	place->touched = known && !pfs_is_time(record.mtime, node->attr.st_mtim);
+	place->settled = node->flags & PFS_NODE_SETTLED;
+	if (known)
+		place->listed = record.ctime;
+	comparison->adopting = !known;
+	same = known && pfs_is_as_recorded(&record, &batch->entries[0].attr);
+	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED);
+	if (!same || place->old_path || place->matched ||
+	    (comparison->listing && batch->entries[0].settled))
+		return note_own(comparison, batch, node, known ? &record : NULL);
+	pfs_crawl_look_free(batch);
+	return 0;
+}
+
+static int compare_place(struct pfs_comparison *comparison)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_place *place = comparison->place;
+	struct pfs_follower node = {.ino = place->ino};
+	bool replaced = false;
+	struct stat now;
+
+	if (fstat(comparison->fd, &now) < 0)
+		return -errno;
+	comparison->dev = now.st_dev;
+	comparison->old_path = place->old_path ? place->old_path : place->dir->path;
+	comparison->listing = !place->ino;
+	refresh->report->looked_at++;
+	if (place->ino) {
+		PFS_TRY(pfs_follow_node(refresh->tree, &node, place->ino));
+		place->before = node.attr;
+	}
+	if (place->ino && (!(node.flags & PFS_NODE_SETTLED) || place->old_path ||
+			   !pfs_are_times_equal(node.attr.st_mtim, now.st_mtim) ||
+			   !pfs_are_times_equal(node.attr.st_ctim, now.st_ctim)))
+		PFS_TRY(compare_directory(comparison, &node, &replaced));
+	return replaced ? 0 : pfs_compare_children(comparison);
+}
+
+static int walk_one(struct pfs_refresh *refresh, struct pfs_place *place)
+{
+	struct pfs_comparison comparison = {.refresh = refresh, .place = place};
+	int error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
+
+	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
+		return 0; /* it has just gone: the next refresh finds the directory above changed */
+	if (error)
+		return place->ino ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, place->ino, NULL, NULL,
+						  strerror(-error))
+				  : 0;
+	error = compare_place(&comparison);
+	pfs_crawl_look_leave(refresh->look);
+	free(comparison.by_name);
+	free(comparison.seen);
+	while (comparison.n_unknown)
+		free(comparison.unknown[--comparison.n_unknown]);
+	free(comparison.unknown);
+	if (error == -ESTALE) /* the node has just been removed */
+		return 0;
+	return error;
+}
+
+int pfs_refresh_walk(struct pfs_refresh *refresh)
+{
+	while (refresh->todo) {
+		struct pfs_place *place = refresh->todo;
+		int error;
+
+		if (refresh->options->gone && refresh->options->gone(refresh->options->arg))
+			return -ECANCELED;
+		refresh->todo = place->next;
+		place->next = NULL;
+		error = walk_one(refresh, place);
+		if (place->in_use) {
+			*refresh->kept_end = place;
+			refresh->kept_end = &place->next;
+		} else {
+			pfs_refresh_place_free(place);
+		}
+		if (error)
+			return error;
+	}
+	return 0;
+}
