@@ -270,24 +270,20 @@ static struct pfs_time time_of(struct timespec time)
 static void take_rights(struct pfs_tree *tree, uint32_t slot, const struct pfs_taking *taking)
 {
 	const struct pfs_image *image = &tree->image;
-	struct stat attr = *taking->attr;
+	const struct stat *attr = taking->attr;
+	uid_t uid = taking->set & PFS_SET_UID ? attr->st_uid : image->uid[slot];
+	gid_t gid = taking->set & PFS_SET_GID ? attr->st_gid : image->gid[slot];
 
-	if (!(taking->set & RIGHTS))
-		return;
-	if (!(taking->set & PFS_SET_MODE)) /* a new owner alone would take the file's privileges */
-		attr.st_mode = image->mode[slot];
-	attr.st_uid = taking->set & PFS_SET_UID ? attr.st_uid : image->uid[slot];
-	attr.st_gid = taking->set & PFS_SET_GID ? attr.st_gid : image->gid[slot];
-	if ((attr.st_mode & 07777) != (image->mode[slot] & 07777u) ||
-	    attr.st_uid != image->uid[slot] || attr.st_gid != image->gid[slot])
-		pfs_set_attributes(tree, slot, &attr, RIGHTS, pfs_now());
+	if (taking->set & PFS_SET_MODE)
+		pfs_image_set_mode(tree, slot, attr->st_mode);
+	if (uid != image->uid[slot] || gid != image->gid[slot])
+		pfs_image_set_owner(tree, slot, uid, gid);
 }
 
 /* With the locks.  -ENOMEM, for times that are far away. */
 static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_taking *taking)
 {
 	struct pfs_image *image = &tree->image;
-	struct pfs_time ctime = pfs_image_time(tree, image->ctime, slot);
 
 	take_rights(tree, slot, taking);
 	if (taking->set & PFS_SET_SIZE)
@@ -298,9 +294,10 @@ static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_t
 	if (taking->set & PFS_SET_MTIME)
 		PFS_TRY(pfs_image_set_time(tree, image->mtime, slot,
 					   time_of(taking->attr->st_mtim)));
-	if (taking->set & PFS_SET_CTIME)
-		ctime = time_of(taking->attr->st_ctim);
-	return pfs_image_set_time(tree, image->ctime, slot, ctime);
+	return taking->set & PFS_SET_CTIME
+		       ? pfs_image_set_time(tree, image->ctime, slot,
+					    time_of(taking->attr->st_ctim))
+		       : 0;
 }
 
 static int take_locked(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking *taking,
@@ -318,8 +315,7 @@ static int take_locked(struct pfs_tree *tree, uint64_t ino, const struct pfs_tak
 	PFS_TRY(take_columns(tree, slot, taking));
 	if (record)
 		pfs_records_set(sources, record, PFS_TAKE(*value), true);
-	tree->image.flags[slot] &= (uint8_t)~taking->flags_cleared;
-	tree->image.flags[slot] |= taking->flags_set;
+	pfs_image_set_flags(tree, slot, taking->flags_cleared, taking->flags_set);
 	if (taking->another)
 		pfs_hard_link_leave(tree, slot);
 	pfs_journal_touch(tree, slot);
