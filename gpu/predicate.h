@@ -114,6 +114,12 @@ struct pfs_program {
 #define PFS_PROGRAM_STEPS 4096 /* -E2BIG beyond, */
 #define PFS_PROGRAM_DEPTH 32   /* or of values on the stack */
 
+/* True for a LIKE or GLOB whose pattern is of ASCII characters and has none but "anything" at its ends that
+ * stand for others: *op is PFS_OP_EQ, PREFIX, SUFFIX or CONTAINS of the *len bytes at *text, with
+ * ASCII's capitals and small letters alike for LIKE, in what is before a text's first NUL. */
+bool pfs_pattern_is_simple(const struct pfs_step *step, enum pfs_op *op, const char **text,
+			   size_t *len);
+
 struct pfs_tuples;
 
 /* What the program leaves: *is_truth, or a value of *kind (CODE and PLACE: the program is one

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which programs are ones: what each step takes from the stack and what it leaves there. */
+#include <string.h>
+
 #include "gpu/predicate.h"
 #include "gpu/relation.h"
 
@@ -249,4 +251,33 @@ int pfs_program_check(enum pfs_kind *kind, bool *is_truth, const struct pfs_prog
 		return -EINVAL;
 	*is_truth = s.type[0] == TRUTH;
 	return result_of(kind, s.type[0]);
+}
+
+/* ---- patterns ---- */
+
+bool pfs_pattern_is_simple(const struct pfs_step *step, enum pfs_op *op, const char **text,
+			   size_t *len)
+{
+	const char any = step->op == PFS_OP_LIKE ? '%' : '*';
+	const char *special = step->op == PFS_OP_LIKE ? "%_" : "*?[";
+	const char *from = step->constant.text, *to;
+	bool is_open_before, is_open_behind;
+
+	if ((step->op != PFS_OP_LIKE && step->op != PFS_OP_GLOB) || step->escape)
+		return false;
+	to = from + strnlen(from, step->constant.len);
+	is_open_before = from < to && *from == any;
+	from += is_open_before;
+	is_open_behind = from < to && to[-1] == any;
+	to -= is_open_behind;
+	for (const char *at = from; at < to; at++)
+		if ((unsigned char)*at >= 0x80 || strchr(special, *at))
+			return false;
+	*text = from;
+	*len = (size_t)(to - from);
+	if (is_open_before)
+		*op = is_open_behind || from == to ? PFS_OP_CONTAINS : PFS_OP_SUFFIX;
+	else
+		*op = is_open_behind ? PFS_OP_PREFIX : PFS_OP_EQ;
+	return true;
 }

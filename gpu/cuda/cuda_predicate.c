@@ -118,53 +118,25 @@ static int find_heap(struct compiler *c, struct pfs_device_step *step, const str
 	return pfs_job_array(c->job, (const void **)&step->d_heap, NULL, &array);
 }
 
-/* LIKE and GLOB of ASCII letters with nothing but many-of-any at their ends are simpler tests, which
- * bytes that are no character do not disturb; *text, *len: what is between. */
-static enum pfs_device_op simple_pattern(const struct pfs_step *s, const char **text, size_t *len)
-{
-	const char any = s->op == PFS_OP_LIKE ? '%' : '*';
-	const char *special = s->op == PFS_OP_LIKE ? "%_" : "*?[";
-	const char *from = s->constant.text, *to = from + strnlen(from, s->constant.len);
-	bool is_open, opens;
-
-	opens = from < to && *from == any;
-	from += opens;
-	is_open = from < to && to[-1] == any;
-	to -= is_open;
-	*text = from;
-	*len = (size_t)(to - from);
-	for (; from < to; from++)
-		if ((unsigned char)*from >= 0x80 || strchr(special, *from) ||
-		    (s->escape && (uint32_t)*from == s->escape))
-			return PFS_DEVICE_UNKNOWN;
-	if (s->escape == (unsigned char)any || (opens && !is_open && *len == 0))
-		return PFS_DEVICE_UNKNOWN;
-	return opens ? is_open ? PFS_DEVICE_CONTAINS : PFS_DEVICE_ENDS
-		     : is_open ? PFS_DEVICE_BEGINS : PFS_DEVICE_EQUALS;
-}
-
 /* What the step tests texts of a heap for; -EOPNOTSUPP: only the host can. */
 static int pattern_of(struct pfs_device_step *step, const struct pfs_step *s, const char **text,
 		      size_t *len)
 {
+	enum pfs_op op = s->op;
+
 	*text = s->constant.text;
 	*len = s->constant.len;
-	switch (s->op) {
-	case PFS_OP_PREFIX:
-		step->op = PFS_DEVICE_BEGINS;
-		break;
-	case PFS_OP_SUFFIX:
-		step->op = PFS_DEVICE_ENDS;
-		break;
-	case PFS_OP_CONTAINS:
-		step->op = PFS_DEVICE_CONTAINS;
-		break;
-	default:
-		step->op = simple_pattern(s, text, len);
+	if (op == PFS_OP_LIKE || op == PFS_OP_GLOB) {
+		if (!pfs_pattern_is_simple(s, &op, text, len))
+			return -EOPNOTSUPP;
 		step->folds = s->op == PFS_OP_LIKE;
 		step->ends_at_nul = true;
 	}
-	return step->op == PFS_DEVICE_UNKNOWN || *len > UINT32_MAX ? -EOPNOTSUPP : 0;
+	step->op = op == PFS_OP_PREFIX	 ? PFS_DEVICE_BEGINS
+		   : op == PFS_OP_SUFFIX ? PFS_DEVICE_ENDS
+		   : op == PFS_OP_EQ	 ? PFS_DEVICE_EQUALS
+					 : PFS_DEVICE_CONTAINS;
+	return *len > UINT32_MAX ? -EOPNOTSUPP : 0;
 }
 
 /* Texts are compared with these; capitals made small if the step folds. */

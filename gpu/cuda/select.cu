@@ -271,16 +271,23 @@ static __device__ __forceinline__ int test_text(const pfs_device_step &s, const 
 	return agrees(s, s.op == PFS_DEVICE_ENDS ? text + (len - n) : text);
 }
 
-/* A text is many steps: a row after the other, not to take registers for several. */
-static __device__ truths of_text(const pfs_device_step &s, uint64_t base, uint64_t to)
+/* A text is many steps: a row after the other, not to take registers for several.  Only of rows that are
+ * asked for, whose bits the lanes have: of others, which may be no rows any more, the place may lie
+ * anywhere. */
+static __device__ truths of_text(const pfs_device_step &s, uint64_t base, uint32_t asked)
 {
 	const beginning b = beginning_of(s);
 	truths mine = {0, 0};
 
 #pragma unroll 1
 	for (unsigned word = 0; word < 32; word++) {
-		uint64_t place = base + word * 32 + lane_of();
-		int truth = place < to ? test_text(s, b, (uint32_t)place) : NO;
+		uint32_t rows = __shfl_sync(PFS_ALL_LANES, asked, word);
+		int truth = NO;
+
+		if (!rows)
+			continue;
+		if (rows >> lane_of() & 1)
+			truth = test_text(s, b, (uint32_t)(base + word * 32 + lane_of()));
 		uint32_t yes = __ballot_sync(PFS_ALL_LANES, truth == YES);
 		uint32_t unknown = __ballot_sync(PFS_ALL_LANES, truth == UNKNOWN);
 
@@ -290,7 +297,8 @@ static __device__ truths of_text(const pfs_device_step &s, uint64_t base, uint64
 	return mine;
 }
 
-static __device__ truths of_leaf(const pfs_device_step &s, uint64_t base, uint64_t to)
+static __device__ truths of_leaf(const pfs_device_step &s, uint64_t base, uint64_t to,
+				 uint32_t asked)
 {
 	switch (s.op) {
 	case PFS_DEVICE_RANGE:
@@ -332,11 +340,12 @@ static __device__ truths of_leaf(const pfs_device_step &s, uint64_t base, uint64
 	case PFS_DEVICE_UNKNOWN:
 		return {0, 0xffffffffu};
 	default:
-		return of_text(s, base, to);
+		return of_text(s, base, asked);
 	}
 }
 
-static __device__ truths run(const pfs_device_step *steps, uint32_t n, uint64_t base, uint64_t to)
+static __device__ truths run(const pfs_device_step *steps, uint32_t n, uint64_t base, uint64_t to,
+			     uint32_t asked)
 {
 	truths stack[DEPTH];
 	int top = -1;
@@ -363,7 +372,7 @@ static __device__ truths run(const pfs_device_step *steps, uint32_t n, uint64_t 
 			stack[top].yes = ~(stack[top].yes | stack[top].unknown);
 			break;
 		default:
-			stack[++top] = of_leaf(s, base, to);
+			stack[++top] = of_leaf(s, base, to, asked);
 			break;
 		}
 	}
@@ -398,7 +407,7 @@ static __global__ void __launch_bounds__(WARPS * 32)
 	if (places.d_mask && mine)
 		mine &= places.d_mask[word];
 	if (__any_sync(PFS_ALL_LANES, mine != 0))
-		mine &= run(steps.step, n_steps, base, places.to).yes;
+		mine &= run(steps.step, n_steps, base, places.to, mine).yes;
 	if (bits && word < (n_bits + 63) / 64 * 2)
 		bits[word] = mine;
 	if (!count)

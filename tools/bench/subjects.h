@@ -15,6 +15,7 @@ BENCH(totals, "what the totals of subtrees cost")
 BENCH(resolve, "many paths at once beside one after the other")
 BENCH(operators, "the relational operators beside copies of what they read")
 BENCH(s1, "the experiment of the paper on prime-product codes")
+BENCH(s4, "joins of skewed keys, by indexes and without")
 BENCH(s5, "ordered indexes beside a sorted array")
 BENCH(gen, "print a made-up hierarchy")
 

@@ -172,9 +172,21 @@ static bool selects(const struct condition *condition, const void *arg)
 	       condition->left_join == selecting->left_join;
 }
 
-/* A pattern that names are to have, or a place in the tree, as a scan has it. */
+/* A pattern that a device has a kernel for. */
+static bool is_for_device(const struct pfs_term *term)
+{
+	const struct pfs_step step = {.op = term->op, .constant = term->constant};
+	const char *text;
+	enum pfs_op op;
+	size_t len;
+
+	return pfs_pattern_is_simple(&step, &op, &text, &len);
+}
+
+/* A pattern that names are to have, or a place in the tree, as a scan has it; `on`: where the operators
+ * run. */
 static bool is_scanned(const struct pfs_block *block, const struct pfs_term *term,
-		       struct pfs_predicate *out)
+		       enum pfs_engine_kind on, struct pfs_predicate *out)
 {
 	const struct pfs_term *of = term->n_args ? term->args[0] : NULL;
 	const struct pfs_column_wish *wish;
@@ -184,6 +196,8 @@ static bool is_scanned(const struct pfs_block *block, const struct pfs_term *ter
 	    memchr(term->constant.text, 0, term->constant.len))
 		return false;
 	wish = &block->inputs[of->input].columns[of->column].wish;
+	if (on != PFS_ENGINE_HOST && is_for_device(term))
+		return false;
 	*out = (struct pfs_predicate){
 		.field = PFS_FIELD_NAME,
 		.test = term->op == PFS_OP_LIKE ? PFS_TEST_LIKE : PFS_TEST_GLOB,
@@ -212,7 +226,8 @@ static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
 		struct condition *condition = &joining->conditions[i];
 
 		if (condition->is_done || !selects(condition, selecting) ||
-		    !is_scanned(running->block, condition->term, &predicates[n]))
+		    !is_scanned(running->block, condition->term, running->run->on,
+				&predicates[n]))
 			continue;
 		condition->is_done = true;
 		n++;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs-bench s4 - joins of a small relation with unique keys and a large one whose keys follow Zipf's
+ * law: by merging two column indexes, whole and in fragments of their domain, and without an index.
+ *
+ * Columns lie where the operator computes (on a device: mirrored before the first figure is taken), and
+ * results stay there.  Pairs are counted, and some of each answer compared with the keys. */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "gpu/probe.h"
+#include "gpu/relation.h"
+#include "tools/bench/bench.h"
+
+#define RUNS	    7
+#define THREADS_MAX 64
+#define COMPARED    100000u
+
+enum { LEFT, RIGHT, ENGINE, FRAGMENTS };
+
+static const struct pfs_cmd_option options[] = {
+	[LEFT] = {"left", 'l', "N", "rows of the small relation (600000)"},
+	[RIGHT] = {"right", 'r', "N", "rows of the large one (60000000)"},
+	[ENGINE] = {"engine", 'e', "NAME", "host or cuda (host)"},
+	[FRAGMENTS] = {"fragments", 'f', "N", "that the domain is cut into (600)"},
+	{0},
+};
+
+static const struct pfs_cmd command = {
+	"s4",
+	"",
+	"Times joins at several skews: indexes merged, whole and in fragments, and unsorted.",
+	options,
+	"Answers are compared with the keys: BAD where they differ.\n",
+};
+
+struct relation {
+	uint32_t n;
+	uint32_t *keys;
+	struct pfs_table_column column;
+	struct pfs_stamps stamps;
+	struct pfs_table table;
+	struct pfs_column_index *index;
+};
+
+struct bench {
+	struct pfs_run run;
+	struct relation left, right;
+	double theta;
+	uint64_t fragments;
+	bool bad, any_bad;
+};
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+/* ---- the relations ---- */
+
+static int make_relation(struct relation *r, uint32_t n, bool unique)
+{
+	r->n = n;
+	r->keys = malloc(n * sizeof(*r->keys) + 64);
+	r->stamps.block = calloc(n / PFS_BLOCK_ROWS + 1, sizeof(*r->stamps.block));
+	if (!r->keys || !r->stamps.block)
+		return -ENOMEM;
+	r->stamps.id = pfs_table_new_id();
+	r->column = (struct pfs_table_column){.kind = PFS_KIND_INTEGER,
+					      .width = 4,
+					      .not_null = true,
+					      .unique = unique,
+					      .data = r->keys,
+					      .data_stamps = &r->stamps};
+	r->table = (struct pfs_table){.n_rows = n, .n_columns = 1, .columns = &r->column};
+	return 0;
+}
+
+static void free_relation(struct relation *r)
+{
+	free(r->keys);
+	free(r->stamps.block);
+}
+
+static uint32_t key_of(const struct bench *b, uint32_t rank)
+{
+	return (uint32_t)((uint64_t)rank * 999983 % b->left.n) * 3 + 1;
+}
+
+/* A rank by Zipf's law, roughly: by the inverse of its integral. */
+static uint32_t rank_of(const struct bench *b, uint64_t random)
+{
+	double u = (double)(random >> 11) * 0x1p-53, n = b->left.n, a = 1 - b->theta;
+
+	return (uint32_t)PFS_MIN(pow(u * (pow(n, a) - 1) + 1, 1 / a) - 1, n - 1);
+}
+
+struct share {
+	struct bench *b;
+	uint32_t from, to;
+};
+
+static void *fill_share(void *arg)
+{
+	const struct share *share = arg;
+	struct bench *b = share->b;
+
+	for (uint32_t i = share->from; i < share->to; i++)
+		b->right.keys[i] = key_of(b, rank_of(b, mix(i + 1)));
+	return NULL;
+}
+
+/* The large relation's keys, anew. */
+static int fill(struct bench *b)
+{
+	unsigned n = (unsigned)PFS_MIN(PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), THREADS_MAX);
+	struct share shares[THREADS_MAX];
+	pthread_t threads[THREADS_MAX];
+	unsigned started = 0;
+
+	for (; started < n; started++) {
+		shares[started] = (struct share){
+			b, (uint32_t)((uint64_t)b->right.n * started / n),
+			(uint32_t)((uint64_t)b->right.n * (started + 1) / n)};
+		if (pthread_create(&threads[started], NULL, fill_share, &shares[started]))
+			break;
+	}
+	for (unsigned i = 0; i < started; i++)
+		(void)pthread_join(threads[i], NULL);
+	b->right.stamps.id = pfs_table_new_id(); /* other values */
+	return started == n ? 0 : -EAGAIN;
+}
+
+/* ---- figures ---- */
+
+typedef int what_fn(struct bench *b, bool check);
+
+static int time_what(struct bench *b, const char *name, what_fn *what)
+{
+	double seconds[RUNS];
+	struct pfs_figure figure;
+
+	b->bad = false;
+	PFS_TRY(what(b, true)); /* also warms up */
+	for (unsigned i = 0; i < RUNS; i++) {
+		double start = pfs_bench_now();
+
+		PFS_TRY(what(b, false));
+		seconds[i] = pfs_bench_now() - start;
+	}
+	b->any_bad |= b->bad;
+	pfs_figure_of(&figure, seconds, RUNS);
+	(void)printf("theta %.2f  %-40s %9.3f ms [%.3f %.3f]  %s\n", b->theta, name,
+		     figure.median * 1e3, figure.least * 1e3, figure.most * 1e3,
+		     b->bad ? "BAD" : "ok");
+	(void)fflush(stdout);
+	return 0;
+}
+
+/* Pairs of left's rows, in table `left` of the batch, and right's. */
+static int check_pairs(struct bench *b, struct pfs_tuples *tuples, unsigned left)
+{
+	const uint32_t *rows = NULL, *others;
+
+	PFS_TRY(pfs_tuples_here(&b->run, tuples));
+	rows = tuples->tables[left].rows;
+	others = tuples->tables[!left].rows;
+	for (uint64_t i = 0; i < PFS_MIN(tuples->n, COMPARED); i++) {
+		uint64_t at = i * (tuples->n / PFS_MIN(tuples->n, COMPARED));
+
+		b->bad |= b->left.keys[rows[at]] != b->right.keys[others ? others[at] : at];
+	}
+	return 0;
+}
+
+static int build_index(struct bench *b, struct relation *r)
+{
+	const struct pfs_source source = {.table = &r->table};
+
+	pfs_column_index_free(&b->run, r->index);
+	r->index = NULL;
+	return pfs_column_index_build(&b->run, &r->index, &source, 0, PFS_BINARY);
+}
+
+static int build_right(struct bench *b, bool check)
+{
+	(void)check;
+	return build_index(b, &b->right);
+}
+
+static int merge_fragment(struct bench *b, bool check, const uint64_t *left, const uint64_t *right,
+			  uint64_t *pairs)
+{
+	const struct pfs_index_fragment l = {b->left.index, left[0], left[1]};
+	const struct pfs_index_fragment r = {b->right.index, right[0], right[1]};
+	struct pfs_tuples *tuples;
+	int error;
+
+	PFS_TRY(pfs_column_index_join(&b->run, &tuples, &l, &r));
+	*pairs += tuples->n;
+	error = check && tuples->n ? check_pairs(b, tuples, 0) : 0;
+	pfs_tuples_free(&b->run, tuples);
+	return error;
+}
+
+static int merge(struct bench *b, bool check)
+{
+	uint64_t left[2] = {0, b->left.index->n}, right[2] = {0, b->right.index->n}, pairs = 0;
+
+	PFS_TRY(merge_fragment(b, check, left, right, &pairs));
+	b->bad |= pairs != b->right.n;
+	return 0;
+}
+
+static int merge_in_fragments(struct bench *b, bool check)
+{
+	uint64_t *left = calloc(b->fragments + 1, sizeof(*left));
+	uint64_t *right = calloc(b->fragments + 1, sizeof(*right)), pairs = 0;
+	int error = left && right ? pfs_column_index_cut(&b->run, left, right, b->fragments,
+							 b->left.index, b->right.index)
+				  : -ENOMEM;
+
+	for (uint64_t i = 0; i < b->fragments && !error; i++)
+		error = merge_fragment(b, check, left + i, right + i, &pairs);
+	b->bad |= pairs != b->right.n;
+	free(left);
+	free(right);
+	return error;
+}
+
+static int join_unsorted(struct bench *b, bool check)
+{
+	const struct pfs_join_key key = {.left = {0, 0}, .right = {0, 0}};
+	const struct pfs_join join = {.keys = &key, .n_keys = 1};
+	const struct pfs_source left = {.table = &b->right.table}, right = {.table = &b->left.table};
+	struct pfs_tuples *tuples;
+	int error;
+
+	PFS_TRY(pfs_join(&b->run, &tuples, &left, &right, &join));
+	b->bad |= tuples->n != b->right.n;
+	error = check ? check_pairs(b, tuples, 1) : 0;
+	pfs_tuples_free(&b->run, tuples);
+	return error;
+}
+
+static int time_skew(struct bench *b, double theta)
+{
+	char name[48];
+
+	b->theta = theta;
+	PFS_TRY(fill(b));
+	PFS_TRY(time_what(b, "unsorted, build included", join_unsorted));
+	PFS_TRY(time_what(b, "index of the large relation", build_right));
+	PFS_TRY(time_what(b, "indexes merged, all pairs", merge));
+	(void)snprintf(name, sizeof(name), "cut into %llu fragments and merged",
+		       (unsigned long long)b->fragments);
+	return time_what(b, name, merge_in_fragments);
+}
+
+static int bench(struct bench *b, uint32_t n_left, uint32_t n_right)
+{
+	static const double thetas[] = {0, 0.5, 0.73, 0.86};
+
+	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, 0));
+	PFS_TRY(make_relation(&b->left, n_left, true));
+	PFS_TRY(make_relation(&b->right, n_right, false));
+	for (uint32_t i = 0; i < n_left; i++)
+		b->left.keys[i] = key_of(b, i);
+	PFS_TRY(build_index(b, &b->left));
+	(void)printf("%u and %u rows, %s\n", n_left, n_right,
+		     b->run.on == PFS_ENGINE_CUDA ? "cuda" : "host");
+	for (unsigned i = 0; i < PFS_COUNT(thetas); i++)
+		PFS_TRY(time_skew(b, thetas[i]));
+	return 0;
+}
+
+int pfs_bench_s4(int argc, char **argv)
+{
+	struct bench b = {.run.on = PFS_ENGINE_HOST, .fragments = 600};
+	uint64_t left = 600000, right = 60000000;
+	struct pfs_cmd_args args;
+	int option, error;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == LEFT)
+			pfs_cmd_number(&args, &left, LEFT, 10, 100000000);
+		else if (option == RIGHT)
+			pfs_cmd_number(&args, &right, RIGHT, 10, PFS_ROWS_MAX / 2);
+		else if (option == FRAGMENTS)
+			pfs_cmd_number(&args, &b.fragments, FRAGMENTS, 1, 1000000);
+		else if (pfs_engine_by_name(&b.run.on, args.value) != 0)
+			return pfs_cmd_usage("s4", "'%s': no engine", args.value);
+	}
+	if (pfs_cmd_end(&args, 0, 0))
+		return args.status;
+	error = bench(&b, (uint32_t)left, (uint32_t)right);
+	pfs_column_index_free(&b.run, b.left.index);
+	pfs_column_index_free(&b.run, b.right.index);
+	pfs_operators_close(b.run.operators);
+	free_relation(&b.left);
+	free_relation(&b.right);
+	if (error)
+		return pfs_cmd_fail("s4", "%s", strerror(-error));
+	return pfs_cmd_flush("s4", b.any_bad ? PFS_EXIT_FAILURE : PFS_EXIT_OK);
+}
