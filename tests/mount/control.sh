@@ -170,6 +170,24 @@ if ((EUID == 0)); then
 	primefs umount "$mnt"
 	kill "$stranger"
 	ok 'and the stranger is gone' wait_for 10 gone "$stranger"
+	# The socket's name is a stranger's for good, and the last mount that says it is of that store is his,
+	# too: that one is not even asked, and would never answer.
+	rm -f sticky/s.pfs.sock
+	mkdir -p 'sticky/s.pfs.sock/in the way' trap
+	chown -R 1234 sticky/s.pfs.sock
+	primefs mount "$work/sticky/s.pfs" "$mnt"
+	exec 9<>/dev/fuse
+	if mount -i -t fuse.primefs -o fd=9,rootmode=40000,user_id=1234,group_id=1234,allow_other \
+		"$work/sticky/s.pfs" "$work/trap" 2>mount.err; then
+		cleanup_fn umount -l "$work/trap"
+		is 'the daemon is found by the mount of one who is trusted' \
+			"$(timeout 20 primefs tree sticky/s.pfs count /)" 50301
+		umount -l trap
+	else
+		skip "the daemon is found by the mount of one who is trusted: $(head -n 1 mount.err)"
+	fi
+	exec 9>&-
+	primefs umount "$mnt"
 	mkdir theirs
 	cp "$store" theirs/s.pfs
 	mkdir theirs/mnt
