@@ -88,8 +88,6 @@ void pfs_sql_forget_reads(struct pfs_sql *sql);
 
 /* A statement names the table. */
 void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
-/* NULL: it does not know that one. */
-struct pfs_sql_side *pfs_sql_side_find(const struct pfs_sql *sql, const char *name);
 struct pfs_sql_side *pfs_sql_side_by_id(const struct pfs_sql *sql, uint32_t id);
 void pfs_sql_sides_forget(struct pfs_sql *sql); /* their names; tables stay */
 void pfs_sql_sides_close(struct pfs_sql *sql);

@@ -38,6 +38,9 @@ void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
 PFS_MUST_CHECK int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const void *declaration,
 					size_t len, char *why);
 
+/* The one of that name; NULL: it does not know that one. */
+struct pfs_sql_side *pfs_sql_side_find(const struct pfs_sql *sql, const char *name);
+
 /* The tables, in the order in which they were added; the connection's until the next add or clear. */
 const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n);
 

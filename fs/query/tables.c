@@ -15,6 +15,7 @@
 #include "fs/query/output/format.h"
 #include "fs/query/sides.h"
 #include "fs/tree/sides.h"
+#include "meta/declaration.h"
 #include "meta/sqlside.h"
 
 #define CSV_MAX	 ((size_t)512 << 20) /* bytes */
@@ -147,7 +148,9 @@ static void finish_listing(struct listing *listing)
 	listing->n = 0;
 }
 
-static int list(struct listing *listing, struct pfs_queries *queries)
+/* Asks the store by a connection that knows its tables. */
+static int look(struct listing *listing, struct pfs_queries *queries,
+		int (*ask)(void *listing, struct pfs_store *store))
 {
 	const struct pfs_known all = {.shown = NULL};
 	int error = pfs_connection_get(&listing->connection, queries, &all, false, NULL);
@@ -159,7 +162,7 @@ static int list(struct listing *listing, struct pfs_queries *queries)
 		finish_listing(listing);
 		error = pfs_sides_refresh(listing->connection, queries->tree);
 		if (!error)
-			error = pfs_sides_read(queries->tree, describe_all, listing);
+			error = pfs_sides_read(queries->tree, ask, listing);
 	} while (error == -EAGAIN);
 	pfs_connection_put(queries, listing->connection);
 	return error;
@@ -169,7 +172,7 @@ int pfs_tables_list(struct pfs_queries *queries,
 		    int (*fn)(void *arg, const struct pfs_table_info *table), void *arg)
 {
 	struct listing listing = {.name = NULL};
-	int error = list(&listing, queries);
+	int error = look(&listing, queries, describe_all);
 
 	for (size_t i = 0; i < listing.n && !error; i++)
 		error = fn(arg, &listing.tables[i]);
@@ -177,11 +180,73 @@ int pfs_tables_list(struct pfs_queries *queries,
 	return error;
 }
 
+struct naming {
+	int (*fn)(void *arg, const char *name);
+	void *arg;
+};
+
+static int add_name(void *arg, const struct pfs_table_record *table)
+{
+	const struct naming *naming = arg;
+	char name[PFS_TABLE_NAME_MAX + 1], why[PFS_DECLARATION_WHY];
+	int error;
+
+	if (table->name_len > PFS_TABLE_NAME_MAX || memchr(table->name, 0, table->name_len))
+		return 0; /* damaged */
+	memcpy(name, table->name, table->name_len);
+	name[table->name_len] = 0;
+	if (pfs_table_check_name(name))
+		return 0;
+	error = pfs_declaration_parse(NULL, why, name, table->columns, table->columns_len);
+	if (error)
+		return error == -EUCLEAN ? 0 : error;
+	return naming->fn(naming->arg, name);
+}
+
+static int add_names(void *arg, struct pfs_store *store)
+{
+	return pfs_store_scan_tables(store, add_name, arg);
+}
+
+int pfs_tables_names(struct pfs_queries *queries, int (*fn)(void *arg, const char *name), void *arg)
+{
+	struct naming naming = {fn, arg};
+
+	return pfs_sides_read(queries->tree, add_names, &naming);
+}
+
+static int check_declaration(void *name, const struct pfs_table_record *table)
+{
+	char why[PFS_DECLARATION_WHY];
+	int error = pfs_declaration_parse(NULL, why, name, table->columns, table->columns_len);
+
+	return error == -EUCLEAN ? -ENOENT : error;
+}
+
+static int look_up(void *arg, struct pfs_store *store)
+{
+	struct listing *listing = arg;
+	const struct pfs_sql_side *side = pfs_sql_side_find(listing->connection->sql, listing->name);
+
+	if (listing->connection->sides_version != pfs_sides_version(listing->tree))
+		return -EAGAIN;
+	if (!side || side->is_damaged)
+		return -ENOENT;
+	return side->declared ? 0 : pfs_store_get_table(store, side->id, check_declaration, side->name);
+}
+
+int pfs_table_is_there(struct pfs_queries *queries, const char *name)
+{
+	struct listing listing = {.name = name};
+
+	return look(&listing, queries, look_up);
+}
+
 int pfs_table_find(struct pfs_queries *queries, const char *name,
 		   int (*fn)(void *arg, const struct pfs_table_info *table), void *arg)
 {
 	struct listing listing = {.name = name};
-	int error = list(&listing, queries);
+	int error = look(&listing, queries, describe_all);
 
 	if (!error)
 		error = listing.n ? fn(arg, &listing.tables[0]) : -ENOENT;

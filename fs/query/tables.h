@@ -27,6 +27,14 @@ PFS_MUST_CHECK int pfs_tables_list(struct pfs_queries *queries,
 				   int (*fn)(void *arg, const struct pfs_table_info *table),
 				   void *arg);
 
+/* Calls fn for the name of each table that statements can see, in byte order, until it returns non-zero, which is
+ * returned.  Tables are not opened for it: a name costs a few microseconds, however many there are. */
+PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries, int (*fn)(void *arg, const char *name),
+				    void *arg);
+
+/* Whether there is one of that name, likewise: 0; -ENOENT. */
+PFS_MUST_CHECK int pfs_table_is_there(struct pfs_queries *queries, const char *name);
+
 /* Calls fn for the one of that name; -ENOENT, or what fn returns. */
 PFS_MUST_CHECK int pfs_table_find(struct pfs_queries *queries, const char *name,
 				  int (*fn)(void *arg, const struct pfs_table_info *table),

@@ -113,16 +113,28 @@ static int write_many(void *arg, struct pfs_store *to)
 	return 0;
 }
 
+static int count_name(void *n, const char *name)
+{
+	assert_int_equal(*name, 't');
+	++*(unsigned *)n;
+	return 0;
+}
+
 /* Of many tables a statement opens those that it names. */
 static void test_many(void **state PFS_UNUSED)
 {
-	unsigned n = 1000;
+	unsigned n = 1000, listed = 0;
 	size_t filled;
 
 	pfs_sides_hold(tree);
 	assert_int_equal(pfs_sides_commit(tree, 100000, write_many, &n), 0);
 	pfs_sides_release(tree);
 	check("SELECT count(*) FROM nodes", "6");
+	assert_int_equal(declared(&filled), 0);
+	assert_int_equal(pfs_tables_names(queries, count_name, &listed), 0);
+	assert_int_equal(listed, n);
+	assert_int_equal(pfs_table_is_there(queries, "T999"), 0);
+	assert_int_equal(pfs_table_is_there(queries, "t1000"), -ENOENT);
 	assert_int_equal(declared(&filled), 0);
 	check("SELECT [t7].a + \"T8\".a /* t9 don't */ FROM t7 JOIN 't8' -- t10's\n", "14");
 	assert_int_equal(declared(&filled), 2);

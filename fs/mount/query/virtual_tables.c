@@ -106,11 +106,6 @@ static const struct pfs_virtual_kind table_kind = {
 
 /* ---- the directory ---- */
 
-static int found_table(void *arg PFS_UNUSED, const struct pfs_table_info *table PFS_UNUSED)
-{
-	return 0;
-}
-
 static int lookup(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
 		  struct pfs_found *found)
 {
@@ -124,13 +119,13 @@ static int lookup(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, con
 	if (call->making)
 		return 0;
 	pfs_dispatch_yield();
-	return pfs_table_find(call->mount->queries, table, found_table, NULL);
+	return pfs_table_is_there(call->mount->queries, table);
 }
 
-static int add_table(void *names, const struct pfs_table_info *table)
+static int add_table(void *names, const char *name)
 {
 	char file[PFS_TABLE_NAME_MAX + sizeof(SUFFIX)];
-	int len = snprintf(file, sizeof(file), "%s" SUFFIX, table->name);
+	int len = snprintf(file, sizeof(file), "%s" SUFFIX, name);
 
 	return pfs_virtual_names_add(names, file, (size_t)len, S_IFREG);
 }
@@ -140,7 +135,7 @@ static int list(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED,
 {
 	PFS_TRY(pfs_virtual_names_add(names, SCHEMA, strlen(SCHEMA), S_IFREG));
 	pfs_dispatch_yield();
-	return pfs_tables_list(call->mount->queries, add_table, names);
+	return pfs_tables_names(call->mount->queries, add_table, names);
 }
 
 /* What is made is a file to be written, which becomes a table. */
