@@ -102,6 +102,7 @@ static int start(struct pfs_mount *mount, const char *store)
 	mount->dev = device_of(mount->mountpoint);
 	PFS_TRY(pfs_virtuals_open(&mount->virtuals, pfs_session_notify, mount));
 	PFS_TRY(pfs_reasons_open(&mount->reasons));
+	PFS_TRY(pfs_known_columns_open(&mount->columns));
 	PFS_TRY(pfs_session_open(mount));
 	PFS_TRY(pfs_notifier_start(&mount->notifier, pfs_session_notify, mount));
 	pfs_tree_listen(mount->tree, &listener);
@@ -172,6 +173,7 @@ void pfs_mount_close(struct pfs_mount *mount)
 	pfs_session_close(mount);
 	pfs_access_finish(&mount->access);
 	pfs_virtuals_close(mount->virtuals);
+	pfs_known_columns_close(mount->columns);
 	pfs_reasons_close(mount->reasons);
 	free(mount->mountpoint);
 	free(mount);

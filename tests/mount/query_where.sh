@@ -82,7 +82,14 @@ is '@paths0' "$(xargs -0 -n 1 printf '<%s>' <"$w/type/f/under/c/@paths0")" '</c/
 is '@result.tsv' "$(head -n 1 "$w/ext/c/@result.tsv" | cut -f 1-3)" "$(printf 'path\tname\text')"
 python '@result.json' -c 'import json, sys; assert len(json.load(open(sys.argv[1]))) == 2' "$w/ext/c/@result.json"
 is 'in a directory: limited to it' "$(cat "$mnt/a/.query/where/type/f/@paths")" "$(printf '/a/b/y.iso\n/a/x.c')"
-fails_with 'no such column' 'No such file' ls "$w/nope"
+refuses nope 'nope: there is no such column; ls lists what there is'
+refuses under/nope 'nope: there is no such child; ls lists what there is'
+refuses @nope '@nope: there is no such end; ls lists what there is'
+statements() { sed -n 's/.*"run": *\([0-9]*\).*/\1/p' "$mnt/.query/stats" | head -n 1; }
+ls "$w" >/dev/null
+before=$(statements)
+ls -l "$w"/ext/c/size "$w"/name/x.c/type "$w"/depth/1/uid >/dev/null
+is 'steps ask SQLite for no columns again' "$(($(statements) - before))" 1 # which counts them
 fails_with 'no such operator' 'No such file' ls "$w/size.zz"
 fails_with 'no such end' 'No such file' ls "$w/@zz"
 fails_with 'no such child' 'No such file' ls "$w/under/nope"

@@ -187,6 +187,13 @@ static inline struct pfs_handle *pfs_handle_of(const struct fuse_file_info *fi)
 /* ---- callers ---- */
 
 /* What was last wrong, by user. */
+/* The columns of nodes that the caller knows of, added to `columns`, which is empty.  The statement's errors. */
+struct pfs_facet_columns;
+struct pfs_known_columns;
+PFS_MUST_CHECK int pfs_known_columns_open(struct pfs_known_columns **out);
+void pfs_known_columns_close(struct pfs_known_columns *known); /* NULL is allowed */
+PFS_MUST_CHECK int pfs_call_columns(struct pfs_call *call, struct pfs_facet_columns *columns);
+
 struct pfs_reasons;
 PFS_MUST_CHECK int pfs_reasons_open(struct pfs_reasons **out);
 void pfs_reasons_close(struct pfs_reasons *reasons);

@@ -10,33 +10,6 @@
 
 static const struct pfs_virtual_kind answer_kind;
 
-/* ---- the columns ---- */
-
-static int add_column(void *arg, const struct pfs_query *query)
-{
-	struct pfs_facet_columns *columns = arg;
-	struct pfs_query_value name, type, not_null;
-	bool is_number;
-
-	if (!query) {
-		pfs_facet_columns_clear(columns);
-		return 0;
-	}
-	pfs_query_value(query, 1, &name);
-	pfs_query_value(query, 2, &type);
-	pfs_query_value(query, 3, &not_null);
-	is_number = type.size > 0 && type.bytes[0] != 'T';
-	return pfs_facet_add_column(columns, name.bytes, name.size, is_number,
-				    is_number && not_null.integer);
-}
-
-static int get_columns(struct pfs_call *call, struct pfs_facet_columns *columns)
-{
-	static const char sql[] = "PRAGMA table_info(nodes)";
-
-	return pfs_call_rows(call, sql, strlen(sql), add_column, columns);
-}
-
 /* ---- the directories ---- */
 
 static const struct pfs_facet *facet_of(const struct pfs_virtual *dir)
@@ -83,6 +56,15 @@ static int lookup_node(struct pfs_call *call, const struct pfs_virtual *dir, con
 	return from ? pfs_links_lookup(call, found, name, from, up) : -ENOMEM;
 }
 
+/* Else `error` would tell of something older. */
+static int say_missing(struct pfs_call *call, int error, const char *what, const char *name)
+{
+	if (error != -ENOENT)
+		return error;
+	(void)pfs_call_fail(call, error, "%s: there is no such %s; ls lists what there is", name, what);
+	return -ENOENT;
+}
+
 static int step(struct pfs_call *call, struct pfs_facet **facet, const struct pfs_facet *from,
 		const char *name)
 {
@@ -91,13 +73,17 @@ static int step(struct pfs_call *call, struct pfs_facet **facet, const struct pf
 	int error = 0;
 
 	if (from->kind == PFS_FACET_CHILDREN)
-		return lookup_child(call, from, name, facet);
+		return say_missing(call, lookup_child(call, from, name, facet), "child", name);
 	if (from->kind == PFS_FACET_COLUMNS && *name != '@')
-		error = get_columns(call, &columns);
+		error = pfs_call_columns(call, &columns);
 	if (!error)
 		error = pfs_facet_step(facet, from, name, &columns, problem);
 	pfs_facet_columns_finish(&columns);
-	return *problem ? pfs_call_fail(call, error, "%s", problem) : error;
+	if (error && *problem) {
+		(void)pfs_call_fail(call, error, "%s", problem);
+		return error;
+	}
+	return say_missing(call, error, *name == '@' ? "end" : "column", name);
 }
 
 static int lookup(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
@@ -125,7 +111,7 @@ static int list_unused_columns(struct pfs_call *call, const struct pfs_facet *fa
 			     struct pfs_virtual_names *names)
 {
 	struct pfs_facet_columns columns = {.columns = NULL};
-	int error = get_columns(call, &columns);
+	int error = pfs_call_columns(call, &columns);
 
 	for (size_t i = 0; i < columns.n && !error; i++) {
 		char name[PFS_FACET_NAME_MAX + 1];
