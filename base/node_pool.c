@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/reserve.h"
 
 int pfs_node_pool_reserve(struct pfs_node_pool *pool, size_t n)
 {
@@ -27,6 +28,7 @@ int pfs_node_pool_reserve(struct pfs_node_pool *pool, size_t n)
 		pool->fresh += pool->node_size;
 		pool->n_fresh--;
 	}
+	pfs_expect_filled(slab, bytes);
 	slab->next = pool->slabs;
 	pool->slabs = slab;
 	pool->fresh = (char *)(slab + 1);

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 
 #define STEP ((size_t)1 << 20)
+#define HUGE_MIN ((size_t)8 << 20)
 
 /* Where address space is limited (ulimit -v) an array reserves this part of it: a tree has some
  * twenty arrays, and others need room too. */
@@ -57,6 +58,15 @@ int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size)
 		return -ENOMEM;
 	reserve->committed = wanted;
 	return 0;
+}
+
+void pfs_expect_filled(void *memory, size_t size)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	size_t skip = (size_t)(-(uintptr_t)memory % page);
+
+	if (size >= HUGE_MIN)
+		(void)madvise((char *)memory + skip, (size - skip) / page * page, MADV_HUGEPAGE);
 }
 
 uint64_t pfs_quarter_of_memory(void)

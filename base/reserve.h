@@ -22,6 +22,10 @@ void pfs_reserve_close(struct pfs_reserve *reserve);
  * what is there.  -ENOMEM (beyond the limit, too). */
 PFS_MUST_CHECK int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size);
 
+/* Asks for huge pages for memory that is about to be filled whole; without effect on less than 8 MiB, and where
+ * there are none. */
+void pfs_expect_filled(void *memory, size_t size);
+
 /* Of the machine, in bytes: a bound for what should leave room for others. */
 uint64_t pfs_quarter_of_memory(void);
 

@@ -246,25 +246,6 @@ static int last_prime(uint64_t *out, struct pfs_db *db, uint64_t end)
 	return 0;
 }
 
-/* Both kinds of primes are handed out in order and lie about evenly, so the middle record is found
- * from how many there are of each kind. */
-static uint64_t middle_of(const struct pfs_meta *meta, uint64_t last_directory, uint64_t last_other)
-{
-	uint64_t directories = meta->nodes[PFS_PRIME_DIRECTORY];
-	uint64_t others = meta->nodes[PFS_PRIME_OTHER];
-	uint64_t half = (directories + others) / 2;
-	double part;
-
-	if (half <= directories) {
-		part = directories ? (double)half / (double)directories : 0;
-		return (uint64_t)((double)last_directory * part) + 1;
-	}
-	if (last_other < PFS_FIRST_OTHER)
-		return PFS_FIRST_OTHER;
-	part = (double)(half - directories) / (double)others;
-	return PFS_FIRST_OTHER + (uint64_t)((double)(last_other - PFS_FIRST_OTHER) * part);
-}
-
 static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_statement sql)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[sql];
@@ -279,14 +260,12 @@ static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_statement sql)
 int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	uint64_t orphans = 0, last_directory = 0, last = 0;
+	uint64_t orphans = 0, last = 0;
 	struct pfs_meta meta;
 	int error = pfs_reader_get(store, &reader.db);
 
 	if (!error)
 		error = count_rows(&orphans, reader.db, PFS_SQL_ORPHAN_COUNT);
-	if (!error)
-		error = last_prime(&last_directory, reader.db, PFS_FIRST_OTHER);
 	if (!error)
 		error = last_prime(&last, reader.db, PFS_END_PRIME - 1);
 	if (error)
@@ -299,7 +278,6 @@ int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out)
 		.orphans = orphans,
 		.end_slot = meta.end_slot,
 		.end_prime = last + 1,
-		.middle_prime = middle_of(&meta, last_directory, last),
 	};
 	return 0;
 }

@@ -219,7 +219,6 @@ struct pfs_store_totals {
 	uint64_t nodes, orphans;
 	uint64_t end_slot;  /* no record's slot, now or earlier, reaches it (scans make sure) */
 	uint64_t end_prime; /* one more than the largest prime in use */
-	uint64_t middle_prime; /* about half of the records have smaller primes */
 };
 PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
 

@@ -298,6 +298,8 @@ int pfs_import_run(struct pfs_import *import)
 	import->build = NULL;
 	temporary[0] = 0;
 	(void)pthread_mutex_destroy(&import->mutex);
+	if (!error)
+		pfs_import_leave_image(import);
 	return status;
 }
 

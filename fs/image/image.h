@@ -61,8 +61,8 @@ struct pfs_image {
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
 	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
-	bool has_file; /* an image file (imagefile.h) of this state of the store was loaded, or written */
-	struct pfs_store_state file_state;
+	bool from_file; /* it was loaded from an image file (imagefile.h), */
+	struct pfs_store_state file_state; /* which was of this state of the store */
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
 	struct pfs_reserve live_memory;
 };

@@ -156,12 +156,12 @@ static bool counts_are_sound(const struct pfs_image_header *header)
 	       header->rare_size <= UINT64_C(1) << 48;
 }
 
-/* Whether the file is one, whole, and of the store as it is now. */
+/* Whether the file is one, whole, and of the store as it is or was. */
 static bool header_is_sound(struct pfs_image_reading *reading, int fd)
 {
 	const struct pfs_image_header *header = &reading->header;
 	struct pfs_store *store = reading->tree->store;
-	struct pfs_store_state state;
+	struct pfs_store_state state = {.seq = 0};
 	uint64_t size;
 
 	if (!is_trusted(reading->tree, fd, &size) ||
@@ -173,10 +173,10 @@ static bool header_is_sound(struct pfs_image_reading *reading, int fd)
 	    !counts_are_sound(header))
 		return false;
 	pfs_imagefile_layout(&reading->layout, header);
-	if (reading->layout.file_size != size || pfs_store_state(store, &state))
-		return false;
-	return header->seed == pfs_store_seed(store) && header->seq == state.seq &&
-	       memcmp(header->token, state.token, PFS_TOKEN_SIZE) == 0;
+	state.seq = header->seq;
+	memcpy(state.token, header->token, PFS_TOKEN_SIZE);
+	return reading->layout.file_size == size && header->seed == pfs_store_seed(store) &&
+	       pfs_store_follows(store, &state) == 0;
 }
 
 /* ---- blocks ---- */
@@ -231,6 +231,8 @@ static int make_room(struct pfs_image_reading *reading, struct blocks *blocks)
 	blocks->place[PFS_SECTION_INDEX] = (uint8_t *)reading->entries;
 	blocks->place[PFS_SECTION_MAP] = (uint8_t *)reading->cells;
 	blocks->place[PFS_SECTION_RARE] = reading->rare;
+	for (unsigned i = 0; i < PFS_SECTIONS; i++)
+		pfs_expect_filled(blocks->place[i], reading->layout.size[i]);
 	return 0;
 }
 
@@ -268,7 +270,7 @@ static int fill(struct pfs_image_reading *reading, int fd)
 	image->directories = header->directories;
 	image->root = header->root;
 	image->has_far_times = header->far_times;
-	image->has_file = true;
+	image->from_file = true;
 	image->file_state.seq = header->seq;
 	memcpy(image->file_state.token, header->token, PFS_TOKEN_SIZE);
 	return pfs_imagefile_check(reading);
@@ -288,12 +290,14 @@ int pfs_imagefile_load(struct pfs_tree *tree)
 		return -ENOENT;
 	PFS_TRY(pfs_pool_open(&reading.pool, 0));
 	error = fill(&reading, fd);
+	if (!error && tree->image.file_state.seq != pfs_store_seq(tree->store))
+		error = pfs_imagefile_follow(tree);
 	pfs_pool_close(reading.pool);
 	free(reading.entries);
 	free(reading.rare);
 	if (!error)
 		return 0;
-	pfs_info("%s: is damaged and not used", name);
+	pfs_info("%s: is not used: damaged, or too old", name);
 	PFS_TRY(pfs_image_clear(tree));
 	return error;
 }

@@ -27,7 +27,11 @@ PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree);
  * free; -EPERM: it cannot be the store's owner's; -ENOMEM; what the system says of files. */
 PFS_MUST_CHECK int pfs_imagefile_write(const struct pfs_tree *tree);
 
-/* The same by a process of its own, which holds nothing of the store and ends by itself, unless the image is
+/* Makes an image file of a store that nobody has open, by a process of its own as below.  This process is about
+ * to end. */
+void pfs_imagefile_make_behind(const char *store);
+
+/* The same as pfs_imagefile_write by a process of its own, which holds nothing of the store and ends by itself, unless the image is
  * small (PFS_IMAGE_FILE_NODES) or the store's last group is the one that the image file has.  The journal
  * has stopped, and this process is about to end. */
 void pfs_imagefile_write_behind(struct pfs_tree *tree);

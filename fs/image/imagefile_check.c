@@ -244,18 +244,22 @@ static int take_index(struct check *check)
 	return error == -EINVAL ? -ENOENT : error;
 }
 
+/* Where every slot has a node none need be looked at. */
 static void check_cells(void *context, size_t from, size_t to)
 {
 	struct check *check = context;
 	const struct pfs_image *image = check->image;
 	const uint32_t *cells = check->reading->cells;
+	bool has_free = image->nodes != image->end, bad = false;
 	uint64_t used = 0;
 
 	for (size_t i = from; i < to; i++) {
-		if (cells[i] && (cells[i] > image->end || !image->prime[cells[i] - 1]))
-			atomic_store(&check->reading->bad, true);
+		bad |= cells[i] > image->end ||
+		       (has_free && cells[i] && !image->prime[cells[i] - 1]);
 		used += cells[i] != 0;
 	}
+	if (bad)
+		atomic_store(&check->reading->bad, true);
 	(void)atomic_fetch_add(&check->nodes, used);
 }
 
@@ -319,5 +323,10 @@ int pfs_imagefile_check(struct pfs_image_reading *reading)
 	struct check check = {
 		.reading = reading, .image = image, .listed = listed, .keys = keys, .slots = slots};
 
-	return listed && keys && slots ? check_all(&check) : -ENOMEM;
+	if (!listed || !keys || !slots)
+		return -ENOMEM;
+	pfs_expect_filled(keys, image->nodes * sizeof(*keys));
+	pfs_expect_filled(slots, image->nodes * sizeof(*slots));
+	pfs_expect_filled(image->links, image->end * sizeof(*image->links));
+	return check_all(&check);
 }

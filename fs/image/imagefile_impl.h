@@ -111,4 +111,9 @@ struct pfs_image_reading {
  * from the columns: states, links, rare values, the index.  -ENOENT: it is not sound; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_check(struct pfs_image_reading *reading);
 
+/* Brings the image of an earlier state of the store, which the store follows, up to its last group.  -ENOENT: that
+ * would take as long as reading all rows, or what the groups changed does not fit what there is; -ENOMEM.
+ * The image is of no use then. */
+PFS_MUST_CHECK int pfs_imagefile_follow(struct pfs_tree *tree);
+
 #endif

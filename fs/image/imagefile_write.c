@@ -2,6 +2,7 @@
 /* Writing an image file: section after section through one block's buffer.  Names are laid out anew, in order
  * of slots and without what removed ones have left. */
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -430,7 +431,7 @@ static bool is_wanted(struct pfs_tree *tree)
 
 	if (image->nodes < PFS_IMAGE_FILE_NODES || pfs_store_state(tree->store, &state))
 		return false;
-	return !image->has_file || image->file_state.seq != state.seq ||
+	return !image->from_file || image->file_state.seq != state.seq ||
 	       memcmp(image->file_state.token, state.token, PFS_TOKEN_SIZE) != 0;
 }
 
@@ -449,18 +450,59 @@ static void let_go(void)
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 }
 
+/* Whether this is the process that is to write. */
+static bool is_writer(const char *store)
+{
+	pid_t writer = fork();
+
+	if (writer < 0)
+		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", store, strerror(errno));
+	if (writer)
+		return false;
+	let_go();
+	return true;
+}
+
 void pfs_imagefile_write_behind(struct pfs_tree *tree)
 {
-	pid_t writer;
+	if (is_wanted(tree) && is_writer(pfs_store_path(tree->store)))
+		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
+}
 
-	if (!is_wanted(tree))
-		return;
-	writer = fork();
-	if (writer < 0)
-		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", pfs_store_path(tree->store),
-			    strerror(errno));
-	if (writer)
-		return;
-	let_go();
-	_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
+/* Nobody is held up, so that the store is not locked and others may have written to it while it was read: then
+ * what was read is of no use. */
+static bool is_unchanged(const struct pfs_tree *tree)
+{
+	const struct pfs_store_options how = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};
+	struct pfs_store_state then, now;
+	struct pfs_store *store;
+	bool same;
+
+	if (pfs_store_state(tree->store, &then) ||
+	    pfs_store_open(&store, pfs_store_path(tree->store), &how))
+		return false;
+	same = !pfs_store_state(store, &now) && now.seq == then.seq &&
+	       memcmp(now.token, then.token, PFS_TOKEN_SIZE) == 0;
+	(void)pfs_store_close(store);
+	return same;
+}
+
+static int make(const char *store)
+{
+	const struct pfs_tree_options how = {.read_only = true, .beside_writer = true};
+	struct pfs_tree *tree;
+	int error;
+
+	PFS_TRY(pfs_tree_open(&tree, store, &how));
+	error = is_wanted(tree) && is_unchanged(tree) ? pfs_imagefile_write(tree) : 0;
+	(void)pfs_tree_close(tree);
+	return error;
+}
+
+void pfs_imagefile_make_behind(const char *store)
+{
+	char path[PATH_MAX];
+
+	if (realpath(store, path) && is_writer(path))
+		_exit(make(path) ? EXIT_FAILURE : EXIT_SUCCESS);
 }

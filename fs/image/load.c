@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading: the store's records become the image.
  *
- * Directories come first, by one thread (their primes are the small ones), so that every parent of a
- * file can be looked up; then two threads scan half of the files each.  Records know their slots, so
- * the threads write to different places.  Then one fills the map of primes while the other makes the
- * index of names (load_index.c). */
+ * Directories come first (their primes are the small ones), so that every parent of a file can be looked up;
+ * then all others.  Each time as many threads as there are processors scan a range of primes after the
+ * other.  Records know their slots, so the threads write to different places.  Then one fills the map of
+ * primes while the others make the index of names (load_index.c). */
 #include "fs/image/load.h"
 
 #include <inttypes.h>
@@ -23,9 +23,12 @@
 
 #define DIRECTORY_PRIMES_END (UINT64_C(1) << 32)
 #define PREFETCH	     16u
+#define PARTS_A_THREAD	     4u /* ranges of primes are not equally full */
+#define PART_NODES	     4096u /* fewer are not worth a range of their own */
 
 struct loader {
 	struct pfs_tree *tree;
+	struct pfs_pool *pool;
 	pthread_mutex_t rare_lock;
 	struct pfs_store_totals totals;
 	uint64_t handed_out[2]; /* by enum pfs_prime_kind: primes are below */
@@ -33,7 +36,7 @@ struct loader {
 	int error;
 };
 
-/* One thread's part of the scan. */
+/* A range of primes, which one thread scans. */
 struct part {
 	struct loader *loader;
 	uint64_t first, end; /* primes */
@@ -172,23 +175,30 @@ static int load_other(void *arg, const struct pfs_node_record *node)
 }
 
 /* Every directory must lead to the root: climbs until a directory that is known to. */
-static int check_cycles(struct pfs_tree *tree, const struct part *directories)
+static int check_circles(struct pfs_tree *tree, const struct part *part, uint8_t *known)
 {
-	struct pfs_image *image = &tree->image;
-	uint8_t *known PFS_FREE = calloc(image->end ? image->end : 1, 1);
+	const struct pfs_image *image = &tree->image;
 
-	if (!known)
-		return -ENOMEM;
-	known[image->root] = 1;
-	for (size_t i = 0; i < directories->nodes; i++) {
-		uint32_t slot = directories->slots[i];
+	for (size_t i = 0; i < part->nodes; i++) {
+		uint32_t slot = part->slots[i];
 		uint64_t steps = 0;
 
 		for (; !known[slot]; slot = image->parent[slot])
-			if (steps++ > directories->nodes)
+			if (steps++ > image->directories)
 				return pfs_load_damaged(tree, image->prime[slot], "is its own ancestor");
-		for (slot = directories->slots[i]; !known[slot]; slot = image->parent[slot])
+		for (slot = part->slots[i]; !known[slot]; slot = image->parent[slot])
 			known[slot] = 1;
+	}
+	return 0;
+}
+
+static int map_directories(struct pfs_tree *tree, const struct part *part)
+{
+	struct pfs_image *image = &tree->image;
+
+	for (size_t i = 0; i < part->nodes; i++) {
+		PFS_TRY(pfs_slot_map_reserve(image->by_prime, ++image->directories));
+		pfs_slot_map_insert(image->by_prime, image->prime, part->slots[i]);
 	}
 	return 0;
 }
@@ -197,16 +207,6 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 {
 	struct pfs_image *image = &tree->image;
 
-	for (size_t i = 0; i < part->nodes; i++) {
-		PFS_TRY(pfs_slot_map_reserve(image->by_prime, i + 1));
-		pfs_slot_map_insert(image->by_prime, image->prime, part->slots[i]);
-	}
-	image->root = pfs_image_slot(tree, PFS_ROOT_PRIME);
-	if (image->root == PFS_NO_SLOT) {
-		pfs_info("%s: damaged: it has no root; run primefs check",
-			  pfs_store_path(tree->store));
-		return -EUCLEAN;
-	}
 	for (size_t i = 0; i < part->nodes; i++) {
 		uint32_t slot = part->slots[i];
 		uint32_t parent;
@@ -219,35 +219,114 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 		image->parent[slot] = parent;
 		image->links[parent]++;
 	}
-	return check_cycles(tree, part);
+	return 0;
 }
 
-static void *scan_others(void *arg)
+static int connect_all(struct pfs_tree *tree, const struct part *parts, size_t n)
 {
-	struct part *part = arg;
+	struct pfs_image *image = &tree->image;
+	uint8_t *known PFS_FREE = calloc(image->end ? image->end : 1, 1);
 
-	part->error = pfs_store_scan_nodes(part->loader->tree->store, part->first, part->end,
-					   load_other, part);
-	return NULL;
+	if (!known)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(map_directories(tree, &parts[i]));
+	image->root = pfs_image_slot(tree, PFS_ROOT_PRIME);
+	if (image->root == PFS_NO_SLOT) {
+		pfs_info("%s: damaged: it has no root; run primefs check",
+			  pfs_store_path(tree->store));
+		return -EUCLEAN;
+	}
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(connect_directories(tree, &parts[i]));
+	known[image->root] = 1;
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(check_circles(tree, &parts[i], known));
+	return 0;
+}
+
+/* ---- ranges of primes ---- */
+
+struct scan {
+	struct part *parts;
+	int (*fn)(void *arg, const struct pfs_node_record *node);
+};
+
+static void scan_parts(void *context, size_t from, size_t to)
+{
+	const struct scan *scan = context;
+
+	for (size_t i = from; i < to; i++) {
+		struct part *part = &scan->parts[i];
+
+		part->error = pfs_store_scan_nodes(part->loader->tree->store, part->first, part->end,
+						   scan->fn, part);
+	}
+}
+
+/* Scans the primes from `first` on in ranges that share what is below `end`, but for the last, which has all
+ * others of the kind, too.  The parts are the caller's to release. */
+static int scan_all(struct loader *loader, struct part **parts, size_t *n, uint64_t first, uint64_t end,
+		    enum pfs_prime_kind kind)
+{
+	struct scan scan = {.fn = kind == PFS_PRIME_DIRECTORY ? load_directory : load_other};
+	uint64_t wanted = PFS_MIN(loader->totals.nodes / PART_NODES + 1,
+				  (uint64_t)pfs_pool_threads(loader->pool) * PARTS_A_THREAD);
+	uint64_t step;
+
+	step = pfs_div_round_up(PFS_MAX(end, first + 1) - first, wanted);
+	*parts = scan.parts = calloc(wanted, sizeof(**parts));
+	if (!scan.parts)
+		return -ENOMEM;
+	for (; *n < wanted; ++*n)
+		scan.parts[*n] = (struct part){
+			.loader = loader,
+			.first = first + *n * step,
+			.end = *n + 1 < wanted		     ? first + (*n + 1) * step
+			       : kind == PFS_PRIME_DIRECTORY ? DIRECTORY_PRIMES_END
+							     : (uint64_t)INT64_MAX,
+			.handed_out = loader->handed_out[kind],
+		};
+	pfs_pool_run(loader->pool, *n, 1, scan_parts, &scan);
+	for (size_t i = 0; i < *n; i++) {
+		if (scan.parts[i].error)
+			return scan.parts[i].error;
+		loader->tree->image.nodes += (uint32_t)scan.parts[i].nodes;
+	}
+	return 0;
+}
+
+static void release_parts(struct part *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(parts[i].parents);
+		free(parts[i].slots);
+	}
+	free(parts);
 }
 
 static int load_others(struct loader *loader)
 {
-	uint64_t middle = PFS_MAX(loader->totals.middle_prime, DIRECTORY_PRIMES_END);
-	uint64_t end = PFS_MAX(loader->totals.end_prime, middle);
-	struct part low = {
-		.loader = loader,
-		.first = DIRECTORY_PRIMES_END,
-		.end = middle,
-		.handed_out = loader->handed_out[PFS_PRIME_OTHER],
-	};
-	struct part high = low;
+	struct part *parts = NULL;
+	size_t n = 0;
+	int error = scan_all(loader, &parts, &n, DIRECTORY_PRIMES_END, loader->totals.end_prime,
+			     PFS_PRIME_OTHER);
 
-	high.first = middle;
-	high.end = end;
-	pfs_load_both(scan_others, &low, scan_others, &high);
-	loader->tree->image.nodes += (uint32_t)(low.nodes + high.nodes);
-	return low.error ? low.error : high.error;
+	release_parts(parts, n);
+	return error;
+}
+
+static int load_directories(struct loader *loader)
+{
+	struct part *parts = NULL;
+	size_t n = 0;
+	int error = scan_all(loader, &parts, &n, 0, loader->handed_out[PFS_PRIME_DIRECTORY],
+			     PFS_PRIME_DIRECTORY);
+
+	if (!error)
+		error = connect_all(loader->tree, parts, n);
+	release_parts(parts, n);
+	return error;
 }
 
 /* Makes the other nodes known by their primes; puts unused slots among the free. */
@@ -311,31 +390,16 @@ static int prepare(struct loader *loader)
 	return pfs_slot_map_reserve(image->by_prime, nodes + nodes / 16);
 }
 
-static int load_directories(struct loader *loader)
-{
-	struct part part = {
-		.loader = loader,
-		.end = DIRECTORY_PRIMES_END,
-		.handed_out = loader->handed_out[PFS_PRIME_DIRECTORY],
-	};
-	int rc = pfs_store_scan_nodes(loader->tree->store, 0, part.end, load_directory, &part);
-
-	if (!rc)
-		rc = connect_directories(loader->tree, &part);
-	loader->tree->image.nodes = loader->tree->image.directories = (uint32_t)part.nodes;
-	free(part.parents);
-	free(part.slots);
-	return rc;
-}
-
 static int load(struct loader *loader)
 {
 	struct pfs_load_index index = {.tree = loader->tree};
 
 	PFS_TRY(prepare(loader));
+	PFS_TRY(pfs_pool_open(&loader->pool, loader->totals.nodes < PART_NODES ? 1 : 0));
 	PFS_TRY(load_directories(loader));
 	PFS_TRY(load_others(loader));
 	index.hashes = loader->hashes;
+	index.pool = loader->pool;
 	pfs_load_both(map_primes, loader, index_names, &index);
 	pfs_image_loaded(loader->tree);
 	return loader->error ? loader->error : index.error;
@@ -349,7 +413,7 @@ int pfs_load(struct pfs_tree *tree)
 	if (rc != -ENOENT)
 		return rc;
 	rc = load(&loader);
-
+	pfs_pool_close(loader.pool);
 	free(loader.hashes);
 	return rc;
 }

@@ -4,6 +4,7 @@
 #ifndef PFS_FS_IMAGE_LOAD_H
 #define PFS_FS_IMAGE_LOAD_H
 
+#include "base/pool.h"
 #include "fs/tree/tree.h"
 
 /* Fills an empty image from the image file, if there is one to be used, or from the store.  -EUCLEAN, with a line in the log that names the node, for
@@ -20,6 +21,7 @@ void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), vo
 
 struct pfs_load_index {
 	struct pfs_tree *tree;
+	struct pfs_pool *pool;
 	const uint32_t *hashes; /* by slot: pfs_image_hash of the name */
 	int error;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The index of names at once: entries are counted out by parent, and sorted by hash within a parent,
- * two threads taking half of the parents each. */
+ * which threads share by parents. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #define FEW	   32u /* entries: insertion sort */
 #define DIGIT_BITS 8u
 #define DIGITS	   (1u << DIGIT_BITS)
+#define GRAIN	   ((size_t)1 << 15) /* parents that a thread takes at once */
 
 /* ---- sorting one directory ---- */
 
@@ -59,15 +61,14 @@ static void sort_many(uint64_t *entries, uint64_t *room, size_t n)
 	}
 }
 
-/* ---- the work of one thread ---- */
+/* ---- directories ---- */
 
-struct share {
+struct work {
 	const struct pfs_tree *tree;
 	uint64_t *entries; /* by parent; becomes the sorted keys */
 	uint32_t *slots;   /* out */
 	const uint32_t *ends; /* by parent: where its entries end */
-	uint32_t first, end;  /* parents */
-	int error;
+	_Atomic int error;
 };
 
 static bool same_name(const struct pfs_image *image, uint32_t a, uint32_t b)
@@ -92,11 +93,11 @@ static int check_duplicates(const struct pfs_tree *tree, const uint64_t *entries
 	return 0;
 }
 
-static int sort_directory(struct share *share, uint64_t **room, size_t *capacity, uint32_t parent)
+static int sort_directory(struct work *work, uint64_t **room, size_t *capacity, uint32_t parent)
 {
-	size_t first = parent ? share->ends[parent - 1] : 0;
-	size_t n = share->ends[parent] - first;
-	uint64_t *entries = share->entries + first;
+	size_t first = parent ? work->ends[parent - 1] : 0;
+	size_t n = work->ends[parent] - first;
+	uint64_t *entries = work->entries + first;
 
 	if (n <= FEW) {
 		sort_few(entries, n);
@@ -104,24 +105,26 @@ static int sort_directory(struct share *share, uint64_t **room, size_t *capacity
 		PFS_TRY(pfs_grow(room, capacity, n, sizeof(**room)));
 		sort_many(entries, *room, n);
 	}
-	PFS_TRY(check_duplicates(share->tree, entries, n));
+	PFS_TRY(check_duplicates(work->tree, entries, n));
 	for (size_t i = 0; i < n; i++) {
-		share->slots[first + i] = (uint32_t)entries[i];
+		work->slots[first + i] = (uint32_t)entries[i];
 		entries[i] = pfs_image_key(parent, (uint32_t)(entries[i] >> 32));
 	}
 	return 0;
 }
 
-static void *sort_share(void *arg)
+static void sort_parents(void *context, size_t from, size_t to)
 {
-	struct share *share = arg;
+	struct work *work = context;
 	uint64_t *room = NULL;
 	size_t capacity = 0;
+	int error = 0;
 
-	for (uint32_t parent = share->first; parent < share->end && !share->error; parent++)
-		share->error = sort_directory(share, &room, &capacity, parent);
+	for (size_t parent = from; parent < to && !error; parent++)
+		error = sort_directory(work, &room, &capacity, (uint32_t)parent);
+	if (error)
+		atomic_store(&work->error, error);
 	free(room);
-	return NULL;
 }
 
 /* ---- all of it ---- */
@@ -158,16 +161,15 @@ int pfs_load_index(const struct pfs_load_index *index)
 	uint64_t *entries PFS_FREE = malloc((n + 1) * sizeof(*entries));
 	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));
 	uint32_t *ends PFS_FREE = calloc((size_t)image->end + 1, sizeof(*ends));
-	struct share low = {.tree = index->tree, .entries = entries, .slots = slots, .ends = ends};
-	struct share high = low;
+	struct work work = {.tree = index->tree, .entries = entries, .slots = slots, .ends = ends};
+	int error;
 
 	if (!entries || !slots || !ends)
 		return -ENOMEM;
 	count_out(index, entries, ends);
-	low.end = high.first = image->end / 2;
-	high.end = image->end;
-	pfs_load_both(sort_share, &low, sort_share, &high);
-	if (low.error || high.error)
-		return low.error ? low.error : high.error;
+	pfs_pool_run(index->pool, image->end, GRAIN, sort_parents, &work);
+	error = atomic_load(&work.error);
+	if (error)
+		return error;
 	return pfs_btree_load(image->by_name, entries, slots, n);
 }

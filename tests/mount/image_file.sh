@@ -12,9 +12,11 @@ primefs import --quiet --format=paths "$work/list" "$store"
 # is_another INODE: there is an image file, whole, and it is not that one.
 is_another() { [[ -e $image && ! -e $image.part && $(stat -c %i "$image") != "${1-}" ]]; }
 await_image() { wait_for 60 is_another "${1-}"; }
+ok 'import leaves one' await_image
 answers() { primefs find "$store" -name '*99' | sort | sha256sum; }
-rm -f "$image"
 expected=$(answers)
+rm -f "$image"
+is 'without it the answers are the same' "$(answers)" "$expected"
 
 mount_store -o snapshot=no
 unmount_store
@@ -56,9 +58,16 @@ is 'after a kill the store tells' "$(primefs find "$store" -name kept)" /kept
 mount_store
 ok 'and is mounted' test -e "$mnt/kept"
 made=$(stat -c %i "$image")
+touch "$mnt/later"
 unmount_store
 ok 'which makes another one' await_image "$made"
 is 'that has it' "$(primefs find "$store" -name kept)" /kept
+
+# Added to.
+made=$(stat -c %i "$image")
+primefs import --quiet --format=paths --at=/added "$work/list" "$store"
+ok 'an import into it makes another one' await_image "$made"
+is 'that has it' "$(primefs find "$store" -path '/added/d9/*' -name f9)" /added/d9/e9/f9
 
 # Cut and overwritten while it is used.
 expected=$(answers)

@@ -78,6 +78,7 @@ static void assert_same(struct pfs_tree *a, struct pfs_tree *b)
 	assert_int_equal(a->image.directories, b->image.directories);
 	assert_int_equal(a->image.root, b->image.root);
 	assert_int_equal(a->image.free_count, b->image.free_count);
+	assert_int_equal(a->image.free_head, b->image.free_head);
 	for (uint32_t slot = 0; slot < a->image.end; slot++)
 		assert_same_node(a, b, slot);
 	assert_same_index(a, b);
@@ -107,9 +108,9 @@ static void write_file(const struct temp_store *temp)
 static bool check_file(const struct temp_store *temp)
 {
 	struct pfs_tree *rows = open_rows(temp), *file = open_file(temp);
-	bool used = file->image.has_file;
+	bool used = file->image.from_file;
 
-	assert_false(rows->image.has_file);
+	assert_false(rows->image.from_file);
 	assert_same(rows, file);
 	temp_tree_close(rows);
 	temp_tree_close(file);
@@ -154,7 +155,7 @@ static void make_store(struct temp_store *temp, unsigned steps)
 	write_file(temp);
 }
 
-/* Over and over: changed where it was loaded from the file, and written anew. */
+/* Over and over: changed where it was loaded from the file, which is written anew only now and then. */
 static void answers_are_the_same(void **state PFS_UNUSED)
 {
 	struct temp_store temp;
@@ -168,11 +169,12 @@ static void answers_are_the_same(void **state PFS_UNUSED)
 			tree_model_step();
 		assert_int_equal(tree_model_state_of(tree), tree_model_state());
 		temp_tree_close(tree);
-		assert_false(check_file(&temp) && round);
-		write_file(&temp);
+		assert_true(check_file(&temp) || !round);
+		if (round % 4 == 0)
+			write_file(&temp);
 		assert_true(check_file(&temp));
 		tree = temp_tree_open(&temp);
-		assert_true(tree->image.has_file);
+		assert_true(tree->image.from_file);
 		tree_model_reopened(tree);
 	}
 	temp_tree_close(tree);
@@ -187,10 +189,10 @@ static void what_few_have_is_there(void **state PFS_UNUSED)
 
 	make_store(&temp, 50);
 	tree = temp_tree_open(&temp);
-	assert_true(tree->image.has_file);
+	assert_true(tree->image.from_file);
 	add_rare(tree, 1);
 	temp_tree_close(tree);
-	assert_false(check_file(&temp));
+	assert_true(check_file(&temp));
 	write_file(&temp);
 	assert_true(check_file(&temp));
 	temp_store_remove(&temp);
@@ -364,7 +366,7 @@ static void crafted_files_do_no_harm(void **state PFS_UNUSED)
 		temp_store_copy(&temp, &copy);
 		put_bytes(&copy, size);
 		tree = open_file(&copy);
-		refused += !tree->image.has_file;
+		refused += !tree->image.from_file;
 		temp_tree_close(tree);
 		use_up(&copy);
 		temp_store_remove(&copy);
@@ -393,7 +395,7 @@ static void copies_are_told_apart(void **state PFS_UNUSED)
 
 		add_rare(tree, 1 + i);
 		temp_tree_close(tree);
-		assert_false(check_file(both[i]));
+		assert_true(check_file(both[i]));
 		write_file(both[i]);
 		assert_true(check_file(both[i]));
 	}

@@ -131,4 +131,7 @@ int pfs_import_trust(const char *store, bool json);
  * status. */
 int pfs_import_run(struct pfs_import *import);
 
+/* Leaves a process that makes an image file (fs/image/imagefile.h) of the store that was made or added to. */
+void pfs_import_leave_image(const struct pfs_import *import);
+
 #endif

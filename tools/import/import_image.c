@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A large store is opened in a moment from the first time on, and one that was stays so. */
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fs/image/imagefile.h"
+#include "tools/import/import.h"
+
+#define NODE_BYTES 48 /* a store takes more than that for a node */
+
+/* Whoever makes it looks at how many nodes there are; here it is only told whether that can be enough. */
+void pfs_import_leave_image(const struct pfs_import *import)
+{
+	char name[PATH_MAX];
+	struct stat store;
+
+	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, import->options.store);
+	if (stat(import->options.store, &store) == 0 &&
+	    store.st_size >= (off_t)PFS_IMAGE_FILE_NODES * NODE_BYTES &&
+	    (!import->options.at || access(name, F_OK) == 0))
+		pfs_imagefile_make_behind(import->options.store);
+}
