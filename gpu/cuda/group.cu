@@ -55,7 +55,24 @@ static __device__ __forceinline__ void find_groups(const pfs_device_keys &keys,
 	}
 }
 
+/* Where a row counts in a plane of the block, or in the device's array.  What is chosen between the two is
+ * reached by slower instructions than what is known to be shared. */
+template <bool DIRECT>
+static __device__ __forceinline__ void count_row(uint32_t *plane, uint32_t *all, uint32_t at,
+						 uint32_t group)
+{
+	if constexpr (DIRECT) {
+		atomicAdd(&plane[at], 1u);
+	} else {
+		if (at != PFS_NOWHERE)
+			atomicAdd(&plane[at], 1u);
+		else
+			atomicAdd(&all[group], 1u);
+	}
+}
+
 /* Aggregate k of the rows, whose raw elements are loaded. */
+template <bool DIRECT>
 static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &groups, uint32_t k,
 						     uint32_t *memory, const pfs_totals &t,
 						     const uint64_t (&raw)[ROWS], uint32_t known,
@@ -65,34 +82,39 @@ static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &gr
 	const pfs_device_aggregate &a = groups.aggregate[k];
 	const pfs_device_column &c = a.value.column;
 	uint32_t *plane = pfs_plane(memory, t, t.value[k]);
-	uint32_t *counts = pfs_plane(memory, t, t.counts[k]);
-	bool is_bare = pfs_is_bare(c) && !a.d_rank;
 
 	if (a.d_count) {
 #pragma unroll
 		for (int r = 0; r < ROWS; r++)
 			if (known >> r & 1)
-				atomicAdd(at[r] != PFS_NOWHERE ? &counts[at[r]]
-							       : &a.d_count[group[r]],
-					  1u);
+				count_row<DIRECT>(pfs_plane(memory, t, t.counts[k]), a.d_count,
+						  at[r], group[r]);
 	}
 	if (!a.d_value)
 		return;
+	if (DIRECT && a.op == PFS_DEVICE_SUM && pfs_is_bare(c)) {
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			if (known >> r & 1)
+				pfs_add_wide(plane + at[r], plane + t.n + at[r], (uint32_t)raw[r]);
+		return;
+	}
 #pragma unroll
 	for (int r = 0; r < ROWS; r++) {
 		if (!(known >> r & 1))
 			continue;
-		int64_t x = is_bare ? (int64_t)raw[r] : pfs_cooked(c, raw[r]);
+		int64_t x = pfs_cooked(c, raw[r]);
 
 		if (a.d_rank)
 			x = a.d_rank[x];
-		if (at[r] != PFS_NOWHERE)
+		if (DIRECT || at[r] != PFS_NOWHERE)
 			pfs_add_shared(a, plane, t, at[r], x);
 		else
 			pfs_add_global(a, group[r], x);
 	}
 }
 
+template <bool DIRECT>
 static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups, uint32_t *memory,
 						const pfs_totals &t, const pfs_fours<FOURS> &f,
 						const uint32_t (&group)[ROWS],
@@ -102,13 +124,15 @@ static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups,
 
 #pragma unroll
 	for (int r = 0; r < ROWS; r++) {
+		uint32_t place = f.first[r / 4] + r % 4;
+
 		if (!(f.valid >> r & 1))
 			continue;
-		bool is_shared = at[r] != PFS_NOWHERE;
-
-		atomicAdd(is_shared ? &count[at[r]] : &groups.d_count[group[r]], 1u);
-		pfs_earlier(is_shared ? &first[at[r]] : &groups.d_first[group[r]],
-			    f.first[r / 4] + r % 4);
+		count_row<DIRECT>(count, groups.d_count, at[r], group[r]);
+		if (DIRECT || at[r] != PFS_NOWHERE)
+			pfs_earlier(&first[at[r]], place);
+		else
+			pfs_earlier(&groups.d_first[group[r]], place);
 	}
 }
 
@@ -173,13 +197,13 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 		if (groups.n_aggregates) /* under way while the keys are looked at */
 			pfs_load<FOURS>(raw, &known, groups.aggregate[0].value, f);
 		find_groups<DIRECT>(keys, table, ids, t.n, copies, f, group, at);
-		add_rows(groups, memory, t, f, group, at);
+		add_rows<DIRECT>(groups, memory, t, f, group, at);
 		for (uint32_t k = 0; k < groups.n_aggregates; k++) {
 			if (k) {
 				known = f.valid;
 				pfs_load<FOURS>(raw, &known, groups.aggregate[k].value, f);
 			}
-			add_aggregate(groups, k, memory, t, raw, known, group, at);
+			add_aggregate<DIRECT>(groups, k, memory, t, raw, known, group, at);
 		}
 	}
 	__syncthreads();

@@ -26,9 +26,9 @@
 #define PART_BYTES (200u << 10) /* of totals: one block of PART_THREADS a multiprocessor */
 #define PART_THREADS 1024u
 #define CARRIED	   2 /* values that can be added */
-#define SAMPLES	   128u
+#define SAMPLES	   32u
 #define TOGETHER   8u  /* lanes that read one tile's share of a part, */
-#define AHEAD	   4   /* so many rows each before they are added */
+#define AHEAD	   8   /* so many rows each before they are added */
 #define ROWS_MIN   (1u << 18)
 
 static_assert(TILE == 1u << TILE_BITS, "a place in the tile has so many bits");
@@ -69,25 +69,32 @@ static __device__ void starts_of(uint32_t *count, uint32_t n, uint32_t *sums)
 	__syncthreads();
 }
 
-/* The rows' values through shared memory to where the tile's lie. */
+/* The rows' values, loaded already, through shared memory to where the tile's lie. */
 template <class T> /* uint32_t for what is bare, else uint64_t */
-static __device__ __forceinline__ void carry(T *out, T *staged, const pfs_device_value &value,
-					     const pfs_fours<FOURS> &f,
+static __device__ __forceinline__ void carry(T *out, T *staged, const pfs_device_column &c,
+					     const T (&raw)[ROWS], uint32_t valid,
 					     const uint32_t (&at)[ROWS], uint32_t n)
+{
+#pragma unroll
+	for (int r = 0; r < ROWS; r++)
+		if (valid >> r & 1)
+			staged[at[r]] = sizeof(T) == 4 ? raw[r] : (T)pfs_cooked(c, raw[r]);
+	__syncthreads();
+	for (uint32_t i = threadIdx.x; i < n; i += THREADS)
+		__stcs(&out[i], staged[i]);
+	__syncthreads();
+}
+
+template <class T>
+static __device__ __forceinline__ void load_and_carry(T *out, T *staged, const pfs_device_value &value,
+						      const pfs_fours<FOURS> &f,
+						      const uint32_t (&at)[ROWS], uint32_t n)
 {
 	uint32_t known = f.valid;
 	T raw[ROWS];
 
 	pfs_load<FOURS>(raw, &known, value, f);
-#pragma unroll
-	for (int r = 0; r < ROWS; r++)
-		if (f.valid >> r & 1)
-			staged[at[r]] = sizeof(T) == 4 ? raw[r]
-						       : (T)pfs_cooked(value.column, raw[r]);
-	__syncthreads();
-	for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-		__stcs(&out[i], staged[i]);
-	__syncthreads();
+	carry(out, staged, value.column, raw, f.valid, at, n);
 }
 
 static __global__ void __launch_bounds__(THREADS, 2)
@@ -100,13 +107,17 @@ static __global__ void __launch_bounds__(THREADS, 2)
 	__shared__ uint32_t start[PARTS_MAX + 1], sums[THREADS / 32];
 	uint32_t *staged = reinterpret_cast<uint32_t *>(shared);
 	const uint64_t tile = blockIdx.x, out = tile * TILE;
-	uint32_t number[ROWS], at[ROWS], n;
+	const bool is_early = p.n_values && p.width[0] == 4;
+	uint32_t number[ROWS], at[ROWS], early[ROWS], n, known;
 	pfs_fours<FOURS> f;
 
 	for (uint32_t i = threadIdx.x; i < p.n; i += THREADS)
 		start[i] = 0;
 	__syncthreads();
 	pfs_take<FOURS>(f, places, (places.from & ~UINT64_C(3)) + out, THREADS);
+	known = f.valid;
+	if (is_early) /* under way while the rows are ordered */
+		pfs_load<FOURS>(early, &known, groups.aggregate[0].value, f);
 	pfs_numbers<FOURS>(number, keys, f);
 #pragma unroll
 	for (int r = 0; r < ROWS; r++)
@@ -129,14 +140,18 @@ static __global__ void __launch_bounds__(THREADS, 2)
 	for (uint32_t i = threadIdx.x; i < n; i += THREADS)
 		__stcs(&p.d_rows[out + i], staged[i]);
 	__syncthreads();
-	for (uint32_t k = 0; k < groups.n_aggregates; k++) {
+	if (is_early)
+		carry(static_cast<uint32_t *>(p.d_values[0]) + out, staged,
+		      groups.aggregate[0].value.column, early, f.valid, at, n);
+	for (uint32_t k = is_early; k < groups.n_aggregates; k++) {
 		const pfs_device_value &value = groups.aggregate[k].value;
 
 		if (p.width[k] == 4)
-			carry(static_cast<uint32_t *>(p.d_values[k]) + out, staged, value, f, at, n);
+			load_and_carry(static_cast<uint32_t *>(p.d_values[k]) + out, staged, value, f,
+				       at, n);
 		else
-			carry(static_cast<uint64_t *>(p.d_values[k]) + out,
-			      reinterpret_cast<uint64_t *>(shared), value, f, at, n);
+			load_and_carry(static_cast<uint64_t *>(p.d_values[k]) + out,
+				       reinterpret_cast<uint64_t *>(shared), value, f, at, n);
 	}
 }
 
@@ -149,11 +164,13 @@ static __global__ void __launch_bounds__(THREADS) units_kernel(const __grid_cons
 	if (threadIdx.x == 0)
 		all = 0;
 	__syncthreads();
-	for (uint32_t i = 0; threadIdx.x < p.n && i < samples; i++) {
+#pragma unroll
+	for (uint32_t i = 0; i < SAMPLES; i++) { /* all under way at once */
 		const uint16_t *start = p.d_starts +
 					(uint64_t)i * p.tiles / samples * (p.n + 1) + threadIdx.x;
 
-		sum += (uint32_t)start[1] - start[0];
+		if (threadIdx.x < p.n && i < samples)
+			sum += (uint32_t)start[1] - start[0];
 	}
 	if (sum)
 		atomicAdd(&all, sum);
@@ -173,11 +190,25 @@ static __global__ void __launch_bounds__(THREADS) units_kernel(const __grid_cons
 		p.d_units[0] = shares[p.n];
 }
 
-static __device__ __forceinline__ int64_t carried(const parts &p, uint32_t v, uint64_t i)
+/* A row's values: VALUES of them, T all alike, or int64_t for any. */
+template <int VALUES, class T> struct carried {
+	T value[VALUES ? VALUES : 1];
+};
+
+template <int VALUES, class T>
+static __device__ __forceinline__ void load_carried(carried<VALUES, T> &x, const parts &p, uint64_t i)
 {
-	return p.width[v] == 4 ? (int64_t)__ldcs(static_cast<const uint32_t *>(p.d_values[v]) + i)
-			       : (int64_t)__ldcs(static_cast<const unsigned long long *>(
-							 p.d_values[v]) + i);
+#pragma unroll
+	for (int v = 0; v < VALUES; v++) {
+		const uint32_t *few = static_cast<const uint32_t *>(p.d_values[v]) + i;
+		const unsigned long long *many =
+			static_cast<const unsigned long long *>(p.d_values[v]) + i;
+
+		if (sizeof(T) == 4)
+			x.value[v] = (T)__ldcs(few);
+		else
+			x.value[v] = p.width[v] == 4 ? (T)__ldcs(few) : (T)__ldcs(many);
+	}
 }
 
 /* Sum over the warp's lanes. */
@@ -188,83 +219,88 @@ static __device__ __forceinline__ uint64_t warp_sum(uint64_t x)
 	return x;
 }
 
-/* The warp's rows; `group` is PFS_NOWHERE where a lane has none. */
-static __device__ __forceinline__ void add_part_rows(const pfs_device_groups &groups,
-						     uint32_t *memory, const pfs_totals &t,
-						     uint32_t group, uint32_t place,
-						     const int64_t (&x)[CARRIED])
+/* A lane's rows of a group, `times` of them. */
+template <int VALUES, class T>
+static __device__ __forceinline__ void add_row(const pfs_device_groups &groups, uint32_t *memory,
+					       const pfs_totals &t, uint32_t group, uint32_t place,
+					       uint32_t times, const carried<VALUES, T> &x)
 {
-	uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
-	uint32_t leader = __shfl_sync(PFS_ALL_LANES, group, 0);
-	bool is_led = group == leader && group != PFS_NOWHERE;
-	uint32_t led = __ballot_sync(PFS_ALL_LANES, is_led), times = 1;
-	int64_t value[CARRIED] = {x[0], x[1]};
-
-	if (__popc(led) >= 8) { /* together, by lane 0 */
-		uint32_t least = __reduce_min_sync(PFS_ALL_LANES, is_led ? place : PFS_NOWHERE);
-
+	atomicAdd(&pfs_plane(memory, t, t.count)[group], times);
+	pfs_earlier(&pfs_plane(memory, t, t.first)[group], place);
 #pragma unroll
-		for (uint32_t k = 0; k < CARRIED; k++) {
-			if (k >= groups.n_aggregates || groups.aggregate[k].op != PFS_DEVICE_SUM)
-				continue;
-			uint64_t sum = warp_sum(is_led ? (uint64_t)x[k] : 0);
+	for (int v = 0; v < VALUES; v++) {
+		const pfs_device_aggregate &a = groups.aggregate[v];
+		uint32_t *plane = pfs_plane(memory, t, t.value[v]);
 
-			if ((threadIdx.x & 31) == 0)
-				value[k] = (int64_t)sum;
-			else if (is_led)
-				value[k] = 0;
-		}
-		if ((threadIdx.x & 31) == 0) {
-			times = __popc(led);
-			place = least;
-		} else if (is_led) {
-			times = 0;
-		}
-	}
-	if (group == PFS_NOWHERE)
-		return;
-	if (times) {
-		atomicAdd(&count[group], times);
-		pfs_earlier(&first[group], place);
-	}
-#pragma unroll
-	for (uint32_t k = 0; k < CARRIED; k++) {
-		if (k >= groups.n_aggregates)
-			continue;
-		const pfs_device_aggregate &a = groups.aggregate[k];
-
-		if (times || a.op != PFS_DEVICE_SUM)
-			pfs_add_shared(a, pfs_plane(memory, t, t.value[k]), t, group, value[k]);
+		if (a.op == PFS_DEVICE_SUM)
+			pfs_add_wide(plane + group, plane + t.n + group, (uint64_t)(int64_t)x.value[v]);
+		else
+			pfs_add_shared(a, plane, t, group, (int64_t)x.value[v]);
 	}
 }
 
-/* The lanes' next rows of a tile's share, `at` being the lane's first. */
+/* The warp's rows, where many may be of one group: those of lane 0's are added up first, if all that is
+ * wanted of them are sums. */
+template <int VALUES, class T>
+static __device__ __forceinline__ void add_together(const pfs_device_groups &groups,
+						    uint32_t *memory, const pfs_totals &t,
+						    bool is_row, uint32_t group, uint32_t place,
+						    carried<VALUES, T> &x)
+{
+	uint32_t leader = __shfl_sync(PFS_ALL_LANES, is_row ? group : PFS_NOWHERE, 0);
+	bool is_led = is_row && group == leader;
+	uint32_t led = __ballot_sync(PFS_ALL_LANES, is_led);
+	carried<VALUES, int64_t> sum;
+
+#pragma unroll
+	for (int v = 0; v < VALUES; v++)
+		if (groups.aggregate[v].op != PFS_DEVICE_SUM)
+			led = 0;
+	if (__popc(led) >= 8) {
+		place = __reduce_min_sync(PFS_ALL_LANES, is_led ? place : PFS_NOWHERE);
+#pragma unroll
+		for (int v = 0; v < VALUES; v++)
+			sum.value[v] = (int64_t)warp_sum(
+				is_led ? (uint64_t)(int64_t)x.value[v] : 0);
+		if ((threadIdx.x & 31) == 0)
+			add_row<VALUES, int64_t>(groups, memory, t, group, place, __popc(led), sum);
+		is_row = is_row && !is_led;
+	}
+	if (is_row)
+		add_row<VALUES, T>(groups, memory, t, group, place, 1, x);
+}
+
+/* The lane's next rows of a tile's share, `at` being the first. */
+template <int VALUES, class T, bool SHARED>
 static __device__ __forceinline__ void add_ahead(const parts &p, const pfs_device_groups &groups,
 						 uint32_t *memory, const pfs_totals &t,
 						 uint64_t from, uint64_t base, uint32_t at,
 						 uint32_t end)
 {
-	int64_t x[AHEAD][CARRIED] = {};
-	uint32_t row[AHEAD];
+	constexpr int N = sizeof(T) * VALUES > 4 ? AHEAD / 2 : AHEAD;
+	carried<VALUES, T> x[N];
+	uint32_t row[N];
 
+	for (; SHARED ? __any_sync(PFS_ALL_LANES, at < end) : at < end; at += N * TOGETHER) {
 #pragma unroll
-	for (int i = 0; i < AHEAD; i++) {
-		if (at + i * TOGETHER >= end)
-			continue;
-		row[i] = __ldcs(&p.d_rows[base + at + i * TOGETHER]);
+		for (int i = 0; i < N; i++) {
+			if (at + i * TOGETHER >= end)
+				continue;
+			row[i] = __ldcs(&p.d_rows[base + at + i * TOGETHER]);
+			load_carried<VALUES, T>(x[i], p, base + at + i * TOGETHER);
+		}
 #pragma unroll
-		for (uint32_t v = 0; v < CARRIED; v++)
-			if (v < p.n_values)
-				x[i][v] = carried(p, v, base + at + i * TOGETHER);
-	}
-#pragma unroll
-	for (int i = 0; i < AHEAD; i++) {
-		bool is_row = at + i * TOGETHER < end;
+		for (int i = 0; i < N; i++) {
+			bool is_row = at + i * TOGETHER < end;
+			uint32_t group = row[i] >> TILE_BITS;
+			uint32_t place = (uint32_t)(from + base) + (row[i] & (TILE - 1));
 
-		if (!__any_sync(PFS_ALL_LANES, is_row))
-			continue;
-		add_part_rows(groups, memory, t, is_row ? row[i] >> TILE_BITS : PFS_NOWHERE,
-			      (uint32_t)(from + base + (row[i] & (TILE - 1))), x[i]);
+			if constexpr (SHARED)
+				add_together<VALUES, T>(groups, memory, t, is_row, group, place,
+							x[i]);
+			else if (is_row)
+				add_row<VALUES, T>(groups, memory, t, group, place, 1, x[i]);
+		}
 	}
 }
 
@@ -298,25 +334,17 @@ static __device__ void write_part(const parts &p, const pfs_device_groups &group
 	}
 }
 
-/* Each TOGETHER lanes read a tile's share of the part, a warp 32 tiles' bounds at a time. */
-static __global__ void __launch_bounds__(PART_THREADS)
-	add_parts_kernel(const __grid_constant__ parts p,
-			 const __grid_constant__ pfs_device_groups groups, uint64_t from,
-			 const __grid_constant__ pfs_totals t)
+/* What tiles `tile`..`last` have of a part, every blockDim-th 32 of them.  Each TOGETHER lanes read one's, a
+ * warp 32 tiles' bounds at a time.  SHARED: the part is large, so some of its groups are. */
+template <int VALUES, class T, bool SHARED>
+static __device__ __forceinline__ void add_tiles(const parts &p, const pfs_device_groups &groups,
+						 uint32_t *memory, const pfs_totals &t,
+						 uint64_t from, uint32_t part, uint32_t tile,
+						 uint32_t last)
 {
-	extern __shared__ unsigned long long shared[];
-	uint32_t *memory = reinterpret_cast<uint32_t *>(shared);
 	const uint32_t lane = threadIdx.x & 31, mine = lane / TOGETHER, step = lane % TOGETHER;
 
-	if (blockIdx.x >= p.d_units[0])
-		return;
-	const uint32_t unit = p.d_units[1 + blockIdx.x], part = unit & 1023, share = unit >> 10 & 1023,
-		       shares = unit >> 20;
-	const uint32_t last = (uint32_t)((uint64_t)p.tiles * (share + 1) / shares);
-
-	pfs_clear(memory, t, groups);
-	for (uint32_t tile = (uint32_t)((uint64_t)p.tiles * share / shares) + threadIdx.x / 32 * 32;
-	     tile < last; tile += PART_THREADS) {
+	for (tile += threadIdx.x / 32 * 32; tile < last; tile += PART_THREADS) {
 		uint32_t bounds = 0; /* where the part begins and ends in the lane's tile */
 
 		if (tile + lane < last) {
@@ -327,15 +355,36 @@ static __global__ void __launch_bounds__(PART_THREADS)
 		}
 		for (uint32_t i = 0; i < 32; i += 32 / TOGETHER) {
 			uint32_t b = __shfl_sync(PFS_ALL_LANES, bounds, i + mine);
-			uint32_t at = (b & 0xffff) + step, end = b >> 16;
-			const uint64_t base = (uint64_t)(tile + i + mine) * TILE;
 
-			while (__any_sync(PFS_ALL_LANES, at < end)) {
-				add_ahead(p, groups, memory, t, from, base, at, end);
-				at += AHEAD * TOGETHER;
-			}
+			add_ahead<VALUES, T, SHARED>(p, groups, memory, t, from,
+						     (uint64_t)(tile + i + mine) * TILE,
+						     (b & 0xffff) + step, b >> 16);
+			__syncwarp();
 		}
 	}
+}
+
+template <int VALUES, class T>
+static __global__ void __launch_bounds__(PART_THREADS)
+	add_parts_kernel(const __grid_constant__ parts p,
+			 const __grid_constant__ pfs_device_groups groups, uint64_t from,
+			 const __grid_constant__ pfs_totals t)
+{
+	extern __shared__ unsigned long long shared[];
+	uint32_t *memory = reinterpret_cast<uint32_t *>(shared);
+
+	if (blockIdx.x >= p.d_units[0])
+		return;
+	const uint32_t unit = p.d_units[1 + blockIdx.x], part = unit & 1023;
+	const uint32_t share = unit >> 10 & 1023, shares = unit >> 20;
+	const uint32_t tile = (uint32_t)((uint64_t)p.tiles * share / shares);
+	const uint32_t last = (uint32_t)((uint64_t)p.tiles * (share + 1) / shares);
+
+	pfs_clear(memory, t, groups);
+	if (shares > 1)
+		add_tiles<VALUES, T, true>(p, groups, memory, t, from, part, tile, last);
+	else
+		add_tiles<VALUES, T, false>(p, groups, memory, t, from, part, tile, last);
 	__syncthreads();
 	write_part(p, groups, memory, t, part, shares == 1);
 }
@@ -405,10 +454,25 @@ static int allow_shared(const void *kernel, size_t bytes)
 					     (int)bytes));
 }
 
+template <int VALUES, class T>
+static int add_parts(const parts &p, const pfs_device_groups &groups, uint64_t from,
+		     const pfs_totals &t, cudaStream_t stream)
+{
+	int error = allow_shared(reinterpret_cast<const void *>(add_parts_kernel<VALUES, T>),
+				 PART_BYTES);
+
+	if (error)
+		return error;
+	add_parts_kernel<VALUES, T><<<2 * p.n, PART_THREADS, (size_t)t.n * t.planes * 4, stream>>>(
+		p, groups, from, t);
+	return PFS_CUDA(cudaGetLastError());
+}
+
 extern "C" int pfs_cuda_group_parts(const pfs_device_groups *groups, const pfs_device_keys *keys,
 				    const pfs_device_places *places, void *d_temporary,
 				    cudaStream_t stream)
 {
+	const uint64_t from = places->from & ~UINT64_C(3);
 	pfs_device_groups added;
 	size_t staged = TILE * 4;
 	pfs_totals t;
@@ -421,8 +485,6 @@ extern "C" int pfs_cuda_group_parts(const pfs_device_groups *groups, const pfs_d
 	for (uint32_t v = 0; v < p.n_values; v++)
 		staged = std::max(staged, (size_t)TILE * p.width[v]);
 	error = allow_shared(reinterpret_cast<const void *>(split_kernel), staged);
-	if (!error)
-		error = allow_shared(reinterpret_cast<const void *>(add_parts_kernel), PART_BYTES);
 	if (error)
 		return error;
 	split_kernel<<<p.tiles, THREADS, staged, stream>>>(p, added, *keys, *places);
@@ -433,7 +495,10 @@ extern "C" int pfs_cuda_group_parts(const pfs_device_groups *groups, const pfs_d
 	error = PFS_CUDA(cudaGetLastError());
 	if (error)
 		return error;
-	add_parts_kernel<<<2 * p.n, PART_THREADS, (size_t)t.n * t.planes * 4, stream>>>(
-		p, added, places->from & ~UINT64_C(3), t);
-	return PFS_CUDA(cudaGetLastError());
+	if (p.n_values == 0)
+		return add_parts<0, uint32_t>(p, added, from, t, stream);
+	if (p.n_values > 1)
+		return add_parts<2, int64_t>(p, added, from, t, stream);
+	return p.width[0] == 4 ? add_parts<1, uint32_t>(p, added, from, t, stream)
+			       : add_parts<1, int64_t>(p, added, from, t, stream);
 }
