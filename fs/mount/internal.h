@@ -50,6 +50,7 @@ struct pfs_mount {
 	struct pfs_virtuals *virtuals;
 	struct pfs_reasons *reasons;
 	struct pfs_known_columns *columns;
+	struct pfs_turns *turns; /* NULL: requests are processed one after the other */
 	_Atomic int running;	     /* statements */
 	_Atomic uint64_t run, failed; /* statements, so far */
 	struct pfs_operation_count counts[PFS_OPCODES]; /* by opcode */

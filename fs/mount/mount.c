@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/log.h"
 #include "fs/mount/internal.h"
 #include "fs/mount/kernel.h"
+#include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 
 #define HEADER_BYTES 4096 /* what the kernel wants besides, for a request's header */
@@ -77,6 +79,14 @@ static void refuse_writeback(struct pfs_mount *mount, const char *store)
 	mount->options.writeback = false;
 }
 
+/* Statements that run at a time. */
+static unsigned slots(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (unsigned)PFS_MIN(PFS_MAX(2 * n, 2), PFS_MORE_THREADS / 2);
+}
+
 static int start(struct pfs_mount *mount, const char *store)
 {
 	struct pfs_tree_listener listener = {
@@ -103,6 +113,8 @@ static int start(struct pfs_mount *mount, const char *store)
 	PFS_TRY(pfs_virtuals_open(&mount->virtuals, pfs_session_notify, mount));
 	PFS_TRY(pfs_reasons_open(&mount->reasons));
 	PFS_TRY(pfs_known_columns_open(&mount->columns));
+	if (!mount->options.single)
+		PFS_TRY(pfs_turns_open(&mount->turns, slots()));
 	PFS_TRY(pfs_session_open(mount));
 	PFS_TRY(pfs_notifier_start(&mount->notifier, pfs_session_notify, mount));
 	pfs_tree_listen(mount->tree, &listener);
@@ -175,6 +187,7 @@ void pfs_mount_close(struct pfs_mount *mount)
 	pfs_virtuals_close(mount->virtuals);
 	pfs_known_columns_close(mount->columns);
 	pfs_reasons_close(mount->reasons);
+	pfs_turns_close(mount->turns);
 	free(mount->mountpoint);
 	free(mount);
 }

@@ -4,12 +4,14 @@
 #include <linux/fuse.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 
 static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
@@ -160,9 +162,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void pfs_session_process(void *arg, void *buffer, size_t len)
+static void process(struct pfs_mount *mount, void *buffer, size_t len)
 {
-	struct pfs_mount *mount = arg;
 	const struct fuse_in_header *head = buffer;
 	const struct fuse_buf request = {.size = len, .fd = -1, .mem = buffer};
 	struct pfs_operation_count *count;
@@ -173,6 +174,74 @@ void pfs_session_process(void *arg, void *buffer, size_t len)
 	fuse_session_process_buf(mount->session, &request);
 	(void)atomic_fetch_add_explicit(&count->n, 1, memory_order_relaxed);
 	(void)atomic_fetch_add_explicit(&count->ns, now_ns() - start, memory_order_relaxed);
+}
+
+/* ---- requests that run statements ---- */
+
+/* Of a request that libfuse has not seen. */
+static void reply_unseen(const struct pfs_mount *mount, uint64_t unique, int error)
+{
+	const struct fuse_out_header out = {sizeof(out), error, unique};
+
+	if (write(mount->fd, &out, sizeof(out)) < 0 && errno != ENOENT && !atomic_load(&mount->gone))
+		pfs_warning("cannot reply: %s", strerror(errno));
+}
+
+/* Whether it was about one that waits, which is answered then. */
+static bool interrupt_waiting(const struct pfs_mount *mount, const void *buffer, size_t len)
+{
+	const struct fuse_in_header *head = buffer;
+	const struct fuse_interrupt_in *in = (const struct fuse_interrupt_in *)(head + 1);
+
+	if (head->opcode != FUSE_INTERRUPT || len < sizeof(*head) + sizeof(*in) ||
+	    !pfs_turns_withdraw(mount->turns, in->unique))
+		return false;
+	reply_unseen(mount, in->unique, -EINTR);
+	return true;
+}
+
+static bool takes_turn(const struct pfs_mount *mount, const struct fuse_in_header *head)
+{
+	bool writes = head->opcode == FUSE_WRITE, sees_all = pfs_sees_all(head->uid);
+
+	if (!writes && head->opcode != FUSE_OPEN)
+		return false;
+	return pfs_is_virtual(head->nodeid) && (sees_all || mount->options.query_others) &&
+	       pfs_virtual_runs(mount->virtuals, head->nodeid, writes, sees_all);
+}
+
+static void process_in_turn(struct pfs_mount *mount, void *buffer, size_t len)
+{
+	const struct fuse_in_header *head = buffer;
+	struct pfs_turn turn = {head->unique, head->uid, pfs_sees_all(head->uid)};
+	int rc = pfs_turns_take(mount->turns, &turn, buffer, len);
+	void *next;
+
+	if (rc == -EAGAIN)
+		pfs_reasons_keep(mount->reasons, head->uid,
+				 "too many of your statements wait to be run; try again later");
+	if (rc < 0)
+		reply_unseen(mount, head->unique, rc);
+	if (rc <= 0)
+		return;
+	process(mount, buffer, len);
+	while ((next = pfs_turns_end(mount->turns, &turn, &len)) != NULL) {
+		pfs_dispatch_yield();
+		process(mount, next, len);
+		free(next);
+	}
+}
+
+void pfs_session_process(void *arg, void *buffer, size_t len)
+{
+	struct pfs_mount *mount = arg;
+
+	if (mount->turns && interrupt_waiting(mount, buffer, len))
+		return;
+	if (mount->turns && takes_turn(mount, buffer))
+		process_in_turn(mount, buffer, len);
+	else
+		process(mount, buffer, len);
 }
 
 /* Rights that changed of late may still be on their way to whom a notice would make ignore them.

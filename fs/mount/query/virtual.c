@@ -220,6 +220,16 @@ struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node
 	return virtual;
 }
 
+bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, bool writes, bool sees_all)
+{
+	const struct pfs_virtual *virtual;
+
+	PFS_LOCKED(&virtuals->lock);
+	virtual = find_node(virtuals, node);
+	return virtual && (virtual->kind->runs || (virtual->kind->runs_for_others && !sees_all)) &&
+	       writes == (virtual->kind->write != NULL);
+}
+
 void pfs_virtual_hold(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 {
 	PFS_LOCKED(&virtuals->lock);

@@ -11,12 +11,13 @@
  * (fs/nodes/visible.h).  The kernel keeps nothing of these nodes but a file's size: so a file's node is
  * never given to two users.
  *
- * The files: virtual.c the table of nodes; virtual_ops.c FUSE's side; virtual_call.c a caller, its
+ * The files: turns.c who waits for a statement of his; virtual.c the table of nodes; virtual_ops.c FUSE's side; virtual_call.c a caller, its
  * statements and their errors; the rest the nodes themselves, by subject. */
 #ifndef PFS_FS_MOUNT_QUERY_VIRTUAL_H
 #define PFS_FS_MOUNT_QUERY_VIRTUAL_H
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "fs/mount/internal.h"
 #include "fs/mount/query/shares.h"
@@ -33,6 +34,11 @@
 struct pfs_call;
 struct pfs_handle;
 struct pfs_virtual;
+
+static inline bool pfs_sees_all(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
 
 static inline bool pfs_is_virtual(uint64_t node)
 {
@@ -67,6 +73,8 @@ void pfs_virtual_names_finish(struct pfs_virtual_names *names);
 struct pfs_virtual_kind {
 	mode_t mode; /* type and the mounting user's permissions */
 	bool others_write; /* with query_others all may write, too */
+	bool runs;	   /* an open, or if it takes writes a write, runs a statement: it takes a turn; */
+	bool runs_for_others; /* that of one who does not see all does */
 	int (*lookup)(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
 		      struct pfs_found *found);
 	int (*list)(struct pfs_call *call, struct pfs_virtual *dir, struct pfs_virtual_names *names);
@@ -124,6 +132,8 @@ struct pfs_shares *pfs_virtuals_running(struct pfs_virtuals *virtuals);
 
 /* The node of that number, held; NULL if there is none. */
 struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node);
+/* Whether an open of it, or a write to it, is to take a turn (turns.h). */
+bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, bool writes, bool sees_all);
 void pfs_virtual_hold(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
 void pfs_virtual_drop(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
 
@@ -197,6 +207,7 @@ PFS_MUST_CHECK int pfs_call_columns(struct pfs_call *call, struct pfs_facet_colu
 struct pfs_reasons;
 PFS_MUST_CHECK int pfs_reasons_open(struct pfs_reasons **out);
 void pfs_reasons_close(struct pfs_reasons *reasons);
+void pfs_reasons_keep(struct pfs_reasons *reasons, uid_t uid, const char *text);
 
 /* A request at work. */
 struct pfs_call {

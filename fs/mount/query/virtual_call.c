@@ -86,6 +86,11 @@ static void keep_reason(struct pfs_reasons *reasons, uid_t uid, uint64_t about, 
 	*reason = (struct reason){uid, about, copy};
 }
 
+void pfs_reasons_keep(struct pfs_reasons *reasons, uid_t uid, const char *text)
+{
+	keep_reason(reasons, uid, 0, text);
+}
+
 char *pfs_call_reason(struct pfs_call *call, uint64_t about)
 {
 	struct pfs_reasons *reasons = call->mount->reasons;
@@ -224,7 +229,7 @@ int pfs_call_begin(struct pfs_call *call, fuse_req_t req, uint64_t node, uint64_
 		.pid = ctx->pid,
 		.scope = {.uid = ctx->uid,
 			  .gid = ctx->gid,
-			  .sees_all = ctx->uid == 0 || ctx->uid == geteuid()},
+			  .sees_all = pfs_sees_all(ctx->uid)},
 	};
 	(void)pthread_mutex_init(&call->lock, NULL);
 	error = start_call(call, node, ino);

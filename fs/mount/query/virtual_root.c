@@ -71,6 +71,7 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 const struct pfs_virtual_kind pfs_run_kind = {
 	.mode = S_IFREG | 0600,
 	.others_write = true,
+	.runs = true,
 	.fill = fill_nothing,
 	.write = run,
 };
@@ -97,6 +98,7 @@ static int fill_statement(struct pfs_call *call, struct pfs_virtual *file,
 
 static const struct pfs_virtual_kind statement_kind = {
 	.mode = S_IFREG | 0400,
+	.runs = true,
 	.fill = fill_statement,
 };
 
@@ -172,6 +174,7 @@ static int fill_paths(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED
 
 static const struct pfs_virtual_kind paths_kind = {
 	.mode = S_IFREG | 0400,
+	.runs_for_others = true,
 	.fill = fill_paths,
 };
 
@@ -211,6 +214,7 @@ static int fill_treemap(struct pfs_call *call, struct pfs_virtual *file PFS_UNUS
 
 static const struct pfs_virtual_kind treemap_kind = {
 	.mode = S_IFREG | 0400,
+	.runs = true,
 	.fill = fill_treemap,
 };
 

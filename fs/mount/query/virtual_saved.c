@@ -242,9 +242,17 @@ static const struct pfs_virtual_kind sql_kind = {
 	.store = store_sql,
 	.store_limit = PFS_STATEMENT_MAX,
 };
-static const struct pfs_virtual_kind result_kind = {.mode = S_IFREG | 0400, .fill = fill_result};
+static const struct pfs_virtual_kind result_kind = {
+	.mode = S_IFREG | 0400,
+	.runs = true,
+	.fill = fill_result,
+};
 static const struct pfs_virtual_kind as_of_kind = {.mode = S_IFREG | 0400, .fill = fill_as_of};
-static const struct pfs_virtual_kind plan_kind = {.mode = S_IFREG | 0400, .fill = fill_plan};
+static const struct pfs_virtual_kind plan_kind = {
+	.mode = S_IFREG | 0400,
+	.runs = true,
+	.fill = fill_plan,
+};
 static const struct pfs_virtual_kind error_kind = {.mode = S_IFREG | 0400, .fill = fill_error};
 static const struct pfs_virtual_kind nodes_kind = {
 	.mode = S_IFDIR | 0500,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 #include "fs/query/output/format.h"
 
@@ -138,9 +139,10 @@ static void print_operations(struct pfs_call *call, struct pfs_out *out)
 	const char *separator = "";
 	size_t i;
 
-	print(out, ",\n  \"queries\": {\"running\": %d, \"run\": %llu, \"failed\": %llu, "
+	print(out, ",\n  \"queries\": {\"running\": %d, \"waiting\": %u, \"run\": %llu, \"failed\": %llu, "
 	      "\"files\": %zu}",
 	      atomic_load(&call->mount->running),
+	      call->mount->turns ? pfs_turns_waiting(call->mount->turns) : 0,
 	      (unsigned long long)atomic_load(&call->mount->run),
 	      (unsigned long long)atomic_load(&call->mount->failed),
 	      pfs_virtuals_count(call->mount->virtuals));

@@ -259,6 +259,7 @@ static int fill_answer(struct pfs_call *call, struct pfs_virtual *file, struct p
 
 static const struct pfs_virtual_kind answer_kind = {
 	.mode = S_IFREG | 0400,
+	.runs = true,
 	.fill = fill_answer,
 	.differ = facets_differ,
 };

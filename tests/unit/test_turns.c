@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "fs/mount/query/turns.h"
+
+static struct pfs_turns *turns;
+
+static int take_as(uint64_t number, uid_t uid, bool sees_all)
+{
+	const struct pfs_turn turn = {number, uid, sees_all};
+
+	return pfs_turns_take(turns, &turn, &number, sizeof(number));
+}
+
+static int take(uint64_t number, uid_t uid)
+{
+	return take_as(number, uid, true);
+}
+
+/* Ends the user's turn; the number of who is next, 0: nobody. */
+static uint64_t end_as(uid_t uid, bool sees_all)
+{
+	struct pfs_turn turn = {0, uid, sees_all};
+	uint64_t number = 0;
+	size_t len;
+	void *request = pfs_turns_end(turns, &turn, &len);
+
+	if (!request)
+		return 0;
+	assert_int_equal(len, sizeof(number));
+	memcpy(&number, request, len);
+	assert_int_equal(number, turn.number);
+	free(request);
+	return number;
+}
+
+static uint64_t end(uid_t uid)
+{
+	return end_as(uid, true);
+}
+
+static void open_turns(unsigned slots)
+{
+	assert_int_equal(pfs_turns_open(&turns, slots), 0);
+}
+
+static void test_order(void **state)
+{
+	(void)state;
+	open_turns(2);
+	assert_int_equal(take(1, 5), 1);
+	assert_int_equal(take(2, 5), 1);
+	assert_int_equal(take(3, 5), 0);
+	assert_int_equal(take(4, 5), 0);
+	assert_int_equal(pfs_turns_waiting(turns), 2);
+	assert_int_equal(end(5), 3);
+	assert_int_equal(end(5), 4);
+	assert_int_equal(end(5), 0);
+	assert_int_equal(end(5), 0);
+	assert_int_equal(pfs_turns_waiting(turns), 0);
+	assert_int_equal(take(5, 5), 1);
+	pfs_turns_close(turns);
+}
+
+/* Who comes with one request does not wait behind another's many. */
+static void test_fair(void **state)
+{
+	uint64_t next;
+
+	(void)state;
+	open_turns(2);
+	for (uint64_t i = 1; i <= 100; i++)
+		assert_int_equal(take(i, 5), i <= 2);
+	assert_int_equal(take(1000, 6), 0);
+	assert_int_equal(take(2000, 7), 0);
+	assert_int_equal(end(5), 1000); /* 6 and 7 have none */
+	assert_int_equal(end(5), 2000);
+	assert_int_equal(take(1001, 6), 0);
+	assert_int_equal(end(6), 3); /* 5 was served before 6 */
+	assert_int_equal(end(7), 1001);
+	next = end(5);
+	assert_int_equal(next, 4);
+	pfs_turns_close(turns); /* with those who wait */
+}
+
+/* Those who do not see all have half of the slots, and others' waiting does not hold up who may. */
+static void test_others(void **state)
+{
+	(void)state;
+	open_turns(4);
+	assert_int_equal(take_as(1, 1000, false), 1);
+	assert_int_equal(take_as(2, 1001, false), 1);
+	assert_int_equal(take_as(3, 1002, false), 0);
+	assert_int_equal(take(4, 0), 1);
+	assert_int_equal(take(5, 0), 1);
+	assert_int_equal(take(6, 0), 0);
+	assert_int_equal(end(0), 6);
+	assert_int_equal(end_as(1000, false), 3);
+	assert_int_equal(end(0), 0);
+	assert_int_equal(take_as(7, 1000, false), 0);
+	assert_int_equal(end(0), 0); /* 7 is still one too many */
+	assert_int_equal(end_as(1001, false), 7);
+	for (uint64_t i = 0; i < PFS_WAITING_OTHERS; i++)
+		assert_int_equal(take_as(10 + i, 1000, false), 0);
+	assert_int_equal(take_as(9, 1000, false), -EAGAIN);
+	assert_int_equal(take_as(8, 1003, false), 0);
+	pfs_turns_close(turns);
+}
+
+static void test_withdrawn(void **state)
+{
+	(void)state;
+	open_turns(1);
+	assert_int_equal(take(1, 5), 1);
+	for (uint64_t i = 2; i <= 6; i++)
+		assert_int_equal(take(i, 5), 0);
+	assert_true(pfs_turns_withdraw(turns, 3)); /* in the middle, first, last */
+	assert_true(pfs_turns_withdraw(turns, 2));
+	assert_true(pfs_turns_withdraw(turns, 6));
+	assert_false(pfs_turns_withdraw(turns, 1)); /* it has its turn */
+	assert_int_equal(pfs_turns_waiting(turns), 2);
+	assert_int_equal(take(7, 5), 0);
+	assert_int_equal(end(5), 4);
+	assert_int_equal(end(5), 5);
+	assert_int_equal(end(5), 7);
+	assert_int_equal(end(5), 0);
+
+	assert_false(pfs_turns_withdraw(turns, 20)); /* overtakes it */
+	assert_int_equal(take(20, 5), -EINTR);
+	assert_int_equal(take(21, 5), 1);
+	assert_int_equal(take(22, 5), 0);
+	assert_true(pfs_turns_withdraw(turns, 22));
+	assert_int_equal(take(23, 5), 0);
+	assert_int_equal(end(5), 23);
+	pfs_turns_close(turns);
+	pfs_turns_close(NULL);
+}
+
+/* ---- many threads ---- */
+
+#define SLOTS	4u
+#define REQUESTS 3000u
+
+static atomic_uint running, most, done;
+
+static void run_one(void)
+{
+	unsigned now = atomic_fetch_add(&running, 1) + 1, seen = atomic_load(&most);
+
+	while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now))
+		;
+	for (unsigned i = 0; i < 100; i++)
+		(void)atomic_load(&most);
+	(void)atomic_fetch_sub(&running, 1);
+	(void)atomic_fetch_add(&done, 1);
+}
+
+static void *ask_on(void *arg)
+{
+	uid_t uid = *(const uid_t *)arg;
+
+	for (uint64_t i = 1; i <= REQUESTS; i++) {
+		struct pfs_turn turn = {(uint64_t)uid << 32 | i, uid, true};
+		void *next;
+		size_t len;
+
+		if (pfs_turns_take(turns, &turn, "request", 8) <= 0)
+			continue;
+		run_one();
+		while ((next = pfs_turns_end(turns, &turn, &len)) != NULL) {
+			run_one();
+			free(next);
+		}
+	}
+	return NULL;
+}
+
+/* Each request is run once, and never more than there are slots. */
+static void test_together(void **state)
+{
+	pthread_t threads[8];
+	uid_t uids[8];
+
+	(void)state;
+	open_turns(SLOTS);
+	for (unsigned i = 0; i < 8; i++) {
+		uids[i] = 1 + i % 3;
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_on, &uids[i]), 0);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		(void)pthread_join(threads[i], NULL);
+	assert_int_equal(atomic_load(&done), 8 * REQUESTS);
+	assert_true(atomic_load(&most) <= SLOTS);
+	assert_int_equal(pfs_turns_waiting(turns), 0);
+	pfs_turns_close(turns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),	  cmocka_unit_test(test_fair),
+		cmocka_unit_test(test_others),	  cmocka_unit_test(test_withdrawn),
+		cmocka_unit_test(test_together),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
