@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The pieces kept follow one another; the source goes on behind the last.  Marks say where rows begin in the
- * text, as far as it has been seen. */
+ * text, as far as it has been seen.
+ *
+ * Lock order: making -> lock.  Who has `making` asks the source, and alone changes pieces and marks, with `lock`
+ * where others may look at the same; a piece that is being made is not among those that they see. */
 #include "fs/query/output/stream.h"
 
 #include <pthread.h>
@@ -10,8 +13,10 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 
-#define PIECES 64u /* kept at most */
+#define PIECES	 64u /* kept at most */
+#define THREADS	 16u /* that make what comes next, of all streams */
 
 struct piece {
 	char *bytes;
@@ -26,8 +31,7 @@ struct mark {
 struct pfs_stream {
 	struct pfs_stream_source source;
 	size_t memory;
-	pthread_mutex_t lock;
-	/* protected by lock */
+	pthread_mutex_t making, lock;
 	struct piece pieces[PIECES]; /* a ring */
 	size_t first, n;
 	size_t kept;	  /* bytes in them */
@@ -37,7 +41,14 @@ struct pfs_stream {
 	size_t n_marks, marks_capacity;
 	uint64_t size;		/* set before */
 	_Atomic bool is_known; /* where it ends; set with the lock */
+	/* The thread that goes ahead; all protected by lock. */
+	pthread_t ahead;
+	pthread_cond_t is_wanted;
+	bool has_ahead, no_ahead, wants, stops;
+	uint64_t read_to; /* by who read last */
 };
+
+static atomic_uint n_threads;
 
 int pfs_stream_open(struct pfs_stream **out, const struct pfs_stream_source *source, size_t memory)
 {
@@ -50,19 +61,36 @@ int pfs_stream_open(struct pfs_stream **out, const struct pfs_stream_source *sou
 	}
 	stream->source = *source;
 	stream->memory = memory;
+	(void)pthread_mutex_init(&stream->making, NULL);
 	(void)pthread_mutex_init(&stream->lock, NULL);
+	(void)pthread_cond_init(&stream->is_wanted, NULL);
 	return 0;
+}
+
+static void stop_ahead(struct pfs_stream *stream)
+{
+	if (!stream->has_ahead)
+		return;
+	(void)pthread_mutex_lock(&stream->lock);
+	stream->stops = true;
+	(void)pthread_cond_signal(&stream->is_wanted);
+	(void)pthread_mutex_unlock(&stream->lock);
+	(void)pthread_join(stream->ahead, NULL);
+	(void)atomic_fetch_sub(&n_threads, 1);
 }
 
 void pfs_stream_close(struct pfs_stream *stream)
 {
 	if (!stream)
 		return;
+	stop_ahead(stream);
 	stream->source.close(stream->source.arg);
 	for (size_t i = 0; i < PIECES; i++)
 		free(stream->pieces[i].bytes);
 	free(stream->marks);
+	(void)pthread_cond_destroy(&stream->is_wanted);
 	(void)pthread_mutex_destroy(&stream->lock);
+	(void)pthread_mutex_destroy(&stream->making);
 	free(stream);
 }
 
@@ -114,36 +142,56 @@ static void end_at(struct pfs_stream *stream, uint64_t size)
 	atomic_store(&stream->is_known, true);
 }
 
-/* One more piece; 0: there is none. */
+static bool is_at_end(const struct pfs_stream *stream)
+{
+	return stream->is_known && stream->next.offset == stream->size;
+}
+
+/* Where the next piece is put. */
+static int prepare_piece(struct pfs_stream *stream, struct piece **piece)
+{
+	PFS_LOCKED(&stream->lock);
+
+	PFS_TRY(reserve_mark(stream));
+	if (stream->next.row >= stream->last.row + PFS_STREAM_MARKED)
+		add_mark(stream, stream->next);
+	if (stream->n == PIECES)
+		drop_first(stream);
+	*piece = piece_at(stream, stream->n);
+	(*piece)->size = 0;
+	(*piece)->from = stream->next.offset;
+	return 0;
+}
+
+static void add_piece(struct pfs_stream *stream, const struct piece *piece, uint64_t row)
+{
+	PFS_LOCKED(&stream->lock);
+
+	while (stream->n && stream->kept > stream->memory)
+		drop_first(stream);
+	stream->n++;
+	stream->kept += piece->size;
+	stream->next = (struct mark){row, piece->from + piece->size};
+}
+
+/* One more piece, by who has `making` alone; 0: there is none. */
 static int make_next(struct pfs_stream *stream)
 {
 	uint64_t row = stream->next.row;
 	struct piece *piece;
 	int rc;
 
-	if (stream->is_known && stream->next.offset == stream->size)
+	if (is_at_end(stream))
 		return 0;
-	PFS_TRY(reserve_mark(stream));
-	if (stream->next.row >= stream->last.row + PFS_STREAM_MARKED)
-		add_mark(stream, stream->next);
-	if (stream->n == PIECES)
-		drop_first(stream);
-	piece = piece_at(stream, stream->n);
-	piece->size = 0;
-	piece->from = stream->next.offset;
+	PFS_TRY(prepare_piece(stream, &piece));
 	rc = stream->source.next(stream->source.arg, &row, add_bytes, piece);
-	if (rc < 0)
-		return rc;
-	if (rc == 0) {
+	if (rc > 0) {
+		add_piece(stream, piece, row);
+	} else if (rc == 0) {
+		PFS_LOCKED(&stream->lock);
 		end_at(stream, stream->next.offset);
-		return 0;
 	}
-	while (stream->n && stream->kept + piece->size > stream->memory)
-		drop_first(stream);
-	stream->n++;
-	stream->kept += piece->size;
-	stream->next = (struct mark){row, piece->from + piece->size};
-	return 1;
+	return rc;
 }
 
 /* The last one that is not behind the offset. */
@@ -167,6 +215,8 @@ static void turn_to(struct pfs_stream *stream, uint64_t offset)
 {
 	struct mark mark = mark_before(stream, offset);
 
+	PFS_LOCKED(&stream->lock);
+
 	if (offset >= stream->next.offset && mark.offset <= stream->next.offset)
 		return;
 	while (stream->n)
@@ -174,7 +224,7 @@ static void turn_to(struct pfs_stream *stream, uint64_t offset)
 	stream->next = mark;
 }
 
-/* Copies what is kept from the offset on; returns how many bytes. */
+/* Copies what is kept from the offset on, with the lock; returns how many bytes. */
 static size_t copy_kept(struct pfs_stream *stream, char *to, size_t size, uint64_t offset)
 {
 	size_t done = 0;
@@ -211,22 +261,92 @@ static int approach(struct pfs_stream *stream, uint64_t offset, const struct pfs
 	return rc == 0 || offset < stream->next.offset;
 }
 
+/* ---- going ahead ---- */
+
+/* With the lock: whether the next piece has room beside what is still to be read. */
+static bool is_close(const struct pfs_stream *stream)
+{
+	uint64_t left = stream->next.offset - stream->read_to;
+
+	return stream->read_to <= stream->next.offset && left <= stream->memory / 2 && !is_at_end(stream);
+}
+
+static void *go_ahead(void *arg)
+{
+	struct pfs_stream *stream = arg;
+
+	(void)pthread_mutex_lock(&stream->lock);
+	while (!stream->stops) {
+		bool is_wanted = stream->wants && is_close(stream);
+
+		stream->wants = false;
+		if (!is_wanted) {
+			(void)pthread_cond_wait(&stream->is_wanted, &stream->lock);
+			continue;
+		}
+		(void)pthread_mutex_unlock(&stream->lock);
+		(void)pthread_mutex_lock(&stream->making);
+		(void)make_next(stream); /* what fails is told to who asks for it */
+		(void)pthread_mutex_unlock(&stream->making);
+		(void)pthread_mutex_lock(&stream->lock);
+	}
+	(void)pthread_mutex_unlock(&stream->lock);
+	return NULL;
+}
+
+/* With the lock: somebody has read from there to there, and may go on. */
+static void note_read(struct pfs_stream *stream, uint64_t from, uint64_t to)
+{
+	bool goes_on = from == stream->read_to;
+
+	stream->read_to = to;
+	if (!goes_on || to < stream->memory || stream->no_ahead || !is_close(stream))
+		return;
+	if (!stream->has_ahead) {
+		stream->no_ahead = atomic_fetch_add(&n_threads, 1) >= THREADS ||
+				   pfs_thread_start(&stream->ahead, go_ahead, stream) != 0;
+		stream->has_ahead = !stream->no_ahead;
+		if (stream->no_ahead)
+			(void)atomic_fetch_sub(&n_threads, 1);
+	}
+	stream->wants = true;
+	(void)pthread_cond_signal(&stream->is_wanted);
+}
+
 /* ---- */
 
-static ssize_t read_some(struct pfs_stream *stream, char *data, size_t size, uint64_t offset,
-			 const struct pfs_stream_wait *wait, bool *is_there)
+static size_t copy_if_kept(struct pfs_stream *stream, char *data, size_t size, uint64_t offset)
 {
 	size_t n;
 	PFS_LOCKED(&stream->lock);
 
 	n = copy_kept(stream, data, size, offset);
+	if (n)
+		note_read(stream, offset, offset + n);
+	return n;
+}
+
+static bool is_kept(struct pfs_stream *stream, uint64_t offset)
+{
+	char byte;
+	PFS_LOCKED(&stream->lock);
+
+	return copy_kept(stream, &byte, 1, offset);
+}
+
+static ssize_t read_some(struct pfs_stream *stream, char *data, size_t size, uint64_t offset,
+			 const struct pfs_stream_wait *wait, bool *is_there)
+{
+	size_t n = copy_if_kept(stream, data, size, offset);
+
 	*is_there = n > 0;
 	if (!n) {
-		int rc = approach(stream, offset, wait);
+		PFS_LOCKED(&stream->making);
+		int rc = is_kept(stream, offset) ? 1 : approach(stream, offset, wait);
 
 		if (rc < 0)
 			return rc;
-		n = copy_kept(stream, data, size, offset);
+		n = copy_if_kept(stream, data, size, offset);
 		*is_there = rc > 0;
 	}
 	return (ssize_t)n;
@@ -255,7 +375,7 @@ ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size, uint
 int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
 {
 	int rc = 1;
-	PFS_LOCKED(&stream->lock);
+	PFS_LOCKED(&stream->making);
 
 	while (rc > 0 && stream->next.offset < stream->memory) {
 		if (wait && wait->gone(wait->arg))
@@ -288,7 +408,7 @@ int pfs_stream_measure(struct pfs_stream *stream, const struct pfs_stream_wait *
 	int rc = 1;
 
 	while (rc > 0) {
-		PFS_LOCKED(&stream->lock); /* for one step: others read meanwhile */
+		PFS_LOCKED(&stream->making); /* for one step: others read meanwhile */
 		if (stream->is_known)
 			return 0;
 		if (wait && wait->gone(wait->arg))

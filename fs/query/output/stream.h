@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/output/stream.h - text that is made as it is read, dropped behind the reader, and made again where
- * he goes back.
+ * he goes back.  A thread of the stream's makes what comes next while he reads, once there is much.
  *
- * Threads: any number may read; the source is asked by one of them at a time. */
+ * Threads: any number may read; the source is asked by one at a time. */
 #ifndef PFS_FS_QUERY_OUTPUT_STREAM_H
 #define PFS_FS_QUERY_OUTPUT_STREAM_H
 
