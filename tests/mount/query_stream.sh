@@ -115,6 +115,22 @@ is 'nor open and removed' "$(readlink /proc/[0-9]*/fd/* 2>/dev/null | grep -c "^
 exec 5<&- 6<&- 7<&-
 ok 'opened now' cmp <(primefs tree "$mnt" subtree /) "$paths"
 
+# ---- two answers of one node ----
+exec 5<"$paths"
+primefs tree "$mnt" subtree / >whole
+mkdir "$mnt/between"
+exec 6</dev/fd/5
+primefs tree "$mnt" subtree / >later
+is 'they are of one node' "$(stat -Lc %i /dev/fd/5)" "$(stat -Lc %i /dev/fd/6)"
+is 'whose size is nobody'\''s' "$(stat -Lc %s /dev/fd/5)" 0
+ok 'the second is as it was opened' cmp later <(cat <&6)
+ok 'and the first' cmp whole <(cat <&5)
+is 'each has its end' "$(perl -e 'print sysseek(STDIN, 0, 2)' <&5) $(perl -e 'print sysseek(STDIN, 0, 2)' <&6)" \
+	"$(stat -c %s whole) $(stat -c %s later)"
+exec 6<&-
+is 'one is left: its size' "$(stat -Lc %s /dev/fd/5)" "$(stat -c %s whole)"
+exec 5<&-
+
 # ---- into the same mount ----
 cp whole source
 run 'DELETE FROM nodes WHERE name GLOB '\''new*'\'''

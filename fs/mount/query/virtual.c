@@ -486,27 +486,35 @@ static bool is_of(const struct pfs_handle *handle, const struct pfs_query_scope 
 					     scope->n_groups * sizeof(*scope->groups)) == 0)));
 }
 
-static uint64_t size_of_best(const struct pfs_call *call, struct pfs_answer **answer)
+/* Of several answers nobody knows which is meant; a size of 0 has programs read to the end. */
+static uint64_t size_of_only(const struct pfs_call *call, struct pfs_answer **answer)
 {
 	struct pfs_virtuals *virtuals = call->mount->virtuals;
-	struct pfs_handle *handle, *best = NULL;
+	struct pfs_handle *handle, *his = NULL, *some = NULL;
+	unsigned n_his = 0, n = 0;
 
 	*answer = NULL;
 	PFS_LOCKED(&virtuals->lock);
 	for (handle = call->virtual->handles; handle; handle = handle->next) {
 		if (!is_of(handle, &call->scope))
 			continue;
-		if (!best || (handle->pid == call->pid && best->pid != call->pid))
-			best = handle;
+		some = handle;
+		n++;
+		if (handle->pid == call->pid) {
+			his = handle;
+			n_his++;
+		}
 	}
-	return best ? size_of(best, answer) : 0;
+	if (n_his != 1)
+		his = n == 1 ? some : NULL;
+	return his ? size_of(his, answer) : 0;
 }
 
 uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle)
 {
 	const struct pfs_stream_wait wait = {pfs_call_is_gone, call};
 	struct pfs_answer *answer;
-	uint64_t size = handle ? size_of(handle, &answer) : size_of_best(call, &answer);
+	uint64_t size = handle ? size_of(handle, &answer) : size_of_only(call, &answer);
 
 	if (answer && pfs_answer_measure(answer, &wait) == 0)
 		size += pfs_answer_size(answer);

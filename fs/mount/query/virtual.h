@@ -184,8 +184,9 @@ struct pfs_handle {
 PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
 void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
-/* st_size of the call's node for who asks with a handle, or without one (NULL): of what the thread has open,
- * or else somebody of the same user and groups.  Measured, where it is not known; 0: that cannot be done. */
+/* st_size of the call's node for who asks with a handle, or without one (NULL): of the one that the thread has
+ * open, or else the only one of the same user and groups.  Measured, where it is not known; 0: there is not one,
+ * or that cannot be done. */
 uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle);
 /* The call, of whoever, goes on as who opened the handle. */
 void pfs_handle_act(const struct pfs_handle *handle, struct pfs_call *call);
