@@ -98,3 +98,19 @@ fails_with 'UTF-16 is said to be' 'UTF-16' import "$work/utf16"
 head -c 3000 /dev/urandom >"$work/noise"
 printf '\0' >>"$work/noise"
 fails_with 'nor is noise' 'noise: ' import "$work/noise"
+
+# Short ones: the first bytes of what is no list, and of nothing.
+for bytes in '\x1f' '\x1f\x8b' '\x1f\x8b\x08' '\xfd7zX' '\xfd7zXZ' '\x5d\0\0' '\x28\xb5\x2f\xfd' '\x04\x22\x4d\x18' BZh9 BZh91AY LZIP 'LZIP\x01' \
+	'PK\x03' 'PK\x03\x04' '7z\xbc\xaf\x27\x1c' 'Rar!' 'Rar!\x1a\x07' 070701 070707000000 '!<arch>' MSCF 'xar!' WARC/1.0 \
+	'\x01' '\x80' '\xff\xfe' 'a\x02b' '\xc3' '\x1b[0m' '\0'; do
+	printf %b "$bytes" >"$work/short"
+	said=$(import "$work/short" 2>&1) && status=0 || status=$?
+	is "'$bytes' is no list" "$((status > 0)) $(wc -l <<<"$said") $(grep -c "short: " <<<"$said")" '1 1 1'
+	not_ok 'and leaves nothing' test -e "$store"
+done
+for bytes in a 'a/b' 'caf\xc3\xa9' 'P' 'BZ' 'a\xffb\n' 'a\x02b\n' 'BZh9\n'; do
+	printf %b "$bytes" >"$work/short"
+	ok "'$bytes' is one" import "$work/short"
+done
+printf 'a\x02b' >"$work/short"
+ok 'as is what is said to be' import --format=paths "$work/short"

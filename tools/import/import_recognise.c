@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/csv.h"
+#include "fs/query/output/format.h"
 #include "tools/import/import_columns.h"
 #include "tools/import/unpack.h"
 
@@ -133,6 +134,28 @@ static int refuse(const char *data, size_t size, const char **why)
 	return -EBADMSG;
 }
 
+/* Of a line that has no end: the beginning of an archive, or what is no text.  Whoever has such names can say
+ * that it is a list; a list with whole lines is one, whatever its names are. */
+static bool is_rubble(const char *data, size_t size)
+{
+	static const char *const heads[] = {"BZh1", "BZh2", "BZh3", "BZh4", "BZh5", "BZh6", "BZh7",
+					    "BZh8", "BZh9", "LZIP", "Rar!", "MSCF", "xar!", "!<ar",
+					    "070701", "070702", "070707", "WARC/"};
+	size_t at, n;
+
+	if (memchr(data, '\n', size))
+		return false;
+	for (at = 0; at < PFS_COUNT(heads); at++)
+		if (size >= strlen(heads[at]) && memcmp(data, heads[at], strlen(heads[at])) == 0)
+			return true;
+	for (at = 0; at < size; at += n) {
+		n = pfs_utf8_length(data + at, size - at);
+		if (n == 0 || ((unsigned char)data[at] < ' ' && data[at] != '\t' && data[at] != '\r'))
+			return true;
+	}
+	return false;
+}
+
 static int guess(struct pfs_import_options *options, const char *data, size_t size,
 		 const char **why)
 {
@@ -149,7 +172,7 @@ static int guess(struct pfs_import_options *options, const char *data, size_t si
 	options->format = &pfs_import_tar;
 	if (pfs_looks_like_archive(data, size))
 		return 0;
-	if (memchr(data, 0, size))
+	if (memchr(data, 0, size) || is_rubble(data, size))
 		return refuse(data, size, why);
 	delimiter = pfs_find_delimiter(data, size, true);
 	if (delimiter && options->columns && !has_columns(data, size, delimiter, options->columns))
