@@ -84,7 +84,7 @@ static inline bool pfs_field_is_total(enum pfs_field field)
 /* Each viewer has a value of his own, that of what he sees. */
 static inline bool pfs_field_is_viewers(enum pfs_field field)
 {
-	return field == PFS_FIELD_LINKS || pfs_field_is_total(field);
+	return field == PFS_FIELD_LINK || field == PFS_FIELD_LINKS || pfs_field_is_total(field);
 }
 
 enum pfs_test {

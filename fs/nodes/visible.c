@@ -490,15 +490,26 @@ int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum
 	return visible ? prepare_totals(visible, tree, watch) : pfs_scan_prepare_totals(tree, watch);
 }
 
+/* A file's only name in sight is one that has no others. */
+static int64_t link_seen(const struct pfs_visible *visible, const struct pfs_tree *tree, enum pfs_field field,
+			 uint32_t slot)
+{
+	uint32_t names = pfs_hard_link_names(tree, slot, visible->names);
+
+	if (field == PFS_FIELD_LINKS)
+		return names;
+	return names > 1 ? pfs_hard_link_of(tree, slot) : PFS_NO_LINK;
+}
+
 int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int64_t *out,
 			 enum pfs_field field, const uint32_t *slots, size_t n)
 {
 	if (!visible || !pfs_field_is_viewers(field))
 		return pfs_scan_integers(tree, out, field, slots, n);
-	if (field == PFS_FIELD_LINKS) {
+	if (field == PFS_FIELD_LINKS || field == PFS_FIELD_LINK) {
 		PFS_TRY(count_names(visible, tree));
 		for (size_t i = 0; i < n; i++)
-			out[i] = pfs_hard_link_names(tree, slots[i], visible->names);
+			out[i] = link_seen(visible, tree, field, slots[i]);
 		return 0;
 	}
 	PFS_TRY(prepare_totals(visible, tree, NULL));

@@ -53,6 +53,26 @@ fails_with 'of no file' 'no such path' primefs find "$store" / -samefile /none
 is 'find -links' "$(primefs find "$store" / -type f -links 3 | sort | xargs)" '/a/deep/x /b/y /z'
 is 'find -links +1' "$(primefs find "$store" / -type f -links +1 | wc -l)" 5
 
+if has_archives; then
+	tar -C "$src" -cf "$work/s.tar" .
+	primefs import --quiet "$work/s.tar" "$work/tar.pfs"
+	is 'of a tar archive: links' "$(sql "$work/tar.pfs" "SELECT path, links FROM nodes WHERE link IS NOT NULL ORDER BY path" | tr '\t' ' ' | xargs)" \
+		'/a/deep/x 3 /b/q2 2 /b/y 3 /q 2 /z 3'
+	is 'one number a file' "$(sql "$work/tar.pfs" "SELECT count(*), count(DISTINCT link), count(DISTINCT link || ' ' || links) FROM nodes WHERE link > 0" | xargs)" '5 2 2'
+	is 'du counts it once' "$(primefs du -k "$work/tar.pfs" -s /a/deep/x /z | wc -l)" 1
+	is 'find -samefile' "$(primefs find "$work/tar.pfs" / -samefile /b/y | sort | xargs)" '/a/deep/x /b/y /z'
+	if (cd "$src" && find . | cpio -o -H newc >"$work/s.cpio") 2>/dev/null; then
+		primefs import --quiet "$work/s.cpio" "$work/cpio.pfs"
+		is 'of a cpio archive: links' "$(sql "$work/cpio.pfs" "SELECT path, links FROM nodes WHERE link IS NOT NULL ORDER BY path" | tr '\t' ' ' | xargs)" \
+			'/a/deep/x 3 /b/q2 2 /b/y 3 /q 2 /z 3'
+	else
+		skip 'of a cpio archive: no cpio'
+	fi
+	ok 'check is clean' primefs check "$work/tar.pfs"
+else
+	skip 'skipped: archives: built without libarchive'
+fi
+
 if has_fuse; then
 	mount_store
 	is 'on a mount: find -samefile' "$(primefs find "$mnt" -samefile "$mnt/q" -printf '%P\n' | sort | xargs)" 'b/q2 q'

@@ -93,6 +93,8 @@ look_twice 'conditions on totals' \
 	".query/where/subtree_size.gt/1M/@paths" ".query/where/subtree_count/1/@count"
 look_twice 'names of one file' \
 	"$s/SELECT path, links FROM nodes WHERE type = 'f' ORDER BY links DESC, path" \
+	"$s/SELECT path, link IS NULL AS alone FROM nodes WHERE type = 'f' ORDER BY path" \
+	"$s/SELECT path FROM nodes WHERE link IS NOT NULL ORDER BY path" \
 	"$s/SELECT path FROM nodes WHERE links > 1 AND type = 'f' ORDER BY path" \
 	"$s/SELECT links, count(*) FROM nodes WHERE type = 'f' GROUP BY 1" .query/where/type/f/links/2/@paths
 is 'of which root sees another' "$(cat "$mnt/$s/SELECT links FROM nodes WHERE path GLOB '?open?a.txt'" | tail -n 1)" 2

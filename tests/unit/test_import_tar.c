@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Archives: what comes twice, hard links, holes, bad names, types that change, what is cut short.
  */
+#include "fs/content/hardlink.h"
+#include "fs/image/image.h"
 #include "tests/unit/import_util.h"
 
 #include "tools/import/import_recognise.h"
@@ -157,6 +159,24 @@ static void the_last_of_a_name_counts(void **state PFS_UNUSED)
 	assert_string_equal(content_text("/link-file"), "file");
 }
 
+/* How many names the file has, of which these are two. */
+static unsigned names_of(const char *path, const char *other)
+{
+	struct pfs_tree *tree = open_tree();
+	uint32_t slot[2];
+	uint64_t ino;
+	unsigned n;
+
+	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
+	slot[0] = pfs_image_slot(tree, ino);
+	assert_int_equal(pfs_tree_resolve(tree, &ino, other), 0);
+	slot[1] = pfs_image_slot(tree, ino);
+	assert_int_equal(pfs_hard_link_of(tree, slot[0]), pfs_hard_link_of(tree, slot[1]));
+	n = pfs_hard_link_names(tree, slot[0], NULL);
+	(void)pfs_tree_close(tree);
+	return n;
+}
+
 static void hard_links_are_copies(void **state PFS_UNUSED)
 {
 	static const struct item items[] = {
@@ -183,6 +203,10 @@ static void hard_links_are_copies(void **state PFS_UNUSED)
 	assert_string_equal(content_text("/d"), "new");
 	assert_int_equal(stat_of("/e").st_size, 100000);
 	assert_int_equal(stat_of("/f").st_size, 0);
+	assert_int_equal(names_of("/a", "/d"), 2);
+	assert_int_equal(names_of("/c", "/e"), 2);
+	assert_int_equal(names_of("/f", "/none"), 2);
+	assert_int_equal(names_of("/b", "/b"), 1);
 	/* an archive has a file's attributes with the first of its names alone */
 	assert_string_equal(attr_text("/a", "user.first"), "n");
 	assert_string_equal(attr_text("/b", "user.first"), "b");

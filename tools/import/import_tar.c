@@ -23,7 +23,15 @@ struct hard_link {
 struct node_state {
 	uint32_t target; /* 1 + the node whose content this one waits for; 0: for none */
 	uint32_t attrs;	 /* its group of attributes; 0: none */
+	uint32_t file;	 /* 1 + the number of the file that it is a name of, with others; 0: none */
 	bool awaited;	 /* some other node waits for this one's content */
+	bool filled;	 /* an entry of this archive did; else it was in the store before */
+};
+
+/* A file that has had several names. */
+struct tar_file {
+	uint32_t names; /* now */
+	uint64_t link;	/* the prime of the first that was written; 0: none has been */
 };
 
 struct tar_entry {
@@ -41,6 +49,8 @@ struct tar {
 	uint32_t n_groups; /* of attributes: each entry's are one, which its hard links share */
 	struct hard_link *links; /* those whose node's state says the same still wait */
 	size_t n_links, links_capacity;
+	struct tar_file *files;
+	size_t n_files, files_capacity;
 	struct node_state *states; /* by node */
 	size_t n_states, states_capacity;
 	char chunk[PFS_CHUNK_SIZE];
@@ -81,6 +91,47 @@ static int add_link(struct pfs_import *import, uint32_t node, uint32_t target)
 	tar->states[target].awaited = true;
 	import->report.hard_links++;
 	return 0;
+}
+
+/* The node is another name of what `target` is one of, if that one is of this archive. */
+static int add_name(struct tar *tar, uint32_t node, uint32_t target)
+{
+	uint32_t *file = &tar->states[target].file;
+
+	if (!tar->states[target].filled)
+		return 0;
+	if (!*file) {
+		PFS_TRY(pfs_grow(&tar->files, &tar->files_capacity, tar->n_files + 1,
+				 sizeof(*tar->files)));
+		tar->files[tar->n_files++] = (struct tar_file){.names = 1};
+		*file = (uint32_t)tar->n_files;
+	}
+	tar->states[node].file = *file;
+	tar->files[*file - 1].names++;
+	return 0;
+}
+
+/* All entries are known: those whose file has another name here are marked. */
+static void mark_names(struct pfs_import *import)
+{
+	const struct tar *tar = import->state;
+	uint32_t node;
+
+	for (node = 0; node < tar->n_states; node++)
+		if (tar->states[node].file && tar->files[tar->states[node].file - 1].names > 1)
+			pfs_build_set_flags(import->build, node, PFS_NODE_NAMED, 0);
+}
+
+static int put_name(struct pfs_import *import, uint32_t node, uint64_t prime)
+{
+	struct tar *tar = import->state;
+	struct tar_file *file = tar->states[node].file ? &tar->files[tar->states[node].file - 1] : NULL;
+
+	if (!file || file->names < 2)
+		return 0;
+	if (!file->link)
+		file->link = prime;
+	return pfs_store_put_hard_link(pfs_build_store(import->build), prime, (int64_t)file->link);
 }
 
 static int copy_link(struct pfs_import *import, const struct hard_link *link)
@@ -131,6 +182,8 @@ static int clear_node(struct pfs_import *import, uint32_t node)
 	if (node < tar->n_states) {
 		if (tar->states[node].awaited)
 			PFS_TRY(copy_links(import, &node));
+		if (tar->states[node].file)
+			tar->files[tar->states[node].file - 1].names--;
 		tar->states[node] = (struct node_state){0};
 	}
 	pfs_build_set_flags(import->build, node, 0, PFS_NODE_ATTRS);
@@ -347,6 +400,7 @@ static int take_link(struct pfs_import *import, struct tar_entry *of, uint32_t n
 
 	PFS_TRY(pfs_build_set(import->build, node, &of->attr));
 	PFS_TRY(add_link(import, node, of->hard_node));
+	PFS_TRY(add_name(import->state, node, of->hard_node));
 	/* tar(1) writes them with the first name alone */
 	if (!tar->states[node].attrs && tar->states[of->hard_node].attrs)
 		set_attrs(import, node, tar->states[of->hard_node].attrs);
@@ -363,7 +417,12 @@ static int take_link(struct pfs_import *import, struct tar_entry *of, uint32_t n
 
 static int fill_node(struct pfs_import *import, struct tar_entry *of, uint32_t node)
 {
+	struct tar *tar = import->state;
+
 	PFS_TRY(take_attrs(import, of->entry, node));
+	if (!state_of(tar, node))
+		return -ENOMEM;
+	tar->states[node].filled = true;
 	if (of->hard)
 		return take_link(import, of, node);
 	PFS_TRY(pfs_build_set(import->build, node, &of->attr));
@@ -439,6 +498,7 @@ static int read_tar(struct pfs_import *import)
 	if (got != ARCHIVE_EOF)
 		return pfs_import_fail(import, "%s: %s", import->input.name,
 				       pfs_archive.error_string(tar->archive));
+	mark_names(import);
 	return copy_links(import, NULL);
 }
 
@@ -446,7 +506,10 @@ static int tar_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	struct tar *tar = import->state;
 
-	return node < tar->n_states && tar->states[node].attrs
+	if (node >= tar->n_states)
+		return 0;
+	PFS_TRY(put_name(import, node, prime));
+	return tar->states[node].attrs
 		       ? pfs_attr_list_put(&tar->attrs, pfs_build_store(import->build),
 					   tar->states[node].attrs, prime)
 		       : 0;
@@ -463,6 +526,7 @@ static void close_tar(struct pfs_import *import)
 	pfs_path_free(&tar->trail);
 	pfs_attr_list_free(&tar->attrs);
 	free(tar->links);
+	free(tar->files);
 	free(tar->states);
 	free(tar);
 }
