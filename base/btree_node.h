@@ -51,7 +51,8 @@ static inline uint32_t pfs_btree_rank(const uint64_t *keys, const uint32_t *slot
 	while (n > 1) {
 		uint32_t half = n / 2;
 
-		base += (base[half - 1] < key) ? half : 0; /* a conditional move */
+		/* Not a condition, of which gcc makes a jump that is mispredicted every other time. */
+		base += half & -(size_t)(base[half - 1] < key);
 		n -= half;
 	}
 	i = (uint32_t)(base - keys) + (n && *base < key);

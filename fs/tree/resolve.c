@@ -10,18 +10,12 @@
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/nodes/scan_impl.h"
+#include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
 
 #define PIECE 1024u /* paths that a thread takes at once */
-#define KNOWN 512u  /* directories that it remembers; a power of 2 */
 #define GROUP 32u   /* walks side by side */
-
-/* A directory's path, as it is written in the path of a node in it, and where that leads. */
-struct known {
-	const char *bytes;
-	uint32_t len;
-	uint32_t slot;
-};
+#define MANY  256u  /* paths that are worth remembering directories for */
 
 /* A path on its way. */
 struct walk {
@@ -31,16 +25,19 @@ struct walk {
 	const char *dir_end; /* of the directory's path; NULL: it has been passed, or there is none */
 	const char *name; /* the component that is looked up */
 	size_t len;
+	uint64_t hash;	  /* of the directory's path */
 	uint32_t slot; /* where it is; PFS_NO_SLOT: nowhere */
-	uint32_t hash; /* of the directory's path */
 };
 
 struct job {
 	struct pfs_tree *tree;
 	const struct pfs_visible *visible;
 	const struct pfs_path_text *paths;
+	size_t n;
 	uint32_t *slots;
+	uint64_t *inos; /* or NULL: not wanted */
 	uint32_t top;
+	struct pfs_directories *known; /* NULL: none is remembered */
 };
 
 struct worker {
@@ -48,66 +45,48 @@ struct worker {
 	size_t next, to; /* the paths that are left */
 	size_t n;	 /* walks */
 	struct walk walks[GROUP];
-	struct known known[KNOWN];
+	struct walk ready[GROUP]; /* walks that have not begun, the last n_ready of them */
+	size_t n_ready;
 };
 
 /* ---- directories that are remembered ---- */
 
-static uint32_t hash_of(const char *bytes, size_t len)
+/* Where a path begins, as the table of directories has it. */
+static uint32_t top_for(const struct job *job, const char *path)
 {
-	const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t hash = len, word;
-
-	for (; len >= sizeof(word); bytes += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, bytes, sizeof(word));
-		hash = (hash ^ word) * factor;
-		hash ^= hash >> 32;
-	}
-	word = 0;
-	if (len)
-		memcpy(&word, bytes, len);
-	hash = (hash ^ word) * factor;
-	return (uint32_t)(hash >> 32);
+	return *path == '/' ? PFS_NO_SLOT : job->top;
 }
 
 static void remember(struct worker *worker, const struct walk *walk)
 {
-	const struct pfs_path_text *path = &worker->job->paths[walk->number];
-
-	worker->known[walk->hash & (KNOWN - 1)] = (struct known){
-		.bytes = path->bytes,
-		.len = (uint32_t)(walk->dir_end - path->bytes),
+	const struct job *job = worker->job;
+	const char *bytes = job->paths[walk->number].bytes;
+	const struct pfs_directory_path path = {
 		.slot = walk->slot,
+		.top = top_for(job, bytes),
+		.len = (uint32_t)(walk->dir_end - bytes),
 	};
+
+	pfs_directory_add(job->known, walk->hash, &path, bytes);
 }
 
-/* Goes on from the path's directory if that is known; else notes where it ends. */
-static void find_known(struct worker *worker, struct walk *walk, const struct pfs_path_text *path)
+/* Where the path of its directory ends in a path, if that may be known; its cell is on the way to the
+ * cache then. */
+static void note_directory(const struct job *job, struct walk *walk)
 {
-	const char *slash = memrchr(path->bytes, '/', path->len);
-	const struct known *known;
-	size_t len;
+	const char *slash = memrchr(walk->at, '/', (size_t)(walk->end - walk->at));
 
-	if (!slash || slash == path->bytes)
+	if (!slash || slash == walk->at || slash - walk->at > PFS_DIRECTORY_PATH_MAX)
 		return;
-	len = (size_t)(slash - path->bytes);
-	if (len > UINT32_MAX)
-		return;
-	walk->hash = hash_of(path->bytes, len);
-	known = &worker->known[walk->hash & (KNOWN - 1)];
-	if (known->len == len && memcmp(known->bytes, path->bytes, len) == 0) {
-		walk->slot = known->slot;
-		walk->at = slash;
-	} else {
-		walk->dir_end = slash;
-	}
+	walk->dir_end = slash;
+	walk->hash = pfs_directory_hash(walk->at, (size_t)(slash - walk->at));
+	__builtin_prefetch(pfs_directory_bucket(job->known, walk->hash));
 }
 
 /* ---- walking ---- */
 
-static void begin(struct worker *worker, struct walk *walk, size_t number)
+static void begin(const struct job *job, struct walk *walk, size_t number)
 {
-	const struct job *job = worker->job;
 	const struct pfs_path_text *path = &job->paths[number];
 
 	*walk = (struct walk){
@@ -118,13 +97,63 @@ static void begin(struct worker *worker, struct walk *walk, size_t number)
 	};
 	if (path->len)
 		walk->slot = *path->bytes == '/' ? job->tree->image.root : job->top;
-	if (walk->slot != PFS_NO_SLOT)
-		find_known(worker, walk, path);
+	if (walk->slot != PFS_NO_SLOT && job->known)
+		note_directory(job, walk);
+}
+
+/* Begins the next walks, each at its path's directory if that is known.  What one waits for is fetched
+ * for all of them before it is looked at. */
+static void prepare(struct worker *worker)
+{
+	const struct job *job = worker->job;
+	size_t n = PFS_MIN(GROUP, worker->to - worker->next);
+	struct walk *walks = worker->ready + GROUP - n;
+	const struct pfs_directory_path *found[GROUP];
+
+	for (size_t i = worker->next + n; i < PFS_MIN(worker->next + 2 * n, job->n); i++) {
+		__builtin_prefetch(job->paths[i].bytes);
+		__builtin_prefetch(job->paths[i].bytes + 64);
+	}
+	for (size_t i = 0; i < n; i++)
+		begin(job, &walks[i], worker->next++);
+	for (size_t i = 0; i < n; i++) {
+		found[i] = walks[i].dir_end ? pfs_directory_find(job->known, walks[i].hash) : NULL;
+		if (found[i])
+			__builtin_prefetch(found[i]->bytes + 64);
+		__builtin_prefetch(found[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t len;
+
+		if (!found[i])
+			continue;
+		len = (size_t)(walks[i].dir_end - walks[i].at);
+		if (found[i]->len != len || found[i]->top != top_for(job, walks[i].at) ||
+		    memcmp(found[i]->bytes, walks[i].at, len) != 0)
+			continue;
+		walks[i].slot = found[i]->slot;
+		walks[i].at = walks[i].dir_end;
+		walks[i].dir_end = NULL;
+	}
+	worker->n_ready = n;
+}
+
+/* The next walk; false: there is none. */
+static bool take_walk(struct worker *worker, struct walk *walk)
+{
+	if (worker->n_ready == 0 && worker->next < worker->to)
+		prepare(worker);
+	if (worker->n_ready == 0)
+		return false;
+	*walk = worker->ready[GROUP - worker->n_ready--];
+	return true;
 }
 
 static bool is_seen(const struct job *job, uint32_t slot)
 {
-	return slot != PFS_NO_SLOT && pfs_visible_has(job->visible, job->tree, slot);
+	/* pfs_visible_has reads the parent, which is seldom in the cache. */
+	return slot != PFS_NO_SLOT &&
+	       (!job->visible || pfs_visible_has(job->visible, job->tree, slot));
 }
 
 /* To the next component that has to be looked up; false: the walk is over. */
@@ -133,7 +162,7 @@ static bool advance(struct worker *worker, struct walk *walk)
 	const struct pfs_image *image = &worker->job->tree->image;
 
 	while (walk->slot != PFS_NO_SLOT) {
-		if (walk->at == walk->dir_end) {
+		if (walk->dir_end && walk->at == walk->dir_end) {
 			if (S_ISDIR(image->mode[walk->slot]))
 				remember(worker, walk);
 			walk->dir_end = NULL;
@@ -177,9 +206,9 @@ static void fill(struct worker *worker)
 			continue;
 		}
 		worker->job->slots[walk->number] = walk->slot;
-		if (worker->next < worker->to)
-			begin(worker, walk, worker->next++);
-		else
+		if (worker->job->inos && walk->slot != PFS_NO_SLOT)
+			__builtin_prefetch(&worker->job->tree->image.prime[walk->slot]);
+		if (!take_walk(worker, walk))
 			*walk = worker->walks[--worker->n];
 	}
 }
@@ -247,19 +276,33 @@ static void resolve_piece(void *arg, size_t from, size_t to)
 	const struct job *job = arg;
 	struct worker worker = {.job = job, .next = from, .to = to};
 
-	while (worker.n < GROUP && worker.next < to)
-		begin(&worker, &worker.walks[worker.n++], worker.next++);
+	while (worker.n < GROUP && take_walk(&worker, &worker.walks[worker.n]))
+		worker.n++;
 	for (fill(&worker); worker.n; fill(&worker))
 		step(&worker);
+	for (size_t i = from; i < to && job->inos; i++)
+		job->inos[i] = job->slots[i] == PFS_NO_SLOT ? 0
+							    : job->tree->image.prime[job->slots[i]];
+}
+
+/* With what is known of the tree's directories, for who sees them all: what others see on a way is looked
+ * at each time. */
+static void run_job(struct job *job)
+{
+	if (job->n >= MANY && !job->visible)
+		job->known = pfs_directories_take(job->tree);
+	pfs_scan_run(job->tree, job->n, PIECE, resolve_piece, job);
+	if (job->known)
+		pfs_directories_return(job->tree, job->known);
 }
 
 void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
 		      uint32_t *slots, const struct pfs_path_text *paths, size_t n)
 {
-	struct job job = {.tree = tree, .visible = visible, .paths = paths, .top = top};
+	struct job job = {.tree = tree, .visible = visible, .paths = paths, .n = n, .top = top};
 
 	job.slots = slots;
-	pfs_scan_run(tree, n, PIECE, resolve_piece, &job);
+	run_job(&job);
 }
 
 /* The node of an inode number, if it has a name and is seen. */
@@ -282,9 +325,12 @@ static int resolve_part(struct pfs_tree *tree, uint64_t *inos, uint32_t *slots,
 	if (from->viewer)
 		error = pfs_visible_get(&visible, tree, from->viewer);
 	if (!error) {
-		pfs_resolve_held(tree, visible, top_of(tree, visible, from->ino), slots, paths, n);
-		for (size_t i = 0; i < n; i++)
-			inos[i] = slots[i] == PFS_NO_SLOT ? 0 : tree->image.prime[slots[i]];
+		struct job job = {.tree = tree, .visible = visible, .paths = paths, .n = n};
+
+		job.slots = slots;
+		job.inos = inos;
+		job.top = top_of(tree, visible, from->ino);
+		run_job(&job);
 	}
 	pfs_scan_unlock(tree);
 	pfs_visible_unref(visible);

@@ -22,6 +22,7 @@
 #include "fs/nodes/codes.h"
 #include "fs/nodes/columns.h"
 #include "fs/nodes/index.h"
+#include "fs/tree/directories.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 
@@ -58,6 +59,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_viewers_create,
 		pfs_indexes_create,
 		pfs_columns_create,
+		pfs_directories_create,
 		pfs_load,
 		pfs_hard_links_create,
 	};
@@ -121,6 +123,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	PFS_VERIFY_CHECK(!pfs_watch_check(tree));
 	if (tree->options.leave_image_file && !rc)
 		pfs_imagefile_write_behind(tree);
+	pfs_directories_destroy(tree);
 	pfs_indexes_destroy(tree);
 	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);

@@ -32,6 +32,7 @@ struct pfs_tree {
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
 	struct pfs_columns *columns;
+	struct pfs_directory_tables *directories;
 	struct pfs_sides *sides;
 	struct pfs_registers *registers;
 	struct pfs_rows *rows;

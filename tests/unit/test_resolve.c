@@ -3,6 +3,7 @@
 #include "scan_util.h"
 
 #include "fs/nodes/relation.h"
+#include "fs/tree/directories.h"
 #include "fs/tree/resolve.h"
 
 static uint64_t seed = 20261122;
@@ -221,6 +222,81 @@ static void test_equal_hashes(void **state)
 	free(inos);
 }
 
+/* ---- directories that are remembered ---- */
+
+#define FOLDERS 20u
+#define FILES	30u
+#define ASKED	(FOLDERS * FILES)
+
+static uint64_t make(uint64_t parent, mode_t mode, const char *kind, unsigned i)
+{
+	struct pfs_entry entry;
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "%s%u", kind, i);
+	assert_int_equal(pfs_tree_make(model.tree, &entry, parent, name, mode, 0, &temp_root), 0);
+	pfs_tree_forget(model.tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+/* /dI/fJ, with this in front. */
+static void ask(uint64_t inos[ASKED], const char *front)
+{
+	const struct pfs_resolve_from from = {0};
+	struct pfs_path_text paths[ASKED];
+
+	for (unsigned i = 0; i < ASKED; i++) {
+		char *path;
+		int len = asprintf(&path, "%s/d%u/f%u", front, i / FILES, i % FILES);
+
+		assert_true(len > 0);
+		paths[i] = (struct pfs_path_text){path, (size_t)len};
+	}
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, ASKED, &from), 0);
+	for (unsigned i = 0; i < ASKED; i++)
+		free((char *)paths[i].bytes);
+}
+
+/* What is remembered of directories is compared with the path, given up when one moves, and not missed when
+ * there is no room for it. */
+static void test_remembered_directories(void **state)
+{
+	uint64_t made[ASKED], inos[ASKED], none[ASKED] = {0};
+	struct pfs_directories *table;
+	char front[400];
+	struct pfs_directory_path wrong = {.slot = 0, .top = PFS_NO_SLOT, .len = 3};
+
+	(void)state;
+	open_tree(seed);
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		uint64_t folder = make(PFS_ROOT_PRIME, S_IFDIR | 0755, "d", i);
+
+		for (unsigned j = 0; j < FILES; j++)
+			made[i * FILES + j] = make(folder, S_IFREG | 0644, "f", j);
+	}
+	(void)pfs_scan_lock(model.tree);
+	table = pfs_directories_take(model.tree);
+	assert_non_null(table);
+	pfs_directory_add(table, pfs_directory_hash("/d1", 3), &wrong, "/d2");
+	pfs_directories_return(model.tree, table);
+	pfs_scan_unlock(model.tree);
+	ask(inos, "");
+	assert_memory_equal(inos, made, sizeof(made));
+	memset(front, '/', sizeof(front));
+	for (size_t len = sizeof(front) - 1; len >= 4; len -= 4) { /* more texts than there is room for */
+		front[len] = 0;
+		ask(inos, front);
+		assert_memory_equal(inos, made, sizeof(made));
+	}
+	assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, "d0", PFS_ROOT_PRIME, "x", 0), 0);
+	assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, "d1", PFS_ROOT_PRIME, "d0", 0), 0);
+	ask(inos, "");
+	assert_memory_equal(inos, made + FILES, FILES * sizeof(*inos));
+	assert_memory_equal(inos + FILES, none, FILES * sizeof(*inos));
+	assert_memory_equal(inos + 2 * FILES, made + 2 * FILES, (FOLDERS - 2) * FILES * sizeof(*inos));
+	close_tree();
+}
+
 static bool is_gone(void *arg)
 {
 	return --*(int *)arg < 0;
@@ -267,6 +343,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
+		cmocka_unit_test(test_remembered_directories),
 		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_equal_hashes),
 	};
 
