@@ -24,7 +24,7 @@ PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree);
  * and puts it in the place of the one that is there; takes as long as the disk does.  The file has the
  * store's mode, less what lets others write, and its owner.  -ENODATA: the store's groups have no tokens
  * (meta/store.h); -EBUSY: somebody else is at it; -ENOSPC: less than a tenth of the filesystem would stay
- * free; -EPERM: it cannot be the store's owner's; -ENOMEM; what the system says of files. */
+ * free; -EPERM: it cannot be the store's owner's, or something else has its name; -ENOMEM; what the system says of files. */
 PFS_MUST_CHECK int pfs_imagefile_write(const struct pfs_tree *tree);
 
 /* Makes an image file of a store that nobody has open, by a process of its own as below.  This process is about

@@ -20,6 +20,8 @@
 #define NSEC_END   UINT64_C(1000000000)
 #define OTHERS	   (UINT64_C(1) << 32) /* primes of what is no directory are above it */
 #define FAR_TIME   INT64_MIN
+#define ONES	   UINT64_C(0x0101010101010101)
+#define SLASHES	   (ONES * '/')
 
 struct check {
 	struct pfs_image_reading *reading;
@@ -58,6 +60,27 @@ static bool prime_is_sound(const struct check *check, uint32_t slot)
 	return prime > OTHERS && prime < check->reading->handed_out[PFS_PRIME_OTHER];
 }
 
+/* Whether one of the 8 bytes is 0. */
+static bool has_zero(uint64_t word)
+{
+	return (word - ONES) & ~word & ONES << 7;
+}
+
+/* As the store has it: no NUL, no slash, neither "." nor "..".  Reads as far past the name as the heap allows. */
+static bool bytes_are_sound(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i += sizeof(uint64_t)) {
+		uint64_t word;
+
+		memcpy(&word, name + i, sizeof(word));
+		if (len - i < sizeof(word))
+			word |= ~UINT64_C(0) << 8 * (len - i);
+		if (has_zero(word) || has_zero(word ^ SLASHES))
+			return false;
+	}
+	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
+}
+
 /* The root's is the place of no name. */
 static bool name_is_sound(const struct check *check, uint32_t slot)
 {
@@ -72,7 +95,7 @@ static bool name_is_sound(const struct check *check, uint32_t slot)
 	if (image->name[slot] == PFS_NO_NAME || at >= size)
 		return false;
 	name = pfs_names_get(image->names, image->name[slot], &len);
-	return len && at + 1 + len + 1 <= size && !name[len];
+	return len && at + 1 + len + 1 <= size && !name[len] && bytes_are_sound(name, len);
 }
 
 static bool is_sound_alone(const struct check *check, uint32_t slot)

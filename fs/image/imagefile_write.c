@@ -327,6 +327,28 @@ static int write_file(struct writer *writer)
 
 /* ---- its place ---- */
 
+/* Nobody loses a file that only happens to have the name: it is empty, an image file, or one that was never
+ * finished, which has no header. */
+static bool is_ours(int fd)
+{
+	static const char unfinished[sizeof(((struct pfs_image_header *)0)->magic)];
+	char magic[sizeof(unfinished)];
+	ssize_t n = pread(fd, magic, sizeof(magic), 0);
+
+	return n == 0 || (n == sizeof(magic) && (!memcmp(magic, PFS_IMAGE_FILE_MAGIC, sizeof(magic)) ||
+						 !memcmp(magic, unfinished, sizeof(magic))));
+}
+
+static bool may_replace(const char *name)
+{
+	int fd PFS_CLOSE = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat attr;
+
+	if (fd < 0)
+		return errno == ENOENT;
+	return !fstat(fd, &attr) && S_ISREG(attr.st_mode) && is_ours(fd);
+}
+
 /* The lock is ours alone and nobody can have prepared the file; nor has it become the image file, by whoever had
  * the lock before. */
 static int check_part(int fd, const char *name)
@@ -335,7 +357,7 @@ static int check_part(int fd, const char *name)
 
 	if (fstat(fd, &opened))
 		return -errno;
-	if (!S_ISREG(opened.st_mode) || opened.st_nlink != 1 || opened.st_uid != geteuid())
+	if (!S_ISREG(opened.st_mode) || opened.st_nlink != 1 || opened.st_uid != geteuid() || !is_ours(fd))
 		return -EPERM;
 	if (flock(fd, LOCK_EX | LOCK_NB) || lstat(name, &named) || named.st_ino != opened.st_ino ||
 	    named.st_dev != opened.st_dev)
@@ -406,6 +428,8 @@ int pfs_imagefile_write(const struct pfs_tree *tree)
 		return -ENOMEM;
 	if (stat(path, &store))
 		return -errno;
+	if (!may_replace(name))
+		return -EPERM;
 	fd = open_part(part);
 	if (fd < 0)
 		return fd;

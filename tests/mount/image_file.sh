@@ -69,6 +69,27 @@ primefs import --quiet --format=paths --at=/added "$work/list" "$store"
 ok 'an import into it makes another one' await_image "$made"
 is 'that has it' "$(primefs find "$store" -path '/added/d9/*' -name f9)" /added/d9/e9/f9
 
+# Room: a tenth of the filesystem stays free.
+if ((EUID == 0)) && mkdir "$work/small"; then
+	both=$((($(stat -c %s "$store") + $(stat -c %s "$image")) / 1024))
+	for percent in 106 150; do
+		mount -t tmpfs -o size=$((both * percent / 100))k tmpfs "$work/small"
+		cp "$store" "$work/small/store.pfs"
+		primefs mount "$work/small/store.pfs" "$mnt"
+		touch "$mnt/new"
+		unmount_store
+		if ((percent > 120)); then
+			ok 'with room there is one' wait_for 60 test -e "$work/small/store.pfs.img"
+		else
+			sleep 1
+			not_ok 'without room there is none' test -e "$work/small/store.pfs.img"
+		fi
+		wait_for 60 umount "$work/small"
+	done
+else
+	skip 'too little room: needs root'
+fi
+
 # Cut and overwritten while it is used.
 expected=$(answers)
 mount_store

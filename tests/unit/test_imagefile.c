@@ -433,10 +433,78 @@ static void only_the_owners_is_used(void **state PFS_UNUSED)
 	assert_int_equal(unlink(file_of(&temp)), 0);
 	assert_int_equal(mkfifo(file_of(&temp), 0600), 0);
 	assert_false(check_file(&temp));
+	assert_int_equal(unlink(file_of(&temp)), 0);
 	write_file(&temp);
 	assert_true(check_file(&temp));
 	assert_int_equal(unlink(other), 0);
 	temp_store_remove(&temp);
+}
+
+/* A file of somebody's that only has the name, of the finished or of the unfinished one. */
+static void no_other_file_is_lost(void **state PFS_UNUSED)
+{
+	static const char words[] = "these words are nobody's image file";
+	struct temp_store temp;
+	char name[160];
+
+	for (unsigned part = 0; part < 2; part++) {
+		struct pfs_tree *tree;
+		char found[sizeof(words)];
+		FILE *file;
+
+		make_store(&temp, 50);
+		(void)snprintf(name, sizeof(name), "%s%s", file_of(&temp), part ? ".part" : "");
+		file = fopen(name, "we");
+		assert_non_null(file);
+		assert_int_equal(fwrite(words, 1, sizeof(words), file), sizeof(words));
+		assert_int_equal(fclose(file), 0);
+		tree = open_rows(&temp);
+		assert_int_equal(pfs_imagefile_write(tree), -EPERM);
+		temp_tree_close(tree);
+		file = fopen(name, "re");
+		assert_non_null(file);
+		assert_int_equal(fread(found, 1, sizeof(found), file), sizeof(words));
+		assert_int_equal(fclose(file), 0);
+		assert_memory_equal(found, words, sizeof(words));
+		temp_store_remove(&temp);
+	}
+}
+
+/* Names that no store has, with right checksums. */
+static void bad_names_are_refused(void **state PFS_UNUSED)
+{
+	static const char *const bad[] = {"/", ".", "..", "a/b", "../../../escaped", "12345678/",
+					  "1234567/"};
+	struct pfs_image_layout layout;
+	struct temp_store temp;
+
+	for (size_t i = 0; i < PFS_COUNT(bad); i++) {
+		const size_t len = strlen(bad[i]);
+		char good[32] = "", *at;
+		struct pfs_entry entry;
+		struct pfs_tree *tree;
+
+		make_store(&temp, 10);
+		tree = temp_tree_open(&temp);
+		memset(good, 'z', len);
+		good[0] = 'q';
+		assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, good, S_IFREG | 0600, 0,
+					       &temp_root),
+				 0);
+		pfs_tree_forget(tree, entry.attr.st_ino, 1);
+		temp_tree_close(tree);
+		write_file(&temp);
+		take_bytes(&temp);
+		pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
+		at = memmem(bytes + layout.offset[PFS_SECTION_HEAP], layout.size[PFS_SECTION_HEAP],
+			    good, len + 1);
+		assert_non_null(at);
+		memcpy(at, bad[i], len);
+		sum_up();
+		put_bytes(&temp, size);
+		assert_false(check_file(&temp));
+		temp_store_remove(&temp);
+	}
 }
 
 static void the_mode_is_the_stores(void **state PFS_UNUSED)
@@ -488,6 +556,8 @@ int main(void)
 		cmocka_unit_test(crafted_files_do_no_harm),
 		cmocka_unit_test(copies_are_told_apart),
 		cmocka_unit_test(only_the_owners_is_used),
+		cmocka_unit_test(no_other_file_is_lost),
+		cmocka_unit_test(bad_names_are_refused),
 		cmocka_unit_test(the_mode_is_the_stores),
 		cmocka_unit_test(a_kill_leaves_the_old_one),
 	};
