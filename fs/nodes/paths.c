@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "fs/image/past.h"
 #include "fs/image/span.h"
 #include "fs/nodes/list.h"
@@ -15,7 +16,11 @@ struct pfs_paths {
 	struct pfs_past *past;
 	unsigned flags;
 	uint32_t from, to;
-	struct pfs_slots slots; /* n 0: all from..to */
+	struct pfs_slots slots; /* n 0: all from..to, but for the strays */
+	/* Those that are not where pre-order would have them, ascending; and those of them that are live, in
+	 * pre-order, with the slot before which each comes: theirs are rows more. */
+	struct pfs_slots strays, placed;
+	uint32_t *before;
 };
 
 /* Whether the subtree is the slots *from to *to, whose order is pre-order. */
@@ -46,6 +51,126 @@ int pfs_paths_order(struct pfs_tree *tree, uint64_t ino, uint32_t *from, uint32_
 	return pfs_scan_sort_preorder(tree, slots, NULL);
 }
 
+/* ---- strays ---- */
+
+static bool is_stray(const struct pfs_slots *strays, uint32_t slot)
+{
+	size_t low = 0, high = strays->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strays->slot[middle] < slot)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < strays->n && strays->slot[low] == slot;
+}
+
+/* The first slot from there on that is live and no stray, or `to`. */
+static uint32_t next_in_order(const struct pfs_paths *paths, uint32_t slot)
+{
+	const struct pfs_image *image = &paths->tree->image;
+
+	while (slot < paths->to) {
+		uint64_t live = image->live[slot / 64] >> slot % 64;
+
+		if (!live) {
+			slot = slot / 64 * 64 + 64;
+			continue;
+		}
+		slot += (uint32_t)__builtin_ctzll(live);
+		if (slot < paths->to && !is_stray(&paths->strays, slot))
+			return slot;
+		slot++;
+	}
+	return paths->to;
+}
+
+/* The first slot from `low` on, of those in order, that comes behind the stray. */
+static uint32_t find_behind(const struct pfs_paths *paths, uint32_t stray, uint32_t low)
+{
+	uint32_t high = paths->to;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, slot = next_in_order(paths, middle);
+
+		if (slot < high && pfs_scan_path_is_before(&paths->tree->image, PFS_FIELD_PREORDER, slot, stray))
+			low = slot + 1;
+		else
+			high = middle;
+	}
+	return next_in_order(paths, low);
+}
+
+static int copy_strays(struct pfs_paths *paths)
+{
+	const uint32_t *strays;
+	size_t n = pfs_spans_strays(paths->tree, &strays, 0);
+
+	paths->strays.slot = malloc((n + 1) * sizeof(*strays));
+	paths->placed.slot = malloc((n + 1) * sizeof(*strays));
+	paths->before = malloc((n + 1) * sizeof(*paths->before));
+	if (!paths->strays.slot || !paths->placed.slot || !paths->before)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		paths->strays.slot[paths->strays.n++] = strays[i];
+		if (pfs_image_is_live(&paths->tree->image, strays[i]))
+			paths->placed.slot[paths->placed.n++] = strays[i];
+	}
+	return 0;
+}
+
+/* Of the whole tree, which is in pre-order but for strays: finds the places of these. */
+static int place_strays(struct pfs_paths *paths)
+{
+	uint32_t at = 0;
+
+	paths->to = paths->tree->image.end;
+	PFS_TRY(copy_strays(paths));
+	PFS_TRY(pfs_scan_sort_preorder(paths->tree, &paths->placed, NULL));
+	for (size_t i = 0; i < paths->placed.n; i++)
+		paths->before[i] = at = find_behind(paths, paths->placed.slot[i], at);
+	return 0;
+}
+
+/* The slots of some rows, *n of them: without strays where they are. */
+static int list_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n, uint64_t row,
+		       uint64_t end)
+{
+	uint32_t *slots = malloc((size_t)(end - row) * sizeof(*slots));
+	size_t k = 0;
+
+	*out = slots;
+	*n = 0;
+	if (!slots)
+		return -ENOMEM;
+	while (k < paths->placed.n && paths->before[k] + k < row)
+		k++;
+	for (; row < end; row++) {
+		if (k < paths->placed.n && paths->before[k] + k == row)
+			slots[(*n)++] = paths->placed.slot[k++];
+		else if (!is_stray(&paths->strays, (uint32_t)(row - k)))
+			slots[(*n)++] = (uint32_t)(row - k);
+	}
+	return 0;
+}
+
+/* ---- */
+
+/* Settles the order. */
+static int find_order(struct pfs_paths *paths, uint64_t ino)
+{
+	struct pfs_tree *tree = paths->tree;
+
+	/* asking about all of it makes the order known */
+	if (ino == PFS_ROOT_PRIME && !pfs_scan_ascends(tree, 0, tree->image.end) &&
+	    pfs_spans_order(tree) == PFS_ORDER_ASCENDING)
+		return place_strays(paths);
+	return pfs_paths_order(tree, ino, &paths->from, &paths->to, &paths->slots);
+}
+
 int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, unsigned flags)
 {
 	struct pfs_paths *paths = calloc(1, sizeof(*paths));
@@ -57,7 +182,7 @@ int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, 
 	paths->tree = tree;
 	paths->flags = flags;
 	(void)pthread_rwlock_rdlock(&tree->lock);
-	error = pfs_paths_order(tree, ino, &paths->from, &paths->to, &paths->slots);
+	error = find_order(paths, ino);
 	if (!error)
 		error = pfs_past_open(&paths->past, tree);
 	(void)pthread_rwlock_unlock(&tree->lock);
@@ -74,13 +199,23 @@ void pfs_paths_close(struct pfs_paths *paths)
 		return;
 	pfs_past_close(paths->past);
 	pfs_slots_finish(&paths->slots);
+	pfs_slots_finish(&paths->strays);
+	pfs_slots_finish(&paths->placed);
+	free(paths->before);
 	free(paths);
 }
 
 static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end,
 		const struct pfs_list_sink *sink)
 {
+	uint32_t *slots PFS_FREE = NULL;
+	size_t n;
+
 	PFS_TRY(pfs_past_check(paths->past));
+	if (paths->strays.n) {
+		PFS_TRY(list_placed(paths, &slots, &n, row, end));
+		return pfs_list_slots(paths->tree, slots, n, sink);
+	}
 	if (paths->slots.n)
 		return pfs_list_slots(paths->tree, paths->slots.slot + row, (size_t)(end - row), sink);
 	return pfs_list_range(paths->tree, paths->from + (uint32_t)row, paths->from + (uint32_t)end,
@@ -89,7 +224,7 @@ static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end,
 
 static uint64_t rows_of(const struct pfs_paths *paths)
 {
-	return paths->slots.n ? paths->slots.n : paths->to - paths->from;
+	return paths->slots.n ? paths->slots.n : paths->to - paths->from + paths->placed.n;
 }
 
 int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
@@ -112,7 +247,14 @@ int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 
 static int measure(const struct pfs_paths *paths, uint64_t *size, uint64_t row, uint64_t end)
 {
+	uint32_t *slots PFS_FREE = NULL;
+	size_t n;
+
 	PFS_TRY(pfs_past_check(paths->past));
+	if (paths->strays.n) {
+		PFS_TRY(list_placed(paths, &slots, &n, row, end));
+		return pfs_list_measure_slots(paths->tree, size, slots, n, paths->past);
+	}
 	if (paths->slots.n)
 		return pfs_list_measure_slots(paths->tree, size, paths->slots.slot + row,
 					      (size_t)(end - row), paths->past);

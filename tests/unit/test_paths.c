@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "fs/image/past.h"
+#include "fs/image/span.h"
 #include "fs/nodes/paths.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
@@ -249,6 +250,49 @@ static void test_changing(void **state)
 	}
 }
 
+static size_t n_strays(void)
+{
+	const uint32_t *strays;
+	size_t n;
+
+	(void)pfs_scan_lock(tree);
+	n = pfs_spans_order(tree) == PFS_ORDER_ASCENDING ? pfs_spans_strays(tree, &strays, 0) : 0;
+	pfs_scan_unlock(tree);
+	return n;
+}
+
+/* Few that are not where pre-order would have them, in all places. */
+static void test_strays(void **state)
+{
+	static const char *const names[] = {"!first", "folder", "folder0100a", "folder0100", "~last"};
+	struct listing listing;
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < 300; i++) {
+		uint64_t into = i % 3 ? look_up(PFS_ROOT_PRIME, i % 2 ? "folder0000" : "folder0239")
+				      : PFS_ROOT_PRIME;
+		unsigned which = random_below(&seed, PFS_COUNT(names));
+
+		(void)snprintf(name, sizeof(name), "%s%u", names[which], random_below(&seed, 50));
+		if (look_up(into, name))
+			assert_int_equal(pfs_tree_unlink(tree, into, name), 0);
+		else
+			(void)make(into, name, S_IFREG | 0644);
+		if (i % 10 == 0) {
+			assert_true(i == 0 || n_strays() > 0);
+			open_listing(&listing, PFS_ROOT_PRIME);
+			check_whole(&listing);
+			(void)make(PFS_ROOT_PRIME, "0", S_IFREG | 0644);
+			assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "0"), 0);
+			check_whole(&listing);
+			close_listing(&listing);
+		}
+		if (i % 100 == 50)
+			assert_int_equal(pfs_tree_sync(tree), 0);
+	}
+}
+
 /* Everything goes. */
 static void test_emptied(void **state)
 {
@@ -338,7 +382,8 @@ int main(void)
 {
 	const char *given = getenv("PFS_SEED");
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_still),	  cmocka_unit_test(test_changing),
+		cmocka_unit_test(test_still),	  cmocka_unit_test(test_strays),
+		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_emptied),	  cmocka_unit_test(test_forgetful),
 		cmocka_unit_test(test_together),
 	};
