@@ -542,6 +542,7 @@ static int gather(struct pfs_operator_backend *b, const struct pfs_run *run, str
 
 const struct pfs_gather_family pfs_cuda_gather_family = {
 	.gather = gather,
+	.compute = pfs_cuda_compute,
 	.fetch = fetch_tuples,
 	.release = release_tuples,
 };

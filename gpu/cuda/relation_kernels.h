@@ -127,6 +127,32 @@ int pfs_cuda_rows_at(uint32_t *d_out, const uint32_t *d_rows, uint32_t from,
 /* out[i] = from + i. */
 int pfs_cuda_count_up(uint32_t *d_out, uint32_t from, uint64_t n, cudaStream_t stream);
 
+/* ---- evaluate.cu ---- */
+
+#define PFS_EXPRESSION_STEPS 24
+#define PFS_EXPRESSION_DEPTH 8
+
+enum { PFS_CELL_NULL, PFS_CELL_INTEGER, PFS_CELL_REAL };
+
+struct pfs_device_operation {
+	int op; /* enum pfs_op: a column, a constant, or what takes numbers and leaves one */
+	uint32_t type;
+	int64_t bits; /* of a constant */
+	struct pfs_device_value value;
+};
+
+/* Postfix, checked: never deeper than PFS_EXPRESSION_DEPTH, and leaves one value. */
+struct pfs_device_expression {
+	uint32_t n;
+	struct pfs_device_operation operation[PFS_EXPRESSION_STEPS];
+};
+
+/* out[i] = the value at places ? places[i] : from + i, and a bit where it is NULL; *d_types gets the bits 1 <<
+ * PFS_CELL_ of those met. */
+int pfs_cuda_evaluate(uint64_t *d_out, uint32_t *d_nulls, uint32_t *d_types,
+		      const struct pfs_device_expression *expression, const uint32_t *d_places,
+		      uint32_t from, uint64_t n, cudaStream_t stream);
+
 /* ---- group.cu ---- */
 
 /* What the values of an array can be, found in one pass; doubles hold the sums of those above and

@@ -309,7 +309,34 @@ static void sort_texts(struct counting *c)
 	pfs_tuples_free(&c->run, tuples);
 }
 
-/* What is done with texts by code and with different values is the device's. */
+/* Twice a column, and the sum of that. */
+static void compute_numbers(struct counting *c)
+{
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN, .ref = {0, 1}},
+		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = 2}},
+		{.op = PFS_OP_MULTIPLY},
+	};
+	const struct pfs_program program = {.steps = steps, .n = 3};
+	const struct pfs_aggregate sum = {.op = PFS_SUM, .ref = {PFS_COMPUTED, 0}};
+	struct pfs_source source = {.table = &asked};
+	struct pfs_tuples *tuples, *group;
+	int64_t expected = 0;
+
+	assert_int_equal(pfs_compute(&c->run, &tuples, &source, &program, 1), 0);
+	assert_device_answered(c, 1);
+	source = (struct pfs_source){.tuples = tuples};
+	assert_int_equal(pfs_group(&c->run, &group, &source, NULL, 0, &sum, 1), 0);
+	assert_device_answered(c, 1);
+	assert_int_equal(pfs_tuples_here(&c->run, group), 0);
+	for (uint32_t i = 0; i < N_ASKED; i++)
+		expected += (int64_t)asked_numbers[i] * 2;
+	assert_int_equal(group->computed[1].integers[0], expected);
+	pfs_tuples_free(&c->run, group);
+	pfs_tuples_free(&c->run, tuples);
+}
+
+/* What is done with texts by code, with different values and with arithmetic is the device's. */
 static void device_answers(void **state)
 {
 	struct counting c = {.run.on = PFS_ENGINE_CUDA};
@@ -326,6 +353,7 @@ static void device_answers(void **state)
 	join_texts(&c);
 	group_texts(&c);
 	sort_texts(&c);
+	compute_numbers(&c);
 	pfs_operators_close(c.run.operators);
 }
 
