@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs import: the options, the format, the order of things, and the report. */
-#include <assert.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -320,6 +320,10 @@ enum {
 	ON_ERROR,
 	ONE_FILE_SYSTEM,
 	CROSS_MOUNTS,
+	EXCLUDE,
+	EXCLUDE_FROM,
+	EXCLUDE_CACHES,
+	GITIGNORE,
 	MODE,
 	TRUST,
 	JSON,
@@ -346,6 +350,10 @@ static const struct pfs_cmd_option cmd_options[] = {
 	[ONE_FILE_SYSTEM] = {"one-file-system", 'x', NULL,
 			     "dir: stay out of mount points (default)"},
 	[CROSS_MOUNTS] = {"cross-mounts", 0, NULL, "dir: cross them"},
+	[EXCLUDE] = {"exclude", 0, "RULE", "dir: leave out what the rule, as in .gitignore, fits"},
+	[EXCLUDE_FROM] = {"exclude-from", 0, "FILE", "dir: what one of the file's rules fits"},
+	[EXCLUDE_CACHES] = {"exclude-caches", 0, NULL, "dir: what is in folders with CACHEDIR.TAG"},
+	[GITIGNORE] = {"gitignore", 0, NULL, "dir: what .gitignore files in it leave out"},
 	[MODE] = {"mode", 'm', "MODE", "permissions of the new store, octal (default 600)"},
 	[TRUST] =
 		{"trust", 0, NULL,
@@ -408,6 +416,23 @@ static void choose_mode(struct pfs_cmd_args *args, struct pfs_import_options *op
 	options->mode = (mode_t)mode;
 }
 
+static void choose_left_out(struct pfs_cmd_args *args, struct pfs_leaving_out *leaving_out, int option)
+{
+	int error = 0;
+
+	leaving_out->given = true;
+	if (option == EXCLUDE)
+		error = pfs_ignore_add(&leaving_out->rules, args->value, strlen(args->value));
+	else if (option == EXCLUDE_FROM)
+		error = pfs_ignore_read(&leaving_out->rules, AT_FDCWD, args->value, false);
+	else if (option == EXCLUDE_CACHES)
+		leaving_out->caches = true;
+	else
+		leaving_out->gitignore = true;
+	if (error)
+		pfs_cmd_reject(args, "%s: %s", args->value, strerror(-error));
+}
+
 static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *options, int option)
 {
 	const char **texts[] = {
@@ -432,6 +457,8 @@ static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *op
 		choose_on_error(args, options);
 	else if (option == ONE_FILE_SYSTEM || option == CROSS_MOUNTS)
 		options->cross_mounts = option == CROSS_MOUNTS;
+	else if (option >= EXCLUDE && option <= GITIGNORE)
+		choose_left_out(args, &options->leaving_out, option);
 	else if (option == NUL_ENDED)
 		options->nul_ended = true;
 	else if (option == MODE)
@@ -442,103 +469,6 @@ static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *op
 		options->json = true;
 	else
 		options->quiet = true;
-}
-
-/* One byte, with an escape for a tab, or the NCBI's. */
-static const char *check_delimiter(struct pfs_import_options *options)
-{
-	if (strcmp(options->delimiter, "\\t") == 0)
-		options->delimiter = "\t";
-	else if (strcmp(options->delimiter, "\\t|\\t") == 0)
-		options->delimiter = PFS_CSV_NCBI;
-	if (strcmp(options->delimiter, PFS_CSV_NCBI) == 0)
-		return NULL;
-	return strlen(options->delimiter) == 1 && !strchr("\"\r\n", *options->delimiter)
-		       ? NULL
-		       : "one character, no quote or line end, or \\t|\\t";
-}
-
-/* One byte, or one character of UTF-8. */
-static const char *check_slash(const char *slash)
-{
-	size_t len = strlen(slash), i = 1;
-
-	while (i < len && ((unsigned char)slash[i] & 0xc0) == 0x80)
-		i++;
-	return len && len <= 4 && i == len && !strchr("/.\n", *slash) ? NULL
-								     : "one character other than "
-								       "'/' and '.'";
-}
-
-/* Options that make no sense by themselves; PFS_EXIT_USAGE. */
-static int check_values(struct pfs_import_options *options)
-{
-	struct pfs_import_columns columns = {0};
-	const char *why = NULL, *at;
-
-	if (options->path_column &&
-	    (options->id_column || options->parent_column || options->name_column))
-		return pfs_cmd_usage("import", "--path and --id, --parent, --name are different "
-					       "ways to say where rows belong; give one");
-	if (options->columns) {
-		why = pfs_import_columns_parse(&columns, options->columns);
-		pfs_import_columns_free(&columns);
-	}
-	if (why)
-		return pfs_cmd_usage("import", "--columns=%s: %s", options->columns, why);
-	why = options->delimiter ? check_delimiter(options) : NULL;
-	if (why)
-		return pfs_cmd_usage("import", "--delimiter=%s: %s", options->delimiter, why);
-	why = options->slash ? check_slash(options->slash) : NULL;
-	if (why)
-		return pfs_cmd_usage("import", "--slash=%s: %s", options->slash, why);
-	if (options->path_column && options->slash)
-		return pfs_cmd_usage("import", "--slash is for --name; a --path has slashes of "
-					       "its own");
-	if (options->at && !*options->at)
-		return pfs_cmd_usage("import", "--at needs a directory of the store, such as /");
-	for (at = options->at; at && *at && !why; at += strspn(at, "/")) {
-		size_t len = strcspn(at, "/");
-
-		if (len == 2 && at[0] == '.' && at[1] == '.')
-			why = "'..' in a path; write it from the top down";
-		else if (len > PFS_NAME_MAX)
-			why = pfs_import_name_error(-ENAMETOOLONG);
-		at += len;
-	}
-	return why ? pfs_cmd_usage("import", "--at=%s: %s", options->at, why) : 0;
-}
-
-/* Options that make no sense with the format; PFS_EXIT_USAGE. */
-static int check_uses(const struct pfs_import_options *options)
-{
-	const struct pfs_import_format *format = options->format;
-	const struct {
-		bool given;
-		const struct pfs_import_format *format;
-		const char *option;
-	} uses[] = {
-		{options->content_given, &pfs_import_dir, "content"},
-		{options->cross_mounts, &pfs_import_dir, "cross-mounts"},
-		{options->nul_ended, &pfs_import_paths, "null"},
-		{options->path_column != NULL, &pfs_import_csv, "path"},
-		{options->id_column != NULL, &pfs_import_csv, "id"},
-		{options->parent_column != NULL, &pfs_import_csv, "parent"},
-		{options->name_column != NULL, &pfs_import_csv, "name"},
-		{options->delimiter != NULL, &pfs_import_csv, "delimiter"},
-		{options->slash != NULL, &pfs_import_csv, "slash"},
-	};
-	size_t i;
-
-	assert(format);
-	if (options->columns && format != &pfs_import_paths && format != &pfs_import_csv)
-		return pfs_cmd_usage("import", "--columns is for paths and csv; this is %s",
-				     format->name);
-	for (i = 0; i < PFS_COUNT(uses); i++)
-		if (uses[i].given && uses[i].format != format)
-			return pfs_cmd_usage("import", "--%s is for --format=%s; this is %s",
-					     uses[i].option, uses[i].format->name, format->name);
-	return 0;
 }
 
 static int open_source(struct pfs_import *import)
@@ -586,15 +516,16 @@ int pfs_cmd_import(int argc, char **argv)
 		return pfs_import_trust(args.operands[0], import.options.json);
 	import.options.source = args.operands[0];
 	import.options.store = args.operands[1];
-	status = check_values(&import.options);
+	status = pfs_import_check_values(&import.options);
 	if (!status)
 		status = open_source(&import);
 	if (!status)
-		status = check_uses(&import.options);
+		status = pfs_import_check_uses(&import.options);
 	if (!status && import.options.at)
 		status = pfs_ready_unmounted("import", import.options.store);
 	if (!status)
 		status = pfs_import_run(&import);
 	pfs_input_close(&import.input);
+	pfs_ignore_finish(&import.options.leaving_out.rules);
 	return status;
 }

@@ -5,12 +5,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
 #include "tools/refresh/refresh.h"
 
-enum { QUICK, KEEP, DRY_RUN, CROSS_MOUNTS, LIST, JSON };
+enum { QUICK, KEEP, DRY_RUN, CROSS_MOUNTS, LIST, JSON, CACHES, GITIGNORE, EXCLUDE, EXCLUDE_FROM, OPTIONS };
 static const struct pfs_cmd_option options[] = {
 	[QUICK] = {"quick", 'q', NULL, "look at directories alone, and at files where one changed"},
 	[KEEP] = {"keep", 'k', NULL, "keep what is gone, with the attribute gone: since when"},
@@ -18,6 +19,10 @@ static const struct pfs_cmd_option options[] = {
 	[CROSS_MOUNTS] = {"cross-mounts", 0, NULL, "go into other filesystems, too"},
 	[LIST] = {"list", 'l', NULL, "print each node that changes"},
 	[JSON] = {"json", 0, NULL, "print an object"},
+	[CACHES] = {"exclude-caches", 0, NULL, "leave alone what is in folders with CACHEDIR.TAG"},
+	[GITIGNORE] = {"gitignore", 0, NULL, "leave alone what .gitignore files leave out"},
+	[EXCLUDE] = {"exclude", 0, "RULE", "leave alone what the rule, as in .gitignore, fits"},
+	[EXCLUDE_FROM] = {"exclude-from", 0, "FILE", "leave alone what one of the file's rules fits"},
 	{0},
 };
 static const struct pfs_cmd command = {
@@ -41,9 +46,10 @@ static const char *const names[PFS_REFRESH_EVENTS] = {
 
 struct request {
 	struct pfs_reply *reply;
-	bool wanted[JSON + 1];
+	bool wanted[OPTIONS];
 	const char *const *paths;
 	size_t n_paths;
+	struct pfs_leaving_out leaving_out;
 	struct pfs_json json;
 };
 
@@ -55,16 +61,26 @@ static bool find_option(size_t *which, const char *name)
 	return false;
 }
 
-/* False: words that this program does not know, from another version of it. */
+/* False: words that this program does not know, from another version of it; or no memory. */
 static bool parse(struct request *request, const char *const *words, size_t n)
 {
+	struct pfs_leaving_out *leaving_out = &request->leaving_out;
 	size_t i = 1, which;
 
 	for (; i < n && strcmp(words[i], "--") != 0; i++) {
+		if (strncmp(words[i], "rule=", 5) == 0) {
+			leaving_out->given = true;
+			if (pfs_ignore_add(&leaving_out->rules, words[i] + 5, strlen(words[i] + 5)))
+				return false;
+			continue;
+		}
 		if (!find_option(&which, words[i]))
 			return false;
 		request->wanted[which] = true;
 	}
+	leaving_out->caches = request->wanted[CACHES];
+	leaving_out->gitignore = request->wanted[GITIGNORE];
+	leaving_out->given |= leaving_out->caches || leaving_out->gitignore;
 	if (i >= n)
 		return false;
 	request->paths = words + i + 1;
@@ -208,6 +224,7 @@ static int refresh(const struct pfs_answered *answered, struct request *request,
 		.store = answered->store,
 		.inos = inos,
 		.n_inos = request->n_paths,
+		.leaving_out = &request->leaving_out,
 		.quick = request->wanted[QUICK],
 		.keep = request->wanted[KEEP],
 		.dry_run = request->wanted[DRY_RUN],
@@ -238,59 +255,121 @@ static int refresh(const struct pfs_answered *answered, struct request *request,
 	return report.count[PFS_REFRESH_UNREAD] ? PFS_EXIT_NO : PFS_EXIT_OK;
 }
 
-int pfs_answer_refresh(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
+static int answer(const struct pfs_answered *answered, struct request *request)
 {
-	const struct pfs_answered *answered = arg;
-	struct request request = {.reply = reply};
-	uint64_t *inos PFS_FREE = NULL;
+	struct pfs_reply *reply = request->reply;
+	uint64_t *inos PFS_FREE = calloc(request->n_paths + 1, sizeof(*inos));
 	char *text PFS_FREE = NULL;
 	size_t size = 0;
 	int status, error = 0;
 
-	if (!parse(&request, words, n))
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-				      "the daemon of the mounted store is another version and does "
-				      "not understand; mount again");
-	inos = calloc(request.n_paths + 1, sizeof(*inos));
-	request.json.out = open_memstream(&text, &size);
-	if (!inos || !request.json.out) {
-		if (request.json.out)
-			(void)fclose(request.json.out);
+	request->json.out = open_memstream(&text, &size);
+	if (!inos || !request->json.out) {
+		if (request->json.out)
+			(void)fclose(request->json.out);
 		return explain(reply, answered, -ENOMEM, "");
 	}
-	status = resolve(answered, &request, inos);
+	status = resolve(answered, request, inos);
 	if (!status)
-		status = refresh(answered, &request, inos);
-	if (fclose(request.json.out))
+		status = refresh(answered, request, inos);
+	if (fclose(request->json.out))
 		return explain(reply, answered, -ENOMEM, "");
 	if (status != PFS_EXIT_FAILURE)
 		error = pfs_reply_write(reply, text, size);
 	return error ? explain(reply, answered, error, "") : status;
 }
 
+int pfs_answer_refresh(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
+{
+	struct request request = {.reply = reply};
+	int status;
+
+	if (parse(&request, words, n))
+		status = answer(arg, &request);
+	else
+		status = pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+					"the daemon of the mounted store is another version and "
+					"does not understand; mount again");
+	pfs_ignore_finish(&request.leaving_out.rules);
+	return status;
+}
+
 /* ---- asking ---- */
+
+/* The command's words, which are its own. */
+struct words {
+	char **list;
+	size_t n, capacity;
+};
+
+static int add_word(struct words *words, const char *before, const char *word, size_t len)
+{
+	char *copy;
+
+	PFS_TRY(pfs_grow(&words->list, &words->capacity, words->n + 1, sizeof(char *)));
+	if (asprintf(&copy, "%s%.*s", before, (int)len, word) < 0)
+		return -ENOMEM;
+	words->list[words->n++] = copy;
+	return 0;
+}
+
+/* The rules of a file, each as a word: the daemon reads no file for anybody. */
+static int add_rules(struct words *words, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line PFS_FREE = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int error = file ? 0 : -errno;
+
+	while (!error && (len = getline(&line, &size, file)) >= 0) {
+		if (len && line[len - 1] == '\n')
+			len--;
+		error = add_word(words, "rule=", line, (size_t)len);
+	}
+	if (!error && ferror(file))
+		error = -EIO;
+	if (file)
+		(void)fclose(file);
+	return error;
+}
+
+static void take_option(struct pfs_cmd_args *args, struct words *words, int option)
+{
+	int error;
+
+	if (option == EXCLUDE)
+		error = add_word(words, "rule=", args->value, strlen(args->value));
+	else if (option == EXCLUDE_FROM)
+		error = add_rules(words, args->value);
+	else
+		error = add_word(words, "", options[option].name, strlen(options[option].name));
+	if (error)
+		pfs_cmd_reject(args, "%s: %s", args->value ? args->value : options[option].name,
+			       strerror(-error));
+}
 
 int pfs_cmd_refresh(int argc, char **argv)
 {
-	const char **words PFS_FREE = calloc((size_t)argc + JSON + 4, sizeof(*words));
-	bool wanted[JSON + 1] = {false};
+	struct words words = {.list = NULL};
 	struct pfs_cmd_args args;
-	size_t n = 0;
-	int option;
+	int option, status, error = add_word(&words, "", "refresh", 7);
 
-	if (!words)
-		return pfs_cmd_fail("refresh", "no memory");
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0)
-		wanted[option] = true;
-	if (pfs_cmd_end(&args, 1, -1))
-		return args.status;
-	words[n++] = "refresh";
-	for (option = QUICK; option <= JSON; option++)
-		if (wanted[option])
-			words[n++] = options[option].name;
-	words[n++] = "--";
-	for (int i = 1; i < args.n_operands; i++)
-		words[n++] = args.operands[i];
-	return pfs_answer(args.operands[0], words, n);
+		take_option(&args, &words, option);
+	if (!pfs_cmd_end(&args, 1, -1)) {
+		error = error ? error : add_word(&words, "", "--", 2);
+		for (int i = 1; i < args.n_operands && !error; i++)
+			error = add_word(&words, "", args.operands[i], strlen(args.operands[i]));
+		status = error ? pfs_cmd_fail("refresh", "no memory")
+			       : pfs_answer(args.operands[0], (const char *const *)words.list,
+					    words.n);
+	} else {
+		status = args.status;
+	}
+	while (words.n)
+		free(words.list[--words.n]);
+	free(words.list);
+	return status;
 }

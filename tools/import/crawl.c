@@ -299,6 +299,7 @@ void pfs_crawl_close(struct pfs_crawl *crawl)
 		;
 	pfs_crawl_free_dirs(crawl->stack);
 	pfs_crawl_free_dirs(crawl->done);
+	pfs_crawl_free_rules(crawl);
 	if (crawl->root >= 0)
 		(void)close(crawl->root);
 	(void)pthread_mutex_destroy(&crawl->mutex);

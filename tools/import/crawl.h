@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "meta/store.h"
+#include "tools/import/ignore.h"
 
 struct pfs_crawl;
 
@@ -27,6 +28,7 @@ struct pfs_crawl_options {
 	bool content;	   /* read regular files */
 	bool marks;	   /* note what files and directories are known by */
 	unsigned threads;  /* 0: as many as suit the machine */
+	const struct pfs_leaving_out *leaving_out; /* NULL: nothing; stays the caller's */
 	const char *store; /* entries of this name, and of its side files, are passed over */
 	/* Says what is wrong with an entry; not 0: stop crawling. */
 	int (*problem)(void *arg, const char *path, const char *what);
@@ -39,6 +41,7 @@ struct pfs_crawl_dir {
 	uint32_t node;
 	dev_t dev;
 	ino_t ino;
+	const struct pfs_ignore *ignore; /* what .gitignore files above it say */
 	size_t path_len;
 	char path[]; /* below the root; "" is the root itself */
 };

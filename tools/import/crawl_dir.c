@@ -11,6 +11,8 @@
 #include "base/acl.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/imagefile.h"
+#include "fs/mount/control/control.h"
 #include "meta/birthmark.h"
 #include "tools/import/crawl_impl.h"
 
@@ -182,6 +184,7 @@ static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *ent
 		.next = thread->own,
 		.dev = entry->attr.st_dev,
 		.ino = entry->attr.st_ino,
+		.ignore = thread->ignore,
 		.path_len = len,
 	};
 	if (above_len) {
@@ -206,7 +209,8 @@ static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entr
 
 bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name)
 {
-	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal",
+					       PFS_IMAGE_FILE_SUFFIX, PFS_CONTROL_SUFFIX};
 	size_t len = strlen(crawl->store_name), i;
 
 	if (strncmp(name, crawl->store_name, len) != 0)
@@ -384,6 +388,8 @@ static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool st
 		return pfs_crawl_problem(thread, name,
 					 errno == ENOENT ? "vanished while it was imported"
 							 : strerror(errno));
+	if (pfs_crawl_leaves_out(thread, name, S_ISDIR(from.stx_mode)))
+		return 0;
 	PFS_TRY(pfs_crawl_need_batch(thread));
 	PFS_TRY(pfs_crawl_keep(thread, name, &from));
 	if (thread->batch->n_entries < BATCH_ENTRIES && thread->batch->n_bytes < BATCH_BYTES)
@@ -423,7 +429,9 @@ static int read_dir(struct pfs_crawl_thread *thread)
 	if (thread->fd < 0)
 		return pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
 	thread->at_cwd = thread->no_attrs = false;
-	error = read_entries(thread);
+	error = pfs_crawl_read_rules(thread, thread->dir->ignore);
+	if (!error)
+		error = read_entries(thread);
 	pfs_crawl_leave_dir(thread, thread->dir);
 	return error;
 }

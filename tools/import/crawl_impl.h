@@ -15,6 +15,12 @@
 #define PFS_CRAWL_VALUE_SIZE 65536
 #define PFS_CRAWL_DIR_SIZE   65536
 
+/* What a .gitignore file says. */
+struct pfs_crawl_rules {
+	struct pfs_crawl_rules *next;
+	struct pfs_ignore ignore;
+};
+
 struct pfs_crawl {
 	struct pfs_crawl_options options;
 	int root;
@@ -33,6 +39,7 @@ struct pfs_crawl {
 	pthread_cond_t room;  /* the queue has room */
 	pthread_cond_t ready; /* there is a message, or no more will come */
 	struct pfs_crawl_dir *done;  /* read, but not freed with any batch */
+	struct pfs_crawl_rules *rules; /* all, which live as long as the crawl */
 	struct pfs_crawl_dir *stack; /* to be read by whoever has nothing to do */
 	unsigned busy; /* threads that are reading directories */
 	struct pfs_crawl_message *first, **last;
@@ -61,6 +68,8 @@ struct pfs_crawl_thread {
 	struct pfs_crawl_dir *dir;  /* being read */
 	struct pfs_crawl_deep deep;
 	int fd;			    /* of dir */
+	const struct pfs_ignore *ignore; /* what .gitignore files say of its entries */
+	bool tag_only;			 /* it is a cache: nothing but its tag is wanted */
 	bool own_cwd;     /* the thread has a working directory of its own */
 	bool at_cwd;      /* which is dir */
 	bool no_attrs;    /* the filesystem has no user.* attributes */
@@ -103,6 +112,14 @@ PFS_MUST_CHECK int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *n
 
 /* Makes sure that there is thread->batch. */
 PFS_MUST_CHECK int pfs_crawl_need_batch(struct pfs_crawl_thread *thread);
+
+/* crawl_rules.c: what is left out of the directory, which is open as thread->fd; `above` is what the files of
+ * those above say. What cannot be read is told. */
+PFS_MUST_CHECK int pfs_crawl_read_rules(struct pfs_crawl_thread *thread,
+					const struct pfs_ignore *above);
+/* An entry of it that is left out. */
+bool pfs_crawl_leaves_out(const struct pfs_crawl_thread *thread, const char *name, bool directory);
+void pfs_crawl_free_rules(struct pfs_crawl *crawl);
 
 /* A name that the store, or a file of its, has in the store's folder. */
 bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name);

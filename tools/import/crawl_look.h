@@ -2,7 +2,7 @@
 /* tools/import/crawl_look.h - a source looked at entry by entry, for whoever walks it himself: each entry
  * is noted as a crawl notes it.
  *
- * Of the options: root, cross_mounts, marks, store, problem.  One thread. */
+ * Of the options: root, cross_mounts, marks, leaving_out, store, problem.  One thread. */
 #ifndef PFS_TOOLS_IMPORT_CRAWL_LOOK_H
 #define PFS_TOOLS_IMPORT_CRAWL_LOOK_H
 
@@ -28,7 +28,7 @@ PFS_MUST_CHECK int pfs_crawl_look_at(struct pfs_crawl_look *look, struct pfs_cra
 				     const char *name);
 void pfs_crawl_look_free(struct pfs_crawl_batch *batch); /* NULL is allowed */
 
-/* Names of the entered directory that an import passes over: the store's. */
-bool pfs_crawl_look_passes(const struct pfs_crawl_look *look, const char *name);
+/* Entries of the entered directory that an import passes over: the store's, and what is left out. */
+bool pfs_crawl_look_passes(const struct pfs_crawl_look *look, const char *name, bool directory);
 
 #endif

@@ -19,6 +19,7 @@
 #include "fs/build/build.h"
 #include "tools/cmd.h"
 #include "base/input.h"
+#include "tools/import/ignore.h"
 
 enum pfs_import_content {
 	PFS_CONTENT_LINK,
@@ -47,6 +48,7 @@ struct pfs_import_options {
 	enum pfs_import_content content; /* dir */
 	bool content_given;
 	bool cross_mounts; /* dir */
+	struct pfs_leaving_out leaving_out; /* dir */
 	bool nul_ended;	/* paths */
 	const char *columns; /* paths */
 	const char *path_column, *id_column, *parent_column, *name_column; /* csv */
@@ -126,6 +128,10 @@ const char *pfs_import_name_error(int error);
 /* Prints what originals a store has, by root, and stamps it: they are followed from now on.  An
  * exit status. */
 int pfs_import_trust(const char *store, bool json);
+
+/* Whether options make sense by themselves, and with the format: PFS_EXIT_USAGE and a line if not. */
+PFS_MUST_CHECK int pfs_import_check_values(struct pfs_import_options *options);
+PFS_MUST_CHECK int pfs_import_check_uses(const struct pfs_import_options *options);
 
 /* Runs an import whose options, with a format, and input are set; leaves the input open.  An exit
  * status. */

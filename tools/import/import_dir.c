@@ -433,6 +433,7 @@ static int open_dir(struct pfs_import *import)
 	const struct pfs_crawl_options options = {
 		.root = import->options.source,
 		.cross_mounts = import->options.cross_mounts,
+		.leaving_out = &import->options.leaving_out,
 		.content = import->options.content == PFS_CONTENT_COPY,
 		.marks = import->options.content == PFS_CONTENT_LINK,
 		.store = import->options.store,

@@ -212,6 +212,7 @@ static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
 		.root = path,
 		.cross_mounts = refresh->options->cross_mounts,
 		.marks = true,
+		.leaving_out = refresh->options->leaving_out,
 		.store = refresh->store,
 		.problem = problem,
 		.arg = refresh,

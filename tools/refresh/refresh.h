@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "fs/tree/tree.h"
+#include "tools/import/ignore.h"
 
 enum pfs_refresh_event {
 	PFS_REFRESH_ADDED,
@@ -34,6 +35,7 @@ struct pfs_refresh_options {
 	const char *store; /* its path: it, and files of its, are passed over */
 	const uint64_t *inos; /* of nodes that are refreshed with all below; none: everything */
 	size_t n_inos;
+	const struct pfs_leaving_out *leaving_out; /* neither compared nor removed; or NULL */
 	bool quick;	   /* files are not looked at where their directory is as it was */
 	bool keep;	   /* what is gone stays, with an attribute `gone` that says since when */
 	bool dry_run;	   /* changes nothing */

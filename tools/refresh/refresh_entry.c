@@ -207,6 +207,8 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct statx now;
 
+	if (pfs_crawl_look_passes(refresh->look, name, S_ISDIR(child->attr.st_mode)))
+		return 0;
 	if (refresh->options->quick && !S_ISDIR(child->attr.st_mode) &&
 	    !comparison->place->old_path)
 		return 0;
@@ -253,7 +255,11 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	const char *name, *here = comparison->refresh->children.names + child->name;
 	struct stat now;
 	bool renamed;
-	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
+	int error;
+
+	if (pfs_crawl_look_passes(refresh->look, here, S_ISDIR(child->attr.st_mode)))
+		return 0;
+	error = pfs_follow_record(refresh->tree, &record, path, child->ino);
 
 	if (error == -ENOENT || (!error && record.root != refresh->root.id)) {
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
@@ -299,6 +305,10 @@ static int take_unknown_name(struct pfs_comparison *comparison, const char *name
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
 	if (!batch)
 		return 0;
+	if (pfs_crawl_look_passes(refresh->look, name, S_ISDIR(batch->entries[0].attr.st_mode))) {
+		pfs_crawl_look_free(batch);
+		return 0;
+	}
 	PFS_TRY(pfs_refresh_found(refresh, &found, comparison->place, batch, name));
 	found->kind = PFS_FOUND_NEW;
 	found->set = PFS_TAKE_ALL;
@@ -371,7 +381,7 @@ static int take_name(struct pfs_comparison *comparison, const char *name)
 	const struct pfs_follower *child;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	    pfs_crawl_look_passes(comparison->refresh->look, name) || strlen(name) > PFS_NAME_MAX)
+	    strlen(name) > PFS_NAME_MAX)
 		return 0;
 	child = find_child(comparison, pfs_refresh_name(name));
 	if (!child)

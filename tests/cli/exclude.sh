@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What import and refresh leave out: rules, caches, .gitignore files; git agrees where there is one.
+. "$(dirname "$0")/../lib.sh"
+
+src=$work/src
+mkdir -p "$src"/{build,lib/build,lib/deep,cache/sub,doc}
+for name in a.o b.c build/x lib/a.o lib/build/y lib/keep.o lib/deep/z.tmp lib/deep/z.c cache/data cache/sub/more doc/one.tmp; do
+	echo "$name" >"$src/$name"
+done
+echo 'Signature: 8a477f597d28d172789f06886806bc55' >"$src/cache/CACHEDIR.TAG"
+paths() { primefs find "$store" / -mindepth 1 -printf '%P\n' | sort | xargs; }
+import() {
+	rm -f "$store"
+	primefs import -q "$@" "$src" "$store"
+}
+
+import --exclude='*.o' --exclude=build/
+is 'rules of names' "$(paths)" \
+	'b.c cache cache/CACHEDIR.TAG cache/data cache/sub cache/sub/more doc doc/one.tmp lib lib/deep lib/deep/z.c lib/deep/z.tmp'
+import --exclude=/build --exclude='lib/**/z.*' --exclude='!lib/deep/z.c' --exclude-caches
+is 'rules of paths, and caches' "$(paths)" \
+	'a.o b.c cache cache/CACHEDIR.TAG doc doc/one.tmp lib lib/a.o lib/build lib/build/y lib/deep lib/deep/z.c lib/keep.o'
+printf '# a comment\n*.tmp\ncache\n' >"$work/rules"
+import --exclude-from="$work/rules"
+is 'rules of a file' "$(paths)" 'a.o b.c build build/x doc lib lib/a.o lib/build lib/build/y lib/deep lib/deep/z.c lib/keep.o'
+fails_with 'no such file' "$work/none: No such file" primefs import --exclude-from="$work/none" "$src" "$work/none.pfs"
+fails_with 'rules are for folders' 'exclude is for --format=dir' primefs import --format=paths --exclude=x - "$work/none.pfs"
+
+# ---- refresh leaves alone what it is told to ----
+was=$(paths)
+rm "$src/a.o"
+echo x >"$src/new.tmp"
+echo x >"$src/new.o"
+mkdir "$src/lib/cache" && echo x >"$src/lib/cache/file"
+ok 'refresh with rules' primefs refresh --exclude-from="$work/rules" --exclude='*.o' "$store"
+is 'adds and removes nothing that they fit' "$(paths)" "$was"
+primefs refresh --exclude-from="$work/rules" "$store" >/dev/null
+is 'and the rest when they are fewer' "$(paths)" "${was/a.o b.c/b.c}$(printf ' new.o')"
+
+# ---- .gitignore ----
+printf '*.o\n/build/\n!keep.o\n' >"$src/.gitignore"
+printf '*.tmp\n!/a.o\n' >"$src/lib/.gitignore"
+rm -f "$src/new.tmp" "$src/new.o"
+rm -r "$src/lib/cache"
+import --gitignore
+wanted='.gitignore b.c cache cache/CACHEDIR.TAG cache/data cache/sub cache/sub/more doc doc/one.tmp lib lib/.gitignore lib/a.o lib/build lib/build/y lib/deep lib/deep/z.c lib/keep.o'
+is '.gitignore files' "$(paths)" "$wanted"
+if command -v git >/dev/null; then
+	git init -q "$src" 2>/dev/null
+	is 'git says so, too' "$(cd "$src" && git ls-files -co --exclude-standard | sort | xargs)" \
+		"$(primefs find "$store" / -type f -printf '%P\n' | sort | xargs)"
+	rm -rf "$src/.git"
+else
+	skip 'no git'
+fi
+echo x >"$src/lib/deep/new.tmp"
+echo x >"$src/lib/deep/new.c"
+primefs refresh --gitignore "$store" >/dev/null
+is 'refresh reads them from the top down' "$(paths)" "${wanted/lib\/deep\/z.c/lib\/deep\/new.c lib\/deep\/z.c}"
+check_store
+if has_fuse; then
+	mount_store
+	echo x >"$src/lib/deep/more.tmp"
+	echo x >"$src/lib/deep/more.c"
+	primefs refresh --exclude-from="$work/rules" "$mnt" >/dev/null
+	is 'the daemon is told the rules' "$(cd "$mnt/lib/deep" && echo ./*)" './more.c ./new.c ./z.c'
+	unmount_store
+fi

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A refresh that is killed leaves each directory as it was or as it is now; the next one goes on.
+# timeout: 300
+. "$(dirname "$0")/../lib.sh"
+
+cycles=12
+((!PFS_LONG)) || cycles=200
+RANDOM=${PFS_SEED:-$$}
+echo "PFS_SEED=${PFS_SEED:-$$}"
+
+src=$work/src
+fill() { # GENERATION: every directory has other files, and one of them is elsewhere
+	local dir
+	rm -rf "$src"/*/moving
+	for dir in "$src"/*/; do
+		rm -f "$dir"*
+		for name in {1..20}; do echo "$1" >"$dir$1-$name"; done
+	done
+	mkdir "$src/$((1 + $1 % 30))/moving"
+	echo "$1" >"$src/$((1 + $1 % 30))/moving/file"
+}
+for i in {1..30}; do mkdir -p "$src/$i"; done
+fill 0
+primefs import "$src" "$store" >/dev/null
+
+# Of each directory the generations of its files, and how many there are.
+generations() {
+	primefs find "$store" / -mindepth 2 -maxdepth 2 -type f -printf '%h %f\n' |
+		sed 's/-.*//' | sort | uniq -c | awk '{print $1, $2}'
+}
+show='%P|%y|%m|%l|%T@\n'
+listing() { sort <<<"$1"; }
+whole=1 same=1 killed=0
+for ((cycle = 1; cycle <= cycles; cycle++)); do
+	fill "$cycle"
+	primefs refresh "$store" >/dev/null 2>&1 &
+	victim=$!
+	sleep "0.$(printf '%03d' $((RANDOM % 120)))"
+	kill -9 "$victim" 2>/dev/null && killed=$((killed + 1))
+	wait "$victim" 2>/dev/null || true
+	if generations | awk '$1 != 20 || seen[$2]++ {exit 1}'; then :; else
+		whole=0
+		generations | awk '$1 != 20 || seen[$2]++'
+	fi
+	primefs refresh "$store" >/dev/null || same=0
+	[[ $(listing "$(primefs find "$store" / -mindepth 1 -printf "$show")") == "$(
+		listing "$(cd "$src" && find . -mindepth 1 -printf "$show")"
+	)" ]] || same=0
+done
+echo "$killed of $cycles were killed"
+is 'each directory is as it was or as it is' "$whole" 1
+is 'the next refresh goes on' "$same" 1
+check_store

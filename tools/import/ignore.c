@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/import/ignore.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+#define SIGNATURE "Signature: 8a477f597d28d172789f06886806bc55"
+
+struct pfs_ignore_rule {
+	char *pattern;
+	bool negated;
+	bool directory; /* of directories alone */
+	bool anchored;	/* a path from where the rules are, else a name */
+};
+
+/* ---- patterns ---- */
+
+/* One of [...], whose bytes begin behind the bracket; *end: behind its end.  -1: it has none. */
+static int match_set(const char *set, const char **end, char c)
+{
+	bool negated = *set == '!' || *set == '^', found = false, first = true;
+
+	for (set += negated; first || *set != ']'; set++) {
+		char low, high;
+
+		first = false;
+		if (*set == '\\' && set[1])
+			set++;
+		if (!*set || *set == '/')
+			return -1;
+		low = high = *set;
+		if (set[1] == '-' && set[2] && set[2] != ']') {
+			set += 2;
+			if (*set == '\\' && set[1])
+				set++;
+			high = *set;
+		}
+		found |= (unsigned char)c >= (unsigned char)low &&
+			 (unsigned char)c <= (unsigned char)high;
+	}
+	*end = set + 1;
+	return c != '/' && found != negated;
+}
+
+/* One step of the pattern that is no star: false if the byte does not fit. */
+static bool match_one(const char **pattern, char c)
+{
+	const char *at = *pattern, *end;
+	int fits;
+
+	if (*at == '[') {
+		fits = match_set(at + 1, &end, c);
+		if (fits >= 0) {
+			*pattern = end;
+			return fits;
+		}
+	}
+	if (*at == '\\' && at[1])
+		at++;
+	else if (*at == '?' && c != '/') {
+		*pattern = at + 1;
+		return true;
+	}
+	*pattern = at + 1;
+	return *at == c && c;
+}
+
+/* Double stars count where they stand for whole folders. */
+static bool stands_for_folders(const char *pattern, const char *begin)
+{
+	return pattern[0] == '*' && pattern[1] == '*' && (!pattern[2] || pattern[2] == '/') &&
+	       (pattern == begin || pattern[-1] == '/');
+}
+
+/* What does not fit is tried again with one byte more for the last star, then with one folder more for
+ * the last double star: those before them need not be tried, as they took the least that fits. */
+static bool match(const char *pattern, const char *text)
+{
+	const char *begin = pattern, *star = NULL, *from = NULL, *deep = NULL, *folder = NULL;
+
+	for (;;) {
+		if (stands_for_folders(pattern, begin)) {
+			if (!pattern[2])
+				return *text;
+			pattern += 3;
+			deep = pattern;
+			folder = text;
+			star = NULL;
+		} else if (*pattern == '*') {
+			star = ++pattern;
+			from = text;
+		} else if (!*pattern && !*text) {
+			return true;
+		} else if (*pattern && *text && match_one(&pattern, *text)) {
+			text++;
+		} else if (star && *from && *from != '/') {
+			pattern = star;
+			text = ++from;
+		} else {
+			if (!deep)
+				return false;
+			folder += strcspn(folder, "/");
+			if (!*folder++)
+				return false;
+			text = folder;
+			pattern = deep;
+			star = NULL;
+		}
+	}
+}
+
+/* ---- rules ---- */
+
+int pfs_ignore_add(struct pfs_ignore *ignore, const char *line, size_t len)
+{
+	struct pfs_ignore_rule rule = {.pattern = NULL};
+
+	if (len && line[len - 1] == '\r')
+		len--;
+	while (len && line[len - 1] == ' ' && (len < 2 || line[len - 2] != '\\'))
+		len--;
+	if (!len || *line == '#')
+		return 0;
+	rule.negated = *line == '!';
+	line += rule.negated;
+	len -= rule.negated;
+	rule.directory = len && line[len - 1] == '/';
+	len -= rule.directory;
+	rule.anchored = memchr(line, '/', len);
+	if (len && *line == '/') {
+		line++;
+		len--;
+	}
+	if (!len)
+		return 0;
+	PFS_TRY(pfs_grow(&ignore->rules, &ignore->capacity, ignore->n + 1, sizeof(rule)));
+	rule.pattern = strndup(line, len);
+	if (!rule.pattern)
+		return -ENOMEM;
+	ignore->rules[ignore->n++] = rule;
+	return 0;
+}
+
+int pfs_ignore_add_lines(struct pfs_ignore *ignore, const char *text, size_t size)
+{
+	while (size) {
+		const char *end = memchr(text, '\n', size);
+		size_t len = end ? (size_t)(end - text) : size;
+
+		PFS_TRY(pfs_ignore_add(ignore, text, len));
+		text += len + (end != NULL);
+		size -= len + (end != NULL);
+	}
+	return 0;
+}
+
+int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const char *name, bool strict)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (strict ? O_NOFOLLOW | O_NONBLOCK : 0);
+	int fd PFS_CLOSE = openat(dir, name, flags);
+	char *text PFS_FREE = NULL;
+	size_t size = 0, capacity = 0;
+	struct stat attr;
+
+	if (fd < 0 || fstat(fd, &attr) < 0)
+		return -errno;
+	if (strict && !S_ISREG(attr.st_mode))
+		return -ELOOP;
+	for (;;) {
+		ssize_t got;
+
+		PFS_TRY(pfs_grow(&text, &capacity, size + 4096, 1));
+		got = read(fd, text + size, capacity - size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return pfs_ignore_add_lines(ignore, text, size);
+		size += (size_t)got;
+		if (size > PFS_IGNORE_FILE_MAX)
+			return -EFBIG;
+	}
+}
+
+/* The path of an entry from where the rules are, allocated; NULL: no memory. */
+static char *path_below(const struct pfs_ignore *ignore, const char *path, size_t len,
+			const char *name)
+{
+	size_t from = ignore->base_len + (ignore->base_len > 0);
+	char *below;
+
+	if (len <= from)
+		return strdup(name);
+	return asprintf(&below, "%.*s/%s", (int)(len - from), path + from, name) < 0 ? NULL : below;
+}
+
+/* 1: left out; 0: not; -1: the rules do not say. */
+static int ask(const struct pfs_ignore *ignore, const char *below, const char *name, bool directory)
+{
+	for (size_t i = ignore->n; i-- > 0;) {
+		const struct pfs_ignore_rule *rule = &ignore->rules[i];
+
+		if ((directory || !rule->directory) &&
+		    match(rule->pattern, rule->anchored ? below : name))
+			return !rule->negated;
+	}
+	return -1;
+}
+
+bool pfs_ignores(const struct pfs_ignore *ignore, const char *path, size_t len, const char *name,
+		 bool directory)
+{
+	for (; ignore; ignore = ignore->above) {
+		char *below PFS_FREE = ignore->n ? path_below(ignore, path, len, name) : NULL;
+		int answer = below ? ask(ignore, below, name, directory) : -1;
+
+		if (answer >= 0)
+			return answer;
+	}
+	return false;
+}
+
+void pfs_ignore_finish(struct pfs_ignore *ignore)
+{
+	while (ignore->n)
+		free(ignore->rules[--ignore->n].pattern);
+	free(ignore->rules);
+	ignore->rules = NULL;
+	ignore->capacity = 0;
+}
+
+/* ---- caches ---- */
+
+bool pfs_is_cache(int dir)
+{
+	int fd PFS_CLOSE = openat(dir, PFS_CACHE_TAG,
+				  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char text[sizeof(SIGNATURE) - 1];
+	struct stat attr;
+
+	return fd >= 0 && !fstat(fd, &attr) && S_ISREG(attr.st_mode) &&
+	       read(fd, text, sizeof(text)) == sizeof(text) &&
+	       memcmp(text, SIGNATURE, sizeof(text)) == 0;
+}
