@@ -34,8 +34,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing
 	-Wold-style-definition -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough -Wwrite-strings
 
 # Packages: pkg-config name and the Debian package that has it.
-packages := fuse3 sqlite3 gmp primesieve $(if $(filter 1,$(ARCHIVE)),libarchive) $(if $(filter 1,$(EDIT)),libedit)
-debian   := lemon re2c libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libarchive-dev libedit-dev libcmocka-dev
+packages := fuse3 sqlite3 gmp primesieve libxxhash $(if $(filter 1,$(ARCHIVE)),libarchive) $(if $(filter 1,$(EDIT)),libedit)
+debian   := lemon re2c libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libxxhash-dev libarchive-dev libedit-dev libcmocka-dev
 no_deps  := help clean test demo setup print-build layering lint-layering lint-shell lint-man format
 goals    := $(if $(MAKECMDGOALS),$(MAKECMDGOALS),all)
 ifneq ($(filter-out $(no_deps),$(goals)),)
@@ -47,7 +47,7 @@ endif
 endif
 
 PKG_CFLAGS := $(shell pkg-config --cflags $(packages) 2>/dev/null)
-PKG_LIBS   := $(shell pkg-config --libs $(filter-out libarchive,$(packages)) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(filter-out libarchive libxxhash,$(packages)) 2>/dev/null)
 # primesieve is C++: as an archive it saves every command from loading that library, half a millisecond.
 static_cxx := $(if $(SAN)$(filter 1,$(CUDA)),,$(wildcard $(foreach a,libprimesieve.a libstdc++.a,$(shell $(CC) -print-file-name=$a))))
 ifeq ($(words $(static_cxx)),2)

@@ -24,6 +24,7 @@
 #define PREFIX_LEN  (sizeof(PREFIX) - 1)
 #define OURS	    "primefs." /* after the prefix: names that nobody else sets */
 #define SUBTREE	    OURS "subtree_"
+#define HASH	    OURS "hash"
 #define NAME_LIMIT  (XATTR_NAME_MAX - PREFIX_LEN)
 #define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
 #define CACHED_SETS ((size_t)4 << 20)
@@ -408,11 +409,19 @@ void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slo
 	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 }
 
+static bool is_hash(const struct pfs_attr *attr)
+{
+	return attr->name_len == sizeof(HASH) - 1 &&
+	       memcmp(attr->name, HASH, sizeof(HASH) - 1) == 0;
+}
+
 /* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */
 static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
 		   struct pfs_value *set, bool flagged, const struct pfs_attr *attr)
 {
 	struct pfs_record *record;
+	struct pfs_time now = pfs_now();
+	uint32_t slot;
 	int error;
 
 	pfs_content_lock(tree);
@@ -420,8 +429,11 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	error = pfs_attr_record(tree, &record, ino, before, flagged);
 	if (!error && attr->text)
 		error = pfs_attr_columns_name(tree->attrs->by_name, attr->name, attr->name_len);
+	slot = pfs_image_slot(tree, ino);
+	if (!error && is_hash(attr)) /* nothing of the node has changed that anybody sees */
+		now = pfs_image_time(tree, tree->image.ctime, slot);
 	if (!error)
-		pfs_attr_put(tree, record, pfs_image_slot(tree, ino), ino, set, pfs_now());
+		pfs_attr_put(tree, record, slot, ino, set, now);
 	(void)pthread_rwlock_unlock(&tree->lock);
 	pfs_content_unlock(tree);
 	return error;
@@ -502,7 +514,37 @@ int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name)
 	return change(tree, ino, &attr, XATTR_REPLACE);
 }
 
-/* ---- saved queries: attributes of ours, which no system call reaches ---- */
+/* ---- attributes of ours, which no system call reaches: the hash of content, saved queries ---- */
+
+static ssize_t get_ours(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
+			const char *name)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	if (!pfs_attrset_find(set, &attr, name, strlen(name)))
+		return -ENODATA;
+	return give(value, size, attr.text, attr.text_len);
+}
+
+ssize_t pfs_tree_get_hash(struct pfs_tree *tree, void *value, size_t size, uint64_t ino)
+{
+	return get_ours(tree, value, size, ino, HASH);
+}
+
+int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const void *value, size_t size)
+{
+	const struct pfs_attr attr = {
+		.name = HASH,
+		.name_len = sizeof(HASH) - 1,
+		.text = value,
+		.text_len = (uint32_t)size,
+		.type = PFS_ATTR_TEXT,
+	};
+
+	return change(tree, ino, &attr, 0);
+}
 
 #define SAVED OURS "query."
 
@@ -517,15 +559,10 @@ static int saved_name(char out[NAME_LIMIT + 1], const char *name)
 ssize_t pfs_tree_get_saved(struct pfs_tree *tree, void *value, size_t size, uint64_t ino,
 			   const char *name)
 {
-	struct pfs_value *set PFS_UNREF = NULL;
 	char full[NAME_LIMIT + 1];
-	struct pfs_attr attr;
 
 	PFS_TRY(saved_name(full, name));
-	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
-	if (!pfs_attrset_find(set, &attr, full, strlen(full)))
-		return -ENODATA;
-	return give(value, size, attr.text, attr.text_len);
+	return get_ours(tree, value, size, ino, full);
 }
 
 int pfs_tree_set_saved(struct pfs_tree *tree, uint64_t ino, const char *name, const void *value,

@@ -242,6 +242,12 @@ PFS_MUST_CHECK int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
 				       int (*fn)(void *arg, const char *name, size_t len),
 				       void *arg);
 
+/* What primefs keeps of a file's content for itself, an attribute to nobody else: a text that says what it is of. Setting
+ * it moves no time.  Errors as above. */
+PFS_MUST_CHECK ssize_t pfs_tree_get_hash(struct pfs_tree *tree, void *value, size_t size, uint64_t ino);
+PFS_MUST_CHECK int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const void *value,
+				     size_t size);
+
 /* ---- content ----
  * No open is needed: a reference keeps content readable and writable.  `nowait` makes a call that
  * would wait for the disk or for the committer return -EAGAIN instead, so that a dispatch thread

@@ -17,6 +17,7 @@
 #include "tools/client/ready.h"
 
 const struct pfs_verb pfs_answers[] = {
+	{"dupes", pfs_answer_dupes},
 	{"info", pfs_answer_info},
 	{"query", pfs_answer_query},
 	{"refresh", pfs_answer_refresh},
@@ -108,8 +109,10 @@ static void close_here(struct pfs_answered *here)
 		(void)pfs_tree_close(PFS_TAKE(here->tree));
 }
 
-static bool may_change(const char *const *words, size_t n)
+static bool may_change(const char *store, const char *const *words, size_t n)
 {
+	if (strcmp(words[0], "dupes") == 0) /* what it has found out is kept */
+		return access(store, W_OK) == 0;
 	if (strcmp(words[0], "refresh") == 0) {
 		for (size_t i = 1; i < n && strcmp(words[i], "--") != 0; i++)
 			if (strcmp(words[i], "dry-run") == 0)
@@ -123,7 +126,7 @@ static bool may_change(const char *const *words, size_t n)
 /* Opens the tree, for writing only if the question may change something. */
 static int open_here(struct pfs_answerer *answerer, const char *const *words, size_t n)
 {
-	bool changes = may_change(words, n);
+	bool changes = may_change(answerer->store, words, n);
 	int status;
 
 	if (answerer->here.tree && (answerer->changing || !changes))

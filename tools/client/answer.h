@@ -51,6 +51,7 @@ void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_at
 
 /* ---- the verbs, each beside its command ---- */
 
+int pfs_answer_dupes(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 int pfs_answer_refresh(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);

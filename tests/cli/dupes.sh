@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# dupes: files with the same content, whatever their names, sizes and hashes say.
+. "$(dirname "$0")/../lib.sh"
+
+src=$work/src
+mkdir -p "$src/a/b"
+head -c 3000000 /dev/urandom >"$src/large"
+cp "$src/large" "$src/a/copy"
+cp "$src/large" "$src/a/b/other"
+printf x | dd of="$src/a/b/other" bs=1 seek=2999999 conv=notrunc 2>/dev/null
+[[ $(tail -c 1 "$src/large") != x ]] || printf y | dd of="$src/a/b/other" bs=1 seek=2999999 conv=notrunc 2>/dev/null
+for name in one two a/three; do echo small >"$src/$name"; done
+echo Small >"$src/a/four"
+ln "$src/one" "$src/a/link"
+: >"$src/empty"
+: >"$src/a/empty"
+field() { sed -n "s/.*\"$1\": *\\([0-9]*\\).*/\\1/p"; }
+
+primefs import "$src" "$store" >/dev/null
+found=$(primefs dupes "$store" | sort | xargs)
+is 'files of one content' "$(tr ' ' '\n' <<<"$found" | grep -v -e one -e link | xargs)" '/a/copy /a/three /large /two'
+is 'of the names of one file there is one' "$(tr ' ' '\n' <<<"$found" | grep -c -e one -e link)" 1
+is 'the largest come first' "$(primefs dupes "$store" | head -n 2 | sort | xargs)" '/a/copy /large'
+is 'groups are apart' "$(primefs dupes "$store" | grep -c '^$')" 2
+is 'in a directory' "$(primefs dupes "$store" /a | xargs)" "$(tr ' ' '\n' <<<'/a/link /a/three' | xargs)"
+is 'of a size' "$(primefs dupes --min-size=7 "$store" | sort | xargs)" '/a/copy /large'
+is 'the sum' "$(primefs dupes -s "$store")" '5 files in 2 groups, 3000012 bytes to spare'
+exits 'none' 1 primefs dupes --min-size=4000000 "$store"
+fails_with 'a path that is not there' '/none: No such file' primefs dupes "$store" /none
+
+# ---- hashes are kept ----
+is 'what was hashed is not again' "$(primefs dupes --json "$store" | field hashed)" 0
+ok 'refresh after that' bash -c "primefs refresh '$store' | grep -q ' 0 changed, 0 kept'"
+is 'nobody sees the hash' "$(primefs query --tsv "$store" "SELECT count(*) FROM pragma_table_info('nodes') WHERE name LIKE '%hash%'" | tail -n 1)" 0
+touch -d '2001-02-03' "$src/two"
+echo small >"$src/new"
+primefs refresh "$store" >/dev/null
+is 'what changed is, and what is new' "$(primefs dupes --json "$store" | field hashed)" 2
+chmod 400 "$store"
+is 'a store that is not to be written' "$(primefs dupes --min-size=7 "$store" | sort | xargs)" '/a/copy /large'
+chmod 600 "$store"
+check_store
+
+# ---- mounted, and content that is in the store ----
+if has_fuse; then
+	mount_store
+	cp "$src/large" "$mnt/written"
+	is 'mounted' "$(primefs dupes --min-size=7 "$mnt" | sort | xargs)" '/a/copy /large /written'
+	echo more >>"$mnt/written"
+	is 'what is written is read anew' "$(primefs dupes --min-size=7 "$store" | sort | xargs)" '/a/copy /large'
+	unmount_store
+fi
+rm "$store"
+primefs import --content=none "$src" "$store" >/dev/null
+exits 'files without content are not the same' 1 primefs dupes "$store"

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/dupes/dupes.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/content/follow.h"
+
+#define BLOCK	  ((size_t)1 << 20) /* read at a time */
+#define TEXT_SIZE 128		    /* of a hash that is kept, and what it is of */
+
+struct file {
+	uint64_t size, ino;
+	uint64_t dev, number;  /* of the original; 0: there is none */
+	XXH128_hash_t hash;
+	bool hashed;
+};
+
+struct finding {
+	struct pfs_tree *tree;
+	const struct pfs_dupes_options *options;
+	struct pfs_dupes_report *report;
+	struct file *files;
+	size_t n, capacity;
+	char *block, *other; /* BLOCK bytes each */
+};
+
+/* ---- candidates ---- */
+
+static int take_node(void *arg, const struct pfs_walk_node *node)
+{
+	struct finding *finding = arg;
+	const struct stat *attr = &node->entry.attr;
+
+	if (finding->options->gone(finding->options->arg))
+		return -ECANCELED;
+	if (!S_ISREG(attr->st_mode) || attr->st_size <= 0 ||
+	    (uint64_t)attr->st_size < finding->options->min_size)
+		return 0;
+	PFS_TRY(pfs_grow(&finding->files, &finding->capacity, finding->n + 1,
+			 sizeof(*finding->files)));
+	finding->files[finding->n++] =
+		(struct file){.size = (uint64_t)attr->st_size, .ino = attr->st_ino};
+	return 0;
+}
+
+/* The largest first, then as they were met. */
+static int compare_sizes(const void *a, const void *b)
+{
+	const struct file *x = a, *y = b;
+
+	if (x->size != y->size)
+		return x->size < y->size ? 1 : -1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+	const struct file *x = a, *y = b;
+	int order = y->hashed - x->hashed; /* those that could not be read come last */
+
+	if (!order)
+		order = XXH128_cmp(&x->hash, &y->hash);
+	return order ? order : (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static int compare_originals(const void *a, const void *b)
+{
+	const struct file *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+/* Further names of an original go.  How many are left. */
+static int drop_names(struct finding *finding, struct file *files, size_t *n)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		struct pfs_source_record record;
+		char path[PATH_MAX];
+		int error = pfs_follow_record(finding->tree, &record, path, files[i].ino);
+
+		if (error && error != -ENOENT)
+			return error;
+		files[i].dev = error ? 0 : record.dev;
+		files[i].number = error ? 0 : record.ino;
+	}
+	qsort(files, *n, sizeof(*files), compare_originals);
+	for (size_t i = 0; i < *n; i++)
+		if (!left || !files[i].number || files[i].dev != files[left - 1].dev ||
+		    files[i].number != files[left - 1].number)
+			files[left++] = files[i];
+	*n = left;
+	return 0;
+}
+
+/* ---- hashes ---- */
+
+/* What a hash is of. */
+static int describe(char out[TEXT_SIZE], const struct stat *attr)
+{
+	return snprintf(out, TEXT_SIZE, "xxh128 %" PRId64 " %" PRId64 ".%09ld ",
+			(int64_t)attr->st_size, (int64_t)attr->st_mtim.tv_sec,
+			attr->st_mtim.tv_nsec);
+}
+
+static bool parse_half(uint64_t *out, const char *digits)
+{
+	char half[17], *end;
+
+	(void)snprintf(half, sizeof(half), "%.16s", digits);
+	*out = strtoull(half, &end, 16);
+	return end == half + 16;
+}
+
+static bool parse_hash(XXH128_hash_t *out, const char *text)
+{
+	uint64_t high, low;
+
+	if (strlen(text) != 32 || !parse_half(&high, text) || !parse_half(&low, text + 16))
+		return false;
+	out->high64 = high;
+	out->low64 = low;
+	return true;
+}
+
+/* The one that was kept, if it is of what the file is now. */
+static bool recall(const struct finding *finding, struct file *file, const struct stat *attr)
+{
+	char kept[TEXT_SIZE], now[TEXT_SIZE];
+	ssize_t len = pfs_tree_get_hash(finding->tree, kept, sizeof(kept) - 1, file->ino);
+	int size = describe(now, attr);
+
+	if (len < size || memcmp(kept, now, (size_t)size) != 0)
+		return false;
+	kept[len] = 0;
+	return parse_hash(&file->hash, kept + size);
+}
+
+/* A store that cannot be written does without. */
+static int keep(const struct finding *finding, const struct file *file, const struct stat *attr)
+{
+	char text[TEXT_SIZE];
+	int size = describe(text, attr), error;
+
+	if (pfs_tree_is_read_only(finding->tree))
+		return 0;
+	size += snprintf(text + size, sizeof(text) - (size_t)size, "%016" PRIx64 "%016" PRIx64,
+			 (uint64_t)file->hash.high64, (uint64_t)file->hash.low64);
+	error = pfs_tree_set_hash(finding->tree, file->ino, text, (size_t)size);
+	return error == -ENOMEM ? error : 0;
+}
+
+static int read_all(struct finding *finding, struct file *file)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint64_t at = 0;
+	ssize_t got = 0;
+
+	if (!state)
+		return -ENOMEM;
+	(void)XXH3_128bits_reset(state);
+	while (at < file->size) {
+		got = pfs_tree_read(finding->tree, finding->block, BLOCK, file->ino, (int64_t)at,
+				    PFS_READ_NOATIME);
+		if (got <= 0)
+			break;
+		(void)XXH3_128bits_update(state, finding->block, (size_t)got);
+		at += (uint64_t)got;
+		if (finding->options->gone(finding->options->arg)) {
+			got = -ECANCELED;
+			break;
+		}
+	}
+	file->hash = XXH3_128bits_digest(state);
+	(void)XXH3_freeState(state);
+	finding->report->hashed++;
+	return got < 0 ? (int)got : at < file->size ? -EAGAIN : 0;
+}
+
+static bool is_same_state(const struct stat *a, const struct stat *b)
+{
+	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* -EAGAIN: it changes while it is read. */
+static int hash_content(struct finding *finding, struct file *file)
+{
+	struct pfs_entry before, after;
+	bool volatile_attr;
+
+	PFS_TRY(pfs_tree_open_file(finding->tree, &volatile_attr, file->ino, O_RDONLY, false, false));
+	PFS_TRY(pfs_tree_getattr(finding->tree, &before, file->ino));
+	if ((uint64_t)before.attr.st_size != file->size)
+		return -EAGAIN;
+	if (recall(finding, file, &before.attr)) {
+		file->hashed = true;
+		return 0;
+	}
+	PFS_TRY(read_all(finding, file));
+	PFS_TRY(pfs_tree_getattr(finding->tree, &after, file->ino));
+	if (!is_same_state(&before.attr, &after.attr))
+		return -EAGAIN;
+	file->hashed = true;
+	return keep(finding, file, &after.attr);
+}
+
+static int tell_unread(struct finding *finding, const struct file *file, int error)
+{
+	char *path PFS_FREE = NULL;
+
+	if (error == -ENOMEM || error == -ECANCELED)
+		return error;
+	if (error == -EAGAIN || error == -ESTALE || error == -ENODATA)
+		return 0; /* it changes, has gone, or was imported without content */
+	finding->report->unread++;
+	PFS_TRY(pfs_tree_path(finding->tree, &path, file->ino));
+	return finding->options->unread(finding->options->arg, path, error);
+}
+
+/* ---- bytes ---- */
+
+static int compare_bytes(struct finding *finding, bool *equal, const struct file *a,
+			 const struct file *b)
+{
+	uint64_t at = 0;
+
+	*equal = false;
+	while (at < a->size) {
+		ssize_t got = pfs_tree_read(finding->tree, finding->block, BLOCK, a->ino,
+					    (int64_t)at, PFS_READ_NOATIME);
+		ssize_t other = got < 0 ? 0
+					: pfs_tree_read(finding->tree, finding->other, BLOCK, b->ino,
+							(int64_t)at, PFS_READ_NOATIME);
+
+		if (finding->options->gone(finding->options->arg))
+			return -ECANCELED;
+		if (got <= 0 || got != other ||
+		    memcmp(finding->block, finding->other, (size_t)got) != 0)
+			return 0; /* or one of them has just changed */
+		at += (uint64_t)got;
+	}
+	*equal = true;
+	return 0;
+}
+
+static int tell_group(struct finding *finding, const struct file *files, size_t n)
+{
+	char **paths PFS_FREE = calloc(n, sizeof(char *));
+	int error = paths ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !error; i++)
+		error = pfs_tree_path(finding->tree, &paths[i], files[i].ino);
+	if (!error) {
+		finding->report->groups++;
+		finding->report->files += n;
+		finding->report->spare += (n - 1) * files[0].size;
+		error = finding->options->group(finding->options->arg, files[0].size, paths, n);
+	}
+	for (size_t i = 0; paths && i < n; i++)
+		free(paths[i]);
+	return error == -ESTALE ? 0 : error;
+}
+
+/* Files of one hash: those equal to the first, then those equal to the first of the rest, and so on. */
+static int split(struct finding *finding, struct file *files, size_t n)
+{
+	while (n > 1) {
+		size_t same = 1;
+
+		for (size_t i = 1; i < n; i++) {
+			struct file swapped = files[i];
+			bool equal;
+
+			PFS_TRY(compare_bytes(finding, &equal, &files[0], &files[i]));
+			if (!equal)
+				continue;
+			files[i] = files[same];
+			files[same++] = swapped;
+		}
+		if (same > 1)
+			PFS_TRY(tell_group(finding, files, same));
+		files += same;
+		n -= same;
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int compare_run(struct finding *finding, struct file *files, size_t n)
+{
+	PFS_TRY(drop_names(finding, files, &n));
+	if (n < 2)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		int error = hash_content(finding, &files[i]);
+
+		if (error)
+			PFS_TRY(tell_unread(finding, &files[i], error));
+	}
+	qsort(files, n, sizeof(*files), compare_hashes);
+	for (size_t i = 0, end; i < n && files[i].hashed; i = end) {
+		for (end = i + 1; end < n && files[end].hashed &&
+				  XXH128_isEqual(files[i].hash, files[end].hash);)
+			end++;
+		PFS_TRY(split(finding, files + i, end - i));
+	}
+	return 0;
+}
+
+static int find(struct finding *finding)
+{
+	PFS_TRY(pfs_tree_walk(finding->tree, finding->options->ino, take_node, finding));
+	if (finding->n)
+		qsort(finding->files, finding->n, sizeof(*finding->files), compare_sizes);
+	for (size_t i = 0, end; i < finding->n; i = end) {
+		for (end = i + 1; end < finding->n && finding->files[end].size == finding->files[i].size;)
+			end++;
+		if (end - i > 1)
+			PFS_TRY(compare_run(finding, finding->files + i, end - i));
+	}
+	return 0;
+}
+
+int pfs_find_dupes(struct pfs_tree *tree, const struct pfs_dupes_options *options,
+		   struct pfs_dupes_report *report)
+{
+	struct finding finding = {
+		.tree = tree,
+		.options = options,
+		.report = report,
+		.block = malloc(BLOCK),
+		.other = malloc(BLOCK),
+	};
+	int error = finding.block && finding.other ? 0 : -ENOMEM;
+
+	*report = (struct pfs_dupes_report){.groups = 0};
+	if (!error)
+		error = find(&finding);
+	free(finding.files);
+	free(finding.block);
+	free(finding.other);
+	return error;
+}
