@@ -117,3 +117,15 @@ printf 'p,q\nk,1\n' >"$work/t2"
 primefs import --quiet --at=/second --path=p "$work/t2" "$store"
 is 'a second table is one of its own' "$(exported --at=/second)" "$(cat "$work/t2")"
 ok 'in the same store' primefs check "$store"
+# Under a directory that is there, with directories that are: they get their rows, and keep what they hold.
+mkdir -p "$work/some/there/animals" && echo x >"$work/some/there/animals/fish"
+rm -f "$store" && primefs import --quiet --content=copy "$work/some" "$store"
+printf 'id,parent,name,v\n1,,animals,a\n2,1,cats,b\n3,1,dogs,c\n4,,plants,d\n' >"$work/t"
+primefs import --quiet --id=id --parent=parent --name=name --at=/there "$work/t" "$store"
+is 'rows under what was there' "$(exported --at=/there | grep -v fish)" "$(cat "$work/t")"
+is 'also that of a directory that was' "$(primefs query "$store" "SELECT id, v, subtree_count FROM nodes WHERE path = '/there/animals'" | tail -n 1 | xargs)" '1 a 4'
+is 'what was no row is none' "$(exported --at=/there | grep fish)" ',1,fish,'
+printf 'id,parent,name,v\n9,,animals,z\n' >"$work/t2"
+primefs import --quiet --id=id --parent=parent --name=name --at=/there "$work/t2" "$store" >/dev/null 2>&1 || true
+is 'and a second table takes no rows away' "$(primefs query "$store" "SELECT count(*), sum(id > 0) FROM nodes WHERE path GLOB '/there/animals/[cd]*'" | tail -n 1 | xargs)" '2 2'
+ok 'check is clean' primefs check "$store"
