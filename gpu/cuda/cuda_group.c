@@ -10,6 +10,7 @@
 #define DENSE_MAX  ((uint64_t)1 << 30)
 #define SUM_LIMIT  0x1p62 /* sums below it are exact in any order, whatever doubles round */
 #define GROUPS_MAX ((uint64_t)1 << 31)
+#define LISTED_AT_ONCE 16384u
 #define SEEN_MIN   ((uint64_t)1 << 26) /* bits of combinations with values, however few rows */
 #define SEEN_MAX   ((uint64_t)1 << 36)
 
@@ -203,10 +204,18 @@ static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, cons
 {
 	struct pfs_device_places all = {.to = w->groups.n};
 	uint32_t *d_bits;
+	uint64_t *d_n;
 
 	if (w->keys.n == 0) {
 		*n = 1;
 		return pfs_job_alloc_zero(job, d_list, sizeof(**d_list));
+	}
+	if (w->groups.n <= LISTED_AT_ONCE) {
+		PFS_TRY(pfs_job_alloc(job, d_list, w->groups.n * sizeof(**d_list)));
+		PFS_TRY(pfs_job_alloc(job, &d_n, sizeof(*d_n)));
+		PFS_TRY(pfs_cuda_group_list(*d_list, d_n, w->groups.d_count,
+					    (uint32_t)w->groups.n, job->stream));
+		return pfs_job_download(job, n, d_n, sizeof(*n));
 	}
 	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(w->groups.n, 64) * 8));
 	PFS_TRY(pfs_cuda_group_bits(d_bits, w->groups.d_count, w->groups.n, job->stream));

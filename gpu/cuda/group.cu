@@ -263,6 +263,35 @@ static __global__ void group_bits_kernel(uint32_t *bits, const uint32_t *__restr
 	}
 }
 
+/* The groups that have a tuple, ascending, by one block. */
+static __global__ void __launch_bounds__(1024)
+	list_groups_kernel(uint32_t *list, uint64_t *n_listed, const uint32_t *__restrict__ count,
+			   uint32_t n)
+{
+	__shared__ uint32_t sums[32];
+	const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+	uint32_t before = 0;
+
+	for (uint32_t base = 0; base < n; base += 1024) {
+		uint32_t i = base + threadIdx.x, at = before;
+		bool is_listed = i < n && count[i] != 0;
+		uint32_t word = __ballot_sync(PFS_ALL_LANES, is_listed);
+
+		if (lane == 0)
+			sums[warp] = __popc(word);
+		__syncthreads();
+		for (uint32_t w = 0; w < 32; w++) {
+			at += w < warp ? sums[w] : 0;
+			before += sums[w];
+		}
+		if (is_listed)
+			list[at + __popc(word & ((1u << lane) - 1))] = i;
+		__syncthreads();
+	}
+	if (threadIdx.x == 0)
+		*n_listed = before;
+}
+
 /* What SQLite shows of a total: a number as 8 bytes. */
 static __device__ unsigned long long shown(const pfs_device_aggregate &a, int as,
 					   unsigned long long value, uint32_t count)
@@ -452,6 +481,13 @@ extern "C" int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, ui
 				   cudaStream_t stream)
 {
 	group_bits_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_bits, d_count, n);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+extern "C" int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
+				   cudaStream_t stream)
+{
+	list_groups_kernel<<<1, 1024, 0, stream>>>(d_list, d_n, d_count, n);
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -236,6 +236,9 @@ int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uin
 		     cudaStream_t stream);
 /* Bits of the groups that have a tuple. */
 int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, cudaStream_t stream);
+/* Their numbers, ascending, and how many: of a few thousand groups at most, by one block. */
+int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
+			cudaStream_t stream);
 /* d_out[i] = what the aggregate shows of group list[i]: `as` is its enum pfs_aggregate_op. */
 int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
 			  const struct pfs_device_aggregate *aggregate, int as,
