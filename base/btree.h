@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/pool.h"
 
 struct pfs_btree;
 
@@ -32,9 +33,9 @@ PFS_MUST_CHECK int pfs_btree_create(struct pfs_btree **out);
 void pfs_btree_destroy(struct pfs_btree *tree);
 
 /* Fills an empty tree from n pairs sorted by (key, slot), given as two arrays that stay the
- * caller's.  -EINVAL when the tree is not empty or the pairs are not strictly ascending; -ENOMEM. */
-PFS_MUST_CHECK int pfs_btree_load(struct pfs_btree *tree, const uint64_t *keys,
-				  const uint32_t *slots, size_t n);
+ * caller's, with the threads of the pool; NULL: this one alone.  -EINVAL when the tree is not empty or the pairs are not strictly ascending; -ENOMEM. */
+PFS_MUST_CHECK int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool,
+				  const uint64_t *keys, const uint32_t *slots, size_t n);
 
 /* -EEXIST when the pair is present; -ENOMEM, the tree unchanged. */
 PFS_MUST_CHECK int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot);

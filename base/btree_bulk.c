@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole tree at once: bulk load and verification. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/btree_node.h"
 
+#define GRAIN	  256u /* leaves that a thread fills at once */
 #define LOAD_FILL 58u /* entries of a leaf, separators of an inner node: room for some inserts */
 
 /* A finished node of the level below and its first entry. */
@@ -21,27 +23,42 @@ static size_t share(size_t n, size_t groups, size_t i)
 	return n / groups * i + PFS_MIN(i, n % groups);
 }
 
-static void load_leaves(struct pfs_btree *tree, struct child *children, size_t n_leaves,
-			const uint64_t *keys, const uint32_t *slots, size_t n)
+/* Leaves of one after the other, filled by several threads. */
+struct leaves {
+	struct child *children;
+	size_t n_leaves, n;
+	const uint64_t *keys;
+	const uint32_t *slots;
+	_Atomic bool unsorted;
+};
+
+static bool ascending(const uint64_t *keys, const uint32_t *slots, size_t from, size_t end)
 {
-	struct pfs_leaf *previous = NULL;
+	for (size_t i = from ? from : 1; i < end; i++)
+		if (keys[i - 1] > keys[i] || (keys[i - 1] == keys[i] && slots[i - 1] >= slots[i]))
+			return false;
+	return true;
+}
 
-	pfs_node_pool_give(&tree->leaves, tree->root); /* the empty leaf */
-	for (size_t i = 0; i < n_leaves; i++) {
-		size_t from = share(n, n_leaves, i);
-		struct pfs_leaf *leaf = pfs_node_pool_take(&tree->leaves);
+static void fill_leaves(void *context, size_t from, size_t to)
+{
+	struct leaves *leaves = context;
+	struct child *children = leaves->children;
 
-		leaf->count = (uint32_t)(share(n, n_leaves, i + 1) - from);
-		memcpy(leaf->keys, &keys[from], leaf->count * sizeof(keys[0]));
-		memcpy(leaf->slots, &slots[from], leaf->count * sizeof(slots[0]));
-		leaf->previous = previous;
-		leaf->next = NULL;
-		if (previous)
-			previous->next = leaf;
-		else
-			tree->first = leaf;
-		previous = leaf;
-		children[i] = (struct child){leaf, leaf->keys[0], leaf->slots[0]};
+	for (size_t i = from; i < to; i++) {
+		size_t first = share(leaves->n, leaves->n_leaves, i);
+		size_t end = share(leaves->n, leaves->n_leaves, i + 1);
+		struct pfs_leaf *leaf = children[i].node;
+
+		leaf->count = (uint32_t)(end - first);
+		memcpy(leaf->keys, &leaves->keys[first], leaf->count * sizeof(leaf->keys[0]));
+		memcpy(leaf->slots, &leaves->slots[first], leaf->count * sizeof(leaf->slots[0]));
+		leaf->previous = i ? children[i - 1].node : NULL;
+		leaf->next = i + 1 < leaves->n_leaves ? children[i + 1].node : NULL;
+		children[i].key = leaf->keys[0];
+		children[i].slot = leaf->slots[0];
+		if (!ascending(leaves->keys, leaves->slots, first, end))
+			atomic_store(&leaves->unsorted, true);
 	}
 }
 
@@ -68,41 +85,54 @@ static size_t load_level(struct pfs_btree *tree, struct child *children, size_t 
 	return groups;
 }
 
-static bool ascending(const uint64_t *keys, const uint32_t *slots, size_t n)
+/* The tree is empty, and has the nodes for it. */
+static int build(struct pfs_btree *tree, struct pfs_pool *pool, struct leaves *leaves)
 {
-	for (size_t i = 1; i < n; i++)
-		if (keys[i - 1] > keys[i] || (keys[i - 1] == keys[i] && slots[i - 1] >= slots[i]))
-			return false;
-	return true;
+	size_t width;
+
+	for (size_t i = 0; i < leaves->n_leaves; i++)
+		leaves->children[i].node = pfs_node_pool_take(&tree->leaves);
+	if (pool)
+		pfs_pool_run(pool, leaves->n_leaves, GRAIN, fill_leaves, leaves);
+	else
+		fill_leaves(leaves, 0, leaves->n_leaves);
+	if (atomic_load(&leaves->unsorted)) {
+		for (size_t i = 0; i < leaves->n_leaves; i++)
+			pfs_node_pool_give(&tree->leaves, leaves->children[i].node);
+		return -EINVAL;
+	}
+	pfs_node_pool_give(&tree->leaves, tree->root); /* the empty leaf */
+	tree->first = leaves->children[0].node;
+	for (width = leaves->n_leaves; width > 1; tree->height++)
+		width = load_level(tree, leaves->children, width);
+	tree->root = leaves->children[0].node;
+	tree->count = leaves->n;
+	return 0;
 }
 
-int pfs_btree_load(struct pfs_btree *tree, const uint64_t *keys, const uint32_t *slots, size_t n)
+int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool, const uint64_t *keys,
+		   const uint32_t *slots, size_t n)
 {
-	struct child *children;
-	size_t n_leaves, n_inners = 0, width;
+	struct leaves leaves = {.n = n, .keys = keys, .slots = slots};
+	size_t n_inners = 0, width;
 	int rc;
 
-	if (tree->count || !ascending(keys, slots, n))
+	if (tree->count)
 		return -EINVAL;
 	if (!n)
 		return 0;
-	n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL);
-	for (width = n_leaves; width > 1; n_inners += width)
+	leaves.n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL);
+	for (width = leaves.n_leaves; width > 1; n_inners += width)
 		width = (size_t)pfs_div_round_up(width, LOAD_FILL + 1);
-	children = calloc(n_leaves, sizeof(*children));
-	if (!children)
+	leaves.children = calloc(leaves.n_leaves, sizeof(*leaves.children));
+	if (!leaves.children)
 		return -ENOMEM;
-	rc = pfs_node_pool_reserve(&tree->leaves, n_leaves);
+	rc = pfs_node_pool_reserve(&tree->leaves, leaves.n_leaves);
 	if (!rc)
 		rc = pfs_node_pool_reserve(&tree->inners, n_inners);
-	if (!rc) {
-		load_leaves(tree, children, n_leaves, keys, slots, n);
-		for (width = n_leaves; width > 1; tree->height++)
-			width = load_level(tree, children, width);
-		tree->root = children[0].node;
-		tree->count = n;
-	}
-	free(children);
+	if (!rc)
+		rc = build(tree, pool, &leaves);
+	free(leaves.children);
 	return rc;
 }
 

@@ -263,7 +263,8 @@ static int take_index(struct check *check)
 	int error;
 
 	PFS_TRY(run(check, n, take_entries));
-	error = pfs_btree_load(check->image->by_name, check->keys, check->slots, n);
+	error = pfs_btree_load(check->image->by_name, check->reading->pool, check->keys,
+			       check->slots, n);
 	return error == -EINVAL ? -ENOENT : error;
 }
 

@@ -171,5 +171,5 @@ int pfs_load_index(const struct pfs_load_index *index)
 	error = atomic_load(&work.error);
 	if (error)
 		return error;
-	return pfs_btree_load(image->by_name, entries, slots, n);
+	return pfs_btree_load(image->by_name, index->pool, entries, slots, n);
 }

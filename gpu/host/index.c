@@ -35,7 +35,7 @@ int pfs_host_index_build(struct pfs_operator_backend *b, const struct pfs_run *r
 		return -ENOMEM;
 	tree->kind = kind;
 	error = pfs_btree_create(&tree->btree);
-	error = error ? error : pfs_btree_load(tree->btree, keys, values, n);
+	error = error ? error : pfs_btree_load(tree->btree, NULL, keys, values, n);
 	if (error)
 		pfs_host_index_close(b, run, tree);
 	else

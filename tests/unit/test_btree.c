@@ -152,7 +152,7 @@ static void test_ascending_fills(void **state)
 	pfs_btree_destroy(tree);
 }
 
-static void load(size_t n)
+static void load(size_t n, struct pfs_pool *pool)
 {
 	struct pfs_btree *tree;
 	struct model model = {calloc(2 * n + 64, sizeof(struct pfs_btree_entry)), n};
@@ -169,12 +169,12 @@ static void load(size_t n)
 		model.entries[i] = (struct pfs_btree_entry){keys[i], slots[i]};
 	}
 	assert_int_equal(pfs_btree_create(&tree), 0);
-	assert_int_equal(pfs_btree_load(tree, keys, slots, n), 0);
+	assert_int_equal(pfs_btree_load(tree, pool, keys, slots, n), 0);
 	assert_same(tree, &model);
 	if (n > 1000)
 		assert_true(pfs_btree_memory(tree) <= n * 20);
 	if (n)
-		assert_int_equal(pfs_btree_load(tree, keys, slots, n), -EINVAL);
+		assert_int_equal(pfs_btree_load(tree, pool, keys, slots, n), -EINVAL);
 	for (size_t i = 0; i < n + 32; i++) {
 		struct pfs_btree_entry entry = {random_next(&state) % (n + 2),
 						(uint32_t)(random_next(&state) % (n + 2))};
@@ -197,9 +197,51 @@ static void test_load(void **state)
 				       64,   116,  117,	 3421,	3422,  3423,  3480, 3481, 3600,
 				       3967, 3968, 3969, 20000, 50001};
 
+	struct pfs_pool *pool;
+
 	(void)state;
-	for (size_t i = 0; i < PFS_COUNT(sizes); i++)
-		load(sizes[i]);
+	assert_int_equal(pfs_pool_open(&pool, 3), 0);
+	for (size_t i = 0; i < PFS_COUNT(sizes); i++) {
+		load(sizes[i], NULL);
+		load(sizes[i], pool);
+	}
+	pfs_pool_close(pool);
+}
+
+/* Whoever finds it, and wherever: nothing is loaded. */
+static void test_load_refuses_together(void **state)
+{
+	enum { N = 100000 };
+	uint64_t *keys = calloc(N, sizeof(*keys));
+	uint32_t *slots = calloc(N, sizeof(*slots));
+	struct pfs_btree *tree;
+	struct pfs_pool *pool;
+
+	(void)state;
+	assert_true(keys && slots);
+	for (uint32_t i = 0; i < N; i++)
+		keys[i] = i / 2;
+	for (uint32_t i = 0; i < N; i++)
+		slots[i] = i;
+	assert_int_equal(pfs_pool_open(&pool, 3), 0);
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	for (uint32_t at = 1; at < N; at += N / 50 - 1) {
+		uint64_t key = keys[at];
+
+		keys[at] = keys[at - 1] - (at > 2);
+		slots[at] = slots[at - 1];
+		assert_int_equal(pfs_btree_load(tree, pool, keys, slots, N), -EINVAL);
+		assert_int_equal(pfs_btree_count(tree), 0);
+		assert_int_equal(pfs_btree_verify(tree), 0);
+		keys[at] = key;
+		slots[at] = at;
+	}
+	assert_int_equal(pfs_btree_load(tree, pool, keys, slots, N), 0);
+	assert_int_equal(pfs_btree_verify(tree), 0);
+	pfs_btree_destroy(tree);
+	pfs_pool_close(pool);
+	free(keys);
+	free(slots);
 }
 
 static void test_load_refuses(void **state)
@@ -210,10 +252,10 @@ static void test_load_refuses(void **state)
 
 	(void)state;
 	assert_int_equal(pfs_btree_create(&tree), 0);
-	assert_int_equal(pfs_btree_load(tree, descending, slots, 3), -EINVAL);
-	assert_int_equal(pfs_btree_load(tree, equal, slots, 3), -EINVAL);
+	assert_int_equal(pfs_btree_load(tree, NULL, descending, slots, 3), -EINVAL);
+	assert_int_equal(pfs_btree_load(tree, NULL, equal, slots, 3), -EINVAL);
 	assert_int_equal(pfs_btree_count(tree), 0);
-	assert_int_equal(pfs_btree_load(tree, equal, slots, 2), 0);
+	assert_int_equal(pfs_btree_load(tree, NULL, equal, slots, 2), 0);
 	assert_int_equal(pfs_btree_count(tree), 2);
 	pfs_btree_destroy(tree);
 	pfs_btree_destroy(NULL);
@@ -327,6 +369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),	     cmocka_unit_test(test_ascending_fills),
 		cmocka_unit_test(test_load),	     cmocka_unit_test(test_load_refuses),
+		cmocka_unit_test(test_load_refuses_together),
 		cmocka_unit_test(test_reserve),	     cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_split_beside_full),
 	};
