@@ -24,19 +24,19 @@ double pfs_bench_now(void)
 
 const char *pfs_bench_primefs(void)
 {
-	static char path[PATH_MAX];
+	static char path[PATH_MAX + sizeof("/primefs")];
 	const char *chosen = getenv("PRIMEFS");
 	ssize_t len;
 	char *slash;
 
 	if (chosen && *chosen)
 		return chosen;
-	len = readlink("/proc/self/exe", path, sizeof(path) - sizeof("primefs"));
+	len = readlink("/proc/self/exe", path, PATH_MAX);
 	path[len > 0 ? len : 0] = '\0';
 	slash = strrchr(path, '/');
 	if (!slash)
 		return "primefs";
-	strcpy(slash + 1, "primefs");
+	memcpy(slash, "/primefs", sizeof("/primefs"));
 	return access(path, X_OK) == 0 ? path : "primefs";
 }
 
