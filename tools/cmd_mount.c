@@ -21,6 +21,7 @@
 #include "meta/store.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
+#include "tools/refresh/repeat.h"
 
 #define LOCK_WAIT_MS 10000 /* for the daemon of a plain umount to commit and go */
 
@@ -51,6 +52,7 @@ static const struct pfs_cmd command = {
 	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
 	"  links=WHEN                auto, no or yes: read the originals of linked files\n"
 	"  snapshot=WHEN             yes or no: use and leave STORE.img, to open it in a moment\n"
+	"  refresh=SECONDS           follow imported folders: now, and so long after each time\n"
 	"  query_others              .query answers others, too, of what each may reach\n"
 	"  query_memory=SIZE         that a statement may need; 1G\n"
 	"  query_memory_total=SIZE   that all statements together may; a quarter of the machine's\n"
@@ -245,6 +247,19 @@ static struct pfs_control *open_control(struct pfs_answered *answered, bool read
 	return control;
 }
 
+/* What cannot be followed is served all the same. */
+static struct pfs_repeat *start_refreshing(struct pfs_tree *tree, const struct job *job)
+{
+	struct pfs_repeat *repeat = NULL;
+	int error = 0;
+
+	if (job->options.refresh_ms && !(job->options.flags & MS_RDONLY))
+		error = pfs_repeat_start(&repeat, tree, job->store, job->options.refresh_ms);
+	if (error)
+		pfs_warning("%s: will not be refreshed: %s", job->store, strerror(-error));
+	return repeat;
+}
+
 static void wait_for_end(const struct pfs_mount *served, int signals)
 {
 	struct pollfd events[] = {
@@ -268,6 +283,7 @@ static int serve(struct job *job)
 	struct pfs_tree *tree = NULL;
 	struct pfs_mount *served = NULL;
 	struct pfs_control *control = NULL;
+	struct pfs_repeat *repeat;
 	int signals PFS_CLOSE = -1;
 	int error = catch_signals(&signals);
 	int status;
@@ -297,7 +313,9 @@ static int serve(struct job *job)
 		if (control && *pfs_control_name(control))
 			pfs_mount_answers_at(served, pfs_control_name(control));
 		report_ready(job);
+		repeat = start_refreshing(tree, job);
 		wait_for_end(served, signals);
+		pfs_repeat_stop(repeat);
 	}
 	pfs_mount_close(served);
 	pfs_control_close(control); /* last: as long as there is a mount there is an answer */

@@ -74,20 +74,22 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
 
 /* ---- before an operation ---- */
 
+/* The journal whose cuts this thread holds back. */
+static _Thread_local const struct pfs_journal *held;
+
 void pfs_journal_hold(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
 
 	(void)pthread_mutex_lock(&journal->whole);
-	journal->holder = pthread_self();
-	atomic_store(&journal->is_held, true);
+	held = journal;
 }
 
 void pfs_journal_let_go(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
 
-	atomic_store(&journal->is_held, false);
+	held = NULL;
 	(void)pthread_mutex_unlock(&journal->whole);
 }
 
@@ -107,9 +109,8 @@ static void await_commit(struct pfs_tree *tree)
 /* Waits until the next commit has ended; the caller then looks again. */
 static void wait_for_commit(struct pfs_tree *tree)
 {
-	struct pfs_journal *journal = tree->journal;
-	bool holds = atomic_load(&journal->is_held) &&
-		     pthread_equal(journal->holder, pthread_self());
+	const struct pfs_journal *journal = tree->journal;
+	bool holds = held == journal;
 
 	if (holds)
 		pfs_journal_let_go(tree);

@@ -103,8 +103,6 @@ struct pfs_journal {
 	struct pfs_errand *errand; /* to be written next, or NULL */
 
 	pthread_mutex_t whole; /* before all others: held while groups may not be cut */
-	pthread_t holder;      /* whose changes are to stay together; valid if is_held */
-	_Atomic bool is_held;
 
 	struct pfs_group group; /* the committer's own */
 };

@@ -235,6 +235,29 @@ unsigned long pfs_mount_flags_of(const char *text)
 	return listed.flags;
 }
 
+/* As apply, of what statements may take. */
+static int apply_query(struct pfs_mount_options *options, const char **wants, const char *word,
+		       const char *value)
+{
+	if (strcmp(word, "query_memory") == 0) {
+		*wants = "bytes, with K, M, G or T perhaps; 0: no limit";
+		return parse_bytes(&options->query_memory, value);
+	}
+	if (strcmp(word, "query_memory_total") == 0) {
+		*wants = "bytes, with K, M, G or T perhaps; 0: a quarter of the machine's";
+		return parse_bytes(&options->query_memory_total, value);
+	}
+	if (strcmp(word, "query_value") == 0) {
+		*wants = "64K to 1G";
+		return parse_query_value(&options->query_value, value);
+	}
+	if (strcmp(word, "query_time") == 0) {
+		*wants = "seconds, up to 1000000; 0: no limit";
+		return parse_query_time(&options->query_time_ms, value);
+	}
+	return -ENOENT;
+}
+
 /* 0; -EINVAL: a bad value, *wants says what it should be; -ENOENT: no such option. */
 static int apply(struct pfs_mount_options *options, const char **wants, char *word)
 {
@@ -272,21 +295,15 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 		*wants = "yes or no";
 		return parse_snapshot(&options->no_image_file, value);
 	}
-	if (strcmp(word, "query_memory") == 0) {
-		*wants = "bytes, with K, M, G or T perhaps; 0: no limit";
-		return parse_bytes(&options->query_memory, value);
+	if (strncmp(word, "query_", 6) == 0) {
+		int error = apply_query(options, wants, word, value);
+
+		if (error != -ENOENT)
+			return error;
 	}
-	if (strcmp(word, "query_memory_total") == 0) {
-		*wants = "bytes, with K, M, G or T perhaps; 0: a quarter of the machine's";
-		return parse_bytes(&options->query_memory_total, value);
-	}
-	if (strcmp(word, "query_value") == 0) {
-		*wants = "64K to 1G";
-		return parse_query_value(&options->query_value, value);
-	}
-	if (strcmp(word, "query_time") == 0) {
-		*wants = "seconds, up to 1000000; 0: no limit";
-		return parse_query_time(&options->query_time_ms, value);
+	if (strcmp(word, "refresh") == 0) {
+		*wants = "seconds, up to 1000000; 0: only when asked";
+		return parse_query_time(&options->refresh_ms, value);
 	}
 	if (strcmp(word, "engine") == 0) {
 		*wants = "auto, host or cuda";

@@ -37,6 +37,7 @@ struct pfs_mount_options {
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
 	uint64_t query_memory_total; /* and all of them together; 0: a quarter of the machine's */
 	uint64_t query_value;	/* bytes that a value in a statement may have */
+	unsigned refresh_ms;	/* between refreshes from the source; 0: none */
 	unsigned query_time_ms; /* that a statement may take; 0: no limit */
 };
 

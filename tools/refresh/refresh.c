@@ -2,6 +2,7 @@
 /* The roots, one after the other: what is compared, what is told, what is done. */
 #include "tools/refresh/refresh.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,8 +241,10 @@ static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
 int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
 		struct pfs_refresh_report *report, char *why, size_t why_size)
 {
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	struct pfs_original_root root;
 	size_t n = 0;
+	PFS_LOCKED(&one_at_a_time);
 
 	*report = (struct pfs_refresh_report){.looked_at = 0};
 	if (!pfs_follow_root(tree, &root, 0))

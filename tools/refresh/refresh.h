@@ -54,7 +54,8 @@ struct pfs_refresh_report {
 	uint64_t listed;    /* directories whose listing was read */
 };
 
-/* -EPERM: originals are not followed (pfs_tree_links_refused); -ENODATA: nothing in the store came with a folder
+/* One at a time: others wait.
+ * -EPERM: originals are not followed (pfs_tree_links_refused); -ENODATA: nothing in the store came with a folder
  * whose files are linked; -ESTALE: the folder is gone, or another one, whose path is in why; else what
  * reading the source and changing the tree say. */
 PFS_MUST_CHECK int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,

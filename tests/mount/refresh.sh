@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# -o refresh: a mounted store follows the folder that it was imported from.
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+src=$work/src
+mkdir -p "$src/d"
+echo one >"$src/d/one"
+primefs import "$src" "$store" >/dev/null
+echo before >"$src/before"
+mount_store -o refresh=1
+ok 'what came before is there soon' wait_for 30 test -e "$mnt/before"
+ino=$(stat -c %i "$mnt/d/one")
+ls "$mnt/d" >/dev/null
+mv "$src/d/one" "$src/moved"
+echo two >"$src/d/two"
+ok 'what comes later, too' wait_for 30 test -e "$mnt/d/two"
+is 'it can be read' "$(cat "$mnt/d/two")" two
+is 'what moved is the same' "$(stat -c %i "$mnt/moved")" "$ino"
+rm "$src/d/two"
+ok 'what goes is gone' wait_for 30 test ! -e "$mnt/d/two"
+ok 'a refresh that was asked for' primefs refresh "$mnt"
+ok 'is no trouble to the other' primefs refresh "$store"
+unmount_store
+check_store
+echo later >"$src/later"
+mount_store -o ro,refresh=1
+ok 'a mount that is read-only follows nothing' test ! -e "$mnt/later"
+unmount_store
+fails_with 'seconds' 'option refresh: not seconds' primefs mount -o refresh=soon "$store" "$mnt"
