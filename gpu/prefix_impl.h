@@ -233,14 +233,28 @@ PFS_MUST_CHECK int pfs_prefix_tree_remove(struct pfs_prefix_tree *tree,
 /* Nodes within their section, counts, each partition reached once.  -EUCLEAN, logged. */
 PFS_MUST_CHECK int pfs_prefix_tree_verify(const struct pfs_prefix_tree *tree);
 
+/* Where in a compact tree a key belongs. */
+struct pfs_prefix_spot {
+	uint32_t *word;	     /* NULL: the root's */
+	uint32_t level;	     /* where it parts from the leaf's key */
+	bool is_free;	     /* the word is 0: it goes there, otherwise a node does */
+	bool is_less, equal; /* than what is there */
+	uint32_t leaf;	     /* word of the key that it was compared with; 0: the tree is empty */
+};
+
+/* As seek, and where the key belongs; then, with room reserved, puts it there. */
+PFS_MUST_CHECK int pfs_prefix_compact_spot(const struct pfs_prefix_tree *tree,
+					   struct pfs_prefix_spot *spot, uint32_t *word,
+					   struct pfs_prefix_path *path,
+					   const struct pfs_prefix_text *key);
+void pfs_prefix_compact_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot,
+			       const struct pfs_prefix_text *key, uint32_t word);
 PFS_MUST_CHECK int pfs_prefix_compact_seek(const struct pfs_prefix_tree *tree, uint32_t *word,
 					   bool *equal, struct pfs_prefix_path *path,
 					   const struct pfs_prefix_text *key);
 PFS_MUST_CHECK int pfs_prefix_compact_next(const struct pfs_prefix_tree *tree, uint32_t *word,
 					   struct pfs_prefix_path *path);
 PFS_MUST_CHECK int pfs_prefix_compact_reserve(struct pfs_prefix_tree *tree);
-PFS_MUST_CHECK int pfs_prefix_compact_insert(struct pfs_prefix_tree *tree,
-					     const struct pfs_prefix_text *key, uint32_t word);
 PFS_MUST_CHECK int pfs_prefix_compact_remove(struct pfs_prefix_tree *tree,
 					     const struct pfs_prefix_text *key);
 PFS_MUST_CHECK int pfs_prefix_compact_verify(const struct pfs_prefix_tree *tree);

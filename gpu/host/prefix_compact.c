@@ -5,15 +5,6 @@
 #include "base/log.h"
 #include "gpu/prefix_impl.h"
 
-/* Where a key belongs. */
-struct spot {
-	uint32_t *word;	      /* NULL: the root's */
-	uint32_t level;	      /* where it parts from `other` */
-	bool is_free;	      /* the word is 0: it goes there, otherwise a node does */
-	bool is_less, equal;  /* than what is there */
-	uint32_t leaf;	      /* word of the key that it was compared with; 0: the tree is empty */
-};
-
 static uint32_t *words_of(const struct pfs_prefix_tree *tree, uint32_t node)
 {
 	return pfs_prefix_words_of(tree, node);
@@ -76,14 +67,14 @@ static uint32_t parting(const struct pfs_prefix_tree *tree, bool *is_less, bool 
 }
 
 /* Down to where the key belongs; the path (NULL: not wanted) ends at the node whose word that is. */
-static int locate(const struct pfs_prefix_tree *tree, struct spot *spot,
+static int locate(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
 		  struct pfs_prefix_path *path, const struct pfs_prefix_text *key)
 {
 	uint32_t word = tree->head.root;
 	struct pfs_prefix_text other;
 	uint32_t leaf, last = 0;
 
-	*spot = (struct spot){0};
+	*spot = (struct pfs_prefix_spot){0};
 	path->n = 0;
 	while (word && !(word & PFS_PREFIX_ITEM)) {
 		uint32_t level = words_of(tree, word)[0];
@@ -138,18 +129,17 @@ int pfs_prefix_compact_next(const struct pfs_prefix_tree *tree, uint32_t *word,
 	return 0;
 }
 
-int pfs_prefix_compact_seek(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
-			    struct pfs_prefix_path *path, const struct pfs_prefix_text *key)
+int pfs_prefix_compact_spot(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
+			    uint32_t *word, struct pfs_prefix_path *path,
+			    const struct pfs_prefix_text *key)
 {
 	uint32_t root = tree->head.root;
-	struct spot spot;
 
-	PFS_TRY(locate(tree, &spot, path, key));
-	*equal = spot.equal;
-	*word = spot.equal ? spot.leaf : 0;
-	if (spot.equal || spot.leaf == 0)
+	PFS_TRY(locate(tree, spot, path, key));
+	*word = spot->equal ? spot->leaf : 0;
+	if (spot->equal || spot->leaf == 0)
 		return 0;
-	if (spot.is_less && !spot.is_free) { /* all that is there is greater */
+	if (spot->is_less && !spot->is_free) { /* all that is there is greater */
 		if (path->n) {
 			path->steps[path->n - 1].index--;
 		} else if (root & PFS_PREFIX_ITEM) {
@@ -162,6 +152,16 @@ int pfs_prefix_compact_seek(const struct pfs_prefix_tree *tree, uint32_t *word, 
 		}
 	}
 	return pfs_prefix_compact_next(tree, word, path);
+}
+
+int pfs_prefix_compact_seek(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
+			    struct pfs_prefix_path *path, const struct pfs_prefix_text *key)
+{
+	struct pfs_prefix_spot spot;
+	int error = pfs_prefix_compact_spot(tree, &spot, word, path, key);
+
+	*equal = spot.equal;
+	return error;
 }
 
 /* ---- changes ---- */
@@ -180,26 +180,23 @@ static void set_word(struct pfs_prefix_tree *tree, uint32_t *word, uint32_t valu
 		tree->head.root = value;
 }
 
-int pfs_prefix_compact_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
-			      uint32_t word)
+void pfs_prefix_compact_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot,
+			       const struct pfs_prefix_text *key, uint32_t word)
 {
 	struct pfs_prefix_text other;
-	struct spot spot;
 	uint32_t node, *words;
 
-	PFS_TRY(locate(tree, &spot, &tree->path, key));
-	if (spot.leaf == 0 || spot.is_free) {
-		set_word(tree, spot.word, word);
-		return 0;
+	if (spot->leaf == 0 || spot->is_free) {
+		set_word(tree, spot->word, word);
+		return;
 	}
-	other = pfs_prefix_key_of(tree, spot.leaf);
+	other = pfs_prefix_key_of(tree, spot->leaf);
 	node = pfs_prefix_node_take(tree, 0);
 	words = words_of(tree, node);
-	words[0] = spot.level;
-	words[1 + index_of(tree, key, spot.level)] = word;
-	words[1 + index_of(tree, &other, spot.level)] = spot.word ? *spot.word : tree->head.root;
-	set_word(tree, spot.word, node);
-	return 0;
+	words[0] = spot->level;
+	words[1 + index_of(tree, key, spot->level)] = word;
+	words[1 + index_of(tree, &other, spot->level)] = spot->word ? *spot->word : tree->head.root;
+	set_word(tree, spot->word, node);
 }
 
 /* How many words of a node are not 0; *last: one of them. */
@@ -221,7 +218,7 @@ int pfs_prefix_compact_remove(struct pfs_prefix_tree *tree, const struct pfs_pre
 {
 	struct pfs_prefix_path *path = &tree->path;
 	uint32_t *above = NULL, node, only = 0;
-	struct spot spot;
+	struct pfs_prefix_spot spot;
 
 	PFS_TRY(locate(tree, &spot, path, key));
 	PFS_VERIFY_CHECK(spot.equal);

@@ -131,9 +131,9 @@ static void unlink_payload(struct pfs_prefix_tree *tree, uint32_t place)
 
 /* ---- changes ---- */
 
-/* A key that is not there; next: the payload that it comes before. */
-static int add_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
-		   uint64_t payload, uint32_t next)
+/* A key that is not there; spot: where in a compact tree; next: the payload that it comes before. */
+static int add_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot,
+		   const struct pfs_prefix_text *key, uint64_t payload, uint32_t next)
 {
 	uint32_t item, record, place;
 
@@ -146,7 +146,7 @@ static int add_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *k
 	item = take_item(tree);
 	record = take_record(tree, item, key);
 	if (tree->view.is_compact)
-		PFS_TRY(pfs_prefix_compact_insert(tree, key, record | PFS_PREFIX_ITEM));
+		pfs_prefix_compact_insert(tree, spot, key, record | PFS_PREFIX_ITEM);
 	else
 		pfs_prefix_tree_insert(tree, key, item | PFS_PREFIX_ITEM);
 	place = link_payload(tree, item, payload, next);
@@ -158,18 +158,23 @@ static int add_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *k
 int pfs_prefix_lists_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
 			    uint64_t payload)
 {
+	struct pfs_prefix_spot spot = {0};
 	struct pfs_prefix_item *item;
 	uint32_t word, number;
 	bool equal;
 
 	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_ENTRIES, sizeof(struct pfs_prefix_payload)));
-	PFS_TRY(pfs_prefix_seek_key(tree, &word, &equal, &tree->path, key));
+	if (tree->view.is_compact)
+		PFS_TRY(pfs_prefix_compact_spot(tree, &spot, &word, &tree->path, key));
+	else
+		PFS_TRY(pfs_prefix_tree_seek(tree, &word, &spot.equal, &tree->path, key));
+	equal = spot.equal;
 	if (word == 0)
-		return add_key(tree, key, payload, 0);
+		return add_key(tree, &spot, key, payload, 0);
 	number = pfs_prefix_item_of(tree, word);
 	item = pfs_prefix_item_at(tree, number);
 	if (!equal)
-		return add_key(tree, key, payload, item->first);
+		return add_key(tree, &spot, key, payload, item->first);
 	item->last = link_payload(tree, number, payload, payload_at(tree, item->last)->next);
 	return 0;
 }
