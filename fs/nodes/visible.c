@@ -260,6 +260,20 @@ bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *t
 	return !visible || parent == PFS_NO_SLOT || get_bit(visible->open, parent);
 }
 
+void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree *tree, uint64_t *words,
+		       size_t first, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		words[i] = tree->image.live[first + i];
+		for (uint64_t left = words[i]; left; left &= left - 1) {
+			uint64_t slot = (first + i) * 64 + (unsigned)__builtin_ctzll(left);
+
+			if (!pfs_visible_has(visible, tree, (uint32_t)slot))
+				words[i] &= ~(left & -left);
+		}
+	}
+}
+
 bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree,
 			  uint32_t slot)
 {

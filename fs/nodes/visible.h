@@ -31,6 +31,10 @@ void pfs_visible_unref(struct pfs_visible *visible);
 /* Of a slot in use. */
 bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
 
+/* Words first.. of bits by slot: a node is there, and seen. */
+void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree *tree, uint64_t *words,
+		       size_t first, size_t n);
+
 /* Whether the viewer may read the node itself: its content, and its attributes.  Of one that is seen. */
 bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
 

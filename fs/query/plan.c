@@ -264,11 +264,11 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 	if (!writing.out)
 		return -ENOMEM;
 	query->connection->plan_ids = 0; /* so that scans get the numbers that they have */
-	if (!pfs_relational_has_rows(query->relational))
+	if (!pfs_relational_is_planned(query->relational))
 		error = pfs_sql_explain(query->connection->sql, query->text.text, query->text.len,
 					write_step, &writing);
 	query->connection->plan_ids = plan_ids;
-	if (query->was_past)
+	if (query->was_past && !pfs_relational_is_planned(query->relational))
 		(void)fputs("rows taken from the columns of the image, past SQLite\n", writing.out);
 	else
 		pfs_relational_describe(query->relational, writing.out);

@@ -8,6 +8,7 @@
 
 #include "fs/query/output/format.h"
 #include "fs/query/internal.h"
+#include "fs/query/relational/relational.h"
 #include "fs/nodes/visible.h"
 
 static uint64_t seed = 20261121;
@@ -17,6 +18,7 @@ static struct pfs_tree *twin;
 static struct pfs_queries *queries, *twin_queries;
 static const struct pfs_tree_options options = {.no_atime = true};
 static unsigned in_part; /* viewers who saw some nodes, and not others */
+static unsigned past;	 /* statements of theirs that the operators ran */
 
 /* ---- statements as text ---- */
 
@@ -41,6 +43,8 @@ static char *run(struct pfs_queries *of, const struct pfs_query_scope *scope, co
 		query->many = 1; /* past SQLite as soon as that can be */
 	if (!rc)
 		rc = pfs_format_rows(query, PFS_FORMAT_TSV, &sink, &error);
+	if (!rc && of == queries && query->is_limited)
+		past += pfs_relational_has_rows(query->relational);
 	if (rc)
 		(void)fprintf(out, "error %d: %s\n", rc, error.text);
 	pfs_query_finish(query);
@@ -55,6 +59,37 @@ static void compare(const struct pfs_query_scope *limited, const struct pfs_quer
 
 	if (strcmp(got, wanted) != 0)
 		fail_msg("%s: is\n%s\nwanted\n%s", sql, got, wanted);
+	free(got);
+	free(wanted);
+}
+
+/* The plan, once all rows have been read; allocated. */
+static char *plan_of(struct pfs_queries *of, const struct pfs_query_scope *scope, const char *sql)
+{
+	struct pfs_query_scope explaining = *scope;
+	struct pfs_query_error error;
+	struct pfs_query *query;
+	char *plan;
+	int got;
+
+	explaining.explains = true;
+	if (pfs_query_start(&query, of, &explaining, sql, strlen(sql), &error))
+		return strdup(error.text);
+	while ((got = pfs_query_next(query, &error)) == 1 || got == -EAGAIN)
+		;
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	pfs_query_finish(query);
+	return plan;
+}
+
+/* The same viewer's, with what is hidden and without.  SQLite's tell in which order rows came. */
+static void compare_plans(const struct pfs_query_scope *limited, const char *sql)
+{
+	char *got = plan_of(queries, limited, sql), *wanted = plan_of(twin_queries, limited, sql);
+
+	if (!strncmp(got, "run by", 6) != !strncmp(wanted, "run by", 6) ||
+	    (!strncmp(got, "run by", 6) && strcmp(got, wanted) != 0))
+		fail_msg("%s: the plan is\n%s\nwanted\n%s", sql, got, wanted);
 	free(got);
 	free(wanted);
 }
@@ -187,6 +222,15 @@ static const char *const statements[] = {
 	"SELECT path_of(common_ancestor(ino)) FROM nodes WHERE type = 'f'",
 	"SELECT a.path, b.path, path_of(common_ancestor(a.ino, b.ino)) FROM nodes a JOIN nodes b USING (size) "
 		"WHERE a.path < b.path AND a.type = 'f' AND b.type = 'f' ORDER BY 1, 2",
+	"SELECT ext, min(name), max(size), count(DISTINCT uid) FROM nodes WHERE size > 5 GROUP BY ext ORDER BY 1",
+	"SELECT p.path, count(*), sum(n.size) FROM nodes n JOIN nodes p ON n.parent = p.ino GROUP BY p.ino ORDER BY 1",
+	"SELECT p.path, n.path FROM nodes n LEFT JOIN nodes p ON p.name = n.name AND p.size > n.size ORDER BY 1, 2",
+	"SELECT DISTINCT depth, type FROM nodes WHERE name LIKE '%a%' ORDER BY 1, 2",
+	"SELECT count(*), sum(depth) FROM nodes WHERE name GLOB '*a*' AND under(ino, '/')",
+	"SELECT owner, owner_group, count(*) FROM nodes GROUP BY 1, 2 ORDER BY 1, 2",
+	"SELECT max(n), sum(n) FROM (SELECT parent, count(*) AS n FROM nodes GROUP BY parent)",
+	"SELECT type, sum(size * 9223372036854775807) FROM nodes GROUP BY type ORDER BY 1",
+	"SELECT name FROM nodes WHERE type = 'd' UNION SELECT ext FROM nodes ORDER BY 1",
 	"WITH RECURSIVE t(i) AS (SELECT ino_of('/') UNION ALL SELECT ino FROM nodes JOIN t ON parent = i) "
 		"SELECT count(*) FROM t",
 };
@@ -269,8 +313,10 @@ static void check_viewer(const struct pfs_viewer *viewer)
 	};
 
 	make_twin(viewer);
-	for (size_t i = 0; i < PFS_COUNT(statements); i++)
+	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
 		compare(&limited, &all, statements[i]);
+		compare_plans(&limited, statements[i]);
+	}
 	for (size_t i = 1; i < model.n; i++) {
 		check_hidden(&limited, &all, &model.seen[i]);
 		check_number(&limited, &model.seen[i], sees(i, viewer));
@@ -321,8 +367,10 @@ static void test_random_viewers(void **state)
 		}
 		close_model();
 	}
-	print_message("%u viewers saw some nodes and not others\n", in_part);
+	print_message("%u viewers saw some nodes and not others; %u statements past SQLite\n",
+		      in_part, past);
 	assert_true(in_part > 5);
+	assert_true(past > 100);
 }
 
 /* ---- by hand ---- */
@@ -381,6 +429,8 @@ static void test_attributes(void **state)
 	set_xattr(file, "user.barred");
 	expect(&nobody, "SELECT path, barred FROM nodes ORDER BY path",
 	       "/\t\n/closed\t\n/f\t\n/g\tv\n");
+	expect(&nobody, "SELECT barred, count(*) FROM nodes GROUP BY barred ORDER BY 1",
+	       "\n\t3\nv\t1\n");
 	expect(&nobody, "SELECT hiddeN FROM nodes", "did you mean mode?");
 	for (int i = 0; i < 700; i++) { /* more than are sampled */
 		char name[16];
@@ -479,6 +529,31 @@ static void test_plan(void **state)
 	close_model();
 }
 
+/* A hidden value that the operators do not take is none: rows and plan stay as they were. */
+static void test_hidden_values(void **state)
+{
+	static const char sql[] = "SELECT owner, count(*) FROM nodes GROUP BY owner";
+	char *rows, *plan, *rows_after, *plan_after;
+	uint64_t closed;
+
+	(void)state;
+	open_model(0);
+	closed = make(PFS_ROOT_PRIME, "closed", S_IFDIR | 0700, 0);
+	rows = run(queries, &nobody, sql);
+	plan = plan_of(queries, &nobody, sql);
+	(void)make(closed, "x", S_IFREG | 0644, 3000000000);
+	rows_after = run(queries, &nobody, sql);
+	plan_after = plan_of(queries, &nobody, sql);
+	assert_non_null(strstr(plan, "run by the relational operators"));
+	assert_string_equal(rows, rows_after);
+	assert_string_equal(plan, plan_after);
+	free(rows);
+	free(plan);
+	free(rows_after);
+	free(plan_after);
+	close_model();
+}
+
 /* ---- many at a time ---- */
 
 #define ASKERS 4
@@ -557,7 +632,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_viewers), cmocka_unit_test(test_attributes),
 		cmocka_unit_test(test_rights_change),  cmocka_unit_test(test_no_traces),
-		cmocka_unit_test(test_plan),	       cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_plan),	       cmocka_unit_test(test_hidden_values),
+		cmocka_unit_test(test_threads),
 	};
 
 	if (argc > 1)

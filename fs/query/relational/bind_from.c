@@ -7,7 +7,8 @@
 #include "fs/query/relational/bind.h"
 #include "fs/query/relational/sidetable.h"
 
-static void describe(struct pfs_input_column *column, const struct pfs_node_column *node)
+static void describe(struct pfs_input_column *column, const struct pfs_node_column *node,
+		     bool is_limited)
 {
 	*column = (struct pfs_input_column){
 		.name = node->name,
@@ -38,8 +39,9 @@ static void describe(struct pfs_input_column *column, const struct pfs_node_colu
 		break;
 	}
 	column->is_late = node->field == PFS_FIELD_PATH || node->field == PFS_FIELD_TARGET;
-	if (!column->is_late && !pfs_column_can(node->field))
-		column->why_not = "a subtree's total, or an order of nodes";
+	if (!column->is_late && (!pfs_column_can(node->field) ||
+				 (is_limited && pfs_field_is_viewers(node->field))))
+		column->why_not = "a subtree's total, names of a file, or an order of nodes";
 }
 
 static int bind_nodes(struct pfs_binder *binder, struct pfs_input *input)
@@ -50,7 +52,7 @@ static int bind_nodes(struct pfs_binder *binder, struct pfs_input *input)
 	input->n_columns = table->n;
 	input->columns = pfs_bind_get(binder, table->n * sizeof(*input->columns));
 	for (size_t i = 0; input->columns && i < table->n; i++)
-		describe(&input->columns[i], &table->columns[i]);
+		describe(&input->columns[i], &table->columns[i], binder->query->is_limited);
 	return binder->error;
 }
 

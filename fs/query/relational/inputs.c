@@ -42,6 +42,29 @@ static enum pfs_node_kind kind_at(const struct pfs_input *input, size_t at)
 	return input->columns[i].kind;
 }
 
+/* What may not be read of a node that is seen, is NULL: as getxattr(2) would have it. */
+static int hide_unread(struct pfs_running *running, const struct pfs_table *table,
+		       struct pfs_table_column *column)
+{
+	const struct pfs_query *query = running->query;
+	size_t words = (table->n_rows + 63) / 64;
+	uint64_t *nulls = pfs_arena_get(running->arena, (words + 1) * sizeof(*nulls));
+
+	if (!nulls)
+		return -ENOMEM;
+	for (uint32_t row = 0; row < table->n_rows; row++) {
+		uint64_t bit = UINT64_C(1) << row % 64;
+
+		if ((column->nulls && column->nulls[row / 64] & bit) ||
+		    !pfs_visible_may_read(query->visible, query->tree, row))
+			nulls[row / 64] |= bit;
+	}
+	column->nulls = nulls;
+	column->nulls_stamps = NULL;
+	column->not_null = false;
+	return 0;
+}
+
 /* An input's columns; via: by the rows of its children. */
 static int get_columns(struct pfs_running *running, struct pfs_table *table,
 		       const struct pfs_input *input, const struct pfs_table_column *via)
@@ -56,6 +79,8 @@ static int get_columns(struct pfs_running *running, struct pfs_table *table,
 		struct pfs_table_column *column = &columns[table->n_columns++];
 
 		PFS_TRY(pfs_columns_get(tree, column, &wishes[i]));
+		if (wishes[i].attr && running->query->visible)
+			PFS_TRY(hide_unread(running, table, column));
 		PFS_TRY(get_owners(running, column, table, kind_at(input, i)));
 		if (!via)
 			continue;
@@ -69,6 +94,24 @@ static int get_columns(struct pfs_running *running, struct pfs_table *table,
 	return 0;
 }
 
+static void fill_seen(void *context, uint64_t *words, size_t first, size_t n)
+{
+	const struct pfs_query *query = context;
+
+	pfs_visible_words(query->visible, query->tree, words, first, n);
+}
+
+/* A row is a node that is seen, from the first operator on. */
+static void show_seen(struct pfs_query *query, struct pfs_table *table)
+{
+	if (!query->visible)
+		return;
+	table->live = NULL;
+	table->live_stamps = NULL;
+	table->fill_live = fill_seen;
+	table->live_context = query;
+}
+
 static int get_nodes(struct pfs_running *running, unsigned number)
 {
 	static const struct pfs_column_wish parent = {.field = PFS_FIELD_PARENT};
@@ -80,6 +123,7 @@ static int get_nodes(struct pfs_running *running, unsigned number)
 	for (unsigned i = 0; i < block->n_inputs; i++)
 		n += block->inputs[i].parent_of == number ? block->inputs[i].n_used : 0;
 	pfs_columns_table(running->query->tree, table);
+	show_seen(running->query, table);
 	table->columns = pfs_arena_get(running->arena, (n + 1) * sizeof(*table->columns));
 	if (!table->columns)
 		return -ENOMEM;

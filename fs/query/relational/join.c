@@ -222,7 +222,7 @@ static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
 
 	if (top == PFS_NO_SLOT)
 		return -EOPNOTSUPP;
-	for (size_t i = 0; i < joining->n && n + 1 < SCANNED_MAX; i++) {
+	for (size_t i = 0; i < joining->n && n + 2 < SCANNED_MAX; i++) {
 		struct condition *condition = &joining->conditions[i];
 
 		if (condition->is_done || !selects(condition, selecting) ||
@@ -233,12 +233,14 @@ static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
 		n++;
 	}
 	if (query->top != PFS_ROOT_PRIME) {
-		span = n ? 0 : pfs_scan_span(query->tree, top);
+		span = n || query->visible ? 0 : pfs_scan_span(query->tree, top);
 		if (span)
 			return pfs_rows_of_range(running->run, rows, n_rows, top, top + span);
 		predicates[n++] =
 			(struct pfs_predicate){.test = PFS_TEST_UNDER, .low = (int64_t)query->top};
 	}
+	if (n && query->visible) /* rows that a scan finds are looked at no more */
+		predicates[n++] = pfs_visible_predicate(query->visible);
 	return n ? rows_of_scan(running, rows, n_rows, predicates, n) : 0;
 }
 

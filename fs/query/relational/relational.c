@@ -159,7 +159,9 @@ static int place(struct pfs_relational *relational)
 
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
 	relational->run.operators = placement->operators;
-	relational->run.on = pfs_placement_of(placement, relational->query->n_nodes);
+	relational->run.on = relational->query->is_limited /* what is seen is on no device */
+				     ? PFS_ENGINE_HOST
+				     : pfs_placement_of(placement, relational->query->n_nodes);
 	return 0;
 }
 
@@ -168,9 +170,7 @@ static int plan(struct pfs_relational *relational)
 	struct pfs_query *query = relational->query;
 	int error;
 
-	if (query->is_limited)
-		relational->why = "somebody who does not see all";
-	else if (pfs_sql_effect(query->connection->sql) != PFS_SQL_READS)
+	if (pfs_sql_effect(query->connection->sql) != PFS_SQL_READS)
 		relational->why = "a statement that changes something";
 	if (relational->why)
 		return 0;
@@ -218,6 +218,12 @@ void pfs_relational_free(struct pfs_relational *relational)
 	pfs_parsed_free(relational->parsed);
 	pfs_arena_finish(&relational->arena);
 	free(relational);
+}
+
+bool pfs_relational_is_planned(const struct pfs_relational *relational)
+{
+	return relational && relational->block &&
+	       (!relational->failed || relational->query->is_limited);
 }
 
 bool pfs_relational_has_rows(const struct pfs_relational *relational)
@@ -361,7 +367,7 @@ static void write_select(FILE *out, const char *where, const char *text,
 {
 	const struct pfs_core *core = select->first;
 
-	(void)fprintf(out, "run by the relational operators on the %s", where);
+	(void)fprintf(out, "run by the relational operators%s", where);
 	if (core->next) {
 		write_span(out, ": ", text, select->span);
 		return;
@@ -380,8 +386,11 @@ static void write_select(FILE *out, const char *where, const char *text,
 
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 {
-	if (pfs_relational_has_rows(relational))
-		write_select(out, relational->run.on == PFS_ENGINE_HOST ? "host" : "device",
+	if (pfs_relational_is_planned(relational))
+		write_select(out,
+			     relational->query->is_limited ? ", or by SQLite if they have no answer"
+			     : relational->run.on == PFS_ENGINE_HOST ? " on the host"
+								     : " on the device",
 			     pfs_parsed_text(relational->parsed),
 			     pfs_parsed_statement(relational->parsed)->select);
 	else

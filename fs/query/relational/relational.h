@@ -22,6 +22,10 @@ void pfs_relational_free(struct pfs_relational *relational); /* NULL is allowed 
 /* Whether it is to be asked for rows: it may be run here, and did not fail to. */
 bool pfs_relational_has_rows(const struct pfs_relational *relational);
 
+/* Whether its plan is the statement's.  Who does not see all is not told that it had no answer, which may
+ * be for what he does not see. */
+bool pfs_relational_is_planned(const struct pfs_relational *relational);
+
 /* As pfs_sql_step; the first call runs the statement.  -EOPNOTSUPP: SQLite has to, from its first
  * row on. */
 PFS_MUST_CHECK int pfs_relational_next(struct pfs_relational *relational);
