@@ -5,8 +5,7 @@
 
 #include "base/log.h"
 
-#define DEVICE_ROWS 262144u	/* below them a launch costs more than the host's work */
-#define START_NS    1000000000u /* of the host's time: about what starting and copying take */
+#define START_NS 1000000000u /* about what starting and copying take */
 
 int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind)
 {
@@ -25,11 +24,12 @@ void pfs_placement_close(struct pfs_placement *placement)
 	*placement = (struct pfs_placement){.kind = placement->kind};
 }
 
-enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement, uint64_t rows)
+enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement,
+				      const struct pfs_cost *cost)
 {
 	if (placement->kind == PFS_ENGINE_CUDA)
 		return PFS_ENGINE_CUDA;
-	if (placement->kind == PFS_ENGINE_AUTO && rows >= DEVICE_ROWS &&
+	if (placement->kind == PFS_ENGINE_AUTO && cost->device_ns < cost->host_ns &&
 	    pfs_operators_has_device(placement->operators))
 		return PFS_ENGINE_AUTO;
 	return PFS_ENGINE_HOST;
@@ -43,11 +43,13 @@ static void *start(void *operators)
 	return NULL;
 }
 
-void pfs_placement_took(struct pfs_placement *placement, uint64_t rows, uint64_t ns)
+void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *cost, uint64_t ns)
 {
-	if (placement->kind != PFS_ENGINE_AUTO || rows < DEVICE_ROWS ||
+	uint64_t lost = ns > cost->device_ns ? ns - cost->device_ns : 0;
+
+	if (placement->kind != PFS_ENGINE_AUTO || cost->device_ns >= cost->host_ns ||
 	    pfs_operators_has_device(placement->operators) ||
-	    atomic_fetch_add(&placement->host_ns, ns) + ns < START_NS ||
+	    atomic_fetch_add(&placement->lost_ns, lost) + lost < START_NS ||
 	    atomic_exchange(&placement->asked, true))
 		return;
 	placement->is_starting = pthread_create(&placement->starter, NULL, start,

@@ -3,7 +3,7 @@
  * device.
  *
  * The tree's engine decides: `host` never has a device; `cuda` starts one with the first statement and
- * gives it all; `auto` gives it what is large, and starts it, beside the statements, once it would
+ * gives it all; `auto` gives it what costs less there, and starts it, beside the statements, once it would
  * have saved more time than its start and the copying of columns take.
  * Threads: any number of statements. */
 #ifndef PFS_FS_QUERY_RELATIONAL_PLACEMENT_H
@@ -16,10 +16,15 @@
 
 #include "gpu/relation.h"
 
+/* How long a statement is going to take (cost.h). */
+struct pfs_cost {
+	uint64_t host_ns, device_ns;
+};
+
 struct pfs_placement {
 	enum pfs_engine_kind kind;
 	struct pfs_operators *operators;
-	atomic_uint_fast64_t host_ns; /* that large statements have taken on the host */
+	atomic_uint_fast64_t lost_ns; /* that the device would have saved */
 	atomic_bool asked;	      /* for the device */
 	pthread_t starter;	      /* if is_starting */
 	bool is_starting;	      /* protected by whoever opens and closes */
@@ -30,9 +35,10 @@ struct pfs_placement {
 PFS_MUST_CHECK int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind);
 void pfs_placement_close(struct pfs_placement *placement); /* nothing open is allowed */
 
-/* Where a statement over so many rows is to run. */
-enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement, uint64_t rows);
-/* So long it took there. */
-void pfs_placement_took(struct pfs_placement *placement, uint64_t rows, uint64_t ns);
+/* Where such a statement is to run. */
+enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement,
+				      const struct pfs_cost *cost);
+/* So long it took on the host. */
+void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *cost, uint64_t ns);
 
 #endif

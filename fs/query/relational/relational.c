@@ -4,8 +4,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
+#include "fs/query/relational/cost.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/verify.h"
 #include "meta/sqlside.h"
@@ -22,6 +25,7 @@ struct pfs_relational {
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
 	struct pfs_run run;
+	struct pfs_cost cost;
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_run_context context;
 	struct pfs_answer_rows rows;
@@ -156,12 +160,15 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len)
 static int place(struct pfs_relational *relational)
 {
 	struct pfs_placement *placement;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
+	relational->cost = pfs_cost_of(relational->block, relational->query->n_nodes,
+				       (unsigned)PFS_MAX(processors, 1L));
 	relational->run.operators = placement->operators;
 	relational->run.on = relational->query->is_limited /* what is seen is on no device */
 				     ? PFS_ENGINE_HOST
-				     : pfs_placement_of(placement, relational->query->n_nodes);
+				     : pfs_placement_of(placement, &relational->cost);
 	return 0;
 }
 
@@ -304,7 +311,7 @@ static int run_once(struct pfs_relational *relational)
 
 static int run(struct pfs_relational *relational)
 {
-	uint64_t start = pfs_now_ns(), rows = relational->query->n_nodes;
+	uint64_t start = pfs_now_ns();
 	struct pfs_placement *placement;
 	int error;
 
@@ -318,7 +325,7 @@ static int run(struct pfs_relational *relational)
 		error = run_once(relational);
 	}
 	if (!error && relational->run.on == PFS_ENGINE_HOST)
-		pfs_placement_took(placement, rows, pfs_now_ns() - start);
+		pfs_placement_took(placement, &relational->cost, pfs_now_ns() - start);
 	return error;
 }
 
@@ -384,17 +391,30 @@ static void write_select(FILE *out, const char *where, const char *text,
 	write_items(out, ", ordered by ", text, select->order);
 }
 
+static void write_cost(FILE *out, const struct pfs_relational *relational)
+{
+	const struct pfs_cost *cost = &relational->cost;
+	bool has_device = pfs_operators_has_device(relational->run.operators);
+
+	(void)fprintf(out, "\nestimated: %.3f ms on the host, %.3f ms on a device%s; chosen: the %s",
+		      (double)cost->host_ns / 1e6, (double)cost->device_ns / 1e6,
+		      has_device ? "" : ", of which none is running",
+		      relational->run.on == PFS_ENGINE_HOST ? "host" : "device");
+}
+
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 {
-	if (pfs_relational_is_planned(relational))
+	if (pfs_relational_is_planned(relational)) {
 		write_select(out,
 			     relational->query->is_limited ? ", or by SQLite if they have no answer"
 			     : relational->run.on == PFS_ENGINE_HOST ? " on the host"
 								     : " on the device",
 			     pfs_parsed_text(relational->parsed),
 			     pfs_parsed_statement(relational->parsed)->select);
-	else
+		write_cost(out, relational);
+	} else {
 		(void)fprintf(out, "run by SQLite over the columns of the image, for it has %s",
 			      relational->why);
+	}
 	(void)fputc('\n', out);
 }

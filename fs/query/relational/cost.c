@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/cost.h"
+
+#include <math.h>
+
+#include "base/checked.h"
+#include "fs/query/relational/sidetable.h"
+
+#define LAUNCH_NS  20000.0 /* an operator on the device, be it of one row */
+#define FEW_GROUPS 65536.0
+#define TOP_ROWS   4096u /* a LIMIT that keeps candidates */
+
+enum work { LOOK, PATTERN, FOLD, GROUP_FEW, GROUP_MANY, SORT, TOP, JOIN, GIVE };
+
+/* Nanoseconds a row, of one of the host's cores and of the whole device. */
+static const struct {
+	double host, device;
+} costs[] = {
+	[LOOK] = {3.9, 0.0019},	     /* a condition or step of a program */
+	[PATTERN] = {47, 0.024},     /* a text by LIKE, GLOB */
+	[FOLD] = {2.1, 0.0065},	     /* an aggregate of all rows */
+	[GROUP_FEW] = {8.9, 0.0104}, /* and of each of some groups */
+	[GROUP_MANY] = {106, 0.030}, [SORT] = {920, 0.076},
+	[TOP] = {6, 0.060},	     [JOIN] = {84, 0.020}, /* of both sides */
+	[GIVE] = {10, 10}, /* a value of the answer, which the host writes */
+};
+
+struct costing {
+	double host, device;
+	double threads;
+	double n_nodes;
+};
+
+static void add(struct costing *costing, enum work work, double rows)
+{
+	costing->host += costs[work].host * rows / (work == GIVE ? 1 : costing->threads);
+	costing->device += costs[work].device * rows + LAUNCH_NS;
+}
+
+static void look_at(struct costing *costing, const struct pfs_term *term, double rows)
+{
+	for (unsigned i = 0; term && i < term->n_args; i++)
+		look_at(costing, term->args[i], rows);
+	if (!term || term->kind != PFS_BOUND_STEP)
+		return;
+	add(costing, term->op == PFS_OP_LIKE || term->op == PFS_OP_GLOB ? PATTERN : LOOK, rows);
+}
+
+/* Nothing is known of values: an equality leaves a tenth of the rows, another condition a third. */
+static double part_left(const struct pfs_term *term)
+{
+	if (!term)
+		return 1;
+	if (term->kind == PFS_BOUND_STEP && term->op == PFS_OP_AND)
+		return part_left(term->args[0]) * part_left(term->args[1]);
+	if (term->kind == PFS_BOUND_STEP && term->op == PFS_OP_OR)
+		return fmin(1, part_left(term->args[0]) + part_left(term->args[1]));
+	return term->kind == PFS_BOUND_STEP && term->op == PFS_OP_EQ ? 0.1 : 1.0 / 3;
+}
+
+static double groups_of(const struct pfs_block *block, const struct pfs_term *key, double rows)
+{
+	const struct pfs_input *from = &block->inputs[key->input];
+	const struct pfs_column_wish *wish = &from->columns[key->column].wish;
+
+	if (key->kind != PFS_BOUND_COLUMN || from->kind != PFS_INPUT_NODES || wish->attr)
+		return sqrt(rows);
+	switch (wish->field) {
+	case PFS_FIELD_INO:
+		return rows;
+	case PFS_FIELD_PARENT:
+	case PFS_FIELD_NAME:
+	case PFS_FIELD_SIZE:
+	case PFS_FIELD_MTIME:
+		return rows / 10;
+	default:
+		return fmin(rows, 1000);
+	}
+}
+
+static double cost_block(struct costing *costing, const struct pfs_block *block);
+
+static double rows_of(struct costing *costing, const struct pfs_input *input)
+{
+	double rows = 0;
+
+	if (input->kind == PFS_INPUT_NODES)
+		return costing->n_nodes;
+	if (input->kind == PFS_INPUT_SIDE)
+		return input->side->table.n_rows;
+	for (size_t i = 0; i < input->n_parts; i++)
+		rows += cost_block(costing, input->parts[i]);
+	return rows;
+}
+
+static double cost_joins(struct costing *costing, const struct pfs_block *block)
+{
+	double rows = 0;
+
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		double own;
+
+		if (block->inputs[i].parent_of != i)
+			continue;
+		own = rows_of(costing, &block->inputs[i]);
+		look_at(costing, block->inputs[i].on, own);
+		if (i)
+			add(costing, JOIN, rows + own);
+		rows = fmax(rows, own);
+	}
+	look_at(costing, block->where, rows);
+	return rows * part_left(block->where);
+}
+
+static double cost_groups(struct costing *costing, const struct pfs_block *block,
+			  struct pfs_term *const *keys, size_t n_keys, double rows)
+{
+	double groups = 1;
+
+	for (size_t i = 0; i < n_keys; i++) {
+		look_at(costing, keys[i], rows);
+		groups = fmin(rows, groups * groups_of(block, keys[i], rows));
+	}
+	for (size_t i = 0; i < block->n_aggregates; i++)
+		look_at(costing, block->aggregates[i].arg, rows);
+	add(costing,
+	    !n_keys		  ? FOLD
+	    : groups > FEW_GROUPS ? GROUP_MANY
+				  : GROUP_FEW,
+	    rows * (1 + (double)block->n_aggregates) / 2);
+	for (size_t i = 0; i < block->n_aggregates; i++) {
+		if (block->aggregates[i].op == PFS_COUNT_DISTINCT)
+			add(costing, GROUP_MANY, rows);
+	}
+	return groups;
+}
+
+/* The block's rows, of which it adds what they cost. */
+static double cost_block(struct costing *costing, const struct pfs_block *block)
+{
+	double rows = cost_joins(costing, block);
+
+	if (block->is_grouped)
+		rows = cost_groups(costing, block, block->group, block->n_group, rows);
+	look_at(costing, block->having, rows);
+	if (block->is_distinct)
+		rows = cost_groups(costing, block, block->results, block->n_results, rows);
+	if (block->n_order)
+		add(costing, block->limit <= TOP_ROWS ? TOP : SORT, rows);
+	if (block->limit != UINT64_MAX)
+		rows = fmin(rows, (double)block->limit);
+	add(costing, GIVE, rows * (double)block->n_results);
+	return rows;
+}
+
+struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads)
+{
+	struct costing costing = {.threads = PFS_MAX(n_threads, 1u), .n_nodes = (double)n_nodes};
+
+	(void)cost_block(&costing, block);
+	return (struct pfs_cost){(uint64_t)fmin(costing.host, 1e18),
+				 (uint64_t)fmin(costing.device, 1e18)};
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/relational/cost.h - how long the operators are going to take for a statement, on the
+ * host and on the device, from a table of what each kind of work costs a row (docs/ARCHITECTURE.md,
+ * "What a statement costs").  Columns are taken to be where they are computed on. Not handled here:
+ * what SQLite would take. */
+#ifndef PFS_FS_QUERY_RELATIONAL_COST_H
+#define PFS_FS_QUERY_RELATIONAL_COST_H
+
+#include "fs/query/relational/bound.h"
+
+/* Of a block over a tree of so many nodes, with so many threads on the host. */
+struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads);
+
+#endif

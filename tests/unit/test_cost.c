@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Estimates: what is more costs more, what is small is the host's, and a plan tells both. */
+#include "query_util.h"
+
+#include "fs/query/relational/cost.h"
+#include "fs/query/relational/relational.h"
+
+#define MANY 100000000u
+#define FEW  1000u
+
+static struct pfs_cost cost(const char *sql, uint64_t nodes, unsigned threads)
+{
+	struct pfs_query *query = begin(sql);
+	struct pfs_arena arena = {.limit = 1 << 20};
+	struct pfs_parsed *parsed;
+	struct pfs_block *block;
+	struct pfs_cost out;
+	const char *why;
+
+	assert_non_null(query);
+	assert_int_equal(pfs_parse(&parsed, query->text.text, query->text.len, NULL), 0);
+	assert_int_equal(
+		pfs_bind(&block, &why, query, &arena, pfs_parsed_statement(parsed)->select), 0);
+	out = pfs_cost_of(block, nodes, threads);
+	pfs_block_finish(block, queries);
+	pfs_parsed_free(parsed);
+	pfs_arena_finish(&arena);
+	pfs_query_finish(query);
+	return out;
+}
+
+static void is_dearer(const char *sql, const char *than)
+{
+	struct pfs_cost a = cost(sql, MANY, 2), b = cost(than, MANY, 2);
+
+	if (a.host_ns <= b.host_ns || a.device_ns <= b.device_ns)
+		fail_msg("%s is not dearer than %s", sql, than);
+}
+
+static void test_order(void **state)
+{
+	static const char by_type[] = "SELECT type, count(*) FROM nodes GROUP BY type";
+
+	(void)state;
+	is_dearer("SELECT parent, count(*) FROM nodes GROUP BY parent", by_type);
+	is_dearer("SELECT type, count(DISTINCT size) FROM nodes GROUP BY type", by_type);
+	is_dearer(by_type, "SELECT count(*), sum(size) FROM nodes");
+	is_dearer("SELECT count(*) FROM nodes WHERE name LIKE '%a%'",
+		  "SELECT count(*) FROM nodes WHERE size > 9");
+	is_dearer("SELECT parent, count(*) FROM nodes GROUP BY 1 ORDER BY 2",
+		  "SELECT parent, count(*) FROM nodes GROUP BY 1 ORDER BY 2 LIMIT 10");
+	is_dearer("SELECT count(*) FROM (SELECT parent, count(*) FROM nodes GROUP BY 1)",
+		  "SELECT count(*) FROM (SELECT type, count(*) FROM nodes GROUP BY 1)");
+	is_dearer("SELECT count(*) FROM nodes a JOIN nodes b ON a.name = b.name",
+		  "SELECT sum(size) FROM nodes");
+}
+
+/* The host has what is small, the device what is large; more threads are faster. */
+static void test_choice(void **state)
+{
+	static const char sql[] = "SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext";
+	struct pfs_cost few = cost(sql, FEW, 2), many = cost(sql, MANY, 2);
+	struct pfs_cost threads = cost(sql, MANY, 16);
+
+	(void)state;
+	assert_true(few.host_ns < few.device_ns);
+	assert_true(many.device_ns < many.host_ns);
+	assert_true(threads.host_ns < many.host_ns && threads.device_ns == many.device_ns);
+}
+
+static void test_plan(void **state)
+{
+	struct pfs_query *query = begin("SELECT type, count(*) FROM nodes GROUP BY type");
+	char *plan;
+
+	(void)state;
+	while (pfs_query_next(query, &error) == 1)
+		;
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	assert_non_null(strstr(plan, "\nestimated: "));
+	assert_non_null(strstr(plan, " ms on the host, "));
+	assert_non_null(strstr(plan, "chosen: the host\n"));
+	free(plan);
+	pfs_query_finish(query);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_plan),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
