@@ -242,41 +242,53 @@ static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w
 	return 0;
 }
 
-static int group(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
-		 const struct pfs_group_key *keys, size_t n_keys,
-		 const struct pfs_aggregate *aggregates, size_t n_aggregates)
+/* The keys as numbers, and totals for as many groups as there can be. */
+static int make_groups(struct pfs_job *job, struct work *w, const struct pfs_group_key *keys,
+		       size_t n_keys)
 {
 	struct pfs_ref refs[PFS_DEVICE_KEYS];
 	enum pfs_collation collations[PFS_DEVICE_KEYS];
-	struct work w = {.source = source};
-	void *d_temporary = NULL;
 	uint64_t limit;
-	size_t room;
 
-	if (n_keys > PFS_DEVICE_KEYS || n_aggregates > PFS_DEVICE_AGGREGATES)
-		return -EOPNOTSUPP;
 	for (size_t i = 0; i < n_keys; i++) {
 		refs[i] = keys[i].ref;
 		collations[i] = keys[i].collation;
 	}
-	PFS_TRY(pfs_job_places(job, &w.places, source));
-	PFS_TRY(pfs_job_keys(job, &w.keys, &limit,
-			     &(struct pfs_key_refs){source, refs, collations, n_keys}));
-	PFS_TRY(make_table(job, &w, limit));
-	PFS_TRY(pfs_job_alloc(job, &w.groups.d_first, w.groups.n * sizeof(uint32_t)));
-	PFS_TRY(PFS_CUDA(cudaMemsetAsync(w.groups.d_first, 0xff, w.groups.n * sizeof(uint32_t),
+	PFS_TRY(pfs_job_keys(job, &w->keys, &limit,
+			     &(struct pfs_key_refs){w->source, refs, collations, n_keys}));
+	PFS_TRY(make_table(job, w, limit));
+	PFS_TRY(pfs_job_alloc(job, &w->groups.d_first, w->groups.n * sizeof(uint32_t)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(w->groups.d_first, 0xff, w->groups.n * sizeof(uint32_t),
 					 job->stream)));
-	PFS_TRY(pfs_job_alloc_zero(job, &w.groups.d_count, w.groups.n * sizeof(uint32_t)));
-	for (size_t k = 0; k < n_aggregates; k++)
-		PFS_TRY(add_aggregate(job, &w, &aggregates[k]));
-	room = pfs_cuda_group_room(&w.groups, &w.table, &w.places);
+	return pfs_job_alloc_zero(job, &w->groups.d_count, w->groups.n * sizeof(uint32_t));
+}
+
+static int add_rows(struct pfs_job *job, const struct work *w)
+{
+	size_t room = pfs_cuda_group_room(&w->groups, &w->table, &w->places);
+	void *d_temporary = NULL;
+
 	if (room)
 		PFS_TRY(pfs_job_alloc(job, &d_temporary, room));
-	PFS_TRY(pfs_cuda_group(&w.groups, &w.keys, &w.table, &w.places, d_temporary, job->stream));
+	return pfs_cuda_group(&w->groups, &w->keys, &w->table, &w->places, d_temporary,
+			      job->stream);
+}
+
+static int group(struct pfs_job *job, struct pfs_tuples **out, struct work *w,
+		 const struct pfs_group_key *keys, size_t n_keys,
+		 const struct pfs_aggregate *aggregates, size_t n_aggregates)
+{
+	if (n_keys > PFS_DEVICE_KEYS || n_aggregates > PFS_DEVICE_AGGREGATES)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_places(job, &w->places, w->source));
+	PFS_TRY(make_groups(job, w, keys, n_keys));
+	for (size_t k = 0; k < n_aggregates; k++)
+		PFS_TRY(add_aggregate(job, w, &aggregates[k]));
+	PFS_TRY(add_rows(job, w));
 	for (size_t k = 0; k < n_aggregates; k++)
 		if (aggregates[k].op == PFS_COUNT_DISTINCT)
-			PFS_TRY(count_distinct(job, &w, k, &aggregates[k]));
-	return read_out(job, out, &w, aggregates, n_aggregates);
+			PFS_TRY(count_distinct(job, w, k, &aggregates[k]));
+	return read_out(job, out, w, aggregates, n_aggregates);
 }
 
 static int cuda_group(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -284,11 +296,12 @@ static int cuda_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      const struct pfs_group_key *keys, size_t n_keys,
 		      const struct pfs_aggregate *aggregates, size_t n_aggregates)
 {
+	struct work w = {.source = source};
 	struct pfs_job job;
 	int error = pfs_job_begin(&job, b, run);
 
 	error = pfs_job_end(&job, error ? error
-					: group(&job, out, source, keys, n_keys, aggregates,
+					: group(&job, out, &w, keys, n_keys, aggregates,
 						n_aggregates));
 	if (error) {
 		pfs_tuples_free(run, *out);

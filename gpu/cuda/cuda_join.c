@@ -44,23 +44,36 @@ static int make_table(struct pfs_job *job, struct built *b, uint64_t rows)
 	return PFS_CUDA(cudaMemsetAsync(b->table.d_numbers, 0xff, capacity * 8, job->stream));
 }
 
-static int build_slots(struct pfs_job *job, struct built *b, const struct side *right)
+/* How many rows each number has, and of each row where its number's count is. */
+static int count_rows(struct pfs_job *job, uint32_t **d_counts, uint32_t **d_groups,
+		      const struct built *b, const struct side *right)
 {
-	uint32_t *d_groups, *d_counts, *d_ends;
-	uint64_t rows = size_of(right);
+	PFS_TRY(pfs_job_alloc(job, d_groups, size_of(right) * sizeof(**d_groups)));
+	PFS_TRY(pfs_job_alloc_zero(job, d_counts, b->n * sizeof(**d_counts)));
+	return pfs_cuda_join_build(*d_groups, *d_counts, &b->keys, &b->table, &right->places,
+				   job->stream);
+}
+
+/* Where each number's rows begin. */
+static int sum_counts(struct pfs_job *job, uint32_t **d_sums, const uint32_t *d_counts, uint64_t n)
+{
 	void *d_temporary;
 	size_t size = 0;
 
-	PFS_TRY(pfs_job_alloc(job, &d_groups, rows * sizeof(*d_groups)));
-	PFS_TRY(pfs_job_alloc_zero(job, &d_counts, b->n * sizeof(*d_counts)));
-	PFS_TRY(pfs_job_alloc(job, &d_ends, b->n * sizeof(*d_ends)));
-	PFS_TRY(pfs_job_alloc(job, &b->d_rows, rows * sizeof(*b->d_rows)));
-	PFS_TRY(pfs_job_alloc(job, &b->d_slots, b->n * sizeof(*b->d_slots)));
-	PFS_TRY(pfs_cuda_join_build(d_groups, d_counts, &b->keys, &b->table, &right->places,
-				    job->stream));
-	PFS_TRY(pfs_cuda_sums_32(NULL, &size, d_ends, d_counts, b->n, job->stream));
+	PFS_TRY(pfs_job_alloc(job, d_sums, n * sizeof(**d_sums)));
+	PFS_TRY(pfs_cuda_sums_32(NULL, &size, *d_sums, d_counts, n, job->stream));
 	PFS_TRY(pfs_job_alloc(job, &d_temporary, size));
-	PFS_TRY(pfs_cuda_sums_32(d_temporary, &size, d_ends, d_counts, b->n, job->stream));
+	return pfs_cuda_sums_32(d_temporary, &size, *d_sums, d_counts, n, job->stream);
+}
+
+static int build_slots(struct pfs_job *job, struct built *b, const struct side *right)
+{
+	uint32_t *d_groups, *d_counts, *d_ends;
+
+	PFS_TRY(count_rows(job, &d_counts, &d_groups, b, right));
+	PFS_TRY(sum_counts(job, &d_ends, d_counts, b->n));
+	PFS_TRY(pfs_job_alloc(job, &b->d_rows, size_of(right) * sizeof(*b->d_rows)));
+	PFS_TRY(pfs_job_alloc(job, &b->d_slots, b->n * sizeof(*b->d_slots)));
 	PFS_TRY(pfs_cuda_join_scatter(b->d_rows, d_ends, d_groups, &right->places, job->stream));
 	return pfs_cuda_join_pack(b->d_slots, d_counts, d_ends, b->d_rows, b->n, job->stream);
 }
@@ -176,11 +189,13 @@ static int probe_slots(struct pfs_job *job, struct pfs_tuples **out, const struc
 	return put_pairs(job, out, total, left, right, d_left, d_right);
 }
 
-/* The first n of an array that has room for many more, where only they have room. */
-static int fit(struct pfs_job *job, uint32_t **d_rows, uint64_t n)
+/* The first n of an array with room for `room`, where only they have room if they are few. */
+static int fit(struct pfs_job *job, uint32_t **d_rows, uint64_t n, uint64_t room)
 {
 	uint32_t *d_fitting;
 
+	if (n >= room / 4)
+		return 0;
 	PFS_TRY(pfs_job_alloc(job, &d_fitting, n * sizeof(*d_fitting)));
 	if (n)
 		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_fitting, *d_rows, n * sizeof(*d_fitting),
@@ -202,10 +217,8 @@ static int probe_unique(struct pfs_job *job, struct pfs_tuples **out, const stru
 	PFS_TRY(pfs_cuda_join_unique(d_left, d_right, d_total, keys, &b->table, b->limit, b->d_rows,
 				     &left->places, outer, job->stream));
 	PFS_TRY(pfs_job_download(job, &total, d_total, sizeof(total)));
-	if (total < n / 4) {
-		PFS_TRY(fit(job, &d_left, total));
-		PFS_TRY(fit(job, &d_right, total));
-	}
+	PFS_TRY(fit(job, &d_left, total, n));
+	PFS_TRY(fit(job, &d_right, total, n));
 	return put_pairs(job, out, total, left, right, d_left, d_right);
 }
 

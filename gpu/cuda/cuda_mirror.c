@@ -130,9 +130,10 @@ static bool is_current(const struct pfs_mirror *m, const struct pfs_array *a)
 	if (m->held != size && (a->stamps || m->held < size))
 		return false;
 	/* Nobody changes the array while a statement reads it: the stamps may be compared at once. */
-	return !a->stamps || !a->n ||
-	       memcmp(m->epoch, a->stamps->block,
-		      pfs_div_round_up(a->n, PFS_BLOCK_ROWS) * sizeof(*m->epoch)) == 0;
+	if (!a->stamps || !a->n)
+		return true;
+	return m->epoch && memcmp(m->epoch, a->stamps->block,
+				  pfs_div_round_up(a->n, PFS_BLOCK_ROWS) * sizeof(*m->epoch)) == 0;
 }
 
 /* Room for the array as it is now; what was there is lost if it has to move. */

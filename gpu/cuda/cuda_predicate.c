@@ -330,47 +330,52 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int in_list(struct compiler *c, const struct pfs_step *s)
+/* The list's numbers, ascending, as the column has them, at *d_list; step->n of them. */
+static int send_numbers(struct compiler *c, struct pfs_device_step *step, const struct pfs_step *s)
 {
-	struct pfs_device_step step = {.op = PFS_DEVICE_IN};
 	int64_t *numbers PFS_FREE = malloc(s->n_list * sizeof(*numbers) + 1);
-	struct operand column;
-	enum pfs_kind kind;
 	struct pfs_range r;
 	int error;
 
 	if (!numbers)
 		return -ENOMEM;
+	for (size_t i = 0; i < s->n_list; i++) {
+		PFS_TRY(pfs_range_of(&r, PFS_OP_EQ, step->value.column.is_real, &s->list[i]));
+		if (r.low <= r.high)
+			numbers[step->n++] = r.low;
+	}
+	if (step->n)
+		qsort(numbers, step->n, sizeof(*numbers), compare_numbers);
+	error = pfs_job_upload(c->job, &step->d_list, numbers, step->n * sizeof(*numbers));
+	return error ? error : PFS_CUDA(cudaStreamSynchronize(c->job->stream));
+}
+
+static int in_list(struct compiler *c, const struct pfs_step *s)
+{
+	struct pfs_device_step step = {.op = PFS_DEVICE_IN};
+	struct operand column;
+	enum pfs_kind kind;
+
 	if (c->n < 1)
 		return -EINVAL;
 	column = *pop(c);
-	if (column.what != COLUMN)
+	if (column.what != COLUMN || s->n_list == 0) /* of none: false, for NULL too */
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
 	for (size_t i = 0; i < s->n_list; i++)
 		if (s->list[i].type == PFS_IS_NULL)
 			return -EOPNOTSUPP;
+	if (kind == PFS_KIND_PLACE)
+		return -EOPNOTSUPP;
 	if (kind == PFS_KIND_CODE) {
 		const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
 
 		PFS_TRY(ask_dictionary(c, &step, pfs_source_dictionary(c->source, column.ref),
 				       steps, 2));
-		return emit_truth(c, &step);
+	} else {
+		PFS_TRY(send_numbers(c, &step, s));
 	}
-	if (kind == PFS_KIND_PLACE)
-		return -EOPNOTSUPP;
-	for (size_t i = 0; i < s->n_list; i++) {
-		PFS_TRY(pfs_range_of(&r, PFS_OP_EQ, step.value.column.is_real, &s->list[i]));
-		if (r.low <= r.high)
-			numbers[step.n++] = r.low;
-	}
-	if (step.n == 0 && s->n_list == 0)
-		return -EOPNOTSUPP; /* false, for NULL too */
-	if (step.n)
-		qsort(numbers, step.n, sizeof(*numbers), compare_numbers);
-	error = pfs_job_upload(c->job, &step.d_list, numbers, step.n * sizeof(*numbers));
-	error = error ? error : PFS_CUDA(cudaStreamSynchronize(c->job->stream));
-	return error ? error : emit_truth(c, &step);
+	return emit_truth(c, &step);
 }
 
 static int is_null(struct compiler *c, bool wanted)
