@@ -360,6 +360,7 @@ static int measure(struct bench *b, struct pfs_prefix *index, size_t n, bool is_
 static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, const char *what, size_t n,
 		     bool *is_full)
 {
+	uint64_t most = shape->layout == PFS_PREFIX_COMPACT ? UINT64_MAX : b->memory;
 	struct pfs_prefix_info info = {0};
 	struct pfs_prefix *index;
 	double started;
@@ -367,13 +368,13 @@ static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, cons
 
 	PFS_TRY(pfs_prefix_create(&b->run, &index, shape));
 	started = pfs_bench_now();
-	for (size_t from = 0, to; from < n && !error && info.tree_bytes <= b->memory; from = to) {
+	for (size_t from = 0, to; from < n && !error && info.tree_bytes <= most; from = to) {
 		to = PFS_MIN(n, from + 1000);
 		error = insert_some(b, index, from, to);
 		pfs_prefix_describe(index, &info);
 	}
 	started = pfs_bench_now() - started;
-	*is_full = shape->layout != PFS_PREFIX_COMPACT && info.tree_bytes > b->memory;
+	*is_full = info.tree_bytes > most;
 	if (*is_full)
 		(void)printf("%s, %s: %llu keys need more than %llu MB: the limit\n", sets[b->set],
 			     what, (unsigned long long)info.n_keys,
