@@ -13,6 +13,8 @@
 #include "fs/image/names.h"
 #include "fs/image/rare.h"
 #include "fs/image/slotmap.h"
+#include "fs/image/snapshot.h"
+#include "fs/image/still.h"
 #include "fs/tree/tree_impl.h"
 
 #define NANOSECONDS INT64_C(1000000000)
@@ -33,7 +35,7 @@ static const struct {
 #undef COLUMN
 };
 
-static int open_columns(struct pfs_image *image)
+int pfs_image_open_columns(struct pfs_image *image)
 {
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++) {
 		PFS_TRY(pfs_reserve_open(&image->memory[i], PFS_SLOT_MAX * layout[i].size));
@@ -50,7 +52,7 @@ int pfs_image_create(struct pfs_tree *tree)
 	int error;
 
 	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT};
-	error = open_columns(image);
+	error = pfs_image_open_columns(image);
 	if (!error)
 		error = pfs_names_create(&image->names);
 	if (!error)
@@ -96,8 +98,11 @@ int pfs_image_clear(struct pfs_tree *tree)
 
 uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino)
 {
-	uint32_t slot = pfs_slot_map_find(tree->image.by_prime, tree->image.prime, ino);
+	uint32_t slot;
 
+	if (tree->image.still)
+		return pfs_still_slot(tree, ino);
+	slot = pfs_slot_map_find(tree->image.by_prime, tree->image.prime, ino);
 	/* what nobody refers to any more is gone, though its slot waits for the next cut */
 	if (slot != PFS_NO_SLOT && tree->image.state[slot] & PFS_SLOT_DROPPED)
 		return PFS_NO_SLOT;
@@ -147,10 +152,19 @@ uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime)
 
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 {
+	if (!pfs_snapshots_are_open(tree)) {
+		pfs_image_free_now(tree, slot);
+		return;
+	}
+	tree->image.state[slot] |= PFS_SLOT_DROPPED | PFS_SLOT_KEPT;
+	pfs_snapshots_keep_slot(tree, slot);
+}
+
+void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot)
+{
 	struct pfs_image *image = &tree->image;
 	uint8_t dirty = image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
 
-	pfs_watch_changing(tree, slot, PFS_COLUMNS_ALL);
 	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
 	if (image->state[slot] & PFS_SLOT_RARE)
 		pfs_rare_drop(image->rare, slot);
@@ -185,15 +199,33 @@ uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t le
 	return (uint32_t)(pfs_siphash(name, len, seed, ~seed) >> (64 - PFS_NAME_HASH_BITS));
 }
 
+bool pfs_image_rare(const struct pfs_image *image, struct pfs_rare_values *out, uint32_t slot)
+{
+	const struct pfs_rare_values *values;
+
+	if (image->still)
+		return pfs_still_rare(image, out, slot);
+	values = pfs_rare_find(image->rare, slot);
+	if (values)
+		*out = *values;
+	return values;
+}
+
+struct pfs_btree *pfs_image_index(const struct pfs_tree *tree)
+{
+	return tree->image.still ? pfs_still_index(tree) : tree->image.by_name;
+}
+
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len)
 {
 	const struct pfs_image *image = &tree->image;
 	uint64_t key = pfs_image_key(parent, pfs_image_hash(tree, name, len));
+	const struct pfs_btree *index = pfs_image_index(tree);
 	struct pfs_btree_cursor cursor;
 	struct pfs_btree_entry entry;
 
-	pfs_btree_seek(image->by_name, &cursor, key, 0);
-	while (pfs_btree_next(image->by_name, &cursor, &entry) && entry.key == key) {
+	pfs_btree_seek(index, &cursor, key, 0);
+	while (pfs_btree_next(index, &cursor, &entry) && entry.key == key) {
 		size_t found_len;
 		const char *found = pfs_names_get(image->names, image->name[entry.slot], &found_len);
 

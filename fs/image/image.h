@@ -16,7 +16,7 @@
 #include "meta/store.h"
 
 #define PFS_IMAGE_COLUMNS 16
-#define PFS_WATCHERS_MAX  8
+#define PFS_WATCHERS_MAX  12
 #define PFS_RECENT	  4096u /* changes whose slots are remembered */
 
 enum pfs_slot_state {
@@ -25,6 +25,7 @@ enum pfs_slot_state {
 	PFS_SLOT_UNLINKED = 4,  /* no name any more; lives until its last reference goes */
 	PFS_SLOT_RARE = 8,      /* has an entry in the table of rare values */
 	PFS_SLOT_DROPPED = 16,  /* unlinked, and no reference is left: free after the next cut */
+	PFS_SLOT_KEPT = 64,	/* free but for snapshots that are open */
 	PFS_SLOT_ORPHAN = 32,   /* unlinked, and the store has an orphan record for its content */
 };
 
@@ -60,6 +61,7 @@ struct pfs_image {
 	struct pfs_names *names;
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
 	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
+	struct pfs_still *still; /* NULL: this one changes (still.h) */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
 	bool from_file; /* it was loaded from an image file (imagefile.h), */
 	struct pfs_store_state file_state; /* which was of this state of the store */
@@ -70,6 +72,7 @@ struct pfs_image {
 #define PFS_SLOT_MAX (UINT32_C(1) << 30) /* slots an image can have */
 
 PFS_MUST_CHECK int pfs_image_create(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_image_open_columns(struct pfs_image *image); /* for still.c */
 void pfs_image_destroy(struct pfs_tree *tree);
 /* Makes it as empty as it was; its watchers stay.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_clear(struct pfs_tree *tree);
@@ -98,8 +101,9 @@ static inline bool pfs_image_is_live(const struct pfs_image *image, uint32_t slo
  * PFS_NO_SLOT. */
 uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
 
-/* Gives the slot back, with its rare values.  It must be detached. */
+/* Gives the slot back, with its rare values, once no snapshot is open.  It must be detached. */
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot);
+void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot); /* for snapshot.c */
 
 /* ---- setters: they tell the watchers (watch.h), but of a slot that was taken and has no place ---- */
 
@@ -145,6 +149,14 @@ static inline uint64_t pfs_image_key(uint32_t parent, uint32_t hash)
 {
 	return (uint64_t)parent << PFS_NAME_HASH_BITS | hash;
 }
+
+/* What is in the slot's entry of the table of rare values; false: it has none. Its target stays valid as
+ * long as the lock, or the snapshot of a still image. */
+struct pfs_rare_values;
+bool pfs_image_rare(const struct pfs_image *image, struct pfs_rare_values *out, uint32_t slot);
+
+/* The index of names, of statements: by_name, or a still image's. */
+struct pfs_btree *pfs_image_index(const struct pfs_tree *tree);
 
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
 /* The row as the store has it.  Points into the image: use it under the lock. */

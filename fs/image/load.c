@@ -392,7 +392,8 @@ static int prepare(struct loader *loader)
 
 static int load(struct loader *loader)
 {
-	struct pfs_load_index index = {.tree = loader->tree};
+	struct pfs_load_index index = {.tree = loader->tree,
+				       .index = loader->tree->image.by_name};
 
 	PFS_TRY(prepare(loader));
 	PFS_TRY(pfs_pool_open(&loader->pool, loader->totals.nodes < PART_NODES ? 1 : 0));

@@ -20,13 +20,14 @@ int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *wh
 void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg);
 
 struct pfs_load_index {
-	struct pfs_tree *tree;
+	const struct pfs_tree *tree;
 	struct pfs_pool *pool;
+	struct pfs_btree *index; /* out; empty */
 	const uint32_t *hashes; /* by slot: pfs_image_hash of the name */
 	int error;
 };
 
-/* Fills by_name from the columns.  -ENOMEM, -EUCLEAN when siblings have one name. */
+/* Fills the index of names from the columns.  -ENOMEM, -EUCLEAN when siblings have one name. */
 PFS_MUST_CHECK int pfs_load_index(const struct pfs_load_index *index);
 
 #endif

@@ -156,7 +156,7 @@ static void count_out(const struct pfs_load_index *index, uint64_t *entries, uin
 
 int pfs_load_index(const struct pfs_load_index *index)
 {
-	struct pfs_image *image = &index->tree->image;
+	const struct pfs_image *image = &index->tree->image;
 	size_t n = image->nodes - 1; /* all but the root */
 	uint64_t *entries PFS_FREE = malloc((n + 1) * sizeof(*entries));
 	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));
@@ -171,5 +171,5 @@ int pfs_load_index(const struct pfs_load_index *index)
 	error = atomic_load(&work.error);
 	if (error)
 		return error;
-	return pfs_btree_load(image->by_name, index->pool, entries, slots, n);
+	return pfs_btree_load(index->index, index->pool, entries, slots, n);
 }

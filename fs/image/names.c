@@ -4,9 +4,11 @@
  * names are short and sizes few. */
 #include "fs/image/names.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/reserve.h"
 #include "fs/nodes/columns.h"
@@ -14,18 +16,27 @@
 #define UNIT 4u
 #define HEAP_MAX (((size_t)UNIT << 32) + PFS_NAME_SLACK)
 #define REGION 16384u /* units a loading thread takes at once */
+#define DRAIN 1024u /* names freed at a time */
 #define CLASSES ((1 + PFS_NAME_MAX + 1 + UNIT - 1) / UNIT + 1)
+
+struct kept_name {
+	uint32_t place;
+	uint64_t number;
+};
 
 struct pfs_names {
 	pthread_mutex_t lock; /* of pfs_names_add_in; the tree's lock protects all else */
 	struct pfs_reserve heap;
-	uint64_t end; /* in units */
+	_Atomic uint64_t end; /* in units; read without the lock, too, by who reads a still image */
 	uint64_t free_units;
-	uint64_t reused; /* places that got another name: what was copied of the heap is stale */
+	_Atomic uint64_t reused; /* the same; places that got another name: what was copied of the heap is stale */
 	uint32_t free_list[CLASSES]; /* by size in units */
 	struct pfs_reserve blocks;   /* of stamps */
 	struct pfs_stamps stamps;
 	uint64_t clock;
+	_Atomic uint64_t held;	/* 0: names that are removed are free at once */
+	struct kept_name *kept; /* from first_kept on; what there is no memory for stays unused */
+	size_t first_kept, n_kept, kept_capacity;
 };
 
 static uint32_t units(size_t len)
@@ -67,6 +78,7 @@ void pfs_names_destroy(struct pfs_names *names)
 		return;
 	pfs_reserve_close(&names->heap);
 	pfs_reserve_close(&names->blocks);
+	free(names->kept);
 	(void)pthread_mutex_destroy(&names->lock);
 	free(names);
 }
@@ -145,17 +157,52 @@ int pfs_names_adopt(struct pfs_names *names, void **bytes, uint64_t size)
 	return 0;
 }
 
-void pfs_names_remove(struct pfs_names *names, uint32_t place)
+static void free_place(struct pfs_names *names, uint32_t place)
 {
 	unsigned char *p = at(names, place);
 	uint32_t size = units(p[0]);
 
-	if (place == PFS_NO_NAME)
-		return;
 	memcpy(p, &names->free_list[size], sizeof(uint32_t));
 	touch(names, place, size);
 	names->free_list[size] = place;
 	names->free_units += size;
+}
+
+void pfs_names_remove(struct pfs_names *names, uint32_t place)
+{
+	uint64_t held = atomic_load_explicit(&names->held, memory_order_relaxed);
+
+	if (place == PFS_NO_NAME)
+		return;
+	if (!held)
+		free_place(names, place);
+	else if (!pfs_grow(&names->kept, &names->kept_capacity, names->n_kept + 1,
+			   sizeof(*names->kept)))
+		names->kept[names->n_kept++] = (struct kept_name){place, held};
+}
+
+void pfs_names_hold(struct pfs_names *names, uint64_t number)
+{
+	atomic_store_explicit(&names->held, number, memory_order_relaxed);
+}
+
+void pfs_names_drain(struct pfs_names *names, uint64_t first)
+{
+	for (unsigned i = 0; i < DRAIN && names->first_kept < names->n_kept; i++) {
+		const struct kept_name *kept = &names->kept[names->first_kept];
+
+		if (first && first <= kept->number)
+			break;
+		free_place(names, kept->place);
+		names->first_kept++;
+	}
+	if (names->first_kept == names->n_kept)
+		names->first_kept = names->n_kept = 0;
+}
+
+size_t pfs_names_kept(const struct pfs_names *names)
+{
+	return names->n_kept - names->first_kept;
 }
 
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len)

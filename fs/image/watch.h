@@ -3,7 +3,8 @@
  *
  * A watcher is registered once, when its module is created.  The image's setters (image.h) are the
  * only way to change a column, and tell the watchers; so nobody who adds an operation can forget
- * one.  A slot that has no place yet is filled in silence: giving it the place tells of all of it.
+ * one.  A slot without a place is filled and emptied in silence: giving it the place tells of all of it, and
+ * that it became free is told afterwards.
  *
  * Outside of this are references, which change under the read lock, depths, which are found as they
  * are asked for, the journal's marks in the state, and loading, which ends before anybody watches.
@@ -19,7 +20,7 @@
 
 /* Columns, and what else there is to be told, as bits. */
 enum pfs_columns_bits {
-	PFS_COLUMN_PRIME = 1 << 0, /* with the rest: the slot becomes free */
+	PFS_COLUMN_PRIME = 1 << 0, /* with the rest: the slot has become free */
 	PFS_COLUMN_PARENT = 1 << 1,
 	PFS_COLUMN_NAME = 1 << 2,
 	PFS_COLUMN_MODE = 1 << 3,
@@ -56,7 +57,7 @@ void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher);
 /* ---- for the image's setters alone ---- */
 
 void pfs_watch_changing(struct pfs_tree *tree, uint32_t slot, unsigned columns);
-/* Raises the epoch, too, and notes the slot among the recent ones. */
+/* Raises the epoch, too, and notes the slot among the recent ones, unless it became free. */
 void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns);
 
 /* ---- for tests and VERIFY builds ---- */

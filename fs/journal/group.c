@@ -13,6 +13,7 @@
 #include "fs/image/image.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare.h"
+#include "fs/image/snapshot.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
 
@@ -132,7 +133,7 @@ static void cut_slot(struct pfs_tree *tree, struct pfs_group *group, uint32_t sl
 	struct pfs_row *row = &group->rows[group->n_rows];
 
 	image->state[slot] &= (uint8_t)~PFS_SLOT_DIRTY;
-	if (!image->prime[slot])
+	if (!image->prime[slot] || image->state[slot] & PFS_SLOT_KEPT)
 		return;
 	if (!(image->state[slot] & PFS_SLOT_UNLINKED)) {
 		cut_record(tree, group, slot);
@@ -152,6 +153,7 @@ static void cut_locked(struct pfs_tree *tree, struct pfs_group *group)
 	uint32_t slot;
 
 	PFS_VERIFY_CHECK(pfs_watch_check_group(tree));
+	pfs_snapshots_drain(tree);
 	pfs_content_cut(tree);
 	pfs_attrs_cut(tree);
 	group->n_rows = group->n_bytes = 0;

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/image.h"
+#include "fs/image/snapshot.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
 
@@ -157,6 +158,8 @@ static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool r
 	for (unsigned tries = 0;; tries += !atomic_load(&journal->reaping)) {
 		int rc = admit(tree, nodes, bytes, removal);
 
+		if (!rc)
+			pfs_snapshots_reserve(tree, nodes);
 		if (rc != -EAGAIN || nowait)
 			return rc;
 		if (tries >= PATIENCE && !pfs_space_fits(tree, nodes, bytes, removal))

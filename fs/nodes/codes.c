@@ -209,7 +209,7 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 	struct pfs_codes *codes = tree->codes;
 	int error = -EBUSY;
 
-	if (pthread_mutex_trylock(&codes->lock))
+	if (tree->image.still || pthread_mutex_trylock(&codes->lock))
 		return error;
 	if (codes->loaded || codes->kind != PFS_ENGINE_AUTO || codes->declined++ == DECLINE)
 		error = bring_up_to_date(tree);

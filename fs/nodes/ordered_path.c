@@ -66,12 +66,12 @@ static int add_child(struct pfs_path_walk *walk, uint32_t slot)
 
 static int list_indexed(struct pfs_path_walk *walk, uint32_t directory)
 {
-	const struct pfs_image *image = &walk->tree->image;
+	const struct pfs_btree *index = pfs_image_index(walk->tree);
 	struct pfs_btree_cursor cursor;
 	struct pfs_btree_entry entry;
 
-	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(directory, 0), 0);
-	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
+	pfs_btree_seek(index, &cursor, pfs_image_key(directory, 0), 0);
+	while (pfs_btree_next(index, &cursor, &entry) &&
 	       entry.key >> PFS_NAME_HASH_BITS == directory)
 		PFS_TRY(add_child(walk, entry.slot));
 	return 0;

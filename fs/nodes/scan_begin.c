@@ -12,6 +12,7 @@
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/index.h"
+#include "fs/tree/tree_impl.h"
 
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
 #define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */
@@ -180,13 +181,14 @@ struct slots {
 };
 
 /* Adds the directory's children; -E2BIG when there are more than max in all. */
-static int add_children(const struct pfs_image *image, struct slots *slots, uint32_t directory)
+static int add_children(const struct pfs_tree *tree, struct slots *slots, uint32_t directory)
 {
+	const struct pfs_btree *index = pfs_image_index(tree);
 	struct pfs_btree_cursor cursor;
 	struct pfs_btree_entry entry;
 
-	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(directory, 0), 0);
-	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
+	pfs_btree_seek(index, &cursor, pfs_image_key(directory, 0), 0);
+	while (pfs_btree_next(index, &cursor, &entry) &&
 	       entry.key >> PFS_NAME_HASH_BITS == directory) {
 		if (slots->n == slots->max)
 			return -E2BIG;
@@ -197,15 +199,15 @@ static int add_children(const struct pfs_image *image, struct slots *slots, uint
 	return 0;
 }
 
-static int add_subtree(const struct pfs_image *image, struct slots *slots, uint32_t top)
+static int add_subtree(const struct pfs_tree *tree, struct slots *slots, uint32_t top)
 {
 	PFS_TRY(pfs_grow(&slots->slot, &slots->capacity, 1, sizeof(*slots->slot)));
 	slots->slot[slots->n++] = top;
 	for (size_t i = 0; i < slots->n; i++) {
 		uint32_t slot = slots->slot[i];
 
-		if (S_ISDIR(image->mode[slot]))
-			PFS_TRY(add_children(image, slots, slot));
+		if (S_ISDIR(tree->image.mode[slot]))
+			PFS_TRY(add_children(tree, slots, slot));
 	}
 	return 0;
 }
@@ -217,9 +219,9 @@ static int take_few(struct pfs_selection *selection, struct pfs_scan_test *test)
 	int error;
 
 	if (test->how == PFS_HOW_CLIMB)
-		error = add_subtree(selection->image, &slots, test->slot);
+		error = add_subtree(selection->tree, &slots, test->slot);
 	else
-		error = add_children(selection->image, &slots, test->slot);
+		error = add_children(selection->tree, &slots, test->slot);
 	if (error) {
 		free(slots.slot);
 		return error == -E2BIG ? 0 : error;

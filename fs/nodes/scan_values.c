@@ -37,12 +37,11 @@ static int64_t nanoseconds(const struct pfs_tree *tree, const int64_t *column, u
 
 static int64_t device(const struct pfs_image *image, uint32_t slot)
 {
-	const struct pfs_rare_values *values;
+	struct pfs_rare_values values;
 
 	if (!S_ISCHR(image->mode[slot]) && !S_ISBLK(image->mode[slot]))
 		return 0;
-	values = pfs_rare_find(image->rare, slot);
-	return values ? (int64_t)values->rdev : 0;
+	return pfs_image_rare(image, &values, slot) ? (int64_t)values.rdev : 0;
 }
 
 int64_t pfs_scan_total(const struct pfs_totals *totals, enum pfs_field field)
@@ -232,13 +231,12 @@ const char *pfs_scan_extension(const char *name, size_t *len)
 
 const char *pfs_scan_target(const struct pfs_image *image, size_t *len, uint32_t slot)
 {
-	const struct pfs_rare_values *values;
+	struct pfs_rare_values values = {.target = NULL};
 
 	if (!S_ISLNK(image->mode[slot]))
 		return NULL;
-	values = pfs_rare_find(image->rare, slot);
-	*len = values && values->target ? values->target_len : 0;
-	return *len ? values->target : "";
+	*len = pfs_image_rare(image, &values, slot) && values.target ? values.target_len : 0;
+	return *len ? values.target : "";
 }
 
 /* The path's length; the trail is that of the directory that the node lies in. */

@@ -225,12 +225,12 @@ static uint32_t candidate(const struct pfs_image *image, const struct pfs_btree_
 }
 
 /* The next one of several names with the same hash. */
-static uint32_t next_candidate(const struct pfs_image *image, uint32_t slot, uint64_t key)
+static uint32_t next_candidate(const struct pfs_tree *tree, uint32_t slot, uint64_t key)
 {
 	struct pfs_btree_entry entry;
 
-	pfs_btree_find(image->by_name, &entry, &key, slot + 1, 1);
-	return candidate(image, &entry, key);
+	pfs_btree_find(pfs_image_index(tree), &entry, &key, slot + 1, 1);
+	return candidate(&tree->image, &entry, key);
 }
 
 static bool has_name(const struct pfs_image *image, uint32_t slot, const struct walk *walk)
@@ -256,7 +256,7 @@ static void step(struct worker *worker)
 		keys[i] = pfs_image_key(walk->slot,
 					pfs_image_hash(job->tree, walk->name, walk->len));
 	}
-	pfs_btree_find(image->by_name, entries, keys, 0, worker->n);
+	pfs_btree_find(pfs_image_index(job->tree), entries, keys, 0, worker->n);
 	for (size_t i = 0; i < worker->n; i++)
 		found[i] = candidate(image, &entries[i], keys[i]);
 	for (size_t i = 0; i < worker->n; i++)
@@ -266,7 +266,7 @@ static void step(struct worker *worker)
 		struct walk *walk = &worker->walks[i];
 
 		while (found[i] != PFS_NO_SLOT && !has_name(image, found[i], walk))
-			found[i] = next_candidate(image, found[i], keys[i]);
+			found[i] = next_candidate(job->tree, found[i], keys[i]);
 		walk->slot = is_seen(job, found[i]) ? found[i] : PFS_NO_SLOT;
 	}
 }

@@ -15,6 +15,7 @@
 #include "fs/image/load.h"
 #include "fs/image/primes.h"
 #include "fs/image/past.h"
+#include "fs/image/snapshot.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/image/watch.h"
@@ -60,6 +61,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_indexes_create,
 		pfs_columns_create,
 		pfs_directories_create,
+		pfs_snapshots_create,
 		pfs_load,
 		pfs_hard_links_create,
 	};
@@ -124,6 +126,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	if (tree->options.leave_image_file && !rc)
 		pfs_imagefile_write_behind(tree);
 	pfs_directories_destroy(tree);
+	pfs_snapshots_destroy(tree);
 	pfs_indexes_destroy(tree);
 	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);

@@ -33,6 +33,7 @@ struct pfs_tree {
 	struct pfs_indexes *indexes;
 	struct pfs_columns *columns;
 	struct pfs_directory_tables *directories;
+	struct pfs_snapshots *snapshots;
 	struct pfs_sides *sides;
 	struct pfs_registers *registers;
 	struct pfs_rows *rows;

@@ -121,6 +121,26 @@ static void test_before_and_after(void **state)
 	end();
 }
 
+/* A commit changes nothing that is to be seen, also where it frees slots: statements go on. */
+static void test_commit_is_none(void **state)
+{
+	uint64_t epoch, file;
+	uint32_t slot;
+
+	(void)state;
+	begin();
+	file = make_in(ROOT, "file", S_IFREG | 0644);
+	slot = pfs_image_slot(tree, file);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), 0);
+	pfs_tree_forget(tree, file, 1);
+	epoch = tree->image.epoch;
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(tree->image.prime[slot], 0);
+	assert_int_equal(tree->image.epoch, epoch);
+	end();
+}
+
 /* ---- a change behind their back ---- */
 
 static void test_found_out(void **state)
@@ -153,6 +173,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_way),
 		cmocka_unit_test(test_before_and_after),
+		cmocka_unit_test(test_commit_is_none),
 		cmocka_unit_test(test_found_out),
 	};
 

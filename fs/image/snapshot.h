@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/snapshot.h - the image as it is at one moment, to be read later and without tree->lock.
+ *
+ * A snapshot declares the columns that it wants. Before a writer first changes a block (4,096 slots) of
+ * such a column, the block is copied; snapshots that were taken between two changes share the copy, and the
+ * last of them that needs it frees it. Until it ends, the bytes of names that are removed stay as they are,
+ * and a slot whose node is gone is not used again: so it is still found by its prime, and has its symlink's
+ * target.
+ *
+ * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved before the
+ * change takes the lock. If there is none, or all copies would be more than an eighth of the image, the
+ * oldest snapshot is given up: reading its columns is -ENOMEM from then on.
+ *
+ * Locks: as each function says. A mutex of its own is taken last, for as long as a block's copy takes.
+ * Not handled here: depths, references, the journal's marks, times beyond 1677..2262, and what modules
+ * beside the image derive from it. */
+#ifndef PFS_FS_IMAGE_SNAPSHOT_H
+#define PFS_FS_IMAGE_SNAPSHOT_H
+
+#include "fs/image/watch.h"
+
+#define PFS_SNAPSHOT_BLOCK 4096u /* slots */
+#define PFS_COLUMN_COUNT   14u	 /* of enum pfs_columns_bits */
+
+struct pfs_snapshot;
+struct pfs_image;
+
+PFS_MUST_CHECK int pfs_snapshots_create(struct pfs_tree *tree);
+void pfs_snapshots_destroy(struct pfs_tree *tree); /* none is open */
+
+/* *out = the image as it is now. tree->lock is held for reading; columns are bits (watch.h). Takes
+ * microseconds. -ENOMEM. */
+PFS_MUST_CHECK int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree *tree, unsigned columns);
+/* No lock. NULL is allowed. What nobody needs any more is freed here (copies), and by later changes
+ * (names and slots). */
+void pfs_snapshot_end(struct pfs_snapshot *snapshot);
+
+/* How many bytes pfs_snapshot_fetch writes for a whole block of the column (one bit), and how many slots
+ * the image had. */
+size_t pfs_snapshot_block_size(unsigned column);
+uint32_t pfs_snapshot_slots(const struct pfs_snapshot *snapshot);
+
+/* Where an image has the column. */
+void *pfs_snapshot_array(const struct pfs_image *image, unsigned column);
+
+/* Writes the column's block as it was to `out`, which has room for a whole one and is aligned to 8 bytes;
+ * what lies behind the image's last slot is undefined, and so is what a slot has that is not live. The column
+ * was declared and not dropped. No lock; any thread. -ENOMEM: the snapshot was given up, `out` is undefined. */
+PFS_MUST_CHECK int pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column,
+				      uint32_t block);
+/* Its columns are not wanted any more; names and slots are. */
+void pfs_snapshot_drop_columns(struct pfs_snapshot *snapshot);
+/* Whether it was given up: who reads names by it has to end soon. */
+bool pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
+
+/* ---- for those who change the image ---- */
+
+/* Before tree->lock is taken: memory for the copies that a change of so many slots can need. */
+void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots);
+/* Whether some snapshot was taken; a slot may then not be used again. tree->lock for writing. */
+bool pfs_snapshots_are_open(const struct pfs_tree *tree);
+/* The slot is not used again before the snapshots that are open now have ended; false: there is no memory
+ * to remember that, it stays unused until the tree is closed. tree->lock for writing. */
+void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot);
+/* Frees some of the slots and names that were kept for snapshots that have ended. tree->lock for writing. */
+void pfs_snapshots_drain(struct pfs_tree *tree);
+
+struct pfs_snapshot_stats {
+	unsigned open;
+	uint64_t taken, given_up, copied; /* since the tree was opened; blocks */
+	uint64_t bytes, most_bytes; /* of copies and memory for them: now, and at the most */
+	uint64_t kept_names, kept_slots;
+};
+void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out); /* no lock */
+
+#endif

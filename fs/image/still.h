@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/still.h - an image that stands still: what a snapshot has, copied out of the live image
+ * without its lock, for code that reads an image to read it as any other.
+ *
+ * Its columns and which slots are live are its own; names are the live image's, which keeps their bytes as
+ * long as the snapshot is open. Nodes are found by their primes in the live image's table, and the index of
+ * names is made when it is first asked for. It has no states and no references; rare
+ * values are looked up in the live image.
+ *
+ * Threads: any number of readers. The live tree's lock is taken for a moment by pfs_still_slot and
+ * pfs_still_rare, so whoever calls them does not hold it. */
+#ifndef PFS_FS_IMAGE_STILL_H
+#define PFS_FS_IMAGE_STILL_H
+
+#include "fs/image/image.h"
+#include "fs/image/rare.h"
+
+/* Fills in tree->image with the columns (bits) of the live tree, and PARENT, NAME, MODE, PRIME and LIVE in
+ * any case. poll (NULL: none) is asked between pieces; not 0 ends it with -EINTR. -ENOMEM (also: the
+ * snapshot was given up); -EOPNOTSUPP: the live image has times beyond its columns. */
+PFS_MUST_CHECK int pfs_still_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns,
+				  int (*poll)(void *arg), void *arg);
+void pfs_still_close(struct pfs_tree *tree);
+
+/* Bytes that an image of so many slots takes; that this one does. */
+uint64_t pfs_still_size(unsigned columns, uint32_t slots);
+uint64_t pfs_still_bytes(const struct pfs_tree *tree);
+
+/* True: what was read since may be wrong, since memory was short; the statement has to end. */
+bool pfs_still_is_lost(const struct pfs_tree *tree);
+
+/* ---- for image.c ---- */
+
+uint32_t pfs_still_slot(const struct pfs_tree *tree, uint64_t ino);
+struct pfs_btree *pfs_still_index(const struct pfs_tree *tree);
+bool pfs_still_rare(const struct pfs_image *image, struct pfs_rare_values *out, uint32_t slot);
+
+#endif
