@@ -91,6 +91,11 @@ void pfs_hard_links_destroy(struct pfs_tree *tree)
 	tree->hard_links = NULL;
 }
 
+bool pfs_hard_links_are_there(const struct pfs_tree *tree)
+{
+	return tree->hard_links && tree->hard_links->n;
+}
+
 static const struct name *find(const struct pfs_tree *tree, uint32_t slot)
 {
 	const struct pfs_hard_links *links = tree->hard_links;

@@ -13,6 +13,7 @@
 /* After pfs_load. */
 PFS_MUST_CHECK int pfs_hard_links_create(struct pfs_tree *tree);
 void pfs_hard_links_destroy(struct pfs_tree *tree);
+bool pfs_hard_links_are_there(const struct pfs_tree *tree); /* some file has, or had, several names */
 
 /* The number that all names of the file have; PFS_NO_LINK: it has no other.  How many names it has:
  * st_nlink where it is in no group.  `seen`, NULL: all count.  Any lock on the tree. */

@@ -112,7 +112,7 @@ static bool is_left_out(const struct pfs_query *query, const char *name)
 		return false;
 	if (strncasecmp(name, "user.", 5) == 0)
 		wanted.name += 5;
-	return !pfs_attr_names(query->tree, see_name, &wanted) && wanted.is_there;
+	return !pfs_attr_names(query->queries->tree, see_name, &wanted) && wanted.is_there;
 }
 
 static void advise(const struct pfs_query *query, char *out, size_t size, const char *text)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), connections.c (what they
+/* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), hold.c and frozen.c (the tree as they
+ * see it), connections.c (what they
  * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), gather.c
  * (their columns), push.c (what the image answers), batch.c (rows past SQLite), functions.c, owners.c,
  * titles.c, patterns.c, errors.c, plan.c. */
@@ -105,6 +106,7 @@ struct pfs_queries {
 	struct pfs_connection *idle; /* the latest first; protected by lock */
 	struct pfs_query *running;   /* those that have a connection; protected by lock */
 	bool stopping;		     /* none is to start; protected by lock */
+	_Atomic uint64_t longest_hold_ns; /* that a statement had the tree's lock without a break */
 };
 
 /* What one scan of nodes, as planned, has done. */
@@ -117,7 +119,10 @@ struct pfs_scan_record {
 
 struct pfs_query {
 	struct pfs_queries *queries;
-	struct pfs_tree *tree;
+	struct pfs_tree *tree; /* that it reads: the queries', or the frozen one */
+	struct pfs_tree *frozen; /* NULL: none */
+	uint64_t frozen_charged; /* bytes of it that the account knows of */
+	bool lost; /* the frozen tree was given up */
 	struct pfs_connection *connection;
 	uint64_t top; /* scope.ino */
 	bool is_limited; /* to what the viewer sees; scope.sees_all is false */
@@ -135,8 +140,11 @@ struct pfs_query {
 	uint64_t n_nodes; /* of the tree, about, for the planner */
 	uint64_t epoch;
 	bool bound;	 /* a scan or function has seen this epoch: there can be no other */
-	unsigned again;	 /* not the first run: the lock is kept from its beginning to its end */
+	unsigned again;	 /* not the first run, and the tree is not frozen: the lock is kept from its beginning
+			  * to its end */
 	unsigned holds;	 /* of the lock, by this query */
+	uint64_t held_ns; /* when it took the lock last */
+	bool can_freeze; /* its tree can be frozen, as far as the columns that it reads decide it */
 	struct pfs_scan_watch watch; /* its scans ask it */
 	int64_t held_ms, looked_ms;  /* by the coarse clock: the lock taken last, and asked last */
 	_Atomic bool stop;
@@ -196,6 +204,7 @@ void pfs_query_strike(struct pfs_query *query);
 /* Between two steps of SQLite's: has the statement, user, to end? */
 int pfs_query_tick(void *user);
 void pfs_query_release(struct pfs_query *query);
+void pfs_query_let_go(struct pfs_query *query); /* the end of a run */
 /* Of query->watch, arg is the query: the clock and the client, and others in between who wait for the tree.  -EINTR, -EAGAIN. */
 int pfs_query_look(void *arg);
 
@@ -207,6 +216,15 @@ PFS_MUST_CHECK int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reade
 /* The node that a value names, by path or ino; PFS_NO_SLOT: none, or not to be seen.  The tree is
  * held. */
 uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *value);
+
+/* ---- frozen.c ---- */
+
+/* Whether the statement, which is prepared, reads only what can be frozen. */
+bool pfs_query_can_freeze(const struct pfs_query *query);
+/* The tree, which is not held, as it is now becomes the one that the statement reads, and does not change
+ * any more. -EOPNOTSUPP: it reads what cannot be frozen, or changes something; -ENOMEM, -EINTR. */
+PFS_MUST_CHECK int pfs_query_freeze(struct pfs_query *query);
+void pfs_query_thaw(struct pfs_query *query); /* at its end; nothing of the tree is used any more */
 
 /* ---- nodes.c, functions.c ---- */
 

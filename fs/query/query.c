@@ -12,111 +12,12 @@
 #include "base/cleanup.h"
 #include "fs/query/times/timed.h"
 #include "fs/nodes/relation.h"
+#include "fs/tree/frozen.h"
 #include "fs/tree/sides.h"
 #include "meta/sqlside.h"
 
 #define NODES_ASSUMED	 100000 /* where their number is not the viewer's to know */
-#define HELD_MS		 15 /* scans let others have the tree after that */
 #define AGAIN_MAX	 8 /* runs anew: a second one may meet an attribute that was not expected */
-
-int pfs_query_tick(void *user)
-{
-	struct pfs_query *query = user;
-	const struct timespec *deadline = &query->deadline;
-	struct timespec now;
-
-	if (query->stop)
-		return 1;
-	/* it goes on every few milliseconds; who asks is looked after no more often */
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if (now.tv_nsec == query->looked)
-		return query->late;
-	query->looked = now.tv_nsec;
-	if (query->gone && query->gone(query->gone_arg))
-		query->stop = true;
-	if (query->stop)
-		return 1;
-	if (!deadline->tv_sec && !deadline->tv_nsec)
-		return 0;
-	query->late = now.tv_sec > deadline->tv_sec ||
-		      (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
-	return query->late;
-}
-
-/* ---- the tree as a statement sees it ---- */
-
-static int64_t coarse_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
-int pfs_query_look(void *arg)
-{
-	struct pfs_query *query = arg;
-	int64_t now = coarse_ms();
-
-	if (now == query->looked_ms)
-		return 0;
-	query->looked_ms = now;
-	if (pfs_query_tick(query))
-		return -EINTR;
-	if (query->holds != 1 || query->again || now - query->held_ms < HELD_MS)
-		return 0;
-	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
-	if (pfs_scan_lock(query->tree) != query->epoch)
-		return -EAGAIN;
-	query->held_ms = coarse_ms();
-	return 0;
-}
-
-int pfs_query_look_around(struct pfs_query *query)
-{
-	pfs_visible_unref(query->visible);
-	query->visible = NULL;
-	return query->is_limited ? pfs_visible_get(&query->visible, query->tree, &query->viewer)
-				 : 0;
-}
-
-int pfs_query_hold(struct pfs_query *query)
-{
-	uint64_t epoch;
-	int error;
-
-	if (!query->holds) {
-		epoch = pfs_scan_lock(query->tree);
-		if (query->bound && epoch != query->epoch) {
-			pfs_scan_unlock(query->tree);
-			return -EAGAIN;
-		}
-		error = query->bound ? 0 : pfs_query_look_around(query);
-		if (error) {
-			pfs_scan_unlock(query->tree);
-			return error;
-		}
-		query->epoch = epoch;
-		query->bound = true;
-		query->held_ms = coarse_ms();
-		query->holds = query->again != 0; /* the statement's own */
-	}
-	query->holds++;
-	return 0;
-}
-
-void pfs_query_release(struct pfs_query *query)
-{
-	if (--query->holds == 0)
-		pfs_scan_unlock(query->tree);
-}
-
-/* The end of a run. */
-static void let_go(struct pfs_query *query)
-{
-	if (query->holds)
-		pfs_query_release(query);
-}
 
 /* ---- attributes ---- */
 
@@ -171,6 +72,8 @@ static int reopen_attrs(struct pfs_query *query)
 /* Whoever was refused memory may have been so because its time was over. */
 static int cause_of(const struct pfs_query *query, int error)
 {
+	if (query->lost)
+		return -ENOMEM;
 	if (error != -EINTR && error != -ENOMEM)
 		return error;
 	return query->late ? -ETIMEDOUT : query->stop ? -EINTR : error;
@@ -324,18 +227,25 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 	set_terms(query, scope);
 	PFS_TRY(prepare_text(query, problem));
 	PFS_TRY(pfs_titles_find(query, sql, len));
+	query->can_freeze = pfs_query_can_freeze(query);
 	return pfs_relational_plan(&query->relational, query);
 }
 
-/* The tree changed: once more from the beginning, and this time it may not. */
+/* The tree changed: once more from the beginning, and this time it does not. It is frozen; or, where it
+ * cannot be, held. */
 static int prepare_again(struct pfs_query *query)
 {
+	int error;
+
 	pfs_batch_end(query);
 	pfs_sql_reset(query->connection->sql);
-	let_go(query);
-	query->again++;
+	pfs_query_let_go(query);
 	query->bound = false;
 	query->path_known = false;
+	error = pfs_query_freeze(query);
+	if (!error || error == -EINTR)
+		return error;
+	query->again++;
 	return reopen_attrs(query);
 }
 
@@ -350,7 +260,7 @@ static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 		PFS_TRY(prepare_again(query));
 		error = pfs_sql_run(sql, problem);
 	}
-	let_go(query);
+	pfs_query_let_go(query);
 	return error;
 }
 
@@ -381,7 +291,7 @@ static int change_nodes(struct pfs_query *query, struct pfs_sql_problem *problem
 		pfs_change_set_clear(&query->set);
 		error = pfs_sql_run(sql, problem);
 		pfs_sql_rollback(sql); /* there is nothing in it */
-		let_go(query);
+		pfs_query_let_go(query);
 		if (!error)
 			error = pfs_nodes_change(query);
 		if (error != -EAGAIN || query->again == AGAIN_MAX)
@@ -456,7 +366,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_relational_free(query->relational);
 	if (query->connection)
 		pfs_sql_finish(query->connection->sql);
-	let_go(query);
+	pfs_query_let_go(query);
 	close_attrs(query);
 	free(query->attrs);
 	free(query->attr_wanted);
@@ -470,6 +380,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_change_set_finish(&query->set);
 	pfs_account_discharge(query->account, query->set_charged);
 	pfs_visible_unref(query->visible);
+	pfs_query_thaw(query);
 	free(query->path);
 	pfs_account_close(query->account);
 	free(query);
@@ -520,10 +431,11 @@ static int stop_at(struct pfs_query *query, int got, const struct pfs_sql_proble
 {
 	if (got == -EAGAIN && query->again < AGAIN_MAX)
 		return begin_again(query, error);
+	query->lost |= query->frozen && pfs_frozen_is_lost(query->frozen);
 	got = cause_of(query, got);
 	query->ended = true;
 	query->failure = got;
-	let_go(query);
+	pfs_query_let_go(query);
 	return got ? pfs_query_complain(query, error, got, problem) : 0;
 }
 

@@ -96,8 +96,9 @@ PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_erro
 
 /* Restarts: a statement that met a change of the tree while it ran begins anew, on its own terms;
  * pfs_query_next then returns -EAGAIN and what was read before is to be thrown away.  The tree cannot
- * change under it again: from the first row of that run to its end, or finish, the tree's lock is held
- * for reading, between calls too, by the one thread that may call now.  Read on without delay. */
+ * change under it again: it reads a frozen one.  Where that cannot be (it reads attributes, changes
+ * something, or memory is short), the tree's lock is held for reading from the first row of that run to its
+ * end, or finish, between calls too, by the one thread that may call now.  Read on without delay. */
 
 enum pfs_value_type { PFS_VALUE_NULL, PFS_VALUE_INT, PFS_VALUE_REAL, PFS_VALUE_TEXT, PFS_VALUE_BLOB };
 
@@ -128,6 +129,8 @@ PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs
 
 /* Nodes and rows that a statement which changes something has changed. */
 uint64_t pfs_query_changes(const struct pfs_query *query);
+/* Nanoseconds: how long a statement has kept the tree's lock at the most, without a break. */
+uint64_t pfs_queries_longest_hold(struct pfs_queries *queries);
 /* The tree's epoch that the rows belong to. */
 uint64_t pfs_query_epoch(const struct pfs_query *query);
 

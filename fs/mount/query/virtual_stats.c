@@ -9,6 +9,7 @@
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 #include "fs/query/output/format.h"
+#include "fs/image/snapshot.h"
 
 static const char *const operations[PFS_OPCODES] = {
 	[FUSE_LOOKUP] = "lookup",
@@ -134,6 +135,22 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	return 0;
 }
 
+static void print_snapshots(struct pfs_call *call, struct pfs_out *out)
+{
+	struct pfs_snapshot_stats stats;
+
+	pfs_snapshots_stats(call->mount->tree, &stats);
+	print(out,
+	      ",\n  \"snapshots\": {\"open\": %u, \"taken\": %llu, \"given_up\": %llu, "
+	      "\"copied_blocks\": %llu, \"bytes\": %llu, \"most_bytes\": %llu, \"names\": %llu, "
+	      "\"slots\": %llu, \"longest_hold_us\": %llu}",
+	      stats.open, (unsigned long long)stats.taken, (unsigned long long)stats.given_up,
+	      (unsigned long long)stats.copied, (unsigned long long)stats.bytes,
+	      (unsigned long long)stats.most_bytes, (unsigned long long)stats.kept_names,
+	      (unsigned long long)stats.kept_slots,
+	      (unsigned long long)pfs_queries_longest_hold(call->mount->queries) / 1000);
+}
+
 static void print_operations(struct pfs_call *call, struct pfs_out *out)
 {
 	const char *separator = "";
@@ -167,6 +184,7 @@ static int print_all(struct pfs_call *call, struct pfs_out *out)
 	if (call->scope.sees_all) {
 		PFS_TRY(print_store(call, out));
 		PFS_TRY(print_engine(call, out));
+		print_snapshots(call, out);
 		print_operations(call, out);
 	}
 	pfs_out_text(out, "\n}\n");

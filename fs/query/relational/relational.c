@@ -319,6 +319,11 @@ static int run(struct pfs_relational *relational)
 	relational->thread = pthread_self();
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
 	error = run_once(relational);
+	if (error == -EAGAIN && relational->run.on == PFS_ENGINE_HOST) {
+		error = pfs_query_freeze(relational->query);
+		if (!error || error == -EOPNOTSUPP || error == -ENOMEM)
+			error = run_once(relational);
+	}
 	for (unsigned i = 1; (error == -EAGAIN || error == -EIO) && i < ATTEMPTS; i++) {
 		if (error == -EIO) /* what lay on the device went with it */
 			relational->run.on = PFS_ENGINE_HOST;

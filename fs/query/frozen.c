@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* A statement whose tree changed goes on with the tree as it is at one moment, frozen, and so holds nobody
+ * up. What can be frozen follows from the columns that SQLite was asked for leave to read. */
+#include "fs/tree/frozen.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/image/watch.h"
+#include "fs/query/internal.h"
+#include "meta/sqlside.h"
+
+#define MEMORY_PART 2 /* of what the statement may have: its own rows need the rest */
+
+#define ANYWAY	(1u << 31) /* columns that each frozen tree has */
+#define TOTALS	(PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | PFS_COLUMN_MTIME)
+#define VIEWERS (PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_FLAGS)
+
+/* What values of a field are made of; 0: of what is not frozen. */
+static const unsigned columns_of[] = {
+	[PFS_FIELD_INO] = ANYWAY,
+	[PFS_FIELD_PARENT] = ANYWAY,
+	[PFS_FIELD_DEPTH] = ANYWAY,
+	[PFS_FIELD_TYPE] = ANYWAY,
+	[PFS_FIELD_MODE] = ANYWAY,
+	[PFS_FIELD_UID] = PFS_COLUMN_UID,
+	[PFS_FIELD_GID] = PFS_COLUMN_GID,
+	[PFS_FIELD_SIZE] = PFS_COLUMN_SIZE,
+	[PFS_FIELD_BLOCKS] = PFS_COLUMN_BLOCKS,
+	[PFS_FIELD_NLINK] = PFS_COLUMN_LINKS,
+	[PFS_FIELD_MTIME] = PFS_COLUMN_MTIME,
+	[PFS_FIELD_ATIME] = PFS_COLUMN_ATIME,
+	[PFS_FIELD_CTIME] = PFS_COLUMN_CTIME,
+	[PFS_FIELD_LINK] = PFS_COLUMN_FLAGS,
+	[PFS_FIELD_LINKS] = PFS_COLUMN_FLAGS | PFS_COLUMN_LINKS,
+	[PFS_FIELD_RDEV] = ANYWAY,
+	[PFS_FIELD_OFFSET] = ANYWAY,
+	[PFS_FIELD_SUBTREE_COUNT] = TOTALS,
+	[PFS_FIELD_SUBTREE_SIZE] = TOTALS,
+	[PFS_FIELD_SUBTREE_BLOCKS] = TOTALS,
+	[PFS_FIELD_SUBTREE_MTIME] = TOTALS,
+	[PFS_FIELD_NAME] = ANYWAY,
+	[PFS_FIELD_EXT] = ANYWAY,
+	[PFS_FIELD_PATH] = ANYWAY,
+	[PFS_FIELD_TARGET] = ANYWAY,
+	[PFS_FIELD_PREORDER] = ANYWAY,
+};
+
+/* Of a column of nodes by its name; the rowid, and a table of which no column is read, are none. */
+static unsigned columns_read(const struct pfs_node_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (strcasecmp(table->columns[i].name, name) == 0)
+			return table->columns[i].kind == PFS_NODE_ATTR
+				       ? 0
+				       : columns_of[table->columns[i].field];
+	return ANYWAY;
+}
+
+/* False: the statement reads what is not frozen. */
+static bool find_columns(const struct pfs_query *query, unsigned *columns)
+{
+	const struct pfs_sql_read *reads;
+	size_t n;
+
+	*columns = query->is_limited ? VIEWERS : ANYWAY;
+	if (pfs_sql_effect(query->connection->sql) != PFS_SQL_READS ||
+	    !pfs_sql_reads(query->connection->sql, &reads, &n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		unsigned read = ANYWAY;
+
+		if (strcasecmp(reads[i].table, "nodes") == 0)
+			read = columns_read(query->connection->table, reads[i].column);
+		if (!read)
+			return false;
+		*columns |= read;
+	}
+	*columns &= PFS_COLUMNS_ALL;
+	*columns |= PFS_COLUMN_PRIME;
+	return true;
+}
+
+static int tick(void *arg)
+{
+	return pfs_query_tick(arg);
+}
+
+bool pfs_query_can_freeze(const struct pfs_query *query)
+{
+	unsigned columns;
+
+	return find_columns(query, &columns);
+}
+
+int pfs_query_freeze(struct pfs_query *query)
+{
+	unsigned columns;
+	int error;
+
+	if (query->frozen || !find_columns(query, &columns))
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_frozen_open(&query->frozen, query->queries->tree, columns,
+				pfs_account_left(query->account) / MEMORY_PART, tick, query));
+	query->frozen_charged = pfs_frozen_size(query->frozen);
+	error = pfs_account_charge(query->account, (int64_t)query->frozen_charged);
+	if (error) {
+		pfs_query_thaw(query);
+		return error;
+	}
+	query->tree = query->frozen;
+	return 0;
+}
+
+void pfs_query_thaw(struct pfs_query *query)
+{
+	pfs_frozen_close(query->frozen);
+	query->frozen = NULL;
+	query->tree = query->queries->tree;
+	pfs_account_discharge(query->account, query->frozen_charged);
+	query->frozen_charged = 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree as a statement sees it: when it is held, let go, and found to have changed. */
+#include "fs/query/internal.h"
+
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "fs/tree/frozen.h"
+
+#define HELD_MS	     4	/* scans let others have the tree after that; */
+#define LONG_HELD_MS 15 /* if the tree cannot be frozen: the next run would hold it to its end */
+
+int pfs_query_tick(void *user)
+{
+	struct pfs_query *query = user;
+	const struct timespec *deadline = &query->deadline;
+	struct timespec now;
+
+	if (query->stop)
+		return 1;
+	/* it goes on every few milliseconds; who asks is looked after no more often */
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_nsec == query->looked)
+		return query->late;
+	query->looked = now.tv_nsec;
+	if (query->gone && query->gone(query->gone_arg))
+		query->stop = true;
+	query->lost |= query->frozen && pfs_frozen_is_lost(query->frozen);
+	if (query->lost)
+		return 1;
+	if (query->stop)
+		return 1;
+	if (!deadline->tv_sec && !deadline->tv_nsec)
+		return 0;
+	query->late = now.tv_sec > deadline->tv_sec ||
+		      (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+	return query->late;
+}
+
+/* ---- the tree as a statement sees it ---- */
+
+static int64_t coarse_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+static uint64_t lock_tree(struct pfs_query *query)
+{
+	uint64_t epoch = pfs_scan_lock(query->tree);
+
+	query->held_ns = pfs_now_ns();
+	return epoch;
+}
+
+static void unlock_tree(struct pfs_query *query)
+{
+	_Atomic uint64_t *longest = &query->queries->longest_hold_ns;
+	uint64_t took = pfs_now_ns() - query->held_ns, before = atomic_load(longest);
+
+	pfs_scan_unlock(query->tree);
+	while (!query->frozen && took > before &&
+	       !atomic_compare_exchange_weak(longest, &before, took))
+		;
+}
+
+int pfs_query_look(void *arg)
+{
+	struct pfs_query *query = arg;
+	int64_t now = coarse_ms();
+
+	if (now == query->looked_ms)
+		return 0;
+	query->looked_ms = now;
+	if (pfs_query_tick(query))
+		return -EINTR;
+	if (query->holds != 1 || query->again || now - query->held_ms < (query->can_freeze ? HELD_MS : LONG_HELD_MS))
+		return 0;
+	unlock_tree(query); /* writers are preferred: one that waits comes now */
+	if (lock_tree(query) != query->epoch)
+		return -EAGAIN;
+	query->held_ms = coarse_ms();
+	return 0;
+}
+
+int pfs_query_look_around(struct pfs_query *query)
+{
+	pfs_visible_unref(query->visible);
+	query->visible = NULL;
+	return query->is_limited ? pfs_visible_get(&query->visible, query->tree, &query->viewer)
+				 : 0;
+}
+
+int pfs_query_hold(struct pfs_query *query)
+{
+	uint64_t epoch;
+	int error;
+
+	if (!query->holds) {
+		epoch = lock_tree(query);
+		if (query->bound && epoch != query->epoch) {
+			unlock_tree(query);
+			return -EAGAIN;
+		}
+		error = query->bound ? 0 : pfs_query_look_around(query);
+		if (error) {
+			unlock_tree(query);
+			return error;
+		}
+		query->epoch = epoch;
+		query->bound = true;
+		query->held_ms = coarse_ms();
+		query->holds = query->again != 0; /* the statement's own */
+	}
+	query->holds++;
+	return 0;
+}
+
+void pfs_query_release(struct pfs_query *query)
+{
+	if (--query->holds == 0)
+		unlock_tree(query);
+}
+
+void pfs_query_let_go(struct pfs_query *query)
+{
+	if (query->holds)
+		pfs_query_release(query);
+}
+
+uint64_t pfs_queries_longest_hold(struct pfs_queries *queries)
+{
+	return atomic_load(&queries->longest_hold_ns);
+}
