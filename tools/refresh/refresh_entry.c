@@ -136,7 +136,7 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_source_record record;
-	struct pfs_crawl_batch *batch;
+	struct pfs_crawl_batch *batch = NULL;
 	char path[PATH_MAX];
 	struct pfs_gone *gone;
 	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
