@@ -365,6 +365,11 @@ void pfs_follow_let_go(struct pfs_tree *tree)
 	pfs_journal_let_go(tree);
 }
 
+int pfs_follow_fetch(struct pfs_tree *tree)
+{
+	return pfs_journal_fetch_primes(tree);
+}
+
 /* ---- folders ---- */
 
 static int put_folders(struct pfs_store *store, const struct pfs_follow_folders *folders)

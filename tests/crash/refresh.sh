@@ -29,7 +29,7 @@ generations() {
 	primefs find "$store" / -mindepth 2 -maxdepth 2 -type f -printf '%h %f\n' |
 		sed 's/-.*//' | sort | uniq -c | awk '{print $1, $2}'
 }
-show='%P|%y|%m|%l|%T@\n'
+show='%P|%y|%m|%l\n'
 listing() { sort <<<"$1"; }
 whole=1 same=1 killed=0
 for ((cycle = 1; cycle <= cycles; cycle++)); do

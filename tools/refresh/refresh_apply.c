@@ -299,6 +299,24 @@ static int take(struct pfs_refresh *refresh, const struct pfs_found *found)
 	return error == -ESTALE ? 0 : error; /* removed meanwhile */
 }
 
+/* A record without times: the next refresh finds a directory that has not been read. */
+int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_found *found)
+{
+	struct stat attr = found->entry->attr;
+	struct pfs_source_record record;
+	struct pfs_taking taking = {.attr = &attr, .set = found->set & ~(unsigned)PFS_SET_SIZE};
+	char path[PATH_MAX];
+	size_t len;
+
+	attr.st_mtim = attr.st_ctim = (struct timespec){.tv_sec = 0};
+	if (path_of(path, found, &len)) {
+		record = record_of(refresh, found, path, len);
+		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
+		taking.record = &record;
+	}
+	return pfs_follow_take(refresh->tree, found->ino, &taking);
+}
+
 static int take_found(struct pfs_refresh *refresh, struct pfs_found *found)
 {
 	bool directory = S_ISDIR(found->entry->attr.st_mode);
@@ -352,6 +370,8 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 {
 	int error = put_folders(refresh);
 
+	if (!error && refresh->found) /* so that no group has to end where they do */
+		error = pfs_follow_fetch(refresh->tree);
 	if (!error)
 		error = pfs_refresh_move(refresh);
 	for (struct pfs_place *place = refresh->kept; place && !error; place = place->next) {

@@ -159,6 +159,8 @@ PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);
 /* ---- refresh_apply.c ---- */
 
 /* The rest of each place, each as a group. */
+/* A directory that has just been made, before what is in it. */
+PFS_MUST_CHECK int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_found *found);
 PFS_MUST_CHECK int pfs_refresh_apply(struct pfs_refresh *refresh);
 
 #endif

@@ -123,7 +123,7 @@ static int make_directory(struct pfs_refresh *refresh, struct pfs_found *found)
 		found->as->ino = found->ino;
 		found->as->own = found;
 	}
-	return 0;
+	return pfs_refresh_take_made(refresh, found);
 }
 
 /* ---- moves ---- */
