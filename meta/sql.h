@@ -109,7 +109,8 @@
 	X(HARD_LINK_PUT, WRITE, "INSERT OR REPLACE INTO hard_link (prime, link) VALUES (?1, ?2)")  \
 	X(HARD_LINK_DELETE, WRITE, "DELETE FROM hard_link WHERE prime = ?1")                       \
 	X(HARD_LINK_SCAN, READ, "SELECT prime, link FROM hard_link ORDER BY prime")                \
-	X(SOURCE_COUNT, READ, "SELECT count(*) FROM source WHERE root = ?1")                       \
+	X(SOURCE_COUNT, READ, /* S_IFMT, S_IFREG */                                                \
+	  "SELECT count(*) FROM source WHERE root = ?1 AND mode & 61440 = 32768")                  \
 	X(SOURCE_ANY, READ,                                                                        \
 	  "SELECT 1 WHERE EXISTS (SELECT 1 FROM source_root) OR EXISTS (SELECT 1 FROM source)")    \
 	X(SOURCE_PUT, WRITE,                                                                       \

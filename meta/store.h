@@ -380,7 +380,7 @@ PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t pri
 PFS_MUST_CHECK int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 					char *path, uint64_t prime);
 
-/* How many nodes read through to originals below the root. */
+/* How many files read through to originals below the root. */
 PFS_MUST_CHECK int pfs_store_count_sources(struct pfs_store *store, uint64_t *count, uint32_t root);
 
 /* Whether the last committed group has any source or source root. */

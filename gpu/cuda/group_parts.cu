@@ -257,13 +257,14 @@ static __device__ __forceinline__ void add_together(const pfs_device_groups &gro
 		if (groups.aggregate[v].op != PFS_DEVICE_SUM)
 			led = 0;
 	if (__popc(led) >= 8) {
-		place = __reduce_min_sync(PFS_ALL_LANES, is_led ? place : PFS_NOWHERE);
+		uint32_t first = __reduce_min_sync(PFS_ALL_LANES, is_led ? place : PFS_NOWHERE);
+
 #pragma unroll
 		for (int v = 0; v < VALUES; v++)
 			sum.value[v] = (int64_t)warp_sum(
 				is_led ? (uint64_t)(int64_t)x.value[v] : 0);
 		if ((threadIdx.x & 31) == 0)
-			add_row<VALUES, int64_t>(groups, memory, t, group, place, __popc(led), sum);
+			add_row<VALUES, int64_t>(groups, memory, t, group, first, __popc(led), sum);
 		is_row = is_row && !is_led;
 	}
 	if (is_row)
