@@ -13,6 +13,7 @@
 #include "fs/content/hardlink.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/image/primes.h"
 #include "fs/journal/journal.h"
 #include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
@@ -365,8 +366,14 @@ void pfs_follow_let_go(struct pfs_tree *tree)
 	pfs_journal_let_go(tree);
 }
 
-int pfs_follow_fetch(struct pfs_tree *tree)
+int pfs_follow_fetch(struct pfs_tree *tree, bool directories, bool others)
 {
+	if (directories)
+		pfs_primes_want(tree, PFS_PRIME_DIRECTORY);
+	if (others)
+		pfs_primes_want(tree, PFS_PRIME_OTHER);
+	if (!directories && !others)
+		return 0;
 	return pfs_journal_fetch_primes(tree);
 }
 

@@ -80,8 +80,9 @@ void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name);
 void pfs_follow_hold(struct pfs_tree *tree);
 void pfs_follow_let_go(struct pfs_tree *tree);
 
-/* Has primes ready, for which a group would end otherwise.  -EROFS. */
-PFS_MUST_CHECK int pfs_follow_fetch(struct pfs_tree *tree);
+/* Has primes ready for directories, or for others, that are to be made: a group would end otherwise
+ * when the first is.  -EROFS. */
+PFS_MUST_CHECK int pfs_follow_fetch(struct pfs_tree *tree, bool directories, bool others);
 
 /* Writes records of folders, and of roots that have none of their rights yet, as a group of its own. */
 struct pfs_follow_folders {

@@ -94,6 +94,13 @@ int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime, enum pfs_prime_kind 
 	return 0;
 }
 
+void pfs_primes_want(struct pfs_tree *tree, enum pfs_prime_kind kind)
+{
+	PFS_LOCKED(&tree->primes->lock);
+
+	tree->primes->kinds[kind].wanted = true;
+}
+
 static bool is_low(const struct pfs_primes *primes, int which)
 {
 	const struct kind *kind = &primes->kinds[which];

@@ -19,6 +19,9 @@ void pfs_primes_destroy(struct pfs_tree *tree);
  * committer fetch (pfs_primes_low), wait, try again.  -ENOSPC: all of the kind are used. */
 PFS_MUST_CHECK int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime, enum pfs_prime_kind kind);
 
+/* Somebody will ask for that kind: what is fetched from now on includes it. */
+void pfs_primes_want(struct pfs_tree *tree, enum pfs_prime_kind kind);
+
 /* Whether the committer should fetch; fetch inside a group; done when that is committed (or lost). */
 bool pfs_primes_low(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_primes_fetch(struct pfs_tree *tree);

@@ -29,7 +29,7 @@ generations() {
 	primefs find "$store" / -mindepth 2 -maxdepth 2 -type f -printf '%h %f\n' |
 		sed 's/-.*//' | sort | uniq -c | awk '{print $1, $2}'
 }
-show='%P|%y|%m|%l\n'
+show='%P|%y|%m|%l|%T@\n'
 listing() { sort <<<"$1"; }
 whole=1 same=1 killed=0
 for ((cycle = 1; cycle <= cycles; cycle++)); do
@@ -39,7 +39,7 @@ for ((cycle = 1; cycle <= cycles; cycle++)); do
 	sleep "0.$(printf '%03d' $((RANDOM % 120)))"
 	kill -9 "$victim" 2>/dev/null && killed=$((killed + 1))
 	wait "$victim" 2>/dev/null || true
-	if generations | awk '$1 != 20 || seen[$2]++ {exit 1}'; then :; else
+	if generations | awk '$1 != 20 || seen[$2]++ {exit 1} END {if (NR != 30) exit 1}'; then :; else
 		whole=0
 		generations | awk '$1 != 20 || seen[$2]++'
 	fi

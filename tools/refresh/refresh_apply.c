@@ -366,12 +366,53 @@ static int apply_place(struct pfs_refresh *refresh, struct pfs_place *place)
 	return take_own(refresh, place);
 }
 
+/* So that no group has to end where the primes do. */
+static int fetch_primes(struct pfs_refresh *refresh)
+{
+	bool directories = false, others = false;
+
+	for (const struct pfs_found *found = refresh->found; found; found = found->following) {
+		bool is_new = found->kind == PFS_FOUND_NEW;
+		bool directory = S_ISDIR(found->entry->attr.st_mode);
+
+		directories |= is_new && directory;
+		others |= is_new && !directory;
+	}
+	return pfs_follow_fetch(refresh->tree, directories, others);
+}
+
+/* The place's record loses its times until it takes its own over: whatever group is the last one, the
+ * next refresh finds a directory that has not been read, not one that the store has changed. */
+static int forget_times(struct pfs_refresh *refresh, const struct pfs_place *place)
+{
+	struct pfs_source_record record;
+	const struct pfs_taking taking = {
+		.record = &record,
+		.attr = &place->before,
+		.flags_cleared = PFS_NODE_SETTLED,
+	};
+	char path[PATH_MAX];
+	int error;
+
+	if (!place->ino || !place->own || place->own->kind == PFS_FOUND_LEFT || place->touched)
+		return 0;
+	error = pfs_follow_record(refresh->tree, &record, path, place->ino);
+	if (!error) {
+		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
+		error = pfs_follow_take(refresh->tree, place->ino, &taking);
+	}
+	return error == -ENOENT || error == -ESTALE ? 0 : error;
+}
+
 int pfs_refresh_apply(struct pfs_refresh *refresh)
 {
+	const struct pfs_place *kept;
 	int error = put_folders(refresh);
 
-	if (!error && refresh->found) /* so that no group has to end where they do */
-		error = pfs_follow_fetch(refresh->tree);
+	if (!error)
+		error = fetch_primes(refresh);
+	for (kept = refresh->kept; kept && !error; kept = kept->next)
+		error = forget_times(refresh, kept);
 	if (!error)
 		error = pfs_refresh_move(refresh);
 	for (struct pfs_place *place = refresh->kept; place && !error; place = place->next) {

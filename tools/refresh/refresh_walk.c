@@ -96,7 +96,9 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	gone = pfs_refresh_find(refresh, node->ino);
 	if (gone && !gone->claimed)
 		gone->present = true;
-	place->touched = known && !pfs_is_time(record.mtime, node->attr.st_mtim);
+	/* without times the record is of a directory that a refresh has not read to its end */
+	place->touched = known && (record.ctime.sec || record.ctime.nsec) &&
+			 !pfs_is_time(record.mtime, node->attr.st_mtim);
 	place->settled = node->flags & PFS_NODE_SETTLED;
 	if (known)
 		place->listed = record.ctime;
