@@ -104,7 +104,7 @@ static int check_image(struct findings *findings)
 		.wait_ms = PFS_READY_WAIT_MS,
 		.engine = findings->engine,
 	};
-	struct pfs_engine_info info;
+	struct pfs_engine_info info = {.directories = 0};
 	struct pfs_tree *tree;
 	char finding[128];
 	uint64_t wrong = 0;

@@ -546,7 +546,7 @@ static bool same_blocks(const struct block *a, const struct block *b)
 static bool check(struct pfs_tree *tree)
 {
 	const struct table *kept;
-	struct table again;
+	struct table again = {.n_blocks = 0};
 	struct making making = {.tree = tree, .table = &again};
 	bool same = true;
 

@@ -108,7 +108,7 @@ static void prepare(struct worker *worker)
 	const struct job *job = worker->job;
 	size_t n = PFS_MIN(GROUP, worker->to - worker->next);
 	struct walk *walks = worker->ready + GROUP - n;
-	const struct pfs_directory_path *found[GROUP];
+	const struct pfs_directory_path *found[GROUP] = {NULL};
 
 	for (size_t i = worker->next + n; i < PFS_MIN(worker->next + 2 * n, job->n); i++) {
 		__builtin_prefetch(job->paths[i].bytes);

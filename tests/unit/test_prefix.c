@@ -22,7 +22,9 @@ static const uint64_t seed = 0x5eed0003;
 
 static bool is_long(void)
 {
-	return getenv("PFS_LONG") != NULL;
+	const char *word = getenv("PFS_LONG");
+
+	return word && *word == '1';
 }
 
 /* An index and what it must hold. */

@@ -14,9 +14,18 @@
 
 static const uint32_t sizes[] = {0, 1, 2, 63, 64, 100, 1023, 1024, 1025, 4095, 4096, 4097};
 
+static unsigned chosen(unsigned usual, unsigned small, unsigned in_long_mode)
+{
+	const char *word = getenv("PFS_LONG");
+
+	if (word && *word == '1')
+		return in_long_mode;
+	return getenv("PFS_TEST_SMALL") ? small : usual;
+}
+
 static unsigned rounds_of(uint32_t n)
 {
-	unsigned base = getenv("PFS_LONG") ? 400 : getenv("PFS_TEST_SMALL") ? 6 : 24;
+	unsigned base = chosen(24, 6, 400);
 
 	return n < 200 ? base * 2 : base;
 }
@@ -56,7 +65,7 @@ static void large(void **state)
 	static void (*const cases[])(struct ref_world *) = {ref_case_select, ref_case_compute,
 							    ref_case_sort,   ref_case_group,
 							    ref_case_join,   ref_case_index};
-	unsigned rounds = getenv("PFS_LONG") ? 60 : getenv("PFS_TEST_SMALL") ? 1 : 3;
+	unsigned rounds = chosen(3, 1, 60);
 	struct pfs_operators *operators;
 	struct ref_world w;
 
