@@ -18,7 +18,7 @@ static struct pfs_tree *twin;
 static struct pfs_queries *queries, *twin_queries;
 static const struct pfs_tree_options options = {.no_atime = true};
 static unsigned in_part; /* viewers who saw some nodes, and not others */
-static unsigned past;	 /* statements of theirs that the operators ran */
+static _Atomic unsigned past;	 /* statements of theirs that the operators ran */
 
 /* ---- statements as text ---- */
 
