@@ -9,8 +9,8 @@
 #define MIB ((uint64_t)1 << 20)
 
 /* A filesystem of 64 MiB, of which 2 MiB are to be left. */
-static uint64_t bytes_left = 64 * MIB;
-static unsigned n_looks;
+static _Atomic uint64_t bytes_left = 64 * MIB;
+static _Atomic unsigned n_looks;
 
 /* NOLINTNEXTLINE(bugprone-reserved-identifier): the name that the linker's --wrap gives */
 int __wrap_fstatvfs64(int fd, struct statvfs *out);
