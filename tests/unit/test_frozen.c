@@ -242,8 +242,8 @@ static void *change_all_the_time(void *arg)
 static void test_beside_changes(void **state)
 {
 	static const char *const statements[] = {
-		"SELECT count(*), count(DISTINCT n) FROM (SELECT name, row_number() OVER (ORDER BY size, name) "
-		"AS n FROM nodes)",
+		("SELECT count(*), count(DISTINCT n) FROM (SELECT name, row_number() OVER (ORDER BY size, name) "
+		 "AS n FROM nodes)"),
 		"SELECT count(*), count(DISTINCT path) FROM (SELECT path FROM nodes ORDER BY length(path))",
 		"SELECT sum(c), sum(c) FROM (SELECT count(*) AS c FROM nodes GROUP BY ext, uid, depth)",
 	};
