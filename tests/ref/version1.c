@@ -74,16 +74,16 @@ static int copy_tables(sqlite3 *handle)
 
 int version1_make(const char *path, const char *vfs)
 {
-	char *old = sqlite3_mprintf("%s.old", path);
+	char *aside = sqlite3_mprintf("%s.old", path);
 	sqlite3 *handle = NULL;
 	int error = -EIO;
 
-	if (old && !rename(path, old) &&
+	if (aside && !rename(path, aside) &&
 	    !sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs))
 		error = run(handle, sqlite3_mprintf("PRAGMA page_size = 8192;"
 						    "PRAGMA journal_mode = WAL;"
 						    "ATTACH %Q AS two; BEGIN",
-						    old));
+						    aside));
 	if (!error)
 		error = run(handle, sqlite3_mprintf("%s", pfs_schema_v1_sql));
 	if (!error)
@@ -93,9 +93,9 @@ int version1_make(const char *path, const char *vfs)
 						    "PRAGMA user_version = 1; COMMIT; DETACH two"));
 	if (sqlite3_close(handle))
 		error = -EIO;
-	if (old && unlink(old))
+	if (aside && unlink(aside))
 		error = -EIO;
-	sqlite3_free(old);
+	sqlite3_free(aside);
 	return error;
 }
 
