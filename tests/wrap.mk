@@ -12,3 +12,5 @@ WRAP_test_temporary := fstatvfs64
 WRAP_test_answer := $(addprefix pfs_query_,start finish columns column_name next parts value) fstatvfs64
 WRAP_test_sql_number := sqlite3_value_dup
 WRAP_test_parse := malloc calloc realloc
+WRAP_test_row_groups := pfs_store_put_node pfs_store_put_attr pfs_store_remove_attr \
+	pfs_store_commit pfs_row_changed

@@ -468,15 +468,17 @@ static int change(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *at
 {
 	int error;
 
+	pfs_rows_hold(tree);
 	error = pfs_journal_reserve(tree, 1, attr->name_len + attr->text_len, false);
-	if (error)
-		return error;
-	do
-		error = change_once(tree, ino, attr, flags);
-	while (error == -EAGAIN);
-	if (!error)
+	if (!error) {
+		do
+			error = change_once(tree, ino, attr, flags);
+		while (error == -EAGAIN);
+	}
+	if (!error && pfs_row_shows(tree, ino, attr->name, attr->name_len))
 		pfs_row_changed(tree, ino,
 				pfs_row_is_id(tree, ino, attr->name, attr->name_len));
+	pfs_rows_let_go(tree);
 	return error;
 }
 

@@ -12,6 +12,7 @@
 #include "fs/attr/xattr.h"
 #include "fs/change/change_impl.h"
 #include "fs/content/content.h"
+#include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
@@ -572,12 +573,14 @@ int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes,
 	error = changing.slots ? 0 : -ENOMEM;
 	if (!error) {
 		memset(changing.slots, 0xff, changes->n * sizeof(*changing.slots));
+		pfs_rows_hold(tree);
 		error = run(&changing, epoch);
+		if (!error)
+			pfs_change_rows(&changing);
+		pfs_rows_let_go(tree);
 	}
-	if (!error) {
-		pfs_change_rows(&changing);
+	if (!error)
 		pfs_notices_tell(&changing);
-	}
 	forget(&changing);
 	for (size_t row = 0; changing.edits && row < changes->n; row++)
 		pfs_attr_edit_finish(&changing.edits[row]);

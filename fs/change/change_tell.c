@@ -168,7 +168,7 @@ void pfs_notices_tell(const struct pfs_changing *changing)
 	const struct pfs_tree_listener *listener = &changing->tree->listener;
 	const struct pfs_notices *notices = changing->notices;
 
-	if (!notices->n)
+	if (!notices->n && !pfs_registers_any(changing->tree))
 		return;
 	if (listener->begin)
 		listener->begin(listener->arg);
@@ -188,26 +188,22 @@ void pfs_change_rows(struct pfs_changing *changing)
 	const unsigned places = PFS_CHANGE_PARENT | PFS_CHANGE_NAME | PFS_CHANGE_PATH;
 	const struct pfs_change_set *changes = changing->changes;
 	struct pfs_tree *tree = changing->tree;
-	const struct pfs_tree_listener *listener = &tree->listener;
 
 	if (changes->kind != PFS_CHANGE_UPDATE || !pfs_registers_any(tree))
 		return;
-	if (listener->begin)
-		listener->begin(listener->arg);
 	for (size_t row = 0; row < changes->n; row++) {
 		const struct pfs_change *change = &changes->list[row];
-		bool below = false;
+		bool shows = change->set & places, below = false;
 
-		for (size_t i = 0; i < change->n_attrs && !below; i++) {
+		for (size_t i = 0; i < change->n_attrs; i++) {
 			const struct pfs_bytes *name =
 				&changes->attrs[change->first_attr + i].name;
+			const char *text = pfs_change_text(changing, name);
 
-			below = pfs_row_is_id(tree, change->ino, pfs_change_text(changing, name),
-					      name->len);
+			shows = shows || pfs_row_shows(tree, change->ino, text, name->len);
+			below = below || pfs_row_is_id(tree, change->ino, text, name->len);
 		}
-		if (change->n_attrs || change->set & places)
+		if (shows)
 			pfs_row_changed(tree, change->ino, below);
 	}
-	if (listener->end)
-		listener->end(listener->arg);
 }

@@ -260,32 +260,46 @@ int pfs_row_computed(struct pfs_tree *tree, char **out, size_t *len, uint64_t in
 	return 0;
 }
 
-static bool is_column_of(struct pfs_tree *tree, uint64_t ino, const char *name, size_t len, bool id)
+static const struct pfs_register *register_of(struct pfs_tree *tree, uint64_t ino)
 {
 	const struct pfs_register *of = NULL;
 	uint32_t slot;
 
 	if (!pfs_registers_any(tree))
-		return false;
+		return NULL;
 	(void)pthread_rwlock_rdlock(&tree->lock);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT && !(tree->image.state[slot] & PFS_SLOT_UNLINKED))
 		of = pfs_register_of(tree, slot);
 	(void)pthread_rwlock_unlock(&tree->lock);
-	if (!of || !id)
-		return pfs_register_role(of, name, len) != PFS_ROLE_NONE;
-	return of->is.id != PFS_NO_COLUMN && strlen(of->columns[of->is.id]) == len &&
-	       memcmp(of->columns[of->is.id], name, len) == 0;
+	return of;
+}
+
+static bool is_column(const struct pfs_register *of, size_t i, const char *name, size_t len)
+{
+	return strlen(of->columns[i]) == len && memcmp(of->columns[i], name, len) == 0;
 }
 
 bool pfs_row_is_computed(struct pfs_tree *tree, uint64_t ino, const char *name, size_t name_len)
 {
-	return is_column_of(tree, ino, name, name_len, false);
+	return pfs_register_role(register_of(tree, ino), name, name_len) != PFS_ROLE_NONE;
 }
 
 bool pfs_row_is_id(struct pfs_tree *tree, uint64_t ino, const char *name, size_t name_len)
 {
-	return is_column_of(tree, ino, name, name_len, true);
+	const struct pfs_register *of = register_of(tree, ino);
+
+	return of && of->is.id != PFS_NO_COLUMN && is_column(of, of->is.id, name, name_len);
+}
+
+bool pfs_row_shows(struct pfs_tree *tree, uint64_t ino, const char *name, size_t name_len)
+{
+	const struct pfs_register *of = register_of(tree, ino);
+
+	for (size_t i = 0; of && i < of->n; i++)
+		if (is_column(of, i, name, name_len))
+			return true;
+	return false;
 }
 
 /* ---- sizes ---- */
@@ -297,12 +311,16 @@ static bool is_made(const struct pfs_tree *tree, uint32_t slot)
 	       !(tree->image.state[slot] & PFS_SLOT_UNLINKED);
 }
 
-static bool ask(struct pfs_tree *tree, uint64_t ino, uint64_t *epoch)
+/* Whether the node's file shows its row.  *dirty: what changed it has reserved the record's room. */
+static bool ask(struct pfs_tree *tree, uint64_t ino, uint64_t *epoch, bool *dirty)
 {
+	uint32_t slot;
 	bool made;
 
 	(void)pthread_rwlock_rdlock(&tree->lock);
-	made = is_made(tree, pfs_image_slot(tree, ino));
+	slot = pfs_image_slot(tree, ino);
+	made = is_made(tree, slot);
+	*dirty = made && tree->image.state[slot] & PFS_SLOT_DIRTY;
 	*epoch = tree->image.epoch;
 	(void)pthread_rwlock_unlock(&tree->lock);
 	return made;
@@ -326,17 +344,17 @@ static void set_size(struct pfs_tree *tree, uint32_t slot, size_t len, bool stam
 static void refresh(struct pfs_tree *tree, uint64_t ino, bool stamp)
 {
 	uint64_t epoch;
-	bool done = false;
+	bool done = false, dirty;
 
 	if (!pfs_registers_any(tree))
 		return;
-	for (int i = 0; i < TRIES && !done && ask(tree, ino, &epoch); i++) {
+	for (int i = 0; i < TRIES && !done && ask(tree, ino, &epoch, &dirty); i++) {
 		char *text PFS_FREE = NULL;
 		uint32_t slot;
 		size_t len;
 
 		if (pfs_row_text(tree, &text, &len, ino) ||
-		    (!tree->read_only && pfs_journal_reserve(tree, 1, 0, false)))
+		    (!tree->read_only && !dirty && pfs_journal_reserve(tree, 1, 0, false)))
 			return;
 		(void)pthread_rwlock_wrlock(&tree->lock);
 		slot = pfs_image_slot(tree, ino);
@@ -353,6 +371,18 @@ void pfs_row_refresh(struct pfs_tree *tree, uint64_t ino)
 }
 
 /* ---- changes ---- */
+
+void pfs_rows_hold(struct pfs_tree *tree)
+{
+	if (pfs_registers_any(tree))
+		pfs_journal_hold(tree);
+}
+
+void pfs_rows_let_go(struct pfs_tree *tree)
+{
+	if (pfs_registers_any(tree))
+		pfs_journal_let_go(tree);
+}
 
 struct children {
 	uint64_t *list;
@@ -388,8 +418,9 @@ static int list_children(struct pfs_tree *tree, struct children *out, uint64_t i
 static void change_one(struct pfs_tree *tree, uint64_t ino)
 {
 	uint64_t epoch;
+	bool dirty;
 
-	if (!ask(tree, ino, &epoch))
+	if (!ask(tree, ino, &epoch, &dirty))
 		return;
 	refresh(tree, ino, true);
 	if (tree->listener.stale)

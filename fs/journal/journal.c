@@ -75,21 +75,28 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
 
 /* ---- before an operation ---- */
 
-/* The journal whose cuts this thread holds back. */
+/* The journal whose cuts this thread holds back, and how many times over. */
 static _Thread_local const struct pfs_journal *held;
+static _Thread_local unsigned n_held;
 
 void pfs_journal_hold(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
 
-	(void)pthread_mutex_lock(&journal->whole);
-	held = journal;
+	if (held != journal) {
+		(void)pthread_mutex_lock(&journal->whole);
+		held = journal;
+		n_held = 0;
+	}
+	n_held++;
 }
 
 void pfs_journal_let_go(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
 
+	if (--n_held)
+		return;
 	held = NULL;
 	(void)pthread_mutex_unlock(&journal->whole);
 }
@@ -110,14 +117,14 @@ static void await_commit(struct pfs_tree *tree)
 /* Waits until the next commit has ended; the caller then looks again. */
 static void wait_for_commit(struct pfs_tree *tree)
 {
-	const struct pfs_journal *journal = tree->journal;
+	struct pfs_journal *journal = tree->journal;
 	bool holds = held == journal;
 
 	if (holds)
-		pfs_journal_let_go(tree);
+		(void)pthread_mutex_unlock(&journal->whole);
 	await_commit(tree);
 	if (holds)
-		pfs_journal_hold(tree);
+		(void)pthread_mutex_lock(&journal->whole);
 }
 
 /* A commit, or the removal of content that nobody uses, may make room. */

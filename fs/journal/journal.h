@@ -27,7 +27,7 @@ PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nod
 PFS_MUST_CHECK int pfs_journal_fetch_primes(struct pfs_tree *tree);
 
 /* What is changed between the two goes into one group, unless it is so much that it waits for a
- * commit; no tree->lock held.  One at a time: others wait. */
+ * commit; no lock held.  One thread at a time: others wait; it may hold again what it holds. */
 void pfs_journal_hold(struct pfs_tree *tree);
 void pfs_journal_let_go(struct pfs_tree *tree);
 

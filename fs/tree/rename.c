@@ -168,6 +168,7 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 	};
 	int rc = prepare(&renaming);
 
+	pfs_rows_hold(tree);
 	while (!rc) {
 		rc = pfs_journal_reserve_removal(tree, 4);
 		if (rc)
@@ -185,5 +186,6 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 	for (size_t i = 0; i < PFS_COUNT(renaming.moved) && !rc; i++)
 		if (renaming.moved[i])
 			pfs_row_changed(tree, renaming.moved[i], false);
+	pfs_rows_let_go(tree);
 	return rc;
 }
