@@ -2,56 +2,37 @@
 #include "base/acl.h"
 
 #include <endian.h>
-#include <stdbool.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 /* As the kernel keeps it (linux/posix_acl_xattr.h), all little-endian. */
 #define VERSION	    2
 #define HEADER_SIZE 4
 #define ENTRY_SIZE  8
 
-enum tag {
-	USER_OWNER = 1,
-	USER = 2,
-	GROUP_OWNER = 4,
-	GROUP = 8,
-	MASK = 16,
-	OTHER = 32,
-};
+#define CLASSES 077u /* the bits of group and others */
 
-struct granted {
-	unsigned group, other; /* the entries' own */
-	unsigned mask;
-	unsigned users, groups; /* what every named one is granted, but for the mask */
-	bool has_users, has_groups;
-};
-
-static bool take(struct granted *granted, const uint8_t *entry)
+bool pfs_acl_add(struct pfs_acl *acl, unsigned tag, unsigned perm)
 {
-	uint16_t tag, perm;
-
-	(void)memcpy(&tag, entry, sizeof(tag));
-	(void)memcpy(&perm, entry + sizeof(tag), sizeof(perm));
-	perm = le16toh(perm) & 7;
-	switch (le16toh(tag)) {
-	case USER_OWNER:
+	perm &= 7;
+	switch (tag) {
+	case PFS_ACL_OWNER:
 		return true; /* the mode's own bits */
-	case USER:
-		granted->users &= perm;
-		granted->has_users = true;
+	case PFS_ACL_USER:
+		acl->users &= perm;
 		return true;
-	case GROUP_OWNER:
-		granted->group = perm;
+	case PFS_ACL_OWNING_GROUP:
+		acl->group = perm;
 		return true;
-	case GROUP:
-		granted->groups &= perm;
-		granted->has_groups = true;
+	case PFS_ACL_GROUP:
+		acl->groups &= perm;
 		return true;
-	case MASK:
-		granted->mask = perm;
+	case PFS_ACL_MASK:
+		acl->mask = perm;
 		return true;
-	case OTHER:
-		granted->other = perm;
+	case PFS_ACL_OTHER:
+		acl->other = perm;
 		return true;
 	default:
 		return false;
@@ -60,28 +41,44 @@ static bool take(struct granted *granted, const uint8_t *entry)
 
 /* A member of the owning group who is a named user gets what that entry says, and so does one of
  * the others; a member of a named group is none of the others. */
-uint32_t pfs_acl_mode(uint32_t mode, const void *acl, size_t size)
+uint32_t pfs_acl_mode(const struct pfs_acl *acl, uint32_t mode)
 {
-	struct granted granted = {.mask = 7, .users = 7, .groups = 7};
-	const uint8_t *bytes = acl;
+	unsigned users = acl->users & acl->mask, groups = acl->groups & acl->mask;
+
+	return (mode & ~CLASSES) | (acl->group & users) << 3 | (acl->other & users & groups);
+}
+
+uint32_t pfs_acl_value_mode(uint32_t mode, const void *value, size_t size)
+{
+	struct pfs_acl acl = PFS_ACL_INIT;
+	const uint8_t *bytes = value;
+	uint16_t tag, perm;
 	uint32_t version = 0;
 	size_t at;
 
 	if (size >= HEADER_SIZE)
 		(void)memcpy(&version, bytes, sizeof(version));
 	if (le32toh(version) != VERSION || (size - HEADER_SIZE) % ENTRY_SIZE)
-		return mode & ~077u;
-	for (at = HEADER_SIZE; at < size; at += ENTRY_SIZE)
-		if (!take(&granted, bytes + at))
-			return mode & ~077u;
-	granted.users &= granted.mask;
-	granted.groups &= granted.mask;
-	if (granted.users & 8)
-		return mode;
-	if (granted.has_users)
-		granted.users &= granted.mask;
-	if (granted.has_groups)
-		granted.groups &= granted.mask;
-	return (mode & ~077u) | (granted.group & granted.mask & granted.users) << 3 |
-	       (granted.other & granted.users & granted.groups);
+		return mode & ~CLASSES;
+	for (at = HEADER_SIZE; at < size; at += ENTRY_SIZE) {
+		(void)memcpy(&tag, bytes + at, sizeof(tag));
+		(void)memcpy(&perm, bytes + at + sizeof(tag), sizeof(perm));
+		if (!pfs_acl_add(&acl, le16toh(tag), le16toh(perm)))
+			return mode & ~CLASSES;
+	}
+	return pfs_acl_mode(&acl, mode);
+}
+
+/* An ACL that is longer than the space for it, or that cannot be read, lets nobody in. */
+uint32_t pfs_acl_file_mode(uint32_t mode, const char *path)
+{
+	char value[1024];
+	ssize_t size;
+
+	if (!(mode & CLASSES))
+		return mode; /* there is nothing to narrow */
+	size = getxattr(path, PFS_ACL_XATTR, value, sizeof(value));
+	if (size >= 0)
+		return pfs_acl_value_mode(mode, value, (size_t)size);
+	return errno == ENODATA || errno == EOPNOTSUPP ? mode : mode & ~CLASSES;
 }

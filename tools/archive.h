@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 #define PFS_ARCHIVE_FUNCTIONS(X)                                                                   \
-	X(entry_atime_is_set) X(entry_clear) X(entry_copy_pathname) X(entry_copy_stat)             \
+	X(entry_acl_next) X(entry_acl_reset) X(entry_atime_is_set) X(entry_clear) X(entry_copy_pathname) X(entry_copy_stat)             \
 	X(entry_copy_symlink) X(entry_ctime_is_set) X(entry_free) X(entry_hardlink)                \
 	X(entry_hardlink_utf8) X(entry_mtime_is_set) X(entry_new) X(entry_pathname)                \
 	X(entry_pathname_utf8) X(entry_set_nlink) X(entry_set_size) X(entry_size)                  \

@@ -174,17 +174,10 @@ bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_ori
 /* A descriptor that is O_PATH has no attributes but by its name. */
 mode_t pfs_granted_mode(int fd, mode_t mode)
 {
-	char name[40], acl[1024];
-	ssize_t size;
+	char name[40];
 
-	if (!(mode & S_IRWXG))
-		return mode; /* an ACL's mask, if there is one, lets nobody in */
 	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	size = getxattr(name, PFS_ACL_XATTR, acl, sizeof(acl));
-	if (size >= 0)
-		return pfs_acl_mode(mode, acl, (size_t)size);
-	/* of an ACL that is longer, or that cannot be read, nobody gets anything */
-	return errno == ENODATA || errno == EOPNOTSUPP ? mode : pfs_acl_mode(mode, NULL, 0);
+	return pfs_acl_file_mode(mode, name);
 }
 
 /* ---- the original ---- */

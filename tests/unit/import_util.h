@@ -11,6 +11,7 @@
 #include "tools/import/import.h"
 
 static char said[8192]; /* by the last import, a line for each message */
+static uint64_t narrowed PFS_UNUSED; /* by the last import's ACLs */
 
 static inline void keep_message(void *arg PFS_UNUSED, const char *message)
 {
@@ -35,6 +36,7 @@ static inline int run_import(const struct pfs_import_options *options, const voi
 		(void)unlink(test_path);
 	assert_int_equal(pfs_input_open_memory(&import.input, data, size), 0);
 	status = pfs_import_run(&import);
+	narrowed = import.report.narrowed;
 	pfs_input_close(&import.input);
 	return status;
 }

@@ -26,6 +26,9 @@ struct item {
 	size_t fill; /* content is that many of its first byte */
 };
 
+/* Two entries of an ACL for each item in turn, of which every number is a tag or its permissions. */
+static const int (*acls)[4];
+
 static void write_item(struct archive *archive, const struct item *item)
 {
 	struct archive_entry *entry = archive_entry_new();
@@ -38,6 +41,11 @@ static void write_item(struct archive *archive, const struct item *item)
 		(void)memcpy(content, item->content, len);
 	archive_entry_copy_pathname(entry, item->name);
 	archive_entry_set_mode(entry, item->mode);
+	for (size_t i = 0; acls && i < 4; i += 2)
+		assert_int_equal(archive_entry_acl_add_entry(entry, ARCHIVE_ENTRY_ACL_TYPE_ACCESS,
+							     (*acls)[i + 1], (*acls)[i], 9, NULL),
+				 ARCHIVE_OK);
+	acls += acls != NULL;
 	archive_entry_set_mtime(entry, 1000, 5);
 	archive_entry_set_uid(entry, 7);
 	if (item->hard)
@@ -91,6 +99,28 @@ static struct stat stat_of(const char *path)
 	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
 	(void)pfs_tree_close(tree);
 	return entry.attr;
+}
+
+/* What the mask and a named user's entry take away, libarchive's mode has. */
+static void acls_grant_no_more(void **state PFS_UNUSED)
+{
+	enum { USER = ARCHIVE_ENTRY_ACL_USER, MASK = ARCHIVE_ENTRY_ACL_MASK };
+	static const struct item items[] = {
+		{.name = "masked", .mode = S_IFREG | 0674},
+		{.name = "denied", .mode = S_IFREG | 0644},
+		{.name = "granted", .mode = S_IFREG | 0640},
+		{.name = NULL},
+	};
+	static const int of_items[][4] = {
+		{USER, 6, MASK, 4}, {USER, 0, MASK, 6}, {USER, 4, MASK, 4}};
+
+	acls = of_items;
+	assert_int_equal(import_items(false, items), 0);
+	acls = NULL;
+	assert_int_equal(stat_of("/masked").st_mode & 07777, 0644);
+	assert_int_equal(stat_of("/denied").st_mode & 07777, 0600);
+	assert_int_equal(stat_of("/granted").st_mode & 07777, 0640);
+	assert_int_equal(narrowed, 1);
 }
 
 static void entries_become_nodes(void **state PFS_UNUSED)
@@ -378,6 +408,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_become_nodes),
+		cmocka_unit_test(acls_grant_no_more),
 		cmocka_unit_test(the_last_of_a_name_counts),
 		cmocka_unit_test(hard_links_are_copies),
 		cmocka_unit_test(wrong_entries_are_named),

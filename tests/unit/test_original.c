@@ -426,12 +426,12 @@ static void test_acl_modes(void **state PFS_UNUSED)
 	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
 		size_t size = make_acl(acl, cases[i].entries, cases[i].n);
 
-		assert_int_equal(pfs_acl_mode(S_IFREG | 04000 | cases[i].mode, acl, size),
+		assert_int_equal(pfs_acl_value_mode(S_IFREG | 04000 | cases[i].mode, acl, size),
 				 S_IFREG | 04000 | cases[i].wanted);
-		assert_int_equal(pfs_acl_mode(cases[i].mode, acl, size - 1), cases[i].mode & 0700);
-		assert_int_equal(pfs_acl_mode(cases[i].mode, acl, 3), cases[i].mode & 0700);
+		assert_int_equal(pfs_acl_value_mode(cases[i].mode, acl, size - 1), cases[i].mode & 0700);
+		assert_int_equal(pfs_acl_value_mode(cases[i].mode, acl, 3), cases[i].mode & 0700);
 	}
-	assert_int_equal(pfs_acl_mode(0664, NULL, 0), 0600);
+	assert_int_equal(pfs_acl_value_mode(0664, NULL, 0), 0600);
 }
 
 /* An ACL that comes later, on the file or on a folder. */
@@ -439,6 +439,8 @@ static void test_acl(void **state PFS_UNUSED)
 {
 	static const struct entry for_user[] = {
 		{U, 6, -1u}, {USER, 6, 9}, {G, 0, -1u}, {MASK, 6, -1u}, {O, 0, -1u}};
+	static const struct entry for_others[] = {
+		{U, 6, -1u}, {USER, 6, 9}, {G, 4, -1u}, {MASK, 0, -1u}, {O, 4, -1u}};
 	static const struct entry for_folder[] = {
 		{U, 7, -1u}, {USER, 7, 9}, {G, 0, -1u}, {MASK, 7, -1u}, {O, 0, -1u}};
 	uint8_t acl[100];
@@ -458,6 +460,11 @@ static void test_acl(void **state PFS_UNUSED)
 		assert_int_equal(mode_of(ino), 0600);
 		reopen_tree();
 	}
+	size = make_acl(acl, for_others, PFS_COUNT(for_others));
+	assert_int_equal(setxattr(path_of("a/b/f"), PFS_ACL_XATTR, acl, size, 0), 0);
+	assert_int_equal(stat(path_of("a/b/f"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0604);
+	assert_int_equal(mode_of(ino), 0600); /* the user is none of the others */
 	assert_int_equal(removexattr(path_of("a/b/f"), PFS_ACL_XATTR), 0);
 	assert_int_equal(chmod(path_of("a/b/f"), 0644), 0);
 	assert_int_equal(mode_of(ino), 0644);

@@ -78,21 +78,21 @@ static const char *name_for_attrs(struct pfs_crawl_thread *thread, char *buffer,
 /* Takes the mode that an ACL really grants. */
 static void narrow(struct pfs_crawl_entry *entry, const void *acl, ssize_t size)
 {
-	uint32_t mode = pfs_acl_mode(entry->attr.st_mode, acl, size < 0 ? 0 : (size_t)size);
+	uint32_t mode = pfs_acl_value_mode(entry->attr.st_mode, acl, size < 0 ? 0 : (size_t)size);
 
 	entry->narrowed = mode != entry->attr.st_mode;
 	entry->attr.st_mode = mode;
 }
 
-/* Of what may have an ACL but no other attributes; without group bits there is nothing to narrow.
- */
-static void narrow_special(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+/* Of what may have an ACL but no other attributes, or so many that they are not listed; where group and
+ * others have nothing there is nothing to narrow. */
+static void narrow_alone(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
 			   const char *name)
 {
 	char buffer[PFS_NAME_MAX + 64];
 	ssize_t size;
 
-	if (!(entry->attr.st_mode & S_IRWXG))
+	if (!(entry->attr.st_mode & (S_IRWXG | S_IRWXO)))
 		return;
 	size = get_value(thread, name_for_attrs(thread, buffer, sizeof(buffer), name),
 			 PFS_ACL_XATTR);
@@ -135,6 +135,8 @@ static int keep_attrs(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *e
 	path = *name ? name_for_attrs(thread, buffer, sizeof(buffer), name) : name;
 	size = get_list(thread, path);
 	thread->no_attrs = size < 0 && errno == EOPNOTSUPP;
+	if (size < 0 && !thread->no_attrs)
+		narrow_alone(thread, entry, name);
 	entry->attrs = (uint32_t)thread->batch->n_bytes;
 	for (at = thread->list; size > 0 && at < thread->list + size; at += strlen(at) + 1) {
 		if (strcmp(at, PFS_ACL_XATTR) == 0)
@@ -241,7 +243,7 @@ static int keep_rest(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *en
 	if (S_ISREG(from->stx_mode) || S_ISDIR(from->stx_mode))
 		PFS_TRY(keep_attrs(thread, entry, name));
 	else if (!S_ISLNK(from->stx_mode))
-		narrow_special(thread, entry, name);
+		narrow_alone(thread, entry, name);
 	return thread->crawl->options.marks ? keep_mark(thread, entry, name, from) : 0;
 }
 

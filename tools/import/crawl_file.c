@@ -125,12 +125,10 @@ static int copy_file(struct copy *copy, struct stat *attr, bool *changed)
 /* An open file's mode, as an ACL really grants it. */
 static void narrow(struct stat *attr, int fd)
 {
-	char acl[PFS_ACL_SIZE];
-	ssize_t size =
-		attr->st_mode & S_IRWXG ? fgetxattr(fd, PFS_ACL_XATTR, acl, sizeof(acl)) : -1;
+	char path[40];
 
-	if (size >= 0)
-		attr->st_mode = pfs_acl_mode(attr->st_mode, acl, (size_t)size);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	attr->st_mode = pfs_acl_file_mode(attr->st_mode, path);
 }
 
 static int crawl_file(struct pfs_crawl_thread *thread, struct pfs_crawl_batch *batch,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/acl.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/archive.h"
@@ -210,12 +211,49 @@ static bool is_tar(const struct pfs_import *import)
 	return (pfs_archive.format(tar->archive) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
 }
 
-static void take_stat(struct stat *attr, const struct pfs_import *import,
-		      struct archive_entry *entry)
+static unsigned acl_tag(int tag)
+{
+	switch (tag) {
+	case ARCHIVE_ENTRY_ACL_USER_OBJ:
+		return PFS_ACL_OWNER;
+	case ARCHIVE_ENTRY_ACL_USER:
+		return PFS_ACL_USER;
+	case ARCHIVE_ENTRY_ACL_GROUP_OBJ:
+		return PFS_ACL_OWNING_GROUP;
+	case ARCHIVE_ENTRY_ACL_GROUP:
+		return PFS_ACL_GROUP;
+	case ARCHIVE_ENTRY_ACL_MASK:
+		return PFS_ACL_MASK;
+	default:
+		return PFS_ACL_OTHER;
+	}
+}
+
+/* libarchive's mode has what the entries for the owning group and for others say, whatever the
+ * mask and the other entries take from that. */
+static void narrow(struct stat *attr, struct pfs_import *import, struct archive_entry *entry)
+{
+	const int type = ARCHIVE_ENTRY_ACL_TYPE_ACCESS;
+	struct pfs_acl acl = PFS_ACL_INIT;
+	int is, perm, tag, id;
+	const char *name;
+	mode_t shown;
+
+	if (pfs_archive.entry_acl_reset(entry, type) <= 0)
+		return;
+	while (pfs_archive.entry_acl_next(entry, type, &is, &perm, &tag, &id, &name) == ARCHIVE_OK)
+		(void)pfs_acl_add(&acl, acl_tag(tag), (unsigned)perm);
+	shown = (attr->st_mode & ~(mode_t)S_IRWXG) | acl.mask << 3;
+	attr->st_mode = pfs_acl_mode(&acl, attr->st_mode);
+	import->report.narrowed += attr->st_mode != shown;
+}
+
+static void take_stat(struct stat *attr, struct pfs_import *import, struct archive_entry *entry)
 {
 	*attr = *pfs_archive.entry_stat(entry);
 	if (!(attr->st_mode & S_IFMT))
 		attr->st_mode |= S_IFREG;
+	narrow(attr, import, entry);
 	if (!pfs_archive.entry_mtime_is_set(entry))
 		attr->st_mtim = import->defaults.st_mtim;
 	if (!pfs_archive.entry_atime_is_set(entry))
