@@ -397,6 +397,11 @@ static int step_column(struct pfs_facet **facet, const struct pfs_facet *from, c
 	return error;
 }
 
+bool pfs_facet_is_rest(const char *name)
+{
+	return strncmp(name, "@more-", strlen("@more-")) == 0 || strcmp(name, "@values") == 0;
+}
+
 /* @values, or @more-N, of a column: all of them. */
 static int step_more(struct pfs_facet **facet, const struct pfs_facet *from)
 {
@@ -415,6 +420,22 @@ static int step_more(struct pfs_facet **facet, const struct pfs_facet *from)
 	return make(facet, &head, from->text, text);
 }
 
+int pfs_facet_step_children(struct pfs_facet **out, const struct pfs_facet *from, uint64_t dir)
+{
+	struct pfs_facet head = {
+		.kind = PFS_FACET_ANSWER, .under = from->under, .n_conditions = from->n_conditions};
+	char *text PFS_FREE = NULL;
+
+	if (asprintf(&text,
+		     "SELECT name AS value, subtree_count AS nodes FROM nodes WHERE parent = %llu "
+		     "ORDER BY 1",
+		     (unsigned long long)(from->under ? from->under : dir)) < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return make(out, &head, from->text, text);
+}
+
 int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from, const char *name,
 		   const struct pfs_facet_columns *columns, char problem[PFS_FACET_PROBLEM])
 {
@@ -425,8 +446,7 @@ int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from, const c
 
 	*out = NULL;
 	*problem = 0;
-	if (from->kind == PFS_FACET_VALUES &&
-	    (strncmp(name, "@more-", 6) == 0 || strcmp(name, "@values") == 0))
+	if (from->kind == PFS_FACET_VALUES && pfs_facet_is_rest(name))
 		return step_more(out, from);
 	if (from->kind == PFS_FACET_VALUES || from->kind == PFS_FACET_OPERANDS)
 		return step_value(out, from, name, problem);
@@ -494,8 +514,11 @@ char *pfs_facet_children(const struct pfs_facet *facet, uint64_t dir)
 {
 	char *sql = NULL;
 
-	if (asprintf(&sql, "SELECT name, ino FROM nodes WHERE parent = %llu ORDER BY name",
-		     (unsigned long long)(facet->under ? facet->under : dir)) < 0)
+	if (asprintf(&sql,
+		     "SELECT name, subtree_count, count(*) OVER () FROM nodes WHERE parent = %llu "
+		     "ORDER BY name LIMIT %d",
+		     (unsigned long long)(facet->under ? facet->under : dir),
+		     PFS_FACET_VALUES_MAX) < 0)
 		return NULL;
 	return sql;
 }

@@ -60,12 +60,17 @@ PFS_MUST_CHECK int pfs_facet_begin(struct pfs_facet **out);
 PFS_MUST_CHECK int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from,
 				  const char *name, const struct pfs_facet_columns *columns,
 				  char problem[PFS_FACET_PROBLEM]);
-/* The child `ino` of CHILDREN. */
+/* The child `ino` of CHILDREN; all children of it, or of the directory `dir`: an ANSWER. */
 PFS_MUST_CHECK int pfs_facet_step_under(struct pfs_facet **out, const struct pfs_facet *from,
 					uint64_t ino);
+PFS_MUST_CHECK int pfs_facet_step_children(struct pfs_facet **out, const struct pfs_facet *from,
+					   uint64_t dir);
+/* @values or @more-N: an answer with all that a listing may have cut off. */
+bool pfs_facet_is_rest(const char *name);
 /* Listings are bounded, so that programs that walk into them come to an end: those of `where` have the
  * columns, those of a column its values, those below a value the other columns.  Whatever lies further
- * down is found when it is named, and listings there have only what begins with @. */
+ * down is found when it is named, and listings there have only what begins with @.  @nodes is in none, so
+ * that no walk meets as many links as there are nodes for each of the columns. */
 bool pfs_facet_lists_columns(const struct pfs_facet *facet);
 bool pfs_facet_lists_column(const struct pfs_facet *facet, const char *name); /* if it does that at all */
 bool pfs_facet_lists_values(const struct pfs_facet *facet); /* or children */
@@ -74,7 +79,7 @@ bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b);
 
 /* Statements, allocated; NULL: no memory. */
 char *pfs_facet_values(const struct pfs_facet *facet); /* value, nodes, values in all */
-char *pfs_facet_children(const struct pfs_facet *facet, uint64_t dir); /* name, ino */
+char *pfs_facet_children(const struct pfs_facet *facet, uint64_t dir); /* name, nodes, children in all */
 char *pfs_facet_child(const struct pfs_facet *facet, uint64_t dir, const char *name); /* ino */
 char *pfs_facet_nodes(const struct pfs_facet *facet); /* name, ino, path */
 

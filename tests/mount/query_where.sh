@@ -23,7 +23,8 @@ names() { (cd "$1" && printf '%s\n' *) | sort | tr '\n' ' '; }
 
 # ---- listings ----
 # shellcheck disable=SC2010 # it is what ls prints
-is 'columns and ends' "$(ls "$w" | grep -cxE '@nodes|@paths|@paths0|@count|@result.tsv|under|ext|size|mtime|owner|path')" 11
+is 'columns and ends' "$(ls "$w" | grep -cxE '@paths|@paths0|@count|@result.tsv|under|ext|size|mtime|owner|path')" 10
+is '@nodes is named, not listed' "$(ls "$w" "$w/ext/c" "$w/ext/c/type/f" | grep -c @nodes)" 0
 is 'values' "$(names "$w/ext")" '@empty @null c iso txt '
 is 'values, the most frequent first' "$(ls -U "$w/type" | tr '\n' ' ')" 'f d '
 is 'a glob' "$(printf '%s\n' "$w"/ext/[cit]* | sed 's|.*/||' | sort | tr '\n' ' ')" 'c iso txt '
@@ -32,14 +33,16 @@ is 'children' "$(names "$w/under")" 'a c d '
 is 'an operator lists nothing' "$(ls "$w/size.gt")" ''
 is 'every listed value can be entered' "$(cd "$mnt/d/.query/where/name" && for v in *; do cat "$v/@count"; done | tr '\n' ' ')" '1 1 1 1 1 '
 
-is 'below a value: the other columns' "$(ls "$w/ext/c" | grep -cxE 'ext|type|size|under|@nodes|@paths')" 5
-is 'under only once' "$(ls "$w/under/a" | grep -cxE 'under|ext|@nodes')" 2
+is 'below a value: the other columns' "$(ls "$w/ext/c" | grep -cxE 'ext|type|size|under|@paths')" 4
+is 'under only once' "$(ls "$w/under/a" | grep -cxE 'under|ext|@paths')" 2
 is 'their values can be read' "$(ls "$w/ext/c/type"; cat "$w/ext/c/type/@values")" "$(printf '@values\nvalue\tnodes\nf\t2')"
-is 'and named; nothing but ends follows' "$(ls "$w/ext/c/type/f" | tr '\n' ' ')" '@count @nodes @paths @paths0 @result.csv @result.json @result.tsv @result.txt '
-is 'children, too' "$(ls "$w/type/d/under"; cat "$w/type/d/under/a/@count")" 2
+is 'and named; nothing but ends follows' "$(ls "$w/ext/c/type/f" | tr '\n' ' ')" '@count @paths @paths0 @result.csv @result.json @result.tsv @result.txt '
+is 'children, too' "$(ls "$w/type/d/under"; cat "$w/type/d/under/a/@count")" "$(printf '@values\n2')"
+is 'which can be read' "$(cat "$w/type/d/under/@values")" "$(printf 'value\tnodes\na\t4\nc\t3\nd\t5')"
 ok 'du comes to an end' timeout 300 du -s "$mnt/.query/"
 walk=$(timeout 300 find "$w" -type d | wc -l)
 ok "and so does find: $walk" test "$walk" -lt 20000
+is 'no walk comes to the nodes' "$(find "$mnt/.query" -type l | wc -l)" 0
 
 # ---- answers ----
 count() { cat "$w/$1/@count"; }
@@ -136,6 +139,9 @@ mkdir "$mnt/many"
 (cd "$mnt/many" && seq -f 'f%g.x' 1 1500 | xargs touch)
 is 'at most a thousand, then how many more' "$(ls -U "$mnt/many/.query/where/name" | tail -n 1) $(ls -U "$mnt/many/.query/where/name" | wc -l)" '@more-501 1001'
 is 'which can be read' "$(wc -l <"$mnt/many/.query/where/name/@more-501")" 1502
+is 'nor more of the children' "$(ls -U "$mnt/many/.query/where/under" | tail -n 1) $(ls -U "$mnt/many/.query/where/under" | wc -l)" '@more-500 1001'
+is 'which can be read, too' "$(wc -l <"$mnt/many/.query/where/under/@more-500")" 1501
+is 'and named' "$(cat "$mnt/many/.query/where/under/f999.x/@paths")" /many/f999.x
 is 'all of them as links' "$(ls "$mnt/many/.query/where/type/f/@nodes" | wc -l)" 1500
 
 longest=$(printf 'd%.0s' {1..255})

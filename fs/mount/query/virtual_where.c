@@ -72,6 +72,8 @@ static int step(struct pfs_call *call, struct pfs_facet **facet, const struct pf
 	char problem[PFS_FACET_PROBLEM] = "";
 	int error = 0;
 
+	if (from->kind == PFS_FACET_CHILDREN && pfs_facet_is_rest(name))
+		return pfs_facet_step_children(facet, from, call->scope.ino);
 	if (from->kind == PFS_FACET_CHILDREN)
 		return say_missing(call, lookup_child(call, from, name, facet), "child", name);
 	if (from->kind == PFS_FACET_COLUMNS && *name != '@')
@@ -141,7 +143,6 @@ static int list_columns(struct pfs_call *call, const struct pfs_facet *facet,
 
 	if (!facet || pfs_facet_lists_columns(facet))
 		PFS_TRY(list_unused_columns(call, facet, names));
-	PFS_TRY(pfs_virtual_names_add(names, "@nodes", strlen("@nodes"), S_IFDIR));
 	for (size_t i = 0; i < PFS_COUNT(ends); i++)
 		PFS_TRY(pfs_virtual_names_add(names, ends[i], strlen(ends[i]), S_IFREG));
 	return 0;
@@ -170,10 +171,10 @@ static int add_value(void *arg, const struct pfs_query *query)
 	return len ? pfs_virtual_names_add(values->names, name, len, S_IFDIR) : 0;
 }
 
-static int list_values(struct pfs_call *call, const struct pfs_facet *facet,
-		       struct pfs_virtual_names *names)
+/* Takes the statement. */
+static int list_values(struct pfs_call *call, char *statement, struct pfs_virtual_names *names)
 {
-	char *sql PFS_FREE = pfs_facet_values(facet);
+	char *sql PFS_FREE = statement;
 	struct values values = {names, 0};
 	char more[32];
 	int len;
@@ -186,30 +187,6 @@ static int list_values(struct pfs_call *call, const struct pfs_facet *facet,
 	len = snprintf(more, sizeof(more), "@more-%llu",
 		       (unsigned long long)(values.total - names->n));
 	return pfs_virtual_names_add(names, more, (size_t)len, S_IFREG);
-}
-
-static int add_child(void *arg, const struct pfs_query *query)
-{
-	struct pfs_virtual_names *names = arg;
-	struct pfs_query_value name;
-	char encoded[PFS_FACET_NAME_MAX + 1];
-	size_t len;
-
-	if (!query) {
-		pfs_virtual_names_clear(names);
-		return 0;
-	}
-	pfs_query_value(query, 0, &name);
-	len = pfs_facet_encode(encoded, &name);
-	return len ? pfs_virtual_names_add(names, encoded, len, S_IFDIR) : 0;
-}
-
-static int list_children(struct pfs_call *call, const struct pfs_facet *facet,
-			 struct pfs_virtual_names *names)
-{
-	char *sql PFS_FREE = pfs_facet_children(facet, call->scope.ino);
-
-	return sql ? pfs_call_rows(call, sql, strlen(sql), add_child, names) : -ENOMEM;
 }
 
 static int list_nodes(struct pfs_call *call, const struct pfs_facet *facet,
@@ -230,9 +207,11 @@ static int list(struct pfs_call *call, struct pfs_virtual *dir, struct pfs_virtu
 	case PFS_FACET_VALUES:
 		if (!pfs_facet_lists_values(facet))
 			return pfs_virtual_names_add(names, "@values", strlen("@values"), S_IFREG);
-		return list_values(call, facet, names);
+		return list_values(call, pfs_facet_values(facet), names);
 	case PFS_FACET_CHILDREN:
-		return pfs_facet_lists_values(facet) ? list_children(call, facet, names) : 0;
+		if (!pfs_facet_lists_values(facet))
+			return pfs_virtual_names_add(names, "@values", strlen("@values"), S_IFREG);
+		return list_values(call, pfs_facet_children(facet, call->scope.ino), names);
 	case PFS_FACET_NODES:
 		return list_nodes(call, facet, names);
 	case PFS_FACET_OPERANDS: /* anything may follow */
