@@ -7,6 +7,7 @@ WRAP_test_xattr := pfs_store_commit
 WRAP_test_link := pfs_store_commit
 WRAP_test_original := pfs_store_commit openat64
 WRAP_test_journal := pfs_store_commit pfs_store_space pfs_store_put_node pfs_store_remove_node
+WRAP_test_part := pfs_store_commit
 WRAP_test_content_memory := pfs_store_commit
 WRAP_test_temporary := fstatvfs64
 WRAP_test_answer := $(addprefix pfs_query_,start finish columns column_name next parts value) fstatvfs64

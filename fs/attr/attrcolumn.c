@@ -9,10 +9,10 @@
 #include "base/number.h"
 #include "fs/attr/attrset.h"
 #include "fs/attr/xattr.h"
-#include "fs/content/content.h"
 #include "fs/content/register.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/journal/part.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 
@@ -126,11 +126,11 @@ int pfs_attr_names(struct pfs_tree *tree,
 	const struct pfs_attr_columns *columns = pfs_attrs_columns(tree);
 	int error = 0;
 
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	for (size_t i = 0; i < columns->n_names && !error; i++)
 		error = fn(arg, columns->names[i].bytes, columns->names[i].len,
 			   columns->names[i].type);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return error;
 }
 
@@ -291,7 +291,7 @@ static int begin_notes(struct pfs_attr_columns *columns, uint64_t *generation)
 	struct pfs_tree *tree = columns->tree;
 	int error = 0;
 
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	if (!columns->generation) {
 		(void)pthread_rwlock_wrlock(&tree->lock);
 		error = pfs_attrs_pending(tree, note_pending, columns);
@@ -302,7 +302,7 @@ static int begin_notes(struct pfs_attr_columns *columns, uint64_t *generation)
 		(void)pthread_rwlock_unlock(&tree->lock);
 	}
 	*generation = columns->generation;
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return error;
 }
 
@@ -412,15 +412,15 @@ static int open_base(struct base **out, struct pfs_tree *tree, const char *name,
 {
 	struct pfs_attr_columns *columns = pfs_attrs_columns(tree);
 
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	*out = find_base(columns, name, name_len);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	if (*out)
 		return 0;
 	PFS_TRY(read_base(out, columns, name, name_len));
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	keep_base(columns, *out);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return 0;
 }
 

@@ -5,9 +5,9 @@
 
 #include "base/cleanup.h"
 #include "fs/attr/xattr_impl.h"
-#include "fs/content/content.h"
 #include "fs/content/register.h"
 #include "fs/content/row.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
 int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint64_t ino)
@@ -51,9 +51,9 @@ int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit *edit, const c
 		return 0;
 	if (value) {
 		attr.type = pfs_attr_type_of(tree->attrs, &attr);
-		pfs_content_lock(tree);
+		pfs_parts_lock(tree);
 		error = pfs_attr_columns_name(tree->attrs->by_name, name, name_len);
-		pfs_content_unlock(tree);
+		pfs_parts_unlock(tree);
 		PFS_TRY(error);
 	}
 	PFS_TRY(pfs_attrset_change(&after, edit->after, &attr));

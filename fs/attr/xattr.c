@@ -17,6 +17,7 @@
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/part.h"
 #include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
@@ -29,7 +30,7 @@
 #define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
 #define CACHED_SETS ((size_t)4 << 20)
 
-/* ---- creating, and the committer's protocol ---- */
+/* ---- creating, and the part in commits ---- */
 
 static int compare_columns(const void *a, const void *b)
 {
@@ -57,6 +58,43 @@ static int add_column(void *arg, const void *name, size_t name_len, enum pfs_att
 	return 0;
 }
 
+static void cut(struct pfs_tree *tree)
+{
+	pfs_records_cut(tree->attrs->sets);
+}
+
+static int write_sets(struct pfs_tree *tree)
+{
+	return pfs_records_write(tree->attrs->sets, pfs_attrset_store);
+}
+
+static void done(struct pfs_tree *tree)
+{
+	pfs_records_done(tree->attrs->sets);
+}
+
+static void drop(struct pfs_tree *tree, uint64_t ino)
+{
+	pfs_records_drop(tree->attrs->sets, ino);
+}
+
+static int keep(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+
+	return pfs_records_get(tree->attrs->sets, &set, ino, true);
+}
+
+static const struct pfs_part part = {
+	.name = "attributes",
+	.cut = cut,
+	.write = write_sets,
+	.done = done,
+	.keep = keep,
+	.flags = PFS_NODE_ATTRS,
+	.drop = drop,
+};
+
 int pfs_attrs_create(struct pfs_tree *tree)
 {
 	struct pfs_attrs *attrs = calloc(1, sizeof(*attrs));
@@ -70,11 +108,14 @@ int pfs_attrs_create(struct pfs_tree *tree)
 		error = pfs_store_scan_columns(tree->store, add_column, attrs);
 	if (!error)
 		error = pfs_attr_columns_create(&attrs->by_name, tree);
-	if (error)
+	if (error) {
 		pfs_attrs_destroy(tree);
-	else if (attrs->n_columns)
+		return error;
+	}
+	if (attrs->n_columns)
 		qsort(attrs->columns, attrs->n_columns, sizeof(*attrs->columns), compare_columns);
-	return error;
+	pfs_take_part(tree, &part);
+	return 0;
 }
 
 void pfs_attrs_destroy(struct pfs_tree *tree)
@@ -93,26 +134,6 @@ void pfs_attrs_destroy(struct pfs_tree *tree)
 	tree->attrs = NULL;
 }
 
-void pfs_attrs_cut(struct pfs_tree *tree)
-{
-	pfs_records_cut(tree->attrs->sets);
-}
-
-int pfs_attrs_write(struct pfs_tree *tree)
-{
-	return pfs_records_write(tree->attrs->sets, pfs_attrset_store);
-}
-
-void pfs_attrs_done(struct pfs_tree *tree)
-{
-	pfs_records_done(tree->attrs->sets);
-}
-
-void pfs_attrs_drop(struct pfs_tree *tree, uint64_t ino)
-{
-	pfs_records_drop(tree->attrs->sets, ino);
-}
-
 struct pfs_attr_columns *pfs_attrs_columns(const struct pfs_tree *tree)
 {
 	return tree->attrs->by_name;
@@ -122,13 +143,6 @@ int pfs_attrs_pending(struct pfs_tree *tree,
 		      int (*fn)(void *arg, uint64_t prime, struct pfs_value *set), void *arg)
 {
 	return pfs_records_pending(tree->attrs->sets, fn, arg);
-}
-
-int pfs_attrs_keep(struct pfs_tree *tree, uint64_t ino)
-{
-	struct pfs_value *set PFS_UNREF = NULL;
-
-	return pfs_records_get(tree->attrs->sets, &set, ino, true);
 }
 
 /* ---- names ---- */
@@ -374,11 +388,11 @@ int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, 
 	if (*flagged)
 		return pfs_records_get(tree->attrs->sets, out, ino, keep);
 	/* unlike pfs_attr_set_of, not fooled by a flag that is about to be set */
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	record = pfs_records_find(tree->attrs->sets, ino);
 	if (record)
 		*out = pfs_value_ref(record->value);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return 0;
 }
 
@@ -424,7 +438,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	uint32_t slot;
 	int error;
 
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	(void)pthread_rwlock_wrlock(&tree->lock);
 	error = pfs_attr_record(tree, &record, ino, before, flagged);
 	if (!error && attr->text)
@@ -435,7 +449,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	if (!error)
 		pfs_attr_put(tree, record, slot, ino, set, now);
 	(void)pthread_rwlock_unlock(&tree->lock);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return error;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/attr/xattr.h - attribute records that the store does not have yet; the protocol of
- * fs/content/content.h.
+/* fs/attr/xattr.h - attribute records that the store does not have yet.
  *
  * Locks: the content lock. */
 #ifndef PFS_FS_ATTR_XATTR_H
@@ -13,10 +12,6 @@
 
 PFS_MUST_CHECK int pfs_attrs_create(struct pfs_tree *tree);
 void pfs_attrs_destroy(struct pfs_tree *tree);
-void pfs_attrs_cut(struct pfs_tree *tree);
-PFS_MUST_CHECK int pfs_attrs_write(struct pfs_tree *tree);
-void pfs_attrs_done(struct pfs_tree *tree);
-void pfs_attrs_drop(struct pfs_tree *tree, uint64_t ino);
 /* For attrcolumn.c: the columns; and fn for each node whose attributes the store does not have yet, the
  * content lock held. */
 struct pfs_attr_columns *pfs_attrs_columns(const struct pfs_tree *tree);

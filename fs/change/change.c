@@ -9,14 +9,13 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/attr/attredit.h"
-#include "fs/attr/xattr.h"
 #include "fs/change/change_impl.h"
 #include "fs/content/content.h"
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
-#include "fs/journal/journal_impl.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
 #define SETATTR (PFS_CHANGE_MODE | PFS_CHANGE_UID | PFS_CHANGE_GID | PFS_CHANGE_SIZE |              \
@@ -286,7 +285,7 @@ static int check_emptied(struct pfs_changing *changing, uint32_t slot)
 /* Whether somebody may go on reading what the store forgets: it is to be read before. */
 static bool is_used(const struct pfs_changing *changing, uint32_t slot)
 {
-	return pfs_must_keep(changing->tree, slot) &&
+	return pfs_parts_must_keep(changing->tree, slot) &&
 	       atomic_load(&changing->tree->image.references[slot]);
 }
 
@@ -298,8 +297,7 @@ static void unlink_one(struct pfs_changing *changing, uint32_t slot)
 	pfs_unlink_slot(tree, slot, changing->now);
 	if (atomic_load(&tree->image.references[slot]))
 		return;
-	pfs_content_drop(tree, ino);
-	pfs_attrs_drop(tree, ino);
+	pfs_parts_drop(tree, ino);
 	pfs_journal_dropped(tree, slot);
 }
 
@@ -329,7 +327,7 @@ static int keep(struct pfs_changing *changing, bool *kept)
 		used = !kept[row] && is_used(changing, changing->slots[row]);
 		(void)pthread_rwlock_unlock(&changing->tree->lock);
 		if (used)
-			PFS_TRY(pfs_content_keep(changing->tree, changing->changes->list[row].ino));
+			PFS_TRY(pfs_parts_keep(changing->tree, changing->changes->list[row].ino));
 		kept[row] |= used;
 	}
 	return 0;
@@ -380,7 +378,7 @@ static void forget(struct pfs_changing *changing)
 static void lock(struct pfs_changing *changing, bool has_content_lock)
 {
 	if (!has_content_lock)
-		pfs_content_lock(changing->tree);
+		pfs_parts_lock(changing->tree);
 	(void)pthread_rwlock_wrlock(&changing->tree->lock);
 	changing->now = pfs_now();
 }
@@ -388,7 +386,7 @@ static void lock(struct pfs_changing *changing, bool has_content_lock)
 static void unlock(struct pfs_changing *changing)
 {
 	(void)pthread_rwlock_unlock(&changing->tree->lock);
-	pfs_content_unlock(changing->tree);
+	pfs_content_end_size(changing->tree);
 }
 
 /* The one row that changes a size, or PFS_NO_ROW. */

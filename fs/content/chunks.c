@@ -266,7 +266,7 @@ void pfs_file_list(struct pfs_content *content, struct pfs_file *file, enum pfs_
 	else
 		content->first[name] = file;
 	content->last[name] = file;
-	content->unreported += (int64_t)sizeof(*file);
+	*content->unreported += (int64_t)sizeof(*file);
 }
 
 void pfs_file_unlist(struct pfs_content *content, struct pfs_file *file, enum pfs_layer_name name)
@@ -284,20 +284,20 @@ void pfs_file_unlist(struct pfs_content *content, struct pfs_file *file, enum pf
 		layer->next->layer[name].previous = layer->previous;
 	else
 		content->last[name] = layer->previous;
-	content->unreported -= (int64_t)sizeof(*file);
+	*content->unreported -= (int64_t)sizeof(*file);
 }
 
 void pfs_file_add(struct pfs_content *content, struct pfs_file *file, struct pfs_chunk *chunk)
 {
 	insert(&file->layer[PFS_DIRTY].chunks, chunk);
-	content->unreported += weight(chunk);
+	*content->unreported += weight(chunk);
 	pfs_file_list(content, file, PFS_DIRTY);
 }
 
 void pfs_file_remove(struct pfs_content *content, struct pfs_file *file, struct pfs_chunk *chunk)
 {
 	take_out(&file->layer[PFS_DIRTY].chunks, chunk);
-	content->unreported -= weight(chunk);
+	*content->unreported -= weight(chunk);
 	pfs_chunk_free(content, chunk);
 }
 

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The layers of content: lock, the committer's protocol, and what a file has where. */
+/* The layers of content: their part in commits, and what a file has where. */
 #include "fs/content/content.h"
 
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/content/row.h"
+#include "fs/content/content_impl.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
-
-int pfs_content_create(struct pfs_tree *tree)
-{
-	struct pfs_content *content = calloc(1, sizeof(*content));
-
-	if (!content)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&content->lock, NULL);
-	(void)pthread_mutex_init(&content->buffers_lock, NULL);
-	(void)pthread_cond_init(&content->idle, NULL);
-	tree->content = content;
-	return 0;
-}
 
 static void free_file(void *arg, struct pfs_byprime *entry)
 {
@@ -48,38 +36,26 @@ void pfs_content_destroy(struct pfs_tree *tree)
 	}
 	(void)pthread_cond_destroy(&content->idle);
 	(void)pthread_mutex_destroy(&content->buffers_lock);
-	(void)pthread_mutex_destroy(&content->lock);
 	free(content);
 	tree->content = NULL;
 }
 
-void pfs_content_lock(struct pfs_tree *tree)
+void pfs_content_end_size(struct pfs_tree *tree)
 {
-	(void)pthread_mutex_lock(&tree->content->lock);
-}
+	struct pfs_edit *resize = tree->content->resize;
 
-void pfs_content_unlock(struct pfs_tree *tree)
-{
-	struct pfs_content *content = tree->content;
-	struct pfs_edit *resize = content->resize;
-	int64_t bytes;
-
-	if (resize) { /* its end unlocks, and comes through here again */
-		content->resize = NULL;
-		pfs_edit_close(resize);
-		free(resize);
+	if (!resize) {
+		pfs_parts_unlock(tree);
 		return;
 	}
-	bytes = content->unreported;
-	content->unreported = 0;
-	if (bytes)
-		pfs_journal_pending(tree, bytes);
-	(void)pthread_mutex_unlock(&content->lock);
+	tree->content->resize = NULL;
+	pfs_edit_close(resize); /* unlocks */
+	free(resize);
 }
 
-/* ---- the committer's protocol ---- */
+/* ---- a part of commits ---- */
 
-void pfs_content_cut(struct pfs_tree *tree)
+static void cut_chunks(struct pfs_tree *tree)
 {
 	struct pfs_content *content = tree->content;
 	struct pfs_file *file, *next;
@@ -97,7 +73,6 @@ void pfs_content_cut(struct pfs_tree *tree)
 		pfs_file_list(content, file, PFS_WRITING);
 		pfs_file_unlist(content, file, PFS_DIRTY);
 	}
-	pfs_records_cut(pfs_links_sources(tree));
 }
 
 static int write_chunk(struct pfs_store *store, uint64_t prime, const struct pfs_chunk *chunk)
@@ -108,7 +83,7 @@ static int write_chunk(struct pfs_store *store, uint64_t prime, const struct pfs
 				   chunk->kind == PFS_CHUNK_DATA ? chunk->len : 0);
 }
 
-int pfs_content_write(struct pfs_tree *tree)
+static int write_chunks(struct pfs_tree *tree)
 {
 	const struct pfs_file *file;
 	const struct pfs_chunk *chunk;
@@ -132,7 +107,7 @@ int pfs_content_write(struct pfs_tree *tree)
 				return error;
 		}
 	}
-	return pfs_links_write(tree);
+	return 0;
 }
 
 /* The file's group is in the store: what does the store have now?  Returns the chunks, to be freed
@@ -156,7 +131,7 @@ static struct pfs_chunk *file_done(struct pfs_content *content, struct pfs_file 
 	return chunks;
 }
 
-void pfs_content_done(struct pfs_tree *tree)
+static void chunks_done(struct pfs_tree *tree)
 {
 	struct pfs_content *content = tree->content;
 	struct pfs_chunk *chunks;
@@ -165,42 +140,20 @@ void pfs_content_done(struct pfs_tree *tree)
 	for (;;) {
 		int64_t freed;
 
-		pfs_content_lock(tree);
+		pfs_parts_lock(tree);
 		if (!content->first[PFS_WRITING]) {
-			pfs_content_unlock(tree);
+			pfs_parts_unlock(tree);
 			break;
 		}
 		chunks = file_done(content, content->first[PFS_WRITING]);
-		pfs_content_unlock(tree);
+		pfs_parts_unlock(tree);
 		freed = pfs_chunks_free(content, chunks);
 		if (freed)
 			pfs_journal_pending(tree, -freed);
 	}
-	pfs_records_done(pfs_links_sources(tree));
 }
 
-int pfs_content_keep(struct pfs_tree *tree, uint64_t ino)
-{
-	struct pfs_value *value PFS_UNREF = NULL;
-	uint8_t flags = 0;
-	uint32_t slot;
-	int error = 0;
-
-	(void)pthread_rwlock_rdlock(&tree->lock);
-	slot = pfs_image_slot(tree, ino);
-	if (slot != PFS_NO_SLOT)
-		flags = tree->image.flags[slot];
-	(void)pthread_rwlock_unlock(&tree->lock);
-	if (flags & PFS_NODE_LINKED)
-		error = pfs_records_get(pfs_links_sources(tree), &value, ino, true);
-	if (!error && flags & PFS_NODE_ROW)
-		error = pfs_row_keep(tree, ino);
-	if (!error && flags & PFS_NODE_ATTRS)
-		error = pfs_attrs_keep(tree, ino);
-	return error;
-}
-
-void pfs_content_drop(struct pfs_tree *tree, uint64_t ino)
+static void drop_chunks(struct pfs_tree *tree, uint64_t ino)
 {
 	struct pfs_content *content = tree->content;
 	struct pfs_file *file = pfs_file_find(content, ino);
@@ -216,8 +169,28 @@ void pfs_content_drop(struct pfs_tree *tree, uint64_t ino)
 		pfs_file_unlist(content, file, PFS_DIRTY);
 		pfs_file_release(content, file);
 	}
-	pfs_links_drop(tree, ino);
-	pfs_row_drop(tree, ino);
+}
+
+static const struct pfs_part part = {
+	.name = "content",
+	.cut = cut_chunks,
+	.write = write_chunks,
+	.done = chunks_done,
+	.drop = drop_chunks,
+};
+
+int pfs_content_create(struct pfs_tree *tree)
+{
+	struct pfs_content *content = calloc(1, sizeof(*content));
+
+	if (!content)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&content->buffers_lock, NULL);
+	(void)pthread_cond_init(&content->idle, NULL);
+	content->unreported = pfs_parts_unreported(tree);
+	tree->content = content;
+	pfs_take_part(tree, &part);
+	return 0;
 }
 
 /* ---- what is where ---- */
@@ -277,7 +250,7 @@ static void look_ahead(struct pfs_tree *tree, struct outlook *out, uint64_t prim
 	const struct pfs_chunk *dirty, *writing;
 
 	*out = (struct outlook){.store_end = PFS_NO_CHUNK};
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	file = pfs_file_find(tree->content, prime);
 	if (file) {
 		uint64_t cut = file->layer[PFS_DIRTY].cut;
@@ -295,7 +268,7 @@ static void look_ahead(struct pfs_tree *tree, struct outlook *out, uint64_t prim
 			out->len = chunk_len(dirty);
 		}
 	}
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 }
 
 int pfs_content_next(struct pfs_tree *tree, uint64_t *n, uint32_t *len, uint64_t prime,

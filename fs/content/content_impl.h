@@ -17,6 +17,7 @@
 #include "fs/content/content.h"
 #include "fs/content/fdcache.h"
 #include "fs/image/byprime.h"
+#include "fs/journal/part.h"
 #include "fs/journal/records.h"
 
 #define PFS_NO_CHUNK   UINT64_MAX
@@ -58,13 +59,12 @@ struct pfs_file {
 };
 
 struct pfs_content {
-	pthread_mutex_t lock;
 	pthread_cond_t idle; /* a file is no longer busy */
-	/* protected by lock */
+	/* protected by the content lock */
 	struct pfs_byprime_table files;
 	struct pfs_file *first[PFS_LAYERS], *last[PFS_LAYERS];
-	struct pfs_edit *resize; /* between prepare_size and unlock */
-	int64_t unreported;	 /* bytes to tell the journal when the lock is given back */
+	struct pfs_edit *resize; /* between prepare_size and end_size */
+	int64_t *unreported;	 /* pfs_parts_unreported */
 	/* protected by buffers_lock, the innermost lock */
 	pthread_mutex_t buffers_lock;
 	void *buffers; /* a list of free ones of PFS_CHUNK_SIZE */
@@ -224,11 +224,6 @@ PFS_MUST_CHECK int pfs_copyup(struct pfs_edit *edit, int64_t upto);
 /* Both locks held, the content lock since pfs_copyup: the chunks count, the source does not. */
 void pfs_copyup_commit(struct pfs_edit *edit, uint32_t slot, int64_t size);
 
-/* ---- xattr.c ---- */
-
-/* pfs_content_keep, for attributes. */
-PFS_MUST_CHECK int pfs_attrs_keep(struct pfs_tree *tree, uint64_t ino);
-
 /* ---- link.c ---- */
 
 struct pfs_records *pfs_links_sources(struct pfs_tree *tree);
@@ -255,7 +250,6 @@ void pfs_links_close(struct pfs_tree *tree, struct pfs_fd *original); /* NULL is
 bool pfs_links_refused(const struct pfs_tree *tree);
 struct pfs_originals *pfs_links_originals(const struct pfs_tree *tree);
 
-void pfs_links_drop(struct pfs_tree *tree, uint64_t ino); /* content lock held */
-PFS_MUST_CHECK int pfs_links_write(struct pfs_tree *tree);
+extern const struct pfs_part pfs_sources_part; /* records of sources take part in commits as this */
 
 #endif

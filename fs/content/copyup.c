@@ -71,9 +71,9 @@ static int copy_chunk(struct copy *copy, uint64_t n)
 	chunk->kind = PFS_CHUNK_DATA;
 	chunk->len = len;
 	copy->blocks += pfs_chunk_blocks(len);
-	pfs_content_lock(edit->tree);
+	pfs_parts_lock(edit->tree);
 	pfs_file_add(content, edit->file, chunk);
-	pfs_content_unlock(edit->tree);
+	pfs_parts_unlock(edit->tree);
 	return 0;
 }
 

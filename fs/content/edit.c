@@ -14,14 +14,14 @@
 
 static void take_lock(struct pfs_edit *edit)
 {
-	pfs_content_lock(edit->tree);
+	pfs_parts_lock(edit->tree);
 	edit->locked = true;
 }
 
 static void give_lock(struct pfs_edit *edit)
 {
 	edit->locked = false;
-	pfs_content_unlock(edit->tree);
+	pfs_parts_unlock(edit->tree);
 }
 
 void pfs_edit_busy(struct pfs_edit *edit)
@@ -61,7 +61,7 @@ static int open_step(struct pfs_edit *edit, bool keep_linked)
 	if (edit->file->busy) {
 		if (edit->nowait)
 			return -EAGAIN;
-		(void)pthread_cond_wait(&content->idle, &content->lock);
+		pfs_parts_wait(tree, &content->idle);
 		return 1;
 	}
 	if (!(edit->node.flags & PFS_NODE_ELSEWHERE) || keep_linked)
@@ -387,7 +387,7 @@ static int make_target(struct pfs_edit *edit, unsigned i)
 	if (outcome.kind == PFS_CHUNK_DATA) {
 		before = now.dirty->capacity;
 		error = pfs_chunk_grow(edit->tree->content, now.dirty, outcome.len);
-		edit->tree->content->unreported += now.dirty->capacity - before;
+		*edit->tree->content->unreported += now.dirty->capacity - before;
 	}
 	return error;
 }
@@ -449,7 +449,7 @@ static void apply_one(struct pfs_edit *edit, unsigned i)
 	if (!whole && outcome.kind == PFS_CHUNK_DATA)
 		change_bytes(edit, i, chunk, outcome.len);
 	if (outcome.kind != PFS_CHUNK_DATA) {
-		content->unreported -= edit->fresh[i] ? 0 : chunk->capacity;
+		*content->unreported -= edit->fresh[i] ? 0 : chunk->capacity;
 		pfs_chunk_empty(content, chunk);
 	}
 	chunk->kind = outcome.kind;

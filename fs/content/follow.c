@@ -337,11 +337,11 @@ int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking
 	PFS_TRY(pfs_journal_reserve(tree, 1, value ? value->size : 0, false));
 	if (listener->rights_change && taking->set & RIGHTS)
 		listener->rights_change(listener->arg, ino);
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	(void)pthread_rwlock_wrlock(&tree->lock);
 	error = take_locked(tree, ino, taking, &value);
 	(void)pthread_rwlock_unlock(&tree->lock);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	if (error)
 		return error;
 	pfs_links_forget(tree, ino);
@@ -399,7 +399,7 @@ static int write_folders(void *arg, struct pfs_store *store)
 int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folders *folders)
 {
 	struct pfs_follow_folders copy = *folders;
-	struct pfs_errand errand = {.write = write_folders, .arg = &copy};
+	struct pfs_errand errand = {.part = &pfs_sources_part, .write = write_folders, .arg = &copy};
 
 	if (!folders->n_dirs && !folders->root)
 		return 0;

@@ -109,16 +109,45 @@ struct pfs_originals *pfs_links_originals(const struct pfs_tree *tree)
 	return tree->links->originals;
 }
 
-int pfs_links_write(struct pfs_tree *tree)
+/* ---- a part of commits ---- */
+
+static void cut(struct pfs_tree *tree)
+{
+	pfs_records_cut(tree->links->sources);
+}
+
+static int write_sources(struct pfs_tree *tree)
 {
 	return pfs_records_write(tree->links->sources, write_source);
 }
 
-void pfs_links_drop(struct pfs_tree *tree, uint64_t ino)
+static void done(struct pfs_tree *tree)
+{
+	pfs_records_done(tree->links->sources);
+}
+
+static int keep(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_value *value PFS_UNREF = NULL;
+
+	return pfs_records_get(tree->links->sources, &value, ino, true);
+}
+
+static void drop(struct pfs_tree *tree, uint64_t ino)
 {
 	pfs_records_drop(tree->links->sources, ino);
 	pfs_fdcache_drop(tree->links->open, ino);
 }
+
+const struct pfs_part pfs_sources_part = {
+	.name = "sources",
+	.cut = cut,
+	.write = write_sources,
+	.done = done,
+	.keep = keep,
+	.flags = PFS_NODE_LINKED,
+	.drop = drop,
+};
 
 int pfs_links_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino)
 {
@@ -169,6 +198,8 @@ int pfs_links_create(struct pfs_tree *tree)
 		error = pfs_originals_create(&links->originals, tree->store);
 	if (error)
 		pfs_links_destroy(tree);
+	else
+		pfs_take_part(tree, &pfs_sources_part);
 	return error;
 }
 
@@ -327,7 +358,7 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 
 	if (!now)
 		return -ENOMEM;
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	(void)pthread_rwlock_wrlock(&tree->lock);
 	record = pfs_records_find(sources, ino);
 	slot = pfs_image_slot(tree, ino);
@@ -340,7 +371,7 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 		}
 	}
 	(void)pthread_rwlock_unlock(&tree->lock);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return error;
 }
 

@@ -285,7 +285,7 @@ static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool privileged
 	pfs_content_set_size(tree, slot, 0);
 	pfs_node_changed(tree, slot, privileged);
 	(void)pthread_rwlock_unlock(&tree->lock);
-	pfs_content_unlock(tree);
+	pfs_content_end_size(tree);
 	return 0;
 }
 

@@ -82,7 +82,7 @@ static void read_memory(struct pfs_tree *tree, uint64_t *stored, uint64_t prime,
 	unsigned i;
 
 	*stored = count == CHUNKS_AT_ONCE ? UINT64_MAX : (UINT64_C(1) << count) - 1;
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	file = pfs_file_find(tree->content, prime);
 	for (i = 0; file && i < count; i++) {
 		const struct piece *piece = &pieces[i];
@@ -99,7 +99,7 @@ static void read_memory(struct pfs_tree *tree, uint64_t *stored, uint64_t prime,
 		}
 		*stored &= ~(UINT64_C(1) << i);
 	}
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 }
 
 static int read_pieces(struct pfs_tree *tree, uint64_t prime, const struct piece *pieces,

@@ -28,12 +28,6 @@ struct pfs_rows {
 	struct pfs_byprime_table kept; /* protected by the content lock */
 };
 
-int pfs_rows_create(struct pfs_tree *tree)
-{
-	tree->rows = calloc(1, sizeof(*tree->rows));
-	return tree->rows ? 0 : -ENOMEM;
-}
-
 static void free_kept(void *arg PFS_UNUSED, struct pfs_byprime *entry)
 {
 	free(entry);
@@ -186,11 +180,11 @@ static int get_kept(struct pfs_tree *tree, struct text *text, uint64_t ino)
 	const struct kept *kept;
 	int error = -ENODATA;
 
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	kept = (const struct kept *)pfs_byprime_find(&tree->rows->kept, ino);
 	if (kept)
 		error = add(text, kept->text, kept->len);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return error;
 }
 
@@ -442,7 +436,17 @@ void pfs_row_changed(struct pfs_tree *tree, uint64_t ino, bool below)
 
 /* ---- without a place ---- */
 
-int pfs_row_keep(struct pfs_tree *tree, uint64_t ino)
+static void drop(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_byprime *kept = pfs_byprime_find(&tree->rows->kept, ino);
+
+	if (!kept)
+		return;
+	pfs_byprime_remove(&tree->rows->kept, kept);
+	free(kept);
+}
+
+static int keep(struct pfs_tree *tree, uint64_t ino)
 {
 	char *text PFS_FREE = NULL;
 	struct kept *kept;
@@ -458,21 +462,22 @@ int pfs_row_keep(struct pfs_tree *tree, uint64_t ino)
 	kept->len = len;
 	if (text)
 		memcpy(kept->text, text, len);
-	pfs_content_lock(tree);
-	pfs_row_drop(tree, ino); /* of an attempt before this one */
+	pfs_parts_lock(tree);
+	drop(tree, ino); /* of an attempt before this one */
 	pfs_byprime_add(&tree->rows->kept, &kept->by_prime);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 	return 0;
 }
 
-void pfs_row_drop(struct pfs_tree *tree, uint64_t ino)
-{
-	struct pfs_byprime *kept = pfs_byprime_find(&tree->rows->kept, ino);
+static const struct pfs_part part = {.name = "rows", .keep = keep, .flags = PFS_NODE_ROW, .drop = drop};
 
-	if (!kept)
-		return;
-	pfs_byprime_remove(&tree->rows->kept, kept);
-	free(kept);
+int pfs_rows_create(struct pfs_tree *tree)
+{
+	tree->rows = calloc(1, sizeof(*tree->rows));
+	if (!tree->rows)
+		return -ENOMEM;
+	pfs_take_part(tree, &part);
+	return 0;
 }
 
 /* ---- written to ---- */
@@ -527,6 +532,6 @@ void pfs_row_commit(struct pfs_edit *edit, uint32_t slot, int64_t size)
 	pfs_image_set_flags(edit->tree, slot, PFS_NODE_ROW, PFS_NODE_WRITTEN);
 	pfs_image_set_size(edit->tree, slot, size >= 0 ? size : edit->copied_size,
 			   edit->copied_blocks);
-	pfs_row_drop(edit->tree, edit->ino);
+	drop(edit->tree, edit->ino);
 	pfs_journal_touch(edit->tree, slot);
 }

@@ -41,10 +41,6 @@ bool pfs_row_is_id(struct pfs_tree *tree, uint64_t ino, const char *name, size_t
 /* Makes the size right if it is not.  No lock. */
 void pfs_row_refresh(struct pfs_tree *tree, uint64_t ino);
 
-/* pfs_content_keep for a row, which is to be read as it was once its place is gone; and the end. */
-PFS_MUST_CHECK int pfs_row_keep(struct pfs_tree *tree, uint64_t ino);
-void pfs_row_drop(struct pfs_tree *tree, uint64_t ino); /* content lock held */
-
 /* As pfs_copyup and pfs_copyup_commit: the row becomes content that is written to. */
 PFS_MUST_CHECK int pfs_row_copyup(struct pfs_edit *edit, int64_t upto);
 void pfs_row_commit(struct pfs_edit *edit, uint32_t slot, int64_t size);

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/image/primes.h"
-#include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 
 #define COMMIT_MS 1000u
@@ -81,6 +80,19 @@ static void refuse_errand(struct pfs_journal *journal)
 	pfs_errand_end(journal, errand);
 }
 
+static int write_apart(struct pfs_tree *tree, const struct pfs_errand *errand)
+{
+	int error = pfs_store_begin(tree->store);
+
+	if (!error)
+		error = errand->write(errand->arg, tree->store);
+	if (error) {
+		pfs_store_rollback(tree->store);
+		return error;
+	}
+	return errand->part->commit ? errand->part->commit(tree) : pfs_store_commit(tree->store, NULL);
+}
+
 static void write_errand(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
@@ -92,7 +104,7 @@ static void write_errand(struct pfs_tree *tree)
 	(void)pthread_mutex_unlock(&journal->lock);
 	if (!errand)
 		return;
-	pfs_sides_write(tree, errand);
+	errand->error = write_apart(tree, errand);
 	(void)pthread_mutex_lock(&journal->lock);
 	pfs_errand_end(journal, errand);
 	(void)pthread_mutex_unlock(&journal->lock);

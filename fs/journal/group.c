@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/attr/xattr.h"
-#include "fs/content/content.h"
 #include "fs/image/image.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare.h"
@@ -154,8 +152,7 @@ static void cut_locked(struct pfs_tree *tree, struct pfs_group *group)
 
 	PFS_VERIFY_CHECK(pfs_watch_check_group(tree));
 	pfs_snapshots_drain(tree);
-	pfs_content_cut(tree);
-	pfs_attrs_cut(tree);
+	pfs_parts_cut(tree);
 	group->n_rows = group->n_bytes = 0;
 	group->content = atomic_load(&journal->content);
 	while (next_dirty(&walk, &slot))
@@ -175,14 +172,14 @@ int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group)
 	while (!rc && !enough) {
 		size_t rows, bytes;
 
-		pfs_content_lock(tree);
+		pfs_parts_lock(tree);
 		(void)pthread_rwlock_wrlock(&tree->lock);
 		measure(tree, &rows, &bytes);
 		enough = has_room(group, rows, bytes);
 		if (enough)
 			cut_locked(tree, group);
 		(void)pthread_rwlock_unlock(&tree->lock);
-		pfs_content_unlock(tree);
+		pfs_parts_unlock(tree);
 		if (!enough)
 			rc = make_room(group, rows, bytes);
 	}
@@ -237,8 +234,7 @@ static int reap_some(struct pfs_store *store, struct pfs_group *group)
 static int write_all(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 {
 	PFS_TRY(write_rows(tree->store, group));
-	PFS_TRY(pfs_attrs_write(tree));
-	PFS_TRY(pfs_content_write(tree));
+	PFS_TRY(pfs_parts_write(tree));
 	PFS_TRY(reap_some(tree->store, group));
 	if (fetch)
 		PFS_TRY(pfs_primes_fetch(tree));
@@ -264,8 +260,7 @@ int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 
 void pfs_group_done(struct pfs_tree *tree, struct pfs_group *group)
 {
-	pfs_attrs_done(tree);
-	pfs_content_done(tree);
+	pfs_parts_done(tree);
 	group->reap.count -= group->n_reaped;
 	group->n_reaped = group->n_rows = group->n_bytes = 0;
 }

@@ -273,6 +273,7 @@ int pfs_journal_create(struct pfs_tree *tree)
 	}
 	(void)pthread_mutex_init(&journal->lock, NULL);
 	(void)pthread_mutex_init(&journal->whole, NULL);
+	(void)pthread_mutex_init(&journal->parts.lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&journal->wake, &attr);
@@ -293,6 +294,7 @@ void pfs_journal_destroy(struct pfs_tree *tree)
 	(void)pthread_cond_destroy(&journal->ended);
 	(void)pthread_mutex_destroy(&journal->lock);
 	(void)pthread_mutex_destroy(&journal->whole);
+	(void)pthread_mutex_destroy(&journal->parts.lock);
 	free(journal->dirty);
 	free(journal);
 	tree->journal = NULL;

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "fs/tree/tree.h"
 
+struct pfs_part; /* fs/journal/part.h */
 struct pfs_store;
 
 /* An operation's first step, without locks: makes sure that its changes can be kept and committed.
@@ -44,8 +45,9 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes);
 PFS_MUST_CHECK int pfs_journal_space(struct pfs_tree *tree, uint64_t *free_bytes,
 				     uint64_t *total_bytes);
 
-/* A group of somebody else's (sides.c), which the committer writes between two of its own. */
+/* A group of a part's own, which the committer writes between two of the image's. */
 struct pfs_errand {
+	const struct pfs_part *part; /* whose commit it is */
 	int (*write)(void *arg, struct pfs_store *store);
 	void *arg;
 	int error;

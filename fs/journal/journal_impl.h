@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/journal/journal_impl.h - inside of the journal: journal.c (what operations call), committer.c (the
- * thread), group.c (what one commit holds), space.c (will it fit?). */
+ * thread), group.c (what one commit holds), part.c (what others add to it), space.c (will it fit?). */
 #ifndef PFS_FS_JOURNAL_JOURNAL_IMPL_H
 #define PFS_FS_JOURNAL_JOURNAL_IMPL_H
 
@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "fs/journal/journal.h"
+#include "fs/journal/part.h"
 #include "meta/store.h"
 
 #define PFS_DIRTY_COMMIT 16384u /* rows: commit now, so that cutting takes milliseconds */
@@ -77,6 +78,17 @@ bool pfs_space_is_held_by_log(const struct pfs_tree *tree);
  * without which nothing could be deleted on a full disk. */
 bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal);
 
+/* ---- part.c ---- */
+
+#define PFS_PARTS_MAX 8
+
+struct pfs_parts {
+	const struct pfs_part *list[PFS_PARTS_MAX]; /* in the order in which they were registered */
+	unsigned n;
+	pthread_mutex_t lock; /* the content lock */
+	int64_t unreported;   /* bytes to tell the journal of as the lock is given back; protected by it */
+};
+
 /* ---- journal.c and committer.c ---- */
 
 struct pfs_journal {
@@ -104,6 +116,7 @@ struct pfs_journal {
 
 	pthread_mutex_t whole; /* before all others: held while groups may not be cut */
 
+	struct pfs_parts parts;
 	struct pfs_group group; /* the committer's own */
 };
 

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "fs/content/content.h"
-#include "fs/content/content_impl.h"
 #include "fs/image/image.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
 struct chain {
@@ -85,7 +84,7 @@ static void unchain(struct pfs_records *records, struct pfs_record *record)
 {
 	if (record->dirty) {
 		take_out(&records->dirty, record);
-		records->tree->content->unreported -= (int64_t)cost(record);
+		*pfs_parts_unreported(records->tree) -= (int64_t)cost(record);
 	} else if (is_cached(record)) {
 		take_out(&records->clean, record);
 		records->clean_bytes -= cost(record);
@@ -104,7 +103,7 @@ static void chain_in(struct pfs_records *records, struct pfs_record *record)
 {
 	if (record->dirty) {
 		append(&records->dirty, record);
-		records->tree->content->unreported += (int64_t)cost(record);
+		*pfs_parts_unreported(records->tree) += (int64_t)cost(record);
 		return;
 	}
 	if (!is_cached(record))
@@ -215,18 +214,18 @@ int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_
 
 	while (error == -EAGAIN) {
 		loaded = NULL;
-		pfs_content_lock(tree);
+		pfs_parts_lock(tree);
 		record = pfs_records_find(records, prime);
 		if (record)
 			*out = use(records, record, keep);
 		version = records->version;
-		pfs_content_unlock(tree);
+		pfs_parts_unlock(tree);
 		if (record)
 			return 0;
 		error = records->load(tree, &loaded, prime);
 		if (error)
 			return error;
-		pfs_content_lock(tree);
+		pfs_parts_lock(tree);
 		if (version != records->version || pfs_records_find(records, prime)) {
 			error = -EAGAIN; /* what was read may be outdated */
 		} else {
@@ -241,7 +240,7 @@ int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_
 				*out = use(records, record, keep);
 			}
 		}
-		pfs_content_unlock(tree);
+		pfs_parts_unlock(tree);
 		pfs_value_unref(loaded);
 	}
 	return error;
@@ -307,7 +306,7 @@ void pfs_records_done(struct pfs_records *records)
 {
 	struct pfs_record *record, *next;
 
-	pfs_content_lock(records->tree);
+	pfs_parts_lock(records->tree);
 	records->version++;
 	for (record = records->group; record; record = next) {
 		next = record->next_in_group;
@@ -321,5 +320,5 @@ void pfs_records_done(struct pfs_records *records)
 			chain_in(records, record);
 	}
 	records->group = NULL;
-	pfs_content_unlock(records->tree);
+	pfs_parts_unlock(records->tree);
 }

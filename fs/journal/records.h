@@ -71,7 +71,7 @@ PFS_MUST_CHECK int pfs_records_pending(struct pfs_records *records,
 						 struct pfs_value *value),
 				       void *arg);
 
-/* The committer's protocol (fs/content/content.h, pfs_content_cut).  What belongs to an unlinked node
+/* The members of a part (fs/journal/part.h).  What belongs to an unlinked node
  * is not written.  cut needs tree->lock too; write holds no lock; done takes the content lock. */
 void pfs_records_cut(struct pfs_records *records);
 PFS_MUST_CHECK int pfs_records_write(struct pfs_records *records,

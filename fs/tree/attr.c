@@ -269,6 +269,6 @@ int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 	rc = set_locked(tree, out, ino, &setting);
 	(void)pthread_rwlock_unlock(&tree->lock);
 	if (set & PFS_SET_SIZE)
-		pfs_content_unlock(tree);
+		pfs_content_end_size(tree);
 	return rc;
 }

@@ -7,11 +7,10 @@
 
 #include "base/btree.h"
 #include "base/checked.h"
-#include "fs/attr/xattr.h"
-#include "fs/content/content.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
 /* ---- what the operations on names share ---- */
@@ -97,18 +96,17 @@ void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino)
 	uint32_t slot;
 	uint8_t state;
 
-	pfs_content_lock(tree);
+	pfs_parts_lock(tree);
 	(void)pthread_rwlock_wrlock(&tree->lock);
 	slot = pfs_image_slot(tree, ino);
 	state = slot == PFS_NO_SLOT ? 0 : tree->image.state[slot];
 	if (state & PFS_SLOT_UNLINKED && !(state & PFS_SLOT_DROPPED) &&
 	    !atomic_load(&tree->image.references[slot])) {
-		pfs_content_drop(tree, ino);
-		pfs_attrs_drop(tree, ino);
+		pfs_parts_drop(tree, ino);
 		pfs_journal_dropped(tree, slot);
 	}
 	(void)pthread_rwlock_unlock(&tree->lock);
-	pfs_content_unlock(tree);
+	pfs_parts_unlock(tree);
 }
 
 void pfs_tree_forget(struct pfs_tree *tree, uint64_t ino, uint64_t n)

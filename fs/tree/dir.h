@@ -32,9 +32,6 @@ void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino);
  * pfs_drop_unused afterwards. */
 void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now);
 
-/* Whether the node has something in the store that goes with its record (pfs_content_keep). */
-bool pfs_must_keep(const struct pfs_tree *tree, uint32_t slot);
-
 /* What can be said of truncation before pfs_content_prepare_size: -ESTALE, -EISDIR, -EINVAL, -EFBIG.
  * No locks. */
 PFS_MUST_CHECK int pfs_check_size(struct pfs_tree *tree, uint64_t ino, int64_t size);

@@ -5,12 +5,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/content/content.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/primes.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/part.h"
 #include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
@@ -150,11 +150,6 @@ int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t pare
 
 /* ---- removing ---- */
 
-bool pfs_must_keep(const struct pfs_tree *tree, uint32_t slot)
-{
-	return tree->image.flags[slot] & (PFS_NODE_ELSEWHERE | PFS_NODE_ATTRS);
-}
-
 void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
 {
 	uint32_t parent = tree->image.parent[slot];
@@ -175,7 +170,7 @@ struct removing {
 	uint64_t ino;  /* the node that went, or that has to be kept first */
 };
 
-/* -EAGAIN: call pfs_content_keep for ino first. */
+/* -EAGAIN: call pfs_parts_keep for ino first. */
 static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 {
 	const struct pfs_image *image = &tree->image;
@@ -192,7 +187,7 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 	if (removing->directory && !pfs_dir_is_empty(tree, slot))
 		return -ENOTEMPTY;
 	removing->ino = image->prime[slot];
-	if (pfs_must_keep(tree, slot) && removing->kept != removing->ino)
+	if (pfs_parts_must_keep(tree, slot) && removing->kept != removing->ino)
 		return -EAGAIN;
 	pfs_unlink_slot(tree, slot, pfs_now());
 	return 0;
@@ -211,7 +206,7 @@ static int remove_name(struct pfs_tree *tree, struct removing *removing)
 		(void)pthread_rwlock_unlock(&tree->lock);
 		if (rc != -EAGAIN)
 			break;
-		rc = pfs_content_keep(tree, removing->ino);
+		rc = pfs_parts_keep(tree, removing->ino);
 		removing->kept = removing->ino;
 	}
 	if (!rc)

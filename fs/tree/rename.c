@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/content/content.h"
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
 #include "fs/journal/journal.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
 struct place {
@@ -123,7 +123,7 @@ static int replace(struct pfs_tree *tree, struct renaming *renaming)
 
 	if (to->slot != PFS_NO_SLOT) {
 		renaming->replaced = tree->image.prime[to->slot];
-		if (pfs_must_keep(tree, to->slot) && renaming->kept != renaming->replaced)
+		if (pfs_parts_must_keep(tree, to->slot) && renaming->kept != renaming->replaced)
 			return -EAGAIN;
 	}
 	PFS_TRY(pfs_names_add(tree->image.names, &name, to->name, to->name_len));
@@ -133,7 +133,7 @@ static int replace(struct pfs_tree *tree, struct renaming *renaming)
 	return 0;
 }
 
-/* -EAGAIN: call pfs_content_keep for what is replaced first. */
+/* -EAGAIN: call pfs_parts_keep for what is replaced first. */
 static int rename_locked(struct pfs_tree *tree, struct renaming *renaming)
 {
 	renaming->replaced = 0;
@@ -178,7 +178,7 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 		(void)pthread_rwlock_unlock(&tree->lock);
 		if (rc != -EAGAIN)
 			break;
-		rc = pfs_content_keep(tree, renaming.replaced);
+		rc = pfs_parts_keep(tree, renaming.replaced);
 		renaming.kept = renaming.replaced;
 	}
 	if (!rc && renaming.replaced)

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "fs/journal/journal.h"
-#include "fs/journal/journal_impl.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
 struct pfs_sides {
@@ -13,6 +13,21 @@ struct pfs_sides {
 	pthread_rwlock_t reading; /* for writing while a change becomes visible */
 	_Atomic uint64_t version;
 };
+
+static int commit_shown(struct pfs_tree *tree)
+{
+	struct pfs_sides *sides = tree->sides;
+	int error;
+
+	(void)pthread_rwlock_wrlock(&sides->reading);
+	error = pfs_store_commit(tree->store, NULL);
+	if (!error)
+		atomic_fetch_add(&sides->version, 1);
+	(void)pthread_rwlock_unlock(&sides->reading);
+	return error;
+}
+
+static const struct pfs_part part = {.name = "side tables", .commit = commit_shown};
 
 int pfs_sides_create(struct pfs_tree *tree)
 {
@@ -24,6 +39,7 @@ int pfs_sides_create(struct pfs_tree *tree)
 	(void)pthread_rwlock_init(&sides->reading, NULL);
 	atomic_store(&sides->version, 1);
 	tree->sides = sides;
+	pfs_take_part(tree, &part);
 	return 0;
 }
 
@@ -63,31 +79,10 @@ int pfs_sides_read(struct pfs_tree *tree, int (*read)(void *arg, struct pfs_stor
 	return error;
 }
 
-/* ---- the committer's part ---- */
-
-void pfs_sides_write(struct pfs_tree *tree, struct pfs_errand *errand)
-{
-	struct pfs_sides *sides = tree->sides;
-	int error = pfs_store_begin(tree->store);
-
-	if (!error)
-		error = errand->write(errand->arg, tree->store);
-	if (error) {
-		pfs_store_rollback(tree->store);
-	} else {
-		(void)pthread_rwlock_wrlock(&sides->reading);
-		error = pfs_store_commit(tree->store, NULL);
-		if (!error)
-			atomic_fetch_add(&sides->version, 1);
-		(void)pthread_rwlock_unlock(&sides->reading);
-	}
-	errand->error = error;
-}
-
 int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 		     int (*write)(void *arg, struct pfs_store *store), void *arg)
 {
-	struct pfs_errand errand = {.write = write, .arg = arg};
+	struct pfs_errand errand = {.part = &part, .write = write, .arg = arg};
 
 	PFS_TRY(pfs_journal_reserve(tree, 1, bytes, false));
 	return pfs_journal_send(tree, &errand);

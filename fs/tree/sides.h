@@ -26,12 +26,9 @@ PFS_MUST_CHECK int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 PFS_MUST_CHECK int pfs_sides_read(struct pfs_tree *tree,
 				  int (*read)(void *arg, struct pfs_store *store), void *arg);
 
-/* ---- for the tree and its committer ---- */
-
-struct pfs_errand; /* fs/journal/journal.h */
+/* ---- for the tree ---- */
 
 PFS_MUST_CHECK int pfs_sides_create(struct pfs_tree *tree);
 void pfs_sides_destroy(struct pfs_tree *tree);
-void pfs_sides_write(struct pfs_tree *tree, struct pfs_errand *errand); /* the committer's part */
 
 #endif

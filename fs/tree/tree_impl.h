@@ -2,7 +2,7 @@
 /* fs/tree/tree_impl.h - what a tree is made of: the store, the image, and the modules beside it, each
  * behind its own pointer.  Only the modules of the tree look inside.
  *
- * Lock order: content (pfs_content_lock) -> tree->lock -> journal's own mutex, or the totals'.  No
+ * Lock order: the content lock (pfs_parts_lock) -> tree->lock -> journal's own mutex, or the totals'.  No
  * lock is held while the store is read or written. */
 #ifndef PFS_FS_TREE_TREE_IMPL_H
 #define PFS_FS_TREE_TREE_IMPL_H
