@@ -32,8 +32,8 @@ static const struct pfs_cmd command = {
 	"Runs a statement; without one, asks for statements at a prompt.",
 	options,
 	"The table nodes has a row for each node: path name ext ino parent depth type mode uid gid\n"
-	"owner owner_group size blocks nlink target mtime atime ctime, subtree_count subtree_size\n"
-	"subtree_blocks subtree_mtime, and a column for each attribute.\n"
+	"owner owner_group size blocks nlink link links target mtime atime ctime, subtree_count\n"
+	"subtree_size subtree_blocks subtree_mtime, and a column for each attribute.\n"
 	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
 	"ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
 	"The language is SQLite's.\n"

@@ -33,9 +33,6 @@ struct pfs_column_wish {
 	enum pfs_attr_type type;
 };
 
-/* Whether the operators can have the field at all. */
-bool pfs_column_can(enum pfs_field field);
-
 /* Makes those of the columns, and what tells which rows there are, that are not there.  Nothing is
  * locked.  poll is asked between two pieces; not 0 ends it.  -ENOMEM, what the store says. */
 PFS_MUST_CHECK int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_column_wish *wishes,

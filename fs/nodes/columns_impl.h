@@ -47,7 +47,7 @@ struct pfs_columns {
 	struct pfs_heap names; /* as they were lent last; protected by the lock */
 	/* Of the image's arrays, by the field that shows them: one set of blocks for all. */
 	struct pfs_reserve blocks;
-	struct pfs_stamps fields[PFS_FIELD_PREORDER + 1], live;
+	struct pfs_stamps fields[PFS_FIELD_COUNT], live;
 	uint64_t clock; /* of stamps */
 };
 
@@ -55,12 +55,14 @@ struct pfs_columns {
 static inline bool pfs_derived_kind_of(enum pfs_derived_kind *kind,
 				       const struct pfs_column_wish *wish)
 {
+	enum pfs_field_source source = pfs_fields[wish->field].source;
+
 	*kind = PFS_DERIVED_DEPTH;
 	if (wish->attr)
 		*kind = PFS_DERIVED_ATTR;
-	else if (wish->field == PFS_FIELD_EXT)
+	else if (source == PFS_SOURCE_EXT)
 		*kind = PFS_DERIVED_EXT;
-	return wish->attr || wish->field == PFS_FIELD_EXT || wish->field == PFS_FIELD_DEPTH;
+	return wish->attr || source == PFS_SOURCE_EXT || source == PFS_SOURCE_DEPTH;
 }
 
 /* Bytes of an element. */

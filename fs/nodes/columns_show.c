@@ -7,6 +7,8 @@
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
 
+#pragma GCC diagnostic error "-Wswitch" /* a source that a switch without default lacks */
+
 void pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
 {
 	*out = (struct pfs_table){
@@ -93,67 +95,69 @@ static void show_name(struct pfs_tree *tree, struct pfs_table_column *out)
 	};
 }
 
-/* The field whose array it is. */
+/* The field whose stamps are the array's: fields may share one. */
 static enum pfs_field array_of(enum pfs_field field)
 {
-	if (field == PFS_FIELD_TYPE)
-		return PFS_FIELD_MODE;
-	return field == PFS_FIELD_PARENT ? PFS_FIELD_INO : field;
+	if (field == PFS_FIELD_PARENT) /* inos, by way of the array of parents */
+		return PFS_FIELD_INO;
+	for (enum pfs_field other = 1; pfs_fields[field].is_array && other < field; other++)
+		if (pfs_fields[other].is_array && pfs_fields[other].place == pfs_fields[field].place)
+			return other;
+	return field;
 }
 
 static int show_array(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
 {
 	const struct pfs_image *image = &tree->image;
+	const void *array = pfs_field_array(image, field);
 
-	switch (field) {
-	case PFS_FIELD_INO:
-		show_number(out, image->prime, sizeof(*image->prime));
+	switch (pfs_fields[field].source) {
+	case PFS_SOURCE_U16:
+		show_number(out, array, sizeof(uint16_t));
+		return 0;
+	case PFS_SOURCE_U32:
+		show_number(out, array, sizeof(uint32_t));
+		return 0;
+	case PFS_SOURCE_I64:
+		show_number(out, array, sizeof(int64_t));
+		out->is_signed = true;
+		return 0;
+	case PFS_SOURCE_TIME:
+		return show_time(image, out, array);
+	case PFS_SOURCE_INO:
+		show_number(out, array, sizeof(uint64_t));
 		out->unique = true;
 		return 0;
-	case PFS_FIELD_PARENT:
+	case PFS_SOURCE_TYPE:
+		show_number(out, array, sizeof(uint16_t));
+		out->kind = PFS_KIND_CODE;
+		out->shift = 12;
+		out->dictionary = types();
+		return 0;
+	case PFS_SOURCE_PARENT:
 		show_number(out, image->prime, sizeof(*image->prime));
 		out->not_null = false;
 		out->via = image->parent;
 		out->n_elements = image->end;
 		return 0;
-	case PFS_FIELD_TYPE:
-		show_number(out, image->mode, sizeof(*image->mode));
-		out->kind = PFS_KIND_CODE;
-		out->shift = 12;
-		out->dictionary = types();
-		return 0;
-	case PFS_FIELD_MODE:
-		show_number(out, image->mode, sizeof(*image->mode));
-		return 0;
-	case PFS_FIELD_UID:
-		show_number(out, image->uid, sizeof(*image->uid));
-		return 0;
-	case PFS_FIELD_GID:
-		show_number(out, image->gid, sizeof(*image->gid));
-		return 0;
-	case PFS_FIELD_NLINK:
-		show_number(out, image->links, sizeof(*image->links));
-		return 0;
-	case PFS_FIELD_SIZE:
-		show_number(out, image->size, sizeof(*image->size));
-		out->is_signed = true;
-		return 0;
-	case PFS_FIELD_BLOCKS:
-		show_number(out, image->blocks, sizeof(*image->blocks));
-		out->is_signed = true;
-		return 0;
-	case PFS_FIELD_MTIME:
-		return show_time(image, out, image->mtime);
-	case PFS_FIELD_ATIME:
-		return show_time(image, out, image->atime);
-	case PFS_FIELD_CTIME:
-		return show_time(image, out, image->ctime);
-	case PFS_FIELD_NAME:
+	case PFS_SOURCE_NAME:
 		show_name(tree, out);
 		return 0;
-	default:
-		return -EOPNOTSUPP;
+	case PFS_SOURCE_NONE:
+	case PFS_SOURCE_DEPTH:
+	case PFS_SOURCE_LINK:
+	case PFS_SOURCE_LINKS:
+	case PFS_SOURCE_RDEV:
+	case PFS_SOURCE_READDIR:
+	case PFS_SOURCE_TOTAL:
+	case PFS_SOURCE_TOTAL_TIME:
+	case PFS_SOURCE_EXT:
+	case PFS_SOURCE_TARGET:
+	case PFS_SOURCE_PATH:
+	case PFS_SOURCE_PREORDER:
+		break;
 	}
+	return -EOPNOTSUPP;
 }
 
 static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
@@ -164,26 +168,6 @@ static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 	if (out->via)
 		out->via_stamps = &tree->columns->fields[PFS_FIELD_PARENT];
 	return error;
-}
-
-bool pfs_column_can(enum pfs_field field)
-{
-	switch (field) {
-	case PFS_FIELD_LINK:
-	case PFS_FIELD_LINKS:
-	case PFS_FIELD_RDEV:
-	case PFS_FIELD_OFFSET:
-	case PFS_FIELD_SUBTREE_COUNT:
-	case PFS_FIELD_SUBTREE_SIZE:
-	case PFS_FIELD_SUBTREE_BLOCKS:
-	case PFS_FIELD_SUBTREE_MTIME:
-	case PFS_FIELD_PATH:
-	case PFS_FIELD_TARGET:
-	case PFS_FIELD_PREORDER:
-		return false;
-	default:
-		return true;
-	}
 }
 
 int pfs_columns_get(struct pfs_tree *tree, struct pfs_table_column *out,

@@ -11,26 +11,6 @@
 #define CHANGED_PART 128u /* of the nodes: so many may have changed besides */
 #define PIECE	     (1u << 16) /* slots read in one hold of the tree */
 
-/* ---- fields ---- */
-
-static const char *const names[PFS_INDEX_FIELDS] = {
-	[PFS_FIELD_INO] = "index of ino",	[PFS_FIELD_UID] = "index of uid",
-	[PFS_FIELD_GID] = "index of gid",	[PFS_FIELD_SIZE] = "index of size",
-	[PFS_FIELD_BLOCKS] = "index of blocks", [PFS_FIELD_MTIME] = "index of mtime",
-	[PFS_FIELD_ATIME] = "index of atime",	[PFS_FIELD_CTIME] = "index of ctime",
-	[PFS_FIELD_NAME] = "index of name",
-};
-
-bool pfs_index_can(enum pfs_field field)
-{
-	return field < PFS_INDEX_FIELDS && names[field];
-}
-
-const char *pfs_index_name(enum pfs_field field)
-{
-	return names[field];
-}
-
 /* ---- life ---- */
 
 static void free_column(struct pfs_index_column *column)
@@ -52,7 +32,7 @@ void pfs_index_unref(struct pfs_index_tracked *tracked)
 {
 	if (!tracked || atomic_fetch_sub(&tracked->users, 1) != 1)
 		return;
-	for (size_t i = 0; i < PFS_INDEX_FIELDS; i++) {
+	for (size_t i = 0; i < PFS_FIELD_COUNT; i++) {
 		free_column(tracked->columns[i]);
 		pfs_index_unref_fresh(tracked->fresh[i]);
 	}
@@ -137,15 +117,23 @@ static bool check(struct pfs_tree *tree)
 	PFS_LOCKED(&tree->indexes->lock);
 
 	tracked = atomic_load(&tree->indexes->now);
-	for (enum pfs_field field = 0; tracked && field < PFS_INDEX_FIELDS; field++)
+	for (enum pfs_field field = 0; tracked && field < PFS_FIELD_COUNT; field++)
 		if (!check_column(tree, tracked, field))
 			return false;
 	return true;
 }
 
+/* What values with an index are made of. */
+#define INDEXED	  ~0u
+#define UNINDEXED 0u
+#define FIELD(id, name, type, kind, source, made_of, operators, values, order, index, ...)         \
+	| ((unsigned)(made_of) & (index))
+#define INDEXED_COLUMNS (0u PFS_NODE_COLUMNS(FIELD, PFS_NO_ALIAS))
+
 static const struct pfs_watcher watcher = {
 	.name = "column indexes",
-	.columns = PFS_COLUMNS_ALL & ~(unsigned)(PFS_COLUMN_MODE | PFS_COLUMN_FLAGS | PFS_COLUMN_LINKS),
+	/* NOLINTNEXTLINE(misc-redundant-expression): several fields are made of the same */
+	.columns = INDEXED_COLUMNS | PFS_COLUMNS_PLACE | PFS_COLUMN_PRIME,
 	.changed = changed,
 	.check = check,
 };
@@ -297,7 +285,7 @@ void pfs_scan_prepare(struct pfs_tree *tree)
 	    pthread_mutex_trylock(&indexes->making))
 		return;
 	if (atomic_exchange(&indexes->due, false))
-		for (enum pfs_field field = 0; field < PFS_INDEX_FIELDS; field++)
+		for (enum pfs_field field = 0; field < PFS_FIELD_COUNT; field++)
 			if (atomic_load(&indexes->missed[field]) >= QUESTIONS)
 				make(tree, field);
 	(void)pthread_mutex_unlock(&indexes->making);

@@ -19,10 +19,6 @@
 PFS_MUST_CHECK int pfs_indexes_create(struct pfs_tree *tree);
 void pfs_indexes_destroy(struct pfs_tree *tree);
 
-/* Whether the field can have one; its name as a phrase, "index of size". */
-bool pfs_index_can(enum pfs_field field);
-const char *pfs_index_name(enum pfs_field field);
-
 /* The index would have helped. */
 void pfs_index_missed(struct pfs_tree *tree, enum pfs_field field);
 

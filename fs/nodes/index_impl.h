@@ -16,7 +16,6 @@
 #include "fs/nodes/index.h"
 #include "fs/tree/tree_impl.h"
 
-#define PFS_INDEX_FIELDS (PFS_FIELD_NAME + 1)
 #define PFS_INDEX_STEP	 16u /* of its slots one has its key kept beside it */
 
 struct pfs_index_column {
@@ -43,8 +42,8 @@ struct pfs_index_tracked {
 	uint32_t *changed;
 	size_t n_changed, capacity, most;
 	/* Protected by the indexes' lock. */
-	struct pfs_index_column *columns[PFS_INDEX_FIELDS];
-	struct pfs_index_fresh *fresh[PFS_INDEX_FIELDS];
+	struct pfs_index_column *columns[PFS_FIELD_COUNT];
+	struct pfs_index_fresh *fresh[PFS_FIELD_COUNT];
 };
 
 struct pfs_indexes {
@@ -52,7 +51,7 @@ struct pfs_indexes {
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
 	/* NULL: none.  Made with tree->lock for reading and `lock`, taken away with that for writing. */
 	_Atomic(struct pfs_index_tracked *) now;
-	atomic_uint missed[PFS_INDEX_FIELDS];
+	atomic_uint missed[PFS_FIELD_COUNT];
 	atomic_bool due; /* one is to be made */
 };
 

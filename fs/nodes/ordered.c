@@ -130,7 +130,7 @@ static int open_index(struct pfs_ordered *ordered, const struct pfs_index_range 
 				    ordered->order[0].descending);
 	if (error == -ENOENT)
 		pfs_index_missed(ordered->tree, range->field);
-	ordered->how = pfs_index_name(range->field);
+	ordered->how = pfs_fields[range->field].index_name;
 	return error == -ENOENT ? 0 : error;
 }
 
@@ -141,7 +141,7 @@ static int try_index(struct pfs_ordered *ordered)
 	struct pfs_scan_text text = {0};
 	int error = 0;
 
-	if (ordered->question.n_order > 1 || !pfs_index_can(field))
+	if (ordered->question.n_order > 1 || !pfs_fields[field].is_indexed)
 		return 0;
 	if (field == PFS_FIELD_NAME)
 		error = take_names(ordered, &range, &text);

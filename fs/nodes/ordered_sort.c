@@ -32,13 +32,7 @@ static struct text text_of(const struct pfs_image *image, enum pfs_field field, 
 {
 	struct text text;
 
-	if (field == PFS_FIELD_TARGET) {
-		text.bytes = pfs_scan_target(image, &text.len, slot);
-		return text;
-	}
-	text.bytes = pfs_names_get(image->names, image->name[slot], &text.len);
-	if (field == PFS_FIELD_EXT)
-		text.bytes = pfs_scan_extension(text.bytes, &text.len);
+	text.bytes = pfs_scan_text(image, &text.len, field, slot);
 	return text;
 }
 

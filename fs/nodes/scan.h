@@ -9,6 +9,7 @@
 #ifndef PFS_FS_NODES_SCAN_H
 #define PFS_FS_NODES_SCAN_H
 
+#include "fs/nodes/fields.h"
 #include "fs/tree/tree.h"
 
 /* Returns the epoch. */
@@ -45,47 +46,6 @@ void pfs_scan_prepare(struct pfs_tree *tree);
 /* All slots are below it; those without a node, or whose node has no name any more, are in no set. */
 uint32_t pfs_scan_end(const struct pfs_tree *tree);
 uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino); /* PFS_NO_SLOT: none */
-
-enum pfs_field { /* integers, but for the last five */
-	PFS_FIELD_INO,
-	PFS_FIELD_PARENT, /* ino; PFS_FIELD_NONE at the root */
-	PFS_FIELD_DEPTH,
-	PFS_FIELD_TYPE, /* find's letter */
-	PFS_FIELD_MODE, /* st_mode */
-	PFS_FIELD_UID,
-	PFS_FIELD_GID,
-	PFS_FIELD_SIZE,
-	PFS_FIELD_BLOCKS,
-	PFS_FIELD_NLINK,
-	PFS_FIELD_MTIME,
-	PFS_FIELD_ATIME,
-	PFS_FIELD_CTIME,
-	PFS_FIELD_LINK,	 /* the same at all names of a source file; or none */
-	PFS_FIELD_LINKS, /* how many names the file has */
-	PFS_FIELD_RDEV,
-	PFS_FIELD_OFFSET, /* the offset of readdir after it: the order of a directory's entries */
-	PFS_FIELD_SUBTREE_COUNT,
-	PFS_FIELD_SUBTREE_SIZE,
-	PFS_FIELD_SUBTREE_BLOCKS,
-	PFS_FIELD_SUBTREE_MTIME,
-	PFS_FIELD_NAME, /* bytes from here on */
-	PFS_FIELD_EXT,	/* what follows the last dot that is not first; none */
-	PFS_FIELD_PATH,
-	PFS_FIELD_TARGET, /* of a symlink; none */
-	PFS_FIELD_PREORDER, /* the path with NUL for each slash, whose bytes compare component-wise */
-};
-#define PFS_FIELD_NONE INT64_MIN
-
-static inline bool pfs_field_is_total(enum pfs_field field)
-{
-	return field >= PFS_FIELD_SUBTREE_COUNT && field <= PFS_FIELD_SUBTREE_MTIME;
-}
-
-/* Each viewer has a value of his own, that of what he sees. */
-static inline bool pfs_field_is_viewers(enum pfs_field field)
-{
-	return field == PFS_FIELD_LINK || field == PFS_FIELD_LINKS || pfs_field_is_total(field);
-}
 
 enum pfs_test {
 	PFS_TEST_RANGE,	   /* integers: low <= value <= high */

@@ -338,7 +338,7 @@ static int take_subtree(struct pfs_selection *selection)
 static bool has_range(const struct pfs_scan_test *test, struct pfs_index_range *range, bool *exact)
 {
 	if (test->done || test->negated || test->relation != PFS_TEST_RANGE ||
-	    !pfs_index_can(test->field))
+	    !pfs_fields[test->field].is_indexed)
 		return false;
 	if (test->how == PFS_HOW_NAME)
 		return pfs_index_range_of_names(range, exact, &test->text);
@@ -387,7 +387,7 @@ static int take_range(struct pfs_selection *selection, struct pfs_scan_test *tes
 	if (pfs_index_walk_left(walk) <= rare(selection, test)) {
 		error = take_walk(selection, walk);
 		test->done = exact;
-		selection->how = pfs_index_name(test->field);
+		selection->how = pfs_fields[test->field].index_name;
 	}
 	pfs_index_walk_close(walk);
 	return error;

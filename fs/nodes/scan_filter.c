@@ -212,14 +212,10 @@ static int text_holds(struct pfs_scan_worker *worker, const struct pfs_scan_test
 	const char *bytes;
 	size_t len;
 
-	if (test->field == PFS_FIELD_PATH) {
+	if (test->field == PFS_FIELD_PATH)
 		PFS_TRY(pfs_scan_path(worker, image, &bytes, &len, slot));
-	} else if (test->field == PFS_FIELD_TARGET) {
-		bytes = pfs_scan_target(image, &len, slot);
-	} else {
-		bytes = pfs_names_get(image->names, image->name[slot], &len);
-		bytes = pfs_scan_extension(bytes, &len);
-	}
+	else
+		bytes = pfs_scan_text(image, &len, test->field, slot);
 	if (test->is_none)
 		*holds = !bytes;
 	else

@@ -146,17 +146,6 @@ PFS_MUST_CHECK int pfs_scan_filter_all(struct pfs_scan_worker *worker, uint64_t 
 
 /* ---- values ---- */
 
-static inline bool pfs_field_is_bytes(enum pfs_field field)
-{
-	return field >= PFS_FIELD_NAME;
-}
-
-/* As bytes it is made from the names above. */
-static inline bool pfs_field_is_path(enum pfs_field field)
-{
-	return field == PFS_FIELD_PATH || field == PFS_FIELD_PREORDER;
-}
-
 /* Totals: after pfs_totals_prepare. */
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot);
 
@@ -164,8 +153,9 @@ int64_t pfs_scan_total(const struct pfs_totals *totals, enum pfs_field field);
 
 /* What follows the last dot that is not the first byte; NULL: none. */
 const char *pfs_scan_extension(const char *name, size_t *len);
-/* NULL: none. */
-const char *pfs_scan_target(const struct pfs_image *image, size_t *len, uint32_t slot);
+/* The bytes of a field that has some, and is no path; NULL: none. */
+const char *pfs_scan_text(const struct pfs_image *image, size_t *len, enum pfs_field field,
+			  uint32_t slot);
 /* *path, in the worker's room, ended by NUL.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pfs_image *image,
 				 const char **path, size_t *len, uint32_t slot);

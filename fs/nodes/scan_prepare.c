@@ -11,6 +11,8 @@
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
 
+#pragma GCC diagnostic error "-Wswitch" /* a source that a switch without default lacks */
+
 /* ---- integers ---- */
 
 static void set_nothing(struct pfs_scan_test *test)
@@ -102,67 +104,64 @@ static int set_link(struct pfs_scan_test *test, struct pfs_tree *tree, bool insi
 	return pfs_hard_link_slots(tree, &test->list, &test->n_list, test->low, test->high, inside);
 }
 
+static int set_source(struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	const void *array = pfs_field_array(&tree->image, test->field);
+
+	test->how = PFS_HOW_INTEGER;
+	switch (pfs_fields[test->field].source) {
+	case PFS_SOURCE_U16:
+		if (test->field == PFS_FIELD_MODE && test->low == test->high)
+			set_mask(test, 0xffff, test->low);
+		return 0;
+	case PFS_SOURCE_U32:
+		set_u32(test, array, test->low, test->high);
+		return 0;
+	case PFS_SOURCE_I64:
+		set_i64(test, PFS_HOW_I64, array);
+		return 0;
+	case PFS_SOURCE_TIME:
+		set_i64(test, PFS_HOW_TIME, array);
+		return 0;
+	case PFS_SOURCE_INO:
+		set_ino(test, tree);
+		return 0;
+	case PFS_SOURCE_TYPE:
+		set_type(test, test->low, test->high);
+		return 0;
+	case PFS_SOURCE_PARENT:
+		set_parent(test, tree);
+		return 0;
+	case PFS_SOURCE_DEPTH:
+		test->how = PFS_HOW_DEPTH;
+		return 0;
+	case PFS_SOURCE_LINK:
+		return set_link(test, tree, !test->negated);
+	case PFS_SOURCE_LINKS:
+	case PFS_SOURCE_RDEV:
+	case PFS_SOURCE_READDIR:
+	case PFS_SOURCE_TOTAL: /* they are there */
+	case PFS_SOURCE_TOTAL_TIME:
+		return 0;
+	case PFS_SOURCE_NONE:
+	case PFS_SOURCE_NAME:
+	case PFS_SOURCE_EXT:
+	case PFS_SOURCE_TARGET:
+	case PFS_SOURCE_PATH:
+	case PFS_SOURCE_PREORDER:
+		break;
+	}
+	return -EINVAL;
+}
+
 static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
-	const struct pfs_image *image = &tree->image;
-
 	if (test->low > test->high) {
 		set_nothing(test);
 		test->not_root = test->field == PFS_FIELD_PARENT;
 		return test->field == PFS_FIELD_LINK ? set_link(test, tree, !test->negated) : 0;
 	}
-	switch (test->field) {
-	case PFS_FIELD_INO:
-		set_ino(test, tree);
-		break;
-	case PFS_FIELD_PARENT:
-		set_parent(test, tree);
-		break;
-	case PFS_FIELD_DEPTH:
-		test->how = PFS_HOW_DEPTH;
-		break;
-	case PFS_FIELD_TYPE:
-		set_type(test, test->low, test->high);
-		break;
-	case PFS_FIELD_MODE:
-		test->how = PFS_HOW_INTEGER;
-		if (test->low == test->high)
-			set_mask(test, 0xffff, test->low);
-		break;
-	case PFS_FIELD_UID:
-		set_u32(test, image->uid, test->low, test->high);
-		break;
-	case PFS_FIELD_GID:
-		set_u32(test, image->gid, test->low, test->high);
-		break;
-	case PFS_FIELD_NLINK:
-		set_u32(test, image->links, test->low, test->high);
-		break;
-	case PFS_FIELD_SIZE:
-		set_i64(test, PFS_HOW_I64, image->size);
-		break;
-	case PFS_FIELD_BLOCKS:
-		set_i64(test, PFS_HOW_I64, image->blocks);
-		break;
-	case PFS_FIELD_MTIME:
-		set_i64(test, PFS_HOW_TIME, image->mtime);
-		break;
-	case PFS_FIELD_ATIME:
-		set_i64(test, PFS_HOW_TIME, image->atime);
-		break;
-	case PFS_FIELD_CTIME:
-		set_i64(test, PFS_HOW_TIME, image->ctime);
-		break;
-	case PFS_FIELD_LINK:
-		return set_link(test, tree, !test->negated);
-	case PFS_FIELD_LINKS:
-	case PFS_FIELD_RDEV:
-	case PFS_FIELD_OFFSET:
-	default: /* totals: they are there */
-		test->how = PFS_HOW_INTEGER;
-		break;
-	}
-	return 0;
+	return set_source(test, tree);
 }
 
 /* ---- subtrees ---- */
@@ -280,29 +279,46 @@ static int set_none(struct pfs_scan_test *test, struct pfs_tree *tree)
 	const struct pfs_image *image = &tree->image;
 	bool negated = test->negated;
 
-	switch (test->field) {
-	case PFS_FIELD_PARENT:
+	switch (pfs_fields[test->field].source) {
+	case PFS_SOURCE_PARENT:
 		test->how = PFS_HOW_SLOT;
 		test->low = test->high = image->root;
-		break;
-	case PFS_FIELD_LINK:
+		return 0;
+	case PFS_SOURCE_LINK:
 		test->low = INT64_MIN;
 		test->high = INT64_MAX;
 		PFS_TRY(set_link(test, tree, true));
 		test->negated = !negated;
-		break;
-	case PFS_FIELD_EXT:
+		return 0;
+	case PFS_SOURCE_EXT:
 		test->how = PFS_HOW_TEXT;
 		test->is_none = true;
-		break;
-	case PFS_FIELD_TARGET:
+		return 0;
+	case PFS_SOURCE_TARGET:
 		set_type(test, 'l', 'l');
 		test->negated = !test->negated;
-		break;
-	default:
+		return 0;
+	case PFS_SOURCE_U16: /* all nodes have one */
+	case PFS_SOURCE_U32:
+	case PFS_SOURCE_I64:
+	case PFS_SOURCE_TIME:
+	case PFS_SOURCE_INO:
+	case PFS_SOURCE_TYPE:
+	case PFS_SOURCE_DEPTH:
+	case PFS_SOURCE_LINKS:
+	case PFS_SOURCE_RDEV:
+	case PFS_SOURCE_READDIR:
+	case PFS_SOURCE_TOTAL:
+	case PFS_SOURCE_TOTAL_TIME:
+	case PFS_SOURCE_NAME:
+	case PFS_SOURCE_PATH:
+	case PFS_SOURCE_PREORDER:
 		set_nothing(test);
+		return 0;
+	case PFS_SOURCE_NONE:
+		break;
 	}
-	return 0;
+	return -EINVAL;
 }
 
 /* ---- other relations ---- */

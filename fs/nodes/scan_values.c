@@ -13,6 +13,8 @@
 #include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
+#pragma GCC diagnostic error "-Wswitch" /* a source that a switch without default lacks */
+
 #define GRAIN 8192u /* nodes that one thread takes at once */
 #define AHEAD 64u    /* nodes fetched ahead ... */
 #define SCATTERED 16u /* ... if there are so many others between two of them */
@@ -46,16 +48,12 @@ static int64_t device(const struct pfs_image *image, uint32_t slot)
 
 int64_t pfs_scan_total(const struct pfs_totals *totals, enum pfs_field field)
 {
-	switch (field) {
-	case PFS_FIELD_SUBTREE_COUNT:
-		return (int64_t)totals->count;
-	case PFS_FIELD_SUBTREE_SIZE:
-		return (int64_t)totals->size;
-	case PFS_FIELD_SUBTREE_BLOCKS:
-		return (int64_t)totals->blocks;
-	default:
-		return PFS_MAX(totals->mtime, INT64_MIN + 1);
-	}
+	int64_t value;
+
+	memcpy(&value, (const char *)totals + pfs_fields[field].place, sizeof(value));
+	if (pfs_fields[field].source == PFS_SOURCE_TOTAL_TIME)
+		value = PFS_MAX(value, INT64_MIN + 1);
+	return value;
 }
 
 static int64_t total(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot)
@@ -69,46 +67,45 @@ static int64_t total(const struct pfs_tree *tree, enum pfs_field field, uint32_t
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
+	const void *array = pfs_field_array(image, field);
 
-	switch (field) {
-	case PFS_FIELD_INO:
-		return (int64_t)image->prime[slot];
-	case PFS_FIELD_PARENT:
+	switch (pfs_fields[field].source) {
+	case PFS_SOURCE_U16:
+		return ((const uint16_t *)array)[slot];
+	case PFS_SOURCE_U32:
+		return ((const uint32_t *)array)[slot];
+	case PFS_SOURCE_I64:
+	case PFS_SOURCE_INO:
+		return ((const int64_t *)array)[slot];
+	case PFS_SOURCE_TIME:
+		return nanoseconds(tree, array, slot);
+	case PFS_SOURCE_TYPE:
+		return type_letter(((const uint16_t *)array)[slot]);
+	case PFS_SOURCE_PARENT:
 		return slot == image->root ? PFS_FIELD_NONE
 					   : (int64_t)image->prime[image->parent[slot]];
-	case PFS_FIELD_DEPTH:
+	case PFS_SOURCE_DEPTH:
 		return pfs_image_depth(image, slot);
-	case PFS_FIELD_TYPE:
-		return type_letter(image->mode[slot]);
-	case PFS_FIELD_MODE:
-		return image->mode[slot];
-	case PFS_FIELD_UID:
-		return image->uid[slot];
-	case PFS_FIELD_GID:
-		return image->gid[slot];
-	case PFS_FIELD_SIZE:
-		return image->size[slot];
-	case PFS_FIELD_BLOCKS:
-		return image->blocks[slot];
-	case PFS_FIELD_NLINK:
-		return image->links[slot];
-	case PFS_FIELD_MTIME:
-		return nanoseconds(tree, image->mtime, slot);
-	case PFS_FIELD_ATIME:
-		return nanoseconds(tree, image->atime, slot);
-	case PFS_FIELD_CTIME:
-		return nanoseconds(tree, image->ctime, slot);
-	case PFS_FIELD_LINK:
+	case PFS_SOURCE_LINK:
 		return pfs_hard_link_of(tree, slot);
-	case PFS_FIELD_LINKS:
+	case PFS_SOURCE_LINKS:
 		return pfs_hard_link_names(tree, slot, NULL);
-	case PFS_FIELD_RDEV:
+	case PFS_SOURCE_RDEV:
 		return device(image, slot);
-	case PFS_FIELD_OFFSET:
+	case PFS_SOURCE_READDIR:
 		return slot == image->root ? 0 : pfs_dir_offset(tree, slot);
-	default:
+	case PFS_SOURCE_TOTAL:
+	case PFS_SOURCE_TOTAL_TIME:
 		return total(tree, field, slot);
+	case PFS_SOURCE_NONE:
+	case PFS_SOURCE_NAME:
+	case PFS_SOURCE_EXT:
+	case PFS_SOURCE_TARGET:
+	case PFS_SOURCE_PATH:
+	case PFS_SOURCE_PREORDER:
+		break;
 	}
+	return PFS_FIELD_NONE; /* it is no integer */
 }
 
 struct integers {
@@ -154,49 +151,33 @@ static void gather_times(const struct pfs_tree *tree, int64_t *out, const int64_
 static void gather_integers(void *context, size_t from, size_t to)
 {
 	const struct integers *integers = context;
-	const struct pfs_image *image = &integers->tree->image;
 	const uint32_t *slots = integers->slots + from;
 	int64_t *out = integers->out + from;
 	size_t n = to - from;
+	const void *array = pfs_field_array(&integers->tree->image, integers->field);
 
-	switch (integers->field) {
-	case PFS_FIELD_INO:
-		gather_64(out, image->prime, slots, n);
+	switch (pfs_fields[integers->field].source) {
+	case PFS_SOURCE_U16:
+		gather_16(out, array, slots, n);
+		return;
+	case PFS_SOURCE_U32:
+		gather_32(out, array, slots, n);
+		return;
+	case PFS_SOURCE_I64:
+	case PFS_SOURCE_INO:
+		gather_64(out, array, slots, n);
+		return;
+	case PFS_SOURCE_TIME:
+		gather_times(integers->tree, out, array, slots, n);
+		return;
+	case PFS_SOURCE_TYPE:
+		gather_types(out, array, slots, n);
+		return;
+	default: /* one by one */
 		break;
-	case PFS_FIELD_MODE:
-		gather_16(out, image->mode, slots, n);
-		break;
-	case PFS_FIELD_TYPE:
-		gather_types(out, image->mode, slots, n);
-		break;
-	case PFS_FIELD_MTIME:
-		gather_times(integers->tree, out, image->mtime, slots, n);
-		break;
-	case PFS_FIELD_ATIME:
-		gather_times(integers->tree, out, image->atime, slots, n);
-		break;
-	case PFS_FIELD_CTIME:
-		gather_times(integers->tree, out, image->ctime, slots, n);
-		break;
-	case PFS_FIELD_UID:
-		gather_32(out, image->uid, slots, n);
-		break;
-	case PFS_FIELD_GID:
-		gather_32(out, image->gid, slots, n);
-		break;
-	case PFS_FIELD_SIZE:
-		gather_64(out, image->size, slots, n);
-		break;
-	case PFS_FIELD_BLOCKS:
-		gather_64(out, image->blocks, slots, n);
-		break;
-	case PFS_FIELD_NLINK:
-		gather_32(out, image->links, slots, n);
-		break;
-	default:
-		for (size_t i = 0; i < n; i++)
-			out[i] = pfs_scan_integer(integers->tree, integers->field, slots[i]);
 	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = pfs_scan_integer(integers->tree, integers->field, slots[i]);
 }
 
 int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
@@ -205,7 +186,7 @@ int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 	struct integers integers = {.tree = tree, .slots = slots, .field = field};
 
 	integers.out = out;
-	if (pfs_field_is_bytes(field))
+	if (pfs_field_is_bytes(field) || field == PFS_FIELD_OF_NONE)
 		return -EINVAL;
 	if (field == PFS_FIELD_SUBTREE_COUNT && n == 1 && *slots == tree->image.root) {
 		*out = tree->image.nodes; /* needs no totals */
@@ -229,7 +210,7 @@ const char *pfs_scan_extension(const char *name, size_t *len)
 	return dot + 1;
 }
 
-const char *pfs_scan_target(const struct pfs_image *image, size_t *len, uint32_t slot)
+static const char *target_of(const struct pfs_image *image, size_t *len, uint32_t slot)
 {
 	struct pfs_rare_values values = {.target = NULL};
 
@@ -237,6 +218,41 @@ const char *pfs_scan_target(const struct pfs_image *image, size_t *len, uint32_t
 		return NULL;
 	*len = pfs_image_rare(image, &values, slot) && values.target ? values.target_len : 0;
 	return *len ? values.target : "";
+}
+
+const char *pfs_scan_text(const struct pfs_image *image, size_t *len, enum pfs_field field,
+			  uint32_t slot)
+{
+	const char *name;
+
+	switch (pfs_fields[field].source) {
+	case PFS_SOURCE_NAME:
+		return pfs_names_get(image->names, image->name[slot], len);
+	case PFS_SOURCE_EXT:
+		name = pfs_names_get(image->names, image->name[slot], len);
+		return pfs_scan_extension(name, len);
+	case PFS_SOURCE_TARGET:
+		return target_of(image, len, slot);
+	case PFS_SOURCE_NONE:
+	case PFS_SOURCE_U16:
+	case PFS_SOURCE_U32:
+	case PFS_SOURCE_I64:
+	case PFS_SOURCE_TIME:
+	case PFS_SOURCE_INO:
+	case PFS_SOURCE_TYPE:
+	case PFS_SOURCE_PARENT:
+	case PFS_SOURCE_DEPTH:
+	case PFS_SOURCE_LINK:
+	case PFS_SOURCE_LINKS:
+	case PFS_SOURCE_RDEV:
+	case PFS_SOURCE_READDIR:
+	case PFS_SOURCE_TOTAL:
+	case PFS_SOURCE_TOTAL_TIME:
+	case PFS_SOURCE_PATH:
+	case PFS_SOURCE_PREORDER:
+		break;
+	}
+	return NULL; /* it has no bytes, or needs a trail (pfs_scan_path) */
 }
 
 /* The path's length; the trail is that of the directory that the node lies in. */
@@ -302,18 +318,6 @@ struct texts {
 	atomic_int error;
 };
 
-/* NULL: none. */
-static const char *text_of(const struct texts *texts, size_t *len, uint32_t slot)
-{
-	const struct pfs_image *image = texts->image;
-	const char *name;
-
-	if (texts->field == PFS_FIELD_TARGET)
-		return pfs_scan_target(image, len, slot);
-	name = pfs_names_get(image->names, image->name[slot], len);
-	return texts->field == PFS_FIELD_EXT ? pfs_scan_extension(name, len) : name;
-}
-
 static void put_made(const struct texts *texts, const struct pfs_trail *trail, char *out, size_t len,
 		     uint32_t slot)
 {
@@ -336,7 +340,8 @@ static void measure(void *context, size_t from, size_t to)
 		if (pfs_field_is_path(texts->field))
 			error = path_len(&trail, texts->image, &len, texts->slots[i], false);
 		else
-			is_none = !text_of(texts, &len, texts->slots[i]);
+			is_none = !pfs_scan_text(texts->image, &len, texts->field,
+						 texts->slots[i]);
 		texts->offset[i] = is_none ? 0 : len;
 		if (texts->is_none)
 			texts->is_none[i] = is_none;
@@ -362,7 +367,7 @@ static void put(void *context, size_t from, size_t to)
 			if (!error)
 				put_made(texts, &trail, out, len, slot);
 		} else {
-			const char *text = text_of(texts, &len, slot);
+			const char *text = pfs_scan_text(texts->image, &len, texts->field, slot);
 
 			if (text && len)
 				memcpy(out, text, len);
@@ -419,7 +424,7 @@ static int put_next(struct texts *texts, struct pfs_trail *trail, char **bytes, 
 	if (is_path)
 		PFS_TRY(path_len(trail, texts->image, &len, slot, true));
 	else
-		text = text_of(texts, &len, slot);
+		text = pfs_scan_text(texts->image, &len, texts->field, slot);
 	len = is_path || text ? len : 0;
 	PFS_TRY(pfs_grow(bytes, capacity, PFS_MAX(at + len + 1, BYTES), 1));
 	if (is_path)

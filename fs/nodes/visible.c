@@ -526,6 +526,8 @@ int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int
 			out[i] = link_seen(visible, tree, field, slots[i]);
 		return 0;
 	}
+	if (!pfs_field_is_total(field))
+		return -EINVAL;
 	PFS_TRY(prepare_totals(visible, tree, NULL));
 	for (size_t i = 0; i < n; i++)
 		out[i] = total_of(visible, tree, field, slots[i]);

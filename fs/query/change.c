@@ -123,6 +123,11 @@ static int as_owner(const struct row *row, uint32_t *id, const struct pfs_sql_va
 
 /* ---- columns ---- */
 
+static int set_never(const struct row *row, const struct pfs_sql_value *value PFS_UNUSED)
+{
+	return wrong(row, -EINVAL, "this column cannot be set");
+}
+
 static int set_type(const struct row *row, const struct pfs_sql_value *value)
 {
 	static const struct {
@@ -130,6 +135,8 @@ static int set_type(const struct row *row, const struct pfs_sql_value *value)
 		mode_t type;
 	} types[] = {{'f', S_IFREG}, {'d', S_IFDIR}, {'l', S_IFLNK}, {'p', S_IFIFO}, {'s', S_IFSOCK}};
 
+	if (!row->create)
+		return set_never(row, value);
 	for (size_t i = 0; i < PFS_COUNT(types); i++) {
 		if (value->type != PFS_SQL_TEXT || value->size != 1 ||
 		    *value->bytes != types[i].letter)
@@ -155,19 +162,17 @@ static int set_mode(const struct row *row, const struct pfs_sql_value *value)
 	return 0;
 }
 
-static int set_id(const struct row *row, const struct pfs_node_column *column,
-		  const struct pfs_sql_value *value)
+static int set_id(const struct row *row, const struct pfs_sql_value *value, bool is_name, bool group)
 {
-	bool group = column->field == PFS_FIELD_GID;
 	uint32_t *out = group ? &row->change->gid : &row->change->uid, id = 0;
 	unsigned bit = group ? PFS_CHANGE_GID : PFS_CHANGE_UID;
 	int64_t number = 0;
 
-	if (column->kind == PFS_NODE_INTEGER) {
+	if (is_name) {
+		PFS_TRY(as_owner(row, &id, value, group));
+	} else {
 		PFS_TRY(as_integer(row, &number, value, 0, UINT32_MAX - 1));
 		id = (uint32_t)number;
-	} else {
-		PFS_TRY(as_owner(row, &id, value, group));
 	}
 	if (row->change->set & bit && *out != id)
 		return wrong(row, -EINVAL, "the number and the name of its owner differ");
@@ -176,51 +181,81 @@ static int set_id(const struct row *row, const struct pfs_node_column *column,
 	return 0;
 }
 
-static int set_field(const struct row *row, const struct pfs_node_column *column,
-		     const struct pfs_sql_value *value)
+static int set_uid(const struct row *row, const struct pfs_sql_value *value)
 {
-	struct pfs_change *change = row->change;
+	return set_id(row, value, false, false);
+}
+
+static int set_gid(const struct row *row, const struct pfs_sql_value *value)
+{
+	return set_id(row, value, false, true);
+}
+
+static int set_path(const struct row *row, const struct pfs_sql_value *value)
+{
+	row->change->set |= PFS_CHANGE_PATH;
+	return put_text(row, &row->change->path, value);
+}
+
+static int set_name(const struct row *row, const struct pfs_sql_value *value)
+{
+	row->change->set |= PFS_CHANGE_NAME;
+	return put_text(row, &row->change->name, value);
+}
+
+static int set_parent(const struct row *row, const struct pfs_sql_value *value)
+{
 	int64_t number;
 
-	switch (column->field) {
-	case PFS_FIELD_PATH:
-		change->set |= PFS_CHANGE_PATH;
-		return put_text(row, &change->path, value);
-	case PFS_FIELD_NAME:
-		change->set |= PFS_CHANGE_NAME;
-		return put_text(row, &change->name, value);
-	case PFS_FIELD_PARENT:
-		PFS_TRY(as_integer(row, &number, value, 0, INT64_MAX));
-		change->set |= PFS_CHANGE_PARENT;
-		change->parent = (uint64_t)number;
-		return 0;
-	case PFS_FIELD_MODE:
-		return set_mode(row, value);
-	case PFS_FIELD_UID:
-	case PFS_FIELD_GID:
-		return set_id(row, column, value);
-	case PFS_FIELD_SIZE:
-		change->set |= PFS_CHANGE_SIZE;
-		return as_integer(row, &change->size, value, 0, INT64_MAX);
-	case PFS_FIELD_MTIME:
-		change->set |= PFS_CHANGE_MTIME;
-		return as_time(row, &change->mtime, value);
-	case PFS_FIELD_ATIME:
-		change->set |= PFS_CHANGE_ATIME;
-		return as_time(row, &change->atime, value);
-	case PFS_FIELD_TYPE:
-		if (row->create)
-			return set_type(row, value);
-		break;
-	case PFS_FIELD_TARGET:
-		change->set |= PFS_CHANGE_TARGET;
-		if (row->create)
-			return put_text(row, &change->target, value);
-		break;
-	default:
-		break;
-	}
-	return wrong(row, -EINVAL, "this column cannot be set");
+	PFS_TRY(as_integer(row, &number, value, 0, INT64_MAX));
+	row->change->set |= PFS_CHANGE_PARENT;
+	row->change->parent = (uint64_t)number;
+	return 0;
+}
+
+static int set_size(const struct row *row, const struct pfs_sql_value *value)
+{
+	row->change->set |= PFS_CHANGE_SIZE;
+	return as_integer(row, &row->change->size, value, 0, INT64_MAX);
+}
+
+static int set_mtime(const struct row *row, const struct pfs_sql_value *value)
+{
+	row->change->set |= PFS_CHANGE_MTIME;
+	return as_time(row, &row->change->mtime, value);
+}
+
+static int set_atime(const struct row *row, const struct pfs_sql_value *value)
+{
+	row->change->set |= PFS_CHANGE_ATIME;
+	return as_time(row, &row->change->atime, value);
+}
+
+static int set_target(const struct row *row, const struct pfs_sql_value *value)
+{
+	if (!row->create)
+		return set_never(row, value);
+	row->change->set |= PFS_CHANGE_TARGET;
+	return put_text(row, &row->change->target, value);
+}
+
+/* By field. */
+static int (*const setters[PFS_FIELD_COUNT])(const struct row *row,
+					     const struct pfs_sql_value *value) = {
+#define FIELD(id, name, type, kind, source, made_of, operators, values, order, index, viewers, setter) \
+	[PFS_FIELD_##id] = set_##setter,
+	PFS_NODE_COLUMNS(FIELD, PFS_NO_ALIAS)
+#undef FIELD
+};
+
+static int set_column(const struct row *row, const struct pfs_node_column *column,
+		      const struct pfs_sql_value *value)
+{
+	bool group = column->kind == PFS_NODE_GROUP;
+
+	if (group || column->kind == PFS_NODE_OWNER)
+		return set_id(row, value, true, group);
+	return setters[column->field](row, value);
 }
 
 /* The value as SQLite's affinities make it in a column that was imported with a type: 10 is 10.0
@@ -281,7 +316,7 @@ static int set_columns(struct row *row, const struct pfs_sql_update *update)
 		else if (update->columns[i].type == PFS_SQL_NULL)
 			return wrong(row, -EINVAL, "it is never NULL");
 		else
-			PFS_TRY(set_field(row, column, &update->columns[i]));
+			PFS_TRY(set_column(row, column, &update->columns[i]));
 	}
 	return 0;
 }

@@ -9,43 +9,27 @@
 
 #include "base/checked.h"
 
-#define COLUMN(column, type_name, of_kind, of)                                                     \
+static const struct pfs_node_column built_in[] = {
+#define ALIAS(column, type_name, of_kind, id)                                                      \
 	{                                                                                          \
 		.name = (column), .declared = (type_name), .kind = PFS_NODE_##of_kind,             \
-		.field = PFS_FIELD_##of                                                            \
-	}
-/* Where SQLite knows that there is no NULL, min() is the first row of an order. */
-static const struct pfs_node_column built_in[] = {
-	COLUMN("path", "TEXT NOT NULL", BYTES, PATH),
-	COLUMN("name", "TEXT NOT NULL", BYTES, NAME),
-	COLUMN("ext", "TEXT", BYTES, EXT),
-	COLUMN("ino", "INTEGER NOT NULL", INTEGER, INO),
-	COLUMN("parent", "INTEGER", INTEGER, PARENT),
-	COLUMN("depth", "INTEGER NOT NULL", INTEGER, DEPTH),
-	COLUMN("type", "TEXT NOT NULL", TYPE, TYPE),
-	COLUMN("mode", "INTEGER NOT NULL", INTEGER, MODE),
-	COLUMN("uid", "INTEGER NOT NULL", INTEGER, UID),
-	COLUMN("gid", "INTEGER NOT NULL", INTEGER, GID),
-	COLUMN("owner", "TEXT", OWNER, UID),
-	COLUMN("owner_group", "TEXT", GROUP, GID),
-	COLUMN("size", "INTEGER NOT NULL", INTEGER, SIZE),
-	COLUMN("blocks", "INTEGER NOT NULL", INTEGER, BLOCKS),
-	COLUMN("nlink", "INTEGER NOT NULL", INTEGER, NLINK),
-	COLUMN("link", "INTEGER", INTEGER, LINK),
-	COLUMN("links", "INTEGER NOT NULL", INTEGER, LINKS),
-	COLUMN("target", "TEXT", BYTES, TARGET),
-	COLUMN("mtime", "INTEGER NOT NULL", INTEGER, MTIME),
-	COLUMN("atime", "INTEGER NOT NULL", INTEGER, ATIME),
-	COLUMN("ctime", "INTEGER NOT NULL", INTEGER, CTIME),
-	COLUMN("subtree_count", "INTEGER NOT NULL", INTEGER, SUBTREE_COUNT),
-	COLUMN("subtree_size", "INTEGER NOT NULL", INTEGER, SUBTREE_SIZE),
-	COLUMN("subtree_blocks", "INTEGER NOT NULL", INTEGER, SUBTREE_BLOCKS),
-	COLUMN("subtree_mtime", "INTEGER NOT NULL", INTEGER, SUBTREE_MTIME),
-	COLUMN("rdev", "INTEGER HIDDEN", INTEGER, RDEV),
-	COLUMN("readdir", "INTEGER HIDDEN", INTEGER, OFFSET), /* an order of siblings */
-	COLUMN("preorder", "TEXT HIDDEN NOT NULL", BYTES, PREORDER), /* an order of all */
+		.field = PFS_FIELD_##id                                                            \
+	},
+#define FIELD(id, column, type_name, of_kind, ...) ALIAS(column, type_name, of_kind, id)
+	PFS_NODE_COLUMNS(FIELD, ALIAS)
+#undef FIELD
+#undef ALIAS
 };
-const int pfs_node_ino = 3;
+
+/* Their numbers. */
+enum {
+#define ALIAS(column, type_name, of_kind, id) AT_##of_kind,
+#define FIELD(id, ...)			      AT_##id,
+	PFS_NODE_COLUMNS(FIELD, ALIAS)
+#undef FIELD
+#undef ALIAS
+};
+const int pfs_node_ino = AT_INO;
 
 bool pfs_nodes_has_column(const char *name)
 {

@@ -13,38 +13,7 @@
 #define MEMORY_PART 2 /* of what the statement may have: its own rows need the rest */
 
 #define ANYWAY	(1u << 31) /* columns that each frozen tree has */
-#define TOTALS	(PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | PFS_COLUMN_MTIME)
 #define VIEWERS (PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_FLAGS)
-
-/* What values of a field are made of; 0: of what is not frozen. */
-static const unsigned columns_of[] = {
-	[PFS_FIELD_INO] = ANYWAY,
-	[PFS_FIELD_PARENT] = ANYWAY,
-	[PFS_FIELD_DEPTH] = ANYWAY,
-	[PFS_FIELD_TYPE] = ANYWAY,
-	[PFS_FIELD_MODE] = ANYWAY,
-	[PFS_FIELD_UID] = PFS_COLUMN_UID,
-	[PFS_FIELD_GID] = PFS_COLUMN_GID,
-	[PFS_FIELD_SIZE] = PFS_COLUMN_SIZE,
-	[PFS_FIELD_BLOCKS] = PFS_COLUMN_BLOCKS,
-	[PFS_FIELD_NLINK] = PFS_COLUMN_LINKS,
-	[PFS_FIELD_MTIME] = PFS_COLUMN_MTIME,
-	[PFS_FIELD_ATIME] = PFS_COLUMN_ATIME,
-	[PFS_FIELD_CTIME] = PFS_COLUMN_CTIME,
-	[PFS_FIELD_LINK] = PFS_COLUMN_FLAGS,
-	[PFS_FIELD_LINKS] = PFS_COLUMN_FLAGS | PFS_COLUMN_LINKS,
-	[PFS_FIELD_RDEV] = ANYWAY,
-	[PFS_FIELD_OFFSET] = ANYWAY,
-	[PFS_FIELD_SUBTREE_COUNT] = TOTALS,
-	[PFS_FIELD_SUBTREE_SIZE] = TOTALS,
-	[PFS_FIELD_SUBTREE_BLOCKS] = TOTALS,
-	[PFS_FIELD_SUBTREE_MTIME] = TOTALS,
-	[PFS_FIELD_NAME] = ANYWAY,
-	[PFS_FIELD_EXT] = ANYWAY,
-	[PFS_FIELD_PATH] = ANYWAY,
-	[PFS_FIELD_TARGET] = ANYWAY,
-	[PFS_FIELD_PREORDER] = ANYWAY,
-};
 
 /* Of a column of nodes by its name; the rowid, and a table of which no column is read, are none. */
 static unsigned columns_read(const struct pfs_node_table *table, const char *name)
@@ -53,7 +22,7 @@ static unsigned columns_read(const struct pfs_node_table *table, const char *nam
 		if (strcasecmp(table->columns[i].name, name) == 0)
 			return table->columns[i].kind == PFS_NODE_ATTR
 				       ? 0
-				       : columns_of[table->columns[i].field];
+				       : pfs_fields[table->columns[i].field].made_of;
 	return ANYWAY;
 }
 

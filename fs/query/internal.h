@@ -22,15 +22,6 @@
 
 /* ---- columns.c ---- */
 
-enum pfs_node_kind {
-	PFS_NODE_INTEGER, /* field, a number */
-	PFS_NODE_BYTES,	  /* field */
-	PFS_NODE_TYPE,	  /* field, its letter */
-	PFS_NODE_OWNER,	  /* the name of the user `field` */
-	PFS_NODE_GROUP,
-	PFS_NODE_ATTR,
-};
-
 struct pfs_node_column {
 	const char *name;
 	const char *declared; /* type */

@@ -24,43 +24,9 @@ static struct pfs_scan_record *record_of(struct pfs_query *query, unsigned id)
 	return &query->scans[id];
 }
 
-static const char *name_of(enum pfs_field field)
-{
-	static const char *const names[] = {
-		[PFS_FIELD_INO] = "ino",
-		[PFS_FIELD_PARENT] = "parent",
-		[PFS_FIELD_DEPTH] = "depth",
-		[PFS_FIELD_TYPE] = "type",
-		[PFS_FIELD_MODE] = "mode",
-		[PFS_FIELD_UID] = "uid",
-		[PFS_FIELD_GID] = "gid",
-		[PFS_FIELD_SIZE] = "size",
-		[PFS_FIELD_BLOCKS] = "blocks",
-		[PFS_FIELD_NLINK] = "nlink",
-		[PFS_FIELD_MTIME] = "mtime",
-		[PFS_FIELD_ATIME] = "atime",
-		[PFS_FIELD_CTIME] = "ctime",
-		[PFS_FIELD_LINK] = "link",
-		[PFS_FIELD_LINKS] = "links",
-		[PFS_FIELD_RDEV] = "rdev",
-		[PFS_FIELD_OFFSET] = "offset",
-		[PFS_FIELD_SUBTREE_COUNT] = "subtree_count",
-		[PFS_FIELD_SUBTREE_SIZE] = "subtree_size",
-		[PFS_FIELD_SUBTREE_BLOCKS] = "subtree_blocks",
-		[PFS_FIELD_SUBTREE_MTIME] = "subtree_mtime",
-		[PFS_FIELD_NAME] = "name",
-		[PFS_FIELD_EXT] = "ext",
-		[PFS_FIELD_PATH] = "path",
-		[PFS_FIELD_TARGET] = "target",
-		[PFS_FIELD_PREORDER] = "preorder",
-	};
-
-	return names[field];
-}
-
 static void write_range(FILE *out, const struct pfs_predicate *p)
 {
-	const char *name = name_of(p->field);
+	const char *name = pfs_fields[p->field].name;
 
 	if (p->field == PFS_FIELD_TYPE && p->low == p->high)
 		(void)fprintf(out, "type %s '%c'", p->negated ? "<>" : "=", (int)p->low);
@@ -78,9 +44,9 @@ static void write_range(FILE *out, const struct pfs_predicate *p)
 static void write_between(FILE *out, const struct pfs_predicate *p)
 {
 	if (p->text)
-		(void)fprintf(out, "%s >= '%s'", name_of(p->field), p->text);
+		(void)fprintf(out, "%s >= '%s'", pfs_fields[p->field].name, p->text);
 	if (p->high_text)
-		(void)fprintf(out, "%s%s < '%s'", p->text ? " AND " : "", name_of(p->field),
+		(void)fprintf(out, "%s%s < '%s'", p->text ? " AND " : "", pfs_fields[p->field].name,
 			      p->high_text);
 }
 
@@ -102,7 +68,7 @@ static void write_predicate(FILE *out, const struct pfs_predicate *p)
 		write_between(out, p);
 		break;
 	case PFS_TEST_NONE:
-		(void)fprintf(out, "%s IS %sNULL", name_of(p->field), p->negated ? "NOT " : "");
+		(void)fprintf(out, "%s IS %sNULL", pfs_fields[p->field].name, p->negated ? "NOT " : "");
 		break;
 	case PFS_TEST_UNDER:
 	case PFS_TEST_CHILD_OF:
@@ -110,11 +76,11 @@ static void write_predicate(FILE *out, const struct pfs_predicate *p)
 		(void)fprintf(out, "%s(ino, %lld)", words[p->test], (long long)p->low);
 		break;
 	case PFS_TEST_EQUAL:
-		(void)fprintf(out, "%s %s '%.*s'", name_of(p->field), p->negated ? "<>" : "=",
+		(void)fprintf(out, "%s %s '%.*s'", pfs_fields[p->field].name, p->negated ? "<>" : "=",
 			      (int)p->text_len, p->text);
 		break;
 	default:
-		(void)fprintf(out, "%s %s '%.*s'", name_of(p->field), words[p->test],
+		(void)fprintf(out, "%s %s '%.*s'", pfs_fields[p->field].name, words[p->test],
 			      (int)p->text_len, p->text);
 		break;
 	}

@@ -135,12 +135,12 @@ static struct guess guess_one(enum pfs_field field, int op)
 {
 	bool equal = op == PFS_SQL_EQ || op == PFS_SQL_IS;
 
-	if (equal && (field == PFS_FIELD_INO || field == PFS_FIELD_PATH))
+	if (equal && pfs_fields[field].values == PFS_VALUES_ALL)
 		return (struct guess){.rows = 1};
 	if (equal && field == PFS_FIELD_PARENT)
 		return (struct guess){.rows = 20};
 	if (equal)
-		return (struct guess){.share = field >= PFS_FIELD_NAME ? 0.001 : 0.05,
+		return (struct guess){.share = pfs_field_is_bytes(field) ? 0.001 : 0.05,
 				      .work = 0.01};
 	if (op == PFS_SQL_GLOB || op == PFS_SQL_LIKE)
 		return (struct guess){.share = 0.05, .work = 0.05};
@@ -191,8 +191,8 @@ static bool can_order(const struct pfs_query *query, const struct pfs_sql_plan *
 	for (size_t i = 0; i < plan->n_order; i++) {
 		const struct pfs_node_column *column = pfs_push_column(table, plan->order[i].column);
 
-		if (column->kind != PFS_NODE_INTEGER && column->kind != PFS_NODE_BYTES &&
-		    column->kind != PFS_NODE_TYPE)
+		if (column->kind == PFS_NODE_ATTR || column->kind == PFS_NODE_OWNER ||
+		    column->kind == PFS_NODE_GROUP || !pfs_fields[column->field].is_ordered)
 			return false;
 		if (query->is_limited && pfs_field_is_viewers(column->field))
 			return false;

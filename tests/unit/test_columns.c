@@ -36,6 +36,17 @@ static const struct pfs_column_wish wishes[] = {
 	{.field = PFS_FIELD_EXT},    {.attr = "tag", .attr_len = 3, .type = PFS_ATTR_TEXT},
 };
 
+static void test_all_columns(void **state)
+{
+	unsigned n = 0;
+
+	(void)state;
+	for (enum pfs_field field = 1; field < PFS_FIELD_COUNT; field++)
+		n += pfs_fields[field].operand == PFS_OPERAND_LENT ||
+		     pfs_fields[field].operand == PFS_OPERAND_MADE;
+	assert_int_equal(n, PFS_COUNT(wishes) - 1); /* and an attribute */
+}
+
 /* What a device would have of a column: its data, via, nulls and texts. */
 static struct copy {
 	uint64_t id, epoch[8];
@@ -181,7 +192,7 @@ static void check_field(const struct pfs_table_column *column, enum pfs_field fi
 	size_t capacity = 0;
 	int64_t value;
 
-	if (field >= PFS_FIELD_NAME) {
+	if (pfs_field_is_bytes(field)) {
 		assert_int_equal(
 			pfs_scan_bytes(tree, &bytes, &capacity, offset, &is_none, field, &slot, 1),
 			0);
@@ -339,6 +350,7 @@ static void test_gives_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_columns),
 		cmocka_unit_test(test_follows),
 		cmocka_unit_test(test_the_same_again),
 		cmocka_unit_test(test_gives_up),

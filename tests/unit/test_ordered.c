@@ -79,7 +79,7 @@ static enum pfs_field random_field(void)
 {
 	static const enum pfs_field often[] = {PFS_FIELD_PATH, PFS_FIELD_PREORDER, PFS_FIELD_SIZE,
 					       PFS_FIELD_NAME};
-	enum pfs_field field = (enum pfs_field)rnd(PFS_FIELD_PREORDER + 1);
+	enum pfs_field field = (enum pfs_field)(1 + rnd(PFS_FIELD_COUNT - 1));
 
 	return rnd(3) ? field : often[rnd(PFS_COUNT(often))];
 }

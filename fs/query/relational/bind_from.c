@@ -10,6 +10,8 @@
 static void describe(struct pfs_input_column *column, const struct pfs_node_column *node,
 		     bool is_limited)
 {
+	enum pfs_operand operand;
+
 	*column = (struct pfs_input_column){
 		.name = node->name,
 		.class = PFS_CLASS_TEXT,
@@ -38,9 +40,9 @@ static void describe(struct pfs_input_column *column, const struct pfs_node_colu
 	case PFS_NODE_TYPE:
 		break;
 	}
-	column->is_late = node->field == PFS_FIELD_PATH || node->field == PFS_FIELD_TARGET;
-	if (!column->is_late && (!pfs_column_can(node->field) ||
-				 (is_limited && pfs_field_is_viewers(node->field))))
+	operand = pfs_fields[node->field].operand;
+	column->is_late = operand == PFS_OPERAND_LATE;
+	if (operand == PFS_OPERAND_ABSENT || (is_limited && pfs_field_is_viewers(node->field)))
 		column->why_not = "a subtree's total, names of a file, or an order of nodes";
 }
 

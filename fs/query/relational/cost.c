@@ -65,17 +65,15 @@ static double groups_of(const struct pfs_block *block, const struct pfs_term *ke
 
 	if (key->kind != PFS_BOUND_COLUMN || from->kind != PFS_INPUT_NODES || wish->attr)
 		return sqrt(rows);
-	switch (wish->field) {
-	case PFS_FIELD_INO:
+	switch (pfs_fields[wish->field].values) {
+	case PFS_VALUES_ALL:
 		return rows;
-	case PFS_FIELD_PARENT:
-	case PFS_FIELD_NAME:
-	case PFS_FIELD_SIZE:
-	case PFS_FIELD_MTIME:
+	case PFS_VALUES_MANY:
 		return rows / 10;
-	default:
-		return fmin(rows, 1000);
+	case PFS_VALUES_FEW:
+		break;
 	}
+	return fmin(rows, 1000);
 }
 
 static double cost_block(struct costing *costing, const struct pfs_block *block);

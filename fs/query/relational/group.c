@@ -82,8 +82,7 @@ static bool only_grows(const struct pfs_block *block, const struct pfs_term *arg
 	const struct pfs_column_wish *wish = &block->inputs[arg->input].columns[arg->column].wish;
 
 	return arg->kind == PFS_BOUND_COLUMN && block->inputs[arg->input].kind == PFS_INPUT_NODES &&
-	       !wish->attr && wish->field != PFS_FIELD_MTIME && wish->field != PFS_FIELD_ATIME &&
-	       wish->field != PFS_FIELD_CTIME;
+	       !wish->attr && !pfs_field_is_time(wish->field);
 }
 
 static bool can_be_merged(const struct grouping *grouping)

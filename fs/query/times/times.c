@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/checked.h"
+#include "fs/nodes/fields.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 #define DAY	    (INT64_C(86400) * NANOSECONDS)
@@ -342,13 +343,7 @@ int64_t pfs_time_now(void)
 
 bool pfs_time_is_column(const char *name, size_t len)
 {
-	static const char *const names[] = {"mtime", "atime", "ctime", "subtree_mtime"};
-
-	for (size_t i = 0; i < PFS_COUNT(names); i++) {
-		if (is_word(name, len, names[i]))
-			return true;
-	}
-	return false;
+	return pfs_field_is_time(pfs_field_named(name, len));
 }
 
 /* ---- values that are compared with times ---- */
