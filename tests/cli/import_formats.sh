@@ -8,6 +8,13 @@ paths() { primefs export --format=paths "$store" | sort | xargs; }
 table() { printf '%s\n' "id$1parent$1name$1v" "1$1$1animals$1" "2${1}1$1cats$1x y" "3${1}2$1lion$1"; }
 tree='/animals /animals/cats /animals/cats/lion'
 
+# member NAME MODE TEXT: of a cpio archive, in the format "newc".
+member() {
+	printf '070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%s\0' 7 "0$2" 0 0 1 1600000000 ${#3} 0 0 0 0 $((${#1} + 1)) 0 "$1"
+	head -c $(((4 - (111 + ${#1}) % 4) % 4)) /dev/zero
+	printf '%s' "$3"
+	head -c $(((4 - ${#3} % 4) % 4)) /dev/zero
+}
 
 for delimiter in ',' ';' '|' $'\t'; do
 	table "$delimiter" >"$work/table"
@@ -55,10 +62,13 @@ printf 'a/b\nc\n' >"$work/l"
 packed() { # PROGRAM SUFFIX
 	command -v "$1" >/dev/null || { skip "no $1" && return; }
 	"$1" -c "$work/t.csv" >"$work/t.csv.$2"
+	table $'\t' | "$1" -c >"$work/t.tsv.$2"
 	"$1" -c "$work/l" >"$work/l.$2"
 	ok "a table of $1" import "$work/t.csv.$2"
 	is 'is read' "$(paths)" "$tree"
 	ok 'from a pipe' import - <"$work/t.csv.$2"
+	is 'too' "$(paths)" "$tree"
+	ok 'with tabs' import "$work/t.tsv.$2"
 	is 'too' "$(paths)" "$tree"
 	ok 'and when it is called one' import --format=csv --id=id "$work/t.csv.$2"
 	ok "a list of $1" import "$work/l.$2"
@@ -69,9 +79,19 @@ packed() { # PROGRAM SUFFIX
 }
 if has_archives; then
 	packed gzip gz
+	gzip -c "$work/t.csv" >"$work/t.gz"
+	at=$(($(wc -c <"$work/t.gz") - 8))
+	{ head -c "$at" "$work/t.gz" && printf 'x' && tail -c 7 "$work/t.gz"; } >"$work/damaged.gz"
+	fails_with 'whose checksum is of something else' 'damaged\.gz: it is damaged' import "$work/damaged.gz"
+	not_ok 'leaves nothing' test -e "$store"
+	{ gzip -c "$work/t.csv" && echo '4,2,tiger,' | gzip -c; } >"$work/two.gz"
+	ok 'one after the other' import "$work/two.gz"
+	is 'are one' "$(paths)" "$tree /animals/cats/tiger"
 	packed xz xz
 	packed bzip2 bz2
 	packed zstd zst
+	packed lz4 lz4
+	packed lzma lzma
 	mkdir "$work/d" && echo content >"$work/d/f"
 	tar -C "$work" -czf "$work/d.tgz" d
 	ok 'an archive is one still' import "$work/d.tgz"
@@ -84,6 +104,20 @@ if has_archives; then
 	import "$work/long"
 	is 'is read to its end' "$read_packed" "$(primefs export "$store" | cksum)"
 	tar -C "$work" -cf "$work/d.tar" d
+	{ member d 40755 '' && member d/g 100644 $'two\nlines\n' && member TRAILER!!! 0 ''; } >"$work/d.cpio"
+	for source in "$work/d.cpio" -; do
+		ok "cpio's: $source" import "$source" <"$work/d.cpio"
+		is 'and read' "$(paths) $(primefs query "$store" "SELECT size FROM nodes WHERE name = 'g'" | tail -n 1)" '/d /d/g 10'
+	done
+	gzip -c "$work/d.cpio" >"$work/d.cpio.gz"
+	ok 'compressed, too' import "$work/d.cpio.gz"
+	head -c 200 "$work/d.cpio" >"$work/cut.cpio"
+	fails_with 'not one that ends early' 'cut\.cpio: ' import "$work/cut.cpio"
+	head -c 700 "$work/d.tar" >"$work/cut.tar"
+	fails_with "nor one of tar's" 'cut\.tar: ' import "$work/cut.tar"
+	head -c -30 "$work/d.tgz" >"$work/cut.tgz"
+	fails_with 'nor when it is compressed' 'cut\.tgz: ' import "$work/cut.tgz"
+	not_ok 'and leaves nothing' test -e "$store"
 else
 	skip 'skipped: compressed files: built without libarchive'
 	printf 'd\0\0' >"$work/d.tar"

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "tools/archive.h"
+#include "tools/import/gzip.h"
 
 bool pfs_is_packed(const void *data, size_t size)
 {
@@ -37,12 +38,14 @@ bool pfs_is_packed(const void *data, size_t size)
 struct packed {
 	struct pfs_input input;
 	struct archive *archive;
+	struct pfs_gzip_check gzip;
 	bool empty;
 };
 
 static la_ssize_t read_packed(struct archive *archive, void *arg, const void **data)
 {
-	struct pfs_input *input = arg;
+	struct packed *packed = arg;
+	struct pfs_input *input = &packed->input;
 	ssize_t n = pfs_input_need(input, 1);
 
 	if (n < 0) {
@@ -50,8 +53,26 @@ static la_ssize_t read_packed(struct archive *archive, void *arg, const void **d
 		return -1;
 	}
 	*data = input->buffer + input->next;
+	pfs_gzip_packed(&packed->gzip, *data, (size_t)n);
 	input->next = input->size;
 	return n;
+}
+
+/* What comes after the end of what was packed has not been read. */
+static bool is_checked(struct packed *packed)
+{
+	const void *rest;
+
+	while (read_packed(packed->archive, packed, &rest) > 0)
+		;
+	return pfs_gzip_is_right(&packed->gzip);
+}
+
+static const char *reason(struct archive *archive)
+{
+	const char *why = archive ? pfs_archive.error_string(archive) : NULL;
+
+	return why ? why : "it is damaged, or ends early";
 }
 
 static ssize_t read_unpacked(void *made_of, const char **why, char *to, size_t room)
@@ -59,9 +80,12 @@ static ssize_t read_unpacked(void *made_of, const char **why, char *to, size_t r
 	struct packed *packed = made_of;
 	la_ssize_t n = packed->empty ? 0 : pfs_archive.read_data(packed->archive, to, room);
 
-	if (n >= 0)
+	if (n > 0)
+		pfs_gzip_unpacked(&packed->gzip, to, (size_t)n);
+	if (n > 0 || (n == 0 && is_checked(packed)))
 		return n;
-	*why = pfs_archive.error_string(packed->archive);
+	*why = n < 0 ? reason(packed->archive)
+		     : "it is damaged: what it unpacks to is not what its checksum is of";
 	return -EIO;
 }
 
@@ -88,14 +112,14 @@ static int open_packed(struct packed *packed, const char **why)
 	    pfs_archive.read_support_format_raw(archive) == ARCHIVE_FATAL ||
 	    pfs_archive.read_support_format_empty(archive) == ARCHIVE_FATAL)
 		return -ENOMEM;
-	(void)pfs_archive.read_set_callback_data(archive, &packed->input);
+	(void)pfs_archive.read_set_callback_data(archive, packed);
 	(void)pfs_archive.read_set_read_callback(archive, read_packed);
 	if (pfs_archive.read_open1(archive) >= ARCHIVE_WARN)
 		got = pfs_archive.read_next_header(archive, &entry);
 	packed->empty = got == ARCHIVE_EOF;
 	if (got >= ARCHIVE_WARN)
 		return 0;
-	*why = pfs_archive.error_string(archive);
+	*why = reason(archive);
 	return -EIO;
 }
 
@@ -111,6 +135,7 @@ static int unpack(struct pfs_input *input)
 	if (!packed)
 		return -ENOMEM;
 	packed->input = *input;
+	pfs_gzip_begin(&packed->gzip);
 	error = open_packed(packed, &why);
 	pfs_input_open_made(input, packed->input.name, &unpacker, packed);
 	input->why = why;
