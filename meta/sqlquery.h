@@ -241,6 +241,9 @@ struct pfs_sql_read {
 	char *table, *column;
 };
 bool pfs_sql_reads(const struct pfs_sql *sql, const struct pfs_sql_read **reads, size_t *n);
+/* The source's columns that it needs, by their numbers, the 64th bit being all from there on.  SQLite asks no
+ * leave for those that USING and NATURAL name. */
+uint64_t pfs_sql_source_columns(const struct pfs_sql *sql);
 
 size_t pfs_sql_columns(const struct pfs_sql *sql);
 const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);

@@ -63,6 +63,7 @@ struct pfs_sql {
 	struct pfs_sql_read *reads; /* that it was asked about, of that statement; each one piece */
 	size_t n_reads, reads_capacity;
 	bool reads_lost;
+	uint64_t columns; /* of the source, that it was planned with */
 	struct pfs_sql_cursor *cursor; /* over the source, the last opened; NULL: it is closed again */
 	unsigned n_cursors;
 };

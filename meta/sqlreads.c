@@ -15,6 +15,7 @@ void pfs_sql_forget_reads(struct pfs_sql *sql)
 		free(sql->reads[i].table);
 	sql->n_reads = 0;
 	sql->reads_lost = false;
+	sql->columns = 0;
 }
 
 void pfs_sql_note_read(struct pfs_sql *sql, const char *table, const char *column)
@@ -40,6 +41,11 @@ void pfs_sql_note_read(struct pfs_sql *sql, const char *table, const char *colum
 	reads->table = text;
 	reads->column = stpcpy(text, table) + 1;
 	(void)stpcpy(reads->column, column);
+}
+
+uint64_t pfs_sql_source_columns(const struct pfs_sql *sql)
+{
+	return sql->columns;
 }
 
 bool pfs_sql_reads(const struct pfs_sql *sql, const struct pfs_sql_read **reads, size_t *n)

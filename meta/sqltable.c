@@ -252,8 +252,9 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	struct planning planning;
 	struct pfs_sql_plan *plan = &planning.plan;
-	const struct pfs_sql *sql = sql_of(table);
+	struct pfs_sql *sql = sql_of(table);
 
+	sql->columns |= info->colUsed;
 	*plan = (struct pfs_sql_plan){
 		.constraints = planning.constraints,
 		.columns = info->colUsed,

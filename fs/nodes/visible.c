@@ -505,14 +505,11 @@ int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum
 }
 
 /* A file's only name in sight is one that has no others. */
-static int64_t link_seen(const struct pfs_visible *visible, const struct pfs_tree *tree, enum pfs_field field,
-			 uint32_t slot)
+static int64_t link_seen(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot)
 {
-	uint32_t names = pfs_hard_link_names(tree, slot, visible->names);
+	int64_t link = pfs_hard_link_of(tree, slot);
 
-	if (field == PFS_FIELD_LINKS)
-		return names;
-	return names > 1 ? pfs_hard_link_of(tree, slot) : PFS_NO_LINK;
+	return link != PFS_NO_LINK && pfs_hard_link_names(tree, slot, visible->names) > 1 ? link : PFS_NO_LINK;
 }
 
 int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int64_t *out,
@@ -523,7 +520,8 @@ int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int
 	if (field == PFS_FIELD_LINKS || field == PFS_FIELD_LINK) {
 		PFS_TRY(count_names(visible, tree));
 		for (size_t i = 0; i < n; i++)
-			out[i] = link_seen(visible, tree, field, slots[i]);
+			out[i] = field == PFS_FIELD_LINK ? link_seen(visible, tree, slots[i])
+							 : pfs_hard_link_names(tree, slots[i], visible->names);
 		return 0;
 	}
 	if (!pfs_field_is_total(field))

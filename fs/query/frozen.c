@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A statement whose tree changed goes on with the tree as it is at one moment, frozen, and so holds nobody
- * up. What can be frozen follows from the columns that SQLite was asked for leave to read. */
+ * up. What can be frozen follows from the columns that SQLite was asked for leave to read, or needs. */
 #include "fs/tree/frozen.h"
 
 #include <string.h>
@@ -15,15 +15,34 @@
 #define ANYWAY	(1u << 31) /* columns that each frozen tree has */
 #define VIEWERS (PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_FLAGS)
 
+static unsigned columns_at(const struct pfs_node_table *table, size_t i)
+{
+	return table->columns[i].kind == PFS_NODE_ATTR ? 0 : pfs_fields[table->columns[i].field].made_of;
+}
+
 /* Of a column of nodes by its name; the rowid, and a table of which no column is read, are none. */
 static unsigned columns_read(const struct pfs_node_table *table, const char *name)
 {
 	for (size_t i = 0; i < table->n; i++)
 		if (strcasecmp(table->columns[i].name, name) == 0)
-			return table->columns[i].kind == PFS_NODE_ATTR
-				       ? 0
-				       : pfs_fields[table->columns[i].field].made_of;
+			return columns_at(table, i);
 	return ANYWAY;
+}
+
+/* Of those by which tables are joined, too; the last bit is all from its column on. */
+static bool add_needed(const struct pfs_query *query, unsigned *columns)
+{
+	const struct pfs_node_table *table = query->connection->table;
+	uint64_t needed = pfs_sql_source_columns(query->connection->sql);
+
+	for (size_t i = 0; i < table->n; i++) {
+		if (!(needed >> PFS_MIN(i, 63) & 1))
+			continue;
+		if (!columns_at(table, i))
+			return false;
+		*columns |= columns_at(table, i);
+	}
+	return true;
 }
 
 /* False: the statement reads what is not frozen. */
@@ -45,6 +64,8 @@ static bool find_columns(const struct pfs_query *query, unsigned *columns)
 			return false;
 		*columns |= read;
 	}
+	if (!add_needed(query, columns))
+		return false;
 	*columns &= PFS_COLUMNS_ALL;
 	*columns |= PFS_COLUMN_PRIME;
 	return true;
