@@ -12,17 +12,16 @@ enum node_column {
 	PARENT,
 	SLOT,
 	MODE,
-	UID,
-	GID,
 	FLAGS,
-	SIZE,
-	BLOCKS,
 	MTIME,
 	ATIME,
 	CTIME,
 	NAME,
 	RDEV,
 	TARGET,
+#define NUMBER(id, name, type, since) id,
+	PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
 };
 
 /* ---- what a record must be, going in and coming out ---- */
@@ -89,11 +88,7 @@ static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struc
 		(void)sqlite3_bind_null(s, PARENT + 1);
 	pfs_bind_int(s, SLOT + 1, node->slot);
 	pfs_bind_int(s, MODE + 1, node->mode);
-	pfs_bind_int(s, UID + 1, node->uid);
-	pfs_bind_int(s, GID + 1, node->gid);
 	pfs_bind_int(s, FLAGS + 1, node->flags);
-	pfs_bind_int(s, SIZE + 1, node->size);
-	pfs_bind_int(s, BLOCKS + 1, node->blocks);
 	pfs_bind_time(s, MTIME + 1, &node->mtime, times->text[0]);
 	pfs_bind_time(s, ATIME + 1, &node->atime, times->text[1]);
 	pfs_bind_time(s, CTIME + 1, &node->ctime, times->text[2]);
@@ -106,6 +101,9 @@ static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struc
 		pfs_bind_blob(s, TARGET + 1, node->target, node->target_len);
 	else
 		(void)sqlite3_bind_null(s, TARGET + 1);
+#define NUMBER(id, name, type, since) pfs_bind_int(s, (id) + 1, node->name);
+	PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
 }
 
 int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node)
@@ -177,15 +175,34 @@ static bool optional_blob(const void **data, size_t *len, sqlite3_stmt *row, int
 	       pfs_column_blob(data, len, row, column, max);
 }
 
+/* A number that came with a version after the first is NULL in older rows. */
+static bool read_number(int64_t *out, sqlite3_stmt *row, int column, size_t size, int since)
+{
+	*out = 0;
+	if (since > 1 && sqlite3_column_type(row, column) == SQLITE_NULL)
+		return true;
+	return pfs_column_int(out, row, column, 0, size == sizeof(uint32_t) ? UINT32_MAX : INT64_MAX);
+}
+
+static bool read_numbers(struct pfs_node_record *out, sqlite3_stmt *row)
+{
+	int64_t value;
+
+#define NUMBER(id, name, type, since)                                                              \
+	if (!read_number(&value, row, id, sizeof(type), since))                                    \
+		return false;                                                                      \
+	out->name = (type)value;
+	PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
+	return true;
+}
+
 int pfs_node_from_row(struct pfs_node_record *out, const char **why, sqlite3_stmt *row)
 {
 	*why = "a value is of the wrong type or out of range";
 	if (!pfs_column_u64(&out->prime, row, PRIME) || !optional_u64(&out->parent, row, PARENT) ||
 	    !pfs_column_u32(&out->slot, row, SLOT) || !pfs_column_u32(&out->mode, row, MODE) ||
-	    !pfs_column_u32(&out->uid, row, UID) || !pfs_column_u32(&out->gid, row, GID) ||
-	    !pfs_column_u32(&out->flags, row, FLAGS) ||
-	    !pfs_column_int(&out->size, row, SIZE, 0, INT64_MAX) ||
-	    !pfs_column_int(&out->blocks, row, BLOCKS, 0, INT64_MAX) ||
+	    !pfs_column_u32(&out->flags, row, FLAGS) || !read_numbers(out, row) ||
 	    !pfs_column_time(&out->mtime, row, MTIME) ||
 	    !pfs_column_time(&out->atime, row, ATIME) ||
 	    !pfs_column_time(&out->ctime, row, CTIME) ||

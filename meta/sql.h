@@ -4,10 +4,15 @@
 #ifndef PFS_META_SQL_H
 #define PFS_META_SQL_H
 
+#include "meta/format.h"
+
+/* The prime comes first; parameters have the numbers of their columns. */
+#define PFS_NUMBER_NAME(id, name, type, since)	    ", " #name
+#define PFS_NUMBER_PARAMETER(id, name, type, since) ", ?"
+#define PFS_NUMBER_SET(id, name, type, since)	    ", " #name " = ?"
 #define PFS_NODE_COLUMNS                                                                           \
-	"prime, parent, slot, mode, uid, gid, flags, size, blocks, mtime, atime, ctime, name, "    \
-	"rdev, "                                                                                   \
-	"target"
+	"prime, parent, slot, mode, flags, mtime, atime, ctime, name, rdev, target" PFS_NODE_NUMBERS( \
+		PFS_NUMBER_NAME)
 
 #define PFS_ROOT_COLUMNS "id, path, dev, ino, handle, birth, mode, uid, gid"
 #define PFS_DIR_COLUMNS	 "root, path, dev, ino, handle, birth, mode, uid, gid"
@@ -40,13 +45,12 @@
 	X(CHANGE_SCAN, READ, "SELECT seq, primes FROM change WHERE seq > ?1 ORDER BY seq")         \
 	X(NODE_INSERT, WRITE,                                                                      \
 	  "INSERT INTO node (" PFS_NODE_COLUMNS                                                    \
-	  ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "                                    \
-	  "?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING")                                       \
+	  ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11" PFS_NODE_NUMBERS(               \
+		  PFS_NUMBER_PARAMETER) ") ON CONFLICT DO NOTHING")                                \
 	X(NODE_UPDATE, WRITE,                                                                      \
-	  "UPDATE node SET parent = ?2, slot = ?3, mode = ?4, uid = ?5, gid = ?6, flags = ?7, "    \
-	  "size = ?8, blocks = ?9, mtime = ?10, atime = ?11, ctime = ?12, name = ?13, rdev = "     \
-	  "?14, "                                                                                  \
-	  "target = ?15 WHERE prime = ?1")                                                         \
+	  "UPDATE node SET parent = ?2, slot = ?3, mode = ?4, flags = ?5, mtime = ?6, "            \
+	  "atime = ?7, ctime = ?8, name = ?9, rdev = ?10, target = ?11" PFS_NODE_NUMBERS(          \
+		  PFS_NUMBER_SET) " WHERE prime = ?1")                                             \
 	X(NODE_DELETE, WRITE, "DELETE FROM node WHERE prime = ?1")                                 \
 	X(NODE_SCAN, READ,                                                                         \
 	  "SELECT " PFS_NODE_COLUMNS " FROM node WHERE prime >= ?1 AND prime < ?2 ORDER BY prime") \

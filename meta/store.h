@@ -20,10 +20,10 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "meta/format.h"
 
 struct pfs_store;
 
-#define PFS_STORE_SCHEMA   3
 #define PFS_CHUNK_SIZE   65536 /* bytes of content in one chunk; the last may be shorter */
 #define PFS_NAME_MAX     255
 #define PFS_TARGET_MAX   4095
@@ -56,11 +56,11 @@ struct pfs_node_record {
 	uint64_t parent; /* the parent's prime; 0 at the root */
 	uint32_t slot;   /* persisted, unique among live nodes */
 	uint32_t mode;   /* as st_mode: type and permissions */
-	uint32_t uid, gid;
 	uint32_t flags;  /* enum pfs_node_flag */
 	uint64_t rdev;   /* character and block devices */
-	int64_t size;    /* st_size */
-	int64_t blocks;  /* st_blocks: units of 512 bytes */
+#define PFS_NODE_MEMBER(id, name, type, since) type name;
+	PFS_NODE_NUMBERS(PFS_NODE_MEMBER)
+#undef PFS_NODE_MEMBER
 	struct pfs_time atime, mtime, ctime;
 	const void *name; /* raw bytes, no NUL and no '/'; empty at the root */
 	size_t name_len;

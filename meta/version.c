@@ -16,10 +16,16 @@
 				       "PRAGMA user_version = " PFS_STRING_OF(                     \
 					       PFS_STORE_SCHEMA) ";"
 
-extern const char pfs_schema_v1_sql[], pfs_schema_v2_sql[];
+#define OLDER(version) extern const char pfs_schema_v##version##_sql[];
+PFS_OLDER_SCHEMAS(OLDER)
+#undef OLDER
 
-static const char *const schemas[PFS_STORE_SCHEMA] = {pfs_schema_v1_sql, pfs_schema_v2_sql,
-						       pfs_schema_sql};
+static const char *const schemas[PFS_STORE_SCHEMA] = {
+#define OLDER(version) [(version) - 1] = pfs_schema_v##version##_sql,
+	PFS_OLDER_SCHEMAS(OLDER)
+#undef OLDER
+	[PFS_STORE_SCHEMA - 1] = pfs_schema_sql,
+};
 
 /* ---- checking ---- */
 

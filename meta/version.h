@@ -9,9 +9,7 @@
 #define PFS_META_VERSION_H
 
 #include "meta/db.h"
-
-#define PFS_STRING_OF(x)  PFS_STRING_OF_(x)
-#define PFS_STRING_OF_(x) #x
+#include "meta/format.h"
 
 extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
 

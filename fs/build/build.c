@@ -257,13 +257,17 @@ struct writer {
 	size_t n_directories, n_files; /* n_files: those without a prime yet */
 };
 
+/* The node as whoever builds knows it. */
+static uint32_t number_of(const struct pfs_build *build, uint32_t node)
+{
+	return node == build->at ? PFS_BUILD_ROOT : node;
+}
+
 static int tell(struct pfs_build *build, uint32_t node, uint64_t prime)
 {
 	const struct pfs_build_options *options = &build->options;
 
-	if (!options->written)
-		return 0;
-	return options->written(options->arg, node == build->at ? PFS_BUILD_ROOT : node, prime);
+	return options->written ? options->written(options->arg, number_of(build, node), prime) : 0;
 }
 
 static int write_node(struct writer *writer, uint32_t node)
@@ -285,6 +289,8 @@ static int write_node(struct writer *writer, uint32_t node)
 		fill_attr(build, &record, node);
 	else
 		fill_default(build, &record, build->state[node] & BUILD_DIRECTORY);
+	if (build->options.number)
+		build->options.number(build->options.arg, number_of(build, node), &record);
 	build->report.nodes++;
 	if (S_ISDIR(record.mode)) {
 		build->report.directories++;

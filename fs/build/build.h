@@ -32,8 +32,11 @@ struct pfs_build_options {
 				 times of what is added without attributes */
 	mode_t mode;	      /* of a new store's file; 0: 0600 */
 	unsigned wait_ms;     /* for another process's lock on an existing store */
-	void *arg;	      /* for the functions, either of which may be NULL: */
+	void *arg;	      /* for the functions, any of which may be NULL: */
 	void (*progress)(void *arg, uint64_t done, uint64_t total); /* of finish() */
+	/* Called by finish() before a node's record is written: for numbers of it (meta/format.h)
+	 * that come from elsewhere than its attributes. */
+	void (*number)(void *arg, uint32_t node, struct pfs_node_record *record);
 	/* Called by finish() after a node's record was written, in order of primes, to put what
 	 * belongs to the node into the store; not 0 ends the build, and finish() returns it. */
 	int (*written)(void *arg, uint32_t node, uint64_t prime);

@@ -115,6 +115,15 @@ static void free_link(void *arg PFS_UNUSED, struct pfs_byprime *entry)
 	free(entry);
 }
 
+/* Numbers that no attribute has are carried over, too. */
+static void copy_numbers(void *arg, uint32_t node, struct pfs_node_record *record)
+{
+	const struct optimize *optimize = arg;
+
+	pfs_image_numbers(&optimize->tree->image, record,
+			  pfs_image_slot(optimize->tree, optimize->old_primes[node]));
+}
+
 /* The record of a node was written under its new prime: what belongs to it follows. */
 static int copy_belongings(void *arg, uint32_t node, uint64_t prime)
 {
@@ -243,6 +252,7 @@ static int optimize_locked(struct pfs_tree *tree, const char *temporary,
 	struct pfs_build_options how = *options;
 	int error;
 
+	how.number = copy_numbers;
 	how.written = copy_belongings;
 	how.arg = &optimize;
 	error = pfs_build_open(&optimize.build, temporary, &how);

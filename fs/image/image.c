@@ -27,13 +27,14 @@
 static const struct {
 	size_t field, size;
 } layout[PFS_IMAGE_COLUMNS] = {
-#define COLUMN(name) {offsetof(struct pfs_image, name), sizeof(*((struct pfs_image *)0)->name)}
-	COLUMN(prime), COLUMN(parent), COLUMN(name),   COLUMN(mode),  COLUMN(flags),
-	COLUMN(state), COLUMN(uid),    COLUMN(gid),    COLUMN(size),  COLUMN(blocks),
-	COLUMN(atime), COLUMN(mtime),  COLUMN(ctime),  COLUMN(links), COLUMN(references),
-	COLUMN(depth),
+#define COLUMN(id, name, type, ...) {offsetof(struct pfs_image, name), sizeof(type)},
+	PFS_IMAGE_ARRAYS(COLUMN)
 #undef COLUMN
 };
+#define COLUMN(id, name, type, ...)                                                                \
+	_Static_assert(sizeof(*((struct pfs_image *)0)->name) == sizeof(type), #name);
+PFS_IMAGE_ARRAYS(COLUMN)
+#undef COLUMN
 
 int pfs_image_open_columns(struct pfs_image *image)
 {
@@ -515,6 +516,20 @@ void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t
 	out->row = image->flags[slot] & (PFS_NODE_ROW | PFS_NODE_WRITTEN);
 }
 
+void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *out, uint32_t slot)
+{
+#define NUMBER(id, name, type, since) out->name = image->name[slot];
+	PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
+}
+
+void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot, const struct pfs_node_record *node)
+{
+#define NUMBER(id, name, type, since) image->name[slot] = node->name;
+	PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
+}
+
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
@@ -525,15 +540,12 @@ void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, 
 		.parent = parent == PFS_NO_SLOT ? 0 : image->prime[parent],
 		.slot = slot,
 		.mode = image->mode[slot],
-		.uid = image->uid[slot],
-		.gid = image->gid[slot],
 		.flags = image->flags[slot],
-		.size = image->size[slot],
-		.blocks = image->blocks[slot],
 		.atime = pfs_image_time(tree, image->atime, slot),
 		.mtime = pfs_image_time(tree, image->mtime, slot),
 		.ctime = pfs_image_time(tree, image->ctime, slot),
 	};
+	pfs_image_numbers(image, out, slot);
 	out->name = pfs_names_get(image->names, image->name[slot], &out->name_len);
 	if (image->state[slot] & PFS_SLOT_RARE) {
 		const struct pfs_rare_values *values = pfs_rare_find(image->rare, slot);

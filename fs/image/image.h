@@ -15,7 +15,18 @@
 #include "gpu/engine.h"
 #include "meta/store.h"
 
-#define PFS_IMAGE_COLUMNS 16
+/* Its arrays by slot: what is watched, and what is not. */
+#define PFS_IMAGE_ARRAYS(COLUMN)                                                                   \
+	PFS_WATCHED_COLUMNS(COLUMN)                                                                \
+	COLUMN(STATE, state, uint8_t)                                                              \
+	COLUMN(REFERENCES, references, uint32_t)                                                   \
+	COLUMN(DEPTH, depth, uint32_t)
+enum pfs_image_array {
+#define PFS_IMAGE_ARRAY(id, ...) PFS_ARRAY_##id,
+	PFS_IMAGE_ARRAYS(PFS_IMAGE_ARRAY)
+#undef PFS_IMAGE_ARRAY
+	PFS_IMAGE_COLUMNS
+};
 #define PFS_WATCHERS_MAX  12
 #define PFS_RECENT	  4096u /* changes whose slots are remembered */
 
@@ -51,8 +62,9 @@ struct pfs_image {
 	uint8_t *flags; /* enum pfs_node_flag */
 	uint8_t *state; /* enum pfs_slot_state */
 	uint64_t *live; /* a bit a slot: it has a name, or is the root */
-	uint32_t *uid, *gid;
-	int64_t *size, *blocks;
+#define PFS_IMAGE_MEMBER(id, name, type, since) type *name;
+	PFS_NODE_NUMBERS(PFS_IMAGE_MEMBER)
+#undef PFS_IMAGE_MEMBER
 	int64_t *atime, *mtime, *ctime; /* nanoseconds; INT64_MIN: see the rare values */
 	bool has_far_times;		/* some was INT64_MIN since the tree was opened */
 	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
@@ -159,6 +171,9 @@ bool pfs_image_rare(const struct pfs_image *image, struct pfs_rare_values *out, 
 struct pfs_btree *pfs_image_index(const struct pfs_tree *tree);
 
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
+/* The plain numbers of a row (meta/format.h): those of a slot, and for loading, which tells nobody. */
+void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *out, uint32_t slot);
+void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot, const struct pfs_node_record *node);
 /* The row as the store has it.  Points into the image: use it under the lock. */
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);

@@ -22,13 +22,9 @@
 static const struct {
 	size_t field, element;
 } columns[PFS_SECTION_COLUMNS] = {
-#define COLUMN(section, name)                                                                      \
-	[PFS_SECTION_##section] = {offsetof(struct pfs_image, name),                               \
-				   sizeof(*((struct pfs_image *)0)->name)}
-	COLUMN(PRIME, prime), COLUMN(PARENT, parent), COLUMN(NAME, name),
-	COLUMN(MODE, mode),   COLUMN(FLAGS, flags),   COLUMN(UID, uid),
-	COLUMN(GID, gid),     COLUMN(SIZE, size),     COLUMN(BLOCKS, blocks),
-	COLUMN(ATIME, atime), COLUMN(MTIME, mtime),   COLUMN(CTIME, ctime),
+#define COLUMN(id, name, type, ...)                                                                \
+	[PFS_SECTION_##id] = {offsetof(struct pfs_image, name), sizeof(type)},
+	PFS_STORED_COLUMNS(COLUMN)
 #undef COLUMN
 };
 

@@ -98,6 +98,16 @@ static bool name_is_sound(const struct check *check, uint32_t slot)
 	return len && at + 1 + len + 1 <= size && !name[len] && bytes_are_sound(name, len);
 }
 
+static bool numbers_are_sound(const struct pfs_image *image, uint32_t slot)
+{
+	bool sound = true;
+
+#define NUMBER(id, name, type, since) sound &= (int64_t)image->name[slot] >= 0;
+	PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
+	return sound;
+}
+
 static bool is_sound_alone(const struct check *check, uint32_t slot)
 {
 	const struct pfs_image *image = check->image;
@@ -105,7 +115,7 @@ static bool is_sound_alone(const struct check *check, uint32_t slot)
 	if (!image->prime[slot])
 		return !image->mode[slot]; /* by which slots without a node are known */
 	return mode_is_sound(image->mode[slot]) && prime_is_sound(check, slot) &&
-	       name_is_sound(check, slot) && image->size[slot] >= 0 && image->blocks[slot] >= 0;
+	       name_is_sound(check, slot) && numbers_are_sound(image, slot);
 }
 
 /* States and links of nodes by themselves. */

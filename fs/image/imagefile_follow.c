@@ -190,10 +190,7 @@ static int set_values(struct pfs_tree *tree, uint32_t slot, const struct pfs_nod
 
 	image->mode[slot] = (uint16_t)node->mode;
 	image->flags[slot] = (uint8_t)node->flags;
-	image->uid[slot] = node->uid;
-	image->gid[slot] = node->gid;
-	image->size[slot] = node->size;
-	image->blocks[slot] = node->blocks;
+	pfs_image_load_numbers(image, slot, node);
 	if (image->state[slot] & PFS_SLOT_RARE)
 		pfs_rare_drop(image->rare, slot);
 	image->state[slot] = PFS_SLOT_STORED;

@@ -16,24 +16,18 @@
 #include "fs/image/imagefile.h"
 #include "meta/store.h"
 
-#define PFS_IMAGE_FILE_MAGIC "primefs image 1"
+#define PFS_IMAGE_FILE_BEGIN "primefs image " /* of any version */
+/* Which columns there are goes by the version of the store's format. */
+#define PFS_IMAGE_FILE_MAGIC PFS_IMAGE_FILE_BEGIN PFS_STRING_OF(PFS_STORE_SCHEMA)
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
 #define PFS_IMAGE_FILE_PAGE  4096u
 #define PFS_IMAGE_FILE_BLOCK ((size_t)1 << 20) /* bytes of a section that have a checksum together */
 
 enum pfs_image_section {
-	PFS_SECTION_PRIME, /* columns, an element a slot; a slot without a node has zeros */
-	PFS_SECTION_PARENT,
-	PFS_SECTION_NAME,
-	PFS_SECTION_MODE,
-	PFS_SECTION_FLAGS,
-	PFS_SECTION_UID,
-	PFS_SECTION_GID,
-	PFS_SECTION_SIZE,
-	PFS_SECTION_BLOCKS,
-	PFS_SECTION_ATIME,
-	PFS_SECTION_MTIME,
-	PFS_SECTION_CTIME,
+/* Columns, an element a slot; a slot without a node has zeros. */
+#define PFS_SECTION(id, ...) PFS_SECTION_##id,
+	PFS_STORED_COLUMNS(PFS_SECTION)
+#undef PFS_SECTION
 	PFS_SECTION_COLUMNS,		       /* how many there are */
 	PFS_SECTION_HEAP = PFS_SECTION_COLUMNS, /* of names: no gaps, in order of slots */
 	PFS_SECTION_INDEX, /* of names: an entry a node but the root, in order */

@@ -335,7 +335,8 @@ static bool is_ours(int fd)
 	char magic[sizeof(unfinished)];
 	ssize_t n = pread(fd, magic, sizeof(magic), 0);
 
-	return n == 0 || (n == sizeof(magic) && (!memcmp(magic, PFS_IMAGE_FILE_MAGIC, sizeof(magic)) ||
+	return n == 0 || (n == sizeof(magic) && (!memcmp(magic, PFS_IMAGE_FILE_BEGIN,
+							 sizeof(PFS_IMAGE_FILE_BEGIN) - 1) ||
 						 !memcmp(magic, unfinished, sizeof(magic))));
 }
 

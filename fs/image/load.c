@@ -125,10 +125,7 @@ static int set_row(struct part *part, const struct pfs_node_record *node)
 	image->mode[slot] = (uint16_t)node->mode;
 	image->flags[slot] = (uint8_t)node->flags;
 	image->state[slot] = PFS_SLOT_STORED;
-	image->uid[slot] = node->uid;
-	image->gid[slot] = node->gid;
-	image->size[slot] = node->size;
-	image->blocks[slot] = node->blocks;
+	pfs_image_load_numbers(image, slot, node);
 	image->links[slot] = S_ISDIR(node->mode) ? 2 : 1;
 	part->nodes++;
 	if (node->prime != PFS_ROOT_PRIME) {

@@ -24,11 +24,11 @@ static const struct {
 	uint16_t bits; /* of an element */
 	uint8_t class;
 } layout[PFS_COLUMN_COUNT] = {
-#define COLUMN(name, width, class) {offsetof(struct pfs_image, name), width, class}
-	COLUMN(prime, 64, 3), COLUMN(parent, 32, 2), COLUMN(name, 32, 2),  COLUMN(mode, 16, 1),
-	COLUMN(flags, 8, 1),  COLUMN(uid, 32, 2),    COLUMN(gid, 32, 2),   COLUMN(size, 64, 3),
-	COLUMN(blocks, 64, 3), COLUMN(atime, 64, 3), COLUMN(mtime, 64, 3), COLUMN(ctime, 64, 3),
-	COLUMN(links, 32, 2), COLUMN(live, 1, 0),
+#define CLASS_OF(bits) ((bits) > 32 ? 3 : (bits) > 16 ? 2 : (bits) > 1)
+#define COLUMN(id, name, type, ...)                                                                \
+	{offsetof(struct pfs_image, name), 8 * sizeof(type), CLASS_OF(8 * sizeof(type))},
+	PFS_WATCHED_COLUMNS(COLUMN)
+	{offsetof(struct pfs_image, live), 1, CLASS_OF(1)},
 #undef COLUMN
 };
 static const size_t class_size[CLASSES] = {512, 8192, 16384, 32768};

@@ -20,7 +20,6 @@
 #include "fs/image/watch.h"
 
 #define PFS_SNAPSHOT_BLOCK 4096u /* slots */
-#define PFS_COLUMN_COUNT   14u	 /* of enum pfs_columns_bits */
 
 struct pfs_snapshot;
 struct pfs_image;

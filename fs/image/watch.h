@@ -17,26 +17,41 @@
 #include <stdint.h>
 
 #include "fs/tree/tree.h"
+#include "meta/format.h"
+
+/* COLUMN(ID, name in struct pfs_image, type, ...): the columns that an image file has too, and those that the
+ * image finds out. */
+#define PFS_STORED_COLUMNS(COLUMN)                                                                 \
+	COLUMN(PRIME, prime, uint64_t) /* as a bit, with the rest: the slot has become free */     \
+	COLUMN(PARENT, parent, uint32_t)                                                           \
+	COLUMN(NAME, name, uint32_t)                                                               \
+	COLUMN(MODE, mode, uint16_t)                                                               \
+	COLUMN(FLAGS, flags, uint8_t) /* and the extended attributes */                            \
+	PFS_NODE_NUMBERS(COLUMN)                                                                   \
+	COLUMN(ATIME, atime, int64_t)                                                              \
+	COLUMN(MTIME, mtime, int64_t)                                                              \
+	COLUMN(CTIME, ctime, int64_t)
+#define PFS_WATCHED_COLUMNS(COLUMN)                                                                \
+	PFS_STORED_COLUMNS(COLUMN)                                                                 \
+	COLUMN(LINKS, links, uint32_t)
+
+enum pfs_column_number {
+#define PFS_COLUMN(id, ...) PFS_COLUMN_NUMBER_##id,
+	PFS_WATCHED_COLUMNS(PFS_COLUMN)
+	PFS_COLUMN(LIVE)
+#undef PFS_COLUMN
+	PFS_COLUMN_COUNT
+};
 
 /* Columns, and what else there is to be told, as bits. */
 enum pfs_columns_bits {
-	PFS_COLUMN_PRIME = 1 << 0, /* with the rest: the slot has become free */
-	PFS_COLUMN_PARENT = 1 << 1,
-	PFS_COLUMN_NAME = 1 << 2,
-	PFS_COLUMN_MODE = 1 << 3,
-	PFS_COLUMN_FLAGS = 1 << 4, /* and the extended attributes */
-	PFS_COLUMN_UID = 1 << 5,
-	PFS_COLUMN_GID = 1 << 6,
-	PFS_COLUMN_SIZE = 1 << 7,
-	PFS_COLUMN_BLOCKS = 1 << 8,
-	PFS_COLUMN_ATIME = 1 << 9,
-	PFS_COLUMN_MTIME = 1 << 10,
-	PFS_COLUMN_CTIME = 1 << 11,
-	PFS_COLUMN_LINKS = 1 << 12,
-	PFS_COLUMN_LIVE = 1 << 13, /* whether it has a name: all else is new, or of no meaning */
+#define PFS_COLUMN(id, ...) PFS_COLUMN_##id = 1 << PFS_COLUMN_NUMBER_##id,
+	PFS_WATCHED_COLUMNS(PFS_COLUMN)
+	PFS_COLUMN(LIVE) /* whether it has a name: all else is new, or of no meaning */
+#undef PFS_COLUMN
 };
 #define PFS_COLUMNS_PLACE (PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_LIVE)
-#define PFS_COLUMNS_ALL	  ((1u << 14) - 1)
+#define PFS_COLUMNS_ALL	  ((1u << PFS_COLUMN_COUNT) - 1)
 
 /* None of the functions can fail; a watcher that lacks memory forgets what it knows. */
 struct pfs_watcher {

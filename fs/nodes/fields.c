@@ -35,7 +35,7 @@ const struct pfs_field_info pfs_fields[PFS_FIELD_COUNT] = {
 		.is_viewers = (viewers),                                                           \
 		.index_name = "index of " column,                                                  \
 	},
-	PFS_NODE_COLUMNS(FIELD, PFS_NO_ALIAS)
+	PFS_FIELDS(FIELD, PFS_NO_ALIAS)
 #undef FIELD
 };
 
@@ -59,7 +59,7 @@ const struct pfs_field_info pfs_fields[PFS_FIELD_COUNT] = {
 	_Static_assert(!(index) || PFS_NODE_##of_kind != PFS_NODE_BYTES ||                         \
 			       PFS_FIELD_##id == PFS_FIELD_NAME,                                   \
 		       column ": such bytes cannot have an index");
-PFS_NODE_COLUMNS(FIELD, PFS_NO_ALIAS)
+PFS_FIELDS(FIELD, PFS_NO_ALIAS)
 #undef FIELD
 
 const void *pfs_field_array(const struct pfs_image *image, enum pfs_field field)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/nodes/fields.h - every column of the table `nodes`, written once.
  *
- * A field is a value that every node has, or has none of.  PFS_NODE_COLUMNS says of each what there is to
+ * A field is a value that every node has, or has none of.  PFS_FIELDS says of each what there is to
  * say; whatever goes by fields takes it from there: the enum, the table's declaration, scans, orders,
  * column indexes, the relational operators, snapshots, statements that change nodes, plans and help.
  * Nobody switches over enum pfs_field: where the value lies, or what makes it (enum pfs_field_source),
@@ -30,7 +30,7 @@
  *
  * ALIAS(name, type, kind, id) is a column that is shown from the field `id`. */
 /* clang-format off */
-#define PFS_NODE_COLUMNS(FIELD, ALIAS)                                                             \
+#define PFS_FIELDS(FIELD, ALIAS)                                                             \
 	FIELD(PATH, "path", "TEXT NOT NULL", BYTES, MADE(PATH),                                    \
 	      PFS_COLUMN_PARENT | PFS_COLUMN_NAME, LATE, ALL, ORDERED, UNINDEXED, ALIKE, path)     \
 	FIELD(NAME, "name", "TEXT NOT NULL", BYTES, MADE(NAME),                                    \
@@ -96,7 +96,7 @@
 enum pfs_field {
 	PFS_FIELD_OF_NONE, /* a test that looks at no field */
 #define PFS_FIELD_ID(id, ...) PFS_FIELD_##id,
-	PFS_NODE_COLUMNS(PFS_FIELD_ID, PFS_NO_ALIAS)
+	PFS_FIELDS(PFS_FIELD_ID, PFS_NO_ALIAS)
 #undef PFS_FIELD_ID
 	PFS_FIELD_COUNT
 };

@@ -128,7 +128,7 @@ static bool check(struct pfs_tree *tree)
 #define UNINDEXED 0u
 #define FIELD(id, name, type, kind, source, made_of, operators, values, order, index, ...)         \
 	| ((unsigned)(made_of) & (index))
-#define INDEXED_COLUMNS (0u PFS_NODE_COLUMNS(FIELD, PFS_NO_ALIAS))
+#define INDEXED_COLUMNS (0u PFS_FIELDS(FIELD, PFS_NO_ALIAS))
 
 static const struct pfs_watcher watcher = {
 	.name = "column indexes",

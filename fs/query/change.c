@@ -244,7 +244,7 @@ static int (*const setters[PFS_FIELD_COUNT])(const struct row *row,
 					     const struct pfs_sql_value *value) = {
 #define FIELD(id, name, type, kind, source, made_of, operators, values, order, index, viewers, setter) \
 	[PFS_FIELD_##id] = set_##setter,
-	PFS_NODE_COLUMNS(FIELD, PFS_NO_ALIAS)
+	PFS_FIELDS(FIELD, PFS_NO_ALIAS)
 #undef FIELD
 };
 

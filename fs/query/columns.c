@@ -16,7 +16,7 @@ static const struct pfs_node_column built_in[] = {
 		.field = PFS_FIELD_##id                                                            \
 	},
 #define FIELD(id, column, type_name, of_kind, ...) ALIAS(column, type_name, of_kind, id)
-	PFS_NODE_COLUMNS(FIELD, ALIAS)
+	PFS_FIELDS(FIELD, ALIAS)
 #undef FIELD
 #undef ALIAS
 };
@@ -25,7 +25,7 @@ static const struct pfs_node_column built_in[] = {
 enum {
 #define ALIAS(column, type_name, of_kind, id) AT_##of_kind,
 #define FIELD(id, ...)			      AT_##id,
-	PFS_NODE_COLUMNS(FIELD, ALIAS)
+	PFS_FIELDS(FIELD, ALIAS)
 #undef FIELD
 #undef ALIAS
 };
