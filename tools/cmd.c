@@ -9,6 +9,8 @@
 
 #include "base/checked.h"
 
+#define LINE_MAX_BYTES 95 /* of notes */
+
 /* Names may hold anything, a message is one line: control bytes are shown as \n, \t, \x1b. */
 static void print_escaped(FILE *out, const char *text)
 {
@@ -97,6 +99,20 @@ static void print_option(const struct pfs_cmd_option *option)
 		(void)printf("  %-24s  %s\n", left, option->help);
 }
 
+/* Lines that are longer end at a space. */
+static void print_notes(const char *notes)
+{
+	while (*notes) {
+		size_t len = strcspn(notes, "\n"), end = len;
+
+		for (size_t i = LINE_MAX_BYTES; len > LINE_MAX_BYTES && end == len && i > 0; i--)
+			if (notes[i] == ' ')
+				end = i;
+		(void)printf("%.*s\n", (int)end, notes);
+		notes += end + (notes[end] != 0);
+	}
+}
+
 static void print_help(const struct pfs_cmd *cmd)
 {
 	static const struct pfs_cmd_option help = {"help", 0, NULL, "print this"};
@@ -108,7 +124,8 @@ static void print_help(const struct pfs_cmd *cmd)
 		print_option(option);
 	print_option(&help);
 	if (cmd->notes)
-		(void)printf("\n%s", cmd->notes);
+		(void)putchar('\n');
+	print_notes(cmd->notes ? cmd->notes : "");
 }
 
 void pfs_cmd_begin(struct pfs_cmd_args *args, const struct pfs_cmd *cmd, int argc, char **argv)

@@ -78,7 +78,7 @@ struct pfs_cmd {
 	const char *operands;
 	const char *summary;
 	const struct pfs_cmd_option *options; /* ended by one with neither name nor letter */
-	const char *notes; /* whole lines printed below the options by --help, or NULL */
+	const char *notes; /* printed below the options by --help, long lines folded, or NULL */
 };
 
 struct pfs_cmd_args {

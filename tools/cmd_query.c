@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/nodes/fields.h"
 #include "fs/query/output/answer.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
@@ -31,9 +32,12 @@ static const struct pfs_cmd command = {
 	"STORE|MOUNTPOINT [SQL]",
 	"Runs a statement; without one, asks for statements at a prompt.",
 	options,
-	"The table nodes has a row for each node: path name ext ino parent depth type mode uid gid\n"
-	"owner owner_group size blocks nlink link links target mtime atime ctime, subtree_count\n"
-	"subtree_size subtree_blocks subtree_mtime, and a column for each attribute.\n"
+	"The table nodes has a row for each node, and besides a column for each attribute:"
+#define ALIAS(name, ...)     " " name
+#define FIELD(id, name, ...) " " name
+	PFS_SHOWN_FIELDS(FIELD, ALIAS) ".\n"
+#undef FIELD
+#undef ALIAS
 	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
 	"ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
 	"The language is SQLite's.\n"

@@ -30,7 +30,7 @@
  *
  * ALIAS(name, type, kind, id) is a column that is shown from the field `id`. */
 /* clang-format off */
-#define PFS_FIELDS(FIELD, ALIAS)                                                             \
+#define PFS_SHOWN_FIELDS(FIELD, ALIAS)                                                             \
 	FIELD(PATH, "path", "TEXT NOT NULL", BYTES, MADE(PATH),                                    \
 	      PFS_COLUMN_PARENT | PFS_COLUMN_NAME, LATE, ALL, ORDERED, UNINDEXED, ALIKE, path)     \
 	FIELD(NAME, "name", "TEXT NOT NULL", BYTES, MADE(NAME),                                    \
@@ -78,7 +78,9 @@
 	FIELD(SUBTREE_BLOCKS, "subtree_blocks", "INTEGER NOT NULL", INTEGER, TOTAL(TOTAL, blocks), \
 	      PFS_COLUMNS_TOTALLED, ABSENT, FEW, ORDERED, UNINDEXED, OWN, never)                   \
 	FIELD(SUBTREE_MTIME, "subtree_mtime", "INTEGER NOT NULL", INTEGER, TOTAL(TOTAL_TIME, mtime), \
-	      PFS_COLUMNS_TOTALLED, ABSENT, FEW, ORDERED, UNINDEXED, OWN, never)                   \
+	      PFS_COLUMNS_TOTALLED, ABSENT, FEW, ORDERED, UNINDEXED, OWN, never)
+/* HIDDEN: only to whom asks for them by name. */
+#define PFS_HIDDEN_FIELDS(FIELD)                                                                   \
 	FIELD(RDEV, "rdev", "INTEGER HIDDEN", INTEGER, MADE(RDEV),                                 \
 	      PFS_COLUMN_MODE, ABSENT, FEW, ORDERED, UNINDEXED, ALIKE, never)                      \
 	FIELD(READDIR, "readdir", "INTEGER HIDDEN", INTEGER, MADE(READDIR), /* an order of siblings */ \
@@ -87,6 +89,7 @@
 	      /* the path with NUL for each slash, whose bytes compare component-wise */           \
 	      PFS_COLUMN_PARENT | PFS_COLUMN_NAME, ABSENT, ALL, ORDERED, UNINDEXED, ALIKE, never)
 /* clang-format on */
+#define PFS_FIELDS(FIELD, ALIAS) PFS_SHOWN_FIELDS(FIELD, ALIAS) PFS_HIDDEN_FIELDS(FIELD)
 
 /* What totals are made of. */
 #define PFS_COLUMNS_TOTALLED (PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | PFS_COLUMN_MTIME)
