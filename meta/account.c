@@ -108,6 +108,20 @@ static void give_back(struct pfs_account *account, int64_t bytes)
 		settle(account);
 }
 
+static bool has_time(struct pfs_account *account, uint64_t bytes)
+{
+	account->work -= (int64_t)(1 + (bytes >> PIECE_BITS));
+	if (account->work > 0 || !account->look)
+		return true;
+	account->work = LOOK_WORK;
+	return account->look(account->arg) ? refuse(account, PFS_REFUSED_TIME) : true;
+}
+
+bool pfs_account_has_time(uint64_t bytes)
+{
+	return !entered || has_time(entered, bytes);
+}
+
 /* Whether an allocation may be made now. */
 static bool may_go_on(struct pfs_account *account, uint64_t bytes)
 {
@@ -115,11 +129,7 @@ static bool may_go_on(struct pfs_account *account, uint64_t bytes)
 		account->allocations = 0;
 		return refuse(account, PFS_REFUSED_NUMBER);
 	}
-	account->work -= (int64_t)(1 + (bytes >> PIECE_BITS));
-	if (account->work > 0 || !account->look)
-		return true;
-	account->work = LOOK_WORK;
-	return account->look(account->arg) ? refuse(account, PFS_REFUSED_TIME) : true;
+	return has_time(account, bytes);
 }
 
 /* ---- SQLite's allocator ---- */

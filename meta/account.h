@@ -49,6 +49,10 @@ static inline void pfs_cleanup_account(struct pfs_account **before)
 /* struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(a); until the end of the block. */
 #define PFS_ACCOUNT __attribute__((cleanup(pfs_cleanup_account), unused))
 
+/* This thread has written or read so many bytes for the account that it has entered, if any: that takes time as
+ * allocating does.  False: it is to end. */
+bool pfs_account_has_time(uint64_t bytes);
+
 /* So many bytes more (or less) that SQLite knows nothing of; they count in any case.  -ENOMEM: more than
  * may be.  NULL is allowed: on none. */
 PFS_MUST_CHECK int pfs_account_charge(struct pfs_account *account, int64_t bytes);

@@ -14,7 +14,7 @@
 
 #define TICK_STEPS	16 /* of SQLite's machine between two ticks, at most */
 #define MEMORY_DEFAULT	((uint64_t)1 << 30) /* when there is no limit */
-#define SORT_MEMORY_MAX ((uint64_t)4 << 20) /* sorted in one piece, without a look at the clock */
+#define SORT_MEMORY_MAX ((uint64_t)2 << 20) /* sorted in one piece, without a look at the clock */
 
 /* What keeps SQLite's recursion within a thread's stack (base/thread.h) and its preparing short. */
 #define TEXT_MAX     (1 << 20) /* bytes, with what was replaced in it */

@@ -241,10 +241,17 @@ static size_t character_size(const char *at)
 	return size;
 }
 
+static bool is_trimming_over(struct trimming *trimming)
+{
+	if (++trimming->steps % LOOK_STEPS == 0 && pfs_sql_is_over(trimming->sql))
+		trimming->is_over = true;
+	return trimming->is_over;
+}
+
 /* Ends at a NUL, as SQLite has it. */
 static void take_set(struct trimming *trimming)
 {
-	for (const char *at = trimming->set.bytes; *at; at += character_size(at)) {
+	for (const char *at = trimming->set.bytes; *at && !is_trimming_over(trimming); at += character_size(at)) {
 		if ((unsigned char)*at < 0x80)
 			trimming->has_byte[(unsigned char)*at] = true;
 		else
@@ -258,9 +265,7 @@ static size_t other_size(struct trimming *trimming, const struct text *text, boo
 	size_t size;
 
 	for (const char *at = trimming->set.bytes; *at; at += size) {
-		if (++trimming->steps % LOOK_STEPS == 0 && pfs_sql_is_over(trimming->sql))
-			trimming->is_over = true;
-		if (trimming->is_over)
+		if (is_trimming_over(trimming))
 			return 0;
 		size = character_size(at);
 		if (size <= text->size &&
@@ -274,7 +279,7 @@ static size_t trimmed_size(struct trimming *trimming, const struct text *text, b
 {
 	unsigned char c;
 
-	if (!text->size)
+	if (!text->size || is_trimming_over(trimming))
 		return 0;
 	c = (unsigned char)text->bytes[at_end ? text->size - 1 : 0];
 	if (c < 0x80)

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/temporary.h"
+#include "meta/account.h"
 
 #define NAME "primefs"
 
@@ -43,6 +44,8 @@ static int read_file(sqlite3_file *file, void *data, int size, sqlite3_int64 off
 {
 	char *to = data;
 
+	if (!pfs_account_has_time((uint64_t)size))
+		return SQLITE_IOERR_NOMEM;
 	while (size > 0) {
 		ssize_t n = pread(temporary_of(file)->fd, to, (size_t)size, offset);
 
@@ -69,9 +72,12 @@ static int write_result(int error)
 static int write_file(sqlite3_file *file, const void *data, int size, sqlite3_int64 offset)
 {
 	struct pfs_temporary *temporary = temporary_of(file);
-	int error = pfs_temporary_grow(temporary, (uint64_t)offset + (uint64_t)size);
 	const char *from = data;
+	int error;
 
+	if (!pfs_account_has_time((uint64_t)size))
+		return SQLITE_IOERR_NOMEM;
+	error = pfs_temporary_grow(temporary, (uint64_t)offset + (uint64_t)size);
 	while (!error && size > 0) {
 		ssize_t n = pwrite(temporary->fd, from, (size_t)size, offset);
 

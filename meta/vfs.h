@@ -5,7 +5,9 @@
  * Files with a name (a store, its -wal, -journal and -shm) are the lower VFS's own: their xOpen is passed
  * on, and the sqlite3_file is that VFS's.  Files without one (what SQLite sorts, materializes and keeps
  * to undo a statement) are base/temporary.h's: in the same folder as answers, within the same reserve.
- * Where that refuses, SQLite's result is SQLITE_FULL.  Nothing is ever synced or locked in them.
+ * Where that refuses, SQLite's result is SQLITE_FULL.  Nothing is ever synced or locked in them.  Reading and
+ * writing them looks at the clock as allocating does (meta/account.h), and is SQLITE_IOERR_NOMEM once the
+ * statement is to end.
  *
  * A -wal, -shm or -journal is looked at once it is open: unless it is a regular file without another name,
  * and the store's owner's, root's or this user's, it is not used: EPERM.  In a folder that others may
