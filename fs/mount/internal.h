@@ -45,7 +45,6 @@ struct pfs_mount {
 	/* How often files are open whose content may change behind the kernel's back. */
 	_Atomic uint32_t volatile_opens[PFS_OPEN_BUCKETS];
 	/* `.query`: see virtual.h */
-	struct fuse_lowlevel_ops real; /* operations on nodes of the tree */
 	struct pfs_queries *queries; /* the caller's */
 	struct pfs_virtuals *virtuals;
 	struct pfs_reasons *reasons;
@@ -138,12 +137,5 @@ void pfs_session_process(void *arg, void *buffer, size_t len);
 
 /* For pfs_notifier_start; arg is the mount. */
 void pfs_session_notify(void *arg, uint64_t ino, const char *name);
-
-/* ---- operations, by subject ---- */
-
-void pfs_set_name_operations(struct fuse_lowlevel_ops *ops);
-void pfs_set_attr_operations(struct fuse_lowlevel_ops *ops);
-void pfs_set_dir_operations(struct fuse_lowlevel_ops *ops);
-void pfs_set_file_operations(struct fuse_lowlevel_ops *ops);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/operations.h"
 #include "fs/mount/kernel.h"
 
 static void reply_attr(fuse_req_t req, int error, const struct pfs_entry *entry)
@@ -32,7 +33,7 @@ int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned want)
 	return pfs_access_confirm(&mount->access, &entry.attr, want, ctx->pid, ctx->uid, ctx->gid);
 }
 
-static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi PFS_UNUSED)
 {
 	struct pfs_entry entry;
 	int error = pfs_tree_getattr(pfs_tree_of(req), &entry, pfs_ino_of(node));
@@ -68,8 +69,8 @@ static unsigned decode_set(int to_set)
 	return set;
 }
 
-static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
-		    struct fuse_file_info *fi)
+void pfs_on_node_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+			 struct fuse_file_info *fi)
 {
 	struct pfs_caller caller = pfs_caller_of(req);
 	unsigned set = decode_set(to_set);
@@ -89,7 +90,7 @@ static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_s
 	reply_attr(req, error, &entry);
 }
 
-static void statfs_(fuse_req_t req, fuse_ino_t node PFS_UNUSED)
+void pfs_on_node_statfs(fuse_req_t req, fuse_ino_t node PFS_UNUSED)
 {
 	struct statvfs stat;
 	int error = pfs_tree_statfs(pfs_tree_of(req), &stat);
@@ -141,7 +142,7 @@ static bool may_see(fuse_req_t req, const char *name)
 	return strncmp(name, totals, sizeof(totals) - 1) != 0 || uid == 0 || uid == getuid();
 }
 
-static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
+void pfs_on_node_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
 {
 	char *value = NULL;
 	ssize_t n;
@@ -167,7 +168,7 @@ static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t 
 	reply_xattr(req, value, n, size);
 }
 
-static void listxattr_(fuse_req_t req, fuse_ino_t node, size_t size)
+void pfs_on_node_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
 {
 	char *list = NULL;
 	ssize_t n;
@@ -187,8 +188,8 @@ static int check_xattr_name(const char *name)
 	return strcmp(name, PFS_DAEMON_XATTR) == 0 ? -EPERM : 0;
 }
 
-static void setxattr_(fuse_req_t req, fuse_ino_t node, const char *name, const char *value,
-		      size_t size, int flags)
+void pfs_on_node_setxattr(fuse_req_t req, fuse_ino_t node, const char *name, const char *value,
+			  size_t size, int flags)
 {
 	int error = check_xattr_name(name);
 
@@ -198,22 +199,11 @@ static void setxattr_(fuse_req_t req, fuse_ino_t node, const char *name, const c
 	pfs_reply_error(req, pfs_settle(req, error));
 }
 
-static void removexattr_(fuse_req_t req, fuse_ino_t node, const char *name)
+void pfs_on_node_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
 {
 	int error = check_xattr_name(name);
 
 	if (!error)
 		error = pfs_tree_removexattr(pfs_tree_of(req), pfs_ino_of(node), name);
 	pfs_reply_error(req, pfs_settle(req, error));
-}
-
-void pfs_set_attr_operations(struct fuse_lowlevel_ops *ops)
-{
-	ops->getattr = getattr;
-	ops->setattr = setattr;
-	ops->statfs = statfs_;
-	ops->getxattr = getxattr_;
-	ops->listxattr = listxattr_;
-	ops->setxattr = setxattr_;
-	ops->removexattr = removexattr_;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/operations.h"
 
 /* A reply being filled. */
 struct listing {
@@ -96,14 +97,14 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, boo
 	}
 }
 
-static void readdir_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-		     struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+			 struct fuse_file_info *fi PFS_UNUSED)
 {
 	list(req, node, size, offset, false, add_plain);
 }
 
-static void readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-			struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+			     struct fuse_file_info *fi PFS_UNUSED)
 {
 	struct pfs_mount *mount = pfs_mount_of(req);
 	bool want_attr =
@@ -114,31 +115,22 @@ static void readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offs
 }
 
 /* Listings are kept in the kernel until something in the directory changes. */
-static void opendir_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_info *fi)
+void pfs_on_node_opendir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_info *fi)
 {
 	fi->cache_readdir = 1;
 	fi->keep_cache = 1;
 	(void)fuse_reply_open(req, fi);
 }
 
-static void releasedir(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
-		       struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_releasedir(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
+			    struct fuse_file_info *fi PFS_UNUSED)
 {
 	pfs_reply_error(req, 0);
 }
 
-static void fsyncdir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
-		     struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_fsyncdir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
+			  struct fuse_file_info *fi PFS_UNUSED)
 {
 	pfs_dispatch_yield();
 	pfs_reply_error(req, pfs_tree_sync(pfs_tree_of(req)));
-}
-
-void pfs_set_dir_operations(struct fuse_lowlevel_ops *ops)
-{
-	ops->opendir = opendir_;
-	ops->readdir = readdir_;
-	ops->readdirplus = readdirplus;
-	ops->releasedir = releasedir;
-	ops->fsyncdir = fsyncdir;
 }

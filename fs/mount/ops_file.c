@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/operations.h"
 
 /* Who may write and leave suid and sgid alone: root; and the kernel, for pages written through a
  * mapping or gathered, when it has seen to them itself. */
@@ -28,7 +29,7 @@ static unsigned wanted(int flags)
 	return flags & O_TRUNC ? want | W_OK : want;
 }
 
-static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_node_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_mount *mount = pfs_mount_of(req);
 	struct pfs_tree *tree = mount->tree;
@@ -61,8 +62,8 @@ static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		atomic_fetch_sub(pfs_volatile_opens(mount, pfs_ino_of(node)), 1);
 }
 
-static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-		  struct fuse_file_info *fi)
+void pfs_on_node_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+		      struct fuse_file_info *fi)
 {
 	unsigned flags = fi->flags & O_NOATIME ? PFS_READ_NOATIME : 0;
 	struct pfs_tree *tree = pfs_tree_of(req);
@@ -90,8 +91,8 @@ static void reply_written(fuse_req_t req, ssize_t n)
 		(void)fuse_reply_write(req, (size_t)n);
 }
 
-static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
-		   struct fuse_file_info *fi)
+void pfs_on_node_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
+		       struct fuse_file_info *fi)
 {
 	struct pfs_mount *mount = pfs_mount_of(req);
 	struct pfs_tree *tree = mount->tree;
@@ -113,27 +114,28 @@ static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t siz
 }
 
 /* A commit that failed is reported here, but none is waited for: that is fsync's. */
-static void flush(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_flush(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
+		       struct fuse_file_info *fi PFS_UNUSED)
 {
 	pfs_reply_error(req, pfs_tree_failure(pfs_tree_of(req)));
 }
 
-static void release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_node_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	if (fi->fh)
 		atomic_fetch_sub(pfs_volatile_opens(pfs_mount_of(req), pfs_ino_of(node)), 1);
 	pfs_reply_error(req, 0);
 }
 
-static void fsync_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
-		   struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_fsync(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
+		       struct fuse_file_info *fi PFS_UNUSED)
 {
 	pfs_dispatch_yield();
 	pfs_reply_error(req, pfs_tree_sync(pfs_tree_of(req)));
 }
 
-static void fallocate_(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
-		       struct fuse_file_info *fi)
+void pfs_on_node_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
+			   struct fuse_file_info *fi)
 {
 	int error;
 
@@ -143,8 +145,8 @@ static void fallocate_(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, 
 	pfs_reply_error(req, pfs_settle(req, error));
 }
 
-static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
-		   struct fuse_file_info *fi PFS_UNUSED)
+void pfs_on_node_lseek(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
+		       struct fuse_file_info *fi PFS_UNUSED)
 {
 	int64_t found;
 
@@ -163,10 +165,10 @@ static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are libfuse's */
-static void copy_file_range_(fuse_req_t req, fuse_ino_t from, off_t from_offset,
-			     struct fuse_file_info *from_fi PFS_UNUSED, fuse_ino_t to,
-			     off_t to_offset, struct fuse_file_info *to_fi PFS_UNUSED, size_t size,
-			     int flags)
+void pfs_on_node_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset,
+				 struct fuse_file_info *from_fi PFS_UNUSED, fuse_ino_t to,
+				 off_t to_offset, struct fuse_file_info *to_fi PFS_UNUSED,
+				 size_t size, int flags)
 {
 	ssize_t n = -EINVAL;
 
@@ -181,17 +183,4 @@ static void copy_file_range_(fuse_req_t req, fuse_ino_t from, off_t from_offset,
 		n = error ? error : n;
 	}
 	reply_written(req, n);
-}
-
-void pfs_set_file_operations(struct fuse_lowlevel_ops *ops)
-{
-	ops->open = open_;
-	ops->read = read_;
-	ops->write = write_;
-	ops->flush = flush;
-	ops->release = release;
-	ops->fsync = fsync_;
-	ops->fallocate = fallocate_;
-	ops->lseek = lseek_;
-	ops->copy_file_range = copy_file_range_;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/operations.h"
 
 void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
 		    const struct pfs_entry *entry)
@@ -33,7 +34,7 @@ void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
 		pfs_tree_forget(mount->tree, entry->attr.st_ino, 1);
 }
 
-static void lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+void pfs_on_node_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct pfs_mount *mount = pfs_mount_of(req);
 	struct pfs_entry entry;
@@ -51,13 +52,13 @@ static void lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	pfs_reply_entry(req, error, &entry);
 }
 
-static void forget(fuse_req_t req, fuse_ino_t node, uint64_t n)
+void pfs_on_node_forget(fuse_req_t req, fuse_ino_t node, uint64_t n)
 {
 	pfs_tree_forget(pfs_tree_of(req), pfs_ino_of(node), n);
 	fuse_reply_none(req);
 }
 
-static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+void pfs_on_node_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
 	size_t i;
 
@@ -94,7 +95,7 @@ static int settle_entry(fuse_req_t req, int error, const struct pfs_entry *entry
 	return settled;
 }
 
-static void mknod_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+static void make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
 	struct pfs_caller caller = pfs_caller_of(req);
 	struct pfs_entry entry;
@@ -104,12 +105,17 @@ static void mknod_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 	pfs_reply_entry(req, settle_entry(req, error, &entry), &entry);
 }
 
-static void mkdir_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+void pfs_on_node_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
-	mknod_(req, parent, name, S_IFDIR | (mode & ~(mode_t)S_IFMT), 0);
+	make(req, parent, name, mode, rdev);
 }
 
-static void symlink_(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+void pfs_on_node_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	make(req, parent, name, S_IFDIR | (mode & ~(mode_t)S_IFMT), 0);
+}
+
+void pfs_on_node_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
 	struct pfs_caller caller = pfs_caller_of(req);
 	struct pfs_entry entry;
@@ -119,8 +125,8 @@ static void symlink_(fuse_req_t req, const char *target, fuse_ino_t parent, cons
 	pfs_reply_entry(req, settle_entry(req, error, &entry), &entry);
 }
 
-static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-		   struct fuse_file_info *fi)
+void pfs_on_node_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+			struct fuse_file_info *fi)
 {
 	struct pfs_mount *mount = pfs_mount_of(req);
 	struct pfs_caller caller = pfs_caller_of(req);
@@ -142,28 +148,28 @@ static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 }
 
 /* One node has one name: there are no hard links. */
-static void link_(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent PFS_UNUSED,
-		  const char *name PFS_UNUSED)
+void pfs_on_node_link(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent PFS_UNUSED,
+		      const char *name PFS_UNUSED)
 {
 	pfs_reply_error(req, -EPERM);
 }
 
-static void unlink_(fuse_req_t req, fuse_ino_t parent, const char *name)
+void pfs_on_node_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int error = pfs_tree_unlink(pfs_tree_of(req), pfs_ino_of(parent), name);
 
 	pfs_reply_error(req, pfs_settle_names(req, error));
 }
 
-static void rmdir_(fuse_req_t req, fuse_ino_t parent, const char *name)
+void pfs_on_node_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int error = pfs_tree_rmdir(pfs_tree_of(req), pfs_ino_of(parent), name);
 
 	pfs_reply_error(req, pfs_settle_names(req, error));
 }
 
-static void rename_(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-		    const char *new_name, unsigned flags)
+void pfs_on_node_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
+			const char *new_name, unsigned flags)
 {
 	int error = pfs_tree_rename(pfs_tree_of(req), pfs_ino_of(parent), name,
 				    pfs_ino_of(new_parent), new_name, flags);
@@ -171,7 +177,7 @@ static void rename_(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_in
 	pfs_reply_error(req, pfs_settle_names(req, error));
 }
 
-static void readlink_(fuse_req_t req, fuse_ino_t node)
+void pfs_on_node_readlink(fuse_req_t req, fuse_ino_t node)
 {
 	char *target = pfs_dispatch_scratch(PATH_MAX);
 	int error =
@@ -181,20 +187,4 @@ static void readlink_(fuse_req_t req, fuse_ino_t node)
 		pfs_reply_error(req, error);
 	else
 		(void)fuse_reply_readlink(req, target);
-}
-
-void pfs_set_name_operations(struct fuse_lowlevel_ops *ops)
-{
-	ops->lookup = lookup;
-	ops->forget = forget;
-	ops->forget_multi = forget_multi;
-	ops->mknod = mknod_;
-	ops->mkdir = mkdir_;
-	ops->symlink = symlink_;
-	ops->create = create;
-	ops->link = link_;
-	ops->unlink = unlink_;
-	ops->rmdir = rmdir_;
-	ops->rename = rename_;
-	ops->readlink = readlink_;
 }

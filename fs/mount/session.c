@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "fs/mount/operations.h"
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 
@@ -294,13 +295,9 @@ int pfs_session_open(struct pfs_mount *mount)
 	char program[] = "primefs", debug[] = "-d";
 	char *argv[] = {program, mount->options.debug ? debug : NULL, NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(mount->options.debug ? 2 : 1, argv);
-	struct fuse_lowlevel_ops ops = {.init = init};
+	struct fuse_lowlevel_ops ops = pfs_operations;
 
-	pfs_set_name_operations(&ops);
-	pfs_set_attr_operations(&ops);
-	pfs_set_dir_operations(&ops);
-	pfs_set_file_operations(&ops);
-	pfs_set_virtual_operations(mount, &ops);
+	ops.init = init;
 	fuse_set_log_func(log_library);
 	mount->session = fuse_session_new(&args, &ops, sizeof(ops), mount);
 	fuse_opt_free_args(&args);

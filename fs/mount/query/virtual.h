@@ -291,8 +291,8 @@ PFS_MUST_CHECK int pfs_links_lookup(struct pfs_call *call, struct pfs_found *fou
 PFS_MUST_CHECK int pfs_virtual_make(struct pfs_call *call, struct fuse_entry_param *param,
 				    const char *name, mode_t type);
 
-void pfs_set_virtual_file_operations(struct fuse_lowlevel_ops *ops);
-/* Puts the operations on virtual nodes before those on others, which it keeps in mount->real. */
-void pfs_set_virtual_operations(struct pfs_mount *mount, struct fuse_lowlevel_ops *ops);
+/* The column of a total that the tree's own attribute may not tell this caller, as it counts what
+ * he does not see; NULL: something else. */
+const char *pfs_limited_total(fuse_req_t req, const char *name);
 
 #endif

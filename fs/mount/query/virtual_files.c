@@ -9,12 +9,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/mount/operations.h"
 #include "fs/mount/query/virtual.h"
-
-static const struct fuse_lowlevel_ops *real_of(fuse_req_t req)
-{
-	return &pfs_mount_of(req)->real;
-}
 
 /* ---- opening ---- */
 
@@ -65,17 +61,13 @@ static int open_file(struct pfs_call *call, struct pfs_handle **out, int flags)
 	return 0;
 }
 
-static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_query_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
 	struct pfs_handle *handle;
 	struct pfs_call call;
 	int error;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->open(req, node, fi);
-		return;
-	}
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
 		error = open_file(&call, &handle, fi->flags);
@@ -92,8 +84,8 @@ static void open_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		pfs_handle_close(virtuals, handle);
 }
 
-static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-		   struct fuse_file_info *fi)
+void pfs_on_query_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+			 mode_t mode PFS_UNUSED, struct fuse_file_info *fi)
 {
 	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
 	struct pfs_handle *handle = NULL;
@@ -101,10 +93,6 @@ static void create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 	struct pfs_call call;
 	int error;
 
-	if (!pfs_is_virtual(parent)) {
-		real_of(req)->create(req, parent, name, mode, fi);
-		return;
-	}
 	error = pfs_call_begin(&call, req, parent, 0);
 	if (!error) {
 		error = pfs_virtual_make(&call, &param, name, S_IFREG);
@@ -245,17 +233,13 @@ static void reply_written(fuse_req_t req, struct pfs_handle *handle, size_t size
 		(void)fuse_reply_buf(req, data, (size_t)n);
 }
 
-static void read_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-		  struct fuse_file_info *fi)
+void pfs_on_query_read(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, off_t offset,
+		       struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
 	struct pfs_answer *answer;
 	uint64_t at = (uint64_t)offset;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->read(req, node, size, offset, fi);
-		return;
-	}
 	handle = pfs_handle_of(fi);
 	if (handle->written || handle->virtual->kind->settle) {
 		reply_written(req, handle, size, (uint64_t)offset);
@@ -291,17 +275,13 @@ static int append(struct pfs_call *call, struct pfs_handle *handle, const char *
 	return handle->error;
 }
 
-static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
-		   struct fuse_file_info *fi)
+void pfs_on_query_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size,
+			off_t offset, struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
 	struct pfs_call call;
 	int error;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->write(req, node, data, size, offset, fi);
-		return;
-	}
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
 		handle = pfs_handle_of(fi);
@@ -320,16 +300,12 @@ static void write_(fuse_req_t req, fuse_ino_t node, const char *data, size_t siz
 }
 
 /* close(2): what was written is taken over, and its error is close's. */
-static void flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_query_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
 	struct pfs_call call;
 	int error;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->flush(req, node, fi);
-		return;
-	}
 	handle = pfs_handle_of(fi);
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
@@ -348,15 +324,11 @@ static void flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 /* A file that was opened to be truncated and never written to is truncated now: a shell closes one
  * descriptor of it before it writes to the other. */
-static void release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_query_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
 	struct pfs_call call;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->release(req, node, fi);
-		return;
-	}
 	handle = pfs_handle_of(fi);
 	if (handle->emptied && pfs_call_begin(&call, req, node, 0) == 0) {
 		pfs_handle_act(handle, &call); /* the kernel does not say who closes */
@@ -367,35 +339,27 @@ static void release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 	pfs_reply_error(req, 0);
 }
 
-static void fsync_(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_file_info *fi)
+void pfs_on_query_fsync(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
+			struct fuse_file_info *fi PFS_UNUSED)
 {
-	if (pfs_is_virtual(node))
-		pfs_reply_error(req, 0);
-	else
-		real_of(req)->fsync(req, node, data_only, fi);
+	pfs_reply_error(req, 0);
 }
 
-static void fallocate_(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
-		       struct fuse_file_info *fi)
+void pfs_on_query_fallocate(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int mode PFS_UNUSED,
+			    off_t offset PFS_UNUSED, off_t length PFS_UNUSED,
+			    struct fuse_file_info *fi PFS_UNUSED)
 {
-	if (pfs_is_virtual(node))
-		pfs_reply_error(req, -EOPNOTSUPP);
-	else
-		real_of(req)->fallocate(req, node, mode, offset, length, fi);
+	pfs_reply_error(req, -EOPNOTSUPP);
 }
 
 /* All of it is data. */
-static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
-		   struct fuse_file_info *fi)
+void pfs_on_query_lseek(fuse_req_t req, fuse_ino_t node PFS_UNUSED, off_t offset, int whence,
+			struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
 	bool is_complete;
 	off_t size;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->lseek(req, node, offset, whence, fi);
-		return;
-	}
 	handle = pfs_handle_of(fi);
 	(void)pthread_mutex_lock(&handle->lock);
 	is_complete = pfs_answer_is_complete(handle->answer);
@@ -410,27 +374,12 @@ static void lseek_(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are libfuse's */
-static void copy_file_range_(fuse_req_t req, fuse_ino_t from, off_t from_offset,
-			     struct fuse_file_info *from_fi, fuse_ino_t to, off_t to_offset,
-			     struct fuse_file_info *to_fi, size_t size, int flags)
+void pfs_on_query_copy_file_range(fuse_req_t req, fuse_ino_t from PFS_UNUSED,
+				  off_t from_offset PFS_UNUSED,
+				  struct fuse_file_info *from_fi PFS_UNUSED,
+				  fuse_ino_t to PFS_UNUSED, off_t to_offset PFS_UNUSED,
+				  struct fuse_file_info *to_fi PFS_UNUSED, size_t size PFS_UNUSED,
+				  int flags PFS_UNUSED)
 {
-	if (pfs_is_virtual(from) || pfs_is_virtual(to))
-		pfs_reply_error(req, -EXDEV); /* the kernel copies */
-	else
-		real_of(req)->copy_file_range(req, from, from_offset, from_fi, to, to_offset, to_fi,
-					      size, flags);
-}
-
-void pfs_set_virtual_file_operations(struct fuse_lowlevel_ops *ops)
-{
-	ops->open = open_;
-	ops->create = create;
-	ops->read = read_;
-	ops->write = write_;
-	ops->flush = flush;
-	ops->release = release;
-	ops->fsync = fsync_;
-	ops->fallocate = fallocate_;
-	ops->lseek = lseek_;
-	ops->copy_file_range = copy_file_range_;
+	pfs_reply_error(req, -EXDEV); /* the kernel copies */
 }

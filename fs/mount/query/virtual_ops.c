@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FUSE's operations on virtual nodes, those on open files apart (virtual_files.c).  Each looks at
- * the number of the node it is about and passes on what is not virtual. */
+/* FUSE's operations on virtual nodes, those on open files apart (virtual_files.c). */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -9,12 +8,8 @@
 
 #include "base/checked.h"
 #include "base/number.h"
+#include "fs/mount/operations.h"
 #include "fs/mount/query/virtual.h"
-
-static const struct fuse_lowlevel_ops *real_of(fuse_req_t req)
-{
-	return &pfs_mount_of(req)->real;
-}
 
 /* ---- attributes ---- */
 
@@ -52,16 +47,12 @@ static void fill_attr(const struct pfs_call *call, struct stat *attr,
 		set_size(attr, strlen(virtual->data));
 }
 
-static void getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_call call;
 	struct stat attr;
 	int error;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->getattr(req, node, fi);
-		return;
-	}
 	error = pfs_call_begin(&call, req, node, 0);
 	if (error) {
 		pfs_reply_error(req, error);
@@ -90,17 +81,13 @@ static int check_setattr(const struct pfs_virtual *virtual, int to_set)
 	return to_set & ~(times | FUSE_SET_ATTR_SIZE) ? -EPERM : 0;
 }
 
-static void setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
-		    struct fuse_file_info *fi)
+void pfs_on_query_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr PFS_UNUSED, int to_set,
+			  struct fuse_file_info *fi)
 {
 	struct pfs_call call;
 	struct stat now;
 	int error;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->setattr(req, node, attr, to_set, fi);
-		return;
-	}
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
 		error = check_setattr(call.virtual, to_set);
@@ -147,17 +134,13 @@ static void reply_found(fuse_req_t req, int error, const struct fuse_entry_param
 		pfs_virtual_forget(virtuals, param->ino, 1);
 }
 
-static void lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+void pfs_on_query_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	bool is_root = !pfs_is_virtual(parent);
+	bool is_root = !pfs_is_virtual(parent); /* its name is `.query` then */
 	struct fuse_entry_param param;
 	struct pfs_call call;
 	int error;
 
-	if (is_root && strcmp(name, PFS_QUERY_NAME) != 0) {
-		real_of(req)->lookup(req, parent, name);
-		return;
-	}
 	error = pfs_call_begin(&call, req, is_root ? 0 : parent, pfs_ino_of(parent));
 	if (!error) {
 		error = find(&call, &param, is_root ? NULL : name);
@@ -166,17 +149,13 @@ static void lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	reply_found(req, error, &param);
 }
 
-static void forget(fuse_req_t req, fuse_ino_t node, uint64_t n)
+void pfs_on_query_forget(fuse_req_t req, fuse_ino_t node, uint64_t n)
 {
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->forget(req, node, n);
-		return;
-	}
 	pfs_virtual_forget(pfs_mount_of(req)->virtuals, node, n);
 	fuse_reply_none(req);
 }
 
-static void forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+void pfs_on_query_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
 	struct pfs_mount *mount = pfs_mount_of(req);
 	size_t i;
@@ -216,37 +195,28 @@ static void make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t typ
 	reply_found(req, error, &param);
 }
 
-static void mknod_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+void pfs_on_query_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+			dev_t rdev PFS_UNUSED)
 {
-	if (pfs_is_virtual(parent))
-		make(req, parent, name, mode & S_IFMT ? mode & S_IFMT : S_IFREG);
-	else
-		real_of(req)->mknod(req, parent, name, mode, rdev);
+	make(req, parent, name, mode & S_IFMT ? mode & S_IFMT : S_IFREG);
 }
 
-static void mkdir_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+void pfs_on_query_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode PFS_UNUSED)
 {
-	if (pfs_is_virtual(parent))
-		make(req, parent, name, S_IFDIR);
-	else
-		real_of(req)->mkdir(req, parent, name, mode);
+	make(req, parent, name, S_IFDIR);
 }
 
-static void symlink_(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+void pfs_on_query_symlink(fuse_req_t req, const char *target PFS_UNUSED,
+			  fuse_ino_t parent PFS_UNUSED, const char *name PFS_UNUSED)
 {
-	if (pfs_is_virtual(parent))
-		pfs_reply_error(req, -EPERM);
-	else
-		real_of(req)->symlink(req, target, parent, name);
+	pfs_reply_error(req, -EPERM);
 }
 
 /* Programs that meet EXDEV copy instead. */
-static void link_(fuse_req_t req, fuse_ino_t node, fuse_ino_t parent, const char *name)
+void pfs_on_query_link(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent PFS_UNUSED,
+		       const char *name PFS_UNUSED)
 {
-	if (pfs_is_virtual(node) || pfs_is_virtual(parent))
-		pfs_reply_error(req, -EXDEV);
-	else
-		real_of(req)->link(req, node, parent, name);
+	pfs_reply_error(req, -EXDEV);
 }
 
 /* Files are copied then, too; but the copy of a saved query would end half-way. */
@@ -261,15 +231,15 @@ static int rename_error(fuse_req_t req, fuse_ino_t parent)
 	return saved ? -EPERM : -EXDEV;
 }
 
-static void rename_(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-		    const char *new_name, unsigned flags)
+void pfs_on_query_rename(fuse_req_t req, fuse_ino_t parent, const char *name PFS_UNUSED,
+			 fuse_ino_t new_parent, const char *new_name PFS_UNUSED,
+			 unsigned flags PFS_UNUSED)
 {
 	if (pfs_is_virtual(parent) || pfs_is_virtual(new_parent))
-		pfs_reply_error(req, rename_error(req, pfs_is_virtual(parent) ? parent : new_parent));
-	else if (strcmp(name, PFS_QUERY_NAME) == 0)
-		pfs_reply_error(req, -EPERM);
+		pfs_reply_error(req,
+				rename_error(req, pfs_is_virtual(parent) ? parent : new_parent));
 	else
-		real_of(req)->rename(req, parent, name, new_parent, new_name, flags);
+		pfs_reply_error(req, -EPERM); /* `.query` itself */
 }
 
 static void remove_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t type)
@@ -289,37 +259,29 @@ static void remove_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
 	pfs_reply_error(req, error);
 }
 
-static void unlink_(fuse_req_t req, fuse_ino_t parent, const char *name)
+void pfs_on_query_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	if (pfs_is_virtual(parent))
 		remove_(req, parent, name, S_IFREG);
-	else if (strcmp(name, PFS_QUERY_NAME) == 0)
-		pfs_reply_error(req, -EPERM);
 	else
-		real_of(req)->unlink(req, parent, name);
+		pfs_reply_error(req, -EPERM);
 }
 
-static void rmdir_(fuse_req_t req, fuse_ino_t parent, const char *name)
+void pfs_on_query_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	if (pfs_is_virtual(parent))
 		remove_(req, parent, name, S_IFDIR);
-	else if (strcmp(name, PFS_QUERY_NAME) == 0)
-		pfs_reply_error(req, -EPERM);
 	else
-		real_of(req)->rmdir(req, parent, name);
+		pfs_reply_error(req, -EPERM);
 }
 
-static void readlink_(fuse_req_t req, fuse_ino_t node)
+void pfs_on_query_readlink(fuse_req_t req, fuse_ino_t node)
 {
 	struct pfs_virtual *virtual;
 	struct pfs_call call;
 	char target[PATH_MAX];
 	int error;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->readlink(req, node);
-		return;
-	}
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
 		virtual = call.virtual;
@@ -355,17 +317,13 @@ static int open_dir(struct pfs_call *call, struct pfs_handle **out)
 	return 0;
 }
 
-static void opendir_(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_query_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
 	struct pfs_handle *handle;
 	struct pfs_call call;
 	int error;
 
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->opendir(req, node, fi);
-		return;
-	}
 	error = pfs_call_begin(&call, req, node, 0);
 	if (!error) {
 		error = open_dir(&call, &handle);
@@ -429,40 +387,28 @@ static void list(fuse_req_t req, size_t size, off_t offset, const struct pfs_han
 	(void)fuse_reply_buf(req, data, used);
 }
 
-static void readdir_(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-		     struct fuse_file_info *fi)
+void pfs_on_query_readdir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, off_t offset,
+			  struct fuse_file_info *fi)
 {
-	if (pfs_is_virtual(node))
-		list(req, size, offset, pfs_handle_of(fi), false);
-	else
-		real_of(req)->readdir(req, node, size, offset, fi);
+	list(req, size, offset, pfs_handle_of(fi), false);
 }
 
-static void readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
-			struct fuse_file_info *fi)
+void pfs_on_query_readdirplus(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, off_t offset,
+			      struct fuse_file_info *fi)
 {
-	if (pfs_is_virtual(node))
-		list(req, size, offset, pfs_handle_of(fi), true);
-	else
-		real_of(req)->readdirplus(req, node, size, offset, fi);
+	list(req, size, offset, pfs_handle_of(fi), true);
 }
 
-static void releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+void pfs_on_query_releasedir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_info *fi)
 {
-	if (!pfs_is_virtual(node)) {
-		real_of(req)->releasedir(req, node, fi);
-		return;
-	}
 	pfs_handle_close(pfs_mount_of(req)->virtuals, pfs_handle_of(fi));
 	pfs_reply_error(req, 0);
 }
 
-static void fsyncdir(fuse_req_t req, fuse_ino_t node, int data_only, struct fuse_file_info *fi)
+void pfs_on_query_fsyncdir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
+			   struct fuse_file_info *fi PFS_UNUSED)
 {
-	if (pfs_is_virtual(node))
-		pfs_reply_error(req, 0);
-	else
-		real_of(req)->fsyncdir(req, node, data_only, fi);
+	pfs_reply_error(req, 0);
 }
 
 /* ---- extended attributes: virtual nodes have none ---- */
@@ -518,9 +464,7 @@ static void reply_total(fuse_req_t req, fuse_ino_t node, const char *column, siz
 		(void)fuse_reply_xattr(req, (size_t)n);
 }
 
-/* The column of a total that the tree's own attribute may not tell this caller, as it counts what he
- * does not see; NULL: something else. */
-static const char *limited_total(fuse_req_t req, const char *name)
+const char *pfs_limited_total(fuse_req_t req, const char *name)
 {
 	static const char prefix[] = "user.primefs.";
 	static const char *const totals[] = {"subtree_count", "subtree_size", "subtree_blocks",
@@ -536,72 +480,39 @@ static const char *limited_total(fuse_req_t req, const char *name)
 	return NULL;
 }
 
-static void getxattr_(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
+/* Of a node of the tree: one of its totals. */
+void pfs_on_query_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
 {
-	const char *total;
-
-	if (pfs_is_virtual(node)) {
+	if (pfs_is_virtual(node))
 		pfs_reply_error(req, strncmp(name, "user.", 5) == 0 ? -ENODATA : -EOPNOTSUPP);
-		return;
-	}
-	total = limited_total(req, name);
-	if (total)
-		reply_total(req, node, total, size);
 	else
-		real_of(req)->getxattr(req, node, name, size);
+		reply_total(req, node, pfs_limited_total(req, name), size);
 }
 
-static void listxattr_(fuse_req_t req, fuse_ino_t node, size_t size)
+void pfs_on_query_listxattr(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size)
 {
-	if (!pfs_is_virtual(node))
-		real_of(req)->listxattr(req, node, size);
-	else if (size)
+	if (size)
 		(void)fuse_reply_buf(req, NULL, 0);
 	else
 		(void)fuse_reply_xattr(req, 0);
 }
 
-static void setxattr_(fuse_req_t req, fuse_ino_t node, const char *name, const char *value,
-		      size_t size, int flags)
+void pfs_on_query_setxattr(fuse_req_t req, fuse_ino_t node PFS_UNUSED, const char *name PFS_UNUSED,
+			   const char *value PFS_UNUSED, size_t size PFS_UNUSED,
+			   int flags PFS_UNUSED)
 {
-	if (pfs_is_virtual(node))
-		pfs_reply_error(req, -EOPNOTSUPP);
-	else
-		real_of(req)->setxattr(req, node, name, value, size, flags);
+	pfs_reply_error(req, -EOPNOTSUPP);
 }
 
-static void removexattr_(fuse_req_t req, fuse_ino_t node, const char *name)
+void pfs_on_query_removexattr(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
+			      const char *name PFS_UNUSED)
 {
-	if (pfs_is_virtual(node))
-		pfs_reply_error(req, -EOPNOTSUPP);
-	else
-		real_of(req)->removexattr(req, node, name);
+	pfs_reply_error(req, -EOPNOTSUPP);
 }
 
-void pfs_set_virtual_operations(struct pfs_mount *mount, struct fuse_lowlevel_ops *ops)
+/* ---- the filesystem: the tree's ---- */
+
+void pfs_on_query_statfs(fuse_req_t req, fuse_ino_t node)
 {
-	mount->real = *ops;
-	pfs_set_virtual_file_operations(ops);
-	ops->getattr = getattr;
-	ops->setattr = setattr;
-	ops->lookup = lookup;
-	ops->forget = forget;
-	ops->forget_multi = forget_multi;
-	ops->mknod = mknod_;
-	ops->mkdir = mkdir_;
-	ops->symlink = symlink_;
-	ops->link = link_;
-	ops->rename = rename_;
-	ops->unlink = unlink_;
-	ops->rmdir = rmdir_;
-	ops->readlink = readlink_;
-	ops->opendir = opendir_;
-	ops->readdir = readdir_;
-	ops->readdirplus = readdirplus;
-	ops->releasedir = releasedir;
-	ops->fsyncdir = fsyncdir;
-	ops->getxattr = getxattr_;
-	ops->listxattr = listxattr_;
-	ops->setxattr = setxattr_;
-	ops->removexattr = removexattr_;
+	pfs_on_node_statfs(req, node);
 }
