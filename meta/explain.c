@@ -84,6 +84,8 @@ static bool is_older(const char *path)
 
 void pfs_store_explain(char *out, size_t size, const char *path, int error)
 {
+	struct stat attr;
+
 	if (error != -ENOENT && error != -EEXIST && error != -EBUSY && pfs_vfs_explain(out, size, path))
 		return;
 	switch (error) {
@@ -113,8 +115,10 @@ void pfs_store_explain(char *out, size_t size, const char *path, int error)
 	case -EMEDIUMTYPE:
 		(void)snprintf(
 			out, size,
-			"%s: is no primefs store, or damaged beyond opening; restore it from "
-			"a copy or import again",
+			stat(path, &attr) == 0 && S_ISDIR(attr.st_mode)
+				? "%s: is a directory; make a store of it with `primefs import`"
+				: "%s: is no primefs store, or damaged beyond opening; restore it from "
+				  "a copy or import again",
 			path);
 		break;
 	case -EPROTONOSUPPORT:

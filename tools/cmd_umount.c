@@ -194,7 +194,10 @@ int pfs_cmd_umount(int argc, char **argv)
 	error = resolve(mountpoint, args.operands[0]);
 	if (error)
 		return pfs_cmd_fail("umount", "%s: %s", args.operands[0], strerror(-error));
-	if (pfs_kernel_find(&mount, mountpoint, NULL) != 0)
-		return pfs_cmd_fail("umount", "%s: no store is mounted here", args.operands[0]);
-	return unmount(&wait, &mount, lazy);
+	if (pfs_kernel_find(&mount, mountpoint, NULL) == 0)
+		return unmount(&wait, &mount, lazy);
+	if (pfs_kernel_find(&mount, NULL, mountpoint) == 0)
+		return pfs_cmd_fail("umount", "%s: a store, mounted on %s; name that", args.operands[0],
+				    mount.mountpoint);
+	return pfs_cmd_fail("umount", "%s: no store is mounted here", args.operands[0]);
 }

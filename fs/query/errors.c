@@ -36,7 +36,7 @@ static size_t distance(const char *a, const char *b)
 static const char *nearest(const char *name, const struct pfs_node_table *table)
 {
 	const char *best = NULL;
-	size_t least = strlen(name) / 2 + 2;
+	size_t least = strlen(name) / 3 + 2;
 
 	if (strlen(name) > NAME_MAX_LEN)
 		return NULL;
@@ -115,22 +115,29 @@ static bool is_left_out(const struct pfs_query *query, const char *name)
 	return !pfs_attr_names(query->queries->tree, see_name, &wanted) && wanted.is_there;
 }
 
+/* A text without its quotes is the commonest of names that there are not. */
+static void advise_column(const struct pfs_query *query, char *out, size_t size, const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	const char *near = nearest(dot ? dot + 1 : name, query->connection->table);
+
+	if (is_left_out(query, name))
+		(void)snprintf(out, size, "only %d attributes can be columns, and there are more",
+			       PFS_ATTR_COLUMNS_MAX);
+	else if (near)
+		(void)snprintf(out, size, "did you mean %s?", near);
+	else
+		(void)snprintf(out, size,
+			       "a text is written '%.40s'; `PRAGMA table_info(nodes)` lists the columns",
+			       name);
+}
+
 static void advise(const struct pfs_query *query, char *out, size_t size, const char *text)
 {
-	const char *name, *dot;
+	const char *name = after(text, "no such column: ");
 
-	name = after(text, "no such column: ");
 	if (name) {
-		if (is_left_out(query, name)) {
-			(void)snprintf(out, size,
-				       "only %d attributes can be columns, and there are more",
-				       PFS_ATTR_COLUMNS_MAX);
-			return;
-		}
-		dot = strrchr(name, '.');
-		name = nearest(dot ? dot + 1 : name, query->connection->table);
-		(void)snprintf(out, size, name ? "did you mean %s?" : "%s",
-			       name ? name : "`PRAGMA table_info(nodes)` lists the columns");
+		advise_column(query, out, size, name);
 	} else if (after(text, "no such table: ")) {
 		(void)snprintf(out, size, "the tree's table is nodes");
 	} else if (after(text, "no such function: ")) {

@@ -148,3 +148,23 @@ for bytes in a 'a/b' 'caf\xc3\xa9' 'P' 'BZ' 'a\xffb\n' 'a\x02b\n' 'BZh9\n'; do
 done
 printf 'a\x02b' >"$work/short"
 ok 'as is what is said to be' import --format=paths "$work/short"
+
+# What people have besides, and lists whose fields nobody named.
+refused() { # DESCRIPTION TEXT NAME BYTES
+	printf %b "$4" >"$work/$3"
+	fails_with "$1" "$3: $2" import "$work/$3"
+	not_ok 'and leaves nothing' test -e "$store"
+}
+refused 'JSON' 'is JSON' d.json '{"a": 1}\n'
+refused 'an array of it' 'is JSON' array '[\n{"a": 1}]\n'
+refused 'XML' 'is XML' d.xml '<?xml version="1.0"?>\n<a/>\n'
+refused 'a PDF file' 'is a PDF' d.pdf '%PDF-1.4\n1 0 obj\n'
+refused 'a spreadsheet' 'is a spreadsheet' d.xlsx 'PK\003\004\024\0\n'
+primefs import --quiet --format=paths "$work/list" "$work/other.pfs"
+fails_with 'a store' 'other\.pfs: is a database, or a primefs store' import "$work/other.pfs"
+refused 'a list with fields' 'each line has a field behind a tab' fields '/a/b\t12\n/c\t13\n'
+ok 'until they are named' import --columns=n:int "$work/fields"
+is 'and read' "$(paths)" '/a /a/b /c'
+ok 'or are names' import --format=paths "$work/fields"
+is 'and read so' "$(primefs query "$store" "SELECT count(*) FROM nodes WHERE name GLOB '*' || char(9) || '1[23]'" | tail -n 1)" 2
+ok 'one line may have a tab' import - <<<$'a\tb\nc'

@@ -93,6 +93,10 @@ if unshare -m --propagation private true 2>/dev/null; then
 	ok 'it waits for ever if told nothing' wait_for 10 gone "$sleeper"
 	is 'and says once for what' "$(grep -c 'waiting: process' said)" 1
 fi
+fails_with 'a directory is no store' 'make a store of it' primefs mount "$work" "$mnt"
+mount_store
+fails_with 'nor is a store a mountpoint' 'a store, mounted on .*mnt; name that' primefs umount "$store"
+unmount_store
 exits '--wait wants a number' 2 primefs umount --wait=soon "$mnt"
 
 # A mountpoint names its store.

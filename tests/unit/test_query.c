@@ -128,6 +128,8 @@ static void test_many_attributes(void **state)
 	refuse_at("SELECT z FROM nodes", -EINVAL, 7, "no such column: z");
 	refuse_at("SELECT z FROM nodes", -EINVAL, 7, "only 1900 attributes can be columns");
 	refuse_at("SELECT zz FROM nodes", -EINVAL, 7, "table_info(nodes)");
+	refuse_at("SELECT 1 FROM nodes WHERE ext = accepted", -EINVAL, 32, "a text is written 'accepted'");
+	refuse_at("SELECT 1 FROM nodes WHERE name = x.c", -EINVAL, 33, "a text is written 'x.c'");
 }
 
 static void test_attributes(void **state)

@@ -27,7 +27,7 @@ static void test_attributes(void **state)
 	assert_int_equal(attr_of("/a/d.c").attr.st_mode, S_IFREG | 0700);
 	assert_int_equal(attr_of("/e.tar.gz").attr.st_uid, 7);
 	assert_int_equal(attr_of("/a/b/c.txt").attr.st_mtim.tv_sec, 1577923200);
-	change("UPDATE nodes SET owner = 'root', gid = 5, atime = 1500000000 WHERE name = 'd.c'", 1);
+	change("UPDATE nodes SET owner = 'root', gid = 5, atime = seconds(1.5) WHERE name = 'd.c'", 1);
 	assert_int_equal(attr_of("/a/d.c").attr.st_uid, 0);
 	assert_int_equal(attr_of("/a/d.c").attr.st_gid, 5);
 	assert_int_equal(attr_of("/a/d.c").attr.st_atim.tv_nsec, 500000000);
@@ -168,11 +168,11 @@ static void test_insert(void **state)
 	scope.uid = 12;
 	scope.gid = 13;
 	change("INSERT INTO nodes (path, type, mtime) VALUES ('/n/m/x', 'f', '1999-12-31T23:59:59Z'), "
-	       "('/n/m', 'd', 5), ('/n', 'd', 6)",
+	       "('/n/m', 'd', seconds(5)), ('/n', 'd', 0)",
 	       3);
 	check("SELECT path, type, mode, uid, gid, mtime FROM nodes WHERE under(ino, '/n') "
 	      "ORDER BY path",
-	      "/n d 16877 12 13 6,/n/m d 16877 12 13 5,/n/m/x f 33188 12 13 946684799000000000");
+	      "/n d 16877 12 13 0,/n/m d 16877 12 13 5000000000,/n/m/x f 33188 12 13 946684799000000000");
 	change("INSERT INTO nodes (parent, name, target) SELECT ino, 'link', '../' || name FROM nodes "
 	       "WHERE type = 'd' AND path GLOB '/n*'",
 	       2);

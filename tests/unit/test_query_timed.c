@@ -154,6 +154,15 @@ static void test_left_alone(void **state)
 	stays("WITH t(mtime) AS (SELECT name FROM nodes) SELECT * FROM t WHERE mtime > " SECOND);
 	stays("SELECT * FROM (SELECT size AS mtime FROM nodes) WHERE mtime > " SECOND);
 	stays("INSERT INTO side(mtime) VALUES (" SECOND ")");
+	stays("UPDATE side SET mtime = " SECOND ", t = 5");
+	stays("UPDATE nodes SET mtime = seconds(5), atime = mtime, name = " SECOND);
+	stays("UPDATE nodes SET mtime = mtime + 1, atime = max(mtime, ctime), mode = 5");
+	stays("INSERT INTO nodes(path, mtime) VALUES ('/a', seconds(1700000000)), (" SECOND ", 0)");
+	becomes("UPDATE nodes SET mtime = " SECOND ", atime = unixepoch(), name = " SECOND,
+		"UPDATE nodes SET mtime = " NUMBER ", atime = time_of(unixepoch()), name = " SECOND);
+	becomes("UPDATE nodes SET mtime = t FROM side", "UPDATE nodes SET mtime = time_of(t) FROM side");
+	becomes("INSERT INTO nodes(path, mtime) VALUES (" SECOND ", " SECOND ")",
+		"INSERT INTO nodes(path, mtime) VALUES (" SECOND ", " NUMBER ")");
 	stays("CREATE TABLE x (mtime INTEGER PRIMARY KEY, t DEFAULT " SECOND ")");
 	stays("CREATE INDEX i ON side(mtime) WHERE mtime > " SECOND);
 	stays("DELETE FROM side WHERE mtime > " SECOND);
@@ -248,6 +257,10 @@ static void test_doubts(void **state)
 	doubts("SELECT date(mtime) FROM nodes", "mtime", "date takes seconds; write mtime / 1000000000, 'unixepoch'");
 	doubts("SELECT 1 FROM nodes n WHERE strftime('%Y', n.mtime) = '2024'", "n.mtime", "strftime takes seconds");
 	doubts("SELECT 1 FROM nodes WHERE mtime LIKE '2024-%'", "'2024-", "times here are numbers");
+	doubts("SELECT 1 FROM nodes WHERE mtime GLOB '2024*'", "'2024", "times here are numbers");
+	doubts("UPDATE nodes SET mode = 5, mtime = 1700000000", "1700000000", "seconds? times here are");
+	doubts("UPDATE nodes SET atime = 'lastyear' WHERE size > 5", "'lastyear'", "is no time; write");
+	doubts("INSERT INTO nodes(path, mtime) VALUES ('/a', 0), ('/b', 5)", "5)", "seconds? times here are");
 	/* what has nothing to do with nodes, or compares nothing */
 	doubts("INSERT INTO side VALUES (1) ON CONFLICT DO UPDATE SET mtime = 5", NULL, "");
 	doubts("DELETE FROM nodes RETURNING mtime", NULL, "");

@@ -431,7 +431,7 @@ static void test_attributes(void **state)
 	       "/\t\n/closed\t\n/f\t\n/g\tv\n");
 	expect(&nobody, "SELECT barred, count(*) FROM nodes GROUP BY barred ORDER BY 1",
 	       "\n\t3\nv\t1\n");
-	expect(&nobody, "SELECT hiddeN FROM nodes", "did you mean mode?");
+	expect(&nobody, "SELECT hiddeN FROM nodes", "table_info(nodes)");
 	for (int i = 0; i < 700; i++) { /* more than are sampled */
 		char name[16];
 

@@ -125,6 +125,48 @@ static bool is_named_as_table(const char *name)
 	return ends_with(name, &len, ".csv") || ends_with(name, &len, ".tsv");
 }
 
+/* What people have besides, and what to do with it. */
+static const char *other_format(const char *name, const char *data, size_t size)
+{
+	static const struct {
+		const char *head, *why;
+	} heads[] = {
+		{"SQLite format 3", "is a database, or a primefs store; mount a store, export a table as CSV"},
+		{"{\"", "is JSON, which import does not read; make it a CSV file"},
+		{"{\n", "is JSON, which import does not read; make it a CSV file"},
+		{"[{", "is JSON, which import does not read; make it a CSV file"},
+		{"[\n", "is JSON, which import does not read; make it a CSV file"},
+		{"<?xml", "is XML, which import does not read; make it a CSV file"},
+		{"%PDF-", "is a PDF file, which import does not read"},
+		{"PAR1", "is Parquet, which import does not read; make it a CSV file"},
+	};
+	static const char *const sheets[] = {".xlsx", ".xlsm", ".xls", ".ods"};
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < PFS_COUNT(heads); i++)
+		if (size >= strlen(heads[i].head) && memcmp(data, heads[i].head, strlen(heads[i].head)) == 0)
+			return heads[i].why;
+	for (size_t i = 0; i < PFS_COUNT(sheets); i++)
+		if (ends_with(name, &len, sheets[i]))
+			return "is a spreadsheet, which import does not read; save it as CSV";
+	return NULL;
+}
+
+/* Each of the first lines has a tab, and there are two. */
+static bool has_fields(const char *data, size_t size)
+{
+	const char *end;
+	size_t n = 0;
+
+	for (; (end = memchr(data, '\n', size)); n++) {
+		if (!memchr(data, '\t', (size_t)(end - data)))
+			return false;
+		size -= (size_t)(end + 1 - data);
+		data = end + 1;
+	}
+	return n > 1;
+}
+
 static int refuse(const char *data, size_t size, const char **why)
 {
 	*why = size > 1 && (memcmp(data, "\xff\xfe", 2) == 0 || memcmp(data, "\xfe\xff", 2) == 0)
@@ -169,6 +211,9 @@ static int guess(struct pfs_import_options *options, const char *data, size_t si
 	options->format = &pfs_import_paths;
 	if (options->nul_ended || size == 0)
 		return 0;
+	*why = other_format(options->source, data, size);
+	if (*why)
+		return -EBADMSG;
 	options->format = &pfs_import_tar;
 	if (pfs_looks_like_archive(data, size))
 		return 0;
@@ -179,7 +224,11 @@ static int guess(struct pfs_import_options *options, const char *data, size_t si
 		delimiter = NULL;
 	options->format = delimiter || is_named_as_table(options->source) ? &pfs_import_csv
 									  : &pfs_import_paths;
-	return 0;
+	if (delimiter || options->columns || !has_fields(data, size))
+		return 0;
+	*why = "each line has a field behind a tab; name them with --columns=NAME,..., or, if the tabs are "
+	       "in the names, say --format=paths";
+	return -EBADMSG;
 }
 
 int pfs_import_recognise(struct pfs_import *import, const char **why)

@@ -79,11 +79,35 @@ static void bind_change(struct pfs_timed *t, const struct pfs_statement *stateme
 		return;
 	pfs_timed_table(t, &target->columns, statement->schema, statement->table, NULL);
 	pfs_timed_from(t, &scope, statement->from, ctes);
-	pfs_timed_items(t, statement->set, &scope, ctes);
+	for (const struct pfs_item *item = statement->set ? statement->set->first : NULL; item; item = item->next)
+		pfs_timed_set(t, &target->columns, item->alias, item->expr,
+			      pfs_timed_expr(t, item->expr, &scope, ctes));
 	(void)pfs_timed_expr(t, statement->where, &scope, ctes);
 	pfs_timed_items(t, statement->order, &scope, ctes);
 	(void)pfs_timed_expr(t, statement->limit, NULL, ctes);
 	(void)pfs_timed_expr(t, statement->offset, NULL, ctes);
+}
+
+/* Only literals: a value that is computed may be a time already. */
+static void set_inserted(struct pfs_timed *t, const struct pfs_statement *statement)
+{
+	const struct pfs_items *row = statement->select ? statement->select->first->rows : NULL;
+	struct pfs_timed_columns columns = {.list = NULL};
+
+	if (!row)
+		return;
+	pfs_timed_table(t, &columns, statement->schema, statement->table, NULL);
+	for (; row; row = row->next) {
+		const struct pfs_names *column = statement->columns;
+
+		for (const struct pfs_item *item = row->first; item && column;
+		     item = item->next, column = column->next) {
+			enum pfs_expr_kind kind = item->expr->kind;
+
+			if (kind == PFS_EXPR_STRING || kind == PFS_EXPR_INTEGER || kind == PFS_EXPR_REAL)
+				pfs_timed_set(t, &columns, &column->name, item->expr, PFS_BOUND_NOT);
+		}
+	}
 }
 
 static void bind_statement(struct pfs_timed *t, const struct pfs_statement *statement)
@@ -101,6 +125,8 @@ static void bind_statement(struct pfs_timed *t, const struct pfs_statement *stat
 		ctes = pfs_timed_with(t, statement->with, NULL, NULL);
 		if (statement->select)
 			(void)pfs_timed_select(t, statement->select, NULL, ctes);
+		if (statement->kind == PFS_STATEMENT_INSERT)
+			set_inserted(t, statement);
 		break;
 	default: /* `nodes` has no part in it */
 		break;

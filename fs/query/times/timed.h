@@ -5,7 +5,7 @@
  * through aliases, sub-selects and CTEs; its MAX, MIN and AVG; what COALESCE, CASE and the like choose
  * among times; what seconds() makes; a time with something added or taken away.  Columns of other tables are none, whatever
  * their names.  What is compared with one (=, <, IS, BETWEEN, IN, CASE x WHEN, MAX(x, y), NULLIF, rows
- * of values) becomes time_of(it), and a literal its number (times.h).
+ * of values) or what one is set to becomes time_of(it), and a literal its number (times.h).
  *
  * Not seen: comparisons of UNION and its like, of DISTINCT, ORDER BY and GROUP BY.  Refused, once SQLite
  * has found nothing wrong: times in SQLite's functions of dates, and LIKE a date, which would find nothing;

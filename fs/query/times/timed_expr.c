@@ -436,13 +436,23 @@ static enum pfs_bound bind_call(const struct place *p, const struct pfs_expr *ex
 	return call == CHOOSES || call == CHOOSES_AFTER ? either : bound;
 }
 
+/* LIKE a date, or a year. */
+static bool is_like_date(const struct pfs_name *pattern)
+{
+	const char *text = pattern->text;
+
+	return strpbrk(text, "-:") ||
+	       ((memcmp(text, "19", 2) == 0 || memcmp(text, "20", 2) == 0) &&
+		strspn(text, "0123456789") == 4 && text[4] && strspn(text + 4, "%*") == strlen(text + 4));
+}
+
 /* Of what has no more than its operands. */
 static enum pfs_bound bind_plain(const struct place *p, const struct pfs_expr *expr)
 {
 	enum pfs_bound left = bind(p, expr->left);
 
 	if (expr->kind == PFS_EXPR_LIKE && left == PFS_BOUND_TIME && expr->right->kind == PFS_EXPR_STRING &&
-	    strpbrk(expr->right->name->text, "-:"))
+	    is_like_date(expr->right->name))
 		pfs_timed_doubt(p->t, expr->right->span.at,
 				"times here are numbers, in which this is not found; write x >= '2024-01-01' AND "
 				"x < '2025-01-01'");
@@ -511,4 +521,14 @@ void pfs_timed_items(struct pfs_timed *t, const struct pfs_items *items,
 {
 	for (const struct pfs_item *item = items ? items->first : NULL; item; item = item->next)
 		(void)pfs_timed_expr(t, item->expr, scope, ctes);
+}
+
+void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns, const struct pfs_name *column,
+		   const struct pfs_expr *value, enum pfs_bound bound)
+{
+	const struct place p = {t, NULL, NULL};
+	const struct pfs_timed_column *to = column ? pfs_timed_find_column(columns, column->text, column->len) : NULL;
+
+	if (to && to->bound == PFS_BOUND_TIME && (bound == PFS_BOUND_NOT || bound == PFS_BOUND_LITERAL))
+		make_time(&p, value, true);
 }

@@ -99,6 +99,8 @@ void pfs_timed_merge(struct pfs_timed *t, struct pfs_timed_scope *scope, const s
 /* Of a CTE or a table; at: where it is named. */
 void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns, const struct pfs_name *schema,
 		     const struct pfs_name *name, struct pfs_timed_ctes *ctes);
+struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns, const char *name,
+					       size_t len);
 /* *is_string: there is no such column, and SQLite takes it for text. */
 enum pfs_bound pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
 				 bool *is_string);
@@ -124,5 +126,8 @@ enum pfs_bound pfs_timed_expr(struct pfs_timed *t, const struct pfs_expr *expr,
 			      const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes);
 void pfs_timed_items(struct pfs_timed *t, const struct pfs_items *items,
 		     const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes);
+/* The column (NULL: none) is set to a value that is bound so: made a time if the column is one. */
+void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns, const struct pfs_name *column,
+		   const struct pfs_expr *value, enum pfs_bound bound);
 
 #endif

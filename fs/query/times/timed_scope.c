@@ -53,8 +53,8 @@ void pfs_timed_add_columns(struct pfs_timed *t, struct pfs_timed_columns *to,
 	}
 }
 
-static struct pfs_timed_column *find_column(const struct pfs_timed_columns *columns, const char *name,
-					    size_t len)
+struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns, const char *name,
+					       size_t len)
 {
 	for (size_t i = 0; i < columns->n; i++) {
 		struct pfs_timed_column *column = &columns->list[i];
@@ -142,10 +142,10 @@ struct pfs_timed_source *pfs_timed_add_source(struct pfs_timed *t, struct pfs_ti
 static void merge_column(struct pfs_timed *t, const struct pfs_timed_scope *scope, const char *name,
 			 size_t len, uint32_t at)
 {
-	struct pfs_timed_column *right = find_column(&scope->last->columns, name, len), *left = NULL;
+	struct pfs_timed_column *right = pfs_timed_find_column(&scope->last->columns, name, len), *left = NULL;
 
 	for (struct pfs_timed_source *s = scope->first; s != scope->last && !left; s = s->next)
-		left = find_column(&s->columns, name, len);
+		left = pfs_timed_find_column(&s->columns, name, len);
 	if (!left || !right)
 		return;
 	right->is_merged = true;
@@ -190,13 +190,13 @@ static const struct pfs_timed_column *find_in(const struct pfs_timed_scope *scop
 		if (expr->table && !(s->name && pfs_timed_same(s->name->text, s->name->len, expr->table->text,
 							       expr->table->len)))
 			continue;
-		column = find_column(&s->columns, name->text, name->len);
+		column = pfs_timed_find_column(&s->columns, name->text, name->len);
 		if (column)
 			return column;
 	}
 	if (expr->table || !scope->aliases)
 		return NULL;
-	return find_column(scope->aliases, name->text, name->len);
+	return pfs_timed_find_column(scope->aliases, name->text, name->len);
 }
 
 enum pfs_bound pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
