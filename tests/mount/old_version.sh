@@ -18,12 +18,13 @@ old_store() {
 	rm -f "$store"
 	primefs import --content=copy "$work/src" "$work/new.pfs" >/dev/null
 	sqlite3 "$store" "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL" >/dev/null
+	sqlite3 "$store" <"$top/meta/schema_v$version.sql"
 	{
-		cat "$top/meta/schema_v$version.sql"
 		echo "ATTACH '$work/new.pfs' AS new;"
 		echo "INSERT INTO meta SELECT id, seed, seq, next_directory, next_other, directories, others, end_slot, feed_start$stamp FROM new.meta;"
 		for table in $tables; do
-			echo "INSERT INTO $table SELECT * FROM new.$table;"
+			echo "INSERT INTO $table SELECT $(sqlite3 "$store" \
+				"SELECT group_concat(name) FROM pragma_table_info('$table')") FROM new.$table;"
 		done
 		echo "PRAGMA application_id = $((0x70667331)); PRAGMA user_version = $version;"
 	} | sqlite3 "$store"
