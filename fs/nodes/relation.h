@@ -12,10 +12,10 @@ uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visi
 			      const char *path, size_t len);
 
 /* *slot = the node whose code (the product of the primes on its path) is the decimal number, PFS_NO_SLOT:
- * none, or it is no number.  The engine is asked, unless it is busy or empty; then the directories' primes
- * are tried.  -ENOMEM. */
+ * none, or it is no number.  The engine is asked, unless it is busy or empty, or the number long; then the nodes
+ * are looked through.  -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *decimal,
-					size_t len);
+					size_t len, const struct pfs_scan_watch *watch);
 
 uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot); /* PFS_NO_SLOT: the root's */
 /* `slot` is `top` or lies under it. */

@@ -180,9 +180,9 @@ static void node_of_code(void *user, struct pfs_sql_call *call, const struct pfs
 	}
 	if (!hold(query, call))
 		return;
-	error = pfs_relation_of_code(query->tree, &slot, code, len);
+	error = pfs_relation_of_code(query->tree, &slot, code, len, &query->watch);
 	if (error)
-		pfs_sql_return_error(call, error, "no memory");
+		pfs_sql_return_error(call, error, error == -ENOMEM ? "no memory" : "the tree changed");
 	else if (slot != PFS_NO_SLOT && pfs_visible_has(query->visible, query->tree, slot))
 		pfs_sql_return_integer(call, (int64_t)pfs_relation_ino(query->tree, slot));
 	pfs_query_release(query);

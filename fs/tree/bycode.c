@@ -7,59 +7,104 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/image.h"
-#include "fs/image/path.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/relation.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
 
-#define DECIMAL_MAX ((size_t)1 << 20)
+#define DECIMAL_MAX   ((size_t)1 << 20)
+#define ENGINE_DIGITS 128  /* the engine divides without a look at the clock, as long as the number is */
+#define LOOK_SLOTS    4096 /* between two */
 
-/* The deepest of the directories whose primes divide the number; the root if there is none.  If the number
- * is a code, these are the node's ancestors, and no others. */
-static uint32_t deepest_dividing(const struct pfs_image *image, const mpz_t number)
+/* ---- by residues: what is compared is short, however long the number is ---- */
+
+struct residues {
+	const struct pfs_image *image;
+	const struct pfs_scan_watch *watch;
+	uint64_t *of;	/* by slot, a directory's code modulo 2^64; 0, which none is: not known yet */
+	uint32_t *path; /* room for one */
+};
+
+static uint64_t residue_of(const struct residues *residues, uint32_t directory)
 {
-	uint32_t deepest = image->root, depth = 0;
+	const struct pfs_image *image = residues->image;
+	size_t n = 0;
+	uint32_t slot;
+	uint64_t code;
+
+	for (slot = directory; slot != PFS_NO_SLOT && !residues->of[slot]; slot = image->parent[slot])
+		residues->path[n++] = slot;
+	code = slot == PFS_NO_SLOT ? 1 : residues->of[slot];
+	while (n--) {
+		code *= image->prime[residues->path[n]];
+		residues->of[residues->path[n]] = code;
+	}
+	return code;
+}
+
+static int compare(const struct residues *residues, bool *same, const mpz_t number, uint32_t node)
+{
+	const struct pfs_image *image = residues->image;
+	int error = 0;
+	mpz_t rest;
+
+	*same = true;
+	mpz_init_set(rest, number);
+	for (uint32_t slot = node; slot != PFS_NO_SLOT && *same && !error; slot = image->parent[slot]) {
+		error = pfs_scan_look(residues->watch);
+		*same = mpz_divisible_ui_p(rest, (unsigned long)image->prime[slot]);
+		if (*same)
+			mpz_divexact_ui(rest, rest, (unsigned long)image->prime[slot]);
+	}
+	*same = *same && mpz_cmp_ui(rest, 1) == 0;
+	mpz_clear(rest);
+	return error;
+}
+
+static uint64_t residue_of_number(const mpz_t number)
+{
+	uint64_t residue = 0;
+	mpz_t low;
+
+	mpz_init(low);
+	mpz_fdiv_r_2exp(low, number, 64);
+	(void)mpz_export(&residue, NULL, -1, sizeof(residue), 0, 0, low);
+	mpz_clear(low);
+	return residue;
+}
+
+static int look_through(const struct residues *residues, uint32_t *found, const mpz_t number)
+{
+	const struct pfs_image *image = residues->image;
+	const uint64_t wanted = residue_of_number(number);
 
 	for (uint32_t slot = 0; slot < image->end; slot++) {
-		if (!S_ISDIR(image->mode[slot]) || !pfs_image_is_live(image, slot) ||
-		    !mpz_divisible_ui_p(number, (unsigned long)image->prime[slot]))
+		uint32_t parent = image->parent[slot];
+		bool same;
+
+		if (slot % LOOK_SLOTS == 0)
+			PFS_TRY(pfs_scan_look(residues->watch));
+		if (!pfs_image_is_live(image, slot) ||
+		    (parent == PFS_NO_SLOT ? 1 : residue_of(residues, parent)) * image->prime[slot] != wanted)
 			continue;
-		if (slot != image->root && pfs_image_depth(image, slot) > depth) {
-			deepest = slot;
-			depth = pfs_image_depth(image, slot);
+		PFS_TRY(compare(residues, &same, number, slot));
+		if (same) {
+			*found = slot;
+			return 0;
 		}
 	}
-	return deepest;
+	return 0;
 }
 
-/* Divides the number by the directory's code; false: it is no multiple of that. */
-static bool divide_out(const struct pfs_image *image, mpz_t number, uint32_t directory)
+static int by_residues(const struct pfs_tree *tree, uint32_t *found, const mpz_t number,
+		       const struct pfs_scan_watch *watch)
 {
-	for (uint32_t slot = directory; slot != PFS_NO_SLOT; slot = image->parent[slot]) {
-		if (!mpz_divisible_ui_p(number, (unsigned long)image->prime[slot]))
-			return false;
-		mpz_divexact_ui(number, number, (unsigned long)image->prime[slot]);
-	}
-	return true;
-}
+	const size_t end = tree->image.end;
+	uint64_t *of PFS_FREE = calloc(end + 1, sizeof(*of));
+	uint32_t *path PFS_FREE = malloc((end + 1) * sizeof(*path));
+	const struct residues residues = {&tree->image, watch, of, path};
 
-/* What is left of a code is 1, of a directory's, or the prime of a node in it. */
-static uint32_t by_division(const struct pfs_tree *tree, mpz_t number)
-{
-	const struct pfs_image *image = &tree->image;
-	uint32_t slot, directory = deepest_dividing(image, number);
-	uint64_t prime = 0;
-
-	if (!divide_out(image, number, directory))
-		return PFS_NO_SLOT;
-	if (mpz_cmp_ui(number, 1) == 0)
-		return directory;
-	if (mpz_sizeinbase(number, 2) > 64)
-		return PFS_NO_SLOT;
-	(void)mpz_export(&prime, NULL, -1, sizeof(prime), 0, 0, number);
-	slot = pfs_scan_slot_of(tree, prime);
-	return slot != PFS_NO_SLOT && image->parent[slot] == directory ? slot : PFS_NO_SLOT;
+	return of && path ? look_through(&residues, found, number) : -ENOMEM;
 }
 
 static int by_engine(struct pfs_tree *tree, uint32_t *slot, const char *decimal)
@@ -79,22 +124,24 @@ static int by_engine(struct pfs_tree *tree, uint32_t *slot, const char *decimal)
 	return error;
 }
 
-int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *text, size_t len)
+int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *text, size_t len,
+			 const struct pfs_scan_watch *watch)
 {
 	char *decimal PFS_FREE = strndup(text, PFS_MIN(len, DECIMAL_MAX));
 	mpz_t number;
+	int error;
 
 	*slot = PFS_NO_SLOT;
 	if (!decimal)
 		return -ENOMEM;
 	if (!len || len > DECIMAL_MAX || strspn(decimal, "0123456789") != len)
 		return 0;
-	if (by_engine(tree, slot, decimal) == 0)
+	if (len <= ENGINE_DIGITS && by_engine(tree, slot, decimal) == 0)
 		return 0;
 	(void)mpz_init_set_str(number, decimal, 10); /* digits */
-	*slot = mpz_sgn(number) ? by_division(tree, number) : PFS_NO_SLOT;
+	error = by_residues(tree, slot, number, watch);
 	mpz_clear(number);
-	return 0;
+	return error;
 }
 
 int pfs_tree_node_of_code(struct pfs_tree *tree, uint64_t *ino, const char *decimal)

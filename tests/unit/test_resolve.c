@@ -108,7 +108,7 @@ static void check_codes(void)
 		assert_int_equal(pfs_tree_code(model.tree, &code, model.seen[i].ino), 0);
 		(void)pfs_scan_lock(model.tree);
 		/* the first few by the primes, since the engine is empty; then by the engine */
-		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code)), 0);
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL), 0);
 		pfs_scan_unlock(model.tree);
 		assert_int_equal(slot, model.seen[i].slot);
 		if (i % 7 == 3) {
@@ -132,7 +132,7 @@ static void check_no_codes(void)
 		if (strcmp(code, "14") == 0 && model.n > 6) /* may be one */
 			continue;
 		(void)pfs_scan_lock(model.tree);
-		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code)), 0);
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL), 0);
 		pfs_scan_unlock(model.tree);
 		assert_int_equal(slot, PFS_NO_SLOT);
 	}
@@ -188,6 +188,59 @@ static void test_codes_of_a_new_store(void **state)
 	model_look(&model, model.tree);
 	check_codes();
 	close_tree();
+}
+
+/* Whoever waits is looked after however long the number is. */
+static int count_look(void *arg)
+{
+	(*(unsigned *)arg)++;
+	return 0;
+}
+
+static void test_long_codes(void **state)
+{
+	static _Atomic bool stop;
+	unsigned looks = 0;
+	const struct pfs_scan_watch watch = {&stop, count_look, &looks};
+	uint64_t inos[300], ino = PFS_ROOT_PRIME;
+	char *digits = malloc(1000001), *code;
+	struct pfs_entry entry;
+	uint32_t slot;
+	size_t len;
+
+	(void)state;
+	open_tree(seed);
+	for (size_t i = 0; i < PFS_COUNT(inos); i++) {
+		assert_int_equal(pfs_tree_make(model.tree, &entry, ino, "d", S_IFDIR | 0755, 0, &temp_root), 0);
+		ino = inos[i] = entry.attr.st_ino;
+		pfs_tree_forget(model.tree, ino, 1);
+	}
+	for (size_t i = PFS_COUNT(inos) - 1; i > 250; i--) {
+		assert_int_equal(pfs_tree_code(model.tree, &code, inos[i]), 0);
+		len = strlen(code);
+		assert_true(len > 500 && len < 100000);
+		(void)memcpy(digits, code, len + 1);
+		free(code);
+		(void)pfs_scan_lock(model.tree);
+		looks = 0;
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, digits, len, &watch), 0);
+		assert_int_equal(slot, pfs_scan_slot_of(model.tree, inos[i]));
+		assert_true(looks > i); /* as it was divided by each prime */
+		digits[len - 1] = digits[len - 1] == '4' ? '6' : '4';
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, digits, len, &watch), 0);
+		assert_int_equal(slot, PFS_NO_SLOT);
+		pfs_scan_unlock(model.tree);
+	}
+	(void)memset(digits, '9', 1000000);
+	(void)pfs_scan_lock(model.tree);
+	looks = 0;
+	assert_int_equal(pfs_relation_of_code(model.tree, &slot, digits, 1000000, &watch), 0);
+	assert_true(slot == PFS_NO_SLOT && looks == 1); /* and it was divided by none */
+	atomic_store(&stop, true);
+	assert_int_equal(pfs_relation_of_code(model.tree, &slot, digits, 1000000, &watch), -EINTR);
+	pfs_scan_unlock(model.tree);
+	close_tree();
+	free(digits);
 }
 
 /* So many names in a directory that some have the same hash. */
@@ -344,7 +397,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
 		cmocka_unit_test(test_remembered_directories),
-		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_equal_hashes),
+		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_long_codes),
+		cmocka_unit_test(test_equal_hashes),
 	};
 
 	if (argc > 1)
