@@ -119,7 +119,11 @@ static void rest_text(char *text, size_t size, struct pfs_query *query)
 	int got;
 
 	*text = 0;
-	while ((got = pfs_query_next(query, &error)) == 1) {
+	while ((got = pfs_query_next(query, &error)) == 1 || got == -EAGAIN) {
+		if (got == -EAGAIN) { /* the committer frees nodes in the background: from the first row again */
+			*text = 0;
+			continue;
+		}
 		for (size_t i = 0; i < pfs_query_columns(query); i++) {
 			size_t len = strlen(text);
 

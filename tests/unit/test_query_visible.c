@@ -27,28 +27,44 @@ static int append(void *arg, const void *bytes, size_t size)
 	return fwrite(bytes, 1, size, arg) == size ? 0 : -EIO;
 }
 
+/* The rows as text, allocated.  -EAGAIN: the tree has changed, and they are void: the committer frees nodes in the
+ * background. */
+static char *rows_of(struct pfs_query *query, int *rc, struct pfs_query_error *error)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const struct pfs_sink sink = {out, append};
+
+	assert_non_null(out);
+	*rc = pfs_format_rows(query, PFS_FORMAT_TSV, &sink, error);
+	if (*rc)
+		(void)fprintf(out, "error %d: %s\n", *rc, error->text);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
 /* The rows, or why there are none; allocated. */
 static char *run(struct pfs_queries *of, const struct pfs_query_scope *scope, const char *sql)
 {
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
 	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	const struct pfs_sink sink = {out, append};
 	int rc = pfs_query_start(&query, of, scope, sql, strlen(sql), &error);
 
-	assert_non_null(out);
-	if (!rc && of == queries)
+	if (rc) {
+		assert_int_not_equal(asprintf(&text, "error %d: %s\n", rc, error.text), -1);
+		return text;
+	}
+	if (of == queries)
 		query->many = 1; /* past SQLite as soon as that can be */
-	if (!rc)
-		rc = pfs_format_rows(query, PFS_FORMAT_TSV, &sink, &error);
+	do {
+		free(text);
+		text = rows_of(query, &rc, &error);
+	} while (rc == -EAGAIN);
 	if (!rc && of == queries && query->is_limited)
 		past += pfs_relational_has_rows(query->relational);
-	if (rc)
-		(void)fprintf(out, "error %d: %s\n", rc, error.text);
 	pfs_query_finish(query);
-	assert_int_equal(fclose(out), 0);
 	return text;
 }
 
