@@ -9,7 +9,7 @@
 #define DIGIT_BITS 11
 #define DIGITS	   ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
 #define BUCKETS	   (1u << DIGIT_BITS)
-#define FEW	   48u	/* numbers alone are sorted as they lie, */
+#define INSERTION_MAX 48u /* items without values; so few are sorted by insertion */
 #define RUN	   16u	/* with values so many; */
 #define SOME	   512u /* of such runs so many are merged */
 
@@ -152,7 +152,7 @@ int pfs_radix_sort_u32(uint32_t *items, size_t n)
 {
 	uint32_t *other, *from = items, *to, differ = 0;
 
-	if (n <= FEW) {
+	if (n <= INSERTION_MAX) {
 		insert_all_u32(items, n);
 		return 0;
 	}

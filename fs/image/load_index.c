@@ -16,7 +16,7 @@
 /* An entry: hash << 32 | slot. */
 #define ENTRY(hash, slot) ((uint64_t)(hash) << 32 | (slot))
 
-#define FEW	   32u /* entries: insertion sort */
+#define INSERTION_MAX	   32u /* entries: insertion sort */
 #define DIGIT_BITS 8u
 #define DIGITS	   (1u << DIGIT_BITS)
 #define GRAIN	   ((size_t)1 << 15) /* parents that a thread takes at once */
@@ -99,7 +99,7 @@ static int sort_directory(struct work *work, uint64_t **room, size_t *capacity, 
 	size_t n = work->ends[parent] - first;
 	uint64_t *entries = work->entries + first;
 
-	if (n <= FEW) {
+	if (n <= INSERTION_MAX) {
 		sort_few(entries, n);
 	} else {
 		PFS_TRY(pfs_grow(room, capacity, n, sizeof(**room)));

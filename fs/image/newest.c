@@ -9,7 +9,7 @@
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define FEW	 64u   /* children: looked at each time */
+#define CHILDREN_READ	 64u   /* a directory of so many is read whenever it is asked */
 #define LISTS	 32u   /* directories with a heap */
 #define HEAP_MAX 8192u /* children in it */
 #define HALF	 (HEAP_MAX / 2)
@@ -251,7 +251,7 @@ static bool look_at_few(const struct pfs_tree *tree, int64_t *newest, uint32_t d
 	struct item item;
 
 	*newest = NOTHING;
-	for (unsigned i = 0; i < FEW; i++) {
+	for (unsigned i = 0; i < CHILDREN_READ; i++) {
 		if (!next_child(&children, &item))
 			return true;
 		*newest = PFS_MAX(*newest, item.mtime);

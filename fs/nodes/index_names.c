@@ -87,7 +87,7 @@ static void read_keys(const struct pfs_tree *tree, struct ties *ties, size_t fro
 	}
 }
 
-/* As names that are the same are, and those of a directory that lie in their order. */
+/* True for runs of equal names, and for siblings that are in name order already. */
 static bool ascends(const struct pfs_keyed *items, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

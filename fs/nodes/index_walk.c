@@ -217,7 +217,7 @@ size_t pfs_index_walk_left(const struct pfs_index_walk *walk)
 	       PFS_MIN(walk->fresh_from, walk->fresh_to);
 }
 
-/* Drops what is passed over at the end that is walked from; false: nothing is left of the column. */
+/* Skips stale and dead slots at the front of the walk; false if nothing is left of the column. */
 static bool settle(struct pfs_index_walk *walk)
 {
 	const struct pfs_index_column *column = walk->column;

@@ -203,7 +203,7 @@ static bool has(const struct pfs_slots *slots, uint32_t slot)
 	return slots->n && bsearch(&slot, slots->slot, slots->n, sizeof(slot), compare_slots);
 }
 
-/* Leaves of the chunk what the question is about. */
+/* Drops from the chunk the nodes that fail the predicates or are not in `within`. */
 static int filter(struct pfs_ordered *ordered)
 {
 	const struct pfs_slots *within = ordered->question.within;

@@ -16,7 +16,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define GRAIN 8192u /* nodes that one thread looks at */
-#define FEW   64u   /* are sorted as a whole */
+#define WHOLE_SORT_MAX 64u /* items; so few are sorted at once, whatever is wanted of them */
 #define RUN   16u   /* sorted by insertion, before they are merged */
 #define CHUNK ((size_t)1 << 20) /* keys sorted without a look */
 #define LOOK_EVERY 64u /* comparisons, each of which may climb as far as nodes lie deep */
@@ -302,7 +302,7 @@ static int sort_first(struct pfs_sorting *sorting, struct pfs_keyed *items, size
 	for (from = 0; from < wanted; from = to) {
 		for (to = from + 1; to < n && items[to].key == items[from].key; to++)
 			;
-		if (to - from > FEW && place)
+		if (to - from > WHOLE_SORT_MAX && place)
 			PFS_TRY(sort_by_path(sorting, items + from, to - from, place));
 		else if (to - from > 1 && !key_is_enough(sorting, items[from].key))
 			PFS_TRY(sort_by(sorting, items + from, to - from, compare_values));
@@ -356,7 +356,7 @@ static int part(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, 
 static int select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
 			size_t wanted)
 {
-	while (n > FEW && wanted > 0 && wanted < n) {
+	while (n > WHOLE_SORT_MAX && wanted > 0 && wanted < n) {
 		size_t low;
 
 		choose_pivot(sorting, items, n);
@@ -369,7 +369,7 @@ static int select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, si
 			wanted -= low;
 		}
 	}
-	return n <= FEW ? sort_by(sorting, items, n, compare_items) : 0;
+	return n <= WHOLE_SORT_MAX ? sort_by(sorting, items, n, compare_items) : 0;
 }
 
 /* Selecting the first has moved the rest about: puts it back, so that what is equal stays in order. */
@@ -392,7 +392,7 @@ int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n)
 
 	if (left == 0)
 		return 0;
-	if (sorting->sorted == 0 && n < left / 8 && left > FEW && !path_place(sorting)) {
+	if (sorting->sorted == 0 && n < left / 8 && left > WHOLE_SORT_MAX && !path_place(sorting)) {
 		PFS_TRY(select_first(sorting, sorting->items, left, n));
 		PFS_TRY(sort_by(sorting, sorting->items, n, compare_items));
 		sorting->sorted = n;

@@ -16,7 +16,7 @@
 
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
 #define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */
-#define FEW	     4096u			  /* slots: not worth a second thought */
+#define SMALL_RANGE	     4096u /* slots; looking at so many costs less than choosing another way */
 #define RARE	     1024u /* one of so many, and a few: they are listed from a column index ... */
 #define RARE_NAMES   128u  /* ... which takes as long as looking at so many names */
 
@@ -309,7 +309,7 @@ static void ask_engine(struct pfs_selection *selection, struct pfs_scan_test *te
 
 static int prepare_climb(struct pfs_selection *selection, struct pfs_scan_test *test)
 {
-	if (pfs_selection_size(selection) <= FEW)
+	if (pfs_selection_size(selection) <= SMALL_RANGE)
 		return 0;
 	ask_engine(selection, test);
 	if (test->how == PFS_HOW_CLIMB)
@@ -321,7 +321,7 @@ static int take_subtree(struct pfs_selection *selection)
 {
 	struct pfs_scan_test *climb = find_test(selection, is_climb);
 
-	if (climb && pfs_selection_size(selection) > FEW)
+	if (climb && pfs_selection_size(selection) > SMALL_RANGE)
 		PFS_TRY(take_few(selection, climb));
 	for (size_t i = 0; i < selection->n_tests; i++) {
 		struct pfs_scan_test *test = &selection->tests[i];
@@ -535,7 +535,7 @@ int pfs_selection_order(struct pfs_selection *selection, bool estimate)
 		selection->order[selection->n_order++] = test;
 	}
 	if (selection->n_order > !estimate && !selection->list &&
-	    pfs_selection_size(selection) > 4 * FEW)
+	    pfs_selection_size(selection) > 4 * SMALL_RANGE)
 		PFS_TRY(sample(selection));
 	sort_tests(selection);
 	if (!selection->how) {

@@ -34,8 +34,7 @@ static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
 	return order ? order : (int)a_len - (int)b_len;
 }
 
-/* Siblings, of which these ways to nodes go down: a_more: not to that one itself.  By bytes, its name
- * ends in a slash then. */
+/* Orders the siblings a and b on the paths to two nodes.  a_more: the node lies below a, so compare "a/". */
 static int compare_ways(const struct pfs_image *image, uint32_t a, bool a_more, uint32_t b,
 			bool b_more)
 {

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "fs/query/gather.h"
 
-#define MANY_ROWS   1000 /* that asking whether the statement is plain is worth */
+#define MANY_ROWS   1000 /* below this many rows, checking whether a statement is plain costs more than it saves */
 #define PART_ROWS   1024 /* whose columns stay in a core's cache until they are written */
 #define WAVE_BYTES  ((size_t)16 << 20) /* gathered while the tree is held, about */
 #define REST_ROWS   4096 /* gathered at once where memory is too short for parts */

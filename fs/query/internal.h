@@ -162,7 +162,7 @@ struct pfs_query {
 	uint64_t piece; /* rows that it looks at before it lets go of the tree; 0: as it finds right */
 
 	/* batch.c */
-	uint64_t many; /* rows that are; 0: as it finds right */
+	uint64_t many; /* row count from which a scan counts as long (tests); 0: MANY_ROWS */
 	struct pfs_sql_scan *long_scan; /* which has just read a batch, and has many rows */
 	struct pfs_batch *batch;
 	bool is_past;	   /* the rows come from the scan: SQLite is not asked */
@@ -236,7 +236,7 @@ struct pfs_gathered *pfs_nodes_gathered(struct pfs_sql_scan *scan);
 
 struct pfs_batch;
 
-/* Whether a scan of so many rows is. */
+/* True if a scan that returns `rows` rows is worth continuing without SQLite. */
 bool pfs_batch_is_worth(const struct pfs_query *query, uint64_t rows);
 /* The statement stands on the first row of a batch of query->long_scan: if it is plain, the rows behind
  * that one are read past SQLite. */

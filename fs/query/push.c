@@ -17,7 +17,7 @@
 
 #define WILDCARDS_GLOB "*?["
 #define LEAST	       (INT64_MIN + 1) /* of the integers: below is none */
-#define FEW_PART       64 /* of all nodes: a subtree of fewer takes no scan worth the name */
+#define SMALL_PART     64 /* of all nodes; listing a subtree below that costs next to nothing */
 
 /* ---- planning ---- */
 
@@ -93,7 +93,7 @@ struct guess {
 	double work;  /* per node of the tree, if nothing better bounds the scan */
 };
 
-/* Of a subtree that is known and lies together, what it is; to who sees all. */
+/* If the subtree is a known range of slots, its exact size.  Only for viewers who see every node. */
 static struct guess guess_under(const struct pfs_query *query, const struct pfs_sql_value *top)
 {
 	struct guess guess = {.share = 0.05, .work = 0.005};
@@ -111,7 +111,7 @@ static struct guess guess_under(const struct pfs_query *query, const struct pfs_
 		span = pfs_scan_span(query->tree, slot);
 	if (!query->holds)
 		pfs_scan_unlock(query->tree);
-	if (span && span < (double)query->n_nodes / FEW_PART)
+	if (span && span < (double)query->n_nodes / SMALL_PART)
 		guess.rows = span;
 	else if (span)
 		guess.share = PFS_MIN(span / (double)query->n_nodes, 1);

@@ -406,7 +406,7 @@ static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 	return pfs_query_complain(query, error, code ? code : -EAGAIN, NULL);
 }
 
-/* Of SQLite, or past it. */
+/* Fetches the next row, from SQLite or, when bypassed, from the scan. */
 static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	int got = -EOPNOTSUPP;

@@ -9,7 +9,7 @@
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 
-#define FEW 16u /* constants of a list that are compared one by one */
+#define LINEAR_MAX 16u /* constants of a list that are compared one by one */
 
 /* ---- one value beside another ---- */
 
@@ -280,7 +280,7 @@ static bool find_few(struct pfs_slot *slot, const struct pfs_prepared *prepared,
 	uint64_t words[PFS_SPAN_WORDS], all[PFS_SPAN_WORDS] = {0};
 
 	if (slot->type != PFS_SLOT_IS_NUMBER || slot->cells.has_reals || slot->cells.has_nulls ||
-	    !prepared->only_integers || prepared->has_null || prepared->n_sorted > FEW)
+	    !prepared->only_integers || prepared->has_null || prepared->n_sorted > LINEAR_MAX)
 		return false;
 	for (size_t k = 0; k < prepared->n_sorted; k++) {
 		pfs_lanes()->compare(words, slot->cells.integers, n, PFS_LANES_EQ,

@@ -13,7 +13,7 @@
 
 #define UNSORTED 10000 /* entries at most that stay as they were read */
 #define BATCH	 100000
-#define FEW	 16 /* siblings that are sorted by moving each to its place */
+#define INSERTION_MAX	 16 /* siblings that are sorted by moving each to its place */
 
 /* ---- rows ---- */
 
@@ -131,9 +131,9 @@ static void sort_family(const struct pfs_below *below, struct pfs_below_node *ab
 	struct sibling *siblings = family->siblings;
 	uint32_t *link = &above->first;
 
-	if (family->n > FEW)
+	if (family->n > INSERTION_MAX)
 		qsort(siblings, family->n, sizeof(*siblings), by_order);
-	for (size_t i = 1; i < family->n && family->n <= FEW; i++) {
+	for (size_t i = 1; i < family->n && family->n <= INSERTION_MAX; i++) {
 		struct sibling moved = siblings[i];
 		size_t at = i;
 
