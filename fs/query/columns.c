@@ -95,11 +95,11 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 	uint64_t i = table->n_names++;
 	char *full;
 
-	if (table->known.shown && i >= table->known.n)
+	if (table->attrs.shown && i >= table->attrs.n)
 		return -EAGAIN;
 	if (pfs_attr_is_ours(name, len)) /* saved queries, which are nobody's column */
 		return 0;
-	if (table->known.shown && !table->known.shown[i])
+	if (table->attrs.shown && !table->attrs.shown[i])
 		return 0;
 	if (table->n == COLUMNS_MAX) {
 		table->is_full = true;
@@ -129,20 +129,20 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 	return 0;
 }
 
-static int copy_known(struct pfs_known *out, const struct pfs_known *known)
+static int copy_attrs(struct pfs_attr_visibility *out, const struct pfs_attr_visibility *attrs)
 {
-	if (!known->shown)
+	if (!attrs->shown)
 		return 0;
-	out->n = known->n;
-	out->shown = calloc(known->n + 1, sizeof(*out->shown));
+	out->n = attrs->n;
+	out->shown = calloc(attrs->n + 1, sizeof(*out->shown));
 	if (!out->shown)
 		return -ENOMEM;
-	memcpy(out->shown, known->shown, known->n * sizeof(*out->shown));
+	memcpy(out->shown, attrs->shown, attrs->n * sizeof(*out->shown));
 	return 0;
 }
 
 int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
-			  const struct pfs_known *known)
+			  const struct pfs_attr_visibility *attrs)
 {
 	struct pfs_node_table *table = calloc(1, sizeof(*table));
 	int error;
@@ -150,7 +150,7 @@ int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
 	*out = NULL;
 	if (!table)
 		return -ENOMEM;
-	error = copy_known(&table->known, known);
+	error = copy_attrs(&table->attrs, attrs);
 	if (!error)
 		error = pfs_grow(&table->columns, &table->capacity, PFS_COUNT(built_in),
 			 sizeof(*table->columns));
@@ -174,7 +174,7 @@ void pfs_node_table_destroy(struct pfs_node_table *table)
 		return;
 	for (size_t i = PFS_COUNT(built_in); i < table->n; i++)
 		free((char *)table->columns[i].attr - (sizeof("user.") - 1));
-	free(table->known.shown);
+	free(table->attrs.shown);
 	free(table->columns);
 	free(table->declaration);
 	free(table);

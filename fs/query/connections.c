@@ -23,7 +23,7 @@ static void close_connection(struct pfs_connection *connection)
 }
 
 static int open_connection(struct pfs_connection **out, struct pfs_queries *queries,
-			   const struct pfs_known *known, bool plain_patterns)
+			   const struct pfs_attr_visibility *attrs, bool plain_patterns)
 {
 	struct pfs_connection *connection = calloc(1, sizeof(*connection));
 	struct pfs_sql_options options = {
@@ -39,7 +39,7 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 	if (!connection)
 		return -ENOMEM;
 	connection->plain_patterns = plain_patterns;
-	error = pfs_node_table_create(&connection->table, queries->tree, known);
+	error = pfs_node_table_create(&connection->table, queries->tree, attrs);
 	if (!error) {
 		options.declaration = connection->table->declaration;
 		error = pfs_sql_open(&connection->sql, &options);
@@ -51,25 +51,25 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 	return error;
 }
 
-static bool is_for(const struct pfs_connection *connection, const struct pfs_known *known,
+static bool is_for(const struct pfs_connection *connection, const struct pfs_attr_visibility *attrs,
 		   uint64_t n_names)
 {
-	const struct pfs_known *its = &connection->table->known;
+	const struct pfs_attr_visibility *its = &connection->table->attrs;
 
-	if (connection->table->n_names != n_names || !its->shown != !known->shown)
+	if (connection->table->n_names != n_names || !its->shown != !attrs->shown)
 		return false;
-	return !known->shown || (its->n == known->n &&
-				 memcmp(its->shown, known->shown, known->n * sizeof(bool)) == 0);
+	return !attrs->shown || (its->n == attrs->n &&
+				 memcmp(its->shown, attrs->shown, attrs->n * sizeof(bool)) == 0);
 }
 
-static struct pfs_connection *take_idle(struct pfs_queries *queries, const struct pfs_known *known,
+static struct pfs_connection *take_idle(struct pfs_queries *queries, const struct pfs_attr_visibility *attrs,
 					bool plain_patterns)
 {
 	uint64_t n_names = pfs_attr_names_count(queries->tree);
 	struct pfs_connection **link = &queries->idle, *connection;
 	PFS_LOCKED(&queries->lock);
 
-	while (*link && ((*link)->plain_patterns != plain_patterns || !is_for(*link, known, n_names)))
+	while (*link && ((*link)->plain_patterns != plain_patterns || !is_for(*link, attrs, n_names)))
 		link = &(*link)->next;
 	connection = *link;
 	if (connection)
@@ -104,14 +104,14 @@ static int give_to(struct pfs_connection *connection, const struct pfs_viewer *v
 }
 
 int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
-		       const struct pfs_known *known, bool plain_patterns,
+		       const struct pfs_attr_visibility *attrs, bool plain_patterns,
 		       const struct pfs_viewer *viewer)
 {
 	int error = 0;
 
-	*out = take_idle(queries, known, plain_patterns);
+	*out = take_idle(queries, attrs, plain_patterns);
 	if (!*out)
-		PFS_TRY(open_connection(out, queries, known, plain_patterns));
+		PFS_TRY(open_connection(out, queries, attrs, plain_patterns));
 	if (viewer && !is_of(*out, viewer))
 		error = give_to(*out, viewer);
 	if (error)
@@ -128,7 +128,7 @@ static struct pfs_connection *take_surplus(struct pfs_queries *queries,
 	unsigned n = 0;
 
 	for (link = &queries->idle; *link; link = &(*link)->next) {
-		if (!(*link)->table->known.shown != !like->table->known.shown ||
+		if (!(*link)->table->attrs.shown != !like->table->attrs.shown ||
 		    (*link)->plain_patterns != like->plain_patterns)
 			continue;
 		last = link;
@@ -235,7 +235,7 @@ int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree)
 	(void)pthread_mutex_init(&queries->lock, NULL);
 	error = pfs_owners_create(&queries->owners);
 	if (!error)
-		error = pfs_knowledge_create(&queries->knowledge);
+		error = pfs_attr_visibilities_create(&queries->attr_visibilities);
 	if (error)
 		pfs_queries_close(queries);
 	else
@@ -256,7 +256,7 @@ void pfs_queries_close(struct pfs_queries *queries)
 	pfs_side_tables_close(queries);
 	pfs_placement_close(&queries->placement);
 	pfs_owners_destroy(queries->owners);
-	pfs_knowledge_destroy(queries->knowledge);
+	pfs_attr_visibilities_destroy(queries->attr_visibilities);
 	(void)pthread_mutex_destroy(&queries->lock);
 	free(queries);
 }

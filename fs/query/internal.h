@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), hold.c and frozen.c (the tree as they
  * see it), connections.c (what they
- * run on), columns.c (what `nodes` looks like), known.c (and to whom), nodes.c (its rows), gather.c
+ * run on), columns.c (what `nodes` looks like), attr_visibility.c (and to whom), nodes.c (its rows), gather.c
  * (their columns), push.c (what the image answers), batch.c (rows past SQLite), functions.c, owners.c,
  * titles.c, patterns.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
@@ -32,8 +32,8 @@ struct pfs_node_column {
 	size_t attr_len;
 };
 
-/* Of all names that attributes have, in their order: which are known.  shown NULL: all. */
-struct pfs_known {
+/* Which of the attributes' names, in their order, a viewer sees.  shown NULL: all of them. */
+struct pfs_attr_visibility {
 	bool *shown;
 	uint64_t n;
 };
@@ -42,25 +42,25 @@ struct pfs_known {
 struct pfs_node_table {
 	struct pfs_node_column *columns;
 	size_t n, capacity;
-	struct pfs_known known; /* owned */
+	struct pfs_attr_visibility attrs; /* owned */
 	uint64_t n_names; /* attributes that there were then */
 	char *declaration; /* CREATE TABLE */
 	bool is_full;	   /* there are more attributes than can be columns */
 };
 
-/* -ENOMEM; -EAGAIN: there are more names than known->n by now. */
+/* -ENOMEM; -EAGAIN: there are more names than attrs->n by now. */
 PFS_MUST_CHECK int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
-					 const struct pfs_known *known);
+					 const struct pfs_attr_visibility *attrs);
 void pfs_node_table_destroy(struct pfs_node_table *table); /* NULL is allowed */
 extern const int pfs_node_ino; /* the number of the column `ino` */
 
-/* ---- known.c: what attributes a viewer knows of: some node that he sees, and may read, has them ---- */
+/* ---- attr_visibility.c: a viewer sees the attributes that some node has which he sees and may read ---- */
 
-struct pfs_knowledge; /* of the viewers who asked last */
-PFS_MUST_CHECK int pfs_knowledge_create(struct pfs_knowledge **out);
-void pfs_knowledge_destroy(struct pfs_knowledge *knowledge); /* NULL is allowed */
+struct pfs_attr_visibilities; /* of the viewers who asked last */
+PFS_MUST_CHECK int pfs_attr_visibilities_create(struct pfs_attr_visibilities **out);
+void pfs_attr_visibilities_destroy(struct pfs_attr_visibilities *visibilities); /* NULL is allowed */
 /* shown is allocated, and never NULL.  The tree is not held. */
-PFS_MUST_CHECK int pfs_known_find(struct pfs_query *query, struct pfs_known *out);
+PFS_MUST_CHECK int pfs_attr_visibility_find(struct pfs_query *query, struct pfs_attr_visibility *out);
 
 /* ---- owners.c: names of users and groups, looked up once and kept ---- */
 
@@ -90,7 +90,7 @@ struct pfs_connection {
 struct pfs_queries {
 	struct pfs_tree *tree;
 	struct pfs_owners *owners;
-	struct pfs_knowledge *knowledge;
+	struct pfs_attr_visibilities *attr_visibilities;
 	pthread_mutex_t lock;
 	struct pfs_placement placement;	 /* not open until wanted; opening is protected by lock */
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */

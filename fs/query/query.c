@@ -121,18 +121,18 @@ static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem
 static int take_connection(struct pfs_query *query)
 {
 	bool plain = pfs_patterns_are_plain(query->sql, query->len);
-	struct pfs_known known = {.shown = NULL};
+	struct pfs_attr_visibility attrs = {.shown = NULL};
 	int error;
 
 	do {
-		free(known.shown);
-		known.shown = NULL;
-		error = query->is_limited ? pfs_known_find(query, &known) : 0;
+		free(attrs.shown);
+		attrs.shown = NULL;
+		error = query->is_limited ? pfs_attr_visibility_find(query, &attrs) : 0;
 		if (!error)
-			error = pfs_connection_get(&query->connection, query->queries, &known,
+			error = pfs_connection_get(&query->connection, query->queries, &attrs,
 						   plain, query->is_limited ? &query->viewer : NULL);
 	} while (error == -EAGAIN); /* an attribute of a new name came in between */
-	free(known.shown);
+	free(attrs.shown);
 	if (!error)
 		error = pfs_query_enlist(query);
 	return error;

@@ -28,11 +28,11 @@ PFS_MUST_CHECK int pfs_sides_keep(struct pfs_connection *connection, struct pfs_
 /* Names are the same whatever their capitals. */
 bool pfs_side_is_named(const char *name, const char *other);
 
-/* connections.c: a connection whose nodes have the attributes that are known, for a while, and for a
+/* connections.c: a connection whose nodes have the attributes that the viewer sees, for a while, and for a
  * statement whose patterns are plain (pfs_patterns_are_plain), or are not; with no copies of side tables but the
  * viewer's own (NULL: who sees all).  -EAGAIN: there are other names by now. */
 PFS_MUST_CHECK int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
-				      const struct pfs_known *known, bool plain_patterns,
+				      const struct pfs_attr_visibility *attrs, bool plain_patterns,
 				      const struct pfs_viewer *viewer);
 void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *connection);
 

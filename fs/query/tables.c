@@ -152,7 +152,7 @@ static void finish_listing(struct listing *listing)
 static int look(struct listing *listing, struct pfs_queries *queries,
 		int (*ask)(void *listing, struct pfs_store *store))
 {
-	const struct pfs_known all = {.shown = NULL};
+	const struct pfs_attr_visibility all = {.shown = NULL};
 	int error = pfs_connection_get(&listing->connection, queries, &all, false, NULL);
 
 	if (error)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of attributes tell something, too: a column that only closed directories' nodes have is none
- * to who cannot go there.
+/* Which attributes a viewer sees: the name of an attribute that only nodes in closed directories have tells
+ * something that is not his to know, so for him `nodes` has no such column.
  *
- * Most stores have their attributes all over: a few nodes show nearly all names.  What is left is
- * looked for in the columns, one by one. */
+ * Most stores have their attributes all over: a few nodes show nearly all names.  Those that are left are
+ * looked for in their columns, one by one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,41 +21,41 @@
 struct entry {
 	struct pfs_visible *visible;
 	uint64_t epoch;
-	struct pfs_known known;
+	struct pfs_attr_visibility attrs;
 };
 
-struct pfs_knowledge {
+struct pfs_attr_visibilities {
 	pthread_mutex_t lock;
 	struct entry entries[REMEMBERED]; /* protected by lock */
 	size_t next;			  /* to be replaced; the same */
 };
 
-int pfs_knowledge_create(struct pfs_knowledge **out)
+int pfs_attr_visibilities_create(struct pfs_attr_visibilities **out)
 {
-	struct pfs_knowledge *knowledge = calloc(1, sizeof(*knowledge));
+	struct pfs_attr_visibilities *visibilities = calloc(1, sizeof(*visibilities));
 
-	*out = knowledge;
-	if (!knowledge)
+	*out = visibilities;
+	if (!visibilities)
 		return -ENOMEM;
-	(void)pthread_mutex_init(&knowledge->lock, NULL);
+	(void)pthread_mutex_init(&visibilities->lock, NULL);
 	return 0;
 }
 
 static void forget(struct entry *entry)
 {
 	pfs_visible_unref(entry->visible);
-	free(entry->known.shown);
+	free(entry->attrs.shown);
 	*entry = (struct entry){.epoch = 0};
 }
 
-void pfs_knowledge_destroy(struct pfs_knowledge *knowledge)
+void pfs_attr_visibilities_destroy(struct pfs_attr_visibilities *visibilities)
 {
-	if (!knowledge)
+	if (!visibilities)
 		return;
 	for (size_t i = 0; i < REMEMBERED; i++)
-		forget(&knowledge->entries[i]);
-	(void)pthread_mutex_destroy(&knowledge->lock);
-	free(knowledge);
+		forget(&visibilities->entries[i]);
+	(void)pthread_mutex_destroy(&visibilities->lock);
+	free(visibilities);
 }
 
 /* ---- looking ---- */
@@ -64,7 +64,7 @@ struct looking {
 	struct pfs_query *query;
 	char **names; /* sorted */
 	size_t capacity;
-	struct pfs_known known;
+	struct pfs_attr_visibility attrs;
 	size_t n_unknown;
 	uint64_t epoch; /* that the slots are of */
 	struct pfs_slots slots; /* nodes that have attributes, seen */
@@ -73,22 +73,22 @@ struct looking {
 static int add_name(void *arg, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
 {
 	struct looking *looking = arg;
-	size_t n = (size_t)looking->known.n;
+	size_t n = (size_t)looking->attrs.n;
 
 	PFS_TRY(pfs_grow(&looking->names, &looking->capacity, n + 1, sizeof(*looking->names)));
 	looking->names[n] = strndup(name, len);
 	if (!looking->names[n])
 		return -ENOMEM;
-	looking->known.n++;
+	looking->attrs.n++;
 	return 0;
 }
 
 static void finish(struct looking *looking)
 {
-	for (size_t i = 0; i < looking->known.n; i++)
+	for (size_t i = 0; i < looking->attrs.n; i++)
 		free(looking->names[i]);
 	free(looking->names);
-	free(looking->known.shown);
+	free(looking->attrs.shown);
 	pfs_slots_finish(&looking->slots);
 }
 
@@ -99,12 +99,12 @@ static int compare(const void *key, const void *name)
 
 static void show(struct looking *looking, const char *name)
 {
-	char **found = bsearch(name, looking->names, looking->known.n, sizeof(*looking->names),
+	char **found = bsearch(name, looking->names, looking->attrs.n, sizeof(*looking->names),
 			       compare);
 
-	if (!found || looking->known.shown[found - looking->names])
+	if (!found || looking->attrs.shown[found - looking->names])
 		return;
-	looking->known.shown[found - looking->names] = true;
+	looking->attrs.shown[found - looking->names] = true;
 	looking->n_unknown--;
 }
 
@@ -177,7 +177,7 @@ static int look_through(struct looking *looking, struct pfs_attr_reader *reader,
 		for (size_t i = 0; i < n; i++) {
 			if (!values[i].is_set)
 				continue;
-			looking->known.shown[name] = true;
+			looking->attrs.shown[name] = true;
 			looking->n_unknown--;
 			return 0;
 		}
@@ -208,16 +208,16 @@ static int look_for(struct looking *looking, size_t name)
 static int look(struct looking *looking)
 {
 	PFS_TRY(pfs_attr_names(looking->query->tree, add_name, looking));
-	looking->known.shown = calloc(looking->known.n + 1, sizeof(*looking->known.shown));
-	if (!looking->known.shown)
+	looking->attrs.shown = calloc(looking->attrs.n + 1, sizeof(*looking->attrs.shown));
+	if (!looking->attrs.shown)
 		return -ENOMEM;
-	looking->n_unknown = looking->known.n;
+	looking->n_unknown = looking->attrs.n;
 	if (!looking->n_unknown)
 		return 0;
 	PFS_TRY(find_bearers(looking));
 	PFS_TRY(list_some(looking));
-	for (size_t i = 0; i < looking->known.n && looking->n_unknown; i++) {
-		if (!looking->known.shown[i])
+	for (size_t i = 0; i < looking->attrs.n && looking->n_unknown; i++) {
+		if (!looking->attrs.shown[i])
 			PFS_TRY(look_for(looking, i));
 	}
 	return 0;
@@ -225,44 +225,44 @@ static int look(struct looking *looking)
 
 /* ---- remembering ---- */
 
-static int copy(struct pfs_known *out, const struct pfs_known *known)
+static int copy(struct pfs_attr_visibility *out, const struct pfs_attr_visibility *attrs)
 {
-	out->shown = calloc(known->n + 1, sizeof(*out->shown));
+	out->shown = calloc(attrs->n + 1, sizeof(*out->shown));
 	if (!out->shown)
 		return -ENOMEM;
-	memcpy(out->shown, known->shown, known->n * sizeof(*out->shown));
-	out->n = known->n;
+	memcpy(out->shown, attrs->shown, attrs->n * sizeof(*out->shown));
+	out->n = attrs->n;
 	return 0;
 }
 
 /* What is visible is remembered as long as nothing about directories changes: it stands for the
  * viewer. */
-static bool recall(struct pfs_query *query, struct pfs_known *out)
+static bool recall(struct pfs_query *query, struct pfs_attr_visibility *out)
 {
-	struct pfs_knowledge *knowledge = query->queries->knowledge;
+	struct pfs_attr_visibilities *visibilities = query->queries->attr_visibilities;
 	uint64_t n_names = pfs_attr_names_count(query->tree);
 
-	PFS_LOCKED(&knowledge->lock);
+	PFS_LOCKED(&visibilities->lock);
 	for (size_t i = 0; query->visible && i < REMEMBERED; i++) {
-		const struct entry *entry = &knowledge->entries[i];
+		const struct entry *entry = &visibilities->entries[i];
 
 		if (entry->visible == query->visible && entry->epoch == query->epoch &&
-		    entry->known.n == n_names)
-			return copy(out, &entry->known) == 0;
+		    entry->attrs.n == n_names)
+			return copy(out, &entry->attrs) == 0;
 	}
 	return false;
 }
 
 static int remember(struct looking *looking)
 {
-	struct pfs_knowledge *knowledge = looking->query->queries->knowledge;
+	struct pfs_attr_visibilities *visibilities = looking->query->queries->attr_visibilities;
 	struct entry *entry;
 	int error = 0;
-	PFS_LOCKED(&knowledge->lock);
+	PFS_LOCKED(&visibilities->lock);
 
-	entry = &knowledge->entries[knowledge->next++ % REMEMBERED];
+	entry = &visibilities->entries[visibilities->next++ % REMEMBERED];
 	forget(entry);
-	error = copy(&entry->known, &looking->known);
+	error = copy(&entry->attrs, &looking->attrs);
 	if (!error) {
 		entry->visible = pfs_visible_ref(looking->query->visible);
 		entry->epoch = looking->epoch;
@@ -270,7 +270,7 @@ static int remember(struct looking *looking)
 	return error;
 }
 
-int pfs_known_find(struct pfs_query *query, struct pfs_known *out)
+int pfs_attr_visibility_find(struct pfs_query *query, struct pfs_attr_visibility *out)
 {
 	struct looking looking = {.query = query};
 	int error;
@@ -279,12 +279,12 @@ int pfs_known_find(struct pfs_query *query, struct pfs_known *out)
 		return 0;
 	error = look(&looking);
 	if (!error)
-		error = copy(out, &looking.known);
-	if (!error && looking.known.n)
+		error = copy(out, &looking.attrs);
+	if (!error && looking.attrs.n)
 		error = remember(&looking);
 	if (error) {
 		free(out->shown);
-		*out = (struct pfs_known){.n = 0};
+		*out = (struct pfs_attr_visibility){.n = 0};
 	}
 	finish(&looking);
 	return error;
