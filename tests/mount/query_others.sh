@@ -176,7 +176,7 @@ is 'in nodes.schema' "$(as_user grep -cE '^(shown|codename|barred)' "$q/tables/n
 is 'in rows' "$(as_user head -n 1 "$q/sql/SELECT * FROM nodes" | grep -oE 'codename|shown|barred')" shown
 fails_with 'a hidden one is none' 'Invalid argument' as_user cat "$q/sql/SELECT codename FROM nodes"
 is 'as any other that is not there' "$(as_user cat "$q/error" | head -n 1)" \
-	'no such column: codename; did you mean name?'
+	"no such column: codename; a text is written 'codename'; \`PRAGMA table_info(nodes)\` lists the columns"
 is 'a member has one more' "$(as_member ls "$q/where" | grep -cxE 'shown|codename|barred')" 2
 
 # ---- saved queries, stats, errors: each his own ----
