@@ -469,7 +469,7 @@ static int run(const struct settings *s, const char *svg, char **operands, size_
 {
 	struct pfs_place *places = NULL;
 	size_t n = 0;
-	int status = pfs_places_open(&places, &n, "du", operands, n_operands);
+	int status = pfs_places_open(&places, &n, "du", operands, n_operands, false);
 
 	if (!status && svg && n > 1)
 		status = pfs_cmd_usage("du", "--svg draws one path, not %zu", n);

@@ -431,7 +431,7 @@ static int search_places(const struct pfs_find *find, char **operands, size_t n_
 	struct pfs_find_run run = {.find = find, .out = &out, .terminal = isatty(STDOUT_FILENO)};
 	struct pfs_place *places = NULL;
 	size_t n = 0, i;
-	int status = pfs_places_open(&places, &n, "find", operands, n_operands);
+	int status = pfs_places_open(&places, &n, "find", operands, n_operands, false);
 
 	for (i = 0; i < n && status != PFS_EXIT_USAGE && !run.quit; i++)
 		if (places[i].path)

@@ -502,7 +502,8 @@ int pfs_cmd_ls(int argc, char **argv)
 		return args.status;
 	(void)setlocale(LC_ALL, "");
 	s.bytes_only = collates_bytes() && !s.given[BY_SIZE] && !s.given[BY_TIME] && !s.given[REVERSE];
-	status = pfs_places_open(&places, &n, "ls", args.operands, (size_t)args.n_operands);
+	status = pfs_places_open(&places, &n, "ls", args.operands, (size_t)args.n_operands,
+				 s.style.form != PFS_LS_LONG && !s.given[DIRECTORY]);
 	if (status != PFS_EXIT_USAGE && n)
 		status = pfs_cmd_worst(status, list_places(&out, &s, places, n));
 	pfs_places_close(places, n);

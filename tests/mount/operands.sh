@@ -11,6 +11,9 @@ mkfifo "$src/d/pipe"
 echo x >"$src/d/file"
 ln -s file "$src/d/link"
 ln -s sock "$src/d/to-sock"
+ln -s ../e "$src/d/to-e"
+mkdir "$src/e"
+: >"$src/e/f"
 ((EUID)) || mknod "$src/d/disk" b 259 12
 "$probes/listen" "$src/d/sock" >/dev/null 2>&1 &
 listener=$!
@@ -40,9 +43,18 @@ is 'a symlink to a socket, from elsewhere' "$(primefs ls -l "$work/elsewhere")" 
 cd "$mnt/d"
 same ls -l sock
 same ls -la .
+for options in '' -l -d -a -R -1 -ld; do
+	# shellcheck disable=SC2086 # none, or one
+	same ls $options to-e
+done
+same ls to-e file to-sock
+same ls to-e/
 same find . -type s
 same du -a sock .
 same du -s .
+ln -s "$work" outside
+fails_with 'a symlink that leads out' 'outside: lies in no mounted store' primefs ls outside
+is 'is shown as itself' "$(primefs ls -d outside)" outside
 cd "$work"
 unmount_store
 check_store

@@ -84,15 +84,16 @@ static bool is_virtual(const char *real)
 	return path && strchr("/", at[sizeof(query) - 1]);
 }
 
-static int open_mounted(struct pfs_place *place, const char *operand)
+static int open_mounted(struct pfs_place *place, const char *operand, bool follows)
 {
 	char *real PFS_FREE = NULL;
-	struct stat attr;
+	struct stat attr, target;
 
 	place->shown = operand;
 	if (lstat(operand, &attr) != 0)
 		return pfs_cmd_fail(place->verb, "%s: %s", operand, strerror(errno));
-	if (find_in_store(place, operand))
+	follows = follows && S_ISLNK(attr.st_mode) && stat(operand, &target) == 0 && S_ISDIR(target.st_mode);
+	if (!follows && find_in_store(place, operand))
 		return PFS_EXIT_OK;
 	real = realpath(operand, NULL); /* a symlink elsewhere may lead into a mounted store */
 	if (real && find_in_store(place, real))
@@ -130,7 +131,7 @@ static bool is_store(const char *operand)
 }
 
 int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb, char **operands,
-		    size_t n_operands)
+		    size_t n_operands, bool follows)
 {
 	struct pfs_answerer *store = NULL;
 	static char here[] = ".", root[] = "/";
@@ -155,7 +156,7 @@ int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb, char
 
 		place->verb = verb;
 		place->store = store;
-		opened = store ? open_in_store(place, operands[i]) : open_mounted(place, operands[i]);
+		opened = store ? open_in_store(place, operands[i]) : open_mounted(place, operands[i], follows);
 		status = opened ? opened : status;
 		++*n;
 	}

@@ -21,10 +21,11 @@ struct pfs_place {
 };
 
 /* Opens every place that the operands name: a store and paths in it (none: its root), or paths of
- * mounted stores (none: the working directory).  An exit status, having said what was wrong; with
+ * mounted stores (none: the working directory); follows: such a path that is a symlink to a directory is
+ * that directory.  An exit status, having said what was wrong; with
  * PFS_EXIT_FAILURE some may be open.  Close them in any case. */
 PFS_MUST_CHECK int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb,
-				   char **operands, size_t n_operands);
+				   char **operands, size_t n_operands, bool follows);
 void pfs_places_close(struct pfs_place *places, size_t n);
 
 /* Calls row for each row of the statement, to be taken apart by tools/gnu/row.h, until it returns false.  An
