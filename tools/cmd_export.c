@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "fs/attr/attrcolumn.h"
+#include "fs/content/register.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
 #include "tools/export/export.h"
@@ -92,6 +94,36 @@ static int take_columns(struct pfs_export *to, const char *list)
 	return 0;
 }
 
+struct wanted {
+	const char *name;
+	bool is_there;
+};
+
+static int see_name(void *arg, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
+{
+	struct wanted *wanted = arg;
+
+	wanted->is_there |= strlen(wanted->name) == len && memcmp(wanted->name, name, len) == 0;
+	return 0;
+}
+
+/* An attribute that no node ever had is misspelt, or a column that only statements know. */
+static int check_columns(const struct pfs_export *to)
+{
+	for (size_t i = 0; i < to->n_columns; i++) {
+		struct wanted wanted = {.name = to->columns[i]};
+
+		PFS_TRY(pfs_attr_names(to->tree, see_name, &wanted));
+		if (!wanted.is_there &&
+		    !pfs_registers_computing(to->tree, wanted.name, strlen(wanted.name)))
+			return pfs_export_fail(to,
+					       "--columns=%s: no node has this attribute; columns of nodes "
+					       "itself are for primefs query",
+					       wanted.name);
+	}
+	return 0;
+}
+
 static int add_imported(void *arg, const void *name, size_t name_len)
 {
 	return pfs_export_add_column(arg, name, name_len);
@@ -148,6 +180,7 @@ static int write_all(struct job *job)
 	PFS_TRY(find_root(job));
 	if (job->columns)
 		PFS_TRY(take_columns(to, job->columns));
+	PFS_TRY(check_columns(to));
 	return job->format->write(to);
 }
 

@@ -487,15 +487,14 @@ static int prepare_edits(struct pfs_changing *changing)
 		return -ENOMEM;
 	for (size_t row = 0; row < changes->n; row++) {
 		const struct pfs_change *change = &changes->list[row];
+		const struct pfs_attr_change *attr = NULL;
 		struct pfs_attr_edit *edit = &changing->edits[row];
 		int error = change->n_attrs ? pfs_attr_edit_begin(changing->tree, edit,
 								  create ? 0 : change->ino)
 					    : 0;
 
 		for (size_t i = 0; i < change->n_attrs && !error; i++) {
-			const struct pfs_attr_change *attr =
-				&changes->attrs[change->first_attr + i];
-
+			attr = &changes->attrs[change->first_attr + i];
 			error = pfs_attr_edit_set(changing->tree, edit,
 						  pfs_change_text(changing, &attr->name),
 						  attr->name.len,
@@ -504,8 +503,10 @@ static int prepare_edits(struct pfs_changing *changing)
 										  &attr->value),
 						  attr->value.len);
 		}
-		if (error == -ENOTSUP)
-			return pfs_change_fail_path(changing, -EINVAL, "a column", 8,
+		if (error == -ENOTSUP && attr)
+			return pfs_change_fail_path(changing, -EINVAL,
+						    pfs_change_text(changing, &attr->name),
+						    attr->name.len,
 						    "it follows from where the node is: change "
 						    "its name, parent or path");
 		if (error == -EPERM)

@@ -23,6 +23,8 @@ ok 'export to paths is import of paths' bash -c "primefs export --format=paths '
 primefs import --format=paths "$work/paths" "$work/third.pfs" >/dev/null
 is 'the same' "$(primefs export --format=paths "$work/third.pfs")" "$(cat "$work/paths")"
 printf '/\t1\n/d/\t2\n' | primefs import --columns=n - "$work/root.pfs" >/dev/null
+fails_with 'an attribute that there is not' '--columns=nn: no node has this attribute' primefs export --columns=n,nn "$work/root.pfs"
+fails_with 'nor is a column of nodes' 'for primefs query' primefs export --format=csv --columns=size "$work/root.pfs"
 is "the root's attributes are there" "$(primefs export --columns=n "$work/root.pfs" | xargs)" '/ 1 /d/ 2'
 is 'in a table, too' "$(primefs export --format=csv "$work/root.pfs" | xargs)" 'path,n /,1 /d/,2'
 is 'and go in again' "$(primefs export --format=csv "$work/root.pfs" |

@@ -78,13 +78,15 @@ check_store
 ok 'an optimized store' primefs optimize "$store"
 exported >"$work/out.csv"
 same 'has the table, too' "$work/moved.csv" "$work/out.csv"
-fails_with 'a computed column cannot be set' 'follows from where' change "UPDATE nodes SET \"user.parent\" = 1 WHERE id = 2"
+fails_with 'a computed column cannot be set' 'parent: it follows from where' change "UPDATE nodes SET \"user.parent\" = 1 WHERE id = 2"
 
 # What has come since.
 change "INSERT INTO nodes (path, type) VALUES ('/$(path_of 1 | cut -c 2-)/new', 'd')" >/dev/null ||
 	change "INSERT INTO nodes (path, mode) VALUES ('$(path_of 1)/new', 16877)" >/dev/null
 change "INSERT INTO nodes (path) VALUES ('$(path_of 1)/new/leaf')" >/dev/null
 is 'a new node has no id' "$(exported | grep -E '^,[0-9]*,(new|leaf),' | sort | xargs)" ',,leaf,,, ,1,new,,,'
+is 'that a row lies below it is said' "$(exported 2>&1 >/dev/null | grep -c ': 1 rows lie in directories that have no id')" 1
+is 'which is right with numbers' "$(exported --new-ids 2>&1 >/dev/null)" ''
 is 'or a number above all, if asked for' "$(exported --new-ids | grep -E ',(new|leaf),' | sort | xargs)" \
 	"$((rows + 1)),1,new,,, $((rows + 2)),$((rows + 1)),leaf,,,"
 

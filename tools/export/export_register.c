@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A table as it was imported: its columns in their order, a row a node, ids and parents as the tree is
  * now.  Attributes that the table did not have follow behind. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/csv.h"
 #include "base/number.h"
+#include "tools/cmd.h"
 #include "tools/export/export.h"
 
 struct table {
@@ -17,6 +19,7 @@ struct table {
 	int64_t next_id;
 	int64_t *new_ids; /* by depth: of the nodes on the way, 0: not numbered */
 	size_t n_depths;
+	uint64_t n_lost; /* rows below a node without an id */
 	/* the node at hand; with paths the one before: whether a directory is empty is seen then */
 	char *path; /* with a slash at its start */
 	size_t path_len, path_capacity;
@@ -98,6 +101,7 @@ static int print_column(struct table *table, int number, const char *column)
 		new = table->new_ids[table->depth];
 	else if (len == 0 && table->depth && number == form->parent)
 		new = table->new_ids[table->depth - 1];
+	table->n_lost += len == 0 && !new && number == form->parent && table->depth > 1;
 	if (new)
 		len = (ssize_t)pfs_print_integer(table->value, new);
 	return print_field(table, column, table->value, (size_t)len);
@@ -233,7 +237,13 @@ static int write_ids(struct table *table)
 	table->next_id = 1;
 	if (to->new_ids)
 		PFS_TRY(pfs_tree_walk(to->tree, to->root, find_next_id, table));
-	return pfs_tree_walk(to->tree, to->root, visit_id, table);
+	PFS_TRY(pfs_tree_walk(to->tree, to->root, visit_id, table));
+	if (table->n_lost)
+		pfs_cmd_say("export",
+			    "%s: %" PRIu64 " rows lie in directories that have no id, so that they have none of a "
+			    "parent; --new-ids gives them numbers",
+			    to->store, table->n_lost);
+	return 0;
 }
 
 /* ---- the table ---- */
