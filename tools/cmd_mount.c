@@ -21,7 +21,7 @@
 #include "meta/store.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
-#include "tools/refresh/repeat.h"
+#include "tools/refresh/sourcewatch.h"
 
 #define LOCK_WAIT_MS 10000 /* for the daemon of a plain umount to commit and go */
 
@@ -52,7 +52,9 @@ static const struct pfs_cmd command = {
 	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
 	"  links=WHEN                auto, no or yes: read the originals of linked files\n"
 	"  snapshot=WHEN             yes or no: use and leave STORE.img, to open it in a moment\n"
-	"  refresh=SECONDS           follow imported folders: now, and so long after each time\n"
+	"  watch[=HOW]               follow imported folders as they change: auto, fanotify, inotify, no\n"
+	"  watch_limit=N             directories that inotify may watch\n"
+	"  refresh=SECONDS           refresh from imported folders: now, and so long after each time\n"
 	"  query_others              .query answers others, too, of what each may reach\n"
 	"  query_memory=SIZE         that a statement may need; 1G\n"
 	"  query_memory_total=SIZE   that all statements together may; a quarter of the machine's\n"
@@ -248,16 +250,36 @@ static struct pfs_control *open_control(struct pfs_answered *answered, bool read
 }
 
 /* What cannot be followed is served all the same. */
-static struct pfs_repeat *start_refreshing(struct pfs_tree *tree, const struct job *job)
+static struct pfs_sourcewatch *open_watch(struct pfs_tree *tree, const struct job *job)
 {
-	struct pfs_repeat *repeat = NULL;
+	static const enum pfs_sourcewatch_means means[] = {
+		[PFS_FOLLOW_NOT] = PFS_SOURCEWATCH_REFRESH,
+		[PFS_FOLLOW_AUTO] = PFS_SOURCEWATCH_FANOTIFY,
+		[PFS_FOLLOW_FANOTIFY] = PFS_SOURCEWATCH_FANOTIFY,
+		[PFS_FOLLOW_INOTIFY] = PFS_SOURCEWATCH_INOTIFY,
+	};
+	const struct pfs_sourcewatch_options how = {
+		.store = job->store,
+		.best = means[job->options.watch],
+		.limit = job->options.watch_limit,
+		.pause_ms = job->options.refresh_ms,
+	};
+	struct pfs_sourcewatch *watch = NULL;
 	int error = 0;
 
-	if (job->options.refresh_ms && !(job->options.flags & MS_RDONLY))
-		error = pfs_repeat_start(&repeat, tree, job->store, job->options.refresh_ms);
+	if (!(job->options.flags & MS_RDONLY) && (job->options.watch || job->options.refresh_ms))
+		error = pfs_sourcewatch_open(&watch, tree, &how);
 	if (error)
 		pfs_warning("%s: will not be refreshed: %s", job->store, strerror(-error));
-	return repeat;
+	return watch;
+}
+
+static void start_watch(struct pfs_sourcewatch *watch, const struct job *job)
+{
+	int error = watch ? pfs_sourcewatch_start(watch) : 0;
+
+	if (error)
+		pfs_warning("%s: will not be refreshed: %s", job->store, strerror(-error));
 }
 
 static void wait_for_end(const struct pfs_mount *served, int signals)
@@ -283,7 +305,7 @@ static int serve(struct job *job)
 	struct pfs_tree *tree = NULL;
 	struct pfs_mount *served = NULL;
 	struct pfs_control *control = NULL;
-	struct pfs_repeat *repeat;
+	struct pfs_sourcewatch *watch = NULL;
 	int signals PFS_CLOSE = -1;
 	int error = catch_signals(&signals);
 	int status;
@@ -309,16 +331,18 @@ static int serve(struct job *job)
 				       &job->options);
 	if (!error) {
 		answered.tree = tree;
+		answered.watch = watch = open_watch(tree, job);
 		control = open_control(&answered, job->options.flags & MS_RDONLY);
 		if (control && *pfs_control_name(control))
 			pfs_mount_answers_at(served, pfs_control_name(control));
 		report_ready(job);
-		repeat = start_refreshing(tree, job);
+		start_watch(watch, job);
 		wait_for_end(served, signals);
-		pfs_repeat_stop(repeat);
+		pfs_sourcewatch_stop(watch);
 	}
 	pfs_mount_close(served);
 	pfs_control_close(control); /* last: as long as there is a mount there is an answer */
+	pfs_sourcewatch_close(watch);
 	pfs_queries_close(answered.queries);
 	if (pfs_tree_close(tree) != 0 || error)
 		return PFS_EXIT_FAILURE; /* it has been logged why */

@@ -10,6 +10,7 @@
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
 #include "tools/refresh/refresh.h"
+#include "tools/refresh/sourcewatch.h"
 
 enum { QUICK, KEEP, DRY_RUN, CROSS_MOUNTS, LIST, JSON, CACHES, GITIGNORE, EXCLUDE, EXCLUDE_FROM, OPTIONS };
 static const struct pfs_cmd_option options[] = {
@@ -227,6 +228,7 @@ static int refresh(const struct pfs_answered *answered, struct request *request,
 		.leaving_out = &request->leaving_out,
 		.quick = request->wanted[QUICK],
 		.keep = request->wanted[KEEP],
+		.watcher = pfs_sourcewatch_watcher(answered->watch),
 		.dry_run = request->wanted[DRY_RUN],
 		.cross_mounts = request->wanted[CROSS_MOUNTS],
 		.event = take_event,

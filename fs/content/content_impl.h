@@ -16,6 +16,7 @@
 
 #include "fs/content/content.h"
 #include "fs/content/fdcache.h"
+#include "fs/content/follow.h"
 #include "fs/image/byprime.h"
 #include "fs/journal/part.h"
 #include "fs/journal/records.h"
@@ -251,5 +252,12 @@ bool pfs_links_refused(const struct pfs_tree *tree);
 struct pfs_originals *pfs_links_originals(const struct pfs_tree *tree);
 
 extern const struct pfs_part pfs_sources_part; /* records of sources take part in commits as this */
+
+/* Of follow.c. */
+struct pfs_follow_known {
+	pthread_mutex_t lock;
+	struct pfs_follow_state state; /* protected by lock */
+};
+struct pfs_follow_known *pfs_links_follow_known(const struct pfs_tree *tree);
 
 #endif

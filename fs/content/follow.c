@@ -208,6 +208,53 @@ uint64_t pfs_follow_epoch(struct pfs_tree *tree)
 	return epoch;
 }
 
+static bool is_alike(const struct pfs_tree *tree, uint32_t slot, const struct stat *of)
+{
+	struct pfs_time ctime, mtime;
+
+	if (tree->image.size[slot] != of->st_size)
+		return false;
+	ctime = pfs_image_time(tree, tree->image.ctime, slot);
+	mtime = pfs_image_time(tree, tree->image.mtime, slot);
+	return ctime.sec == of->st_ctim.tv_sec && ctime.nsec == (uint32_t)of->st_ctim.tv_nsec &&
+	       mtime.sec == of->st_mtim.tv_sec && mtime.nsec == (uint32_t)of->st_mtim.tv_nsec;
+}
+
+/* The directory of a file that is like one of these, or 0.  With the tree's lock. */
+static uint64_t match_alike(const struct pfs_tree *tree, uint32_t slot, const struct stat *of, size_t n)
+{
+	const struct pfs_image *image = &tree->image;
+	size_t i = 0;
+
+	if (!image->prime[slot] || image->state[slot] & PFS_SLOT_UNLINKED ||
+	    !S_ISREG(image->mode[slot]) || image->parent[slot] == PFS_NO_SLOT)
+		return 0;
+	while (i < n && !is_alike(tree, slot, &of[i]))
+		i++;
+	return i < n ? image->prime[image->parent[slot]] : 0;
+}
+
+void pfs_follow_alike(struct pfs_tree *tree, const struct stat *of, size_t n,
+		      void (*fn)(void *arg, uint64_t directory), void *arg)
+{
+	uint64_t last = 0;
+
+	for (uint32_t slot = 0, end = 1; slot < end;) {
+		uint64_t directory = 0;
+		uint32_t stop;
+
+		(void)pthread_rwlock_rdlock(&tree->lock);
+		end = tree->image.end;
+		stop = PFS_MIN(end, slot + LISTED_AT_ONCE);
+		while (slot < stop && (!directory || directory == last))
+			directory = match_alike(tree, slot++, of, n);
+		(void)pthread_rwlock_unlock(&tree->lock);
+		if (directory && directory != last)
+			fn(arg, directory);
+		last = directory ? directory : last;
+	}
+}
+
 /* ---- records ---- */
 
 int pfs_follow_record(struct pfs_tree *tree, struct pfs_source_record *out, char path[PATH_MAX],
@@ -301,8 +348,9 @@ static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_t
 		       : 0;
 }
 
+/* *cached: the kernel keeps its attributes, or its listing. */
 static int take_locked(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking *taking,
-		       struct pfs_value **value)
+		       struct pfs_value **value, bool *cached)
 {
 	struct pfs_records *sources = pfs_links_sources(tree);
 	uint32_t slot = pfs_image_slot(tree, ino);
@@ -313,6 +361,7 @@ static int take_locked(struct pfs_tree *tree, uint64_t ino, const struct pfs_tak
 	record = *value ? pfs_records_entry(sources, ino) : NULL;
 	if (*value && !record)
 		return -ENOMEM;
+	*cached = !(tree->image.flags[slot] & PFS_NODE_LINKED);
 	PFS_TRY(take_columns(tree, slot, taking));
 	if (record)
 		pfs_records_set(sources, record, PFS_TAKE(*value), true);
@@ -327,6 +376,7 @@ int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking
 {
 	const struct pfs_tree_listener *listener = &tree->listener;
 	struct pfs_value *value PFS_UNREF = NULL;
+	bool cached = false;
 	int error;
 
 	if (taking->record) {
@@ -339,13 +389,15 @@ int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking
 		listener->rights_change(listener->arg, ino);
 	pfs_parts_lock(tree);
 	(void)pthread_rwlock_wrlock(&tree->lock);
-	error = take_locked(tree, ino, taking, &value);
+	error = take_locked(tree, ino, taking, &value, &cached);
 	(void)pthread_rwlock_unlock(&tree->lock);
 	pfs_parts_unlock(tree);
 	if (error)
 		return error;
 	pfs_links_forget(tree, ino);
-	if (listener->changed)
+	if (cached && listener->stale)
+		listener->stale(listener->arg, ino);
+	else if (listener->changed)
 		listener->changed(listener->arg, ino, NULL);
 	return 0;
 }
@@ -375,6 +427,33 @@ int pfs_follow_fetch(struct pfs_tree *tree, bool directories, bool others)
 	if (!directories && !others)
 		return 0;
 	return pfs_journal_fetch_primes(tree);
+}
+
+/* ---- what is known of the sources ---- */
+
+void pfs_follow_set_how(struct pfs_tree *tree, const char *how)
+{
+	struct pfs_follow_known *known = pfs_links_follow_known(tree);
+	PFS_LOCKED(&known->lock);
+
+	(void)snprintf(known->state.how, sizeof(known->state.how), "%s", how);
+}
+
+void pfs_follow_set_compared(struct pfs_tree *tree, int64_t compared_s, bool quick)
+{
+	struct pfs_follow_known *known = pfs_links_follow_known(tree);
+	PFS_LOCKED(&known->lock);
+
+	known->state.compared_s = compared_s;
+	known->state.quick = quick;
+}
+
+void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *out)
+{
+	struct pfs_follow_known *known = pfs_links_follow_known(tree);
+	PFS_LOCKED(&known->lock);
+
+	*out = known->state;
 }
 
 /* ---- folders ---- */

@@ -62,6 +62,11 @@ PFS_MUST_CHECK int pfs_follow_find(struct pfs_tree *tree,
 					     const struct pfs_source_record *record),
 				   void *arg);
 
+/* Calls fn with the directory of each regular file that has the size and the times of one of the n: names of one file
+ * had them together.  Takes a scan of the image; a directory may be told more than once. */
+void pfs_follow_alike(struct pfs_tree *tree, const struct stat *of, size_t n,
+		      void (*fn)(void *arg, uint64_t directory), void *arg);
+
 /* What a node takes over. */
 struct pfs_taking {
 	const struct pfs_source_record *record; /* NULL: what the store says stays */
@@ -94,6 +99,18 @@ PFS_MUST_CHECK int pfs_follow_put_folders(struct pfs_tree *tree, const struct pf
 
 /* Everything is committed, and originals are opened anew. */
 PFS_MUST_CHECK int pfs_follow_end(struct pfs_tree *tree);
+
+/* How the tree's sources are followed, for people. */
+#define PFS_FOLLOW_HOW 160
+struct pfs_follow_state {
+	char how[PFS_FOLLOW_HOW]; /* "": not at all */
+	int64_t compared_s; /* since 1970, when a comparison of everything began that came to its end; 0: none since the
+			       store was opened */
+	bool quick;	    /* but files were not looked at */
+};
+void pfs_follow_set_how(struct pfs_tree *tree, const char *how);
+void pfs_follow_set_compared(struct pfs_tree *tree, int64_t compared_s, bool quick);
+void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *out);
 
 /* The epoch that pfs_tree_change wants. */
 uint64_t pfs_follow_epoch(struct pfs_tree *tree);

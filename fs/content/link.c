@@ -36,6 +36,7 @@ struct pfs_links {
 	struct pfs_originals *originals;
 	struct pfs_records *sources;
 	struct pfs_fdcache *open;
+	struct pfs_follow_known known;
 };
 
 /* ---- the records ---- */
@@ -97,6 +98,11 @@ void pfs_links_forget(struct pfs_tree *tree, uint64_t ino)
 void pfs_links_forget_ways(struct pfs_tree *tree)
 {
 	pfs_originals_shrink(tree->links->originals);
+}
+
+struct pfs_follow_known *pfs_links_follow_known(const struct pfs_tree *tree)
+{
+	return &tree->links->known;
 }
 
 bool pfs_links_refused(const struct pfs_tree *tree)
@@ -189,6 +195,7 @@ int pfs_links_create(struct pfs_tree *tree)
 	if (!links)
 		return -ENOMEM;
 	tree->links = links;
+	(void)pthread_mutex_init(&links->known.lock, NULL);
 	error = pfs_records_create(&links->sources, tree, CACHED_SOURCES, load_source);
 	if (!error)
 		error = pfs_fdcache_create(&links->open, OPEN_LIMIT);
@@ -212,6 +219,7 @@ void pfs_links_destroy(struct pfs_tree *tree)
 	pfs_originals_destroy(links->originals);
 	pfs_records_destroy(links->sources);
 	pfs_fdcache_destroy(links->open);
+	(void)pthread_mutex_destroy(&links->known.lock);
 	free(links);
 	tree->links = NULL;
 }

@@ -235,6 +235,35 @@ unsigned long pfs_mount_flags_of(const char *text)
 	return listed.flags;
 }
 
+/* As apply, of how the source is followed. */
+static int apply_follow(struct pfs_mount_options *options, const char **wants, const char *word,
+			const char *value)
+{
+	static const char *const names[] = {"no", "auto", "fanotify", "inotify"};
+	unsigned i = 0;
+
+	if (strcmp(word, "refresh") == 0) {
+		*wants = "seconds, up to 1000000; 0: only when asked";
+		return parse_query_time(&options->refresh_ms, value);
+	}
+	if (strcmp(word, "watch") == 0) {
+		*wants = "auto, fanotify, inotify or no";
+		PFS_TRY(parse_choice(&i, value, names, PFS_COUNT(names)));
+		options->watch = (enum pfs_follow_choice)i;
+		return 0;
+	}
+	if (strcmp(word, "watch_limit") == 0) {
+		uint64_t n;
+
+		*wants = "a number of directories; 0: three quarters of what inotify lets a user watch";
+		if (pfs_parse_u64(&n, value) != 0 || n > UINT32_MAX)
+			return -EINVAL;
+		options->watch_limit = (unsigned)n;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 /* As apply, of what statements may take. */
 static int apply_query(struct pfs_mount_options *options, const char **wants, const char *word,
 		       const char *value)
@@ -258,6 +287,19 @@ static int apply_query(struct pfs_mount_options *options, const char **wants, co
 	return -ENOENT;
 }
 
+/* As apply, of options that go together. */
+static int apply_group(struct pfs_mount_options *options, const char **wants, const char *word,
+		       char *value)
+{
+	int error = apply_query(options, wants, word, value);
+
+	if (error == -ENOENT)
+		error = apply_follow(options, wants, word, value);
+	if (error == -ENOENT)
+		value[-1] = '=';
+	return error;
+}
+
 /* 0; -EINVAL: a bad value, *wants says what it should be; -ENOENT: no such option. */
 static int apply(struct pfs_mount_options *options, const char **wants, char *word)
 {
@@ -270,6 +312,8 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 			options->writeback = true;
 		else if (strcmp(word, "query_others") == 0)
 			options->query_others = true;
+		else if (strcmp(word, "watch") == 0)
+			options->watch = PFS_FOLLOW_AUTO;
 		else if (!apply_flag(options, word))
 			return -ENOENT;
 		return 0;
@@ -295,22 +339,11 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 		*wants = "yes or no";
 		return parse_snapshot(&options->no_image_file, value);
 	}
-	if (strncmp(word, "query_", 6) == 0) {
-		int error = apply_query(options, wants, word, value);
-
-		if (error != -ENOENT)
-			return error;
-	}
-	if (strcmp(word, "refresh") == 0) {
-		*wants = "seconds, up to 1000000; 0: only when asked";
-		return parse_query_time(&options->refresh_ms, value);
-	}
 	if (strcmp(word, "engine") == 0) {
 		*wants = "auto, host or cuda";
 		return pfs_engine_by_name(&options->engine, value);
 	}
-	value[-1] = '=';
-	return -ENOENT;
+	return apply_group(options, wants, word, value);
 }
 
 int pfs_mount_options_parse(struct pfs_mount_options *options, char *message, size_t message_size,

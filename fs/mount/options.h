@@ -19,6 +19,13 @@ enum pfs_readdirplus {
 	PFS_READDIRPLUS_NEVER,
 };
 
+enum pfs_follow_choice {
+	PFS_FOLLOW_NOT,
+	PFS_FOLLOW_AUTO, /* by the first of the others that there is */
+	PFS_FOLLOW_FANOTIFY, /* or what comes after it */
+	PFS_FOLLOW_INOTIFY,
+};
+
 struct pfs_mount_options {
 	unsigned long flags; /* mount(2)'s MS_*, MS_REMOUNT included */
 	unsigned long said;  /* those of them that an option set or cleared */
@@ -37,6 +44,8 @@ struct pfs_mount_options {
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
 	uint64_t query_memory_total; /* and all of them together; 0: a quarter of the machine's */
 	uint64_t query_value;	/* bytes that a value in a statement may have */
+	enum pfs_follow_choice watch; /* changes of the source are taken over as they come */
+	unsigned watch_limit;	/* directories that inotify may watch; 0: the usual */
 	unsigned refresh_ms;	/* between refreshes from the source; 0: none */
 	unsigned query_time_ms; /* that a statement may take; 0: no limit */
 };

@@ -16,6 +16,7 @@ ls "$mnt/d" >/dev/null
 mv "$src/d/one" "$src/moved"
 echo two >"$src/d/two"
 ok 'what comes later, too' wait_for 30 test -e "$mnt/d/two"
+ok 'a listing that the kernel has kept shows it' grep -qx two <(wait_for 5 test -e "$mnt/d/two"; sleep 0.2; ls "$mnt/d")
 is 'it can be read' "$(cat "$mnt/d/two")" two
 is 'what moved is the same' "$(stat -c %i "$mnt/moved")" "$ino"
 rm "$src/d/two"

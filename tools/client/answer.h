@@ -14,6 +14,8 @@
 #include "fs/query/output/answer.h"
 #include "fs/tree/tree.h"
 
+struct pfs_sourcewatch;
+
 /* What a verb answers about: its arg. */
 struct pfs_answered {
 	struct pfs_tree *tree;
@@ -23,6 +25,7 @@ struct pfs_answered {
 	uint64_t memory_limit; /* of a statement; 0: none */
 	uint64_t value_limit;  /* 0: the usual */
 	unsigned time_limit_ms;
+	const struct pfs_sourcewatch *watch; /* of the tree's sources; NULL: none */
 };
 
 /* *scope is that of a statement on whose answer somebody waits: everything, within the limits, until he

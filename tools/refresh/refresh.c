@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -42,15 +43,35 @@ static int find_root(void *arg, uint64_t ino, const struct pfs_source_record *re
 
 /* ---- where to begin ---- */
 
+/* The node of the directory above, if it is that of the source's directory above; 0: not. */
+static uint64_t find_above(struct pfs_refresh *refresh, const char *path, uint64_t ino)
+{
+	uint64_t above = pfs_follow_parent(refresh->tree, ino);
+	const char *slash = strrchr(path, '/');
+	struct pfs_source_record record;
+	char above_path[PATH_MAX];
+
+	if (!*path || !above ||
+	    pfs_follow_record(refresh->tree, &record, above_path, above) != 0 ||
+	    record.root != refresh->root.id ||
+	    record.path_len != (slash ? (size_t)(slash - path) : 0) ||
+	    memcmp(path, above_path, record.path_len) != 0)
+		return 0;
+	return above;
+}
+
+/* What is no longer there needs none. */
 static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
 {
 	struct pfs_source_record record;
 	struct pfs_follower node;
 	struct pfs_place *place;
 	char path[PATH_MAX];
-	int error;
+	bool first;
+	int error = pfs_follow_node(refresh->tree, &node, ino);
 
-	PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
+	if (error)
+		return error == -ESTALE ? 0 : error;
 	error = pfs_follow_record(refresh->tree, &record, path, ino);
 	if (error || record.root != refresh->root.id)
 		return error == -ENOENT ? 0 : error;
@@ -60,29 +81,44 @@ static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
 		*(slash ? slash : path) = 0;
 		ino = pfs_follow_parent(refresh->tree, ino);
 	}
+	PFS_TRY(pfs_refresh_begin(refresh, &first, ino));
+	if (!first)
+		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
 	place->ino = ino;
-	place->flat = !S_ISDIR(node.attr.st_mode);
+	place->above = find_above(refresh, path, ino);
+	place->flat = refresh->options->shallow || !S_ISDIR(node.attr.st_mode);
+	return 0;
+}
+
+static bool begins_at_root(const struct pfs_refresh *refresh)
+{
+	const struct pfs_refresh_options *options = refresh->options;
+
+	for (size_t i = 0; i < options->n_inos && !options->shallow; i++)
+		if (options->inos[i] == refresh->root_ino)
+			return true;
+	return !options->n_inos;
+}
+
+static int begin_at_root(struct pfs_refresh *refresh)
+{
+	struct pfs_place *place;
+
+	PFS_TRY(pfs_refresh_place(refresh, &place, "", NULL));
+	place->ino = refresh->root_ino;
 	return 0;
 }
 
 static int begin(struct pfs_refresh *refresh)
 {
 	const struct pfs_refresh_options *options = refresh->options;
-	struct pfs_place *place;
 
-	for (size_t i = 0; i < options->n_inos; i++) {
-		if (options->inos[i] == refresh->root_ino)
-			break;
+	if (begins_at_root(refresh))
+		return begin_at_root(refresh);
+	for (size_t i = 0; i < options->n_inos; i++)
 		PFS_TRY(begin_at(refresh, options->inos[i]));
-		if (i + 1 == options->n_inos)
-			return 0;
-	}
-	if (options->n_inos && refresh->todo)
-		return 0;
-	PFS_TRY(pfs_refresh_place(refresh, &place, "", NULL));
-	place->ino = refresh->root_ino;
-	return 0;
+	return refresh->todo || options->shallow ? 0 : begin_at_root(refresh);
 }
 
 /* ---- telling what is going to be done ---- */
@@ -243,6 +279,7 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 {
 	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	struct pfs_original_root root;
+	time_t begun;
 	size_t n = 0;
 	PFS_LOCKED(&one_at_a_time);
 
@@ -250,6 +287,7 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 	if (!pfs_follow_root(tree, &root, 0))
 		return -ENODATA;
 	PFS_TRY(pfs_follow_allowed(tree));
+	begun = time(NULL);
 	for (; pfs_follow_root(tree, &root, n); n++) {
 		struct pfs_refresh refresh = {
 			.tree = tree,
@@ -263,5 +301,7 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 		refresh.found_end = &refresh.found;
 		PFS_TRY(refresh_root(&refresh, why, why_size));
 	}
+	if (!options->n_inos && !options->dry_run)
+		pfs_follow_set_compared(tree, begun, options->quick);
 	return 0;
 }

@@ -29,6 +29,19 @@ enum pfs_refresh_event {
 	PFS_REFRESH_EVENTS
 };
 
+/* Told what a refresh reads, so that it can be watched from before it is read.  Called by the thread that
+ * refreshes, one refresh at a time. */
+struct pfs_refresh_watcher {
+	void *arg;
+	/* The directory is about to be read.  ino: its node; 0: it will have one, perhaps.  Returns a number for it. */
+	uint64_t (*enter)(void *arg, int fd, uint64_t ino);
+	/* The directory of that number has got its node. */
+	void (*made)(void *arg, uint64_t number, uint64_t ino);
+	/* A file with several names has changed since the node was so: other names may be in directories
+	 * that nobody says anything about. */
+	void (*linked)(void *arg, const struct stat *node);
+};
+
 #define PFS_REFRESH_GONE "user.gone" /* with keep: since when */
 
 struct pfs_refresh_options {
@@ -36,6 +49,8 @@ struct pfs_refresh_options {
 	const uint64_t *inos; /* of nodes that are refreshed with all below; none: everything */
 	size_t n_inos;
 	const struct pfs_leaving_out *leaving_out; /* neither compared nor removed; or NULL */
+	const struct pfs_refresh_watcher *watcher; /* or NULL */
+	bool shallow;	   /* of what is below the inos' directories, only directories that changed, too */
 	bool quick;	   /* files are not looked at where their directory is as it was */
 	bool keep;	   /* what is gone stays, with an attribute `gone` that says since when */
 	bool dry_run;	   /* changes nothing */

@@ -73,15 +73,30 @@ int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batc
 
 /* ---- one child ---- */
 
+/* The directory, and its listing, are as they were when it was read last. */
+static bool is_unchanged(const struct pfs_follower *child, const struct statx *now)
+{
+	return child->flags & PFS_NODE_SETTLED &&
+	       pfs_are_times_equal(child->attr.st_mtim, time_of(now->stx_mtime)) &&
+	       pfs_are_times_equal(child->attr.st_ctim, time_of(now->stx_ctime));
+}
+
 static int push_directory(struct pfs_comparison *comparison, const struct pfs_follower *child,
-			  const char *name, dev_t dev)
+			  const char *name, const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
+	dev_t dev = makedev(now->stx_dev_major, now->stx_dev_minor);
 	struct pfs_place *place;
+	bool first;
 
-	if (comparison->place->flat || (dev != comparison->dev && !refresh->options->cross_mounts))
+	if ((comparison->place->flat && is_unchanged(child, now)) ||
+	    (dev != comparison->dev && !refresh->options->cross_mounts))
+		return 0;
+	PFS_TRY(pfs_refresh_begin(refresh, &first, child->ino));
+	if (!first)
 		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &place, comparison->place->dir->path, name));
+	place->flat = comparison->place->flat;
 	place->ino = child->ino;
 	place->above = comparison->place->ino;
 	if (!comparison->place->old_path)
@@ -221,13 +236,14 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 	if ((now.stx_mode & S_IFMT) != (child->attr.st_mode & S_IFMT))
 		return compare_other(comparison, child, name);
 	if (S_ISDIR(now.stx_mode))
-		return push_directory(comparison, child, name,
-				      makedev(now.stx_dev_major, now.stx_dev_minor));
+		return push_directory(comparison, child, name, &now);
 	if (!comparison->place->old_path &&
 	    (!comparison->adopting || S_ISREG(now.stx_mode)) && (int64_t)now.stx_size == child->attr.st_size &&
 	    pfs_are_times_equal(child->attr.st_mtim, time_of(now.stx_mtime)) &&
 	    pfs_are_times_equal(child->attr.st_ctim, time_of(now.stx_ctime)))
 		return 0;
+	if (now.stx_nlink > 1 && refresh->options->watcher)
+		refresh->options->watcher->linked(refresh->options->watcher->arg, &child->attr);
 	return compare_closely(comparison, child, name);
 }
 

@@ -17,6 +17,7 @@ struct pfs_place {
 	char *old_path;		   /* where its record has it; NULL: there, too, or there is none */
 	uint64_t ino;		   /* 0: to be made */
 	uint64_t above;		   /* the node of the directory that it was met in; 0: none */
+	uint64_t number;	   /* the watcher's */
 	struct pfs_found *own;	   /* itself, if it takes something over */
 	struct pfs_found *found;   /* entries in it */
 	struct pfs_gone *gone;	   /* children that go */
@@ -25,7 +26,7 @@ struct pfs_place {
 	bool settled; /* PFS_NODE_SETTLED */
 	bool touched; /* the store has changed its listing: its times stay */
 	bool matched; /* it is known which node it is: its record need not say so */
-	bool flat;    /* directories in it are not walked */
+	bool flat;    /* directories in it are walked only if they have changed */
 	bool in_use;  /* something refers to it */
 };
 
@@ -93,6 +94,7 @@ struct pfs_refresh {
 	struct pfs_displaced *displaced;
 	size_t n_displaced, displaced_capacity;
 	struct pfs_followers children; /* of the directory at hand */
+	struct pfs_byprime_table begun; /* directories that are, or were, to be walked; if shallow */
 	struct pfs_source_root *root_record; /* to be written anew, or NULL */
 };
 
@@ -107,6 +109,9 @@ void pfs_refresh_place_free(struct pfs_place *place);
 PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_found **out,
 				  struct pfs_place *place, struct pfs_crawl_batch *batch,
 				  const char *name);
+
+/* Whether the directory is to be walked: false in *first if a shallow refresh came to it another way. */
+PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino);
 
 /* A node that is gone, unless it turns up: at the top of what is gone, with all below; place NULL: where the store
  * has moved it. */

@@ -106,8 +106,10 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 				      displaced->path, "moved in the store");
 		if (!error && S_ISDIR(batch->entries[0].attr.st_mode)) {
 			error = pfs_refresh_place(refresh, &place, displaced->path, NULL);
-			if (!error)
+			if (!error) {
 				place->ino = displaced->ino;
+				place->flat = refresh->options->shallow;
+			}
 		}
 	}
 	pfs_crawl_look_free(batch);

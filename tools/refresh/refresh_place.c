@@ -99,6 +99,7 @@ static int clear_names(struct pfs_refresh *refresh)
 static int make_directory(struct pfs_refresh *refresh, struct pfs_found *found)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 	const char *name = pfs_refresh_name(found->name);
 	struct pfs_entry entry;
 	int error;
@@ -122,6 +123,8 @@ static int make_directory(struct pfs_refresh *refresh, struct pfs_found *found)
 	if (found->as) {
 		found->as->ino = found->ino;
 		found->as->own = found;
+		if (watcher)
+			watcher->made(watcher->arg, found->as->number, found->ino);
 	}
 	return pfs_refresh_take_made(refresh, found);
 }

@@ -36,6 +36,21 @@ int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_place **out, const
 	return 0;
 }
 
+int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
+{
+	struct pfs_byprime *entry;
+
+	*first = !refresh->options->shallow || !pfs_byprime_find(&refresh->begun, ino);
+	if (!refresh->options->shallow || !*first)
+		return 0;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entry->prime = ino;
+	pfs_byprime_add(&refresh->begun, entry);
+	return 0;
+}
+
 static void free_found(struct pfs_found *found)
 {
 	while (found) {
@@ -376,6 +391,7 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	free_places(refresh->kept);
 	pfs_byprime_drain(&refresh->gone, free_gone, NULL);
 	pfs_byprime_drain(&refresh->marks, free_gone, NULL);
+	pfs_byprime_drain(&refresh->begun, free_gone, NULL);
 	for (size_t i = 0; i < refresh->n_displaced; i++)
 		free(refresh->displaced[i].path);
 	free(refresh->displaced);

@@ -90,6 +90,10 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	if (!batch)
 		return -ESTALE;
 	another = known && !place->matched && !pfs_refresh_same(refresh, batch, &record);
+	if (another && !place->above && refresh->options->shallow) {
+		pfs_crawl_look_free(batch);
+		return -ESTALE; /* the directory above tells what has become of it */
+	}
 	*replaced = another && place->above;
 	if (*replaced)
 		return replace_directory(comparison, batch, node, &record);
@@ -116,6 +120,7 @@ static int compare_place(struct pfs_comparison *comparison)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_place *place = comparison->place;
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 	struct pfs_follower node = {.ino = place->ino};
 	bool replaced = false;
 	struct stat now;
@@ -126,6 +131,8 @@ static int compare_place(struct pfs_comparison *comparison)
 	comparison->old_path = place->old_path ? place->old_path : place->dir->path;
 	comparison->listing = !place->ino;
 	refresh->report->looked_at++;
+	if (watcher)
+		place->number = watcher->enter(watcher->arg, comparison->fd, place->ino);
 	if (place->ino) {
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, place->ino));
 		place->before = node.attr;

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/follow.h"
 #include "fs/mount/query/virtual.h"
 #include "fs/nodes/paths.h"
 #include "fs/query/output/treemap.h"
@@ -218,12 +220,55 @@ static const struct pfs_virtual_kind treemap_kind = {
 	.fill = fill_treemap,
 };
 
+/* ---- as_of ---- */
+
+/* "" if there is no such time. */
+static const char *show_time(char out[64], time_t time)
+{
+	struct tm tm;
+
+	if (!gmtime_r(&time, &tm) || !strftime(out, 64, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		*out = 0;
+	return out;
+}
+
+/* The epoch counts all changes, also those in directories that are closed to some. */
+static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
+		      struct pfs_answer *answer)
+{
+	struct pfs_tree *tree = call->mount->tree;
+	struct pfs_follow_state state;
+	char line[sizeof(state.how) + 128], date[64];
+
+	pfs_follow_get_state(tree, &state);
+	if (call->scope.sees_all) {
+		(void)snprintf(line, sizeof(line), "epoch %llu\n",
+			       (unsigned long long)pfs_follow_epoch(tree));
+		PFS_TRY(pfs_answer_text(answer, line));
+	}
+	(void)snprintf(line, sizeof(line), "time %s\n", show_time(date, time(NULL)));
+	PFS_TRY(pfs_answer_text(answer, line));
+	(void)snprintf(line, sizeof(line), "source %s\n", *state.how ? state.how : "not followed");
+	PFS_TRY(pfs_answer_text(answer, line));
+	if (!state.compared_s)
+		return 0;
+	(void)snprintf(line, sizeof(line), "compared %s%s\n", show_time(date, state.compared_s),
+		       state.quick ? ", directories alone" : "");
+	return pfs_answer_text(answer, line);
+}
+
+static const struct pfs_virtual_kind as_of_kind = {
+	.mode = S_IFREG | 0400,
+	.fill = fill_as_of,
+};
+
 /* ---- the directory ---- */
 
 static const struct fixed {
 	const char *name;
 	const struct pfs_virtual_kind *kind;
 } fixed[] = {
+	{"as_of", &as_of_kind},
 	{"error", &error_kind},	      {"help", &pfs_help_kind},	      {"paths", &paths_kind},
 	{"resolve", &pfs_resolve_kind}, {"run", &pfs_run_kind},	  {"sql", &pfs_sql_kind},
 	{"stats", &pfs_stats_kind},	{"tables", &pfs_tables_kind}, {"treemap.svg", &treemap_kind},

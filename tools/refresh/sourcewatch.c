@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/refresh/sourcewatch.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "fs/content/follow.h"
+#include "tools/refresh/sourcewatch_impl.h"
+
+#define USUAL_PAUSE_MS	30000
+#define QUIET_MS	50  /* a burst is over when nothing has come for so long, */
+#define BURST_MS	400 /* or has lasted for so long */
+#define RETRY_MS	500 /* after an error; then twice as long each time */
+
+/* ---- means ---- */
+
+static void say_means(struct pfs_sourcewatch *watch)
+{
+	size_t n;
+	bool limited;
+	char text[PFS_FOLLOW_HOW];
+
+	(void)pthread_mutex_lock(&watch->lock);
+	n = watch->directories.count;
+	limited = watch->limited;
+	(void)pthread_mutex_unlock(&watch->lock);
+	if (watch->means == PFS_SOURCEWATCH_REFRESH)
+		(void)snprintf(text, sizeof(text), "refreshed every %g s",
+			       watch->options.pause_ms / 1000.0);
+	else if (limited)
+		(void)snprintf(text, sizeof(text),
+			       "%s watches %zu directories; everything is refreshed every %g s",
+			       pfs_sourcewatch_names[watch->means], n, watch->options.pause_ms / 1000.0);
+	else
+		(void)snprintf(text, sizeof(text), "%s watches %zu directories", pfs_sourcewatch_names[watch->means], n);
+	pfs_follow_set_how(watch->tree, text);
+}
+
+/* Of all roots that are there. */
+static int open_events(struct pfs_sourcewatch *watch, struct pfs_sourceevents **out)
+{
+	struct pfs_original_root root;
+	int *roots = NULL, error = 0;
+	size_t n = 0, capacity = 0;
+
+	for (size_t i = 0; !error && pfs_follow_root(watch->tree, &root, i); i++) {
+		if (root.fd < 0)
+			continue;
+		error = pfs_grow(&roots, &capacity, n + 1, sizeof(*roots));
+		if (!error)
+			roots[n++] = root.fd;
+	}
+	if (!error && !n)
+		error = -ENODATA;
+	if (!error)
+		error = pfs_sourceevents_open(out,
+					      watch->means == PFS_SOURCEWATCH_FANOTIFY
+						      ? PFS_SOURCEEVENTS_FANOTIFY
+						      : PFS_SOURCEEVENTS_INOTIFY,
+					      roots, n);
+	free(roots);
+	return error;
+}
+
+static int begin_means(struct pfs_sourcewatch *watch)
+{
+	struct pfs_sourceevents *events;
+	int error = open_events(watch, &events);
+
+	if (error)
+		return error;
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->events = events;
+	(void)pthread_mutex_unlock(&watch->lock);
+	error = pfs_thread_start(&watch->hearer, pfs_sourcewatch_hear, watch);
+	watch->hearing = !error;
+	if (error) {
+		PFS_LOCKED(&watch->lock);
+		watch->events = NULL;
+	}
+	if (error)
+		pfs_sourceevents_close(events);
+	return error;
+}
+
+static void end_means(struct pfs_sourcewatch *watch)
+{
+	struct pfs_sourceevents *events = watch->events;
+	eventfd_t n;
+
+	if (watch->hearing) {
+		(void)eventfd_write(watch->ended, 1);
+		(void)pthread_join(watch->hearer, NULL);
+		(void)eventfd_read(watch->ended, &n);
+		watch->hearing = false;
+	}
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->events = NULL;
+	watch->failed = watch->limited = false;
+	watch->lost = true;
+	pfs_sourcewatch_forget_all(watch);
+	(void)pthread_mutex_unlock(&watch->lock);
+	pfs_sourceevents_close(events);
+}
+
+static void next_means(struct pfs_sourcewatch *watch)
+{
+	PFS_LOCKED(&watch->lock);
+
+	watch->means++;
+}
+
+/* The first of the means, from the present one on, that there is. */
+static void choose_means(struct pfs_sourcewatch *watch)
+{
+	while (watch->means != PFS_SOURCEWATCH_REFRESH) {
+		int error = begin_means(watch);
+
+		if (!error)
+			return;
+		if (error != -ENODATA)
+			pfs_info("%s: cannot be watched by %s: %s", watch->options.store,
+				 pfs_sourcewatch_names[watch->means], strerror(-error));
+		next_means(watch);
+	}
+}
+
+static void lower_means(struct pfs_sourcewatch *watch)
+{
+	pfs_warning("%s: is no longer watched by %s", watch->options.store, pfs_sourcewatch_names[watch->means]);
+	end_means(watch);
+	next_means(watch);
+	choose_means(watch);
+}
+
+/* ---- refreshing ---- */
+
+static bool is_stopped(void *arg)
+{
+	const struct pfs_sourcewatch *watch = arg;
+
+	return atomic_load(&watch->stop);
+}
+
+static int refresh(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n)
+{
+	const struct pfs_refresh_options options = {
+		.store = watch->options.store,
+		.inos = inos,
+		.n_inos = n,
+		.shallow = n != 0,
+		.watcher = &watch->watcher,
+		.gone = is_stopped,
+		.arg = watch,
+	};
+	struct pfs_refresh_report report;
+	char why[PATH_MAX] = "";
+	int error = pfs_refresh(watch->tree, &options, &report, why, sizeof(why));
+
+	if (error && error != -ECANCELED && error != watch->last)
+		pfs_warning("%s: cannot be refreshed: %s%s%s", watch->options.store, why,
+			    *why ? ": " : "", strerror(-error));
+	if (error != -ECANCELED)
+		watch->last = error;
+	return error;
+}
+
+struct inos {
+	uint64_t *list;
+	size_t n, capacity;
+	int error;
+};
+
+static void add_ino(void *arg, uint64_t ino)
+{
+	struct inos *inos = arg;
+
+	if (!inos->error)
+		inos->error = pfs_grow(&inos->list, &inos->capacity, inos->n + 1, sizeof(*inos->list));
+	if (!inos->error)
+		inos->list[inos->n++] = ino;
+}
+
+static void set_links_only(struct pfs_sourcewatch *watch, bool links_only)
+{
+	PFS_LOCKED(&watch->lock);
+
+	watch->links_only = links_only;
+}
+
+/* Other names of files that have just been taken over are where no event has said so. */
+static int refresh_linked(struct pfs_sourcewatch *watch)
+{
+	struct stat of[PFS_LINKED_AT_ONCE];
+	struct inos inos = {.list = NULL};
+	size_t n;
+	int error;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	n = watch->n_linked;
+	memcpy(of, watch->linked, n * sizeof(*of));
+	watch->n_linked = 0;
+	(void)pthread_mutex_unlock(&watch->lock);
+	if (!n)
+		return 0;
+	pfs_follow_alike(watch->tree, of, n, add_ino, &inos);
+	error = inos.error;
+	set_links_only(watch, true);
+	if (!error && inos.n)
+		error = refresh(watch, inos.list, inos.n);
+	set_links_only(watch, false);
+	free(inos.list);
+	return error;
+}
+
+static int refresh_stale(struct pfs_sourcewatch *watch)
+{
+	struct inos inos = {.list = NULL};
+
+	(void)pthread_mutex_lock(&watch->lock);
+	pfs_sourcewatch_take_stale(watch, add_ino, &inos);
+	(void)pthread_mutex_unlock(&watch->lock);
+	if (!inos.error && inos.n)
+		inos.error = refresh(watch, inos.list, inos.n);
+	free(inos.list);
+	return inos.error ? inos.error : refresh_linked(watch);
+}
+
+static int refresh_all(struct pfs_sourcewatch *watch)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->lost = false;
+	watch->n_linked = 0;
+	watch->limited = false;
+	pfs_sourcewatch_take_stale(watch, NULL, NULL);
+	(void)pthread_mutex_unlock(&watch->lock);
+	return refresh(watch, NULL, 0);
+}
+
+/* ---- the thread that refreshes ---- */
+
+static struct timespec after_ms(unsigned ms)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	return until;
+}
+
+struct news {
+	bool lost, failed, limited;
+};
+
+static struct news take_news(struct pfs_sourcewatch *watch)
+{
+	PFS_LOCKED(&watch->lock);
+
+	return (struct news){watch->lost, watch->failed, watch->limited};
+}
+
+/* How long it may be until everything is refreshed again; 0: for ever. */
+static unsigned pause_of(struct pfs_sourcewatch *watch, int error)
+{
+	bool limited = take_news(watch).limited;
+
+	if (!error) {
+		watch->retry_ms = RETRY_MS;
+		return limited || watch->means == PFS_SOURCEWATCH_REFRESH ? watch->options.pause_ms : 0;
+	}
+	watch->retry_ms = PFS_MIN(2 * watch->retry_ms, watch->options.pause_ms);
+	return watch->retry_ms;
+}
+
+/* False: the pause is over.  After an error news alone do not end it. */
+static bool wait_for_news(struct pfs_sourcewatch *watch, int error)
+{
+	unsigned pause_ms = pause_of(watch, error);
+	const struct timespec until = after_ms(pause_ms);
+	PFS_LOCKED(&watch->lock);
+
+	while (!(error ? atomic_load(&watch->stop) : pfs_sourcewatch_has_news(watch))) {
+		if (!pause_ms)
+			(void)pthread_cond_wait(&watch->wake, &watch->lock);
+		else if (pthread_cond_timedwait(&watch->wake, &watch->lock, &until) == ETIMEDOUT)
+			return false;
+	}
+	return true;
+}
+
+/* Waits until nothing comes for a moment, a burst at most.  Hearing wakes, so this looks again each time. */
+static void wait_for_quiet(struct pfs_sourcewatch *watch)
+{
+	uint64_t begun = pfs_now_ns(), now = begun;
+	PFS_LOCKED(&watch->lock);
+
+	while (!atomic_load(&watch->stop) && !watch->failed &&
+	       now < begun + BURST_MS * UINT64_C(1000000) &&
+	       (now < begun + QUIET_MS * UINT64_C(1000000) ||
+		now < watch->heard_ns + QUIET_MS * UINT64_C(1000000))) {
+		const struct timespec until = after_ms(QUIET_MS);
+
+		(void)pthread_cond_timedwait(&watch->wake, &watch->lock, &until);
+		now = pfs_now_ns();
+	}
+}
+
+static void *run(void *arg)
+{
+	struct pfs_sourcewatch *watch = arg;
+	bool all = true;
+
+	choose_means(watch);
+	while (!is_stopped(watch)) {
+		int error = all ? refresh_all(watch) : refresh_stale(watch);
+		struct news news;
+
+		pfs_sourcewatch_forget_gone(watch);
+		say_means(watch);
+		all = !wait_for_news(watch, error) || error;
+		wait_for_quiet(watch);
+		news = take_news(watch);
+		if (news.failed && !is_stopped(watch))
+			lower_means(watch);
+		all |= news.lost || news.failed;
+	}
+	end_means(watch);
+	pfs_follow_set_how(watch->tree, "");
+	return NULL;
+}
+
+/* ---- */
+
+int pfs_sourcewatch_open(struct pfs_sourcewatch **out, struct pfs_tree *tree,
+			 const struct pfs_sourcewatch_options *options)
+{
+	struct pfs_sourcewatch *watch = calloc(1, sizeof(*watch));
+	pthread_condattr_t attr;
+
+	*out = NULL;
+	if (!watch)
+		return -ENOMEM;
+	watch->tree = tree;
+	watch->options = *options;
+	watch->options.pause_ms = options->pause_ms ? options->pause_ms : USUAL_PAUSE_MS;
+	watch->means = options->best;
+	watch->watcher = pfs_sourcewatch_tells(watch);
+	(void)pthread_mutex_init(&watch->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&watch->wake, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	watch->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (watch->ended >= 0) {
+		*out = watch;
+		return 0;
+	}
+	pfs_sourcewatch_close(watch);
+	return -EMFILE;
+}
+
+int pfs_sourcewatch_start(struct pfs_sourcewatch *watch)
+{
+	int error = pfs_thread_start(&watch->refresher, run, watch);
+
+	watch->started = !error;
+	return error;
+}
+
+void pfs_sourcewatch_stop(struct pfs_sourcewatch *watch)
+{
+	if (!watch || !watch->started)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	atomic_store(&watch->stop, true);
+	(void)pthread_cond_signal(&watch->wake);
+	(void)pthread_mutex_unlock(&watch->lock);
+	(void)pthread_join(watch->refresher, NULL);
+	watch->started = false;
+}
+
+void pfs_sourcewatch_close(struct pfs_sourcewatch *watch)
+{
+	if (!watch)
+		return;
+	if (watch->ended >= 0)
+		(void)close(watch->ended);
+	(void)pthread_cond_destroy(&watch->wake);
+	(void)pthread_mutex_destroy(&watch->lock);
+	free(watch);
+}
+
+const struct pfs_refresh_watcher *pfs_sourcewatch_watcher(const struct pfs_sourcewatch *watch)
+{
+	return watch ? &watch->watcher : NULL;
+}
