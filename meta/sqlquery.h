@@ -149,6 +149,24 @@ struct pfs_sql_source {
 	int (*update)(void *user, const struct pfs_sql_update *update);
 };
 
+/* ---- parts: tables whose rows are there when a statement takes its first step ---- */
+
+#define PFS_SQL_PART_NAME  "sqlite_part_" /* and its number: no other table can have that name */
+#define PFS_SQL_PART_PLANS (1u << 30)	  /* and its number: what a plan's steps have for an id of a scan */
+
+struct pfs_sql_part {
+	unsigned number;
+	const char *declaration; /* CREATE TABLE x (...) */
+	void *arg;
+	uint64_t (*rows)(void *arg);
+	/* No blobs; bytes stay until the statement is reset or finished. */
+	void (*value)(void *arg, struct pfs_sql_value *out, uint64_t row, size_t column);
+};
+
+/* Statements prepared from now on may name these n, numbered from 0 on, and no others; the array stays the
+ * caller's, until the next call.  The prepared statement is finished.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_sql_set_parts(struct pfs_sql *sql, const struct pfs_sql_part *parts, size_t n);
+
 /* ---- functions ---- */
 
 struct pfs_sql_call; /* where a function's result goes; without one it is NULL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sqlquery_impl.h - inside of meta/sqlquery.h: sqlquery.c (connections, statements, what they
- * may do), sqltable.c (sources as virtual tables), sqllist.c (lines as rows), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
+ * may do), sqltable.c (sources as virtual tables), sqllist.c (lines as rows), sqlpart.c (parts of statements), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
  * sqlformat.c and sqljson.c (functions of SQLite's that look at the clock here), program.c (SQLite's program for a
  * statement, and how long its values may be), plain.c (statements that are but a scan). */
 #ifndef PFS_META_SQLQUERY_IMPL_H
@@ -66,6 +66,7 @@ struct pfs_sql {
 	uint64_t columns; /* of the source, that it was planned with */
 	struct pfs_sql_cursor *cursor; /* over the source, the last opened; NULL: it is closed again */
 	unsigned n_cursors;
+	unsigned n_parts; /* that are tables */
 };
 
 /* False: there is no memory for it, and it is empty. */

@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 
-
 static int append(struct pfs_edits *edits, const char *bytes, size_t n)
 {
 	PFS_TRY(pfs_grow(&edits->text, &edits->capacity, edits->len + n + 1, 1));
@@ -21,14 +20,7 @@ int pfs_edits_replace(struct pfs_edits *edits, const char *old, size_t old_at, s
 		      const char *bytes, size_t n)
 {
 	PFS_TRY(append(edits, old + edits->copied, old_at - edits->copied));
-	PFS_TRY(pfs_grow(&edits->edits, &edits->edits_capacity, edits->n + 1,
-			 sizeof(*edits->edits)));
-	edits->edits[edits->n++] = (struct pfs_edit){
-		.at = edits->len,
-		.old_at = old_at,
-		.len = n,
-		.old_len = old_len,
-	};
+	edits->n++;
 	edits->copied = old_at + old_len;
 	return append(edits, bytes, n);
 }
@@ -41,21 +33,5 @@ int pfs_edits_end(struct pfs_edits *edits, const char *old, size_t len)
 void pfs_edits_finish(struct pfs_edits *edits)
 {
 	free(edits->text);
-	free(edits->edits);
 	*edits = (struct pfs_edits){.text = NULL};
-}
-
-long pfs_edits_offset(const struct pfs_edits *edits, long offset)
-{
-	long at = offset;
-
-	if (offset < 0)
-		return offset;
-	for (size_t i = 0; i < edits->n && edits->edits[i].at <= (size_t)offset; i++) {
-		const struct pfs_edit *edit = &edits->edits[i];
-		size_t into = (size_t)offset - edit->at;
-
-		at = (long)(edit->old_at + (into < edit->len ? 0 : edit->old_len + into - edit->len));
-	}
-	return at;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/edits.h - a statement in which something has been replaced, and what was where before. */
+/* fs/query/edits.h - a statement in which something has been replaced. */
 #ifndef PFS_FS_QUERY_EDITS_H
 #define PFS_FS_QUERY_EDITS_H
 
@@ -7,16 +7,11 @@
 
 #include "base/err.h"
 
-struct pfs_edit { /* of the new text: where something was replaced */
-	size_t at, old_at, len, old_len;
-};
-
 struct pfs_edits {
 	char *text; /* as it is now; not terminated */
 	size_t len, capacity;
 	size_t copied; /* so much of the old one is in it */
-	struct pfs_edit *edits;
-	size_t n, edits_capacity;
+	size_t n;      /* replacements */
 };
 
 void pfs_edits_finish(struct pfs_edits *edits);
@@ -26,8 +21,5 @@ void pfs_edits_finish(struct pfs_edits *edits);
 PFS_MUST_CHECK int pfs_edits_replace(struct pfs_edits *edits, const char *old, size_t old_at,
 				     size_t old_len, const char *bytes, size_t n);
 PFS_MUST_CHECK int pfs_edits_end(struct pfs_edits *edits, const char *old, size_t len);
-
-/* Where an offset of the new text is in the old. */
-long pfs_edits_offset(const struct pfs_edits *edits, long offset);
 
 #endif

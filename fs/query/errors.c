@@ -66,25 +66,25 @@ static bool is_name(char c)
 }
 
 /* Where the name stands alone in the statement; -1: nowhere. */
-static long find_name(const struct pfs_edits *text, const char *name)
+static long find_name(const struct pfs_query *query, const char *name)
 {
+	const char *sql = query->sql;
 	size_t len = strlen(name);
 
-	for (size_t at = 0; len && at + len <= text->len; at++) {
-		if (strncasecmp(text->text + at, name, len) == 0 &&
-		    (at == 0 || !is_name(text->text[at - 1])) &&
-		    (at + len == text->len || !is_name(text->text[at + len])))
+	for (size_t at = 0; len && at + len <= query->len; at++) {
+		if (strncasecmp(sql + at, name, len) == 0 && (at == 0 || !is_name(sql[at - 1])) &&
+		    (at + len == query->len || !is_name(sql[at + len])))
 			return (long)at;
 	}
 	return -1;
 }
 
 /* Where what is missing would follow. */
-static long end_of(const struct pfs_edits *text)
+static long end_of(const struct pfs_query *query)
 {
-	size_t end = text->len;
+	size_t end = query->len;
 
-	while (end && isspace((unsigned char)text->text[end - 1]))
+	while (end && isspace((unsigned char)query->sql[end - 1]))
 		end--;
 	return (long)end;
 }
@@ -190,10 +190,10 @@ int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *er
 		text = "statements together need more memory than query_memory_total lets them; "
 		       "wait for others to end, or raise that";
 	if (offset < 0 && after(text, "no such table: ")) /* SQLite knows no place then */
-		offset = find_name(&query->text, after(text, "no such table: "));
+		offset = find_name(query, after(text, "no such table: "));
 	if (offset < 0 && after(text, "incomplete input"))
-		offset = end_of(&query->text);
-	error->offset = pfs_edits_offset(&query->dated, pfs_edits_offset(&query->text, offset));
+		offset = end_of(query);
+	error->offset = offset;
 	if (code == -EINTR || ((code == -EIO || code == -ENOSPC) && !*query->why))
 		text = sentence(code);
 	if (code == -EINVAL)

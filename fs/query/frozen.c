@@ -76,21 +76,18 @@ static int tick(void *arg)
 	return pfs_query_tick(arg);
 }
 
-bool pfs_query_can_freeze(const struct pfs_query *query)
+void pfs_query_can_freeze(struct pfs_query *query)
 {
-	unsigned columns;
-
-	return find_columns(query, &columns);
+	query->can_freeze = find_columns(query, &query->frozen_columns);
 }
 
 int pfs_query_freeze(struct pfs_query *query)
 {
-	unsigned columns;
 	int error;
 
-	if (query->frozen || !find_columns(query, &columns))
+	if (query->frozen || !query->can_freeze)
 		return -EOPNOTSUPP;
-	PFS_TRY(pfs_frozen_open(&query->frozen, query->queries->tree, columns,
+	PFS_TRY(pfs_frozen_open(&query->frozen, query->queries->tree, query->frozen_columns,
 				pfs_account_left(query->account) / MEMORY_PART, tick, query));
 	query->frozen_charged = pfs_frozen_size(query->frozen);
 	error = pfs_account_charge(query->account, (int64_t)query->frozen_charged);

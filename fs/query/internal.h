@@ -3,14 +3,14 @@
  * see it), connections.c (what they
  * run on), columns.c (what `nodes` looks like), attr_visibility.c (and to whom), nodes.c (its rows), gather.c
  * (their columns), push.c (what the image answers), batch.c (rows past SQLite), functions.c, owners.c,
- * titles.c, patterns.c, errors.c, plan.c. */
+ * patterns.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
 #include <pthread.h>
 #include <time.h>
 
-#include "fs/query/counts.h"
+#include "fs/query/edits.h"
 #include "fs/query/query.h"
 #include "fs/query/relational/placement.h"
 #include "fs/query/times/times.h"
@@ -122,9 +122,8 @@ struct pfs_query {
 
 	const char *sql; /* as it was written */
 	size_t len;
-	struct pfs_edits text; /* as it runs */
-	struct pfs_edits dated; /* with times made so, if counts have been replaced after them */
-	char **titles; /* of columns that were named otherwise in what was written; else NULL */
+	struct pfs_edits text; /* with times made so */
+	char **titles; /* of its columns, as SQLite has them of what was written */
 	size_t n_titles;
 
 	int64_t now; /* when it began, in nanoseconds: what '1 year ago' is seen from */
@@ -135,7 +134,8 @@ struct pfs_query {
 			  * to its end */
 	unsigned holds;	 /* of the lock, by this query */
 	uint64_t held_ns; /* when it took the lock last */
-	bool can_freeze; /* its tree can be frozen, as far as the columns that it reads decide it */
+	bool can_freeze; /* its tree can be frozen, as far as the columns that it reads decide it, */
+	unsigned frozen_columns; /* which are these: enum pfs_column, or-ed */
 	struct pfs_scan_watch watch; /* its scans ask it */
 	int64_t held_ms, looked_ms;  /* by the coarse clock: the lock taken last, and asked last */
 	_Atomic bool stop;
@@ -159,6 +159,7 @@ struct pfs_query {
 	size_t n_scans, scans_capacity;
 
 	struct pfs_relational *relational; /* relational/relational.h */
+	struct pfs_parts *parts; /* parts/parts.h; NULL: the statement has none */
 	uint64_t piece; /* rows that it looks at before it lets go of the tree; 0: as it finds right */
 
 	/* batch.c */
@@ -210,8 +211,8 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 
 /* ---- frozen.c ---- */
 
-/* Whether the statement, which is prepared, reads only what can be frozen. */
-bool pfs_query_can_freeze(const struct pfs_query *query);
+/* Looks whether the statement, which is prepared, reads only what can be frozen. */
+void pfs_query_can_freeze(struct pfs_query *query);
 /* The tree, which is not held, as it is now becomes the one that the statement reads, and does not change
  * any more. -EOPNOTSUPP: it reads what cannot be frozen, or changes something; -ENOMEM, -EINTR. */
 PFS_MUST_CHECK int pfs_query_freeze(struct pfs_query *query);
@@ -285,12 +286,6 @@ static inline void pfs_part_value(const struct pfs_part *part, size_t row, size_
 		break;
 	}
 }
-
-/* ---- titles.c: columns' names as they were written ---- */
-
-/* The statement is prepared; sql is what was written.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_titles_find(struct pfs_query *query, const char *sql, size_t sql_len);
-void pfs_titles_finish(struct pfs_query *query);
 
 /* ---- change.c: what a statement asks of nodes ---- */
 

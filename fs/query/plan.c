@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/query/parts/parts.h"
 #include "fs/query/relational/relational.h"
 
 /* ---- records ---- */
@@ -182,6 +183,10 @@ static void write_scan(struct writing *writing, unsigned long id)
 	const struct pfs_scan_record *record =
 		id < writing->query->n_scans ? &writing->query->scans[id] : NULL;
 
+	if (id >= PFS_SQL_PART_PLANS) {
+		(void)fprintf(writing->out, ": part %lu", id - PFS_SQL_PART_PLANS);
+		return;
+	}
 	if (!record || !record->starts) {
 		(void)fprintf(writing->out, ": not begun");
 		return;
@@ -220,6 +225,7 @@ static int write_step(void *arg, int id, int parent, const char *detail)
 
 int pfs_query_plan(const struct pfs_query *query, char **text)
 {
+	const struct pfs_edits *running = pfs_parts_text(query->parts, query);
 	struct writing writing = {.query = query};
 	unsigned plan_ids = query->connection->plan_ids;
 	size_t size;
@@ -231,9 +237,10 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 		return -ENOMEM;
 	query->connection->plan_ids = 0; /* so that scans get the numbers that they have */
 	if (!pfs_relational_is_planned(query->relational))
-		error = pfs_sql_explain(query->connection->sql, query->text.text, query->text.len,
-					write_step, &writing);
+		error = pfs_sql_explain(query->connection->sql, running->text, running->len, write_step,
+					&writing);
 	query->connection->plan_ids = plan_ids;
+	pfs_parts_describe(query->parts, writing.out);
 	if (query->was_past && !pfs_relational_is_planned(query->relational))
 		(void)fputs("rows taken from the columns of the image, past SQLite\n", writing.out);
 	else

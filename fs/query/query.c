@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statements.  One that changes something is run to its end by pfs_query_start. */
+#include "fs/query/parts/parts.h"
 #include "fs/query/relational/relational.h"
 #include "fs/query/sides.h"
 
@@ -146,45 +147,59 @@ static int list_columns(void *arg, const char *table, int (*add)(void *to, const
 	return pfs_sql_table_columns(arg, table, add, to);
 }
 
-static void forget_text(struct pfs_query *query)
+static void forget_titles(struct pfs_query *query)
 {
-	pfs_edits_finish(&query->text);
-	pfs_edits_finish(&query->dated);
+	for (size_t i = 0; i < query->n_titles; i++)
+		free(query->titles[i]);
+	free(query->titles);
+	query->titles = NULL;
+	query->n_titles = 0;
 }
 
-/* Of names that the connection knows. */
-static int rewrite(struct pfs_query *query, struct pfs_sql_problem *doubt)
+/* The statement's as it was written; what runs may be another text. */
+static int keep_titles(struct pfs_query *query)
 {
-	const struct pfs_timed_tables tables = {list_columns, query->connection->sql};
-	struct pfs_edits counted;
-	int error;
+	const struct pfs_sql *sql = query->connection->sql;
+	size_t n = pfs_sql_columns(sql);
 
-	forget_text(query);
-	PFS_TRY(pfs_timed_replace(&query->text, query->sql, query->len, query->now, &tables, doubt));
-	if (query->is_limited) /* totals are of all nodes */
-		return 0;
-	error = pfs_counts_replace(&counted, query->text.text, query->text.len, query->top);
-	if (error || !counted.text) {
-		pfs_edits_finish(&counted);
-		return error;
+	forget_titles(query);
+	query->titles = calloc(n + 1, sizeof(*query->titles));
+	if (!query->titles)
+		return -ENOMEM;
+	for (; query->n_titles < n; query->n_titles++) {
+		query->titles[query->n_titles] = strdup(pfs_sql_column_name(sql, query->n_titles));
+		if (!query->titles[query->n_titles])
+			return -ENOMEM;
 	}
-	query->dated = query->text;
-	query->text = counted;
 	return 0;
 }
 
-/* Doubts count where SQLite has none. */
-static int prepare_rewritten(struct pfs_query *query, struct pfs_sql_problem *problem)
+const char *pfs_query_column_name(const struct pfs_query *query, size_t column)
 {
+	return column < query->n_titles ? query->titles[column] : "";
+}
+
+/* As it was written, for its titles and errors; and as it runs, if that is another text.  Doubts count
+ * where SQLite has none. */
+static int prepare_both(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	const struct pfs_timed_tables tables = {list_columns, query->connection->sql};
+	struct pfs_sql *sql = query->connection->sql;
 	struct pfs_sql_problem doubt = {.offset = -1};
 
-	PFS_TRY(rewrite(query, &doubt));
-	PFS_TRY(pfs_sql_prepare(query->connection->sql, query->text.text, query->text.len, problem));
-	if (!*doubt.text)
+	pfs_edits_finish(&query->text);
+	PFS_TRY(pfs_sql_prepare(sql, query->sql, query->len, problem));
+	PFS_TRY(keep_titles(query));
+	PFS_TRY(pfs_timed_replace(&query->text, query->sql, query->len, query->now, &tables, &doubt));
+	if (*doubt.text) {
+		*problem = doubt;
+		return -EINVAL;
+	}
+	if (!query->text.n)
 		return 0;
-	*problem = doubt;
-	forget_text(query); /* the place is of what was written */
-	return -EINVAL;
+	query->connection->plan_ids = 0;
+	PFS_TRY(pfs_sql_prepare(sql, query->text.text, query->text.len, problem));
+	return 0;
 }
 
 /* With the side tables that it names, all as they are at one moment. */
@@ -199,7 +214,7 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 		if (error == -EAGAIN)
 			continue;
 		PFS_TRY(error);
-		PFS_TRY(prepare_rewritten(query, problem));
+		PFS_TRY(prepare_both(query, problem));
 		error = pfs_sides_fill(connection, query->tree);
 	} while (error == -EAGAIN);
 	return error;
@@ -226,9 +241,9 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 	query->connection->plan_ids = 0;
 	set_terms(query, scope);
 	PFS_TRY(prepare_text(query, problem));
-	PFS_TRY(pfs_titles_find(query, sql, len));
-	query->can_freeze = pfs_query_can_freeze(query);
-	return pfs_relational_plan(&query->relational, query);
+	pfs_query_can_freeze(query);
+	PFS_TRY(pfs_relational_plan(&query->relational, query));
+	return pfs_parts_plan(&query->parts, query, query->relational);
 }
 
 /* The tree changed: once more from the beginning, and this time it does not. It is frozen; or, where it
@@ -239,6 +254,7 @@ static int prepare_again(struct pfs_query *query)
 
 	pfs_batch_end(query);
 	pfs_sql_reset(query->connection->sql);
+	pfs_parts_forget(query->parts);
 	pfs_query_let_go(query);
 	query->bound = false;
 	query->path_known = false;
@@ -366,6 +382,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_relational_free(query->relational);
 	if (query->connection)
 		pfs_sql_finish(query->connection->sql);
+	pfs_parts_free(query->parts);
 	pfs_query_let_go(query);
 	close_attrs(query);
 	free(query->attrs);
@@ -374,9 +391,8 @@ void pfs_query_finish(struct pfs_query *query)
 		query->connection->spent = true;
 	pfs_connection_put(query->queries, query->connection);
 	pfs_plan_finish(query);
-	pfs_titles_finish(query);
+	forget_titles(query);
 	pfs_edits_finish(&query->text);
-	pfs_edits_finish(&query->dated);
 	pfs_change_set_finish(&query->set);
 	pfs_account_discharge(query->account, query->set_charged);
 	pfs_visible_unref(query->visible);
@@ -419,6 +435,8 @@ static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 		return got;
 	if (query->is_past)
 		return pfs_batch_next(query);
+	if (query->parts)
+		PFS_TRY(pfs_parts_run(query->parts, problem));
 	got = pfs_sql_step(query->connection->sql, problem);
 	if (got == 1 && query->long_scan)
 		pfs_batch_begin(query);

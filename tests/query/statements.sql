@@ -522,3 +522,27 @@ SELECT x.d, count(*) FROM nodes LEFT JOIN (SELECT DISTINCT depth d FROM nodes WH
 SELECT sum(s) FROM (SELECT size s FROM nodes UNION ALL SELECT 2.5 FROM nodes)
 SELECT sum(s), count(DISTINCT s) FROM (SELECT size s FROM nodes ORDER BY size, ino LIMIT 7 OFFSET 2)
 WITH RECURSIVE up(x) AS (SELECT max(ino) FROM nodes UNION ALL SELECT parent FROM up JOIN nodes ON ino = x WHERE parent IS NOT NULL) SELECT count(*) FROM up
+SELECT upper(tag), c, v FROM nodes JOIN (SELECT v, count(*) c FROM bare GROUP BY v) s ON s.v = tag
+SELECT upper(tag), c FROM nodes JOIN (SELECT v, max(x) c FROM bare GROUP BY v) s ON s.c = "user.size"
+SELECT upper(tag), c FROM nodes JOIN (SELECT ext, count(*) c FROM nodes GROUP BY ext) s ON s.c = tag
+SELECT DISTINCT w = 'C', upper(a.name) FROM nodes a JOIN bare b ON b.v = a.depth
+SELECT DISTINCT upper(s.w), a.ext FROM nodes a JOIN (SELECT DISTINCT w FROM bare) s ON s.w = a.ext
+SELECT (SELECT count(*) FROM nodes) = '151', (SELECT count(*) FROM nodes) || '' = '151'
+SELECT upper(ext) AS ext, count(*) FROM nodes GROUP BY ext HAVING ext > 'd'
+SELECT upper(ext) AS e, count(*) FROM nodes GROUP BY ext HAVING e > 'D'
+SELECT count(*) AS depth, upper(type) FROM nodes WHERE depth = 2 GROUP BY type HAVING depth > 2
+SELECT count(*) AS type, upper(type) FROM nodes GROUP BY type HAVING type > 'd'
+= SELECT upper(type) AS kind, count(*) AS n FROM nodes GROUP BY type ORDER BY kind DESC
+= SELECT upper(type) AS type, count(*) AS n FROM nodes GROUP BY type ORDER BY type DESC
+= SELECT upper(type) AS type, count(*) AS n FROM nodes GROUP BY type ORDER BY type || '' DESC
+= SELECT x."count(*)" || '', x."upper(ext)" FROM (SELECT upper(ext), count(*) FROM nodes GROUP BY ext) x ORDER BY 2, 1
+SELECT sum(size), ext FROM nodes GROUP BY ext HAVING upper(name) > 'A'
+SELECT n.ext, n.type, upper(n.ext) FROM nodes n GROUP BY ext, n.type
+WITH RECURSIVE t(x) AS (SELECT count(*) FROM nodes GROUP BY type UNION SELECT x / 2 FROM t WHERE x > 1) SELECT * FROM t
+WITH nodes AS (SELECT ext, count(*) size FROM nodes GROUP BY ext) SELECT upper(ext), sum(size) FROM nodes GROUP BY ext
+SELECT count(*) || '' FROM (WITH a AS (SELECT ext FROM nodes GROUP BY ext) SELECT upper(ext) FROM a)
+SELECT upper(ext), (SELECT sum(size) FROM nodes m WHERE m.ext = n.ext) FROM nodes n GROUP BY ext
+SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY ext
+SELECT upper(ext), (SELECT sum(size) FROM nodes), count(*) IN (SELECT count(*) FROM nodes GROUP BY ext) FROM nodes GROUP BY ext
+SELECT upper(ext) || name, (SELECT sum(size) FROM nodes) FROM nodes GROUP BY ext, name
+SELECT upper(type), (SELECT count(*) FROM nodes m WHERE m.type = n.type), (SELECT count(*) FROM nodes) FROM nodes n GROUP BY type

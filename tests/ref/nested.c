@@ -291,6 +291,12 @@ static bool ask_from(FILE *out)
 	return ordered;
 }
 
+void random_sub_select(FILE *out, uint64_t *seed)
+{
+	state = seed;
+	put_nested(out, 2);
+}
+
 bool random_nested(FILE *out, uint64_t *seed)
 {
 	state = seed;

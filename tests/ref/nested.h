@@ -11,4 +11,7 @@
 /* As random_statement. */
 bool random_nested(FILE *out, uint64_t *seed);
 
+/* A sub-select with columns t, n and m. */
+void random_sub_select(FILE *out, uint64_t *seed);
+
 #endif

@@ -12,6 +12,9 @@ const char *const random_statement_tables[] = {
 	"INSERT INTO side VALUES ('c', 'f1', 1), ('txt', 'd1', 2), ('gz', 'c', 100), (NULL, NULL, "
 	"3), "
 	"('c', 'red', 2), ('', 'f3.c', NULL), ('txt', 'f2', 4096)",
+	"CREATE TABLE bare (v, w TEXT COLLATE NOCASE, x BLOB)",
+	"INSERT INTO bare VALUES (1, 'c', '2'), (2, 'C', '100'), (100, 'txt', '1'), (2, 'TXT', NULL), "
+	"(5, 'red', '5')",
 	NULL,
 };
 

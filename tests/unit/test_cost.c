@@ -20,7 +20,9 @@ static struct pfs_cost cost(const char *sql, uint64_t nodes, unsigned threads)
 	assert_non_null(query);
 	assert_int_equal(pfs_parse(&parsed, query->text.text, query->text.len, NULL), 0);
 	assert_int_equal(
-		pfs_bind(&block, &why, query, &arena, pfs_parsed_statement(parsed)->select), 0);
+		pfs_bind(&block, &why, query, &arena, pfs_parsed_statement(parsed)->select,
+			 &(struct pfs_bind_part){.text = NULL}),
+		0);
 	out = pfs_cost_of(block, nodes, threads);
 	pfs_block_finish(block, queries);
 	pfs_parsed_free(parsed);

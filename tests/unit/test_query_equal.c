@@ -11,10 +11,12 @@
 #include <sqlite3.h>
 
 #include "base/checked.h"
+#include "fs/query/parts/parts.h"
 #include "fs/query/relational/relational.h"
 #include "fs/query/times/timed.h"
 #include "tests/ref/grouped.h"
 #include "tests/ref/nested.h"
+#include "tests/ref/parts.h"
 #include "tests/ref/random.h"
 #include "tests/ref/statements.h"
 #include "tests/ref/temp_store.h"
@@ -29,7 +31,8 @@ static struct pfs_tree *tree;
 static struct pfs_queries *queries;
 static sqlite3 *reference;
 static uint64_t seed;
-static unsigned long relational; /* statements that the operators ran */
+static unsigned long relational; /* statements that the operators ran, */
+static unsigned long with_parts; /* or parts of which they ran */
 
 static unsigned below(unsigned n)
 {
@@ -419,6 +422,12 @@ static void write_value(FILE *out, int type, int64_t integer, double real, const
 			      bytes);
 }
 
+/* And they had an answer. */
+static bool has_parts(const struct pfs_query *query)
+{
+	return query->parts && pfs_parts_text(query->parts, query) != &query->text;
+}
+
 /* Every other statement's rows come past SQLite as soon as they can. */
 static void ours(struct rows *rows, const char *sql, size_t len)
 {
@@ -449,8 +458,10 @@ static void ours(struct rows *rows, const char *sql, size_t len)
 	}
 	rows->failed = got < 0;
 	relational += query && pfs_relational_has_rows(query->relational);
+	with_parts += query && has_parts(query);
 	if (query && getenv("PFS_TEST_PLANS")) {
 		(void)fprintf(stderr, "%.*s: ", (int)len, sql);
+		pfs_parts_describe(query->parts, stderr);
 		pfs_relational_describe(query->relational, stderr);
 	}
 	pfs_query_finish(query);
@@ -726,7 +737,7 @@ static void compare_many(bool (*make)(FILE *out, uint64_t *seed), const char *wh
 	unsigned long n = how_many() * 4;
 	unsigned wrong = 0;
 
-	relational = 0;
+	relational = with_parts = 0;
 	for (unsigned long i = 0; i < n; i++) {
 		wrong += !compare_random(make);
 		if (below(12) == 0) {
@@ -734,10 +745,10 @@ static void compare_many(bool (*make)(FILE *out, uint64_t *seed), const char *wh
 			copy_again();
 		}
 	}
-	print_message("%lu statements %s, %lu past SQLite, %u with other rows\n", n, what,
-		      relational, wrong);
+	print_message("%lu statements %s, %lu past SQLite, %lu in parts, %u with other rows\n", n, what,
+		      relational, with_parts, wrong);
 	assert_int_equal(wrong, 0);
-	assert_true(relational > n / 4);
+	assert_true(relational + with_parts > n / 4);
 }
 
 static void test_grouped(void **state)
@@ -752,23 +763,34 @@ static void test_nested_selects(void **state)
 	compare_many(random_nested, "of sub-selects, WITH and UNION");
 }
 
+static void test_parts(void **state)
+{
+	(void)state;
+	compare_many(random_parts, "of which SQLite runs the whole");
+	assert_true(with_parts > relational);
+}
+
 /* ---- who runs what ---- */
 
-static bool is_run_past_sqlite(const char *sql)
+enum runner { SQLITE, PARTS, OPERATORS };
+
+static enum runner runner_of(const char *sql)
 {
 	struct pfs_query *query = begin(sql, strlen(sql));
 	struct pfs_query_error error;
-	bool is_past;
+	enum runner runner;
 
 	if (!query) {
 		fail_msg("not run: %s", sql);
-		return false;
+		return SQLITE;
 	}
 	while (pfs_query_next(query, &error) == 1)
 		;
-	is_past = pfs_relational_has_rows(query->relational);
+	runner = pfs_relational_has_rows(query->relational) ? OPERATORS
+		 : has_parts(query)			    ? PARTS
+							    : SQLITE;
 	pfs_query_finish(query);
-	return is_past;
+	return runner;
 }
 
 static void test_who_runs(void **state)
@@ -800,7 +822,11 @@ static void test_who_runs(void **state)
 		"SELECT count(*) FROM nodes WHERE ino = 2",
 		"SELECT max(size) FROM nodes",
 		"SELECT upper(ext), count(*) FROM nodes GROUP BY 1",
+		"SELECT round(size / 3), rank() OVER (ORDER BY size) FROM nodes",
+		"SELECT upper(ext), name FROM nodes GROUP BY ext",
+		"SELECT a.name FROM nodes a WHERE size = (SELECT max(size) FROM nodes b WHERE b.parent = a.parent)",
 		"SELECT type, group_concat(name) FROM nodes GROUP BY type",
+		"SELECT group_concat(a.name) FROM nodes a JOIN side s ON s.ext = a.ext",
 		"SELECT name FROM nodes INTERSECT SELECT ext FROM nodes",
 		"SELECT path FROM (SELECT * FROM nodes WHERE size > 100)",
 		"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent = 2",
@@ -810,13 +836,34 @@ static void test_who_runs(void **state)
 		"SELECT count(*) FROM nodes WHERE size = name",
 	};
 
+	static const char *const parts[] = {
+		"SELECT ext, count(*), rank() OVER (ORDER BY count(*)) FROM nodes GROUP BY ext",
+		"SELECT upper(ext), count(*) AS n FROM nodes GROUP BY ext HAVING n > 1 ORDER BY abs(n)",
+		"SELECT upper(type), sum(size) FROM nodes GROUP BY type",
+		"SELECT type, ext, printf('%d', max(size)) FROM nodes GROUP BY 1, 2",
+		"SELECT round(avg(size), 1) FROM nodes",
+		"SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY ext",
+		"SELECT (SELECT count(*) FROM nodes) - 1",
+		"SELECT path FROM nodes WHERE size > (SELECT avg(size) FROM nodes)",
+		"SELECT path FROM nodes WHERE ext IN (SELECT ext FROM side GROUP BY ext)",
+		"SELECT ext FROM nodes GROUP BY ext EXCEPT SELECT ext FROM side",
+		"SELECT t, sum(n) OVER (ORDER BY t) FROM (SELECT ext t, count(*) n FROM nodes GROUP BY ext)",
+		"WITH w AS (SELECT ext, sum(size) s FROM nodes GROUP BY ext) SELECT upper(ext), s FROM w",
+		"SELECT upper(a.name), rank() OVER (ORDER BY s.n) FROM nodes a JOIN side s ON s.ext = a.ext",
+		"SELECT path, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n JOIN (SELECT parent p, sum(size) s FROM nodes GROUP BY 1 ORDER BY s, p LIMIT 5) ON ino = p",
+	};
+
 	(void)state;
 	for (size_t i = 0; i < PFS_COUNT(operators); i++) {
-		if (!is_run_past_sqlite(operators[i]))
-			fail_msg("by SQLite: %s", operators[i]);
+		if (runner_of(operators[i]) != OPERATORS)
+			fail_msg("not by operators: %s", operators[i]);
+	}
+	for (size_t i = 0; i < PFS_COUNT(parts); i++) {
+		if (runner_of(parts[i]) != PARTS)
+			fail_msg("not in parts: %s", parts[i]);
 	}
 	for (size_t i = 0; i < PFS_COUNT(sqlites); i++) {
-		if (is_run_past_sqlite(sqlites[i]))
+		if (runner_of(sqlites[i]) != SQLITE)
 			fail_msg("not by SQLite: %s", sqlites[i]);
 	}
 }
@@ -828,7 +875,7 @@ int main(void)
 		cmocka_unit_test(test_corpus),	cmocka_unit_test(test_random),
 		cmocka_unit_test(test_nested),	cmocka_unit_test(test_who_runs),
 		cmocka_unit_test(test_grouped), cmocka_unit_test(test_nested_selects),
-		cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_parts),	cmocka_unit_test(test_ordered),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : 4;

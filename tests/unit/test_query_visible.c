@@ -194,6 +194,9 @@ static void remove_twin(void)
 /* ---- */
 
 static const char *const statements[] = {
+	"SELECT upper(type), count(*), rank() OVER (ORDER BY sum(size)) FROM nodes GROUP BY type",
+	"SELECT upper(tag), (SELECT count(*) FROM nodes), max(size) || '' FROM nodes GROUP BY tag",
+	"SELECT name FROM nodes GROUP BY name EXCEPT SELECT ext FROM nodes GROUP BY ext",
 	"SELECT path, name, ext, type, depth, uid, gid, mode, mtime, target FROM nodes ORDER BY path",
 	"SELECT path, subtree_count, subtree_size, subtree_blocks, subtree_mtime FROM nodes ORDER BY path",
 	"SELECT count(*), sum(size), sum(subtree_count), max(mtime), max(subtree_mtime) FROM nodes",

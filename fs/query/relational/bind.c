@@ -71,6 +71,22 @@ static bool is_bound(const struct pfs_sql_read *asked, const struct pfs_bound_re
 	return false;
 }
 
+/* A part that names what stands around it is none to SQLite. */
+static void prepare_part(struct pfs_binder *binder, struct pfs_bind_part *part)
+{
+	struct pfs_sql_problem problem;
+	int error;
+
+	if (!part->text || binder->error)
+		return;
+	part->is_prepared = true;
+	error = pfs_sql_prepare(binder->query->connection->sql, part->text, part->len, &problem);
+	if (error == -ENOMEM)
+		binder->error = error;
+	else if (error)
+		pfs_bind_refuse(binder, "a part that does not stand alone");
+}
+
 /* The second key: what was bound is what SQLite's authorizer was asked about. */
 static int compare_reads(struct pfs_binder *binder)
 {
@@ -178,13 +194,15 @@ static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 /* ---- the whole ---- */
 
 int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
-	     struct pfs_arena *arena, const struct pfs_select *select)
+	     struct pfs_arena *arena, const struct pfs_select *select, struct pfs_bind_part *part)
 {
 	struct pfs_binder binder = {.query = query, .arena = arena};
 
 	*out = NULL;
 	binder.block = pfs_bind_get(&binder, sizeof(*binder.block));
-	if (!binder.error && !pfs_bind_select(&binder, select) && !compare_reads(&binder))
+	if (!binder.error && !pfs_bind_select(&binder, select))
+		prepare_part(&binder, part);
+	if (!binder.error && !compare_reads(&binder))
 		use_block(&binder, binder.block);
 	*why = binder.why;
 	if (binder.error)

@@ -168,8 +168,12 @@ static bool is_node(const struct pfs_block *block, const struct pfs_term *term)
 }
 
 /* Which rows a LIMIT leaves, SQLite's scans decide where the order does not. */
-static bool is_determined(const struct pfs_block *block)
+bool pfs_block_is_determined(const struct pfs_block *block)
 {
+	if (block->limit == UINT64_MAX && !block->offset)
+		return true;
+	if (!block->n_order)
+		return false;
 	if (block->is_distinct)
 		return is_ordered_by_all(block, block->results, block->n_results);
 	if (block->is_grouped)
@@ -186,7 +190,7 @@ static void finish_part(struct pfs_binder *binder, struct pfs_input *input)
 	struct pfs_block *block = binder->block;
 	bool is_cut = block->limit != UINT64_MAX || block->offset;
 
-	if (is_cut && (!block->n_order || !is_determined(block)))
+	if (!pfs_block_is_determined(block))
 		pfs_bind_refuse(binder, "a LIMIT in a sub-select whose order leaves rows open");
 	if (!is_cut)
 		block->n_order = 0;
@@ -218,7 +222,7 @@ static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 	if (outer->error)
 		return;
 	input->parts[input->n_parts++] = binder.block;
-	error = core ? pfs_bind_core(&binder, core, NULL) : pfs_bind_select(&binder, select);
+	error = select ? pfs_bind_select(&binder, select) : pfs_bind_core(&binder, core, NULL);
 	if (!error)
 		finish_part(&binder, input);
 	outer->reads = binder.reads;

@@ -129,9 +129,19 @@ struct pfs_block {
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 };
 
-/* *out is in the arena.  -ENOTSUP: *why says which part is not taken; -ENOMEM. */
+/* What SQLite is to prepare before it says what it reads.  text NULL: nothing, it has. */
+struct pfs_bind_part {
+	const char *text;
+	size_t len;
+	bool is_prepared; /* out: it was asked; the statement that it had is gone */
+};
+
+/* *out is in the arena.  -ENOTSUP: *why says what is not taken; -ENOMEM. */
 PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
-			    struct pfs_arena *arena, const struct pfs_select *select);
+			    struct pfs_arena *arena, const struct pfs_select *select,
+			    struct pfs_bind_part *part);
+/* Whether the rows that a LIMIT leaves follow from the order alone. */
+bool pfs_block_is_determined(const struct pfs_block *block);
 /* fold.c: sets parent_of where it can, for statements about all nodes. */
 void pfs_block_fold(struct pfs_block *block);
 /* Puts back what it uses; NULL is allowed. */

@@ -21,7 +21,8 @@ struct pfs_relational {
 	struct pfs_arena arena;
 	struct pfs_parsed *parsed; /* whose texts the block points to */
 	struct pfs_block *block;   /* NULL: SQLite runs it, */
-	const char *why;	   /* as this is not taken */
+	const char *why;	   /* as this is not taken, */
+	bool is_bound;		   /* or though it could be run here */
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
 	struct pfs_run run;
@@ -132,7 +133,8 @@ static const char *why_not(const struct pfs_block *block)
 	return is_all_plain ? plain : NULL;
 }
 
-static int bind(struct pfs_relational *relational, const char *sql, size_t len)
+static int bind(struct pfs_relational *relational, const char *sql, size_t len,
+		struct pfs_bind_part *part)
 {
 	struct pfs_query *query = relational->query;
 	struct pfs_not_taken refusal = {.why = NULL};
@@ -149,8 +151,9 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len)
 		error = -ENOTSUP;
 	} else {
 		error = pfs_bind(&relational->block, &relational->why, query, &relational->arena,
-				 statement->select);
+				 statement->select, part);
 	}
+	relational->is_bound = !error;
 	if (!error)
 		relational->why = why_not(relational->block);
 	return error;
@@ -172,16 +175,17 @@ static int place(struct pfs_relational *relational)
 	return 0;
 }
 
-static int plan(struct pfs_relational *relational)
+static int plan(struct pfs_relational *relational, struct pfs_bind_part *part)
 {
 	struct pfs_query *query = relational->query;
+	const char *text = part->text ? part->text : query->text.text;
 	int error;
 
 	if (pfs_sql_effect(query->connection->sql) != PFS_SQL_READS)
 		relational->why = "a statement that changes something";
 	if (relational->why)
 		return 0;
-	error = bind(relational, query->text.text, query->text.len);
+	error = bind(relational, text, part->text ? part->len : query->text.len, part);
 	if (error && !relational->why)
 		relational->why = "more than the memory of a plan";
 	if (relational->why) {
@@ -192,7 +196,8 @@ static int plan(struct pfs_relational *relational)
 	return place(relational);
 }
 
-int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
+int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *query,
+			     struct pfs_bind_part *part)
 {
 	struct pfs_relational *relational = calloc(1, sizeof(*relational));
 	int error;
@@ -206,12 +211,17 @@ int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
 		.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = relational};
 	relational->context = (struct pfs_run_context){
 		.query = query, .arena = &relational->arena, .run = &relational->run};
-	error = plan(relational);
+	error = plan(relational, part);
 	if (error)
 		pfs_relational_free(relational);
 	else
 		*out = relational;
 	return error;
+}
+
+int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
+{
+	return pfs_relational_plan_part(out, query, &(struct pfs_bind_part){.text = NULL});
 }
 
 void pfs_relational_free(struct pfs_relational *relational)
@@ -236,6 +246,16 @@ bool pfs_relational_is_planned(const struct pfs_relational *relational)
 bool pfs_relational_has_rows(const struct pfs_relational *relational)
 {
 	return relational && relational->block && !relational->failed;
+}
+
+const struct pfs_parsed *pfs_relational_not_bound(const struct pfs_relational *relational)
+{
+	return relational->is_bound ? NULL : relational->parsed;
+}
+
+const struct pfs_block *pfs_relational_block(const struct pfs_relational *relational)
+{
+	return relational->block;
 }
 
 /* ---- values ---- */
@@ -293,52 +313,95 @@ void pfs_relational_value(const struct pfs_relational *relational, size_t column
 	value_at(&relational->rows, relational->at - 1, column, out);
 }
 
+void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
+			     struct pfs_query_value *out)
+{
+	value_at(&relational->rows, row, column, out);
+}
+
+uint64_t pfs_relational_rows(const struct pfs_relational *relational)
+{
+	return relational->rows.n;
+}
+
 /* ---- running ---- */
 
-static int run_once(struct pfs_relational *relational)
+void pfs_relational_forget(struct pfs_relational *relational)
 {
-	struct pfs_query *query = relational->query;
-	int error;
+	pfs_answer_rows_free(&relational->rows, &relational->run);
+}
 
-	PFS_TRY(pfs_inputs_prepare(relational->block, &relational->context));
+static int run_block(struct pfs_relational *relational)
+{
+	pfs_relational_forget(relational);
+	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL;
+	return pfs_block_run(&relational->rows, relational->block, &relational->context);
+}
+
+static int run_once(struct pfs_relational *const *list, size_t n)
+{
+	struct pfs_query *query = list[0]->query;
+	int error = 0;
+
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(pfs_inputs_prepare(list[i]->block, &list[i]->context));
 	query->bound = false; /* nothing of it has been seen */
 	PFS_TRY(pfs_query_hold(query));
-	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL;
-	error = pfs_block_run(&relational->rows, relational->block, &relational->context);
+	for (size_t i = 0; i < n && !error; i++)
+		error = run_block(list[i]);
 	pfs_query_release(query);
 	return error;
 }
 
-static int run(struct pfs_relational *relational)
+static bool is_on_host(struct pfs_relational *const *list, size_t n)
+{
+	bool is = true;
+
+	for (size_t i = 0; i < n; i++)
+		is &= list[i]->run.on == PFS_ENGINE_HOST;
+	return is;
+}
+
+static int run_until_it_stands(struct pfs_relational *const *list, size_t n)
+{
+	int error = run_once(list, n);
+
+	if (error == -EAGAIN && is_on_host(list, n)) {
+		error = pfs_query_freeze(list[0]->query);
+		if (!error || error == -EOPNOTSUPP || error == -ENOMEM)
+			error = run_once(list, n);
+	}
+	for (unsigned attempt = 1; (error == -EAGAIN || error == -EIO) && attempt < ATTEMPTS;
+	     attempt++) {
+		for (size_t i = 0; i < n && error == -EIO; i++)
+			list[i]->run.on = PFS_ENGINE_HOST; /* what lay on the device went with it */
+		error = run_once(list, n);
+	}
+	return error;
+}
+
+int pfs_relational_run(struct pfs_relational *const *list, size_t n)
 {
 	uint64_t start = pfs_now_ns();
 	struct pfs_placement *placement;
-	int error;
 
-	relational->has_run = true;
-	relational->thread = pthread_self();
-	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
-	error = run_once(relational);
-	if (error == -EAGAIN && relational->run.on == PFS_ENGINE_HOST) {
-		error = pfs_query_freeze(relational->query);
-		if (!error || error == -EOPNOTSUPP || error == -ENOMEM)
-			error = run_once(relational);
+	for (size_t i = 0; i < n; i++)
+		list[i]->thread = pthread_self();
+	PFS_TRY(pfs_queries_placement(list[0]->query->queries, &placement));
+	PFS_TRY(run_until_it_stands(list, n));
+	for (size_t i = 0; i < n; i++) {
+		if (list[i]->run.on == PFS_ENGINE_HOST)
+			pfs_placement_took(placement, &list[i]->cost, (pfs_now_ns() - start) / n);
 	}
-	for (unsigned i = 1; (error == -EAGAIN || error == -EIO) && i < ATTEMPTS; i++) {
-		if (error == -EIO) /* what lay on the device went with it */
-			relational->run.on = PFS_ENGINE_HOST;
-		error = run_once(relational);
-	}
-	if (!error && relational->run.on == PFS_ENGINE_HOST)
-		pfs_placement_took(placement, &relational->cost, pfs_now_ns() - start);
-	return error;
+	return 0;
 }
 
 int pfs_relational_next(struct pfs_relational *relational)
 {
 	if (!relational->has_run) {
-		int error = run(relational);
+		int error = pfs_relational_run(&relational, 1);
 
+		relational->has_run = true;
 		if (error == -EINTR)
 			return error;
 		if (error) {

@@ -13,11 +13,23 @@
 #include "fs/query/internal.h"
 
 struct pfs_relational;
+struct pfs_bind_part;
+struct pfs_block;
+struct pfs_parsed;
 
 /* Looks whether the statement, which is prepared, may be run here.  *out, which is never NULL but
  * for -ENOMEM, knows why not. */
 PFS_MUST_CHECK int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query);
+/* The same of one of its parts, a SELECT that stands alone, if SQLite has only prepared the statement.  *part
+ * is the caller's, and says what it was asked. */
+PFS_MUST_CHECK int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *query,
+					    struct pfs_bind_part *part);
 void pfs_relational_free(struct pfs_relational *relational); /* NULL is allowed */
+
+/* The tree of a statement that reads, and that cannot be run here; NULL: it can, or it was not parsed. */
+const struct pfs_parsed *pfs_relational_not_bound(const struct pfs_relational *relational);
+/* What is run here; NULL: nothing. */
+const struct pfs_block *pfs_relational_block(const struct pfs_relational *relational);
 
 /* Whether it is to be asked for rows: it may be run here, and did not fail to. */
 bool pfs_relational_has_rows(const struct pfs_relational *relational);
@@ -31,6 +43,14 @@ bool pfs_relational_is_planned(const struct pfs_relational *relational);
 PFS_MUST_CHECK int pfs_relational_next(struct pfs_relational *relational);
 void pfs_relational_value(const struct pfs_relational *relational, size_t column,
 			  struct pfs_query_value *out);
+
+/* Runs several, n > 0, over the tree at one moment; the query's statement goes on from there.  -EINTR;
+ * anything else: they have no answer. */
+PFS_MUST_CHECK int pfs_relational_run(struct pfs_relational *const *list, size_t n);
+void pfs_relational_forget(struct pfs_relational *relational); /* its rows */
+uint64_t pfs_relational_rows(const struct pfs_relational *relational);
+void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
+			     struct pfs_query_value *out);
 
 /* One line for the reader of a plan: how it runs, or why by SQLite. */
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out);

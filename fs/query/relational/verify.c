@@ -127,4 +127,40 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 	finish(&theirs);
 }
 
+/* False: not all rows are there. */
+static bool take_rows(struct pfs_query *query, struct lines *lines)
+{
+	struct pfs_sql *sql = query->connection->sql;
+	size_t n_columns = pfs_sql_columns(sql);
+	struct pfs_sql_problem problem;
+	int got = 0;
+
+	while (lines->n < ROWS_MAX && (got = pfs_sql_step(sql, &problem)) == 1) {
+		if (!add_line(lines, n_columns, sqlite_value, query, 0))
+			return false;
+	}
+	pfs_sql_reset(sql);
+	query->long_scan = NULL;
+	return !got;
+}
+
+int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool is_cut,
+		     struct pfs_sql_problem *problem)
+{
+	struct pfs_sql *sql = query->connection->sql;
+	struct lines ours = {.n = 0}, theirs = {.n = 0};
+	bool is_whole = take_rows(query, &ours);
+	int error;
+
+	query->connection->plan_ids = 0;
+	error = pfs_sql_prepare(sql, query->text.text, query->text.len, problem);
+	if (!error && is_whole && take_rows(query, &theirs))
+		compare(query, &ours, &theirs, is_cut);
+	finish(&ours);
+	finish(&theirs);
+	query->connection->plan_ids = 0;
+	PFS_TRY(error);
+	return pfs_sql_prepare(sql, with->text, with->len, problem);
+}
+
 #endif

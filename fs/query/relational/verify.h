@@ -14,6 +14,10 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 			   void (*value)(const void *arg, uint64_t row, size_t column,
 					 struct pfs_query_value *out),
 			   const void *arg);
+/* The same of a statement with parts, whose text is `with`: it is prepared, as it is afterwards.  As
+ * pfs_sql_prepare. */
+PFS_MUST_CHECK int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool is_cut,
+				    struct pfs_sql_problem *problem);
 #else
 static inline void pfs_relational_verify(struct pfs_query *query PFS_UNUSED,
 					 const struct pfs_block *block PFS_UNUSED,
@@ -22,6 +26,13 @@ static inline void pfs_relational_verify(struct pfs_query *query PFS_UNUSED,
 						       struct pfs_query_value *out) PFS_UNUSED,
 					 const void *arg PFS_UNUSED)
 {
+}
+
+static inline int pfs_parts_verify(struct pfs_query *query PFS_UNUSED,
+				   const struct pfs_edits *with PFS_UNUSED, bool is_cut PFS_UNUSED,
+				   struct pfs_sql_problem *problem PFS_UNUSED)
+{
+	return 0;
 }
 #endif
 

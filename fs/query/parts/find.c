@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* A walk over the tree of a statement, from the outside inwards: what is taken is not looked into. */
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "fs/query/parts/parts_impl.h"
+
+void pfs_finder_put(struct pfs_finder *finder, struct pfs_span span, char *text)
+{
+	if (!finder->error)
+		finder->error = pfs_grow(&finder->places, &finder->capacity, finder->n_places + 1,
+					 sizeof(*finder->places));
+	if (finder->error)
+		free(text);
+	else
+		finder->places[finder->n_places++] = (struct pfs_place){span, text};
+}
+
+static bool is_taken(const struct pfs_finder *finder, struct pfs_span span)
+{
+	for (size_t i = 0; i < finder->n_places; i++) {
+		if (finder->places[i].span.at == span.at && finder->places[i].span.len == span.len)
+			return true;
+	}
+	return false;
+}
+
+bool pfs_finder_take(struct pfs_finder *finder, struct pfs_span span, enum pfs_part_use use, bool is_whole)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	if (is_taken(finder, span))
+		return true;
+	if (!pfs_part_take(finder, use, finder->text + span.at, span.len))
+		return false;
+	out = open_memstream(&text, &size);
+	if (out)
+		pfs_part_select(finder, out, is_whole);
+	if (!out || fclose(out))
+		finder->error = -ENOMEM;
+	pfs_finder_put(finder, span, text);
+	return true;
+}
+
+static void walk_select(struct pfs_finder *finder, const struct pfs_select *select);
+
+/* One with a WITH of its own names what the statement's does not say. */
+static void look_at(struct pfs_finder *finder, const struct pfs_select *select, enum pfs_part_use use,
+		    bool is_whole)
+{
+	if (!select->with && !pfs_finder_take(finder, select->span, use, is_whole))
+		walk_select(finder, select);
+}
+
+static void walk_items(struct pfs_finder *finder, const struct pfs_items *items);
+
+static void walk_expr(struct pfs_finder *finder, const struct pfs_expr *expr)
+{
+	if (!expr)
+		return;
+	walk_expr(finder, expr->left);
+	walk_expr(finder, expr->right);
+	walk_expr(finder, expr->third);
+	walk_items(finder, expr->items);
+	walk_items(finder, expr->over);
+	if (expr->kind == PFS_EXPR_SELECT)
+		look_at(finder, expr->select, PFS_PART_VALUE, false);
+	else if (expr->kind == PFS_EXPR_IN_SELECT)
+		look_at(finder, expr->select, PFS_PART_SET, false);
+	else if (expr->select && !expr->select->with) /* EXISTS needs one row */
+		walk_select(finder, expr->select);
+}
+
+static void walk_items(struct pfs_finder *finder, const struct pfs_items *items)
+{
+	for (; items; items = items->next) { /* rows of VALUES */
+		for (const struct pfs_item *item = items->first; item; item = item->next)
+			walk_expr(finder, item->expr);
+	}
+}
+
+static void walk_from(struct pfs_finder *finder, const struct pfs_from *from, bool is_joined)
+{
+	for (is_joined |= from && from->next; from; from = from->next) {
+		walk_expr(finder, from->on);
+		walk_items(finder, from->args);
+		if (from->kind == PFS_FROM_SELECT)
+			look_at(finder, from->select, PFS_PART_ROWS, is_joined);
+		else if (from->kind == PFS_FROM_JOIN)
+			walk_from(finder, from->inner, true);
+	}
+}
+
+static void walk_core(struct pfs_finder *finder, const struct pfs_core *core)
+{
+	walk_from(finder, core->from, false);
+	walk_items(finder, core->results);
+	walk_expr(finder, core->where);
+	walk_items(finder, core->group);
+	walk_expr(finder, core->having);
+	walk_items(finder, core->windows);
+	walk_items(finder, core->rows);
+}
+
+static void walk_ctes(struct pfs_finder *finder, const struct pfs_with *with)
+{
+	for (const struct pfs_cte *cte = with ? with->first : NULL; cte; cte = cte->next)
+		look_at(finder, cte->select, PFS_PART_ROWS, true);
+}
+
+static void walk_select(struct pfs_finder *finder, const struct pfs_select *select)
+{
+	bool is_compound = select->first->next != NULL;
+
+	if (finder->error || pfs_split(finder, select))
+		return;
+	for (const struct pfs_core *core = select->first; core; core = core->next) {
+		if (!is_compound || !core->results || !pfs_finder_take(finder, core->span, PFS_PART_ROWS, false))
+			walk_core(finder, core);
+	}
+	walk_items(finder, select->order);
+	walk_expr(finder, select->limit);
+	walk_expr(finder, select->offset);
+}
+
+void pfs_find_parts(struct pfs_finder *finder)
+{
+	walk_ctes(finder, finder->select->with);
+	walk_select(finder, finder->select);
+}

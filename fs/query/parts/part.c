@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/query/parts/parts_impl.h"
+#include "fs/query/relational/bound.h"
+#include "fs/query/relational/relational.h"
+
+/* ---- what may be one ---- */
+
+static bool is_fit(const struct pfs_block *block, enum pfs_part_use use)
+{
+	switch (use) {
+	case PFS_PART_VALUE: /* the first row is the only one */
+		return block->n_results == 1 && block->is_grouped && !block->n_group &&
+		       !block->having && block->limit == UINT64_MAX && !block->offset;
+	case PFS_PART_SET:
+		return block->n_results == 1 && pfs_block_is_determined(block);
+	case PFS_PART_ROWS:
+		break;
+	}
+	return pfs_block_is_determined(block);
+}
+
+/* ---- columns ---- */
+
+static const char *const declared[] = {
+	[0] = NULL, /* what SQLite derives is not known */
+	"NUM",	    /* numeric, which it compares as any other affinity of numbers */
+	"TEXT",
+	"BLOB", /* none, as a column's */
+	"",	/* none, as an expression's */
+};
+enum derived { UNKNOWN, NUMBERS, TEXTS, ANYTHING, EXPRESSION };
+
+/* What SQLite derives for a result. */
+static enum derived derive(const struct pfs_block *block, const struct pfs_term *result)
+{
+	const struct pfs_input *input;
+	enum derived derived = UNKNOWN;
+	size_t at;
+
+	if (result->affinity != PFS_NO_AFFINITY)
+		return result->affinity == PFS_NUMERIC ? NUMBERS : TEXTS;
+	if (result->kind != PFS_BOUND_COLUMN)
+		return EXPRESSION;
+	input = &block->inputs[result->input];
+	if (input->kind == PFS_INPUT_SIDE)
+		return ANYTHING;
+	if (!input->columns[result->column].is_used)
+		return UNKNOWN;
+	at = input->columns[result->column].at;
+	for (size_t i = 0; i < input->n_parts; i++) {
+		const struct pfs_block *part = input->parts[i];
+		enum derived other = derive(part, part->results[at]);
+
+		if (i && other != derived) /* versions of SQLite differ here */
+			return UNKNOWN;
+		derived = other;
+	}
+	return derived;
+}
+
+static bool has_other_collation(const struct pfs_term *result)
+{
+	return result->is_collated || result->collation != PFS_BINARY;
+}
+
+/* False: an affinity or a collation is not to be had, or -ENOMEM is set. */
+static bool declare(struct pfs_finder *finder, struct pfs_statement_part *part)
+{
+	const struct pfs_block *block = pfs_relational_block(part->relational);
+	bool is_known = true;
+	size_t size;
+	FILE *out;
+
+	part->n = block->n_results;
+	part->has_no_affinity = calloc(part->n + 1, sizeof(*part->has_no_affinity));
+	out = open_memstream(&part->declaration, &size);
+	if (!part->has_no_affinity || !out) {
+		finder->error = -ENOMEM;
+		if (out)
+			(void)fclose(out);
+		return false;
+	}
+	for (size_t i = 0; i < part->n && is_known; i++) {
+		enum derived derived = derive(block, block->results[i]);
+
+		is_known = derived != UNKNOWN && !has_other_collation(block->results[i]);
+		part->has_no_affinity[i] = derived == EXPRESSION;
+		(void)fprintf(out, "%s c%zu %s", i ? "," : "CREATE TABLE x(", i,
+			      is_known ? declared[derived] : "");
+	}
+	(void)fputc(')', out);
+	if (fclose(out))
+		finder->error = -ENOMEM;
+	return is_known && !finder->error;
+}
+
+/* ---- one of them ---- */
+
+void pfs_part_free(struct pfs_statement_part *part)
+{
+	pfs_relational_free(part->relational);
+	free(part->declaration);
+	free(part->has_no_affinity);
+	*part = (struct pfs_statement_part){.relational = NULL};
+}
+
+/* The text with the WITH before it; NULL: -ENOMEM is set. */
+static char *make_text(struct pfs_finder *finder, const char *text, size_t len, size_t *size)
+{
+	char *whole = malloc(finder->with.len + len + 1);
+
+	if (!whole) {
+		finder->error = -ENOMEM;
+		return NULL;
+	}
+	memcpy(whole, finder->text + finder->with.at, finder->with.len);
+	memcpy(whole + finder->with.len, text, len);
+	*size = finder->with.len + len;
+	whole[*size] = 0;
+	return whole;
+}
+
+bool pfs_part_take(struct pfs_finder *finder, enum pfs_part_use use, const char *text, size_t len)
+{
+	struct pfs_parts *parts = finder->parts;
+	struct pfs_statement_part *part = &parts->part[parts->n];
+	struct pfs_bind_part asked = {.text = NULL};
+	char *whole;
+	bool is_taken;
+
+	if (finder->error || parts->n == PFS_STATEMENT_PARTS_MAX)
+		return false;
+	whole = make_text(finder, text, len, &asked.len);
+	if (!whole)
+		return false;
+	asked.text = whole;
+	finder->error = pfs_relational_plan_part(&part->relational, parts->query, &asked);
+	finder->is_prepared |= asked.is_prepared;
+	free(whole);
+	is_taken = !finder->error && pfs_relational_block(part->relational) &&
+		   is_fit(pfs_relational_block(part->relational), use) && declare(finder, part);
+	if (is_taken)
+		parts->n++;
+	else
+		pfs_part_free(part);
+	return is_taken;
+}
+
+/* ---- in the statement's text ---- */
+
+void pfs_part_column(const struct pfs_finder *finder, FILE *out, size_t column)
+{
+	unsigned number = finder->parts->n - 1;
+	bool is_bare = finder->parts->part[number].has_no_affinity[column];
+
+	(void)fprintf(out, " %s" PFS_SQL_PART_NAME "%u.c%zu%s ", is_bare ? "(+" : "", number, column,
+		      is_bare ? ")" : "");
+}
+
+static void write_name(FILE *out, const char *name)
+{
+	(void)fputs("AS \"", out);
+	for (; *name; name++) {
+		if (*name == '"')
+			(void)fputc('"', out);
+		(void)fputc(*name, out);
+	}
+	(void)fputc('"', out);
+}
+
+void pfs_part_select(const struct pfs_finder *finder, FILE *out, bool is_whole)
+{
+	unsigned number = finder->parts->n - 1;
+	const struct pfs_sql *sql = finder->parts->query->connection->sql;
+
+	(void)fputs("SELECT", out);
+	for (size_t i = 0; i < finder->parts->part[number].n; i++) {
+		if (i)
+			(void)fputc(',', out);
+		pfs_part_column(finder, out, i);
+		write_name(out, pfs_sql_column_name(sql, i));
+	}
+	(void)fprintf(out, " FROM " PFS_SQL_PART_NAME "%u%s", number, is_whole ? " LIMIT -1" : "");
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/parts/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/parts/parts_impl.h"
+#include "fs/query/relational/relational.h"
+#include "fs/query/relational/verify.h"
+
+/* ---- the text ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct pfs_place *x = a, *y = b;
+
+	return (x->span.at > y->span.at) - (x->span.at < y->span.at);
+}
+
+/* A name behind an expression comes after what stands in the expression's place. */
+static int replace_places(struct pfs_finder *finder)
+{
+	const struct pfs_edits *before = &finder->parts->query->text;
+	struct pfs_edits *text = &finder->parts->text;
+
+	qsort(finder->places, finder->n_places, sizeof(*finder->places), by_place);
+	for (size_t i = 0; i < finder->n_places; i++) {
+		const struct pfs_place *place = &finder->places[i];
+
+		PFS_TRY(pfs_edits_replace(text, before->text, place->span.at, place->span.len, place->text,
+					  strlen(place->text)));
+	}
+	return pfs_edits_end(text, before->text, before->len);
+}
+
+static int prepare(struct pfs_query *query, const struct pfs_edits *text, struct pfs_sql_problem *problem)
+{
+	query->connection->plan_ids = 0;
+	return pfs_sql_prepare(query->connection->sql, text->text, text->len, problem);
+}
+
+/* ---- their rows, as SQLite asks for them ---- */
+
+static uint64_t count_rows(void *arg)
+{
+	return pfs_relational_rows(arg);
+}
+
+static void give_value(void *arg, struct pfs_sql_value *out, uint64_t row, size_t column)
+{
+	static const enum pfs_sql_type types[] = {
+		[PFS_VALUE_NULL] = PFS_SQL_NULL, [PFS_VALUE_INT] = PFS_SQL_INTEGER,
+		[PFS_VALUE_REAL] = PFS_SQL_REAL, [PFS_VALUE_TEXT] = PFS_SQL_TEXT,
+		[PFS_VALUE_BLOB] = PFS_SQL_BLOB,
+	};
+	struct pfs_query_value value;
+
+	pfs_relational_value_at(arg, row, column, &value);
+	out->type = types[value.type];
+	if (value.type == PFS_VALUE_INT)
+		out->integer = value.integer;
+	else if (value.type == PFS_VALUE_REAL)
+		out->real = value.real;
+	else
+		out->bytes = value.bytes;
+	out->size = value.size;
+}
+
+static int make_tables(struct pfs_parts *parts)
+{
+	for (unsigned i = 0; i < parts->n; i++)
+		parts->tables[i] = (struct pfs_sql_part){
+			.number = i,
+			.declaration = parts->part[i].declaration,
+			.arg = parts->part[i].relational,
+			.rows = count_rows,
+			.value = give_value,
+		};
+	return pfs_sql_set_parts(parts->query->connection->sql, parts->tables, parts->n);
+}
+
+/* ---- plans ---- */
+
+static void finish_finder(struct pfs_finder *finder)
+{
+	for (size_t i = 0; i < finder->n_places; i++)
+		free(finder->places[i].text);
+	free(finder->places);
+}
+
+static int find(struct pfs_parts *parts, const struct pfs_parsed *parsed, bool *is_prepared)
+{
+	const struct pfs_statement *statement = pfs_parsed_statement(parsed);
+	const struct pfs_select *select = statement->select;
+	struct pfs_finder finder = {
+		.parts = parts,
+		.text = pfs_parsed_text(parsed),
+		.select = select,
+		.with = {statement->span.at, select->with ? select->span.at - statement->span.at : 0},
+	};
+	int error;
+
+	pfs_find_parts(&finder);
+	error = finder.error;
+	if (!error && parts->n)
+		error = replace_places(&finder);
+	*is_prepared = finder.is_prepared;
+	finish_finder(&finder);
+	return error;
+}
+
+/* A name of ours in the text would be the statement's own. */
+static bool has_our_names(const struct pfs_edits *text)
+{
+	return memmem(text->text, text->len, PFS_SQL_PART_NAME, sizeof(PFS_SQL_PART_NAME) - 1) != NULL;
+}
+
+int pfs_parts_plan(struct pfs_parts **out, struct pfs_query *query, const struct pfs_relational *whole)
+{
+	const struct pfs_parsed *parsed = pfs_relational_not_bound(whole);
+	struct pfs_sql_problem problem;
+	struct pfs_parts *parts;
+	bool is_prepared;
+	int error;
+
+	*out = NULL;
+	if (!parsed || pfs_parsed_statement(parsed)->kind != PFS_STATEMENT_SELECT || has_our_names(&query->text))
+		return 0;
+	parts = calloc(1, sizeof(*parts));
+	if (!parts)
+		return -ENOMEM;
+	parts->query = query;
+	error = find(parts, parsed, &is_prepared);
+	if (!error && parts->n) {
+		error = make_tables(parts);
+		if (!error)
+			error = prepare(query, &parts->text, &problem);
+		if (!error) {
+			parts->is_cut = pfs_parsed_statement(parsed)->select->limit != NULL;
+			*out = parts;
+			return 0;
+		}
+		PFS_VERIFY_CHECK(error == -ENOMEM || error == -EINTR || error == -E2BIG);
+		error = error == -ENOMEM ? error : 0;
+	}
+	pfs_parts_free(parts);
+	if (!error && is_prepared)
+		error = prepare(query, &query->text, &problem);
+	return error;
+}
+
+void pfs_parts_free(struct pfs_parts *parts)
+{
+	if (!parts)
+		return;
+	if (parts->n)
+		(void)!pfs_sql_set_parts(parts->query->connection->sql, NULL, 0);
+	for (unsigned i = 0; i < parts->n; i++)
+		pfs_part_free(&parts->part[i]);
+	pfs_edits_finish(&parts->text);
+	free(parts);
+}
+
+/* ---- running ---- */
+
+void pfs_parts_forget(struct pfs_parts *parts)
+{
+	for (unsigned i = 0; parts && i < parts->n; i++)
+		pfs_relational_forget(parts->part[i].relational);
+	if (parts)
+		parts->has_run = false;
+}
+
+int pfs_parts_run(struct pfs_parts *parts, struct pfs_sql_problem *problem)
+{
+	struct pfs_relational *list[PFS_STATEMENT_PARTS_MAX];
+	int error;
+
+	if (parts->has_run || parts->failed)
+		return 0;
+	for (unsigned i = 0; i < parts->n; i++)
+		list[i] = parts->part[i].relational;
+	error = pfs_relational_run(list, parts->n);
+	if (error == -EINTR)
+		return error;
+	if (error) {
+		parts->failed = true;
+		pfs_parts_forget(parts);
+		return prepare(parts->query, &parts->query->text, problem);
+	}
+	parts->has_run = true;
+	return pfs_parts_verify(parts->query, &parts->text, parts->is_cut, problem);
+}
+
+/* ---- what is said of them ---- */
+
+const struct pfs_edits *pfs_parts_text(const struct pfs_parts *parts, const struct pfs_query *query)
+{
+	return parts && (!parts->failed || query->is_limited) ? &parts->text : &query->text;
+}
+
+void pfs_parts_describe(const struct pfs_parts *parts, FILE *out)
+{
+	if (!parts || pfs_parts_text(parts, parts->query) != &parts->text)
+		return;
+	for (unsigned i = 0; i < parts->n; i++) {
+		(void)fprintf(out, "part %u: ", i);
+		pfs_relational_describe(parts->part[i].relational, out);
+	}
+}

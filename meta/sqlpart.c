@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/sqlpart.c - parts of a statement as virtual tables: rows that are there before the statement's
+ * first step, told one after another. */
+#include <stdio.h>
+#include <string.h>
+
+#include "meta/sqlquery_impl.h"
+
+#define ROWS_ASSUMED 1000 /* of a part, which has not run when the statement is planned */
+
+struct part_table {
+	sqlite3_vtab base;
+	const struct pfs_sql_part *part;
+};
+
+struct part_cursor {
+	sqlite3_vtab_cursor base;
+	uint64_t row, n;
+};
+
+static const struct pfs_sql_part *part_of(const sqlite3_vtab_cursor *cursor)
+{
+	return ((const struct part_table *)cursor->pVtab)->part;
+}
+
+static int connect_part(sqlite3 *handle, void *arg, int argc PFS_UNUSED,
+			const char *const *argv PFS_UNUSED, sqlite3_vtab **out,
+			char **message PFS_UNUSED)
+{
+	const struct pfs_sql_part *part = arg;
+	struct part_table *table = sqlite3_malloc(sizeof(*table));
+	int result;
+
+	if (!table)
+		return SQLITE_NOMEM;
+	*table = (struct part_table){.part = part};
+	result = sqlite3_declare_vtab(handle, part->declaration);
+	if (result) {
+		sqlite3_free(table);
+		return result;
+	}
+	*out = &table->base;
+	return SQLITE_OK;
+}
+
+static int disconnect_part(sqlite3_vtab *table)
+{
+	sqlite3_free(table);
+	return SQLITE_OK;
+}
+
+static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+	info->idxNum = (int)(PFS_SQL_PART_PLANS + ((struct part_table *)table)->part->number);
+	info->estimatedCost = ROWS_ASSUMED;
+	info->estimatedRows = ROWS_ASSUMED;
+	return SQLITE_OK;
+}
+
+static int open_part(sqlite3_vtab *table PFS_UNUSED, sqlite3_vtab_cursor **out)
+{
+	struct part_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+
+	if (!cursor)
+		return SQLITE_NOMEM;
+	memset(cursor, 0, sizeof(*cursor));
+	*out = &cursor->base;
+	return SQLITE_OK;
+}
+
+static int close_part(sqlite3_vtab_cursor *base)
+{
+	sqlite3_free(base);
+	return SQLITE_OK;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int id PFS_UNUSED, const char *text PFS_UNUSED,
+		  int argc PFS_UNUSED, sqlite3_value **argv PFS_UNUSED)
+{
+	struct part_cursor *cursor = (struct part_cursor *)base;
+
+	cursor->row = 0;
+	cursor->n = part_of(base)->rows(part_of(base)->arg);
+	return SQLITE_OK;
+}
+
+static int next_row(sqlite3_vtab_cursor *base)
+{
+	((struct part_cursor *)base)->row++;
+	return SQLITE_OK;
+}
+
+static int at_end(sqlite3_vtab_cursor *base)
+{
+	const struct part_cursor *cursor = (struct part_cursor *)base;
+
+	return cursor->row >= cursor->n;
+}
+
+static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number)
+{
+	const struct pfs_sql_part *part = part_of(base);
+	struct pfs_sql_value value = {.type = PFS_SQL_NULL};
+
+	part->value(part->arg, &value, ((struct part_cursor *)base)->row, (size_t)number);
+	switch (value.type) {
+	case PFS_SQL_NULL:
+	case PFS_SQL_BLOB:
+		break;
+	case PFS_SQL_INTEGER:
+		sqlite3_result_int64(context, value.integer);
+		break;
+	case PFS_SQL_REAL:
+		sqlite3_result_double(context, value.real);
+		break;
+	case PFS_SQL_TEXT: /* NULL would be SQL's; the rows outlive the statement */
+		sqlite3_result_text64(context, value.size ? value.bytes : "", value.size,
+				      SQLITE_STATIC, SQLITE_UTF8);
+		break;
+	}
+	return SQLITE_OK;
+}
+
+static int give_rowid(sqlite3_vtab_cursor *base, sqlite_int64 *out)
+{
+	*out = (sqlite_int64)((struct part_cursor *)base)->row;
+	return SQLITE_OK;
+}
+
+/* Without xCreate: there as soon as it is named. */
+static const sqlite3_module module = {
+	.iVersion = 1,
+	.xConnect = connect_part,
+	.xBestIndex = best_index,
+	.xDisconnect = disconnect_part,
+	.xOpen = open_part,
+	.xClose = close_part,
+	.xFilter = filter,
+	.xNext = next_row,
+	.xEof = at_end,
+	.xColumn = give_column,
+	.xRowid = give_rowid,
+};
+
+static int set_module(struct pfs_sql *sql, unsigned number, const sqlite3_module *to, void *arg)
+{
+	char name[sizeof(PFS_SQL_PART_NAME) + 12];
+
+	(void)snprintf(name, sizeof(name), PFS_SQL_PART_NAME "%u", number);
+	return sqlite3_create_module_v2(sql->handle, name, to, arg, NULL);
+}
+
+int pfs_sql_set_parts(struct pfs_sql *sql, const struct pfs_sql_part *parts, size_t n)
+{
+	int result = SQLITE_OK;
+
+	pfs_sql_finish(sql);
+	while (sql->n_parts)
+		(void)set_module(sql, --sql->n_parts, NULL, NULL);
+	for (; sql->n_parts < n && !result; sql->n_parts++)
+		result = set_module(sql, sql->n_parts, &module, (void *)&parts[sql->n_parts]);
+	return result ? -ENOMEM : 0;
+}
