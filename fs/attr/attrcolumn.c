@@ -46,8 +46,9 @@ struct name {
 struct pfs_attr_columns {
 	struct pfs_tree *tree;
 	/* protected by the content lock */
-	struct name *names; /* in byte order */
-	size_t names_capacity;
+	struct name *names; /* the oldest first */
+	uint32_t *sorted;   /* their numbers, in byte order */
+	size_t names_capacity, sorted_capacity;
 	struct base *bases;
 	/* changed with tree->lock held for writing, too */
 	_Atomic uint64_t n_names;
@@ -66,6 +67,7 @@ struct pfs_attr_reader {
 
 /* ---- names ---- */
 
+/* In the order of bytes. */
 static size_t place_of(const struct pfs_attr_columns *columns, const char *name, size_t len,
 		       bool *found)
 {
@@ -74,7 +76,7 @@ static size_t place_of(const struct pfs_attr_columns *columns, const char *name,
 	*found = false;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		const struct name *other = &columns->names[middle];
+		const struct name *other = &columns->names[columns->sorted[middle]];
 		int order = memcmp(other->bytes, name, PFS_MIN(other->len, len));
 
 		order = order ? order : (other->len > len) - (other->len < len);
@@ -93,23 +95,23 @@ static int add_name(struct pfs_attr_columns *columns, const char *bytes, size_t 
 {
 	bool found;
 	size_t place = place_of(columns, bytes, len, &found), n = columns->n_names;
-	struct name *names;
 	char *copy;
 
 	if (found) {
 		if (type != PFS_ATTR_TEXT)
-			columns->names[place].type = type;
+			columns->names[columns->sorted[place]].type = type;
 		return 0;
 	}
-	PFS_TRY(pfs_grow(&columns->names, &columns->names_capacity, n + 1, sizeof(*names)));
+	PFS_TRY(pfs_grow(&columns->names, &columns->names_capacity, n + 1, sizeof(*columns->names)));
+	PFS_TRY(pfs_grow(&columns->sorted, &columns->sorted_capacity, n + 1, sizeof(*columns->sorted)));
 	copy = malloc(len + 1);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, bytes, len);
 	copy[len] = 0;
-	names = columns->names;
-	memmove(&names[place + 1], &names[place], (n - place) * sizeof(*names));
-	names[place] = (struct name){.bytes = copy, .len = len, .type = type};
+	memmove(&columns->sorted[place + 1], &columns->sorted[place], (n - place) * sizeof(*columns->sorted));
+	columns->sorted[place] = (uint32_t)n;
+	columns->names[n] = (struct name){.bytes = copy, .len = len, .type = type};
 	columns->n_names = n + 1;
 	return 0;
 }
@@ -164,7 +166,7 @@ static int add_computed(struct pfs_attr_columns *columns, const struct pfs_regis
 			const char *name = of->columns[of->is.id];
 
 			id = place_of(columns, name, strlen(name), &found);
-			type = found ? columns->names[id].type : PFS_ATTR_TEXT;
+			type = found ? columns->names[columns->sorted[id]].type : PFS_ATTR_TEXT;
 		}
 		PFS_TRY(add_name(columns, of->columns[i], len, type));
 	}
@@ -252,6 +254,7 @@ void pfs_attr_columns_destroy(struct pfs_attr_columns *columns)
 	for (size_t i = 0; i < columns->n_names; i++)
 		free(columns->names[i].bytes);
 	free(columns->names);
+	free(columns->sorted);
 	free(columns);
 }
 

@@ -26,7 +26,7 @@ struct pfs_attr_value {
 /* A name that nobody but this program sets: a saved query's. */
 bool pfs_attr_is_ours(const char *name, size_t len);
 
-/* The names that attributes have or have had, without "user.", in byte order; `type` is that of an
+/* The names that attributes have or have had, without "user.", the oldest first; `type` is that of an
  * imported column, TEXT for others.  fn is called with the content lock held. */
 PFS_MUST_CHECK int pfs_attr_names(struct pfs_tree *tree,
 				  int (*fn)(void *arg, const char *name, size_t name_len,

@@ -82,8 +82,9 @@ static bool is_taken(const struct pfs_node_table *table, const char *name)
 	return false;
 }
 
-/* SQLite tells names apart without regard to capitals: the first of them has its own name, the second
- * one with "user." before it, and others are not to be had as columns. */
+/* SQLite tells names apart without regard to capitals: the oldest of them has its own name, the second
+ * one with "user." before it, and others are not to be had as columns: nobody takes a column from others by
+ * a name that he thinks of later. */
 static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type type)
 {
 	static const char *const declared[] = {
@@ -129,6 +130,14 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 	return 0;
 }
 
+static int compare_attrs(const void *a, const void *b)
+{
+	const struct pfs_node_column *x = a, *y = b;
+	int order = memcmp(x->attr, y->attr, PFS_MIN(x->attr_len, y->attr_len));
+
+	return order ? order : (x->attr_len > y->attr_len) - (x->attr_len < y->attr_len);
+}
+
 static int copy_attrs(struct pfs_attr_visibility *out, const struct pfs_attr_visibility *attrs)
 {
 	if (!attrs->shown)
@@ -159,6 +168,9 @@ int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
 		table->n = PFS_COUNT(built_in);
 		error = pfs_attr_names(tree, add_attr, table);
 	}
+	if (!error && table->n > PFS_COUNT(built_in))
+		qsort(table->columns + PFS_COUNT(built_in), table->n - PFS_COUNT(built_in),
+		      sizeof(*table->columns), compare_attrs);
 	if (!error)
 		error = declare(table);
 	if (error)
