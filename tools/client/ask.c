@@ -179,7 +179,7 @@ void pfs_places_close(struct pfs_place *places, size_t n)
 struct reader {
 	bool (*row)(void *arg, struct pfs_row *row);
 	void *arg;
-	struct pfs_kept *text;
+	struct pfs_place_text *text;
 	size_t at;  /* in text: what has not been taken */
 	bool keeps; /* what has been */
 	bool past_names, stopped;
@@ -204,7 +204,7 @@ char *pfs_row_unescape(char *text, char **end)
 /* Room for another piece, which is to be put at the end of the text. */
 static bool make_room(struct reader *reader, size_t size)
 {
-	struct pfs_kept *text = reader->text;
+	struct pfs_place_text *text = reader->text;
 
 	if (!reader->keeps && reader->at) {
 		text->size -= reader->at;
@@ -217,7 +217,7 @@ static bool make_room(struct reader *reader, size_t size)
 /* Takes all lines that the new piece completes. */
 static void take_lines(struct reader *reader, size_t size)
 {
-	struct pfs_kept *text = reader->text;
+	struct pfs_place_text *text = reader->text;
 	char *piece = text->text + text->size, *end = memrchr(piece, '\n', size), *at;
 	struct pfs_row row;
 
@@ -329,7 +329,7 @@ static int ask(struct reader *reader, const struct pfs_place *place, const char 
 int pfs_place_ask(const struct pfs_place *place, const char *sql,
 		  bool (*row)(void *arg, struct pfs_row *row), void *arg)
 {
-	struct pfs_kept text = {0};
+	struct pfs_place_text text = {0};
 	struct reader reader = {.row = row, .arg = arg, .text = &text};
 	int status = ask(&reader, place, sql);
 
@@ -337,7 +337,7 @@ int pfs_place_ask(const struct pfs_place *place, const char *sql,
 	return status;
 }
 
-int pfs_place_keep(const struct pfs_place *place, struct pfs_kept *kept, const char *sql,
+int pfs_place_keep(const struct pfs_place *place, struct pfs_place_text *kept, const char *sql,
 		   bool (*row)(void *arg, struct pfs_row *row), void *arg)
 {
 	struct reader reader = {

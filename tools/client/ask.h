@@ -35,11 +35,12 @@ PFS_MUST_CHECK int pfs_place_ask(const struct pfs_place *place, const char *sql,
 
 /* The same, and the rows stay: what is left of one, at row->at - kept->text, may be taken later.  The
  * text moves while rows come.  It is the caller's to free, in any case. */
-struct pfs_kept {
+struct pfs_place_text {
 	char *text;
 	size_t size, capacity;
 };
-PFS_MUST_CHECK int pfs_place_keep(const struct pfs_place *place, struct pfs_kept *kept, const char *sql,
+PFS_MUST_CHECK int pfs_place_keep(const struct pfs_place *place, struct pfs_place_text *kept,
+				  const char *sql,
 				  bool (*row)(void *arg, struct pfs_row *row), void *arg);
 
 /* Asks .query/run of the mounted directory `folder`, which answers whoever may ask there; `shown` stands

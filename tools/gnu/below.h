@@ -32,7 +32,7 @@ struct pfs_below {
 	void (*take)(void *arg, uint32_t node, char type, struct pfs_row *row);
 	void *arg;
 
-	struct pfs_kept kept;
+	struct pfs_place_text kept;
 	struct pfs_below_node *nodes; /* the first is the top */
 	struct pfs_below_key *keys;
 	uint32_t *above; /* the node that was added last, at `depth`, and those above it, from the top */

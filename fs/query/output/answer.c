@@ -9,15 +9,15 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "base/temporary.h"
+#include "fs/query/output/answer_memory.h"
 #include "fs/query/output/format.h"
-#include "fs/query/output/kept.h"
 
 #define MEMORY_MIN   ((size_t)64 << 10)
 #define LEND_MIN     ((size_t)1 << 20) /* less is copied: chunks are to be filled */
 #define RESTARTS_MAX 8 /* the query promises one */
 
 struct pfs_answer {
-	struct pfs_kept kept; /* what comes first */
+	struct pfs_answer_memory memory; /* what comes first */
 	uint64_t in_file;     /* the rest */
 	uint64_t limit;
 	struct pfs_temporary file; /* not open: no file yet */
@@ -32,7 +32,7 @@ int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit)
 	*out = answer;
 	if (!answer)
 		return -ENOMEM;
-	pfs_kept_init(&answer->kept, PFS_MAX(memory, MEMORY_MIN));
+	pfs_answer_memory_init(&answer->memory, PFS_MAX(memory, MEMORY_MIN));
 	answer->file.fd = -1;
 	answer->refs = 1;
 	answer->limit = limit;
@@ -41,7 +41,7 @@ int pfs_answer_create(struct pfs_answer **out, size_t memory, uint64_t limit)
 
 void pfs_answer_keep_more(struct pfs_answer *answer)
 {
-	answer->kept.may_grow = true;
+	answer->memory.may_grow = true;
 }
 
 struct pfs_answer *pfs_answer_ref(struct pfs_answer *answer)
@@ -55,7 +55,7 @@ void pfs_answer_close(struct pfs_answer *answer)
 	if (!answer || atomic_fetch_sub(&answer->refs, 1) != 1)
 		return;
 	pfs_answer_truncate(answer);
-	pfs_kept_finish(&answer->kept);
+	pfs_answer_memory_finish(&answer->memory);
 	free(answer);
 }
 
@@ -65,7 +65,7 @@ void pfs_answer_truncate(struct pfs_answer *answer)
 	answer->stream = NULL;
 	pfs_temporary_close(&answer->file);
 	answer->in_file = 0;
-	pfs_kept_clear(&answer->kept);
+	pfs_answer_memory_clear(&answer->memory);
 }
 
 uint64_t pfs_answer_size(const struct pfs_answer *answer)
@@ -74,7 +74,7 @@ uint64_t pfs_answer_size(const struct pfs_answer *answer)
 
 	if (answer->stream)
 		return pfs_stream_size(answer->stream, &size) ? size : 0;
-	return answer->kept.size + answer->in_file;
+	return answer->memory.size + answer->in_file;
 }
 
 int pfs_answer_set_stream(struct pfs_answer *answer, struct pfs_stream *stream,
@@ -131,7 +131,7 @@ int pfs_answer_write(void *arg, const void *bytes, size_t size)
 
 	PFS_TRY(check_limit(answer, size));
 	while (size && !answer->in_file) {
-		size_t n = pfs_kept_copy(&answer->kept, from, size);
+		size_t n = pfs_answer_memory_copy(&answer->memory, from, size);
 
 		if (!n)
 			break;
@@ -145,7 +145,7 @@ char *pfs_answer_lend(struct pfs_answer *answer)
 {
 	bool is_large = pfs_answer_size(answer) >= LEND_MIN;
 
-	return is_large && !answer->in_file ? pfs_kept_lend(&answer->kept) : NULL;
+	return is_large && !answer->in_file ? pfs_answer_memory_lend(&answer->memory) : NULL;
 }
 
 int pfs_answer_add(struct pfs_answer *answer, const char *bytes, size_t size)
@@ -153,17 +153,17 @@ int pfs_answer_add(struct pfs_answer *answer, const char *bytes, size_t size)
 	PFS_TRY(check_limit(answer, size));
 	if (answer->in_file)
 		return write_file(answer, bytes, size);
-	return size ? pfs_kept_add(&answer->kept, bytes, size) : 0;
+	return size ? pfs_answer_memory_add(&answer->memory, bytes, size) : 0;
 }
 
 const char *pfs_answer_view(const struct pfs_answer *answer, size_t *size, uint64_t offset)
 {
-	return pfs_kept_view(&answer->kept, size, offset);
+	return pfs_answer_memory_view(&answer->memory, size, offset);
 }
 
 ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size, uint64_t offset)
 {
-	uint64_t in_memory = answer->kept.size, end = pfs_answer_size(answer);
+	uint64_t in_memory = answer->memory.size, end = pfs_answer_size(answer);
 	size_t done = 0;
 
 	size = offset < end ? (size_t)PFS_MIN((uint64_t)size, end - offset) : 0;
