@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "tools/client/answer.h"
 #include "tools/client/ask.h"
-#include "tools/gnu/below.h"
+#include "tools/gnu/subtree.h"
 #include "tools/cmd.h"
 #include "tools/gnu/du_links.h"
-#include "tools/gnu/long.h"
+#include "tools/gnu/long_fields.h"
 #include "tools/stdout.h"
 
 enum { ALL, HUMAN, SUMMARY, DEPTH, TOTAL, KIB, MIB, BYTES, APPARENT, ZERO, SORT, TREE, SVG };
@@ -51,7 +51,7 @@ struct usage {
 	const struct settings *settings;
 	const struct pfs_place *place;
 	struct pfs_stdout *out;
-	struct pfs_below below;
+	struct pfs_subtree subtree;
 	struct entry {
 		uint64_t bytes;
 		bool skipped; /* counted with a path given before */
@@ -83,12 +83,12 @@ static bool is_seen(const struct usage *u, uint64_t ino)
 /* What was counted with an earlier path is not counted again, neither here nor above. */
 static void skip(struct usage *u, uint32_t node)
 {
-	const uint32_t *above = u->below.above;
+	const uint32_t *above = u->subtree.above;
 
-	for (size_t i = 0; i < u->below.depth; i++)
+	for (size_t i = 0; i < u->subtree.depth; i++)
 		if (u->entries[above[i]].skipped)
 			return;
-	for (size_t i = 0; i < u->below.depth; i++)
+	for (size_t i = 0; i < u->subtree.depth; i++)
 		u->entries[above[i]].bytes -= u->entries[node].bytes;
 	u->entries[node].skipped = true;
 }
@@ -96,8 +96,8 @@ static void skip(struct usage *u, uint32_t node)
 /* A directory's own size counts for all above it. */
 static void add_own(struct usage *u, uint64_t own)
 {
-	for (size_t i = u->below.depth + 1; i-- > 0;) {
-		struct entry *entry = &u->entries[u->below.above[i]];
+	for (size_t i = u->subtree.depth + 1; i-- > 0;) {
+		struct entry *entry = &u->entries[u->subtree.above[i]];
 
 		entry->bytes += own;
 		if (entry->skipped)
@@ -121,7 +121,7 @@ static void take(void *arg, uint32_t node, char type, struct pfs_row *row)
 		total *= 512;
 	}
 	u->entries[node] = (struct entry){.bytes = total};
-	if (node && u->n_seen && is_seen(u, u->below.keys[node].ino))
+	if (node && u->n_seen && is_seen(u, u->subtree.keys[node].ino))
 		skip(u, node);
 	if (own)
 		add_own(u, own);
@@ -173,23 +173,23 @@ static int ask_entries(struct usage *u)
 		     s->all || u->holds_seen ? "" : " AND type = 'd'") < 0)
 		return pfs_cmd_fail("du", "no memory");
 	if (s->depth || s->apparent || u->holds_seen)
-		PFS_TRY(pfs_below_ask(&u->below, columns, "", subtree));
-	if (!u->below.n) /* no directory, or only that is asked for */
-		PFS_TRY(pfs_below_ask(&u->below, columns, "", itself));
+		PFS_TRY(pfs_subtree_ask(&u->subtree, columns, "", subtree));
+	if (!u->subtree.n) /* no directory, or only that is asked for */
+		PFS_TRY(pfs_subtree_ask(&u->subtree, columns, "", itself));
 	if (u->no_memory)
 		return pfs_cmd_fail("du", "no memory");
-	if (!u->below.n)
+	if (!u->subtree.n)
 		return pfs_cmd_fail("du", "%s: %s", u->place->path, strerror(ENOENT));
-	return u->has_names ? pfs_du_see_names(u->links, &u->below, take_off, u) : PFS_EXIT_OK;
+	return u->has_names ? pfs_du_see_names(u->links, &u->subtree, take_off, u) : PFS_EXIT_OK;
 }
 
 static int put_in_order(struct usage *u)
 {
 	if (!u->settings->sort && !u->settings->tree)
-		return pfs_below_sort_as_fts(&u->below);
-	for (size_t i = 0; i < u->below.n; i++)
-		u->below.keys[i].order = UINT64_MAX - u->entries[i].bytes;
-	return pfs_below_sort(&u->below) ? pfs_cmd_fail("du", "no memory") : PFS_EXIT_OK;
+		return pfs_subtree_sort_as_fts(&u->subtree);
+	for (size_t i = 0; i < u->subtree.n; i++)
+		u->subtree.keys[i].order = UINT64_MAX - u->entries[i].bytes;
+	return pfs_subtree_sort(&u->subtree) ? pfs_cmd_fail("du", "no memory") : PFS_EXIT_OK;
 }
 
 /* ---- printing ---- */
@@ -240,9 +240,9 @@ struct descent {
 static bool descend(struct descent *descent, uint32_t node)
 {
 	struct usage *u = descent->u;
-	struct step step = {node, u->below.nodes[node].first, u->path_len, 0};
+	struct step step = {node, u->subtree.nodes[node].first, u->path_len, 0};
 	size_t size;
-	const char *name = pfs_below_name(&u->below, node, &size);
+	const char *name = pfs_subtree_name(&u->subtree, node, &size);
 
 	if ((node && !push_name(u, name, size)) ||
 	    pfs_grow(&descent->steps, &descent->capacity, descent->depth + 1, sizeof(step)))
@@ -260,7 +260,7 @@ static void put_branch(const struct descent *descent)
 
 	put_size(u->out, u->settings, u->entries[top->node].bytes);
 	for (size_t i = 1; i < descent->depth; i++) {
-		bool last = !u->below.nodes[descent->steps[i].node].next;
+		bool last = !u->subtree.nodes[descent->steps[i].node].next;
 
 		pfs_stdout_text(u->out, i + 1 < descent->depth ? last ? "    " : "│   "
 				     : last		    ? "└── "
@@ -284,9 +284,9 @@ static bool print_all(struct usage *u)
 		uint32_t child = step->next;
 
 		if (child) {
-			step->next = u->below.nodes[child].next;
+			step->next = u->subtree.nodes[child].next;
 			if (descent.depth - 1 >= s->depth || u->entries[child].skipped ||
-			    (!s->all && u->below.nodes[child].type != 'd'))
+			    (!s->all && u->subtree.nodes[child].type != 'd'))
 				continue;
 			ok = descend(&descent, child);
 			if (ok && s->tree)
@@ -325,19 +325,19 @@ static int measure(const struct settings *settings, const struct pfs_place *plac
 			  .holds_seen = holds_seen};
 	int status;
 
-	u.below = (struct pfs_below){
+	u.subtree = (struct pfs_subtree){
 		.place = place, .keyed = true, .take = take, .arg = &u};
 	u.path_len = u.path ? strlen(u.path) : 0;
 	u.path_capacity = u.path_len;
 	status = ask_entries(&u);
 	status = status ? status : put_in_order(&u);
 	if (!status) {
-		counted->seen[n_seen] = u.below.keys[0].ino;
+		counted->seen[n_seen] = u.subtree.keys[0].ino;
 		counted->total += u.entries[0].bytes;
 		if (!u.path || (!u.entries[0].skipped && !print_all(&u)))
 			status = pfs_cmd_fail("du", "no memory");
 	}
-	pfs_below_close(&u.below);
+	pfs_subtree_close(&u.subtree);
 	free(u.entries);
 	free(u.path);
 	return status;

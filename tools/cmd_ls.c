@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/client/ask.h"
-#include "tools/gnu/below.h"
+#include "tools/gnu/subtree.h"
 #include "tools/cmd.h"
 #include "tools/columns.h"
 #include "tools/gnu/ls_names.h"
@@ -145,7 +145,7 @@ struct directory {
 };
 
 struct descent {
-	struct pfs_below below;
+	struct pfs_subtree subtree;
 	struct settings *settings;
 	struct pfs_stdout *out;
 	struct list list; /* of the directory at hand */
@@ -215,7 +215,7 @@ static int add(struct list *list, const struct pfs_ls_entry *entry)
 
 static int find_dots(struct descent *d)
 {
-	const struct pfs_place *place = d->below.place;
+	const struct pfs_place *place = d->subtree.place;
 	struct pfs_ls_entry self = {.target = ""}, up;
 	struct dot dot = {.settings = d->settings, .entry = &self};
 
@@ -255,19 +255,19 @@ static int list_children(struct descent *d, const struct directory *directory)
 		PFS_TRY(list_dot(d, ".", directory->self));
 		PFS_TRY(list_dot(d, "..", directory->up));
 	}
-	for (uint32_t at = d->below.n ? d->below.nodes[node].first : 0; at; at = d->below.nodes[at].next) {
-		struct pfs_row row = pfs_below_row(&d->below, at);
+	for (uint32_t at = d->subtree.n ? d->subtree.nodes[node].first : 0; at; at = d->subtree.nodes[at].next) {
+		struct pfs_row row = pfs_subtree_row(&d->subtree, at);
 		struct pfs_ls_entry *e;
 
 		PFS_TRY(pfs_grow(&list->entries, &list->capacity, list->n + 1, sizeof(*e)));
 		e = &list->entries[list->n];
 		e->node = at;
-		e->type = d->below.nodes[at].type;
-		e->name = pfs_below_name(&d->below, at, &e->len);
+		e->type = d->subtree.nodes[at].type;
+		e->name = pfs_subtree_name(&d->subtree, at, &e->len);
 		take_entry(e, s, &row);
 		list->n += *e->name != '.' || s->given[ALMOST];
 	}
-	if (!s->bytes_only || d->below.beheaded || s->given[ALL])
+	if (!s->bytes_only || d->subtree.beheaded || s->given[ALL])
 		sort(list, d->settings);
 	return 0;
 }
@@ -317,14 +317,14 @@ static int put_directory(struct descent *d, const struct directory *directory, b
 	return d->settings->given[RECURSIVE] ? add_pending(d, directory->self) : 0;
 }
 
-static int ask(struct pfs_below *below, const struct settings *s)
+static int ask(struct pfs_subtree *subtree, const struct settings *s)
 {
-	char *path PFS_FREE = pfs_sql_quote(below->place->path), *where PFS_FREE = NULL;
+	char *path PFS_FREE = pfs_sql_quote(subtree->place->path), *where PFS_FREE = NULL;
 
-	if (!path || asprintf(&where, "%s(ino, %s)%s", below->beheaded ? "child_of" : "under", path,
-			      below->beheaded && !s->given[ALMOST] ? " AND name NOT GLOB '.*'" : "") < 0)
+	if (!path || asprintf(&where, "%s(ino, %s)%s", subtree->beheaded ? "child_of" : "under", path,
+			      subtree->beheaded && !s->given[ALMOST] ? " AND name NOT GLOB '.*'" : "") < 0)
 		return pfs_cmd_fail("ls", "no memory");
-	return pfs_below_ask(below, "", columns_of(s), where);
+	return pfs_subtree_ask(subtree, "", columns_of(s), where);
 }
 
 /* Nothing but names, in the order in which they come. */
@@ -339,7 +339,7 @@ static bool is_plain(const struct settings *s)
 static int list_directory(struct pfs_stdout *out, struct settings *s, const struct pfs_place *place,
 			  bool heading, bool *blank)
 {
-	struct descent d = {.below = {.place = place, .beheaded = !s->given[RECURSIVE]},
+	struct descent d = {.subtree = {.place = place, .beheaded = !s->given[RECURSIVE]},
 			    .settings = s,
 			    .out = out,
 			    .blank = *blank};
@@ -349,7 +349,7 @@ static int list_directory(struct pfs_stdout *out, struct settings *s, const stru
 	if (is_plain(s))
 		return pfs_ls_names(out, place, s->given[ALMOST], blank);
 	status = find_dots(&d);
-	status = status ? status : ask(&d.below, s);
+	status = status ? status : ask(&d.subtree, s);
 	top.len = strlen(top.name);
 	if (!status)
 		error = put_directory(&d, &top, heading || s->given[RECURSIVE]);
@@ -358,7 +358,7 @@ static int list_directory(struct pfs_stdout *out, struct settings *s, const stru
 		error = put_directory(&d, &top, true);
 	}
 	*blank = d.blank;
-	pfs_below_close(&d.below);
+	pfs_subtree_close(&d.subtree);
 	free(d.list.entries);
 	free(d.dots.entries);
 	free(d.pending);

@@ -125,35 +125,35 @@ static int ask(const struct pfs_place *place, const char *columns, const char *r
 	return pfs_place_ask(place, sql, row, arg);
 }
 
-static void list_nodes(struct looking *looking, const struct pfs_below *below)
+static void list_nodes(struct looking *looking, const struct pfs_subtree *subtree)
 {
-	for (uint32_t node = 0; node < below->n; node++) {
-		looking->by_ino[node] = (struct node){.ino = below->keys[node].ino, .node = node};
-		for (uint32_t child = below->nodes[node].first; child; child = below->nodes[child].next)
+	for (uint32_t node = 0; node < subtree->n; node++) {
+		looking->by_ino[node] = (struct node){.ino = subtree->keys[node].ino, .node = node};
+		for (uint32_t child = subtree->nodes[node].first; child; child = subtree->nodes[child].next)
 			looking->up[child] = node;
 	}
 	if (looking->n)
 		qsort(looking->by_ino, looking->n, sizeof(*looking->by_ino), compare);
 }
 
-int pfs_du_see_names(struct pfs_du_links *links, const struct pfs_below *below,
+int pfs_du_see_names(struct pfs_du_links *links, const struct pfs_subtree *subtree,
 		     void (*again)(void *arg, const struct pfs_du_name *name), void *arg)
 {
 	struct looking looking = {
 		.links = links,
-		.place = below->place,
+		.place = subtree->place,
 		.again = again,
 		.arg = arg,
-		.by_ino = calloc(below->n + 1, sizeof(*looking.by_ino)),
-		.up = calloc(below->n + 1, sizeof(*looking.up)),
-		.n = below->n,
+		.by_ino = calloc(subtree->n + 1, sizeof(*looking.by_ino)),
+		.up = calloc(subtree->n + 1, sizeof(*looking.up)),
+		.n = subtree->n,
 	};
 	int status = 0;
 
 	looking.no_memory = !looking.by_ino || !looking.up;
 	if (!looking.no_memory) {
-		list_nodes(&looking, below);
-		status = ask(below->place, "link, ino, parent, size, blocks", "ORDER BY preorder",
+		list_nodes(&looking, subtree);
+		status = ask(subtree->place, "link, ino, parent, size, blocks", "ORDER BY preorder",
 			     take_name, &looking);
 	}
 	free(looking.by_ino);

@@ -3,7 +3,7 @@
 #ifndef PFS_TOOLS_GNU_DU_LINKS_H
 #define PFS_TOOLS_GNU_DU_LINKS_H
 
-#include "tools/gnu/below.h"
+#include "tools/gnu/subtree.h"
 
 /* Those that have been seen so far, of all places; zeros at first. */
 struct pfs_du_links {
@@ -27,8 +27,8 @@ struct pfs_du_name {
 };
 
 /* Sees the names at the place, in pre-order, and calls again for those of files that were seen
- * already.  The rows of below are keyed.  An exit status, as above. */
-PFS_MUST_CHECK int pfs_du_see_names(struct pfs_du_links *links, const struct pfs_below *below,
+ * already.  The rows of subtree are keyed.  An exit status, as above. */
+PFS_MUST_CHECK int pfs_du_see_names(struct pfs_du_links *links, const struct pfs_subtree *subtree,
 				    void (*again)(void *arg, const struct pfs_du_name *name),
 				    void *arg);
 

@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/gnu/long.h"
+#include "tools/gnu/long_fields.h"
 
 #define NS_PER_S  INT64_C(1000000000)
 #define FIELD_MAX 4096 /* bytes, as a width */

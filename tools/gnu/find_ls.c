@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/checked.h"
-#include "tools/gnu/long.h"
+#include "tools/gnu/long_fields.h"
 
 #define RECENT	 (180 * 86400) /* seconds in which the time of day is printed, not the year */
 #define AHEAD	 3600	       /* by which clocks may differ */

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/columns.h"
-#include "tools/gnu/long.h"
+#include "tools/gnu/long_fields.h"
 #include "tools/gnu/quote.h"
 
 #define HALF_A_YEAR (31556952 / 2) /* seconds in which the time of day is printed, not the year */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/gnu/long.h"
+#include "tools/gnu/long_fields.h"
 
 #include <grp.h>
 #include <pwd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/long.h - the fields of `ls -l` and `find -ls`, as GNU prints them.  One thread. */
-#ifndef PFS_TOOLS_GNU_LONG_H
-#define PFS_TOOLS_GNU_LONG_H
+/* tools/gnu/long_fields.h - the fields of `ls -l` and `find -ls`, as GNU prints them.  One thread. */
+#ifndef PFS_TOOLS_GNU_LONG_FIELDS_H
+#define PFS_TOOLS_GNU_LONG_FIELDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

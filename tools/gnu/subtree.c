@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* GNU's find and du read directories with gnulib's fts(3): as many entries at a time as a batch may
  * have, and a batch that is larger than a limit is sorted by inode numbers. */
-#include "tools/gnu/below.h"
+#include "tools/gnu/subtree.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,33 +18,33 @@
 /* ---- rows ---- */
 
 /* Room for another node. */
-static bool make_room(struct pfs_below *below, size_t depth)
+static bool make_room(struct pfs_subtree *subtree, size_t depth)
 {
-	if (below->n >= UINT32_MAX ||
-	    pfs_grow(&below->nodes, &below->capacity, below->n + 1, sizeof(*below->nodes)) ||
-	    pfs_grow(&below->above, &below->above_capacity, depth + 1, sizeof(*below->above)))
+	if (subtree->n >= UINT32_MAX ||
+	    pfs_grow(&subtree->nodes, &subtree->capacity, subtree->n + 1, sizeof(*subtree->nodes)) ||
+	    pfs_grow(&subtree->above, &subtree->above_capacity, depth + 1, sizeof(*subtree->above)))
 		return false;
-	return !below->keyed ||
-	       pfs_grow(&below->keys, &below->key_capacity, below->n + 1, sizeof(*below->keys)) == 0;
+	return !subtree->keyed ||
+	       pfs_grow(&subtree->keys, &subtree->key_capacity, subtree->n + 1, sizeof(*subtree->keys)) == 0;
 }
 
 /* Links the next node to those below the last one that is above it. */
-static uint32_t link_node(struct pfs_below *below, size_t depth)
+static uint32_t link_node(struct pfs_subtree *subtree, size_t depth)
 {
-	uint32_t node = (uint32_t)below->n++;
+	uint32_t node = (uint32_t)subtree->n++;
 
-	if (depth > below->depth)
-		below->nodes[below->above[depth - 1]].first = node;
+	if (depth > subtree->depth)
+		subtree->nodes[subtree->above[depth - 1]].first = node;
 	else if (node)
-		below->nodes[below->above[depth]].next = node;
-	below->above[depth] = node;
-	below->depth = depth;
+		subtree->nodes[subtree->above[depth]].next = node;
+	subtree->above[depth] = node;
+	subtree->depth = depth;
 	return node;
 }
 
 static bool take(void *arg, struct pfs_row *row)
 {
-	struct pfs_below *below = arg;
+	struct pfs_subtree *subtree = arg;
 	uint64_t depth = pfs_row_number(row);
 	char type = pfs_row_letter(row);
 	uint64_t n_below = 0;
@@ -52,55 +52,55 @@ static bool take(void *arg, struct pfs_row *row)
 	uint32_t node;
 	size_t len;
 
-	if (!below->n) {
-		below->top_depth = depth - below->beheaded;
-		below->no_memory = !make_room(below, 1);
-		if (!below->no_memory && below->beheaded)
-			below->nodes[link_node(below, 0)] = (struct pfs_below_node){.type = 'd'};
+	if (!subtree->n) {
+		subtree->top_depth = depth - subtree->beheaded;
+		subtree->no_memory = !make_room(subtree, 1);
+		if (!subtree->no_memory && subtree->beheaded)
+			subtree->nodes[link_node(subtree, 0)] = (struct pfs_subtree_node){.type = 'd'};
 	}
 	/* what comes without its directory lies in what is there */
-	depth = below->n ? PFS_MAX(PFS_MIN(depth - below->top_depth, below->depth + 1), 1) : 0;
-	if (below->no_memory || !make_room(below, depth)) {
-		below->no_memory = true;
+	depth = subtree->n ? PFS_MAX(PFS_MIN(depth - subtree->top_depth, subtree->depth + 1), 1) : 0;
+	if (subtree->no_memory || !make_room(subtree, depth)) {
+		subtree->no_memory = true;
 		return false;
 	}
-	node = link_node(below, depth);
-	if (below->keyed) {
-		below->keys[node].order = pfs_row_digits(row, true);
-		below->keys[node].ino = pfs_row_number(row);
+	node = link_node(subtree, depth);
+	if (subtree->keyed) {
+		subtree->keys[node].order = pfs_row_digits(row, true);
+		subtree->keys[node].ino = pfs_row_number(row);
 		n_below = pfs_row_number(row) - 1;
 		if (depth)
-			below->nodes[below->above[depth - 1]].n_children -= (uint32_t)n_below;
+			subtree->nodes[subtree->above[depth - 1]].n_children -= (uint32_t)n_below;
 	}
-	if (below->take)
-		below->take(below->arg, node, type, row);
+	if (subtree->take)
+		subtree->take(subtree->arg, node, type, row);
 	name = pfs_row_text(row, &len);
-	below->nodes[node] = (struct pfs_below_node){.name = (size_t)(name - below->kept.text),
+	subtree->nodes[node] = (struct pfs_subtree_node){.name = (size_t)(name - subtree->kept.text),
 						     .n_children = (uint32_t)n_below,
 						     .len = (uint16_t)len,
 						     .type = type};
 	return true;
 }
 
-int pfs_below_ask(struct pfs_below *below, const char *before, const char *after, const char *where)
+int pfs_subtree_ask(struct pfs_subtree *subtree, const char *before, const char *after, const char *where)
 {
 	char *sql PFS_FREE = NULL;
 	int status;
 
 	if (asprintf(&sql, "SELECT depth, type, %s%sname%s FROM nodes WHERE %s%s",
-		     below->keyed ? "readdir, ino, subtree_count, " : "", before, after, where,
-		     below->beheaded ? "" : " ORDER BY preorder") < 0)
-		return pfs_cmd_fail(below->place->verb, "no memory");
-	status = pfs_place_keep(below->place, &below->kept, sql, take, below);
-	return !status && below->no_memory ? pfs_cmd_fail(below->place->verb, "no memory") : status;
+		     subtree->keyed ? "readdir, ino, subtree_count, " : "", before, after, where,
+		     subtree->beheaded ? "" : " ORDER BY preorder") < 0)
+		return pfs_cmd_fail(subtree->place->verb, "no memory");
+	status = pfs_place_keep(subtree->place, &subtree->kept, sql, take, subtree);
+	return !status && subtree->no_memory ? pfs_cmd_fail(subtree->place->verb, "no memory") : status;
 }
 
-void pfs_below_close(struct pfs_below *below)
+void pfs_subtree_close(struct pfs_subtree *subtree)
 {
-	free(below->kept.text);
-	free(below->nodes);
-	free(below->keys);
-	free(below->above);
+	free(subtree->kept.text);
+	free(subtree->nodes);
+	free(subtree->keys);
+	free(subtree->above);
 }
 
 /* ---- order ---- */
@@ -125,7 +125,7 @@ static int by_order(const void *a, const void *b)
 }
 
 /* The children of a directory, linked anew. */
-static void sort_family(const struct pfs_below *below, struct pfs_below_node *above,
+static void sort_family(const struct pfs_subtree *subtree, struct pfs_subtree_node *above,
 			const struct family *family)
 {
 	struct sibling *siblings = family->siblings;
@@ -143,32 +143,32 @@ static void sort_family(const struct pfs_below *below, struct pfs_below_node *ab
 	}
 	for (size_t i = 0; i < family->n; i++) {
 		*link = family->siblings[i].node;
-		link = &below->nodes[*link].next;
+		link = &subtree->nodes[*link].next;
 	}
 	*link = 0;
 }
 
-static int gather_family(const struct pfs_below *below, const struct pfs_below_node *above,
+static int gather_family(const struct pfs_subtree *subtree, const struct pfs_subtree_node *above,
 			 struct family *family)
 {
 	family->n = 0;
-	for (uint32_t at = above->first; at; at = below->nodes[at].next) {
+	for (uint32_t at = above->first; at; at = subtree->nodes[at].next) {
 		PFS_TRY(pfs_grow(&family->siblings, &family->capacity, family->n + 1,
 				 sizeof(*family->siblings)));
-		family->siblings[family->n++] = (struct sibling){below->keys[at].order, at};
+		family->siblings[family->n++] = (struct sibling){subtree->keys[at].order, at};
 	}
 	return 0;
 }
 
-int pfs_below_sort(const struct pfs_below *below)
+int pfs_subtree_sort(const struct pfs_subtree *subtree)
 {
 	struct family family = {0};
 	int error = 0;
 
-	for (size_t i = 0; i < below->n && !error; i++) {
-		error = gather_family(below, &below->nodes[i], &family);
+	for (size_t i = 0; i < subtree->n && !error; i++) {
+		error = gather_family(subtree, &subtree->nodes[i], &family);
 		if (!error)
-			sort_family(below, &below->nodes[i], &family);
+			sort_family(subtree, &subtree->nodes[i], &family);
 	}
 	free(family.siblings);
 	return error;
@@ -177,21 +177,21 @@ int pfs_below_sort(const struct pfs_below *below)
 /* ---- wide directories ---- */
 
 struct children {
-	struct pfs_below_key *keys;
+	struct pfs_subtree_key *keys;
 	size_t n, capacity;
 	bool no_memory;
 };
 
 static int by_ino(const void *a, const void *b)
 {
-	const struct pfs_below_key *x = a, *y = b;
+	const struct pfs_subtree_key *x = a, *y = b;
 
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
 static int by_key_order(const void *a, const void *b)
 {
-	const struct pfs_below_key *x = a, *y = b;
+	const struct pfs_subtree_key *x = a, *y = b;
 
 	return (x->order > y->order) - (x->order < y->order);
 }
@@ -199,7 +199,7 @@ static int by_key_order(const void *a, const void *b)
 static bool take_child(void *arg, struct pfs_row *row)
 {
 	struct children *children = arg;
-	struct pfs_below_key *key;
+	struct pfs_subtree_key *key;
 
 	if (pfs_grow(&children->keys, &children->capacity, children->n + 1, sizeof(*key))) {
 		children->no_memory = true;
@@ -236,16 +236,16 @@ static int rank_children(struct children *children, const struct pfs_place *plac
 }
 
 /* Those of the family that are children of the wide directory. */
-static int order_wide(const struct pfs_below *below, const struct family *family, uint32_t parent)
+static int order_wide(const struct pfs_subtree *subtree, const struct family *family, uint32_t parent)
 {
 	struct children children = {0};
-	int status = below->nodes[parent].n_children <= BATCH
+	int status = subtree->nodes[parent].n_children <= BATCH
 			     ? PFS_EXIT_OK
-			     : rank_children(&children, below->place, below->keys[parent].ino);
+			     : rank_children(&children, subtree->place, subtree->keys[parent].ino);
 
 	for (size_t i = 0; i < family->n; i++) {
-		const struct pfs_below_key *key = &below->keys[family->siblings[i].node];
-		const struct pfs_below_key *child =
+		const struct pfs_subtree_key *key = &subtree->keys[family->siblings[i].node];
+		const struct pfs_subtree_key *child =
 			children.n ? bsearch(key, children.keys, children.n, sizeof(*key), by_ino)
 				   : NULL;
 
@@ -255,24 +255,24 @@ static int order_wide(const struct pfs_below *below, const struct family *family
 	return status;
 }
 
-static int sort_families(const struct pfs_below *below, struct family *family)
+static int sort_families(const struct pfs_subtree *subtree, struct family *family)
 {
-	for (uint32_t i = 0; i < below->n; i++) {
-		if (!below->nodes[i].first)
+	for (uint32_t i = 0; i < subtree->n; i++) {
+		if (!subtree->nodes[i].first)
 			continue;
-		if (gather_family(below, &below->nodes[i], family))
-			return pfs_cmd_fail(below->place->verb, "no memory");
-		if (below->nodes[i].n_children > UNSORTED)
-			PFS_TRY(order_wide(below, family, i));
-		sort_family(below, &below->nodes[i], family);
+		if (gather_family(subtree, &subtree->nodes[i], family))
+			return pfs_cmd_fail(subtree->place->verb, "no memory");
+		if (subtree->nodes[i].n_children > UNSORTED)
+			PFS_TRY(order_wide(subtree, family, i));
+		sort_family(subtree, &subtree->nodes[i], family);
 	}
 	return PFS_EXIT_OK;
 }
 
-int pfs_below_sort_as_fts(const struct pfs_below *below)
+int pfs_subtree_sort_as_fts(const struct pfs_subtree *subtree)
 {
 	struct family family = {0};
-	int status = sort_families(below, &family);
+	int status = sort_families(subtree, &family);
 
 	free(family.siblings);
 	return status;
