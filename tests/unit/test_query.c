@@ -3,6 +3,8 @@
  * rows equal SQLite's is for tests/query. */
 #include "tests/unit/query_util.h"
 
+#include "fs/query/internal.h"
+
 /* The usual tree and /.rc; nothing may be changed. */
 static int set_up_reading(void **state)
 {
@@ -432,15 +434,151 @@ static void test_raw_bytes(void **state)
 	pfs_query_finish(query);
 }
 
+/* ---- parts of statements, which the operators run ---- */
+
+#define OVERFLOWS "(SELECT sum(9223372036854775807 - depth * 0) FROM nodes)"
+
+static void says(const char *plan, const char *what, bool is_said)
+{
+	if ((strstr(plan, what) != NULL) != is_said)
+		fail_msg("%s\n%s %s", plan, is_said ? "says nothing of" : "says", what);
+}
+
+static void test_parts(void **state)
+{
+	char *plan = plan_of("SELECT upper(type), count(*) AS n, rank() OVER (ORDER BY count(*)) FROM nodes "
+			     "GROUP BY type HAVING n > 1 ORDER BY 1",
+			     "D 3 1,F 3 1");
+
+	(void)state;
+	says(plan, "SCAN sqlite_part_0: part 0\n", true);
+	says(plan, "part 0: run by the relational operators on the host: nodes, grouped by type\n", true);
+	says(plan, "estimated: ", true);
+	says(plan, "SQLite over the columns of the image, for it has a function that is SQLite's\n", true);
+	free(plan);
+	plan = plan_of("SELECT upper(name) FROM nodes WHERE name = 'a'", "A");
+	says(plan, "part", false);
+	free(plan);
+}
+
+static void test_titles_of_parts(void **state)
+{
+	static const char *const titles[] = {"upper( type )", "n", "count( * ) + (SELECT count(*) FROM nodes)",
+					     "type"};
+	struct pfs_query *query =
+		begin("SELECT upper( type ), count(*) AS n, count( * ) + (SELECT count(*) FROM nodes), type "
+		      "FROM (SELECT type FROM nodes GROUP BY type, parent) GROUP BY type");
+
+	(void)state;
+	assert_non_null(query->parts);
+	assert_int_equal(pfs_query_columns(query), PFS_COUNT(titles));
+	for (size_t i = 0; i < PFS_COUNT(titles); i++)
+		assert_string_equal(pfs_query_column_name(query, i), titles[i]);
+	rest_text((char[256]){""}, 256, query);
+	pfs_query_finish(query);
+	check("SELECT \"count(*)\" || '' FROM (SELECT upper(type), count(*) FROM nodes GROUP BY type)", "3,3");
+	check("SELECT b || '' FROM (SELECT upper(type) a, type b, count(*) FROM nodes GROUP BY type)", "d,f");
+}
+
+/* A table of a part is there for its statement alone, and for none that has such a name. */
+static void test_names_of_parts(void **state)
+{
+	(void)state;
+	check("SELECT upper(type), count(*) FROM nodes GROUP BY type", "D 3,F 3");
+	refuse("SELECT * FROM sqlite_part_0", -EINVAL, "no such table: sqlite_part_0");
+	check("WITH sqlite_part_0 AS (SELECT 7 AS c0) SELECT upper(type), (SELECT c0 FROM sqlite_part_0) FROM "
+	      "nodes GROUP BY type",
+	      "D 7,F 7");
+	refuse("SELECT upper(type), count(*) FROM nodes GROUP BY typ", -EINVAL, "no such column: typ");
+	assert_int_equal(error.offset, 49);
+}
+
+static void fails(const char *sql, const char *why)
+{
+	struct pfs_query *query = begin(sql);
+	int got;
+
+	while ((got = pfs_query_next(query, &error)) == 1)
+		;
+	assert_true(got < 0);
+	assert_non_null(strstr(error.text, why));
+	pfs_query_finish(query);
+}
+
+static void test_parts_without_answer(void **state)
+{
+	char *plan;
+
+	(void)state;
+	fails("SELECT upper(type), " OVERFLOWS " FROM nodes GROUP BY type", "integer overflow");
+	plan = plan_of("SELECT upper(name) FROM nodes WHERE depth = 0 OR (depth > 9 AND 5 > " OVERFLOWS ")", "");
+	says(plan, "part", false); /* SQLite, which does not get there, runs it all */
+	free(plan);
+}
+
+/* Parts and what is around them are of one tree. */
+static void test_parts_restart(void **state)
+{
+	static const char sql[] = "SELECT (SELECT count(*) FROM nodes), count(*) OVER (ROWS CURRENT ROW) FROM nodes";
+	struct pfs_query *query;
+	char name[16];
+	int rows = 0, got;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644);
+	}
+	query = begin(sql);
+	assert_non_null(query->parts);
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	(void)make(PFS_ROOT_PRIME, "late", S_IFREG | 0644);
+	while ((got = pfs_query_next(query, &error)) != 0) {
+		struct pfs_query_value value;
+
+		rows = got == 1 ? rows + 1 : 0;
+		if (got == -EAGAIN)
+			continue;
+		assert_int_equal(got, 1);
+		pfs_query_value(query, 0, &value);
+		assert_int_equal(value.integer, rows < 3006 ? value.integer : 3007);
+	}
+	assert_int_equal(rows, 3007);
+	pfs_query_finish(query);
+	query = begin(sql); /* the part runs once the statement does */
+	(void)make(PFS_ROOT_PRIME, "later", S_IFREG | 0644);
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	pfs_query_finish(query);
+}
+
+/* More of them than are taken: those are SQLite's. */
+static void test_many_parts(void **state)
+{
+	char *sql;
+	size_t len;
+	FILE *out = open_memstream(&sql, &len);
+
+	(void)state;
+	(void)fputs("SELECT 0", out);
+	for (unsigned i = 0; i < 40; i++)
+		(void)fprintf(out, " + (SELECT count(*) FROM nodes WHERE depth >= %u)", i % 2);
+	(void)fclose(out);
+	check(sql, "220");
+	free(sql);
+}
+
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_reading, tear_down)
+#define TEST(name)  cmocka_unit_test_setup_teardown(name, set_up_reading, tear_down)
+#define PARTS(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
 		TEST(test_attributes), TEST(test_many_attributes), TEST(test_errors),    TEST(test_failures),
 		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
 		TEST(test_preorder),
 		TEST(test_raw_bytes),   TEST(test_nobody_waits), TEST(test_titles),
+		PARTS(test_parts),      PARTS(test_titles_of_parts), PARTS(test_names_of_parts),
+		PARTS(test_parts_without_answer), PARTS(test_parts_restart), PARTS(test_many_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
