@@ -73,8 +73,11 @@ static int declare(struct pfs_node_table *table)
 	return 0;
 }
 
+/* By a column, or by SQLite: a column called rowid would stand before that. */
 static bool is_taken(const struct pfs_node_table *table, const char *name)
 {
+	if (strcasecmp(name, "rowid") == 0 || strcasecmp(name, "_rowid_") == 0 || strcasecmp(name, "oid") == 0)
+		return true;
 	for (size_t i = 0; i < table->n; i++) {
 		if (strcasecmp(table->columns[i].name, name) == 0)
 			return true;

@@ -153,6 +153,8 @@ static void test_attributes(void **state)
 	set_attr("/a", "user.Tag", "other capitals");
 	check("SELECT \"user.tag\" || tag, name FROM nodes WHERE \"user.tag\" || tag NOTNULL", "");
 	check("SELECT a.tag, b.tag FROM nodes a, nodes b WHERE a.tag < b.tag", "");
+	set_attr("/a", "user.RowId", "mine");
+	check("SELECT count(*), \"user.rowid\" FROM nodes WHERE rowid = 2", "1 -");
 	set_attr("/a", "user.TAG", "others still"); /* comes before them in the order of bytes */
 	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL", "e.tar.gz three");
 	check("SELECT name, \"user.tag\" FROM nodes WHERE \"user.tag\" IS NOT NULL", "a other capitals");
