@@ -239,23 +239,6 @@ int pfs_index_range(const struct pfs_run *run, struct pfs_index *index, struct p
 	return error;
 }
 
-int pfs_index_list_make(const struct pfs_run *run, struct pfs_index_list *list, size_t n)
-{
-	*list = (struct pfs_index_list){.n = n};
-	PFS_TRY(pfs_run_alloc_raw(run, &list->keys, n, sizeof(*list->keys)));
-	if (pfs_run_alloc_raw(run, &list->values, n, sizeof(*list->values)) == 0)
-		return 0;
-	pfs_index_list_free(run, list);
-	return -ENOMEM;
-}
-
-void pfs_index_list_free(const struct pfs_run *run, struct pfs_index_list *list)
-{
-	pfs_run_free(run, list->keys, list->n, sizeof(*list->keys));
-	pfs_run_free(run, list->values, list->n, sizeof(*list->values));
-	*list = (struct pfs_index_list){0};
-}
-
 void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info)
 {
 	(void)pthread_rwlock_rdlock(&index->lock);

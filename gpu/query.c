@@ -292,3 +292,32 @@ int pfs_engine_children(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t 
 		*out = bitmap;
 	return rc;
 }
+
+int pfs_engine_remove_subtree(struct pfs_engine *e, uint64_t *removed, uint32_t slot)
+{
+	struct pfs_bitmap *set = NULL;
+	struct pfs_cursor cursor = {0};
+	struct pfs_delta delta = {.op = PFS_DELTA_REMOVE};
+	uint32_t next;
+	uint64_t count = 0;
+	uint32_t parent;
+	int rc = pfs_engine_parent(e, &parent, slot);
+
+	if (rc == 0 && parent == PFS_NO_SLOT)
+		rc = -EINVAL;
+	rc = rc ? rc : pfs_engine_subtree(e, &set, slot);
+	if (rc)
+		return rc;
+	while ((rc = pfs_cursor_next(&cursor, set, &next)) == 1) {
+		delta.slot = next;
+		rc = pfs_engine_apply(e, NULL, &delta, 1);
+		if (rc)
+			break;
+		count++;
+	}
+	pfs_cursor_finish(&cursor);
+	pfs_bitmap_free(set);
+	if (rc == 0 && removed)
+		*removed = count;
+	return rc;
+}

@@ -370,13 +370,6 @@ void pfs_column_index_free(const struct pfs_run *run, struct pfs_column_index *i
 	pfs_run_free(run, index, 1, sizeof(*index));
 }
 
-int pfs_column_index_here(const struct pfs_run *run, struct pfs_column_index *index)
-{
-	if (index->rows || !index->device)
-		return 0;
-	return index->backend->families->sort->fetch(index->backend, run, index);
-}
-
 static int bring_index(const struct pfs_run *run, const struct pfs_operator_backend *b,
 		       struct pfs_column_index *index)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/reserve.h"
 #include "gpu/table.h"
 
 #include <stdatomic.h>
@@ -58,4 +59,15 @@ bool pfs_table_is_sound(const struct pfs_table *table)
 			return false;
 	}
 	return true;
+}
+
+int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks)
+{
+	const size_t size = ((size_t)UINT32_MAX / PFS_BLOCK_ROWS + 2) * sizeof(*stamps->block);
+
+	PFS_TRY(pfs_reserve_open(blocks, size));
+	PFS_TRY(pfs_reserve_grow(blocks, size)); /* what is not touched takes no memory */
+	stamps->block = blocks->base;
+	stamps->id = pfs_table_new_id();
+	return 0;
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/reserve.h"
 
 #define PFS_NO_ROW	UINT32_MAX /* no row of this table: its columns read as NULL */
 #define PFS_ROWS_MAX	(UINT32_MAX - 64u)
@@ -65,6 +66,9 @@ struct pfs_stamps {
 	uint64_t id;	 /* of the array; another one when it moved or changed its width */
 	uint64_t *block; /* epochs; written by pfs_stamps_touch alone, read by any thread */
 };
+/* Room for the stamps of any number of rows; the blocks are the caller's to close (base/reserve.h).
+ * -ENOMEM. */
+PFS_MUST_CHECK int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks);
 
 /* One column.  The value of row r: NULL where `nulls` has its bit, else the element r of data.
  * Integers and codes: ((element >> shift) & mask) + base, the element read as unsigned unless

@@ -238,3 +238,10 @@ int pfs_tuples_concat(const struct pfs_run *run, struct pfs_tuples **out,
 	*out = tuples;
 	return 0;
 }
+
+int pfs_column_index_here(const struct pfs_run *run, struct pfs_column_index *index)
+{
+	if (index->rows || !index->device)
+		return 0;
+	return index->backend->families->sort->fetch(index->backend, run, index);
+}

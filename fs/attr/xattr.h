@@ -16,6 +16,8 @@ void pfs_attrs_destroy(struct pfs_tree *tree);
  * content lock held. */
 struct pfs_attr_columns *pfs_attrs_columns(const struct pfs_tree *tree);
 struct pfs_value;
+/* The node's set; NULL when it has none.  -ESTALE, and what the store says.  No lock. */
+PFS_MUST_CHECK int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
 PFS_MUST_CHECK int pfs_attrs_pending(struct pfs_tree *tree,
 				     int (*fn)(void *arg, uint64_t prime, struct pfs_value *set),
 				     void *arg);

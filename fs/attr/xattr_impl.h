@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/attr/xattr_impl.h - inside of extended attributes: xattr.c (one at a time), attredit.c (those of
- * many nodes at once, for change.c). */
+/* fs/attr/xattr_impl.h - inside of extended attributes: attrs.c (the sets of all nodes), xattr.c
+ * (one at a time), attredit.c (those of many nodes at once, for change.c). */
 #ifndef PFS_FS_ATTR_XATTR_IMPL_H
 #define PFS_FS_ATTR_XATTR_IMPL_H
 
@@ -28,8 +28,8 @@ bool pfs_attr_set_fits(const struct pfs_value *set);
 /* The type of a new value: that of the column, if the text is what the number prints as. */
 enum pfs_attr_type pfs_attr_type_of(const struct pfs_attrs *attrs, const struct pfs_attr *attr);
 
-/* The node's set; NULL when it has none.  -ESTALE, and what the store says.  No lock. */
-PFS_MUST_CHECK int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
+/* What the image has of the node.  -ESTALE.  No lock. */
+PFS_MUST_CHECK int pfs_attr_look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t ino);
 
 /* What the node has now, for a change, and whether it is flagged as having any.  keep: see records.h.
  * -ESTALE, -EPERM (no file or directory).  No locks. */

@@ -9,6 +9,7 @@
 #include "fs/image/names.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare.h"
+#include "fs/journal/journal.h"
 #include "fs/tree/tree_impl.h"
 
 int pfs_change_new_mode(struct pfs_changing *changing, mode_t *mode, size_t row)

@@ -40,19 +40,6 @@ void pfs_content_destroy(struct pfs_tree *tree)
 	tree->content = NULL;
 }
 
-void pfs_content_end_size(struct pfs_tree *tree)
-{
-	struct pfs_edit *resize = tree->content->resize;
-
-	if (!resize) {
-		pfs_parts_unlock(tree);
-		return;
-	}
-	tree->content->resize = NULL;
-	pfs_edit_close(resize); /* unlocks */
-	free(resize);
-}
-
 /* ---- a part of commits ---- */
 
 static void cut_chunks(struct pfs_tree *tree)

@@ -132,6 +132,8 @@ uint32_t pfs_hard_link_names(const struct pfs_tree *tree, uint32_t slot, const u
 }
 
 int pfs_hard_links_seen(const struct pfs_tree *tree, uint32_t **seen,
+			bool (*sees)(const struct pfs_visible *visible, const struct pfs_tree *tree,
+				     uint32_t slot),
 			const struct pfs_visible *visible)
 {
 	const struct pfs_hard_links *links = tree->hard_links;
@@ -142,7 +144,7 @@ int pfs_hard_links_seen(const struct pfs_tree *tree, uint32_t **seen,
 	for (size_t i = 0; i < links->n; i++) {
 		uint32_t slot = pfs_image_slot(tree, links->names[i].prime);
 
-		if (slot != PFS_NO_SLOT && find(tree, slot) && pfs_visible_has(visible, tree, slot))
+		if (slot != PFS_NO_SLOT && find(tree, slot) && sees(visible, tree, slot))
 			(*seen)[group_of(tree, &links->names[i]) - links->groups]++;
 	}
 	return 0;

@@ -20,8 +20,10 @@ bool pfs_hard_links_are_there(const struct pfs_tree *tree); /* some file has, or
 int64_t pfs_hard_link_of(const struct pfs_tree *tree, uint32_t slot);
 uint32_t pfs_hard_link_names(const struct pfs_tree *tree, uint32_t slot, const uint32_t *seen);
 
-/* How many names of each file are visible now, allocated.  -ENOMEM.  Any lock. */
+/* How many names of each file `sees` tells visible now, allocated.  -ENOMEM.  Any lock. */
 PFS_MUST_CHECK int pfs_hard_links_seen(const struct pfs_tree *tree, uint32_t **seen,
+				       bool (*sees)(const struct pfs_visible *visible,
+						    const struct pfs_tree *tree, uint32_t slot),
 				       const struct pfs_visible *visible);
 
 /* With tree->lock held for writing: the node is a file of its own from now on.  Its row is touched by

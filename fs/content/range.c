@@ -270,6 +270,19 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 	pfs_journal_touch(tree, slot);
 }
 
+void pfs_content_end_size(struct pfs_tree *tree)
+{
+	struct pfs_edit *resize = tree->content->resize;
+
+	if (!resize) {
+		pfs_parts_unlock(tree);
+		return;
+	}
+	tree->content->resize = NULL;
+	pfs_edit_close(resize); /* unlocks */
+	free(resize);
+}
+
 /* ---- opening ---- */
 
 static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool privileged, bool nowait)

@@ -10,6 +10,7 @@
 #include "fs/content/content_impl.h"
 #include "fs/content/row.h"
 #include "fs/image/image.h"
+#include "fs/journal/atime.h"
 #include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 

@@ -555,3 +555,13 @@ void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, 
 		out->target_len = values->target_len;
 	}
 }
+
+bool pfs_image_is_empty(const struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(tree->image.by_name, &cursor, (uint64_t)slot << PFS_NAME_HASH_BITS, 0);
+	return !pfs_btree_next(tree->image.by_name, &cursor, &entry) ||
+	       entry.key >> PFS_NAME_HASH_BITS != slot;
+}

@@ -27,9 +27,9 @@ PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree);
  * free; -EPERM: it cannot be the store's owner's, or something else has its name; -ENOMEM; what the system says of files. */
 PFS_MUST_CHECK int pfs_imagefile_write(const struct pfs_tree *tree);
 
-/* Makes an image file of a store that nobody has open, by a process of its own as below.  This process is about
- * to end. */
-void pfs_imagefile_make_behind(const char *store);
+/* Makes an image file of a store that nobody has open, by a process of its own as below, in which
+ * `open` opens it (NULL: it cannot) beside whoever writes.  This process is about to end. */
+void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store));
 
 /* The same as pfs_imagefile_write by a process of its own, which holds nothing of the store and ends by itself, unless the image is
  * small (PFS_IMAGE_FILE_NODES) or the store's last group is the one that the image file has.  The journal

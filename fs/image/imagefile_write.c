@@ -512,22 +512,16 @@ static bool is_unchanged(const struct pfs_tree *tree)
 	return same;
 }
 
-static int make(const char *store)
-{
-	const struct pfs_tree_options how = {.read_only = true, .beside_writer = true};
-	struct pfs_tree *tree;
-	int error;
-
-	PFS_TRY(pfs_tree_open(&tree, store, &how));
-	error = is_wanted(tree) && is_unchanged(tree) ? pfs_imagefile_write(tree) : 0;
-	(void)pfs_tree_close(tree);
-	return error;
-}
-
-void pfs_imagefile_make_behind(const char *store)
+void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store))
 {
 	char path[PATH_MAX];
+	struct pfs_tree *tree;
 
-	if (realpath(store, path) && is_writer(path))
-		_exit(make(path) ? EXIT_FAILURE : EXIT_SUCCESS);
+	if (!realpath(store, path) || !is_writer(path))
+		return;
+	tree = open(path);
+	if (!tree)
+		_exit(EXIT_FAILURE);
+	_exit(is_wanted(tree) && is_unchanged(tree) && pfs_imagefile_write(tree) ? EXIT_FAILURE
+										 : EXIT_SUCCESS);
 }

@@ -51,13 +51,6 @@ struct part {
 	int error;
 };
 
-int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what)
-{
-	pfs_info("%s: damaged: node %" PRIu64 " %s; run primefs check",
-		  pfs_store_path(tree->store), prime, what);
-	return -EUCLEAN;
-}
-
 static int set_rare(struct loader *loader, uint32_t slot, const struct pfs_node_record *node)
 {
 	struct pfs_rare_values *values;

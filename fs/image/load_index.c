@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The index of names at once: entries are counted out by parent, and sorted by hash within a parent,
  * which threads share by parents. */
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "fs/image/image.h"
 #include "fs/image/load.h"
 #include "fs/image/names.h"
@@ -20,6 +22,13 @@
 #define DIGIT_BITS 8u
 #define DIGITS	   (1u << DIGIT_BITS)
 #define GRAIN	   ((size_t)1 << 15) /* parents that a thread takes at once */
+
+int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what)
+{
+	pfs_info("%s: damaged: node %" PRIu64 " %s; run primefs check", pfs_store_path(tree->store),
+		 prime, what);
+	return -EUCLEAN;
+}
 
 /* ---- sorting one directory ---- */
 

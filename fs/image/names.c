@@ -11,7 +11,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/reserve.h"
-#include "fs/nodes/columns.h"
+#include "gpu/table.h"
+#include "meta/store.h"
 
 #define UNIT 4u
 #define HEAP_MAX (((size_t)UNIT << 32) + PFS_NAME_SLACK)

@@ -229,7 +229,7 @@ static void attached(struct pfs_tree *tree, uint32_t *end, uint32_t slot)
 	struct pfs_spans *spans = tree->spans;
 
 	if (atomic_load(&spans->order) == PFS_ORDER_ASCENDING) {
-		if (S_ISDIR(tree->image.mode[slot]) && !pfs_dir_is_empty(tree, slot))
+		if (S_ISDIR(tree->image.mode[slot]) && !pfs_image_is_empty(tree, slot))
 			atomic_store(&spans->order, PFS_ORDER_UNKNOWN);
 		else
 			stray(tree, slot);

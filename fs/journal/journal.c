@@ -33,6 +33,12 @@ void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 		pfs_journal_wake(journal);
 }
 
+void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
+{
+	pfs_image_stamp(tree, slot, times, now);
+	pfs_journal_touch(tree, slot);
+}
+
 void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot)
 {
 	tree->image.state[slot] |= PFS_SLOT_UNLINKED;

@@ -11,9 +11,9 @@
 
 #include "base/err.h"
 #include "fs/tree/tree.h"
+#include "meta/store.h"
 
 struct pfs_part; /* fs/journal/part.h */
-struct pfs_store;
 
 /* An operation's first step, without locks: makes sure that its changes can be kept and committed.
  * bytes: of content.  -EROFS, -ENOSPC, -ENOMEM; waits while too much is pending, or -EAGAIN with
@@ -34,6 +34,8 @@ void pfs_journal_let_go(struct pfs_tree *tree);
 
 /* With tree->lock held for writing; cannot fail within what was reserved.  Raise the epoch. */
 void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot); /* the row changed or is new */
+void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times,
+	       struct pfs_time now); /* sets times to now, and touches */
 void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot); /* last name gone, maybe referenced */
 /* Last reference gone too, content dropped: the slot is freed, at once or after the next cut. */
 void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot);

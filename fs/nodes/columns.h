@@ -21,10 +21,6 @@ void pfs_columns_destroy(struct pfs_tree *tree);
 
 struct pfs_reserve;
 
-/* Stamps of an array by slot or by unit of the heap of names, that whoever mirrors it looks at; the blocks
- * are the caller's to close.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks);
-
 /* A field of nodes, or an attribute of that name, as it is declared. */
 struct pfs_column_wish {
 	enum pfs_field field;

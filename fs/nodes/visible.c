@@ -493,7 +493,7 @@ static int count_names(struct pfs_visible *visible, const struct pfs_tree *tree)
 	free(visible->names);
 	visible->names = NULL;
 	visible->names_epoch = tree->image.epoch;
-	return pfs_hard_links_seen(tree, &visible->names, visible);
+	return pfs_hard_links_seen(tree, &visible->names, pfs_visible_has, visible);
 }
 
 int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum pfs_field field,

@@ -9,7 +9,7 @@
 #include "fs/image/image.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/relation.h"
-#include "fs/nodes/scan_impl.h"
+#include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 
 #define DECIMAL_MAX   ((size_t)1 << 20)

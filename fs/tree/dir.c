@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/journal/atime.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
@@ -46,22 +47,6 @@ int pfs_dir_slot_alive(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino
 {
 	PFS_TRY(pfs_dir_slot(tree, slot, ino));
 	return tree->image.state[*slot] & PFS_SLOT_UNLINKED ? -ENOENT : 0;
-}
-
-bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot)
-{
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry entry;
-
-	pfs_btree_seek(tree->image.by_name, &cursor, (uint64_t)slot << PFS_NAME_HASH_BITS, 0);
-	return !pfs_btree_next(tree->image.by_name, &cursor, &entry) ||
-	       entry.key >> PFS_NAME_HASH_BITS != slot;
-}
-
-void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
-{
-	pfs_image_stamp(tree, slot, times, now);
-	pfs_journal_touch(tree, slot);
 }
 
 /* ---- references ---- */

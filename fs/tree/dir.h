@@ -17,10 +17,6 @@ PFS_MUST_CHECK int pfs_dir_slot(const struct pfs_tree *tree, uint32_t *slot, uin
 PFS_MUST_CHECK int pfs_dir_slot_alive(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino);
 /* The offset of readdir after the node's entry. */
 int64_t pfs_dir_offset(const struct pfs_tree *tree, uint32_t slot);
-bool pfs_dir_is_empty(const struct pfs_tree *tree, uint32_t slot);
-
-/* Sets times to now, which the clock gave, and touches the row. */
-void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now);
 
 /* One more reference. */
 void pfs_reference(struct pfs_tree *tree, uint32_t slot);
@@ -40,10 +36,5 @@ PFS_MUST_CHECK int pfs_check_size(struct pfs_tree *tree, uint64_t ino, int64_t s
  * column holds.  A size must have been prepared; its locks are held. */
 void pfs_set_attributes(struct pfs_tree *tree, uint32_t slot, const struct stat *attr,
 			unsigned set, struct pfs_time now);
-
-/* Reading moves the access time, by relatime's rules: not later than the last change, or a day old.
- * update: no locks; what cannot be written is left. */
-bool pfs_atime_is_due(const struct pfs_tree *tree, uint32_t slot);
-void pfs_update_atime(struct pfs_tree *tree, uint64_t ino);
 
 #endif

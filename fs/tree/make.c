@@ -184,7 +184,7 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 		return -ENOTDIR;
 	if (!removing->directory && S_ISDIR(image->mode[slot]))
 		return -EISDIR;
-	if (removing->directory && !pfs_dir_is_empty(tree, slot))
+	if (removing->directory && !pfs_image_is_empty(tree, slot))
 		return -ENOTEMPTY;
 	removing->ino = image->prime[slot];
 	if (pfs_parts_must_keep(tree, slot) && removing->kept != removing->ino)

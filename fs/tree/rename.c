@@ -61,7 +61,7 @@ static int check_replace(const struct pfs_tree *tree, const struct place *from,
 		return -ENOTDIR;
 	if (!is_directory(tree, from->slot) && is_directory(tree, to->slot))
 		return -EISDIR;
-	if (is_directory(tree, to->slot) && !pfs_dir_is_empty(tree, to->slot))
+	if (is_directory(tree, to->slot) && !pfs_image_is_empty(tree, to->slot))
 		return -ENOTEMPTY;
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
-#include "fs/nodes/scan_impl.h"
+#include "fs/nodes/scan.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
 

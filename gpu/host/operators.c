@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/pool.h"
-#include "gpu/host/families.h"
 
 #define WORKERS_MAX 256u
 
@@ -74,7 +73,7 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 	return atomic_load(&job.error);
 }
 
-static void host_close(struct pfs_operator_backend *b)
+void pfs_host_operators_close(struct pfs_operator_backend *b)
 {
 	struct pfs_host_operators *host = pfs_host_operators_of(b);
 
@@ -83,55 +82,15 @@ static void host_close(struct pfs_operator_backend *b)
 	free(host);
 }
 
-static const struct pfs_select_family select_family = {
-	.select = pfs_host_select_rows,
-	.count = pfs_host_select_count,
-};
-static const struct pfs_sort_family sort_family = {
-	.sort = pfs_host_sort,
-	.index = pfs_host_index,
-};
-static const struct pfs_group_family group_family = {
-	.group = pfs_host_group,
-};
-static const struct pfs_join_family join_family = {
-	.join = pfs_host_join,
-	.merge = pfs_host_merge,
-};
-static const struct pfs_gather_family gather_family = {
-	.gather = pfs_host_gather_column,
-	.compute = pfs_host_compute,
-	.filter = pfs_host_filter,
-};
-static const struct pfs_index_family index_family = {
-	.build = pfs_host_index_build,
-	.close = pfs_host_index_close,
-	.find = pfs_host_index_find,
-	.range = pfs_host_index_range,
-	.insert = pfs_host_index_insert,
-	.remove = pfs_host_index_remove,
-	.describe = pfs_host_index_describe,
-	.verify = pfs_host_index_verify,
-};
-static const struct pfs_families host_families = {
-	.name = "host",
-	.close = host_close,
-	.select = &select_family,
-	.sort = &sort_family,
-	.group = &group_family,
-	.join = &join_family,
-	.gather = &gather_family,
-	.index = &index_family,
-};
-
-int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads)
+int pfs_host_operators_create(struct pfs_operator_backend **out,
+			      const struct pfs_families *families, unsigned n_threads)
 {
 	struct pfs_host_operators *host = calloc(1, sizeof(*host));
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (!host)
 		return -ENOMEM;
-	host->base.families = &host_families;
+	host->base.families = families;
 	host->n_workers = n_threads ? n_threads : (unsigned)PFS_MAX(online, 1L);
 	host->n_workers = PFS_MIN(host->n_workers, WORKERS_MAX);
 	(void)pthread_mutex_init(&host->lock, NULL);

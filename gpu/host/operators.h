@@ -13,6 +13,12 @@ static inline struct pfs_host_operators *pfs_host_operators_of(struct pfs_operat
 	return (struct pfs_host_operators *)b; /* its first member */
 }
 
+/* A host back end with these families.  n_threads 0: as many as there are processors.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_host_operators_create(struct pfs_operator_backend **out,
+					     const struct pfs_families *families,
+					     unsigned n_threads);
+void pfs_host_operators_close(struct pfs_operator_backend *b);
+
 unsigned pfs_host_workers(const struct pfs_host_operators *host);
 
 /* work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each piece

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/host/families.h"
+
+#include "gpu/host/operators.h"
+
+static const struct pfs_select_family select_family = {
+	.select = pfs_host_select_rows,
+	.count = pfs_host_select_count,
+};
+static const struct pfs_sort_family sort_family = {
+	.sort = pfs_host_sort,
+	.index = pfs_host_index,
+};
+static const struct pfs_group_family group_family = {
+	.group = pfs_host_group,
+};
+static const struct pfs_join_family join_family = {
+	.join = pfs_host_join,
+	.merge = pfs_host_merge,
+};
+static const struct pfs_gather_family gather_family = {
+	.gather = pfs_host_gather_column,
+	.compute = pfs_host_compute,
+	.filter = pfs_host_filter,
+};
+static const struct pfs_index_family index_family = {
+	.build = pfs_host_index_build,
+	.close = pfs_host_index_close,
+	.find = pfs_host_index_find,
+	.range = pfs_host_index_range,
+	.insert = pfs_host_index_insert,
+	.remove = pfs_host_index_remove,
+	.describe = pfs_host_index_describe,
+	.verify = pfs_host_index_verify,
+};
+static const struct pfs_families host_families = {
+	.name = "host",
+	.close = pfs_host_operators_close,
+	.select = &select_family,
+	.sort = &sort_family,
+	.group = &group_family,
+	.join = &join_family,
+	.gather = &gather_family,
+	.index = &index_family,
+};
+
+int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads)
+{
+	return pfs_host_operators_create(out, &host_families, n_threads);
+}
