@@ -378,3 +378,8 @@ int pfs_call_rows(struct pfs_call *call, const char *sql, size_t len,
 		return stop;
 	return rc < 0 ? fail_statement(call, &error, sql, len) : 0;
 }
+
+int pfs_answer_text(struct pfs_answer *answer, const char *text)
+{
+	return pfs_answer_write(answer, text, strlen(text));
+}

@@ -16,11 +16,6 @@
 #define TREEMAP_WIDTH  1200
 #define TREEMAP_HEIGHT 800
 
-int pfs_answer_text(struct pfs_answer *answer, const char *text)
-{
-	return pfs_answer_write(answer, text, strlen(text));
-}
-
 /* ---- run ---- */
 
 static int fill_nothing(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *file PFS_UNUSED,

@@ -13,31 +13,7 @@
 
 #define MEMORY_MAX ((size_t)16 << 20)
 
-void pfs_timed_doubt(struct pfs_timed *t, uint32_t at, const char *format, ...)
-{
-	va_list values;
-
-	if (*t->doubt->text)
-		return;
-	va_start(values, format);
-	(void)vsnprintf(t->doubt->text, sizeof(t->doubt->text), format, values);
-	va_end(values);
-	t->doubt->offset = at;
-}
-
 /* ---- what is put into the text ---- */
-
-void pfs_timed_insert(struct pfs_timed *t, uint32_t at, uint32_t old_len, enum pfs_insertion_kind kind,
-		      const char *text)
-{
-	if (t->error)
-		return;
-	t->error = pfs_grow(&t->insertions, &t->capacity, t->n + 1, sizeof(*t->insertions));
-	if (t->error)
-		return;
-	t->insertions[t->n] = (struct pfs_insertion){at, old_len, kind, t->n, text};
-	t->n++;
-}
 
 /* What ends at a place comes before what begins there; of two ends the inner one, which was found first. */
 static int by_place(const void *a, const void *b)
