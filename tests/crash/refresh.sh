@@ -4,7 +4,7 @@
 # timeout: 300
 . "$(dirname "$0")/../lib.sh"
 
-cycles=12
+cycles=20
 ((!PFS_LONG)) || cycles=200
 RANDOM=${PFS_SEED:-$$}
 echo "PFS_SEED=${PFS_SEED:-$$}"

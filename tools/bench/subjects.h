@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench/subjects.h - what primefs-bench measures, in the order of its help.  One line adds
- * one: BENCH(name, summary) stands for pfs_bench_<name> in tools/bench/<name>.c.  No include guard:
+ * one: BENCH(name, summary) stands for pfs_bench_<name> in tools/bench/<name>.c, watch in refresh.c.  No include guard:
  * included with different meanings of the macro. */
 #ifndef BENCH
 #define BENCH(name, summary)
@@ -12,6 +12,8 @@ BENCH(import, "imports beside find and beside bare records")
 BENCH(codes, "scans over prime-product codes beside copies of the same memory")
 BENCH(query, "statements and commands beside SQLite, find, du, plocate")
 BENCH(open, "opening a store from its image file beside its rows")
+BENCH(refresh, "refreshing a store from its folder beside find on it")
+BENCH(watch, "how soon changes of a folder show in a mount that watches it")
 BENCH(totals, "what the totals of subtrees cost")
 BENCH(resolve, "many paths at once beside one after the other")
 BENCH(operators, "the relational operators beside copies of what they read")

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Random changes of a folder, then a refresh, or with -o watch none: the mount is what the folder is.
+# timeout: 300
+. "$(dirname "$0")/../lib.sh"
+requires fuse
+
+n_rounds=150
+((!PFS_LONG)) || n_rounds=5000
+seed=${PFS_SEED:-$$}
+echo "PFS_SEED=$seed"
+
+src=$work/src
+mkdir -p "$src"/{a,b}/{c,d}
+for name in a/1 a/c/2 b/3 4; do echo "$name" >"$src/$name"; done
+primefs import -q "$src" "$store"
+
+show='%P|%y|%m|%U|%s|%T@|%l\n'
+listing() { (cd "$1" && find . -mindepth 1 ! -type d -printf "$show" -o -mindepth 1 -printf '%P|%y|%m|%U\n' | sort); }
+equal() { [[ $(listing "$src") == "$(listing "$mnt")" ]]; }
+
+names=(a b c d e 1 2 3)
+pick() { # *from or *to: a path of one to three names
+	local -n path=$1
+	path=$src/${names[RANDOM % 8]}
+	((RANDOM % 2)) || path+=/${names[RANDOM % 8]}
+	((RANDOM % 3)) || path+=/${names[RANDOM % 8]}
+}
+change() {
+	local from to
+	pick from
+	pick to
+	case $((RANDOM % 12)) in
+	0) mkdir -p "$from" ;;
+	1 | 2) echo "$RANDOM" >"$from" ;;
+	3) echo "$RANDOM" >>"$from" ;;
+	4) mv "$from" "$to" ;;
+	5) mv -T "$from" "$to" ;;
+	6) mv -T --exchange "$from" "$to" ;;
+	7) rm -rf "$from" ;;
+	8) chmod "$((RANDOM % 2 ? 700 : 755))" "$from" ;;
+	9) touch -d "@$((RANDOM * 1000)).$RANDOM" "$from" ;;
+	10) ln "$from" "$to" ;;
+	11) echo "$RANDOM" >"$work/new" && mv -T "$work/new" "$from" ;;
+	esac 2>/dev/null || true
+}
+rounds() { # COMMAND...: after each round's changes
+	local round n
+	for ((round = 1; round <= n_rounds; round++)); do
+		for ((n = RANDOM % 5 + 1; n; n--)); do change; done
+		"$@"
+		if ! wait_for 30 equal; then
+			echo "round $round"
+			diff <(listing "$src") <(listing "$mnt") || true
+			return 1
+		fi
+	done
+}
+same_content() { # where there is rsync, it finds nothing to do
+	if command -v rsync >/dev/null; then
+		is "$1, rsync" "$(rsync -anic --delete --no-times --omit-dir-times "$src/" "$mnt/")" ''
+	else
+		ok "$1" diff -r --no-dereference "$src" "$mnt"
+	fi
+}
+
+RANDOM=$seed
+mount_store
+ok 'random changes, each time refreshed' rounds primefs refresh "$mnt"
+same_content 'the content is the same'
+unmount_store
+check_store
+
+mount_store -o watch
+ok 'random changes, watched' rounds true
+same_content 'the content is the same, watched'
+echo "$(grep '^source' "$mnt/.query/as_of")"
+unmount_store
+check_store
