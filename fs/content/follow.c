@@ -8,6 +8,8 @@
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/attr/attrset.h"
+#include "fs/attr/xattr.h"
 #include "fs/content/content.h"
 #include "fs/content/content_impl.h"
 #include "fs/content/hardlink.h"
@@ -270,6 +272,19 @@ int pfs_follow_record(struct pfs_tree *tree, struct pfs_source_record *out, char
 	memcpy(path, out->path, out->path_len + 1);
 	out->path = path;
 	return 0;
+}
+
+int pfs_follow_left_out(struct pfs_tree *tree, char **out, size_t *size, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	if (!pfs_attrset_find(set, &attr, PFS_LEFT_OUT, sizeof(PFS_LEFT_OUT) - 1))
+		return -ENODATA;
+	*out = strndup(attr.text, attr.text_len);
+	*size = *out ? strlen(*out) : 0;
+	return *out ? 0 : -ENOMEM;
 }
 
 static bool may_have_record(const struct pfs_image *image, uint32_t slot)

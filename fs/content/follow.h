@@ -67,6 +67,11 @@ PFS_MUST_CHECK int pfs_follow_find(struct pfs_tree *tree,
 void pfs_follow_alike(struct pfs_tree *tree, const struct stat *of, size_t n,
 		      void (*fn)(void *arg, uint64_t directory), void *arg);
 
+/* What was left out when the folder was imported that the node stands for, as text that import wrote
+ * (PFS_LEFT_OUT), allocated with a NUL behind it.  -ENODATA: nothing. */
+#define PFS_LEFT_OUT "primefs.left_out" /* the attribute that keeps it; nobody else sets or sees it */
+PFS_MUST_CHECK int pfs_follow_left_out(struct pfs_tree *tree, char **out, size_t *size, uint64_t ino);
+
 /* What a node takes over. */
 struct pfs_taking {
 	const struct pfs_source_record *record; /* NULL: what the store says stays */

@@ -38,6 +38,21 @@ is 'adds and removes nothing that they fit' "$(paths)" "$was"
 primefs refresh --exclude-from="$work/rules" "$store" >/dev/null
 is 'and the rest when they are fewer' "$(paths)" "${was/a.o b.c/b.c}$(printf ' new.o')"
 
+# ---- the store remembers ----
+import --exclude-from="$work/rules" --exclude='/lib/build/' --exclude-caches --exclude='!z.tmp'
+was=$(paths)
+echo x >"$src/lib/new.tmp"
+echo x >"$src/cache/new"
+ok 'refresh without rules' primefs refresh "$store"
+is 'leaves out what the import did' "$(paths)" "$was"
+primefs optimize "$store"
+primefs refresh "$store" >/dev/null
+is 'after optimize, too' "$(paths)" "$was"
+is 'nobody sees the rules' "$(primefs query "$store" "SELECT count(*) FROM pragma_table_xinfo('nodes') WHERE name LIKE '%left_out%'" | tail -n 1)" 0
+ok 'and nothing if it is told so' primefs refresh --exclude= "$store"
+is 'all is there' "$(paths | xargs -n 1 | grep -c '')" "$(cd "$src" && find . -mindepth 1 | grep -c '')"
+rm "$src/lib/new.tmp" "$src/cache/new"
+
 # ---- .gitignore ----
 printf '*.o\n/build/\n!keep.o\n' >"$src/.gitignore"
 printf '*.tmp\n!/a.o\n' >"$src/lib/.gitignore"

@@ -74,6 +74,6 @@ check_store
 mount_store -o watch
 ok 'random changes, watched' rounds true
 same_content 'the content is the same, watched'
-echo "$(grep '^source' "$mnt/.query/as_of")"
+grep "^source" "$mnt/.query/as_of"
 unmount_store
 check_store

@@ -228,6 +228,48 @@ bool pfs_ignores(const struct pfs_ignore *ignore, const char *path, size_t len, 
 	return false;
 }
 
+/* ---- as text ---- */
+
+#define CACHES	  " caches"
+#define GITIGNORE " gitignore"
+
+int pfs_leaving_out_write(const struct pfs_leaving_out *leaving_out, char **text, size_t *size)
+{
+	FILE *out;
+	bool failed;
+
+	*text = NULL;
+	out = open_memstream(text, size);
+	if (!out)
+		return -ENOMEM;
+	(void)fprintf(out, "%s%s\n", leaving_out->caches ? CACHES : "",
+		      leaving_out->gitignore ? GITIGNORE : "");
+	for (size_t i = 0; i < leaving_out->rules.n; i++) {
+		const struct pfs_ignore_rule *rule = &leaving_out->rules.rules[i];
+
+		(void)fprintf(out, "%s%s%s%s\n", rule->negated ? "!" : "", rule->anchored ? "/" : "",
+			      rule->pattern, rule->directory ? "/" : "");
+	}
+	failed = ferror(out);
+	failed |= fclose(out) != 0;
+	if (!failed)
+		return 0;
+	free(*text);
+	*text = NULL;
+	return -ENOMEM;
+}
+
+int pfs_leaving_out_read(struct pfs_leaving_out *leaving_out, const char *text, size_t size)
+{
+	const char *end = memchr(text, '\n', size);
+	size_t len = end ? (size_t)(end - text) : size;
+
+	leaving_out->caches |= memmem(text, len, CACHES, sizeof(CACHES) - 1) != NULL;
+	leaving_out->gitignore |= memmem(text, len, GITIGNORE, sizeof(GITIGNORE) - 1) != NULL;
+	leaving_out->given = true;
+	return end ? pfs_ignore_add_lines(&leaving_out->rules, end + 1, size - len - 1) : 0;
+}
+
 void pfs_ignore_finish(struct pfs_ignore *ignore)
 {
 	while (ignore->n)

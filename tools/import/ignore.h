@@ -48,6 +48,11 @@ struct pfs_leaving_out {
 	bool given;		 /* any of these */
 };
 
+/* As text, allocated, for a store to keep: a line that names the other two, then a rule a line.  -ENOMEM.  Reading it adds
+ * to what is there; given is set. */
+PFS_MUST_CHECK int pfs_leaving_out_write(const struct pfs_leaving_out *leaving_out, char **text, size_t *size);
+PFS_MUST_CHECK int pfs_leaving_out_read(struct pfs_leaving_out *leaving_out, const char *text, size_t size);
+
 void pfs_ignore_finish(struct pfs_ignore *ignore);
 
 /* Whether the open directory has a CACHEDIR.TAG (bford.info/cachedir): all but that is left out then. */

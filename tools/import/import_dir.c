@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/follow.h"
 #include "tools/import/crawl.h"
 #include "tools/import/import.h"
 #include "tools/import/import_attrs.h"
@@ -283,6 +284,8 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	entry->node = PFS_BUILD_ROOT;
 	entry->dir->node = PFS_BUILD_ROOT;
 	if (!pfs_import_root_stored(import)) {
+		if (import->options.leaving_out.given)
+			pfs_build_set_flags(import->build, PFS_BUILD_ROOT, PFS_NODE_ATTRS, 0);
 		PFS_TRY(pfs_build_set(import->build, PFS_BUILD_ROOT, &entry->attr));
 		import->report.narrowed += entry->narrowed;
 		PFS_TRY(take_attrs(import, batch, entry));
@@ -507,9 +510,30 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 	return pfs_store_put_source(pfs_build_store(import->build), &source);
 }
 
+/* So that a refresh leaves the same out. */
+static int put_left_out(struct pfs_import *import, uint64_t prime)
+{
+	char *text PFS_FREE = NULL;
+	size_t size;
+	struct pfs_attr_record attr = {
+		.name = PFS_LEFT_OUT, .name_len = sizeof(PFS_LEFT_OUT) - 1, .type = PFS_ATTR_TEXT};
+
+	PFS_TRY(pfs_leaving_out_write(&import->options.leaving_out, &text, &size));
+	if (size > PFS_ATTR_VALUE_MAX)
+		return pfs_import_fail(import,
+				       "the rules to leave something out have %zu bytes; a store keeps at most %u",
+				       size, PFS_ATTR_VALUE_MAX);
+	attr.text = text;
+	attr.text_len = size;
+	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
+}
+
 static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	struct dir *dir = import->state;
+
+	if (node == PFS_BUILD_ROOT && import->options.leaving_out.given)
+		PFS_TRY(put_left_out(import, prime));
 
 	if (node < dir->n_originals && dir->originals[node].ino)
 		PFS_TRY(put_source(import, node, prime));

@@ -241,15 +241,31 @@ static int problem(void *arg, const char *path, const char *what)
 			      : 0;
 }
 
+/* What is left out: as said, or as the import was told. */
+static int find_left_out(struct pfs_refresh *refresh, const struct pfs_leaving_out **out)
+{
+	char *text PFS_FREE = NULL;
+	size_t size;
+	int error;
+
+	*out = refresh->options->leaving_out;
+	if (*out && (*out)->given)
+		return 0;
+	*out = &refresh->left_out;
+	error = pfs_follow_left_out(refresh->tree, &text, &size, refresh->root_ino);
+	if (error)
+		return error == -ENODATA ? 0 : error;
+	return pfs_leaving_out_read(&refresh->left_out, text, size);
+}
+
 static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
 {
 	struct pfs_source_root record;
 	char path[PATH_MAX];
-	const struct pfs_crawl_options options = {
+	struct pfs_crawl_options options = {
 		.root = path,
 		.cross_mounts = refresh->options->cross_mounts,
 		.marks = true,
-		.leaving_out = refresh->options->leaving_out,
 		.store = refresh->store,
 		.problem = problem,
 		.arg = refresh,
@@ -264,13 +280,16 @@ static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
 	error = pfs_follow_find(refresh->tree, find_root, refresh);
 	if (error != 1)
 		return error; /* nothing of it is left */
-	error = pfs_crawl_look_open(&refresh->look, &options);
+	error = find_left_out(refresh, &options.leaving_out);
+	if (!error)
+		error = pfs_crawl_look_open(&refresh->look, &options);
 	if (!error)
 		error = compare_root(refresh, &record);
 	if (!error)
 		error = refresh_compared(refresh);
 	pfs_refresh_finish(refresh);
 	pfs_crawl_look_close(refresh->look);
+	pfs_ignore_finish(&refresh->left_out.rules);
 	return error;
 }
 

@@ -48,7 +48,7 @@ struct pfs_refresh_options {
 	const char *store; /* its path: it, and files of its, are passed over */
 	const uint64_t *inos; /* of nodes that are refreshed with all below; none: everything */
 	size_t n_inos;
-	const struct pfs_leaving_out *leaving_out; /* neither compared nor removed; or NULL */
+	const struct pfs_leaving_out *leaving_out; /* neither compared nor removed; NULL, or not given: what import was told */
 	const struct pfs_refresh_watcher *watcher; /* or NULL */
 	bool shallow;	   /* of what is below the inos' directories, only directories that changed, too */
 	bool quick;	   /* files are not looked at where their directory is as it was */

@@ -86,6 +86,7 @@ struct pfs_refresh {
 	const char *store;
 	uint64_t root_ino; /* the node that stands for it */
 	struct pfs_crawl_look *look;
+	struct pfs_leaving_out left_out; /* as the import was told, unless the options say */
 	struct pfs_place *todo;
 	struct pfs_place *kept, **kept_end; /* in the order of walking */
 	struct pfs_found *found, **found_end;
