@@ -93,7 +93,7 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	    (dev != comparison->dev && !refresh->options->cross_mounts))
 		return 0;
 	PFS_TRY(pfs_refresh_begin(refresh, &first, child->ino));
-	if (!first)
+	if (!first && !comparison->place->old_path) /* below what moved, it was not found there */
 		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &place, comparison->place->dir->path, name));
 	place->flat = comparison->place->flat;
