@@ -27,7 +27,7 @@ enum pfs_image_array {
 #undef PFS_IMAGE_ARRAY
 	PFS_IMAGE_COLUMNS
 };
-#define PFS_WATCHERS_MAX  12
+#define PFS_WATCHERS_MAX  16
 #define PFS_RECENT	  4096u /* changes whose slots are remembered */
 
 enum pfs_slot_state {

@@ -4,30 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/image.h"
-#include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
-/* By slot: the end of a directory's range; 0: it has none, or is no directory; LOST: it has none
- * any more, and neither has any directory above; HOLE: there was no name when the ranges were made,
- * so that ranges may reach across. */
-#define HOLE UINT32_MAX
-#define LOST (UINT32_MAX - 1)
-#define SORTED UINT32_C(0x40000000) /* added to an end: children are known to ascend by name */
+#define SORTED	 UINT32_C(0x40000000) /* added to an end: children are known to ascend by name */
+#define OPEN	 UINT32_C(0x80000000) /* in place of an end: may still grow, and at which level */
+#define CHECKED	 16u		      /* directories that a check looks at */
+
+/* The slots of nodes as they were laid out: a directory's end where they were found by the pass, else a node's
+ * are its own alone.  Two nodes' slots lie within each other, or apart. */
+struct layout {
+	struct pfs_btree *strays;   /* slot -> slot */
+	struct pfs_btree *attached; /* their parents' slots -> theirs */
+	size_t strays_max;
+	uint32_t n; /* slots that the pass saw */
+	uint32_t end[]; /* by slot; 0: no directory */
+};
 
 struct pfs_spans {
-	pthread_mutex_t lock; /* of making them, and noting the order, with tree->lock for reading */
-	_Atomic(uint32_t *) end;
-	uint32_t n;	  /* slots covered; set before `end` */
-	atomic_int order; /* enum pfs_slot_order; set after what strays from it, */
-	uint32_t strays[PFS_STRAYS_MAX], n_strays; /* which ascends */
+	pthread_mutex_t lock; /* of making the layout, with tree->lock for reading */
+	_Atomic(struct layout *) layout;
+	atomic_bool hopeless; /* there were too many strays */
 };
+
+static void layout_free(struct layout *layout)
+{
+	if (!layout)
+		return;
+	pfs_btree_destroy(layout->strays);
+	pfs_btree_destroy(layout->attached);
+	free(layout);
+}
 
 static void drop(struct pfs_spans *spans)
 {
-	free(atomic_exchange(&spans->end, NULL));
+	layout_free(atomic_exchange(&spans->layout, NULL));
 }
 
 void pfs_spans_destroy(struct pfs_tree *tree)
@@ -40,15 +54,40 @@ void pfs_spans_destroy(struct pfs_tree *tree)
 	tree->spans = NULL;
 }
 
-/* ---- making them ---- */
+/* ---- strays ---- */
 
-/* Directories whose ranges may still grow, each under the one before. */
+/* -E2BIG, -ENOMEM: the layout is of no use any more. */
+static int add_stray(struct layout *layout, uint32_t slot, uint32_t parent)
+{
+	int error = pfs_btree_insert(layout->strays, slot, slot);
+
+	if (error && error != -EEXIST)
+		return error;
+	if (pfs_btree_count(layout->strays) > layout->strays_max)
+		return -E2BIG;
+	return parent == PFS_NO_SLOT ? 0 : pfs_btree_insert(layout->attached, parent, slot);
+}
+
+/* The first stray from `slot` on, and before `to`. */
+static bool next_stray(const struct layout *layout, uint32_t *stray, uint32_t slot, uint32_t to)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(layout->strays, &cursor, slot, 0);
+	if (!pfs_btree_next(layout->strays, &cursor, &entry) || entry.slot >= to)
+		return false;
+	*stray = entry.slot;
+	return true;
+}
+
+/* ---- the pass ---- */
+
+/* Directories whose slots may still grow, each within those of the one before. */
 struct open {
 	uint32_t *slot;
 	size_t n, capacity;
 };
-
-#define OPEN UINT32_C(0x80000000) /* in place of an end: open, and at which level */
 
 static void close_to(struct open *open, uint32_t *end, size_t level, uint32_t last)
 {
@@ -56,16 +95,19 @@ static void close_to(struct open *open, uint32_t *end, size_t level, uint32_t la
 		end[open->slot[--open->n]] = last + 1;
 }
 
-/* The slot comes after `last`.  Directories above it that are no longer, or not yet, open get no
- * range; those open that it does not lie under end before it. */
-static int add(const struct pfs_image *image, struct open *open, uint32_t *end, uint8_t *spoiled,
-	       uint32_t slot, uint32_t last)
+/* The slot comes after `last`.  If its parent is open, what is open below that ends; else it is a
+ * stray among the slots of what is open. */
+static int add(const struct pfs_image *image, struct layout *layout, struct open *open, uint32_t slot,
+	       uint32_t last)
 {
-	uint32_t above = image->parent[slot];
+	uint32_t parent = image->parent[slot], *end = layout->end;
 
-	for (; above != PFS_NO_SLOT && !(end[above] & OPEN); above = image->parent[above])
-		spoiled[above] = 1;
-	close_to(open, end, above == PFS_NO_SLOT ? 0 : (end[above] & ~OPEN) + 1, last);
+	if (parent == PFS_NO_SLOT)
+		close_to(open, end, 0, last);
+	else if (end[parent] & OPEN)
+		close_to(open, end, (end[parent] & ~OPEN) + 1, last);
+	else
+		PFS_TRY(add_stray(layout, slot, parent));
 	if (!S_ISDIR(image->mode[slot]))
 		return 0;
 	PFS_TRY(pfs_grow(&open->slot, &open->capacity, open->n + 1, sizeof(*open->slot)));
@@ -74,203 +116,287 @@ static int add(const struct pfs_image *image, struct open *open, uint32_t *end, 
 	return 0;
 }
 
-static int find_ranges(const struct pfs_image *image, uint32_t *end)
+static int lay_out(const struct pfs_image *image, struct layout *layout)
 {
-	uint8_t *spoiled PFS_FREE = calloc((size_t)image->end + 1, 1);
 	struct open open = {0};
 	uint32_t last = 0;
-	int error = spoiled ? 0 : -ENOMEM;
+	int error = 0;
 
 	for (uint32_t slot = 0; slot < image->end && !error; slot++) {
 		if (!pfs_image_is_live(image, slot))
 			continue;
-		error = add(image, &open, end, spoiled, slot, last);
+		error = add(image, layout, &open, slot, last);
 		last = slot;
 	}
-	close_to(&open, end, 0, last);
-	for (uint32_t slot = 0; slot < image->end && !error; slot++) {
-		if (spoiled[slot])
-			end[slot] = 0;
-		else if (!pfs_image_is_live(image, slot))
-			end[slot] = HOLE;
-	}
+	close_to(&open, layout->end, 0, last);
 	free(open.slot);
 	return error;
 }
 
-static uint32_t *ranges(struct pfs_tree *tree)
+static int layout_make(const struct pfs_image *image, struct layout **out)
 {
-	struct pfs_spans *spans = tree->spans;
-	uint32_t *end = atomic_load(&spans->end);
+	struct layout *layout =
+		calloc(1, sizeof(*layout) + ((size_t)image->end + 1) * sizeof(layout->end[0]));
+	int error;
 
-	if (end)
-		return end;
-	PFS_LOCKED(&spans->lock);
-	end = atomic_load(&spans->end);
-	if (end)
-		return end;
-	end = calloc((size_t)tree->image.end + 1, sizeof(*end));
-	if (!end || find_ranges(&tree->image, end)) {
-		free(end);
-		return NULL;
-	}
-	spans->n = tree->image.end;
-	atomic_store(&spans->end, end);
-	return end;
+	if (!layout)
+		return -ENOMEM;
+	layout->n = image->end;
+	layout->strays_max = PFS_MAX(PFS_SPAN_STRAYS, image->end / 8);
+	error = pfs_btree_create(&layout->strays);
+	if (!error)
+		error = pfs_btree_create(&layout->attached);
+	if (!error)
+		error = lay_out(image, layout);
+	if (error)
+		layout_free(layout);
+	else
+		*out = layout;
+	return error;
 }
 
-/* With its mark; marks are set by several readers at once. */
-static uint32_t end_of(struct pfs_tree *tree, uint32_t directory)
+/* NULL: it is not known. */
+static struct layout *layout_of(struct pfs_tree *tree)
 {
-	const uint32_t *ends = ranges(tree);
-	uint32_t end = ends && directory < tree->spans->n
-			       ? __atomic_load_n(&ends[directory], __ATOMIC_RELAXED)
-			       : 0;
+	struct pfs_spans *spans = tree->spans;
+	struct layout *layout = atomic_load(&spans->layout);
+	int error;
 
-	return end >= LOST ? 0 : end;
+	if (layout || atomic_load(&spans->hopeless))
+		return layout;
+	PFS_LOCKED(&spans->lock);
+	layout = atomic_load(&spans->layout);
+	if (layout || atomic_load(&spans->hopeless))
+		return layout;
+	error = layout_make(&tree->image, &layout);
+	if (error == -E2BIG)
+		atomic_store(&spans->hopeless, true);
+	if (error)
+		return NULL;
+	atomic_store(&spans->layout, layout);
+	return layout;
+}
+
+/* ---- subtrees ---- */
+
+/* Without its mark; marks are set by several readers at once. */
+static uint32_t end_of(const struct layout *layout, uint32_t slot)
+{
+	uint32_t end = slot < layout->n ? __atomic_load_n(&layout->end[slot], __ATOMIC_RELAXED) : 0;
+
+	return end ? end & ~SORTED : slot + 1;
+}
+
+struct found {
+	const struct layout *layout;
+	struct pfs_slot_range *ranges;
+	size_t n, capacity;
+	uint32_t *tops; /* whose slots are to be found */
+	size_t n_tops, tops_capacity;
+};
+
+/* The strays whose parents are in the range. */
+static int add_attached(struct found *found, struct pfs_slot_range range)
+{
+	const struct pfs_btree *attached = found->layout->attached;
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(attached, &cursor, range.from, 0);
+	while (pfs_btree_next(attached, &cursor, &entry) && entry.key < range.to) {
+		PFS_TRY(pfs_grow(&found->tops, &found->tops_capacity, found->n_tops + 1,
+				 sizeof(*found->tops)));
+		found->tops[found->n_tops++] = entry.slot;
+	}
+	return 0;
+}
+
+static int add_range(struct found *found, uint32_t from, uint32_t to)
+{
+	const struct pfs_slot_range range = {from, to};
+
+	if (from == to)
+		return 0;
+	if (found->n == PFS_SPAN_RANGES)
+		return -ENODATA;
+	PFS_TRY(pfs_grow(&found->ranges, &found->capacity, found->n + 1, sizeof(*found->ranges)));
+	found->ranges[found->n++] = range;
+	return add_attached(found, range);
+}
+
+/* The node's slots, without those of strays among them. */
+static int add_top(struct found *found, uint32_t top)
+{
+	const struct layout *layout = found->layout;
+	uint32_t from = top, to = end_of(layout, top), stray, after = top + 1;
+
+	for (; next_stray(layout, &stray, after, to); after = from) {
+		PFS_TRY(add_range(found, from, stray));
+		from = end_of(layout, stray);
+	}
+	return add_range(found, from, to);
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct pfs_slot_range *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static void join_neighbours(struct found *found)
+{
+	size_t n = 0;
+
+	if (found->n)
+		qsort(found->ranges, found->n, sizeof(*found->ranges), by_slot);
+	for (size_t i = 0; i < found->n; i++) {
+		if (n && found->ranges[n - 1].to == found->ranges[i].from)
+			found->ranges[n - 1].to = found->ranges[i].to;
+		else
+			found->ranges[n++] = found->ranges[i];
+	}
+	found->n = n;
+}
+
+int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n, uint32_t directory)
+{
+	struct found found = {.layout = layout_of(tree)};
+	int error;
+
+	if (!found.layout)
+		return -ENODATA;
+	error = add_top(&found, directory);
+	while (!error && found.n_tops > 0)
+		error = add_top(&found, found.tops[--found.n_tops]);
+	free(found.tops);
+	if (error) {
+		free(found.ranges);
+		return error;
+	}
+	join_neighbours(&found);
+	*ranges = found.ranges;
+	*n = found.n;
+	return 0;
+}
+
+/* ---- those that nothing has happened to ---- */
+
+static bool has_attached(const struct layout *layout, uint32_t from, uint32_t to)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(layout->attached, &cursor, from, 0);
+	return pfs_btree_next(layout->attached, &cursor, &entry) && entry.key < to;
 }
 
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory)
 {
-	return end_of(tree, directory) & ~SORTED;
+	const struct layout *layout = layout_of(tree);
+	uint32_t end = layout ? end_of(layout, directory) : 0, stray;
+
+	if (end && pfs_btree_count(layout->strays) &&
+	    (next_stray(layout, &stray, directory + 1, end) || has_attached(layout, directory, end)))
+		return 0;
+	return end;
 }
 
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory)
 {
-	return end_of(tree, directory) & SORTED;
+	const struct layout *layout = layout_of(tree);
+
+	return layout && directory < layout->n &&
+	       __atomic_load_n(&layout->end[directory], __ATOMIC_RELAXED) & SORTED &&
+	       pfs_span_end(tree, directory);
 }
 
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory)
 {
-	uint32_t *ends = atomic_load(&tree->spans->end);
+	struct layout *layout = atomic_load(&tree->spans->layout);
 
-	if (ends && end_of(tree, directory))
-		(void)__atomic_fetch_or(&ends[directory], SORTED, __ATOMIC_RELAXED);
+	if (layout && directory < layout->n && layout->end[directory])
+		(void)__atomic_fetch_or(&layout->end[directory], SORTED, __ATOMIC_RELAXED);
 }
 
-enum pfs_slot_order pfs_spans_order(struct pfs_tree *tree)
-{
-	return (enum pfs_slot_order)atomic_load(&tree->spans->order);
-}
-
-/* The first of them that is not below the slot. */
-static size_t first_stray(const struct pfs_spans *spans, uint32_t slot)
-{
-	size_t low = 0, high = spans->n_strays;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (spans->strays[middle] < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-size_t pfs_spans_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t slot)
-{
-	const struct pfs_spans *spans = tree->spans;
-	size_t first = first_stray(spans, slot);
-
-	*strays = spans->strays + first;
-	return spans->n_strays - first;
-}
-
-void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order, const uint32_t *strays,
-			  size_t n)
-{
-	struct pfs_spans *spans = tree->spans;
-	PFS_LOCKED(&spans->lock);
-
-	if (atomic_load(&spans->order) != PFS_ORDER_UNKNOWN) /* another reader was faster */
-		return;
-	if (n)
-		memcpy(spans->strays, strays, n * sizeof(*strays));
-	spans->n_strays = (uint32_t)n;
-	atomic_store(&spans->order, order);
-}
-
-static void stray(const struct pfs_tree *tree, uint32_t slot)
-{
-	struct pfs_spans *spans = tree->spans;
-	size_t at = first_stray(spans, slot);
-
-	if (at < spans->n_strays && spans->strays[at] == slot)
-		return;
-	if (spans->n_strays == PFS_STRAYS_MAX) {
-		atomic_store(&spans->order, PFS_ORDER_UNKNOWN);
-		return;
-	}
-	memmove(spans->strays + at + 1, spans->strays + at,
-		(spans->n_strays++ - at) * sizeof(*spans->strays));
-	spans->strays[at] = slot;
-}
-
-/* ---- losing them ---- */
-
-/* Each directory's is lost once. */
-static void lose(const struct pfs_tree *tree, uint32_t *end, uint32_t directory)
-{
-	const struct pfs_image *image = &tree->image;
-
-	for (; directory != PFS_NO_SLOT; directory = image->parent[directory]) {
-		if (directory >= tree->spans->n)
-			continue; /* it never had one */
-		if (end[directory] == LOST)
-			break;
-		end[directory] = LOST;
-	}
-}
-
-static void attached(struct pfs_tree *tree, uint32_t *end, uint32_t slot)
-{
-	struct pfs_spans *spans = tree->spans;
-
-	if (atomic_load(&spans->order) == PFS_ORDER_ASCENDING) {
-		if (S_ISDIR(tree->image.mode[slot]) && !pfs_image_is_empty(tree, slot))
-			atomic_store(&spans->order, PFS_ORDER_UNKNOWN);
-		else
-			stray(tree, slot);
-	}
-	if (end && slot < spans->n && end[slot] == HOLE)
-		drop(spans); /* it may be inside of ranges that it is no part of */
-	else if (end)
-		lose(tree, end, tree->image.parent[slot]);
-}
+/* ---- changes ---- */
 
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
-	uint32_t *end = atomic_load(&tree->spans->end);
+	struct layout *layout = atomic_load(&tree->spans->layout);
 
-	if (end)
-		lose(tree, end, tree->image.parent[slot]);
+	if (layout && pfs_image_is_live(&tree->image, slot) && tree->image.parent[slot] != PFS_NO_SLOT)
+		(void)pfs_btree_remove(layout->attached, tree->image.parent[slot], slot);
 }
 
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	uint32_t *end = atomic_load(&tree->spans->end);
+	struct layout *layout = atomic_load(&tree->spans->layout);
+	int error = 0;
 
+	if (!layout)
+		return;
 	if (pfs_image_is_live(&tree->image, slot))
-		attached(tree, end, slot);
-	else if (columns & PFS_COLUMN_PRIME && end && slot < tree->spans->n && end[slot] != HOLE)
-		end[slot] = 0;
+		error = add_stray(layout, slot, tree->image.parent[slot]);
+	else
+		(void)pfs_btree_remove(layout->strays, slot, slot);
+	if (columns & PFS_COLUMN_PRIME && slot < layout->n)
+		layout->end[slot] = 0; /* whoever has it next begins anew */
+	if (error == -E2BIG)
+		atomic_store(&tree->spans->hopeless, true);
+	if (error)
+		drop(tree->spans);
 }
 
 /* ---- life ---- */
 
-/* What is kept must be found by a pass, too, which may find more. */
+/* By slot, 1 if it lies in the subtree, 2 if it does not; as the way up says. */
+static void climb(const struct pfs_image *image, uint8_t *known, uint32_t slot)
+{
+	uint32_t at = slot;
+	uint8_t found;
+
+	while (at != PFS_NO_SLOT && !known[at])
+		at = image->parent[at];
+	found = at == PFS_NO_SLOT ? 2 : known[at];
+	for (at = slot; at != PFS_NO_SLOT && !known[at]; at = image->parent[at])
+		known[at] = found;
+}
+
+static bool check_directory(struct pfs_tree *tree, uint8_t *known, uint32_t directory)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_slot_range *ranges PFS_FREE = NULL;
+	size_t n = 0, at = 0;
+
+	if (pfs_span_ranges(tree, &ranges, &n, directory))
+		return true;
+	memset(known, 0, image->end);
+	known[directory] = 1;
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		if (!pfs_image_is_live(image, slot))
+			continue;
+		climb(image, known, slot);
+		while (at < n && ranges[at].to <= slot)
+			at++;
+		if ((at < n && ranges[at].from <= slot) != (known[slot] == 1))
+			return false;
+	}
+	return true;
+}
+
+/* Some directories' ranges have the nodes that climb to them. */
 static bool check(struct pfs_tree *tree)
 {
-	const uint32_t *kept = atomic_load(&tree->spans->end);
-	uint32_t *found PFS_FREE = calloc((size_t)tree->image.end + 1, sizeof(*found));
+	const struct pfs_image *image = &tree->image;
+	uint8_t *known PFS_FREE = malloc((size_t)image->end + 1);
+	uint32_t step = image->directories / CHECKED + 1, n = 0;
 
-	if (!kept || !found || find_ranges(&tree->image, found))
+	if (!known || !atomic_load(&tree->spans->layout))
 		return true;
-	for (uint32_t slot = 0; slot < PFS_MIN(tree->spans->n, tree->image.end); slot++)
-		if (kept[slot] && kept[slot] < LOST && pfs_image_is_live(&tree->image, slot) &&
-		    (kept[slot] & ~SORTED) != found[slot])
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		if (pfs_image_is_live(image, slot) && S_ISDIR(image->mode[slot]) &&
+		    n++ % step == 0 && !check_directory(tree, known, slot))
 			return false;
 	return true;
 }

@@ -1,38 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/span.h - subtrees that are ranges of slots, as import and optimize lay them out.
+/* fs/image/span.h - subtrees as ranges of slots.
  *
- * Found for all directories at once when first asked for, by one pass over the parents; from then on
- * what changes under a directory takes its range away, and those of the directories above.  4 bytes
- * a slot.  Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last,
- * lets one of several readers make the ranges. */
+ * Import and optimize lay slots out in pre-order, so that a subtree is the slots from its directory's on.  One pass over
+ * the parents, when this is first asked for, finds every directory's slots as they are laid out then; the few nodes
+ * that lie elsewhere than their parents' are *strays*.  From then on a node that comes, or gets another place, is a
+ * stray; a directory takes the slots below it along.  So a subtree is its directory's slots without those
+ * of strays among them, and the same of each stray whose parent is one of its nodes: as many ranges as strays are
+ * concerned, found in the time that it takes to write them down.  What goes away costs nothing: a range may have slots
+ * without a node.
+ *
+ * Where strays are more than PFS_SPAN_STRAYS, and an eighth of the slots, nothing is known any more until the store is
+ * opened anew; the codes decide then.
+ *
+ * Memory: 4 bytes a slot, 40 a stray.
+ * Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last, lets one of
+ * several readers make the pass. */
 #ifndef PFS_FS_IMAGE_SPAN_H
 #define PFS_FS_IMAGE_SPAN_H
 
 #include "fs/tree/tree.h"
 
+#define PFS_SPAN_STRAYS 65536u
+#define PFS_SPAN_RANGES 65536u /* that a subtree may have */
+
+struct pfs_slot_range {
+	uint32_t from, to; /* without `to` */
+};
+
 PFS_MUST_CHECK int pfs_spans_create(struct pfs_tree *tree);
 void pfs_spans_destroy(struct pfs_tree *tree);
 
-/* The slot past the last of the directory's subtree, which begins at the directory itself; 0: it is
- * no range, or there is no memory to know. */
+/* The subtree as ranges, which ascend and do not touch; all slots in them that have a node belong to it, and no others.
+ * *ranges is to be freed.  -ENODATA: it is not known, or they are too many; -ENOMEM. */
+PFS_MUST_CHECK int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n,
+				   uint32_t directory);
+
+/* The slot past the last of the directory's subtree, which begins at the directory itself and in which everything lies as
+ * it was laid out: no stray is in it or below it.  0: it is no such range, or there is no memory to know. */
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
 
-/* Whether the children of a directory that is a range are known to ascend by the bytes of their names;
- * they do, it was found: as long as it stays a range, no name comes or goes under it. */
+/* Whether the children of a directory of which pfs_span_end is known ascend by the bytes of their names, as was found
+ * and noted: they do as long as no name comes under it. */
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory);
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
-
-/* Whether ascending slots of the whole tree, a few strays aside, are its pre-order, children in byte
- * order: as it was found and noted.  Who gets a place or a name strays from then on; when many do, or a
- * directory moves with what lies in it, nothing is known again. */
-#define PFS_STRAYS_MAX 4096u
-enum pfs_slot_order { PFS_ORDER_UNKNOWN, PFS_ORDER_ASCENDING, PFS_ORDER_OTHER };
-enum pfs_slot_order pfs_spans_order(struct pfs_tree *tree);
-/* ASCENDING: how many strays there are from `slot` on, and these, ascending; valid as long as the tree is
- * held. */
-size_t pfs_spans_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t slot);
-/* Of an unknown order.  n ascending strays are copied, PFS_STRAYS_MAX or fewer. */
-void pfs_spans_note_order(struct pfs_tree *tree, enum pfs_slot_order order, const uint32_t *strays,
-			  size_t n);
 
 #endif

@@ -53,7 +53,7 @@ const char *pfs_watch_check(struct pfs_tree *tree)
 	const struct pfs_image *image = &tree->image;
 
 	for (unsigned i = 0; i < image->n_watchers; i++)
-		if (!image->watchers[i]->check(tree))
+		if (image->watchers[i]->check && !image->watchers[i]->check(tree))
 			return image->watchers[i]->name;
 	return NULL;
 }

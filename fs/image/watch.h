@@ -61,8 +61,8 @@ struct pfs_watcher {
 	 * loses its place the links of the one above change; no other changes lie within each other. */
 	void (*changing)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
 	void (*changed)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
-	/* False when what is derived differs from what a pass over the image gives.  For tests and
-	 * VERIFY builds; any lock. */
+	/* False when what is derived differs from what a pass over the image gives; NULL: nothing to compare.
+	 * For tests and VERIFY builds; any lock. */
 	bool (*check)(struct pfs_tree *tree);
 };
 

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/past.h"
+#include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/nodes/list.h"
 #include "fs/nodes/scan_impl.h"
@@ -107,7 +108,7 @@ static uint32_t find_behind(const struct pfs_paths *paths, uint32_t stray, uint3
 static int copy_strays(struct pfs_paths *paths)
 {
 	const uint32_t *strays;
-	size_t n = pfs_spans_strays(paths->tree, &strays, 0);
+	size_t n = pfs_slotorder_strays(paths->tree, &strays, 0);
 
 	paths->strays.slot = malloc((n + 1) * sizeof(*strays));
 	paths->placed.slot = malloc((n + 1) * sizeof(*strays));
@@ -166,7 +167,7 @@ static int find_order(struct pfs_paths *paths, uint64_t ino)
 
 	/* asking about all of it makes the order known */
 	if (ino == PFS_ROOT_PRIME && !pfs_scan_ascends(tree, 0, tree->image.end) &&
-	    pfs_spans_order(tree) == PFS_ORDER_ASCENDING)
+	    pfs_slotorder(tree) == PFS_ORDER_ASCENDING)
 		return place_strays(paths);
 	return pfs_paths_order(tree, ino, &paths->from, &paths->to, &paths->slots);
 }

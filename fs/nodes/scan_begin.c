@@ -17,6 +17,7 @@
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
 #define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */
 #define SMALL_RANGE	     4096u /* slots; looking at so many costs less than choosing another way */
+#define SCATTERED	     64u   /* a subtree's slots are one of so many between: they are listed */
 #define RARE	     1024u /* one of so many, and a few: they are listed from a column index ... */
 #define RARE_NAMES   128u  /* ... which takes as long as looking at so many names */
 
@@ -52,6 +53,10 @@ static void take_ranges(struct pfs_selection *selection)
 				selection->how = "one node";
 			else if (selection->to - selection->from < selection->image->end)
 				selection->how = "range of slots";
+		} else if (test->how == PFS_HOW_RANGES && !test->negated) {
+			narrow(selection, test->ranges[0].from,
+			       (int64_t)test->ranges[test->n_ranges - 1].to - 1);
+			selection->how = "ranges of slots";
 		} else if (test->how == PFS_HOW_NOTHING && !test->negated) {
 			look_at_nothing(selection);
 			test->done = true;
@@ -118,6 +123,50 @@ static int take_copy(struct pfs_selection *selection, const uint32_t *slots, siz
 	return 0;
 }
 
+static struct pfs_scan_test *find_test(struct pfs_selection *selection,
+				       bool (*is)(const struct pfs_scan_test *test))
+{
+	for (size_t i = 0; i < selection->n_tests; i++) {
+		struct pfs_scan_test *test = &selection->tests[i];
+
+		if (!test->done && !test->negated && is(test))
+			return test;
+	}
+	return NULL;
+}
+
+static bool is_ranges(const struct pfs_scan_test *test)
+{
+	return test->how == PFS_HOW_RANGES;
+}
+
+/* The slots of a subtree of several ranges, where they are few of those between. */
+static int take_parts(struct pfs_selection *selection)
+{
+	struct pfs_scan_test *test = find_test(selection, is_ranges);
+	size_t n = 0, most;
+	uint32_t *own;
+
+	if (!test || selection->list)
+		return 0;
+	most = pfs_selection_size(selection) / SCATTERED + 16;
+	for (size_t i = 0; i < test->n_ranges && n <= most; i++)
+		n += test->ranges[i].to - test->ranges[i].from;
+	if (n > most)
+		return 0;
+	own = malloc((n + 1) * sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	n = 0;
+	for (size_t i = 0; i < test->n_ranges; i++)
+		for (uint32_t slot = test->ranges[i].from; slot < test->ranges[i].to; slot++)
+			if (pfs_image_is_live(selection->image, slot))
+				own[n++] = slot;
+	test->done = !test->proper;
+	take_list(selection, own, NULL, n);
+	return 0;
+}
+
 static int take_ancestors(struct pfs_selection *selection)
 {
 	for (size_t i = 0; i < selection->n_tests; i++) {
@@ -133,18 +182,6 @@ static int take_ancestors(struct pfs_selection *selection)
 }
 
 /* ---- the index of names ---- */
-
-static struct pfs_scan_test *find_test(struct pfs_selection *selection,
-				       bool (*is)(const struct pfs_scan_test *test))
-{
-	for (size_t i = 0; i < selection->n_tests; i++) {
-		struct pfs_scan_test *test = &selection->tests[i];
-
-		if (!test->done && !test->negated && is(test))
-			return test;
-	}
-	return NULL;
-}
 
 static bool is_child_of(const struct pfs_scan_test *test)
 {
@@ -426,6 +463,7 @@ int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots 
 		take_list(selection, NULL, within->slot, within->n);
 		selection->how = "given nodes";
 	}
+	PFS_TRY(take_parts(selection));
 	PFS_TRY(take_ancestors(selection));
 	PFS_TRY(take_children(selection));
 	PFS_TRY(take_ranges_of_values(selection));
@@ -441,7 +479,8 @@ static void guess(struct pfs_scan_test *test)
 		float cost, share;
 	} guesses[] = {
 		[PFS_HOW_NOTHING] = {0.0f, 0.0f},     [PFS_HOW_SLOT] = {0.0f, 0.5f},
-		[PFS_HOW_LIST] = {0.0f, 0.001f},      [PFS_HOW_U32] = {0.15f, 0.1f},
+		[PFS_HOW_LIST] = {0.0f, 0.001f},      [PFS_HOW_RANGES] = {0.0f, 0.2f},
+		[PFS_HOW_U32] = {0.15f, 0.1f},
 		[PFS_HOW_I64] = {0.3f, 0.25f},	      [PFS_HOW_TIME] = {0.5f, 0.25f},
 		[PFS_HOW_MASK] = {0.1f, 0.5f},	      [PFS_HOW_TYPE] = {0.1f, 0.5f},
 		[PFS_HOW_NAME] = {3.0f, 0.02f},	      [PFS_HOW_DEPTH] = {5.0f, 0.2f},

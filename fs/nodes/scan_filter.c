@@ -147,11 +147,40 @@ static void by_time(const struct pfs_selection *selection, const struct pfs_scan
 
 /* ---- slots and sets of them ---- */
 
+/* Sets the bits of those slots from..to (without it) that are among the words'. */
+static void set_run(uint64_t *out, size_t first, size_t words, int64_t from, int64_t to)
+{
+	from = PFS_MAX(from - (int64_t)first, 0);
+	to = PFS_MIN(to - (int64_t)first, (int64_t)words * 64);
+	while (from < to) {
+		int64_t n = PFS_MIN(to - from, 64 - from % 64);
+
+		out[from / 64] |= ~UINT64_C(0) >> (64 - n) << from % 64;
+		from += n;
+	}
+}
+
 static void by_slot(const struct pfs_scan_test *test, uint64_t *out, size_t first, size_t words)
 {
-	for (size_t i = 0; i < words * 64; i++)
-		if ((int64_t)(first + i) >= test->low && (int64_t)(first + i) <= test->high)
-			set_bit(out, i);
+	set_run(out, first, words, test->low, test->high + 1);
+}
+
+static void by_ranges(const struct pfs_scan_test *test, uint64_t *out, size_t first, size_t words)
+{
+	size_t low = 0, high = test->n_ranges;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (test->ranges[middle].to <= first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < test->n_ranges && test->ranges[low].from < first + words * 64; low++)
+		set_run(out, first, words, test->ranges[low].from, test->ranges[low].to);
+	if (test->proper && test->slot >= first && test->slot < first + words * 64)
+		out[(test->slot - first) / 64] &= ~(UINT64_C(1) << (test->slot - first) % 64);
 }
 
 static void by_list(const struct pfs_scan_test *test, uint64_t *out, size_t first, size_t words)
@@ -272,6 +301,9 @@ static int find(struct pfs_scan_worker *worker, const struct pfs_scan_test *test
 		break;
 	case PFS_HOW_SLOT:
 		by_slot(test, out, first, words);
+		break;
+	case PFS_HOW_RANGES:
+		by_ranges(test, out, first, words);
 		break;
 	case PFS_HOW_LIST:
 		by_list(test, out, first, words);

@@ -9,6 +9,7 @@
 #define PFS_FS_NODES_SCAN_IMPL_H
 
 #include "fs/image/image.h"
+#include "fs/image/span.h"
 #include "fs/nodes/scan.h"
 #include "fs/nodes/scan_simd.h"
 #include "fs/nodes/scan_text.h"
@@ -23,6 +24,7 @@ enum pfs_scan_how {
 	PFS_HOW_NOTHING, /* it is false for all that have the value */
 	PFS_HOW_SLOT,	 /* the slot's number: low <= slot <= high */
 	PFS_HOW_LIST,	 /* a few slots, ascending */
+	PFS_HOW_RANGES,	 /* ranges of slots, ascending; without `slot` if proper */
 	PFS_HOW_U32, PFS_HOW_I64, /* a column: low to high */
 	PFS_HOW_TIME,	 /* a column whose INT64_MIN is a rare value */
 	PFS_HOW_MASK,	 /* mode & low == high */
@@ -41,7 +43,7 @@ struct pfs_scan_test {
 	bool negated;
 	bool not_root; /* the root has no such value */
 	bool is_none;  /* TEXT: whether there is none */
-	bool proper;   /* CLIMB */
+	bool proper;   /* CLIMB, RANGES */
 	bool done;     /* the slots looked at have passed it */
 	enum pfs_field field;
 	const void *column;
@@ -52,6 +54,8 @@ struct pfs_scan_test {
 	const uint64_t *bits;
 	uint32_t *list;
 	size_t n_list;
+	struct pfs_slot_range *ranges;
+	size_t n_ranges;
 	uint8_t *climbed; /* by slot: 0: not known, 1: under, 2: not */
 	uint64_t *own_bits;
 	unsigned passed; /* of a sample */

@@ -17,7 +17,7 @@
 #include "base/preorder.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
-#include "fs/image/span.h"
+#include "fs/image/slotorder.h"
 #include "fs/tree/tree_impl.h"
 
 #define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
@@ -364,9 +364,9 @@ static int look_at_all(struct pfs_tree *tree, const struct pfs_scan_watch *watch
 	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, watch));
 	error = cut(tree, &runs, &all, false, watch);
 	if (!error && find_strays(&runs, &all, strays, &n))
-		pfs_spans_note_order(tree, PFS_ORDER_ASCENDING, strays, n);
+		pfs_slotorder_note(tree, PFS_ORDER_ASCENDING, strays, n);
 	else if (!error)
-		pfs_spans_note_order(tree, PFS_ORDER_OTHER, NULL, 0);
+		pfs_slotorder_note(tree, PFS_ORDER_OTHER, NULL, 0);
 	free(runs.starts);
 	pfs_slots_finish(&all);
 	return error;
@@ -375,9 +375,9 @@ static int look_at_all(struct pfs_tree *tree, const struct pfs_scan_watch *watch
 /* *out: with strays. */
 static int ascends(struct pfs_tree *tree, bool *out, size_t n, const struct pfs_scan_watch *watch)
 {
-	if (n > tree->image.nodes / 8 && pfs_spans_order(tree) == PFS_ORDER_UNKNOWN)
+	if (n > tree->image.nodes / 8 && pfs_slotorder(tree) == PFS_ORDER_UNKNOWN)
 		PFS_TRY(look_at_all(tree, watch));
-	*out = pfs_spans_order(tree) == PFS_ORDER_ASCENDING;
+	*out = pfs_slotorder(tree) == PFS_ORDER_ASCENDING;
 	return 0;
 }
 
@@ -387,7 +387,7 @@ bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to)
 	bool do_ascend;
 
 	return !ascends(tree, &do_ascend, to - from, NULL) && do_ascend &&
-	       (pfs_spans_strays(tree, &strays, from) == 0 || *strays >= to);
+	       (pfs_slotorder_strays(tree, &strays, from) == 0 || *strays >= to);
 }
 
 /* In pre-order; merged one by one, as runs are. */
@@ -415,7 +415,7 @@ static int sort_each(const struct runs *runs, uint32_t *slots, size_t n)
 static size_t take_strays(struct pfs_tree *tree, uint32_t *to, const struct pfs_slots *slots)
 {
 	const uint32_t *strays;
-	size_t n = pfs_spans_strays(tree, &strays, slots->slot[0]), found = 0, kept = 0;
+	size_t n = pfs_slotorder_strays(tree, &strays, slots->slot[0]), found = 0, kept = 0;
 	uint32_t taken[PFS_STRAYS_MAX];
 
 	for (size_t i = 0; i < slots->n; i++) {
@@ -443,7 +443,7 @@ static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slo
 	size_t n;
 
 	*done = true;
-	if (pfs_spans_strays(tree, &strays, slots->slot[0]) == 0 ||
+	if (pfs_slotorder_strays(tree, &strays, slots->slot[0]) == 0 ||
 	    *strays > slots->slot[slots->n - 1])
 		return 0;
 	from = malloc(slots->n * sizeof(*from));

@@ -6,7 +6,6 @@
 #include "base/checked.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/names.h"
-#include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
@@ -166,22 +165,27 @@ static int set_range(struct pfs_scan_test *test, struct pfs_tree *tree)
 
 /* ---- subtrees ---- */
 
-static void set_under(struct pfs_scan_test *test, struct pfs_tree *tree)
+static int set_under(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
-	uint32_t end = test->slot + 1;
+	int error;
 
 	test->relation = PFS_TEST_UNDER;
 	test->how = PFS_HOW_SLOT;
 	test->low = 0;
 	test->high = UINT32_MAX;
 	if (test->slot == tree->image.root)
-		return;
-	if (S_ISDIR(tree->image.mode[test->slot]))
-		end = pfs_span_end(tree, test->slot);
-	test->low = test->slot;
-	test->high = (int64_t)end - 1;
-	if (end == 0)
+		return 0;
+	test->low = test->high = test->slot;
+	if (!S_ISDIR(tree->image.mode[test->slot]))
+		return 0;
+	error = pfs_span_ranges(tree, &test->ranges, &test->n_ranges, test->slot);
+	if (error == -ENODATA)
 		test->how = PFS_HOW_CLIMB;
+	else if (!error && (test->n_ranges > 1 || test->ranges[0].from != test->slot))
+		test->how = PFS_HOW_RANGES;
+	else if (!error)
+		test->high = (int64_t)test->ranges[0].to - 1;
+	return error == -ENODATA ? 0 : error;
 }
 
 /* ---- bytes ---- */
@@ -218,7 +222,7 @@ static uint32_t node_at(const struct pfs_tree *tree, const char *path, size_t le
 
 /* What begins so lies under the directory before the last slash, which will be another test.  If
  * that is all that is asked, the text is not looked at. */
-static void set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
+static int set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
 	const struct pfs_scan_text *text = &test->text;
 	const uint8_t *slash = memrchr(text->prefix, '/', text->prefix_len);
@@ -227,34 +231,35 @@ static void set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
 
 	if (!slash || text->prefix[0] != '/') {
 		set_nothing(test);
-		return;
+		return 0;
 	}
 	slot = above ? node_at(tree, (const char *)text->prefix, above) : tree->image.root;
 	if (slot == PFS_NO_SLOT) {
 		set_nothing(test);
-		return;
+		return 0;
 	}
 	test->slot = slot;
 	if (above + 1 < text->prefix_len || text->verify != PFS_TEST_NONE || text->suffix_len ||
 	    text->needle.len)
-		return;
-	set_under(test, tree);
+		return 0;
+	PFS_TRY(set_under(test, tree));
 	test->proper = above > 0; /* the root's path ends in a slash itself */
 	test->low += test->proper && test->how == PFS_HOW_SLOT;
+	return 0;
 }
 
-static void set_path(struct pfs_scan_test *test, struct pfs_tree *tree)
+static int set_path(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
 	const struct pfs_scan_text *text = &test->text;
 	bool exact = text->verify == PFS_TEST_NONE && text->max_len == text->prefix_len;
 
 	test->how = PFS_HOW_TEXT;
 	if (text->fold || text->prefix_len == 0)
-		return;
-	if (exact)
-		set_path_slot(test, node_at(tree, (const char *)text->prefix, text->prefix_len));
-	else
-		set_path_under(test, tree);
+		return 0;
+	if (!exact)
+		return set_path_under(test, tree);
+	set_path_slot(test, node_at(tree, (const char *)text->prefix, text->prefix_len));
+	return 0;
 }
 
 static int set_text(struct pfs_scan_test *test, struct pfs_tree *tree,
@@ -268,9 +273,7 @@ static int set_text(struct pfs_scan_test *test, struct pfs_tree *tree,
 	}
 	PFS_TRY(pfs_scan_text_init(&test->text, predicate));
 	test->how = test->field == PFS_FIELD_NAME ? PFS_HOW_NAME : PFS_HOW_TEXT;
-	if (test->field == PFS_FIELD_PATH)
-		set_path(test, tree);
-	return 0;
+	return test->field == PFS_FIELD_PATH ? set_path(test, tree) : 0;
 }
 
 /* Whether there is no value. */
@@ -352,10 +355,9 @@ static int set_relation(struct pfs_scan_test *test, struct pfs_tree *tree, enum 
 		return -ENOENT;
 	if (relation == PFS_TEST_ANCESTOR_OF)
 		return set_ancestors(test, &tree->image);
-	if (relation == PFS_TEST_CHILD_OF)
-		set_child_of(test, &tree->image, test->slot);
-	else
-		set_under(test, tree);
+	if (relation != PFS_TEST_CHILD_OF)
+		return set_under(test, tree);
+	set_child_of(test, &tree->image, test->slot);
 	return 0;
 }
 
@@ -432,7 +434,7 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 		if (test->how != PFS_HOW_TEXT || test->slot == PFS_NO_SLOT || test->negated)
 			continue;
 		selection->tests[selection->n_tests] = (struct pfs_scan_test){.slot = test->slot};
-		set_under(&selection->tests[selection->n_tests++], tree);
+		PFS_TRY(set_under(&selection->tests[selection->n_tests++], tree));
 	}
 	return 0;
 }
@@ -444,6 +446,7 @@ void pfs_selection_finish(struct pfs_selection *selection)
 
 		pfs_scan_text_finish(&test->text);
 		free(test->list);
+		free(test->ranges);
 		free(test->climbed);
 		free(test->own_bits);
 	}

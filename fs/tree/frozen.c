@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "fs/content/hardlink.h"
+#include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/image/still.h"
 #include "fs/image/totals.h"
@@ -19,7 +20,7 @@ static int create_parts(struct pfs_tree *tree)
 {
 	static int (*const create[])(struct pfs_tree *tree) = {
 		pfs_codes_create,   pfs_totals_create,	pfs_spans_create,
-		pfs_viewers_create, pfs_indexes_create, pfs_columns_create,
+		pfs_slotorder_create, pfs_viewers_create, pfs_indexes_create, pfs_columns_create,
 		pfs_directories_create,
 	};
 
@@ -72,6 +73,7 @@ void pfs_frozen_close(struct pfs_tree *frozen)
 	pfs_indexes_destroy(frozen);
 	pfs_columns_destroy(frozen);
 	pfs_viewers_destroy(frozen);
+	pfs_slotorder_destroy(frozen);
 	pfs_spans_destroy(frozen);
 	pfs_totals_destroy(frozen);
 	pfs_codes_destroy(frozen);

@@ -16,6 +16,7 @@
 #include "fs/image/primes.h"
 #include "fs/image/past.h"
 #include "fs/image/snapshot.h"
+#include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/image/watch.h"
@@ -55,6 +56,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_codes_create,
 		pfs_totals_create,
 		pfs_spans_create,
+		pfs_slotorder_create,
 		pfs_pasts_create,
 		pfs_scan_create,
 		pfs_viewers_create,
@@ -132,6 +134,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_viewers_destroy(tree);
 	pfs_scan_destroy(tree);
 	pfs_pasts_destroy(tree);
+	pfs_slotorder_destroy(tree);
 	pfs_spans_destroy(tree);
 	pfs_totals_destroy(tree);
 	pfs_codes_destroy(tree);

@@ -27,6 +27,7 @@ struct pfs_tree {
 	struct pfs_codes *codes;
 	struct pfs_totals_table *totals;
 	struct pfs_spans *spans;
+	struct pfs_slotorder *slotorder;
 	struct pfs_pasts *pasts;
 	struct pfs_scan *scan;
 	struct pfs_viewers *viewers;

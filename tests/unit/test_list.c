@@ -14,7 +14,7 @@
 
 #include "base/checked.h"
 #include "fs/nodes/scan.h"
-#include "fs/image/span.h"
+#include "fs/image/slotorder.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 
@@ -281,7 +281,7 @@ static unsigned below(unsigned n)
 static enum pfs_slot_order order(void)
 {
 	(void)ascends(); /* looks, if it is not known */
-	return pfs_spans_order(tree);
+	return pfs_slotorder(tree);
 }
 
 static uint64_t random_folder(void)
@@ -343,7 +343,7 @@ static void test_disorder(void **state)
 	(void)state;
 	for (unsigned i = 0; i <= PFS_STRAYS_MAX; i++)
 		(void)make(folder, name_of("", 1, i * 7919 % 10007, ""), S_IFREG | 0644);
-	assert_int_equal(pfs_spans_order(tree), PFS_ORDER_UNKNOWN);
+	assert_int_equal(pfs_slotorder(tree), PFS_ORDER_UNKNOWN);
 	check_all();
 	assert_int_equal(order(), PFS_ORDER_OTHER);
 	temp_tree_close(tree);

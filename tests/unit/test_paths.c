@@ -14,7 +14,7 @@
 
 #include "base/checked.h"
 #include "fs/image/past.h"
-#include "fs/image/span.h"
+#include "fs/image/slotorder.h"
 #include "fs/nodes/paths.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
@@ -256,7 +256,7 @@ static size_t n_strays(void)
 	size_t n;
 
 	(void)pfs_scan_lock(tree);
-	n = pfs_spans_order(tree) == PFS_ORDER_ASCENDING ? pfs_spans_strays(tree, &strays, 0) : 0;
+	n = pfs_slotorder(tree) == PFS_ORDER_ASCENDING ? pfs_slotorder_strays(tree, &strays, 0) : 0;
 	pfs_scan_unlock(tree);
 	return n;
 }

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Subtrees as ranges of slots, beside a naive walk after each of many random changes, and beside the codes.
+ * PFS_LONG=1: 100,000 changes.  PFS_SEED: another seed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/image/image.h"
+#include "fs/image/span.h"
+#include "fs/nodes/scan.h"
+#include "fs/tree/tree_impl.h"
+#include "tests/ref/random.h"
+#include "tests/ref/temp_store.h"
+
+#define FOLDERS 60u
+#define FILES	20u
+
+static struct temp_store temp;
+static struct pfs_tree *tree;
+static uint64_t seed;
+static uint64_t folders[FOLDERS];
+static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
+
+static uint64_t make(uint64_t parent, const char *name, mode_t mode)
+{
+	struct pfs_entry entry;
+
+	if (pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root))
+		return 0;
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+/* Folders in folders, with files in each, so that slots are in pre-order at first. */
+static int start(void **state)
+{
+	char name[32];
+
+	(void)state;
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &options);
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		uint64_t parent = i % 4 ? folders[i - 1] : PFS_ROOT_PRIME;
+
+		(void)snprintf(name, sizeof(name), "folder%02u", i);
+		folders[i] = make(parent, name, S_IFDIR | 0755);
+		for (unsigned k = 0; k < FILES; k++) {
+			(void)snprintf(name, sizeof(name), "a%02u", k);
+			assert_true(make(folders[i], name, S_IFREG | 0644) != 0);
+		}
+	}
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+	return 0;
+}
+
+/* ---- beside the way up ---- */
+
+static bool is_under(const struct pfs_image *image, uint32_t top, uint32_t slot)
+{
+	while (slot != PFS_NO_SLOT && slot != top)
+		slot = image->parent[slot];
+	return slot == top;
+}
+
+/* How many ranges it has. */
+static size_t check_directory(uint64_t ino)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_slot_range *ranges PFS_FREE = NULL;
+	uint32_t top = pfs_scan_slot_of(tree, ino), end;
+	size_t n = 0, at = 0;
+
+	if (top == PFS_NO_SLOT)
+		return 0;
+	assert_int_equal(pfs_span_ranges(tree, &ranges, &n, top), 0);
+	end = pfs_span_end(tree, top);
+	for (size_t i = 0; i < n; i++)
+		assert_true(ranges[i].from < ranges[i].to && (i == 0 || ranges[i - 1].to < ranges[i].from));
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		bool wanted = pfs_image_is_live(image, slot) && is_under(image, top, slot);
+
+		while (at < n && ranges[at].to <= slot)
+			at++;
+		if (pfs_image_is_live(image, slot)) {
+			assert_int_equal(at < n && ranges[at].from <= slot, wanted);
+			assert_true(!end || wanted == (slot >= top && slot < end));
+		}
+	}
+	return n;
+}
+
+/* ---- changes ---- */
+
+static void change(void)
+{
+	unsigned a = random_below(&seed, FOLDERS), b = random_below(&seed, FOLDERS);
+	uint64_t from = folders[a], into = folders[b];
+	char name[32], to[32];
+
+	(void)snprintf(name, sizeof(name), "a%02u", random_below(&seed, FILES + 5));
+	(void)snprintf(to, sizeof(to), "%c%02u", random_below(&seed, 2) ? 'a' : 'b',
+		       random_below(&seed, FILES + 5));
+	switch (random_below(&seed, 6)) {
+	case 0:
+		(void)!pfs_tree_unlink(tree, from, name);
+		break;
+	case 1:
+		(void)!pfs_tree_rename(tree, from, name, into, to, 0);
+		break;
+	case 2:
+		(void)make(from, to, S_IFREG | 0644);
+		break;
+	case 3: /* with all that lies in it; who can tell where it is */
+		for (unsigned i = 0; i <= FOLDERS; i++) {
+			uint64_t parent = i < FOLDERS ? folders[i] : PFS_ROOT_PRIME;
+
+			(void)snprintf(name, sizeof(name), "folder%02u", a);
+			if (!pfs_tree_rename(tree, parent, name,
+					     random_below(&seed, 4) ? into : PFS_ROOT_PRIME, name, 0))
+				break;
+		}
+		break;
+	case 4: /* an empty directory, which goes again some time */
+		(void)snprintf(to, sizeof(to), "new%u", random_below(&seed, 9));
+		if (!make(from, to, S_IFDIR | 0755))
+			(void)!pfs_tree_rmdir(tree, from, to);
+		break;
+	default:
+		(void)!pfs_tree_rename(tree, from, name, from, to, 0);
+	}
+}
+
+static uint64_t count(const uint64_t *inos, size_t n)
+{
+	const struct pfs_question question = {PFS_SUBTREE, inos, n};
+	uint64_t found = 0;
+
+	assert_int_equal(pfs_tree_count(tree, &found, &question), 0);
+	return found;
+}
+
+static void test_random(void **state)
+{
+	const char *is_long = getenv("PFS_LONG");
+	unsigned n = is_long && !strcmp(is_long, "1") ? 100000 : 3000;
+	size_t most = 0, n_ranges;
+
+	(void)state;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t ino = folders[random_below(&seed, FOLDERS)];
+
+		change();
+		(void)pfs_scan_lock(tree);
+		n_ranges = check_directory(ino);
+		most = PFS_MAX(most, n_ranges);
+		(void)check_directory(PFS_ROOT_PRIME);
+		pfs_scan_unlock(tree);
+		if (i % 100 == 0) { /* two at once are the codes' */
+			const uint64_t twice[2] = {ino, ino};
+
+			assert_int_equal(count(&ino, 1), count(twice, 2));
+		}
+		if (i % 1000 == 999)
+			assert_int_equal(pfs_tree_sync(tree), 0); /* slots are given to others */
+	}
+	assert_true(most > 20);
+}
+
+/* What goes and comes back leaves the others' ranges alone. */
+static void test_others_stay(void **state)
+{
+	uint32_t slot, end;
+	struct pfs_slot_range *ranges = NULL;
+	size_t n;
+
+	(void)state;
+	(void)pfs_scan_lock(tree);
+	slot = pfs_scan_slot_of(tree, folders[8]);
+	end = pfs_span_end(tree, slot);
+	pfs_scan_unlock(tree);
+	assert_int_equal(end, slot + 4 * (FILES + 1));
+	assert_true(make(folders[4], "new", S_IFREG | 0644) != 0);
+	assert_int_equal(pfs_tree_rename(tree, folders[12], "folder13", folders[40], "folder13", 0), 0);
+	assert_int_equal(pfs_tree_unlink(tree, folders[9], "a03"), 0);
+	(void)pfs_scan_lock(tree);
+	assert_int_equal(pfs_span_end(tree, slot), end); /* something in it went */
+	assert_int_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[4])), 0);
+	assert_int_equal(pfs_span_ranges(tree, &ranges, &n, pfs_scan_slot_of(tree, folders[4])), 0);
+	assert_int_equal(n, 2); /* and the new file */
+	free(ranges);
+	ranges = NULL;
+	assert_int_equal(pfs_span_ranges(tree, &ranges, &n, pfs_scan_slot_of(tree, folders[40])), 0);
+	assert_int_equal(n, 2); /* and what moved, as one */
+	free(ranges);
+	pfs_scan_unlock(tree);
+	assert_int_equal(count(&folders[40], 1), 4 * (FILES + 1) + 3 * (FILES + 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_others_stay, start, stop),
+		cmocka_unit_test_setup_teardown(test_random, start, stop),
+	};
+
+	const char *given = getenv("PFS_SEED");
+
+	seed = given ? strtoull(given, NULL, 0) : 20261122;
+	(void)printf("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
