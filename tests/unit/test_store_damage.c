@@ -102,7 +102,7 @@ static void what_is_no_store_is_refused(void **state PFS_UNUSED)
 	assert_refused(-EMEDIUMTYPE, "is no primefs store");
 	assert_int_equal(unlink(test_path), 0);
 	assert_int_equal(mkdir(test_path, 0700), 0);
-	assert_refused(-EMEDIUMTYPE, "is no primefs store");
+	assert_refused(-EMEDIUMTYPE, "is a directory; make a store of it");
 	assert_int_equal(rmdir(test_path), 0);
 	assert_int_equal(mkfifo(test_path, 0700), 0);
 	assert_refused(-EMEDIUMTYPE, "is no primefs store");
