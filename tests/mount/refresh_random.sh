@@ -44,7 +44,8 @@ change() {
 	11) echo "$RANDOM" >"$work/new" && mv -T "$work/new" "$from" ;;
 	esac 2>/dev/null || true
 }
-rounds() { # COMMAND...: after each round's changes
+rounds() { rounds_ "$@" >"$work/log" 2>&1 || { tail -n 12 "$work/log"; return 1; }; }
+rounds_() { # COMMAND...: after each round's changes
 	local round n
 	for ((round = 1; round <= n_rounds; round++)); do
 		for ((n = RANDOM % 5 + 1; n; n--)); do change; done

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/change/change.h"
+#include "tools/refresh/refresh_compare.h"
 #include "tools/refresh/refresh_impl.h"
 
 /* ---- records ---- */
@@ -265,6 +266,17 @@ static int make_node(struct pfs_refresh *refresh, struct pfs_found *found)
 	return 0;
 }
 
+/* Another file has come to where the node's original was before it moved, and somebody looked at it: the node has taken
+ * over what that is. */
+static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_found *found)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+
+	return !pfs_follow_record(refresh->tree, &record, path, found->ino) &&
+	       !pfs_refresh_same(refresh, found->batch, &record);
+}
+
 /* The node becomes what the entry is. */
 static int take(struct pfs_refresh *refresh, const struct pfs_found *found)
 {
@@ -287,6 +299,8 @@ static int take(struct pfs_refresh *refresh, const struct pfs_found *found)
 		taking.flags_cleared = PFS_NODE_SETTLED;
 	if (S_ISDIR(attr->st_mode) && found->entry->settled)
 		taking.flags_set |= PFS_NODE_SETTLED;
+	if (!is_new && is_file && is_mistaken(refresh, found))
+		taking.set = PFS_TAKE_ALL;
 	if (is_new || found->another)
 		PFS_TRY(set_attributes(refresh, found));
 	if (!is_new)
