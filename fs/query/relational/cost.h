@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/relational/cost.h - how long the operators are going to take for a statement, on the
- * host and on the device, from a table of what each kind of work costs a row (docs/ARCHITECTURE.md,
+ * host and on the device, from a table of what each kind of work costs a row (docs/design/statements.md,
  * "What a statement costs").  Columns are taken to be where they are computed on. Not handled here:
  * what SQLite would take. */
 #ifndef PFS_FS_QUERY_RELATIONAL_COST_H
