@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/radix.h"
 #include "fs/image/image.h"
 #include "fs/tree/tree_impl.h"
 
@@ -22,17 +23,7 @@ enum pfs_slot_order pfs_slotorder(struct pfs_tree *tree)
 /* The first of them that is not below the slot. */
 static size_t first_stray(const struct pfs_slotorder *known, uint32_t slot)
 {
-	size_t low = 0, high = known->n_strays;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (known->strays[middle] < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return pfs_lower_bound_u32(known->strays, known->n_strays, slot);
 }
 
 size_t pfs_slotorder_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t slot)

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/radix.h"
 #include "fs/image/past.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
@@ -56,16 +57,8 @@ int pfs_paths_order(struct pfs_tree *tree, uint64_t ino, uint32_t *from, uint32_
 
 static bool is_stray(const struct pfs_slots *strays, uint32_t slot)
 {
-	size_t low = 0, high = strays->n;
+	size_t low = pfs_lower_bound_u32(strays->slot, strays->n, slot);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strays->slot[middle] < slot)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < strays->n && strays->slot[low] == slot;
 }
 

@@ -66,24 +66,6 @@ static void take_ranges(struct pfs_selection *selection)
 	}
 }
 
-/* The first of the ascending slots that is not below `slot`. */
-static size_t lower_bound(const uint32_t *slots, size_t n, uint32_t slot)
-{
-	size_t from = 0;
-
-	while (n > 0) {
-		size_t half = n / 2;
-
-		if (slots[from + half] < slot) {
-			from += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return from;
-}
-
 /* Looks at these slots only, and, of those listed before, at these.  own: they are the selection's
  * to free. */
 static void take_list(struct pfs_selection *selection, uint32_t *own, const uint32_t *slots,
@@ -93,7 +75,7 @@ static void take_list(struct pfs_selection *selection, uint32_t *own, const uint
 
 	if (selection->list && own) {
 		for (size_t i = 0; i < n; i++) {
-			size_t at = lower_bound(selection->list, selection->n_list, own[i]);
+			size_t at = pfs_lower_bound_u32(selection->list, selection->n_list, own[i]);
 
 			if (at < selection->n_list && selection->list[at] == own[i])
 				own[kept++] = own[i];
@@ -105,8 +87,8 @@ static void take_list(struct pfs_selection *selection, uint32_t *own, const uint
 		selection->own_list = own;
 		slots = own;
 	}
-	kept = lower_bound(slots, n, selection->from);
-	n = lower_bound(slots, n, selection->to);
+	kept = pfs_lower_bound_u32(slots, n, selection->from);
+	n = pfs_lower_bound_u32(slots, n, selection->to);
 	selection->list = &slots[kept];
 	selection->n_list = n - kept;
 }
