@@ -296,13 +296,13 @@ static int begin_notes(struct pfs_attr_columns *columns, uint64_t *generation)
 
 	pfs_parts_lock(tree);
 	if (!columns->generation) {
-		(void)pthread_rwlock_wrlock(&tree->lock);
+		pfs_hold_write(tree, __func__);
 		error = pfs_attrs_pending(tree, note_pending, columns);
 		if (error)
 			forget(columns);
 		else
 			columns->generation = ++last;
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 	}
 	*generation = columns->generation;
 	pfs_parts_unlock(tree);
@@ -375,7 +375,7 @@ static int read_base(struct base **out, struct pfs_attr_columns *columns, const 
 		error = pfs_store_scan_values(tree->store, name, name_len, take_value, base);
 	}
 	if (!error) {
-		(void)pfs_scan_lock(tree);
+		(void)pfs_scan_lock(tree, __func__);
 		error = place_values(tree, base);
 		pfs_scan_unlock(tree);
 	}

@@ -133,7 +133,7 @@ int pfs_attr_look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t 
 	int error = 0;
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_DROPPED) {
 		error = -ESTALE;
@@ -141,7 +141,7 @@ int pfs_attr_look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t 
 		*flags = tree->image.flags[slot];
 		*mode = tree->image.mode[slot];
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 

@@ -272,7 +272,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	int error;
 
 	pfs_parts_lock(tree);
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	error = pfs_attr_record(tree, &record, ino, before, flagged);
 	if (!error && attr->text)
 		error = pfs_attr_columns_name(tree->attrs->by_name, attr->name, attr->name_len);
@@ -281,7 +281,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 		now = pfs_image_time(tree, tree->image.ctime, slot);
 	if (!error)
 		pfs_attr_put(tree, record, slot, ino, set, now);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	pfs_parts_unlock(tree);
 	return error;
 }

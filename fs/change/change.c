@@ -323,9 +323,9 @@ static int keep(struct pfs_changing *changing, bool *kept)
 	for (size_t row = 0; row < changing->changes->n; row++) {
 		bool used;
 
-		(void)pthread_rwlock_rdlock(&changing->tree->lock);
+		pfs_hold_read(changing->tree, __func__);
 		used = !kept[row] && is_used(changing, changing->slots[row]);
-		(void)pthread_rwlock_unlock(&changing->tree->lock);
+		pfs_hold_end(changing->tree);
 		if (used)
 			PFS_TRY(pfs_parts_keep(changing->tree, changing->changes->list[row].ino));
 		kept[row] |= used;
@@ -379,13 +379,13 @@ static void lock(struct pfs_changing *changing, bool has_content_lock)
 {
 	if (!has_content_lock)
 		pfs_parts_lock(changing->tree);
-	(void)pthread_rwlock_wrlock(&changing->tree->lock);
+	pfs_hold_write(changing->tree, __func__);
 	changing->now = pfs_now();
 }
 
 static void unlock(struct pfs_changing *changing)
 {
-	(void)pthread_rwlock_unlock(&changing->tree->lock);
+	pfs_hold_end(changing->tree);
 	pfs_content_end_size(changing->tree);
 }
 

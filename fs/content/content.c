@@ -188,7 +188,7 @@ int pfs_file_node(struct pfs_tree *tree, struct pfs_file_node *out, uint64_t ino
 	int error = 0;
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_DROPPED)
 		error = -ESTALE;
@@ -203,7 +203,7 @@ int pfs_file_node(struct pfs_tree *tree, struct pfs_file_node *out, uint64_t ino
 					      .unlinked = image->state[slot] & PFS_SLOT_UNLINKED,
 					      .size = image->size[slot],
 					      .blocks = image->blocks[slot]};
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 

@@ -71,10 +71,10 @@ static int open_step(struct pfs_edit *edit, bool keep_linked)
 	error = pfs_copyup(edit, INT64_MAX);
 	if (error)
 		return error;
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	slot = pfs_image_slot(tree, edit->ino);
 	pfs_copyup_commit(edit, slot, -1);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return 1;
 }
 
@@ -493,13 +493,13 @@ void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged)
 	struct pfs_image *image = &tree->image;
 	uint32_t slot;
 
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	slot = pfs_image_slot(tree, edit->ino); /* there: the content lock keeps it */
 	pfs_image_set_size(tree, slot, size >= 0 ? size : image->size[slot],
 			   PFS_MAX(image->blocks[slot] + edit->blocks, 0));
 	pfs_hard_link_leave(tree, slot);
 	pfs_node_changed(tree, slot, privileged);
 	pfs_journal_touch(tree, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	edit->blocks = 0;
 }

@@ -122,7 +122,7 @@ static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t 
 	uint32_t slot;
 	int error;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	*more = false;
 	error = pfs_dir_slot(tree, &slot, ino);
 	if (!error && !next->key)
@@ -136,7 +136,7 @@ static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t 
 			break;
 		error = list_child(tree, out, next->slot);
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 
@@ -162,11 +162,11 @@ int pfs_follow_node(struct pfs_tree *tree, struct pfs_follower *out, uint64_t in
 {
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT)
 		show_node(tree, out, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return slot == PFS_NO_SLOT ? -ESTALE : 0;
 }
 
@@ -175,13 +175,13 @@ int pfs_follow_child(struct pfs_tree *tree, uint64_t *ino, uint64_t parent, cons
 	uint32_t slot = PFS_NO_SLOT, child = PFS_NO_SLOT;
 	int error;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	error = pfs_dir_slot(tree, &slot, parent);
 	if (!error)
 		child = pfs_image_child(tree, slot, name, strlen(name));
 	if (child != PFS_NO_SLOT)
 		*ino = tree->image.prime[child];
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error ? error : child == PFS_NO_SLOT ? -ENOENT : 0;
 }
 
@@ -190,13 +190,13 @@ uint64_t pfs_follow_parent(struct pfs_tree *tree, uint64_t ino)
 	uint64_t parent = 0;
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT)
 		slot = tree->image.parent[slot];
 	if (slot != PFS_NO_SLOT)
 		parent = tree->image.prime[slot];
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return parent;
 }
 
@@ -204,9 +204,9 @@ uint64_t pfs_follow_epoch(struct pfs_tree *tree)
 {
 	uint64_t epoch;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	epoch = tree->image.epoch;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return epoch;
 }
 
@@ -245,12 +245,12 @@ void pfs_follow_alike(struct pfs_tree *tree, const struct stat *of, size_t n,
 		uint64_t directory = 0;
 		uint32_t stop;
 
-		(void)pthread_rwlock_rdlock(&tree->lock);
+		pfs_hold_read(tree, __func__);
 		end = tree->image.end;
 		stop = PFS_MIN(end, slot + LISTED_AT_ONCE);
 		while (slot < stop && (!directory || directory == last))
 			directory = match_alike(tree, slot++, of, n);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		if (directory && directory != last)
 			fn(arg, directory);
 		last = directory ? directory : last;
@@ -300,18 +300,18 @@ int pfs_follow_find(struct pfs_tree *tree,
 	uint32_t slot = 0, end;
 	int error = 0;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	end = tree->image.end;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	for (; slot < end && !error; slot++) {
 		struct pfs_source_record record;
 		char path[PATH_MAX];
 		uint64_t ino = 0;
 
-		(void)pthread_rwlock_rdlock(&tree->lock);
+		pfs_hold_read(tree, __func__);
 		if (may_have_record(&tree->image, slot))
 			ino = tree->image.prime[slot];
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		if (!ino)
 			continue;
 		error = pfs_follow_record(tree, &record, path, ino);
@@ -403,9 +403,9 @@ int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking
 	if (listener->rights_change && taking->set & RIGHTS)
 		listener->rights_change(listener->arg, ino);
 	pfs_parts_lock(tree);
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	error = take_locked(tree, ino, taking, &value, &cached);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	pfs_parts_unlock(tree);
 	if (error)
 		return error;

@@ -367,7 +367,7 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 	if (!now)
 		return -ENOMEM;
 	pfs_parts_lock(tree);
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	record = pfs_records_find(sources, ino);
 	slot = pfs_image_slot(tree, ino);
 	if (record && record->value == before && slot != PFS_NO_SLOT) {
@@ -378,7 +378,7 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 				pfs_journal_touch(tree, slot);
 		}
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	pfs_parts_unlock(tree);
 	return error;
 }

@@ -293,11 +293,11 @@ static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool privileged
 	error = pfs_content_prepare(tree, ino, 0, nowait);
 	if (error)
 		return error;
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	slot = pfs_image_slot(tree, ino); /* there: prepare looked, and the content lock keeps it */
 	pfs_content_set_size(tree, slot, 0);
 	pfs_node_changed(tree, slot, privileged);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	pfs_content_end_size(tree);
 	return 0;
 }

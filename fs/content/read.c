@@ -22,10 +22,10 @@ static void note_access(struct pfs_tree *tree, uint64_t ino)
 	uint32_t slot;
 	bool due;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	due = slot != PFS_NO_SLOT && pfs_atime_is_due(tree, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (due)
 		pfs_update_atime(tree, ino);
 }

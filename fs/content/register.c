@@ -196,11 +196,11 @@ int pfs_tree_register(struct pfs_tree *tree, struct pfs_register_record *out, ui
 	const struct pfs_register *of = NULL;
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT)
 		of = pfs_register_of(tree, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (!of)
 		return -ENODATA;
 	*out = of->is;

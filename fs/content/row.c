@@ -63,7 +63,7 @@ static int find_place(struct pfs_tree *tree, struct place *out, uint64_t ino)
 	int error = 0;
 
 	*out = (struct place){.of = NULL};
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_DROPPED) {
 		error = -ESTALE;
@@ -84,7 +84,7 @@ static int find_place(struct pfs_tree *tree, struct place *out, uint64_t ino)
 				out->name_len = pfs_register_name(out->of, out->name, name, len);
 		}
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 
@@ -218,11 +218,11 @@ static int computed_path(struct pfs_tree *tree, char **text, size_t *len,
 	uint32_t slot;
 	int error = -ESTALE;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT && !(tree->image.state[slot] & PFS_SLOT_UNLINKED))
 		error = pfs_register_path(tree, of, text, len, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 
@@ -262,11 +262,11 @@ static const struct pfs_register *register_of(struct pfs_tree *tree, uint64_t in
 
 	if (!pfs_registers_any(tree))
 		return NULL;
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT && !(tree->image.state[slot] & PFS_SLOT_UNLINKED))
 		of = pfs_register_of(tree, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return of;
 }
 
@@ -312,12 +312,12 @@ static bool ask(struct pfs_tree *tree, uint64_t ino, uint64_t *epoch, bool *dirt
 	uint32_t slot;
 	bool made;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	made = is_made(tree, slot);
 	*dirty = made && tree->image.state[slot] & PFS_SLOT_DIRTY;
 	*epoch = tree->image.epoch;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return made;
 }
 
@@ -351,12 +351,12 @@ static void refresh(struct pfs_tree *tree, uint64_t ino, bool stamp)
 		if (pfs_row_text(tree, &text, &len, ino) ||
 		    (!tree->read_only && !dirty && pfs_journal_reserve(tree, 1, 0, false)))
 			return;
-		(void)pthread_rwlock_wrlock(&tree->lock);
+		pfs_hold_write(tree, __func__);
 		slot = pfs_image_slot(tree, ino);
 		done = tree->image.epoch == epoch || i == TRIES - 1;
 		if (done && is_made(tree, slot))
 			set_size(tree, slot, len, stamp);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 	}
 }
 
@@ -392,7 +392,7 @@ static int list_children(struct pfs_tree *tree, struct children *out, uint64_t i
 	uint32_t slot;
 	int error = 0;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT && S_ISDIR(image->mode[slot])) {
 		pfs_btree_seek(image->by_name, &cursor, pfs_image_key(slot, 0), 0);
@@ -406,7 +406,7 @@ static int list_children(struct pfs_tree *tree, struct children *out, uint64_t i
 				out->list[out->n++] = image->prime[entry.slot];
 		}
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 

@@ -20,6 +20,7 @@
 #define CHUNKS	   (((size_t)UNIT << 32) / CHUNK) /* that references reach */
 
 struct remembered {
+	uint64_t prime;
 	uint32_t parent;
 	uint8_t is_live, len;
 	char name[];
@@ -123,9 +124,9 @@ void pfs_past_close(struct pfs_past *past)
 
 	if (!past)
 		return;
-	(void)pthread_rwlock_rdlock(&past->tree->lock);
+	pfs_hold_read(past->tree, __func__);
 	is_last = drop(past);
-	(void)pthread_rwlock_unlock(&past->tree->lock);
+	pfs_hold_end(past->tree);
 	if (is_last)
 		destroy(past);
 }
@@ -159,6 +160,7 @@ static void find_now(const struct pfs_image *image, struct pfs_past_place *out, 
 	*out = (struct pfs_past_place){
 		.is_live = pfs_image_is_live(image, slot),
 		.parent = image->parent[slot],
+		.prime = image->prime[slot],
 	};
 	out->name = pfs_names_get(image->names, image->name[slot], &out->len);
 }
@@ -174,7 +176,7 @@ void pfs_past_find(const struct pfs_past *past, struct pfs_past_place *out, uint
 		return;
 	}
 	was = at(past, place);
-	*out = (struct pfs_past_place){was->is_live, was->parent, was->len, was->name};
+	*out = (struct pfs_past_place){was->is_live, was->parent, was->prime, was->len, was->name};
 }
 
 /* ---- remembering, with the write lock ---- */
@@ -219,7 +221,7 @@ static int add(struct pfs_past *past, uint32_t slot, const struct pfs_past_place
 	page->at[slot % PAGE_SLOTS] = (uint32_t)(((past->n_chunks - 1) * CHUNK + past->used) / UNIT);
 	now = at(past, page->at[slot % PAGE_SLOTS]);
 	past->used += size;
-	*now = (struct remembered){place->parent, place->is_live, (uint8_t)place->len};
+	*now = (struct remembered){place->prime, place->parent, place->is_live, (uint8_t)place->len};
 	memcpy(now->name, place->name, place->len);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /* fs/image/past.h - where nodes were and what they were called, for whoever goes on reading the tree as it
  * was when he began.
  *
- * A past remembers, by slot, the parent and the name that each node had before its first change since; what is
+ * A past remembers, by slot, the prime, the parent and the name that each node had before its first change since; what is
  * not in it is as the image has it.  Pasts between which nothing changed are one.
  *
  * Locks: tree->lock for reading, for writing where names come and go.  Not handled here: any other column. */
@@ -33,6 +33,7 @@ uint32_t pfs_past_end(const struct pfs_past *past);
 struct pfs_past_place {
 	bool is_live;	 /* it had a name, or was the root */
 	uint32_t parent; /* of one that was live, and no root; */
+	uint64_t prime;
 	size_t len;
 	const char *name; /* valid while the tree is held; PFS_NAME_SLACK bytes from it may be read */
 };

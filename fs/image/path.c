@@ -99,13 +99,13 @@ int pfs_tree_resolve(struct pfs_tree *tree, uint64_t *ino, const char *path)
 	size_t len = strlen(path);
 	int error;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	error = resolve(tree, &slot, path);
 	if (!error && len && path[len - 1] == '/' && !S_ISDIR(tree->image.mode[slot]))
 		error = -ENOTDIR;
 	if (!error)
 		*ino = tree->image.prime[slot];
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 
@@ -135,7 +135,7 @@ int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t ino)
 	uint32_t slot;
 	int error = 0;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED) {
 		error = slot == PFS_NO_SLOT ? -ESTALE : -ENOENT;
@@ -150,7 +150,7 @@ int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t ino)
 			text[len++] = '/';
 		text[len] = 0;
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (!error)
 		*path = text;
 	return error;
@@ -211,7 +211,7 @@ static int primes_of(struct pfs_tree *tree, uint64_t **primes, size_t *n, uint64
 	uint32_t slot;
 	int error;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT)
 		error = -ESTALE;
@@ -219,7 +219,7 @@ static int primes_of(struct pfs_tree *tree, uint64_t **primes, size_t *n, uint64
 		error = -ENOENT;
 	else
 		error = path_primes(tree, primes, n, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return error;
 }
 

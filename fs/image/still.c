@@ -107,9 +107,9 @@ int pfs_still_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned column
 	(void)pthread_mutex_init(&still->lock, NULL);
 	PFS_TRY(pfs_image_open_columns(image));
 	PFS_TRY(pfs_btree_create(&still->empty));
-	(void)pthread_rwlock_rdlock(&live->lock);
+	pfs_hold_read(live, __func__);
 	error = take(tree, &live->image, columns);
-	(void)pthread_rwlock_unlock(&live->lock);
+	pfs_hold_end(live);
 	PFS_TRY(error);
 	PFS_TRY(pfs_image_grow(tree, image->end));
 	PFS_TRY(copy_columns(image, columns, poll, arg));
@@ -163,9 +163,9 @@ uint32_t pfs_still_slot(const struct pfs_tree *tree, uint64_t ino)
 	struct pfs_tree *live = tree->image.still->live;
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&live->lock);
+	pfs_hold_read(live, __func__);
 	slot = pfs_slot_map_find(live->image.by_prime, live->image.prime, ino);
-	(void)pthread_rwlock_unlock(&live->lock);
+	pfs_hold_end(live);
 	if (slot != PFS_NO_SLOT && slot < tree->image.end && tree->image.prime[slot] == ino)
 		return slot;
 	return PFS_NO_SLOT;
@@ -176,11 +176,11 @@ bool pfs_still_rare(const struct pfs_image *image, struct pfs_rare_values *out, 
 	struct pfs_tree *live = image->still->live;
 	const struct pfs_rare_values *values;
 
-	(void)pthread_rwlock_rdlock(&live->lock);
+	pfs_hold_read(live, __func__);
 	values = pfs_rare_find(live->image.rare, slot);
 	if (values)
 		*out = *values; /* its target stays where it is as long as the slot is kept */
-	(void)pthread_rwlock_unlock(&live->lock);
+	pfs_hold_end(live);
 	return values;
 }
 

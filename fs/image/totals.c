@@ -381,20 +381,6 @@ void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t
 	*out = whole(tree, &tree->totals->table, slot);
 }
 
-int pfs_tree_totals(struct pfs_tree *tree, struct pfs_totals *out, uint64_t ino)
-{
-	uint32_t slot;
-	int error;
-
-	(void)pthread_rwlock_rdlock(&tree->lock);
-	slot = pfs_image_slot(tree, ino);
-	error = slot == PFS_NO_SLOT ? -ESTALE : pfs_totals_prepare(tree, NULL, NULL);
-	if (!error)
-		pfs_totals_at(tree, out, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
-	return error;
-}
-
 /* ---- changes ---- */
 
 /* Whether the totals are to be brought up to date; who makes them meanwhile learns of the change. */

@@ -31,9 +31,9 @@ void pfs_update_atime(struct pfs_tree *tree, uint64_t ino)
 
 	if (pfs_journal_reserve(tree, 1, 0, true))
 		return;
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT && pfs_atime_is_due(tree, slot))
 		pfs_stamp(tree, slot, PFS_COLUMN_ATIME, pfs_now());
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 }

@@ -173,12 +173,12 @@ int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group)
 		size_t rows, bytes;
 
 		pfs_parts_lock(tree);
-		(void)pthread_rwlock_wrlock(&tree->lock);
+		pfs_hold_write(tree, __func__);
 		measure(tree, &rows, &bytes);
 		enough = has_room(group, rows, bytes);
 		if (enough)
 			cut_locked(tree, group);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		pfs_parts_unlock(tree);
 		if (!enough)
 			rc = make_room(group, rows, bytes);

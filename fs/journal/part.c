@@ -60,11 +60,11 @@ int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino)
 	unsigned flags = 0;
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT)
 		flags = tree->image.flags[slot];
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	for (unsigned i = 0; i < parts->n; i++)
 		if (parts->list[i]->flags & flags)
 			PFS_TRY(parts->list[i]->keep(tree, ino));

@@ -195,7 +195,7 @@ int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 	int error;
 
 	(void)pthread_mutex_lock(&tree->codes->lock);
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	error = bring_up_to_date(tree);
 	if (error)
 		pfs_codes_end(tree);
@@ -252,6 +252,6 @@ void pfs_codes_release(struct pfs_tree *tree)
 
 void pfs_codes_end(struct pfs_tree *tree)
 {
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	(void)pthread_mutex_unlock(&tree->codes->lock);
 }

@@ -374,7 +374,7 @@ static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new
 	struct pfs_columns *columns = tree->columns;
 	int error = 0;
 
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&columns->lock);
 		if (is_new && columns->n == PFS_DERIVED_MAX)
@@ -396,7 +396,7 @@ static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_
 	uint32_t slots[1024];
 	int error = 0;
 
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	for (uint32_t to = PFS_MIN(from + PIECE, tree->image.end); from < to && !error;) {
 		size_t n = 0;
 
@@ -419,7 +419,7 @@ static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(v
 		if (poll && poll(arg))
 			return -EINTR;
 	}
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&tree->columns->lock);
 		is_lost = column->is_lost;
@@ -433,7 +433,7 @@ static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(v
 
 static void forget(struct pfs_tree *tree, struct pfs_derived *column)
 {
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&tree->columns->lock);
 		remove_column(tree->columns, column);
@@ -449,7 +449,7 @@ static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_der
 	struct pfs_columns *columns = tree->columns;
 	int error;
 
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&columns->lock);
 		*column = find(columns, kind, wish);

@@ -175,7 +175,7 @@ static int begin(struct pfs_tree *tree, struct pfs_index_tracked **out, struct p
 {
 	int error = 0;
 
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&tree->indexes->lock);
 		if (!atomic_load(&tree->indexes->now))
@@ -202,7 +202,7 @@ static size_t gather(struct pfs_tree *tree, struct pfs_keyed *items, size_t end,
 	for (size_t from = 0; from < end; from += PIECE) {
 		size_t to = PFS_MIN(from + PIECE, end);
 
-		(void)pfs_scan_lock(tree);
+		(void)pfs_scan_lock(tree, __func__);
 		for (uint32_t slot = (uint32_t)from; slot < to; slot++)
 			if (pfs_image_is_live(&tree->image, slot))
 				items[n++] = (struct pfs_keyed){
@@ -241,7 +241,7 @@ static struct pfs_index_column *make_column(struct pfs_tree *tree, struct pfs_ke
 static void keep(struct pfs_tree *tree, struct pfs_index_tracked *tracked,
 		 struct pfs_index_column *column, enum pfs_field field)
 {
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&tree->indexes->lock);
 		if (atomic_load(&tree->indexes->now) == tracked && !tracked->columns[field]) {

@@ -112,7 +112,7 @@ static void read_all_keys(struct pfs_tree *tree, struct ties *ties, size_t at, b
 {
 	for (size_t from = 0; from < ties->n; from += PIECE) {
 		if (!holds)
-			(void)pfs_scan_lock(tree);
+			(void)pfs_scan_lock(tree, __func__);
 		read_keys(tree, ties, from, PFS_MIN(from + PIECE, ties->n), at);
 		if (!holds)
 			pfs_scan_unlock(tree);

@@ -125,6 +125,7 @@ static void find_place(const struct writer *writer, struct pfs_past_place *place
 	}
 	place->is_live = pfs_image_is_live(image, slot);
 	place->parent = image->parent[slot];
+	place->prime = image->prime[slot];
 	place->name = pfs_names_get(image->names, image->name[slot], &place->len);
 }
 
@@ -145,7 +146,7 @@ static int add_path(struct writer *writer, const struct listing *l, struct text 
 			 1));
 	if (l->sink->flags & PFS_LIST_INO)
 		text->size += (size_t)snprintf(text->bytes + text->size, PRIME_BYTES + 1,
-					       "%" PRIu64 "\t", image->prime[slot]);
+					       "%" PRIu64 "\t", place.prime);
 	copy_short(text->bytes + text->size, writer->above.bytes, writer->above.size);
 	text->size += writer->above.size;
 	if (slot != image->root) {

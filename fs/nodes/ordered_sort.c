@@ -18,7 +18,7 @@
 #define GRAIN 8192u /* nodes that one thread looks at */
 #define WHOLE_SORT_MAX 64u /* items; so few are sorted at once, whatever is wanted of them */
 #define RUN   16u   /* sorted by insertion, before they are merged */
-#define CHUNK ((size_t)1 << 20) /* keys sorted without a look */
+#define CHUNK ((size_t)1 << 18) /* keys sorted without a look */
 #define LOOK_EVERY 64u /* comparisons, each of which may climb as far as nodes lie deep */
 
 /* ---- keys ---- */
@@ -74,6 +74,24 @@ static void take_keys(void *context, size_t from, size_t to)
 		sorting->items[i].key = key_of(sorting, sorting->items[i].value);
 }
 
+struct filling {
+	struct pfs_sorting *sorting;
+	const struct pfs_slots *slots;
+};
+
+/* In pieces, too: to touch as much memory for the first time takes long. */
+static void fill(void *context, size_t from, size_t to)
+{
+	const struct filling *filling = context;
+	const struct pfs_slots *slots = filling->slots;
+	struct pfs_sorting *sorting = filling->sorting;
+
+	for (size_t i = from; i < to; i++) /* what is equal stays so */
+		sorting->items[i].value =
+			slots->slot[sorting->order[0].descending ? slots->n - 1 - i : i];
+	take_keys(sorting, from, to);
+}
+
 int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
 		     const struct pfs_slots *slots, const struct pfs_order *order, size_t n_order,
 		     const struct pfs_scan_watch *watch)
@@ -84,10 +102,7 @@ int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
 	sorting->items = malloc((slots->n + 1) * sizeof(*sorting->items));
 	if (!sorting->items)
 		return -ENOMEM;
-	for (size_t i = 0; i < slots->n; i++) /* what is equal stays so */
-		sorting->items[i].value =
-			slots->slot[order->descending ? slots->n - 1 - i : i];
-	return pfs_scan_run_watched(tree, slots->n, GRAIN, take_keys, sorting, watch);
+	return pfs_scan_run_watched(tree, slots->n, GRAIN, fill, &(struct filling){sorting, slots}, watch);
 }
 
 void pfs_sorting_finish(struct pfs_sorting *sorting)

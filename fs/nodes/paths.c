@@ -175,11 +175,11 @@ int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, 
 		return -ENOMEM;
 	paths->tree = tree;
 	paths->flags = flags;
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	error = find_order(paths, ino);
 	if (!error)
 		error = pfs_past_open(&paths->past, tree);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (error)
 		pfs_paths_close(paths);
 	else
@@ -230,9 +230,9 @@ int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 
 	if (*row >= n)
 		return 0;
-	(void)pthread_rwlock_rdlock(&paths->tree->lock);
+	pfs_hold_read(paths->tree, __func__);
 	rc = list(paths, *row, end, &sink);
-	(void)pthread_rwlock_unlock(&paths->tree->lock);
+	pfs_hold_end(paths->tree);
 	if (rc)
 		return rc;
 	*row = end;
@@ -264,9 +264,9 @@ int pfs_paths_measure(struct pfs_paths *paths, uint64_t *row, uint64_t *size, ui
 	if (*row >= rows)
 		return 0;
 	end = *row + PFS_MIN(n, rows - *row);
-	(void)pthread_rwlock_rdlock(&paths->tree->lock);
+	pfs_hold_read(paths->tree, __func__);
 	error = measure(paths, size, *row, end);
-	(void)pthread_rwlock_unlock(&paths->tree->lock);
+	pfs_hold_end(paths->tree);
 	if (error)
 		return error;
 	*row = end;

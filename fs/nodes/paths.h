@@ -10,8 +10,8 @@
 
 struct pfs_paths;
 
-/* Of the nodes under ino, itself included, in component-wise pre-order; flags: of enum pfs_list_flag,
- * PFS_LIST_ZERO.  Where slots are not in that order already, a few strays aside, they are sorted, in one hold of the tree.
+/* Of the nodes under ino, itself included, in component-wise pre-order; flags: of enum pfs_list_flag.
+ * Where slots are not in that order already, a few strays aside, they are sorted, in one hold of the tree.
  * -ENOENT: no node has the number, or it has no name; -ENOMEM. */
 PFS_MUST_CHECK int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino,
 				  unsigned flags);

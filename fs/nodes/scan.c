@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -18,61 +17,15 @@
 
 /* ---- holding the tree ---- */
 
-#ifdef PFS_VERIFY
-static _Thread_local int64_t held_ns;
-static _Atomic int64_t longest_ns;
-
-static int64_t cpu_ns(void)
+uint64_t pfs_scan_lock(struct pfs_tree *tree, const char *by)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-static void note_held(void)
-{
-	held_ns = cpu_ns();
-}
-
-static void note_released(void)
-{
-	int64_t held = cpu_ns() - held_ns, longest = atomic_load(&longest_ns);
-
-	while (held > longest && !atomic_compare_exchange_weak(&longest_ns, &longest, held))
-		;
-}
-
-int64_t pfs_scan_longest_hold(void)
-{
-	return atomic_exchange(&longest_ns, 0);
-}
-#else
-static void note_held(void)
-{
-}
-
-static void note_released(void)
-{
-}
-
-int64_t pfs_scan_longest_hold(void)
-{
-	return -1;
-}
-#endif
-
-uint64_t pfs_scan_lock(struct pfs_tree *tree)
-{
-	(void)pthread_rwlock_rdlock(&tree->lock);
-	note_held();
+	pfs_hold_read(tree, by);
 	return tree->image.epoch;
 }
 
 void pfs_scan_unlock(struct pfs_tree *tree)
 {
-	note_released();
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 }
 
 uint32_t pfs_scan_end(const struct pfs_tree *tree)

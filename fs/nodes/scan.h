@@ -12,12 +12,9 @@
 #include "fs/nodes/fields.h"
 #include "fs/tree/tree.h"
 
-/* Returns the epoch. */
-uint64_t pfs_scan_lock(struct pfs_tree *tree);
+/* Returns the epoch.  `by` is who holds it (fs/image/hold.h). */
+uint64_t pfs_scan_lock(struct pfs_tree *tree, const char *by);
 void pfs_scan_unlock(struct pfs_tree *tree);
-/* For tests: the longest that a thread has held the tree so since this was last asked, in nanoseconds of its
- * processor's time.  -1 but in VERIFY builds. */
-int64_t pfs_scan_longest_hold(void);
 
 /* Whoever waits for a scan.  Any thread of it looks at `stop`.  The one that asked calls `look` every few
  * milliseconds, with the tree held: what it returns, if not 0, ends the scan.  It may let go of the tree and

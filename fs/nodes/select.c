@@ -8,7 +8,6 @@
 #include "fs/image/names.h"
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
-#include "fs/nodes/list.h"
 #include "fs/nodes/paths.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
@@ -142,9 +141,9 @@ int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_ques
 	int error = -ENODATA;
 
 	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree)) {
-		(void)pthread_rwlock_rdlock(&tree->lock);
+		pfs_hold_read(tree, __func__);
 		error = count_ranges(tree, count, question->inos[0]);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 	}
 	if (error != -ENODATA)
 		return error;
@@ -213,20 +212,21 @@ static int list(struct pfs_tree *tree, struct pfs_engine *engine,
 	return rc;
 }
 
-/* As a scan finds it: for one subtree that costs less than to bring an engine on the host up to date. */
-static int list_scanned(struct pfs_tree *tree, uint64_t ino, const struct pfs_list_sink *sink)
+/* As a scan finds it, in many short holds: for one subtree that costs less than to bring an engine on the host
+ * up to date. */
+static int list_scanned(struct pfs_tree *tree, uint64_t ino, unsigned flags,
+			int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
 {
-	struct pfs_slots slots;
-	uint32_t from, to;
+	struct pfs_paths *paths;
+	uint64_t row = 0, before;
 	int rc;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
-	rc = pfs_paths_order(tree, ino, &from, &to, &slots);
-	if (!rc)
-		rc = slots.n ? pfs_list_slots(tree, slots.slot, slots.n, sink)
-			     : pfs_list_range(tree, from, to, sink);
-	(void)pthread_rwlock_unlock(&tree->lock);
-	pfs_slots_finish(&slots);
+	PFS_TRY(pfs_paths_open(&paths, tree, ino, flags));
+	do {
+		before = row;
+		rc = pfs_paths_next(paths, &row, fn, arg);
+	} while (row != before); /* else there are no more, or that is what fn says */
+	pfs_paths_close(paths);
 	return rc;
 }
 
@@ -239,8 +239,7 @@ int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, un
 	int rc;
 
 	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree))
-		return list_scanned(tree, question->inos[0],
-				    &(struct pfs_list_sink){.flags = flags, .fn = fn, .arg = arg});
+		return list_scanned(tree, question->inos[0], flags, fn, arg);
 	listing |= flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0;
 	listing |= flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0;
 	PFS_TRY(pfs_codes_begin(tree, &engine));

@@ -15,6 +15,12 @@
 
 #define VIEWERS_MAX 16u /* that are remembered */
 #define LOOK_EVERY  (64u << 10) /* slots */
+#ifdef PFS_VERIFY /* so that small trees are let go, too */
+#define HELD_SLOTS 16u
+#else
+#define HELD_SLOTS (64u << 10) /* looked at before others may have the tree */
+#endif
+#define TRIES	    4u /* to find what is open while directories change */
 
 struct counts {
 	struct pfs_totals *totals; /* by number of directory */
@@ -151,16 +157,29 @@ static void find_above(struct pfs_visible *visible, uint64_t *known, const struc
 	}
 }
 
-/* What is above is known already, where its slot is the lower one. */
-static int find_open(struct pfs_visible *visible, const struct pfs_image *image)
+/* Lets others have the tree.  -EAGAIN: directories have changed. */
+static int let_others(const struct pfs_visible *visible, struct pfs_tree *tree)
 {
-	uint64_t *known PFS_FREE = calloc((size_t)image->end / 64 + 1, sizeof(*known));
+	pfs_scan_unlock(tree);
+	(void)pfs_scan_lock(tree, __func__);
+	return visible->access == tree->image.access ? 0 : -EAGAIN;
+}
+
+/* What is above is known already, where its slot is the lower one. */
+static int find_open(struct pfs_visible *visible, struct pfs_tree *tree, bool lets_others)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t end = image->end; /* what comes behind it meanwhile is no directory */
+	uint64_t *known PFS_FREE = calloc((size_t)end / 64 + 1, sizeof(*known));
 
 	if (!known)
 		return -ENOMEM;
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		uint32_t parent = image->parent[slot];
+	for (uint32_t slot = 0; slot < end; slot++) {
+		uint32_t parent;
 
+		if (lets_others && slot % HELD_SLOTS == HELD_SLOTS - 1)
+			PFS_TRY(let_others(visible, tree));
+		parent = image->parent[slot];
 		if (!is_directory(image, slot) || get_bit(known, slot))
 			continue;
 		if (parent >= slot) {
@@ -174,12 +193,15 @@ static int find_open(struct pfs_visible *visible, const struct pfs_image *image)
 	return 0;
 }
 
-static struct pfs_visible *create(const struct pfs_tree *tree, const struct pfs_viewer *viewer)
+static int create(struct pfs_visible **out, struct pfs_tree *tree, const struct pfs_viewer *viewer,
+		  bool lets_others)
 {
 	struct pfs_visible *visible = calloc(1, sizeof(*visible));
+	int error = -ENOMEM;
 
+	*out = NULL;
 	if (!visible)
-		return NULL;
+		return -ENOMEM;
 	(void)pthread_mutex_init(&visible->lock, NULL);
 	atomic_store(&visible->references, 1);
 	visible->access = tree->image.access;
@@ -192,12 +214,14 @@ static struct pfs_visible *create(const struct pfs_tree *tree, const struct pfs_
 		       viewer->n_groups * sizeof(*visible->groups));
 	visible->viewer = *viewer;
 	visible->viewer.groups = visible->groups;
-	if (find_open(visible, &tree->image))
+	error = find_open(visible, tree, lets_others);
+	if (error)
 		goto fail;
-	return visible;
+	*out = visible;
+	return 0;
 fail:
 	pfs_visible_unref(visible);
-	return NULL;
+	return error;
 }
 
 /* ---- viewers remembered ---- */
@@ -226,27 +250,63 @@ static size_t find(const struct pfs_viewers *viewers, const struct pfs_viewer *v
 	return i;
 }
 
+/* What is remembered of the viewer and holds, or NULL. */
+static struct pfs_visible *recall(const struct pfs_tree *tree, const struct pfs_viewer *viewer)
+{
+	struct pfs_visible *visible = tree->viewers->seen[find(tree->viewers, viewer)];
+
+	return visible && is_same(&visible->viewer, viewer) && is_current(visible, tree) ? visible : NULL;
+}
+
+/* In place of what was remembered of the viewer; visible may be that. */
+static void remember(struct pfs_viewers *viewers, struct pfs_visible *visible)
+{
+	size_t i = find(viewers, &visible->viewer);
+
+	if (viewers->seen[i] != visible)
+		pfs_visible_unref(viewers->seen[i]);
+	memmove(viewers->seen + 1, viewers->seen, i * sizeof(struct pfs_visible *));
+	viewers->seen[0] = visible;
+}
+
+static bool is_known(const struct pfs_tree *tree, const struct pfs_viewer *viewer)
+{
+	PFS_LOCKED(&tree->viewers->lock);
+
+	return recall(tree, viewer);
+}
+
+int pfs_visible_make(struct pfs_tree *tree, const struct pfs_viewer *viewer)
+{
+	struct pfs_visible *visible = NULL;
+	int error = -EAGAIN;
+
+	if (viewer->uid == 0 || tree->image.still)
+		return 0;
+	(void)pfs_scan_lock(tree, __func__);
+	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++)
+		error = is_known(tree, viewer) ? 0 : create(&visible, tree, viewer, true);
+	if (visible) {
+		PFS_LOCKED(&tree->viewers->lock);
+		remember(tree->viewers, visible);
+	}
+	pfs_scan_unlock(tree);
+	return error == -EAGAIN ? 0 : error; /* directories change all the time: whoever asks finds out himself */
+}
+
 int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 		    const struct pfs_viewer *viewer)
 {
-	struct pfs_viewers *viewers = tree->viewers;
 	struct pfs_visible *visible;
-	size_t i;
 
 	*out = NULL;
 	if (viewer->uid == 0)
 		return 0;
-	PFS_LOCKED(&viewers->lock);
-	i = find(viewers, viewer);
-	visible = viewers->seen[i];
-	if (!visible || !is_same(&visible->viewer, viewer) || !is_current(visible, tree)) {
-		visible = create(tree, viewer);
-		if (!visible)
-			return -ENOMEM;
-		pfs_visible_unref(viewers->seen[i]);
-	}
-	memmove(viewers->seen + 1, viewers->seen, i * sizeof(struct pfs_visible *));
-	viewers->seen[0] = visible;
+	PFS_LOCKED(&tree->viewers->lock);
+	visible = recall(tree, viewer);
+	if (!visible)
+		PFS_TRY(create(&visible, tree, viewer, false));
+	remember(tree->viewers, visible);
 	*out = pfs_visible_ref(visible);
 	return 0;
 }

@@ -4,7 +4,7 @@
  * group and others; the node itself needs to allow nothing.  uid 0 sees all.
  *
  * What one viewer sees is kept until a directory comes, goes, moves, or changes mode or owner.  All
- * but ref and unref is called between pfs_scan_lock and pfs_scan_unlock; what was got under an earlier lock
+ * but make, ref and unref is called between pfs_scan_lock and pfs_scan_unlock; what was got under an earlier lock
  * may not be what is seen now. */
 #ifndef PFS_FS_NODES_VISIBLE_H
 #define PFS_FS_NODES_VISIBLE_H
@@ -20,6 +20,8 @@ struct pfs_viewer {
 	size_t n_groups;
 };
 
+/* Before the tree is held: finds what pfs_visible_get would find in one long hold, in many short ones.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_visible_make(struct pfs_tree *tree, const struct pfs_viewer *viewer);
 /* *out = what the viewer sees; NULL: everything.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 				   const struct pfs_viewer *viewer);

@@ -115,7 +115,8 @@ static int find_bearers(struct looking *looking)
 	int error;
 
 	pfs_slots_finish(&looking->slots);
-	looking->epoch = pfs_scan_lock(query->tree);
+	PFS_TRY(pfs_visible_make(query->tree, &query->viewer));
+	looking->epoch = pfs_scan_lock(query->tree, __func__);
 	error = pfs_query_look_around(query);
 	if (!error)
 		error = pfs_visible_bearers(query->visible, query->tree, &looking->slots);
@@ -138,7 +139,7 @@ static int list_some(struct looking *looking)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		slots[i] = looking->slots.slot[i * looking->slots.n / n];
-	if (pfs_scan_lock(tree) == looking->epoch)
+	if (pfs_scan_lock(tree, __func__) == looking->epoch)
 		error = pfs_scan_integers(tree, inos, PFS_FIELD_INO, slots, n);
 	else
 		n = 0; /* they may be others' slots */
@@ -158,7 +159,7 @@ static int let_others(const struct looking *looking)
 	struct pfs_tree *tree = looking->query->tree;
 
 	pfs_scan_unlock(tree);
-	if (pfs_scan_lock(tree) != looking->epoch)
+	if (pfs_scan_lock(tree, __func__) != looking->epoch)
 		return -EAGAIN;
 	return pfs_query_tick(looking->query) ? -EINTR : 0;
 }
@@ -195,7 +196,7 @@ static int look_for(struct looking *looking, size_t name)
 		struct pfs_attr_reader *reader;
 
 		PFS_TRY(pfs_attr_reader_open(&reader, tree, text, strlen(text)));
-		if (pfs_scan_lock(tree) == looking->epoch)
+		if (pfs_scan_lock(tree, __func__) == looking->epoch)
 			error = look_through(looking, reader, name);
 		pfs_scan_unlock(tree);
 		pfs_attr_reader_close(reader);

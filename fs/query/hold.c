@@ -2,9 +2,6 @@
 /* The tree as a statement sees it: when it is held, let go, and found to have changed. */
 #include "fs/query/internal.h"
 
-#include <stdatomic.h>
-
-#include "base/clock.h"
 #include "fs/tree/frozen.h"
 
 #define HELD_MS	     4	/* scans let others have the tree after that; */
@@ -47,23 +44,9 @@ static int64_t coarse_ms(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-static uint64_t lock_tree(struct pfs_query *query)
+static uint64_t lock_tree(const struct pfs_query *query)
 {
-	uint64_t epoch = pfs_scan_lock(query->tree);
-
-	query->held_ns = pfs_now_ns();
-	return epoch;
-}
-
-static void unlock_tree(struct pfs_query *query)
-{
-	_Atomic uint64_t *longest = &query->queries->longest_hold_ns;
-	uint64_t took = pfs_now_ns() - query->held_ns, before = atomic_load(longest);
-
-	pfs_scan_unlock(query->tree);
-	while (!query->frozen && took > before &&
-	       !atomic_compare_exchange_weak(longest, &before, took))
-		;
+	return pfs_scan_lock(query->tree, "a statement");
 }
 
 int pfs_query_look(void *arg)
@@ -78,11 +61,17 @@ int pfs_query_look(void *arg)
 		return -EINTR;
 	if (query->holds != 1 || query->again || now - query->held_ms < (query->can_freeze ? HELD_MS : LONG_HELD_MS))
 		return 0;
-	unlock_tree(query); /* writers are preferred: one that waits comes now */
+	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
 	if (lock_tree(query) != query->epoch)
 		return -EAGAIN;
 	query->held_ms = coarse_ms();
 	return 0;
+}
+
+bool pfs_query_holds_long(const struct pfs_query *query)
+{
+	return query->holds == 1 && !query->again && !query->frozen && query->can_freeze &&
+	       coarse_ms() - query->held_ms >= HELD_MS;
 }
 
 int pfs_query_look_around(struct pfs_query *query)
@@ -99,14 +88,16 @@ int pfs_query_hold(struct pfs_query *query)
 	int error;
 
 	if (!query->holds) {
+		if (query->is_limited && !query->bound)
+			PFS_TRY(pfs_visible_make(query->tree, &query->viewer));
 		epoch = lock_tree(query);
 		if (query->bound && epoch != query->epoch) {
-			unlock_tree(query);
+			pfs_scan_unlock(query->tree);
 			return -EAGAIN;
 		}
 		error = query->bound ? 0 : pfs_query_look_around(query);
 		if (error) {
-			unlock_tree(query);
+			pfs_scan_unlock(query->tree);
 			return error;
 		}
 		query->epoch = epoch;
@@ -121,16 +112,11 @@ int pfs_query_hold(struct pfs_query *query)
 void pfs_query_release(struct pfs_query *query)
 {
 	if (--query->holds == 0)
-		unlock_tree(query);
+		pfs_scan_unlock(query->tree);
 }
 
 void pfs_query_let_go(struct pfs_query *query)
 {
 	if (query->holds)
 		pfs_query_release(query);
-}
-
-uint64_t pfs_queries_longest_hold(struct pfs_queries *queries)
-{
-	return atomic_load(&queries->longest_hold_ns);
 }

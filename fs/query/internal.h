@@ -97,7 +97,6 @@ struct pfs_queries {
 	struct pfs_connection *idle; /* the latest first; protected by lock */
 	struct pfs_query *running;   /* those that have a connection; protected by lock */
 	bool stopping;		     /* none is to start; protected by lock */
-	_Atomic uint64_t longest_hold_ns; /* that a statement had the tree's lock without a break */
 };
 
 /* What one scan of nodes, as planned, has done. */
@@ -133,7 +132,6 @@ struct pfs_query {
 	unsigned again;	 /* not the first run, and the tree is not frozen: the lock is kept from its beginning
 			  * to its end */
 	unsigned holds;	 /* of the lock, by this query */
-	uint64_t held_ns; /* when it took the lock last */
 	bool can_freeze; /* its tree can be frozen, as far as the columns that it reads decide it, */
 	unsigned frozen_columns; /* which are these: enum pfs_column, or-ed */
 	struct pfs_scan_watch watch; /* its scans ask it */
@@ -199,6 +197,8 @@ void pfs_query_release(struct pfs_query *query);
 void pfs_query_let_go(struct pfs_query *query); /* the end of a run */
 /* Of query->watch, arg is the query: the clock and the client, and others in between who wait for the tree.  -EINTR, -EAGAIN. */
 int pfs_query_look(void *arg);
+/* Whether the statement has had the tree for too long without a look, and could go on over a frozen one. */
+bool pfs_query_holds_long(const struct pfs_query *query);
 
 /* The reader of an attribute's column for one scan.  -EAGAIN: it cannot be opened while the tree is
  * held, begin again. */

@@ -102,7 +102,7 @@ static struct guess guess_under(const struct pfs_query *query, const struct pfs_
 	if (!top || query->is_limited)
 		return guess;
 	if (!query->holds)
-		(void)pfs_scan_lock(query->tree);
+		(void)pfs_scan_lock(query->tree, __func__);
 	if (top->type == PFS_SQL_TEXT)
 		slot = pfs_relation_resolve(query->tree, NULL, top->bytes, top->size);
 	else if (top->type == PFS_SQL_INTEGER)

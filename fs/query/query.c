@@ -102,7 +102,9 @@ static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem
 	uint32_t slot;
 	int error = 0;
 
-	query->epoch = pfs_scan_lock(query->tree);
+	if (query->is_limited)
+		PFS_TRY(pfs_visible_make(query->tree, &query->viewer));
+	query->epoch = pfs_scan_lock(query->tree, __func__);
 	query->n_nodes = query->is_limited ? NODES_ASSUMED : pfs_relation_nodes(query->tree);
 	slot = pfs_scan_slot_of(query->tree, query->top);
 	if (slot == PFS_NO_SLOT)

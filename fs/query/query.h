@@ -129,8 +129,6 @@ PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs
 
 /* Nodes and rows that a statement which changes something has changed. */
 uint64_t pfs_query_changes(const struct pfs_query *query);
-/* Nanoseconds: how long a statement has kept the tree's lock at the most, without a break. */
-uint64_t pfs_queries_longest_hold(struct pfs_queries *queries);
 /* The tree's epoch that the rows belong to. */
 uint64_t pfs_query_epoch(const struct pfs_query *query);
 

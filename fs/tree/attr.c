@@ -31,15 +31,15 @@ int pfs_tree_getattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino)
 {
 	int rc;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	rc = stat_locked(tree, out, ino);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (rc || !out->volatile_attr)
 		return rc;
 	PFS_TRY(pfs_links_refresh(tree, ino));
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	rc = stat_locked(tree, out, ino);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return rc;
 }
 
@@ -49,7 +49,7 @@ int pfs_tree_readlink(struct pfs_tree *tree, char *target, uint64_t ino)
 	uint32_t slot;
 	int rc = 0;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT) {
 		rc = -ESTALE;
@@ -62,7 +62,7 @@ int pfs_tree_readlink(struct pfs_tree *tree, char *target, uint64_t ino)
 		target[values->target_len] = 0;
 		atime_due = pfs_atime_is_due(tree, slot);
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (atime_due)
 		pfs_update_atime(tree, ino);
 	return rc;
@@ -73,9 +73,9 @@ int pfs_tree_statfs(struct pfs_tree *tree, struct statvfs *out)
 	uint64_t free_bytes, total_bytes, nodes;
 
 	PFS_TRY(pfs_journal_space(tree, &free_bytes, &total_bytes));
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	nodes = tree->image.nodes;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	*out = (struct statvfs){
 		.f_bsize = BLOCK_SIZE,
 		.f_frsize = BLOCK_SIZE,
@@ -209,11 +209,11 @@ int pfs_check_size(struct pfs_tree *tree, uint64_t ino, int64_t size)
 		return -EINVAL;
 	if (size > PFS_FILE_SIZE_MAX)
 		return -EFBIG;
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT)
 		mode = tree->image.mode[slot];
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (slot == PFS_NO_SLOT)
 		return -ESTALE;
 	if (S_ISDIR(mode))
@@ -233,10 +233,10 @@ int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 	} else {
 		PFS_TRY(pfs_journal_reserve(tree, 1, 0, false));
 	}
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	setting.now = pfs_now();
 	rc = set_locked(tree, out, ino, &setting);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (set & PFS_SET_SIZE)
 		pfs_content_end_size(tree);
 	return rc;

@@ -82,7 +82,7 @@ void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino)
 	uint8_t state;
 
 	pfs_parts_lock(tree);
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	state = slot == PFS_NO_SLOT ? 0 : tree->image.state[slot];
 	if (state & PFS_SLOT_UNLINKED && !(state & PFS_SLOT_DROPPED) &&
@@ -90,7 +90,7 @@ void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino)
 		pfs_parts_drop(tree, ino);
 		pfs_journal_dropped(tree, slot);
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	pfs_parts_unlock(tree);
 }
 
@@ -99,12 +99,12 @@ void pfs_tree_forget(struct pfs_tree *tree, uint64_t ino, uint64_t n)
 	bool unused = false;
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT)
 		unused = !unreference(tree, slot, n) &&
 			 tree->image.state[slot] & PFS_SLOT_UNLINKED;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (unused)
 		pfs_drop_unused(tree, ino);
 }
@@ -138,13 +138,13 @@ int pfs_tree_lookup(struct pfs_tree *tree, struct pfs_entry *out, uint64_t paren
 
 	if (len > PFS_NAME_MAX)
 		return -ENAMETOOLONG;
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	rc = find(tree, &slot, parent, name, len);
 	if (!rc) {
 		pfs_reference(tree, slot);
 		pfs_image_stat(tree, out, slot);
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return rc;
 }
 
@@ -241,13 +241,13 @@ int pfs_tree_readdir(struct pfs_tree *tree, uint64_t ino, int64_t offset, bool w
 
 	if (offset < 0)
 		return -EINVAL;
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	rc = pfs_dir_slot(tree, &listing.directory, ino);
 	if (!rc) {
 		list_all(&listing, offset);
 		atime_due = pfs_atime_is_due(tree, listing.directory);
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (atime_due)
 		pfs_update_atime(tree, ino);
 	return rc;

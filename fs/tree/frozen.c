@@ -32,16 +32,16 @@ static int create_parts(struct pfs_tree *tree)
 static int open_tree(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns, uint64_t most,
 		     int (*poll)(void *arg), void *arg)
 {
-	(void)pthread_rwlock_init(&tree->lock, NULL);
+	pfs_hold_create(tree);
 	atomic_store(&tree->read_only, true);
 	tree->store = live->store;
 	tree->scan = live->scan;
 	tree->registers = live->registers;
 	tree->hard_links = live->hard_links; /* there are none, and none come */
-	(void)pthread_rwlock_rdlock(&live->lock);
+	pfs_hold_read(live, __func__);
 	if (pfs_still_size(columns, live->image.end) > most || pfs_hard_links_are_there(live))
 		columns = 0;
-	(void)pthread_rwlock_unlock(&live->lock);
+	pfs_hold_end(live);
 	if (!columns)
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_still_open(tree, live, columns, poll, arg));
@@ -78,7 +78,7 @@ void pfs_frozen_close(struct pfs_tree *frozen)
 	pfs_totals_destroy(frozen);
 	pfs_codes_destroy(frozen);
 	pfs_still_close(frozen);
-	(void)pthread_rwlock_destroy(&frozen->lock);
+	pfs_hold_destroy(frozen);
 	free(frozen);
 }
 

@@ -11,6 +11,8 @@
 #include "fs/image/names.h"
 #include "fs/image/path.h"
 #include "fs/image/slotmap.h"
+#include "fs/image/watch.h"
+#include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
 
 struct totals {
@@ -53,7 +55,7 @@ static int sum_up(struct pfs_tree *tree, struct pfs_tree_info *out, struct total
 		uint32_t parent = image->parent[slot], depth;
 		double bits;
 
-		if (!image->prime[slot] || image->state[slot] & PFS_SLOT_UNLINKED)
+		if (!pfs_image_is_live(image, slot))
 			continue;
 		if (!directory) {
 			out->bytes += (uint64_t)image->size[slot];
@@ -84,28 +86,57 @@ static uint64_t memory(const struct pfs_tree *tree)
 	return bytes;
 }
 
-int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
+/* What takes a pass over all nodes. */
+static int sum_up_all(struct pfs_tree *tree, struct pfs_tree_info *out)
 {
-	const struct pfs_image *image = &tree->image;
 	struct totals totals = {0};
 	int error = -ENOMEM;
 
-	*out = (struct pfs_tree_info){0};
-	(void)pthread_rwlock_rdlock(&tree->lock);
-	totals.depth = malloc(image->end * sizeof(*totals.depth));
-	totals.bits = malloc(image->end * sizeof(*totals.bits));
+	totals.depth = malloc(tree->image.end * sizeof(*totals.depth));
+	totals.bits = malloc(tree->image.end * sizeof(*totals.bits));
 	if (totals.depth && totals.bits)
 		error = sum_up(tree, out, &totals);
+	free(totals.depth);
+	free(totals.bits);
+	free(totals.chain);
+	return error;
+}
+
+/* What is known. */
+static void take_figures(const struct pfs_tree *tree, struct pfs_tree_info *out)
+{
+	const struct pfs_image *image = &tree->image;
+
 	out->nodes = image->nodes;
 	out->directories = image->directories;
 	out->files = out->nodes - out->directories;
 	out->epoch = image->epoch;
+}
+
+int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
+{
+	struct pfs_tree *frozen = NULL;
+	int error = 0;
+
+	*out = (struct pfs_tree_info){0};
+	if (!atomic_load(&tree->read_only)) /* somebody may wait for the tree */
+		error = pfs_frozen_open(&frozen, tree, PFS_COLUMN_SIZE | PFS_COLUMN_FLAGS, UINT64_MAX, NULL,
+					NULL);
+	if (error && error != -EOPNOTSUPP)
+		return error;
+	if (frozen) {
+		error = sum_up_all(frozen, out);
+		take_figures(frozen, out);
+	}
+	pfs_hold_read(tree, __func__);
+	if (!frozen) {
+		error = sum_up_all(tree, out);
+		take_figures(tree, out);
+	}
 	out->schema = (unsigned)pfs_store_version(tree->store);
 	out->memory_bytes = memory(tree);
-	out->name_bytes = pfs_names_bytes(image->names);
-	(void)pthread_rwlock_unlock(&tree->lock);
-	free(totals.depth);
-	free(totals.bits);
-	free(totals.chain);
+	out->name_bytes = pfs_names_bytes(tree->image.names);
+	pfs_hold_end(tree);
+	pfs_frozen_close(frozen);
 	return error;
 }

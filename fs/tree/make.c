@@ -104,9 +104,9 @@ static int make(struct pfs_tree *tree, struct pfs_entry *out, struct making *mak
 		rc = pfs_journal_reserve(tree, 2, making->target_len, false);
 		if (rc)
 			break;
-		(void)pthread_rwlock_wrlock(&tree->lock);
+		pfs_hold_write(tree, __func__);
 		rc = make_locked(tree, out, making);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		if (rc != -EAGAIN)
 			break;
 		rc = pfs_journal_fetch_primes(tree);
@@ -201,9 +201,9 @@ static int remove_name(struct pfs_tree *tree, struct removing *removing)
 		rc = pfs_journal_reserve_removal(tree, 2);
 		if (rc)
 			break;
-		(void)pthread_rwlock_wrlock(&tree->lock);
+		pfs_hold_write(tree, __func__);
 		rc = remove_locked(tree, removing);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		if (rc != -EAGAIN)
 			break;
 		rc = pfs_parts_keep(tree, removing->ino);

@@ -173,9 +173,9 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 		rc = pfs_journal_reserve_removal(tree, 4);
 		if (rc)
 			break;
-		(void)pthread_rwlock_wrlock(&tree->lock);
+		pfs_hold_write(tree, __func__);
 		rc = rename_locked(tree, &renaming);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		if (rc != -EAGAIN)
 			break;
 		rc = pfs_parts_keep(tree, renaming.replaced);

@@ -321,7 +321,9 @@ static int resolve_part(struct pfs_tree *tree, uint64_t *inos, uint32_t *slots,
 	struct pfs_visible *visible = NULL;
 	int error = 0;
 
-	(void)pfs_scan_lock(tree);
+	if (from->viewer)
+		PFS_TRY(pfs_visible_make(tree, from->viewer));
+	(void)pfs_scan_lock(tree, __func__);
 	if (from->viewer)
 		error = pfs_visible_get(&visible, tree, from->viewer);
 	if (!error) {

@@ -73,17 +73,6 @@ static int create_parts(struct pfs_tree *tree)
 	return 0;
 }
 
-/* Writers go first: a cut must not wait for ever behind a stream of lookups. */
-static void create_lock(pthread_rwlock_t *lock)
-{
-	pthread_rwlockattr_t attr;
-
-	(void)pthread_rwlockattr_init(&attr);
-	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	(void)pthread_rwlock_init(lock, &attr);
-	(void)pthread_rwlockattr_destroy(&attr);
-}
-
 int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree_options *options)
 {
 	struct pfs_tree *tree = calloc(1, sizeof(*tree));
@@ -93,7 +82,7 @@ int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree
 	if (!tree)
 		return -ENOMEM;
 	tree->options = *options;
-	create_lock(&tree->lock);
+	pfs_hold_create(tree);
 	rc = open_store(tree, path);
 	if (!rc) {
 		atomic_store(&tree->read_only, pfs_store_is_read_only(tree->store));
@@ -149,7 +138,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_journal_destroy(tree);
 	pfs_image_destroy(tree);
 	error = pfs_store_close(tree->store);
-	(void)pthread_rwlock_destroy(&tree->lock);
+	pfs_hold_destroy(tree);
 	free(tree);
 	return rc ? rc : error;
 }

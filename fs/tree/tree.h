@@ -371,8 +371,8 @@ enum pfs_list_flag {
 	PFS_LIST_ZERO = 2, /* NUL after each path, not a newline */
 };
 
-/* The nodes' absolute paths in component-wise pre-order, in pieces of whole lines, until fn returns
- * non-zero, which is returned. */
+/* The nodes' absolute paths in component-wise pre-order, all as they were at one moment, in pieces of whole
+ * lines, until fn returns non-zero, which is returned.  fn is called while the tree is held. */
 PFS_MUST_CHECK int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question,
 				 unsigned flags,
 				 int (*fn)(void *arg, const char *bytes, size_t size), void *arg);

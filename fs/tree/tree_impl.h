@@ -7,16 +7,16 @@
 #ifndef PFS_FS_TREE_TREE_IMPL_H
 #define PFS_FS_TREE_TREE_IMPL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "fs/image/image.h"
+#include "fs/image/hold.h"
 #include "fs/tree/tree.h"
 
 struct pfs_tree {
 	struct pfs_tree_options options;
 	struct pfs_store *store;
-	pthread_rwlock_t lock;
+	struct pfs_lock lock; /* taken by hold.h */
 	struct pfs_image image; /* protected by lock */
 	_Atomic bool read_only;
 	struct pfs_journal *journal;

@@ -70,7 +70,7 @@ static int list(struct walk *walk, struct level *level, uint64_t ino)
 	uint32_t slot;
 	int error = 0;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT) {
 		pfs_btree_seek(image->by_name, &cursor, (uint64_t)slot << PFS_NAME_HASH_BITS, 0);
@@ -78,7 +78,7 @@ static int list(struct walk *walk, struct level *level, uint64_t ino)
 		       entry.key >> PFS_NAME_HASH_BITS == slot)
 			error = add_child(level, image, entry.slot);
 	}
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	if (!error && level->n)
 		qsort_r(level->children, level->n, sizeof(struct child), by_name, level->names);
 	return error;
@@ -110,11 +110,11 @@ static int visit(struct walk *walk, uint64_t ino, size_t path_len)
 	};
 	uint32_t slot;
 
-	(void)pthread_rwlock_rdlock(&walk->tree->lock);
+	pfs_hold_read(walk->tree, __func__);
 	slot = pfs_image_slot(walk->tree, ino);
 	if (slot != PFS_NO_SLOT)
 		pfs_image_stat(walk->tree, &node.entry, slot);
-	(void)pthread_rwlock_unlock(&walk->tree->lock);
+	pfs_hold_end(walk->tree);
 	if (slot == PFS_NO_SLOT)
 		return walk->depth ? 0 : -ESTALE;
 	PFS_TRY(walk->fn(walk->arg, &node));

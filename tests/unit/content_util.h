@@ -167,9 +167,9 @@ static inline bool has_flag(uint64_t ino, unsigned flag)
 {
 	bool has;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	has = tree->image.flags[pfs_image_slot(tree, ino)] & flag;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return has;
 }
 

@@ -109,7 +109,7 @@ static void model_look(struct model *model, struct pfs_tree *tree)
 		model->seen[i].target = strdup(target);
 	}
 	add_up(model);
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	for (size_t i = 0; i < model->n; i++)
 		model->seen[i].slot = pfs_scan_slot_of(tree, model->seen[i].ino);
 	pfs_scan_unlock(tree);

@@ -289,7 +289,7 @@ static void check(void)
 
 	assert_int_equal(pfs_columns_prepare(tree, wishes, PFS_COUNT(wishes), NULL, NULL), 0);
 	assert_int_equal(pfs_attr_reader_open(&tags, tree, "tag", 3), 0);
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	{
 		unsigned n = check_columns(tags);
 
@@ -341,7 +341,7 @@ static void test_gives_up(void **state)
 						  &st, PFS_SET_UID, &temp_root),
 				 0);
 	}
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	assert_int_equal(pfs_columns_get(tree, &column, &wish), -EAGAIN);
 	pfs_scan_unlock(tree);
 	check();

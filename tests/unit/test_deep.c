@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "fs/nodes/ordered.h"
+#include "fs/image/hold.h"
 #include "tests/unit/query_util.h"
 
 /* Who writes may wait for a statement's second run, as a whole; that takes a tenth of this. */
@@ -212,7 +213,7 @@ static void test_looks(void **state PFS_UNUSED)
 			size_t n = PFS_COUNT(slots);
 			int rc;
 
-			(void)pfs_scan_lock(tree);
+			(void)pfs_scan_lock(tree, __func__);
 			rc = pfs_ordered_open(&ordered, tree, &question);
 			if (!rc)
 				rc = pfs_ordered_next(ordered, slots, &n);
@@ -246,7 +247,7 @@ static void test_ends(void **state PFS_UNUSED)
 
 /* ---- how long the tree is held in one piece ---- */
 
-#define HOLD_NS INT64_C(50000000)
+#define HOLD_NS UINT64_C(50000000)
 #ifdef __SANITIZE_ADDRESS__
 #define SLOWER 10
 #else
@@ -267,20 +268,20 @@ static void test_holds(void **state PFS_UNUSED)
 		"SELECT sum(depth) FROM nodes WHERE under(ino, '/d/d/d')",
 	};
 
-	if (pfs_scan_longest_hold() < 0)
-		skip();
+	pfs_hold_count_cpu();
 	for (unsigned limited = 0; limited < 2; limited++) {
 		scope.sees_all = !limited;
 		scope.uid = scope.gid = 4711;
 		for (size_t i = 0; i < PFS_COUNT(statements); i++) {
 			char name[32];
-			int64_t held;
+			uint64_t held;
 
 			(void)snprintf(name, sizeof(name), "h%zu.%u", i, limited);
 			(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644); /* nothing is known any more */
-			(void)pfs_scan_longest_hold();
+			(void)pfs_hold_longest(tree, false, true);
 			assert_int_equal(run_to_end(queries, statements[i]), 0);
-			held = pfs_scan_longest_hold();
+			held = pfs_hold_longest(tree, false, false).cpu_ns;
+			assert_true(held > 0);
 			print_message("%5.1f ms: %s\n", (double)held / 1e6, statements[i]);
 			assert_true(held < HOLD_NS * SLOWER);
 		}

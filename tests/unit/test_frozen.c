@@ -7,6 +7,8 @@
 
 #include "fs/query/internal.h"
 #include "fs/tree/frozen.h"
+#include "fs/image/hold.h"
+#include "fs/image/watch.h"
 
 /* ---- a tree with something of everything ---- */
 
@@ -327,6 +329,69 @@ static void test_beside_changes(void **state)
 	assert_true(frozen > 0);
 }
 
+/* ---- who holds the tree, and how long ---- */
+
+#define WORK_NS UINT64_C(2000000)
+
+/* Takes so much of the processor. */
+static void work(uint64_t ns)
+{
+	struct timespec now, end;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	end.tv_nsec += (long)ns;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	do
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	while (now.tv_sec < end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec));
+}
+
+static void test_longest(void **state PFS_UNUSED)
+{
+	struct pfs_hold longest;
+
+	pfs_hold_count_cpu();
+	for (unsigned is_write = 0; is_write < 2; is_write++)
+		(void)pfs_hold_longest(tree, is_write, true);
+	pfs_hold_read(tree, "a reader");
+	work(WORK_NS);
+	pfs_hold_end(tree);
+	pfs_hold_write(tree, "a writer");
+	pfs_hold_end(tree);
+	longest = pfs_hold_longest(tree, false, false);
+	assert_string_equal(longest.by, "a reader");
+	assert_string_equal(longest.cpu_by, "a reader");
+	assert_true(longest.ns >= WORK_NS && longest.cpu_ns >= WORK_NS);
+	longest = pfs_hold_longest(tree, true, true);
+	assert_string_equal(longest.by, "a writer");
+	assert_null(pfs_hold_longest(tree, true, false).by);
+	(void)pfs_hold_longest(tree, false, true);
+	/* what somebody waits for without the processor is in one figure only */
+	pfs_hold_read(tree, "a sleeper");
+	(void)usleep(20000);
+	pfs_hold_end(tree);
+	longest = pfs_hold_longest(tree, false, true);
+	assert_true(longest.ns >= 20000000 && longest.cpu_ns < longest.ns);
+}
+
+/* A frozen tree keeps nobody up, whoever holds it and for how long. */
+static void test_frozen_hold(void **state PFS_UNUSED)
+{
+	struct pfs_tree *frozen;
+
+	assert_int_equal(pfs_frozen_open(&frozen, tree, PFS_COLUMNS_ALL, UINT64_MAX, NULL, NULL), 0);
+	(void)pfs_hold_longest(tree, false, true);
+	pfs_hold_read(frozen, "a reader of what is frozen");
+	pfs_hold_read(tree, "a reader");
+	pfs_hold_end(tree);
+	work(WORK_NS);
+	pfs_hold_end(frozen);
+	assert_string_equal(pfs_hold_longest(tree, false, false).by, "a reader");
+	assert_null(pfs_hold_longest(frozen, false, false).by);
+	pfs_frozen_close(frozen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +400,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each_column, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_beside_changes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_longest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_frozen_hold, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

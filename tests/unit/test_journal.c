@@ -242,11 +242,11 @@ static void test_more_than_the_list_holds(void **state)
 	sync_and_reset();
 	assert_int_equal(totals().nodes, PFS_COUNT(inos) + 1);
 	/* no operation changes so much, but references may go in any number without asking for room */
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	for (uint32_t slot = 0; slot < tree->image.end; slot++)
 		if (tree->image.prime[slot])
 			pfs_journal_touch(tree, slot);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	assert_int_equal(pfs_tree_sync(tree), 0);
 	assert_int_equal(n_puts, PFS_COUNT(inos) + 1);
 	for (size_t i = 0; i < PFS_COUNT(inos); i++) {

@@ -182,7 +182,7 @@ static void check_bytes(uint64_t ino, const void *bytes, int64_t size)
 	memset(back, 0x5a, sizeof(back));
 	assert_int_equal(read_at(ino, back, sizeof(back), 0), size);
 	assert_memory_equal(back, bytes, (size_t)size);
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	assert_null(pfs_watch_check(tree));
 	pfs_scan_unlock(tree);
 }
@@ -291,9 +291,9 @@ static void test_changed(void **state)
 	assert_int_equal(rights_told, 1);
 	reopen_tree();		   /* what was seen is in the store */
 	listen_to_tree();
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	assert_int_equal(tree->image.size[pfs_image_slot(tree, ino)], 4);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	assert_int_equal(try_stat(ino), 0);
 	assert_int_equal(told, 1);
 	close_tree();

@@ -123,7 +123,7 @@ static bool ascends(void)
 {
 	bool does;
 
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	does = pfs_scan_ascends(tree, 0, pfs_scan_end(tree));
 	pfs_scan_unlock(tree);
 	return does;

@@ -374,7 +374,7 @@ static void ask(size_t questions, unsigned *indexed, unsigned *walked, unsigned 
 		const char *how;
 
 		pfs_scan_prepare(model.tree);
-		(void)pfs_scan_lock(model.tree);
+		(void)pfs_scan_lock(model.tree, __func__);
 		how = check_question();
 		*indexed += strncmp(how, "index", 5) == 0;
 		*walked += strncmp(how, "names", 5) == 0;
@@ -501,7 +501,7 @@ static void *read_on(void *arg)
 
 	for (unsigned i = 0; i < SWEEPS || !atomic_load(&ended); i++) {
 		pfs_scan_prepare(model.tree);
-		(void)pfs_scan_lock(model.tree);
+		(void)pfs_scan_lock(model.tree, __func__);
 		*wrong += !are_largest(model.tree);
 		*wrong += !are_found(model.tree);
 		pfs_scan_unlock(model.tree);

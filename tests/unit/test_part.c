@@ -73,12 +73,12 @@ static void take_notes(char *out)
 static void expect_locks(bool held)
 {
 	bool content = pthread_mutex_trylock(&tree->journal->parts.lock) == 0;
-	bool image = pthread_rwlock_trywrlock(&tree->lock) == 0;
+	bool image = pthread_rwlock_trywrlock(&tree->lock.rw) == 0;
 
 	if (content)
 		(void)pthread_mutex_unlock(&tree->journal->parts.lock);
 	if (image)
-		(void)pthread_rwlock_unlock(&tree->lock);
+		(void)pthread_rwlock_unlock(&tree->lock.rw);
 	wrong_locks += content == held || image == held;
 }
 
@@ -217,9 +217,9 @@ static int teardown(void **state)
 
 static void flag(uint64_t ino, uint8_t set)
 {
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	pfs_image_set_flags(tree, pfs_image_slot(tree, ino), 0, set);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 }
 
 /* ---- tests ---- */

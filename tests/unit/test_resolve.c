@@ -64,7 +64,7 @@ static void check_paths(const struct pfs_viewer *viewer, size_t n)
 	for (size_t i = 0; i < n; i++)
 		paths[i].bytes = random_path(&paths[i].len);
 	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, n, &from), 0);
-	(void)pfs_scan_lock(model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
 	if (viewer)
 		assert_int_equal(pfs_visible_get(&visible, model.tree, viewer), 0);
 	for (size_t i = 0; i < n; i++)
@@ -106,7 +106,7 @@ static void check_codes(void)
 		uint32_t slot;
 
 		assert_int_equal(pfs_tree_code(model.tree, &code, model.seen[i].ino), 0);
-		(void)pfs_scan_lock(model.tree);
+		(void)pfs_scan_lock(model.tree, __func__);
 		/* the first few by the primes, since the engine is empty; then by the engine */
 		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL), 0);
 		pfs_scan_unlock(model.tree);
@@ -131,7 +131,7 @@ static void check_no_codes(void)
 
 		if (strcmp(code, "14") == 0 && model.n > 6) /* may be one */
 			continue;
-		(void)pfs_scan_lock(model.tree);
+		(void)pfs_scan_lock(model.tree, __func__);
 		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL), 0);
 		pfs_scan_unlock(model.tree);
 		assert_int_equal(slot, PFS_NO_SLOT);
@@ -221,7 +221,7 @@ static void test_long_codes(void **state)
 		assert_true(len > 500 && len < 100000);
 		(void)memcpy(digits, code, len + 1);
 		free(code);
-		(void)pfs_scan_lock(model.tree);
+		(void)pfs_scan_lock(model.tree, __func__);
 		looks = 0;
 		assert_int_equal(pfs_relation_of_code(model.tree, &slot, digits, len, &watch), 0);
 		assert_int_equal(slot, pfs_scan_slot_of(model.tree, inos[i]));
@@ -232,7 +232,7 @@ static void test_long_codes(void **state)
 		pfs_scan_unlock(model.tree);
 	}
 	(void)memset(digits, '9', 1000000);
-	(void)pfs_scan_lock(model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
 	looks = 0;
 	assert_int_equal(pfs_relation_of_code(model.tree, &slot, digits, 1000000, &watch), 0);
 	assert_true(slot == PFS_NO_SLOT && looks == 1); /* and it was divided by none */
@@ -327,7 +327,7 @@ static void test_remembered_directories(void **state)
 		for (unsigned j = 0; j < FILES; j++)
 			made[i * FILES + j] = make(folder, S_IFREG | 0644, "f", j);
 	}
-	(void)pfs_scan_lock(model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
 	table = pfs_directories_take(model.tree);
 	assert_non_null(table);
 	pfs_directory_add(table, pfs_directory_hash("/d1", 3), &wrong, "/d2");

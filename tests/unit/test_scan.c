@@ -392,7 +392,7 @@ static void check_selects(size_t rounds)
 {
 	struct pfs_predicate p[4];
 
-	(void)pfs_scan_lock(model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
 	while (rounds-- > 0) {
 		struct pfs_slots within;
 		size_t n = rnd(20) ? 1 + rnd(rnd(3) ? 2 : 4) : 0;
@@ -470,7 +470,7 @@ static void check_values(void)
 	size_t *of = malloc(model.n * sizeof(*of));
 
 	assert_true(slots && of);
-	(void)pfs_scan_lock(model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
 	for (int round = 0; round < 4; round++) {
 		size_t n = round == 3 ? 0 : round == 2 ? model.n : rnd((uint32_t)model.n);
 
@@ -490,7 +490,7 @@ static void check_order(void)
 {
 	struct pfs_slots slots;
 
-	(void)pfs_scan_lock(model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
 	for (int round = 0; round < 3; round++) {
 		size_t at = 0;
 
@@ -604,7 +604,7 @@ static void test_errors(void **state)
 
 	(void)state;
 	begin(200);
-	(void)pfs_scan_lock(model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
 	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);
 	p = (struct pfs_predicate){.field = PFS_FIELD_SIZE, .test = PFS_TEST_GLOB, .text = ""};
 	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);

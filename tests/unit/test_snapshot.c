@@ -24,9 +24,9 @@ static struct pfs_snapshot *take(unsigned columns)
 {
 	struct pfs_snapshot *snapshot;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	assert_int_equal(pfs_snapshot_take(&snapshot, tree, columns), 0);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return snapshot;
 }
 
@@ -44,9 +44,9 @@ static int64_t size_in(struct pfs_snapshot *snapshot, uint32_t slot)
 static void set_size(uint32_t slot, int64_t size)
 {
 	pfs_snapshots_reserve(tree, 1);
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	pfs_image_set_size(tree, slot, size, 0);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 }
 
 static uint32_t slot_of(uint64_t ino)
@@ -221,9 +221,9 @@ static void test_nothing_reserved(void **state)
 	open_new();
 	make_files(10);
 	snapshot = take(PFS_COLUMN_SIZE);
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	pfs_image_set_size(tree, 3, 33, 0);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	assert_int_equal(size_in(snapshot, 3), 0);
 	assert_int_equal(tree->image.size[3], 33);
 	pfs_snapshot_end(snapshot);
@@ -249,11 +249,11 @@ static void *write_all_the_time(void *arg)
 {
 	while (!atomic_load(&litmus.stop)) {
 		pfs_snapshots_reserve(tree, CELLS);
-		(void)pthread_rwlock_wrlock(&tree->lock);
+		pfs_hold_write(tree, __func__);
 		litmus.value++;
 		for (unsigned cell = 0; cell < CELLS; cell++)
 			pfs_image_set_size(tree, litmus.slots[cell], litmus.value, litmus.value);
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		(void)usleep(20); /* the lock prefers writers */
 	}
 	return arg;
@@ -283,10 +283,10 @@ static void *read_all_the_time(void *arg)
 		int64_t value;
 		int error;
 
-		(void)pthread_rwlock_rdlock(&tree->lock);
+		pfs_hold_read(tree, __func__);
 		error = pfs_snapshot_take(&snapshot, tree, PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS);
 		value = litmus.value;
-		(void)pthread_rwlock_unlock(&tree->lock);
+		pfs_hold_end(tree);
 		for (unsigned times = 0; !error && times < 3; times++) {
 			look_at(snapshot, block, PFS_COLUMN_SIZE, value);
 			look_at(snapshot, block, PFS_COLUMN_BLOCKS, value);

@@ -163,7 +163,7 @@ static void test_random(void **state)
 		uint64_t ino = folders[random_below(&seed, FOLDERS)];
 
 		change();
-		(void)pfs_scan_lock(tree);
+		(void)pfs_scan_lock(tree, __func__);
 		n_ranges = check_directory(ino);
 		most = PFS_MAX(most, n_ranges);
 		(void)check_directory(PFS_ROOT_PRIME);
@@ -187,7 +187,7 @@ static void test_others_stay(void **state)
 	size_t n;
 
 	(void)state;
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	slot = pfs_scan_slot_of(tree, folders[8]);
 	end = pfs_span_end(tree, slot);
 	pfs_scan_unlock(tree);
@@ -195,7 +195,7 @@ static void test_others_stay(void **state)
 	assert_true(make(folders[4], "new", S_IFREG | 0644) != 0);
 	assert_int_equal(pfs_tree_rename(tree, folders[12], "folder13", folders[40], "folder13", 0), 0);
 	assert_int_equal(pfs_tree_unlink(tree, folders[9], "a03"), 0);
-	(void)pfs_scan_lock(tree);
+	(void)pfs_scan_lock(tree, __func__);
 	assert_int_equal(pfs_span_end(tree, slot), end); /* something in it went */
 	assert_int_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[4])), 0);
 	assert_int_equal(pfs_span_ranges(tree, &ranges, &n, pfs_scan_slot_of(tree, folders[4])), 0);

@@ -49,13 +49,13 @@ static bool is_under(uint64_t ino, uint64_t top)
 	uint32_t slot, top_slot;
 	bool under;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	top_slot = pfs_image_slot(tree, top);
 	under = pfs_image_is_under(tree, slot, top_slot);
 	while (slot != PFS_NO_SLOT && slot != top_slot)
 		slot = tree->image.parent[slot];
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	assert_int_equal(under, slot == top_slot);
 	return under;
 }
@@ -64,9 +64,9 @@ static uint32_t bits_of(uint64_t ino)
 {
 	uint32_t bits = 0;
 
-	(void)pthread_rwlock_rdlock(&tree->lock);
+	pfs_hold_read(tree, __func__);
 	assert_int_equal(pfs_image_code_bits(tree, &bits, pfs_image_slot(tree, ino)), 0);
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	return bits;
 }
 

@@ -106,10 +106,10 @@ static void test_before_and_after(void **state)
 	begin();
 	file = make_in(ROOT, "file", S_IFREG | 0644);
 	memset(&told, 0, sizeof(told));
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	pfs_watch(tree, &counter);
 	epoch = tree->image.epoch;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	assert_int_equal(pfs_tree_write(tree, file, "bytes", 5, 0, false, false), 5);
 	assert_true(told.seen_old && told.seen_new);
 	assert_int_equal(told.before, 1);
@@ -153,7 +153,7 @@ static void test_found_out(void **state)
 	begin();
 	file = make_in(ROOT, "file", S_IFREG | 0644);
 	assert_int_equal(pfs_tree_totals(tree, &totals, ROOT), 0); /* kept from here on */
-	(void)pthread_rwlock_wrlock(&tree->lock);
+	pfs_hold_write(tree, __func__);
 	slot = pfs_image_slot(tree, file);
 	assert_null(pfs_watch_check(tree));
 	tree->image.size[slot] = 1;
@@ -164,7 +164,7 @@ static void test_found_out(void **state)
 	tree->image.uid[slot] = 1;
 	assert_string_equal(pfs_watch_check(tree), "shadow");
 	tree->image.uid[slot] = 0;
-	(void)pthread_rwlock_unlock(&tree->lock);
+	pfs_hold_end(tree);
 	end();
 }
 

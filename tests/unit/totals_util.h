@@ -49,7 +49,7 @@ static inline bool totals_are_right(struct pfs_tree *of)
 {
 	bool right;
 
-	(void)pfs_scan_lock(of);
+	(void)pfs_scan_lock(of, __func__);
 	right = !pfs_watch_check(of);
 	pfs_scan_unlock(of);
 	return right;

@@ -104,12 +104,12 @@ static inline void shadow_begin(struct pfs_tree *of)
 {
 	free(shadow.rows);
 	memset(&shadow, 0, sizeof(shadow));
-	(void)pthread_rwlock_wrlock(&of->lock);
+	pfs_hold_write(of, __func__);
 	shadow_reach(of->image.end);
 	for (uint32_t slot = 0; slot < of->image.end; slot++)
 		shadow_read(&of->image, &shadow.rows[slot], slot);
 	pfs_watch(of, &shadow_watcher);
-	(void)pthread_rwlock_unlock(&of->lock);
+	pfs_hold_end(of);
 }
 
 #endif

@@ -184,7 +184,7 @@ int pfs_links_known(struct pfs_call *call, struct pfs_found *found, const struct
 
 	if (!call->scope.sees_all)
 		return -ENOENT;
-	epoch = pfs_scan_lock(tree);
+	epoch = pfs_scan_lock(tree, __func__);
 	pfs_scan_unlock(tree);
 	ino = pfs_virtual_listed(call->mount->virtuals, dir, name, epoch);
 	if (!ino)

@@ -10,6 +10,7 @@
 #include "fs/mount/query/virtual.h"
 #include "fs/query/output/format.h"
 #include "fs/image/snapshot.h"
+#include "fs/image/hold.h"
 
 static const char *const operations[PFS_OPCODES] = {
 	[FUSE_LOOKUP] = "lookup",
@@ -143,12 +144,26 @@ static void print_snapshots(struct pfs_call *call, struct pfs_out *out)
 	print(out,
 	      ",\n  \"snapshots\": {\"open\": %u, \"taken\": %llu, \"given_up\": %llu, "
 	      "\"copied_blocks\": %llu, \"bytes\": %llu, \"most_bytes\": %llu, \"names\": %llu, "
-	      "\"slots\": %llu, \"longest_hold_us\": %llu}",
+	      "\"slots\": %llu}",
 	      stats.open, (unsigned long long)stats.taken, (unsigned long long)stats.given_up,
 	      (unsigned long long)stats.copied, (unsigned long long)stats.bytes,
 	      (unsigned long long)stats.most_bytes, (unsigned long long)stats.kept_names,
-	      (unsigned long long)stats.kept_slots,
-	      (unsigned long long)pfs_queries_longest_hold(call->mount->queries) / 1000);
+	      (unsigned long long)stats.kept_slots);
+}
+
+/* How long the tree's lock was held at the most, and by whom. */
+static void print_holds(struct pfs_call *call, struct pfs_out *out)
+{
+	static const char *const kinds[] = {"read", "write"};
+
+	for (unsigned is_write = 0; is_write < 2; is_write++) {
+		struct pfs_hold longest = pfs_hold_longest(call->mount->tree, is_write, false);
+
+		print(out, "%s\"%s\": {\"longest_us\": %llu, \"by\": \"%s\"}",
+		      is_write ? ", " : ",\n  \"holds\": {", kinds[is_write],
+		      (unsigned long long)longest.ns / 1000, longest.by ? longest.by : "");
+	}
+	print(out, "}");
 }
 
 static void print_operations(struct pfs_call *call, struct pfs_out *out)
@@ -185,6 +200,7 @@ static int print_all(struct pfs_call *call, struct pfs_out *out)
 		PFS_TRY(print_store(call, out));
 		PFS_TRY(print_engine(call, out));
 		print_snapshots(call, out);
+		print_holds(call, out);
 		print_operations(call, out);
 	}
 	pfs_out_text(out, "\n}\n");

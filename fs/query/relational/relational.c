@@ -25,6 +25,7 @@ struct pfs_relational {
 	bool is_bound;		   /* or though it could be run here */
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
+	bool holds; /* the tree cannot be frozen: it is held however long that takes */
 	struct pfs_run run;
 	struct pfs_cost cost;
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
@@ -40,8 +41,12 @@ static int poll(void *context)
 	struct pfs_relational *relational = context;
 	struct pfs_query *query = relational->query;
 
-	if (pthread_equal(pthread_self(), relational->thread) && pfs_query_tick(query))
-		return -EINTR;
+	if (pthread_equal(pthread_self(), relational->thread)) {
+		if (pfs_query_tick(query))
+			return -EINTR;
+		if (!relational->holds && pfs_query_holds_long(query))
+			return -EAGAIN; /* others wait for the tree: once more, over a frozen one */
+	}
 	return query->stop ? -EINTR : 0;
 }
 
@@ -362,12 +367,22 @@ static bool is_on_host(struct pfs_relational *const *list, size_t n)
 	return is;
 }
 
+static void hold(struct pfs_relational *const *list, size_t n, bool holds)
+{
+	for (size_t i = 0; i < n; i++)
+		list[i]->holds = holds;
+}
+
 static int run_until_it_stands(struct pfs_relational *const *list, size_t n)
 {
-	int error = run_once(list, n);
+	bool can_freeze = is_on_host(list, n);
+	int error;
 
-	if (error == -EAGAIN && is_on_host(list, n)) {
+	hold(list, n, !can_freeze);
+	error = run_once(list, n);
+	if (error == -EAGAIN && can_freeze) {
 		error = pfs_query_freeze(list[0]->query);
+		hold(list, n, error != 0);
 		if (!error || error == -EOPNOTSUPP || error == -ENOMEM)
 			error = run_once(list, n);
 	}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/image/hold.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/cleanup.h"
+#include "fs/tree/tree_impl.h"
+
+#ifdef PFS_VERIFY
+static _Atomic bool counts_cpu = true;
+#else
+static _Atomic bool counts_cpu;
+#endif
+
+/* What this thread holds. */
+static _Thread_local struct {
+	const struct pfs_tree *tree; /* NULL: none */
+	const char *by;
+	uint64_t ns, cpu_ns; /* when it began; 0: that is not counted */
+	bool is_write;
+} held;
+
+void pfs_hold_create(struct pfs_tree *tree)
+{
+	pthread_rwlockattr_t attr;
+
+	(void)pthread_rwlockattr_init(&attr);
+	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	(void)pthread_rwlock_init(&tree->lock.rw, &attr);
+	(void)pthread_rwlockattr_destroy(&attr);
+	(void)pthread_mutex_init(&tree->lock.mutex, NULL);
+}
+
+void pfs_hold_destroy(struct pfs_tree *tree)
+{
+	(void)pthread_rwlock_destroy(&tree->lock.rw);
+	(void)pthread_mutex_destroy(&tree->lock.mutex);
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void begin(const struct pfs_tree *tree, const char *by, bool is_write)
+{
+	if (tree->image.still)
+		return;
+	held.tree = tree;
+	held.by = by;
+	held.is_write = is_write;
+	held.cpu_ns = atomic_load_explicit(&counts_cpu, memory_order_relaxed) ? cpu_ns() : 0;
+	held.ns = pfs_now_ns();
+}
+
+static void keep_longest(struct pfs_lock *lock, uint64_t ns, uint64_t cpu)
+{
+	struct pfs_hold *longest = &lock->longest[held.is_write];
+	PFS_LOCKED(&lock->mutex);
+
+	if (ns > longest->ns) {
+		longest->ns = ns;
+		longest->by = held.by;
+		atomic_store_explicit(&lock->ns[held.is_write], ns, memory_order_relaxed);
+	}
+	if (cpu > longest->cpu_ns) {
+		longest->cpu_ns = cpu;
+		longest->cpu_by = held.by;
+		atomic_store_explicit(&lock->cpu_ns[held.is_write], cpu, memory_order_relaxed);
+	}
+}
+
+void pfs_hold_read(struct pfs_tree *tree, const char *by)
+{
+	(void)pthread_rwlock_rdlock(&tree->lock.rw);
+	begin(tree, by, false);
+}
+
+void pfs_hold_write(struct pfs_tree *tree, const char *by)
+{
+	(void)pthread_rwlock_wrlock(&tree->lock.rw);
+	begin(tree, by, true);
+}
+
+void pfs_hold_end(struct pfs_tree *tree)
+{
+	struct pfs_lock *lock = &tree->lock;
+	uint64_t ns, cpu;
+
+	if (held.tree != tree) {
+		(void)pthread_rwlock_unlock(&lock->rw);
+		return;
+	}
+	ns = pfs_now_ns() - held.ns;
+	cpu = held.cpu_ns ? cpu_ns() - held.cpu_ns : 0;
+	held.tree = NULL;
+	(void)pthread_rwlock_unlock(&lock->rw);
+	if (ns > atomic_load_explicit(&lock->ns[held.is_write], memory_order_relaxed) ||
+	    cpu > atomic_load_explicit(&lock->cpu_ns[held.is_write], memory_order_relaxed))
+		keep_longest(lock, ns, cpu);
+}
+
+void pfs_hold_count_cpu(void)
+{
+	atomic_store(&counts_cpu, true);
+}
+
+struct pfs_hold pfs_hold_longest(struct pfs_tree *tree, bool is_write, bool reset)
+{
+	struct pfs_lock *lock = &tree->lock;
+	struct pfs_hold longest;
+	PFS_LOCKED(&lock->mutex);
+
+	longest = lock->longest[is_write];
+	if (reset) {
+		lock->longest[is_write] = (struct pfs_hold){0};
+		atomic_store(&lock->ns[is_write], 0);
+		atomic_store(&lock->cpu_ns[is_write], 0);
+	}
+	return longest;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs-bench holds - how long the tree's lock is held without a break, and by whom, while something is asked
+ * for the first time of a tree in which files are created all the time.
+ *
+ * By the clock, and by the processor time of the thread that had it, which other work of the machine does not
+ * lengthen. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "fs/nodes/paths.h"
+#include "fs/query/query.h"
+#include "fs/image/hold.h"
+#include "meta/store.h"
+#include "tools/bench/bench.h"
+
+#define CREATE_US 10000
+#define OTHER	  4711 /* a user who does not see all */
+
+enum { LIMIT };
+
+static const struct pfs_cmd_option options[] = {
+	[LIMIT] = {"limit", 'l', "MS", "say which holds are longer (5)"},
+	{0},
+};
+
+static const struct pfs_cmd command = {
+	"holds",
+	"STORE",
+	"Tells how long the tree's lock is held, and by whom.",
+	options,
+	"Files are created in the store's root meanwhile, and removed at the end.\n",
+};
+
+static const struct pfs_caller owner = {.umask = 022};
+
+struct bench {
+	struct pfs_tree *tree;
+	struct pfs_queries *queries;
+	_Atomic bool stop;
+	unsigned files; /* created */
+	unsigned longer, limit_ms;
+};
+
+/* ---- what is asked ---- */
+
+static const char *const statements[] = {
+	"SELECT count(*) FROM nodes WHERE size > 100000",
+	"SELECT path FROM nodes WHERE name GLOB '*x*y*'",
+	"SELECT sum(subtree_size) FROM nodes",
+	"SELECT max(n) FROM (SELECT row_number() OVER (PARTITION BY uid ORDER BY size) AS n FROM nodes)",
+	"SELECT ext, count(*), sum(size) FROM nodes GROUP BY 1 ORDER BY 2 DESC LIMIT 10",
+	"SELECT depth, count(*) FROM nodes GROUP BY 1",
+	"SELECT count(DISTINCT name) FROM nodes",
+	"SELECT count(*) FROM nodes a JOIN nodes b ON a.parent = b.ino WHERE b.size > 0",
+	"SELECT path FROM nodes ORDER BY path DESC LIMIT 10",
+	"SELECT path FROM nodes ORDER BY preorder LIMIT 1000000",
+	"SELECT path FROM nodes ORDER BY size DESC LIMIT 10",
+	"SELECT count(*) FROM nodes WHERE under(ino, (SELECT path FROM nodes WHERE type = 'd' AND depth = 2 LIMIT 1))",
+	"SELECT common_ancestor(ino) FROM nodes WHERE size > 100000",
+	"SELECT * FROM nodes WHERE size = 4711",
+	"SELECT ino FROM nodes WHERE links > 1",
+	"SELECT ino FROM nodes ORDER BY type, depth, path DESC LIMIT 10",
+};
+
+static int ask(struct bench *bench, const char *sql, bool sees_all)
+{
+	struct pfs_query_scope scope = {
+		.ino = PFS_ROOT_PRIME, .sees_all = sees_all, .uid = OTHER, .gid = OTHER};
+	struct pfs_query_error problem = {0};
+	struct pfs_query *query;
+	int got;
+
+	PFS_TRY(pfs_query_start(&query, bench->queries, &scope, sql, strlen(sql), &problem));
+	while ((got = pfs_query_next(query, &problem)) == 1 || got == -EAGAIN)
+		;
+	pfs_query_finish(query);
+	return got;
+}
+
+static int drop(void *arg PFS_UNUSED, const char *bytes PFS_UNUSED, size_t size PFS_UNUSED)
+{
+	return 0;
+}
+
+static int list_paths(struct bench *bench)
+{
+	struct pfs_paths *paths;
+	uint64_t row = 0;
+	int got;
+
+	PFS_TRY(pfs_paths_open(&paths, bench->tree, PFS_ROOT_PRIME, 0));
+	while ((got = pfs_paths_next(paths, &row, drop, NULL)) == 1)
+		;
+	pfs_paths_close(paths);
+	return got;
+}
+
+static int list_tree(struct bench *bench)
+{
+	static const uint64_t root = PFS_ROOT_PRIME;
+	const struct pfs_question question = {.relation = PFS_SUBTREE, .inos = &root, .n = 1};
+
+	return pfs_tree_list(bench->tree, &question, 0, drop, NULL);
+}
+
+static int count_tree(struct bench *bench)
+{
+	static const uint64_t root = PFS_ROOT_PRIME;
+	const struct pfs_question question = {.relation = PFS_SUBTREE, .inos = &root, .n = 1};
+	uint64_t count;
+
+	return pfs_tree_count(bench->tree, &count, &question);
+}
+
+static int total(struct bench *bench)
+{
+	struct pfs_totals totals;
+
+	return pfs_tree_totals(bench->tree, &totals, PFS_ROOT_PRIME);
+}
+
+static int tell_info(struct bench *bench)
+{
+	struct pfs_tree_info info;
+
+	return pfs_tree_info(bench->tree, &info);
+}
+
+static const struct {
+	const char *what;
+	int (*fn)(struct bench *bench);
+} others[] = {
+	{"all paths, as .query/paths", list_paths},
+	{"all paths, as primefs tree", list_tree},
+	{"the engine's first count", count_tree},
+	{"totals of the root", total},
+	{"figures of the store", tell_info},
+};
+
+/* ---- measured ---- */
+
+static void *create_all_the_time(void *arg)
+{
+	struct bench *bench = arg;
+	struct pfs_entry entry;
+	char name[40];
+
+	while (!atomic_load(&bench->stop)) {
+		(void)snprintf(name, sizeof(name), "held %u", bench->files++);
+		if (!pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &owner))
+			pfs_tree_forget(bench->tree, entry.attr.st_ino, 1);
+		(void)usleep(CREATE_US);
+	}
+	return NULL;
+}
+
+static void print_longest(struct bench *bench, bool is_write)
+{
+	struct pfs_hold longest = pfs_hold_longest(bench->tree, is_write, true);
+	double ms = (double)longest.cpu_ns * 1e-6;
+
+	if (!is_write && ms > bench->limit_ms)
+		bench->longer++;
+	printf("%s%8.2f %8.2f %-22s", !is_write && ms > bench->limit_ms ? "!" : " ", ms,
+	       (double)longest.ns * 1e-6, longest.cpu_by ? longest.cpu_by : "");
+}
+
+/* `what` is a statement if there is no fn. */
+static int measure(struct bench *bench, const char *what, int (*fn)(struct bench *bench), bool sees_all)
+{
+	double started, seconds;
+	pthread_t creating;
+	int error;
+
+	(void)pfs_hold_longest(bench->tree, false, true);
+	(void)pfs_hold_longest(bench->tree, true, true);
+	atomic_store(&bench->stop, false);
+	if (pthread_create(&creating, NULL, create_all_the_time, bench))
+		return -EAGAIN;
+	started = pfs_bench_now();
+	error = fn ? fn(bench) : ask(bench, what, sees_all);
+	seconds = pfs_bench_now() - started;
+	atomic_store(&bench->stop, true);
+	(void)pthread_join(creating, NULL);
+	print_longest(bench, false);
+	print_longest(bench, true);
+	printf("%7.2f  %s%s\n", seconds, sees_all ? "" : "(limited) ", what);
+	(void)fflush(stdout);
+	return error;
+}
+
+/* Each of a tree of which nothing has been asked. */
+static int measure_fresh(struct bench *bench, const char *store, const char *what,
+			 int (*fn)(struct bench *bench), bool sees_all)
+{
+	char name[40];
+	int error;
+
+	PFS_TRY(pfs_tree_open(&bench->tree, store, &(struct pfs_tree_options){0}));
+	bench->files = 0;
+	error = pfs_tree_start(bench->tree);
+	if (!error)
+		error = pfs_queries_open(&bench->queries, bench->tree);
+	if (!error)
+		error = measure(bench, what, fn, sees_all);
+	pfs_queries_close(bench->queries);
+	bench->queries = NULL;
+	for (unsigned i = 0; i < bench->files; i++) {
+		(void)snprintf(name, sizeof(name), "held %u", i);
+		if (pfs_tree_unlink(bench->tree, PFS_ROOT_PRIME, name) && !error)
+			error = -EIO;
+	}
+	if (pfs_tree_close(bench->tree) && !error)
+		error = -EIO;
+	return error;
+}
+
+static int run(struct bench *bench, const char *store)
+{
+	pfs_hold_count_cpu();
+	printf("read: cpu ms,  ms, by                    write: cpu ms,  ms, by                        s\n");
+	for (size_t i = 0; i < PFS_COUNT(others); i++)
+		PFS_TRY(measure_fresh(bench, store, others[i].what, others[i].fn, true));
+	for (size_t i = 0; i < 2 * PFS_COUNT(statements); i++)
+		PFS_TRY(measure_fresh(bench, store, statements[i / 2], NULL, i % 2 == 0));
+	return 0;
+}
+
+int pfs_bench_holds(int argc, char **argv)
+{
+	struct bench bench = {.limit_ms = 5};
+	struct pfs_cmd_args args;
+	uint64_t limit = 5;
+	int error;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while (pfs_cmd_next(&args) >= 0)
+		pfs_cmd_number(&args, &limit, LIMIT, 1, 1000000);
+	if (pfs_cmd_end(&args, 1, 1))
+		return args.status;
+	bench.limit_ms = (unsigned)limit;
+	error = run(&bench, args.operands[0]);
+	printf("%u longer than %u ms\n", bench.longer, bench.limit_ms);
+	if (error)
+		return pfs_cmd_fail("holds", "ended early: %s", strerror(-error));
+	return pfs_cmd_flush("holds", PFS_EXIT_OK);
+}
