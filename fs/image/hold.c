@@ -82,7 +82,9 @@ void pfs_hold_read(struct pfs_tree *tree, const char *by)
 
 void pfs_hold_write(struct pfs_tree *tree, const char *by)
 {
+	atomic_fetch_add_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
 	(void)pthread_rwlock_wrlock(&tree->lock.rw);
+	atomic_fetch_sub_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
 	begin(tree, by, true);
 }
 
@@ -102,6 +104,11 @@ void pfs_hold_end(struct pfs_tree *tree)
 	if (ns > atomic_load_explicit(&lock->ns[held.is_write], memory_order_relaxed) ||
 	    cpu > atomic_load_explicit(&lock->cpu_ns[held.is_write], memory_order_relaxed))
 		keep_longest(lock, ns, cpu);
+}
+
+bool pfs_hold_is_wanted(const struct pfs_tree *tree)
+{
+	return atomic_load_explicit(&tree->lock.waiting, memory_order_relaxed) > 0;
 }
 
 void pfs_hold_count_cpu(void)

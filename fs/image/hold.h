@@ -22,6 +22,7 @@ struct pfs_hold {
 
 struct pfs_lock {
 	pthread_rwlock_t rw;
+	atomic_uint waiting; /* writers, and with them whoever comes to read meanwhile */
 	pthread_mutex_t mutex;
 	_Atomic uint64_t ns[2], cpu_ns[2]; /* of `longest`, to look at without the mutex */
 	struct pfs_hold longest[2]; /* for reading, for writing; protected by the mutex */
@@ -35,6 +36,8 @@ void pfs_hold_destroy(struct pfs_tree *tree);
 void pfs_hold_read(struct pfs_tree *tree, const char *by);
 void pfs_hold_write(struct pfs_tree *tree, const char *by);
 void pfs_hold_end(struct pfs_tree *tree);
+/* Whether somebody waits for whoever reads to end. */
+bool pfs_hold_is_wanted(const struct pfs_tree *tree);
 
 /* Holds that begin from now on have their processor time counted, which costs two system calls each; it
  * is so from the beginning in VERIFY builds. */

@@ -2,6 +2,7 @@
 /* The tree as a statement sees it: when it is held, let go, and found to have changed. */
 #include "fs/query/internal.h"
 
+#include "fs/image/hold.h"
 #include "fs/tree/frozen.h"
 
 #define HELD_MS	     4	/* scans let others have the tree after that; */
@@ -71,7 +72,7 @@ int pfs_query_look(void *arg)
 bool pfs_query_holds_long(const struct pfs_query *query)
 {
 	return query->holds == 1 && !query->again && !query->frozen && query->can_freeze &&
-	       coarse_ms() - query->held_ms >= HELD_MS;
+	       coarse_ms() - query->held_ms >= HELD_MS && pfs_hold_is_wanted(query->tree);
 }
 
 int pfs_query_look_around(struct pfs_query *query)

@@ -197,7 +197,8 @@ void pfs_query_release(struct pfs_query *query);
 void pfs_query_let_go(struct pfs_query *query); /* the end of a run */
 /* Of query->watch, arg is the query: the clock and the client, and others in between who wait for the tree.  -EINTR, -EAGAIN. */
 int pfs_query_look(void *arg);
-/* Whether the statement has had the tree for too long without a look, and could go on over a frozen one. */
+/* Whether others wait for the tree that the statement has had for too long without a look, and it could go on over a
+ * frozen one. */
 bool pfs_query_holds_long(const struct pfs_query *query);
 
 /* The reader of an attribute's column for one scan.  -EAGAIN: it cannot be opened while the tree is
