@@ -13,7 +13,8 @@
 #include "fs/tree/tree_impl.h"
 
 #define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
-#define COSTLY_WORDS 8u /* where each slot may take long */
+#define COSTLY_WORDS 8u /* where each slot may take long; */
+#define COSTLY_RUN   256u /* so many pieces in one hold, or less where they do take long */
 
 /* ---- holding the tree ---- */
 
@@ -67,17 +68,24 @@ struct scan {
 	uint64_t *bits;	 /* of what was found; NULL: the count alone is wanted */
 	uint64_t *count; /* by piece: how many; then, how many before it */
 	size_t n_pieces;
+	size_t from;	 /* costly: the first piece of the run; */
+	uint16_t *slots; /* and by piece, how many slots have been looked at */
+	_Atomic uint64_t work;
 	uint32_t *out;
 	atomic_int error;
 };
 
-/* A path is as long as its node lies deep. */
-static size_t piece_words(const struct pfs_selection *selection)
+/* A path is as long as its node lies deep, and a pattern may go back again and again. */
+static bool is_costly(const struct pfs_selection *selection)
 {
-	for (size_t i = 0; i < selection->n_order; i++)
-		if (selection->order[i]->how == PFS_HOW_TEXT)
-			return COSTLY_WORDS;
-	return PIECE_WORDS;
+	for (size_t i = 0; i < selection->n_order; i++) {
+		const struct pfs_scan_test *test = selection->order[i];
+
+		if (test->how == PFS_HOW_TEXT ||
+		    (test->how == PFS_HOW_NAME && test->text.verify != PFS_TEST_NONE))
+			return true;
+	}
+	return false;
 }
 
 /* All ones where slots are to be looked at. */
@@ -108,10 +116,69 @@ static int scan_block(struct pfs_scan_worker *worker, struct scan *scan, size_t 
 	return 0;
 }
 
+/* The rest of a piece, or some of it. */
+static int scan_costly_piece(struct pfs_scan_worker *worker, struct scan *scan, size_t piece)
+{
+	uint64_t bits[COSTLY_WORDS];
+	size_t word = piece * COSTLY_WORDS, words = PFS_MIN(scan->words - word, COSTLY_WORDS);
+	uint32_t first = scan->first + (uint32_t)(word * 64);
+	unsigned done = scan->slots[piece];
+
+	if (scan->selection->watch && *scan->selection->watch->stop)
+		return -EINTR;
+	if (done == words * 64)
+		return 0;
+	set_range(scan, bits, word, words);
+	for (size_t w = 0; w < words && done > w * 64; w++)
+		bits[w] &= done >= w * 64 + 64 ? 0 : ~UINT64_C(0) << done % 64;
+	worker->next = UINT32_MAX;
+	PFS_TRY(pfs_scan_filter_all(worker, bits, first, words));
+	scan->slots[piece] = (uint16_t)PFS_MIN(worker->next - first, words * 64);
+	for (size_t w = 0; w < words; w++) {
+		scan->count[piece] += (unsigned)__builtin_popcountll(bits[w]);
+		if (scan->bits)
+			scan->bits[word + w] |= bits[w];
+	}
+	return 0;
+}
+
+static void scan_costly_pieces(void *context, size_t from, size_t to)
+{
+	struct scan *scan = context;
+	struct pfs_scan_worker worker = pfs_scan_worker_of(scan->selection, &scan->work);
+	int error = atomic_load_explicit(&scan->error, memory_order_relaxed);
+
+	for (size_t piece = from; piece < to && !error; piece++)
+		error = scan_costly_piece(&worker, scan, scan->from + piece);
+	if (error)
+		atomic_store(&scan->error, error);
+	pfs_scan_worker_finish(&worker);
+}
+
+/* Runs end where enough was done; the next one goes on with what they left. */
+static int scan_costly(struct scan *scan)
+{
+	struct pfs_tree *tree = scan->selection->tree;
+
+	while (scan->from < scan->n_pieces) {
+		size_t n = PFS_MIN(scan->n_pieces - scan->from, COSTLY_RUN);
+
+		atomic_store(&scan->work, 0);
+		pfs_scan_run(tree, n, 1, scan_costly_pieces, scan);
+		PFS_TRY(atomic_load(&scan->error));
+		PFS_TRY(pfs_scan_look(scan->selection->watch));
+		while (scan->from < scan->n_pieces &&
+		       scan->slots[scan->from] ==
+			       PFS_MIN(scan->words - scan->from * COSTLY_WORDS, COSTLY_WORDS) * 64)
+			scan->from++;
+	}
+	return 0;
+}
+
 static void scan_pieces(void *context, size_t from, size_t to)
 {
 	struct scan *scan = context;
-	struct pfs_scan_worker worker = {.selection = scan->selection};
+	struct pfs_scan_worker worker = pfs_scan_worker_of(scan->selection, NULL);
 	int error = atomic_load_explicit(&scan->error, memory_order_relaxed);
 
 	for (size_t piece = from; piece < to && !error; piece++) {
@@ -165,19 +232,23 @@ static int scan_range(const struct pfs_selection *selection, struct pfs_slots *o
 {
 	struct scan scan = {.selection = selection, .first = selection->from / 64 * 64};
 	uint64_t *bits PFS_FREE = NULL, *count PFS_FREE = NULL;
+	uint16_t *slots PFS_FREE = NULL;
+	bool costly = is_costly(selection);
 
 	*total = 0;
 	if (selection->from == selection->to)
 		return 0;
 	scan.words = pfs_div_round_up(selection->to - scan.first, 64);
-	scan.piece_words = piece_words(selection);
+	scan.piece_words = costly ? COSTLY_WORDS : PIECE_WORDS;
 	scan.n_pieces = pfs_div_round_up(scan.words, scan.piece_words);
-	scan.count = count = malloc(scan.n_pieces * sizeof(*count));
-	scan.bits = bits = out ? malloc(scan.words * sizeof(*bits)) : NULL;
-	if (!count || (out && !bits))
+	scan.count = count = calloc(scan.n_pieces, sizeof(*count));
+	scan.bits = bits = out ? calloc(scan.words, sizeof(*bits)) : NULL;
+	scan.slots = slots = costly ? calloc(scan.n_pieces, sizeof(*slots)) : NULL;
+	if (!count || (out && !bits) || (costly && !slots))
 		return -ENOMEM;
-	PFS_TRY(pfs_scan_run_watched(selection->tree, scan.n_pieces, 1, scan_pieces, &scan,
-				     selection->watch));
+	PFS_TRY(costly ? scan_costly(&scan)
+		       : pfs_scan_run_watched(selection->tree, scan.n_pieces, 1, scan_pieces, &scan,
+					      selection->watch));
 	if (atomic_load(&scan.error))
 		return atomic_load(&scan.error);
 	for (size_t piece = 0; piece < scan.n_pieces; piece++) {
@@ -226,7 +297,8 @@ static int copy_list(const struct pfs_selection *selection, struct pfs_slots *ou
 
 static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
 {
-	struct pfs_scan_worker worker = {.selection = selection};
+	_Atomic uint64_t work = 0;
+	struct pfs_scan_worker worker = pfs_scan_worker_of(selection, &work);
 	uint64_t bits[PFS_SCAN_BLOCK_WORDS];
 	uint32_t *slots = out ? malloc((selection->n_list + 1) * sizeof(*slots)) : NULL;
 	int error = out && !slots ? -ENOMEM : 0;
@@ -235,8 +307,12 @@ static int scan_list(const struct pfs_selection *selection, struct pfs_slots *ou
 
 	for (size_t at = 0; at < selection->n_list && !error;) {
 		at += take_block(selection, at, bits, &first, &words);
+		worker.next = UINT32_MAX;
 		error = pfs_scan_filter_all(&worker, bits, first, words);
+		for (; worker.next < UINT32_MAX && selection->list[at - 1] >= worker.next; at--)
+			;
 		error = error ? error : pfs_scan_look(selection->watch);
+		atomic_store(&work, 0);
 		for (size_t w = 0; w < words && !error; w++) {
 			for (uint64_t left = bits[w]; left; left &= left - 1, n++)
 				if (slots)

@@ -497,12 +497,13 @@ static uint64_t live_bits(const struct pfs_image *image, uint32_t first)
 /* Takes some of the slots through all tests, to know what they leave. */
 static int sample(struct pfs_selection *selection)
 {
-	struct pfs_scan_worker worker = {.selection = selection};
+	_Atomic uint64_t work = 0;
+	struct pfs_scan_worker worker = pfs_scan_worker_of(selection, &work);
 	uint32_t step = (selection->to - selection->from) / SAMPLE_WORDS;
 	size_t all = 0, total = 0;
 	int error = 0;
 
-	for (uint32_t w = 0; w < SAMPLE_WORDS && !error; w++) {
+	for (uint32_t w = 0; w < SAMPLE_WORDS && !error && worker.next == UINT32_MAX; w++) {
 		uint32_t first = (selection->from + w * step) / 64 * 64;
 		uint64_t live = live_bits(selection->image, first), in_all = live;
 

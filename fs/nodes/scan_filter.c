@@ -11,6 +11,7 @@
 #include "fs/image/path.h"
 
 #define FEW_LEFT 3 /* of 64: these alone are read, not the whole column */
+#define OWN_WORK UINT64_C(65536) /* is not told to the other workers */
 
 /* A walk over set bits. */
 struct walk {
@@ -231,6 +232,30 @@ static bool climb(const struct pfs_image *image, const struct pfs_scan_test *tes
 	return found == 1;
 }
 
+/* ---- how much is done in one hold ---- */
+
+static void tell_work(struct pfs_scan_worker *worker)
+{
+	atomic_fetch_add_explicit(worker->work, worker->own_work, memory_order_relaxed);
+	worker->own_work = 0;
+}
+
+static void note_work(struct pfs_scan_worker *worker, uint64_t work)
+{
+	worker->own_work += work;
+	if (worker->work && worker->own_work >= OWN_WORK)
+		tell_work(worker);
+}
+
+/* True: the slot is left to the next hold, and with it all behind it. */
+static bool leave(struct pfs_scan_worker *worker, uint32_t slot)
+{
+	if (!worker->work || atomic_load_explicit(worker->work, memory_order_relaxed) < PFS_SCAN_WORK)
+		return false;
+	worker->next = slot;
+	return true;
+}
+
 /* ---- values ---- */
 
 /* Text that is not always there: false, negated or not, where it is none. */
@@ -249,6 +274,7 @@ static int text_holds(struct pfs_scan_worker *worker, const struct pfs_scan_test
 		*holds = !bytes;
 	else
 		*holds = bytes ? pfs_scan_text_holds(&test->text, bytes, len) : test->negated;
+	note_work(worker, pfs_scan_text_work(&test->text, bytes ? len : 0));
 	return 0;
 }
 
@@ -281,11 +307,32 @@ static int one_by_one(struct pfs_scan_worker *worker, const struct pfs_scan_test
 	while (next_bit(&walk, &i)) {
 		bool holds;
 
+		if (test->how == PFS_HOW_TEXT && leave(worker, (uint32_t)(first + i)))
+			break;
 		PFS_TRY(holds_for(worker, test, &holds, (uint32_t)(first + i)));
 		if (holds)
 			set_bit(out, i);
 	}
 	return 0;
+}
+
+static void verify_names(struct pfs_scan_worker *worker, const struct pfs_scan_text *text,
+			 uint64_t *bits, size_t first, size_t words)
+{
+	const struct pfs_selection *selection = worker->selection;
+	const uint32_t *place = selection->image->name + first;
+	struct walk walk = walk_bits(bits, words);
+	size_t i;
+
+	while (next_bit(&walk, &i)) {
+		const uint8_t *name = selection->heap + (size_t)place[i] * 4;
+
+		if (leave(worker, (uint32_t)(first + i)))
+			break;
+		if (!pfs_scan_text_verify(text, (const char *)name + 1, name[0]))
+			bits[i / 64] &= ~(UINT64_C(1) << i % 64);
+		note_work(worker, pfs_scan_text_work(text, name[0]));
+	}
 }
 
 /* ---- all of it ---- */
@@ -318,6 +365,8 @@ static int find(struct pfs_scan_worker *worker, const struct pfs_scan_test *test
 		memcpy(out, bits, words * sizeof(*out));
 		pfs_scan_text_keep_names(&test->text, selection->simd, out, selection->heap,
 					 selection->image->name + first, words);
+		if (test->text.verify != PFS_TEST_NONE)
+			verify_names(worker, &test->text, out, first, words);
 		break;
 	case PFS_HOW_TIME:
 		by_time(selection, test, out, bits, first, words);
@@ -333,6 +382,13 @@ static int find(struct pfs_scan_worker *worker, const struct pfs_scan_test *test
 	return 0;
 }
 
+static void clear_from(uint64_t *bits, size_t from, size_t words)
+{
+	bits[from / 64] &= ~(~UINT64_C(0) << from % 64);
+	for (size_t w = from / 64 + 1; w < words; w++)
+		bits[w] = 0;
+}
+
 int pfs_scan_filter(struct pfs_scan_worker *worker, const struct pfs_scan_test *test,
 		    uint64_t *bits, uint32_t first, size_t words)
 {
@@ -340,6 +396,8 @@ int pfs_scan_filter(struct pfs_scan_worker *worker, const struct pfs_scan_test *
 	uint64_t found[PFS_SCAN_BLOCK_WORDS] = {0};
 
 	PFS_TRY(find(worker, test, found, bits, first, words));
+	if (worker->next < first + words * 64)
+		clear_from(bits, worker->next - first, words);
 	for (size_t w = 0; w < words; w++)
 		bits[w] &= test->negated ? ~found[w] : found[w];
 	if (test->not_root && root >= first && root < first + words * 64)
@@ -375,6 +433,8 @@ int pfs_scan_filter_all(struct pfs_scan_worker *worker, uint64_t *bits, uint32_t
 
 void pfs_scan_worker_finish(struct pfs_scan_worker *worker)
 {
+	if (worker->work)
+		tell_work(worker);
 	pfs_trail_finish(&worker->trail);
 	free(worker->path);
 }

@@ -131,16 +131,29 @@ PFS_MUST_CHECK int pfs_trail_turn(struct pfs_trail *trail, const struct pfs_imag
 				  size_t level, bool keep_bytes);
 void pfs_trail_finish(struct pfs_trail *trail);
 
+/* What texts may take in one hold of the tree, about: bytes looked at, or steps of patterns. */
+#define PFS_SCAN_WORK (UINT64_C(1) << 22)
+
 struct pfs_scan_worker {
 	const struct pfs_selection *selection;
 	struct pfs_trail trail;
 	char *path;
 	size_t path_capacity;
+	_Atomic uint64_t *work; /* done in this hold by all workers; NULL: as much as it takes */
+	uint64_t own_work;	/* not in there yet */
+	uint32_t next; /* the first slot that was left because so much was done; a slot behind all: none was */
 };
+/* The bytes' first look in this hold is always taken, so that each hold gets further. */
+static inline struct pfs_scan_worker pfs_scan_worker_of(const struct pfs_selection *selection,
+							_Atomic uint64_t *work)
+{
+	return (struct pfs_scan_worker){.selection = selection, .work = work, .next = UINT32_MAX};
+}
 void pfs_scan_worker_finish(struct pfs_scan_worker *worker);
 
 /* scan_filter.c: clears the bits of those of the slots, from `first` (a multiple of 64) on, for which
- * the test does not hold.  At most PFS_SCAN_BLOCK_WORDS.  -ENOMEM. */
+ * the test does not hold, and of those from worker->next on, which it may lower.  At most
+ * PFS_SCAN_BLOCK_WORDS.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_filter(struct pfs_scan_worker *worker,
 				   const struct pfs_scan_test *test, uint64_t *bits, uint32_t first,
 				   size_t words);

@@ -308,20 +308,6 @@ static void keep_by_ends(const struct pfs_scan_text *text, uint64_t *bits, const
 	}
 }
 
-static void keep_verified(const struct pfs_scan_text *text, uint64_t *bits, const uint8_t *heap,
-			  const uint32_t *place, size_t words)
-{
-	for (size_t w = 0; w < words; w++, place += 64) {
-		for (uint64_t left = bits[w]; left; left &= left - 1) {
-			unsigned i = (unsigned)__builtin_ctzll(left);
-			const uint8_t *name = heap + (size_t)place[i] * 4;
-
-			if (!pfs_scan_text_verify(text, (const char *)name + 1, name[0]))
-				bits[w] &= ~(UINT64_C(1) << i);
-		}
-	}
-}
-
 void pfs_scan_text_keep_names(const struct pfs_scan_text *text, const struct pfs_scan_simd *simd,
 			      uint64_t *bits, const uint8_t *heap, const uint32_t *place,
 			      size_t words)
@@ -334,6 +320,4 @@ void pfs_scan_text_keep_names(const struct pfs_scan_text *text, const struct pfs
 		keep_by_ends(text, bits, heap, place, words);
 	if (text->needle.len)
 		simd->keep_containing(bits, heap, place, words, &text->needle);
-	if (text->verify != PFS_TEST_NONE)
-		keep_verified(text, bits, heap, place, words);
 }

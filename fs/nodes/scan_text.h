@@ -28,11 +28,20 @@ void pfs_scan_text_finish(struct pfs_scan_text *text);
 /* A test of names that is true where the extension equals text. */
 PFS_MUST_CHECK int pfs_scan_text_init_ext(struct pfs_scan_text *out, const char *text, size_t len);
 
+/* What testing so many bytes may take, about, in bytes looked at: patterns go back. */
+static inline uint64_t pfs_scan_text_work(const struct pfs_scan_text *text, size_t len)
+{
+	bool is_pattern = text->verify == PFS_TEST_GLOB || text->verify == PFS_TEST_LIKE;
+
+	return 64 + len + (is_pattern ? (uint64_t)len * text->text_len / 2 : 0);
+}
+
 /* What `verify` asks for, and all; bytes end in NUL. */
 bool pfs_scan_text_verify(const struct pfs_scan_text *text, const char *bytes, size_t len);
 bool pfs_scan_text_holds(const struct pfs_scan_text *text, const char *bytes, size_t len);
 
-/* Clears the bits of the names at heap + 4 * place[i] for which the text does not hold. */
+/* Clears the bits of the names at heap + 4 * place[i] for which the text does not hold, but for what is to
+ * be verified. */
 void pfs_scan_text_keep_names(const struct pfs_scan_text *text, const struct pfs_scan_simd *simd,
 			      uint64_t *bits, const uint8_t *heap, const uint32_t *place,
 			      size_t words);

@@ -289,6 +289,65 @@ static void test_holds(void **state PFS_UNUSED)
 	scope.sees_all = true;
 }
 
+/* ---- long texts ---- */
+
+#define LEVELS	  20000
+#define LONG_NAME 250
+#define FILES	  3000
+#define TEN	  "__________" /* no more than half of a name */
+#define SINGLE	  TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+/* Names of 250 bytes: a path at the bottom has 5 MB. */
+static int set_up_long(void **state)
+{
+	char name[LONG_NAME + 1];
+	uint64_t at = PFS_ROOT_PRIME;
+
+	(void)state;
+	temp_store_create(&store);
+	open_queries();
+	memset(name, 'a', LONG_NAME);
+	name[0] = 'x';
+	name[LONG_NAME] = '\0';
+	for (unsigned i = 0; i < LEVELS; i++)
+		at = make(at, name, S_IFDIR | 0755);
+	for (unsigned i = 0; i < FILES; i++) {
+		(void)snprintf(name + LONG_NAME - 5, 6, "%05u", i);
+		(void)make(at, name, S_IFREG | 0644);
+	}
+	scope = (struct pfs_query_scope){.ino = PFS_ROOT_PRIME, .sees_all = true, .time_limit_ms = 500};
+	return 0;
+}
+
+/* Holds go by the work that texts are, not by nodes.  The pattern fits at no place of a name, and goes back to
+ * each. */
+static void test_long_texts(void **state PFS_UNUSED)
+{
+	static const char *const statements[] = {
+		"SELECT ino FROM nodes WHERE path LIKE '%x' AND type = 'f'",
+		"SELECT ino FROM nodes WHERE path LIKE '%b%' AND type = 'f'",
+		"SELECT count(*) FROM nodes WHERE path GLOB '/x*b*' AND type = 'f'",
+		"SELECT ino FROM nodes WHERE name LIKE '%" SINGLE "x%'",
+		"SELECT ino FROM nodes WHERE name NOT LIKE '%" SINGLE "x%' AND type = 'd'",
+		"SELECT count(*) FROM nodes WHERE name LIKE '%" SINGLE "x%' AND links > 1",
+		"SELECT ext, count(*) FROM nodes WHERE name LIKE '%" SINGLE "x%' GROUP BY 1",
+		"SELECT count(*) FROM nodes WHERE ino IN (SELECT ino FROM nodes WHERE type = 'f') AND path LIKE '%x'",
+	};
+
+	pfs_hold_count_cpu();
+	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
+		uint64_t held;
+		int got;
+
+		(void)pfs_hold_longest(tree, false, true);
+		got = run_to_end(queries, statements[i]);
+		assert_true(got == 0 || got == -ETIMEDOUT);
+		held = pfs_hold_longest(tree, false, false).cpu_ns;
+		print_message("%5.1f ms: %s\n", (double)held / 1e6, statements[i]);
+		assert_true(held < HOLD_NS * SLOWER);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ends, set_up_chain, tear_down),
 		cmocka_unit_test_setup_teardown(test_holds, set_up_chain, tear_down),
 		cmocka_unit_test_setup_teardown(test_depths, set_up_chain, tear_down),
+		cmocka_unit_test_setup_teardown(test_long_texts, set_up_long, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
