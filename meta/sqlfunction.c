@@ -215,3 +215,9 @@ bool pfs_sql_find_function(const struct pfs_sql *sql, const char *name,
 	}
 	return false;
 }
+
+int pfs_sql_failed(struct pfs_sql *sql, int error)
+{
+	sql->error = error;
+	return SQLITE_ERROR;
+}

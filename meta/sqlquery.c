@@ -170,12 +170,6 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 
 /* ---- errors ---- */
 
-int pfs_sql_failed(struct pfs_sql *sql, int error)
-{
-	sql->error = error;
-	return SQLITE_ERROR;
-}
-
 static int errno_of_refusal(enum pfs_refusal refusal)
 {
 	switch (refusal) {

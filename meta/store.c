@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "meta/internal.h"
 
-#define IDLE_READERS 8
 #define LOG_LIMIT    (UINT64_C(64) << 20)
 
 static const char *const side_suffixes[] = {"-wal", "-shm", "-journal"};
@@ -326,63 +325,6 @@ int pfs_store_publish(const char *from, const char *to)
 			return -errno;
 	}
 	return sync_folder(to);
-}
-
-/* ---- connections for reading ---- */
-
-int pfs_reader_get(struct pfs_store *store, struct pfs_db **out)
-{
-	struct pfs_account *asker;
-	struct pfs_db *db;
-	int error = 0;
-
-	if (store->flags & PFS_STORE_BULK) {
-		*out = store->writer;
-		return 0;
-	}
-	if (store->group) {
-		(void)pthread_mutex_lock(&store->group_mutex);
-		*out = store->group;
-		return 0;
-	}
-	asker = pfs_account_enter(NULL);
-	(void)pthread_mutex_lock(&store->mutex);
-	db = store->idle;
-	if (db) {
-		store->idle = db->next;
-		store->n_idle--;
-	}
-	(void)pthread_mutex_unlock(&store->mutex);
-	if (!db)
-		error = pfs_db_open(&db, store->path, store->read_mode, store->vfs);
-	if (error)
-		(void)pfs_account_enter(asker);
-	else
-		db->asker = asker;
-	*out = db;
-	return error;
-}
-
-void pfs_reader_put(struct pfs_store *store, struct pfs_db *db)
-{
-	struct pfs_account *asker = db->asker;
-
-	if (db == store->writer)
-		return;
-	if (db == store->group) {
-		(void)pthread_mutex_unlock(&store->group_mutex);
-		return;
-	}
-	(void)pthread_mutex_lock(&store->mutex);
-	if (store->n_idle < IDLE_READERS) {
-		db->next = store->idle;
-		store->idle = db;
-		store->n_idle++;
-		db = NULL;
-	}
-	(void)pthread_mutex_unlock(&store->mutex);
-	(void)pfs_db_close(db);
-	(void)pfs_account_enter(asker);
 }
 
 /* ---- what a store is ---- */

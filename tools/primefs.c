@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "tools/client/answer.h"
 #include "tools/cmd.h"
 
 struct verb {
@@ -89,6 +90,7 @@ int main(int argc, char **argv)
 		return pfs_cmd_flush("--version", PFS_EXIT_OK);
 	}
 	pfs_log_open(PFS_LOG_WARNING, false); /* what concerns people is said in one line by the command */
+	pfs_answer_with(pfs_answers);
 	verb = find(verbs, argv[1]);
 	if (!verb && argc > 2 && strchr(argv[1], '/')) /* mount.fuse3 calls us so */
 		return pfs_cmd_mount(argc, argv);

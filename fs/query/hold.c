@@ -121,3 +121,9 @@ void pfs_query_let_go(struct pfs_query *query)
 	if (query->holds)
 		pfs_query_release(query);
 }
+
+void pfs_query_interrupt(struct pfs_query *query)
+{
+	query->stop = true;
+	pfs_sql_interrupt(query->connection->sql);
+}

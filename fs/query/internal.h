@@ -205,6 +205,9 @@ bool pfs_query_holds_long(const struct pfs_query *query);
  * held, begin again. */
 PFS_MUST_CHECK int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reader **out,
 				  size_t column);
+void pfs_query_close_attrs(struct pfs_query *query);
+/* Those of the run before, as they are now. */
+PFS_MUST_CHECK int pfs_query_reopen_attrs(struct pfs_query *query);
 
 /* The node that a value names, by path or ino; PFS_NO_SLOT: none, or not to be seen.  The tree is
  * held. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How a statement runs: SQLite's steps, with what the image was asked in place of the number that
- * SQLite knows a scan by. */
+/* How a statement runs: what the image was asked, by the number that SQLite knows a scan by. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/query/parts/parts.h"
-#include "fs/query/relational/relational.h"
+#include "fs/query/internal.h"
 
 /* ---- records ---- */
 
@@ -152,104 +150,4 @@ void pfs_plan_finish(struct pfs_query *query)
 	for (size_t i = 0; i < query->n_scans; i++)
 		free(query->scans[i].pushed);
 	free(query->scans);
-}
-
-/* ---- text ---- */
-
-struct writing {
-	FILE *out;
-	const struct pfs_query *query;
-	int ids[64], levels[64]; /* how far in the steps stand that others may stand under */
-	size_t n;
-};
-
-static int level_of(struct writing *writing, int id, int parent)
-{
-	int level = 0;
-
-	for (size_t i = 0; i < writing->n; i++) {
-		if (writing->ids[i] == parent)
-			level = writing->levels[i] + 1;
-	}
-	if (writing->n < PFS_COUNT(writing->ids)) {
-		writing->ids[writing->n] = id;
-		writing->levels[writing->n++] = level;
-	}
-	return level;
-}
-
-static void write_scan(struct writing *writing, unsigned long id)
-{
-	const struct pfs_scan_record *record =
-		id < writing->query->n_scans ? &writing->query->scans[id] : NULL;
-
-	if (id >= PFS_SQL_PART_PLANS) {
-		(void)fprintf(writing->out, ": part %lu", id - PFS_SQL_PART_PLANS);
-		return;
-	}
-	if (!record || !record->starts) {
-		(void)fprintf(writing->out, ": not begun");
-		return;
-	}
-	(void)fprintf(writing->out, ": %s, ",
-		      record->pushed && *record->pushed ? record->pushed : "all nodes");
-	if (writing->query->is_limited)
-		(void)fprintf(writing->out, "of those that can be seen; ");
-	else
-		(void)fprintf(writing->out, "by %s%s; ", record->how ? record->how : "all columns",
-			      record->sorted ? record->sorted : "");
-	if (record->starts > 1)
-		(void)fprintf(writing->out, "begun %llu times, ",
-			      (unsigned long long)record->starts);
-	(void)fprintf(writing->out, "rows ");
-	if (!writing->query->is_limited)
-		(void)fprintf(writing->out, "estimated %llu, ",
-			      (unsigned long long)record->estimated);
-	(void)fprintf(writing->out, "selected %llu, read %llu",
-		      (unsigned long long)record->selected, (unsigned long long)record->seen);
-}
-
-static int write_step(void *arg, int id, int parent, const char *detail)
-{
-	static const char mark[] = " VIRTUAL TABLE INDEX ";
-	struct writing *writing = arg;
-	const char *at = strstr(detail, mark);
-
-	(void)fprintf(writing->out, "%*s%.*s", 2 * level_of(writing, id, parent), "",
-		      at ? (int)(at - detail) : (int)strlen(detail), detail);
-	if (at)
-		write_scan(writing, strtoul(at + sizeof(mark) - 1, NULL, 10));
-	(void)fputc('\n', writing->out);
-	return 0;
-}
-
-int pfs_query_plan(const struct pfs_query *query, char **text)
-{
-	const struct pfs_edits *running = pfs_parts_text(query->parts, query);
-	struct writing writing = {.query = query};
-	unsigned plan_ids = query->connection->plan_ids;
-	size_t size;
-	int error = 0;
-
-	*text = NULL;
-	writing.out = open_memstream(text, &size);
-	if (!writing.out)
-		return -ENOMEM;
-	query->connection->plan_ids = 0; /* so that scans get the numbers that they have */
-	if (!pfs_relational_is_planned(query->relational))
-		error = pfs_sql_explain(query->connection->sql, running->text, running->len, write_step,
-					&writing);
-	query->connection->plan_ids = plan_ids;
-	pfs_parts_describe(query->parts, writing.out);
-	if (query->was_past && !pfs_relational_is_planned(query->relational))
-		(void)fputs("rows taken from the columns of the image, past SQLite\n", writing.out);
-	else
-		pfs_relational_describe(query->relational, writing.out);
-	if (fclose(writing.out) && !error)
-		error = -ENOMEM;
-	if (error) {
-		free(*text);
-		*text = NULL;
-	}
-	return error;
 }

@@ -20,54 +20,6 @@
 #define NODES_ASSUMED	 100000 /* where their number is not the viewer's to know */
 #define AGAIN_MAX	 8 /* runs anew: a second one may meet an attribute that was not expected */
 
-/* ---- attributes ---- */
-
-static int open_attr(struct pfs_query *query, size_t i)
-{
-	const struct pfs_node_column *column = &query->connection->table->columns[i];
-
-	return pfs_attr_reader_open(&query->attrs[i], query->tree, column->attr, column->attr_len);
-}
-
-int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reader **out, size_t column)
-{
-	size_t n = query->connection->table->n;
-
-	if (!query->attrs)
-		query->attrs = calloc(n, sizeof(struct pfs_attr_reader *));
-	if (!query->attr_wanted)
-		query->attr_wanted = calloc(n, sizeof(bool));
-	if (!query->attrs || !query->attr_wanted)
-		return -ENOMEM;
-	query->attr_wanted[column] = true;
-	if (!query->attrs[column] && query->holds)
-		return -EAGAIN;
-	if (!query->attrs[column])
-		PFS_TRY(open_attr(query, column));
-	return pfs_attr_reader_copy(out, query->attrs[column]);
-}
-
-static void close_attrs(struct pfs_query *query)
-{
-	for (size_t i = 0; query->attrs && i < query->connection->table->n; i++) {
-		pfs_attr_reader_close(query->attrs[i]);
-		query->attrs[i] = NULL;
-	}
-}
-
-/* Those of the run before, as they are now. */
-static int reopen_attrs(struct pfs_query *query)
-{
-	int error = 0;
-
-	close_attrs(query);
-	for (size_t i = 0; query->attr_wanted && i < query->connection->table->n && !error; i++) {
-		if (query->attr_wanted[i])
-			error = open_attr(query, i);
-	}
-	return error;
-}
-
 /* ---- statements ---- */
 
 /* Whoever was refused memory may have been so because its time was over. */
@@ -264,7 +216,7 @@ static int prepare_again(struct pfs_query *query)
 	if (!error || error == -EINTR)
 		return error;
 	query->again++;
-	return reopen_attrs(query);
+	return pfs_query_reopen_attrs(query);
 }
 
 /* ---- statements that change something: run here to their end ---- */
@@ -386,7 +338,7 @@ void pfs_query_finish(struct pfs_query *query)
 		pfs_sql_finish(query->connection->sql);
 	pfs_parts_free(query->parts);
 	pfs_query_let_go(query);
-	close_attrs(query);
+	pfs_query_close_attrs(query);
 	free(query->attrs);
 	free(query->attr_wanted);
 	if (query->connection && pfs_account_refusal(query->account)) /* it may not be what it should be after that */
@@ -402,12 +354,6 @@ void pfs_query_finish(struct pfs_query *query)
 	free(query->path);
 	pfs_account_close(query->account);
 	free(query);
-}
-
-void pfs_query_interrupt(struct pfs_query *query)
-{
-	query->stop = true;
-	pfs_sql_interrupt(query->connection->sql);
 }
 
 size_t pfs_query_columns(const struct pfs_query *query)

@@ -35,30 +35,6 @@ static PFS_PRINTF(3, 4) int fail(struct pfs_query_error *error, int code, const 
 
 /* ---- names ---- */
 
-static bool is_text(const char *name, size_t len)
-{
-	for (size_t at = 0, n; at < len; at += n) {
-		n = pfs_utf8_length(name + at, len - at);
-		if (!n || (unsigned char)name[at] < ' ' || name[at] == 0x7f)
-			return false;
-	}
-	return len > 0;
-}
-
-int pfs_table_check_name(const char *name)
-{
-	size_t len = strnlen(name, PFS_TABLE_NAME_MAX + 1);
-
-	if (len > PFS_TABLE_NAME_MAX)
-		return -ENAMETOOLONG;
-	if (pfs_side_is_named(name, "nodes"))
-		return -EEXIST;
-	return is_text(name, len) && !strpbrk(name, "/\"") && *name != '.' &&
-			       strncasecmp(name, "sqlite_", 7) != 0
-		       ? 0
-		       : -EINVAL;
-}
-
 static int check_name(const char *name, struct pfs_query_error *error)
 {
 	int code = pfs_table_check_name(name);
@@ -337,7 +313,7 @@ static int name_column(struct import *import, size_t i)
 	struct column *column = &import->columns[i];
 	uint64_t line = import->csv.line;
 
-	if (!is_text(field->text, field->len) || field->len > PFS_TABLE_NAME_MAX)
+	if (!pfs_table_is_text(field->text, field->len) || field->len > PFS_TABLE_NAME_MAX)
 		return fail(import->error, -EINVAL,
 			    "line %" PRIu64 ": column %zu has no name, or one that is no text of at "
 			    "most %d bytes; the first line names the columns",

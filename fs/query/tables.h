@@ -42,6 +42,8 @@ PFS_MUST_CHECK int pfs_table_find(struct pfs_queries *queries, const char *name,
 
 /* 0 if a table can have that name; -EEXIST: it is reserved; -EINVAL, -ENAMETOOLONG. */
 PFS_MUST_CHECK int pfs_table_check_name(const char *name);
+bool pfs_table_is_text(const char *name,
+		       size_t len); /* UTF-8 without control characters, not empty */
 
 /* Writes the table as CSV, one state of it.  -ENOENT, or what the sink says. */
 PFS_MUST_CHECK int pfs_table_export(struct pfs_queries *queries, const char *name,

@@ -16,16 +16,12 @@
 #include "tools/cmd.h"
 #include "tools/client/ready.h"
 
-const struct pfs_verb pfs_answers[] = {
-	{"dupes", pfs_answer_dupes},
-	{"info", pfs_answer_info},
-	{"query", pfs_answer_query},
-	{"refresh", pfs_answer_refresh},
-	{"resolve", pfs_answer_resolve},
-	{"tree", pfs_answer_tree},
-	{"treemap", pfs_answer_treemap},
-	{0},
-};
+static const struct pfs_verb *verbs;
+
+void pfs_answer_with(const struct pfs_verb *table)
+{
+	verbs = table;
+}
 
 /* ---- where answers go ---- */
 
@@ -242,7 +238,7 @@ static void do_job(void *arg)
 static int answer_here(struct pfs_answerer *answerer, struct noted *noted, const char *const *words,
 		       size_t n)
 {
-	struct job job = {pfs_answers, &answerer->here, &noted->reply, words, n, PFS_EXIT_OK};
+	struct job job = {verbs, &answerer->here, &noted->reply, words, n, PFS_EXIT_OK};
 	int error;
 
 	while (strcmp(job.verb->name, words[0]) != 0)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/client/answer.h - questions that the daemon of a mounted store answers, and that a command answers
- * itself when the store is not mounted; by the same code, which does not know where it runs.
+/* tools/client/answer.h - questions that the daemon of a mounted store answers, and that a command
+ * answers itself when the store is not mounted; by the same code, which does not know where it
+ * runs.
  *
  * A command takes its options apart, puts what it wants into words (the verb, words of its own, a
- * "--" before what may be anything) and calls pfs_answer.  Its verb is a line in answer.c. */
+ * "--" before what may be anything) and calls pfs_answer.  Its verb is a line in tools/answers.c.
+ */
 #ifndef PFS_TOOLS_CLIENT_ANSWER_H
 #define PFS_TOOLS_CLIENT_ANSWER_H
 
@@ -33,8 +35,11 @@ struct pfs_answered {
 void pfs_answered_scope(const struct pfs_answered *answered, struct pfs_query_scope *scope,
 			struct pfs_reply *reply);
 
-/* For the daemon to register. */
+/* For the daemon to register, and for pfs_answer_with. */
 extern const struct pfs_verb pfs_answers[];
+
+/* By what a command answers itself; once, before any of the following. */
+void pfs_answer_with(const struct pfs_verb *table);
 
 /* Has words[0] answered, on stdout, for the store or for the one that is mounted on the directory
  * `store`.  Returns an exit status, having said what was wrong. */

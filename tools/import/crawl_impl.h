@@ -79,6 +79,9 @@ struct pfs_crawl_thread {
 	char entries[PFS_CRAWL_DIR_SIZE];
 };
 
+/* The memory of a message and what it carries, in bytes. */
+size_t pfs_crawl_weight(const struct pfs_crawl_message *message);
+
 /* Queues a message, which is no longer the caller's; waits for room.  -ECANCELED: the crawl has been
  * stopped (the message is queued all the same, so that whoever clears up finds it). */
 PFS_MUST_CHECK int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message);
