@@ -4,6 +4,7 @@
 #ifndef PFS_TOOLS_BENCH_BENCH_H
 #define PFS_TOOLS_BENCH_BENCH_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,6 +28,36 @@ const char *pfs_bench_primefs(void);
 /* Runs a program, found along PATH, to its end, its output dropped; *seconds it took (may be NULL).
  * -EIO when it fails, which has been said. */
 PFS_MUST_CHECK int pfs_bench_run(const char *verb, double *seconds, const char *const *argv);
+
+/* ---- a folder with a store ---- */
+
+/* What a subject with the options --nodes and --folder measures. */
+struct pfs_bench_folder {
+	const char *verb; /* for messages: every failure is said */
+	uint64_t nodes;	  /* of the made-up tree */
+	char path[PATH_MAX];
+	/* In it; those that are there are removed at the end. */
+	char list[PATH_MAX + 16], store[PATH_MAX + 16], image[PATH_MAX + 32], mountpoint[PATH_MAX + 16];
+};
+
+/* The first options of such a subject, in this order. */
+enum { PFS_BENCH_NODES, PFS_BENCH_FOLDER };
+
+/* Takes --nodes (at least `least`; folder->nodes is the default) and --folder, and makes the folder with
+ * an empty directory to mount on.  Returns -1, or the exit status to end with. */
+PFS_MUST_CHECK int pfs_bench_folder_begin(struct pfs_bench_folder *folder, const struct pfs_cmd *command,
+					  uint64_t least, int argc, char **argv);
+
+/* Removes it.  `error`, if not 0, is said; returns the exit status. */
+PFS_MUST_CHECK int pfs_bench_folder_end(const struct pfs_bench_folder *folder, int error);
+
+/* For subjects with other options: the folder alone, in `parent` (NULL or "": $TMPDIR or /tmp). */
+PFS_MUST_CHECK int pfs_bench_folder_make(struct pfs_bench_folder *folder, const char *parent);
+void pfs_bench_folder_remove(const struct pfs_bench_folder *folder);
+
+/* Writes the tree's paths into `list`, a line each; and imports them into `store`. */
+PFS_MUST_CHECK int pfs_bench_folder_list(const struct pfs_bench_folder *folder);
+PFS_MUST_CHECK int pfs_bench_folder_import(const struct pfs_bench_folder *folder);
 
 /* ---- figures ---- */
 

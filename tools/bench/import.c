@@ -16,7 +16,6 @@
 #include "base/checked.h"
 #include "meta/store.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/gen.h"
 
 #define REPEAT 5
 
@@ -40,9 +39,8 @@ static const struct pfs_cmd command = {
 };
 
 struct bench {
-	uint64_t nodes;
+	struct pfs_bench_folder folder;
 	const char *source;
-	char folder[PATH_MAX], list[PATH_MAX + 16], store[PATH_MAX + 16];
 };
 
 static double now(void)
@@ -90,12 +88,12 @@ static int import(double *seconds, uint64_t *memory, const struct bench *bench, 
 	const char *argv[8] = {pfs_bench_primefs(), "import", "--quiet"};
 	size_t n = 3;
 
-	(void)unlink(bench->store);
+	(void)unlink(bench->folder.store);
 	argv[n++] = format;
 	if (content)
 		argv[n++] = content;
 	argv[n++] = source;
-	argv[n] = bench->store;
+	argv[n] = bench->folder.store;
 	return run(seconds, memory, argv);
 }
 
@@ -106,17 +104,6 @@ static void print_figure(const char *what, double figure, const char *unit, cons
 }
 
 /* ---- a list of paths ---- */
-
-static int make_list(const struct bench *bench)
-{
-	FILE *out = fopen(bench->list, "we");
-	int error;
-
-	if (!out)
-		return -errno;
-	error = pfs_gen_paths(out, bench->nodes, 1);
-	return fclose(out) != 0 ? -EIO : error;
-}
 
 struct sum {
 	uint64_t nodes, name_bytes;
@@ -137,7 +124,7 @@ static int sum_names(struct sum *sum, const struct bench *bench)
 	int error;
 
 	*sum = (struct sum){0};
-	PFS_TRY(pfs_store_open(&store, bench->store,
+	PFS_TRY(pfs_store_open(&store, bench->folder.store,
 			       &(struct pfs_store_options){.flags = PFS_STORE_READ_ONLY}));
 	error = pfs_store_scan_nodes(store, 0, UINT64_MAX, add_name, sum);
 	(void)pfs_store_close(store);
@@ -154,10 +141,10 @@ static int put_bare(double *seconds, const struct bench *bench)
 	uint64_t i;
 	int error;
 
-	(void)unlink(bench->store);
-	PFS_TRY(pfs_store_open(&store, bench->store, &bulk));
+	(void)unlink(bench->folder.store);
+	PFS_TRY(pfs_store_open(&store, bench->folder.store, &bulk));
 	error = pfs_store_begin(store);
-	for (i = 0; i < bench->nodes && !error; i++) {
+	for (i = 0; i < bench->folder.nodes && !error; i++) {
 		error = pfs_store_put_node(store, &node);
 		node = (struct pfs_node_record){
 			.prime = (UINT64_C(1) << 32) + 15 + 22 * i,
@@ -188,16 +175,16 @@ static int bench_paths(const struct bench *bench)
 	struct sum sum;
 	char beside[96];
 
-	PFS_TRY(make_list(bench));
-	PFS_TRY(import(&seconds, &memory, bench, "--format=paths", NULL, bench->list));
+	PFS_TRY(pfs_bench_folder_list(&bench->folder));
+	PFS_TRY(import(&seconds, &memory, bench, "--format=paths", NULL, bench->folder.list));
 	PFS_TRY(sum_names(&sum, bench));
 	PFS_TRY(put_bare(&bare, bench));
-	(void)unlink(bench->store);
-	(void)unlink(bench->list);
+	(void)unlink(bench->folder.store);
+	(void)unlink(bench->folder.list);
 	(void)printf("import --format=paths, %llu nodes, names of %.1f bytes\n",
 		     (unsigned long long)sum.nodes, (double)sum.name_bytes / (double)sum.nodes);
 	(void)snprintf(beside, sizeof(beside), "records alone into a store: %.0f/s",
-		       (double)bench->nodes / bare);
+		       (double)bench->folder.nodes / bare);
 	print_figure("nodes a second", (double)sum.nodes / seconds, "/s", beside);
 	print_figure("memory a node, names apart",
 		     ((double)memory - (double)sum.name_bytes) / (double)sum.nodes, "bytes",
@@ -230,7 +217,7 @@ static int bench_dir(const struct bench *bench)
 			PFS_TRY(import(&times[j + 1][i], &memory, bench, "--format=dir", content[j],
 				       bench->source));
 	}
-	(void)unlink(bench->store);
+	(void)unlink(bench->folder.store);
 	for (j = 0; j <= PFS_COUNT(content); j++)
 		qsort(times[j], REPEAT, sizeof(times[j][0]), by_value);
 	(void)printf("import --format=dir %s\n", bench->source);
@@ -245,35 +232,26 @@ static int bench_dir(const struct bench *bench)
 
 int pfs_bench_import(int argc, char **argv)
 {
-	const char *folder = getenv("TMPDIR");
-	struct bench bench = {.nodes = 8000000, .source = "/usr"};
+	struct bench bench = {.folder = {.verb = "import", .nodes = 8000000}, .source = "/usr"};
+	const char *parent = NULL;
 	struct pfs_cmd_args args;
 	int option, error;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
 		if (option == NODES)
-			pfs_cmd_number(&args, &bench.nodes, NODES, 2, UINT32_MAX - 1);
+			pfs_cmd_number(&args, &bench.folder.nodes, NODES, 2, UINT32_MAX - 1);
 		else if (option == SOURCE)
 			bench.source = args.value;
 		else
-			folder = args.value;
+			parent = args.value;
 	}
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
-	(void)snprintf(bench.folder, sizeof(bench.folder), "%s/primefs-bench-XXXXXX",
-		       folder && *folder ? folder : "/tmp");
-	if (!mkdtemp(bench.folder))
-		return pfs_cmd_fail("import", "%s: %s", bench.folder, strerror(errno));
-	(void)snprintf(bench.list, sizeof(bench.list), "%s/paths", bench.folder);
-	(void)snprintf(bench.store, sizeof(bench.store), "%s/a.pfs", bench.folder);
+	if (pfs_bench_folder_make(&bench.folder, parent))
+		return PFS_EXIT_FAILURE;
 	error = bench_dir(&bench);
 	if (!error)
 		error = bench_paths(&bench);
-	(void)unlink(bench.list);
-	(void)unlink(bench.store);
-	(void)rmdir(bench.folder);
-	if (error)
-		return pfs_cmd_fail("import", "ended early: %s", strerror(-error));
-	return pfs_cmd_flush("import", PFS_EXIT_OK);
+	return pfs_bench_folder_end(&bench.folder, error);
 }

@@ -11,15 +11,12 @@
 #include "fs/image/imagefile.h"
 #include "fs/tree/tree.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/gen.h"
 
 #define ROUNDS 5
 
-enum { NODES, FOLDER };
-
 static const struct pfs_cmd_option options[] = {
-	[NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
+	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
+	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
 	{0},
 };
 
@@ -32,27 +29,10 @@ static const struct pfs_cmd command = {
 };
 
 struct bench {
-	uint64_t nodes;
-	char folder[PATH_MAX], list[PATH_MAX + 16], store[PATH_MAX + 16], image[PATH_MAX + 32];
-	char mountpoint[PATH_MAX + 16];
+	struct pfs_bench_folder folder;
 };
 
 enum { OPENED, FOUND, MOUNTED, WRITTEN, FIGURES };
-
-static int make_store(const struct bench *bench)
-{
-	const char *argv[] = {pfs_bench_primefs(), "import",	 "--format=paths",
-			      bench->list,	   bench->store, NULL};
-	FILE *out = fopen(bench->list, "we");
-	int error;
-
-	if (!out)
-		return -errno;
-	error = pfs_gen_paths(out, bench->nodes, 1);
-	if (fclose(out) != 0 && !error)
-		error = -EIO;
-	return error ? error : pfs_bench_run(command.verb, NULL, argv);
-}
 
 /* Opens and closes it; with `write`, its image file is made anew in between. */
 static int open_once(double *opened, double *written, const struct bench *bench, bool from_rows)
@@ -63,7 +43,7 @@ static int open_once(double *opened, double *written, const struct bench *bench,
 	struct pfs_tree *tree;
 	int error;
 
-	PFS_TRY(pfs_tree_open(&tree, bench->store, &how));
+	PFS_TRY(pfs_tree_open(&tree, bench->folder.store, &how));
 	*opened = pfs_bench_now() - started;
 	do { /* whoever imported may still be at it */
 		started = pfs_bench_now();
@@ -77,11 +57,11 @@ static int open_once(double *opened, double *written, const struct bench *bench,
 
 static int run_round(const struct bench *bench, struct pfs_figures *figures)
 {
-	const char *find[] = {pfs_bench_primefs(), "find", bench->store, "-name", "no such name", NULL};
+	const char *find[] = {pfs_bench_primefs(), "find", bench->folder.store, "-name", "no such name", NULL};
 	const char *mount[] = {pfs_bench_primefs(), "mount",   "-o", "noatime",
-			       bench->store,	    bench->mountpoint, NULL};
-	const char *list[] = {"ls", bench->mountpoint, NULL};
-	const char *umount[] = {pfs_bench_primefs(), "umount", bench->mountpoint, NULL};
+			       bench->folder.store,	    bench->folder.mountpoint, NULL};
+	const char *list[] = {"ls", bench->folder.mountpoint, NULL};
+	const char *umount[] = {pfs_bench_primefs(), "umount", bench->folder.mountpoint, NULL};
 	double rows, file, written, found, mounted, listed;
 
 	PFS_TRY(open_once(&rows, &written, bench, true));
@@ -100,7 +80,7 @@ static int run_round(const struct bench *bench, struct pfs_figures *figures)
 
 static int run(const struct bench *bench, struct pfs_figures *figures)
 {
-	PFS_TRY(make_store(bench));
+	PFS_TRY(pfs_bench_folder_import(&bench->folder));
 	for (int round = 0; round < ROUNDS; round++)
 		PFS_TRY(run_round(bench, figures));
 	return 0;
@@ -108,8 +88,7 @@ static int run(const struct bench *bench, struct pfs_figures *figures)
 
 int pfs_bench_open(int argc, char **argv)
 {
-	const char *folder = getenv("TMPDIR");
-	struct bench bench = {.nodes = 1000000};
+	struct bench bench = {.folder.nodes = 1000000};
 	struct pfs_figures figures[FIGURES] = {
 		[OPENED] = {.what = "open, from the image file",
 			    .unit = "ms",
@@ -119,35 +98,13 @@ int pfs_bench_open(int argc, char **argv)
 		[MOUNTED] = {.what = "primefs mount and ls", .unit = "ms"},
 		[WRITTEN] = {.what = "write the image file, synced", .unit = "ms"},
 	};
-	struct pfs_cmd_args args;
-	int option, error;
+	int error, status;
 
-	pfs_cmd_begin(&args, &command, argc, argv);
-	while ((option = pfs_cmd_next(&args)) >= 0) {
-		if (option == NODES)
-			pfs_cmd_number(&args, &bench.nodes, NODES, 2, UINT32_MAX - 1);
-		else
-			folder = args.value;
-	}
-	if (pfs_cmd_end(&args, 0, 0))
-		return args.status;
-	(void)snprintf(bench.folder, sizeof(bench.folder), "%s/primefs-bench-XXXXXX",
-		       folder && *folder ? folder : "/tmp");
-	if (!mkdtemp(bench.folder))
-		return pfs_cmd_fail("open", "%s: %s", bench.folder, strerror(errno));
-	(void)snprintf(bench.list, sizeof(bench.list), "%s/paths", bench.folder);
-	(void)snprintf(bench.store, sizeof(bench.store), "%s/a.pfs", bench.folder);
-	(void)snprintf(bench.image, sizeof(bench.image), "%s" PFS_IMAGE_FILE_SUFFIX, bench.store);
-	(void)snprintf(bench.mountpoint, sizeof(bench.mountpoint), "%s/mnt", bench.folder);
-	error = mkdir(bench.mountpoint, 0700) ? -errno : run(&bench, figures);
+	status = pfs_bench_folder_begin(&bench.folder, &command, 2, argc, argv);
+	if (status >= 0)
+		return status;
+	error = run(&bench, figures);
 	for (size_t i = 0; i < FIGURES; i++)
 		pfs_figures_print(&figures[i], NULL);
-	(void)unlink(bench.list);
-	(void)unlink(bench.store);
-	(void)unlink(bench.image);
-	(void)rmdir(bench.mountpoint);
-	(void)rmdir(bench.folder);
-	if (error)
-		return pfs_cmd_fail("open", "ended early: %s", strerror(-error));
-	return pfs_cmd_flush("open", PFS_EXIT_OK);
+	return pfs_bench_folder_end(&bench.folder, error);
 }

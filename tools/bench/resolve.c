@@ -18,11 +18,9 @@
 #define ASKED  4000000u /* paths, at most */
 #define SINGLE 500000u	/* of them, one after the other */
 
-enum { NODES, FOLDER };
-
 static const struct pfs_cmd_option options[] = {
-	[NODES] = {"nodes", 'n', "N", "of the tree (8000000)"},
-	[FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
+	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (8000000)"},
+	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
 	{0},
 };
 
@@ -35,8 +33,7 @@ static const struct pfs_cmd command = {
 };
 
 struct bench {
-	uint64_t nodes;
-	char folder[PATH_MAX], list[PATH_MAX + 16], store[PATH_MAX + 16];
+	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
 	char *text; /* number, tab, path, NUL: of each node */
 	size_t size, capacity;
@@ -47,21 +44,6 @@ struct bench {
 };
 
 enum { RANDOM, IN_ORDER, COMMAND, FIGURES };
-
-static int make_store(const struct bench *bench)
-{
-	const char *argv[] = {pfs_bench_primefs(), "import",	 "--format=paths",
-			      bench->list,	   bench->store, NULL};
-	FILE *out = fopen(bench->list, "we");
-	int error;
-
-	if (!out)
-		return -errno;
-	error = pfs_gen_paths(out, bench->nodes, 1);
-	if (fclose(out) != 0 && !error)
-		error = -EIO;
-	return error ? error : pfs_bench_run(command.verb, NULL, argv);
-}
 
 static int keep(void *arg, const char *bytes, size_t size)
 {
@@ -79,7 +61,7 @@ static int list_paths(struct bench *bench)
 	const uint64_t root = PFS_ROOT_PRIME;
 	const struct pfs_question all = {PFS_SUBTREE, &root, 1};
 	struct pfs_path_text path;
-	size_t at = 0, room = bench->nodes + 1;
+	size_t at = 0, room = bench->folder.nodes + 1;
 
 	PFS_TRY(pfs_tree_list(bench->tree, &all, PFS_LIST_INO | PFS_LIST_ZERO, keep, bench));
 	bench->paths = calloc(room, sizeof(*bench->paths));
@@ -115,7 +97,7 @@ static void mix(struct bench *bench)
 
 static int write_mixed(const struct bench *bench, size_t n)
 {
-	FILE *out = fopen(bench->list, "we");
+	FILE *out = fopen(bench->folder.list, "we");
 
 	if (!out)
 		return -errno;
@@ -135,7 +117,10 @@ static int time_many(double *rate, const struct bench *bench, const struct pfs_p
 
 	PFS_TRY(pfs_tree_resolve_many(bench->tree, bench->got, paths, n, &from));
 	*rate = (double)n / (pfs_bench_now() - started);
-	return memcmp(bench->got, wanted, n * sizeof(*wanted)) ? -EUCLEAN : 0;
+	if (memcmp(bench->got, wanted, n * sizeof(*wanted)) == 0)
+		return 0;
+	(void)pfs_cmd_fail(command.verb, "a path has another number than in the listing");
+	return -EUCLEAN;
 }
 
 static int time_single(double *rate, const struct bench *bench, const struct pfs_path_text *paths,
@@ -154,12 +139,12 @@ static int time_single(double *rate, const struct bench *bench, const struct pfs
 static int time_command(double *rate, const struct bench *bench, size_t n)
 {
 	static const char script[] = "\"$1\" resolve \"$2\" <\"$3\"";
-	const char *argv[] = {"sh", "-c", script, "sh", pfs_bench_primefs(), bench->store,
+	const char *argv[] = {"sh", "-c", script, "sh", pfs_bench_primefs(), bench->folder.store,
 			      "/dev/null", NULL};
 	double nothing, all;
 
 	PFS_TRY(pfs_bench_run(command.verb, &nothing, argv));
-	argv[6] = bench->list;
+	argv[6] = bench->folder.list;
 	PFS_TRY(pfs_bench_run(command.verb, &all, argv));
 	*rate = (double)n / PFS_MAX(all - nothing, 1e-9);
 	return 0;
@@ -185,10 +170,10 @@ static int run_round(const struct bench *bench, struct pfs_figures *figures)
 
 static int run(struct bench *bench, struct pfs_figures *figures)
 {
-	int error = make_store(bench);
+	int error = pfs_bench_folder_import(&bench->folder);
 
 	if (!error)
-		error = pfs_tree_open(&bench->tree, bench->store,
+		error = pfs_tree_open(&bench->tree, bench->folder.store,
 				      &(struct pfs_tree_options){.read_only = true});
 	if (!error)
 		error = list_paths(bench);
@@ -205,9 +190,6 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 
 static void clean_up(struct bench *bench)
 {
-	(void)unlink(bench->list);
-	(void)unlink(bench->store);
-	(void)rmdir(bench->folder);
 	free(bench->text);
 	free(bench->paths);
 	free(bench->mixed);
@@ -218,8 +200,7 @@ static void clean_up(struct bench *bench)
 
 int pfs_bench_resolve(int argc, char **argv)
 {
-	const char *folder = getenv("TMPDIR");
-	struct bench bench = {.nodes = 8000000};
+	struct bench bench = {.folder.nodes = 8000000};
 	struct pfs_figures figures[FIGURES] = {
 		[RANDOM] = {.what = "random paths, memory to memory",
 			    .unit = "M/s",
@@ -231,31 +212,14 @@ int pfs_bench_resolve(int argc, char **argv)
 		[COMMAND] = {.what = "random paths, primefs resolve from a file, opening apart",
 			     .unit = "M/s"},
 	};
-	struct pfs_cmd_args args;
-	int option, error;
+	int error, status;
 
-	pfs_cmd_begin(&args, &command, argc, argv);
-	while ((option = pfs_cmd_next(&args)) >= 0) {
-		if (option == NODES)
-			pfs_cmd_number(&args, &bench.nodes, NODES, 2, UINT32_MAX - 1);
-		else
-			folder = args.value;
-	}
-	if (pfs_cmd_end(&args, 0, 0))
-		return args.status;
-	(void)snprintf(bench.folder, sizeof(bench.folder), "%s/primefs-bench-XXXXXX",
-		       folder && *folder ? folder : "/tmp");
-	if (!mkdtemp(bench.folder))
-		return pfs_cmd_fail("resolve", "%s: %s", bench.folder, strerror(errno));
-	(void)snprintf(bench.list, sizeof(bench.list), "%s/paths", bench.folder);
-	(void)snprintf(bench.store, sizeof(bench.store), "%s/a.pfs", bench.folder);
+	status = pfs_bench_folder_begin(&bench.folder, &command, 2, argc, argv);
+	if (status >= 0)
+		return status;
 	error = run(&bench, figures);
 	clean_up(&bench);
-	if (error)
-		return pfs_cmd_fail("resolve", "ended early: %s",
-				    error == -EUCLEAN ? "a path has another number than in the listing"
-						      : strerror(-error));
-	for (size_t i = 0; i < FIGURES; i++)
+	for (size_t i = 0; i < FIGURES && !error; i++)
 		pfs_figures_print(&figures[i], NULL);
-	return pfs_cmd_flush("resolve", PFS_EXIT_OK);
+	return pfs_bench_folder_end(&bench.folder, error);
 }

@@ -22,18 +22,15 @@
 #include "fs/tree/frozen.h"
 #include "fs/image/hold.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/gen.h"
 
 #define ROUNDS	3
 #define CHANGES 20000u
 #define LOOKUPS 4000000u /* at most, while one statement runs */
 #define CREATE_US 10000
 
-enum { NODES, FOLDER };
-
 static const struct pfs_cmd_option options[] = {
-	[NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
+	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
+	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
 	{0},
 };
 
@@ -49,8 +46,7 @@ static const struct pfs_cmd command = {
 static const struct pfs_caller owner = {.umask = 022};
 
 struct bench {
-	uint64_t nodes;
-	char folder[PATH_MAX], list[PATH_MAX + 16], store[PATH_MAX + 16];
+	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	_Atomic bool stop;
@@ -118,7 +114,7 @@ static int run_unseen(const struct bench *bench, const uint64_t *inos, unsigned 
 static int run_seen(const struct bench *bench, const uint64_t *inos, unsigned n, struct pfs_figures *figures)
 {
 	/* so that each is the first in its block */
-	unsigned stride = (unsigned)(n * PFS_SNAPSHOT_BLOCK / bench->nodes) + 1;
+	unsigned stride = (unsigned)(n * PFS_SNAPSHOT_BLOCK / bench->folder.nodes) + 1;
 	struct pfs_snapshot *snapshot;
 	double seconds, started;
 	int error;
@@ -140,7 +136,7 @@ static int run_seen(const struct bench *bench, const uint64_t *inos, unsigned n,
 
 static int run_changes(const struct bench *bench, struct pfs_figures *figures)
 {
-	unsigned n = (unsigned)PFS_MIN(CHANGES, bench->nodes);
+	unsigned n = (unsigned)PFS_MIN(CHANGES, bench->folder.nodes);
 	uint64_t *inos PFS_FREE = malloc(n * sizeof(*inos));
 	struct pfs_tree *frozen;
 	double started;
@@ -272,21 +268,6 @@ static int run_lookups(struct bench *bench, struct pfs_figures *figures)
 
 /* ---- all of it ---- */
 
-static int make_store(const struct bench *bench)
-{
-	const char *argv[] = {pfs_bench_primefs(), "import",	  "--format=paths",
-			      bench->list,	   bench->store, NULL};
-	FILE *out = fopen(bench->list, "we");
-	int error;
-
-	if (!out)
-		return -errno;
-	error = pfs_gen_paths(out, bench->nodes, 1);
-	if (fclose(out) != 0 && !error)
-		error = -EIO;
-	return error ? error : pfs_bench_run(command.verb, NULL, argv);
-}
-
 static int run_round(struct bench *bench, struct pfs_figures *figures)
 {
 	int error = pfs_tree_start(bench->tree);
@@ -309,9 +290,9 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 	bench->lookups = malloc(LOOKUPS * sizeof(*bench->lookups));
 	if (!bench->lookups)
 		return -ENOMEM;
-	PFS_TRY(make_store(bench));
+	PFS_TRY(pfs_bench_folder_import(&bench->folder));
 	for (int round = 0; round < ROUNDS; round++) {
-		PFS_TRY(pfs_tree_open(&bench->tree, bench->store, &(struct pfs_tree_options){0}));
+		PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){0}));
 		error = run_round(bench, figures);
 		if (pfs_tree_close(bench->tree) && !error)
 			error = -EIO;
@@ -342,36 +323,17 @@ static const struct pfs_figures described[FIGURES] = {
 
 int pfs_bench_snapshots(int argc, char **argv)
 {
-	const char *folder = getenv("TMPDIR");
-	struct bench bench = {.nodes = 1000000};
+	struct bench bench = {.folder.nodes = 1000000};
 	struct pfs_figures figures[FIGURES];
-	struct pfs_cmd_args args;
-	int option, error;
+	int error, status;
 
-	pfs_cmd_begin(&args, &command, argc, argv);
-	while ((option = pfs_cmd_next(&args)) >= 0) {
-		if (option == NODES)
-			pfs_cmd_number(&args, &bench.nodes, NODES, 10000, UINT32_MAX - 1);
-		else
-			folder = args.value;
-	}
-	if (pfs_cmd_end(&args, 0, 0))
-		return args.status;
-	(void)snprintf(bench.folder, sizeof(bench.folder), "%s/primefs-bench-XXXXXX",
-		       folder && *folder ? folder : "/tmp");
-	if (!mkdtemp(bench.folder))
-		return pfs_cmd_fail("snapshots", "%s: %s", bench.folder, strerror(errno));
-	(void)snprintf(bench.list, sizeof(bench.list), "%s/paths", bench.folder);
-	(void)snprintf(bench.store, sizeof(bench.store), "%s/a.pfs", bench.folder);
+	status = pfs_bench_folder_begin(&bench.folder, &command, 10000, argc, argv);
+	if (status >= 0)
+		return status;
 	memcpy(figures, described, sizeof(figures));
 	error = run(&bench, figures);
 	for (size_t i = 0; i < FIGURES; i++)
 		pfs_figures_print(&figures[i], NULL);
 	free(bench.lookups);
-	(void)unlink(bench.list);
-	(void)unlink(bench.store);
-	(void)rmdir(bench.folder);
-	if (error)
-		return pfs_cmd_fail("snapshots", "ended early: %s", strerror(-error));
-	return pfs_cmd_flush("snapshots", PFS_EXIT_OK);
+	return pfs_bench_folder_end(&bench.folder, error);
 }

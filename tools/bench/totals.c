@@ -12,7 +12,6 @@
 #include "fs/tree/tree.h"
 #include "meta/store.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/gen.h"
 
 #define ROUNDS	5
 #define CHANGES 20000u
@@ -22,11 +21,9 @@
 
 static const unsigned depths[] = {1, 10, 100};
 
-enum { NODES, FOLDER };
-
 static const struct pfs_cmd_option options[] = {
-	[NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
+	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
+	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
 	{0},
 };
 
@@ -41,8 +38,7 @@ static const struct pfs_cmd command = {
 static const struct pfs_caller owner = {.umask = 022};
 
 struct bench {
-	uint64_t nodes;
-	char folder[PATH_MAX], list[PATH_MAX + 16], store[PATH_MAX + 16];
+	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
 	uint64_t chains[PFS_COUNT(depths)], wide; /* directories */
 	uint64_t file;				  /* for writes */
@@ -54,21 +50,6 @@ enum { CREATE, WRITE, RENAME, CHANGE_KINDS };
 #define FIGURES	 (SET_BACK + 1)
 
 /* ---- the tree ---- */
-
-static int make_store(const struct bench *bench)
-{
-	const char *argv[] = {pfs_bench_primefs(), "import",     "--format=paths",
-			      bench->list,	bench->store, NULL};
-	FILE *out = fopen(bench->list, "we");
-	int error;
-
-	if (!out)
-		return -errno;
-	error = pfs_gen_paths(out, bench->nodes, 1);
-	if (fclose(out) != 0 && !error)
-		error = -EIO;
-	return error ? error : pfs_bench_run(command.verb, NULL, argv);
-}
 
 static int make(uint64_t *ino, const struct bench *bench, uint64_t parent, const char *name,
 		mode_t mode)
@@ -233,10 +214,10 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 	double started;
 	int error;
 
-	PFS_TRY(make_store(bench));
+	PFS_TRY(pfs_bench_folder_import(&bench->folder));
 	for (int round = 0; round < ROUNDS; round++) {
 		started = pfs_bench_now();
-		PFS_TRY(pfs_tree_open(&bench->tree, bench->store, &(struct pfs_tree_options){0}));
+		PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){0}));
 		pfs_figures_add_yardstick(&figures[MADE], (pfs_bench_now() - started) * 1e3);
 		error = pfs_tree_start(bench->tree);
 		if (!error && !round)
@@ -278,36 +259,17 @@ static void describe(struct pfs_figures *figures, char (*names)[64])
 
 int pfs_bench_totals(int argc, char **argv)
 {
-	const char *folder = getenv("TMPDIR");
-	struct bench bench = {.nodes = 1000000};
+	struct bench bench = {.folder.nodes = 1000000};
 	struct pfs_figures figures[FIGURES];
 	char names[FIGURES][64];
-	struct pfs_cmd_args args;
-	int option, error;
+	int error, status;
 
-	pfs_cmd_begin(&args, &command, argc, argv);
-	while ((option = pfs_cmd_next(&args)) >= 0) {
-		if (option == NODES)
-			pfs_cmd_number(&args, &bench.nodes, NODES, 2, UINT32_MAX - 1);
-		else
-			folder = args.value;
-	}
-	if (pfs_cmd_end(&args, 0, 0))
-		return args.status;
-	(void)snprintf(bench.folder, sizeof(bench.folder), "%s/primefs-bench-XXXXXX",
-		       folder && *folder ? folder : "/tmp");
-	if (!mkdtemp(bench.folder))
-		return pfs_cmd_fail("totals", "%s: %s", bench.folder, strerror(errno));
-	(void)snprintf(bench.list, sizeof(bench.list), "%s/paths", bench.folder);
-	(void)snprintf(bench.store, sizeof(bench.store), "%s/a.pfs", bench.folder);
+	status = pfs_bench_folder_begin(&bench.folder, &command, 2, argc, argv);
+	if (status >= 0)
+		return status;
 	describe(figures, names);
 	error = run(&bench, figures);
 	for (size_t i = 0; i < FIGURES; i++)
 		pfs_figures_print(&figures[i], NULL);
-	(void)unlink(bench.list);
-	(void)unlink(bench.store);
-	(void)rmdir(bench.folder);
-	if (error)
-		return pfs_cmd_fail("totals", "ended early: %s", strerror(-error));
-	return pfs_cmd_flush("totals", PFS_EXIT_OK);
+	return pfs_bench_folder_end(&bench.folder, error);
 }
