@@ -57,17 +57,22 @@ int pfs_engine_code(struct pfs_engine *e, char **decimal, uint32_t slot)
 }
 
 /* The directories whose primes divide the number are the path, if it is a code: each must lie in
- * the next.  Returns the deepest, 0 if they are no path. */
-static uint32_t end_of_path(const struct pfs_columns *c, const uint32_t *directories, size_t n)
+ * the next.  Returns the deepest, the one in which none of them lies; 0 if they are no path.  -ENOMEM. */
+static int end_of_path(const struct pfs_columns *c, uint32_t *deepest, const uint32_t *directories, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		size_t depth = 0;
+	uint8_t *is_parent PFS_FREE = calloc(c->n_directories + (size_t)1, 1);
+	uint32_t end = 0;
+	size_t depth = 0;
 
-		for (uint32_t d = directories[i]; d; d = c->directories[d].parent)
-			depth++;
-		if (depth == n)
-			return directories[i];
-	}
+	if (!is_parent)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		is_parent[c->directories[directories[i]].parent] = 1;
+	for (size_t i = 0; i < n && !end; i++)
+		end = is_parent[directories[i]] ? 0 : directories[i];
+	for (uint32_t d = end; d; d = c->directories[d].parent)
+		depth++;
+	*deepest = depth == n ? end : 0;
 	return 0;
 }
 
@@ -160,7 +165,9 @@ static int node_locked(struct pfs_engine *e, uint32_t *slot, mpz_t number)
 	rc = dividing(e, &directories, &n, number);
 	if (rc)
 		return rc;
-	deepest = end_of_path(&e->columns, directories, n);
+	rc = end_of_path(&e->columns, &deepest, directories, n);
+	if (rc)
+		return rc;
 	return deepest ? node_of_rest(e, slot, deepest, number) : -ENOENT;
 }
 

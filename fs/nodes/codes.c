@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The image's questions to the engine: which nodes lie under, above or directly below others.
  *
- * The engine is filled from the image by the first question; from then on changes are noted as
- * deltas, under tree->lock, and applied before the next question.  When there are too many of them,
- * or no memory for them, the engine is filled anew instead.
+ * The engine is filled from a snapshot of the image by the first question, without tree->lock; from that
+ * moment on changes are noted as deltas, under tree->lock, and applied before the next question, many of
+ * them without it.  When there are too many of them, or no memory for them, the engine is filled anew instead.
  *
  * Lock order: codes->lock -> tree->lock (for reading): the answer is one epoch, and a change waits
  * only while the engine computes. */
 #include "fs/nodes/codes.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,20 +17,26 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/image/image.h"
+#include "fs/image/snapshot.h"
 #include "fs/tree/tree_impl.h"
 
 #define DECLINE	   16u /* questions that others can answer, before the engine is filled for them */
 #define DELTAS_MAX ((size_t)1 << 20) /* beyond it filling anew is faster */
+#define DELTAS_FEW ((size_t)1 << 13) /* applied by who holds the tree anyway, and */
+#define SLOTS_FEW  (1u << 16)	     /* filled */
+#define TRIES	   4u /* to get there beside somebody who writes; then the tree is held */
 
 struct pfs_codes {
 	pthread_mutex_t lock; /* one question at a time */
 	struct pfs_engine *engine; /* NULL until the first question; protected by lock */
 	enum pfs_engine_kind kind; /* protected by lock */
 	unsigned declined;	   /* protected by lock */
+	bool loaded;		   /* the engine has the image, deltas aside, if `follows`; protected by lock */
+	atomic_bool wanted;	   /* somebody who held the tree declined to fill it */
 	/* Written under tree->lock for writing, or by who holds `lock` and tree->lock for reading. */
-	bool loaded; /* the engine has the image, deltas aside */
-	uint8_t *known; /* by slot: the engine has, or the deltas add, the node */
-	size_t n_known;
+	bool follows; /* changes are noted */
+	uint64_t *known; /* a bit a slot: the engine has, or is getting, or the deltas add, the node */
+	size_t n_known; /* words */
 	struct pfs_delta *deltas;
 	size_t n_deltas, capacity;
 };
@@ -66,7 +73,7 @@ enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree)
 
 static void fill_anew(struct pfs_codes *codes)
 {
-	codes->loaded = false;
+	codes->follows = false;
 	codes->n_deltas = 0;
 }
 
@@ -81,7 +88,14 @@ static void note(struct pfs_codes *codes, const struct pfs_delta *delta)
 
 static bool is_known(const struct pfs_codes *codes, uint32_t slot)
 {
-	return slot < codes->n_known && codes->known[slot];
+	return slot / 64 < codes->n_known && codes->known[slot / 64] >> slot % 64 & 1;
+}
+
+static void set_known(struct pfs_codes *codes, uint32_t slot, bool known)
+{
+	uint64_t bit = UINT64_C(1) << slot % 64;
+
+	codes->known[slot / 64] = (codes->known[slot / 64] & ~bit) | (known ? bit : 0);
 }
 
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
@@ -95,26 +109,26 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_U
 	};
 	size_t n_known = codes->n_known;
 
-	if (!codes->loaded)
+	if (!codes->follows)
 		return;
 	if (!pfs_image_is_live(&tree->image, slot)) {
-		if (is_known(codes, slot))
-			note(codes, &(struct pfs_delta){.slot = slot, .op = PFS_DELTA_REMOVE});
-		if (slot < n_known)
-			codes->known[slot] = 0;
+		if (!is_known(codes, slot))
+			return;
+		set_known(codes, slot, false);
+		note(codes, &(struct pfs_delta){.slot = slot, .op = PFS_DELTA_REMOVE});
 		return;
 	}
-	if (pfs_grow(&codes->known, &codes->n_known, (size_t)slot + 1, 1)) {
+	if (pfs_grow(&codes->known, &codes->n_known, (size_t)slot / 64 + 1, sizeof(*codes->known))) {
 		fill_anew(codes);
 		return;
 	}
-	memset(codes->known + n_known, 0, codes->n_known - n_known);
-	if (codes->known[slot]) {
+	memset(codes->known + n_known, 0, (codes->n_known - n_known) * sizeof(*codes->known));
+	if (is_known(codes, slot)) {
 		delta.op = PFS_DELTA_MOVE;
 		note(codes, &delta);
 		delta.op = PFS_DELTA_NAME;
 	}
-	codes->known[slot] = 1;
+	set_known(codes, slot, true);
 	note(codes, &delta);
 }
 
@@ -123,7 +137,7 @@ static bool check(struct pfs_tree *tree)
 {
 	const struct pfs_codes *codes = tree->codes;
 
-	for (uint32_t slot = 0; codes->loaded && slot < tree->image.end; slot++)
+	for (uint32_t slot = 0; codes->follows && slot < tree->image.end; slot++)
 		if (is_known(codes, slot) != pfs_image_is_live(&tree->image, slot))
 			return false;
 	return true;
@@ -151,43 +165,163 @@ int pfs_codes_create(struct pfs_tree *tree)
 
 /* ---- questions ---- */
 
-static int load(struct pfs_tree *tree)
+/* What the engine is filled with. */
+struct filling {
+	struct pfs_snapshot *snapshot;
+	uint32_t *parent, end;
+	uint64_t *prime; /* 0: the slot has no node */
+};
+
+static void finish_filling(struct filling *filling)
+{
+	pfs_snapshot_end(filling->snapshot);
+	free(filling->parent);
+	free(filling->prime);
+}
+
+/* From now on changes are noted.  tree->lock is held for reading. */
+static int begin_filling(struct pfs_tree *tree, struct filling *filling)
 {
 	const struct pfs_image *image = &tree->image;
 	struct pfs_codes *codes = tree->codes;
-	uint64_t *named PFS_FREE = malloc((size_t)image->end * sizeof(*named));
+	size_t words = pfs_div_round_up(image->end, 64);
 
-	if (!named)
-		return -ENOMEM;
-	PFS_TRY(pfs_grow(&codes->known, &codes->n_known, image->end, 1));
-	memset(codes->known, 0, codes->n_known);
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		bool has_name = pfs_image_is_live(image, slot);
-
-		named[slot] = has_name ? image->prime[slot] : 0;
-		codes->known[slot] = has_name;
-	}
-	PFS_TRY(pfs_engine_load(codes->engine, image->parent, named, image->end));
-	codes->loaded = true;
+	filling->end = image->end;
+	codes->loaded = false;
+	PFS_TRY(pfs_grow(&codes->known, &codes->n_known, words, sizeof(*codes->known)));
+	PFS_TRY(pfs_snapshot_take(&filling->snapshot, tree,
+				  PFS_COLUMN_PRIME | PFS_COLUMN_PARENT | PFS_COLUMN_LIVE));
+	memcpy(codes->known, image->live, words * sizeof(*codes->known));
+	memset(codes->known + words, 0, (codes->n_known - words) * sizeof(*codes->known));
 	codes->n_deltas = 0;
+	codes->follows = true;
 	return 0;
 }
 
+static int fetch_block(const struct filling *filling, uint32_t block)
+{
+	const uint32_t first = block * PFS_SNAPSHOT_BLOCK;
+	uint64_t live[PFS_SNAPSHOT_BLOCK / 64];
+
+	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, live, PFS_COLUMN_LIVE, block));
+	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, filling->parent + first, PFS_COLUMN_PARENT, block));
+	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, filling->prime + first, PFS_COLUMN_PRIME, block));
+	for (uint32_t i = 0; i < PFS_SNAPSHOT_BLOCK; i++)
+		if (!(live[i / 64] >> i % 64 & 1))
+			filling->prime[first + i] = 0;
+	return 0;
+}
+
+static int fill(struct pfs_codes *codes, struct filling *filling)
+{
+	uint32_t blocks = (uint32_t)pfs_div_round_up(filling->end, PFS_SNAPSHOT_BLOCK);
+	size_t room = (size_t)blocks * PFS_SNAPSHOT_BLOCK;
+
+	filling->parent = malloc(room * sizeof(*filling->parent));
+	filling->prime = malloc(room * sizeof(*filling->prime));
+	if (!filling->parent || !filling->prime)
+		return -ENOMEM;
+	for (uint32_t block = 0; block < blocks; block++)
+		PFS_TRY(fetch_block(filling, block));
+	PFS_TRY(pfs_engine_load(codes->engine, filling->parent, filling->prime, filling->end));
+	codes->loaded = true;
+	return 0;
+}
+
+static int apply(struct pfs_codes *codes, const struct pfs_delta *deltas, size_t n)
+{
+	int error = pfs_engine_apply(codes->engine, NULL, deltas, n);
+
+	if (error)
+		pfs_warning("the engine did not take the latest changes; filling it anew");
+	codes->loaded = !error;
+	return error;
+}
+
+/* All of it, while the tree is held. */
 static int bring_up_to_date(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
+	struct filling filling = {0};
 	size_t n = codes->n_deltas;
+	int error;
 
 	if (!codes->engine)
 		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
-	if (!codes->loaded)
-		return load(tree);
 	codes->n_deltas = 0;
-	if (!pfs_engine_apply(codes->engine, NULL, codes->deltas, n))
+	if (codes->follows && codes->loaded && !apply(codes, codes->deltas, n))
 		return 0;
-	pfs_warning("the engine did not take the latest changes; filling it anew");
-	fill_anew(codes); /* next time, too, if that fails */
-	return load(tree);
+	error = begin_filling(tree, &filling);
+	if (!error)
+		error = fill(codes, &filling);
+	if (error)
+		fill_anew(codes);
+	finish_filling(&filling);
+	return error;
+}
+
+/* What is done in one hold of the tree: the engine is to be filled, or has as many deltas as it takes out. */
+static int take_work(struct pfs_tree *tree, struct filling *filling, struct pfs_delta **deltas, size_t *n)
+{
+	struct pfs_codes *codes = tree->codes;
+	int error = 0;
+
+	pfs_hold_read(tree, __func__);
+	if (!codes->follows || !codes->loaded) {
+		error = begin_filling(tree, filling);
+	} else if (codes->n_deltas) {
+		*deltas = codes->deltas;
+		*n = codes->n_deltas;
+		codes->deltas = NULL;
+		codes->n_deltas = codes->capacity = 0;
+	}
+	pfs_hold_end(tree);
+	return error;
+}
+
+/* Leaves little to do for who holds the tree, if it can; what fails is done again there, where it says so.  The
+ * tree is not held. */
+static int prepare(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+
+	if (!codes->engine)
+		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		struct pfs_delta *deltas PFS_FREE = NULL;
+		struct filling filling = {0};
+		size_t n = 0;
+		int error = take_work(tree, &filling, &deltas, &n);
+
+		if (!error && filling.snapshot)
+			error = fill(codes, &filling);
+		else if (!error && deltas && !apply(codes, deltas, n))
+			error = pfs_engine_sync(codes->engine); /* what it makes of them, too */
+		finish_filling(&filling);
+		if (error || (!filling.snapshot && !deltas))
+			break;
+	}
+	return 0;
+}
+
+/* Whether that takes a moment. */
+static bool is_little(const struct pfs_tree *tree)
+{
+	const struct pfs_codes *codes = tree->codes;
+
+	return codes->follows && codes->loaded ? codes->n_deltas <= DELTAS_FEW : tree->image.end <= SLOTS_FEW;
+}
+
+void pfs_codes_prepare_wanted(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+
+	if (tree->image.still || !atomic_load_explicit(&codes->wanted, memory_order_relaxed) ||
+	    pthread_mutex_trylock(&codes->lock))
+		return;
+	atomic_store(&codes->wanted, false);
+	(void)prepare(tree); /* else others answer, as before */
+	(void)pthread_mutex_unlock(&codes->lock);
 }
 
 int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
@@ -195,8 +329,10 @@ int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 	int error;
 
 	(void)pthread_mutex_lock(&tree->codes->lock);
+	error = prepare(tree);
 	pfs_hold_read(tree, __func__);
-	error = bring_up_to_date(tree);
+	if (!error)
+		error = bring_up_to_date(tree);
 	if (error)
 		pfs_codes_end(tree);
 	else
@@ -211,8 +347,12 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 
 	if (tree->image.still || pthread_mutex_trylock(&codes->lock))
 		return error;
-	if (codes->loaded || codes->kind != PFS_ENGINE_AUTO || codes->declined++ == DECLINE)
-		error = bring_up_to_date(tree);
+	if (codes->follows || codes->kind != PFS_ENGINE_AUTO || codes->declined++ >= DECLINE) {
+		if (is_little(tree))
+			error = bring_up_to_date(tree);
+		else
+			atomic_store(&codes->wanted, true);
+	}
 	if (error)
 		pfs_codes_release(tree);
 	else

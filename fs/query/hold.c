@@ -3,6 +3,7 @@
 #include "fs/query/internal.h"
 
 #include "fs/image/hold.h"
+#include "fs/nodes/codes.h"
 #include "fs/tree/frozen.h"
 
 #define HELD_MS	     4	/* scans let others have the tree after that; */
@@ -91,6 +92,8 @@ int pfs_query_hold(struct pfs_query *query)
 	if (!query->holds) {
 		if (query->is_limited && !query->bound)
 			PFS_TRY(pfs_visible_make(query->tree, &query->viewer));
+		if (!query->bound)
+			pfs_codes_prepare_wanted(query->tree);
 		epoch = lock_tree(query);
 		if (query->bound && epoch != query->epoch) {
 			pfs_scan_unlock(query->tree);
