@@ -15,4 +15,10 @@ static inline uint64_t pfs_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Milliseconds since the same moment. */
+static inline uint64_t pfs_now_ms(void)
+{
+	return pfs_now_ns() / 1000000;
+}
+
 #endif

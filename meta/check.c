@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "meta/declaration.h"
 #include "meta/internal.h"
 
@@ -107,20 +108,13 @@ static int check_node(struct check *check, struct node_sums *sums, const struct 
 	return 0;
 }
 
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void check_slots(struct check *check, struct node_sums *sums)
 {
 	size_t i;
 
 	check->reported = 0;
 	if (sums->count)
-		qsort(sums->slots, sums->count, sizeof(*sums->slots), compare_slots);
+		qsort(sums->slots, sums->count, sizeof(*sums->slots), pfs_compare_u32);
 	for (i = 1; i < sums->count; i++) {
 		if (sums->slots[i] == sums->slots[i - 1] &&
 		    !report(check, "slot %" PRIu32 " belongs to more than one node",

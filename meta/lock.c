@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "meta/store.h"
 
 #define RETRY_MS   20
@@ -143,26 +144,18 @@ static int try_open(struct pfs_lock *lock, const char *path, enum pfs_lock_mode 
 	return error;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 int pfs_lock_open(struct pfs_lock *lock, const char *path, enum pfs_lock_mode mode,
 		  unsigned wait_ms)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
-	uint64_t end = now_ms() + wait_ms;
+	uint64_t end = pfs_now_ms() + wait_ms;
 
 	for (;;) {
 		int error = try_open(lock, path, mode);
 
 		if (error == -EAGAIN)
 			continue;
-		if (error != -EBUSY || now_ms() >= end)
+		if (error != -EBUSY || pfs_now_ms() >= end)
 			return error;
 		(void)nanosleep(&pause, NULL);
 	}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 
 #define LINE_MAX_BYTES 95 /* of notes */
 
@@ -271,17 +272,9 @@ void pfs_cmd_engine(struct pfs_cmd_args *args, enum pfs_engine_kind *kind)
 
 /* ---- progress ---- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 void pfs_progress_show(struct pfs_progress *progress, const char *format, ...)
 {
-	uint64_t now = now_ms();
+	uint64_t now = pfs_now_ms();
 	va_list values;
 
 	if (!progress->started_ms)

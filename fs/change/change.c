@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "fs/attr/attredit.h"
 #include "fs/change/change_impl.h"
 #include "fs/content/content.h"
@@ -56,13 +57,6 @@ void pfs_change_set_finish(struct pfs_change_set *changes)
 
 /* ---- the nodes of the set ---- */
 
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Those that changed since the epoch make the set one of yesterday's. */
 static bool is_recent(const struct pfs_changing *changing, uint64_t epoch)
 {
@@ -76,9 +70,9 @@ static bool is_recent(const struct pfs_changing *changing, uint64_t epoch)
 		return true;
 	for (uint64_t at = epoch; at < tree->image.epoch; at++)
 		recent[n_recent++] = tree->image.recent[at % PFS_RECENT];
-	qsort(recent, n_recent, sizeof(*recent), compare_slots);
+	qsort(recent, n_recent, sizeof(*recent), pfs_compare_u32);
 	for (size_t row = 0; row < n && n_recent; row++)
-		if (bsearch(&changing->slots[row], recent, n_recent, sizeof(*recent), compare_slots))
+		if (bsearch(&changing->slots[row], recent, n_recent, sizeof(*recent), pfs_compare_u32))
 			return true;
 	return false;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/number.h"
 #include "fs/image/image.h"
 #include "fs/tree/tree_impl.h"
 
@@ -161,13 +162,6 @@ void pfs_hard_link_leave(struct pfs_tree *tree, uint32_t slot)
 		group->names--;
 }
 
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int pfs_hard_link_slots(const struct pfs_tree *tree, uint32_t **slots, size_t *n, int64_t low,
 			int64_t high, bool inside)
 {
@@ -185,7 +179,7 @@ int pfs_hard_link_slots(const struct pfs_tree *tree, uint32_t **slots, size_t *n
 		    (links->names[i].link >= low && links->names[i].link <= high) == inside)
 			(*slots)[count++] = slot;
 	}
-	qsort(*slots, count, sizeof(**slots), compare_slots);
+	qsort(*slots, count, sizeof(**slots), pfs_compare_u32);
 	*n = count;
 	return 0;
 }

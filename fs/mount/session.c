@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fs/mount/operations.h"
 #include "fs/mount/query/turns.h"
@@ -155,26 +156,18 @@ ssize_t pfs_session_receive(void *arg, void *buffer, size_t size)
 	return -errno;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void process(struct pfs_mount *mount, void *buffer, size_t len)
 {
 	const struct fuse_in_header *head = buffer;
 	const struct fuse_buf request = {.size = len, .fd = -1, .mem = buffer};
 	struct pfs_operation_count *count;
-	uint64_t start = now_ns();
+	uint64_t start = pfs_now_ns();
 
 	note_offer(mount, head, len);
 	count = &mount->counts[head->opcode % PFS_OPCODES];
 	fuse_session_process_buf(mount->session, &request);
 	(void)atomic_fetch_add_explicit(&count->n, 1, memory_order_relaxed);
-	(void)atomic_fetch_add_explicit(&count->ns, now_ns() - start, memory_order_relaxed);
+	(void)atomic_fetch_add_explicit(&count->ns, pfs_now_ns() - start, memory_order_relaxed);
 }
 
 /* ---- requests that run statements ---- */

@@ -22,6 +22,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/reserve.h"
@@ -183,21 +184,13 @@ static void finish_reply(struct client *client, int status)
 
 /* ---- requests ---- */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int receive(int fd, void *bytes, size_t size, int64_t end_ms)
 {
 	struct pollfd event = {.fd = fd, .events = POLLIN};
 	char *to = bytes;
 
 	while (size > 0) {
-		int64_t left = end_ms - now_ms();
+		int64_t left = end_ms - (int64_t)pfs_now_ms();
 		ssize_t n;
 
 		if (left <= 0)
@@ -218,7 +211,7 @@ static int receive(int fd, void *bytes, size_t size, int64_t end_ms)
 /* *text holds the words one after another; both are allocated. */
 static int receive_words(int fd, char **text, const char ***words, size_t *n)
 {
-	int64_t end_ms = now_ms() + REQUEST_WAIT_MS;
+	int64_t end_ms = (int64_t)pfs_now_ms() + REQUEST_WAIT_MS;
 	struct pfs_wire_request request;
 	size_t at = 0;
 
