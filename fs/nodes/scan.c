@@ -16,49 +16,6 @@
 #define COSTLY_WORDS 8u /* where each slot may take long; */
 #define COSTLY_RUN   256u /* so many pieces in one hold, or less where they do take long */
 
-/* ---- holding the tree ---- */
-
-uint64_t pfs_scan_lock(struct pfs_tree *tree, const char *by)
-{
-	pfs_hold_read(tree, by);
-	return tree->image.epoch;
-}
-
-void pfs_scan_unlock(struct pfs_tree *tree)
-{
-	pfs_hold_end(tree);
-}
-
-uint32_t pfs_scan_end(const struct pfs_tree *tree)
-{
-	return tree->image.end;
-}
-
-uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino)
-{
-	uint32_t slot = pfs_image_slot(tree, ino);
-
-	return slot != PFS_NO_SLOT && pfs_image_is_live(&tree->image, slot) ? slot : PFS_NO_SLOT;
-}
-
-uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot)
-{
-	uint32_t end;
-
-	if (slot == tree->image.root)
-		return tree->image.nodes;
-	if (!S_ISDIR(tree->image.mode[slot]))
-		return 1;
-	end = pfs_span_end(tree, slot);
-	return end > slot ? end - slot : 0;
-}
-
-void pfs_slots_finish(struct pfs_slots *slots)
-{
-	free(slots->slot);
-	*slots = (struct pfs_slots){0};
-}
-
 /* ---- a range of slots ---- */
 
 struct scan {

@@ -5,46 +5,7 @@
 #include "fs/query/relational/bind.h"
 #include "fs/query/relational/sidetable.h"
 
-void *pfs_bind_refuse(struct pfs_binder *binder, const char *why)
-{
-	if (!binder->error) {
-		binder->error = -ENOTSUP;
-		binder->why = why;
-	}
-	return NULL;
-}
-
-void *pfs_bind_get(struct pfs_binder *binder, size_t size)
-{
-	void *piece = binder->error ? NULL : pfs_arena_get(binder->arena, size);
-
-	if (!piece && !binder->error)
-		binder->error = -ENOMEM;
-	return piece;
-}
-
 /* ---- the key ---- */
-
-static void note_read(struct pfs_binder *binder, const char *table, const char *column,
-		      bool is_optional)
-{
-	struct pfs_bound_read *read = pfs_bind_get(binder, sizeof(*read));
-
-	if (!read)
-		return;
-	*read = (struct pfs_bound_read){table, column, is_optional, binder->reads};
-	binder->reads = read;
-}
-
-void pfs_bind_read(struct pfs_binder *binder, const char *table, const char *column)
-{
-	note_read(binder, table, column, false);
-}
-
-void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column)
-{
-	note_read(binder, table, column, true);
-}
 
 static bool is_asked(const struct pfs_bound_read *read, const struct pfs_sql_read *reads, size_t n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/relational/bind.h - inside of pfs_bind (bound.h): bind.c (a SELECT and its key),
- * bind_from.c (sources and how they are joined), bind_expr.c (expressions), bind_compare.c,
- * bind_call.c, and bind_term.c (what they are made of).
+/* fs/query/relational/bind.h - inside of pfs_bind (bound.h), each file before those that it calls:
+ * bind.c (a statement, and what SQLite was asked to read for it); bind_compound.c, bind_select.c,
+ * bind_from.c (SELECTs and their sources, which may be SELECTs); bind_expr.c, bind_compare.c,
+ * bind_call.c (expressions in expressions); bind_column.c and bind_term.c (what those are made of).
  *
  * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
  * that has failed. */
@@ -42,15 +43,12 @@ struct pfs_binder {
 	const char *why; /* a constant: "ORDER BY a path" */
 };
 
-/* Remembers the reason; returns NULL.  The first one counts. */
-void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
-void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
-
 /* ---- bind_expr.c ---- */
 
 struct pfs_term *pfs_bind_expr(struct pfs_binder *binder, const struct pfs_expr *expr);
 /* A condition: its class is number, truth or none. */
 struct pfs_term *pfs_bind_condition(struct pfs_binder *binder, const struct pfs_expr *expr);
+
 /* ---- bind_select.c ---- */
 
 /* Binds a SELECT, and its ORDER BY and LIMIT, into the binder's block.  end NULL: it has none. */
@@ -62,6 +60,9 @@ PFS_MUST_CHECK int pfs_bind_limit(struct pfs_binder *binder, const struct pfs_se
 struct pfs_term *pfs_bind_numbered(struct pfs_binder *binder, const struct pfs_expr *expr);
 /* Adds a term to the block's order, which has room for it. */
 void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const struct pfs_item *item);
+
+/* ---- bind_column.c ---- */
+
 /* The column of one of the inputs; NULL: there is none (without an error), or it is refused. */
 struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
 				 const struct pfs_name *name);
@@ -83,13 +84,6 @@ PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *
 				   const struct pfs_bind_scope *scope,
 				   const struct pfs_names *names);
 
-/* ---- bind.c: the key ---- */
-
-/* SQLite is asked about it. */
-void pfs_bind_read(struct pfs_binder *binder, const char *table, const char *column);
-/* SQLite may or may not be. */
-void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column);
-
 /* ---- bind_from.c ---- */
 
 /* The sources and how they are joined. */
@@ -97,6 +91,13 @@ PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_fro
 
 /* ---- bind_term.c ---- */
 
+/* Remembers the reason; returns NULL.  The first one counts. */
+void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
+void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
+/* SQLite is asked about it. */
+void pfs_bind_read(struct pfs_binder *binder, const char *table, const char *column);
+/* SQLite may or may not be. */
+void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column);
 /* In any case; word NULL: what has no name. */
 bool pfs_name_is(const struct pfs_name *name, const char *word);
 struct pfs_term *pfs_term_new(struct pfs_binder *binder, enum pfs_bound_kind kind,

@@ -1,16 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* Terms: made, and compared with one another. */
+/* What a binder notes, and its terms: made, and compared with one another. */
 #include <string.h>
 #include <strings.h>
 
 #include "fs/query/relational/bind.h"
+
+/* ---- what a binder notes ---- */
+
+void *pfs_bind_refuse(struct pfs_binder *binder, const char *why)
+{
+	if (!binder->error) {
+		binder->error = -ENOTSUP;
+		binder->why = why;
+	}
+	return NULL;
+}
+
+void *pfs_bind_get(struct pfs_binder *binder, size_t size)
+{
+	void *piece = binder->error ? NULL : pfs_arena_get(binder->arena, size);
+
+	if (!piece && !binder->error)
+		binder->error = -ENOMEM;
+	return piece;
+}
+
+static void note_read(struct pfs_binder *binder, const char *table, const char *column,
+		      bool is_optional)
+{
+	struct pfs_bound_read *read = pfs_bind_get(binder, sizeof(*read));
+
+	if (!read)
+		return;
+	*read = (struct pfs_bound_read){table, column, is_optional, binder->reads};
+	binder->reads = read;
+}
+
+void pfs_bind_read(struct pfs_binder *binder, const char *table, const char *column)
+{
+	note_read(binder, table, column, false);
+}
+
+void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column)
+{
+	note_read(binder, table, column, true);
+}
 
 bool pfs_name_is(const struct pfs_name *name, const char *word)
 {
 	return word && strlen(word) == name->len && strncasecmp(name->text, word, name->len) == 0;
 }
 
-/* ---- nodes ---- */
+/* ---- terms ---- */
 
 struct pfs_term *pfs_term_new(struct pfs_binder *binder, enum pfs_bound_kind kind,
 			      enum pfs_class class)

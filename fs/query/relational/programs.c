@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Bound values as programs (run.h), and vectors of what they compute. */
 #include "fs/query/relational/run.h"
 
 void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct pfs_ref ref)
@@ -116,5 +117,44 @@ int pfs_stage_program(const struct pfs_stage *stage, struct pfs_program *out,
 			emitting.steps[emitting.n++] = (struct pfs_step){.op = PFS_OP_AND};
 	}
 	*out = (struct pfs_program){.steps = emitting.steps, .n = emitting.n};
+	return 0;
+}
+
+/* ---- computed ---- */
+
+void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples)
+{
+	pfs_tuples_free(running->run, running->tuples);
+	running->tuples = tuples;
+	running->source = (struct pfs_source){.tuples = tuples};
+}
+
+int pfs_running_compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
+{
+	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
+	const struct pfs_term **computed = pfs_arena_get(running->arena, (n + 1) * sizeof(struct pfs_term *));
+	uint16_t first = running->tuples ? running->tuples->n_computed : 0;
+	struct pfs_tuples *tuples;
+	struct pfs_ref ref;
+	size_t n_computed = 0;
+
+	if (!programs || !computed)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (values[i]->kind == PFS_BOUND_CONSTANT || values[i]->is_late ||
+		    pfs_stage_ref(&running->stage, &ref, values[i]))
+			continue;
+		if (!pfs_bound_is_number(values[i]))
+			return -EOPNOTSUPP;
+		PFS_TRY(pfs_stage_program(&running->stage, &programs[n_computed], &values[i], 1));
+		computed[n_computed++] = values[i];
+	}
+	if (!n_computed)
+		return 0;
+	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, programs, n_computed));
+	pfs_running_go_on(running, tuples);
+	for (size_t i = 0; i < n_computed; i++)
+		pfs_stage_add(&running->stage, computed[i],
+			      (struct pfs_ref){PFS_COMPUTED, (uint16_t)(first + i)});
 	return 0;
 }

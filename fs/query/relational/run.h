@@ -83,9 +83,6 @@ static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 	return running->run->on == PFS_ENGINE_HOST ? PFS_PIECE_ROWS : PFS_PIECE_ROWS_DEVICE;
 }
 
-/* The next stage reads these tuples, which become the block's. */
-void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
-
 /* One column of an answer: of a vector, or the same value in each row. */
 struct pfs_answer_column {
 	struct pfs_vector vector;
@@ -111,6 +108,10 @@ PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_
 				      struct pfs_run_context *context);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
 
+/* ---- programs.c ---- */
+
+/* The next stage reads these tuples, which become the block's. */
+void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
 /* Makes vectors of those of the values that are not there, and knows them afterwards. */
 PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
 				       const struct pfs_term *const *values, size_t n);
