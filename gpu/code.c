@@ -270,6 +270,14 @@ int pfs_bitmap_common_ancestor(const struct pfs_bitmap *bitmap, uint32_t *ancest
 	return rc;
 }
 
+/* The code, if it has at most so many bits; else some of its factors, which have more. */
+static void code_up_to(mpz_t code, const struct pfs_columns *c, uint32_t directory, size_t bits)
+{
+	mpz_set_ui(code, 1);
+	for (uint32_t d = directory; d && mpz_sizeinbase(code, 2) <= bits; d = c->directories[d].parent)
+		mpz_mul_ui(code, code, c->directories[d].prime);
+}
+
 static uint64_t count_wrong(const struct pfs_columns *c, const uint32_t *limbs,
 			    const uint32_t *n_limbs, uint32_t first, size_t n)
 {
@@ -284,7 +292,7 @@ static uint64_t count_wrong(const struct pfs_columns *c, const uint32_t *limbs,
 			wrong += n_limbs[i] != 0;
 			continue;
 		}
-		directory_code(code, c, d);
+		code_up_to(code, c, d, PFS_LIMBS_MAX * 32);
 		mpz_import(kept, n_limbs[i], -1, sizeof(*limbs), 0, 0, limbs + i * PFS_LIMBS_MAX);
 		if (n_limbs[i])
 			wrong += mpz_cmp(code, kept) != 0;

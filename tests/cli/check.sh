@@ -98,6 +98,15 @@ for table in $tables; do
 done
 is 'whatever a statement meets, check finds' "$missed" ''
 
+# What a check takes grows with the tree, not with its depth: codes are compared as far as they are kept.
+{
+	echo id,parent,name
+	echo 1,,top
+	for ((i = 2; i <= 40000; i++)); do echo "$i,$((i - 1)),d$i"; done
+} >"$work/chain.csv"
+primefs import -q "$work/chain.csv" "$work/chain.pfs"
+ok 'a chain of 40,000 directories is checked' timeout 60 primefs check "$work/chain.pfs"
+
 # docs/FORMAT.md names every table and every column.
 for table in $(sqlite3 "$work/sound.pfs" "SELECT name FROM sqlite_schema WHERE type = 'table'"); do
 	for name in "$table" $(sqlite3 "$work/sound.pfs" "SELECT name FROM pragma_table_info('$table')"); do
