@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const char pfs_schema_v1_sql[];
+extern const char pfs_schema_v1_sql[], pfs_schema_v2_sql[];
 
 static int run(sqlite3 *handle, char *text)
 {
@@ -15,7 +15,7 @@ static int run(sqlite3 *handle, char *text)
 	int result = text ? sqlite3_exec(handle, text, NULL, NULL, &message) : SQLITE_NOMEM;
 
 	if (result)
-		(void)fprintf(stderr, "version 1: %s: %s\n", text, message);
+		(void)fprintf(stderr, "an old version: %s: %s\n", text, message);
 	sqlite3_free(message);
 	sqlite3_free(text);
 	return result ? -EIO : 0;
@@ -72,7 +72,7 @@ static int copy_tables(sqlite3 *handle)
 	return error;
 }
 
-int version1_make(const char *path, const char *vfs)
+int old_version_make(const char *path, int version, const char *vfs)
 {
 	char *aside = sqlite3_mprintf("%s.old", path);
 	sqlite3 *handle = NULL;
@@ -85,12 +85,13 @@ int version1_make(const char *path, const char *vfs)
 						    "ATTACH %Q AS two; BEGIN",
 						    aside));
 	if (!error)
-		error = run(handle, sqlite3_mprintf("%s", pfs_schema_v1_sql));
+		error = run(handle, sqlite3_mprintf("%s", version == 1 ? pfs_schema_v1_sql : pfs_schema_v2_sql));
 	if (!error)
 		error = copy_tables(handle);
 	if (!error)
 		error = run(handle, sqlite3_mprintf("PRAGMA application_id = 0x70667331;"
-						    "PRAGMA user_version = 1; COMMIT; DETACH two"));
+						    "PRAGMA user_version = %d; COMMIT; DETACH two",
+					    version));
 	if (sqlite3_close(handle))
 		error = -EIO;
 	if (aside && unlink(aside))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores of version 1 of the format: read as they are, brought up to today's by the first opening
- * for writing, in one transaction that a crash cannot take apart.  PFS_LONG=1: every crash many
+/* Stores of versions 1 and 2 of the format: read as they are, brought up to today's by the first opening
+ * for writing, in one transaction that neither a crash nor a full disk can take apart.  PFS_LONG=1: every crash many
  * times. */
 #include "tests/unit/store_model.h"
 
@@ -13,8 +13,21 @@
 #define GROUPS 10
 
 static uint64_t digest_before;
+static int old_version; /* of the stores that are made */
 
-/* A store of version 1 with everything that it can hold. */
+static int is_1(void **state PFS_UNUSED)
+{
+	old_version = 1;
+	return 0;
+}
+
+static int is_2(void **state PFS_UNUSED)
+{
+	old_version = 2;
+	return 0;
+}
+
+/* A store of the old version with everything that it can hold. */
 static void make_old(const char *vfs)
 {
 	const struct pfs_store_options how = {.flags = PFS_STORE_CREATE};
@@ -41,8 +54,8 @@ static void make_old(const char *vfs)
 	}
 	assert_int_equal(model_look(store, &group, &digest_before), 0);
 	assert_int_equal(pfs_store_close(store), 0);
-	assert_int_equal(version1_make(test_path, vfs), 0);
-	assert_int_equal(version_of(test_path), 1);
+	assert_int_equal(old_version_make(test_path, old_version, vfs), 0);
+	assert_int_equal(version_of(test_path), old_version);
 }
 
 static int count_row(void *arg, int64_t row PFS_UNUSED, const struct pfs_cell *cells PFS_UNUSED,
@@ -97,7 +110,7 @@ static void an_old_store_is_read_as_it_is(void **state PFS_UNUSED)
 	assert_int_equal(stat(test_path, &before), 0);
 	for (size_t i = 0; i < PFS_COUNT(flags); i++) {
 		store = open_as(flags[i]);
-		assert_int_equal(pfs_store_version(store), 1);
+		assert_int_equal(pfs_store_version(store), old_version);
 		assert_same(store);
 		assert_int_equal(pfs_store_close(store), 0);
 	}
@@ -105,7 +118,7 @@ static void an_old_store_is_read_as_it_is(void **state PFS_UNUSED)
 	assert_int_equal(after.st_size, before.st_size);
 	assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
 	assert_int_equal(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
-	assert_int_equal(version_of(test_path), 1);
+	assert_int_equal(version_of(test_path), old_version);
 }
 
 static struct pfs_birthmark mark_of(uint8_t byte)
@@ -252,7 +265,7 @@ static void a_crash_leaves_one_version_or_the_other(void **state PFS_UNUSED)
 
 	(void)snprintf(crash_folder, sizeof(crash_folder), "%s/crash", test_folder);
 	(void)snprintf(crash_path, sizeof(crash_path), "%s/a.pfs", crash_folder);
-	assert_int_equal(mkdir(crash_folder, 0700), 0);
+	assert_true(!mkdir(crash_folder, 0700) || errno == EEXIST);
 	assert_int_equal(fault_register(false), 0);
 	fault_record();
 	make_old(FAULT_VFS_NAME);
@@ -270,7 +283,7 @@ static void a_crash_leaves_one_version_or_the_other(void **state PFS_UNUSED)
 		for (int kind = FAULT_KILLED; kind <= FAULT_TORN; kind++)
 			for (uint64_t seed = 0; seed < (kind == FAULT_KILLED ? 1 : seeds); seed++)
 				found[look_after_crash(at, (enum fault_crash)kind, seed)]++;
-	assert_true(found[1] > 0 && found[PFS_STORE_SCHEMA] > 0);
+	assert_true(found[old_version] > 0 && found[PFS_STORE_SCHEMA] > 0);
 }
 
 /* For real: nothing of the process's reaches the file from some write on, not even a rollback. */
@@ -278,10 +291,10 @@ static void a_kill_leaves_one_version_or_the_other(void **state PFS_UNUSED)
 {
 	const struct pfs_store_options how = {.vfs = FAULT_VFS_NAME};
 	struct pfs_store *store;
-	int version = 1, killed = 0, status;
+	int version = old_version, killed = 0, status;
 
 	assert_int_equal(fault_register(false), 0);
-	for (uint64_t writes = 0; version == 1; writes++) {
+	for (uint64_t writes = 0; version == old_version; writes++) {
 		pid_t pid;
 
 		make_old(NULL);
@@ -310,13 +323,51 @@ static void a_kill_leaves_one_version_or_the_other(void **state PFS_UNUSED)
 	assert_true(killed > 2);
 }
 
+/* From each write on the disk is full: who opens the store is told so, or it is done, and nothing is lost. */
+static void a_full_disk_leaves_one_version_or_the_other(void **state PFS_UNUSED)
+{
+	const struct pfs_store_options how = {.vfs = FAULT_VFS_NAME};
+	struct fault_plan plan = {.calls = FAULT_BIT(FAULT_WRITE) | FAULT_BIT(FAULT_TRUNCATE) | FAULT_BIT(FAULT_SHM),
+				  .count = FAULT_FOR_EVER,
+				  .error = ENOSPC};
+	int version = old_version, refused = 0;
+	struct pfs_store *store;
+
+	assert_int_equal(fault_register(false), 0);
+	for (; version == old_version; plan.first++) {
+		int error;
+
+		make_old(NULL);
+		fault_set(&plan);
+		error = pfs_store_open(&store, test_path, &how);
+		if (!error)
+			error = pfs_store_close(store);
+		fault_set(NULL);
+		assert_true(!error || error == -ENOSPC || error == -EIO);
+		refused += error != 0;
+		store = open_as(PFS_STORE_READ_ONLY);
+		version = pfs_store_version(store);
+		assert_true(version == old_version || version == PFS_STORE_SCHEMA);
+		assert_same(store);
+		assert_int_equal(pfs_store_close(store), 0);
+		store = open_as(0); /* there is room again */
+		assert_same(store);
+		assert_int_equal(pfs_store_close(store), 0);
+		assert_int_equal(version_of(test_path), PFS_STORE_SCHEMA);
+	}
+	assert_true(refused > 2);
+}
+
+#define OF_EACH(test) cmocka_unit_test_setup(test, is_1), cmocka_unit_test_setup(test, is_2)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_old_store_is_read_as_it_is),
-		cmocka_unit_test(the_first_opening_for_writing_raises_it),
-		cmocka_unit_test(a_crash_leaves_one_version_or_the_other),
-		cmocka_unit_test(a_kill_leaves_one_version_or_the_other),
+		OF_EACH(an_old_store_is_read_as_it_is),
+		OF_EACH(the_first_opening_for_writing_raises_it),
+		OF_EACH(a_crash_leaves_one_version_or_the_other),
+		OF_EACH(a_kill_leaves_one_version_or_the_other),
+		OF_EACH(a_full_disk_leaves_one_version_or_the_other),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
