@@ -33,10 +33,16 @@ enum pfs_refresh_event {
  * refreshes, one refresh at a time. */
 struct pfs_refresh_watcher {
 	void *arg;
-	/* The directory is about to be read.  ino: its node; 0: it will have one, perhaps.  Returns a number for it. */
-	uint64_t (*enter)(void *arg, int fd, uint64_t ino);
+	/* The directory is about to be read.  ino: its node; 0: it will have one, perhaps.  Returns a number for it.
+	 * *was: the node that it was when it was read before, if that is known. */
+	uint64_t (*enter)(void *arg, int fd, uint64_t ino, uint64_t *was);
 	/* The directory of that number has got its node. */
 	void (*made)(void *arg, uint64_t number, uint64_t ino);
+	/* All has been compared.  Whether something has changed meanwhile: then what is gone may be where was looked
+	 * before it came there, and stays until the next refresh. */
+	bool (*restless)(void *arg);
+	/* Something in the directory of that number is left to the next refresh. */
+	void (*left)(void *arg, uint64_t number);
 	/* A file with several names has changed since the node was so: other names may be in directories
 	 * that nobody says anything about. */
 	void (*linked)(void *arg, const struct stat *node);

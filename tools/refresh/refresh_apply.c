@@ -277,8 +277,9 @@ static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_found *fou
 	       !pfs_refresh_same(refresh, found->batch, &record);
 }
 
-/* The node becomes what the entry is. */
-static int take(struct pfs_refresh *refresh, const struct pfs_found *found)
+/* The node becomes what the entry is; unfinished: a directory that is to be read again, as pfs_refresh_take_made
+ * leaves one. */
+static int take(struct pfs_refresh *refresh, const struct pfs_found *found, bool unfinished)
 {
 	const struct stat *attr = &found->entry->attr;
 	bool is_new = found->kind == PFS_FOUND_NEW, is_file = S_ISREG(attr->st_mode);
@@ -297,8 +298,10 @@ static int take(struct pfs_refresh *refresh, const struct pfs_found *found)
 	}
 	if (S_ISDIR(attr->st_mode))
 		taking.flags_cleared = PFS_NODE_SETTLED;
-	if (S_ISDIR(attr->st_mode) && found->entry->settled)
+	if (S_ISDIR(attr->st_mode) && found->entry->settled && !unfinished)
 		taking.flags_set |= PFS_NODE_SETTLED;
+	if (unfinished)
+		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
 	if (!is_new && is_file && is_mistaken(refresh, found))
 		taking.set = PFS_TAKE_ALL;
 	if (is_new || found->another)
@@ -340,7 +343,7 @@ static int take_found(struct pfs_refresh *refresh, struct pfs_found *found)
 	/* a directory that was walked takes its own over when all in it is there */
 	if (found->kind == PFS_FOUND_LEFT || (directory && found->as) || !found->ino)
 		return 0;
-	return take(refresh, found);
+	return take(refresh, found, false);
 }
 
 /* Its times are not the source's yet: the next refresh looks again. */
@@ -367,7 +370,7 @@ static int take_own(struct pfs_refresh *refresh, struct pfs_place *place)
 		own->set &= ~(unsigned)(PFS_SET_MTIME | PFS_SET_CTIME);
 	else
 		own->set |= PFS_SET_MTIME | PFS_SET_CTIME;
-	return take(refresh, own);
+	return take(refresh, own, place->unfinished);
 }
 
 static int apply_place(struct pfs_refresh *refresh, struct pfs_place *place)

@@ -18,12 +18,16 @@ struct pfs_place {
 	uint64_t ino;		   /* 0: to be made */
 	uint64_t above;		   /* the node of the directory that it was met in; 0: none */
 	uint64_t number;	   /* the watcher's */
+	uint64_t was;		   /* the node that its directory was when it was last read; 0: not known */
+	struct pfs_found *from;	   /* what it was found as, if it was new or had moved */
 	struct pfs_found *own;	   /* itself, if it takes something over */
 	struct pfs_found *found;   /* entries in it */
 	struct pfs_gone *gone;	   /* children that go */
 	struct pfs_time listed;    /* ctime when it was read last; sec INT64_MIN: not known */
 	struct stat before;	   /* of the node, before anything changes; st_mode 0: it is new */
 	bool settled; /* PFS_NODE_SETTLED */
+	bool met;	 /* the directory above, read before it, has it */
+	bool unfinished; /* something in it is left to the next refresh, which is to read it again */
 	bool touched; /* the store has changed its listing: its times stay */
 	bool matched; /* it is known which node it is: its record need not say so */
 	bool flat;    /* directories in it are walked only if they have changed */
@@ -47,6 +51,7 @@ struct pfs_found {
 	enum pfs_found_kind kind;
 	uint64_t ino;
 	uint64_t over;	      /* the node of its name, which was another original's; or 0 */
+	uint64_t was;	      /* of a directory: the node that it was when it was last read; or 0 */
 	struct pfs_place *as; /* a directory that is new or has moved */
 	bool removed;	      /* it was there when the directory was read last, and has no node */
 	bool closed;	      /* a directory that is not walked: another filesystem's */
@@ -69,7 +74,15 @@ struct pfs_gone {
 	bool maybe;   /* another file has its name: it goes if that one is not to be it */
 	bool present; /* it is where it was, after all */
 	bool claimed; /* it was found elsewhere */
+	bool held;    /* present unless it is claimed, for it may have moved while the source was read; with top */
 	char path[];
+};
+
+/* A directory that was walked. */
+struct pfs_walked {
+	struct pfs_byprime by_source; /* its number there */
+	dev_t dev;
+	uint64_t ino;
 };
 
 /* A node that the store has moved. */
@@ -95,6 +108,7 @@ struct pfs_refresh {
 	struct pfs_displaced *displaced;
 	size_t n_displaced, displaced_capacity;
 	struct pfs_followers children; /* of the directory at hand */
+	struct pfs_byprime_table walked;
 	struct pfs_byprime_table begun; /* directories that are, or were, to be walked; if shallow */
 	struct pfs_source_root *root_record; /* to be written anew, or NULL */
 };
@@ -113,6 +127,14 @@ PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_fou
 
 /* Whether the directory is to be walked: false in *first if a shallow refresh came to it another way. */
 PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino);
+
+/* The directory that is open is read as place->ino, if not 0; finds out what it was when it was read before, in
+ * this refresh or by the watcher. */
+PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_place *place, int fd, const struct stat *attr);
+
+/* The directory is that of the node `was`, which is elsewhere as far as is known: it has moved while the source was
+ * read, and is left to the next refresh. */
+bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_found *found, uint64_t was);
 
 /* A node that is gone, unless it turns up: at the top of what is gone, with all below; place NULL: where the store
  * has moved it. */

@@ -162,6 +162,7 @@ static int walk_found(struct pfs_refresh *refresh, struct pfs_found *found, uint
 	if (found->closed)
 		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &found->as, found->place->dir->path, found->name));
+	found->as->from = found;
 	found->as->ino = ino;
 	found->as->above = found->place->ino;
 	found->as->matched = true;
@@ -191,6 +192,13 @@ static int match_directories(struct pfs_refresh *refresh, bool *any)
 	return 0;
 }
 
+/* Where it is now was perhaps read before it came there. */
+static void hold(struct pfs_gone *gone)
+{
+	if (gone && !gone->claimed)
+		gone->present = gone->held = true;
+}
+
 /* Those that no mark was found for go by their names. */
 static int place_directories(struct pfs_refresh *refresh, bool *any)
 {
@@ -201,6 +209,11 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 
 		if (!is_open(found, true))
 			continue;
+		if (pfs_refresh_has_moved(refresh, found, found->was)) {
+			found->kind = PFS_FOUND_LEFT;
+			hold(gone);
+			continue;
+		}
 		*any = true;
 		if (gone && gone->maybe && !gone->claimed && S_ISDIR(gone->mode)) {
 			gone->claimed = gone->present = true;
@@ -267,6 +280,62 @@ static int settle_names(struct pfs_refresh *refresh)
 	return 0;
 }
 
+/* The uppermost of those that are gone that it is below is held. */
+static bool is_held(const struct pfs_refresh *refresh, const struct pfs_gone *gone)
+{
+	const struct pfs_gone *above = gone;
+
+	while (above) {
+		gone = above;
+		above = pfs_refresh_find(refresh, gone->parent);
+	}
+	return gone->held;
+}
+
+static void hold_below(struct pfs_refresh *refresh)
+{
+	const struct pfs_byprime_table *table = &refresh->gone;
+
+	for (size_t i = 0; i < PFS_MAX(table->size, 1); i++) {
+		struct pfs_byprime *at = table->chains ? table->chains[i] : table->only;
+
+		for (; at; at = at->next) {
+			struct pfs_gone *gone = (struct pfs_gone *)at;
+
+			if (!gone->claimed && is_held(refresh, gone))
+				gone->present = true;
+		}
+	}
+}
+
+static bool hold_tops(struct pfs_gone *gone)
+{
+	bool any = false;
+
+	for (; gone; gone = gone->next)
+		if (!gone->present && !gone->claimed && !gone->maybe) {
+			hold(gone);
+			any = true;
+		}
+	return any;
+}
+
+/* While the source changes, what is gone is perhaps where was looked before it came there. */
+static void hold_gone(struct pfs_refresh *refresh)
+{
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
+
+	bool restless = watcher && watcher->restless(watcher->arg);
+
+	for (struct pfs_place *place = refresh->kept; place; place = place->next) {
+		if (restless && place->number)
+			place->unfinished |= hold_tops(place->gone);
+		if (watcher && place->unfinished)
+			watcher->left(watcher->arg, place->number);
+	}
+	hold_below(refresh);
+}
+
 /* Each place gets what was found in it. */
 static void hand_out(struct pfs_refresh *refresh)
 {
@@ -307,6 +376,7 @@ int pfs_refresh_match(struct pfs_refresh *refresh)
 	if (error)
 		return error;
 	PFS_TRY(match_files(refresh));
+	hold_gone(refresh);
 	PFS_TRY(settle_names(refresh));
 	hand_out(refresh);
 	return 0;

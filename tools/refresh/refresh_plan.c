@@ -51,6 +51,48 @@ int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 	return 0;
 }
 
+/* What is there already was read before in this refresh. */
+static int note_walked(struct pfs_refresh *refresh, struct pfs_place *place, const struct stat *attr)
+{
+	struct pfs_walked *walked =
+		(struct pfs_walked *)pfs_byprime_find(&refresh->walked, attr->st_ino);
+
+	if (walked) {
+		if (walked->dev == attr->st_dev && walked->ino != place->ino)
+			place->was = walked->ino;
+		return 0;
+	}
+	if (!place->ino)
+		return 0;
+	walked = calloc(1, sizeof(*walked));
+	if (!walked)
+		return -ENOMEM;
+	*walked = (struct pfs_walked){{.prime = attr->st_ino}, attr->st_dev, place->ino};
+	pfs_byprime_add(&refresh->walked, &walked->by_source);
+	return 0;
+}
+
+int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_place *place, int fd,
+		      const struct stat *attr)
+{
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
+
+	if (watcher)
+		place->number = watcher->enter(watcher->arg, fd, place->ino, &place->was);
+	return place->was ? 0 : note_walked(refresh, place, attr);
+}
+
+bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_found *found, uint64_t was)
+{
+	struct pfs_source_record record;
+	struct pfs_follower node;
+	char path[PATH_MAX];
+
+	return was && was != found->over && !pfs_follow_node(refresh->tree, &node, was) &&
+	       !pfs_follow_record(refresh->tree, &record, path, was) &&
+	       record.root == refresh->root.id && pfs_refresh_same(refresh, found->batch, &record);
+}
+
 static void free_found(struct pfs_found *found)
 {
 	while (found) {
@@ -228,6 +270,8 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 	if (record.path_len <= top->path_len || path[top->path_len] != '/' ||
 	    memcmp(path, top->path, top->path_len) != 0)
 		return pfs_refresh_displaced(refresh, child->ino, path);
+	if (pfs_refresh_find(refresh, child->ino)) /* noted before what it lies in was */
+		return 0;
 	return note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode);
 }
 
@@ -391,6 +435,7 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	free_places(refresh->kept);
 	pfs_byprime_drain(&refresh->gone, free_gone, NULL);
 	pfs_byprime_drain(&refresh->marks, free_gone, NULL);
+	pfs_byprime_drain(&refresh->walked, free_gone, NULL);
 	pfs_byprime_drain(&refresh->begun, free_gone, NULL);
 	for (size_t i = 0; i < refresh->n_displaced; i++)
 		free(refresh->displaced[i].path);

@@ -19,6 +19,7 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 	const char *name = slash ? slash + 1 : place->dir->path;
 	char *path PFS_FREE = strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
 	struct pfs_follower parent;
+	struct pfs_found *found;
 	struct pfs_gone *gone;
 	int error = path ? pfs_refresh_place(refresh, &above, path, NULL) : -ENOMEM;
 
@@ -41,10 +42,16 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 		above->before = parent.attr;
 		gone->maybe = true;
 	}
-	if (!error)
-		return pfs_note_new(comparison, batch, name, node->ino);
-	pfs_crawl_look_free(batch);
-	return error;
+	if (error) {
+		pfs_crawl_look_free(batch);
+		return error;
+	}
+	PFS_TRY(pfs_refresh_found(refresh, &found, above, batch, name));
+	found->kind = PFS_FOUND_NEW;
+	found->over = node->ino;
+	found->was = place->was;
+	found->set = PFS_TAKE_ALL;
+	return 0;
 }
 
 static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
@@ -120,7 +127,6 @@ static int compare_place(struct pfs_comparison *comparison)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_place *place = comparison->place;
-	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 	struct pfs_follower node = {.ino = place->ino};
 	bool replaced = false;
 	struct stat now;
@@ -131,8 +137,12 @@ static int compare_place(struct pfs_comparison *comparison)
 	comparison->old_path = place->old_path ? place->old_path : place->dir->path;
 	comparison->listing = !place->ino;
 	refresh->report->looked_at++;
-	if (watcher)
-		place->number = watcher->enter(watcher->arg, comparison->fd, place->ino);
+	PFS_TRY(pfs_refresh_enter(refresh, place, comparison->fd, &now));
+	if (!place->ino && pfs_refresh_has_moved(refresh, place->from, place->was)) {
+		place->from->kind = PFS_FOUND_LEFT;
+		place->from->place->unfinished = true;
+		return 0;
+	}
 	if (place->ino) {
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, place->ino));
 		place->before = node.attr;
@@ -144,13 +154,31 @@ static int compare_place(struct pfs_comparison *comparison)
 	return replaced ? 0 : pfs_compare_children(comparison);
 }
 
+/* It was there a moment ago.  Where it is not found it stays: the next refresh finds the directory above changed. */
+static int lose(struct pfs_refresh *refresh, const struct pfs_place *place)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+	struct pfs_gone *gone;
+	int error;
+
+	if (!place->met || place->old_path || pfs_refresh_find(refresh, place->ino))
+		return 0;
+	error = pfs_follow_record(refresh->tree, &record, path, place->ino);
+	if (!error)
+		error = pfs_refresh_gone(refresh, &gone, NULL, place->ino, &record);
+	if (!error)
+		gone->held = true;
+	return error == -ENOENT || error == -ESTALE ? 0 : error;
+}
+
 static int walk_one(struct pfs_refresh *refresh, struct pfs_place *place)
 {
 	struct pfs_comparison comparison = {.refresh = refresh, .place = place};
 	int error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
 
 	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
-		return 0; /* it has just gone: the next refresh finds the directory above changed */
+		return lose(refresh, place);
 	if (error)
 		return place->ino ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, place->ino, NULL, NULL,
 						  strerror(-error))

@@ -43,6 +43,7 @@ struct pfs_sourcewatch {
 	bool limited;	   /* not all directories are watched, */
 	bool limit_said;   /* and that has been logged */
 	enum pfs_sourcewatch_means means; /* changed by the thread that refreshes alone */
+	bool held_back;	 /* the refresh before this one left what was gone to this one */
 	bool links_only; /* what is refreshed now is so for its links alone: it has none to add */
 	struct stat linked[PFS_LINKED_AT_ONCE];
 	size_t n_linked;

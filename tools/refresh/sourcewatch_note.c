@@ -119,7 +119,7 @@ static struct pfs_source_directory *add(struct pfs_sourcewatch *watch, uint64_t 
 	return directory;
 }
 
-static uint64_t enter(void *arg, int fd, uint64_t ino)
+static uint64_t enter(void *arg, int fd, uint64_t ino, uint64_t *was)
 {
 	struct pfs_sourcewatch *watch = arg;
 	struct pfs_source_directory *directory = NULL;
@@ -135,6 +135,7 @@ static uint64_t enter(void *arg, int fd, uint64_t ino)
 	else
 		directory = add(watch, number);
 	if (directory) {
+		*was = directory->ino == ino ? 0 : directory->ino;
 		directory->ino = ino;
 		directory->gone = directory->missed = false;
 	}
@@ -156,6 +157,27 @@ static void made(void *arg, uint64_t number, uint64_t ino)
 		mark(watch, directory);
 		(void)pthread_cond_signal(&watch->wake);
 	}
+}
+
+/* Not twice in a row: while the source changes all the time, what is gone has to go some day. */
+static bool restless(void *arg)
+{
+	struct pfs_sourcewatch *watch = arg;
+	PFS_LOCKED(&watch->lock);
+
+	watch->held_back = !watch->held_back && watch->stale;
+	return watch->held_back;
+}
+
+static void left(void *arg, uint64_t number)
+{
+	struct pfs_sourcewatch *watch = arg;
+	struct pfs_source_directory *directory;
+	PFS_LOCKED(&watch->lock);
+
+	directory = number ? find(watch, number) : NULL;
+	if (directory)
+		mark(watch, directory);
 }
 
 static void linked(void *arg, const struct stat *node)
@@ -259,5 +281,5 @@ void pfs_sourcewatch_forget_gone(struct pfs_sourcewatch *watch)
 
 struct pfs_refresh_watcher pfs_sourcewatch_tells(struct pfs_sourcewatch *watch)
 {
-	return (struct pfs_refresh_watcher){watch, enter, made, linked};
+	return (struct pfs_refresh_watcher){watch, enter, made, restless, left, linked};
 }

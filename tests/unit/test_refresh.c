@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* A source that changes while a refresh reads it: nodes are what they were, sooner or later. */
+#include "tests/unit/import_util.h"
+
+#include <fcntl.h>
+#include <limits.h>
+
+#include "tools/refresh/refresh.h"
+
+static char source[160];
+static struct pfs_tree *tree;
+
+/* What happens when a directory of that name is about to be read, once. */
+static struct {
+	const char *at;
+	void (*change)(void);
+	bool restless;
+	unsigned left;
+} scene;
+
+static const char *path_of(const char *name)
+{
+	static char paths[2][512];
+	static unsigned turn;
+	char *path = paths[turn++ % 2];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%s", source, name);
+	return path;
+}
+
+static void make_dir(const char *name)
+{
+	assert_int_equal(mkdir(path_of(name), 0755), 0);
+}
+
+static void put(const char *name)
+{
+	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, name, strlen(name)), strlen(name));
+	(void)close(fd);
+}
+
+static void move(const char *from, const char *to)
+{
+	assert_int_equal(rename(path_of(from), path_of(to)), 0);
+}
+
+/* ---- a watcher that changes what is watched ---- */
+
+static uint64_t enter(void *arg PFS_UNUSED, int fd, uint64_t ino PFS_UNUSED, uint64_t *was PFS_UNUSED)
+{
+	char proc[64], name[PATH_MAX];
+	ssize_t len;
+
+	(void)snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	len = readlink(proc, name, sizeof(name) - 1);
+	assert_true(len > 0);
+	name[len] = 0;
+	if (scene.at && strcmp(strrchr(name, '/') + 1, scene.at) == 0) {
+		scene.at = NULL;
+		scene.change();
+	}
+	return 1;
+}
+
+static void made(void *arg PFS_UNUSED, uint64_t number PFS_UNUSED, uint64_t ino PFS_UNUSED)
+{
+}
+
+static bool restless(void *arg PFS_UNUSED)
+{
+	return scene.restless;
+}
+
+static void left(void *arg PFS_UNUSED, uint64_t number)
+{
+	assert_int_equal(number, 1);
+	scene.left++;
+}
+
+static void linked(void *arg PFS_UNUSED, const struct stat *node PFS_UNUSED)
+{
+}
+
+static void refresh(void)
+{
+	const struct pfs_refresh_watcher watcher = {NULL, enter, made, restless, left, linked};
+	const struct pfs_refresh_options options = {.store = test_path, .watcher = &watcher};
+	struct pfs_refresh_report report;
+	char why[PATH_MAX] = "";
+
+	assert_int_equal(pfs_refresh(tree, &options, &report, why, sizeof(why)), 0);
+}
+
+static uint64_t ino_of(const char *path)
+{
+	uint64_t ino = 0;
+	int error = pfs_tree_resolve(tree, &ino, path);
+
+	assert_true(!error || error == -ENOENT);
+	return ino;
+}
+
+/* ---- stores ---- */
+
+static int make_source(void **state)
+{
+	if (make_folder(state) != 0)
+		return -1;
+	(void)snprintf(source, sizeof(source), "%s/source", test_folder);
+	return 0;
+}
+
+/* Directories 1 to 9 with a file each, imported. */
+static int begin(void **state PFS_UNUSED)
+{
+	struct pfs_import import = {
+		.options = {.format = &pfs_import_dir,
+			    .source = source,
+			    .store = test_path,
+			    .content = PFS_CONTENT_LINK,
+			    .quiet = true},
+		.input = {.fd = -1, .kept_fd = -1},
+		.say = keep_message,
+	};
+	char command[1024];
+
+	(void)snprintf(command, sizeof(command), "rm -rf %s %s*; mkdir %s", source, test_path, source);
+	if (system(command)) /* NOLINT(cert-env33-c): our own temporary folder */
+		return -1;
+	for (char name[] = "1"; *name <= '9'; ++*name) {
+		char file[] = "1/file";
+
+		make_dir(name);
+		*file = *name;
+		put(file);
+	}
+	assert_int_equal(pfs_import_run(&import), 0);
+	assert_int_equal(pfs_tree_open(&tree, test_path, &(struct pfs_tree_options){.read_only = false}), 0);
+	assert_int_equal(pfs_tree_start(tree), 0);
+	memset(&scene, 0, sizeof(scene));
+	return 0;
+}
+
+static int end(void **state PFS_UNUSED)
+{
+	int findings = 0;
+
+	assert_int_equal(pfs_tree_close(tree), 0);
+	assert_int_equal(pfs_tree_check(test_path, &(struct pfs_tree_options){0}, print_finding, &findings), 0);
+	return findings;
+}
+
+/* ---- tests ---- */
+
+static void exchange_all(void)
+{
+	for (char from[] = "1", to[] = "9"; *from < *to; ++*from, --*to)
+		assert_int_equal(renameat2(AT_FDCWD, path_of(from), AT_FDCWD, path_of(to), RENAME_EXCHANGE), 0);
+}
+
+/* Whichever of them is read first: half of them are read as they are then, as others before. */
+static void directories_that_are_exchanged(void **state PFS_UNUSED)
+{
+	static const char *const moments[] = {"1", "3", "5", "7", "9"};
+
+	for (size_t i = 0; i < PFS_COUNT(moments); i++) {
+		uint64_t directories[9], files[9];
+
+		for (int n = 0; n < 9; n++) {
+			const char directory[] = {'/', (char)('1' + n), 0};
+			const char file[] = {'/', (char)('1' + n), '/', 'f', 'i', 'l', 'e', 0};
+
+			directories[n] = ino_of(directory);
+			files[n] = ino_of(file);
+		}
+		scene.at = moments[i];
+		scene.change = exchange_all;
+		refresh();
+		assert_null(scene.at);
+		refresh();
+		for (int n = 0; n < 9; n++) {
+			const char directory[] = {'/', (char)('9' - n), 0};
+			const char file[] = {'/', (char)('9' - n), '/', 'f', 'i', 'l', 'e', 0};
+
+			assert_int_equal(directories[n], ino_of(directory));
+			assert_int_equal(files[n], ino_of(file));
+		}
+	}
+}
+
+static void move_into_two(void)
+{
+	move("5", "2/5");
+	move("6", "8/6");
+}
+
+/* One of the two comes to where is looked later than where it was: it is there twice.  What comes to where has been
+ * looked already is only seen by who is told of changes. */
+static void directories_that_come_elsewhere(void **state PFS_UNUSED)
+{
+	static const char *const moments[] = {"2", "8"};
+
+	for (size_t i = 0; i < PFS_COUNT(moments); i++) {
+		uint64_t five = ino_of("/5"), file = ino_of("/6/file"), six = ino_of("/6");
+
+		scene.at = moments[i];
+		scene.change = move_into_two;
+		scene.restless = true;
+		make_dir("2/new"); /* so that both listings are read anew */
+		make_dir("8/new");
+		refresh();
+		assert_null(scene.at);
+		scene.restless = false;
+		refresh();
+		assert_int_equal(five, ino_of("/2/5"));
+		assert_int_equal(six, ino_of("/8/6"));
+		assert_int_equal(file, ino_of("/8/6/file"));
+		assert_int_equal(ino_of("/5"), 0);
+		assert_int_equal(ino_of("/6"), 0);
+		move("2/5", "5");
+		move("8/6", "6");
+		assert_int_equal(rmdir(path_of("2/new")), 0);
+		assert_int_equal(rmdir(path_of("8/new")), 0);
+		refresh();
+		assert_int_equal(five, ino_of("/5"));
+	}
+}
+
+static void nothing(void)
+{
+}
+
+/* What goes while something changes stays, and its directory is read again; then it goes. */
+static void what_is_gone_while_the_source_changes(void **state PFS_UNUSED)
+{
+	uint64_t three = ino_of("/3"), file = ino_of("/3/file");
+
+	scene.change = nothing;
+	scene.restless = true;
+	assert_int_equal(unlink(path_of("3/file")), 0);
+	assert_int_equal(rmdir(path_of("3")), 0);
+	put("4/other");
+	refresh();
+	assert_int_equal(scene.left, 1);
+	assert_int_equal(ino_of("/3"), three);
+	assert_int_equal(ino_of("/3/file"), file);
+	assert_true(ino_of("/4/other"));
+	scene.restless = false;
+	refresh();
+	assert_int_equal(scene.left, 1);
+	assert_int_equal(ino_of("/3"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(directories_that_are_exchanged, begin, end),
+		cmocka_unit_test_setup_teardown(directories_that_come_elsewhere, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_gone_while_the_source_changes, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, make_source, remove_folder);
+}
