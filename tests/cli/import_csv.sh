@@ -68,6 +68,19 @@ fails_with 'an unknown column' 'nocolumn' import --path=nocolumn "$work/paths.cs
 printf 'a,b\n"open,1\n' >"$work/bad.csv"
 { echo "path$(printf ',c%s' {1..1900})"; echo a; } >"$work/wide.csv"
 fails_with 'more columns than nodes can have' "'c1900' is one column too many" import --path=path "$work/wide.csv"
+{ echo "path$(printf ',c%s' {1..1899})"; echo "a$(printf ',%s' {1..1899})"; } >"$work/wide.csv"
+ok 'as many as it can have' import --path=path "$work/wide.csv"
+is 'are queried' "$(primefs query "$store" "SELECT c1, c1899 FROM nodes WHERE c1899 = 1899" | tail -n 1)" $'1\t1899'
+ok 'and sound' primefs check "$store"
+if has_fuse; then
+	mount_store
+	is 'and mounted' "$(tail -n 1 "$mnt/.query/sql/SELECT c1, c1899 FROM nodes WHERE c1899 = 1899")" $'1\t1899'
+	ok 'one more can be set' setfattr -n user.c1900 -v x "$mnt/a"
+	fails_with 'and is refused as a column by its name' 'c1900' primefs query "$mnt" 'SELECT c1900 FROM nodes'
+	is 'nothing else is' "$(primefs query "$mnt" 'SELECT count(c1899) FROM nodes' | tail -n 1)" 1
+	unmount_store
+	ok 'and it is sound' primefs check "$store"
+fi
 fails_with 'an open quote' '[0-9]' import --path=a "$work/bad.csv"
 printf 'path,v\r\n/x,1\r\n' >"$work/crlf.csv"
 ok 'CRLF' import --path=path "$work/crlf.csv"
