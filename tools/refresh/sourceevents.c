@@ -111,10 +111,9 @@ static bool is_directory_record(unsigned type)
 	       type == 12 /* FAN_EVENT_INFO_TYPE_NEW_DFID_NAME */;
 }
 
-/* An event's records begin behind its head; each says its length. */
-static void tell_fanotify(const struct fanotify_event_metadata *event, told_fn *fn, void *arg)
+/* bytes: all of the event, aligned as a byte is.  Its records begin behind its head; each says its length. */
+static void tell_fanotify(const struct fanotify_event_metadata *event, const char *bytes, told_fn *fn, void *arg)
 {
-	const char *bytes = (const char *)event;
 	size_t at = event->metadata_len, end = event->event_len;
 	struct fanotify_event_info_fid record;
 	struct file_handle handle;
@@ -151,7 +150,7 @@ static int tell_all_fanotify(const char *buffer, size_t size, told_fn *fn, void 
 		if (event.vers != FANOTIFY_METADATA_VERSION || event.event_len < sizeof(event) ||
 		    event.event_len > size - at)
 			return -EPROTO;
-		tell_fanotify((const void *)(buffer + at), fn, arg);
+		tell_fanotify(&event, buffer + at, fn, arg);
 		if (event.fd >= 0)
 			(void)close(event.fd);
 	}

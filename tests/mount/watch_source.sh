@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# -o watch where the source is not as one would wish: another user's, unreadable in part, unmounted.
+# timeout: 120
+. "$(dirname "$0")/../lib.sh"
+requires fuse root
+in_own_namespace || skip_all 'skipped: no mount namespaces'
+
+show='%P|%y|%m|%U|%s|%T@|%l\n'
+listing() { (cd "$1" && find . -mindepth 1 ! -type d -printf "$show" -o -mindepth 1 -printf '%P|%y|%m|%U\n' | sort); }
+equal() { [[ $("${run_as[@]}" bash -c "$(declare -p show); $(declare -f listing); listing $src") == "$("${run_as[@]}" bash -c "$(declare -p show); $(declare -f listing); listing $mnt")" ]]; }
+settle() { wait_for 30 "${run_as[@]}" grep -q '^compared' "$mnt/.query/as_of"; }
+how() { "${run_as[@]}" grep '^source' "$mnt/.query/as_of"; }
+
+# ---- how long it takes ----
+src=$work/src
+mkdir -p "$src/a/b"
+echo one >"$src/a/b/one"
+primefs import -q "$src" "$store"
+mount_in_foreground -o watch
+settle
+longest=0
+for i in {1..10}; do
+	before=${EPOCHREALTIME/./}
+	echo "$i" >"$src/a/b/$i"
+	wait_for 10 test -e "$mnt/a/b/$i" || { fail "change $i shows within 10 s"; break; }
+	took=$((${EPOCHREALTIME/./} - before))
+	((took <= longest)) || longest=$took
+done
+echo "a change showed after $((longest / 1000)) ms at most; $(how)"
+ok 'a change shows within 10 s' test "$longest" -lt 10000000
+unmount_store
+wait "$daemon" || true
+
+# ---- an ordinary user, who has inotify ----
+if [[ -u $(command -v fusermount3) ]] && open_fuse_to_all; then
+	mkdir -p "$work/home/src/open" "$work/home/mnt"
+	chown -R "$nobody:$nobody" "$work/home"
+	src=$work/home/src mnt=$work/home/mnt store=$work/home/store.pfs
+	run_as=(as "$nobody")
+	"${run_as[@]}" primefs import -q "$src" "$store"
+	"${run_as[@]}" primefs mount "$store" "$mnt" -o watch,refresh=1
+	settle
+	ok 'an ordinary user has inotify' wait_for 10 grep -q inotify <(how)
+	"${run_as[@]}" bash -c "echo new >$src/open/new; mkdir $src/other; mv $src/open/new $src/other"
+	ok 'and follows' wait_for 30 equal
+
+	# a directory that nobody but root may read: what it held stays, all else follows
+	"${run_as[@]}" bash -c "mkdir $src/closed; echo in >$src/closed/in"
+	ok 'before it is closed' wait_for 30 "${run_as[@]}" test -e "$mnt/closed/in"
+	chmod 000 "$src/closed"
+	"${run_as[@]}" bash -c "echo on >$src/open/on"
+	ok 'what is beside a directory that cannot be read follows' wait_for 30 "${run_as[@]}" test -e "$mnt/open/on"
+	exits 'what cannot be read is told' 1 "${run_as[@]}" primefs refresh "$mnt"
+	is "and stays" "$("${run_as[@]}" primefs query --tsv "$mnt" "SELECT name FROM nodes WHERE name IN ('in')" | tail -n 1)" in
+	chmod 755 "$src/closed"
+	"${run_as[@]}" bash -c "echo again >$src/closed/again"
+	ok 'when it can be read again it follows' wait_for 30 equal
+	"${run_as[@]}" primefs umount "$mnt"
+	run_as=()
+else
+	skip 'an ordinary user: no fusermount3, or /dev/fuse is not open to all'
+fi
+
+# ---- the source is unmounted in the middle ----
+src=$work/disk mnt=$work/mnt store=$work/disk.pfs
+mkdir "$src"
+mount -t tmpfs none "$src"
+mkdir -p "$src/d"
+for i in {1..200}; do echo "$i" >"$src/d/$i"; done
+primefs import -q "$src" "$store"
+for means in auto inotify; do
+	mount_in_foreground -o "watch=$means,refresh=1"
+	settle
+	echo changed >>"$src/d/1"
+	umount -l "$src"
+	sleep 0.5
+	ok "unmounted, $means: nothing is lost" test "$(find "$mnt/d" -mindepth 1 | wc -l)" = 200
+	ok "unmounted, $means: the daemon answers" grep -q "^source" "$mnt/.query/as_of"
+	ok "unmounted, $means: it still runs" kill -0 "$daemon"
+	mount -t tmpfs none "$src" # another one: not the folder that was imported
+	echo other >"$src/other"
+	sleep 1.2
+	not_ok "another filesystem, $means: it is not taken for the source" test -e "$mnt/other"
+	ok "another filesystem, $means: nothing is lost" test "$(find "$mnt/d" -mindepth 1 | wc -l)" = 200
+	unmount_store
+	wait "$daemon" || true
+	check_store
+	umount "$src"
+	mount -t tmpfs none "$src"
+	mkdir -p "$src/d"
+	for i in {1..200}; do echo "$i" >"$src/d/$i"; done
+	rm -f "$store"*
+	primefs import -q "$src" "$store"
+done
