@@ -273,7 +273,9 @@ static int text_holds(struct pfs_scan_worker *worker, const struct pfs_scan_test
 	if (test->is_none)
 		*holds = !bytes;
 	else
-		*holds = bytes ? pfs_scan_text_holds(&test->text, bytes, len) : test->negated;
+		*holds = test->negated;
+	if (bytes && !test->is_none)
+		PFS_TRY(pfs_scan_text_holds_long(&test->text, holds, bytes, len));
 	note_work(worker, pfs_scan_text_work(&test->text, bytes ? len : 0));
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include "base/pattern.h"
 #include "meta/store.h"
 
+#define LOOKS 256u /* of patterns, at the most: 16 M steps, while the tree is held */
+
 /* ---- taking patterns apart ---- */
 
 /* Whether the pattern has a wildcard, or what counts as one, at `at`. */
@@ -236,6 +238,31 @@ bool pfs_scan_text_holds(const struct pfs_scan_text *text, const char *bytes, si
 	return ends_hold(text, (const uint8_t *)bytes, len) &&
 	       (!text->needle.len || has_needle(&text->needle, bytes, len)) &&
 	       pfs_scan_text_verify(text, bytes, len);
+}
+
+static int count_look(void *arg)
+{
+	return ++*(unsigned *)arg > LOOKS;
+}
+
+int pfs_scan_text_holds_long(const struct pfs_scan_text *text, bool *holds, const char *bytes,
+			     size_t len)
+{
+	bool is_glob = text->verify == PFS_TEST_GLOB;
+	unsigned looks = 0;
+	const struct pfs_pattern_look look = {count_look, &looks};
+
+	if (!is_glob && text->verify != PFS_TEST_LIKE) {
+		*holds = pfs_scan_text_holds(text, bytes, len);
+		return 0;
+	}
+	*holds = ends_hold(text, (const uint8_t *)bytes, len) &&
+		 (!text->needle.len || has_needle(&text->needle, bytes, len));
+	if (*holds && pfs_pattern_matches_until(holds, &look,
+						is_glob ? PFS_PATTERN_GLOB : PFS_PATTERN_LIKE,
+						text->text, 0, bytes, len))
+		return -E2BIG;
+	return 0;
 }
 
 /* ---- many names ---- */

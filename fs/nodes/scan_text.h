@@ -33,12 +33,16 @@ static inline uint64_t pfs_scan_text_work(const struct pfs_scan_text *text, size
 {
 	bool is_pattern = text->verify == PFS_TEST_GLOB || text->verify == PFS_TEST_LIKE;
 
-	return 64 + len + (is_pattern ? (uint64_t)len * text->text_len / 2 : 0);
+	return 64 + len + (is_pattern ? (uint64_t)len * text->text_len : 0);
 }
 
 /* What `verify` asks for, and all; bytes end in NUL. */
 bool pfs_scan_text_verify(const struct pfs_scan_text *text, const char *bytes, size_t len);
 bool pfs_scan_text_holds(const struct pfs_scan_text *text, const char *bytes, size_t len);
+
+/* The same of what may be very long: -E2BIG where the pattern would take too many steps. */
+PFS_MUST_CHECK int pfs_scan_text_holds_long(const struct pfs_scan_text *text, bool *holds,
+					    const char *bytes, size_t len);
 
 /* Clears the bits of the names at heap + 4 * place[i] for which the text does not hold, but for what is to
  * be verified. */

@@ -295,6 +295,10 @@ static void test_holds(void **state PFS_UNUSED)
 #define LONG_NAME 250
 #define FILES	  3000
 #define TEN	  "__________" /* no more than half of a name */
+#define TWO_HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define TWO_THOUSAND                                                                               \
+	TWO_HUNDRED TWO_HUNDRED TWO_HUNDRED TWO_HUNDRED TWO_HUNDRED TWO_HUNDRED TWO_HUNDRED        \
+		TWO_HUNDRED TWO_HUNDRED TWO_HUNDRED
 #define SINGLE	  TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
 /* Names of 250 bytes: a path at the bottom has 5 MB. */
@@ -327,10 +331,10 @@ static void test_long_texts(void **state PFS_UNUSED)
 		"SELECT ino FROM nodes WHERE path LIKE '%x' AND type = 'f'",
 		"SELECT ino FROM nodes WHERE path LIKE '%b%' AND type = 'f'",
 		"SELECT count(*) FROM nodes WHERE path GLOB '/x*b*' AND type = 'f'",
-		"SELECT ino FROM nodes WHERE name LIKE '%" SINGLE "x%'",
-		"SELECT ino FROM nodes WHERE name NOT LIKE '%" SINGLE "x%' AND type = 'd'",
-		"SELECT count(*) FROM nodes WHERE name LIKE '%" SINGLE "x%' AND links > 1",
-		"SELECT ext, count(*) FROM nodes WHERE name LIKE '%" SINGLE "x%' GROUP BY 1",
+		"SELECT ino FROM nodes WHERE name LIKE '%a" SINGLE "x%'",
+		"SELECT ino FROM nodes WHERE name NOT LIKE '%a" SINGLE "x%' AND type = 'd'",
+		"SELECT count(*) FROM nodes WHERE name LIKE '%a" SINGLE "x%' AND links > 1",
+		"SELECT ext, count(*) FROM nodes WHERE name LIKE '%a" SINGLE "x%' GROUP BY 1",
 		"SELECT count(*) FROM nodes WHERE ino IN (SELECT ino FROM nodes WHERE type = 'f') AND path LIKE '%x'",
 	};
 
@@ -346,6 +350,8 @@ static void test_long_texts(void **state PFS_UNUSED)
 		print_message("%5.1f ms: %s\n", (double)held / 1e6, statements[i]);
 		assert_true(held < HOLD_NS * SLOWER);
 	}
+	assert_int_equal(run_to_end(queries, "SELECT ino FROM nodes WHERE path LIKE '%a" TWO_THOUSAND "y%' AND type = 'f'"),
+			 -E2BIG);
 }
 
 int main(void)
