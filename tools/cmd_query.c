@@ -62,7 +62,7 @@ static int pass_on(void *arg, const void *bytes, size_t size)
 	return pfs_reply_write(arg, bytes, size);
 }
 
-static int send_answer(struct pfs_reply *reply, const struct pfs_answer *answer)
+static int send_answer(struct pfs_reply *reply, struct pfs_answer *answer)
 {
 	char *piece PFS_FREE = malloc(PIECE_SIZE);
 	uint64_t at = 0;
@@ -91,7 +91,7 @@ static int answer_whole(struct pfs_queries *queries, const struct pfs_query_scop
 	if (pfs_answer_create(&answer, KEPT_MEMORY, 0))
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory for the answer");
 	pfs_answer_keep_more(answer);
-	status = pfs_answer_run(answer, queries, scope, sql, strlen(sql), format, NULL, &error)
+	status = pfs_answer_run(answer, queries, scope, sql, strlen(sql), format, &error)
 			 ? explain(reply, &error, sql)
 			 : send_answer(reply, answer);
 	pfs_answer_close(answer);

@@ -49,6 +49,7 @@ struct pfs_mount {
 	struct pfs_virtuals *virtuals;
 	struct pfs_reasons *reasons;
 	struct pfs_known_columns *columns;
+	struct pfs_growings *growings; /* NULL: all answers are complete before they are read */
 	struct pfs_turns *turns; /* NULL: requests are processed one after the other */
 	_Atomic int running;	     /* statements */
 	_Atomic uint64_t run, failed; /* statements, so far */
@@ -134,6 +135,10 @@ void pfs_session_close(struct pfs_mount *mount);
 ssize_t pfs_session_receive(void *arg, void *buffer, size_t size);
 void pfs_session_process(void *arg, void *buffer, size_t len);
 
+/* pfs_growing_host's; arg is the mount. */
+struct pfs_turn;
+struct pfs_growing;
+int pfs_session_take_turn(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing);
 
 /* For pfs_notifier_start; arg is the mount. */
 void pfs_session_notify(void *arg, uint64_t ino, const char *name);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "fs/mount/internal.h"
 #include "fs/mount/kernel.h"
+#include "fs/mount/query/growing.h"
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 
@@ -87,6 +88,35 @@ static unsigned slots(void)
 	return (unsigned)PFS_MIN(PFS_MAX(2 * n, 2), PFS_MORE_THREADS / 2);
 }
 
+static void on_failed_answer(void *arg, uid_t uid, uint64_t about, const char *text)
+{
+	struct pfs_mount *mount = arg;
+
+	(void)atomic_fetch_add(&mount->failed, 1);
+	if (text)
+		pfs_reasons_tell(mount->reasons, uid, about, text);
+}
+
+/* Statements, which run beside what else is asked. */
+static int start_turns(struct pfs_mount *mount)
+{
+	struct pfs_growing_host host = {
+		.arg = mount,
+		.take_turn = pfs_session_take_turn,
+		.failed = on_failed_answer,
+		.running = &mount->running,
+		.rest_ms = mount->options.query_rest_ms,
+	};
+
+	if (mount->options.query_kept)
+		pfs_answers_set_budget(mount->options.query_kept);
+	if (mount->options.single)
+		return 0;
+	PFS_TRY(pfs_turns_open(&mount->turns, slots()));
+	host.turns = mount->turns;
+	return pfs_growings_open(&mount->growings, &host);
+}
+
 static int start(struct pfs_mount *mount, const char *store)
 {
 	struct pfs_tree_listener listener = {
@@ -113,8 +143,7 @@ static int start(struct pfs_mount *mount, const char *store)
 	PFS_TRY(pfs_virtuals_open(&mount->virtuals, pfs_session_notify, mount));
 	PFS_TRY(pfs_reasons_open(&mount->reasons));
 	PFS_TRY(pfs_known_columns_open(&mount->columns));
-	if (!mount->options.single)
-		PFS_TRY(pfs_turns_open(&mount->turns, slots()));
+	PFS_TRY(start_turns(mount));
 	PFS_TRY(pfs_session_open(mount));
 	PFS_TRY(pfs_notifier_start(&mount->notifier, pfs_session_notify, mount));
 	pfs_tree_listen(mount->tree, &listener);
@@ -180,11 +209,13 @@ void pfs_mount_close(struct pfs_mount *mount)
 	detach(mount); /* requests are still served: the kernel may have to write pages back */
 	pfs_dispatch_stop(mount->dispatch);
 	pfs_notifier_stop(mount->notifier);
+	pfs_growings_stop(mount->growings);
 	pfs_virtuals_stop(mount->virtuals); /* their threads were the last who could call us */
 	pfs_tree_listen(mount->tree, &nobody);
 	pfs_session_close(mount);
 	pfs_access_finish(&mount->access);
 	pfs_virtuals_close(mount->virtuals);
+	pfs_growings_close(mount->growings);
 	pfs_known_columns_close(mount->columns);
 	pfs_reasons_close(mount->reasons);
 	pfs_turns_close(mount->turns);

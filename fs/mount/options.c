@@ -17,6 +17,7 @@
 #define QUERY_MEMORY   (UINT64_C(1) << 30)
 #define QUERY_TIME_MAX 1000000.0 /* seconds */
 #define QUERY_VALUE	(UINT64_C(16) << 20) /* what takes a few hundredths of a second to look at */
+#define QUERY_REST_MS	60000
 #define QUERY_VALUE_MIN (UINT64_C(64) << 10)
 #define QUERY_VALUE_MAX (UINT64_C(1) << 30)
 
@@ -77,6 +78,7 @@ void pfs_mount_options_init(struct pfs_mount_options *options)
 		.readdirplus = PFS_READDIRPLUS_AUTO,
 		.query_memory = QUERY_MEMORY,
 		.query_value = QUERY_VALUE,
+		.query_rest_ms = QUERY_REST_MS,
 	};
 }
 
@@ -279,6 +281,14 @@ static int apply_query(struct pfs_mount_options *options, const char **wants, co
 	if (strcmp(word, "query_value") == 0) {
 		*wants = "64K to 1G";
 		return parse_query_value(&options->query_value, value);
+	}
+	if (strcmp(word, "query_rest") == 0) {
+		*wants = "seconds, up to 1000000";
+		return parse_query_time(&options->query_rest_ms, value);
+	}
+	if (strcmp(word, "query_kept") == 0) {
+		*wants = "bytes, with K, M, G or T perhaps; 0: the usual";
+		return parse_bytes(&options->query_kept, value);
 	}
 	if (strcmp(word, "query_time") == 0) {
 		*wants = "seconds, up to 1000000; 0: no limit";

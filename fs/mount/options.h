@@ -48,6 +48,8 @@ struct pfs_mount_options {
 	unsigned watch_limit;	/* directories that inotify may watch; 0: the usual */
 	unsigned refresh_ms;	/* between refreshes from the source; 0: none */
 	unsigned query_time_ms; /* that a statement may take; 0: no limit */
+	unsigned query_rest_ms; /* that one waits for the reader of its answer; for tests, as the next */
+	uint64_t query_kept; /* bytes that answers may have beyond their own; 0: the usual */
 };
 
 /* The flags among the options with which the kernel lists a mount. */

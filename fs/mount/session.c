@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fs/mount/operations.h"
+#include "fs/mount/query/growing.h"
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 
@@ -204,26 +205,48 @@ static bool takes_turn(const struct pfs_mount *mount, const struct fuse_in_heade
 	       pfs_virtual_runs(mount->virtuals, head->nodeid, writes, sees_all);
 }
 
+static void process_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request, size_t len)
+{
+	if (turn->is_answer)
+		pfs_growing_go_on(*(struct pfs_growing **)request);
+	else
+		process(mount, request, len);
+}
+
+/* Processes the request if it is its turn (1), and those whose turn comes then; else as pfs_turns_take. */
+static int take_turn(struct pfs_mount *mount, const struct pfs_turn *first, void *request, size_t len)
+{
+	struct pfs_turn turn = *first;
+	int rc = pfs_turns_take(mount->turns, &turn, request, len);
+	void *next;
+
+	if (rc <= 0)
+		return rc;
+	process_turn(mount, &turn, request, len);
+	while ((next = pfs_turns_end(mount->turns, &turn, &len)) != NULL) {
+		pfs_dispatch_yield();
+		process_turn(mount, &turn, next, len);
+		free(next);
+	}
+	return rc;
+}
+
+int pfs_session_take_turn(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing)
+{
+	return take_turn(arg, turn, &growing, sizeof(struct pfs_growing *));
+}
+
 static void process_in_turn(struct pfs_mount *mount, void *buffer, size_t len)
 {
 	const struct fuse_in_header *head = buffer;
-	struct pfs_turn turn = {head->unique, head->uid, pfs_sees_all(head->uid)};
-	int rc = pfs_turns_take(mount->turns, &turn, buffer, len);
-	void *next;
+	const struct pfs_turn turn = {head->unique, head->uid, pfs_sees_all(head->uid), false};
+	int rc = take_turn(mount, &turn, buffer, len);
 
 	if (rc == -EAGAIN)
 		pfs_reasons_keep(mount->reasons, head->uid,
 				 "too many of your statements wait to be run; try again later");
 	if (rc < 0)
 		reply_unseen(mount, head->unique, rc);
-	if (rc <= 0)
-		return;
-	process(mount, buffer, len);
-	while ((next = pfs_turns_end(mount->turns, &turn, &len)) != NULL) {
-		pfs_dispatch_yield();
-		process(mount, next, len);
-		free(next);
-	}
 }
 
 void pfs_session_process(void *arg, void *buffer, size_t len)

@@ -444,6 +444,27 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 	pfs_query_take_value(out, &value);
 }
 
+/* The rows are there, or the tree that they come from is frozen, or none of it has been seen. */
+bool pfs_query_is_settled(const struct pfs_query *query)
+{
+	return query->ended || query->frozen || (!query->bound && !query->again) ||
+	       pfs_relational_is_answered(query->relational);
+}
+
+void pfs_query_rested(struct pfs_query *query, uint64_t ns)
+{
+	struct timespec *deadline = &query->deadline;
+
+	if (!deadline->tv_sec && !deadline->tv_nsec)
+		return;
+	deadline->tv_sec += (time_t)(ns / 1000000000);
+	deadline->tv_nsec += (long)(ns % 1000000000);
+	if (deadline->tv_nsec >= 1000000000) {
+		deadline->tv_nsec -= 1000000000;
+		deadline->tv_sec++;
+	}
+}
+
 uint64_t pfs_query_changes(const struct pfs_query *query)
 {
 	return query->changes;

@@ -100,6 +100,12 @@ PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_erro
  * something, or memory is short), the tree's lock is held for reading from the first row of that run to its
  * end, or finish, between calls too, by the one thread that may call now.  Read on without delay. */
 
+/* True: no restart follows, so what was read stays read, and the tree's lock is not held between two calls, which
+ * may be any time apart and come from any thread. */
+bool pfs_query_is_settled(const struct pfs_query *query);
+/* For so long nobody asked for more: that is not the statement's time. */
+void pfs_query_rested(struct pfs_query *query, uint64_t ns);
+
 enum pfs_value_type { PFS_VALUE_NULL, PFS_VALUE_INT, PFS_VALUE_REAL, PFS_VALUE_TEXT, PFS_VALUE_BLOB };
 
 struct pfs_query_value {

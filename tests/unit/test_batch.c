@@ -279,7 +279,7 @@ static void check_answer(const char *sql, const char *wanted, size_t memory, uin
 	assert_int_equal(pfs_answer_create(&answer, memory, 0), 0);
 	pfs_answer_keep_more(answer);
 	assert_int_equal(pfs_answer_run(answer, queries, &scope, sql, strlen(sql), PFS_FORMAT_TSV,
-					NULL, &error),
+					&error),
 			 0);
 	assert_int_equal(pfs_answer_size(answer), size);
 	assert_int_equal(pfs_answer_read(answer, text, size + 1, 0), size);

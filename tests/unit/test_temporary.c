@@ -66,7 +66,7 @@ static void test_looks(void **state PFS_UNUSED)
 static int run(struct pfs_answer **answer, const char *sql)
 {
 	assert_int_equal(pfs_answer_create(answer, 0, 0), 0);
-	return pfs_answer_run(*answer, queries, &scope, sql, strlen(sql), PFS_FORMAT_TSV, NULL,
+	return pfs_answer_run(*answer, queries, &scope, sql, strlen(sql), PFS_FORMAT_TSV,
 			      &error);
 }
 

@@ -16,7 +16,7 @@ static struct pfs_turns *turns;
 
 static int take_as(uint64_t number, uid_t uid, bool sees_all)
 {
-	const struct pfs_turn turn = {number, uid, sees_all};
+	const struct pfs_turn turn = {number, uid, sees_all, false};
 
 	return pfs_turns_take(turns, &turn, &number, sizeof(number));
 }
@@ -29,7 +29,7 @@ static int take(uint64_t number, uid_t uid)
 /* Ends the user's turn; the number of who is next, 0: nobody. */
 static uint64_t end_as(uid_t uid, bool sees_all)
 {
-	struct pfs_turn turn = {0, uid, sees_all};
+	struct pfs_turn turn = {0, uid, sees_all, false};
 	uint64_t number = 0;
 	size_t len;
 	void *request = pfs_turns_end(turns, &turn, &len);
@@ -169,7 +169,7 @@ static void *ask_on(void *arg)
 	uid_t uid = *(const uid_t *)arg;
 
 	for (uint64_t i = 1; i <= REQUESTS; i++) {
-		struct pfs_turn turn = {(uint64_t)uid << 32 | i, uid, true};
+		struct pfs_turn turn = {(uint64_t)uid << 32 | i, uid, true, false};
 		void *next;
 		size_t len;
 

@@ -24,6 +24,7 @@ struct pfs_turn {
 	uint64_t number; /* of the request */
 	uid_t uid;
 	bool sees_all;
+	bool is_answer; /* the request is none: an answer that goes on (growing.h) */
 };
 
 PFS_MUST_CHECK int pfs_turns_open(struct pfs_turns **out, unsigned slots); /* 1 or more.  -ENOMEM. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of virtual nodes, and what is open of them. */
+#include "fs/mount/query/growing.h"
 #include "fs/mount/query/virtual.h"
 
 #include <stdlib.h>
@@ -341,6 +342,7 @@ int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
 
 static void free_handle(struct pfs_handle *handle)
 {
+	pfs_growing_leave(handle->growing);
 	pfs_answer_close(handle->answer);
 	pfs_answer_close(handle->written);
 	pfs_virtual_names_finish(&handle->names);
@@ -464,6 +466,16 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 	free_handle(handle);
 }
 
+void pfs_handle_replace(struct pfs_handle *handle, struct pfs_answer *answer,
+			struct pfs_growing *growing, uint64_t base)
+{
+	pfs_growing_leave(handle->growing);
+	pfs_answer_close(handle->answer);
+	handle->growing = growing;
+	handle->answer = answer;
+	handle->base = base;
+}
+
 /* What is known of its size; *answer: whose is not, held, or NULL. */
 static uint64_t size_of(struct pfs_handle *handle, struct pfs_answer **answer)
 {
@@ -472,9 +484,10 @@ static uint64_t size_of(struct pfs_handle *handle, struct pfs_answer **answer)
 	*answer = NULL;
 	if (!handle->answer)
 		return 0;
-	if (!pfs_answer_is_complete(handle->answer))
-		*answer = pfs_answer_ref(handle->answer);
-	return handle->base + pfs_answer_size(handle->answer);
+	if (pfs_answer_is_complete(handle->answer))
+		return handle->base + pfs_answer_size(handle->answer);
+	*answer = pfs_answer_ref(handle->answer);
+	return 0;
 }
 
 static bool is_of(const struct pfs_handle *handle, const struct pfs_query_scope *scope)

@@ -11,7 +11,7 @@
  * (fs/nodes/visible.h).  The kernel keeps nothing of these nodes but a file's size: so a file's node is
  * never given to two users.
  *
- * The files: turns.c who waits for a statement of his; virtual.c the table of nodes; virtual_ops.c FUSE's side; virtual_call.c a caller, its
+ * The files: turns.c who waits for a statement of his; growing.c answers that are read while they are made; virtual.c the table of nodes; virtual_ops.c FUSE's side; virtual_call.c a caller, its
  * statements and their errors; the rest the nodes themselves, by subject. */
 #ifndef PFS_FS_MOUNT_QUERY_VIRTUAL_H
 #define PFS_FS_MOUNT_QUERY_VIRTUAL_H
@@ -32,6 +32,7 @@
 #define PFS_RUNNING_OTHERS 48u		      /* statements that run for them: of each, see shares.h */
 
 struct pfs_call;
+struct pfs_growing; /* growing.h */
 struct pfs_handle;
 struct pfs_virtual;
 
@@ -165,7 +166,8 @@ struct pfs_handle {
 	gid_t *groups;
 	size_t n_groups;
 	pthread_mutex_t lock;
-	struct pfs_answer *answer;  /* what is read */
+	struct pfs_answer *answer;  /* what is read; protected by lock, as the next is */
+	struct pfs_growing *growing; /* that makes it; NULL: nobody */
 	struct pfs_answer *written; /* what is stored at close; NULL: nothing */
 	uint64_t base; /* offset that the answer is read from; protected by lock */
 	uint64_t end;  /* offset that a write goes on at, if it continues the last one; the same */
@@ -184,6 +186,14 @@ struct pfs_handle {
 PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
 void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
+/* Another answer takes the place of what is read, from offset `base` on; with the handle's lock. */
+void pfs_handle_replace(struct pfs_handle *handle, struct pfs_answer *answer,
+			struct pfs_growing *growing, uint64_t base);
+/* What is read, held, if it still grows; NULL: it does not. */
+struct pfs_growing *pfs_handle_growing(struct pfs_handle *handle);
+/* Replies with attr and the size of that, once it is known, and lets go of it. */
+void pfs_handle_measure(struct pfs_handle *handle, struct pfs_growing *growing, fuse_req_t req,
+			const struct stat *attr);
 /* st_size of the call's node for who asks with a handle, or without one (NULL): of the one that the thread has
  * open, or else the only one of the same user and groups.  Measured, where it is not known; 0: there is not one,
  * or that cannot be done. */
@@ -209,6 +219,8 @@ struct pfs_reasons;
 PFS_MUST_CHECK int pfs_reasons_open(struct pfs_reasons **out);
 void pfs_reasons_close(struct pfs_reasons *reasons);
 void pfs_reasons_keep(struct pfs_reasons *reasons, uid_t uid, const char *text);
+/* The same, and what st_ino `about` is about (0: nothing). */
+void pfs_reasons_tell(struct pfs_reasons *reasons, uid_t uid, uint64_t about, const char *text);
 
 /* A request at work. */
 struct pfs_call {
@@ -223,6 +235,8 @@ struct pfs_call {
 	pthread_mutex_t lock;
 	struct pfs_query *query;  /* protected by lock */
 	_Atomic bool interrupted;
+	bool wants_all; /* its answer is not to grow while it is read */
+	struct pfs_growing *growing; /* an answer that goes on growing once there was a reply; NULL: none */
 	bool making; /* the entry that is looked up: it need not be there yet */
 };
 
@@ -240,7 +254,7 @@ int pfs_call_fail(struct pfs_call *call, int error, const char *format, ...) PFS
 /* An empty answer for the call's user.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_call_room(const struct pfs_call *call, struct pfs_answer **out, uint64_t limit);
 
-/* Runs a statement into an answer; why it failed is remembered. */
+/* Runs a statement into an answer, to its end or until call->growing makes it; why it failed is remembered. */
 PFS_MUST_CHECK int pfs_call_answer(struct pfs_call *call, struct pfs_answer *answer,
 				   enum pfs_format format, const char *sql, size_t len);
 /* Runs a statement and calls row for each row, until it returns non-zero, which is returned; query

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/mount/query/growing.h"
 #include "fs/mount/query/virtual.h"
 
 #define REASONS_MAX 256 /* users and saved queries whose last reason is kept */
@@ -119,12 +120,17 @@ void pfs_call_forget_reason(struct pfs_call *call, uint64_t about)
 	reason->text = NULL;
 }
 
+void pfs_reasons_tell(struct pfs_reasons *reasons, uid_t uid, uint64_t about, const char *text)
+{
+	keep_reason(reasons, uid, 0, text);
+	if (about)
+		keep_reason(reasons, uid, about, text);
+}
+
 /* text: without the newline at its end. */
 static void remember(struct pfs_call *call, const char *text)
 {
-	keep_reason(call->mount->reasons, call->scope.uid, 0, text);
-	if (call->reason)
-		keep_reason(call->mount->reasons, call->scope.uid, call->reason, text);
+	pfs_reasons_tell(call->mount->reasons, call->scope.uid, call->reason, text);
 }
 
 int pfs_call_fail(struct pfs_call *call, int error, const char *format, ...)
@@ -320,13 +326,22 @@ int pfs_call_room(const struct pfs_call *call, struct pfs_answer **out, uint64_t
 int pfs_call_answer(struct pfs_call *call, struct pfs_answer *answer, enum pfs_format format,
 		    const char *sql, size_t len)
 {
-	struct pfs_cancel cancel = {call, set_running};
+	const struct pfs_asked asked = {sql, len, format};
+	const struct pfs_growing_asker asker = {
+		.queries = call->mount->queries,
+		.scope = &call->scope,
+		.memory = call->scope.sees_all ? PFS_ANSWER_MEMORY : PFS_ANSWER_OTHERS,
+		.about = call->reason,
+		.wants_all = call->wants_all,
+		.arg = call,
+		.running = set_running,
+	};
 	struct pfs_query_error error = {.error = 0};
 	int rc;
 
 	PFS_TRY(begin_statement(call));
-	rc = pfs_answer_run(answer, call->mount->queries, &call->scope, sql, len, format, &cancel,
-			    &error);
+	rc = pfs_growing_begin(&call->growing, call->mount->growings, answer, &asked, &asker,
+			       &error);
 	end_statement(call);
 	return rc ? fail_statement(call, &error, sql, len) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* FUSE's operations on open virtual files.  What a file holds is complete when its open is
- * answered, or is made as it is read; what is written to one is taken over when it is closed, but for `run`, whose writes are
+ * answered, or goes on growing, or is made as it is read; what is written to one is taken over when it is closed, but for `run`, whose writes are
  * statements. */
 #include <fcntl.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/mount/operations.h"
+#include "fs/mount/query/growing.h"
 #include "fs/mount/query/virtual.h"
 
 /* ---- opening ---- */
@@ -33,6 +34,7 @@ static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int fl
 	const struct pfs_virtual_kind *kind = call->virtual->kind;
 	struct pfs_answer *answer;
 
+	call->wants_all = flags & O_DIRECT; /* asynchronous reads end where the kernel knows of an end */
 	PFS_TRY(pfs_call_room(call, &handle->answer, 0));
 	if (kind->store && (flags & O_ACCMODE) != O_RDONLY)
 		PFS_TRY(pfs_call_room(call, &handle->written, kind->store_limit));
@@ -40,6 +42,7 @@ static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int fl
 	/* What was there stays in front of what is appended. */
 	if (kind->fill && !kind->write && !(handle->written && flags & O_TRUNC))
 		PFS_TRY(kind->fill(call, call->virtual, answer));
+	handle->growing = call->growing;
 	handle->appends = flags & O_APPEND;
 	handle->emptied = handle->written && flags & O_TRUNC;
 	return 0;
@@ -82,6 +85,8 @@ void pfs_on_query_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *f
 	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
 	if (fuse_reply_open(req, fi) != 0)
 		pfs_handle_close(virtuals, handle);
+	if (call.growing)
+		pfs_growing_go_on(call.growing);
 }
 
 void pfs_on_query_create(fuse_req_t req, fuse_ino_t parent, const char *name,
@@ -173,16 +178,45 @@ static int fail_read(fuse_req_t req, const struct pfs_handle *handle, int error)
 	return -EIO;
 }
 
-/* What it is read from now, and where a read at *offset is in it; held. */
-static struct pfs_answer *answer_at(struct pfs_handle *handle, uint64_t *offset)
+/* With the lock. */
+static struct pfs_growing *growing_of(struct pfs_handle *handle)
+{
+	bool grows = handle->growing && !pfs_answer_is_complete(handle->answer);
+
+	return grows ? pfs_growing_ref(handle->growing) : NULL;
+}
+
+/* What it is read from now, *growing if that still grows, and where a read at *offset is in it; both held. */
+static struct pfs_answer *answer_at(struct pfs_handle *handle, struct pfs_growing **growing,
+				    uint64_t *offset)
 {
 	PFS_LOCKED(&handle->lock);
 
 	*offset = place(handle, *offset);
+	*growing = growing_of(handle);
 	return pfs_answer_ref(handle->answer);
 }
 
-static void reply_copied(fuse_req_t req, struct pfs_handle *handle, const struct pfs_answer *answer,
+struct pfs_growing *pfs_handle_growing(struct pfs_handle *handle)
+{
+	PFS_LOCKED(&handle->lock);
+
+	return growing_of(handle);
+}
+
+void pfs_handle_measure(struct pfs_handle *handle, struct pfs_growing *growing, fuse_req_t req,
+			const struct stat *attr)
+{
+	uint64_t base;
+
+	(void)pthread_mutex_lock(&handle->lock);
+	base = handle->base;
+	(void)pthread_mutex_unlock(&handle->lock);
+	pfs_growing_measure(growing, req, attr, base);
+	pfs_growing_unref(growing);
+}
+
+static void reply_copied(fuse_req_t req, struct pfs_handle *handle, struct pfs_answer *answer,
 			 size_t size, uint64_t offset)
 {
 	const struct pfs_stream_wait wait = {is_interrupted, req};
@@ -237,6 +271,7 @@ void pfs_on_query_read(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, 
 		       struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
+	struct pfs_growing *growing;
 	struct pfs_answer *answer;
 	uint64_t at = (uint64_t)offset;
 
@@ -247,9 +282,12 @@ void pfs_on_query_read(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, 
 	}
 	/* Once replied to, the handle may be closed, and before that another answer may take the place of
 	 * this one. */
-	answer = answer_at(handle, &at);
-	if (!reply_kept(req, answer, size, at))
+	answer = answer_at(handle, &growing, &at);
+	if (growing)
+		pfs_growing_read(growing, req, size, at);
+	else if (!reply_kept(req, answer, size, at))
 		reply_copied(req, handle, answer, size, at);
+	pfs_growing_unref(growing);
 	pfs_answer_close(answer);
 }
 
@@ -297,6 +335,8 @@ void pfs_on_query_write(fuse_req_t req, fuse_ino_t node, const char *data, size_
 		pfs_reply_error(req, error);
 	else
 		(void)fuse_reply_write(req, size);
+	if (!error && call.growing)
+		pfs_growing_go_on(call.growing);
 }
 
 /* close(2): what was written is taken over, and its error is close's. */

@@ -47,8 +47,10 @@ static void fill_attr(const struct pfs_call *call, struct stat *attr,
 		set_size(attr, strlen(virtual->data));
 }
 
+/* The kernel asks with a handle when somebody wants to know where its end is (lseek), not for fstat. */
 void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
+	struct pfs_growing *growing = NULL;
 	struct pfs_call call;
 	struct stat attr;
 	int error;
@@ -59,10 +61,15 @@ void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 		return;
 	}
 	fill_attr(&call, &attr, call.virtual);
-	if (S_ISREG(attr.st_mode))
+	if (S_ISREG(attr.st_mode) && fi)
+		growing = pfs_handle_growing(pfs_handle_of(fi));
+	if (S_ISREG(attr.st_mode) && !growing)
 		set_size(&attr, pfs_handles_size(&call, fi ? pfs_handle_of(fi) : NULL));
 	pfs_call_end(&call);
-	(void)fuse_reply_attr(req, &attr, 0);
+	if (growing)
+		pfs_handle_measure(pfs_handle_of(fi), growing, req, &attr);
+	else
+		(void)fuse_reply_attr(req, &attr, 0);
 }
 
 /* Files that are written take a truncation, and any time. */

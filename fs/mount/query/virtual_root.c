@@ -59,9 +59,7 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 		return error;
 	}
 	PFS_LOCKED(&handle->lock);
-	pfs_answer_close(handle->answer);
-	handle->answer = answer;
-	handle->base = (uint64_t)offset + size;
+	pfs_handle_replace(handle, answer, call->growing, (uint64_t)offset + size);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "fs/mount/query/growing.h"
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 #include "fs/query/output/format.h"
@@ -169,15 +170,18 @@ static void print_holds(struct pfs_call *call, struct pfs_out *out)
 static void print_operations(struct pfs_call *call, struct pfs_out *out)
 {
 	const char *separator = "";
+	struct pfs_growing_counts growing;
 	size_t i;
 
+	pfs_growings_count(call->mount->growings, &growing);
 	print(out, ",\n  \"queries\": {\"running\": %d, \"waiting\": %u, \"run\": %llu, \"failed\": %llu, "
-	      "\"files\": %zu}",
+	      "\"files\": %zu, \"growing\": %u, \"resting\": %u, \"readers\": %u}",
 	      atomic_load(&call->mount->running),
 	      call->mount->turns ? pfs_turns_waiting(call->mount->turns) : 0,
 	      (unsigned long long)atomic_load(&call->mount->run),
 	      (unsigned long long)atomic_load(&call->mount->failed),
-	      pfs_virtuals_count(call->mount->virtuals));
+	      pfs_virtuals_count(call->mount->virtuals), growing.answers, growing.resting,
+	      growing.readers);
 	pfs_out_text(out, ",\n  \"operations\": {");
 	for (i = 0; i < PFS_OPCODES; i++) {
 		uint64_t n = atomic_load(&call->mount->counts[i].n);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/output/answer.h - the rows of a statement as the bytes of a file, complete before the first is
- * read: kept in memory while small, or while there is enough of it, in an unlinked temporary file beyond
- * that; or text that is made as it is read (stream.h). */
+/* fs/query/output/answer.h - the rows of a statement as the bytes of a file: kept in memory while small, or while
+ * there is enough of it, in an unlinked temporary file beyond that; or text that is made as it is read
+ * (stream.h).
+ *
+ * Threads: one at a time writes to an answer; any number read, while it is written to only what is there by
+ * then. */
 #ifndef PFS_FS_QUERY_OUTPUT_ANSWER_H
 #define PFS_FS_QUERY_OUTPUT_ANSWER_H
 
@@ -51,8 +54,12 @@ void pfs_answer_close(struct pfs_answer *answer); /* NULL is allowed */
 /* A sink's write; arg is the answer. */
 int pfs_answer_write(void *arg, const void *bytes, size_t size);
 void pfs_answer_truncate(struct pfs_answer *answer); /* to nothing */
-/* 0 while that of a stream is not known. */
+/* 0 while it is not known: of a stream, or of one that still grows. */
 uint64_t pfs_answer_size(const struct pfs_answer *answer);
+/* It is read before all of it has been written: from then on, until it is told otherwise. */
+void pfs_answer_set_growing(struct pfs_answer *answer, bool is_growing);
+uint64_t pfs_answer_made(const struct pfs_answer *answer); /* bytes that have been written */
+bool pfs_answer_is_in_file(const struct pfs_answer *answer); /* what comes next is: there is no more memory for it */
 /* Has an empty answer, which is not written to, read from a stream, its own from now on; begins it. */
 PFS_MUST_CHECK int pfs_answer_set_stream(struct pfs_answer *answer, struct pfs_stream *stream,
 					 const struct pfs_stream_wait *wait);
@@ -61,10 +68,10 @@ bool pfs_answer_is_complete(const struct pfs_answer *answer);
 PFS_MUST_CHECK int pfs_answer_measure(const struct pfs_answer *answer,
 				      const struct pfs_stream_wait *wait);
 /* pfs_answer_read, which ends with -EINTR where nobody waits any more for what is still to be made. */
-PFS_MUST_CHECK ssize_t pfs_answer_read_while(const struct pfs_answer *answer, void *data, size_t size,
+PFS_MUST_CHECK ssize_t pfs_answer_read_while(struct pfs_answer *answer, void *data, size_t size,
 					     uint64_t offset, const struct pfs_stream_wait *wait);
-/* Bytes read, short only at the end.  Any number of threads, once nobody writes any more. */
-PFS_MUST_CHECK ssize_t pfs_answer_read(const struct pfs_answer *answer, void *data, size_t size,
+/* Bytes read, short only at the end of what has been written. */
+PFS_MUST_CHECK ssize_t pfs_answer_read(struct pfs_answer *answer, void *data, size_t size,
 				       uint64_t offset);
 
 /* Where the bytes from offset on are in memory, *size of them, at most as many as were asked for; until
@@ -78,15 +85,9 @@ const char *pfs_answer_view(const struct pfs_answer *answer, size_t *size, uint6
 char *pfs_answer_lend(struct pfs_answer *answer);
 PFS_MUST_CHECK int pfs_answer_add(struct pfs_answer *answer, const char *bytes, size_t size);
 
-/* Runs the statement to its end, again if it has to restart, into an empty answer.  `cancel`, if not
- * NULL, is where the query is found while it runs, for pfs_query_interrupt (under the caller's lock). */
-struct pfs_cancel {
-	void *arg;
-	void (*running)(void *arg, struct pfs_query *query); /* NULL: it ended */
-};
+/* Runs the statement to its end, again if it has to restart, into an empty answer (making.c). */
 PFS_MUST_CHECK int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
 				  const struct pfs_query_scope *scope, const char *sql, size_t len,
-				  enum pfs_format format, const struct pfs_cancel *cancel,
-				  struct pfs_query_error *error);
+				  enum pfs_format format, struct pfs_query_error *error);
 
 #endif

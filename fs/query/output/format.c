@@ -3,6 +3,7 @@
 #include "fs/query/output/format.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -254,6 +255,7 @@ int pfs_format_failed(struct pfs_query_error *error, int rc)
 
 /* ---- in parts, by all cores ---- */
 
+#define STEP_ROWS  1024 /* or those of parts that are made at once */
 #define PART_BYTES ((size_t)1 << 20) /* of a part's text: it ends with the row that passes it */
 
 /* What is left of a chunk that the answer has lent. */
@@ -262,11 +264,13 @@ struct room {
 	size_t size;
 };
 
-struct writing {
+struct pfs_writing {
+	enum pfs_format format;
 	struct rows rows;
 	const struct writer *writer;
 	struct pfs_out out;
 	struct pfs_out parts[PFS_PARTS_MAX]; /* made when they are first used */
+	struct pfs_sink sink;
 	struct pfs_answer *answer;	     /* NULL: the sink alone is known */
 	pthread_mutex_t lock;
 	/* protected by lock */
@@ -275,7 +279,7 @@ struct writing {
 };
 
 /* Room in the answer for a text that is not much longer than those before.  False: there is none. */
-static bool take_room(struct writing *writing, struct room *room)
+static bool take_room(struct pfs_writing *writing, struct room *room)
 {
 	size_t wanted;
 
@@ -290,7 +294,7 @@ static bool take_room(struct writing *writing, struct room *room)
 	return room->at;
 }
 
-static void put_room(struct writing *writing, const struct room *room, size_t used)
+static void put_room(struct pfs_writing *writing, const struct room *room, size_t used)
 {
 	PFS_LOCKED(&writing->lock);
 	writing->largest = PFS_MAX(writing->largest, used);
@@ -298,7 +302,7 @@ static void put_room(struct writing *writing, const struct room *room, size_t us
 }
 
 /* Returns how many rows. */
-static size_t write_text(const struct writing *writing, struct pfs_out *out,
+static size_t write_text(const struct pfs_writing *writing, struct pfs_out *out,
 			 const struct pfs_part *part)
 {
 	const struct writer *writer = writing->writer;
@@ -315,7 +319,7 @@ static size_t write_text(const struct writing *writing, struct pfs_out *out,
 
 static int write_part(void *arg, size_t number, const struct pfs_part *part)
 {
-	struct writing *writing = arg;
+	struct pfs_writing *writing = arg;
 	struct pfs_out *out = &writing->parts[number];
 	struct room room = {NULL, 0};
 	size_t rows;
@@ -339,7 +343,7 @@ static int write_part(void *arg, size_t number, const struct pfs_part *part)
 	return out->error ? out->error : (int)rows;
 }
 
-static int write_one(struct writing *writing, struct pfs_out *part)
+static int write_one(struct pfs_writing *writing, struct pfs_out *part)
 {
 	const struct pfs_sink *sink = writing->out.sink;
 
@@ -348,7 +352,7 @@ static int write_one(struct writing *writing, struct pfs_out *part)
 	return part->used ? sink->write(sink->arg, part->data, part->used) : 0;
 }
 
-static void write_parts(struct writing *writing, size_t n)
+static void write_parts(struct pfs_writing *writing, size_t n)
 {
 	struct pfs_out *out = &writing->out;
 
@@ -359,8 +363,10 @@ static void write_parts(struct writing *writing, size_t n)
 
 /* ---- */
 
-/* -1, 0, 1 as pfs_query_next. */
-static int write_some(struct writing *writing, struct pfs_query_error *error)
+#define MANY 2
+
+/* As pfs_query_next; MANY: parts. */
+static int write_some(struct pfs_writing *writing, struct pfs_query_error *error)
 {
 	struct rows *rows = &writing->rows;
 	const struct row row = {rows, NULL, 0};
@@ -370,7 +376,7 @@ static int write_some(struct writing *writing, struct pfs_query_error *error)
 	if (rc > 0)
 		write_parts(writing, n_parts);
 	if (rc)
-		return rc;
+		return rc < 0 ? rc : MANY;
 	rc = pfs_query_next(rows->query, error);
 	if (rc <= 0)
 		return rc;
@@ -378,25 +384,6 @@ static int write_some(struct writing *writing, struct pfs_query_error *error)
 		writing->writer->row(&writing->out, &row);
 	writing->out.rows++;
 	return 1;
-}
-
-static int write_rows(struct writing *writing, struct pfs_query_error *error)
-{
-	const struct writer *writer = writing->writer;
-	struct pfs_out *out = &writing->out;
-	int rc;
-
-	if (writer->header)
-		writer->header(out, &writing->rows);
-	do {
-		rc = write_some(writing, error);
-		if (rc < 0)
-			return rc;
-	} while (rc && !out->error);
-	if (writer->end)
-		writer->end(out);
-	pfs_out_flush(out);
-	return out->error ? pfs_format_failed(error, out->error) : 0;
 }
 
 static int name_columns(struct rows *rows)
@@ -413,36 +400,77 @@ static int name_columns(struct rows *rows)
 	return 0;
 }
 
-static int format(struct pfs_query *query, enum pfs_format how, const struct pfs_sink *sink,
-		  struct pfs_answer *answer, struct pfs_query_error *error)
+int pfs_writing_open(struct pfs_writing **out, struct pfs_query *query, enum pfs_format format,
+		     const struct pfs_sink *sink, struct pfs_answer *answer)
 {
-	struct writing writing = {
-		.rows.query = query, .writer = &writers[how], .answer = answer};
-	int rc;
+	struct pfs_writing *writing = calloc(1, sizeof(*writing));
+	int error;
 
-	if (how == PFS_FORMAT_TEXT)
-		return pfs_format_aligned(query, sink, error);
-	(void)pthread_mutex_init(&writing.lock, NULL);
-	rc = name_columns(&writing.rows);
-	if (!rc)
-		rc = pfs_out_init(&writing.out, sink);
-	rc = rc ? pfs_format_failed(error, rc) : write_rows(&writing, error);
-	free(writing.rows.names);
-	pfs_out_finish(&writing.out);
+	*out = NULL;
+	if (!writing)
+		return -ENOMEM;
+	writing->format = format;
+	writing->rows.query = query;
+	writing->writer = &writers[format];
+	writing->sink = *sink;
+	writing->answer = answer;
+	(void)pthread_mutex_init(&writing->lock, NULL);
+	error = name_columns(&writing->rows);
+	if (!error)
+		error = pfs_out_init(&writing->out, &writing->sink);
+	if (error) {
+		pfs_writing_close(writing);
+		return error;
+	}
+	if (format != PFS_FORMAT_TEXT && writing->writer->header)
+		writing->writer->header(&writing->out, &writing->rows);
+	*out = writing;
+	return 0;
+}
+
+void pfs_writing_close(struct pfs_writing *writing)
+{
+	if (!writing)
+		return;
+	free(writing->rows.names);
+	pfs_out_finish(&writing->out);
 	for (size_t i = 0; i < PFS_PARTS_MAX; i++)
-		pfs_out_finish(&writing.parts[i]);
-	(void)pthread_mutex_destroy(&writing.lock);
-	return rc;
+		pfs_out_finish(&writing->parts[i]);
+	(void)pthread_mutex_destroy(&writing->lock);
+	free(writing);
+}
+
+int pfs_writing_step(struct pfs_writing *writing, struct pfs_query_error *error)
+{
+	struct pfs_out *out = &writing->out;
+	uint64_t rows = out->rows;
+	int rc = 1;
+
+	if (writing->format == PFS_FORMAT_TEXT)
+		return pfs_format_aligned(writing->rows.query, &writing->sink, error);
+	while (rc == 1 && !out->error && out->rows - rows < STEP_ROWS) {
+		rc = write_some(writing, error);
+		if (rc < 0)
+			return rc;
+	}
+	if (!rc && writing->writer->end)
+		writing->writer->end(out);
+	if (!rc)
+		pfs_out_flush(out);
+	return out->error ? pfs_format_failed(error, out->error) : rc > 0;
 }
 
 int pfs_format_rows(struct pfs_query *query, enum pfs_format how, const struct pfs_sink *sink,
 		    struct pfs_query_error *error)
 {
-	return format(query, how, sink, NULL, error);
-}
+	struct pfs_writing *writing;
+	int rc = pfs_writing_open(&writing, query, how, sink, NULL);
 
-int pfs_format_answer(struct pfs_query *query, enum pfs_format how, struct pfs_answer *answer,
-		      struct pfs_query_error *error)
-{
-	return format(query, how, &(struct pfs_sink){answer, pfs_answer_write}, answer, error);
+	if (rc)
+		return pfs_format_failed(error, rc);
+	do
+		rc = pfs_writing_step(writing, error);
+	while (rc > 0);
+	pfs_writing_close(writing);
+	return rc;
 }

@@ -55,9 +55,15 @@ bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
 /* "name":value, and where the value is no UTF-8 "name_bytes":, in base64. */
 void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value);
 
-/* pfs_format_rows into an answer, without a copy of much of it. */
-PFS_MUST_CHECK int pfs_format_answer(struct pfs_query *query, enum pfs_format format,
-				     struct pfs_answer *answer, struct pfs_query_error *error);
+/* The rows of a query on their way, some at a time.  answer: the sink is its, and much of it is not copied; NULL:
+ * it is another.  -ENOMEM. */
+struct pfs_writing;
+PFS_MUST_CHECK int pfs_writing_open(struct pfs_writing **out, struct pfs_query *query,
+				    enum pfs_format format, const struct pfs_sink *sink,
+				    struct pfs_answer *answer);
+void pfs_writing_close(struct pfs_writing *writing); /* NULL is allowed */
+/* 1: there may be more; 0: all is written; errors as those of pfs_format_rows. */
+PFS_MUST_CHECK int pfs_writing_step(struct pfs_writing *writing, struct pfs_query_error *error);
 
 /* PFS_FORMAT_TEXT of pfs_format_rows. */
 PFS_MUST_CHECK int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,

@@ -253,6 +253,11 @@ bool pfs_relational_has_rows(const struct pfs_relational *relational)
 	return relational && relational->block && !relational->failed;
 }
 
+bool pfs_relational_is_answered(const struct pfs_relational *relational)
+{
+	return pfs_relational_has_rows(relational) && relational->has_run;
+}
+
 const struct pfs_parsed *pfs_relational_not_bound(const struct pfs_relational *relational)
 {
 	return relational->is_bound ? NULL : relational->parsed;

@@ -34,6 +34,9 @@ const struct pfs_block *pfs_relational_block(const struct pfs_relational *relati
 /* Whether it is to be asked for rows: it may be run here, and did not fail to. */
 bool pfs_relational_has_rows(const struct pfs_relational *relational);
 
+/* Whether all its rows are there: nothing of the tree is needed for them any more. */
+bool pfs_relational_is_answered(const struct pfs_relational *relational);
+
 /* Whether its plan is the statement's.  Who does not see all is not told that it had no answer, which may
  * be for what he does not see. */
 bool pfs_relational_is_planned(const struct pfs_relational *relational);

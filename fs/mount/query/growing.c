@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+/* One lock for all of a mount's: it is held for moments.  Whoever RUNS an answer's statement alone has `making`.
+ *
+ * Lock order: a request's own (libfuse's) -> growings->lock. */
+#include "fs/mount/query/growing.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "fs/mount/dispatch.h"
+#include "fs/mount/query/shares.h"
+#include "fs/mount/query/turns.h"
+#include "fs/query/output/format.h"
+
+#define AT_END	   ((uint64_t)INT64_MAX)
+#define TURNS_FROM (UINT64_C(1) << 63) /* numbers of requests are below */
+
+static const struct pfs_query_error nobody_asks = {.error = -EINTR};
+
+enum state {
+	RUNS,	/* somebody makes more */
+	WAITS,	/* for its turn */
+	RESTS,	/* until somebody reads on */
+	ENDED,	/* complete, or failed */
+};
+
+/* A read that waits. */
+struct reader {
+	struct reader *next; /* protected by growings->lock, as the next two are */
+	bool waits;
+	bool is_interrupted; /* while it did not wait */
+	struct pfs_growing *growing;
+	fuse_req_t req;
+	size_t size;
+	uint64_t offset; /* AT_END: he asks where that is, */
+	struct stat attr; /* which becomes the size of this, behind that */
+};
+
+struct pfs_growing {
+	struct pfs_growings *all;
+	struct pfs_answer *answer; /* held */
+	struct pfs_making *making; /* NULL: it ended; set with the lock */
+	const struct pfs_query_scope *scope; /* that it began in; NULL: that has ended.  Of who runs it */
+	uid_t uid;
+	bool sees_all;
+	uint64_t about;	   /* as pfs_growing_asker's */
+	uint64_t ahead;	   /* bytes that are made before they are asked for */
+	unsigned refs;	   /* protected by all->lock, as the rest is */
+	enum state state;
+	uint64_t turn;	   /* that it waits for */
+	bool left;	   /* nobody reads it any more */
+	bool hurries;	   /* it does not rest any more */
+	uint64_t read_to;  /* the farthest that somebody has asked for */
+	uint64_t rests_ns; /* since when it rests; 0: it did not */
+	struct reader *readers;
+	struct pfs_growing *next, **link; /* of those that rest, the longest first */
+};
+
+struct pfs_growings {
+	struct pfs_growing_host host;
+	struct pfs_shares shares;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* there are some that rest, or none is to any more */
+	/* protected by lock */
+	struct pfs_growing *first, **last; /* of those that rest */
+	struct pfs_growing_counts counts;
+	uint64_t n_turns; /* asked for so far */
+	bool has_thread, stops;
+	pthread_t thread;
+};
+
+/* ---- reads ---- */
+
+static void reply_size(struct reader *reader)
+{
+	struct pfs_answer *answer = reader->growing->answer;
+
+	reader->attr.st_size += (off_t)pfs_answer_size(answer);
+	reader->attr.st_blocks = (reader->attr.st_size + 511) / 512;
+	if (pfs_answer_is_complete(answer))
+		(void)fuse_reply_attr(reader->req, &reader->attr, 0);
+	else
+		(void)fuse_reply_err(reader->req, EIO);
+}
+
+/* What is there is copied; an answer that failed has an end that is none. */
+static void reply(struct reader *reader)
+{
+	struct pfs_answer *answer = reader->growing->answer;
+	char *data PFS_FREE = malloc(reader->size + 1);
+	ssize_t n = data ? pfs_answer_read(answer, data, reader->size, reader->offset) : -ENOMEM;
+
+	if (n >= 0 && (size_t)n < reader->size && !pfs_answer_is_complete(answer))
+		n = -EIO;
+	if (n < 0)
+		(void)fuse_reply_err(reader->req, n == -ENOMEM ? ENOMEM : EIO);
+	else
+		(void)fuse_reply_buf(reader->req, data, (size_t)n);
+}
+
+/* error: 0, or what he is told. */
+static void answer(struct reader *reader, int error)
+{
+	/* After this nobody is in on_interrupt, nor comes there. */
+	fuse_req_interrupt_func(reader->req, NULL, NULL);
+	if (reader->is_interrupted)
+		error = -EINTR;
+	if (error)
+		(void)fuse_reply_err(reader->req, -error);
+	else if (reader->offset == AT_END)
+		reply_size(reader);
+	else
+		reply(reader);
+	free(reader);
+}
+
+static void on_interrupt(fuse_req_t req, void *arg)
+{
+	struct reader *reader = arg, **link;
+	struct pfs_growings *all = reader->growing->all;
+	bool waits;
+
+	(void)pthread_mutex_lock(&all->lock);
+	waits = reader->waits;
+	reader->is_interrupted = true;
+	if (waits) {
+		link = &reader->growing->readers;
+		while (*link != reader)
+			link = &(*link)->next;
+		*link = reader->next;
+		all->counts.readers--;
+	}
+	(void)pthread_mutex_unlock(&all->lock);
+	if (!waits)
+		return;
+	free(reader);
+	(void)fuse_reply_err(req, EINTR);
+}
+
+/* With the lock: all that was asked for is there, or will never be. */
+static bool is_there(const struct pfs_growing *growing, uint64_t end)
+{
+	return growing->state == ENDED || pfs_answer_made(growing->answer) >= end;
+}
+
+/* Takes those out of the list whose bytes are there, or all of them. */
+static struct reader *take_readers(struct pfs_growing *growing, bool all)
+{
+	struct reader **link, *taken = NULL;
+	PFS_LOCKED(&growing->all->lock);
+
+	for (link = &growing->readers; *link;) {
+		struct reader *reader = *link;
+
+		if (!all && !is_there(growing, PFS_MIN(reader->offset + reader->size, AT_END))) {
+			link = &reader->next;
+			continue;
+		}
+		*link = reader->next;
+		reader->next = taken;
+		reader->waits = false;
+		growing->all->counts.readers--;
+		taken = reader;
+	}
+	return taken;
+}
+
+static void serve(struct reader *readers, int error)
+{
+	while (readers) {
+		struct reader *reader = readers;
+
+		readers = reader->next;
+		answer(reader, error);
+	}
+}
+
+/* ---- resting ---- */
+
+/* With the lock. */
+static void wake(struct pfs_growing *growing, enum state state)
+{
+	struct pfs_growings *all = growing->all;
+
+	*growing->link = growing->next;
+	if (growing->next)
+		growing->next->link = growing->link;
+	else
+		all->last = growing->link;
+	all->counts.resting--;
+	growing->state = state;
+	growing->refs++; /* whoever runs it has one */
+}
+
+static void *keep(void *arg);
+
+/* With the lock. */
+static void rest(struct pfs_growing *growing)
+{
+	struct pfs_growings *all = growing->all;
+
+	growing->state = RESTS;
+	growing->rests_ns = pfs_now_ns();
+	growing->next = NULL;
+	growing->link = all->last;
+	*all->last = growing;
+	all->last = &growing->next;
+	all->counts.resting++;
+	if (!all->has_thread && !all->stops)
+		all->has_thread = pfs_thread_start(&all->thread, keep, all) == 0;
+	(void)pthread_cond_signal(&all->changed);
+}
+
+/* Whether there is enough for now. */
+static bool rests(struct pfs_growing *growing)
+{
+	uint64_t made = pfs_answer_made(growing->answer);
+	bool is_enough;
+	PFS_LOCKED(&growing->all->lock);
+
+	is_enough = pfs_answer_is_in_file(growing->answer) && !growing->readers && !growing->left &&
+		    !growing->hurries && made >= growing->read_to + growing->ahead;
+	if (is_enough)
+		rest(growing);
+	return is_enough;
+}
+
+/* ---- making ---- */
+
+static bool is_gone(void *arg)
+{
+	struct pfs_growing *growing = arg;
+
+	return growing->scope && growing->scope->gone && growing->scope->gone(growing->scope->gone_arg);
+}
+
+static void tell(struct pfs_growing *growing, const struct pfs_query_error *error)
+{
+	const struct pfs_growing_host *host = &growing->all->host;
+	char *text PFS_FREE = NULL;
+	const char *sql;
+	size_t len;
+
+	sql = pfs_making_sql(growing->making, &len);
+	text = pfs_query_error_text(error, sql, len);
+	host->failed(host->arg, growing->uid, growing->about, text);
+}
+
+/* Ends the statement, and tells who waits. */
+static void end(struct pfs_growing *growing, int rc, const struct pfs_query_error *error)
+{
+	struct pfs_making *making = growing->making;
+
+	if (rc && rc != -EINTR)
+		tell(growing, error);
+	(void)pthread_mutex_lock(&growing->all->lock);
+	growing->making = NULL; /* nobody interrupts it any more */
+	(void)pthread_mutex_unlock(&growing->all->lock);
+	pfs_making_close(making);
+	if (!rc)
+		pfs_answer_set_growing(growing->answer, false);
+	(void)pthread_mutex_lock(&growing->all->lock);
+	growing->state = ENDED;
+	growing->all->counts.answers--;
+	(void)pthread_mutex_unlock(&growing->all->lock);
+	pfs_shares_give(&growing->all->shares, growing->uid);
+	serve(take_readers(growing, true), 0);
+}
+
+void pfs_growing_go_on(struct pfs_growing *growing)
+{
+	struct pfs_query_error error = {.error = 0};
+	_Atomic int *running = growing->all->host.running;
+	int rc = 1;
+
+	pfs_dispatch_yield();
+	(void)atomic_fetch_add(running, 1);
+	(void)pthread_mutex_lock(&growing->all->lock);
+	growing->state = RUNS;
+	(void)pthread_mutex_unlock(&growing->all->lock);
+	if (growing->rests_ns)
+		pfs_query_rested(pfs_making_query(growing->making), pfs_now_ns() - growing->rests_ns);
+	growing->rests_ns = 0;
+	while (rc > 0 && !rests(growing)) {
+		rc = pfs_making_step(growing->making, &error);
+		if (rc > 0)
+			serve(take_readers(growing, false), 0);
+	}
+	(void)atomic_fetch_sub(running, 1);
+	if (rc <= 0)
+		end(growing, rc, &error);
+	pfs_growing_unref(growing);
+}
+
+/* Until there is enough to begin with.  1: there is; else as pfs_making_step. */
+static int begin(struct pfs_growing *growing, bool may_grow, struct pfs_query_error *error)
+{
+	struct pfs_making *making = growing->making;
+	int rc = 1;
+
+	while (rc > 0) {
+		rc = pfs_making_step(making, error);
+		if (rc <= 0 || !may_grow || pfs_answer_made(growing->answer) < growing->ahead ||
+		    !pfs_making_is_settled(making))
+			continue;
+		may_grow = pfs_shares_take(&growing->all->shares, growing->uid);
+		if (may_grow)
+			return 1;
+	}
+	return rc;
+}
+
+static void destroy(struct pfs_growing *growing)
+{
+	pfs_making_close(growing->making);
+	pfs_answer_close(growing->answer);
+	free(growing);
+}
+
+static int start(struct pfs_growing *growing, const struct pfs_asked *asked,
+		 const struct pfs_growing_asker *asker, struct pfs_query_error *error)
+{
+	struct pfs_query_scope scope = *asker->scope;
+	int rc;
+
+	scope.gone = is_gone;
+	scope.gone_arg = growing;
+	PFS_TRY(pfs_making_open(&growing->making, growing->answer, asker->queries, &scope, asked, error));
+	asker->running(asker->arg, pfs_making_query(growing->making));
+	rc = begin(growing, growing->all && !asker->wants_all, error);
+	asker->running(asker->arg, NULL);
+	return rc;
+}
+
+int pfs_growing_begin(struct pfs_growing **out, struct pfs_growings *growings,
+		      struct pfs_answer *answer, const struct pfs_asked *asked,
+		      const struct pfs_growing_asker *asker, struct pfs_query_error *error)
+{
+	struct pfs_growing *growing = calloc(1, sizeof(*growing));
+	int rc;
+
+	*out = NULL;
+	if (!growing)
+		return pfs_format_failed(error, -ENOMEM);
+	growing->all = growings;
+	growing->answer = pfs_answer_ref(answer);
+	growing->scope = asker->scope;
+	growing->uid = asker->scope->uid;
+	growing->sees_all = asker->scope->sees_all;
+	growing->about = asker->about;
+	growing->ahead = asker->memory;
+	growing->refs = 2;
+	rc = start(growing, asked, asker, error);
+	growing->scope = NULL;
+	if (rc <= 0) {
+		destroy(growing);
+		return rc;
+	}
+	pfs_answer_set_growing(answer, true);
+	PFS_LOCKED(&growings->lock);
+	growings->counts.answers++;
+	*out = growing;
+	return 0;
+}
+
+struct pfs_growing *pfs_growing_ref(struct pfs_growing *growing)
+{
+	PFS_LOCKED(&growing->all->lock);
+
+	growing->refs++;
+	return growing;
+}
+
+static void drop(struct pfs_growing *growing, unsigned n)
+{
+	unsigned refs;
+
+	(void)pthread_mutex_lock(&growing->all->lock);
+	refs = growing->refs -= n;
+	(void)pthread_mutex_unlock(&growing->all->lock);
+	if (!refs)
+		destroy(growing);
+}
+
+void pfs_growing_unref(struct pfs_growing *growing)
+{
+	if (growing)
+		drop(growing, 1);
+}
+
+void pfs_growing_leave(struct pfs_growing *growing)
+{
+	bool ends;
+
+	if (!growing)
+		return;
+	(void)pthread_mutex_lock(&growing->all->lock);
+	growing->left = true;
+	ends = growing->state == RESTS;
+	if (ends)
+		wake(growing, RUNS);
+	else if (growing->state == WAITS)
+		ends = pfs_turns_withdraw(growing->all->host.turns, growing->turn);
+	if (!ends && growing->making)
+		pfs_query_interrupt(pfs_making_query(growing->making));
+	(void)pthread_mutex_unlock(&growing->all->lock);
+	if (ends)
+		end(growing, -EINTR, &nobody_asks);
+	drop(growing, ends ? 2 : 1); /* the reader's, and that of who runs it */
+}
+
+/* ---- reading ---- */
+
+/* It waits for its turn; whoever has one runs it. */
+static void take_turn(struct pfs_growing *growing, uint64_t number)
+{
+	const struct pfs_turn turn = {number, growing->uid, growing->sees_all, true};
+	const struct pfs_growing_host *host = &growing->all->host;
+	int rc = host->take_turn(host->arg, &turn, growing);
+	bool left;
+
+	if (rc >= 0)
+		return;
+	(void)pthread_mutex_lock(&growing->all->lock);
+	left = growing->left;
+	if (!left)
+		rest(growing);
+	(void)pthread_mutex_unlock(&growing->all->lock);
+	if (left)
+		end(growing, -EINTR, &nobody_asks);
+	else
+		serve(take_readers(growing, true), rc);
+	pfs_growing_unref(growing);
+}
+
+/* Whether the reader is to be answered now; else he waits.  *turn: that the statement is to take, 0: none. */
+static bool ask(struct reader *reader, uint64_t *turn)
+{
+	struct pfs_growing *growing = reader->growing;
+	uint64_t end = PFS_MIN(reader->offset + reader->size, AT_END);
+	bool there;
+	PFS_LOCKED(&growing->all->lock);
+
+	there = is_there(growing, end);
+	growing->read_to = PFS_MAX(growing->read_to, end);
+	*turn = 0;
+	if (growing->state == RESTS &&
+	    pfs_answer_made(growing->answer) < growing->read_to + growing->ahead / 2) {
+		wake(growing, WAITS);
+		*turn = growing->turn = TURNS_FROM + growing->all->n_turns++;
+	}
+	if (there || reader->is_interrupted)
+		return true;
+	reader->waits = true;
+	reader->next = growing->readers;
+	growing->readers = reader;
+	growing->all->counts.readers++;
+	return false;
+}
+
+static void take_reader(const struct reader *asks)
+{
+	struct pfs_growing *growing = asks->growing;
+	struct reader *reader = malloc(sizeof(*reader));
+	uint64_t turn;
+
+	if (!reader) {
+		(void)fuse_reply_err(asks->req, ENOMEM);
+		return;
+	}
+	*reader = *asks;
+	fuse_req_interrupt_func(reader->req, on_interrupt, reader);
+	if (ask(reader, &turn))
+		answer(reader, 0);
+	if (turn)
+		take_turn(growing, turn);
+}
+
+void pfs_growing_read(struct pfs_growing *growing, fuse_req_t req, size_t size, uint64_t offset)
+{
+	take_reader(&(struct reader){
+		.growing = growing, .req = req, .size = size, .offset = PFS_MIN(offset, AT_END - 1)});
+}
+
+void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr,
+			 uint64_t base)
+{
+	struct reader reader = {.growing = growing, .req = req, .offset = AT_END, .attr = *attr};
+
+	reader.attr.st_size = (off_t)base;
+	take_reader(&reader);
+}
+
+/* ---- those that rest for long ---- */
+
+static void wait_until(struct pfs_growings *all, uint64_t ns)
+{
+	const struct timespec until = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	(void)pthread_cond_timedwait(&all->changed, &all->lock, &until);
+}
+
+static void *keep(void *arg)
+{
+	struct pfs_growings *all = arg;
+	const uint64_t rest_ns = (uint64_t)all->host.rest_ms * 1000000;
+
+	(void)pthread_mutex_lock(&all->lock);
+	while (!all->stops) {
+		struct pfs_growing *growing = all->first;
+
+		if (!growing) {
+			(void)pthread_cond_wait(&all->changed, &all->lock);
+		} else if (growing->rests_ns + rest_ns > pfs_now_ns()) {
+			wait_until(all, growing->rests_ns + rest_ns);
+		} else {
+			growing->hurries = true;
+			wake(growing, RUNS);
+			(void)pthread_mutex_unlock(&all->lock);
+			pfs_growing_go_on(growing);
+			(void)pthread_mutex_lock(&all->lock);
+		}
+	}
+	(void)pthread_mutex_unlock(&all->lock);
+	return NULL;
+}
+
+int pfs_growings_open(struct pfs_growings **out, const struct pfs_growing_host *host)
+{
+	struct pfs_growings *all = calloc(1, sizeof(*all));
+	pthread_condattr_t attr;
+
+	*out = all;
+	if (!all)
+		return -ENOMEM;
+	all->host = *host;
+	all->last = &all->first;
+	pfs_shares_init(&all->shares, PFS_GROWING_MAX);
+	(void)pthread_mutex_init(&all->lock, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&all->changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	return 0;
+}
+
+void pfs_growings_stop(struct pfs_growings *growings)
+{
+	bool has_thread;
+
+	if (!growings)
+		return;
+	(void)pthread_mutex_lock(&growings->lock);
+	growings->stops = true;
+	has_thread = growings->has_thread;
+	(void)pthread_cond_signal(&growings->changed);
+	(void)pthread_mutex_unlock(&growings->lock);
+	if (has_thread)
+		(void)pthread_join(growings->thread, NULL);
+}
+
+void pfs_growings_close(struct pfs_growings *growings)
+{
+	if (!growings)
+		return;
+	pfs_shares_finish(&growings->shares);
+	(void)pthread_cond_destroy(&growings->changed);
+	(void)pthread_mutex_destroy(&growings->lock);
+	free(growings);
+}
+
+void pfs_growings_count(struct pfs_growings *growings, struct pfs_growing_counts *out)
+{
+	*out = (struct pfs_growing_counts){0};
+	if (!growings)
+		return;
+	PFS_LOCKED(&growings->lock);
+	*out = growings->counts;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/output/making.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/output/format.h"
+
+#define RESTARTS_MAX 8 /* the query promises one */
+
+struct pfs_making {
+	struct pfs_answer *answer;
+	struct pfs_query *query;
+	struct pfs_writing *writing;
+	enum pfs_format format;
+	unsigned restarts;
+	size_t len;
+	char *sql;
+	gid_t *groups;
+};
+
+static int begin_writing(struct pfs_making *making)
+{
+	const struct pfs_sink sink = {making->answer, pfs_answer_write};
+
+	pfs_writing_close(making->writing);
+	pfs_answer_truncate(making->answer);
+	return pfs_writing_open(&making->writing, making->query, making->format, &sink, making->answer);
+}
+
+static int copy_asked(struct pfs_making *making, struct pfs_query_scope *scope,
+		      const struct pfs_asked *asked)
+{
+	making->sql = malloc(asked->len + 1);
+	making->groups = calloc(scope->n_groups + 1, sizeof(*making->groups));
+	if (!making->sql || !making->groups)
+		return -ENOMEM;
+	memcpy(making->sql, asked->sql, asked->len);
+	making->sql[asked->len] = 0;
+	making->len = asked->len;
+	making->format = asked->format;
+	if (scope->n_groups)
+		memcpy(making->groups, scope->groups, scope->n_groups * sizeof(*making->groups));
+	scope->groups = making->groups;
+	return 0;
+}
+
+int pfs_making_open(struct pfs_making **out, struct pfs_answer *answer, struct pfs_queries *queries,
+		    const struct pfs_query_scope *scope, const struct pfs_asked *asked,
+		    struct pfs_query_error *error)
+{
+	struct pfs_making *making = calloc(1, sizeof(*making));
+	struct pfs_query_scope own = *scope;
+	int rc;
+
+	*out = NULL;
+	if (!making) {
+		(void)pfs_format_failed(error, -ENOMEM);
+		return -ENOMEM;
+	}
+	making->answer = pfs_answer_ref(answer);
+	rc = copy_asked(making, &own, asked);
+	if (rc) {
+		(void)pfs_format_failed(error, rc);
+	} else {
+		rc = pfs_query_start(&making->query, queries, &own, making->sql, making->len, error);
+		if (!rc && (rc = begin_writing(making)) != 0)
+			(void)pfs_format_failed(error, rc);
+	}
+	if (rc)
+		pfs_making_close(making);
+	else
+		*out = making;
+	return rc;
+}
+
+void pfs_making_close(struct pfs_making *making)
+{
+	if (!making)
+		return;
+	pfs_writing_close(making->writing);
+	pfs_query_finish(making->query);
+	pfs_answer_close(making->answer);
+	free(making->sql);
+	free(making->groups);
+	free(making);
+}
+
+/* Somebody may have read it. */
+static int fail_restart(struct pfs_query_error *error)
+{
+	*error = (struct pfs_query_error){.error = -EIO, .offset = -1};
+	(void)snprintf(error->text, sizeof(error->text),
+		       "the tree has changed while the answer was read; open it again");
+	return -EIO;
+}
+
+int pfs_making_step(struct pfs_making *making, struct pfs_query_error *error)
+{
+	int rc = pfs_writing_step(making->writing, error);
+
+	if (rc == -EAGAIN && !pfs_answer_is_complete(making->answer))
+		return fail_restart(error);
+	if (rc == -EAGAIN && ++making->restarts < RESTARTS_MAX) {
+		rc = begin_writing(making);
+		return rc ? pfs_format_failed(error, rc) : 1;
+	}
+	if (rc < 0 && pfs_answer_is_complete(making->answer))
+		pfs_answer_truncate(making->answer);
+	return rc;
+}
+
+struct pfs_query *pfs_making_query(struct pfs_making *making)
+{
+	return making->query;
+}
+
+const char *pfs_making_sql(const struct pfs_making *making, size_t *len)
+{
+	*len = making->len;
+	return making->sql;
+}
+
+bool pfs_making_is_settled(const struct pfs_making *making)
+{
+	return pfs_query_is_settled(making->query);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): those of pfs_query_start, and where the rows go */
+int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
+		   const struct pfs_query_scope *scope, const char *sql, size_t len,
+		   enum pfs_format format, struct pfs_query_error *error)
+{
+	const struct pfs_asked asked = {sql, len, format};
+	struct pfs_making *making;
+	int rc = pfs_making_open(&making, answer, queries, scope, &asked, error);
+
+	if (rc)
+		return rc;
+	do
+		rc = pfs_making_step(making, error);
+	while (rc > 0);
+	pfs_making_close(making);
+	return rc;
+}
