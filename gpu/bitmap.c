@@ -196,16 +196,6 @@ int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
 	return count_locked(bitmap, count);
 }
 
-int pfs_bitmap_any(const struct pfs_bitmap *bitmap, bool *any)
-{
-	uint64_t count;
-	int rc = pfs_bitmap_count(bitmap, &count);
-
-	if (rc == 0)
-		*any = count != 0;
-	return rc;
-}
-
 static void range_words(uint32_t *words, size_t first, size_t n, uint64_t from, uint64_t to)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -106,10 +106,6 @@ PFS_MUST_CHECK int pfs_engine_code(struct pfs_engine *engine, char **decimal, ui
  * than 1 MiB. */
 PFS_MUST_CHECK int pfs_engine_node(struct pfs_engine *engine, uint32_t *slot, const char *decimal);
 
-/* Does the node lie under the directory, or is it the directory itself? */
-PFS_MUST_CHECK int pfs_engine_is_under(struct pfs_engine *engine, bool *under, uint32_t slot,
-				       uint32_t directory);
-
 /* under[i] = 1 if slots[i] lies under, or is, any of the m directories, else 0 (also for slots not
  * in use). */
 PFS_MUST_CHECK int pfs_engine_under_any(struct pfs_engine *engine, uint8_t *under,
@@ -129,8 +125,6 @@ PFS_MUST_CHECK int pfs_engine_parents(struct pfs_engine *engine, struct pfs_bitm
 				      uint32_t slot); /* proper ancestors */
 PFS_MUST_CHECK int pfs_engine_children(struct pfs_engine *engine, struct pfs_bitmap **out,
 				       uint32_t slot);
-PFS_MUST_CHECK int pfs_engine_common_parents(struct pfs_engine *engine, struct pfs_bitmap **out,
-					     uint32_t a, uint32_t b);
 
 /* n subtrees in one pass over the codes, n bitmaps.  -E2BIG: n above PFS_SUBTREES_MAX. */
 PFS_MUST_CHECK int pfs_engine_subtrees(struct pfs_engine *engine, struct pfs_bitmap **out,
@@ -147,7 +141,6 @@ enum pfs_bitmap_op { PFS_BITMAP_AND, PFS_BITMAP_OR, PFS_BITMAP_AND_NOT };
 PFS_MUST_CHECK int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other,
 				      enum pfs_bitmap_op op); /* bitmap = bitmap op other */
 PFS_MUST_CHECK int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
-PFS_MUST_CHECK int pfs_bitmap_any(const struct pfs_bitmap *bitmap, bool *any);
 
 /* Words `first`.. of the set, least significant bit first; words past the end read as 0. */
 PFS_MUST_CHECK int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first,

@@ -50,21 +50,6 @@ int pfs_engine_ancestors(struct pfs_engine *e, uint32_t *out, size_t *n, size_t 
 	return 0;
 }
 
-int pfs_engine_is_under(struct pfs_engine *e, bool *under, uint32_t slot, uint32_t directory)
-{
-	PFS_LOCKED(&e->lock);
-	const struct pfs_columns *c = &e->columns;
-
-	if (find_live(e, slot) || find_live(e, directory))
-		return -ENOENT;
-	*under = slot == directory;
-	if (!pfs_slot_is_directory(c, directory))
-		return 0;
-	for (uint32_t d = c->home[slot]; d && !*under; d = c->directories[d].parent)
-		*under = d == c->home[directory];
-	return 0;
-}
-
 int pfs_engine_under_any(struct pfs_engine *e, uint8_t *under, const uint32_t *slots, size_t n,
 			 const uint32_t *directories, size_t m)
 {
@@ -243,21 +228,6 @@ int pfs_engine_parents(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t s
 	PFS_LOCKED(&e->lock);
 
 	return parents_locked(e, out, slot);
-}
-
-int pfs_engine_common_parents(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t a, uint32_t b)
-{
-	struct pfs_bitmap *first = NULL, *second = NULL;
-	int rc = pfs_engine_parents(e, &first, a);
-
-	rc = rc ? rc : pfs_engine_parents(e, &second, b);
-	rc = rc ? rc : pfs_bitmap_combine(first, second, PFS_BITMAP_AND);
-	pfs_bitmap_free(second);
-	if (rc)
-		pfs_bitmap_free(first);
-	else
-		*out = first;
-	return rc;
 }
 
 int pfs_engine_children(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)

@@ -441,17 +441,6 @@ int pfs_store_put_hard_link(struct pfs_store *store, uint64_t prime, int64_t lin
 	return pfs_group_run(store, PFS_SQL_HARD_LINK_PUT);
 }
 
-int pfs_store_remove_hard_link(struct pfs_store *store, uint64_t prime)
-{
-	int error = pfs_group_ready(store);
-
-	if (error)
-		return error;
-	pfs_change_note(store, prime);
-	pfs_bind_u64(store->writer->sql[PFS_SQL_HARD_LINK_DELETE], 1, prime);
-	return pfs_group_run(store, PFS_SQL_HARD_LINK_DELETE);
-}
-
 int pfs_store_scan_hard_links(struct pfs_store *store,
 			      int (*fn)(void *arg, uint64_t prime, int64_t link), void *arg)
 {

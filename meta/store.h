@@ -434,7 +434,6 @@ pfs_store_scan_registers(struct pfs_store *store,
 
 /* link: the file's number, the same at all of its names.  Removed with the node's record. */
 PFS_MUST_CHECK int pfs_store_put_hard_link(struct pfs_store *store, uint64_t prime, int64_t link);
-PFS_MUST_CHECK int pfs_store_remove_hard_link(struct pfs_store *store, uint64_t prime);
 
 /* In order of primes, until fn returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_store_scan_hard_links(struct pfs_store *store,

@@ -147,7 +147,6 @@ struct pfs_json {
 void pfs_json_open(struct pfs_json *json, const char *key, char bracket); /* '{' or '[' */
 void pfs_json_close(struct pfs_json *json, char bracket);		  /* '}' or ']' */
 void pfs_json_u64(struct pfs_json *json, const char *key, uint64_t value);
-void pfs_json_i64(struct pfs_json *json, const char *key, int64_t value);
 void pfs_json_real(struct pfs_json *json, const char *key, double value);
 void pfs_json_bool(struct pfs_json *json, const char *key, bool value);
 void pfs_json_string(struct pfs_json *json, const char *key, const char *value);

@@ -105,13 +105,6 @@ void pfs_json_u64(struct pfs_json *json, const char *key, uint64_t value)
 	finish(json);
 }
 
-void pfs_json_i64(struct pfs_json *json, const char *key, int64_t value)
-{
-	start(json, key);
-	(void)fprintf(json->out, "%" PRId64, value);
-	finish(json);
-}
-
 void pfs_json_real(struct pfs_json *json, const char *key, double value)
 {
 	start(json, key);

@@ -143,11 +143,6 @@ bool pfs_past_is_present(const struct pfs_past *past)
 	return !past->n_chunks && !past->error;
 }
 
-uint32_t pfs_past_end(const struct pfs_past *past)
-{
-	return past->end;
-}
-
 static struct remembered *at(const struct pfs_past *past, uint32_t place)
 {
 	size_t from = (size_t)place * UNIT;

@@ -27,8 +27,6 @@ void pfs_past_close(struct pfs_past *past); /* NULL is allowed; the tree is not 
 /* -ENOMEM: more has changed since than it could remember. */
 PFS_MUST_CHECK int pfs_past_check(const struct pfs_past *past);
 bool pfs_past_is_present(const struct pfs_past *past); /* nothing has changed */
-/* How many slots below it there were. */
-uint32_t pfs_past_end(const struct pfs_past *past);
 
 struct pfs_past_place {
 	bool is_live;	 /* it had a name, or was the root */

@@ -302,11 +302,6 @@ bool pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot)
 	return atomic_load_explicit(&snapshot->given_up, memory_order_relaxed);
 }
 
-uint32_t pfs_snapshot_slots(const struct pfs_snapshot *snapshot)
-{
-	return snapshot->end;
-}
-
 void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out)
 {
 	PFS_LOCKED(&tree->snapshots->lock);

@@ -34,10 +34,8 @@ PFS_MUST_CHECK int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree 
  * (names and slots). */
 void pfs_snapshot_end(struct pfs_snapshot *snapshot);
 
-/* How many bytes pfs_snapshot_fetch writes for a whole block of the column (one bit), and how many slots
- * the image had. */
+/* How many bytes pfs_snapshot_fetch writes for a whole block of the column (one bit). */
 size_t pfs_snapshot_block_size(unsigned column);
-uint32_t pfs_snapshot_slots(const struct pfs_snapshot *snapshot);
 
 /* Where an image has the column. */
 void *pfs_snapshot_array(const struct pfs_image *image, unsigned column);

@@ -22,7 +22,7 @@ struct scan {
 	const struct pfs_selection *selection;
 	uint32_t first; /* slot of the first bit: a multiple of 64 */
 	size_t words, piece_words;
-	uint64_t *bits;	 /* of what was found; NULL: the count alone is wanted */
+	uint64_t *bits;	 /* of what was found */
 	uint64_t *count; /* by piece: how many; then, how many before it */
 	size_t n_pieces;
 	size_t from;	 /* costly: the first piece of the run; */
@@ -61,8 +61,7 @@ static void set_range(const struct scan *scan, uint64_t *bits, size_t word, size
 static int scan_block(struct pfs_scan_worker *worker, struct scan *scan, size_t word, size_t words,
 		      uint64_t *count)
 {
-	uint64_t block[PFS_SCAN_BLOCK_WORDS];
-	uint64_t *bits = scan->bits ? scan->bits + word : block;
+	uint64_t *bits = scan->bits + word;
 
 	if (scan->selection->watch && *scan->selection->watch->stop)
 		return -EINTR;
@@ -93,8 +92,7 @@ static int scan_costly_piece(struct pfs_scan_worker *worker, struct scan *scan, 
 	scan->slots[piece] = (uint16_t)PFS_MIN(worker->next - first, words * 64);
 	for (size_t w = 0; w < words; w++) {
 		scan->count[piece] += (unsigned)__builtin_popcountll(bits[w]);
-		if (scan->bits)
-			scan->bits[word + w] |= bits[w];
+		scan->bits[word + w] |= bits[w];
 	}
 	return 0;
 }
@@ -184,24 +182,23 @@ static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
 	return 0;
 }
 
-/* *total = how many; out, unless NULL: which. */
-static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out)
 {
 	struct scan scan = {.selection = selection, .first = selection->from / 64 * 64};
 	uint64_t *bits PFS_FREE = NULL, *count PFS_FREE = NULL;
 	uint16_t *slots PFS_FREE = NULL;
 	bool costly = is_costly(selection);
+	uint64_t total = 0;
 
-	*total = 0;
 	if (selection->from == selection->to)
 		return 0;
 	scan.words = pfs_div_round_up(selection->to - scan.first, 64);
 	scan.piece_words = costly ? COSTLY_WORDS : PIECE_WORDS;
 	scan.n_pieces = pfs_div_round_up(scan.words, scan.piece_words);
 	scan.count = count = calloc(scan.n_pieces, sizeof(*count));
-	scan.bits = bits = out ? calloc(scan.words, sizeof(*bits)) : NULL;
+	scan.bits = bits = calloc(scan.words, sizeof(*bits));
 	scan.slots = slots = costly ? calloc(scan.n_pieces, sizeof(*slots)) : NULL;
-	if (!count || (out && !bits) || (costly && !slots))
+	if (!count || !bits || (costly && !slots))
 		return -ENOMEM;
 	PFS_TRY(costly ? scan_costly(&scan)
 		       : pfs_scan_run_watched(selection->tree, scan.n_pieces, 1, scan_pieces, &scan,
@@ -211,10 +208,10 @@ static int scan_range(const struct pfs_selection *selection, struct pfs_slots *o
 	for (size_t piece = 0; piece < scan.n_pieces; piece++) {
 		uint64_t n = count[piece];
 
-		count[piece] = *total;
-		*total += n;
+		count[piece] = total;
+		total += n;
 	}
-	return out ? list_found(&scan, out, *total) : 0;
+	return list_found(&scan, out, total);
 }
 
 /* ---- listed slots ---- */
@@ -238,11 +235,11 @@ static size_t take_block(const struct pfs_selection *selection, size_t at, uint6
 }
 
 /* They are live, having come from an index, and there is nothing to test. */
-static int copy_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+static int copy_list(const struct pfs_selection *selection, struct pfs_slots *out)
 {
-	size_t n = *total = selection->n_list;
+	size_t n = selection->n_list;
 
-	if (!out || !n)
+	if (!n)
 		return 0;
 	out->slot = malloc(n * sizeof(*out->slot));
 	if (!out->slot)
@@ -252,13 +249,13 @@ static int copy_list(const struct pfs_selection *selection, struct pfs_slots *ou
 	return 0;
 }
 
-static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total)
+static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out)
 {
 	_Atomic uint64_t work = 0;
 	struct pfs_scan_worker worker = pfs_scan_worker_of(selection, &work);
 	uint64_t bits[PFS_SCAN_BLOCK_WORDS];
-	uint32_t *slots = out ? malloc((selection->n_list + 1) * sizeof(*slots)) : NULL;
-	int error = out && !slots ? -ENOMEM : 0;
+	uint32_t *slots = malloc((selection->n_list + 1) * sizeof(*slots));
+	int error = !slots ? -ENOMEM : 0;
 	size_t words = 0, n = 0;
 	uint32_t first;
 
@@ -272,33 +269,31 @@ static int scan_list(const struct pfs_selection *selection, struct pfs_slots *ou
 		atomic_store(&work, 0);
 		for (size_t w = 0; w < words && !error; w++) {
 			for (uint64_t left = bits[w]; left; left &= left - 1, n++)
-				if (slots)
-					slots[n] = first + (uint32_t)(w * 64) +
-						   (uint32_t)__builtin_ctzll(left);
+				slots[n] = first + (uint32_t)(w * 64) +
+					   (uint32_t)__builtin_ctzll(left);
 		}
 	}
 	pfs_scan_worker_finish(&worker);
-	*total = n;
 	if (error)
 		free(slots);
-	else if (out)
+	else
 		*out = (struct pfs_slots){.slot = slots, .n = n};
 	return error;
 }
 
 /* ---- selections ---- */
 
-static int select_begun(struct pfs_selection *selection, struct pfs_slots *out, uint64_t *total,
+static int select_begun(struct pfs_selection *selection, struct pfs_slots *out,
 			const struct pfs_slots *within)
 {
 	PFS_TRY(pfs_selection_begin(selection, within));
 	PFS_TRY(pfs_selection_order(selection, false));
 	if (selection->own_list && !selection->n_order)
-		return copy_list(selection, out, total);
+		return copy_list(selection, out);
 	if (selection->list)
-		return scan_list(selection, out, total);
-	PFS_TRY(scan_range(selection, out, total));
-	pfs_selection_note(selection, *total);
+		return scan_list(selection, out);
+	PFS_TRY(scan_range(selection, out));
+	pfs_selection_note(selection, out->n);
 	return 0;
 }
 
@@ -328,7 +323,6 @@ int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 		    const struct pfs_slots *within, const struct pfs_scan_watch *watch)
 {
 	struct pfs_selection selection;
-	uint64_t total;
 	int error;
 
 	*out = (struct pfs_slots){0};
@@ -336,19 +330,7 @@ int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 		return select_number(tree, out, (uint64_t)predicates->low);
 	error = pfs_selection_init(&selection, tree, predicates, n, watch);
 	if (!error)
-		error = select_begun(&selection, out, &total, within);
-	pfs_selection_finish(&selection);
-	return error;
-}
-
-int pfs_scan_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_predicate *predicates,
-		   size_t n, const struct pfs_scan_watch *watch)
-{
-	struct pfs_selection selection;
-	int error = pfs_selection_init(&selection, tree, predicates, n, watch);
-
-	if (!error)
-		error = select_begun(&selection, NULL, count, NULL);
+		error = select_begun(&selection, out, within);
 	pfs_selection_finish(&selection);
 	return error;
 }

@@ -84,11 +84,6 @@ PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 				   const struct pfs_slots *within,
 				   const struct pfs_scan_watch *watch);
 
-/* The count alone. */
-PFS_MUST_CHECK int pfs_scan_count(struct pfs_tree *tree, uint64_t *count,
-				  const struct pfs_predicate *predicates, size_t n,
-				  const struct pfs_scan_watch *watch);
-
 /* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
  * as a phrase: "one node", "range of slots", "ranges of slots", "children", "name index", "subtree by name index",
  * "index of size", "index of name" and the like, "ancestors", "codes on cuda" or "on host", "all names",

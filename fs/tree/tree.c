@@ -163,13 +163,6 @@ int pfs_tree_imported_columns(struct pfs_tree *tree,
 	return pfs_store_scan_columns(tree->store, pass_column, &columns);
 }
 
-int pfs_tree_set_read_only(struct pfs_tree *tree)
-{
-	if (atomic_exchange(&tree->read_only, true))
-		return 0;
-	return pfs_tree_sync(tree);
-}
-
 void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *listener)
 {
 	tree->listener = *listener;

@@ -69,9 +69,6 @@ int pfs_tree_close(struct pfs_tree *tree);
 
 bool pfs_tree_is_read_only(const struct pfs_tree *tree);
 
-/* Refuses changes from now on (-EROFS), after committing what is pending. */
-PFS_MUST_CHECK int pfs_tree_set_read_only(struct pfs_tree *tree);
-
 /* Whether it may have nodes that are linked to files outside, which change on their own. */
 bool pfs_tree_has_links(const struct pfs_tree *tree);
 /* Whether it may have files whose content is made of their rows, which change with names. */

@@ -145,6 +145,16 @@ void temp_tree_close(struct pfs_tree *tree)
 	assert_int_equal(pfs_tree_close(tree), 0);
 }
 
+uint64_t temp_tree_make(struct pfs_tree *tree, uint64_t parent, const char *name, mode_t mode)
+{
+	struct pfs_entry entry;
+
+	if (pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root))
+		return 0;
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
 static void print_finding(void *arg, const char *finding)
 {
 	unsigned *count = arg;

@@ -35,6 +35,8 @@ struct pfs_tree *temp_tree_open(const struct temp_store *temp);
 struct pfs_tree *temp_tree_open_with(const struct temp_store *temp,
 				     const struct pfs_tree_options *options);
 void temp_tree_close(struct pfs_tree *tree);
+/* A node made by temp_root and forgotten; 0: it cannot be.  From any thread. */
+uint64_t temp_tree_make(struct pfs_tree *tree, uint64_t parent, const char *name, mode_t mode);
 
 /* How many findings the check has, each of them printed. */
 unsigned temp_store_findings(const struct temp_store *temp);

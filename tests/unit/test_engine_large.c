@@ -89,10 +89,7 @@ static void lengths(void **state)
 	for (uint32_t slot = 0; slot < 700; slot++) {
 		uint32_t from = slot > 10 ? slot - 10 : 0, found;
 		uint32_t pair_of[2] = {slot, from};
-		bool under;
 
-		assert_int_equal(pfs_engine_is_under(engine, &under, slot, from), 0);
-		assert_true(under);
 		assert_int_equal(pfs_engine_common_ancestor(engine, &found, pair_of, 2), 0);
 		assert_int_equal(found, from);
 		if (slot % 10 == 0)

@@ -453,7 +453,7 @@ static bool are_largest(struct pfs_tree *tree)
 	struct pfs_ordered *ordered;
 	uint32_t slots[10];
 	int64_t sizes[10];
-	uint64_t count = 0;
+	struct pfs_slots found = {0};
 	size_t n = 10;
 	bool fine;
 
@@ -465,7 +465,9 @@ static bool are_largest(struct pfs_tree *tree)
 	for (size_t i = 1; i < n && fine; i++)
 		fine = sizes[i - 1] >= sizes[i];
 	larger.low = fine ? sizes[0] + 1 : 0;
-	return fine && !pfs_scan_count(tree, &count, &larger, 1, NULL) && count == 0;
+	fine = fine && !pfs_scan_select(tree, &found, &larger, 1, NULL, NULL) && found.n == 0;
+	pfs_slots_finish(&found);
+	return fine;
 }
 
 /* Whether as many names as begin so are found to. */

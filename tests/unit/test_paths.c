@@ -27,15 +27,6 @@ static struct pfs_tree *tree;
 static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
 static uint64_t seed = 20261122;
 
-static uint64_t make(uint64_t parent, const char *name, mode_t mode)
-{
-	struct pfs_entry entry;
-
-	assert_int_equal(pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root), 0);
-	pfs_tree_forget(tree, entry.attr.st_ino, 1);
-	return entry.attr.st_ino;
-}
-
 static int start(void **state)
 {
 	char name[32];
@@ -47,10 +38,10 @@ static int start(void **state)
 		uint64_t folder;
 
 		(void)snprintf(name, sizeof(name), "folder%04u", i);
-		folder = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		folder = temp_tree_make(tree, PFS_ROOT_PRIME, name, S_IFDIR | 0755);
 		for (unsigned k = 0; k < FILES; k++) {
 			(void)snprintf(name, sizeof(name), "%03u", k);
-			(void)make(folder, name, S_IFREG | 0644);
+			assert_true(temp_tree_make(tree, folder, name, S_IFREG | 0644));
 		}
 	}
 	return 0;
@@ -286,12 +277,12 @@ static void test_strays(void **state)
 		if (look_up(into, name))
 			assert_int_equal(pfs_tree_unlink(tree, into, name), 0);
 		else
-			(void)make(into, name, S_IFREG | 0644);
+			assert_true(temp_tree_make(tree, into, name, S_IFREG | 0644));
 		if (i % 10 == 0) {
 			assert_true(i == 0 || n_strays() > 0);
 			open_listing(&listing, PFS_ROOT_PRIME);
 			check_whole(&listing);
-			(void)make(PFS_ROOT_PRIME, "0", S_IFREG | 0644);
+			assert_true(temp_tree_make(tree, PFS_ROOT_PRIME, "0", S_IFREG | 0644));
 			assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "0"), 0);
 			check_whole(&listing);
 			close_listing(&listing);
@@ -333,7 +324,7 @@ static void test_forgetful(void **state)
 	struct listing listing, later;
 
 	(void)state;
-	(void)make(PFS_ROOT_PRIME, "moves", S_IFREG | 0644);
+	assert_true(temp_tree_make(tree, PFS_ROOT_PRIME, "moves", S_IFREG | 0644));
 	pfs_pasts_set_memory(0);
 	open_listing(&listing, PFS_ROOT_PRIME);
 	assert_int_equal(go_on(&listing), 1);

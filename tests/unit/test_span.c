@@ -27,16 +27,6 @@ static uint64_t seed;
 static uint64_t folders[FOLDERS];
 static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
 
-static uint64_t make(uint64_t parent, const char *name, mode_t mode)
-{
-	struct pfs_entry entry;
-
-	if (pfs_tree_make(tree, &entry, parent, name, mode, 0, &temp_root))
-		return 0;
-	pfs_tree_forget(tree, entry.attr.st_ino, 1);
-	return entry.attr.st_ino;
-}
-
 /* Folders in folders, with files in each, so that slots are in pre-order at first. */
 static int start(void **state)
 {
@@ -49,10 +39,10 @@ static int start(void **state)
 		uint64_t parent = i % 4 ? folders[i - 1] : PFS_ROOT_PRIME;
 
 		(void)snprintf(name, sizeof(name), "folder%02u", i);
-		folders[i] = make(parent, name, S_IFDIR | 0755);
+		folders[i] = temp_tree_make(tree, parent, name, S_IFDIR | 0755);
 		for (unsigned k = 0; k < FILES; k++) {
 			(void)snprintf(name, sizeof(name), "a%02u", k);
-			assert_true(make(folders[i], name, S_IFREG | 0644) != 0);
+			assert_true(temp_tree_make(tree, folders[i], name, S_IFREG | 0644) != 0);
 		}
 	}
 	return 0;
@@ -121,7 +111,7 @@ static void change(void)
 		(void)!pfs_tree_rename(tree, from, name, into, to, 0);
 		break;
 	case 2:
-		(void)make(from, to, S_IFREG | 0644);
+		(void)temp_tree_make(tree, from, to, S_IFREG | 0644);
 		break;
 	case 3: /* with all that lies in it; who can tell where it is */
 		for (unsigned i = 0; i <= FOLDERS; i++) {
@@ -135,7 +125,7 @@ static void change(void)
 		break;
 	case 4: /* an empty directory, which goes again some time */
 		(void)snprintf(to, sizeof(to), "new%u", random_below(&seed, 9));
-		if (!make(from, to, S_IFDIR | 0755))
+		if (!temp_tree_make(tree, from, to, S_IFDIR | 0755))
 			(void)!pfs_tree_rmdir(tree, from, to);
 		break;
 	default:
@@ -192,7 +182,7 @@ static void test_others_stay(void **state)
 	end = pfs_span_end(tree, slot);
 	pfs_scan_unlock(tree);
 	assert_int_equal(end, slot + 4 * (FILES + 1));
-	assert_true(make(folders[4], "new", S_IFREG | 0644) != 0);
+	assert_true(temp_tree_make(tree, folders[4], "new", S_IFREG | 0644) != 0);
 	assert_int_equal(pfs_tree_rename(tree, folders[12], "folder13", folders[40], "folder13", 0), 0);
 	assert_int_equal(pfs_tree_unlink(tree, folders[9], "a03"), 0);
 	(void)pfs_scan_lock(tree, __func__);

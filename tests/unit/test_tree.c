@@ -638,16 +638,13 @@ static void test_read_only(void **state)
 	struct stat attr = {.st_mode = 0600};
 
 	(void)state;
-	assert_int_equal(pfs_tree_set_read_only(tree), 0);
-	assert_int_equal(make_error(ROOT, "x", S_IFREG), -EROFS);
-	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), -EROFS);
-	assert_int_equal(rename_in_root("file", "x", 0), -EROFS);
-	assert_int_equal(set(file, &attr, PFS_SET_MODE, &temp_root), -EROFS);
-	assert_int_equal(pfs_tree_sync(tree), 0);
 	temp_tree_close(tree);
 	tree = temp_tree_open_with(&temp, &(struct pfs_tree_options){.read_only = true});
 	assert_int_equal(look(ROOT, "file"), file);
 	assert_int_equal(make_error(ROOT, "x", S_IFREG), -EROFS);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "file"), -EROFS);
+	assert_int_equal(rename_in_root("file", "x", 0), -EROFS);
+	assert_int_equal(set(file, &attr, PFS_SET_MODE, &temp_root), -EROFS);
 	assert_int_equal(pfs_tree_sync(tree), 0);
 }
 
