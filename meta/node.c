@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Records of nodes: checked on their way in and out, written, read (meta/store.h). */
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* What a store was imported from: folders, files, hard links, and the stamp that says it was never copied
+ * (meta/store.h). */
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* JSON to a stream, indented; what is no UTF-8 becomes U+FFFD (tools/cmd.h). */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -69,3 +69,11 @@ for ((i = 0; i < 12; i++)); do echo '#include "fs/image/all.h"' >fs/image/many$i
 echo >fs/image/all.h
 not_ok "a header that most files of a large folder see counts" run_layering
 ok "and is named" grep -q '^seen by many: fs/image/all.h by 12 of ' out
+rm fs/image/many*.c fs/image/all.h
+
+# shellcheck disable=SC2016 # backquotes of Markdown
+echo '`image*.c`, `watch.c`, `gone.c`' >fs/image/README.md
+not_ok "a README.md may not name what is not there" run_layering
+ok "which is told" grep -q '^fs/image/README.md: there is no gone.c' out
+ok "and names each file" grep -q '^fs/image/README.md: does not name fs/image/a.c' out
+not_ok "but not what a module keeps to itself" grep -q 'image_impl.h' out

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* One part of a statement: whether it may be one, its columns, and its text (parts_impl.h). */
 #include <stdlib.h>
 #include <string.h>
 
