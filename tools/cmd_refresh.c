@@ -9,10 +9,11 @@
 #include "base/cleanup.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
+#include "tools/newer/from_file.h"
 #include "tools/refresh/refresh.h"
 #include "tools/refresh/sourcewatch.h"
 
-enum { QUICK, KEEP, DRY_RUN, CROSS_MOUNTS, LIST, JSON, CACHES, GITIGNORE, EXCLUDE, EXCLUDE_FROM, OPTIONS };
+enum { QUICK, KEEP, DRY_RUN, CROSS_MOUNTS, LIST, JSON, CACHES, GITIGNORE, EXCLUDE, EXCLUDE_FROM, FROM, COLUMNS, OPTIONS };
 static const struct pfs_cmd_option options[] = {
 	[QUICK] = {"quick", 'q', NULL, "look at directories alone, and at files where one changed"},
 	[KEEP] = {"keep", 'k', NULL, "keep what is gone, with the attribute gone: since when"},
@@ -24,15 +25,19 @@ static const struct pfs_cmd_option options[] = {
 	[GITIGNORE] = {"gitignore", 0, NULL, "leave alone what .gitignore files leave out"},
 	[EXCLUDE] = {"exclude", 0, "RULE", "leave alone what the rule, as in .gitignore, fits"},
 	[EXCLUDE_FROM] = {"exclude-from", 0, "FILE", "leave alone what one of the file's rules fits"},
+	[FROM] = {"from", 0, "NEW", "bring a table, list or archive up to date with a newer one"},
+	[COLUMNS] = {"columns", 0, "LIST", "with --from: as import has it"},
 	{0},
 };
 static const struct pfs_cmd command = {
 	"refresh",
 	"STORE [PATH...]",
-	"Brings what was imported from a folder up to date with it.",
+	"Brings what was imported up to date with the folder, or with a newer file.",
 	options,
 	"What has moved keeps its inode number, attributes and saved queries.  What the store\n"
 	"has changed stays, and is listed.  PATH is absolute in the store; default: everything.\n"
+	"With --from STORE must not be mounted, and PATH is the directory that NEW was added under;\n"
+	"rows with ids are known by them, all else by paths; the table refreshes tells what changed.\n"
 	"A mounted store, or its mountpoint, is refreshed by the daemon that serves it.\n"
 	"Exit status: 1 when something could not be read, and stayed as it was.",
 };
@@ -336,11 +341,19 @@ static int add_rules(struct words *words, const char *path)
 	return error;
 }
 
-static void take_option(struct pfs_cmd_args *args, struct words *words, int option)
+static void take_option(struct pfs_cmd_args *args, struct words *words, struct pfs_from_file *file, int option)
 {
-	int error;
+	int error = 0;
 
-	if (option == EXCLUDE)
+	file->list |= option == LIST;
+	file->dry_run |= option == DRY_RUN;
+	file->json |= option == JSON;
+	file->folders |= option != LIST && option != DRY_RUN && option != JSON && option != FROM && option != COLUMNS;
+	if (option == FROM)
+		file->newer = args->value;
+	else if (option == COLUMNS)
+		file->columns = args->value;
+	else if (option == EXCLUDE)
 		error = add_word(words, "rule=", args->value, strlen(args->value));
 	else if (option == EXCLUDE_FROM)
 		error = add_rules(words, args->value);
@@ -354,21 +367,28 @@ static void take_option(struct pfs_cmd_args *args, struct words *words, int opti
 int pfs_cmd_refresh(int argc, char **argv)
 {
 	struct words words = {.list = NULL};
+	struct pfs_from_file file = {.newer = NULL};
 	struct pfs_cmd_args args;
 	int option, status, error = add_word(&words, "", "refresh", 7);
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0)
-		take_option(&args, &words, option);
-	if (!pfs_cmd_end(&args, 1, -1)) {
+		take_option(&args, &words, &file, option);
+	if (pfs_cmd_end(&args, 1, file.newer ? 2 : -1)) {
+		status = args.status;
+	} else if (file.newer) {
+		file.store = args.operands[0];
+		file.path = args.operands[1];
+		status = pfs_refresh_from(&file);
+	} else if (file.columns) {
+		status = pfs_cmd_usage("refresh", "--columns goes with --from");
+	} else {
 		error = error ? error : add_word(&words, "", "--", 2);
 		for (int i = 1; i < args.n_operands && !error; i++)
 			error = add_word(&words, "", args.operands[i], strlen(args.operands[i]));
 		status = error ? pfs_cmd_fail("refresh", "no memory")
 			       : pfs_answer(args.operands[0], (const char *const *)words.list,
 					    words.n);
-	} else {
-		status = args.status;
 	}
 	while (words.n)
 		free(words.list[--words.n]);

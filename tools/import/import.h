@@ -59,6 +59,7 @@ struct pfs_import_options {
 	mode_t mode; /* of a new store's file; 0: 0600 */
 	bool trust;  /* stamp the store instead of importing */
 	bool json, quiet;
+	bool passing; /* the store is soon gone again: no image file is left beside it */
 };
 
 struct pfs_import_report {

@@ -25,7 +25,7 @@ void pfs_import_leave_image(const struct pfs_import *import)
 	struct stat store;
 
 	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, import->options.store);
-	if (stat(import->options.store, &store) == 0 &&
+	if (!import->options.passing && stat(import->options.store, &store) == 0 &&
 	    store.st_size >= (off_t)PFS_IMAGE_FILE_NODES * NODE_BYTES &&
 	    (!import->options.at || access(name, F_OK) == 0))
 		pfs_imagefile_make_behind(import->options.store, open_beside);

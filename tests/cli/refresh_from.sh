@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# primefs refresh --from: a newer version of a table, a list or an archive; inode numbers stay.
+. "$(dirname "$0")/../lib.sh"
+
+ino() { primefs find "$store" "$1" -maxdepth 0 -printf '%i\n'; }
+attr() { primefs query --tsv "$store" "SELECT $2 FROM nodes WHERE path = '$1'" | tail -n 1; }
+paths() { primefs find "$store" / -mindepth 1 -printf '%P\n' | sort; }
+log() { primefs query --tsv "$store" "SELECT what, path, was, field, before, after FROM refreshes" | tail -n +2; }
+
+# ---- a table by ids ----
+cat >old.csv <<'T'
+id,parent,name,rank:x
+1,,life,root
+2,1,beasts,kingdom
+3,1,plants,kingdom
+4,2,cat,species
+5,2,dog,species
+6,3,oak,species
+7,1,birds,class
+8,7,owl,species
+9,7,robin,species
+10,1,swapped,a
+11,1,places,b
+12,4,kitten,young
+T
+cat >new.csv <<'T'
+id,parent,name,rank:x
+1,,life,root
+2,1,beasts,kingdom
+3,1,flora,kingdom
+4,2,cat,family
+5,3,dog,species
+6,3,oak,genus
+8,2,owl,species
+9,2,robin,species
+10,1,places,a
+11,1,swapped,b
+13,1,fungi,kingdom
+14,13,yeast,species
+15,6,acorn,
+12,4,kitten,young
+T
+primefs import -q old.csv "$store"
+dog=$(ino /life/beasts/dog) plants=$(ino /life/plants) owl=$(ino /life/birds/owl) swapped=$(ino /life/swapped)
+
+ok 'a dry run' primefs refresh --from=new.csv --dry-run "$store"
+ok 'says what would change' grep -qx 'moved /life/flora/dog <- /life/beasts/dog' <(primefs refresh --from=new.csv -n "$store")
+ok 'and changes nothing' test "$(ino /life/beasts/dog)" = "$dog"
+primefs refresh --from=new.csv --list "$store" >said
+ok 'counts' grep -qF '4 added, 1 removed, 1 merged, 3 moved, 3 renamed, 1 changed, 0 kept' said
+for line in \
+	'merged /life/birds -> /life/beasts' \
+	'moved /life/flora/dog <- /life/beasts/dog' \
+	'renamed /life/flora <- /life/plants' \
+	'renamed /life/places <- /life/swapped' \
+	'changed /life/beasts/cat: rank:x was species, is family' \
+	'added /life/fungi/yeast'; do
+	ok "told: $line" grep -qxF "$line" said
+done
+is 'what moved is the same' "$(ino /life/flora/dog)" "$dog"
+is 'what was renamed is the same' "$(ino /life/flora)" "$plants"
+is 'what lay in what was merged is the same' "$(ino /life/beasts/owl)" "$owl"
+is 'names are exchanged' "$(ino /life/places)" "$swapped"
+primefs import -q new.csv fresh.pfs
+is 'the tree is what importing makes' "$(paths)" "$(primefs find fresh.pfs / -mindepth 1 -printf '%P\n' | sort)"
+primefs export --format=csv "$store" >out.csv
+is 'the table comes back' "$(sort out.csv)" "$(sort new.csv)"
+is 'the log tells a value' "$(log | grep rank)" $'changed\t/life/beasts/cat\t\trank:x\tspecies\tfamily'
+primefs refresh --from=new.csv --list "$store" >said
+ok 'again: nothing has changed' grep -qF '0 added, 0 removed, 0 merged, 0 moved, 0 renamed, 0 changed, 0 kept' said
+check_store
+ok 'JSON' grep -q '"added": 0' <(primefs refresh --from=new.csv --json "$store")
+
+# ---- back again, with something of the store's own ----
+primefs query "$store" "INSERT INTO nodes (path, type) VALUES ('/life/fungi/mine', 'f')" >/dev/null
+primefs refresh --from=old.csv "$store" >said
+ok 'what has something of the own is kept' grep -qx 'kept /life/fungi' said
+ok 'as that is' test "$(ino /life/fungi/mine)" -gt 0
+is 'what moved back is the same' "$(ino /life/beasts/dog)" "$dog"
+not_ok 'what is beside it goes' primefs find "$store" /life/fungi/yeast
+check_store
+
+# ---- mistakes ----
+if has_fuse; then
+	mount_store
+	fails_with 'a mounted store' 'mounted' primefs refresh --from=new.csv "$store"
+	unmount_store
+fi
+sed 's/rank:x/other/' new.csv >columns.csv
+fails_with 'other columns' '^primefs refresh: columns.csv:1: has other columns' primefs refresh --from=columns.csv "$store"
+printf 'id,parent,name,rank:x\n1,9,a,b\n' >orphan.csv
+fails_with 'a broken table' '^primefs refresh: orphan.csv:2: no row has the id of its parent' primefs refresh --from=orphan.csv "$store"
+fails_with 'no file' '^primefs refresh: none.csv: No such file' primefs refresh --from=none.csv "$store"
+fails_with 'options for folders' 'with --from there are only' primefs refresh --from=new.csv --keep "$store"
+fails_with 'columns alone' 'goes with --from' primefs refresh --columns=a "$store"
+is 'nothing is left beside the store' "$(echo store.pfs*)" store.pfs
+
+# ---- random tables, and refreshes that are killed ----
+store=$work/random.pfs
+seed=${PFS_SEED:-$$} rounds=8
+((!PFS_LONG)) || rounds=200
+echo "PFS_SEED=$seed"
+RANDOM=$seed
+table() { # SEED: ids up to 400, three of four, each below a smaller one
+	awk -v seed="$1" 'BEGIN {
+		srand(seed); print "id,parent,name,value"; print "1,,top,0"; have[1] = 1
+		for (i = 2; i <= 400; i++) {
+			if (rand() < 0.25) continue
+			do up = int(rand() * (i < 40 ? i - 1 : 39)) + 1; while (!(up in have))
+			have[i] = 1
+			print i "," up "," (rand() < 0.2 ? "other" : "n") i "," int(rand() * 3)
+		}
+	}'
+}
+table "$seed" >table.csv
+primefs import -q table.csv "$store"
+ids() { primefs query --tsv "$1" 'SELECT id, path, value FROM nodes WHERE id IS NOT NULL ORDER BY id'; }
+inos() { primefs query --tsv "$1" 'SELECT id, ino, type FROM nodes WHERE id IS NOT NULL' | sort; }
+same=1 kept=1 killed=0
+for ((round = 1; round <= rounds; round++)); do
+	table "$((seed + round))" >table.csv
+	inos "$store" >before
+	if ((round % 2)); then
+		primefs refresh --from=table.csv "$store" >/dev/null 2>&1 &
+		victim=$!
+		sleep "0.0$((RANDOM % 90 + 10))"
+		kill -9 "$victim" 2>/dev/null && killed=$((killed + 1))
+		wait "$victim" 2>/dev/null || true
+		primefs check "$store" >/dev/null || same=0
+	fi
+	primefs refresh --from=table.csv "$store" >/dev/null || same=0
+	rm -f fresh.pfs
+	primefs import -q table.csv fresh.pfs
+	diff <(ids "$store") <(ids fresh.pfs) >/dev/null || same=0
+	# an id that was a directory, or is what it was, has its number still
+	inos "$store" | join before - | awk '$2 != $4 && !($3 == "f" && $5 == "d") {exit 1}' || kept=0
+done
+echo "$killed were killed"
+is 'random tables: the store is what importing makes' "$same" 1
+is 'nothing is left beside it' "$(echo random.pfs*)" random.pfs
+is 'and ids keep their inode numbers' "$kept" 1
+check_store
+
+# ---- a list by paths ----
+store=$work/list.pfs
+printf 'a/b/c\t1\na/b/d\t2\nx/y\t3\n' >old.list
+printf 'a/b/c\t1\na/b/d\t5\nz\t4\n' >new.list
+primefs import -q --format=paths --columns=size_kb:int old.list "$store"
+c=$(ino /a/b/c)
+fails_with 'a table for a list' 'a table, but none was imported' primefs refresh --from=new.csv "$store"
+primefs refresh --from=new.list --columns=size_kb:int --list "$store" >said
+ok 'counts' grep -qF '1 added, 2 removed, 0 merged, 0 moved, 0 renamed, 1 changed, 0 kept' said
+ok 'a value' grep -qxF 'changed /a/b/d: size_kb was 2, is 5' said
+is 'the same node' "$(ino /a/b/c)" "$c"
+is 'its value' "$(attr /a/b/d size_kb)" 5
+is 'the paths' "$(paths)" "$(printf '%s\n' a a/b a/b/c a/b/d z)"
+check_store
+
+# ---- an archive by paths ----
+if has_archives; then
+	store=$work/tar.pfs
+	mkdir -p tree/d
+	echo one >tree/one
+	echo two >tree/d/two
+	ln -s one tree/link
+	tar -C tree -cf old.tar .
+	primefs import -q old.tar "$store"
+	two=$(ino /d/two)
+	echo three >tree/d/two
+	chmod 700 tree/d
+	rm tree/one
+	ln -sfn elsewhere tree/link
+	mkdir tree/e
+	echo new >tree/e/new
+	tar -C tree -cf new.tar .
+	primefs refresh --from=new.tar "$store" >said
+	is 'the same file' "$(ino /d/two)" "$two"
+	primefs import -q new.tar fresh2.pfs
+	show='%P|%y|%m|%s|%T@|%l\n'
+	is 'the archive' "$(primefs find "$store" / -mindepth 1 -printf "$show" | sort)" \
+		"$(primefs find fresh2.pfs / -mindepth 1 -printf "$show" | sort)"
+	mkdir back
+	primefs export --format=tar "$store" >back.tar
+	tar -C back -xf back.tar
+	ok 'and its content' diff -r --no-dereference tree back
+	check_store
+else
+	skip 'no archives'
+fi

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/newer/from_file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "meta/store.h"
+#include "tools/client/ready.h"
+#include "tools/import/import.h"
+#include "tools/import/import_recognise.h"
+#include "tools/newer/from.h"
+#include "tools/newer/from_log.h"
+
+#define VERB "refresh"
+
+static const char *const names[PFS_FROM_WHATS] = {
+	[PFS_FROM_ADDED] = "added",	[PFS_FROM_REMOVED] = "removed", [PFS_FROM_MERGED] = "merged",
+	[PFS_FROM_MOVED] = "moved",	[PFS_FROM_RENAMED] = "renamed", [PFS_FROM_CHANGED] = "changed",
+	[PFS_FROM_KEPT] = "kept",
+};
+
+struct job {
+	const struct pfs_from_file *file;
+	char store[PATH_MAX];
+	char passing[PATH_MAX + 32]; /* the store of what is newer, while it has a name */
+	struct pfs_tree *tree, *newer;
+	uint64_t root;
+	bool has_register;
+	struct pfs_register_record is;
+	const struct pfs_import_format *format;
+	struct pfs_json json;
+};
+
+/* ---- what the store has ---- */
+
+static const char *column_name(const struct pfs_register_record *of, int column)
+{
+	const char *name = of->columns;
+
+	if (column < 0)
+		return NULL;
+	while (column--)
+		name += strlen(name) + 1;
+	return name;
+}
+
+static int find_register(struct job *job)
+{
+	const char *path = job->file->path ? job->file->path : "/";
+	int error = pfs_tree_resolve(job->tree, &job->root, path);
+
+	if (error)
+		return pfs_cmd_fail(VERB, "%s: %s in the store", path, strerror(-error));
+	error = pfs_tree_register(job->tree, &job->is, job->root);
+	job->has_register = !error;
+	if (error && error != -ENODATA)
+		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(-error));
+	if (job->has_register && job->is.root != job->root)
+		return pfs_cmd_fail(VERB, "%s: lies within a table; name the directory that it was imported to",
+				    path);
+	return PFS_EXIT_OK;
+}
+
+/* ---- what is newer ---- */
+
+static void say(void *arg PFS_UNUSED, const char *message)
+{
+	pfs_cmd_say(VERB, "%s", message);
+}
+
+static void describe(const struct job *job, struct pfs_import_options *options)
+{
+	const struct pfs_register_record *is = &job->is;
+
+	*options = (struct pfs_import_options){
+		.source = job->file->newer,
+		.store = job->passing,
+		.content = PFS_CONTENT_COPY,
+		.columns = job->file->columns,
+		.skip_given = true,
+		.quiet = true,
+		.passing = true,
+	};
+	if (!job->has_register)
+		return;
+	options->format = &pfs_import_csv;
+	options->path_column = column_name(is, is->path);
+	options->id_column = column_name(is, is->id);
+	options->parent_column = column_name(is, is->parent);
+	options->name_column = column_name(is, is->name);
+	options->delimiter = strcmp(is->delimiter, ",") != 0 ? is->delimiter : NULL;
+	options->slash = *is->slash ? is->slash : NULL;
+}
+
+static int open_input(const struct job *job, struct pfs_import *import)
+{
+	const char *newer = job->file->newer, *why = NULL;
+	int error = pfs_input_open(&import->input, newer);
+
+	if (!error)
+		error = pfs_import_recognise(import, &why);
+	if (error)
+		return pfs_cmd_fail(VERB, "%s: %s", newer, why ? why : strerror(-error));
+	if (!job->has_register && import->options.format == &pfs_import_csv)
+		return pfs_cmd_fail(VERB,
+				    "%s: a table, but none was imported to %s of %s; name the directory that it "
+				    "was imported to",
+				    newer, job->file->path ? job->file->path : "/", job->store);
+	return PFS_EXIT_OK;
+}
+
+static int import_newer(struct job *job)
+{
+	struct pfs_import import = {.input = {.fd = -1, .kept_fd = -1}, .guarded = true, .say = say};
+	int status;
+
+	/* Whoever changes the store is alone, and clears away what one that was killed has left. */
+	if (job->file->dry_run)
+		(void)snprintf(job->passing, sizeof(job->passing), "%s.newer-%ld", job->store, (long)getpid());
+	else
+		(void)snprintf(job->passing, sizeof(job->passing), "%s.newer", job->store);
+	(void)unlink(job->passing);
+	describe(job, &import.options);
+	status = open_input(job, &import);
+	if (!status)
+		status = pfs_import_run(&import);
+	job->format = import.options.format;
+	pfs_input_close(&import.input);
+	return status ? PFS_EXIT_FAILURE : PFS_EXIT_OK;
+}
+
+static int open_newer(struct job *job)
+{
+	const struct pfs_tree_options how = {.read_only = true, .no_image_file = true};
+	struct pfs_register_record now;
+	int status = import_newer(job);
+	int error = status ? 0 : pfs_tree_open(&job->newer, job->passing, &how);
+
+	(void)unlink(job->passing);
+	if (status)
+		return status;
+	if (!error)
+		error = pfs_tree_start(job->newer);
+	if (error)
+		return pfs_cmd_fail(VERB, "%s: %s", job->file->newer, strerror(-error));
+	if (job->has_register &&
+	    (pfs_tree_register(job->newer, &now, PFS_ROOT_PRIME) || now.columns_len != job->is.columns_len ||
+	     memcmp(now.columns, job->is.columns, now.columns_len) != 0))
+		return pfs_cmd_fail(VERB, "%s:1: has other columns than the table that was imported; import it anew",
+				    job->file->newer);
+	return PFS_EXIT_OK;
+}
+
+/* ---- telling ---- */
+
+static void print_entry(const struct pfs_from_event *event)
+{
+	const char *arrow = event->what == PFS_FROM_MERGED ? " -> " : " <- ";
+
+	(void)printf("%s %s", names[event->what], event->path);
+	if (event->from)
+		(void)printf("%s%s", arrow, event->from);
+	if (event->column)
+		(void)printf(": %s", event->column);
+	if (event->before)
+		(void)printf(" was %s", event->before);
+	if (event->after)
+		(void)printf("%s is %s", event->before ? "," : "", event->after);
+	(void)printf("\n");
+}
+
+static void add_text(struct pfs_json *json, const char *key, const char *value)
+{
+	if (value)
+		pfs_json_bytes(json, key, value, strlen(value));
+}
+
+static void add_entry(struct pfs_json *json, const struct pfs_from_event *event)
+{
+	pfs_json_open(json, NULL, '{');
+	pfs_json_string(json, "what", names[event->what]);
+	if (event->ino)
+		pfs_json_u64(json, "ino", event->ino);
+	add_text(json, "id", event->key);
+	add_text(json, "path", event->path);
+	add_text(json, event->what == PFS_FROM_MERGED ? "into" : "from", event->from);
+	add_text(json, "column", event->column);
+	add_text(json, "before", event->before);
+	add_text(json, "after", event->after);
+	pfs_json_close(json, '}');
+}
+
+static int tell(void *arg, const struct pfs_from_event *event)
+{
+	struct job *job = arg;
+	const struct pfs_from_file *file = job->file;
+
+	if (!file->list && !file->dry_run && event->what != PFS_FROM_KEPT)
+		return 0;
+	if (file->json)
+		add_entry(&job->json, event);
+	else
+		print_entry(event);
+	return 0;
+}
+
+static void report(struct job *job, const struct pfs_from *from, double seconds)
+{
+	bool dry = job->file->dry_run;
+
+	if (!job->file->json) {
+		(void)printf("%s:", job->store);
+		for (int what = 0; what < PFS_FROM_WHATS; what++)
+			(void)printf("%s %llu %s", what ? "," : "",
+				     (unsigned long long)pfs_from_count(from, (enum pfs_from_what)what), names[what]);
+		(void)printf("%s in %.2f s\n", dry ? "; nothing was changed," : "", seconds);
+		return;
+	}
+	pfs_json_close(&job->json, ']');
+	for (int what = 0; what < PFS_FROM_WHATS; what++)
+		pfs_json_u64(&job->json, names[what], pfs_from_count(from, (enum pfs_from_what)what));
+	pfs_json_bool(&job->json, "dry_run", dry);
+	pfs_json_real(&job->json, "seconds", seconds);
+	pfs_json_close(&job->json, '}');
+}
+
+/* ---- the whole ---- */
+
+static double now(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int take(struct job *job, const struct pfs_from *from)
+{
+	char why[512] = "";
+	int error = pfs_from_apply((struct pfs_from *)from);
+
+	if (error)
+		return pfs_cmd_fail(VERB, "%s: %s; do it again to go on", job->store, strerror(-error));
+	error = pfs_from_log(job->tree, from, names, job->file->newer, why, sizeof(why));
+	return error ? pfs_cmd_fail(VERB, "%s: is up to date, but the table refreshes cannot be written: %s",
+				    job->store, *why ? why : strerror(-error))
+		     : PFS_EXIT_OK;
+}
+
+static int compare_and_take(struct job *job, double begun)
+{
+	const struct pfs_from_options options = {
+		.tree = job->tree,
+		.newer = job->newer,
+		.root = job->root,
+		.id = job->has_register ? column_name(&job->is, job->is.id) : NULL,
+		.rows = job->has_register && job->is.id < 0,
+		.archive = job->format == &pfs_import_tar,
+	};
+	struct pfs_from *from;
+	char why[512] = "";
+	int status = PFS_EXIT_OK, error = pfs_from_compare(&from, &options, why, sizeof(why));
+
+	if (error == -EBADMSG)
+		return pfs_cmd_fail(VERB, "%s: two nodes have the id '%s'; give one of them another", job->store, why);
+	if (error)
+		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(-error));
+	job->json.out = stdout;
+	if (job->file->json) {
+		pfs_json_open(&job->json, NULL, '{');
+		pfs_json_open(&job->json, "entries", '[');
+	}
+	if (!job->file->dry_run)
+		status = take(job, from);
+	if (!status && !pfs_from_tell(from, tell, job))
+		report(job, from, now() - begun);
+	pfs_from_close(from);
+	return pfs_cmd_flush(VERB, status);
+}
+
+int pfs_refresh_from(const struct pfs_from_file *file)
+{
+	struct job job = {.file = file};
+	char folder[PATH_MAX];
+	double begun = now();
+	int status;
+
+	if (file->folders)
+		return pfs_cmd_usage(VERB, "with --from there are only --columns, --list, --dry-run and --json");
+	status = pfs_ready_name(job.store, folder, VERB, file->store);
+	if (!status)
+		status = file->dry_run ? pfs_ready_tree(&job.tree, VERB, job.store)
+				       : pfs_ready_changing(&job.tree, VERB, job.store);
+	if (!status)
+		status = find_register(&job);
+	if (!status)
+		status = open_newer(&job);
+	if (!status)
+		status = compare_and_take(&job, begun);
+	if (pfs_tree_close(job.newer))
+		status = pfs_cmd_worst(status, PFS_EXIT_FAILURE);
+	if (pfs_tree_close(job.tree))
+		status = pfs_cmd_worst(status, pfs_cmd_fail(VERB, "%s: could not be closed", job.store));
+	return status;
+}
