@@ -38,6 +38,7 @@ static const struct pfs_cmd command = {
 	PFS_SHOWN_FIELDS(FIELD, ALIAS) ".\n"
 #undef FIELD
 #undef ALIAS
+	"hash, which is not in *: what primefs dupes keeps.\n"
 	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
 	"ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
 	"The language is SQLite's.\n"

@@ -292,6 +292,8 @@ static int set_attr(const struct row *row, const struct pfs_node_column *column,
 	struct pfs_change_set *set = &row->query->set;
 	struct pfs_attr_change attr = {.removed = value->type == PFS_SQL_NULL};
 
+	if (pfs_node_column_is_hash(column))
+		return set_never(row, value);
 	PFS_TRY(pfs_change_set_text(set, &attr.name, column->attr, column->attr_len));
 	if (!attr.removed)
 		PFS_TRY(put_text(row, &attr.value, &declared));

@@ -37,11 +37,12 @@ bool pfs_nodes_has_column(const char *name)
 		if (strcasecmp(built_in[i].name, name) == 0)
 			return true;
 	}
-	return false;
+	return strcasecmp(name, "hash") == 0;
 }
 
 /* SQLite's limit is 2,000 unless it was built otherwise. */
-#define COLUMNS_MAX (PFS_COUNT(built_in) + PFS_ATTR_COLUMNS_MAX)
+#define ATTRS_FROM  (PFS_COUNT(built_in) + 1) /* the hash is one that is always there */
+#define COLUMNS_MAX (ATTRS_FROM + PFS_ATTR_COLUMNS_MAX)
 
 static size_t quoted_size(const char *name)
 {
@@ -153,6 +154,23 @@ static int copy_attrs(struct pfs_attr_visibility *out, const struct pfs_attr_vis
 	return 0;
 }
 
+static int add_hash(struct pfs_node_table *table)
+{
+	char *full = strdup("user." PFS_HASH_NAME);
+
+	if (!full)
+		return -ENOMEM;
+	table->columns[table->n++] = (struct pfs_node_column){
+		.name = "hash",
+		.declared = "TEXT HIDDEN",
+		.kind = PFS_NODE_ATTR,
+		.type = PFS_ATTR_TEXT,
+		.attr = full + sizeof("user.") - 1,
+		.attr_len = sizeof(PFS_HASH_NAME) - 1,
+	};
+	return 0;
+}
+
 int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
 			  const struct pfs_attr_visibility *attrs)
 {
@@ -164,15 +182,17 @@ int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
 		return -ENOMEM;
 	error = copy_attrs(&table->attrs, attrs);
 	if (!error)
-		error = pfs_grow(&table->columns, &table->capacity, PFS_COUNT(built_in),
+		error = pfs_grow(&table->columns, &table->capacity, ATTRS_FROM,
 			 sizeof(*table->columns));
 	if (!error) {
 		memcpy(table->columns, built_in, sizeof(built_in));
 		table->n = PFS_COUNT(built_in);
-		error = pfs_attr_names(tree, add_attr, table);
+		error = add_hash(table);
 	}
-	if (!error && table->n > PFS_COUNT(built_in))
-		qsort(table->columns + PFS_COUNT(built_in), table->n - PFS_COUNT(built_in),
+	if (!error)
+		error = pfs_attr_names(tree, add_attr, table);
+	if (!error && table->n > ATTRS_FROM)
+		qsort(table->columns + ATTRS_FROM, table->n - ATTRS_FROM,
 		      sizeof(*table->columns), compare_attrs);
 	if (!error)
 		error = declare(table);

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 
 #define ROWS_MIN   128	 /* that there is room for */
 #define BYTES_KEPT 16384 /* of a column, while it rests */
+#define NS	   INT64_C(1000000000)
 
 /* What a column is kept in. */
 struct buffer {
@@ -152,6 +154,34 @@ static void from_attr(struct pfs_sql_value *out, const struct pfs_attr_value *at
 	}
 }
 
+/* Of what the file is no more it is none. */
+static void from_hash(struct pfs_attr_value *value, int64_t size, int64_t mtime_ns)
+{
+	int64_t ns = mtime_ns % NS, s = mtime_ns / NS;
+	const struct timespec mtime = {.tv_sec = s - (ns < 0), .tv_nsec = ns < 0 ? ns + NS : ns};
+
+	if (!value->is_set || value->type != PFS_ATTR_TEXT)
+		return;
+	value->text = pfs_hash_of(value->text, value->text_len, size, mtime);
+	value->text_len = PFS_HASH_DIGITS;
+	value->is_set = value->text != NULL;
+}
+
+static int from_hashes(const struct pfs_gathered *gather, struct pfs_attr_value *values)
+{
+	const struct pfs_query *query = gather->query;
+	int64_t *sizes PFS_FREE = calloc(gather->n + 1, sizeof(*sizes));
+	int64_t *mtimes PFS_FREE = calloc(gather->n + 1, sizeof(*mtimes));
+
+	if (!sizes || !mtimes)
+		return -ENOMEM;
+	PFS_TRY(pfs_visible_integers(query->visible, query->tree, sizes, PFS_FIELD_SIZE, gather->slots, gather->n));
+	PFS_TRY(pfs_visible_integers(query->visible, query->tree, mtimes, PFS_FIELD_MTIME, gather->slots, gather->n));
+	for (size_t row = 0; row < gather->n; row++)
+		from_hash(&values[row], sizes[row], mtimes[row]);
+	return 0;
+}
+
 static int gather_attrs(struct pfs_gathered *gather, size_t i)
 {
 	const struct pfs_query *query = gather->query;
@@ -159,6 +189,8 @@ static int gather_attrs(struct pfs_gathered *gather, size_t i)
 	struct buffer *buffer = &gather->buffers[i];
 
 	PFS_TRY(pfs_attr_read(gather->attrs[i], buffer->attrs, gather->slots, gather->n));
+	if (pfs_node_column_is_hash(column))
+		PFS_TRY(from_hashes(gather, buffer->attrs));
 	for (size_t row = 0; row < gather->n; row++) {
 		/* as getxattr(2) would have it */
 		if (!pfs_visible_may_read(query->visible, query->tree, gather->slots[row]))

@@ -15,6 +15,7 @@
 #include "fs/query/relational/placement.h"
 #include "fs/query/times/times.h"
 #include "fs/attr/attrcolumn.h"
+#include "fs/attr/hash.h"
 #include "fs/change/change.h"
 #include "fs/nodes/ordered.h"
 #include "fs/nodes/visible.h"
@@ -31,6 +32,13 @@ struct pfs_node_column {
 	const char *attr;	 /* its name, without "user."; the table's */
 	size_t attr_len;
 };
+
+/* What primefs dupes keeps, which is a column that nobody sets and the operators have not. */
+static inline bool pfs_node_column_is_hash(const struct pfs_node_column *column)
+{
+	return column->kind == PFS_NODE_ATTR && column->attr_len == sizeof(PFS_HASH_NAME) - 1 &&
+	       memcmp(column->attr, PFS_HASH_NAME, column->attr_len) == 0;
+}
 
 /* Which of the attributes' names, in their order, a viewer sees.  shown NULL: all of them. */
 struct pfs_attr_visibility {

@@ -32,8 +32,21 @@ fails_with 'a path that is not there' '/none: No such file' primefs dupes "$stor
 # ---- hashes are kept ----
 is 'what was hashed is not again' "$(primefs dupes --json "$store" | field hashed)" 0
 ok 'refresh after that' bash -c "primefs refresh '$store' | grep -q ' 0 changed, 0 kept'"
-is 'nobody sees the hash' "$(primefs query --tsv "$store" "SELECT count(*) FROM pragma_table_info('nodes') WHERE name LIKE '%hash%'" | tail -n 1)" 0
+hash_of() { primefs query --tsv "$store" "SELECT coalesce(hash, '-') FROM nodes WHERE path = '$1'" | tail -n 1; }
+is 'the column has them' "$(primefs query --tsv "$store" 'SELECT count(hash), count(DISTINCT hash) FROM nodes' | tail -n 1)" "$(printf '7\t4')"
+is 'equal files have the same' "$(hash_of /two)" "$(hash_of /a/three)"
+if command -v xxhsum >/dev/null; then
+	is 'which is that of xxhsum -H2' "$(hash_of /large)" "$(xxhsum -q -H2 "$src/large" | cut -d ' ' -f 1)"
+else
+	skip 'no xxhsum'
+fi
+is 'groups by it' "$(primefs query --tsv "$store" 'SELECT count(*) FROM nodes WHERE hash IS NOT NULL GROUP BY hash HAVING count(*) > 1 ORDER BY 1' | tail -n +2 | xargs)" '2 3'
+is 'what nothing is as large as has none' "$(hash_of /empty)" -
+fails_with 'nobody sets it' 'hash' primefs query "$store" "UPDATE nodes SET hash = 'x' WHERE path = '/two'"
+is 'nor is it in *' "$(primefs query --tsv "$store" "SELECT count(*) FROM pragma_table_info('nodes') WHERE name LIKE '%hash%'" | tail -n 1)" 0
 touch -d '2001-02-03' "$src/two"
+primefs refresh "$store" >/dev/null
+is 'of what has changed there is none' "$(hash_of /two)" -
 echo small >"$src/new"
 primefs refresh "$store" >/dev/null
 is 'what changed is, and what is new' "$(primefs dupes --json "$store" | field hashed)" 2
@@ -43,12 +56,28 @@ chmod 600 "$store"
 check_store
 
 # ---- mounted, and content that is in the store ----
+query_mounted() {
+	exec 7<>"$mnt/.query/run"
+	cat >&7
+	tail -n 1 <&7
+	exec 7>&-
+}
 if has_fuse; then
 	mount_store
 	cp "$src/large" "$mnt/written"
 	is 'mounted' "$(primefs dupes --min-size=7 "$mnt" | sort | xargs)" '/a/copy /large /written'
 	echo more >>"$mnt/written"
 	is 'what is written is read anew' "$(primefs dupes --min-size=7 "$store" | sort | xargs)" '/a/copy /large'
+	is 'a hash that was kept' "$(echo "SELECT count(hash) FROM nodes WHERE path = '/large'" | query_mounted)" 1
+	if ((EUID == 0)); then
+		unmount_store
+		chmod 600 "$src/large"
+		primefs refresh "$store" >/dev/null
+		mount_store -o query_others
+		query="SELECT count(hash) FROM nodes WHERE path IN ('/large', '/a/copy')"
+		is 'who can read the files sees both' "$(echo "$query" | query_mounted)" 2
+		is 'who cannot read one does not' "$(echo "$query" | as "$nobody" bash -c "$(declare -f query_mounted); mnt=$mnt; query_mounted")" 1
+	fi
 	unmount_store
 fi
 rm "$store"

@@ -12,10 +12,10 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/attr/hash.h"
 #include "fs/content/follow.h"
 
-#define BLOCK	  ((size_t)1 << 20) /* read at a time */
-#define TEXT_SIZE 128		    /* of a hash that is kept, and what it is of */
+#define BLOCK ((size_t)1 << 20) /* read at a time */
 
 struct file {
 	uint64_t size, ino;
@@ -109,14 +109,6 @@ static int drop_names(struct finding *finding, struct file *files, size_t *n)
 
 /* ---- hashes ---- */
 
-/* What a hash is of. */
-static int describe(char out[TEXT_SIZE], const struct stat *attr)
-{
-	return snprintf(out, TEXT_SIZE, "xxh128 %" PRId64 " %" PRId64 ".%09ld ",
-			(int64_t)attr->st_size, (int64_t)attr->st_mtim.tv_sec,
-			attr->st_mtim.tv_nsec);
-}
-
 static bool parse_half(uint64_t *out, const char *digits)
 {
 	char half[17], *end;
@@ -140,21 +132,22 @@ static bool parse_hash(XXH128_hash_t *out, const char *text)
 /* The one that was kept, if it is of what the file is now. */
 static bool recall(const struct finding *finding, struct file *file, const struct stat *attr)
 {
-	char kept[TEXT_SIZE], now[TEXT_SIZE];
+	char kept[PFS_HASH_TEXT_SIZE];
 	ssize_t len = pfs_tree_get_hash(finding->tree, kept, sizeof(kept) - 1, file->ino);
-	int size = describe(now, attr);
+	const char *digits;
 
-	if (len < size || memcmp(kept, now, (size_t)size) != 0)
+	if (len < 0)
 		return false;
 	kept[len] = 0;
-	return parse_hash(&file->hash, kept + size);
+	digits = pfs_hash_of(kept, (size_t)len, attr->st_size, attr->st_mtim);
+	return digits && parse_hash(&file->hash, digits);
 }
 
 /* A store that cannot be written does without. */
 static int keep(const struct finding *finding, const struct file *file, const struct stat *attr)
 {
-	char text[TEXT_SIZE];
-	int size = describe(text, attr), error;
+	char text[PFS_HASH_TEXT_SIZE];
+	int size = pfs_hash_describe(text, attr->st_size, attr->st_mtim), error;
 
 	if (pfs_tree_is_read_only(finding->tree))
 		return 0;

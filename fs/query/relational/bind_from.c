@@ -33,6 +33,8 @@ static void describe(struct pfs_input_column *column, const struct pfs_node_colu
 			column->class = PFS_CLASS_NUMBER;
 			column->affinity = PFS_NUMERIC;
 		}
+		if (pfs_node_column_is_hash(node))
+			column->why_not = "a hash, which counts for one size and mtime";
 		return;
 	case PFS_NODE_OWNER:
 	case PFS_NODE_GROUP:
