@@ -3,7 +3,7 @@
  * with the NULLs put before or behind by a bit of their own.
  *
  * With a small limit most of the input is left out first: histograms of the first key's digits tell which
- * keys can be among the first; only these are sorted. */
+ * keys can be among the first; only these are listed and sorted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +16,8 @@
 #define CANDIDATES 4u /* so many times the limit are few enough */
 
 struct key {
-	struct pfs_device_value value;
-	const uint32_t *d_rank;
-	bool descending, nulls_first, can_be_null;
+	struct pfs_device_sort_key device;
+	bool can_be_null;
 };
 
 /* The places in the order so far, and room for what comes next. */
@@ -36,24 +35,23 @@ static int read_key(struct pfs_job *job, struct key *out, const struct pfs_sourc
 {
 	enum pfs_kind kind;
 
-	PFS_TRY(pfs_job_value(job, &out->value, &kind, source, key->ref));
+	PFS_TRY(pfs_job_value(job, &out->device.value, &kind, source, key->ref));
 	if (kind == PFS_KIND_PLACE || kind == PFS_KIND_NUMBER)
 		return -EOPNOTSUPP;
-	out->d_rank = NULL;
+	out->device.d_rank = NULL;
 	if (kind == PFS_KIND_CODE)
-		PFS_TRY(pfs_job_rank(job, &out->d_rank, pfs_source_dictionary(source, key->ref),
-				     key->collation));
-	out->descending = key->descending;
-	out->nulls_first = !key->nulls_last;
-	out->can_be_null = pfs_value_can_be_null(&out->value);
+		PFS_TRY(pfs_job_rank(job, &out->device.d_rank,
+				     pfs_source_dictionary(source, key->ref), key->collation));
+	out->device.descending = key->descending;
+	out->device.nulls_first = !key->nulls_last;
+	out->can_be_null = pfs_value_can_be_null(&out->device.value);
 	return 0;
 }
 
 static int make_keys(struct pfs_job *job, struct sort *s, const struct key *key)
 {
-	return pfs_cuda_sort_keys(s->d_keys, key->can_be_null ? s->d_flags : NULL, &key->value,
-				  key->d_rank, key->descending, key->nulls_first, s->d_places, s->n,
-				  job->stream);
+	return pfs_cuda_sort_keys(s->d_keys, key->can_be_null ? s->d_flags : NULL, &key->device,
+				  s->d_places, s->n, job->stream);
 }
 
 /* Pairs of s->n, or flags, into the next places, which then are the places. */
@@ -83,7 +81,8 @@ static int sort_by(struct pfs_job *job, struct sort *s, const struct key *key)
 {
 	PFS_TRY(pfs_run_poll(job->run));
 	PFS_TRY(make_keys(job, s, key));
-	PFS_TRY(sort_once(job, s, false, key->d_rank && !key->descending ? 32 : 64));
+	PFS_TRY(sort_once(job, s, false,
+			  key->device.d_rank && !key->device.descending ? 32 : 64));
 	if (!key->can_be_null)
 		return 0;
 	PFS_TRY(make_keys(job, s, key)); /* the flags, in the new order */
@@ -92,54 +91,46 @@ static int sort_by(struct pfs_job *job, struct sort *s, const struct key *key)
 
 /* ---- a small limit ---- */
 
-/* Where the wanted-th key lies: *most is not below it, and few keys are at most that. */
-static int find_threshold(struct pfs_job *job, uint64_t *most, const struct sort *s,
-			  uint64_t wanted)
+/* Where the wanted-th key lies: *most is not below it, and few keys are at most that, if not many are
+ * equal. */
+static int find_threshold(struct pfs_job *job, uint64_t *most, const struct key *key,
+			  const struct pfs_device_places *places, uint64_t wanted)
 {
 	uint32_t histogram[1 << DIGIT], *d_histogram;
 	uint64_t prefix = 0, before = 0;
-	int shift = 64 - DIGIT;
 
+	*most = UINT64_MAX;
 	PFS_TRY(pfs_job_alloc(job, &d_histogram, sizeof(histogram)));
-	for (;; shift = PFS_MAX(shift - DIGIT, 0)) {
-		uint64_t digit = 0, in_digit = 0;
+	for (int shift = 64 - DIGIT;; shift -= DIGIT) {
+		uint64_t digit = 0;
 
 		PFS_TRY(PFS_CUDA(
 			cudaMemsetAsync(d_histogram, 0, sizeof(histogram), job->stream)));
-		PFS_TRY(pfs_cuda_sort_histogram(d_histogram, s->d_keys, s->n, prefix, shift,
+		PFS_TRY(pfs_cuda_sort_histogram(d_histogram, &key->device, places, prefix, shift,
 						job->stream));
 		PFS_TRY(pfs_job_download(job, histogram, d_histogram, sizeof(histogram)));
-		for (digit = 0; digit < (1 << DIGIT) - 1; digit++) {
-			in_digit = histogram[digit];
-			if (before + in_digit >= wanted)
-				break;
-			before += in_digit;
-		}
+		while (digit < PFS_COUNT(histogram) && before + histogram[digit] < wanted)
+			before += histogram[digit++];
+		if (digit == PFS_COUNT(histogram)) /* there are not so many */
+			return 0;
 		prefix = prefix << DIGIT | digit;
-		*most = shift ? ((prefix + 1) << shift) - 1 : prefix;
-		if (shift < DIGIT || in_digit <= CANDIDATES * wanted + WORTH)
+		*most = ((prefix + 1) << shift) - 1;
+		if (shift < DIGIT || histogram[digit] <= CANDIDATES * wanted + WORTH)
 			return 0;
 	}
 }
 
-/* Leaves out what cannot be among the first `wanted`; d_keys holds the first key's. */
-static int leave_out(struct pfs_job *job, struct sort *s, const struct key *key, uint64_t wanted)
+/* Leaves out the places that cannot be among the first `wanted`. */
+static int leave_out(struct pfs_job *job, struct pfs_device_places *places, const struct key *key,
+		     uint64_t wanted)
 {
-	struct pfs_device_places kept = {.to = s->n};
-	uint32_t *d_bits, *d_list;
-	uint64_t most, n;
+	uint32_t *d_bits;
+	uint64_t most;
 
-	PFS_TRY(make_keys(job, s, key));
-	PFS_TRY(find_threshold(job, &most, s, wanted));
-	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(s->n, 64) * 8));
-	PFS_TRY(pfs_cuda_sort_at_most(d_bits, s->d_keys, s->n, most, job->stream));
-	kept.d_mask = d_bits;
-	PFS_TRY(pfs_job_list(job, &d_list, &n, &kept));
-	PFS_TRY(pfs_cuda_rows_at(s->d_next, s->d_places, 0, d_list, n, job->stream));
-	d_list = s->d_places;
-	s->d_places = s->d_next;
-	s->d_next = d_list;
-	s->n = n;
+	PFS_TRY(find_threshold(job, &most, key, places, wanted));
+	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(places->to, 64) * 8));
+	PFS_TRY(pfs_cuda_sort_at_most(d_bits, &key->device, places, most, job->stream));
+	places->d_mask = d_bits;
 	return 0;
 }
 
@@ -175,9 +166,10 @@ static int sort(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_s
 	PFS_TRY(pfs_job_places(job, &places, source));
 	for (size_t i = 0; i < n_keys; i++)
 		PFS_TRY(read_key(job, &keys[i], source, &sort_keys[i]));
+	n = places.to - places.from;
+	if (n_keys && wanted && n > WORTH && wanted < n / 16)
+		PFS_TRY(leave_out(job, &places, &keys[0], wanted));
 	PFS_TRY(begin_sort(job, &s, &places));
-	if (n_keys && wanted && s.n > WORTH && wanted < s.n / 16)
-		PFS_TRY(leave_out(job, &s, &keys[0], wanted));
 	for (size_t i = n_keys; i-- > 0 && s.n;)
 		PFS_TRY(sort_by(job, &s, &keys[i]));
 	offset = PFS_MIN(offset, s.n);
@@ -221,7 +213,7 @@ static int make_index(struct pfs_job *job, struct pfs_column_index *index,
 	PFS_TRY(pfs_job_places(job, &places, source));
 	PFS_TRY(read_key(job, &key, source, &by));
 	if (key.can_be_null) {
-		not_null.step[0].value = key.value;
+		not_null.step[0].value = key.device.value;
 		PFS_TRY(pfs_job_alloc(job, &d_bits,
 				      pfs_div_round_up(source->table->n_rows, 64) * 8));
 		PFS_TRY(pfs_cuda_select(d_bits, source->table->n_rows, NULL, &places, &not_null,

@@ -34,6 +34,13 @@ struct pfs_device_value {
 	uint32_t from;
 };
 
+/* What is sorted by; rank: of codes. */
+struct pfs_device_sort_key {
+	struct pfs_device_value value;
+	const uint32_t *d_rank;
+	bool descending, nulls_first;
+};
+
 /* The places from..to of which the mask (NULL: all) has its bit. */
 struct pfs_device_places {
 	uint64_t from, to;
@@ -249,8 +256,7 @@ int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
 
 /* keys[i] = the value at places[i] as a number in the order wanted; NULL is the least or the most there,
  * and nulls[i] tells it from the others: 1, or 0 for nulls_first. */
-int pfs_cuda_sort_keys(uint64_t *d_keys, uint8_t *d_nulls, const struct pfs_device_value *value,
-		       const uint32_t *d_rank, bool descending, bool nulls_first,
+int pfs_cuda_sort_keys(uint64_t *d_keys, uint8_t *d_nulls, const struct pfs_device_sort_key *key,
 		       const uint32_t *d_places, uint64_t n, cudaStream_t stream);
 /* Sorts pairs, stable; d_temporary NULL: *temporary_size is set.  Results are in d_keys_out and
  * d_places_out. */
@@ -260,11 +266,13 @@ int pfs_cuda_sort_pairs(void *d_temporary, size_t *temporary_size, uint64_t *d_k
 int pfs_cuda_sort_flags(void *d_temporary, size_t *temporary_size, uint8_t *d_flags_out,
 			const uint8_t *d_flags, uint32_t *d_places_out, const uint32_t *d_places,
 			uint64_t n, cudaStream_t stream);
-/* histogram[(key >> shift) & 4095] over keys whose bits above are `prefix`. */
-int pfs_cuda_sort_histogram(uint32_t *d_histogram, const uint64_t *d_keys, uint64_t n,
-			    uint64_t prefix, int shift, cudaStream_t stream);
-/* Bits of the keys that are at most `most`. */
-int pfs_cuda_sort_at_most(uint32_t *d_bits, const uint64_t *d_keys, uint64_t n, uint64_t most,
+/* histogram[(key >> shift) & 4095] grows by the keys of places whose bits above are `prefix`. */
+int pfs_cuda_sort_histogram(uint32_t *d_histogram, const struct pfs_device_sort_key *key,
+			    const struct pfs_device_places *places, uint64_t prefix, int shift,
+			    cudaStream_t stream);
+/* Bits of the places whose keys are at most `most`; bits before their first word are left as they are. */
+int pfs_cuda_sort_at_most(uint32_t *d_bits, const struct pfs_device_sort_key *key,
+			  const struct pfs_device_places *places, uint64_t most,
 			  cudaStream_t stream);
 
 /* ---- join.cu ---- */
