@@ -14,7 +14,7 @@
 #include "fs/content/hardlink.h"
 #include "fs/image/byprime.h"
 #include "fs/image/image.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
 
 struct optimize {

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/siphash.h"
 #include "fs/image/names.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/still.h"

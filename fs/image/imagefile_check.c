@@ -12,7 +12,7 @@
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/load.h"
 #include "fs/image/names.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
 
 #define GRAIN	   ((size_t)1 << 16) /* slots, entries or cells that a thread takes at once */

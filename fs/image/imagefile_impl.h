@@ -50,7 +50,7 @@ struct pfs_image_rare {
 	struct {
 		int64_t sec;
 		uint64_t nsec;
-	} times[3]; /* as fs/image/rare.h counts them */
+	} times[3]; /* as fs/image/rare_values.h counts them */
 };
 
 struct pfs_image_header {

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
 #include "fs/tree/tree_impl.h"
 

@@ -17,7 +17,7 @@
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/names.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
 #include "fs/tree/tree_impl.h"
 

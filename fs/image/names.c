@@ -201,7 +201,7 @@ void pfs_names_drain(struct pfs_names *names, uint64_t first)
 		names->first_kept = names->n_kept = 0;
 }
 
-size_t pfs_names_kept(const struct pfs_names *names)
+size_t pfs_names_held(const struct pfs_names *names)
 {
 	return names->n_kept - names->first_kept;
 }

@@ -38,7 +38,7 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place);
 void pfs_names_hold(struct pfs_names *names, uint64_t number);
 /* Frees some of the names that were removed when the number was below `first`; 0: of all. */
 void pfs_names_drain(struct pfs_names *names, uint64_t first);
-size_t pfs_names_kept(const struct pfs_names *names); /* how many wait for that */
+size_t pfs_names_held(const struct pfs_names *names); /* how many wait for that */
 /* The heap for the engine's listings: all but place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
 /* When blocks of it last changed, for whoever keeps a copy. */

@@ -536,7 +536,7 @@ bool pfs_snapshots_are_open(const struct pfs_tree *tree)
 static void note_kept(struct pfs_tree *tree)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
-	uint64_t names = pfs_names_kept(tree->image.names), slots = snapshots->n_kept - snapshots->first_kept;
+	uint64_t names = pfs_names_held(tree->image.names), slots = snapshots->n_kept - snapshots->first_kept;
 	PFS_LOCKED(&snapshots->lock);
 
 	snapshots->stats.kept_names = names;

@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "fs/image/load.h"
 #include "fs/image/names.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
 #include "fs/image/snapshot.h"
 #include "fs/tree/tree_impl.h"

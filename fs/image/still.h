@@ -13,7 +13,7 @@
 #define PFS_FS_IMAGE_STILL_H
 
 #include "fs/image/image.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 
 /* Fills in tree->image with the columns (bits) of the live tree, and PARENT, NAME, MODE, PRIME and LIVE in
  * any case. poll (NULL: none) is asked between pieces; not 0 ends it with -EINTR. -ENOMEM (also: the

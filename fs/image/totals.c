@@ -348,7 +348,7 @@ static void forget(struct pfs_totals_table *totals)
 	close_table(&totals->table);
 }
 
-bool pfs_totals_are_kept(const struct pfs_tree *tree)
+bool pfs_totals_are_made(const struct pfs_tree *tree)
 {
 	return tree->totals && atomic_load_explicit(&tree->totals->kept, memory_order_acquire);
 }
@@ -361,7 +361,7 @@ int pfs_totals_prepare(struct pfs_tree *tree, int (*fn)(void *arg), void *arg)
 	struct making making = {
 		.tree = tree, .table = &table, .look = fn, .arg = arg, .changes = totals->changes};
 
-	if (pfs_totals_are_kept(tree))
+	if (pfs_totals_are_made(tree))
 		return 0;
 	PFS_TRY(make_table(&making));
 	PFS_LOCKED(&totals->lock);
@@ -536,7 +536,7 @@ static bool check(struct pfs_tree *tree)
 	struct making making = {.tree = tree, .table = &again};
 	bool same = true;
 
-	if (!pfs_totals_are_kept(tree) || make_table(&making))
+	if (!pfs_totals_are_made(tree) || make_table(&making))
 		return true;
 	kept = &tree->totals->table;
 	for (uint32_t i = 0; i < again.n_blocks && same; i++)
@@ -570,7 +570,7 @@ uint64_t pfs_totals_memory(const struct pfs_tree *tree)
 	const struct table *table;
 	uint64_t bytes;
 
-	if (!pfs_totals_are_kept(tree))
+	if (!pfs_totals_are_made(tree))
 		return 0;
 	table = &tree->totals->table;
 	bytes = table->memory.committed;

@@ -29,8 +29,8 @@ void pfs_totals_destroy(struct pfs_tree *tree);
  * go of the lock and take it again: -EAGAIN if what totals are made of has changed.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
 
-/* Whether there are any. */
-bool pfs_totals_are_kept(const struct pfs_tree *tree);
+/* True once totals have been made; from then on they follow each change. */
+bool pfs_totals_are_made(const struct pfs_tree *tree);
 
 /* The totals of a slot in use, after prepare under the same lock.  O(1). */
 void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t slot);

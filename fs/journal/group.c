@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "fs/image/image.h"
 #include "fs/image/primes.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/image/snapshot.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"

@@ -347,7 +347,7 @@ uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 	*how = "nothing";
 	/* totals are not made for a guess */
 	for (size_t i = 0; i < n && !error; i++)
-		if (!pfs_field_is_total(predicates[i].field) || pfs_totals_are_kept(tree))
+		if (!pfs_field_is_total(predicates[i].field) || pfs_totals_are_made(tree))
 			ready[n_ready++] = predicates[i];
 	if (!error)
 		error = pfs_selection_init(&selection, tree, ready, n_ready, NULL);

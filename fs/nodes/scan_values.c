@@ -7,7 +7,7 @@
 #include "fs/content/hardlink.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/dir.h"

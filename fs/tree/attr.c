@@ -8,7 +8,7 @@
 #include "fs/content/content.h"
 #include "fs/content/link.h"
 #include "fs/image/image.h"
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 #include "fs/journal/atime.h"
 #include "fs/journal/journal.h"
 #include "fs/tree/tree_impl.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/rare.h - what few nodes have: device numbers, symlink targets, times beyond nanoseconds.
+/* fs/image/rare_values.h - what few nodes have: device numbers, symlink targets, times beyond nanoseconds.
  *
  * Locks: tree->lock, for writing where something changes. */
-#ifndef PFS_FS_IMAGE_RARE_H
-#define PFS_FS_IMAGE_RARE_H
+#ifndef PFS_FS_IMAGE_RARE_VALUES_H
+#define PFS_FS_IMAGE_RARE_VALUES_H
 
 #include <stdint.h>
 

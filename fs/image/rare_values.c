@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slot -> values that few nodes have: open addressing over pointers, linear probing. */
-#include "fs/image/rare.h"
+#include "fs/image/rare_values.h"
 
 #include <stdlib.h>
 
