@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/operations.h - FUSE's operations, each once: when it is about `.query`, and who does it
- * then and otherwise.
+/* fs/mount/operations.h - every FUSE operation, once: how to tell that a request is about `.query`,
+ * and the functions of `.query` and of the tree that answer it.
  *
  * X(operation, whether it is about `.query`, its parameters, their names): pfs_on_query_<operation>
  * answers what is about `.query` (fs/mount/query), pfs_on_node_<operation> what is about nodes of

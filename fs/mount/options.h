@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/options.h - what can be said about a mount, and the text after -o. */
+/* fs/mount/options.h - a mount's options, as a struct and as the text after -o. */
 #ifndef PFS_FS_MOUNT_OPTIONS_H
 #define PFS_FS_MOUNT_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/dictionary.h - what an operator wants to know of a dictionary's codes. */
+/* gpu/host/dictionary.h - codes of a dictionary: which are equal under a collation, and their order. */
 #ifndef PFS_GPU_HOST_DICTIONARY_H
 #define PFS_GPU_HOST_DICTIONARY_H
 

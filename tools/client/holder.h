@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/client/holder.h - who keeps a mounted filesystem, as /proc tells a user who may look. */
+/* tools/client/holder.h - which processes have a mounted filesystem in use, from what /proc shows this
+ * user. */
 #ifndef PFS_TOOLS_CLIENT_HOLDER_H
 #define PFS_TOOLS_CLIENT_HOLDER_H
 

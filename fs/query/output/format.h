@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/output/format.h - what those share who write text: gathered output and quoting.
- * Callers of the query layer want answer.h. */
+/* fs/query/output/format.h - gathered output and quoting, for the writers of all text formats. Callers
+ * of the query layer want answer.h. */
 #ifndef PFS_FS_QUERY_OUTPUT_FORMAT_H
 #define PFS_FS_QUERY_OUTPUT_FORMAT_H
 

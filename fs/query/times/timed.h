@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/times/timed.h - what a statement compares with times: the text of it is made to say that it is one.
+/* fs/query/times/timed.h - rewrites a statement so that whatever it compares with a time is read as a time.
  *
  * A time is a column mtime, atime, ctime or subtree_mtime of `nodes`, wherever it is led to by names:
  * through aliases, sub-selects and CTEs; its MAX, MIN and AVG; what COALESCE, CASE and the like choose
