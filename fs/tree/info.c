@@ -134,6 +134,7 @@ int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 		take_figures(tree, out);
 	}
 	out->schema = (unsigned)pfs_store_version(tree->store);
+	out->seed = pfs_store_seed(tree->store);
 	out->memory_bytes = memory(tree);
 	out->name_bytes = pfs_names_bytes(tree->image.names);
 	pfs_hold_end(tree);

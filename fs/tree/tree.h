@@ -304,6 +304,7 @@ struct pfs_tree_info {
 	uint64_t memory_bytes; /* columns, names, indexes and totals */
 	uint64_t name_bytes;   /* of which names */
 	unsigned schema;       /* the version of the store's format */
+	uint64_t seed;	       /* random, fixed when the store was made: its copies have the same */
 };
 PFS_MUST_CHECK int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out);
 

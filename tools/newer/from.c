@@ -47,6 +47,12 @@ static int find_key(const struct pfs_from_options *options, struct pfs_tree *tre
 	char *name PFS_FREE = NULL;
 	ssize_t len;
 
+	if (options->primes) {
+		if (asprintf(&node->key, "%llu", (unsigned long long)node->ino) >= 0)
+			return 0;
+		node->key = NULL;
+		return -ENOMEM;
+	}
 	if (!options->id) {
 		node->key = strdup(node->path);
 		return node->key ? 0 : -ENOMEM;

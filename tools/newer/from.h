@@ -45,6 +45,7 @@ struct pfs_from_options {
 	struct pfs_tree *tree, *newer;
 	uint64_t root;	    /* the directory of `tree` that is compared with the root of `newer` */
 	const char *id;	    /* the attribute that has the id, without "user."; NULL: by path */
+	bool primes;	    /* by the inode number instead: the trees are of a store and its copy */
 	bool rows;	    /* by path: only rows of tables are removed, and directories that they leave empty */
 	bool archive;	    /* content, mode, owner and times are compared, too */
 };

@@ -16,14 +16,9 @@
 #include "tools/import/import_recognise.h"
 #include "tools/newer/from.h"
 #include "tools/newer/from_log.h"
+#include "tools/newer/from_print.h"
 
 #define VERB "refresh"
-
-static const char *const names[PFS_FROM_WHATS] = {
-	[PFS_FROM_ADDED] = "added",	[PFS_FROM_REMOVED] = "removed", [PFS_FROM_MERGED] = "merged",
-	[PFS_FROM_MOVED] = "moved",	[PFS_FROM_RENAMED] = "renamed", [PFS_FROM_CHANGED] = "changed",
-	[PFS_FROM_KEPT] = "kept",
-};
 
 struct job {
 	const struct pfs_from_file *file;
@@ -159,43 +154,6 @@ static int open_newer(struct job *job)
 
 /* ---- telling ---- */
 
-static void print_entry(const struct pfs_from_event *event)
-{
-	const char *arrow = event->what == PFS_FROM_MERGED ? " -> " : " <- ";
-
-	(void)printf("%s %s", names[event->what], event->path);
-	if (event->from)
-		(void)printf("%s%s", arrow, event->from);
-	if (event->column)
-		(void)printf(": %s", event->column);
-	if (event->before)
-		(void)printf(" was %s", event->before);
-	if (event->after)
-		(void)printf("%s is %s", event->before ? "," : "", event->after);
-	(void)printf("\n");
-}
-
-static void add_text(struct pfs_json *json, const char *key, const char *value)
-{
-	if (value)
-		pfs_json_bytes(json, key, value, strlen(value));
-}
-
-static void add_entry(struct pfs_json *json, const struct pfs_from_event *event)
-{
-	pfs_json_open(json, NULL, '{');
-	pfs_json_string(json, "what", names[event->what]);
-	if (event->ino)
-		pfs_json_u64(json, "ino", event->ino);
-	add_text(json, "id", event->key);
-	add_text(json, "path", event->path);
-	add_text(json, event->what == PFS_FROM_MERGED ? "into" : "from", event->from);
-	add_text(json, "column", event->column);
-	add_text(json, "before", event->before);
-	add_text(json, "after", event->after);
-	pfs_json_close(json, '}');
-}
-
 static int tell(void *arg, const struct pfs_from_event *event)
 {
 	struct job *job = arg;
@@ -204,9 +162,9 @@ static int tell(void *arg, const struct pfs_from_event *event)
 	if (!file->list && !file->dry_run && event->what != PFS_FROM_KEPT)
 		return 0;
 	if (file->json)
-		add_entry(&job->json, event);
+		pfs_from_print_json(&job->json, event);
 	else
-		print_entry(event);
+		pfs_from_print(event);
 	return 0;
 }
 
@@ -215,16 +173,13 @@ static void report(struct job *job, const struct pfs_from *from, double seconds)
 	bool dry = job->file->dry_run;
 
 	if (!job->file->json) {
-		(void)printf("%s:", job->store);
-		for (int what = 0; what < PFS_FROM_WHATS; what++)
-			(void)printf("%s %llu %s", what ? "," : "",
-				     (unsigned long long)pfs_from_count(from, (enum pfs_from_what)what), names[what]);
+		(void)printf("%s: ", job->store);
+		pfs_from_print_counts(from, true);
 		(void)printf("%s in %.2f s\n", dry ? "; nothing was changed," : "", seconds);
 		return;
 	}
 	pfs_json_close(&job->json, ']');
-	for (int what = 0; what < PFS_FROM_WHATS; what++)
-		pfs_json_u64(&job->json, names[what], pfs_from_count(from, (enum pfs_from_what)what));
+	pfs_from_print_counts_json(&job->json, from);
 	pfs_json_bool(&job->json, "dry_run", dry);
 	pfs_json_real(&job->json, "seconds", seconds);
 	pfs_json_close(&job->json, '}');
@@ -247,7 +202,7 @@ static int take(struct job *job, const struct pfs_from *from)
 
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s; do it again to go on", job->store, strerror(-error));
-	error = pfs_from_log(job->tree, from, names, job->file->newer, why, sizeof(why));
+	error = pfs_from_log(job->tree, from, job->file->newer, why, sizeof(why));
 	return error ? pfs_cmd_fail(VERB, "%s: is up to date, but the table refreshes cannot be written: %s",
 				    job->store, *why ? why : strerror(-error))
 		     : PFS_EXIT_OK;

@@ -11,13 +11,13 @@
 #include "base/cleanup.h"
 #include "fs/query/query.h"
 #include "meta/store.h"
+#include "tools/newer/from_print.h"
 
 #define VALUE_MAX 1000
 #define BEGINNING "INSERT INTO refreshes VALUES "
 
 struct log {
 	struct pfs_queries *queries;
-	const char *const *names;
 	const char *source;
 	char time[32];
 	char *text; /* a statement of several rows */
@@ -79,7 +79,7 @@ static int add_row(void *arg, const struct pfs_from_event *event)
 	const char *values[] = {log->source, event->key, event->path, event->from, event->column, event->before, event->after};
 
 	(void)snprintf(beginning, sizeof(beginning), "%s('%s', '%s', %llu", log->len ? ", " : BEGINNING, log->time,
-		       log->names[event->what], (unsigned long long)event->ino);
+		       pfs_from_names[event->what], (unsigned long long)event->ino);
 	PFS_TRY(add(log, beginning, strlen(beginning)));
 	for (size_t i = 0; i < PFS_COUNT(values); i++)
 		PFS_TRY(add_value(log, values[i]));
@@ -87,12 +87,11 @@ static int add_row(void *arg, const struct pfs_from_event *event)
 	return log->len > PFS_STATEMENT_MAX / 2 ? flush(log) : 0;
 }
 
-int pfs_from_log(struct pfs_tree *tree, const struct pfs_from *from, const char *const *names, const char *source,
-		 char *why, size_t why_size)
+int pfs_from_log(struct pfs_tree *tree, const struct pfs_from *from, const char *source, char *why, size_t why_size)
 {
 	static const char table[] = "CREATE TABLE IF NOT EXISTS refreshes (time TEXT, what TEXT, ino INTEGER, "
 				    "source TEXT, id TEXT, path TEXT, was TEXT, field TEXT, before TEXT, after TEXT)";
-	struct log log = {.names = names, .source = source};
+	struct log log = {.source = source};
 	time_t seconds = time(NULL);
 	struct tm utc;
 	int error;

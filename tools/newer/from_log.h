@@ -5,8 +5,7 @@
 
 #include "tools/newer/from.h"
 
-/* names: of each enum pfs_from_what.  Values longer than 1,000 bytes are cut.  What writing says, and a line in why. */
-PFS_MUST_CHECK int pfs_from_log(struct pfs_tree *tree, const struct pfs_from *from, const char *const *names,
-				const char *source, char *why, size_t why_size);
+/* Values longer than 1,000 bytes are cut.  What writing says, and a line in why. */
+PFS_MUST_CHECK int pfs_from_log(struct pfs_tree *tree, const struct pfs_from *from, const char *source, char *why, size_t why_size);
 
 #endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* primefs diff - what has changed between two stores. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "meta/store.h"
+#include "tools/client/ready.h"
+#include "tools/cmd.h"
+#include "tools/newer/from_print.h"
+
+enum { BY_PATH, SUMMARY, JSON };
+static const struct pfs_cmd_option options[] = {
+	[BY_PATH] = {"by-path", 0, NULL, "nodes of one path are the same, not those of one inode number"},
+	[SUMMARY] = {"summary", 's', NULL, "print the totals alone"},
+	[JSON] = {"json", 0, NULL, "print an object"},
+	{0},
+};
+static const struct pfs_cmd command = {
+	"diff",
+	"STORE NEWER",
+	"Prints what is otherwise in the second of two stores.",
+	options,
+	"Of a store and its copy nodes of one inode number are the same, of others those of one\n"
+	"path.  Files of one size and mtime count as equal.  Mounted stores, or their mountpoints,\n"
+	"are read as they are in the store by now.\n"
+	"Exit status: 1 when anything differs.",
+};
+
+struct job {
+	bool by_path, summary, json;
+	struct pfs_tree *trees[2];
+	struct pfs_json out;
+};
+
+static int tell(void *arg, const struct pfs_from_event *event)
+{
+	struct job *job = arg;
+
+	if (job->json)
+		pfs_from_print_json(&job->out, event);
+	else
+		pfs_from_print(event);
+	return 0;
+}
+
+static int report(struct job *job, const struct pfs_from *from)
+{
+	uint64_t n = 0;
+	int error = 0;
+
+	for (int what = 0; what < PFS_FROM_WHATS; what++)
+		n += pfs_from_count(from, (enum pfs_from_what)what);
+	job->out.out = stdout;
+	if (job->json) {
+		pfs_json_open(&job->out, NULL, '{');
+		pfs_json_open(&job->out, "entries", '[');
+	}
+	if (!job->summary)
+		error = pfs_from_tell(from, tell, job);
+	if (job->json) {
+		pfs_json_close(&job->out, ']');
+		pfs_from_print_counts_json(&job->out, from);
+		pfs_json_close(&job->out, '}');
+	} else if (job->summary) {
+		pfs_from_print_counts(from, false);
+		(void)printf("\n");
+	}
+	return pfs_cmd_flush("diff", error || n ? PFS_EXIT_NO : PFS_EXIT_OK);
+}
+
+static int compare(struct job *job, const char *name)
+{
+	struct pfs_from_options how = {
+		.tree = job->trees[0],
+		.newer = job->trees[1],
+		.root = PFS_ROOT_PRIME,
+		.archive = true,
+	};
+	struct pfs_tree_info info[2];
+	struct pfs_from *from = NULL;
+	char why[512] = "";
+	int status, error = 0;
+
+	for (int i = 0; i < 2 && !error; i++)
+		error = pfs_tree_info(job->trees[i], &info[i]);
+	if (!error) {
+		how.primes = !job->by_path && info[0].seed == info[1].seed;
+		error = pfs_from_compare(&from, &how, why, sizeof(why));
+	}
+	status = error ? pfs_cmd_fail("diff", "%s: %s", name, strerror(-error)) : report(job, from);
+	pfs_from_close(from);
+	return status;
+}
+
+int pfs_cmd_diff(int argc, char **argv)
+{
+	struct job job = {.json = false};
+	struct pfs_cmd_args args;
+	char store[PATH_MAX], folder[PATH_MAX];
+	int option, status = PFS_EXIT_OK;
+
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		job.by_path |= option == BY_PATH;
+		job.summary |= option == SUMMARY;
+		job.json |= option == JSON;
+	}
+	if (pfs_cmd_end(&args, 2, 2))
+		return args.status;
+	for (int i = 0; i < 2 && !status; i++) {
+		status = pfs_ready_name(store, folder, "diff", args.operands[i]);
+		if (!status)
+			status = pfs_ready_group(&job.trees[i], "diff", store);
+	}
+	if (!status)
+		status = compare(&job, args.operands[1]);
+	for (int i = 0; i < 2; i++)
+		if (pfs_tree_close(job.trees[i]))
+			status = PFS_EXIT_FAILURE;
+	return status;
+}
