@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "fs/image/imagefile.h"
 #include "fs/mount/kernel.h"
 #include "tools/bench/yardstick.h"
 #include "tools/bench/bench.h"
@@ -31,10 +32,14 @@ int pfs_bench_server_open(struct pfs_bench_server *server, const char *folder)
 
 void pfs_bench_server_close(struct pfs_bench_server *server)
 {
+	char image[PATH_MAX + sizeof(PFS_IMAGE_FILE_SUFFIX)];
+
 	if (pfs_bench_server_unmount_yardstick(server) != 0 ||
 	    pfs_bench_server_unmount(server) != 0)
 		(void)pfs_cmd_fail(server->verb, "%s: left behind", server->folder);
+	(void)snprintf(image, sizeof(image), "%s" PFS_IMAGE_FILE_SUFFIX, server->store);
 	(void)unlink(server->store);
+	(void)unlink(image);
 	(void)rmdir(server->mountpoint);
 	(void)rmdir(server->folder);
 }
