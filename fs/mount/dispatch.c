@@ -182,6 +182,15 @@ static void replace(struct worker *worker)
 	}
 }
 
+/* Of two that look at the same time at least one sees that the other processes.  Lock held. */
+static bool another_waits(const struct pfs_dispatch *dispatch)
+{
+	for (struct worker *worker = dispatch->workers; worker; worker = worker->next)
+		if (worker->has_place && atomic_load(&worker->state) == RECEIVING)
+			return true;
+	return false;
+}
+
 void pfs_dispatch_yield(void)
 {
 	struct pfs_dispatch *dispatch = self ? self->dispatch : NULL;
@@ -190,7 +199,8 @@ void pfs_dispatch_yield(void)
 	    atomic_load_explicit(&self->state, memory_order_relaxed) != PROCESSING)
 		return;
 	PFS_LOCKED(&dispatch->lock);
-	replace(self);
+	if (!another_waits(dispatch))
+		replace(self);
 }
 
 static void wait_as_spare(struct worker *worker)

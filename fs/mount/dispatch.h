@@ -3,9 +3,9 @@
  *
  * A fixed, small number of threads wait for requests: the fewer, the more often the one that runs
  * already takes the next request.  A thread that is going to wait for the disk says so
- * (pfs_dispatch_yield) and another takes its place among the receivers; it finishes its request
- * where it stands and then joins the spare ones.  One that was stuck for some milliseconds without
- * saying so is replaced likewise.  So no request waits for another's disk, and none is copied.
+ * (pfs_dispatch_yield) and, unless some receiver waits already, another takes its place among them; it finishes
+ * its request where it stands and then joins the spare ones.  One that is at its request for some milliseconds
+ * is replaced in any case.  So no request waits for another's disk, and none is copied.
  *
  * Nothing of FUSE here: requests are bytes. */
 #ifndef PFS_FS_MOUNT_DISPATCH_H

@@ -18,6 +18,13 @@ q=$mnt/.query
 
 sql() { cat "$mnt${2:-}/.query/sql/$1"; }
 
+# ---- what opening one costs ----
+# Requests for attributes: the file's, not its directories', too.
+attributes() { sed -n 's/.*"getattr": {"count": \([0-9]*\).*/\1/p' "$q/stats"; }
+before=$(attributes)
+for _ in {1..40}; do : <"$q/paths"; done
+ok 'attributes of directories are asked for once' test $(($(attributes) - before)) -lt 60
+
 # ---- hidden ----
 is 'not in a listing' "$(ls -A "$mnt")" "$(printf 'a\nc\nodd name')"
 is 'find does not see it' "$(find "$mnt" -name .query)" ''

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that receive requests, over a pipe in place of /dev/fuse; and the notifier. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -160,6 +161,37 @@ static void who_yields_is_replaced(void **state PFS_UNUSED)
 	assert_int_equal(server.done, 35);
 }
 
+static unsigned count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	assert_non_null(tasks);
+	while (readdir(tasks))
+		n++;
+	(void)closedir(tasks);
+	return n;
+}
+
+/* One that is kept from running for long is replaced all the same: so not in each of many tries. */
+static void nobody_is_replaced_while_another_waits(void **state PFS_UNUSED)
+{
+	unsigned more = 0, tries = 0;
+
+	do {
+		struct server server;
+		struct pfs_dispatch *dispatch = start(&server, 2, 10);
+		unsigned before = count_threads();
+
+		atomic_store(&server.released, true);
+		request(&server, "y");
+		assert_true(becomes(&server.done, 1));
+		more = count_threads() - before;
+		finish(&server, dispatch);
+	} while (more && ++tries < 50);
+	assert_int_equal(more, 0);
+}
+
 static void who_is_stuck_is_replaced(void **state PFS_UNUSED)
 {
 	struct server server;
@@ -305,6 +337,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(serves_many),
 		cmocka_unit_test(who_yields_is_replaced),
+		cmocka_unit_test(nobody_is_replaced_while_another_waits),
 		cmocka_unit_test(who_is_stuck_is_replaced),
 		cmocka_unit_test(who_is_stuck_after_a_pause_too),
 		cmocka_unit_test(the_number_of_threads_is_limited),

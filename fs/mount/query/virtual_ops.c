@@ -11,6 +11,8 @@
 #include "fs/mount/operations.h"
 #include "fs/mount/query/virtual.h"
 
+#define TIMES_SECONDS 1.0 /* the times of directories and links are those of now: how old that may be */
+
 /* ---- attributes ---- */
 
 static void set_size(struct stat *attr, uint64_t size)
@@ -47,12 +49,19 @@ static void fill_attr(const struct pfs_call *call, struct stat *attr,
 		set_size(attr, strlen(virtual->data));
 }
 
+/* A file has the size of an answer, which is asked for each time; of all else only the times change. */
+static double timeout_of(const struct pfs_call *call, const struct stat *attr)
+{
+	return S_ISREG(attr->st_mode) ? 0 : PFS_MIN(call->mount->options.timeout, TIMES_SECONDS);
+}
+
 /* The kernel asks with a handle when somebody wants to know where its end is (lseek), not for fstat. */
 void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_growing *growing = NULL;
 	struct pfs_call call;
 	struct stat attr;
+	double timeout;
 	int error;
 
 	error = pfs_call_begin(&call, req, node, 0);
@@ -61,6 +70,7 @@ void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 		return;
 	}
 	fill_attr(&call, &attr, call.virtual);
+	timeout = timeout_of(&call, &attr);
 	if (S_ISREG(attr.st_mode) && fi)
 		growing = pfs_handle_growing(pfs_handle_of(fi));
 	if (S_ISREG(attr.st_mode) && !growing)
@@ -69,7 +79,7 @@ void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 	if (growing)
 		pfs_handle_measure(pfs_handle_of(fi), growing, req, &attr);
 	else
-		(void)fuse_reply_attr(req, &attr, 0);
+		(void)fuse_reply_attr(req, &attr, timeout);
 }
 
 /* Files that are written take a truncation, and any time. */
@@ -127,6 +137,7 @@ static int find(struct pfs_call *call, struct fuse_entry_param *param, const cha
 				 name ? name : PFS_QUERY_NAME, call->scope.uid, &found));
 	param->ino = virtual->node;
 	fill_attr(call, &param->attr, virtual);
+	param->attr_timeout = timeout_of(call, &param->attr);
 	pfs_virtual_drop(call->mount->virtuals, virtual);
 	return 0;
 }
