@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -32,6 +33,7 @@ int pfs_bench_server_open(struct pfs_bench_server *server, const char *folder)
 
 void pfs_bench_server_close(struct pfs_bench_server *server)
 {
+	const struct timespec pause = {.tv_nsec = 100000000};
 	char image[PATH_MAX + sizeof(PFS_IMAGE_FILE_SUFFIX)];
 
 	if (pfs_bench_server_unmount_yardstick(server) != 0 ||
@@ -39,9 +41,13 @@ void pfs_bench_server_close(struct pfs_bench_server *server)
 		(void)pfs_cmd_fail(server->verb, "%s: left behind", server->folder);
 	(void)snprintf(image, sizeof(image), "%s" PFS_IMAGE_FILE_SUFFIX, server->store);
 	(void)unlink(server->store);
-	(void)unlink(image);
 	(void)rmdir(server->mountpoint);
-	(void)rmdir(server->folder);
+	for (int i = 0; i < 100; i++) { /* the daemon may still be writing the image file */
+		(void)unlink(image);
+		if (rmdir(server->folder) == 0 || errno != ENOTEMPTY)
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
 }
 
 /* ---- the store ---- */
