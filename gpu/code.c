@@ -160,7 +160,7 @@ static int node_locked(struct pfs_engine *e, uint32_t *slot, mpz_t number)
 	if (mpz_sgn(number) <= 0 || mpz_tstbit(number, 0) || mpz_scan1(number, 0) != 1)
 		return -ENOENT; /* one factor 2: the root's */
 	mpz_tdiv_q_2exp(number, number, 1);
-	if (pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
+	if (!(e->device_only && e->is_device) && pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
 		return node_by_index(e, slot, number);
 	rc = dividing(e, &directories, &n, number);
 	if (rc)

@@ -51,8 +51,12 @@ int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind)
 
 	if (kind != PFS_ENGINE_HOST)
 		rc = pfs_cuda_open(&backend);
-	if (rc == 0)
-		return pfs_engine_open_backend(out, backend, true);
+	if (rc == 0) {
+		rc = pfs_engine_open_backend(out, backend, true);
+		if (rc == 0)
+			(*out)->device_only = kind == PFS_ENGINE_CUDA;
+		return rc;
+	}
 	if (kind == PFS_ENGINE_CUDA)
 		return rc;
 	rc = pfs_host_open(&backend);

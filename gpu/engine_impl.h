@@ -358,6 +358,7 @@ struct pfs_engine {
 	struct pfs_backend *backend;
 	struct pfs_backend *failed; /* the device that was left; closed at the end */
 	bool is_device;
+	bool device_only; /* it was asked for: the host's tables are not */
 	bool use_ranges;
 	bool stale;	/* the back end must load anew */
 	uint64_t epoch; /* raised by every change of the columns */

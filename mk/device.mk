@@ -3,7 +3,7 @@
 
 WRAP_test_tree_codes := pfs_cuda_open
 
-$(B)/tests/device/primefs: $(B)/tests/device/as_cuda.o $(B)/tests/ref/stand_in.o $(tool_objects) $(library)
+$(B)/tests/device/primefs: $(B)/tests/device/as_cuda.o $(B)/tests/ref/stand_in.o $(B)/tests/ref/stand_in_resident.o $(tool_objects) $(library)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 

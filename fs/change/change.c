@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -13,6 +12,7 @@
 #include "fs/change/change_impl.h"
 #include "fs/content/content.h"
 #include "fs/content/row.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
@@ -261,14 +261,13 @@ static int list_removed(struct pfs_changing *changing)
 static int check_emptied(struct pfs_changing *changing, uint32_t slot)
 {
 	const struct pfs_image *image = &changing->tree->image;
-	struct pfs_btree_cursor cursor;
+	struct pfs_children children;
 	struct pfs_btree_entry entry;
 
 	if (!S_ISDIR(image->mode[slot]))
 		return 0;
-	pfs_btree_seek(image->by_name, &cursor, pfs_image_key(slot, 0), 0);
-	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
-	       entry.key >> PFS_NAME_HASH_BITS == slot) {
+	pfs_children_begin(&children, changing->tree, slot, 0, 0);
+	while (pfs_children_next(&children, &entry)) {
 		if (!pfs_is_moving(changing, entry.slot))
 			return pfs_change_fail(changing, -ENOTEMPTY, entry.slot,
 					       "the statement deletes the directory and leaves this");

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/siphash.h"
 #include "fs/change/change_impl.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/nodes/relation.h"

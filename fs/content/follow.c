@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/attr/attrset.h"
@@ -13,6 +12,7 @@
 #include "fs/content/content.h"
 #include "fs/content/content_impl.h"
 #include "fs/content/hardlink.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/primes.h"
@@ -117,7 +117,7 @@ static int list_child(const struct pfs_tree *tree, struct pfs_followers *out, ui
 static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
 		     struct pfs_btree_entry *next, bool *more)
 {
-	struct pfs_btree_cursor cursor;
+	struct pfs_children children;
 	unsigned n = 0;
 	uint32_t slot;
 	int error;
@@ -128,9 +128,9 @@ static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t 
 	if (!error && !next->key)
 		*next = (struct pfs_btree_entry){.key = pfs_image_key(slot, 0)};
 	if (!error)
-		pfs_btree_seek(tree->image.by_name, &cursor, next->key, next->slot);
-	while (!error && pfs_btree_next(tree->image.by_name, &cursor, next) &&
-	       next->key >> PFS_NAME_HASH_BITS == slot) {
+		pfs_children_begin(&children, tree, slot, (uint32_t)(next->key - pfs_image_key(slot, 0)),
+				   next->slot);
+	while (!error && pfs_children_next(&children, next)) {
 		*more = n++ == LISTED_AT_ONCE;
 		if (*more)
 			break;

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/attr/attrset.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/content.h"
 #include "fs/content/register.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
@@ -387,7 +387,7 @@ struct children {
 static int list_children(struct pfs_tree *tree, struct children *out, uint64_t ino)
 {
 	const struct pfs_image *image = &tree->image;
-	struct pfs_btree_cursor cursor;
+	struct pfs_children found;
 	struct pfs_btree_entry entry;
 	uint32_t slot;
 	int error = 0;
@@ -395,9 +395,8 @@ static int list_children(struct pfs_tree *tree, struct children *out, uint64_t i
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT && S_ISDIR(image->mode[slot])) {
-		pfs_btree_seek(image->by_name, &cursor, pfs_image_key(slot, 0), 0);
-		while (!error && pfs_btree_next(image->by_name, &cursor, &entry) &&
-		       entry.key >> PFS_NAME_HASH_BITS == slot) {
+		pfs_children_begin(&found, tree, slot, 0, 0);
+		while (!error && pfs_children_next(&found, &entry)) {
 			if (!is_made(tree, entry.slot))
 				continue;
 			error = pfs_grow(&out->list, &out->capacity, out->n + 1,

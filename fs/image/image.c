@@ -217,25 +217,6 @@ struct pfs_btree *pfs_image_index(const struct pfs_tree *tree)
 	return tree->image.still ? pfs_still_index(tree) : tree->image.by_name;
 }
 
-uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len)
-{
-	const struct pfs_image *image = &tree->image;
-	uint64_t key = pfs_image_key(parent, pfs_image_hash(tree, name, len));
-	const struct pfs_btree *index = pfs_image_index(tree);
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry entry;
-
-	pfs_btree_seek(index, &cursor, key, 0);
-	while (pfs_btree_next(index, &cursor, &entry) && entry.key == key) {
-		size_t found_len;
-		const char *found = pfs_names_get(image->names, image->name[entry.slot], &found_len);
-
-		if (found_len == len && memcmp(found, name, len) == 0)
-			return entry.slot;
-	}
-	return PFS_NO_SLOT;
-}
-
 /* The key of the node's name in its place. */
 static uint64_t own_key(const struct pfs_tree *tree, uint32_t slot)
 {
@@ -554,14 +535,4 @@ void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, 
 		out->target = values->target;
 		out->target_len = values->target_len;
 	}
-}
-
-bool pfs_image_is_empty(const struct pfs_tree *tree, uint32_t slot)
-{
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry entry;
-
-	pfs_btree_seek(tree->image.by_name, &cursor, (uint64_t)slot << PFS_NAME_HASH_BITS, 0);
-	return !pfs_btree_next(tree->image.by_name, &cursor, &entry) ||
-	       entry.key >> PFS_NAME_HASH_BITS != slot;
 }

@@ -151,12 +151,6 @@ PFS_MUST_CHECK int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, u
 
 /* ---- reading ---- */
 
-/* Whether the directory has no entries. */
-bool pfs_image_is_empty(const struct pfs_tree *tree, uint32_t slot);
-
-/* The child of that name, or PFS_NO_SLOT. */
-uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
-
 /* A name's hash (SipHash, keyed by the store's seed), and the key in by_name that it makes. */
 #define PFS_NAME_HASH_BITS 31
 uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len);

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/imagefile_impl.h"
+#include "fs/image/children.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/radix.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/tree/tree_impl.h"
 

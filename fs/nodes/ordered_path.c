@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/span.h"
@@ -66,13 +66,11 @@ static int add_child(struct pfs_path_walk *walk, uint32_t slot)
 
 static int list_indexed(struct pfs_path_walk *walk, uint32_t directory)
 {
-	const struct pfs_btree *index = pfs_image_index(walk->tree);
-	struct pfs_btree_cursor cursor;
+	struct pfs_children children;
 	struct pfs_btree_entry entry;
 
-	pfs_btree_seek(index, &cursor, pfs_image_key(directory, 0), 0);
-	while (pfs_btree_next(index, &cursor, &entry) &&
-	       entry.key >> PFS_NAME_HASH_BITS == directory)
+	pfs_children_begin(&children, walk->tree, directory, 0, 0);
+	while (pfs_children_next(&children, &entry))
 		PFS_TRY(add_child(walk, entry.slot));
 	return 0;
 }

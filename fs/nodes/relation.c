@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/path.h"
 #include "fs/tree/tree_impl.h"
@@ -42,6 +43,16 @@ uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visi
 	return slot;
 }
 
+bool pfs_relation_is_child(const struct pfs_tree *tree, uint32_t slot, uint32_t parent)
+{
+	bool child;
+
+	if (pfs_single_is_child(tree, &child, slot, parent))
+		return child;
+	pfs_single_count(tree, PFS_SINGLE_CHILD, false, 0);
+	return tree->image.parent[slot] == parent;
+}
+
 uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot)
 {
 	return tree->image.parent[slot];
@@ -49,14 +60,24 @@ uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot)
 
 bool pfs_relation_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top)
 {
+	bool under;
+
+	if (pfs_single_is_under(tree, &under, PFS_SINGLE_ANCESTOR, slot, top))
+		return under;
+	pfs_single_count(tree, PFS_SINGLE_ANCESTOR, false, 0);
 	return pfs_image_is_under(tree, slot, top);
 }
 
 uint32_t pfs_relation_common(const struct pfs_tree *tree, uint32_t a, uint32_t b)
 {
 	const struct pfs_image *image = &tree->image;
-	uint32_t depth_a = pfs_image_depth(image, a), depth_b = pfs_image_depth(image, b);
+	uint32_t depth_a, depth_b, common;
 
+	if (pfs_single_common(tree, &common, a, b))
+		return common;
+	pfs_single_count(tree, PFS_SINGLE_COMMON, false, 0);
+	depth_a = pfs_image_depth(image, a);
+	depth_b = pfs_image_depth(image, b);
 	for (; depth_a > depth_b; depth_a--)
 		a = image->parent[a];
 	for (; depth_b > depth_a; depth_b--)

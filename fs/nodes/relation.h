@@ -18,6 +18,7 @@ PFS_MUST_CHECK int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, c
 					size_t len, const struct pfs_scan_watch *watch);
 
 uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot); /* PFS_NO_SLOT: the root's */
+bool pfs_relation_is_child(const struct pfs_tree *tree, uint32_t slot, uint32_t parent);
 /* `slot` is `top` or lies under it. */
 bool pfs_relation_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top);
 /* The deepest node that both lie under or are. */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
 #include "base/radix.h"
+#include "fs/image/children.h"
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/index.h"
@@ -202,13 +202,11 @@ struct slots {
 /* Adds the directory's children; -E2BIG when there are more than max in all. */
 static int add_children(const struct pfs_tree *tree, struct slots *slots, uint32_t directory)
 {
-	const struct pfs_btree *index = pfs_image_index(tree);
-	struct pfs_btree_cursor cursor;
+	struct pfs_children children;
 	struct pfs_btree_entry entry;
 
-	pfs_btree_seek(index, &cursor, pfs_image_key(directory, 0), 0);
-	while (pfs_btree_next(index, &cursor, &entry) &&
-	       entry.key >> PFS_NAME_HASH_BITS == directory) {
+	pfs_children_begin(&children, tree, directory, 0, 0);
+	while (pfs_children_next(&children, &entry)) {
 		if (slots->n == slots->max)
 			return -E2BIG;
 		PFS_TRY(pfs_grow(&slots->slot, &slots->capacity, slots->n + 1,

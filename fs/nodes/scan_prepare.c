@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "fs/content/hardlink.h"
+#include "fs/image/children.h"
 #include "fs/image/names.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/scan_impl.h"

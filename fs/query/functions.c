@@ -92,7 +92,7 @@ static void child_of(void *user, struct pfs_sql_call *call, const struct pfs_sql
 		return;
 	if (two_nodes(query, slots, arguments))
 		pfs_sql_return_integer(call,
-				       pfs_relation_parent(query->tree, slots[0]) == slots[1]);
+				       pfs_relation_is_child(query->tree, slots[0], slots[1]));
 	pfs_query_release(query);
 }
 

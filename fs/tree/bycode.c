@@ -6,7 +6,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/image/image.h"
+#include "fs/image/single.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/relation.h"
 #include "fs/nodes/scan.h"
@@ -107,15 +109,27 @@ static int by_residues(const struct pfs_tree *tree, uint32_t *found, const mpz_t
 	return of && path ? look_through(&residues, found, number) : -ENOMEM;
 }
 
+/* pfs_engine_node, counted. */
+static int ask_engine(struct pfs_tree *tree, struct pfs_engine *engine, uint32_t *slot, const char *decimal)
+{
+	uint64_t began = pfs_now_ns();
+	struct pfs_engine_info info;
+	int error = pfs_engine_node(engine, slot, decimal);
+
+	if (error == -ESTALE) /* lost with its device: the host engine answers now */
+		error = pfs_engine_node(engine, slot, decimal);
+	pfs_engine_describe(engine, &info);
+	pfs_single_count(tree, PFS_SINGLE_CODE, info.engine[0] == 'c', pfs_now_ns() - began);
+	return error;
+}
+
 static int by_engine(struct pfs_tree *tree, uint32_t *slot, const char *decimal)
 {
 	struct pfs_engine *engine;
 	int error;
 
 	PFS_TRY(pfs_codes_try(tree, &engine));
-	error = pfs_engine_node(engine, slot, decimal);
-	if (error == -ESTALE) /* lost with its device: the host engine answers now */
-		error = pfs_engine_node(engine, slot, decimal);
+	error = ask_engine(tree, engine, slot, decimal);
 	pfs_codes_release(tree);
 	if (error == -ENOENT) {
 		*slot = PFS_NO_SLOT;
@@ -138,6 +152,7 @@ int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *text
 		return 0;
 	if (len <= ENGINE_DIGITS && by_engine(tree, slot, decimal) == 0)
 		return 0;
+	pfs_single_count(tree, PFS_SINGLE_CODE, false, 0);
 	(void)mpz_init_set_str(number, decimal, 10); /* digits */
 	error = by_residues(tree, slot, number, watch);
 	mpz_clear(number);
@@ -151,9 +166,7 @@ int pfs_tree_node_of_code(struct pfs_tree *tree, uint64_t *ino, const char *deci
 	int error;
 
 	PFS_TRY(pfs_codes_begin(tree, &engine));
-	error = pfs_engine_node(engine, &slot, decimal);
-	if (error == -ESTALE) /* lost with its device: the host engine answers now */
-		error = pfs_engine_node(engine, &slot, decimal);
+	error = ask_engine(tree, engine, &slot, decimal);
 	if (!error)
 		*ino = tree->image.prime[slot];
 	pfs_codes_end(tree);

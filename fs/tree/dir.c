@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/journal/atime.h"
@@ -203,14 +203,14 @@ static void list_children(const struct listing *listing, int64_t offset)
 	const struct pfs_image *image = &listing->tree->image;
 	uint64_t place = offset >= PAST_DOTS ? (uint64_t)(offset - PAST_DOTS) + 1 : 0;
 	uint64_t first = (uint64_t)listing->directory << PFS_NAME_HASH_BITS;
-	struct pfs_btree_cursor cursor;
+	struct pfs_children children;
 	struct pfs_btree_entry entry;
 
 	if (place >> 32 >> PFS_NAME_HASH_BITS)
 		return;
-	pfs_btree_seek(image->by_name, &cursor, first | place >> 32, (uint32_t)place);
-	while (pfs_btree_next(image->by_name, &cursor, &entry) &&
-	       entry.key >> PFS_NAME_HASH_BITS == listing->directory) {
+	pfs_children_begin(&children, listing->tree, listing->directory, (uint32_t)(place >> 32),
+			   (uint32_t)place);
+	while (pfs_children_next(&children, &entry)) {
 		size_t len;
 		const char *name = pfs_names_get(image->names, image->name[entry.slot], &len);
 

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "fs/content/row.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
@@ -35,6 +36,17 @@ static bool is_directory(const struct pfs_tree *tree, uint32_t slot)
 	return S_ISDIR(tree->image.mode[slot]);
 }
 
+/* The test of a move: would the directory come to lie under itself? */
+static bool is_under(const struct pfs_tree *tree, uint32_t directory, uint32_t moved)
+{
+	bool under;
+
+	if (pfs_single_is_under(tree, &under, PFS_SINGLE_MOVE, directory, moved))
+		return under;
+	pfs_single_count(tree, PFS_SINGLE_MOVE, false, 0);
+	return pfs_image_is_under(tree, directory, moved);
+}
+
 static int find(struct pfs_tree *tree, struct place *place)
 {
 	PFS_TRY(pfs_dir_slot_alive(tree, &place->directory, place->parent));
@@ -47,7 +59,7 @@ static int check_exchange(const struct pfs_tree *tree, const struct place *from,
 {
 	if (to->slot == PFS_NO_SLOT)
 		return -ENOENT;
-	if (is_directory(tree, to->slot) && pfs_image_is_under(tree, from->directory, to->slot))
+	if (is_directory(tree, to->slot) && is_under(tree, from->directory, to->slot))
 		return -EINVAL;
 	return 0;
 }
@@ -76,7 +88,7 @@ static int check(struct pfs_tree *tree, struct renaming *renaming)
 		return -ENOENT;
 	if (renaming->flags & RENAME_NOREPLACE && to->slot != PFS_NO_SLOT)
 		return -EEXIST;
-	if (is_directory(tree, from->slot) && pfs_image_is_under(tree, to->directory, from->slot))
+	if (is_directory(tree, from->slot) && is_under(tree, to->directory, from->slot))
 		return -EINVAL;
 	if (renaming->flags & RENAME_EXCHANGE)
 		return check_exchange(tree, from, to);

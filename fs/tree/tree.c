@@ -15,6 +15,7 @@
 #include "fs/image/load.h"
 #include "fs/image/primes.h"
 #include "fs/image/past.h"
+#include "fs/image/single.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
@@ -54,6 +55,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_attrs_create,
 		pfs_links_create,
 		pfs_codes_create,
+		pfs_single_create,
 		pfs_totals_create,
 		pfs_spans_create,
 		pfs_slotorder_create,
@@ -103,6 +105,7 @@ bool pfs_tree_is_read_only(const struct pfs_tree *tree)
 
 int pfs_tree_start(struct pfs_tree *tree)
 {
+	pfs_single_start(tree);
 	return atomic_load(&tree->read_only) ? 0 : pfs_journal_start(tree);
 }
 
@@ -126,6 +129,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_slotorder_destroy(tree);
 	pfs_spans_destroy(tree);
 	pfs_totals_destroy(tree);
+	pfs_single_destroy(tree);
 	pfs_codes_destroy(tree);
 	pfs_links_destroy(tree);
 	pfs_attrs_destroy(tree);

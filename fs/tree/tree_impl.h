@@ -25,6 +25,7 @@ struct pfs_tree {
 	struct pfs_links *links;
 	struct pfs_primes *primes;
 	struct pfs_codes *codes;
+	struct pfs_single *single;
 	struct pfs_totals_table *totals;
 	struct pfs_spans *spans;
 	struct pfs_slotorder *slotorder;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
@@ -65,7 +65,7 @@ static int list(struct walk *walk, struct level *level, uint64_t ino)
 {
 	struct pfs_tree *tree = walk->tree;
 	const struct pfs_image *image = &tree->image;
-	struct pfs_btree_cursor cursor;
+	struct pfs_children children;
 	struct pfs_btree_entry entry;
 	uint32_t slot;
 	int error = 0;
@@ -73,9 +73,8 @@ static int list(struct walk *walk, struct level *level, uint64_t ino)
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT) {
-		pfs_btree_seek(image->by_name, &cursor, (uint64_t)slot << PFS_NAME_HASH_BITS, 0);
-		while (!error && pfs_btree_next(image->by_name, &cursor, &entry) &&
-		       entry.key >> PFS_NAME_HASH_BITS == slot)
+		pfs_children_begin(&children, tree, slot, 0, 0);
+		while (!error && pfs_children_next(&children, &entry))
 			error = add_child(level, image, entry.slot);
 	}
 	pfs_hold_end(tree);

@@ -10,17 +10,44 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "gpu/resident.h"
 
 #define PAD 4096u /* kernels may read whole tiles */
 
-/* ---- memory ---- */
+/* ---- memory; taking and returning it waits for all of the device ---- */
+
+int pfs_pinned_alloc(void **memory, size_t size)
+{
+	int rc;
+
+	pfs_resident_keep_away();
+	rc = PFS_CUDA(cudaMallocHost(memory, size));
+	pfs_resident_come_back();
+	return rc;
+}
+
+void pfs_pinned_free(void *memory)
+{
+	if (!memory)
+		return;
+	pfs_resident_keep_away();
+	(void)cudaFreeHost(memory);
+	pfs_resident_come_back();
+}
+
+static void free_memory(void *d_memory)
+{
+	pfs_resident_keep_away();
+	(void)cudaFree(d_memory);
+	pfs_resident_come_back();
+}
 
 static void drop_spares(struct pfs_cuda *g)
 {
 	g->spare_size = 0;
 	while (g->n_spare) {
 		g->n_spare--;
-		(void)cudaFree(g->spare[g->n_spare].d_memory);
+		free_memory(g->spare[g->n_spare].d_memory);
 		g->allocated -= g->spare[g->n_spare].size;
 	}
 }
@@ -32,7 +59,9 @@ static int device_alloc(struct pfs_cuda *g, void **d_memory, size_t size)
 
 	if (g->n_spare && cudaMemGetInfo(&free_size, &all) == cudaSuccess && free_size < 2 * size)
 		drop_spares(g);
+	pfs_resident_keep_away();
 	rc = PFS_CUDA(cudaMalloc(d_memory, size));
+	pfs_resident_come_back();
 	if (rc == 0)
 		g->allocated += size;
 	return rc;
@@ -41,7 +70,7 @@ static int device_alloc(struct pfs_cuda *g, void **d_memory, size_t size)
 void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer)
 {
 	if (buffer->d_memory) {
-		(void)cudaFree(buffer->d_memory);
+		free_memory(buffer->d_memory);
 		g->allocated -= buffer->size;
 	}
 	*buffer = (struct pfs_device_buffer){0};
@@ -134,7 +163,7 @@ static void cuda_release(struct pfs_backend *b, void *memory, size_t size)
 		g->spare[g->n_spare++].size = size;
 		return;
 	}
-	(void)cudaFree(memory);
+	free_memory(memory);
 	g->allocated -= size;
 }
 
@@ -375,7 +404,7 @@ static void cuda_close(struct pfs_backend *b)
 	for (size_t i = 0; i < PFS_COUNT(buffers); i++)
 		pfs_device_free(g, buffers[i]);
 	pfs_text_free(g, &g->text);
-	(void)cudaFreeHost(g->host_counters);
+	pfs_pinned_free(g->host_counters);
 	if (g->copy_stream)
 		(void)cudaStreamDestroy(g->copy_stream);
 	if (g->stream)
@@ -422,7 +451,7 @@ static int open_device(struct pfs_cuda *g)
 	(void)snprintf(g->name, sizeof(g->name), "%.63s", properties.name);
 	rc = PFS_CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
 	rc = rc ? rc : PFS_CUDA(cudaStreamCreateWithFlags(&g->copy_stream, cudaStreamNonBlocking));
-	rc = rc ? rc : PFS_CUDA(cudaMallocHost(&counters, sizeof(*g->host_counters)));
+	rc = rc ? rc : pfs_pinned_alloc(&counters, sizeof(*g->host_counters));
 	g->host_counters = counters;
 	return rc ? rc : pfs_device_reserve(g, &g->counters, sizeof(*g->host_counters));
 }

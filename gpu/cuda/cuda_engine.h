@@ -68,6 +68,9 @@ static inline struct pfs_cuda *pfs_cuda_of(struct pfs_backend *b)
 	return (struct pfs_cuda *)b;
 }
 
+/* Pinned memory of the host. */
+PFS_MUST_CHECK int pfs_pinned_alloc(void **memory, size_t size);
+void pfs_pinned_free(void *memory);
 /* Room for size bytes; what was there is lost.  -ENOMEM; -EIO. */
 PFS_MUST_CHECK int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer,
 				      size_t size);

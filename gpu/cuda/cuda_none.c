@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_none.c - linked when there is no CUDA to build with. */
 #include "gpu/engine_impl.h"
+#include "gpu/resident.h"
 
 int pfs_cuda_open(struct pfs_backend **out)
 {
@@ -23,6 +24,12 @@ void pfs_cuda_fail_at(long n)
 }
 
 int pfs_cuda_operators_open(struct pfs_operator_backend **out)
+{
+	(void)out;
+	return -ENODEV;
+}
+
+int pfs_cuda_resident_open(struct pfs_resident_backend **out)
 {
 	(void)out;
 	return -ENODEV;

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "gpu/resident.h"
 
 #define PAD		64u /* kernels may read a little past an array */
 #define RETRY_SECONDS	30  /* a device that failed is tried again after so long */
@@ -155,6 +156,7 @@ static void close_operators(struct pfs_operator_backend *b)
 {
 	struct pfs_cuda_operators *o = pfs_cuda_operators_of(b);
 
+	pfs_resident_keep_away();
 	(void)cudaDeviceSynchronize();
 	pfs_codes_drop_all(o);
 	pfs_mirrors_drop_all(o);
@@ -163,6 +165,7 @@ static void close_operators(struct pfs_operator_backend *b)
 	(void)cudaDeviceSynchronize();
 	if (o->pool)
 		(void)cudaMemPoolDestroy(o->pool);
+	pfs_resident_come_back();
 	(void)pthread_cond_destroy(&o->changed);
 	(void)pthread_mutex_destroy(&o->lock);
 	free(o);

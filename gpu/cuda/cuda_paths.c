@@ -97,7 +97,7 @@ static int upload_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
 void pfs_text_free(struct pfs_cuda *g, struct pfs_text *text)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		(void)cudaFreeHost(text->bytes[i]);
+		pfs_pinned_free(text->bytes[i]);
 		pfs_device_free(g, &text->d_bytes[i]);
 	}
 	*text = (struct pfs_text){0};
@@ -116,7 +116,7 @@ static int reserve_text(struct pfs_cuda *g, struct pfs_text *text, size_t size)
 	for (unsigned i = 0; i < 2 && rc == 0; i++) {
 		void *bytes = NULL;
 
-		rc = PFS_CUDA(cudaMallocHost(&bytes, size));
+		rc = pfs_pinned_alloc(&bytes, size);
 		text->bytes[i] = rc ? NULL : bytes;
 		rc = rc ? rc : pfs_device_reserve(g, &text->d_bytes[i], size);
 	}

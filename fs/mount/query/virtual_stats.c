@@ -12,6 +12,7 @@
 #include "fs/query/output/format.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/hold.h"
+#include "fs/image/single.h"
 
 static const char *const operations[PFS_OPCODES] = {
 	[FUSE_LOOKUP] = "lookup",
@@ -137,6 +138,34 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	return 0;
 }
 
+static void print_counts(struct pfs_out *out, const char *name, const struct pfs_single_count *counts)
+{
+	print(out, "\"%s\": {", name);
+	for (unsigned kind = 0; kind < PFS_SINGLE_KINDS; kind++)
+		print(out, "%s\"%s\": {\"count\": %llu, \"timed\": %llu, \"ns\": %llu}", kind ? ", " : "",
+		      pfs_single_name((enum pfs_single_kind)kind), (unsigned long long)counts[kind].n,
+		      (unsigned long long)counts[kind].timed, (unsigned long long)counts[kind].ns);
+	print(out, "}");
+}
+
+/* Who answers lookups and the like, one at a time. */
+static void print_single(struct pfs_call *call, struct pfs_out *out)
+{
+	struct pfs_single_stats stats;
+
+	pfs_single_stats(call->mount->tree, &stats);
+	print(out, ",\n  \"single\": {\"by\": \"%s\",\n    ", stats.by_device ? "cuda" : "host");
+	print_counts(out, "host", stats.host);
+	print(out, ",\n    ");
+	print_counts(out, "cuda", stats.device);
+	print(out,
+	      ",\n    \"kernel\": {\"failed\": %s, \"is_running\": %s, \"runs\": %llu, \"loads\": %llu, "
+	      "\"batches\": %llu, \"bytes\": %llu}}",
+	      stats.info.failed ? "true" : "false", stats.info.is_running ? "true" : "false",
+	      (unsigned long long)stats.info.runs, (unsigned long long)stats.info.loads,
+	      (unsigned long long)stats.info.batches, (unsigned long long)stats.info.bytes);
+}
+
 static void print_snapshots(struct pfs_call *call, struct pfs_out *out)
 {
 	struct pfs_snapshot_stats stats;
@@ -203,6 +232,7 @@ static int print_all(struct pfs_call *call, struct pfs_out *out)
 	if (call->scope.sees_all) {
 		PFS_TRY(print_store(call, out));
 		PFS_TRY(print_engine(call, out));
+		print_single(call, out);
 		print_snapshots(call, out);
 		print_holds(call, out);
 		print_operations(call, out);

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/cuda_resident.c - what the kernel that answers single questions reads: a B+-tree of names and
+ * each slot's parent; and its start.  Memory comes from the operators' stream-ordered pool, since whatever
+ * waits for all of the device would wait for the kernel. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "gpu/cuda/cuda_index.h"
+#include "gpu/cuda/resident_kernels.h"
+#include "gpu/resident.h"
+
+#define PATIENCE_NS UINT64_C(10000000)
+
+struct cuda_resident {
+	struct pfs_resident_backend base;
+	struct pfs_mailbox *d_mailbox; /* the same memory as the device sees it */
+	struct pfs_operator_backend *operators; /* streams and memory */
+	struct pfs_run run;
+	struct pfs_index_tree *index;
+	uint32_t *d_parent;
+	size_t n_parents;
+	cudaStream_t stream; /* the kernel's */
+	char name[64];
+};
+
+static struct cuda_resident *resident_of(struct pfs_resident_backend *b)
+{
+	return (struct cuda_resident *)b; /* its first member */
+}
+
+static const struct pfs_index_family *index_of(const struct cuda_resident *r)
+{
+	return r->operators->families->index;
+}
+
+static void free_parents(struct cuda_resident *r)
+{
+	pfs_device_give(pfs_cuda_operators_of(r->operators), r->d_parent);
+	r->d_parent = NULL;
+	r->n_parents = 0;
+}
+
+static void close_resident(struct pfs_resident_backend *b)
+{
+	struct cuda_resident *r = resident_of(b);
+
+	if (r->stream)
+		(void)cudaStreamSynchronize(r->stream); /* the kernel has left */
+	if (r->index)
+		index_of(r)->close(r->operators, &r->run, r->index);
+	if (r->operators) {
+		free_parents(r);
+		r->operators->families->close(r->operators);
+	}
+	if (r->stream)
+		(void)cudaStreamDestroy(r->stream);
+	(void)cudaFreeHost(r->base.mailbox);
+	free(r);
+}
+
+static void describe(struct pfs_resident_backend *b, struct pfs_resident_info *info)
+{
+	const struct cuda_resident *r = resident_of(b);
+	struct pfs_index_info index = {0};
+
+	(void)snprintf(info->device, sizeof(info->device), "%s", r->name);
+	if (r->index)
+		index_of(r)->describe(r->index, &index);
+	info->bytes = index.bytes + r->n_parents * sizeof(*r->d_parent);
+}
+
+/* ---- what it reads ---- */
+
+/* Room for `end` parents, what was there kept.  A slot that is given no parent has none. */
+static int grow_parents(struct pfs_job *job, struct cuda_resident *r, size_t end)
+{
+	size_t n = end + end / 4 + 1024;
+	uint32_t *d_larger;
+
+	if (end <= r->n_parents)
+		return 0;
+	PFS_TRY(pfs_job_alloc(job, &d_larger, n * sizeof(*d_larger)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(d_larger, 0xff, n * sizeof(*d_larger), job->stream)));
+	if (r->n_parents)
+		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_larger, r->d_parent,
+						 r->n_parents * sizeof(*d_larger),
+						 cudaMemcpyDeviceToDevice, job->stream)));
+	pfs_job_adopt(job, r->d_parent);
+	pfs_job_keep(job, d_larger);
+	r->d_parent = d_larger;
+	r->n_parents = n;
+	return 0;
+}
+
+static int write_parents(struct pfs_job *job, struct cuda_resident *r,
+			 const struct pfs_resident_changes *c)
+{
+	uint32_t *d_slots, *d_values;
+
+	PFS_TRY(grow_parents(job, r, c->end));
+	PFS_TRY(pfs_job_upload(job, &d_slots, c->slots, c->n_slots * sizeof(*d_slots)));
+	PFS_TRY(pfs_job_upload(job, &d_values, c->parents, c->n_slots * sizeof(*d_values)));
+	return pfs_cuda_resident_parents(r->d_parent, d_slots, d_values, c->n_slots, job->stream);
+}
+
+static int load_parents(struct pfs_job *job, struct cuda_resident *r,
+			const struct pfs_resident_load *load)
+{
+	PFS_TRY(grow_parents(job, r, load->n_slots));
+	return PFS_CUDA(cudaMemcpyAsync(r->d_parent, load->parent,
+					load->n_slots * sizeof(*load->parent),
+					cudaMemcpyHostToDevice, job->stream));
+}
+
+static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *load)
+{
+	struct cuda_resident *r = resident_of(b);
+	struct pfs_job job;
+	int error;
+
+	if (r->index)
+		index_of(r)->close(r->operators, &r->run, r->index);
+	r->index = NULL;
+	free_parents(r);
+	PFS_TRY(index_of(r)->build(r->operators, &r->run, &r->index, PFS_INDEX_DUPLICATES, load->keys,
+				   load->values, load->n));
+	error = pfs_job_begin(&job, r->operators, &r->run);
+	error = error ? error : load_parents(&job, r, load);
+	return pfs_job_end(&job, error);
+}
+
+static int change_index(struct cuda_resident *r, const struct pfs_resident_changes *c)
+{
+	const struct pfs_index_change gone = {.keys = c->gone_keys, .values = c->gone_values, .n = c->n_gone};
+	const struct pfs_index_change come = {.keys = c->new_keys,
+					      .values = c->new_values,
+					      .n = c->n_new,
+					      .policy = PFS_INDEX_REFUSE};
+	uint64_t n;
+
+	if (c->n_gone)
+		PFS_TRY(index_of(r)->remove(r->operators, &r->run, r->index, &n, &gone));
+	return c->n_new ? index_of(r)->insert(r->operators, &r->run, r->index, &n, &come) : 0;
+}
+
+static int apply(struct pfs_resident_backend *b, const struct pfs_resident_changes *changes)
+{
+	struct cuda_resident *r = resident_of(b);
+	struct pfs_job job;
+	int error;
+
+	PFS_TRY(change_index(r, changes));
+	if (!changes->n_slots)
+		return 0;
+	error = pfs_job_begin(&job, r->operators, &r->run);
+	error = error ? error : write_parents(&job, r, changes);
+	return pfs_job_end(&job, error);
+}
+
+static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run)
+{
+	struct cuda_resident *r = resident_of(b);
+	const struct pfs_device_names names = {
+		.index = r->index->d,
+		.d_parent = r->d_parent,
+		.n_parents = (uint32_t)r->n_parents,
+	};
+
+	return pfs_cuda_resident_serve(r->d_mailbox, &names, run, r->stream);
+}
+
+/* ---- opening ---- */
+
+static const struct pfs_resident_ops ops = {
+	.close = close_resident,
+	.describe = describe,
+	.load = load,
+	.apply = apply,
+	.start = start,
+};
+
+/* Debuggers and profilers run one kernel at a time, and wait for its end. */
+static bool is_watched(void)
+{
+	return getenv("PRIMEFS_RESIDENT_SLICES") || getenv("CUDA_INJECTION64_PATH") ||
+	       getenv("NV_SANITIZER_INJECTION_PORT") || getenv("NV_COMPUTE_PROFILER_PERFWORKS_DIR") ||
+	       getenv("NV_NSIGHT_INJECTION_TRANSPORT_TYPE");
+}
+
+static int open_device(struct cuda_resident *r)
+{
+	struct cudaDeviceProp properties;
+	int lowest, highest, timeout = 0;
+	void *mailbox, *d_mailbox;
+
+	PFS_TRY(PFS_CUDA(cudaGetDeviceProperties(&properties, 0)));
+	(void)snprintf(r->name, sizeof(r->name), "%.63s", properties.name);
+	PFS_TRY(PFS_CUDA(cudaDeviceGetAttribute(&timeout, cudaDevAttrKernelExecTimeout, 0)));
+	r->base.in_slices = timeout || is_watched();
+	PFS_TRY(PFS_CUDA(cudaDeviceGetStreamPriorityRange(&lowest, &highest)));
+	PFS_TRY(PFS_CUDA(cudaStreamCreateWithPriority(&r->stream, cudaStreamNonBlocking, highest)));
+	PFS_TRY(PFS_CUDA(cudaHostAlloc(&mailbox, sizeof(*r->base.mailbox), cudaHostAllocMapped)));
+	memset(mailbox, 0, sizeof(*r->base.mailbox));
+	r->base.mailbox = mailbox;
+	PFS_TRY(PFS_CUDA(cudaHostGetDevicePointer(&d_mailbox, mailbox, 0)));
+	r->d_mailbox = d_mailbox;
+	return pfs_cuda_operators_open(&r->operators);
+}
+
+int pfs_cuda_resident_open(struct pfs_resident_backend **out)
+{
+	struct cuda_resident *r;
+	int n = 0, error;
+
+	*out = NULL;
+	/* Kernels that are loaded at their first launch may wait for the one that stays. */
+	(void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+	if (cudaGetDeviceCount(&n) != cudaSuccess || n == 0) {
+		(void)cudaGetLastError();
+		return -ENODEV;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->base.ops = &ops;
+	r->base.patience_ns = PATIENCE_NS;
+	error = open_device(r);
+	if (error) {
+		close_resident(&r->base);
+		return error == -EIO ? -ENODEV : error; /* said why in the log */
+	}
+	r->run = (struct pfs_run){.on = PFS_ENGINE_CUDA};
+	*out = &r->base;
+	return 0;
+}

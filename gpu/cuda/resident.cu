@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/resident.cu - the kernel that stays on the device and answers single questions. */
+#include "gpu/cuda/index.cuh"
+#include "gpu/cuda/resident_kernels.h"
+
+#define SERVER_THREADS (PFS_MAILBOX_SLOTS * 32)
+#define PAUSE_NS       200 /* between two looks at a slot */
+
+/* ---- memory that the host writes and reads meanwhile ---- */
+
+static __device__ __forceinline__ uint32_t load_acquire(const uint32_t *p)
+{
+	uint32_t value;
+
+	asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(p) : "memory");
+	return value;
+}
+
+static __device__ __forceinline__ void store_release(uint32_t *p, uint32_t value)
+{
+	asm volatile("st.release.sys.global.u32 [%0], %1;" : : "l"(p), "r"(value) : "memory");
+}
+
+static __device__ __forceinline__ uint64_t now_ns()
+{
+	uint64_t now;
+
+	asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+	return now;
+}
+
+/* A question, one word a lane; all lanes have all of it. */
+static __device__ __forceinline__ pfs_mailbox_question read_question(const pfs_mailbox_question *from,
+								     uint32_t lane)
+{
+	const volatile uint32_t *words = reinterpret_cast<const volatile uint32_t *>(from);
+	const uint32_t n = sizeof(*from) / sizeof(uint32_t);
+	uint32_t word = lane < n ? words[lane] : 0;
+	pfs_mailbox_question q;
+	uint32_t *out = reinterpret_cast<uint32_t *>(&q);
+
+#pragma unroll
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = __shfl_sync(PFS_ALL_LANES, word, (int)i);
+	return q;
+}
+
+/* ---- entries of the index, by a warp ---- */
+
+/* The last leaf whose fence is not greater than the pair: 32 fences at a look. */
+static __device__ __forceinline__ uint32_t find_leaf(const pfs_device_btree &t, uint64_t key,
+						     uint32_t value, uint32_t lane)
+{
+	uint32_t from = 0, to = t.leaves.n;
+
+	while (to - from > 1) {
+		uint32_t step = (to - from + 31) / 32, at = from + lane * step;
+		bool fits = lane == 0;
+		uint32_t last;
+
+		if (lane && at < to) {
+			uint64_t fence = t.leaves.d_fence[at];
+
+			fits = fence < key ||
+			       (fence == key && t.leaves.d_fence_value[at] <= value);
+		}
+		last = 31 - __clz(__ballot_sync(PFS_ALL_LANES, fits));
+		from += last * step;
+		to = min(to, from + step);
+	}
+	return from;
+}
+
+static __device__ void read_entries(const pfs_device_btree &t, pfs_mailbox_answer *out,
+				    const pfs_mailbox_question &q, uint32_t lane)
+{
+	uint32_t capacity = min(q.capacity, PFS_MAILBOX_ENTRIES), n = 0;
+	bool more = capacity != 0 && t.leaves.n != 0;
+
+	for (uint32_t at = more ? find_leaf(t, q.first, q.value, lane) : 0; more && at < t.leaves.n; at++) {
+		uint32_t page = t.leaves.d_page[at];
+		size_t entry = (size_t)page * PFS_PAGE + lane;
+		uint64_t key = t.pages.d_keys[entry];
+		uint32_t value = t.pages.d_values[entry];
+		bool is_there = lane < t.pages.d_count[page];
+		bool fits = is_there && key <= q.last && !pfs_pair_less(key, value, q.first, q.value);
+		uint32_t found = __ballot_sync(PFS_ALL_LANES, fits);
+		uint32_t place = n + __popc(found & ((1u << lane) - 1));
+
+		if (fits && place < capacity) {
+			const_cast<volatile uint64_t *>(out->keys)[place] = key;
+			const_cast<volatile uint32_t *>(out->values)[place] = value;
+		}
+		n += __popc(found);
+		more = n < capacity && !__any_sync(PFS_ALL_LANES, is_there && key > q.last);
+	}
+	if (lane == 0)
+		*const_cast<volatile uint32_t *>(&out->n) = min(n, capacity);
+}
+
+/* ---- ways up, by one lane ---- */
+
+struct way_answer {
+	uint32_t n, a, b;
+};
+
+static __device__ __forceinline__ uint32_t parent_of(const pfs_device_names &names, uint32_t slot)
+{
+	return slot < names.n_parents ? names.d_parent[slot] : PFS_MAILBOX_NONE;
+}
+
+static __device__ way_answer climb(const pfs_device_names &names, const pfs_mailbox_question &q)
+{
+	uint32_t at = q.a;
+
+	for (uint32_t steps = 0; at != PFS_MAILBOX_NONE && at != q.b; steps++) {
+		if (steps == PFS_MAILBOX_STEPS)
+			return {0, at, q.b};
+		at = parent_of(names, at);
+	}
+	return {1, at == q.b, 0};
+}
+
+static __device__ way_answer meet(const pfs_device_names &names, const pfs_mailbox_question &q)
+{
+	uint32_t a = q.a, b = q.b;
+
+	for (uint32_t steps = 0; a != b && steps < PFS_MAILBOX_STEPS; steps++) {
+		a = parent_of(names, a);
+		b = parent_of(names, b);
+		if (a == b)
+			break; /* both ways have ended, or they met */
+		a = a == PFS_MAILBOX_NONE ? q.b_top : a;
+		b = b == PFS_MAILBOX_NONE ? q.a_top : b;
+	}
+	return {a == b, a, b};
+}
+
+static __device__ way_answer walk(const pfs_device_names &names, const pfs_mailbox_question &q)
+{
+	way_answer answer = {1, parent_of(names, q.a) == q.b, 0};
+
+	if (q.op == PFS_MAILBOX_COMMON)
+		answer = meet(names, q);
+	else if (q.op != PFS_MAILBOX_CHILD)
+		answer = climb(names, q);
+	if (q.falsify)
+		answer.a = q.op == PFS_MAILBOX_COMMON ? q.a_top : !answer.a;
+	return answer;
+}
+
+/* ---- the server ---- */
+
+static __device__ void answer_slot(pfs_mailbox_slot *slot, const pfs_device_names &names,
+				   uint32_t asked, uint32_t lane)
+{
+	const pfs_mailbox_question q = read_question(&slot->question, lane);
+	volatile pfs_mailbox_answer *out = &slot->answer;
+
+	if (q.op <= PFS_MAILBOX_LIST) {
+		read_entries(names.index, &slot->answer, q, lane);
+		if (q.falsify && lane == 0)
+			out->n = 0;
+	} else if (lane == 0) {
+		way_answer answer = walk(names, q);
+
+		out->n = answer.n;
+		out->a = answer.a;
+		out->b = answer.b;
+	}
+	__threadfence_system(); /* each lane's part before the word that says that it is there */
+	__syncwarp();
+	if (lane == 0)
+		store_release(&slot->answered, asked);
+}
+
+static __global__ void __launch_bounds__(SERVER_THREADS)
+	serve_kernel(pfs_mailbox *mailbox, const pfs_device_names names, const pfs_mailbox_run run)
+{
+	__shared__ volatile uint32_t leave;
+	__shared__ volatile unsigned long long last; /* when there was a question */
+	const uint32_t lane = threadIdx.x & 31;
+	pfs_mailbox_slot *slot = &mailbox->slots[threadIdx.x / 32];
+	const uint64_t began = now_ns();
+	uint32_t answered = 0;
+
+	if (threadIdx.x == 0) {
+		leave = 0;
+		last = began;
+		store_release(&mailbox->entered, run.number);
+	}
+	__syncthreads();
+	if (lane == 0)
+		answered = load_acquire(&slot->answered);
+	for (;;) {
+		uint32_t asked = 0, end = 0;
+
+		if (lane == 0) {
+			end = leave; /* what is asked after this the next run finds */
+			asked = load_acquire(&slot->asked);
+		}
+		__syncwarp();
+		asked = __shfl_sync(PFS_ALL_LANES, asked, 0);
+		end = __shfl_sync(PFS_ALL_LANES, end, 0);
+		answered = __shfl_sync(PFS_ALL_LANES, answered, 0);
+		if (asked != answered) {
+			answer_slot(slot, names, asked, lane);
+			answered = asked;
+			if (lane == 0)
+				last = now_ns();
+		}
+		if (end)
+			break;
+		if (threadIdx.x == 0) {
+			uint64_t now = now_ns(), seen = last;
+
+			if (load_acquire(&mailbox->stop) == run.number || now - began > run.limit_ns ||
+			    (now > seen && now - seen > run.idle_ns))
+				leave = 1;
+		}
+		if (lane == 0)
+			__nanosleep(PAUSE_NS);
+		__syncwarp();
+	}
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		__threadfence_system();
+		store_release(&mailbox->left, run.number);
+	}
+}
+
+static __global__ void parents_kernel(uint32_t *parent, const uint32_t *__restrict__ slots,
+				      const uint32_t *__restrict__ values, size_t n)
+{
+	PFS_EACH(i, n)
+	{
+		parent[slots[i]] = values[i];
+	}
+}
+
+/* ---- launches ---- */
+
+extern "C" int pfs_cuda_resident_serve(struct pfs_mailbox *d_mailbox,
+				       const struct pfs_device_names *names,
+				       const struct pfs_mailbox_run *run, cudaStream_t stream)
+{
+	serve_kernel<<<1, SERVER_THREADS, 0, stream>>>(d_mailbox, *names, *run);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+extern "C" int pfs_cuda_resident_parents(uint32_t *d_parent, const uint32_t *d_slots,
+					 const uint32_t *d_values, size_t n, cudaStream_t stream)
+{
+	if (n == 0)
+		return 0;
+	parents_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_parent, d_slots, d_values, n);
+	return PFS_CUDA(cudaGetLastError());
+}

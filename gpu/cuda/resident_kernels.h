@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/cuda/resident_kernels.h - the kernel that answers single questions, and the one that changes what it
+ * reads.  Both are queued on the stream and not waited for; 0 or -EIO. */
+#ifndef PFS_GPU_CUDA_RESIDENT_KERNELS_H
+#define PFS_GPU_CUDA_RESIDENT_KERNELS_H
+
+#include "gpu/cuda/index_kernels.h"
+#include "gpu/mailbox.h"
+
+struct pfs_device_names {
+	struct pfs_device_btree index; /* of (key, slot) pairs: not unique */
+	const uint32_t *d_parent;
+	uint32_t n_parents;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One block, a warp a slot of the mailbox, which is in mapped memory. */
+int pfs_cuda_resident_serve(struct pfs_mailbox *d_mailbox, const struct pfs_device_names *names,
+			    const struct pfs_mailbox_run *run, cudaStream_t stream);
+/* d_parent[d_slots[i]] = d_values[i]. */
+int pfs_cuda_resident_parents(uint32_t *d_parent, const uint32_t *d_slots, const uint32_t *d_values,
+			      size_t n, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

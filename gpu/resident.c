@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* The clients' side of the mailbox, and the life of the kernel at its other side. */
+#include "gpu/resident.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define MILLISECOND   UINT64_C(1000000)
+#define SPINS	      2000u /* looks at an answer before others get the processor */
+#define START_NS      (1000 * MILLISECOND) /* so long a run may take to begin */
+#define LEAVE_NS      (100 * MILLISECOND)
+
+struct pfs_resident {
+	struct pfs_resident_backend *backend;
+	struct pfs_resident *next; /* in `residents` */
+	/* Guards runs: who starts one, or wants none. */
+	pthread_mutex_t lock;
+	uint32_t number;   /* of the last run; written under lock, read by anybody */
+	uint64_t started;  /* when it was; likewise */
+	int failed; /* 0, or what each call returns */
+	uint32_t taken;	   /* slots with a client, as bits */
+	uint32_t falsify;  /* operations, as bits */
+	uint64_t runs, loads, batches, asked;
+};
+
+/* All of them, and how often a kernel must not stay. */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pfs_resident *residents;
+static unsigned n_away; /* changed under all_lock, read by anybody */
+
+static uint32_t load_word(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): the builtin writes there */
+static void store_word(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static int failure_of(const struct pfs_resident *r)
+{
+	return __atomic_load_n(&r->failed, __ATOMIC_ACQUIRE);
+}
+
+static int fail(struct pfs_resident *r, int error, const char *why)
+{
+	int none = 0;
+
+	if (__atomic_compare_exchange_n(&r->failed, &none, error == -ENOMEM ? error : -EIO, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		pfs_warning("the device failed (%s); single questions go on on the processor", why);
+	return failure_of(r);
+}
+
+static bool is_running(const struct pfs_resident *r)
+{
+	return load_word(&r->backend->mailbox->left) != load_word(&r->number);
+}
+
+/* ---- runs; r->lock is held ---- */
+
+/* Tells the run to leave, and waits until it has. */
+static int stop(struct pfs_resident *r)
+{
+	struct pfs_mailbox *mailbox = r->backend->mailbox;
+	uint64_t began = pfs_now_ns();
+
+	if (!is_running(r))
+		return failure_of(r);
+	store_word(&mailbox->stop, r->number);
+	for (unsigned spins = 0; is_running(r); spins++) {
+		if (spins > SPINS)
+			(void)sched_yield();
+		if (pfs_now_ns() - began > r->backend->patience_ns + LEAVE_NS + START_NS)
+			return fail(r, -EIO, "its kernel does not leave");
+	}
+	return failure_of(r);
+}
+
+static int start(struct pfs_resident *r)
+{
+	bool stays = !r->backend->in_slices && !__atomic_load_n(&n_away, __ATOMIC_ACQUIRE);
+	const struct pfs_mailbox_run run = {
+		.number = r->number + 1,
+		.idle_ns = stays ? PFS_RESIDENT_IDLE_MS * MILLISECOND : 0,
+		.limit_ns = (stays ? PFS_RESIDENT_LIMIT_MS : 1) * MILLISECOND,
+	};
+	int error = failure_of(r);
+
+	if (error || is_running(r))
+		return error;
+	__atomic_store_n(&r->started, pfs_now_ns(), __ATOMIC_RELEASE);
+	store_word(&r->number, run.number); /* before the run can leave */
+	error = r->backend->ops->start(r->backend, &run);
+	if (error) {
+		store_word(&r->backend->mailbox->left, run.number);
+		return fail(r, error, strerror(-error));
+	}
+	r->runs++;
+	return 0;
+}
+
+void pfs_resident_keep_away(void)
+{
+	PFS_LOCKED(&all_lock);
+
+	(void)__atomic_add_fetch(&n_away, 1, __ATOMIC_ACQ_REL);
+	for (struct pfs_resident *r = residents; r; r = r->next) {
+		(void)pthread_mutex_lock(&r->lock);
+		(void)stop(r);
+		(void)pthread_mutex_unlock(&r->lock);
+	}
+}
+
+void pfs_resident_come_back(void)
+{
+	(void)__atomic_sub_fetch(&n_away, 1, __ATOMIC_ACQ_REL);
+}
+
+/* ---- opening and closing ---- */
+
+int pfs_resident_open_backend(struct pfs_resident **out, struct pfs_resident_backend *backend)
+{
+	struct pfs_resident *r = calloc(1, sizeof(*r));
+
+	*out = NULL;
+	if (!r) {
+		backend->ops->close(backend);
+		return -ENOMEM;
+	}
+	r->backend = backend;
+	(void)pthread_mutex_init(&r->lock, NULL);
+	PFS_LOCKED(&all_lock);
+	r->next = residents;
+	residents = r;
+	*out = r;
+	return 0;
+}
+
+int pfs_resident_open(struct pfs_resident **out)
+{
+	struct pfs_resident_backend *backend;
+
+	*out = NULL;
+	PFS_TRY(pfs_cuda_resident_open(&backend));
+	return pfs_resident_open_backend(out, backend);
+}
+
+static void forget(struct pfs_resident *r)
+{
+	PFS_LOCKED(&all_lock);
+
+	for (struct pfs_resident **at = &residents; *at; at = &(*at)->next)
+		if (*at == r) {
+			*at = r->next;
+			break;
+		}
+}
+
+void pfs_resident_close(struct pfs_resident *r)
+{
+	if (!r)
+		return;
+	forget(r);
+	(void)pthread_mutex_lock(&r->lock);
+	(void)stop(r);
+	(void)pthread_mutex_unlock(&r->lock);
+	/* A kernel that does not leave goes on using what it was given. */
+	if (!is_running(r))
+		r->backend->ops->close(r->backend);
+	(void)pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/* ---- what the kernel reads ---- */
+
+int pfs_resident_load(struct pfs_resident *r, const struct pfs_resident_load *load)
+{
+	PFS_LOCKED(&r->lock);
+	int error;
+
+	PFS_TRY(stop(r));
+	error = r->backend->ops->load(r->backend, load);
+	r->loads++;
+	return error ? fail(r, error, strerror(-error)) : 0;
+}
+
+int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes *changes)
+{
+	PFS_LOCKED(&r->lock);
+	int error;
+
+	PFS_TRY(stop(r));
+	error = r->backend->ops->apply(r->backend, changes);
+	r->batches++;
+	return error ? fail(r, error, strerror(-error)) : 0;
+}
+
+/* ---- questions ---- */
+
+static unsigned take_slot(struct pfs_resident *r)
+{
+	const uint32_t all = (uint32_t)((UINT64_C(1) << PFS_MAILBOX_SLOTS) - 1);
+
+	for (;;) {
+		uint32_t taken = load_word(&r->taken), free_slots = ~taken & all;
+
+		if (!free_slots) {
+			(void)sched_yield();
+			continue;
+		}
+		if (__atomic_compare_exchange_n(&r->taken, &taken, taken | (free_slots & -free_slots),
+						true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return (unsigned)__builtin_ctz(free_slots);
+	}
+}
+
+static void return_slot(struct pfs_resident *r, unsigned i)
+{
+	(void)__atomic_and_fetch(&r->taken, ~(UINT32_C(1) << i), __ATOMIC_ACQ_REL);
+}
+
+/* Whether a question that was asked at `began` has waited for too long. */
+static bool is_late(struct pfs_resident *r, uint64_t began)
+{
+	const struct pfs_mailbox *mailbox = r->backend->mailbox;
+	uint64_t now = pfs_now_ns(), started = __atomic_load_n(&r->started, __ATOMIC_ACQUIRE);
+
+	if (now - began <= r->backend->patience_ns)
+		return false;
+	/* The time that a run takes to begin is not the kernel's. */
+	return load_word(&mailbox->entered) == load_word(&r->number) || now - started > START_NS;
+}
+
+static int wait_for(struct pfs_resident *r, const struct pfs_mailbox_slot *slot, uint32_t asked)
+{
+	uint64_t began = pfs_now_ns();
+
+	for (unsigned spins = 1; load_word(&slot->answered) != asked; spins++) {
+		if (!is_running(r)) {
+			PFS_LOCKED(&r->lock);
+
+			if (load_word(&slot->answered) == asked)
+				return 0;
+			PFS_TRY(start(r));
+		}
+		if (spins % 64 == 0 && is_late(r, began))
+			return fail(r, -EIO, "no answer in time");
+		if (spins > SPINS)
+			(void)sched_yield();
+		else
+			__builtin_ia32_pause();
+	}
+	return 0;
+}
+
+int pfs_resident_ask(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
+		     const struct pfs_mailbox_question *question)
+{
+	struct pfs_mailbox_slot *slot;
+	uint32_t asked;
+	unsigned i;
+	int error = failure_of(r);
+
+	if (error)
+		return error;
+	i = take_slot(r);
+	slot = &r->backend->mailbox->slots[i];
+	slot->question = *question;
+	slot->question.falsify = load_word(&r->falsify) >> question->op & 1;
+	asked = slot->asked + 1;
+	store_word(&slot->asked, asked);
+	error = wait_for(r, slot, asked);
+	if (error) /* the slot stays taken: the kernel may still write there */
+		return error;
+	answer->n = slot->answer.n;
+	answer->a = slot->answer.a;
+	answer->b = slot->answer.b;
+	if (question->op <= PFS_MAILBOX_LIST) {
+		answer->n = answer->n < question->capacity ? answer->n : question->capacity;
+		memcpy(answer->keys, slot->answer.keys, answer->n * sizeof(*answer->keys));
+		memcpy(answer->values, slot->answer.values, answer->n * sizeof(*answer->values));
+	}
+	return_slot(r, i);
+	(void)__atomic_add_fetch(&r->asked, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int climb(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
+		 struct pfs_mailbox_question *question)
+{
+	do {
+		PFS_TRY(pfs_resident_ask(r, answer, question));
+		question->a = answer->a;
+		question->b = answer->b;
+	} while (!answer->n);
+	return 0;
+}
+
+int pfs_resident_is_under(struct pfs_resident *r, bool *under, enum pfs_mailbox_op op, uint32_t slot,
+			  uint32_t top)
+{
+	struct pfs_mailbox_question question = {.op = op, .a = slot, .b = top};
+	struct pfs_mailbox_answer answer;
+
+	PFS_TRY(climb(r, &answer, &question));
+	*under = answer.a;
+	return 0;
+}
+
+int pfs_resident_common(struct pfs_resident *r, uint32_t *common, uint32_t a, uint32_t b)
+{
+	struct pfs_mailbox_question question = {
+		.op = PFS_MAILBOX_COMMON, .a = a, .b = b, .a_top = a, .b_top = b};
+	struct pfs_mailbox_answer answer;
+
+	PFS_TRY(climb(r, &answer, &question));
+	*common = answer.a;
+	return 0;
+}
+
+/* ---- the rest ---- */
+
+void pfs_resident_describe(struct pfs_resident *r, struct pfs_resident_info *info)
+{
+	PFS_LOCKED(&r->lock);
+
+	*info = (struct pfs_resident_info){
+		.failed = failure_of(r),
+		.is_running = is_running(r),
+		.runs = r->runs,
+		.loads = r->loads,
+		.batches = r->batches,
+		.asked = __atomic_load_n(&r->asked, __ATOMIC_RELAXED),
+	};
+	r->backend->ops->describe(r->backend, info);
+}
+
+void pfs_resident_falsify(struct pfs_resident *r, uint32_t operations)
+{
+	store_word(&r->falsify, operations);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/resident.h - single questions about a tree, answered on a device by a kernel that stays there and
+ * polls a mailbox (gpu/mailbox.h): a few microseconds each, where a launch and a copy take ten times that.
+ *
+ * The device has an index of names, (key, slot) pairs in that order, and each slot's parent.  It is sent
+ * changes in batches.
+ *
+ * The kernel leaves the device when nobody asked for PFS_RESIDENT_IDLE_MS, after PFS_RESIDENT_LIMIT_MS at
+ * the latest, and at once when it is told: before what it reads is changed, and before whatever waits for
+ * all of the device (pfs_resident_keep_away).  The next question starts it again.
+ *
+ * Threads: any number ask at once.  Nobody asks while somebody loads, applies or closes.
+ * Errors: a device that fails, or does not answer in time, is left for good with one warning.  From then on
+ * each function returns -EIO, or -ENOMEM if its memory was short, and the caller has to answer himself. */
+#ifndef PFS_GPU_RESIDENT_H
+#define PFS_GPU_RESIDENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "gpu/mailbox.h"
+
+#define PFS_RESIDENT_IDLE_MS  100u
+#define PFS_RESIDENT_LIMIT_MS 500u
+
+struct pfs_resident;
+struct pfs_resident_backend;
+
+/* -ENODEV: there is no device; -ENOMEM. */
+PFS_MUST_CHECK int pfs_resident_open(struct pfs_resident **out);
+/* Over this back end, which it then owns. */
+PFS_MUST_CHECK int pfs_resident_open_backend(struct pfs_resident **out,
+					     struct pfs_resident_backend *backend);
+void pfs_resident_close(struct pfs_resident *resident); /* NULL is none */
+
+struct pfs_resident_load {
+	const uint32_t *parent; /* by slot; PFS_MAILBOX_NONE: none */
+	size_t n_slots;
+	const uint64_t *keys; /* with values: strictly ascending pairs */
+	const uint32_t *values;
+	size_t n;
+};
+
+/* Replaces everything.  The arrays stay the caller's. */
+PFS_MUST_CHECK int pfs_resident_load(struct pfs_resident *resident,
+				     const struct pfs_resident_load *load);
+
+struct pfs_resident_changes {
+	/* Pairs that go and then pairs that come, no pair in both, each strictly ascending.  A pair that is
+	 * not there may go, and one that is there may come. */
+	const uint64_t *gone_keys, *new_keys;
+	const uint32_t *gone_values, *new_values;
+	size_t n_gone, n_new;
+	const uint32_t *slots, *parents; /* no slot twice */
+	size_t n_slots;
+	uint32_t end; /* no slot is at or beyond it */
+};
+
+PFS_MUST_CHECK int pfs_resident_apply(struct pfs_resident *resident,
+				      const struct pfs_resident_changes *changes);
+
+/* One question; op LOOKUP, LIST, CHILD as gpu/mailbox.h has them. */
+PFS_MUST_CHECK int pfs_resident_ask(struct pfs_resident *resident, struct pfs_mailbox_answer *answer,
+				    const struct pfs_mailbox_question *question);
+/* *under: `slot` is `top` or lies under it.  op: ANCESTOR or MOVE. */
+PFS_MUST_CHECK int pfs_resident_is_under(struct pfs_resident *resident, bool *under,
+					 enum pfs_mailbox_op op, uint32_t slot, uint32_t top);
+/* *common: the deepest node that both lie under or are. */
+PFS_MUST_CHECK int pfs_resident_common(struct pfs_resident *resident, uint32_t *common, uint32_t a,
+				       uint32_t b);
+
+struct pfs_resident_info {
+	char device[64];
+	bool failed;
+	bool is_running; /* the kernel is on the device */
+	uint64_t runs;	 /* of the kernel */
+	uint64_t loads, batches; /* of the whole; of changes */
+	uint64_t asked, bytes;	 /* questions answered; device memory */
+};
+void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);
+
+/* Tests: bits of operations (enum pfs_mailbox_op) whose answers are to be wrong. */
+void pfs_resident_falsify(struct pfs_resident *resident, uint32_t operations);
+
+/* Between the two no kernel stays: one that is there has left when keep_away returns, and those that are
+ * started leave as soon as there is nothing to answer.  Around what waits for all of a device. */
+void pfs_resident_keep_away(void);
+void pfs_resident_come_back(void);
+
+/* ---- for back ends ---- */
+
+struct pfs_resident_ops {
+	void (*close)(struct pfs_resident_backend *b);
+	void (*describe)(struct pfs_resident_backend *b, struct pfs_resident_info *info);
+	/* Never while a run goes on. */
+	int (*load)(struct pfs_resident_backend *b, const struct pfs_resident_load *load);
+	int (*apply)(struct pfs_resident_backend *b, const struct pfs_resident_changes *changes);
+	/* Begins a run of the server and does not wait for it. */
+	int (*start)(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run);
+};
+
+/* First member of every such back end. */
+struct pfs_resident_backend {
+	const struct pfs_resident_ops *ops;
+	struct pfs_mailbox *mailbox; /* zeroed; freed by close, unless a run has not left */
+	uint64_t patience_ns; /* so long a question may wait for a server that runs */
+	bool in_slices; /* runs never stay longer than there is something to answer */
+};
+
+/* -ENODEV: built without CUDA, or no device. */
+PFS_MUST_CHECK int pfs_cuda_resident_open(struct pfs_resident_backend **out);
+
+#endif

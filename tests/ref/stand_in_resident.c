@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ref/stand_in_resident.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/btree.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "gpu/resident.h"
+#include "tests/ref/stand_in.h"
+
+#define TIRED 2000u /* looks at the mailbox before the thread sleeps between two */
+
+struct server {
+	struct pfs_resident_backend base;
+	struct pfs_btree *index;
+	uint32_t *parent;
+	size_t n_parents;
+	pthread_t thread;
+	bool has_thread;
+	struct pfs_mailbox_run run;
+	long left; /* answers */
+};
+
+/* The patience is generous: a thread waits for a processor, too. */
+struct stand_in_resident stand_in_resident = {.silent_after = -1, .patience_ns = UINT64_C(20000000000)};
+
+static struct server *server_of(struct pfs_resident_backend *b)
+{
+	return (struct server *)b;
+}
+
+/* ---- answers ---- */
+
+static void read_entries(const struct server *s, struct pfs_mailbox_answer *out,
+			 const struct pfs_mailbox_question *q)
+{
+	struct pfs_btree_cursor cursor;
+
+	pfs_btree_seek(s->index, &cursor, q->first, q->value);
+	out->n = (uint32_t)pfs_btree_read(s->index, &cursor, out->keys, out->values,
+					  PFS_MIN(q->capacity, PFS_MAILBOX_ENTRIES), q->last);
+}
+
+static uint32_t parent_of(const struct server *s, uint32_t slot)
+{
+	return slot < s->n_parents ? s->parent[slot] : PFS_MAILBOX_NONE;
+}
+
+static void climb(const struct server *s, struct pfs_mailbox_answer *out,
+		  const struct pfs_mailbox_question *q)
+{
+	uint32_t at = q->a;
+
+	*out = (struct pfs_mailbox_answer){.n = 1};
+	for (unsigned steps = 0; at != PFS_MAILBOX_NONE && at != q->b; steps++) {
+		if (steps == PFS_MAILBOX_STEPS) {
+			*out = (struct pfs_mailbox_answer){.a = at, .b = q->b};
+			return;
+		}
+		at = parent_of(s, at);
+	}
+	out->a = at == q->b;
+}
+
+static void meet(const struct server *s, struct pfs_mailbox_answer *out,
+		 const struct pfs_mailbox_question *q)
+{
+	uint32_t a = q->a, b = q->b;
+	unsigned steps = 0;
+
+	for (; a != b && steps < PFS_MAILBOX_STEPS; steps++) {
+		a = parent_of(s, a);
+		b = parent_of(s, b);
+		if (a == b)
+			break; /* both ways ended, or met */
+		a = a == PFS_MAILBOX_NONE ? q->b_top : a;
+		b = b == PFS_MAILBOX_NONE ? q->a_top : b;
+	}
+	*out = (struct pfs_mailbox_answer){.n = a == b, .a = a, .b = b};
+}
+
+static void falsify(struct pfs_mailbox_answer *out, const struct pfs_mailbox_question *q)
+{
+	if (q->op <= PFS_MAILBOX_LIST)
+		out->n = 0;
+	else if (q->op == PFS_MAILBOX_COMMON)
+		out->a = q->a_top;
+	else
+		out->a = !out->a;
+}
+
+static void answer(const struct server *s, struct pfs_mailbox_slot *slot)
+{
+	const struct pfs_mailbox_question *q = &slot->question;
+	struct pfs_mailbox_answer *out = &slot->answer;
+
+	if (q->op <= PFS_MAILBOX_LIST)
+		read_entries(s, out, q);
+	else if (q->op == PFS_MAILBOX_COMMON)
+		meet(s, out, q);
+	else if (q->op == PFS_MAILBOX_CHILD)
+		*out = (struct pfs_mailbox_answer){.n = 1, .a = parent_of(s, q->a) == q->b};
+	else
+		climb(s, out, q);
+	if (q->falsify)
+		falsify(out, q);
+}
+
+static bool look(struct server *s)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < PFS_MAILBOX_SLOTS; i++) {
+		struct pfs_mailbox_slot *slot = &s->base.mailbox->slots[i];
+		uint32_t asked = __atomic_load_n(&slot->asked, __ATOMIC_ACQUIRE);
+
+		if (asked == slot->answered || s->left == 0)
+			continue;
+		found = true;
+		s->left -= s->left > 0;
+		answer(s, slot);
+		__atomic_store_n(&slot->answered, asked, __ATOMIC_RELEASE);
+	}
+	return found;
+}
+
+static void *serve(void *arg)
+{
+	struct server *s = arg;
+	struct pfs_mailbox *mailbox = s->base.mailbox;
+	uint64_t began = pfs_now_ns(), last = began;
+	unsigned idle = 0;
+
+	__atomic_store_n(&mailbox->entered, s->run.number, __ATOMIC_RELEASE);
+	for (;;) {
+		uint64_t now;
+		bool found = look(s);
+
+		now = pfs_now_ns();
+		if (found)
+			last = now;
+		idle = found ? 0 : idle + 1;
+		if (__atomic_load_n(&mailbox->stop, __ATOMIC_ACQUIRE) == s->run.number ||
+		    now - began > s->run.limit_ns || (!found && now - last >= s->run.idle_ns))
+			break;
+		if (idle > TIRED)
+			(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	}
+	__atomic_store_n(&mailbox->left, s->run.number, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* ---- the back end ---- */
+
+static bool fails(void)
+{
+	return stand_in.calls_left <= 0 || (stand_in.calls_left != LONG_MAX && --stand_in.calls_left <= 0);
+}
+
+static void join(struct server *s)
+{
+	if (s->has_thread)
+		(void)pthread_join(s->thread, NULL);
+	s->has_thread = false;
+}
+
+static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run)
+{
+	struct server *s = server_of(b);
+
+	if (fails())
+		return stand_in.failure;
+	join(s);
+	s->run = *run;
+	if (pthread_create(&s->thread, NULL, serve, s))
+		return -EIO;
+	s->has_thread = true;
+	return 0;
+}
+
+static int set_parents(struct server *s, const uint32_t *slots, const uint32_t *parents, size_t n, size_t end)
+{
+	if (end > s->n_parents) {
+		uint32_t *larger = realloc(s->parent, (end + end / 2) * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		s->parent = larger;
+		for (size_t i = s->n_parents; i < end + end / 2; i++)
+			larger[i] = PFS_MAILBOX_NONE;
+		s->n_parents = end + end / 2;
+	}
+	for (size_t i = 0; i < n; i++)
+		s->parent[slots ? slots[i] : i] = parents[i];
+	return 0;
+}
+
+static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *load)
+{
+	struct server *s = server_of(b);
+
+	if (fails())
+		return stand_in.failure;
+	pfs_btree_destroy(s->index);
+	PFS_TRY(pfs_btree_create(&s->index));
+	PFS_TRY(pfs_btree_load(s->index, NULL, load->keys, load->values, load->n));
+	return set_parents(s, NULL, load->parent, load->n_slots, load->n_slots);
+}
+
+static int apply(struct pfs_resident_backend *b, const struct pfs_resident_changes *c)
+{
+	struct server *s = server_of(b);
+
+	if (fails())
+		return stand_in.failure;
+	for (size_t i = 0; i < c->n_gone; i++)
+		(void)pfs_btree_remove(s->index, c->gone_keys[i], c->gone_values[i]);
+	for (size_t i = 0; i < c->n_new; i++) {
+		int error = pfs_btree_insert(s->index, c->new_keys[i], c->new_values[i]);
+
+		if (error && error != -EEXIST)
+			return error;
+	}
+	return set_parents(s, c->slots, c->parents, c->n_slots, c->end);
+}
+
+static void describe(struct pfs_resident_backend *b, struct pfs_resident_info *info)
+{
+	const struct server *s = server_of(b);
+
+	(void)snprintf(info->device, sizeof(info->device), "stand-in");
+	info->bytes = s->n_parents * sizeof(*s->parent) + (s->index ? pfs_btree_memory(s->index) : 0);
+}
+
+static void close_server(struct pfs_resident_backend *b)
+{
+	struct server *s = server_of(b);
+
+	join(s);
+	pfs_btree_destroy(s->index);
+	free(s->parent);
+	free(s->base.mailbox);
+	free(s);
+}
+
+static const struct pfs_resident_ops ops = {
+	.close = close_server,
+	.describe = describe,
+	.load = load,
+	.apply = apply,
+	.start = start,
+};
+
+int stand_in_resident_open(struct pfs_resident_backend **out)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	struct pfs_mailbox *mailbox = aligned_alloc(64, sizeof(*mailbox));
+
+	*out = NULL;
+	if (!s || !mailbox) {
+		free(s);
+		free(mailbox);
+		return -ENOMEM;
+	}
+	memset(mailbox, 0, sizeof(*mailbox));
+	s->base = (struct pfs_resident_backend){
+		.ops = &ops,
+		.mailbox = mailbox,
+		.patience_ns = stand_in_resident.patience_ns,
+		.in_slices = stand_in_resident.in_slices,
+	};
+	s->left = stand_in_resident.silent_after;
+	*out = &s->base;
+	return 0;
+}
