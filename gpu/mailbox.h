@@ -25,6 +25,11 @@ enum pfs_mailbox_op {
 	PFS_MAILBOX_MOVE,     /* the same */
 	PFS_MAILBOX_CHILD,    /* is b the parent of a? */
 	PFS_MAILBOX_COMMON,   /* from a, b: the first that both ways up meet */
+	/* The pair (first, value) comes, or goes, and a becomes the parent of the slot `value`; nobody else asks
+	 * meanwhile.  n 0: nothing has changed, since the page is full or would be empty, or the slot is beyond the
+	 * parents: a batch does it.  n 1: a is whether the pair was not there, or was. */
+	PFS_MAILBOX_ADD,
+	PFS_MAILBOX_REMOVE,
 	PFS_MAILBOX_OPS,
 };
 

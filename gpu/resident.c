@@ -26,7 +26,7 @@ struct pfs_resident {
 	int failed; /* 0, or what each call returns */
 	uint32_t taken;	   /* slots with a client, as bits */
 	uint32_t falsify;  /* operations, as bits */
-	uint64_t runs, loads, batches, asked;
+	uint64_t runs, loads, batches, edits, change_ns, asked;
 };
 
 /* All of them, and how often a kernel must not stay. */
@@ -193,17 +193,6 @@ int pfs_resident_load(struct pfs_resident *r, const struct pfs_resident_load *lo
 	return error ? fail(r, error, strerror(-error)) : 0;
 }
 
-int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes *changes)
-{
-	PFS_LOCKED(&r->lock);
-	int error;
-
-	PFS_TRY(stop(r));
-	error = r->backend->ops->apply(r->backend, changes);
-	r->batches++;
-	return error ? fail(r, error, strerror(-error)) : 0;
-}
-
 /* ---- questions ---- */
 
 static unsigned take_slot(struct pfs_resident *r)
@@ -327,6 +316,90 @@ int pfs_resident_common(struct pfs_resident *r, uint32_t *common, uint32_t a, ui
 	return 0;
 }
 
+/* ---- changes ---- */
+
+static uint32_t parent_in(const struct pfs_resident_changes *c, uint32_t slot)
+{
+	for (size_t i = 0; i < c->n_slots; i++)
+		if (c->slots[i] == slot)
+			return c->parents[i];
+	return PFS_MAILBOX_NONE;
+}
+
+static bool has(const uint32_t *slots, size_t n, uint32_t slot)
+{
+	for (size_t i = 0; i < n; i++)
+		if (slots[i] == slot)
+			return true;
+	return false;
+}
+
+/* Whether the kernel can make them: they are few, and none is of a parent alone. */
+static bool are_edits(const struct pfs_resident_changes *c)
+{
+	if (c->n_gone + c->n_new > PFS_RESIDENT_EDITS)
+		return false;
+	for (size_t i = 0; i < c->n_slots; i++)
+		if (!has(c->gone_values, c->n_gone, c->slots[i]) &&
+		    !has(c->new_values, c->n_new, c->slots[i]))
+			return false;
+	return true;
+}
+
+/* 0: done; 1: it is for a batch; or an error. */
+static int edit_one(struct pfs_resident *r, const struct pfs_resident_changes *c, enum pfs_mailbox_op op,
+		    size_t i)
+{
+	bool is_new = op == PFS_MAILBOX_ADD;
+	const struct pfs_mailbox_question question = {
+		.op = op,
+		.first = is_new ? c->new_keys[i] : c->gone_keys[i],
+		.value = is_new ? c->new_values[i] : c->gone_values[i],
+		.a = parent_in(c, is_new ? c->new_values[i] : c->gone_values[i]),
+	};
+	struct pfs_mailbox_answer answer;
+
+	PFS_TRY(pfs_resident_ask(r, &answer, &question));
+	if (answer.n && answer.a)
+		r->backend->ops->edited(r->backend, question.first, is_new);
+	(void)__atomic_add_fetch(&r->edits, answer.n, __ATOMIC_RELAXED);
+	return !answer.n;
+}
+
+/* The same; what has been done already does a batch no harm. */
+static int edit(struct pfs_resident *r, const struct pfs_resident_changes *c)
+{
+	if (!are_edits(c))
+		return 1;
+	for (size_t i = 0; i < c->n_gone; i++)
+		PFS_TRY(edit_one(r, c, PFS_MAILBOX_REMOVE, i));
+	for (size_t i = 0; i < c->n_new; i++)
+		PFS_TRY(edit_one(r, c, PFS_MAILBOX_ADD, i));
+	return 0;
+}
+
+static int apply_batch(struct pfs_resident *r, const struct pfs_resident_changes *changes)
+{
+	PFS_LOCKED(&r->lock);
+	int error;
+
+	PFS_TRY(stop(r));
+	error = r->backend->ops->apply(r->backend, changes);
+	r->batches++;
+	return error ? fail(r, error, strerror(-error)) : 0;
+}
+
+int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes *changes)
+{
+	uint64_t began = pfs_now_ns();
+	int error = edit(r, changes);
+
+	if (error > 0)
+		error = apply_batch(r, changes);
+	(void)__atomic_add_fetch(&r->change_ns, pfs_now_ns() - began, __ATOMIC_RELAXED);
+	return error;
+}
+
 /* ---- the rest ---- */
 
 void pfs_resident_describe(struct pfs_resident *r, struct pfs_resident_info *info)
@@ -339,6 +412,8 @@ void pfs_resident_describe(struct pfs_resident *r, struct pfs_resident_info *inf
 		.runs = r->runs,
 		.loads = r->loads,
 		.batches = r->batches,
+		.edits = __atomic_load_n(&r->edits, __ATOMIC_RELAXED),
+		.change_ns = __atomic_load_n(&r->change_ns, __ATOMIC_RELAXED),
 		.asked = __atomic_load_n(&r->asked, __ATOMIC_RELAXED),
 	};
 	r->backend->ops->describe(r->backend, info);

@@ -24,6 +24,7 @@
 
 #define PFS_RESIDENT_IDLE_MS  100u
 #define PFS_RESIDENT_LIMIT_MS 500u
+#define PFS_RESIDENT_EDITS    8u /* changes that are made one by one by the kernel, which stays */
 
 struct pfs_resident;
 struct pfs_resident_backend;
@@ -53,7 +54,7 @@ struct pfs_resident_changes {
 	const uint64_t *gone_keys, *new_keys;
 	const uint32_t *gone_values, *new_values;
 	size_t n_gone, n_new;
-	const uint32_t *slots, *parents; /* no slot twice */
+	const uint32_t *slots, *parents; /* no slot twice; the slot of each pair is there */
 	size_t n_slots;
 	uint32_t end; /* no slot is at or beyond it */
 };
@@ -77,6 +78,8 @@ struct pfs_resident_info {
 	bool is_running; /* the kernel is on the device */
 	uint64_t runs;	 /* of the kernel */
 	uint64_t loads, batches; /* of the whole; of changes */
+	uint64_t edits;		 /* changes that the kernel itself made, one by one */
+	uint64_t change_ns;	 /* that batches and edits took */
 	uint64_t asked, bytes;	 /* questions answered; device memory */
 };
 void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);
@@ -97,6 +100,8 @@ struct pfs_resident_ops {
 	/* Never while a run goes on. */
 	int (*load)(struct pfs_resident_backend *b, const struct pfs_resident_load *load);
 	int (*apply)(struct pfs_resident_backend *b, const struct pfs_resident_changes *changes);
+	/* The server has added a pair of this key, or removed one. */
+	void (*edited)(struct pfs_resident_backend *b, uint64_t key, bool is_new);
 	/* Begins a run of the server and does not wait for it. */
 	int (*start)(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run);
 };

@@ -3,8 +3,11 @@
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/log.h"
 #include "gpu/engine_impl.h"
 
@@ -13,6 +16,22 @@ static atomic_long calls_left; /* 0: none is to fail */
 void pfs_cuda_fail_at(long n)
 {
 	atomic_store(&calls_left, n);
+}
+
+static void read_fail_at(void)
+{
+	const char *fail_at = getenv("PRIMEFS_CUDA_FAIL_AT");
+	uint64_t n;
+
+	if (fail_at && pfs_parse_u64(&n, fail_at) == 0)
+		pfs_cuda_fail_at((long)PFS_MIN(n, (uint64_t)INT32_MAX));
+}
+
+void pfs_cuda_read_fail_at(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, read_fail_at);
 }
 
 bool pfs_cuda_injected(void)

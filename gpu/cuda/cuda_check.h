@@ -16,6 +16,10 @@ int pfs_cuda_errno(int error, const char *call, const char *file, int line);
 /* True for the call that is to fail (pfs_cuda_fail_at), which is then not made. */
 bool pfs_cuda_injected(void);
 
+/* For tests of what follows a failure: PRIMEFS_CUDA_FAIL_AT=n has the n-th call fail from where this is called
+ * for the first time. */
+void pfs_cuda_read_fail_at(void);
+
 #define PFS_CUDA_FAILURE 999 /* cudaErrorUnknown */
 #define PFS_CUDA(call)                                                                             \
 	pfs_cuda_errno(pfs_cuda_injected() ? PFS_CUDA_FAILURE : (int)(call), #call, __FILE__,      \

@@ -459,8 +459,6 @@ static int open_device(struct pfs_cuda *g)
 int pfs_cuda_open(struct pfs_backend **out)
 {
 	struct pfs_cuda *g;
-	const char *fail_at = getenv("PRIMEFS_CUDA_FAIL_AT");
-	uint64_t n;
 	int count = 0, rc;
 
 	if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
@@ -476,9 +474,7 @@ int pfs_cuda_open(struct pfs_backend **out)
 		cuda_close(&g->base);
 		return -ENODEV; /* said why in the log */
 	}
-	/* For tests of what follows a failure: the n-th call from here on fails. */
-	if (fail_at && pfs_parse_u64(&n, fail_at) == 0)
-		pfs_cuda_fail_at((long)PFS_MIN(n, (uint64_t)INT32_MAX));
+	pfs_cuda_read_fail_at();
 	*out = &g->base;
 	return 0;
 }

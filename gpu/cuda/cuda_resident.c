@@ -159,6 +159,15 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 	return pfs_job_end(&job, error);
 }
 
+static void edited(struct pfs_resident_backend *b, uint64_t key, bool is_new)
+{
+	struct pfs_index_tree *index = resident_of(b)->index;
+
+	index->n += is_new ? 1 : UINT64_MAX;
+	if (is_new)
+		index->greatest = PFS_MAX(index->greatest, key);
+}
+
 static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run)
 {
 	struct cuda_resident *r = resident_of(b);
@@ -178,6 +187,7 @@ static const struct pfs_resident_ops ops = {
 	.describe = describe,
 	.load = load,
 	.apply = apply,
+	.edited = edited,
 	.start = start,
 };
 
@@ -232,6 +242,7 @@ int pfs_cuda_resident_open(struct pfs_resident_backend **out)
 		return error == -EIO ? -ENODEV : error; /* said why in the log */
 	}
 	r->run = (struct pfs_run){.on = PFS_ENGINE_CUDA};
+	pfs_cuda_read_fail_at();
 	*out = &r->base;
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* gpu/cuda/resident.cu - the kernel that stays on the device and answers single questions. */
 #include "gpu/cuda/index.cuh"
 #include "gpu/cuda/resident_kernels.h"
+#include "gpu/index.h"
 
 #define SERVER_THREADS (PFS_MAILBOX_SLOTS * 32)
 #define PAUSE_NS       200 /* between two looks at a slot */
@@ -98,6 +99,80 @@ static __device__ void read_entries(const pfs_device_btree &t, pfs_mailbox_answe
 		*const_cast<volatile uint32_t *>(&out->n) = min(n, capacity);
 }
 
+/* ---- single changes, by a warp; nobody reads meanwhile ---- */
+
+/* Whether the pair was there. */
+static __device__ bool add_pair(const pfs_device_btree &t, uint32_t page, const pfs_mailbox_question &q,
+				uint32_t lane, bool *is_full)
+{
+	size_t entry = (size_t)page * PFS_PAGE + lane;
+	uint32_t count = t.pages.d_count[page], value = t.pages.d_values[entry];
+	uint64_t key = t.pages.d_keys[entry];
+	bool less = lane < count && pfs_pair_less(key, value, q.first, q.value);
+	bool same = lane < count && key == q.first && value == q.value;
+	uint32_t place = __popc(__ballot_sync(PFS_ALL_LANES, less));
+	bool is_there = __any_sync(PFS_ALL_LANES, same);
+	uint64_t key_before = __shfl_up_sync(PFS_ALL_LANES, key, 1);
+	uint32_t value_before = __shfl_up_sync(PFS_ALL_LANES, value, 1);
+
+	*is_full = !is_there && count == PFS_PAGE;
+	if (is_there || *is_full)
+		return is_there;
+	if (lane >= place && lane <= count) {
+		t.pages.d_keys[entry] = lane == place ? q.first : key_before;
+		t.pages.d_values[entry] = lane == place ? q.value : value_before;
+	}
+	if (lane == 0)
+		t.pages.d_count[page] = count + 1;
+	return false;
+}
+
+static __device__ bool remove_pair(const pfs_device_btree &t, uint32_t page, const pfs_mailbox_question &q,
+				   uint32_t lane, bool *is_last)
+{
+	size_t entry = (size_t)page * PFS_PAGE + lane;
+	uint32_t count = t.pages.d_count[page], value = t.pages.d_values[entry];
+	uint64_t key = t.pages.d_keys[entry];
+	bool same = lane < count && key == q.first && value == q.value;
+	uint32_t found = __ballot_sync(PFS_ALL_LANES, same), place = __ffs(found) - 1;
+	uint64_t key_after = __shfl_down_sync(PFS_ALL_LANES, key, 1);
+	uint32_t value_after = __shfl_down_sync(PFS_ALL_LANES, value, 1);
+	bool is_end = lane + 1 == count;
+
+	*is_last = found && count == 1 && t.leaves.n > 1;
+	if (!found || *is_last)
+		return found;
+	if (lane >= place && lane < count) {
+		t.pages.d_keys[entry] = is_end ? UINT64_MAX : key_after;
+		t.pages.d_values[entry] = is_end ? PFS_INDEX_NONE : value_after;
+	}
+	if (lane == 0)
+		t.pages.d_count[page] = count - 1;
+	return true;
+}
+
+static __device__ void edit(const pfs_device_names &names, volatile pfs_mailbox_answer *out,
+			    const pfs_mailbox_question &q, uint32_t lane)
+{
+	const pfs_device_btree &t = names.index;
+	bool fails = q.value >= names.n_parents || t.leaves.n == 0, was_there = false;
+
+	if (!fails) {
+		uint32_t page = t.leaves.d_page[find_leaf(t, q.first, q.value, lane)];
+
+		if (q.op == PFS_MAILBOX_ADD)
+			was_there = add_pair(t, page, q, lane, &fails);
+		else
+			was_there = remove_pair(t, page, q, lane, &fails);
+	}
+	if (lane)
+		return;
+	if (!fails)
+		names.d_parent[q.value] = q.a;
+	out->n = !fails;
+	out->a = was_there == (q.op == PFS_MAILBOX_REMOVE);
+}
+
 /* ---- ways up, by one lane ---- */
 
 struct way_answer {
@@ -161,6 +236,8 @@ static __device__ void answer_slot(pfs_mailbox_slot *slot, const pfs_device_name
 		read_entries(names.index, &slot->answer, q, lane);
 		if (q.falsify && lane == 0)
 			out->n = 0;
+	} else if (q.op >= PFS_MAILBOX_ADD) {
+		edit(names, out, q, lane);
 	} else if (lane == 0) {
 		way_answer answer = walk(names, q);
 

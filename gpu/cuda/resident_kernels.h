@@ -9,7 +9,7 @@
 
 struct pfs_device_names {
 	struct pfs_device_btree index; /* of (key, slot) pairs: not unique */
-	const uint32_t *d_parent;
+	uint32_t *d_parent;
 	uint32_t n_parents;
 };
 

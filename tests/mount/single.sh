@@ -30,7 +30,7 @@ sql() { tail -n +2 "$mnt/.query/sql/$1"; }
 # count WHO KIND: of questions, by .query/stats.
 count() { sed -n "/^ *\"$1\": {\"lookup/s/.*\"$2\": {\"count\": \([0-9]*\).*/\1/p" "$mnt/.query/stats"; }
 ino() { stat -c %i "$mnt/$1"; }
-warnings() { grep -c 'single questions go on' daemon.log || true; }
+warnings() { grep -c 'single questions' daemon.log || true; }
 
 # Something of everything, the answers compared; $1 says when.
 work_and_compare() {

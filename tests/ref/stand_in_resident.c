@@ -25,6 +25,7 @@ struct server {
 	bool has_thread;
 	struct pfs_mailbox_run run;
 	long left; /* answers */
+	unsigned n_edits;
 };
 
 /* The patience is generous: a thread waits for a processor, too. */
@@ -85,6 +86,17 @@ static void meet(const struct server *s, struct pfs_mailbox_answer *out,
 	*out = (struct pfs_mailbox_answer){.n = a == b, .a = a, .b = b};
 }
 
+/* Every third edit is left to a batch. */
+static void edit(struct server *s, struct pfs_mailbox_answer *out, const struct pfs_mailbox_question *q)
+{
+	*out = (struct pfs_mailbox_answer){.n = q->value < s->n_parents && s->n_edits++ % 3 != 2};
+	if (!out->n)
+		return;
+	out->a = q->op == PFS_MAILBOX_ADD ? pfs_btree_insert(s->index, q->first, q->value) == 0
+					  : pfs_btree_remove(s->index, q->first, q->value);
+	s->parent[q->value] = q->a;
+}
+
 static void falsify(struct pfs_mailbox_answer *out, const struct pfs_mailbox_question *q)
 {
 	if (q->op <= PFS_MAILBOX_LIST)
@@ -95,13 +107,15 @@ static void falsify(struct pfs_mailbox_answer *out, const struct pfs_mailbox_que
 		out->a = !out->a;
 }
 
-static void answer(const struct server *s, struct pfs_mailbox_slot *slot)
+static void answer(struct server *s, struct pfs_mailbox_slot *slot)
 {
 	const struct pfs_mailbox_question *q = &slot->question;
 	struct pfs_mailbox_answer *out = &slot->answer;
 
 	if (q->op <= PFS_MAILBOX_LIST)
 		read_entries(s, out, q);
+	else if (q->op >= PFS_MAILBOX_ADD)
+		edit(s, out, q);
 	else if (q->op == PFS_MAILBOX_COMMON)
 		meet(s, out, q);
 	else if (q->op == PFS_MAILBOX_CHILD)
@@ -230,6 +244,11 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 	return set_parents(s, c->slots, c->parents, c->n_slots, c->end);
 }
 
+static void edited(struct pfs_resident_backend *b, uint64_t key, bool is_new)
+{
+	(void)b, (void)key, (void)is_new; /* the tree counts for itself */
+}
+
 static void describe(struct pfs_resident_backend *b, struct pfs_resident_info *info)
 {
 	const struct server *s = server_of(b);
@@ -254,6 +273,7 @@ static const struct pfs_resident_ops ops = {
 	.describe = describe,
 	.load = load,
 	.apply = apply,
+	.edited = edited,
 	.start = start,
 };
 

@@ -275,7 +275,9 @@ static void follows_changes(open_fn open_it)
 			(void)pthread_join(askers[i].thread, NULL);
 			assert_int_equal(askers[i].error, 0);
 		}
-		assert_int_equal(change(m, round % 2 ? 1 : 64), 0);
+		for (unsigned i = 0; i < 3; i++) /* edits of the kernel */
+			assert_int_equal(change(m, 1 + i), 0);
+		assert_int_equal(change(m, round % 3 == 2 ? 64 : 1 + round % 3 * 5), 0);
 	}
 	end(m);
 }

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "fs/mount/kernel.h"
 #include "fs/mount/options.h"
+#include "gpu/engine.h"
 #include "meta/store.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/server.h"
@@ -51,6 +53,7 @@ struct bench {
 	struct pfs_bench_server server;
 	uint64_t runs, seconds, nodes;
 	unsigned series;
+	bool has_device;
 	struct pfs_json *json; /* or NULL */
 };
 
@@ -149,14 +152,15 @@ static int load_yardstick(double *rate, struct bench *bench, enum pfs_load_kind 
 static int bench_request(struct bench *bench, enum pfs_load_kind kind, const char *name,
 			 const char *timeout, unsigned clients)
 {
-	static const char *const engines[] = {"auto", "host"};
+	static const char *const engines[] = {"auto", "host", "cuda"};
+	const size_t n = PFS_COUNT(engines) - !bench->has_device;
 	struct pfs_figures figures[PFS_COUNT(engines)];
 	char what[PFS_COUNT(engines)][96];
 	double ours = 0, theirs = 0;
 	uint64_t i;
 	size_t e;
 
-	for (e = 0; e < PFS_COUNT(engines); e++) {
+	for (e = 0; e < n; e++) {
 		(void)snprintf(what[e], sizeof(what[e]), "%s, %u client%s, --engine=%s", name,
 			       clients, clients > 1 ? "s" : "", engines[e]);
 		figures[e] = (struct pfs_figures){
@@ -164,21 +168,38 @@ static int bench_request(struct bench *bench, enum pfs_load_kind kind, const cha
 	}
 	for (i = 0; i < bench->runs; i++) {
 		PFS_TRY(load_yardstick(&theirs, bench, kind, clients, timeout));
-		for (e = 0; e < PFS_COUNT(engines); e++) {
+		for (e = 0; e < n; e++) {
 			PFS_TRY(load_store(&ours, bench, kind, clients, timeout, engines[e]));
 			pfs_figures_add(&figures[e], ours);
 			pfs_figures_add_yardstick(&figures[e], theirs);
 		}
 	}
-	for (e = 0; e < PFS_COUNT(engines); e++)
+	for (e = 0; e < n; e++)
 		pfs_figures_print(&figures[e], bench->json);
 	return 0;
+}
+
+/* In a process of its own: CUDA does not survive a fork, and the yardstick is one. */
+static bool has_device(void)
+{
+	pid_t child = fork();
+	int status = 1;
+
+	if (child == 0) {
+		struct pfs_engine *engine;
+
+		_exit(pfs_engine_open(&engine, PFS_ENGINE_CUDA) != 0);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status == 0;
 }
 
 static int bench_requests(struct bench *bench)
 {
 	unsigned clients;
 
+	bench->has_device = has_device();
 	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_square, NULL));
 	for (clients = 1; clients <= 4; clients += 3) {
 		PFS_TRY(bench_request(bench, PFS_LOAD_STAT, "stat, not cached", "0", clients));
