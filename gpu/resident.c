@@ -45,6 +45,14 @@ static void store_word(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+/* Between two looks at a word that another processor, or a device, is about to write. */
+static void rest(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+}
+
 static int failure_of(const struct pfs_resident *r)
 {
 	return __atomic_load_n(&r->failed, __ATOMIC_ACQUIRE);
@@ -246,7 +254,7 @@ static int wait_for(struct pfs_resident *r, const struct pfs_mailbox_slot *slot,
 		if (spins > SPINS)
 			(void)sched_yield();
 		else
-			__builtin_ia32_pause();
+			rest();
 	}
 	return 0;
 }
