@@ -11,9 +11,8 @@ mkdir -p tree/a tmp
 echo hi >tree/a/file
 primefs import tree "$store" >/dev/null
 export TMPDIR=$work/tmp
-# Answers have no memory but their own; a statement rests for two seconds, and may take one.
-mount_in_foreground -o query_kept=1,query_rest=2,query_time=1
-unset TMPDIR
+# Answers have no memory but their own, and a statement rests for some seconds.
+mount_in_foreground -o query_kept=1,query_rest=3
 q=$mnt/.query
 run=$q/run
 counted() { sed -n "s/.*\"$1\": \([0-9]*\)[,}].*/\1/p" "$q/stats"; }
@@ -59,7 +58,6 @@ same 'tail -c, a little' tail -c 100
 same 'tail -c, from a place on' tail -c +4700001
 same 'tail -n' tail -n 1000
 same tac tac
-same sort sort
 for size in large small; do
 	ok "wc -c, $size" test "$(wc -c <"$size")" = "$(wc -c <"${!size}")"
 	ok "wc -c of the file, $size" test "$(wc -c "${!size}" | cut -d' ' -f1)" = "$(wc -c <"$size")"
@@ -99,7 +97,7 @@ done
 
 # ---- two answers of one node ----
 exec 5<>"$run" 6<>"$run"
-ask() { printf '%s' "$1" >&"$2"; }
+ask() { env printf '%s' "$1" >&"$2"; } # a shell's own write is interrupted when a child of it ends
 ask "$(rows 15000)" 5
 ask "$(rows 14999)" 6
 is 'they are of one node' "$(stat -Lc %i /dev/fd/5)" "$(stat -Lc %i /dev/fd/6)"
@@ -118,10 +116,6 @@ exec 5<&- 6<&-
 # ---- time ----
 exec 5<"$large"
 head -c 100 <&5 >front
-sleep 1.3
-ok 'to wait for a reader is no time of the statement' cmp large <(cat front - <&5)
-exec 5<"$large"
-head -c 100 <&5 >front
 ok 'who does not come has it made' wait_for 60 are growing 0
 is 'its size is known' "$(size_of 5)" "$(stat -c %s large)"
 ok 'and it is read from TMPDIR' cmp large <(cat front - <&5)
@@ -136,6 +130,15 @@ ok 'with a reason' grep -q 'malformed JSON' "$q/error"
 ok 'what was read before is right' cmp -n "$(stat -c %s got)" got large
 ok 'and it is not all' test "$(stat -c %s got)" -gt 4000000
 unmount_store
+if ((PFS_LONG)); then
+	mount_in_foreground -o query_kept=1,query_time=10
+	exec 5<"$large"
+	head -c 100 <&5 >front
+	sleep 11
+	ok 'to wait for a reader is no time of the statement' cmp large <(cat front - <&5)
+	exec 5<&-
+	unmount_store
+fi
 
 # ---- waiting ----
 mount_in_foreground -o query_kept=1

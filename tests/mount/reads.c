@@ -6,7 +6,7 @@
  *	reads copy FILE OUT		copy_file_range, and by reading where that copies nothing, to OUT
  *	reads direct FILE		O_DIRECT
  *	reads uring FILE		the same by io_uring, several reads at a time; status 77: there is none
- *	reads alarm FILE		under SIGALRM every 10 ms
+ *	reads alarm FILE		under SIGALRM every 10 ms, once it is open
  *	reads preadv FILE WHOLE		pieces anywhere, compared with WHOLE
  *	reads wait N OFFSET		N threads read standard input from there on, until it ends or they do
  *	reads interrupt N OFFSET	one does, N times, and is interrupted each time */
@@ -235,15 +235,11 @@ static void alarms(void)
 	(void)must("setitimer", setitimer(ITIMER_REAL, &every, NULL));
 }
 
-static void read_alarmed(const char *file)
+static void read_alarmed(int fd)
 {
 	long n;
-	int fd;
 
-	do
-		fd = open(file, O_RDONLY);
-	while (fd < 0 && errno == EINTR);
-	(void)must(file, fd);
+	alarms();
 	while ((n = read(fd, block[0], BLOCK)) != 0) {
 		if (n < 0 && errno != EINTR)
 			(void)must("read", n);
@@ -299,11 +295,6 @@ int main(int argc, char **argv)
 		interrupt(strtol(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
 		return 0;
 	}
-	if (strcmp(how, "alarm") == 0) {
-		alarms();
-		read_alarmed(argv[2]);
-		return 0;
-	}
 	fd = (int)must(argc > 2 ? argv[2] : "reads", argc > 2 ? open(argv[2], O_RDONLY | flags) : -1);
 	if (strcmp(how, "read") == 0)
 		read_sized(fd);
@@ -313,6 +304,8 @@ int main(int argc, char **argv)
 		copy(fd, argv[3]);
 	else if (strcmp(how, "preadv") == 0 && argc > 3)
 		compare(fd, argv[3]);
+	else if (strcmp(how, "alarm") == 0)
+		read_alarmed(fd);
 	else if (strcmp(how, "uring") == 0)
 		read_ring(fd);
 	else

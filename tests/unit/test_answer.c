@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows as text, and answers in memory and beyond.  The query is made up: see struct pfs_query. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -292,7 +293,7 @@ static void test_answer_pieces(void **state PFS_UNUSED)
 static void append_bytes(struct pfs_answer *answer, size_t size)
 {
 	static uint32_t words[MIB / 4];
-	uint32_t at = (uint32_t)pfs_answer_size(answer) / 4;
+	uint32_t at = (uint32_t)pfs_answer_made(answer) / 4;
 
 	for (; size; size -= MIB) {
 		for (size_t i = 0; i < MIB / 4; i++)
@@ -377,6 +378,51 @@ static void test_budget(void **state PFS_UNUSED)
 	pfs_answers_set_budget(0);
 }
 
+static void *read_growing(void *arg)
+{
+	static uint32_t words[5000];
+	struct pfs_answer *answer = arg;
+	uint64_t at = 0;
+
+	while (at < 12 * MIB) {
+		uint64_t made = pfs_answer_made(answer);
+		ssize_t n = pfs_answer_read(answer, words, sizeof(words), at);
+
+		if (n < 0 || (uint64_t)n < PFS_MIN(made - at, sizeof(words)))
+			return arg;
+		n -= n % 4;
+		for (size_t i = 0; i < (size_t)n / 4; i++)
+			if (words[i] != at / 4 + i)
+				return arg;
+		at += (uint64_t)n;
+	}
+	return NULL;
+}
+
+/* What is there is read while more is written, to memory and to the file. */
+static void test_growing(void **state PFS_UNUSED)
+{
+	struct pfs_answer *answer;
+	pthread_t reader;
+	void *failed;
+
+	assert_int_equal(pfs_answer_create(&answer, 4 * MIB, 0), 0);
+	append_bytes(answer, MIB);
+	pfs_answer_set_growing(answer, true);
+	assert_int_equal(pfs_answer_size(answer), 0);
+	assert_int_equal(pfs_answer_made(answer), MIB);
+	assert_false(pfs_answer_is_complete(answer));
+	assert_int_equal(pthread_create(&reader, NULL, read_growing, answer), 0);
+	append_bytes(answer, 11 * MIB);
+	assert_true(pfs_answer_is_in_file(answer));
+	assert_int_equal(pthread_join(reader, &failed), 0);
+	assert_null(failed);
+	pfs_answer_set_growing(answer, false);
+	assert_true(pfs_answer_is_complete(answer));
+	check_bytes(answer, 12 * MIB);
+	pfs_answer_close(answer);
+}
+
 static void test_failures(void **state PFS_UNUSED)
 {
 	struct pfs_query query = TABLE;
@@ -424,7 +470,8 @@ int main(void)
 		cmocka_unit_test(test_formats),	 cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_utf8_in_json),
 		cmocka_unit_test(test_large),	 cmocka_unit_test(test_answer_pieces),
-		cmocka_unit_test(test_budget),	 cmocka_unit_test(test_space),	 cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_budget),	 cmocka_unit_test(test_space),	 cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers made some rows at a time: when what has been made may be read, and what the statement's time is. */
+#include "fs/query/output/making.h"
+#include "tests/unit/query_util.h"
+
+#define FILES 4000
+
+static const char rows_of_none[] =
+	"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i, i * i FROM n";
+
+static struct pfs_answer *answer;
+static struct pfs_making *making;
+
+static int set_up_files(void **state)
+{
+	int failed = set_up(state);
+	uint64_t dir = ino_of("/a/b");
+	char name[32];
+
+	for (int i = 0; i < FILES; i++) {
+		(void)snprintf(name, sizeof(name), "file %d", i);
+		(void)make(dir, name, S_IFREG | 0644);
+	}
+	scope.ino = dir;
+	return failed;
+}
+
+static int begin_making(const char *sql)
+{
+	const struct pfs_asked asked = {sql, strlen(sql), PFS_FORMAT_TSV};
+
+	assert_int_equal(pfs_answer_create(&answer, 0, 0), 0);
+	return pfs_making_open(&making, answer, queries, &scope, &asked, &error);
+}
+
+/* Its lines. */
+static size_t finish(void)
+{
+	size_t size = pfs_answer_size(answer), lines = 0;
+	char *text = malloc(size + 1);
+
+	assert_non_null(text);
+	assert_int_equal(pfs_answer_read(answer, text, size + 1, 0), size);
+	for (size_t i = 0; i < size; i++)
+		lines += text[i] == '\n';
+	free(text);
+	pfs_making_close(making);
+	pfs_answer_close(answer);
+	return lines;
+}
+
+static int to_end(void)
+{
+	int rc;
+
+	do
+		rc = pfs_making_step(making, &error);
+	while (rc > 0);
+	return rc;
+}
+
+static void test_of_no_tree(void **state PFS_UNUSED)
+{
+	assert_int_equal(begin_making(rows_of_none), 0);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	assert_true(pfs_making_is_settled(making));
+	assert_int_equal(to_end(), 0);
+	assert_int_equal(finish(), 20001);
+}
+
+/* What a tree that may change has is not settled; one that has changed is frozen, and the rows begin anew. */
+static void test_of_tree(void **state PFS_UNUSED)
+{
+	assert_int_equal(begin_making("SELECT name FROM nodes"), 0);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	assert_false(pfs_making_is_settled(making));
+	(void)make(scope.ino, "late", S_IFREG | 0644);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	assert_true(pfs_making_is_settled(making));
+	(void)make(scope.ino, "later", S_IFREG | 0644);
+	assert_int_equal(to_end(), 0);
+	assert_int_equal(finish(), 1 + 2 + FILES + 1);
+}
+
+/* Rows that the operators have put in order are all there. */
+static void test_of_operators(void **state PFS_UNUSED)
+{
+	assert_int_equal(begin_making("SELECT size, name, count(*) FROM nodes GROUP BY 1, 2 ORDER BY 2"), 0);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	assert_true(pfs_making_is_settled(making));
+	pfs_answer_set_growing(answer, true);
+	(void)make(scope.ino, "latest", S_IFREG | 0644);
+	assert_int_equal(to_end(), 0);
+	assert_int_equal(pfs_answer_size(answer), 0);
+	pfs_answer_set_growing(answer, false);
+	assert_int_equal(finish(), 1 + 2 + FILES + 2);
+}
+
+/* What has been read is not made anew. */
+static void test_growing_fails(void **state PFS_UNUSED)
+{
+	assert_int_equal(begin_making("SELECT name FROM nodes"), 0);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	pfs_answer_set_growing(answer, true);
+	(void)make(scope.ino, "last", S_IFREG | 0644);
+	assert_int_equal(to_end(), -EIO);
+	assert_non_null(strstr(error.text, "open it again"));
+	pfs_answer_set_growing(answer, false);
+	(void)finish();
+}
+
+static int with_rest(uint64_t ns)
+{
+	int rc;
+
+	scope.time_limit_ms = 100;
+	rc = begin_making(rows_of_none);
+	scope.time_limit_ms = 0;
+	if (!rc) {
+		pfs_query_rested(pfs_making_query(making), ns);
+		(void)usleep(150000);
+		rc = to_end();
+	}
+	(void)finish();
+	return rc;
+}
+
+static void test_rest_is_no_time(void **state PFS_UNUSED)
+{
+	assert_int_equal(with_rest(0), -ETIMEDOUT);
+	assert_int_equal(with_rest(UINT64_C(3600999999999)), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_of_no_tree),    cmocka_unit_test(test_of_tree),
+		cmocka_unit_test(test_of_operators),  cmocka_unit_test(test_growing_fails),
+		cmocka_unit_test(test_rest_is_no_time),
+	};
+
+	return cmocka_run_group_tests_name("making", tests, set_up_files, tear_down);
+}
