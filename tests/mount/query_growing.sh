@@ -116,7 +116,11 @@ exec 5<&- 6<&-
 # ---- time ----
 exec 5<"$large"
 head -c 100 <&5 >front
-ok 'who does not come has it made' wait_for 60 are growing 0
+exec 6<"$q/sql/$(rows 14000) UNION ALL SELECT count(*), '' FROM (WITH RECURSIVE m(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM m) SELECT i FROM m)"
+exec 7<"$q/sql/$(rows 14999)"
+ok 'who does not come has it made, though another one has no end' wait_for 60 are growing 1
+exec 6<&- 7<&-
+ok 'until it is closed' wait_for 20 are growing 0
 is 'its size is known' "$(size_of 5)" "$(stat -c %s large)"
 ok 'and it is read from TMPDIR' cmp large <(cat front - <&5)
 exec 5<&-

@@ -20,6 +20,7 @@
 #include "fs/mount/query/turns.h"
 #include "fs/query/output/format.h"
 
+#define HURRYING_MAX 8
 #define AT_END	   ((uint64_t)INT64_MAX)
 #define TURNS_FROM (UINT64_C(1) << 63) /* numbers of requests are below */
 
@@ -73,6 +74,7 @@ struct pfs_growings {
 	struct pfs_growing *first, **last; /* of those that rest */
 	struct pfs_growing_counts counts;
 	uint64_t n_turns; /* asked for so far */
+	unsigned hurrying; /* threads that run one to its end */
 	bool has_thread, stops;
 	pthread_t thread;
 };
@@ -124,7 +126,7 @@ static void answer(struct reader *reader, int error)
 
 static void on_interrupt(fuse_req_t req, void *arg)
 {
-	struct reader *reader = arg, **link;
+	struct reader *reader = arg, **link = &reader->growing->readers;
 	struct pfs_growings *all = reader->growing->all;
 	bool waits;
 
@@ -132,7 +134,6 @@ static void on_interrupt(fuse_req_t req, void *arg)
 	waits = reader->waits;
 	reader->is_interrupted = true;
 	if (waits) {
-		link = &reader->growing->readers;
 		while (*link != reader)
 			link = &(*link)->next;
 		*link = reader->next;
@@ -175,17 +176,15 @@ static struct reader *take_readers(struct pfs_growing *growing, bool all)
 
 static void serve(struct reader *readers, int error)
 {
-	while (readers) {
-		struct reader *reader = readers;
-
-		readers = reader->next;
-		answer(reader, error);
+	for (struct reader *next; readers; readers = next) {
+		next = readers->next;
+		answer(readers, error);
 	}
 }
 
 /* ---- resting ---- */
 
-/* With the lock. */
+/* Both with the lock. */
 static void wake(struct pfs_growing *growing, enum state state)
 {
 	struct pfs_growings *all = growing->all;
@@ -202,7 +201,6 @@ static void wake(struct pfs_growing *growing, enum state state)
 
 static void *keep(void *arg);
 
-/* With the lock. */
 static void rest(struct pfs_growing *growing)
 {
 	struct pfs_growings *all = growing->all;
@@ -216,7 +214,7 @@ static void rest(struct pfs_growing *growing)
 	all->counts.resting++;
 	if (!all->has_thread && !all->stops)
 		all->has_thread = pfs_thread_start(&all->thread, keep, all) == 0;
-	(void)pthread_cond_signal(&all->changed);
+	(void)pthread_cond_broadcast(&all->changed);
 }
 
 /* Whether there is enough for now. */
@@ -245,12 +243,10 @@ static bool is_gone(void *arg)
 static void tell(struct pfs_growing *growing, const struct pfs_query_error *error)
 {
 	const struct pfs_growing_host *host = &growing->all->host;
-	char *text PFS_FREE = NULL;
-	const char *sql;
 	size_t len;
+	const char *sql = pfs_making_sql(growing->making, &len);
+	char *text PFS_FREE = pfs_query_error_text(error, sql, len);
 
-	sql = pfs_making_sql(growing->making, &len);
-	text = pfs_query_error_text(error, sql, len);
 	host->failed(host->arg, growing->uid, growing->about, text);
 }
 
@@ -278,11 +274,10 @@ static void end(struct pfs_growing *growing, int rc, const struct pfs_query_erro
 void pfs_growing_go_on(struct pfs_growing *growing)
 {
 	struct pfs_query_error error = {.error = 0};
-	_Atomic int *running = growing->all->host.running;
 	int rc = 1;
 
 	pfs_dispatch_yield();
-	(void)atomic_fetch_add(running, 1);
+	(void)atomic_fetch_add(growing->all->host.running, 1);
 	(void)pthread_mutex_lock(&growing->all->lock);
 	growing->state = RUNS;
 	(void)pthread_mutex_unlock(&growing->all->lock);
@@ -294,7 +289,7 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 		if (rc > 0)
 			serve(take_readers(growing, false), 0);
 	}
-	(void)atomic_fetch_sub(running, 1);
+	(void)atomic_fetch_sub(growing->all->host.running, 1);
 	if (rc <= 0)
 		end(growing, rc, &error);
 	pfs_growing_unref(growing);
@@ -311,9 +306,9 @@ static int begin(struct pfs_growing *growing, bool may_grow, struct pfs_query_er
 		if (rc <= 0 || !may_grow || pfs_answer_made(growing->answer) < growing->ahead ||
 		    !pfs_making_is_settled(making))
 			continue;
-		may_grow = pfs_shares_take(&growing->all->shares, growing->uid);
-		if (may_grow)
+		if (pfs_shares_take(&growing->all->shares, growing->uid))
 			return 1;
+		may_grow = false;
 	}
 	return rc;
 }
@@ -501,11 +496,32 @@ void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const stru
 
 /* ---- those that rest for long ---- */
 
-static void wait_until(struct pfs_growings *all, uint64_t ns)
+static void *hurry(void *arg)
 {
-	const struct timespec until = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+	struct pfs_growing *growing = arg;
+	struct pfs_growings *all = growing->all;
 
-	(void)pthread_cond_timedwait(&all->changed, &all->lock, &until);
+	pfs_growing_go_on(growing);
+	PFS_LOCKED(&all->lock);
+	all->hurrying--;
+	(void)pthread_cond_broadcast(&all->changed);
+	return NULL;
+}
+
+/* With the lock, which is let go of meanwhile.  One that has no end is not to keep the others waiting. */
+static void run_to_end(struct pfs_growings *all, struct pfs_growing *growing)
+{
+	pthread_t thread;
+
+	growing->hurries = true;
+	wake(growing, RUNS);
+	all->hurrying++;
+	(void)pthread_mutex_unlock(&all->lock);
+	if (pfs_thread_start(&thread, hurry, growing) == 0)
+		(void)pthread_detach(thread);
+	else
+		(void)hurry(growing);
+	(void)pthread_mutex_lock(&all->lock);
 }
 
 static void *keep(void *arg)
@@ -516,19 +532,19 @@ static void *keep(void *arg)
 	(void)pthread_mutex_lock(&all->lock);
 	while (!all->stops) {
 		struct pfs_growing *growing = all->first;
+		uint64_t end = growing ? growing->rests_ns + rest_ns : 0;
+		const struct timespec until = {(time_t)(end / 1000000000), (long)(end % 1000000000)};
 
-		if (!growing) {
+		if (!growing || all->hurrying == HURRYING_MAX) {
 			(void)pthread_cond_wait(&all->changed, &all->lock);
-		} else if (growing->rests_ns + rest_ns > pfs_now_ns()) {
-			wait_until(all, growing->rests_ns + rest_ns);
+		} else if (end > pfs_now_ns()) {
+			(void)pthread_cond_timedwait(&all->changed, &all->lock, &until);
 		} else {
-			growing->hurries = true;
-			wake(growing, RUNS);
-			(void)pthread_mutex_unlock(&all->lock);
-			pfs_growing_go_on(growing);
-			(void)pthread_mutex_lock(&all->lock);
+			run_to_end(all, growing);
 		}
 	}
+	while (all->hurrying)
+		(void)pthread_cond_wait(&all->changed, &all->lock);
 	(void)pthread_mutex_unlock(&all->lock);
 	return NULL;
 }
@@ -554,16 +570,13 @@ int pfs_growings_open(struct pfs_growings **out, const struct pfs_growing_host *
 
 void pfs_growings_stop(struct pfs_growings *growings)
 {
-	bool has_thread;
-
 	if (!growings)
 		return;
 	(void)pthread_mutex_lock(&growings->lock);
-	growings->stops = true;
-	has_thread = growings->has_thread;
-	(void)pthread_cond_signal(&growings->changed);
+	growings->stops = true; /* so none is started any more */
+	(void)pthread_cond_broadcast(&growings->changed);
 	(void)pthread_mutex_unlock(&growings->lock);
-	if (has_thread)
+	if (growings->has_thread)
 		(void)pthread_join(growings->thread, NULL);
 }
 
@@ -580,8 +593,8 @@ void pfs_growings_close(struct pfs_growings *growings)
 void pfs_growings_count(struct pfs_growings *growings, struct pfs_growing_counts *out)
 {
 	*out = (struct pfs_growing_counts){0};
-	if (!growings)
-		return;
-	PFS_LOCKED(&growings->lock);
-	*out = growings->counts;
+	if (growings) {
+		PFS_LOCKED(&growings->lock);
+		*out = growings->counts;
+	}
 }
