@@ -7,6 +7,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "fs/attr/attrnames.h"
+#include "fs/attr/attrnotes.h"
 #include "fs/attr/attrset.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/register.h"
@@ -16,13 +18,13 @@
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 
-#define NOTES_MAX ((size_t)1 << 17) /* changed nodes; more: forget the columns */
+#define PLACED 4096u /* values while the tree is held */
 
 /* What the store had when the column was read, less what was being changed then. */
 struct base {
 	struct base *next;
 	_Atomic unsigned references;
-	uint64_t generation;
+	struct pfs_attr_notes *notes; /* of what has changed since */
 	char *name;
 	size_t name_len;
 	uint32_t *place; /* by slot: 1 + the value's; 0: none */
@@ -32,28 +34,14 @@ struct base {
 	size_t n, capacity, primes_capacity;
 };
 
-struct note { /* a node whose attributes have changed since */
-	struct pfs_byprime by_prime;
-	struct pfs_value *set;
-};
-
-struct name {
-	char *bytes;
-	size_t len;
-	enum pfs_attr_type type;
-};
-
 struct pfs_attr_columns {
 	struct pfs_tree *tree;
 	/* protected by the content lock */
-	struct name *names; /* the oldest first */
-	uint32_t *sorted;   /* their numbers, in byte order */
-	size_t names_capacity, sorted_capacity;
-	struct base *bases;
+	struct pfs_attr_name_list names;
+	struct base *bases, *forgotten;
 	/* changed with tree->lock held for writing, too */
-	_Atomic uint64_t n_names;
-	_Atomic uint64_t generation; /* of the bases that hold; 0: nothing is noted */
-	struct pfs_byprime_table notes;
+	struct pfs_attr_notes *notes; /* NULL: nothing is noted */
+	struct pfs_attr_notes *old_notes;
 };
 
 struct pfs_attr_reader {
@@ -61,125 +49,37 @@ struct pfs_attr_reader {
 	struct base *base;
 	const struct pfs_register *computed; /* of whose registers it is a computed column */
 	struct base *ids; /* for the parent's */
+	uint64_t number; /* of the snapshot that it reads */
+	struct pfs_attr_reader *next; /* that a frozen tree has */
+	bool has_lock;	 /* of the live tree */
 	struct pfs_value **held; /* sets that values given out point into */
 	size_t n_held, held_capacity;
 };
 
 /* ---- names ---- */
 
-/* In the order of bytes. */
-static size_t place_of(const struct pfs_attr_columns *columns, const char *name, size_t len,
-		       bool *found)
-{
-	size_t low = 0, high = columns->n_names;
-
-	*found = false;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct name *other = &columns->names[columns->sorted[middle]];
-		int order = memcmp(other->bytes, name, PFS_MIN(other->len, len));
-
-		order = order ? order : (other->len > len) - (other->len < len);
-		if (!order)
-			*found = true;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static int add_name(struct pfs_attr_columns *columns, const char *bytes, size_t len,
-		    enum pfs_attr_type type)
-{
-	bool found;
-	size_t place = place_of(columns, bytes, len, &found), n = columns->n_names;
-	char *copy;
-
-	if (found) {
-		if (type != PFS_ATTR_TEXT)
-			columns->names[columns->sorted[place]].type = type;
-		return 0;
-	}
-	PFS_TRY(pfs_grow(&columns->names, &columns->names_capacity, n + 1, sizeof(*columns->names)));
-	PFS_TRY(pfs_grow(&columns->sorted, &columns->sorted_capacity, n + 1, sizeof(*columns->sorted)));
-	copy = malloc(len + 1);
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, bytes, len);
-	copy[len] = 0;
-	memmove(&columns->sorted[place + 1], &columns->sorted[place], (n - place) * sizeof(*columns->sorted));
-	columns->sorted[place] = (uint32_t)n;
-	columns->names[n] = (struct name){.bytes = copy, .len = len, .type = type};
-	columns->n_names = n + 1;
-	return 0;
-}
-
 int pfs_attr_columns_name(struct pfs_attr_columns *columns, const char *name, size_t name_len)
 {
-	return add_name(columns, name, name_len, PFS_ATTR_TEXT);
+	return pfs_attr_name_add(&columns->names, name, name_len, PFS_ATTR_TEXT);
 }
 
 int pfs_attr_names(struct pfs_tree *tree,
 		   int (*fn)(void *arg, const char *name, size_t name_len, enum pfs_attr_type type),
 		   void *arg)
 {
-	const struct pfs_attr_columns *columns = pfs_attrs_columns(tree);
+	const struct pfs_attr_name_list *list = &pfs_attrs_columns(tree)->names;
 	int error = 0;
 
 	pfs_parts_lock(tree);
-	for (size_t i = 0; i < columns->n_names && !error; i++)
-		error = fn(arg, columns->names[i].bytes, columns->names[i].len,
-			   columns->names[i].type);
+	for (size_t i = 0; i < list->n && !error; i++)
+		error = fn(arg, list->names[i].bytes, list->names[i].len, list->names[i].type);
 	pfs_parts_unlock(tree);
 	return error;
 }
 
 uint64_t pfs_attr_names_count(const struct pfs_tree *tree)
 {
-	return pfs_attrs_columns(tree)->n_names;
-}
-
-static int take_name(void *arg, const void *name, size_t name_len)
-{
-	return add_name(arg, name, name_len, PFS_ATTR_TEXT);
-}
-
-static int take_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)
-{
-	return add_name(arg, name, name_len, type);
-}
-
-/* Columns that no node keeps have names, too. */
-static int add_computed(struct pfs_attr_columns *columns, const struct pfs_register *of)
-{
-	for (size_t i = 0; of && i < of->n; i++) {
-		size_t len = strlen(of->columns[i]), id;
-		enum pfs_role role = pfs_register_role(of, of->columns[i], len);
-		enum pfs_attr_type type = PFS_ATTR_TEXT;
-		bool found;
-
-		if (role == PFS_ROLE_NONE)
-			continue;
-		if (role == PFS_ROLE_PARENT) {
-			const char *name = of->columns[of->is.id];
-
-			id = place_of(columns, name, strlen(name), &found);
-			type = found ? columns->names[columns->sorted[id]].type : PFS_ATTR_TEXT;
-		}
-		PFS_TRY(add_name(columns, of->columns[i], len, type));
-	}
-	return 0;
-}
-
-static int add_all_computed(struct pfs_attr_columns *columns)
-{
-	const struct pfs_register *of;
-
-	for (size_t i = 0; (of = pfs_register_at(columns->tree, i)); i++)
-		PFS_TRY(add_computed(columns, of));
-	return 0;
+	return pfs_attrs_columns(tree)->names.n;
 }
 
 int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree)
@@ -191,11 +91,7 @@ int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree
 	if (!columns)
 		return -ENOMEM;
 	columns->tree = tree;
-	error = pfs_store_scan_names(tree->store, take_name, columns);
-	if (!error)
-		error = pfs_store_scan_columns(tree->store, take_column, columns);
-	if (!error)
-		error = add_all_computed(columns);
+	error = pfs_attr_names_load(&columns->names, tree);
 	if (error)
 		pfs_attr_columns_destroy(columns);
 	else
@@ -204,14 +100,6 @@ int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree
 }
 
 /* ---- changes ---- */
-
-static void free_note(void *arg PFS_UNUSED, struct pfs_byprime *entry)
-{
-	struct note *note = (struct note *)entry;
-
-	pfs_value_unref(note->set);
-	free(note);
-}
 
 static void free_base(struct base *base)
 {
@@ -223,6 +111,7 @@ static void free_base(struct base *base)
 	free(base->place);
 	free(base->values);
 	free(base->primes);
+	pfs_attr_notes_unref(base->notes);
 	free(base);
 }
 
@@ -232,51 +121,52 @@ static void unref_base(struct base *base)
 		free_base(base);
 }
 
-/* The content lock is held, and tree->lock for writing, or the columns are nobody else's. */
+static void free_bases(struct base *base)
+{
+	while (base) {
+		struct base *next = base->next;
+
+		unref_base(base);
+		base = next;
+	}
+}
+
+/* Both locks are held, or the columns are nobody else's. Freeing them would take long. */
 static void forget(struct pfs_attr_columns *columns)
 {
-	pfs_byprime_drain(&columns->notes, free_note, NULL);
-	columns->notes = (struct pfs_byprime_table){.count = 0};
-	while (columns->bases) {
-		struct base *base = columns->bases;
+	PFS_VERIFY_CHECK(!columns->forgotten && !columns->old_notes);
+	columns->forgotten = PFS_TAKE(columns->bases);
+	columns->old_notes = PFS_TAKE(columns->notes);
+}
 
-		columns->bases = base->next;
-		unref_base(base);
-	}
-	columns->generation = 0;
+void pfs_attr_columns_settle(struct pfs_attr_columns *columns)
+{
+	struct base *bases;
+	struct pfs_attr_notes *notes;
+
+	pfs_parts_lock(columns->tree);
+	bases = PFS_TAKE(columns->forgotten);
+	notes = PFS_TAKE(columns->old_notes);
+	pfs_parts_unlock(columns->tree);
+	free_bases(bases);
+	pfs_attr_notes_unref(notes);
 }
 
 void pfs_attr_columns_destroy(struct pfs_attr_columns *columns)
 {
 	if (!columns)
 		return;
-	forget(columns);
-	for (size_t i = 0; i < columns->n_names; i++)
-		free(columns->names[i].bytes);
-	free(columns->names);
-	free(columns->sorted);
+	free_bases(columns->bases);
+	free_bases(columns->forgotten);
+	pfs_attr_notes_unref(columns->notes);
+	pfs_attr_notes_unref(columns->old_notes);
+	pfs_attr_name_list_finish(&columns->names);
 	free(columns);
-}
-
-static int put_note(struct pfs_attr_columns *columns, uint64_t prime, struct pfs_value *set)
-{
-	struct note *note = (struct note *)pfs_byprime_find(&columns->notes, prime);
-
-	if (!note) {
-		note = columns->notes.count < NOTES_MAX ? calloc(1, sizeof(*note)) : NULL;
-		if (!note)
-			return -ENOMEM;
-		note->by_prime.prime = prime;
-		pfs_byprime_add(&columns->notes, &note->by_prime);
-	}
-	pfs_value_unref(note->set);
-	note->set = pfs_value_ref(set);
-	return 0;
 }
 
 void pfs_attr_columns_note(struct pfs_attr_columns *columns, uint64_t prime, struct pfs_value *set)
 {
-	if (columns->generation && put_note(columns, prime, set))
+	if (columns->notes && pfs_attr_notes_put(columns->notes, prime, set))
 		forget(columns);
 }
 
@@ -284,28 +174,33 @@ void pfs_attr_columns_note(struct pfs_attr_columns *columns, uint64_t prime, str
 
 static int note_pending(void *arg, uint64_t prime, struct pfs_value *set)
 {
-	return put_note(arg, prime, set);
+	return pfs_attr_notes_put(arg, prime, set);
 }
 
 /* From now on changes are noted; what the store does not have yet is a change, too. */
-static int begin_notes(struct pfs_attr_columns *columns, uint64_t *generation)
+static int begin_notes(struct pfs_attr_columns *columns, struct pfs_attr_notes **out)
 {
-	static _Atomic uint64_t last;
-	struct pfs_tree *tree = columns->tree;
+	struct pfs_attr_notes *notes;
 	int error = 0;
 
-	pfs_parts_lock(tree);
-	if (!columns->generation) {
-		pfs_hold_write(tree, __func__);
-		error = pfs_attrs_pending(tree, note_pending, columns);
-		if (error)
-			forget(columns);
-		else
-			columns->generation = ++last;
-		pfs_hold_end(tree);
+	PFS_TRY(pfs_attr_notes_create(&notes, columns->tree));
+	pfs_parts_lock(columns->tree);
+	while (columns->old_notes) {
+		pfs_parts_unlock(columns->tree);
+		pfs_attr_columns_settle(columns);
+		pfs_parts_lock(columns->tree);
 	}
-	*generation = columns->generation;
-	pfs_parts_unlock(tree);
+	if (!columns->notes)
+		error = pfs_attrs_pending(columns->tree, note_pending, notes);
+	if (!columns->notes && !error) {
+		pfs_hold_write(columns->tree, __func__);
+		columns->notes = PFS_TAKE(notes);
+		pfs_hold_end(columns->tree);
+	}
+	if (!error)
+		*out = pfs_attr_notes_ref(columns->notes);
+	pfs_parts_unlock(columns->tree);
+	pfs_attr_notes_unref(notes);
 	return error;
 }
 
@@ -338,22 +233,31 @@ static int take_value(void *arg, uint64_t prime, const struct pfs_attr_record *a
 	return 0;
 }
 
-/* Slots of the values' nodes.  A slot that another node takes later has none of them: that node's
- * attributes are all noted. */
-static int place_values(const struct pfs_tree *tree, struct base *base)
+/* Slots of the values' nodes, in short holds.  A slot that another node takes meanwhile or later has none of them: that
+ * node's attributes are all noted. */
+static int place_values(struct pfs_tree *tree, struct base *base)
 {
-	base->end = pfs_scan_end(tree);
-	base->place = calloc(PFS_MAX(base->end, 1), sizeof(*base->place));
-	if (!base->place || base->n >= UINT32_MAX)
+	if (base->n >= UINT32_MAX)
 		return -ENOMEM;
-	for (size_t i = 0; i < base->n; i++) {
-		uint32_t slot = pfs_image_slot(tree, base->primes[i]);
+	(void)pfs_scan_lock(tree, __func__);
+	base->end = pfs_scan_end(tree);
+	pfs_scan_unlock(tree);
+	base->place = calloc(PFS_MAX(base->end, 1), sizeof(*base->place));
+	if (!base->place)
+		return -ENOMEM;
+	for (size_t i = 0; i < base->n;) {
+		const size_t end = PFS_MIN(base->n, i + PLACED);
 
-		if (slot != PFS_NO_SLOT)
-			base->place[slot] = (uint32_t)i + 1;
+		(void)pfs_scan_lock(tree, __func__);
+		for (; i < end; i++) {
+			uint32_t slot = pfs_image_slot(tree, base->primes[i]);
+
+			if (slot < base->end) /* or there is none */
+				base->place[slot] = (uint32_t)i + 1;
+		}
+		pfs_scan_unlock(tree);
 	}
-	free(base->primes);
-	base->primes = NULL;
+	free(PFS_TAKE(base->primes));
 	return 0;
 }
 
@@ -368,17 +272,14 @@ static int read_base(struct base **out, struct pfs_attr_columns *columns, const 
 		return -ENOMEM;
 	base->references = 1;
 	base->name = malloc(name_len + 1);
-	error = base->name ? begin_notes(columns, &base->generation) : -ENOMEM;
+	error = base->name ? begin_notes(columns, &base->notes) : -ENOMEM;
 	if (!error) {
 		memcpy(base->name, name, name_len);
 		base->name_len = name_len;
 		error = pfs_store_scan_values(tree->store, name, name_len, take_value, base);
 	}
-	if (!error) {
-		(void)pfs_scan_lock(tree, __func__);
+	if (!error)
 		error = place_values(tree, base);
-		pfs_scan_unlock(tree);
-	}
 	if (error)
 		free_base(base);
 	else
@@ -404,7 +305,7 @@ static void keep_base(struct pfs_attr_columns *columns, struct base *base)
 	struct base *other = find_base(columns, base->name, base->name_len);
 
 	unref_base(other);
-	if (other || base->generation != columns->generation)
+	if (other || base->notes != columns->notes)
 		return;
 	base->references++;
 	base->next = columns->bases;
@@ -427,16 +328,45 @@ static int open_base(struct base **out, struct pfs_tree *tree, const char *name,
 	return 0;
 }
 
+int pfs_attr_reader_copy(struct pfs_attr_reader **out, const struct pfs_attr_reader *reader)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	(*out)->tree = reader->tree;
+	(*out)->number = reader->number;
+	(*out)->base = reader->base;
+	(*out)->base->references++;
+	(*out)->computed = reader->computed;
+	(*out)->ids = reader->ids;
+	if (reader->ids)
+		(*out)->ids->references++;
+	return 0;
+}
+
+/* Of what a frozen tree has: whoever froze it opened what is going to be read. */
+static int copy_frozen(struct pfs_attr_reader **out, const struct pfs_attr_reader *frozen, const char *name,
+		       size_t name_len)
+{
+	while (frozen && (frozen->base->name_len != name_len || memcmp(frozen->base->name, name, name_len) != 0))
+		frozen = frozen->next;
+	return frozen ? pfs_attr_reader_copy(out, frozen) : -EOPNOTSUPP;
+}
+
 int pfs_attr_reader_open(struct pfs_attr_reader **out, struct pfs_tree *tree, const char *name,
 			 size_t name_len)
 {
-	struct pfs_attr_reader *reader = calloc(1, sizeof(*reader));
+	struct pfs_attr_reader *reader;
 	int error;
 
 	*out = NULL;
+	if (tree->image.still)
+		return copy_frozen(out, tree->frozen_attrs, name, name_len);
+	reader = calloc(1, sizeof(*reader));
 	if (!reader)
 		return -ENOMEM;
 	reader->tree = tree;
+	reader->number = PFS_NOTES_NOW;
 	reader->computed = pfs_registers_computing(tree, name, name_len);
 	error = open_base(&reader->base, tree, name, name_len);
 	if (!error && reader->computed && reader->computed->is.id != PFS_NO_COLUMN) {
@@ -467,21 +397,6 @@ void pfs_attr_reader_close(struct pfs_attr_reader *reader)
 	free(reader);
 }
 
-int pfs_attr_reader_copy(struct pfs_attr_reader **out, const struct pfs_attr_reader *reader)
-{
-	*out = calloc(1, sizeof(**out));
-	if (!*out)
-		return -ENOMEM;
-	(*out)->tree = reader->tree;
-	(*out)->base = reader->base;
-	(*out)->base->references++;
-	(*out)->computed = reader->computed;
-	(*out)->ids = reader->ids;
-	if (reader->ids)
-		(*out)->ids->references++;
-	return 0;
-}
-
 /* ---- values ---- */
 
 /* The value in a set of texts, as the store would type it. */
@@ -506,34 +421,48 @@ static void from_set(struct pfs_attr_value *out, const struct pfs_value *set,
 	}
 }
 
-static int read_noted(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
-		      const struct base *base, const struct note *note)
+static int hold_set(struct pfs_attr_reader *reader, struct pfs_value *set)
 {
-	if (!note->set)
-		return 0;
 	PFS_TRY(pfs_grow(&reader->held, &reader->held_capacity, reader->n_held + 1,
 			 sizeof(struct pfs_value *)));
-	reader->held[reader->n_held++] = pfs_value_ref(note->set);
-	from_set(out, note->set, base);
+	reader->held[reader->n_held++] = pfs_value_ref(set);
 	return 0;
+}
+
+/* *noted: the node's attributes have changed since the column was read, to this set (NULL: none), which is held. */
+static int find_noted(struct pfs_attr_reader *reader, struct pfs_value **set, bool *noted,
+		      const struct base *base, uint64_t prime)
+{
+	struct pfs_tree *live = reader->has_lock ? NULL : pfs_attrs_columns(reader->tree)->tree;
+	int error = 0;
+
+	if (live)
+		pfs_hold_read(live, __func__);
+	*noted = pfs_attr_notes_find(base->notes, set, prime, reader->number);
+	if (*noted && *set)
+		error = hold_set(reader, *set);
+	if (live)
+		pfs_hold_end(live);
+	return error;
 }
 
 static int read_kept(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
 		     const struct base *base, uint32_t slot)
 {
-	const struct pfs_attr_columns *columns = pfs_attrs_columns(reader->tree);
 	const struct pfs_image *image = &reader->tree->image;
 	uint32_t place = slot < base->end ? base->place[slot] : 0;
-	const struct note *note = NULL;
+	struct pfs_value *set;
+	bool noted;
 
 	*out = (struct pfs_attr_value){.is_set = false};
 	if (!(image->flags[slot] & PFS_NODE_ATTRS))
 		return 0;
-	if (columns->notes.count)
-		note = (const struct note *)pfs_byprime_find(&columns->notes, image->prime[slot]);
-	if (place && !note)
+	PFS_TRY(find_noted(reader, &set, &noted, base, image->prime[slot]));
+	if (noted && set)
+		from_set(out, set, base);
+	else if (place && !noted)
 		*out = base->values[place - 1];
-	return note ? read_noted(reader, out, base, note) : 0;
+	return 0;
 }
 
 /* Takes the text over, into what is held with the values. */
@@ -592,18 +521,65 @@ static int read_computed(struct pfs_attr_reader *reader, struct pfs_attr_value *
 	return read_kept(reader, out, base, slot);
 }
 
+static bool is_forgotten(const struct pfs_attr_columns *columns, const struct pfs_attr_reader *reader)
+{
+	return columns->notes != reader->base->notes || (reader->ids && columns->notes != reader->ids->notes);
+}
+
 int pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots,
 		  size_t n)
 {
-	const struct pfs_attr_columns *columns = pfs_attrs_columns(reader->tree);
-	const struct base *base = reader->base, *ids = reader->ids;
+	struct pfs_attr_columns *columns = pfs_attrs_columns(reader->tree);
+	bool is_live = reader->number == PFS_NOTES_NOW;
+	int error = 0;
 
-	if (columns->generation != base->generation ||
-	    (ids && columns->generation != ids->generation))
+	if (is_live && is_forgotten(columns, reader))
 		return -EAGAIN;
 	let_go(reader);
-	for (size_t i = 0; i < n; i++)
-		PFS_TRY(reader->computed ? read_computed(reader, &out[i], slots[i])
-					 : read_kept(reader, &out[i], base, slots[i]));
+	reader->has_lock = is_live || !reader->computed; /* what is computed may ask for it, too */
+	if (!is_live && reader->has_lock)
+		pfs_hold_read(columns->tree, __func__);
+	for (size_t i = 0; i < n && !error; i++)
+		error = reader->computed ? read_computed(reader, &out[i], slots[i])
+					 : read_kept(reader, &out[i], reader->base, slots[i]);
+	if (!is_live && reader->has_lock)
+		pfs_hold_end(columns->tree);
+	return error;
+}
+
+/* ---- of a frozen tree ---- */
+
+int pfs_attrs_frozen_open(struct pfs_tree *frozen, struct pfs_tree *live, const struct pfs_attr_wish *wishes,
+			  size_t n)
+{
+	frozen->attrs = live->attrs;
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_attr_reader *reader;
+
+		PFS_TRY(pfs_attr_reader_open(&reader, live, wishes[i].name, wishes[i].len));
+		reader->next = frozen->frozen_attrs;
+		frozen->frozen_attrs = reader;
+	}
 	return 0;
+}
+
+int pfs_attrs_frozen_begin(struct pfs_tree *frozen, uint64_t number)
+{
+	for (struct pfs_attr_reader *reader = frozen->frozen_attrs; reader; reader = reader->next) {
+		if (is_forgotten(pfs_attrs_columns(frozen), reader))
+			return -EAGAIN;
+		reader->tree = frozen;
+		reader->number = number;
+	}
+	return 0;
+}
+
+void pfs_attrs_frozen_close(struct pfs_tree *frozen)
+{
+	while (frozen->frozen_attrs) {
+		struct pfs_attr_reader *reader = frozen->frozen_attrs;
+
+		frozen->frozen_attrs = reader->next;
+		pfs_attr_reader_close(reader);
+	}
 }

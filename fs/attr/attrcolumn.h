@@ -3,7 +3,7 @@
  *
  * A column is read from the store when it is first asked for, and kept.  From then on every change of
  * a node's attributes is noted beside it, as long as there are not too many; then all columns are
- * forgotten, and read anew when they are wanted.
+ * forgotten, and read anew when they are wanted. Of a node that changes, the set that a snapshot reads is kept, too.
  *
  * Lock order: the content lock, tree->lock, as everywhere. */
 #ifndef PFS_FS_ATTR_ATTRCOLUMN_H
@@ -51,6 +51,22 @@ PFS_MUST_CHECK int pfs_attr_reader_copy(struct pfs_attr_reader **out,
 PFS_MUST_CHECK int pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
 				 const uint32_t *slots, size_t n);
 
+/* ---- of a frozen tree (fs/tree/frozen.h), as they were when it was frozen ---- */
+
+struct pfs_attr_wish {
+	const char *name; /* without "user." */
+	size_t len;
+};
+
+/* Makes ready what is going to be read of the frozen tree, by pfs_attr_reader_open: no other column can be. No lock
+ * held; as that. */
+PFS_MUST_CHECK int pfs_attrs_frozen_open(struct pfs_tree *frozen, struct pfs_tree *live,
+					 const struct pfs_attr_wish *wishes, size_t n);
+/* They are what the snapshot of that number has; in the hold of the live tree that it was taken in. -EAGAIN: a column was
+ * forgotten, begin anew. */
+PFS_MUST_CHECK int pfs_attrs_frozen_begin(struct pfs_tree *frozen, uint64_t number);
+void pfs_attrs_frozen_close(struct pfs_tree *frozen);
+
 /* ---- for xattr.c, under the content lock ---- */
 
 struct pfs_attr_columns;
@@ -64,5 +80,7 @@ struct pfs_value;
  * the columns are forgotten. */
 void pfs_attr_columns_note(struct pfs_attr_columns *columns, uint64_t prime,
 			   struct pfs_value *set);
+/* Frees what was forgotten; no lock. */
+void pfs_attr_columns_settle(struct pfs_attr_columns *columns);
 
 #endif

@@ -54,6 +54,7 @@ static int write_sets(struct pfs_tree *tree)
 static void done(struct pfs_tree *tree)
 {
 	pfs_records_done(tree->attrs->sets);
+	pfs_attr_columns_settle(tree->attrs->by_name);
 }
 
 static void drop(struct pfs_tree *tree, uint64_t ino)

@@ -11,6 +11,7 @@
 struct name {
 	uint64_t prime;
 	int64_t link;
+	uint32_t slot; /* it had when the tree was opened, and has as long as the node lives */
 };
 
 struct group {
@@ -19,10 +20,11 @@ struct group {
 };
 
 struct pfs_hard_links {
-	struct name *names; /* by prime, as the store had them */
+	struct name *names; /* by prime, as the store had them; they do not change */
 	size_t n, capacity;
 	struct group *groups; /* by link */
 	size_t n_groups;
+	bool is_frozen; /* the names are the live tree's */
 };
 
 static int compare_links(const void *a, const void *b)
@@ -48,7 +50,7 @@ static int take(void *arg, uint64_t prime, int64_t link)
 	if (slot == PFS_NO_SLOT || !(tree->image.flags[slot] & PFS_NODE_NAMED))
 		return 0;
 	PFS_TRY(pfs_grow(&links->names, &links->capacity, links->n + 1, sizeof(*links->names)));
-	links->names[links->n++] = (struct name){.prime = prime, .link = link};
+	links->names[links->n++] = (struct name){.prime = prime, .link = link, .slot = slot};
 	return 0;
 }
 
@@ -86,15 +88,11 @@ void pfs_hard_links_destroy(struct pfs_tree *tree)
 {
 	if (!tree->hard_links)
 		return;
-	free(tree->hard_links->names);
+	if (!tree->hard_links->is_frozen)
+		free(tree->hard_links->names);
 	free(tree->hard_links->groups);
 	free(tree->hard_links);
 	tree->hard_links = NULL;
-}
-
-bool pfs_hard_links_are_there(const struct pfs_tree *tree)
-{
-	return tree->hard_links && tree->hard_links->n;
 }
 
 static const struct name *find(const struct pfs_tree *tree, uint32_t slot)
@@ -105,6 +103,14 @@ static const struct name *find(const struct pfs_tree *tree, uint32_t slot)
 	if (!links || !links->n || !(tree->image.flags[slot] & PFS_NODE_NAMED))
 		return NULL;
 	return bsearch(&key, links->names, links->n, sizeof(key), compare_primes);
+}
+
+/* It is still there, and a name of the file. */
+static bool is_in(const struct pfs_tree *tree, const struct name *name)
+{
+	const struct pfs_image *image = &tree->image;
+
+	return image->prime[name->slot] == name->prime && image->flags[name->slot] & PFS_NODE_NAMED;
 }
 
 static struct group *group_of(const struct pfs_tree *tree, const struct name *name)
@@ -143,10 +149,33 @@ int pfs_hard_links_seen(const struct pfs_tree *tree, uint32_t **seen,
 	if (!*seen)
 		return -ENOMEM;
 	for (size_t i = 0; i < links->n; i++) {
-		uint32_t slot = pfs_image_slot(tree, links->names[i].prime);
+		const struct name *name = &links->names[i];
 
-		if (slot != PFS_NO_SLOT && find(tree, slot) && sees(visible, tree, slot))
-			(*seen)[group_of(tree, &links->names[i]) - links->groups]++;
+		if (is_in(tree, name) && sees(visible, tree, name->slot))
+			(*seen)[group_of(tree, name) - links->groups]++;
+	}
+	return 0;
+}
+
+int pfs_hard_links_freeze(struct pfs_tree *frozen, const struct pfs_tree *live, bool has_flags)
+{
+	struct pfs_hard_links *links = calloc(1, sizeof(*links));
+
+	frozen->hard_links = links;
+	if (!links)
+		return -ENOMEM;
+	*links = *live->hard_links;
+	links->is_frozen = true;
+	links->groups = calloc(links->n_groups + 1, sizeof(*links->groups));
+	if (!links->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < links->n_groups; i++)
+		links->groups[i].link = live->hard_links->groups[i].link;
+	for (size_t i = 0; has_flags && i < links->n; i++) {
+		struct group *group = is_in(frozen, &links->names[i]) ? group_of(frozen, &links->names[i]) : NULL;
+
+		if (group)
+			group->names++;
 	}
 	return 0;
 }
@@ -173,11 +202,10 @@ int pfs_hard_link_slots(const struct pfs_tree *tree, uint32_t **slots, size_t *n
 	if (!*slots)
 		return -ENOMEM;
 	for (i = 0; i < links->n; i++) {
-		uint32_t slot = pfs_image_slot(tree, links->names[i].prime);
+		const struct name *name = &links->names[i];
 
-		if (slot != PFS_NO_SLOT && find(tree, slot) &&
-		    (links->names[i].link >= low && links->names[i].link <= high) == inside)
-			(*slots)[count++] = slot;
+		if (is_in(tree, name) && (name->link >= low && name->link <= high) == inside)
+			(*slots)[count++] = name->slot;
 	}
 	qsort(*slots, count, sizeof(**slots), pfs_compare_u32);
 	*n = count;

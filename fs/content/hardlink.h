@@ -13,7 +13,10 @@
 /* After pfs_load. */
 PFS_MUST_CHECK int pfs_hard_links_create(struct pfs_tree *tree);
 void pfs_hard_links_destroy(struct pfs_tree *tree);
-bool pfs_hard_links_are_there(const struct pfs_tree *tree); /* some file has, or had, several names */
+
+/* Those of a frozen tree, whose columns are there; it is destroyed before the live one. has_flags: FLAGS is among
+ * them, else nobody asks. -ENOMEM. */
+PFS_MUST_CHECK int pfs_hard_links_freeze(struct pfs_tree *frozen, const struct pfs_tree *live, bool has_flags);
 
 /* The number that all names of the file have; PFS_NO_LINK: it has no other.  How many names it has:
  * st_nlink where it is in no group.  `seen`, NULL: all count.  Any lock on the tree. */

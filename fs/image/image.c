@@ -18,7 +18,6 @@
 #include "fs/tree/tree_impl.h"
 
 #define NANOSECONDS INT64_C(1000000000)
-#define RARE_TIME   INT64_MIN
 
 /* Relaxed: whoever reads beside a snapshot looks again (snapshot.h). */
 #define SET(column, slot, value) __atomic_store_n(&(column)[slot], (value), __ATOMIC_RELAXED)
@@ -153,7 +152,9 @@ uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime)
 
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 {
-	if (!pfs_snapshots_are_open(tree)) {
+	uint64_t first;
+
+	if (!pfs_snapshots_open(tree, &first)) {
 		pfs_image_free_now(tree, slot);
 		return;
 	}
@@ -333,7 +334,7 @@ struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *colum
 	int64_t value = column[slot];
 	int64_t sec = value / NANOSECONDS, nsec = value % NANOSECONDS;
 
-	if (value == RARE_TIME)
+	if (value == PFS_TIME_PAST || value == PFS_TIME_FUTURE)
 		return pfs_rare_find(tree->image.rare, slot)->times[rare_time(&tree->image, column)];
 	if (nsec < 0) {
 		nsec += NANOSECONDS;
@@ -348,15 +349,15 @@ int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, s
 	struct pfs_rare_values *values;
 
 	if (!__builtin_mul_overflow(time.sec, NANOSECONDS, &value) &&
-	    !__builtin_add_overflow(value, (int64_t)time.nsec, &value) && value != RARE_TIME) {
+	    !__builtin_add_overflow(value, (int64_t)time.nsec, &value) && value > PFS_TIME_PAST &&
+	    value < PFS_TIME_FUTURE) {
 		SET(column, slot, value);
 		return 0;
 	}
 	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
 	tree->image.state[slot] |= PFS_SLOT_RARE;
 	values->times[rare_time(&tree->image, column)] = time;
-	SET(column, slot, RARE_TIME);
-	tree->image.has_far_times = true;
+	SET(column, slot, time.sec < 0 ? PFS_TIME_PAST : PFS_TIME_FUTURE);
 	return 0;
 }
 

@@ -65,8 +65,7 @@ struct pfs_image {
 #define PFS_IMAGE_MEMBER(id, name, type, since) type *name;
 	PFS_NODE_NUMBERS(PFS_IMAGE_MEMBER)
 #undef PFS_IMAGE_MEMBER
-	int64_t *atime, *mtime, *ctime; /* nanoseconds; INT64_MIN: see the rare values */
-	bool has_far_times;		/* some was INT64_MIN since the tree was opened */
+	int64_t *atime, *mtime, *ctime; /* nanoseconds; of PFS_TIME_PAST and _FUTURE see the rare values */
 	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
 	uint32_t *depth; /* of directories, see pfs_image_depth; 0: not known; at the root: whether any is */
 	_Atomic uint32_t *references; /* saturates at UINT32_MAX: then never freed */
@@ -173,6 +172,10 @@ void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *ou
 void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot, const struct pfs_node_record *node);
 /* The row as the store has it.  Points into the image: use it under the lock. */
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
+/* What columns have for a time that nanoseconds in 64 bits cannot say: the nearest that they can, and the time
+ * itself is a rare value. INT64_MIN is no time. */
+#define PFS_TIME_PAST	(INT64_MIN + 1)
+#define PFS_TIME_FUTURE INT64_MAX
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);
 /* Whether a column holds it: nanoseconds in 64 bits. */
 static inline bool pfs_time_fits(struct pfs_time time)

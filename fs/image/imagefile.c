@@ -163,7 +163,7 @@ static bool header_is_sound(struct pfs_image_reading *reading, int fd)
 	if (!is_trusted(reading->tree, fd, &size) ||
 	    !read_all(fd, &reading->header, sizeof(*header), 0) ||
 	    memcmp(header->magic, PFS_IMAGE_FILE_MAGIC, sizeof(header->magic)) != 0 ||
-	    header->order != PFS_IMAGE_FILE_ORDER ||
+	    header->order != PFS_IMAGE_FILE_ORDER || header->times != PFS_IMAGE_FILE_TIMES ||
 	    header->checksum != pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
 						  offsetof(struct pfs_image_header, checksum)) ||
 	    !counts_are_sound(header))
@@ -265,7 +265,6 @@ static int fill(struct pfs_image_reading *reading, int fd)
 	image->nodes = header->nodes;
 	image->directories = header->directories;
 	image->root = header->root;
-	image->has_far_times = header->far_times;
 	image->from_file = true;
 	image->file_state.seq = header->seq;
 	memcpy(image->file_state.token, header->token, PFS_TOKEN_SIZE);

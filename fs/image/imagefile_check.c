@@ -19,7 +19,6 @@
 #define HEAP_UNIT  4u
 #define NSEC_END   UINT64_C(1000000000)
 #define OTHERS	   (UINT64_C(1) << 32) /* primes of what is no directory are above it */
-#define FAR_TIME   INT64_MIN
 #define ONES	   UINT64_C(0x0101010101010101)
 #define SLASHES	   (ONES * '/')
 
@@ -154,6 +153,11 @@ static bool parent_is_sound(const struct pfs_image *image, uint32_t slot)
 	return parent < image->end && image->prime[parent] && S_ISDIR(image->mode[parent]);
 }
 
+static bool is_time(int64_t value, const struct pfs_rare_values *values)
+{
+	return value > PFS_TIME_PAST && value < PFS_TIME_FUTURE ? true : values && value != INT64_MIN;
+}
+
 /* What few have must be there for those who will look for it. */
 static bool rare_is_there(const struct pfs_image *image, uint32_t slot)
 {
@@ -163,8 +167,8 @@ static bool rare_is_there(const struct pfs_image *image, uint32_t slot)
 		values = pfs_rare_find(image->rare, slot);
 	if (S_ISLNK(image->mode[slot]))
 		return values && values->target;
-	return values || (image->atime[slot] != FAR_TIME && image->mtime[slot] != FAR_TIME &&
-			  image->ctime[slot] != FAR_TIME);
+	return is_time(image->atime[slot], values) && is_time(image->mtime[slot], values) &&
+	       is_time(image->ctime[slot], values);
 }
 
 static void check_parents(void *context, size_t from, size_t to)

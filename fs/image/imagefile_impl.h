@@ -20,6 +20,7 @@
 /* Which columns there are goes by the version of the store's format. */
 #define PFS_IMAGE_FILE_MAGIC PFS_IMAGE_FILE_BEGIN PFS_STRING_OF(PFS_STORE_SCHEMA)
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
+#define PFS_IMAGE_FILE_TIMES 2u /* what stands for times that are none of nanoseconds: PFS_TIME_PAST, _FUTURE */
 #define PFS_IMAGE_FILE_PAGE  4096u
 #define PFS_IMAGE_FILE_BLOCK ((size_t)1 << 20) /* bytes of a section that have a checksum together */
 
@@ -62,7 +63,7 @@ struct pfs_image_header {
 	uint32_t end, nodes, directories, root;
 	uint64_t heap_size, rare_size; /* bytes */
 	uint32_t cells;
-	uint32_t far_times; /* whether some time is none of nanoseconds */
+	uint32_t times; /* PFS_IMAGE_FILE_TIMES */
 	uint64_t table_checksum;
 	uint64_t checksum; /* of all that is before it */
 };

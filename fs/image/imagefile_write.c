@@ -240,7 +240,7 @@ static int count(struct writer *writer)
 		.directories = image->directories,
 		.root = image->root,
 		.heap_size = HEAP_UNIT,
-		.far_times = image->has_far_times,
+		.times = PFS_IMAGE_FILE_TIMES,
 	};
 	memcpy(header->token, state.token, PFS_TOKEN_SIZE);
 	for (uint32_t slot = 0; slot < image->end; slot++) {

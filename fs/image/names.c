@@ -187,9 +187,11 @@ void pfs_names_hold(struct pfs_names *names, uint64_t number)
 	atomic_store_explicit(&names->held, number, memory_order_relaxed);
 }
 
-void pfs_names_drain(struct pfs_names *names, uint64_t first)
+bool pfs_names_drain(struct pfs_names *names, uint64_t first)
 {
-	for (unsigned i = 0; i < DRAIN && names->first_kept < names->n_kept; i++) {
+	unsigned i;
+
+	for (i = 0; i < DRAIN && names->first_kept < names->n_kept; i++) {
 		const struct kept_name *kept = &names->kept[names->first_kept];
 
 		if (first && first <= kept->number)
@@ -199,6 +201,7 @@ void pfs_names_drain(struct pfs_names *names, uint64_t first)
 	}
 	if (names->first_kept == names->n_kept)
 		names->first_kept = names->n_kept = 0;
+	return i == DRAIN;
 }
 
 size_t pfs_names_held(const struct pfs_names *names)

@@ -5,6 +5,7 @@
 #ifndef PFS_FS_IMAGE_NAMES_H
 #define PFS_FS_IMAGE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,8 +37,8 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place);
 /* Names that are removed from now on keep their bytes, until drain: number (0: they need not) stands for
  * who wants that. Any thread. */
 void pfs_names_hold(struct pfs_names *names, uint64_t number);
-/* Frees some of the names that were removed when the number was below `first`; 0: of all. */
-void pfs_names_drain(struct pfs_names *names, uint64_t first);
+/* Frees some of the names that were removed when the number was below `first`; 0: of all. False: there are no more. */
+bool pfs_names_drain(struct pfs_names *names, uint64_t first);
 size_t pfs_names_held(const struct pfs_names *names); /* how many wait for that */
 /* The heap for the engine's listings: all but place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/hold.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
@@ -68,6 +69,7 @@ struct pfs_snapshots {
 	_Atomic unsigned declared; /* by some snapshot */
 	_Atomic uint64_t newest[PFS_COLUMN_COUNT]; /* snapshot that declares the column; 0: none */
 	_Atomic uint64_t first, last; /* numbers of those open; 0: there is none */
+	_Atomic int64_t elsewhere; /* bytes */
 	struct pfs_reserve memory;
 	struct entry *entries; /* memory.base, by column and block */
 	/* Protected by the lock. */
@@ -84,43 +86,6 @@ struct pfs_snapshots {
 };
 
 /* ---- life ---- */
-
-static bool check(struct pfs_tree *tree PFS_UNUSED)
-{
-	return true; /* it holds nothing that could be compared: tests compare what is fetched */
-}
-
-static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns);
-
-static void changed(struct pfs_tree *tree PFS_UNUSED, uint32_t slot PFS_UNUSED,
-		    unsigned columns PFS_UNUSED)
-{
-}
-
-static const struct pfs_watcher watcher = {
-	.name = "snapshots",
-	.columns = PFS_COLUMNS_ALL,
-	.changing = changing,
-	.changed = changed,
-	.check = check,
-};
-
-int pfs_snapshots_create(struct pfs_tree *tree)
-{
-	struct pfs_snapshots *snapshots = calloc(1, sizeof(*snapshots));
-	const size_t size = (size_t)PFS_COLUMN_COUNT * BLOCKS * sizeof(struct entry);
-
-	tree->snapshots = snapshots;
-	if (!snapshots)
-		return -ENOMEM;
-	snapshots->tree = tree;
-	(void)pthread_mutex_init(&snapshots->lock, NULL);
-	PFS_TRY(pfs_reserve_open(&snapshots->memory, size));
-	PFS_TRY(pfs_reserve_grow(&snapshots->memory, size)); /* what is not touched takes no memory */
-	snapshots->entries = snapshots->memory.base;
-	pfs_watch(tree, &watcher);
-	return 0;
-}
 
 static void free_spare(struct pfs_snapshots *snapshots)
 {
@@ -302,11 +267,9 @@ bool pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot)
 	return atomic_load_explicit(&snapshot->given_up, memory_order_relaxed);
 }
 
-void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out)
+uint64_t pfs_snapshot_number(const struct pfs_snapshot *snapshot)
 {
-	PFS_LOCKED(&tree->snapshots->lock);
-
-	*out = tree->snapshots->stats;
+	return snapshot->number;
 }
 
 /* ---- reading ---- */
@@ -321,17 +284,12 @@ size_t pfs_snapshot_block_size(unsigned column)
 	return (size_t)PFS_SNAPSHOT_BLOCK * layout[number_of(column)].bits / 8;
 }
 
-static void *array_of(const struct pfs_image *image, unsigned column)
+void *pfs_snapshot_array(const struct pfs_image *image, unsigned column)
 {
 	void *array;
 
-	memcpy(&array, (const char *)image + layout[column].field, sizeof(array));
+	memcpy(&array, (const char *)image + layout[number_of(column)].field, sizeof(array));
 	return array;
-}
-
-void *pfs_snapshot_array(const struct pfs_image *image, unsigned column)
-{
-	return array_of(image, number_of(column));
 }
 
 /* Bytes of the block that slots below `end` have, in whole words. */
@@ -380,7 +338,7 @@ int pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column
 	unsigned number = number_of(column);
 	const struct entry *entry = entry_of(snapshot->tree->snapshots, number, block);
 	const size_t bytes = bytes_of(number, block, snapshot->end);
-	const char *array = array_of(&snapshot->tree->image, number);
+	const char *array = pfs_snapshot_array(&snapshot->tree->image, column);
 
 	PFS_VERIFY_CHECK(snapshot->declared & column);
 	if (is_untouched(snapshot, entry)) {
@@ -400,7 +358,18 @@ static uint64_t taken(const struct pfs_snapshots *snapshots)
 {
 	const struct pfs_snapshot_stats *stats = &snapshots->stats;
 
-	return stats->bytes + stats->kept_names * KEPT_NAME + stats->kept_slots * KEPT_SLOT;
+	return stats->bytes + stats->kept_names * KEPT_NAME + stats->kept_slots * KEPT_SLOT +
+	       (uint64_t)atomic_load_explicit(&snapshots->elsewhere, memory_order_relaxed);
+}
+
+/* What is kept for one that was given up is freed when it has ended: that shall not cost the others theirs. */
+static uint64_t limit_now(const struct pfs_snapshots *snapshots)
+{
+	uint64_t limit = snapshots->limit;
+
+	for (const struct pfs_snapshot *one = snapshots->oldest; one && one->given_up; one = one->next)
+		limit += snapshots->limit / 4;
+	return limit;
 }
 
 static struct version *make_spare(struct pfs_snapshots *snapshots, unsigned class)
@@ -408,7 +377,7 @@ static struct version *make_spare(struct pfs_snapshots *snapshots, unsigned clas
 	struct pfs_snapshot_stats *stats = &snapshots->stats;
 	struct version *version = NULL;
 
-	if (taken(snapshots) + class_size[class] <= snapshots->limit)
+	if (taken(snapshots) + class_size[class] <= limit_now(snapshots))
 		version = malloc(sizeof(*version) + class_size[class]);
 	if (version) {
 		stats->bytes += class_size[class];
@@ -434,7 +403,7 @@ static void copy_block(struct pfs_tree *tree, unsigned column, uint32_t block)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
 	struct entry *entry = entry_of(snapshots, column, block);
-	const char *array = array_of(&tree->image, column);
+	const char *array = pfs_snapshot_array(&tree->image, 1u << column);
 	struct version *version;
 	uint64_t from, to;
 	PFS_LOCKED(&snapshots->lock);
@@ -479,6 +448,29 @@ static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 	atomic_thread_fence(memory_order_release);
 }
 
+static const struct pfs_watcher watcher = {
+	.name = "snapshots",
+	.columns = PFS_COLUMNS_ALL,
+	.changing = changing,
+};
+
+int pfs_snapshots_create(struct pfs_tree *tree)
+{
+	struct pfs_snapshots *snapshots = calloc(1, sizeof(*snapshots));
+	const size_t size = (size_t)PFS_COLUMN_COUNT * BLOCKS * sizeof(struct entry);
+
+	tree->snapshots = snapshots;
+	if (!snapshots)
+		return -ENOMEM;
+	snapshots->tree = tree;
+	(void)pthread_mutex_init(&snapshots->lock, NULL);
+	PFS_TRY(pfs_reserve_open(&snapshots->memory, size));
+	PFS_TRY(pfs_reserve_grow(&snapshots->memory, size)); /* what is not touched takes no memory */
+	snapshots->entries = snapshots->memory.base;
+	pfs_watch(tree, &watcher);
+	return 0;
+}
+
 /* ---- memory for them ---- */
 
 /* The lock is held. */
@@ -509,11 +501,12 @@ void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
 	size_t wanted[CLASSES] = {0};
+	uint64_t first;
 
-	if (!pfs_snapshots_are_open(tree))
+	if (!pfs_snapshots_open(tree, &first))
 		return;
 	PFS_LOCKED(&snapshots->lock);
-	if (taken(snapshots) > snapshots->limit)
+	if (taken(snapshots) > limit_now(snapshots))
 		(void)give_up_oldest(snapshots);
 	slots = PFS_MIN(slots, most_blocks(snapshots));
 	for (unsigned column = 0; column < PFS_COLUMN_COUNT; column++) {
@@ -528,19 +521,18 @@ void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots)
 
 /* ---- slots and names ---- */
 
-bool pfs_snapshots_are_open(const struct pfs_tree *tree)
+uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first)
 {
-	return tree->snapshots && atomic_load_explicit(&tree->snapshots->last, memory_order_relaxed);
+	const struct pfs_snapshots *snapshots = tree->snapshots;
+
+	*first = snapshots ? atomic_load_explicit(&snapshots->first, memory_order_relaxed) : 0;
+	return snapshots ? atomic_load_explicit(&snapshots->last, memory_order_relaxed) : 0;
 }
 
-static void note_kept(struct pfs_tree *tree)
+void pfs_snapshots_keep(struct pfs_tree *tree, int64_t bytes)
 {
-	struct pfs_snapshots *snapshots = tree->snapshots;
-	uint64_t names = pfs_names_held(tree->image.names), slots = snapshots->n_kept - snapshots->first_kept;
-	PFS_LOCKED(&snapshots->lock);
-
-	snapshots->stats.kept_names = names;
-	snapshots->stats.kept_slots = slots;
+	if (tree->snapshots)
+		(void)atomic_fetch_add_explicit(&tree->snapshots->elsewhere, bytes, memory_order_relaxed);
 }
 
 void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot)
@@ -554,12 +546,15 @@ void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot)
 		slot, atomic_load_explicit(&snapshots->last, memory_order_relaxed)};
 }
 
-void pfs_snapshots_drain(struct pfs_tree *tree)
+/* False: there is no more that can be freed. */
+static bool drain_some(struct pfs_tree *tree)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
 	uint64_t first = atomic_load_explicit(&snapshots->first, memory_order_relaxed);
+	bool more;
+	unsigned i;
 
-	for (unsigned i = 0; i < DRAIN && snapshots->first_kept < snapshots->n_kept; i++) {
+	for (i = 0; i < DRAIN && snapshots->first_kept < snapshots->n_kept; i++) {
 		const struct kept_slot *kept = &snapshots->kept[snapshots->first_kept];
 
 		if (first && first <= kept->number)
@@ -569,6 +564,32 @@ void pfs_snapshots_drain(struct pfs_tree *tree)
 	}
 	if (snapshots->first_kept == snapshots->n_kept)
 		snapshots->first_kept = snapshots->n_kept = 0;
-	pfs_names_drain(tree->image.names, first);
-	note_kept(tree);
+	more = pfs_names_drain(tree->image.names, first) || i == DRAIN;
+	(void)pthread_mutex_lock(&snapshots->lock);
+	snapshots->stats.kept_names = pfs_names_held(tree->image.names);
+	snapshots->stats.kept_slots = snapshots->n_kept - snapshots->first_kept;
+	(void)pthread_mutex_unlock(&snapshots->lock);
+	return more;
+}
+
+void pfs_snapshots_drain(struct pfs_tree *tree)
+{
+	bool more = true;
+
+	while (more) {
+		pfs_hold_write(tree, __func__);
+		more = drain_some(tree);
+		pfs_hold_end(tree);
+	}
+}
+
+void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out)
+{
+	const struct pfs_snapshots *snapshots = tree->snapshots;
+	PFS_LOCKED(&tree->snapshots->lock);
+
+	*out = snapshots->stats;
+	out->kept_elsewhere = (uint64_t)atomic_load(&snapshots->elsewhere);
+	out->taken_bytes = taken(snapshots);
+	out->limit = snapshots->limit;
 }

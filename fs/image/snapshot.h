@@ -9,11 +9,11 @@
  *
  * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved before the
  * change takes the lock. If there is none, or all copies would be more than an eighth of the image, the
- * oldest snapshot is given up: reading its columns is -ENOMEM from then on.
+ * oldest snapshot is given up: reading its columns is -ENOMEM from then on. Until it has ended, and what is kept for it with
+ * it, the rest may have a quarter more.
  *
  * Locks: as each function says. A mutex of its own is taken last, for as long as a block's copy takes.
- * Not handled here: depths, references, the journal's marks, times beyond 1677..2262, and what modules
- * beside the image derive from it. */
+ * Not handled here: depths, references, the journal's marks, and what modules beside the image derive from it. */
 #ifndef PFS_FS_IMAGE_SNAPSHOT_H
 #define PFS_FS_IMAGE_SNAPSHOT_H
 
@@ -50,16 +50,22 @@ void pfs_snapshot_drop_columns(struct pfs_snapshot *snapshot);
 /* Whether it was given up: who reads names by it has to end soon. */
 bool pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
 
+/* They are counted from 1 in the order in which they are taken. */
+uint64_t pfs_snapshot_number(const struct pfs_snapshot *snapshot);
+
 /* ---- for those who change the image ---- */
 
 /* Before tree->lock is taken: memory for the copies that a change of so many slots can need. */
 void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots);
-/* Whether some snapshot was taken; a slot may then not be used again. tree->lock for writing. */
-bool pfs_snapshots_are_open(const struct pfs_tree *tree);
+/* The number of the newest that is open, and of the oldest; 0: none is, else a slot may not be used again. Any hold of
+ * tree->lock. */
+uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first);
+/* So many bytes more (or less) are kept for snapshots elsewhere: they count. Any lock. */
+void pfs_snapshots_keep(struct pfs_tree *tree, int64_t bytes);
 /* The slot is not used again before the snapshots that are open now have ended; false: there is no memory
  * to remember that, it stays unused until the tree is closed. tree->lock for writing. */
 void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot);
-/* Frees some of the slots and names that were kept for snapshots that have ended. tree->lock for writing. */
+/* Frees the slots and names that were kept for snapshots that have ended, in short holds. No lock. */
 void pfs_snapshots_drain(struct pfs_tree *tree);
 
 struct pfs_snapshot_stats {
@@ -67,6 +73,8 @@ struct pfs_snapshot_stats {
 	uint64_t taken, given_up, copied; /* since the tree was opened; blocks */
 	uint64_t bytes, most_bytes; /* of copies and memory for them: now, and at the most */
 	uint64_t kept_names, kept_slots;
+	uint64_t kept_elsewhere; /* bytes: sets of attributes */
+	uint64_t taken_bytes, limit; /* what all of that takes, about, and may */
 };
 void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out); /* no lock */
 

@@ -28,23 +28,6 @@ struct pfs_still {
 	_Atomic bool lacks_memory; /* for the index */
 };
 
-/* What the live image knows besides its columns. Its lock is held. */
-static int take(struct pfs_tree *tree, const struct pfs_image *live, unsigned columns)
-{
-	struct pfs_image *image = &tree->image;
-
-	if (live->has_far_times)
-		return -EOPNOTSUPP;
-	image->end = live->end;
-	image->nodes = live->nodes;
-	image->directories = live->directories;
-	image->root = live->root;
-	image->epoch = live->epoch;
-	image->access = live->access;
-	image->names = live->names;
-	return pfs_snapshot_take(&image->still->snapshot, image->still->live, columns);
-}
-
 static int copy_columns(struct pfs_image *image, unsigned columns, int (*poll)(void *arg), void *arg)
 {
 	struct pfs_snapshot *snapshot = image->still->snapshot;
@@ -91,29 +74,47 @@ static void guard(struct pfs_image *image, unsigned columns)
 #endif
 }
 
-int pfs_still_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns,
-		   int (*poll)(void *arg), void *arg)
+int pfs_still_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns)
 {
 	struct pfs_image *image = &tree->image;
 	struct pfs_still *still = calloc(1, sizeof(*still));
-	int error;
 
-	columns |= ALWAYS;
 	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT, .still = still};
 	if (!still)
 		return -ENOMEM;
 	still->live = live;
-	still->columns = columns;
+	still->columns = columns | ALWAYS;
 	(void)pthread_mutex_init(&still->lock, NULL);
 	PFS_TRY(pfs_image_open_columns(image));
-	PFS_TRY(pfs_btree_create(&still->empty));
-	pfs_hold_read(live, __func__);
-	error = take(tree, &live->image, columns);
-	pfs_hold_end(live);
-	PFS_TRY(error);
+	return pfs_btree_create(&still->empty);
+}
+
+int pfs_still_begin(struct pfs_tree *tree, uint64_t *number)
+{
+	struct pfs_image *image = &tree->image;
+	struct pfs_still *still = image->still;
+	const struct pfs_image *live = &still->live->image;
+
+	image->end = live->end;
+	image->nodes = live->nodes;
+	image->directories = live->directories;
+	image->root = live->root;
+	image->epoch = live->epoch;
+	image->access = live->access;
+	image->names = live->names;
+	PFS_TRY(pfs_snapshot_take(&still->snapshot, still->live, still->columns));
+	*number = pfs_snapshot_number(still->snapshot);
+	return 0;
+}
+
+int pfs_still_copy(struct pfs_tree *tree, int (*poll)(void *arg), void *arg)
+{
+	struct pfs_image *image = &tree->image;
+	const unsigned columns = image->still->columns;
+
 	PFS_TRY(pfs_image_grow(tree, image->end));
 	PFS_TRY(copy_columns(image, columns, poll, arg));
-	pfs_snapshot_drop_columns(still->snapshot);
+	pfs_snapshot_drop_columns(image->still->snapshot);
 	clear_dead(image);
 	guard(image, columns);
 	return 0;

@@ -15,11 +15,14 @@
 #include "fs/image/image.h"
 #include "fs/image/rare_values.h"
 
-/* Fills in tree->image with the columns (bits) of the live tree, and PARENT, NAME, MODE, PRIME and LIVE in
- * any case. poll (NULL: none) is asked between pieces; not 0 ends it with -EINTR. -ENOMEM (also: the
- * snapshot was given up); -EOPNOTSUPP: the live image has times beyond its columns. */
-PFS_MUST_CHECK int pfs_still_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns,
-				  int (*poll)(void *arg), void *arg);
+/* An image with nothing in it yet, that will have these columns (bits) of the live tree's, and PARENT, NAME, MODE,
+ * PRIME and LIVE in any case. No lock. -ENOMEM; close it all the same. */
+PFS_MUST_CHECK int pfs_still_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns);
+/* It becomes what the live image is now, whose lock is held for reading. *number is the snapshot's. -ENOMEM. */
+PFS_MUST_CHECK int pfs_still_begin(struct pfs_tree *tree, uint64_t *number);
+/* Copies the columns. The live tree is not held. poll (NULL: none) is asked between pieces; not 0 ends it with
+ * -EINTR. -ENOMEM (also: the snapshot was given up). */
+PFS_MUST_CHECK int pfs_still_copy(struct pfs_tree *tree, int (*poll)(void *arg), void *arg);
 void pfs_still_close(struct pfs_tree *tree);
 
 /* Bytes that an image of so many slots takes; that this one does. */

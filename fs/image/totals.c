@@ -142,17 +142,6 @@ static void remove_entry(struct table *table, uint32_t slot)
 
 /* ---- what a node adds to the directories above it ---- */
 
-int64_t pfs_totals_mtime(const struct pfs_tree *tree, uint32_t slot)
-{
-	int64_t mtime = tree->image.mtime[slot];
-	struct pfs_time time;
-
-	if (mtime != NOTHING)
-		return mtime;
-	time = pfs_image_time(tree, tree->image.mtime, slot);
-	return time.sec < 0 ? NOTHING + 1 : INT64_MAX;
-}
-
 struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
@@ -161,7 +150,7 @@ struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot)
 		.count = 1,
 		.size = S_ISDIR(image->mode[slot]) ? 0 : (uint64_t)image->size[slot],
 		.blocks = (uint64_t)image->blocks[slot],
-		.mtime = pfs_totals_mtime(tree, slot),
+		.mtime = image->mtime[slot],
 	};
 }
 
@@ -408,7 +397,7 @@ static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_tota
 /* The newest mtime in the directory, none being newer than `most`. */
 static int64_t look_for_newest(const struct pfs_tree *tree, uint32_t directory, int64_t most)
 {
-	int64_t own_mtime = pfs_totals_mtime(tree, directory), below;
+	int64_t own_mtime = tree->image.mtime[directory], below;
 
 	if (own_mtime == most)
 		return most;

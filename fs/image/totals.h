@@ -35,9 +35,7 @@ bool pfs_totals_are_made(const struct pfs_tree *tree);
 /* The totals of a slot in use, after prepare under the same lock.  O(1). */
 void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t slot);
 
-/* The node's own mtime in nanoseconds, or the nearest that 64 bits hold.  Any lock. */
-int64_t pfs_totals_mtime(const struct pfs_tree *tree, uint32_t slot);
-/* The node's, without what lies below it. */
+/* The node's own, without what lies below it. */
 struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
 
 uint64_t pfs_totals_memory(const struct pfs_tree *tree); /* bytes */

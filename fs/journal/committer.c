@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/image/primes.h"
+#include "fs/image/snapshot.h"
 #include "fs/tree/tree_impl.h"
 
 #define COMMIT_MS 1000u
@@ -184,6 +185,7 @@ static int commit(struct pfs_tree *tree)
 		wait_to_retry(tree);
 		return rc;
 	}
+	pfs_snapshots_drain(tree);
 	rc = write_group(tree);
 	if (!rc && pfs_store_checkpoint(tree->store, false))
 		pfs_debug("%s: checkpoint put off", pfs_store_path(tree->store));

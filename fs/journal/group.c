@@ -11,7 +11,6 @@
 #include "fs/image/image.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare_values.h"
-#include "fs/image/snapshot.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
 
@@ -151,7 +150,6 @@ static void cut_locked(struct pfs_tree *tree, struct pfs_group *group)
 	uint32_t slot;
 
 	PFS_VERIFY_CHECK(pfs_watch_check_group(tree));
-	pfs_snapshots_drain(tree);
 	pfs_parts_cut(tree);
 	group->n_rows = group->n_bytes = 0;
 	group->content = atomic_load(&journal->content);

@@ -15,6 +15,8 @@
 
 #define PIECE	(1u << 15) /* slots read in one hold of the tree */
 #define LOG_MAX (1u << 20) /* changes */
+#define UNWANTED (16u * LOG_MAX) /* a column that lacks more is given up */
+#define PART	 4u /* of all blocks: if more have changed, all are read */
 
 /* ---- life ---- */
 
@@ -40,7 +42,8 @@ void pfs_columns_destroy(struct pfs_tree *tree)
 	for (size_t i = 0; i < columns->n; i++)
 		free_derived(columns->columns[i]);
 	free(columns->log);
-	pfs_reserve_close(&columns->blocks);
+	for (size_t i = 0; i < PFS_COLUMN_COUNT; i++)
+		pfs_reserve_close(&columns->blocks[i]);
 	(void)pthread_mutex_destroy(&columns->making);
 	(void)pthread_mutex_destroy(&columns->lock);
 	free(columns);
@@ -49,8 +52,8 @@ void pfs_columns_destroy(struct pfs_tree *tree)
 
 /* ---- changes ---- */
 
-/* Gives up the columns that lack changes before that one, and forgets these: the tree is held for
- * writing. */
+/* Forgets the changes before that one: columns that lack them look at changed blocks, if they are wanted soon. The tree
+ * is held for writing. */
 static void give_up(struct pfs_columns *columns, uint64_t before)
 {
 	size_t kept = 0, n = PFS_MIN(before - columns->log_begin, columns->n_log);
@@ -58,7 +61,7 @@ static void give_up(struct pfs_columns *columns, uint64_t before)
 	for (size_t i = 0; i < columns->n; i++) {
 		struct pfs_derived *column = columns->columns[i];
 
-		if (column->cursor >= before || !column->ready) {
+		if (before - PFS_MIN(column->cursor, before) < UNWANTED || !column->ready) {
 			column->is_lost |= column->cursor < before;
 			columns->columns[kept++] = column;
 		} else {
@@ -72,12 +75,22 @@ static void give_up(struct pfs_columns *columns, uint64_t before)
 	columns->log_begin = before;
 }
 
-static void changed(struct pfs_tree *tree, uint32_t slot, unsigned bits PFS_UNUSED)
+/* Of a node that came or went all is another. */
+static void stamp(struct pfs_columns *columns, uint32_t slot, unsigned bits)
+{
+	if (bits & (PFS_COLUMN_LIVE | PFS_COLUMN_PRIME))
+		bits = PFS_COLUMNS_ALL;
+	columns->clock++;
+	for (; bits; bits &= bits - 1)
+		pfs_stamps_touch(&columns->stamps[__builtin_ctz(bits)], slot, columns->clock);
+}
+
+static void changed(struct pfs_tree *tree, uint32_t slot, unsigned bits)
 {
 	struct pfs_columns *columns = tree->columns;
 	uint64_t log_end = columns->log_begin + columns->n_log;
 
-	pfs_stamps_touch(&columns->fields[0], slot, ++columns->clock);
+	stamp(columns, slot, bits);
 	if (!columns->n || (columns->n_log && columns->log[columns->n_log - 1] == slot &&
 			    log_end > columns->followed))
 		return;
@@ -219,7 +232,8 @@ static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 	size_t n = (size_t)(log_end - column->cursor);
 	int error = 0;
 
-	if (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access)
+	if (column->cursor < columns->log_begin ||
+	    (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
 		return -EAGAIN;
 	for (size_t i = columns->n_log - n; i < columns->n_log; i++)
 		pfs_stamps_touch(&column->data_stamps, columns->log[i], log_end);
@@ -227,9 +241,11 @@ static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 		error = fill(tree, column, columns->log + columns->n_log - n, n);
 	else
 		error = reach(column, tree->image.end);
-	if (!error)
-		column->cursor = columns->followed = log_end;
-	return error;
+	if (error)
+		return error;
+	column->cursor = columns->followed = log_end;
+	column->clock = columns->clock;
+	return 0;
 }
 
 /* ---- life ---- */
@@ -267,6 +283,8 @@ static bool check_column(const struct pfs_tree *tree, const struct pfs_derived *
 	if (!unread || !column->ready || column->kind == PFS_DERIVED_ATTR ||
 	    (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
 		return true;
+	if (column->cursor < columns->log_begin)
+		return true; /* it is brought up to date before anybody sees it */
 	for (size_t i = (size_t)(column->cursor - columns->log_begin); i < columns->n_log; i++)
 		if (columns->log[i] < end)
 			set_bit(unread, columns->log[i], true);
@@ -303,12 +321,10 @@ int pfs_columns_create(struct pfs_tree *tree)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&columns->making, NULL);
 	(void)pthread_mutex_init(&columns->lock, NULL);
-	PFS_TRY(pfs_stamps_reserve(&columns->fields[0], &columns->blocks));
-	for (size_t i = 1; i < PFS_COUNT(columns->fields); i++) {
-		columns->fields[i].block = columns->fields[0].block;
-		columns->fields[i].id = pfs_table_new_id();
+	for (size_t i = 0; i < PFS_COLUMN_COUNT; i++) {
+		PFS_TRY(pfs_stamps_reserve(&columns->stamps[i], &columns->blocks[i]));
+		columns->stamps[i].id = pfs_table_new_id();
 	}
-	columns->live = (struct pfs_stamps){pfs_table_new_id(), columns->fields[0].block};
 	pfs_watch(tree, &watcher);
 	return 0;
 }
@@ -367,6 +383,30 @@ static void remove_column(struct pfs_columns *columns, const struct pfs_derived 
 	}
 }
 
+/* Whether something that the column is made of has changed there. */
+static bool is_changed(const struct pfs_columns *columns, const struct pfs_derived *column, uint32_t block)
+{
+	static const unsigned made_of[] = {
+		[PFS_DERIVED_EXT] = PFS_COLUMN_NUMBER_NAME,
+		[PFS_DERIVED_DEPTH] = PFS_COLUMN_NUMBER_PARENT,
+		[PFS_DERIVED_ATTR] = PFS_COLUMN_NUMBER_FLAGS,
+	};
+
+	return pfs_stamps_of(&columns->stamps[made_of[column->kind]], block) > column->since;
+}
+
+/* Whether few blocks have changed since the column held, which are then read alone. */
+static bool has_few_changed(const struct pfs_tree *tree, const struct pfs_derived *column)
+{
+	uint32_t blocks = column->end / PFS_BLOCK_ROWS + 1, n = 0;
+
+	if (!column->since || (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
+		return false;
+	for (uint32_t block = 0; block < blocks; block++)
+		n += is_changed(tree->columns, column, block);
+	return n <= blocks / PART;
+}
+
 /* Notes changes for it from now on.  Whoever makes a column changes the list, and nobody else does
  * without the write lock. */
 static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new)
@@ -381,7 +421,11 @@ static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new
 			error = -ENOMEM;
 		else if (is_new)
 			columns->columns[columns->n++] = column;
-		column->ready = column->is_lost = column->is_mixed = false;
+		column->since = column->clock;
+		if (!has_few_changed(tree, column))
+			column->since = column->is_mixed = 0;
+		column->ready = column->is_lost = false;
+		column->clock = columns->clock;
 		column->cursor = columns->followed = columns->log_begin + columns->n_log;
 		column->access = tree->image.access;
 		if (!error)
@@ -400,6 +444,11 @@ static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_
 	for (uint32_t to = PFS_MIN(from + PIECE, tree->image.end); from < to && !error;) {
 		size_t n = 0;
 
+		if (!is_changed(tree->columns, column, from / PFS_BLOCK_ROWS) && column->since) {
+			from += PFS_COUNT(slots);
+			continue;
+		}
+		tree->columns->blocks_read += from % PFS_BLOCK_ROWS == 0;
 		for (; n < PFS_COUNT(slots) && from < to; from++)
 			slots[n++] = from;
 		error = fill(tree, column, slots, n);

@@ -5,7 +5,8 @@
  * What the image has is lent where it lies.  What it has not (extensions, depths, attributes)
  * becomes a column when it is first wanted, a piece at a time while the tree
  * changes, and is kept: slots that change from then on are noted in a log, and read again by
- * whoever wants the column next.  A column that is not wanted for a million changes is given up.
+ * whoever wants the column next.  Beyond the last million of changes, blocks of it are read again in which something
+ * has changed that the column is made of, or all if these are more than a quarter.
  *
  * Threads: tree->lock; a mutex of its own, taken last; another one for who makes a column, taken
  * before tree->lock. */
@@ -36,8 +37,8 @@ PFS_MUST_CHECK int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_c
 
 /* Both between pfs_scan_lock and pfs_scan_unlock, and what they give is good until then; in another
  * hold at the same epoch they give the same.  -EAGAIN: it has to be prepared (again); -EOPNOTSUPP:
- * the column has values that the operators do not take (of other types than it is declared as,
- * times beyond 1677..2262), or follows from where nodes are (register.h); -ENOMEM. The table has no columns yet. */
+ * the column has values that the operators do not take (of other types than it is declared as), or
+ * follows from where nodes are (register.h); -ENOMEM. The table has no columns yet. */
 void pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out);
 PFS_MUST_CHECK int pfs_columns_get(struct pfs_tree *tree, struct pfs_table_column *out,
 				   const struct pfs_column_wish *wish);

@@ -26,6 +26,8 @@ struct pfs_derived {
 	bool is_lost;			/* while it is being made: changes were missed */
 	bool is_mixed;			/* ATTR: some value is of another type */
 	uint64_t cursor;		/* of the log: what is in it up to here is in the column */
+	uint64_t clock;			/* what was stamped up to here is in it, too, once it was ready; */
+	uint64_t since;			/* while it is made: blocks that were stamped later are read; 0: all */
 	uint64_t access;		/* DEPTH: the image's, for which it holds */
 	uint32_t end;			/* slots that it has */
 	struct pfs_reserve data, nulls;
@@ -45,11 +47,18 @@ struct pfs_columns {
 	uint64_t log_begin;    /* number of log[0] */
 	uint64_t followed;     /* of the log: somebody has read what comes before it */
 	struct pfs_heap names; /* as they were lent last; protected by the lock */
-	/* Of the image's arrays, by the field that shows them: one set of blocks for all. */
-	struct pfs_reserve blocks;
-	struct pfs_stamps fields[PFS_FIELD_COUNT], live;
-	uint64_t clock; /* of stamps */
+	/* The feed: when each block of each column of the image changed last, by enum pfs_column_number. */
+	struct pfs_reserve blocks[PFS_COLUMN_COUNT];
+	struct pfs_stamps stamps[PFS_COLUMN_COUNT];
+	uint64_t clock;	      /* of stamps */
+	uint64_t blocks_read; /* by whoever made a column, or fell behind the log */
 };
+
+/* The stamps of an array that a field with that source shows, which is made of one column. */
+static inline const struct pfs_stamps *pfs_columns_stamps(const struct pfs_columns *columns, enum pfs_field field)
+{
+	return &columns->stamps[__builtin_ctz(pfs_fields[field].made_of)];
+}
 
 /* Which column is made for it; false: none, the image has it. */
 static inline bool pfs_derived_kind_of(enum pfs_derived_kind *kind,

@@ -14,7 +14,7 @@ void pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
 	*out = (struct pfs_table){
 		.n_rows = tree->image.end,
 		.live = tree->image.nodes == tree->image.end ? NULL : tree->image.live,
-		.live_stamps = &tree->columns->live,
+		.live_stamps = &tree->columns->stamps[PFS_COLUMN_NUMBER_LIVE],
 		.epoch = tree->image.epoch,
 	};
 }
@@ -61,14 +61,6 @@ static void show_number(struct pfs_table_column *out, const void *data, uint8_t 
 		.kind = PFS_KIND_INTEGER, .width = width, .data = data, .not_null = true};
 }
 
-static int show_time(const struct pfs_image *image, struct pfs_table_column *out,
-		     const int64_t *column)
-{
-	show_number(out, column, sizeof(int64_t));
-	out->is_signed = true;
-	return image->has_far_times ? -EOPNOTSUPP : 0;
-}
-
 /* Readers in the same hold find the heap as it is, and write nothing. */
 static void show_name(struct pfs_tree *tree, struct pfs_table_column *out)
 {
@@ -91,19 +83,8 @@ static void show_name(struct pfs_tree *tree, struct pfs_table_column *out)
 		.not_null = true,
 		.data = tree->image.name,
 		.heap = heap,
-		.data_stamps = &tree->columns->fields[PFS_FIELD_NAME],
+		.data_stamps = pfs_columns_stamps(tree->columns, PFS_FIELD_NAME),
 	};
-}
-
-/* The field whose stamps are the array's: fields may share one. */
-static enum pfs_field array_of(enum pfs_field field)
-{
-	if (field == PFS_FIELD_PARENT) /* inos, by way of the array of parents */
-		return PFS_FIELD_INO;
-	for (enum pfs_field other = 1; pfs_fields[field].is_array && other < field; other++)
-		if (pfs_fields[other].is_array && pfs_fields[other].place == pfs_fields[field].place)
-			return other;
-	return field;
 }
 
 static int show_array(struct pfs_tree *tree, struct pfs_table_column *out, enum pfs_field field)
@@ -119,11 +100,10 @@ static int show_array(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 		show_number(out, array, sizeof(uint32_t));
 		return 0;
 	case PFS_SOURCE_I64:
+	case PFS_SOURCE_TIME:
 		show_number(out, array, sizeof(int64_t));
 		out->is_signed = true;
 		return 0;
-	case PFS_SOURCE_TIME:
-		return show_time(image, out, array);
 	case PFS_SOURCE_INO:
 		show_number(out, array, sizeof(uint64_t));
 		out->unique = true;
@@ -164,9 +144,10 @@ static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 {
 	int error = show_array(tree, out, field);
 
-	out->data_stamps = &tree->columns->fields[array_of(field)];
+	/* inos, by way of the array of parents */
+	out->data_stamps = pfs_columns_stamps(tree->columns, out->via ? PFS_FIELD_INO : field);
 	if (out->via)
-		out->via_stamps = &tree->columns->fields[PFS_FIELD_PARENT];
+		out->via_stamps = pfs_columns_stamps(tree->columns, PFS_FIELD_PARENT);
 	return error;
 }
 

@@ -122,7 +122,7 @@ enum pfs_field_source {
 	PFS_SOURCE_U16,	 /* arrays of the image */
 	PFS_SOURCE_U32,
 	PFS_SOURCE_I64,	 /* never negative */
-	PFS_SOURCE_TIME, /* INT64_MIN: a rare value */
+	PFS_SOURCE_TIME,
 	PFS_SOURCE_INO,	 /* primes, which the map of slots knows */
 	PFS_SOURCE_TYPE, /* of the mode */
 	PFS_SOURCE_PARENT, /* from here on each is made as its name says */

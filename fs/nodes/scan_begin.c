@@ -361,7 +361,7 @@ static bool has_range(const struct pfs_scan_test *test, struct pfs_index_range *
 		return pfs_index_range_of_names(range, exact, &test->text);
 	*exact = true;
 	*range = (struct pfs_index_range){.field = test->field, .low = test->low, .high = test->high};
-	return test->how == PFS_HOW_U32 || test->how == PFS_HOW_I64 || test->how == PFS_HOW_TIME;
+	return test->how == PFS_HOW_U32 || test->how == PFS_HOW_I64;
 }
 
 /* Lists the slots of the walk. */
@@ -460,8 +460,7 @@ static void guess(struct pfs_scan_test *test)
 	} guesses[] = {
 		[PFS_HOW_NOTHING] = {0.0f, 0.0f},     [PFS_HOW_SLOT] = {0.0f, 0.5f},
 		[PFS_HOW_LIST] = {0.0f, 0.001f},      [PFS_HOW_RANGES] = {0.0f, 0.2f},
-		[PFS_HOW_U32] = {0.15f, 0.1f},
-		[PFS_HOW_I64] = {0.3f, 0.25f},	      [PFS_HOW_TIME] = {0.5f, 0.25f},
+		[PFS_HOW_U32] = {0.15f, 0.1f},	      [PFS_HOW_I64] = {0.3f, 0.25f},
 		[PFS_HOW_MASK] = {0.1f, 0.5f},	      [PFS_HOW_TYPE] = {0.1f, 0.5f},
 		[PFS_HOW_NAME] = {3.0f, 0.02f},	      [PFS_HOW_DEPTH] = {5.0f, 0.2f},
 		[PFS_HOW_INTEGER] = {5.0f, 0.2f},     [PFS_HOW_TEXT] = {60.0f, 0.1f},

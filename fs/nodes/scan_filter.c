@@ -119,33 +119,6 @@ static void by_column(const struct pfs_selection *selection, const struct pfs_sc
 	}
 }
 
-/* Times beyond the column's stand as INT64_MIN there, and count as the least or greatest. */
-static void by_time(const struct pfs_selection *selection, const struct pfs_scan_test *test,
-		    uint64_t *out, const uint64_t *bits, size_t first, size_t words)
-{
-	struct pfs_scan_test rare = *test, usual = *test;
-	uint64_t beyond[PFS_SCAN_BLOCK_WORDS];
-	struct walk walk;
-	size_t i;
-
-	rare.low = rare.high = INT64_MIN;
-	usual.low = PFS_MAX(test->low, INT64_MIN + 1);
-	by_column(selection, &usual, out, bits, first, words);
-	if (usual.low > INT64_MIN + 1 && test->high < INT64_MAX)
-		return;
-	by_column(selection, &rare, beyond, bits, first, words);
-	for (size_t w = 0; w < words; w++)
-		beyond[w] &= bits[w];
-	walk = walk_bits(beyond, words);
-	while (next_bit(&walk, &i)) {
-		int64_t value =
-			pfs_scan_integer(selection->tree, test->field, (uint32_t)(first + i));
-
-		if (value >= test->low && value <= test->high)
-			set_bit(out, i);
-	}
-}
-
 /* ---- slots and sets of them ---- */
 
 /* Sets the bits of those slots from..to (without it) that are among the words'. */
@@ -369,9 +342,6 @@ static int find(struct pfs_scan_worker *worker, const struct pfs_scan_test *test
 					 selection->image->name + first, words);
 		if (test->text.verify != PFS_TEST_NONE)
 			verify_names(worker, &test->text, out, first, words);
-		break;
-	case PFS_HOW_TIME:
-		by_time(selection, test, out, bits, first, words);
 		break;
 	case PFS_HOW_DEPTH:
 	case PFS_HOW_INTEGER:

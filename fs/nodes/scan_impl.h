@@ -26,7 +26,6 @@ enum pfs_scan_how {
 	PFS_HOW_LIST,	 /* a few slots, ascending */
 	PFS_HOW_RANGES,	 /* ranges of slots, ascending; without `slot` if proper */
 	PFS_HOW_U32, PFS_HOW_I64, /* a column: low to high */
-	PFS_HOW_TIME,	 /* a column whose INT64_MIN is a rare value */
 	PFS_HOW_MASK,	 /* mode & low == high */
 	PFS_HOW_TYPE,	 /* the mode's type is one of the bits of low */
 	PFS_HOW_NAME,	 /* the text, in names */

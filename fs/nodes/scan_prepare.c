@@ -31,9 +31,9 @@ static void set_u32(struct pfs_scan_test *test, const uint32_t *column, int64_t 
 		set_nothing(test);
 }
 
-static void set_i64(struct pfs_scan_test *test, enum pfs_scan_how how, const void *column)
+static void set_i64(struct pfs_scan_test *test, const void *column)
 {
-	test->how = how;
+	test->how = PFS_HOW_I64;
 	test->column = column;
 }
 
@@ -84,7 +84,7 @@ static void set_parent(struct pfs_scan_test *test, const struct pfs_tree *tree)
 
 static void set_ino(struct pfs_scan_test *test, const struct pfs_tree *tree)
 {
-	set_i64(test, PFS_HOW_I64, tree->image.prime);
+	set_i64(test, tree->image.prime);
 	if (test->low != test->high)
 		return;
 	test->slot = pfs_scan_slot_of(tree, (uint64_t)test->low);
@@ -118,10 +118,8 @@ static int set_source(struct pfs_scan_test *test, struct pfs_tree *tree)
 		set_u32(test, array, test->low, test->high);
 		return 0;
 	case PFS_SOURCE_I64:
-		set_i64(test, PFS_HOW_I64, array);
-		return 0;
 	case PFS_SOURCE_TIME:
-		set_i64(test, PFS_HOW_TIME, array);
+		set_i64(test, array);
 		return 0;
 	case PFS_SOURCE_INO:
 		set_ino(test, tree);

@@ -29,14 +29,6 @@ static int64_t type_letter(uint16_t mode)
 	return letters[mode >> 12];
 }
 
-/* What nanoseconds in 64 bits cannot say is the nearest that they can; INT64_MIN means none. */
-static int64_t nanoseconds(const struct pfs_tree *tree, const int64_t *column, uint32_t slot)
-{
-	if (column[slot] != INT64_MIN)
-		return column[slot];
-	return pfs_image_time(tree, column, slot).sec < 0 ? INT64_MIN + 1 : INT64_MAX;
-}
-
 static int64_t device(const struct pfs_image *image, uint32_t slot)
 {
 	struct pfs_rare_values values;
@@ -75,10 +67,9 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 	case PFS_SOURCE_U32:
 		return ((const uint32_t *)array)[slot];
 	case PFS_SOURCE_I64:
+	case PFS_SOURCE_TIME:
 	case PFS_SOURCE_INO:
 		return ((const int64_t *)array)[slot];
-	case PFS_SOURCE_TIME:
-		return nanoseconds(tree, array, slot);
 	case PFS_SOURCE_TYPE:
 		return type_letter(((const uint16_t *)array)[slot]);
 	case PFS_SOURCE_PARENT:
@@ -141,13 +132,6 @@ static void gather_types(int64_t *out, const uint16_t *mode, const uint32_t *slo
 		out[i] = type_letter(mode[slots[i]]);
 }
 
-static void gather_times(const struct pfs_tree *tree, int64_t *out, const int64_t *column,
-			 const uint32_t *slots, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		out[i] = nanoseconds(tree, column, slots[i]);
-}
-
 static void gather_integers(void *context, size_t from, size_t to)
 {
 	const struct integers *integers = context;
@@ -164,11 +148,9 @@ static void gather_integers(void *context, size_t from, size_t to)
 		gather_32(out, array, slots, n);
 		return;
 	case PFS_SOURCE_I64:
+	case PFS_SOURCE_TIME:
 	case PFS_SOURCE_INO:
 		gather_64(out, array, slots, n);
-		return;
-	case PFS_SOURCE_TIME:
-		gather_times(integers->tree, out, array, slots, n);
 		return;
 	case PFS_SOURCE_TYPE:
 		gather_types(out, array, slots, n);

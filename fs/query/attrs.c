@@ -23,7 +23,7 @@ int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reader **out, size_t
 	if (!query->attrs || !query->attr_wanted)
 		return -ENOMEM;
 	query->attr_wanted[column] = true;
-	if (!query->attrs[column] && query->holds)
+	if (!query->attrs[column] && query->holds && !query->frozen)
 		return -EAGAIN;
 	if (!query->attrs[column])
 		PFS_TRY(open_attr(query, column));

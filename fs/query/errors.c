@@ -189,6 +189,8 @@ int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *er
 	if (code == -ENOMEM && pfs_account_refusal(query->account) == PFS_REFUSED_TOTAL)
 		text = "statements together need more memory than query_memory_total lets them; "
 		       "wait for others to end, or raise that";
+	if (code == -ENOMEM && query->lost)
+		text = query->lost;
 	if (offset < 0 && after(text, "no such table: ")) /* SQLite knows no place then */
 		offset = find_name(query, after(text, "no such table: "));
 	if (offset < 0 && after(text, "incomplete input"))

@@ -4,10 +4,9 @@
 
 #include "fs/image/hold.h"
 #include "fs/nodes/codes.h"
-#include "fs/tree/frozen.h"
 
 #define HELD_MS	     4	/* scans let others have the tree after that; */
-#define LONG_HELD_MS 15 /* if the tree cannot be frozen: the next run would hold it to its end */
+#define LONG_HELD_MS 15 /* of a statement that changes nodes: the next run would hold it to its end */
 
 int pfs_query_tick(void *user)
 {
@@ -24,8 +23,7 @@ int pfs_query_tick(void *user)
 	query->looked = now.tv_nsec;
 	if (query->gone && query->gone(query->gone_arg))
 		query->stop = true;
-	query->lost |= query->frozen && pfs_frozen_is_lost(query->frozen);
-	if (query->lost)
+	if (pfs_query_is_lost(query))
 		return 1;
 	if (query->stop)
 		return 1;
@@ -61,7 +59,8 @@ int pfs_query_look(void *arg)
 	query->looked_ms = now;
 	if (pfs_query_tick(query))
 		return -EINTR;
-	if (query->holds != 1 || query->again || now - query->held_ms < (query->can_freeze ? HELD_MS : LONG_HELD_MS))
+	if (query->holds != 1 || query->again ||
+	    now - query->held_ms < (pfs_query_can_freeze(query) ? HELD_MS : LONG_HELD_MS))
 		return 0;
 	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
 	if (lock_tree(query) != query->epoch)
@@ -72,7 +71,7 @@ int pfs_query_look(void *arg)
 
 bool pfs_query_holds_long(const struct pfs_query *query)
 {
-	return query->holds == 1 && !query->again && !query->frozen && query->can_freeze &&
+	return query->holds == 1 && !query->again && pfs_query_can_freeze(query) &&
 	       coarse_ms() - query->held_ms >= HELD_MS && pfs_hold_is_wanted(query->tree);
 }
 

@@ -19,6 +19,7 @@
 #include "fs/change/change.h"
 #include "fs/nodes/ordered.h"
 #include "fs/nodes/visible.h"
+#include "fs/tree/frozen.h"
 #include "meta/sqlquery.h"
 
 /* ---- columns.c ---- */
@@ -119,8 +120,11 @@ struct pfs_query {
 	struct pfs_queries *queries;
 	struct pfs_tree *tree; /* that it reads: the queries', or the frozen one */
 	struct pfs_tree *frozen; /* NULL: none */
-	uint64_t frozen_charged; /* bytes of it that the account knows of */
-	bool lost; /* the frozen tree was given up */
+	struct pfs_account *frozen_account; /* that its bytes are on */
+	struct pfs_frozen_wish frozen_wish; /* what the statement as it was written reads, */
+	struct pfs_attr_wish *frozen_attrs; /* with these */
+	size_t frozen_attrs_capacity;
+	const char *lost; /* why there is no frozen tree, or not any more; NULL: none is missed */
 	struct pfs_connection *connection;
 	uint64_t top; /* scope.ino */
 	bool is_limited; /* to what the viewer sees; scope.sees_all is false */
@@ -137,11 +141,8 @@ struct pfs_query {
 	uint64_t n_nodes; /* of the tree, about, for the planner */
 	uint64_t epoch;
 	bool bound;	 /* a scan or function has seen this epoch: there can be no other */
-	unsigned again;	 /* not the first run, and the tree is not frozen: the lock is kept from its beginning
-			  * to its end */
+	unsigned again;	 /* runs before of one that changes nodes: the lock is kept from its beginning to its end */
 	unsigned holds;	 /* of the lock, by this query */
-	bool can_freeze; /* its tree can be frozen, as far as the columns that it reads decide it, */
-	unsigned frozen_columns; /* which are these: enum pfs_column, or-ed */
 	struct pfs_scan_watch watch; /* its scans ask it */
 	int64_t held_ms, looked_ms;  /* by the coarse clock: the lock taken last, and asked last */
 	_Atomic bool stop;
@@ -223,12 +224,16 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 
 /* ---- frozen.c ---- */
 
-/* Looks whether the statement, which is prepared, reads only what can be frozen. */
-void pfs_query_can_freeze(struct pfs_query *query);
+/* Notes what the statement, which is prepared, reads. -ENOMEM. */
+PFS_MUST_CHECK int pfs_query_note_reads(struct pfs_query *query);
+/* Not one that changes nodes, or reads a frozen tree already. It is prepared. */
+bool pfs_query_can_freeze(const struct pfs_query *query);
 /* The tree, which is not held, as it is now becomes the one that the statement reads, and does not change
- * any more. -EOPNOTSUPP: it reads what cannot be frozen, or changes something; -ENOMEM, -EINTR. */
+ * any more. -EOPNOTSUPP: it cannot; -ENOMEM, -EINTR; what the store says. */
 PFS_MUST_CHECK int pfs_query_freeze(struct pfs_query *query);
 void pfs_query_thaw(struct pfs_query *query); /* at its end; nothing of the tree is used any more */
+/* query->lost is set: it has to end with -ENOMEM. */
+bool pfs_query_is_lost(struct pfs_query *query);
 
 /* ---- nodes.c, functions.c ---- */
 

@@ -13,12 +13,11 @@
 #include "base/cleanup.h"
 #include "fs/query/times/timed.h"
 #include "fs/nodes/relation.h"
-#include "fs/tree/frozen.h"
 #include "fs/tree/sides.h"
 #include "meta/sqlside.h"
 
 #define NODES_ASSUMED	 100000 /* where their number is not the viewer's to know */
-#define AGAIN_MAX	 8 /* runs anew: a second one may meet an attribute that was not expected */
+#define AGAIN_MAX	 8 /* runs anew of one that changes nodes: it may meet an attribute that was not expected */
 
 /* ---- statements ---- */
 
@@ -195,27 +194,25 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 	query->connection->plan_ids = 0;
 	set_terms(query, scope);
 	PFS_TRY(prepare_text(query, problem));
-	pfs_query_can_freeze(query);
+	PFS_TRY(pfs_query_note_reads(query));
 	PFS_TRY(pfs_relational_plan(&query->relational, query));
 	return pfs_parts_plan(&query->parts, query, query->relational);
 }
 
-/* The tree changed: once more from the beginning, and this time it does not. It is frozen; or, where it
- * cannot be, held. */
+/* The tree changed: once more from the beginning, and this time it does not. It is frozen; or held, if it is to be
+ * changed. */
 static int prepare_again(struct pfs_query *query)
 {
-	int error;
-
 	pfs_batch_end(query);
 	pfs_sql_reset(query->connection->sql);
 	pfs_parts_forget(query->parts);
 	pfs_query_let_go(query);
 	query->bound = false;
 	query->path_known = false;
-	error = pfs_query_freeze(query);
-	if (!error || error == -EINTR)
-		return error;
-	query->again++;
+	if (pfs_sql_effect(query->connection->sql) == PFS_SQL_CHANGES_SOURCE)
+		query->again++;
+	else
+		PFS_TRY(pfs_query_freeze(query));
 	return pfs_query_reopen_attrs(query);
 }
 
@@ -226,7 +223,7 @@ static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 	struct pfs_sql *sql = query->connection->sql;
 	int error = pfs_sql_run(sql, problem);
 
-	while (error == -EAGAIN && query->again < AGAIN_MAX) {
+	while (error == -EAGAIN && !query->frozen) {
 		PFS_TRY(prepare_again(query));
 		error = pfs_sql_run(sql, problem);
 	}
@@ -351,6 +348,7 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_account_discharge(query->account, query->set_charged);
 	pfs_visible_unref(query->visible);
 	pfs_query_thaw(query);
+	free(query->frozen_attrs);
 	free(query->path);
 	pfs_account_close(query->account);
 	free(query);
@@ -395,9 +393,9 @@ static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 static int stop_at(struct pfs_query *query, int got, const struct pfs_sql_problem *problem,
 		   struct pfs_query_error *error)
 {
-	if (got == -EAGAIN && query->again < AGAIN_MAX)
+	if (got == -EAGAIN && !query->frozen)
 		return begin_again(query, error);
-	query->lost |= query->frozen && pfs_frozen_is_lost(query->frozen);
+	(void)pfs_query_is_lost(query);
 	got = cause_of(query, got);
 	query->ended = true;
 	query->failure = got;

@@ -96,9 +96,8 @@ PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_erro
 
 /* Restarts: a statement that met a change of the tree while it ran begins anew, on its own terms;
  * pfs_query_next then returns -EAGAIN and what was read before is to be thrown away.  The tree cannot
- * change under it again: it reads a frozen one.  Where that cannot be (it reads attributes, changes
- * something, or memory is short), the tree's lock is held for reading from the first row of that run to its
- * end, or finish, between calls too, by the one thread that may call now.  Read on without delay. */
+ * change under it again: it reads a frozen one.  A statement that changes nodes holds the tree instead, in
+ * pfs_query_start. */
 
 /* True: no restart follows, so what was read stays read, and the tree's lock is not held between two calls, which
  * may be any time apart and come from any thread. */

@@ -4,16 +4,21 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "fs/attr/attrcolumn.h"
 #include "fs/content/hardlink.h"
+#include "fs/image/hold.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/image/still.h"
 #include "fs/image/totals.h"
+#include "fs/image/watch.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/columns.h"
 #include "fs/nodes/index.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
+
+#define ATTEMPTS 8 /* to find columns of attributes that hold yet */
 
 /* What is derived, of which nothing is made yet. */
 static int create_parts(struct pfs_tree *tree)
@@ -29,40 +34,53 @@ static int create_parts(struct pfs_tree *tree)
 	return 0;
 }
 
-static int open_tree(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns, uint64_t most,
-		     int (*poll)(void *arg), void *arg)
+/* In one short hold. */
+static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+{
+	uint64_t number;
+	int error = 0;
+
+	pfs_hold_read(live, __func__);
+	if (pfs_still_size(wish->columns, live->image.end) > wish->most)
+		error = -ENOMEM;
+	if (!error)
+		error = pfs_still_begin(tree, &number);
+	if (!error)
+		error = pfs_attrs_frozen_begin(tree, number);
+	pfs_hold_end(live);
+	return error;
+}
+
+static int open_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
 {
 	pfs_hold_create(tree);
 	atomic_store(&tree->read_only, true);
 	tree->store = live->store;
 	tree->scan = live->scan;
 	tree->registers = live->registers;
-	tree->hard_links = live->hard_links; /* there are none, and none come */
-	pfs_hold_read(live, __func__);
-	if (pfs_still_size(columns, live->image.end) > most || pfs_hard_links_are_there(live))
-		columns = 0;
-	pfs_hold_end(live);
-	if (!columns)
-		return -EOPNOTSUPP;
-	PFS_TRY(pfs_still_open(tree, live, columns, poll, arg));
+	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));
+	PFS_TRY(pfs_still_open(tree, live, wish->columns));
+	PFS_TRY(begin(tree, live, wish));
+	PFS_TRY(pfs_still_copy(tree, wish->poll, wish->arg));
+	PFS_TRY(pfs_hard_links_freeze(tree, live, wish->columns & PFS_COLUMN_FLAGS));
 	return create_parts(tree);
 }
 
-int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, unsigned columns, uint64_t most,
-		    int (*poll)(void *arg), void *arg)
+int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
 {
-	struct pfs_tree *tree = calloc(1, sizeof(*tree));
-	int error;
+	int error = -EAGAIN;
 
 	*out = NULL;
-	if (!tree)
-		return -ENOMEM;
-	error = open_tree(tree, live, columns, most, poll, arg);
-	if (error)
-		pfs_frozen_close(tree);
-	else
-		*out = tree;
-	return error;
+	for (unsigned attempt = 0; error == -EAGAIN && attempt < ATTEMPTS; attempt++) {
+		struct pfs_tree *tree = calloc(1, sizeof(*tree));
+
+		error = tree ? open_tree(tree, live, wish) : -ENOMEM;
+		if (error)
+			pfs_frozen_close(tree);
+		else
+			*out = tree;
+	}
+	return error == -EAGAIN ? -ENOMEM : error; /* columns of attributes are forgotten as soon as they are read */
 }
 
 void pfs_frozen_close(struct pfs_tree *frozen)
@@ -77,6 +95,8 @@ void pfs_frozen_close(struct pfs_tree *frozen)
 	pfs_spans_destroy(frozen);
 	pfs_totals_destroy(frozen);
 	pfs_codes_destroy(frozen);
+	pfs_attrs_frozen_close(frozen);
+	pfs_hard_links_destroy(frozen);
 	pfs_still_close(frozen);
 	pfs_hold_destroy(frozen);
 	free(frozen);

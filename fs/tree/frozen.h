@@ -4,18 +4,26 @@
  * asked for. Scans, values, paths and functions take it for any other tree; its lock is its own, and
  * nobody waits for that.
  *
- * It has no journal, no content and no attributes; of the live tree's it uses the store's seed, the
- * threads of scans, and what never changes. */
+ * It has no journal and no content; of the live tree's it uses the store's seed, the threads of scans, the
+ * versions of attributes (fs/attr/attrnotes.h), and what never changes. */
 #ifndef PFS_FS_TREE_FROZEN_H
 #define PFS_FS_TREE_FROZEN_H
 
 #include "fs/tree/tree.h"
 
-/* columns: bits of fs/image/watch.h, that are going to be read. The live tree is not held. most: bytes that
- * it may take. poll as for pfs_still_open. -ENOMEM, -EINTR, -EOPNOTSUPP (the tree has what cannot be
- * frozen: times beyond 1677..2262, files with several names). */
-PFS_MUST_CHECK int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, unsigned columns,
-				   uint64_t most, int (*poll)(void *arg), void *arg);
+struct pfs_attr_wish;
+
+struct pfs_frozen_wish {
+	unsigned columns; /* bits of fs/image/watch.h, that are going to be read; */
+	const struct pfs_attr_wish *attrs; /* and columns of attributes, with FLAGS among the others */
+	size_t n_attrs;
+	uint64_t most; /* bytes that its columns may take */
+	int (*poll)(void *arg); /* as for pfs_still_copy */
+	void *arg;
+};
+
+/* The live tree is not held. -ENOMEM, -EINTR; what the store says, from which columns of attributes are read. */
+PFS_MUST_CHECK int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
 void pfs_frozen_close(struct pfs_tree *frozen); /* NULL is allowed */
 uint64_t pfs_frozen_size(const struct pfs_tree *frozen); /* bytes */
 

@@ -115,14 +115,14 @@ static void take_figures(const struct pfs_tree *tree, struct pfs_tree_info *out)
 
 int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 {
+	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMN_SIZE | PFS_COLUMN_FLAGS, .most = UINT64_MAX};
 	struct pfs_tree *frozen = NULL;
 	int error = 0;
 
 	*out = (struct pfs_tree_info){0};
 	if (!atomic_load(&tree->read_only)) /* somebody may wait for the tree */
-		error = pfs_frozen_open(&frozen, tree, PFS_COLUMN_SIZE | PFS_COLUMN_FLAGS, UINT64_MAX, NULL,
-					NULL);
-	if (error && error != -EOPNOTSUPP)
+		error = pfs_frozen_open(&frozen, tree, &wish);
+	if (error)
 		return error;
 	if (frozen) {
 		error = sum_up_all(frozen, out);

@@ -22,6 +22,7 @@ struct pfs_tree {
 	struct pfs_journal *journal;
 	struct pfs_content *content;
 	struct pfs_attrs *attrs;
+	struct pfs_attr_reader *frozen_attrs; /* of a frozen tree */
 	struct pfs_links *links;
 	struct pfs_primes *primes;
 	struct pfs_codes *codes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The image's columns as the operators read them: what they have of each slot is what scans and
  * lists say of its node, however the tree changes in between; and a column that nobody wants for
- * very many changes is given up, and made again. */
+ * very many changes looks at changed blocks alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,9 @@
 
 #include "base/checked.h"
 #include "fs/attr/attrcolumn.h"
-#include "fs/nodes/columns.h"
+#include "fs/image/watch.h"
+#include "fs/nodes/columns_impl.h"
+#include "fs/tree/tree_impl.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
 
@@ -326,14 +328,11 @@ static void test_the_same_again(void **state)
 
 /* ---- very many changes ---- */
 
-static void test_gives_up(void **state)
+/* More than is noted. */
+static void change_very_often(void)
 {
-	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
-	struct pfs_table_column column;
 	struct pfs_entry entry;
 
-	(void)state;
-	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
 	for (unsigned i = 0; i < (1u << 20) + 2; i++) {
 		struct stat st = {.st_uid = i};
 
@@ -341,10 +340,56 @@ static void test_gives_up(void **state)
 						  &st, PFS_SET_UID, &temp_root),
 				 0);
 	}
+}
+
+static void test_gives_up(void **state)
+{
+	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
+	struct pfs_table_column column;
+
+	(void)state;
+	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+	change_very_often();
 	(void)pfs_scan_lock(tree, __func__);
 	assert_int_equal(pfs_columns_get(tree, &column, &wish), -EAGAIN);
 	pfs_scan_unlock(tree);
 	check();
+}
+
+/* Who fell behind reads the blocks again in which something of his has changed, and no others, unless these are more
+ * than a quarter. */
+static void test_falls_behind(void **state PFS_UNUSED)
+{
+	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
+	struct pfs_entry entry;
+	uint64_t read;
+	char name[32], to[40];
+
+	for (unsigned i = 0; i < 6 * PFS_BLOCK_ROWS; i++) {
+		(void)snprintf(name, sizeof(name), "behind%u.c", i);
+		assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &temp_root), 0);
+		pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	}
+	for (unsigned round = 0; round < 2; round++) {
+		assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+		read = tree->columns->blocks_read;
+		change_very_often();
+		for (unsigned i = 0; i < (round ? 6 * PFS_BLOCK_ROWS : 1); i += PFS_BLOCK_ROWS) {
+			(void)snprintf(name, sizeof(name), "behind%u.c", i);
+			(void)snprintf(to, sizeof(to), "behind%u.round%u", i, round);
+			assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, round && !i ? "behind0.round0" : name,
+							 PFS_ROOT_PRIME, to, 0),
+					 0);
+		}
+		assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+		if (round)
+			assert_true(tree->columns->blocks_read - read > 6);
+		else
+			assert_int_equal(tree->columns->blocks_read - read, 1);
+		(void)pfs_scan_lock(tree, __func__);
+		assert_null(pfs_watch_check(tree));
+		pfs_scan_unlock(tree);
+	}
 }
 
 int main(void)
@@ -354,6 +399,7 @@ int main(void)
 		cmocka_unit_test(test_follows),
 		cmocka_unit_test(test_the_same_again),
 		cmocka_unit_test(test_gives_up),
+		cmocka_unit_test(test_falls_behind),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

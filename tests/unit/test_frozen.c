@@ -8,6 +8,7 @@
 #include "fs/query/internal.h"
 #include "fs/tree/frozen.h"
 #include "fs/image/hold.h"
+#include "meta/account.h"
 #include "fs/image/watch.h"
 
 /* ---- a tree with something of everything ---- */
@@ -35,11 +36,40 @@ static void fill(unsigned n)
 		attr.st_size = i * 7;
 		attr.st_uid = i % 5;
 		attr.st_mtim.tv_sec = 1000 + i;
+		if (i % 17 == 2)
+			attr.st_mtim.tv_sec = INT64_C(1) << 40;
 		assert_int_equal(pfs_tree_setattr(tree, &entry, make(directory, name, S_IFREG | 0644),
 						  &attr, PFS_SET_SIZE | PFS_SET_UID | PFS_SET_MTIME,
 						  &temp_root),
 				 0);
+		if (i % 3 == 0)
+			assert_int_equal(pfs_tree_setxattr(tree, entry.attr.st_ino, "user.colour", name, strlen(name), 0), 0);
+		if (i % 100 == 5)
+			assert_int_equal(pfs_tree_setxattr(tree, entry.attr.st_ino, "user.rare", "yes", 3, 0), 0);
 	}
+	assert_int_equal(pfs_tree_sync(tree), 0);
+}
+
+/* Each third node that has attributes loses them, each other third gets another one; and times. */
+static void upset_attributes(void)
+{
+	struct pfs_entry entry;
+	struct stat attr = {.st_mtim.tv_sec = 7};
+	char text[4096], *at = text;
+	unsigned i = 0;
+
+	query_text(text, sizeof(text), "SELECT ino FROM nodes WHERE colour IS NOT NULL LIMIT 300");
+	for (uint64_t ino; (ino = strtoull(at, &at, 10)); at += *at == ',') {
+		if (i % 3 == 0)
+			assert_int_equal(pfs_tree_removexattr(tree, ino, "user.colour"), 0);
+		else if (i % 3 == 1)
+			assert_int_equal(pfs_tree_setxattr(tree, ino, "user.colour", "other", 5, 0), 0);
+		else
+			assert_int_equal(pfs_tree_setattr(tree, &entry, ino, &attr, PFS_SET_MTIME, &temp_root), 0);
+		i++;
+	}
+	assert_true(i > 100);
+	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/d.c"), "user.newer", "1", 1, 0), 0);
 }
 
 /* Everything becomes another: times, sizes, places, names, and whether it is there. */
@@ -62,6 +92,7 @@ static void upset(unsigned n)
 			(void)make(ino, name, S_IFREG | 0600);
 		}
 	}
+	upset_attributes();
 	ino = ino_of("/a/d.c");
 	assert_int_equal(pfs_tree_setattr(tree, &entry, ino, &attr,
 					  PFS_SET_SIZE | PFS_SET_UID | PFS_SET_MTIME | PFS_SET_MODE,
@@ -101,6 +132,12 @@ static const char *const corpus[] = {
 	"SELECT count(*) FROM nodes",
 	"SELECT r.* FROM resolve('/a/b/c.txt' || char(10) || '/a/none' || char(10) || '/e.tar.gz') r",
 	"SELECT readdir, name FROM nodes WHERE child_of(ino, '/') ORDER BY readdir",
+	"SELECT ino, colour, rare FROM nodes ORDER BY ino",
+	"SELECT * FROM nodes ORDER BY ino",
+	"SELECT colour, count(*) FROM nodes GROUP BY colour ORDER BY 1",
+	"SELECT name FROM nodes WHERE colour = name ORDER BY ino",
+	"SELECT count(*) FROM nodes a JOIN nodes b USING (colour)",
+	"SELECT name, mtime FROM nodes WHERE mtime > '2200-01-01' ORDER BY ino",
 };
 
 struct answer {
@@ -238,22 +275,23 @@ static void test_each_column(void **state)
 /* What cannot be frozen says so. */
 static void test_refused(void **state)
 {
-	static const char *const statements[] = {
-		"SELECT colour FROM nodes",
-		"UPDATE nodes SET mtime = 0 WHERE name = 'd.c'",
-	};
 	struct pfs_query *query;
 
 	(void)state;
-	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/d.c"), "user.colour", "red", 3, 0), 0);
-	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
-		query = begin(statements[i]);
-		assert_int_equal(pfs_query_freeze(query), -EOPNOTSUPP);
-		pfs_query_finish(query);
-	}
+	query = begin("UPDATE nodes SET mtime = 0 WHERE name = 'd.c'");
+	assert_int_equal(pfs_query_freeze(query), -EOPNOTSUPP);
+	pfs_query_finish(query);
+	/* what a frozen tree takes is what all statements together may have */
+	query = begin("SELECT name FROM nodes");
+	pfs_accounts_limit(pfs_accounts_used() + 1000);
+	assert_int_equal(pfs_query_freeze(query), -ENOMEM);
+	assert_int_equal(pfs_query_complain(query, &error, -ENOMEM, NULL), -ENOMEM);
+	assert_non_null(strstr(error.text, "query_memory_total"));
+	pfs_query_finish(query);
+	pfs_accounts_limit(0);
 	scope.memory_limit = 100000;
 	query = begin("SELECT name FROM nodes");
-	assert_true(pfs_query_freeze(query) < 0);
+	assert_int_equal(pfs_query_freeze(query), 0);
 	pfs_query_finish(query);
 	scope.memory_limit = 0;
 }
@@ -380,7 +418,7 @@ static void test_frozen_hold(void **state PFS_UNUSED)
 {
 	struct pfs_tree *frozen;
 
-	assert_int_equal(pfs_frozen_open(&frozen, tree, PFS_COLUMNS_ALL, UINT64_MAX, NULL, NULL), 0);
+	assert_int_equal(pfs_frozen_open(&frozen, tree, &(struct pfs_frozen_wish){.columns = PFS_COLUMNS_ALL, .most = UINT64_MAX}), 0);
 	(void)pfs_hold_longest(tree, false, true);
 	pfs_hold_read(frozen, "a reader of what is frozen");
 	pfs_hold_read(tree, "a reader");

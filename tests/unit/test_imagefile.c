@@ -368,7 +368,7 @@ static void crafted_files_do_no_harm(void **state PFS_UNUSED)
 		if (random_below(&random, 4))
 			memcpy(bytes, sound, sizeof(struct pfs_image_header));
 		if (((struct pfs_image_header *)bytes)->end == ((struct pfs_image_header *)sound)->end &&
-		    !memcmp(bytes, sound, offsetof(struct pfs_image_header, far_times)))
+		    !memcmp(bytes, sound, offsetof(struct pfs_image_header, times)))
 			sum_up();
 		temp_store_copy(&temp, &copy);
 		put_bytes(&copy, size);

@@ -116,7 +116,7 @@ static int run_seen(const struct bench *bench, const uint64_t *inos, unsigned n,
 	/* so that each is the first in its block */
 	unsigned stride = (unsigned)(n * PFS_SNAPSHOT_BLOCK / bench->folder.nodes) + 1;
 	struct pfs_snapshot *snapshot;
-	double seconds, started;
+	double seconds = 0, started;
 	int error;
 
 	(void)pfs_scan_lock(bench->tree, __func__);
@@ -138,6 +138,7 @@ static int run_changes(const struct bench *bench, struct pfs_figures *figures)
 {
 	unsigned n = (unsigned)PFS_MIN(CHANGES, bench->folder.nodes);
 	uint64_t *inos PFS_FREE = malloc(n * sizeof(*inos));
+	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMNS_ALL, .most = UINT64_MAX};
 	struct pfs_tree *frozen;
 	double started;
 
@@ -147,7 +148,7 @@ static int run_changes(const struct bench *bench, struct pfs_figures *figures)
 	PFS_TRY(run_unseen(bench, inos, n, figures));
 	PFS_TRY(run_seen(bench, inos, n, figures));
 	started = pfs_bench_now();
-	PFS_TRY(pfs_frozen_open(&frozen, bench->tree, PFS_COLUMNS_ALL, UINT64_MAX, NULL, NULL));
+	PFS_TRY(pfs_frozen_open(&frozen, bench->tree, &wish));
 	pfs_figures_add(&figures[FROZEN], (pfs_bench_now() - started) * 1e3);
 	pfs_frozen_close(frozen);
 	return 0;

@@ -25,7 +25,7 @@ struct pfs_relational {
 	bool is_bound;		   /* or though it could be run here */
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
-	bool holds; /* the tree cannot be frozen: it is held however long that takes */
+	bool holds; /* it runs on a device: the tree is held until that has its answer */
 	struct pfs_run run;
 	struct pfs_cost cost;
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
@@ -387,8 +387,7 @@ static int run_until_it_stands(struct pfs_relational *const *list, size_t n)
 	error = run_once(list, n);
 	if (error == -EAGAIN && can_freeze) {
 		error = pfs_query_freeze(list[0]->query);
-		hold(list, n, error != 0);
-		if (!error || error == -EOPNOTSUPP || error == -ENOMEM)
+		if (!error)
 			error = run_once(list, n);
 	}
 	for (unsigned attempt = 1; (error == -EAGAIN || error == -EIO) && attempt < ATTEMPTS;
@@ -422,7 +421,7 @@ int pfs_relational_next(struct pfs_relational *relational)
 		int error = pfs_relational_run(&relational, 1);
 
 		relational->has_run = true;
-		if (error == -EINTR)
+		if (error == -EINTR || (error && relational->query->lost))
 			return error;
 		if (error) {
 			relational->failed = true;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/attr/attrnames.h - inside of fs/attr/attrcolumn.h: the names that attributes have or have had.
+ *
+ * Locks: the content lock, but for n, which only grows. */
+#ifndef PFS_FS_ATTR_ATTRNAMES_H
+#define PFS_FS_ATTR_ATTRNAMES_H
+
+#include <stdbool.h>
+
+#include "fs/tree/tree.h"
+#include "meta/store.h"
+
+struct pfs_attr_name {
+	char *bytes;
+	size_t len;
+	enum pfs_attr_type type;
+};
+
+/* Zeros are an empty one. */
+struct pfs_attr_name_list {
+	struct pfs_attr_name *names; /* the oldest first */
+	uint32_t *sorted;	     /* their numbers, in byte order */
+	size_t capacity, sorted_capacity;
+	_Atomic uint64_t n;
+};
+
+/* One that is there keeps its type, unless it is TEXT. -ENOMEM. */
+PFS_MUST_CHECK int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t len,
+				     enum pfs_attr_type type);
+/* TEXT if there is no such name. */
+enum pfs_attr_type pfs_attr_name_type(const struct pfs_attr_name_list *list, const char *name, size_t len);
+/* All that the store and its registers have. What the store says; -ENOMEM. */
+PFS_MUST_CHECK int pfs_attr_names_load(struct pfs_attr_name_list *list, struct pfs_tree *tree);
+void pfs_attr_name_list_finish(struct pfs_attr_name_list *list);
+
+#endif
