@@ -422,14 +422,38 @@ int pfs_prefix_at(struct pfs_prefix *index, struct pfs_prefix_entry *out, uint32
 	return error;
 }
 
-int pfs_prefix_next(struct pfs_prefix *index, struct pfs_prefix_entry *entry)
+static int step(struct pfs_prefix *index, struct pfs_prefix_entry *entry, bool is_back)
 {
 	const struct pfs_prefix_tree *tree = &index->tree;
+	const struct pfs_prefix_payload *p;
 	int error = -ESTALE;
 
 	(void)pthread_rwlock_rdlock(&index->lock);
-	if (entry->removals == tree->head.removals)
-		error = entry_at(tree, entry, pfs_prefix_payload_at(tree, entry->place)->next);
+	if (entry->removals == tree->head.removals) {
+		p = pfs_prefix_payload_at(tree, entry->place);
+		error = entry_at(tree, entry, is_back ? p->previous : p->next);
+	}
+	(void)pthread_rwlock_unlock(&index->lock);
+	return error;
+}
+
+int pfs_prefix_next(struct pfs_prefix *index, struct pfs_prefix_entry *entry)
+{
+	return step(index, entry, false);
+}
+
+int pfs_prefix_previous(struct pfs_prefix *index, struct pfs_prefix_entry *entry)
+{
+	return step(index, entry, true);
+}
+
+int pfs_prefix_last(struct pfs_prefix *index, struct pfs_prefix_entry *out)
+{
+	const struct pfs_prefix_tree *tree = &index->tree;
+	int error;
+
+	(void)pthread_rwlock_rdlock(&index->lock);
+	error = entry_at(tree, out, pfs_prefix_payload_at(tree, 0)->previous);
 	(void)pthread_rwlock_unlock(&index->lock);
 	return error;
 }

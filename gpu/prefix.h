@@ -114,6 +114,9 @@ PFS_MUST_CHECK int pfs_prefix_at(struct pfs_prefix *index, struct pfs_prefix_ent
 /* From one payload to the next, of the same key and then of the next one: 1, or 0 at the end.
  * -ESTALE: something was removed since; insertions do no harm. */
 PFS_MUST_CHECK int pfs_prefix_next(struct pfs_prefix *index, struct pfs_prefix_entry *entry);
+/* The last payload of the last key: 1, or 0 if there is none; and from one payload to the one before, as next. */
+PFS_MUST_CHECK int pfs_prefix_last(struct pfs_prefix *index, struct pfs_prefix_entry *out);
+PFS_MUST_CHECK int pfs_prefix_previous(struct pfs_prefix *index, struct pfs_prefix_entry *entry);
 
 /* The payloads of all keys that begin with these bytes, in order; n of them, to be freed.  -EINVAL: the
  * keys are integers. */

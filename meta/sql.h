@@ -131,6 +131,9 @@
 	X(TABLE_DELETE, WRITE, "DELETE FROM side_table WHERE id = ?1")                             \
 	X(TABLE_GET, READ, "SELECT id, name, columns FROM side_table WHERE id = ?1")               \
 	X(TABLE_SCAN, READ, "SELECT id, name, columns FROM side_table ORDER BY name")              \
+	X(PATH_INDEX_PUT, WRITE, "INSERT INTO path_index (name, definition) VALUES (?1, ?2)")      \
+	X(PATH_INDEX_DELETE, WRITE, "DELETE FROM path_index WHERE name = ?1")                      \
+	X(PATH_INDEX_SCAN, READ, "SELECT name, definition FROM path_index ORDER BY name")          \
 	X(SOURCE_DELETE, WRITE, "DELETE FROM source WHERE prime = ?1")                             \
 	X(SOURCE_GET, READ, "SELECT " PFS_SOURCE_COLUMNS " FROM source WHERE prime = ?1")
 

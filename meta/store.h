@@ -492,6 +492,19 @@ PFS_MUST_CHECK int pfs_store_scan_rows(struct pfs_store *store, uint32_t id,
 PFS_MUST_CHECK int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t id);
 PFS_MUST_CHECK int pfs_store_count_rows(struct pfs_store *store, uint64_t *count, uint32_t id);
 
+/* ---- path indexes: that statements have made one, under which names ---- */
+
+#define PFS_PATH_INDEX_NAME_LIMIT 255
+
+/* -EINVAL: not such a name; it must be free. */
+PFS_MUST_CHECK int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len);
+/* No error when there is none. */
+PFS_MUST_CHECK int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t len);
+/* In byte order of names, until fn returns non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_store_scan_path_indexes(struct pfs_store *store,
+					       int (*fn)(void *arg, const char *name, size_t len),
+					       void *arg);
+
 /* ---- checking ---- */
 
 /* SQLite's integrity check, and what the store alone can tell: chunks, attributes and sources

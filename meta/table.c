@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/table.c - side tables: a catalogue, and for each table one of SQLite's with its rows. */
+/* meta/table.c - side tables: a catalogue, and for each table one of SQLite's with its rows; and the names of path
+ * indexes, which are those of no table. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -329,5 +330,62 @@ int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t
 	if (!got)
 		*n_columns = (unsigned)sqlite3_column_count(row) - 1;
 	(void)sqlite3_finalize(row);
+	return got;
+}
+
+/* ---- path indexes ---- */
+
+static const char definition[] = "path"; /* the only one that there is */
+
+static bool is_index_name(const void *name, size_t len)
+{
+	return len > 0 && len <= PFS_PATH_INDEX_NAME_LIMIT && !memchr(name, 0, len);
+}
+
+int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len)
+{
+	sqlite3_stmt *put;
+
+	PFS_TRY(pfs_group_ready(store));
+	if (!is_index_name(name, len))
+		return -EINVAL;
+	put = store->writer->sql[PFS_SQL_PATH_INDEX_PUT];
+	pfs_bind_blob(put, 1, name, len);
+	pfs_bind_blob(put, 2, definition, sizeof(definition) - 1);
+	return pfs_group_run(store, PFS_SQL_PATH_INDEX_PUT);
+}
+
+int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t len)
+{
+	PFS_TRY(pfs_group_ready(store));
+	pfs_bind_blob(store->writer->sql[PFS_SQL_PATH_INDEX_DELETE], 1, name, len);
+	return pfs_group_run(store, PFS_SQL_PATH_INDEX_DELETE);
+}
+
+int pfs_store_scan_path_indexes(struct pfs_store *store,
+				int (*fn)(void *arg, const char *name, size_t len), void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got = pfs_reader_get(store, &reader.db);
+	sqlite3_stmt *row PFS_RESET = NULL;
+
+	if (got)
+		return got;
+	row = reader.db->sql[PFS_SQL_PATH_INDEX_SCAN];
+	while ((got = pfs_db_step(reader.db, row)) == 1) {
+		const void *name, *what;
+		size_t len, what_len;
+
+		if (!pfs_column_blob(&name, &len, row, 0, PFS_PATH_INDEX_NAME_LIMIT) ||
+		    !pfs_column_blob(&what, &what_len, row, 1, sizeof(definition)) ||
+		    !is_index_name(name, len))
+			return pfs_db_damaged(reader.db, "path index", 0,
+					      "its name or definition is none");
+		if (what_len != sizeof(definition) - 1 || memcmp(what, definition, what_len) != 0)
+			continue; /* a newer program's */
+		got = fn(arg, name, len);
+		if (got)
+			break;
+	}
 	return got;
 }

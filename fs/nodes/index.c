@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/nodes/index_paths.h"
 
 #define QUESTIONS    2u	  /* that an index is made for */
 #define CHANGED_MIN  4096u
@@ -281,6 +282,7 @@ void pfs_scan_prepare(struct pfs_tree *tree)
 {
 	struct pfs_indexes *indexes = tree->indexes;
 
+	pfs_path_index_follow(tree);
 	if (!atomic_load_explicit(&indexes->due, memory_order_relaxed) ||
 	    pthread_mutex_trylock(&indexes->making))
 		return;

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/totals.h"
+#include "fs/nodes/index_paths.h"
 #include "fs/tree/tree_impl.h"
 
 #define FIRST	    16u	  /* sorted at least before more are asked for */
@@ -24,6 +25,9 @@ struct pfs_ordered {
 	/* a walk, its predicates aside those that it follows; */
 	struct pfs_index_walk *index;
 	struct pfs_path_walk *path;
+	struct pfs_path_index_walk *paths;
+	struct pfs_path_range range; /* of it */
+	struct pfs_scan_text text;   /* that this is of */
 	struct pfs_predicate *predicates;
 	size_t n_predicates;
 	uint32_t *chunk; /* what it found, still to be given out */
@@ -183,8 +187,68 @@ static int try_path(struct pfs_ordered *ordered)
 	return pfs_path_walk_open(&ordered->path, ordered->tree, top, &ordered->order[0]);
 }
 
+/* The first range of paths; *taken: the predicate that says no more than it and is none any more, or has no text. */
+static int take_paths(struct pfs_ordered *ordered, bool *is_range, struct pfs_predicate *taken)
+{
+	bool exact;
+
+	*is_range = false;
+	*taken = (struct pfs_predicate){.test = PFS_TEST_NONE};
+	for (size_t i = 0; i < ordered->n_predicates && !*is_range; i++) {
+		const struct pfs_predicate *p = &ordered->predicates[i];
+
+		if (p->field != PFS_FIELD_PATH || p->negated || p->test < PFS_TEST_EQUAL ||
+		    p->test > PFS_TEST_PREFIX)
+			continue;
+		pfs_scan_text_finish(&ordered->text);
+		PFS_TRY(pfs_scan_text_init(&ordered->text, p));
+		*is_range = pfs_path_range_of(&ordered->range, &exact, &ordered->text);
+		if (*is_range && exact) {
+			*taken = *p;
+			drop_predicate(ordered, i);
+		}
+	}
+	return 0;
+}
+
+/* Where its range has few paths, or few are wanted. */
+static bool is_range_worth(struct pfs_ordered *ordered, bool is_range)
+{
+	double most = (double)ordered->tree->image.nodes / WORTH;
+	size_t n = (size_t)most + FIRST;
+	uint32_t *slots PFS_FREE = is_range ? malloc(n * sizeof(*slots)) : NULL;
+	int error = -E2BIG;
+
+	if (slots)
+		error = pfs_path_index_list(slots, &n, ordered->tree, &ordered->range);
+	return !error || (error == -E2BIG && steps(ordered) <= most);
+}
+
+static int try_path_index(struct pfs_ordered *ordered)
+{
+	struct pfs_predicate taken;
+	bool is_range;
+	int error = -ENOENT;
+
+	if (ordered->order[0].field != PFS_FIELD_PATH)
+		return 0;
+	PFS_TRY(take_paths(ordered, &is_range, &taken));
+	for (size_t i = 0; i < ordered->n_predicates && !is_range; i++)
+		if (ordered->predicates[i].test == PFS_TEST_UNDER)
+			return 0; /* the walk from its top is as good */
+	if (is_range_worth(ordered, is_range))
+		error = pfs_path_index_walk_open(&ordered->paths, ordered->tree, &ordered->range,
+						 ordered->order[0].descending);
+	ordered->how = "path index";
+	if (error && taken.test != PFS_TEST_NONE)
+		ordered->predicates[ordered->n_predicates++] = taken;
+	return error == -ENOENT ? 0 : error;
+}
+
 static int step(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 {
+	if (ordered->paths)
+		return pfs_path_index_walk_next(ordered->paths, slots, n);
 	if (ordered->path)
 		return pfs_path_walk_next(ordered->path, slots, n);
 	*n = pfs_index_walk_next(ordered->index, slots, *n);
@@ -350,8 +414,10 @@ int pfs_ordered_open(struct pfs_ordered **out, struct pfs_tree *tree,
 	if (!error)
 		error = try_index(ordered);
 	if (!error && !ordered->index)
+		error = try_path_index(ordered);
+	if (!error && !ordered->index && !ordered->paths)
 		error = try_path(ordered);
-	if (!error && !ordered->index && !ordered->path)
+	if (!error && !pfs_ordered_walks(ordered))
 		error = select_all(ordered);
 	if (error)
 		pfs_ordered_close(ordered);
@@ -366,6 +432,8 @@ void pfs_ordered_close(struct pfs_ordered *ordered)
 		return;
 	pfs_index_walk_close(ordered->index);
 	pfs_path_walk_close(ordered->path);
+	pfs_path_index_walk_close(ordered->paths);
+	pfs_scan_text_finish(&ordered->text);
 	pfs_sorting_finish(&ordered->sorting);
 	pfs_slots_finish(&ordered->slots);
 	free(ordered->predicates);
@@ -375,7 +443,7 @@ void pfs_ordered_close(struct pfs_ordered *ordered)
 
 int pfs_ordered_next(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 {
-	if (ordered->index || ordered->path)
+	if (pfs_ordered_walks(ordered))
 		return walk_on(ordered, slots, n);
 	if (ordered->sorting.items)
 		return take_sorted(ordered, slots, n);
@@ -399,7 +467,7 @@ const char *pfs_ordered_how(const struct pfs_ordered *ordered)
 
 bool pfs_ordered_walks(const struct pfs_ordered *ordered)
 {
-	return ordered->index || ordered->path;
+	return ordered->index || ordered->path || ordered->paths;
 }
 
 bool pfs_ordered_sorts(const struct pfs_ordered *ordered)

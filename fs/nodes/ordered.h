@@ -44,7 +44,7 @@ bool pfs_ordered_walks(const struct pfs_ordered *ordered);
 /* Whether what was selected, if it was, did not have the order already. */
 bool pfs_ordered_sorts(const struct pfs_ordered *ordered);
 size_t pfs_ordered_selected(const struct pfs_ordered *ordered);
-/* As a phrase: "sorted", "in order as found", "index of size", "names from the top down". */
+/* As a phrase: "sorted", "in order as found", "index of size", "names from the top down", "path index". */
 const char *pfs_ordered_how(const struct pfs_ordered *ordered);
 
 #endif

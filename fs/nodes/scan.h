@@ -37,7 +37,8 @@ PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watc
  * return. */
 PFS_MUST_CHECK int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
 
-/* Between two of them: makes the column indexes that earlier questions have missed, if any. */
+/* Between two of them: makes the column indexes that earlier questions have missed, if any, and has the path
+ * index follow the tree. */
 void pfs_scan_prepare(struct pfs_tree *tree);
 
 /* All slots are below it; those without a node, or whose node has no name any more, are in no set. */
@@ -86,7 +87,7 @@ PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 
 /* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
  * as a phrase: "one node", "range of slots", "ranges of slots", "children", "name index", "subtree by name index",
- * "index of size", "index of name" and the like, "ancestors", "codes on cuda" or "on host", "all names",
+ * "index of size", "index of name" and the like, "path index", "ancestors", "codes on cuda" or "on host", "all names",
  * "all columns". */
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n);

@@ -12,6 +12,7 @@
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/index.h"
+#include "fs/nodes/index_paths.h"
 #include "fs/tree/tree_impl.h"
 
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
@@ -20,6 +21,7 @@
 #define SCATTERED	     64u   /* a subtree's slots are one of so many between: they are listed */
 #define RARE	     1024u /* one of so many, and a few: they are listed from a column index ... */
 #define RARE_NAMES   128u  /* ... which takes as long as looking at so many names */
+#define RARE_PATHS   16u   /* the same of paths, which are made to be looked at */
 
 /* ---- ranges and lists ---- */
 
@@ -434,6 +436,40 @@ void pfs_selection_note(const struct pfs_selection *selection, uint64_t found)
 	}
 }
 
+/* ---- the path index ---- */
+
+static bool is_range_of_paths(const struct pfs_scan_test *test)
+{
+	struct pfs_path_range range;
+	bool exact;
+
+	return test->how == PFS_HOW_TEXT && test->field == PFS_FIELD_PATH && !test->is_none &&
+	       pfs_path_range_of(&range, &exact, &test->text);
+}
+
+static int take_paths(struct pfs_selection *selection)
+{
+	struct pfs_scan_test *test = find_test(selection, is_range_of_paths);
+	size_t n = pfs_selection_size(selection) / RARE_PATHS + 8;
+	struct pfs_path_range range;
+	uint32_t *own;
+	bool exact;
+	int error;
+
+	if (!test || !pfs_path_range_of(&range, &exact, &test->text))
+		return 0;
+	own = malloc(n * sizeof(*own));
+	error = own ? pfs_path_index_list(own, &n, selection->tree, &range) : -ENOMEM;
+	if (error) {
+		free(own);
+		return error == -ENOENT || error == -E2BIG ? 0 : error;
+	}
+	test->done = exact;
+	selection->how = "path index";
+	take_list(selection, own, NULL, n);
+	return 0;
+}
+
 /* ---- all of it ---- */
 
 int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots *within)
@@ -443,6 +479,7 @@ int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots 
 		take_list(selection, NULL, within->slot, within->n);
 		selection->how = "given nodes";
 	}
+	PFS_TRY(take_paths(selection));
 	PFS_TRY(take_parts(selection));
 	PFS_TRY(take_ancestors(selection));
 	PFS_TRY(take_children(selection));

@@ -89,14 +89,16 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 	if (!writing.out)
 		return -ENOMEM;
 	query->connection->plan_ids = 0; /* so that scans get the numbers that they have */
-	if (!pfs_relational_is_planned(query->relational))
+	if (query->is_index)
+		(void)fputs("the store's names of path indexes\n", writing.out);
+	else if (!pfs_relational_is_planned(query->relational))
 		error = pfs_sql_explain(query->connection->sql, running->text, running->len, write_step,
 					&writing);
 	query->connection->plan_ids = plan_ids;
 	pfs_parts_describe(query->parts, writing.out);
 	if (query->was_past && !pfs_relational_is_planned(query->relational))
 		(void)fputs("rows taken from the columns of the image, past SQLite\n", writing.out);
-	else
+	else if (query->relational)
 		pfs_relational_describe(query->relational, writing.out);
 	if (fclose(writing.out) && !error)
 		error = -ENOMEM;

@@ -2,6 +2,7 @@
 /* Statements.  One that changes something is run to its end by pfs_query_start. */
 #include "fs/query/parts/parts.h"
 #include "fs/query/relational/relational.h"
+#include "fs/query/pathindex.h"
 #include "fs/query/sides.h"
 
 #include <stdatomic.h>
@@ -193,6 +194,10 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 	PFS_TRY(take_connection(query));
 	query->connection->plan_ids = 0;
 	set_terms(query, scope);
+	PFS_TRY(pfs_path_index_statement(query, &query->is_index, scope->may_change, problem));
+	query->ended = query->is_index;
+	if (query->is_index)
+		return 0;
 	PFS_TRY(prepare_text(query, problem));
 	PFS_TRY(pfs_query_note_reads(query));
 	PFS_TRY(pfs_relational_plan(&query->relational, query));
@@ -234,10 +239,18 @@ static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 static int change_tables(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;
+	bool is_done = false;
 	int error;
 
 	pfs_sides_hold(query->tree);
 	error = prepare_text(query, problem); /* they may have changed up to now */
+	if (!error)
+		error = pfs_path_index_leaves_name(query->tree, &is_done, query->sql, query->len,
+						   problem);
+	if (!error && is_done) {
+		pfs_sides_release(query->tree);
+		return 0;
+	}
 	if (!error)
 		error = run(query, problem);
 	if (!error)
@@ -312,7 +325,7 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->watch = (struct pfs_scan_watch){&query->stop, pfs_query_look, query};
 	set_deadline(query, scope->time_limit_ms);
 	code = prepare(query, scope, sql, len, &problem);
-	if (!code)
+	if (!code && !query->ended)
 		code = change(query, &problem);
 	code = cause_of(query, code);
 	if (code) {

@@ -13,6 +13,7 @@
 #include "base/csv.h"
 #include "base/number.h"
 #include "fs/query/output/format.h"
+#include "fs/query/pathindex.h"
 #include "fs/query/sides.h"
 #include "fs/tree/sides.h"
 #include "meta/declaration.h"
@@ -42,8 +43,7 @@ static int check_name(const char *name, struct pfs_query_error *error)
 	if (code == -EEXIST)
 		return fail(error, code, "%s: the name is reserved; choose another", name);
 	if (code == -ENAMETOOLONG)
-		return fail(error, code, "the table's name has more than %d bytes; shorten it",
-			    PFS_TABLE_NAME_MAX);
+		return fail(error, code, "the table's name has more than %d bytes; shorten it", PFS_TABLE_NAME_MAX);
 	if (code)
 		return fail(error, code, "no table can have that name; use letters and digits");
 	return 0;
@@ -522,8 +522,8 @@ static int run_import(struct import *import, const struct pfs_table_bytes *bytes
 	PFS_TRY(look_at_rows(import));
 	PFS_TRY(declare(import));
 	pfs_sides_hold(import->tree);
-	error = pfs_sides_commit(import->tree, import->size + 16 * import->rows, write_table,
-				 import);
+	error = pfs_path_index_leaves(import->tree, import->name);
+	error = error ? error : pfs_sides_commit(import->tree, import->size + 16 * import->rows, write_table, import);
 	pfs_sides_release(import->tree);
 	return error;
 }
@@ -539,7 +539,8 @@ int pfs_table_import(struct pfs_queries *queries, const char *name,
 	code = run_import(&import, bytes);
 	if (code && !*error->text)
 		(void)fail(error, code, "%s: %s", name,
-			   code == -EFBIG ? "more than 512 MiB; split it" : strerror(-code));
+			   code == -EFBIG ? "more than 512 MiB; split it"
+			   : code == -EEXIST ? "an index has that name; choose another" : strerror(-code));
 	error->error = code;
 	for (size_t i = 0; i < import.n && import.columns; i++)
 		free(import.columns[i].name);

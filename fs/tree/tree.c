@@ -25,6 +25,7 @@
 #include "fs/nodes/codes.h"
 #include "fs/nodes/columns.h"
 #include "fs/nodes/index.h"
+#include "fs/nodes/index_paths.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
@@ -63,6 +64,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_scan_create,
 		pfs_viewers_create,
 		pfs_indexes_create,
+		pfs_path_index_create,
 		pfs_columns_create,
 		pfs_directories_create,
 		pfs_snapshots_create,
@@ -121,6 +123,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 		pfs_imagefile_write_behind(tree);
 	pfs_directories_destroy(tree);
 	pfs_snapshots_destroy(tree);
+	pfs_path_index_destroy(tree);
 	pfs_indexes_destroy(tree);
 	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);

@@ -34,6 +34,7 @@ struct pfs_tree {
 	struct pfs_scan *scan;
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
+	struct pfs_path_index *path_index; /* NULL: none is to be made */
 	struct pfs_columns *columns;
 	struct pfs_directory_tables *directories;
 	struct pfs_snapshots *snapshots;

@@ -64,6 +64,8 @@ static const char text[] =
 	"cat '.query/sql/SELECT kind, count(*) FROM nodes NATURAL JOIN kinds GROUP BY kind'\n"
 	"rm .query/tables/kinds.csv\n"
 	"\n"
+	"# Ranges of paths and GLOB '/a/b*' at once: CREATE INDEX name ON nodes(path); DROP INDEX name.\n"
+	"\n"
 	"# A saved query of this directory, kept in the store.  It has result.tsv .csv .json "
 	".txt,\n"
 	"# paths, paths0, nodes/, plan, error and as_of; sql is its statement.  rmdir forgets it.\n"

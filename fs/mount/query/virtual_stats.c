@@ -13,6 +13,8 @@
 #include "fs/image/snapshot.h"
 #include "fs/image/hold.h"
 #include "fs/image/single.h"
+#include "fs/nodes/index_paths.h"
+#include "fs/query/pathindex.h"
 
 static const char *const operations[PFS_OPCODES] = {
 	[FUSE_LOOKUP] = "lookup",
@@ -183,6 +185,38 @@ static void print_snapshots(struct pfs_call *call, struct pfs_out *out)
 	      (unsigned long long)stats.taken_bytes, (unsigned long long)stats.limit);
 }
 
+struct names {
+	struct pfs_out *out;
+	const char *separator;
+};
+
+static int print_name(void *arg, const char *name, size_t len)
+{
+	struct names *names = arg;
+
+	pfs_out_text(names->out, names->separator);
+	(void)pfs_out_json(names->out, name, len);
+	names->separator = ", ";
+	return 0;
+}
+
+static void print_path_index(struct pfs_call *call, struct pfs_out *out)
+{
+	struct pfs_path_index_info info;
+	struct names names = {out, ""};
+
+	if (!pfs_path_index_describe(call->mount->tree, &info))
+		return;
+	print(out,
+	      ",\n  \"path_index\": {\"state\": \"%s\", \"keys\": %llu, \"bytes\": %llu, \"made\": %llu, "
+	      "\"asked\": %llu, \"names\": [",
+	      info.state, (unsigned long long)info.keys, (unsigned long long)info.bytes,
+	      (unsigned long long)info.made, (unsigned long long)info.asked);
+	if (pfs_path_index_names(call->mount->tree, print_name, &names))
+		print(out, "%snull", names.separator); /* the store cannot be read */
+	print(out, "]}");
+}
+
 /* How long the tree's lock was held at the most, and by whom. */
 static void print_holds(struct pfs_call *call, struct pfs_out *out)
 {
@@ -237,6 +271,7 @@ static int print_all(struct pfs_call *call, struct pfs_out *out)
 		print_single(call, out);
 		print_snapshots(call, out);
 		print_holds(call, out);
+		print_path_index(call, out);
 		print_operations(call, out);
 	}
 	pfs_out_text(out, "\n}\n");
