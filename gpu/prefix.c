@@ -172,6 +172,8 @@ static int change(const struct pfs_run *run, struct pfs_prefix *index, uint64_t 
 		  const struct pfs_prefix_keys *keys, const uint64_t *payloads, bool removes)
 {
 	struct pfs_prefix_tree *tree = &index->tree;
+	struct pfs_prefix_text texts[PFS_PREFIX_SIDE_BY_SIDE];
+	uint64_t integers[PFS_PREFIX_SIDE_BY_SIDE];
 	int error = pfs_prefix_check_keys(tree, keys);
 
 	*n = 0;
@@ -179,13 +181,17 @@ static int change(const struct pfs_run *run, struct pfs_prefix *index, uint64_t 
 	PFS_TRY(pfs_run_poll(run)); /* not later: a batch is whole */
 	(void)pthread_rwlock_wrlock(&index->lock);
 	pfs_prefix_blocks_forget(index);
-	for (size_t i = 0; i < keys->n && error >= 0; i++) {
-		struct pfs_prefix_text text;
-		uint64_t integer;
+	for (size_t i = 0; i < keys->n && error >= 0; i += PFS_COUNT(texts)) {
+		size_t group = PFS_MIN(keys->n - i, PFS_COUNT(texts));
 
-		pfs_prefix_texts_make(tree, &text, &integer, keys, i, 1);
-		error = change_one(tree, &text, payloads[i], removes);
-		*n += error == 1;
+		pfs_prefix_set_view(tree);
+		pfs_prefix_texts_make(tree, texts, integers, keys, i, group);
+		if (tree->view.is_compact && group > 1)
+			pfs_prefix_fetch(tree, texts, group);
+		for (size_t k = 0; k < group && error >= 0; k++) {
+			error = change_one(tree, &texts[k], payloads[i + k], removes);
+			*n += error == 1;
+		}
 	}
 	pfs_prefix_set_view(tree);
 	tree->changes++;

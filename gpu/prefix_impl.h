@@ -300,6 +300,10 @@ PFS_MUST_CHECK int pfs_prefix_seek_key(const struct pfs_prefix_tree *tree, uint3
 PFS_MUST_CHECK int pfs_host_prefix_find(struct pfs_operator_backend *b, const struct pfs_run *run,
 					struct pfs_prefix *index, uint32_t *items,
 					const struct pfs_prefix_texts *keys);
+/* Of a compact tree: has what changes of these keys will look at on its way to the cache, side by side; at most
+ * PFS_PREFIX_SIDE_BY_SIDE of them. */
+#define PFS_PREFIX_SIDE_BY_SIDE 16u
+void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts, size_t n);
 /* The index's blocks, made if need be; valid while the lock is held. */
 PFS_MUST_CHECK int pfs_prefix_blocks_get(struct pfs_prefix *index,
 					 const struct pfs_prefix_blocks **out);

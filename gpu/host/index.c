@@ -9,6 +9,7 @@
 #include "gpu/host/operators.h"
 
 #define GRAIN 2048u /* questions, or entries changed, between two polls */
+#define GROUP 64u   /* keys that are looked for side by side before they are changed */
 
 struct pfs_index_tree {
 	struct pfs_btree *btree;
@@ -93,11 +94,15 @@ int pfs_host_index_range(struct pfs_operator_backend *b, const struct pfs_run *r
 	int error;
 
 	(void)b;
-	PFS_TRY(pfs_index_list_make(run, &piece, GRAIN));
-	pfs_btree_seek(btree, &cursor, first, 0);
-	for (size_t more = GRAIN; more == GRAIN; n += more)
-		more = pfs_btree_read(btree, &cursor, piece.keys, piece.values, GRAIN, last);
-	pfs_index_list_free(run, &piece);
+	if (first == 0 && last == UINT64_MAX) {
+		n = pfs_btree_count(btree);
+	} else {
+		PFS_TRY(pfs_index_list_make(run, &piece, GRAIN));
+		pfs_btree_seek(btree, &cursor, first, 0);
+		for (size_t more = GRAIN; more == GRAIN; n += more)
+			more = pfs_btree_read(btree, &cursor, piece.keys, piece.values, GRAIN, last);
+		pfs_index_list_free(run, &piece);
+	}
 	PFS_TRY(pfs_index_list_make(run, out, n));
 	pfs_btree_seek(btree, &cursor, first, 0);
 	for (error = 0; !error && done < n; error = error ? error : pfs_run_poll(run))
@@ -119,12 +124,23 @@ static uint32_t value_of(const struct pfs_btree *btree, uint64_t key)
 	return found.slot != PFS_BTREE_NONE && found.key == key ? found.slot : PFS_INDEX_NONE;
 }
 
-/* Room has been reserved, so that no insertion fails. */
-static bool insert_one(struct pfs_index_tree *tree, uint64_t key, uint32_t value,
+/* The same of a group's key, whose keys were looked for together, before the first of them was changed. */
+static uint32_t old_value(const struct pfs_btree *btree, const uint64_t *keys,
+			  const struct pfs_btree_entry *found, size_t i)
+{
+	unsigned is_again = 0;
+
+	for (size_t k = 0; k < i; k++)
+		is_again |= keys[k] == keys[i];
+	if (is_again)
+		return value_of(btree, keys[i]);
+	return found[i].slot != PFS_BTREE_NONE && found[i].key == keys[i] ? found[i].slot : PFS_INDEX_NONE;
+}
+
+/* Room has been reserved, so that no insertion fails.  old: what a unique index has. */
+static bool insert_one(struct pfs_index_tree *tree, uint64_t key, uint32_t value, uint32_t old,
 		       enum pfs_index_policy policy)
 {
-	uint32_t old = tree->kind == PFS_INDEX_UNIQUE ? value_of(tree->btree, key) : PFS_INDEX_NONE;
-
 	if (old != PFS_INDEX_NONE && (policy == PFS_INDEX_REFUSE || old == value))
 		return false;
 	if (old != PFS_INDEX_NONE)
@@ -136,13 +152,26 @@ int pfs_host_index_insert(struct pfs_operator_backend *b, const struct pfs_run *
 			  struct pfs_index_tree *tree, uint64_t *n_added,
 			  const struct pfs_index_change *change)
 {
+	struct pfs_btree_entry found[GROUP];
 	uint64_t added = 0;
 
 	(void)b;
 	PFS_TRY(pfs_run_poll(run)); /* not later: a batch is whole */
 	PFS_TRY(pfs_btree_reserve(tree->btree, change->n));
-	for (size_t i = 0; i < change->n; i++)
-		added += insert_one(tree, change->keys[i], change->values[i], change->policy);
+	for (size_t from = 0; from < change->n; from += GROUP) {
+		const uint64_t *keys = change->keys + from;
+		size_t n = PFS_MIN(change->n - from, GROUP);
+
+		pfs_btree_find(tree->btree, found, keys, 0, n);
+		for (size_t i = 0; i < n; i++) {
+			uint32_t old = tree->kind == PFS_INDEX_UNIQUE
+					       ? old_value(tree->btree, keys, found, i)
+					       : PFS_INDEX_NONE;
+
+			added += insert_one(tree, keys[i], change->values[from + i], old,
+					    change->policy);
+		}
+	}
 	*n_added = added;
 	return 0;
 }
@@ -151,16 +180,25 @@ int pfs_host_index_remove(struct pfs_operator_backend *b, const struct pfs_run *
 			  struct pfs_index_tree *tree, uint64_t *n_removed,
 			  const struct pfs_index_change *change)
 {
+	struct pfs_btree_entry found[GROUP];
 	uint64_t removed = 0;
 
 	(void)b;
 	PFS_TRY(pfs_run_poll(run));
-	for (size_t i = 0; i < change->n; i++) {
-		uint64_t key = change->keys[i];
-		uint32_t value = change->values ? change->values[i] : value_of(tree->btree, key);
+	for (size_t from = 0; from < change->n; from += GROUP) {
+		const uint64_t *keys = change->keys + from;
+		size_t n = PFS_MIN(change->n - from, GROUP);
 
-		if (value != PFS_INDEX_NONE)
-			removed += pfs_btree_remove(tree->btree, key, value);
+		pfs_btree_find(tree->btree, found, keys, 0, n);
+		for (size_t i = 0; i < n; i++) {
+			uint32_t value = found[i].slot;
+
+			if (change->values)
+				value = change->values[from + i];
+			else if (value == PFS_BTREE_NONE || found[i].key != keys[i])
+				continue; /* a key that comes twice is gone by then */
+			removed += pfs_btree_remove(tree->btree, keys[i], value);
+		}
 	}
 	*n_removed = removed;
 	return 0;

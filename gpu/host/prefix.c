@@ -9,7 +9,7 @@
 
 #define GRAIN_KEYS	 1024u
 #define GRAIN_PARTITIONS 4096u
-#define SIDE_BY_SIDE	 16u
+#define SIDE_BY_SIDE	 PFS_PREFIX_SIDE_BY_SIDE
 
 /* ---- serial ---- */
 
@@ -19,23 +19,20 @@ struct find {
 	uint32_t *items;
 };
 
-/* Compact trees: keys side by side, so that one waits for memory while others go on. */
-static void find_side_by_side(const struct find *find, size_t from, size_t to)
+/* Compact trees: keys side by side, so that one waits for memory while others go on; to the words where they end. */
+static void descend_side_by_side(uint32_t *words, const struct pfs_prefix_view *v,
+				 const struct pfs_prefix_text *texts, size_t n)
 {
-	const struct pfs_prefix_view *v = find->view;
-	uint32_t words[SIDE_BY_SIDE];
-	size_t n = to - from, open = n;
+	size_t open = n;
 
 	for (size_t i = 0; i < n; i++)
 		words[i] = v->root;
 	while (open) {
 		open = 0;
 		for (size_t i = 0; i < n; i++) {
-			const struct pfs_prefix_text *key = &find->texts[from + i];
-
 			if (words[i] == 0 || words[i] & PFS_PREFIX_ITEM)
 				continue;
-			words[i] = pfs_prefix_step(v, words[i], key);
+			words[i] = pfs_prefix_step(v, words[i], &texts[i]);
 			open += words[i] && !(words[i] & PFS_PREFIX_ITEM);
 			if (words[i] & PFS_PREFIX_ITEM)
 				__builtin_prefetch(pfs_prefix_record_at(v->records, words[i]));
@@ -43,8 +40,38 @@ static void find_side_by_side(const struct find *find, size_t from, size_t to)
 				__builtin_prefetch(v->words + (size_t)words[i] * PFS_PREFIX_UNIT);
 		}
 	}
-	for (size_t i = 0; i < n; i++)
-		find->items[from + i] = pfs_prefix_compared(v, words[i], &find->texts[from + i]);
+}
+
+static void find_side_by_side(const struct find *find, size_t from, size_t to)
+{
+	uint32_t words[SIDE_BY_SIDE] = {0};
+
+	descend_side_by_side(words, find->view, &find->texts[from], to - from);
+	for (size_t i = from; i < to; i++)
+		find->items[i] = pfs_prefix_compared(find->view, words[i - from], &find->texts[i]);
+}
+
+void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts, size_t n)
+{
+	uint32_t words[SIDE_BY_SIDE] = {0}, items[SIDE_BY_SIDE] = {0}, places[SIDE_BY_SIDE];
+
+	descend_side_by_side(words, &tree->view, texts, n);
+	for (size_t i = 0; i < n; i++) {
+		if (!words[i])
+			continue;
+		items[i] = pfs_prefix_item_of(tree, words[i]);
+		__builtin_prefetch(pfs_prefix_item_at(tree, items[i]));
+	}
+	for (size_t i = 0; i < n; i++) {
+		places[i] = words[i] ? pfs_prefix_item_at(tree, items[i])->first : 0;
+		__builtin_prefetch(pfs_prefix_payload_at(tree, places[i]));
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_prefix_payload *p = pfs_prefix_payload_at(tree, places[i]);
+
+		__builtin_prefetch(pfs_prefix_payload_at(tree, p->previous));
+		__builtin_prefetch(pfs_prefix_payload_at(tree, p->next));
+	}
 }
 
 static int find_some(void *context, unsigned worker, uint64_t from, uint64_t to)

@@ -102,3 +102,17 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
 	not_ok 'not without query_others' ask_as </dev/null
 	unmount_store
 fi
+
+# ---- a tree as people have them ----
+real=/usr/include
+((!PFS_LONG)) || real=/usr
+if [[ -d $real ]]; then
+	primefs import --content=none "$real" real.pfs >/dev/null
+	store=$work/real.pfs
+	mount_store
+	find "$mnt" -printf '/%P\0' >all
+	find "$mnt" -printf '%i\n' >primes
+	is "every path of $real, as stat" "$(primefs resolve -0 "$store" <all | tr '\0' '\n' | cut -f1 | cksum)" "$(cksum <primes)"
+	unmount_store
+	is 'the same of the store by itself' "$(primefs resolve -0 "$store" <all | tr '\0' '\n' | cut -f1 | cksum)" "$(cksum <primes)"
+fi

@@ -22,6 +22,14 @@ double pfs_bench_now(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double pfs_bench_cpu(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 const char *pfs_bench_primefs(void)
 {
 	static char path[PATH_MAX + sizeof("/primefs")];

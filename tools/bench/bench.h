@@ -20,6 +20,7 @@
 
 /* Seconds since some moment. */
 double pfs_bench_now(void);
+double pfs_bench_cpu(void); /* processor time of all threads, in seconds */
 
 /* The primefs that is measured: $PRIMEFS, else the one in this program's own folder, else the one
  * along PATH. */

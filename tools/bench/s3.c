@@ -25,14 +25,16 @@
 #define QUESTIONS 100000u /* in a batch */
 #define FEW	  100u
 
-enum { KEYS, ENGINE, BITS, MEMORY, SET };
+enum { KEYS, ENGINE, BITS, MEMORY, SET, CPU };
+enum { PARTITIONS, CONSECUTIVE, URLS, PATHS };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "of a compact tree, at most (1000000)"},
 	[ENGINE] = {"engine", 'e', "NAME", "host or cuda (host)"},
 	[BITS] = {"bits", 'b', "N", "of a sub-key (4)"},
 	[MEMORY] = {"memory", 'm', "MIB", "of a tree with all levels, at most (1024)"},
-	[SET] = {"set", 's', "NAME", "partitions, consecutive or urls (all)"},
+	[SET] = {"set", 's', "NAME", "partitions, consecutive, urls or paths (all)"},
+	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
 	{0},
 };
 
@@ -44,7 +46,7 @@ static const struct pfs_cmd command = {
 	"Each answer is compared with the key's number: BAD where they differ.\n",
 };
 
-static const char *const sets[] = {"partitions", "consecutive", "urls"};
+static const char *const sets[] = {"partitions", "consecutive", "urls", "paths"};
 
 static const char *const traversals[] = {
 	[PFS_PREFIX_SERIAL] = "serial",
@@ -64,6 +66,7 @@ struct bench {
 	size_t set, most; /* most keys */
 	uint64_t memory;
 	unsigned bits;
+	bool is_cpu; /* what times are */
 	uint8_t *bytes;
 	uint64_t *at, *numbers; /* payloads: 0, 1, ... */
 	uint64_t *got;
@@ -72,6 +75,11 @@ struct bench {
 	const uint8_t **sorted; /* for the yardstick */
 	bool bad;
 };
+
+static double clock_of(const struct bench *b)
+{
+	return b->is_cpu ? pfs_bench_cpu() : pfs_bench_now();
+}
 
 /* ---- keys ---- */
 
@@ -113,8 +121,27 @@ static size_t url_key(uint8_t *out, uint64_t i)
 	return n + (size_t)snprintf((char *)out + n, TAIL, "/%017" PRIu64, i * 1000003);
 }
 
+/* 67 bytes, in no order. */
+static size_t path_key(uint8_t *out, uint64_t i)
+{
+	char text[URL_MAX];
+	uint64_t state = i, r = pfs_gen_random(&state);
+	int n = snprintf(text, sizeof(text), "/srv/archive/section-%03u/package-%05u/include/file-%012llx.h",
+			 (unsigned)(r % 1000), (unsigned)(r >> 32) % 100000,
+			 (unsigned long long)(i * UINT64_C(0x9e3779b97f4b) % (UINT64_C(1) << 48)));
+
+	memcpy(out, text, (size_t)n);
+	return (size_t)n;
+}
+
 static int make_keys(struct bench *b)
 {
+	static size_t (*const make[])(uint8_t *out, uint64_t i) = {
+		[PARTITIONS] = partition_key,
+		[CONSECUTIVE] = consecutive_key,
+		[URLS] = url_key,
+		[PATHS] = path_key,
+	};
 	size_t size = 0;
 
 	b->bytes = malloc(b->most * URL_MAX + TAIL);
@@ -128,8 +155,7 @@ static int make_keys(struct bench *b)
 
 		b->at[i] = size;
 		b->numbers[i] = i;
-		size += b->set == 0 ? partition_key(out, i) : b->set == 1 ? consecutive_key(out, i)
-									   : url_key(out, i);
+		size += make[b->set](out, i);
 	}
 	b->at[b->most] = size;
 	return 0;
@@ -185,11 +211,11 @@ static int get_batch(struct bench *b, struct pfs_prefix *index)
 	double best = 0;
 
 	for (int i = 0; i < RUNS; i++) {
-		double started = pfs_bench_now(), taken;
+		double started = clock_of(b), taken;
 
 		PFS_TRY(pfs_prefix_get(&b->run, index, b->got, b->places, &keys,
 				       PFS_PREFIX_SERIAL));
-		taken = pfs_bench_now() - started;
+		taken = clock_of(b) - started;
 		best = i && best < taken ? best : taken;
 	}
 	line("get, a batch", best, b->batch.n, is_right(b, &b->batch));
@@ -200,7 +226,7 @@ static int get_singles(struct bench *b, struct pfs_prefix *index,
 		       enum pfs_prefix_traversal traversal)
 {
 	char what[64];
-	double started = pfs_bench_now();
+	double started = clock_of(b);
 
 	for (size_t i = 0; i < b->singles.n; i++) {
 		const struct pfs_prefix_keys key = {b->singles.bytes, b->singles.at + i, 1};
@@ -208,7 +234,7 @@ static int get_singles(struct bench *b, struct pfs_prefix *index,
 		PFS_TRY(pfs_prefix_get(&b->run, index, b->got + i, b->places + i, &key, traversal));
 	}
 	(void)snprintf(what, sizeof(what), "get, one by one, %s", traversals[traversal]);
-	line(what, pfs_bench_now() - started, b->singles.n, is_right(b, &b->singles));
+	line(what, clock_of(b) - started, b->singles.n, is_right(b, &b->singles));
 	return 0;
 }
 
@@ -254,7 +280,7 @@ static size_t len_of(const struct bench *b, const uint8_t *key)
 /* A look at every key, as the paper's thread a key. */
 static void scan_keys(struct bench *b, size_t n)
 {
-	double started = pfs_bench_now();
+	double started = clock_of(b);
 
 	for (size_t i = 0; i < b->singles.n; i++) {
 		const uint8_t *key = b->singles.bytes + b->singles.at[i];
@@ -269,7 +295,7 @@ static void scan_keys(struct bench *b, size_t n)
 			b->places[i] = 1;
 		}
 	}
-	line("beside a scan of all keys, one thread", pfs_bench_now() - started, b->singles.n,
+	line("beside a scan of all keys, one thread", clock_of(b) - started, b->singles.n,
 	     is_right(b, &b->singles));
 }
 
@@ -305,7 +331,7 @@ static void search_array(struct bench *b, size_t n)
 	for (size_t i = 0; i < n; i++)
 		b->sorted[i] = b->bytes + b->at[i];
 	qsort_r(b->sorted, n, sizeof(*b->sorted), compare, b);
-	started = pfs_bench_now();
+	started = clock_of(b);
 	for (size_t i = 0; i < b->batch.n; i++) {
 		const uint8_t *key = b->batch.bytes + b->batch.at[i];
 		size_t len = b->batch.at[i + 1] - b->batch.at[i];
@@ -314,7 +340,7 @@ static void search_array(struct bench *b, size_t n)
 		b->places[i] = memcmp(b->sorted[k], key, len) == 0 ? 1 : PFS_PREFIX_NONE;
 		b->got[i] = b->batch.numbers[i];
 	}
-	line("beside a sorted array, one thread", pfs_bench_now() - started, b->batch.n,
+	line("beside a sorted array, one thread", clock_of(b) - started, b->batch.n,
 	     is_right(b, &b->batch));
 }
 
@@ -367,13 +393,13 @@ static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, cons
 	int error = 0;
 
 	PFS_TRY(pfs_prefix_create(&b->run, &index, shape));
-	started = pfs_bench_now();
+	started = clock_of(b);
 	for (size_t from = 0, to; from < n && !error && info.tree_bytes <= most; from = to) {
 		to = PFS_MIN(n, from + 1000);
 		error = insert_some(b, index, from, to);
 		pfs_prefix_describe(index, &info);
 	}
-	started = pfs_bench_now() - started;
+	started = clock_of(b) - started;
 	*is_full = info.tree_bytes > most;
 	if (*is_full)
 		(void)printf("%s, %s: %llu keys need more than %llu MB: the limit\n", sets[b->set],
@@ -439,8 +465,17 @@ static void free_keys(struct bench *b)
 
 static int bench_set(struct bench *b)
 {
+	const struct pfs_prefix_shape compact = {.layout = PFS_PREFIX_COMPACT, .bits = b->bits};
 	int error = make_keys(b);
+	bool is_full;
 
+	if (!error && b->set == PATHS) {
+		error = one_index(b, &compact, "compact", b->most, &is_full);
+		if (!error)
+			search_array(b, b->most);
+		free_keys(b);
+		return error;
+	}
 	error = error ? error : grow(b, PFS_PREFIX_ON_DEMAND, "on demand", FEW);
 	error = error ? error : grow(b, PFS_PREFIX_SIXTEEN, "sixteen at a time", FEW);
 	if (!error && b->set == 0)
@@ -492,6 +527,8 @@ int pfs_bench_s3(int argc, char **argv)
 			return pfs_cmd_usage("s3", "'%s': no set of keys", args.value);
 		else if (option == SET)
 			only = set_of(args.value);
+		else if (option == CPU)
+			b.is_cpu = true;
 		else if (pfs_engine_by_name(&b.run.on, args.value) != 0)
 			return pfs_cmd_usage("s3", "'%s': no engine", args.value);
 	}
