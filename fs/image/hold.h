@@ -13,7 +13,8 @@
 
 struct pfs_tree;
 
-/* The longest of one kind; "ns" is by the clock, in which a machine that has other work counts too. */
+/* The longest of one kind; "ns" is by the clock, in which a machine that has other work counts too, to a tick
+ * of some milliseconds: shorter ones are 0, and nobody's. */
 struct pfs_hold {
 	uint64_t ns;
 	uint64_t cpu_ns; /* of the thread's processor time, another one perhaps; 0: not counted */
