@@ -55,10 +55,12 @@ PKG_LIBS := $(filter-out -lprimesieve,$(PKG_LIBS)) -Wl,-Bstatic -lprimesieve -ls
 endif
 archive_so := $(shell objdump -p "$$($(CC) -print-file-name=libarchive.so)" 2>/dev/null | sed -n 's/ *SONAME *//p')
 
+# clang does not say that it makes such a build, as gcc does; NULL + 0 is NULL in C++ and the next C.
+clang_san := $(if $(filter clang%,$(CC)),$(if $(findstring address,$(SAN)),-D__SANITIZE_ADDRESS__) -fno-sanitize=pointer-overflow)
 all_cflags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION=312 -I. -I$(B) \
 	-DPFS_ARCHIVE=$(ARCHIVE) -DPFS_EDIT=$(EDIT) -DPFS_PREFIX='"$(PREFIX)"' \
 	$(PKG_CFLAGS) $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
-	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
+	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined $(clang_san)) \
 	$(if $(filter 1,$(VERIFY)),-DPFS_VERIFY) $(if $(filter 1,$(NDEBUG)),-DNDEBUG) \
 	-pthread -MMD -MP $(CFLAGS)
 $(addprefix $(B)/,tools/primefs.o lint/tools/primefs.c.tidy lint/tools/primefs.c.analyzer): \

@@ -18,6 +18,11 @@ check: tests ## unit, fuzz replay, mount and command-line tests
 check-unit: all $(test_programs) ## unit tests
 	@$(run_tests) unit
 
+# A store's own tests have no second thread: there is nothing for ThreadSanitizer to see.
+one_thread := store_crash store_damage store_fault store_feed store_version
+check-threads: all $(test_programs) ## unit tests of what threads share
+	@$(run_tests) $(filter-out $(one_thread:%=$(B)/tests/unit/test_%),$(filter $(B)/tests/unit/%,$(test_programs)))
+
 check-mount: all $(mount_programs) ## tests through a mounted filesystem
 	@$(run_tests) mount
 
@@ -73,5 +78,5 @@ coverage: ## line coverage by gcov, worst files first
 print-build:
 	@echo $(B)
 
-.PHONY: test demo setup check check-unit check-mount check-cli check-crash check-long check-durability coverage
+.PHONY: test demo setup check check-unit check-threads check-mount check-cli check-crash check-long check-durability coverage
 .PHONY: check-gaps check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build

@@ -418,8 +418,10 @@ int pfs_change_order(struct pfs_changing *changing)
 	size_t words = (size_t)changing->tree->image.end / 64 + 1;
 	uint64_t *bits PFS_FREE = calloc(2 * words, sizeof(*bits));
 	struct ordering ordering = {.changing = changing, .seen = bits};
-	int error = bits ? 0 : -ENOMEM;
+	int error = 0;
 
+	if (!bits)
+		return -ENOMEM;
 	ordering.done = bits + words;
 	if (!changing->by_slot)
 		PFS_TRY(list_by_slot(changing));

@@ -124,12 +124,14 @@ static void random_changes(uint64_t keys, uint64_t slots, size_t n)
 
 static void test_random(void **state)
 {
+	unsigned n = getenv("PFS_TEST_SMALL") ? 3000 : 30000;
+
 	(void)state;
 	print_message("seed %#llx\n", (unsigned long long)seed);
-	random_changes(UINT64_MAX, UINT32_MAX, 30000);
-	random_changes(3, 30000, 30000); /* many slots to a key */
-	random_changes(5000, 4, 30000);
-	random_changes(1, 40000, 30000);
+	random_changes(UINT64_MAX, UINT32_MAX, n);
+	random_changes(3, 30000, n); /* many slots to a key */
+	random_changes(5000, 4, n);
+	random_changes(1, 40000, n);
 }
 
 static void test_ascending_fills(void **state)

@@ -356,6 +356,7 @@ static void *read_on(void *arg)
 static void test_together(void **state)
 {
 	struct listing listings[3];
+	unsigned changes = getenv("PFS_TEST_SMALL") ? 2000 : 20000;
 	pthread_t threads[3];
 
 	(void)state;
@@ -366,7 +367,7 @@ static void test_together(void **state)
 	}
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, read_on, &listings[i]), 0);
-	for (unsigned i = 0; i < 20000; i++)
+	for (unsigned i = 0; i < changes; i++)
 		change(&seed);
 	atomic_store(&ended, true);
 	for (size_t i = 0; i < 3; i++) {
