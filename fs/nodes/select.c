@@ -219,7 +219,7 @@ static int list_scanned(struct pfs_tree *tree, uint64_t ino, unsigned flags,
 {
 	struct pfs_paths *paths;
 	uint64_t row = 0, before;
-	int rc;
+	int rc = 0;
 
 	PFS_TRY(pfs_paths_open(&paths, tree, ino, flags));
 	do {

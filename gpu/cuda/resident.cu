@@ -254,8 +254,8 @@ static __device__ void answer_slot(pfs_mailbox_slot *slot, const pfs_device_name
 static __global__ void __launch_bounds__(SERVER_THREADS)
 	serve_kernel(pfs_mailbox *mailbox, const pfs_device_names names, const pfs_mailbox_run run)
 {
-	__shared__ volatile uint32_t leave;
-	__shared__ volatile unsigned long long last; /* when there was a question */
+	__shared__ uint32_t leave;
+	__shared__ unsigned long long last; /* when there was a question */
 	const uint32_t lane = threadIdx.x & 31;
 	pfs_mailbox_slot *slot = &mailbox->slots[threadIdx.x / 32];
 	const uint64_t began = now_ns();
@@ -273,7 +273,7 @@ static __global__ void __launch_bounds__(SERVER_THREADS)
 		uint32_t asked = 0, end = 0;
 
 		if (lane == 0) {
-			end = leave; /* what is asked after this the next run finds */
+			end = atomicOr(&leave, 0u); /* what is asked after this the next run finds */
 			asked = load_acquire(&slot->asked);
 		}
 		__syncwarp();
@@ -284,16 +284,16 @@ static __global__ void __launch_bounds__(SERVER_THREADS)
 			answer_slot(slot, names, asked, lane);
 			answered = asked;
 			if (lane == 0)
-				last = now_ns();
+				(void)atomicExch(&last, now_ns());
 		}
 		if (end)
 			break;
 		if (threadIdx.x == 0) {
-			uint64_t now = now_ns(), seen = last;
+			uint64_t now = now_ns(), seen = atomicMax(&last, 0ull);
 
 			if (load_acquire(&mailbox->stop) == run.number || now - began > run.limit_ns ||
 			    (now > seen && now - seen > run.idle_ns))
-				leave = 1;
+				(void)atomicExch(&leave, 1u);
 		}
 		if (lane == 0)
 			__nanosleep(PAUSE_NS);
