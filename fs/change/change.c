@@ -36,6 +36,28 @@ int pfs_change_set_text(struct pfs_change_set *changes, struct pfs_bytes *out, c
 	return 0;
 }
 
+int pfs_change_set_move(struct pfs_change_set *changes, uint64_t ino, uint64_t parent,
+			const char *name)
+{
+	struct pfs_change *change;
+
+	PFS_TRY(pfs_grow(&changes->list, &changes->capacity, changes->n + 1, sizeof(*changes->list)));
+	change = &changes->list[changes->n];
+	*change = (struct pfs_change){
+		.ino = ino,
+		.set = PFS_CHANGE_PARENT | PFS_CHANGE_NAME,
+		.parent = parent,
+	};
+	PFS_TRY(pfs_change_set_text(changes, &change->name, name, strlen(name)));
+	changes->n++;
+	return 0;
+}
+
+void pfs_change_name_aside(char out[PFS_NAME_MAX + 1], const char *name, uint64_t ino)
+{
+	(void)snprintf(out, PFS_NAME_MAX + 1, "%.200s~%llu", name, (unsigned long long)ino);
+}
+
 uint64_t pfs_change_set_memory(const struct pfs_change_set *changes)
 {
 	return changes->capacity * sizeof(*changes->list) +

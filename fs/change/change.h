@@ -8,6 +8,7 @@
 #define PFS_FS_CHANGE_CHANGE_H
 
 #include "fs/tree/tree.h"
+#include "meta/store.h"
 
 enum pfs_change_kind {
 	PFS_CHANGE_UPDATE,
@@ -62,6 +63,11 @@ struct pfs_change_set {
 /* Adds bytes to the text.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_change_set_text(struct pfs_change_set *changes, struct pfs_bytes *out,
 				    const void *bytes, size_t len);
+/* Adds that a node comes to another place.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_change_set_move(struct pfs_change_set *changes, uint64_t ino, uint64_t parent,
+				       const char *name);
+/* A name that nobody else has, of the length that names may have, for what is in another's way. */
+void pfs_change_name_aside(char out[PFS_NAME_MAX + 1], const char *name, uint64_t ino);
 uint64_t pfs_change_set_memory(const struct pfs_change_set *changes);
 void pfs_change_set_clear(struct pfs_change_set *changes); /* empty again */
 void pfs_change_set_finish(struct pfs_change_set *changes);

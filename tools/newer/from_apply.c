@@ -18,22 +18,6 @@ static struct pfs_caller caller(void)
 	return (struct pfs_caller){.uid = geteuid(), .gid = getegid()};
 }
 
-static int add_move(struct pfs_change_set *set, uint64_t ino, uint64_t parent, const char *name)
-{
-	struct pfs_change *change;
-
-	PFS_TRY(pfs_grow(&set->list, &set->capacity, set->n + 1, sizeof(*set->list)));
-	change = &set->list[set->n];
-	*change = (struct pfs_change){
-		.ino = ino,
-		.set = PFS_CHANGE_PARENT | PFS_CHANGE_NAME,
-		.parent = parent,
-	};
-	PFS_TRY(pfs_change_set_text(set, &change->name, name, strlen(name)));
-	set->n++;
-	return 0;
-}
-
 static int change(struct pfs_from *from, const struct pfs_change_set *set)
 {
 	const struct pfs_caller who = caller();
@@ -47,12 +31,6 @@ static int change(struct pfs_from *from, const struct pfs_change_set *set)
 static bool is_gone(const struct pfs_from_node *node)
 {
 	return node->other == PFS_FROM_NONE && !node->stays;
-}
-
-/* A name that nobody else has, of the length that names may have. */
-static void free_name(char out[PFS_NAME_MAX + 1], const char *name, uint64_t ino)
-{
-	(void)snprintf(out, PFS_NAME_MAX + 1, "%.200s~%llu", name, (unsigned long long)ino);
 }
 
 /* ---- places ---- */
@@ -69,8 +47,8 @@ static int clear_names(struct pfs_from *from)
 
 		if (!is_gone(node) || is_gone(above))
 			continue;
-		free_name(name, pfs_from_name(node->path), node->ino);
-		error = add_move(&set, node->ino, above->ino, name);
+		pfs_change_name_aside(name, pfs_from_name(node->path), node->ino);
+		error = pfs_change_set_move(&set, node->ino, above->ino, name);
 	}
 	if (!error)
 		error = change(from, &set);
@@ -103,10 +81,10 @@ static int make_directory(struct pfs_from *from, struct pfs_change_set *set, str
 
 	if (error != -EEXIST)
 		return error ? error : made(from, node, &entry);
-	free_name(other, name, node->ino);
+	pfs_change_name_aside(other, name, node->ino);
 	PFS_TRY(pfs_tree_make(from->options.tree, &entry, parent, other, S_IFDIR | 0700, 0, &who));
 	PFS_TRY(made(from, node, &entry));
-	return add_move(set, node->place, parent, name);
+	return pfs_change_set_move(set, node->place, parent, name);
 }
 
 static int place_all(struct pfs_from *from)
@@ -122,7 +100,7 @@ static int place_all(struct pfs_from *from)
 		if (!node->place && S_ISDIR(node->attr.st_mode))
 			error = make_directory(from, &set, node);
 		else if (node->place && node->moves)
-			error = add_move(&set, node->place, parent_of(from, node), pfs_from_name(node->path));
+			error = pfs_change_set_move(&set, node->place, parent_of(from, node), pfs_from_name(node->path));
 	}
 	if (!error)
 		error = change(from, &set);

@@ -12,22 +12,6 @@
 
 #define ATTEMPTS 16 /* at a set of changes that others' changes come before */
 
-static int add_move(struct pfs_change_set *set, uint64_t ino, uint64_t parent, const char *name)
-{
-	struct pfs_change *change;
-
-	PFS_TRY(pfs_grow(&set->list, &set->capacity, set->n + 1, sizeof(*set->list)));
-	change = &set->list[set->n];
-	*change = (struct pfs_change){
-		.ino = ino,
-		.set = PFS_CHANGE_PARENT | PFS_CHANGE_NAME,
-		.parent = parent,
-	};
-	PFS_TRY(pfs_change_set_text(set, &change->name, name, strlen(name)));
-	set->n++;
-	return 0;
-}
-
 static int change(struct pfs_refresh *refresh, const struct pfs_change_set *set)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
@@ -41,12 +25,6 @@ static int change(struct pfs_refresh *refresh, const struct pfs_change_set *set)
 }
 
 /* ---- names that are in the way ---- */
-
-/* A name that nobody else has, of the length that names may have. */
-static void free_name(char out[PFS_NAME_MAX + 1], const char *name, uint64_t ino)
-{
-	(void)snprintf(out, PFS_NAME_MAX + 1, "%.200s~%llu", name, (unsigned long long)ino);
-}
 
 /* What goes, or comes to another place later than this is made, gives its name up. */
 static int clear_name(struct pfs_refresh *refresh, struct pfs_change_set *set,
@@ -64,8 +42,8 @@ static int clear_name(struct pfs_refresh *refresh, struct pfs_change_set *set,
 	if (occupant == found->ino || !gone || gone->present ||
 	    (found->kind == PFS_FOUND_MOVED && gone->claimed))
 		return 0;
-	free_name(other, name, occupant);
-	return add_move(set, occupant, found->place->ino, other);
+	pfs_change_name_aside(other, name, occupant);
+	return pfs_change_set_move(set, occupant, found->place->ino, other);
 }
 
 static bool is_directory(const struct pfs_found *found)
@@ -146,7 +124,7 @@ static int move_all(struct pfs_refresh *refresh)
 		}
 		if (found->as && !found->as->own) /* it could not be read: where it is counts */
 			found->as->own = found;
-		error = add_move(&set, found->ino, found->place->ino, pfs_refresh_name(found->name));
+		error = pfs_change_set_move(&set, found->ino, found->place->ino, pfs_refresh_name(found->name));
 	}
 	if (!error)
 		error = change(refresh, &set);
