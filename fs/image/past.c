@@ -120,13 +120,15 @@ static bool drop(struct pfs_past *past)
 
 void pfs_past_close(struct pfs_past *past)
 {
+	struct pfs_tree *tree;
 	bool is_last;
 
 	if (!past)
 		return;
-	pfs_hold_read(past->tree, __func__);
-	is_last = drop(past);
-	pfs_hold_end(past->tree);
+	tree = past->tree;
+	pfs_hold_read(tree, __func__);
+	is_last = drop(past); /* if not, the past may be gone from here on */
+	pfs_hold_end(tree);
 	if (is_last)
 		destroy(past);
 }
