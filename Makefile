@@ -70,7 +70,7 @@ $(addprefix $(B)/,tools/archive.o lint/tools/archive.c.tidy lint/tools/archive.c
 all_ldflags := $(if $(SAN),-fsanitize=$(SAN)) -pthread $(LDFLAGS)
 
 # Sources: every .c and .cu of a folder belongs to it.
-sources := $(wildcard base/*.c meta/*.c gpu/*.c gpu/host/*.c fs/*/*.c fs/*/*/*.c)
+sources := $(wildcard base/*.c meta/*.c meta/*/*.c gpu/*.c gpu/host/*.c fs/*/*.c fs/*/*/*.c)
 ifeq ($(CUDA),1)
 sources += $(filter-out gpu/cuda/cuda_none.c,$(wildcard gpu/cuda/*.c))
 cu_sources := $(wildcard gpu/cuda/*.cu)

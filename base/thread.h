@@ -2,7 +2,7 @@
 /* base/thread.h - threads with room for deep recursion: whoever runs SQL runs it on one.
  *
  * SQLite recurses as deeply as a statement nests, and says no only at limits far beyond what an ordinary
- * thread's stack holds.  These stacks are so large that a statement within its limits (meta/sqlquery.h)
+ * thread's stack holds.  These stacks are so large that a statement within its limits (meta/sql/sqlquery.h)
  * stays below a tenth of one, and end with a guard page.  What of them is never touched costs no memory. */
 #ifndef PFS_BASE_THREAD_H
 #define PFS_BASE_THREAD_H

@@ -360,7 +360,7 @@ int pfs_attr_reader_open(struct pfs_attr_reader **out, struct pfs_tree *tree, co
 	int error;
 
 	*out = NULL;
-	if (tree->image.still)
+	if (tree->image.copy)
 		return copy_frozen(out, tree->frozen_attrs, name, name_len);
 	reader = calloc(1, sizeof(*reader));
 	if (!reader)

@@ -56,7 +56,7 @@ static uint64_t now_ns(void)
 
 static void begin(const struct pfs_tree *tree, const char *by, bool is_write)
 {
-	if (tree->image.still)
+	if (tree->image.copy)
 		return;
 	held.tree = tree;
 	held.by = by;

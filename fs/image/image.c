@@ -14,7 +14,7 @@
 #include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
 #include "fs/image/snapshot.h"
-#include "fs/image/still.h"
+#include "fs/image/image_copy.h"
 #include "fs/tree/tree_impl.h"
 
 #define NANOSECONDS INT64_C(1000000000)
@@ -100,8 +100,8 @@ uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino)
 {
 	uint32_t slot;
 
-	if (tree->image.still)
-		return pfs_still_slot(tree, ino);
+	if (tree->image.copy)
+		return pfs_image_copy_slot(tree, ino);
 	slot = pfs_slot_map_find(tree->image.by_prime, tree->image.prime, ino);
 	/* what nobody refers to any more is gone, though its slot waits for the next cut */
 	if (slot != PFS_NO_SLOT && tree->image.state[slot] & PFS_SLOT_DROPPED)
@@ -205,8 +205,8 @@ bool pfs_image_rare(const struct pfs_image *image, struct pfs_rare_values *out, 
 {
 	const struct pfs_rare_values *values;
 
-	if (image->still)
-		return pfs_still_rare(image, out, slot);
+	if (image->copy)
+		return pfs_image_copy_rare(image, out, slot);
 	values = pfs_rare_find(image->rare, slot);
 	if (values)
 		*out = *values;
@@ -215,7 +215,7 @@ bool pfs_image_rare(const struct pfs_image *image, struct pfs_rare_values *out, 
 
 struct pfs_btree *pfs_image_index(const struct pfs_tree *tree)
 {
-	return tree->image.still ? pfs_still_index(tree) : tree->image.by_name;
+	return tree->image.copy ? pfs_image_copy_index(tree) : tree->image.by_name;
 }
 
 /* The key of the node's name in its place. */

@@ -72,7 +72,7 @@ struct pfs_image {
 	struct pfs_names *names;
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
 	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
-	struct pfs_still *still; /* NULL: this one changes (still.h) */
+	struct pfs_image_copy *copy; /* NULL: this one changes (image_copy.h) */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
 	bool from_file; /* it was loaded from an image file (imagefile.h), */
 	struct pfs_store_state file_state; /* which was of this state of the store */
@@ -83,7 +83,7 @@ struct pfs_image {
 #define PFS_SLOT_MAX (UINT32_C(1) << 30) /* slots an image can have */
 
 PFS_MUST_CHECK int pfs_image_create(struct pfs_tree *tree);
-PFS_MUST_CHECK int pfs_image_open_columns(struct pfs_image *image); /* for still.c */
+PFS_MUST_CHECK int pfs_image_open_columns(struct pfs_image *image); /* for image_copy.c */
 void pfs_image_destroy(struct pfs_tree *tree);
 /* Makes it as empty as it was; its watchers stay.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_clear(struct pfs_tree *tree);
@@ -159,11 +159,11 @@ static inline uint64_t pfs_image_key(uint32_t parent, uint32_t hash)
 }
 
 /* What is in the slot's entry of the table of rare values; false: it has none. Its target stays valid as
- * long as the lock, or the snapshot of a still image. */
+ * long as the lock, or the snapshot of a copy. */
 struct pfs_rare_values;
 bool pfs_image_rare(const struct pfs_image *image, struct pfs_rare_values *out, uint32_t slot);
 
-/* The index of names, of statements: by_name, or a still image's. */
+/* The index of names, of statements: by_name, or a copy's. */
 struct pfs_btree *pfs_image_index(const struct pfs_tree *tree);
 
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);

@@ -254,7 +254,7 @@ static bool begin(const struct pfs_tree *tree, uint64_t *began)
 {
 	const struct pfs_single *single = tree->single;
 
-	if (!single || !single->resident || tree->image.still || atomic_load(&single->is_given_up))
+	if (!single || !single->resident || tree->image.copy || atomic_load(&single->is_given_up))
 		return false;
 	*began = pfs_now_ns();
 	return atomic_load(&single->is_current) || bring_up_to_date(tree) == 0;
@@ -351,7 +351,7 @@ void pfs_single_count(const struct pfs_tree *tree, enum pfs_single_kind kind, bo
 {
 	struct pfs_single *single = tree->single;
 
-	if (single && !tree->image.still)
+	if (single && !tree->image.copy)
 		add(on_device ? &single->device[kind] : &single->host[kind], 1, ns);
 }
 
@@ -359,7 +359,7 @@ uint64_t pfs_single_host_begin(const struct pfs_tree *tree, enum pfs_single_kind
 {
 	struct pfs_single *single = tree->single;
 
-	if (!single || tree->image.still ||
+	if (!single || tree->image.copy ||
 	    atomic_fetch_add_explicit(&single->host[kind].n, 1, memory_order_relaxed) % PFS_SINGLE_TIMED)
 		return 0;
 	return pfs_now_ns();

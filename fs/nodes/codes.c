@@ -316,7 +316,7 @@ void pfs_codes_prepare_wanted(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
 
-	if (tree->image.still || !atomic_load_explicit(&codes->wanted, memory_order_relaxed) ||
+	if (tree->image.copy || !atomic_load_explicit(&codes->wanted, memory_order_relaxed) ||
 	    pthread_mutex_trylock(&codes->lock))
 		return;
 	atomic_store(&codes->wanted, false);
@@ -345,7 +345,7 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 	struct pfs_codes *codes = tree->codes;
 	int error = -EBUSY;
 
-	if (tree->image.still || pthread_mutex_trylock(&codes->lock))
+	if (tree->image.copy || pthread_mutex_trylock(&codes->lock))
 		return error;
 	if (codes->follows || codes->kind != PFS_ENGINE_AUTO || codes->declined++ >= DECLINE) {
 		if (is_little(tree))

@@ -281,7 +281,7 @@ int pfs_visible_make(struct pfs_tree *tree, const struct pfs_viewer *viewer)
 	struct pfs_visible *visible = NULL;
 	int error = -EAGAIN;
 
-	if (viewer->uid == 0 || tree->image.still)
+	if (viewer->uid == 0 || tree->image.copy)
 		return 0;
 	(void)pfs_scan_lock(tree, __func__);
 	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++)

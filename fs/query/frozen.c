@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "fs/image/watch.h"
 #include "fs/query/internal.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 #define VIEWERS (PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_FLAGS)
 

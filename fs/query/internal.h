@@ -20,7 +20,7 @@
 #include "fs/nodes/ordered.h"
 #include "fs/nodes/visible.h"
 #include "fs/tree/frozen.h"
-#include "meta/sqlquery.h"
+#include "meta/sql/sqlquery.h"
 
 /* ---- columns.c ---- */
 

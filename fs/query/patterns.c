@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a statement's patterns can be left to SQLite (meta/sqlquery.h, plain_patterns). */
+/* Whether a statement's patterns can be left to SQLite (meta/sql/sqlquery.h, plain_patterns). */
 #include <string.h>
 #include <strings.h>
 

@@ -15,7 +15,7 @@
 #include "fs/query/times/timed.h"
 #include "fs/nodes/relation.h"
 #include "fs/tree/sides.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 #define NODES_ASSUMED	 100000 /* where their number is not the viewer's to know */
 #define AGAIN_MAX	 8 /* runs anew of one that changes nodes: it may meet an attribute that was not expected */

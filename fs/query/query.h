@@ -53,7 +53,7 @@ struct pfs_query_scope {
 	bool may_change;       /* else statements that change anything are -EACCES */
 	bool explains;	       /* what pfs_query_plan is to tell is noted on the way */
 	uint64_t memory_limit; /* bytes that the statement may need at once; 0: none: -ENOMEM */
-	uint64_t value_limit;  /* bytes of a value; 0: as meta/sqlquery.h has it: -ENOMEM */
+	uint64_t value_limit;  /* bytes of a value; 0: as meta/sql/sqlquery.h has it: -ENOMEM */
 	unsigned time_limit_ms; /* 0: none: -ETIMEDOUT */
 	/* Asked from time to time while the statement runs (NULL: never), and true if nobody waits for
 	 * it any more: -EINTR. */

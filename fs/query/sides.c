@@ -14,7 +14,7 @@
 #include "fs/query/tables.h"
 #include "fs/tree/sides.h"
 #include "meta/declaration.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 bool pfs_side_is_named(const char *name, const char *other)
 {

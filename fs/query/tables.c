@@ -17,7 +17,7 @@
 #include "fs/query/sides.h"
 #include "fs/tree/sides.h"
 #include "meta/declaration.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 #define CSV_MAX	 ((size_t)512 << 20) /* bytes */
 #define READ_STEP ((size_t)1 << 20)

@@ -9,7 +9,7 @@
 #include "fs/image/hold.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
-#include "fs/image/still.h"
+#include "fs/image/image_copy.h"
 #include "fs/image/totals.h"
 #include "fs/image/watch.h"
 #include "fs/nodes/codes.h"
@@ -41,10 +41,10 @@ static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_
 	int error = 0;
 
 	pfs_hold_read(live, __func__);
-	if (pfs_still_size(wish->columns, live->image.end) > wish->most)
+	if (pfs_image_copy_size(wish->columns, live->image.end) > wish->most)
 		error = -ENOMEM;
 	if (!error)
-		error = pfs_still_begin(tree, &number);
+		error = pfs_image_copy_begin(tree, &number);
 	if (!error)
 		error = pfs_attrs_frozen_begin(tree, number);
 	pfs_hold_end(live);
@@ -59,9 +59,9 @@ static int open_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct 
 	tree->scan = live->scan;
 	tree->registers = live->registers;
 	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));
-	PFS_TRY(pfs_still_open(tree, live, wish->columns));
+	PFS_TRY(pfs_image_copy_open(tree, live, wish->columns));
 	PFS_TRY(begin(tree, live, wish));
-	PFS_TRY(pfs_still_copy(tree, wish->poll, wish->arg));
+	PFS_TRY(pfs_image_copy_fill(tree, wish->poll, wish->arg));
 	PFS_TRY(pfs_hard_links_freeze(tree, live, wish->columns & PFS_COLUMN_FLAGS));
 	return create_parts(tree);
 }
@@ -97,17 +97,17 @@ void pfs_frozen_close(struct pfs_tree *frozen)
 	pfs_codes_destroy(frozen);
 	pfs_attrs_frozen_close(frozen);
 	pfs_hard_links_destroy(frozen);
-	pfs_still_close(frozen);
+	pfs_image_copy_close(frozen);
 	pfs_hold_destroy(frozen);
 	free(frozen);
 }
 
 uint64_t pfs_frozen_size(const struct pfs_tree *frozen)
 {
-	return pfs_still_bytes(frozen);
+	return pfs_image_copy_bytes(frozen);
 }
 
 bool pfs_frozen_is_lost(const struct pfs_tree *frozen)
 {
-	return pfs_still_is_lost(frozen);
+	return pfs_image_copy_is_lost(frozen);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/tree/frozen.h - a tree as it is at one moment, for one statement to read while the tree itself goes on
- * changing: an image that stands still (fs/image/still.h), and what is derived from it, made anew as it is
+ * changing: a copy of the image (fs/image/image_copy.h), and what is derived from it, made anew as it is
  * asked for. Scans, values, paths and functions take it for any other tree; its lock is its own, and
  * nobody waits for that.
  *
@@ -18,7 +18,7 @@ struct pfs_frozen_wish {
 	const struct pfs_attr_wish *attrs; /* and columns of attributes, with FLAGS among the others */
 	size_t n_attrs;
 	uint64_t most; /* bytes that its columns may take */
-	int (*poll)(void *arg); /* as for pfs_still_copy */
+	int (*poll)(void *arg); /* as for pfs_image_copy_fill */
 	void *arg;
 };
 

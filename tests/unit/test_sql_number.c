@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text compared with numbers: what pfs_sql_number_of makes of it is what SQLite makes of it, and no copy of a
  * value is asked for its number, of which SQLite 3.53 crashes. */
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 #include "tests/ref/random.h"
 #include "tests/unit/query_util.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions on text against SQLite's own: the same results, of random arguments. */
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 #include "tests/ref/random.h"
 #include <setjmp.h>
 #include <stdarg.h>

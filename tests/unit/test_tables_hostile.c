@@ -3,7 +3,7 @@
  * another's. */
 #include "fs/query/internal.h"
 #include "fs/tree/sides.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 #include "tests/unit/query_util.h"
 
 struct put {

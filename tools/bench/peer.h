@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "meta/sqlquery.h"
+#include "meta/sql/sqlquery.h"
 
 struct pfs_peer;
 

@@ -11,7 +11,7 @@
 #include "fs/query/relational/cost.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/verify.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 #define BOUND_BYTES ((size_t)16 << 20) /* of a statement's plan */
 #define ATTEMPTS    4 /* to find the tree as it was when the columns were made ready */

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "fs/query/sides.h"
 #include "fs/nodes/dictionary.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 #define KEPT_MAX 8 /* tables that nobody uses */
 

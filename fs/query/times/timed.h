@@ -15,7 +15,7 @@
 #define PFS_FS_QUERY_TIMES_TIMED_H
 
 #include "fs/query/edits.h"
-#include "meta/sqlquery.h"
+#include "meta/sql/sqlquery.h"
 
 /* Of all tables but `nodes`, too. */
 struct pfs_timed_tables {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "meta/sqlquery.h"
+#include "meta/sql/sqlquery.h"
 
 /* False: not such a time, or beyond 64 bits of nanoseconds. */
 bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sqllist.c - a table function over the lines of a text: a row for each, with the number that a
+/* meta/sql/sqllist.c - a table function over the lines of a text: a row for each, with the number that a
  * callback has for it.  NAME(text) has the columns line (from 1), path, ino. */
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #define BATCH 1024 /* lines that are asked about at once */
 

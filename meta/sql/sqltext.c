@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/pattern.h"
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #define LOOK_STEPS 65536 /* of a few nanoseconds each, between two looks */
 

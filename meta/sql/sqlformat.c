@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #define LOOK_WORK  65536 /* conversions, or pieces of their arguments, between two looks */
 #define PIECE_BITS 10

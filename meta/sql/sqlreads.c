@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which columns a statement reads. */
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

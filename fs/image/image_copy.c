@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/image/still.h"
+#include "fs/image/image_copy.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@
 #define ALWAYS (PFS_COLUMN_PRIME | PFS_COLUMNS_PLACE | PFS_COLUMN_MODE)
 #define POLL   16u /* blocks copied between two questions */
 
-struct pfs_still {
+struct pfs_image_copy {
 	struct pfs_tree *live;
 	struct pfs_snapshot *snapshot;
 	unsigned columns;
@@ -30,7 +30,7 @@ struct pfs_still {
 
 static int copy_columns(struct pfs_image *image, unsigned columns, int (*poll)(void *arg), void *arg)
 {
-	struct pfs_snapshot *snapshot = image->still->snapshot;
+	struct pfs_snapshot *snapshot = image->copy->snapshot;
 
 	for (uint32_t block = 0; (uint64_t)block * PFS_SNAPSHOT_BLOCK < image->end; block++) {
 		for (unsigned left = columns; left; left &= left - 1) {
@@ -74,26 +74,26 @@ static void guard(struct pfs_image *image, unsigned columns)
 #endif
 }
 
-int pfs_still_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns)
+int pfs_image_copy_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns)
 {
 	struct pfs_image *image = &tree->image;
-	struct pfs_still *still = calloc(1, sizeof(*still));
+	struct pfs_image_copy *copy = calloc(1, sizeof(*copy));
 
-	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT, .still = still};
-	if (!still)
+	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT, .copy = copy};
+	if (!copy)
 		return -ENOMEM;
-	still->live = live;
-	still->columns = columns | ALWAYS;
-	(void)pthread_mutex_init(&still->lock, NULL);
+	copy->live = live;
+	copy->columns = columns | ALWAYS;
+	(void)pthread_mutex_init(&copy->lock, NULL);
 	PFS_TRY(pfs_image_open_columns(image));
-	return pfs_btree_create(&still->empty);
+	return pfs_btree_create(&copy->empty);
 }
 
-int pfs_still_begin(struct pfs_tree *tree, uint64_t *number)
+int pfs_image_copy_begin(struct pfs_tree *tree, uint64_t *number)
 {
 	struct pfs_image *image = &tree->image;
-	struct pfs_still *still = image->still;
-	const struct pfs_image *live = &still->live->image;
+	struct pfs_image_copy *copy = image->copy;
+	const struct pfs_image *live = &copy->live->image;
 
 	image->end = live->end;
 	image->nodes = live->nodes;
@@ -102,43 +102,43 @@ int pfs_still_begin(struct pfs_tree *tree, uint64_t *number)
 	image->epoch = live->epoch;
 	image->access = live->access;
 	image->names = live->names;
-	PFS_TRY(pfs_snapshot_take(&still->snapshot, still->live, still->columns));
-	*number = pfs_snapshot_number(still->snapshot);
+	PFS_TRY(pfs_snapshot_take(&copy->snapshot, copy->live, copy->columns));
+	*number = pfs_snapshot_number(copy->snapshot);
 	return 0;
 }
 
-int pfs_still_copy(struct pfs_tree *tree, int (*poll)(void *arg), void *arg)
+int pfs_image_copy_fill(struct pfs_tree *tree, int (*poll)(void *arg), void *arg)
 {
 	struct pfs_image *image = &tree->image;
-	const unsigned columns = image->still->columns;
+	const unsigned columns = image->copy->columns;
 
 	PFS_TRY(pfs_image_grow(tree, image->end));
 	PFS_TRY(copy_columns(image, columns, poll, arg));
-	pfs_snapshot_drop_columns(image->still->snapshot);
+	pfs_snapshot_drop_columns(image->copy->snapshot);
 	clear_dead(image);
 	guard(image, columns);
 	return 0;
 }
 
-void pfs_still_close(struct pfs_tree *tree)
+void pfs_image_copy_close(struct pfs_tree *tree)
 {
 	struct pfs_image *image = &tree->image;
-	struct pfs_still *still = image->still;
+	struct pfs_image_copy *copy = image->copy;
 
-	if (!still)
+	if (!copy)
 		return;
-	pfs_snapshot_end(still->snapshot);
-	pfs_btree_destroy(atomic_load(&still->index));
-	pfs_btree_destroy(still->empty);
-	(void)pthread_mutex_destroy(&still->lock);
+	pfs_snapshot_end(copy->snapshot);
+	pfs_btree_destroy(atomic_load(&copy->index));
+	pfs_btree_destroy(copy->empty);
+	(void)pthread_mutex_destroy(&copy->lock);
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
 		pfs_reserve_close(&image->memory[i]);
 	pfs_reserve_close(&image->live_memory);
-	free(still);
-	image->still = NULL;
+	free(copy);
+	image->copy = NULL;
 }
 
-uint64_t pfs_still_size(unsigned columns, uint32_t slots)
+uint64_t pfs_image_copy_size(unsigned columns, uint32_t slots)
 {
 	uint64_t bytes = 0;
 
@@ -147,21 +147,21 @@ uint64_t pfs_still_size(unsigned columns, uint32_t slots)
 	return bytes;
 }
 
-uint64_t pfs_still_bytes(const struct pfs_tree *tree)
+uint64_t pfs_image_copy_bytes(const struct pfs_tree *tree)
 {
-	return pfs_still_size(tree->image.still->columns, tree->image.end);
+	return pfs_image_copy_size(tree->image.copy->columns, tree->image.end);
 }
 
-bool pfs_still_is_lost(const struct pfs_tree *tree)
+bool pfs_image_copy_is_lost(const struct pfs_tree *tree)
 {
-	const struct pfs_still *still = tree->image.still;
+	const struct pfs_image_copy *copy = tree->image.copy;
 
-	return pfs_snapshot_is_given_up(still->snapshot) || atomic_load(&still->lacks_memory);
+	return pfs_snapshot_is_given_up(copy->snapshot) || atomic_load(&copy->lacks_memory);
 }
 
-uint32_t pfs_still_slot(const struct pfs_tree *tree, uint64_t ino)
+uint32_t pfs_image_copy_slot(const struct pfs_tree *tree, uint64_t ino)
 {
-	struct pfs_tree *live = tree->image.still->live;
+	struct pfs_tree *live = tree->image.copy->live;
 	uint32_t slot;
 
 	pfs_hold_read(live, __func__);
@@ -172,9 +172,9 @@ uint32_t pfs_still_slot(const struct pfs_tree *tree, uint64_t ino)
 	return PFS_NO_SLOT;
 }
 
-bool pfs_still_rare(const struct pfs_image *image, struct pfs_rare_values *out, uint32_t slot)
+bool pfs_image_copy_rare(const struct pfs_image *image, struct pfs_rare_values *out, uint32_t slot)
 {
-	struct pfs_tree *live = image->still->live;
+	struct pfs_tree *live = image->copy->live;
 	const struct pfs_rare_values *values;
 
 	pfs_hold_read(live, __func__);
@@ -207,22 +207,22 @@ static int make_index(const struct pfs_tree *tree, struct pfs_btree *index)
 	return error;
 }
 
-struct pfs_btree *pfs_still_index(const struct pfs_tree *tree)
+struct pfs_btree *pfs_image_copy_index(const struct pfs_tree *tree)
 {
-	struct pfs_still *still = tree->image.still;
-	struct pfs_btree *index = atomic_load_explicit(&still->index, memory_order_acquire);
+	struct pfs_image_copy *copy = tree->image.copy;
+	struct pfs_btree *index = atomic_load_explicit(&copy->index, memory_order_acquire);
 
 	if (index)
 		return index;
-	PFS_LOCKED(&still->lock);
-	index = atomic_load(&still->index);
+	PFS_LOCKED(&copy->lock);
+	index = atomic_load(&copy->index);
 	if (index)
 		return index;
 	if (pfs_btree_create(&index) || make_index(tree, index)) {
-		atomic_store(&still->lacks_memory, true); /* nobody believes what is found in it */
+		atomic_store(&copy->lacks_memory, true); /* nobody believes what is found in it */
 		pfs_btree_destroy(index);
-		return still->empty;
+		return copy->empty;
 	}
-	atomic_store_explicit(&still->index, index, memory_order_release);
+	atomic_store_explicit(&copy->index, index, memory_order_release);
 	return index;
 }

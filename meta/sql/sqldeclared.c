@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What side tables are declared as. */
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #include <errno.h>
 
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 static int tell(struct pfs_sql *sql, const char *table, sqlite3_stmt *row,
 		int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg)

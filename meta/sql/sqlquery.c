@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 #include "meta/vfs.h"
 
 #define TICK_STEPS	16 /* of SQLite's machine between two ticks, at most */

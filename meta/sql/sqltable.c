@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sqltable.c - a source of columns as a virtual table of SQLite.
+/* meta/sql/sqltable.c - a source of columns as a virtual table of SQLite.
  *
  * What the planner chose travels to the scan as a text of hexadecimal numbers: the bits of the columns
  * used, the limit, how many columns order the rows and these (times 2, and 1 if it descends), then
@@ -13,7 +13,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #define CONSTRAINTS_MAX 64 /* looked at; what is more SQLite tests itself */
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #define OPS_MAX 4096 /* of the longest program looked at */
 

@@ -3,7 +3,7 @@
  * piece.  It is asked for what is short enough, on a connection of its own, where it still is SQLite's. */
 #include <stdlib.h>
 
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #define PRODUCT_MAX ((uint64_t)1 << 30) /* of both lengths: some hundredths of a second */
 #define SUBTYPE_JSON 'J'

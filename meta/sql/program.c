@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/program.c - SQLite's program for a statement, and what it means for the length of values.
+/* meta/sql/program.c - SQLite's program for a statement, and what it means for the length of values.
  *
  * SQLite's machine asks whether to go on where it jumps, not between the steps of one row.  Of these each
  * takes a nanosecond or two for a byte of a value, and a statement may have thousands.  So the more steps
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 #define STEPS_FREE 4	 /* over values as long as may be: some 50 ms */
 #define SHORT	   16	 /* bytes of a statement that has no more than these: SELECT 1 need not wait */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sqlquery_impl.h - inside of meta/sqlquery.h: sqlquery.c (connections, statements, what they
+/* meta/sql/sqlquery_impl.h - inside of meta/sql/sqlquery.h: sqlquery.c (connections, statements, what they
  * may do), sqltable.c (sources as virtual tables), sqllist.c (lines as rows), sqlpart.c (parts of statements), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
  * sqlformat.c and sqljson.c (functions of SQLite's that look at the clock here), program.c (SQLite's program for a
  * statement, and how long its values may be), plain.c (statements that are but a scan). */
@@ -8,7 +8,7 @@
 
 #include <sqlite3.h>
 
-#include "meta/sqlquery.h"
+#include "meta/sql/sqlquery.h"
 
 #if SQLITE_VERSION_NUMBER < 3038000
 #error "SQLite 3.38 or newer is needed"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "meta/sqlside.h"
+#include "meta/sql/sqlside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "meta/db.h"
 #include "meta/declaration.h"
-#include "meta/sqlquery_impl.h"
+#include "meta/sql/sqlquery_impl.h"
 
 /* ---- statements of this module's own ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sqlquery.h - SQLite as a query engine over tables that callbacks give, column by column.
+/* meta/sql/sqlquery.h - SQLite as a query engine over tables that callbacks give, column by column.
  *
  * A connection has a database of its own in memory, with copies of side tables (sqlside.h), and the
  * sources as virtual tables.  Statements read, or change rows of one table, or make and drop tables and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sqlside.h - the tables of its own that a connection of meta/sqlquery.h has: copies of side
+/* meta/sql/sqlside.h - the tables of its own that a connection of meta/sql/sqlquery.h has: copies of side
  * tables, known by their names, and declared and filled when a statement names them.
  *
  * A declaration is what makes the table and its indexes: CREATE statements, each ended by ";\n".
@@ -7,7 +7,7 @@
 #ifndef PFS_META_SQLSIDE_H
 #define PFS_META_SQLSIDE_H
 
-#include "meta/sqlquery.h"
+#include "meta/sql/sqlquery.h"
 #include "meta/store.h"
 
 struct pfs_sql_side {
