@@ -13,9 +13,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/query.h"
+#include "tools/bench/duckdb.h"
 #include "tools/bench/peer.h"
 #include "tools/client/ask.h"
-#include "tools/bench/query_duckdb.h"
 #include "tools/client/ready.h"
 
 #define STATEMENT_MAX 4096
@@ -40,7 +40,7 @@ static const struct pfs_cmd command = {
 	"[STORE]",
 	"Times statements and commands over a store beside their yardsticks.",
 	options,
-	"plocate, fd and duckdb are yardsticks where they are installed.\n"
+	"plocate, fd and DuckDB (tools/setup bench) are yardsticks where they are installed.\n"
 	"A ratio is speed beside the yardstick's.\n",
 };
 
@@ -107,6 +107,7 @@ struct side {
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	struct pfs_peer *peer;
+	struct pfs_duckdb *duckdb; /* NULL: it is not there */
 	char ino[32], deep[32], wide[32], rare[32];
 	char *path; /* quoted */
 };
@@ -168,6 +169,16 @@ static int time_theirs(void *arg, double *seconds)
 	double started = pfs_bench_now();
 
 	PFS_TRY(pfs_peer_run(asked->side->peer, &asked->rows, asked->sql));
+	*seconds = pfs_bench_now() - started;
+	return 0;
+}
+
+static int time_duckdb(void *arg, double *seconds)
+{
+	struct asked *asked = arg;
+	double started = pfs_bench_now();
+
+	PFS_TRY(pfs_duckdb_run(asked->side->duckdb, &asked->rows, asked->sql));
 	*seconds = pfs_bench_now() - started;
 	return 0;
 }
@@ -338,35 +349,18 @@ static const char setup_duckdb[] =
 	"CREATE INDEX nodes_parent ON nodes (parent);\n"
 	"CREATE TABLE owners AS SELECT range AS uid, 'team ' || range %% 7 AS team FROM range(1000);";
 
-/* What DuckDB takes for each statement, `runs` figures each, allocated; NULL: it is not there. */
-static int time_duckdb(const struct pfs_bench_query *bench, const struct side *side, double **out)
+static int fill_duckdb(const struct pfs_bench_query *bench, const struct side *side)
 {
 	char csv[PATH_MAX + 16], *setup PFS_FREE = NULL, *quoted PFS_FREE = NULL;
-	char *texts[PFS_COUNT(statements)] = {NULL};
-	double *ms = calloc(PFS_COUNT(statements) * bench->runs, sizeof(*ms));
-	int error = ms ? 0 : -ENOMEM;
+	int error;
 
-	for (size_t i = 0; i < PFS_COUNT(statements) && !error; i++) {
-		const struct statement *s = &statements[i];
-
-		texts[i] = malloc(STATEMENT_MAX);
-		error = texts[i] ? fill_in(texts[i], bench, side, s->theirs ? s->theirs : s->ours)
-				 : -ENOMEM;
-	}
 	(void)snprintf(csv, sizeof(csv), "%s/nodes.csv", bench->server.folder);
 	quoted = pfs_sql_quote(csv);
 	if (!quoted || asprintf(&setup, setup_duckdb, quoted) < 0)
-		error = -ENOMEM;
-	error = error ? error : export_rows(side, csv);
-	error = error ? error
-		      : pfs_duckdb_run(ms, PFS_BENCH_QUERY, bench->server.folder, setup, texts,
-				       PFS_COUNT(statements), bench->runs);
+		return -ENOMEM;
+	error = export_rows(side, csv);
+	error = error ? error : pfs_duckdb_run(side->duckdb, NULL, setup);
 	(void)unlink(csv);
-	for (size_t i = 0; i < PFS_COUNT(statements); i++)
-		free(texts[i]);
-	if (error)
-		free(PFS_TAKE(ms));
-	*out = ms;
 	return error;
 }
 
@@ -380,60 +374,60 @@ static int warm_up(const struct side *side, const char *sql)
 	return 0;
 }
 
-static int run_one(struct pfs_bench_query *bench, const struct side *side,
-		   const struct statement *statement, const double *duckdb, double *median)
+/* The peer's figures, taken like ours. */
+static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, const struct statement *statement,
+		    const struct asked *ours, const char *peer, int (*time)(void *arg, double *seconds))
 {
-	char ours[STATEMENT_MAX], theirs[STATEMENT_MAX], what[128];
-	struct asked one = {.side = side, .sql = ours}, other = {.side = side, .sql = theirs};
+	char sql[STATEMENT_MAX];
+	struct asked theirs = {.side = ours->side, .sql = sql};
+
+	figures->yardstick = peer;
+	figures->n_yardstick = 0;
+	PFS_TRY(fill_in(sql, bench, ours->side, statement->theirs ? statement->theirs : statement->ours));
+	PFS_TRY(pfs_bench_repeat(bench, figures, pfs_figures_add_yardstick, time, &theirs));
+	if (!statement->theirs && ours->rows != theirs.rows)
+		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s has %llu rows", figures->what, peer,
+				   (unsigned long long)theirs.rows);
+	return pfs_bench_query_print(bench, figures);
+}
+
+static int run_one(struct pfs_bench_query *bench, const struct side *side,
+		   const struct statement *statement, double *median)
+{
+	char sql[STATEMENT_MAX], what[128];
+	struct asked ours = {.side = side, .sql = sql};
 	struct pfs_figures figures = {
 		.what = what,
 		.unit = "ms",
-		.yardstick = "SQLite",
 		.less_is_better = true,
 		.wanted_ratio = statement->wanted,
 	};
 
-	PFS_TRY(fill_in(ours, bench, side, statement->ours));
-	PFS_TRY(fill_in(theirs, bench, side,
-			statement->theirs ? statement->theirs : statement->ours));
-	PFS_TRY(warm_up(side, ours));
-	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &one));
-	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add_yardstick, time_theirs, &other));
-	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what,
-		       (unsigned long long)one.rows);
-	if (!statement->theirs && one.rows != other.rows)
-		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: SQLite has %llu rows", what,
-				   (unsigned long long)other.rows);
-	PFS_TRY(pfs_bench_query_print(bench, &figures));
+	PFS_TRY(fill_in(sql, bench, side, statement->ours));
+	PFS_TRY(warm_up(side, sql));
+	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &ours));
+	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what, (unsigned long long)ours.rows);
+	PFS_TRY(run_peer(bench, &figures, statement, &ours, "SQLite", time_theirs));
 	*median = figures.ours[figures.n / 2];
-	if (!duckdb)
-		return 0;
-	figures.yardstick = "DuckDB";
 	figures.wanted_ratio = 0;
-	figures.n_yardstick = 0;
-	for (uint64_t i = 0; i < bench->runs; i++)
-		pfs_figures_add_yardstick(&figures, duckdb[i]);
-	return pfs_bench_query_print(bench, &figures);
+	return side->duckdb ? run_peer(bench, &figures, statement, &ours, "DuckDB", time_duckdb) : 0;
 }
 
 static int run_all(struct pfs_bench_query *bench, struct side *side, double *bare)
 {
-	double *duckdb = NULL, median = 0;
-	int error = 0;
+	double median = 0;
 
 	PFS_TRY(choose(side));
-	if (!pfs_bench_is_installed("duckdb"))
-		pfs_bench_query_lacks(bench, "duckdb");
-	else if (time_duckdb(bench, side, &duckdb)) /* which has been said */
-		duckdb = NULL;
-	error = fill_peer(side);
-	for (size_t i = 0; i < PFS_COUNT(statements) && !error; i++) {
-		error = run_one(bench, side, &statements[i],
-				duckdb ? duckdb + i * bench->runs : NULL, &median);
+	if (pfs_duckdb_open(&side->duckdb))
+		pfs_bench_query_lacks(bench, "DuckDB");
+	else
+		PFS_TRY(fill_duckdb(bench, side));
+	PFS_TRY(fill_peer(side));
+	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
+		PFS_TRY(run_one(bench, side, &statements[i], &median));
 		*bare = i ? *bare : median;
 	}
-	free(duckdb);
-	return error;
+	return 0;
 }
 
 static int run_statements(struct pfs_bench_query *bench, double *bare)
@@ -446,6 +440,7 @@ static int run_statements(struct pfs_bench_query *bench, double *bare)
 	error = pfs_queries_open(&side.queries, side.tree);
 	error = error ? error : run_all(bench, &side, bare);
 	pfs_peer_close(side.peer);
+	pfs_duckdb_close(side.duckdb);
 	pfs_queries_close(side.queries);
 	free(side.path);
 	return pfs_tree_close(side.tree) && !error ? -EIO : error;

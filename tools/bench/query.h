@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench/query.h - what the two halves of bench query share: statements over the tree beside
- * SQLite (bench_query.c, with bench_query_duckdb.c and, for a store made up,
- * bench_query_made.c), and commands and files of a mount beside other programs
- * (bench_query_mount.c). */
+ * SQLite and DuckDB (query.c and, for a store made up, query_made.c), and commands and files of a mount beside
+ * other programs (query_mount.c). */
 #ifndef PFS_TOOLS_BENCH_QUERY_H
 #define PFS_TOOLS_BENCH_QUERY_H
 

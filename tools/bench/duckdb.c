@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/bench/duckdb.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/log.h"
+
+/* ---- rows ---- */
+
+static void end_field(FILE *csv, bool last)
+{
+	(void)fputc(last ? '\n' : ',', csv);
+}
+
+void pfs_duckdb_put_text(FILE *csv, const char *text, size_t size, bool last)
+{
+	(void)fputc('"', csv);
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c == '"')
+			(void)fputc('"', csv);
+		(void)fputc(c < ' ' || c > 126 ? '?' : c, csv);
+	}
+	(void)fputc('"', csv);
+	end_field(csv, last);
+}
+
+void pfs_duckdb_put_number(FILE *csv, int64_t number, bool last)
+{
+	(void)fprintf(csv, "%" PRId64, number);
+	end_field(csv, last);
+}
+
+void pfs_duckdb_put_null(FILE *csv, bool last)
+{
+	end_field(csv, last);
+}
+
+/* ---- the library ---- */
+
+/* duckdb_result of its C interface, whose header is not needed for five functions. */
+struct result {
+	uint64_t deprecated[3];
+	void *data;
+	char *error;
+	void *internal;
+};
+
+struct pfs_duckdb {
+	void *library, *database, *connection;
+	int (*open)(const char *path, void **database);
+	int (*connect)(void *database, void **connection);
+	int (*query)(void *connection, const char *sql, struct result *result);
+	const char *(*error_of)(struct result *result);
+	uint64_t (*row_count)(struct result *result);
+	void (*destroy)(struct result *result);
+	void (*disconnect)(void **connection);
+	void (*close)(void **database);
+};
+
+/* In that folder of the program's way from the root: 1 is its own. */
+static void *load_beside(unsigned up)
+{
+	static const char name[] = "/peers/libduckdb.so";
+	char path[PATH_MAX + sizeof(name)];
+	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
+	char *slash = path;
+
+	path[len > 0 ? len : 0] = '\0';
+	while (up-- && (slash = strrchr(path, '/')))
+		*slash = '\0';
+	if (!slash)
+		return NULL;
+	memcpy(slash, name, sizeof(name));
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *load(void)
+{
+	const char *chosen = getenv("LIBDUCKDB");
+	void *library;
+
+	if (chosen && *chosen)
+		return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+	library = load_beside(1);
+	library = library ? library : load_beside(2);
+	return library ? library : dlopen("libduckdb.so", RTLD_NOW | RTLD_LOCAL);
+}
+
+static bool find(struct pfs_duckdb *duckdb)
+{
+	const struct {
+		const char *name;
+		void **at;
+	} functions[] = {
+		{"duckdb_open", (void **)&duckdb->open},
+		{"duckdb_connect", (void **)&duckdb->connect},
+		{"duckdb_query", (void **)&duckdb->query},
+		{"duckdb_result_error", (void **)&duckdb->error_of},
+		{"duckdb_row_count", (void **)&duckdb->row_count},
+		{"duckdb_destroy_result", (void **)&duckdb->destroy},
+		{"duckdb_disconnect", (void **)&duckdb->disconnect},
+		{"duckdb_close", (void **)&duckdb->close},
+	};
+
+	for (size_t i = 0; i < PFS_COUNT(functions); i++) {
+		*functions[i].at = dlsym(duckdb->library, functions[i].name);
+		if (!*functions[i].at)
+			return false;
+	}
+	return true;
+}
+
+int pfs_duckdb_open(struct pfs_duckdb **out)
+{
+	struct pfs_duckdb *duckdb = calloc(1, sizeof(*duckdb));
+	int error = -ENOENT;
+
+	*out = NULL;
+	if (!duckdb)
+		return -ENOMEM;
+	duckdb->library = load();
+	if (duckdb->library && find(duckdb))
+		error = duckdb->open(NULL, &duckdb->database) ||
+					duckdb->connect(duckdb->database, &duckdb->connection)
+				? -ENOMEM
+				: 0;
+	if (error)
+		pfs_duckdb_close(duckdb);
+	else
+		*out = duckdb;
+	return error;
+}
+
+void pfs_duckdb_close(struct pfs_duckdb *duckdb)
+{
+	if (!duckdb)
+		return;
+	if (duckdb->connection)
+		duckdb->disconnect(&duckdb->connection);
+	if (duckdb->database)
+		duckdb->close(&duckdb->database);
+	if (duckdb->library)
+		(void)dlclose(duckdb->library);
+	free(duckdb);
+}
+
+int pfs_duckdb_run(struct pfs_duckdb *duckdb, uint64_t *rows, const char *sql)
+{
+	struct result result = {.data = NULL};
+	bool failed = duckdb->query(duckdb->connection, sql, &result) != 0;
+
+	if (failed)
+		pfs_error("DuckDB: %s: %s", sql, duckdb->error_of(&result));
+	else if (rows)
+		*rows = duckdb->row_count(&result);
+	duckdb->destroy(&result);
+	return failed ? -EINVAL : 0;
+}
