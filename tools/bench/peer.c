@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 
 struct pfs_peer {
 	sqlite3 *handle;
-	sqlite3_stmt *insert;
+	sqlite3_stmt *insert, *kept;
 };
 
 static int failed(struct pfs_peer *peer, const char *sql)
@@ -40,6 +41,7 @@ void pfs_peer_close(struct pfs_peer *peer)
 	if (!peer)
 		return;
 	(void)sqlite3_finalize(peer->insert);
+	(void)sqlite3_finalize(peer->kept);
 	(void)sqlite3_close(peer->handle);
 	free(peer);
 }
@@ -55,24 +57,44 @@ static void read_row(sqlite3_stmt *statement)
 	}
 }
 
-int pfs_peer_run(struct pfs_peer *peer, uint64_t *rows, const char *sql)
+static int run(struct pfs_peer *peer, uint64_t *rows, sqlite3_stmt *statement)
 {
-	sqlite3_stmt *statement;
 	uint64_t n = 0;
 	int result;
 
-	if (sqlite3_prepare_v2(peer->handle, sql, -1, &statement, NULL) != SQLITE_OK)
-		return failed(peer, sql);
 	while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
 		read_row(statement);
 		n++;
 	}
-	(void)sqlite3_finalize(statement);
+	(void)sqlite3_reset(statement);
 	if (result != SQLITE_DONE)
-		return failed(peer, sql);
+		return failed(peer, sqlite3_sql(statement));
 	if (rows)
 		*rows = n;
 	return 0;
+}
+
+int pfs_peer_run(struct pfs_peer *peer, uint64_t *rows, const char *sql)
+{
+	sqlite3_stmt *statement;
+	int error;
+
+	if (sqlite3_prepare_v2(peer->handle, sql, -1, &statement, NULL) != SQLITE_OK)
+		return failed(peer, sql);
+	error = run(peer, rows, statement);
+	(void)sqlite3_finalize(statement);
+	return error;
+}
+
+int pfs_peer_run_kept(struct pfs_peer *peer, uint64_t *rows, const char *sql)
+{
+	if (!peer->kept || strcmp(sqlite3_sql(peer->kept), sql) != 0) {
+		(void)sqlite3_finalize(peer->kept);
+		peer->kept = NULL;
+		if (sqlite3_prepare_v2(peer->handle, sql, -1, &peer->kept, NULL) != SQLITE_OK)
+			return failed(peer, sql);
+	}
+	return run(peer, rows, peer->kept);
 }
 
 static int bind(sqlite3_stmt *statement, int at, const struct pfs_sql_value *value)

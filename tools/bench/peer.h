@@ -22,6 +22,9 @@ void pfs_peer_close(struct pfs_peer *peer); /* NULL is allowed */
  * SQLite does not take it, which is logged. */
 PFS_MUST_CHECK int pfs_peer_run(struct pfs_peer *peer, uint64_t *rows, const char *sql);
 
+/* The same without preparing it again, if it is the one that was run so last. */
+PFS_MUST_CHECK int pfs_peer_run_kept(struct pfs_peer *peer, uint64_t *rows, const char *sql);
+
 /* Runs the statement that was first given, with `n` values for its parameters, for every row to
  * insert; NULL ends it. */
 PFS_MUST_CHECK int pfs_peer_insert(struct pfs_peer *peer, const char *sql,
