@@ -121,27 +121,29 @@ static int by_time(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+static int run_once(const struct bench *bench, enum peer peer, const char *sql, const char *undo, double *ms)
+{
+	double started = pfs_bench_now();
+
+	PFS_TRY(run(bench, peer, sql));
+	*ms = (pfs_bench_now() - started) * 1e3;
+	return undo ? run(bench, peer == PREPARED ? SQLITE : peer, undo) : 0;
+}
+
 /* The median in milliseconds, of all peers in turns; the first time, when plans and indexes are made, is left out. */
 static int measure(const struct bench *bench, double *ms, const struct operation *operation, unsigned long long asked)
 {
-	double all[PEERS][RUNS];
+	double all[PEERS][RUNS + 1];
 	char sql[SQL_MAX], undo[SQL_MAX];
 
 	(void)snprintf(sql, sizeof(sql), "%s%llu%s", operation->sql, asked, operation->rest);
 	(void)snprintf(undo, sizeof(undo), "%s%llu", operation->undo ? operation->undo : "", asked);
 	for (unsigned i = 0; i <= RUNS; i++)
-		for (enum peer peer = 0; peer < PEERS; peer++) {
-			double started = pfs_bench_now();
-
-			PFS_TRY(run(bench, peer, sql));
-			if (i)
-				all[peer][i - 1] = (pfs_bench_now() - started) * 1e3;
-			if (operation->undo)
-				PFS_TRY(run(bench, peer == PREPARED ? SQLITE : peer, undo));
-		}
+		for (enum peer peer = 0; peer < PEERS; peer++)
+			PFS_TRY(run_once(bench, peer, sql, operation->undo ? undo : NULL, &all[peer][i]));
 	for (enum peer peer = 0; peer < PEERS; peer++) {
-		qsort(all[peer], RUNS, sizeof(**all), by_time);
-		ms[peer] = all[peer][RUNS / 2];
+		qsort(all[peer] + 1, RUNS, sizeof(**all), by_time);
+		ms[peer] = all[peer][1 + RUNS / 2];
 	}
 	return 0;
 }
