@@ -187,7 +187,7 @@ static int run_operation(struct bench *bench, const struct operation *operation)
 	return 0;
 }
 
-static int run_all(struct bench *bench)
+static int begin(struct bench *bench)
 {
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));
 	PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){0}));
@@ -198,7 +198,12 @@ static int run_all(struct bench *bench)
 		(void)printf("DuckDB: not installed\n");
 	PFS_TRY(fill(bench, OURS));
 	PFS_TRY(fill(bench, SQLITE));
-	PFS_TRY(fill(bench, DUCKDB));
+	return fill(bench, DUCKDB);
+}
+
+static int run_all(struct bench *bench)
+{
+	PFS_TRY(begin(bench));
 	(void)printf("%llu rows, num: 1 to that in no order, grp: 1 to 100, val: 1 to 65535\n",
 		     (unsigned long long)bench->rows);
 	for (size_t i = 0; i < PFS_COUNT(operations); i++)
