@@ -280,35 +280,3 @@ void pfs_cursor_finish(struct pfs_cursor *cursor)
 	free(cursor->words);
 	*cursor = (struct pfs_cursor){0};
 }
-
-static int gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, size_t capacity,
-		  enum pfs_gather what, const struct pfs_column *column)
-{
-	struct pfs_wanted wanted = {what, column ? &column->v : NULL};
-	struct pfs_engine *e = bitmap->engine;
-	PFS_LOCKED(&e->lock);
-	int rc;
-
-	do {
-		rc = pfs_engine_update(e);
-		rc = rc ? rc : pfs_bitmap_here(bitmap);
-		if (rc == 0 && column)
-			rc = pfs_column_here(column);
-		if (rc == 0)
-			rc = e->backend->ops->gather(e->backend, out, n, capacity, bitmap->bits,
-						     bitmap->words, &wanted);
-	} while (pfs_engine_leave_device(e, rc));
-	return rc;
-}
-
-int pfs_bitmap_gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n, size_t capacity,
-		      enum pfs_gather what)
-{
-	return gather(bitmap, out, n, capacity, what, NULL);
-}
-
-int pfs_bitmap_gather_column(const struct pfs_bitmap *bitmap, int64_t *out, size_t *n,
-			     size_t capacity, const struct pfs_column *column)
-{
-	return gather(bitmap, (uint64_t *)out, n, capacity, PFS_GATHER_SLOT, column);
-}

@@ -226,50 +226,6 @@ int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const u
 	return 0;
 }
 
-/* The gcd of a set's codes is the product of those primes of one member's path that divide them
- * all; which is so from the root down to some depth, found by halving. */
-int pfs_bitmap_common_ancestor(const struct pfs_bitmap *bitmap, uint32_t *ancestor)
-{
-	struct pfs_engine *e = bitmap->engine;
-	struct pfs_cursor cursor = {0};
-	uint32_t first, *path PFS_FREE = NULL;
-	size_t n = 0, low = 0, high;
-	uint64_t size;
-	int rc = pfs_bitmap_count(bitmap, &size);
-
-	if (rc)
-		return rc;
-	rc = pfs_cursor_next(&cursor, bitmap, &first);
-	pfs_cursor_finish(&cursor);
-	if (rc != 1)
-		return rc ? rc : -ENOENT;
-	rc = pfs_engine_ancestors(e, NULL, &n, 0, first);
-	if (rc)
-		return rc;
-	path = malloc((n + 1) * sizeof(*path));
-	if (!path)
-		return -ENOMEM;
-	rc = pfs_engine_ancestors(e, path, &n, n, first);
-	path[n] = first;
-	for (high = n + 1; rc == 0 && high - low > 1;) { /* all lie under path[low] */
-		struct pfs_bitmap *under = NULL;
-		size_t middle = low + (high - low) / 2;
-		uint64_t inside = 0;
-
-		rc = pfs_engine_subtree(e, &under, path[middle]);
-		rc = rc ? rc : pfs_bitmap_combine(under, bitmap, PFS_BITMAP_AND);
-		rc = rc ? rc : pfs_bitmap_count(under, &inside);
-		pfs_bitmap_free(under);
-		if (inside == size)
-			low = middle;
-		else
-			high = middle;
-	}
-	if (rc == 0)
-		*ancestor = path[low];
-	return rc;
-}
-
 /* The code, if it has at most so many bits; else some of its factors, which have more. */
 static void code_up_to(mpz_t code, const struct pfs_columns *c, uint32_t directory, size_t bits)
 {

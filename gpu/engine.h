@@ -27,7 +27,6 @@
 
 struct pfs_engine;
 struct pfs_bitmap;
-struct pfs_column;
 struct pfs_listing;
 
 enum pfs_engine_kind { PFS_ENGINE_AUTO, PFS_ENGINE_HOST, PFS_ENGINE_CUDA };
@@ -48,7 +47,7 @@ struct pfs_engine_info {
 /* Opens an empty engine.  Call after daemonizing: CUDA does not survive a fork.  AUTO takes the
  * device if there is one.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind);
-/* Bitmaps, columns and listings must have been freed before. */
+/* Bitmaps and listings must have been freed before. */
 void pfs_engine_close(struct pfs_engine *engine);
 void pfs_engine_describe(struct pfs_engine *engine, struct pfs_engine_info *info);
 
@@ -81,11 +80,6 @@ struct pfs_delta {
 PFS_MUST_CHECK int pfs_engine_apply(struct pfs_engine *engine, size_t *applied,
 				    const struct pfs_delta *deltas, size_t n);
 
-/* Removes the node and everything under it; *removed: how many nodes (NULL: not asked).  -ENOENT;
- * -EINVAL for the root. */
-PFS_MUST_CHECK int pfs_engine_remove_subtree(struct pfs_engine *engine, uint64_t *removed,
-					     uint32_t slot);
-
 /* While slots are in pre-order and nothing under a directory has changed since they were loaded,
  * its subtree is a range of slots and is answered so, without looking at codes.  On by default. */
 void pfs_engine_use_ranges(struct pfs_engine *engine, bool on);
@@ -93,11 +87,9 @@ void pfs_engine_use_ranges(struct pfs_engine *engine, bool on);
 /* ---- one node ---- */
 
 /* -ENOENT from here on: the slot is not in use. */
-PFS_MUST_CHECK int pfs_engine_parent(struct pfs_engine *engine, uint32_t *parent, uint32_t slot);
 
-/* The proper ancestors, root first: *n of them, the first `capacity` in out. */
-PFS_MUST_CHECK int pfs_engine_ancestors(struct pfs_engine *engine, uint32_t *out, size_t *n,
-					size_t capacity, uint32_t slot);
+/* The directory that the node lies in; PFS_NO_SLOT for the root. */
+PFS_MUST_CHECK int pfs_engine_parent(struct pfs_engine *engine, uint32_t *parent, uint32_t slot);
 
 /* The code in decimal, allocated for the caller. */
 PFS_MUST_CHECK int pfs_engine_code(struct pfs_engine *engine, char **decimal, uint32_t slot);
@@ -156,35 +148,6 @@ struct pfs_cursor {
 PFS_MUST_CHECK int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap,
 				   uint32_t *slot);
 void pfs_cursor_finish(struct pfs_cursor *cursor);
-
-enum pfs_gather { PFS_GATHER_SLOT, PFS_GATHER_PRIME, PFS_GATHER_PARENT, PFS_GATHER_DEPTH };
-
-/* A column's values at the set's nodes, in slot order: *n of them (the set's size), the first
- * `capacity` in out.  The root's parent reads as PFS_NO_SLOT; bits of slots not in use as 0. */
-PFS_MUST_CHECK int pfs_bitmap_gather(const struct pfs_bitmap *bitmap, uint64_t *out, size_t *n,
-				     size_t capacity, enum pfs_gather what);
-PFS_MUST_CHECK int pfs_bitmap_gather_column(const struct pfs_bitmap *bitmap, int64_t *out,
-					    size_t *n, size_t capacity,
-					    const struct pfs_column *column);
-
-/* The deepest node that the whole set lies under.  -ENOENT: the set is empty. */
-PFS_MUST_CHECK int pfs_bitmap_common_ancestor(const struct pfs_bitmap *bitmap, uint32_t *ancestor);
-
-/* ---- integer columns by slot ---- */
-
-/* n values; slots beyond read as 0. */
-PFS_MUST_CHECK int pfs_column_create(struct pfs_engine *engine, struct pfs_column **out,
-				     const int64_t *values, size_t n);
-void pfs_column_free(struct pfs_column *column);
-/* -ESTALE as for bitmaps. */
-PFS_MUST_CHECK int pfs_column_read(const struct pfs_column *column, int64_t *values, size_t n);
-
-/* A new column: for every directory the sum of `values` over its subtree, itself included; NULL
- * counts nodes.  -EINVAL: values are such sums themselves.  What is no directory has 0.  Sums wrap
- * modulo 2^64.  It belongs to the tree as it is now: to read or gather it after a change is
- * -ESTALE. */
-PFS_MUST_CHECK int pfs_engine_rollup(struct pfs_engine *engine, struct pfs_column **out,
-				     const struct pfs_column *values);
 
 /* ---- recursive listings ---- */
 

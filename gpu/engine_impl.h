@@ -94,18 +94,6 @@ struct pfs_paths_request {
 	bool names_anew;
 };
 
-struct pfs_values {
-	int64_t *values; /* the back end's memory */
-	size_t n;
-	bool by_directory; /* by directory number, and 0 for what is no directory; else by slot */
-};
-
-/* What to gather: a column's values, or without one what `what` says. */
-struct pfs_wanted {
-	enum pfs_gather what;
-	const struct pfs_values *column;
-};
-
 struct pfs_backend;
 struct pfs_paths; /* a back end's listing in progress */
 
@@ -137,9 +125,6 @@ struct pfs_engine_ops {
 	int (*combine)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
 		       size_t other_words, enum pfs_bitmap_op op);
 	int (*count)(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
-	/* *n is the number of set bits; values at the first `capacity` of them. */
-	int (*gather)(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
-		      const uint32_t *bits, size_t words, const struct pfs_wanted *wanted);
 
 	/* Questions */
 	int (*subtrees)(struct pfs_backend *b, uint32_t *const *bits, size_t words,
@@ -154,8 +139,6 @@ struct pfs_engine_ops {
 	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
 			const uint32_t *limbs, size_t n_limbs);
 	int (*find_prime)(struct pfs_backend *b, uint32_t *slot, uint64_t prime);
-	/* sums[d] for all n_directories; values (by slot) NULL: count. */
-	int (*rollup)(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n);
 	/* Codes of directories first.. : limbs[i * PFS_LIMBS_MAX ...], n_limbs[i], 0: has none
 	 * (deep or not in use). */
 	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
@@ -381,13 +364,6 @@ struct pfs_bitmap {
 	size_t words;
 };
 
-struct pfs_column {
-	struct pfs_engine *engine;
-	struct pfs_backend *backend;
-	struct pfs_values v;
-	uint64_t epoch; /* by_directory: of the tree that it belongs to */
-};
-
 /* ---- columns.c ---- */
 
 PFS_MUST_CHECK int pfs_columns_load(struct pfs_columns *c, const uint32_t *parent,
@@ -434,11 +410,6 @@ size_t pfs_engine_words(const struct pfs_engine *e);
 PFS_MUST_CHECK int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out);
 /* Makes `bits` valid in the engine's present back end, which does not change the set. */
 PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_bitmap *bitmap);
-
-/* ---- column.c; the engine's lock is held ---- */
-
-/* As pfs_bitmap_here. */
-PFS_MUST_CHECK int pfs_column_here(const struct pfs_column *column);
 
 /* ---- order.c ---- */
 

@@ -38,18 +38,6 @@ static void list_ancestors(const struct pfs_columns *c, uint32_t *out, size_t de
 			out[at] = c->directory_slot[d];
 }
 
-int pfs_engine_ancestors(struct pfs_engine *e, uint32_t *out, size_t *n, size_t capacity,
-			 uint32_t slot)
-{
-	PFS_LOCKED(&e->lock);
-
-	if (find_live(e, slot))
-		return -ENOENT;
-	*n = depth_of(&e->columns, slot);
-	list_ancestors(&e->columns, out, *n, capacity, slot);
-	return 0;
-}
-
 int pfs_engine_under_any(struct pfs_engine *e, uint8_t *under, const uint32_t *slots, size_t n,
 			 const uint32_t *directories, size_t m)
 {
@@ -260,34 +248,5 @@ int pfs_engine_children(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t 
 	} while (pfs_engine_leave_device(e, rc));
 	if (rc == 0)
 		*out = bitmap;
-	return rc;
-}
-
-int pfs_engine_remove_subtree(struct pfs_engine *e, uint64_t *removed, uint32_t slot)
-{
-	struct pfs_bitmap *set = NULL;
-	struct pfs_cursor cursor = {0};
-	struct pfs_delta delta = {.op = PFS_DELTA_REMOVE};
-	uint32_t next;
-	uint64_t count = 0;
-	uint32_t parent;
-	int rc = pfs_engine_parent(e, &parent, slot);
-
-	if (rc == 0 && parent == PFS_NO_SLOT)
-		rc = -EINVAL;
-	rc = rc ? rc : pfs_engine_subtree(e, &set, slot);
-	if (rc)
-		return rc;
-	while ((rc = pfs_cursor_next(&cursor, set, &next)) == 1) {
-		delta.slot = next;
-		rc = pfs_engine_apply(e, NULL, &delta, 1);
-		if (rc)
-			break;
-		count++;
-	}
-	pfs_cursor_finish(&cursor);
-	pfs_bitmap_free(set);
-	if (rc == 0 && removed)
-		*removed = count;
 	return rc;
 }

@@ -116,8 +116,7 @@ static int forget(struct pfs_store *store, struct pfs_meta *meta, uint64_t seq)
 {
 	if (seq > meta->feed_start)
 		PFS_TRY(start_after(store, meta, seq));
-	pfs_bind_u64(store->writer->sql[PFS_SQL_CHANGE_DELETE], 1, seq);
-	return pfs_group_run(store, PFS_SQL_CHANGE_DELETE);
+	return pfs_group_run_for(store, PFS_SQL_CHANGE_DELETE, seq);
 }
 
 static int total_size(struct pfs_store *store)

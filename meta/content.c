@@ -124,17 +124,11 @@ int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from)
 
 /* ---- orphans ---- */
 
-static int run_for(struct pfs_store *store, enum pfs_statement sql, uint64_t prime)
-{
-	pfs_bind_u64(store->writer->sql[sql], 1, prime);
-	return pfs_group_run(store, sql);
-}
-
 int pfs_store_add_orphan(struct pfs_store *store, uint64_t prime)
 {
 	int error = pfs_group_ready(store);
 
-	return error ? error : run_for(store, PFS_SQL_ORPHAN_PUT, prime);
+	return error ? error : pfs_group_run_for(store, PFS_SQL_ORPHAN_PUT, prime);
 }
 
 int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime, uint64_t max_chunks)
@@ -146,7 +140,7 @@ int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime, u
 	if (error)
 		return error;
 	pfs_bind_u64(store->writer->sql[PFS_SQL_CHUNK_REAP], 2, PFS_MIN(max_chunks, END_CHUNK));
-	error = run_for(store, PFS_SQL_CHUNK_REAP, prime);
+	error = pfs_group_run_for(store, PFS_SQL_CHUNK_REAP, prime);
 	if (error)
 		return error;
 	error = next_chunk(store->writer, &n, &len, prime, 0, END_CHUNK);
@@ -155,7 +149,7 @@ int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime, u
 		return 0;
 	}
 	if (error == -ENOENT)
-		error = run_for(store, PFS_SQL_ORPHAN_DELETE, prime);
+		error = pfs_group_run_for(store, PFS_SQL_ORPHAN_DELETE, prime);
 	else
 		store->group_error = error; /* SQLite may have rolled back */
 	if (!error)

@@ -172,6 +172,12 @@ int pfs_group_run(struct pfs_store *store, enum pfs_statement sql)
 	return error;
 }
 
+int pfs_group_run_for(struct pfs_store *store, enum pfs_statement sql, uint64_t prime)
+{
+	pfs_bind_u64(store->writer->sql[sql], 1, prime);
+	return pfs_group_run(store, sql);
+}
+
 int pfs_store_begin(struct pfs_store *store)
 {
 	int error = 0;

@@ -111,6 +111,10 @@ void pfs_change_end(struct pfs_store *store);
 /* Runs a bound statement of the writer; a failure spoils the group. */
 PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_statement sql);
 
+/* The same with the prime, or another number, bound to the statement's first parameter. */
+PFS_MUST_CHECK int pfs_group_run_for(struct pfs_store *store, enum pfs_statement sql,
+				     uint64_t prime);
+
 /* The writing connection: opened; and before it is closed, everything moved to the main file. */
 PFS_MUST_CHECK int pfs_writer_open(struct pfs_store *store, enum pfs_db_mode mode);
 PFS_MUST_CHECK int pfs_writer_finish(struct pfs_store *store);

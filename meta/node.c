@@ -135,12 +135,6 @@ int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *no
 	return error;
 }
 
-static int run_for(struct pfs_store *store, enum pfs_statement sql, uint64_t prime)
-{
-	pfs_bind_u64(store->writer->sql[sql], 1, prime);
-	return pfs_group_run(store, sql);
-}
-
 int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 {
 	int error = pfs_group_ready(store);
@@ -148,15 +142,15 @@ int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 	if (error)
 		return error;
 	pfs_change_note(store, prime);
-	error = run_for(store, PFS_SQL_NODE_DELETE, prime);
+	error = pfs_group_run_for(store, PFS_SQL_NODE_DELETE, prime);
 	if (!error && sqlite3_changes(store->writer->handle))
 		store->meta.nodes[pfs_prime_kind_of(prime)]--;
 	if (!error)
-		error = run_for(store, PFS_SQL_ATTR_DELETE_ALL, prime);
+		error = pfs_group_run_for(store, PFS_SQL_ATTR_DELETE_ALL, prime);
 	if (!error)
-		error = run_for(store, PFS_SQL_SOURCE_DELETE, prime);
+		error = pfs_group_run_for(store, PFS_SQL_SOURCE_DELETE, prime);
 	if (!error)
-		error = run_for(store, PFS_SQL_HARD_LINK_DELETE, prime);
+		error = pfs_group_run_for(store, PFS_SQL_HARD_LINK_DELETE, prime);
 	return error;
 }
 

@@ -342,8 +342,7 @@ int pfs_store_remove_source(struct pfs_store *store, uint64_t prime)
 	if (error)
 		return error;
 	pfs_change_note(store, prime);
-	pfs_bind_u64(store->writer->sql[PFS_SQL_SOURCE_DELETE], 1, prime);
-	return pfs_group_run(store, PFS_SQL_SOURCE_DELETE);
+	return pfs_group_run_for(store, PFS_SQL_SOURCE_DELETE, prime);
 }
 
 static bool source_from_row(struct pfs_source_record *out, char *path, sqlite3_stmt *row)

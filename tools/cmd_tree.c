@@ -18,13 +18,15 @@ static const struct pfs_cmd_option options[] = {
 };
 static const struct pfs_cmd command = {
 	"tree",
-	"STORE subtree|ancestors|children|common|count PATH... | node CODE...",
+	"STORE subtree|ancestors|children|parents|common|deepest|count PATH... | node CODE...",
 	"Answers questions about the hierarchy from its nodes' codes.",
 	options,
 	"subtree    the paths and everything under them\n"
 	"ancestors  the directories above any of the paths\n"
 	"children   what lies directly in any of the paths\n"
+	"parents    the directories that the paths lie directly in\n"
 	"common     the directories above all of the paths\n"
+	"deepest    the deepest node that all of the paths are or lie under\n"
 	"count      how many nodes subtree would print\n"
 	"node       the nodes that have these codes\n"
 	"Paths are absolute in the store, / being its root, and are printed in pre-order.\n"
@@ -39,7 +41,8 @@ static const struct {
 	bool by_code; /* its operands are codes, not paths */
 } questions[] = {
 	{"subtree", PFS_SUBTREE, false, false}, {"ancestors", PFS_ANCESTORS, false, false},
-	{"children", PFS_CHILDREN, false, false}, {"common", PFS_COMMON_ANCESTORS, false, false},
+	{"children", PFS_CHILDREN, false, false}, {"parents", PFS_PARENTS, false, false},
+	{"common", PFS_COMMON_ANCESTORS, false, false}, {"deepest", PFS_DEEPEST_COMMON, false, false},
 	{"count", PFS_SUBTREE, true, false}, {"node", PFS_SUBTREE, false, true},
 };
 

@@ -48,6 +48,31 @@ static int combine(struct pfs_bitmap **all, struct pfs_bitmap *const *sets, size
 	return error;
 }
 
+/* The directories in which the nodes lie; the root lies in none. */
+static int select_parents(struct pfs_engine *engine, struct pfs_bitmap **out, const uint32_t *slots,
+			  size_t n)
+{
+	uint32_t *parents PFS_FREE = malloc(n * sizeof(*parents));
+	size_t n_parents = 0;
+
+	if (!parents)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		PFS_TRY(pfs_engine_parent(engine, &parents[n_parents], slots[i]));
+		n_parents += parents[n_parents] != PFS_NO_SLOT;
+	}
+	return pfs_bitmap_of_slots(engine, out, parents, n_parents);
+}
+
+static int select_deepest(struct pfs_engine *engine, struct pfs_bitmap **out, const uint32_t *slots,
+			  size_t n)
+{
+	uint32_t deepest;
+
+	PFS_TRY(pfs_engine_common_ancestor(engine, &deepest, slots, n));
+	return pfs_bitmap_of_slots(engine, out, &deepest, 1);
+}
+
 /* The union over all slots; of common ancestors the intersection. */
 static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
 			enum pfs_relation relation, const uint32_t *slots, size_t n)
@@ -56,6 +81,10 @@ static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
 	struct pfs_bitmap *sets[PFS_SUBTREES_MAX], *all = NULL;
 	int error = 0;
 
+	if (relation == PFS_PARENTS)
+		return select_parents(engine, out, slots, n);
+	if (relation == PFS_DEEPEST_COMMON)
+		return select_deepest(engine, out, slots, n);
 	for (size_t at = 0; at < n && !error; at += PFS_SUBTREES_MAX) {
 		size_t now = PFS_MIN(n - at, PFS_SUBTREES_MAX);
 

@@ -350,7 +350,9 @@ enum pfs_relation {
 	PFS_SUBTREE,	      /* under any of the nodes, these included */
 	PFS_ANCESTORS,	      /* proper ancestors of any of them */
 	PFS_CHILDREN,	      /* whose parent is one of them */
-	PFS_COMMON_ANCESTORS, /* proper ancestors of all of them (S1.9) */
+	PFS_PARENTS,	      /* in which one of them lies directly */
+	PFS_COMMON_ANCESTORS, /* proper ancestors of all of them */
+	PFS_DEEPEST_COMMON,   /* the deepest node that all of them are or lie under */
 };
 
 struct pfs_question {

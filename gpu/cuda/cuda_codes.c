@@ -175,7 +175,6 @@ static int upload_columns(struct pfs_cuda *g, const struct pfs_columns *c)
 	rc = rc ? rc
 		: pfs_device_reserve(g, &g->directories, directories * sizeof(*c->directories));
 	rc = rc ? rc : pfs_device_reserve(g, &g->directory_slot, directories * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_reserve(g, &g->span, directories * sizeof(uint32_t));
 	if (rc)
 		return rc;
 	rc = pfs_device_clear(g, g->home.d_memory, slots * sizeof(*c->home));
@@ -189,9 +188,6 @@ static int upload_columns(struct pfs_cuda *g, const struct pfs_columns *c)
 				   c->n_directories * sizeof(*c->directories));
 	rc = rc ? rc
 		: pfs_device_write(g, g->directory_slot.d_memory, c->directory_slot,
-				   c->n_directories * sizeof(uint32_t));
-	rc = rc ? rc
-		: pfs_device_write(g, g->span.d_memory, c->span,
 				   c->n_directories * sizeof(uint32_t));
 	return rc;
 }
@@ -208,7 +204,6 @@ int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c)
 	g->n_directories = c->n_directories;
 	g->directory_capacity = c->directory_capacity;
 	g->root = c->root;
-	g->all_ranges = c->root && c->span[c->root] == c->n_slots;
 	return pfs_cuda_codes_build(g);
 }
 
@@ -335,7 +330,6 @@ int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
 	rc = rc ? rc : patch_directories(g, c, changes);
 	g->n_slots = c->n_slots;
 	g->n_directories = c->n_directories;
-	g->all_ranges = false;
 	return rc || changes->n_directories == 0 ? rc : recode(g);
 }
 

@@ -133,7 +133,6 @@ struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g)
 		.d_directories = g->directories.d_memory,
 		.d_directory_slot = g->directory_slot.d_memory,
 		.n_directories = g->n_directories,
-		.d_span = g->span.d_memory,
 	};
 }
 
@@ -222,36 +221,6 @@ static int cuda_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bi
 	return rc;
 }
 
-static int cuda_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
-		       const uint32_t *bits, size_t words, const struct pfs_wanted *wanted)
-{
-	const struct pfs_values *column = wanted->column;
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	size_t scratch = pfs_cuda_list_scratch(words);
-	size_t most = PFS_MIN(capacity, words * 32), found;
-	int rc = pfs_device_reserve(g, &g->work, scratch);
-
-	rc = rc ? rc : pfs_device_reserve(g, &g->list, most * sizeof(uint32_t));
-	rc = rc ? rc
-		: pfs_cuda_list(g->list.d_memory, most, pfs_count_at(g), bits, words,
-				g->work.d_memory, scratch, g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	if (rc)
-		return rc;
-	*n = g->host_counters->count;
-	found = PFS_MIN(*n, most);
-	if (found == 0)
-		return 0;
-	rc = pfs_device_reserve(g, &g->values, found * sizeof(*out));
-	rc = rc ? rc
-		: pfs_cuda_gather_values(g->values.d_memory, g->list.d_memory, found, &t,
-					 (int)wanted->what, column ? column->values : NULL,
-					 column ? column->n : 0, column && column->by_directory,
-					 g->stream);
-	return rc ? rc : pfs_device_read(g, out, g->values.d_memory, found * sizeof(*out));
-}
-
 /* ---- questions ---- */
 
 static int cuda_children(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
@@ -318,23 +287,6 @@ static int cuda_find_prime(struct pfs_backend *b, uint32_t *slot, uint64_t prime
 	return 0;
 }
 
-static int cuda_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n)
-{
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	size_t scratch = g->all_ranges
-				 ? pfs_cuda_rollup_scratch(&t)
-				 : ((size_t)g->n_directories * 33 / 32 + 1) * sizeof(uint32_t);
-	int rc = pfs_device_reserve(g, &g->work, scratch);
-
-	if (rc)
-		return rc;
-	if (g->all_ranges)
-		return pfs_cuda_rollup_ranges(&t, sums, values, values_n, g->work.d_memory, scratch,
-					      g->stream);
-	return pfs_cuda_rollup_any(&t, sums, values, values_n, g->work.d_memory, g->stream);
-}
-
 static int cuda_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		      size_t n)
 {
@@ -376,7 +328,6 @@ static void cuda_close(struct pfs_backend *b)
 		&g->prime,
 		&g->directories,
 		&g->directory_slot,
-		&g->span,
 		&g->row_of,
 		&g->width,
 		&g->tiles,
@@ -427,13 +378,11 @@ static const struct pfs_engine_ops cuda_ops = {
 	.set = cuda_set,
 	.combine = cuda_combine,
 	.count = cuda_count,
-	.gather = cuda_gather,
 	.subtrees = pfs_cuda_subtrees,
 	.children = cuda_children,
 	.under_any = cuda_under_any,
 	.dividing = cuda_dividing,
 	.find_prime = cuda_find_prime,
-	.rollup = cuda_rollup,
 	.codes = cuda_codes,
 	.paths_open = pfs_cuda_paths_open,
 	.paths_next = pfs_cuda_paths_next,

@@ -33,10 +33,9 @@ struct pfs_cuda {
 
 	/* the engine's columns */
 	struct pfs_device_buffer home, prime;
-	struct pfs_device_buffer directories, directory_slot, span;
+	struct pfs_device_buffer directories, directory_slot;
 	uint32_t n_slots, slot_capacity, n_directories, directory_capacity;
 	uint32_t root;
-	bool all_ranges; /* span is right and every subtree is a range */
 
 	/* codes */
 	struct pfs_device_buffer row_of, width, tiles, pool, deep;

@@ -129,12 +129,8 @@ struct pfs_cuda_tree {
 	const struct pfs_cuda_directory *d_directories;
 	const uint32_t *d_directory_slot;
 	uint32_t n_directories;
-	const uint32_t *d_span;
 };
 
-int pfs_cuda_gather_values(uint64_t *d_out, const uint32_t *d_slots, size_t n,
-			   const struct pfs_cuda_tree *t, int what, const int64_t *d_column,
-			   size_t column_n, int by_directory, cudaStream_t stream);
 /* d_target[list[i]] = values[i], for columns of 32 and 64 bits. */
 int pfs_cuda_scatter32(uint32_t *d_target, const uint32_t *d_list, const uint32_t *d_values,
 		       size_t n, cudaStream_t stream);
@@ -153,14 +149,6 @@ int pfs_cuda_dividing(const struct pfs_cuda_tree *t, uint32_t *d_found, size_t c
 /* *d_count = slot + 1, if there is one. */
 int pfs_cuda_find_prime(const struct pfs_cuda_tree *t, uint64_t prime, uint64_t *d_count,
 			cudaStream_t stream);
-/* Where every subtree is a range of slots; d_scratch as pfs_cuda_rollup_scratch says. */
-size_t pfs_cuda_rollup_scratch(const struct pfs_cuda_tree *t);
-int pfs_cuda_rollup_ranges(const struct pfs_cuda_tree *t, int64_t *d_sums, const int64_t *d_values,
-			   size_t n_values, void *d_scratch, size_t scratch_size,
-			   cudaStream_t stream);
-/* Anywhere; d_pending: n_directories words, and a bit for each. */
-int pfs_cuda_rollup_any(const struct pfs_cuda_tree *t, int64_t *d_sums, const int64_t *d_values,
-			size_t n_values, uint32_t *d_pending, cudaStream_t stream);
 
 /* ---- paths.cu ---- */
 

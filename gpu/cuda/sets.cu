@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/sets.cu - bitmaps: filled, combined, counted, listed; columns gathered and patched. */
+/* gpu/cuda/sets.cu - bitmaps: filled, combined, counted, listed; columns patched. */
 #include <cub/device/device_scan.cuh>
 
 #include "gpu/cuda/device.cuh"
@@ -115,45 +115,6 @@ static __global__ void __launch_bounds__(LIST_WORDS)
 		slots[at++] = (uint32_t)(i * 32) + __ffs(word) - 1;
 }
 
-static __device__ uint64_t value_at(const pfs_cuda_tree &t, uint32_t slot, int what)
-{
-	uint32_t home = slot < t.n_slots ? t.d_home[slot] : 0, up;
-	uint64_t depth = 0;
-
-	if (what == PFS_GATHER_SLOT)
-		return slot;
-	if (!home)
-		return 0;
-	if (what == PFS_GATHER_PRIME)
-		return t.d_prime[slot];
-	up = t.d_directory_slot[home] == slot ? t.d_directories[home].parent : home;
-	if (what == PFS_GATHER_PARENT)
-		return t.d_directory_slot[up];
-	for (; up; up = t.d_directories[up].parent)
-		depth++;
-	return depth;
-}
-
-static __global__ void gather_values_kernel(uint64_t *__restrict__ out,
-					    const uint32_t *__restrict__ slots, size_t n,
-					    pfs_cuda_tree t, int what,
-					    const int64_t *__restrict__ column, size_t column_n,
-					    int by_directory)
-{
-	PFS_EACH(i, n)
-	{
-		uint32_t slot = slots[i], home = slot < t.n_slots ? t.d_home[slot] : 0;
-
-		if (!column)
-			out[i] = value_at(t, slot, what);
-		else if (!by_directory)
-			out[i] = slot < column_n ? (uint64_t)column[slot] : 0;
-		else
-			out[i] = home && t.d_directory_slot[home] == slot ? (uint64_t)column[home]
-									  : 0;
-	}
-}
-
 template <typename T>
 static __global__ void scatter_kernel(T *target, const uint32_t *__restrict__ list,
 				      const T *__restrict__ values, size_t n)
@@ -231,15 +192,6 @@ int pfs_cuda_list(uint32_t *d_slots, size_t capacity, uint64_t *d_count, const u
 		return rc;
 	list_kernel<<<n, LIST_WORDS, 0, stream>>>(d_slots, capacity, d_bits, words, d_places,
 						  reinterpret_cast<unsigned long long *>(d_count));
-	return PFS_CUDA(cudaGetLastError());
-}
-
-int pfs_cuda_gather_values(uint64_t *d_out, const uint32_t *d_slots, size_t n,
-			   const pfs_cuda_tree *t, int what, const int64_t *d_column,
-			   size_t column_n, int by_directory, cudaStream_t stream)
-{
-	gather_values_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_out, d_slots, n, *t, what, d_column,
-							      column_n, by_directory);
 	return PFS_CUDA(cudaGetLastError());
 }
 

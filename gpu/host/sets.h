@@ -24,8 +24,6 @@ int pfs_host_set(struct pfs_backend *b, uint32_t *bits, size_t words, const uint
 int pfs_host_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
 		     size_t other_words, enum pfs_bitmap_op op);
 int pfs_host_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
-int pfs_host_gather(struct pfs_backend *b, uint64_t *out, size_t *n, size_t capacity,
-		    const uint32_t *bits, size_t words, const struct pfs_wanted *wanted);
 
 /* paths.c: listings */
 int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,
@@ -33,8 +31,5 @@ int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,
 int pfs_host_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
 			size_t *size);
 void pfs_host_paths_close(struct pfs_backend *b, struct pfs_paths *paths);
-
-/* rollup.c */
-int pfs_host_rollup(struct pfs_backend *b, int64_t *sums, const int64_t *values, size_t values_n);
 
 #endif

@@ -24,6 +24,12 @@ questions() {
 		"$(primefs tree "$store" ancestors /a/b/c/x /a-b/w | tr '\n' ' ')" '/ /a /a/b /a/b/c /a-b '
 	is "$1: the children of any" \
 		"$(primefs tree "$store" children /a/b/c /a-b /a/b/d | tr '\n' ' ')" '/a/b/c/x /a/b/c/y /a/b/d/z /a-b/w '
+	is "$1: what paths lie in, once, and the root in nothing" \
+		"$(primefs tree "$store" parents /a/b/c/x /a/b/c/y /a-b / | tr '\n' ' ')" '/ /a/b/c '
+	is "$1: the deepest that all lie under" "$(primefs tree "$store" deepest /a/b/c/x /a/b/d/z)" /a/b
+	is "$1: the deepest is one of them" "$(primefs tree "$store" deepest /a/b/c/x /a/b)" /a/b
+	is "$1: the deepest of one file is itself" "$(primefs tree "$store" deepest /a/b/c/x /a/b/c/x)" /a/b/c/x
+	exits "$1: the root lies in nothing" 1 primefs tree "$store" parents /
 	exits "$1: nothing is above the root" 1 primefs tree "$store" ancestors /
 	is "$1: count of a file" "$(primefs tree --engine=host "$store" count /a-b/w)" 1
 	is "$1: count as JSON" "$(primefs tree --json "$store" count /e)" '{"count": 1}'
@@ -61,6 +67,7 @@ is 'count of 150 directories' "$(primefs tree many.pfs count "${many[@]}")" 300
 is 'their subtrees' "$(primefs tree many.pfs subtree "${many[@]}")" \
 	"$(primefs tree many.pfs subtree /many | tail -n +2)"
 is 'their common ancestors' "$(primefs tree many.pfs common "${many[@]}" | tr '\n' ' ')" '/ /many '
+is 'the deepest of them, by the greatest common divisor' "$(primefs tree many.pfs deepest "${many[@]}")" /many
 
 # Names may hold anything; the code of whoever is listed is the product of the primes above it.
 mkdir -p 'odd/new

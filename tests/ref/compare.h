@@ -38,7 +38,7 @@ void pair_move(struct pair *p, uint32_t slot, uint32_t parent); /* or both refus
 /* Compares: */
 void check_node(struct pair *p, uint32_t slot); /* everything that is asked of one node */
 void check_two(struct pair *p, uint32_t a, uint32_t b);
-void check_whole(struct pair *p); /* rollups, listings, batches, codes */
+void check_whole(struct pair *p); /* codes, batches, listings */
 void check_set(const struct pair *p, struct pfs_bitmap *set, const bool *expected); /* frees set */
 
 #endif

@@ -156,16 +156,6 @@ uint32_t ref_common_ancestor(const struct ref_tree *t, const uint32_t *slots, si
 	return found;
 }
 
-int64_t ref_rollup(const struct ref_tree *t, uint32_t slot, const int64_t *values)
-{
-	int64_t sum = 0;
-
-	for (size_t x = 0; x < t->n; x++)
-		if (is_under(t, x, slot))
-			sum += values ? values[x] : 1;
-	return sum;
-}
-
 char *ref_path(const struct ref_tree *t, uint32_t slot)
 {
 	char *path = NULL, *longer;

@@ -43,8 +43,6 @@ uint32_t ref_parent(const struct ref_tree *t, uint32_t slot); /* the largest of 
 uint32_t ref_node(const struct ref_tree *t, const mpz_t code);
 /* The node whose code is the gcd of the codes. */
 uint32_t ref_common_ancestor(const struct ref_tree *t, const uint32_t *slots, size_t n);
-/* Sum over subtree(k). */
-int64_t ref_rollup(const struct ref_tree *t, uint32_t slot, const int64_t *values);
 /* The path, allocated. */
 char *ref_path(const struct ref_tree *t, uint32_t slot);
 /* Component-wise comparison of two paths. */

@@ -65,10 +65,6 @@ WRAP(combine,
      (inner(b), bits, words, other, other_words, op))
 WRAP(count, (struct pfs_backend * b, uint64_t *count, const uint32_t *bits, size_t words),
      (inner(b), count, bits, words))
-WRAP(gather,
-     (struct pfs_backend * b, uint64_t *out, size_t *n, size_t capacity, const uint32_t *bits,
-      size_t words, const struct pfs_wanted *wanted),
-     (inner(b), out, n, capacity, bits, words, wanted))
 WRAP(subtrees,
      (struct pfs_backend * b, uint32_t *const *bits, size_t words,
       const struct pfs_divisor *divisors, size_t n),
@@ -86,8 +82,6 @@ WRAP(dividing,
       const uint32_t *limbs, size_t n_limbs),
      (inner(b), directories, n, capacity, limbs, n_limbs))
 WRAP(find_prime, (struct pfs_backend * b, uint32_t *slot, uint64_t prime), (inner(b), slot, prime))
-WRAP(rollup, (struct pfs_backend * b, int64_t *sums, const int64_t *values, size_t values_n),
-     (inner(b), sums, values, values_n))
 WRAP(codes, (struct pfs_backend * b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
      (inner(b), limbs, n_limbs, first, n))
 WRAP(paths_open,
@@ -142,13 +136,11 @@ static const struct pfs_engine_ops faulty_ops = {
 	.set = faulty_set,
 	.combine = faulty_combine,
 	.count = faulty_count,
-	.gather = faulty_gather,
 	.subtrees = faulty_subtrees,
 	.children = faulty_children,
 	.under_any = faulty_under_any,
 	.dividing = faulty_dividing,
 	.find_prime = faulty_find_prime,
-	.rollup = faulty_rollup,
 	.codes = faulty_codes,
 	.paths_open = faulty_paths_open,
 	.paths_next = faulty_paths_next,

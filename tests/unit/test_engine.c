@@ -343,7 +343,6 @@ static void refusals(void **state)
 	assert_int_equal(pfs_engine_node(engine, &slot, "0"), -ENOENT);
 	assert_int_equal(pfs_engine_node(engine, &slot, ""), -EINVAL);
 	assert_int_equal(pfs_engine_node(engine, &slot, "-6"), -EINVAL);
-	assert_int_equal(pfs_engine_remove_subtree(engine, NULL, 0), -EINVAL);
 	pfs_engine_close(engine);
 }
 

@@ -1,138 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read out of sets of nodes: columns, sums, ancestors, paths; arbitrary sets, of every size
- * around the blocks that the engines work in, on every engine. */
+/* What is read out of sets of nodes, on every engine: many subtrees at once, common ancestors, paths; sets
+ * of every size around the blocks that the engines work in. */
 #include "engine_util.h"
-
-/* ---- sets ---- */
-
-static const size_t sizes[] = {0, 1, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025};
-
-/* n slots in slot order, some of them perhaps not in use; *bits as flags. */
-static size_t random_slots(struct pair *p, uint32_t *slots, size_t n)
-{
-	size_t left = p->ref.n, taken = 0;
-
-	for (uint32_t i = 0; i < p->ref.n && taken < n; i++, left--)
-		if (pair_random(p, left) < n - taken)
-			slots[taken++] = i;
-	return taken;
-}
-
-static uint64_t depth_of(const struct pair *p, uint32_t slot)
-{
-	uint64_t depth = 0;
-
-	for (; p->ref.nodes[slot].parent != REF_NONE; slot = p->ref.nodes[slot].parent)
-		depth++;
-	return depth;
-}
-
-static uint64_t expected_value(const struct pair *p, enum pfs_gather what, uint32_t slot)
-{
-	const struct ref_node *node = &p->ref.nodes[slot];
-
-	if (what == PFS_GATHER_SLOT)
-		return slot;
-	if (!node->live)
-		return 0;
-	if (what == PFS_GATHER_PRIME)
-		return node->prime;
-	if (what == PFS_GATHER_PARENT)
-		return node->parent == REF_NONE ? PFS_NO_SLOT : node->parent;
-	return depth_of(p, slot);
-}
-
-/* ---- gathering ---- */
-
-struct gathering {
-	struct pair *p;
-	struct pfs_bitmap *set;
-	uint32_t *slots;
-	size_t n;
-	uint64_t *out; /* p->ref.n + 2 of them */
-};
-
-#define UNTOUCHED UINT64_C(0x5a5a5a5a5a5a5a5a)
-
-/* With room for all, for one less, for none: what does not fit is counted, not written. */
-static void gather_one(const struct gathering *g, enum pfs_gather what)
-{
-	const size_t capacities[] = {g->n + 1, g->n, g->n ? g->n - 1 : 0, 0};
-
-	for (size_t c = 0; c < PFS_COUNT(capacities); c++) {
-		size_t capacity = capacities[c], got = 0;
-
-		memset(g->out, 0x5a, (g->n + 2) * sizeof(*g->out));
-		assert_int_equal(pfs_bitmap_gather(g->set, g->out, &got, capacity, what), 0);
-		assert_int_equal(got, g->n);
-		for (size_t i = 0; i < g->n + 2; i++)
-			assert_int_equal(g->out[i],
-					 i < PFS_MIN(g->n, capacity)
-						 ? expected_value(g->p, what, g->slots[i])
-						 : UNTOUCHED);
-	}
-}
-
-static void gather_column(const struct gathering *g, const struct pfs_column *column,
-			  const int64_t *values, size_t n_values)
-{
-	size_t got = 0;
-
-	assert_int_equal(
-		pfs_bitmap_gather_column(g->set, (int64_t *)g->out, &got, g->n + 1, column), 0);
-	assert_int_equal(got, g->n);
-	for (size_t i = 0; i < g->n; i++)
-		assert_int_equal((int64_t)g->out[i],
-				 g->slots[i] < n_values ? values[g->slots[i]] : 0);
-}
-
-static void gathers(void **state)
-{
-	struct pfs_engine *engine = open_or_skip(kind_of(state));
-	int64_t values[6000], sums[6000]; /* changes add slots */
-	struct pfs_column *column, *rollup;
-	struct pair p;
-
-	print_message("seed %llu\n", (unsigned long long)first_seed());
-	pair_init(&p, engine, first_seed());
-	random_tree(&p, 2500, 30);
-	for (unsigned i = 0; i < 60; i++) /* leaves slots that are not in use */
-		random_change(&p);
-	assert_true(p.ref.n <= PFS_COUNT(values));
-	for (size_t i = 0; i < PFS_COUNT(values); i++)
-		values[i] = (int64_t)pair_random(&p, UINT64_C(1) << 53) - (INT64_C(1) << 52);
-	assert_int_equal(pfs_column_create(engine, &column, values, 2000), 0); /* shorter */
-	assert_int_equal(pfs_engine_rollup(engine, &rollup, column), 0);
-	for (uint32_t i = 0; i < p.ref.n; i++) {
-		const int64_t saved = i < 2000 ? 0 : values[i];
-
-		values[i] -= saved; /* beyond the column is 0 */
-	}
-	for (uint32_t i = 0; i < p.ref.n; i++)
-		sums[i] = p.ref.nodes[i].live && pair_is_directory(&p, i)
-				  ? ref_rollup(&p.ref, i, values)
-				  : 0;
-	for (size_t s = 0; s < PFS_COUNT(sizes) + 1; s++) {
-		struct gathering g = {.p = &p};
-
-		g.slots = calloc(p.ref.n + 1, sizeof(*g.slots));
-		g.out = calloc(p.ref.n + 2, sizeof(*g.out));
-		assert_true(g.slots && g.out);
-		g.n = random_slots(&p, g.slots, s < PFS_COUNT(sizes) ? sizes[s] : p.ref.n);
-		assert_int_equal(pfs_bitmap_of_slots(engine, &g.set, g.slots, g.n), 0);
-		for (int what = PFS_GATHER_SLOT; what <= PFS_GATHER_DEPTH; what++)
-			gather_one(&g, (enum pfs_gather)what);
-		gather_column(&g, column, values, 2000);
-		gather_column(&g, rollup, sums, p.ref.n);
-		pfs_bitmap_free(g.set);
-		free(g.slots);
-		free(g.out);
-	}
-	pfs_column_free(rollup);
-	pfs_column_free(column);
-	pair_finish(&p);
-	pfs_engine_close(engine);
-}
 
 /* ---- many at a time ---- */
 
@@ -181,15 +50,11 @@ static void common_ancestors(void **state)
 {
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
 	uint32_t slots[1100], found, expected;
-	struct pfs_bitmap *set;
 	struct pair p;
 
 	pair_init(&p, engine, 8);
 	random_tree(&p, 1000, 3);
 	assert_int_equal(pfs_engine_common_ancestor(engine, &found, slots, 0), -EINVAL);
-	assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, 0), 0);
-	assert_int_equal(pfs_bitmap_common_ancestor(set, &found), -ENOENT);
-	pfs_bitmap_free(set);
 	for (unsigned round = 0; round < 60; round++) {
 		uint32_t top = pair_random_node(&p, true);
 		size_t n = 1 + pair_random(&p, round % 3 ? 5 : 300), taken = 0;
@@ -208,56 +73,9 @@ static void common_ancestors(void **state)
 		expected = ref_common_ancestor(&p.ref, slots, taken);
 		assert_int_equal(pfs_engine_common_ancestor(engine, &found, slots, taken), 0);
 		assert_int_equal(found, expected);
-		assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, taken), 0);
-		assert_int_equal(pfs_bitmap_common_ancestor(set, &found), 0);
-		assert_int_equal(found, expected);
-		pfs_bitmap_free(set);
 	}
 	slots[0] = 4000000;
 	assert_int_equal(pfs_engine_common_ancestor(engine, &found, slots, 3), -ENOENT);
-	pair_finish(&p);
-	pfs_engine_close(engine);
-}
-
-/* ---- sums ---- */
-
-static void rollups(void **state)
-{
-	struct pfs_engine *engine = open_or_skip(kind_of(state));
-	struct pfs_column *values, *sums, *again;
-	int64_t most[300], read[300];
-	struct pfs_bitmap *all;
-	struct pair p;
-	size_t n;
-
-	pair_init(&p, engine, 4);
-	random_tree(&p, 300, 4);
-	for (size_t i = 0; i < PFS_COUNT(most); i++)
-		most[i] = INT64_MAX - (int64_t)i;
-	assert_int_equal(pfs_column_create(engine, &values, most, PFS_COUNT(most)), 0);
-	assert_int_equal(pfs_engine_rollup(engine, &sums, values), 0);
-	assert_int_equal(pfs_column_read(sums, read, PFS_COUNT(read)), 0);
-	for (uint32_t i = 0; i < 300; i++) { /* modulo 2^64 */
-		uint64_t sum = 0;
-
-		for (uint32_t x = 0; x < 300; x++)
-			if (mpz_divisible_p(p.ref.nodes[x].code, p.ref.nodes[i].code))
-				sum += (uint64_t)most[x];
-		assert_int_equal((uint64_t)read[i], pair_is_directory(&p, i) ? sum : 0);
-	}
-	assert_int_equal(pfs_engine_rollup(engine, &again, sums), -EINVAL);
-	/* Sums belong to the tree that they were made of; values do not. */
-	assert_int_equal(pfs_engine_subtree(engine, &all, 0), 0);
-	pair_add(&p, 300, 0, true);
-	assert_int_equal(pfs_column_read(sums, read, PFS_COUNT(read)), -ESTALE);
-	assert_int_equal(pfs_bitmap_gather_column(all, read, &n, PFS_COUNT(read), sums), -ESTALE);
-	assert_int_equal(pfs_column_read(values, read, PFS_COUNT(read)), 0);
-	assert_memory_equal(read, most, sizeof(most));
-	assert_int_equal(pfs_bitmap_gather_column(all, read, &n, PFS_COUNT(read), values), 0);
-	assert_int_equal(n, 300);
-	pfs_bitmap_free(all);
-	pfs_column_free(sums);
-	pfs_column_free(values);
 	pair_finish(&p);
 	pfs_engine_close(engine);
 }
@@ -269,11 +87,9 @@ static void empty(void **state)
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
 	const uint64_t none[1] = {0};
 	const uint32_t nowhere[1] = {PFS_NO_SLOT};
-	struct pfs_column *column;
 	struct pfs_bitmap *set;
 	uint64_t count = 9, wrong = 9;
 	uint32_t slot;
-	int64_t sum;
 	char *code;
 
 	for (size_t n = 0; n < 2; n++) { /* no slot, or one that is not in use */
@@ -291,10 +107,6 @@ static void empty(void **state)
 		assert_int_equal(pfs_bitmap_count(set, &count), 0);
 		assert_int_equal(count, 0);
 		pfs_bitmap_free(set);
-		assert_int_equal(pfs_engine_rollup(engine, &column, NULL), 0);
-		assert_int_equal(pfs_column_read(column, &sum, 1), 0);
-		assert_int_equal(sum, 0);
-		pfs_column_free(column);
 		assert_int_equal(pfs_engine_check(engine, &wrong), 0);
 		assert_int_equal(wrong, 0);
 	}
@@ -508,8 +320,8 @@ static void listings_and_changes(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		ON_ALL(gathers), ON_ALL(batches),  ON_ALL(common_ancestors),	 ON_ALL(rollups),
-		ON_ALL(empty),	 ON_ALL(listings), ON_ALL(listings_and_changes),
+		ON_ALL(batches),  ON_ALL(common_ancestors),	ON_ALL(empty),
+		ON_ALL(listings), ON_ALL(listings_and_changes),
 	};
 
 	return RUN_ON_ALL(tests, argc, argv);

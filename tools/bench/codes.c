@@ -339,38 +339,6 @@ static int subtrees(struct bench *b, const struct tree *t)
 	return rc;
 }
 
-static int sum_up(struct bench *b, void *column)
-{
-	struct pfs_column *out;
-	int rc = pfs_engine_rollup(b->engine, &out, column);
-
-	if (rc == 0)
-		pfs_column_free(out);
-	return rc;
-}
-
-static int rollups(struct bench *b, const struct tree *t, const char *what)
-{
-	int64_t *values PFS_FREE = malloc(t->n * sizeof(*values));
-	struct pfs_column *column;
-	struct pfs_figure f;
-	int rc;
-
-	if (!values)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->n; i++)
-		values[i] = (int64_t)(mix(i) >> 24);
-	rc = pfs_column_create(b->engine, &column, values, t->n);
-	if (rc)
-		return rc;
-	rc = time_calls(b, &f, sum_up, column);
-	f.bytes = 8 * (uint64_t)t->n + 16 * (uint64_t)t->n_directories;
-	if (rc == 0)
-		print_figure(what, &f, b->copy_rate);
-	pfs_column_free(column);
-	return rc;
-}
-
 struct membership {
 	uint32_t *slots, *directories;
 	uint8_t *under;
@@ -515,13 +483,11 @@ static int mixed(struct bench *b)
 	if (rc == 0)
 		print_figure("all codes from parents and primes", &f, b->copy_rate);
 	rc = rc ? rc : subtrees(b, &t);
-	rc = rc ? rc : rollups(b, &t, "sums over all subtrees, pre-order");
 	rc = rc ? rc : memberships(b, &t);
 	rc = rc ? rc : listings(b, &t);
 	rc = rc ? rc : moves(b, &t, 1000, "a subtree");
 	rc = rc ? rc : moves(b, &t, t.n_directories / 2, "a subtree");
 	rc = rc ? rc : subtrees(b, &t);
-	rc = rc ? rc : rollups(b, &t, "sums over all subtrees, after moves");
 	free_tree(&t);
 	return rc;
 }

@@ -192,14 +192,16 @@ static int search_subtrees(struct bench *b)
 
 static int search_parents(struct bench *b)
 {
-	uint32_t path[PFS_KLADR_LEVELS + 1];
-	size_t n;
 	int rc = 0;
 
 	for (size_t i = 0; i < SEARCHES && rc == 0; i++) {
-		rc = pfs_engine_ancestors(b->engine, path, &n, PFS_COUNT(path), b->below[i]);
-		for (size_t k = 0; k < n && rc == 0; k++)
-			rc = read_records(b, path[k], 1);
+		uint32_t up = b->below[i];
+
+		do {
+			rc = pfs_engine_parent(b->engine, &up, up);
+			if (rc == 0 && up != PFS_NO_SLOT)
+				rc = read_records(b, up, 1);
+		} while (rc == 0 && up != PFS_NO_SLOT);
 	}
 	return rc;
 }
