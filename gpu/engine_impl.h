@@ -15,7 +15,6 @@
 #include "gpu/engine.h"
 #include "gpu/index.h"
 #include "gpu/modexact.h"
-#include "gpu/probe.h"
 #include "gpu/relation.h"
 
 #define PFS_NO_DIRECTORY     0u
@@ -159,14 +158,6 @@ struct pfs_backend {
 PFS_MUST_CHECK int pfs_host_open(struct pfs_backend **out);
 /* -ENODEV: built without CUDA, or no device. */
 PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
-
-/* Once, on a back end of theirs, for benchmarks (gpu/probe.h). */
-PFS_MUST_CHECK int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
-				  enum pfs_probe what, const struct pfs_divisor *divisors,
-				  size_t n);
-PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
-				  enum pfs_probe what, const struct pfs_divisor *divisors,
-				  size_t n);
 
 /* For tests: the n-th CUDA call from now on fails (0: none). */
 void pfs_cuda_fail_at(long n);

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine_impl.h"
+#include "gpu/probe_impl.h"
 
 static int compare_seconds(const void *a, const void *b)
 {

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "gpu/aggregate.h"
 #include "gpu/engine_impl.h"
 
 struct pfs_operators {
@@ -259,15 +260,17 @@ int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out, const struct pf
 
 static int check_aggregate(const struct pfs_source *source, const struct pfs_aggregate *aggregate)
 {
+	const struct pfs_aggregate_traits *traits;
 	enum pfs_kind kind;
 
-	if (aggregate->op == PFS_COUNT_ALL)
+	if (aggregate->op >= PFS_N_AGGREGATES)
+		return -EINVAL;
+	traits = &pfs_aggregate_traits[aggregate->op];
+	if (traits->fold == PFS_FOLD_TUPLES)
 		return 0;
 	PFS_TRY(check_ref(source, aggregate->ref));
 	kind = kind_of(source, aggregate->ref);
-	if (kind != PFS_KIND_CODE && kind != PFS_KIND_PLACE)
-		return 0;
-	return aggregate->op == PFS_SUM || aggregate->op == PFS_TOTAL || aggregate->op == PFS_AVG
+	return traits->fold == PFS_FOLD_SUM && (kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE)
 		       ? -EOPNOTSUPP
 		       : 0;
 }

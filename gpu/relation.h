@@ -143,22 +143,7 @@ PFS_MUST_CHECK int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out,
 
 /* ---- group ---- */
 
-enum pfs_aggregate_op {
-	PFS_COUNT_ALL, /* count(*): no ref */
-	PFS_COUNT,
-	PFS_COUNT_DISTINCT,
-	PFS_SUM, /* NULL of none; an integer unless a value is real */
-	PFS_TOTAL,
-	PFS_AVG,
-	PFS_MIN,
-	PFS_MAX,
-};
-
-struct pfs_aggregate {
-	enum pfs_aggregate_op op;
-	enum pfs_collation collation; /* MIN, MAX, COUNT_DISTINCT of texts */
-	struct pfs_ref ref;
-};
+struct pfs_aggregate; /* gpu/aggregate.h */
 
 struct pfs_group_key {
 	struct pfs_ref ref;

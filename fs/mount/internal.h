@@ -12,7 +12,6 @@
 #include "fs/mount/dispatch.h"
 #include "fs/mount/kernel.h"
 #include "fs/mount/mount.h"
-#include "fs/mount/notify.h"
 
 #define PFS_IO_BYTES (1024 * 1024) /* the largest write and read-ahead */
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "fs/mount/internal.h"
 #include "fs/mount/kernel.h"
+#include "fs/mount/notify.h"
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/notify.h"
 #include "fs/mount/operations.h"
 
 /* Who may write and leave suid and sgid alone: root; and the kernel, for pages written through a

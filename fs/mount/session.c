@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fs/mount/notify.h"
 #include "fs/mount/operations.h"
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/turns.h"

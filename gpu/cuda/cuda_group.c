@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "gpu/aggregate.h"
 #include "gpu/cuda/cuda_operators.h"
 
 #define DENSE_MIN  ((uint64_t)1 << 20) /* numbers that need no table, however few rows */
@@ -41,23 +42,21 @@ static int make_table(struct pfs_job *job, struct work *w, uint64_t limit)
 	return PFS_CUDA(cudaMemsetAsync(w->table.d_numbers, 0xff, capacity * 8, job->stream));
 }
 
-static enum pfs_device_aggregate_op op_of(enum pfs_aggregate_op op, enum pfs_kind kind)
-{
-	switch (op) {
-	case PFS_MIN:
-		return PFS_DEVICE_MIN;
-	case PFS_MAX:
-		return PFS_DEVICE_MAX;
-	case PFS_SUM:
-	case PFS_TOTAL:
-	case PFS_AVG:
-		return kind == PFS_KIND_REAL ? PFS_DEVICE_SUM_REAL : PFS_DEVICE_SUM;
-	case PFS_COUNT_DISTINCT:
-		return PFS_DEVICE_DISTINCT;
-	default:
-		return PFS_DEVICE_COUNT;
-	}
-}
+/* How the device makes each aggregate; one that is not here is the host's. */
+static const struct {
+	bool is_known;
+	enum pfs_device_aggregate_op op, op_of_reals;
+	enum pfs_device_show show;
+} device_aggregates[PFS_N_AGGREGATES] = {
+	[PFS_COUNT_ALL] = {true, PFS_DEVICE_COUNT, PFS_DEVICE_COUNT, PFS_SHOW_COUNT},
+	[PFS_COUNT] = {true, PFS_DEVICE_COUNT, PFS_DEVICE_COUNT, PFS_SHOW_COUNT},
+	[PFS_COUNT_DISTINCT] = {true, PFS_DEVICE_DISTINCT, PFS_DEVICE_DISTINCT, PFS_SHOW_VALUE},
+	[PFS_SUM] = {true, PFS_DEVICE_SUM, PFS_DEVICE_SUM_REAL, PFS_SHOW_VALUE},
+	[PFS_TOTAL] = {true, PFS_DEVICE_SUM, PFS_DEVICE_SUM_REAL, PFS_SHOW_REAL},
+	[PFS_AVG] = {true, PFS_DEVICE_SUM, PFS_DEVICE_SUM_REAL, PFS_SHOW_MEAN},
+	[PFS_MIN] = {true, PFS_DEVICE_MIN, PFS_DEVICE_MIN, PFS_SHOW_EXTREME},
+	[PFS_MAX] = {true, PFS_DEVICE_MAX, PFS_DEVICE_MAX, PFS_SHOW_EXTREME},
+};
 
 /* -EOPNOTSUPP unless no sum, in any order, can leave 64 bits. */
 static int check_sum(struct pfs_job *job, const struct pfs_source *source,
@@ -108,14 +107,20 @@ static int add_aggregate(struct pfs_job *job, struct work *w,
 			 const struct pfs_aggregate *aggregate)
 {
 	struct pfs_device_aggregate *a = &w->groups.aggregate[w->groups.n_aggregates++];
+	const struct pfs_aggregate_traits *traits = &pfs_aggregate_traits[aggregate->op];
 	enum pfs_kind kind = PFS_KIND_INTEGER;
 
-	if (aggregate->op == PFS_COUNT_ALL)
+	if (!device_aggregates[aggregate->op].is_known)
+		return -EOPNOTSUPP;
+	a->show = device_aggregates[aggregate->op].show;
+	a->is_null_of_none = !traits->is_zero_of_none;
+	if (traits->fold == PFS_FOLD_TUPLES)
 		return 0;
 	PFS_TRY(pfs_job_value(job, &a->value, &kind, w->source, aggregate->ref));
-	if (kind == PFS_KIND_NUMBER || (kind == PFS_KIND_PLACE && aggregate->op != PFS_COUNT))
+	if (kind == PFS_KIND_NUMBER || (kind == PFS_KIND_PLACE && traits->fold != PFS_FOLD_VALUES))
 		return -EOPNOTSUPP;
-	a->op = op_of(aggregate->op, kind);
+	a->op = kind == PFS_KIND_REAL ? device_aggregates[aggregate->op].op_of_reals
+				      : device_aggregates[aggregate->op].op;
 	if (a->op == PFS_DEVICE_SUM && a->value.column.d_via)
 		return -EOPNOTSUPP; /* an element may be added more than once */
 	if (a->op == PFS_DEVICE_SUM)
@@ -172,10 +177,14 @@ static int count_distinct(struct pfs_job *job, const struct work *w, size_t k,
 
 static enum pfs_kind result_kind(const struct pfs_device_aggregate *a, enum pfs_aggregate_op op)
 {
-	if (op == PFS_TOTAL || op == PFS_AVG)
-		return PFS_KIND_REAL;
-	if (op == PFS_COUNT_ALL || op == PFS_COUNT || op == PFS_COUNT_DISTINCT)
+	switch (pfs_aggregate_traits[op].result) {
+	case PFS_RESULT_INTEGER:
 		return PFS_KIND_INTEGER;
+	case PFS_RESULT_REAL:
+		return PFS_KIND_REAL;
+	case PFS_RESULT_ARGUMENT:
+		break;
+	}
 	if (a->d_code)
 		return PFS_KIND_CODE;
 	return a->value.column.is_real ? PFS_KIND_REAL : PFS_KIND_INTEGER;
@@ -195,8 +204,8 @@ static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, co
 	pfs_job_keep(job, device->d_data[at]);
 	PFS_TRY(pfs_job_alloc_zero(job, &device->d_nulls[at], pfs_div_round_up(out->n, 64) * 8));
 	pfs_job_keep(job, device->d_nulls[at]);
-	return pfs_cuda_group_result(device->d_data[at], device->d_nulls[at], a, (int)aggregate->op,
-				     w->groups.d_count, d_list, out->n, job->stream);
+	return pfs_cuda_group_result(device->d_data[at], device->d_nulls[at], a, w->groups.d_count,
+				     d_list, out->n, job->stream);
 }
 
 /* The groups that have a tuple; without keys the one, in any case. */

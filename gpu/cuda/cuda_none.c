@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_none.c - linked when there is no CUDA to build with. */
 #include "gpu/engine_impl.h"
+#include "gpu/probe_impl.h"
 #include "gpu/resident.h"
 
 int pfs_cuda_open(struct pfs_backend **out)

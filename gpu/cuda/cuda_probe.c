@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "gpu/cuda/cuda_engine.h"
+#include "gpu/probe_impl.h"
 
 #define COPY_SIZE    ((size_t)2 << 30)
 #define TO_HOST_SIZE ((size_t)64 << 20)

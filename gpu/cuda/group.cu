@@ -293,35 +293,31 @@ static __global__ void __launch_bounds__(1024)
 }
 
 /* What SQLite shows of a total: a number as 8 bytes. */
-static __device__ unsigned long long shown(const pfs_device_aggregate &a, int as,
-					   unsigned long long value, uint32_t count)
+static __device__ unsigned long long shown(const pfs_device_aggregate &a, unsigned long long value,
+					   uint32_t count)
 {
-	bool is_real = a.value.column.is_real;
 	double sum = a.op == PFS_DEVICE_SUM_REAL ? __longlong_as_double((long long)value)
 						 : (double)(long long)value;
 
-	switch (as) {
-	case PFS_COUNT_ALL:
-	case PFS_COUNT:
+	switch (a.show) {
+	case PFS_SHOW_COUNT:
 		return count;
-	case PFS_COUNT_DISTINCT:
-		return value;
-	case PFS_TOTAL:
+	case PFS_SHOW_REAL:
 		return (unsigned long long)__double_as_longlong(sum);
-	case PFS_AVG:
+	case PFS_SHOW_MEAN:
 		return (unsigned long long)__double_as_longlong(sum / count);
-	case PFS_MIN:
-	case PFS_MAX:
-		return is_real ? (unsigned long long)__double_as_longlong(
-					 pfs_real_of_order((int64_t)value))
-			       : value;
-	default:
-		return value;
+	case PFS_SHOW_EXTREME:
+		return a.value.column.is_real ? (unsigned long long)__double_as_longlong(
+							pfs_real_of_order((int64_t)value))
+					      : value;
+	case PFS_SHOW_VALUE:
+		break;
 	}
+	return value;
 }
 
 static __global__ void group_result_kernel(unsigned long long *out, uint32_t *nulls,
-					   pfs_device_aggregate a, int as,
+					   pfs_device_aggregate a,
 					   const uint32_t *__restrict__ group_count,
 					   const uint32_t *__restrict__ list, uint64_t n)
 {
@@ -332,13 +328,12 @@ static __global__ void group_result_kernel(unsigned long long *out, uint32_t *nu
 		if (i < n) {
 			uint32_t g = list[i], count = (a.d_count ? a.d_count : group_count)[g];
 
-			is_null = count == 0 && as != PFS_COUNT_ALL && as != PFS_COUNT &&
-				  as != PFS_COUNT_DISTINCT && as != PFS_TOTAL;
+			is_null = count == 0 && a.is_null_of_none;
 			if (a.d_code)
 				reinterpret_cast<uint32_t *>(out)[i] =
 					is_null ? 0 : a.d_code[a.d_value[g]];
 			else
-				out[i] = shown(a, as, a.d_value ? a.d_value[g] : 0, count);
+				out[i] = shown(a, a.d_value ? a.d_value[g] : 0, count);
 		}
 		uint32_t word = __ballot_sync(PFS_ALL_LANES, is_null);
 		if ((threadIdx.x & 31) == 0)
@@ -492,15 +487,15 @@ extern "C" int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32
 }
 
 extern "C" int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
-				     const pfs_device_aggregate *aggregate, int as,
+				     const pfs_device_aggregate *aggregate,
 				     const uint32_t *d_group_count, const uint32_t *d_list,
 				     uint64_t n, cudaStream_t stream)
 {
 	if (n == 0)
 		return 0;
 	group_result_kernel<<<pfs_grid(n), 256, 0, stream>>>(
-		static_cast<unsigned long long *>(d_out), d_nulls, *aggregate, as, d_group_count,
-		d_list, n);
+		static_cast<unsigned long long *>(d_out), d_nulls, *aggregate, d_group_count, d_list,
+		n);
 	return PFS_CUDA(cudaGetLastError());
 }
 

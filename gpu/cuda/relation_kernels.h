@@ -200,8 +200,19 @@ enum pfs_device_aggregate_op {
 	PFS_DEVICE_DISTINCT, /* counted by pfs_cuda_group_distinct */
 };
 
+/* What a group's result is, of what was kept of it. */
+enum pfs_device_show {
+	PFS_SHOW_COUNT, /* the number of values, or of tuples where there is no argument */
+	PFS_SHOW_VALUE, /* what was kept, as it is */
+	PFS_SHOW_EXTREME, /* the same; of reals, whose order was kept, the real */
+	PFS_SHOW_REAL,	/* the sum as a real */
+	PFS_SHOW_MEAN,	/* the sum by the number of values */
+};
+
 struct pfs_device_aggregate {
 	enum pfs_device_aggregate_op op;
+	enum pfs_device_show show;
+	bool is_null_of_none; /* a group without values has NULL */
 	struct pfs_device_value value;
 	bool can_be_null;
 	const uint32_t *d_rank, *d_code; /* of texts, for MIN and MAX: ranks by code, and back */
@@ -246,9 +257,9 @@ int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, c
 /* Their numbers, ascending, and how many: of a few thousand groups at most, by one block. */
 int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
 			cudaStream_t stream);
-/* d_out[i] = what the aggregate shows of group list[i]: `as` is its enum pfs_aggregate_op. */
+/* d_out[i] = what the aggregate shows of group list[i]. */
 int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
-			  const struct pfs_device_aggregate *aggregate, int as,
+			  const struct pfs_device_aggregate *aggregate,
 			  const uint32_t *d_group_count, const uint32_t *d_list, uint64_t n,
 			  cudaStream_t stream);
 

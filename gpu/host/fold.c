@@ -8,24 +8,16 @@
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 
-static bool is_sum(const struct pfs_fold *fold)
-{
-	return fold->op == PFS_SUM || fold->op == PFS_TOTAL || fold->op == PFS_AVG;
-}
-
-static bool is_extreme(const struct pfs_fold *fold)
-{
-	return fold->op == PFS_MIN || fold->op == PFS_MAX;
-}
-
 int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct pfs_source *source,
 		  const struct pfs_aggregate *aggregate)
 {
 	const struct pfs_dictionary *dictionary;
 
-	*fold = (struct pfs_fold){.op = aggregate->op, .collation = aggregate->collation};
+	*fold = (struct pfs_fold){.op = aggregate->op,
+				  .traits = &pfs_aggregate_traits[aggregate->op],
+				  .collation = aggregate->collation};
 	pfs_cell_reader_open(&fold->reader, source, aggregate->ref);
-	if (!is_extreme(fold) || fold->reader.kind != PFS_KIND_CODE)
+	if (fold->traits->fold != PFS_FOLD_EXTREME || fold->reader.kind != PFS_KIND_CODE)
 		return 0;
 	dictionary = fold->reader.column ? fold->reader.column->dictionary
 					 : fold->reader.vector->dictionary;
@@ -54,16 +46,17 @@ static int grow(const struct pfs_run *run, void *array, size_t old, size_t capac
 int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 		     struct pfs_fold_table *t, size_t capacity)
 {
+	const bool is_number = fold->traits->fold != PFS_FOLD_VALUES;
 	struct {
 		void *array;
 		size_t size;
 		bool wanted;
 	} parts[] = {
 		{&t->count, sizeof(*t->count), true},
-		{&t->integer, sizeof(*t->integer), fold->op != PFS_COUNT},
-		{&t->real, sizeof(*t->real), fold->op != PFS_COUNT},
-		{&t->is_real, sizeof(*t->is_real), fold->op != PFS_COUNT},
-		{&t->at, sizeof(*t->at), is_extreme(fold)},
+		{&t->integer, sizeof(*t->integer), is_number},
+		{&t->real, sizeof(*t->real), is_number},
+		{&t->is_real, sizeof(*t->is_real), is_number},
+		{&t->at, sizeof(*t->at), fold->traits->fold == PFS_FOLD_EXTREME},
 		{&t->positive, sizeof(*t->positive), fold->exact},
 		{&t->negative, sizeof(*t->negative), fold->exact},
 	};
@@ -222,12 +215,20 @@ static void add_one_by_one(const struct pfs_fold *fold, struct pfs_fold_table *t
 
 		if (cells->has_nulls && pfs_bit(cells->nulls, i))
 			continue;
-		if (fold->op == PFS_COUNT)
+		switch (fold->traits->fold) {
+		case PFS_FOLD_VALUES:
 			t->count[g]++;
-		else if (is_extreme(fold))
+			break;
+		case PFS_FOLD_EXTREME:
 			offer(fold, t, g, number_of(fold, cells, i), pfs_span_at(span, i), 1);
-		else
+			break;
+		case PFS_FOLD_SUM:
 			sum_one(fold, t, g, number_of(fold, cells, i));
+			break;
+		case PFS_FOLD_TUPLES:
+		case PFS_FOLD_DIFFERENT:
+			break; /* no folds */
+		}
 	}
 }
 
@@ -239,7 +240,7 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 	if (span->n == 0)
 		return;
 	pfs_cells_read(&fold->reader, span, &cells);
-	if (is_sum(fold) && fold->reader.kind == PFS_KIND_INTEGER && !fold->exact &&
+	if (fold->traits->fold == PFS_FOLD_SUM && fold->reader.kind == PFS_KIND_INTEGER && !fold->exact &&
 	    !cells.has_nulls) {
 		sum_integers(t, &cells, group, span->n);
 		return;
@@ -247,22 +248,10 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 	add_one_by_one(fold, t, span, group, &cells);
 }
 
-void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t into,
-		    const struct pfs_fold_table *other, size_t from)
+static void merge_sums(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t into,
+		       const struct pfs_fold_table *other, size_t from)
 {
-	if (other->count[from] == 0)
-		return;
-	if (is_extreme(fold)) {
-		struct pfs_number value = {.is_real = other->is_real[from],
-					   .integer = other->integer[from],
-					   .real = other->real[from]};
-
-		offer(fold, t, into, value, other->at[from], other->count[from]);
-		return;
-	}
 	t->count[into] += other->count[from];
-	if (fold->op == PFS_COUNT)
-		return;
 	t->integer[into] = (int64_t)((uint64_t)t->integer[into] + (uint64_t)other->integer[from]);
 	t->real[into] += other->real[from];
 	t->is_real[into] |= other->is_real[from];
@@ -270,6 +259,37 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 		t->positive[into] += other->positive[from];
 		t->negative[into] += other->negative[from];
 	}
+}
+
+void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t into,
+		    const struct pfs_fold_table *other, size_t from)
+{
+	struct pfs_number value;
+
+	if (other->count[from] == 0)
+		return;
+	switch (fold->traits->fold) {
+	case PFS_FOLD_VALUES:
+		t->count[into] += other->count[from];
+		return;
+	case PFS_FOLD_EXTREME:
+		value = (struct pfs_number){.is_real = other->is_real[from],
+					    .integer = other->integer[from],
+					    .real = other->real[from]};
+		offer(fold, t, into, value, other->at[from], other->count[from]);
+		return;
+	case PFS_FOLD_SUM:
+		merge_sums(fold, t, into, other, from);
+		return;
+	case PFS_FOLD_TUPLES:
+	case PFS_FOLD_DIFFERENT:
+		return;
+	}
+}
+
+bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table, uint64_t n)
+{
+	return fold->traits->fold == PFS_FOLD_SUM && !fold->exact && table->size + n > INT64_MAX;
 }
 
 /* ---- results ---- */
@@ -312,7 +332,7 @@ static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 
 	if (fold->op == PFS_SUM)
 		PFS_TRY(check_sum(fold, t, group));
-	if (t->count[group] == 0 && fold->op != PFS_TOTAL) {
+	if (t->count[group] == 0 && !fold->traits->is_zero_of_none) {
 		out->nulls[i / 64] |= bit;
 		out->integers[i] = 0;
 		return 0;
@@ -355,20 +375,35 @@ static void finish_extreme(const struct pfs_fold *fold, struct pfs_vector *out,
 
 static enum pfs_kind result_kind(const struct pfs_fold *fold)
 {
-	switch (fold->op) {
-	case PFS_COUNT_ALL:
-	case PFS_COUNT:
-	case PFS_COUNT_DISTINCT:
+	switch (fold->traits->result) {
+	case PFS_RESULT_INTEGER:
 		return PFS_KIND_INTEGER;
-	case PFS_TOTAL:
-	case PFS_AVG:
+	case PFS_RESULT_REAL:
 		return PFS_KIND_REAL;
-	case PFS_SUM:
-	case PFS_MIN:
-	case PFS_MAX:
+	case PFS_RESULT_ARGUMENT:
 		break;
 	}
 	return fold->reader.kind;
+}
+
+/* The result of one group, as value number i. */
+static int finish_one(const struct pfs_fold *fold, struct pfs_vector *out,
+		      const struct pfs_fold_table *t, size_t group, uint64_t i)
+{
+	switch (fold->traits->fold) {
+	case PFS_FOLD_VALUES:
+		out->integers[i] = t->count[group];
+		return 0;
+	case PFS_FOLD_EXTREME:
+		finish_extreme(fold, out, t, group, i);
+		return 0;
+	case PFS_FOLD_SUM:
+		return finish_sum(fold, out, t, group, i);
+	case PFS_FOLD_TUPLES:
+	case PFS_FOLD_DIFFERENT:
+		break;
+	}
+	return -EINVAL;
 }
 
 int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run, struct pfs_vector *out,
@@ -383,14 +418,8 @@ int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run, stru
 		PFS_TRY(pfs_vector_make_bits(run, &out->is_real, n));
 	out->dictionary = reader->column ? reader->column->dictionary : reader->vector->dictionary;
 	out->heap = reader->column ? reader->column->heap : reader->vector->heap;
-	for (uint64_t i = 0; i < n; i++) {
-		if (fold->op == PFS_COUNT)
-			out->integers[i] = table->count[order[i]];
-		else if (is_extreme(fold))
-			finish_extreme(fold, out, table, order[i], i);
-		else
-			PFS_TRY(finish_sum(fold, out, table, order[i], i));
-	}
+	for (uint64_t i = 0; i < n; i++)
+		PFS_TRY(finish_one(fold, out, table, order[i], i));
 	pfs_vector_trim(run, out);
 	return 0;
 }

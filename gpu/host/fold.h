@@ -4,13 +4,15 @@
 #ifndef PFS_GPU_HOST_FOLD_H
 #define PFS_GPU_HOST_FOLD_H
 
+#include "gpu/aggregate.h"
 #include "gpu/host/dictionary.h"
 #include "gpu/host/positions.h"
 #include "gpu/host/span.h"
 
-/* An aggregate other than COUNT_ALL and COUNT_DISTINCT. */
+/* An aggregate that keeps something of each value: neither COUNT_ALL nor COUNT_DISTINCT. */
 struct pfs_fold {
 	enum pfs_aggregate_op op;
+	const struct pfs_aggregate_traits *traits; /* the op's */
 	enum pfs_collation collation;
 	struct pfs_cell_reader reader;
 	struct pfs_codes_map rank; /* MIN and MAX of codes */
@@ -52,11 +54,10 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *table,
 void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t into,
 		    const struct pfs_fold_table *other, size_t from);
 
-/* True if the sum of one of n integers' groups may leave 64 bits, in some order. */
-static inline bool pfs_fold_may_overflow(const struct pfs_fold_table *table, uint64_t n)
-{
-	return table->size + n > INT64_MAX;
-}
+/* True if the sum of a group of n integers may leave 64 bits, in some order of them, and the fold is not
+ * `exact` yet. */
+bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table,
+			   uint64_t n);
 
 /* The result for groups order[0..n).  -EOVERFLOW, -EOPNOTSUPP as pfs_group says. */
 PFS_MUST_CHECK int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run,

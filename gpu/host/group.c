@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/radix.h"
+#include "gpu/aggregate.h"
 #include "gpu/host/families.h"
 
 #define SORTED_MAX 65536u /* groups up to so many come in the order of their first tuples */
@@ -227,11 +228,7 @@ static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 	bool any = false;
 
 	for (size_t i = 0; i < g->n_folds; i++) {
-		const struct pfs_fold_table *table = &groups->table.folds[i];
-		bool sums = folds[i].op == PFS_SUM || folds[i].op == PFS_TOTAL ||
-			    folds[i].op == PFS_AVG;
-
-		if (!sums || folds[i].exact || !pfs_fold_may_overflow(table, g->positions->n))
+		if (!pfs_fold_may_overflow(&folds[i], &groups->table.folds[i], g->positions->n))
 			continue;
 		folds[i].exact = true;
 		any = true;
@@ -322,7 +319,9 @@ struct operation {
 
 static bool has_fold(const struct pfs_aggregate *aggregate)
 {
-	return aggregate->op != PFS_COUNT_ALL && aggregate->op != PFS_COUNT_DISTINCT;
+	enum pfs_fold_kind fold = pfs_aggregate_traits[aggregate->op].fold;
+
+	return fold != PFS_FOLD_TUPLES && fold != PFS_FOLD_DIFFERENT;
 }
 
 static int count_all(struct pfs_vector *out, const struct pfs_grouping *g,

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/host/sets.h"
+#include "gpu/probe_impl.h"
 
 #define GRAIN 262144u /* slots */
 

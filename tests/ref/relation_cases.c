@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
+#include "gpu/aggregate.h"
 #include "tests/ref/relation.h"
 
 static struct ref_expression expression; /* large */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
+#include "gpu/aggregate.h"
 #include "tests/ref/relation.h"
 
 static const uint32_t sizes[] = {0, 1, 2, 63, 64, 100, 1023, 1024, 1025, 4095, 4096, 4097};

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "gpu/aggregate.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
 #include "tools/bench/bench.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of virtual nodes, and what is open of them. */
 #include "fs/mount/query/growing.h"
+#include "fs/mount/query/shares.h"
 #include "fs/mount/query/virtual.h"
 
 #include <stdlib.h>

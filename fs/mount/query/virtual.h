@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "fs/mount/internal.h"
-#include "fs/mount/query/shares.h"
 #include "fs/query/output/answer.h"
 
 #define PFS_QUERY_NAME	  ".query"

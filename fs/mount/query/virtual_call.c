@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/mount/query/growing.h"
+#include "fs/mount/query/shares.h"
 #include "fs/mount/query/virtual.h"
 
 #define REASONS_MAX 256 /* users and saved queries whose last reason is kept */

@@ -12,6 +12,7 @@
 #include "fs/query/parts/parts_impl.h"
 #include "fs/query/relational/bound.h"
 #include "fs/query/relational/relational.h"
+#include "gpu/aggregate.h"
 
 #define NEEDED_MAX 256
 
@@ -108,16 +109,11 @@ static bool is_key(const struct split *split, const struct pfs_expr *expr)
 /* One that the operators have. */
 static bool is_aggregate(const struct pfs_expr *expr)
 {
-	static const char *const names[] = {"count", "sum", "total", "avg", "min", "max"};
 	size_t n = expr->items ? expr->items->n : 0;
+	enum pfs_aggregate_op op;
 
-	if (expr->kind != PFS_EXPR_CALL || expr->is_window || n > 1)
-		return false;
-	for (size_t i = 0; i < PFS_COUNT(names); i++) {
-		if (is_word(expr->name, names[i]))
-			return true;
-	}
-	return false;
+	return expr->kind == PFS_EXPR_CALL && !expr->is_window && n <= 1 &&
+	       pfs_aggregate_by_name(&op, expr->name->text, expr->name->len);
 }
 
 /* Of others some depend on the order of rows, which nobody asked for. */

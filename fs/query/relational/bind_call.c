@@ -33,17 +33,10 @@ struct pfs_term *pfs_bind_whens(struct pfs_binder *binder, const struct pfs_expr
 	return choose(binder, condition, yes, no);
 }
 
-static const struct {
-	const char *name;
-	enum pfs_aggregate_op op;
-} aggregates[] = {
-	{"count", PFS_COUNT}, {"sum", PFS_SUM}, {"total", PFS_TOTAL},
-	{"avg", PFS_AVG},     {"min", PFS_MIN}, {"max", PFS_MAX},
-};
-
 static struct pfs_term *add_aggregate(struct pfs_binder *binder, enum pfs_aggregate_op op,
 				      struct pfs_term *arg)
 {
+	const struct pfs_aggregate_traits *traits = &pfs_aggregate_traits[op];
 	struct pfs_block *block = binder->block;
 	struct pfs_term *bound = pfs_term_new(binder, PFS_BOUND_AGGREGATE, PFS_CLASS_NUMBER);
 	size_t i = 0;
@@ -62,8 +55,8 @@ static struct pfs_term *add_aggregate(struct pfs_binder *binder, enum pfs_aggreg
 	if (i == block->n_aggregates)
 		block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){op, arg};
 	bound->aggregate = i;
-	bound->can_be_null = op != PFS_COUNT && op != PFS_COUNT_ALL && op != PFS_TOTAL;
-	if (arg && (op == PFS_MIN || op == PFS_MAX)) {
+	bound->can_be_null = !traits->is_zero_of_none;
+	if (arg && traits->fold == PFS_FOLD_EXTREME) {
 		bound->class = arg->class;
 		bound->collation = arg->collation;
 	}
@@ -93,7 +86,7 @@ static struct pfs_term *bind_argument(struct pfs_binder *binder, enum pfs_aggreg
 		return add_aggregate(binder, PFS_COUNT_ALL, NULL);
 	if (arg->kind == PFS_BOUND_CONSTANT)
 		return pfs_bind_refuse(binder, "an aggregate of a constant");
-	if (!pfs_bound_is_number(arg) && (op == PFS_SUM || op == PFS_TOTAL || op == PFS_AVG))
+	if (!pfs_bound_is_number(arg) && pfs_aggregate_traits[op].fold == PFS_FOLD_SUM)
 		return pfs_bind_refuse(binder, "a sum of texts");
 	return add_aggregate(binder, op, arg);
 }
@@ -110,7 +103,7 @@ static struct pfs_term *bind_aggregate(struct pfs_binder *binder, const struct p
 		return pfs_bind_refuse(binder, "an aggregate of nothing");
 	if (expr->is_distinct && op == PFS_COUNT)
 		op = PFS_COUNT_DISTINCT;
-	else if (expr->is_distinct && op != PFS_MIN && op != PFS_MAX)
+	else if (expr->is_distinct && pfs_aggregate_traits[op].fold != PFS_FOLD_EXTREME)
 		return pfs_bind_refuse(binder, "DISTINCT in an aggregate other than count");
 	binder->in_aggregate = true;
 	if (!counts_rows)
@@ -192,13 +185,12 @@ struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr 
 			 {"child_of", PFS_TEST_CHILD_OF},
 			 {"ancestor_of", PFS_TEST_ANCESTOR_OF}};
 	size_t n = expr->items ? expr->items->n : 0;
+	enum pfs_aggregate_op op;
 
 	if (expr->is_window)
 		return pfs_bind_refuse(binder, "a window");
-	for (size_t i = 0; i < PFS_COUNT(aggregates); i++) {
-		if (n < 2 && pfs_name_is(expr->name, aggregates[i].name))
-			return bind_aggregate(binder, expr, aggregates[i].op);
-	}
+	if (n < 2 && pfs_aggregate_by_name(&op, expr->name->text, expr->name->len))
+		return bind_aggregate(binder, expr, op);
 	if (expr->left || expr->is_distinct)
 		return pfs_bind_refuse(binder, "an aggregate of another kind");
 	for (size_t i = 0; i < PFS_COUNT(relations); i++) {

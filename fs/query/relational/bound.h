@@ -12,6 +12,7 @@
 #include "fs/query/parse/arena.h"
 #include "fs/query/parse/parse.h"
 #include "fs/nodes/columns.h"
+#include "gpu/aggregate.h"
 #include "gpu/relation.h"
 
 #define PFS_AGGREGATES_MAX 64

@@ -97,8 +97,10 @@ static bool can_be_merged(const struct grouping *grouping)
 	for (size_t i = 0; i < block->n_aggregates; i++) {
 		const struct pfs_bound_aggregate *aggregate = &block->aggregates[i];
 
-		if (aggregate->op == PFS_COUNT_DISTINCT ||
-		    (aggregate->op == PFS_SUM && !only_grows(block, aggregate->arg)))
+		enum pfs_merge merge = pfs_aggregate_traits[aggregate->op].merge;
+
+		if (merge == PFS_MERGE_NONE ||
+		    (merge == PFS_MERGE_GROWING && !only_grows(block, aggregate->arg)))
 			return false;
 	}
 	return true;
@@ -129,17 +131,20 @@ static int plan_pieces(struct grouping *grouping, size_t n)
 		const struct pfs_aggregate *aggregate = &grouping->aggregates[i];
 
 		grouping->partial_of[i] = (uint16_t)grouping->n_partial;
-		switch (aggregate->op) {
-		case PFS_COUNT_ALL:
-		case PFS_COUNT:
+		switch (pfs_aggregate_traits[aggregate->op].merge) {
+		case PFS_MERGE_SUM:
 			add_partial(grouping, aggregate, aggregate->op, PFS_SUM);
 			break;
-		case PFS_AVG:
+		case PFS_MERGE_MEAN:
 			add_partial(grouping, aggregate, PFS_TOTAL, PFS_TOTAL);
 			add_partial(grouping, aggregate, PFS_COUNT, PFS_SUM);
 			break;
-		default:
+		case PFS_MERGE_SAME:
+		case PFS_MERGE_GROWING:
 			add_partial(grouping, aggregate, aggregate->op, aggregate->op);
+			break;
+		case PFS_MERGE_NONE:
+			return -EOPNOTSUPP; /* can_be_merged() said so */
 		}
 	}
 	return 0;
@@ -195,7 +200,7 @@ static int know_merged(struct grouping *grouping)
 		struct pfs_step *steps;
 
 		known[i].ref.column = at;
-		if (grouping->aggregates[i].op != PFS_AVG)
+		if (pfs_aggregate_traits[grouping->aggregates[i].op].merge != PFS_MERGE_MEAN)
 			continue;
 		steps = pfs_arena_get(running->arena, 3 * sizeof(*steps));
 		if (!steps)

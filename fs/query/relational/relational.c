@@ -97,7 +97,7 @@ static bool is_end_of_order(const struct pfs_block *block)
 {
 	return block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
 	       !block->n_group && !block->where && block->n_aggregates == 1 &&
-	       (block->aggregates[0].op == PFS_MIN || block->aggregates[0].op == PFS_MAX) &&
+	       pfs_aggregate_traits[block->aggregates[0].op].fold == PFS_FOLD_EXTREME &&
 	       block->aggregates[0].arg->kind == PFS_BOUND_COLUMN;
 }
 

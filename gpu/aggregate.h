@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/aggregate.h - the aggregates of GROUP BY, a line each: all that those who bind and plan statements
+ * ask about one.
+ *
+ * To add an aggregate, add its line.  If it keeps of a group what another keeps (enum pfs_fold_kind),
+ * gpu/host/fold.c computes its result; if not, it has a kind of its own, and the compiler names the
+ * switches of gpu/host/fold.c that lack it.  A device leaves an aggregate that has no line in the table of
+ * gpu/cuda/cuda_group.c to the host. */
+#ifndef PFS_GPU_AGGREGATE_H
+#define PFS_GPU_AGGREGATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gpu/predicate.h"
+
+/* AGGREGATE(ID, name, fold, result, of none, merge): `name` is what statements call it; COUNT_ALL and
+ * COUNT_DISTINCT are count(*) and count(DISTINCT x), which have the name of COUNT.  The others are below. */
+#define PFS_AGGREGATES(AGGREGATE)                                                                  \
+	AGGREGATE(COUNT_ALL, NULL, TUPLES, INTEGER, ZERO, SUM)                                     \
+	AGGREGATE(COUNT, "count", VALUES, INTEGER, ZERO, SUM)                                      \
+	AGGREGATE(COUNT_DISTINCT, NULL, DIFFERENT, INTEGER, ZERO, NONE)                            \
+	AGGREGATE(SUM, "sum", SUM, ARGUMENT, NOTHING, GROWING)                                     \
+	AGGREGATE(TOTAL, "total", SUM, REAL, ZERO, SAME)                                           \
+	AGGREGATE(AVG, "avg", SUM, REAL, NOTHING, MEAN)                                            \
+	AGGREGATE(MIN, "min", EXTREME, ARGUMENT, NOTHING, SAME)                                    \
+	AGGREGATE(MAX, "max", EXTREME, ARGUMENT, NOTHING, SAME)
+
+enum pfs_aggregate_op {
+#define PFS_AGGREGATE_OP(id, ...) PFS_##id,
+	PFS_AGGREGATES(PFS_AGGREGATE_OP)
+#undef PFS_AGGREGATE_OP
+	PFS_N_AGGREGATES
+};
+
+/* What is kept of a group while its tuples are added. */
+enum pfs_fold_kind {
+	PFS_FOLD_TUPLES,    /* how many there are; the aggregate has no argument */
+	PFS_FOLD_VALUES,    /* how many values are not NULL */
+	PFS_FOLD_DIFFERENT, /* how many different values there are */
+	PFS_FOLD_SUM,	    /* the sum of the values, which are numbers, and how many there are */
+	PFS_FOLD_EXTREME,   /* the least or greatest value, and the first tuple that has it */
+};
+
+enum pfs_aggregate_result {
+	PFS_RESULT_INTEGER,
+	PFS_RESULT_REAL,
+	PFS_RESULT_ARGUMENT, /* of the argument's kind */
+};
+
+/* How groups that were made of pieces of a source become those of the whole. */
+enum pfs_merge {
+	PFS_MERGE_NONE,	   /* they cannot */
+	PFS_MERGE_SAME,	   /* the pieces' results are aggregated the same way; */
+	PFS_MERGE_GROWING, /* but only where no value is negative: another sum may leave 64 bits half-way */
+	PFS_MERGE_SUM,	   /* the pieces' results are added */
+	PFS_MERGE_MEAN,	   /* the pieces' totals by their counts */
+};
+
+struct pfs_aggregate_traits {
+	const char *name; /* NULL: statements cannot name it */
+	enum pfs_fold_kind fold;
+	enum pfs_aggregate_result result;
+	bool is_zero_of_none; /* a group without values has 0; else NULL */
+	enum pfs_merge merge;
+};
+
+extern const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES];
+
+/* One that pfs_group (gpu/relation.h) is asked for. */
+struct pfs_aggregate {
+	enum pfs_aggregate_op op;
+	enum pfs_collation collation; /* MIN, MAX, COUNT_DISTINCT of texts */
+	struct pfs_ref ref; /* COUNT_ALL has none */
+};
+
+/* True, and *op set, if the name, of len bytes in any case, is an aggregate's. */
+bool pfs_aggregate_by_name(enum pfs_aggregate_op *op, const char *name, size_t len);
+
+#endif
