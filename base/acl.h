@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* base/acl.h - what a POSIX ACL grants in terms of a mode: where a file has one, st_mode's group
- * bits are its mask, not what the group may do. */
+/* base/acl.h - what a POSIX ACL really grants, as a mode. A file that has an ACL shows the ACL's
+ * mask in the group's bits of st_mode, which may be more than its group may do.
+ * Threads: any number of callers; nothing is shared. */
 #ifndef PFS_BASE_ACL_H
 #define PFS_BASE_ACL_H
 
@@ -9,9 +10,9 @@
 #include <stdint.h>
 
 #define PFS_ACL_XATTR "system.posix_acl_access"
-#define PFS_ACL_SIZE  65536 /* bytes that the attribute has at most */
+#define PFS_ACL_SIZE  65536 /* the most bytes that the attribute can have */
 
-/* Whom an entry is about, with the kernel's numbers. */
+/* Says whom an entry is about; the numbers are the kernel's. */
 enum pfs_acl_tag {
 	PFS_ACL_OWNER = 1,
 	PFS_ACL_USER = 2,
@@ -21,25 +22,26 @@ enum pfs_acl_tag {
 	PFS_ACL_OTHER = 32,
 };
 
-/* What the entries seen so far grant, 3 bits each. */
+/* What the entries that were added so far grant, in 3 bits each: read, write, execute. */
 struct pfs_acl {
 	unsigned group, other, mask;
-	unsigned users, groups; /* what every named one is granted, but for the mask */
+	unsigned users, groups; /* what each named user, each named group is granted, before the mask */
 };
 #define PFS_ACL_INIT {.mask = 7, .users = 7, .groups = 7}
 
-/* One entry more; of perm the lowest 3 bits count.  False: there is no such tag. */
+/* Adds an entry; of perm the lowest 3 bits count. Returns false if there is no such tag. */
 bool pfs_acl_add(struct pfs_acl *acl, unsigned tag, unsigned perm);
 
-/* The mode with the group's bits as its owning group is really granted, and the group's and all
- * others' without anything that an entry of the ACL denies to somebody. */
+/* Returns the mode with what the owning group is really granted in its group's bits, and without
+ * anything in the group's and others' bits that an entry of the ACL denies to somebody. */
 uint32_t pfs_acl_mode(const struct pfs_acl *acl, uint32_t mode);
 
-/* The same of the attribute's value; of one that cannot be read group and others get nothing. */
+/* As pfs_acl_mode, from the attribute's value, which stays the caller's. If the value cannot be
+ * read, group and others get nothing. */
 uint32_t pfs_acl_value_mode(uint32_t mode, const void *value, size_t size);
 
-/* The same of a file, whose st_mode is mode, and which is no symlink: without an ACL, mode.  A
- * descriptor that is O_PATH has a path in /proc/self/fd. */
+/* As pfs_acl_mode, for the file at path, whose st_mode is mode and which is no symlink; a file
+ * without an ACL keeps its mode. For an O_PATH descriptor give its path in /proc/self/fd. */
 uint32_t pfs_acl_file_mode(uint32_t mode, const char *path);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* base/btree.h - ordered index in memory: 64-bit keys to 32-bit slots (S5).
+/* base/btree.h - an ordered index in memory from 64-bit keys to 32-bit slots: a B+-tree with linked
+ * leaves (S5).
  *
- * A B+-tree with linked leaves.  Entries are (key, slot) pairs, unique as pairs and ordered by key,
- * then slot, so that duplicates of a key come in slot order.
+ * Entries are (key, slot) pairs; a pair is in the tree once. They are ordered by key, then by slot,
+ * so that duplicates of a key come in slot order.
  * Threads: any number of readers, or one writer; the caller locks.
  * Memory: at most 20 bytes an entry after a bulk load. */
 #ifndef PFS_BASE_BTREE_H
@@ -28,22 +29,23 @@ struct pfs_btree_cursor {
 	uint32_t position;
 };
 
-/* *out is NULL on failure: -ENOMEM. */
+/* Makes an empty tree, the caller's to destroy. -ENOMEM; *out is NULL then. */
 PFS_MUST_CHECK int pfs_btree_create(struct pfs_btree **out);
 void pfs_btree_destroy(struct pfs_btree *tree);
 
-/* Fills an empty tree from n pairs sorted by (key, slot), given as two arrays that stay the
- * caller's, with the threads of the pool; NULL: this one alone.  -EINVAL when the tree is not empty or the pairs are not strictly ascending; -ENOMEM. */
+/* Fills an empty tree from n pairs, which are sorted by (key, slot) and given as two arrays that
+ * stay the caller's. The pool's threads help; if pool is NULL this thread does all. -EINVAL: the
+ * tree is not empty, or the pairs are not strictly ascending; -ENOMEM. */
 PFS_MUST_CHECK int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool,
 				  const uint64_t *keys, const uint32_t *slots, size_t n);
 
-/* -EEXIST when the pair is present; -ENOMEM, the tree unchanged. */
+/* Adds a pair. -EEXIST: the pair is there already; -ENOMEM: the tree is unchanged. */
 PFS_MUST_CHECK int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot);
 
-/* Makes sure that the next n inserts cannot fail.  -ENOMEM. */
+/* Takes memory so that the next n inserts cannot fail. -ENOMEM. */
 PFS_MUST_CHECK int pfs_btree_reserve(struct pfs_btree *tree, size_t n);
 
-/* False when the pair is absent. */
+/* Removes a pair; returns false if it is not there. */
 bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, uint32_t slot);
 
 size_t pfs_btree_count(const struct pfs_btree *tree);
@@ -57,19 +59,19 @@ void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *curso
 bool pfs_btree_next(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor,
 		    struct pfs_btree_entry *out);
 
-/* As n seeks to (keys[i], slot), each with a next: out[i] is the first entry not less, or has
- * PFS_BTREE_NONE for its slot where there is none.  The descents go side by side, so that they wait
- * for memory together. */
+/* Does n seeks to (keys[i], slot), each followed by a next: out[i] is the first entry that is not
+ * less, or has the slot PFS_BTREE_NONE if there is none. The descents go side by side, so that they
+ * wait for memory together. */
 #define PFS_BTREE_NONE UINT32_MAX
 void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, const uint64_t *keys,
 		    uint32_t slot, size_t n);
 
-/* The next entries after the cursor whose keys are `last` at most, `capacity` of them or fewer, as
- * two arrays of the caller's; steps over them.  How many: less than capacity at the end. */
+/* Reads the next entries whose keys are `last` at most, up to `capacity` of them, into two arrays
+ * of the caller's, and steps over them. Returns how many; fewer than capacity at the end. */
 size_t pfs_btree_read(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t *keys,
 		      uint32_t *slots, size_t capacity, uint64_t last);
 
-/* Invariants (tests): order, fill, links, count.  -EUCLEAN. */
+/* Checks order, fill, links and count (tests). -EUCLEAN: one of them is wrong. */
 PFS_MUST_CHECK int pfs_btree_verify(const struct pfs_btree *tree);
 
 #endif

@@ -41,7 +41,8 @@ struct pfs_btree {
 	struct pfs_node_pool leaves, inners;
 };
 
-/* Number of pairs less than (key, slot), for slot 0 what a plain search of the keys gives. */
+/* Returns how many of a node's pairs are less than (key, slot). With slot 0 that is the number of
+ * keys below `key`. */
 static inline uint32_t pfs_btree_rank(const uint64_t *keys, const uint32_t *slots, uint32_t count,
 				      uint64_t key, uint32_t slot)
 {
@@ -61,7 +62,7 @@ static inline uint32_t pfs_btree_rank(const uint64_t *keys, const uint32_t *slot
 	return i;
 }
 
-/* The child in which (key, slot) is or would be. */
+/* Returns the number of the child in which (key, slot) is or would be. */
 static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key, uint32_t slot)
 {
 	uint32_t i = pfs_btree_rank(node->keys, node->slots, node->count, key, slot);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* base/cleanup.h - scope-bound release of locals: the closed list of what may be cleaned up so. */
+/* base/cleanup.h - locals that are released at the end of their scope, whichever way it is left.
+ * This is the whole list of what is released so; anything with several steps has one `fail:` label
+ * instead. */
 #ifndef PFS_BASE_CLEANUP_H
 #define PFS_BASE_CLEANUP_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* base/csv.h - records of a CSV text: RFC 4180, raw bytes, LF or CRLF.
+/* base/csv.h - reads the records of a CSV text: RFC 4180, raw bytes, LF or CRLF; and writes fields.
  *
- * A field that starts with a quote ends with one; elsewhere a quote is an ordinary byte.  Empty
- * lines are passed over unless they are asked for, and so is a byte order mark at the start.
+ * A field that starts with a quote ends with one; elsewhere a quote is an ordinary byte. A byte
+ * order mark at the start is skipped, and so are empty lines unless they are asked for.
  *
- * Another byte than a comma may stand between fields.  The tables of the NCBI have a bar between
- * two tabs there, a tab and a bar before each line's end, and know no quotes. */
+ * Another byte than a comma may stand between fields. The tables of the NCBI have a bar between two
+ * tabs there, a tab and a bar before each line's end, and know no quotes.
+ * Threads: a reader is one thread's at a time. */
 #ifndef PFS_BASE_CSV_H
 #define PFS_BASE_CSV_H
 
@@ -28,11 +29,11 @@ struct pfs_csv_field {
 struct pfs_csv {
 	struct pfs_input *input;
 	const char *delimiter; /* one byte, or PFS_CSV_NCBI; NULL: a comma */
-	bool empty_lines; /* are records of one empty field, too */
-	struct pfs_csv_field *fields; /* of the last record; valid until the next call */
+	bool empty_lines; /* each is a record of one empty field */
+	struct pfs_csv_field *fields; /* of the last record; theirs until the next call */
 	size_t n_fields;
-	uint64_t offset; /* in the input, of the record's first byte */
-	uint64_t line;	 /* of the record's first byte, or where it is wrong; 1 is the first */
+	uint64_t offset; /* of the record's first byte in the input */
+	uint64_t line;	 /* number of the record's first line, from 1; after an error, of the line that is wrong */
 	/* private */
 	uint64_t next_line;
 	size_t fields_capacity;
@@ -40,15 +41,15 @@ struct pfs_csv {
 	size_t size, capacity;
 };
 
-/* The next record: 1, or 0 at the end.  -EBADMSG: not CSV, a sentence in *why; else what reading
- * the input says. */
+/* Reads the next record. Returns 1, or 0 at the end. -EBADMSG: the input is not CSV, *why is a
+ * sentence about it; or what reading the input returns. */
 PFS_MUST_CHECK int pfs_csv_next(struct pfs_csv *csv, const char **why);
 
-/* Goes back to a record's offset; line numbers count from 1 there. */
+/* Goes to the record that starts at `offset`; lines are counted from 1 there. */
 PFS_MUST_CHECK int pfs_csv_seek(struct pfs_csv *csv, uint64_t offset);
 void pfs_csv_free(struct pfs_csv *csv);
 
-/* Writes a field, quoted where it has to be among others that the byte stands between. */
+/* Writes a field, in quotes if it needs them among fields that the delimiter separates. */
 void pfs_csv_print(FILE *out, char delimiter, const void *text, size_t len);
 
 #endif

@@ -19,7 +19,7 @@
 			return pfs_try_error;                                                      \
 	} while (0)
 
-/* Number of elements of an array (not of a pointer). */
+/* The number of elements of an array (not of a pointer). */
 #define PFS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #ifdef PFS_VERIFY /* invariants, checked in `make VERIFY=1` builds only */

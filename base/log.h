@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/log.h - one line a message, to stderr in the foreground and to syslog as a daemon.
- * Threads: any number of callers, once pfs_log_open has returned. */
+/* base/log.h - messages of one line each: to stderr in the foreground, to the system log as a
+ * daemon. Threads: any number of callers, once pfs_log_open has returned. */
 #ifndef PFS_BASE_LOG_H
 #define PFS_BASE_LOG_H
 
@@ -10,7 +10,7 @@
 
 enum pfs_log_level {
 	PFS_LOG_NOTHING =
-		0,	   /* for pfs_log_open: commands that say errors themselves, in one line */
+		0,	   /* for pfs_log_open: a command that says its errors itself, in one line */
 	PFS_LOG_ERROR = 3, /* values are syslog's */
 	PFS_LOG_WARNING = 4,
 	PFS_LOG_NOTICE = 5, /* what people must not miss: said at NOTHING, too */
@@ -18,10 +18,11 @@ enum pfs_log_level {
 	PFS_LOG_DEBUG = 7,
 };
 
-/* Until this is called: stderr, level INFO.  to_syslog: use the system log from now on. */
+/* Sets the least important level that is logged, and where to; to_syslog: the system log from now
+ * on. Until this is called it is INFO, and stderr. */
 void pfs_log_open(enum pfs_log_level level, bool to_syslog);
 
-/* "primefs: " and the message, with a newline added.  Keeps errno. */
+/* Logs "primefs: ", the message and a newline. errno stays what it was. */
 void pfs_log(enum pfs_log_level level, const char *format, ...) PFS_PRINTF(2, 3);
 
 #define pfs_error(...)   pfs_log(PFS_LOG_ERROR, __VA_ARGS__)

@@ -18,7 +18,7 @@ struct pfs_free_node {
 	struct pfs_free_node *next;
 };
 
-/* All zero but for node_size (a multiple of 8) is an empty pool. */
+/* A pool that is all zero but for node_size (a multiple of 8 bytes) is empty. */
 struct pfs_node_pool {
 	size_t node_size;
 	struct pfs_node_slab *slabs;
@@ -30,10 +30,11 @@ struct pfs_node_pool {
 	size_t bytes;
 };
 
-/* Makes sure that the next n takes find a node.  -ENOMEM. */
+/* Takes memory so that the next n takes find a node. -ENOMEM. */
 PFS_MUST_CHECK int pfs_node_pool_reserve(struct pfs_node_pool *pool, size_t n);
 
-/* After a reserve; the node's content is undefined. */
+/* Returns a node that an earlier reserve made sure of; its content is undefined. It stays the
+ * pool's, and is given back or freed with it. */
 void *pfs_node_pool_take(struct pfs_node_pool *pool);
 void pfs_node_pool_give(struct pfs_node_pool *pool, void *node);
 

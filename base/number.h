@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* base/number.h - numbers kept in place of their text, where the text can be had back exactly.
+/* base/number.h - numbers that are kept in place of their text, where the text can be had back
+ * exactly.
  *
  * An attribute's type is inferred, and a new value takes its column's type, only when printing the
- * number gives the same bytes again: "7" is an integer, "007", "+7" and "7 " are text. */
+ * number gives the same bytes again: "7" is an integer, "007", "+7" and "7 " are text.
+ * Threads: any number of callers. */
 #ifndef PFS_BASE_NUMBER_H
 #define PFS_BASE_NUMBER_H
 
@@ -12,19 +14,20 @@
 
 #define PFS_NUMBER_SIZE 32 /* holds any printed number and a NUL */
 
-/* The decimal digits.  Returns the length, without the NUL. */
+/* Prints the number in decimal. Returns the length, without the NUL. */
 size_t pfs_print_integer(char out[PFS_NUMBER_SIZE], int64_t value);
 
-/* The shortest decimal that reads back as value, always with a point or an exponent: "2.5", "3.0",
- * "1e+300".  Infinities and NaN are "inf", "-inf", "nan". */
+/* Prints the shortest decimal that reads back as the value, always with a point or an exponent:
+ * "2.5", "3.0", "1e+300". Infinities and NaN are "inf", "-inf", "nan". Returns the length, without
+ * the NUL. */
 size_t pfs_print_real(char out[PFS_NUMBER_SIZE], double value);
 
-/* True, and *out set, when text is exactly what the functions above print for *out.  NaN and
- * negative zero are no numbers here: SQLite does not keep them. */
+/* Returns true, and sets *out, if the text is exactly what the functions above print for *out.
+ * False for NaN and negative zero, too: SQLite does not keep them. */
 bool pfs_is_integer(int64_t *out, const void *text, size_t len);
 bool pfs_is_real(double *out, const void *text, size_t len);
 
-/* For qsort and bsearch of uint32_t. */
+/* Compares two uint32_t, for qsort and bsearch. */
 static inline int pfs_compare_u32(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/pattern.h - SQLite's GLOB and LIKE, byte for byte: also in what they make of text that is
- * not UTF-8.  LIKE folds the case of ASCII letters. */
+/* base/pattern.h - SQLite's GLOB and LIKE, byte for byte, also in what they make of text that is
+ * not UTF-8. LIKE folds the case of ASCII letters. Threads: any number of callers. */
 #ifndef PFS_BASE_PATTERN_H
 #define PFS_BASE_PATTERN_H
 
@@ -12,12 +12,14 @@
 
 enum pfs_pattern_kind { PFS_PATTERN_GLOB, PFS_PATTERN_LIKE };
 
-/* The text ends at its first NUL, or after len bytes; the pattern is NUL-terminated.  escape: a
- * character (LIKE only), 0: none.  Takes at most their lengths' product in steps, and no stack. */
+/* Returns true if the text, which ends at its first NUL or after len bytes, matches the
+ * NUL-terminated pattern. escape is a character (LIKE only) or 0 for none. Takes as many steps as
+ * the product of both lengths at most, and no stack. */
 bool pfs_pattern_matches(enum pfs_pattern_kind kind, const char *pattern, uint32_t escape,
 			 const void *text, size_t len);
 
-/* The same, and look->fn(look->arg) is asked from time to time whether to stop: -EINTR. */
+/* As pfs_pattern_matches, asking look->fn(look->arg) every few thousand steps whether to stop:
+ * -EINTR if it returns non-zero. */
 struct pfs_pattern_look {
 	int (*fn)(void *arg);
 	void *arg;
@@ -26,10 +28,11 @@ PFS_MUST_CHECK int pfs_pattern_matches_until(bool *matches, const struct pfs_pat
 					     enum pfs_pattern_kind kind, const char *pattern,
 					     uint32_t escape, const void *text, size_t len);
 
-/* Whether the text, which is NUL-terminated, is one character, and which, as patterns know them. */
+/* Returns true, and sets *c, if the NUL-terminated text is one character, as patterns count
+ * them. */
 bool pfs_pattern_is_character(uint32_t *c, const char *text);
 
-/* The same of texts that are NUL-terminated, without an escape. */
+/* As pfs_pattern_matches, of NUL-terminated texts and without an escape. */
 bool pfs_glob_matches(const char *pattern, const char *text);
 bool pfs_like_matches(const char *pattern, const char *text);
 

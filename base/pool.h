@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/pool.h - a pool of threads: one job at a time, cut into pieces. */
+/* base/pool.h - a pool of threads that runs one job at a time, cut into pieces.
+ * Threads: one caller of pfs_pool_run at a time; the caller works, too. */
 #ifndef PFS_BASE_POOL_H
 #define PFS_BASE_POOL_H
 
@@ -9,13 +10,14 @@
 
 struct pfs_pool;
 
-/* n_threads 0: one a processor.  The caller of run is one of them.  -ENOMEM; -EAGAIN. */
+/* Opens a pool of n_threads, the later caller of run included; 0: as many as there are processors.
+ * -ENOMEM, -EAGAIN: no more threads can be started; *out is NULL then. */
 PFS_MUST_CHECK int pfs_pool_open(struct pfs_pool **out, unsigned n_threads);
 void pfs_pool_close(struct pfs_pool *pool);
 unsigned pfs_pool_threads(const struct pfs_pool *pool);
 
-/* work(context, from, to) for pieces of 0..n, each `grain` long but for the last; returns when all
- * are done.  One caller at a time. */
+/* Calls work(context, from, to) for pieces of 0..n, each `grain` long but for the last, on all
+ * threads; returns when all are done. work must not call back into the pool. */
 void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 

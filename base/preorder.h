@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* base/preorder.h - component-wise pre-order of some nodes of a tree: every directory before what
- * lies in it, siblings by their names' bytes.  Entries are made from the root's down, in any order of
- * siblings.  Threads: none share one. */
+/* base/preorder.h - puts some nodes of a tree into component-wise pre-order: each directory before
+ * what lies in it, siblings by their names' bytes. A directory's entry is added before those of
+ * what lies in it; siblings in any order.
+ * Threads: an order is one thread's. */
 #ifndef PFS_BASE_PREORDER_H
 #define PFS_BASE_PREORDER_H
 
@@ -12,34 +13,37 @@
 #include "base/err.h"
 
 struct pfs_preorder_entry {
-	uint64_t key; /* the name's first bytes, as a number that compares like them */
+	uint64_t key; /* the name's first bytes, as a number that compares as they do */
 	uint32_t slot;
-	uint32_t next, first; /* sibling after this one, first child; a number, 0: none */
+	uint32_t next, first; /* number of the next sibling, of the first child; 0: none */
 	bool wanted;
 };
 
-/* An entry's number is its index + 1.  Start with the comparison; finish always. */
+/* An entry's number is its index + 1. Set `compare` before the first entry; call
+ * pfs_preorder_finish at the end, also after a failure. */
 struct pfs_preorder {
 	struct pfs_preorder_entry *entries;
 	size_t n, capacity;
-	/* Of two slots' names, whose keys are equal; below 0, 0 or above. */
+	/* Compares the names of two slots whose keys are equal: below 0, 0 or above. */
 	int (*compare)(const void *arg, uint32_t a, uint32_t b);
 	const void *arg;
-	/* Asked now and then while they are listed: not 0 ends that.  NULL: nobody is. */
+	/* Called from time to time while entries are listed; a result that is not 0 ends the
+	 * listing. NULL: none. */
 	int (*look)(void *arg);
 	void *look_arg;
-	unsigned steps; /* since it was asked */
+	unsigned steps; /* since `look` was called */
 };
 
 uint64_t pfs_preorder_key(const void *name, size_t len);
 
-/* *number is the new entry's; `above` that of its directory, 0 for the root's, which comes first.
- * -ENOMEM. */
+/* Adds an entry and sets *number to its number. `above` is the number of its directory's entry; 0
+ * for the root, which is added first. -ENOMEM. */
 PFS_MUST_CHECK int pfs_preorder_add(struct pfs_preorder *order, uint32_t *number, uint32_t above,
 				    uint32_t slot, uint64_t key);
 void pfs_preorder_want(struct pfs_preorder *order, uint32_t number);
 
-/* The wanted ones' slots, in order.  The chains are used up.  0, or what look returned. */
+/* Writes the slots of the wanted entries, in order. The order cannot be listed again. Returns 0, or
+ * what `look` returned. */
 PFS_MUST_CHECK int pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots);
 void pfs_preorder_finish(struct pfs_preorder *order);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/radix.h - sorting many small things by a number, and finding one among those that are sorted. */
+/* base/radix.h - sorts many small things by a number, and finds one among those that are sorted.
+ * Threads: any number of callers. */
 #ifndef PFS_BASE_RADIX_H
 #define PFS_BASE_RADIX_H
 
@@ -13,14 +14,15 @@ struct pfs_keyed {
 	uint32_t value;
 };
 
-/* By key, ascending; what is equal stays in its order.  Takes as much memory again, and time by the
- * keys' bits that differ at all.  -ENOMEM: nothing has moved. */
+/* Sorts by key, ascending; items with equal keys stay in their order. Takes as much memory again,
+ * and passes for those bytes of the keys only that differ at all. -ENOMEM: nothing has moved. */
 PFS_MUST_CHECK int pfs_radix_sort(struct pfs_keyed *items, size_t n);
 
-/* Numbers alone, the same way. */
+/* Sorts numbers, in the same way. */
 PFS_MUST_CHECK int pfs_radix_sort_u32(uint32_t *items, size_t n);
 
-/* Where the first of n ascending values is that is not below `value`; n: all are. */
+/* Returns the index of the first of n ascending values that is not below `value`, or n if all
+ * are. */
 static inline size_t pfs_lower_bound_u32(const uint32_t *values, size_t n, uint32_t value)
 {
 	size_t from = 0;

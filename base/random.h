@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/random.h - names that nobody can know before they are used, and so cannot put anything in their way. */
+/* base/random.h - random bytes that nobody can guess, for names that nobody can put something in
+ * the way of. Threads: any number of callers. */
 #ifndef PFS_BASE_RANDOM_H
 #define PFS_BASE_RANDOM_H
 
@@ -9,10 +10,11 @@
 
 #define PFS_RANDOM_SIZE 17 /* 16 hexadecimal digits and a NUL */
 
-/* Fails only where the system has no random numbers. */
+/* Writes 16 hexadecimal digits. Fails only where the system has no random numbers, with
+ * getrandom(2)'s errno. */
 PFS_MUST_CHECK int pfs_random_digits(char out[PFS_RANDOM_SIZE]);
 
-/* The same for bytes, 256 of them at most. */
+/* Writes `size` random bytes, 256 at most. Fails as pfs_random_digits does. */
 PFS_MUST_CHECK int pfs_random_bytes(void *out, size_t size);
 
 #endif

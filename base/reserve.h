@@ -14,22 +14,25 @@ struct pfs_reserve {
 	size_t committed, limit; /* bytes */
 };
 
-/* A limit on address space (ulimit -v) makes `limit` smaller.  -ENOMEM. */
+/* Reserves address space for `limit` bytes, or for less if the process has a limit (ulimit -v).
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit);
 void pfs_reserve_close(struct pfs_reserve *reserve);
 
-/* Makes the first `size` bytes usable; new ones are zero.  Commits in steps of 1 MiB or an eighth of
- * what is there.  -ENOMEM (beyond the limit, too). */
+/* Makes the first `size` bytes usable; those that were not are zero. Memory is committed in steps
+ * of 1 MiB, or of an eighth of what is there. -ENOMEM, also beyond the limit. */
 PFS_MUST_CHECK int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size);
 
-/* Asks for huge pages for memory that is about to be filled whole; without effect on less than 8 MiB, and where
- * there are none. */
+/* Asks for huge pages, for memory that is about to be filled whole. Has no effect on less than 8
+ * MiB, or where the system has none. */
 void pfs_expect_filled(void *memory, size_t size);
 
-/* Of the machine, in bytes: a bound for what should leave room for others. */
+/* Returns a quarter of the machine's memory, in bytes: a bound for what should leave room for
+ * others. */
 uint64_t pfs_quarter_of_memory(void);
 
-/* Makes all that is committed zero again; its memory goes back to the system. */
+/* Makes all committed bytes zero again; their memory goes back to the system until they are
+ * written. */
 void pfs_reserve_clear(struct pfs_reserve *reserve);
 
 #endif

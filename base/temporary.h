@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* base/temporary.h - files without a name in the folder for temporary files ($TMPDIR, or /tmp), which
- * leave a part of its filesystem to others: a 32nd of it, or 256 MiB if that is less.  What all files
- * were granted and have not used yet counts as used, so that many together leave it, too.
- * Threads: a file is one thread's at a time, different ones are any number's. */
+/* base/temporary.h - files without a name, in the folder for temporary files ($TMPDIR, or /tmp).
+ *
+ * Together they leave a part of that filesystem to others: a 32nd of it, or 256 MiB if that is
+ * less. Bytes that a file was granted and has not taken up yet count as used, so that many files at
+ * once leave that part, too.
+ * Threads: a file is one thread's at a time; different files are any number of threads'. */
 #ifndef PFS_BASE_TEMPORARY_H
 #define PFS_BASE_TEMPORARY_H
 
@@ -11,25 +13,26 @@
 #include "base/err.h"
 
 struct pfs_temporary {
-	int fd;		  /* -1: not open */
-	uint64_t granted; /* bytes that it may have without another look at the filesystem */
-	uint64_t owed;	  /* bytes of these that it did not take up at the last look */
+	int fd;		  /* -1: the file is not open */
+	uint64_t granted; /* bytes that it may have before the filesystem is looked at again */
+	uint64_t owed;	  /* bytes of these that it had not taken up at the last look */
 };
 
-/* A descriptor, the caller's, of a new file without a name, that no reserve holds for; or a negative
- * errno. */
+/* Returns the descriptor, the caller's to close, of a new file without a name, for which nothing is
+ * reserved or counted; or a negative errno of open(2). */
 PFS_MUST_CHECK int pfs_temporary_descriptor(void);
 
-/* A new file of no bytes.  An errno of open(2), and the file is not open. */
+/* Opens a new, empty file. A negative errno of open(2); the file is not open then. */
 PFS_MUST_CHECK int pfs_temporary_open(struct pfs_temporary *file);
-void pfs_temporary_close(struct pfs_temporary *file); /* one that is not open is left alone */
+void pfs_temporary_close(struct pfs_temporary *file); /* does nothing if the file is not open */
 
-/* Asked before a write that ends at `size` bytes.  -ENOSPC: it would take what is left to others. */
+/* Asks for room, before a write that ends at `size` bytes. -ENOSPC: the write would take what is
+ * left to others. */
 PFS_MUST_CHECK int pfs_temporary_grow(struct pfs_temporary *file, uint64_t size);
 
-/* Makes the file shorter: `size` bytes.  An errno of ftruncate(2). */
+/* Makes the file `size` bytes long, which is less than it was. A negative errno of ftruncate(2). */
 PFS_MUST_CHECK int pfs_temporary_truncate(struct pfs_temporary *file, uint64_t size);
 
-uint64_t pfs_temporary_owed(void); /* bytes, of all files (tests) */
+uint64_t pfs_temporary_owed(void); /* bytes that all files were granted and have not taken up (tests) */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/db.h - one SQLite connection with its prepared statements, and the one place where SQLite's
- * results become errnos.
+ * results become errnos. For meta/ alone.
  * Threads: a connection belongs to one thread at a time (SQLITE_OPEN_NOMUTEX). */
 #ifndef PFS_META_DB_H
 #define PFS_META_DB_H
@@ -18,58 +18,61 @@
 
 struct pfs_db {
 	sqlite3 *handle;
-	const char *path; /* for messages; the store's */
-	int version;	  /* of the file's format, PFS_STORE_SCHEMA at most */
+	const char *path; /* for messages; the store owns it */
+	int version;	  /* of the file's format; at most PFS_STORE_SCHEMA */
 	sqlite3_stmt *sql[PFS_SQL_COUNT];
 	struct pfs_db *next; /* in the pool of idle readers */
-	/* Of the writer: puts a row into the side table met last (table.c); NULL: none. */
+	/* Of the writer alone: puts a row into the side table that was written last (table.c);
+	 * NULL: none was. */
 	sqlite3_stmt *row_put;
 	uint32_t row_table;
 	size_t row_columns;
-	int logged;	     /* the error last logged: one that repeats is not logged again */
-	bool keeps; /* the transaction that it reads in: beginning and ending another is nothing */
-	bool open;	     /* it has been opened; whoever opens says why that failed */
-	struct pfs_account *asker; /* of a reader: on whose account its thread was */
+	int logged;	     /* the error that was logged last: one that repeats is not logged again */
+	bool keeps; /* it keeps its read transaction: pfs_db_begin_reading and end do nothing */
+	bool open;	     /* false while it is being opened: then the caller says why it failed */
+	struct pfs_account *asker; /* of a reader: the account that its thread had entered */
 };
 
 enum pfs_db_mode {
-	PFS_DB_WRITE,	  /* journal and sync of the ordinary store */
-	PFS_DB_CREATE,	  /* the same; the file is empty and gets the schema */
-	PFS_DB_BULK,	  /* as CREATE, without journal, sync and other connections */
-	PFS_DB_READ,	  /* beside a writer of this process, or after a crash */
-	PFS_DB_IMMUTABLE, /* nobody writes: neither locks nor side files are needed */
+	PFS_DB_WRITE,	  /* with the journal and the syncs of an ordinary store */
+	PFS_DB_CREATE,	  /* as WRITE; the file is empty and gets the schema */
+	PFS_DB_BULK,	  /* as CREATE, without journal and sync; it is the only connection */
+	PFS_DB_READ,	  /* reads, beside a writer of this process or after a crash */
+	PFS_DB_IMMUTABLE, /* reads where nobody writes: takes no locks and needs no side files */
 };
 
-/* Opens a connection to the store at `path` (absolute), checks the header and prepares the
- * statements.  -EMEDIUMTYPE, -EPROTONOSUPPORT as pfs_store_open; *out is NULL on failure.  path
- * must outlive the connection. */
+/* Opens a connection to the store at `path` (absolute; it must outlive the connection), checks the
+ * header and prepares the statements. -EMEDIUMTYPE, -EPROTONOSUPPORT as pfs_store_open; *out is
+ * NULL on failure. */
 PFS_MUST_CHECK int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_db_mode mode,
 			       const char *vfs);
 
-/* NULL is allowed. */
+/* Closes and frees the connection. NULL is allowed. Returns the errno of what could not be
+ * closed. */
 int pfs_db_close(struct pfs_db *db);
 
-/* Forgets row_put. */
+/* Finishes row_put: the table that it is for may be another from now on. */
 void pfs_db_forget_rows(struct pfs_db *db);
 
-/* Makes a BULK file an ordinary store: WAL from now on, and recognised as a store at last. */
+/* Turns a file that was opened BULK into an ordinary store: WAL from now on, and with the header by
+ * which a store is recognised. */
 PFS_MUST_CHECK int pfs_db_finish_bulk(struct pfs_db *db);
 
-/* One row: 1; done: 0; or a negative errno, logged. */
+/* Steps the statement. Returns 1 for a row, 0 at the end, or a negative errno, which is logged. */
 PFS_MUST_CHECK int pfs_db_step(struct pfs_db *db, sqlite3_stmt *statement);
 
 /* Steps a statement that is prepared, bound and returns no rows, then resets it. */
 PFS_MUST_CHECK int pfs_db_run(struct pfs_db *db, enum pfs_statement sql);
 
-/* Runs text without parameters; rows are ignored. */
+/* Runs a statement's text, which has no parameters; its rows are ignored. */
 PFS_MUST_CHECK int pfs_db_exec(struct pfs_db *db, const char *text);
 
-/* Between these all statements see one state of the store. */
+/* Between these two calls all statements of the connection see one state of the store. */
 PFS_MUST_CHECK int pfs_db_begin_reading(struct pfs_db *db);
 int pfs_db_end_reading(struct pfs_db *db);
 
-/* The errno for a result of SQLite's on this connection, logged once with the connection's
- * message; 0 for SQLITE_OK. */
+/* Returns the errno for one of SQLite's results on this connection, and logs it once with the
+ * connection's message; 0 for SQLITE_OK. */
 int pfs_db_errno(struct pfs_db *db, int result);
 
 /* Logs that the file holds something that no primefs wrote; returns -EUCLEAN. */
@@ -87,15 +90,15 @@ static inline void pfs_cleanup_statement(sqlite3_stmt **statement)
 
 bool pfs_column_int(int64_t *out, sqlite3_stmt *row, int column, int64_t low, int64_t high);
 bool pfs_column_u32(uint32_t *out, sqlite3_stmt *row, int column);
-bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row, int column); /* kept as its bit pattern */
+bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row, int column); /* stored as the int64_t of the same bits */
 
-/* *data is the row's own until the next step; never NULL. */
+/* Sets *data to the row's own bytes, which are valid until the next step; it is never NULL. */
 bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int column, size_t max_len);
 
 struct pfs_time;
 bool pfs_column_time(struct pfs_time *out, sqlite3_stmt *row, int column);
 
-/* Whatever it is; its bytes are the row's own until the next step. */
+/* Takes a value of any type; its bytes are the row's own until the next step. */
 struct pfs_cell;
 void pfs_column_cell(struct pfs_cell *cell, sqlite3_stmt *row, int column);
 
@@ -106,6 +109,6 @@ void pfs_bind_int(sqlite3_stmt *statement, int parameter, int64_t value);
 void pfs_bind_u64(sqlite3_stmt *statement, int parameter, uint64_t value);
 void pfs_bind_blob(sqlite3_stmt *statement, int parameter, const void *data, size_t len);
 void pfs_bind_time(sqlite3_stmt *statement, int parameter, const struct pfs_time *time,
-		   char text[PFS_TIME_TEXT_SIZE]); /* text: room that lasts as long */
+		   char text[PFS_TIME_TEXT_SIZE]); /* text: room for it, which must last as long */
 
 #endif

@@ -11,19 +11,20 @@
 
 #include <stdint.h>
 
-/* schema.sql is of this version; of each older one there is a schema_v<n>.sql. */
+/* schema.sql is of this version. Each older version has a schema_v<n>.sql. */
 #define PFS_STORE_SCHEMA 3
 #define PFS_OLDER_SCHEMAS(X) X(1) X(2)
 
-/* NUMBER(ID, name, type, since): `since` is the version that the column came with.  From 0 to the most that
- * the type holds, or INT64_MAX.  In rows of stores from before that version it is NULL, which reads as 0. */
+/* NUMBER(ID, name, type, since): a number from 0 to the most that the type holds, or INT64_MAX.
+ * `since` is the version of the format that brought the column; in rows of older stores it is NULL,
+ * which reads as 0. */
 #define PFS_NODE_NUMBERS(NUMBER)                                                                   \
 	NUMBER(UID, uid, uint32_t, 1)                                                              \
 	NUMBER(GID, gid, uint32_t, 1)                                                              \
 	NUMBER(SIZE, size, int64_t, 1)	   /* st_size */                                           \
 	NUMBER(BLOCKS, blocks, int64_t, 1) /* st_blocks: units of 512 bytes */
 
-/* The macro's value as a string. */
+/* Makes a string of the macro's value. */
 #define PFS_STRING_OF(x)  PFS_STRING_OF_(x)
 #define PFS_STRING_OF_(x) #x
 

@@ -6,7 +6,8 @@
 
 #include "meta/format.h"
 
-/* The prime comes first; parameters have the numbers of their columns. */
+/* Lists of the table `node`'s columns. The prime comes first; parameters have the numbers of their
+ * columns. */
 #define PFS_NUMBER_NAME(id, name, type, since)	    ", " #name
 #define PFS_NUMBER_PARAMETER(id, name, type, since) ", ?"
 #define PFS_NUMBER_SET(id, name, type, since)	    ", " #name " = ?"

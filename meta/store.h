@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/store.h - the durable truth: nodes, content, attributes and tables in one file.
  *
- * A store knows no tree, no paths and no codes; it keeps records by prime.  It is one SQLite file
+ * A store knows no tree, no paths and no codes; it keeps records by prime. It is one SQLite file
  * (docs/FORMAT.md), but nothing of SQL shows here, so that another store can stand beside it.
  *
- * Threads: reading functions from any number of threads (each takes a connection of a pool).
- * Writing functions belong to one thread at a time, between pfs_store_begin and
- * pfs_store_commit/rollback; reads see the last committed group.
+ * Threads: reading functions are called by any number of threads; each takes a connection from a
+ * pool. Writing functions belong to one thread at a time, between pfs_store_begin and
+ * pfs_store_commit or rollback; reads see the last committed group.
  *
- * Errors everywhere: 0 or a negative errno, logged once here.  -EIO, -ENOSPC, -ENOMEM and -EROFS
- * as SQLite and the disk report them, -EUCLEAN for a damaged file; others are named where they
- * occur. */
+ * Errors: every function that can fail returns 0 or a negative errno, which is logged once here:
+ * -EIO, -ENOSPC, -ENOMEM and -EROFS as SQLite and the disk report them, -EUCLEAN for a damaged
+ * file. Others are named where they occur. Memory that a callback is passed is the store's, and
+ * valid during the call. */
 #ifndef PFS_META_STORE_H
 #define PFS_META_STORE_H
 
@@ -28,12 +29,12 @@ struct pfs_store;
 #define PFS_NAME_MAX     255
 #define PFS_TARGET_MAX   4095
 #define PFS_ATTR_NAME_MAX  255   /* without "user." */
-#define PFS_ATTR_COLUMNS_MAX 1900 /* attributes that can be columns of nodes */
+#define PFS_ATTR_COLUMNS_MAX 1900 /* so many attributes can be columns of nodes */
 #define PFS_ATTR_VALUE_MAX 65536
 
 #define PFS_ROOT_PRIME UINT64_C(2)
 
-/* Seconds may be any signed 64-bit number; nsec < 1,000,000,000. */
+/* A moment. Seconds are any signed 64-bit number; nsec < 1,000,000,000. */
 struct pfs_time {
 	int64_t sec;
 	uint32_t nsec;
@@ -44,7 +45,7 @@ enum pfs_node_flag {
 	PFS_NODE_NODATA = 2, /* imported without content: reading it is -ENODATA */
 	PFS_NODE_ATTRS = 4,  /* attribute records may exist */
 	PFS_NODE_ROW = 8,    /* a row of a register; a file's content is made from it */
-	PFS_NODE_WRITTEN = 16, /* a row whose file was written to: its content is its own */
+	PFS_NODE_WRITTEN = 16, /* a row whose file was written to: its content is in chunks */
 	PFS_NODE_NAMED = 32, /* one of several names of a file: a hard link record exists */
 	PFS_NODE_SETTLED = 64, /* a directory whose source was last changed well before it was read:
 				  its times tell whether it has been changed since */
@@ -72,7 +73,7 @@ struct pfs_node_record {
 
 enum pfs_store_flag {
 	PFS_STORE_READ_ONLY = 1, /* works where neither file nor folder can be written */
-	PFS_STORE_CREATE = 2,    /* must not exist yet: -EEXIST */
+	PFS_STORE_CREATE = 2,    /* makes the file; -EEXIST when there is one */
 	PFS_STORE_BULK = 4,      /* with CREATE: no journal, no sync before close (import writes a
 				    temporary file and publishes it).  Reads see the open group
 				    too and belong to the writing thread. */
@@ -90,16 +91,17 @@ struct pfs_store_options {
 	uint64_t log_bytes; /* pfs_store_checkpoint acts from this length on; 0: 64 MiB */
 };
 
-/* Opens path.  A writer locks the store alone, readers share it: -EBUSY when held (see
- * pfs_store_holder).  A store of an older version is read as it is; opening it for writing brings
- * it up to PFS_STORE_SCHEMA, after a line in the log: -ENOSPC when there may be no room for that.
- * -ENOENT, -EACCES; -EMEDIUMTYPE when the file is no primefs store or is damaged beyond opening;
- * -EPROTONOSUPPORT when its schema is newer than this program knows. *out is NULL on failure. */
+/* Opens the store at path. A writer has it alone, readers share it: -EBUSY if another process holds
+ * it (pfs_store_holder). A store of an older version is read as it is; opening it for writing
+ * brings it up to PFS_STORE_SCHEMA, after a line in the log: -ENOSPC when there may be no room for
+ * that. -ENOENT, -EACCES; -EMEDIUMTYPE: the file is no primefs store, or is damaged beyond opening;
+ * -EPROTONOSUPPORT: its schema is newer than this program knows. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
 				  const struct pfs_store_options *options);
 
-/* Rolls back what is uncommitted, checkpoints (leaving one file, no -wal), unlocks, frees.  NULL is
- * allowed.  Returns the first error; the object is gone all the same. */
+/* Closes the store: rolls back what is uncommitted, moves the log into the file (leaving one file,
+ * no -wal), unlocks and frees. NULL is allowed. Returns the first error; the object is gone all the
+ * same. */
 int pfs_store_close(struct pfs_store *store);
 
 /* Gives a closed store its final name, durably; both in one folder.  -EEXIST when `to` exists.
@@ -107,32 +109,32 @@ int pfs_store_close(struct pfs_store *store);
  * it for this one's. */
 PFS_MUST_CHECK int pfs_store_publish(const char *from, const char *to);
 
-/* Puts the closed store `from`, of the same folder, durably in the place of this one, which was
- * opened READ_ONLY and ALONE and has only to be closed afterwards.  It gets its mode and, where
- * this user may give it, its owner. */
+/* Puts the closed store `from`, in the same folder, durably in the place of this one, which was
+ * opened READ_ONLY and ALONE and has only to be closed afterwards. The new file gets the mode of
+ * the old one and, where this user may set it, its owner. */
 PFS_MUST_CHECK int pfs_store_replace(struct pfs_store *store, const char *from);
 
-/* A sentence for the user about why the last pfs_store_open of path failed with `error`. */
+/* Writes a sentence for the user about why the last pfs_store_open of path failed with `error`. */
 void pfs_store_explain(char *out, size_t size, const char *path, int error);
 
-/* The process that holds the lock of path, or 0 when none does or it cannot be told. */
+/* Returns the process that holds the lock of path; 0 if none does, or it cannot be told. */
 pid_t pfs_store_holder(const char *path);
 
-/* Of the format: PFS_STORE_SCHEMA, or less in a READ_ONLY store. */
+/* Returns the version of the store's format: PFS_STORE_SCHEMA, or less in a READ_ONLY store. */
 int pfs_store_version(const struct pfs_store *store);
 
 bool pfs_store_is_read_only(const struct pfs_store *store);
 const char *pfs_store_path(const struct pfs_store *store);
 
-/* A random number fixed when the store was created (seed of the name hash). */
+/* Returns a random number that was fixed when the store was created (the seed of the name hash). */
 uint64_t pfs_store_seed(const struct pfs_store *store);
 
-/* In bytes. */
+/* Room on the disk, in bytes. */
 struct pfs_store_space {
-	uint64_t free, total; /* of the store's filesystem, for an unprivileged writer */
+	uint64_t free, total; /* of the filesystem, for an unprivileged writer */
 	uint64_t reusable;    /* empty inside the file, after the last commit: filled first */
 	uint64_t log;	      /* length of the log; a checkpoint can free it */
-	uint64_t growth;      /* of the file, when the log is moved into it */
+	uint64_t growth;      /* by how much the file grows when the log is moved into it */
 };
 PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, struct pfs_store_space *out);
 
@@ -140,16 +142,18 @@ PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, struct pfs_store_spa
 
 PFS_MUST_CHECK int pfs_store_begin(struct pfs_store *store);
 
-/* Durable (synced) on return.  *seq is the group's number, growing by one a group; may be NULL.
- * On failure the group is rolled back and can be written again.  Once a change of the group has
- * failed (-EINVAL for a bad argument apart), so do all others and the commit. */
+/* Commits the open group; on return it is durable (synced). *seq is the group's number, which grows
+ * by one with each group; seq may be NULL. If this fails, the group is rolled back and can be
+ * written again. Once a change of the group has failed (unless with -EINVAL for a bad argument), so
+ * do all later ones and the commit. */
 PFS_MUST_CHECK int pfs_store_commit(struct pfs_store *store, uint64_t *seq);
 
-/* No error without a group.  A BULK store cannot undo: it is fit only for being removed then. */
+/* Rolls the open group back; does nothing without one. A BULK store cannot undo: it is fit only for
+ * being removed then. */
 void pfs_store_rollback(struct pfs_store *store);
 
-/* Moves committed pages into the main file when the log is long; call between groups.  free_log: in
- * any case, and gives the log's room back. */
+/* Moves committed pages into the main file when the log is long. Not to be called within a group.
+ * free_log: moves them in any case, and gives the log's room back to the filesystem. */
 PFS_MUST_CHECK int pfs_store_checkpoint(struct pfs_store *store, bool free_log);
 
 /* Calls fn for each node that a group later than number `since` has changed in any way (its record,
@@ -162,23 +166,23 @@ PFS_MUST_CHECK int pfs_store_scan_changes(struct pfs_store *store, uint64_t sinc
 						    const struct pfs_node_record *node),
 					  void *arg);
 
-/* The number of the last committed group. */
+/* Returns the number of the last committed group. */
 uint64_t pfs_store_seq(struct pfs_store *store);
 
-/* Which group it was: its number, and random bytes that no other group has, not even one of the same number
- * in a copy of the store that was changed on its own. */
+/* Names a committed group: its number, and random bytes that no other group has, not even one of
+ * the same number in a copy of the store that was changed on its own. */
 #define PFS_TOKEN_SIZE 16
 struct pfs_store_state {
 	uint64_t seq;
 	uint8_t token[PFS_TOKEN_SIZE];
 };
 
-/* The last committed group, as it was when the store was opened for reading, or is now.  -ENODATA: no
- * group of this version of the format has been committed. */
+/* Tells the last committed group: as it was when the store was opened for reading, or as it is now
+ * for a writer. -ENODATA: no group of this version of the format has been committed. */
 PFS_MUST_CHECK int pfs_store_state(struct pfs_store *store, struct pfs_store_state *out);
 
-/* Whether the state is one of this store's own past, of which pfs_store_scan_changes tells all that came
- * after: 0; -ESTALE: it is not, or is forgotten. */
+/* Returns 0 if the state is one of this store's own past, and pfs_store_scan_changes tells all that
+ * came after it; -ESTALE: it is not, or it is forgotten. */
 PFS_MUST_CHECK int pfs_store_follows(struct pfs_store *store, const struct pfs_store_state *state);
 
 /* ---- primes ---- */
@@ -195,7 +199,8 @@ enum pfs_prime_kind {
 PFS_MUST_CHECK int pfs_store_reserve(struct pfs_store *store, uint64_t *first, uint64_t *end,
 				     enum pfs_prime_kind kind, uint64_t count);
 
-/* The numbers below *first of the kind may have been handed out, those from it on never. */
+/* Sets *first so that the kind's numbers below it may have been handed out, and those from it on
+ * never were. */
 PFS_MUST_CHECK int pfs_store_reserved(struct pfs_store *store, uint64_t *first,
 				      enum pfs_prime_kind kind);
 
@@ -204,8 +209,8 @@ PFS_MUST_CHECK int pfs_store_reserved(struct pfs_store *store, uint64_t *first,
 /* Inserts or replaces the record of node->prime. */
 PFS_MUST_CHECK int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
 
-/* Drops the record and the node's attributes, source and hard link, not its content
- * (pfs_store_add_orphan). No error when there is none. */
+/* Removes the record and the node's attributes, source and hard link, but not its content
+ * (pfs_store_add_orphan). There is no error if it is not there. */
 PFS_MUST_CHECK int pfs_store_remove_node(struct pfs_store *store, uint64_t prime);
 
 /* Calls fn for each node record with first <= prime < end, in order of primes, until fn returns
@@ -214,10 +219,10 @@ PFS_MUST_CHECK int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first,
 					int (*fn)(void *arg, const struct pfs_node_record *node),
 					void *arg);
 
-/* Number of node records and more; cheap. */
+/* How many there are of what. Cheap. */
 struct pfs_store_totals {
 	uint64_t nodes, orphans;
-	uint64_t end_slot;  /* no record's slot, now or earlier, reaches it (scans make sure) */
+	uint64_t end_slot;  /* no record's slot, now or earlier, reaches it (scans check that) */
 	uint64_t end_prime; /* one more than the largest prime in use */
 };
 PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
@@ -229,31 +234,33 @@ PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_to
 PFS_MUST_CHECK int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n,
 				       const void *data, size_t len);
 
-/* Copies all chunks, those of the open group too, to a node that has none. */
+/* Copies all chunks, those of the open group included, to a node that has none. */
 PFS_MUST_CHECK int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from);
 
 /* Removes the chunks first <= n < end. */
 PFS_MUST_CHECK int pfs_store_remove_chunks(struct pfs_store *store, uint64_t prime, uint64_t first,
 					   uint64_t end);
 
-/* *len = bytes stored (at most PFS_CHUNK_SIZE, copied to data); -ENOENT for a hole. */
+/* Copies a chunk's stored bytes into data, which has room for PFS_CHUNK_SIZE; *len is how many.
+ * -ENOENT: it is a hole. */
 PFS_MUST_CHECK int pfs_store_get_chunk(struct pfs_store *store, void *data, size_t *len,
 				       uint64_t prime, uint64_t n);
 
-/* The first present chunk with first <= n < end, and its stored length; -ENOENT when none. */
+/* Finds the first chunk that is there with first <= n < end, and the length that is stored.
+ * -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_store_next_chunk(struct pfs_store *store, uint64_t *n, size_t *len,
 					uint64_t prime, uint64_t first, uint64_t end);
 
-/* Content without a node: to be removed, at the latest when the store is opened next.  Part of the
- * group in which the node's record is removed. */
+/* Notes that the content of this prime has no node any more and is to be removed, at the latest
+ * when the store is opened next. To be called in the group that removes the node's record. */
 PFS_MUST_CHECK int pfs_store_add_orphan(struct pfs_store *store, uint64_t prime);
 
-/* Removes at most max_chunks chunks of the orphan, and the orphan's record with the last of them;
- * *left says whether any remain.  In a group. */
+/* Removes at most max_chunks chunks of the orphan, and with the last of them its record; *left says
+ * whether any remain. Part of a group. */
 PFS_MUST_CHECK int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime,
 					 uint64_t max_chunks);
 
-/* Some orphan with prime >= from; -ENOENT when there is none. */
+/* Finds an orphan with prime >= from. -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_store_next_orphan(struct pfs_store *store, uint64_t *prime, uint64_t from);
 
 /* ---- attributes: the xattr user.NAME of a node, typed ---- */
@@ -277,17 +284,19 @@ struct pfs_attr_record {
 PFS_MUST_CHECK int pfs_store_put_attr(struct pfs_store *store, uint64_t prime,
 				      const struct pfs_attr_record *attr);
 
-/* name NULL: all of the node's attributes. */
+/* Removes one attribute of the node; name NULL: all of them. There is no error if it is not
+ * there. */
 PFS_MUST_CHECK int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *name,
 					 size_t name_len);
 
-/* Calls fn for each attribute of the node, in order of names, until it returns non-zero. */
+/* Calls fn for each attribute of the node, in order of names, until it returns non-zero, which is
+ * returned. */
 PFS_MUST_CHECK int pfs_store_scan_attrs(struct pfs_store *store, uint64_t prime,
 					int (*fn)(void *arg, const struct pfs_attr_record *attr),
 					void *arg);
 
-/* Attribute columns: names that were imported with a type.  A value set later takes that type when
- * it prints back byte for byte.  Put is idempotent. */
+/* Attribute columns: names that were imported with a type. A value that is set later takes that
+ * type if it prints back byte for byte. Putting one again changes its type. */
 PFS_MUST_CHECK int pfs_store_put_column(struct pfs_store *store, const void *name, size_t name_len,
 					enum pfs_attr_type type);
 PFS_MUST_CHECK int pfs_store_scan_columns(struct pfs_store *store,
@@ -295,13 +304,14 @@ PFS_MUST_CHECK int pfs_store_scan_columns(struct pfs_store *store,
 						    enum pfs_attr_type type),
 					  void *arg);
 
-/* Every name that an attribute has or has had. */
+/* Calls fn for every name that an attribute has or has had, until it returns non-zero, which is
+ * returned. */
 PFS_MUST_CHECK int pfs_store_scan_names(struct pfs_store *store,
 					int (*fn)(void *arg, const void *name, size_t name_len),
 					void *arg);
 
-/* Calls fn for each node that has the attribute, in no order, until it returns non-zero.  Reads all
- * attributes of the store. */
+/* Calls fn for each node that has the attribute, in no order, until it returns non-zero, which is
+ * returned. Reads all attributes of the store. */
 PFS_MUST_CHECK int pfs_store_scan_values(struct pfs_store *store, const void *name,
 					 size_t name_len,
 					 int (*fn)(void *arg, uint64_t prime,
@@ -312,7 +322,8 @@ PFS_MUST_CHECK int pfs_store_scan_values(struct pfs_store *store, const void *na
 
 #define PFS_HANDLE_MAX 132 /* bytes: the handle's type and what name_to_handle_at gives */
 
-/* What a file has had from its birth on, so that a later one with its number is told from it. */
+/* What a file has from its birth on, by which it is told from a later one that has its inode
+ * number. */
 struct pfs_birthmark {
 	struct pfs_time birth;
 	bool has_birth;	    /* not every filesystem tells it */
@@ -339,8 +350,8 @@ struct pfs_source_dir {
 	uint32_t mode, uid, gid;
 };
 
-/* Of a linked file, or of whatever else came with the import of a folder: where it is in the source,
- * so that refreshing finds it. */
+/* Where a node came from in the source, so that a refresh finds it again: a linked file's, and that
+ * of whatever else came with the import of a folder. */
 struct pfs_source_record {
 	uint64_t prime;
 	uint32_t root;
@@ -361,11 +372,11 @@ PFS_MUST_CHECK int pfs_store_scan_source_roots(struct pfs_store *store,
 							 const struct pfs_source_root *root),
 					       void *arg);
 
-/* Inserts or replaces the record of a folder; no node changes by it. */
+/* Inserts or replaces the record of a folder; this changes no node. */
 PFS_MUST_CHECK int pfs_store_put_source_dir(struct pfs_store *store,
 					    const struct pfs_source_dir *dir);
 
-/* -ENOENT when there is no record of the folder.  out->path is the caller's. */
+/* Gets the record of a folder; out->path is the caller's path. -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_store_get_source_dir(struct pfs_store *store, struct pfs_source_dir *out,
 					    uint32_t root, const void *path, size_t path_len);
 PFS_MUST_CHECK int
@@ -376,20 +387,21 @@ PFS_MUST_CHECK int pfs_store_put_source(struct pfs_store *store,
 					const struct pfs_source_record *source);
 PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t prime);
 
-/* -ENOENT when the node has none.  The record's path is copied into path (size PATH_MAX). */
+/* Gets the node's source. The record's path is copied into `path`, which has room for PATH_MAX
+ * bytes. -ENOENT: it has none. */
 PFS_MUST_CHECK int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 					char *path, uint64_t prime);
 
-/* How many files read through to originals below the root. */
+/* Counts the files that read through to originals below the root. */
 PFS_MUST_CHECK int pfs_store_count_sources(struct pfs_store *store, uint64_t *count, uint32_t root);
 
-/* Whether the last committed group has any source or source root. */
+/* Sets *out if the last committed group has any source or source root. */
 PFS_MUST_CHECK int pfs_store_has_originals(struct pfs_store *store, bool *out);
 
 /* ---- trust: whether what the store says of originals is to be believed ---- */
 
-/* Writes the birthmark of the store's own file into it: whoever does vouches for its source roots.
- * Part of a group. */
+/* Writes the birthmark of the store's own file into the store. Whoever calls this vouches for its
+ * source roots. Part of a group. */
 PFS_MUST_CHECK int pfs_store_stamp(struct pfs_store *store);
 
 enum pfs_store_trust {
@@ -397,7 +409,7 @@ enum pfs_store_trust {
 			      to write */
 	PFS_TRUST_NOT_OWN, /* another user's */
 	PFS_TRUST_SHARED,  /* group or others may write it */
-	PFS_TRUST_UNSTAMPED, /* without a stamp, or with another file's: a copy */
+	PFS_TRUST_UNSTAMPED, /* it has no stamp, or another file's: it is a copy */
 };
 PFS_MUST_CHECK int pfs_store_trust(struct pfs_store *store, enum pfs_store_trust *out);
 
@@ -425,17 +437,19 @@ struct pfs_register_record {
 
 PFS_MUST_CHECK int pfs_store_put_register(struct pfs_store *store,
 					  const struct pfs_register_record *record);
-/* In the order of putting, until fn returns non-zero, which is returned. */
+/* Calls fn for each register, in the order in which they were put, until it returns non-zero, which
+ * is returned. */
 PFS_MUST_CHECK int
 pfs_store_scan_registers(struct pfs_store *store,
 			 int (*fn)(void *arg, const struct pfs_register_record *record), void *arg);
 
 /* ---- hard links: nodes that were names of one file when they were imported ---- */
 
-/* link: the file's number, the same at all of its names.  Removed with the node's record. */
+/* Notes that the node was a name of the file with the number `link`, which is the same at all its
+ * names. It goes with the node's record. */
 PFS_MUST_CHECK int pfs_store_put_hard_link(struct pfs_store *store, uint64_t prime, int64_t link);
 
-/* In order of primes, until fn returns non-zero, which is returned. */
+/* Calls fn for each such node, in order of primes, until it returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_store_scan_hard_links(struct pfs_store *store,
 					     int (*fn)(void *arg, uint64_t prime, int64_t link),
 					     void *arg);
@@ -444,13 +458,13 @@ PFS_MUST_CHECK int pfs_store_scan_hard_links(struct pfs_store *store,
 
 #define PFS_TABLE_NAME_LIMIT  255
 #define PFS_TABLE_COLUMNS_MAX 500
-#define PFS_TABLE_ROW_MAX     ((size_t)8 << 20) /* bytes, and of what is said about the columns */
+#define PFS_TABLE_ROW_MAX     ((size_t)8 << 20) /* bytes of a row, and of what is said about the columns */
 
 struct pfs_table_record {
 	uint32_t id; /* 0: chosen by put */
 	const void *name;
 	size_t name_len;
-	const void *columns; /* what they are; the store only keeps it */
+	const void *columns; /* how they are declared; the store only keeps it */
 	size_t columns_len;
 };
 
@@ -462,13 +476,14 @@ struct pfs_cell {
 	size_t size;
 };
 
-/* Makes a table without rows (id 0), or renames the one of that id and changes what is said about its
- * columns, whose number stays.  -EINVAL.  The name must be free. */
+/* Makes a table without rows (id 0); or renames the table of that id and changes what is said about
+ * its columns, whose number stays. The name must be free. -EINVAL: the name or the number of
+ * columns cannot be. */
 PFS_MUST_CHECK int pfs_store_put_table(struct pfs_store *store, uint32_t *id,
 				       const struct pfs_table_record *table, unsigned n_columns);
 PFS_MUST_CHECK int pfs_store_drop_table(struct pfs_store *store, uint32_t id);
 
-/* Inserts or replaces row number `row`.  -E2BIG: more than PFS_TABLE_ROW_MAX. */
+/* Inserts or replaces the row of that number. -E2BIG: it has more than PFS_TABLE_ROW_MAX bytes. */
 PFS_MUST_CHECK int pfs_store_put_row(struct pfs_store *store, uint32_t id, int64_t row,
 				     const struct pfs_cell *cells, size_t n);
 /* No error when there is none. */
@@ -479,12 +494,13 @@ PFS_MUST_CHECK int pfs_store_scan_tables(struct pfs_store *store,
 					 int (*fn)(void *arg, const struct pfs_table_record *table),
 					 void *arg);
 
-/* For one of them.  -ENOENT: there is none. */
+/* Calls fn for the table of that id and returns what it returns. -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_store_get_table(struct pfs_store *store, uint32_t id,
 				       int (*fn)(void *arg, const struct pfs_table_record *table),
 				       void *arg);
 
-/* The same for the rows of a table, in order of their numbers.  -ENOENT: no such table. */
+/* Calls fn for each row of a table, in order of their numbers, until it returns non-zero, which is
+ * returned. -ENOENT: there is no such table. */
 PFS_MUST_CHECK int pfs_store_scan_rows(struct pfs_store *store, uint32_t id,
 				       int (*fn)(void *arg, int64_t row,
 						 const struct pfs_cell *cells, size_t n),
@@ -496,20 +512,20 @@ PFS_MUST_CHECK int pfs_store_count_rows(struct pfs_store *store, uint64_t *count
 
 #define PFS_PATH_INDEX_NAME_LIMIT 255
 
-/* -EINVAL: not such a name; it must be free. */
+/* Keeps the name of an index on nodes' paths, which must be free. -EINVAL: it cannot be a name. */
 PFS_MUST_CHECK int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len);
 /* No error when there is none. */
 PFS_MUST_CHECK int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t len);
-/* In byte order of names, until fn returns non-zero, which is returned. */
+/* Calls fn for each, in byte order of names, until it returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_store_scan_path_indexes(struct pfs_store *store,
 					       int (*fn)(void *arg, const char *name, size_t len),
 					       void *arg);
 
 /* ---- checking ---- */
 
-/* SQLite's integrity check, and what the store alone can tell: chunks, attributes and sources
- * without a node, duplicate slots.  fn gets one line for each finding; returns 0 when it could
- * look at everything, whatever it found. */
+/* Runs SQLite's integrity check, and looks for what the store alone can tell: chunks, attributes
+ * and sources without a node, duplicate slots. Calls fn with one line for each finding. Returns 0
+ * if it could look at everything, whatever it found. */
 PFS_MUST_CHECK int pfs_store_check(struct pfs_store *store,
 				   void (*fn)(void *arg, const char *finding), void *arg);
 

@@ -13,18 +13,19 @@
 
 extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
 
-/* Finds db->version and compares the file's schema with that version's, word for word.
- * -EMEDIUMTYPE, -EPROTONOSUPPORT, -EUCLEAN. */
+/* Sets db->version, and compares the file's schema with that version's word for word. -EMEDIUMTYPE,
+ * -EPROTONOSUPPORT as pfs_store_open; -EUCLEAN: the schema is another. */
 PFS_MUST_CHECK int pfs_version_check(struct pfs_db *db);
 
-/* Makes statements of today find what a file of an older version lacks.  Writes nothing into it. */
+/* Gives the connection temporary views in which today's statements find what a file of an older
+ * version lacks. Nothing is written to the file. */
 PFS_MUST_CHECK int pfs_version_dress(struct pfs_db *db);
 
-/* Brings a file of an older version up to today's, in one transaction, and says so in a line.
- * -ENOSPC without a change when there may be no room for it. */
+/* Brings a file of an older version up to today's, in one transaction, and logs a line about it.
+ * -ENOSPC, without a change, when there may be no room for it. */
 PFS_MUST_CHECK int pfs_version_raise(struct pfs_db *db);
 
-/* Makes the file a store of today's version. */
+/* Writes into the file that it is a store of today's version. */
 PFS_MUST_CHECK int pfs_version_mark(struct pfs_db *db);
 
 #endif

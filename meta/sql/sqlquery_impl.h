@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqlquery_impl.h - inside of meta/sql/sqlquery.h: sqlquery.c (connections, statements, what they
- * may do), sqltable.c (sources as virtual tables), sqllist.c (lines as rows), sqlpart.c (parts of statements), sqlside.c (tables of its own), sqlfunction.c, sqltext.c,
- * sqlformat.c and sqljson.c (functions of SQLite's that look at the clock here), program.c (SQLite's program for a
- * statement, and how long its values may be), plain.c (statements that are but a scan). */
+/* meta/sql/sqlquery_impl.h - what the files of meta/sql/ share behind meta/sql/sqlquery.h.
+ *
+ * sqlquery.c has connections, statements and what these may do; sqltable.c sources as virtual
+ * tables; sqllist.c lines as rows; sqlpart.c parts of statements; sqlside.c the tables of its own;
+ * sqlfunction.c functions; sqltext.c, sqlformat.c and sqljson.c those of SQLite's functions that
+ * look at the clock here; program.c SQLite's program for a statement, and how long its values may
+ * be; plain.c statements that are but a scan. */
 #ifndef PFS_META_SQLQUERY_IMPL_H
 #define PFS_META_SQLQUERY_IMPL_H
 
@@ -14,7 +17,7 @@
 #error "SQLite 3.38 or newer is needed"
 #endif
 
-enum { /* what the authorizer was asked about: a statement that... */
+enum { /* what the authorizer was asked about: a statement that */
 	PFS_SQL_SAW_SOURCE = 1,	/* changes rows of the source, */
 	PFS_SQL_SAW_ROWS = 2,	/* of a table, */
 	PFS_SQL_SAW_UPDATE = 4, /* which is an UPDATE, */
@@ -69,16 +72,16 @@ struct pfs_sql {
 	unsigned n_parts; /* that are tables */
 };
 
-/* False: there is no memory for it, and it is empty. */
+/* Takes over a value. Returns false, and an empty value, if there is no memory for it. */
 bool pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value);
-/* As from_value, but text that reads as a number throughout is that number, as where SQLite compares it with
- * one.  value stays what it is. */
+/* As pfs_sql_from_value, but a text that reads as a number throughout becomes that number, as where
+ * SQLite compares it with one. `value` stays as it is. */
 void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value);
 
-/* Remembers what a callback said; returns SQLite's result for it. */
+/* Remembers the errno that a callback returned; returns SQLite's result for it. */
 int pfs_sql_failed(struct pfs_sql *sql, int error);
 
-/* The errno for a result of SQLite's, and its text. */
+/* Returns the errno for one of SQLite's results, with its text in *problem. */
 int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem, int result);
 
 /* ---- sqlreads.c ---- */
@@ -88,27 +91,28 @@ void pfs_sql_forget_reads(struct pfs_sql *sql);
 
 /* ---- sqlside.c ---- */
 
-/* A statement names the table. */
+/* Notes that the statement being prepared names the table. */
 void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
 struct pfs_sql_side *pfs_sql_side_by_id(const struct pfs_sql *sql, uint32_t id);
-void pfs_sql_sides_forget(struct pfs_sql *sql); /* their names; tables stay */
+void pfs_sql_sides_forget(struct pfs_sql *sql); /* forgets their names; the tables stay */
 void pfs_sql_sides_close(struct pfs_sql *sql);
 /* SQLite's update hook; arg is the connection. */
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,
 			 sqlite3_int64 rowid);
 
-PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* SQLite's results, all three */
+PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* all three return SQLite's results */
 PFS_MUST_CHECK int pfs_sql_add_list(struct pfs_sql *sql);
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
 
 /* ---- sqltext.c, sqlformat.c, sqljson.c: functions of SQLite's that would take long without looking at the clock ---- */
 
-/* plain_patterns: LIKE and GLOB stay SQLite's own, which finds rows by what a pattern begins with. */
+/* Adds the functions that look at the clock. plain_patterns: LIKE and GLOB stay SQLite's own, which
+ * finds rows by what a pattern begins with. */
 PFS_MUST_CHECK int pfs_sql_add_text_functions(struct pfs_sql *sql, bool plain_patterns);
-/* sqljson.c's part of it. */
+/* Adds those of JSON, for pfs_sql_add_text_functions. */
 PFS_MUST_CHECK int pfs_sql_add_json_functions(struct pfs_sql *sql);
 void pfs_sql_json_close(struct pfs_sql_json *json); /* NULL is allowed */
-/* Whether the statement has to end. */
+/* Returns true if the statement has to end. */
 bool pfs_sql_is_over(struct pfs_sql *sql);
 /* Makes the text a function's result, and frees it. */
 void pfs_sql_return_str(sqlite3_context *context, sqlite3_str *str);
@@ -121,22 +125,23 @@ struct pfs_sql_instruction {
 	int at, p1, p2, p3;
 	const char *name, *p4; /* p4 NULL: none */
 };
-/* Calls fn for each until it returns non-zero, which ends it with SQLITE_ABORT.  SQLITE_DONE, or SQLite's
- * error.  The statement is prepared for it once more. */
+/* Calls fn for each step of the program until it returns non-zero, which ends it with SQLITE_ABORT.
+ * SQLITE_DONE at the end, or SQLite's error. Prepares the statement once more. */
 PFS_MUST_CHECK int pfs_sql_each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct pfs_sql_instruction *op),
 				   void *arg);
-/* Bounds the values of the prepared statement, before its first step, so that what it does between two looks
- * at the clock is short.  SQLite's results; SQLITE_AUTH: it does more than any may, sql->refused says so. */
+/* Bounds the length of the prepared statement's values, before its first step, so that what it does
+ * between two looks at the clock is short. Returns SQLite's results; SQLITE_AUTH: the statement
+ * does more than any may, and sql->refused says so. */
 PFS_MUST_CHECK int pfs_sql_bound_values(struct pfs_sql *sql);
 
 /* ---- sqltable.c ---- */
 
-/* The text of the plan that the scan runs by, "" before it does. */
+/* Returns the text of the plan that the scan runs by; "" before it runs. */
 const char *pfs_sql_cursor_plan(const struct pfs_sql_cursor *cursor);
-/* Where it is; columns apart. */
+/* Tells where the cursor stands; not the row's columns. */
 void pfs_sql_cursor_at(const struct pfs_sql_cursor *cursor, struct pfs_sql_plain *plain);
 
-/* What SQLite calls for the function of that name; false: there is none. */
+/* Finds what SQLite calls for the function of that name. Returns false if there is none. */
 bool pfs_sql_find_function(const struct pfs_sql *sql, const char *name,
 			   void (**fn)(sqlite3_context *, int, sqlite3_value **), void **arg);
 

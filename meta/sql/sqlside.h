@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqlside.h - the tables of its own that a connection of meta/sql/sqlquery.h has: copies of side
- * tables, known by their names, and declared and filled when a statement names them.
+/* meta/sql/sqlside.h - the tables that a connection of meta/sql/sqlquery.h has of its own: copies
+ * of side tables. It knows all their names; one is declared and filled when a statement names it.
  *
- * A declaration is what makes the table and its indexes: CREATE statements, each ended by ";\n".
- * Errors are as pfs_sql_prepare has them. */
+ * A declaration is the text that makes a table and its indexes: CREATE statements, each ended by ";
+ * ".
+ * Threads: as the connection's. Errors: as those of pfs_sql_prepare. */
 #ifndef PFS_META_SQLSIDE_H
 #define PFS_META_SQLSIDE_H
 
@@ -11,50 +12,55 @@
 #include "meta/store.h"
 
 struct pfs_sql_side {
-	uint32_t id; /* the store's; 0: not there yet */
+	uint32_t id; /* its number in the store; 0: it is not in the store yet */
 	char *name;
-	size_t n_columns; /* that are stored; once it is declared */
+	size_t n_columns; /* columns that are stored; known once it is declared */
 	bool has_indexes;
-	bool named; /* by the statement, or it may be */
+	bool named; /* the statement names it, or may do so */
 	bool wanted, declared, filled;
-	bool is_damaged; /* it cannot be declared */
+	bool is_damaged; /* its declaration is damaged */
 };
 
 /* ---- copies ---- */
 
-/* -ENOMEM: what is there now is not known. */
+/* Forgets all tables. -ENOMEM: nobody knows what is there now. */
 PFS_MUST_CHECK int pfs_sql_sides_clear(struct pfs_sql *sql);
 
-/* Makes a table known.  -EUCLEAN: it cannot have that name, or another one has it; -ENOMEM. */
+/* Makes a table known by its name. -EUCLEAN: no table can have that name, or another has it
+ * already; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name,
 				    size_t name_len, bool has_indexes);
 
-/* Which of them a statement that is to be prepared names: they become wanted, the others not.  Those with
- * indexes are, too, where it names an index or makes something, and all where it asks what there is. */
+/* Finds the tables that a statement about to be prepared names: they become wanted, the others not.
+ * Tables with indexes are wanted, too, where it names an index or makes something; all are where it
+ * asks what there is. */
 void pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
 
-/* Makes the table that the declaration (meta/declaration.h) says; why: PFS_DECLARATION_WHY bytes.  -EUCLEAN: it
- * says none, and the table is damaged from then on; -ENOMEM. */
+/* Makes the table that the declaration (meta/declaration.h) describes; why has room for
+ * PFS_DECLARATION_WHY bytes. -EUCLEAN: it describes none, and the table counts as damaged from then
+ * on; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const void *declaration,
 					size_t len, char *why);
 
-/* The one of that name; NULL: it does not know that one. */
+/* Returns the table of that name; NULL: there is none. */
 struct pfs_sql_side *pfs_sql_side_find(const struct pfs_sql *sql, const char *name);
 
-/* The tables, in the order in which they were added; the connection's until the next add or clear. */
+/* Returns the tables in the order in which they were added; the array is the connection's, until
+ * the next add or clear. */
 const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n);
 
-/* Fills a table that is wanted: begin, row for each of its rows (arg is the connection, as
- * pfs_store_scan_rows calls it), end.  -ENOMEM: more than the connection may have. */
+/* Fill a table that is wanted: begin; row for each of its rows, as pfs_store_scan_rows calls it,
+ * arg being the connection; end. -ENOMEM: more than the connection may have. */
 PFS_MUST_CHECK int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id);
 int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
 PFS_MUST_CHECK int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error);
 
-/* Calls fn with the names of the table's stored columns. */
+/* Calls fn with the name of each stored column of the table, until it returns non-zero, which is
+ * returned. */
 PFS_MUST_CHECK int pfs_sql_side_columns(struct pfs_sql *sql, const char *table,
 					int (*fn)(void *arg, const char *name), void *arg);
 
-/* What a side table's columns are declared as, generated ones with the others. */
+/* How a side table's column is declared; generated columns stand among the others. */
 struct pfs_sql_declared {
 	const char *name, *type, *collation;
 	bool is_not_null, is_generated;
@@ -72,33 +78,34 @@ enum pfs_sql_effect {
 	PFS_SQL_CHANGES_TABLES, /* makes or drops a table or an index */
 };
 
-/* What the prepared statement will do. */
+/* Returns what the prepared statement will do. */
 enum pfs_sql_effect pfs_sql_effect(const struct pfs_sql *sql);
 
-/* Runs the statement to its end, kept open for looking at what it has done until commit or rollback.
- * Errors as pfs_sql_step; it is rolled back then. */
+/* Runs the statement to its end inside a transaction, which stays open until commit or rollback, so
+ * that what it has done can be looked at. Errors as of pfs_sql_step; it is rolled back then. */
 PFS_MUST_CHECK int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *problem);
 PFS_MUST_CHECK int pfs_sql_commit(struct pfs_sql *sql);
 void pfs_sql_rollback(struct pfs_sql *sql);
 
-/* What has come of the side tables: those that are gone, then those that are new (id 0), then those
- * whose rows or indexes changed. */
+/* What has become of the side tables: first those that are gone, then those that are new (id 0),
+ * then those whose rows or indexes have changed. */
 enum pfs_sql_fate {
 	PFS_SQL_DROPPED,
-	PFS_SQL_MADE,	  /* all rows are new */
-	PFS_SQL_INDEXED,  /* only the declaration is another */
-	PFS_SQL_REPLACED, /* any row may have changed */
-	PFS_SQL_CHANGED,  /* the rows that pfs_sql_changed_rows tells */
+	PFS_SQL_MADE,	  /* it is new, and so are all its rows */
+	PFS_SQL_INDEXED,  /* it has another declaration; its rows are the same */
+	PFS_SQL_REPLACED, /* any of its rows may have changed */
+	PFS_SQL_CHANGED,  /* those of its rows have changed that pfs_sql_changed_rows tells */
 };
 PFS_MUST_CHECK int pfs_sql_fates(struct pfs_sql *sql,
 				 int (*fn)(void *arg, const struct pfs_sql_side *side,
 					   enum pfs_sql_fate fate),
 				 void *arg);
 
-/* *text: the table's declaration, the caller's to free. */
+/* Sets *text to the table's declaration, which the caller frees. */
 PFS_MUST_CHECK int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table);
 
-/* Calls fn for each row; or for each that the statement changed, cells NULL for what is gone. */
+/* Call fn for each row of the table; or for each that the statement changed, with cells NULL if the
+ * row is gone; until it returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_sql_all_rows(struct pfs_sql *sql, const char *table,
 				    int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells,
 					      size_t n),
@@ -108,7 +115,7 @@ PFS_MUST_CHECK int pfs_sql_changed_rows(struct pfs_sql *sql, const char *table,
 						  const struct pfs_cell *cells, size_t n),
 					void *arg);
 
-/* Rows that the statement changed, of any table. */
+/* Returns how many rows of any table the statement changed. */
 uint64_t pfs_sql_changes(const struct pfs_sql *sql);
 
 #endif
