@@ -114,6 +114,15 @@ void pfs_hold_end(struct pfs_tree *tree)
 		keep_longest(lock, ns, cpu);
 }
 
+int pfs_hold_pause(void *tree)
+{
+	const char *by = held.tree == tree ? held.by : "a pause";
+
+	pfs_hold_end(tree);
+	pfs_hold_read(tree, by);
+	return 0;
+}
+
 bool pfs_hold_is_wanted(const struct pfs_tree *tree)
 {
 	return atomic_load_explicit(&tree->lock.waiting, memory_order_relaxed) > 0;

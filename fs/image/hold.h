@@ -37,6 +37,9 @@ void pfs_hold_destroy(struct pfs_tree *tree);
 void pfs_hold_read(struct pfs_tree *tree, const char *by);
 void pfs_hold_write(struct pfs_tree *tree, const char *by);
 void pfs_hold_end(struct pfs_tree *tree);
+/* Ends a hold for reading, so that who waits to write comes, and begins another under the same name. 0; `tree` is
+ * no more than that, so that it is a look for who makes something in pieces. */
+int pfs_hold_pause(void *tree);
 /* Whether somebody waits for whoever reads to end. */
 bool pfs_hold_is_wanted(const struct pfs_tree *tree);
 

@@ -14,6 +14,9 @@ struct pfs_slotorder {
 	pthread_mutex_t lock; /* of noting it, with tree->lock for reading */
 	atomic_int order;     /* enum pfs_slot_order; set after what strays from it, */
 	uint32_t strays[PFS_STRAYS_MAX], n_strays; /* which ascends */
+	/* Of those who look while it is unknown, which `strays` are for then; protected by the lock, and by tree->lock
+	 * for writing. */
+	unsigned looking, ended; /* how many; how often what had begun came to nothing */
 };
 
 enum pfs_slot_order pfs_slotorder(struct pfs_tree *tree)
@@ -36,18 +39,76 @@ size_t pfs_slotorder_strays(struct pfs_tree *tree, const uint32_t **strays, uint
 	return known->n_strays - first;
 }
 
-void pfs_slotorder_note(struct pfs_tree *tree, enum pfs_slot_order order, const uint32_t *strays,
-			  size_t n)
+unsigned pfs_slotorder_begin(struct pfs_tree *tree)
 {
 	struct pfs_slotorder *known = tree->slotorder;
 	PFS_LOCKED(&known->lock);
 
-	if (atomic_load(&known->order) != PFS_ORDER_UNKNOWN) /* another reader was faster */
+	if (known->looking++ == 0 && atomic_load(&known->order) == PFS_ORDER_UNKNOWN)
+		known->n_strays = 0;
+	return known->ended;
+}
+
+static bool is_stray(const struct pfs_slotorder *known, uint32_t slot)
+{
+	size_t at = first_stray(known, slot);
+
+	return at < known->n_strays && known->strays[at] == slot;
+}
+
+size_t pfs_slotorder_keep(struct pfs_tree *tree, uint32_t *slots, size_t n)
+{
+	const struct pfs_slotorder *known = tree->slotorder;
+	size_t kept = 0;
+	PFS_LOCKED(&tree->slotorder->lock);
+
+	for (size_t i = 0; i < n; i++)
+		if (pfs_image_is_live(&tree->image, slots[i]) && !is_stray(known, slots[i]))
+			slots[kept++] = slots[i];
+	return kept;
+}
+
+/* Those that were found, besides those that strayed meanwhile.  false: they are too many. */
+static bool add_strays(struct pfs_slotorder *known, const uint32_t *strays, size_t n)
+{
+	uint32_t all[PFS_STRAYS_MAX];
+	size_t n_all = 0, i = 0, j = 0;
+
+	while (i < n || j < known->n_strays) {
+		bool is_found = j == known->n_strays || (i < n && strays[i] <= known->strays[j]);
+		uint32_t slot = is_found ? strays[i] : known->strays[j];
+
+		if (n_all == PFS_STRAYS_MAX)
+			return false;
+		all[n_all++] = slot;
+		i += i < n && strays[i] == slot;
+		j += j < known->n_strays && known->strays[j] == slot;
+	}
+	if (n_all)
+		memcpy(known->strays, all, n_all * sizeof(*all));
+	known->n_strays = (uint32_t)n_all;
+	return true;
+}
+
+void pfs_slotorder_end(struct pfs_tree *tree, unsigned begun, enum pfs_slot_order order,
+		       const uint32_t *strays, size_t n)
+{
+	struct pfs_slotorder *known = tree->slotorder;
+	PFS_LOCKED(&known->lock);
+
+	known->looking--;
+	if (begun != known->ended || atomic_load(&known->order) != PFS_ORDER_UNKNOWN) /* another was faster */
 		return;
-	if (n)
-		memcpy(known->strays, strays, n * sizeof(*strays));
-	known->n_strays = (uint32_t)n;
-	atomic_store(&known->order, order);
+	if (order == PFS_ORDER_OTHER || (order == PFS_ORDER_ASCENDING && add_strays(known, strays, n)))
+		atomic_store(&known->order, order);
+}
+
+/* Nothing is known, or will be from what has begun. */
+static void forget(struct pfs_slotorder *known)
+{
+	atomic_store(&known->order, PFS_ORDER_UNKNOWN);
+	known->n_strays = 0;
+	known->ended++;
 }
 
 static void stray(const struct pfs_tree *tree, uint32_t slot)
@@ -55,10 +116,10 @@ static void stray(const struct pfs_tree *tree, uint32_t slot)
 	struct pfs_slotorder *known = tree->slotorder;
 	size_t at = first_stray(known, slot);
 
-	if (at < known->n_strays && known->strays[at] == slot)
+	if (is_stray(known, slot))
 		return;
 	if (known->n_strays == PFS_STRAYS_MAX) {
-		atomic_store(&known->order, PFS_ORDER_UNKNOWN);
+		forget(known);
 		return;
 	}
 	memmove(known->strays + at + 1, known->strays + at,
@@ -70,11 +131,13 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_U
 {
 	struct pfs_slotorder *known = tree->slotorder;
 
-	if (!pfs_image_is_live(&tree->image, slot) ||
-	    atomic_load(&known->order) != PFS_ORDER_ASCENDING)
+	int order = atomic_load(&known->order);
+
+	if (!pfs_image_is_live(&tree->image, slot) || order == PFS_ORDER_OTHER ||
+	    (order == PFS_ORDER_UNKNOWN && !known->looking))
 		return;
 	if (S_ISDIR(tree->image.mode[slot]) && !pfs_image_is_empty(tree, slot))
-		atomic_store(&known->order, PFS_ORDER_UNKNOWN);
+		forget(known);
 	else
 		stray(tree, slot);
 }

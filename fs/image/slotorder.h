@@ -2,7 +2,7 @@
 /* fs/image/slotorder.h - whether ascending slots of the whole tree are its pre-order, children in byte order,
  * but for a few strays.
  *
- * Import and optimize lay slots out so.  Readers find it out when they first need it, and note it; who gets a
+ * Import and optimize lay slots out so.  Readers find it out when they first need it, and note it; what gets a
  * place or a name strays from then on.  When there are too many strays, or a directory moves with what lies in it,
  * nothing is known again.
  * Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last, lets one of several
@@ -23,8 +23,14 @@ enum pfs_slot_order pfs_slotorder(struct pfs_tree *tree);
  * held. */
 size_t pfs_slotorder_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t slot);
 
-/* Of an unknown order.  n ascending strays are copied, PFS_STRAYS_MAX or fewer. */
-void pfs_slotorder_note(struct pfs_tree *tree, enum pfs_slot_order order, const uint32_t *strays,
-			size_t n);
+/* Who looks does so in pieces, between which the tree may change: from the beginning on it is remembered what strays,
+ * and more than that ends what has begun. */
+unsigned pfs_slotorder_begin(struct pfs_tree *tree);
+/* Drops from n slots what is not live any more and what has strayed since somebody began; how many stay. */
+size_t pfs_slotorder_keep(struct pfs_tree *tree, uint32_t *slots, size_t n);
+/* Notes what was found since `begun`, if that still holds: the order, and n ascending strays, copied, PFS_STRAYS_MAX or
+ * fewer. UNKNOWN: nothing was. */
+void pfs_slotorder_end(struct pfs_tree *tree, unsigned begun, enum pfs_slot_order order,
+		       const uint32_t *strays, size_t n);
 
 #endif

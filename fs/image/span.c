@@ -14,14 +14,25 @@
 #define OPEN	 UINT32_C(0x80000000) /* in place of an end: may still grow, and at which level */
 #define CHECKED	 16u		      /* directories that a check looks at */
 
+/* Directories whose slots may still grow, each within those of the one before. */
+struct open {
+	uint32_t *slot;
+	size_t n, capacity;
+};
+
 /* The slots of nodes as they were laid out: a directory's end where they were found by the pass, else a node's
  * are its own alone.  Two nodes' slots lie within each other, or apart. */
 struct layout {
 	struct pfs_btree *strays;   /* slot -> slot */
 	struct pfs_btree *attached; /* their parents' slots -> theirs */
 	size_t strays_max;
-	uint32_t n; /* slots that the pass saw */
-	uint32_t end[]; /* by slot; 0: no directory */
+	/* The pass sees slots as they are when it comes to them. Those behind it are told of changes as they are
+	 * afterwards. */
+	atomic_bool is_whole;
+	struct open open;
+	uint32_t seen, last; /* slots; the last of them that was live */
+	uint32_t n;	     /* slots that the pass sees */
+	uint32_t end[];	     /* by slot; 0: no directory */
 };
 
 struct pfs_spans {
@@ -30,12 +41,20 @@ struct pfs_spans {
 	atomic_bool hopeless; /* there were too many strays */
 };
 
+static _Atomic uint32_t piece = PFS_SPAN_PIECE;
+
+void pfs_spans_set_piece(uint32_t slots)
+{
+	atomic_store(&piece, slots);
+}
+
 static void layout_free(struct layout *layout)
 {
 	if (!layout)
 		return;
 	pfs_btree_destroy(layout->strays);
 	pfs_btree_destroy(layout->attached);
+	free(layout->open.slot);
 	free(layout);
 }
 
@@ -83,29 +102,30 @@ static bool next_stray(const struct layout *layout, uint32_t *stray, uint32_t sl
 
 /* ---- the pass ---- */
 
-/* Directories whose slots may still grow, each within those of the one before. */
-struct open {
-	uint32_t *slot;
-	size_t n, capacity;
-};
-
-static void close_to(struct open *open, uint32_t *end, size_t level, uint32_t last)
+/* One that went meanwhile, and whose slot another node has, is open no more. */
+static void close_to(struct layout *layout, size_t level)
 {
-	while (open->n > level)
-		end[open->slot[--open->n]] = last + 1;
+	struct open *open = &layout->open;
+
+	while (open->n > level) {
+		uint32_t *end = &layout->end[open->slot[--open->n]];
+
+		if (*end & OPEN)
+			*end = layout->last + 1;
+	}
 }
 
-/* The slot comes after `last`.  If its parent is open, what is open below that ends; else it is a
+/* The slot comes after the last.  If its parent is open, what is open below that ends; else it is a
  * stray among the slots of what is open. */
-static int add(const struct pfs_image *image, struct layout *layout, struct open *open, uint32_t slot,
-	       uint32_t last)
+static int add(const struct pfs_image *image, struct layout *layout, uint32_t slot)
 {
+	struct open *open = &layout->open;
 	uint32_t parent = image->parent[slot], *end = layout->end;
 
 	if (parent == PFS_NO_SLOT)
-		close_to(open, end, 0, last);
-	else if (end[parent] & OPEN)
-		close_to(open, end, (end[parent] & ~OPEN) + 1, last);
+		close_to(layout, 0);
+	else if (parent < layout->n && end[parent] & OPEN)
+		close_to(layout, (end[parent] & ~OPEN) + 1);
 	else
 		PFS_TRY(add_stray(layout, slot, parent));
 	if (!S_ISDIR(image->mode[slot]))
@@ -116,24 +136,26 @@ static int add(const struct pfs_image *image, struct layout *layout, struct open
 	return 0;
 }
 
-static int lay_out(const struct pfs_image *image, struct layout *layout)
+static int see_piece(const struct pfs_image *image, struct layout *layout)
 {
-	struct open open = {0};
-	uint32_t last = 0;
-	int error = 0;
+	uint32_t to = layout->seen + PFS_MIN(layout->n - layout->seen, atomic_load(&piece));
 
-	for (uint32_t slot = 0; slot < image->end && !error; slot++) {
-		if (!pfs_image_is_live(image, slot))
+	for (; layout->seen < to; layout->seen++) {
+		if (!pfs_image_is_live(image, layout->seen))
 			continue;
-		error = add(image, layout, &open, slot, last);
-		last = slot;
+		PFS_TRY(add(image, layout, layout->seen));
+		layout->last = layout->seen;
 	}
-	close_to(&open, layout->end, 0, last);
-	free(open.slot);
-	return error;
+	if (layout->seen < layout->n)
+		return 0;
+	close_to(layout, 0);
+	free(layout->open.slot);
+	layout->open = (struct open){0};
+	atomic_store(&layout->is_whole, true);
+	return 0;
 }
 
-static int layout_make(const struct pfs_image *image, struct layout **out)
+static int layout_begin(const struct pfs_image *image, struct layout **out)
 {
 	struct layout *layout =
 		calloc(1, sizeof(*layout) + ((size_t)image->end + 1) * sizeof(layout->end[0]));
@@ -146,8 +168,6 @@ static int layout_make(const struct pfs_image *image, struct layout **out)
 	error = pfs_btree_create(&layout->strays);
 	if (!error)
 		error = pfs_btree_create(&layout->attached);
-	if (!error)
-		error = lay_out(image, layout);
 	if (error)
 		layout_free(layout);
 	else
@@ -156,25 +176,59 @@ static int layout_make(const struct pfs_image *image, struct layout **out)
 }
 
 /* NULL: it is not known. */
-static struct layout *layout_of(struct pfs_tree *tree)
+static struct layout *layout_whole(const struct pfs_spans *spans)
+{
+	struct layout *layout = atomic_load(&spans->layout);
+
+	return layout && atomic_load(&layout->is_whole) ? layout : NULL;
+}
+
+/* The pass goes on by a piece. -ENODATA: there is nothing left to see, or nobody will know. */
+static int go_on(struct pfs_tree *tree)
 {
 	struct pfs_spans *spans = tree->spans;
-	struct layout *layout = atomic_load(&spans->layout);
-	int error;
-
-	if (layout || atomic_load(&spans->hopeless))
-		return layout;
+	struct layout *layout;
+	int error = 0;
 	PFS_LOCKED(&spans->lock);
+
 	layout = atomic_load(&spans->layout);
-	if (layout || atomic_load(&spans->hopeless))
-		return layout;
-	error = layout_make(&tree->image, &layout);
+	if (atomic_load(&spans->hopeless) || (layout && atomic_load(&layout->is_whole)))
+		return -ENODATA;
+	if (!layout)
+		PFS_TRY(layout_begin(&tree->image, &layout));
+	atomic_store(&spans->layout, layout);
+	error = see_piece(&tree->image, layout);
 	if (error == -E2BIG)
 		atomic_store(&spans->hopeless, true);
 	if (error)
+		drop(spans);
+	return error;
+}
+
+int pfs_spans_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg)
+{
+	int error = 0;
+
+	if (layout_whole(tree->spans))
+		return 0;
+	while (!error) {
+		error = go_on(tree);
+		if (!error && look)
+			PFS_TRY(look(arg));
+	}
+	return 0;
+}
+
+/* Few slots, and those of a tree that nobody waits for, are laid out when they are first asked for. */
+static struct layout *layout_of(struct pfs_tree *tree)
+{
+	struct layout *layout = layout_whole(tree->spans);
+
+	if (layout || (tree->image.end > atomic_load(&piece) && !tree->image.copy))
+		return layout;
+	if (pfs_spans_prepare(tree, NULL, NULL))
 		return NULL;
-	atomic_store(&spans->layout, layout);
-	return layout;
+	return layout_whole(tree->spans);
 }
 
 /* ---- subtrees ---- */
@@ -313,7 +367,7 @@ bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory)
 
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory)
 {
-	struct layout *layout = atomic_load(&tree->spans->layout);
+	struct layout *layout = layout_whole(tree->spans);
 
 	if (layout && directory < layout->n && layout->end[directory])
 		(void)__atomic_fetch_or(&layout->end[directory], SORTED, __ATOMIC_RELAXED);
@@ -334,7 +388,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 	struct layout *layout = atomic_load(&tree->spans->layout);
 	int error = 0;
 
-	if (!layout)
+	if (!layout || (slot >= layout->seen && slot < layout->n))
 		return;
 	if (pfs_image_is_live(&tree->image, slot))
 		error = add_stray(layout, slot, tree->image.parent[slot]);
@@ -392,7 +446,7 @@ static bool check(struct pfs_tree *tree)
 	uint8_t *known PFS_FREE = malloc((size_t)image->end + 1);
 	uint32_t step = image->directories / CHECKED + 1, n = 0;
 
-	if (!known || !atomic_load(&tree->spans->layout))
+	if (!known || !layout_whole(tree->spans))
 		return true;
 	for (uint32_t slot = 0; slot < image->end; slot++)
 		if (pfs_image_is_live(image, slot) && S_ISDIR(image->mode[slot]) &&

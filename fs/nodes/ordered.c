@@ -184,6 +184,7 @@ static int try_path(struct pfs_ordered *ordered)
 	    steps(ordered) > (double)ordered->tree->image.nodes / WORTH)
 		return 0;
 	ordered->how = "names from the top down";
+	PFS_TRY(pfs_scan_prepare_spans(ordered->tree, ordered->question.watch));
 	return pfs_path_walk_open(&ordered->path, ordered->tree, top, &ordered->order[0]);
 }
 

@@ -6,12 +6,17 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/radix.h"
+#include "fs/image/hold.h"
 #include "fs/image/past.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/nodes/list.h"
 #include "fs/nodes/scan_impl.h"
+#include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/account.h"
+
+#define ASKED_PART 8u /* from that part of the nodes on it is worth it to know the order of all */
 
 struct pfs_paths {
 	struct pfs_tree *tree;
@@ -37,20 +42,36 @@ static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32
 	return *to && pfs_scan_ascends(tree, *from, *to);
 }
 
-int pfs_paths_order(struct pfs_tree *tree, uint64_t ino, uint32_t *from, uint32_t *to,
-		    struct pfs_slots *slots)
+/* How many slots the subtree has, about: those without a node are among them. */
+static uint64_t count_slots(struct pfs_tree *tree, uint32_t top)
+{
+	struct pfs_slot_range *ranges PFS_FREE = NULL;
+	uint64_t count = 0;
+	size_t n = 0;
+
+	if (top == tree->image.root || pfs_span_ranges(tree, &ranges, &n, top))
+		return tree->image.end;
+	for (size_t i = 0; i < n; i++)
+		count += ranges[i].to - ranges[i].from;
+	return count;
+}
+
+/* The slots from..to, or if `slots` has any, these, whose order is pre-order.  -EFBIG: they are not, and more than
+ * `most`. */
+static int order(struct pfs_paths *paths, struct pfs_tree *tree, uint64_t ino, uint64_t most)
 {
 	const struct pfs_predicate under = {.test = PFS_TEST_UNDER, .low = (int64_t)ino};
-	uint32_t top = pfs_image_slot(tree, ino);
+	uint32_t top = pfs_scan_slot_of(tree, ino);
 
-	*slots = (struct pfs_slots){.slot = NULL};
-	if (top == PFS_NO_SLOT || tree->image.state[top] & PFS_SLOT_UNLINKED)
+	if (top == PFS_NO_SLOT)
 		return -ENOENT;
-	if (is_range(tree, top, from, to))
+	if (is_range(tree, top, &paths->from, &paths->to))
 		return 0;
-	*from = *to = 0;
-	PFS_TRY(pfs_scan_select(tree, slots, &under, 1, NULL, NULL));
-	return pfs_scan_sort_preorder(tree, slots, NULL);
+	paths->from = paths->to = 0;
+	if (count_slots(tree, top) > most)
+		return -EFBIG;
+	PFS_TRY(pfs_scan_select(tree, &paths->slots, &under, 1, NULL, NULL));
+	return pfs_scan_sort_preorder(tree, &paths->slots, NULL);
 }
 
 /* ---- strays ---- */
@@ -153,16 +174,68 @@ static int list_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n,
 
 /* ---- */
 
-/* Settles the order. */
+/* What the order follows from is found out in many short holds. */
+static int prepare(struct pfs_tree *tree, uint64_t ino)
+{
+	static const _Atomic bool never;
+	const struct pfs_scan_watch watch = {&never, pfs_hold_pause, tree};
+	uint32_t top;
+
+	PFS_TRY(pfs_spans_prepare(tree, pfs_hold_pause, tree));
+	top = pfs_scan_slot_of(tree, ino);
+	if (top != PFS_NO_SLOT && count_slots(tree, top) > tree->image.nodes / ASKED_PART)
+		PFS_TRY(pfs_scan_learn_order(tree, &watch));
+	return 0;
+}
+
 static int find_order(struct pfs_paths *paths, uint64_t ino)
 {
 	struct pfs_tree *tree = paths->tree;
 
-	/* asking about all of it makes the order known */
+	PFS_TRY(prepare(tree, ino));
 	if (ino == PFS_ROOT_PRIME && !pfs_scan_ascends(tree, 0, tree->image.end) &&
 	    pfs_slotorder(tree) == PFS_ORDER_ASCENDING)
 		return place_strays(paths);
-	return pfs_paths_order(tree, ino, &paths->from, &paths->to, &paths->slots);
+	return order(paths, tree, ino, PFS_PATHS_HELD);
+}
+
+static int open_past(void *arg)
+{
+	struct pfs_paths *paths = arg;
+
+	return pfs_past_open(&paths->past, paths->tree);
+}
+
+static int sort_frozen(struct pfs_paths *paths, uint64_t ino, struct pfs_account *account)
+{
+	const struct pfs_frozen_wish wish = {
+		.most = pfs_account_left(account), .begun = open_past, .arg = paths};
+	struct pfs_tree *frozen;
+	int error;
+
+	PFS_TRY(pfs_frozen_open(&frozen, paths->tree, &wish));
+	error = pfs_account_charge(account, (int64_t)pfs_frozen_size(frozen));
+	pfs_hold_read(frozen, __func__);
+	if (!error)
+		error = order(paths, frozen, ino, UINT64_MAX);
+	pfs_hold_end(frozen);
+	if (!error && pfs_frozen_is_lost(frozen))
+		error = -ENOMEM;
+	pfs_account_discharge(account, pfs_frozen_size(frozen));
+	pfs_frozen_close(frozen);
+	return error;
+}
+
+/* Many are sorted as they were when it began, which is what the past remembers. */
+static int sort_many(struct pfs_paths *paths, uint64_t ino)
+{
+	struct pfs_account *account;
+	int error;
+
+	PFS_TRY(pfs_account_open(&account, 0, NULL, NULL));
+	error = sort_frozen(paths, ino, account);
+	pfs_account_close(account);
+	return error;
 }
 
 int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, unsigned flags)
@@ -178,8 +251,10 @@ int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, 
 	pfs_hold_read(tree, __func__);
 	error = find_order(paths, ino);
 	if (!error)
-		error = pfs_past_open(&paths->past, tree);
+		error = open_past(paths);
 	pfs_hold_end(tree);
+	if (error == -EFBIG)
+		error = sort_many(paths, ino);
 	if (error)
 		pfs_paths_close(paths);
 	else

@@ -11,7 +11,7 @@
 struct pfs_paths;
 
 /* Of the nodes under ino, itself included, in component-wise pre-order; flags: of enum pfs_list_flag.
- * Where slots are not in that order already, a few strays aside, they are sorted, in one hold of the tree.
+ * Where slots are not in that order already, a few strays aside, they are sorted: many of them over a frozen tree.
  * -ENOENT: no node has the number, or it has no name; -ENOMEM. */
 PFS_MUST_CHECK int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino,
 				  unsigned flags);
@@ -29,10 +29,5 @@ PFS_MUST_CHECK int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
  * errors, as next's. */
 PFS_MUST_CHECK int pfs_paths_measure(struct pfs_paths *paths, uint64_t *row, uint64_t *size,
 				     uint64_t n);
-
-/* The order alone, with the tree held: the slots from..to, or if `slots` has any, these.  Errors as open's;
- * the caller finishes slots in any case. */
-PFS_MUST_CHECK int pfs_paths_order(struct pfs_tree *tree, uint64_t ino, uint32_t *from, uint32_t *to,
-				   struct pfs_slots *slots);
 
 #endif

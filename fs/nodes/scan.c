@@ -171,6 +171,8 @@ static void list_pieces(void *context, size_t from, size_t to)
 
 static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
 {
+	int error;
+
 	if (n == 0)
 		return 0;
 	out->slot = malloc(n * sizeof(*out->slot));
@@ -178,8 +180,11 @@ static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
 		return -ENOMEM;
 	out->n = n;
 	scan->out = out->slot;
-	pfs_scan_run(scan->selection->tree, scan->n_pieces, 1, list_pieces, scan);
-	return 0;
+	error = pfs_scan_run_watched(scan->selection->tree, scan->n_pieces, 1, list_pieces, scan,
+				     scan->selection->watch);
+	if (error)
+		pfs_slots_finish(out);
+	return error;
 }
 
 static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out)

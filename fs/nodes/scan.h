@@ -37,6 +37,9 @@ PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watc
  * return. */
 PFS_MUST_CHECK int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
 
+/* The same for subtrees as ranges of slots (fs/image/span.h), but that nothing is made if nobody looks. */
+PFS_MUST_CHECK int pfs_scan_prepare_spans(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
+
 /* Between two of them: makes the column indexes that earlier questions have missed, if any, and has the path
  * index follow the tree. */
 void pfs_scan_prepare(struct pfs_tree *tree);
@@ -120,8 +123,12 @@ PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t 
 PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
 					  const struct pfs_scan_watch *watch);
 
-/* Whether those of the slots from..to are known to have that order, ascending; looks, once for a tree as
- * it is, where so many are worth it. */
+/* Finds out whether all slots have that order, if that is not known, a few milliseconds at a time. The look may let go of
+ * the tree, and go on though it changes; if too much does, it is not known afterwards. */
+PFS_MUST_CHECK int pfs_scan_learn_order(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
+void pfs_scan_set_piece(uint32_t slots); /* between two looks, a multiple of 64; for tests */
+
+/* Whether those of the slots from..to are known to have that order, ascending. */
 bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to);
 
 #endif

@@ -180,6 +180,10 @@ PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pf
 
 bool pfs_slots_ascend(const struct pfs_slots *slots);
 
+/* In pre-order, whatever order they have; scan_order.c knows when that is the best way. */
+PFS_MUST_CHECK int pfs_scan_sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
+					 const struct pfs_scan_watch *watch);
+
 /* Sorted by the bytes of their paths.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
 				       const struct pfs_scan_watch *watch);

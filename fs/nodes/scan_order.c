@@ -14,25 +14,16 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/preorder.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
 #include "fs/image/slotorder.h"
 #include "fs/tree/tree_impl.h"
 
 #define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
-#define LOOK_EVERY 64u	/* nodes, to each of which the way may be long */
 #define RUN_NODES 32u	/* on average, at least, for runs to be merged */
-
-static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
-{
-	size_t a_len, b_len;
-	const char *x = pfs_names_get(image->names, image->name[a], &a_len);
-	const char *y = pfs_names_get(image->names, image->name[b], &b_len);
-	int order = memcmp(x, y, PFS_MIN(a_len, b_len));
-
-	return order ? order : (int)a_len - (int)b_len;
-}
+#define LOOKED_AT (UINT32_C(1) << 17) /* slots, a multiple of 64: some milliseconds of a processor */
+#define MOVED	  ((size_t)1 << 19) /* slots, between two looks */
+#define TAIL	  (2 * (size_t)PFS_STRAYS_MAX)
 
 /* Orders the siblings a and b on the paths to two nodes.  a_more: the node lies below a, so compare "a/". */
 static int compare_ways(const struct pfs_image *image, uint32_t a, bool a_more, uint32_t b,
@@ -173,11 +164,18 @@ static size_t count_before(const struct runs *runs, const uint32_t *slots, size_
 	return low;
 }
 
-static void move(uint32_t **to, uint32_t **from, size_t n)
+static int move(uint32_t **to, uint32_t **from, size_t n, const struct pfs_scan_watch *watch)
 {
-	memcpy(*to, *from, n * sizeof(**to));
-	*to += n;
-	*from += n;
+	while (n > 0) {
+		size_t some = PFS_MIN(n, MOVED);
+
+		memcpy(*to, *from, some * sizeof(**to));
+		*to += some;
+		*from += some;
+		n -= some;
+		PFS_TRY(pfs_scan_look(watch));
+	}
+	return 0;
 }
 
 /* Two runs that follow each other, from..middle..end, to `to`. */
@@ -187,14 +185,12 @@ static int merge(const struct runs *runs, uint32_t *to, uint32_t *from, uint32_t
 	uint32_t *a = from, *b = middle;
 
 	while (a < middle && b < end) {
-		move(&to, &a, count_before(runs, a, (size_t)(middle - a), *b));
+		PFS_TRY(move(&to, &a, count_before(runs, a, (size_t)(middle - a), *b), runs->watch));
 		if (a < middle)
-			move(&to, &b, count_before(runs, b, (size_t)(end - b), *a));
-		PFS_TRY(pfs_scan_look(runs->watch));
+			PFS_TRY(move(&to, &b, count_before(runs, b, (size_t)(end - b), *a), runs->watch));
 	}
-	move(&to, &a, (size_t)(middle - a));
-	move(&to, &b, (size_t)(end - b));
-	return 0;
+	PFS_TRY(move(&to, &a, (size_t)(middle - a), runs->watch));
+	return move(&to, &b, (size_t)(end - b), runs->watch);
 }
 
 /* The starts of the runs, and the end. */
@@ -235,75 +231,6 @@ static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 	return 0;
 }
 
-/* ---- sorting a tree ---- */
-
-struct ordering {
-	const struct pfs_image *image;
-	struct pfs_preorder order;
-	uint32_t *entry_of; /* by slot: its number */
-};
-
-static int compare_of(const void *image, uint32_t a, uint32_t b)
-{
-	return compare_names(image, a, b);
-}
-
-/* The slot's entry, made with those above it as needed.  -ENOMEM. */
-static int add_entry(struct ordering *o, uint32_t slot, struct pfs_trail *trail)
-{
-	size_t level;
-
-	if (o->entry_of[slot])
-		return 0;
-	PFS_TRY(pfs_trail_to(trail, o->image, slot, false));
-	for (level = trail->n; level > 0 && !o->entry_of[trail->slot[level - 1]];)
-		level--;
-	for (; level < trail->n; level++) {
-		uint32_t made = trail->slot[level];
-		uint32_t above = level ? o->entry_of[trail->slot[level - 1]] : 0;
-		size_t len;
-		const char *name = pfs_names_get(o->image->names, o->image->name[made], &len);
-
-		PFS_TRY(pfs_preorder_add(&o->order, &o->entry_of[made], above, made,
-					 pfs_preorder_key(name, len)));
-	}
-	return 0;
-}
-
-static int look_of(void *watch)
-{
-	return pfs_scan_look(watch);
-}
-
-static int sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
-			const struct pfs_scan_watch *watch)
-{
-	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
-	struct ordering o = {
-		.image = image,
-		.order = {.compare = compare_of,
-			  .arg = image,
-			  .look = look_of,
-			  .look_arg = (void *)watch},
-		.entry_of = entry_of,
-	};
-	struct pfs_trail trail = {0};
-	int error = entry_of ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < slots->n && !error; i++) {
-		error = add_entry(&o, slots->slot[i], &trail);
-		if (!error)
-			pfs_preorder_want(&o.order, entry_of[slots->slot[i]]);
-		if (!error && i % LOOK_EVERY == 0)
-			error = pfs_scan_look(watch);
-	}
-	if (!error)
-		error = pfs_preorder_list(&o.order, slots->slot);
-	pfs_preorder_finish(&o.order);
-	pfs_trail_finish(&trail);
-	return error;
-}
-
 /* ---- strays ---- */
 
 static int by_slot(const void *a, const void *b)
@@ -313,62 +240,149 @@ static int by_slot(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Takes out of ascending slots as few as need be for the rest to have their order: of a run and what
- * was kept before it, those that overlap, on the side that has fewer.  false: too many. */
-static bool find_strays(const struct runs *runs, struct pfs_slots *all, uint32_t *strays,
-			size_t *n_strays)
+/* Whether slots have the order of the tree is found out in pieces, between which the tree may change
+ * (fs/image/slotorder.h). */
+struct looking {
+	struct pfs_tree *tree;
+	uint32_t *slots; /* those kept: that have their order; of these the last TAIL or more, and behind them a piece's */
+	size_t kept;
+	bool lacks; /* others were kept before them */
+	size_t n_runs;
+	size_t n_strays;
+	uint32_t strays[PFS_STRAYS_MAX];
+};
+
+/* Takes as few out of a run, and of those kept before it, as need be for the rest to have their order: of those that
+ * overlap, on the side that has fewer.  false: too many. */
+static bool keep_run(struct looking *looking, const struct runs *runs, uint32_t *run, size_t n)
 {
-	const struct pfs_image *image = runs->image;
-	size_t *starts PFS_FREE = list_starts(runs, all->n);
-	uint32_t *slots = all->slot;
-	size_t n_runs = atomic_load(&runs->n), kept;
+	uint32_t *slots = looking->slots, *strays = looking->strays + looking->n_strays;
+	size_t kept = looking->kept, before = 0, after = 0;
 
-	if (!starts || n_runs == 0 || n_runs > 2 * PFS_STRAYS_MAX)
+	if (kept)
+		before = count_before(runs, run, n, slots[kept - 1]);
+	while (after < before && after < kept && after <= PFS_STRAYS_MAX &&
+	       !is_before(runs->image, false, slots[kept - 1 - after], run[0]))
+		after++;
+	if (looking->n_strays + after > PFS_STRAYS_MAX || (after == kept && looking->lacks))
 		return false;
-	kept = starts[1];
-	for (size_t r = 1; r < n_runs; r++) {
-		uint32_t *run = slots + starts[r];
-		size_t n = starts[r + 1] - starts[r], before, after = 0;
-
-		before = kept ? count_before(runs, run, n, slots[kept - 1]) : 0;
-		while (after < before && after < kept && after <= PFS_STRAYS_MAX &&
-		       !is_before(image, false, slots[kept - 1 - after], run[0]))
-			after++;
-		if (*n_strays + after > PFS_STRAYS_MAX)
-			return false;
-		if (after < before) {
-			kept -= after;
-			memcpy(strays + *n_strays, slots + kept, after * sizeof(*strays));
-			*n_strays += after;
-			before = 0;
-		} else {
-			memcpy(strays + *n_strays, run, before * sizeof(*strays));
-			*n_strays += before;
-		}
-		memmove(slots + kept, run + before, (n - before) * sizeof(*slots));
-		kept += n - before;
+	if (after < before) {
+		kept -= after;
+		memcpy(strays, slots + kept, after * sizeof(*strays));
+		looking->n_strays += after;
+		before = 0;
+	} else {
+		memcpy(strays, run, before * sizeof(*strays));
+		looking->n_strays += before;
 	}
-	qsort(strays, *n_strays, sizeof(*strays), by_slot);
+	memmove(slots + kept, run + before, (n - before) * sizeof(*slots));
+	looking->kept = kept + n - before;
 	return true;
 }
 
-/* Whether the whole tree has the order of its slots, but for strays; looks once. */
-static int look_at_all(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
+/* What was kept may have gone or strayed since; of it no more than may be needed stays. */
+static void keep_tail(struct looking *looking)
 {
-	uint32_t strays[PFS_STRAYS_MAX];
-	struct pfs_slots all;
-	struct runs runs = {0};
+	size_t n = PFS_MIN(looking->kept, TAIL);
+
+	if (n < looking->kept) {
+		looking->lacks = true;
+		memmove(looking->slots, looking->slots + looking->kept - n, n * sizeof(*looking->slots));
+	}
+	looking->kept = pfs_slotorder_keep(looking->tree, looking->slots, n);
+}
+
+/* Live slots of from..to, from a multiple of 64, behind those kept. */
+static size_t list_live(struct looking *looking, uint32_t from, uint32_t to)
+{
+	const struct pfs_image *image = &looking->tree->image;
+	uint32_t *out = looking->slots + looking->kept;
 	size_t n = 0;
+
+	for (uint32_t first = from; first < to; first += 64)
+		for (uint64_t left = image->live[first / 64]; left; left &= left - 1) {
+			uint32_t slot = first + (uint32_t)__builtin_ctzll(left);
+
+			if (slot < to)
+				out[n++] = slot;
+		}
+	return n;
+}
+
+/* 1: the slots so far have the order; 0: they have not. */
+static int look_at_piece(struct looking *looking, uint32_t from, uint32_t to)
+{
+	size_t *starts PFS_FREE = NULL;
+	struct pfs_slots piece;
+	struct runs runs;
+	size_t n;
 	int error;
 
-	PFS_TRY(pfs_scan_select(tree, &all, NULL, 0, NULL, watch));
-	error = cut(tree, &runs, &all, false, watch);
-	if (!error && find_strays(&runs, &all, strays, &n))
-		pfs_slotorder_note(tree, PFS_ORDER_ASCENDING, strays, n);
-	else if (!error)
-		pfs_slotorder_note(tree, PFS_ORDER_OTHER, NULL, 0);
+	keep_tail(looking);
+	piece = (struct pfs_slots){looking->slots + looking->kept, list_live(looking, from, to)};
+	if (piece.n == 0)
+		return 1;
+	error = cut(looking->tree, &runs, &piece, false, NULL);
+	if (!error)
+		starts = list_starts(&runs, piece.n);
 	free(runs.starts);
-	pfs_slots_finish(&all);
+	if (error || !starts)
+		return error ? error : -ENOMEM;
+	n = atomic_load(&runs.n);
+	looking->n_runs += n - 1;
+	if (looking->n_runs > TAIL)
+		return 0;
+	for (size_t r = 0; r < n; r++)
+		if (!keep_run(looking, &runs, piece.slot + starts[r], starts[r + 1] - starts[r]))
+			return 0;
+	return 1;
+}
+
+static _Atomic uint32_t looked_at = LOOKED_AT;
+
+void pfs_scan_set_piece(uint32_t slots)
+{
+	atomic_store(&looked_at, slots);
+}
+
+/* *found: what they have, as far as it was looked at. */
+static int look_at_all(struct looking *looking, enum pfs_slot_order *found, const struct pfs_scan_watch *watch)
+{
+	const struct pfs_image *image = &looking->tree->image;
+	uint32_t step = PFS_MIN(atomic_load(&looked_at), LOOKED_AT);
+	int rc = 1;
+
+	for (uint32_t from = 0; from < image->end && rc == 1; from += step) {
+		rc = look_at_piece(looking, from, PFS_MIN(image->end, from + step));
+		if (rc >= 0)
+			PFS_TRY(pfs_scan_look(watch));
+	}
+	if (rc < 0)
+		return rc;
+	qsort(looking->strays, looking->n_strays, sizeof(*looking->strays), by_slot);
+	*found = rc ? PFS_ORDER_ASCENDING : PFS_ORDER_OTHER;
+	return 0;
+}
+
+int pfs_scan_learn_order(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
+{
+	enum pfs_slot_order found = PFS_ORDER_UNKNOWN;
+	struct looking *looking;
+	unsigned begun;
+	int error;
+
+	if (pfs_slotorder(tree) != PFS_ORDER_UNKNOWN)
+		return 0;
+	looking = calloc(1, sizeof(*looking));
+	if (!looking)
+		return -ENOMEM;
+	looking->tree = tree;
+	looking->slots = malloc((TAIL + LOOKED_AT) * sizeof(*looking->slots));
+	begun = pfs_slotorder_begin(tree);
+	error = looking->slots ? look_at_all(looking, &found, watch) : -ENOMEM;
+	pfs_slotorder_end(tree, begun, found, looking->strays, looking->n_strays);
+	free(looking->slots);
+	free(looking);
 	return error;
 }
 
@@ -376,7 +390,7 @@ static int look_at_all(struct pfs_tree *tree, const struct pfs_scan_watch *watch
 static int ascends(struct pfs_tree *tree, bool *out, size_t n, const struct pfs_scan_watch *watch)
 {
 	if (n > tree->image.nodes / 8 && pfs_slotorder(tree) == PFS_ORDER_UNKNOWN)
-		PFS_TRY(look_at_all(tree, watch));
+		PFS_TRY(pfs_scan_learn_order(tree, watch));
 	*out = pfs_slotorder(tree) == PFS_ORDER_ASCENDING;
 	return 0;
 }
@@ -384,9 +398,8 @@ static int ascends(struct pfs_tree *tree, bool *out, size_t n, const struct pfs_
 bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to)
 {
 	const uint32_t *strays;
-	bool do_ascend;
 
-	return !ascends(tree, &do_ascend, to - from, NULL) && do_ascend &&
+	return pfs_slotorder(tree) == PFS_ORDER_ASCENDING &&
 	       (pfs_slotorder_strays(tree, &strays, from) == 0 || *strays >= to);
 }
 
@@ -411,26 +424,30 @@ static int sort_each(const struct runs *runs, uint32_t *slots, size_t n)
 	return error;
 }
 
-/* Moves strays to the end of ascending slots; the rest keeps its order.  How many there are. */
-static size_t take_strays(struct pfs_tree *tree, uint32_t *to, const struct pfs_slots *slots)
+/* Moves strays to the end of ascending slots; the rest keeps its order.  *found: how many there are. */
+static int take_strays(struct pfs_tree *tree, size_t *found, uint32_t *to, const struct pfs_slots *slots,
+		       const struct pfs_scan_watch *watch)
 {
 	const uint32_t *strays;
-	size_t n = pfs_slotorder_strays(tree, &strays, slots->slot[0]), found = 0, kept = 0;
+	size_t n = pfs_slotorder_strays(tree, &strays, slots->slot[0]), kept = 0;
 	uint32_t taken[PFS_STRAYS_MAX];
 
+	*found = 0;
 	for (size_t i = 0; i < slots->n; i++) {
+		if (i % MOVED == 0)
+			PFS_TRY(pfs_scan_look(watch));
 		while (n && *strays < slots->slot[i]) {
 			strays++;
 			n--;
 		}
 		if (n && *strays == slots->slot[i])
-			taken[found++] = slots->slot[i];
+			taken[(*found)++] = slots->slot[i];
 		else
 			to[kept++] = slots->slot[i];
 	}
-	if (found)
-		memcpy(to + kept, taken, found * sizeof(*to));
-	return found;
+	if (*found)
+		memcpy(to + kept, taken, *found * sizeof(*to));
+	return 0;
 }
 
 /* Sorts ascending slots of which all but strays have the order; *done: few of them are strays. */
@@ -449,7 +466,7 @@ static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slo
 	from = malloc(slots->n * sizeof(*from));
 	if (!from)
 		return -ENOMEM;
-	n = take_strays(tree, from, slots);
+	PFS_TRY(take_strays(tree, &n, from, slots, watch));
 	*done = n <= slots->n / RUN_NODES + 16;
 	if (!*done || n == 0)
 		return 0;
@@ -483,7 +500,7 @@ int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
 		return 0;
 	error = cut(tree, &runs, slots, false, watch);
 	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16)
-		error = sort_as_tree(&tree->image, slots, watch);
+		error = pfs_scan_sort_as_tree(&tree->image, slots, watch);
 	else if (!error && atomic_load(&runs.n) > 1)
 		error = merge_runs(&runs, slots);
 	free(runs.starts);
@@ -502,7 +519,7 @@ int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
 	if (!error && atomic_load(&runs.n) > slots->n / RUN_NODES + 16) {
 		free(runs.starts);
 		runs.starts = NULL;
-		error = sort_as_tree(&tree->image, slots, watch); /* has fewer */
+		error = pfs_scan_sort_as_tree(&tree->image, slots, watch); /* has fewer */
 		if (!error)
 			error = cut(tree, &runs, slots, true, watch);
 	}

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/pool.h"
+#include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
@@ -95,6 +96,11 @@ static int look_of(void *watch)
 int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
 {
 	return pfs_totals_prepare(tree, watch ? look_of : NULL, (void *)watch);
+}
+
+int pfs_scan_prepare_spans(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
+{
+	return watch ? pfs_spans_prepare(tree, look_of, (void *)watch) : 0;
 }
 
 int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,

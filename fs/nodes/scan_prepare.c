@@ -395,6 +395,20 @@ static int set(struct pfs_scan_test *test, struct pfs_tree *tree,
 	}
 }
 
+/* What the test asks about, made once for all. */
+static int prepare(struct pfs_tree *tree, const struct pfs_predicate *predicate,
+		   const struct pfs_scan_watch *watch)
+{
+	bool is_path = predicate->field == PFS_FIELD_PATH && predicate->test > PFS_TEST_EQUAL &&
+		       predicate->test < PFS_TEST_UNDER;
+
+	if (predicate->test == PFS_TEST_RANGE && pfs_field_is_total(predicate->field))
+		return pfs_scan_prepare_totals(tree, watch);
+	if (predicate->test == PFS_TEST_CHILD_OF || predicate->test == PFS_TEST_UNDER || is_path)
+		return pfs_scan_prepare_spans(tree, watch);
+	return 0;
+}
+
 int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 		       const struct pfs_predicate *predicates, size_t n,
 		       const struct pfs_scan_watch *watch)
@@ -402,8 +416,7 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 	struct pfs_names_view names;
 
 	for (size_t i = 0; i < n; i++)
-		if (pfs_field_is_total(predicates[i].field) && predicates[i].test == PFS_TEST_RANGE)
-			PFS_TRY(pfs_scan_prepare_totals(tree, watch)); /* may let go of the tree */
+		PFS_TRY(prepare(tree, &predicates[i], watch)); /* may let go of the tree */
 	pfs_names_view(tree->image.names, &names);
 	*selection = (struct pfs_selection){
 		.tree = tree,

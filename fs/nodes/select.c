@@ -144,14 +144,16 @@ static uint64_t count_live(const struct pfs_image *image, struct pfs_slot_range 
 	return n;
 }
 
-/* One subtree's nodes, by its ranges.  -ENODATA: they are not known. */
+/* One subtree's nodes, by its ranges; may let go of the tree.  -ENODATA: they are not known. */
 static int count_ranges(struct pfs_tree *tree, uint64_t *count, uint64_t ino)
 {
 	const struct pfs_image *image = &tree->image;
 	struct pfs_slot_range *ranges PFS_FREE = NULL;
-	uint32_t slot = pfs_image_slot(tree, ino);
+	uint32_t slot;
 	size_t n;
 
+	PFS_TRY(pfs_spans_prepare(tree, pfs_hold_pause, tree));
+	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_UNLINKED)
 		return -ENOENT;
 	*count = 1;
@@ -213,6 +215,7 @@ static int list_set(struct pfs_tree *tree, const struct pfs_bitmap *set, unsigne
 	int rc;
 
 	PFS_TRY(pfs_bitmap_count(set, &count));
+	PFS_TRY(pfs_scan_learn_order(tree, NULL));
 	if (!pfs_scan_ascends(tree, 0, tree->image.end))
 		flags |= PFS_LISTING_PATH_ORDER;
 	pfs_names_view(tree->image.names, &view);

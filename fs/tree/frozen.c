@@ -47,6 +47,8 @@ static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_
 		error = pfs_image_copy_begin(tree, &number);
 	if (!error)
 		error = pfs_attrs_frozen_begin(tree, number);
+	if (!error && wish->begun)
+		error = wish->begun(wish->arg);
 	pfs_hold_end(live);
 	return error;
 }

@@ -19,6 +19,7 @@ struct pfs_frozen_wish {
 	size_t n_attrs;
 	uint64_t most; /* bytes that its columns may take */
 	int (*poll)(void *arg); /* as for pfs_image_copy_fill */
+	int (*begun)(void *arg); /* called in the hold from which on the tree may change; NULL: nothing. Not 0: it fails */
 	void *arg;
 };
 

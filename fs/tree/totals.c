@@ -6,20 +6,13 @@
 
 #define TRIES 4u
 
-static int let_others(void *tree)
-{
-	pfs_hold_end(tree);
-	pfs_hold_read(tree, "pfs_tree_totals");
-	return 0;
-}
-
 /* Totals are made in many short holds, but where the tree changes too often for that. */
 static int prepare_totals(struct pfs_tree *tree)
 {
 	int error = -EAGAIN;
 
 	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++)
-		error = pfs_totals_prepare(tree, let_others, tree);
+		error = pfs_totals_prepare(tree, pfs_hold_pause, tree);
 	return error == -EAGAIN ? pfs_totals_prepare(tree, NULL, NULL) : error;
 }
 

@@ -124,6 +124,7 @@ static bool ascends(void)
 	bool does;
 
 	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_scan_learn_order(tree, NULL), 0);
 	does = pfs_scan_ascends(tree, 0, pfs_scan_end(tree));
 	pfs_scan_unlock(tree);
 	return does;
@@ -334,6 +335,71 @@ static void test_strays(void **state)
 	assert_false(ascends());
 }
 
+/* A few changes, between two pieces of a look. */
+static int change_between(void *arg)
+{
+	unsigned *number = arg;
+
+	pfs_scan_unlock(tree);
+	for (unsigned i = below(4); i > 0; i--)
+		change((*number)++);
+	(void)pfs_scan_lock(tree, __func__);
+	return 0;
+}
+
+static void test_changes_between(void **state)
+{
+	static const _Atomic bool never;
+	unsigned number = 100000;
+	const struct pfs_scan_watch watch = {&never, change_between, &number};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned before = number;
+
+		temp_tree_close(tree);
+		tree = temp_tree_open_with(&temp, &options);
+		pfs_scan_set_piece(512);
+		(void)pfs_scan_lock(tree, __func__);
+		assert_int_equal(pfs_scan_learn_order(tree, &watch), 0);
+		pfs_scan_unlock(tree);
+		pfs_scan_set_piece(UINT32_MAX);
+		assert_true(number > before + 100);
+		assert_int_equal(pfs_slotorder(tree), PFS_ORDER_ASCENDING);
+		check(PFS_ROOT_PRIME, "", PFS_LIST_INO);
+	}
+}
+
+/* A folder that moves with what is in it, meanwhile: nothing is known then, and it is found out again. */
+static int move_folder(void *arg)
+{
+	struct name old = name_of("", 250, 3, ""), new = name_of("moved", 0, 3, "");
+
+	(void)arg;
+	pfs_scan_unlock(tree);
+	(void)!pfs_tree_rename(tree, PFS_ROOT_PRIME, old.text, PFS_ROOT_PRIME, new.text, 0);
+	(void)pfs_scan_lock(tree, __func__);
+	return 0;
+}
+
+static void test_moved_between(void **state)
+{
+	static const _Atomic bool never;
+	const struct pfs_scan_watch watch = {&never, move_folder, NULL};
+
+	(void)state;
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &options);
+	pfs_scan_set_piece(512);
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_scan_learn_order(tree, &watch), 0);
+	pfs_scan_unlock(tree);
+	pfs_scan_set_piece(UINT32_MAX);
+	assert_int_equal(pfs_slotorder(tree), PFS_ORDER_UNKNOWN);
+	check(PFS_ROOT_PRIME, "", PFS_LIST_INO);
+	assert_int_equal(pfs_slotorder(tree), PFS_ORDER_ASCENDING);
+}
+
 /* More than are remembered; a folder, with all that is in it; and the other way round. */
 static void test_disorder(void **state)
 {
@@ -360,7 +426,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),	  cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_listeners), cmocka_unit_test(test_together),
-		cmocka_unit_test(test_strays),	  cmocka_unit_test(test_disorder),
+		cmocka_unit_test(test_strays),	  cmocka_unit_test(test_changes_between),
+		cmocka_unit_test(test_moved_between), cmocka_unit_test(test_disorder),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : seed;

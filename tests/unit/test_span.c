@@ -169,6 +169,43 @@ static void test_random(void **state)
 	assert_true(most > 20);
 }
 
+/* A few changes, between two pieces of the pass. */
+static int change_between(void *arg)
+{
+	unsigned *pieces = arg;
+
+	pfs_scan_unlock(tree);
+	for (unsigned i = random_below(&seed, 4); i > 0; i--)
+		change();
+	if (++*pieces % 8 == 0)
+		assert_int_equal(pfs_tree_sync(tree), 0); /* slots are given to others */
+	(void)pfs_scan_lock(tree, __func__);
+	return 0;
+}
+
+static void test_changes_between(void **state)
+{
+	unsigned pieces;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		assert_int_equal(pfs_tree_sync(tree), 0);
+		temp_tree_close(tree);
+		tree = temp_tree_open_with(&temp, &options);
+		pieces = 0;
+		pfs_spans_set_piece(40);
+		(void)pfs_scan_lock(tree, __func__);
+		assert_int_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[0])), 0); /* not known yet */
+		assert_int_equal(pfs_spans_prepare(tree, change_between, &pieces), 0);
+		assert_true(pieces > 10);
+		for (unsigned k = 0; k < FOLDERS; k++)
+			(void)check_directory(folders[k]);
+		(void)check_directory(PFS_ROOT_PRIME);
+		pfs_scan_unlock(tree);
+		pfs_spans_set_piece(PFS_SPAN_PIECE);
+	}
+}
+
 /* What goes and comes back leaves the others' ranges alone. */
 static void test_others_stay(void **state)
 {
@@ -204,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_others_stay, start, stop),
 		cmocka_unit_test_setup_teardown(test_random, start, stop),
+		cmocka_unit_test_setup_teardown(test_changes_between, start, stop),
 	};
 
 	const char *given = getenv("PFS_SEED");

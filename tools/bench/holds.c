@@ -21,10 +21,11 @@
 #define CREATE_US 10000
 #define OTHER	  4711 /* a user who does not see all */
 
-enum { LIMIT };
+enum { LIMIT, ONLY };
 
 static const struct pfs_cmd_option options[] = {
 	[LIMIT] = {"limit", 'l', "MS", "say which holds are longer (5)"},
+	[ONLY] = {"only", 'o', "TEXT", "ask only what has this in it"},
 	{0},
 };
 
@@ -44,6 +45,7 @@ struct bench {
 	_Atomic bool stop;
 	unsigned files; /* created */
 	unsigned longer, limit_ms;
+	const char *only; /* NULL: everything */
 };
 
 /* ---- what is asked ---- */
@@ -201,6 +203,8 @@ static int measure_fresh(struct bench *bench, const char *store, const char *wha
 	char name[40];
 	int error;
 
+	if (bench->only && !strstr(what, bench->only))
+		return 0;
 	PFS_TRY(pfs_tree_open(&bench->tree, store, &(struct pfs_tree_options){0}));
 	bench->files = 0;
 	error = pfs_tree_start(bench->tree);
@@ -239,8 +243,12 @@ int pfs_bench_holds(int argc, char **argv)
 	int error;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
-	while (pfs_cmd_next(&args) >= 0)
-		pfs_cmd_number(&args, &limit, LIMIT, 1, 1000000);
+	for (int option; (option = pfs_cmd_next(&args)) >= 0;) {
+		if (option == LIMIT)
+			pfs_cmd_number(&args, &limit, LIMIT, 1, 1000000);
+		else
+			bench.only = args.value;
+	}
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
 	bench.limit_ms = (unsigned)limit;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Slots sorted as a tree: that of the nodes and those above them, whose siblings are sorted. */
+#include "fs/nodes/scan_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/preorder.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
+
+#define LOOK_EVERY 64u /* nodes, to each of which the way may be long */
+
+static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
+{
+	size_t a_len, b_len;
+	const char *x = pfs_names_get(image->names, image->name[a], &a_len);
+	const char *y = pfs_names_get(image->names, image->name[b], &b_len);
+	int order = memcmp(x, y, PFS_MIN(a_len, b_len));
+
+	return order ? order : (int)a_len - (int)b_len;
+}
+
+struct ordering {
+	const struct pfs_image *image;
+	struct pfs_preorder order;
+	uint32_t *entry_of; /* by slot: its number */
+};
+
+static int compare_of(const void *image, uint32_t a, uint32_t b)
+{
+	return compare_names(image, a, b);
+}
+
+/* The slot's entry, made with those above it as needed.  -ENOMEM. */
+static int add_entry(struct ordering *o, uint32_t slot, struct pfs_trail *trail)
+{
+	size_t level;
+
+	if (o->entry_of[slot])
+		return 0;
+	PFS_TRY(pfs_trail_to(trail, o->image, slot, false));
+	for (level = trail->n; level > 0 && !o->entry_of[trail->slot[level - 1]];)
+		level--;
+	for (; level < trail->n; level++) {
+		uint32_t made = trail->slot[level];
+		uint32_t above = level ? o->entry_of[trail->slot[level - 1]] : 0;
+		size_t len;
+		const char *name = pfs_names_get(o->image->names, o->image->name[made], &len);
+
+		PFS_TRY(pfs_preorder_add(&o->order, &o->entry_of[made], above, made,
+					 pfs_preorder_key(name, len)));
+	}
+	return 0;
+}
+
+static int look_of(void *watch)
+{
+	return pfs_scan_look(watch);
+}
+
+int pfs_scan_sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
+			  const struct pfs_scan_watch *watch)
+{
+	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
+	struct ordering o = {
+		.image = image,
+		.order = {.compare = compare_of,
+			  .arg = image,
+			  .look = look_of,
+			  .look_arg = (void *)watch},
+		.entry_of = entry_of,
+	};
+	struct pfs_trail trail = {0};
+	int error = entry_of ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < slots->n && !error; i++) {
+		error = add_entry(&o, slots->slot[i], &trail);
+		if (!error)
+			pfs_preorder_want(&o.order, entry_of[slots->slot[i]]);
+		if (!error && i % LOOK_EVERY == 0)
+			error = pfs_scan_look(watch);
+	}
+	if (!error)
+		error = pfs_preorder_list(&o.order, slots->slot);
+	pfs_preorder_finish(&o.order);
+	pfs_trail_finish(&trail);
+	return error;
+}
