@@ -33,7 +33,8 @@ struct pfs_csv {
 	struct pfs_csv_field *fields; /* of the last record; theirs until the next call */
 	size_t n_fields;
 	uint64_t offset; /* of the record's first byte in the input */
-	uint64_t line;	 /* number of the record's first line, from 1; after an error, of the line that is wrong */
+	/* Number of the record's first line, from 1; after an error, of the line that is wrong. */
+	uint64_t line;
 	/* private */
 	uint64_t next_line;
 	size_t fields_capacity;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/attr/attrcolumn.h - attributes as columns: the value of one attribute at many nodes.
  *
- * A column is read from the store when it is first asked for, and kept.  From then on every change of
- * a node's attributes is noted beside it, as long as there are not too many; then all columns are
- * forgotten, and read anew when they are wanted. Of a node that changes, the set that a snapshot reads is kept, too.
+ * A column is read from the store when it is first asked for, and kept. From then on every change
+ * of a node's attributes is noted beside it. When there are too many notes, all columns are
+ * forgotten, and read anew when they are wanted. For a snapshot that reads them, a node's earlier
+ * set is kept as well.
  *
- * Lock order: the content lock, tree->lock, as everywhere. */
+ * Locks: the content lock comes before tree->lock, as everywhere; each function says what its
+ * caller holds. */
 #ifndef PFS_FS_ATTR_ATTRCOLUMN_H
 #define PFS_FS_ATTR_ATTRCOLUMN_H
 
@@ -23,31 +25,32 @@ struct pfs_attr_value {
 	size_t text_len;
 };
 
-/* A name that nobody but this program sets: a saved query's. */
+/* Returns true if nobody but this program sets the attribute: a saved query's. */
 bool pfs_attr_is_ours(const char *name, size_t len);
 
-/* The names that attributes have or have had, without "user.", the oldest first; `type` is that of an
- * imported column, TEXT for others.  fn is called with the content lock held. */
+/* Calls fn for each name that attributes have or have had, without "user.", the oldest first, until
+ * it returns non-zero, which is returned. `type` is that of an imported column, TEXT for others.
+ * The content lock is held meanwhile. */
 PFS_MUST_CHECK int pfs_attr_names(struct pfs_tree *tree,
 				  int (*fn)(void *arg, const char *name, size_t name_len,
 					    enum pfs_attr_type type),
 				  void *arg);
-/* Grows with them. */
+/* Returns how many names there are; it only grows. */
 uint64_t pfs_attr_names_count(const struct pfs_tree *tree);
 
 struct pfs_attr_reader;
 
-/* Reads the column if it is not there.  No lock held.  *out NULL on failure.  -ENOMEM, and what the
- * store says. */
+/* Opens a reader, which the caller closes, and reads the column if it is not there. No lock is
+ * held. *out is NULL on failure. -ENOMEM, and what the store returns. */
 PFS_MUST_CHECK int pfs_attr_reader_open(struct pfs_attr_reader **out, struct pfs_tree *tree,
 					const char *name, size_t name_len);
 void pfs_attr_reader_close(struct pfs_attr_reader *reader); /* NULL is allowed; any lock */
-/* Another of the same column, whatever locks are held.  -ENOMEM. */
+/* Opens another reader of the same column, whatever locks are held. -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_reader_copy(struct pfs_attr_reader **out,
 					const struct pfs_attr_reader *reader);
 
-/* out[i] = the value at slots[i], valid until the next call or close.  Between pfs_scan_lock and
- * pfs_scan_unlock.  -EAGAIN: the column was forgotten, open it anew; -ENOMEM. */
+/* Sets out[i] to the value at slots[i], valid until the next call or close. To be called between
+ * pfs_scan_lock and pfs_scan_unlock. -EAGAIN: the column was forgotten, open it anew; -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
 				 const uint32_t *slots, size_t n);
 
@@ -58,12 +61,12 @@ struct pfs_attr_wish {
 	size_t len;
 };
 
-/* Makes ready what is going to be read of the frozen tree, by pfs_attr_reader_open: no other column can be. No lock
- * held; as that. */
+/* Makes the columns ready that pfs_attr_reader_open will open of the frozen tree; it can open no
+ * others. No lock is held. Errors as of pfs_attr_reader_open. */
 PFS_MUST_CHECK int pfs_attrs_frozen_open(struct pfs_tree *frozen, struct pfs_tree *live,
 					 const struct pfs_attr_wish *wishes, size_t n);
-/* They are what the snapshot of that number has; in the hold of the live tree that it was taken in. -EAGAIN: a column was
- * forgotten, begin anew. */
+/* Makes them those of the snapshot of that number. To be called in the hold of the live tree in
+ * which the snapshot was taken. -EAGAIN: a column was forgotten, begin anew. */
 PFS_MUST_CHECK int pfs_attrs_frozen_begin(struct pfs_tree *frozen, uint64_t number);
 void pfs_attrs_frozen_close(struct pfs_tree *frozen);
 
@@ -72,15 +75,15 @@ void pfs_attrs_frozen_close(struct pfs_tree *frozen);
 struct pfs_attr_columns;
 PFS_MUST_CHECK int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree);
 void pfs_attr_columns_destroy(struct pfs_attr_columns *columns);
-/* Makes sure that note cannot fail for a new name.  -ENOMEM. */
+/* Makes sure that pfs_attr_columns_note cannot fail for a name that is new. -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_columns_name(struct pfs_attr_columns *columns, const char *name,
 					 size_t name_len);
 struct pfs_value;
-/* The node's attributes are these now; with tree->lock held for writing.  Cannot fail: without memory
- * the columns are forgotten. */
+/* Notes that the node's attributes are these now; tree->lock is held for writing. It cannot fail:
+ * if there is no memory, the columns are forgotten. */
 void pfs_attr_columns_note(struct pfs_attr_columns *columns, uint64_t prime,
 			   struct pfs_value *set);
-/* Frees what was forgotten; no lock. */
+/* Frees what was forgotten. No lock is held. */
 void pfs_attr_columns_settle(struct pfs_attr_columns *columns);
 
 #endif

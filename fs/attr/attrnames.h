@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/attr/attrnames.h - inside of fs/attr/attrcolumn.h: the names that attributes have or have had.
+/* fs/attr/attrnames.h - for the files of fs/attr/attrcolumn.h: the list of names that attributes
+ * have or have had.
  *
- * Locks: the content lock, but for n, which only grows. */
+ * Locks: the content lock; n may be read without it, since it only grows. */
 #ifndef PFS_FS_ATTR_ATTRNAMES_H
 #define PFS_FS_ATTR_ATTRNAMES_H
 
@@ -16,7 +17,7 @@ struct pfs_attr_name {
 	enum pfs_attr_type type;
 };
 
-/* Zeros are an empty one. */
+/* A list that is all zeros is empty. */
 struct pfs_attr_name_list {
 	struct pfs_attr_name *names; /* the oldest first */
 	uint32_t *sorted;	     /* their numbers, in byte order */
@@ -24,12 +25,12 @@ struct pfs_attr_name_list {
 	_Atomic uint64_t n;
 };
 
-/* One that is there keeps its type, unless it is TEXT. -ENOMEM. */
+/* Adds a name; one that is there keeps its type, unless that is TEXT. -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t len,
 				     enum pfs_attr_type type);
-/* TEXT if there is no such name. */
+/* Returns the type of the name; TEXT if it is not in the list. */
 enum pfs_attr_type pfs_attr_name_type(const struct pfs_attr_name_list *list, const char *name, size_t len);
-/* All that the store and its registers have. What the store says; -ENOMEM. */
+/* Adds all names of the store and its registers. What the store returns; -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_names_load(struct pfs_attr_name_list *list, struct pfs_tree *tree);
 void pfs_attr_name_list_finish(struct pfs_attr_name_list *list);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/attr/hash.h - the text that is kept as a file's hash (pfs_tree_set_hash): what it is of, and 32 digits. */
+/* fs/attr/hash.h - the text that is kept as a file's hash (pfs_tree_set_hash): the size and mtime
+ * of the file that it is of, and 32 hexadecimal digits. */
 #ifndef PFS_FS_ATTR_HASH_H
 #define PFS_FS_ATTR_HASH_H
 
@@ -13,14 +14,16 @@
 #define PFS_HASH_DIGITS	   32
 #define PFS_HASH_TEXT_SIZE 128
 
-/* What stands before the digits of a hash of a file of that size and mtime.  Its length. */
+/* Writes what stands before the digits of a hash of a file of that size and mtime. Returns its
+ * length in bytes. */
 static inline int pfs_hash_describe(char out[PFS_HASH_TEXT_SIZE], int64_t size, struct timespec mtime)
 {
 	return snprintf(out, PFS_HASH_TEXT_SIZE, "xxh128 %" PRId64 " %" PRId64 ".%09ld ", size, (int64_t)mtime.tv_sec,
 			mtime.tv_nsec);
 }
 
-/* The digits, which follow the description, if the text is of a file of that size and mtime; else NULL. */
+/* Returns the digits, which follow the description, if the text is of a file of that size and
+ * mtime; else NULL. */
 static inline const char *pfs_hash_of(const char *text, size_t len, int64_t size, struct timespec mtime)
 {
 	char now[PFS_HASH_TEXT_SIZE];

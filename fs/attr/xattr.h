@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/attr/xattr.h - attribute records that the store does not have yet.
+/* fs/attr/xattr.h - attribute records that the store does not have yet. The operations on
+ * attributes stand in fs/tree/tree.h.
  *
- * Locks: the content lock. */
+ * Locks: the content lock protects them; each function says what its caller holds. */
 #ifndef PFS_FS_ATTR_XATTR_H
 #define PFS_FS_ATTR_XATTR_H
 
@@ -12,11 +13,11 @@
 
 PFS_MUST_CHECK int pfs_attrs_create(struct pfs_tree *tree);
 void pfs_attrs_destroy(struct pfs_tree *tree);
-/* For attrcolumn.c: the columns; and fn for each node whose attributes the store does not have yet, the
- * content lock held. */
+/* Returns the columns of attributes, for attrcolumn.c. */
 struct pfs_attr_columns *pfs_attrs_columns(const struct pfs_tree *tree);
 struct pfs_value;
-/* The node's set; NULL when it has none.  -ESTALE, and what the store says.  No lock. */
+/* Gets the node's set, which the caller drops; NULL if it has none. No lock is held. -ESTALE, and
+ * what the store returns. */
 PFS_MUST_CHECK int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
 PFS_MUST_CHECK int pfs_attrs_pending(struct pfs_tree *tree,
 				     int (*fn)(void *arg, uint64_t prime, struct pfs_value *set),

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/build/build.h - many nodes at once, into a store: what import is made of.
+/* fs/build/build.h - puts many nodes into a store at once: what import is made of.
  *
- * Nodes come in any order, parents before their children.  finish() lays slots out in pre-order
- * (children in byte order of names), gives the heaviest directories the smallest primes, and
- * writes the records in order of primes.  Content, attributes and sources go straight to the
- * store: for what is certain to stay no directory at once (pfs_build_fix), else after finish().
+ * Nodes are added in any order, parents before their children. finish() lays slots out in pre-order
+ * (children in byte order of names), gives the heaviest directories the smallest primes, and writes
+ * the records in order of primes. Content, attributes and sources go straight to the store: at once
+ * for a node that will certainly stay no directory (pfs_build_fix), for others after finish().
  *
- * Into a new store: one bulk file, which gets its name when it is complete.  Into an existing one:
- * one transaction under a directory of it.  Either way an interrupted build leaves nothing behind.
+ * A new store is one bulk file, which gets its name when it is complete. Into an existing store a
+ * build is one transaction below one of its directories. Either way an interrupted build leaves
+ * nothing behind.
  *
  * Threads: one at a time.
  * Memory: at most 64 bytes a node besides the names, plus 64 when nodes carry stat attributes. */
@@ -24,7 +25,7 @@
 
 struct pfs_build;
 
-#define PFS_BUILD_ROOT 0u /* the node that things are added under: the root, or `at` */
+#define PFS_BUILD_ROOT 0u /* what is added lies under this node: the root, or `at` */
 
 struct pfs_build_options {
 	const char *at; /* NULL: a new store; else a path in an existing one, made if missing */
@@ -42,15 +43,16 @@ struct pfs_build_options {
 	int (*written)(void *arg, uint32_t node, uint64_t prime);
 };
 
-/* -EEXIST: a new store's name is taken; -ENOTDIR: at is, or lies under, no directory; and what
- * pfs_store_open says.  *out is NULL on failure. */
+/* Begins a build. -EEXIST: the new store's name is taken; -ENOTDIR: `at` is, or lies under,
+ * something that is no directory; and what pfs_store_open returns. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_build_open(struct pfs_build **out, const char *store,
 				  const struct pfs_build_options *options);
 
-/* Abandons an unfinished build: nothing of it remains.  NULL is allowed. */
+/* Frees the build; one that is not committed leaves nothing in the store. NULL is allowed. */
 void pfs_build_close(struct pfs_build *build);
 
-/* The file to unlink if the process is to end before commit; NULL with an existing store. */
+/* Returns the file to unlink if the process is to end before commit; NULL with an existing
+ * store. */
 const char *pfs_build_temporary(const struct pfs_build *build);
 
 enum pfs_build_seen {
@@ -59,67 +61,72 @@ enum pfs_build_seen {
 	PFS_BUILD_STORED, /* the store had it before the build; attr is left alone */
 };
 
-/* Adds a node, or finds it.  attr NULL: the defaults.  The type is attr's, a regular file without
- * attr; what is no more than a regular file becomes a directory when it gets children.
- * ".query" is stored as ".query~" (counted).  -ENAMETOOLONG; -EINVAL (empty, "." and "..", '/' or
- * NUL in it); -ENOTDIR (the parent is no directory and cannot become one); -ENOTUNIQ (".query" and
- * ".query~" were both added); -ENOMEM; -EFBIG (more than 2^32 - 2 nodes). */
+/* Adds a node, or finds the one of that name. attr NULL: it has the defaults. Its type is attr's,
+ * and a regular file's without attr; a regular file becomes a directory when it gets children.
+ * ".query" is stored as ".query~", which is counted. -ENAMETOOLONG; -EINVAL: the name is empty, "."
+ * or "..", or has '/' or NUL in it; -ENOTDIR: the parent is no directory and cannot become one;
+ * -ENOTUNIQ: ".query" and ".query~" were both added; -ENOMEM; -EFBIG: there would be more than 2^32
+ * - 2 nodes. */
 PFS_MUST_CHECK int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *seen,
 				 uint32_t parent, const void *name, size_t name_len,
 				 const struct stat *attr);
 
-/* The child of that name: -ENOENT. */
+/* Finds the child of that name. -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_build_find(const struct pfs_build *build, uint32_t *node, uint32_t parent,
 				  const void *name, size_t name_len);
 
-/* Replaces the attributes (a directory's own record may come after its children).  -EISDIR: the
- * node has children and attr is no directory's; -ENOTDIR: the node is fixed and attr is one's. */
+/* Replaces the node's attributes: a directory's own record may come after its children. -EISDIR:
+ * the node has children, and attr is no directory's; -ENOTDIR: the node is fixed, and attr is a
+ * directory's. */
 PFS_MUST_CHECK int pfs_build_set(struct pfs_build *build, uint32_t node, const struct stat *attr);
 
-/* A symlink's target, PFS_TARGET_MAX bytes at most (-ENAMETOOLONG); the last one set counts. */
+/* Sets a symlink's target; a later one replaces it. -ENAMETOOLONG: it has more than PFS_TARGET_MAX
+ * bytes. */
 PFS_MUST_CHECK int pfs_build_set_target(struct pfs_build *build, uint32_t node, const void *target,
 					size_t len);
 
-/* Makes a directory of a node that has no attributes of its own.  -ENOTDIR: it is something else.
- */
+/* Makes a node that has no attributes of its own a directory. -ENOTDIR: it is something else
+ * already. */
 PFS_MUST_CHECK int pfs_build_set_directory(struct pfs_build *build, uint32_t node);
 
-/* Adds to (or takes from) the record's enum pfs_node_flag. */
+/* Sets and clears flags (enum pfs_node_flag) of the node's record. */
 void pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t set, uint32_t clear);
 
-/* The node's path below PFS_BUILD_ROOT ("" for itself), of names as they were added (".query" too),
- * with a NUL at its end.  Returns its length; -ENAMETOOLONG. */
+/* Writes the node's path below PFS_BUILD_ROOT ("" for that node itself), made of the names as they
+ * were added (".query" too), and a NUL. Returns its length; -ENAMETOOLONG. */
 PFS_MUST_CHECK ssize_t pfs_build_path(const struct pfs_build *build, char *out, size_t size,
 				      uint32_t node);
 
-/* The attributes that were added or set; false: none, the defaults will do. */
+/* Gets the attributes that were added or set. Returns false if there are none: the node has the
+ * defaults. */
 bool pfs_build_get(const struct pfs_build *build, struct stat *attr, uint32_t node);
 
-/* With children, or with a directory's attributes. */
+/* Returns true if the node has children or a directory's attributes. */
 bool pfs_build_is_directory(const struct pfs_build *build, uint32_t node);
 bool pfs_build_has_children(const struct pfs_build *build, uint32_t node);
 uint64_t pfs_build_count(const struct pfs_build *build); /* nodes added */
 
-/* Gives the node, no directory for ever, its prime now, so that content, attributes and sources
- * can be written to the store as they come.  -EISDIR. */
+/* Gives the node, which may then never become a directory, its prime now, so that content,
+ * attributes and sources can be written to the store as they come. -EISDIR. */
 PFS_MUST_CHECK int pfs_build_fix(struct pfs_build *build, uint64_t *prime, uint32_t node);
 
-/* Takes the prime back (it is not used again), so that the node may become a directory; what was
- * written under it is the caller's to remove. */
+/* Takes the prime back, which is not used again, so that the node may become a directory. The
+ * caller removes what was written under that prime. */
 void pfs_build_unfix(struct pfs_build *build, uint32_t node);
 
 /* Writes all node records.  Afterwards, and in options.written, only the functions that look at a
  * build may be called, and commit and close. */
 PFS_MUST_CHECK int pfs_build_finish(struct pfs_build *build);
 
-/* The node's prime: of fixed nodes and of a store's own at once, of all after finish(); else 0. */
+/* Returns the node's prime: of a fixed node, or of a node of the existing store, at once; of all
+ * others after finish(), and 0 before. */
 uint64_t pfs_build_prime(const struct pfs_build *build, uint32_t node);
 
-/* The store, in the middle of the build's group. */
+/* Returns the store, in the middle of the build's group. */
 struct pfs_store *pfs_build_store(struct pfs_build *build);
 
-/* Commits, syncs, puts the file in place, closes the store; only report and close may follow.
- * -EEXIST: somebody else made a file of that name meanwhile. */
+/* Commits, syncs, puts the file in place and closes the store; only report and close may follow.
+ * -EEXIST: somebody else has made a file of that name meanwhile. */
 PFS_MUST_CHECK int pfs_build_commit(struct pfs_build *build);
 
 struct pfs_build_report {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/build/build_impl.h - a build in memory: what the files build*.c share.  Nobody else includes
+/* fs/build/build_impl.h - a build in memory, as the files build*.c share it. Nobody else includes
  * it.
  *
- * One array a column, indexed by node.  Node 0 is the root.  With an existing store its nodes come
- * first, as they are numbered in order of primes; PFS_BUILD_ROOT then stands for the node `at`. */
+ * There is one array a column, indexed by node. Node 0 is the root. With an existing store that
+ * store's nodes come first, numbered in order of primes; PFS_BUILD_ROOT then stands for the node
+ * `at`. */
 #ifndef PFS_FS_BUILD_BUILD_IMPL_H
 #define PFS_FS_BUILD_BUILD_IMPL_H
 
@@ -88,27 +89,29 @@ static inline uint32_t pfs_build_node(const struct pfs_build *build, uint32_t no
 	return node == PFS_BUILD_ROOT ? build->at : node;
 }
 
-/* Appends a node without looking for its name, which is not checked. */
+/* Appends a node without looking for its name or checking it. */
 PFS_MUST_CHECK int pfs_build_append(struct pfs_build *build, uint32_t *node, uint32_t parent,
 				    const void *name, size_t name_len);
 /* Enters all nodes but the root into the table of names. */
 PFS_MUST_CHECK int pfs_build_index(struct pfs_build *build);
-PFS_MUST_CHECK int pfs_build_need_primes(struct pfs_build *build); /* the column, for all nodes */
+/* Makes the column of primes, for all nodes. */
+PFS_MUST_CHECK int pfs_build_need_primes(struct pfs_build *build);
 
-/* A new name for a file that becomes the store, which nobody else can have used: STORE.part-PID-DIGITS, to
- * free.  Files of processes that are gone are removed. */
+/* Makes a name, which the caller frees, for a file that becomes the store: STORE.part-PID-DIGITS,
+ * which nobody else can have used. Removes such files of processes that are gone. */
 PFS_MUST_CHECK int pfs_build_name_part(char **out, const char *store);
 
-/* build_load.c: the nodes of an existing store, and build->at. */
+/* build_load.c: Loads the nodes of an existing store and finds build->at. */
 PFS_MUST_CHECK int pfs_build_load(struct pfs_build *build);
 
-/* build_primes.c: the next unused prime.  expected: how many more are wanted, this one included. */
+/* build_primes.c: Gets the next unused prime. expected: how many will be wanted from now on, this
+ * one included. */
 PFS_MUST_CHECK int pfs_build_next_prime(struct pfs_build *build, uint64_t *prime,
 					enum pfs_prime_kind kind, uint64_t expected);
 void pfs_build_free_primes(struct pfs_build *build);
 
-/* build_order.c: the nodes in pre-order, children in byte order of their names.  order has room
- * for count nodes.  weight[node] = number of its descendants. */
+/* build_order.c: Writes the nodes in pre-order, children in byte order of their names, into
+ * `order`, which has room for all; weight[node] becomes the number of its descendants. */
 PFS_MUST_CHECK int pfs_build_order(const struct pfs_build *build, uint32_t *order,
 				   uint32_t *weight);
 

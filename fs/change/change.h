@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/change/change.h - many nodes changed at one moment, all of them as asked or none.
+/* fs/change/change.h - many nodes changed at one moment: all as asked, or none.
  *
- * A set is of one kind.  What it asks for is what holds afterwards: names may be exchanged, and a
- * whole path may be given to a node whose directory comes there by the same set.  All of it is in one
- * epoch's lock, in one group of the store's.  The listener is told, for what the kernel may know. */
+ * A set of changes is of one kind. It says what holds afterwards: names may be exchanged, and a
+ * path may be given to a node whose directory comes there by the same set. All of it happens in one
+ * hold of tree->lock and one group of the store. The tree's listener is told what the kernel may
+ * have to forget.
+ *
+ * Threads: a set is one thread's. Locks: none is held by the caller. */
 #ifndef PFS_FS_CHANGE_CHANGE_H
 #define PFS_FS_CHANGE_CHANGE_H
 
@@ -29,7 +32,7 @@ enum pfs_change_field {
 	PFS_CHANGE_TARGET = 512, /* of a symlink, when creating */
 };
 
-struct pfs_bytes { /* in the set's text, where a NUL follows */
+struct pfs_bytes { /* a piece of the set's text, where a NUL follows it */
 	size_t at, len;
 };
 
@@ -63,18 +66,20 @@ struct pfs_change_set {
 /* Adds bytes to the text.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_change_set_text(struct pfs_change_set *changes, struct pfs_bytes *out,
 				    const void *bytes, size_t len);
-/* Adds that a node comes to another place.  -ENOMEM. */
+/* Asks that a node come to another place. -ENOMEM. */
 PFS_MUST_CHECK int pfs_change_set_move(struct pfs_change_set *changes, uint64_t ino, uint64_t parent,
 				       const char *name);
-/* A name that nobody else has, of the length that names may have, for what is in another's way. */
+/* Makes a name that no other node has, not longer than names may be, for a node that is in
+ * another's way. */
 void pfs_change_name_aside(char out[PFS_NAME_MAX + 1], const char *name, uint64_t ino);
 uint64_t pfs_change_set_memory(const struct pfs_change_set *changes);
 void pfs_change_set_clear(struct pfs_change_set *changes); /* empty again */
 void pfs_change_set_finish(struct pfs_change_set *changes);
 
-/* Makes the changes.  On failure nothing has changed, and if there is a node to name, why says which and
- * why (else it is empty).  -EAGAIN: a node that is to change has changed since `epoch`.  caller: owner
- * of what is created.  Else what the operations of tree.h on single nodes say. */
+/* Makes the changes. On failure nothing has changed, and `why` says which node is the reason and
+ * why, or is empty if there is none to name. caller owns what is created. -EAGAIN: a node that is
+ * to change has changed since `epoch`; else what the operations of tree.h on single nodes
+ * return. */
 PFS_MUST_CHECK int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes,
 				   uint64_t epoch, const struct pfs_caller *caller, char *why,
 				   size_t why_size);

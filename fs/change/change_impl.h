@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/change/change_impl.h - inside of fs/change/change.h: change.c (locks, attributes, removal),
- * change_place.c (where nodes come to), change_make.c (new nodes), change_tell.c (what is said).
+/* fs/change/change_impl.h - what the files behind fs/change/change.h share: change.c (locks,
+ * attributes, removal), change_place.c (where nodes come to), change_make.c (new nodes),
+ * change_tell.c (whom to tell what).
  *
- * Everything that can fail comes first, in functions that plan; what applies the plan cannot. */
+ * Functions that plan come first and can fail; what applies the plan cannot. */
 #ifndef PFS_FS_CHANGE_CHANGE_IMPL_H
 #define PFS_FS_CHANGE_CHANGE_IMPL_H
 
@@ -12,7 +13,7 @@
 
 #define PFS_NO_ROW SIZE_MAX
 
-/* A node of the set that gets a place, or loses it. */
+/* A node of the set that gets a place, or loses the one it has. */
 struct pfs_move {
 	size_t row;	   /* of the set's list */
 	uint32_t slot;	   /* PFS_NO_SLOT while it is not made */
@@ -53,11 +54,12 @@ static inline bool pfs_is_moving(const struct pfs_changing *changing, uint32_t s
 	return changing->moving[slot / 64] >> slot % 64 & 1;
 }
 
-/* Says why, of the node at slot, or of a path; returns code. */
+/* Writes to changing->why what is the matter with the node at slot, or with a path; returns
+ * code. */
 int pfs_change_fail(struct pfs_changing *changing, int code, uint32_t slot, const char *why);
 int pfs_change_fail_path(struct pfs_changing *changing, int code, const char *path, size_t len,
 			 const char *why);
-/* The same, of what the row asks for. */
+/* As pfs_change_fail, of what the row asks for. */
 int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, const char *why);
 
 /* ---- change_tell.c: notices of what the kernel may know ---- */
@@ -65,31 +67,33 @@ int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, con
 PFS_MUST_CHECK int pfs_notices_create(struct pfs_changing *changing);
 void pfs_notices_finish(struct pfs_changing *changing);
 void pfs_notices_clear(struct pfs_changing *changing);
-/* With the locks, before anything changes. */
+/* Notes what the kernel may have to forget; called with the locks, before anything changes. */
 PFS_MUST_CHECK int pfs_notice_moves(struct pfs_changing *changing);
 PFS_MUST_CHECK int pfs_notice_node(struct pfs_changing *changing, uint32_t slot);
 void pfs_notices_tell(const struct pfs_changing *changing); /* without locks */
-/* Rows of registers show what was changed (row.h).  No locks. */
+/* Makes the rows of registers show what was changed (fs/content/row.h). No locks are held. */
 void pfs_change_rows(struct pfs_changing *changing);
 
 /* ---- change_place.c; with the locks ---- */
 
-/* Fills in moves: where every row that asks for another place, or is to be made, comes to; that the
- * names there will be free; and the order.  Takes the memory that the index needs. */
+/* Fills in `moves` with where every row goes that asks for another place or is to be made, checks
+ * that the names there will be free, fills in `order`, and takes the memory that the index of names
+ * needs. */
 PFS_MUST_CHECK int pfs_change_places(struct pfs_changing *changing);
 
-/* Fills in by_slot and moving from moves, and order. */
+/* Fills in by_slot and `moving` from moves, and `order`. */
 PFS_MUST_CHECK int pfs_change_order(struct pfs_changing *changing);
 
 /* ---- change_make.c ---- */
 
-/* primes[row] for each row, as far as *n; -EAGAIN: more have to be fetched.  No locks needed. */
+/* Gets a prime for each row from *n on, and counts *n up. -EAGAIN: more have to be fetched. No
+ * locks are needed. */
 PFS_MUST_CHECK int pfs_change_primes(struct pfs_changing *changing, uint64_t *primes, size_t *n);
 
-/* What a row asks to be made: its mode, with the type. */
+/* Sets *mode to that of the node that a row asks for, its type included. */
 PFS_MUST_CHECK int pfs_change_new_mode(struct pfs_changing *changing, mode_t *mode, size_t row);
 
-/* With the locks.  take: slots for all rows; untake gives them back. */
+/* With the locks: take takes slots for all rows, untake gives them back, make makes the nodes. */
 PFS_MUST_CHECK int pfs_change_take(struct pfs_changing *changing, const uint64_t *primes);
 void pfs_change_untake(struct pfs_changing *changing);
 void pfs_change_make(struct pfs_changing *changing);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/content/content_impl.h - what the modules that keep content share.
  *
- * The bytes of a file come from three layers, the upper one first: the *dirty* chunks, those of the
- * group *being written*, and the store.  In each of the two layers in memory a file has its chunks,
- * ordered by number, and a *cut*: of the layers below, chunks from the cut on are dead (the file
- * was truncated there).  A single dead chunk (punched) is a chunk of kind GONE.
+ * The bytes of a file come from three layers, the upper one first: the *dirty* chunks, the chunks
+ * of the group *being written*, and the store. In each of the two layers in memory a file has its
+ * chunks, ordered by number, and a *cut*: chunks of the layers below are dead from the cut on,
+ * since the file was truncated there. A single dead chunk (punched) is a chunk of kind GONE.
  *
  * Cutting a group and completing it move chunks down a layer; neither changes what a file contains.
- * Only an edit does, and a file has one at a time: one that must wait (for the store, for space)
- * marks the file busy and lets go of the lock.  What it learned stays true until it is done. */
+ * Only an edit does, and a file has one at a time: an edit that must wait (for the store, for
+ * space) marks the file busy and lets go of the lock. What it learned stays true until it is
+ * done. */
 #ifndef PFS_FS_CONTENT_CONTENT_IMPL_H
 #define PFS_FS_CONTENT_CONTENT_IMPL_H
 
@@ -53,7 +54,7 @@ struct pfs_file {
 	struct pfs_byprime by_prime;
 	struct pfs_layer layer[PFS_LAYERS];
 	uint64_t store_end; /* the store has no chunk from here on; PFS_NO_CHUNK: not known */
-	uint32_t groups;    /* of its that have reached the store */
+	uint32_t groups;    /* groups of its changes that have reached the store */
 	uint32_t pins;
 	bool busy;    /* an edit is under way without the lock */
 	bool dropped; /* the node is gone */
@@ -74,35 +75,37 @@ struct pfs_content {
 
 /* ---- chunks.c; content lock held, except where it says so ---- */
 
-/* st_blocks of a chunk with len bytes; 0 bytes is allocated space. */
+/* Returns the st_blocks of a chunk with len bytes; one of 0 bytes is allocated space. */
 static inline int64_t pfs_chunk_blocks(uint32_t len)
 {
 	return len ? (int64_t)(len + 4095) / 4096 * 8 : PFS_CHUNK_SIZE / 512;
 }
 
-/* No lock.  NULL when there is no memory; capacity 0: without a buffer. */
+/* Makes a chunk with room for `capacity` bytes (0: without a buffer). Returns NULL if there is no
+ * memory. No lock is held. */
 struct pfs_chunk *pfs_chunk_create(struct pfs_content *content, uint64_t n, uint32_t capacity);
-/* No lock.  NULL is allowed. */
+/* Frees a chunk. NULL is allowed. No lock is held. */
 void pfs_chunk_free(struct pfs_content *content, struct pfs_chunk *chunk);
-/* No lock.  Frees a whole set and returns what it had cost. */
+/* Frees a whole set of chunks and returns the memory that it had counted for, in bytes. No lock is
+ * held. */
 int64_t pfs_chunks_free(struct pfs_content *content, struct pfs_chunk *root);
-/* No lock.  Room for at least capacity bytes.  -ENOMEM. */
+/* Makes room in the chunk for at least `capacity` bytes. No lock is held. -ENOMEM. */
 PFS_MUST_CHECK int pfs_chunk_grow(struct pfs_content *content, struct pfs_chunk *chunk,
 				  uint32_t capacity);
-/* No lock.  Frees the buffer. */
+/* Frees the chunk's buffer. No lock is held. */
 void pfs_chunk_empty(struct pfs_content *content, struct pfs_chunk *chunk);
-/* A buffer of PFS_CHUNK_SIZE, undefined bytes.  No lock. */
+/* Get and give back a buffer of PFS_CHUNK_SIZE bytes, which are undefined. No lock is held. */
 uint8_t *pfs_buffer_get(struct pfs_content *content);
 void pfs_buffer_put(struct pfs_content *content, uint8_t *buffer);
-void pfs_buffer_unmap(void *buffer); /* one that is not among the free */
+void pfs_buffer_unmap(void *buffer); /* frees one that is not among the free buffers */
 
-/* The chunk n, or the first one from n on; NULL. */
+/* Return the chunk n, or the first one from n on; NULL if there is none. */
 struct pfs_chunk *pfs_chunk_at(const struct pfs_chunk *root, uint64_t n);
 struct pfs_chunk *pfs_chunk_from(const struct pfs_chunk *root, uint64_t n);
 
-/* NULL when nothing of the file is in memory. */
+/* Returns the file of that prime; NULL if nothing of it is in memory. */
 struct pfs_file *pfs_file_find(const struct pfs_content *content, uint64_t prime);
-/* Found or made, and pinned; NULL when there is no memory. */
+/* Finds or makes the file and pins it; NULL if there is no memory. */
 struct pfs_file *pfs_file_pin(struct pfs_content *content, uint64_t prime);
 void pfs_file_unpin(struct pfs_content *content, struct pfs_file *file);
 void pfs_file_release(struct pfs_content *content, struct pfs_file *file); /* frees it if unused */
@@ -110,10 +113,10 @@ void pfs_file_release(struct pfs_content *content, struct pfs_file *file); /* fr
 void pfs_file_list(struct pfs_content *content, struct pfs_file *file, enum pfs_layer_name name);
 void pfs_file_unlist(struct pfs_content *content, struct pfs_file *file, enum pfs_layer_name name);
 
-/* Into, or out of and freed from, the dirty layer; the file is listed there. */
+/* Put a chunk into the dirty layer, where the file is listed; or take it out and free it. */
 void pfs_file_add(struct pfs_content *content, struct pfs_file *file, struct pfs_chunk *chunk);
 void pfs_file_remove(struct pfs_content *content, struct pfs_file *file, struct pfs_chunk *chunk);
-/* Everything from chunk n on is a hole now. */
+/* Makes everything from chunk n on a hole. */
 void pfs_file_cut(struct pfs_content *content, struct pfs_file *file, uint64_t n);
 
 enum pfs_place {
@@ -122,22 +125,23 @@ enum pfs_place {
 	PFS_PLACE_STORE,  /* what the store says */
 };
 enum pfs_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk, uint64_t n);
-/* The same without the dirty chunk of that number. */
+/* As pfs_file_look, as if there were no dirty chunk of that number. */
 enum pfs_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk **chunk,
 				   uint64_t n);
 
 /* ---- content.c ---- */
 
-/* The first present chunk with first <= n < end, and its length; -ENOENT.  No lock. */
+/* Finds the first chunk that is there with first <= n < end, and its length. No lock is held.
+ * -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_content_next(struct pfs_tree *tree, uint64_t *n, uint32_t *len,
 				    uint64_t prime, uint64_t first, uint64_t end);
 
-/* Whether so much more can come into the store at all, before a change that is made piece by piece:
- * -ENOSPC.  No lock. */
+/* Checks, before a change that is made piece by piece, whether so many bytes can come into the
+ * store at all. No lock is held. -ENOSPC. */
 PFS_MUST_CHECK int pfs_content_room(struct pfs_tree *tree, uint64_t bytes);
 
-/* What an operation has to know of a node before it begins; no lock.  -ESTALE, -EISDIR, -EINVAL
- * (no regular file). */
+/* Gets what an operation has to know of a node before it begins. No lock is held. -ESTALE, -EISDIR;
+ * -EINVAL: it is no regular file. */
 struct pfs_file_node {
 	uint32_t slot;
 	uint8_t flags; /* enum pfs_node_flag */
@@ -186,30 +190,34 @@ struct pfs_edit {
 	int64_t copied_blocks, copied_size; /* the size: of a row */
 };
 
-/* Begins: on success the content lock is held and the file is nobody else's.  A linked file is
- * copied first, unless keep_linked.  -EAGAIN with nowait, -ENODATA, and what file_node says. */
+/* Begins an edit: on success the content lock is held and the file is nobody else's. A linked file
+ * is copied first, unless keep_linked. -EAGAIN with nowait; -ENODATA; and what pfs_file_node
+ * returns. */
 PFS_MUST_CHECK int pfs_edit_open(struct pfs_edit *edit, struct pfs_tree *tree, uint64_t ino,
 				 bool nowait, bool keep_linked);
-/* Ends, on every path: frees and unlocks. */
+/* Ends the edit, also a failed one: frees and unlocks. */
 void pfs_edit_close(struct pfs_edit *edit);
 
-/* Sets the change: length bytes at offset, at most PFS_EDIT_SPAN. */
+/* Says what the change is: `length` bytes at `offset`, PFS_EDIT_SPAN at most. data stays the
+ * caller's. */
 void pfs_edit_span(struct pfs_edit *edit, enum pfs_edit_kind kind, const void *data, int64_t offset,
 		   size_t length);
-/* A write's whole chunks, copied before the lock is taken. */
+/* Copies a write's whole chunks, before the lock is taken. */
 PFS_MUST_CHECK int pfs_edit_fill(struct pfs_edit *edit);
-/* Makes everything ready, perhaps giving up the lock for a while; then apply cannot fail. */
+/* Makes everything ready, and may give up the lock for a while; after it, apply cannot fail. */
 PFS_MUST_CHECK int pfs_edit_prepare(struct pfs_edit *edit);
 void pfs_edit_apply(struct pfs_edit *edit);
-/* The node's row: size (-1: as it is), blocks, times; clears suid and sgid unless privileged. */
+/* Updates the node's row: size (-1: as it is), blocks, times; clears suid and sgid unless
+ * privileged. */
 void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged);
 
-/* Gives up the content lock while the file stays this edit's.  busy_end: -ESTALE when the node is
- * gone. */
+/* busy gives up the content lock while the file stays this edit's; busy_end takes it again.
+ * -ESTALE: the node is gone. */
 void pfs_edit_busy(struct pfs_edit *edit);
 PFS_MUST_CHECK int pfs_edit_busy_end(struct pfs_edit *edit);
 
-/* With tree->lock: mtime and ctime are now; suid and sgid go as a change of content has it. */
+/* Sets mtime and ctime to now, and clears suid and sgid as a change of content does. tree->lock is
+ * held for writing. */
 void pfs_node_changed(struct pfs_tree *tree, uint32_t slot, bool privileged);
 
 /* ---- range.c ---- */
@@ -219,31 +227,35 @@ PFS_MUST_CHECK int pfs_content_prepare(struct pfs_tree *tree, uint64_t ino, int6
 
 /* ---- copyup.c ---- */
 
-/* In an edit of a linked file, lock held before and after: copies the original's first `upto` bytes
- * into dirty chunks that do not count yet. */
+/* Copies, in an edit of a linked file, the original's first `upto` bytes into dirty chunks that do
+ * not count yet. The content lock is held before and after. */
 PFS_MUST_CHECK int pfs_copyup(struct pfs_edit *edit, int64_t upto);
-/* Both locks held, the content lock since pfs_copyup: the chunks count, the source does not. */
+/* Makes the copied chunks count, and the source not. Both locks are held, the content lock since
+ * pfs_copyup. */
 void pfs_copyup_commit(struct pfs_edit *edit, uint32_t slot, int64_t size);
 
 /* ---- link.c ---- */
 
 struct pfs_records *pfs_links_sources(struct pfs_tree *tree);
 
-/* The source of a linked node; the caller drops the value.  -ENOENT: it is linked no longer;
- * -ESTALE.  No lock. */
+/* Gets the source of a linked node; the caller drops the value. No lock is held. -ENOENT: it is
+ * linked no longer; -ESTALE. */
 PFS_MUST_CHECK int pfs_links_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
 const struct pfs_source_record *pfs_links_record(const struct pfs_value *value);
-/* A value that pfs_links_record makes this of; NULL: no memory.  No lock. */
+/* Makes a value of which pfs_links_record returns this record; NULL if there is no memory. No lock
+ * is held. */
 struct pfs_value *pfs_links_value(const struct pfs_source_record *record);
-/* What was opened of the node, or of all folders on the way to originals, is forgotten: it may be another
- * one now.  No lock. */
+/* Forget what was opened of the node, or of all folders on the way to originals: it may be another
+ * file now. No lock is held. */
 void pfs_links_forget(struct pfs_tree *tree, uint64_t ino);
 void pfs_links_forget_ways(struct pfs_tree *tree);
-/* The file of the descriptor that pfs_links_open gave still is as the record says. */
+/* Returns true if the file, of a descriptor that pfs_links_open gave, still is as the record
+ * says. */
 bool pfs_links_same(const struct pfs_source_record *record, const struct stat *st);
 
-/* The original, opened for reading and as its record says (refreshed first if it is not).  What
- * links_source says, and what opening says; -ENODATA: originals are not followed.  No lock. */
+/* Opens the original for reading; it is as its record says, and the record is refreshed first if it
+ * is not. No lock is held. What pfs_links_source returns, and what opening returns; -ENODATA:
+ * originals are not followed. */
 PFS_MUST_CHECK int pfs_links_open(struct pfs_tree *tree, struct pfs_fd **out, uint64_t ino);
 struct pfs_fd *pfs_links_opened(struct pfs_tree *tree, uint64_t ino); /* open already, or NULL */
 void pfs_links_close(struct pfs_tree *tree, struct pfs_fd *original); /* NULL is allowed */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/content/link.h - originals that content is read through to: the records of linked nodes.
+/* fs/content/link.h - originals that content is read through to, and the records of linked nodes.
  *
- * Locks: none is held by the caller. */
+ * Locks: the caller holds none. */
 #ifndef PFS_FS_CONTENT_LINK_H
 #define PFS_FS_CONTENT_LINK_H
 
@@ -14,7 +14,7 @@ PFS_MUST_CHECK int pfs_links_create(struct pfs_tree *tree);
 void pfs_links_destroy(struct pfs_tree *tree);
 
 /* Compares the node with its original and takes over what changed (attributes, through the
- * journal).  0, -ESTALE, or what opening says.  No locks held. */
+ * journal). 0, -ESTALE, or what opening returns. */
 PFS_MUST_CHECK int pfs_links_refresh(struct pfs_tree *tree, uint64_t ino);
 
 #endif

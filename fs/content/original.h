@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/content/original.h - where the originals of linked files are, and whether they still are what the
- * store says of them.
+/* fs/content/original.h - where the originals of linked files are, and whether they still are what
+ * the store says of them.
  *
- * The daemon may be root and the folders anybody's.  So a way to an original is gone folder by
- * folder, none of them by a symlink, and each must be the one that import saw, by its handle, or be
- * the same user's and no wider open; what it has lost since in rights to pass, the original loses,
- * too.  Folders of which the store knows nothing (it was made by version 1) must be this process's
- * user's, with all that is below them.
+ * The daemon may be root, and the folders anybody's. So a way to an original is gone folder by
+ * folder, none of them by a symlink. Each folder must be the one that import saw, by its handle, or
+ * belong to the same user and be no wider open; what it has lost in rights to pass since then, the
+ * original loses, too. Folders of which the store knows nothing (it was made by version 1) must
+ * belong to this process's user, with all that is below them.
  *
  * Threads: any number. */
 #ifndef PFS_FS_CONTENT_ORIGINAL_H
@@ -18,14 +18,14 @@
 
 struct pfs_originals;
 
-/* Opens the store's roots; one that is gone, or another folder now, is said in the log. */
+/* Opens the store's roots; logs one that is gone, or is another folder now. */
 PFS_MUST_CHECK int pfs_originals_create(struct pfs_originals **out, struct pfs_store *store);
 void pfs_originals_destroy(struct pfs_originals *originals); /* NULL is allowed */
 
 size_t pfs_originals_roots(const struct pfs_originals *originals);
 
-/* Root number i < pfs_originals_roots: its number in the store, its device then and today, and its folder, O_PATH;
- * -1: it is gone, or another one. */
+/* Gets root number i < pfs_originals_roots: its number in the store, its device then and now, and
+ * its folder, O_PATH (-1: it is gone, or another one). */
 struct pfs_original_root {
 	uint32_t id;
 	dev_t stored_dev, dev;
@@ -48,25 +48,26 @@ struct pfs_way {
 	const char *name;
 };
 
-/* -ESTALE: there is no way, or not the one that import saw; -EMFILE, -ENFILE, -EACCES, -ENOMEM. */
+/* Opens the way to the record's original; close it afterwards. -ESTALE: there is no way, or not the
+ * one that import saw; -EMFILE, -ENFILE, -EACCES, -ENOMEM. */
 PFS_MUST_CHECK int pfs_way_open(struct pfs_originals *originals, struct pfs_way *way,
 				const struct pfs_source_record *record);
 void pfs_way_close(struct pfs_originals *originals, struct pfs_way *way);
 
-/* Gives back the descriptors of folders that are kept open. */
+/* Closes the descriptors of folders that are kept open. */
 void pfs_originals_shrink(struct pfs_originals *originals);
 
-/* The original at the end of the way; -ESTALE: none, or no regular file. */
+/* Looks at the original at the end of the way. -ESTALE: there is none, or it is no regular file. */
 PFS_MUST_CHECK int pfs_original_look(struct pfs_originals *originals, const struct pfs_way *way,
 				     struct pfs_original *out,
 				     const struct pfs_source_record *record);
 
-/* The same of an open file. */
+/* As pfs_original_look, of an open file. */
 PFS_MUST_CHECK int pfs_original_see(struct pfs_originals *originals, const struct pfs_way *way,
 				    struct pfs_original *out,
 				    const struct pfs_source_record *record, int fd);
 
-/* The file that the record is of, whatever has happened to it. */
+/* Returns true if it is the file that the record is of, whatever has happened to it. */
 bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_original *original,
 		     const struct pfs_source_record *record);
 

@@ -49,10 +49,11 @@ struct pfs_originals {
 		*kept[PFS_FOLDERS_KEPT]; /* protected by mutex; by the hash of root and path */
 };
 
-/* NULL: none of that number. */
+/* Returns the root of that number; NULL if there is none. */
 const struct pfs_origin_root *pfs_origin_find(const struct pfs_originals *originals, uint32_t id);
 
-/* The number of a device as it would be had the root's stayed as it was: the two change places. */
+/* Returns the number that a device would have if the root's had stayed as it was: the two change
+ * places. */
 dev_t pfs_lasting_dev(const struct pfs_origin_root *root, dev_t dev);
 
 struct pfs_attr_visibility {
@@ -60,18 +61,18 @@ struct pfs_attr_visibility {
 	const struct pfs_birthmark *mark;
 };
 
-/* On the root's device or both on others; there a handle decides, else the number and the birth.  A
- * store of version 1 has no more than numbers. */
+/* Returns true if both are one file. Both are on the root's device, or both on others; there a
+ * handle decides, else the number and the birth. A store of version 1 has no more than numbers. */
 bool pfs_same_file(const struct pfs_origin_root *root, const struct pfs_attr_visibility *a,
 		   const struct pfs_attr_visibility *b);
 
-/* What an ACL leaves of the mode; fd may be O_PATH. */
+/* Returns what an ACL leaves of the mode; fd may be O_PATH. */
 mode_t pfs_granted_mode(int fd, mode_t mode);
 
-/* What the folders on the way have taken from the file's mode since the import. */
+/* Returns what the folders on the way have taken from the file's mode since the import. */
 mode_t pfs_lost_on(const struct pfs_folder *folder, const struct stat *file);
 
-/* The errno of a step that failed, as pfs_way_open says it. */
+/* Returns the errno for a step that failed, as pfs_way_open returns it. */
 int pfs_way_error(int error);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/content/register.h - tables whose rows are nodes: which columns they have, and what the image knows
- * of a row.
+/* fs/content/register.h - tables whose rows are nodes: which columns they have, and what the image
+ * knows of a row.
  *
- * The columns of a register are attributes of its nodes.  Three are not kept but follow from where
- * the node is: its name (with the slashes that it had in the table), the id of its parent, its path.
- * Registers never change while a tree is open. */
+ * The columns of a register are attributes of its nodes. Three are not kept but follow from where
+ * the node is: its name (with the slashes that it had in the table), the id of its parent, and its
+ * path. Registers never change while a tree is open.
+ *
+ * Locks: those that each function names; registers themselves need none. */
 #ifndef PFS_FS_CONTENT_REGISTER_H
 #define PFS_FS_CONTENT_REGISTER_H
 
@@ -17,7 +19,7 @@ struct pfs_register {
 	size_t n;
 };
 
-/* What of a register a name stands for, at a node that belongs to it. */
+/* What a name stands for at a node that belongs to the register. */
 enum pfs_role {
 	PFS_ROLE_NONE, /* an attribute as any */
 	PFS_ROLE_PATH,
@@ -26,25 +28,27 @@ enum pfs_role {
 };
 enum pfs_role pfs_register_role(const struct pfs_register *of, const char *name, size_t len);
 
-/* Some register has a column of this name that is not kept; NULL: none. */
+/* Returns a register that has a column of this name that is not kept; NULL if none has. */
 const struct pfs_register *pfs_registers_computing(const struct pfs_tree *tree, const char *name,
 						   size_t len);
 
-/* For pfs_tree_open, before anything asks for attributes. */
+/* Reads the registers; for pfs_tree_open, before anything asks for attributes. */
 PFS_MUST_CHECK int pfs_registers_create(struct pfs_tree *tree);
 void pfs_registers_destroy(struct pfs_tree *tree);
-/* In the order of imports; NULL behind the last. */
+/* Returns register i, in the order of imports; NULL behind the last. */
 const struct pfs_register *pfs_register_at(const struct pfs_tree *tree, size_t i);
 bool pfs_registers_any(const struct pfs_tree *tree);
 
-/* The register with the nearest root at or above the node, or, for a row that was moved out of all, the
- * last one; NULL.  Any lock on the tree. */
+/* Returns the register with the nearest root at or above the node; for a row that was moved out of
+ * all, the last one; NULL if there is none. Any lock on the tree is held. */
 const struct pfs_register *pfs_register_of(const struct pfs_tree *tree, uint32_t slot);
 
-/* The name as the table had it, in out, which has room for PFS_NAME_MAX bytes.  Its length. */
+/* Writes the name as the table had it into `out`, which has room for PFS_NAME_MAX bytes. Returns
+ * its length. */
 size_t pfs_register_name(const struct pfs_register *of, char *out, const char *name, size_t len);
 
-/* The node's path below the register's root, allocated.  Any lock on the tree.  -ENOMEM. */
+/* Gets the node's path below the register's root, which the caller frees. Any lock on the tree is
+ * held. -ENOMEM. */
 PFS_MUST_CHECK int pfs_register_path(const struct pfs_tree *tree, const struct pfs_register *of,
 				     char **path, size_t *len, uint32_t slot);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/image/byprime.h - a hash table of things that are found by their node's prime.
  *
- * Intrusive: a thing starts with a struct pfs_byprime.  The caller locks.  Adding cannot fail: when
- * there is no memory for a larger table the chains grow. */
+ * It is intrusive: a thing starts with a struct pfs_byprime. Adding cannot fail: if there is no
+ * memory for a larger table, the chains grow. The things stay their owner's.
+ * Locks: the caller locks. */
 #ifndef PFS_FS_IMAGE_BYPRIME_H
 #define PFS_FS_IMAGE_BYPRIME_H
 
@@ -20,7 +21,7 @@ struct pfs_byprime_table {
 	struct pfs_byprime *only; /* the one chain while there is no array */
 };
 
-/* A table of zeros is empty and ready. */
+/* A table that is all zeros is empty and ready. */
 struct pfs_byprime *pfs_byprime_find(const struct pfs_byprime_table *table, uint64_t prime);
 void pfs_byprime_add(struct pfs_byprime_table *table, struct pfs_byprime *entry);
 void pfs_byprime_remove(struct pfs_byprime_table *table, struct pfs_byprime *entry);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/children.h - the entries of a directory, by name or in the order of the index, from whoever
- * answers single questions (single.h).
+/* fs/image/children.h - the entries of a directory, by name or in the order of the index, from
+ * whoever answers single questions (single.h).
  *
  * Locks: any lock on the tree, held as long as a listing lasts. */
 #ifndef PFS_FS_IMAGE_CHILDREN_H
@@ -9,10 +9,10 @@
 #include "base/btree.h"
 #include "fs/image/single.h"
 
-/* The child of that name, or PFS_NO_SLOT. */
+/* Returns the slot of the child of that name, or PFS_NO_SLOT. */
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
 
-/* Whether the directory has no entries. */
+/* Returns true if the directory has no entries. */
 bool pfs_image_is_empty(const struct pfs_tree *tree, uint32_t slot);
 
 struct pfs_children {
@@ -28,7 +28,7 @@ struct pfs_children {
 /* Begins before the first entry that is not less than (hash, slot). */
 void pfs_children_begin(struct pfs_children *children, const struct pfs_tree *tree,
 			uint32_t directory, uint32_t hash, uint32_t slot);
-/* False: there is no further one. */
+/* Gets the next entry; returns false if there is none. */
 bool pfs_children_next(struct pfs_children *children, struct pfs_btree_entry *entry);
 
 #endif

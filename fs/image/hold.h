@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/hold.h - holding tree->lock, and how long somebody did.
+/* fs/image/hold.h - the one way to take tree->lock, which measures how long it is held.
  *
- * Nobody takes the lock in another way. Of the longest hold it is known who had it: a name that lasts, as
- * __func__ does. The lock of a frozen tree keeps nobody up, and is not counted. */
+ * For the longest hold it remembers who had it: `by`, a string that lasts, as __func__ does. The
+ * lock of a frozen tree keeps nobody waiting, and is not counted. */
 #ifndef PFS_FS_IMAGE_HOLD_H
 #define PFS_FS_IMAGE_HOLD_H
 
@@ -13,11 +13,11 @@
 
 struct pfs_tree;
 
-/* The longest of one kind; "ns" is by the clock, in which a machine that has other work counts too, to a tick
- * of some milliseconds: shorter ones are 0, and nobody's. */
+/* The longest hold of one kind. "ns" is by the clock, so that other work of the machine counts,
+ * too, and exact to a tick of some milliseconds: shorter holds are 0, and nobody's. */
 struct pfs_hold {
 	uint64_t ns;
-	uint64_t cpu_ns; /* of the thread's processor time, another one perhaps; 0: not counted */
+	uint64_t cpu_ns; /* processor time of the thread, perhaps in another hold; 0: not counted */
 	const char *by, *cpu_by; /* NULL: there was none */
 };
 
@@ -33,20 +33,22 @@ struct pfs_lock {
 void pfs_hold_create(struct pfs_tree *tree);
 void pfs_hold_destroy(struct pfs_tree *tree);
 
-/* A thread holds one tree once; what it waits for before that is not counted. */
+/* Take the lock, for reading or for writing, and let it go. A thread holds a tree once; what it
+ * waits before that is not counted. */
 void pfs_hold_read(struct pfs_tree *tree, const char *by);
 void pfs_hold_write(struct pfs_tree *tree, const char *by);
 void pfs_hold_end(struct pfs_tree *tree);
-/* Ends a hold for reading, so that who waits to write comes, and begins another under the same name. 0; `tree` is
- * no more than that, so that it is a look for who makes something in pieces. */
+/* Ends a hold for reading, so that who waits to write comes, and begins another under the same name.
+ * Returns 0. `tree` is a pointer to no type, so that this is a `look` for who makes something in pieces. */
 int pfs_hold_pause(void *tree);
-/* Whether somebody waits for whoever reads to end. */
+/* Returns true if somebody waits for the readers to end. */
 bool pfs_hold_is_wanted(const struct pfs_tree *tree);
 
-/* Holds that begin from now on have their processor time counted, which costs two system calls each; it
- * is so from the beginning in VERIFY builds. */
+/* Makes holds that begin from now on count their processor time, too, which costs two system calls
+ * each. VERIFY builds always do. */
 void pfs_hold_count_cpu(void);
-/* The longest since this was last asked, if `reset`, else since then or since the tree was opened. */
+/* Returns the longest hold since this was last called with reset, or since the tree was opened;
+ * reset: begins anew. */
 struct pfs_hold pfs_hold_longest(struct pfs_tree *tree, bool is_write, bool reset);
 
 #endif

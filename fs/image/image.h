@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/image.h - the image of a store in memory: columns, slots, and the places of names.
+/* fs/image/image.h - the image of a store in memory: its columns, its slots, and the places of
+ * names.
  *
- * Locks: tree->lock, for writing where something changes, but for references (struct pfs_image).
- * No function blocks. */
+ * The columns are the tree's, at addresses that never move; whoever reads them holds the tree or
+ * reads a snapshot. Only the setters below change them.
+ *
+ * Locks: tree->lock, for writing where something changes, but for references (struct pfs_image). No
+ * function blocks. */
 #ifndef PFS_FS_IMAGE_IMAGE_H
 #define PFS_FS_IMAGE_IMAGE_H
 
@@ -15,7 +19,7 @@
 #include "gpu/engine.h"
 #include "meta/store.h"
 
-/* Its arrays by slot: what is watched, and what is not. */
+/* The image's arrays by slot: those that are watched, and those that are not. */
 #define PFS_IMAGE_ARRAYS(COLUMN)                                                                   \
 	PFS_WATCHED_COLUMNS(COLUMN)                                                                \
 	COLUMN(STATE, state, uint8_t)                                                              \
@@ -44,30 +48,30 @@ enum pfs_slot_state {
  * space that is committed as it grows).  Everything here is protected by tree->lock, but for
  * references, which are atomic and only grow under the read lock. */
 struct pfs_image {
-	uint32_t end; /* slots below it have been used */
+	uint32_t end; /* slots from here on were never used */
 	uint32_t nodes, directories; /* with a name, or the root */
 	uint32_t root; /* slot */
-	uint32_t free_head; /* free slots, chained by their parent column */
+	uint32_t free_head; /* the first free slot; others follow by their parent column */
 	uint32_t free_count;
 	uint64_t epoch; /* raised by each change of a slot */
-	uint64_t access; /* raised where a directory comes, goes, moves, or changes mode or owner */
-	uint32_t recent[PFS_RECENT]; /* slots, each at the epoch (modulo) that it changed in */
+	uint64_t access; /* raised when a directory comes, goes, moves, or changes mode or owner */
+	uint32_t recent[PFS_RECENT]; /* slots that changed, each at the epoch (modulo) of its change */
 	const struct pfs_watcher *watchers[PFS_WATCHERS_MAX];
 	unsigned n_watchers;
-	unsigned n_groups; /* cut, for pfs_watch_check_group */
+	unsigned n_groups; /* groups that were cut, for pfs_watch_check_group */
 	uint64_t *prime; /* 0: free */
 	uint32_t *parent; /* slot; PFS_NO_SLOT at the root and for the unlinked */
 	uint32_t *name;   /* place in the name heap */
 	uint16_t *mode;
 	uint8_t *flags; /* enum pfs_node_flag */
 	uint8_t *state; /* enum pfs_slot_state */
-	uint64_t *live; /* a bit a slot: it has a name, or is the root */
+	uint64_t *live; /* a bit a slot: it has a node with a name, or is the root */
 #define PFS_IMAGE_MEMBER(id, name, type, since) type *name;
 	PFS_NODE_NUMBERS(PFS_IMAGE_MEMBER)
 #undef PFS_IMAGE_MEMBER
-	int64_t *atime, *mtime, *ctime; /* nanoseconds; of PFS_TIME_PAST and _FUTURE see the rare values */
+	int64_t *atime, *mtime, *ctime; /* nanoseconds; PFS_TIME_PAST and _FUTURE: see the rare values */
 	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
-	uint32_t *depth; /* of directories, see pfs_image_depth; 0: not known; at the root: whether any is */
+	uint32_t *depth; /* of directories (pfs_image_depth); 0: not known; at the root: whether any is */
 	_Atomic uint32_t *references; /* saturates at UINT32_MAX: then never freed */
 	struct pfs_names *names;
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
@@ -85,72 +89,77 @@ struct pfs_image {
 PFS_MUST_CHECK int pfs_image_create(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_image_open_columns(struct pfs_image *image); /* for image_copy.c */
 void pfs_image_destroy(struct pfs_tree *tree);
-/* Makes it as empty as it was; its watchers stay.  -ENOMEM. */
+/* Makes the image as empty as it was at first; its watchers stay. -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_clear(struct pfs_tree *tree);
 
-/* The live or unlinked node of that prime, or PFS_NO_SLOT.  Any lock on the tree. */
+/* Returns the slot of the live or unlinked node of that prime, or PFS_NO_SLOT. Any lock on the tree
+ * is held. */
 uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);
 
-/* Makes sure that the next n pfs_image_take and pfs_image_attach cannot fail.  -ENOMEM, -ENOSPC
- * (PFS_SLOT_MAX). */
+/* Makes sure that the next n pfs_image_take and pfs_image_attach cannot fail. -ENOMEM; -ENOSPC:
+ * there would be more than PFS_SLOT_MAX slots. */
 PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
 
-/* For loading: makes the columns reach below `end`; puts a slot among the free. */
+/* For loading: grow makes the columns reach below `end`; chain_free puts a slot among the free. */
 PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
 void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
 
-/* After loading: slots with a mode have a name. */
+/* After loading: gives a name to each slot that has a mode. */
 void pfs_image_loaded(struct pfs_tree *tree);
 
-/* Whether the slot has a node with a name. */
+/* Returns true if the slot has a node with a name. */
 static inline bool pfs_image_is_live(const struct pfs_image *image, uint32_t slot)
 {
 	return image->live[slot / 64] >> slot % 64 & 1;
 }
 
-/* A free slot, every column of it zero but prime and the state's PFS_SLOT_DIRTY; its parent is
- * PFS_NO_SLOT. */
+/* Takes a free slot. Every column of it is zero but for prime, the state's PFS_SLOT_DIRTY, and the
+ * parent, which is PFS_NO_SLOT. */
 uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
 
-/* Gives the slot back, with its rare values, once no snapshot is open.  It must be detached. */
+/* Gives a slot back, which must be detached, with its rare values, once no snapshot is open any
+ * more. */
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot);
 void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot); /* for snapshot.c */
 
 /* ---- setters: they tell the watchers (watch.h), but of a slot that was taken and has no place ---- */
 
-/* What a new node is made of; after take.  The mode says the type; links follow from it. */
+/* Says what a new node is, after take. The mode gives its type; links follow from that. */
 void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid, gid_t gid);
-/* A symlink's target (NULL: none), a copy that becomes the image's and the node's size, and a device's
- * number.  -ENOMEM: the copy stays the caller's. */
+/* Sets a symlink's target (NULL: none), a copy that becomes the image's and gives the node its
+ * size, and a device's number. -ENOMEM: the copy stays the caller's. */
 PFS_MUST_CHECK int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, char *target,
 					size_t target_len, uint64_t rdev);
 
-/* Gives the slot its first place: parent, name, index; counts it (nodes, directories) and a directory in
- * its parent's links.  name: a place in the name heap that becomes the image's. */
+/* Gives the slot its first place: parent, name, index. Counts it as a node or directory, and a
+ * directory among its parent's links. name: a place in the name heap, which becomes the image's. */
 void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
-/* Gives it another one; the name it had is freed. */
+/* Gives the slot another place; the name that it had is freed. */
 void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
-/* Takes its place for good, and its links, and frees the name. */
+/* Takes the slot's place away for good, with its links, and frees the name. */
 void pfs_image_detach(struct pfs_tree *tree, uint32_t slot);
 
 void pfs_image_set_mode(struct pfs_tree *tree, uint32_t slot, mode_t mode);
 void pfs_image_set_owner(struct pfs_tree *tree, uint32_t slot, uid_t uid, gid_t gid);
-/* Flags come and go.  Called where extended attributes change, too, after them. */
+/* Clears and sets flags. Also called, afterwards, where extended attributes change. */
 void pfs_image_set_flags(struct pfs_tree *tree, uint32_t slot, unsigned gone, unsigned come);
-/* st_size and st_blocks of what is no directory. */
+/* Sets st_size and st_blocks of what is no directory. */
 void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
-/* Cannot fail for times of the clock; -ENOMEM for those outside 1677..2262. */
+/* Sets a time of the slot. Cannot fail for a time that the clock gives; -ENOMEM for one outside
+ * 1677..2262. */
 PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
 				      struct pfs_time time);
-/* times: PFS_COLUMN_ATIME, MTIME, CTIME; the time fits. */
+/* Sets some of the slot's times to now, which fits the column. times: PFS_COLUMN_ATIME, MTIME,
+ * CTIME. */
 void pfs_image_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now);
-/* For loading: tells nobody. */
+/* For loading: as pfs_image_set_time, without telling the watchers. */
 PFS_MUST_CHECK int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
 				       struct pfs_time time);
 
 /* ---- reading ---- */
 
-/* A name's hash (SipHash, keyed by the store's seed), and the key in by_name that it makes. */
+/* Return a name's hash (SipHash, keyed by the store's seed), and the key in by_name that it
+ * makes. */
 #define PFS_NAME_HASH_BITS 31
 uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len);
 static inline uint64_t pfs_image_key(uint32_t parent, uint32_t hash)
@@ -158,26 +167,26 @@ static inline uint64_t pfs_image_key(uint32_t parent, uint32_t hash)
 	return (uint64_t)parent << PFS_NAME_HASH_BITS | hash;
 }
 
-/* What is in the slot's entry of the table of rare values; false: it has none. Its target stays valid as
- * long as the lock, or the snapshot of a copy. */
+/* Gets what the table of rare values has of the slot. Returns false if it has nothing. The target
+ * stays valid as long as the lock is held, or the snapshot of a copy is open. */
 struct pfs_rare_values;
 bool pfs_image_rare(const struct pfs_image *image, struct pfs_rare_values *out, uint32_t slot);
 
-/* The index of names, of statements: by_name, or a copy's. */
+/* Returns the index of names, for statements: by_name, or a copy's own. */
 struct pfs_btree *pfs_image_index(const struct pfs_tree *tree);
 
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
-/* The plain numbers of a row (meta/format.h): those of a slot, and for loading, which tells nobody. */
+/* Get a slot's plain numbers (meta/format.h), and set them for loading, which tells nobody. */
 void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *out, uint32_t slot);
 void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot, const struct pfs_node_record *node);
-/* The row as the store has it.  Points into the image: use it under the lock. */
+/* Gets the row as the store has it. It points into the image: to be used under the lock. */
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
-/* What columns have for a time that nanoseconds in 64 bits cannot say: the nearest that they can, and the time
- * itself is a rare value. INT64_MIN is no time. */
+/* What columns have for a time that nanoseconds in 64 bits cannot say: the nearest that they can;
+ * the time itself is a rare value. INT64_MIN is no time. */
 #define PFS_TIME_PAST	(INT64_MIN + 1)
 #define PFS_TIME_FUTURE INT64_MAX
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);
-/* Whether a column holds it: nanoseconds in 64 bits. */
+/* Returns true if a column can hold the time: nanoseconds in 64 bits. */
 static inline bool pfs_time_fits(struct pfs_time time)
 {
 	return time.sec > INT64_MIN / 1000000000 && time.sec < INT64_MAX / 1000000000;

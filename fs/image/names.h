@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/names.h - the heap of names: bytes that a 32-bit place stands for and that never move.
+/* fs/image/names.h - the heap of names: bytes that a 32-bit place stands for, and that never move.
  *
  * Locks: tree->lock, for writing where names come and go, but for pfs_names_add_in. */
 #ifndef PFS_FS_IMAGE_NAMES_H
@@ -15,36 +15,38 @@
 struct pfs_names;
 
 #define PFS_NO_NAME 0u
-#define PFS_NAME_SLACK 320u /* bytes that may be read past a name's start, whatever is in them */
+#define PFS_NAME_SLACK 320u /* so many bytes may be read from a name's start on, whatever is in them */
 
 PFS_MUST_CHECK int pfs_names_create(struct pfs_names **out);
 void pfs_names_destroy(struct pfs_names *names);
-/* *place = where a copy of the bytes now is, NUL-terminated.  len <= PFS_NAME_MAX.  -ENOMEM. */
+/* Copies a name, of PFS_NAME_MAX bytes at most, with a NUL behind it, into the heap; *place is
+ * where it is. -ENOMEM. */
 PFS_MUST_CHECK int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name,
 				 size_t len);
-/* The same for several threads at once (loading), each with its own region, {0} at first; only what a
- * region lacks is taken from the heap, under a lock of the heap's. */
+/* As pfs_names_add, for several threads at once (loading), each with a region of its own, {0} at
+ * first. Only what a region lacks is taken from the heap, under a lock of the heap's own. */
 struct pfs_name_region {
 	uint64_t next, end;
 };
 PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region,
 				    uint32_t *place, const void *name, size_t len);
-/* Makes an empty heap one of `size` bytes, which the caller fills at *bytes: 4 zeros, then for each name its
- * length, its bytes, and NULs up to a multiple of 4 bytes, one at least; a name's place is where it begins,
- * divided by 4.  -ENOMEM. */
+/* Makes an empty heap one of `size` bytes, which the caller fills at *bytes: 4 zeros, then for each
+ * name its length, its bytes, and NULs up to a multiple of 4 bytes, one at least. A name's place is
+ * where it begins, divided by 4. -ENOMEM. */
 PFS_MUST_CHECK int pfs_names_adopt(struct pfs_names *names, void **bytes, uint64_t size);
 void pfs_names_remove(struct pfs_names *names, uint32_t place);
-/* Names that are removed from now on keep their bytes, until drain: number (0: they need not) stands for
- * who wants that. Any thread. */
+/* Makes names that are removed from now on keep their bytes until they are drained. number stands
+ * for who wants that; 0: nobody does. Any thread. */
 void pfs_names_hold(struct pfs_names *names, uint64_t number);
-/* Frees some of the names that were removed when the number was below `first`; 0: of all. False: there are no more. */
+/* Frees some of the names that were removed while the number was below `first`; 0: of all. Returns
+ * false if there are no more. */
 bool pfs_names_drain(struct pfs_names *names, uint64_t first);
-size_t pfs_names_held(const struct pfs_names *names); /* how many wait for that */
-/* The heap for the engine's listings: all but place and n_slots. */
+size_t pfs_names_held(const struct pfs_names *names); /* how many names wait for that */
+/* Fills in the view of the heap for the engine's listings, but for place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
-/* When blocks of it last changed, for whoever keeps a copy. */
+/* Tells when blocks of the heap last changed, for whoever keeps a copy. */
 const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names);
-/* Valid until the name is removed; never moves. */
+/* Returns a name, which stays where it is until it is removed, and its length. */
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
 void pfs_names_prefetch(const struct pfs_names *names, uint32_t place);
 uint64_t pfs_names_bytes(const struct pfs_names *names); /* of memory in use */

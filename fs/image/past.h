@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/past.h - where nodes were and what they were called, for whoever goes on reading the tree as it
- * was when he began.
+/* fs/image/past.h - where nodes were and what they were called, for who goes on reading the tree as
+ * it was when he began.
  *
- * A past remembers, by slot, the prime, the parent and the name that each node had before its first change since; what is
- * not in it is as the image has it.  Pasts between which nothing changed are one.
+ * A past remembers, by slot, the prime, parent and name that each node had before its first change
+ * since then; what is not in it is as the image has it. Pasts between which nothing changed are
+ * one.
  *
- * Locks: tree->lock for reading, for writing where names come and go.  Not handled here: any other column. */
+ * Locks: tree->lock for reading, for writing where names come and go. Not handled here: any other
+ * column. */
 #ifndef PFS_FS_IMAGE_PAST_H
 #define PFS_FS_IMAGE_PAST_H
 
@@ -13,24 +15,24 @@
 
 struct pfs_past;
 
-/* Bytes that one may have: what it could not remember any more makes it of no use. */
+/* The most bytes that a past may have; one that could not remember more is of no use. */
 #define PFS_PAST_MEMORY ((size_t)256 << 20)
 void pfs_pasts_set_memory(size_t bytes); /* another limit, for tests */
 
 PFS_MUST_CHECK int pfs_pasts_create(struct pfs_tree *tree);
 void pfs_pasts_destroy(struct pfs_tree *tree); /* none is open */
 
-/* From now on.  -ENOMEM. */
+/* Opens a past that remembers from now on. -ENOMEM. */
 PFS_MUST_CHECK int pfs_past_open(struct pfs_past **out, struct pfs_tree *tree);
 void pfs_past_close(struct pfs_past *past); /* NULL is allowed; the tree is not held */
 
-/* -ENOMEM: more has changed since than it could remember. */
+/* Returns 0 if the past is right. -ENOMEM: more has changed since than it could remember. */
 PFS_MUST_CHECK int pfs_past_check(const struct pfs_past *past);
-bool pfs_past_is_present(const struct pfs_past *past); /* nothing has changed */
+bool pfs_past_is_present(const struct pfs_past *past); /* true if nothing has changed since */
 
 struct pfs_past_place {
 	bool is_live;	 /* it had a name, or was the root */
-	uint32_t parent; /* of one that was live, and no root; */
+	uint32_t parent; /* of a node that was live and not the root; */
 	uint64_t prime;
 	size_t len;
 	const char *name; /* valid while the tree is held; PFS_NAME_SLACK bytes from it may be read */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/primes.h - the next prime of each kind for new nodes, from ranges that the store reserves.
+/* fs/image/primes.h - the next prime of each kind for new nodes, out of ranges that the store
+ * reserves.
  *
- * Locks: a mutex of its own; next never waits for the store. */
+ * Locks: a mutex of its own. pfs_primes_next never waits for the store. */
 #ifndef PFS_FS_IMAGE_PRIMES_H
 #define PFS_FS_IMAGE_PRIMES_H
 
@@ -15,14 +16,15 @@
 PFS_MUST_CHECK int pfs_primes_create(struct pfs_tree *tree);
 void pfs_primes_destroy(struct pfs_tree *tree);
 
-/* A prime that no node of this store ever had.  -EAGAIN: the ranges at hand are used up; let the
- * committer fetch (pfs_primes_low), wait, try again.  -ENOSPC: all of the kind are used. */
+/* Gets a prime that no node of this store ever had. -EAGAIN: the ranges at hand are used up: let
+ * the committer fetch (pfs_primes_low), wait, try again. -ENOSPC: all of the kind are used. */
 PFS_MUST_CHECK int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime, enum pfs_prime_kind kind);
 
-/* Somebody will ask for that kind: what is fetched from now on includes it. */
+/* Says that somebody will ask for that kind: what is fetched from now on includes it. */
 void pfs_primes_want(struct pfs_tree *tree, enum pfs_prime_kind kind);
 
-/* Whether the committer should fetch; fetch inside a group; done when that is committed (or lost). */
+/* low returns true if the committer should fetch. fetch is called inside a group; fetched when that
+ * group is committed, or lost. */
 bool pfs_primes_low(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_primes_fetch(struct pfs_tree *tree);
 void pfs_primes_fetched(struct pfs_tree *tree, bool committed);

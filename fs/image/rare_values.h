@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/rare_values.h - what few nodes have: device numbers, symlink targets, times beyond nanoseconds.
+/* fs/image/rare_values.h - values that few nodes have: device numbers, symlink targets, times that
+ * nanoseconds in 64 bits cannot say.
  *
  * Locks: tree->lock, for writing where something changes. */
 #ifndef PFS_FS_IMAGE_RARE_VALUES_H
@@ -24,9 +25,10 @@ struct pfs_rare_values {
 
 PFS_MUST_CHECK int pfs_rare_create(struct pfs_rare **out);
 void pfs_rare_destroy(struct pfs_rare *rare);
-/* The slot's values, made (zero) if there are none.  Valid until the next get or drop.  -ENOMEM. */
+/* Gets the slot's values, and makes them (zero) if there are none. Valid until the next get or
+ * drop. -ENOMEM. */
 PFS_MUST_CHECK int pfs_rare_get(struct pfs_rare *rare, struct pfs_rare_values **out, uint32_t slot);
-/* NULL when there are none. */
+/* Returns the slot's values; NULL if there are none. */
 const struct pfs_rare_values *pfs_rare_find(const struct pfs_rare *rare, uint32_t slot);
 void pfs_rare_drop(struct pfs_rare *rare, uint32_t slot);
 

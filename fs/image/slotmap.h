@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/slotmap.h - prime -> slot: a hash that keeps slots only and looks primes up in the column;
- * it grows a little with every insert, never all at once.
+/* fs/image/slotmap.h - finds a slot by its node's prime: a hash that keeps slots only and looks
+ * primes up in their column. It grows a little with every insert, never all at once.
  *
  * Locks: tree->lock, for writing where something changes. */
 #ifndef PFS_FS_IMAGE_SLOTMAP_H
@@ -14,19 +14,20 @@ struct pfs_slot_map;
 
 PFS_MUST_CHECK int pfs_slot_map_create(struct pfs_slot_map **out);
 void pfs_slot_map_destroy(struct pfs_slot_map *map);
-/* Room for `count` slots in all; many more than there are only while it is empty.  -ENOMEM. */
+/* Makes room for `count` slots in all; many more than there are only while the map is empty.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_slot_map_reserve(struct pfs_slot_map *map, uint64_t count);
 void pfs_slot_map_insert(struct pfs_slot_map *map, const uint64_t *primes, uint32_t slot);
 void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
 uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
-/* Makes an insert or find of that prime faster, a little later. */
+/* Makes an insert or find of that prime, a little later, faster. */
 void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime);
 
-/* The cells as they lie in memory, for whoever keeps them; of a map that nothing was removed from, and that has
- * not grown since it was reserved. */
+/* Returns the cells as they lie in memory, for whoever keeps them. Only of a map that nothing was
+ * removed from and that has not grown since it was reserved. */
 const uint32_t *pfs_slot_map_cells(const struct pfs_slot_map *map, uint32_t *n_cells);
-/* Makes an empty map one of such cells, which the caller fills at *cells; n_used of them are not 0, which is
- * fewer than all.  -ENOMEM. */
+/* Makes an empty map one of such cells, which the caller fills at *cells; n_used of them, fewer
+ * than all, are not 0. -ENOMEM. */
 PFS_MUST_CHECK int pfs_slot_map_adopt(struct pfs_slot_map *map, uint32_t **cells, uint32_t n_cells,
 				      uint32_t n_used);
 uint64_t pfs_slot_map_memory(const struct pfs_slot_map *map);

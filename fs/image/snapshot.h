@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/image/snapshot.h - the image as it is at one moment, to be read later and without tree->lock.
  *
- * A snapshot declares the columns that it wants. Before a writer first changes a block (4,096 slots) of
- * such a column, the block is copied; snapshots that were taken between two changes share the copy, and the
- * last of them that needs it frees it. Until it ends, the bytes of names that are removed stay as they are,
- * and a slot whose node is gone is not used again: so it is still found by its prime, and has its symlink's
- * target.
+ * A snapshot declares the columns that it wants. Before a writer first changes a block (4,096
+ * slots) of such a column, the block is copied. Snapshots that were taken between two changes share
+ * the copy, and the last of them that needs it frees it. Until the snapshot ends, the bytes of
+ * names that are removed stay as they are, and a slot whose node is gone is not used again: it is
+ * still found by its prime, and has its symlink's target.
  *
- * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved before the
- * change takes the lock. If there is none, or all copies would be more than an eighth of the image, the
- * oldest snapshot is given up: reading its columns is -ENOMEM from then on. Until it has ended, and what is kept for it with
- * it, the rest may have a quarter more.
+ * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved
+ * before the change takes the lock. If there is none, or all copies would be more than an eighth of
+ * the image, the oldest snapshot is given up: reading its columns is -ENOMEM from then on. Until it
+ * has ended, and what is kept for it with it, the others may have a quarter more.
  *
- * Locks: as each function says. A mutex of its own is taken last, for as long as a block's copy takes.
- * Not handled here: depths, references, the journal's marks, and what modules beside the image derive from it. */
+ * Locks: as each function says. A mutex of its own is taken last, for as long as a block's copy
+ * takes.
+ * Not handled here: depths, references, the journal's marks, and what modules beside the image
+ * derive from it. */
 #ifndef PFS_FS_IMAGE_SNAPSHOT_H
 #define PFS_FS_IMAGE_SNAPSHOT_H
 
@@ -27,45 +29,49 @@ struct pfs_image;
 PFS_MUST_CHECK int pfs_snapshots_create(struct pfs_tree *tree);
 void pfs_snapshots_destroy(struct pfs_tree *tree); /* none is open */
 
-/* *out = the image as it is now. tree->lock is held for reading; columns are bits (watch.h). Takes
- * microseconds. -ENOMEM. */
+/* Takes a snapshot of the image as it is now, in microseconds. tree->lock is held for reading;
+ * columns are bits (watch.h). -ENOMEM. */
 PFS_MUST_CHECK int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree *tree, unsigned columns);
-/* No lock. NULL is allowed. What nobody needs any more is freed here (copies), and by later changes
- * (names and slots). */
+/* Ends a snapshot. No lock is held; NULL is allowed. Copies that nobody needs any more are freed
+ * here, names and slots by later changes. */
 void pfs_snapshot_end(struct pfs_snapshot *snapshot);
 
-/* How many bytes pfs_snapshot_fetch writes for a whole block of the column (one bit). */
+/* Returns how many bytes pfs_snapshot_fetch writes for a whole block of the column (one bit). */
 size_t pfs_snapshot_block_size(unsigned column);
 
-/* Where an image has the column. */
+/* Returns where an image has the column. */
 void *pfs_snapshot_array(const struct pfs_image *image, unsigned column);
 
-/* Writes the column's block as it was to `out`, which has room for a whole one and is aligned to 8 bytes;
- * what lies behind the image's last slot is undefined, and so is what a slot has that is not live. The column
- * was declared and not dropped. No lock; any thread. -ENOMEM: the snapshot was given up, `out` is undefined. */
+/* Writes the column's block, as it was, to `out`, which has room for a whole one and is aligned to
+ * 8 bytes. What lies behind the image's last slot is undefined, and so is what a slot has that is
+ * not live. The column was declared and not dropped. No lock is held; any thread. -ENOMEM: the
+ * snapshot was given up, and `out` is undefined. */
 PFS_MUST_CHECK int pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column,
 				      uint32_t block);
-/* Its columns are not wanted any more; names and slots are. */
+/* Says that the columns are not wanted any more; names and slots are. */
 void pfs_snapshot_drop_columns(struct pfs_snapshot *snapshot);
-/* Whether it was given up: who reads names by it has to end soon. */
+/* Returns true if the snapshot was given up: who reads names by it has to end soon. */
 bool pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
 
-/* They are counted from 1 in the order in which they are taken. */
+/* Returns the snapshot's number; they are counted from 1, in the order in which they are taken. */
 uint64_t pfs_snapshot_number(const struct pfs_snapshot *snapshot);
 
 /* ---- for those who change the image ---- */
 
-/* Before tree->lock is taken: memory for the copies that a change of so many slots can need. */
+/* Takes memory for the copies that a change of so many slots can need. To be called before
+ * tree->lock is taken. */
 void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots);
-/* The number of the newest that is open, and of the oldest; 0: none is, else a slot may not be used again. Any hold of
- * tree->lock. */
+/* Returns the number of the newest snapshot that is open, and sets *first to that of the oldest; 0:
+ * none is, and a slot may be used again. Any hold of tree->lock. */
 uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first);
-/* So many bytes more (or less) are kept for snapshots elsewhere: they count. Any lock. */
+/* Says that so many bytes more (or less) are kept for snapshots elsewhere; they count. Any lock. */
 void pfs_snapshots_keep(struct pfs_tree *tree, int64_t bytes);
-/* The slot is not used again before the snapshots that are open now have ended; false: there is no memory
- * to remember that, it stays unused until the tree is closed. tree->lock for writing. */
+/* Keeps the slot from being used again before the snapshots that are open now have ended. Returns
+ * false if there is no memory to remember that: it stays unused until the tree is closed.
+ * tree->lock is held for writing. */
 void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot);
-/* Frees the slots and names that were kept for snapshots that have ended, in short holds. No lock. */
+/* Frees the slots and names that were kept for snapshots that have ended, in short holds. No lock
+ * is held. */
 void pfs_snapshots_drain(struct pfs_tree *tree);
 
 struct pfs_snapshot_stats {

@@ -2,20 +2,20 @@
 /* fs/image/totals.h - totals of each directory's subtree: nodes, bytes, blocks, the newest mtime.
  *
  * Only directories keep any (28 bytes each, and 16 for every 64 slots); what is no directory
- * answers from its row.  They are made when they are first asked for, by one pass over the image (a
- * few steps a node), and from then on every
- * change of the image brings those above it up to date.  Until then a change costs one comparison.
+ * answers from its row. They are made when they are first asked for, by one pass over the image (a
+ * few steps a node). From then on every change of the image brings those above it up to date; until
+ * then a change costs one comparison.
  *
- * What a change costs: a step for each directory above it.  The newest mtime climbs no further than
- * it changes.  When its bearer leaves or gets an older one, the next has to be looked for among the
+ * A change costs a step for each directory above it. The newest mtime climbs no further than it
+ * changes. When its bearer leaves or gets an older one, the next has to be looked for among the
  * directory's children, and so on above as long as that changes something: 64 of them at most, or a
  * heap of the newest (newest.h), which costs a look at all children once in 4,096 such changes of a
- * directory.  Writing, making, removing and renaming never need that, since they stamp the directory
+ * directory. Writing, making, removing and renaming never need that, since they stamp the directory
  * itself: only setting times back does, and times in the future.
  *
- * Locks: tree->lock, for writing where something changes.  The table's own mutex, taken last, lets
- * one of several readers keep the totals that it has made.  Memory that runs out during a change costs the totals,
- * not the change: they are made anew when next asked for. */
+ * Locks: tree->lock, for writing where something changes. The table's own mutex, taken last, lets
+ * one of several readers keep the totals that it has made. Memory that runs out during a change
+ * costs the totals, not the change: they are made anew when next asked for. */
 #ifndef PFS_FS_IMAGE_TOTALS_H
 #define PFS_FS_IMAGE_TOTALS_H
 
@@ -25,17 +25,18 @@ PFS_MUST_CHECK int pfs_totals_create(struct pfs_tree *tree);
 void pfs_totals_destroy(struct pfs_tree *tree);
 
 /* Makes the totals if there are none; they stay until the lock (for reading or writing) is given
- * back.  look (NULL: none) is called now and then meanwhile; what it returns, if not 0, ends that.  It may let
- * go of the lock and take it again: -EAGAIN if what totals are made of has changed.  -ENOMEM. */
+ * back. look (NULL: none) is called from time to time meanwhile; a result that is not 0 ends this
+ * and is returned. It may let go of the lock and take it again: -EAGAIN if what totals are made of
+ * has changed. -ENOMEM. */
 PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
 
-/* True once totals have been made; from then on they follow each change. */
+/* Returns true once totals have been made; from then on they follow each change. */
 bool pfs_totals_are_made(const struct pfs_tree *tree);
 
-/* The totals of a slot in use, after prepare under the same lock.  O(1). */
+/* Gets the totals of a slot in use, after prepare under the same lock, in constant time. */
 void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t slot);
 
-/* The node's own, without what lies below it. */
+/* Returns the node's own totals, without what lies below it. */
 struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
 
 uint64_t pfs_totals_memory(const struct pfs_tree *tree); /* bytes */

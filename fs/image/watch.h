@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/image/watch.h - how whatever is derived from the image hears of a change.
  *
- * A watcher is registered once, when its module is created.  The image's setters (image.h) are the
+ * A watcher is registered once, when its module is created. The image's setters (image.h) are the
  * only way to change a column, and tell the watchers; so nobody who adds an operation can forget
- * one.  A slot without a place is filled and emptied in silence: giving it the place tells of all of it, and
- * that it became free is told afterwards.
+ * one. A slot without a place is filled and emptied in silence: giving it the place tells of all of
+ * it, and that it became free is told afterwards.
  *
- * Outside of this are references, which change under the read lock, depths, which are found as they
- * are asked for, the journal's marks in the state, and loading, which ends before anybody watches.
+ * Not told are references, which change under the read lock; depths, which are found as they are
+ * asked for; the journal's marks in the state; and loading, which ends before anybody watches.
  *
  * Locks: tree->lock for writing, but for pfs_watch, which is called before the tree is shared. */
 #ifndef PFS_FS_IMAGE_WATCH_H
@@ -19,8 +19,8 @@
 #include "fs/tree/tree.h"
 #include "meta/format.h"
 
-/* COLUMN(ID, name in struct pfs_image, type, ...): the columns that an image file has too, and those that the
- * image finds out. */
+/* COLUMN(ID, name in struct pfs_image, type, ...): first the columns that an image file has, too,
+ * then those that the image finds out. */
 #define PFS_STORED_COLUMNS(COLUMN)                                                                 \
 	COLUMN(PRIME, prime, uint64_t) /* as a bit, with the rest: the slot has become free */     \
 	COLUMN(PARENT, parent, uint32_t)                                                           \
@@ -43,7 +43,7 @@ enum pfs_column_number {
 	PFS_COLUMN_COUNT
 };
 
-/* Columns, and what else there is to be told, as bits. */
+/* The columns, and what else there is to be told, as bits. */
 enum pfs_columns_bits {
 #define PFS_COLUMN(id, ...) PFS_COLUMN_##id = 1 << PFS_COLUMN_NUMBER_##id,
 	PFS_WATCHED_COLUMNS(PFS_COLUMN)
@@ -53,33 +53,36 @@ enum pfs_columns_bits {
 #define PFS_COLUMNS_PLACE (PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_LIVE)
 #define PFS_COLUMNS_ALL	  ((1u << PFS_COLUMN_COUNT) - 1)
 
-/* None of the functions can fail; a watcher that lacks memory forgets what it knows. */
+/* What is called about a change. None of the functions can fail; a watcher that lacks memory
+ * forgets what it knows. */
 struct pfs_watcher {
 	const char *name;
-	unsigned columns; /* that it is to hear of */
-	/* Before the first byte changes, and after the last; NULL: not wanted.  While a directory gets or
-	 * loses its place the links of the one above change; no other changes lie within each other. */
+	unsigned columns; /* that it wants to hear of */
+	/* Called before the first byte changes, and after the last; NULL: not wanted. While a
+	 * directory gets or loses its place, the links of the directory above change; no other
+	 * changes lie within each other. */
 	void (*changing)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
 	void (*changed)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
-	/* False when what is derived differs from what a pass over the image gives; NULL: nothing to compare.
-	 * For tests and VERIFY builds; any lock. */
+	/* Returns false if what is derived differs from what a pass over the image gives; NULL:
+	 * there is nothing to compare. For tests and VERIFY builds; any lock. */
 	bool (*check)(struct pfs_tree *tree);
 };
 
-/* The watcher stays as it is until the tree is closed. */
+/* Registers a watcher, whose struct stays as it is until the tree is closed. */
 void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher);
 
 /* ---- for the image's setters alone ---- */
 
 void pfs_watch_changing(struct pfs_tree *tree, uint32_t slot, unsigned columns);
-/* Raises the epoch, too, and notes the slot among the recent ones, unless it became free. */
+/* Also raises the epoch, and notes the slot among the recent ones, unless it became free. */
 void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns);
 
 /* ---- for tests and VERIFY builds ---- */
 
-/* The first watcher that is wrong, by name; NULL: none is.  tree->lock is held. */
+/* Returns the name of the first watcher that is wrong; NULL: none is. tree->lock is held. */
 const char *pfs_watch_check(struct pfs_tree *tree);
-/* The same after a group was cut: each time in a small image, else after each hundredth. */
+/* As pfs_watch_check, after a group was cut: each time in a small image, in others after each
+ * hundredth. */
 bool pfs_watch_check_group(struct pfs_tree *tree);
 
 #endif

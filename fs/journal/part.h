@@ -19,51 +19,55 @@
 
 struct pfs_store;
 
-/* Members that are NULL have nothing to do. */
+/* One part. Members that are NULL have nothing to do. */
 struct pfs_part {
 	const char *name;
-	/* What is dirty becomes what the group has.  Content lock and tree->lock for writing are held; it
-	 * cannot fail. */
+	/* Makes what is dirty what the group has. The content lock, and tree->lock for writing, are
+	 * held; it cannot fail. */
 	void (*cut)(struct pfs_tree *tree);
-	/* Writes what the group has, between begin and commit of the store.  The committer holds no lock:
-	 * nobody but cut and done changes what the group has.  The store's error; the group is rolled back
-	 * then, and written again later. */
+	/* Writes what the group has, between begin and commit of the store. The committer holds no
+	 * lock: nobody but cut and done changes what the group has. The store's error; the group is
+	 * then rolled back, and written again later. */
 	int (*write)(struct pfs_tree *tree);
-	/* The group is committed.  No lock is held: it takes the content lock itself; it cannot fail. */
+	/* Forgets what the group had: it is committed. No lock is held: it takes the content lock
+	 * itself; it cannot fail. */
 	void (*done)(struct pfs_tree *tree);
-	/* Before the last name of a node goes that has one of `flags` (enum pfs_node_flag): loads what the
-	 * store forgets together with the record, so that the node stays whole while it is referenced.
-	 * No lock is held.  0 too when the node is gone; -ENOMEM; the store's errors. */
+	/* Called before the last name goes of a node that has one of `flags` (enum pfs_node_flag):
+	 * loads what the store forgets together with the record, so that the node stays whole while
+	 * it is referenced. No lock is held. Returns 0 too when the node is gone; -ENOMEM; the
+	 * store's errors. */
 	int (*keep)(struct pfs_tree *tree, uint64_t ino);
 	unsigned flags;
 	/* Forgets what is pending of a node that has neither name nor reference any more.  Both locks are
 	 * held; it cannot fail. */
 	void (*drop)(struct pfs_tree *tree, uint64_t ino);
-	/* Commits a group of the part's own (pfs_errand) in place of pfs_store_commit, and shows it to who reads.
-	 * Called by the committer without locks.  The store's error. */
+	/* Commits a group of the part's own (pfs_errand) in place of pfs_store_commit, and shows it
+	 * to readers. The committer calls it without locks. The store's error. */
 	int (*commit)(struct pfs_tree *tree);
 };
 
-/* The part stays as it is until the tree is closed.  Before the tree is shared. */
+/* Registers a part, whose struct stays as it is until the tree is closed. To be called before the
+ * tree is shared. */
 void pfs_take_part(struct pfs_tree *tree, const struct pfs_part *part);
 
 /* ---- the content lock ---- */
 
 void pfs_parts_lock(struct pfs_tree *tree);
-/* Tells the journal by how much pfs_parts_unreported changed. */
+/* Gives the lock back, and tells the journal by how much pfs_parts_unreported changed. */
 void pfs_parts_unlock(struct pfs_tree *tree);
 /* Gives the lock up until the condition is signalled, as pthread_cond_wait does. */
 void pfs_parts_wait(struct pfs_tree *tree, pthread_cond_t *condition);
-/* Where to count the bytes that have become pending (negative: are not any more), with the lock held. */
+/* Returns where to count the bytes that have become pending (less than 0: that are not any more),
+ * with the lock held. */
 int64_t *pfs_parts_unreported(struct pfs_tree *tree);
 
 /* ---- for operations on nodes ---- */
 
-/* `keep` of every part that has something of the node; without locks. */
+/* Calls `keep` of every part that has something of the node. No locks are held. */
 PFS_MUST_CHECK int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino);
-/* Whether it has anything to do for the node; tree->lock is held. */
+/* Returns true if that has anything to do for the node. tree->lock is held. */
 bool pfs_parts_must_keep(const struct pfs_tree *tree, uint32_t slot);
-/* `drop` of every part; both locks are held. */
+/* Calls `drop` of every part. Both locks are held. */
 void pfs_parts_drop(struct pfs_tree *tree, uint64_t ino);
 
 /* ---- for the committer ---- */

@@ -2,12 +2,12 @@
 /* fs/journal/records.h - what the store keeps beside a node, whole in memory while it is not stored
  * yet.
  *
- * For each node one immutable, counted value (its attributes, its source), or none.  A changed
- * value is dirty, then in the group being written, then clean; clean ones are kept as a cache, the
- * least recently used go first.  A kept one stays until its node is dropped: the store has
- * forgotten it.
+ * For each node there is one value, counted by reference and never changed (its attributes, its
+ * source), or none. A new value is dirty, then in the group being written, then clean. Clean ones
+ * are kept as a cache, and the least recently used go first. A kept one stays until its node is
+ * dropped: the store has forgotten it.
  *
- * The content lock protects everything here, except where it says otherwise. */
+ * Locks: the content lock protects everything here, except where it says otherwise. */
 #ifndef PFS_FS_JOURNAL_RECORDS_H
 #define PFS_FS_JOURNAL_RECORDS_H
 
@@ -22,8 +22,8 @@ struct pfs_value {
 	_Alignas(8) uint8_t data[];
 };
 
-/* No lock for these.  create: NULL when there is no memory; one reference.  unref: NULL is allowed.
- */
+/* These need no lock. create makes a value with one reference, or returns NULL if there is no
+ * memory. unref allows NULL. */
 struct pfs_value *pfs_value_create(size_t size);
 struct pfs_value *pfs_value_ref(struct pfs_value *value);
 void pfs_value_unref(struct pfs_value *value);
@@ -44,35 +44,37 @@ struct pfs_record {
 
 struct pfs_records;
 
-/* load reads a node's value from the store (no lock held); *out NULL when there is none. */
+/* Makes records. load reads a node's value from the store, with no lock held; *out is NULL if it
+ * has none. clean_bytes: how much of clean values is kept. */
 PFS_MUST_CHECK int
 pfs_records_create(struct pfs_records **out, struct pfs_tree *tree, size_t clean_bytes,
 		   int (*load)(struct pfs_tree *tree, struct pfs_value **out, uint64_t prime));
 void pfs_records_destroy(struct pfs_records *records); /* NULL is allowed */
 
-/* The node's value, from memory or from the store; NULL when it has none; the caller drops it.
- * keep: it stays in memory until the node is dropped.  No lock held. */
+/* Gets the node's value, from memory or from the store; NULL if it has none; the caller drops it.
+ * keep: it stays in memory until the node is dropped. No lock is held. */
 PFS_MUST_CHECK int pfs_records_get(struct pfs_records *records, struct pfs_value **out,
 				   uint64_t prime, bool keep);
 
-/* The entry; NULL when the value is not in memory. */
+/* Returns the node's entry; NULL if its value is not in memory. */
 struct pfs_record *pfs_records_find(struct pfs_records *records, uint64_t prime);
-/* Found or made (clean, without a value); NULL when there is no memory. */
+/* Finds or makes the node's entry (clean, without a value); NULL if there is no memory. */
 struct pfs_record *pfs_records_entry(struct pfs_records *records, uint64_t prime);
-/* Replaces the value, taking over the caller's reference.  store: it goes into the next group;
- * otherwise it stays in memory only, until the node is dropped. */
+/* Replaces the value, taking over the caller's reference. store: it goes into the next group; else
+ * it stays in memory only, until the node is dropped. */
 void pfs_records_set(struct pfs_records *records, struct pfs_record *record,
 		     struct pfs_value *value, bool store);
 void pfs_records_drop(struct pfs_records *records, uint64_t prime);
 
-/* Calls fn for each value that the store does not have yet, until it returns non-zero. */
+/* Calls fn for each value that the store does not have yet, until it returns non-zero, which is
+ * returned. */
 PFS_MUST_CHECK int pfs_records_pending(struct pfs_records *records,
 				       int (*fn)(void *arg, uint64_t prime,
 						 struct pfs_value *value),
 				       void *arg);
 
-/* The members of a part (fs/journal/part.h).  What belongs to an unlinked node
- * is not written.  cut needs tree->lock too; write holds no lock; done takes the content lock. */
+/* The members of a part (fs/journal/part.h). What belongs to an unlinked node is not written. cut
+ * needs tree->lock, too; write holds no lock; done takes the content lock. */
 void pfs_records_cut(struct pfs_records *records);
 PFS_MUST_CHECK int pfs_records_write(struct pfs_records *records,
 				     int (*fn)(struct pfs_tree *tree, uint64_t prime,

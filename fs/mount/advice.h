@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/mount/advice.h - which listings carry attributes.
  *
- * Attributes with a listing save a request for each entry, if they are wanted; else they cost three
- * times what names alone do.  Who lists does not say.  So the first part of a listing carries
- * them, which is all of a small directory; the rest does for a process that was seen to ask
- * for an entry that it had been given without.  A guess that is wrong costs time only. */
+ * Attributes with a listing save a request for each entry, if they are wanted; if not, they cost
+ * three times what names alone do. Who lists does not say. So the first part of a listing carries
+ * them, which is all of a small directory; the rest does for a process that was seen to ask for an
+ * entry that it had been given without. A wrong guess costs time only.
+ * Threads: any number; a race costs a wrong guess. */
 #ifndef PFS_FS_MOUNT_ADVICE_H
 #define PFS_FS_MOUNT_ADVICE_H
 
@@ -15,7 +16,7 @@
 
 #define PFS_ADVICE_SLOTS 64
 
-/* Zero at first.  Threads: any. */
+/* What is known of processes; all zero at first. */
 struct pfs_advice {
 	struct pfs_advice_slot {
 		_Atomic pid_t pid;
@@ -24,11 +25,11 @@ struct pfs_advice {
 	} slots[PFS_ADVICE_SLOTS];     /* by pid; the later process takes a slot over */
 };
 
-/* Whether pid's listing of directory `ino` from offset on is to carry attributes. */
+/* Returns true if pid's listing of directory `ino` is to carry attributes, from `offset` on. */
 bool pfs_advice_list(struct pfs_advice *advice, pid_t pid, uint64_t ino, int64_t offset);
 
-/* pid looked up an entry of directory `parent` that is no directory itself (those are looked up to
- * be listed, too). */
+/* Notes that pid looked up an entry of directory `parent`. Not to be called for directories: those
+ * are looked up to be listed, too. */
 static inline void pfs_advice_lookup(struct pfs_advice *advice, pid_t pid, uint64_t parent)
 {
 	struct pfs_advice_slot *slot = &advice->slots[(uint32_t)pid % PFS_ADVICE_SLOTS];

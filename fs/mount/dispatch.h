@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/mount/dispatch.h - the threads that receive requests and process them.
  *
- * A fixed, small number of threads wait for requests: the fewer, the more often the one that runs
- * already takes the next request.  A thread that is going to wait for the disk says so
- * (pfs_dispatch_yield) and, unless some receiver waits already, another takes its place among them; it finishes
- * its request where it stands and then joins the spare ones.  One that is at its request for some milliseconds
- * is replaced in any case.  So no request waits for another's disk, and none is copied.
+ * A fixed, small number of threads wait for requests: the fewer they are, the more often the thread
+ * that runs already takes the next request. A thread that is going to wait for the disk says so
+ * (pfs_dispatch_yield); unless some receiver waits already, another thread takes its place among
+ * them. It finishes its request where it stands, and then joins the spare ones. A thread that is at
+ * its request for some milliseconds is replaced in any case. So no request waits for another's
+ * disk, and none is copied.
  *
- * Nothing of FUSE here: requests are bytes. */
+ * Nothing of FUSE is here: requests are bytes. */
 #ifndef PFS_FS_MOUNT_DISPATCH_H
 #define PFS_FS_MOUNT_DISPATCH_H
 
@@ -20,9 +21,9 @@
 struct pfs_dispatch;
 
 struct pfs_dispatch_options {
-	unsigned receivers;   /* threads that wait for requests, at least 1 */
-	unsigned max_threads; /* those that finish a request included; equal: nobody is replaced */
-	size_t request_size;  /* of the buffer that receive() is given */
+	unsigned receivers;   /* threads that wait for requests; at least 1 */
+	unsigned max_threads; /* with those that finish a request; if equal, nobody is replaced */
+	size_t request_size;  /* size of the buffer that receive() is given, in bytes */
 	void *arg;
 	/* Waits for a request and returns its length; 0 to be called again; negative: there will be
 	 * no more.  Interrupted by a signal (-EINTR of the call it waits in) it returns 0. */
@@ -34,19 +35,21 @@ struct pfs_dispatch_options {
 PFS_MUST_CHECK int pfs_dispatch_start(struct pfs_dispatch **out,
 				      const struct pfs_dispatch_options *options);
 
-/* Becomes readable when there are no more requests.  Stays the dispatcher's. */
+/* Returns a descriptor that becomes readable when there are no more requests. It stays the
+ * dispatcher's. */
 int pfs_dispatch_event(const struct pfs_dispatch *dispatch);
 
-/* Requests in process are finished, no others received; frees.  NULL is allowed. */
+/* Receives no more requests, waits for those in process, frees. NULL is allowed. */
 void pfs_dispatch_stop(struct pfs_dispatch *dispatch);
 
 /* ---- inside process() ---- */
 
-/* What follows may take long.  Once or more a request; cheap when repeated, nothing in other threads. */
+/* Says that what follows may take long. To be called once or more often for a request; cheap when
+ * repeated; does nothing in other threads. */
 void pfs_dispatch_yield(void);
 
-/* At least size bytes of this thread's own, aligned to pages, valid and unchanged until process()
- * returns or the next call; NULL when there is no memory. */
+/* Returns at least `size` bytes of this thread's own, aligned to pages, valid until process()
+ * returns or the next call; NULL if there is no memory. */
 void *pfs_dispatch_scratch(size_t size);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/internal.h - what the files of fs/mount share.  Nobody outside includes it. */
+/* fs/mount/internal.h - what the files of fs/mount share: the struct of a mount, decoding,
+ * replying, the session. Nobody outside includes it. */
 #ifndef PFS_FS_MOUNT_INTERNAL_H
 #define PFS_FS_MOUNT_INTERNAL_H
 
@@ -15,12 +16,12 @@
 
 #define PFS_IO_BYTES (1024 * 1024) /* the largest write and read-ahead */
 
-#define PFS_MORE_THREADS 128 /* that may wait for the disk, or for a query, at a time */
+#define PFS_MORE_THREADS 128 /* threads that may wait for the disk, or for a query, at a time */
 
 #define PFS_OPEN_BUCKETS 4096
 #define PFS_OPCODES	 64
 
-/* How often an operation was asked for, and how long it took in all. */
+/* How often an operation was asked for, and how long it took in all, in nanoseconds. */
 struct pfs_operation_count {
 	_Atomic uint64_t n, ns;
 };
@@ -35,7 +36,7 @@ struct pfs_mount {
 	struct pfs_access access;
 	char *mountpoint;
 	char control[PFS_CONTROL_NAME_SIZE]; /* see has_control */
-	_Atomic bool has_control; /* commands ask by that name; set once, after it */
+	_Atomic bool has_control; /* commands ask by that name; set once, after the name is */
 	uint64_t dev;		  /* of the mounted filesystem; 0: unknown */
 	int fd;			  /* /dev/fuse, or -1 */
 	bool owns_fd;		  /* no session closes it */
@@ -55,7 +56,7 @@ struct pfs_mount {
 	struct pfs_operation_count counts[PFS_OPCODES]; /* by opcode */
 };
 
-/* The count for an inode; others may share it. */
+/* Returns the count for an inode; others may share it. */
 static inline _Atomic uint32_t *pfs_volatile_opens(struct pfs_mount *mount, uint64_t ino)
 {
 	return &mount->volatile_opens[(ino >> 1) % PFS_OPEN_BUCKETS];
@@ -73,8 +74,9 @@ static inline struct pfs_tree *pfs_tree_of(fuse_req_t req)
 	return pfs_mount_of(req)->tree;
 }
 
-/* The kernel's node number is the prime, but for the root, which it calls 1.  Numbers from 2^63 up
- * are no primes: they are kept for nodes that no store holds. */
+/* Translate between inode numbers and the kernel's node numbers: a node number is the prime, but
+ * for the root's, which is 1. Numbers from 2^63 up are no primes: they belong to nodes that no
+ * store holds. */
 static inline uint64_t pfs_ino_of(fuse_ino_t node)
 {
 	return node == FUSE_ROOT_ID ? 2 : node == 2 ? 0 : node;
@@ -94,31 +96,33 @@ static inline struct pfs_caller pfs_caller_of(fuse_req_t req)
 
 /* ---- policy ---- */
 
-/* How long the kernel may keep attributes.  Names it may always keep for options.timeout: what
- * changes a name tells the kernel. */
+/* Returns how many seconds the kernel may keep attributes. It may always keep names for
+ * options.timeout: what changes a name tells the kernel. */
 static inline double pfs_attr_timeout(const struct pfs_mount *mount, bool volatile_attr)
 {
 	return volatile_attr ? 0 : mount->options.timeout;
 }
 
-/* Before something is opened or truncated that may have changed behind the kernel's back: 0, or
- * -ESTALE so that the kernel decides on access again (access.h).  want: R_OK, W_OK, X_OK. */
+/* To be called before something is opened or truncated that may have changed behind the kernel's
+ * back. Returns 0, or -ESTALE so that the kernel decides on access again (access.h). want: R_OK,
+ * W_OK, X_OK. */
 PFS_MUST_CHECK int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned want);
 
-/* What the mount options sync and dirsync ask for: error unless that is 0; else returns when the change
- * is committed, or with why it cannot be. */
+/* Does what the mount options sync and dirsync ask for. Returns `error` unless that is 0; else
+ * waits until the change is committed, and returns 0 or why it cannot be. */
 PFS_MUST_CHECK int pfs_settle_names(fuse_req_t req, int error);
-PFS_MUST_CHECK int pfs_settle(fuse_req_t req, int error); /* all but names; write() the kernel does */
+/* For all but names; write() is settled by the kernel. */
+PFS_MUST_CHECK int pfs_settle(fuse_req_t req, int error);
 
 /* ---- replying: exactly once a request ---- */
 
 void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
 		    const struct pfs_entry *entry);
 
-/* The entry, with the reference that the caller took, or the error. */
+/* Replies with the entry and the reference that the caller took, or with the error. */
 void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry);
 
-/* error: 0 or negative. */
+/* Replies with an error, 0 or negative. */
 static inline void pfs_reply_error(fuse_req_t req, int error)
 {
 	(void)fuse_reply_err(req, -error);
@@ -126,7 +130,7 @@ static inline void pfs_reply_error(fuse_req_t req, int error)
 
 /* ---- the session: libfuse's side of the connection ---- */
 
-/* For mount->fd, which is closed with the session. */
+/* Opens libfuse's session for mount->fd, which is closed with it. */
 PFS_MUST_CHECK int pfs_session_open(struct pfs_mount *mount);
 void pfs_session_close(struct pfs_mount *mount);
 
@@ -134,7 +138,7 @@ void pfs_session_close(struct pfs_mount *mount);
 ssize_t pfs_session_receive(void *arg, void *buffer, size_t size);
 void pfs_session_process(void *arg, void *buffer, size_t len);
 
-/* pfs_growing_host's; arg is the mount. */
+/* The take_turn of a pfs_growing_host; arg is the mount. */
 struct pfs_turn;
 struct pfs_growing;
 int pfs_session_take_turn(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing);

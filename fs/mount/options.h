@@ -14,27 +14,27 @@
 #define PFS_MOUNT_THREADS_MAX 64
 
 enum pfs_readdirplus {
-	PFS_READDIRPLUS_AUTO, /* for those who ask for attributes: advice.h */
+	PFS_READDIRPLUS_AUTO, /* for processes that ask for attributes (advice.h) */
 	PFS_READDIRPLUS_ALWAYS,
 	PFS_READDIRPLUS_NEVER,
 };
 
 enum pfs_follow_choice {
 	PFS_FOLLOW_NOT,
-	PFS_FOLLOW_AUTO, /* by the first of the others that there is */
-	PFS_FOLLOW_FANOTIFY, /* or what comes after it */
+	PFS_FOLLOW_AUTO, /* by the first of the others that works */
+	PFS_FOLLOW_FANOTIFY, /* or by what comes after it */
 	PFS_FOLLOW_INOTIFY,
 };
 
 struct pfs_mount_options {
-	unsigned long flags; /* mount(2)'s MS_*, MS_REMOUNT included */
+	unsigned long flags; /* mount(2)'s MS_* flags, MS_REMOUNT included */
 	unsigned long said;  /* those of them that an option set or cleared */
 	bool explicit_rw;    /* "rw" was said */
 	bool allow_other;
 	bool writeback;	  /* the kernel gathers writes before it sends them */
 	bool single;	  /* one thread, one request at a time */
 	bool debug;	  /* log each request */
-	unsigned threads; /* that wait for requests */
+	unsigned threads; /* threads that wait for requests */
 	double timeout;	  /* seconds that the kernel may keep names and attributes */
 	enum pfs_readdirplus readdirplus;
 	enum pfs_engine_kind engine;
@@ -42,23 +42,25 @@ struct pfs_mount_options {
 	bool no_image_file;	/* neither used nor left (fs/image/imagefile.h) */
 	bool query_others;	/* `.query` answers all users, each of what it may see */
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
-	uint64_t query_memory_total; /* and all of them together; 0: a quarter of the machine's */
+	/* Bytes of all statements together; 0: a quarter of the machine's memory. */
+	uint64_t query_memory_total;
 	uint64_t query_value;	/* bytes that a value in a statement may have */
-	enum pfs_follow_choice watch; /* changes of the source are taken over as they come */
+	enum pfs_follow_choice watch; /* how changes of the source are taken over as they come */
 	unsigned watch_limit;	/* directories that inotify may watch; 0: the usual */
-	unsigned refresh_ms;	/* between refreshes from the source; 0: none */
-	unsigned query_time_ms; /* that a statement may take; 0: no limit */
-	unsigned query_rest_ms; /* that one waits for the reader of its answer; for tests, as the next */
+	unsigned refresh_ms;	/* milliseconds between refreshes from the source; 0: none */
+	unsigned query_time_ms; /* milliseconds that a statement may take; 0: no limit */
+	/* Milliseconds that one waits for the reader of its answer; for tests, as the next. */
+	unsigned query_rest_ms;
 	uint64_t query_kept; /* bytes that answers may have beyond their own; 0: the usual */
 };
 
-/* The flags among the options with which the kernel lists a mount. */
+/* Returns the flags among the options with which the kernel lists a mount. */
 unsigned long pfs_mount_flags_of(const char *text);
 
 void pfs_mount_options_init(struct pfs_mount_options *options);
 
-/* Applies comma-separated options, the later ones winning.  -EINVAL: message says which one is
- * wrong and why. */
+/* Applies comma-separated options; later ones win. -EINVAL: message says which one is wrong, and
+ * why. */
 PFS_MUST_CHECK int pfs_mount_options_parse(struct pfs_mount_options *options, char *message,
 					   size_t message_size, const char *text);
 

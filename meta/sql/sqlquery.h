@@ -86,7 +86,8 @@ struct pfs_sql_plan {
 struct pfs_sql_argument {
 	int column, op;
 	struct pfs_sql_value value;
-	struct pfs_sql_value number; /* the number that the value reads as, if it is a text that does; else the value */
+	/* The number that the value reads as, if it is a text that does; else the value. */
+	struct pfs_sql_value number;
 };
 
 /* What a scan is started with. */
@@ -141,7 +142,8 @@ struct pfs_sql_source {
 	int (*open)(void *user, struct pfs_sql_scan **scan);
 	void (*close)(struct pfs_sql_scan *scan);
 	int (*start)(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin);
-	int (*fetch)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows); /* the next batch; n is 0 at the end */
+	/* The next batch; n is 0 at the end. */
+	int (*fetch)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows);
 	/* Fills in rows->columns[column] of this batch, and of those to come. */
 	int (*gather)(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows, int column);
 	int (*rowid)(struct pfs_sql_scan *scan, int64_t *rowid, size_t row);
@@ -185,7 +187,8 @@ struct pfs_sql_function {
 	size_t state_size;
 	void (*step)(void *user, struct pfs_sql_call *call, void *state,
 		     const struct pfs_sql_value *argument);
-	void (*final)(void *user, struct pfs_sql_call *call, void *state); /* state is NULL if there was no row */
+	/* State is NULL if there was no row. */
+	void (*final)(void *user, struct pfs_sql_call *call, void *state);
 };
 
 /* A table function: NAME(text) has a row for each line of the text, with the columns line (from 1),
@@ -219,9 +222,13 @@ void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */
 /* The terms on which the next statements run. */
 struct pfs_sql_terms {
 	void *user; /* passed to callbacks */
-	struct pfs_account *account; /* what they allocate is counted on it; what does not fit is sorted in temporary files */
+	/* What they allocate is counted on it; what does not fit is sorted in temporary files. */
+	struct pfs_account *account;
 	uint64_t memory; /* the account's bound in bytes; 0: none */
-	uint64_t value;	 /* the most bytes that a value, or a row, may have, else -ENOMEM; 0: PFS_SQL_VALUE_MAX. A statement that does more than a few operations on each value may get less, down to PFS_SQL_VALUE_MIN */
+	/* The most bytes that a value, or a row, may have, else -ENOMEM; 0: PFS_SQL_VALUE_MAX. A
+	 * statement that does more than a few operations on each value may get less, down to
+	 * PFS_SQL_VALUE_MIN. */
+	uint64_t value;
 	bool may_change; /* if not, statements that change anything are -EACCES */
 };
 #define PFS_SQL_VALUE_MAX ((uint64_t)16 << 20)

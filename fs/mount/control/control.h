@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/control/control.h - how commands ask the daemon of a mounted store: a Unix socket beside the
- * store.
+/* fs/mount/control/control.h - how commands ask the daemon of a mounted store: a Unix socket beside
+ * the store.
  *
- * The socket is STORE.sock, mode 0600; where a writing daemon cannot put it there, say because the name is
- * taken, it has no file, and its mountpoint tells its name (kernel.h).  Only the user who runs the daemon and root are answered.  A
- * connection carries one request: words, the first of them the verb.  The answer is bytes, as they
- * come; at the end a sentence, if something was wrong, and an exit status.
+ * The socket is STORE.sock, mode 0600. Where a writing daemon cannot put it there, for example
+ * because the name is taken, the socket has no file, and the mountpoint tells its name (kernel.h).
+ * Only the user who runs the daemon and root are answered. A connection carries one request: words,
+ * the first of them the verb. The answer is bytes, as they come; at its end an exit status and, if
+ * something was wrong, a sentence.
  *
  * Each request is answered by a thread of its own; what its client does not read at once is kept
- * for him in memory.  So a slow client holds up nobody, and one that is gone ends the work at the
+ * for him in memory. So a slow client holds up nobody, and one that is gone ends the work at the
  * verb's next write.
  *
  * The client's side is pfs_control_ask. */
@@ -25,20 +26,20 @@
 #define PFS_CONTROL_SUFFIX	".sock"
 #define PFS_CONTROL_REQUEST_MAX ((size_t)8 << 20) /* bytes of all words */
 #define PFS_CONTROL_WORDS_MAX	((size_t)1 << 20)
-#define PFS_CONTROL_CLIENTS	16 /* at a time; who comes then is told so */
+#define PFS_CONTROL_CLIENTS	16 /* at a time; who comes when there are as many is told so */
 
 /* ---- the daemon's side ---- */
 
 struct pfs_verb {
 	const char *name;
-	/* Answers words[0..n), of which the first is the name.  Returns the exit status.  Called by
-	 * several threads at once, without locks. */
+	/* Answers words[0..n), of which the first is the name, and returns the exit status. Called
+	 * by several threads at once, without locks. */
 	int (*answer)(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
 };
 
 struct pfs_control_options {
 	const char *store;	      /* its absolute path */
-	const struct pfs_verb *verbs; /* ended by one without a name; stay the caller's */
+	const struct pfs_verb *verbs; /* ended by one whose name is NULL; they stay the caller's */
 	void *arg;
 	bool alone; /* the store is locked for writing: a socket that is there is a dead daemon's */
 	uint64_t unread_limit; /* bytes kept for all clients together; 0: a quarter of the memory */
@@ -46,13 +47,13 @@ struct pfs_control_options {
 
 struct pfs_control;
 
-/* Listens.  Signals should be blocked: a thread is started.  Without options->alone:
- * -EADDRINUSE: another reader of the store listens; -EACCES, -EROFS, -EPERM, -ENAMETOOLONG: there
- * can be no socket beside this store.  Not logged.  *out is NULL on failure. */
+/* Listens. Signals should be blocked: a thread is started. Without options->alone: -EADDRINUSE:
+ * another reader of the store listens; -EACCES, -EROFS, -EPERM, -ENAMETOOLONG: there can be no
+ * socket beside this store. Nothing is logged. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_control_open(struct pfs_control **out,
 				    const struct pfs_control_options *options);
 
-/* The name of a socket that has no file, the control's; "" if it lies beside the store. */
+/* Returns the name of the control's socket if that has no file; "" if it lies beside the store. */
 const char *pfs_control_name(const struct pfs_control *control);
 
 /* Removes the socket, cuts clients off, waits for verbs to return, frees.  NULL is allowed. */
@@ -60,11 +61,11 @@ void pfs_control_close(struct pfs_control *control);
 
 /* ---- the client's side ---- */
 
-/* Asks the daemon of the store at path, which need not be absolute.  The answer goes into reply,
- * whose write may wait and whose failure ends the call.  *status = what the verb returned. -ENOENT:
- * nobody listens whom to trust, which are this user, root and the store's owner; -EACCES: it is somebody else's
- * daemon that has the store open; -EPIPE: the daemon ended before it had answered; -EPROTO: it speaks
- * otherwise (another version); -E2BIG: too long a request. */
+/* Asks the daemon of the store at path, which need not be absolute. The answer goes into reply,
+ * whose write may wait and whose failure ends the call. *status is what the verb returned. -ENOENT:
+ * nobody listens who is to be trusted, that is this user, root or the store's owner; -EACCES: the
+ * store is open by somebody else's daemon; -EPIPE: the daemon ended before it had answered;
+ * -EPROTO: it speaks another version; -E2BIG: the request is too long. */
 PFS_MUST_CHECK int pfs_control_ask(int *status, struct pfs_reply *reply, const char *store,
 				   const char *const *words, size_t n);
 

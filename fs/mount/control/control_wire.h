@@ -32,20 +32,21 @@ struct pfs_wire_frame {
 
 #define PFS_WIRE_NAME_SIZE (NAME_MAX + 1)
 
-/* Where the socket of a store (an absolute path) is: a descriptor of the folder, and the name in
- * it. -ENAMETOOLONG. */
+/* Finds where the socket of a store (an absolute path) is: a descriptor of the folder, which the
+ * caller closes, and the name in it. -ENAMETOOLONG. */
 PFS_MUST_CHECK int pfs_wire_place(int *folder, char name[PFS_WIRE_NAME_SIZE], const char *store);
 
-/* Addresses of sockets are short, those of stores need not be: what an open descriptor refers to,
- * or, with a name, what is so called in that folder.  name: at most 64 bytes. */
+/* Makes an address of what an open descriptor refers to or, with a name of at most 64 bytes, of
+ * what is so called in that folder: addresses of sockets are short, paths of stores need not be. */
 void pfs_wire_address(struct sockaddr_un *address, int fd, const char *name);
 
-/* Connects to the socket of that name in the folder.  -ENOENT: no socket, or nobody listens; -EACCES: it is
- * not this user's, root's or `owner`'s, and is left alone, since a connection may be made to wait. */
+/* Connects to the socket of that name in the folder. -ENOENT: there is no socket, or nobody
+ * listens; -EACCES: it is not this user's, root's or `owner`'s, and is left alone, since its
+ * listener could let us wait. */
 PFS_MUST_CHECK int pfs_wire_connect(int *fd, int folder, const char *name, uid_t owner);
 
-/* A socket without a file, for a daemon whose name beside the store is taken: its name's length in bytes,
- * which is part of the address. */
+/* Makes an address without a file, for a daemon whose name beside the store is taken. Returns the
+ * address's length in bytes, which is part of it. */
 socklen_t pfs_wire_nameless(struct sockaddr_un *address, const char *name);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/mount/query/growing.h - answers that are read while they are made.
  *
- * A statement begins in the request that asks for its answer, which ends once there is as much as an answer has
- * memory of its own, or all.  It runs ahead until there is no more memory for the answer, and then rests until
- * somebody comes near to what there is; what is made from then on goes to the answer's file.  One that has
- * rested for long is run to its end, and its snapshot ends.  So does that of an answer that nobody can read any more.
+ * A statement begins in the request that asks for its answer. That request ends once there is as
+ * much as an answer has memory of its own, or all. The statement runs ahead until there is no more
+ * memory for the answer, and then rests until a reader comes near to the end of what there is; what
+ * is made from then on goes to the answer's file. A statement that has rested for long is run to
+ * its end, and its snapshot ends; so is that of an answer that nobody can read any more.
  *
- * A read of what is not there yet waits as a request, without a thread; it can be interrupted, and repeated.  The
- * statement goes on in a turn of its own (turns.h).
+ * A read of what is not there yet waits as a request, without a thread; it can be interrupted and
+ * repeated. The statement goes on in a turn of its own (turns.h).
  *
  * Threads: any number. */
 #ifndef PFS_FS_MOUNT_QUERY_GROWING_H
@@ -27,35 +28,37 @@ struct pfs_growings; /* those of a mount */
 struct pfs_turn;
 struct pfs_turns;
 
-#define PFS_GROWING_MAX 512u /* answers at a time; see shares.h.  Others are complete before they are read. */
+#define PFS_GROWING_MAX 512u /* answers at a time (shares.h); others are complete before they are read */
 
 /* What those of a mount need. */
 struct pfs_growing_host {
 	void *arg;
 	struct pfs_turns *turns;
-	/* As pfs_turns_take of the answer; whose turn it is has pfs_growing_go_on called. */
+	/* As pfs_turns_take, for the answer. When its turn comes, pfs_growing_go_on is called. */
 	int (*take_turn)(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing);
-	/* An answer cannot be made to its end; text is why, NULL: there is no memory for that. */
+	/* Called when an answer cannot be made to its end; text says why; NULL: there is no memory
+	 * for that. */
 	void (*failed)(void *arg, uid_t uid, uint64_t about, const char *text);
 	_Atomic int *running; /* statements */
-	unsigned rest_ms;     /* after which one that rests is run to its end */
+	unsigned rest_ms;     /* milliseconds after which a statement that rests is run to its end */
 };
 
-/* -ENOMEM. */
+/* Makes the table of a mount's growing answers; host must outlive it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_growings_open(struct pfs_growings **out, const struct pfs_growing_host *host);
-/* No statement is run to its end any more, on the way or from now on.  NULL is allowed. */
+/* Ends those statements that are run to their end; none will be from now on. NULL is allowed. */
 void pfs_growings_stop(struct pfs_growings *growings);
 void pfs_growings_close(struct pfs_growings *growings); /* there are none; NULL is allowed */
 
 struct pfs_growing_counts {
-	unsigned answers, resting, readers; /* that grow, of which rest; reads that wait */
+	/* Answers that grow, those of them that rest, and reads that wait. */
+	unsigned answers, resting, readers;
 };
 void pfs_growings_count(struct pfs_growings *growings, struct pfs_growing_counts *out);
 
-/* On whose behalf. */
+/* On whose behalf an answer is made. */
 struct pfs_growing_asker {
 	struct pfs_queries *queries;
-	const struct pfs_query_scope *scope; /* whose `gone` is not asked any more once it has begun */
+	const struct pfs_query_scope *scope; /* its `gone` is not asked any more once the statement has begun */
 	size_t memory;	/* of the answer's own */
 	uint64_t about; /* what `failed` is told */
 	bool wants_all; /* it is complete before it is read */
@@ -63,24 +66,27 @@ struct pfs_growing_asker {
 	void (*running)(void *arg, struct pfs_query *query); /* what may be interrupted meanwhile; NULL: nothing */
 };
 
-/* Begins what is asked, into an empty answer.  *out NULL: it is complete, as any if growings is NULL.  Else somebody holds
- * it for whoever reads, until pfs_growing_leave, and the caller has its turn, to be ended by pfs_growing_go_on once he
- * has replied.  As pfs_query_start and pfs_query_next. */
+/* Begins what is asked, into an empty answer. *out is NULL if the answer is complete, as each is if
+ * growings is NULL. Else it is held for its reader until pfs_growing_leave, and the caller has its
+ * turn, which he ends by pfs_growing_go_on once he has replied. Errors as of pfs_query_start and
+ * pfs_query_next. */
 PFS_MUST_CHECK int pfs_growing_begin(struct pfs_growing **out, struct pfs_growings *growings,
 				     struct pfs_answer *answer, const struct pfs_asked *asked,
 				     const struct pfs_growing_asker *asker,
 				     struct pfs_query_error *error);
-/* Makes more, until it rests or ends.  For who has its turn. */
+/* Makes more of the answer, until it rests or ends. For who has its turn. */
 void pfs_growing_go_on(struct pfs_growing *growing);
 
 struct pfs_growing *pfs_growing_ref(struct pfs_growing *growing);
 void pfs_growing_unref(struct pfs_growing *growing); /* NULL is allowed */
-/* Nobody reads any more: the statement ends.  NULL is allowed. */
+/* Says that nobody reads any more: the statement ends. NULL is allowed. */
 void pfs_growing_leave(struct pfs_growing *growing);
 
-/* Replies with bytes of the answer, short only at its end, now or when they are there; EIO: it cannot be made. */
+/* Replies with bytes of the answer, fewer only at its end, now or when they are there; EIO: they
+ * cannot be made. */
 void pfs_growing_read(struct pfs_growing *growing, fuse_req_t req, size_t size, uint64_t offset);
-/* Replies with attr, whose size becomes how far the answer reaches behind `base`, once that is known. */
+/* Replies with attr once the answer's length is known; st_size becomes how far it reaches behind
+ * `base`. */
 void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr,
 			 uint64_t base);
 

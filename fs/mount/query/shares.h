@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/query/shares.h - things of which there is a number for all users together: each may have as many as
- * he leaves to the others, half of them if he is alone, so that none can take the last.
+/* fs/mount/query/shares.h - shares of something that there is a limited number of for all users
+ * together. Each user may have as many as he leaves to the others, which is half if he is alone, so
+ * that none can take the last.
  * Threads: any number. */
 #ifndef PFS_FS_MOUNT_QUERY_SHARES_H
 #define PFS_FS_MOUNT_QUERY_SHARES_H
@@ -19,8 +20,8 @@ struct pfs_shares {
 
 void pfs_shares_init(struct pfs_shares *shares, unsigned max);
 void pfs_shares_finish(struct pfs_shares *shares);
-/* One more for the user; false: he has his share, or there is no memory. */
+/* Takes one for the user. Returns false if he has his share, or there is no memory. */
 bool pfs_shares_take(struct pfs_shares *shares, uid_t uid);
-void pfs_shares_give(struct pfs_shares *shares, uid_t uid); /* one back, which was taken */
+void pfs_shares_give(struct pfs_shares *shares, uid_t uid); /* gives one back */
 
 #endif
