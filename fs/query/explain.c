@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "fs/query/parts/parts.h"
+#include "fs/query/relational/bound.h"
 #include "fs/query/relational/relational.h"
 
 struct writing {
@@ -96,9 +97,12 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 					&writing);
 	query->connection->plan_ids = plan_ids;
 	pfs_parts_describe(query->parts, writing.out);
-	if (query->was_past && !pfs_relational_is_planned(query->relational))
-		(void)fputs("rows taken from the columns of the image, past SQLite\n", writing.out);
-	else if (query->relational)
+	if (pfs_relational_is_planned(query->relational) && pfs_relational_block(query->relational)->rows) {
+		(void)fputs("rows of nodes as they are", writing.out);
+		write_scan(&writing, 0);
+		(void)fputc('\n', writing.out);
+	}
+	if (query->relational)
 		pfs_relational_describe(query->relational, writing.out);
 	if (fclose(writing.out) && !error)
 		error = -ENOMEM;

@@ -247,13 +247,6 @@ int pfs_gathered_want(struct pfs_gathered *gather, size_t column)
 	return pfs_query_attr(gather->query, &gather->attrs[column], column);
 }
 
-void pfs_gathered_only(struct pfs_gathered *gather, const int *columns, size_t n)
-{
-	memset(gather->wanted, 0, gather->n_columns * sizeof(*gather->wanted));
-	for (size_t i = 0; i < n; i++)
-		gather->wanted[columns[i]] = true;
-}
-
 int pfs_gathered_rows(struct pfs_gathered *gather, const uint32_t *slots, size_t n)
 {
 	bool any = false;
@@ -312,10 +305,10 @@ int pfs_gathered_copy(struct pfs_gathered **out, const struct pfs_gathered *of, 
 	int error;
 
 	PFS_TRY(pfs_gathered_open(out, of->query));
-	pfs_gathered_only(*out, columns, n);
 	for (size_t i = 0; i < n; i++) {
 		struct pfs_attr_reader **attr = &(*out)->attrs[columns[i]];
 
+		(*out)->wanted[columns[i]] = true;
 		error = of->attrs[columns[i]] && !*attr
 				? pfs_attr_reader_copy(attr, of->attrs[columns[i]])
 				: 0;

@@ -22,9 +22,6 @@ void pfs_gathered_go_on(struct pfs_gathered *gather, struct pfs_query *query);
 
 /* From now on the column is one that rows gathers.  -EAGAIN and -ENOMEM as pfs_query_attr. */
 PFS_MUST_CHECK int pfs_gathered_want(struct pfs_gathered *gather, size_t column);
-/* The n columns listed alone, all of them wanted before. */
-void pfs_gathered_only(struct pfs_gathered *gather, const int *columns, size_t n);
-
 /* The slots' values, of wanted columns, by which the others become ABSENT; and of one column more.
  * They stay until the next rows.  -EAGAIN, -ENOMEM, and what the store says. */
 PFS_MUST_CHECK int pfs_gathered_rows(struct pfs_gathered *gather, const uint32_t *slots, size_t n);

@@ -2,7 +2,7 @@
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), hold.c and frozen.c (the tree as they
  * see it), connections.c (what they
  * run on), columns.c (what `nodes` looks like), attr_visibility.c (and to whom), nodes.c (its rows), gather.c
- * (their columns), push.c (what the image answers), batch.c (rows past SQLite), functions.c, owners.c,
+ * (their columns), push.c (what the image answers), functions.c, owners.c,
  * patterns.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
@@ -170,14 +170,6 @@ struct pfs_query {
 	struct pfs_parts *parts; /* parts/parts.h; NULL: the statement has none */
 	uint64_t piece; /* rows that it looks at before it lets go of the tree; 0: as it finds right */
 
-	/* batch.c */
-	uint64_t many; /* row count from which a scan counts as long (tests); 0: MANY_ROWS */
-	struct pfs_sql_scan *long_scan; /* which has just read a batch, and has many rows */
-	struct pfs_batch *batch;
-	bool is_past;	   /* the rows come from the scan: SQLite is not asked */
-	bool is_not_plain; /* it was looked at */
-	bool was_past;	   /* some did */
-
 	struct pfs_attr_reader **attrs; /* by column, as they are needed; scans have copies */
 	bool *attr_wanted;		/* to be opened before the tree is held again */
 
@@ -242,32 +234,8 @@ extern const struct pfs_sql_source pfs_nodes_source;
 void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
 extern const struct pfs_sql_list pfs_resolve_list; /* resolve(text) */
-/* The scan is going to be read to its end, and for these columns alone: its batches may be as large as
- * memory allows. */
-void pfs_nodes_enlarge(struct pfs_sql_scan *scan, const int *columns, size_t n);
-/* The slots of its next rows, *n at most, without their columns; *n 0: the end.  The tree is held; they
- * stay until the next call.  As pfs_ordered_next. */
-PFS_MUST_CHECK int pfs_nodes_slots(struct pfs_sql_scan *scan, const uint32_t **slots, size_t *n);
-struct pfs_gathered;
-struct pfs_gathered *pfs_nodes_gathered(struct pfs_sql_scan *scan);
 
-/* ---- batch.c: rows past SQLite ---- */
-
-struct pfs_batch;
-
-/* True if a scan that returns `rows` rows is worth continuing without SQLite. */
-bool pfs_batch_is_worth(const struct pfs_query *query, uint64_t rows);
-/* The statement stands on the first row of a batch of query->long_scan: if it is plain, the rows behind
- * that one are read past SQLite. */
-void pfs_batch_begin(struct pfs_query *query);
-/* As pfs_sql_step, pfs_query_value and pfs_query_parts, the first two while query->is_past. */
-PFS_MUST_CHECK int pfs_batch_next(struct pfs_query *query);
-void pfs_batch_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out);
-PFS_MUST_CHECK int pfs_batch_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn,
-				   void *arg);
-/* Before SQLite gets the statement back; at the query's end. */
-void pfs_batch_end(struct pfs_query *query);
-void pfs_batch_destroy(struct pfs_query *query);
+/* ---- parts of rows as they are ---- */
 
 struct pfs_part {
 	size_t n;

@@ -12,9 +12,7 @@
 #define FIRST_BATCH 32 /* rows: min(), EXISTS or a LIMIT may want no more */
 #define ROOM_KEPT   128 /* slots, for the next statement */
 #define BATCH	    4096
-#define LARGE_BATCH 16384 /* past SQLite; */
 #define HELD_BYTES  ((size_t)8 << 20) /* gathered while the tree is held, about */
-#define MEMORY_PART 4	  /* that much of what is left of the memory it may take */
 
 struct pfs_sql_scan {
 	struct pfs_query *query;
@@ -25,9 +23,7 @@ struct pfs_sql_scan {
 	struct pfs_pushed *pushed; /* what the slots were found by */
 	uint32_t *room; /* a batch of its slots */
 	size_t room_rows;
-	uint64_t seen; /* rows fetched */
 	size_t gathered; /* rows of the last batch */
-	bool is_limited, is_large; /* the statement has a LIMIT; batches are LARGE_BATCH */
 	size_t held; /* bytes of memory for slots, either way */
 	bool is_fetched; /* the first batch, by start */
 	const uint32_t *rows; /* slots of the batch */
@@ -202,41 +198,21 @@ static int next_slots(struct pfs_sql_scan *scan)
 	return pfs_ordered_next(scan->ordered, scan->room, &scan->n);
 }
 
-/* Whether there are many rows in all, as far as that is known. */
-static bool is_long(const struct pfs_sql_scan *scan)
-{
-	uint64_t rows = scan->slots.n;
-
-	if (scan->is_limited || !scan->n)
-		return false;
-	if (scan->ordered)
-		rows = pfs_ordered_walks(scan->ordered) ? scan->seen
-							: pfs_ordered_selected(scan->ordered);
-	return pfs_batch_is_worth(scan->query, rows);
-}
-
 /* How many rows the next batch may have, by what the last one took. */
 static size_t next_batch(const struct pfs_sql_scan *scan)
 {
-	const struct pfs_query *query = scan->query;
-	size_t batch = PFS_MIN(scan->batch * 4, scan->is_large ? LARGE_BATCH : BATCH);
+	size_t batch = PFS_MIN(scan->batch * 4, BATCH);
 	size_t bytes = pfs_gathered_bytes(scan->gather);
-	uint64_t left, row;
 
 	if (bytes > HELD_BYTES / 16) /* what comes next may well have more */
 		batch = PFS_MIN(batch, PFS_MAX(scan->gathered * HELD_BYTES / bytes, 1));
-	if (batch <= BATCH)
-		return batch;
-	left = pfs_account_left(query->account);
-	row = (uint64_t)pfs_gathered_memory(scan->gather) / BATCH + 1;
-	return (size_t)PFS_MAX(PFS_MIN(batch, left / MEMORY_PART / row), BATCH);
+	return batch;
 }
 
 static int take_slots(struct pfs_sql_scan *scan)
 {
 	PFS_TRY(next_slots(scan));
 	scan->batch = next_batch(scan);
-	scan->seen += scan->n;
 	pfs_plan_seen(scan->query, scan->id, scan->n);
 	return 0;
 }
@@ -256,9 +232,6 @@ static int start(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 	scan->id = begin->id;
 	scan->next = 0;
 	scan->n = 0;
-	scan->seen = 0;
-	scan->is_limited = begin->limit != UINT64_MAX;
-	scan->is_large = false;
 	scan->batch = begin->limit < FIRST_BATCH ? PFS_MAX(begin->limit, 1) : FIRST_BATCH;
 	for (size_t i = 0; i < scan->query->connection->table->n && i < 63; i++)
 		if (begin->columns >> i & 1)
@@ -290,34 +263,7 @@ static int fetch(struct pfs_sql_scan *scan, struct pfs_sql_rows *rows)
 	scan->is_fetched = false;
 	rows->columns = pfs_gathered_columns(scan->gather);
 	rows->n = error ? 0 : scan->n;
-	scan->query->long_scan = !error && is_long(scan) ? scan : NULL;
 	return error;
-}
-
-/* ---- past SQLite ---- */
-
-void pfs_nodes_enlarge(struct pfs_sql_scan *scan, const int *columns, size_t n)
-{
-	scan->is_large = true;
-	pfs_gathered_only(scan->gather, columns, n);
-}
-
-int pfs_nodes_slots(struct pfs_sql_scan *scan, const uint32_t **slots, size_t *n)
-{
-	size_t batch = scan->batch;
-	int error;
-
-	scan->batch = *n;
-	error = take_slots(scan);
-	scan->batch = batch;
-	*slots = scan->rows;
-	*n = error ? 0 : scan->n;
-	return error;
-}
-
-struct pfs_gathered *pfs_nodes_gathered(struct pfs_sql_scan *scan)
-{
-	return scan->gather;
 }
 
 static const char *const functions[] = {

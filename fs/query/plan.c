@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "fs/query/internal.h"
 
 /* ---- records ---- */
@@ -149,5 +150,6 @@ void pfs_plan_finish(struct pfs_query *query)
 {
 	for (size_t i = 0; i < query->n_scans; i++)
 		free(query->scans[i].pushed);
-	free(query->scans);
+	free(PFS_TAKE(query->scans));
+	query->n_scans = query->scans_capacity = 0;
 }

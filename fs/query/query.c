@@ -208,7 +208,7 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
  * changed. */
 static int prepare_again(struct pfs_query *query)
 {
-	pfs_batch_end(query);
+	pfs_relational_restart(query->relational);
 	pfs_sql_reset(query->connection->sql);
 	pfs_parts_forget(query->parts);
 	pfs_query_let_go(query);
@@ -342,7 +342,6 @@ void pfs_query_finish(struct pfs_query *query)
 	if (!query)
 		return;
 	pfs_query_strike(query);
-	pfs_batch_destroy(query);
 	pfs_relational_free(query->relational);
 	if (query->connection)
 		pfs_sql_finish(query->connection->sql);
@@ -381,7 +380,7 @@ static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 	return pfs_query_complain(query, error, code ? code : -EAGAIN, NULL);
 }
 
-/* Fetches the next row, from SQLite or, when bypassed, from the scan. */
+/* Fetches the next row, from the operators or from SQLite. */
 static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	int got = -EOPNOTSUPP;
@@ -392,14 +391,9 @@ static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 		got = pfs_relational_next(query->relational);
 	if (got != -EOPNOTSUPP)
 		return got;
-	if (query->is_past)
-		return pfs_batch_next(query);
 	if (query->parts)
 		PFS_TRY(pfs_parts_run(query->parts, problem));
-	got = pfs_sql_step(query->connection->sql, problem);
-	if (got == 1 && query->long_scan)
-		pfs_batch_begin(query);
-	return got;
+	return pfs_sql_step(query->connection->sql, problem);
 }
 
 /* Neither a row nor parts: the end, a restart, or an error. */
@@ -433,7 +427,7 @@ int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, vo
 		    struct pfs_query_error *error)
 {
 	static const struct pfs_sql_problem no_words = {.offset = -1};
-	int got = query->ended ? 0 : pfs_batch_parts(query, n_parts, fn, arg);
+	int got = query->ended ? 0 : pfs_relational_parts(query->relational, n_parts, fn, arg);
 
 	return got < 0 ? stop_at(query, got, &no_words, error) : got;
 }
@@ -444,11 +438,6 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 
 	if (pfs_relational_has_rows(query->relational)) {
 		pfs_relational_value(query->relational, column, out);
-		return;
-	}
-	if (query->is_past) {
-		*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
-		pfs_batch_value(query, column, out);
 		return;
 	}
 	pfs_sql_value(query->connection->sql, &value, column);

@@ -15,12 +15,17 @@
 #define STEPS_MAX  20000 /* over values of LEAST: the same time again */
 #define LEAST	   4096	 /* bytes of a value, in any case: a path */
 
+struct instruction {
+	int at, p1, p2, p3;
+	const char *name, *p4; /* p4 NULL: none */
+};
+
 /* address, opcode, p1, p2, p3, p4, ... */
-static struct pfs_sql_instruction op_of(sqlite3_stmt *row)
+static struct instruction op_of(sqlite3_stmt *row)
 {
 	const char *name = (const char *)sqlite3_column_text(row, 1);
 
-	return (struct pfs_sql_instruction){
+	return (struct instruction){
 		.at = sqlite3_column_int(row, 0),
 		.p1 = sqlite3_column_int(row, 2),
 		.p2 = sqlite3_column_int(row, 3),
@@ -30,7 +35,9 @@ static struct pfs_sql_instruction op_of(sqlite3_stmt *row)
 	};
 }
 
-int pfs_sql_each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct pfs_sql_instruction *op), void *arg)
+/* Calls fn for each until it returns non-zero, which ends it with SQLITE_ABORT.  SQLITE_DONE, or SQLite's
+ * error.  The statement is prepared for it once more. */
+static int each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct instruction *op), void *arg)
 {
 	char *text = sqlite3_mprintf("EXPLAIN %s", sqlite3_sql(sql->statement));
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
@@ -42,7 +49,7 @@ int pfs_sql_each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct pfs_s
 		result = sqlite3_prepare_v3(sql->handle, text, -1, 0, &row, NULL);
 	sql->own = false;
 	while (!result && (result = sqlite3_step(row)) == SQLITE_ROW) {
-		struct pfs_sql_instruction op = op_of(row);
+		struct instruction op = op_of(row);
 
 		result = fn(arg, &op) ? SQLITE_ABORT : SQLITE_OK;
 	}
@@ -106,7 +113,7 @@ static bool is_call(const char *name)
 	return false;
 }
 
-static int add_step(void *arg, const struct pfs_sql_instruction *op)
+static int add_step(void *arg, const struct instruction *op)
 {
 	struct steps *steps = arg;
 
@@ -151,7 +158,7 @@ int pfs_sql_bound_values(struct pfs_sql *sql)
 	sql->steps_limit = sql->value_limit;
 	if (is_harmless(sql))
 		return SQLITE_OK;
-	result = pfs_sql_each_op(sql, add_step, &steps);
+	result = each_op(sql, add_step, &steps);
 	if (result != SQLITE_DONE)
 		return result;
 	if (steps.has_variadic)

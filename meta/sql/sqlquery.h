@@ -280,25 +280,6 @@ const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);
  * memory for it, it is empty, and the next step is -ENOMEM. */
 void pfs_sql_value(struct pfs_sql *sql, struct pfs_sql_value *out, size_t column);
 
-/* ---- rows past SQLite ---- */
-
-#define PFS_SQL_PLAIN_MAX 64 /* the most columns that a row may have */
-
-struct pfs_sql_plain {
-	int columns[PFS_SQL_PLAIN_MAX]; /* columns of the source, for each column of the row; -1: the rowid */
-	struct pfs_sql_scan *scan;
-	struct pfs_sql_rows rows; /* the batch that the scan is in, */
-	size_t row;		  /* and the row of it that the statement stands on */
-};
-
-/* Asks, while a statement stands on a row, whether each of its rows is a row of one scan of the
- * source, with nothing computed, left out or sorted on the way. The answer is read off SQLite's
- * program for the statement, which takes about as long as pfs_sql_prepare and makes plans anew.
- * False also where there is any doubt. If true, the caller may read on by the scan's own fetch; the
- * scan stays open until the statement is reset or finished, and the statement must not be stepped
- * again. */
-bool pfs_sql_plain(struct pfs_sql *sql, struct pfs_sql_plain *plain);
-
 /* Calls fn for each step of how the statement `text` would run, outer ones first, until it returns
  * non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_sql_explain(struct pfs_sql *sql, const char *text, size_t len,

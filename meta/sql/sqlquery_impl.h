@@ -5,7 +5,7 @@
  * tables; sqllist.c lines as rows; sqlpart.c parts of statements; sqlside.c the tables of its own;
  * sqlfunction.c functions; sqltext.c, sqlformat.c and sqljson.c those of SQLite's functions that
  * look at the clock here; program.c SQLite's program for a statement, and how long its values may
- * be; plain.c statements that are but a scan. */
+ * be. */
 #ifndef PFS_META_SQLQUERY_IMPL_H
 #define PFS_META_SQLQUERY_IMPL_H
 
@@ -67,8 +67,6 @@ struct pfs_sql {
 	size_t n_reads, reads_capacity;
 	bool reads_lost;
 	uint64_t columns; /* of the source, that it was planned with */
-	struct pfs_sql_cursor *cursor; /* over the source, the last opened; NULL: it is closed again */
-	unsigned n_cursors;
 	unsigned n_parts; /* that are tables */
 };
 
@@ -120,26 +118,12 @@ void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv);
 
 /* ---- program.c ---- */
 
-/* A step of SQLite's program for the prepared statement. */
-struct pfs_sql_instruction {
-	int at, p1, p2, p3;
-	const char *name, *p4; /* p4 NULL: none */
-};
-/* Calls fn for each step of the program until it returns non-zero, which ends it with SQLITE_ABORT.
- * SQLITE_DONE at the end, or SQLite's error. Prepares the statement once more. */
-PFS_MUST_CHECK int pfs_sql_each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct pfs_sql_instruction *op),
-				   void *arg);
 /* Bounds the length of the prepared statement's values, before its first step, so that what it does
  * between two looks at the clock is short. Returns SQLite's results; SQLITE_AUTH: the statement
  * does more than any may, and sql->refused says so. */
 PFS_MUST_CHECK int pfs_sql_bound_values(struct pfs_sql *sql);
 
 /* ---- sqltable.c ---- */
-
-/* Returns the text of the plan that the scan runs by; "" before it runs. */
-const char *pfs_sql_cursor_plan(const struct pfs_sql_cursor *cursor);
-/* Tells where the cursor stands; not the row's columns. */
-void pfs_sql_cursor_at(const struct pfs_sql_cursor *cursor, struct pfs_sql_plain *plain);
 
 /* Finds what SQLite calls for the function of that name. Returns false if there is none. */
 bool pfs_sql_find_function(const struct pfs_sql *sql, const char *name,

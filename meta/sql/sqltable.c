@@ -27,7 +27,6 @@ struct pfs_sql_cursor {
 	struct pfs_sql_scan *scan;
 	struct pfs_sql_rows rows;
 	size_t row; /* of the batch */
-	const char *plan; /* the statement's */
 	/* The plan that it has begun with, and will again, an inner one many times. */
 	bool is_planned;
 	struct pfs_sql_begin begin;
@@ -281,14 +280,11 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 	cursor->rows = (struct pfs_sql_rows){.n = 0};
 	cursor->row = 0;
 	cursor->is_planned = false;
-	cursor->plan = "";
 	error = sql->source->open(sql->user, &cursor->scan);
 	if (error) {
 		sqlite3_free(cursor);
 		return failed(table, error);
 	}
-	sql->cursor = cursor;
-	sql->n_cursors++;
 	*out = &cursor->base;
 	return SQLITE_OK;
 }
@@ -296,12 +292,8 @@ static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 static int close_cursor(sqlite3_vtab_cursor *base)
 {
 	struct pfs_sql_cursor *cursor = (struct pfs_sql_cursor *)base;
-	struct pfs_sql *sql = sql_of(base->pVtab);
 
-	sql->n_cursors--;
-	if (sql->cursor == cursor)
-		sql->cursor = NULL;
-	sql->source->close(cursor->scan);
+	sql_of(base->pVtab)->source->close(cursor->scan);
 	sqlite3_free(cursor);
 	return SQLITE_OK;
 }
@@ -362,7 +354,6 @@ static int filter(sqlite3_vtab_cursor *base, int id, const char *text, int argc,
 
 	if (!cursor->is_planned || cursor->begin.id != (unsigned)id)
 		read_plan(cursor, id, text, (size_t)argc);
-	cursor->plan = text;
 	for (int i = 0; i < argc; i++) {
 		error = take_argument(&cursor->arguments[i], argv[i]);
 		if (error)
@@ -456,20 +447,6 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite_int64 *out)
 
 	*out = rowid;
 	return error ? failed(base->pVtab, error) : SQLITE_OK;
-}
-
-/* ---- past SQLite ---- */
-
-const char *pfs_sql_cursor_plan(const struct pfs_sql_cursor *cursor)
-{
-	return cursor->plan;
-}
-
-void pfs_sql_cursor_at(const struct pfs_sql_cursor *cursor, struct pfs_sql_plain *plain)
-{
-	plain->scan = cursor->scan;
-	plain->rows = cursor->rows;
-	plain->row = cursor->row;
 }
 
 /* ---- changing ---- */

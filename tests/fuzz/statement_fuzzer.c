@@ -85,8 +85,6 @@ static void run(const struct pfs_query_scope *scope, const char *sql, size_t siz
 		assert(!keeps_secrets || !tells(error.text, strlen(error.text)));
 		return;
 	}
-	if (size % 2) /* past SQLite as soon as that can be */
-		query->many = 1;
 	for (unsigned n = 0; n < ROWS_MAX && (got = pfs_query_next(query, &error)) == 1; n++)
 		check_row(query, keeps_secrets);
 	if (got < 0)

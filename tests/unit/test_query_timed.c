@@ -316,7 +316,7 @@ static const char *const frames[][2] = {
 	{"SELECT path FROM nodes WHERE ?", "[MTIME]"},
 	{"SELECT path FROM nodes WHERE ?", "nodes.mtime"},
 	{"SELECT path FROM nodes WHERE ?", "main.nodes.`mtime`"},
-	{"SELECT path FROM nodes n WHERE ? AND size >= 0", "n.mtime"},
+	{"SELECT path FROM nodes n WHERE ? AND size >= 0 ORDER BY ino", "n.mtime"},
 	{"SELECT path, mtime AS x FROM nodes WHERE NOT (?)", "x"},
 	{"SELECT ? FROM nodes ORDER BY ino", "mtime"},
 	{"SELECT path FROM nodes ORDER BY ?, ino", "mtime"},

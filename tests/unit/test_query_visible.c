@@ -56,8 +56,6 @@ static char *run(struct pfs_queries *of, const struct pfs_query_scope *scope, co
 		assert_int_not_equal(asprintf(&text, "error %d: %s\n", rc, error.text), -1);
 		return text;
 	}
-	if (of == queries)
-		query->many = 1; /* past SQLite as soon as that can be */
 	do {
 		free(text);
 		text = rows_of(query, &rc, &error);

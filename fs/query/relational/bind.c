@@ -92,6 +92,10 @@ static void use_terms(struct pfs_block *block)
 		use_term(block, block->inputs[i].on);
 		use_term(block, block->inputs[i].equal);
 	}
+	for (size_t i = 0; block->rows && i < block->rows->n_rest; i++)
+		use_term(block, block->rows->rest[i]);
+	if (block->rows)
+		return; /* its cursor has the values of the rows that it finds */
 	use_term(block, block->where);
 	use_term(block, block->having);
 	for (size_t i = 0; i < block->n_group; i++)
@@ -157,7 +161,7 @@ static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
 	     struct pfs_arena *arena, const struct pfs_select *select, struct pfs_bind_part *part)
 {
-	struct pfs_binder binder = {.query = query, .arena = arena};
+	struct pfs_binder binder = {.query = query, .arena = arena, .is_part = part->text != NULL};
 
 	*out = NULL;
 	binder.block = pfs_bind_get(&binder, sizeof(*binder.block));

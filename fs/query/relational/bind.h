@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/relational/bind.h - inside of pfs_bind (bound.h), each file before those that it calls:
  * bind.c (a statement, and what SQLite was asked to read for it); bind_compound.c, bind_select.c,
- * bind_from.c (SELECTs and their sources, which may be SELECTs); bind_expr.c, bind_compare.c,
+ * bind_from.c (SELECTs and their sources, which may be SELECTs), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c,
  * bind_call.c (expressions in expressions); bind_column.c and bind_term.c (what those are made of).
  *
  * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
@@ -33,9 +33,14 @@ struct pfs_binder {
 	const struct pfs_bind_scope *scope;
 	const struct pfs_item **items; /* by result, what it was written as */
 	unsigned level;		       /* 0: the statement's own; more: a sub-select */
+	bool is_part;		       /* of a statement: its rows are a table */
 	bool in_aggregate, takes_aggregates, takes_aliases;
 	bool is_inner, was_inner; /* within an expression; the same one level up */
 	bool is_unsure;		  /* columns that the operators have not are only late */
+	/* It may be a SELECT of rows as they are (struct pfs_row_plan), which may name such columns and late ones
+	 * anywhere; lax: it does, and why that is not taken if it is none. */
+	bool takes_rows;
+	const char *lax;
 	/* Of the whole statement, handed on from one to the next: */
 	struct pfs_bound_read *reads;
 	unsigned n_blocks;
@@ -60,6 +65,11 @@ PFS_MUST_CHECK int pfs_bind_limit(struct pfs_binder *binder, const struct pfs_se
 struct pfs_term *pfs_bind_numbered(struct pfs_binder *binder, const struct pfs_expr *expr);
 /* Adds a term to the block's order, which has room for it. */
 void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const struct pfs_item *item);
+
+/* ---- bind_rows.c ---- */
+
+/* Sets the block's `rows` if it is a SELECT of rows as they are; where it is none, `lax` is refused. */
+PFS_MUST_CHECK int pfs_bind_rows(struct pfs_binder *binder);
 
 /* ---- bind_column.c ---- */
 

@@ -10,7 +10,9 @@ struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, 
 
 	if (!bound)
 		return NULL;
-	if (column->why_not && !binder->is_unsure)
+	if (column->why_not && binder->takes_rows)
+		binder->lax = column->why_not;
+	else if (column->why_not && !binder->is_unsure)
 		return pfs_bind_refuse(binder, column->why_not);
 	bound->kind = PFS_BOUND_COLUMN;
 	bound->size = 1;

@@ -234,8 +234,10 @@ struct pfs_term *pfs_bind_expr(struct pfs_binder *binder, const struct pfs_expr 
 	binder->is_inner = true;
 	bound = bind_any(binder, expr);
 	binder->is_inner = is_inner;
-	if (bound && bound->is_late && is_inner)
-		return pfs_bind_refuse(binder, "a path or target in an expression");
+	if (bound && bound->is_late && is_inner) {
+		binder->lax = "a path or target in an expression";
+		return binder->takes_rows ? bound : pfs_bind_refuse(binder, binder->lax);
+	}
 	return bound;
 }
 

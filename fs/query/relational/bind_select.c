@@ -148,8 +148,11 @@ void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const str
 {
 	struct pfs_block *block = binder->block;
 
-	if (value->is_late)
-		pfs_bind_refuse(binder, "ORDER BY a path or target");
+	if (value->is_late) {
+		binder->lax = "ORDER BY a path or target";
+		if (!binder->takes_rows)
+			pfs_bind_refuse(binder, binder->lax);
+	}
 	block->order[block->n_order++] = (struct pfs_bound_order){
 		.value = value,
 		.is_descending = item->is_descending,
@@ -241,6 +244,8 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	block->aggregates = pfs_bind_get(binder, PFS_AGGREGATES_MAX * sizeof(*block->aggregates));
 	PFS_TRY(binder->error);
 	PFS_TRY(pfs_bind_from(binder, core->from));
+	binder->takes_rows = !binder->level && !binder->is_part && !core->group && !core->is_distinct &&
+			     block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES;
 	PFS_TRY(bind_results(binder, core->results));
 	binder->takes_aliases = true;
 	return 0;
@@ -263,5 +268,5 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	note_unread(binder);
 	block->is_distinct = core->is_distinct;
 	block->is_grouped |= block->n_aggregates != 0;
-	return binder->error;
+	return binder->error ? binder->error : pfs_bind_rows(binder);
 }

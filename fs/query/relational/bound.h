@@ -111,7 +111,24 @@ struct pfs_bound_order {
 	bool is_descending, nulls_last;
 };
 
+/* A SELECT of columns of nodes, row by row, in no order or one that the image has: what its cursor (cursor.h)
+ * goes by. */
+struct pfs_row_plan {
+	int *columns;		/* of the table, by result */
+	size_t n_columns;
+	struct pfs_sql_argument *arguments; /* the conditions that a scan answers, */
+	size_t n_arguments;
+	const struct pfs_term **rest; /* and the others; each as it stands in an AND */
+	size_t n_rest;
+	/* There is a LIMIT, and no order, and all conditions are arguments by which no row is found without a look
+	 * at each: `rest` has them, too, for the first rows may be enough. */
+	bool is_short;
+	struct pfs_order order[PFS_ORDERS_MAX];
+	size_t n_order;
+};
+
 struct pfs_block {
+	struct pfs_row_plan *rows; /* NULL: it is no such SELECT */
 	struct pfs_input *inputs; /* their side tables are to be put back */
 	size_t n_inputs;
 	struct pfs_term *where; /* NULL: none; as having */

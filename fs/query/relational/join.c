@@ -74,6 +74,13 @@ static int add_sets(struct pfs_running *running, const struct pfs_term *bound)
 	return bound && bound->kind == PFS_BOUND_NODES ? add_set(running, bound) : 0;
 }
 
+static int make_sets(struct pfs_running *running, size_t n)
+{
+	running->sets = pfs_arena_get(running->arena, (n + 1) * sizeof(*running->sets));
+	running->stage.sets = running->sets;
+	return running->sets ? 0 : -ENOMEM;
+}
+
 /* Functions of the tree in WHERE and ON; where else they stand, SQLite calls them. */
 static int find_sets(struct pfs_running *running)
 {
@@ -82,14 +89,26 @@ static int find_sets(struct pfs_running *running)
 
 	for (size_t i = 0; i < block->n_inputs; i++)
 		n += count_sets(block->inputs[i].on);
-	running->sets = pfs_arena_get(running->arena, (n + 1) * sizeof(*running->sets));
-	if (!running->sets)
-		return -ENOMEM;
-	running->stage.sets = running->sets;
+	PFS_TRY(make_sets(running, n));
 	PFS_TRY(add_sets(running, block->where));
 	for (size_t i = 0; i < block->n_inputs; i++)
 		PFS_TRY(add_sets(running, block->inputs[i].on));
 	return 0;
+}
+
+int pfs_running_conditions(struct pfs_running *running, struct pfs_program *out,
+			   const struct pfs_term *const *terms, size_t n)
+{
+	static const uint16_t alone[1] = {0};
+	size_t n_sets = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_sets += count_sets(terms[i]);
+	PFS_TRY(make_sets(running, n_sets));
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(add_sets(running, terms[i]));
+	running->stage.table_of = alone;
+	return pfs_stage_program(&running->stage, out, terms, n);
 }
 
 /* ---- conditions ---- */

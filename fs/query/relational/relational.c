@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "fs/query/relational/cost.h"
+#include "fs/query/relational/cursor.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/verify.h"
 #include "meta/sql/sqlside.h"
@@ -32,6 +34,7 @@ struct pfs_relational {
 	struct pfs_run_context context;
 	struct pfs_answer_rows rows;
 	uint64_t at; /* rows read; the row is the one before */
+	struct pfs_row_cursor *cursor; /* of rows as they are; NULL: not begun */
 };
 
 /* ---- what operators ask ---- */
@@ -159,7 +162,7 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 				 statement->select, part);
 	}
 	relational->is_bound = !error;
-	if (!error)
+	if (!error && !relational->block->rows)
 		relational->why = why_not(relational->block);
 	return error;
 }
@@ -174,7 +177,8 @@ static int place(struct pfs_relational *relational)
 	relational->cost = pfs_cost_of(relational->block, relational->query->n_nodes,
 				       (unsigned)PFS_MAX(processors, 1L));
 	relational->run.operators = placement->operators;
-	relational->run.on = relational->query->is_limited /* what is seen is on no device */
+	relational->run.on = relational->query->is_limited || /* what is seen is on no device */
+					     relational->block->rows
 				     ? PFS_ENGINE_HOST
 				     : pfs_placement_of(placement, &relational->cost);
 	return 0;
@@ -233,6 +237,7 @@ void pfs_relational_free(struct pfs_relational *relational)
 {
 	if (!relational)
 		return;
+	pfs_row_cursor_close(relational->cursor);
 	pfs_answer_rows_free(&relational->rows, &relational->run);
 	pfs_dictionary_finish(&relational->context.owners[0].dictionary);
 	pfs_dictionary_finish(&relational->context.owners[1].dictionary);
@@ -261,6 +266,11 @@ bool pfs_relational_is_answered(const struct pfs_relational *relational)
 const struct pfs_parsed *pfs_relational_not_bound(const struct pfs_relational *relational)
 {
 	return relational->is_bound ? NULL : relational->parsed;
+}
+
+bool pfs_relational_gives_rows(const struct pfs_relational *relational)
+{
+	return pfs_relational_has_rows(relational) && relational->block->rows;
 }
 
 const struct pfs_block *pfs_relational_block(const struct pfs_relational *relational)
@@ -320,7 +330,10 @@ static void value_at(const void *arg, uint64_t row, size_t number, struct pfs_qu
 void pfs_relational_value(const struct pfs_relational *relational, size_t column,
 			  struct pfs_query_value *out)
 {
-	value_at(&relational->rows, relational->at - 1, column, out);
+	if (relational->cursor)
+		pfs_row_cursor_value(relational->cursor, column, out);
+	else
+		value_at(&relational->rows, relational->at - 1, column, out);
 }
 
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
@@ -415,19 +428,58 @@ int pfs_relational_run(struct pfs_relational *const *list, size_t n)
 	return 0;
 }
 
+void pfs_relational_restart(struct pfs_relational *relational)
+{
+	if (relational)
+		pfs_row_cursor_close(PFS_TAKE(relational->cursor));
+}
+
+static int fail(struct pfs_relational *relational)
+{
+	relational->failed = true;
+	relational->why = "what the operators have no answer to";
+	return -EOPNOTSUPP;
+}
+
+static int next_as_it_is(struct pfs_relational *relational)
+{
+	int got;
+
+	relational->thread = pthread_self();
+	if (!relational->cursor) {
+		pfs_relational_verify_rows(relational->query, relational->block, &relational->context);
+		PFS_TRY(pfs_row_cursor_open(&relational->cursor, relational->block, &relational->context));
+	}
+	got = pfs_row_cursor_next(relational->cursor);
+	if (got >= 0 || got == -EINTR || got == -EAGAIN || relational->query->lost ||
+	    pfs_row_cursor_has_begun(relational->cursor))
+		return got;
+	pfs_relational_restart(relational);
+	pfs_plan_finish(relational->query); /* SQLite's scans are the statement's */
+	return fail(relational);
+}
+
+int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs_part_fn fn, void *arg)
+{
+	*n_parts = 0;
+	if (!relational || !relational->cursor || !pfs_row_cursor_has_begun(relational->cursor))
+		return 0;
+	relational->thread = pthread_self();
+	return pfs_row_cursor_parts(relational->cursor, n_parts, fn, arg);
+}
+
 int pfs_relational_next(struct pfs_relational *relational)
 {
+	if (relational->block->rows)
+		return next_as_it_is(relational);
 	if (!relational->has_run) {
 		int error = pfs_relational_run(&relational, 1);
 
 		relational->has_run = true;
 		if (error == -EINTR || (error && relational->query->lost))
 			return error;
-		if (error) {
-			relational->failed = true;
-			relational->why = "what the operators have no answer to";
-			return -EOPNOTSUPP;
-		}
+		if (error)
+			return fail(relational);
 		pfs_relational_verify(relational->query, relational->block, relational->rows.n,
 				      value_at, &relational->rows);
 	}
@@ -498,7 +550,8 @@ void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 								     : " on the device",
 			     pfs_parsed_text(relational->parsed),
 			     pfs_parsed_statement(relational->parsed)->select);
-		write_cost(out, relational);
+		if (!relational->query->is_limited)
+			write_cost(out, relational);
 	} else {
 		(void)fprintf(out, "run by SQLite over the columns of the image, for it has %s",
 			      relational->why);

@@ -34,6 +34,14 @@ const struct pfs_block *pfs_relational_block(const struct pfs_relational *relati
 /* Whether it is to be asked for rows: it may be run here, and did not fail to. */
 bool pfs_relational_has_rows(const struct pfs_relational *relational);
 
+/* Whether those are rows as they are, which come as they are asked for (cursor.h). */
+bool pfs_relational_gives_rows(const struct pfs_relational *relational);
+/* The statement begins again, over another tree.  NULL is allowed. */
+void pfs_relational_restart(struct pfs_relational *relational);
+/* As pfs_query_parts, but that nobody complains. */
+PFS_MUST_CHECK int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts,
+					pfs_part_fn fn, void *arg);
+
 /* Whether all its rows are there: nothing of the tree is needed for them any more. */
 bool pfs_relational_is_answered(const struct pfs_relational *relational);
 

@@ -356,8 +356,8 @@ static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 	return sort(running, out);
 }
 
-static int begin(struct pfs_running *running, const struct pfs_block *block,
-		 struct pfs_run_context *context)
+int pfs_running_begin(struct pfs_running *running, const struct pfs_block *block,
+		      struct pfs_run_context *context)
 {
 	*running = (struct pfs_running){
 		.block = block,
@@ -375,7 +375,7 @@ static int begin(struct pfs_running *running, const struct pfs_block *block,
 	return running->stage.known ? 0 : -ENOMEM;
 }
 
-static void end(struct pfs_running *running)
+void pfs_running_end(struct pfs_running *running)
 {
 	pfs_tuples_free(running->run, running->tuples);
 	for (size_t i = 0; i < PFS_COUNT(running->rows); i++)
@@ -389,14 +389,14 @@ int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 		  struct pfs_run_context *context)
 {
 	struct pfs_running running;
-	int error = begin(&running, block, context);
+	int error = pfs_running_begin(&running, block, context);
 
 	*out = (struct pfs_answer_rows){.columns = NULL};
 	if (!error)
 		error = run_stages(&running, out);
 	if (!error)
 		error = gather(&running, out);
-	end(&running);
+	pfs_running_end(&running);
 	pfs_copied_texts_free(context);
 	if (error)
 		pfs_answer_rows_free(out, context->run);
@@ -408,13 +408,13 @@ int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
 {
 	struct pfs_answer_rows rows = {.columns = NULL};
 	struct pfs_running running;
-	int error = begin(&running, block, context);
+	int error = pfs_running_begin(&running, block, context);
 
 	*out = NULL;
 	if (!error)
 		error = run_stages(&running, &rows);
 	if (!error)
 		error = pfs_running_vectors(&running, out, rows.n);
-	end(&running);
+	pfs_running_end(&running);
 	return error;
 }

@@ -100,6 +100,11 @@ struct pfs_answer_rows {
 	uint64_t n_order;
 };
 
+/* Stages of a block, until end, which may be called after a begin that failed. -ENOMEM. */
+PFS_MUST_CHECK int pfs_running_begin(struct pfs_running *running, const struct pfs_block *block,
+				     struct pfs_run_context *context);
+void pfs_running_end(struct pfs_running *running);
+
 /* Runs the block; the tree is held.  -EOPNOTSUPP and what else the operators say. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 				 struct pfs_run_context *context);
@@ -141,6 +146,10 @@ void pfs_copied_texts_free(struct pfs_run_context *context);
 PFS_MUST_CHECK int pfs_running_group(struct pfs_running *running);
 
 /* ---- join.c ---- */
+
+/* The program of conditions on the one input that there is. */
+PFS_MUST_CHECK int pfs_running_conditions(struct pfs_running *running, struct pfs_program *out,
+					  const struct pfs_term *const *terms, size_t n);
 
 /* The first stage: rows of the inputs for which WHERE and ON are true, joined. */
 PFS_MUST_CHECK int pfs_running_join(struct pfs_running *running);

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "fs/query/relational/cursor.h"
 
 #define ROWS_MAX 100000u /* more are not compared */
 
@@ -120,11 +121,29 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 	while (enough && (got = pfs_sql_step(sql, &problem)) == 1)
 		enough = add_line(&theirs, n_columns, sqlite_value, query, 0);
 	pfs_sql_reset(sql);
-	query->long_scan = NULL;
 	if (enough && !got)
 		compare(query, &ours, &theirs, block->limit != UINT64_MAX || block->offset);
 	finish(&ours);
 	finish(&theirs);
+}
+
+static void row_value(const void *arg, uint64_t row PFS_UNUSED, size_t column,
+		      struct pfs_query_value *out)
+{
+	pfs_row_cursor_value(arg, column, out);
+}
+
+/* Whether all rows are there. */
+static bool take_cursor(struct lines *lines, const struct pfs_block *block,
+			struct pfs_run_context *context)
+{
+	struct pfs_row_cursor *cursor;
+	int got = pfs_row_cursor_open(&cursor, block, context);
+
+	while (!got && lines->n < ROWS_MAX && (got = pfs_row_cursor_next(cursor)) == 1)
+		got = add_line(lines, block->n_results, row_value, cursor, 0) ? 0 : -ENOMEM;
+	pfs_row_cursor_close(cursor);
+	return !got && lines->n < ROWS_MAX;
 }
 
 /* False: not all rows are there. */
@@ -140,8 +159,21 @@ static bool take_rows(struct pfs_query *query, struct lines *lines)
 			return false;
 	}
 	pfs_sql_reset(sql);
-	query->long_scan = NULL;
 	return !got;
+}
+
+void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block *block,
+				struct pfs_run_context *context)
+{
+	struct lines ours = {.n = 0}, theirs = {.n = 0};
+	bool explains = query->explains;
+
+	query->explains = false;
+	if (take_cursor(&ours, block, context) && take_rows(query, &theirs))
+		compare(query, &ours, &theirs, block->limit != UINT64_MAX || block->offset);
+	query->explains = explains;
+	finish(&ours);
+	finish(&theirs);
 }
 
 int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool is_cut,

@@ -14,6 +14,9 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 			   void (*value)(const void *arg, uint64_t row, size_t column,
 					 struct pfs_query_value *out),
 			   const void *arg);
+/* The same of rows as they are, before the first of them. */
+void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block *block,
+				struct pfs_run_context *context);
 /* The same of a statement with parts, whose text is `with`: it is prepared, as it is afterwards.  As
  * pfs_sql_prepare. */
 PFS_MUST_CHECK int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool is_cut,
@@ -25,6 +28,12 @@ static inline void pfs_relational_verify(struct pfs_query *query PFS_UNUSED,
 					 void (*value)(const void *arg, uint64_t row, size_t column,
 						       struct pfs_query_value *out) PFS_UNUSED,
 					 const void *arg PFS_UNUSED)
+{
+}
+
+static inline void pfs_relational_verify_rows(struct pfs_query *query PFS_UNUSED,
+					      const struct pfs_block *block PFS_UNUSED,
+					      struct pfs_run_context *context PFS_UNUSED)
 {
 }
 

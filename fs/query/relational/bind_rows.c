@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* SELECTs of rows as they are: columns of nodes, in an order that the image has.  WHERE is taken apart at its
+ * ANDs into what a scan answers (fs/query/push.c) and what the operators compute. */
+#include "base/checked.h"
+#include "fs/query/relational/bind.h"
+
+#define ARGUMENTS_MAX 64 /* that a scan can have */
+
+static const struct pfs_node_column *node_column(const struct pfs_binder *binder,
+						 const struct pfs_term *term)
+{
+	return &binder->query->connection->table->columns[term->column];
+}
+
+/* ---- conditions ---- */
+
+static bool take_constant(struct pfs_sql_argument *out, const struct pfs_constant *constant)
+{
+	switch (constant->type) {
+	case PFS_IS_INTEGER:
+		out->value = (struct pfs_sql_value){.type = PFS_SQL_INTEGER, .integer = constant->integer};
+		break;
+	case PFS_IS_REAL:
+		out->value = (struct pfs_sql_value){.type = PFS_SQL_REAL, .real = constant->real};
+		break;
+	case PFS_IS_TEXT:
+		out->value = (struct pfs_sql_value){
+			.type = PFS_SQL_TEXT, .bytes = constant->text, .size = constant->len};
+		break;
+	case PFS_IS_NULL:
+		return false;
+	}
+	out->number = out->value;
+	return true;
+}
+
+/* -1: a scan has none such.  is_mirrored: the constant is on the left. */
+static int compared(enum pfs_op op, bool is_mirrored)
+{
+	switch (op) {
+	case PFS_OP_EQ:
+		return PFS_SQL_EQ;
+	case PFS_OP_NE:
+		return PFS_SQL_NE;
+	case PFS_OP_IS:
+		return PFS_SQL_IS;
+	case PFS_OP_LT:
+		return is_mirrored ? PFS_SQL_GT : PFS_SQL_LT;
+	case PFS_OP_LE:
+		return is_mirrored ? PFS_SQL_GE : PFS_SQL_LE;
+	case PFS_OP_GT:
+		return is_mirrored ? PFS_SQL_LT : PFS_SQL_GT;
+	case PFS_OP_GE:
+		return is_mirrored ? PFS_SQL_LE : PFS_SQL_GE;
+	default:
+		return -1;
+	}
+}
+
+/* A column compared with a constant of its own class. */
+static bool take_comparison(struct pfs_sql_argument *out, const struct pfs_binder *binder,
+			    const struct pfs_term *term)
+{
+	bool is_mirrored = term->args[0]->kind == PFS_BOUND_CONSTANT;
+	const struct pfs_term *constant = term->args[!is_mirrored];
+	const struct pfs_term *column = term->args[is_mirrored];
+
+	out->op = compared(term->op, is_mirrored);
+	if (out->op < 0 || constant->kind != PFS_BOUND_CONSTANT || column->kind != PFS_BOUND_COLUMN ||
+	    term->collation != PFS_BINARY || !take_constant(out, &constant->constant))
+		return false;
+	out->column = (int)column->column;
+	switch (node_column(binder, column)->kind) {
+	case PFS_NODE_INTEGER:
+		return out->value.type != PFS_SQL_TEXT;
+	case PFS_NODE_BYTES:
+		return out->value.type == PFS_SQL_TEXT;
+	case PFS_NODE_TYPE:
+		return out->value.type == PFS_SQL_TEXT && (out->op <= PFS_SQL_NE || out->op == PFS_SQL_IS);
+	default:
+		return false;
+	}
+}
+
+/* A pattern, or NULL or not. */
+static bool take_test(struct pfs_sql_argument *out, const struct pfs_binder *binder,
+		      const struct pfs_term *term)
+{
+	enum pfs_node_kind kind;
+
+	if (term->args[0]->kind != PFS_BOUND_COLUMN)
+		return false;
+	out->column = (int)term->args[0]->column;
+	kind = node_column(binder, term->args[0])->kind;
+	switch (term->op) {
+	case PFS_OP_LIKE:
+	case PFS_OP_GLOB:
+		out->op = term->op == PFS_OP_LIKE ? PFS_SQL_LIKE : PFS_SQL_GLOB;
+		return kind == PFS_NODE_BYTES && !term->escape && take_constant(out, &term->constant);
+	case PFS_OP_IS_NULL:
+	case PFS_OP_NOT_NULL:
+		out->op = term->op == PFS_OP_IS_NULL ? PFS_SQL_IS_NULL : PFS_SQL_NOT_NULL;
+		return kind == PFS_NODE_INTEGER || kind == PFS_NODE_BYTES;
+	default:
+		return false;
+	}
+}
+
+static void take_nodes(struct pfs_sql_argument *out, const struct pfs_term *term)
+{
+	int call = term->test == PFS_TEST_UNDER	     ? PFS_CALL_UNDER
+		   : term->test == PFS_TEST_CHILD_OF ? PFS_CALL_CHILD_OF
+						     : PFS_CALL_ANCESTOR_OF;
+
+	*out = (struct pfs_sql_argument){
+		.column = pfs_node_ino, .op = PFS_SQL_FUNCTION + call, .value = term->node};
+}
+
+/* Of a column whose values the image has as the viewer sees them; nobody orders by a text of `preorder`. */
+static bool is_scanned(const struct pfs_binder *binder, const struct pfs_sql_argument *argument)
+{
+	enum pfs_field field = binder->query->connection->table->columns[argument->column].field;
+
+	return field != PFS_FIELD_PREORDER &&
+	       !(binder->query->is_limited && pfs_field_is_viewers(field));
+}
+
+static bool take_argument(struct pfs_sql_argument *out, const struct pfs_binder *binder,
+			  const struct pfs_term *term)
+{
+	if (term->kind == PFS_BOUND_NODES) {
+		take_nodes(out, term);
+		return true;
+	}
+	if (term->kind != PFS_BOUND_STEP || !term->n_args)
+		return false;
+	return (term->n_args == 2 ? take_comparison(out, binder, term) : take_test(out, binder, term)) &&
+	       is_scanned(binder, out);
+}
+
+/* By which a scan finds rows without a look at each, or what the operators have not. */
+static bool finds(const struct pfs_binder *binder, const struct pfs_sql_argument *argument)
+{
+	const struct pfs_node_column *column =
+		&binder->query->connection->table->columns[argument->column];
+
+	return argument->op >= PFS_SQL_FUNCTION || column->kind == PFS_NODE_BYTES ||
+	       pfs_fields[column->field].operand == PFS_OPERAND_ABSENT ||
+	       (argument->op == PFS_SQL_EQ &&
+		(column->field == PFS_FIELD_INO || column->field == PFS_FIELD_PARENT));
+}
+
+static bool has_late(const struct pfs_term *term)
+{
+	bool has = term->kind == PFS_BOUND_COLUMN && term->is_late;
+
+	for (unsigned i = 0; i < term->n_args; i++)
+		has |= has_late(term->args[i]);
+	return has;
+}
+
+static size_t count(const struct pfs_term *where)
+{
+	if (!where || where->kind != PFS_BOUND_STEP || where->op != PFS_OP_AND)
+		return where != NULL;
+	return count(where->args[0]) + count(where->args[1]);
+}
+
+/* False: a condition can be had neither way. */
+static bool split(const struct pfs_binder *binder, struct pfs_row_plan *plan,
+		  const struct pfs_term *where)
+{
+	struct pfs_sql_argument *argument = &plan->arguments[plan->n_arguments];
+
+	if (!where)
+		return true;
+	if (where->kind == PFS_BOUND_STEP && where->op == PFS_OP_AND)
+		return split(binder, plan, where->args[0]) && split(binder, plan, where->args[1]);
+	*argument = (struct pfs_sql_argument){.op = -1};
+	if (plan->n_arguments == ARGUMENTS_MAX || !take_argument(argument, binder, where)) {
+		plan->rest[plan->n_rest++] = where;
+		plan->is_short = false;
+		return !has_late(where);
+	}
+	plan->n_arguments++;
+	plan->is_short &= !finds(binder, argument);
+	if (plan->is_short)
+		plan->rest[plan->n_rest++] = where;
+	return true;
+}
+
+/* ---- results and order ---- */
+
+static bool take_order(const struct pfs_binder *binder, struct pfs_row_plan *plan)
+{
+	const struct pfs_block *block = binder->block;
+
+	if (block->n_order > PFS_ORDERS_MAX)
+		return false;
+	for (; plan->n_order < block->n_order; plan->n_order++) {
+		const struct pfs_bound_order *order = &block->order[plan->n_order];
+		const struct pfs_node_column *column;
+
+		if (order->value->kind != PFS_BOUND_COLUMN || order->value->collation != PFS_BINARY ||
+		    order->nulls_last != order->is_descending)
+			return false;
+		column = node_column(binder, order->value);
+		if (column->kind == PFS_NODE_ATTR || column->kind == PFS_NODE_OWNER ||
+		    column->kind == PFS_NODE_GROUP || !pfs_fields[column->field].is_ordered ||
+		    (binder->query->is_limited && pfs_field_is_viewers(column->field)))
+			return false;
+		plan->order[plan->n_order] =
+			(struct pfs_order){.field = column->field, .descending = order->is_descending};
+	}
+	return true;
+}
+
+static bool take_results(const struct pfs_block *block, struct pfs_row_plan *plan)
+{
+	for (; plan->n_columns < block->n_results; plan->n_columns++) {
+		const struct pfs_term *result = block->results[plan->n_columns];
+
+		if (result->kind != PFS_BOUND_COLUMN)
+			return false;
+		plan->columns[plan->n_columns] = (int)result->column;
+	}
+	return true;
+}
+
+int pfs_bind_rows(struct pfs_binder *binder)
+{
+	struct pfs_block *block = binder->block;
+	size_t n = count(block->where);
+	struct pfs_row_plan *plan;
+
+	if (!binder->takes_rows)
+		return 0;
+	plan = pfs_bind_get(binder, sizeof(*plan));
+	if (plan)
+		plan->columns = pfs_bind_get(binder, (block->n_results + 1) * sizeof(*plan->columns));
+	if (plan)
+		plan->arguments = pfs_bind_get(binder, (n + 1) * sizeof(*plan->arguments));
+	if (plan)
+		plan->rest = pfs_bind_get(binder, (n + 1) * sizeof(struct pfs_term *));
+	if (!plan || binder->error)
+		return binder->error;
+	plan->is_short = block->limit != UINT64_MAX && !block->n_order && n;
+	if (!block->is_grouped && take_results(block, plan) && take_order(binder, plan) &&
+	    split(binder, plan, block->where))
+		block->rows = plan;
+	else if (binder->lax)
+		pfs_bind_refuse(binder, binder->lax);
+	return binder->error;
+}

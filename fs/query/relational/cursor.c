@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/cursor.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/gather.h"
+
+#define FIRST_PIECE ((uint64_t)4096) /* rows of the table that are looked at first, */
+#define TRIED_ROWS  FIRST_PIECE /* before a scan looks for the few rows that a short answer has */
+#define PIECE_GROWS 8	  /* and how many times as many next */
+#define FIRST_ROWS  32	  /* gathered first: a LIMIT, or who asks, may want no more */
+#define ROWS_MAX    16384 /* gathered at once */
+#define PART_ROWS   1024  /* whose columns stay in a core's cache until they are written */
+#define WAVE_BYTES  ((size_t)16 << 20) /* gathered while the tree is held, about */
+#define MEMORY_PART 4	  /* that much of what is left of the memory parts may take */
+
+struct hand {
+	struct pfs_gathered *gather;
+	struct hand *next;
+};
+
+struct pfs_row_cursor {
+	struct pfs_query *query;
+	const struct pfs_block *block;
+	const struct pfs_row_plan *plan;
+	struct pfs_run_context *context;
+	bool is_begun, is_done; /* rows are being selected; no more are */
+	bool is_trying;		/* the first rows, of plan->is_short */
+	struct pfs_running running;
+	struct pfs_program program; /* of plan->rest */
+	struct pfs_pushed pushed;
+	struct pfs_ordered *ordered; /* NULL: as they are selected */
+	struct pfs_slots within;     /* that it orders, if plan->rest selects */
+	struct pfs_rows *found;	     /* by a scan; NULL: all */
+	uint64_t next_row, piece;    /* of the table */
+	uint64_t skip, left;	     /* rows: of OFFSET, of LIMIT */
+	uint64_t charged;	     /* bytes of what is ordered */
+
+	uint32_t *slots; /* the piece */
+	size_t capacity;
+	size_t n, at;
+	uint64_t given;
+
+	struct pfs_gathered *gather; /* of rows one by one: */
+	size_t n_gathered, row, batch;
+
+	size_t wave, wave_max; /* rows that are worked on at once */
+	_Atomic size_t bytes;  /* of the values of the last ones, */
+	size_t rows;	       /* so many */
+	pthread_mutex_t lock;  /* of hands */
+	struct hand *hands;    /* that are free: one for each thread that has been at work */
+};
+
+/* Some parts for each core, so that none waits long for the last one. */
+static size_t largest_wave(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return PART_ROWS * (size_t)PFS_MIN(PFS_MAX(4 * cores, 16L), (long)PFS_PARTS_MAX);
+}
+
+int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *block,
+		    struct pfs_run_context *context)
+{
+	struct pfs_row_cursor *cursor = malloc(sizeof(*cursor));
+
+	*out = cursor;
+	if (!cursor)
+		return -ENOMEM;
+	/* the rest of what is pushed is large, and not looked at */
+	memset(cursor, 0, offsetof(struct pfs_row_cursor, pushed));
+	cursor->pushed.n = cursor->pushed.n_text = 0;
+	memset(&cursor->ordered, 0, sizeof(*cursor) - offsetof(struct pfs_row_cursor, ordered));
+	cursor->query = context->query;
+	cursor->block = block;
+	cursor->plan = block->rows;
+	cursor->context = context;
+	cursor->skip = block->offset;
+	cursor->left = block->limit;
+	cursor->piece = FIRST_PIECE;
+	cursor->batch = FIRST_ROWS;
+	cursor->wave = PART_ROWS;
+	cursor->wave_max = largest_wave();
+	(void)pthread_mutex_init(&cursor->lock, NULL);
+	return 0;
+}
+
+void pfs_row_cursor_close(struct pfs_row_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	while (cursor->hands) {
+		struct hand *hand = cursor->hands;
+
+		cursor->hands = hand->next;
+		pfs_gathered_close(hand->gather);
+		free(hand);
+	}
+	pfs_gathered_close(cursor->gather);
+	pfs_ordered_close(cursor->ordered);
+	pfs_slots_finish(&cursor->within);
+	pfs_pushed_finish(&cursor->pushed);
+	if (cursor->is_begun) {
+		pfs_rows_free(cursor->context->run, cursor->found);
+		pfs_running_end(&cursor->running);
+	}
+	pfs_account_discharge(cursor->query->account,
+			      cursor->charged + cursor->capacity * sizeof(*cursor->slots));
+	free(cursor->slots);
+	(void)pthread_mutex_destroy(&cursor->lock);
+	free(cursor);
+}
+
+/* ---- slots ---- */
+
+static int charge(struct pfs_row_cursor *cursor, size_t bytes)
+{
+	cursor->charged += bytes;
+	return pfs_account_charge(cursor->query->account, (int64_t)bytes);
+}
+
+static int make_room(struct pfs_row_cursor *cursor, size_t n)
+{
+	size_t capacity = PFS_MAX(n, PFS_MIN(cursor->capacity * 2, PFS_PIECE_ROWS));
+	uint32_t *slots;
+
+	if (n <= cursor->capacity)
+		return 0;
+	if ((capacity - cursor->capacity) * sizeof(*slots) > pfs_account_left(cursor->query->account))
+		return -ENOMEM;
+	slots = realloc(cursor->slots, capacity * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	cursor->slots = slots;
+	n = capacity - cursor->capacity;
+	cursor->capacity = capacity;
+	return pfs_account_charge(cursor->query->account, (int64_t)(n * sizeof(*slots)));
+}
+
+static int list_rows(struct pfs_row_cursor *cursor, struct pfs_rows *rows)
+{
+	const struct pfs_run *run = cursor->context->run;
+	uint64_t n, next = 0;
+
+	PFS_TRY(pfs_rows_here(run, rows));
+	PFS_TRY(pfs_rows_count(run, &n, rows));
+	if (!n)
+		return 0;
+	PFS_TRY(make_room(cursor, cursor->n + n));
+	cursor->n += pfs_rows_next(rows, &next, cursor->slots + cursor->n, n);
+	return 0;
+}
+
+/* Adds the next piece's rows to the slots. */
+static int select_piece(struct pfs_row_cursor *cursor)
+{
+	const struct pfs_run *run = cursor->context->run;
+	const struct pfs_table *table = &cursor->running.tables[0];
+	uint64_t most = pfs_running_piece(&cursor->running);
+	struct pfs_source source = {.table = table, .rows = cursor->found, .from = cursor->next_row};
+	struct pfs_rows *rows;
+	int error;
+
+	source.to = PFS_MIN(source.from + PFS_MIN(cursor->piece, most), (uint64_t)table->n_rows);
+	if (source.from == source.to) {
+		cursor->is_done = true;
+		return 0;
+	}
+	error = pfs_select(run, &rows, &source, cursor->program.n ? &cursor->program : NULL);
+	if (!error) {
+		error = list_rows(cursor, rows);
+		pfs_rows_free(run, rows);
+	}
+	if (error == -ENOMEM && cursor->piece > FIRST_PIECE) {
+		cursor->piece = FIRST_PIECE;
+		return 0;
+	}
+	PFS_TRY(error);
+	cursor->next_row = source.to;
+	cursor->piece = PFS_MIN(cursor->piece * PIECE_GROWS, PFS_PIECE_ROWS);
+	return 0;
+}
+
+static int next_ordered(struct pfs_row_cursor *cursor)
+{
+	cursor->n = PFS_MIN(cursor->batch, ROWS_MAX);
+	if (cursor->given)
+		cursor->n = cursor->wave_max;
+	PFS_TRY(make_room(cursor, cursor->n));
+	PFS_TRY(pfs_ordered_next(cursor->ordered, cursor->slots, &cursor->n));
+	cursor->is_done = !cursor->n;
+	return 0;
+}
+
+/* OFFSET and LIMIT. */
+static void cut(struct pfs_row_cursor *cursor)
+{
+	size_t skipped = (size_t)PFS_MIN(cursor->skip, (uint64_t)(cursor->n - cursor->at));
+
+	cursor->skip -= skipped;
+	cursor->at += skipped;
+	cursor->n = (size_t)PFS_MIN(cursor->left, (uint64_t)(cursor->n - cursor->at)) + cursor->at;
+	cursor->left -= cursor->n - cursor->at;
+	cursor->is_done |= !cursor->left;
+	pfs_plan_seen(cursor->query, 0, cursor->n - cursor->at);
+}
+
+/* The operators select, and not a scan alone. */
+static bool selects(const struct pfs_row_cursor *cursor)
+{
+	return cursor->plan->n_rest && (!cursor->plan->is_short || cursor->is_trying);
+}
+
+/* They are the piece, without those that have been tried. */
+static int take_slots(struct pfs_row_cursor *cursor, const struct pfs_slots *slots)
+{
+	pfs_account_discharge(cursor->query->account, cursor->capacity * sizeof(*cursor->slots));
+	free(cursor->slots);
+	cursor->slots = slots->slot;
+	cursor->n = cursor->capacity = slots->n;
+	for (cursor->at = 0; cursor->at < cursor->n && cursor->slots[cursor->at] < cursor->next_row;)
+		cursor->at++;
+	cut(cursor);
+	return pfs_account_charge(cursor->query->account, (int64_t)(slots->n * sizeof(*slots->slot)));
+}
+
+/* What a scan is asked is found whole; where nothing else is, its slots are the piece. */
+static int scan(struct pfs_row_cursor *cursor)
+{
+	struct pfs_query *query = cursor->query;
+	const struct pfs_run *run = cursor->context->run;
+	struct pfs_slots slots = {.slot = NULL};
+	int error;
+
+	cursor->is_done = !selects(cursor);
+	if (cursor->pushed.nothing)
+		return 0;
+	PFS_TRY(pfs_scan_select(query->tree, &slots, cursor->pushed.predicates, cursor->pushed.n, NULL,
+				&query->watch));
+	if (!cursor->next_row)
+		pfs_plan_record(query, 0, &cursor->pushed, slots.n, NULL);
+	if (!selects(cursor))
+		return take_slots(cursor, &slots);
+	error = pfs_rows_of_list(run, &cursor->found, cursor->running.tables[0].n_rows, slots.slot,
+				 (uint32_t)slots.n);
+	pfs_slots_finish(&slots);
+	return error;
+}
+
+/* Too few of the first rows fit: a scan finds the rest of them. */
+static int scan_rest(struct pfs_row_cursor *cursor)
+{
+	const struct pfs_row_plan *plan = cursor->plan;
+
+	cursor->is_trying = false;
+	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments));
+	return scan(cursor);
+}
+
+/* Adds slots. */
+static int add_slots(struct pfs_row_cursor *cursor)
+{
+	cursor->n = cursor->at = 0;
+	if (cursor->is_trying && cursor->next_row >= TRIED_ROWS)
+		return scan_rest(cursor);
+	PFS_TRY(cursor->ordered ? next_ordered(cursor) : select_piece(cursor));
+	cut(cursor);
+	return 0;
+}
+
+/* The slots of the next rows; none: there are no more.  The tree is held. */
+static int next_slots(struct pfs_row_cursor *cursor)
+{
+	while (cursor->at == cursor->n && !cursor->is_done) {
+		PFS_TRY(add_slots(cursor));
+		PFS_TRY(pfs_query_look(cursor->query));
+	}
+	return 0;
+}
+
+/* ---- beginning ---- */
+
+static int order(struct pfs_row_cursor *cursor)
+{
+	const struct pfs_row_plan *plan = cursor->plan;
+	uint64_t limit;
+	struct pfs_ordered_question question = {
+		.order = plan->order,
+		.n_order = plan->n_order,
+		.predicates = cursor->pushed.predicates,
+		.n = cursor->pushed.n,
+		.within = plan->n_rest ? &cursor->within : NULL,
+		.watch = &cursor->query->watch,
+	};
+
+	if (__builtin_add_overflow(cursor->skip, cursor->left, &limit))
+		limit = UINT64_MAX;
+	question.limit = limit;
+	while (plan->n_rest && !cursor->is_done) {
+		PFS_TRY(select_piece(cursor));
+		PFS_TRY(pfs_query_look(cursor->query));
+	}
+	if (plan->n_rest) {
+		cursor->within = (struct pfs_slots){cursor->slots, cursor->n};
+		cursor->charged += cursor->capacity * sizeof(*cursor->slots);
+		cursor->slots = NULL;
+		cursor->n = cursor->capacity = 0;
+		cursor->is_done = !cursor->within.n;
+	}
+	if (cursor->is_done)
+		return 0;
+	PFS_TRY(pfs_ordered_open(&cursor->ordered, cursor->query->tree, &question));
+	pfs_plan_record(cursor->query, 0, &cursor->pushed, pfs_ordered_selected(cursor->ordered),
+			cursor->ordered);
+	return charge(cursor, pfs_ordered_memory(cursor->ordered));
+}
+
+/* Tables and programs, where the operators select. */
+static int prepare(struct pfs_row_cursor *cursor)
+{
+	const struct pfs_row_plan *plan = cursor->plan;
+
+	PFS_TRY(pfs_running_tables(&cursor->running));
+	return selects(cursor) ? pfs_running_conditions(&cursor->running, &cursor->program, plan->rest,
+							plan->n_rest)
+			       : 0;
+}
+
+/* The first rows that there are, if a scan does not find them. */
+static int begin_short(struct pfs_row_cursor *cursor)
+{
+	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, NULL, 0));
+	cursor->is_trying = !cursor->pushed.n;
+	if (!cursor->is_trying)
+		return scan_rest(cursor);
+	pfs_plan_record(cursor->query, 0, &cursor->pushed, 0, NULL);
+	return prepare(cursor);
+}
+
+static int begin_held(struct pfs_row_cursor *cursor)
+{
+	const struct pfs_row_plan *plan = cursor->plan;
+
+	if (plan->is_short)
+		return begin_short(cursor);
+	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments));
+	cursor->is_done = cursor->pushed.nothing;
+	if (cursor->is_done)
+		return 0;
+	if (selects(cursor) || (!plan->n_order && !cursor->pushed.n))
+		PFS_TRY(prepare(cursor));
+	if (plan->n_order)
+		return order(cursor);
+	if (cursor->pushed.n)
+		return scan(cursor);
+	pfs_plan_record(cursor->query, 0, &cursor->pushed, 0, NULL);
+	return 0;
+}
+
+/* Before the tree is held: what wants it otherwise. */
+static int begin(struct pfs_row_cursor *cursor)
+{
+	const struct pfs_row_plan *plan = cursor->plan;
+	int error;
+
+	PFS_TRY(pfs_gathered_open(&cursor->gather, cursor->query));
+	for (size_t i = 0; i < plan->n_columns; i++)
+		PFS_TRY(pfs_gathered_want(cursor->gather, (size_t)plan->columns[i]));
+	PFS_TRY(pfs_inputs_prepare(cursor->block, cursor->context));
+	if (plan->n_arguments || plan->n_order)
+		pfs_scan_prepare(cursor->query->tree);
+	cursor->is_begun = true;
+	PFS_TRY(pfs_running_begin(&cursor->running, cursor->block, cursor->context));
+	PFS_TRY(pfs_query_hold(cursor->query));
+	error = begin_held(cursor);
+	pfs_query_release(cursor->query);
+	if (error == -ENOENT) /* what they are to be under is gone */
+		cursor->is_done = true;
+	return error == -ENOENT ? 0 : error;
+}
+
+/* ---- row by row ---- */
+
+/* How many rows are gathered next, by what the last ones took. */
+static size_t next_batch(const struct pfs_row_cursor *cursor)
+{
+	size_t batch = PFS_MIN(cursor->batch * 4, ROWS_MAX);
+	size_t bytes = pfs_gathered_bytes(cursor->gather);
+	uint64_t left = pfs_account_left(cursor->query->account) / MEMORY_PART;
+	uint64_t row = (uint64_t)pfs_gathered_memory(cursor->gather) / cursor->n_gathered + 1;
+
+	if (bytes > WAVE_BYTES / 32) /* what comes next may well have more */
+		batch = PFS_MIN(batch, PFS_MAX(cursor->n_gathered * (WAVE_BYTES / 2) / bytes, 1));
+	return (size_t)PFS_MAX(PFS_MIN((uint64_t)batch, left / row), (uint64_t)FIRST_ROWS);
+}
+
+static int gather_held(struct pfs_row_cursor *cursor)
+{
+	PFS_TRY(next_slots(cursor));
+	cursor->n_gathered = PFS_MIN(cursor->n - cursor->at, cursor->batch);
+	cursor->row = 0;
+	if (!cursor->n_gathered)
+		return 0;
+	PFS_TRY(pfs_gathered_rows(cursor->gather, cursor->slots + cursor->at, cursor->n_gathered));
+	cursor->at += cursor->n_gathered;
+	cursor->batch = next_batch(cursor);
+	return 0;
+}
+
+int pfs_row_cursor_next(struct pfs_row_cursor *cursor)
+{
+	int error;
+
+	if (++cursor->row < cursor->n_gathered)
+		return 1;
+	cursor->n_gathered = 0;
+	if (cursor->query->stop || pfs_query_tick(cursor->query))
+		return -EINTR;
+	if (!cursor->is_begun)
+		PFS_TRY(begin(cursor));
+	if (cursor->is_done && cursor->at == cursor->n)
+		return 0;
+	PFS_TRY(pfs_query_hold(cursor->query));
+	error = gather_held(cursor);
+	pfs_query_release(cursor->query);
+	PFS_TRY(error);
+	cursor->given += cursor->n_gathered;
+	return cursor->n_gathered != 0;
+}
+
+bool pfs_row_cursor_has_begun(const struct pfs_row_cursor *cursor)
+{
+	return cursor->given != 0;
+}
+
+void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, struct pfs_query_value *out)
+{
+	const struct pfs_part part = {cursor->n_gathered, pfs_gathered_columns(cursor->gather),
+				      cursor->plan->columns};
+
+	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
+	pfs_part_value(&part, cursor->row, column, out);
+}
+
+/* ---- in parts ---- */
+
+struct work {
+	struct pfs_row_cursor *cursor;
+	size_t rows, grain; /* of all parts, of one */
+	pfs_part_fn fn;
+	void *arg;
+	int done[PFS_PARTS_MAX]; /* what fn returned, or why it was not called */
+};
+
+static int take_hand(struct pfs_row_cursor *cursor, struct hand **out)
+{
+	struct hand *hand;
+	int error;
+	PFS_LOCKED(&cursor->lock);
+
+	hand = cursor->hands;
+	if (hand) {
+		cursor->hands = hand->next;
+		*out = hand;
+		return 0;
+	}
+	hand = malloc(sizeof(*hand));
+	if (!hand)
+		return -ENOMEM;
+	error = pfs_gathered_copy(&hand->gather, cursor->gather, cursor->plan->columns,
+				  cursor->plan->n_columns);
+	if (error)
+		free(hand);
+	else
+		*out = hand;
+	return error;
+}
+
+static void put_hand(struct pfs_row_cursor *cursor, struct hand *hand)
+{
+	PFS_LOCKED(&cursor->lock);
+	hand->next = cursor->hands;
+	cursor->hands = hand;
+}
+
+static int do_part(struct work *work, size_t from, size_t to)
+{
+	struct pfs_row_cursor *cursor = work->cursor;
+	struct pfs_part part = {.n = to - from, .of = cursor->plan->columns};
+	struct hand *hand;
+	int done;
+
+	PFS_TRY(take_hand(cursor, &hand));
+	part.columns = pfs_gathered_columns(hand->gather);
+	done = pfs_gathered_rows(hand->gather, cursor->slots + cursor->at + from, part.n);
+	cursor->bytes += pfs_gathered_bytes(hand->gather);
+	if (!done)
+		done = work->fn(work->arg, from / work->grain, &part);
+	put_hand(cursor, hand);
+	return done;
+}
+
+static void do_parts(void *context, size_t from, size_t to)
+{
+	struct work *work = context;
+
+	for (size_t end; from < to; from = end) { /* a thread alone gets all of them */
+		end = PFS_MIN(from + work->grain, to);
+		work->done[from / work->grain] = do_part(work, from, end);
+	}
+}
+
+/* How many rows parts may have together, as memory allows. */
+static size_t wave_of(const struct pfs_row_cursor *cursor)
+{
+	size_t wave = PFS_MIN(cursor->wave, cursor->rows * WAVE_BYTES / PFS_MAX(atomic_load(&cursor->bytes), 1) + 1);
+	uint64_t left = pfs_account_left(cursor->query->account);
+	uint64_t row = (uint64_t)pfs_gathered_memory(cursor->gather) / 128 + 1;
+
+	return (size_t)PFS_MIN(wave, left / MEMORY_PART / row);
+}
+
+/* The rows that are done, up to the first that is not: what comes behind it is done again. */
+static int count_done(struct work *work, size_t *n_parts)
+{
+	struct pfs_row_cursor *cursor = work->cursor;
+	size_t rows = 0, i = 0;
+	bool is_cut = false;
+
+	for (; rows < work->rows && !is_cut; i++) {
+		int wanted = (int)PFS_MIN(work->grain, work->rows - rows);
+
+		if (work->done[i] < 0)
+			return work->done[i];
+		is_cut = work->done[i] < wanted;
+		rows += (size_t)work->done[i];
+	}
+	*n_parts = i;
+	cursor->at += rows;
+	cursor->given += rows;
+	cursor->wave = is_cut ? PFS_MAX(rows, 1) : PFS_MIN(cursor->wave * 2, cursor->wave_max);
+	return 1;
+}
+
+static int work_held(struct work *work, size_t *n_parts)
+{
+	struct pfs_row_cursor *cursor = work->cursor;
+
+	PFS_TRY(next_slots(cursor));
+	work->rows = PFS_MIN(wave_of(cursor), cursor->n - cursor->at);
+	work->grain = PFS_MIN(work->rows, PART_ROWS);
+	if (!work->rows)
+		return 0;
+	cursor->rows = work->rows;
+	cursor->bytes = 0;
+	pfs_scan_run(cursor->query->tree, work->rows, work->grain, do_parts, work);
+	return count_done(work, n_parts);
+}
+
+int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_part_fn fn, void *arg)
+{
+	struct work work = {.cursor = cursor, .fn = fn, .arg = arg};
+	int got;
+
+	*n_parts = 0;
+	if (cursor->row + 1 < cursor->n_gathered || (cursor->is_done && cursor->at == cursor->n))
+		return 0;
+	if (cursor->query->stop || pfs_query_tick(cursor->query))
+		return -EINTR;
+	PFS_TRY(pfs_query_hold(cursor->query));
+	got = work_held(&work, n_parts);
+	pfs_query_release(cursor->query);
+	return got;
+}

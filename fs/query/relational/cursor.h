@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/query/relational/cursor.h - the rows of a SELECT of rows as they are (struct pfs_row_plan), as they are asked
+ * for: a piece of the rows is selected, or comes in its order, then some of those are gathered.
+ *
+ * The tree is held for a piece, or for some rows of it; one that changes in between ends the statement with
+ * -EAGAIN.  Threads: one at a time. */
+#ifndef PFS_FS_QUERY_RELATIONAL_CURSOR_H
+#define PFS_FS_QUERY_RELATIONAL_CURSOR_H
+
+#include "fs/query/relational/run.h"
+
+struct pfs_row_cursor;
+
+/* Nothing is read yet.  The block has `rows`; it and the context outlive the cursor.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *block,
+				   struct pfs_run_context *context);
+void pfs_row_cursor_close(struct pfs_row_cursor *cursor); /* NULL is allowed */
+
+/* 1: a row; 0: the end; -EAGAIN, -EINTR; before the first row also what the operators say. */
+PFS_MUST_CHECK int pfs_row_cursor_next(struct pfs_row_cursor *cursor);
+bool pfs_row_cursor_has_begun(const struct pfs_row_cursor *cursor); /* there was a row */
+/* Of the last row. */
+void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, struct pfs_query_value *out);
+/* As pfs_query_parts, where pfs_row_cursor_has_begun. */
+PFS_MUST_CHECK int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_part_fn fn,
+				    void *arg);
+
+#endif
