@@ -4,19 +4,20 @@
 
 #include "base/btree_node.h"
 #include "base/checked.h"
+#include "base/fetch.h"
 
 #define SIDE_BY_SIDE 16u /* about as many lines as a core waits for at once */
 #define LINE	     64u
 
 /* The halves and quarters of a node's keys are what its search reads first. */
-static void prefetch_keys(const void *node, const uint64_t *keys, uint32_t capacity)
+PFS_FETCHES void prefetch_keys(const void *node, const uint64_t *keys, uint32_t capacity)
 {
 	__builtin_prefetch(node); /* its count */
 	for (uint32_t i = 0; i < capacity; i += LINE / sizeof(*keys) * 2)
 		__builtin_prefetch(&keys[i]);
 }
 
-static void prefetch(const void *node, bool is_leaf)
+PFS_FETCHES void prefetch(const void *node, bool is_leaf)
 {
 	if (is_leaf)
 		prefetch_keys(node, ((const struct pfs_leaf *)node)->keys, LEAF_MAX);

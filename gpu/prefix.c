@@ -33,15 +33,18 @@ void pfs_prefix_set_view(struct pfs_prefix_tree *tree)
 		.groups = pfs_prefix_base(tree, PFS_PREFIX_GROUPS),
 		.records = pfs_prefix_base(tree, PFS_PREFIX_RECORDS),
 		.n_groups = pfs_prefix_n_groups(tree),
-		.root = tree->head.root,
 		.levels = shape->levels,
 		.fixed = shape->type == PFS_PREFIX_BYTES ? 0
 							 : pfs_prefix_levels_of(len, shape->bits),
 		.width = shape->layout == PFS_PREFIX_SIXTEEN ? PFS_PREFIX_WIDE : 1,
 		.bits = shape->bits,
+		.map = shape->bits > 4,
+		.head = 1 + (1u << shape->bits) / 32,
 		.is_compact = shape->layout == PFS_PREFIX_COMPACT,
 	};
 	tree->view.ends = tree->view.fixed ? 0 : tree->view.width;
+	if (tree->sections[PFS_PREFIX_WORDS].used)
+		tree->view.root = tree->view.words[0];
 }
 
 static uint32_t whole_units(uint32_t words)
@@ -64,9 +67,10 @@ static int open_tree(struct pfs_prefix_tree *tree, const struct pfs_prefix_shape
 		tree->head.shape.depth = DEPTH;
 	PFS_TRY(pfs_prefix_sections_open(tree));
 	pfs_prefix_set_view(tree);
-	tree->node_words[0] = whole_units(tree->view.is_compact ? PFS_PREFIX_COMPACT_HEAD + fan
-								: tree->view.ends + fan);
+	tree->node_words[0] = whole_units(tree->view.ends + fan);
 	tree->node_words[1] = whole_units(tree->view.ends + fan * tree->view.width);
+	for (uint32_t i = 0; i < PFS_PREFIX_NODE_SIZES && tree->view.is_compact; i++)
+		tree->node_words[i] = (i + 1) * PFS_PREFIX_UNIT;
 	return 0;
 }
 
@@ -225,8 +229,7 @@ static void compare(const struct pfs_prefix_tree *tree, uint32_t *items,
 
 		if (items[i] == 0)
 			continue;
-		key = pfs_prefix_key_of(
-			tree, pfs_prefix_item_at(tree, items[i] & ~PFS_PREFIX_ITEM)->record);
+		key = pfs_prefix_key_of(tree, items[i]);
 		if (key.len != keys->texts[i].len ||
 		    !pfs_prefix_same(key.bytes, keys->texts[i].bytes, key.len))
 			items[i] = 0;
@@ -274,11 +277,11 @@ static void answer(const struct pfs_prefix_tree *tree, uint64_t *payloads, uint3
 		   const uint32_t *items, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint32_t item = items[i] & ~PFS_PREFIX_ITEM;
+		const struct pfs_prefix_record *record = pfs_prefix_record_of(tree, items[i]);
 
-		places[i] = items[i] ? pfs_prefix_item_at(tree, item)->first : PFS_PREFIX_NONE;
+		places[i] = items[i] ? record->first : PFS_PREFIX_NONE;
 		if (payloads && items[i])
-			payloads[i] = pfs_prefix_payload_at(tree, places[i])->payload;
+			payloads[i] = record->payload;
 	}
 }
 
@@ -289,16 +292,29 @@ struct batch {
 	size_t n; /* of each */
 };
 
-static int batch_make(const struct pfs_run *run, struct batch *batch, size_t n)
+/* For a few keys, whose question should not take longer than its memory. */
+struct few {
+	struct pfs_prefix_text texts[PFS_PREFIX_SIDE_BY_SIDE];
+	uint64_t integers[PFS_PREFIX_SIDE_BY_SIDE];
+	uint32_t items[PFS_PREFIX_SIDE_BY_SIDE];
+};
+
+static int batch_make(const struct pfs_run *run, struct batch *batch, struct few *few, size_t n)
 {
 	batch->n = PFS_MIN(n, PFS_PREFIX_BATCH);
+	if (n <= PFS_PREFIX_SIDE_BY_SIDE) {
+		*batch = (struct batch){few->texts, few->integers, few->items, n};
+		return 0;
+	}
 	PFS_TRY(pfs_run_alloc_raw(run, &batch->texts, batch->n, sizeof(*batch->texts)));
 	PFS_TRY(pfs_run_alloc_raw(run, &batch->integers, batch->n, sizeof(*batch->integers)));
 	return pfs_run_alloc_raw(run, &batch->items, batch->n, sizeof(*batch->items));
 }
 
-static void batch_free(const struct pfs_run *run, struct batch *batch)
+static void batch_free(const struct pfs_run *run, struct batch *batch, const struct few *few)
 {
+	if (batch->texts == few->texts)
+		return;
 	pfs_run_free(run, batch->texts, batch->n, sizeof(*batch->texts));
 	pfs_run_free(run, batch->integers, batch->n, sizeof(*batch->integers));
 	pfs_run_free(run, batch->items, batch->n, sizeof(*batch->items));
@@ -310,10 +326,11 @@ int pfs_prefix_get(const struct pfs_run *run, struct pfs_prefix *index, uint64_t
 {
 	struct pfs_prefix_tree *tree = &index->tree;
 	struct batch batch = {0};
+	struct few few;
 	int error;
 
 	PFS_TRY(pfs_prefix_check_keys(tree, keys));
-	error = batch_make(run, &batch, keys->n);
+	error = batch_make(run, &batch, &few, keys->n);
 	(void)pthread_rwlock_rdlock(&index->lock);
 	for (size_t i = 0; i < keys->n && !error; i += batch.n) {
 		struct pfs_prefix_texts texts = {batch.texts, PFS_MIN(batch.n, keys->n - i),
@@ -326,7 +343,7 @@ int pfs_prefix_get(const struct pfs_run *run, struct pfs_prefix *index, uint64_t
 			       texts.n);
 	}
 	(void)pthread_rwlock_unlock(&index->lock);
-	batch_free(run, &batch);
+	batch_free(run, &batch, &few);
 	return error;
 }
 
@@ -355,7 +372,8 @@ int pfs_prefix_probe(const struct pfs_run *run, struct pfs_prefix *index, double
 		(void)pthread_mutex_unlock(&index->copy_lock);
 	}
 	(void)pthread_rwlock_unlock(&index->lock);
-	batch_free(run, &batch);
+	pfs_run_free(run, batch.texts, batch.n, sizeof(*batch.texts));
+	pfs_run_free(run, batch.integers, batch.n, sizeof(*batch.integers));
 	return error;
 }
 
@@ -370,7 +388,7 @@ static int entry_at(const struct pfs_prefix_tree *tree, struct pfs_prefix_entry 
 
 	if (place == 0)
 		return 0;
-	key = pfs_prefix_key_of(tree, pfs_prefix_item_at(tree, p->item)->record);
+	key = pfs_prefix_key_of(tree, p->item);
 	*out = (struct pfs_prefix_entry){
 		.payload = p->payload,
 		.key = key.bytes,
@@ -379,21 +397,6 @@ static int entry_at(const struct pfs_prefix_tree *tree, struct pfs_prefix_entry 
 		.removals = tree->head.removals,
 	};
 	return 1;
-}
-
-/* The place of the first payload of the first key that is not less, or 0. */
-static int place_of(const struct pfs_prefix_tree *tree, uint32_t *place,
-		    const struct pfs_prefix_text *key)
-{
-	struct pfs_prefix_path path = {0};
-	uint32_t word = 0;
-	bool equal;
-	int error = pfs_prefix_seek_key(tree, &word, &equal, &path, key);
-
-	free(path.steps);
-	*place = word && !error ? pfs_prefix_item_at(tree, pfs_prefix_item_of(tree, word))->first
-				: 0;
-	return error;
 }
 
 int pfs_prefix_seek(struct pfs_prefix *index, struct pfs_prefix_entry *out,
@@ -409,7 +412,7 @@ int pfs_prefix_seek(struct pfs_prefix *index, struct pfs_prefix_entry *out,
 	PFS_TRY(pfs_prefix_check_keys(&index->tree, key));
 	(void)pthread_rwlock_rdlock(&index->lock);
 	pfs_prefix_texts_make(&index->tree, &text, &integer, key, 0, 1);
-	error = place_of(&index->tree, &place, &text);
+	error = pfs_prefix_seek_place(&index->tree, &place, &text);
 	error = error ? error : entry_at(&index->tree, out, place);
 	(void)pthread_rwlock_unlock(&index->lock);
 	return error;
@@ -475,8 +478,7 @@ static int collect(const struct pfs_run *run, const struct pfs_prefix_tree *tree
 		const struct pfs_prefix_payload *p = pfs_prefix_payload_at(tree, place);
 
 		if (p->item != item) {
-			struct pfs_prefix_text key =
-				pfs_prefix_key_of(tree, pfs_prefix_item_at(tree, p->item)->record);
+			struct pfs_prefix_text key = pfs_prefix_key_of(tree, p->item);
 
 			item = p->item;
 			if (key.len < prefix->len ||
@@ -507,7 +509,7 @@ int pfs_prefix_scan(const struct pfs_run *run, struct pfs_prefix *index,
 		return -ENAMETOOLONG;
 	text.n_levels = pfs_prefix_levels_of(text.len, tree->view.bits);
 	(void)pthread_rwlock_rdlock(&index->lock);
-	error = place_of(tree, &place, &text);
+	error = pfs_prefix_seek_place(tree, &place, &text);
 	error = error ? error : collect(run, tree, out, place, &text);
 	if (!error)
 		error = pfs_run_alloc_raw(run, &out->payloads, out->n, sizeof(*out->payloads));
@@ -545,8 +547,7 @@ void pfs_prefix_describe(struct pfs_prefix *index, struct pfs_prefix_info *info)
 	};
 	(void)pthread_mutex_unlock(&index->copy_lock);
 	for (int i = 0; i < PFS_PREFIX_SECTIONS; i++) {
-		bool is_list = i == PFS_PREFIX_RECORDS || i == PFS_PREFIX_ITEMS ||
-			       i == PFS_PREFIX_ENTRIES;
+		bool is_list = i == PFS_PREFIX_RECORDS || i == PFS_PREFIX_ENTRIES;
 
 		*(is_list ? &info->list_bytes : &info->tree_bytes) += tree->sections[i].used;
 	}

@@ -7,7 +7,7 @@
 #include "base/siphash.h"
 #include "gpu/prefix_impl.h"
 
-#define MAGIC UINT64_C(0x3165657254786650) /* "PfxTree1" */
+#define MAGIC UINT64_C(0x3265657254786650) /* "PfxTree2" */
 
 struct bytes_head {
 	uint64_t magic;
@@ -135,7 +135,10 @@ static bool is_head_sound(const struct pfs_prefix_tree *tree)
 	     tree->sections[PFS_PREFIX_PARTS].used !=
 		     n_groups * tree->view.width * sizeof(struct pfs_prefix_part)))
 		return false;
-	return head->free_nodes[0] < n_units && head->free_nodes[1] < n_units;
+	for (size_t i = 0; i < PFS_COUNT(head->free_nodes); i++)
+		if (head->free_nodes[i] >= n_units)
+			return false;
+	return true;
 }
 
 int pfs_prefix_read(const struct pfs_run *run, struct pfs_prefix **out, const uint8_t *bytes,

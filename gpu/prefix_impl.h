@@ -20,7 +20,8 @@
 #define PFS_PREFIX_PAGE	     ((size_t)1 << PFS_PREFIX_PAGE_BITS)
 #define PFS_PREFIX_BLOCK_MAX 1024u /* partitions: their results fit into shared memory */
 #define PFS_PREFIX_BATCH     65536u /* keys that are made ready at once */
-#define PFS_PREFIX_KEY_SIZES (PFS_PREFIX_KEY_MAX / 8 + 2) /* of records, in units of 8 bytes */
+#define PFS_PREFIX_KEY_SIZES ((PFS_PREFIX_KEY_MAX + PFS_PREFIX_RECORD_HEAD) / 8 + 2) /* units of 8 bytes */
+#define PFS_PREFIX_NODE_SIZES 68u /* COMPACT, in units: to the 266 words of a node with 257 of them */
 
 enum pfs_prefix_section_name {
 	PFS_PREFIX_WORDS,
@@ -30,7 +31,6 @@ enum pfs_prefix_section_name {
 	PFS_PREFIX_PARTS,   /* from here on the host's only */
 	PFS_PREFIX_SPARES,
 	PFS_PREFIX_OPEN,
-	PFS_PREFIX_ITEMS,
 	PFS_PREFIX_ENTRIES,
 	PFS_PREFIX_SECTIONS,
 	PFS_PREFIX_ON_DEVICE = PFS_PREFIX_PARTS,
@@ -52,11 +52,6 @@ struct pfs_prefix_spare { /* by group */
 	uint32_t next;	  /* group in the same list */
 };
 
-struct pfs_prefix_item { /* by number; a key */
-	uint32_t record;      /* in units of 8 bytes */
-	uint32_t first, last; /* payloads; of a free number: first is the next free one */
-};
-
 struct pfs_prefix_payload { /* by place; number 0 ends the list at both sides */
 	uint64_t payload;
 	uint32_t next, previous;
@@ -67,9 +62,9 @@ struct pfs_prefix_payload { /* by place; number 0 ends the list at both sides */
 /* What goes out with the sections. */
 struct pfs_prefix_head {
 	struct pfs_prefix_shape shape;
-	uint32_t root; /* COMPACT */
-	uint32_t first_item, first_place; /* free ones */
-	uint32_t free_nodes[2]; /* inner, last; 0 ends a list, as below */
+	uint32_t first_place; /* a free one */
+	/* Inner, last; COMPACT: of 1, 2, ... units.  0 ends a list, as below. */
+	uint32_t free_nodes[PFS_PREFIX_NODE_SIZES];
 	uint32_t free_group, free_block;
 	uint32_t free_records[PFS_PREFIX_KEY_SIZES];
 	uint64_t n_keys, n_payloads, n_nodes, n_partitions, n_blocks;
@@ -84,7 +79,7 @@ struct pfs_prefix_place {
 };
 #define PFS_PREFIX_BEFORE UINT32_MAX
 
-/* A way down: the step of number i is at level i, of a compact tree at its node's. */
+/* A way down: the step of number i is at level i. */
 struct pfs_prefix_path {
 	struct pfs_prefix_place *steps;
 	size_t n, capacity;
@@ -94,7 +89,8 @@ struct pfs_prefix_tree {
 	struct pfs_prefix_head head;
 	struct pfs_prefix_section sections[PFS_PREFIX_SECTIONS];
 	struct pfs_prefix_view view;
-	uint32_t node_words[2]; /* of an inner node, of one in the last level; whole units */
+	/* Whole units.  Of an inner node, of one in the last level; COMPACT: of each size. */
+	uint32_t node_words[PFS_PREFIX_NODE_SIZES];
 	struct pfs_prefix_path path;  /* a change's */
 	uint64_t changes; /* batches */
 };
@@ -169,10 +165,13 @@ static inline void pfs_prefix_touch(struct pfs_prefix_tree *tree, enum pfs_prefi
 		stale[p] = 1;
 }
 
-static inline struct pfs_prefix_item *pfs_prefix_item_at(const struct pfs_prefix_tree *tree,
-							 uint32_t item)
+/* What is changed but for the key is the host's alone: no page is touched for its sake. */
+static inline struct pfs_prefix_record *pfs_prefix_record_of(const struct pfs_prefix_tree *tree,
+							     uint32_t item)
 {
-	return (struct pfs_prefix_item *)pfs_prefix_base(tree, PFS_PREFIX_ITEMS) + item;
+	uint8_t *records = pfs_prefix_base(tree, PFS_PREFIX_RECORDS);
+
+	return (struct pfs_prefix_record *)(records + (uint64_t)(item & ~PFS_PREFIX_ITEM) * 8);
 }
 
 static inline struct pfs_prefix_payload *pfs_prefix_payload_at(const struct pfs_prefix_tree *tree,
@@ -192,14 +191,12 @@ static inline uint32_t pfs_prefix_n_partitions(const struct pfs_prefix_tree *tre
 	return pfs_prefix_n_groups(tree) * tree->view.width;
 }
 
-/* The key of a record, by its word. */
 static inline struct pfs_prefix_text pfs_prefix_key_of(const struct pfs_prefix_tree *tree,
-						       uint32_t record)
+						       uint32_t item)
 {
-	const struct pfs_prefix_record *r =
-		pfs_prefix_record_at(pfs_prefix_base(tree, PFS_PREFIX_RECORDS), record);
+	const struct pfs_prefix_record *r = pfs_prefix_record_of(tree, item);
 
-	return (struct pfs_prefix_text){(const uint8_t *)(r + 1), r->len,
+	return (struct pfs_prefix_text){pfs_prefix_bytes_of(r), r->len,
 					pfs_prefix_levels_of(r->len, tree->view.bits)};
 }
 
@@ -213,17 +210,14 @@ void pfs_prefix_texts_make(const struct pfs_prefix_tree *tree, struct pfs_prefix
 
 /* ---- host/prefix_tree.c: the layouts with partitions; host/prefix_compact.c: the other ----
  *
- * seek: *word is the key's, if *equal; else of the first key that is greater, or 0.  The path is anew.
- * next: from a path to the first word of an item behind it, or 0.
- * insert: the key is not there; what it needs has been reserved by `reserve` (path: of seek).
+ * insert: the key is not there; what it needs has been reserved by `reserve`.
  * remove: the key is there. */
 
 PFS_MUST_CHECK int pfs_prefix_tree_create(struct pfs_prefix_tree *tree);
+/* *word is the key's, if *equal; else of the first key that is greater, or 0.  The path is anew. */
 PFS_MUST_CHECK int pfs_prefix_tree_seek(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
 					struct pfs_prefix_path *path,
 					const struct pfs_prefix_text *key);
-PFS_MUST_CHECK int pfs_prefix_tree_next(const struct pfs_prefix_tree *tree, uint32_t *word,
-					struct pfs_prefix_path *path);
 PFS_MUST_CHECK int pfs_prefix_tree_reserve(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key);
 void pfs_prefix_tree_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
@@ -235,31 +229,22 @@ PFS_MUST_CHECK int pfs_prefix_tree_verify(const struct pfs_prefix_tree *tree);
 
 /* Where in a compact tree a key belongs. */
 struct pfs_prefix_spot {
-	uint32_t *word;	     /* NULL: the root's */
+	uint32_t *word;	     /* that leads to what it parts from: a node, or a key */
 	uint32_t level;	     /* where it parts from the leaf's key */
-	bool is_free;	     /* the word is 0: it goes there, otherwise a node does */
-	bool is_less, equal; /* than what is there */
-	uint32_t leaf;	     /* word of the key that it was compared with; 0: the tree is empty */
+	bool is_free;	     /* the node at *word gets it; otherwise a new one before it does */
+	bool is_less, equal; /* than the leaf's key */
+	uint32_t leaf;	     /* the key itself or one next to it; 0: the tree is empty */
 };
 
-/* As seek, and where the key belongs; then, with room reserved, puts it there. */
-PFS_MUST_CHECK int pfs_prefix_compact_spot(const struct pfs_prefix_tree *tree,
-					   struct pfs_prefix_spot *spot, uint32_t *word,
-					   struct pfs_prefix_path *path,
-					   const struct pfs_prefix_text *key);
+void pfs_prefix_compact_locate(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
+			       const struct pfs_prefix_text *key);
 void pfs_prefix_compact_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot,
-			       const struct pfs_prefix_text *key, uint32_t word);
-PFS_MUST_CHECK int pfs_prefix_compact_seek(const struct pfs_prefix_tree *tree, uint32_t *word,
-					   bool *equal, struct pfs_prefix_path *path,
-					   const struct pfs_prefix_text *key);
-PFS_MUST_CHECK int pfs_prefix_compact_next(const struct pfs_prefix_tree *tree, uint32_t *word,
-					   struct pfs_prefix_path *path);
+			       const struct pfs_prefix_text *key, uint32_t item);
 PFS_MUST_CHECK int pfs_prefix_compact_reserve(struct pfs_prefix_tree *tree);
-PFS_MUST_CHECK int pfs_prefix_compact_remove(struct pfs_prefix_tree *tree,
-					     const struct pfs_prefix_text *key);
+void pfs_prefix_compact_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot);
 PFS_MUST_CHECK int pfs_prefix_compact_verify(const struct pfs_prefix_tree *tree);
 
-/* A node of the size of inner ones (0) or last ones (1), empty; what it takes has been reserved. */
+/* An empty node of this size (a number in node_words); what it takes has been reserved. */
 uint32_t pfs_prefix_node_take(struct pfs_prefix_tree *tree, unsigned size);
 void pfs_prefix_node_give(struct pfs_prefix_tree *tree, unsigned size, uint32_t node);
 PFS_MUST_CHECK int pfs_prefix_path_push(struct pfs_prefix_path *path,
@@ -269,6 +254,27 @@ static inline uint32_t *pfs_prefix_words_of(const struct pfs_prefix_tree *tree, 
 {
 	return (uint32_t *)pfs_prefix_base(tree, PFS_PREFIX_WORDS) +
 	       (size_t)node * PFS_PREFIX_UNIT;
+}
+
+/* One step of a key's way down a compact tree to a key that is next to it below the node where it parts: where
+ * it does not go on, the next word does, or the last one, and from there on always the side that is nearer. */
+enum pfs_prefix_side { PFS_PREFIX_ON_THE_WAY, PFS_PREFIX_FIRST, PFS_PREFIX_LAST };
+static inline uint32_t pfs_prefix_step_near(const struct pfs_prefix_view *v, uint8_t *side, uint32_t node,
+					    const struct pfs_prefix_text *key)
+{
+	const uint32_t *words = v->words + (size_t)node * PFS_PREFIX_UNIT;
+	uint32_t level = pfs_prefix_level(words), rank = 0, n, index;
+
+	if (*side == PFS_PREFIX_FIRST)
+		return words[v->head];
+	n = pfs_prefix_rank(v, words, (1u << v->bits) + 1);
+	if (*side == PFS_PREFIX_LAST)
+		return words[v->head + n - 1];
+	index = level >= key->n_levels ? 0 : 1 + pfs_prefix_sub_key(key, level, v->bits);
+	rank = pfs_prefix_rank(v, words, index);
+	if (!pfs_prefix_has(v, words, index))
+		*side = rank < n ? PFS_PREFIX_FIRST : PFS_PREFIX_LAST;
+	return words[v->head + (rank < n ? rank : n - 1)];
 }
 
 static inline void pfs_prefix_set(struct pfs_prefix_tree *tree, uint32_t *word, uint32_t value)
@@ -289,11 +295,9 @@ PFS_MUST_CHECK int pfs_prefix_lists_insert(struct pfs_prefix_tree *tree,
 PFS_MUST_CHECK int pfs_prefix_lists_remove(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key, uint64_t payload);
 PFS_MUST_CHECK int pfs_prefix_lists_verify(const struct pfs_prefix_tree *tree);
-/* The item that a word of the tree stands for. */
-uint32_t pfs_prefix_item_of(const struct pfs_prefix_tree *tree, uint32_t word);
-PFS_MUST_CHECK int pfs_prefix_seek_key(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
-				       struct pfs_prefix_path *path,
-				       const struct pfs_prefix_text *key);
+/* The place of the first payload of the first key that is not less, or 0. */
+PFS_MUST_CHECK int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uint32_t *place,
+					 const struct pfs_prefix_text *key);
 
 /* ---- host/prefix.c: questions ---- */
 

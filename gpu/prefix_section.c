@@ -3,15 +3,15 @@
 #include "base/checked.h"
 #include "gpu/prefix_impl.h"
 
-#define GIB ((size_t)1 << 30)
+#define GIB   ((size_t)1 << 30)
+#define LARGE ((size_t)8 << 20)
 
 /* As far as 31 bits reach. */
 static const size_t limits[PFS_PREFIX_SECTIONS] = {
 	[PFS_PREFIX_WORDS] = 32 * GIB,	 [PFS_PREFIX_GROUPS] = 16 * GIB,
 	[PFS_PREFIX_BLOCKS] = 16 * GIB,	 [PFS_PREFIX_RECORDS] = 16 * GIB,
 	[PFS_PREFIX_PARTS] = 16 * GIB,	 [PFS_PREFIX_SPARES] = 16 * GIB,
-	[PFS_PREFIX_OPEN] = GIB / 4,	 [PFS_PREFIX_ITEMS] = 24 * GIB,
-	[PFS_PREFIX_ENTRIES] = 96 * GIB,
+	[PFS_PREFIX_OPEN] = GIB / 4,	 [PFS_PREFIX_ENTRIES] = 96 * GIB,
 };
 
 int pfs_prefix_sections_open(struct pfs_prefix_tree *tree)
@@ -42,7 +42,10 @@ int pfs_prefix_reserve(struct pfs_prefix_tree *tree, enum pfs_prefix_section_nam
 		return -EOVERFLOW;
 	if (wanted <= section->memory.committed)
 		return 0;
+	if (wanted > LARGE) /* in steps that huge pages fit into */
+		wanted = PFS_MIN(pfs_div_round_up(wanted, LARGE) * LARGE, limits[name]);
 	PFS_TRY(pfs_reserve_grow(&section->memory, wanted));
+	pfs_expect_filled(section->memory.base, section->memory.committed);
 	return pfs_reserve_grow(&section->stale,
 				section->memory.committed / PFS_PREFIX_PAGE + 1);
 }

@@ -8,9 +8,13 @@
  * What a word holds: 0: nothing; with PFS_PREFIX_ITEM: an item, where the key ends there; else, in the
  * last level of a partition, the number of the next partition; else a node, in units of 4 words.
  * Partition number = group * width + lane; the root's is 0, to which nothing leads.
+ * An item is the place of a key's record, in units of 8 bytes.
  *
- * A node of a compact tree is its level, an end word and 2^bits children, which are nodes or, with
- * PFS_PREFIX_ITEM, the place of a key's record, in units of 8 bytes. */
+ * A node of a compact tree has a head, and behind it only the words that are not 0: the end word, then the
+ * children in order.  The head is its level << 16, PFS_PREFIX_ENDS if a key ends there, and a bit for each
+ * child: in the same word if that has room for 2^bits of them, else in the next ones.  Most nodes have few
+ * children, so that nearly all of a tree stays in a processor's caches.  The word of the root is the first of
+ * all. */
 #ifndef PFS_GPU_PREFIX_WALK_H
 #define PFS_GPU_PREFIX_WALK_H
 
@@ -25,16 +29,20 @@
 #define PFS_PREFIX_UNIT	    4u /* words */
 #define PFS_PREFIX_WIDE	    16u
 #define PFS_PREFIX_NO_LEVEL UINT32_MAX
-#define PFS_PREFIX_COMPACT_HEAD 2u /* words before the children */
+#define PFS_PREFIX_ENDS	    0x80000000u
 
 struct pfs_prefix_group {
 	uint32_t root;	/* node */
 	uint32_t level; /* of the root; PFS_PREFIX_NO_LEVEL: the number is free */
 };
 
-struct pfs_prefix_record { /* the key's bytes follow */
-	uint32_t item, len;
+/* A key, whose bytes follow; a device looks at these alone and at `len`. */
+struct pfs_prefix_record {
+	uint64_t payload;     /* the first one, so that who gets a key need not look for it elsewhere */
+	uint32_t first, last; /* places of payloads */
+	uint32_t len;
 };
+#define PFS_PREFIX_RECORD_HEAD 20u /* bytes; the struct has more for its alignment's sake */
 
 struct pfs_prefix_block {
 	uint32_t root; /* partition */
@@ -52,6 +60,7 @@ struct pfs_prefix_view {
 	uint32_t fixed;	 /* levels of every key; 0: they vary */
 	uint32_t width, ends; /* partitions of a group; end words of a node */
 	uint32_t bits;
+	uint32_t map, head; /* COMPACT: where a node's bits begin, and what is not 0; in words */
 	bool is_compact;
 };
 
@@ -133,19 +142,63 @@ PFS_BOTH bool pfs_prefix_same(const uint8_t *a, const uint8_t *b, uint32_t len)
 #endif
 }
 
+PFS_BOTH const uint8_t *pfs_prefix_bytes_of(const struct pfs_prefix_record *record)
+{
+	return (const uint8_t *)record + PFS_PREFIX_RECORD_HEAD;
+}
+
+PFS_BOTH uint32_t pfs_prefix_ones(uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+	return (uint32_t)__popc(bits);
+#else
+	/* The builtin is a call where the processor's own instruction may not be taken for granted. */
+	bits -= bits >> 1 & 0x55555555u;
+	bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+	return ((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+#endif
+}
+
+PFS_BOTH uint32_t pfs_prefix_level(const uint32_t *node)
+{
+	return node[0] >> 16 & 0x7fff;
+}
+
+/* Whether a compact node has a word of this index: 0: the end word; else a sub-key and 1. */
+PFS_BOTH bool pfs_prefix_has(const struct pfs_prefix_view *v, const uint32_t *node, uint32_t index)
+{
+	if (index == 0)
+		return node[0] >> 31;
+	return node[v->map + (index - 1) / 32] >> (index - 1) % 32 & 1;
+}
+
+/* How many words of a compact node come before the one of this index. */
+PFS_BOTH uint32_t pfs_prefix_rank(const struct pfs_prefix_view *v, const uint32_t *node, uint32_t index)
+{
+	const uint32_t *map = node + v->map;
+	uint32_t n = node[0] >> 31, bit = index - 1, i;
+
+	if (index == 0)
+		return 0;
+	for (i = 0; i < bit / 32; i++)
+		n += pfs_prefix_ones(map[i]);
+	return n + pfs_prefix_ones(map[i] & ((1u << bit % 32) - 1));
+}
+
 /* One step down a compact tree: what the word at the key's place is. */
 PFS_BOTH uint32_t pfs_prefix_step(const struct pfs_prefix_view *v, uint32_t node,
 				  const struct pfs_prefix_text *key)
 {
 	const uint32_t *words = v->words + (uint64_t)node * PFS_PREFIX_UNIT;
-	uint32_t level = words[0];
+	uint32_t level = pfs_prefix_level(words), index;
 
-	if (level >= key->n_levels)
-		return level == key->n_levels ? words[1] : 0;
-	return words[PFS_PREFIX_COMPACT_HEAD + pfs_prefix_sub_key(key, level, v->bits)];
+	if (level > key->n_levels)
+		return 0;
+	index = level == key->n_levels ? 0 : 1 + pfs_prefix_sub_key(key, level, v->bits);
+	return pfs_prefix_has(v, words, index) ? words[v->head + pfs_prefix_rank(v, words, index)] : 0;
 }
 
-/* The item of a compact tree's record with PFS_PREFIX_ITEM, if the key is the record's; else 0. */
+/* The item that a compact tree's word is, if the key is its; else 0. */
 PFS_BOTH uint32_t pfs_prefix_compared(const struct pfs_prefix_view *v, uint32_t word,
 				      const struct pfs_prefix_text *key)
 {
@@ -155,9 +208,9 @@ PFS_BOTH uint32_t pfs_prefix_compared(const struct pfs_prefix_view *v, uint32_t 
 		return 0;
 	record = pfs_prefix_record_at(v->records, word);
 	if (record->len != key->len ||
-	    !pfs_prefix_same((const uint8_t *)(record + 1), key->bytes, key->len))
+	    !pfs_prefix_same(pfs_prefix_bytes_of(record), key->bytes, key->len))
 		return 0;
-	return record->item | PFS_PREFIX_ITEM;
+	return word;
 }
 
 /* Level by level: the key's item with PFS_PREFIX_ITEM, or 0. */

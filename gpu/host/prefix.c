@@ -4,12 +4,14 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/fetch.h"
 #include "gpu/host/operators.h"
 #include "gpu/prefix_impl.h"
 
 #define GRAIN_KEYS	 1024u
 #define GRAIN_PARTITIONS 4096u
 #define SIDE_BY_SIDE	 PFS_PREFIX_SIDE_BY_SIDE
+#define LINE		 64u /* bytes that come from memory together */
 
 /* ---- serial ---- */
 
@@ -18,6 +20,17 @@ struct find {
 	const struct pfs_prefix_text *texts;
 	uint32_t *items;
 };
+
+/* The lines of a key's record, or of a node of a few words, as most are. */
+PFS_FETCHES void fetch_word(const struct pfs_prefix_view *v, uint32_t word)
+{
+	const void *record = pfs_prefix_record_at(v->records, word);
+	const void *node = v->words + (size_t)word * PFS_PREFIX_UNIT;
+	const uint8_t *at = word & PFS_PREFIX_ITEM ? record : node;
+
+	__builtin_prefetch(at);
+	__builtin_prefetch(at + (word & PFS_PREFIX_ITEM ? LINE : LINE / 2));
+}
 
 /* Compact trees: keys side by side, so that one waits for memory while others go on; to the words where they end. */
 static void descend_side_by_side(uint32_t *words, const struct pfs_prefix_view *v,
@@ -34,10 +47,7 @@ static void descend_side_by_side(uint32_t *words, const struct pfs_prefix_view *
 				continue;
 			words[i] = pfs_prefix_step(v, words[i], &texts[i]);
 			open += words[i] && !(words[i] & PFS_PREFIX_ITEM);
-			if (words[i] & PFS_PREFIX_ITEM)
-				__builtin_prefetch(pfs_prefix_record_at(v->records, words[i]));
-			else
-				__builtin_prefetch(v->words + (size_t)words[i] * PFS_PREFIX_UNIT);
+			fetch_word(v, words[i]);
 		}
 	}
 }
@@ -51,26 +61,46 @@ static void find_side_by_side(const struct find *find, size_t from, size_t to)
 		find->items[i] = pfs_prefix_compared(find->view, words[i - from], &find->texts[i]);
 }
 
+/* The same to keys next to them: true while some are on their way. */
+static bool step_all_near(uint32_t *words, uint8_t *sides, const struct pfs_prefix_view *v,
+			  const struct pfs_prefix_text *texts, size_t n)
+{
+	bool goes_on = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (words[i] == 0 || words[i] & PFS_PREFIX_ITEM)
+			continue;
+		words[i] = pfs_prefix_step_near(v, &sides[i], words[i], &texts[i]);
+		fetch_word(v, words[i]);
+		goes_on = true;
+	}
+	return goes_on;
+}
+
 void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts, size_t n)
 {
-	uint32_t words[SIDE_BY_SIDE] = {0}, items[SIDE_BY_SIDE] = {0}, places[SIDE_BY_SIDE];
+	uint8_t sides[SIDE_BY_SIDE] = {PFS_PREFIX_ON_THE_WAY};
+	uint32_t words[SIDE_BY_SIDE] = {0};
 
-	descend_side_by_side(words, &tree->view, texts, n);
+	if (tree->view.root == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		words[i] = tree->view.root;
+	while (step_all_near(words, sides, &tree->view, texts, n))
+		continue;
 	for (size_t i = 0; i < n; i++) {
-		if (!words[i])
-			continue;
-		items[i] = pfs_prefix_item_of(tree, words[i]);
-		__builtin_prefetch(pfs_prefix_item_at(tree, items[i]));
+		const struct pfs_prefix_record *record = pfs_prefix_record_of(tree, words[i]);
+
+		__builtin_prefetch(pfs_prefix_payload_at(tree, record->first));
+		__builtin_prefetch(pfs_prefix_payload_at(tree, record->last));
 	}
 	for (size_t i = 0; i < n; i++) {
-		places[i] = words[i] ? pfs_prefix_item_at(tree, items[i])->first : 0;
-		__builtin_prefetch(pfs_prefix_payload_at(tree, places[i]));
-	}
-	for (size_t i = 0; i < n; i++) {
-		const struct pfs_prefix_payload *p = pfs_prefix_payload_at(tree, places[i]);
+		const struct pfs_prefix_record *record = pfs_prefix_record_of(tree, words[i]);
 
-		__builtin_prefetch(pfs_prefix_payload_at(tree, p->previous));
-		__builtin_prefetch(pfs_prefix_payload_at(tree, p->next));
+		__builtin_prefetch(pfs_prefix_payload_at(
+			tree, pfs_prefix_payload_at(tree, record->first)->previous));
+		__builtin_prefetch(
+			pfs_prefix_payload_at(tree, pfs_prefix_payload_at(tree, record->last)->next));
 	}
 }
 
@@ -200,9 +230,7 @@ static int find_parallel(const struct where *where, struct all_at_once *all, uin
 		struct pfs_prefix_text key;
 
 		result = all->results[atomic_load(&all->payload)];
-		key = pfs_prefix_key_of(
-			where->tree,
-			pfs_prefix_item_at(where->tree, result & ~PFS_PREFIX_ITEM)->record);
+		key = pfs_prefix_key_of(where->tree, result);
 		*item = key.len == all->key->len &&
 					pfs_prefix_same(key.bytes, all->key->bytes, key.len)
 				? result

@@ -10,32 +10,52 @@ static uint32_t *words_of(const struct pfs_prefix_tree *tree, uint32_t node)
 	return pfs_prefix_words_of(tree, node);
 }
 
-static uint32_t n_words(const struct pfs_prefix_tree *tree)
+/* The word of the root. */
+static uint32_t *root_of(const struct pfs_prefix_tree *tree)
 {
-	return (1u << tree->view.bits) + 1; /* behind the level */
+	return words_of(tree, 0);
 }
 
-/* Among the words behind the level: 0: the end word. */
+/* Behind the head. */
+static uint32_t count_of(const struct pfs_prefix_tree *tree, const uint32_t *words)
+{
+	return pfs_prefix_rank(&tree->view, words, (1u << tree->view.bits) + 1);
+}
+
+static uint32_t units_of(const struct pfs_prefix_tree *tree, uint32_t count)
+{
+	return (uint32_t)pfs_div_round_up(tree->view.head + count, PFS_PREFIX_UNIT);
+}
+
+/* 0: the end word; else a sub-key and 1. */
 static uint32_t index_of(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
 			 uint32_t level)
 {
 	return level >= key->n_levels ? 0 : 1 + pfs_prefix_sub_key(key, level, tree->view.bits);
 }
 
-static uint32_t word_of(const struct pfs_prefix_tree *tree, const struct pfs_prefix_place *step)
+static void flip(const struct pfs_prefix_tree *tree, uint32_t *words, uint32_t index)
 {
-	return words_of(tree, step->node)[1 + step->index];
+	if (index == 0)
+		words[0] ^= PFS_PREFIX_ENDS;
+	else
+		words[tree->view.map + (index - 1) / 32] ^= 1u << (index - 1) % 32;
 }
 
-/* Any key below. */
-static uint32_t leaf_below(const struct pfs_prefix_tree *tree, uint32_t word)
+static void touch_node(struct pfs_prefix_tree *tree, uint32_t node, uint32_t units)
+{
+	size_t unit = PFS_PREFIX_UNIT * sizeof(uint32_t);
+
+	pfs_prefix_touch(tree, PFS_PREFIX_WORDS, node * unit, units * unit);
+}
+
+/* The first key below, or the last one. */
+static uint32_t edge_below(const struct pfs_prefix_tree *tree, uint32_t word, bool is_first)
 {
 	while (!(word & PFS_PREFIX_ITEM)) {
-		const uint32_t *words = words_of(tree, word) + 1;
+		const uint32_t *words = words_of(tree, word);
 
-		while (*words == 0) /* each node has two that are not */
-			words++;
-		word = *words;
+		word = words[tree->view.head + (is_first ? 0 : count_of(tree, words) - 1)];
 	}
 	return word;
 }
@@ -66,102 +86,54 @@ static uint32_t parting(const struct pfs_prefix_tree *tree, bool *is_less, bool 
 	return level;
 }
 
-/* Down to where the key belongs; the path (NULL: not wanted) ends at the node whose word that is. */
-static int locate(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
-		  struct pfs_prefix_path *path, const struct pfs_prefix_text *key)
+/* The word that leads to where the key parts at this level: to a key, or to a node of this level or a deeper one;
+ * *above: the word of the node that has it. */
+static uint32_t *descend(const struct pfs_prefix_tree *tree, uint32_t **above, uint32_t level,
+			 const struct pfs_prefix_text *key)
 {
-	uint32_t word = tree->head.root;
+	uint32_t *word = root_of(tree);
+
+	*above = NULL;
+	while (!(*word & PFS_PREFIX_ITEM)) {
+		uint32_t *words = words_of(tree, *word);
+		uint32_t at = pfs_prefix_level(words);
+
+		if (at >= level)
+			break;
+		*above = word;
+		word = &words[tree->view.head + pfs_prefix_rank(&tree->view, words, index_of(tree, key, at))];
+	}
+	return word;
+}
+
+/* A key that is next to the asked one below the node where it leaves the tree, or the key itself. */
+static uint32_t leaf_near(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key)
+{
+	uint8_t side = PFS_PREFIX_ON_THE_WAY;
+	uint32_t word = *root_of(tree);
+
+	while (word && !(word & PFS_PREFIX_ITEM))
+		word = pfs_prefix_step_near(&tree->view, &side, word, key);
+	return word;
+}
+
+void pfs_prefix_compact_locate(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
+			       const struct pfs_prefix_text *key)
+{
+	uint32_t leaf = leaf_near(tree, key), *above;
 	struct pfs_prefix_text other;
-	uint32_t leaf, last = 0;
 
-	*spot = (struct pfs_prefix_spot){0};
-	path->n = 0;
-	while (word && !(word & PFS_PREFIX_ITEM)) {
-		uint32_t level = words_of(tree, word)[0];
-		const struct pfs_prefix_place step = {word, 0, index_of(tree, key, level)};
-
-		PFS_TRY(pfs_prefix_path_push(path, &step));
-		last = word;
-		word = word_of(tree, &step);
-	}
-	if (word == 0 && last == 0)
-		return 0;
-	leaf = leaf_below(tree, word ? word : last);
+	*spot = (struct pfs_prefix_spot){.word = root_of(tree), .leaf = leaf};
+	if (leaf == 0)
+		return;
 	other = pfs_prefix_key_of(tree, leaf);
-	spot->leaf = leaf;
 	spot->level = parting(tree, &spot->is_less, &spot->equal, key, &other);
-	/* A node at the level where they part, met on the way, has the key's word free. */
-	while (path->n && words_of(tree, path->steps[path->n - 1].node)[0] > spot->level)
-		path->n--;
-	if (path->n) {
-		const struct pfs_prefix_place *step = &path->steps[path->n - 1];
-
-		spot->word = words_of(tree, step->node) + 1 + step->index;
-		spot->is_free = *spot->word == 0;
-	}
-	return 0;
-}
-
-int pfs_prefix_compact_next(const struct pfs_prefix_tree *tree, uint32_t *word,
-			    struct pfs_prefix_path *path)
-{
-	*word = 0;
-	while (path->n) {
-		struct pfs_prefix_place *step = &path->steps[path->n - 1];
-		struct pfs_prefix_place next = {0, 0, PFS_PREFIX_BEFORE};
-		uint32_t found = 0;
-
-		while (found == 0 && step->index + 1 < n_words(tree)) {
-			step->index++; /* from PFS_PREFIX_BEFORE to 0 */
-			found = word_of(tree, step);
-		}
-		if (found & PFS_PREFIX_ITEM) {
-			*word = found;
-			return 0;
-		}
-		if (found == 0) {
-			path->n--;
-			continue;
-		}
-		next.node = found;
-		PFS_TRY(pfs_prefix_path_push(path, &next));
-	}
-	return 0;
-}
-
-int pfs_prefix_compact_spot(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
-			    uint32_t *word, struct pfs_prefix_path *path,
-			    const struct pfs_prefix_text *key)
-{
-	uint32_t root = tree->head.root;
-
-	PFS_TRY(locate(tree, spot, path, key));
-	*word = spot->equal ? spot->leaf : 0;
-	if (spot->equal || spot->leaf == 0)
-		return 0;
-	if (spot->is_less && !spot->is_free) { /* all that is there is greater */
-		if (path->n) {
-			path->steps[path->n - 1].index--;
-		} else if (root & PFS_PREFIX_ITEM) {
-			*word = root;
-			return 0;
-		} else {
-			const struct pfs_prefix_place top = {root, 0, PFS_PREFIX_BEFORE};
-
-			PFS_TRY(pfs_prefix_path_push(path, &top));
-		}
-	}
-	return pfs_prefix_compact_next(tree, word, path);
-}
-
-int pfs_prefix_compact_seek(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
-			    struct pfs_prefix_path *path, const struct pfs_prefix_text *key)
-{
-	struct pfs_prefix_spot spot;
-	int error = pfs_prefix_compact_spot(tree, &spot, word, path, key);
-
-	*equal = spot.equal;
-	return error;
+	spot->word = descend(tree, &above, spot->level, key);
+	if (spot->equal || *spot->word & PFS_PREFIX_ITEM)
+		return;
+	spot->is_free = pfs_prefix_level(words_of(tree, *spot->word)) == spot->level;
+	if (!spot->is_free) /* it comes before or behind all that is there */
+		spot->leaf = edge_below(tree, *spot->word, spot->is_less);
 }
 
 /* ---- changes ---- */
@@ -169,115 +141,155 @@ int pfs_prefix_compact_seek(const struct pfs_prefix_tree *tree, uint32_t *word, 
 int pfs_prefix_compact_reserve(struct pfs_prefix_tree *tree)
 {
 	return pfs_prefix_reserve(tree, PFS_PREFIX_WORDS,
-				  tree->node_words[0] * sizeof(uint32_t));
+				  PFS_PREFIX_NODE_SIZES * PFS_PREFIX_UNIT * sizeof(uint32_t));
 }
 
-static void set_word(struct pfs_prefix_tree *tree, uint32_t *word, uint32_t value)
+/* Gives the node at *at one word more, for which it may have to move. */
+static void add_word(struct pfs_prefix_tree *tree, uint32_t *at, uint32_t index, uint32_t word)
 {
-	if (word)
-		pfs_prefix_set(tree, word, value);
-	else
-		tree->head.root = value;
+	uint32_t *words = words_of(tree, *at), head = tree->view.head;
+	uint32_t n = count_of(tree, words), rank = head + pfs_prefix_rank(&tree->view, words, index);
+	uint32_t units = units_of(tree, n), wanted = units_of(tree, n + 1);
+
+	if (wanted > units) {
+		uint32_t node = pfs_prefix_node_take(tree, wanted - 1);
+
+		memcpy(words_of(tree, node), words, (head + n) * sizeof(*words));
+		pfs_prefix_node_give(tree, units - 1, *at);
+		pfs_prefix_set(tree, at, node);
+		words = words_of(tree, node);
+	}
+	touch_node(tree, *at, wanted);
+	memmove(&words[rank + 1], &words[rank], (head + n - rank) * sizeof(*words));
+	words[rank] = word;
+	flip(tree, words, index);
 }
 
 void pfs_prefix_compact_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot,
-			       const struct pfs_prefix_text *key, uint32_t word)
+			       const struct pfs_prefix_text *key, uint32_t item)
 {
 	struct pfs_prefix_text other;
-	uint32_t node, *words;
+	uint32_t node, *words, index = index_of(tree, key, spot->level);
 
-	if (spot->leaf == 0 || spot->is_free) {
-		set_word(tree, spot->word, word);
+	if (spot->leaf == 0) {
+		pfs_prefix_set(tree, spot->word, item);
+		return;
+	}
+	if (spot->is_free) {
+		add_word(tree, spot->word, index, item);
 		return;
 	}
 	other = pfs_prefix_key_of(tree, spot->leaf);
-	node = pfs_prefix_node_take(tree, 0);
+	node = pfs_prefix_node_take(tree, units_of(tree, 2) - 1);
 	words = words_of(tree, node);
-	words[0] = spot->level;
-	words[1 + index_of(tree, key, spot->level)] = word;
-	words[1 + index_of(tree, &other, spot->level)] = spot->word ? *spot->word : tree->head.root;
-	set_word(tree, spot->word, node);
+	words[0] = spot->level << 16;
+	flip(tree, words, index);
+	flip(tree, words, index_of(tree, &other, spot->level));
+	words[tree->view.head + !spot->is_less] = item;
+	words[tree->view.head + spot->is_less] = *spot->word;
+	pfs_prefix_set(tree, spot->word, node);
 }
 
-/* How many words of a node are not 0; *last: one of them. */
-static uint32_t n_used(const struct pfs_prefix_tree *tree, uint32_t *last, uint32_t node)
+/* Takes the word from the node at *at, which has more than two; a unit that it does not need any more is a node
+ * of the smallest size for others. */
+static void drop_word(struct pfs_prefix_tree *tree, const uint32_t *at, uint32_t index)
 {
-	const uint32_t *words = words_of(tree, node) + 1;
-	uint32_t n = 0;
+	uint32_t *words = words_of(tree, *at), head = tree->view.head;
+	uint32_t n = count_of(tree, words), rank = head + pfs_prefix_rank(&tree->view, words, index);
+	uint32_t units = units_of(tree, n), wanted = units_of(tree, n - 1);
 
-	for (uint32_t i = 0; i < n_words(tree); i++) {
-		if (words[i] == 0)
-			continue;
-		*last = words[i];
-		n++;
+	touch_node(tree, *at, units);
+	memmove(&words[rank], &words[rank + 1], (head + n - rank - 1) * sizeof(*words));
+	words[head + n - 1] = 0;
+	flip(tree, words, index);
+	if (wanted < units) {
+		tree->head.n_nodes++; /* it was none */
+		pfs_prefix_node_give(tree, 0, *at + wanted);
 	}
-	return n;
 }
 
-int pfs_prefix_compact_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key)
+void pfs_prefix_compact_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot)
 {
-	struct pfs_prefix_path *path = &tree->path;
-	uint32_t *above = NULL, node, only = 0;
-	struct pfs_prefix_spot spot;
+	struct pfs_prefix_text key = pfs_prefix_key_of(tree, spot->leaf);
+	uint32_t *above, *words, node, index, rank;
 
-	PFS_TRY(locate(tree, &spot, path, key));
-	PFS_VERIFY_CHECK(spot.equal);
-	set_word(tree, spot.word, 0);
-	if (path->n == 0)
-		return 0;
-	node = path->steps[path->n - 1].node;
-	if (n_used(tree, &only, node) > 1)
-		return 0;
-	if (path->n > 1) {
-		const struct pfs_prefix_place *step = &path->steps[path->n - 2];
-
-		above = words_of(tree, step->node) + 1 + step->index;
+	(void)descend(tree, &above, spot->level + 1, &key);
+	if (!above) {
+		pfs_prefix_set(tree, root_of(tree), 0);
+		return;
 	}
-	set_word(tree, above, only);
-	pfs_prefix_node_give(tree, 0, node);
-	return 0;
+	node = *above;
+	words = words_of(tree, node);
+	index = index_of(tree, &key, pfs_prefix_level(words));
+	if (count_of(tree, words) > 2) {
+		drop_word(tree, above, index);
+		return;
+	}
+	rank = pfs_prefix_rank(&tree->view, words, index);
+	pfs_prefix_set(tree, above, words[tree->view.head + !rank]);
+	pfs_prefix_node_give(tree, units_of(tree, 2) - 1, node);
 }
 
 /* ---- checking ---- */
 
-static const char *check_node(const struct pfs_prefix_tree *tree, uint32_t node, uint32_t above)
+/* The bits of a head that mean nothing. */
+static bool is_head_clean(const struct pfs_prefix_tree *tree, const uint32_t *words)
 {
-	uint64_t end = ((uint64_t)node * PFS_PREFIX_UNIT + tree->node_words[0]) * sizeof(uint32_t);
-	uint32_t any;
+	uint32_t n = tree->view.map ? 0 : 1u << tree->view.bits; /* in the first word: 16 at most */
 
-	if (node == 0 || end > tree->sections[PFS_PREFIX_WORDS].used)
-		return "a node is none";
-	if (words_of(tree, node)[0] > pfs_prefix_levels_of(PFS_PREFIX_KEY_MAX, tree->view.bits))
-		return "a node's level is too great";
-	if (above != PFS_PREFIX_NO_LEVEL && words_of(tree, node)[0] <= above)
-		return "a node's level is not greater than the one's above";
-	return n_used(tree, &any, node) < 2 ? "a node has a single child" : NULL;
+	return (words[0] & 0xffff) >> (n & 31) == 0;
 }
 
+static const char *check_node(const struct pfs_prefix_tree *tree, uint32_t node, uint32_t above)
+{
+	uint64_t n_units = tree->sections[PFS_PREFIX_WORDS].used / (PFS_PREFIX_UNIT * sizeof(uint32_t));
+	uint32_t least = units_of(tree, 2), level;
+	const uint32_t *words = words_of(tree, node);
+
+	if (node == 0 || (uint64_t)node + least > n_units)
+		return "a node is none";
+	if (!is_head_clean(tree, words) || (uint64_t)node + units_of(tree, count_of(tree, words)) > n_units)
+		return "a node has more words than there can be";
+	level = pfs_prefix_level(words);
+	if (level > pfs_prefix_levels_of(PFS_PREFIX_KEY_MAX, tree->view.bits))
+		return "a node's level is too great";
+	if (above != PFS_PREFIX_NO_LEVEL && level <= above)
+		return "a node's level is not greater than the one's above";
+	return count_of(tree, words) < 2 ? "a node has a single child" : NULL;
+}
+
+static bool is_item(const struct pfs_prefix_tree *tree, uint32_t word)
+{
+	uint64_t at = (uint64_t)(word & ~PFS_PREFIX_ITEM) * 8, used = tree->sections[PFS_PREFIX_RECORDS].used;
+
+	return word & PFS_PREFIX_ITEM && at && at + sizeof(struct pfs_prefix_record) <= used &&
+	       at + PFS_PREFIX_RECORD_HEAD + pfs_prefix_key_of(tree, word).len <= used;
+}
+
+/* Steps count words from 1 on. */
 static const char *check_all(const struct pfs_prefix_tree *tree, struct pfs_prefix_path *path,
 			     int *error)
 {
-	struct pfs_prefix_place next = {tree->head.root, 0, PFS_PREFIX_BEFORE};
+	struct pfs_prefix_place next = {*root_of(tree), 0, 0};
 	const char *rule = check_node(tree, next.node, PFS_PREFIX_NO_LEVEL);
 	uint64_t items = 0;
 
 	*error = rule ? 0 : pfs_prefix_path_push(path, &next);
 	while (path->n && !rule && !*error) {
 		struct pfs_prefix_place *step = &path->steps[path->n - 1];
+		const uint32_t *words = words_of(tree, step->node);
 
-		if (step->index + 1 >= n_words(tree)) {
+		if (step->index == count_of(tree, words)) {
 			path->n--;
 			continue;
 		}
-		step->index++;
-		next.node = word_of(tree, step);
-		if (next.node == 0)
-			continue;
+		next.node = words[tree->view.head + step->index++];
 		if (next.node & PFS_PREFIX_ITEM) {
 			items++;
+			rule = is_item(tree, next.node) ? NULL : "a key is none";
 			continue;
 		}
-		rule = check_node(tree, next.node, words_of(tree, step->node)[0]);
+		rule = check_node(tree, next.node, pfs_prefix_level(words));
 		*error = rule ? 0 : pfs_prefix_path_push(path, &next);
 	}
 	return !rule && !*error && items != tree->head.n_keys ? "keys are not as many as said" : rule;
@@ -290,10 +302,13 @@ int pfs_prefix_compact_verify(const struct pfs_prefix_tree *tree)
 	uint64_t node;
 	int error = 0;
 
-	if (tree->head.root == 0 || tree->head.root & PFS_PREFIX_ITEM)
-		return tree->head.n_keys == (tree->head.root != 0) ? 0 : -EUCLEAN;
+	if (*root_of(tree) == 0 || *root_of(tree) & PFS_PREFIX_ITEM)
+		return tree->head.n_keys == (*root_of(tree) != 0) &&
+				       (*root_of(tree) == 0 || is_item(tree, *root_of(tree)))
+			       ? 0
+			       : -EUCLEAN;
 	rule = check_all(tree, &path, &error);
-	node = path.n ? path.steps[path.n - 1].node : tree->head.root;
+	node = path.n ? path.steps[path.n - 1].node : *root_of(tree);
 	if (rule)
 		pfs_error("a prefix tree: page %llu: %s",
 			  (unsigned long long)(node * PFS_PREFIX_UNIT * sizeof(uint32_t) >>

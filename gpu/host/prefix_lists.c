@@ -17,25 +17,53 @@ int pfs_prefix_lists_create(struct pfs_prefix_tree *tree)
 	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_ENTRIES, sizeof(struct pfs_prefix_payload)));
 	(void)pfs_prefix_take(tree, PFS_PREFIX_ENTRIES, sizeof(struct pfs_prefix_payload));
 	payload_at(tree, 0)->item = PFS_PREFIX_NONE;
-	/* Nor do keys have the record at 0, or else a compact tree's word of it would look like 0. */
+	/* Nor does one have the record at 0, which ends lists of free ones. */
 	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_RECORDS, sizeof(struct pfs_prefix_record)));
 	(void)pfs_prefix_take(tree, PFS_PREFIX_RECORDS, sizeof(struct pfs_prefix_record));
-	tree->head.first_item = PFS_PREFIX_NONE;
 	return 0;
 }
 
-uint32_t pfs_prefix_item_of(const struct pfs_prefix_tree *tree, uint32_t word)
+/* Where a key is or would come. */
+struct place {
+	struct pfs_prefix_spot spot; /* COMPACT */
+	uint32_t item;		     /* 0: the key is not there */
+	uint32_t next;		     /* the first payload of the first key that is not less; 0: there is none */
+};
+
+static int find_place(const struct pfs_prefix_tree *tree, struct place *out, struct pfs_prefix_path *path,
+		      const struct pfs_prefix_text *key)
 {
-	if (!tree->view.is_compact)
-		return word & ~PFS_PREFIX_ITEM;
-	return pfs_prefix_record_at(pfs_prefix_base(tree, PFS_PREFIX_RECORDS), word)->item;
+	const struct pfs_prefix_record *record;
+	bool equal, is_before = true;
+	uint32_t word;
+
+	*out = (struct place){0};
+	if (tree->view.is_compact) {
+		pfs_prefix_compact_locate(tree, &out->spot, key);
+		word = out->spot.leaf;
+		equal = out->spot.equal;
+		is_before = equal || out->spot.is_less;
+	} else {
+		PFS_TRY(pfs_prefix_tree_seek(tree, &word, &equal, path, key));
+	}
+	if (word == 0)
+		return 0;
+	record = pfs_prefix_record_of(tree, word);
+	out->item = equal ? word & ~PFS_PREFIX_ITEM : 0;
+	out->next = is_before ? record->first : payload_at(tree, record->last)->next;
+	return 0;
 }
 
-int pfs_prefix_seek_key(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
-			struct pfs_prefix_path *path, const struct pfs_prefix_text *key)
+int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uint32_t *place,
+			  const struct pfs_prefix_text *key)
 {
-	return tree->view.is_compact ? pfs_prefix_compact_seek(tree, word, equal, path, key)
-				     : pfs_prefix_tree_seek(tree, word, equal, path, key);
+	struct pfs_prefix_path path = {0};
+	struct place found;
+	int error = find_place(tree, &found, &path, key);
+
+	free(path.steps);
+	*place = found.next;
+	return error;
 }
 
 /* ---- taking and giving back ---- */
@@ -43,52 +71,38 @@ int pfs_prefix_seek_key(const struct pfs_prefix_tree *tree, uint32_t *word, bool
 /* Units of 8 bytes. */
 static uint32_t record_size(uint32_t len)
 {
-	return (uint32_t)pfs_div_round_up(len, 8) + 1;
+	return (uint32_t)pfs_div_round_up(PFS_PREFIX_RECORD_HEAD + len, 8);
 }
 
-static uint32_t *free_record_of(const struct pfs_prefix_tree *tree, uint32_t record)
+/* Of a free record: the next one. */
+static uint32_t *free_record_of(const struct pfs_prefix_tree *tree, uint32_t item)
 {
-	return (uint32_t *)((uint8_t *)pfs_prefix_base(tree, PFS_PREFIX_RECORDS) +
-			    (uint64_t)record * 8);
+	return (uint32_t *)pfs_prefix_record_of(tree, item);
 }
 
-static uint32_t take_record(struct pfs_prefix_tree *tree, uint32_t item,
-			    const struct pfs_prefix_text *key)
+static uint32_t take_record(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key)
 {
-	uint32_t size = record_size(key->len), record = tree->head.free_records[size];
-	struct pfs_prefix_record *r;
+	uint32_t size = record_size(key->len), item = tree->head.free_records[size];
 
-	if (record)
-		tree->head.free_records[size] = *free_record_of(tree, record);
+	if (item)
+		tree->head.free_records[size] = *free_record_of(tree, item);
 	else
-		record = (uint32_t)(pfs_prefix_take(tree, PFS_PREFIX_RECORDS, size * 8) / 8);
-	pfs_prefix_touch(tree, PFS_PREFIX_RECORDS, (uint64_t)record * 8, size * 8);
-	r = (struct pfs_prefix_record *)free_record_of(tree, record);
-	*r = (struct pfs_prefix_record){item, key->len};
+		item = (uint32_t)(pfs_prefix_take(tree, PFS_PREFIX_RECORDS, size * 8) / 8);
+	pfs_prefix_touch(tree, PFS_PREFIX_RECORDS, (uint64_t)item * 8, size * 8);
+	pfs_prefix_record_of(tree, item)->len = key->len;
 	if (key->len)
-		memcpy(r + 1, key->bytes, key->len);
-	return record;
-}
-
-static void give_record(struct pfs_prefix_tree *tree, uint32_t record)
-{
-	uint32_t size = record_size(pfs_prefix_key_of(tree, record).len);
-
-	pfs_prefix_touch(tree, PFS_PREFIX_RECORDS, (uint64_t)record * 8, 8);
-	*free_record_of(tree, record) = tree->head.free_records[size];
-	tree->head.free_records[size] = record;
-}
-
-static uint32_t take_item(struct pfs_prefix_tree *tree)
-{
-	uint32_t item = tree->head.first_item;
-
-	if (item == PFS_PREFIX_NONE)
-		return (uint32_t)(pfs_prefix_take(tree, PFS_PREFIX_ITEMS,
-						  sizeof(struct pfs_prefix_item)) /
-				  sizeof(struct pfs_prefix_item));
-	tree->head.first_item = pfs_prefix_item_at(tree, item)->first;
+		memcpy((uint8_t *)pfs_prefix_record_of(tree, item) + PFS_PREFIX_RECORD_HEAD, key->bytes,
+		       key->len);
 	return item;
+}
+
+static void give_record(struct pfs_prefix_tree *tree, uint32_t item)
+{
+	uint32_t size = record_size(pfs_prefix_key_of(tree, item).len);
+
+	pfs_prefix_touch(tree, PFS_PREFIX_RECORDS, (uint64_t)item * 8, 8);
+	*free_record_of(tree, item) = tree->head.free_records[size];
+	tree->head.free_records[size] = item;
 }
 
 static uint32_t take_place(struct pfs_prefix_tree *tree)
@@ -131,26 +145,26 @@ static void unlink_payload(struct pfs_prefix_tree *tree, uint32_t place)
 
 /* ---- changes ---- */
 
-/* A key that is not there; spot: where in a compact tree; next: the payload that it comes before. */
-static int add_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot,
-		   const struct pfs_prefix_text *key, uint64_t payload, uint32_t next)
+/* A key that is not there. */
+static int add_key(struct pfs_prefix_tree *tree, const struct place *at,
+		   const struct pfs_prefix_text *key, uint64_t payload)
 {
-	uint32_t item, record, place;
+	struct pfs_prefix_record *record;
+	uint32_t item;
 
 	if (tree->head.n_keys >= ITEMS_MAX)
 		return -EOVERFLOW;
-	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_ITEMS, sizeof(struct pfs_prefix_item)));
 	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_RECORDS, (size_t)record_size(key->len) * 8));
 	PFS_TRY(tree->view.is_compact ? pfs_prefix_compact_reserve(tree)
 				      : pfs_prefix_tree_reserve(tree, key));
-	item = take_item(tree);
-	record = take_record(tree, item, key);
+	item = take_record(tree, key);
 	if (tree->view.is_compact)
-		pfs_prefix_compact_insert(tree, spot, key, record | PFS_PREFIX_ITEM);
+		pfs_prefix_compact_insert(tree, &at->spot, key, item | PFS_PREFIX_ITEM);
 	else
 		pfs_prefix_tree_insert(tree, key, item | PFS_PREFIX_ITEM);
-	place = link_payload(tree, item, payload, next);
-	*pfs_prefix_item_at(tree, item) = (struct pfs_prefix_item){record, place, place};
+	record = pfs_prefix_record_of(tree, item);
+	record->payload = payload;
+	record->first = record->last = link_payload(tree, item, payload, at->next);
 	tree->head.n_keys++;
 	return 0;
 }
@@ -158,37 +172,26 @@ static int add_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *s
 int pfs_prefix_lists_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
 			    uint64_t payload)
 {
-	struct pfs_prefix_spot spot = {0};
-	struct pfs_prefix_item *item;
-	uint32_t word, number;
-	bool equal;
+	struct pfs_prefix_record *record;
+	struct place at;
 
 	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_ENTRIES, sizeof(struct pfs_prefix_payload)));
-	if (tree->view.is_compact)
-		PFS_TRY(pfs_prefix_compact_spot(tree, &spot, &word, &tree->path, key));
-	else
-		PFS_TRY(pfs_prefix_tree_seek(tree, &word, &spot.equal, &tree->path, key));
-	equal = spot.equal;
-	if (word == 0)
-		return add_key(tree, &spot, key, payload, 0);
-	number = pfs_prefix_item_of(tree, word);
-	item = pfs_prefix_item_at(tree, number);
-	if (!equal)
-		return add_key(tree, &spot, key, payload, item->first);
-	item->last = link_payload(tree, number, payload, payload_at(tree, item->last)->next);
+	PFS_TRY(find_place(tree, &at, &tree->path, key));
+	if (at.item == 0)
+		return add_key(tree, &at, key, payload);
+	record = pfs_prefix_record_of(tree, at.item);
+	record->last = link_payload(tree, at.item, payload, payload_at(tree, record->last)->next);
 	return 0;
 }
 
-static int remove_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
-		      uint32_t item)
+static int remove_key(struct pfs_prefix_tree *tree, const struct place *at,
+		      const struct pfs_prefix_text *key)
 {
-	uint32_t record = pfs_prefix_item_at(tree, item)->record;
-
-	PFS_TRY(tree->view.is_compact ? pfs_prefix_compact_remove(tree, key)
-				      : pfs_prefix_tree_remove(tree, key));
-	give_record(tree, record);
-	*pfs_prefix_item_at(tree, item) = (struct pfs_prefix_item){.first = tree->head.first_item};
-	tree->head.first_item = item;
+	if (tree->view.is_compact)
+		pfs_prefix_compact_remove(tree, &at->spot);
+	else
+		PFS_TRY(pfs_prefix_tree_remove(tree, key));
+	give_record(tree, at->item);
 	tree->head.n_keys--;
 	return 0;
 }
@@ -196,25 +199,26 @@ static int remove_key(struct pfs_prefix_tree *tree, const struct pfs_prefix_text
 int pfs_prefix_lists_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
 			    uint64_t payload)
 {
-	struct pfs_prefix_item *item;
-	uint32_t word, number, place;
-	bool equal;
+	struct pfs_prefix_record *record;
+	struct place at;
+	uint32_t place;
 
-	PFS_TRY(pfs_prefix_seek_key(tree, &word, &equal, &tree->path, key));
-	if (!equal)
+	PFS_TRY(find_place(tree, &at, &tree->path, key));
+	if (at.item == 0)
 		return 0;
-	number = pfs_prefix_item_of(tree, word);
-	item = pfs_prefix_item_at(tree, number);
-	for (place = item->first; payload_at(tree, place)->payload != payload;
+	record = pfs_prefix_record_of(tree, at.item);
+	for (place = record->first; payload_at(tree, place)->payload != payload;
 	     place = payload_at(tree, place)->next)
-		if (place == item->last)
+		if (place == record->last)
 			return 0;
-	if (item->first == item->last)
-		PFS_TRY(remove_key(tree, key, number));
-	else if (place == item->first)
-		item->first = payload_at(tree, place)->next;
-	else if (place == item->last)
-		item->last = payload_at(tree, place)->previous;
+	if (record->first == record->last) {
+		PFS_TRY(remove_key(tree, &at, key));
+	} else if (place == record->first) {
+		record->first = payload_at(tree, place)->next;
+		record->payload = payload_at(tree, record->first)->payload;
+	} else if (place == record->last) {
+		record->last = payload_at(tree, place)->previous;
+	}
 	unlink_payload(tree, place);
 	return 1;
 }
@@ -229,38 +233,36 @@ static int compare_keys(const struct pfs_prefix_text *a, const struct pfs_prefix
 	return order ? order : (a->len > b->len) - (a->len < b->len);
 }
 
-static bool is_record(const struct pfs_prefix_tree *tree, uint32_t record)
+static bool is_record(const struct pfs_prefix_tree *tree, uint32_t item)
 {
-	uint64_t used = tree->sections[PFS_PREFIX_RECORDS].used;
+	uint64_t used = tree->sections[PFS_PREFIX_RECORDS].used, at = (uint64_t)item * 8;
 
-	return record && (uint64_t)record * 8 + 8 <= used &&
-	       pfs_prefix_key_of(tree, record).len <= PFS_PREFIX_KEY_MAX &&
-	       (uint64_t)record * 8 + 8 + pfs_prefix_key_of(tree, record).len <= used;
+	return item && at + PFS_PREFIX_RECORD_HEAD <= used &&
+	       pfs_prefix_key_of(tree, item).len <= PFS_PREFIX_KEY_MAX &&
+	       at + PFS_PREFIX_RECORD_HEAD + pfs_prefix_key_of(tree, item).len <= used;
 }
 
 /* The item's key is behind `previous` and leads to it. */
-static const char *check_item(const struct pfs_prefix_tree *tree, uint32_t number,
+static const char *check_item(const struct pfs_prefix_tree *tree, uint32_t item,
 			      struct pfs_prefix_text *previous)
 {
-	const struct pfs_prefix_item *item = pfs_prefix_item_at(tree, number);
-	struct pfs_prefix_text key;
-	uint32_t found;
+	const struct pfs_prefix_record *record = pfs_prefix_record_of(tree, item);
+	struct pfs_prefix_text key = pfs_prefix_key_of(tree, item);
 
-	if (!is_record(tree, item->record))
-		return "a key's record is none";
-	key = pfs_prefix_key_of(tree, item->record);
 	if (previous->bytes && compare_keys(previous, &key) >= 0)
 		return "keys are not in order";
 	*previous = key;
-	found = pfs_prefix_serial(&tree->view, &key);
-	return found == (number | PFS_PREFIX_ITEM) ? NULL : "a key does not lead to its item";
+	if (record->payload != payload_at(tree, record->first)->payload)
+		return "a key's payload is not its first";
+	return pfs_prefix_serial(&tree->view, &key) == (item | PFS_PREFIX_ITEM)
+		       ? NULL
+		       : "a key does not lead to its item";
 }
 
 /* All payloads, key by key. */
 static const char *check_list(const struct pfs_prefix_tree *tree)
 {
 	uint64_t n_places = tree->sections[PFS_PREFIX_ENTRIES].used / sizeof(struct pfs_prefix_payload);
-	uint64_t n_items = tree->sections[PFS_PREFIX_ITEMS].used / sizeof(struct pfs_prefix_item);
 	struct pfs_prefix_text previous = {0};
 	uint64_t n_keys = 0, n = 0;
 	uint32_t last = 0;
@@ -272,9 +274,11 @@ static const char *check_list(const struct pfs_prefix_tree *tree)
 		if (place >= n_places || n >= tree->head.n_payloads)
 			return "a payload's place is none";
 		p = payload_at(tree, place);
-		if (p->item >= n_items || p->previous != last)
+		if (p->previous != last)
 			return "a payload is linked to what is not before it";
-		if (pfs_prefix_item_at(tree, p->item)->first == place) {
+		if (!is_record(tree, p->item))
+			return "a key's record is none";
+		if (pfs_prefix_record_of(tree, p->item)->first == place) {
 			n_keys++;
 			rule = check_item(tree, p->item, &previous);
 		} else if (p->item != payload_at(tree, last)->item) {
@@ -282,7 +286,7 @@ static const char *check_list(const struct pfs_prefix_tree *tree)
 		}
 		if (rule)
 			return rule;
-		if (pfs_prefix_item_at(tree, p->item)->last != place &&
+		if (pfs_prefix_record_of(tree, p->item)->last != place &&
 		    (p->next >= n_places || payload_at(tree, p->next)->item != p->item))
 			return "a key's last payload is another";
 		last = place;

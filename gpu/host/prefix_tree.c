@@ -226,8 +226,8 @@ static uint32_t next_word(const struct pfs_prefix_tree *tree, struct pfs_prefix_
 	return 0;
 }
 
-int pfs_prefix_tree_next(const struct pfs_prefix_tree *tree, uint32_t *word,
-			 struct pfs_prefix_path *path)
+/* From a path to the first word of an item behind it, or 0. */
+static int next_item(const struct pfs_prefix_tree *tree, uint32_t *word, struct pfs_prefix_path *path)
 {
 	*word = 0;
 	while (path->n) {
@@ -269,7 +269,7 @@ int pfs_prefix_tree_seek(const struct pfs_prefix_tree *tree, uint32_t *word, boo
 		place = below(tree, found, place.partition, level);
 	}
 	*word = found;
-	return *equal ? 0 : pfs_prefix_tree_next(tree, word, path);
+	return *equal ? 0 : next_item(tree, word, path);
 }
 
 /* ---- changes ---- */

@@ -242,8 +242,8 @@ static int get_singles(struct bench *b, struct pfs_prefix *index,
 static int get_on_device(struct bench *b, struct pfs_prefix *index, const struct asked *asked,
 			 enum pfs_prefix_traversal traversal)
 {
-	const struct pfs_prefix_keys keys = {asked->bytes, asked->at, asked->n == SINGLES ? 1
-											  : asked->n};
+	const struct pfs_prefix_keys keys = {asked->bytes, asked->at,
+					     asked == &b->singles ? 1 : asked->n};
 	double seconds[RUNS];
 	struct pfs_figure figure;
 	char what[64];
@@ -367,12 +367,18 @@ static void print_head(struct bench *b, struct pfs_prefix *index, const char *wh
 	line("insertion, one batch", seconds, info.n_keys, true);
 }
 
+/* Few, where each is a walk through all partitions, or is looked for among all keys. */
+static size_t n_singles(const struct bench *b)
+{
+	return b->set == PATHS ? QUESTIONS : SINGLES;
+}
+
 static int measure(struct bench *b, struct pfs_prefix *index, size_t n, bool is_compact)
 {
 	int last = is_compact ? PFS_PREFIX_SERIAL : PFS_PREFIX_PARALLEL;
 
 	PFS_TRY(make_asked(b, &b->batch, QUESTIONS, n, 5));
-	PFS_TRY(make_asked(b, &b->singles, SINGLES, n, 6));
+	PFS_TRY(make_asked(b, &b->singles, n_singles(b), n, 6));
 	PFS_TRY(get_batch(b, index));
 	PFS_TRY(get_on_device(b, index, &b->batch, PFS_PREFIX_SERIAL));
 	for (int t = PFS_PREFIX_SERIAL; t <= last; t++) {
