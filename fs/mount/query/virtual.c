@@ -524,9 +524,17 @@ static uint64_t size_of_only(const struct pfs_call *call, struct pfs_answer **an
 	return his ? size_of(his, answer) : 0;
 }
 
+/* A stream that ends within its first mark is measured in a moment; any other for who seeks its end. */
+static bool is_enough(void *steps)
+{
+	return ++*(unsigned *)steps > 1;
+}
+
 uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle)
 {
-	const struct pfs_stream_wait wait = {pfs_call_is_gone, call};
+	unsigned steps = 0;
+	const struct pfs_stream_wait wait = {handle ? pfs_call_is_gone : is_enough,
+					     handle ? (void *)call : &steps};
 	struct pfs_answer *answer;
 	uint64_t size = handle ? size_of(handle, &answer) : size_of_only(call, &answer);
 

@@ -194,8 +194,8 @@ struct pfs_growing *pfs_handle_growing(struct pfs_handle *handle);
 void pfs_handle_measure(struct pfs_handle *handle, struct pfs_growing *growing, fuse_req_t req,
 			const struct stat *attr);
 /* st_size of the call's node for who asks with a handle, or without one (NULL): of the one that the thread has
- * open, or else the only one of the same user and groups.  Measured, where it is not known; 0: there is not one,
- * or that cannot be done. */
+ * open, or else the only one of the same user and groups.  Measured, where it is not known, but for who has no handle
+ * only if that is short; 0: there is not one, or it is not known. */
 uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle);
 /* The call, of whoever, goes on as who opened the handle. */
 void pfs_handle_act(const struct pfs_handle *handle, struct pfs_call *call);

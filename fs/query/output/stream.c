@@ -389,7 +389,7 @@ int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wa
 static int measure_next(struct pfs_stream *stream)
 {
 	struct mark mark = stream->last;
-	uint64_t size;
+	uint64_t size, before = mark.row;
 	int rc;
 
 	PFS_TRY(reserve_mark(stream));
@@ -397,9 +397,9 @@ static int measure_next(struct pfs_stream *stream)
 	if (rc > 0) {
 		mark.offset += size;
 		add_mark(stream, mark);
-	} else if (rc == 0) {
-		end_at(stream, mark.offset);
 	}
+	if (rc == 0 || (rc > 0 && mark.row - before < PFS_STREAM_MARKED))
+		end_at(stream, mark.offset);
 	return rc;
 }
 
