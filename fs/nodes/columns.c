@@ -15,6 +15,7 @@
 
 #define PIECE	(1u << 15) /* slots read in one hold of the tree */
 #define LOG_MAX (1u << 20) /* changes */
+#define FOLLOWED (1u << 14) /* of which a column takes over so many in one hold */
 #define UNWANTED (16u * LOG_MAX) /* a column that lacks more is given up */
 #define PART	 4u /* of all blocks: if more have changed, all are read */
 
@@ -224,26 +225,32 @@ static int fill(const struct pfs_tree *tree, struct pfs_derived *column, const u
 	return 0;
 }
 
-/* Brings the column to the tree's epoch. */
+/* Brings the column towards the tree's epoch; 0: it is there, 1: not yet. */
 static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 {
 	struct pfs_columns *columns = tree->columns;
 	uint64_t log_end = columns->log_begin + columns->n_log;
-	size_t n = (size_t)(log_end - column->cursor);
+	const uint32_t *slots;
+	size_t n;
 	int error = 0;
 
 	if (column->cursor < columns->log_begin ||
 	    (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
 		return -EAGAIN;
-	for (size_t i = columns->n_log - n; i < columns->n_log; i++)
-		pfs_stamps_touch(&column->data_stamps, columns->log[i], log_end);
+	slots = columns->log + (column->cursor - columns->log_begin);
+	n = (size_t)PFS_MIN(log_end - column->cursor, FOLLOWED);
+	for (size_t i = 0; i < n; i++)
+		pfs_stamps_touch(&column->data_stamps, slots[i], log_end);
 	if (n)
-		error = fill(tree, column, columns->log + columns->n_log - n, n);
+		error = fill(tree, column, slots, n);
 	else
 		error = reach(column, tree->image.end);
 	if (error)
 		return error;
-	column->cursor = columns->followed = log_end;
+	column->cursor += n;
+	columns->followed = PFS_MAX(columns->followed, column->cursor);
+	if (column->cursor < log_end)
+		return 1;
 	column->clock = columns->clock;
 	return 0;
 }
@@ -491,7 +498,7 @@ static void forget(struct pfs_tree *tree, struct pfs_derived *column)
 	free_derived(column);
 }
 
-/* Whether it is there and holds; a reader of attributes that does no more is replaced. */
+/* Whether it is there and holds, or, 1, has come nearer to it; a reader of attributes that does no more is replaced. */
 static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_derived_kind kind,
 		const struct pfs_column_wish *wish, struct pfs_attr_reader **reader)
 {
@@ -502,7 +509,7 @@ static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_der
 	{
 		PFS_LOCKED(&columns->lock);
 		*column = find(columns, kind, wish);
-		if (*column && kind == PFS_DERIVED_ATTR) {
+		if (*column && reader && *reader) {
 			struct pfs_attr_reader *old = (*column)->reader;
 
 			(*column)->reader = *reader;
@@ -519,13 +526,16 @@ static int prepare(struct pfs_tree *tree, enum pfs_derived_kind kind,
 {
 	struct pfs_attr_reader *reader = NULL;
 	struct pfs_derived *column;
-	bool is_new;
+	bool is_new, follows;
 	int error;
 
 	if (kind == PFS_DERIVED_ATTR)
 		PFS_TRY(pfs_attr_reader_open(&reader, tree, wish->attr, wish->attr_len));
 	error = look(tree, &column, kind, wish, &reader);
-	if (error != -EAGAIN) {
+	follows = error == 1;
+	while (error == 1) /* one hold after the other */
+		error = poll && poll(arg) ? -EINTR : look(tree, &column, kind, wish, NULL);
+	if (error != -EAGAIN || (follows && !column)) {
 		pfs_attr_reader_close(reader);
 		return error;
 	}
@@ -568,12 +578,16 @@ int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_column_wish *wis
 int pfs_derived_get(struct pfs_tree *tree, struct pfs_derived **out, enum pfs_derived_kind kind,
 		    const struct pfs_column_wish *wish)
 {
+	int error;
 	PFS_LOCKED(&tree->columns->lock);
+
 	if (kind == PFS_DERIVED_ATTR && is_computed(tree, wish))
 		return -EOPNOTSUPP;
 	*out = find(tree->columns, kind, wish);
 	if (!*out || !(*out)->ready)
 		return -EAGAIN;
-	PFS_TRY(follow(tree, *out));
+	error = follow(tree, *out);
+	if (error)
+		return error == 1 ? -EAGAIN : error;
 	return (*out)->is_mixed ? -EOPNOTSUPP : 0;
 }

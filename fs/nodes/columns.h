@@ -31,7 +31,8 @@ struct pfs_column_wish {
 };
 
 /* Makes those of the columns, and what tells which rows there are, that are not there.  Nothing is
- * locked.  poll is asked between two pieces; not 0 ends it.  -ENOMEM, what the store says. */
+ * locked.  poll is asked between two pieces; not 0 ends it.  -EAGAIN: one was given up meanwhile; -ENOMEM, what the
+ * store says. */
 PFS_MUST_CHECK int pfs_columns_prepare(struct pfs_tree *tree, const struct pfs_column_wish *wishes,
 				       size_t n, int (*poll)(void *arg), void *arg);
 

@@ -328,18 +328,44 @@ static void test_the_same_again(void **state)
 
 /* ---- very many changes ---- */
 
-/* More than is noted. */
-static void change_very_often(void)
+#define VERY_OFTEN ((1u << 20) + 2) /* more than is noted */
+
+static void change_often(unsigned n)
 {
 	struct pfs_entry entry;
 
-	for (unsigned i = 0; i < (1u << 20) + 2; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct stat st = {.st_uid = i};
 
 		assert_int_equal(pfs_tree_setattr(tree, &entry, i % 2 ? inos[0] : PFS_ROOT_PRIME,
 						  &st, PFS_SET_UID, &temp_root),
 				 0);
 	}
+}
+
+/* Of much that changed a hold takes over some; who prepares does so until all is. */
+static void test_follows_in_pieces(void **state)
+{
+	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
+	struct pfs_table_column column;
+	uint64_t read;
+
+	(void)state;
+	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+	read = tree->columns->blocks_read;
+	for (unsigned i = 0; i < 2; i++) {
+		change_often(40000);
+		(void)pfs_scan_lock(tree, __func__);
+		assert_int_equal(pfs_columns_get(tree, &column, &wish), -EAGAIN);
+		pfs_scan_unlock(tree);
+		assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+		(void)pfs_scan_lock(tree, __func__);
+		assert_int_equal(pfs_columns_get(tree, &column, &wish), 0);
+		assert_null(pfs_watch_check(tree));
+		pfs_scan_unlock(tree);
+	}
+	assert_int_equal(tree->columns->blocks_read, read);
+	check();
 }
 
 static void test_gives_up(void **state)
@@ -349,7 +375,7 @@ static void test_gives_up(void **state)
 
 	(void)state;
 	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
-	change_very_often();
+	change_often(VERY_OFTEN);
 	(void)pfs_scan_lock(tree, __func__);
 	assert_int_equal(pfs_columns_get(tree, &column, &wish), -EAGAIN);
 	pfs_scan_unlock(tree);
@@ -373,7 +399,7 @@ static void test_falls_behind(void **state PFS_UNUSED)
 	for (unsigned round = 0; round < 2; round++) {
 		assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
 		read = tree->columns->blocks_read;
-		change_very_often();
+		change_often(VERY_OFTEN);
 		for (unsigned i = 0; i < (round ? 6 * PFS_BLOCK_ROWS : 1); i += PFS_BLOCK_ROWS) {
 			(void)snprintf(name, sizeof(name), "behind%u.c", i);
 			(void)snprintf(to, sizeof(to), "behind%u.round%u", i, round);
@@ -398,6 +424,7 @@ int main(void)
 		cmocka_unit_test(test_all_columns),
 		cmocka_unit_test(test_follows),
 		cmocka_unit_test(test_the_same_again),
+		cmocka_unit_test(test_follows_in_pieces),
 		cmocka_unit_test(test_gives_up),
 		cmocka_unit_test(test_falls_behind),
 	};
