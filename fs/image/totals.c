@@ -13,8 +13,7 @@
 #define BLOCK 64u /* slots */
 #define STEP  4u  /* entries of a block are allocated in multiples of it */
 
-#define LOOK_EVERY (64u << 10) /* slots, a multiple of BLOCK */
-#define ADDED	   UINT32_MAX  /* to the directory above */
+#define PIECE (64u << 10) /* slots that are counted in one hold of the tree */
 
 #define NOTHING INT64_MIN /* older than any mtime */
 
@@ -38,10 +37,13 @@ struct table {
 };
 
 struct pfs_totals_table {
-	pthread_mutex_t lock;	   /* held to put a table there under tree->lock for reading */
-	_Atomic bool kept;	   /* the table is there and current */
-	uint64_t changes;	   /* told of; protected by tree->lock */
-	struct table table;	   /* protected by tree->lock */
+	pthread_mutex_t lock; /* of who makes a piece of the table, under tree->lock for reading */
+	_Atomic bool kept;    /* the table is there, and of all nodes */
+	/* Protected by tree->lock, with the mutex if that is held for reading.  What slots have from `counted` on
+	 * does not count yet. */
+	bool begun;
+	uint32_t counted;
+	struct table table;
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
 	/* Of the slot that is changing: as it was. */
 	uint32_t parent; /* PFS_NO_SLOT: it had no place, or is the root */
@@ -154,13 +156,22 @@ struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot)
 	};
 }
 
+static bool is_counted(const struct pfs_tree *tree, uint32_t slot)
+{
+	return slot < tree->totals->counted;
+}
+
+/* What counts already of a node and what lies in it. */
 static struct pfs_totals whole(const struct pfs_tree *tree, const struct table *table,
 			       uint32_t slot)
 {
+	const struct pfs_totals nothing = {.mtime = NOTHING};
 	const struct entry *entry;
 
 	if (!S_ISDIR(tree->image.mode[slot]))
-		return pfs_totals_own(tree, slot);
+		return is_counted(tree, slot) ? pfs_totals_own(tree, slot) : nothing;
+	if (!has_entry(table, slot))
+		return nothing;
 	entry = entry_of(table, slot);
 	return (struct pfs_totals){
 		.count = entry->count,
@@ -182,140 +193,85 @@ static void set_entry(struct entry *entry, const struct pfs_totals *totals)
 
 /* ---- making the table ---- */
 
-static int place_directories(const struct pfs_tree *tree, struct table *table, uint32_t first)
+/* An entry of nothing, where there is none. */
+static int want_entry(struct table *table, uint32_t slot)
+{
+	const struct pfs_totals nothing = {.mtime = NOTHING};
+
+	if (has_entry(table, slot))
+		return 0;
+	PFS_TRY(insert_entry(table, slot));
+	set_entry(entry_of(table, slot), &nothing);
+	return 0;
+}
+
+/* The directory and all above it. */
+static int want_entries(const struct pfs_tree *tree, struct table *table, uint32_t directory)
+{
+	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory])
+		PFS_TRY(want_entry(table, directory));
+	return 0;
+}
+
+/* To the directory, and to all above it. */
+static int add_up(const struct pfs_tree *tree, struct table *table, uint32_t directory,
+		  const struct pfs_totals *sum)
+{
+	PFS_TRY(want_entries(tree, table, directory));
+	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
+		struct entry *entry = entry_of(table, directory);
+
+		entry->count += (uint32_t)sum->count;
+		entry->size += sum->size;
+		entry->blocks += sum->blocks;
+		entry->newest = PFS_MAX(entry->newest, sum->mtime);
+	}
+	return 0;
+}
+
+/* Counts the nodes in slots from..to.  Those that follow each other mostly lie in one directory, and are added to
+ * those above it together. */
+static int count(const struct pfs_tree *tree, struct table *table, uint32_t from, uint32_t to)
 {
 	const struct pfs_image *image = &tree->image;
-	struct block *block = &table->blocks[first / BLOCK];
-	uint32_t end = PFS_MIN(image->end, first + BLOCK);
-	struct pfs_totals totals;
-	struct entry *entry;
+	struct pfs_totals sum = {.count = 0}, own;
+	uint32_t directory = PFS_NO_SLOT;
 
-	for (uint32_t slot = first; slot < end; slot++)
-		if (image->prime[slot] && S_ISDIR(image->mode[slot]))
-			block->directories |= bit_of(slot);
-	if (!block->directories)
-		return 0;
-	entry = malloc(pfs_div_round_up(count_bits(block->directories), STEP) * STEP *
-		       sizeof(*entry));
-	block->entries = entry;
-	if (!entry)
-		return -ENOMEM;
-	for (uint32_t slot = first; slot < end; slot++) {
-		if (!(block->directories & bit_of(slot)))
+	for (uint32_t slot = from; slot < to; slot++) {
+		bool is_directory = S_ISDIR(image->mode[slot]);
+		uint32_t of = is_directory ? slot : image->parent[slot];
+
+		if (!image->prime[slot] || of == PFS_NO_SLOT) /* it has no name */
 			continue;
-		totals = pfs_totals_own(tree, slot);
-		set_entry(entry++, &totals);
-	}
-	return 0;
-}
-
-/* What is making a table. */
-struct making {
-	const struct pfs_tree *tree;
-	struct table *table;
-	uint32_t *below; /* by slot, of directories: those in it that have not been added to it */
-	uint64_t changes; /* that it is of */
-	int (*look)(void *arg);
-	void *arg;
-};
-
-static int look(struct making *making, uint32_t slot)
-{
-	if (slot % LOOK_EVERY || !making->look)
-		return 0;
-	PFS_TRY(making->look(making->arg));
-	return making->tree->totals->changes == making->changes ? 0 : -EAGAIN;
-}
-
-static bool is_directory(const struct pfs_image *image, uint32_t slot)
-{
-	return image->prime[slot] && S_ISDIR(image->mode[slot]);
-}
-
-static void add_to(const struct making *making, uint32_t directory, const struct pfs_totals *totals)
-{
-	struct entry *entry = entry_of(making->table, directory);
-
-	entry->count += (uint32_t)totals->count;
-	entry->size += totals->size;
-	entry->blocks += totals->blocks;
-	entry->newest = PFS_MAX(entry->newest, totals->mtime);
-}
-
-/* What is no directory goes to the one it lies in; those in it are counted. */
-static int add_files(struct making *making)
-{
-	const struct pfs_image *image = &making->tree->image;
-
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		uint32_t parent = image->parent[slot];
-		struct pfs_totals own;
-
-		PFS_TRY(look(making, slot));
-		if (!image->prime[slot] || parent == PFS_NO_SLOT) /* the root, or what has no name */
-			continue;
-		if (S_ISDIR(image->mode[slot])) {
-			making->below[parent]++;
-			continue;
+		if (of != directory) {
+			PFS_TRY(add_up(tree, table, directory, &sum));
+			sum = (struct pfs_totals){.mtime = NOTHING};
+			directory = of;
 		}
-		own = pfs_totals_own(making->tree, slot);
-		add_to(making, parent, &own);
+		own = pfs_totals_own(tree, slot);
+		sum.count++;
+		sum.size += own.size;
+		sum.blocks += own.blocks;
+		sum.mtime = PFS_MAX(sum.mtime, own.mtime);
 	}
-	return 0;
+	return add_up(tree, table, directory, &sum);
 }
 
-/* A directory is complete when all below it have been added; then it is added to the one above. */
-static int add_directories(struct making *making)
+static int open_table(struct table *table)
 {
-	const struct pfs_image *image = &making->tree->image;
-
-	for (uint32_t slot = image->end; slot-- > 0;) {
-		uint32_t at = slot, above;
-
-		PFS_TRY(look(making, slot));
-		if (!is_directory(image, slot))
-			continue;
-		while (making->below[at] == 0 && (above = image->parent[at]) != PFS_NO_SLOT) {
-			struct pfs_totals totals = whole(making->tree, making->table, at);
-
-			add_to(making, above, &totals);
-			making->below[at] = ADDED;
-			making->below[above]--;
-			at = above;
-		}
-	}
-	return 0;
-}
-
-static int fill_table(struct making *making)
-{
-	const struct pfs_image *image = &making->tree->image;
-
-	PFS_TRY(grow_table(making->table, image->end));
-	for (uint32_t first = 0; first < image->end; first += BLOCK) {
-		PFS_TRY(look(making, first));
-		PFS_TRY(place_directories(making->tree, making->table, first));
-	}
-	making->below = calloc((size_t)image->end + 1, sizeof(*making->below));
-	if (!making->below)
-		return -ENOMEM;
-	PFS_TRY(add_files(making));
-	return add_directories(making);
-}
-
-static int make_table(struct making *making)
-{
-	struct table *table = making->table;
-	int error;
-
 	*table = (struct table){0};
 	PFS_TRY(pfs_reserve_open(&table->memory, PFS_SLOT_MAX / BLOCK * sizeof(struct block)));
 	table->blocks = table->memory.base;
-	error = fill_table(making);
-	free(making->below);
-	if (error)
-		close_table(table);
-	return error;
+	return 0;
+}
+
+/* Nothing is known any more.  With the write lock, or by who makes the table. */
+static void forget(struct pfs_totals_table *totals)
+{
+	atomic_store(&totals->kept, false);
+	totals->begun = false;
+	pfs_newest_clear(totals->newest);
+	close_table(&totals->table);
 }
 
 void pfs_totals_destroy(struct pfs_tree *tree)
@@ -329,37 +285,55 @@ void pfs_totals_destroy(struct pfs_tree *tree)
 	tree->totals = NULL;
 }
 
-/* With the write lock: the totals are not known any more. */
-static void forget(struct pfs_totals_table *totals)
-{
-	atomic_store(&totals->kept, false);
-	pfs_newest_clear(totals->newest);
-	close_table(&totals->table);
-}
-
 bool pfs_totals_are_made(const struct pfs_tree *tree)
 {
 	return tree->totals && atomic_load_explicit(&tree->totals->kept, memory_order_acquire);
 }
 
-/* It is made without the mutex: whoever has that must not wait for the tree's lock. */
-int pfs_totals_prepare(struct pfs_tree *tree, int (*fn)(void *arg), void *arg)
+static _Atomic uint32_t piece = PIECE;
+
+void pfs_totals_set_piece(uint32_t slots)
+{
+	atomic_store(&piece, PFS_MIN(slots, PIECE));
+}
+
+/* Makes a piece of the table. */
+static int go_on(struct pfs_tree *tree)
 {
 	struct pfs_totals_table *totals = tree->totals;
-	struct table table;
-	struct making making = {
-		.tree = tree, .table = &table, .look = fn, .arg = arg, .changes = totals->changes};
-
-	if (pfs_totals_are_made(tree))
-		return 0;
-	PFS_TRY(make_table(&making));
+	uint32_t to;
+	int error = 0;
 	PFS_LOCKED(&totals->lock);
-	if (atomic_load(&totals->kept)) {
-		close_table(&table);
+
+	if (atomic_load(&totals->kept))
 		return 0;
+	if (!totals->begun) {
+		PFS_TRY(open_table(&totals->table));
+		totals->begun = true;
+		totals->counted = 0;
 	}
-	totals->table = table;
+	to = totals->counted + PFS_MIN(tree->image.end - totals->counted, atomic_load(&piece));
+	error = count(tree, &totals->table, totals->counted, to);
+	if (error) {
+		forget(totals);
+		return error;
+	}
+	totals->counted = to;
+	pfs_newest_clear(totals->newest); /* it knows nothing of these */
+	if (to < tree->image.end)
+		return 0;
+	totals->counted = UINT32_MAX;
 	atomic_store(&totals->kept, true);
+	return 0;
+}
+
+int pfs_totals_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg)
+{
+	while (!pfs_totals_are_made(tree)) {
+		PFS_TRY(go_on(tree));
+		if (look)
+			PFS_TRY(look(arg));
+	}
 	return 0;
 }
 
@@ -372,14 +346,10 @@ void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t
 
 /* ---- changes ---- */
 
-/* Whether the totals are to be brought up to date; who makes them meanwhile learns of the change. */
-static bool are_kept(struct pfs_tree *tree)
+/* Whether the totals are to be brought up to date. */
+static bool are_kept(const struct pfs_tree *tree)
 {
-	if (!tree->totals)
-		return false;
-	tree->totals->changes++;
-	/* relaxed: whoever changes the image has the lock that whoever made the table had */
-	return atomic_load_explicit(&tree->totals->kept, memory_order_relaxed);
+	return tree->totals && tree->totals->begun;
 }
 
 /* To the directory and all above it; the newest mtime apart. */
@@ -397,7 +367,7 @@ static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_tota
 /* The newest mtime in the directory, none being newer than `most`. */
 static int64_t look_for_newest(const struct pfs_tree *tree, uint32_t directory, int64_t most)
 {
-	int64_t own_mtime = tree->image.mtime[directory], below;
+	int64_t own_mtime = is_counted(tree, directory) ? tree->image.mtime[directory] : NOTHING, below;
 
 	if (own_mtime == most)
 		return most;
@@ -433,16 +403,23 @@ static void attached(struct pfs_tree *tree, uint32_t slot)
 	uint32_t parent = tree->image.parent[slot];
 	struct table *table = &tree->totals->table;
 	struct pfs_totals totals;
+	int error = 0;
 
-	if (S_ISDIR(tree->image.mode[slot]) && !has_entry(table, slot)) {
+	if (S_ISDIR(tree->image.mode[slot]) && is_counted(tree, slot) && !has_entry(table, slot)) {
 		totals = pfs_totals_own(tree, slot);
-		if (insert_entry(table, slot)) {
-			forget(tree->totals);
-			return;
-		}
-		set_entry(entry_of(table, slot), &totals);
+		error = insert_entry(table, slot);
+		if (!error)
+			set_entry(entry_of(table, slot), &totals);
 	}
 	totals = whole(tree, table, slot);
+	if (!error && !totals.count)
+		return;
+	if (!error)
+		error = want_entries(tree, table, parent);
+	if (error) {
+		forget(tree->totals);
+		return;
+	}
 	add(tree, parent, &totals);
 	renew(tree, parent, slot, NOTHING, totals.mtime);
 }
@@ -451,6 +428,8 @@ static void detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
 {
 	const struct pfs_totals totals = whole(tree, &tree->totals->table, slot);
 
+	if (!totals.count)
+		return;
 	add(tree, parent,
 	    &(struct pfs_totals){
 		    .count = -totals.count, .size = -totals.size, .blocks = -totals.blocks});
@@ -473,6 +452,8 @@ static void revalued(struct pfs_tree *tree, uint32_t slot, const struct pfs_tota
 					  .blocks = now.blocks - before->blocks};
 	uint32_t parent = tree->image.parent[slot];
 
+	if (!is_counted(tree, slot))
+		return;
 	if (change.size || change.blocks)
 		add(tree, parent, &change);
 	if (now.mtime != before->mtime)
@@ -522,11 +503,12 @@ static bool check(struct pfs_tree *tree)
 {
 	const struct table *kept;
 	struct table again = {.n_blocks = 0};
-	struct making making = {.tree = tree, .table = &again};
 	bool same = true;
 
-	if (!pfs_totals_are_made(tree) || make_table(&making))
+	if (!pfs_totals_are_made(tree) || open_table(&again) || count(tree, &again, 0, tree->image.end)) {
+		close_table(&again);
 		return true;
+	}
 	kept = &tree->totals->table;
 	for (uint32_t i = 0; i < again.n_blocks && same; i++)
 		same = i < kept->n_blocks ? same_blocks(&kept->blocks[i], &again.blocks[i])

@@ -3,8 +3,8 @@
  *
  * Only directories keep any (28 bytes each, and 16 for every 64 slots); what is no directory
  * answers from its row. They are made when they are first asked for, by one pass over the image (a
- * few steps a node). From then on every change of the image brings those above it up to date; until
- * then a change costs one comparison.
+ * few steps a node), of which a piece is made in a hold. Every change behind the pass brings those above it up to
+ * date; what changes before it does not count yet. Without a pass a change costs one comparison.
  *
  * A change costs a step for each directory above it. The newest mtime climbs no further than it
  * changes. When its bearer leaves or gets an older one, the next has to be looked for among the
@@ -14,7 +14,7 @@
  * itself: only setting times back does, and times in the future.
  *
  * Locks: tree->lock, for writing where something changes. The table's own mutex, taken last, lets
- * one of several readers keep the totals that it has made. Memory that runs out during a change
+ * one of several readers make a piece. Memory that runs out during a change
  * costs the totals, not the change: they are made anew when next asked for. */
 #ifndef PFS_FS_IMAGE_TOTALS_H
 #define PFS_FS_IMAGE_TOTALS_H
@@ -26,9 +26,11 @@ void pfs_totals_destroy(struct pfs_tree *tree);
 
 /* Makes the totals if there are none; they stay until the lock (for reading or writing) is given
  * back. look (NULL: none) is called from time to time meanwhile; a result that is not 0 ends this
- * and is returned. It may let go of the lock and take it again: -EAGAIN if what totals are made of
- * has changed. -ENOMEM. */
+ * and is returned. It may let go of the lock and take it again; whoever asks next goes on from
+ * there. -ENOMEM. */
 PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
+
+void pfs_totals_set_piece(uint32_t slots); /* another size of pieces, for tests */
 
 /* Returns true once totals have been made; from then on they follow each change. */
 bool pfs_totals_are_made(const struct pfs_tree *tree);

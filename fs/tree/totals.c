@@ -4,25 +4,13 @@
 
 #include "fs/tree/tree_impl.h"
 
-#define TRIES 4u
-
-/* Totals are made in many short holds, but where the tree changes too often for that. */
-static int prepare_totals(struct pfs_tree *tree)
-{
-	int error = -EAGAIN;
-
-	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++)
-		error = pfs_totals_prepare(tree, pfs_hold_pause, tree);
-	return error == -EAGAIN ? pfs_totals_prepare(tree, NULL, NULL) : error;
-}
-
 int pfs_tree_totals(struct pfs_tree *tree, struct pfs_totals *out, uint64_t ino)
 {
 	uint32_t slot;
 	int error;
 
 	pfs_hold_read(tree, __func__);
-	error = pfs_image_slot(tree, ino) == PFS_NO_SLOT ? -ESTALE : prepare_totals(tree);
+	error = pfs_image_slot(tree, ino) == PFS_NO_SLOT ? -ESTALE : pfs_totals_prepare(tree, pfs_hold_pause, tree);
 	slot = pfs_image_slot(tree, ino);
 	if (!error && slot == PFS_NO_SLOT)
 		error = -ESTALE; /* it went meanwhile */

@@ -182,32 +182,69 @@ static void random_reopen(void)
 	}
 }
 
-static void test_random(void **state)
+static void random_change(void)
 {
 	static void (*const operations[])(void) = {
 		random_make,   random_make,    random_make,    random_make,   random_remove,
 		random_remove, random_rename,  random_rename,  random_time,   random_time,
 		random_time,   random_content, random_content, random_forget,
 	};
+
+	operations[any(PFS_COUNT(operations))]();
+}
+
+/* Between two pieces of the pass. */
+static int change_between(void *arg)
+{
+	unsigned *pieces = arg;
+
+	++*pieces;
+	pfs_scan_unlock(tree);
+	for (unsigned n = any(4); n > 0; n--)
+		random_change();
+	if (any(20) == 0)
+		assert_int_equal(pfs_tree_sync(tree), 0); /* slots are given to others */
+	(void)pfs_scan_lock(tree, __func__);
+	return 0;
+}
+
+static unsigned pass_with_changes(void)
+{
+	unsigned pieces = 0;
+
+	pfs_totals_set_piece(4);
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_totals_prepare(tree, change_between, &pieces), 0);
+	pfs_scan_unlock(tree);
+	pfs_totals_set_piece(UINT32_MAX);
+	assert_true(totals_are_right(tree));
+	return pieces;
+}
+
+static void test_random(void **state)
+{
 	const char *text = getenv("PFS_LONG");
-	unsigned steps = text && !strcmp(text, "1") ? 100000 : 8000;
+	unsigned steps = text && !strcmp(text, "1") ? 100000 : 8000, pieces = 0;
 
 	(void)state;
 	random_state = seed;
 	open_new();
 	shadow_begin(tree);
 	for (unsigned i = 0; i < steps; i++) {
-		if (any(500) == 0)
+		if (any(200) == 0) {
 			random_reopen();
-		else if (any(300) == 0)
+			pieces += pass_with_changes();
+		} else if (any(300) == 0) {
 			assert_int_equal(pfs_tree_sync(tree), 0);
-		else
-			operations[any(PFS_COUNT(operations))]();
+		} else {
+			random_change();
+		}
 		if (any(20) == 0)
 			check_all();
 		else
 			assert_true(totals_are_right(tree));
 	}
+	assert_true(pieces > 100);
 	random_reopen();
 	check_all();
 	end();
