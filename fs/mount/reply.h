@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/reply.h - where a verb's answer goes: to a client of the control socket, or wherever a
- * command that has the tree to itself prints.  Verbs (fs/mount/control/control.h) cannot tell which.
+/* fs/mount/reply.h - where a verb's answer goes: to a client of the control socket or, in a command
+ * that has the tree to itself, to what that prints. Verbs (fs/mount/control/control.h) cannot tell
+ * which.
  *
- * A reply belongs to one thread. */
+ * Threads: a reply belongs to one. */
 #ifndef PFS_FS_MOUNT_REPLY_H
 #define PFS_FS_MOUNT_REPLY_H
 
@@ -14,10 +15,11 @@
 #define PFS_REPLY_MESSAGE 8192
 
 struct pfs_reply {
-	/* Never waits for the reader, so locks may be held.  Negative: stop; -EPIPE: nobody reads
-	 * any more; -ENOBUFS: the reader lags behind by more than there is memory for. */
+	/* Writes bytes of the answer. Never waits for the reader, so locks may be held. An error
+	 * says that the verb is to stop; -EPIPE: nobody reads any more; -ENOBUFS: the reader lags
+	 * behind by more than there is memory for. */
 	int (*write)(struct pfs_reply *reply, const void *bytes, size_t size);
-	bool (*gone)(struct pfs_reply *reply); /* nobody reads any more */
+	bool (*gone)(struct pfs_reply *reply); /* true if nobody reads any more */
 	char message[PFS_REPLY_MESSAGE];       /* the sentence for stderr; "" for none */
 };
 
@@ -30,14 +32,15 @@ PFS_MUST_CHECK static inline int pfs_reply_write(struct pfs_reply *reply, const 
 PFS_MUST_CHECK int pfs_reply_print(struct pfs_reply *reply, const char *format, ...)
 	PFS_PRINTF(2, 3);
 
-/* To be asked now and then by work that is long and writes nothing. */
+/* Returns true if nobody reads any more; for work that is long and writes nothing, to ask from time
+ * to time. */
 static inline bool pfs_reply_gone(struct pfs_reply *reply)
 {
 	return reply->gone(reply);
 }
 
-/* Says why there is no answer, or not all of it: "OBJECT: what is wrong; what to do".  Returns
- * status, for the verb to return. */
+/* Says why there is no answer, or not all of it: "OBJECT: what is wrong; what to do". Returns
+ * `status`, for the verb to return. */
 int pfs_reply_fail(struct pfs_reply *reply, int status, const char *format, ...) PFS_PRINTF(3, 4);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/codes.h - the engine beside the image: sets of nodes by their codes.
+/* fs/nodes/codes.h - sets of nodes by their codes: the engine (gpu/engine.h) beside the image, and
+ * how it follows that.
  *
- * Locks: a lock of its own, before tree->lock. */
+ * Locks: a lock of its own, taken before tree->lock; it is held while a question is answered. */
 #ifndef PFS_FS_NODES_CODES_H
 #define PFS_FS_NODES_CODES_H
 
@@ -15,21 +16,23 @@
 PFS_MUST_CHECK int pfs_codes_create(struct pfs_tree *tree);
 void pfs_codes_destroy(struct pfs_tree *tree);
 
-/* Begins a question: *engine knows the image as it is, and the image stays so until end, tree->lock
- * being held for reading.  -ENODEV, -ENOMEM. */
+/* Begins a question: *engine knows the image as it is, and the image stays so until pfs_codes_end,
+ * tree->lock being held for reading. -ENODEV, -ENOMEM; nothing is held then. */
 PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_end(struct pfs_tree *tree);
 
-/* The same for who holds tree->lock for reading already and goes on holding it; therefore it never
- * waits: -EBUSY when another question is being answered, for the first few while the engine
- * is empty, unless it was chosen, and where there is too much to tell it; that is then `wanted`. */
+/* As pfs_codes_begin, for who holds tree->lock for reading already and goes on holding it;
+ * therefore it never waits. -EBUSY: another question is being answered; or the engine is empty,
+ * nobody has chosen it, and this is one of the first few questions; or there is too much to tell
+ * it, which is `wanted` from then on. */
 PFS_MUST_CHECK int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_release(struct pfs_tree *tree);
-/* Tells the engine what was wanted, if anything, and nobody else is at it.  The tree is not held. */
+/* Tells the engine what was wanted, if anything was and no question is being answered. The tree is
+ * not held. */
 void pfs_codes_prepare_wanted(struct pfs_tree *tree);
-/* As of pfs_tree_engine. */
+/* Describes the engine; see pfs_tree_engine. */
 PFS_MUST_CHECK int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info);
-/* Whether a device answers, or was asked for. */
+/* Returns true if a device answers, or was asked for. */
 bool pfs_codes_use_device(struct pfs_tree *tree);
 
 #endif

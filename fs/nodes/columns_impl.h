@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/columns_impl.h - inside of columns.h: columns.c (making columns, and following the tree),
- * columns_show.c (lending them). */
+/* fs/nodes/columns_impl.h - what the files behind columns.h share: columns.c (making columns, and
+ * following the tree) and columns_show.c (lending them). */
 #ifndef PFS_FS_NODES_COLUMNS_IMPL_H
 #define PFS_FS_NODES_COLUMNS_IMPL_H
 
@@ -21,12 +21,13 @@ struct pfs_derived {
 	char *attr; /* ATTR: its name */
 	size_t attr_len;
 	enum pfs_attr_type type;
-	struct pfs_attr_reader *reader; /* protected by the columns' lock, as all below */
+	struct pfs_attr_reader *reader; /* protected by the columns' lock, as all below is */
 	bool ready;
 	bool is_lost;			/* while it is being made: changes were missed */
 	bool is_mixed;			/* ATTR: some value is of another type */
-	uint64_t cursor;		/* of the log: what is in it up to here is in the column */
-	uint64_t clock;			/* what was stamped up to here is in it, too, once it was ready; */
+	uint64_t cursor;		/* place in the log: what comes before it is in the column */
+	/* Blocks that were stamped up to here are in it, too, once it is ready. */
+	uint64_t clock;
 	uint64_t since;			/* while it is made: blocks that were stamped later are read; 0: all */
 	uint64_t access;		/* DEPTH: the image's, for which it holds */
 	uint32_t end;			/* slots that it has */
@@ -39,7 +40,7 @@ struct pfs_derived {
 struct pfs_columns {
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
 	pthread_mutex_t lock;
-	/* Changed under tree->lock for writing; or for reading, and the lock. */
+	/* Changed under tree->lock held for writing, or for reading with the lock. */
 	struct pfs_derived *columns[PFS_DERIVED_MAX];
 	size_t n;
 	uint32_t *log;
@@ -54,13 +55,13 @@ struct pfs_columns {
 	uint64_t blocks_read; /* by whoever made a column, or fell behind the log */
 };
 
-/* The stamps of an array that a field with that source shows, which is made of one column. */
+/* Returns the stamps of the array that a field shows, which is made of one column. */
 static inline const struct pfs_stamps *pfs_columns_stamps(const struct pfs_columns *columns, enum pfs_field field)
 {
 	return &columns->stamps[__builtin_ctz(pfs_fields[field].made_of)];
 }
 
-/* Which column is made for it; false: none, the image has it. */
+/* Returns true, and the kind, if a column is made for the wish; false: the image has it. */
 static inline bool pfs_derived_kind_of(enum pfs_derived_kind *kind,
 				       const struct pfs_column_wish *wish)
 {
@@ -74,14 +75,14 @@ static inline bool pfs_derived_kind_of(enum pfs_derived_kind *kind,
 	return wish->attr || source == PFS_SOURCE_EXT || source == PFS_SOURCE_DEPTH;
 }
 
-/* Bytes of an element. */
+/* Returns the bytes of an element. */
 static inline uint8_t pfs_derived_width(const struct pfs_derived *column)
 {
 	return column->kind == PFS_DERIVED_ATTR && column->type != PFS_ATTR_TEXT ? sizeof(int64_t)
 										 : sizeof(uint32_t);
 }
 
-/* The column as it is at the tree's epoch.  The tree is held.  As pfs_columns_get. */
+/* Gets the column as it is at the tree's epoch; the tree is held. Errors as of pfs_columns_get. */
 PFS_MUST_CHECK int pfs_derived_get(struct pfs_tree *tree, struct pfs_derived **out,
 				   enum pfs_derived_kind kind, const struct pfs_column_wish *wish);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/dictionary.h - texts that repeat, each with a code (gpu/table.h has what is lent).
- * Threads: one at a time. */
+/* fs/nodes/dictionary.h - texts that repeat, each with a code (a small number); gpu/table.h has
+ * what is lent to the operators. Threads: one at a time. */
 #ifndef PFS_FS_NODES_DICTIONARY_H
 #define PFS_FS_NODES_DICTIONARY_H
 
@@ -15,11 +15,11 @@ struct pfs_dictionary_builder {
 	uint32_t table_mask;
 };
 
-/* *code = that of the text, which is added if it is new.  The builder is all zero at first.
+/* Sets *code to the text's code, adding the text if it is new. The builder is all zero at first.
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code,
 				      const char *text, size_t len);
-/* Without texts, too, there is something to lend.  -ENOMEM. */
+/* Makes something to lend even before there are texts. -ENOMEM. */
 PFS_MUST_CHECK int pfs_dictionary_begin(struct pfs_dictionary_builder *builder);
 void pfs_dictionary_finish(struct pfs_dictionary_builder *builder);
 uint64_t pfs_dictionary_memory(const struct pfs_dictionary_builder *builder); /* bytes */

@@ -79,7 +79,7 @@
 	      PFS_COLUMNS_TOTALLED, ABSENT, FEW, ORDERED, UNINDEXED, OWN, never)                   \
 	FIELD(SUBTREE_MTIME, "subtree_mtime", "INTEGER NOT NULL", INTEGER, TOTAL(TOTAL_TIME, mtime), \
 	      PFS_COLUMNS_TOTALLED, ABSENT, FEW, ORDERED, UNINDEXED, OWN, never)
-/* HIDDEN: only to whom asks for them by name. */
+/* HIDDEN: shown only to those who ask for them by name. */
 #define PFS_HIDDEN_FIELDS(FIELD)                                                                   \
 	FIELD(RDEV, "rdev", "INTEGER HIDDEN", INTEGER, MADE(RDEV),                                 \
 	      PFS_COLUMN_MODE, ABSENT, FEW, ORDERED, UNINDEXED, ALIKE, never)                      \
@@ -91,7 +91,7 @@
 /* clang-format on */
 #define PFS_FIELDS(FIELD, ALIAS) PFS_SHOWN_FIELDS(FIELD, ALIAS) PFS_HIDDEN_FIELDS(FIELD)
 
-/* What totals are made of. */
+/* The columns that totals are made of. */
 #define PFS_COLUMNS_TOTALLED (PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | PFS_COLUMN_MTIME)
 
 #define PFS_NO_ALIAS(name, type, kind, id)
@@ -104,7 +104,7 @@ enum pfs_field {
 	PFS_FIELD_COUNT
 };
 
-/* What an integer field that has no value is. */
+/* The value of an integer field that has none. */
 #define PFS_FIELD_NONE INT64_MIN
 
 enum pfs_node_kind {
@@ -148,7 +148,7 @@ enum pfs_operand {
 	PFS_OPERAND_LATE,   /* not computed with: made of the rows that the answer has */
 };
 
-/* How many values there are, for guesses. */
+/* How many different values there are, for guesses. */
 enum pfs_field_values {
 	PFS_VALUES_FEW,
 	PFS_VALUES_MANY, /* one for some ten nodes */
@@ -170,13 +170,13 @@ struct pfs_field_info {
 /* By enum pfs_field. */
 extern const struct pfs_field_info pfs_fields[PFS_FIELD_COUNT];
 
-/* Whether it has bytes, and no integer. */
+/* Returns true if the field has bytes, and no integer. */
 static inline bool pfs_field_is_bytes(enum pfs_field field)
 {
 	return pfs_fields[field].kind == PFS_NODE_BYTES;
 }
 
-/* Bytes that are made from the names above. */
+/* Returns true if the field's bytes are made from the names above the node. */
 static inline bool pfs_field_is_path(enum pfs_field field)
 {
 	return pfs_fields[field].source == PFS_SOURCE_PATH ||
@@ -195,17 +195,17 @@ static inline bool pfs_field_is_time(enum pfs_field field)
 	       pfs_fields[field].source == PFS_SOURCE_TOTAL_TIME;
 }
 
-/* Each viewer has a value of his own, that of what he sees. */
+/* Returns true if each viewer has a value of his own, that of what he sees. */
 static inline bool pfs_field_is_viewers(enum pfs_field field)
 {
 	return pfs_fields[field].is_viewers;
 }
 
-/* The image's array that the field lies in; NULL: it lies in none. */
+/* Returns the image's array that the field lies in; NULL if it lies in none. */
 struct pfs_image;
 const void *pfs_field_array(const struct pfs_image *image, enum pfs_field field);
 
-/* The field of that name, whatever its capitals, or PFS_FIELD_OF_NONE. */
+/* Returns the field of that name, whatever its capitals, or PFS_FIELD_OF_NONE. */
 enum pfs_field pfs_field_named(const char *name, size_t len);
 
 #endif

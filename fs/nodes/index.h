@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/index.h - the column index: nodes in the order of a column's numbers or of their names, for
- * ranges that leave few nodes, ORDER BY with LIMIT, min() and max().
+/* fs/nodes/index.h - the column index: nodes in the order of a column's numbers or of their names,
+ * for ranges that leave few nodes, ORDER BY with LIMIT, min() and max().
  *
- * The second question that it would have helped has it made: one asked once pays nothing for it.  It
- * is an array of slots as sorted when it was made, which nothing moves.  What changes from then on
- * is noted, a bit a slot and a list, is passed over in the array, and taken from the list instead,
- * sorted when it is asked for; with more than a few thousand of them the indexes are given up, and
- * made again when two more questions want one.  So a change costs a bit.
+ * An index is made at the second question that it would have helped: a question asked once pays
+ * nothing for it. It is an array of slots as sorted when it was made, which nothing moves. What
+ * changes from then on is noted, as a bit a slot and in a list; it is passed over in the array and
+ * taken from the list instead, which is sorted when it is asked for. With more than a few thousand
+ * changes the indexes are given up, and made again when two more questions want one. So a change
+ * costs a bit.
  *
  * Memory: 4.5 bytes a node and column, 32 while it is made.
- * Threads: tree->lock; a mutex of its own, taken last, for who finds and makes indexes. */
+ * Locks: tree->lock; a mutex of its own, taken last, for finding and making indexes. */
 #ifndef PFS_FS_NODES_INDEX_H
 #define PFS_FS_NODES_INDEX_H
 
@@ -19,10 +20,10 @@
 PFS_MUST_CHECK int pfs_indexes_create(struct pfs_tree *tree);
 void pfs_indexes_destroy(struct pfs_tree *tree);
 
-/* The index would have helped. */
+/* Notes that an index of the field would have helped a question. */
 void pfs_index_missed(struct pfs_tree *tree, enum pfs_field field);
 
-/* Values of a column. */
+/* A range of a column's values. */
 struct pfs_index_range {
 	enum pfs_field field;
 	int64_t low, high; /* numbers: low <= value <= high */
@@ -31,19 +32,19 @@ struct pfs_index_range {
 	uint8_t room[PFS_NAME_MAX + 1]; /* for high_text: not to be moved */
 };
 
-/* The names that a test of names can be true for; exact: that it is true for.  false: it says nothing
- * of where they lie.  The test's texts are used. */
+/* Gets the range of names that a test of names can be true for; exact: that it is true for. Returns
+ * false if the test says nothing of where they lie. The test's texts are used, and must last. */
 bool pfs_index_range_of_names(struct pfs_index_range *out, bool *exact,
 			      const struct pfs_scan_text *text);
 
-/* A walk along the values of the range from low to high, or down from high to low; may go on in a later
- * hold if the epoch is the same.  -ENOENT: there is no index; -ENOMEM. */
+/* Opens a walk along the values of the range, from low to high or, descending, from high to low. It
+ * may go on in a later hold if the epoch is the same. -ENOENT: there is no index; -ENOMEM. */
 struct pfs_index_walk;
 PFS_MUST_CHECK int pfs_index_walk_open(struct pfs_index_walk **out, struct pfs_tree *tree,
 				       const struct pfs_index_range *range, bool descending);
 void pfs_index_walk_close(struct pfs_index_walk *walk); /* NULL is allowed */
 size_t pfs_index_walk_left(const struct pfs_index_walk *walk); /* at most */
-/* How many slots it wrote, `room` at most; 0: the end. */
+/* Writes the next slots, `room` at most, and returns how many; 0 at the end. */
 size_t pfs_index_walk_next(struct pfs_index_walk *walk, uint32_t *slots, size_t room);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/index_impl.h - inside of index.h: index.c (what has changed, making one), index_walk.c, and
- * index_names.c (what is different where the values are names).
+/* fs/nodes/index_impl.h - what the files behind index.h share: index.c (what has changed, making an
+ * index), index_walk.c, and index_names.c (what is different where the values are names).
  *
- * All values have a key, a number that says their order: an integer all of it, a name by its first 8
- * bytes, so that names with the same key are compared. */
+ * Each value has a key, a number that gives its order: an integer is its own key, a name's is its
+ * first 8 bytes, so that names with the same key are compared. */
 #ifndef PFS_FS_NODES_INDEX_IMPL_H
 #define PFS_FS_NODES_INDEX_IMPL_H
 
@@ -16,7 +16,7 @@
 #include "fs/nodes/index.h"
 #include "fs/tree/tree_impl.h"
 
-#define PFS_INDEX_STEP	 16u /* of its slots one has its key kept beside it */
+#define PFS_INDEX_STEP	 16u /* one of so many slots has its key kept beside it */
 
 struct pfs_index_column {
 	size_t n;
@@ -24,7 +24,7 @@ struct pfs_index_column {
 	uint64_t *sample; /* keys of slot[0], slot[STEP], ..., then */
 };
 
-/* What has changed, by value, as of a version. */
+/* What has changed, in the order of values, as of a version. */
 struct pfs_index_fresh {
 	atomic_uint users;
 	uint64_t version;
@@ -49,7 +49,8 @@ struct pfs_index_tracked {
 struct pfs_indexes {
 	pthread_mutex_t lock;
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
-	/* NULL: none.  Made with tree->lock for reading and `lock`, taken away with that for writing. */
+	/* NULL: none. Set with tree->lock held for reading and `lock`; taken away with tree->lock
+	 * held for writing. */
 	_Atomic(struct pfs_index_tracked *) now;
 	atomic_uint missed[PFS_FIELD_COUNT];
 	atomic_bool due; /* one is to be made */
@@ -70,7 +71,8 @@ static inline uint64_t pfs_index_number_key(int64_t value)
 	return (uint64_t)value ^ UINT64_C(1) << 63;
 }
 
-/* The name's 8 bytes from `at` on; what follows it counts as NUL, which is in no name. */
+/* Returns the key of the name's 8 bytes from `at` on; what follows the name counts as NUL, which is
+ * in no name. */
 static inline uint64_t pfs_index_name_key(const char *name, size_t len, size_t at)
 {
 	uint64_t key;
@@ -82,7 +84,7 @@ static inline uint64_t pfs_index_name_key(const char *name, size_t len, size_t a
 	return len - at < sizeof(key) ? key & ~(UINT64_MAX >> 8 * (len - at)) : key;
 }
 
-/* The same of a text that is no name: it may end, and memory with it. */
+/* As pfs_index_name_key from 0, of a text that is no name: its memory may end with it. */
 static inline uint64_t pfs_index_text_key(const char *text, size_t len)
 {
 	char bytes[sizeof(uint64_t)] = {0};
@@ -91,7 +93,7 @@ static inline uint64_t pfs_index_text_key(const char *text, size_t len)
 	return pfs_index_name_key(bytes, sizeof(bytes), 0);
 }
 
-/* Of the node's value. */
+/* Returns the key of the node's value. */
 static inline uint64_t pfs_index_key(const struct pfs_tree *tree, enum pfs_field field,
 				     uint32_t slot)
 {
@@ -106,14 +108,14 @@ static inline uint64_t pfs_index_key(const struct pfs_tree *tree, enum pfs_field
 
 /* ---- index_names.c ---- */
 
-/* Items whose keys are those of their nodes' names, and are sorted by these: sorts those that are equal
- * in it by their names, what is equal staying in its order.  Their keys are lost.  holds: the tree is
- * held; else it is in between, for a part of them at a time, and the names that change meanwhile stand
- * anywhere among those with their key.  -ENOMEM. */
+/* Sorts items, which have the keys of their nodes' names and are sorted by these, by the names
+ * where keys are equal; equal names stay in their order, and the keys are lost. holds: the tree is
+ * held throughout; if not, it is held in between, for a part of them at a time, and names that
+ * change meanwhile stand anywhere among those with their key. -ENOMEM. */
 PFS_MUST_CHECK int pfs_index_sort_names(struct pfs_tree *tree, struct pfs_keyed *items, size_t n,
 					bool holds);
 
-/* By memcmp, the shorter one first. */
+/* Compares a slot's name with a text, by memcmp, the shorter one first. */
 int pfs_index_compare_name(const struct pfs_image *image, uint32_t slot, const char *text,
 			   size_t len);
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/index_paths.h - the path index: nodes in the byte order of their paths, for ranges of paths and
- * ORDER BY path.
+/* fs/nodes/index_paths.h - the path index: nodes in the byte order of their paths, for ranges of
+ * paths and ORDER BY path.
  *
- * A prefix tree (gpu/prefix.h) has a key for each entry of a directory, the directory's slot and the name, and
- * another one for what lies in a subdirectory, the name with a slash behind it: so /a, /a-b and /a/x come in this
- * order, and a directory that moves is two keys, whatever lies in it.
+ * A prefix tree (gpu/prefix.h) has a key for each entry of a directory, made of the directory's
+ * slot and the name, and another key for what lies in a subdirectory, with a slash behind the name.
+ * So /a, /a-b and /a/x come in this order, and a directory that moves is two keys, whatever lies in
+ * it.
  *
- * It is made by a thread of its own, while the tree changes: when somebody wants it, or at the second question
- * that misses it.  What changes is noted with the key that it had, and applied before the next question; with too
- * many changes, or without memory, the index is given up, and made again for who misses it.
+ * A thread of its own makes it, while the tree changes: when somebody wants it, or at the second
+ * question that misses it. What changes is noted with the key that it had, and applied before the
+ * next question. With too many changes, or without memory, the index is given up, and made again
+ * for who misses it.
  *
  * Memory: some 90 bytes a node, a quarter of the machine's at most.
- * Threads: tree->lock; a mutex of its own, taken after it. */
+ * Locks: tree->lock; a mutex of its own, taken after it. */
 #ifndef PFS_FS_NODES_INDEX_PATHS_H
 #define PFS_FS_NODES_INDEX_PATHS_H
 
@@ -20,15 +22,17 @@
 PFS_MUST_CHECK int pfs_path_index_create(struct pfs_tree *tree);
 void pfs_path_index_destroy(struct pfs_tree *tree);
 
-/* Whether there is to be one, as there is once the tree is opened if its store has a name of one: none is made before, and the one there is is given up afterwards.  now: it is made
- * at once.  The tree is not held. */
+/* Says whether there is to be a path index. When the tree is opened there is if its store has the
+ * name of one. None is made before it is wanted, and one that is not wanted any more is given up.
+ * now: it is made at once. The tree is not held. */
 void pfs_path_index_want(struct pfs_tree *tree, bool is_wanted, bool now);
 
-/* Between two holds: makes the index now if it is wanted and not there, in this thread.  For tests.  -ENOENT: it is
- * not wanted; -ENOMEM; -EAGAIN: too much has changed meanwhile. */
+/* Makes the index, in this thread, if it is wanted and not there (tests). The tree is not held.
+ * -ENOENT: it is not wanted; -ENOMEM; -EAGAIN: too much has changed meanwhile. */
 PFS_MUST_CHECK int pfs_path_index_make(struct pfs_tree *tree);
 
-/* Between two holds: applies changes, so that the next question need not do that while it holds the tree. */
+/* Applies changes, so that the next question need not do that while it holds the tree. The tree is
+ * not held. */
 void pfs_path_index_follow(struct pfs_tree *tree);
 
 struct pfs_path_index_info {
@@ -36,36 +40,38 @@ struct pfs_path_index_info {
 	uint64_t keys, bytes;
 	uint64_t made, asked; /* how often since the tree was opened */
 };
-/* Any lock or none.  false: none is wanted. */
+/* Describes the index; returns false if none is wanted. Any lock or none. */
 bool pfs_path_index_describe(struct pfs_tree *tree, struct pfs_path_index_info *info);
 
 /* ---- questions: the tree is held ---- */
 
 #define PFS_PATH_RANGE_ROOM 1024u
 
-/* Paths: low <= path < high, by memcmp; NULL: open. */
+/* A range of paths: low <= path < high, by memcmp; NULL: open. */
 struct pfs_path_range {
 	const char *low, *high;
 	size_t low_len, high_len;
 	char room[PFS_PATH_RANGE_ROOM]; /* for high: not to be moved */
 };
 
-/* The paths that a test of paths can be true for; exact: that it is true for.  false: any.  The test's texts are
- * used. */
+/* Gets the range of paths that a test of paths can be true for; exact: that it is true for. Returns
+ * false if that can be any path. The test's texts are used, and must last. */
 bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs_scan_text *text);
 
-/* A walk along the paths of a range, up or down, which stays the caller's; may go on in a later hold if the epoch is
- * the same.  -ENOENT: there is no index, or it does not follow yet; -ENOMEM. */
+/* Opens a walk along the paths of a range, which stays the caller's, up or down. It may go on in a
+ * later hold if the epoch is the same. -ENOENT: there is no index, or it does not follow yet;
+ * -ENOMEM. */
 struct pfs_path_index_walk;
 PFS_MUST_CHECK int pfs_path_index_walk_open(struct pfs_path_index_walk **out, struct pfs_tree *tree,
 					    const struct pfs_path_range *range, bool descending);
 void pfs_path_index_walk_close(struct pfs_path_index_walk *walk); /* NULL is allowed */
-/* The next *n at most, then how many; 0: the end.  -ENOMEM; -EAGAIN: the tree has changed. */
+/* Writes the next slots, *n at most, and sets *n to how many; 0 at the end. -ENOMEM; -EAGAIN: the
+ * tree has changed. */
 PFS_MUST_CHECK int pfs_path_index_walk_next(struct pfs_path_index_walk *walk, uint32_t *slots,
 					    size_t *n);
 
-/* The slots of a range, ascending, *n of them; *n was the room for them.  -E2BIG: they do not leave any of it.  Other
- * errors as open's. */
+/* Gets the slots of a range, ascending; *n is the room for them, and then how many. -E2BIG: they do
+ * not fit. Other errors as of open. */
 PFS_MUST_CHECK int pfs_path_index_list(uint32_t *slots, size_t *n, struct pfs_tree *tree,
 				       const struct pfs_path_range *range);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/index_paths_impl.h - inside of index_paths.h: index_paths.c (life, changes, making one),
- * index_paths_walk.c (ranges). */
+/* fs/nodes/index_paths_impl.h - what the files behind index_paths.h share: index_paths.c (life,
+ * changes, making one) and index_paths_walk.c (ranges). */
 #ifndef PFS_FS_NODES_INDEX_PATHS_IMPL_H
 #define PFS_FS_NODES_INDEX_PATHS_IMPL_H
 
@@ -54,13 +54,13 @@ struct pfs_path_index {
 	_Atomic uint64_t made, asked;
 };
 
-/* The index as it follows the tree, which is held, for unref.  -ENOENT. */
+/* Gets the index as it follows the tree, which is held; to be given back by unref. -ENOENT. */
 PFS_MUST_CHECK int pfs_path_entries_take(struct pfs_tree *tree, struct pfs_path_entries **out);
 void pfs_path_entries_unref(struct pfs_path_entries *entries); /* NULL is allowed */
 
 #define PFS_PATH_KEY_SIZE (4u + PFS_NAME_MAX + 1u)
 
-/* A key as the index has it, of bytes of a name or more: how long it is. */
+/* Makes a key as the index has it, of bytes of a name or of more. Returns its length. */
 static inline size_t pfs_path_key(uint8_t out[PFS_PATH_KEY_SIZE], uint32_t directory,
 				  const char *bytes, size_t len)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/list.h - the paths of many nodes as text: all cores write pieces of it while those before
- * are given away. */
+/* fs/nodes/list.h - the paths of many nodes as text: all cores write pieces of it while the pieces
+ * before are given away. */
 #ifndef PFS_FS_NODES_LIST_H
 #define PFS_FS_NODES_LIST_H
 
@@ -8,7 +8,7 @@
 
 struct pfs_past;
 
-/* As of pfs_tree_list; fn is called in the caller's thread. */
+/* Where the text goes, as of pfs_tree_list; fn is called in the caller's thread. */
 struct pfs_list_sink {
 	const struct pfs_past *past; /* they are listed as they were then; NULL: as they are */
 	unsigned flags; /* enum pfs_list_flag */
@@ -16,15 +16,15 @@ struct pfs_list_sink {
 	void *arg;
 };
 
-/* The absolute paths of the nodes in slots from..to, or of those in n slots, in the order of these, until
- * fn returns non-zero, which is returned.  A few megabytes are written ahead.  tree->lock is held for
- * reading.  -ENOMEM. */
+/* Give the absolute paths of the nodes in slots from..to, or in n slots and in their order, until
+ * fn returns non-zero, which is returned. A few megabytes are written ahead. tree->lock is held for
+ * reading. -ENOMEM. */
 PFS_MUST_CHECK int pfs_list_range(struct pfs_tree *tree, uint32_t from, uint32_t to,
 				  const struct pfs_list_sink *sink);
 PFS_MUST_CHECK int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
 				  const struct pfs_list_sink *sink);
 
-/* How many bytes that text has, without primes; fn is not called.  -ENOMEM. */
+/* Set *size to how many bytes that text has, without primes; fn is not called. -ENOMEM. */
 PFS_MUST_CHECK int pfs_list_measure_range(struct pfs_tree *tree, uint64_t *size, uint32_t from,
 					  uint32_t to, const struct pfs_past *past);
 PFS_MUST_CHECK int pfs_list_measure_slots(struct pfs_tree *tree, uint64_t *size,

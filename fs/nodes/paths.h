@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/paths.h - the paths of a subtree as text that is made piece by piece, each in a short hold of the
- * tree, and all as they were when it was opened, whatever changes meanwhile (fs/image/past.h).
+/* fs/nodes/paths.h - the paths of a subtree as text that is made piece by piece, each piece in a
+ * short hold of the tree, and all as they were when it was opened, whatever changes meanwhile
+ * (fs/image/past.h).
  *
- * Threads: one at a time.  The tree is not held by the caller. */
+ * Threads: one at a time. Locks: the caller does not hold the tree. */
 #ifndef PFS_FS_NODES_PATHS_H
 #define PFS_FS_NODES_PATHS_H
 
@@ -10,23 +11,23 @@
 
 struct pfs_paths;
 
-/* Of the nodes under ino, itself included, in component-wise pre-order; flags: of enum pfs_list_flag.
- * Where slots are not in that order already, a few strays aside, they are sorted: many of them over a frozen tree.
- * -ENOENT: no node has the number, or it has no name; -ENOMEM. */
+/* Opens the text of the nodes under ino, itself included, in component-wise pre-order; flags are of
+ * enum pfs_list_flag. Where slots are not in that order already, a few strays aside, they are
+ * sorted: many of them over a frozen tree. -ENOENT: no node has the number, or it has no name; -ENOMEM. */
 PFS_MUST_CHECK int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino,
 				  unsigned flags);
 void pfs_paths_close(struct pfs_paths *paths); /* NULL is allowed */
 
-/* Gives some of the text from *row on, 0 being the beginning, to fn, in pieces, in this thread and while the
- * tree is held; then *row is where the next begins.  Rows that a call gave may be asked for again.  1; 0:
- * there are no more; what fn says; -ENOMEM: also where more has changed since it was opened than is
- * remembered. */
+/* Gives some of the text from *row on (0 is the beginning) to fn, in pieces, in this thread and
+ * while the tree is held; then *row is where the next begins. Rows that a call gave may be asked
+ * for again. Returns 1; 0 if there are no more; what fn returns; -ENOMEM, also where more has
+ * changed since it was opened than is remembered. */
 #define PFS_PATHS_HELD 16384u /* rows in one hold, at most */
 PFS_MUST_CHECK int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 				  int (*fn)(void *arg, const char *bytes, size_t size), void *arg);
 
-/* How many bytes the text of the next n rows has, without its being made; moves *row behind them.  1; 0, and
- * errors, as next's. */
+/* Sets *size to how many bytes the text of the next n rows has, without making it, and moves *row
+ * behind them. Returns as pfs_paths_next. */
 PFS_MUST_CHECK int pfs_paths_measure(struct pfs_paths *paths, uint64_t *row, uint64_t *size,
 				     uint64_t n);
 

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/nodes/scan.h - sets of nodes by their columns: predicates over the image, pushed down from
- * statements, and the values of the nodes found, in bulk.
+ * statements, and the values of the nodes that are found, in bulk.
  *
- * Everything here is done between pfs_scan_lock and pfs_scan_unlock, which hold tree->lock for
- * reading: the tree stays as it is meanwhile, so hold it briefly.  Scans run on all cores.
+ * Times are integer nanoseconds since 1970, clamped to 64 bits.
  *
- * Times are integer nanoseconds since 1970, clamped to 64 bits. */
+ * Locks: everything here is done between pfs_scan_lock and pfs_scan_unlock, which hold tree->lock
+ * for reading. The tree stays as it is meanwhile, so hold it briefly. Scans run on all cores. */
 #ifndef PFS_FS_NODES_SCAN_H
 #define PFS_FS_NODES_SCAN_H
 
 #include "fs/nodes/fields.h"
 #include "fs/tree/tree.h"
 
-/* Returns the epoch.  `by` is who holds it (fs/image/hold.h). */
+/* Holds the tree; returns its epoch. `by` is who holds it (fs/image/hold.h). */
 uint64_t pfs_scan_lock(struct pfs_tree *tree, const char *by);
 void pfs_scan_unlock(struct pfs_tree *tree);
 
-/* Whoever waits for a scan.  Any thread of it looks at `stop`.  The one that asked calls `look` every few
- * milliseconds, with the tree held: what it returns, if not 0, ends the scan.  It may let go of the tree and
- * take it again; if the epoch is another one then it returns -EAGAIN. */
+/* Who waits for a scan. Any thread of the scan looks at `stop`. The thread that asked calls `look`
+ * every few milliseconds, with the tree held; a result that is not 0 ends the scan. look may let go
+ * of the tree and take it again; if the epoch is another one then, it returns -EAGAIN. */
 struct pfs_scan_watch {
 	const _Atomic bool *stop; /* becoming true ends the scan with -EINTR */
 	int (*look)(void *arg);
 	void *arg;
 };
 
-/* 0: go on.  NULL: nobody waits. */
+/* Returns 0 if the scan is to go on; NULL: nobody waits. */
 PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watch)
 {
 	if (!watch)
@@ -33,18 +33,19 @@ PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watc
 	return *watch->stop ? -EINTR : watch->look(watch->arg);
 }
 
-/* Totals, if there are none yet; what is asked for later would make them without a look.  -ENOMEM, and what looks
- * return. */
+/* Makes totals, if there are none yet; what is asked for later would make them without a look.
+ * -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
 
-/* The same for subtrees as ranges of slots (fs/image/span.h), but that nothing is made if nobody looks. */
+/* As pfs_scan_prepare_totals for subtrees as ranges of slots (fs/image/span.h), but nothing is made if nobody looks. */
 PFS_MUST_CHECK int pfs_scan_prepare_spans(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
 
-/* Between two of them: makes the column indexes that earlier questions have missed, if any, and has the path
- * index follow the tree. */
+/* Makes the column indexes that earlier questions have missed, if any, and lets the path index
+ * follow the tree. To be called between two holds. */
 void pfs_scan_prepare(struct pfs_tree *tree);
 
-/* All slots are below it; those without a node, or whose node has no name any more, are in no set. */
+/* Returns a number that all slots are below. Those without a node, or whose node has no name any
+ * more, are in no set. */
 uint32_t pfs_scan_end(const struct pfs_tree *tree);
 uint32_t pfs_scan_slot_of(const struct pfs_tree *tree, uint64_t ino); /* PFS_NO_SLOT: none */
 
@@ -79,56 +80,60 @@ struct pfs_slots { /* ascending, malloc'ed */
 };
 void pfs_slots_finish(struct pfs_slots *slots);
 
-/* The nodes for which all n predicates hold; `within` (NULL: all nodes): of these only.  Chooses for
- * itself where to begin: a node by its number or path, a name in one directory, a range of slots, the
- * children of one directory, the engine's bitmap, or all columns.  watch: NULL or who waits.  -ENOMEM, -ENOENT (UNDER and the like of no node: nothing matches), -EINVAL
- * (a test that the field does not have). */
+/* Finds the nodes, among `within` (NULL: all), for which all n predicates hold. Chooses by itself
+ * where to begin: a node by its number or path, a name in one directory, a range of slots, the
+ * children of one directory, the engine's bitmap, or all columns. watch: who waits, or NULL.
+ * -ENOMEM; -ENOENT: UNDER and the like are of no node, so nothing matches; -EINVAL: the field does
+ * not have the test. */
 PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 				   const struct pfs_predicate *predicates, size_t n,
 				   const struct pfs_slots *within,
 				   const struct pfs_scan_watch *watch);
 
-/* A guess of how many nodes the predicates leave, from a sample, and where they would be looked for,
- * as a phrase: "one node", "range of slots", "ranges of slots", "children", "name index", "subtree by name index",
- * "index of size", "index of name" and the like, "path index", "ancestors", "codes on cuda" or "on host", "all names",
- * "all columns". */
+/* Guesses from a sample how many nodes the predicates leave, and tells where they would be looked
+ * for, as a phrase: "one node", "range of slots", "ranges of slots", "children", "name index",
+ * "subtree by name index", "index of size", "index of name" and the like, "path index",
+ * "ancestors", "codes on cuda" or "on host", "all names", "all columns". */
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n);
 
-/* How many slots the node's subtree takes, if it is a range of them, or all; 0: it is not known. */
+/* Returns how many slots the node's subtree takes, if it is a range of them, or all; 0: it is not
+ * known. */
 uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot);
 
-/* The integer field of each slot: out[i]. */
+/* Sets out[i] to the integer field of slots[i]. */
 PFS_MUST_CHECK int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 				     const uint32_t *slots, size_t n);
 
-/* The bytes of each slot's field: those of slots[i] are bytes[offset[i]] to bytes[offset[i + 1]];
- * none: is_none[i] (NULL: not asked).  offset has n + 1.  Grows *bytes (malloc'ed, *capacity). */
+/* Gets the bytes of each slot's field: those of slots[i] are bytes[offset[i]] to bytes[offset[i +
+ * 1]]; if there are none, is_none[i] is set (NULL: not asked). offset has room for n + 1. *bytes,
+ * allocated with *capacity bytes, grows. */
 PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *capacity,
 				  uint64_t *offset, uint8_t *is_none, enum pfs_field field,
 				  const uint32_t *slots, size_t n);
 
-/* work(context, from, to) for pieces of 0..n, at most `grain` long each, by as many threads as are
- * free; from a piece of work, by that thread alone. */
+/* Calls work(context, from, to) for pieces of 0..n, at most `grain` long each, by as many threads
+ * as are free; within a piece of work, by that thread alone. */
 void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
-/* The same in as many runs as it takes for one to last a few milliseconds, with a look in between; what
- * that returns ends it. */
+/* As pfs_scan_run, in as many runs as it takes for one to last a few milliseconds, with a look
+ * between them; what that returns, if not 0, ends it. */
 PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
 					void (*work)(void *context, size_t from, size_t to),
 					void *context, const struct pfs_scan_watch *watch);
 
-/* Sorted component-wise: pre-order, children in byte order of names (primefs tree's order). */
+/* Sorts slots component-wise: pre-order, children in byte order of names (the order of `primefs
+ * tree`). */
 PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
 					  const struct pfs_scan_watch *watch);
 
 /* Finds out whether all slots have that order, if that is not known, a few milliseconds at a time. The look may let go of
  * the tree, and go on though it changes; if too much does, it is not known afterwards. */
 PFS_MUST_CHECK int pfs_scan_learn_order(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
-void pfs_scan_set_piece(uint32_t slots); /* between two looks, a multiple of 64; for tests */
+void pfs_scan_set_piece(uint32_t slots); /* slots between two looks, a multiple of 64; for tests */
 
-/* Whether those of the slots from..to are known to have that order, ascending. */
+/* Returns true if the slots from..to are known to have that order, ascending. */
 bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to);
 
 #endif

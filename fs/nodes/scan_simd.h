@@ -37,11 +37,12 @@ struct pfs_scan_simd {
 				size_t words, const struct pfs_needle *needle);
 };
 
-/* The i-th version that this processor runs, fastest first; NULL past the last, which is portable
- * C. */
+/* Returns the i-th version that this processor runs, the fastest first; NULL past the last, which
+ * is portable C. */
 const struct pfs_scan_simd *pfs_scan_simd_version(unsigned i);
 
-/* Whether the n bytes are the same, a's letters folded if asked (b is in small letters then). */
+/* Returns true if the n bytes are the same; fold: a's letters are folded, and b is in small
+ * letters. */
 static inline bool pfs_same_bytes(const uint8_t *a, const uint8_t *b, size_t n, bool fold)
 {
 	if (!fold)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/nodes/visible.h - who sees what: the nodes that a walk with somebody's uid and groups could
- * reach.  Every directory above such a node lets them read and search it, by Linux's rules of owner,
- * group and others; the node itself needs to allow nothing.  uid 0 sees all.
+ * reach.
  *
- * What one viewer sees is kept until a directory comes, goes, moves, or changes mode or owner.  All
- * but make, ref and unref is called between pfs_scan_lock and pfs_scan_unlock; what was got under an earlier lock
- * may not be what is seen now. */
+ * Every directory above such a node lets them read and search it, by Linux's rules of owner, group
+ * and others; the node itself needs to allow nothing. uid 0 sees all.
+ *
+ * What one viewer sees is kept until a directory comes, goes, moves, or changes mode or owner.
+ *
+ * Locks: all but make, ref and unref is called between pfs_scan_lock and pfs_scan_unlock. What was
+ * got under an earlier lock may not be what is seen now. */
 #ifndef PFS_FS_NODES_VISIBLE_H
 #define PFS_FS_NODES_VISIBLE_H
 
 #include "fs/nodes/scan.h"
 
-struct pfs_visible; /* counted, and never changed */
+struct pfs_visible; /* counted by reference, and never changed */
 
 struct pfs_viewer {
 	uid_t uid;
@@ -20,35 +23,37 @@ struct pfs_viewer {
 	size_t n_groups;
 };
 
-/* Before the tree is held: finds what pfs_visible_get would find in one long hold, in many short ones.  -ENOMEM. */
+/* Finds, in many short holds, what pfs_visible_get would find in one long hold. To be called before
+ * the tree is held. -ENOMEM. */
 PFS_MUST_CHECK int pfs_visible_make(struct pfs_tree *tree, const struct pfs_viewer *viewer);
-/* *out = what the viewer sees; NULL: everything.  -ENOMEM. */
+/* Gets what the viewer sees; NULL: everything. -ENOMEM. */
 PFS_MUST_CHECK int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 				   const struct pfs_viewer *viewer);
 struct pfs_visible *pfs_visible_ref(struct pfs_visible *visible); /* NULL is allowed, for both */
 void pfs_visible_unref(struct pfs_visible *visible);
 
-/* From here on NULL is everything, too. */
+/* From here on NULL stands for everything, too. */
 
-/* Of a slot in use. */
+/* Returns true if the node of a slot in use is seen. */
 bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
 
-/* Words first.. of bits by slot: a node is there, and seen. */
+/* Writes words first.. of bits by slot: there is a node, and it is seen. */
 void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree *tree, uint64_t *words,
 		       size_t first, size_t n);
 
-/* Whether the viewer may read the node itself: its content, and its attributes.  Of one that is seen. */
+/* Returns true if the viewer may read the node, which he sees: its content and its attributes. */
 bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
 
-/* What is seen and has attributes that may be read, or had some.  -ENOMEM. */
+/* Gets the slots of nodes that are seen and that have, or had, attributes that may be read.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree *tree,
 				       struct pfs_slots *out);
 
-/* The predicate that holds for what is seen; valid as long as visible is. */
+/* Returns the predicate that holds for what is seen; valid as long as `visible` is. */
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible);
 
-/* Counts what pfs_visible_integers, or pfs_scan_integers of NULL, would count first; that would not look.
- * -ENOMEM, and what looks return. */
+/* Counts what pfs_visible_integers, or pfs_scan_integers if `visible` is NULL, would count first,
+ * and without a look. -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum pfs_field field,
 				       const struct pfs_scan_watch *watch);
 

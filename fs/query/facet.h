@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/facet.h - paths below `.query/where/` as statements: columns and values in turn, each pair
- * one condition more.
+/* fs/query/facet.h - paths below `.query/where/` as statements: columns and values in turn, each
+ * pair being one more condition.
  *
- * A facet is one malloc'ed piece of memory and is freed with free().  Not handled here: running the
- * statements, and what `under/CHILD` is called in the tree. */
+ * A facet is one allocated piece of memory and is freed with free(). Threads: a facet is never
+ * changed. Not handled here: running the statements, and what `under/CHILD` is called in the
+ * tree. */
 #ifndef PFS_FS_QUERY_FACET_H
 #define PFS_FS_QUERY_FACET_H
 
@@ -11,7 +12,7 @@
 
 #include "fs/query/output/answer.h"
 
-#define PFS_FACET_VALUES_MAX 1000 /* that a listing has, the most frequent first */
+#define PFS_FACET_VALUES_MAX 1000 /* so many values are in a listing, the most frequent first */
 #define PFS_FACET_NAME_MAX   255
 
 enum pfs_facet_kind {
@@ -27,7 +28,7 @@ struct pfs_facet {
 	enum pfs_facet_kind kind;
 	enum pfs_format format; /* of an ANSWER */
 	uint64_t under;		/* whose children are next after `under`; 0: the directory's own */
-	unsigned op;		/* of VALUES and OPERANDS; facet.c's */
+	unsigned op;		/* of VALUES and OPERANDS; facet.c's own */
 	bool is_number;		/* the column's values are, */
 	bool is_number_only;	/* without an exception */
 	unsigned n_conditions;
@@ -39,7 +40,8 @@ struct pfs_facet {
 /* The columns of nodes. */
 struct pfs_facet_column {
 	char *name;
-	bool is_number, is_number_only; /* only: text, which an attribute may hold all the same, is none */
+	/* only: a text, which an attribute may hold all the same, counts as none. */
+	bool is_number, is_number_only;
 };
 struct pfs_facet_columns {
 	struct pfs_facet_column *columns;
@@ -50,22 +52,23 @@ PFS_MUST_CHECK int pfs_facet_add_column(struct pfs_facet_columns *columns, const
 void pfs_facet_columns_clear(struct pfs_facet_columns *columns);
 void pfs_facet_columns_finish(struct pfs_facet_columns *columns);
 
-/* `where`.  -ENOMEM. */
+/* Makes the facet `where`. -ENOMEM. */
 PFS_MUST_CHECK int pfs_facet_begin(struct pfs_facet **out);
 #define PFS_FACET_PROBLEM 320
 
-/* The entry `name` of a facet; not of CHILDREN and NODES.  -ENOENT: no such column or end, or no
- * operand, of which `problem` has one line, "" if there is nothing to say; -ENAMETOOLONG: more conditions
- * than a statement holds; -ENOMEM.  Times are seen from now. */
+/* Gets the entry `name` of a facet that is not CHILDREN or NODES. Times are seen from now. -ENOENT:
+ * there is no such column or end, or it is no operand, of which `problem` has one line ("" if there
+ * is nothing to say); -ENAMETOOLONG: more conditions than a statement holds; -ENOMEM. */
 PFS_MUST_CHECK int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from,
 				  const char *name, const struct pfs_facet_columns *columns,
 				  char problem[PFS_FACET_PROBLEM]);
-/* The child `ino` of CHILDREN; all children of it, or of the directory `dir`: an ANSWER. */
+/* Get the child `ino` of a facet CHILDREN; and all children of it, or of the directory `dir`, as an
+ * ANSWER. -ENOMEM. */
 PFS_MUST_CHECK int pfs_facet_step_under(struct pfs_facet **out, const struct pfs_facet *from,
 					uint64_t ino);
 PFS_MUST_CHECK int pfs_facet_step_children(struct pfs_facet **out, const struct pfs_facet *from,
 					   uint64_t dir);
-/* @values or @more-N: an answer with all that a listing may have cut off. */
+/* Returns true for @values and @more-N: an answer with all that a listing may have cut off. */
 bool pfs_facet_is_rest(const char *name);
 /* Listings are bounded, so that programs that walk into them come to an end: those of `where` have the
  * columns, those of a column its values, those below a value the other columns.  Whatever lies further
@@ -77,17 +80,18 @@ bool pfs_facet_lists_values(const struct pfs_facet *facet); /* or children */
 
 bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b);
 
-/* Statements, allocated; NULL: no memory. */
+/* Statements, which the caller frees; NULL: no memory. The comments name their columns. */
 char *pfs_facet_values(const struct pfs_facet *facet); /* value, nodes, values in all */
 char *pfs_facet_children(const struct pfs_facet *facet, uint64_t dir); /* name, nodes, children in all */
 char *pfs_facet_child(const struct pfs_facet *facet, uint64_t dir, const char *name); /* ino */
 char *pfs_facet_nodes(const struct pfs_facet *facet); /* name, ino, path */
 
-/* The entry's name for a value, NUL-ended: slashes, percent signs and control characters as %XX, and an
- * @ or dots that would mean something else.  Returns the length, 0: too long. */
+/* Makes the entry's name for a value, with a NUL: slashes, percent signs and control characters
+ * become %XX, and so do an @ or dots that would mean something else. Returns the length; 0: it is
+ * too long. */
 size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_query_value *value);
 
-/* bytes as a text literal of SQL. */
+/* Writes bytes as a text literal of SQL. */
 void pfs_sql_literal(FILE *out, const char *bytes, size_t len);
 
 #endif

@@ -13,19 +13,19 @@
 
 struct pfs_treemap;
 
-/* width, height: pixels, at least 16.  -ENOMEM. */
+/* Makes an empty treemap of so many pixels, at least 16 each. -ENOMEM. */
 PFS_MUST_CHECK int pfs_treemap_create(struct pfs_treemap **out, unsigned width, unsigned height);
 void pfs_treemap_close(struct pfs_treemap *treemap); /* NULL is allowed */
-void pfs_treemap_clear(struct pfs_treemap *treemap); /* of rows: the statement has begun anew */
+void pfs_treemap_clear(struct pfs_treemap *treemap); /* removes all rows: the statement has begun anew */
 
-/* The statement whose rows it is made of, for the directory `ino`.  Returns the length. */
+/* Writes the statement whose rows it is made of, for the directory `ino`. Returns its length. */
 #define PFS_TREEMAP_STATEMENT 512
 size_t pfs_treemap_statement(const struct pfs_treemap *treemap, char sql[PFS_TREEMAP_STATEMENT],
 			     uint64_t ino);
-/* -ENOMEM. */
+/* Takes the query's present row. -ENOMEM. */
 PFS_MUST_CHECK int pfs_treemap_row(struct pfs_treemap *treemap, const struct pfs_query *query);
 
-/* title: bytes, as a path is.  What the sink says, or -ENOMEM. */
+/* Writes the picture; title is bytes, as a path is. What the sink returns; -ENOMEM. */
 PFS_MUST_CHECK int pfs_treemap_write(struct pfs_treemap *treemap, const struct pfs_sink *sink,
 				     uint64_t ino, const char *title);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/parse/arena.h - small pieces of memory that are freed together.
- * Threads: one at a time. */
+/* fs/query/parse/arena.h - small pieces of memory that are freed together. Threads: one at a
+ * time. */
 #ifndef PFS_FS_QUERY_PARSE_ARENA_H
 #define PFS_FS_QUERY_PARSE_ARENA_H
 
@@ -14,9 +14,10 @@ struct pfs_arena {
 	size_t total, limit;   /* bytes, of all; limit: the caller's */
 };
 
-/* size zeroed bytes, aligned for anything; NULL: no memory, or it would be more than the limit. */
+/* Returns `size` zeroed bytes, aligned for anything; NULL: there is no memory, or it would be more
+ * than the limit. */
 void *pfs_arena_get(struct pfs_arena *arena, size_t size);
-/* A copy of len bytes with a 0 behind them. */
+/* Returns a copy of len bytes, with a 0 behind them; NULL as pfs_arena_get. */
 char *pfs_arena_text(struct pfs_arena *arena, const char *text, size_t len);
 void pfs_arena_finish(struct pfs_arena *arena);
 
