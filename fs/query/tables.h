@@ -17,7 +17,7 @@
 struct pfs_table_info {
 	const char *name; /* NUL-terminated */
 	uint64_t rows;
-	uint64_t version; /* another one whenever the table, or one of that name, has changed */
+	uint64_t version; /* changes whenever the table, or one of that name, has changed */
 	size_t n_columns;
 	const char *const *columns; /* names */
 };
@@ -32,39 +32,39 @@ PFS_MUST_CHECK int pfs_tables_list(struct pfs_queries *queries,
 PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries, int (*fn)(void *arg, const char *name),
 				    void *arg);
 
-/* Whether there is one of that name, likewise: 0; -ENOENT. */
+/* Returns 0 if there is a table of that name, in the same way; -ENOENT. */
 PFS_MUST_CHECK int pfs_table_is_there(struct pfs_queries *queries, const char *name);
 
-/* Calls fn for the one of that name; -ENOENT, or what fn returns. */
+/* Calls fn for the table of that name and returns what it returns. -ENOENT. */
 PFS_MUST_CHECK int pfs_table_find(struct pfs_queries *queries, const char *name,
 				  int (*fn)(void *arg, const struct pfs_table_info *table),
 				  void *arg);
 
-/* 0 if a table can have that name; -EEXIST: it is reserved; -EINVAL, -ENAMETOOLONG. */
+/* Returns 0 if a table can have that name; -EEXIST: it is reserved; -EINVAL, -ENAMETOOLONG. */
 PFS_MUST_CHECK int pfs_table_check_name(const char *name);
 bool pfs_table_is_text(const char *name,
 		       size_t len); /* UTF-8 without control characters, not empty */
 
-/* Writes the table as CSV, one state of it.  -ENOENT, or what the sink says. */
+/* Writes the table as CSV, in one state of it. -ENOENT, or what the sink returns. */
 PFS_MUST_CHECK int pfs_table_export(struct pfs_queries *queries, const char *name,
 				    const struct pfs_sink *sink, struct pfs_query_error *error);
 
-/* Where the bytes of a table come from; read as pread(2) does, twice from the beginning
+/* Where the bytes of a table come from. They are read as by pread(2), twice from the beginning
  * (pfs_answer_read with an answer is such a function). */
 struct pfs_table_bytes {
 	void *arg;
 	ssize_t (*read)(void *arg, void *data, size_t size, uint64_t offset);
 };
 
-/* Makes the table, or puts it in the place of the one that has the name, durably, or changes nothing.
- * A column is integer or real if every value in it prints back byte for byte, else text.
- * -EINVAL: not such a CSV; the text names the line.  -EEXIST, -EINVAL, -ENAMETOOLONG: the name.
- * -EFBIG, -EROFS, -ENOSPC, -ENOMEM, -EIO. */
+/* Makes the table, or replaces the one of that name, durably, or changes nothing. A column is
+ * integer or real if every value in it prints back byte for byte, else text. -EINVAL: the bytes are
+ * no such CSV, and the text names the line; -EEXIST, -EINVAL, -ENAMETOOLONG: the name; -EFBIG,
+ * -EROFS, -ENOSPC, -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_table_import(struct pfs_queries *queries, const char *name,
 				    const struct pfs_table_bytes *bytes,
 				    struct pfs_query_error *error);
 
-/* Durably.  -ENOENT, -EROFS. */
+/* Removes the table, durably. -ENOENT, -EROFS. */
 PFS_MUST_CHECK int pfs_table_drop(struct pfs_queries *queries, const char *name,
 				  struct pfs_query_error *error);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/directories.h - where paths of directories lead, for whoever resolves many: a table by hash,
- * verified by the path's bytes.
+/* fs/tree/directories.h - where paths of directories lead, for whoever resolves many: a table by
+ * hash, verified by the path's bytes.
  *
- * A table holds for the image.access that it was made at: whatever changes a directory's place makes it
- * stale, and it is replaced.  It has room for each directory once, and is given up when that is full.
+ * A table holds for the image.access that it was made at: whatever changes a directory's place
+ * makes it stale, and it is replaced. It has room for each directory once, and is given up when
+ * that is full.
  *
- * Threads: any number look and add at once; nothing that is in a table changes.  pfs_directories_take
- * wants tree->lock held for reading, and what it returns is valid until it is returned and the lock is
- * let go, whichever comes first. */
+ * Threads: any number look and add at once; nothing that is in a table changes.
+ * pfs_directories_take is called with tree->lock held for reading; what it returns is valid until
+ * it is returned or the lock is let go, whichever comes first. */
 #ifndef PFS_FS_TREE_DIRECTORIES_H
 #define PFS_FS_TREE_DIRECTORIES_H
 
@@ -48,9 +49,9 @@ struct pfs_directories {
 PFS_MUST_CHECK int pfs_directories_create(struct pfs_tree *tree);
 void pfs_directories_destroy(struct pfs_tree *tree);
 
-/* The tree's table as it now is; NULL: there is no memory for one. */
+/* Returns the tree's table as it is now; NULL: there is no memory for one. */
 struct pfs_directories *pfs_directories_take(struct pfs_tree *tree);
-/* NULL is none. */
+/* Gives a table back; NULL is allowed. */
 void pfs_directories_return(struct pfs_tree *tree, struct pfs_directories *table);
 
 static inline uint64_t pfs_directory_hash(const char *bytes, size_t len)
@@ -76,7 +77,7 @@ static inline struct pfs_directory_bucket *pfs_directory_bucket(const struct pfs
 	return &table->buckets[hash & table->mask];
 }
 
-/* A path that may be the hash's, or NULL; its bytes are for the caller to compare. */
+/* Returns a path that may be the hash's, or NULL; the caller compares its bytes. */
 static inline const struct pfs_directory_path *
 pfs_directory_find(const struct pfs_directories *table, uint64_t hash)
 {
@@ -94,7 +95,7 @@ pfs_directory_find(const struct pfs_directories *table, uint64_t hash)
 	return NULL;
 }
 
-/* Copies the path into the table, if there is room.  path: without bytes. */
+/* Copies the path into the table, if there is room. `path` has no bytes; they are `bytes`. */
 void pfs_directory_add(struct pfs_directories *table, uint64_t hash,
 		       const struct pfs_directory_path *path, const char *bytes);
 

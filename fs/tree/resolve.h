@@ -14,33 +14,34 @@ struct pfs_path_text {
 	size_t len;
 };
 
-/* As whom, and from where. */
+/* As whom paths are resolved, and from where. */
 struct pfs_resolve_from {
-	uint64_t ino; /* that relative paths begin at; 0: the root */
+	uint64_t ino; /* the directory that relative paths begin at; 0: the root */
 	const struct pfs_viewer *viewer; /* NULL: sees everything */
-	bool (*gone)(void *arg); /* asked now and then: nobody waits any more.  NULL: never asked */
+	bool (*gone)(void *arg); /* asked from time to time: true if nobody waits any more; NULL: never asked */
 	void *arg;
 };
 
-/* inos[i] = the node at paths[i], as stat(2) of it on the mounted tree by that viewer, symlinks not
- * followed at any place; 0: there is none, the path is empty, or the way leads over what the viewer
- * does not see.  ".." of the root is the root.  Takes tree->lock for reading, a few milliseconds at a
- * time: what is changed meanwhile may be seen by some paths and not by others.
- * -ENOMEM; -EINTR: gone. */
+/* Sets inos[i] to the node at paths[i], as stat(2) of it on the mounted tree by that viewer would
+ * find it, no symlink being followed at any place; 0: there is none, the path is empty, or the way
+ * leads over what the viewer does not see. ".." of the root is the root. Takes tree->lock for
+ * reading, a few milliseconds at a time: some paths may see what is changed meanwhile, and others
+ * not. -ENOMEM; -EINTR: nobody waits. */
 PFS_MUST_CHECK int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos,
 					 const struct pfs_path_text *paths, size_t n,
 					 const struct pfs_resolve_from *from);
 
-/* The same between pfs_scan_lock and pfs_scan_unlock, for so few paths that these may be held: slots, or
- * PFS_NO_SLOT.  top: the slot that relative paths begin at, a named node's that is seen, or PFS_NO_SLOT. */
+/* As pfs_tree_resolve_many, between pfs_scan_lock and pfs_scan_unlock, for so few paths that these
+ * may be held. Gets slots, or PFS_NO_SLOT. top: the slot that relative paths begin at, of a node
+ * with a name that is seen, or PFS_NO_SLOT. */
 #define PFS_RESOLVE_HELD 16384u
 void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
 		      uint32_t *slots, const struct pfs_path_text *paths, size_t n);
 
 /* ---- lists of paths ---- */
 
-/* The next path of a text of paths that end with the delimiter, the last one perhaps without: false at the
- * end.  *at: 0 at first. */
+/* Gets the next path of a text of paths that end with the delimiter, the last one perhaps without
+ * it. Returns false at the end. *at is 0 at first. */
 bool pfs_path_next(struct pfs_path_text *out, const char *text, size_t size, size_t *at,
 		   char delimiter);
 

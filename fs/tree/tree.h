@@ -45,8 +45,9 @@ struct pfs_tree_options {
 	bool beside_writer; /* with read_only: without a lock, all of the group committed last */
 	bool no_atime;    /* never update access times */
 	bool no_image_file; /* load the image from the store's rows, whatever lies beside it */
-	bool leave_image_file; /* when it is closed: by another process (fs/image/imagefile.h); who closes
-				  it then ends */
+	/* When it is closed, one is written by another process (fs/image/imagefile.h); the closing
+	 * process then ends. */
+	bool leave_image_file;
 	unsigned wait_ms; /* for another process's lock on the store */
 	enum pfs_engine_kind engine; /* who answers questions about sets */
 	const char *vfs;  /* see pfs_store_options */
@@ -64,18 +65,20 @@ PFS_MUST_CHECK int pfs_tree_open(struct pfs_tree **out, const char *path,
  * Until then changes are refused with -EROFS. */
 PFS_MUST_CHECK int pfs_tree_start(struct pfs_tree *tree);
 
-/* Commits what is pending, closes the store.  NULL is allowed.  Returns the first error. */
+/* Commits what is pending, and closes the store. NULL is allowed. Returns the first error. */
 int pfs_tree_close(struct pfs_tree *tree);
 
 bool pfs_tree_is_read_only(const struct pfs_tree *tree);
 
-/* Whether it may have nodes that are linked to files outside, which change on their own. */
+/* Returns true if there may be nodes that are linked to files outside, which change on their
+ * own. */
 bool pfs_tree_has_links(const struct pfs_tree *tree);
-/* Whether it may have files whose content is made of their rows, which change with names. */
+/* Returns true if there may be files whose content is made of their rows, which change with
+ * names. */
 bool pfs_tree_has_rows(const struct pfs_tree *tree);
 
-/* When links=auto leaves originals alone: true, and a line that says how many, where they are and
- * what to do.  Locks nothing: before pfs_tree_start. */
+/* Returns true if links=auto leaves originals alone, with a line that says how many, where they are
+ * and what to do. Locks nothing: to be called before pfs_tree_start. */
 bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size);
 
 /* Who asks: owner of what is created; privileged (uid 0) callers keep suid and sgid as Linux
@@ -86,11 +89,11 @@ struct pfs_caller {
 	mode_t umask;
 };
 
-/* Told when something changed that the kernel may have cached and did not ask for; called without
- * locks held, from any thread, must not block. */
+/* Is told when something changed that the kernel may have cached and did not ask for. Called
+ * without locks, from any thread; it must not block. */
 struct pfs_tree_listener {
 	void *arg;
-	/* name NULL: the inode's attributes and content */
+	/* The entry `name` of the inode changed; NULL: the inode's attributes and content. */
 	void (*changed)(void *arg, uint64_t ino, const char *name);
 	/* The inode's attributes and content are others now because of something that the kernel asked
 	 * for of another one, or of its name.  NULL is allowed. */
@@ -112,17 +115,17 @@ struct pfs_entry {
 	bool row;	    /* was a row of the table that it came with */
 };
 
-/* "." and ".." work (a handle that outlived a forget comes in so).  -ENOENT, -ENOTDIR, -ENAMETOOLONG.
- * Takes a reference on success. */
+/* Finds the entry `name`, and takes a reference on success. "." and ".." work: a handle that
+ * outlived a forget comes in so. -ENOENT, -ENOTDIR, -ENAMETOOLONG. */
 PFS_MUST_CHECK int pfs_tree_lookup(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent,
 				   const char *name);
 
 /* Drops n references. */
 void pfs_tree_forget(struct pfs_tree *tree, uint64_t ino, uint64_t n);
 
-/* mode's type decides: regular, directory, fifo, socket, character, block.  Takes a reference.
- * -EEXIST, -ENOENT (parent removed), -ENOTDIR, -ENAMETOOLONG, -EINVAL (empty, '/', "." and "..").
- * ".query" is -EEXIST. */
+/* Makes a node of the type that mode has: regular, directory, fifo, socket, character, block. Takes
+ * a reference. -EEXIST, also for ".query"; -ENOENT: the parent was removed; -ENOTDIR,
+ * -ENAMETOOLONG; -EINVAL: the name is empty, "." or "..", or has a '/'. */
 PFS_MUST_CHECK int pfs_tree_make(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent,
 				 const char *name, mode_t mode, dev_t rdev,
 				 const struct pfs_caller *caller);
@@ -130,14 +133,15 @@ PFS_MUST_CHECK int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out
 				    const char *name, const char *target,
 				    const struct pfs_caller *caller);
 
-/* target: at least PATH_MAX bytes, NUL-terminated on success. */
+/* Gets a symlink's target; `target` has room for PATH_MAX bytes and is NUL-terminated on
+ * success. */
 PFS_MUST_CHECK int pfs_tree_readlink(struct pfs_tree *tree, char *target, uint64_t ino);
 
 PFS_MUST_CHECK int pfs_tree_unlink(struct pfs_tree *tree, uint64_t parent, const char *name);
 PFS_MUST_CHECK int pfs_tree_rmdir(struct pfs_tree *tree, uint64_t parent, const char *name);
 
-/* flags: 0, RENAME_NOREPLACE or RENAME_EXCHANGE; others -EINVAL.  All of rename(2)'s rules that
- * concern the tree. */
+/* Renames as rename(2) does, by all of its rules that concern the tree. flags: 0, RENAME_NOREPLACE
+ * or RENAME_EXCHANGE; others are -EINVAL. */
 PFS_MUST_CHECK int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name,
 				   uint64_t new_parent, const char *new_name, unsigned flags);
 
@@ -184,7 +188,8 @@ PFS_MUST_CHECK int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out
 				    const struct stat *attr, unsigned set,
 				    const struct pfs_caller *caller);
 
-/* Of a node and all that lies below it.  Original files count as they were when last looked at. */
+/* Totals of a node and all that lies below it. Original files count as they were when last looked
+ * at. */
 struct pfs_totals {
 	uint64_t count;	 /* of nodes */
 	uint64_t size;	 /* sum of st_size of what is no directory; modulo 2^64 */
@@ -192,8 +197,8 @@ struct pfs_totals {
 	int64_t mtime;	 /* the newest, in nanoseconds, or the nearest that 64 bits hold */
 };
 
-/* A node without a name is all by itself.  The first call takes a while (fs/image/totals.h); from
- * then on the totals are kept.  -ESTALE, -ENOMEM. */
+/* Gets the totals of a node; one without a name is all by itself. The first call takes a while
+ * (fs/image/totals.h); from then on the totals are kept. -ESTALE, -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_totals(struct pfs_tree *tree, struct pfs_totals *out, uint64_t ino);
 
 PFS_MUST_CHECK int pfs_tree_statfs(struct pfs_tree *tree, struct statvfs *out);
@@ -211,8 +216,8 @@ PFS_MUST_CHECK int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const 
 				     const void *value, size_t size, int flags);
 PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name);
 
-/* Calls fn with the name of each attribute that was imported as a column, in their order, until it returns
- * other than 0, which is returned. */
+/* Calls fn with the name of each attribute that was imported as a column, in their order, until it
+ * returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_tree_imported_columns(struct pfs_tree *tree,
 					     int (*fn)(void *arg, const void *name, size_t name_len),
 					     void *arg);
@@ -222,8 +227,8 @@ PFS_MUST_CHECK int pfs_tree_imported_columns(struct pfs_tree *tree,
  * listed, and not stored.  user.primefs.row is all of them, as the content of a row's file is. */
 struct pfs_register_record;
 
-/* What the table is like whose rows lie at and below the node; pointers are valid until close.
- * -ENODATA: there is none. */
+/* Tells what the table is like whose rows lie at and below the node; pointers are valid until
+ * close. -ENODATA: there is none. */
 PFS_MUST_CHECK int pfs_tree_register(struct pfs_tree *tree, struct pfs_register_record *out,
 				     uint64_t ino);
 
@@ -234,7 +239,7 @@ PFS_MUST_CHECK ssize_t pfs_tree_get_saved(struct pfs_tree *tree, void *value, si
 					  uint64_t ino, const char *name);
 PFS_MUST_CHECK int pfs_tree_set_saved(struct pfs_tree *tree, uint64_t ino, const char *name,
 				      const void *value, size_t size, int flags);
-/* Calls fn for each, until it returns non-zero, which is returned. */
+/* Calls fn for each of the directory's, until it returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
 				       int (*fn)(void *arg, const char *name, size_t len),
 				       void *arg);
@@ -250,9 +255,9 @@ PFS_MUST_CHECK int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const 
  * would wait for the disk or for the committer return -EAGAIN instead, so that a dispatch thread
  * can hand it to another. */
 
-/* Checks that a file can be opened so (open(2) flags): refreshes from the original, -ESTALE,
- * -EROFS, -EISDIR; O_TRUNC truncates, and is what privileged is for, as in pfs_tree_write.
- * *volatile_attr as in struct pfs_entry. */
+/* Checks that a file can be opened with these flags of open(2), and refreshes it from its original.
+ * O_TRUNC truncates, which is what `privileged` is for, as in pfs_tree_write. *volatile_attr as in
+ * struct pfs_entry. -ESTALE, -EROFS, -EISDIR. */
 PFS_MUST_CHECK int pfs_tree_open_file(struct pfs_tree *tree, bool *volatile_attr, uint64_t ino,
 				      int flags, bool privileged, bool nowait);
 
@@ -261,22 +266,23 @@ enum pfs_read_flag {
 	PFS_READ_NOATIME = 2, /* leaves the access time alone */
 };
 
-/* Bytes read, short only at the end of the file.  Updates atime as relatime does. */
+/* Reads; returns the number of bytes, fewer than `size` only at the end of the file. Updates atime
+ * as relatime does. */
 PFS_MUST_CHECK ssize_t pfs_tree_read(struct pfs_tree *tree, void *data, size_t size, uint64_t ino,
 				     int64_t offset, unsigned flags);
 
-/* All of size or an error; what is more than 1 MiB may be written in part.  privileged: keeps suid
- * and sgid. */
+/* Writes all of `size` bytes, or returns an error; what is more than 1 MiB may be written in part.
+ * privileged: keeps suid and sgid. */
 #define PFS_AT_END (-1) /* an offset: append */
 PFS_MUST_CHECK ssize_t pfs_tree_write(struct pfs_tree *tree, uint64_t ino, const void *data,
 				      size_t size, int64_t offset, bool privileged, bool nowait);
 
-/* mode: 0 or FALLOC_FL_KEEP_SIZE, PUNCH_HOLE|KEEP_SIZE, ZERO_RANGE with or without KEEP_SIZE; others
- * -EOPNOTSUPP.  -EFBIG, -ENOSPC, -EINVAL. */
+/* Allocates, punches or zeroes. mode: 0 or FALLOC_FL_KEEP_SIZE, PUNCH_HOLE|KEEP_SIZE, ZERO_RANGE
+ * with or without KEEP_SIZE; others are -EOPNOTSUPP. -EFBIG, -ENOSPC, -EINVAL. */
 PFS_MUST_CHECK int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int mode, int64_t offset,
 				      int64_t length, bool privileged);
 
-/* whence: SEEK_DATA or SEEK_HOLE.  -ENXIO. */
+/* Seeks as lseek(2) does; whence: SEEK_DATA or SEEK_HOLE. -ENXIO. */
 PFS_MUST_CHECK int64_t pfs_tree_seek(struct pfs_tree *tree, uint64_t ino, int64_t offset,
 				     int whence);
 
@@ -286,10 +292,10 @@ PFS_MUST_CHECK ssize_t pfs_tree_copy_range(struct pfs_tree *tree, uint64_t from,
 
 /* ---- durability ---- */
 
-/* Returns when all that was done before the call is committed; the error if it cannot be. */
+/* Returns when all that was done before the call is committed, or the error if it cannot be. */
 PFS_MUST_CHECK int pfs_tree_sync(struct pfs_tree *tree);
 
-/* The sticky error of a failed commit, or 0. */
+/* Returns the error of a commit that failed, until one succeeds; or 0. */
 PFS_MUST_CHECK int pfs_tree_failure(struct pfs_tree *tree);
 
 /* ---- for commands ---- */
@@ -297,7 +303,9 @@ PFS_MUST_CHECK int pfs_tree_failure(struct pfs_tree *tree);
 struct pfs_tree_info {
 	uint64_t nodes, directories, files; /* root included; files: all that is no directory */
 	uint64_t bytes;         /* sum of st_size of what is no directory */
-	uint64_t rows, written; /* files whose content is their row; and is no more */
+	/* Files whose content is their row; files that were written to, whose content is so no
+	 * more. */
+	uint64_t rows, written;
 	uint32_t max_depth;     /* the root has depth 0 */
 	uint32_t max_code_bits; /* of all nodes' codes */
 	uint64_t epoch;
@@ -308,21 +316,22 @@ struct pfs_tree_info {
 };
 PFS_MUST_CHECK int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out);
 
-/* Absolute path in the store -> inode number.  -ENOENT, -ENOTDIR. */
+/* Finds the node at an absolute path in the store. -ENOENT, -ENOTDIR. */
 PFS_MUST_CHECK int pfs_tree_resolve(struct pfs_tree *tree, uint64_t *ino, const char *path);
 
-/* The node's absolute path, allocated; the caller frees. */
+/* Gets the node's absolute path, which the caller frees. */
 PFS_MUST_CHECK int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t ino);
 
-/* The node's code (the product of the primes on its path) in decimal, allocated. */
+/* Gets the node's code (the product of the primes on its path) in decimal, which the caller
+ * frees. */
 PFS_MUST_CHECK int pfs_tree_code(struct pfs_tree *tree, char **decimal, uint64_t ino);
 
-/* *ino = the node whose code that is.  -ENOENT: none; -EINVAL: no number; -E2BIG: longer than 1 MiB;
- * -ENODEV, -ENOMEM. */
+/* Finds the node that has the code. -ENOENT: none has; -EINVAL: it is no number; -E2BIG: it is
+ * longer than 1 MiB; -ENODEV, -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_node_of_code(struct pfs_tree *tree, uint64_t *ino, const char *decimal);
 
-/* The primes of the directories above the node, the root's first, each ended by a newline;
- * allocated. */
+/* Gets the primes of the directories above the node, the root's first, each ended by a newline; the
+ * caller frees them. */
 PFS_MUST_CHECK int pfs_tree_ancestors(struct pfs_tree *tree, char **lines, uint64_t ino);
 
 /* Visits the subtree of ino in pre-order, children in byte order of names, itself first, until fn
@@ -338,12 +347,13 @@ PFS_MUST_CHECK int pfs_tree_walk(struct pfs_tree *tree, uint64_t ino,
 
 /* ---- questions about sets: answered by the engine (gpu/engine.h), from the codes ---- */
 
-/* Who answers, from the first question on; pfs_tree_options.engine until then. */
+/* Sets who answers from the first question on; pfs_tree_options.engine says so until then. */
 void pfs_tree_use_engine(struct pfs_tree *tree, enum pfs_engine_kind kind);
 enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree);
 
-/* Who does; opens it if nobody has asked anything yet, but fills nothing: directories, deep and code_limbs are
- * those of the last question.  The tree is not held.  -ENODEV, -ENOMEM. */
+/* Describes the engine, and opens it if nobody has asked anything yet, but fills nothing:
+ * directories, deep and code_limbs are those of the last question. The tree is not held. -ENODEV,
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info);
 
 enum pfs_relation {
@@ -361,8 +371,9 @@ struct pfs_question {
 	size_t n; /* 1 or more */
 };
 
-/* -ENOENT: no node has one of the inode numbers, or it has no name. -ENODEV: options.engine asked for
- * a device that is not there.  Both hold the image's read lock. */
+/* Counts the nodes that answer the question. -ENOENT: no node has one of the inode numbers, or it
+ * has no name. -ENODEV: options.engine asked for a device that is not there. Both of count and list
+ * hold the image's read lock. */
 PFS_MUST_CHECK int pfs_tree_count(struct pfs_tree *tree, uint64_t *count,
 				  const struct pfs_question *question);
 
@@ -371,19 +382,20 @@ enum pfs_list_flag {
 	PFS_LIST_ZERO = 2, /* NUL after each path, not a newline */
 };
 
-/* The nodes' absolute paths in component-wise pre-order, all as they were at one moment, in pieces of whole
- * lines, until fn returns non-zero, which is returned.  fn is called while the tree is held. */
+/* Lists the nodes' absolute paths in component-wise pre-order, all as they were at one moment, in
+ * pieces of whole lines, until fn returns non-zero, which is returned. fn is called while the tree
+ * is held. */
 PFS_MUST_CHECK int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question,
 				 unsigned flags,
 				 int (*fn)(void *arg, const char *bytes, size_t size), void *arg);
 
-/* *wrong = how many directories' codes on the engine differ from GMP's product. */
+/* Sets *wrong to how many directories' codes on the engine differ from GMP's product. */
 PFS_MUST_CHECK int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong);
 
 /* Looks at the store at path, damaged or not: every node reachable, names valid and unique, slots
- * unique, primes prime, unique, handed out and of their kind's range; then pfs_store_check.  fn gets a
- * line for each finding.  Of options: wait_ms and vfs.  0 when it could look at everything, whatever
- * it found; else what pfs_store_open and reading say. */
+ * unique, primes prime, unique, handed out and of their kind's range; then pfs_store_check. Calls
+ * fn with a line for each finding. Of options it uses wait_ms and vfs. Returns 0 if it could look
+ * at everything, whatever it found; else what pfs_store_open and reading return. */
 PFS_MUST_CHECK int pfs_tree_check(const char *path, const struct pfs_tree_options *options,
 				  void (*fn)(void *arg, const char *finding), void *arg);
 

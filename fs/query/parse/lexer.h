@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/parse/lexer.h - the words and signs of a statement.  lexer.re is the code; the kinds are
- * grammar.y's terminals, which Lemon writes to grammar.h. */
+/* fs/query/parse/lexer.h - the words and signs of a statement. lexer.re is the code; the kinds are
+ * grammar.y's terminals, which Lemon writes to grammar.h. Threads: any number of callers. */
 #ifndef PFS_FS_QUERY_PARSE_LEXER_H
 #define PFS_FS_QUERY_PARSE_LEXER_H
 
@@ -11,7 +11,7 @@ struct pfs_lexeme {
 	struct pfs_span span;
 };
 
-/* The first one from byte `from` on, past blanks and comments.  A 0 ends the text. */
+/* Returns the first lexeme from byte `from` on, past blanks and comments. A 0 ends the text. */
 struct pfs_lexeme pfs_lex(const char *text, size_t from);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/parse/parse.h - the text of a statement to a tree (ast.h).
  *
- * The dialect is SQLite's; what is said here about a statement is true of SQLite's reading of it,
- * or the statement is not taken.  Nothing is an error here: SQLite prepares every statement, too,
- * and says what is wrong with it; and a statement that is wrong may well be taken. Not taken are:
- * EXPLAIN, PRAGMA and whatever else is none of ast.h's statements, RETURNING, upserts, constraints
- * of tables and of columns but for NOT NULL, PRIMARY KEY and DEFAULT, two statements in one, words
- * that SQLite reserves, and what is larger than the limits below. Windows (OVER, WINDOW) are taken
- * as syntax and marked. Threads: any number of callers; what was parsed is read only. */
+ * The dialect is SQLite's. What a tree says of a statement is true of SQLite's reading of it, or
+ * the statement is not taken. Nothing is an error here: SQLite prepares every statement, too, and
+ * says what is wrong with it; and a statement that is wrong may well be taken.
+ *
+ * Not taken are EXPLAIN, PRAGMA and whatever else is none of ast.h's statements, RETURNING,
+ * upserts, constraints of tables, constraints of columns but for NOT NULL, PRIMARY KEY and DEFAULT,
+ * two statements in one, words that SQLite reserves, and what is larger than the limits below.
+ * Windows (OVER, WINDOW) are taken as syntax and marked.
+ *
+ * Threads: any number of callers; what was parsed is never changed. */
 #ifndef PFS_FS_QUERY_PARSE_PARSE_H
 #define PFS_FS_QUERY_PARSE_PARSE_H
 
@@ -27,18 +30,18 @@ struct pfs_not_taken {
 	uint32_t at;	 /* where in the text */
 };
 
-/* The text is copied.  -ENOTSUP: it is not taken, *not says why (NULL: whoever calls does not ask);
- * -ENOMEM.  *out is NULL on failure. */
+/* Parses a statement, whose text is copied. -ENOTSUP: it is not taken, and *not says why (NULL: the
+ * caller does not ask); -ENOMEM. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_parse(struct pfs_parsed **out, const char *sql, size_t len,
 			     struct pfs_not_taken * not );
 
-/* NULL is allowed. */
+/* Frees the text and the tree. NULL is allowed. */
 void pfs_parsed_free(struct pfs_parsed *parsed);
 
-/* Never NULL; it lives as long as `parsed`. */
+/* Returns the statement, which lives as long as `parsed`; never NULL. */
 const struct pfs_statement *pfs_parsed_statement(const struct pfs_parsed *parsed);
 
-/* The copy that spans point into. */
+/* Returns the copy of the text that spans point into. */
 const char *pfs_parsed_text(const struct pfs_parsed *parsed);
 
 #endif

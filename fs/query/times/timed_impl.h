@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/times/timed_impl.h - inside of timed.h: timed.c (statements, what is put into them), timed_expr.c
- * (expressions and what they compare), timed_select.c (selects and their columns), timed_scope.c (names).
+/* fs/query/times/timed_impl.h - what the files behind timed.h share: timed.c (statements, what is
+ * put into them), timed_expr.c (expressions and what they compare), timed_select.c (selects and
+ * their columns), timed_scope.c (names).
  *
- * Without memory (t->error) whatever is asked for is empty, and the end is near. */
+ * Once memory was short (t->error) whatever is asked for is empty, and all return soon. */
 #ifndef PFS_FS_QUERY_TIMES_TIMED_IMPL_H
 #define PFS_FS_QUERY_TIMES_TIMED_IMPL_H
 
@@ -78,10 +79,10 @@ struct pfs_timed {
 	int error;
 };
 
-/* The first one counts. */
+/* Notes a doubt; only the first one counts. */
 void pfs_timed_doubt(struct pfs_timed *t, uint32_t at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* text: a constant, or the arena's. */
+/* Notes what is put into the text; `text` is a constant, or the arena's. */
 void pfs_timed_insert(struct pfs_timed *t, uint32_t at, uint32_t old_len, enum pfs_insertion_kind kind,
 		      const char *text);
 
@@ -96,18 +97,18 @@ struct pfs_timed_source *pfs_timed_add_source(struct pfs_timed *t, struct pfs_ti
 					      const struct pfs_name *name);
 /* Joins the last source with those before it: what both have is one column. */
 void pfs_timed_merge(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from);
-/* Of a CTE or a table; at: where it is named. */
+/* Gets the columns of a CTE or a table; at: where it is named. */
 void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns, const struct pfs_name *schema,
 		     const struct pfs_name *name, struct pfs_timed_ctes *ctes);
 struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns, const char *name,
 					       size_t len);
-/* *is_string: there is no such column, and SQLite takes it for text. */
+/* Returns what a column is. *is_string: there is no such column, and SQLite takes it for text. */
 enum pfs_bound pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
 				 bool *is_string);
 
 /* ---- timed_select.c ---- */
 
-/* ctes may be NULL, scope too. */
+/* Returns the columns of a SELECT. ctes may be NULL, and so may scope. */
 struct pfs_timed_columns pfs_timed_select(struct pfs_timed *t, const struct pfs_select *select,
 					  const struct pfs_timed_scope *scope,
 					  struct pfs_timed_ctes *ctes);
@@ -117,7 +118,7 @@ struct pfs_timed_ctes *pfs_timed_with(struct pfs_timed *t, const struct pfs_with
 				      const struct pfs_timed_scope *scope, struct pfs_timed_ctes *outer);
 void pfs_timed_from(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from,
 		    struct pfs_timed_ctes *ctes);
-/* Of two that may both stand at one place. */
+/* Returns what stands at a place where either may stand. */
 enum pfs_bound pfs_bound_either(enum pfs_bound a, enum pfs_bound b);
 
 /* ---- timed_expr.c; expressions and lists may be NULL ---- */
@@ -126,7 +127,8 @@ enum pfs_bound pfs_timed_expr(struct pfs_timed *t, const struct pfs_expr *expr,
 			      const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes);
 void pfs_timed_items(struct pfs_timed *t, const struct pfs_items *items,
 		     const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes);
-/* The column (NULL: none) is set to a value that is bound so: made a time if the column is one. */
+/* Notes that the column (NULL: none) is set to a value that is bound so: it is made a time if the
+ * column is one. */
 void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns, const struct pfs_name *column,
 		   const struct pfs_expr *value, enum pfs_bound bound);
 
