@@ -50,9 +50,10 @@ enum pfs_aggregate_result {
 
 /* How groups that were made of pieces of a source become those of the whole. */
 enum pfs_merge {
-	PFS_MERGE_NONE,	   /* they cannot */
-	PFS_MERGE_SAME,	   /* the pieces' results are aggregated the same way; */
-	PFS_MERGE_GROWING, /* but only where no value is negative: another sum may leave 64 bits half-way */
+	PFS_MERGE_NONE,	   /* that cannot be done */
+	PFS_MERGE_SAME,	   /* the pieces' results are aggregated in the same way */
+	/* The same, but only where no value is negative: another sum may leave 64 bits half-way. */
+	PFS_MERGE_GROWING,
 	PFS_MERGE_SUM,	   /* the pieces' results are added */
 	PFS_MERGE_MEAN,	   /* the pieces' totals by their counts */
 };
@@ -67,14 +68,14 @@ struct pfs_aggregate_traits {
 
 extern const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES];
 
-/* One that pfs_group (gpu/relation.h) is asked for. */
+/* An aggregate that pfs_group (gpu/relation.h) is asked for. */
 struct pfs_aggregate {
 	enum pfs_aggregate_op op;
 	enum pfs_collation collation; /* MIN, MAX, COUNT_DISTINCT of texts */
 	struct pfs_ref ref; /* COUNT_ALL has none */
 };
 
-/* True, and *op set, if the name, of len bytes in any case, is an aggregate's. */
+/* Returns true, and sets *op, if the name, of len bytes and in any case, is an aggregate's. */
 bool pfs_aggregate_by_name(enum pfs_aggregate_op *op, const char *name, size_t len);
 
 #endif

@@ -31,7 +31,7 @@ struct pfs_listing;
 
 enum pfs_engine_kind { PFS_ENGINE_AUTO, PFS_ENGINE_HOST, PFS_ENGINE_CUDA };
 
-/* "auto", "host" or "cuda".  -EINVAL. */
+/* Gets the kind that is named "auto", "host" or "cuda". -EINVAL. */
 PFS_MUST_CHECK int pfs_engine_by_name(enum pfs_engine_kind *kind, const char *name);
 
 struct pfs_engine_info {
@@ -47,16 +47,16 @@ struct pfs_engine_info {
 /* Opens an empty engine.  Call after daemonizing: CUDA does not survive a fork.  AUTO takes the
  * device if there is one.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind);
-/* Bitmaps and listings must have been freed before. */
+/* Closes the engine; bitmaps and listings must have been freed before. NULL is allowed. */
 void pfs_engine_close(struct pfs_engine *engine);
 void pfs_engine_describe(struct pfs_engine *engine, struct pfs_engine_info *info);
 
 /* ---- the tree ---- */
 
 /* Replaces everything by slots 0..n: parent[i] is a slot, PFS_NO_SLOT at the root; prime[i] = 0
- * marks a slot that is not in use.  The arrays stay the caller's.  -EINVAL: no or several roots, a
- * parent that is no directory, a directory's prime that is even or repeated; -EOVERFLOW: n above
- * 2^32 - 64; -ENOMEM.  The engine is then empty. */
+ * marks a slot that is not in use. The arrays stay the caller's. The engine is empty after an
+ * error. -EINVAL: there is no root, or several; a parent is no directory; a directory's prime is
+ * even or repeated. -EOVERFLOW: n is above 2^32 - 64; -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent,
 				   const uint64_t *prime, size_t n);
 
@@ -73,44 +73,47 @@ struct pfs_delta {
 	enum pfs_delta_op op;
 };
 
-/* Applies the changes in order; queries see them from now on (the device's columns are brought up
- * to date by the next one).  -EINVAL: a record that does not fit the tree as it then is (slot in
- * use or not, parent no directory, prime of the wrong kind, a directory moved under itself); the
- * records before it are applied, *applied says how many (NULL: not asked). */
+/* Applies the changes in order. Queries see them from now on; the device's columns are brought up
+ * to date by the next one. -EINVAL: a record does not fit the tree as it then is (the slot is in
+ * use or not, the parent is no directory, the prime is of the wrong kind, a directory would come
+ * under itself); the records before it are applied, and *applied says how many (NULL: not
+ * asked). */
 PFS_MUST_CHECK int pfs_engine_apply(struct pfs_engine *engine, size_t *applied,
 				    const struct pfs_delta *deltas, size_t n);
 
-/* While slots are in pre-order and nothing under a directory has changed since they were loaded,
- * its subtree is a range of slots and is answered so, without looking at codes.  On by default. */
+/* Allows ranges, as is so at first: while slots are in pre-order and nothing under a directory has
+ * changed since they were loaded, its subtree is a range of slots, and is answered so without
+ * looking at codes. */
 void pfs_engine_use_ranges(struct pfs_engine *engine, bool on);
 
 /* ---- one node ---- */
 
-/* -ENOENT from here on: the slot is not in use. */
+/* From here on -ENOENT says that the slot is not in use. */
 
-/* The directory that the node lies in; PFS_NO_SLOT for the root. */
+/* Gets the directory that the node lies in; PFS_NO_SLOT for the root. */
 PFS_MUST_CHECK int pfs_engine_parent(struct pfs_engine *engine, uint32_t *parent, uint32_t slot);
 
-/* The code in decimal, allocated for the caller. */
+/* Gets the code in decimal, which the caller frees. */
 PFS_MUST_CHECK int pfs_engine_code(struct pfs_engine *engine, char **decimal, uint32_t slot);
 
-/* The node whose code is the decimal number.  -ENOENT: none; -EINVAL: no number; -E2BIG: longer
- * than 1 MiB. */
+/* Finds the node whose code is the decimal number. -ENOENT: none has it; -EINVAL: it is no number;
+ * -E2BIG: it is longer than 1 MiB. */
 PFS_MUST_CHECK int pfs_engine_node(struct pfs_engine *engine, uint32_t *slot, const char *decimal);
 
-/* under[i] = 1 if slots[i] lies under, or is, any of the m directories, else 0 (also for slots not
- * in use). */
+/* Sets under[i] to 1 if slots[i] is, or lies under, any of the m directories, else to 0 (also for a
+ * slot that is not in use). */
 PFS_MUST_CHECK int pfs_engine_under_any(struct pfs_engine *engine, uint8_t *under,
 					const uint32_t *slots, size_t n,
 					const uint32_t *directories, size_t m);
 
-/* The deepest node that all n (1 or more) lie under or are, by the gcd of their codes. */
+/* Finds the deepest node that all n are or lie under, by the gcd of their codes. -EINVAL: n is
+ * 0. */
 PFS_MUST_CHECK int pfs_engine_common_ancestor(struct pfs_engine *engine, uint32_t *ancestor,
 					      const uint32_t *slots, size_t n);
 
 /* ---- sets of nodes: one bit a slot, kept where the engine computes ---- */
 
-/* Each makes a bitmap, to be freed.  -ENOENT; -ENOMEM. */
+/* Each makes a bitmap, which the caller frees. -ENOENT, -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_subtree(struct pfs_engine *engine, struct pfs_bitmap **out,
 				      uint32_t slot); /* the node included */
 PFS_MUST_CHECK int pfs_engine_parents(struct pfs_engine *engine, struct pfs_bitmap **out,
@@ -118,11 +121,12 @@ PFS_MUST_CHECK int pfs_engine_parents(struct pfs_engine *engine, struct pfs_bitm
 PFS_MUST_CHECK int pfs_engine_children(struct pfs_engine *engine, struct pfs_bitmap **out,
 				       uint32_t slot);
 
-/* n subtrees in one pass over the codes, n bitmaps.  -E2BIG: n above PFS_SUBTREES_MAX. */
+/* Finds n subtrees in one pass over the codes, as n bitmaps. -E2BIG: n is above
+ * PFS_SUBTREES_MAX. */
 PFS_MUST_CHECK int pfs_engine_subtrees(struct pfs_engine *engine, struct pfs_bitmap **out,
 				       const uint32_t *slots, size_t n);
 
-/* The set of these slots.  -EINVAL: one beyond the columns. */
+/* Makes the set of these slots. -EINVAL: one is beyond the columns. */
 PFS_MUST_CHECK int pfs_bitmap_of_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
 				       const uint32_t *slots, size_t n);
 void pfs_bitmap_free(struct pfs_bitmap *bitmap);
@@ -134,12 +138,13 @@ PFS_MUST_CHECK int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pf
 				      enum pfs_bitmap_op op); /* bitmap = bitmap op other */
 PFS_MUST_CHECK int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
 
-/* Words `first`.. of the set, least significant bit first; words past the end read as 0. */
+/* Reads n words of the set from word `first` on, least significant bit first; words past the end
+ * read as 0. */
 PFS_MUST_CHECK int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first,
 				   size_t n);
 
-/* A cursor over the set in slot order; start with {0}, finish with pfs_cursor_finish.  1 and a
- * slot, 0 at the end, or an error. */
+/* A cursor over the set in slot order; it starts as {0} and is finished with pfs_cursor_finish.
+ * pfs_cursor_next returns 1 and a slot, 0 at the end, or an error. */
 struct pfs_cursor {
 	uint32_t *words;
 	size_t capacity, first, n;
@@ -169,19 +174,19 @@ enum pfs_listing_flags {
 	PFS_LISTING_ZERO = 4,	    /* paths end in NUL instead of newline */
 };
 
-/* The absolute paths of the set's nodes, in pieces.  view must stay as it is, and the tree must not
- * be changed, until the listing is closed. */
+/* Lists the absolute paths of the set's nodes, in pieces. Until the listing is closed, view must
+ * stay as it is, and the tree must not be changed. */
 PFS_MUST_CHECK int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
 				    const struct pfs_names_view *view, unsigned flags);
-/* 1 and the next piece (whole lines, valid until the next call), 0 at the end; -ESTALE: the tree
- * changed meanwhile. */
+/* Returns 1 and the next piece (whole lines, valid until the next call), or 0 at the end. -ESTALE:
+ * the tree changed meanwhile. */
 PFS_MUST_CHECK int pfs_listing_next(struct pfs_listing *listing, const char **bytes, size_t *size);
 void pfs_listing_close(struct pfs_listing *listing);
 
 /* ---- self-examination ---- */
 
-/* Compares every directory's code, read back from where queries use it, with GMP's product.  *wrong
- * = how many differ. */
+/* Compares every directory's code, read back from where queries use it, with GMP's product. *wrong
+ * is how many differ. */
 PFS_MUST_CHECK int pfs_engine_check(struct pfs_engine *engine, uint64_t *wrong);
 
 /* Waits for everything queued and brings device columns up to date (benchmarks). */

@@ -60,15 +60,15 @@ struct pfs_columns {
 	uint32_t n_directories, directory_capacity; /* numbers in use, 0 included */
 	struct pfs_directory *directories;
 	uint32_t *directory_slot; /* PFS_NO_SLOT: number not in use */
-	/* Slots of its subtree, which is then the range from its own slot on; 0: it is no range any
-	 * more, and neither is any directory above. */
+	/* How many slots its subtree takes, which are then the range from its own slot on; 0: it is
+	 * no range any more, and neither is any directory above. */
 	uint32_t *span;
 	uint32_t *free_directories;
 	size_t n_free, free_capacity;
 	uint32_t root; /* directory number */
 };
 
-/* Changes since the back end last saw the columns.  Lists may repeat. */
+/* The changes since the back end last saw the columns. Lists may repeat. */
 struct pfs_changes {
 	uint32_t *slots; /* home or prime changed */
 	size_t n_slots, slot_capacity;
@@ -96,9 +96,9 @@ struct pfs_paths_request {
 struct pfs_backend;
 struct pfs_paths; /* a back end's listing in progress */
 
-/* Memory is the back end's own: bitmaps are 32-bit words, columns 64-bit integers.  Bitmaps passed
- * to queries have words for at least slot_capacity bits; they are overwritten whole.  All members
- * are required.  Errors: -ENOMEM and -EIO make engine.c leave a device. */
+/* What a back end does. Memory is its own: bitmaps are 32-bit words. Bitmaps that are passed to
+ * queries have words for at least slot_capacity bits, and are overwritten whole. All members are
+ * required. -ENOMEM and -EIO make engine.c leave a device. */
 struct pfs_engine_ops {
 	const char *name;
 	void (*close)(struct pfs_backend *b);
@@ -133,13 +133,13 @@ struct pfs_engine_ops {
 			uint64_t from, uint64_t to);
 	int (*under_any)(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
 			 const uint32_t *directories, size_t m);
-	/* Directories whose prime divides the number (odd), the first `capacity` of them, *n in
-	 * all. */
+	/* Lists directories whose prime divides the number (odd), the first `capacity` of them;
+	 * they are *n in all. */
 	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
 			const uint32_t *limbs, size_t n_limbs);
 	int (*find_prime)(struct pfs_backend *b, uint32_t *slot, uint64_t prime);
-	/* Codes of directories first.. : limbs[i * PFS_LIMBS_MAX ...], n_limbs[i], 0: has none
-	 * (deep or not in use). */
+	/* Reads the codes of directories first.. into limbs[i * PFS_LIMBS_MAX ...], n_limbs[i]
+	 * each; 0: it has none (it is deep, or not in use). */
 	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		     size_t n);
 
@@ -162,7 +162,7 @@ PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
 /* For tests: the n-th CUDA call from now on fails (0: none). */
 void pfs_cuda_fail_at(long n);
 
-/* An engine over this back end, which it then owns (tests: one that fails at will). */
+/* Makes an engine over this back end, which it then owns (tests: one that fails at will). */
 PFS_MUST_CHECK int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend,
 					   bool is_device);
 
@@ -180,12 +180,12 @@ struct pfs_select_family {
 		      const struct pfs_program *program);
 	int (*count)(struct pfs_operator_backend *b, const struct pfs_run *run, uint64_t *count,
 		     const struct pfs_source *source, const struct pfs_program *program);
-	/* At least one of the sets is this back end's. */
+	/* Combines two sets, of which at least one is this back end's. */
 	int (*combine)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		       struct pfs_rows *rows, struct pfs_rows *other, enum pfs_rows_op op);
 	int (*count_rows)(struct pfs_operator_backend *b, const struct pfs_run *run,
 			  uint64_t *count, const struct pfs_rows *rows);
-	/* Makes the set one in the host's memory. */
+	/* Fetches the set into the host's memory. */
 	int (*fetch)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_rows *rows);
 	/* Frees rows->device. */
@@ -198,7 +198,7 @@ struct pfs_sort_family {
 		    struct pfs_tuples **out, const struct pfs_source *source,
 		    const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
 		    uint64_t limit);
-	/* index->rows or device, and n; the rest is filled. */
+	/* Sets index->rows, or its device part, and n; the rest is filled in before. */
 	int (*index)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_column_index *index, const struct pfs_source *source);
 	int (*fetch)(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -284,7 +284,7 @@ struct pfs_index_family {
 		     const struct pfs_index_query *query);
 };
 
-/* A list for n entries.  -ENOMEM. */
+/* Makes a list for n entries. -ENOMEM. */
 PFS_MUST_CHECK int pfs_index_list_make(const struct pfs_run *run, struct pfs_index_list *list,
 				       size_t n);
 
@@ -310,8 +310,8 @@ struct pfs_operator_backend {
 
 /* ---- tuples.c: for back ends ---- */
 
-/* A batch of n tuples without rows and values.  What they get is allocated with pfs_run_alloc: rows for
- * n, data and bits as vectors have. */
+/* Makes a batch of n tuples without rows and values. What they get is allocated with pfs_run_alloc:
+ * rows for n, data and bits as vectors have. */
 PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples **out, uint64_t n,
 				   size_t n_tables, size_t n_computed);
 
@@ -319,9 +319,9 @@ PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples 
 size_t pfs_source_tables(const struct pfs_source *source);
 size_t pfs_source_computed(const struct pfs_source *source);
 
-/* n_threads as for pfs_operators_open. */
+/* Opens the host's back end; n_threads as for pfs_operators_open. */
 PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads);
-/* The back ends of the operators; the device's is NULL until started. */
+/* Return the back ends of the operators; the device's is NULL until it is started. */
 struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o);
 struct pfs_operator_backend *pfs_operators_device(const struct pfs_operators *o);
 /* -ENODEV: built without CUDA, or no device. */
@@ -332,7 +332,7 @@ struct pfs_engine {
 	struct pfs_backend *backend;
 	struct pfs_backend *failed; /* the device that was left; closed at the end */
 	bool is_device;
-	bool device_only; /* it was asked for: the host's tables are not */
+	bool device_only; /* a device was asked for, so the host's tables are not used */
 	bool use_ranges;
 	bool stale;	/* the back end must load anew */
 	uint64_t epoch; /* raised by every change of the columns */
@@ -375,7 +375,7 @@ static inline bool pfs_slot_is_directory(const struct pfs_columns *c, uint32_t s
 	return c->directory_slot[c->home[slot]] == slot;
 }
 
-/* The directory that the node lies in; 0 for the root. */
+/* Returns the directory that the node lies in; 0 for the root. */
 static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slot)
 {
 	uint32_t home = c->home[slot];
@@ -385,8 +385,8 @@ static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slo
 
 /* ---- engine.c ---- */
 
-/* Called with what a back end answered: true if the device was left and the call must be repeated
- * on the host back end. */
+/* Takes what a back end answered. Returns true if the device was left, and the call must be
+ * repeated on the host back end. */
 bool pfs_engine_fall_back(struct pfs_engine *e, int rc);
 static inline bool pfs_engine_leave_device(struct pfs_engine *e, int rc)
 {
@@ -404,7 +404,7 @@ PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_bitmap *bitmap);
 
 /* ---- order.c ---- */
 
-/* slots[0..n), in slot order, into component-wise pre-order. */
+/* Sorts slots[0..n), which are in slot order, into component-wise pre-order. */
 PFS_MUST_CHECK int pfs_path_order(const struct pfs_columns *c, const struct pfs_names_view *view,
 				  uint32_t *slots, size_t n);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_check.h - every CUDA call goes through PFS_CUDA: an errno comes out, logged once.
- */
+/* gpu/cuda/cuda_check.h - the one place where CUDA's results become errnos: every CUDA call goes
+ * through PFS_CUDA, which logs a failure once. Threads: any number of callers. */
 #ifndef PFS_GPU_CUDA_CHECK_H
 #define PFS_GPU_CUDA_CHECK_H
 
@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-/* -ENOMEM: the device's memory is short; -EIO: anything else. */
+/* Returns 0, -ENOMEM if the device's memory is short, or -EIO for anything else. */
 int pfs_cuda_errno(int error, const char *call, const char *file, int line);
 
-/* True for the call that is to fail (pfs_cuda_fail_at), which is then not made. */
+/* Returns true for the call that is to fail (pfs_cuda_fail_at), which is then not made. */
 bool pfs_cuda_injected(void);
 
-/* For tests of what follows a failure: PRIMEFS_CUDA_FAIL_AT=n has the n-th call fail from where this is called
- * for the first time. */
+/* For tests of what follows a failure: PRIMEFS_CUDA_FAIL_AT=n makes the n-th call fail, counted
+ * from where this is first called. */
 void pfs_cuda_read_fail_at(void);
 
 #define PFS_CUDA_FAILURE 999 /* cudaErrorUnknown */

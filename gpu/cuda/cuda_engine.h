@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_engine.h - the CUDA back end itself, and the parts of it that have a file of their
- * own.  Everything is queued on one stream; whatever is read back is waited for. */
+/* gpu/cuda/cuda_engine.h - the CUDA back end of codes, and the parts of it that have a file of
+ * their own.
+ *
+ * Everything is queued on one stream, and whatever is read back is waited for. The engine calls one
+ * function at a time, under its lock. */
 #ifndef PFS_GPU_CUDA_CUDA_ENGINE_H
 #define PFS_GPU_CUDA_CUDA_ENGINE_H
 
@@ -8,7 +11,8 @@
 #include "gpu/cuda/kernels.h"
 #include "gpu/engine_impl.h"
 
-/* Kept for the next query, up to so many bytes: cudaMalloc takes longer than a scan. */
+/* Memory that is kept for the next query, up to so many bytes: cudaMalloc takes longer than a
+ * scan. */
 #define PFS_SPARE_BITMAPS  80
 #define PFS_SPARE_SIZE_MAX ((size_t)2 << 30)
 
@@ -70,12 +74,12 @@ static inline struct pfs_cuda *pfs_cuda_of(struct pfs_backend *b)
 /* Pinned memory of the host. */
 PFS_MUST_CHECK int pfs_pinned_alloc(void **memory, size_t size);
 void pfs_pinned_free(void *memory);
-/* Room for size bytes; what was there is lost.  -ENOMEM; -EIO. */
+/* Makes room for `size` bytes; what was there is lost. -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer,
 				      size_t size);
 void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer);
 PFS_MUST_CHECK int pfs_device_write(struct pfs_cuda *g, void *d_to, const void *from, size_t size);
-/* Waits for it. */
+/* Copies from the device, and waits for that. */
 PFS_MUST_CHECK int pfs_device_read(struct pfs_cuda *g, void *to, const void *d_from, size_t size);
 PFS_MUST_CHECK int pfs_device_clear(struct pfs_cuda *g, void *d_memory, size_t size);
 /* Waits, and has the counters in host_counters. */
@@ -91,7 +95,7 @@ static inline uint64_t *pfs_count_at(const struct pfs_cuda *g)
 
 /* ---- cuda_codes.c ---- */
 
-/* All codes anew from the columns on the device. */
+/* Makes all codes anew from the columns on the device. */
 PFS_MUST_CHECK int pfs_cuda_codes_build(struct pfs_cuda *g);
 PFS_MUST_CHECK int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c);
 PFS_MUST_CHECK int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,

@@ -18,7 +18,7 @@
 
 #define PFS_JOB_STREAMS 16u
 
-/* A copy of somebody's array in device memory. */
+/* A copy, in device memory, of an array that somebody else owns. */
 struct pfs_mirror {
 	struct pfs_mirror *next;
 	uint64_t id;
@@ -28,10 +28,10 @@ struct pfs_mirror {
 	uint64_t *epoch; /* of each block, as it was copied */
 	size_t n_blocks;
 	unsigned leases; /* jobs that read it */
-	unsigned pins;	 /* jobs that look at it: it stays in the list */
+	unsigned pins;	 /* jobs that look at it, so that it stays in the list */
 	bool busy;	 /* a job changes it */
-	uint64_t used;	 /* when it was last asked for */
-	bool has_bounds; /* of what it held at that time */
+	uint64_t used;	 /* the clock when it was last asked for */
+	bool has_bounds; /* the bounds are those of what it held then */
 	struct pfs_device_bounds bounds;
 };
 
@@ -61,7 +61,7 @@ struct pfs_job {
 	size_t n_leases, lease_capacity;
 };
 
-/* What lies on the device of a batch: by table and by computed vector. */
+/* What lies on the device of a batch, by table and by computed vector. */
 struct pfs_device_tuples {
 	uint32_t **d_rows; /* NULL: tables[i].from + place */
 	void **d_data;
@@ -80,17 +80,20 @@ static inline struct pfs_cuda_operators *pfs_cuda_operators_of(struct pfs_operat
 
 /* ---- cuda_operators.c ---- */
 
-/* -EOPNOTSUPP: the device failed a moment ago.  Whatever it returns, end it. */
+/* Begins a job, which is to be ended whatever this returns. -EOPNOTSUPP: the device failed a moment
+ * ago. */
 PFS_MUST_CHECK int pfs_job_begin(struct pfs_job *job, struct pfs_operator_backend *b,
 				 const struct pfs_run *run);
-/* Waits for all that was queued.  Returns `error`, or what went wrong meanwhile. */
+/* Waits for all that was queued, and ends the job. Returns `error`, or what went wrong
+ * meanwhile. */
 PFS_MUST_CHECK int pfs_job_end(struct pfs_job *job, int error);
-/* *out: `size` bytes of device memory (a few more may be read) until the end.  -ENOMEM; -EIO. */
+/* Sets *out to `size` bytes of device memory (a few more may be read), the job's until its end.
+ * -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_job_alloc(struct pfs_job *job, void *out, size_t size);
 PFS_MUST_CHECK int pfs_job_alloc_zero(struct pfs_job *job, void *out, size_t size);
-/* The memory outlives the job; to be freed with pfs_device_give. */
+/* Makes memory outlive the job; whoever has it frees it by pfs_device_give. */
 void pfs_job_keep(struct pfs_job *job, const void *d_memory);
-/* Memory that outlived another job is freed at the end of this one. */
+/* Takes over memory that outlived another job; it is freed at the end of this one. */
 void pfs_job_adopt(struct pfs_job *job, void *d_memory);
 void pfs_device_give(struct pfs_cuda_operators *o, void *d_memory);
 PFS_MUST_CHECK int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size);
@@ -99,21 +102,21 @@ PFS_MUST_CHECK int pfs_job_download(struct pfs_job *job, void *to, const void *d
 
 /* ---- cuda_mirror.c ---- */
 
-/* An array of an owner: n elements of element_bits bits, changes noted by stamps (NULL with id 0:
- * copied for this job alone; NULL with an id: it only grows at its end). */
+/* An owner's array of n elements of element_bits bits, whose changes are noted by stamps. Stamps
+ * NULL: with id 0 it is copied for this job alone; with another id it only grows at its end. */
 struct pfs_array {
 	uint64_t id;
 	const void *data;
 	uint64_t n;
 	unsigned element_bits;
 	const struct pfs_stamps *stamps;
-	/* Instead of data: writes 64-bit words of it (element_bits 1). */
+	/* In place of data: writes 64-bit words of it (element_bits is 1). */
 	void (*fill)(void *context, uint64_t *words, size_t first, size_t n);
 	void *context;
 };
 
-/* *out: the array on the device, as it is now, until the job's end; *mirror, if asked for, is whose
- * it is, or NULL.  -EOPNOTSUPP: others read an older state of it and do not end. */
+/* Sets *out to the array on the device, as it is now, until the job's end; and *mirror, if asked
+ * for, to its mirror, or NULL. -EOPNOTSUPP: others read an older state of it and do not end. */
 PFS_MUST_CHECK int pfs_job_array(struct pfs_job *job, const void **out, struct pfs_mirror **mirror,
 				 const struct pfs_array *array);
 void pfs_job_return_leases(struct pfs_job *job);
@@ -123,29 +126,30 @@ void pfs_mirrors_drop_all(struct pfs_cuda_operators *o);
 
 /* ---- cuda_source.c ---- */
 
-/* Which places the source has, and how many at most.  -EOPNOTSUPP for what only the host can do. */
+/* Tells which places the source has, and how many at most. -EOPNOTSUPP: only the host can do
+ * that. */
 PFS_MUST_CHECK int pfs_job_places(struct pfs_job *job, struct pfs_device_places *places,
 				  const struct pfs_source *source);
-/* All places as an ascending list; *n of them.  *d_list NULL: they are from..to. */
+/* Lists all places, ascending; *n is how many. *d_list is NULL where they are just from..to. */
 PFS_MUST_CHECK int pfs_job_list(struct pfs_job *job, uint32_t **d_list, uint64_t *n,
 				const struct pfs_device_places *places);
-/* The value of a reference at each place; *kind, and the column it is (NULL: computed). */
+/* Sets *value to how a reference's value at each place is had, and *kind. */
 PFS_MUST_CHECK int pfs_job_value(struct pfs_job *job, struct pfs_device_value *value,
 				 enum pfs_kind *kind, const struct pfs_source *source,
 				 struct pfs_ref ref);
-/* What the referenced column or vector holds at most and least, whatever the places. */
+/* Gets the least and the most that the referenced column or vector holds, whatever the places. */
 PFS_MUST_CHECK int pfs_job_bounds(struct pfs_job *job, struct pfs_device_bounds *bounds,
 				  const struct pfs_source *source, struct pfs_ref ref,
 				  const struct pfs_device_value *value);
-/* True if a value may be NULL. */
+/* Returns true if a value may be NULL. */
 bool pfs_value_can_be_null(const struct pfs_device_value *value);
 const struct pfs_table_column *pfs_source_column(const struct pfs_source *source,
 						 struct pfs_ref ref);
-/* The dictionary of a reference, or NULL. */
+/* Returns the dictionary of a reference, or NULL. */
 const struct pfs_dictionary *pfs_source_dictionary(const struct pfs_source *source,
 						   struct pfs_ref ref);
 
-/* A batch on the device: n tuples, `first` tables and vectors of which pfs_job_put fills. */
+/* Makes a batch on the device: n tuples, whose tables and vectors pfs_job_put fills. */
 PFS_MUST_CHECK int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples **out, uint64_t n,
 					  size_t n_tables, size_t n_computed);
 /* Puts the source's tables and vectors at these places into the batch, from its tables first_table and
@@ -153,9 +157,8 @@ PFS_MUST_CHECK int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples
 PFS_MUST_CHECK int pfs_job_put(struct pfs_job *job, struct pfs_tuples *tuples, size_t first_table,
 			       size_t first_computed, const struct pfs_source *source,
 			       uint32_t *d_places, bool adopt);
-/* Combinations of references' values as numbers, *limit of them (stride of what would come next).
- * bounds_of: whose values decide (for a join: right's).  -EOPNOTSUPP: they are too many, or no
- * numbers. */
+/* Makes combinations of references' values numbers below *limit, which is the stride of what would
+ * come next. -EOPNOTSUPP: they are too many, or no numbers. */
 struct pfs_key_refs {
 	const struct pfs_source *source;
 	const struct pfs_ref *refs;
@@ -167,8 +170,8 @@ PFS_MUST_CHECK int pfs_job_keys(struct pfs_job *job, struct pfs_device_keys *key
 
 /* ---- cuda_predicate.c ---- */
 
-/* The program as tests on the device, which read what is there until the job's end; NULL is none, of 0
- * steps.  -EOPNOTSUPP for what only the host can test. */
+/* Makes a program tests on the device, which read what is there until the job's end; NULL is a
+ * program of 0 steps. -EOPNOTSUPP: only the host can test that. */
 PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, struct pfs_device_program *out,
 				     const struct pfs_source *source,
 				     const struct pfs_program *program);
@@ -178,16 +181,16 @@ PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, struct pfs_device_prog
 /* Arrays by code, made by the host once for as long as the dictionaries are not appended to; *d_map is
  * on the device until the job's end.  -ENOMEM; what run's functions say. */
 
-/* The first code of `to`, or all ones, that is equal by the collation. */
+/* By each code of `from`: the first code of `to` that is equal by the collation, or all ones. */
 PFS_MUST_CHECK int pfs_job_translate(struct pfs_job *job, const uint32_t **d_map,
 				     const struct pfs_dictionary *from,
 				     const struct pfs_dictionary *to,
 				     enum pfs_collation collation);
-/* The first code that is equal by the collation; NULL where each is itself. */
+/* By code: the first code that is equal by the collation; NULL where each is itself. */
 PFS_MUST_CHECK int pfs_job_fold(struct pfs_job *job, const uint32_t **d_map,
 				const struct pfs_dictionary *dictionary,
 				enum pfs_collation collation);
-/* The code's place in the collation's order: equal ones have the same. */
+/* By code: its place in the collation's order; codes that are equal have the same. */
 PFS_MUST_CHECK int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank,
 				const struct pfs_dictionary *dictionary,
 				enum pfs_collation collation);

@@ -9,8 +9,8 @@ struct pfs_range {
 	int64_t low, high; /* low > high: nothing */
 };
 
-/* The values of a column of numbers that stand to the constant as op says: integers, or reals in their
- * order (pfs_order_real).  -EOPNOTSUPP: NULL. */
+/* Gets the range of the values of a column of numbers that stand to the constant as op says:
+ * integers, or reals in their order (pfs_order_real). -EOPNOTSUPP: the constant is NULL. */
 PFS_MUST_CHECK int pfs_range_of(struct pfs_range *r, enum pfs_op op, bool is_real,
 				const struct pfs_constant *constant);
 

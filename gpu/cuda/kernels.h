@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/kernels.h - launch wrappers: each queues its kernels on the stream, neither allocates
- * nor waits, and returns 0 or -EIO.  d_ marks device memory.  Bitmaps have whole tiles (32 words).
- */
+/* gpu/cuda/kernels.h - launch wrappers for codes and sets of nodes. Each queues its kernels on the
+ * stream, neither allocates nor waits, and returns 0 or -EIO. d_ marks device memory. Bitmaps have
+ * whole tiles (32 words). */
 #ifndef PFS_GPU_CUDA_KERNELS_H
 #define PFS_GPU_CUDA_KERNELS_H
 
@@ -66,26 +66,27 @@ extern "C" {
 
 /* ---- codes.cu; d_concerned: bits by directory number, NULL: all ---- */
 
-/* Sets width; drops rows that do not fit any more; counts rows needed. */
+/* Sets the widths, drops rows that do not fit any more, and counts the rows that are needed. */
 int pfs_cuda_codes_widths(const struct pfs_cuda_codes *c, const uint32_t *d_concerned,
 			  cudaStream_t stream);
 /* Writes tile descriptors: n tiles from `first` on, of n_limbs each, the first at pool row `at`. */
 int pfs_cuda_codes_tiles(struct pfs_cuda_tile *d_tiles, uint32_t first, uint32_t n, uint32_t at,
 			 uint32_t n_limbs, cudaStream_t stream);
-/* Gives rows to those without, multiplies the codes out. */
+/* Gives rows to directories without one, and multiplies their codes out. */
 int pfs_cuda_codes_write(const struct pfs_cuda_codes *c, const uint32_t *d_concerned,
 			 const struct pfs_cuda_rows *rows, cudaStream_t stream);
-/* Lists the deep ones in d_deep, counters.n_deep of them. */
+/* Lists the deep directories in d_deep; they are counters.n_deep. */
 int pfs_cuda_codes_deep(const struct pfs_cuda_codes *c, uint32_t *d_deep, cudaStream_t stream);
 int pfs_cuda_codes_read(const struct pfs_cuda_codes *c, uint32_t *d_limbs, uint32_t *d_n_limbs,
 			uint32_t first, uint32_t n, cudaStream_t stream);
 
 /* ---- scan.cu ---- */
 
-/* Bits by row. */
+/* Sets the bit of each row whose code the prime divides. */
 int pfs_cuda_scan(const struct pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t *d_pool,
 		  uint32_t p, uint32_t inverse, uint32_t *d_row_bits, cudaStream_t stream);
-/* Bit k of d_row_masks[row]: predicate k.  wide: there are codes of more than eight limbs. */
+/* Sets bit k of d_row_masks[row] if the row's code is divided by divisor k. wide: there are codes
+ * of more than eight limbs. */
 int pfs_cuda_scan_many(const struct pfs_cuda_tile *d_tiles, uint32_t n_tiles,
 		       const uint32_t *d_pool, const struct pfs_cuda_divisors *divisors,
 		       uint64_t *d_row_masks, int wide, cudaStream_t stream);
@@ -98,7 +99,8 @@ int pfs_cuda_gather_masks(uint64_t *d_masks, const uint32_t *d_index, size_t n,
 int pfs_cuda_spread_masks(const struct pfs_cuda_bitmaps *bitmaps, uint32_t n_bitmaps,
 			  const uint32_t *d_index, size_t n, const uint64_t *d_table,
 			  cudaStream_t stream);
-/* The deep directories' bits, or masks, from those of the first directory above that has a code. */
+/* Sets the deep directories' bits, or masks, from those of the first directory above that has a
+ * code. */
 int pfs_cuda_deep_bits(const struct pfs_cuda_codes *c, const uint32_t *d_deep, uint32_t n_deep,
 		       uint32_t p, uint32_t *d_bits, cudaStream_t stream);
 int pfs_cuda_deep_masks(const struct pfs_cuda_codes *c, const uint32_t *d_deep, uint32_t n_deep,
@@ -113,11 +115,12 @@ int pfs_cuda_fill(uint32_t *d_bits, size_t words, uint64_t from, uint64_t to, cu
 int pfs_cuda_set_bits(uint32_t *d_bits, const uint32_t *d_list, size_t n, cudaStream_t stream);
 int pfs_cuda_combine(uint32_t *d_bits, size_t words, const uint32_t *d_other, size_t other_words,
 		     int op, cudaStream_t stream);
-/* Without slots that are not in use. */
+/* Leaves out slots that are not in use. */
 int pfs_cuda_live(uint32_t *d_out, const uint32_t *d_bits, size_t words, const uint32_t *d_home,
 		  cudaStream_t stream);
 int pfs_cuda_count(const uint32_t *d_bits, size_t words, uint64_t *d_count, cudaStream_t stream);
-/* Set bits into d_slots (at most capacity); d_scratch: pfs_cuda_list_scratch bytes. */
+/* Lists the set bits in d_slots, `capacity` of them at most; d_scratch has pfs_cuda_list_scratch
+ * bytes. */
 size_t pfs_cuda_list_scratch(size_t words);
 int pfs_cuda_list(uint32_t *d_slots, size_t capacity, uint64_t *d_count, const uint32_t *d_bits,
 		  size_t words, void *d_scratch, size_t scratch_size, cudaStream_t stream);

@@ -34,7 +34,7 @@ struct pfs_device_value {
 	uint32_t from;
 };
 
-/* What is sorted by; rank: of codes. */
+/* A value that is sorted by; d_rank is of codes. */
 struct pfs_device_sort_key {
 	struct pfs_device_value value;
 	const uint32_t *d_rank;
@@ -91,7 +91,7 @@ struct pfs_device_step {
 	const uint8_t *d_heap; /* of texts by place */
 	uint64_t n;	       /* of the list or set; bytes of the text */
 	uint8_t place_shift, length_size;
-	/* Of texts.  d_text is then ASCII in small letters, the texts' capitals count as these. */
+	/* Of texts: d_text is ASCII in small letters, and the texts' capitals count as these. */
 	uint8_t folds;
 	uint8_t ends_at_nul; /* a NUL byte ends the text */
 	/* RANGE: the column has no rows, via, nulls, shift, mask; low <= high are of its elements. */
@@ -103,9 +103,9 @@ struct pfs_device_program {
 	struct pfs_device_step step[PFS_DEVICE_STEPS];
 };
 
-/* Bits of the places for which the program leaves true, and none behind these among n_bits;
- * *d_count (NULL: not asked) grows by how many.  d_bits NULL: only counted.  No program, or one without
- * steps: all of places. */
+/* Sets the bits of the places for which the program leaves true, and clears those behind them among
+ * n_bits; *d_count (NULL: not asked) grows by how many. d_bits NULL: they are only counted. No
+ * program, or one without steps, is true of all places. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -116,7 +116,8 @@ int pfs_cuda_select(uint32_t *d_bits, uint64_t n_bits, uint64_t *d_count,
 /* bits = bits op other (enum pfs_rows_op). */
 int pfs_cuda_rows_combine(uint32_t *d_bits, const uint32_t *d_other, size_t words, int op,
 			  cudaStream_t stream);
-/* The set bits' numbers, ascending; d_temporary NULL: *temporary_size is set, nothing else done. */
+/* Lists the numbers of the set bits, ascending; with d_temporary NULL only *temporary_size is
+ * set. */
 int pfs_cuda_rows_list(uint32_t *d_list, uint64_t *d_n, void *d_temporary, size_t *temporary_size,
 		       const uint32_t *d_bits, uint64_t n_bits, cudaStream_t stream);
 
@@ -162,13 +163,13 @@ int pfs_cuda_evaluate(uint64_t *d_out, uint32_t *d_nulls, uint32_t *d_types,
 
 /* ---- group.cu ---- */
 
-/* What the values of an array can be, found in one pass; doubles hold the sums of those above and
- * below zero (of reals: not set). */
+/* What the values of an array can be, found in one pass. above and below are the sums of the values
+ * above and below zero, as doubles; they are not set for reals. */
 struct pfs_device_bounds {
 	long long least, most;
 	double above, below;
 };
-/* *d_bounds is to be {INT64_MAX, INT64_MIN, 0, 0}. */
+/* Finds the bounds; *d_bounds is {INT64_MAX, INT64_MIN, 0, 0} before. */
 int pfs_cuda_bounds(struct pfs_device_bounds *d_bounds, const struct pfs_device_value *value,
 		    uint64_t n, cudaStream_t stream);
 
@@ -185,7 +186,8 @@ struct pfs_device_keys {
 	uint32_t n;
 };
 
-/* Open addressing: a number's own place, once it is in.  All ones: empty. */
+/* A hash table with open addressing: a number that is in it has a place of its own. All ones is an
+ * empty place. */
 struct pfs_device_table {
 	unsigned long long *d_numbers;
 	uint64_t capacity; /* a power of two; 0: numbers are places themselves */
@@ -228,15 +230,16 @@ struct pfs_device_groups {
 	uint32_t n_aggregates;
 };
 
-/* Adds the places to their groups; what d_ arrays hold at first: 0, for MIN INT64_MAX, for MAX
- * INT64_MIN.  d_temporary has pfs_cuda_group_room() bytes, which may be none. */
+/* Adds the places to their groups. The d_ arrays hold 0 before, for MIN INT64_MAX, for MAX
+ * INT64_MIN. d_temporary has pfs_cuda_group_room() bytes, which may be none. */
 int pfs_cuda_group(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
 		   const struct pfs_device_table *table, const struct pfs_device_places *places,
 		   void *d_temporary, cudaStream_t stream);
 size_t pfs_cuda_group_room(const struct pfs_device_groups *groups,
 			   const struct pfs_device_table *table,
 			   const struct pfs_device_places *places);
-/* group_parts.cu: as these, of many groups that are places themselves; room 0: not of these. */
+/* group_parts.cu: As these, of many groups that are places themselves; a room of 0 says that these
+ * are not such. */
 int pfs_cuda_group_parts(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
 			 const struct pfs_device_places *places, void *d_temporary,
 			 cudaStream_t stream);
@@ -252,9 +255,10 @@ int pfs_cuda_group_distinct(unsigned long long *d_value, const struct pfs_device
 			    const struct pfs_device_places *places, cudaStream_t stream);
 int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uint64_t n,
 		     cudaStream_t stream);
-/* Bits of the groups that have a tuple. */
+/* Sets the bits of the groups that have a tuple. */
 int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, cudaStream_t stream);
-/* Their numbers, ascending, and how many: of a few thousand groups at most, by one block. */
+/* Lists their numbers, ascending, and how many they are; of a few thousand groups at most, by one
+ * block. */
 int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
 			cudaStream_t stream);
 /* d_out[i] = what the aggregate shows of group list[i]. */

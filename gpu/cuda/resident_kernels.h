@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/resident_kernels.h - the kernel that answers single questions, and the one that changes what it
- * reads.  Both are queued on the stream and not waited for; 0 or -EIO. */
+/* gpu/cuda/resident_kernels.h - the kernel that answers single questions, and the one that changes
+ * what it reads. Both are queued on the stream and not waited for. They return 0 or -EIO. */
 #ifndef PFS_GPU_CUDA_RESIDENT_KERNELS_H
 #define PFS_GPU_CUDA_RESIDENT_KERNELS_H
 
@@ -17,7 +17,8 @@ struct pfs_device_names {
 extern "C" {
 #endif
 
-/* One block, a warp a slot of the mailbox, which is in mapped memory. */
+/* Starts the kernel: one block, with a warp for each slot of the mailbox, which is in mapped
+ * memory. */
 int pfs_cuda_resident_serve(struct pfs_mailbox *d_mailbox, const struct pfs_device_names *names,
 			    const struct pfs_mailbox_run *run, cudaStream_t stream);
 /* d_parent[d_slots[i]] = d_values[i]. */

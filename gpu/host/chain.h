@@ -14,8 +14,8 @@ struct pfs_chain {
 	size_t path_capacity;
 };
 
-/* Start with {.c = columns}.  *limbs: n_limbs of them, valid until the next call; n_limbs = 0:
- * deep. -ENOMEM. */
+/* Gets the code of a directory. *limbs has n_limbs limbs, valid until the next call; n_limbs = 0:
+ * it is deep. The chain starts as {.c = columns}. -ENOMEM. */
 PFS_MUST_CHECK int pfs_chain_code(struct pfs_chain *chain, const uint32_t **limbs,
 				  unsigned *n_limbs, uint32_t directory);
 void pfs_chain_finish(struct pfs_chain *chain);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/codes.h - the directories' codes in host memory: tiles of 1,024 rows of one width,
- * limb-major; built, changed, scanned. */
+/* gpu/host/codes.h - the directories' codes in host memory, in tiles of 1,024 rows of one width,
+ * limb-major: built, changed, scanned. The engine calls one function at a time. */
 #ifndef PFS_GPU_HOST_CODES_H
 #define PFS_GPU_HOST_CODES_H
 
@@ -26,31 +26,31 @@ struct pfs_codes {
 	size_t row_capacity;
 	uint32_t *deep; /* directories whose code is too long to be kept, ascending */
 	size_t n_deep, deep_capacity;
-	uint64_t n_rows, n_lost;	     /* taken; of these left behind by changes */
+	uint64_t n_rows, n_lost;	     /* rows taken; and of these, left behind by changes */
 	uint32_t *row_bits, *directory_bits; /* scratch of scans */
 	size_t row_bits_capacity, directory_bits_capacity;
 };
 
 void pfs_codes_free(struct pfs_codes *codes);
 
-/* All of them anew.  -ENOMEM: then none. */
+/* Builds all codes anew. -ENOMEM: there are none then. */
 PFS_MUST_CHECK int pfs_codes_build(struct pfs_codes *codes, const struct pfs_columns *c);
 
-/* Those that the changes concern.  -ENOMEM: build anew. */
+/* Changes the codes that the changes concern. -ENOMEM: build them anew. */
 PFS_MUST_CHECK int pfs_codes_change(struct pfs_codes *codes, const struct pfs_columns *c,
 				    const struct pfs_changes *changes);
 
-/* For each divisor k, at *bits + k * *words: by directory number, does it divide the code?  Scratch
- * of `codes`, valid until the next call. */
+/* Finds, for each divisor k, which codes it divides: bits by directory number, at *bits + k *
+ * *words. They are scratch of `codes`, valid until the next call. */
 PFS_MUST_CHECK int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c,
 				  uint32_t **bits, size_t *words,
 				  const struct pfs_divisor *divisors, size_t n);
 
-/* Only to row bits, which stay in scratch: what a scan costs without the rest. */
+/* Scans only to row bits, which stay in scratch: what a scan costs without the rest. */
 PFS_MUST_CHECK int pfs_codes_scan_rows(struct pfs_codes *codes, const struct pfs_divisor *divisors,
 				       size_t n);
 
-/* One directory's code. *n_limbs = 0 if it has none here. */
+/* Gets one directory's code; *n_limbs is 0 if it has none here. */
 void pfs_codes_read(const struct pfs_codes *codes, uint32_t *limbs, uint32_t *n_limbs,
 		    uint32_t directory);
 

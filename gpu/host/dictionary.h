@@ -5,25 +5,27 @@
 
 #include "gpu/host/operators.h"
 
-/* Numbers by code; freed by pfs_codes_map_close unless they are the dictionary's own. */
+/* Numbers by code; to be freed by pfs_codes_map_close, unless they are the dictionary's own. */
 struct pfs_codes_map {
 	const uint32_t *of;
 	uint32_t *made; /* n of them */
 	size_t n;
 };
 
-/* of[code]: the code's place in the collation's order; codes that are equal have the same. -ENOMEM.
- */
+/* Sets of[code] to the code's place in the collation's order; codes that are equal have the same.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_codes_rank(struct pfs_codes_map *out, const struct pfs_run *run,
 				  const struct pfs_dictionary *dictionary,
 				  enum pfs_collation collation);
 
-/* of[code]: the same code of all that are equal by the collation; NULL where each is itself. */
+/* Sets of[code] to the same code for all that are equal by the collation; `of` is NULL where each
+ * is itself. */
 PFS_MUST_CHECK int pfs_codes_fold(struct pfs_codes_map *out, const struct pfs_run *run,
 				  const struct pfs_dictionary *dictionary,
 				  enum pfs_collation collation);
 
-/* of[code of `from`]: the first code of `to` that is equal by the collation, or PFS_NO_ROW. */
+/* Sets of[code of `from`] to the first code of `to` that is equal by the collation, or
+ * PFS_NO_ROW. */
 PFS_MUST_CHECK int pfs_codes_translate(struct pfs_codes_map *out, const struct pfs_run *run,
 				       const struct pfs_dictionary *from,
 				       const struct pfs_dictionary *to,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/evaluate.h - runs a program over a span of a source. */
+/* gpu/host/evaluate.h - runs a program over spans of a source. Threads: each worker has slots of
+ * its own. */
 #ifndef PFS_GPU_HOST_EVALUATE_H
 #define PFS_GPU_HOST_EVALUATE_H
 
@@ -50,11 +51,12 @@ PFS_MUST_CHECK int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_o
 				      const struct pfs_program *program);
 void pfs_evaluator_close(struct pfs_evaluator *e); /* {0} is allowed */
 
-/* The program's value at the span: valid until the worker's next call. */
+/* Returns the program's value at the span, valid until the worker's next call. */
 struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
 			      const struct pfs_span *span);
 
-/* The value as a truth: bits where it is true, none where it is NULL; bits past the span are 0. */
+/* Returns the value as a truth: bits where it is true, none where it is NULL; bits past the span
+ * are 0. */
 const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 				   const struct pfs_span *span);
 
@@ -71,11 +73,12 @@ void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
 		 const struct pfs_prepared *prepared, uint32_t n);
 void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n);
 
-/* Of one text: 0, 1, or 2 for NULL.  step compares with `others`, or matches. */
+/* Returns the truth of one text: 0, 1, or 2 for NULL. The step compares it with `others`, or
+ * matches it. */
 uint8_t pfs_text_truth(const struct pfs_step *step, const struct pfs_prepared *prepared,
 		       const struct pfs_constant *const *others, const uint8_t *text, size_t len);
 
-/* Fills sorted and what belongs to it.  -ENOMEM. */
+/* Fills `sorted` and what belongs to it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prepare_in(const struct pfs_run *run, struct pfs_prepared *prepared,
 				  const struct pfs_step *step);
 

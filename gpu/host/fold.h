@@ -21,7 +21,7 @@ struct pfs_fold {
 
 __extension__ typedef unsigned __int128 pfs_u128;
 
-/* Of one aggregate, by group; what the aggregate does not need is NULL. */
+/* What is kept for one aggregate, by group; what the aggregate does not need is NULL. */
 struct pfs_fold_table {
 	size_t capacity;
 	int64_t *count;	  /* values that are not NULL */
@@ -40,26 +40,26 @@ PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *ru
 				 const struct pfs_aggregate *aggregate);
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold);
 
-/* Room for groups 0..capacity; new ones are empty.  -ENOMEM. */
+/* Makes room for groups 0..capacity; new ones are empty. -ENOMEM. */
 PFS_MUST_CHECK int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 				    struct pfs_fold_table *table, size_t capacity);
 void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *table);
 
-/* Tuple i of the span belongs to group[i]; group NULL: all to 0. */
+/* Adds the span's tuples: tuple i belongs to group[i]; group NULL: all belong to group 0. */
 void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *table,
 		  const struct pfs_span *span, const uint32_t *group);
 
-/* Group `into` of table gets what group `from` of other has; size stays.  Several threads may
+/* Adds to group `into` of table what group `from` of other has; `size` stays. Several threads may
  * do so for different groups. */
 void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t into,
 		    const struct pfs_fold_table *other, size_t from);
 
-/* True if the sum of a group of n integers may leave 64 bits, in some order of them, and the fold is not
- * `exact` yet. */
+/* Returns true if the sum of a group of n integers may leave 64 bits, in some order of them, and
+ * the fold is not `exact` yet. */
 bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table,
 			   uint64_t n);
 
-/* The result for groups order[0..n).  -EOVERFLOW, -EOPNOTSUPP as pfs_group says. */
+/* Makes the results for groups order[0..n). -EOVERFLOW, -EOPNOTSUPP as of pfs_group. */
 PFS_MUST_CHECK int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run,
 				   struct pfs_vector *out, const struct pfs_fold_table *table,
 				   const uint32_t *order, uint64_t n);

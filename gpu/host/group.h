@@ -7,7 +7,7 @@
 #include "gpu/host/fold.h"
 #include "gpu/host/key.h"
 
-/* Groups: of each its first position, how many tuples it has, and its aggregates. */
+/* Groups: each one's first position, how many tuples it has, and its aggregates. */
 struct pfs_group_table {
 	size_t n, capacity;
 	uint32_t *first; /* PFS_NO_ROW: none yet */
@@ -27,12 +27,12 @@ struct pfs_grouping {
 
 PFS_MUST_CHECK int pfs_group_table_open(struct pfs_group_table *table,
 					const struct pfs_grouping *grouping);
-/* Room for `capacity` groups, none of which has a tuple. */
+/* Makes room for `capacity` groups, none of which has a tuple. -ENOMEM. */
 PFS_MUST_CHECK int pfs_group_table_reserve(struct pfs_group_table *table,
 					   const struct pfs_grouping *grouping, size_t capacity);
 void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *grouping);
 
-/* Both fill the open table.  By index: groups are the keys' numbers, some without tuples. */
+/* Both fill the open table. By index: groups are the keys' numbers, and some have no tuples. */
 #define PFS_GROUP_INDEXED     (UINT64_C(1) << 16) /* numbers that are always so few, */
 #define PFS_GROUP_ROWS	      4u		  /* or where so many tuples share one, */
 #define PFS_GROUP_INDEXED_MAX (UINT64_C(1) << 23) /* up to so many in all threads */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/index_value.h - the values that a column index is in the order of. */
+/* gpu/host/index_value.h - the values in whose order a column index is. */
 #ifndef PFS_GPU_HOST_INDEX_VALUE_H
 #define PFS_GPU_HOST_INDEX_VALUE_H
 
@@ -13,12 +13,13 @@ struct pfs_index_value {
 	size_t len;
 };
 
-/* That of place i. */
+/* Gets the value of place i. */
 void pfs_index_value(struct pfs_index_value *out, const struct pfs_column_index *index, uint64_t i);
-/* Numbers before texts. */
+/* Compares two values; numbers come before texts. */
 int pfs_index_compare(enum pfs_collation collation, const struct pfs_index_value *a,
 		      const struct pfs_index_value *b);
-/* The first place of from..to whose value is not below `value`, or, above, is above it. */
+/* Returns the first place of from..to whose value is not below `value` or, with `above`, is above
+ * it. */
 uint64_t pfs_index_bound(const struct pfs_column_index *index, uint64_t from, uint64_t to,
 			 const struct pfs_index_value *value, bool above);
 /* As pfs_column_index_cut, of fragments in the host's memory. */

@@ -28,7 +28,7 @@ struct pfs_keys {
 	uint64_t domain; /* exact: all numbers are below it */
 };
 
-/* Reads the ranges, at the positions.  {0} on failure. */
+/* Opens the keys, and reads their ranges at the positions. *keys is {0} on failure. */
 PFS_MUST_CHECK int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host,
 				 const struct pfs_run *run, const struct pfs_source *source,
 				 const struct pfs_positions *positions,
@@ -38,12 +38,13 @@ void pfs_keys_close(const struct pfs_run *run, struct pfs_keys *keys);
 /* Computes exact and domain from the ranges. */
 void pfs_keys_multiply(struct pfs_keys *keys);
 
-/* The numbers of a span.  NULLs are values; with `absent`, which has a bit for each tuple, they are
- * not: its bit is set where a key is NULL, or a value or code that no tuple in range has. */
+/* Reads the numbers of a span. NULLs are values. With `absent`, which has a bit for each tuple,
+ * they are not: its bit is set where a key is NULL, or has a value or code that no tuple in range
+ * has. */
 void pfs_keys_read(const struct pfs_keys *keys, const struct pfs_span *span, uint64_t *out,
 		   uint64_t *absent);
 
-/* Whether the tuples' keys are the same, NULL and NULL, too. */
+/* Returns true if the tuples' keys are the same; NULL and NULL are, too. */
 bool pfs_keys_equal(const struct pfs_keys *a, uint32_t a_at, const struct pfs_keys *b,
 		    uint32_t b_at);
 

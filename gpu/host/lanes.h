@@ -9,10 +9,10 @@
 enum pfs_order_op { PFS_LANES_EQ, PFS_LANES_LT, PFS_LANES_GT };
 
 struct pfs_lanes {
-	/* out = the numbers first + i of the bits set in n words; returns how many.  out has 64 n.
-	 */
+	/* Writes the numbers first + i of the bits that are set in n words; returns how many. out
+	 * has room for 64 n. */
 	uint32_t (*list_bits)(uint32_t *out, const uint64_t *words, size_t n, uint32_t first);
-	/* Integers, codes or places at the elements at[i], or, with at NULL, first + i. */
+	/* Read integers, codes or places at the elements at[i] or, with at NULL, first + i. */
 	void (*read_64)(int64_t *out, const struct pfs_table_column *column, const uint32_t *at,
 			uint32_t first, uint32_t n);
 	void (*read_32)(uint32_t *out, const struct pfs_table_column *column, const uint32_t *at,
@@ -26,17 +26,17 @@ struct pfs_lanes {
 	/* Bit i of words = values[i] op others[i]. */
 	void (*compare_both)(uint64_t *words, const int64_t *values, const int64_t *others,
 			     uint32_t n, enum pfs_order_op op);
-	/* The least and the greatest; n > 0. */
+	/* Finds the least and the greatest of n values, n > 0. */
 	void (*extremes)(int64_t *least, int64_t *greatest, const int64_t *values, uint32_t n);
-	/* Sums modulo 2^64; and of the values, negative ones inverted, the sums of the upper and of
+	/* Sums n values modulo 2^64; and, of the values with negative ones inverted, the upper and
 	 * the lower halves. */
 	void (*sum)(uint64_t *sum, uint64_t *high, uint64_t *low, const int64_t *values,
 		    uint32_t n);
 };
 
-/* The fastest that this processor runs. */
+/* Returns the fastest version that this processor runs. */
 const struct pfs_lanes *pfs_lanes(void);
-/* The i-th of them, fastest first; NULL past the last, which is portable (tests). */
+/* Returns the i-th version, the fastest first; NULL past the last, which is portable (tests). */
 const struct pfs_lanes *pfs_lanes_version(unsigned i);
 
 #endif

@@ -12,7 +12,8 @@ struct pfs_number {
 	double real;
 };
 
-/* Below 0, 0 or above 0: the integer beside the real, without rounding either.  real is no NaN. */
+/* Compares the integer with the real, without rounding either: below 0, 0 or above 0. The real is
+ * no NaN. */
 static inline int pfs_compare_mixed(int64_t integer, double real)
 {
 	int64_t truncated;
@@ -43,7 +44,7 @@ static inline double pfs_number_real(struct pfs_number a)
 	return a.is_real ? a.real : (double)a.integer;
 }
 
-/* CAST of a real to an integer: what is beyond its range is the end of it. */
+/* Returns the real cast to an integer; what is beyond the range of integers is the end of that. */
 static inline int64_t pfs_real_to_integer(double real)
 {
 	if (real <= -9223372036854775808.0)

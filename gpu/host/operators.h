@@ -13,7 +13,8 @@ static inline struct pfs_host_operators *pfs_host_operators_of(struct pfs_operat
 	return (struct pfs_host_operators *)b; /* its first member */
 }
 
-/* A host back end with these families.  n_threads 0: as many as there are processors.  -ENOMEM. */
+/* Makes a host back end with these families. n_threads 0: as many as there are processors.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_host_operators_create(struct pfs_operator_backend **out,
 					     const struct pfs_families *families,
 					     unsigned n_threads);
@@ -21,10 +22,10 @@ void pfs_host_operators_close(struct pfs_operator_backend *b);
 
 unsigned pfs_host_workers(const struct pfs_host_operators *host);
 
-/* work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each piece
- * once and each worker's one after another; worker < pfs_host_workers.  Asks run->poll before each
- * piece.  The first error ends it and is returned.  Operators that run at the same time share the
- * threads: one has them, the others go on alone. */
+/* Calls work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each
+ * piece once and each worker's pieces one after another; worker < pfs_host_workers. run->poll is
+ * called before each piece. The first error ends this and is returned. Operators that run at the
+ * same time share the threads: one has them, the others go on alone. */
 PFS_MUST_CHECK int
 pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n, uint64_t grain,
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/order.h - the keys of an order: as numbers that sort like them, and compared one by one.
- */
+/* gpu/host/order.h - the keys of an order, as numbers that sort like them, and compared one by
+ * one. */
 #ifndef PFS_GPU_HOST_ORDER_H
 #define PFS_GPU_HOST_ORDER_H
 
@@ -29,16 +29,16 @@ PFS_MUST_CHECK int pfs_sorting_open(struct pfs_sorting *sorting, struct pfs_host
 				    const struct pfs_sort_key *keys, size_t n_keys);
 void pfs_sorting_close(struct pfs_sorting *sorting);
 
-/* Numbers of a span that never fall where the key's values rise (or, descending, fall), NULLs
+/* Gets numbers of a span that never fall where the key's values rise (or, descending, fall), NULLs
  * included. Returns true if equal numbers mean equal values. */
 bool pfs_order_numbers(const struct pfs_order_key *key, const struct pfs_span *span, uint64_t *out);
 
-/* Below 0, 0 or above 0, by one key, or by all. */
+/* Compare two positions, by one key or by all: below 0, 0 or above 0. */
 int pfs_order_compare_by(const struct pfs_order_key *key, uint32_t a, uint32_t b);
 int pfs_order_compare(const struct pfs_sorting *sorting, uint32_t a, uint32_t b);
 
-/* *order (n positions, to be freed by pfs_run_free): all of them, sorted; or, with a key at least,
- * the first n = most of that order, of which there are so many. */
+/* Set *order, which pfs_run_free frees, to all n positions, sorted; or, with at least one key, to
+ * the first `most` of that order, of which there are so many. */
 PFS_MUST_CHECK int pfs_sort_all(const struct pfs_sorting *sorting, uint32_t **order);
 PFS_MUST_CHECK int pfs_sort_first(const struct pfs_sorting *sorting, uint32_t **order,
 				  uint64_t most);

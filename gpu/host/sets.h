@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/sets.h - the host back end itself, and the parts of it that have a file of their own. */
+/* gpu/host/sets.h - the host back end of codes, and the parts of it that have a file of their
+ * own. */
 #ifndef PFS_GPU_HOST_SETS_H
 #define PFS_GPU_HOST_SETS_H
 
