@@ -15,19 +15,20 @@
 
 #define PFS_MAILBOX_SLOTS   16u	  /* questions at a time: a warp each */
 #define PFS_MAILBOX_ENTRIES 64u	  /* of an answer */
-#define PFS_MAILBOX_STEPS   2048u /* on ways up, before the client hears where it has come to */
+#define PFS_MAILBOX_STEPS   2048u /* steps on a way up, after which the client hears where it has come to */
 #define PFS_MAILBOX_NONE    0xffffffffu
 
 enum pfs_mailbox_op {
 	PFS_MAILBOX_LOOKUP,   /* entries from (first, value) to (last, all) in the index */
 	PFS_MAILBOX_LIST,     /* the same */
-	PFS_MAILBOX_ANCESTOR, /* from a upwards: is b met?  a is b too */
+	PFS_MAILBOX_ANCESTOR, /* on the way up from a: is b met? a itself counts */
 	PFS_MAILBOX_MOVE,     /* the same */
 	PFS_MAILBOX_CHILD,    /* is b the parent of a? */
 	PFS_MAILBOX_COMMON,   /* from a, b: the first that both ways up meet */
-	/* The pair (first, value) comes, or goes, and a becomes the parent of the slot `value`; nobody else asks
-	 * meanwhile.  n 0: nothing has changed, since the page is full or would be empty, or the slot is beyond the
-	 * parents: a batch does it.  n 1: a is whether the pair was not there, or was. */
+	/* The pair (first, value) comes, or goes, and a becomes the parent of the slot `value`;
+	 * nobody else asks meanwhile. n is 0 if nothing has changed, since the page is full or
+	 * would be empty, or the slot is beyond the parents: then a batch does it. With n 1, a says
+	 * if the pair was not there, or was. */
 	PFS_MAILBOX_ADD,
 	PFS_MAILBOX_REMOVE,
 	PFS_MAILBOX_OPS,

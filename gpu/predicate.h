@@ -18,8 +18,8 @@
 #include "gpu/rows.h"
 #include "gpu/table.h"
 
-/* A column: of table `table` of a batch (0 for a single table), or, with PFS_COMPUTED, the batch's
- * computed vector `column`. */
+/* A column: of table `table` of a batch (0 for a single table) or, if table is PFS_COMPUTED, the
+ * batch's computed vector `column`. */
 struct pfs_ref {
 	uint16_t table, column;
 };
@@ -105,7 +105,7 @@ struct pfs_step {
 	struct pfs_rows *bits; /* not changed, but brought to where the program runs */
 };
 
-/* The caller's, and all that it points to.  One value is left at its end. */
+/* A program, which is the caller's with all that it points to. At its end one value is left. */
 struct pfs_program {
 	const struct pfs_step *steps;
 	size_t n;
@@ -114,18 +114,19 @@ struct pfs_program {
 #define PFS_PROGRAM_STEPS 4096 /* -E2BIG beyond, */
 #define PFS_PROGRAM_DEPTH 32   /* or of values on the stack */
 
-/* True for a LIKE or GLOB whose pattern is of ASCII characters and has none but "anything" at its ends that
- * stand for others: *op is PFS_OP_EQ, PREFIX, SUFFIX or CONTAINS of the *len bytes at *text, with
- * ASCII's capitals and small letters alike for LIKE, in what is before a text's first NUL. */
+/* Returns true for a LIKE or GLOB whose pattern is of ASCII characters and has no others than
+ * "anything", at its ends, that stand for something else. *op is then PFS_OP_EQ, PREFIX, SUFFIX or
+ * CONTAINS of the *len bytes at *text, with ASCII's capitals and small letters alike for LIKE, in
+ * what is before a text's first NUL. */
 bool pfs_pattern_is_simple(const struct pfs_step *step, enum pfs_op *op, const char **text,
 			   size_t *len);
 
 struct pfs_tuples;
 
-/* What the program leaves: *is_truth, or a value of *kind (CODE and PLACE: the program is one
- * column; NUMBER: integers that may overflow, too). For table, or else for tuples.  -EINVAL: an
- * operand is missing or left over, a reference leads nowhere; -E2BIG; -EOPNOTSUPP: an operand is of
- * a kind that the step does not take. */
+/* Checks a program, for a table or else for tuples, and tells what it leaves: *is_truth, or a value
+ * of *kind (CODE and PLACE: the program is one column; NUMBER: integers that may overflow, too).
+ * -EINVAL: an operand is missing or left over, or a reference leads nowhere; -E2BIG; -EOPNOTSUPP:
+ * an operand is of a kind that the step does not take. */
 PFS_MUST_CHECK int pfs_program_check(enum pfs_kind *kind, bool *is_truth,
 				     const struct pfs_program *program,
 				     const struct pfs_table *table,

@@ -18,13 +18,13 @@ struct pfs_figure {
 	uint64_t bytes;		    /* that must move at least; a copy's are counted twice */
 };
 
-/* Runs it `repeat` times after two to warm up.  slots: directories, for PFS_PROBE_SCAN.  -ENOTSUP:
- * the host back end has no bus. */
+/* Measures something `repeat` times, after two runs to warm up. slots are directories, for
+ * PFS_PROBE_SCAN. -ENOTSUP: the host back end has no bus. */
 PFS_MUST_CHECK int pfs_engine_probe(struct pfs_engine *engine, struct pfs_figure *figure,
 				    enum pfs_probe what, const uint32_t *slots, size_t n,
 				    unsigned repeat);
 
-/* The same for anything else: seconds[n] in any order. */
+/* Makes a figure of anything else: seconds[n], in any order. */
 void pfs_figure_of(struct pfs_figure *figure, double *seconds, size_t n);
 
 #endif

@@ -25,17 +25,17 @@
 
 struct pfs_operators;
 
-/* n_threads 0: one a processor; they start with the first operator that wants them.  AUTO and HOST
- * open no device; CUDA: -ENODEV if there is none.  -ENOMEM. */
+/* Opens the operators. n_threads 0: one thread a processor; they start with the first operator that
+ * wants them. AUTO and HOST open no device. CUDA: -ENODEV if there is none. -ENOMEM. */
 PFS_MUST_CHECK int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind,
 				      unsigned n_threads);
-/* All results have been freed. */
+/* Closes the operators; all results have been freed before. */
 void pfs_operators_close(struct pfs_operators *operators);
-/* Starts the device, if it is not running; takes a third of a second.  Any thread, also beside
- * operators.  -ENODEV. */
+/* Starts the device, if it is not running, which takes a third of a second. Any thread may call
+ * this, also beside operators. -ENODEV. */
 PFS_MUST_CHECK int pfs_operators_start_device(struct pfs_operators *operators);
 bool pfs_operators_has_device(const struct pfs_operators *operators);
-/* How many operators each has answered since they were opened. */
+/* How many operators the host and the device have answered since they were opened. */
 struct pfs_operator_counts {
 	uint64_t host, device;
 };
@@ -52,7 +52,7 @@ struct pfs_vector {
 		double *reals;	   /* REAL; NUMBER where it has */
 		uint32_t *codes;   /* CODE, PLACE; what stands at a NULL means nothing */
 	};
-	uint64_t *nulls;   /* a bit a row, or NULL: none is */
+	uint64_t *nulls;   /* a bit a row; NULL: no value is NULL */
 	uint64_t *is_real; /* NUMBER: a bit a row */
 	uint64_t n;
 	const struct pfs_dictionary *dictionary; /* CODE */
@@ -61,7 +61,7 @@ struct pfs_vector {
 
 struct pfs_tuple_table {
 	const struct pfs_table *table;
-	/* The rows of this table, n of them, in the batch's order; PFS_NO_ROW for none.  NULL: they
+	/* The rows of this table, n of them, in the batch's order, PFS_NO_ROW for none. NULL: they
 	 * are from, from + 1, ... */
 	uint32_t *rows;
 	uint32_t from;
@@ -81,24 +81,24 @@ struct pfs_tuples {
 void pfs_tuples_free(const struct pfs_run *run, struct pfs_tuples *tuples); /* NULL is allowed */
 /* Brings rows and computed vectors into the host's memory. */
 PFS_MUST_CHECK int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples *tuples);
-/* The table's rows in the set, which is in the host's memory, ascending, as a batch of one table.
- */
+/* Makes a batch of one table: its rows in the set, ascending; the set is in the host's memory. */
 PFS_MUST_CHECK int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
 				      const struct pfs_table *table, const struct pfs_rows *rows);
 
-/* n tuples of no table, with these vectors of n values each, which become the batch's: on failure they
- * have been freed. */
+/* Makes a batch of n tuples of no table, with these vectors of n values each, which become the
+ * batch's; on failure they have been freed. */
 PFS_MUST_CHECK int pfs_tuples_of_vectors(const struct pfs_run *run, struct pfs_tuples **out,
 					 uint64_t n, struct pfs_vector *vectors, size_t n_vectors);
 
-/* All tuples of the parts, in their order: batches over the same tables, with as many computed vectors
- * of the same kinds each.  -EOPNOTSUPP: they are of others. */
+/* Puts all tuples of the parts together, in their order. The parts are batches over the same
+ * tables, with as many computed vectors of the same kinds each. -EOPNOTSUPP: they are of others. */
 PFS_MUST_CHECK int pfs_tuples_concat(const struct pfs_run *run, struct pfs_tuples **out,
 				     struct pfs_tuples *const *parts, size_t n_parts);
 
-/* What an operator reads: rows of a table (rows NULL: all that exist; else all of them exist), or,
- * with table NULL, a batch.  Its fragment from..to: of row numbers, or of places in the batch; to
- * 0: to the end.  Operators over disjoint fragments may run at once, on different devices. */
+/* What an operator reads: rows of a table (rows NULL: all that exist; if not, all of them exist)
+ * or, with table NULL, a batch; and of these the fragment from..to, of row numbers or of places in
+ * the batch; to 0: to the end. Operators over disjoint fragments may run at once, on different
+ * devices. */
 struct pfs_source {
 	const struct pfs_table *table;
 	struct pfs_rows *rows;	   /* not changed, but brought here if the host needs them */
@@ -108,19 +108,20 @@ struct pfs_source {
 
 /* ---- select, filter, compute ---- */
 
-/* The rows of the source, which is of a table, for which the program is true (NULL: all). */
+/* Selects the rows of the source, which is of a table, for which the program is true (NULL:
+ * all). */
 PFS_MUST_CHECK int pfs_select(const struct pfs_run *run, struct pfs_rows **out,
 			      const struct pfs_source *source, const struct pfs_program *program);
 PFS_MUST_CHECK int pfs_select_count(const struct pfs_run *run, uint64_t *count,
 				    const struct pfs_source *source,
 				    const struct pfs_program *program);
 
-/* The tuples of the source for which the program is true, in their order: HAVING, conditions on
- * both sides of a join. */
+/* Keeps the tuples of the source for which the program is true, in their order: for HAVING, and
+ * conditions on both sides of a join. */
 PFS_MUST_CHECK int pfs_filter(const struct pfs_run *run, struct pfs_tuples **out,
 			      const struct pfs_source *source, const struct pfs_program *program);
 
-/* The source as a batch with vectors added: the programs' values (truths as 0 and 1). */
+/* Makes the source a batch with vectors added: the programs' values (truths as 0 and 1). */
 PFS_MUST_CHECK int pfs_compute(const struct pfs_run *run, struct pfs_tuples **out,
 			       const struct pfs_source *source, const struct pfs_program *programs,
 			       size_t n_programs);
@@ -134,9 +135,9 @@ struct pfs_sort_key {
 	bool nulls_last; /* SQLite's default: first when ascending, last when descending */
 };
 
-/* The source's tuples in the keys' order, what is equal in the source's, without the first
- * `offset`; at most `limit` of them (UINT64_MAX: all).  NULL, then numbers, then texts.  A small
- * limit takes memory for as many rows, not for all. */
+/* Sorts the source's tuples in the keys' order; those that are equal stay in the source's. Leaves
+ * out the first `offset`, and gives at most `limit` of them (UINT64_MAX: all). NULL comes first,
+ * then numbers, then texts. A small limit takes memory for as many rows, not for all. */
 PFS_MUST_CHECK int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out,
 			    const struct pfs_source *source, const struct pfs_sort_key *keys,
 			    size_t n_keys, uint64_t offset, uint64_t limit);
@@ -150,12 +151,13 @@ struct pfs_group_key {
 	enum pfs_collation collation;
 };
 
-/* One tuple for each combination of the keys' values (NULL is a value), in no particular order: of
- * each table, and of each computed vector, the row or value of the group's first tuple; then, as
- * further vectors, the aggregates.  The keys' values are what pfs_gather fetches.  No aggregates:
- * DISTINCT.  No keys: one group, also of an empty source; its rows are then PFS_NO_ROW, its vectors
- * NULL. -EOVERFLOW: SQLite's "integer overflow" of SUM.  -EOPNOTSUPP also: whether SUM overflows
- * depends on the order of rows; SUM, TOTAL, AVG of texts. */
+/* Makes one tuple for each combination of the keys' values (NULL is a value), in no particular
+ * order: of each table, and of each computed vector, the row or value of the group's first tuple;
+ * then, as further vectors, the aggregates. The keys' values are what pfs_gather fetches. Without
+ * aggregates this is DISTINCT. Without keys there is one group, also of an empty source; its rows
+ * are then PFS_NO_ROW, and its vectors NULL. -EOVERFLOW: SQLite's "integer overflow" of SUM.
+ * -EOPNOTSUPP also: whether SUM overflows depends on the order of rows; SUM, TOTAL, AVG of
+ * texts. */
 PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
 			     const struct pfs_source *source, const struct pfs_group_key *keys,
 			     size_t n_keys, const struct pfs_aggregate *aggregates,
@@ -182,22 +184,22 @@ struct pfs_join {
 	const struct pfs_program *condition;
 };
 
-/* The tuples of both sides that belong together: tables and vectors of left, then of right.  LEFT:
- * also each tuple of left that has no partner, right's rows being PFS_NO_ROW and vectors NULL.  In
- * no particular order. */
+/* Joins the tuples of both sides that belong together: tables and vectors of left, then of right.
+ * LEFT: also each tuple of left that has no partner, with right's rows PFS_NO_ROW and vectors NULL.
+ * They come in no particular order. */
 PFS_MUST_CHECK int pfs_join(const struct pfs_run *run, struct pfs_tuples **out,
 			    const struct pfs_source *left, const struct pfs_source *right,
 			    const struct pfs_join *join);
 
 /* ---- gather ---- */
 
-/* The values of one column of the source, in its order.  A CODE's or PLACE's text is found with
- * pfs_vector_text.  Freed with pfs_vector_free. */
+/* Gets the values of one column of the source, in its order; to be freed with pfs_vector_free. The
+ * text of a CODE or PLACE is found with pfs_vector_text. */
 PFS_MUST_CHECK int pfs_gather(const struct pfs_run *run, struct pfs_vector *out,
 			      const struct pfs_source *source, struct pfs_ref ref);
 void pfs_vector_free(const struct pfs_run *run, struct pfs_vector *vector);
 
-/* A vector of n values that are not yet set; bits for so many, all 0. */
+/* Make a vector of n values that are not yet set; and bits for so many, all 0. */
 PFS_MUST_CHECK int pfs_vector_make(const struct pfs_run *run, struct pfs_vector *vector,
 				   enum pfs_kind kind, uint64_t n);
 PFS_MUST_CHECK int pfs_vector_make_bits(const struct pfs_run *run, uint64_t **bits, uint64_t n);
@@ -223,8 +225,9 @@ struct pfs_column_index {
 	enum pfs_collation collation;
 	uint32_t *rows;
 	uint64_t n;
-	/* Of each row a number that never falls, of integers and reals: equal where the values are,
-	 * also beside another index of the same kind.  NULL: the back end has none. */
+	/* For each row a number, and these never fall. Of integers and reals they are equal where
+	 * the values are, also beside another index of the same kind. NULL: the back end has
+	 * none. */
 	uint64_t *numbers;
 	struct pfs_operator_backend *backend; /* as in struct pfs_tuples: rows may be there only */
 	void *device;
@@ -236,8 +239,8 @@ PFS_MUST_CHECK int pfs_column_index_build(const struct pfs_run *run, struct pfs_
 void pfs_column_index_free(const struct pfs_run *run, struct pfs_column_index *index);
 PFS_MUST_CHECK int pfs_column_index_here(const struct pfs_run *run, struct pfs_column_index *index);
 
-/* Where the values lie that are between low and high (NULL: open at that end; is_open: without the
- * bound itself): rows[*from] to rows[*to]. */
+/* Finds where the values lie that are between low and high: rows[*from] to rows[*to]. NULL: it is
+ * open at that end; is_open: without the bound itself. */
 struct pfs_bound {
 	struct pfs_constant value;
 	bool is_open;
@@ -249,13 +252,14 @@ PFS_MUST_CHECK int pfs_column_index_range(const struct pfs_run *run, uint64_t *f
 
 /* Cuts the columns' common domain into k intervals, so that both indexes' fragments of interval i,
  * places left_at[i] to left_at[i + 1] and right_at[i] to right_at[i + 1], join with each other
- * only.  The pairs are about equally large, but a value is never cut.  Both arrays have k + 1. */
+ * only. The pairs are about equally large, but a value is never cut. Both arrays have room for k +
+ * 1. */
 PFS_MUST_CHECK int pfs_column_index_cut(const struct pfs_run *run, uint64_t *left_at,
 					uint64_t *right_at, size_t k, struct pfs_column_index *left,
 					struct pfs_column_index *right);
 
-/* The inner equality join of both indexes' columns by merging, of such fragments: places
- * left_from..left_to and right_from..right_to; a batch of two tables in the order of values. */
+/* Joins such fragments of both indexes, by equality and by merging: places left_from..left_to and
+ * right_from..right_to. Makes a batch of two tables in the order of values. */
 struct pfs_index_fragment {
 	struct pfs_column_index *index; /* brought here if the host needs it */
 	uint64_t from, to;

@@ -29,12 +29,12 @@
 struct pfs_resident;
 struct pfs_resident_backend;
 
-/* -ENODEV: there is no device; -ENOMEM. */
+/* Opens it, with nothing in it. -ENODEV: there is no device; -ENOMEM. */
 PFS_MUST_CHECK int pfs_resident_open(struct pfs_resident **out);
-/* Over this back end, which it then owns. */
+/* As pfs_resident_open, over this back end, which it then owns. */
 PFS_MUST_CHECK int pfs_resident_open_backend(struct pfs_resident **out,
 					     struct pfs_resident_backend *backend);
-void pfs_resident_close(struct pfs_resident *resident); /* NULL is none */
+void pfs_resident_close(struct pfs_resident *resident); /* NULL is allowed */
 
 struct pfs_resident_load {
 	const uint32_t *parent; /* by slot; PFS_MAILBOX_NONE: none */
@@ -44,13 +44,13 @@ struct pfs_resident_load {
 	size_t n;
 };
 
-/* Replaces everything.  The arrays stay the caller's. */
+/* Replaces everything by this. The arrays stay the caller's. */
 PFS_MUST_CHECK int pfs_resident_load(struct pfs_resident *resident,
 				     const struct pfs_resident_load *load);
 
 struct pfs_resident_changes {
-	/* Pairs that go and then pairs that come, no pair in both, each strictly ascending.  A pair that is
-	 * not there may go, and one that is there may come. */
+	/* Pairs that go, and then pairs that come; no pair is in both, and each ascends strictly. A
+	 * pair that is not there may go, and one that is there may come. */
 	const uint64_t *gone_keys, *new_keys;
 	const uint32_t *gone_values, *new_values;
 	size_t n_gone, n_new;
@@ -62,13 +62,13 @@ struct pfs_resident_changes {
 PFS_MUST_CHECK int pfs_resident_apply(struct pfs_resident *resident,
 				      const struct pfs_resident_changes *changes);
 
-/* One question; op LOOKUP, LIST, CHILD as gpu/mailbox.h has them. */
+/* Asks one question; op is LOOKUP, LIST or CHILD, as gpu/mailbox.h describes them. */
 PFS_MUST_CHECK int pfs_resident_ask(struct pfs_resident *resident, struct pfs_mailbox_answer *answer,
 				    const struct pfs_mailbox_question *question);
-/* *under: `slot` is `top` or lies under it.  op: ANCESTOR or MOVE. */
+/* Sets *under if `slot` is `top` or lies under it. op: ANCESTOR or MOVE. */
 PFS_MUST_CHECK int pfs_resident_is_under(struct pfs_resident *resident, bool *under,
 					 enum pfs_mailbox_op op, uint32_t slot, uint32_t top);
-/* *common: the deepest node that both lie under or are. */
+/* Sets *common to the deepest node that both are or lie under. */
 PFS_MUST_CHECK int pfs_resident_common(struct pfs_resident *resident, uint32_t *common, uint32_t a,
 				       uint32_t b);
 
@@ -84,11 +84,12 @@ struct pfs_resident_info {
 };
 void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);
 
-/* Tests: bits of operations (enum pfs_mailbox_op) whose answers are to be wrong. */
+/* For tests: bits of the operations (enum pfs_mailbox_op) whose answers are to be wrong. */
 void pfs_resident_falsify(struct pfs_resident *resident, uint32_t operations);
 
-/* Between the two no kernel stays: one that is there has left when keep_away returns, and those that are
- * started leave as soon as there is nothing to answer.  Around what waits for all of a device. */
+/* Keep kernels away between the two calls, around what waits for all of a device: one that is there
+ * has left when keep_away returns, and those that are started leave as soon as there is nothing to
+ * answer. */
 void pfs_resident_keep_away(void);
 void pfs_resident_come_back(void);
 
@@ -97,12 +98,12 @@ void pfs_resident_come_back(void);
 struct pfs_resident_ops {
 	void (*close)(struct pfs_resident_backend *b);
 	void (*describe)(struct pfs_resident_backend *b, struct pfs_resident_info *info);
-	/* Never while a run goes on. */
+	/* Called only while no run goes on. */
 	int (*load)(struct pfs_resident_backend *b, const struct pfs_resident_load *load);
 	int (*apply)(struct pfs_resident_backend *b, const struct pfs_resident_changes *changes);
-	/* The server has added a pair of this key, or removed one. */
+	/* Says that the server has added a pair of this key, or removed one. */
 	void (*edited)(struct pfs_resident_backend *b, uint64_t key, bool is_new);
-	/* Begins a run of the server and does not wait for it. */
+	/* Begins a run of the server, and does not wait for it. */
 	int (*start)(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run);
 };
 
@@ -110,8 +111,8 @@ struct pfs_resident_ops {
 struct pfs_resident_backend {
 	const struct pfs_resident_ops *ops;
 	struct pfs_mailbox *mailbox; /* zeroed; freed by close, unless a run has not left */
-	uint64_t patience_ns; /* so long a question may wait for a server that runs */
-	bool in_slices; /* runs never stay longer than there is something to answer */
+	uint64_t patience_ns; /* nanoseconds that a question may wait for a server that runs */
+	bool in_slices; /* runs stay only while there is something to answer */
 };
 
 /* -ENODEV: built without CUDA, or no device. */

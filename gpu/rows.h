@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/rows.h - a set of rows of one table: what selections pass on.  It is a range, bits or an
+/* gpu/rows.h - a set of rows of one table: what selections pass on. It is a range, bits or an
  * ascending list, whichever is smaller, and stays where it was computed until its rows are asked
  * for.
  *
- * Threads: a set is one caller's.  Errors of all: -ENOMEM and what run's functions say; -EIO when a
- * device was lost with the set on it: the statement is repeated on the host. */
+ * Threads: a set is one caller's.
+ * Errors of all: -ENOMEM; what run's functions return; -EIO: a device was lost with the set on it,
+ * and the statement is repeated on the host. */
 #ifndef PFS_GPU_ROWS_H
 #define PFS_GPU_ROWS_H
 
@@ -28,8 +29,8 @@ struct pfs_rows {
 	void *device;
 };
 
-/* Each makes a set; *out is NULL on failure.  Bits and list are copied.  The list ascends, none of
- * it twice, all below n_rows. */
+/* Each makes a set, which the caller frees; *out is NULL on failure. Bits and list are copied. The
+ * list ascends, has none twice, and all below n_rows. */
 PFS_MUST_CHECK int pfs_rows_of_range(const struct pfs_run *run, struct pfs_rows **out,
 				     uint32_t n_rows, uint32_t from, uint32_t to);
 PFS_MUST_CHECK int pfs_rows_of_bits(const struct pfs_run *run, struct pfs_rows **out,
@@ -40,25 +41,25 @@ void pfs_rows_free(const struct pfs_run *run, struct pfs_rows *rows); /* NULL is
 
 enum pfs_rows_op { PFS_ROWS_AND, PFS_ROWS_OR, PFS_ROWS_AND_NOT };
 
-/* rows = rows op other, which is not changed (but brought to where rows is).  Both are of one
- * table.  On failure `rows` is as it was. */
+/* Sets rows to `rows op other`. other is not changed, but is brought to where rows is. Both are of
+ * one table. On failure `rows` is as it was. */
 PFS_MUST_CHECK int pfs_rows_combine(const struct pfs_run *run, struct pfs_rows *rows,
 				    struct pfs_rows *other, enum pfs_rows_op op);
 PFS_MUST_CHECK int pfs_rows_count(const struct pfs_run *run, uint64_t *count,
 				  const struct pfs_rows *rows);
 
-/* Makes it a range, bits or a list in the host's memory, if it is not. */
+/* Makes the set a range, bits or a list in the host's memory, if it is not. */
 PFS_MUST_CHECK int pfs_rows_here(const struct pfs_run *run, struct pfs_rows *rows);
 
 /* From here on the set is in the host's memory. */
 
 bool pfs_rows_has(const struct pfs_rows *rows, uint32_t row);
 
-/* Words first.. of the set's bits; words past n_rows are 0. */
+/* Gets words first.. of the set's bits; words past n_rows are 0. */
 void pfs_rows_words(const struct pfs_rows *rows, uint64_t *words, size_t first, size_t n);
 
-/* The rows from *next on, ascending, at most `capacity` of them: returns how many; 0 at the end.
- * *next is 0 at first, and afterwards where to go on. */
+/* Gets the rows from *next on, ascending, at most `capacity` of them. Returns how many; 0 at the
+ * end. *next is 0 at first, and afterwards where to go on. */
 size_t pfs_rows_next(const struct pfs_rows *rows, uint64_t *next, uint32_t *out, size_t capacity);
 
 #endif

@@ -20,8 +20,8 @@ struct pfs_run {
 	/* HOST: always there.  CUDA or AUTO: on the device where that has the operator for such an
 	 * input and is well, else on the host. */
 	enum pfs_engine_kind on;
-	/* Asked at least once for each piece of about a millisecond's work.  An error ends the
-	 * operator, which returns it.  NULL: never ends. */
+	/* Called at least once for each piece of about a millisecond's work. An error ends the
+	 * operator, which returns it. NULL: it is never ended. */
 	int (*poll)(void *context);
 	/* Called before memory is allocated (bytes above 0) and after it is freed (below 0; must
 	 * then return 0).  An error, by convention -ENOMEM, is returned by the operator, which
@@ -37,12 +37,12 @@ static inline int pfs_run_poll(const struct pfs_run *run)
 	return run->poll ? run->poll(run->context) : 0;
 }
 
-/* calloc and free that count.  -ENOMEM, or what charge says: *out is then NULL.  pfs_run_free takes
- * the size that was asked for, and no pointer at all. */
+/* calloc and free that are counted. -ENOMEM, or what charge returns: *out is NULL then.
+ * pfs_run_free takes the size that was asked for, and allows NULL. */
 PFS_MUST_CHECK int pfs_run_alloc(const struct pfs_run *run, void *out, size_t count,
 				 size_t element_size);
 void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t element_size);
-/* The same without clearing. */
+/* As pfs_run_alloc, without clearing. */
 PFS_MUST_CHECK int pfs_run_alloc_raw(const struct pfs_run *run, void *out, size_t count,
 				     size_t element_size);
 

@@ -66,7 +66,7 @@ struct pfs_stamps {
 	uint64_t id;	 /* of the array; another one when it moved or changed its width */
 	uint64_t *block; /* epochs; written by pfs_stamps_touch alone, read by any thread */
 };
-/* Room for the stamps of any number of rows; the blocks are the caller's to close (base/reserve.h).
+/* Reserves room for the stamps of any number of rows; the caller closes `blocks` (base/reserve.h).
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks);
 
@@ -108,14 +108,15 @@ struct pfs_table {
 	uint64_t epoch; /* the state that the statement reads */
 };
 
-/* A number that was never returned before. */
+/* Returns a number that was never returned before. */
 uint64_t pfs_table_new_id(void);
 
-/* True if the description can be used: widths, kinds, and what a kind needs.  For owners' tests; no
- * operator calls it. */
+/* Returns true if the description can be used: widths, kinds, and what a kind needs. For owners'
+ * tests; no operator calls it. */
 bool pfs_table_is_sound(const struct pfs_table *table);
 
-/* Element `row` of the stamped array changes, or has changed, in the epoch.  Epochs never fall. */
+/* Notes that element `row` of the stamped array changes, or has changed, in the epoch. Epochs never
+ * fall. */
 static inline void pfs_stamps_touch(const struct pfs_stamps *stamps, uint32_t row, uint64_t epoch)
 {
 	__atomic_store_n(&stamps->block[row / PFS_BLOCK_ROWS], epoch, __ATOMIC_RELEASE);
@@ -128,7 +129,7 @@ static inline uint64_t pfs_stamps_of(const struct pfs_stamps *stamps, uint32_t b
 
 /* ---- one value ---- */
 
-/* Where the row's value is, or PFS_NO_ROW: the value is NULL. */
+/* Returns where the row's value is, or PFS_NO_ROW: the value is NULL. */
 static inline uint32_t pfs_cell_at(const struct pfs_table_column *column, uint32_t row)
 {
 	uint32_t at = column->via && row != PFS_NO_ROW ? column->via[row] : row;
@@ -139,7 +140,7 @@ static inline uint32_t pfs_cell_at(const struct pfs_table_column *column, uint32
 	return at;
 }
 
-/* The integer, code or place at an element that pfs_cell_at gave. */
+/* Returns the integer, code or place at an element that pfs_cell_at returned. */
 static inline int64_t pfs_cell_integer(const struct pfs_table_column *column, uint32_t at)
 {
 	uint64_t raw = 0;
@@ -172,7 +173,7 @@ static inline double pfs_cell_real(const struct pfs_table_column *column, uint32
 	return ((const double *)column->data)[at];
 }
 
-/* The bytes of a code or place. */
+/* Return the bytes of a code, and of a place. */
 static inline const uint8_t *pfs_dictionary_text(const struct pfs_dictionary *dictionary,
 						 uint32_t code, size_t *len)
 {

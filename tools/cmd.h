@@ -44,7 +44,7 @@ enum pfs_exit {
 	PFS_EXIT_FAILURE = 3, /* it does, but it could not be done */
 };
 
-/* Of two that a command has come to. */
+/* Returns the worse of two statuses that a command has come to. */
 static inline int pfs_cmd_worst(int a, int b)
 {
 	return a > b ? a : b;
@@ -55,13 +55,13 @@ extern const char *pfs_cmd_program;
 
 /* ---- errors: "primefs VERB: MESSAGE" on stderr, control bytes in it escaped ---- */
 
-/* Returns PFS_EXIT_USAGE and points to --help. */
+/* Says it, points to --help, and returns PFS_EXIT_USAGE. */
 int pfs_cmd_usage(const char *verb, const char *format, ...) PFS_PRINTF(2, 3);
 
 /* Only says it. */
 void pfs_cmd_say(const char *verb, const char *format, ...) PFS_PRINTF(2, 3);
 
-/* Returns PFS_EXIT_FAILURE. */
+/* Says it, and returns PFS_EXIT_FAILURE. */
 int pfs_cmd_fail(const char *verb, const char *format, ...) PFS_PRINTF(2, 3);
 
 /* ---- options and operands ---- */
@@ -98,23 +98,23 @@ struct pfs_cmd_args {
 /* argv[0] is the verb.  argv is reordered so that operands come together. */
 void pfs_cmd_begin(struct pfs_cmd_args *args, const struct pfs_cmd *cmd, int argc, char **argv);
 
-/* The index in cmd->options of the next option, args->value being its value; -1 when there are no
- * more.  Long options are --name, --name=value or --name value; letters may be clustered; operands
- * may come in between; "--" ends the options.  --help is answered here. */
+/* Returns the index in cmd->options of the next option, whose value is in args->value; -1 when
+ * there are no more. Long options are --name, --name=value or --name value; letters may be
+ * clustered; operands may come in between; "--" ends the options. --help is answered here. */
 int pfs_cmd_next(struct pfs_cmd_args *args);
 
-/* True when the command is to return args->status now: after --help, a bad option, or unless the
- * number of operands lies in min..max (max < 0: any). */
+/* Returns true if the command is to return args->status now: after --help, a bad option, or unless
+ * the number of operands lies in min..max (max < 0: any). */
 bool pfs_cmd_end(struct pfs_cmd_args *args, int min, int max);
 
 /* Ends pfs_cmd_next and makes pfs_cmd_end true; for a value that makes no sense. */
 void pfs_cmd_reject(struct pfs_cmd_args *args, const char *format, ...) PFS_PRINTF(2, 3);
 
-/* The option's value as a number between min and max; rejects others. */
+/* Gets the option's value as a number between min and max; rejects others. */
 void pfs_cmd_number(struct pfs_cmd_args *args, uint64_t *out, int option, uint64_t min,
 		    uint64_t max);
 
-/* The value of --engine; rejects others. */
+/* Gets the value of --engine; rejects others. */
 void pfs_cmd_engine(struct pfs_cmd_args *args, enum pfs_engine_kind *kind);
 
 #define PFS_CMD_NO_DEVICE                                                                          \
@@ -134,7 +134,8 @@ void pfs_progress_clear(struct pfs_progress *progress);
 
 /* ---- output ---- */
 
-/* Flushes stdout; PFS_EXIT_FAILURE, with a line, when what was printed did not get out. */
+/* Flushes stdout. Returns `status`; or PFS_EXIT_FAILURE, with a line, if what was printed did not
+ * get out. */
 int pfs_cmd_flush(const char *verb, int status);
 
 /* Streams JSON: commas and indentation come by themselves.  Key NULL: an element of an array, or
@@ -151,7 +152,7 @@ void pfs_json_real(struct pfs_json *json, const char *key, double value);
 void pfs_json_bool(struct pfs_json *json, const char *key, bool value);
 void pfs_json_string(struct pfs_json *json, const char *key, const char *value);
 
-/* Bytes that are not UTF-8 become U+FFFD. */
+/* Writes bytes as a string; those that are not UTF-8 become U+FFFD. */
 void pfs_json_bytes(struct pfs_json *json, const char *key, const void *value, size_t len);
 
 /* ---- the commands: argv[0] is the verb; they return an exit status ---- */

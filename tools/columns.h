@@ -13,13 +13,14 @@ struct pfs_columns {
 	size_t *width; /* of each column, what separates it from the next one included; owned */
 };
 
-/* As many columns as fit into `line` characters for names of these widths, n > 0 of them: name i stands
- * in row i % rows of column i / rows.  -ENOMEM. */
+/* Finds as many columns as fit into `line` characters for names of these widths, n > 0 of them:
+ * name i stands in row i % rows of column i / rows. -ENOMEM. */
 PFS_MUST_CHECK int pfs_columns_fit(struct pfs_columns *columns, const size_t *names, size_t n,
 				   size_t line);
 void pfs_columns_finish(struct pfs_columns *columns);
 
-/* How many characters a line of standard output has: the terminal's, else $COLUMNS, else 80. */
+/* Returns how many characters a line of standard output has: the terminal's, else $COLUMNS, else
+ * 80. */
 size_t pfs_line_width(void);
 
 #endif

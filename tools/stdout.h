@@ -22,7 +22,8 @@ struct pfs_stdout {
 /* Writes what has been put. */
 void pfs_stdout_flush(struct pfs_stdout *out);
 
-/* The same, at the end.  The status; PFS_EXIT_FAILURE, with a line, when something did not get out. */
+/* As pfs_stdout_flush, at the end. Returns `status`; or PFS_EXIT_FAILURE, with a line, if something
+ * did not get out. */
 PFS_MUST_CHECK int pfs_stdout_end(struct pfs_stdout *out, const char *verb, int status);
 
 /* What the buffer has no room for. */

@@ -8,8 +8,8 @@
 
 struct pfs_simd {
 	const char *name;
-	/* Bit i of bits = the divisor divides row i of the tile: limb l of it at
-	 * limbs[l * PFS_TILE_ROWS + i]. */
+	/* Sets bit i of bits if the divisor divides row i of the tile, whose limb l is at limbs[l *
+	 * PFS_TILE_ROWS + i]. */
 	void (*scan_tile)(uint32_t *bits, const uint32_t *limbs, unsigned n_limbs,
 			  struct pfs_divisor divisor);
 	/* Bit i of bits = bit index[i] of table, for n (a multiple of 32). */
@@ -18,8 +18,8 @@ struct pfs_simd {
 	void (*equal_bits)(uint32_t *bits, const uint32_t *values, size_t n, uint32_t value);
 };
 
-/* The i-th version that this processor runs, fastest first; NULL past the last, which is portable
- * C. */
+/* Returns the i-th version that this processor runs, the fastest first; NULL past the last, which
+ * is portable C. */
 const struct pfs_simd *pfs_simd_version(unsigned i);
 
 #endif

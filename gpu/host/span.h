@@ -21,8 +21,8 @@ struct pfs_span {
 	uint32_t buffer[PFS_SPAN];
 };
 
-/* A source, cut by row numbers (in whole spans), by places in the list of rows or by places in the
- * batch: begin..end. */
+/* A source, which is cut into begin..end: row numbers (in whole spans), places in the list of rows,
+ * or places in the batch. */
 struct pfs_reader {
 	const struct pfs_source *source;
 	uint64_t begin, end;
@@ -30,19 +30,20 @@ struct pfs_reader {
 	bool by_list;
 };
 
-/* -EINVAL: a batch of 2^32 tuples or more. */
+/* Opens a reader of the source. -EINVAL: it is a batch of 2^32 tuples or more. */
 PFS_MUST_CHECK int pfs_reader_open(struct pfs_reader *reader, const struct pfs_source *source);
 
-/* The positions of at..end, which are within the reader's, as far as one span goes; at is where a
- * piece begins or what the last call returned.  Returns where to go on; the span may be empty. */
+/* Gets the positions of at..end, which lie within the reader's, as far as one span goes. `at` is
+ * where a piece begins, or what the last call returned. Returns where to go on; the span may be
+ * empty. */
 uint64_t pfs_reader_span(const struct pfs_reader *reader, struct pfs_span *span, uint64_t at,
 			 uint64_t end);
 
-/* At most so many positions are in the source. */
+/* Returns a number that the source has no more positions than. */
 uint64_t pfs_reader_bound(const struct pfs_reader *reader);
 
-/* Which rows from `first`, a multiple of PFS_SPAN, on are in the source, which is of a table and
- * not read by list.  Returns how many. */
+/* Tells which rows from `first` on, a multiple of PFS_SPAN, are in the source, which is of a table
+ * and not read by list. Returns how many. */
 uint32_t pfs_reader_words(const struct pfs_reader *reader, uint64_t *words, uint32_t first);
 
 /* A reference, looked up. */
@@ -56,7 +57,7 @@ struct pfs_cell_reader {
 
 void pfs_cell_reader_open(struct pfs_cell_reader *reader, const struct pfs_source *source,
 			  struct pfs_ref ref);
-/* True if rows that do not exist can be read, too. */
+/* Returns true if rows that do not exist can be read, too. */
 bool pfs_cell_reader_is_safe(const struct pfs_cell_reader *reader);
 
 /* The values at a span.  What stands at a NULL is 0. */
@@ -75,7 +76,7 @@ struct pfs_cells {
 void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span *span,
 		    struct pfs_cells *out);
 
-/* One value: false if it is NULL.  Of texts `integer` is the code or place. */
+/* One value. pfs_cell_read returns false if it is NULL; of texts `integer` is the code or place. */
 struct pfs_cell {
 	bool is_real;
 	int64_t integer;
@@ -83,7 +84,7 @@ struct pfs_cell {
 };
 bool pfs_cell_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_cell *out);
 
-/* The bytes of a CODE or PLACE. */
+/* Returns the bytes of a CODE or PLACE. */
 const uint8_t *pfs_cell_text(const struct pfs_cell_reader *reader, uint32_t code, size_t *len);
 
 static inline uint32_t pfs_span_at(const struct pfs_span *span, uint32_t i)

@@ -5,17 +5,17 @@
 
 #include "gpu/predicate.h"
 
-/* Below 0, 0 or above 0, by the collation. */
+/* Compares two texts by the collation: below 0, 0 or above 0. */
 int pfs_text_compare(enum pfs_collation collation, const uint8_t *a, size_t a_len, const uint8_t *b,
 		     size_t b_len);
 
-/* The same for texts that are equal by the collation. */
+/* Returns a hash that is the same for texts that are equal by the collation. */
 uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t len);
 
-/* Characters, as SQLite counts them: up to the first NUL. */
+/* Returns the number of characters as SQLite counts them, up to the first NUL. */
 int64_t pfs_text_length(const uint8_t *text, size_t len);
 
-/* What a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS says of the text. */
+/* Returns what a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS says of the text. */
 bool pfs_text_matches(const struct pfs_step *step, const uint8_t *text, size_t len);
 
 static inline uint64_t pfs_hash_mix(uint64_t z)

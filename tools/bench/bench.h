@@ -18,16 +18,16 @@
 
 #define PFS_BENCH_RUNS_MAX 64
 
-/* Seconds since some moment. */
+/* Returns the seconds since some fixed moment. */
 double pfs_bench_now(void);
 double pfs_bench_cpu(void); /* processor time of all threads, in seconds */
 
-/* The primefs that is measured: $PRIMEFS, else the one in this program's own folder, else the one
- * along PATH. */
+/* Returns the path of the primefs that is measured: $PRIMEFS, else the one in this program's own
+ * folder, else the one along PATH. */
 const char *pfs_bench_primefs(void);
 
-/* Runs a program, found along PATH, to its end, its output dropped; *seconds it took (may be NULL).
- * -EIO when it fails, which has been said. */
+/* Runs a program, found along PATH, to its end and drops its output; *seconds (may be NULL) is how
+ * long it took. -EIO: it failed, which has been said. */
 PFS_MUST_CHECK int pfs_bench_run(const char *verb, double *seconds, const char *const *argv);
 
 /* ---- a folder with a store ---- */
@@ -49,14 +49,14 @@ enum { PFS_BENCH_NODES, PFS_BENCH_FOLDER };
 PFS_MUST_CHECK int pfs_bench_folder_begin(struct pfs_bench_folder *folder, const struct pfs_cmd *command,
 					  uint64_t least, int argc, char **argv);
 
-/* Removes it.  `error`, if not 0, is said; returns the exit status. */
+/* Removes the folder. `error`, if not 0, is said; returns the exit status. */
 PFS_MUST_CHECK int pfs_bench_folder_end(const struct pfs_bench_folder *folder, int error);
 
 /* For subjects with other options: the folder alone, in `parent` (NULL or "": $TMPDIR or /tmp). */
 PFS_MUST_CHECK int pfs_bench_folder_make(struct pfs_bench_folder *folder, const char *parent);
 void pfs_bench_folder_remove(const struct pfs_bench_folder *folder);
 
-/* Writes the tree's paths into `list`, a line each; and imports them into `store`. */
+/* Write the tree's paths into `list`, a line each; and import them into `store`. */
 PFS_MUST_CHECK int pfs_bench_folder_list(const struct pfs_bench_folder *folder);
 PFS_MUST_CHECK int pfs_bench_folder_import(const struct pfs_bench_folder *folder);
 
@@ -75,14 +75,14 @@ struct pfs_figures {
 void pfs_figures_add(struct pfs_figures *figures, double ours);
 void pfs_figures_add_yardstick(struct pfs_figures *figures, double theirs);
 
-/* One line, medians with the least and the most in brackets, and how much of the yardstick's speed
- * that is; or an object into json if that is not NULL. */
+/* Prints one line: medians with the least and the most in brackets, and how much of the yardstick's
+ * speed that is; or an object into json, if that is not NULL. */
 void pfs_figures_print(struct pfs_figures *figures, struct pfs_json *json);
 
-/* Ours beside the yardstick, by medians; 0 without one. */
+/* Returns ours by the yardstick, of medians; 0 without a yardstick. */
 double pfs_figures_ratio(struct pfs_figures *figures);
 
-/* Whether a program lies on PATH. */
+/* Returns true if a program lies on PATH. */
 bool pfs_bench_is_installed(const char *program);
 
 /* ---- clients ---- */
@@ -103,7 +103,7 @@ struct pfs_load {
 	unsigned series; /* names are made of this too: no two loads make the same ones */
 };
 
-/* *rate = how many a second. */
+/* Runs the load; *rate is how many a second. */
 PFS_MUST_CHECK int pfs_load_run(double *rate, const struct pfs_load *load);
 
 #endif

@@ -14,15 +14,15 @@
 
 struct pfs_peer;
 
-/* *out NULL on failure.  -ENOMEM. */
+/* Opens an empty database. *out is NULL on failure. -ENOMEM. */
 PFS_MUST_CHECK int pfs_peer_open(struct pfs_peer **out);
 void pfs_peer_close(struct pfs_peer *peer); /* NULL is allowed */
 
-/* Runs a statement to its end and reads every value of it; *rows (may be NULL) that it had.  -EINVAL:
- * SQLite does not take it, which is logged. */
+/* Runs a statement to its end and reads all of its values; *rows (may be NULL) is how many rows it
+ * had. -EINVAL: SQLite does not take it, which is logged. */
 PFS_MUST_CHECK int pfs_peer_run(struct pfs_peer *peer, uint64_t *rows, const char *sql);
 
-/* The same without preparing it again, if it is the one that was run so last. */
+/* As pfs_peer_run, without preparing it again if it is the one that was run so last. */
 PFS_MUST_CHECK int pfs_peer_run_kept(struct pfs_peer *peer, uint64_t *rows, const char *sql);
 
 /* Runs the statement that was first given, with `n` values for its parameters, for every row to

@@ -25,22 +25,23 @@ struct pfs_bench_server {
 	bool mounted;
 };
 
-/* Makes a folder of its own in `folder`. */
+/* Makes a folder of the server's own in `folder`. */
 PFS_MUST_CHECK int pfs_bench_server_open(struct pfs_bench_server *server, const char *folder);
 
 /* Unmounts and removes everything. */
 void pfs_bench_server_close(struct pfs_bench_server *server);
 
-/* The store, anew, of the paths that print() writes; *seconds the import took (may be NULL). */
+/* Makes the store anew, of the paths that print() writes; *seconds (may be NULL) is how long the
+ * import took. */
 PFS_MUST_CHECK int pfs_bench_server_fill(struct pfs_bench_server *server, double *seconds,
 					 int (*print)(FILE *out, const void *arg), const void *arg);
 
-/* timeout: seconds that the kernel may keep answers. */
+/* Mounts the store; timeout is how many seconds the kernel may keep answers. */
 PFS_MUST_CHECK int pfs_bench_server_mount(struct pfs_bench_server *server, const char *timeout,
 					  const char *engine);
 PFS_MUST_CHECK int pfs_bench_server_unmount(struct pfs_bench_server *server);
 
-/* 1,000 directories of 1,000 files. */
+/* Mounts the yardstick: 1,000 directories of 1,000 files. */
 PFS_MUST_CHECK int pfs_bench_server_mount_yardstick(struct pfs_bench_server *server,
 						    const char *timeout);
 PFS_MUST_CHECK int pfs_bench_server_unmount_yardstick(struct pfs_bench_server *server);

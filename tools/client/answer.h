@@ -30,31 +30,31 @@ struct pfs_answered {
 	const struct pfs_sourcewatch *watch; /* of the tree's sources; NULL: none */
 };
 
-/* *scope is that of a statement on whose answer somebody waits: everything, within the limits, until he
- * is gone. */
+/* Sets *scope to that of a statement on whose answer somebody waits: everything, within the limits,
+ * until he is gone. */
 void pfs_answered_scope(const struct pfs_answered *answered, struct pfs_query_scope *scope,
 			struct pfs_reply *reply);
 
-/* For the daemon to register, and for pfs_answer_with. */
+/* All verbs, for the daemon to register and for pfs_answer_with. */
 extern const struct pfs_verb pfs_answers[];
 
-/* By what a command answers itself; once, before any of the following. */
+/* Sets the verbs that a command answers itself; to be called once, before any of the following. */
 void pfs_answer_with(const struct pfs_verb *table);
 
-/* Has words[0] answered, on stdout, for the store or for the one that is mounted on the directory
- * `store`.  Returns an exit status, having said what was wrong. */
+/* Has words[0] answered, on stdout, for the store, or for the one that is mounted on the directory
+ * `store`. Returns an exit status, having said what was wrong. */
 PFS_MUST_CHECK int pfs_answer(const char *store, const char *const *words, size_t n);
 
-/* Several questions about one store, which is read once at most.  Exit statuses, having said what was
- * wrong; *out is NULL on failure. */
+/* Asks several questions about one store, which is read once at most. They return exit statuses,
+ * having said what was wrong; *out is NULL on failure. */
 struct pfs_answerer;
 PFS_MUST_CHECK int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *store);
 void pfs_answerer_close(struct pfs_answerer *answerer); /* NULL is allowed */
-/* The answer's bytes go to the sink, whose failure ends it. */
+/* Asks; the answer's bytes go to the sink, whose failure ends it. */
 PFS_MUST_CHECK int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 				   const char *const *words, size_t n);
 
-/* From now on an answer ends, with PFS_EXIT_OK, once *stop is true; a signal's handler may set it. */
+/* Makes answers end, with PFS_EXIT_OK, once *stop is true; a signal's handler may set it. */
 void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_atomic_t *stop);
 
 /* ---- the verbs, each beside its command ---- */

@@ -33,8 +33,8 @@ void pfs_places_close(struct pfs_place *places, size_t n);
 PFS_MUST_CHECK int pfs_place_ask(const struct pfs_place *place, const char *sql,
 				 bool (*row)(void *arg, struct pfs_row *row), void *arg);
 
-/* The same, and the rows stay: what is left of one, at row->at - kept->text, may be taken later.  The
- * text moves while rows come.  It is the caller's to free, in any case. */
+/* As pfs_place_ask, and the rows stay: what is left of one, at row->at - kept->text, may be taken
+ * later. The text moves while rows come; the caller frees it in any case. */
 struct pfs_place_text {
 	char *text;
 	size_t size, capacity;
@@ -50,7 +50,7 @@ struct pfs_sink;
 PFS_MUST_CHECK int pfs_ask_run(const char *verb, const char *shown, const char *folder,
 			       const char *sql, const struct pfs_sink *sink);
 
-/* The text as SQL has it, in quotes, allocated.  NULL: no memory. */
+/* Returns the text as SQL has it, in quotes, which the caller frees; NULL: no memory. */
 char *pfs_sql_quote(const char *text);
 
 #endif

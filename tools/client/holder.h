@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The device number of what is mounted there, without asking its daemon; 0 if that fails. */
+/* Returns the device number of what is mounted there, without asking its daemon; 0 if that
+ * fails. */
 uint64_t pfs_holder_device(const char *mountpoint);
 
-/* True, and a phrase in out: "process 12 (cat) has a file open in it", say.  here: it is still mounted in this
- * namespace, so that others' mounts need not be looked for.  Asks no daemon anything. */
+/* Returns true, and in `out` a phrase such as "process 12 (cat) has a file open in it", if somebody
+ * has it in use. here: it is still mounted in this namespace, so that others' mounts need not be
+ * looked for. Asks no daemon anything. */
 bool pfs_holder_find(char *out, size_t size, uint64_t device, bool here);
 
 #endif

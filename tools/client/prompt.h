@@ -22,7 +22,8 @@ struct pfs_prompt {
  * one being typed or sets *pfs_prompt_stop() while one runs; elsewhere it ends the reading.  An exit status. */
 PFS_MUST_CHECK int pfs_prompt(const struct pfs_prompt *prompt);
 
-/* True once whatever runs should end; false again when the next statement begins. */
+/* Returns a flag that is true once whatever runs should end, and false again when the next
+ * statement begins. */
 const volatile sig_atomic_t *pfs_prompt_stop(void);
 
 #endif

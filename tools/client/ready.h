@@ -8,16 +8,16 @@
 #include "base/err.h"
 #include "fs/tree/tree.h"
 
-/* How long to wait for a lock: after a plain umount the daemon may still be committing. */
+/* Milliseconds to wait for a lock: after a plain umount the daemon may still be committing. */
 #define PFS_READY_WAIT_MS 10000
 
-/* The store that an operand names: itself, or what is mounted there; folder is then the mountpoint, else "".
- * PFS_EXIT_FAILURE and a line if it is another directory. */
+/* Finds the store that an operand names: itself, or what is mounted there; folder is then the
+ * mountpoint, else "". PFS_EXIT_FAILURE and a line if it is another directory. */
 PFS_MUST_CHECK int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb,
 				  const char *operand);
 
-/* PFS_EXIT_OK, or PFS_EXIT_FAILURE and a line with the daemon's pid when the store is mounted, which
- * it may be for long: there is no use in waiting for its lock. */
+/* Returns PFS_EXIT_OK; or PFS_EXIT_FAILURE, and a line with the daemon's pid, if the store is
+ * mounted, which may be for long: there is no use in waiting for its lock. */
 PFS_MUST_CHECK int pfs_ready_unmounted(const char *verb, const char *store);
 
 /* Opens a store for reading that is not mounted for writing; an exit status, and a line when it is

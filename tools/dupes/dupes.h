@@ -16,10 +16,10 @@
 struct pfs_dupes_options {
 	uint64_t ino;	   /* the directory below which files are compared */
 	uint64_t min_size; /* bytes; those smaller, and empty ones, are not */
-	/* Told of each group: the files' absolute paths, n of them, each of `size` bytes.  Not 0: stop, and
-	 * hand it up. */
+	/* Called for each group with the files' absolute paths, n of them, each of `size` bytes. A
+	 * result that is not 0 ends the search, and is returned. */
 	int (*group)(void *arg, uint64_t size, char *const *paths, size_t n);
-	/* Told of a file that cannot be read. */
+	/* Called for a file that cannot be read. */
 	int (*unread)(void *arg, const char *path, int error);
 	bool (*gone)(void *arg); /* nobody waits any more: -ECANCELED */
 	void *arg;
@@ -32,7 +32,8 @@ struct pfs_dupes_report {
 	uint64_t unread;
 };
 
-/* Names of one file (hard links of the source) count as one.  -ENOMEM, -ECANCELED, and what walking says. */
+/* Finds groups of files with the same content; names of one file (hard links of the source) count
+ * as one. -ENOMEM, -ECANCELED, and what walking returns. */
 PFS_MUST_CHECK int pfs_find_dupes(struct pfs_tree *tree, const struct pfs_dupes_options *options,
 				  struct pfs_dupes_report *report);
 

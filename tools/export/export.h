@@ -28,8 +28,8 @@ struct pfs_export {
 struct pfs_export_format {
 	const char *name;
 	bool binary; /* nothing for a terminal */
-	/* 0, also when out cannot be written, -ECANCELED when the reason has been said, or another
-	 * error. */
+	/* Writes it. Returns 0, also if `out` cannot be written; -ECANCELED if the reason has been
+	 * said; or another error. */
 	int (*write)(struct pfs_export *to);
 };
 
@@ -39,18 +39,19 @@ extern const struct pfs_export_format pfs_export_paths, pfs_export_csv, pfs_expo
 PFS_MUST_CHECK int pfs_export_add_present(struct pfs_export *to);
 PFS_MUST_CHECK int pfs_export_find_columns(struct pfs_export *to);
 
-/* csv: the table that the directory's nodes came in.  -ENODATA: they came otherwise. */
+/* For csv: finds the table that the directory's nodes came in. -ENODATA: they came otherwise. */
 PFS_MUST_CHECK int pfs_export_register(struct pfs_export *to);
 
-/* The value of user.COLUMN in value (PFS_ATTR_VALUE_MAX bytes), empty when there is none; its length
- * or a negative errno. */
+/* Gets the value of user.COLUMN into `value`, which has room for PFS_ATTR_VALUE_MAX bytes; it is
+ * empty if there is none. Returns its length, or a negative errno. */
 PFS_MUST_CHECK ssize_t pfs_export_value(struct pfs_export *to, char *value, uint64_t ino,
 					const char *column);
 
 /* Adds a column unless it is there. */
 PFS_MUST_CHECK int pfs_export_add_column(struct pfs_export *to, const char *name, size_t len);
 
-/* 0, or 1, which ends a walk, if out could not be written, which whoever closes it says. */
+/* Returns 1, which ends a walk, if `out` could not be written, which whoever closes it says; else
+ * 0. */
 int pfs_export_out_failed(struct pfs_export *to);
 
 /* Says why the export ends; returns -ECANCELED. */

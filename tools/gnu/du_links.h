@@ -15,7 +15,8 @@ struct pfs_du_links {
 };
 void pfs_du_links_finish(struct pfs_du_links *links);
 
-/* Whether there are such names at the place.  An exit status, having said what was wrong. */
+/* Tells if there are such names at the place. Returns an exit status, having said what was
+ * wrong. */
 PFS_MUST_CHECK int pfs_du_has_names(const struct pfs_place *place, bool *any);
 
 /* A name of a file that was seen under another one. */

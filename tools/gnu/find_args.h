@@ -9,16 +9,17 @@
 
 #include "tools/gnu/find_expr.h"
 
-/* [+-]N and, where units are not NULL, one of the letters b c w k M G. */
+/* Reads [+-]N and, if units is not NULL, one of the letters b c w k M G. */
 bool pfs_find_parse_number(struct pfs_find_number *out, const char *text, const char *units);
 
-/* 644 or u=rw,go=r, the latter beginning with no bit set. */
+/* Reads 644 or u=rw,go=r; the latter begins with no bit set. */
 bool pfs_find_parse_mode(mode_t *out, const char *text);
 
-/* The time that the words mean to date(1), which GNU's find understands alike; in ns. */
+/* Reads the time that the words mean to date(1), which GNU's find understands in the same way, as
+ * nanoseconds. */
 bool pfs_find_date(int64_t *out, const char *words);
 
-/* -regextype's argument. */
+/* Reads the argument of -regextype. */
 bool pfs_find_syntax(reg_syntax_t *out, const char *name);
 
 #endif

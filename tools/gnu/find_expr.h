@@ -127,8 +127,8 @@ void pfs_find_finish(struct pfs_find *find);
 PFS_MUST_CHECK int pfs_find_each_same(struct pfs_find_node *root,
 				      int (*fn)(void *arg, struct pfs_find_node *node), void *arg);
 
-/* The condition on `nodes`, allocated: "1" for all.  Not for the starting point, whose name may be
- * another where it is found.  NULL: no memory. */
+/* Returns the condition on `nodes`, which the caller frees: "1" for all. Not for the starting
+ * point, whose name may be another where it is found. NULL: no memory. */
 char *pfs_find_condition(const struct pfs_find *find);
 
 struct pfs_find_run {

@@ -26,7 +26,7 @@ void pfs_search_columns(const struct pfs_search *search, char list[PFS_FIND_COLU
 void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, char type,
 		     struct pfs_row *row);
 
-/* What -maxdepth adds to a condition. */
+/* Writes what -maxdepth adds to a condition. */
 #define PFS_FIND_LIMIT 64
 void pfs_search_limit(const struct pfs_search *search, char limit[PFS_FIND_LIMIT]);
 

@@ -33,7 +33,8 @@ const char *pfs_date(struct pfs_dates *dates, size_t *len, int64_t time_ns);
 #define PFS_HUMAN_SIZE 24
 void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes);
 
-/* NULL if there is none; valid until the next call of the same.  *len: its length. */
+/* Return the name of the user, and of the group; NULL if there is none. Valid until the next call
+ * of the same function; *len is its length. */
 const char *pfs_user_name(uid_t uid, size_t *len);
 const char *pfs_group_name(gid_t gid, size_t *len);
 

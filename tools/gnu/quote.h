@@ -15,7 +15,7 @@ bool pfs_needs_quotes(const char *name, size_t len, bool colon);
  * What prints is the locale's to say.  With `colon`, one is quoted, too, as in headings. */
 size_t pfs_quote_name(char *out, const char *name, size_t len, bool colon);
 
-/* The columns of a terminal that the name takes. */
+/* Returns the columns of a terminal that the name takes. */
 size_t pfs_name_width(const char *name, size_t len);
 
 #endif

@@ -99,24 +99,26 @@ struct pfs_crawl_message {
 	char data[];
 };
 
-/* What opening the root says. */
+/* Begins to crawl. What opening the root returns. */
 PFS_MUST_CHECK int pfs_crawl_open(struct pfs_crawl **out, const struct pfs_crawl_options *options);
 
-/* The next message, or NULL at the end; valid until the next call, its batch until the call after
- * END. */
+/* Returns the next message, or NULL at the end. It is valid until the next call, its batch until
+ * the call after END. */
 struct pfs_crawl_message *pfs_crawl_next(struct pfs_crawl *crawl);
 
-/* The error that ended the crawl early, or 0. */
+/* Returns the error that ended the crawl early, or 0. */
 int pfs_crawl_error(struct pfs_crawl *crawl);
 
-/* The attribute at *at, which goes from entry->attrs on to the next; there are entry->n_attrs. */
+/* Gets the attribute at *at, which goes from entry->attrs on to the next; there are
+ * entry->n_attrs. */
 void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *out, size_t *at);
 
-/* What the entry is known by; empty without options.marks. */
+/* Gets what the entry is known by; empty without options.marks. */
 void pfs_crawl_mark(const struct pfs_crawl_batch *batch, struct pfs_birthmark *out,
 		    const struct pfs_crawl_entry *entry);
 
-/* An entry's path for a message, the beginning of a very long one left out; name NULL: of dir. */
+/* Writes an entry's path for a message, without the beginning of a very long one; name NULL: the
+ * path of dir. */
 void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,
 		    const char *name, size_t name_len);
 

@@ -79,19 +79,19 @@ struct pfs_crawl_thread {
 	char entries[PFS_CRAWL_DIR_SIZE];
 };
 
-/* The memory of a message and what it carries, in bytes. */
+/* Returns the memory of a message and of what it carries, in bytes. */
 size_t pfs_crawl_weight(const struct pfs_crawl_message *message);
 
 /* Queues a message, which is no longer the caller's; waits for room.  -ECANCELED: the crawl has been
  * stopped (the message is queued all the same, so that whoever clears up finds it). */
 PFS_MUST_CHECK int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message);
 
-/* With room for `size` bytes of data. */
+/* Makes a message with room for `size` bytes of data. */
 struct pfs_crawl_message *pfs_crawl_message_create(enum pfs_crawl_kind kind,
 						   struct pfs_crawl_batch *batch, size_t size);
 
-/* What is wrong with an entry of the thread's directory; name NULL: with the directory.  Returns 0
- * to go on. */
+/* Says what is wrong with an entry of the thread's directory; name NULL: with the directory.
+ * Returns 0 to go on. */
 PFS_MUST_CHECK int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name,
 				     const char *what);
 
@@ -120,11 +120,11 @@ PFS_MUST_CHECK int pfs_crawl_need_batch(struct pfs_crawl_thread *thread);
  * those above say. What cannot be read is told. */
 PFS_MUST_CHECK int pfs_crawl_read_rules(struct pfs_crawl_thread *thread,
 					const struct pfs_ignore *above);
-/* An entry of it that is left out. */
+/* Returns true if the entry of thread->dir is left out. */
 bool pfs_crawl_leaves_out(const struct pfs_crawl_thread *thread, const char *name, bool directory);
 void pfs_crawl_free_rules(struct pfs_crawl *crawl);
 
-/* A name that the store, or a file of its, has in the store's folder. */
+/* Returns true if the store, or a file of its, has this name in the store's folder. */
 bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name);
 
 /* crawl_dir.c: sends the root as the first entry; the threads do not run yet. */

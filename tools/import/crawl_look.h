@@ -10,7 +10,7 @@
 
 struct pfs_crawl_look;
 
-/* What opening the root says. */
+/* Begins to look at a source. What opening the root returns. */
 PFS_MUST_CHECK int pfs_crawl_look_open(struct pfs_crawl_look **out,
 				       const struct pfs_crawl_options *options);
 void pfs_crawl_look_close(struct pfs_crawl_look *look); /* NULL is allowed */
@@ -28,7 +28,8 @@ PFS_MUST_CHECK int pfs_crawl_look_at(struct pfs_crawl_look *look, struct pfs_cra
 				     const char *name);
 void pfs_crawl_look_free(struct pfs_crawl_batch *batch); /* NULL is allowed */
 
-/* Entries of the entered directory that an import passes over: the store's, and what is left out. */
+/* Returns true for an entry of the entered directory that an import passes over: the store's, and
+ * what is left out. */
 bool pfs_crawl_look_passes(const struct pfs_crawl_look *look, const char *name, bool directory);
 
 #endif

@@ -19,8 +19,9 @@ void pfs_gzip_begin(struct pfs_gzip_check *check);
 /* All bytes of the file, and all that they unpack to, in order; mixed as they come. */
 void pfs_gzip_packed(struct pfs_gzip_check *check, const void *bytes, size_t size);
 void pfs_gzip_unpacked(struct pfs_gzip_check *check, const void *bytes, size_t size);
-/* After the last of both: false if the checksum or the size is another one.  A file that may be several,
- * one after the other, is taken as it is, for nobody tells where each of them ends. */
+/* To be called after the last of both. Returns false if the checksum or the size is another one. A
+ * file that may be several, one after the other, is taken as it is, for nobody tells where each of
+ * them ends. */
 bool pfs_gzip_is_right(const struct pfs_gzip_check *check);
 
 #endif

@@ -28,15 +28,16 @@ struct pfs_ignore {
 /* Adds the rule that the text is, which need not end with a NUL.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_ignore_add(struct pfs_ignore *ignore, const char *line, size_t len);
 
-/* All lines of a text. */
+/* Adds all lines of a text. -ENOMEM. */
 PFS_MUST_CHECK int pfs_ignore_add_lines(struct pfs_ignore *ignore, const char *text, size_t size);
 
-/* All lines of a file, name below the directory dir (AT_FDCWD), which is no symlink if `strict`.  What opening and
- * reading say; -EFBIG: more than PFS_IGNORE_FILE_MAX. */
+/* Adds all lines of the file `name` below the directory dir (or AT_FDCWD), which is no symlink if
+ * `strict`. What opening and reading return; -EFBIG: it has more than PFS_IGNORE_FILE_MAX bytes. */
 #define PFS_IGNORE_FILE_MAX ((size_t)1 << 20)
 PFS_MUST_CHECK int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const char *name, bool strict);
 
-/* Whether the entry is left out.  path: of its directory, below the root, with `len` bytes.  NULL: nothing is. */
+/* Returns true if the entry is left out. path: its directory's, below the root, with `len` bytes.
+ * ignore NULL: nothing is left out. */
 bool pfs_ignores(const struct pfs_ignore *ignore, const char *path, size_t len, const char *name,
 		 bool directory);
 
@@ -48,14 +49,15 @@ struct pfs_leaving_out {
 	bool given;		 /* any of these */
 };
 
-/* As text, allocated, for a store to keep: a line that names the other two, then a rule a line.  -ENOMEM.  Reading it adds
- * to what is there; given is set. */
+/* Make a text of it, which the caller frees, for a store to keep: a line that names the other two,
+ * then a rule a line. Reading it adds to what is there, and sets `given`. -ENOMEM. */
 PFS_MUST_CHECK int pfs_leaving_out_write(const struct pfs_leaving_out *leaving_out, char **text, size_t *size);
 PFS_MUST_CHECK int pfs_leaving_out_read(struct pfs_leaving_out *leaving_out, const char *text, size_t size);
 
 void pfs_ignore_finish(struct pfs_ignore *ignore);
 
-/* Whether the open directory has a CACHEDIR.TAG (bford.info/cachedir): all but that is left out then. */
+/* Returns true if the open directory has a CACHEDIR.TAG (bford.info/cachedir): all but that is left
+ * out then. */
 #define PFS_CACHE_TAG "CACHEDIR.TAG"
 bool pfs_is_cache(int dir);
 

@@ -87,9 +87,9 @@ struct pfs_import {
 	void *say_arg;
 };
 
-/* Says what is wrong with one entry, "primefs import: MESSAGE", the message beginning with
- * file:line or a path.  Returns 0 when the import is to go on without it (counted), else
- * -ECANCELED.  Any thread. */
+/* Says what is wrong with one entry: "primefs import: MESSAGE", the message beginning with
+ * file:line or a path. Returns 0 if the import is to go on without it (it is counted), else
+ * -ECANCELED. Any thread. */
 PFS_MUST_CHECK int pfs_import_problem(struct pfs_import *import, const char *format, ...)
 	PFS_PRINTF(2, 3);
 
@@ -99,13 +99,14 @@ int pfs_import_fail(struct pfs_import *import, const char *format, ...) PFS_PRIN
 /* Says something that leaves nothing out.  Any thread. */
 void pfs_import_warn(struct pfs_import *import, const char *format, ...) PFS_PRINTF(2, 3);
 
-/* st_blocks of a chunk, or of content that fills its chunks, as the tree counts them. */
+/* Returns the st_blocks of a chunk, or of content that fills its chunks, as the tree counts
+ * them. */
 static inline int64_t pfs_import_blocks(uint64_t size)
 {
 	return (int64_t)((size + 4095) / 4096 * 8);
 }
 
-/* Statements know this column by another name, which is said in the report. */
+/* Notes that statements know this column by another name, which the report says. */
 void pfs_import_note_column(struct pfs_import *import, const char *name);
 
 /* Makes it possible to read the input twice; -ECANCELED when there is no room, which is said. */
@@ -117,20 +118,22 @@ int pfs_import_unreadable(struct pfs_import *import, int error);
 /* Shows the number of nodes now and then; cheap. */
 void pfs_import_progress(struct pfs_import *import);
 
-/* The directory that things are added under was in the store before: it stays as it is. */
+/* Returns true if the directory that things are added under was in the store before: it stays as it
+ * is. */
 static inline bool pfs_import_root_stored(const struct pfs_import *import)
 {
 	return import->options.at && pfs_build_prime(import->build, PFS_BUILD_ROOT);
 }
 
-/* A sentence for what pfs_build_add says about a name: -EINVAL, -ENAMETOOLONG, ... */
+/* Returns a sentence for what pfs_build_add returned for a name: -EINVAL, -ENAMETOOLONG, ... */
 const char *pfs_import_name_error(int error);
 
 /* Prints what originals a store has, by root, and stamps it: they are followed from now on.  An
  * exit status. */
 int pfs_import_trust(const char *store, bool json);
 
-/* Whether options make sense by themselves, and with the format: PFS_EXIT_USAGE and a line if not. */
+/* Check that options make sense by themselves, and with the format: PFS_EXIT_USAGE and a line if
+ * not. */
 PFS_MUST_CHECK int pfs_import_check_values(struct pfs_import_options *options);
 PFS_MUST_CHECK int pfs_import_check_uses(const struct pfs_import_options *options);
 

@@ -33,14 +33,14 @@ struct pfs_import_columns {
 const char *pfs_import_columns_add(struct pfs_import_columns *columns, const void *name,
 				   size_t name_len);
 
-/* "name[:int|real|text],..."; NULL or a sentence. */
+/* Adds the columns of "name[:int|real|text],...". Returns NULL or a sentence. */
 const char *pfs_import_columns_parse(struct pfs_import_columns *columns, const char *text);
 void pfs_import_columns_free(struct pfs_import_columns *columns);
 
-/* First pass: looks at a value.  NULL, or why it cannot be one of this column. */
+/* In the first pass: looks at a value. Returns NULL, or why it cannot be one of this column. */
 const char *pfs_import_column_see(struct pfs_import_column *column, const void *text, size_t len);
 
-/* The length of a value that was seen as the attribute prints. */
+/* Returns the length of a value that was seen, as the attribute prints. */
 size_t pfs_import_column_printed(const struct pfs_import_column *column, const void *text,
 				 size_t len);
 

@@ -16,8 +16,8 @@
  * Errors: those of reading; -EBADMSG for what is none of these.  A sentence in *why, or NULL. */
 PFS_MUST_CHECK int pfs_import_recognise(struct pfs_import *import, const char **why);
 
-/* The delimiter (as in base/csv.h) with which data begins like a table, a header and a row of as
- * many fields, or NULL.  By the header's looks: its names are like names. */
+/* Returns the delimiter (as in base/csv.h) with which data begins like a table, with a header and a
+ * row of as many fields, or NULL. by_looks: also that the header's names are like names. */
 const char *pfs_find_delimiter(const char *data, size_t size, bool by_looks);
 
 /* import_archive.c: libarchive knows what data begins with (never true without it). */

@@ -17,11 +17,12 @@ struct pfs_intern {
 	size_t table_size;
 };
 
-/* *number = the string's.  -ENOMEM; -EFBIG: more than 2^32 - 2 strings. */
+/* Sets *number to the string's number, and adds it if it is new. -ENOMEM; -EFBIG: there would be
+ * more than 2^32 - 2 strings. */
 PFS_MUST_CHECK int pfs_intern_add(struct pfs_intern *intern, uint32_t *number, const void *bytes,
 				  size_t len);
 
-/* The string of that number. */
+/* Returns the string of that number. */
 const char *pfs_intern_get(const struct pfs_intern *intern, size_t *len, uint32_t number);
 void pfs_intern_free(struct pfs_intern *intern);
 

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/input.h"
 
-/* Data begins as gzip, bzip2, xz, lzma, lzip, zstd, lz4 and compress write it. */
+/* Returns true if data begins as gzip, bzip2, xz, lzma, lzip, zstd, lz4 and compress write it. */
 bool pfs_is_packed(const void *data, size_t size);
 
 /* Makes an input that has not been read from yet give what its bytes unpack to, if they are

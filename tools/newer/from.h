@@ -52,12 +52,13 @@ struct pfs_from_options {
 
 struct pfs_from; /* two trees compared */
 
-/* *out is NULL on failure.  -EBADMSG: two nodes have the same id, which is in why; -ENOMEM; what reading says. */
+/* Compares the trees. *out is NULL on failure. -EBADMSG: two nodes have the same id, which is in
+ * `why`; -ENOMEM; what reading returns. */
 PFS_MUST_CHECK int pfs_from_compare(struct pfs_from **out, const struct pfs_from_options *options, char *why,
 				    size_t why_size);
 void pfs_from_close(struct pfs_from *from); /* NULL is allowed */
 
-/* Makes what was compared so, and commits it.  What changing the tree says. */
+/* Makes what was compared so, and commits it. What changing the tree returns. */
 PFS_MUST_CHECK int pfs_from_apply(struct pfs_from *from);
 
 /* Calls fn for each difference, in pre-order, what is gone first, until fn returns other than 0, which is returned. */

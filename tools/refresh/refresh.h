@@ -75,10 +75,10 @@ struct pfs_refresh_report {
 	uint64_t listed;    /* directories whose listing was read */
 };
 
-/* One at a time: others wait.
- * -EPERM: originals are not followed (pfs_tree_links_refused); -ENODATA: nothing in the store came with a folder
- * whose files are linked; -ESTALE: the folder is gone, or another one, whose path is in why; else what
- * reading the source and changing the tree say. */
+/* Refreshes. One refresh of a tree at a time: others wait. -EPERM: originals are not followed
+ * (pfs_tree_links_refused); -ENODATA: nothing in the store came with a folder whose files are
+ * linked; -ESTALE: the folder is gone, or is another one, whose path is in `why`; else what reading
+ * the source and changing the tree return. */
 PFS_MUST_CHECK int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
 			       struct pfs_refresh_report *report, char *why, size_t why_size);
 

@@ -31,7 +31,7 @@ void pfs_sourceevents_close(struct pfs_sourceevents *events); /* NULL is allowed
  * the same directory.  -ENOSPC: the user has no more watches; what else adding one says. */
 PFS_MUST_CHECK int pfs_sourceevents_add(struct pfs_sourceevents *events, uint64_t *number, int fd);
 
-/* No more events of that number are wanted. */
+/* Says that no more events of that number are wanted. */
 void pfs_sourceevents_remove(struct pfs_sourceevents *events, uint64_t number);
 
 /* How many directories should be added at most: three quarters of what inotify lets a user have, so that others of
@@ -44,7 +44,7 @@ enum pfs_sourceevent {
 	PFS_SOURCEEVENT_LOST,  /* events were lost: anything may have changed */
 };
 
-/* Readable when there are events. */
+/* Returns a descriptor that is readable when there are events. */
 int pfs_sourceevents_fd(const struct pfs_sourceevents *events);
 
 /* Calls fn for each event that is there; those that this process has caused are left out where the kernel says so
