@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/frozen.h - a tree as it is at one moment, for one statement to read while the tree itself
- * goes on changing: a copy of the image (fs/image/image_copy.h), and what is derived from it, made
- * anew as it is asked for. Scans, values, paths and functions take it for any other tree; its lock
- * is its own, and nobody waits for that.
+/* fs/tree/frozen.h - a tree as it is at one moment, for one statement to read while the tree itself goes on
+ * changing: a copy of the image (fs/image/image_copy.h), and what is derived from it, made anew as it is
+ * asked for. Scans, values, paths and functions take it for any other tree; its lock is its own, and
+ * nobody waits for that.
  *
- * It has no journal and no content. Of the live tree it uses the store's seed, the threads of
- * scans, the versions of attributes (fs/attr/attrnotes.h), and what never changes. */
+ * It has no journal and no content; of the live tree's it uses the store's seed, the threads of scans, the
+ * versions of attributes (fs/attr/attrnotes.h), and what never changes. */
 #ifndef PFS_FS_TREE_FROZEN_H
 #define PFS_FS_TREE_FROZEN_H
 
@@ -14,8 +14,8 @@
 struct pfs_attr_wish;
 
 struct pfs_frozen_wish {
-	unsigned columns; /* bits (fs/image/watch.h) of the columns that will be read; */
-	const struct pfs_attr_wish *attrs; /* and the columns of attributes; FLAGS is among the others then */
+	unsigned columns; /* bits of fs/image/watch.h, that are going to be read; */
+	const struct pfs_attr_wish *attrs; /* and columns of attributes, with FLAGS among the others */
 	size_t n_attrs;
 	uint64_t most; /* bytes that its columns may take */
 	int (*poll)(void *arg); /* as for pfs_image_copy_fill */
@@ -23,13 +23,12 @@ struct pfs_frozen_wish {
 	void *arg;
 };
 
-/* Freezes the live tree, which is not held. -ENOMEM, -EINTR; what the store returns, from which
- * columns of attributes are read. */
+/* The live tree is not held. -ENOMEM, -EINTR; what the store says, from which columns of attributes are read. */
 PFS_MUST_CHECK int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
 void pfs_frozen_close(struct pfs_tree *frozen); /* NULL is allowed */
 uint64_t pfs_frozen_size(const struct pfs_tree *frozen); /* bytes */
 
-/* Returns true if what was read since may be wrong; whoever reads it ends with -ENOMEM. */
+/* True: what was read since may be wrong; whoever reads it ends with -ENOMEM. */
 bool pfs_frozen_is_lost(const struct pfs_tree *frozen);
 
 #endif

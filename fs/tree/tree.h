@@ -316,7 +316,7 @@ struct pfs_tree_info {
 };
 PFS_MUST_CHECK int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out);
 
-/* Finds the node at an absolute path in the store. -ENOENT, -ENOTDIR. */
+/* Absolute path in the store -> inode number.  -ENOENT, -ENOTDIR. */
 PFS_MUST_CHECK int pfs_tree_resolve(struct pfs_tree *tree, uint64_t *ino, const char *path);
 
 /* Gets the node's absolute path, which the caller frees. */
