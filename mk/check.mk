@@ -42,6 +42,9 @@ check-durability: tests ## crashes, faults and damage by the thousand (half an h
 check-gaps: $(B)/tests/unit/test_query_gaps ## how long statements go without a look at the clock (a quarter of an hour, alone on the machine)
 	@PFS_LONG=1 $<
 
+check-faults: ## each of the relational engine's seeded faults is found by a test (a quarter of an hour)
+	@tests/faults
+
 check-races: ## under ThreadSanitizer: .query with sixteen readers and four writers for a minute
 	@$(MAKE) --no-print-directory CUDA=0 SAN=thread races
 

@@ -5,7 +5,7 @@
 lint_sources := $(sources) $(tool_sources) $(bench_sources) $(wildcard tests/*/*.c)
 cuda_only := $(if $(filter 0,$(CUDA)),$(wildcard gpu/cuda/*.h)) # include CUDA's own
 lint_headers := $(filter-out $(cuda_only),$(wildcard base/*.h meta/*.h meta/*/*.h gpu/*.h gpu/*/*.h fs/*/*.h fs/*/*/*.h tools/*.h tools/*/*.h tests/*/*.h))
-lint_scripts := $(wildcard tools/setup tools/test tools/demo mk/tidy tests/run tests/layering tests/gpu-kit tests/install tests/*.sh tests/*/*.sh .ci/run) \
+lint_scripts := $(wildcard tools/setup tools/test tools/demo mk/tidy tests/run tests/layering tests/faults tests/gpu-kit tests/install tests/*.sh tests/*/*.sh .ci/run) \
 	$(wildcard tools/*.sh tools/mount.fuse.primefs)
 man_pages := $(wildcard docs/man/*.[1-8])
 

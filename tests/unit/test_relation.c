@@ -78,6 +78,10 @@ static void large(void **state)
 		for (unsigned i = 0; i < 2 * PFS_COUNT(cases); i++)
 			cases[i / 2](&w);
 	}
+	/* So long that every thread has its share, however late it wakes. */
+	ref_fill(&w, chosen(400000, 70000, 400000), 12);
+	for (unsigned i = 0; i < chosen(6, 1, 60); i++)
+		ref_case_group(&w);
 	ref_close(&w);
 	pfs_operators_close(operators);
 }

@@ -329,6 +329,27 @@ static int add_column_info(void *arg, const struct pfs_table_info *table)
 	return 0;
 }
 
+/* The left column's collation counts, else the right one's. */
+static void test_collations(void **state)
+{
+	(void)state;
+	change("CREATE TABLE c (n TEXT COLLATE NOCASE, b TEXT)", 0);
+	change("INSERT INTO c VALUES ('ABC', 'abc'), ('x', 'x'), ('abc', 'ABC')", 3);
+	check("SELECT count(*) FROM c WHERE n = b", "3");
+	check("SELECT count(*) FROM c WHERE b = n", "1");
+	check("SELECT count(*) FROM c WHERE n <> b", "0");
+	check("SELECT count(*) FROM c WHERE b < n", "1");
+	check("SELECT count(*) FROM c WHERE n < 'abd'", "2");
+	check("SELECT count(*) FROM c WHERE 'abc' = n", "2");
+	check("SELECT count(*) FROM c WHERE n IN ('abc')", "2");
+	check("SELECT count(*) FROM c WHERE b IN ('abc')", "1");
+	check("SELECT count(*) FROM c x JOIN c y ON x.n = y.b", "5");
+	check("SELECT count(*) FROM c x JOIN c y ON x.b = y.n", "3");
+	check("SELECT count(DISTINCT n), count(DISTINCT b) FROM c", "2 3");
+	check("SELECT count(*) FROM c GROUP BY n ORDER BY n", "2,1");
+	check("SELECT b FROM c ORDER BY n DESC, b", "x,ABC,abc");
+}
+
 static void test_version(void **state)
 {
 	uint64_t first = 0, second = 0;
@@ -353,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_optimize_and_check, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_collations, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_version, set_up, tear_down),
 	};
 
