@@ -24,23 +24,24 @@ struct pfs_sorting {
 	size_t n, sorted; /* sorted: so many, which come before all others */
 };
 
-/* Takes what the slots are sorted by.  -ENOMEM, and what looks return. */
+/* Takes what the slots are sorted by. -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
 				    const struct pfs_slots *slots, const struct pfs_order *order,
 				    size_t n_order, const struct pfs_scan_watch *watch);
 void pfs_sorting_finish(struct pfs_sorting *sorting);
-/* Sorts the first n, or, if these are sorted, all.  -ENOMEM, and what looks return. */
+/* Sorts the first n or, if these are sorted already, all. -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n);
 
 /* ---- ordered_path.c ---- */
 
 struct pfs_path_walk;
 
-/* All nodes under `top`, itself included, by the bytes of PATH or PREORDER.  -ENOMEM. */
+/* Opens a walk over all nodes under `top`, itself included, by the bytes of PATH or PREORDER.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree,
 				      uint32_t top, const struct pfs_order *order);
 void pfs_path_walk_close(struct pfs_path_walk *walk); /* NULL is allowed */
-/* The next of them, *n, which was the room; 0: the end.  -ENOMEM. */
+/* Writes the next nodes; *n is the room for them, and then how many; 0 at the end. -ENOMEM. */
 PFS_MUST_CHECK int pfs_path_walk_next(struct pfs_path_walk *walk, uint32_t *slots, size_t *n);
 
 #endif

@@ -34,14 +34,14 @@ enum pfs_scan_how {
 	PFS_HOW_TEXT,	 /* pfs_scan_text: the text, or NONE */
 	PFS_HOW_PARENT_BITS, /* the parent's bit */
 	PFS_HOW_BITS,	 /* the slot's bit */
-	PFS_HOW_CLIMB,	 /* whether `slot` is met on the way up; itself, too, unless proper */
+	PFS_HOW_CLIMB,	 /* `slot` is met on the way up; the node itself counts, too, unless proper */
 };
 
 struct pfs_scan_test {
 	enum pfs_scan_how how;
 	bool negated;
 	bool not_root; /* the root has no such value */
-	bool is_none;  /* TEXT: whether there is none */
+	bool is_none;  /* TEXT: it tests that there is none */
 	bool proper;   /* CLIMB, RANGES */
 	bool done;     /* the slots looked at have passed it */
 	enum pfs_field field;
@@ -57,8 +57,8 @@ struct pfs_scan_test {
 	size_t n_ranges;
 	uint8_t *climbed; /* by slot: 0: not known, 1: under, 2: not */
 	uint64_t *own_bits;
-	unsigned passed; /* of a sample */
-	float cost, share; /* nanoseconds a slot; the part of slots expected to pass */
+	unsigned passed; /* how many of a sample passed */
+	float cost, share; /* nanoseconds a slot; and the part of the slots that is expected to pass */
 };
 
 /* ---- selections ---- */
@@ -85,19 +85,19 @@ struct pfs_selection {
 	const struct pfs_scan_watch *watch; /* NULL: nobody */
 };
 
-/* scan_prepare.c: -EINVAL, -ENOENT, -ENOMEM.  Finish in any case. */
+/* scan_prepare.c: Makes a test of each predicate. Finish in any case. -EINVAL, -ENOENT, -ENOMEM. */
 PFS_MUST_CHECK int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 				      const struct pfs_predicate *predicates, size_t n,
 				      const struct pfs_scan_watch *watch);
 void pfs_selection_finish(struct pfs_selection *selection);
 
-/* scan_begin.c: chooses the slots to look at; then how, and in which order; with `estimate`, what may
- * be left is what matters.  -ENOMEM. */
+/* scan_begin.c: Choose the slots to look at; then how to look at them, and in which order; with
+ * `estimate`, what may be left is what matters. -ENOMEM. */
 PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
 				       const struct pfs_slots *within);
 PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool estimate);
 
-/* Afterwards: a column index may have been better. */
+/* Notes, afterwards, that a column index may have been better. */
 void pfs_selection_note(const struct pfs_selection *selection, uint64_t found);
 
 static inline size_t pfs_selection_size(const struct pfs_selection *selection)
@@ -120,10 +120,12 @@ struct pfs_trail {
 	uint32_t level[256]; /* where a slot is, if at all, by its last 8 bits */
 };
 
-/* scan_trail.c: makes it the trail of a node, the bytes of its path with it or never.  -ENOMEM. */
+/* scan_trail.c: Makes it the trail of a node; the bytes of its path are always kept with it, or
+ * never. -ENOMEM. */
 PFS_MUST_CHECK int pfs_trail_to(struct pfs_trail *trail, const struct pfs_image *image,
 				uint32_t slot, bool keep_bytes);
-/* In two steps: *level = where the way to the node leaves the trail; take that way. */
+/* The same in two steps: meet sets *level to where the way to the node leaves the trail; turn takes
+ * that way. */
 PFS_MUST_CHECK int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image,
 				  uint32_t slot, size_t *level);
 PFS_MUST_CHECK int pfs_trail_turn(struct pfs_trail *trail, const struct pfs_image *image,
@@ -142,7 +144,8 @@ struct pfs_scan_worker {
 	uint64_t own_work;	/* not in there yet */
 	uint32_t next; /* the first slot that was left because so much was done; a slot behind all: none was */
 };
-/* The bytes' first look in this hold is always taken, so that each hold gets further. */
+/* Returns a worker. The first bytes that it looks at in this hold are always looked at, so that
+ * each hold gets further. */
 static inline struct pfs_scan_worker pfs_scan_worker_of(const struct pfs_selection *selection,
 							_Atomic uint64_t *work)
 {
@@ -156,23 +159,23 @@ void pfs_scan_worker_finish(struct pfs_scan_worker *worker);
 PFS_MUST_CHECK int pfs_scan_filter(struct pfs_scan_worker *worker,
 				   const struct pfs_scan_test *test, uint64_t *bits, uint32_t first,
 				   size_t words);
-/* The same for all tests in their order, and for slots without a name. */
+/* As pfs_scan_filter, for all tests in their order, and for slots without a name. */
 PFS_MUST_CHECK int pfs_scan_filter_all(struct pfs_scan_worker *worker, uint64_t *bits,
 				       uint32_t first, size_t words);
 
 /* ---- values ---- */
 
-/* Totals: after pfs_totals_prepare. */
+/* Returns the field of a node; totals only after pfs_totals_prepare. */
 int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint32_t slot);
 
 int64_t pfs_scan_total(const struct pfs_totals *totals, enum pfs_field field);
 
-/* What follows the last dot that is not the first byte; NULL: none. */
+/* Returns what follows the last dot that is not the first byte; NULL if there is none. */
 const char *pfs_scan_extension(const char *name, size_t *len);
-/* The bytes of a field that has some, and is no path; NULL: none. */
+/* Returns the bytes of a field that has some and is no path; NULL if the node has none. */
 const char *pfs_scan_text(const struct pfs_image *image, size_t *len, enum pfs_field field,
 			  uint32_t slot);
-/* *path, in the worker's room, ended by NUL.  -ENOMEM. */
+/* Sets *path to the node's path, ended by NUL, in the worker's room. -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pfs_image *image,
 				 const char **path, size_t *len, uint32_t slot);
 
@@ -184,10 +187,10 @@ bool pfs_slots_ascend(const struct pfs_slots *slots);
 PFS_MUST_CHECK int pfs_scan_sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
 					 const struct pfs_scan_watch *watch);
 
-/* Sorted by the bytes of their paths.  -ENOMEM. */
+/* Sorts slots by the bytes of their paths. -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
 				       const struct pfs_scan_watch *watch);
-/* One before the other, by the bytes of PATH or PREORDER. */
+/* Returns true if a comes before b, by the bytes of PATH or PREORDER. */
 bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field, uint32_t a,
 			     uint32_t b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/edits.h - a statement in which something has been replaced. */
+/* fs/query/edits.h - a statement in which something has been replaced. Threads: one at a time. */
 #ifndef PFS_FS_QUERY_EDITS_H
 #define PFS_FS_QUERY_EDITS_H
 
@@ -10,14 +10,14 @@
 struct pfs_edits {
 	char *text; /* as it is now; not terminated */
 	size_t len, capacity;
-	size_t copied; /* so much of the old one is in it */
+	size_t copied; /* so many bytes of the old text are in it */
 	size_t n;      /* replacements */
 };
 
 void pfs_edits_finish(struct pfs_edits *edits);
 
-/* Copies the old text up to old_at, and puts n bytes in place of old_len of it; copies what is left.
- * -ENOMEM. */
+/* replace copies the old text up to old_at, and puts n bytes in place of old_len of it. end copies
+ * what is left. -ENOMEM. */
 PFS_MUST_CHECK int pfs_edits_replace(struct pfs_edits *edits, const char *old, size_t old_at,
 				     size_t old_len, const char *bytes, size_t n);
 PFS_MUST_CHECK int pfs_edits_end(struct pfs_edits *edits, const char *old, size_t len);

@@ -23,17 +23,17 @@ struct pfs_token {
 	size_t at, len;
 };
 
-/* The first one from `from` on, past blanks and comments. */
+/* Returns the first token from `from` on, past blanks and comments. */
 struct pfs_token pfs_token_next(const char *sql, size_t len, size_t from);
 
-/* Whether it is that word, not quoted, in any case. */
+/* Returns true if the token is that word, not quoted, in any case of letters. */
 bool pfs_token_is(const char *sql, const struct pfs_token *token, const char *word);
 
-/* Whether the word (of small letters) is somewhere in the text, in any case, be it as a part of another
- * one or in a comment: known sooner than its tokens. */
+/* Returns true if the word (of small letters) is somewhere in the text, in any case, be it as a
+ * part of another one or in a comment: that is known sooner than the tokens. */
 bool pfs_token_may_be(const char *sql, size_t len, const char *word);
 
-/* Whether words are made of it. */
+/* Returns true if words are made of such characters. */
 bool pfs_token_is_letter(char c);
 
 #endif

@@ -15,8 +15,9 @@
 
 struct pfs_duckdb;
 
-/* The library is $LIBDUCKDB, else peers/libduckdb.so in this program's own folder or the one above it, else the
- * one that the loader finds.  *out NULL: -ENOENT if there is none, -ENOMEM. */
+/* Opens a database. The library is $LIBDUCKDB, else peers/libduckdb.so in this program's own folder
+ * or the one above it, else the one that the loader finds. *out is NULL on failure. -ENOENT: there
+ * is none; -ENOMEM. */
 PFS_MUST_CHECK int pfs_duckdb_open(struct pfs_duckdb **out);
 void pfs_duckdb_close(struct pfs_duckdb *duckdb); /* NULL is allowed */
 

@@ -10,7 +10,7 @@
 
 struct pfs_prompt {
 	void *arg;
-	/* Runs a statement.  An exit status, having said what was wrong. */
+	/* Runs a statement. Returns an exit status, having said what was wrong. */
 	int (*run)(void *arg, const char *sql);
 	/* Calls add for the names of tables and columns, to be completed; asked for when Tab is first
 	 * hit, and again after a statement that may change them. */

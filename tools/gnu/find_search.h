@@ -31,11 +31,11 @@ void pfs_search_fill(const struct pfs_search *search, struct pfs_found *found, c
 void pfs_search_limit(const struct pfs_search *search, char limit[PFS_FIND_LIMIT]);
 
 /* Makes the path that of the node with this absolute path in the store, as the place shows it.
- * False: no memory. */
+ * Returns false if there is no memory. */
 bool pfs_search_show(struct pfs_search *search, const char *path, size_t size);
 
-/* Makes the path that of the name in the directory whose path its first `above` bytes are.  False: no
- * memory. */
+/* Makes the path that of the name in the directory whose path its first `above` bytes are. Returns
+ * false if there is no memory. */
 bool pfs_search_enter(struct pfs_search *search, size_t above, const char *name, size_t size);
 
 /* Decides about what has the path, within the limits of depth; true if what is below is to be left out. */

@@ -32,10 +32,10 @@ struct pfs_ls_style {
 /* Prints n entries, in columns that are as wide as the first n_measured need.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_ls_put(struct pfs_stdout *out, const struct pfs_ls_style *style,
 			      const struct pfs_ls_entry *entries, size_t n, size_t n_measured);
-/* "total 12": what the entries take. */
+/* Prints "total 12": what the entries take. */
 void pfs_ls_put_total(struct pfs_stdout *out, const struct pfs_ls_style *style,
 		      const struct pfs_ls_entry *entries, size_t n);
-/* "path:" */
+/* Prints the heading "path:". */
 void pfs_ls_put_heading(struct pfs_stdout *out, const struct pfs_ls_style *style, const char *path,
 			size_t len);
 

@@ -29,7 +29,7 @@ struct pfs_import_columns {
 	char why[384]; /* a sentence with a name in it */
 };
 
-/* Returns NULL, or a sentence about why there can be no such attribute. */
+/* Adds a column. Returns NULL, or a sentence about why there can be no such attribute. */
 const char *pfs_import_columns_add(struct pfs_import_columns *columns, const void *name,
 				   size_t name_len);
 

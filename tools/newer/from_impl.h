@@ -58,7 +58,7 @@ static inline const char *pfs_from_name(const char *path)
 	return slash;
 }
 
-/* Adds a note, whose path is that of the newer node, or else the old one. */
+/* Adds a note, whose path is that of the newer node or, without one, of the old one. */
 PFS_MUST_CHECK int pfs_from_note(struct pfs_from *from, struct pfs_from_note **out, enum pfs_from_what what,
 				 uint32_t old, uint32_t newer);
 

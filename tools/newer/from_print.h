@@ -8,7 +8,7 @@
 
 extern const char *const pfs_from_names[PFS_FROM_WHATS]; /* "added" */
 
-/* A line on standard output. */
+/* Prints a line on standard output. */
 void pfs_from_print(const struct pfs_from_event *event);
 /* An object, into an array. */
 void pfs_from_print_json(struct pfs_json *json, const struct pfs_from_event *event);

@@ -115,17 +115,19 @@ struct pfs_refresh {
 
 /* ---- refresh_plan.c ---- */
 
-/* A place to be walked before all others.  name NULL: path is its own, else it is name below path. */
+/* Makes a place that is walked before all others. name NULL: path is its own, else it is name below
+ * path. */
 PFS_MUST_CHECK int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_place **out, const char *path,
 				  const char *name);
 void pfs_refresh_place_free(struct pfs_place *place);
 
-/* Takes the batch over, on failure too.  place->own is left alone. */
+/* Notes an entry that was found. Takes the batch over, on failure too. place->own is left alone. */
 PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_found **out,
 				  struct pfs_place *place, struct pfs_crawl_batch *batch,
 				  const char *name);
 
-/* Whether the directory is to be walked: false in *first if a shallow refresh came to it another way. */
+/* Tells if the directory is to be walked: *first is false if a shallow refresh came to it another
+ * way. */
 PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino);
 
 /* The directory that is open is read as place->ino, if not 0; finds out what it was when it was read before, in
@@ -143,7 +145,7 @@ PFS_MUST_CHECK int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone
 				 const struct pfs_source_record *record);
 struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t ino);
 
-/* One that the entry is: neither present nor claimed. */
+/* Returns one that the entry is, neither present nor claimed; or NULL. */
 struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_found *found);
 
 /* Notes a node that the store has moved; all of them below a directory of the store's own. */
@@ -151,10 +153,10 @@ PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t i
 PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
 void pfs_refresh_finish(struct pfs_refresh *refresh);
 
-/* The device as it would be if the root's had the number that it had. */
+/* Returns the device as it would be if the root's had the number that it had. */
 dev_t pfs_refresh_dev(const struct pfs_refresh *refresh, dev_t dev);
 
-/* The entry is the original that the record is of. */
+/* Returns true if the entry is the original that the record is of. */
 bool pfs_refresh_same(const struct pfs_refresh *refresh, const struct pfs_crawl_batch *batch,
 		   const struct pfs_source_record *record);
 
@@ -162,11 +164,11 @@ bool pfs_refresh_same(const struct pfs_refresh *refresh, const struct pfs_crawl_
 PFS_MUST_CHECK int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refresh_event event, uint64_t ino,
 				 const char *name, const char *from, const char *why);
 
-/* The same of an entry, by where it is to be. */
+/* As pfs_refresh_tell, of an entry, by where it is to be. */
 PFS_MUST_CHECK int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
 				       const struct pfs_found *found, const char *from);
 
-/* The name that an entry has in the store. */
+/* Returns the name that an entry has in the store. */
 const char *pfs_refresh_name(const char *name);
 
 /* ---- refresh_walk.c ---- */

@@ -34,11 +34,12 @@ struct pfs_sourcewatch_options {
 
 struct pfs_sourcewatch;
 
-/* Nothing is done yet; tree and options->store stay until close.  -ENOMEM. */
+/* Makes one, which does nothing yet; tree and options->store stay until close. -ENOMEM. */
 PFS_MUST_CHECK int pfs_sourcewatch_open(struct pfs_sourcewatch **out, struct pfs_tree *tree,
 					const struct pfs_sourcewatch_options *options);
 
-/* Begins with a refresh of everything.  -EAGAIN: no thread. */
+/* Starts its threads, and begins with a refresh of everything. -EAGAIN: there is no thread to be
+ * had. */
 PFS_MUST_CHECK int pfs_sourcewatch_start(struct pfs_sourcewatch *watch);
 
 /* Ends a refresh that is comparing, waits for one that is making changes.  NULL, and what was not started, is
@@ -46,7 +47,7 @@ PFS_MUST_CHECK int pfs_sourcewatch_start(struct pfs_sourcewatch *watch);
 void pfs_sourcewatch_stop(struct pfs_sourcewatch *watch);
 void pfs_sourcewatch_close(struct pfs_sourcewatch *watch); /* after stop; NULL is allowed */
 
-/* For the options of other refreshes of the tree; watch NULL: NULL. */
+/* Returns the watcher for the options of other refreshes of the tree; watch NULL: NULL. */
 const struct pfs_refresh_watcher *pfs_sourcewatch_watcher(const struct pfs_sourcewatch *watch);
 
 #endif

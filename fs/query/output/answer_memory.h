@@ -43,12 +43,12 @@ void pfs_answer_memory_init(struct pfs_answer_memory *memory, size_t own);
 void pfs_answer_memory_finish(struct pfs_answer_memory *memory);
 void pfs_answer_memory_clear(struct pfs_answer_memory *memory);
 
-/* Copies some of the bytes behind the others; returns how many, 0: there is no room. */
+/* Copies some of the bytes behind the others; returns how many; 0: there is no room. */
 size_t pfs_answer_memory_copy(struct pfs_answer_memory *memory, const char *bytes, size_t size);
 
-/* A chunk to be written to.  NULL: there is none to be had. */
+/* Returns a chunk to be written to; NULL: there is none to be had. */
 char *pfs_answer_memory_lend(struct pfs_answer_memory *memory);
-/* Bytes of one that was lent come next, as they are there.  -ENOMEM. */
+/* Says that bytes of a chunk that was lent come next, where they are. -ENOMEM. */
 PFS_MUST_CHECK int pfs_answer_memory_add(struct pfs_answer_memory *memory, const char *bytes, size_t size);
 
 /* As pfs_answer_view. */

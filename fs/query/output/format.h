@@ -19,14 +19,15 @@ struct pfs_out {
 #define PFS_OUT_SIZE ((size_t)64 << 10)
 
 PFS_MUST_CHECK int pfs_out_init(struct pfs_out *out, const struct pfs_sink *sink); /* -ENOMEM */
-/* Kept in `size` bytes there, which stay the caller's, as far as they go. */
+/* Keeps the output in `size` bytes of the caller's, as far as they go. */
 void pfs_out_init_lent(struct pfs_out *out, char *data, size_t size);
 void pfs_out_finish(struct pfs_out *out); /* without flushing */
 void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size);
 void pfs_out_text(struct pfs_out *out, const char *text);
 void pfs_out_flush(struct pfs_out *out); /* to the sink */
 
-/* Where `size` bytes may be put, PFS_OUT_SIZE at most; those that were are added to used. */
+/* Returns where `size` bytes may be put, PFS_OUT_SIZE at most; the caller adds those that were put
+ * to `used`. */
 void pfs_out_make_room(struct pfs_out *out, size_t size);
 static inline char *pfs_out_room(struct pfs_out *out, size_t size)
 {
@@ -43,16 +44,17 @@ static inline void pfs_out_char(struct pfs_out *out, char c)
 
 void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
 void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escaped */
-/* Rows of a part, until there are `size` bytes; returns how many. */
+/* Writes rows of a part, until there are `size` bytes; returns how many rows. */
 size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_part *part, size_t n_columns, size_t size);
 
-/* The bytes of the UTF-8 character at text (size > 0), 0 if there is none: overlong forms, surrogates
- * and what is beyond U+10FFFF are none. */
+/* Returns how many bytes the UTF-8 character at text (size > 0) has; 0 if there is none: overlong
+ * forms, surrogates and what is beyond U+10FFFF are none. */
 size_t pfs_utf8_length(const char *text, size_t size);
 
-/* A JSON string with its quotes; false if a byte of it was no UTF-8 and became U+FFFD. */
+/* Writes a JSON string with its quotes; returns false if a byte of it was no UTF-8 and became
+ * U+FFFD. */
 bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
-/* "name":value, and where the value is no UTF-8 "name_bytes":, in base64. */
+/* Writes "name":value and, where the value is no UTF-8, "name_bytes": in base64. */
 void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value);
 
 /* The rows of a query on their way, some at a time.  answer: the sink is its, and much of it is not copied; NULL:
@@ -62,10 +64,11 @@ PFS_MUST_CHECK int pfs_writing_open(struct pfs_writing **out, struct pfs_query *
 				    enum pfs_format format, const struct pfs_sink *sink,
 				    struct pfs_answer *answer);
 void pfs_writing_close(struct pfs_writing *writing); /* NULL is allowed */
-/* 1: there may be more; 0: all is written; errors as those of pfs_format_rows. */
+/* Writes some rows. Returns 1 if there may be more, 0 if all is written; errors as of
+ * pfs_format_rows. */
 PFS_MUST_CHECK int pfs_writing_step(struct pfs_writing *writing, struct pfs_query_error *error);
 
-/* PFS_FORMAT_TEXT of pfs_format_rows. */
+/* Writes PFS_FORMAT_TEXT, for pfs_format_rows. */
 PFS_MUST_CHECK int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,
 				      struct pfs_query_error *error);
 

@@ -13,14 +13,16 @@
 
 #include "base/err.h"
 
-/* What the text comes from.  It has the same rows whenever it is asked for them. */
+/* What the text comes from. It gives the same rows whenever it is asked for them. */
 struct pfs_stream_source {
 	void *arg; /* the stream's from open on, which may fail */
-	/* Gives some of the text from *row on, 0 being the beginning, to fn, in pieces; moves *row behind it and
-	 * returns 1.  0: nothing follows; a negative errno, or what fn says. */
+	/* Gives some of the text from *row on (0 is the beginning) to fn, in pieces; moves *row
+	 * behind it and returns 1. Returns 0 if nothing follows, a negative errno, or what fn
+	 * returns. */
 	int (*next)(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const char *bytes, size_t size),
 		    void *fn_arg);
-	/* *size = how many bytes the text of the next n rows, or of those there are, has; the rest as next. */
+	/* Sets *size to how many bytes the text of the next n rows has, or of those that there are;
+	 * all else as `next`. */
 	int (*measure)(void *arg, uint64_t *row, uint64_t *size, uint64_t n);
 	void (*close)(void *arg);
 };
@@ -29,27 +31,28 @@ struct pfs_stream;
 
 #define PFS_STREAM_MARKED 65536u /* rows, from which on at most the text is made again */
 
-/* memory: bytes of text that are kept, the piece made last aside.  -ENOMEM. */
+/* Opens a stream. memory: bytes of text that are kept, beside the piece made last. -ENOMEM. */
 PFS_MUST_CHECK int pfs_stream_open(struct pfs_stream **out, const struct pfs_stream_source *source,
 				   size_t memory);
 void pfs_stream_close(struct pfs_stream *stream); /* NULL is allowed */
 
-/* Asked between two pieces (NULL: never): true if nobody waits any more. */
+/* Called between two pieces (NULL: never): true if nobody waits any more. */
 struct pfs_stream_wait {
 	bool (*gone)(void *arg);
 	void *arg;
 };
 
-/* Makes the text until it ends or fills what is kept, so that the size of a short one is known.  As read. */
+/* Makes the text until it ends or fills what is kept, so that the size of a short one is known.
+ * Errors as of read. */
 PFS_MUST_CHECK int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wait);
 
-/* Bytes read, short only at the end.  -EINTR: nobody waits; it may be asked again, as after any error.  What
- * the source says. */
+/* Reads; returns the number of bytes, fewer than `size` only at the end. -EINTR: nobody waits; it
+ * may be asked again, as after any error. What the source returns. */
 PFS_MUST_CHECK ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size,
 				       uint64_t offset, const struct pfs_stream_wait *wait);
-/* Finds the size where it is not known yet, without making the text; 0, or as read. */
+/* Finds the size where it is not known yet, without making the text; 0, or an error as of read. */
 PFS_MUST_CHECK int pfs_stream_measure(struct pfs_stream *stream, const struct pfs_stream_wait *wait);
-/* False: it is not known. */
+/* Gets the size; returns false if it is not known. */
 bool pfs_stream_size(struct pfs_stream *stream, uint64_t *size);
 
 #endif
