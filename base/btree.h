@@ -71,6 +71,11 @@ void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, c
 size_t pfs_btree_read(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t *keys,
 		      uint32_t *slots, size_t capacity, uint64_t last);
 
+/* Does the same down: reads the entries before the cursor, the nearest first. Fewer than capacity at
+ * the beginning. */
+size_t pfs_btree_read_back(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t *keys,
+			   uint32_t *slots, size_t capacity);
+
 /* Checks order, fill, links and count (tests). -EUCLEAN: one of them is wrong. */
 PFS_MUST_CHECK int pfs_btree_verify(const struct pfs_btree *tree);
 

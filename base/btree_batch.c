@@ -94,3 +94,27 @@ size_t pfs_btree_read(const struct pfs_btree *tree PFS_UNUSED, struct pfs_btree_
 	}
 	return done;
 }
+
+size_t pfs_btree_read_back(const struct pfs_btree *tree PFS_UNUSED, struct pfs_btree_cursor *cursor,
+			   uint64_t *keys, uint32_t *slots, size_t capacity)
+{
+	const struct pfs_leaf *leaf = cursor->leaf;
+	uint32_t to = cursor->position;
+	size_t done = 0;
+
+	while (done < capacity) {
+		if (to == 0) {
+			if (!leaf->previous)
+				break;
+			leaf = leaf->previous;
+			to = leaf->count;
+			continue;
+		}
+		to--;
+		keys[done] = leaf->keys[to];
+		slots[done++] = leaf->slots[to];
+	}
+	cursor->leaf = leaf;
+	cursor->position = to;
+	return done;
+}

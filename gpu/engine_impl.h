@@ -269,6 +269,10 @@ struct pfs_index_family {
 	int (*range)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     const struct pfs_index_tree *tree, struct pfs_index_list *out, uint64_t first,
 		     uint64_t last);
+	/* NULL: there are no cursors. */
+	int (*read)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		    const struct pfs_index_tree *tree, struct pfs_index_cursor *cursor,
+		    struct pfs_index_list *out, enum pfs_index_direction direction);
 	int (*insert)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      struct pfs_index_tree *tree, uint64_t *n_added,
 		      const struct pfs_index_change *change);

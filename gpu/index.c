@@ -239,6 +239,18 @@ int pfs_index_range(const struct pfs_run *run, struct pfs_index *index, struct p
 	return error;
 }
 
+int pfs_index_read(const struct pfs_run *run, struct pfs_index *index, struct pfs_index_cursor *cursor,
+		   struct pfs_index_list *out, enum pfs_index_direction direction)
+{
+	int error = -EOPNOTSUPP;
+
+	(void)pthread_rwlock_rdlock(&index->lock);
+	if (family_of(index)->read)
+		error = family_of(index)->read(index->backend, run, index->tree, cursor, out, direction);
+	(void)pthread_rwlock_unlock(&index->lock);
+	return error;
+}
+
 void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info)
 {
 	(void)pthread_rwlock_rdlock(&index->lock);

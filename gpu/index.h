@@ -4,7 +4,9 @@
  *
  * An index is either unique, with one value a key, or has duplicates: then its entries are unique as
  * (key, value) pairs, and the values of a key come in ascending order.  Everything is asked in batches,
- * of one or of millions.  Both back ends give the same answers.
+ * of one or of millions.  Both back ends give the same answers; cursors are the host's alone.
+ * Not here: values of 64 bits; upper levels on the host with leaves on a device; pages whose size follows the
+ * number of entries.
  *
  * Threads: any number.  Each batch of changes is one step: a batch of questions sees the index before
  * it or after it, never between.  Questions run side by side.
@@ -65,6 +67,24 @@ PFS_MUST_CHECK int pfs_index_find(const struct pfs_run *run, struct pfs_index *i
 PFS_MUST_CHECK int pfs_index_range(const struct pfs_run *run, struct pfs_index *index,
 				   struct pfs_index_list *out, uint64_t first, uint64_t last);
 void pfs_index_list_free(const struct pfs_run *run, struct pfs_index_list *list);
+
+/* A place between entries: before all that are not less than this pair.  It is the caller's to set, and stays
+ * there whatever is changed. */
+struct pfs_index_cursor {
+	uint64_t key;
+	uint32_t value;
+};
+#define PFS_INDEX_BEGIN ((struct pfs_index_cursor){0, 0})
+#define PFS_INDEX_END	((struct pfs_index_cursor){UINT64_MAX, PFS_INDEX_NONE})
+
+enum pfs_index_direction { PFS_INDEX_UP, PFS_INDEX_DOWN };
+
+/* The next entries from the cursor on, the nearest first, into the caller's arrays of out->n; out->n is how many
+ * there were, less than that only where there are no more.  The cursor steps over them; on an error it does not.
+ * -EOPNOTSUPP: the index is on a device, which has ranges but no cursors. */
+PFS_MUST_CHECK int pfs_index_read(const struct pfs_run *run, struct pfs_index *index,
+				  struct pfs_index_cursor *cursor, struct pfs_index_list *out,
+				  enum pfs_index_direction direction);
 
 /* As n insertions one after the other; *n_added entries are new.  REPLACE sets the value of a key that
  * a unique index has; otherwise what is there stays, and the entry is refused.  With duplicates the

@@ -28,6 +28,7 @@ static const struct pfs_index_family index_family = {
 	.close = pfs_host_index_close,
 	.find = pfs_host_index_find,
 	.range = pfs_host_index_range,
+	.read = pfs_host_index_read,
 	.insert = pfs_host_index_insert,
 	.remove = pfs_host_index_remove,
 	.describe = pfs_host_index_describe,

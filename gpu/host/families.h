@@ -56,6 +56,9 @@ void pfs_host_index_close(struct pfs_operator_backend *b, const struct pfs_run *
 PFS_MUST_CHECK int pfs_host_index_find(struct pfs_operator_backend *b, const struct pfs_run *run,
 				       const struct pfs_index_tree *tree,
 				       const struct pfs_index_query *query);
+PFS_MUST_CHECK int pfs_host_index_read(struct pfs_operator_backend *b, const struct pfs_run *run,
+				       const struct pfs_index_tree *tree, struct pfs_index_cursor *cursor,
+				       struct pfs_index_list *out, enum pfs_index_direction direction);
 PFS_MUST_CHECK int pfs_host_index_range(struct pfs_operator_backend *b, const struct pfs_run *run,
 					const struct pfs_index_tree *tree,
 					struct pfs_index_list *out, uint64_t first, uint64_t last);

@@ -113,6 +113,33 @@ int pfs_host_index_range(struct pfs_operator_backend *b, const struct pfs_run *r
 	return error;
 }
 
+int pfs_host_index_read(struct pfs_operator_backend *b, const struct pfs_run *run,
+			const struct pfs_index_tree *tree, struct pfs_index_cursor *cursor,
+			struct pfs_index_list *out, enum pfs_index_direction direction)
+{
+	const struct pfs_btree *btree = tree->btree;
+	bool is_up = direction == PFS_INDEX_UP;
+	size_t wanted = out->n, done = 0, more, piece;
+	struct pfs_btree_cursor at;
+
+	(void)b;
+	pfs_btree_seek(btree, &at, cursor->key, cursor->value);
+	do {
+		uint64_t *keys = out->keys + done;
+		uint32_t *values = out->values + done;
+
+		PFS_TRY(pfs_run_poll(run));
+		piece = PFS_MIN(wanted - done, (size_t)GRAIN * 64);
+		more = is_up ? pfs_btree_read(btree, &at, keys, values, piece, UINT64_MAX)
+			     : pfs_btree_read_back(btree, &at, keys, values, piece);
+		done += more;
+	} while (more == piece && done < wanted);
+	out->n = done;
+	if (done) /* no value is NONE, so that there is one behind it */
+		*cursor = (struct pfs_index_cursor){out->keys[done - 1], out->values[done - 1] + is_up};
+	return 0;
+}
+
 /* ---- changes ---- */
 
 /* The value of the key in a unique index, PFS_INDEX_NONE if it has none. */

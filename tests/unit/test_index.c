@@ -40,6 +40,62 @@ static void assert_range(struct pair_test *t, uint64_t first, uint64_t last)
 	pfs_index_list_free(&t->run, &list);
 }
 
+/* From a cursor on to the end of the index, some entries at a time. */
+static void assert_walk(struct pair_test *t, struct pfs_index_cursor cursor, size_t piece,
+			enum pfs_index_direction direction)
+{
+	size_t at = ref_pairs_rank(&t->ref, cursor.key, cursor.value), n = piece;
+	uint64_t keys[64];
+	uint32_t values[64];
+
+	assert_true(piece <= PFS_COUNT(keys));
+	while (n == piece) {
+		struct pfs_index_list list = {keys, values, piece};
+		size_t left = direction == PFS_INDEX_UP ? t->ref.n - at : at;
+
+		assert_int_equal(pfs_index_read(&t->run, t->index, &cursor, &list, direction), 0);
+		n = list.n;
+		assert_int_equal(n, left < piece ? left : piece);
+		for (size_t i = 0; i < n; i++) {
+			size_t k = direction == PFS_INDEX_UP ? at++ : --at;
+
+			assert_int_equal(keys[i], t->ref.keys[k]);
+			assert_int_equal(values[i], t->ref.values[k]);
+		}
+	}
+}
+
+static bool has_cursors(struct pair_test *t)
+{
+	struct pfs_index_info info;
+
+	pfs_index_describe(t->index, &info);
+	return strcmp(info.where, "host") == 0;
+}
+
+/* Up and down from the ends and from the middle; a device has no cursors. */
+static void assert_walks(struct pair_test *t)
+{
+	struct pfs_index_cursor middle = PFS_INDEX_BEGIN;
+	struct pfs_index_list none = {0};
+	size_t half = t->ref.n / 2;
+
+	assert_int_equal(pfs_index_read(&t->run, t->index, &middle, &none, PFS_INDEX_UP),
+			 has_cursors(t) ? 0 : -EOPNOTSUPP);
+	if (!has_cursors(t))
+		return;
+	if (t->ref.n) {
+		middle.key = t->ref.keys[half];
+		middle.value = t->ref.values[half] + (uint32_t)(half % 2);
+	}
+	assert_walk(t, PFS_INDEX_BEGIN, 64, PFS_INDEX_UP);
+	assert_walk(t, PFS_INDEX_END, 64, PFS_INDEX_DOWN);
+	assert_walk(t, PFS_INDEX_BEGIN, 3, PFS_INDEX_DOWN);
+	assert_walk(t, PFS_INDEX_END, 3, PFS_INDEX_UP);
+	assert_walk(t, middle, 61, PFS_INDEX_UP);
+	assert_walk(t, middle, 61, PFS_INDEX_DOWN);
+}
+
 static void assert_finds(struct pair_test *t, const uint64_t *keys, size_t n)
 {
 	uint32_t *values = malloc(n * sizeof(*values) + 1);
@@ -73,6 +129,7 @@ static void assert_same(struct pair_test *t)
 	pfs_index_describe(t->index, &info);
 	assert_int_equal(info.n, t->ref.n);
 	assert_range(t, 0, UINT64_MAX);
+	assert_walks(t);
 }
 
 static void begin(struct pair_test *t, enum pfs_index_kind kind)
@@ -316,6 +373,35 @@ static void refusals(struct pair_test *t)
 	end(t);
 }
 
+/* A cursor on its way up, while what it has read goes and more comes before and behind it. */
+static void changes_on_the_way(struct pair_test *t)
+{
+	struct pfs_index_cursor cursor = PFS_INDEX_BEGIN;
+	uint64_t state = seed, last = 0, keys[16];
+	uint32_t values[16] = {0};
+
+	begin(t, PFS_INDEX_UNIQUE);
+	for (uint32_t i = 0; i < 1000 && has_cursors(t); i++) {
+		struct pfs_index_list list = {keys, values, 5};
+		size_t at = ref_pairs_rank(&t->ref, cursor.key, cursor.value);
+		size_t left = t->ref.n - at;
+
+		assert_int_equal(pfs_index_read(&t->run, t->index, &cursor, &list, PFS_INDEX_UP), 0);
+		assert_int_equal(list.n, left < 5 ? left : 5);
+		for (size_t k = 0; k < list.n; k++)
+			assert_int_equal(keys[k], t->ref.keys[at + k]);
+		last = list.n ? keys[list.n - 1] : last;
+		remove_pairs(t, keys, NULL, list.n);
+		for (size_t k = 0; k < PFS_COUNT(keys); k++) {
+			keys[k] = random_next(&state) % (k % 2 ? last + 1 : last + 1000);
+			values[k] = (uint32_t)k + i;
+		}
+		insert(t, keys, values, PFS_COUNT(keys), PFS_INDEX_REFUSE);
+	}
+	assert_same(t);
+	end(t);
+}
+
 /* ---- batches are steps ---- */
 
 #define STEP_KEYS 3000u
@@ -375,6 +461,61 @@ static void steps(struct pair_test *t)
 	end(t);
 }
 
+/* Eight threads, each of which inserts, removes and asks for the same few keys in one batch: to everybody
+ * they are all there, with one value, or none is; and each that came went once. */
+struct few {
+	struct pair_test *t;
+	size_t n;
+	atomic_uint bad, numbers;
+	atomic_int there; /* keys that were added less those that were removed */
+};
+
+static void *change_few(void *context)
+{
+	static const uint64_t keys[6] = {0, 1, 1000, 1001, UINT64_MAX - 1, UINT64_MAX};
+	struct few *few = context;
+	uint32_t values[6], number = atomic_fetch_add(&few->numbers, 1);
+	uint64_t state = seed + number, n = 0;
+
+	for (uint32_t step = 0; step < 300; step++) {
+		bool grows = random_next(&state) % 2;
+		int error;
+
+		for (size_t i = 0; i < few->n; i++)
+			values[i] = number * 1000 + step;
+		error = grows ? pfs_index_insert(&few->t->run, few->t->index, &n, keys, values, few->n,
+						 step % 2 ? PFS_INDEX_REPLACE : PFS_INDEX_REFUSE)
+			      : pfs_index_remove(&few->t->run, few->t->index, &n, keys, NULL, few->n);
+		atomic_fetch_add(&few->there, grows ? (int)n : -(int)n);
+		atomic_fetch_add(&few->bad, error || n % few->n);
+		error = pfs_index_find(&few->t->run, few->t->index, NULL, values, keys, few->n,
+				       PFS_INDEX_EQUAL);
+		for (size_t i = 0; i < few->n; i++)
+			atomic_fetch_add(&few->bad, error || values[i] != values[0]);
+	}
+	return NULL;
+}
+
+static void changes_of_eight(struct pair_test *t)
+{
+	for (size_t n = 1; n <= 6; n++) {
+		struct few few = {.t = t, .n = n};
+		struct pfs_index_info info;
+		pthread_t threads[8];
+
+		begin(t, PFS_INDEX_UNIQUE);
+		for (size_t i = 0; i < PFS_COUNT(threads); i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, change_few, &few), 0);
+		for (size_t i = 0; i < PFS_COUNT(threads); i++)
+			assert_int_equal(pthread_join(threads[i], NULL), 0);
+		pfs_index_describe(t->index, &info);
+		assert_int_equal(atomic_load(&few.bad), 0);
+		assert_int_equal(info.n, atomic_load(&few.there));
+		assert_int_equal(pfs_index_verify(&t->run, t->index), 0);
+		end(t);
+	}
+}
+
 /* ---- where they run ---- */
 
 static void run_on(void (*cases)(struct pair_test *t), enum pfs_engine_kind kind)
@@ -406,7 +547,9 @@ CASES(built)
 CASES(random_cases)
 CASES(in_order)
 CASES(refusals)
+CASES(changes_on_the_way)
 CASES(steps)
+CASES(changes_of_eight)
 
 #define DEVICE_CALLS 250 /* more than this makes */
 
@@ -449,7 +592,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(exhaustive), BOTH(built), BOTH(random_cases), BOTH(in_order),
-		BOTH(refusals),	  BOTH(steps), cmocka_unit_test(device_faults),
+		BOTH(refusals),	  BOTH(steps), BOTH(changes_on_the_way),
+		BOTH(changes_of_eight), cmocka_unit_test(device_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
