@@ -70,28 +70,42 @@ bool pfs_query_can_freeze(const struct pfs_query *query)
 	return !query->frozen && pfs_sql_effect(query->connection->sql) != PFS_SQL_CHANGES_SOURCE;
 }
 
-/* Its bytes are what others' changes cost, and not the statement's: they count for all statements together. */
-static int freeze(struct pfs_query *query)
+int pfs_query_begin_freeze(struct pfs_query *query)
 {
 	struct pfs_frozen_wish *wish = &query->frozen_wish;
+	int error;
 
-	PFS_TRY(pfs_account_open(&query->frozen_account, 0, NULL, NULL));
-	wish->most = pfs_account_left(query->frozen_account);
-	PFS_TRY(pfs_frozen_open(&query->frozen, query->queries->tree, wish));
+	if (!pfs_query_can_freeze(query))
+		return -EOPNOTSUPP;
+	error = pfs_account_open(&query->frozen_account, 0, NULL, NULL);
+	if (!error) {
+		wish->most = pfs_account_left(query->frozen_account);
+		error = pfs_frozen_begin(&query->still, query->queries->tree, wish);
+	}
+	if (error)
+		pfs_query_thaw(query);
+	return error;
+}
+
+/* Its bytes are what others' changes cost, and not the statement's: they count for all statements together. */
+static int fill(struct pfs_query *query)
+{
+	PFS_TRY(pfs_frozen_fill(query->still, query->queries->tree, &query->frozen_wish));
+	query->tree = query->frozen = query->still;
+	query->still = NULL;
 	return pfs_account_charge(query->frozen_account, (int64_t)pfs_frozen_size(query->frozen));
 }
 
 int pfs_query_freeze(struct pfs_query *query)
 {
-	int error;
+	int error = query->still ? 0 : pfs_query_begin_freeze(query);
 
-	if (!pfs_query_can_freeze(query))
-		return -EOPNOTSUPP;
-	error = freeze(query);
+	if (error == -EOPNOTSUPP)
+		return error;
+	if (!error)
+		error = fill(query);
 	if (error)
 		pfs_query_thaw(query);
-	else
-		query->tree = query->frozen;
 	if (error == -ENOMEM)
 		query->lost = "the tree changed, and as it was it needs more memory than query_memory_total lets it; "
 			      "run it again, or raise that";
@@ -103,7 +117,8 @@ void pfs_query_thaw(struct pfs_query *query)
 	if (query->frozen)
 		pfs_account_discharge(query->frozen_account, pfs_frozen_size(query->frozen));
 	pfs_frozen_close(query->frozen);
-	query->frozen = NULL;
+	pfs_frozen_close(query->still);
+	query->frozen = query->still = NULL;
 	query->tree = query->queries->tree;
 	pfs_account_close(query->frozen_account);
 	query->frozen_account = NULL;
@@ -111,7 +126,9 @@ void pfs_query_thaw(struct pfs_query *query)
 
 bool pfs_query_is_lost(struct pfs_query *query)
 {
-	if (!query->lost && query->frozen && pfs_frozen_is_lost(query->frozen))
+	const struct pfs_tree *frozen = query->frozen ? query->frozen : query->still;
+
+	if (!query->lost && frozen && pfs_frozen_is_lost(frozen))
 		query->lost = "more of the tree changed while the statement ran than there is memory to remember; "
 			      "run it again";
 	return query->lost;

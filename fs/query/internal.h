@@ -120,6 +120,7 @@ struct pfs_query {
 	struct pfs_queries *queries;
 	struct pfs_tree *tree; /* that it reads: the queries', or the frozen one */
 	struct pfs_tree *frozen; /* NULL: none */
+	struct pfs_tree *still; /* the live one as it was when they began; to be frozen once that changes; NULL: not begun */
 	struct pfs_account *frozen_account; /* that its bytes are on */
 	struct pfs_frozen_wish frozen_wish; /* what the statement as it was written reads, */
 	struct pfs_attr_wish *frozen_attrs; /* with these */
@@ -221,6 +222,9 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 PFS_MUST_CHECK int pfs_query_note_reads(struct pfs_query *query);
 /* Not one that changes nodes, or reads a frozen tree already. It is prepared. */
 bool pfs_query_can_freeze(const struct pfs_query *query);
+/* query->still is the tree as it is now, which is not held.  As freeze, which goes on from there; but the statement is not
+ * lost. */
+PFS_MUST_CHECK int pfs_query_begin_freeze(struct pfs_query *query);
 /* The tree, which is not held, as it is now becomes the one that the statement reads, and does not change
  * any more. -EOPNOTSUPP: it cannot; -ENOMEM, -EINTR; what the store says. */
 PFS_MUST_CHECK int pfs_query_freeze(struct pfs_query *query);

@@ -444,11 +444,26 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 	pfs_query_take_value(out, &value);
 }
 
-/* The rows are there, or the tree that they come from is frozen, or none of it has been seen. */
+/* The rows are there, or the tree that they come from is frozen, or will be if it changes, or none of it has been seen. */
 bool pfs_query_is_settled(const struct pfs_query *query)
 {
-	return query->ended || query->frozen || (!query->bound && !query->again) ||
+	return query->ended || query->frozen || query->still || (!query->bound && !query->again) ||
 	       pfs_relational_is_answered(query->relational);
+}
+
+bool pfs_query_settle(struct pfs_query *query)
+{
+	return pfs_query_is_settled(query) || pfs_relational_settle(query->relational) == 0;
+}
+
+void pfs_query_rests(struct pfs_query *query)
+{
+	int error = query->ended || !query->still ? 0 : pfs_relational_go_on(query->relational);
+
+	if (!error)
+		return;
+	query->ended = true;
+	query->failure = cause_of(query, error);
 }
 
 void pfs_query_rested(struct pfs_query *query, uint64_t ns)

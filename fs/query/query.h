@@ -102,6 +102,11 @@ PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_erro
 /* True: no restart follows, so what was read stays read, and the tree's lock is not held between two calls, which
  * may be any time apart and come from any thread. */
 bool pfs_query_is_settled(const struct pfs_query *query);
+/* Has it be so, where that can be had: the rows to come are read of the tree as it is now, if it is still what they are
+ * of, and of a frozen one once it has changed.  What it returns is pfs_query_is_settled. */
+bool pfs_query_settle(struct pfs_query *query);
+/* It may not be asked for long: what it reads is frozen now, for changes could need more memory meanwhile than they may. */
+void pfs_query_rests(struct pfs_query *query);
 /* For so long nobody asked for more: that is not the statement's time. */
 void pfs_query_rested(struct pfs_query *query, uint64_t ns);
 

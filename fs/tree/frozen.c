@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "fs/attr/attrcolumn.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/hold.h"
@@ -53,7 +54,7 @@ static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_
 	return error;
 }
 
-static int open_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
 {
 	pfs_hold_create(tree);
 	atomic_store(&tree->read_only, true);
@@ -62,13 +63,22 @@ static int open_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct 
 	tree->registers = live->registers;
 	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));
 	PFS_TRY(pfs_image_copy_open(tree, live, wish->columns));
-	PFS_TRY(begin(tree, live, wish));
-	PFS_TRY(pfs_image_copy_fill(tree, wish->poll, wish->arg));
-	PFS_TRY(pfs_hard_links_freeze(tree, live, wish->columns & PFS_COLUMN_FLAGS));
-	return create_parts(tree);
+	return begin(tree, live, wish);
 }
 
-int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+int pfs_frozen_fill(struct pfs_tree *frozen, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+{
+	PFS_TRY(pfs_image_copy_fill(frozen, wish->poll, wish->arg));
+	PFS_TRY(pfs_hard_links_freeze(frozen, live, wish->columns & PFS_COLUMN_FLAGS));
+	return create_parts(frozen);
+}
+
+uint64_t pfs_frozen_epoch(const struct pfs_tree *frozen)
+{
+	return frozen->image.epoch;
+}
+
+int pfs_frozen_begin(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
 {
 	int error = -EAGAIN;
 
@@ -76,13 +86,24 @@ int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct p
 	for (unsigned attempt = 0; error == -EAGAIN && attempt < ATTEMPTS; attempt++) {
 		struct pfs_tree *tree = calloc(1, sizeof(*tree));
 
-		error = tree ? open_tree(tree, live, wish) : -ENOMEM;
+		error = tree ? begin_tree(tree, live, wish) : -ENOMEM;
 		if (error)
 			pfs_frozen_close(tree);
 		else
 			*out = tree;
 	}
 	return error == -EAGAIN ? -ENOMEM : error; /* columns of attributes are forgotten as soon as they are read */
+}
+
+int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+{
+	int error;
+
+	PFS_TRY(pfs_frozen_begin(out, live, wish));
+	error = pfs_frozen_fill(*out, live, wish);
+	if (error)
+		pfs_frozen_close(PFS_TAKE(*out));
+	return error;
 }
 
 void pfs_frozen_close(struct pfs_tree *frozen)

@@ -23,8 +23,15 @@ struct pfs_frozen_wish {
 	void *arg;
 };
 
-/* The live tree is not held. -ENOMEM, -EINTR; what the store says, from which columns of attributes are read. */
+/* *out is the live tree, which is not held, as it is now: nothing of it can be read yet.  Takes microseconds, but for
+ * columns of attributes. -ENOMEM, -EINTR; what the store says, from which those are read. */
+PFS_MUST_CHECK int pfs_frozen_begin(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
+/* Copies it, so that it can be read. The live tree, which may have changed, is not held; the wish is begin's. As begin;
+ * what is left is to be closed. */
+PFS_MUST_CHECK int pfs_frozen_fill(struct pfs_tree *frozen, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
+/* Both. *out NULL on failure. */
 PFS_MUST_CHECK int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
+uint64_t pfs_frozen_epoch(const struct pfs_tree *frozen); /* the live tree's, when it was begun */
 void pfs_frozen_close(struct pfs_tree *frozen); /* NULL is allowed */
 uint64_t pfs_frozen_size(const struct pfs_tree *frozen); /* bytes */
 

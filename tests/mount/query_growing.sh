@@ -116,6 +116,26 @@ is 'which is answered' "$(cat <&5)" 'n
 1'
 exec 5<&- 6<&-
 
+# ---- rows of the tree ----
+name=$(printf 'd%0199d' 0)
+mkdir "$mnt/$name"
+(cd "$mnt/$name" && seq 1500 | xargs touch)
+columns=$(printf 'path,%.0s' {1..39})path
+for how in '' ' ORDER BY name DESC' ' WHERE mode IN (33188,33261)'; do
+	rows=$q/sql/"SELECT $columns FROM nodes$how"
+	cat "$rows" >whole
+	exec 5<"$rows"
+	ok "rows$how rest" wait_for 20 are resting 1
+	touch "$mnt/later"
+	rm "$mnt/$name/1500"
+	ok 'and are those of when they began' cmp whole <(cat <&5)
+	exec 5<&-
+	ok 'closed, they end' wait_for 20 are growing 0
+	rm "$mnt/later"
+	touch "$mnt/$name/1500"
+done
+rm -r "${mnt:?}/$name"
+
 # ---- time ----
 exec 5<"$large"
 head -c 100 <&5 >front

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers made some rows at a time: when what has been made may be read, and what the statement's time is. */
+#include "fs/query/internal.h"
 #include "fs/query/output/making.h"
 #include "tests/unit/query_util.h"
 
@@ -82,6 +83,52 @@ static void test_of_tree(void **state PFS_UNUSED)
 	assert_int_equal(finish(), 1 + 2 + FILES + 1);
 }
 
+/* Rows as they are go on over a frozen tree, as if it had not changed, once they are to be settled. */
+static void test_settles(void **state PFS_UNUSED)
+{
+	static const char *const statements[] = {
+		"SELECT name FROM nodes",
+		"SELECT path, tag FROM nodes ORDER BY name DESC",
+		"SELECT path FROM nodes WHERE length(name) > 1 OR size > 7",
+		"SELECT name, ext, depth, subtree_count FROM nodes WHERE path LIKE '%' LIMIT 100000",
+		"SELECT path FROM nodes WHERE ino > 1 AND size >= 0 LIMIT 100000",
+		"SELECT ino FROM nodes WHERE under(ino, 2) AND tag IS NULL ORDER BY ino",
+	};
+
+	assert_int_equal(pfs_tree_setxattr(tree, scope.ino, "user.tag", "x", 1, 0), 0);
+	for (size_t i = 0; i < sizeof(statements) / sizeof(*statements); i++) {
+		size_t rows;
+
+		assert_int_equal(begin_making(statements[i]), 0);
+		assert_int_equal(to_end(), 0);
+		rows = finish();
+		assert_int_equal(begin_making(statements[i]), 0);
+		assert_int_equal(pfs_making_step(making, &error), 1);
+		assert_false(pfs_making_is_settled(making));
+		assert_true(pfs_making_settle(making));
+		assert_false(pfs_making_query(making)->frozen);
+		pfs_answer_set_growing(answer, true);
+		(void)make(scope.ino, statements[i] + 7, S_IFREG | 0644);
+		assert_int_equal(to_end(), 0);
+		assert_true(pfs_making_query(making)->frozen);
+		pfs_answer_set_growing(answer, false);
+		assert_int_equal(finish(), rows);
+	}
+}
+
+/* One that has changed by then is no more what they are of. */
+static void test_settles_late(void **state PFS_UNUSED)
+{
+	assert_int_equal(begin_making("SELECT name FROM nodes"), 0);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	(void)make(scope.ino, "soon", S_IFREG | 0644);
+	assert_false(pfs_making_settle(making));
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	assert_true(pfs_making_settle(making));
+	assert_int_equal(to_end(), 0);
+	assert_true(finish() > FILES);
+}
+
 /* Rows that the operators have put in order are all there. */
 static void test_of_operators(void **state PFS_UNUSED)
 {
@@ -136,7 +183,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_of_no_tree),    cmocka_unit_test(test_of_tree),
 		cmocka_unit_test(test_of_operators),  cmocka_unit_test(test_growing_fails),
-		cmocka_unit_test(test_rest_is_no_time),
+		cmocka_unit_test(test_rest_is_no_time), cmocka_unit_test(test_settles),
+		cmocka_unit_test(test_settles_late),
 	};
 
 	return cmocka_run_group_tests_name("making", tests, set_up_files, tear_down);

@@ -304,7 +304,7 @@ static int begin(struct pfs_growing *growing, bool may_grow, struct pfs_query_er
 	while (rc > 0) {
 		rc = pfs_making_step(making, error);
 		if (rc <= 0 || !may_grow || pfs_answer_made(growing->answer) < growing->ahead ||
-		    !pfs_making_is_settled(making))
+		    !pfs_making_settle(making))
 			continue;
 		if (pfs_shares_take(&growing->all->shares, growing->uid))
 			return 1;

@@ -109,6 +109,8 @@ int pfs_making_step(struct pfs_making *making, struct pfs_query_error *error)
 	}
 	if (rc < 0 && pfs_answer_is_complete(making->answer))
 		pfs_answer_truncate(making->answer);
+	if (rc > 0 && pfs_answer_is_in_file(making->answer))
+		pfs_query_rests(making->query); /* as far as nobody reads on */
 	return rc;
 }
 
@@ -126,6 +128,11 @@ const char *pfs_making_sql(const struct pfs_making *making, size_t *len)
 bool pfs_making_is_settled(const struct pfs_making *making)
 {
 	return pfs_query_is_settled(making->query);
+}
+
+bool pfs_making_settle(struct pfs_making *making)
+{
+	return pfs_query_settle(making->query);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): those of pfs_query_start, and where the rows go */

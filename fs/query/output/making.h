@@ -33,5 +33,7 @@ const char *pfs_making_sql(const struct pfs_making *making, size_t *len);
 
 /* True: what has been made may be read: it is not going to be thrown away, and the next step may wait. */
 bool pfs_making_is_settled(const struct pfs_making *making);
+/* Has it be so where that can be had (pfs_query_settle). */
+bool pfs_making_settle(struct pfs_making *making);
 
 #endif

@@ -90,10 +90,8 @@ int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *blo
 	return 0;
 }
 
-void pfs_row_cursor_close(struct pfs_row_cursor *cursor)
+static void close_hands(struct pfs_row_cursor *cursor)
 {
-	if (!cursor)
-		return;
 	while (cursor->hands) {
 		struct hand *hand = cursor->hands;
 
@@ -101,6 +99,13 @@ void pfs_row_cursor_close(struct pfs_row_cursor *cursor)
 		pfs_gathered_close(hand->gather);
 		free(hand);
 	}
+}
+
+void pfs_row_cursor_close(struct pfs_row_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	close_hands(cursor);
 	pfs_gathered_close(cursor->gather);
 	pfs_ordered_close(cursor->ordered);
 	pfs_slots_finish(&cursor->within);
@@ -126,7 +131,7 @@ static int charge(struct pfs_row_cursor *cursor, size_t bytes)
 
 static int make_room(struct pfs_row_cursor *cursor, size_t n)
 {
-	size_t capacity = PFS_MAX(n, PFS_MIN(cursor->capacity * 2, PFS_PIECE_ROWS));
+	size_t capacity = PFS_MAX(n, cursor->capacity + cursor->capacity / 2);
 	uint32_t *slots;
 
 	if (n <= cursor->capacity)
@@ -225,6 +230,7 @@ static int take_slots(struct pfs_row_cursor *cursor, const struct pfs_slots *slo
 	cursor->n = cursor->capacity = slots->n;
 	for (cursor->at = 0; cursor->at < cursor->n && cursor->slots[cursor->at] < cursor->next_row;)
 		cursor->at++;
+	cursor->is_done = true;
 	cut(cursor);
 	return pfs_account_charge(cursor->query->account, (int64_t)(slots->n * sizeof(*slots->slot)));
 }
@@ -237,9 +243,10 @@ static int scan(struct pfs_row_cursor *cursor)
 	struct pfs_slots slots = {.slot = NULL};
 	int error;
 
-	cursor->is_done = !selects(cursor);
-	if (cursor->pushed.nothing)
+	if (cursor->pushed.nothing) {
+		cursor->is_done = true;
 		return 0;
+	}
 	PFS_TRY(pfs_scan_select(query->tree, &slots, cursor->pushed.predicates, cursor->pushed.n, NULL,
 				&query->watch));
 	if (!cursor->next_row)
@@ -256,10 +263,15 @@ static int scan(struct pfs_row_cursor *cursor)
 static int scan_rest(struct pfs_row_cursor *cursor)
 {
 	const struct pfs_row_plan *plan = cursor->plan;
+	int error;
 
+	pfs_pushed_finish(&cursor->pushed);
+	error = pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments);
 	cursor->is_trying = false;
-	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments));
-	return scan(cursor);
+	if (!error)
+		error = scan(cursor);
+	cursor->is_trying = error != 0; /* it may be asked again, over another tree */
+	return error;
 }
 
 /* Adds slots. */
@@ -362,15 +374,23 @@ static int begin_held(struct pfs_row_cursor *cursor)
 	return 0;
 }
 
+static int open_gather(struct pfs_row_cursor *cursor)
+{
+	const struct pfs_row_plan *plan = cursor->plan;
+
+	PFS_TRY(pfs_gathered_open(&cursor->gather, cursor->query));
+	for (size_t i = 0; i < plan->n_columns; i++)
+		PFS_TRY(pfs_gathered_want(cursor->gather, (size_t)plan->columns[i]));
+	return 0;
+}
+
 /* Before the tree is held: what wants it otherwise. */
 static int begin(struct pfs_row_cursor *cursor)
 {
 	const struct pfs_row_plan *plan = cursor->plan;
 	int error;
 
-	PFS_TRY(pfs_gathered_open(&cursor->gather, cursor->query));
-	for (size_t i = 0; i < plan->n_columns; i++)
-		PFS_TRY(pfs_gathered_want(cursor->gather, (size_t)plan->columns[i]));
+	PFS_TRY(open_gather(cursor));
 	PFS_TRY(pfs_inputs_prepare(cursor->block, cursor->context));
 	if (plan->n_arguments || plan->n_order)
 		pfs_scan_prepare(cursor->query->tree);
@@ -382,6 +402,65 @@ static int begin(struct pfs_row_cursor *cursor)
 	if (error == -ENOENT) /* what they are to be under is gone */
 		cursor->is_done = true;
 	return error == -ENOENT ? 0 : error;
+}
+
+/* ---- over another tree ---- */
+
+/* All that are to come in order.  The tree is held. */
+static int drain(struct pfs_row_cursor *cursor)
+{
+	size_t n = cursor->n - cursor->at, more = 1;
+
+	if (n)
+		memmove(cursor->slots, cursor->slots + cursor->at, n * sizeof(*cursor->slots));
+	cursor->at = 0;
+	cursor->n = n;
+	for (; more && cursor->left; n += more) {
+		more = (size_t)PFS_MIN((uint64_t)cursor->wave_max, cursor->left);
+		PFS_TRY(make_room(cursor, n + more));
+		PFS_TRY(pfs_ordered_next(cursor->ordered, cursor->slots + n, &more));
+		cursor->n = n + more;
+		cursor->left -= more;
+		pfs_plan_seen(cursor->query, 0, more);
+		PFS_TRY(pfs_query_look(cursor->query));
+	}
+	cursor->is_done = true;
+	return 0;
+}
+
+int pfs_row_cursor_part(struct pfs_row_cursor *cursor)
+{
+	int error;
+
+	if (!cursor->given || cursor->row + 1 < cursor->n_gathered)
+		return -EOPNOTSUPP;
+	if (!cursor->ordered || cursor->is_done)
+		return 0;
+	PFS_TRY(pfs_query_hold(cursor->query));
+	error = drain(cursor);
+	pfs_query_release(cursor->query);
+	return error;
+}
+
+int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor)
+{
+	int error;
+
+	close_hands(cursor);
+	pfs_gathered_close(PFS_TAKE(cursor->gather));
+	cursor->n_gathered = cursor->row = 0;
+	PFS_TRY(open_gather(cursor));
+	if (cursor->is_done)
+		return 0;
+	pfs_running_end(&cursor->running);
+	cursor->is_begun = false;
+	PFS_TRY(pfs_inputs_prepare(cursor->block, cursor->context));
+	PFS_TRY(pfs_running_begin(&cursor->running, cursor->block, cursor->context));
+	cursor->is_begun = true;
+	PFS_TRY(pfs_query_hold(cursor->query));
+	error = prepare(cursor);
+	pfs_query_release(cursor->query);
+	return error;
 }
 
 /* ---- row by row ---- */

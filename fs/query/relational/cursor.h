@@ -21,6 +21,12 @@ PFS_MUST_CHECK int pfs_row_cursor_next(struct pfs_row_cursor *cursor);
 bool pfs_row_cursor_has_begun(const struct pfs_row_cursor *cursor); /* there was a row */
 /* Of the last row. */
 void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, struct pfs_query_value *out);
+/* Before the statement's tree becomes another one, with the same nodes: what the cursor has of the old one, it has as
+ * slots from then on.  -EAGAIN: the tree changed; -EOPNOTSUPP: there are rows of it; -ENOMEM.  It can go on as before in
+ * any case. */
+PFS_MUST_CHECK int pfs_row_cursor_part(struct pfs_row_cursor *cursor);
+/* And afterwards.  After an error it is of no more use. */
+PFS_MUST_CHECK int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor);
 /* As pfs_query_parts, where pfs_row_cursor_has_begun. */
 PFS_MUST_CHECK int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_part_fn fn,
 				    void *arg);

@@ -35,6 +35,7 @@ struct pfs_relational {
 	struct pfs_answer_rows rows;
 	uint64_t at; /* rows read; the row is the one before */
 	struct pfs_row_cursor *cursor; /* of rows as they are; NULL: not begun */
+	bool was_settled;
 };
 
 /* ---- what operators ask ---- */
@@ -441,6 +442,43 @@ static int fail(struct pfs_relational *relational)
 	return -EOPNOTSUPP;
 }
 
+int pfs_relational_settle(struct pfs_relational *relational)
+{
+	struct pfs_query *query;
+
+	if (!pfs_relational_gives_rows(relational) || !relational->cursor || relational->was_settled)
+		return -EOPNOTSUPP;
+	query = relational->query;
+	relational->thread = pthread_self();
+	relational->was_settled = true; /* it is tried once */
+	PFS_TRY(pfs_row_cursor_part(relational->cursor));
+	PFS_TRY(pfs_query_begin_freeze(query));
+	if (pfs_frozen_epoch(query->still) == query->epoch)
+		return 0;
+	pfs_query_thaw(query);
+	return -EAGAIN; /* as the next hold says, and the statement begins again */
+}
+
+int pfs_relational_go_on(struct pfs_relational *relational)
+{
+	struct pfs_query *query = relational->query;
+	int error = pfs_query_freeze(query);
+
+	query->bound = false; /* what its viewer sees is found anew */
+	query->path_known = false;
+	if (!error)
+		error = pfs_query_reopen_attrs(query);
+	if (!error)
+		error = pfs_row_cursor_go_on(relational->cursor);
+	return error == -EAGAIN ? -EIO : error;
+}
+
+/* The tree has changed, and the statement can go on over what it was. */
+static bool has_changed(const struct pfs_relational *relational, int got)
+{
+	return got == -EAGAIN && relational->query->still;
+}
+
 static int next_as_it_is(struct pfs_relational *relational)
 {
 	int got;
@@ -451,6 +489,10 @@ static int next_as_it_is(struct pfs_relational *relational)
 		PFS_TRY(pfs_row_cursor_open(&relational->cursor, relational->block, &relational->context));
 	}
 	got = pfs_row_cursor_next(relational->cursor);
+	if (has_changed(relational, got)) {
+		PFS_TRY(pfs_relational_go_on(relational));
+		got = pfs_row_cursor_next(relational->cursor);
+	}
 	if (got >= 0 || got == -EINTR || got == -EAGAIN || relational->query->lost ||
 	    pfs_row_cursor_has_begun(relational->cursor))
 		return got;
@@ -461,10 +503,16 @@ static int next_as_it_is(struct pfs_relational *relational)
 
 int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs_part_fn fn, void *arg)
 {
+	int got;
+
 	*n_parts = 0;
 	if (!relational || !relational->cursor || !pfs_row_cursor_has_begun(relational->cursor))
 		return 0;
 	relational->thread = pthread_self();
+	got = pfs_row_cursor_parts(relational->cursor, n_parts, fn, arg);
+	if (!has_changed(relational, got))
+		return got;
+	PFS_TRY(pfs_relational_go_on(relational));
 	return pfs_row_cursor_parts(relational->cursor, n_parts, fn, arg);
 }
 

@@ -42,6 +42,12 @@ void pfs_relational_restart(struct pfs_relational *relational);
 PFS_MUST_CHECK int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts,
 					pfs_part_fn fn, void *arg);
 
+/* Has rows as they are come from query->still once the tree has changed.  -EOPNOTSUPP and other errors: they come as
+ * before.  NULL is allowed. */
+PFS_MUST_CHECK int pfs_relational_settle(struct pfs_relational *relational);
+/* And now, frozen.  After an error there are no more. */
+PFS_MUST_CHECK int pfs_relational_go_on(struct pfs_relational *relational);
+
 /* Whether all its rows are there: nothing of the tree is needed for them any more. */
 bool pfs_relational_is_answered(const struct pfs_relational *relational);
 
