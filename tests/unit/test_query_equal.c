@@ -816,6 +816,7 @@ static void test_who_runs(void **state)
 		"SELECT path FROM nodes WHERE size > 100",
 		"SELECT path, tag FROM nodes WHERE path LIKE '%d1%' AND (size > 9 OR tag = 'x') ORDER BY path LIMIT 5 OFFSET 2",
 		"SELECT * FROM nodes ORDER BY subtree_size DESC",
+		"SELECT path FROM (SELECT * FROM nodes WHERE size > 100)",
 		"SELECT name FROM nodes WHERE subtree_count > 1 AND ino = 2",
 	};
 	static const char *const sqlites[] = {
@@ -828,7 +829,6 @@ static void test_who_runs(void **state)
 		"SELECT type, group_concat(name) FROM nodes GROUP BY type",
 		"SELECT group_concat(a.name) FROM nodes a JOIN side s ON s.ext = a.ext",
 		"SELECT name FROM nodes INTERSECT SELECT ext FROM nodes",
-		"SELECT path FROM (SELECT * FROM nodes WHERE size > 100)",
 		"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent = 2",
 		"SELECT count(*) FROM (SELECT size FROM nodes ORDER BY size LIMIT 5)",
 		"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 9) SELECT max(x) FROM n",

@@ -84,6 +84,10 @@ static void test_plain(void **state)
 		"SELECT name FROM nodes WHERE owner IS NOT 'x'",
 		"SELECT name FROM nodes WHERE CASE WHEN size THEN 1 ELSE 2 END",
 		"SELECT name FROM nodes WHERE name = name COLLATE NOCASE",
+		"SELECT rowid, * FROM nodes",
+		"SELECT path FROM (SELECT path, size FROM nodes)",
+		"WITH n AS (SELECT path FROM nodes WHERE type = 'f') SELECT path FROM n",
+		"WITH n AS MATERIALIZED (SELECT path FROM nodes) SELECT path FROM n",
 	};
 
 	(void)state;
@@ -128,15 +132,11 @@ static void test_not_plain(void **state)
 		"SELECT max(name), size FROM nodes",
 		"SELECT value FROM json_each('[1, 2, 3]')",
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000) SELECT i FROM n",
-		"WITH n AS MATERIALIZED (SELECT path FROM nodes) SELECT path FROM n",
 		"SELECT path FROM (SELECT path FROM nodes LIMIT 2000)",
 		"SELECT path FROM (SELECT DISTINCT path FROM nodes)",
 		"EXPLAIN SELECT path FROM nodes",
 		"EXPLAIN QUERY PLAN SELECT path FROM nodes",
-		"SELECT rowid, * FROM nodes",
 		"SELECT path FROM nodes WHERE under(ino, ino_of('/a'))",
-		"SELECT path FROM (SELECT path, size FROM nodes)",
-		"WITH n AS (SELECT path FROM nodes WHERE type = 'f') SELECT path FROM n",
 		"VALUES (1), (2)",
 	};
 
@@ -187,6 +187,9 @@ static void test_same_rows(void **state)
 		"SELECT path FROM nodes WHERE size = 0 AND ino > 20 LIMIT 400 OFFSET 3",
 		"SELECT path FROM nodes WHERE type = 'f' AND name > 'f2' LIMIT 400 OFFSET 3",
 		"SELECT path FROM nodes WHERE type = 'f' AND name > 'f2' AND length(name) > 6 LIMIT 9",
+		"SELECT rowid, nodes.oid, size FROM nodes WHERE _rowid_ < 99 ORDER BY rowid DESC",
+		"SELECT b, * FROM (SELECT size a, path AS b, path, ino FROM nodes WHERE name > 'c') WHERE b LIKE '%1%' ORDER BY ino",
+		"WITH n(a, b) AS (SELECT name, tag FROM nodes WHERE size = 0 OR tag = 'x') SELECT a, b FROM n WHERE a > 'd' LIMIT 9",
 		"SELECT path FROM nodes LIMIT 1", "SELECT path FROM nodes LIMIT 0",
 		"SELECT path FROM nodes LIMIT 10 OFFSET 99999",
 		"SELECT name, n, tag, ext, target FROM nodes ORDER BY name",

@@ -68,6 +68,9 @@ void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const str
 
 /* ---- bind_rows.c ---- */
 
+/* Makes an input of nodes of the only one that there is, if that is a sub-select of columns of nodes as they are, of which it
+ * is the first step. */
+PFS_MUST_CHECK int pfs_bind_flatten(struct pfs_binder *binder);
 /* Sets the block's `rows` if it is a SELECT of rows as they are; where it is none, `lax` is refused. */
 PFS_MUST_CHECK int pfs_bind_rows(struct pfs_binder *binder);
 

@@ -31,10 +31,17 @@ struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input
 {
 	struct pfs_input *from = &binder->block->inputs[input];
 
-	if (from->kind != PFS_INPUT_BLOCKS)
+	if (from->kind != PFS_INPUT_BLOCKS && !from->is_flat)
 		pfs_bind_read(binder, from->table, from->columns[number].name);
 	from->is_read = true;
 	return pfs_bind_own_column(binder, input, number);
+}
+
+/* What SQLite calls the number of a row, which is a node's. */
+static bool is_rowid(const struct pfs_input *from, const struct pfs_name *table, const struct pfs_name *name)
+{
+	return !from->is_flat && (!table || pfs_name_is(table, from->name)) &&
+	       (pfs_name_is(name, "rowid") || pfs_name_is(name, "oid") || pfs_name_is(name, "_rowid_"));
 }
 
 struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
@@ -60,5 +67,10 @@ struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_nam
 	}
 	if (found > 1)
 		return pfs_bind_refuse(binder, "a name that two tables have");
+	if (!found && binder->takes_rows && is_rowid(&block->inputs[0], table, name)) {
+		pfs_bind_read(binder, block->inputs[0].table, "ROWID");
+		block->inputs[0].is_read = true;
+		return pfs_bind_own_column(binder, 0, (unsigned)pfs_node_ino);
+	}
 	return found ? pfs_bind_input_column(binder, input, column) : NULL;
 }

@@ -55,8 +55,10 @@ static int bind_nodes(struct pfs_binder *binder, struct pfs_input *input)
 	input->kind = PFS_INPUT_NODES;
 	input->n_columns = table->n;
 	input->columns = pfs_bind_get(binder, table->n * sizeof(*input->columns));
-	for (size_t i = 0; input->columns && i < table->n; i++)
+	for (unsigned i = 0; input->columns && i < table->n; i++) {
 		describe(&input->columns[i], &table->columns[i], binder->query->is_limited);
+		input->columns[i].number = i;
+	}
 	return binder->error;
 }
 

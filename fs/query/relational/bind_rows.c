@@ -6,10 +6,15 @@
 
 #define ARGUMENTS_MAX 64 /* that a scan can have */
 
+static unsigned number_of(const struct pfs_binder *binder, const struct pfs_term *term)
+{
+	return binder->block->inputs[0].columns[term->column].number;
+}
+
 static const struct pfs_node_column *node_column(const struct pfs_binder *binder,
 						 const struct pfs_term *term)
 {
-	return &binder->query->connection->table->columns[term->column];
+	return &binder->query->connection->table->columns[number_of(binder, term)];
 }
 
 /* ---- conditions ---- */
@@ -69,7 +74,7 @@ static bool take_comparison(struct pfs_sql_argument *out, const struct pfs_binde
 	if (out->op < 0 || constant->kind != PFS_BOUND_CONSTANT || column->kind != PFS_BOUND_COLUMN ||
 	    term->collation != PFS_BINARY || !take_constant(out, &constant->constant))
 		return false;
-	out->column = (int)column->column;
+	out->column = (int)number_of(binder, column);
 	switch (node_column(binder, column)->kind) {
 	case PFS_NODE_INTEGER:
 		return out->value.type != PFS_SQL_TEXT;
@@ -90,7 +95,7 @@ static bool take_test(struct pfs_sql_argument *out, const struct pfs_binder *bin
 
 	if (term->args[0]->kind != PFS_BOUND_COLUMN)
 		return false;
-	out->column = (int)term->args[0]->column;
+	out->column = (int)number_of(binder, term->args[0]);
 	kind = node_column(binder, term->args[0])->kind;
 	switch (term->op) {
 	case PFS_OP_LIKE:
@@ -215,17 +220,74 @@ static bool take_order(const struct pfs_binder *binder, struct pfs_row_plan *pla
 	return true;
 }
 
-static bool take_results(const struct pfs_block *block, struct pfs_row_plan *plan)
+static bool take_results(const struct pfs_binder *binder, struct pfs_row_plan *plan)
 {
+	const struct pfs_block *block = binder->block;
+
 	for (; plan->n_columns < block->n_results; plan->n_columns++) {
 		const struct pfs_term *result = block->results[plan->n_columns];
 
 		if (result->kind != PFS_BOUND_COLUMN)
 			return false;
-		plan->columns[plan->n_columns] = (int)result->column;
+		plan->columns[plan->n_columns] = (int)number_of(binder, result);
 	}
 	return true;
 }
+
+/* ---- sub-selects ---- */
+
+static bool is_of_nodes(const struct pfs_block *part)
+{
+	for (size_t i = 0; i < part->n_results; i++) {
+		if (part->results[i]->kind != PFS_BOUND_COLUMN || part->results[i]->is_collated)
+			return false;
+	}
+	return part->n_inputs == 1 && part->inputs[0].kind == PFS_INPUT_NODES && !part->is_grouped &&
+	       !part->is_distinct && !part->n_order && part->limit == UINT64_MAX && !part->offset;
+}
+
+/* The nodes' own columns, which conditions of the sub-select name, and then those that it shows. */
+static void show_columns(struct pfs_input *input, struct pfs_input_column *columns,
+			 const struct pfs_block *part)
+{
+	const struct pfs_input *from = &part->inputs[0];
+
+	for (size_t i = 0; i < from->n_columns; i++) {
+		columns[i] = from->columns[i];
+		columns[i].name = NULL;
+		columns[i].is_hidden = true;
+	}
+	for (size_t i = 0; i < part->n_results; i++) {
+		struct pfs_input_column *column = &columns[from->n_columns + i];
+
+		*column = from->columns[part->results[i]->column];
+		column->name = input->columns[i].name;
+		column->is_hidden = false;
+	}
+	input->columns = columns;
+	input->n_columns = from->n_columns + part->n_results;
+}
+
+int pfs_bind_flatten(struct pfs_binder *binder)
+{
+	struct pfs_input *input = &binder->block->inputs[0];
+	const struct pfs_block *part = input->n_parts == 1 ? input->parts[0] : NULL;
+	struct pfs_input_column *columns;
+
+	if (binder->block->n_inputs != 1 || !part || !is_of_nodes(part))
+		return 0;
+	columns = pfs_bind_get(binder, (part->inputs[0].n_columns + part->n_results + 1) * sizeof(*columns));
+	if (!columns)
+		return binder->error;
+	show_columns(input, columns, part);
+	input->kind = PFS_INPUT_NODES;
+	input->is_flat = input->is_read = true;
+	input->n_parts = 0;
+	binder->block->where = part->where;
+	return 0;
+}
+
+/* ---- the whole ---- */
 
 int pfs_bind_rows(struct pfs_binder *binder)
 {
@@ -245,7 +307,7 @@ int pfs_bind_rows(struct pfs_binder *binder)
 	if (!plan || binder->error)
 		return binder->error;
 	plan->is_short = block->limit != UINT64_MAX && !block->n_order && n;
-	if (!block->is_grouped && take_results(block, plan) && take_order(binder, plan) &&
+	if (!block->is_grouped && take_results(binder, plan) && take_order(binder, plan) &&
 	    split(binder, plan, block->where))
 		block->rows = plan;
 	else if (binder->lax)

@@ -226,7 +226,7 @@ static void note_unread(struct pfs_binder *binder)
 	for (size_t i = 0; i < binder->block->n_inputs; i++) {
 		const struct pfs_input *input = &binder->block->inputs[i];
 
-		if (input->kind == PFS_INPUT_BLOCKS)
+		if (input->kind == PFS_INPUT_BLOCKS || input->is_flat)
 			pfs_bind_may_read(binder, input->table, "");
 		else if (!input->is_read)
 			pfs_bind_read(binder, input->table, "");
@@ -244,6 +244,8 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	block->aggregates = pfs_bind_get(binder, PFS_AGGREGATES_MAX * sizeof(*block->aggregates));
 	PFS_TRY(binder->error);
 	PFS_TRY(pfs_bind_from(binder, core->from));
+	if (!binder->level && !binder->is_part && !core->group && !core->is_distinct)
+		PFS_TRY(pfs_bind_flatten(binder));
 	binder->takes_rows = !binder->level && !binder->is_part && !core->group && !core->is_distinct &&
 			     block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES;
 	PFS_TRY(bind_results(binder, core->results));
@@ -258,7 +260,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 
 	PFS_TRY(bind_beginning(binder, core));
 	if (core->where)
-		block->where = pfs_bind_condition(binder, core->where);
+		block->where = pfs_bind_and(binder, block->where, pfs_bind_condition(binder, core->where));
 	PFS_TRY(binder->error);
 	PFS_TRY(bind_group(binder, core->group));
 	PFS_TRY(bind_having(binder, core->having));

@@ -78,6 +78,7 @@ struct pfs_input_column {
 	bool is_hidden;	     /* not one of those that NATURAL compares */
 	bool is_merged;	     /* with one before it, by USING or NATURAL */
 	unsigned at;	     /* among the used ones */
+	unsigned number;     /* of nodes: in their table */
 };
 
 enum pfs_input_kind { PFS_INPUT_NODES, PFS_INPUT_SIDE, PFS_INPUT_BLOCKS };
@@ -93,6 +94,7 @@ struct pfs_input {
 	size_t n_used;
 	bool is_read; /* some column of it is */
 	bool is_left; /* LEFT JOIN */
+	bool is_flat; /* nodes, of which a sub-select shows some columns (bind_rows.c) */
 	const struct pfs_side_table *side;
 	/* BLOCKS, a sub-select: the rows of all parts, one after another; those columns that are used
 	 * are each part's results, by number. */
