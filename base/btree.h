@@ -39,6 +39,17 @@ void pfs_btree_destroy(struct pfs_btree *tree);
 PFS_MUST_CHECK int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool,
 				  const uint64_t *keys, const uint32_t *slots, size_t n);
 
+/* The same where leaves lie in memory of the caller's, who makes each before anybody looks at it: n_leaves of
+ * PFS_BTREE_LEAF_SIZE bytes, which stay there until the tree is destroyed.  All but the last have
+ * PFS_BTREE_LEAF_COUNT pairs of the n; firsts[i] is the first of leaf i, strictly ascending.  -EINVAL, -ENOMEM. */
+#define PFS_BTREE_LEAF_COUNT 58u
+#define PFS_BTREE_LEAF_SIZE  768u /* bytes */
+PFS_MUST_CHECK int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves,
+					 const struct pfs_btree_entry *firsts, size_t n);
+/* Makes one of these leaves, number i of n_leaves that will be at `leaves`, at `to`. */
+void pfs_btree_make_leaf(void *to, void *leaves, size_t i, size_t n_leaves,
+			 const struct pfs_btree_entry *entries, unsigned count);
+
 /* Adds a pair. -EEXIST: the pair is there already; -ENOMEM: the tree is unchanged. */
 PFS_MUST_CHECK int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot);
 

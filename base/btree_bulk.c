@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/btree_node.h"
 
 #define GRAIN	  256u /* leaves that a thread fills at once */
-#define LOAD_FILL 58u /* entries of a leaf, separators of an inner node: room for some inserts */
+#define LOAD_FILL PFS_BTREE_LEAF_COUNT /* entries of a leaf, separators of an inner node: room for some inserts */
+
+_Static_assert(sizeof(struct pfs_leaf) == PFS_BTREE_LEAF_SIZE, "PFS_BTREE_LEAF_SIZE");
 
 /* A finished node of the level below and its first entry. */
 struct child {
@@ -85,11 +88,20 @@ static size_t load_level(struct pfs_btree *tree, struct child *children, size_t 
 	return groups;
 }
 
+/* Makes what is above the leaves of an empty tree. */
+static void plant(struct pfs_btree *tree, struct child *children, size_t n_leaves, size_t n)
+{
+	pfs_node_pool_give(&tree->leaves, tree->root); /* the empty leaf */
+	tree->first = children[0].node;
+	for (size_t width = n_leaves; width > 1; tree->height++)
+		width = load_level(tree, children, width);
+	tree->root = children[0].node;
+	tree->count = n;
+}
+
 /* The tree is empty, and has the nodes for it. */
 static int build(struct pfs_btree *tree, struct pfs_pool *pool, struct leaves *leaves)
 {
-	size_t width;
-
 	for (size_t i = 0; i < leaves->n_leaves; i++)
 		leaves->children[i].node = pfs_node_pool_take(&tree->leaves);
 	if (pool)
@@ -101,20 +113,23 @@ static int build(struct pfs_btree *tree, struct pfs_pool *pool, struct leaves *l
 			pfs_node_pool_give(&tree->leaves, leaves->children[i].node);
 		return -EINVAL;
 	}
-	pfs_node_pool_give(&tree->leaves, tree->root); /* the empty leaf */
-	tree->first = leaves->children[0].node;
-	for (width = leaves->n_leaves; width > 1; tree->height++)
-		width = load_level(tree, leaves->children, width);
-	tree->root = leaves->children[0].node;
-	tree->count = leaves->n;
+	plant(tree, leaves->children, leaves->n_leaves, leaves->n);
 	return 0;
+}
+
+static size_t inners_above(size_t n_leaves)
+{
+	size_t n = 0;
+
+	for (size_t width = n_leaves; width > 1; n += width)
+		width = (size_t)pfs_div_round_up(width, LOAD_FILL + 1);
+	return n;
 }
 
 int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool, const uint64_t *keys,
 		   const uint32_t *slots, size_t n)
 {
 	struct leaves leaves = {.n = n, .keys = keys, .slots = slots};
-	size_t n_inners = 0, width;
 	int rc;
 
 	if (tree->count)
@@ -122,18 +137,57 @@ int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool, const uint64_t
 	if (!n)
 		return 0;
 	leaves.n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL);
-	for (width = leaves.n_leaves; width > 1; n_inners += width)
-		width = (size_t)pfs_div_round_up(width, LOAD_FILL + 1);
 	leaves.children = calloc(leaves.n_leaves, sizeof(*leaves.children));
 	if (!leaves.children)
 		return -ENOMEM;
 	rc = pfs_node_pool_reserve(&tree->leaves, leaves.n_leaves);
 	if (!rc)
-		rc = pfs_node_pool_reserve(&tree->inners, n_inners);
+		rc = pfs_node_pool_reserve(&tree->inners, inners_above(leaves.n_leaves));
 	if (!rc)
 		rc = build(tree, pool, &leaves);
 	free(leaves.children);
 	return rc;
+}
+
+/* ---- leaves that are made later ---- */
+
+int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves, const struct pfs_btree_entry *firsts, size_t n)
+{
+	size_t n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL);
+	struct child *children PFS_FREE = calloc(n_leaves + 1, sizeof(*children));
+
+	if (tree->count)
+		return -EINVAL;
+	if (!n)
+		return 0;
+	if (!children)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_leaves; i++) {
+		if (i && (firsts[i - 1].key > firsts[i].key ||
+			  (firsts[i - 1].key == firsts[i].key && firsts[i - 1].slot >= firsts[i].slot)))
+			return -EINVAL;
+		children[i] = (struct child){(char *)leaves + i * sizeof(struct pfs_leaf), firsts[i].key,
+					     firsts[i].slot};
+	}
+	PFS_TRY(pfs_node_pool_reserve(&tree->inners, inners_above(n_leaves)));
+	plant(tree, children, n_leaves, n);
+	tree->leaves.n_used += n_leaves;
+	tree->leaves.bytes += n_leaves * sizeof(struct pfs_leaf);
+	return 0;
+}
+
+void pfs_btree_make_leaf(void *to, void *leaves, size_t i, size_t n_leaves,
+			 const struct pfs_btree_entry *entries, unsigned count)
+{
+	struct pfs_leaf *leaf = to, *self = (struct pfs_leaf *)leaves + i;
+
+	leaf->count = count;
+	leaf->previous = i ? self - 1 : NULL;
+	leaf->next = i + 1 < n_leaves ? self + 1 : NULL;
+	for (unsigned k = 0; k < count; k++) {
+		leaf->keys[k] = entries[k].key;
+		leaf->slots[k] = entries[k].slot;
+	}
 }
 
 /* ---- invariants ---- */

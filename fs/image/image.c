@@ -8,6 +8,7 @@
 
 #include "base/btree.h"
 #include "base/checked.h"
+#include "base/lazy.h"
 #include "base/log.h"
 #include "base/siphash.h"
 #include "fs/image/names.h"
@@ -72,6 +73,8 @@ void pfs_image_destroy(struct pfs_tree *tree)
 {
 	struct pfs_image *image = &tree->image;
 
+	if (image->file)
+		image->close_file(image);
 	pfs_btree_destroy(image->by_name);
 	pfs_rare_destroy(image->rare);
 	pfs_slot_map_destroy(image->by_prime);
@@ -304,11 +307,19 @@ void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint3
 	pfs_watch_changed(tree, slot, columns);
 }
 
+/* All that there is of the node: from now on the store need not have it (imagefile_mend.c). */
+static void touch(const struct pfs_image *image, uint32_t slot)
+{
+	for (size_t i = 0; image->file && i < PFS_IMAGE_COLUMNS; i++)
+		pfs_lazy_touch((char *)image->memory[i].base + slot * layout[i].size, 1);
+}
+
 void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_image *image = &tree->image;
 	const unsigned columns = PFS_COLUMNS_PLACE | PFS_COLUMN_LINKS;
 
+	touch(image, slot);
 	pfs_watch_changing(tree, slot, columns);
 	leave(tree, slot);
 	SET(image->parent, slot, PFS_NO_SLOT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading an image file: blocks go straight to where they stay, several at a time, and are summed up while
- * they are in the cache.  They are read and not mapped: who cuts a mapped file ends whoever reads it
+/* Opening an image file: what is small is read at once, and the rest is memory that is filled from it when it
+ * is touched (base/lazy.h).  It is read and not mapped: who cuts a mapped file ends whoever reads it
  * (SIGBUS), and who writes to one changes what has been verified. */
 #include "fs/image/imagefile.h"
 
@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
@@ -24,8 +25,9 @@ static const struct {
 } columns[PFS_SECTION_COLUMNS] = {
 #define COLUMN(id, name, type, ...)                                                                \
 	[PFS_SECTION_##id] = {offsetof(struct pfs_image, name), sizeof(type)},
-	PFS_STORED_COLUMNS(COLUMN)
+	PFS_WATCHED_COLUMNS(COLUMN)
 #undef COLUMN
+	[PFS_SECTION_STATE] = {offsetof(struct pfs_image, state), sizeof(uint8_t)},
 };
 
 void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsigned section)
@@ -42,25 +44,50 @@ static uint64_t whole_pages(uint64_t size)
 	return pfs_div_round_up(size, PFS_IMAGE_FILE_PAGE) * PFS_IMAGE_FILE_PAGE;
 }
 
-void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header)
+static uint64_t unit_of(unsigned section)
 {
-	uint64_t *size = layout->size, at;
+	switch (section) {
+	case PFS_SECTION_INDEX:
+		return (uint64_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_COUNT * sizeof(uint64_t);
+	case PFS_SECTION_LIVE:
+		return PFS_IMAGE_PART / 8;
+	default:
+		return PFS_IMAGE_FILE_BLOCK;
+	}
+}
 
-	*layout = (struct pfs_image_layout){.blocks = 0};
+static void set_sizes(struct pfs_image_layout *layout, const struct pfs_image_header *header)
+{
+	uint64_t *size = layout->size;
+
+	layout->n_leaves = (size_t)pfs_div_round_up((uint64_t)header->nodes - 1, PFS_BTREE_LEAF_COUNT);
+	layout->n_parts = (size_t)pfs_div_round_up(header->end, PFS_IMAGE_PART);
 	for (unsigned i = 0; i < PFS_SECTION_COLUMNS; i++)
 		size[i] = (uint64_t)header->end * columns[i].element;
 	size[PFS_SECTION_HEAP] = header->heap_size;
 	size[PFS_SECTION_INDEX] = ((uint64_t)header->nodes - 1) * sizeof(uint64_t);
 	size[PFS_SECTION_MAP] = (uint64_t)header->cells * sizeof(uint32_t);
+	size[PFS_SECTION_LIVE] = layout->n_parts * PFS_IMAGE_PART / 8;
+	size[PFS_SECTION_PARTS] = (layout->n_parts + 1) * sizeof(struct pfs_image_part);
+	size[PFS_SECTION_FIRSTS] = layout->n_leaves * sizeof(struct pfs_btree_entry);
 	size[PFS_SECTION_RARE] = header->rare_size;
+}
+
+void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header)
+{
+	uint64_t at;
+
+	*layout = (struct pfs_image_layout){.blocks = 0};
+	set_sizes(layout, header);
 	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
+		layout->unit[i] = unit_of(i);
 		layout->first_block[i] = layout->blocks;
-		layout->blocks += pfs_div_round_up(size[i], PFS_IMAGE_FILE_BLOCK);
+		layout->blocks += pfs_div_round_up(layout->size[i], unit_of(i));
 	}
 	at = PFS_IMAGE_FILE_PAGE + whole_pages(layout->blocks * sizeof(uint64_t));
 	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
 		layout->offset[i] = at;
-		at += whole_pages(size[i]);
+		at += whole_pages(layout->size[i]);
 	}
 	layout->file_size = at;
 }
@@ -153,143 +180,287 @@ static bool counts_are_sound(const struct pfs_image_header *header)
 }
 
 /* Whether the file is one, whole, and of the store as it is or was. */
-static bool header_is_sound(struct pfs_image_reading *reading, int fd)
+static bool header_is_sound(struct pfs_image_file *file)
 {
-	const struct pfs_image_header *header = &reading->header;
-	struct pfs_store *store = reading->tree->store;
+	const struct pfs_image_header *header = &file->header;
+	struct pfs_store *store = file->tree->store;
 	struct pfs_store_state state = {.seq = 0};
 	uint64_t size;
 
-	if (!is_trusted(reading->tree, fd, &size) ||
-	    !read_all(fd, &reading->header, sizeof(*header), 0) ||
+	if (!is_trusted(file->tree, file->fd, &size) ||
+	    !read_all(file->fd, &file->header, sizeof(*header), 0) ||
 	    memcmp(header->magic, PFS_IMAGE_FILE_MAGIC, sizeof(header->magic)) != 0 ||
 	    header->order != PFS_IMAGE_FILE_ORDER || header->times != PFS_IMAGE_FILE_TIMES ||
 	    header->checksum != pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
 						  offsetof(struct pfs_image_header, checksum)) ||
 	    !counts_are_sound(header))
 		return false;
-	pfs_imagefile_layout(&reading->layout, header);
+	pfs_imagefile_layout(&file->layout, header);
 	state.seq = header->seq;
 	memcpy(state.token, header->token, PFS_TOKEN_SIZE);
-	return reading->layout.file_size == size && header->seed == pfs_store_seed(store) &&
+	return file->layout.file_size == size && header->seed == pfs_store_seed(store) &&
 	       pfs_store_follows(store, &state) == 0;
 }
 
 /* ---- blocks ---- */
 
-struct blocks {
-	struct pfs_image_reading *reading;
-	int fd;
-	uint64_t *sums;
-	uint8_t *place[PFS_SECTIONS]; /* where sections go */
-};
-
-static void read_blocks(void *context, size_t from, size_t to)
+size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first, uint64_t count)
 {
-	struct blocks *blocks = context;
-	struct pfs_image_reading *reading = blocks->reading;
-	const struct pfs_image_layout *layout = &reading->layout;
-	unsigned section = 0;
+	const struct pfs_image_layout *layout = &file->layout;
+	uint64_t unit = layout->unit[section];
 
-	for (size_t i = from; i < to && !atomic_load(&reading->bad); i++) {
-		uint64_t at, size;
-		uint8_t *place;
-
-		while (section + 1 < PFS_SECTIONS && layout->first_block[section + 1] <= i)
-			section++;
-		at = (i - layout->first_block[section]) * PFS_IMAGE_FILE_BLOCK;
-		size = PFS_MIN(layout->size[section] - at, PFS_IMAGE_FILE_BLOCK);
-		place = blocks->place[section] + at;
-		if (!read_all(blocks->fd, place, size, layout->offset[section] + at) ||
-		    pfs_imagefile_sum(&reading->header, i, place, size) != blocks->sums[i])
-			atomic_store(&reading->bad, true);
-	}
+	return PFS_MIN(layout->size[section] - first * unit, count * unit);
 }
 
-/* Memory for all of it: the image's own, and that of what is made into something else. */
-static int make_room(struct pfs_image_reading *reading, struct blocks *blocks)
+bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
+			uint64_t count)
 {
-	struct pfs_image *image = &reading->tree->image;
-	const struct pfs_image_header *header = &reading->header;
+	const struct pfs_image_layout *layout = &file->layout;
+	size_t unit = layout->unit[section], size = pfs_imagefile_size(file, section, first, count);
+	uint64_t block = layout->first_block[section] + first;
+	const char *at = to;
+
+	if (!read_all(file->fd, to, size, layout->offset[section] + first * unit))
+		return false;
+	for (; size; block++) {
+		size_t n = PFS_MIN(size, unit);
+
+		if (pfs_imagefile_sum(&file->header, block, at, n) != file->sums[block])
+			return false;
+		at += n;
+		size -= n;
+	}
+	return true;
+}
+
+/* All of a section.  -ENOENT: it is not sound. */
+static int read_section(const struct pfs_image_file *file, void *to, unsigned section)
+{
+	uint64_t n = pfs_div_round_up(file->layout.size[section], file->layout.unit[section]);
+
+	return pfs_imagefile_read(file, to, section, 0, n) ? 0 : -ENOENT;
+}
+
+/* The same, into memory that becomes the caller's. */
+static int take_section(const struct pfs_image_file *file, void **out, unsigned section)
+{
+	*out = malloc(file->layout.size[section] + 1);
+	return *out ? read_section(file, *out, section) : -ENOMEM;
+}
+
+int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes, size_t offset,
+			     size_t size)
+{
+	const struct pfs_image_header *header = &file->header;
+	uint32_t left = header->nodes, *cells = NULL;
+	struct pfs_slot_map *map = NULL;
+	int error;
+
+	PFS_TRY(pfs_slot_map_create(&map));
+	error = pfs_slot_map_adopt(map, &cells, header->cells, 0);
+	for (uint32_t slot = 0; !error && slot < header->end && left; slot++) {
+		if (!primes[slot])
+			continue;
+		pfs_slot_map_insert(map, primes, slot);
+		left--;
+	}
+	if (!error)
+		memcpy(to, (char *)cells + offset, size);
+	pfs_slot_map_destroy(map);
+	return error;
+}
+
+/* ---- what is read at once ---- */
+
+static int read_sums(struct pfs_image_file *file)
+{
+	size_t size = file->layout.blocks * sizeof(uint64_t);
+
+	file->sums = malloc(size);
+	if (!file->sums)
+		return -ENOMEM;
+	return read_all(file->fd, file->sums, size, PFS_IMAGE_FILE_PAGE) &&
+			       pfs_imagefile_sum(&file->header, PFS_SUM_TABLE, file->sums, size) ==
+				       file->header.table_checksum
+		       ? 0
+		       : -ENOENT;
+}
+
+static int read_tables(struct pfs_image_file *file)
+{
+	struct pfs_image *image = &file->tree->image;
+	void *table = NULL;
+	int error;
+
+	PFS_TRY(pfs_reserve_grow(&image->live_memory, file->layout.size[PFS_SECTION_LIVE]));
+	PFS_TRY(read_section(file, image->live, PFS_SECTION_LIVE));
+	error = take_section(file, &table, PFS_SECTION_PARTS);
+	file->parts = table;
+	PFS_TRY(error);
+	error = take_section(file, &table, PFS_SECTION_FIRSTS);
+	file->firsts = table;
+	PFS_TRY(error);
+	error = take_section(file, &table, PFS_SECTION_RARE);
+	if (!error)
+		error = pfs_imagefile_check(file, table);
+	free(table);
+	return error;
+}
+
+/* ---- what is read when it is touched ---- */
+
+static int open_memory(struct pfs_image_file *file)
+{
+	struct pfs_image *image = &file->tree->image;
+	const struct pfs_image_header *header = &file->header;
 	size_t element;
+	uint32_t *cells;
 	void *heap;
 
-	PFS_TRY(pfs_image_grow(reading->tree, header->end));
+	PFS_TRY(pfs_image_grow(file->tree, header->end));
 	PFS_TRY(pfs_names_adopt(image->names, &heap, header->heap_size));
-	PFS_TRY(pfs_slot_map_adopt(image->by_prime, &reading->cells, header->cells, header->nodes));
-	reading->entries = malloc(reading->layout.size[PFS_SECTION_INDEX] + 1);
-	reading->rare = malloc(header->rare_size + 1);
-	if (!reading->entries || !reading->rare)
-		return -ENOMEM;
+	PFS_TRY(pfs_slot_map_adopt(image->by_prime, &cells, header->cells, header->nodes));
+	PFS_TRY(pfs_reserve_open(&file->leaves, (file->layout.n_leaves + 1) * PFS_BTREE_LEAF_SIZE));
+	PFS_TRY(pfs_reserve_grow(&file->leaves, file->layout.n_leaves * PFS_BTREE_LEAF_SIZE));
 	for (unsigned i = 0; i < PFS_SECTION_COLUMNS; i++)
-		blocks->place[i] = pfs_imagefile_column(image, &element, i);
-	blocks->place[PFS_SECTION_HEAP] = heap;
-	blocks->place[PFS_SECTION_INDEX] = (uint8_t *)reading->entries;
-	blocks->place[PFS_SECTION_MAP] = (uint8_t *)reading->cells;
-	blocks->place[PFS_SECTION_RARE] = reading->rare;
-	for (unsigned i = 0; i < PFS_SECTIONS; i++)
-		pfs_expect_filled(blocks->place[i], reading->layout.size[i]);
+		file->memory[i] = pfs_imagefile_column(image, &element, i);
+	file->memory[PFS_SECTION_HEAP] = heap;
+	file->memory[PFS_SECTION_MAP] = (char *)cells;
+	file->memory[PFS_SECTION_INDEX] = file->leaves.base;
 	return 0;
 }
 
-static int read_sections(struct pfs_image_reading *reading, int fd)
+static int open_lazily(struct pfs_image_file *file)
 {
-	size_t table_size = reading->layout.blocks * sizeof(uint64_t);
-	uint64_t *sums PFS_FREE = malloc(table_size);
-	struct blocks blocks = {.reading = reading, .fd = fd, .sums = sums};
+	for (unsigned i = 0; i < PFS_SECTION_LAZY; i++) {
+		size_t size = file->layout.size[i], block = PFS_IMAGE_FILE_BLOCK;
 
-	if (!sums)
-		return -ENOMEM;
-	if (!read_all(fd, sums, table_size, PFS_IMAGE_FILE_PAGE) ||
-	    pfs_imagefile_sum(&reading->header, PFS_SUM_TABLE, sums, table_size) !=
-		    reading->header.table_checksum)
-		return -ENOENT;
-	PFS_TRY(make_room(reading, &blocks));
-	pfs_pool_run(reading->pool, reading->layout.blocks, 1, read_blocks, &blocks);
-	return atomic_load(&reading->bad) ? -ENOENT : 0;
+		if (i == PFS_SECTION_INDEX) {
+			size = file->layout.n_leaves * PFS_BTREE_LEAF_SIZE;
+			block = (size_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_SIZE;
+		}
+		file->sources[i] = (struct pfs_image_source){file, i};
+		PFS_TRY(pfs_lazy_open(&file->lazy[i], file->memory[i], size, block, pfs_imagefile_fill,
+				      &file->sources[i]));
+	}
+	return 0;
 }
 
 /* ---- all of it ---- */
 
-static int fill(struct pfs_image_reading *reading, int fd)
+/* Directories that lead in a circle to each other never lead to the root.  As import lays them out each comes
+ * after its parent, so that there are none. */
+static int check_circles(const struct pfs_image *image)
 {
-	struct pfs_image *image = &reading->tree->image;
-	struct pfs_store *store = reading->tree->store;
-	const struct pfs_image_header *header = &reading->header;
+	uint8_t *known PFS_FREE = calloc(image->end, 1);
 
-	for (int kind = 0; kind < 2; kind++)
-		PFS_TRY(pfs_store_reserved(store, &reading->handed_out[kind],
-					   (enum pfs_prime_kind)kind));
-	PFS_TRY(read_sections(reading, fd));
+	if (!known)
+		return -ENOMEM;
+	known[image->root] = 1;
+	for (uint32_t top = 0; top < image->end; top++) {
+		uint32_t slot = top, steps = 0;
+
+		if (!S_ISDIR(image->mode[top]))
+			continue;
+		for (; !known[slot]; slot = image->parent[slot])
+			if (steps++ > image->directories)
+				return -ENOENT;
+		for (slot = top; !known[slot]; slot = image->parent[slot])
+			known[slot] = 1;
+	}
+	return 0;
+}
+
+/* Free slots are chained as they are in the file. */
+static int take_counts(struct pfs_image_file *file)
+{
+	struct pfs_image *image = &file->tree->image;
+	const struct pfs_image_header *header = &file->header;
+
 	image->end = header->end;
 	image->nodes = header->nodes;
 	image->directories = header->directories;
 	image->root = header->root;
+	image->free_count = header->end - header->nodes;
+	image->free_head = file->parts[0].free;
 	image->from_file = true;
 	image->file_state.seq = header->seq;
 	memcpy(image->file_state.token, header->token, PFS_TOKEN_SIZE);
-	return pfs_imagefile_check(reading);
+	if (image->prime[image->root] != PFS_ROOT_PRIME || atomic_load(&file->bad))
+		return -ENOENT;
+	return header->descends ? check_circles(image) : 0;
 }
 
-int pfs_imagefile_load(struct pfs_tree *tree)
+static int read_at_once(struct pfs_image_file *file)
 {
-	struct pfs_image_reading reading = {.tree = tree};
-	char *name PFS_FREE = pfs_imagefile_name(tree, "");
-	int fd PFS_CLOSE = -1;
+	for (int kind = 0; kind < 2; kind++)
+		PFS_TRY(pfs_store_reserved(file->tree->store, &file->handed_out[kind],
+					   (enum pfs_prime_kind)kind));
+	PFS_TRY(read_sums(file));
+	return read_tables(file);
+}
+
+static int fill(struct pfs_image_file *file)
+{
+	struct pfs_image *image = &file->tree->image;
 	int error;
 
-	if (!name)
+	PFS_TRY(read_at_once(file));
+	PFS_TRY(open_memory(file));
+	error = pfs_btree_load_lazily(image->by_name, file->leaves.base, file->firsts, file->header.nodes - 1);
+	if (error)
+		return error == -EINVAL ? -ENOENT : error;
+	PFS_TRY(open_lazily(file));
+	PFS_TRY(take_counts(file));
+	if (image->file_state.seq != pfs_store_seq(file->tree->store))
+		PFS_TRY(pfs_imagefile_follow(file->tree));
+	return atomic_load(&file->bad) ? -ENOENT : 0;
+}
+
+static void close_file(struct pfs_image *image)
+{
+	struct pfs_image_file *file = image->file;
+
+	image->file = NULL;
+	if (!file)
+		return;
+	for (unsigned i = 0; i < PFS_SECTION_LAZY; i++)
+		pfs_lazy_close(file->lazy[i]);
+	pfs_imagefile_forget_rows(file);
+	pfs_reserve_close(&file->leaves);
+	if (file->fd >= 0)
+		(void)close(file->fd);
+	(void)pthread_mutex_destroy(&file->lock);
+	free(file->sums);
+	free(file->parts);
+	free(file->firsts);
+	free(file->rare);
+	free(file);
+}
+
+int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *tree))
+{
+	char *name PFS_FREE = pfs_imagefile_name(tree, "");
+	struct pfs_image_file *file = calloc(1, sizeof(*file));
+	int error;
+
+	if (!name || !file) {
+		free(file);
 		return -ENOMEM;
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 || !header_is_sound(&reading, fd))
+	}
+	*file = (struct pfs_image_file){.tree = tree,
+					.lock = PTHREAD_MUTEX_INITIALIZER,
+					.loading = true,
+					.load_rows = load_rows};
+	tree->image.file = file; /* which goes with the image */
+	tree->image.close_file = close_file;
+	file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (file->fd < 0 || !header_is_sound(file)) {
+		close_file(&tree->image);
 		return -ENOENT;
-	PFS_TRY(pfs_pool_open(&reading.pool, 0));
-	error = fill(&reading, fd);
-	if (!error && tree->image.file_state.seq != pfs_store_seq(tree->store))
-		error = pfs_imagefile_follow(tree);
-	pfs_pool_close(reading.pool);
-	free(reading.entries);
-	free(reading.rare);
+	}
+	error = fill(file);
+	atomic_store(&file->loading, false);
 	if (!error)
 		return 0;
 	pfs_info("%s: is not used: damaged, or too old", name);

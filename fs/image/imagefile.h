@@ -3,9 +3,10 @@
  * read its rows and make its indexes again (docs/FORMAT.md, "The image file").
  *
  * The store alone is the truth: an image file that is missing, unreadable, somebody else's, of another state
- * of the store, cut, changed or made up is no error, the image is then loaded from the rows.  All of the
- * file is read and verified before anything of it is used, and it is not looked at again: whatever happens
- * to it afterwards changes no answer.
+ * of the store, cut, changed or made up is no error, the image is then loaded from the rows.  Opening reads what
+ * is asked for: each block of the file is read and verified when somebody first touches what it becomes, and
+ * not looked at again.  One that is damaged by then is made from the store's rows, which takes as long as
+ * loading them does, once, and the file is removed.
  *
  * Locks: nobody else sees the tree meanwhile. */
 #ifndef PFS_FS_IMAGE_IMAGEFILE_H
@@ -16,9 +17,9 @@
 #define PFS_IMAGE_FILE_SUFFIX ".img"
 #define PFS_IMAGE_FILE_NODES  65536u /* fewer are loaded in a moment, and have none */
 
-/* Fills an empty image.  -ENOENT: there is no image file that may be used, and the image is as empty as
- * before; -ENOMEM. */
-PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree);
+/* Fills an empty image.  load_rows fills one from the rows of its store, should that be needed later.  -ENOENT:
+ * there is no image file that may be used, and the image is as empty as before; -ENOMEM. */
+PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *tree));
 
 /* Writes the image, which has to be that of the store's last committed group, into a file beside the store
  * and puts it in the place of the one that is there; takes as long as the disk does.  The file has the

@@ -1,44 +1,68 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file with right checksums may say all the same, since anybody can make one: slots, places of names
- * and cells that are out of bounds, parents that are no directories or lead in circles, names that are in
- * the index twice or not at all.  With what is let through here the image is as it would be if a store
- * said the same. */
+/* Filling a block from the image file, and what a file with right checksums may say all the same, since anybody
+ * can make one: slots, places of names and cells that are out of bounds, parents that are no directories or lead in
+ * circles, entries out of order.
+ *
+ * Other blocks that are looked at are filled by that, so that there is an order: modes need none, parents and
+ * primes need modes, names need the heap, the index needs parents. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/btree.h"
 #include "base/checked.h"
-#include "base/cleanup.h"
 #include "fs/image/imagefile_impl.h"
-#include "fs/image/load.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
 
-#define GRAIN	   ((size_t)1 << 16) /* slots, entries or cells that a thread takes at once */
 #define HEAP_UNIT  4u
 #define NSEC_END   UINT64_C(1000000000)
 #define OTHERS	   (UINT64_C(1) << 32) /* primes of what is no directory are above it */
 #define ONES	   UINT64_C(0x0101010101010101)
 #define SLASHES	   (ONES * '/')
+#define RUN_MAX	   32u /* blocks that are read at once */
+#define LIVE_WORDS (RUN_MAX * PFS_IMAGE_FILE_BLOCK / 64)
 
-struct check {
-	struct pfs_image_reading *reading;
-	struct pfs_image *image;
-	_Atomic uint64_t nodes, directories;
-	_Atomic bool descends;	  /* some directory's slot is below its parent's */
-	_Atomic uint64_t *listed; /* a bit a slot: the index has it */
-	uint64_t *keys;
-	uint32_t *slots; /* of the index, in order */
+/* Slots of a column, as they are going to be. */
+struct range {
+	const struct pfs_image_file *file;
+	const struct pfs_image *image;
+	uint32_t from, to; /* slots */
+	const uint64_t *live; /* from slot `first` on, as the file has it */
+	uint32_t first;
 };
 
-static int run(struct check *check, size_t n, void (*work)(void *context, size_t from, size_t to))
+static bool is_live(const struct range *range, uint32_t slot)
 {
-	pfs_pool_run(check->reading->pool, n, GRAIN, work, check);
-	return atomic_load(&check->reading->bad) ? -ENOENT : 0;
+	return range->live[(slot - range->first) / 64] >> slot % 64 & 1;
 }
 
-/* ---- a node by itself ---- */
+static uint32_t mode_of(const struct range *range, uint32_t slot)
+{
+	return __atomic_load_n(&range->image->mode[slot], __ATOMIC_RELAXED);
+}
+
+/* The first of the file's rare slots that is not below; *at: where to look from, kept. */
+static bool is_rare(const struct pfs_image_file *file, uint32_t slot, bool with_target)
+{
+	size_t from = 0, n = file->n_rare;
+
+	while (n) {
+		size_t half = n / 2;
+		uint32_t there = file->rare[from + half] & ~PFS_IMAGE_TARGET;
+
+		if (there == slot)
+			return !with_target || file->rare[from + half] & PFS_IMAGE_TARGET;
+		if (there < slot) {
+			from += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return false;
+}
+
+/* ---- columns ---- */
 
 static bool mode_is_sound(uint32_t mode)
 {
@@ -46,18 +70,128 @@ static bool mode_is_sound(uint32_t mode)
 	       S_ISFIFO(mode) || S_ISSOCK(mode);
 }
 
-static bool prime_is_sound(const struct check *check, uint32_t slot)
+static bool modes_are_sound(const struct range *range, const uint16_t *modes)
 {
-	const struct pfs_image *image = check->image;
-	uint64_t prime = image->prime[slot];
+	const struct pfs_image_file *file = range->file;
+	uint32_t directories = 0;
 
-	if (slot == image->root || prime == PFS_ROOT_PRIME)
-		return slot == image->root && prime == PFS_ROOT_PRIME && S_ISDIR(image->mode[slot]);
-	if (S_ISDIR(image->mode[slot]))
-		return prime > PFS_ROOT_PRIME && prime < OTHERS &&
-		       prime < check->reading->handed_out[PFS_PRIME_DIRECTORY];
-	return prime > OTHERS && prime < check->reading->handed_out[PFS_PRIME_OTHER];
+	for (uint32_t slot = range->from; slot < range->to; slot++) {
+		uint32_t mode = modes[slot - range->from];
+
+		if (is_live(range, slot) ? !mode_is_sound(mode) : mode != 0)
+			return false;
+		if (S_ISLNK(mode) && !is_rare(file, slot, true))
+			return false;
+		directories += S_ISDIR(mode);
+		if ((slot + 1) % PFS_IMAGE_PART && slot + 1 != range->to)
+			continue;
+		if (directories != file->parts[slot / PFS_IMAGE_PART].directories)
+			return false;
+		directories = 0;
+	}
+	return true;
 }
+
+static bool prime_is_sound(const struct range *range, uint32_t slot, uint64_t prime)
+{
+	const uint64_t *handed_out = range->file->handed_out;
+
+	if (!is_live(range, slot))
+		return !prime;
+	if (slot == range->file->header.root || prime == PFS_ROOT_PRIME)
+		return slot == range->file->header.root && prime == PFS_ROOT_PRIME &&
+		       S_ISDIR(mode_of(range, slot));
+	if (S_ISDIR(mode_of(range, slot)))
+		return prime > PFS_ROOT_PRIME && prime < OTHERS && prime < handed_out[PFS_PRIME_DIRECTORY];
+	return prime > OTHERS && prime < handed_out[PFS_PRIME_OTHER];
+}
+
+static bool primes_are_sound(const struct range *range, const uint64_t *primes)
+{
+	for (uint32_t slot = range->from; slot < range->to; slot++)
+		if (!prime_is_sound(range, slot, primes[slot - range->from]))
+			return false;
+	return true;
+}
+
+static bool parent_is_sound(const struct range *range, uint32_t slot, uint32_t parent)
+{
+	const struct pfs_image_header *header = &range->file->header;
+
+	if (slot == header->root)
+		return parent == PFS_NO_SLOT;
+	return parent < header->end && S_ISDIR(mode_of(range, parent)) &&
+	       (parent < slot || header->descends || !S_ISDIR(mode_of(range, slot)));
+}
+
+/* Slots without a node are chained, each to the next. */
+static bool parents_are_sound(const struct range *range, const uint32_t *parents)
+{
+	uint32_t next = range->file->parts[pfs_div_round_up(range->to, PFS_IMAGE_PART)].free;
+
+	for (uint32_t slot = range->to; slot-- > range->from;) {
+		uint32_t parent = parents[slot - range->from];
+
+		if (is_live(range, slot) ? !parent_is_sound(range, slot, parent) : parent != next)
+			return false;
+		if (!is_live(range, slot))
+			next = slot;
+	}
+	return true;
+}
+
+static bool links_are_sound(const struct range *range, const uint32_t *links)
+{
+	for (uint32_t slot = range->from; slot < range->to; slot++) {
+		uint32_t n = links[slot - range->from];
+
+		if (!is_live(range, slot) ? n != 0 : S_ISDIR(mode_of(range, slot)) ? n < 2 : n != 1)
+			return false;
+	}
+	return true;
+}
+
+static bool states_are_sound(const struct range *range, const uint8_t *states)
+{
+	for (uint32_t slot = range->from; slot < range->to; slot++) {
+		uint8_t state = is_live(range, slot) ? PFS_SLOT_STORED : 0;
+
+		if (states[slot - range->from] == state && !(range->file->n_rare))
+			continue;
+		if (states[slot - range->from] !=
+		    (state | (is_rare(range->file, slot, false) ? PFS_SLOT_RARE : 0)))
+			return false;
+	}
+	return true;
+}
+
+static bool is_time(int64_t value)
+{
+	return value > PFS_TIME_PAST && value < PFS_TIME_FUTURE;
+}
+
+/* What few have must be there for those who will look for it. */
+static bool times_are_sound(const struct range *range, const int64_t *times)
+{
+	const struct pfs_image_file *file = range->file;
+
+	for (uint32_t slot = range->from; slot < range->to; slot++)
+		if (!is_time(times[slot - range->from]) &&
+		    (times[slot - range->from] == INT64_MIN || !is_rare(file, slot, false)))
+			return false;
+	return true;
+}
+
+static bool none_is_negative(const struct range *range, const int64_t *numbers)
+{
+	int64_t all = 0;
+
+	for (uint32_t i = 0; i < range->to - range->from; i++)
+		all |= numbers[i];
+	return all >= 0;
+}
+
+/* ---- names ---- */
 
 /* Whether one of the 8 bytes is 0. */
 static bool has_zero(uint64_t word)
@@ -80,135 +214,229 @@ static bool bytes_are_sound(const char *name, size_t len)
 	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 
-/* The root's is the place of no name. */
-static bool name_is_sound(const struct check *check, uint32_t slot)
+/* Names follow each other: each begins where the one before ends. */
+static bool names_are_sound(const struct range *range, const uint32_t *places)
 {
-	const struct pfs_image *image = check->image;
-	uint64_t at = (uint64_t)image->name[slot] * HEAP_UNIT;
-	uint64_t size = check->reading->header.heap_size;
-	const char *name;
-	size_t len;
+	const struct pfs_image_part *part = &range->file->parts[range->from / PFS_IMAGE_PART];
+	uint64_t end = range->file->header.heap_size / HEAP_UNIT, next = part->place;
 
-	if (slot == image->root)
-		return image->name[slot] == PFS_NO_NAME;
-	if (image->name[slot] == PFS_NO_NAME || at >= size)
+	for (uint32_t slot = range->from; slot < range->to; slot++) {
+		uint32_t place = places[slot - range->from];
+		const char *name;
+		size_t len;
+
+		if (!is_live(range, slot) || slot == range->file->header.root) {
+			if (place != PFS_NO_NAME)
+				return false;
+			continue;
+		}
+		if (place != next || next >= end)
+			return false;
+		name = pfs_names_get(range->image->names, place, &len);
+		next += (1 + len + 1 + HEAP_UNIT - 1) / HEAP_UNIT;
+		if (!len || next > end || name[len] || !bytes_are_sound(name, len))
+			return false;
+	}
+	return next == range->file->parts[pfs_div_round_up(range->to, PFS_IMAGE_PART)].place;
+}
+
+static bool column_is_sound(const struct range *range, unsigned section, const void *bytes)
+{
+	switch (section) {
+	case PFS_SECTION_PRIME:
+		return primes_are_sound(range, bytes);
+	case PFS_SECTION_PARENT:
+		return parents_are_sound(range, bytes);
+	case PFS_SECTION_NAME:
+		return names_are_sound(range, bytes);
+	case PFS_SECTION_MODE:
+		return modes_are_sound(range, bytes);
+	case PFS_SECTION_LINKS:
+		return links_are_sound(range, bytes);
+	case PFS_SECTION_STATE:
+		return states_are_sound(range, bytes);
+	case PFS_SECTION_SIZE:
+	case PFS_SECTION_BLOCKS:
+		return none_is_negative(range, bytes);
+	case PFS_SECTION_ATIME:
+	case PFS_SECTION_MTIME:
+	case PFS_SECTION_CTIME:
+		return times_are_sound(range, bytes);
+	default:
+		return true;
+	}
+}
+
+/* Which slots had a node, as the file has it: the image may have come to differ in other slots. */
+static bool read_live(const struct pfs_image_file *file, uint64_t *live, struct range *range)
+{
+	uint32_t unit = range->from / PFS_IMAGE_PART;
+
+	range->live = live;
+	range->first = unit * PFS_IMAGE_PART;
+	return pfs_imagefile_read(file, live, PFS_SECTION_LIVE, unit,
+				  pfs_div_round_up(range->to, PFS_IMAGE_PART) - unit);
+}
+
+static bool fill_column(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
+			uint64_t count)
+{
+	struct range range = {.file = file, .image = &file->tree->image};
+	uint64_t live[LIVE_WORDS];
+	size_t element;
+
+	if (!pfs_imagefile_read(file, to, section, first, count))
 		return false;
-	name = pfs_names_get(image->names, image->name[slot], &len);
-	return len && at + 1 + len + 1 <= size && !name[len] && bytes_are_sound(name, len);
+	(void)pfs_imagefile_column(range.image, &element, section);
+	range.from = (uint32_t)(first * (PFS_IMAGE_FILE_BLOCK / element));
+	range.to = range.from + (uint32_t)(pfs_imagefile_size(file, section, first, count) / element);
+	return read_live(file, live, &range) && column_is_sound(&range, section, to);
 }
 
-static bool numbers_are_sound(const struct pfs_image *image, uint32_t slot)
+/* ---- the map of primes ---- */
+
+/* A search ends at an empty cell: so long a row of used ones there never is. */
+static bool fill_cells(const struct pfs_image_file *file, void *to, uint64_t first, uint64_t count)
 {
-	bool sound = true;
+	size_t n = pfs_imagefile_size(file, PFS_SECTION_MAP, first, count) / sizeof(uint32_t);
+	const uint32_t *cells = to;
+	size_t used = 0;
 
-#define NUMBER(id, name, type, since) sound &= (int64_t)image->name[slot] >= 0;
-	PFS_NODE_NUMBERS(NUMBER)
-#undef NUMBER
-	return sound;
-}
-
-static bool is_sound_alone(const struct check *check, uint32_t slot)
-{
-	const struct pfs_image *image = check->image;
-
-	if (!image->prime[slot])
-		return !image->mode[slot]; /* by which slots without a node are known */
-	return mode_is_sound(image->mode[slot]) && prime_is_sound(check, slot) &&
-	       name_is_sound(check, slot) && numbers_are_sound(image, slot);
-}
-
-/* States and links of nodes by themselves. */
-static void check_nodes(void *context, size_t from, size_t to)
-{
-	struct check *check = context;
-	struct pfs_image *image = check->image;
-	uint64_t nodes = 0, directories = 0;
-
-	for (size_t i = from; i < to; i++) {
-		uint32_t slot = (uint32_t)i;
-
-		if (!is_sound_alone(check, slot)) {
-			atomic_store(&check->reading->bad, true);
-			return;
-		}
-		if (!image->prime[slot])
-			continue;
-		nodes++;
-		directories += S_ISDIR(image->mode[slot]);
-		image->state[slot] = PFS_SLOT_STORED;
-		image->links[slot] = S_ISDIR(image->mode[slot]) ? 2 : 1;
+	if (!pfs_imagefile_read(file, to, PFS_SECTION_MAP, first, count))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		used = cells[i] ? used + 1 : 0;
+		if (cells[i] > file->header.end || used == PFS_IMAGE_FILE_BLOCK / sizeof(uint32_t) ||
+		    used == file->header.cells)
+			return false;
 	}
-	(void)atomic_fetch_add(&check->nodes, nodes);
-	(void)atomic_fetch_add(&check->directories, directories);
+	return true;
 }
 
-/* ---- nodes and their parents ---- */
+/* ---- the index of names ---- */
 
-static bool parent_is_sound(const struct pfs_image *image, uint32_t slot)
+static bool less(struct pfs_btree_entry a, struct pfs_btree_entry b)
 {
-	uint32_t parent = image->parent[slot];
-
-	if (slot == image->root)
-		return parent == PFS_NO_SLOT;
-	return parent < image->end && image->prime[parent] && S_ISDIR(image->mode[parent]);
+	return a.key < b.key || (a.key == b.key && a.slot < b.slot);
 }
 
-static bool is_time(int64_t value, const struct pfs_rare_values *values)
+static bool take_entry(const struct pfs_image_file *file, struct pfs_btree_entry *out, uint64_t entry)
 {
-	return value > PFS_TIME_PAST && value < PFS_TIME_FUTURE ? true : values && value != INT64_MIN;
+	const struct pfs_image *image = &file->tree->image;
+	uint32_t slot = (uint32_t)entry, parent;
+
+	if (slot >= file->header.end || slot == file->header.root || entry >> 32 >> PFS_NAME_HASH_BITS)
+		return false;
+	parent = __atomic_load_n(&image->parent[slot], __ATOMIC_RELAXED);
+	if (parent >= file->header.end ||
+	    !S_ISDIR(__atomic_load_n(&image->mode[parent], __ATOMIC_RELAXED)))
+		return false; /* as that of a slot without a node may be */
+	*out = (struct pfs_btree_entry){pfs_image_key(parent, (uint32_t)(entry >> 32)), slot};
+	return true;
 }
 
-/* What few have must be there for those who will look for it. */
-static bool rare_is_there(const struct pfs_image *image, uint32_t slot)
+static bool fill_leaf(const struct pfs_image_file *file, void *to, size_t leaf, const uint64_t *packed)
 {
-	const struct pfs_rare_values *values = NULL;
+	struct pfs_btree_entry entries[PFS_BTREE_LEAF_COUNT] = {{0}}, last = {0};
+	size_t before = leaf * PFS_BTREE_LEAF_COUNT;
+	unsigned n = (unsigned)PFS_MIN(file->header.nodes - 1 - before, PFS_BTREE_LEAF_COUNT);
 
-	if (image->state[slot] & PFS_SLOT_RARE)
-		values = pfs_rare_find(image->rare, slot);
-	if (S_ISLNK(image->mode[slot]))
-		return values && values->target;
-	return is_time(image->atime[slot], values) && is_time(image->mtime[slot], values) &&
-	       is_time(image->ctime[slot], values);
-}
-
-static void check_parents(void *context, size_t from, size_t to)
-{
-	struct check *check = context;
-	struct pfs_image *image = check->image;
-	bool descends = false;
-
-	for (size_t i = from; i < to; i++) {
-		uint32_t slot = (uint32_t)i, parent = image->parent[slot];
-
-		if (!image->prime[slot])
-			continue;
-		if (!parent_is_sound(image, slot) || !rare_is_there(image, slot)) {
-			atomic_store(&check->reading->bad, true);
-			return;
-		}
-		if (!S_ISDIR(image->mode[slot]) || slot == image->root)
-			continue;
-		descends |= slot < parent;
-		(void)__atomic_fetch_add(&image->links[parent], 1, __ATOMIC_RELAXED);
+	if (!n)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		if (!take_entry(file, &entries[i], packed[i]) || (i && !less(last, entries[i])))
+			return false;
+		last = entries[i];
 	}
-	if (descends)
-		atomic_store(&check->descends, true);
+	if (entries[0].key != file->firsts[leaf].key || entries[0].slot != file->firsts[leaf].slot ||
+	    (leaf + 1 < file->layout.n_leaves && !less(last, file->firsts[leaf + 1])))
+		return false;
+	pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves, entries, n);
+	return true;
 }
 
-/* ---- rare values ---- */
-
-static int take_rare(struct check *check, const struct pfs_image_rare *rare, const uint8_t *target)
+/* The packed entries go to the end of the block, which the leaves grow towards: a leaf is larger than what it
+ * is made of. */
+static bool fill_index(const struct pfs_image_file *file, void *to, uint64_t first, uint64_t count,
+		       size_t size)
 {
-	struct pfs_image *image = check->image;
+	size_t leaf = first * PFS_IMAGE_LEAVES, n = size / PFS_BTREE_LEAF_SIZE;
+	size_t packed = pfs_imagefile_size(file, PFS_SECTION_INDEX, first, count);
+	const char *at = (char *)to + size - packed;
+	uint64_t entries[PFS_BTREE_LEAF_COUNT];
+
+	if (!pfs_imagefile_read(file, (char *)to + size - packed, PFS_SECTION_INDEX, first, count))
+		return false;
+	for (size_t i = 0; i < n; i++, at += sizeof(entries)) {
+		memcpy(entries, at, PFS_MIN(sizeof(entries), (size_t)((char *)to + size - at)));
+		if (!fill_leaf(file, (char *)to + i * PFS_BTREE_LEAF_SIZE, leaf + i, entries))
+			return false;
+	}
+	return true;
+}
+
+/* ---- all of it ---- */
+
+static bool fill(const struct pfs_image_source *from, void *to, uint64_t first, uint64_t count, size_t size)
+{
+	const struct pfs_image_file *file = from->file;
+
+	if (from->section < PFS_SECTION_COLUMNS)
+		return fill_column(file, to, from->section, first, count);
+	if (from->section == PFS_SECTION_MAP)
+		return fill_cells(file, to, first, count);
+	if (from->section == PFS_SECTION_INDEX)
+		return fill_index(file, to, first, count, size);
+	return pfs_imagefile_read(file, to, from->section, first, count);
+}
+
+static void fill_or_mend(const struct pfs_image_source *from, void *to, uint64_t number, size_t size)
+{
+	struct pfs_image_file *file = from->file;
+
+	if (fill(from, to, number, 1, size))
+		return;
+	memset(to, 0, size);
+	atomic_store(&file->bad, true);
+	if (!atomic_load(&file->loading))
+		pfs_imagefile_mend(file, to, from->section, number, size);
+}
+
+void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size)
+{
+	const struct pfs_image_source *from = source;
+	size_t block = from->section == PFS_SECTION_INDEX ? PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_SIZE
+							  : PFS_IMAGE_FILE_BLOCK;
+
+	while (count) {
+		uint64_t n = PFS_MIN(count, RUN_MAX);
+		size_t part = PFS_MIN(size, n * block);
+		char *at = to;
+
+		if (n == 1 || !fill(from, to, first, n, part))
+			for (uint64_t i = 0; i < n; i++)
+				fill_or_mend(from, at + i * block, first + i,
+					     PFS_MIN(part - i * block, block));
+		first += n;
+		count -= n;
+		size -= part;
+		to = at + part;
+	}
+}
+
+/* ---- what is read at once ---- */
+
+static int take_rare(struct pfs_image_file *file, const struct pfs_image_rare *rare, const uint8_t *target)
+{
+	struct pfs_image *image = &file->tree->image;
 	struct pfs_rare_values *values;
 
-	if (rare->slot >= image->end || !image->prime[rare->slot] ||
-	    image->state[rare->slot] & PFS_SLOT_RARE ||
-	    (rare->target_len != 0) != S_ISLNK(image->mode[rare->slot]) ||
+	if (rare->slot >= file->header.end || !pfs_image_is_live(image, rare->slot) ||
+	    (file->n_rare && (file->rare[file->n_rare - 1] & ~PFS_IMAGE_TARGET) >= rare->slot) ||
 	    memchr(target, 0, rare->target_len))
 		return -ENOENT;
 	PFS_TRY(pfs_rare_get(image->rare, &values, rare->slot));
-	image->state[rare->slot] |= PFS_SLOT_RARE;
+	file->rare[file->n_rare++] = rare->slot | (rare->target_len ? PFS_IMAGE_TARGET : 0);
 	values->rdev = rare->rdev;
 	for (unsigned i = 0; i < PFS_RARE_TIMES; i++) {
 		if (rare->times[i].nsec >= NSEC_END)
@@ -223,12 +451,14 @@ static int take_rare(struct check *check, const struct pfs_image_rare *rare, con
 	return values->target ? 0 : -ENOMEM;
 }
 
-static int take_all_rare(struct check *check)
+static int take_all_rare(struct pfs_image_file *file, const uint8_t *at)
 {
-	const uint8_t *at = check->reading->rare;
-	uint64_t left = check->reading->header.rare_size;
+	uint64_t left = file->header.rare_size;
 	struct pfs_image_rare rare;
 
+	file->rare = malloc((left / sizeof(rare) + 1) * sizeof(*file->rare));
+	if (!file->rare)
+		return -ENOMEM;
 	while (left) {
 		uint64_t room;
 
@@ -240,131 +470,54 @@ static int take_all_rare(struct check *check)
 		room = pfs_div_round_up(rare.target_len, 8) * 8;
 		if (rare.target_len > PFS_TARGET_MAX || room > left)
 			return -ENOENT;
-		PFS_TRY(take_rare(check, &rare, at));
+		PFS_TRY(take_rare(file, &rare, at));
 		at += room;
 		left -= room;
 	}
 	return 0;
 }
 
-/* ---- the index of names, and the map of primes ---- */
-
-static void take_entries(void *context, size_t from, size_t to)
+/* Arrays are as large as the counts say. */
+static bool counts_are_true(const struct pfs_image_file *file)
 {
-	struct check *check = context;
-	const struct pfs_image *image = check->image;
+	const struct pfs_image_header *header = &file->header;
+	const uint64_t *live = file->tree->image.live;
+	uint64_t nodes = 0, directories = 0;
 
-	for (size_t i = from; i < to; i++) {
-		uint64_t entry = check->reading->entries[i];
-		uint32_t slot = (uint32_t)entry;
-		uint64_t bit = UINT64_C(1) << slot % 64;
+	for (size_t i = 0; i < file->layout.size[PFS_SECTION_LIVE] / sizeof(*live); i++)
+		nodes += (unsigned)__builtin_popcountll(live[i]);
+	if (header->end % 64 && live[header->end / 64] >> header->end % 64)
+		return false;
+	for (size_t i = pfs_div_round_up(header->end, 64); i < file->layout.size[PFS_SECTION_LIVE] / sizeof(*live); i++)
+		if (live[i])
+			return false;
+	for (size_t i = 0; i < file->layout.n_parts; i++)
+		directories += file->parts[i].directories;
+	return nodes == header->nodes && directories == header->directories &&
+	       pfs_image_is_live(&file->tree->image, header->root);
+}
 
-		if (slot >= image->end || !image->prime[slot] || slot == image->root ||
-		    entry >> 32 >> PFS_NAME_HASH_BITS ||
-		    atomic_fetch_or_explicit(&check->listed[slot / 64], bit, memory_order_relaxed) & bit) {
-			atomic_store(&check->reading->bad, true);
-			return;
-		}
-		check->keys[i] = pfs_image_key(image->parent[slot], (uint32_t)(entry >> 32));
-		check->slots[i] = slot;
+static bool parts_are_true(const struct pfs_image_file *file)
+{
+	const uint64_t *live = file->tree->image.live;
+	const struct pfs_image_part *last = &file->parts[file->layout.n_parts];
+	uint32_t next = PFS_NO_SLOT;
+
+	for (uint32_t slot = file->header.end; slot-- > 0;) {
+		if (live[slot / 64] == UINT64_MAX && slot % 64 == 63)
+			slot &= ~UINT32_C(63); /* of which all have a node */
+		else if (!pfs_image_is_live(&file->tree->image, slot))
+			next = slot;
+		if (slot % PFS_IMAGE_PART == 0 && file->parts[slot / PFS_IMAGE_PART].free != next)
+			return false;
 	}
+	for (size_t i = 0; i < file->layout.n_parts; i++)
+		if (file->parts[i].place > file->parts[i + 1].place || !file->parts[i].place)
+			return false;
+	return last->free == PFS_NO_SLOT && (uint64_t)last->place * HEAP_UNIT == file->header.heap_size;
 }
 
-/* As many entries as nodes, none twice: each node has one.  pfs_btree_load sees to their order. */
-static int take_index(struct check *check)
+int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare)
 {
-	size_t n = check->image->nodes - 1;
-	int error;
-
-	PFS_TRY(run(check, n, take_entries));
-	error = pfs_btree_load(check->image->by_name, check->reading->pool, check->keys,
-			       check->slots, n);
-	return error == -EINVAL ? -ENOENT : error;
-}
-
-/* Where every slot has a node none need be looked at. */
-static void check_cells(void *context, size_t from, size_t to)
-{
-	struct check *check = context;
-	const struct pfs_image *image = check->image;
-	const uint32_t *cells = check->reading->cells;
-	bool has_free = image->nodes != image->end, bad = false;
-	uint64_t used = 0;
-
-	for (size_t i = from; i < to; i++) {
-		bad |= cells[i] > image->end ||
-		       (has_free && cells[i] && !image->prime[cells[i] - 1]);
-		used += cells[i] != 0;
-	}
-	if (bad)
-		atomic_store(&check->reading->bad, true);
-	(void)atomic_fetch_add(&check->nodes, used);
-}
-
-/* ---- all of it ---- */
-
-/* A directory's slot is above its parent's as import lays them out: then there are no circles. */
-static int check_circles(const struct check *check)
-{
-	const struct pfs_image *image = check->image;
-	uint8_t *known PFS_FREE = NULL;
-
-	if (!atomic_load(&check->descends))
-		return 0;
-	known = calloc(image->end, 1);
-	if (!known)
-		return -ENOMEM;
-	known[image->root] = 1;
-	for (uint32_t top = 0; top < image->end; top++) {
-		uint32_t slot = top, steps = 0;
-
-		if (!image->prime[top] || !S_ISDIR(image->mode[top]))
-			continue;
-		for (; !known[slot]; slot = image->parent[slot])
-			if (steps++ > image->directories)
-				return -ENOENT;
-		for (slot = top; !known[slot]; slot = image->parent[slot])
-			known[slot] = 1;
-	}
-	return 0;
-}
-
-static int check_all(struct check *check)
-{
-	struct pfs_image *image = check->image;
-
-	PFS_TRY(run(check, image->end, check_nodes));
-	if (check->nodes != image->nodes || check->directories != image->directories ||
-	    image->prime[image->root] != PFS_ROOT_PRIME)
-		return -ENOENT;
-	PFS_TRY(take_all_rare(check));
-	PFS_TRY(run(check, image->end, check_parents));
-	PFS_TRY(check_circles(check));
-	PFS_TRY(take_index(check));
-	atomic_store(&check->nodes, 0);
-	PFS_TRY(run(check, check->reading->header.cells, check_cells));
-	if (check->nodes != image->nodes)
-		return -ENOENT;
-	pfs_image_loaded(check->reading->tree);
-	for (uint32_t slot = image->end; slot-- > 0 && image->free_count < image->end - image->nodes;)
-		if (!image->prime[slot])
-			pfs_image_chain_free(check->reading->tree, slot);
-	return 0;
-}
-
-int pfs_imagefile_check(struct pfs_image_reading *reading)
-{
-	struct pfs_image *image = &reading->tree->image;
-	_Atomic uint64_t *listed PFS_FREE = calloc(image->end / 64 + 1, sizeof(*listed));
-	uint64_t *keys PFS_FREE = malloc(image->nodes * sizeof(*keys));
-	uint32_t *slots PFS_FREE = malloc(image->nodes * sizeof(*slots));
-	struct check check = {
-		.reading = reading, .image = image, .listed = listed, .keys = keys, .slots = slots};
-
-	if (!listed || !keys || !slots)
-		return -ENOMEM;
-	pfs_expect_filled(keys, image->nodes * sizeof(*keys));
-	pfs_expect_filled(slots, image->nodes * sizeof(*slots));
-	pfs_expect_filled(image->links, image->end * sizeof(*image->links));
-	return check_all(&check);
+	return counts_are_true(file) && parts_are_true(file) ? take_all_rare(file, rare) : -ENOENT;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/imagefile_impl.h - how an image file is laid out, for imagefile.c, imagefile_write.c and
- * imagefile_check.c.
+/* fs/image/imagefile_impl.h - how an image file is laid out, and one that is in use, for imagefile*.c.
  *
  * A page with the header, the table of blocks' checksums, and the sections, each from a page's beginning
  * on.  Sizes and places of all of them follow from the header's counts.  Numbers are as the machine has
@@ -11,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "base/btree.h"
 #include "base/pool.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
@@ -22,19 +22,34 @@
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
 #define PFS_IMAGE_FILE_TIMES 2u /* what stands for times that are none of nanoseconds: PFS_TIME_PAST, _FUTURE */
 #define PFS_IMAGE_FILE_PAGE  4096u
-#define PFS_IMAGE_FILE_BLOCK ((size_t)1 << 20) /* bytes of a section that have a checksum together */
+#define PFS_IMAGE_FILE_BLOCK ((size_t)8 << 10) /* bytes that have a checksum together, and are filled together */
+#define PFS_IMAGE_PART	     2048u	       /* slots that struct pfs_image_part is about: a block of names' places */
+#define PFS_IMAGE_LEAVES     16u	       /* of the index of names, that are filled together: whole pages */
 
 enum pfs_image_section {
-/* Columns, an element a slot; a slot without a node has zeros. */
+/* Columns, an element a slot; a slot without a node has zeros, but for parents: those are the next such slots. */
 #define PFS_SECTION(id, ...) PFS_SECTION_##id,
-	PFS_STORED_COLUMNS(PFS_SECTION)
+	PFS_WATCHED_COLUMNS(PFS_SECTION)
+	PFS_SECTION_STATE,
 #undef PFS_SECTION
 	PFS_SECTION_COLUMNS,		       /* how many there are */
 	PFS_SECTION_HEAP = PFS_SECTION_COLUMNS, /* of names: no gaps, in order of slots */
 	PFS_SECTION_INDEX, /* of names: an entry a node but the root, in order */
 	PFS_SECTION_MAP,   /* of primes: cells */
-	PFS_SECTION_RARE,  /* struct pfs_image_rare, each with its target, ascending slots */
+	PFS_SECTION_LAZY,  /* how many are read when they are touched; the others are when the file is opened */
+	PFS_SECTION_LIVE = PFS_SECTION_LAZY, /* a bit a slot */
+	PFS_SECTION_PARTS,		     /* struct pfs_image_part */
+	PFS_SECTION_FIRSTS,		     /* struct pfs_btree_entry: the first of each leaf of the index */
+	PFS_SECTION_RARE, /* struct pfs_image_rare, each with its target, ascending slots */
 	PFS_SECTIONS
+};
+
+/* What is known of PFS_IMAGE_PART slots; one more follows the last. */
+struct pfs_image_part {
+	uint32_t place;	      /* of the first name: the part's names follow each other from there on */
+	uint32_t free;	      /* the first slot without a node from the part's beginning on; PFS_NO_SLOT */
+	uint32_t directories; /* in the part */
+	uint32_t zero;
 };
 
 /* An entry of the index: what is above the hash in its key is the slot's parent. */
@@ -64,6 +79,8 @@ struct pfs_image_header {
 	uint64_t heap_size, rare_size; /* bytes */
 	uint32_t cells;
 	uint32_t times; /* PFS_IMAGE_FILE_TIMES */
+	uint32_t descends;  /* whether some directory's slot is below its parent's */
+	uint32_t zero;
 	uint64_t table_checksum;
 	uint64_t checksum; /* of all that is before it */
 };
@@ -71,8 +88,10 @@ struct pfs_image_header {
 /* What follows from the counts. */
 struct pfs_image_layout {
 	uint64_t offset[PFS_SECTIONS], size[PFS_SECTIONS]; /* bytes */
+	uint64_t unit[PFS_SECTIONS];			   /* bytes that have a checksum together */
 	uint64_t first_block[PFS_SECTIONS];
 	uint64_t blocks, file_size;
+	size_t n_leaves, n_parts; /* parts without the last, empty one */
 };
 void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header);
 
@@ -89,22 +108,57 @@ uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t numbe
 /* The name of the store's image file, with this at its end; allocated, or NULL. */
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 
-/* A file that is read: what is not the image's own yet. */
-struct pfs_image_reading {
+struct pfs_lazy;
+
+/* One that an image was loaded from: what has not been touched is read from it when that happens. */
+struct pfs_image_file {
 	struct pfs_tree *tree;
-	struct pfs_pool *pool;
+	int fd;
 	struct pfs_image_header header;
 	struct pfs_image_layout layout;
 	uint64_t handed_out[2]; /* by enum pfs_prime_kind: primes are below */
-	uint64_t *entries;	/* PFS_SECTION_INDEX */
-	uint32_t *cells;	/* PFS_SECTION_MAP: the map's own */
-	uint8_t *rare;		/* PFS_SECTION_RARE */
-	_Atomic bool bad;
+	uint64_t *sums;
+	struct pfs_image_part *parts;
+	struct pfs_btree_entry *firsts;
+	uint32_t *rare; /* slots, ascending; PFS_IMAGE_TARGET is added where there is a target */
+	size_t n_rare;
+	struct pfs_reserve leaves; /* of the index */
+	char *memory[PFS_SECTION_LAZY];
+	struct pfs_lazy *lazy[PFS_SECTION_LAZY];
+	struct pfs_image_source {
+		struct pfs_image_file *file;
+		unsigned section;
+	} sources[PFS_SECTION_LAZY];
+	_Atomic bool loading;	/* whatever is not sound ends the use of the file; else the rows are asked */
+	_Atomic bool bad;	/* something was not sound */
+	pthread_mutex_t lock;	/* of rows */
+	int (*load_rows)(struct pfs_tree *tree); /* NULL: the process ends instead */
+	struct pfs_tree *rows;	/* as loaded from the store's rows, once something was not sound */
 };
+#define PFS_IMAGE_TARGET (UINT32_C(1) << 31)
 
-/* Verifies what checksums cannot, that nothing points anywhere else than it should, and makes what follows
- * from the columns: states, links, rare values, the index.  -ENOENT: it is not sound; -ENOMEM. */
-PFS_MUST_CHECK int pfs_imagefile_check(struct pfs_image_reading *reading);
+/* Reads and verifies blocks of a section; their size in the file. */
+bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
+			uint64_t count);
+size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first, uint64_t count);
+
+/* Fills blocks of a section that is read when it is touched (pfs_lazy_fill): reads them, and verifies what
+ * checksums cannot, that nothing points anywhere else than it should. */
+void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size);
+
+/* The same from the store's rows, where the file is damaged.  That is right because nothing in a block that has not
+ * been touched has changed since the file was written. */
+void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
+
+/* Bytes from `offset` on of the map's cells as its writer made them: primes by slot, 0 where there is no node. */
+PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes,
+					    size_t offset, size_t size);
+
+void pfs_imagefile_forget_rows(struct pfs_image_file *file);
+
+/* Whether nothing that was read when the file was opened contradicts itself; takes the rare values.  -ENOENT: it
+ * does; -ENOMEM. */
+PFS_MUST_CHECK int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare);
 
 /* Brings the image of an earlier state of the store, which the store follows, up to its last group.  -ENOENT: that
  * would take as long as reading all rows, or what the groups changed does not fit what there is; -ENOMEM.

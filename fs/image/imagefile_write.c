@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing an image file: section after section through one block's buffer.  Names are laid out anew, in order
+/* Writing an image file: section after section through a buffer.  Names are laid out anew, in order
  * of slots and without what removed ones have left. */
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
@@ -24,7 +20,7 @@
 
 #define PART_SUFFIX ".part"
 #define HEAP_UNIT   4u
-#define NICE	    10
+#define BUFFER	    ((size_t)1 << 20)
 #define FREE_PART   10u /* one of so many parts of the filesystem stays free */
 
 struct writer {
@@ -34,7 +30,8 @@ struct writer {
 	struct pfs_image_header header;
 	struct pfs_image_layout layout;
 	uint64_t *sums;
-	uint8_t *buffer; /* PFS_IMAGE_FILE_BLOCK bytes */
+	uint8_t *buffer; /* BUFFER bytes */
+	struct pfs_image_part *parts;
 	size_t filled;
 	unsigned section;
 	uint64_t block; /* the next one's number */
@@ -67,30 +64,34 @@ static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
 
 static int flush(struct writer *writer)
 {
-	uint64_t at = (writer->block - writer->layout.first_block[writer->section]) *
-		      PFS_IMAGE_FILE_BLOCK;
+	const struct pfs_image_layout *layout = &writer->layout;
+	size_t unit = layout->unit[writer->section];
+	uint64_t at = (writer->block - layout->first_block[writer->section]) * unit;
 
 	if (!writer->filled)
 		return 0;
-	writer->sums[writer->block] = pfs_imagefile_sum(&writer->header, writer->block,
-							writer->buffer, writer->filled);
-	PFS_TRY(write_at(writer->fd, writer->buffer, writer->filled,
-			 writer->layout.offset[writer->section] + at));
-	writer->block++;
+	for (size_t from = 0; from < writer->filled; from += unit, writer->block++)
+		writer->sums[writer->block] =
+			pfs_imagefile_sum(&writer->header, writer->block, writer->buffer + from,
+					  PFS_MIN(writer->filled - from, unit));
+	PFS_TRY(write_at(writer->fd, writer->buffer, writer->filled, layout->offset[writer->section] + at));
 	writer->filled = 0;
 	return 0;
 }
 
+/* The buffer takes whole units. */
 static int put(struct writer *writer, const void *bytes, size_t size)
 {
+	size_t unit = writer->layout.unit[writer->section], room = BUFFER / unit * unit;
+
 	while (size) {
-		size_t n = PFS_MIN(size, PFS_IMAGE_FILE_BLOCK - writer->filled);
+		size_t n = PFS_MIN(size, room - writer->filled);
 
 		memcpy(writer->buffer + writer->filled, bytes, n);
 		writer->filled += n;
 		bytes = (const uint8_t *)bytes + n;
 		size -= n;
-		if (writer->filled == PFS_IMAGE_FILE_BLOCK)
+		if (writer->filled == room)
 			PFS_TRY(flush(writer));
 	}
 	return 0;
@@ -160,6 +161,73 @@ static int write_names(struct writer *writer)
 	return 0;
 }
 
+/* Slots without a node are chained, whatever the image has of them. */
+static int write_parents(struct writer *writer)
+{
+	const struct pfs_image *image = writer->image;
+	uint32_t *parents PFS_FREE = malloc(PFS_IMAGE_PART * sizeof(*parents));
+
+	if (!parents)
+		return -ENOMEM;
+	for (uint32_t from = 0; from < image->end; from += PFS_IMAGE_PART) {
+		uint32_t n = PFS_MIN(image->end - from, PFS_IMAGE_PART);
+		uint32_t next = writer->parts[from / PFS_IMAGE_PART + 1].free;
+
+		for (uint32_t i = n; i-- > 0;) {
+			parents[i] = is_live(image, from + i) ? image->parent[from + i] : next;
+			if (!is_live(image, from + i))
+				next = from + i;
+		}
+		PFS_TRY(put(writer, parents, n * sizeof(*parents)));
+	}
+	return 0;
+}
+
+static int write_states(struct writer *writer)
+{
+	const struct pfs_image *image = writer->image;
+
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		uint8_t state = is_live(image, slot)
+					? PFS_SLOT_STORED | (image->state[slot] & PFS_SLOT_RARE)
+					: 0;
+
+		PFS_TRY(put(writer, &state, sizeof(state)));
+	}
+	return 0;
+}
+
+static int write_live(struct writer *writer)
+{
+	static const uint64_t none;
+	const struct pfs_image *image = writer->image;
+	size_t n = writer->layout.size[PFS_SECTION_LIVE] / sizeof(none);
+
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(put(writer, i * 64 < image->end ? &image->live[i] : &none, sizeof(none)));
+	return 0;
+}
+
+/* The first entry of each leaf that there will be. */
+static int write_firsts(struct writer *writer)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(writer->image->by_name, &cursor, 0, 0);
+	for (size_t i = 0; pfs_btree_next(writer->image->by_name, &cursor, &entry); i++) {
+		struct pfs_btree_entry first;
+
+		if (i % PFS_BTREE_LEAF_COUNT)
+			continue;
+		memset(&first, 0, sizeof(first)); /* what is between its members, too */
+		first.key = entry.key;
+		first.slot = entry.slot;
+		PFS_TRY(put(writer, &first, sizeof(first)));
+	}
+	return 0;
+}
+
 static int write_index(struct writer *writer)
 {
 	const struct pfs_btree *index = writer->image->by_name;
@@ -207,6 +275,16 @@ static int write_section(struct writer *writer, const uint32_t *cells)
 	switch (writer->section) {
 	case PFS_SECTION_NAME:
 		return write_places(writer);
+	case PFS_SECTION_PARENT:
+		return write_parents(writer);
+	case PFS_SECTION_STATE:
+		return write_states(writer);
+	case PFS_SECTION_LIVE:
+		return write_live(writer);
+	case PFS_SECTION_PARTS:
+		return put(writer, writer->parts, writer->layout.size[PFS_SECTION_PARTS]);
+	case PFS_SECTION_FIRSTS:
+		return write_firsts(writer);
 	case PFS_SECTION_HEAP:
 		return write_names(writer);
 	case PFS_SECTION_INDEX:
@@ -221,6 +299,39 @@ static int write_section(struct writer *writer, const uint32_t *cells)
 }
 
 /* ---- the whole file ---- */
+
+static void count_node(struct writer *writer, uint32_t slot)
+{
+	const struct pfs_image *image = writer->image;
+	struct pfs_image_header *header = &writer->header;
+	size_t len;
+
+	(void)pfs_names_get(image->names, image->name[slot], &len);
+	header->heap_size += slot == image->root ? 0 : name_room(len);
+	if (S_ISDIR(image->mode[slot])) {
+		writer->parts[slot / PFS_IMAGE_PART].directories++;
+		header->descends |= slot != image->root && slot < image->parent[slot];
+	}
+	if (image->state[slot] & PFS_SLOT_RARE)
+		header->rare_size += sizeof(struct pfs_image_rare) +
+				     pfs_div_round_up(pfs_rare_find(image->rare, slot)->target_len, 8) * 8;
+}
+
+static void count_free(struct writer *writer)
+{
+	const struct pfs_image *image = writer->image;
+	size_t n = pfs_div_round_up(image->end, PFS_IMAGE_PART);
+	uint32_t next = PFS_NO_SLOT;
+
+	writer->parts[n].place = (uint32_t)(writer->header.heap_size / HEAP_UNIT);
+	writer->parts[n].free = next;
+	for (uint32_t slot = image->end; slot-- > 0;) {
+		if (!is_live(image, slot))
+			next = slot;
+		if (slot % PFS_IMAGE_PART == 0)
+			writer->parts[slot / PFS_IMAGE_PART].free = next;
+	}
+}
 
 /* The counts that all else follows from. */
 static int count(struct writer *writer)
@@ -244,17 +355,15 @@ static int count(struct writer *writer)
 	};
 	memcpy(header->token, state.token, PFS_TOKEN_SIZE);
 	for (uint32_t slot = 0; slot < image->end; slot++) {
-		size_t len;
-
-		if (!is_live(image, slot))
-			continue;
-		(void)pfs_names_get(image->names, image->name[slot], &len);
-		header->heap_size += slot == image->root ? 0 : name_room(len);
-		if (image->state[slot] & PFS_SLOT_RARE)
-			header->rare_size += sizeof(struct pfs_image_rare) +
-					     pfs_div_round_up(pfs_rare_find(image->rare, slot)->target_len, 8) * 8;
+		if (slot % PFS_IMAGE_PART == 0)
+			writer->parts[slot / PFS_IMAGE_PART].place = (uint32_t)(header->heap_size / HEAP_UNIT);
+		if (is_live(image, slot))
+			count_node(writer, slot);
+		if (header->heap_size / HEAP_UNIT >= UINT32_MAX)
+			return -EFBIG;
 	}
-	return header->heap_size / HEAP_UNIT < UINT32_MAX ? 0 : -EFBIG;
+	count_free(writer);
+	return 0;
 }
 
 /* A map with nothing in it but nodes that have names. */
@@ -308,16 +417,21 @@ static int write_sections(struct writer *writer, const uint32_t *cells)
 
 static int write_file(struct writer *writer)
 {
+	struct pfs_image_part *parts PFS_FREE =
+		calloc(pfs_div_round_up(writer->image->end, PFS_IMAGE_PART) + 1, sizeof(*parts));
 	struct pfs_slot_map *map;
 	const uint32_t *cells;
 	int error;
 
+	writer->parts = parts;
+	if (!parts)
+		return -ENOMEM;
 	PFS_TRY(count(writer));
 	PFS_TRY(make_map(writer->image, &map));
 	cells = pfs_slot_map_cells(map, &writer->header.cells);
 	pfs_imagefile_layout(&writer->layout, &writer->header);
 	writer->sums = malloc(writer->layout.blocks * sizeof(uint64_t));
-	writer->buffer = malloc(PFS_IMAGE_FILE_BLOCK);
+	writer->buffer = malloc(BUFFER);
 	error = writer->sums && writer->buffer ? write_sections(writer, cells) : -ENOMEM;
 	free(writer->sums);
 	free(writer->buffer);
@@ -445,83 +559,4 @@ int pfs_imagefile_write(const struct pfs_tree *tree)
 	if (error)
 		(void)unlink(part);
 	return error ? error : sync_folder(name);
-}
-
-/* ---- behind ---- */
-
-static bool is_wanted(struct pfs_tree *tree)
-{
-	const struct pfs_image *image = &tree->image;
-	struct pfs_store_state state;
-
-	if (image->nodes < PFS_IMAGE_FILE_NODES || pfs_store_state(tree->store, &state))
-		return false;
-	return !image->from_file || image->file_state.seq != state.seq ||
-	       memcmp(image->file_state.token, state.token, PFS_TOKEN_SIZE) != 0;
-}
-
-/* Lets go of the store's lock, of the terminal and of whoever waits for the end of a pipe. */
-static void let_go(void)
-{
-	sigset_t none;
-
-	pfs_log_open(PFS_LOG_NOTHING, false);
-	(void)close_range(0, ~0U, 0);
-	for (int fd = 0; fd < 3; fd++)
-		if (open("/dev/null", O_RDWR) < 0)
-			break;
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)setpriority(PRIO_PROCESS, 0, NICE);
-}
-
-/* Whether this is the process that is to write. */
-static bool is_writer(const char *store)
-{
-	pid_t writer = fork();
-
-	if (writer < 0)
-		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", store, strerror(errno));
-	if (writer)
-		return false;
-	let_go();
-	return true;
-}
-
-void pfs_imagefile_write_behind(struct pfs_tree *tree)
-{
-	if (is_wanted(tree) && is_writer(pfs_store_path(tree->store)))
-		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
-}
-
-/* Nobody is held up, so that the store is not locked and others may have written to it while it was read: then
- * what was read is of no use. */
-static bool is_unchanged(const struct pfs_tree *tree)
-{
-	const struct pfs_store_options how = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};
-	struct pfs_store_state then, now;
-	struct pfs_store *store;
-	bool same;
-
-	if (pfs_store_state(tree->store, &then) ||
-	    pfs_store_open(&store, pfs_store_path(tree->store), &how))
-		return false;
-	same = !pfs_store_state(store, &now) && now.seq == then.seq &&
-	       memcmp(now.token, then.token, PFS_TOKEN_SIZE) == 0;
-	(void)pfs_store_close(store);
-	return same;
-}
-
-void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store))
-{
-	char path[PATH_MAX];
-	struct pfs_tree *tree;
-
-	if (!realpath(store, path) || !is_writer(path))
-		return;
-	tree = open(path);
-	if (!tree)
-		_exit(EXIT_FAILURE);
-	_exit(is_wanted(tree) && is_unchanged(tree) && pfs_imagefile_write(tree) ? EXIT_FAILURE
-										 : EXIT_SUCCESS);
 }

@@ -396,17 +396,21 @@ static int load(struct loader *loader)
 	return loader->error ? loader->error : index.error;
 }
 
-int pfs_load(struct pfs_tree *tree)
+static int load_rows(struct pfs_tree *tree)
 {
 	struct loader loader = {.tree = tree, .rare_lock = PTHREAD_MUTEX_INITIALIZER};
-	int rc = tree->options.no_image_file ? -ENOENT : pfs_imagefile_load(tree);
+	int error = load(&loader);
 
-	if (rc != -ENOENT)
-		return rc;
-	rc = load(&loader);
 	pfs_pool_close(loader.pool);
 	free(loader.hashes);
-	return rc;
+	return error;
+}
+
+int pfs_load(struct pfs_tree *tree)
+{
+	int error = tree->options.no_image_file ? -ENOENT : pfs_imagefile_load(tree, load_rows);
+
+	return error == -ENOENT ? load_rows(tree) : error;
 }
 
 void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg)

@@ -175,6 +175,8 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place)
 
 	if (place == PFS_NO_NAME)
 		return;
+	/* the store need not have it from now on (imagefile_mend.c): all of it is here */
+	(void)*(const volatile unsigned char *)(at(names, place) + units(*at(names, place)) * UNIT - 1);
 	if (!held)
 		free_place(names, place);
 	else if (!pfs_grow(&names->kept, &names->kept_capacity, names->n_kept + 1,

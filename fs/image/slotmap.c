@@ -79,7 +79,7 @@ static uint32_t table_find(const struct table *table, const uint64_t *primes, ui
 {
 	uint32_t i;
 
-	if (!table->n_cells)
+	if (!table->n_cells || !prime) /* which a slot without a node has */
 		return PFS_NO_SLOT;
 	for (i = home(table, prime); cells(table)[i] != EMPTY; i = following(table, i))
 		if (cells(table)[i] != REMOVED && primes[cells(table)[i] - 1] == prime)

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/lazy.h"
 #include "base/log.h"
 #include "gpu/resident.h"
 
@@ -95,6 +96,7 @@ int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer, siz
 
 int pfs_device_write(struct pfs_cuda *g, void *d_to, const void *from, size_t size)
 {
+	pfs_lazy_touch(from, size);
 	return size ? PFS_CUDA(cudaMemcpyAsync(d_to, from, size, cudaMemcpyHostToDevice, g->stream))
 		    : 0;
 }

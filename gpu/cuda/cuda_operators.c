@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/lazy.h"
 #include "base/log.h"
 #include "gpu/resident.h"
 
@@ -138,6 +139,7 @@ int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size
 	PFS_TRY(pfs_job_alloc(job, out, size));
 	if (size == 0)
 		return 0;
+	pfs_lazy_touch(from, size);
 	return PFS_CUDA(cudaMemcpyAsync(*(void **)out, from, size, cudaMemcpyHostToDevice,
 					job->stream));
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/lazy.h"
 #include "base/log.h"
 #include "gpu/cuda/cuda_operators.h"
 #include "gpu/cuda/prefix_kernels.h"
@@ -38,6 +39,7 @@ static void drop(struct pfs_operator_backend *b, struct pfs_prefix_copy *copy)
 
 static int copy_bytes(struct pfs_job *job, uint8_t *d_to, const void *from, size_t size)
 {
+	pfs_lazy_touch(from, size);
 	return PFS_CUDA(cudaMemcpyAsync(d_to, from, size, cudaMemcpyHostToDevice, job->stream));
 }
 

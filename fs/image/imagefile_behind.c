@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing the image file by a process of its own, which nobody waits for. */
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "fs/image/imagefile_impl.h"
+#include "fs/tree/tree_impl.h"
+
+#define NICE 10
+#define KEPT 3 /* the descriptor that is */
+
+static bool is_wanted(struct pfs_tree *tree)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_store_state state;
+
+	if (image->nodes < PFS_IMAGE_FILE_NODES || pfs_store_state(tree->store, &state))
+		return false;
+	return !image->file || atomic_load(&image->file->bad) || image->file_state.seq != state.seq ||
+	       memcmp(image->file_state.token, state.token, PFS_TOKEN_SIZE) != 0;
+}
+
+/* Lets go of the store's lock, of the terminal and of whoever waits for the end of a pipe, but not of the image file
+ * that the image still is in, in part. */
+static void let_go(struct pfs_image_file *file)
+{
+	sigset_t none;
+
+	pfs_log_open(PFS_LOG_NOTHING, false);
+	if (file) {
+		file->fd = dup2(file->fd, KEPT);
+		file->load_rows = NULL;
+	}
+	(void)close_range(0, KEPT - 1, 0);
+	(void)close_range(file ? KEPT + 1 : KEPT, ~0U, 0);
+	for (int fd = 0; fd < KEPT; fd++)
+		if (open("/dev/null", O_RDWR) < 0)
+			break;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
+}
+
+/* Whether this is the process that is to write. */
+static bool is_writer(const char *store, struct pfs_image_file *file)
+{
+	pid_t writer = fork();
+
+	if (writer < 0)
+		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", store, strerror(errno));
+	if (writer)
+		return false;
+	let_go(file);
+	return true;
+}
+
+void pfs_imagefile_write_behind(struct pfs_tree *tree)
+{
+	if (is_wanted(tree) && is_writer(pfs_store_path(tree->store), tree->image.file))
+		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* Nobody is held up, so that the store is not locked and others may have written to it while it was read: then
+ * what was read is of no use. */
+static bool is_unchanged(const struct pfs_tree *tree)
+{
+	const struct pfs_store_options how = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};
+	struct pfs_store_state then, now;
+	struct pfs_store *store;
+	bool same;
+
+	if (pfs_store_state(tree->store, &then) ||
+	    pfs_store_open(&store, pfs_store_path(tree->store), &how))
+		return false;
+	same = !pfs_store_state(store, &now) && now.seq == then.seq &&
+	       memcmp(now.token, then.token, PFS_TOKEN_SIZE) == 0;
+	(void)pfs_store_close(store);
+	return same;
+}
+
+void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store))
+{
+	char path[PATH_MAX];
+	struct pfs_tree *tree;
+
+	if (!realpath(store, path) || !is_writer(path, NULL))
+		return;
+	tree = open(path);
+	if (!tree)
+		_exit(EXIT_FAILURE);
+	_exit(is_wanted(tree) && is_unchanged(tree) && pfs_imagefile_write(tree) ? EXIT_FAILURE
+										 : EXIT_SUCCESS);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks of a damaged image file, from the store's rows.
+ *
+ * A block that nobody has touched is about nodes that have not changed since the file was written: whoever
+ * changes one touches what he changes, and who removes one touches all that there is of it (image.c).  So what the rows say of them now is what the
+ * file should say.  Only places of names, and cells of the map, depend on nodes of other blocks, too:
+ * those are taken from the file's other sections. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/lazy.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "fs/image/imagefile_impl.h"
+#include "fs/image/names.h"
+#include "fs/tree/tree_impl.h"
+
+#define HEAP_UNIT    4u
+#define EXIT_FAILED  3
+#define RETRY_US     1000000u
+#define TRIES	     8u
+
+struct mend {
+	struct pfs_image_file *file;
+	char *to;
+	unsigned section;
+	uint64_t number;
+	size_t size;
+	int error;
+};
+
+/* ---- the rows ---- */
+
+void pfs_imagefile_forget_rows(struct pfs_image_file *file)
+{
+	struct pfs_tree *rows = file->rows;
+
+	file->rows = NULL;
+	if (!rows)
+		return;
+	pfs_image_destroy(rows);
+	free(rows);
+}
+
+/* The next to open the store shall not meet with the same. */
+static void remove_file(const struct pfs_image_file *file)
+{
+	char *name PFS_FREE = pfs_imagefile_name(file->tree, "");
+	struct stat ours, named;
+
+	pfs_warning("%s: damaged, or changed by somebody; what it lacks is made from the store",
+		    name ? name : PFS_IMAGE_FILE_SUFFIX);
+	if (name && !fstat(file->fd, &ours) && !lstat(name, &named) && ours.st_ino == named.st_ino &&
+	    ours.st_dev == named.st_dev)
+		(void)unlink(name);
+}
+
+/* Threads scan the rows one after the other: a group may be committed in between. */
+static int load_image(struct pfs_tree *rows, int (*load)(struct pfs_tree *tree))
+{
+	int error = -EUCLEAN;
+
+	for (unsigned i = 0; i < TRIES && error == -EUCLEAN; i++) {
+		uint64_t seq = pfs_store_seq(rows->store);
+
+		PFS_TRY(pfs_image_create(rows));
+		error = load(rows);
+		if (error)
+			pfs_image_destroy(rows);
+		if (seq == pfs_store_seq(rows->store))
+			break;
+	}
+	return error;
+}
+
+static int load_rows(struct pfs_image_file *file)
+{
+	struct pfs_tree *rows;
+	int error;
+	PFS_LOCKED(&file->lock);
+
+	if (file->rows)
+		return 0;
+	remove_file(file);
+	rows = calloc(1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	rows->store = file->tree->store;
+	error = load_image(rows, file->load_rows);
+	if (error)
+		free(rows);
+	else
+		file->rows = rows;
+	return error;
+}
+
+/* ---- columns ---- */
+
+static void copy_column(const struct mend *mend)
+{
+	const struct pfs_image *rows = &mend->file->rows->image;
+	size_t element, from, n;
+	const char *column = pfs_imagefile_column(rows, &element, mend->section);
+
+	from = mend->number * (PFS_IMAGE_FILE_BLOCK / element);
+	n = from < rows->end ? PFS_MIN(mend->size / element, rows->end - from) : 0;
+	memcpy(mend->to, column + from * element, n * element);
+}
+
+static bool is_node(const struct pfs_image *rows, uint32_t slot)
+{
+	return slot < rows->end && pfs_image_is_live(rows, slot);
+}
+
+static void chain_free(const struct mend *mend)
+{
+	uint32_t *parents = (uint32_t *)mend->to, n = (uint32_t)(mend->size / sizeof(*parents));
+	uint32_t first = (uint32_t)mend->number * PFS_IMAGE_PART;
+	uint32_t next = mend->file->parts[mend->number + 1].free;
+
+	for (uint32_t i = n; i-- > 0;) {
+		if (is_node(&mend->file->rows->image, first + i))
+			continue;
+		parents[i] = next;
+		next = first + i;
+	}
+}
+
+/* ---- names ---- */
+
+static uint32_t units(size_t len)
+{
+	return (uint32_t)((1 + len + 1 + HEAP_UNIT - 1) / HEAP_UNIT);
+}
+
+static const char *name_of(const struct pfs_image_file *file, uint32_t slot, size_t *len)
+{
+	const struct pfs_image *rows = &file->rows->image;
+
+	*len = 0;
+	return is_node(rows, slot) && slot != rows->root ? pfs_names_get(rows->names, rows->name[slot], len)
+							  : NULL;
+}
+
+/* Places of the part's names, as the file has or should have them.  -EUCLEAN: who made the file made it up. */
+static int place_names(const struct pfs_image_file *file, uint32_t *places, uint64_t part, uint32_t n)
+{
+	uint32_t next = file->parts[part].place;
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len;
+
+		places[i] = PFS_NO_NAME;
+		if (!name_of(file, (uint32_t)part * PFS_IMAGE_PART + i, &len))
+			continue;
+		places[i] = next;
+		next += units(len);
+	}
+	return next == file->parts[part + 1].place ? 0 : -EUCLEAN;
+}
+
+/* Names whose places are not known to anybody yet, in the heap: what is there may be why they were not sound. */
+static void restore_names(const struct mend *mend)
+{
+	const struct pfs_image_file *file = mend->file;
+	const uint32_t *places = (const uint32_t *)mend->to;
+
+	for (uint32_t i = 0; i < mend->size / sizeof(*places); i++) {
+		size_t len;
+		const char *name = name_of(file, (uint32_t)mend->number * PFS_IMAGE_PART + i, &len);
+		char *to = file->memory[PFS_SECTION_HEAP] + (size_t)places[i] * HEAP_UNIT;
+
+		if (!name)
+			continue;
+		*to = (char)len;
+		memcpy(to + 1, name, len + 1);
+	}
+}
+
+/* The part's bytes in the block.  A node whose name has changed has its old one in the file, which may be another
+ * one's place by now, but whose block has then been touched. */
+static int write_names_of(const struct mend *mend, uint32_t *places, uint64_t part)
+{
+	const struct pfs_image_file *file = mend->file;
+	uint32_t n = (uint32_t)PFS_MIN(file->header.end - part * PFS_IMAGE_PART, PFS_IMAGE_PART);
+	bool known = pfs_lazy_is_filled(file->lazy[PFS_SECTION_NAME], part);
+	const uint32_t *now = file->tree->image.name + part * PFS_IMAGE_PART;
+	size_t begin = mend->number * PFS_IMAGE_FILE_BLOCK, end = begin + mend->size;
+
+	if (known)
+		for (uint32_t i = 0; i < n; i++)
+			places[i] = __atomic_load_n(&now[i], __ATOMIC_RELAXED);
+	else if (!pfs_imagefile_read(file, places, PFS_SECTION_NAME, part, 1))
+		PFS_TRY(place_names(file, places, part, n));
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len, at = (size_t)places[i] * HEAP_UNIT, from, to;
+		const char *name = name_of(file, (uint32_t)part * PFS_IMAGE_PART + i, &len);
+		char bytes[1 + 255 + 1];
+
+		if (!name || places[i] < file->parts[part].place || places[i] >= file->parts[part + 1].place)
+			continue;
+		bytes[0] = (char)len;
+		memcpy(bytes + 1, name, len + 1);
+		from = PFS_MAX(at, begin);
+		to = PFS_MIN(at + 1 + len + 1, end);
+		if (from < to)
+			memcpy(mend->to + (from - begin), bytes + (from - at), to - from);
+	}
+	return 0;
+}
+
+static int write_names(const struct mend *mend)
+{
+	const struct pfs_image_file *file = mend->file;
+	uint64_t begin = mend->number * PFS_IMAGE_FILE_BLOCK / HEAP_UNIT;
+	uint64_t end = begin + mend->size / HEAP_UNIT;
+	uint32_t *places PFS_FREE = malloc(PFS_IMAGE_PART * sizeof(*places));
+
+	if (!places)
+		return -ENOMEM;
+	for (uint64_t part = 0; part < file->layout.n_parts; part++)
+		if (file->parts[part].place < end && file->parts[part + 1].place > begin)
+			PFS_TRY(write_names_of(mend, places, part));
+	return 0;
+}
+
+/* ---- the map of primes ---- */
+
+/* Primes as the file has or should have them. */
+static void read_primes(const struct pfs_image_file *file, uint64_t *primes)
+{
+	const struct pfs_image *rows = &file->rows->image;
+	uint32_t n = PFS_IMAGE_FILE_BLOCK / sizeof(*primes), block = 0;
+
+	for (uint32_t from = 0; from < file->header.end; from += n, block++) {
+		uint32_t count = PFS_MIN(file->header.end - from, n);
+
+		if (pfs_imagefile_read(file, primes + from, PFS_SECTION_PRIME, block, 1))
+			continue;
+		for (uint32_t i = 0; i < count; i++)
+			primes[from + i] = is_node(rows, from + i) ? rows->prime[from + i] : 0;
+	}
+}
+
+static int make_cells(const struct mend *mend)
+{
+	const struct pfs_image_header *header = &mend->file->header;
+	uint64_t *primes PFS_FREE = malloc(((size_t)header->end + PFS_IMAGE_FILE_BLOCK) * sizeof(*primes));
+
+	if (!primes)
+		return -ENOMEM;
+	read_primes(mend->file, primes);
+	return pfs_imagefile_make_cells(mend->file, mend->to, primes, mend->number * PFS_IMAGE_FILE_BLOCK,
+					mend->size);
+}
+
+/* ---- the index of names ---- */
+
+static int make_leaves(const struct mend *mend)
+{
+	const struct pfs_image_file *file = mend->file;
+	const struct pfs_btree *index = file->rows->image.by_name;
+	size_t leaf = mend->number * PFS_IMAGE_LEAVES, end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
+	struct pfs_btree_entry entries[PFS_BTREE_LEAF_COUNT];
+	struct pfs_btree_cursor cursor;
+	char *to = mend->to;
+
+	pfs_btree_seek(index, &cursor, file->firsts[leaf].key, file->firsts[leaf].slot);
+	for (; leaf < end; leaf++, to += PFS_BTREE_LEAF_SIZE) {
+		size_t before = leaf * PFS_BTREE_LEAF_COUNT;
+		unsigned n = (unsigned)PFS_MIN(file->header.nodes - 1 - before, PFS_BTREE_LEAF_COUNT);
+
+		for (unsigned i = 0; i < n; i++)
+			if (!pfs_btree_next(index, &cursor, &entries[i]))
+				return -EUCLEAN;
+		if (!n || entries[0].key != file->firsts[leaf].key || entries[0].slot != file->firsts[leaf].slot)
+			return -EUCLEAN;
+		pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves, entries, n);
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static void mend_block(void *arg)
+{
+	struct mend *mend = arg;
+	struct pfs_image_file *file = mend->file;
+
+	mend->error = load_rows(file);
+	if (mend->error)
+		return;
+	switch (mend->section) {
+	case PFS_SECTION_NAME:
+		mend->error = place_names(file, (uint32_t *)mend->to, mend->number,
+					  (uint32_t)(mend->size / sizeof(uint32_t)));
+		if (!mend->error)
+			restore_names(mend);
+		break;
+	case PFS_SECTION_HEAP:
+		mend->error = write_names(mend);
+		break;
+	case PFS_SECTION_MAP:
+		mend->error = make_cells(mend);
+		break;
+	case PFS_SECTION_INDEX:
+		mend->error = make_leaves(mend);
+		break;
+	default:
+		copy_column(mend);
+		if (mend->section == PFS_SECTION_PARENT)
+			chain_free(mend);
+	}
+}
+
+/* A thread of its own has the stack for it, and is in the middle of nothing.  Who touched the block waits, whatever he
+ * holds; without the block there is no true answer to give, and none is given: memory that is short is waited
+ * for, and where the rows are not to be had either, or the file was made up by its owner, the process ends. */
+void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size)
+{
+	struct mend mend = {.file = file, .to = to, .section = section, .number = number, .size = size};
+
+	if (!file->load_rows)
+		_exit(EXIT_FAILED);
+	for (;;) {
+		if (!pfs_thread_call(mend_block, &mend))
+			mend_block(&mend);
+		if (mend.error != -ENOMEM)
+			break;
+		(void)usleep(RETRY_US);
+	}
+	if (!mend.error)
+		return;
+	pfs_error("%s: its image file is damaged, and cannot be made anew from it: %s; run primefs check",
+		  pfs_store_path(file->tree->store), strerror(-mend.error));
+	_exit(EXIT_FAILED);
+}
