@@ -22,7 +22,7 @@
 #define GROUPS_MAX 512u
 #define ALONE_MAX  8192u /* blocks of the process that are filled one by one */
 
-enum block { ABSENT, FILLING, FILLED };
+enum block { ABSENT, FILLING, AWAITED, FILLED };
 
 struct pfs_lazy {
 	char *memory, *elsewhere;
@@ -52,11 +52,20 @@ static size_t page_size(void)
 
 /* ---- filling ---- */
 
+static bool is_under_way(_Atomic uint32_t *block)
+{
+	uint32_t state = atomic_load(block);
+
+	return state == FILLING || state == AWAITED;
+}
+
 static void await(_Atomic uint32_t *block)
 {
 	const struct timespec soon = {.tv_nsec = 10000000};
+	uint32_t filling = FILLING;
 
-	(void)syscall(SYS_futex, block, FUTEX_WAIT, FILLING, &soon, NULL, 0);
+	(void)atomic_compare_exchange_strong(block, &filling, AWAITED);
+	(void)syscall(SYS_futex, block, FUTEX_WAIT, AWAITED, &soon, NULL, 0);
 }
 
 /* What there is of whole pages from that block on. */
@@ -99,14 +108,16 @@ static void fill(struct pfs_lazy *lazy, uint64_t number)
 		(void)atomic_fetch_add(&n_alone, 1);
 	while (many && first > begin && claim(lazy, first - 1))
 		first--;
+	if (end - first > 1) /* a fault for all of them */
+		(void)madvise(lazy->elsewhere + first * lazy->block_size, whole_pages(lazy, first, end - first),
+			      MADV_POPULATE_WRITE);
 	lazy->fill(lazy->context, lazy->elsewhere + first * lazy->block_size, first, end - first,
 		   PFS_MIN(lazy->size, end * lazy->block_size) - first * lazy->block_size);
 	put(lazy, first, end - first);
 	(void)atomic_fetch_add(&lazy->n_filled, end - first);
-	for (; first < end; first++) {
-		atomic_store(&lazy->blocks[first], FILLED);
-		(void)syscall(SYS_futex, &lazy->blocks[first], FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-	}
+	for (; first < end; first++)
+		if (atomic_exchange(&lazy->blocks[first], FILLED) == AWAITED)
+			(void)syscall(SYS_futex, &lazy->blocks[first], FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* By this thread, or by whoever is at it. */
@@ -114,7 +125,7 @@ static void provide(struct pfs_lazy *lazy, uint64_t number)
 {
 	if (claim(lazy, number))
 		fill(lazy, number);
-	while (atomic_load(&lazy->blocks[number]) == FILLING)
+	while (is_under_way(&lazy->blocks[number]))
 		await(&lazy->blocks[number]);
 }
 
@@ -166,7 +177,7 @@ static void leave_off(struct pfs_lazy *lazy, uint64_t number)
 	unsigned char there;
 	bool moved = mincore(lazy->elsewhere + number * lazy->block_size, page_size(), &there) != 0;
 
-	if (atomic_load(&lazy->blocks[number]) == FILLING)
+	if (is_under_way(&lazy->blocks[number]))
 		atomic_store(&lazy->blocks[number], moved ? FILLED : ABSENT);
 }
 
@@ -177,7 +188,7 @@ static void begin_child(void)
 
 		atomic_store(&regions[i].pins, 0);
 		for (uint64_t k = 0; lazy && k < lazy->n_blocks; k++)
-			if (atomic_load(&lazy->blocks[k]) == FILLING)
+			if (is_under_way(&lazy->blocks[k]))
 				leave_off(lazy, k);
 	}
 }

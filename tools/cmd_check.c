@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/image/imagefile.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
 #include "tools/client/ready.h"
@@ -127,12 +128,45 @@ static int check_image(struct findings *findings)
 	return error;
 }
 
+/* The image file, where there is one of the store as it is: the store alone is the truth. */
+static int check_image_file(struct findings *findings)
+{
+	struct pfs_tree_options how = {.read_only = true, .wait_ms = PFS_READY_WAIT_MS};
+	struct pfs_tree *tree, *rows;
+	uint64_t different = 0;
+	char finding[128];
+	int error;
+
+	PFS_TRY(pfs_tree_open(&tree, findings->store, &how));
+	how.no_image_file = true;
+	error = pfs_tree_open(&rows, findings->store, &how);
+	if (error) {
+		(void)pfs_tree_close(tree);
+		return error;
+	}
+	error = pfs_imagefile_compare(tree, rows, &different);
+	if (error == -EUCLEAN)
+		print_finding(findings, "its image file was damaged, and is removed; the store is sound");
+	if (!error && different) {
+		(void)snprintf(finding, sizeof(finding),
+			       "its image file has %llu nodes otherwise, and is removed; the store is sound",
+			       (unsigned long long)different);
+		pfs_imagefile_remove(tree);
+		print_finding(findings, finding);
+	}
+	(void)pfs_tree_close(rows);
+	(void)pfs_tree_close(tree);
+	return error == -EUCLEAN || error == -ENOENT ? 0 : error;
+}
+
 /* A store that is damaged may be none to compute codes of. */
 static int check(struct findings *findings)
 {
 	const struct pfs_tree_options tree_options = {.wait_ms = PFS_READY_WAIT_MS};
 	int error = pfs_tree_check(findings->store, &tree_options, print_finding, findings);
 
+	if (!error && findings->n == 0)
+		error = check_image_file(findings);
 	if (!error && findings->n == 0)
 		error = check_image(findings);
 	if (error && error != -EUCLEAN)

@@ -14,6 +14,7 @@
 #include "fs/content/hardlink.h"
 #include "fs/image/byprime.h"
 #include "fs/image/image.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
 
@@ -264,6 +265,8 @@ static int optimize_locked(struct pfs_tree *tree, const char *temporary,
 	free(optimize.path);
 	if (!error)
 		error = pfs_store_replace(tree->store, temporary);
+	if (!error)
+		pfs_imagefile_remove(tree);
 	if (error)
 		(void)unlink(temporary);
 	return error;

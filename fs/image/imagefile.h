@@ -28,6 +28,14 @@ PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(st
  * free; -EPERM: it cannot be the store's owner's, or something else has its name; -ENOMEM; what the system says of files. */
 PFS_MUST_CHECK int pfs_imagefile_write(const struct pfs_tree *tree);
 
+/* Removes the store's image file, if it has one: the store has become another. */
+void pfs_imagefile_remove(const struct pfs_tree *tree);
+
+/* Touches all of an image that came from a file, and counts the nodes that it has otherwise than `rows`, the
+ * same store's without one.  -ENOENT: it did not come from a file; -EUCLEAN: that was damaged, and is removed. */
+PFS_MUST_CHECK int pfs_imagefile_compare(const struct pfs_tree *tree, const struct pfs_tree *rows,
+					 uint64_t *different);
+
 /* Makes an image file of a store that nobody has open, by a process of its own as below, in which
  * `open` opens it (NULL: it cannot) beside whoever writes.  This process is about to end. */
 void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store));

@@ -22,8 +22,8 @@
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
 #define PFS_IMAGE_FILE_TIMES 2u /* what stands for times that are none of nanoseconds: PFS_TIME_PAST, _FUTURE */
 #define PFS_IMAGE_FILE_PAGE  4096u
-#define PFS_IMAGE_FILE_BLOCK ((size_t)8 << 10) /* bytes that have a checksum together, and are filled together */
-#define PFS_IMAGE_PART	     2048u	       /* slots that struct pfs_image_part is about: a block of names' places */
+#define PFS_IMAGE_FILE_BLOCK ((size_t)4 << 10) /* bytes that have a checksum together, and are filled together */
+#define PFS_IMAGE_PART	     1024u	       /* slots that struct pfs_image_part is about: a block of names' places */
 #define PFS_IMAGE_LEAVES     16u	       /* of the index of names, that are filled together: whole pages */
 
 enum pfs_image_section {

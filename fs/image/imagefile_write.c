@@ -560,3 +560,11 @@ int pfs_imagefile_write(const struct pfs_tree *tree)
 		(void)unlink(part);
 	return error ? error : sync_folder(name);
 }
+
+void pfs_imagefile_remove(const struct pfs_tree *tree)
+{
+	char *name PFS_FREE = pfs_imagefile_name(tree, "");
+
+	if (name && may_replace(name))
+		(void)unlink(name);
+}

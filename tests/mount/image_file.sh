@@ -100,3 +100,19 @@ head -c 1000000 /dev/urandom >"$image"
 is 'nonsense is not used' "$(answers)" "$expected"
 rm -f "$image"
 check_store
+
+# Compared with the store, and outdated by optimize.
+mount_store
+unmount_store
+ok 'umount leaves one again' await_image
+check_store
+printf '%064d' 7 | dd of="$image" bs=1 seek=$(($(stat -c %s "$image") / 2)) conv=notrunc status=none
+is 'check finds a damaged one' "$(primefs check "$store" 2>/dev/null | grep -c 'its image file was damaged, and is removed')" 1
+not_ok 'and removes it' test -e "$image"
+check_store
+mount_store
+unmount_store
+ok 'there is one before optimize' await_image
+ok 'optimize' primefs optimize "$store"
+not_ok 'and none that is outdated afterwards' test -e "$image"
+check_store
