@@ -1,295 +1,454 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks are filled elsewhere, and mremap puts them where they belong: whoever touches one meanwhile finds no
- * memory there, and waits for it in the handler.  Elsewhere is memory as large, at the same distance for each block:
- * so the kernel makes one mapping of neighbours. */
+/* A block is filled in memory of its own and copied in by the kernel, page by page, after it has been verified: whoever
+ * touches a page before finds none.  Blocks that were filled one after the other are taken for a scan, and
+ * the next are filled with them, as many as have been. */
 #include "base/lazy.h"
 
-#include <linux/futex.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/pool.h"
+#include "base/thread.h"
 
-#define REGIONS	   1024u
-#define GROUP	   ((size_t)256 << 10) /* bytes that are filled at once where more than one block is */
-#define GROUPS_MAX 512u
-#define ALONE_MAX  8192u /* blocks of the process that are filled one by one */
+#ifndef UFFD_USER_MODE_ONLY /* Linux 5.11 */
+#define UFFD_USER_MODE_ONLY 1
+#endif
 
-enum block { ABSENT, FILLING, AWAITED, FILLED };
+#define PARTS_MAX 32u
+#define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
+#define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
+#define FAULTS	  16u		    /* that are read together */
 
-struct pfs_lazy {
-	char *memory, *elsewhere;
+enum block { ABSENT, FILLING, FILLED };
+
+struct pfs_lazy_part {
+	struct pfs_lazy *lazy;
+	char *memory;
 	size_t size, block_size;
-	uint64_t n_blocks, group; /* blocks */
+	uint64_t n_blocks;
 	pfs_lazy_fill *fill;
 	void *context;
-	_Atomic uint64_t n_filled;
-	_Atomic uint32_t blocks[]; /* enum block, each a futex */
+	_Atomic uint8_t *blocks; /* enum block; changed under the lock */
 };
 
-/* All there are.  A handler pins an entry while it looks at it. */
-static struct region {
-	_Atomic(struct pfs_lazy *) lazy;
-	_Atomic uint32_t pins;
-} regions[REGIONS];
-static _Atomic uint32_t n_regions; /* used at some time */
-static _Atomic uint32_t n_alone;
-static struct sigaction before;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of opening and closing */
+struct pfs_lazy {
+	int faults;  /* userfaultfd; -1: blocks are put in place by whoever fills them */
+	int ending;  /* eventfd */
+	bool started;
+	bool is_child;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t filled; /* something was */
+	pthread_rwlock_t putting; /* read: between the first page of a block and its being FILLED */
+	_Atomic uint64_t n_filled;
+	unsigned n_parts;
+	struct pfs_lazy_part parts[PARTS_MAX];
+};
 
 static size_t page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* ---- filling ---- */
-
-static bool is_under_way(_Atomic uint32_t *block)
+static size_t whole_pages(size_t size)
 {
-	uint32_t state = atomic_load(block);
-
-	return state == FILLING || state == AWAITED;
+	return pfs_div_round_up(size, page_size()) * page_size();
 }
 
-static void await(_Atomic uint32_t *block)
+static void wait_for_memory(void)
 {
 	const struct timespec soon = {.tv_nsec = 10000000};
-	uint32_t filling = FILLING;
 
-	(void)atomic_compare_exchange_strong(block, &filling, AWAITED);
-	(void)syscall(SYS_futex, block, FUTEX_WAIT, AWAITED, &soon, NULL, 0);
+	(void)nanosleep(&soon, NULL);
 }
 
-/* What there is of whole pages from that block on. */
-static size_t whole_pages(const struct pfs_lazy *lazy, uint64_t first, uint64_t count)
-{
-	size_t page = page_size(), at = first * lazy->block_size;
+/* ---- filling ---- */
 
-	return pfs_div_round_up(PFS_MIN(lazy->size - at, count * lazy->block_size), page) * page;
+static uint8_t state_of(const struct pfs_lazy_part *part, uint64_t number)
+{
+	return atomic_load_explicit(&part->blocks[number], memory_order_acquire);
+}
+
+static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, enum block state)
+{
+	for (; first < end; first++)
+		atomic_store_explicit(&part->blocks[first], (uint8_t)state, memory_order_release);
 }
 
 /* Memory may be short for a moment only; there is nothing else that could be done. */
-static void put(const struct pfs_lazy *lazy, uint64_t first, uint64_t count)
+static void copy_pages(const struct pfs_lazy *lazy, char *to, const char *from, size_t size)
 {
-	const struct timespec soon = {.tv_nsec = 10000000};
-	size_t at = first * lazy->block_size, size = whole_pages(lazy, first, count);
+	for (size_t done = 0; done < size;) {
+		struct uffdio_copy copy = {.dst = (uintptr_t)to + done,
+					   .src = (uintptr_t)from + done,
+					   .len = size - done};
 
-	while (mremap(lazy->elsewhere + at, size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
-		      lazy->memory + at) == MAP_FAILED)
-		(void)nanosleep(&soon, NULL);
+		if (ioctl(lazy->faults, UFFDIO_COPY, &copy) == 0)
+			return;
+		if (copy.copy > 0)
+			done += (size_t)copy.copy;
+		else if (errno != EAGAIN) /* the kernel is about to change the mappings */
+			wait_for_memory();
+	}
 }
 
-static bool claim(struct pfs_lazy *lazy, uint64_t number)
+static void put(struct pfs_lazy_part *part, uint64_t first, uint64_t end, const char *bytes, size_t size)
 {
-	uint32_t absent = ABSENT;
+	struct pfs_lazy *lazy = part->lazy;
+	char *to = part->memory + first * part->block_size;
 
-	return atomic_compare_exchange_strong(&lazy->blocks[number], &absent, FILLING);
-}
-
-/* Fills the block, which is claimed, and what is absent of its group around it, if that is wanted. */
-static void fill(struct pfs_lazy *lazy, uint64_t number)
-{
-	uint64_t first = number, end = number + 1, begin = number / lazy->group * lazy->group;
-	uint64_t limit = PFS_MIN(begin + lazy->group, lazy->n_blocks);
-	bool many = atomic_load(&n_alone) >= ALONE_MAX;
-
-	if (many || (number && atomic_load(&lazy->blocks[number - 1]) == FILLED))
-		while (end < limit && claim(lazy, end))
-			end++;
+	(void)pthread_rwlock_rdlock(&lazy->putting);
+	if (lazy->faults >= 0)
+		copy_pages(lazy, to, bytes, size);
 	else
-		(void)atomic_fetch_add(&n_alone, 1);
-	while (many && first > begin && claim(lazy, first - 1))
-		first--;
-	if (end - first > 1) /* a fault for all of them */
-		(void)madvise(lazy->elsewhere + first * lazy->block_size, whole_pages(lazy, first, end - first),
-			      MADV_POPULATE_WRITE);
-	lazy->fill(lazy->context, lazy->elsewhere + first * lazy->block_size, first, end - first,
-		   PFS_MIN(lazy->size, end * lazy->block_size) - first * lazy->block_size);
-	put(lazy, first, end - first);
+		memcpy(to, bytes, size);
+	(void)pthread_mutex_lock(&lazy->lock);
 	(void)atomic_fetch_add(&lazy->n_filled, end - first);
-	for (; first < end; first++)
-		if (atomic_exchange(&lazy->blocks[first], FILLED) == AWAITED)
-			(void)syscall(SYS_futex, &lazy->blocks[first], FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	set_state(part, first, end, FILLED);
+	(void)pthread_cond_broadcast(&lazy->filled);
+	(void)pthread_mutex_unlock(&lazy->lock);
+	(void)pthread_rwlock_unlock(&lazy->putting);
 }
 
-/* By this thread, or by whoever is at it. */
-static void provide(struct pfs_lazy *lazy, uint64_t number)
+/* Blocks that this thread has claimed. */
+static void fill(struct pfs_lazy_part *part, uint64_t first, uint64_t end)
 {
-	if (claim(lazy, number))
-		fill(lazy, number);
-	while (is_under_way(&lazy->blocks[number]))
-		await(&lazy->blocks[number]);
+	size_t at = first * part->block_size, size = PFS_MIN(part->size, end * part->block_size) - at;
+	char *bytes PFS_FREE = NULL;
+
+	while ((bytes = calloc(1, whole_pages(size))) == NULL)
+		wait_for_memory();
+	part->fill(part->context, bytes, first, end - first, size);
+	put(part, first, end, bytes, whole_pages(size));
 }
 
-static bool reaches(const struct pfs_lazy *lazy, const char *address)
+/* How many blocks to fill from this one on: as many as are filled before it. */
+static uint64_t ahead(const struct pfs_lazy_part *part, uint64_t number)
 {
-	return lazy && address >= lazy->memory &&
-	       (size_t)(address - lazy->memory) < whole_pages(lazy, 0, lazy->n_blocks);
+	uint64_t most = PFS_MAX(AHEAD_MAX / part->block_size, 1), n = 0;
+
+	while (n < most && n < number && state_of(part, number - n - 1) == FILLED)
+		n++;
+	return PFS_MAX(n, 1);
 }
 
-/* Whether the address is one of such memory, which there is now. */
-static bool answer(const char *address)
+/* Claims the block and those of the n from it on that nobody has: how far, or `number` if it is not absent. */
+static uint64_t claim(struct pfs_lazy_part *part, uint64_t number, uint64_t n)
 {
-	uint32_t n = atomic_load(&n_regions);
+	uint64_t end = number;
+	PFS_LOCKED(&part->lazy->lock);
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct region *region = &regions[i];
-		struct pfs_lazy *lazy;
-		bool found;
-
-		(void)atomic_fetch_add(&region->pins, 1);
-		lazy = atomic_load(&region->lazy);
-		found = reaches(lazy, address);
-		if (found)
-			provide(lazy, (size_t)(address - lazy->memory) / lazy->block_size);
-		(void)atomic_fetch_sub(&region->pins, 1);
-		if (found)
-			return true;
-	}
-	return false;
+	while (end < part->n_blocks && end < number + n && state_of(part, end) == ABSENT)
+		end++;
+	set_state(part, number, end, FILLING);
+	return end;
 }
 
-/* What is not ours is as it would be without us: it happens again at once. */
-static void handle(int number, siginfo_t *info, void *context PFS_UNUSED)
+static void await(struct pfs_lazy_part *part, uint64_t number)
 {
-	int error = errno;
-	sigset_t faults;
+	PFS_LOCKED(&part->lazy->lock);
 
-	(void)sigemptyset(&faults); /* of what is touched meanwhile: ThreadSanitizer blocks all */
-	(void)sigaddset(&faults, SIGSEGV);
-	(void)pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
-	if (info->si_code <= 0 || !answer(info->si_addr)) /* sent by somebody, or not ours */
-		(void)sigaction(number, &before, NULL);
-	errno = error;
+	while (state_of(part, number) == FILLING)
+		(void)pthread_cond_wait(&part->lazy->filled, &part->lazy->lock);
 }
 
-/* Whoever was filling it is not in the child: he may have come to moving it. */
-static void leave_off(struct pfs_lazy *lazy, uint64_t number)
+static void provide(struct pfs_lazy_part *part, uint64_t number, uint64_t n)
 {
-	unsigned char there;
-	bool moved = mincore(lazy->elsewhere + number * lazy->block_size, page_size(), &there) != 0;
+	uint64_t end = claim(part, number, n);
 
-	if (is_under_way(&lazy->blocks[number]))
-		atomic_store(&lazy->blocks[number], moved ? FILLED : ABSENT);
+	if (end > number)
+		fill(part, number, end);
+	else
+		await(part, number);
 }
 
-static void begin_child(void)
+void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size)
 {
-	for (uint32_t i = 0; i < atomic_load(&n_regions); i++) {
-		struct pfs_lazy *lazy = atomic_load(&regions[i].lazy);
+	uint64_t end;
 
-		atomic_store(&regions[i].pins, 0);
-		for (uint64_t k = 0; lazy && k < lazy->n_blocks; k++)
-			if (is_under_way(&lazy->blocks[k]))
-				leave_off(lazy, k);
-	}
-}
-
-static void begin(void)
-{
-	(void)pthread_atfork(NULL, NULL, begin_child);
-}
-
-/* Somebody may have put another one in its place since the last time (the tests' framework does). */
-static void catch_faults(void)
-{
-	struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
-	struct sigaction now;
-
-	(void)sigemptyset(&action.sa_mask);
-	if (sigaction(SIGSEGV, NULL, &now) || now.sa_sigaction == handle)
+	if (!part || !size || at >= part->size)
 		return;
-	before = now;
-	(void)sigaction(SIGSEGV, &action, NULL);
+	end = pfs_div_round_up(PFS_MIN(at + size, part->size), part->block_size);
+	for (uint64_t i = at / part->block_size; i < end; i++)
+		if (state_of(part, i) != FILLED)
+			provide(part, i, PFS_MAX(ahead(part, i), end - i));
+}
+
+/* ---- all of it ---- */
+
+struct piece {
+	struct pfs_lazy_part *part;
+	uint64_t first, n_pieces; /* number of its first piece */
+};
+
+struct pieces {
+	struct piece of[PARTS_MAX];
+	unsigned n;
+};
+
+static void fill_piece(struct pfs_lazy_part *part, uint64_t number)
+{
+	pfs_lazy_provide(part, number * PIECE, PIECE);
+}
+
+static void fill_pieces(void *context, size_t from, size_t to)
+{
+	const struct pieces *pieces = context;
+
+	for (; from < to; from++)
+		for (unsigned i = 0; i < pieces->n; i++)
+			if (from >= pieces->of[i].first && from - pieces->of[i].first < pieces->of[i].n_pieces)
+				fill_piece(pieces->of[i].part, from - pieces->of[i].first);
+}
+
+void pfs_lazy_fill_all(struct pfs_lazy *lazy)
+{
+	struct pieces pieces = {.n = lazy->n_parts};
+	struct pfs_pool *pool = NULL;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < lazy->n_parts; i++) {
+		uint64_t its = pfs_div_round_up(lazy->parts[i].size, PIECE);
+
+		pieces.of[i] = (struct piece){&lazy->parts[i], n, its};
+		n += its;
+	}
+	if (lazy->is_child || pfs_pool_open(&pool, 0)) {
+		fill_pieces(&pieces, 0, n);
+		return;
+	}
+	pfs_pool_run(pool, n, 1, fill_pieces, &pieces);
+	pfs_pool_close(pool);
+}
+
+/* ---- who stands by ---- */
+
+static struct pfs_lazy_part *find_part(struct pfs_lazy *lazy, const char *address)
+{
+	for (unsigned i = 0; i < lazy->n_parts; i++) {
+		struct pfs_lazy_part *part = &lazy->parts[i];
+
+		if (address >= part->memory && (size_t)(address - part->memory) < whole_pages(part->size))
+			return part;
+	}
+	return NULL;
+}
+
+/* Whoever fills the block wakes those who wait for it; they may have come to wait just as it was filled. */
+static void answer(struct pfs_lazy *lazy, uintptr_t address)
+{
+	struct uffdio_range range = {.start = address / page_size() * page_size(), .len = page_size()};
+	struct pfs_lazy_part *part = find_part(lazy, (const char *)address); /* NOLINT(performance-no-int-to-ptr): the kernel's */
+	uint64_t number, end;
+
+	if (!part)
+		return;
+	number = (address - (uintptr_t)part->memory) / part->block_size;
+	end = claim(part, number, ahead(part, number));
+	if (end > number)
+		fill(part, number, end);
+	else if (state_of(part, number) == FILLED)
+		(void)ioctl(lazy->faults, UFFDIO_WAKE, &range);
+}
+
+static void *stand_by(void *arg)
+{
+	struct pfs_lazy *lazy = arg;
+	struct pollfd fds[] = {{.fd = lazy->faults, .events = POLLIN}, {.fd = lazy->ending, .events = POLLIN}};
+	struct uffd_msg faults[FAULTS];
+
+	while (!(fds[1].revents & POLLIN)) {
+		ssize_t n = read(lazy->faults, faults, sizeof(faults));
+
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof(faults[0]); i++)
+			if (faults[i].event == UFFD_EVENT_PAGEFAULT)
+				answer(lazy, (uintptr_t)faults[i].arg.pagefault.address);
+		if (n <= 0)
+			(void)poll(fds, PFS_COUNT(fds), -1);
+	}
+	return NULL;
+}
+
+/* A descriptor, or -1. */
+static int open_faults(void)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	struct uffdio_api api = {.api = UFFD_API};
+
+	if (fd >= 0 && ioctl(fd, UFFDIO_API, &api)) {
+		(void)close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+bool pfs_lazy_is_possible(void)
+{
+	int fd PFS_CLOSE = open_faults();
+
+	return fd >= 0;
+}
+
+static bool enter(const struct pfs_lazy *lazy)
+{
+	for (unsigned i = 0; i < lazy->n_parts; i++) {
+		struct uffdio_register range = {.range = {(uintptr_t)lazy->parts[i].memory,
+							  whole_pages(lazy->parts[i].size)},
+						.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+		if (ioctl(lazy->faults, UFFDIO_REGISTER, &range))
+			return false;
+	}
+	return true;
+}
+
+static bool start_thread(struct pfs_lazy *lazy)
+{
+	sigset_t all, before;
+	int error;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pfs_thread_start(&lazy->thread, stand_by, lazy);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	lazy->started = !error;
+	return lazy->started;
+}
+
+int pfs_lazy_start(struct pfs_lazy *lazy)
+{
+	for (unsigned i = 0; i < lazy->n_parts; i++)
+		if (madvise(lazy->parts[i].memory, whole_pages(lazy->parts[i].size), MADV_DONTNEED))
+			return -ENOMEM;
+	lazy->faults = open_faults();
+	lazy->ending = eventfd(0, EFD_CLOEXEC);
+	if (lazy->faults >= 0 && lazy->ending >= 0 && start_thread(lazy) && enter(lazy))
+		return 0;
+	if (lazy->faults >= 0 && lazy->started)
+		return -ENOMEM; /* for tables of the kernel's */
+	if (lazy->faults >= 0)
+		(void)close(lazy->faults);
+	lazy->faults = -1;
+	pfs_lazy_fill_all(lazy);
+	return 0;
 }
 
 /* ---- life ---- */
 
-static int enter(struct pfs_lazy *lazy)
+int pfs_lazy_create(struct pfs_lazy **out)
 {
-	int error = -ENOMEM;
+	struct pfs_lazy *lazy = calloc(1, sizeof(*lazy));
 
-	(void)pthread_mutex_lock(&lock);
-	catch_faults();
-	for (uint32_t i = 0; i < REGIONS && error; i++) {
-		if (atomic_load(&regions[i].lazy))
-			continue;
-		atomic_store(&regions[i].lazy, lazy);
-		if (i >= atomic_load(&n_regions))
-			atomic_store(&n_regions, i + 1);
-		error = 0;
-	}
-	(void)pthread_mutex_unlock(&lock);
-	return error;
-}
-
-int pfs_lazy_open(struct pfs_lazy **out, void *memory, size_t size, size_t block_size,
-		  pfs_lazy_fill *fill_block, void *context)
-{
-	uint64_t n_blocks;
-	size_t whole = pfs_div_round_up(size, page_size()) * page_size();
-	struct pfs_lazy *lazy;
-
-	*out = NULL;
-	if (!size || !block_size)
-		return 0;
-	n_blocks = pfs_div_round_up(size, block_size);
-	lazy = calloc(1, sizeof(*lazy) + n_blocks * sizeof(lazy->blocks[0]));
+	*out = lazy;
 	if (!lazy)
 		return -ENOMEM;
-	lazy->memory = memory;
-	lazy->size = size;
-	lazy->block_size = block_size;
-	lazy->n_blocks = n_blocks;
-	lazy->fill = fill_block;
-	lazy->context = context;
-	lazy->group = PFS_MAX(GROUP, size / GROUPS_MAX) / block_size;
-	lazy->elsewhere = mmap(NULL, whole, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	(void)pthread_once(&once, begin);
-	if (lazy->elsewhere == MAP_FAILED || mprotect(memory, whole, PROT_NONE) || enter(lazy)) {
-		if (lazy->elsewhere != MAP_FAILED)
-			(void)munmap(lazy->elsewhere, whole);
-		free(lazy);
-		return -ENOMEM;
-	}
-	*(volatile char *)lazy->elsewhere = 0; /* before it is split: parts of one mapping can become one again */
-	*out = lazy;
+	lazy->faults = lazy->ending = -1;
+	(void)pthread_mutex_init(&lazy->lock, NULL);
+	(void)pthread_cond_init(&lazy->filled, NULL);
+	(void)pthread_rwlock_init(&lazy->putting, NULL);
 	return 0;
+}
+
+int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory, size_t size, size_t block_size,
+		 pfs_lazy_fill *fill_blocks, void *context)
+{
+	struct pfs_lazy_part *part = &lazy->parts[lazy->n_parts];
+
+	*out = NULL;
+	if (!size)
+		return 0;
+	if (lazy->n_parts == PARTS_MAX)
+		return -ENOMEM;
+	*part = (struct pfs_lazy_part){.lazy = lazy,
+				       .memory = memory,
+				       .size = size,
+				       .block_size = block_size,
+				       .n_blocks = pfs_div_round_up(size, block_size),
+				       .fill = fill_blocks,
+				       .context = context};
+	part->blocks = calloc(part->n_blocks, sizeof(*part->blocks));
+	if (!part->blocks)
+		return -ENOMEM;
+	lazy->n_parts++;
+	*out = part;
+	return 0;
+}
+
+static void close_descriptor(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd);
 }
 
 void pfs_lazy_close(struct pfs_lazy *lazy)
 {
+	const uint64_t one = 1;
+
 	if (!lazy)
 		return;
-	for (uint32_t i = 0; i < atomic_load(&n_regions); i++) {
-		if (atomic_load(&regions[i].lazy) != lazy)
-			continue;
-		atomic_store(&regions[i].lazy, NULL);
-		while (atomic_load(&regions[i].pins)) /* of who looks for another one's address */
-			(void)sched_yield();
+	if (lazy->started && !lazy->is_child) {
+		(void)!write(lazy->ending, &one, sizeof(one));
+		(void)pthread_join(lazy->thread, NULL);
 	}
-	for (uint64_t i = 0, first; i < lazy->n_blocks; i++) { /* what was moved may be somebody else's by now */
-		for (first = i; i < lazy->n_blocks && atomic_load(&lazy->blocks[i]) != FILLED; i++)
-			continue;
-		if (i > first)
-			(void)munmap(lazy->elsewhere + first * lazy->block_size,
-				     whole_pages(lazy, first, i - first));
-	}
+	close_descriptor(lazy->faults);
+	close_descriptor(lazy->ending);
+	for (unsigned i = 0; i < lazy->n_parts; i++)
+		free(lazy->parts[i].blocks);
+	(void)pthread_mutex_destroy(&lazy->lock);
+	(void)pthread_cond_destroy(&lazy->filled);
+	(void)pthread_rwlock_destroy(&lazy->putting);
 	free(lazy);
 }
 
-bool pfs_lazy_is_filled(const struct pfs_lazy *lazy, uint64_t number)
+/* Whoever was filling a block is not here, and the block's pages are neither. */
+static void begin_child(struct pfs_lazy *lazy)
 {
-	return atomic_load(&lazy->blocks[number]) == FILLED;
+	close_descriptor(lazy->faults);
+	close_descriptor(lazy->ending);
+	lazy->faults = lazy->ending = -1;
+	lazy->is_child = true;
+	(void)pthread_mutex_init(&lazy->lock, NULL);
+	(void)pthread_cond_init(&lazy->filled, NULL);
+	(void)pthread_rwlock_init(&lazy->putting, NULL);
+	for (unsigned i = 0; i < lazy->n_parts; i++)
+		for (uint64_t k = 0; k < lazy->parts[i].n_blocks; k++)
+			if (state_of(&lazy->parts[i], k) == FILLING)
+				set_state(&lazy->parts[i], k, k + 1, ABSENT);
+}
+
+pid_t pfs_lazy_fork(struct pfs_lazy *lazy)
+{
+	pid_t child;
+
+	(void)pthread_rwlock_wrlock(&lazy->putting);
+	(void)pthread_mutex_lock(&lazy->lock);
+	child = fork();
+	if (!child) {
+		begin_child(lazy);
+		return 0;
+	}
+	(void)pthread_mutex_unlock(&lazy->lock);
+	(void)pthread_rwlock_unlock(&lazy->putting);
+	return child;
+}
+
+bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number)
+{
+	return state_of(part, number) == FILLED;
 }
 
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy)

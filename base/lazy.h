@@ -1,45 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /* base/lazy.h - memory that is filled by blocks, each when somebody first touches it.
  *
- * Until then a block cannot be accessed: whoever reads or writes it gets SIGSEGV, which a handler answers by
- * filling the block beside and putting it in its place at once, so that nobody sees half of it.  Code that
- * uses the memory need not know; only the kernel does not wait: a system call gets EFAULT, and what is handed to
- * one is touched before (pfs_lazy_touch).
+ * Until then a block has no pages: whoever reads or writes it waits (userfaultfd(2)) until a thread that stands by has
+ * filled the block beside and put it there, whole.  Code that uses the memory need not know; only the kernel does
+ * not wait: a system call gets EFAULT, and what is handed to one, or to a device's driver, is touched before
+ * (pfs_lazy_touch).  Where the system does not let us, all is filled at once.
  *
- * Threads: any number touch it at once, also such as the signal is not blocked in alone.  Opening and closing: nobody
- * touches it meanwhile.  After a fork the child's memory is as lazy. */
+ * Threads: any number touch it at once.  Creating, starting and closing: nobody touches it meanwhile. */
 #ifndef PFS_BASE_LAZY_H
 #define PFS_BASE_LAZY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
-struct pfs_lazy;
+struct pfs_lazy; /* several parts, and who fills them */
+struct pfs_lazy_part;
 
-/* Makes `count` blocks from block `first` on at `to`, which is zero so far, `size` bytes in all; runs in a signal
- * handler, where a thread touches one of the blocks for the first time, and may touch other such memory whose blocks
- * are not waiting for these.  It cannot fail. */
+/* Makes `count` blocks from block `first` on at `to`, which is zero so far, `size` bytes in all.  It cannot fail, may
+ * do what any thread may, and looks at such memory, of another part that never waits for this one, only after
+ * pfs_lazy_provide: nobody else would fill it. */
 typedef void pfs_lazy_fill(void *context, void *to, uint64_t first, uint64_t count, size_t size);
 
-/* From now on the `size` bytes at `memory`, which are whole private anonymous pages but for the last one's end, are
- * such memory, in blocks of block_size bytes (whole pages); the last page's end is zero.  One block is filled at a
- * time, but more where those before have been, and where many have: each that stands alone is a mapping, of which a
- * process may have so many only.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_lazy_open(struct pfs_lazy **out, void *memory, size_t size, size_t block_size,
-				 pfs_lazy_fill *fill, void *context);
+/* -ENOMEM. */
+PFS_MUST_CHECK int pfs_lazy_create(struct pfs_lazy **out);
+
+/* The `size` bytes at `memory`, which are whole private anonymous pages but for the last one's end, are to be a part, in
+ * blocks of block_size bytes (whole pages); what is there is forgotten, and the last page's end is zero.  Before the
+ * start.  It is the lazy memory's; NULL: size is 0.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory, size_t size,
+				size_t block_size, pfs_lazy_fill *fill, void *context);
+
+/* From now on the parts are such memory; or, where that is not to be had, filled.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
+
 /* The memory has to be unmapped next.  NULL: nothing. */
 void pfs_lazy_close(struct pfs_lazy *lazy);
 
-/* Whether the block has been filled: it may have changed since. */
-bool pfs_lazy_is_filled(const struct pfs_lazy *lazy, uint64_t number);
+/* As fork(2).  The child, in which no other thread is, has it filled (pfs_lazy_fill_all) before it touches any. */
+pid_t pfs_lazy_fork(struct pfs_lazy *lazy);
 
-/* How many of the blocks have been filled. */
+/* Fills all that is not, on all processors, in a child alone. */
+void pfs_lazy_fill_all(struct pfs_lazy *lazy);
+
+/* Fills what is not of these bytes of the part, or waits for who is at it. */
+void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size);
+
+/* Whether the block has been filled, and may have changed since; who has just touched one may be told so a little later. */
+bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number);
+
+/* How many blocks have been filled. */
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy);
 
-/* Has it filled what is not, of any memory. */
+/* Whether blocks are filled when they are touched, and not all at the start. */
+bool pfs_lazy_is_possible(void);
+
+/* Has what is not of any memory filled. */
 void pfs_lazy_touch(const void *memory, size_t size);
 
 #endif

@@ -1,10 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* The verbs that answer, in the daemon or in the command itself. */
+#include "fs/image/imagefile.h"
 #include "tools/client/answer.h"
+#include "tools/cmd.h"
+
+/* What was said of an image that proved damaged may be wrong. */
+static int confirm(void *arg, struct pfs_reply *reply, int status)
+{
+	const struct pfs_answered *answered = arg;
+
+	if (!answered->tree || !pfs_imagefile_failure(answered->tree))
+		return status;
+	return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+			      "%s" PFS_IMAGE_FILE_SUFFIX
+			      ": damaged, and cannot be made anew from the store: what was printed may be wrong; "
+			      "unmount, if it is mounted, and run primefs check",
+			      answered->store);
+}
+
+#define VERB(verb)                                                                                                   \
+	static int verb(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)                      \
+	{                                                                                                            \
+		return confirm(arg, reply, pfs_answer_##verb(arg, reply, words, n));                                 \
+	}
+VERB(dupes)
+VERB(info)
+VERB(query)
+VERB(refresh)
+VERB(resolve)
+VERB(tree)
+VERB(treemap)
+#undef VERB
 
 const struct pfs_verb pfs_answers[] = {
-	{"dupes", pfs_answer_dupes},	 {"info", pfs_answer_info},
-	{"query", pfs_answer_query},	 {"refresh", pfs_answer_refresh},
-	{"resolve", pfs_answer_resolve}, {"tree", pfs_answer_tree},
-	{"treemap", pfs_answer_treemap}, {0},
+	{"dupes", dupes},     {"info", info}, {"query", query},	    {"refresh", refresh},
+	{"resolve", resolve}, {"tree", tree}, {"treemap", treemap}, {0},
 };

@@ -117,6 +117,7 @@ int pfs_cmd_diff(int argc, char **argv)
 		status = compare(&job, args.operands[1]);
 	for (int i = 0; i < 2; i++)
 		if (pfs_tree_close(job.trees[i]))
-			status = PFS_EXIT_FAILURE;
+			status = pfs_cmd_fail("diff", "%s: its image file was damaged, and is removed; run it again",
+					      args.operands[i]);
 	return status;
 }

@@ -165,7 +165,10 @@ static int run(struct job *job)
 						: PFS_EXIT_OK;
 		status = close_output(job, status);
 	}
-	(void)pfs_tree_close(job->export.tree);
+	if (pfs_tree_close(job->export.tree)) {
+		(void)pfs_export_fail(&job->export, "its image file was damaged, and is removed; export again");
+		status = PFS_EXIT_FAILURE;
+	}
 	while (job->export.n_columns)
 		free(job->export.columns[--job->export.n_columns]);
 	free(job->export.columns);

@@ -73,7 +73,7 @@ void pfs_image_destroy(struct pfs_tree *tree)
 {
 	struct pfs_image *image = &tree->image;
 
-	if (image->file)
+	if (image->close_file)
 		image->close_file(image);
 	pfs_btree_destroy(image->by_name);
 	pfs_rare_destroy(image->rare);

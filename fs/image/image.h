@@ -80,7 +80,7 @@ struct pfs_image {
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
 	bool from_file; /* it was loaded from an image file (imagefile.h), */
 	struct pfs_store_state file_state; /* which was of this state of the store */
-	struct pfs_image_file *file; /* it; what has not been touched since is read from it then */
+	struct pfs_image_file *file; /* it, or of an image that is copied; what has not been touched since is read from it then */
 	void (*close_file)(struct pfs_image *image); /* lets go of it; the memory has to be unmapped next */
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
 	struct pfs_reserve live_memory;

@@ -102,6 +102,7 @@ int pfs_image_copy_begin(struct pfs_tree *tree, uint64_t *number)
 	image->epoch = live->epoch;
 	image->access = live->access;
 	image->names = live->names;
+	image->file = live->file;
 	PFS_TRY(pfs_snapshot_take(&copy->snapshot, copy->live, copy->columns));
 	*number = pfs_snapshot_number(copy->snapshot);
 	return 0;

@@ -332,6 +332,7 @@ static int open_memory(struct pfs_image_file *file)
 
 static int open_lazily(struct pfs_image_file *file)
 {
+	PFS_TRY(pfs_lazy_create(&file->lazy));
 	for (unsigned i = 0; i < PFS_SECTION_LAZY; i++) {
 		size_t size = file->layout.size[i], block = PFS_IMAGE_FILE_BLOCK;
 
@@ -340,10 +341,10 @@ static int open_lazily(struct pfs_image_file *file)
 			block = (size_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_SIZE;
 		}
 		file->sources[i] = (struct pfs_image_source){file, i};
-		PFS_TRY(pfs_lazy_open(&file->lazy[i], file->memory[i], size, block, pfs_imagefile_fill,
-				      &file->sources[i]));
+		PFS_TRY(pfs_lazy_add(file->lazy, &file->lazy_parts[i], file->memory[i], size, block,
+				     pfs_imagefile_fill, &file->sources[i]));
 	}
-	return 0;
+	return pfs_lazy_start(file->lazy);
 }
 
 /* ---- all of it ---- */
@@ -422,10 +423,10 @@ static void close_file(struct pfs_image *image)
 	struct pfs_image_file *file = image->file;
 
 	image->file = NULL;
+	image->close_file = NULL;
 	if (!file)
 		return;
-	for (unsigned i = 0; i < PFS_SECTION_LAZY; i++)
-		pfs_lazy_close(file->lazy[i]);
+	pfs_lazy_close(file->lazy);
 	pfs_imagefile_forget_rows(file);
 	pfs_reserve_close(&file->leaves);
 	if (file->fd >= 0)

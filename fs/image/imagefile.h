@@ -21,11 +21,15 @@
  * there is no image file that may be used, and the image is as empty as before; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *tree));
 
+/* -EIO: what the image was opened from was damaged, and so is the store or who made the file made it up: any answer may be wrong,
+ * and no change may be written.  Else 0. */
+PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
+
 /* Writes the image, which has to be that of the store's last committed group, into a file beside the store
  * and puts it in the place of the one that is there; takes as long as the disk does.  The file has the
  * store's mode, less what lets others write, and its owner.  -ENODATA: the store's groups have no tokens
  * (meta/store.h); -EBUSY: somebody else is at it; -ENOSPC: less than a tenth of the filesystem would stay
- * free; -EPERM: it cannot be the store's owner's, or something else has its name; -ENOMEM; what the system says of files. */
+ * free; -EIO: pfs_imagefile_failure; -EPERM: it cannot be the store's owner's, or something else has its name; -ENOMEM; what the system says of files. */
 PFS_MUST_CHECK int pfs_imagefile_write(const struct pfs_tree *tree);
 
 /* Removes the store's image file, if it has one: the store has become another. */

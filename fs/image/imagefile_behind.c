@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/tree/tree_impl.h"
@@ -50,13 +51,15 @@ static void let_go(struct pfs_image_file *file)
 /* Whether this is the process that is to write. */
 static bool is_writer(const char *store, struct pfs_image_file *file)
 {
-	pid_t writer = fork();
+	pid_t writer = file ? pfs_lazy_fork(file->lazy) : fork();
 
 	if (writer < 0)
 		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", store, strerror(errno));
 	if (writer)
 		return false;
 	let_go(file);
+	if (file)
+		pfs_lazy_fill_all(file->lazy);
 	return true;
 }
 

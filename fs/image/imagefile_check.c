@@ -3,12 +3,13 @@
  * can make one: slots, places of names and cells that are out of bounds, parents that are no directories or lead in
  * circles, entries out of order.
  *
- * Other blocks that are looked at are filled by that, so that there is an order: modes need none, parents and
- * primes need modes, names need the heap, the index needs parents. */
+ * Other blocks that are looked at are provided before, so that there is an order: modes need none, parents,
+ * primes and links need modes, names need the heap, the index needs parents and modes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/lazy.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
@@ -20,6 +21,7 @@
 #define ONES	   UINT64_C(0x0101010101010101)
 #define SLASHES	   (ONES * '/')
 #define RUN_MAX	   32u /* blocks that are read at once */
+#define NAME_REACH (PFS_NAME_MAX + sizeof(uint64_t) + 2) /* bytes that a name is looked at in */
 #define LIVE_WORDS (RUN_MAX * PFS_IMAGE_FILE_BLOCK / 64)
 
 /* Slots of a column, as they are going to be. */
@@ -29,6 +31,7 @@ struct range {
 	uint32_t from, to; /* slots */
 	const uint64_t *live; /* from slot `first` on, as the file has it */
 	uint32_t first;
+	uint64_t modes, parents; /* the block of that column that was looked at last, from 1 on */
 };
 
 static bool is_live(const struct range *range, uint32_t slot)
@@ -36,8 +39,19 @@ static bool is_live(const struct range *range, uint32_t slot)
 	return range->live[(slot - range->first) / 64] >> slot % 64 & 1;
 }
 
-static uint32_t mode_of(const struct range *range, uint32_t slot)
+/* An element of another column. */
+static void provide(const struct range *range, uint64_t *last, unsigned section, size_t element, uint32_t slot)
 {
+	uint64_t block = slot / (PFS_IMAGE_FILE_BLOCK / element) + 1;
+
+	if (block != *last)
+		pfs_lazy_provide(range->file->lazy_parts[section], slot * element, element);
+	*last = block;
+}
+
+static uint32_t mode_of(struct range *range, uint32_t slot)
+{
+	provide(range, &range->modes, PFS_SECTION_MODE, sizeof(range->image->mode[0]), slot);
 	return __atomic_load_n(&range->image->mode[slot], __ATOMIC_RELAXED);
 }
 
@@ -92,7 +106,7 @@ static bool modes_are_sound(const struct range *range, const uint16_t *modes)
 	return true;
 }
 
-static bool prime_is_sound(const struct range *range, uint32_t slot, uint64_t prime)
+static bool prime_is_sound(struct range *range, uint32_t slot, uint64_t prime)
 {
 	const uint64_t *handed_out = range->file->handed_out;
 
@@ -106,7 +120,7 @@ static bool prime_is_sound(const struct range *range, uint32_t slot, uint64_t pr
 	return prime > OTHERS && prime < handed_out[PFS_PRIME_OTHER];
 }
 
-static bool primes_are_sound(const struct range *range, const uint64_t *primes)
+static bool primes_are_sound(struct range *range, const uint64_t *primes)
 {
 	for (uint32_t slot = range->from; slot < range->to; slot++)
 		if (!prime_is_sound(range, slot, primes[slot - range->from]))
@@ -114,7 +128,7 @@ static bool primes_are_sound(const struct range *range, const uint64_t *primes)
 	return true;
 }
 
-static bool parent_is_sound(const struct range *range, uint32_t slot, uint32_t parent)
+static bool parent_is_sound(struct range *range, uint32_t slot, uint32_t parent)
 {
 	const struct pfs_image_header *header = &range->file->header;
 
@@ -125,7 +139,7 @@ static bool parent_is_sound(const struct range *range, uint32_t slot, uint32_t p
 }
 
 /* Slots without a node are chained, each to the next. */
-static bool parents_are_sound(const struct range *range, const uint32_t *parents)
+static bool parents_are_sound(struct range *range, const uint32_t *parents)
 {
 	uint32_t next = range->file->parts[pfs_div_round_up(range->to, PFS_IMAGE_PART)].free;
 
@@ -140,7 +154,7 @@ static bool parents_are_sound(const struct range *range, const uint32_t *parents
 	return true;
 }
 
-static bool links_are_sound(const struct range *range, const uint32_t *links)
+static bool links_are_sound(struct range *range, const uint32_t *links)
 {
 	for (uint32_t slot = range->from; slot < range->to; slot++) {
 		uint32_t n = links[slot - range->from];
@@ -218,8 +232,11 @@ static bool bytes_are_sound(const char *name, size_t len)
 static bool names_are_sound(const struct range *range, const uint32_t *places)
 {
 	const struct pfs_image_part *part = &range->file->parts[range->from / PFS_IMAGE_PART];
+	const struct pfs_image_part *after = &range->file->parts[pfs_div_round_up(range->to, PFS_IMAGE_PART)];
 	uint64_t end = range->file->header.heap_size / HEAP_UNIT, next = part->place;
 
+	pfs_lazy_provide(range->file->lazy_parts[PFS_SECTION_HEAP], (size_t)part->place * HEAP_UNIT,
+			 (size_t)(after->place - part->place) * HEAP_UNIT + NAME_REACH);
 	for (uint32_t slot = range->from; slot < range->to; slot++) {
 		uint32_t place = places[slot - range->from];
 		const char *name;
@@ -237,10 +254,10 @@ static bool names_are_sound(const struct range *range, const uint32_t *places)
 		if (!len || next > end || name[len] || !bytes_are_sound(name, len))
 			return false;
 	}
-	return next == range->file->parts[pfs_div_round_up(range->to, PFS_IMAGE_PART)].place;
+	return next == after->place;
 }
 
-static bool column_is_sound(const struct range *range, unsigned section, const void *bytes)
+static bool column_is_sound(struct range *range, unsigned section, const void *bytes)
 {
 	switch (section) {
 	case PFS_SECTION_PRIME:
@@ -320,16 +337,16 @@ static bool less(struct pfs_btree_entry a, struct pfs_btree_entry b)
 	return a.key < b.key || (a.key == b.key && a.slot < b.slot);
 }
 
-static bool take_entry(const struct pfs_image_file *file, struct pfs_btree_entry *out, uint64_t entry)
+static bool take_entry(struct range *range, struct pfs_btree_entry *out, uint64_t entry)
 {
-	const struct pfs_image *image = &file->tree->image;
+	const struct pfs_image_file *file = range->file;
 	uint32_t slot = (uint32_t)entry, parent;
 
 	if (slot >= file->header.end || slot == file->header.root || entry >> 32 >> PFS_NAME_HASH_BITS)
 		return false;
-	parent = __atomic_load_n(&image->parent[slot], __ATOMIC_RELAXED);
-	if (parent >= file->header.end ||
-	    !S_ISDIR(__atomic_load_n(&image->mode[parent], __ATOMIC_RELAXED)))
+	provide(range, &range->parents, PFS_SECTION_PARENT, sizeof(parent), slot);
+	parent = __atomic_load_n(&range->image->parent[slot], __ATOMIC_RELAXED);
+	if (parent >= file->header.end || !S_ISDIR(mode_of(range, parent)))
 		return false; /* as that of a slot without a node may be */
 	*out = (struct pfs_btree_entry){pfs_image_key(parent, (uint32_t)(entry >> 32)), slot};
 	return true;
@@ -340,11 +357,12 @@ static bool fill_leaf(const struct pfs_image_file *file, void *to, size_t leaf, 
 	struct pfs_btree_entry entries[PFS_BTREE_LEAF_COUNT] = {{0}}, last = {0};
 	size_t before = leaf * PFS_BTREE_LEAF_COUNT;
 	unsigned n = (unsigned)PFS_MIN(file->header.nodes - 1 - before, PFS_BTREE_LEAF_COUNT);
+	struct range range = {.file = file, .image = &file->tree->image};
 
 	if (!n)
 		return false;
 	for (unsigned i = 0; i < n; i++) {
-		if (!take_entry(file, &entries[i], packed[i]) || (i && !less(last, entries[i])))
+		if (!take_entry(&range, &entries[i], packed[i]) || (i && !less(last, entries[i])))
 			return false;
 		last = entries[i];
 	}
@@ -477,6 +495,18 @@ static int take_all_rare(struct pfs_image_file *file, const uint8_t *at)
 	return 0;
 }
 
+/* Where somebody may be led to. */
+static bool firsts_are_sound(const struct pfs_image_file *file)
+{
+	const struct pfs_image_header *header = &file->header;
+
+	for (size_t i = 0; i < file->layout.n_leaves; i++)
+		if (file->firsts[i].slot >= header->end || file->firsts[i].slot == header->root ||
+		    file->firsts[i].key >> PFS_NAME_HASH_BITS >= header->end)
+			return false;
+	return true;
+}
+
 /* Arrays are as large as the counts say. */
 static bool counts_are_true(const struct pfs_image_file *file)
 {
@@ -519,5 +549,5 @@ static bool parts_are_true(const struct pfs_image_file *file)
 
 int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare)
 {
-	return counts_are_true(file) && parts_are_true(file) ? take_all_rare(file, rare) : -ENOENT;
+	return firsts_are_sound(file) && counts_are_true(file) && parts_are_true(file) ? take_all_rare(file, rare) : -ENOENT;
 }

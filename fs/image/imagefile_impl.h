@@ -109,6 +109,7 @@ uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t numbe
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 
 struct pfs_lazy;
+struct pfs_lazy_part;
 
 /* One that an image was loaded from: what has not been touched is read from it when that happens. */
 struct pfs_image_file {
@@ -124,7 +125,8 @@ struct pfs_image_file {
 	size_t n_rare;
 	struct pfs_reserve leaves; /* of the index */
 	char *memory[PFS_SECTION_LAZY];
-	struct pfs_lazy *lazy[PFS_SECTION_LAZY];
+	struct pfs_lazy *lazy;
+	struct pfs_lazy_part *lazy_parts[PFS_SECTION_LAZY];
 	struct pfs_image_source {
 		struct pfs_image_file *file;
 		unsigned section;
@@ -132,7 +134,8 @@ struct pfs_image_file {
 	_Atomic bool loading;	/* whatever is not sound ends the use of the file; else the rows are asked */
 	_Atomic bool bad;	/* something was not sound */
 	pthread_mutex_t lock;	/* of rows */
-	int (*load_rows)(struct pfs_tree *tree); /* NULL: the process ends instead */
+	_Atomic bool lost;	/* nor could it be made good: what is answered may be wrong */
+	int (*load_rows)(struct pfs_tree *tree); /* NULL: it cannot be */
 	struct pfs_tree *rows;	/* as loaded from the store's rows, once something was not sound */
 };
 #define PFS_IMAGE_TARGET (UINT32_C(1) << 31)
@@ -147,7 +150,8 @@ size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, u
 void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size);
 
 /* The same from the store's rows, where the file is damaged.  That is right because nothing in a block that has not
- * been touched has changed since the file was written. */
+ * been touched has changed since the file was written.  Where the rows do not help, either, the image is lost, and the
+ * block says nothing that leads out of bounds. */
 void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
 
 /* Bytes from `offset` on of the map's cells as its writer made them: primes by slot, 0 where there is no node. */

@@ -13,13 +13,11 @@
 #include "base/cleanup.h"
 #include "base/lazy.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
 
 #define HEAP_UNIT    4u
-#define EXIT_FAILED  3
 #define RETRY_US     1000000u
 #define TRIES	     8u
 
@@ -29,7 +27,7 @@ struct mend {
 	unsigned section;
 	uint64_t number;
 	size_t size;
-	int error;
+	int error; /* why it cannot be */
 };
 
 /* ---- the rows ---- */
@@ -175,6 +173,7 @@ static void restore_names(const struct mend *mend)
 
 		if (!name)
 			continue;
+		pfs_lazy_provide(file->lazy_parts[PFS_SECTION_HEAP], (size_t)places[i] * HEAP_UNIT, len + 2);
 		*to = (char)len;
 		memcpy(to + 1, name, len + 1);
 	}
@@ -186,7 +185,7 @@ static int write_names_of(const struct mend *mend, uint32_t *places, uint64_t pa
 {
 	const struct pfs_image_file *file = mend->file;
 	uint32_t n = (uint32_t)PFS_MIN(file->header.end - part * PFS_IMAGE_PART, PFS_IMAGE_PART);
-	bool known = pfs_lazy_is_filled(file->lazy[PFS_SECTION_NAME], part);
+	bool known = pfs_lazy_is_filled(file->lazy_parts[PFS_SECTION_NAME], part);
 	const uint32_t *now = file->tree->image.name + part * PFS_IMAGE_PART;
 	size_t begin = mend->number * PFS_IMAGE_FILE_BLOCK, end = begin + mend->size;
 
@@ -283,58 +282,103 @@ static int make_leaves(const struct mend *mend)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- what cannot be made ---- */
 
-static void mend_block(void *arg)
+/* Slots without nodes are chained as ever; others are in the root, so that every way up ends. */
+static void chain_all(const struct mend *mend)
 {
-	struct mend *mend = arg;
+	const struct pfs_image_file *file = mend->file;
+	uint32_t *parents = (uint32_t *)mend->to, first = (uint32_t)mend->number * PFS_IMAGE_PART;
+	uint32_t next = file->parts[mend->number + 1].free;
+
+	for (uint32_t i = (uint32_t)(mend->size / sizeof(*parents)); i-- > 0;) {
+		bool live = pfs_image_is_live(&file->tree->image, first + i);
+
+		parents[i] = !live ? next : first + i == file->header.root ? PFS_NO_SLOT : file->header.root;
+		if (!live)
+			next = first + i;
+	}
+}
+
+/* Leaves without entries there are none. */
+static void make_poor_leaves(const struct mend *mend)
+{
+	const struct pfs_image_file *file = mend->file;
+	size_t leaf = mend->number * PFS_IMAGE_LEAVES, end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
+
+	for (char *to = mend->to; leaf < end; leaf++, to += PFS_BTREE_LEAF_SIZE)
+		pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves, &file->firsts[leaf], 1);
+}
+
+/* Zeros are no prime, no type, no name, and a cell that is empty. */
+static void make_harmless(const struct mend *mend)
+{
+	memset(mend->to, 0, mend->size);
+	if (mend->section == PFS_SECTION_PARENT)
+		chain_all(mend);
+	if (mend->section == PFS_SECTION_INDEX)
+		make_poor_leaves(mend);
+}
+
+static void lose(const struct mend *mend)
+{
 	struct pfs_image_file *file = mend->file;
 
-	mend->error = load_rows(file);
-	if (mend->error)
-		return;
+	make_harmless(mend);
+	if (!atomic_exchange(&file->lost, true) && file->load_rows)
+		pfs_error("%s" PFS_IMAGE_FILE_SUFFIX
+			  ": damaged, and cannot be made anew from the store: %s; nothing is answered any more: unmount, "
+			  "run primefs check %s, and mount again",
+			  pfs_store_path(file->tree->store), strerror(-mend->error), pfs_store_path(file->tree->store));
+}
+
+int pfs_imagefile_failure(const struct pfs_tree *tree)
+{
+	const struct pfs_image_file *file = tree->image.file;
+
+	return file && atomic_load(&file->lost) ? -EIO : 0;
+}
+
+/* ---- all of it ---- */
+
+static int mend_block(struct mend *mend)
+{
+	struct pfs_image_file *file = mend->file;
+
+	if (!file->load_rows)
+		return -EIO;
+	PFS_TRY(load_rows(file));
 	switch (mend->section) {
 	case PFS_SECTION_NAME:
-		mend->error = place_names(file, (uint32_t *)mend->to, mend->number,
-					  (uint32_t)(mend->size / sizeof(uint32_t)));
-		if (!mend->error)
-			restore_names(mend);
-		break;
+		PFS_TRY(place_names(file, (uint32_t *)mend->to, mend->number,
+				    (uint32_t)(mend->size / sizeof(uint32_t))));
+		restore_names(mend);
+		return 0;
 	case PFS_SECTION_HEAP:
-		mend->error = write_names(mend);
-		break;
+		return write_names(mend);
 	case PFS_SECTION_MAP:
-		mend->error = make_cells(mend);
-		break;
+		return make_cells(mend);
 	case PFS_SECTION_INDEX:
-		mend->error = make_leaves(mend);
-		break;
+		return make_leaves(mend);
 	default:
 		copy_column(mend);
 		if (mend->section == PFS_SECTION_PARENT)
 			chain_free(mend);
+		return 0;
 	}
 }
 
-/* A thread of its own has the stack for it, and is in the middle of nothing.  Who touched the block waits, whatever he
- * holds; without the block there is no true answer to give, and none is given: memory that is short is waited
- * for, and where the rows are not to be had either, or the file was made up by its owner, the process ends. */
+/* Who touched the block waits, whatever he holds.  Memory that is short is waited for a while. */
 void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size)
 {
 	struct mend mend = {.file = file, .to = to, .section = section, .number = number, .size = size};
 
-	if (!file->load_rows)
-		_exit(EXIT_FAILED);
-	for (;;) {
-		if (!pfs_thread_call(mend_block, &mend))
-			mend_block(&mend);
-		if (mend.error != -ENOMEM)
-			break;
-		(void)usleep(RETRY_US);
+	mend.error = atomic_load(&file->lost) ? -EIO : -ENOMEM;
+	for (unsigned i = 0; i < TRIES && mend.error == -ENOMEM; i++) {
+		if (i)
+			(void)usleep(RETRY_US);
+		mend.error = mend_block(&mend);
 	}
-	if (!mend.error)
-		return;
-	pfs_error("%s: its image file is damaged, and cannot be made anew from it: %s; run primefs check",
-		  pfs_store_path(file->tree->store), strerror(-mend.error));
-	_exit(EXIT_FAILED);
+	if (mend.error)
+		lose(&mend);
 }

@@ -552,6 +552,8 @@ int pfs_imagefile_write(const struct pfs_tree *tree)
 	error = take_rights(fd, &store);
 	if (!error)
 		error = write_file(&writer);
+	if (!error)
+		error = pfs_imagefile_failure(tree);
 	if (!error && !is_still_there(&store, path))
 		error = -ENOENT;
 	if (!error && rename(part, name))

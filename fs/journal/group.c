@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "fs/image/image.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare_values.h"
 #include "fs/journal/journal_impl.h"
@@ -245,6 +246,7 @@ int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 
 	if (!group->n_rows && !group->content && !group->reap.count && !fetch)
 		return 0;
+	PFS_TRY(pfs_imagefile_failure(tree)); /* what was cut may be wrong */
 	rc = pfs_store_begin(tree->store);
 	if (!rc) {
 		rc = write_all(tree, group, fetch);

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/image.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/snapshot.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
@@ -147,6 +148,7 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	int64_t content = atomic_load(&journal->content);
 	uint64_t pending = content > 0 ? (uint64_t)content : 0;
 
+	PFS_TRY(pfs_imagefile_failure(tree));
 	if (atomic_load(&tree->read_only) || !atomic_load(&journal->running) ||
 	    atomic_load(&journal->failure))
 		return -EROFS;

@@ -165,6 +165,9 @@ static const char *sentence(int code)
 		return "no space for temporary files; make room in $TMPDIR or sort fewer rows";
 	case -EIO:
 		return "temporary files cannot be written or read; look at $TMPDIR";
+	case -EUCLEAN:
+		return "the image file is damaged, and cannot be made anew from the store; run primefs check, and mount "
+		       "again";
 	case -ENOENT:
 		return "the directory asked about is gone";
 	case -EACCES:

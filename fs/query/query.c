@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/imagefile.h"
 #include "fs/query/times/timed.h"
 #include "fs/nodes/relation.h"
 #include "fs/tree/sides.h"
@@ -396,6 +397,14 @@ static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 	return pfs_sql_step(query->connection->sql, problem);
 }
 
+/* What was made of an image that is damaged is nothing. */
+static int confirm(const struct pfs_query *query, int got)
+{
+	int error = got < 0 ? 0 : pfs_imagefile_failure(query->tree);
+
+	return error ? -EUCLEAN : got;
+}
+
 /* Neither a row nor parts: the end, a restart, or an error. */
 static int stop_at(struct pfs_query *query, int got, const struct pfs_sql_problem *problem,
 		   struct pfs_query_error *error)
@@ -419,7 +428,7 @@ int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 	problem.text[0] = 0;
 	if (query->ended)
 		return query->failure ? pfs_query_complain(query, error, query->failure, NULL) : 0;
-	got = step(query, &problem);
+	got = confirm(query, step(query, &problem));
 	return got == 1 ? 1 : stop_at(query, got, &problem, error);
 }
 
@@ -427,7 +436,7 @@ int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, vo
 		    struct pfs_query_error *error)
 {
 	static const struct pfs_sql_problem no_words = {.offset = -1};
-	int got = query->ended ? 0 : pfs_relational_parts(query->relational, n_parts, fn, arg);
+	int got = query->ended ? 0 : confirm(query, pfs_relational_parts(query->relational, n_parts, fn, arg));
 
 	return got < 0 ? stop_at(query, got, &no_words, error) : got;
 }

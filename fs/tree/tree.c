@@ -118,6 +118,8 @@ int pfs_tree_close(struct pfs_tree *tree)
 	if (!tree)
 		return 0;
 	rc = pfs_journal_stop(tree);
+	if (!rc)
+		rc = pfs_imagefile_failure(tree);
 	PFS_VERIFY_CHECK(!pfs_watch_check(tree));
 	if (tree->options.leave_image_file && !rc)
 		pfs_imagefile_write_behind(tree);
