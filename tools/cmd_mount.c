@@ -194,7 +194,6 @@ static int catch_signals(int *fd)
 	sigset_t all, ending;
 
 	(void)sigfillset(&all);
-	(void)sigdelset(&all, SIGSEGV); /* base/lazy.h */
 	(void)sigemptyset(&ending);
 	(void)sigaddset(&ending, SIGINT);
 	(void)sigaddset(&ending, SIGTERM);

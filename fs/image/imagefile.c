@@ -412,6 +412,8 @@ static int fill(struct pfs_image_file *file)
 	if (error)
 		return error == -EINVAL ? -ENOENT : error;
 	PFS_TRY(open_lazily(file));
+	if (file->tree->options.beside_writer) /* whoever scans its only connection would keep us from the rows */
+		pfs_lazy_fill_all(file->lazy);
 	PFS_TRY(take_counts(file));
 	if (image->file_state.seq != pfs_store_seq(file->tree->store))
 		PFS_TRY(pfs_imagefile_follow(file->tree));

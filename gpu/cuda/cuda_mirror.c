@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/lazy.h"
 #include "gpu/cuda/cuda_operators.h"
 
 #define NEVER	   UINT64_MAX
@@ -105,9 +106,11 @@ static int copy_piece(struct pfs_job *job, uint8_t *d_memory, const struct pfs_a
 {
 	uint64_t *words PFS_FREE = NULL;
 
-	if (!a->fill)
+	if (!a->fill) {
+		pfs_lazy_touch((const uint8_t *)a->data + from, to - from);
 		return PFS_CUDA(cudaMemcpyAsync(d_memory + from, (const uint8_t *)a->data + from,
 						to - from, cudaMemcpyHostToDevice, job->stream));
+	}
 	words = malloc(FILL_WORDS * sizeof(*words));
 	if (!words)
 		return -ENOMEM;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/lazy.h"
 #include "gpu/cuda/cuda_index.h"
 #include "gpu/cuda/resident_kernels.h"
 #include "gpu/resident.h"
@@ -110,6 +111,7 @@ static int load_parents(struct pfs_job *job, struct cuda_resident *r,
 			const struct pfs_resident_load *load)
 {
 	PFS_TRY(grow_parents(job, r, load->n_slots));
+	pfs_lazy_touch(load->parent, load->n_slots * sizeof(*load->parent));
 	return PFS_CUDA(cudaMemcpyAsync(r->d_parent, load->parent,
 					load->n_slots * sizeof(*load->parent),
 					cudaMemcpyHostToDevice, job->stream));

@@ -116,3 +116,24 @@ ok 'there is one before optimize' await_image
 ok 'optimize' primefs optimize "$store"
 not_ok 'and none that is outdated afterwards' test -e "$image"
 check_store
+
+# Damaged with the store while it is used: no answer, but a daemon that can be unmounted.
+mount_store
+unmount_store
+ok 'there is one once more' await_image
+cp "$store" "$work/sound"
+mount_in_foreground
+head -c "$(stat -c %s "$image")" /dev/zero | dd of="$image" conv=notrunc status=none
+head -c $(($(stat -c %s "$store") - 40960)) /dev/zero | dd of="$store" bs=40960 seek=1 conv=notrunc status=none
+fails_with 'what nothing tells any more is not told' 'Input/output error' find "$mnt" -name '*99'
+fails_with 'nor is anything else' 'Input/output error' ls "$mnt"
+fails_with 'or changed' 'Input/output error' mkdir "$mnt/more"
+fails_with 'or asked' 'Input/output error' cat "$mnt/.query/stats"
+ok 'the log says so' grep -q 'store.pfs.img: damaged, and cannot be made anew' "$work/daemon.log"
+is 'in one line' "$(grep -c 'cannot be made anew' "$work/daemon.log")" 1
+ok 'the daemon is there' kill -0 "$daemon"
+fusermount3 -u "$mnt"
+wait "$daemon" 2>/dev/null || true
+not_ok 'the damaged one is not' test -e "$image"
+cp "$work/sound" "$store"
+check_store
