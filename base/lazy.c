@@ -90,7 +90,7 @@ static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, 
 }
 
 /* Memory may be short for a moment only; there is nothing else that could be done. */
-static void copy_pages(const struct pfs_lazy *lazy, char *to, const char *from, size_t size)
+static void copy_pages(const struct pfs_lazy *lazy, const char *to, const char *from, size_t size)
 {
 	for (size_t done = 0; done < size;) {
 		struct uffdio_copy copy = {.dst = (uintptr_t)to + done,
