@@ -17,14 +17,14 @@ struct pfs_code_index {
 	unsigned asked;			/* in that epoch, without it */
 };
 
-/* Is there a table for this tree?  Made when it has been asked often enough, if there is memory and
- * the tree is not very large. */
+/* Returns true if there is a table for this tree. It is made when it has been asked for often
+ * enough, if there is memory and the tree is not very large; false: the caller has to search. */
 bool pfs_code_index_ready(struct pfs_code_index *index, const struct pfs_columns *c,
 			  uint64_t epoch);
 void pfs_code_index_drop(struct pfs_code_index *index);
 
-/* The next slot that may have a code, the root's 2 left out, with these low bits; PFS_NO_SLOT: no
- * further one.  *at = 0 at first. */
+/* Returns the next slot that may have a code with these low bits, the root's 2 left out;
+ * PFS_NO_SLOT: there is no further one. *at is 0 at first. */
 uint32_t pfs_code_index_next(const struct pfs_code_index *index, uint64_t low, size_t *at);
 
 #endif

@@ -47,23 +47,23 @@ struct pfs_index_list {
 	size_t n;
 };
 
-/* An index of n pairs, at most PFS_INDEX_BATCH_MAX, which stay the caller's.  -EINVAL: they do not
- * strictly ascend (by key, or by key and value), or a value is PFS_INDEX_NONE. */
+/* Builds an index of n pairs, at most PFS_INDEX_BATCH_MAX, which stay the caller's. -EINVAL: they
+ * do not strictly ascend (by key, or by key and value), or a value is PFS_INDEX_NONE. */
 PFS_MUST_CHECK int pfs_index_build(const struct pfs_run *run, struct pfs_index **out,
 				   enum pfs_index_kind kind, const uint64_t *keys,
 				   const uint32_t *values, size_t n);
 
-/* `run` as it was built with.  NULL is no index. */
+/* Closes an index, with `run` as it was built with. NULL is no index. */
 void pfs_index_close(const struct pfs_run *run, struct pfs_index *index);
 
-/* values[i] = the value of the entry that answers for keys[i], PFS_INDEX_NONE where there is none;
- * found_keys[i] its key, undefined where there is none (the array may be NULL).  -EINVAL: n is over
- * PFS_INDEX_BATCH_MAX, as below. */
+/* Answers n questions: values[i] = the value of the entry that answers for keys[i], PFS_INDEX_NONE
+ * where there is none; found_keys[i] = its key, undefined where there is none (the array may be
+ * NULL). -EINVAL: n is over PFS_INDEX_BATCH_MAX, here and below. */
 PFS_MUST_CHECK int pfs_index_find(const struct pfs_run *run, struct pfs_index *index,
 				  uint64_t *found_keys, uint32_t *values, const uint64_t *keys,
 				  size_t n, enum pfs_index_question question);
 
-/* *out = all entries with first <= key <= last. */
+/* Lists all entries with first <= key <= last, in order; *out is freed by pfs_index_list_free. */
 PFS_MUST_CHECK int pfs_index_range(const struct pfs_run *run, struct pfs_index *index,
 				   struct pfs_index_list *out, uint64_t first, uint64_t last);
 void pfs_index_list_free(const struct pfs_run *run, struct pfs_index_list *list);
@@ -79,23 +79,25 @@ struct pfs_index_cursor {
 
 enum pfs_index_direction { PFS_INDEX_UP, PFS_INDEX_DOWN };
 
-/* The next entries from the cursor on, the nearest first, into the caller's arrays of out->n; out->n is how many
- * there were, less than that only where there are no more.  The cursor steps over them; on an error it does not.
- * -EOPNOTSUPP: the index is on a device, which has ranges but no cursors. */
+/* Reads the next entries from the cursor on, the nearest first, into the caller's arrays of out->n;
+ * out->n becomes how many there were, fewer only where there are no more. The cursor steps over
+ * them; on an error it does not. -EOPNOTSUPP: the index is on a device, which has ranges but no
+ * cursors. */
 PFS_MUST_CHECK int pfs_index_read(const struct pfs_run *run, struct pfs_index *index,
 				  struct pfs_index_cursor *cursor, struct pfs_index_list *out,
 				  enum pfs_index_direction direction);
 
-/* As n insertions one after the other; *n_added entries are new.  REPLACE sets the value of a key that
- * a unique index has; otherwise what is there stays, and the entry is refused.  With duplicates the
- * policy means nothing: a pair that is there is refused.  -EINVAL: a value is PFS_INDEX_NONE.  On any
- * error but -EIO nothing has changed. */
+/* Does n insertions as if one after the other; *n_added entries are new. REPLACE sets the value of
+ * a key that a unique index has; otherwise what is there stays, and the entry is refused. With
+ * duplicates the policy means nothing: a pair that is there is refused. -EINVAL: a value is
+ * PFS_INDEX_NONE. On any error but -EIO nothing has changed. */
 PFS_MUST_CHECK int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index,
 				    uint64_t *n_added, const uint64_t *keys, const uint32_t *values,
 				    size_t n, enum pfs_index_policy policy);
 
-/* Removes the keys' entries; values is NULL for a unique index, and tells which of a key's entries
- * otherwise (-EINVAL if not so).  *n_removed were there.  On any error but -EIO nothing has changed. */
+/* Removes the keys' entries; *n_removed of them were there. values is NULL for a unique index;
+ * otherwise it tells which of a key's entries (-EINVAL if not so). On any error but -EIO nothing
+ * has changed. */
 PFS_MUST_CHECK int pfs_index_remove(const struct pfs_run *run, struct pfs_index *index,
 				    uint64_t *n_removed, const uint64_t *keys,
 				    const uint32_t *values, size_t n);
@@ -108,13 +110,13 @@ struct pfs_index_info {
 
 void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info);
 
-/* The invariants: order, fill, links and the list of leaves, levels, count.  -EUCLEAN, which has been
- * logged with page and rule.  After each change in verify builds. */
+/* Checks the invariants: order, fill, links and the list of leaves, levels, count. -EUCLEAN: one is
+ * broken; page and rule have been logged. Verify builds call it after each change. */
 PFS_MUST_CHECK int pfs_index_verify(const struct pfs_run *run, struct pfs_index *index);
 
-/* For benchmarks: the seconds that `repeat` searches of n keys take on the device, questions and answers
- * there; and those of Thrust's lower_bound in an array of the index's keys.  -EOPNOTSUPP: the index is
- * not on a device. */
+/* For benchmarks: measures the seconds that `repeat` searches of n keys take on the device,
+ * questions and answers there; and those of Thrust's lower_bound in an array of the index's keys.
+ * -EOPNOTSUPP: the index is not on a device. */
 struct pfs_index_seconds {
 	double *seconds; /* 2 * repeat: ours, then theirs */
 	unsigned repeat;

@@ -68,28 +68,29 @@ struct pfs_prefix_keys {
 	size_t n;
 };
 
-/* -EINVAL: such a shape there is not. */
+/* Makes an empty index. -EINVAL: there is no such shape. */
 PFS_MUST_CHECK int pfs_prefix_create(const struct pfs_run *run, struct pfs_prefix **out,
 				     const struct pfs_prefix_shape *shape);
 /* NULL is no index. */
 void pfs_prefix_close(const struct pfs_run *run, struct pfs_prefix *index);
 
-/* All that follow, with keys: -ENAMETOOLONG: one is longer than PFS_PREFIX_KEY_MAX; -EINVAL: n is over
- * PFS_PREFIX_BATCH_MAX, or `at` is there for integers, or not for strings. */
+/* Errors of all functions that follow and take keys: -ENAMETOOLONG: one is longer than
+ * PFS_PREFIX_KEY_MAX; -EINVAL: n is over PFS_PREFIX_BATCH_MAX, or `at` is there for integers, or
+ * not for strings. */
 
 /* Adds payloads[i] at the end of the list of key i; the same payload may be there many times.  On an
  * error the first *n_added pairs are in, and no others.  -EOVERFLOW: 2^31 keys or 32 GiB of tree. */
 PFS_MUST_CHECK int pfs_prefix_insert(const struct pfs_run *run, struct pfs_prefix *index,
 				     uint64_t *n_added, const struct pfs_prefix_keys *keys,
 				     const uint64_t *payloads);
-/* Removes the first such payload of each key, and the key with its last one; takes as long as the list
- * is up to there.  *n_removed were there. */
+/* Removes the first such payload of each key, and the key with its last one; *n_removed were there.
+ * Takes as long as the list is up to there. */
 PFS_MUST_CHECK int pfs_prefix_remove(const struct pfs_run *run, struct pfs_prefix *index,
 				     uint64_t *n_removed, const struct pfs_prefix_keys *keys,
 				     const uint64_t *payloads);
 
-/* payloads[i] = the first payload of key i, at places[i], or PFS_PREFIX_NONE there if there is none.
- * payloads may be NULL. */
+/* Looks up each key: payloads[i] = the first payload of key i, which is at places[i];
+ * PFS_PREFIX_NONE there if there is none. payloads may be NULL. */
 PFS_MUST_CHECK int pfs_prefix_get(const struct pfs_run *run, struct pfs_prefix *index,
 				  uint64_t *payloads, uint32_t *places,
 				  const struct pfs_prefix_keys *keys,
@@ -105,21 +106,22 @@ struct pfs_prefix_entry {
 	uint64_t removals; /* of the index, when it was read */
 };
 
-/* The first payload of the first key that is not less: 1, or 0 at the end. */
+/* Finds the first payload of the first key that is not less. 1; 0 at the end. */
 PFS_MUST_CHECK int pfs_prefix_seek(struct pfs_prefix *index, struct pfs_prefix_entry *out,
 				   const struct pfs_prefix_keys *key);
-/* The payload at a place that get answered, with its key.  1; -ESTALE: no payload is there. */
+/* Gets the payload at a place that get answered, with its key. 1; -ESTALE: no payload is there. */
 PFS_MUST_CHECK int pfs_prefix_at(struct pfs_prefix *index, struct pfs_prefix_entry *out,
 				 uint32_t place);
-/* From one payload to the next, of the same key and then of the next one: 1, or 0 at the end.
+/* Goes from one payload to the next, of the same key and then of the next one. 1; 0 at the end.
  * -ESTALE: something was removed since; insertions do no harm. */
 PFS_MUST_CHECK int pfs_prefix_next(struct pfs_prefix *index, struct pfs_prefix_entry *entry);
-/* The last payload of the last key: 1, or 0 if there is none; and from one payload to the one before, as next. */
+/* last finds the last payload of the last key; previous goes from one payload to the one before.
+ * Both return 1; 0 if there is none; previous has the errors of next. */
 PFS_MUST_CHECK int pfs_prefix_last(struct pfs_prefix *index, struct pfs_prefix_entry *out);
 PFS_MUST_CHECK int pfs_prefix_previous(struct pfs_prefix *index, struct pfs_prefix_entry *entry);
 
-/* The payloads of all keys that begin with these bytes, in order; n of them, to be freed.  -EINVAL: the
- * keys are integers. */
+/* scan lists the payloads of all keys that begin with these bytes, in order; n of them, for
+ * pfs_prefix_list_free. -EINVAL: the keys are integers. */
 struct pfs_prefix_list {
 	uint64_t *payloads;
 	size_t n;
@@ -130,13 +132,15 @@ void pfs_prefix_list_free(const struct pfs_run *run, struct pfs_prefix_list *lis
 
 /* ---- out and in ---- */
 
-/* The index as bytes, which the caller frees with free.  They are this machine's byte order. */
+/* Writes the index as bytes, which the caller frees with free. They are in this machine's byte
+ * order. */
 PFS_MUST_CHECK int pfs_prefix_write(const struct pfs_run *run, struct pfs_prefix *index,
 				    uint8_t **bytes, size_t *size);
-/* An index of such bytes, which stay the caller's.  -EUCLEAN: they are damaged; the log says where. */
+/* Makes an index of such bytes, which stay the caller's. -EUCLEAN: they are damaged; the log says
+ * where. */
 PFS_MUST_CHECK int pfs_prefix_read(const struct pfs_run *run, struct pfs_prefix **out,
 				   const uint8_t *bytes, size_t size);
-/* The device's copy is given up until the next question that goes there. */
+/* Gives the device's copy up until the next question that goes there. */
 void pfs_prefix_page_out(const struct pfs_run *run, struct pfs_prefix *index);
 
 struct pfs_prefix_info {
@@ -150,12 +154,12 @@ struct pfs_prefix_info {
 };
 void pfs_prefix_describe(struct pfs_prefix *index, struct pfs_prefix_info *info);
 
-/* The invariants: order, links, counts, partitions, what each key leads to.  -EUCLEAN, which has been
- * logged with page and rule.  After each batch of changes in verify builds. */
+/* Checks the invariants: order, links, counts, partitions, what each key leads to. -EUCLEAN: one is
+ * broken; page and rule have been logged. Verify builds call it after each batch of changes. */
 PFS_MUST_CHECK int pfs_prefix_verify(struct pfs_prefix *index);
 
-/* For benchmarks: the seconds that `repeat` batches of gets take on the device, keys and answers there.
- * -EOPNOTSUPP: no device has it. */
+/* For benchmarks: measures the seconds that `repeat` batches of gets take on the device, keys and
+ * answers there. -EOPNOTSUPP: no device has it. */
 PFS_MUST_CHECK int pfs_prefix_probe(const struct pfs_run *run, struct pfs_prefix *index,
 				    double *seconds, unsigned repeat,
 				    const struct pfs_prefix_keys *keys,
@@ -168,12 +172,13 @@ PFS_MUST_CHECK int pfs_prefix_probe(const struct pfs_run *run, struct pfs_prefix
 struct pfs_prefix_names;
 
 PFS_MUST_CHECK int pfs_prefix_names_create(struct pfs_prefix_names **out);
-/* The indexes are not closed. */
+/* Frees the dictionary; its indexes are not closed. */
 void pfs_prefix_names_close(const struct pfs_run *run, struct pfs_prefix_names *names);
-/* -EEXIST; -ENAMETOOLONG; -EINVAL: no name. */
+/* Adds an index under a name. -EEXIST; -ENAMETOOLONG; -EINVAL: it is no name. */
 PFS_MUST_CHECK int pfs_prefix_names_add(struct pfs_prefix_names *names, const char *name,
 					struct pfs_prefix *index);
-/* *out NULL and 0: there is none.  On a device each thread compares one name. */
+/* Finds an index by its name; returns 0 with *out NULL if there is none. On a device each thread
+ * compares one name. */
 PFS_MUST_CHECK int pfs_prefix_names_find(const struct pfs_run *run, struct pfs_prefix_names *names,
 					 struct pfs_prefix **out, const char *name);
 /* Forgets the name; the index is not closed.  -ENOENT. */

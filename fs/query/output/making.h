@@ -15,25 +15,26 @@ struct pfs_asked {
 	enum pfs_format format;
 };
 
-/* Starts the statement; the answer, which is empty, is held, and so is what is asked and by whom, but for
- * scope->gone_arg.  *out NULL on failure.  As pfs_query_start. */
+/* Starts the statement, as pfs_query_start does. The answer, which is empty, is held, and so are
+ * what is asked and by whom, except scope->gone_arg. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_making_open(struct pfs_making **out, struct pfs_answer *answer,
 				   struct pfs_queries *queries, const struct pfs_query_scope *scope,
 				   const struct pfs_asked *asked, struct pfs_query_error *error);
 /* Ends it; what has been made stays.  NULL is allowed. */
 void pfs_making_close(struct pfs_making *making);
 
-/* The next rows.  1: there may be more; 0: the answer is complete; an error, which ends it, and after which the
- * answer is empty unless it was growing. */
+/* Makes the next rows. 1: there may be more; 0: the answer is complete; an error ends it, and after
+ * that the answer is empty unless it was growing. */
 PFS_MUST_CHECK int pfs_making_step(struct pfs_making *making, struct pfs_query_error *error);
 
 struct pfs_query *pfs_making_query(struct pfs_making *making);
-/* The statement and its length, as they were asked. */
+/* Returns the statement and its length, as they were asked. */
 const char *pfs_making_sql(const struct pfs_making *making, size_t *len);
 
-/* True: what has been made may be read: it is not going to be thrown away, and the next step may wait. */
+/* Returns true if what has been made may be read: it is not going to be thrown away, and the next
+ * step may wait. */
 bool pfs_making_is_settled(const struct pfs_making *making);
-/* Has it be so where that can be had (pfs_query_settle). */
+/* Has that be so where it can be had (pfs_query_settle); returns true if it is. */
 bool pfs_making_settle(struct pfs_making *making);
 
 #endif

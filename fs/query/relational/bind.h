@@ -24,7 +24,7 @@ struct pfs_bind_scope {
 	const struct pfs_bind_scope *outer; /* NULL: none */
 };
 
-/* Of one SELECT of the statement. */
+/* What binds one SELECT of the statement. */
 struct pfs_binder {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
@@ -51,7 +51,7 @@ struct pfs_binder {
 /* ---- bind_expr.c ---- */
 
 struct pfs_term *pfs_bind_expr(struct pfs_binder *binder, const struct pfs_expr *expr);
-/* A condition: its class is number, truth or none. */
+/* Binds a condition, whose class is number, truth or none. */
 struct pfs_term *pfs_bind_condition(struct pfs_binder *binder, const struct pfs_expr *expr);
 
 /* ---- bind_select.c ---- */
@@ -59,9 +59,9 @@ struct pfs_term *pfs_bind_condition(struct pfs_binder *binder, const struct pfs_
 /* Binds a SELECT, and its ORDER BY and LIMIT, into the binder's block.  end NULL: it has none. */
 PFS_MUST_CHECK int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 				 const struct pfs_select *end);
-/* LIMIT and OFFSET. */
+/* Binds LIMIT and OFFSET. */
 PFS_MUST_CHECK int pfs_bind_limit(struct pfs_binder *binder, const struct pfs_select *select);
-/* The result that a term of GROUP BY or ORDER BY names by its number. */
+/* Returns the result that a term of GROUP BY or ORDER BY names by its number. */
 struct pfs_term *pfs_bind_numbered(struct pfs_binder *binder, const struct pfs_expr *expr);
 /* Adds a term to the block's order, which has room for it. */
 void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const struct pfs_item *item);
@@ -76,7 +76,8 @@ PFS_MUST_CHECK int pfs_bind_rows(struct pfs_binder *binder);
 
 /* ---- bind_column.c ---- */
 
-/* The column of one of the inputs; NULL: there is none (without an error), or it is refused. */
+/* Returns the column of one of the inputs; NULL: there is none (which is no error yet), or it is
+ * refused. */
 struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
 				 const struct pfs_name *name);
 struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input, unsigned number);
@@ -87,11 +88,12 @@ struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, 
 
 /* Binds a whole SELECT into the binder's block, which is new. */
 PFS_MUST_CHECK int pfs_bind_select(struct pfs_binder *binder, const struct pfs_select *select);
-/* The CTE of that name, and the scope that its own names are of; NULL: there is none. */
+/* Finds the CTE of that name, and the scope that its own names are of; NULL: there is none. */
 const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
 					const struct pfs_bind_scope **scope,
 					const struct pfs_name *name);
-/* A sub-select, or a CTE's, as an input of the block.  names NULL: those of its results. */
+/* Makes a sub-select, or a CTE's, an input of the block. names NULL: its columns have the names of
+ * its results. */
 PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
 				   const struct pfs_select *select,
 				   const struct pfs_bind_scope *scope,
@@ -99,7 +101,7 @@ PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *
 
 /* ---- bind_from.c ---- */
 
-/* The sources and how they are joined. */
+/* Binds the sources and how they are joined. */
 PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from);
 
 /* ---- bind_term.c ---- */
@@ -107,18 +109,19 @@ PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_fro
 /* Remembers the reason; returns NULL.  The first one counts. */
 void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
 void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
-/* SQLite is asked about it. */
+/* Notes a column that SQLite is asked about. */
 void pfs_bind_read(struct pfs_binder *binder, const char *table, const char *column);
-/* SQLite may or may not be. */
+/* Notes a column that SQLite may or may not be asked about. */
 void pfs_bind_may_read(struct pfs_binder *binder, const char *table, const char *column);
-/* In any case; word NULL: what has no name. */
+/* Returns true if the name is this word, in upper or lower case; false where word is NULL, as of
+ * what has no name. */
 bool pfs_name_is(const struct pfs_name *name, const char *word);
 struct pfs_term *pfs_term_new(struct pfs_binder *binder, enum pfs_bound_kind kind,
 			      enum pfs_class class);
 /* Gives `bound` another argument, and returns it. */
 struct pfs_term *pfs_term_add(struct pfs_binder *binder, struct pfs_term *bound,
 			      struct pfs_term *arg);
-/* b NULL: an operator of one operand. */
+/* Makes a step; b NULL: of an operator of one operand. */
 struct pfs_term *pfs_bound_step(struct pfs_binder *binder, enum pfs_op op, enum pfs_class class,
 				struct pfs_term *a, struct pfs_term *b);
 struct pfs_term *pfs_term_integer(struct pfs_binder *binder, int64_t value);
@@ -128,11 +131,11 @@ struct pfs_term *pfs_term_null(struct pfs_binder *binder);
 
 struct pfs_term *pfs_bind_comparison(struct pfs_binder *binder, enum pfs_op op, struct pfs_term *a,
 				     struct pfs_term *b);
-/* NOT, if negated. */
+/* Puts NOT before it, if negated. */
 struct pfs_term *pfs_bind_not(struct pfs_binder *binder, struct pfs_term *bound, bool negated);
 struct pfs_term *pfs_bind_both(struct pfs_binder *binder, enum pfs_op op, struct pfs_term *a,
 			       struct pfs_term *b);
-/* a NULL: b alone. */
+/* Joins two conditions by AND; a NULL: returns b alone. */
 struct pfs_term *pfs_bind_and(struct pfs_binder *binder, struct pfs_term *a, struct pfs_term *b);
 struct pfs_term *pfs_bind_between(struct pfs_binder *binder, const struct pfs_expr *expr);
 struct pfs_term *pfs_bind_in(struct pfs_binder *binder, const struct pfs_expr *expr);
@@ -141,7 +144,7 @@ struct pfs_term *pfs_bind_like(struct pfs_binder *binder, const struct pfs_expr 
 /* ---- bind_call.c ---- */
 
 struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr *expr);
-/* A CASE from that WHEN on; item NULL: its ELSE. */
+/* Binds a CASE from that WHEN on; item NULL: its ELSE. */
 struct pfs_term *pfs_bind_whens(struct pfs_binder *binder, const struct pfs_expr *expr,
 				const struct pfs_item *item);
 

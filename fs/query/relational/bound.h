@@ -149,22 +149,25 @@ struct pfs_block {
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 };
 
-/* What SQLite is to prepare before it says what it reads.  text NULL: nothing, it has. */
+/* What SQLite is to prepare before it says what it reads. text NULL: nothing, for it has prepared
+ * all. */
 struct pfs_bind_part {
 	const char *text;
 	size_t len;
 	bool is_prepared; /* out: it was asked; the statement that it had is gone */
 };
 
-/* *out is in the arena.  -ENOTSUP: *why says what is not taken; -ENOMEM. */
+/* Binds a SELECT; *out is in the arena. -ENOTSUP: it is not taken, and *why says which part of it;
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
 			    struct pfs_arena *arena, const struct pfs_select *select,
 			    struct pfs_bind_part *part);
-/* Whether the rows that a LIMIT leaves follow from the order alone. */
+/* Returns true if the rows that a LIMIT leaves follow from the order alone; false: they may be some
+ * of several that are equal, and another run may leave others. */
 bool pfs_block_is_determined(const struct pfs_block *block);
 /* fold.c: sets parent_of where it can, for statements about all nodes. */
 void pfs_block_fold(struct pfs_block *block);
-/* Puts back what it uses; NULL is allowed. */
+/* Puts back the side tables that the block uses; NULL is allowed. */
 void pfs_block_finish(struct pfs_block *block, struct pfs_queries *queries);
 
 bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b);

@@ -8,7 +8,7 @@
 
 #include "fs/query/relational/bound.h"
 
-/* Of a block over a tree of so many nodes, with so many threads on the host. */
+/* Estimates a block over a tree of so many nodes, with so many threads on the host. */
 struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads);
 
 #endif

@@ -11,23 +11,25 @@
 
 struct pfs_row_cursor;
 
-/* Nothing is read yet.  The block has `rows`; it and the context outlive the cursor.  -ENOMEM. */
+/* Makes a cursor, which reads nothing yet. The block has `rows`; it and the context outlive the
+ * cursor. -ENOMEM. */
 PFS_MUST_CHECK int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *block,
 				   struct pfs_run_context *context);
 void pfs_row_cursor_close(struct pfs_row_cursor *cursor); /* NULL is allowed */
 
-/* 1: a row; 0: the end; -EAGAIN, -EINTR; before the first row also what the operators say. */
+/* Reads the next row. 1: there is one; 0: the end; -EAGAIN, -EINTR; before the first row also what
+ * the operators return. */
 PFS_MUST_CHECK int pfs_row_cursor_next(struct pfs_row_cursor *cursor);
 bool pfs_row_cursor_has_begun(const struct pfs_row_cursor *cursor); /* there was a row */
-/* Of the last row. */
+/* Gets a value of the last row. */
 void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, struct pfs_query_value *out);
-/* Before the statement's tree becomes another one, with the same nodes: what the cursor has of the old one, it has as
- * slots from then on.  -EAGAIN: the tree changed; -EOPNOTSUPP: there are rows of it; -ENOMEM.  It can go on as before in
- * any case. */
+/* Prepares for the statement's tree to become another one with the same nodes: what the cursor has
+ * of the old one, it has as slots from then on. -EAGAIN: the tree changed; -EOPNOTSUPP: there are
+ * rows of it; -ENOMEM. In any case it can go on as before. */
 PFS_MUST_CHECK int pfs_row_cursor_part(struct pfs_row_cursor *cursor);
-/* And afterwards.  After an error it is of no more use. */
+/* Goes on afterwards, over the other tree. After an error the cursor is of no more use. */
 PFS_MUST_CHECK int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor);
-/* As pfs_query_parts, where pfs_row_cursor_has_begun. */
+/* As pfs_query_parts; only once pfs_row_cursor_has_begun. */
 PFS_MUST_CHECK int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_part_fn fn,
 				    void *arg);
 

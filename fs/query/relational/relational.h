@@ -17,59 +17,67 @@ struct pfs_bind_part;
 struct pfs_block;
 struct pfs_parsed;
 
-/* Looks whether the statement, which is prepared, may be run here.  *out, which is never NULL but
- * for -ENOMEM, knows why not. */
+/* Plans the statement, which SQLite has prepared, for the operators. *out, which is NULL only on
+ * -ENOMEM, knows why not where it cannot be run here. */
 PFS_MUST_CHECK int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query);
-/* The same of one of its parts, a SELECT that stands alone, if SQLite has only prepared the statement.  *part
- * is the caller's, and says what it was asked. */
+/* The same for one of its parts, a SELECT that stands alone, if SQLite has only prepared the
+ * statement. *part is the caller's, and says what SQLite was asked. */
 PFS_MUST_CHECK int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *query,
 					    struct pfs_bind_part *part);
 void pfs_relational_free(struct pfs_relational *relational); /* NULL is allowed */
 
-/* The tree of a statement that reads, and that cannot be run here; NULL: it can, or it was not parsed. */
+/* Returns the parsed statement if it reads and cannot be run here; NULL: it can, or it was not
+ * parsed. */
 const struct pfs_parsed *pfs_relational_not_bound(const struct pfs_relational *relational);
-/* What is run here; NULL: nothing. */
+/* Returns what is run here; NULL: nothing. */
 const struct pfs_block *pfs_relational_block(const struct pfs_relational *relational);
 
-/* Whether it is to be asked for rows: it may be run here, and did not fail to. */
+/* Returns true if it is to be asked for rows: it may be run here, and did not fail to. False:
+ * SQLite is. */
 bool pfs_relational_has_rows(const struct pfs_relational *relational);
 
-/* Whether those are rows as they are, which come as they are asked for (cursor.h). */
+/* Returns true if its rows are rows as they are, which come as they are asked for (cursor.h);
+ * false: they are all computed first, or it has none. */
 bool pfs_relational_gives_rows(const struct pfs_relational *relational);
-/* The statement begins again, over another tree.  NULL is allowed. */
+/* Begins again, as the statement does over another tree: forgets how far rows as they are were
+ * read. NULL is allowed. */
 void pfs_relational_restart(struct pfs_relational *relational);
-/* As pfs_query_parts, but that nobody complains. */
+/* As pfs_query_parts, but an error is only returned: nobody puts it into words. */
 PFS_MUST_CHECK int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts,
 					pfs_part_fn fn, void *arg);
 
-/* Has rows as they are come from query->still once the tree has changed.  -EOPNOTSUPP and other errors: they come as
- * before.  NULL is allowed. */
+/* Has rows as they are come from query->still once the tree has changed; tried once a statement.
+ * -EAGAIN: it has changed already, and the statement begins again; -EOPNOTSUPP and other errors:
+ * they come as before. NULL is allowed. */
 PFS_MUST_CHECK int pfs_relational_settle(struct pfs_relational *relational);
-/* And now, frozen.  After an error there are no more. */
+/* Goes on over that frozen tree, now that the tree has changed. After an error there are no more
+ * rows. */
 PFS_MUST_CHECK int pfs_relational_go_on(struct pfs_relational *relational);
 
-/* Whether all its rows are there: nothing of the tree is needed for them any more. */
+/* Returns true if all its rows are there, so that nothing of the tree is needed for them any more;
+ * never of rows as they are. */
 bool pfs_relational_is_answered(const struct pfs_relational *relational);
 
-/* Whether its plan is the statement's.  Who does not see all is not told that it had no answer, which may
- * be for what he does not see. */
+/* Returns true if its plan is the statement's; false: SQLite's is. To a viewer who does not see all
+ * it stays true even when the operators had no answer, for the reason may be something that he does
+ * not see. */
 bool pfs_relational_is_planned(const struct pfs_relational *relational);
 
-/* As pfs_sql_step; the first call runs the statement.  -EOPNOTSUPP: SQLite has to, from its first
- * row on. */
+/* As pfs_sql_step; the first call runs the statement. -EOPNOTSUPP: SQLite has to run it, from its
+ * first row on. */
 PFS_MUST_CHECK int pfs_relational_next(struct pfs_relational *relational);
 void pfs_relational_value(const struct pfs_relational *relational, size_t column,
 			  struct pfs_query_value *out);
 
-/* Runs several, n > 0, over the tree at one moment; the query's statement goes on from there.  -EINTR;
- * anything else: they have no answer. */
+/* Runs several, n > 0, over the tree at one moment; the query's statement goes on from there.
+ * -EINTR; any other error says that they have no answer. */
 PFS_MUST_CHECK int pfs_relational_run(struct pfs_relational *const *list, size_t n);
 void pfs_relational_forget(struct pfs_relational *relational); /* its rows */
 uint64_t pfs_relational_rows(const struct pfs_relational *relational);
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
 			     struct pfs_query_value *out);
 
-/* One line for the reader of a plan: how it runs, or why by SQLite. */
+/* Writes one line for the reader of a plan: how it runs, or why SQLite runs it. */
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out);
 
 #endif
