@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench snapshots - what changes cost beside a snapshot, and lookups beside a long statement.
+/* primefs-bench snapshots - what changes cost beside a snapshot, and lookups and creations beside statements.
  *
  * Everything is asked of the tree itself, without a mount: beside a request's way through the kernel the
  * differences would not be seen. */
@@ -25,8 +25,9 @@
 
 #define ROUNDS	3
 #define CHANGES 20000u
-#define LOOKUPS 4000000u /* at most, while one statement runs */
-#define CREATE_US 10000
+#define SAMPLES 4000000u /* at most, beside one load */
+#define CREATE_US 2000
+#define LOAD_S	  1.0 /* that one lasts, at least */
 
 static const struct pfs_cmd_option options[] = {
 	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
@@ -37,26 +38,30 @@ static const struct pfs_cmd_option options[] = {
 static const struct pfs_cmd command = {
 	"snapshots",
 	"",
-	"Times changes beside a snapshot, and lookups beside a long statement.",
+	"Times changes beside a snapshot, and lookups and creations beside statements.",
 	options,
-	"While the statement runs a file is created every 10 ms; the control is a busy loop at nice 10 in its "
-	"place.\n",
+	"Beside each kind of statement names are looked up, and a file is created every 2 ms; beside nothing, and "
+	"beside a busy loop at nice 10, for comparison.\n",
 };
 
 static const struct pfs_caller owner = {.umask = 022};
+
+struct samples {
+	float *seconds;
+	size_t n;
+};
 
 struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	_Atomic bool stop;
-	double statement; /* seconds it took */
-	float *lookups;	  /* seconds each */
-	size_t n_lookups;
-	unsigned files; /* created */
+	struct samples lookups, creations;
+	uint64_t created; /* the directory of */
+	unsigned files;	  /* that were created */
 };
 
-enum { UNSEEN, FIRST, SECOND, TAKEN, FROZEN, P999, MOST, LASTED, HELD, FIGURES };
+enum { UNSEEN, FIRST, SECOND, TAKEN, FROZEN, FIGURES };
 
 /* ---- changes ---- */
 
@@ -154,7 +159,13 @@ static int run_changes(const struct bench *bench, struct pfs_figures *figures)
 	return 0;
 }
 
-/* ---- lookups ---- */
+/* ---- lookups and creations ---- */
+
+static void add_sample(struct samples *samples, double started)
+{
+	if (samples->n < SAMPLES)
+		samples->seconds[samples->n++] = (float)(pfs_bench_now() - started);
+}
 
 static void *create_all_the_time(void *arg)
 {
@@ -163,9 +174,12 @@ static void *create_all_the_time(void *arg)
 	char name[32];
 
 	while (!atomic_load(&bench->stop)) {
+		double started = pfs_bench_now();
+
 		(void)snprintf(name, sizeof(name), "created %u", bench->files++);
-		if (!pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &owner))
+		if (!pfs_tree_make(bench->tree, &entry, bench->created, name, S_IFREG | 0644, 0, &owner))
 			pfs_tree_forget(bench->tree, entry.attr.st_ino, 1);
+		add_sample(&bench->creations, started);
 		(void)usleep(CREATE_US);
 	}
 	return NULL;
@@ -176,49 +190,71 @@ static void *look_up_all_the_time(void *arg)
 	struct bench *bench = arg;
 	struct pfs_entry entry;
 
-	bench->n_lookups = 0;
-	while (!atomic_load(&bench->stop) && bench->n_lookups < LOOKUPS) {
+	while (!atomic_load(&bench->stop)) {
 		double started = pfs_bench_now();
 
 		if (pfs_tree_lookup(bench->tree, &entry, PFS_ROOT_PRIME, "nothing") == 0)
 			break;
-		bench->lookups[bench->n_lookups++] = (float)(pfs_bench_now() - started);
+		add_sample(&bench->lookups, started);
 		(void)usleep(50);
 	}
 	return NULL;
 }
 
-static void *run_statement(void *arg)
+enum { STATEMENT, NOTHING, LOOP };
+
+static const struct load {
+	const char *what; /* a statement */
+	int kind;
+} loads[] = {
+	{"nothing", NOTHING},
+	{"a busy loop at nice 10", LOOP},
+	{"SELECT max(n) FROM (SELECT row_number() OVER (PARTITION BY uid ORDER BY size) AS n FROM nodes)", STATEMENT},
+	{"SELECT ext, count(*), sum(size) FROM nodes GROUP BY 1 ORDER BY 2 DESC", STATEMENT},
+	{"SELECT path FROM nodes WHERE name GLOB '*x*y*'", STATEMENT},
+	{"SELECT path, size FROM nodes ORDER BY size DESC, path", STATEMENT},
+	{"SELECT sum(subtree_size) FROM nodes", STATEMENT},
+	{"UPDATE nodes SET mtime = mtime + 1 WHERE ino = 2", STATEMENT},
+	{"UPDATE nodes SET mtime = mtime + 1 WHERE ino IN (SELECT ino FROM nodes WHERE type = 'f' LIMIT 1000)", STATEMENT},
+	{"UPDATE nodes SET mtime = mtime + 1 WHERE type = 'f'", STATEMENT},
+};
+
+static int run_statement(struct bench *bench, const char *sql)
 {
-	static const char sql[] = "SELECT max(n) FROM (SELECT row_number() OVER (PARTITION BY uid ORDER BY size) "
-				  "AS n FROM nodes)";
-	struct bench *bench = arg;
-	struct pfs_query_scope scope = {.ino = PFS_ROOT_PRIME, .sees_all = true};
+	struct pfs_query_scope scope = {.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
 	struct pfs_query_error problem;
 	struct pfs_query *query;
-	double started = pfs_bench_now();
 	int got;
 
-	(void)setpriority(PRIO_PROCESS, 0, 10); /* of this thread */
-	if (pfs_query_start(&query, bench->queries, &scope, sql, sizeof(sql) - 1, &problem))
-		return NULL;
+	PFS_TRY(pfs_query_start(&query, bench->queries, &scope, sql, strlen(sql), &problem));
 	while ((got = pfs_query_next(query, &problem)) == 1 || got == -EAGAIN)
 		;
 	pfs_query_finish(query);
-	bench->statement = pfs_bench_now() - started;
-	return got ? NULL : arg;
+	return got;
 }
 
-/* As long as the statement took. */
-static void *run_loop(void *arg)
-{
-	struct bench *bench = arg;
-	double started = pfs_bench_now();
+struct work {
+	struct bench *bench;
+	const struct load *load;
+	double seconds; /* that it took once, on average */
+	int error;
+};
 
-	(void)setpriority(PRIO_PROCESS, 0, 10);
-	while (pfs_bench_now() - started < bench->statement)
-		;
-	return arg;
+static void *run_load(void *arg)
+{
+	struct work *work = arg;
+	double started = pfs_bench_now();
+	unsigned n = 0;
+
+	(void)setpriority(PRIO_PROCESS, 0, 10); /* of this thread */
+	for (; !work->error && pfs_bench_now() - started < LOAD_S; n++) {
+		if (work->load->kind == STATEMENT)
+			work->error = run_statement(work->bench, work->load->what);
+		else if (work->load->kind == NOTHING)
+			(void)usleep(1000);
+	}
+	work->seconds = (pfs_bench_now() - started) / PFS_MAX(n, 1u);
+	return NULL;
 }
 
 static int by_length(const void *a, const void *b)
@@ -228,48 +264,64 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What lookups take beside it: *p999, *most in seconds. */
-static int time_lookups(struct bench *bench, double *p999, double *most, void *(*work)(void *arg))
+static void print_samples(const struct samples *samples)
 {
-	pthread_t creating, looking, working;
-	void *done = NULL;
+	static const double parts[] = {0.5, 0.99, 0.999};
 
+	qsort(samples->seconds, samples->n, sizeof(*samples->seconds), by_length);
+	for (size_t i = 0; i < PFS_COUNT(parts) && samples->n; i++)
+		printf("%8.3f", samples->seconds[(size_t)((double)(samples->n - 1) * parts[i])] * 1e3);
+	if (samples->n)
+		printf("%8.2f ", samples->seconds[samples->n - 1] * 1e3);
+}
+
+static int run_beside(struct bench *bench, const struct load *load)
+{
+	struct work work = {.bench = bench, .load = load};
+	pthread_t creating, looking, working;
+
+	bench->lookups.n = bench->creations.n = 0;
+	(void)pfs_hold_longest(bench->tree, false, true);
 	atomic_store(&bench->stop, false);
 	if (pthread_create(&creating, NULL, create_all_the_time, bench))
 		return -EAGAIN;
-	if (pthread_create(&looking, NULL, look_up_all_the_time, bench))
+	if (pthread_create(&looking, NULL, look_up_all_the_time, bench) ||
+	    pthread_create(&working, NULL, run_load, &work))
 		abort(); /* a benchmark's process has no more to lose */
-	if (!pthread_create(&working, NULL, work, bench))
-		(void)pthread_join(working, &done);
+	(void)pthread_join(working, NULL);
 	atomic_store(&bench->stop, true);
 	(void)pthread_join(creating, NULL);
 	(void)pthread_join(looking, NULL);
-	if (!done || !bench->n_lookups)
-		return -EIO;
-	qsort(bench->lookups, bench->n_lookups, sizeof(*bench->lookups), by_length);
-	*p999 = bench->lookups[bench->n_lookups - 1 - bench->n_lookups / 1000];
-	*most = bench->lookups[bench->n_lookups - 1];
+	if (work.error)
+		return work.error;
+	print_samples(&bench->lookups);
+	print_samples(&bench->creations);
+	printf("%8.2f%8.2f  %s\n", work.seconds * (load->kind == STATEMENT),
+	       (double)pfs_hold_longest(bench->tree, false, true).cpu_ns * 1e-6, load->what);
+	(void)fflush(stdout);
 	return 0;
 }
 
-static int run_lookups(struct bench *bench, struct pfs_figures *figures)
+static int run_loads(struct bench *bench)
 {
-	double p999, most;
+	struct pfs_snapshot_stats stats;
+	struct pfs_entry entry;
 
-	PFS_TRY(time_lookups(bench, &p999, &most, run_statement));
-	pfs_figures_add(&figures[P999], p999 * 1e3);
-	pfs_figures_add(&figures[MOST], most * 1e3);
-	pfs_figures_add(&figures[LASTED], bench->statement);
-	pfs_figures_add(&figures[HELD], (double)pfs_hold_longest(bench->tree, false, true).ns * 1e-6);
-	PFS_TRY(time_lookups(bench, &p999, &most, run_loop));
-	pfs_figures_add_yardstick(&figures[P999], p999 * 1e3);
-	pfs_figures_add_yardstick(&figures[MOST], most * 1e3);
+	PFS_TRY(pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, "created", S_IFDIR | 0755, 0, &owner));
+	bench->created = entry.attr.st_ino;
+	printf("\n%33s%33s%8s%8s\n%8s%8s%8s%8s %8s%8s%8s%8s %8s%8s\n", "lookups, ms", "creations, ms", "takes",
+	       "held", "p50", "p99", "p99.9", "most", "p50", "p99", "p99.9", "most", "s", "cpu ms");
+	for (size_t i = 0; i < PFS_COUNT(loads); i++)
+		PFS_TRY(run_beside(bench, &loads[i]));
+	pfs_snapshots_stats(bench->tree, &stats);
+	printf("\nversions of blocks, and memory for them: %.1f MiB at the most, of %.1f\n",
+	       (double)stats.most_bytes / (1 << 20), (double)stats.limit / (1 << 20));
 	return 0;
 }
 
 /* ---- all of it ---- */
 
-static int run_round(struct bench *bench, struct pfs_figures *figures)
+static int run_round(struct bench *bench, struct pfs_figures *figures, bool is_last)
 {
 	int error = pfs_tree_start(bench->tree);
 
@@ -279,7 +331,7 @@ static int run_round(struct bench *bench, struct pfs_figures *figures)
 		error = pfs_queries_open(&bench->queries, bench->tree);
 	if (error)
 		return error;
-	error = run_lookups(bench, figures);
+	error = is_last ? run_loads(bench) : 0;
 	pfs_queries_close(bench->queries);
 	return error;
 }
@@ -288,21 +340,21 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 {
 	int error;
 
-	bench->lookups = malloc(LOOKUPS * sizeof(*bench->lookups));
-	if (!bench->lookups)
+	pfs_hold_count_cpu();
+	bench->lookups.seconds = malloc(SAMPLES * sizeof(float));
+	bench->creations.seconds = malloc(SAMPLES * sizeof(float));
+	if (!bench->lookups.seconds || !bench->creations.seconds)
 		return -ENOMEM;
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));
 	for (int round = 0; round < ROUNDS; round++) {
 		PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){0}));
-		error = run_round(bench, figures);
+		error = run_round(bench, figures, round == ROUNDS - 1);
 		if (pfs_tree_close(bench->tree) && !error)
 			error = -EIO;
 		PFS_TRY(error);
 	}
 	return 0;
 }
-
-#define BESIDE "beside a busy loop at nice 10"
 
 static const struct pfs_figures described[FIGURES] = {
 	[UNSEEN] = {.what = "a change, no snapshot being open", .unit = "us", .less_is_better = true},
@@ -313,13 +365,6 @@ static const struct pfs_figures described[FIGURES] = {
 	[SECOND] = {.what = "a second one", .unit = "us", .yardstick = "without", .less_is_better = true},
 	[TAKEN] = {.what = "a snapshot of all columns, taken", .unit = "us", .less_is_better = true},
 	[FROZEN] = {.what = "a tree frozen, all columns", .unit = "ms", .less_is_better = true},
-	[P999] = {.what = "a lookup beside a window statement, p99.9",
-		  .unit = "ms",
-		  .yardstick = BESIDE,
-		  .less_is_better = true},
-	[MOST] = {.what = "the longest of them", .unit = "ms", .yardstick = BESIDE, .less_is_better = true},
-	[LASTED] = {.what = "the statement", .unit = "s", .less_is_better = true},
-	[HELD] = {.what = "the longest that it kept the tree's lock", .unit = "ms", .less_is_better = true},
 };
 
 int pfs_bench_snapshots(int argc, char **argv)
@@ -333,8 +378,10 @@ int pfs_bench_snapshots(int argc, char **argv)
 		return status;
 	memcpy(figures, described, sizeof(figures));
 	error = run(&bench, figures);
+	(void)putchar('\n');
 	for (size_t i = 0; i < FIGURES; i++)
 		pfs_figures_print(&figures[i], NULL);
-	free(bench.lookups);
+	free(bench.lookups.seconds);
+	free(bench.creations.seconds);
 	return pfs_bench_folder_end(&bench.folder, error);
 }
