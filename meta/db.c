@@ -311,7 +311,8 @@ int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_db_mode mode, co
 void pfs_db_forget_rows(struct pfs_db *db)
 {
 	(void)sqlite3_finalize(db->row_put);
-	db->row_put = NULL;
+	(void)sqlite3_finalize(db->row_remove);
+	db->row_put = db->row_remove = NULL;
 }
 
 int pfs_db_close(struct pfs_db *db)

@@ -22,9 +22,9 @@ struct pfs_db {
 	int version;	  /* of the file's format; at most PFS_STORE_SCHEMA */
 	sqlite3_stmt *sql[PFS_SQL_COUNT];
 	struct pfs_db *next; /* in the pool of idle readers */
-	/* Of the writer alone: puts a row into the side table that was written last (table.c);
+	/* Of the writer alone: put a row into the side table that was written last, and remove one (table.c);
 	 * NULL: none was. */
-	sqlite3_stmt *row_put;
+	sqlite3_stmt *row_put, *row_remove;
 	uint32_t row_table;
 	size_t row_columns;
 	int logged;	     /* the error that was logged last: one that repeats is not logged again */
@@ -51,7 +51,7 @@ PFS_MUST_CHECK int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_d
  * closed. */
 int pfs_db_close(struct pfs_db *db);
 
-/* Finishes row_put: the table that it is for may be another from now on. */
+/* Finishes row_put and row_remove: the table that they are for may be another from now on. */
 void pfs_db_forget_rows(struct pfs_db *db);
 
 /* Turns a file that was opened BULK into an ordinary store: WAL from now on, and with the header by

@@ -113,7 +113,9 @@ static int prepare_put(struct pfs_db *db, uint32_t id, size_t n)
 
 	if (db->row_put && db->row_table == id && db->row_columns == n)
 		return 0;
-	pfs_db_forget_rows(db);
+	if (db->row_table != id)
+		pfs_db_forget_rows(db);
+	(void)sqlite3_finalize(PFS_TAKE(db->row_put));
 	text = sqlite3_str_new(NULL);
 	sqlite3_str_appendf(text, "INSERT OR REPLACE INTO side_%u VALUES (?", (unsigned)id);
 	for (size_t i = 0; i < n; i++)
@@ -174,21 +176,32 @@ int pfs_store_put_row(struct pfs_store *store, uint32_t id, int64_t row,
 	return error;
 }
 
-int pfs_store_remove_row(struct pfs_store *store, uint32_t id, int64_t row)
+static int prepare_remove(struct pfs_db *db, uint32_t id)
 {
 	char text[STATEMENT_SIZE];
-	sqlite3_stmt *statement = NULL;
+
+	if (db->row_remove && db->row_table == id)
+		return 0;
+	pfs_db_forget_rows(db);
+	(void)snprintf(text, sizeof(text), "DELETE FROM side_%u WHERE id = ?", (unsigned)id);
+	db->row_table = id;
+	return prepare(db, &db->row_remove, text, SQLITE_PREPARE_PERSISTENT);
+}
+
+int pfs_store_remove_row(struct pfs_store *store, uint32_t id, int64_t row)
+{
+	struct pfs_db *db = store->writer;
 	int error = pfs_group_ready(store);
 
 	if (error)
 		return error;
-	(void)snprintf(text, sizeof(text), "DELETE FROM side_%u WHERE id = ?", (unsigned)id);
-	error = prepare(store->writer, &statement, text, 0);
+	error = prepare_remove(db, id);
 	if (!error) {
-		pfs_bind_int(statement, 1, row);
-		error = pfs_db_step(store->writer, statement);
+		sqlite3_stmt *remove PFS_RESET = db->row_remove;
+
+		pfs_bind_int(remove, 1, row);
+		error = pfs_db_step(db, remove);
 	}
-	(void)sqlite3_finalize(statement);
 	if (error)
 		store->group_error = error;
 	return error;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection has a copy of each side table that a statement of its has named: reading it then is
  * SQLite's own work, in memory, and no lock of the store is held meanwhile.  A change is made in the
- * copy, inside a transaction, and what it did there is then written to the store. */
+ * copy, inside a transaction, and the rows that it changed there are then shown to the other connections, whose copies
+ * take them over, and left to the next commit.  What it did to more than rows is committed at once. */
 #include "fs/query/sides.h"
 
 #include <stdio.h>
@@ -99,6 +100,30 @@ int pfs_sides_declare(struct pfs_query *query, const char *text, size_t len)
 	return 0;
 }
 
+static int take_over(void *arg, const struct pfs_side_rows *rows)
+{
+	const struct reading *reading = arg;
+	struct pfs_sql *sql = reading->connection->sql;
+	int error;
+
+	if (!pfs_sql_side_is_filled(sql, rows->table))
+		return 0;
+	error = pfs_sql_fill_begin(sql, rows->table);
+	if (!error)
+		error = pfs_side_rows_each(rows, pfs_sql_fill_changed, sql);
+	return pfs_sql_fill_end(sql, rows->table, error);
+}
+
+/* -ENOENT: its copies have to be made anew. */
+static int read_changes(void *arg, struct pfs_store *store PFS_UNUSED)
+{
+	struct reading *reading = arg;
+
+	PFS_TRY(pfs_sides_since(reading->tree, reading->connection->sides_version, take_over, reading));
+	reading->connection->sides_version = pfs_sides_version(reading->tree);
+	return 0;
+}
+
 static int read_catalogue(void *arg, struct pfs_store *store)
 {
 	struct reading *reading = arg;
@@ -115,9 +140,12 @@ int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
 	if (connection->sides_version == pfs_sides_version(tree))
 		return 0;
 	pfs_sql_finish(connection->sql);
-	error = pfs_sql_sides_clear(connection->sql);
-	if (!error)
-		error = pfs_sides_read(tree, read_catalogue, &reading);
+	error = pfs_sides_read(tree, read_changes, &reading);
+	if (error == -ENOENT) {
+		error = pfs_sql_sides_clear(connection->sql);
+		if (!error)
+			error = pfs_sides_read(tree, read_catalogue, &reading);
+	}
 	if (error) {
 		connection->sides_version = 0;
 		connection->spent = true;
@@ -125,13 +153,16 @@ int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
 	return error;
 }
 
-static int fill(struct pfs_connection *connection, struct pfs_store *store, uint32_t id)
+static int fill(const struct reading *reading, struct pfs_store *store, uint32_t id)
 {
-	int error = pfs_sql_fill_begin(connection->sql, id);
+	struct pfs_sql *sql = reading->connection->sql;
+	int error = pfs_sql_fill_begin(sql, id);
 
 	if (!error)
-		error = pfs_store_scan_rows(store, id, pfs_sql_fill_row, connection->sql);
-	return pfs_sql_fill_end(connection->sql, id, error);
+		error = pfs_store_scan_rows(store, id, pfs_sql_fill_row, sql);
+	if (!error)
+		error = pfs_sides_pending(reading->tree, id, pfs_sql_fill_changed, sql);
+	return pfs_sql_fill_end(sql, id, error);
 }
 
 static int fill_wanted(void *arg, struct pfs_store *store)
@@ -144,7 +175,7 @@ static int fill_wanted(void *arg, struct pfs_store *store)
 		return -EAGAIN;
 	for (size_t i = 0; i < n; i++) {
 		if (sides[i].wanted && sides[i].declared && !sides[i].filled)
-			PFS_TRY(fill(reading->connection, store, sides[i].id));
+			PFS_TRY(fill(reading, store, sides[i].id));
 	}
 	return 0;
 }
@@ -169,7 +200,9 @@ struct keeping {
 	struct pfs_store *store;
 	uint32_t id; /* of the table at hand */
 	bool schema; /* other tables than before */
+	bool whole;  /* the table at hand has other rows than can be said one by one */
 	uint64_t bytes;
+	struct pfs_side_rows rows; /* that have changed, if no more has */
 	struct pfs_sql_problem *problem;
 };
 
@@ -254,6 +287,21 @@ static int measure(void *arg, int64_t row PFS_UNUSED, const struct pfs_cell *cel
 	return size > PFS_TABLE_ROW_MAX ? -E2BIG : 0;
 }
 
+/* Up to what is left to the next commit; beyond that they are read once more as they are written. */
+static int pack(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	struct keeping *keeping = arg;
+	int error = measure(arg, row, cells, n);
+
+	if (error || keeping->whole)
+		return error;
+	error = pfs_side_rows_add(&keeping->rows, row, cells, n);
+	keeping->whole = keeping->rows.size > PFS_SIDE_ROWS_MAX;
+	if (keeping->whole)
+		pfs_side_rows_finish(&keeping->rows);
+	return error;
+}
+
 /* Whoever names the table later is to be able to. */
 static int check_declaration(struct keeping *keeping, const char *table)
 {
@@ -276,6 +324,7 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 	int error = 0;
 
 	keeping->schema |= fate != PFS_SQL_CHANGED;
+	keeping->rows.table = side->id;
 	if (fate == PFS_SQL_MADE) {
 		error = pfs_table_check_name(side->name);
 		if (error)
@@ -284,7 +333,7 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 	if (fate == PFS_SQL_MADE || fate == PFS_SQL_REPLACED)
 		error = pfs_sql_all_rows(keeping->sql, side->name, measure, keeping);
 	else if (fate == PFS_SQL_CHANGED)
-		error = pfs_sql_changed_rows(keeping->sql, side->name, measure, keeping);
+		error = pfs_sql_changed_rows(keeping->sql, side->name, pack, keeping);
 	if (!error && (fate == PFS_SQL_MADE || fate == PFS_SQL_INDEXED))
 		error = check_declaration(keeping, side->name);
 	return error == -E2BIG ? complain(keeping, error, "a row has more than 8 MiB") : error;
@@ -303,8 +352,11 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 	if (error == -EEXIST && !*problem->text)
 		error = complain(&keeping, error,
 				 "a damaged one has its name; remove that one first");
-	if (!error && (keeping.bytes || keeping.schema))
+	if (!error && (keeping.schema || keeping.whole))
 		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
+	else if (!error && keeping.rows.n)
+		error = pfs_sides_apply(tree, &keeping.rows);
+	pfs_side_rows_finish(&keeping.rows);
 	if (error)
 		pfs_sql_rollback(connection->sql);
 	/* what has been made or dropped here is simply read anew; so is a copy that did not keep what

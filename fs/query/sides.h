@@ -6,8 +6,8 @@
 
 #include "fs/query/internal.h"
 
-/* Makes the connection know the tables that there are now; a prepared statement is finished if there
- * are others than before. */
+/* Makes the connection know the tables that there are now, and their rows; a prepared statement is finished if
+ * they are others than before. */
 PFS_MUST_CHECK int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree);
 
 /* Declares those that the text may be about.  -EAGAIN: they have changed since refresh; -EINTR. */
@@ -20,8 +20,8 @@ PFS_MUST_CHECK int pfs_sides_declare_one(struct pfs_connection *connection, stru
 /* Fills those that the prepared statement names.  -EAGAIN: they have changed since refresh. */
 PFS_MUST_CHECK int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree);
 
-/* The statement has run (pfs_sql_run): keeps what it did, durably, or undoes it.  pfs_sides_hold is
- * held. */
+/* The statement has run (pfs_sql_run): keeps what it did, rows until the next commit and all else durably, or undoes
+ * it.  pfs_sides_hold is held. */
 PFS_MUST_CHECK int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 				  struct pfs_sql_problem *problem);
 

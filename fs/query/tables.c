@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/csv.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "fs/query/output/format.h"
 #include "fs/query/pathindex.h"
@@ -136,6 +137,9 @@ static int look(struct listing *listing, struct pfs_queries *queries,
 	listing->tree = queries->tree;
 	do {
 		finish_listing(listing);
+		/* rows are counted that are committed; nobody is to miss his own, unless nothing can be written */
+		if (ask == describe_all && pfs_sides_settle(queries->tree))
+			pfs_debug("rows of side tables are counted without those that wait for a commit");
 		error = pfs_sides_refresh(listing->connection, queries->tree);
 		if (!error)
 			error = pfs_sides_read(queries->tree, ask, listing);
@@ -230,18 +234,13 @@ int pfs_table_find(struct pfs_queries *queries, const char *name,
 	return error;
 }
 
-static int ignore(void *arg PFS_UNUSED, const struct pfs_table_info *table PFS_UNUSED)
-{
-	return 0;
-}
-
 int pfs_table_export(struct pfs_queries *queries, const char *name, const struct pfs_sink *sink,
 		     struct pfs_query_error *error)
 {
 	const struct pfs_query_scope scope = {.ino = 2, .sees_all = true};
 	struct pfs_query *query;
 	char *sql PFS_FREE = NULL;
-	int code = pfs_table_find(queries, name, ignore, NULL);
+	int code = pfs_table_is_there(queries, name);
 
 	if (code)
 		return fail(error, code, "%s: %s", name,

@@ -212,8 +212,12 @@ int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id)
 	for (size_t i = 0; i < n; i++)
 		sqlite3_str_appendall(text, ", ?");
 	sqlite3_str_appendall(text, ")");
-	sqlite3_free(list);
 	result = prepare(sql, &sql->fill, sqlite3_str_finish(text));
+	if (!result)
+		result = prepare(sql, &sql->empty,
+				 sqlite3_mprintf("DELETE FROM \"%w\" WHERE %.*s = ?", side->name,
+						 (int)strcspn(list, ","), list));
+	sqlite3_free(list);
 	if (!result)
 		result = exec(sql, "BEGIN");
 	return errno_of(sql, result);
@@ -266,12 +270,26 @@ int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_
 	}
 }
 
+int pfs_sql_fill_changed(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	struct pfs_sql *sql = arg;
+	int result;
+
+	(void)sqlite3_bind_int64(sql->empty, 1, row);
+	result = step(sql, sql->empty);
+	(void)sqlite3_reset(sql->empty);
+	if (result != SQLITE_DONE)
+		return errno_of(sql, result);
+	return cells ? pfs_sql_fill_row(arg, row, cells, n) : 0;
+}
+
 int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
 {
 	struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
 
 	(void)sqlite3_finalize(sql->fill);
-	sql->fill = NULL;
+	(void)sqlite3_finalize(sql->empty);
+	sql->fill = sql->empty = NULL;
 	if (!sqlite3_get_autocommit(sql->handle)) {
 		int result = exec(sql, error ? "ROLLBACK" : "COMMIT");
 

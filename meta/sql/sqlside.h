@@ -45,6 +45,9 @@ PFS_MUST_CHECK int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const 
 /* Returns the table of that name; NULL: there is none. */
 struct pfs_sql_side *pfs_sql_side_find(const struct pfs_sql *sql, const char *name);
 
+/* Whether the connection has a copy of that table's rows. */
+bool pfs_sql_side_is_filled(const struct pfs_sql *sql, uint32_t id);
+
 /* Returns the tables in the order in which they were added; the array is the connection's, until
  * the next add or clear. */
 const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n);
@@ -53,6 +56,8 @@ const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n);
  * arg being the connection; end. -ENOMEM: more than the connection may have. */
 PFS_MUST_CHECK int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id);
 int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
+/* Likewise for a row that may be there already, and has these cells now; NULL: it is gone. */
+int pfs_sql_fill_changed(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
 PFS_MUST_CHECK int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error);
 
 /* Calls fn with the name of each stored column of the table, until it returns non-zero, which is

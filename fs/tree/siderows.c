@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* A row is its number, how many cells it has (GONE: it is removed), and of each cell its type and then nothing, eight
+ * bytes, or a size and so many bytes. */
+#include "fs/tree/siderows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define GONE	  UINT16_MAX
+#define HEAD_SIZE (sizeof(int64_t) + sizeof(uint16_t))
+#define CELL_SIZE (1 + sizeof(uint64_t)) /* without the bytes of a text or blob */
+
+static bool has_bytes(const struct pfs_cell *cell)
+{
+	return cell->type == PFS_CELL_TEXT || cell->type == PFS_CELL_BLOB;
+}
+
+static uint8_t *put(uint8_t *at, const void *value, size_t size)
+{
+	if (size)
+		memcpy(at, value, size);
+	return at + size;
+}
+
+static uint8_t *put_cell(uint8_t *at, const struct pfs_cell *cell)
+{
+	uint64_t size = cell->size;
+
+	*at++ = (uint8_t)cell->type;
+	switch (cell->type) {
+	case PFS_CELL_INTEGER:
+		return put(at, &cell->integer, sizeof(cell->integer));
+	case PFS_CELL_REAL:
+		return put(at, &cell->real, sizeof(cell->real));
+	case PFS_CELL_TEXT:
+	case PFS_CELL_BLOB:
+		at = put(at, &size, sizeof(size));
+		return put(at, cell->bytes, cell->size);
+	case PFS_CELL_NULL:
+		break;
+	}
+	return at;
+}
+
+int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	size_t most = HEAD_SIZE + n * CELL_SIZE, size = 0;
+	uint16_t count = cells ? (uint16_t)n : GONE;
+	uint8_t *at;
+
+	for (size_t i = 0; cells && i < n; i++) {
+		size_t len = has_bytes(&cells[i]) ? cells[i].size : 0;
+
+		size += 8 + len;
+		most += len;
+	}
+	if (size > PFS_TABLE_ROW_MAX)
+		return -E2BIG;
+	PFS_TRY(pfs_grow(&rows->bytes, &rows->capacity, rows->size + most, 1));
+	at = put(rows->bytes + rows->size, &row, sizeof(row));
+	at = put(at, &count, sizeof(count));
+	for (size_t i = 0; cells && i < n; i++)
+		at = put_cell(at, &cells[i]);
+	rows->size = (size_t)(at - rows->bytes);
+	rows->n++;
+	return 0;
+}
+
+static const uint8_t *take(const uint8_t *at, void *value, size_t size)
+{
+	memcpy(value, at, size);
+	return at + size;
+}
+
+static const uint8_t *take_cell(const uint8_t *at, struct pfs_cell *cell)
+{
+	uint64_t size;
+
+	*cell = (struct pfs_cell){.type = *at++};
+	switch (cell->type) {
+	case PFS_CELL_INTEGER:
+		return take(at, &cell->integer, sizeof(cell->integer));
+	case PFS_CELL_REAL:
+		return take(at, &cell->real, sizeof(cell->real));
+	case PFS_CELL_TEXT:
+	case PFS_CELL_BLOB:
+		at = take(at, &size, sizeof(size));
+		cell->bytes = at;
+		cell->size = (size_t)size;
+		return at + size;
+	case PFS_CELL_NULL:
+		break;
+	}
+	return at;
+}
+
+int pfs_side_rows_each(const struct pfs_side_rows *rows,
+		       int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n), void *arg)
+{
+	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
+	const uint8_t *at = rows->bytes;
+	int error = 0;
+
+	for (size_t i = 0; i < rows->n && !error; i++) {
+		uint16_t count;
+		int64_t row;
+
+		at = take(at, &row, sizeof(row));
+		at = take(at, &count, sizeof(count));
+		for (size_t j = 0; count != GONE && j < count; j++)
+			at = take_cell(at, &cells[j]);
+		error = count == GONE ? fn(arg, row, NULL, 0) : fn(arg, row, cells, count);
+	}
+	return error;
+}
+
+void pfs_side_rows_finish(struct pfs_side_rows *rows)
+{
+	free(rows->bytes);
+	*rows = (struct pfs_side_rows){.table = 0};
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of side tables that change: each connection sees them at once, as one version, and the store has them with the
+ * next commit. */
+#include "tests/unit/query_util.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fs/query/internal.h"
+#include "fs/tree/sides.h"
+#include "fs/tree/tree_impl.h"
+#include "tests/ref/random.h"
+
+#define ALL "SELECT rowid, *, typeof(a), typeof(b) FROM t ORDER BY rowid"
+
+static uint64_t seed = 20261122;
+
+static uint32_t rnd(uint32_t n)
+{
+	return random_below(&seed, n);
+}
+
+/* Values that a column may have. */
+static const char *const values[] = {"NULL",		"0",	  "-1",		"7",	  "9223372036854775807",
+				     "-9223372036854775808", "0.5",	  "-0.0",	"1e300",  "9007199254740993",
+				     "''",		"'a'",	  "'B  '",	"'7'",	  "'0.5'",
+				     "x''",		"x'00ff'", "'\xc3\xa4'", "'7.0'", "9007199254740993.0"};
+
+static const char *value(void)
+{
+	return values[rnd(PFS_COUNT(values))];
+}
+
+/* @ becomes a value, # a small number. */
+static void fill_in(char *out, const char *statement)
+{
+	for (; *statement; statement++) {
+		if (*statement == '@')
+			out = stpcpy(out, value());
+		else if (*statement == '#')
+			out += sprintf(out, "%u", rnd(40));
+		else
+			*out++ = *statement;
+	}
+	*out = 0;
+}
+
+static const char *const statements[] = {
+	"INSERT INTO t VALUES (@, @), (@, @), (@, @)",
+	"INSERT INTO t (rowid, a) VALUES (# * 3, @) ON CONFLICT DO NOTHING",
+	"INSERT OR REPLACE INTO t (rowid, a, b) VALUES (#, @, @)",
+	"INSERT INTO t SELECT b, a FROM t WHERE rowid % 7 = # % 7",
+	"UPDATE t SET a = @ WHERE b = @",
+	"UPDATE t SET a = b, b = a WHERE rowid < #",
+	"UPDATE t SET b = a + 1 WHERE a > @",
+	"DELETE FROM t WHERE rowid % 5 = # % 5 OR a = @",
+	"DELETE FROM t WHERE b IS @",
+};
+
+static void run_any(const char *sql)
+{
+	struct pfs_query *query;
+
+	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
+		assert_int_equal(error.error, -EINVAL); /* NOT NULL, or that number is taken */
+	pfs_query_finish(query);
+}
+
+static void check_all_the_same(const char *why)
+{
+	static char first[1 << 18], second[1 << 18];
+
+	query_text(first, sizeof(first), ALL);
+	/* two connections, of which the one that was asked first knows least */
+	for (int i = 0; i < 2; i++) {
+		struct pfs_query *held = begin("SELECT 1");
+
+		query_text(second, sizeof(second), ALL);
+		pfs_query_finish(held);
+		if (strcmp(first, second) != 0)
+			fail_msg("%s: %s, and %s by another connection", why, first, second);
+	}
+}
+
+static void test_connections_take_over_changes(void **state)
+{
+	static const char *const tables[] = {
+		"CREATE TABLE t (a, b)", "CREATE TABLE t (a INTEGER, b TEXT)",
+		"CREATE TABLE t (a REAL, b NUMERIC NOT NULL)", "CREATE TABLE t (a TEXT COLLATE NOCASE, b INTEGER)",
+		"CREATE TABLE t (a INTEGER PRIMARY KEY, b)"};
+	static char before[1 << 18];
+	unsigned rounds = getenv("PFS_TEST_SMALL") ? 40 : 120;
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	for (size_t i = 0; i < PFS_COUNT(tables); i++) {
+		change(tables[i], 0);
+		change("CREATE INDEX t_a ON t (a)", 0);
+		for (unsigned round = 0; round < rounds; round++) {
+			struct pfs_query *held = begin("SELECT 1");
+			bool is_let_go = rnd(2);
+			char sql[512];
+
+			if (is_let_go)
+				pfs_query_finish(held);
+			fill_in(sql, statements[rnd(PFS_COUNT(statements))]);
+			run_any(sql);
+			if (!is_let_go)
+				pfs_query_finish(held);
+			check_all_the_same(sql);
+			if (round % 20 == 19) {
+				query_text(before, sizeof(before), ALL);
+				reopen();
+				check(ALL, before);
+			}
+		}
+		change("DROP TABLE t", 0);
+	}
+}
+
+static int count_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	(void)row;
+	(void)cells;
+	(void)n;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+/* Small changes do not wait for commits, and none is lost. */
+static void test_rows_wait_for_the_next_commit(void **state)
+{
+	uint64_t seq, version;
+	unsigned rows = 0;
+
+	(void)state;
+	change("CREATE TABLE t (a, b)", 0);
+	seq = pfs_store_seq(tree->store);
+	version = pfs_sides_version(tree);
+	for (unsigned i = 0; i < 200; i++)
+		change("INSERT INTO t VALUES (1, 2)", 1);
+	assert_int_equal(pfs_sides_version(tree), version + 200);
+	assert_true(pfs_store_seq(tree->store) < seq + 100);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(pfs_store_scan_rows(tree->store, 1, count_row, &rows), 0);
+	assert_int_equal(rows, 200);
+	/* what is more than rows takes with it those that wait */
+	change("UPDATE t SET a = 3 WHERE rowid <= 100", 100);
+	change("CREATE INDEX t_a ON t (a)", 0);
+	change("DELETE FROM t WHERE a = 3 AND rowid <= 50", 50);
+	change("CREATE TABLE u AS SELECT * FROM t", 0);
+	change("INSERT INTO u SELECT * FROM t", 150);
+	change("DROP TABLE t", 0);
+	check("SELECT a, count(*) FROM u GROUP BY a", "1 200,3 100");
+	reopen();
+	check("SELECT a, count(*) FROM u GROUP BY a", "1 200,3 100");
+}
+
+/* A statement that fails has changed nothing, for nobody. */
+static void test_what_fails_changes_nothing(void **state)
+{
+	uint64_t version;
+
+	(void)state;
+	change("CREATE TABLE t (a INTEGER NOT NULL, b)", 0);
+	change("INSERT INTO t VALUES (1, 2), (3, 4)", 2);
+	version = pfs_sides_version(tree);
+	refuse("INSERT INTO t SELECT 5, 6 UNION ALL SELECT NULL, 7", -EINVAL, "NOT NULL");
+	refuse("UPDATE t SET a = iif(rowid = 2, NULL, 9)", -EINVAL, "NOT NULL");
+	refuse("UPDATE t SET b = iif(rowid = 2, zeroblob(9000000), 9)", -E2BIG, "8 MiB");
+	assert_int_equal(pfs_sides_version(tree), version);
+	check_all_the_same("refused");
+	check("SELECT * FROM t", "1 2,3 4");
+}
+
+/* ---- side by side ---- */
+
+static _Atomic bool is_over;
+static _Atomic unsigned n_read, n_torn;
+
+static void *read_rows(void *arg)
+{
+	struct pfs_query_error problem;
+
+	while (!atomic_load(&is_over)) {
+		static const char sql[] = "SELECT count(DISTINCT a), count(*) FROM t";
+		struct pfs_query *query;
+		struct pfs_query_value distinct, rows;
+
+		if (pfs_query_start(&query, queries, &scope, sql, sizeof(sql) - 1, &problem))
+			continue;
+		if (pfs_query_next(query, &problem) == 1) {
+			pfs_query_value(query, 0, &distinct);
+			pfs_query_value(query, 1, &rows);
+			atomic_fetch_add(&n_torn, distinct.integer != 1 || rows.integer % 100);
+			atomic_fetch_add(&n_read, 1);
+		}
+		pfs_query_finish(query);
+	}
+	return arg;
+}
+
+static void test_readers_see_one_version(void **state)
+{
+	unsigned rounds = getenv("PFS_TEST_SMALL") ? 30 : 100;
+	pthread_t readers[3];
+
+	(void)state;
+	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 500) "
+	       "SELECT 0, 'row ' || v FROM i", 500);
+	atomic_store(&is_over, false);
+	for (size_t i = 0; i < PFS_COUNT(readers); i++)
+		assert_int_equal(pthread_create(&readers[i], NULL, read_rows, NULL), 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		char sql[128];
+
+		(void)snprintf(sql, sizeof(sql), "UPDATE t SET a = %u", i);
+		change(sql, 500);
+		change("DELETE FROM t WHERE rowid > 400", 100);
+		change("INSERT INTO t SELECT a, b FROM t LIMIT 100", 100);
+	}
+	atomic_store(&is_over, true);
+	for (size_t i = 0; i < PFS_COUNT(readers); i++)
+		(void)pthread_join(readers[i], NULL);
+	assert_true(atomic_load(&n_read) > 0);
+	assert_int_equal(atomic_load(&n_torn), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(test_connections_take_over_changes),
+		TEST(test_rows_wait_for_the_next_commit),
+		TEST(test_what_fails_changes_nothing),
+		TEST(test_readers_see_one_version),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
