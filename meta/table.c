@@ -182,7 +182,8 @@ static int prepare_remove(struct pfs_db *db, uint32_t id)
 
 	if (db->row_remove && db->row_table == id)
 		return 0;
-	pfs_db_forget_rows(db);
+	if (db->row_table != id)
+		pfs_db_forget_rows(db);
 	(void)snprintf(text, sizeof(text), "DELETE FROM side_%u WHERE id = ?", (unsigned)id);
 	db->row_table = id;
 	return prepare(db, &db->row_remove, text, SQLITE_PREPARE_PERSISTENT);

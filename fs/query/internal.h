@@ -103,6 +103,7 @@ struct pfs_queries {
 	pthread_mutex_t lock;
 	struct pfs_placement placement;	 /* not open until wanted; opening is protected by lock */
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
+	uint64_t sides_made;		 /* of them, from all rows; protected by lock */
 	struct pfs_connection *idle; /* the latest first; protected by lock */
 	struct pfs_query *running;   /* those that have a connection; protected by lock */
 	bool stopping;		     /* none is to start; protected by lock */

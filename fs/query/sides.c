@@ -119,8 +119,10 @@ static int read_changes(void *arg, struct pfs_store *store PFS_UNUSED)
 {
 	struct reading *reading = arg;
 
-	PFS_TRY(pfs_sides_since(reading->tree, reading->connection->sides_version, take_over, reading));
-	reading->connection->sides_version = pfs_sides_version(reading->tree);
+	uint64_t version = pfs_sides_version(reading->tree);
+
+	PFS_TRY(pfs_sides_between(reading->tree, reading->connection->sides_version, version, take_over, reading));
+	reading->connection->sides_version = version;
 	return 0;
 }
 

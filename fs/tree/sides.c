@@ -225,15 +225,15 @@ int pfs_sides_pending(struct pfs_tree *tree, uint32_t table,
 	return 0;
 }
 
-int pfs_sides_since(struct pfs_tree *tree, uint64_t version,
+int pfs_sides_between(struct pfs_tree *tree, uint64_t after, uint64_t up_to,
 		    int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg)
 {
 	const struct pfs_sides *sides = tree->sides;
 
-	if (version < sides->since)
+	if (after < sides->since)
 		return -ENOENT;
-	for (const struct change *change = sides->first; change; change = change->next)
-		if (change->version > version)
+	for (const struct change *change = sides->first; change && change->version <= up_to; change = change->next)
+		if (change->version > after)
 			PFS_TRY(fn(arg, &change->rows));
 	return 0;
 }

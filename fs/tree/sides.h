@@ -44,8 +44,9 @@ PFS_MUST_CHECK int pfs_sides_read(struct pfs_tree *tree,
 PFS_MUST_CHECK int pfs_sides_pending(struct pfs_tree *tree, uint32_t table,
 				     int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 				     void *arg);
-/* Calls fn for what changed after `version`, in order.  -ENOENT: not only rows have changed, or it is too long ago. */
-PFS_MUST_CHECK int pfs_sides_since(struct pfs_tree *tree, uint64_t version,
+/* Calls fn for what changed after one version and up to another, in order.  -ENOENT: not only rows have changed, or it is
+ * too long ago. */
+PFS_MUST_CHECK int pfs_sides_between(struct pfs_tree *tree, uint64_t after, uint64_t up_to,
 				   int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg);
 
 /* ---- for the tree ---- */

@@ -95,6 +95,17 @@ void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
 struct pfs_sql_side *pfs_sql_side_by_id(const struct pfs_sql *sql, uint32_t id);
 void pfs_sql_sides_forget(struct pfs_sql *sql); /* forgets their names; the tables stay */
 void pfs_sql_sides_close(struct pfs_sql *sql);
+/* Statements of the connection's own, which the authorizer is not asked about.  Prepare takes the text; both return
+ * SQLite's results. */
+PFS_MUST_CHECK int pfs_sql_own_prepare(struct pfs_sql *sql, sqlite3_stmt **out, char *text);
+PFS_MUST_CHECK int pfs_sql_own_step(const struct pfs_sql *sql, sqlite3_stmt *statement);
+PFS_MUST_CHECK int pfs_sql_own_errno(struct pfs_sql *sql, int result);
+/* Sets *list, which sqlite3_free takes, to the name of the row number and those of the n stored columns, as SQL has
+ * them.  -EINVAL: the row number has no name, or there are too many columns; -ENOMEM. */
+PFS_MUST_CHECK int pfs_sql_list_columns(struct pfs_sql *sql, char **list, size_t *n, const char *table);
+
+/* ---- sqlrows.c ---- */
+
 /* SQLite's update hook; arg is the connection. */
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,
 			 sqlite3_int64 rowid);

@@ -12,7 +12,7 @@
 
 /* ---- statements of this module's own ---- */
 
-static int prepare(struct pfs_sql *sql, sqlite3_stmt **out, char *text)
+int pfs_sql_own_prepare(struct pfs_sql *sql, sqlite3_stmt **out, char *text)
 {
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
 	int result = SQLITE_NOMEM;
@@ -26,7 +26,7 @@ static int prepare(struct pfs_sql *sql, sqlite3_stmt **out, char *text)
 	return result;
 }
 
-static int step(const struct pfs_sql *sql, sqlite3_stmt *statement)
+int pfs_sql_own_step(const struct pfs_sql *sql, sqlite3_stmt *statement)
 {
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
 
@@ -45,7 +45,7 @@ static int exec(struct pfs_sql *sql, const char *text)
 	return result;
 }
 
-static int errno_of(struct pfs_sql *sql, int result)
+int pfs_sql_own_errno(struct pfs_sql *sql, int result)
 {
 	struct pfs_sql_problem ignored;
 
@@ -58,17 +58,17 @@ int pfs_sql_side_columns(struct pfs_sql *sql, const char *table,
 			 int (*fn)(void *arg, const char *name), void *arg)
 {
 	sqlite3_stmt *row;
-	int result = prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
+	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
 	int error = 0;
 
-	while (!result && !error && (result = step(sql, row)) == SQLITE_ROW) {
+	while (!result && !error && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(row, 1);
 
 		result = SQLITE_OK;
 		error = name ? fn(arg, name) : -ENOMEM;
 	}
 	(void)sqlite3_finalize(row);
-	return error || result == SQLITE_DONE ? error : errno_of(sql, result);
+	return error || result == SQLITE_DONE ? error : pfs_sql_own_errno(sql, result);
 }
 
 struct columns {
@@ -92,9 +92,7 @@ static int add_column(void *arg, const char *name)
 	return 0;
 }
 
-/* *list: the row number and the stored columns, as SQL has them.  -EINVAL: the row number has no
- * name, or there are too many columns. */
-static int list_columns(struct pfs_sql *sql, char **list, size_t *n, const char *table)
+int pfs_sql_list_columns(struct pfs_sql *sql, char **list, size_t *n, const char *table)
 {
 	struct columns columns = {.list = sqlite3_str_new(NULL)};
 	int error = pfs_sql_side_columns(sql, table, add_column, &columns);
@@ -186,7 +184,7 @@ int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const void *declarati
 		error = declare(sql, text, strlen(text));
 	}
 	if (!error)
-		error = list_columns(sql, &list, &side->n_columns, side->name);
+		error = pfs_sql_list_columns(sql, &list, &side->n_columns, side->name);
 	sqlite3_free(list);
 	free(text);
 	side->declared = !error;
@@ -206,21 +204,21 @@ int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id)
 	size_t n;
 	int result;
 
-	PFS_TRY(list_columns(sql, &list, &n, side->name));
+	PFS_TRY(pfs_sql_list_columns(sql, &list, &n, side->name));
 	text = sqlite3_str_new(NULL);
 	sqlite3_str_appendf(text, "INSERT INTO \"%w\" (%s) VALUES (?", side->name, list);
 	for (size_t i = 0; i < n; i++)
 		sqlite3_str_appendall(text, ", ?");
 	sqlite3_str_appendall(text, ")");
-	result = prepare(sql, &sql->fill, sqlite3_str_finish(text));
+	result = pfs_sql_own_prepare(sql, &sql->fill, sqlite3_str_finish(text));
 	if (!result)
-		result = prepare(sql, &sql->empty,
+		result = pfs_sql_own_prepare(sql, &sql->empty,
 				 sqlite3_mprintf("DELETE FROM \"%w\" WHERE %.*s = ?", side->name,
 						 (int)strcspn(list, ","), list));
 	sqlite3_free(list);
 	if (!result)
 		result = exec(sql, "BEGIN");
-	return errno_of(sql, result);
+	return pfs_sql_own_errno(sql, result);
 }
 
 static int bind(sqlite3_stmt *statement, int parameter, const struct pfs_cell *cell)
@@ -255,7 +253,7 @@ int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_
 	for (size_t i = 0; i < n && !result; i++)
 		result = bind(sql->fill, (int)i + 2, &cells[i]);
 	if (!result)
-		result = step(sql, sql->fill);
+		result = pfs_sql_own_step(sql, sql->fill);
 	(void)sqlite3_reset(sql->fill);
 	switch (result & 0xff) {
 	case SQLITE_DONE:
@@ -266,7 +264,7 @@ int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_
 	case SQLITE_MISMATCH:
 		return -EUCLEAN;
 	default:
-		return errno_of(sql, result);
+		return pfs_sql_own_errno(sql, result);
 	}
 }
 
@@ -276,10 +274,10 @@ int pfs_sql_fill_changed(void *arg, int64_t row, const struct pfs_cell *cells, s
 	int result;
 
 	(void)sqlite3_bind_int64(sql->empty, 1, row);
-	result = step(sql, sql->empty);
+	result = pfs_sql_own_step(sql, sql->empty);
 	(void)sqlite3_reset(sql->empty);
 	if (result != SQLITE_DONE)
-		return errno_of(sql, result);
+		return pfs_sql_own_errno(sql, result);
 	return cells ? pfs_sql_fill_row(arg, row, cells, n) : 0;
 }
 
@@ -294,7 +292,7 @@ int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
 		int result = exec(sql, error ? "ROLLBACK" : "COMMIT");
 
 		if (!error)
-			error = errno_of(sql, result);
+			error = pfs_sql_own_errno(sql, result);
 	}
 	if (!error && side)
 		side->filled = true;
@@ -312,25 +310,13 @@ enum pfs_sql_effect pfs_sql_effect(const struct pfs_sql *sql)
 	return sql->saw & PFS_SQL_SAW_SOURCE ? PFS_SQL_CHANGES_SOURCE : PFS_SQL_CHANGES_ROWS;
 }
 
-void pfs_sql_row_changed(void *arg, int op PFS_UNUSED, const char *database PFS_UNUSED,
-			 const char *table PFS_UNUSED, sqlite3_int64 rowid)
-{
-	struct pfs_sql *sql = arg;
-
-	if (sql->rowids_lost || pfs_grow(&sql->rowids, &sql->rowids_capacity, sql->n_rowids + 1,
-					 sizeof(*sql->rowids)))
-		sql->rowids_lost = true;
-	else
-		sql->rowids[sql->n_rowids++] = rowid;
-}
-
 int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 {
 	int error;
 
 	if (!sqlite3_get_autocommit(sql->handle)) /* there was no memory to roll the last run back */
 		return -ENOMEM;
-	error = errno_of(sql, exec(sql, "BEGIN"));
+	error = pfs_sql_own_errno(sql, exec(sql, "BEGIN"));
 	sql->n_rowids = 0;
 	sql->rowids_lost = false;
 	if (error)
@@ -348,7 +334,7 @@ int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 
 int pfs_sql_commit(struct pfs_sql *sql)
 {
-	return errno_of(sql, exec(sql, "COMMIT"));
+	return pfs_sql_own_errno(sql, exec(sql, "COMMIT"));
 }
 
 void pfs_sql_rollback(struct pfs_sql *sql)
@@ -368,15 +354,15 @@ uint64_t pfs_sql_changes(const struct pfs_sql *sql)
 static int any(struct pfs_sql *sql, bool *is_any, const char *format, const char *table)
 {
 	sqlite3_stmt *row;
-	int result = prepare(sql, &row, sqlite3_mprintf(format, table));
+	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf(format, table));
 
 	sql->own = true; /* a pragma in it asks, too */
 	if (!result)
-		result = step(sql, row);
+		result = pfs_sql_own_step(sql, row);
 	sql->own = false;
 	*is_any = result == SQLITE_ROW;
 	(void)sqlite3_finalize(row);
-	return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : errno_of(sql, result);
+	return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : pfs_sql_own_errno(sql, result);
 }
 
 #define IS_TABLE                                                                                   \
@@ -407,12 +393,12 @@ typedef int fate_fn(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fat
 static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
 {
 	sqlite3_stmt *row;
-	int result = prepare(sql, &row,
+	int result = pfs_sql_own_prepare(sql, &row,
 			     sqlite3_mprintf("SELECT name FROM sqlite_schema WHERE type = 'table' "
 					     "AND name NOT GLOB 'sqlite_*'"));
 	int error = 0;
 
-	while (!result && !error && (result = step(sql, row)) == SQLITE_ROW) {
+	while (!result && !error && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
 		char *name = (char *)sqlite3_column_text(row, 0), *list = NULL;
 		struct pfs_sql_side side = {.name = name, .filled = true};
 		const struct pfs_sql_side *known;
@@ -424,13 +410,13 @@ static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
 		if (known && !known->declared)
 			error = -EEXIST;
 		else if (!error && !known)
-			error = list_columns(sql, &list, &side.n_columns, name);
+			error = pfs_sql_list_columns(sql, &list, &side.n_columns, name);
 		if (list)
 			error = fn(arg, &side, PFS_SQL_MADE);
 		sqlite3_free(list);
 	}
 	(void)sqlite3_finalize(row);
-	return error || result == SQLITE_DONE ? error : errno_of(sql, result);
+	return error || result == SQLITE_DONE ? error : pfs_sql_own_errno(sql, result);
 }
 
 int pfs_sql_fates(struct pfs_sql *sql, fate_fn *fn, void *arg)
@@ -463,12 +449,12 @@ int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table)
 	sqlite3_stmt *row;
 	sqlite3_str *out = sqlite3_str_new(NULL);
 	char *whole;
-	int result = prepare(sql, &row,
+	int result = pfs_sql_own_prepare(sql, &row,
 			     sqlite3_mprintf("SELECT sql FROM sqlite_schema WHERE lower(tbl_name) = "
 					     "lower(%Q) AND sql NOT NULL ORDER BY type DESC, rowid",
 					     table));
 
-	while (!result && (result = step(sql, row)) == SQLITE_ROW) {
+	while (!result && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
 		sqlite3_str_appendf(out, "%s;\n", sqlite3_column_text(row, 0));
 		result = SQLITE_OK;
 	}
@@ -479,69 +465,7 @@ int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table)
 	if (result != SQLITE_DONE) {
 		free(*text);
 		*text = NULL;
-		return errno_of(sql, result);
+		return pfs_sql_own_errno(sql, result);
 	}
 	return *text ? 0 : -ENOMEM;
-}
-
-typedef int row_fn(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
-
-static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
-{
-	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
-	int n = sqlite3_column_count(row) - 1;
-
-	for (int i = 0; i < n; i++)
-		pfs_column_cell(&cells[i], row, i + 1);
-	return fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
-}
-
-/* SELECT the row number and the columns, with what stands behind FROM. */
-static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *table, bool one)
-{
-	char *list;
-	size_t n;
-	int result;
-
-	*out = NULL;
-	PFS_TRY(list_columns(sql, &list, &n, table));
-	result = prepare(sql, out,
-			 sqlite3_mprintf("SELECT %s FROM \"%w\"%s%.*s%s", list, table,
-					 one ? " WHERE " : "", one ? (int)strcspn(list, ",") : 0,
-					 list, one ? " = ?" : ""));
-	sqlite3_free(list);
-	return result == SQLITE_ERROR ? -EINVAL : errno_of(sql, result);
-}
-
-int pfs_sql_all_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *arg)
-{
-	sqlite3_stmt *row;
-	int error = prepare_rows(sql, &row, table, false), result = SQLITE_OK;
-
-	while (!error && (result = step(sql, row)) == SQLITE_ROW)
-		error = tell_row(row, fn, arg);
-	(void)sqlite3_finalize(row);
-	return error || result == SQLITE_DONE ? error : errno_of(sql, result);
-}
-
-int pfs_sql_changed_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *arg)
-{
-	sqlite3_stmt *row;
-	int error = prepare_rows(sql, &row, table, true);
-
-	for (size_t i = 0; i < sql->n_rowids && !error; i++) {
-		int result;
-
-		(void)sqlite3_bind_int64(row, 1, sql->rowids[i]);
-		result = step(sql, row);
-		if (result == SQLITE_ROW)
-			error = tell_row(row, fn, arg);
-		else if (result == SQLITE_DONE)
-			error = fn(arg, sql->rowids[i], NULL, 0);
-		else
-			error = errno_of(sql, result);
-		(void)sqlite3_reset(row);
-	}
-	(void)sqlite3_finalize(row);
-	return error;
 }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "fs/query/internal.h"
+#include "fs/query/relational/relational.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 #include "tests/ref/random.h"
@@ -116,6 +117,92 @@ static void test_connections_take_over_changes(void **state)
 		}
 		change("DROP TABLE t", 0);
 	}
+}
+
+/* ---- columns of the operators ---- */
+
+static const char *const typed[] = {
+	"INSERT INTO e VALUES (#, 's#', # / 4.0), (NULL, 's#', NULL), (-#, NULL, -0.5)",
+	"INSERT INTO e SELECT n + 1, s || 'x', r FROM e WHERE n = # OR s = 's#'",
+	"UPDATE e SET n = n + #, r = -r WHERE n % 5 = # % 5",
+	"UPDATE e SET s = 't#', n = NULL WHERE r > # / 4.0",
+	"DELETE FROM e WHERE n % 9 = # % 9 OR s IS 's#'",
+	"DELETE FROM e WHERE rowid = (SELECT max(rowid) FROM e)",
+	"INSERT OR IGNORE INTO e (rowid, n) VALUES (#, #)",
+	"DELETE FROM e WHERE rowid % 2 = # % 2",
+};
+
+/* Before and after the place of NOT INDEXED, which leaves a statement to SQLite. */
+static const char *const asked[][2] = {
+	{"SELECT s, count(*), count(n), sum(n), min(r), max(n) FROM e", " GROUP BY s ORDER BY s"},
+	{"SELECT n, count(*), max(s) FROM e", " WHERE r IS NULL OR r < 3 GROUP BY n ORDER BY n"},
+	{"SELECT count(*), count(DISTINCT n), count(DISTINCT s), sum(r) FROM e", ""},
+	{"SELECT DISTINCT n, s FROM e", " WHERE s GLOB 's1*' ORDER BY n, s"},
+};
+
+/* What the operators say beside what SQLite does. */
+static void check_operators(const char *why)
+{
+	static char ours[1 << 18], its[1 << 18];
+
+	for (size_t i = 0; i < PFS_COUNT(asked); i++) {
+		char sql[256];
+		struct pfs_query *query;
+
+		(void)snprintf(sql, sizeof(sql), "%s%s", asked[i][0], asked[i][1]);
+		query = begin(sql);
+		rest_text(ours, sizeof(ours), query);
+		assert_true(pfs_relational_has_rows(query->relational));
+		pfs_query_finish(query);
+		(void)snprintf(sql, sizeof(sql), "%s NOT INDEXED%s", asked[i][0], asked[i][1]);
+		query_text(its, sizeof(its), sql);
+		if (strcmp(ours, its) != 0)
+			fail_msg("%s, %s: %s, not %s", why, sql, ours, its);
+	}
+}
+
+static void test_columns_follow_changes(void **state)
+{
+	unsigned rounds = getenv("PFS_TEST_SMALL") ? 60 : 300;
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	change("CREATE TABLE e (n INTEGER, s TEXT, r REAL)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 1500) "
+		"SELECT v % 40, 's' || (v % 30), v / 8.0 FROM i");
+	for (unsigned round = 0; round < rounds; round++) {
+		struct pfs_query *held = begin(rnd(4) ? "SELECT 1" : "SELECT s, count(*) FROM e GROUP BY s");
+		char sql[512];
+
+		assert_true(pfs_query_next(held, &error) >= 0);
+		fill_in(sql, typed[rnd(PFS_COUNT(typed))]);
+		run_any(sql);
+		check_operators(sql);
+		pfs_query_finish(held);
+		if (!rnd(30))
+			run_any("INSERT INTO e SELECT v, 's' || v, 1 FROM (WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL "
+				"SELECT v + 1 FROM i LIMIT 900) SELECT v FROM i)");
+	}
+}
+
+static void test_columns_are_not_made_anew(void **state)
+{
+	uint64_t made;
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER, s TEXT, r REAL)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 5000) "
+		"SELECT v, 's' || (v % 30), 0.5 FROM i");
+	check("SELECT count(DISTINCT s), sum(n) FROM e", "30 12502500");
+	made = queries->sides_made;
+	for (int i = 0; i < 50; i++) {
+		run_any("UPDATE e SET n = n + 1 WHERE n = 7");
+		run_any("INSERT INTO e VALUES (7, 's1', NULL)");
+		run_any("DELETE FROM e WHERE rowid = (SELECT max(rowid) FROM e)");
+		check("SELECT count(DISTINCT s) FROM e", "30");
+	}
+	assert_int_equal(queries->sides_made, made);
+	check_operators("in the end");
 }
 
 static int count_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
@@ -232,6 +319,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(test_connections_take_over_changes),
+		TEST(test_columns_follow_changes),
+		TEST(test_columns_are_not_made_anew),
 		TEST(test_rows_wait_for_the_next_commit),
 		TEST(test_what_fails_changes_nothing),
 		TEST(test_readers_see_one_version),

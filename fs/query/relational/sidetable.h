@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/relational/sidetable.h - side tables as tables of the operators: a copy of each one's
- * columns, made when a statement first names it, and shared until the tables change.
+ * columns, made when a statement first names it, and shared.  Rows that change later are changed in it if nobody uses
+ * it, else it is made anew.
  *
  * Threads: any number of callers of one cache; what is shared is read only. */
 #ifndef PFS_FS_QUERY_RELATIONAL_SIDETABLE_H

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of tables that a connection has of its own: all, and those that a statement has changed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "meta/db.h"
+#include "meta/sql/sqlquery_impl.h"
+#include "meta/sql/sqlside.h"
+
+#define WALKED_PER_CHANGED 4
+
+void pfs_sql_row_changed(void *arg, int op PFS_UNUSED, const char *database PFS_UNUSED,
+			 const char *table PFS_UNUSED, sqlite3_int64 rowid)
+{
+	struct pfs_sql *sql = arg;
+
+	if (sql->rowids_lost || pfs_grow(&sql->rowids, &sql->rowids_capacity, sql->n_rowids + 1,
+					 sizeof(*sql->rowids)))
+		sql->rowids_lost = true;
+	else
+		sql->rowids[sql->n_rowids++] = rowid;
+}
+
+typedef int row_fn(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
+
+static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
+{
+	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
+	int n = sqlite3_column_count(row) - 1;
+
+	for (int i = 0; i < n; i++)
+		pfs_column_cell(&cells[i], row, i + 1);
+	return fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
+}
+
+/* SELECT the row number, which `condition` has as %s, and the columns, in the order of the numbers. */
+static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *table, const char *condition)
+{
+	char *list, *where;
+	size_t n;
+	int result;
+
+	*out = NULL;
+	PFS_TRY(pfs_sql_list_columns(sql, &list, &n, table));
+	where = sqlite3_mprintf(condition, (int)strcspn(list, ","), list);
+	result = pfs_sql_own_prepare(sql, out,
+			 where ? sqlite3_mprintf("SELECT %s FROM \"%w\" NOT INDEXED %s", list, table, where) : NULL);
+	sqlite3_free(where);
+	sqlite3_free(list);
+	return result == SQLITE_ERROR ? -EINVAL : pfs_sql_own_errno(sql, result);
+}
+
+int pfs_sql_all_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *arg)
+{
+	sqlite3_stmt *row;
+	int error = prepare_rows(sql, &row, table, "ORDER BY %.*s"), result = SQLITE_OK;
+
+	while (!error && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW)
+		error = tell_row(row, fn, arg);
+	(void)sqlite3_finalize(row);
+	return error || result == SQLITE_DONE ? error : pfs_sql_own_errno(sql, result);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Each once, in order. */
+static void sort_rowids(struct pfs_sql *sql)
+{
+	size_t n = 0;
+
+	for (size_t i = 1; i < sql->n_rowids; i++) {
+		if (sql->rowids[i] > sql->rowids[i - 1])
+			continue;
+		qsort(sql->rowids, sql->n_rowids, sizeof(*sql->rowids), by_number);
+		break;
+	}
+	for (size_t i = 0; i < sql->n_rowids; i++) {
+		if (!n || sql->rowids[n - 1] != sql->rowids[i])
+			sql->rowids[n++] = sql->rowids[i];
+	}
+	sql->n_rowids = n;
+}
+
+static int look_up_rows(struct pfs_sql *sql, sqlite3_stmt *row, row_fn *fn, void *arg)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < sql->n_rowids && !error; i++) {
+		int result;
+
+		(void)sqlite3_bind_int64(row, 1, sql->rowids[i]);
+		result = pfs_sql_own_step(sql, row);
+		if (result == SQLITE_ROW)
+			error = tell_row(row, fn, arg);
+		else if (result == SQLITE_DONE)
+			error = fn(arg, sql->rowids[i], NULL, 0);
+		else
+			error = pfs_sql_own_errno(sql, result);
+		(void)sqlite3_reset(row);
+	}
+	return error;
+}
+
+/* All rows from the first that changed to the last, and those among them that did: a step is cheaper than a search. */
+static int walk_rows(struct pfs_sql *sql, sqlite3_stmt *row, row_fn *fn, void *arg)
+{
+	const int64_t *next = sql->rowids, *end = next + sql->n_rowids;
+	int error = 0, result;
+
+	(void)sqlite3_bind_int64(row, 1, *next);
+	(void)sqlite3_bind_int64(row, 2, end[-1]);
+	while (!error && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
+		int64_t number = sqlite3_column_int64(row, 0);
+
+		while (!error && next < end && *next < number)
+			error = fn(arg, *next++, NULL, 0);
+		if (error || next == end || *next != number)
+			continue;
+		next++;
+		error = tell_row(row, fn, arg);
+	}
+	if (!error && result != SQLITE_DONE)
+		return pfs_sql_own_errno(sql, result);
+	while (!error && next < end)
+		error = fn(arg, *next++, NULL, 0);
+	return error;
+}
+
+int pfs_sql_changed_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *arg)
+{
+	sqlite3_stmt *row;
+	bool is_dense;
+	int error;
+
+	sort_rowids(sql);
+	if (!sql->n_rowids)
+		return 0;
+	is_dense = (uint64_t)sql->rowids[sql->n_rowids - 1] - (uint64_t)sql->rowids[0] <
+		   WALKED_PER_CHANGED * (uint64_t)sql->n_rowids;
+	error = prepare_rows(sql, &row, table,
+			     is_dense ? "WHERE %.*s BETWEEN ? AND ? ORDER BY 1" : "WHERE %.*s = ?");
+	if (!error)
+		error = is_dense ? walk_rows(sql, row, fn, arg) : look_up_rows(sql, row, fn, arg);
+	(void)sqlite3_finalize(row);
+	return error;
+}
