@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/tree/sides.h - what the store keeps beside the hierarchy: side tables.
  *
- * One change of them at a time.  Rows that change are seen at once and are durable with the next commit, as
+ * They are changed one change at a time. Rows that change are seen at once and are durable with the next commit, as
  * everything in the tree; until then, and a while longer, they are in a list that is read beside the store.
  * Whatever else changes (tables, names) is a group of its own, which the committer writes between two of the image's
  * (the store has one writing thread). */
@@ -14,33 +14,33 @@
 
 #define PFS_SIDE_ROWS_MAX ((size_t)64 << 20) /* bytes of rows that pfs_sides_apply takes */
 
-/* Of all side tables together: another number after every change.  Any lock or none. */
+/* Returns a number that is another one after every change of any side table. Any lock or none. */
 uint64_t pfs_sides_version(const struct pfs_tree *tree);
 
-/* Whoever changes tables, from looking at them to the end of commit. */
+/* Held by whoever changes tables, from looking at them to the end of commit. */
 void pfs_sides_hold(struct pfs_tree *tree);
 void pfs_sides_release(struct pfs_tree *tree);
 
-/* Has the committer begin a group, call write in it, and commit; durable on return, with all rows that changed
- * before.  Held.  bytes: about how much write will write.  What write returns undoes the group and is returned;
- * -EROFS, -ENOSPC, and what the store says. */
+/* Makes the committer begin a group, call write in it, and commit; durable on return, with all rows that changed before.
+ * pfs_sides_hold is held. bytes: about how much write will write. If write returns non-zero, the group is undone, and
+ * that is returned; -EROFS, -ENOSPC, and what the store returns. */
 PFS_MUST_CHECK int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 				    int (*write)(void *arg, struct pfs_store *store), void *arg);
 
-/* Shows changed rows to whoever reads from now on, and leaves them to the next commit.  Held; nothing is waited for
- * but room.  Takes what is in rows, which are at most PFS_SIDE_ROWS_MAX bytes, if there is no error.
+/* Shows changed rows to whoever reads from now on, and leaves them to the next commit. pfs_sides_hold is held; the call
+ * waits for nothing but room. It takes what is in rows, which are at most PFS_SIDE_ROWS_MAX bytes, if there is no error.
  * -EROFS, -ENOSPC, -ENOMEM. */
 PFS_MUST_CHECK int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows);
 
-/* Commits rows that no commit has; what the store says. */
+/* Makes the committer commit the rows that no commit has. Returns 0, or what the store returned. */
 PFS_MUST_CHECK int pfs_sides_settle(struct pfs_tree *tree);
 
-/* Calls read, which returns what this returns; no change is shown meanwhile. */
+/* Calls read and returns what it returns; no change is shown meanwhile. */
 PFS_MUST_CHECK int pfs_sides_read(struct pfs_tree *tree,
 				  int (*read)(void *arg, struct pfs_store *store), void *arg);
 
-/* Both in pfs_sides_read.  A table's rows that the store may not have yet, in the order of their changes: a row may come
- * more than once, and what comes last counts; cells NULL: it is gone. */
+/* Both are called in pfs_sides_read. Calls fn for each row of the table that the store may not have yet, in the order of
+ * their changes: a row may come more than once, and what comes last counts; cells NULL: it is gone. */
 PFS_MUST_CHECK int pfs_sides_pending(struct pfs_tree *tree, uint32_t table,
 				     int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 				     void *arg);

@@ -86,7 +86,7 @@ static void note_change(struct pfs_sql *sql, const char *table)
 	pfs_sql_side_seen(sql, table);
 }
 
-static int authorize_rows(struct pfs_sql *sql, int action, const char *table)
+static int authorize_rows(struct pfs_sql *sql, int action, const char *table, const char *column)
 {
 	if (is_schema(table) || (sql->saw & PFS_SQL_SAW_SCHEMA && is_own(table)))
 		return SQLITE_OK;
@@ -98,7 +98,9 @@ static int authorize_rows(struct pfs_sql *sql, int action, const char *table)
 		sql->saw |= PFS_SQL_SAW_SOURCE;
 		return SQLITE_OK;
 	}
-	sql->saw |= PFS_SQL_SAW_ROWS | (action == SQLITE_UPDATE ? PFS_SQL_SAW_UPDATE : 0);
+	sql->saw |= PFS_SQL_SAW_ROWS;
+	if (action == SQLITE_UPDATE)
+		sql->updated |= pfs_sql_name_bit(column);
 	note_change(sql, table);
 	/* "ignore" means: row by row, so that each is told; but a DROP it would leave undone */
 	return action == SQLITE_DELETE && !(sql->saw & PFS_SQL_SAW_SCHEMA) ? SQLITE_IGNORE
@@ -162,7 +164,7 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
-		return authorize_rows(sql, action, a);
+		return authorize_rows(sql, action, a, b);
 	default:
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
 	}
@@ -447,6 +449,7 @@ int pfs_sql_prepare(struct pfs_sql *sql, const char *text, size_t len,
 	sql->error = 0;
 	sql->is_lost = false;
 	sql->refused[0] = sql->changed[0] = 0;
+	sql->updated = 0;
 	sql->saw = sql->selects = 0;
 	pfs_sql_forget_reads(sql);
 	if (len > INT32_MAX)

@@ -20,7 +20,6 @@
 enum { /* what the authorizer was asked about: a statement that */
 	PFS_SQL_SAW_SOURCE = 1,	/* changes rows of the source, */
 	PFS_SQL_SAW_ROWS = 2,	/* of a table, */
-	PFS_SQL_SAW_UPDATE = 4, /* which is an UPDATE, */
 	PFS_SQL_SAW_SCHEMA = 8, /* makes or drops something */
 };
 
@@ -47,6 +46,7 @@ struct pfs_sql {
 	bool may_change;
 	unsigned saw;	   /* of the statement */
 	char changed[256]; /* the table whose rows or indexes the statement changes; "" or cut: none */
+	uint64_t updated; /* the columns that it sets, a bit each (pfs_sql_name_bit) */
 	bool own;	   /* a statement of this module's own: not asked about */
 	struct pfs_sql_side *sides;
 	size_t n_sides, sides_capacity;
@@ -103,6 +103,16 @@ PFS_MUST_CHECK int pfs_sql_own_errno(struct pfs_sql *sql, int result);
 /* Sets *list, which sqlite3_free takes, to the name of the row number and those of the n stored columns, as SQL has
  * them.  -EINVAL: the row number has no name, or there are too many columns; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sql_list_columns(struct pfs_sql *sql, char **list, size_t *n, const char *table);
+
+/* A bit for the name of a column, which others may have, too. */
+static inline uint64_t pfs_sql_name_bit(const char *name)
+{
+	unsigned sum = 0;
+
+	while (name && *name)
+		sum = sum * 31 + (unsigned char)*name++;
+	return UINT64_C(1) << sum % 64;
+}
 
 /* ---- sqlrows.c ---- */
 

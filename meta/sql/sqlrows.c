@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of tables that a connection has of its own: all, and those that a statement has changed. */
+/* Of tables that a connection has of its own: what their columns are declared as, and their rows, all, and those that a
+ * statement has changed. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,52 @@
 #include "meta/sql/sqlside.h"
 
 #define WALKED_PER_CHANGED 4
+
+/* ---- columns ---- */
+
+static int tell_column(struct pfs_sql *sql, const char *table, sqlite3_stmt *row,
+		       int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg)
+{
+	struct pfs_sql_declared declared = {
+		.name = (const char *)sqlite3_column_text(row, 1),
+		.is_not_null = sqlite3_column_int(row, 3) || sqlite3_column_int(row, 5),
+		.is_generated = sqlite3_column_int(row, 6) != 0,
+	};
+
+	if (!declared.name)
+		return -ENOMEM;
+	if (sqlite3_table_column_metadata(sql->handle, "main", table, declared.name, &declared.type,
+					  &declared.collation, NULL, NULL, NULL))
+		return -EINVAL;
+	declared.type = declared.type ? declared.type : "";
+	declared.collation = declared.collation ? declared.collation : "BINARY";
+	return fn(arg, &declared);
+}
+
+int pfs_sql_side_declared(struct pfs_sql *sql, const char *table,
+			  int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg)
+{
+	char *text = sqlite3_mprintf("PRAGMA table_xinfo(\"%w\")", table);
+	sqlite3_stmt *row = NULL;
+	int result, error = 0;
+
+	if (!text)
+		return -ENOMEM;
+	sql->own = true;
+	result = sqlite3_prepare_v3(sql->handle, text, -1, 0, &row, NULL);
+	sql->own = false;
+	sqlite3_free(text);
+	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
+		result = SQLITE_OK;
+		error = tell_column(sql, table, row, fn, arg);
+	}
+	(void)sqlite3_finalize(row);
+	if (error)
+		return error;
+	return result == SQLITE_DONE ? 0 : result == SQLITE_NOMEM ? -ENOMEM : -EINVAL;
+}
+
+/* ---- rows ---- */
 
 void pfs_sql_row_changed(void *arg, int op PFS_UNUSED, const char *database PFS_UNUSED,
 			 const char *table PFS_UNUSED, sqlite3_int64 rowid)

@@ -350,8 +350,8 @@ uint64_t pfs_sql_changes(const struct pfs_sql *sql)
 
 /* ---- what they have done ---- */
 
-/* Whether a query of one number, about the table, finds any. */
-static int any(struct pfs_sql *sql, bool *is_any, const char *format, const char *table)
+/* Whether a query about the table finds any row; *names, unless NULL, gets the bit of the name that it is. */
+static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *format, const char *table)
 {
 	sqlite3_stmt *row;
 	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf(format, table));
@@ -361,6 +361,8 @@ static int any(struct pfs_sql *sql, bool *is_any, const char *format, const char
 		result = pfs_sql_own_step(sql, row);
 	sql->own = false;
 	*is_any = result == SQLITE_ROW;
+	if (*is_any && names)
+		*names |= pfs_sql_name_bit((const char *)sqlite3_column_text(row, 0));
 	(void)sqlite3_finalize(row);
 	return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : pfs_sql_own_errno(sql, result);
 }
@@ -370,21 +372,21 @@ static int any(struct pfs_sql *sql, bool *is_any, const char *format, const char
 /* A row that takes the place of another in such an index, and a row whose number an UPDATE changes,
  * are not told. */
 #define HAS_UNIQUE "SELECT 1 FROM pragma_index_list(%Q) WHERE \"unique\""
-#define HAS_NUMBER "SELECT 1 FROM pragma_table_info(%Q) WHERE pk"
+#define NUMBER "SELECT name FROM pragma_table_info(%Q) WHERE pk"
 
 static int fate_of(struct pfs_sql *sql, const struct pfs_sql_side *side, enum pfs_sql_fate *fate)
 {
+	uint64_t number = pfs_sql_name_bit("ROWID"); /* so SQLite calls it, where it is no column */
 	bool is_unique, has_number;
 
 	if (sql->saw & PFS_SQL_SAW_SCHEMA) {
 		*fate = PFS_SQL_INDEXED;
 		return 0;
 	}
-	PFS_TRY(any(sql, &is_unique, HAS_UNIQUE, side->name));
-	PFS_TRY(any(sql, &has_number, HAS_NUMBER, side->name));
-	*fate = is_unique || sql->rowids_lost || (has_number && sql->saw & PFS_SQL_SAW_UPDATE)
-			? PFS_SQL_REPLACED
-			: PFS_SQL_CHANGED;
+	PFS_TRY(any(sql, &is_unique, NULL, HAS_UNIQUE, side->name));
+	if (sql->updated)
+		PFS_TRY(any(sql, &has_number, &number, NUMBER, side->name));
+	*fate = is_unique || sql->rowids_lost || sql->updated & number ? PFS_SQL_REPLACED : PFS_SQL_CHANGED;
 	return 0;
 }
 
@@ -430,7 +432,7 @@ int pfs_sql_fates(struct pfs_sql *sql, fate_fn *fn, void *arg)
 
 		if (!side->declared)
 			continue;
-		PFS_TRY(any(sql, &is_there, IS_TABLE, side->name));
+		PFS_TRY(any(sql, &is_there, NULL, IS_TABLE, side->name));
 		if (!is_there)
 			PFS_TRY(fn(arg, side, PFS_SQL_DROPPED));
 		if (!is_there && changed == side)

@@ -54,6 +54,7 @@ static const char *const statements[] = {
 	"UPDATE t SET a = @ WHERE b = @",
 	"UPDATE t SET a = b, b = a WHERE rowid < #",
 	"UPDATE t SET b = a + 1 WHERE a > @",
+	"UPDATE OR IGNORE t SET rowid = # + rowid * 50 WHERE rowid = #",
 	"DELETE FROM t WHERE rowid % 5 = # % 5 OR a = @",
 	"DELETE FROM t WHERE b IS @",
 };
@@ -231,6 +232,20 @@ static void test_rows_wait_for_the_next_commit(void **state)
 	assert_int_equal(pfs_tree_sync(tree), 0);
 	assert_int_equal(pfs_store_scan_rows(tree->store, 1, count_row, &rows), 0);
 	assert_int_equal(rows, 200);
+	/* where the row's number is a column, too, unless that is set */
+	change("CREATE TABLE k (id INTEGER PRIMARY KEY, a)", 0);
+	change("INSERT INTO k (a) SELECT a FROM t", 200);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	seq = pfs_store_seq(tree->store);
+	for (unsigned i = 0; i < 100; i++)
+		change("UPDATE k SET a = a + 1 WHERE id = 7", 1);
+	assert_true(pfs_store_seq(tree->store) < seq + 50);
+	change("UPDATE k SET id = id + 1000 WHERE a = 101", 1);
+	change("UPDATE t SET rowid = 1000 WHERE rowid = 200", 1);
+	reopen();
+	check("SELECT id, a FROM k WHERE a > 1", "1007 101");
+	check("SELECT count(*), max(rowid) FROM t", "200 1000");
+	change("UPDATE t SET rowid = 200 WHERE rowid = 1000", 1);
 	/* what is more than rows takes with it those that wait */
 	change("UPDATE t SET a = 3 WHERE rowid <= 100", 100);
 	change("CREATE INDEX t_a ON t (a)", 0);

@@ -2,7 +2,9 @@
 #include "fs/query/relational/placement.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "base/checked.h"
 #include "base/log.h"
 
 #define START_NS 1000000000u /* about what starting and copying take */
@@ -10,6 +12,7 @@
 int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind)
 {
 	placement->kind = kind;
+	placement->processors = (unsigned)PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 	PFS_TRY(pfs_operators_open(&placement->operators, PFS_ENGINE_HOST, 0));
 	if (kind == PFS_ENGINE_CUDA && pfs_operators_start_device(placement->operators))
 		pfs_warning("no CUDA device for statements: the processor runs them");

@@ -24,6 +24,7 @@ struct pfs_cost {
 struct pfs_placement {
 	enum pfs_engine_kind kind;
 	struct pfs_operators *operators;
+	unsigned processors; /* as it was opened: asking for them takes as long as a short statement */
 	atomic_uint_fast64_t lost_ns; /* that the device would have saved */
 	atomic_bool asked;	      /* for the device */
 	pthread_t starter;	      /* if is_starting */

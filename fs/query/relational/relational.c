@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -172,11 +171,10 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 static int place(struct pfs_relational *relational)
 {
 	struct pfs_placement *placement;
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
 	relational->cost = pfs_cost_of(relational->block, relational->query->n_nodes,
-				       (unsigned)PFS_MAX(processors, 1L));
+				       placement->processors);
 	relational->run.operators = placement->operators;
 	relational->run.on = relational->query->is_limited || /* what is seen is on no device */
 					     relational->block->rows
