@@ -426,3 +426,30 @@ bool random_order(FILE *out, uint64_t *seed)
 		put_by_keys(out);
 	return true;
 }
+
+/* ---- rows as they are ---- */
+
+bool random_rows(FILE *out, uint64_t *seed)
+{
+	static const char *const orders[] = {"a.path DESC", "a.size, a.ino DESC", "a.name, a.path", "a.ino",
+					     "a.subtree_size DESC, a.ino", "a.preorder"};
+	bool is_nested, has_order;
+
+	state = seed;
+	is_nested = below(4) == 0;
+	has_order = below(4) != 0;
+	(void)fprintf(out, "SELECT a.%s, a.%s, a.path FROM ", column(), keys[below(SHOWN)]);
+	if (is_nested) {
+		(void)fputs("(SELECT *", out);
+		put_nodes_where(out, "a");
+		(void)fputs(") a", out);
+	} else {
+		(void)fputs("nodes a", out);
+	}
+	put_ranges(out);
+	if (has_order) {
+		(void)fprintf(out, " ORDER BY %s", orders[below(PFS_COUNT(orders) - is_nested)]);
+		put_limit(out);
+	}
+	return has_order;
+}

@@ -15,5 +15,7 @@ extern const char *const random_statement_tables[];
 bool random_statement(FILE *out, uint64_t *seed);
 /* One that orders its rows, by what the tree may have in that order already. */
 bool random_order(FILE *out, uint64_t *seed);
+/* One of rows as they are, most with an order, a LIMIT or both. */
+bool random_rows(FILE *out, uint64_t *seed);
 
 #endif

@@ -748,6 +748,12 @@ static void compare_many(bool (*make)(FILE *out, uint64_t *seed), const char *wh
 	assert_true(relational + with_parts > n / 4);
 }
 
+static void test_rows(void **state)
+{
+	(void)state;
+	compare_many(random_rows, "of rows as they are");
+}
+
 static void test_grouped(void **state)
 {
 	(void)state;
@@ -876,6 +882,7 @@ int main(void)
 		cmocka_unit_test(test_nested),	cmocka_unit_test(test_who_runs),
 		cmocka_unit_test(test_grouped), cmocka_unit_test(test_nested_selects),
 		cmocka_unit_test(test_parts),	cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_rows),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : 4;
