@@ -311,8 +311,6 @@ struct pfs_pushed {
 	size_t n_text;
 };
 void pfs_pushed_finish(struct pfs_pushed *pushed);
-/* push_merge.c: makes those that are there say it, too; false: it has to stand beside them. */
-bool pfs_pushed_merge(struct pfs_pushed *pushed, const struct pfs_predicate *predicate);
 
 /* The arguments of a scan as predicates, with the query's scope and what its viewer sees.  The tree is
  * held.  -ENOMEM. */

@@ -211,6 +211,15 @@ static void spare_preorder(struct pfs_sql_plan *plan, const struct pfs_node_tabl
 	}
 }
 
+/* Beside which SQLite shows the range of what begins as its pattern. */
+static bool has_glob(const struct pfs_sql_plan *plan, int column)
+{
+	for (size_t i = 0; i < plan->n; i++)
+		if (plan->constraints[i].op == PFS_SQL_GLOB && plan->constraints[i].column == column)
+			return true;
+	return false;
+}
+
 void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 {
 	struct pfs_query *query = user;
@@ -221,6 +230,8 @@ void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 		int column = constraint->column < 0 ? pfs_node_ino : constraint->column;
 
 		decide(query, &table->columns[column], constraint);
+		if ((constraint->op == PFS_SQL_GE || constraint->op == PFS_SQL_LT) && has_glob(plan, constraint->column))
+			constraint->take = constraint->exact = false;
 	}
 	plan->ordered = can_order(query, plan);
 	if (plan->ordered)
@@ -238,10 +249,40 @@ void pfs_pushed_finish(struct pfs_pushed *pushed)
 	pushed->n_text = 0;
 }
 
+/* The later text by memcmp, the shorter one first; sign -1: the earlier.  NULL: there is none. */
+static void choose(const char **old, size_t *old_len, const char *text, size_t len, int sign)
+{
+	int order = *old && text ? memcmp(text, *old, PFS_MIN(len, *old_len)) : 0;
+
+	order = order ? order : (len > *old_len) - (len < *old_len);
+	if (text && (!*old || (sign > 0 ? order > 0 : order < 0))) {
+		*old = text;
+		*old_len = len;
+	}
+}
+
+/* What is in both ranges, of a BETWEEN for one, which comes as its two halves; false: these are no such. */
+static bool narrow(struct pfs_predicate *old, const struct pfs_predicate *p)
+{
+	if (old->field != p->field || old->test != p->test || old->negated || p->negated ||
+	    (p->test != PFS_TEST_RANGE && p->test != PFS_TEST_BETWEEN))
+		return false;
+	old->low = PFS_MAX(old->low, p->low);
+	old->high = PFS_MIN(old->high, p->high);
+	choose(&old->text, &old->text_len, p->text, p->text_len, 1);
+	choose(&old->high_text, &old->high_len, p->high_text, p->high_len, -1);
+	return true;
+}
+
 static void add(struct pfs_pushed *pushed, const struct pfs_predicate *predicate)
 {
-	if (!pfs_pushed_merge(pushed, predicate))
-		pushed->predicates[pushed->n++] = *predicate;
+	for (size_t i = 0; i < pushed->n; i++) {
+		if (narrow(&pushed->predicates[i], predicate)) {
+			pushed->nothing |= pushed->predicates[i].low > pushed->predicates[i].high;
+			return;
+		}
+	}
+	pushed->predicates[pushed->n++] = *predicate;
 }
 
 static void add_range(struct pfs_pushed *pushed, enum pfs_field field, int64_t low, int64_t high)
