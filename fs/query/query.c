@@ -241,10 +241,11 @@ static int change_tables(struct pfs_query *query, struct pfs_sql_problem *proble
 {
 	struct pfs_connection *connection = query->connection;
 	bool is_done = false;
-	int error;
+	int error = 0;
 
 	pfs_sides_hold(query->tree);
-	error = prepare_text(query, problem); /* they may have changed up to now */
+	if (connection->sides_version != pfs_sides_version(query->tree)) /* they have changed up to now */
+		error = prepare_text(query, problem);
 	if (!error)
 		error = pfs_path_index_leaves_name(query->tree, &is_done, query->sql, query->len,
 						   problem);
