@@ -258,6 +258,33 @@ static void test_rows_wait_for_the_next_commit(void **state)
 	check("SELECT a, count(*) FROM u GROUP BY a", "1 200,3 100");
 }
 
+/* More than is kept for older connections, and more than waits for a commit. */
+static void test_large_changes(void **state)
+{
+	struct pfs_query *held;
+	uint64_t seq;
+
+	(void)state;
+	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
+	change("INSERT INTO t VALUES (1, 'x')", 1);
+	held = begin("SELECT a FROM t");
+	for (unsigned i = 0; i < 3; i++) {
+		change("INSERT INTO t VALUES (2, hex(zeroblob(1500000)))", 1);
+		assert_int_equal(pfs_tree_sync(tree), 0);
+	}
+	pfs_query_finish(held);
+	check("SELECT count(*), sum(length(b)) FROM t", "4 9000001");
+	seq = pfs_store_seq(tree->store);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 24) "
+	       "SELECT 3, hex(zeroblob(1500000)) FROM i", 24);
+	assert_true(pfs_store_seq(tree->store) > seq);
+	held = begin("SELECT 1");
+	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a", "1 1 1,2 3 9000000,3 24 72000000");
+	pfs_query_finish(held);
+	reopen();
+	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a", "1 1 1,2 3 9000000,3 24 72000000");
+}
+
 /* A statement that fails has changed nothing, for nobody. */
 static void test_what_fails_changes_nothing(void **state)
 {
@@ -337,6 +364,7 @@ int main(int argc, char **argv)
 		TEST(test_columns_follow_changes),
 		TEST(test_columns_are_not_made_anew),
 		TEST(test_rows_wait_for_the_next_commit),
+		TEST(test_large_changes),
 		TEST(test_what_fails_changes_nothing),
 		TEST(test_readers_see_one_version),
 	};
