@@ -25,23 +25,11 @@ PFS_FETCHES void prefetch(const void *node, bool is_leaf)
 		prefetch_keys(node, ((const struct pfs_inner *)node)->keys, INNER_MAX);
 }
 
-static struct pfs_btree_entry entry_from(const struct pfs_leaf *leaf, uint64_t key, uint32_t slot)
-{
-	uint32_t i = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
-
-	if (i == leaf->count) {
-		leaf = leaf->next;
-		i = 0;
-	}
-	if (!leaf)
-		return (struct pfs_btree_entry){0, PFS_BTREE_NONE};
-	return (struct pfs_btree_entry){leaf->keys[i], leaf->slots[i]};
-}
-
 static void find_some(const struct pfs_btree *tree, struct pfs_btree_entry *out,
 		      const uint64_t *keys, uint32_t slot, size_t n)
 {
 	const void *node[SIDE_BY_SIDE];
+	uint32_t at[SIDE_BY_SIDE];
 
 	for (size_t i = 0; i < n; i++)
 		node[i] = tree->root;
@@ -53,8 +41,24 @@ static void find_some(const struct pfs_btree *tree, struct pfs_btree_entry *out,
 			prefetch(node[i], level + 1 == tree->height);
 		}
 	}
-	for (size_t i = 0; i < n; i++)
-		out[i] = entry_from(node[i], keys[i], slot);
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_leaf *leaf = node[i];
+
+		at[i] = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, keys[i], slot);
+		if (at[i] == leaf->count) {
+			node[i] = leaf = leaf->next;
+			at[i] = 0;
+		}
+		if (leaf)
+			__builtin_prefetch(&leaf->slots[at[i]]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_leaf *leaf = node[i];
+
+		out[i] = (struct pfs_btree_entry){0, PFS_BTREE_NONE};
+		if (leaf)
+			out[i] = (struct pfs_btree_entry){leaf->keys[at[i]], leaf->slots[at[i]]};
+	}
 }
 
 void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, const uint64_t *keys,

@@ -57,7 +57,7 @@ static inline uint32_t pfs_btree_rank(const uint64_t *keys, const uint32_t *slot
 		n -= half;
 	}
 	i = (uint32_t)(base - keys) + (n && *base < key);
-	while (i < count && keys[i] == key && slots[i] < slot)
+	while (slot && i < count && keys[i] == key && slots[i] < slot) /* for 0 slots are not read: they lie elsewhere */
 		i++;
 	return i;
 }
