@@ -31,7 +31,7 @@
 #define PARTS_MAX 32u
 #define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
 #define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
-#define FAULTS	  16u		    /* that are read together */
+#define THREADS	  4u /* that stand by, at most */
 
 enum block { ABSENT, FILLING, FILLED };
 
@@ -48,9 +48,9 @@ struct pfs_lazy_part {
 struct pfs_lazy {
 	int faults;  /* userfaultfd; -1: blocks are put in place by whoever fills them */
 	int ending;  /* eventfd */
-	bool started;
 	bool is_child;
-	pthread_t thread;
+	unsigned n_threads; /* one a processor: scans of several threads wait for each other else */
+	pthread_t threads[THREADS];
 	pthread_mutex_t lock;
 	pthread_cond_t filled; /* something was */
 	pthread_rwlock_t putting; /* read: between the first page of a block and its being FILLED */
@@ -269,16 +269,13 @@ static void *stand_by(void *arg)
 {
 	struct pfs_lazy *lazy = arg;
 	struct pollfd fds[] = {{.fd = lazy->faults, .events = POLLIN}, {.fd = lazy->ending, .events = POLLIN}};
-	struct uffd_msg faults[FAULTS];
+	struct uffd_msg fault;
 
 	while (!(fds[1].revents & POLLIN)) {
-		ssize_t n = read(lazy->faults, faults, sizeof(faults));
-
-		for (ssize_t i = 0; i < n / (ssize_t)sizeof(faults[0]); i++)
-			if (faults[i].event == UFFD_EVENT_PAGEFAULT)
-				answer(lazy, (uintptr_t)faults[i].arg.pagefault.address);
-		if (n <= 0)
+		if (read(lazy->faults, &fault, sizeof(fault)) != sizeof(fault))
 			(void)poll(fds, PFS_COUNT(fds), -1);
+		else if (fault.event == UFFD_EVENT_PAGEFAULT)
+			answer(lazy, (uintptr_t)fault.arg.pagefault.address);
 	}
 	return NULL;
 }
@@ -316,17 +313,19 @@ static bool enter(const struct pfs_lazy *lazy)
 	return true;
 }
 
-static bool start_thread(struct pfs_lazy *lazy)
+/* As many as can be; at least one. */
+static bool start_threads(struct pfs_lazy *lazy)
 {
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned n = processors > 0 ? (unsigned)PFS_MIN(processors, (long)THREADS) : 1;
 	sigset_t all, before;
-	int error;
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pfs_thread_start(&lazy->thread, stand_by, lazy);
+	while (lazy->n_threads < n && !pfs_thread_start(&lazy->threads[lazy->n_threads], stand_by, lazy))
+		lazy->n_threads++;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	lazy->started = !error;
-	return lazy->started;
+	return lazy->n_threads > 0;
 }
 
 int pfs_lazy_start(struct pfs_lazy *lazy)
@@ -336,9 +335,9 @@ int pfs_lazy_start(struct pfs_lazy *lazy)
 			return -ENOMEM;
 	lazy->faults = open_faults();
 	lazy->ending = eventfd(0, EFD_CLOEXEC);
-	if (lazy->faults >= 0 && lazy->ending >= 0 && start_thread(lazy) && enter(lazy))
+	if (lazy->faults >= 0 && lazy->ending >= 0 && start_threads(lazy) && enter(lazy))
 		return 0;
-	if (lazy->faults >= 0 && lazy->started)
+	if (lazy->n_threads)
 		return -ENOMEM; /* for tables of the kernel's */
 	if (lazy->faults >= 0)
 		(void)close(lazy->faults);
@@ -400,9 +399,10 @@ void pfs_lazy_close(struct pfs_lazy *lazy)
 
 	if (!lazy)
 		return;
-	if (lazy->started && !lazy->is_child) {
+	if (lazy->n_threads && !lazy->is_child) {
 		(void)!write(lazy->ending, &one, sizeof(one));
-		(void)pthread_join(lazy->thread, NULL);
+		for (unsigned i = 0; i < lazy->n_threads; i++)
+			(void)pthread_join(lazy->threads[i], NULL);
 	}
 	close_descriptor(lazy->faults);
 	close_descriptor(lazy->ending);

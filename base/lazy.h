@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* base/lazy.h - memory that is filled by blocks, each when somebody first touches it.
  *
- * Until then a block has no pages: whoever reads or writes it waits (userfaultfd(2)) until a thread that stands by has
+ * Until then a block has no pages: whoever reads or writes it waits (userfaultfd(2)) until one of the threads that stand by has
  * filled the block beside and put it there, whole.  Code that uses the memory need not know; only the kernel does
  * not wait: a system call gets EFAULT, and what is handed to one, or to a device's driver, is touched before
  * (pfs_lazy_touch).  Where the system does not let us, all is filled at once.
