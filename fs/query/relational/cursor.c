@@ -1,68 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/query/relational/cursor.h"
+#include "fs/query/relational/cursor_impl.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/query/gather.h"
 
 #define FIRST_PIECE ((uint64_t)4096) /* rows of the table that are looked at first, */
 #define TRIED_ROWS  FIRST_PIECE /* before a scan looks for the few rows that a short answer has */
 #define PIECE_GROWS 8	  /* and how many times as many next */
 #define FIRST_ROWS  32	  /* gathered first: a LIMIT, or who asks, may want no more */
 #define ROWS_MAX    16384 /* gathered at once */
-#define PART_ROWS   1024  /* whose columns stay in a core's cache until they are written */
-#define WAVE_BYTES  ((size_t)16 << 20) /* gathered while the tree is held, about */
-#define MEMORY_PART 4	  /* that much of what is left of the memory parts may take */
-
-struct hand {
-	struct pfs_gathered *gather;
-	struct hand *next;
-};
-
-struct pfs_row_cursor {
-	struct pfs_query *query;
-	const struct pfs_block *block;
-	const struct pfs_row_plan *plan;
-	struct pfs_run_context *context;
-	bool is_begun, is_done; /* rows are being selected; no more are */
-	bool is_trying;		/* the first rows, of plan->is_short */
-	struct pfs_running running;
-	struct pfs_program program; /* of plan->rest */
-	struct pfs_pushed pushed;
-	struct pfs_ordered *ordered; /* NULL: as they are selected */
-	struct pfs_slots within;     /* that it orders, if plan->rest selects */
-	struct pfs_rows *found;	     /* by a scan; NULL: all */
-	uint64_t next_row, piece;    /* of the table */
-	uint64_t skip, left;	     /* rows: of OFFSET, of LIMIT */
-	uint64_t charged;	     /* bytes of what is ordered */
-
-	uint32_t *slots; /* the piece */
-	size_t capacity;
-	size_t n, at;
-	uint64_t given;
-
-	struct pfs_gathered *gather; /* of rows one by one: */
-	size_t n_gathered, row, batch;
-
-	size_t wave, wave_max; /* rows that are worked on at once */
-	_Atomic size_t bytes;  /* of the values of the last ones, */
-	size_t rows;	       /* so many */
-	pthread_mutex_t lock;  /* of hands */
-	struct hand *hands;    /* that are free: one for each thread that has been at work */
-};
-
-/* Some parts for each core, so that none waits long for the last one. */
-static size_t largest_wave(void)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return PART_ROWS * (size_t)PFS_MIN(PFS_MAX(4 * cores, 16L), (long)PFS_PARTS_MAX);
-}
 
 int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *block,
 		    struct pfs_run_context *context)
@@ -84,36 +33,24 @@ int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *blo
 	cursor->left = block->limit;
 	cursor->piece = FIRST_PIECE;
 	cursor->batch = FIRST_ROWS;
-	cursor->wave = PART_ROWS;
-	cursor->wave_max = largest_wave();
+	cursor->wave = PFS_ROW_PART;
+	cursor->wave_max = pfs_row_cursor_largest_wave();
 	(void)pthread_mutex_init(&cursor->lock, NULL);
 	return 0;
-}
-
-static void close_hands(struct pfs_row_cursor *cursor)
-{
-	while (cursor->hands) {
-		struct hand *hand = cursor->hands;
-
-		cursor->hands = hand->next;
-		pfs_gathered_close(hand->gather);
-		free(hand);
-	}
 }
 
 void pfs_row_cursor_close(struct pfs_row_cursor *cursor)
 {
 	if (!cursor)
 		return;
-	close_hands(cursor);
+	pfs_row_cursor_close_hands(cursor);
 	pfs_gathered_close(cursor->gather);
 	pfs_ordered_close(cursor->ordered);
 	pfs_slots_finish(&cursor->within);
 	pfs_pushed_finish(&cursor->pushed);
-	if (cursor->is_begun) {
-		pfs_rows_free(cursor->context->run, cursor->found);
+	pfs_rows_free(cursor->context->run, cursor->found);
+	if (cursor->is_begun)
 		pfs_running_end(&cursor->running);
-	}
 	pfs_account_discharge(cursor->query->account,
 			      cursor->charged + cursor->capacity * sizeof(*cursor->slots));
 	free(cursor->slots);
@@ -285,8 +222,7 @@ static int add_slots(struct pfs_row_cursor *cursor)
 	return 0;
 }
 
-/* The slots of the next rows; none: there are no more.  The tree is held. */
-static int next_slots(struct pfs_row_cursor *cursor)
+int pfs_row_cursor_slots(struct pfs_row_cursor *cursor)
 {
 	while (cursor->at == cursor->n && !cursor->is_done) {
 		PFS_TRY(add_slots(cursor));
@@ -446,7 +382,7 @@ int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor)
 {
 	int error;
 
-	close_hands(cursor);
+	pfs_row_cursor_close_hands(cursor);
 	pfs_gathered_close(PFS_TAKE(cursor->gather));
 	cursor->n_gathered = cursor->row = 0;
 	PFS_TRY(open_gather(cursor));
@@ -470,17 +406,17 @@ static size_t next_batch(const struct pfs_row_cursor *cursor)
 {
 	size_t batch = PFS_MIN(cursor->batch * 4, ROWS_MAX);
 	size_t bytes = pfs_gathered_bytes(cursor->gather);
-	uint64_t left = pfs_account_left(cursor->query->account) / MEMORY_PART;
+	uint64_t left = pfs_account_left(cursor->query->account) / PFS_ROW_MEMORY_PART;
 	uint64_t row = (uint64_t)pfs_gathered_memory(cursor->gather) / cursor->n_gathered + 1;
 
-	if (bytes > WAVE_BYTES / 32) /* what comes next may well have more */
-		batch = PFS_MIN(batch, PFS_MAX(cursor->n_gathered * (WAVE_BYTES / 2) / bytes, 1));
+	if (bytes > PFS_ROW_WAVE_BYTES / 32) /* what comes next may well have more */
+		batch = PFS_MIN(batch, PFS_MAX(cursor->n_gathered * (PFS_ROW_WAVE_BYTES / 2) / bytes, 1));
 	return (size_t)PFS_MAX(PFS_MIN((uint64_t)batch, left / row), (uint64_t)FIRST_ROWS);
 }
 
 static int gather_held(struct pfs_row_cursor *cursor)
 {
-	PFS_TRY(next_slots(cursor));
+	PFS_TRY(pfs_row_cursor_slots(cursor));
 	cursor->n_gathered = PFS_MIN(cursor->n - cursor->at, cursor->batch);
 	cursor->row = 0;
 	if (!cursor->n_gathered)
@@ -524,135 +460,4 @@ void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, st
 
 	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
 	pfs_part_value(&part, cursor->row, column, out);
-}
-
-/* ---- in parts ---- */
-
-struct work {
-	struct pfs_row_cursor *cursor;
-	size_t rows, grain; /* of all parts, of one */
-	pfs_part_fn fn;
-	void *arg;
-	int done[PFS_PARTS_MAX]; /* what fn returned, or why it was not called */
-};
-
-static int take_hand(struct pfs_row_cursor *cursor, struct hand **out)
-{
-	struct hand *hand;
-	int error;
-	PFS_LOCKED(&cursor->lock);
-
-	hand = cursor->hands;
-	if (hand) {
-		cursor->hands = hand->next;
-		*out = hand;
-		return 0;
-	}
-	hand = malloc(sizeof(*hand));
-	if (!hand)
-		return -ENOMEM;
-	error = pfs_gathered_copy(&hand->gather, cursor->gather, cursor->plan->columns,
-				  cursor->plan->n_columns);
-	if (error)
-		free(hand);
-	else
-		*out = hand;
-	return error;
-}
-
-static void put_hand(struct pfs_row_cursor *cursor, struct hand *hand)
-{
-	PFS_LOCKED(&cursor->lock);
-	hand->next = cursor->hands;
-	cursor->hands = hand;
-}
-
-static int do_part(struct work *work, size_t from, size_t to)
-{
-	struct pfs_row_cursor *cursor = work->cursor;
-	struct pfs_part part = {.n = to - from, .of = cursor->plan->columns};
-	struct hand *hand;
-	int done;
-
-	PFS_TRY(take_hand(cursor, &hand));
-	part.columns = pfs_gathered_columns(hand->gather);
-	done = pfs_gathered_rows(hand->gather, cursor->slots + cursor->at + from, part.n);
-	cursor->bytes += pfs_gathered_bytes(hand->gather);
-	if (!done)
-		done = work->fn(work->arg, from / work->grain, &part);
-	put_hand(cursor, hand);
-	return done;
-}
-
-static void do_parts(void *context, size_t from, size_t to)
-{
-	struct work *work = context;
-
-	for (size_t end; from < to; from = end) { /* a thread alone gets all of them */
-		end = PFS_MIN(from + work->grain, to);
-		work->done[from / work->grain] = do_part(work, from, end);
-	}
-}
-
-/* How many rows parts may have together, as memory allows. */
-static size_t wave_of(const struct pfs_row_cursor *cursor)
-{
-	size_t wave = PFS_MIN(cursor->wave, cursor->rows * WAVE_BYTES / PFS_MAX(atomic_load(&cursor->bytes), 1) + 1);
-	uint64_t left = pfs_account_left(cursor->query->account);
-	uint64_t row = (uint64_t)pfs_gathered_memory(cursor->gather) / 128 + 1;
-
-	return (size_t)PFS_MIN(wave, left / MEMORY_PART / row);
-}
-
-/* The rows that are done, up to the first that is not: what comes behind it is done again. */
-static int count_done(struct work *work, size_t *n_parts)
-{
-	struct pfs_row_cursor *cursor = work->cursor;
-	size_t rows = 0, i = 0;
-	bool is_cut = false;
-
-	for (; rows < work->rows && !is_cut; i++) {
-		int wanted = (int)PFS_MIN(work->grain, work->rows - rows);
-
-		if (work->done[i] < 0)
-			return work->done[i];
-		is_cut = work->done[i] < wanted;
-		rows += (size_t)work->done[i];
-	}
-	*n_parts = i;
-	cursor->at += rows;
-	cursor->given += rows;
-	cursor->wave = is_cut ? PFS_MAX(rows, 1) : PFS_MIN(cursor->wave * 2, cursor->wave_max);
-	return 1;
-}
-
-static int work_held(struct work *work, size_t *n_parts)
-{
-	struct pfs_row_cursor *cursor = work->cursor;
-
-	PFS_TRY(next_slots(cursor));
-	work->rows = PFS_MIN(wave_of(cursor), cursor->n - cursor->at);
-	work->grain = PFS_MIN(work->rows, PART_ROWS);
-	if (!work->rows)
-		return 0;
-	cursor->rows = work->rows;
-	cursor->bytes = 0;
-	pfs_scan_run(cursor->query->tree, work->rows, work->grain, do_parts, work);
-	return count_done(work, n_parts);
-}
-
-int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_part_fn fn, void *arg)
-{
-	struct work work = {.cursor = cursor, .fn = fn, .arg = arg};
-	int got;
-
-	*n_parts = 0;
-	if (cursor->row + 1 < cursor->n_gathered || (cursor->is_done && cursor->at == cursor->n))
-		return 0;
-	if (cursor->query->stop || pfs_query_tick(cursor->query))
-		return -EINTR;
-	PFS_TRY(pfs_query_hold(cursor->query));
-	got = work_held(&work, n_parts);
-	pfs_query_release(cursor->query);
-	return got;
 }
