@@ -82,6 +82,27 @@ static bool is_above(size_t above, size_t i, bool properly)
 	return i == above;
 }
 
+/* All of them are or lie under it. */
+static bool is_above_all(size_t i, const size_t *asked, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		if (!is_above(i, asked[k], false))
+			return false;
+	}
+	return true;
+}
+
+static bool is_deepest_above_all(size_t i, const size_t *asked, size_t n)
+{
+	if (!is_above_all(i, asked, n))
+		return false;
+	for (size_t j = 1; j < found.n; j++) {
+		if (found.nodes[j].up == i && is_above_all(j, asked, n))
+			return false;
+	}
+	return true;
+}
+
 static bool is_wanted(enum pfs_relation relation, const size_t *asked, size_t n, size_t i)
 {
 	size_t hits = 0;
@@ -98,6 +119,11 @@ static bool is_wanted(enum pfs_relation relation, const size_t *asked, size_t n,
 		case PFS_CHILDREN:
 			hits += i != 0 && found.nodes[i].up == asked[k];
 			break;
+		case PFS_PARENTS:
+			hits += asked[k] != 0 && found.nodes[asked[k]].up == i;
+			break;
+		case PFS_DEEPEST_COMMON:
+			return is_deepest_above_all(i, asked, n);
 		}
 	}
 	return relation == PFS_COMMON_ANCESTORS ? hits == n : hits > 0;
@@ -159,7 +185,7 @@ static void check_all(void)
 
 	walk();
 	check(PFS_SUBTREE, asked, 1); /* the root's: every node and its path */
-	for (int relation = PFS_SUBTREE; relation <= PFS_COMMON_ANCESTORS; relation++) {
+	for (int relation = PFS_SUBTREE; relation <= PFS_DEEPEST_COMMON; relation++) {
 		for (size_t k = 0; k < PFS_COUNT(asked); k++)
 			asked[k] = tree_model_random((uint32_t)found.n);
 		n = 1 + tree_model_random(tree_model_random(8) ? 4 : ASKED_MAX);
