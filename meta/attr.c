@@ -92,6 +92,27 @@ static int bind_value(sqlite3_stmt *put, int parameter, const struct pfs_attr_re
 	return -EINVAL;
 }
 
+/* What the group leaves of the attribute before it becomes attr; NULL: before it is removed, with `id` 0 as all of the
+ * node's. */
+static int leave_former(struct pfs_store *store, uint64_t prime, int64_t id,
+			const struct pfs_attr_record *attr)
+{
+	enum pfs_history_statement which = attr ? PFS_HISTORY_ATTR_CHANGE
+					   : id ? PFS_HISTORY_ATTR_GONE
+						: PFS_HISTORY_ATTRS_GONE;
+	sqlite3_stmt *leave = pfs_history_statement(store, which);
+	int error = 0;
+
+	if (!leave)
+		return 0;
+	pfs_bind_u64(leave, 1, prime);
+	if (id)
+		pfs_bind_int(leave, 2, id);
+	if (attr)
+		error = bind_value(leave, 3, attr);
+	return error ? error : pfs_history_note(store, which);
+}
+
 int pfs_store_put_attr(struct pfs_store *store, uint64_t prime, const struct pfs_attr_record *attr)
 {
 	int error = pfs_group_ready(store);
@@ -109,6 +130,9 @@ int pfs_store_put_attr(struct pfs_store *store, uint64_t prime, const struct pfs
 	if (error)
 		return error;
 	pfs_change_note(store, prime);
+	error = leave_former(store, prime, id, attr);
+	if (error)
+		return error;
 	pfs_bind_u64(put, 1, prime);
 	pfs_bind_int(put, 2, id);
 	return pfs_group_run(store, PFS_SQL_ATTR_PUT);
@@ -126,6 +150,9 @@ int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *n
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	pfs_change_note(store, prime);
+	error = leave_former(store, prime, id, NULL);
+	if (error)
+		return error;
 	pfs_bind_u64(store->writer->sql[sql], 1, prime);
 	if (name)
 		pfs_bind_int(store->writer->sql[sql], 2, id);

@@ -292,6 +292,46 @@ static const struct {
 	 "NOT EXISTS (SELECT 1 FROM source WHERE source.prime = node.prime)"},
 };
 
+/* Of a store that keeps history. */
+static const struct {
+	const char *rule, *text;
+} of_history[] = {
+	{"former rows of a group that history does not list, number",
+	 "SELECT DISTINCT seq FROM history_node WHERE seq NOT IN (SELECT seq FROM history_group) UNION "
+	 "SELECT DISTINCT seq FROM history_attr WHERE seq NOT IN (SELECT seq FROM history_group)"},
+	{"history of a group that is none, number",
+	 "SELECT seq FROM history_group WHERE seq > (SELECT seq FROM meta)"},
+	{"a group of history before the one before it, number",
+	 "SELECT seq FROM (SELECT seq, time < lag(time) OVER (ORDER BY seq) AS early FROM history_group) "
+	 "WHERE early"},
+	{"history has no beginning; rows of it",
+	 "SELECT count(*) FROM history WHERE id = 1 AND since_seq BETWEEN 0 AND (SELECT seq FROM meta) AND "
+	 "(keep_time > 0 OR keep_size > 0) HAVING count(*) <> 1"},
+};
+
+static bool report_unsound_former(struct check *check, const char *rule, sqlite3_stmt *row)
+{
+	struct pfs_node_record node = {.prime = 0};
+	const char *why;
+
+	return !pfs_node_from_row(&node, &why, row) ||
+	       report(check, "%s %lld: %s", rule, sqlite3_column_int64(row, 0), why);
+}
+
+static int check_history(struct check *check)
+{
+	int got = pfs_history_is_there(check->db), error = PFS_MIN(got, 0);
+
+	if (got <= 0)
+		return got;
+	for (size_t i = 0; i < PFS_COUNT(of_history) && !error; i++)
+		error = each_row(check, of_history[i].rule, of_history[i].text, report_number);
+	return error ? error
+		     : each_row(check, "a former row of node",
+				"SELECT " PFS_NODE_COLUMNS " FROM history_node WHERE mode NOT NULL",
+				report_unsound_former);
+}
+
 static bool report_unsound_table(struct check *check, const char *rule, sqlite3_stmt *row)
 {
 	char why[PFS_DECLARATION_WHY], name[PFS_TABLE_NAME_LIMIT + 1];
@@ -326,7 +366,7 @@ static int check_all(struct check *check)
 				 report_unsound_table);
 	for (i = 0; i < PFS_COUNT(relations) && !error; i++)
 		error = each_row(check, relations[i].rule, relations[i].text, report_number);
-	return error;
+	return error ? error : check_history(check);
 }
 
 int pfs_store_check(struct pfs_store *store, void (*fn)(void *arg, const char *finding), void *arg)

@@ -25,6 +25,10 @@ static const struct {
 #define SQL_STATEMENT(name, kind, text) [PFS_SQL_##name] = {(kind), (text)},
 	PFS_SQL_STATEMENTS(SQL_STATEMENT)};
 
+static const char *const history[PFS_HISTORY_COUNT] = {
+#define HISTORY_TEXT(name, text) [PFS_HISTORY_##name] = (text),
+	PFS_HISTORY_STATEMENTS(HISTORY_TEXT)};
+
 /* ---- errors ---- */
 
 static int io_errno(sqlite3 *handle, int result)
@@ -56,6 +60,8 @@ static int errno_of(const struct pfs_db *db, int result)
 		return 0;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
+	case SQLITE_INTERRUPT: /* by who asked for a tick */
+		return -EINTR;
 	case SQLITE_FULL:
 		return -ENOSPC;
 	case SQLITE_IOERR:
@@ -85,7 +91,7 @@ static int errno_of(const struct pfs_db *db, int result)
 /* Whoever opens the store says so in a line of their own (pfs_store_explain). */
 static bool told_elsewhere(const struct pfs_db *db, int error)
 {
-	return error == -EUCLEAN || (!db->open && (error == -EACCES || error == -EPERM ||
+	return error == -EUCLEAN || error == -EINTR || (!db->open && (error == -EACCES || error == -EPERM ||
 						   error == -EROFS || error == -ENOENT));
 }
 
@@ -261,6 +267,25 @@ static int prepare_all(struct pfs_db *db, bool read_only)
 	return error;
 }
 
+int pfs_db_begin_history(struct pfs_db *db)
+{
+	int error = 0;
+
+	for (int i = 0; i < PFS_HISTORY_COUNT && !error; i++)
+		error = pfs_db_errno(db, sqlite3_prepare_v3(db->handle, history[i], -1,
+							    SQLITE_PREPARE_PERSISTENT,
+							    &db->history[i], NULL));
+	return error;
+}
+
+void pfs_db_end_history(struct pfs_db *db)
+{
+	for (int i = 0; i < PFS_HISTORY_COUNT; i++) {
+		(void)sqlite3_finalize(db->history[i]);
+		db->history[i] = NULL;
+	}
+}
+
 static int set_up(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
 {
 	bool create = mode == PFS_DB_CREATE || mode == PFS_DB_BULK;
@@ -286,6 +311,8 @@ static int set_up(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
 		error = create_schema(db, mode);
 	if (!error)
 		error = prepare_all(db, read_only);
+	if (!error && db->has_history && !read_only)
+		error = pfs_db_begin_history(db);
 	return error;
 }
 
@@ -324,6 +351,7 @@ int pfs_db_close(struct pfs_db *db)
 	for (i = 0; i < PFS_SQL_COUNT; i++)
 		(void)sqlite3_finalize(db->sql[i]);
 	pfs_db_forget_rows(db);
+	pfs_db_end_history(db);
 	error = pfs_db_errno(db, sqlite3_close(db->handle));
 	free(db);
 	return error;

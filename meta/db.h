@@ -20,6 +20,8 @@ struct pfs_db {
 	sqlite3 *handle;
 	const char *path; /* for messages; the store owns it */
 	int version;	  /* of the file's format; at most PFS_STORE_SCHEMA */
+	bool has_history; /* it had when it was opened */
+	sqlite3_stmt *history[PFS_HISTORY_COUNT]; /* of the writer, if the store keeps history; else NULLs */
 	sqlite3_stmt *sql[PFS_SQL_COUNT];
 	struct pfs_db *next; /* in the pool of idle readers */
 	/* Of the writer alone: put a row into the side table that was written last, and remove one (table.c);
@@ -46,6 +48,10 @@ enum pfs_db_mode {
  * NULL on failure. */
 PFS_MUST_CHECK int pfs_db_open(struct pfs_db **out, const char *path, enum pfs_db_mode mode,
 			       const char *vfs);
+
+/* Prepares or forgets the statements of a writer that keep history. */
+PFS_MUST_CHECK int pfs_db_begin_history(struct pfs_db *db);
+void pfs_db_end_history(struct pfs_db *db);
 
 /* Closes and frees the connection. NULL is allowed. Returns the errno of what could not be
  * closed. */

@@ -196,7 +196,10 @@ int pfs_store_begin(struct pfs_store *store)
 		return error;
 	store->in_group = true;
 	store->group_error = 0;
-	return 0;
+	error = pfs_history_begin(store);
+	if (error)
+		pfs_store_rollback(store);
+	return error;
 }
 
 /* What was handed out stays so, even if the group that was to record it is lost: the next one
@@ -216,6 +219,7 @@ void pfs_store_rollback(struct pfs_store *store)
 		return;
 	store->in_group = false;
 	pfs_change_end(store);
+	pfs_history_end(store, false);
 	if (store->flags & PFS_STORE_BULK) {
 		store->spoilt = true;
 		return;
@@ -241,6 +245,8 @@ static int write_meta_and_commit(struct pfs_store *store, struct pfs_meta *meta)
 		return error;
 	meta->has_token = true;
 	error = pfs_change_write(store, meta);
+	if (!error)
+		error = pfs_history_write(store, meta->seq);
 	if (error)
 		return error;
 	meta_bind(store->writer->sql[PFS_SQL_META_SET], meta);
@@ -264,6 +270,7 @@ int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 	store->in_group = false;
 	store->writer->logged = 0;
 	pfs_change_end(store);
+	pfs_history_end(store, true);
 	pfs_count_pages(store);
 	(void)pthread_mutex_lock(&store->mutex);
 	store->meta = store->committed = meta;

@@ -50,6 +50,17 @@ struct pfs_name_cache {
 	} entry[PFS_NAME_CACHE_SIZE];
 };
 
+/* What the writing thread knows of it. */
+struct pfs_history_state {
+	bool is_known;
+	int64_t age;   /* as struct pfs_history_rule has them */
+	uint64_t size;
+	uint64_t since_seq, oldest_seq; /* oldest: of what is there; 0: nothing is */
+	int64_t since, oldest, last;
+	uint64_t bytes;
+	uint64_t noted; /* rows of the open group */
+};
+
 struct pfs_store {
 	char *path; /* absolute, symlinks resolved */
 	char *vfs;  /* NULL: SQLite's default */
@@ -68,6 +79,7 @@ struct pfs_store {
 	uint64_t log_bytes; /* bytes in the log after the last commit */
 	struct pfs_name_cache *names;
 	struct pfs_changes changes;
+	struct pfs_history_state history;
 	uint64_t pages, free_pages; /* after the last commit; atomic */
 	uint64_t end_slot; /* the highest meta.end_slot so far; readers check rows by it; atomic */
 
@@ -113,6 +125,31 @@ void pfs_change_note(struct pfs_store *store, uint64_t prime);
 PFS_MUST_CHECK int pfs_change_load(struct pfs_store *store);
 PFS_MUST_CHECK int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta);
 void pfs_change_end(struct pfs_store *store);
+
+/* ---- history (meta/history.h) ---- */
+
+/* Whether the store has history now: 1 or 0. */
+PFS_MUST_CHECK int pfs_history_is_there(struct pfs_db *db);
+
+/* The statement to bind, or NULL: no history is kept.  In a group. */
+sqlite3_stmt *pfs_history_statement(const struct pfs_store *store, enum pfs_history_statement which);
+/* Runs it; a failure spoils the group. */
+PFS_MUST_CHECK int pfs_history_note(struct pfs_store *store, enum pfs_history_statement which);
+
+/* The beginning of a group, its last rows, and its end, however it ends. */
+PFS_MUST_CHECK int pfs_history_begin(struct pfs_store *store);
+PFS_MUST_CHECK int pfs_history_write(struct pfs_store *store, uint64_t seq);
+void pfs_history_end(struct pfs_store *store, bool committed);
+
+/* Makes statements of this connection, which is in a transaction that it keeps, find nodes and attributes as
+ * they were at the time.  -ENODATA: the store keeps no history; -ESTALE: none that goes so far back. */
+PFS_MUST_CHECK int pfs_history_dress(struct pfs_db *db, int64_t at);
+
+/* Runs a statement that is seldom needed, with two numbers, and takes n from its first row: 1; 0: there is none. */
+PFS_MUST_CHECK int pfs_history_ask(struct pfs_db *db, int64_t *values, int n, const char *text, int64_t first,
+				   int64_t second);
+/* The time of a group that is committed now. */
+int64_t pfs_history_now(const struct pfs_store *store);
 
 /* Runs a statement of the writer, whose parameters are bound; a failure spoils the group. */
 PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_statement sql);

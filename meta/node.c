@@ -107,6 +107,28 @@ static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struc
 #undef NUMBER
 }
 
+/* What the group leaves of the row before it is overwritten. */
+static int leave_former(struct pfs_store *store, const struct pfs_node_record *node, struct time_texts *times)
+{
+	sqlite3_stmt *leave = pfs_history_statement(store, PFS_HISTORY_NODE_CHANGE);
+
+	if (!leave)
+		return 0;
+	bind_node(leave, node, times);
+	return pfs_history_note(store, PFS_HISTORY_NODE_CHANGE);
+}
+
+/* The statement has one parameter. */
+static int leave_of(struct pfs_store *store, enum pfs_history_statement which, uint64_t prime)
+{
+	sqlite3_stmt *leave = pfs_history_statement(store, which);
+
+	if (!leave)
+		return 0;
+	pfs_bind_u64(leave, 1, prime);
+	return pfs_history_note(store, which);
+}
+
 int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node)
 {
 	struct time_texts times;
@@ -117,12 +139,16 @@ int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *no
 	if (node_fault(node))
 		return -EINVAL;
 	pfs_change_note(store, node->prime);
+	error = leave_former(store, node, &times);
+	if (error)
+		return error;
 	bind_node(store->writer->sql[PFS_SQL_NODE_INSERT], node, &times);
 	error = pfs_group_run(store, PFS_SQL_NODE_INSERT);
 	if (error)
 		return error;
 	if (sqlite3_changes(store->writer->handle)) {
 		store->meta.nodes[pfs_prime_kind_of(node->prime)]++;
+		error = leave_of(store, PFS_HISTORY_NODE_NEW, node->prime);
 	} else {
 		bind_node(store->writer->sql[PFS_SQL_NODE_UPDATE], node, &times);
 		error = pfs_group_run(store, PFS_SQL_NODE_UPDATE);
@@ -142,7 +168,11 @@ int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 	if (error)
 		return error;
 	pfs_change_note(store, prime);
-	error = pfs_group_run_for(store, PFS_SQL_NODE_DELETE, prime);
+	error = leave_of(store, PFS_HISTORY_NODE_GONE, prime);
+	if (!error)
+		error = leave_of(store, PFS_HISTORY_ATTRS_GONE, prime);
+	if (!error)
+		error = pfs_group_run_for(store, PFS_SQL_NODE_DELETE, prime);
 	if (!error && sqlite3_changes(store->writer->handle))
 		store->meta.nodes[pfs_prime_kind_of(prime)]--;
 	if (!error)

@@ -142,4 +142,46 @@
 enum pfs_statement { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
 #undef PFS_SQL_ENUM
 
+/* ---- history: on the writing connection, while the store keeps one ----
+ * What is changed leaves its former row, unless a time of access alone changes. */
+
+#define PFS_HISTORY_SEQ "(SELECT seq + 1 FROM meta WHERE id = 1)" /* the open group's number */
+#define PFS_NUMBER_DIFFERS(id, name, type, since) " OR " #name " IS NOT ?"
+#define PFS_HISTORY_LEAVE                                                                          \
+	"INSERT OR IGNORE INTO history_node (seq, " PFS_NODE_COLUMNS ") SELECT " PFS_HISTORY_SEQ   \
+	", " PFS_NODE_COLUMNS " FROM node WHERE prime = ?1"
+
+/* X(name, text): the first three and ATTR_CHANGE run before the statements of the store whose parameters they have,
+ * NODE_NEW (prime) after it; GROUP_PUT (number, time) last, and tells about how many bytes it was. */
+#define PFS_HISTORY_STATEMENTS(X)                                                                  \
+	X(NODE_CHANGE, PFS_HISTORY_LEAVE                                                           \
+	  " AND (parent IS NOT ?2 OR slot IS NOT ?3 OR mode IS NOT ?4 OR flags IS NOT ?5 OR "      \
+	  "mtime IS NOT ?6 OR ctime IS NOT ?8 OR name IS NOT ?9 OR rdev IS NOT ?10 OR "            \
+	  "target IS NOT ?11" PFS_NODE_NUMBERS(PFS_NUMBER_DIFFERS) ")")                            \
+	X(NODE_GONE, PFS_HISTORY_LEAVE)                                                            \
+	X(ATTRS_GONE,                                                                              \
+	  "INSERT OR IGNORE INTO history_attr (seq, prime, name, value) SELECT " PFS_HISTORY_SEQ   \
+	  ", prime, name, value FROM attr WHERE prime = ?1")                                       \
+	X(ATTR_GONE,                                                                               \
+	  "INSERT OR IGNORE INTO history_attr (seq, prime, name, value) SELECT " PFS_HISTORY_SEQ   \
+	  ", prime, name, value FROM attr WHERE prime = ?1 AND name = ?2")                         \
+	X(ATTR_CHANGE,                                                                             \
+	  "INSERT OR IGNORE INTO history_attr (seq, prime, name, value) SELECT " PFS_HISTORY_SEQ   \
+	  ", ?1, ?2, (SELECT value FROM attr WHERE prime = ?1 AND name = ?2) "                     \
+	  "WHERE NOT EXISTS (SELECT 1 FROM attr WHERE prime = ?1 AND name = ?2 AND "               \
+	  "value IS ?3 AND typeof(value) = typeof(?3))")                                           \
+	X(NODE_NEW,                                                                                \
+	  "INSERT OR IGNORE INTO history_node (seq, prime) VALUES (" PFS_HISTORY_SEQ ", ?1)")      \
+	X(GROUP_PUT,                                                                               \
+	  "INSERT INTO history_group (seq, time, former, size) SELECT ?1, ?2, "                    \
+	  "n.former + a.former, n.size + a.size FROM (SELECT count(*) AS former, "                 \
+	  "coalesce(sum(CASE WHEN mode IS NULL THEN 16 ELSE 80 + length(name) + "                  \
+	  "coalesce(length(target), 0) END), 0) AS size FROM history_node WHERE seq = ?1) AS n, "  \
+	  "(SELECT count(*) AS former, coalesce(sum(24 + coalesce(length(value), 0)), 0) AS size " \
+	  "FROM history_attr WHERE seq = ?1) AS a RETURNING size")
+
+#define PFS_HISTORY_ENUM(name, text) PFS_HISTORY_##name,
+enum pfs_history_statement { PFS_HISTORY_STATEMENTS(PFS_HISTORY_ENUM) PFS_HISTORY_COUNT };
+#undef PFS_HISTORY_ENUM
+
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "meta/history.h"
 #include "meta/internal.h"
 
 #define LOG_LIMIT    (UINT64_C(64) << 20)
@@ -83,7 +84,19 @@ static int folder_writable(const char *path)
 
 /* ---- opening ---- */
 
-static int open_reading(struct pfs_store *store)
+/* All that is read is of one group, by that connection alone. */
+static int read_group(struct pfs_store *store, struct pfs_db *db, int64_t at)
+{
+	int error = pfs_db_begin_reading(db);
+
+	db->keeps = true;
+	store->group = db;
+	if (!error && at)
+		error = pfs_history_dress(db, at);
+	return error ? error : pfs_meta_load(store, db);
+}
+
+static int open_reading(struct pfs_store *store, int64_t at)
 {
 	bool log = side_size(store->path, "-wal") > 0 ||
 		   (store->flags & PFS_STORE_UNLOCKED && side_size(store->path, "-shm") > 0);
@@ -97,15 +110,10 @@ static int open_reading(struct pfs_store *store)
 		return -EROFS; /* reading a log needs an index beside it, made or written */
 	if (error)
 		return error;
-	if (store->flags & PFS_STORE_UNLOCKED) {
-		error = pfs_db_begin_reading(db);
-		db->keeps = true;
-		store->group = db;
-	}
-	if (!error)
-		error = pfs_meta_load(store, db);
-	if (db != store->group)
-		pfs_reader_put(store, db);
+	if (store->flags & PFS_STORE_UNLOCKED || at)
+		return read_group(store, db, at);
+	error = pfs_meta_load(store, db);
+	pfs_reader_put(store, db);
 	return error;
 }
 
@@ -129,6 +137,8 @@ static int open_writing(struct pfs_store *store)
 		error = pfs_meta_load(store, store->writer);
 	if (!error)
 		error = pfs_change_load(store);
+	if (!error)
+		error = pfs_history_begin(store);
 	if (!error)
 		pfs_count_pages(store);
 	if (!error && mode == PFS_DB_CREATE)
@@ -157,7 +167,7 @@ static int open_store(struct pfs_store *store, const char *path,
 		return -errno;
 	if (options->vfs && !(store->vfs = strdup(options->vfs)))
 		return -ENOMEM;
-	return read_only ? open_reading(store) : open_writing(store);
+	return read_only ? open_reading(store, options->at) : open_writing(store);
 }
 
 static bool flags_valid(unsigned flags)
@@ -209,6 +219,19 @@ static void init_recursive(pthread_mutex_t *mutex)
 	(void)pthread_mutexattr_destroy(&attr);
 }
 
+static struct pfs_store *make_store(unsigned flags)
+{
+	struct pfs_store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return NULL;
+	store->lock = PFS_LOCK_NONE;
+	store->flags = flags;
+	(void)pthread_mutex_init(&store->mutex, NULL);
+	init_recursive(&store->group_mutex);
+	return store;
+}
+
 int pfs_store_open(struct pfs_store **out, const char *path,
 		   const struct pfs_store_options *options)
 {
@@ -218,14 +241,10 @@ int pfs_store_open(struct pfs_store **out, const char *path,
 	*out = NULL;
 	if (!flags_valid(options->flags))
 		return -EINVAL;
-	store = calloc(1, sizeof(*store));
+	store = make_store(options->flags);
 	if (!store)
 		return -ENOMEM;
-	store->lock = PFS_LOCK_NONE;
-	store->flags = options->flags;
 	store->log_limit = options->log_bytes ? options->log_bytes : LOG_LIMIT;
-	(void)pthread_mutex_init(&store->mutex, NULL);
-	init_recursive(&store->group_mutex);
 	error = open_store(store, path, options);
 	if (error) {
 		bool made = options->flags & PFS_STORE_CREATE && store->lock.fd >= 0;
@@ -233,6 +252,36 @@ int pfs_store_open(struct pfs_store **out, const char *path,
 		(void)close_connections(store);
 		if (made && !unlink(path))
 			(void)remove_side_files(path);
+		free_store(store);
+		return error;
+	}
+	*out = store;
+	return 0;
+}
+
+#define TICK_STEPS 10000 /* of SQLite's machine */
+
+int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at, int (*tick)(void *arg), void *arg)
+{
+	struct pfs_store *store = make_store(PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED);
+	struct pfs_db *db = NULL;
+	int error = 0;
+
+	*out = NULL;
+	if (!store)
+		return -ENOMEM;
+	store->path = strdup(of->path);
+	if (of->vfs)
+		store->vfs = strdup(of->vfs);
+	if (!store->path || (of->vfs && !store->vfs))
+		error = -ENOMEM;
+	if (!error)
+		error = pfs_db_open(&db, store->path, of->read_mode, store->vfs);
+	if (!error && tick)
+		sqlite3_progress_handler(db->handle, TICK_STEPS, tick, arg);
+	if (!error)
+		error = read_group(store, db, at);
+	if (error) {
 		free_store(store);
 		return error;
 	}

@@ -89,13 +89,16 @@ struct pfs_store_options {
 	unsigned wait_ms;  /* wait this long for another process's lock */
 	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
 	uint64_t log_bytes; /* pfs_store_checkpoint acts from this length on; 0: 64 MiB */
+	int64_t at; /* with READ_ONLY, 0: now; else its nodes and attributes as they were then, in nanoseconds since 1970,
+		       and all else as it is: meta/history.h.  Threads: as UNLOCKED */
 };
 
 /* Opens the store at path. A writer has it alone, readers share it: -EBUSY if another process holds
  * it (pfs_store_holder). A store of an older version is read as it is; opening it for writing
  * brings it up to PFS_STORE_SCHEMA, after a line in the log: -ENOSPC when there may be no room for
  * that. -ENOENT, -EACCES; -EMEDIUMTYPE: the file is no primefs store, or is damaged beyond opening;
- * -EPROTONOSUPPORT: its schema is newer than this program knows. *out is NULL on failure. */
+ * -EPROTONOSUPPORT: its schema is newer than this program knows. With `at`:
+ * -ENODATA: the store keeps no history; -ESTALE: it goes not so far back. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
 				  const struct pfs_store_options *options);
 

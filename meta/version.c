@@ -10,6 +10,7 @@
 /* What raising a version writes, twice (log and file): a few pages for each new table, and those of
  * the schema. */
 #define RAISE_BYTES ((uint64_t)2 << 20)
+#define HISTORY_SINCE 3 /* the first version whose stores may have it */
 #define MARK                                                                                       \
 	"PRAGMA application_id = " PFS_STRING_OF(                                                  \
 		PFS_DB_APPLICATION_ID) ";"                                                         \
@@ -44,19 +45,35 @@ static int query_int(struct pfs_db *db, int64_t *out, const char *text)
 	return got ? 0 : -EUCLEAN;
 }
 
-/* Every object of the file must stand in its version's text, word for word, and none may be
- * missing: no statement of the store is ever run over a schema that somebody else thought up.  Side
- * tables have no expressions in theirs, which would need a second parenthesis. */
-static int check_schema(struct pfs_db *db, const char *schema)
+static int count_objects(const char *schema)
 {
-	int missing = 0, got;
-	sqlite3_stmt *row = NULL;
+	int count = 0;
 	const char *at = schema;
 
 	while ((at = strstr(at, "\nCREATE ")) != NULL) {
-		missing++;
+		count++;
 		at++;
 	}
+	return count;
+}
+
+static bool is_in(const char *schema, const char *object)
+{
+	const char *found = strstr(schema, object);
+
+	return found && strncmp(object, "CREATE ", 7) == 0 && found[strlen(object)] == ';';
+}
+
+/* Every object of the file must stand in its version's text, word for word, and none may be
+ * missing: no statement of the store is ever run over a schema that somebody else thought up.  Side
+ * tables have no expressions in theirs, which would need a second parenthesis.  What history adds is there
+ * as a whole, or not at all. */
+static int check_schema(struct pfs_db *db, const char *schema)
+{
+	const int of_history = db->version >= HISTORY_SINCE ? count_objects(pfs_schema_history_sql) : 0;
+	int missing = count_objects(schema), history = 0, got;
+	sqlite3_stmt *row = NULL;
+
 	got = pfs_db_errno(db,
 			   sqlite3_prepare_v2(db->handle,
 					      "SELECT sql FROM sqlite_schema WHERE sql NOT NULL "
@@ -65,22 +82,22 @@ static int check_schema(struct pfs_db *db, const char *schema)
 					      -1, &row, NULL));
 	while (!got && (got = pfs_db_step(db, row)) == 1) {
 		const char *text = (const char *)sqlite3_column_text(row, 0);
-		const char *found;
 
-		if (!text) {
-			got = -ENOMEM;
+		got = text ? 0 : -ENOMEM;
+		if (got)
 			break;
-		}
-		found = strstr(schema, text);
-		got = found && strncmp(text, "CREATE ", 7) == 0 && found[strlen(text)] == ';'
-			      ? 0
-			      : -EUCLEAN;
-		missing--;
+		if (is_in(schema, text))
+			missing--;
+		else if (of_history && is_in(pfs_schema_history_sql, text))
+			history++;
+		else
+			got = -EUCLEAN;
 	}
 	(void)sqlite3_finalize(row);
 	if (got)
 		return got;
-	return missing ? -EUCLEAN : 0;
+	db->has_history = history != 0;
+	return missing || (history && history != of_history) ? -EUCLEAN : 0;
 }
 
 int pfs_version_check(struct pfs_db *db)

@@ -12,8 +12,9 @@
 #include "meta/format.h"
 
 extern const char pfs_schema_sql[]; /* schema.sql, put in by the Makefile */
+extern const char pfs_schema_history_sql[]; /* schema_history.sql: what keeping history adds to it */
 
-/* Sets db->version, and compares the file's schema with that version's word for word. -EMEDIUMTYPE,
+/* Sets db->version and has_history, and compares the file's schema with that version's word for word. -EMEDIUMTYPE,
  * -EPROTONOSUPPORT as pfs_store_open; -EUCLEAN: the schema is another. */
 PFS_MUST_CHECK int pfs_version_check(struct pfs_db *db);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs diff - what has changed between two stores. */
+/* primefs diff - what has changed between two stores, or between two times of one. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "fs/query/times/times.h"
 #include "meta/store.h"
 #include "tools/client/ready.h"
 #include "tools/cmd.h"
@@ -18,12 +20,15 @@ static const struct pfs_cmd_option options[] = {
 };
 static const struct pfs_cmd command = {
 	"diff",
-	"STORE NEWER",
-	"Prints what is otherwise in the second of two stores.",
+	"STORE NEWER|TIME [TIME]",
+	"Prints what is otherwise in the second of two stores, or has changed in one.",
 	options,
 	"Of a store and its copy nodes of one inode number are the same, of others those of one\n"
 	"path.  Files of one size and mtime count as equal.  Mounted stores, or their mountpoints,\n"
 	"are read as they are in the store by now.\n"
+	"A time is one that the store keeps history of (primefs mount -o history=2d): '2 days ago',\n"
+	"2024-01-31, '2024-01-31 12:00', seconds since 1970; what happened from then on is printed, up\n"
+	"to the second one.  A file of that name is a store all the same.\n"
 	"Exit status: 1 when anything differs.",
 };
 
@@ -93,12 +98,47 @@ static int compare(struct job *job, const char *name)
 	return status;
 }
 
+static int open_stores(struct job *job, char *const *operands)
+{
+	char store[PATH_MAX], folder[PATH_MAX];
+	int status = PFS_EXIT_OK;
+
+	for (int i = 0; i < 2 && !status; i++) {
+		status = pfs_ready_name(store, folder, "diff", operands[i]);
+		if (!status)
+			status = pfs_ready_group(&job->trees[i], "diff", store);
+	}
+	return status;
+}
+
+/* One store, at the times that follow it. */
+static int open_times(struct job *job, char *const *operands, int n)
+{
+	const int64_t now = pfs_time_now();
+	int64_t at[2] = {0, 0};
+	char store[PATH_MAX], folder[PATH_MAX];
+	int status;
+
+	for (int i = 1; i < n; i++)
+		if (!pfs_time_point(&at[i - 1], operands[i], strlen(operands[i]), now) || !at[i - 1])
+			return pfs_cmd_fail("diff",
+					    "%s: is neither a store nor a time; write one like '2 days ago', "
+					    "2024-01-31 or '2024-01-31 12:00'",
+					    operands[i]);
+	status = pfs_ready_name(store, folder, "diff", operands[0]);
+	if (!status)
+		status = pfs_ready_past(&job->trees[0], "diff", store, at[0]);
+	if (!status)
+		status = at[1] ? pfs_ready_past(&job->trees[1], "diff", store, at[1])
+			       : pfs_ready_group(&job->trees[1], "diff", store);
+	return status;
+}
+
 int pfs_cmd_diff(int argc, char **argv)
 {
 	struct job job = {.json = false};
 	struct pfs_cmd_args args;
-	char store[PATH_MAX], folder[PATH_MAX];
-	int option, status = PFS_EXIT_OK;
+	int option, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
@@ -106,15 +146,13 @@ int pfs_cmd_diff(int argc, char **argv)
 		job.summary |= option == SUMMARY;
 		job.json |= option == JSON;
 	}
-	if (pfs_cmd_end(&args, 2, 2))
+	if (pfs_cmd_end(&args, 2, 3))
 		return args.status;
-	for (int i = 0; i < 2 && !status; i++) {
-		status = pfs_ready_name(store, folder, "diff", args.operands[i]);
-		if (!status)
-			status = pfs_ready_group(&job.trees[i], "diff", store);
-	}
+	status = args.n_operands == 2 && access(args.operands[1], F_OK) == 0
+			 ? open_stores(&job, args.operands)
+			 : open_times(&job, args.operands, args.n_operands);
 	if (!status)
-		status = compare(&job, args.operands[1]);
+		status = compare(&job, args.operands[0]);
 	for (int i = 0; i < 2; i++)
 		if (pfs_tree_close(job.trees[i]))
 			status = pfs_cmd_fail("diff", "%s: its image file was damaged, and is removed; run it again",

@@ -7,6 +7,8 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/query/times/times.h"
+#include "meta/history.h"
 #include "meta/store.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
@@ -22,7 +24,23 @@ static const struct pfs_cmd command = {
 	"info", "STORE", "Prints what a store holds.", options, NULL,
 };
 
-static void print_json(FILE *out, const struct pfs_tree_info *info, uint64_t store_bytes)
+static void print_history_json(struct pfs_json *json, const struct pfs_history *history)
+{
+	char text[PFS_TIME_TEXT];
+
+	pfs_json_u64(json, "history_bytes", history->bytes);
+	if (!history->rule.age && !history->rule.size)
+		return;
+	pfs_json_u64(json, "history_rows", history->rows);
+	pfs_json_u64(json, "history_groups", history->groups);
+	pfs_time_print(text, history->since);
+	pfs_json_string(json, "history_since", text);
+	pfs_time_print(text, history->last);
+	pfs_json_string(json, "history_last", text);
+}
+
+static void print_json(FILE *out, const struct pfs_tree_info *info, const struct pfs_history *history,
+		       uint64_t store_bytes)
 {
 	struct pfs_json json = {.out = out};
 
@@ -39,6 +57,7 @@ static void print_json(FILE *out, const struct pfs_tree_info *info, uint64_t sto
 	pfs_json_u64(&json, "store_bytes", store_bytes);
 	pfs_json_u64(&json, "memory_bytes", info->memory_bytes);
 	pfs_json_u64(&json, "name_bytes", info->name_bytes);
+	print_history_json(&json, history);
 	pfs_json_close(&json, '}');
 }
 
@@ -48,7 +67,29 @@ static void print_line(FILE *out, const char *what, uint64_t n, const char *note
 		      note);
 }
 
-static void print_text(FILE *out, const struct pfs_tree_info *info, uint64_t store_bytes)
+static void print_history(FILE *out, const struct pfs_history *history)
+{
+	char since[PFS_TIME_TEXT], last[PFS_TIME_TEXT], note[128];
+
+	if (!history->rule.age && !history->rule.size) {
+		(void)fprintf(out, "%-22s%14s\n", "history", "no");
+		return;
+	}
+	pfs_time_print(since, history->since);
+	pfs_time_print(last, history->last);
+	if (history->rule.age)
+		(void)snprintf(note, sizeof(note), "bytes, about, kept for %llu s",
+			       (unsigned long long)history->rule.age / 1000000000);
+	else
+		(void)snprintf(note, sizeof(note), "bytes, about, of at most %llu",
+			       (unsigned long long)history->rule.size);
+	print_line(out, "history", history->bytes, note);
+	(void)snprintf(note, sizeof(note), "from %s to %s", since, last);
+	print_line(out, "former rows", history->rows, note);
+}
+
+static void print_text(FILE *out, const struct pfs_tree_info *info, const struct pfs_history *history,
+		       uint64_t store_bytes)
 {
 	char note[64];
 
@@ -70,6 +111,7 @@ static void print_text(FILE *out, const struct pfs_tree_info *info, uint64_t sto
 		       (double)(info->memory_bytes - info->name_bytes) /
 			       (double)PFS_MAX(info->nodes, 1));
 	print_line(out, "the image in memory", info->memory_bytes, note);
+	print_history(out, history);
 }
 
 int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)
@@ -80,8 +122,11 @@ int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words
 	char *text PFS_FREE = NULL;
 	size_t size = 0;
 	FILE *out;
+	struct pfs_history history;
 	int error = pfs_tree_info(answered->tree, &info);
 
+	if (!error)
+		error = pfs_tree_history(answered->tree, &history);
 	if (error)
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", answered->store,
 				      strerror(-error));
@@ -90,9 +135,9 @@ int pfs_answer_info(void *arg, struct pfs_reply *reply, const char *const *words
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory");
 	(void)stat(answered->store, &attr);
 	if (n > 1 && strcmp(words[1], "json") == 0)
-		print_json(out, &info, (uint64_t)attr.st_size);
+		print_json(out, &info, &history, (uint64_t)attr.st_size);
 	else
-		print_text(out, &info, (uint64_t)attr.st_size);
+		print_text(out, &info, &history, (uint64_t)attr.st_size);
 	if (fclose(out) != 0)
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "no memory");
 	return pfs_reply_write(reply, text, size) ? PFS_EXIT_FAILURE : PFS_EXIT_OK;

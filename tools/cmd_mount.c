@@ -52,6 +52,7 @@ static const struct pfs_cmd command = {
 	"  timeout=SECONDS           how long the kernel may keep names and attributes\n"
 	"  links=WHEN                auto, no or yes: read the originals of linked files\n"
 	"  snapshot=WHEN             yes or no: use and leave STORE.img, to open it in a moment\n"
+	"  history=HOW               keep what was before: for an age (12h, 2d, 8w), up to a size (500M), or no\n"
 	"  watch[=HOW]               follow imported folders as they change: auto, fanotify, inotify, no\n"
 	"  watch_limit=N             directories that inotify may watch\n"
 	"  refresh=SECONDS           refresh from imported folders: now, and so long after each time\n"
@@ -174,6 +175,7 @@ static int load(struct pfs_tree **tree, const struct job *job)
 		.wait_ms = LOCK_WAIT_MS,
 		.engine = job->options.engine,
 		.links = job->options.links,
+		.history = job->options.sets_history ? &job->options.history : NULL,
 		.no_image_file = job->options.no_image_file,
 		.leave_image_file = !job->options.no_image_file && !(job->options.flags & MS_RDONLY),
 	};
@@ -484,6 +486,8 @@ int pfs_cmd_mount(int argc, char **argv)
 	status = check_paths(&job, args.operands);
 	if (status == PFS_EXIT_OK && (job.options.flags & MS_REMOUNT))
 		return remount(&job);
+	if (status == PFS_EXIT_OK && job.options.sets_history && job.options.flags & MS_RDONLY)
+		status = pfs_cmd_fail("mount", "history=: changes the store; mount it for writing");
 	if (status == PFS_EXIT_OK)
 		status = check_mounted(&job);
 	if (status == PFS_EXIT_OK)

@@ -2,6 +2,7 @@
 /* primefs optimize - lays a store out anew. */
 #include <string.h>
 
+#include "meta/history.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
 #include "tools/client/ready.h"
@@ -20,6 +21,7 @@ static const struct pfs_cmd command = {
 int pfs_cmd_optimize(int argc, char **argv)
 {
 	struct pfs_tree_info before = {0}, after = {0};
+	struct pfs_history history = {.rows = 0};
 	struct pfs_tree *tree;
 	struct pfs_cmd_args args;
 	char store[PATH_MAX], folder[PATH_MAX], why[512];
@@ -35,6 +37,8 @@ int pfs_cmd_optimize(int argc, char **argv)
 	if (status)
 		return status;
 	error = pfs_tree_info(tree, &before);
+	if (!error)
+		error = pfs_tree_history(tree, &history);
 	(void)pfs_tree_close(tree);
 	if (!error)
 		error = pfs_tree_optimize(store, PFS_READY_WAIT_MS);
@@ -52,5 +56,8 @@ int pfs_cmd_optimize(int argc, char **argv)
 	(void)printf("%s: %llu nodes; the longest code has %u bits, had %u; inode numbers changed\n",
 		     store, (unsigned long long)after.nodes, after.max_code_bits,
 		     before.max_code_bits);
+	if (history.rule.age || history.rule.size)
+		(void)printf("%s: its history is gone, and none is kept until it is mounted with -o history\n",
+			     store);
 	return pfs_cmd_flush("optimize", PFS_EXIT_OK);
 }

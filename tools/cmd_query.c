@@ -41,6 +41,8 @@ static const struct pfs_cmd command = {
 	"hash, which is not in *: what primefs dupes keeps.\n"
 	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
 	"ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
+	"nodes_at(TIME) is nodes as it was, where history is kept: nodes_at('2 days ago');\n"
+	"attrs_at(TIME) has its attributes: ino, name, value.\n"
 	"The language is SQLite's.\n"
 	"Without a format: aligned columns on a terminal, TSV elsewhere.",
 };

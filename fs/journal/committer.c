@@ -11,6 +11,7 @@
 #include "fs/image/primes.h"
 #include "fs/image/snapshot.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/history.h"
 
 #define COMMIT_MS 1000u
 #define RETRY_MS  1000u
@@ -37,7 +38,8 @@ static bool is_due(const struct pfs_tree *tree)
 	const struct pfs_journal *journal = tree->journal;
 
 	return journal->stop || journal->wanted > journal->cut || journal->primes_wanted ||
-	       journal->errand || journal->group.reap.count || pfs_journal_is_pressed(tree);
+	       journal->errand || journal->group.reap.count || pfs_journal_is_pressed(tree) ||
+	       pfs_history_is_due(tree->store);
 }
 
 /* Sleeps until a group should be cut.  False: stop, nothing is left. */

@@ -3,7 +3,7 @@
  *
  * A node that lost its last name is removed from the store with the next group.  If it may have
  * content that somebody still uses, or that is too much for one group, an orphan is noted in the
- * same transaction; orphans nobody uses any more are reaped a part at a time. */
+ * same transaction; orphans nobody uses any more are reaped a part at a time, and so is history. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +14,7 @@
 #include "fs/image/rare_values.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/history.h"
 
 #define SMALL_CONTENT  (INT64_C(4) << 20) /* bytes that are removed together with the record */
 #define REAP_CHUNKS    256u		  /* that one group removes of orphans */
@@ -235,6 +236,7 @@ static int write_all(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 	PFS_TRY(write_rows(tree->store, group));
 	PFS_TRY(pfs_parts_write(tree));
 	PFS_TRY(reap_some(tree->store, group));
+	PFS_TRY(pfs_history_prune(tree->store));
 	if (fetch)
 		PFS_TRY(pfs_primes_fetch(tree));
 	return pfs_store_commit(tree->store, NULL);
@@ -244,7 +246,8 @@ int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 {
 	int rc;
 
-	if (!group->n_rows && !group->content && !group->reap.count && !fetch)
+	if (!group->n_rows && !group->content && !group->reap.count && !fetch &&
+	    !pfs_history_is_due(tree->store))
 		return 0;
 	PFS_TRY(pfs_imagefile_failure(tree)); /* what was cut may be wrong */
 	rc = pfs_store_begin(tree->store);

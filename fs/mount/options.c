@@ -349,6 +349,11 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 		*wants = "yes or no";
 		return parse_snapshot(&options->no_image_file, value);
 	}
+	if (strcmp(word, "history") == 0) {
+		*wants = "an age as 12h, 2d or 8w, a size as 500M or 2G, or no";
+		options->sets_history = true;
+		return pfs_history_parse(&options->history, value);
+	}
 	if (strcmp(word, "engine") == 0) {
 		*wants = "auto, host or cuda";
 		return pfs_engine_by_name(&options->engine, value);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "fs/tree/tree.h"
 #include "gpu/engine.h"
+#include "meta/history.h"
 
 #define PFS_MOUNT_THREADS_MAX 64
 
@@ -39,6 +40,8 @@ struct pfs_mount_options {
 	enum pfs_readdirplus readdirplus;
 	enum pfs_engine_kind engine;
 	enum pfs_links_choice links;
+	bool sets_history; /* as `history` says, from now on */
+	struct pfs_history_rule history;
 	bool no_image_file;	/* neither used nor left (fs/image/imagefile.h) */
 	bool query_others;	/* `.query` answers all users, each of what it may see */
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */

@@ -30,6 +30,7 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 		.source = &pfs_nodes_source,
 		.functions = pfs_tree_functions,
 		.list = &pfs_resolve_list,
+		.tables = pfs_query_tables,
 		.tick = pfs_query_tick,
 		.plain_patterns = plain_patterns,
 	};

@@ -2,8 +2,8 @@
 /* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), hold.c and frozen.c (the tree as they
  * see it), connections.c (what they
  * run on), columns.c (what `nodes` looks like), attr_visibility.c (and to whom), nodes.c (its rows), gather.c
- * (their columns), push.c (what the image answers), functions.c, owners.c,
- * patterns.c, errors.c, plan.c. */
+ * (their columns), push.c (what the image answers), functions.c, former.c (rows of the past),
+ * owners.c, patterns.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -239,6 +239,7 @@ extern const struct pfs_sql_source pfs_nodes_source;
 void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
 extern const struct pfs_sql_list pfs_resolve_list; /* resolve(text) */
+extern const struct pfs_sql_table_function pfs_query_tables[]; /* former.c: nodes_at, attrs_at */
 
 /* ---- parts of rows as they are ---- */
 

@@ -14,6 +14,7 @@
 #include "fs/image/watch.h"
 #include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/history.h"
 
 struct totals {
 	uint32_t *depth; /* by slot, directories; UINT32_MAX: not known yet */
@@ -140,4 +141,15 @@ int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 	pfs_hold_end(tree);
 	pfs_frozen_close(frozen);
 	return error;
+}
+
+int pfs_tree_history(struct pfs_tree *tree, struct pfs_history *out)
+{
+	return pfs_history_read(tree->store, out);
+}
+
+int pfs_tree_history_open(struct pfs_tree *tree, struct pfs_store **out, int64_t at, int (*tick)(void *arg),
+			  void *arg)
+{
+	return pfs_history_open(out, tree->store, at, tick, arg);
 }

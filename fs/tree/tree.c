@@ -29,6 +29,7 @@
 #include "fs/tree/directories.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/history.h"
 
 static int open_store(struct pfs_tree *tree, const char *path)
 {
@@ -38,9 +39,11 @@ static int open_store(struct pfs_tree *tree, const char *path)
 			 (tree->options.beside_writer ? PFS_STORE_UNLOCKED : 0),
 		.wait_ms = tree->options.wait_ms,
 		.vfs = tree->options.vfs,
+		.at = tree->options.at,
 	};
 
-	return pfs_store_open(&tree->store, path, &options);
+	PFS_TRY(pfs_store_open(&tree->store, path, &options));
+	return tree->options.history ? pfs_history_set(tree->store, tree->options.history) : 0;
 }
 
 static int create_parts(struct pfs_tree *tree)
@@ -86,6 +89,7 @@ int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree
 	if (!tree)
 		return -ENOMEM;
 	tree->options = *options;
+	tree->options.no_image_file |= options->at != 0;
 	pfs_hold_create(tree);
 	rc = open_store(tree, path);
 	if (!rc) {

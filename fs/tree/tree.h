@@ -30,6 +30,9 @@
 #include "gpu/engine.h"
 
 struct pfs_tree;
+struct pfs_history;
+struct pfs_history_rule;
+struct pfs_store;
 
 enum pfs_links_choice {
 	PFS_LINKS_AUTO, /* if the store is the very file that import wrote, this user's, and only
@@ -49,6 +52,9 @@ struct pfs_tree_options {
 	 * process then ends. */
 	bool leave_image_file;
 	unsigned wait_ms; /* for another process's lock on the store */
+	const struct pfs_history_rule *history; /* of what was before, to be kept from now on (meta/history.h); NULL: as
+						   the store has it.  Not read_only */
+	int64_t at;	  /* with read_only: as it was then (struct pfs_store_options); 0: as it is */
 	enum pfs_engine_kind engine; /* who answers questions about sets */
 	const char *vfs;  /* see pfs_store_options */
 	uint64_t pending_limit; /* bytes of changes not yet committed; 0: 256 MiB */
@@ -315,6 +321,12 @@ struct pfs_tree_info {
 	uint64_t seed;	       /* random, fixed when the store was made: its copies have the same */
 };
 PFS_MUST_CHECK int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out);
+
+/* What the store keeps of what was before, and what that costs. */
+PFS_MUST_CHECK int pfs_tree_history(struct pfs_tree *tree, struct pfs_history *out);
+/* The tree's store as it was: pfs_history_open. */
+PFS_MUST_CHECK int pfs_tree_history_open(struct pfs_tree *tree, struct pfs_store **out, int64_t at,
+					 int (*tick)(void *arg), void *arg);
 
 /* Absolute path in the store -> inode number.  -ENOENT, -ENOTDIR. */
 PFS_MUST_CHECK int pfs_tree_resolve(struct pfs_tree *tree, uint64_t *ino, const char *path);

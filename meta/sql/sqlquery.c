@@ -115,6 +115,7 @@ static int authorize_schema(struct pfs_sql *sql, int action, const char *name, c
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
 	if (action == SQLITE_CREATE_TABLE &&
 	    (sqlite3_stricmp(name, sql->source->name) == 0 ||
+	     pfs_sql_is_table_function(sql, name) ||
 	     (sql->list && sqlite3_stricmp(name, sql->list->name) == 0)))
 		return refuse(sql, "the name", name, "it is the tree's");
 	sql->saw |= PFS_SQL_SAW_SCHEMA;
@@ -308,6 +309,8 @@ static int configure(struct pfs_sql *sql, bool plain_patterns)
 	if (!result)
 		result = pfs_sql_add_list(sql);
 	if (!result)
+		result = pfs_sql_add_table_functions(sql);
+	if (!result)
 		result = sqlite3_set_authorizer(handle, authorize, sql);
 	set_steps(sql, 1);
 	return result;
@@ -325,6 +328,7 @@ int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
 	sql->source = options->source;
 	sql->functions = options->functions;
 	sql->list = options->list;
+	sql->tables = options->tables;
 	sql->tick = options->tick;
 	sql->value_limit = PFS_SQL_VALUE_MAX;
 	sql->declaration = strdup(options->declaration);

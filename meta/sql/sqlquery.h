@@ -199,6 +199,21 @@ struct pfs_sql_list {
 	int (*number)(void *user, int64_t *out, const struct pfs_sql_value *lines, size_t n);
 };
 
+#define PFS_SQL_PROBLEM_SIZE 256
+
+/* A table function of one value: NAME(value) has the rows that open and next give, one after the other, and none if
+ * the value is NULL. */
+struct pfs_sql_table_function {
+	const char *name;
+	const char *columns; /* as CREATE TABLE has them */
+	int n_columns;
+	/* problem: why the value is none, for people; then the statement ends with -EINVAL and it. */
+	int (*open)(void *user, void **rows, const struct pfs_sql_value *value, char problem[PFS_SQL_PROBLEM_SIZE]);
+	int (*next)(void *rows); /* also before the first row; 1, or 0: the end */
+	int (*value)(void *rows, struct pfs_sql_value *out, int column); /* of the row; valid until the next call */
+	void (*close)(void *rows);
+};
+
 /* ---- connections and statements ---- */
 
 struct pfs_sql_options {
@@ -206,6 +221,7 @@ struct pfs_sql_options {
 	const char *declaration; /* CREATE TABLE x (...) with the source's columns; read while opening only */
 	const struct pfs_sql_function *functions; /* ended by one whose name is NULL */
 	const struct pfs_sql_list *list; /* NULL: none */
+	const struct pfs_sql_table_function *tables; /* ended by one without a name; NULL: none */
 	/* Called from time to time while a statement runs; a result that is not 0 ends the
 	 * statement. */
 	int (*tick)(void *user);
@@ -214,7 +230,7 @@ struct pfs_sql_options {
 	 * take SQLite for ever. */
 	bool plain_patterns;
 };
-/* Opens a connection. The source, functions and list must outlive it. *out is NULL on failure.
+/* Opens a connection. The source, functions, list and tables must outlive it. *out is NULL on failure.
  * -ENOMEM; -EINVAL: the declaration is none. */
 PFS_MUST_CHECK int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options);
 void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */

@@ -2,7 +2,7 @@
 /* meta/sql/sqlquery_impl.h - what the files of meta/sql/ share behind meta/sql/sqlquery.h.
  *
  * sqlquery.c has connections, statements and what these may do; sqltable.c sources as virtual
- * tables; sqllist.c lines as rows; sqlpart.c parts of statements; sqlside.c the tables of its own;
+ * tables; sqllist.c lines as rows; sqltablefunction.c rows that callbacks give; sqlpart.c parts of statements; sqlside.c the tables of its own;
  * sqlfunction.c functions; sqltext.c, sqlformat.c and sqljson.c those of SQLite's functions that
  * look at the clock here; program.c SQLite's program for a statement, and how long its values may
  * be. */
@@ -30,6 +30,7 @@ struct pfs_sql {
 	char *declaration;
 	const struct pfs_sql_function *functions;
 	const struct pfs_sql_list *list;
+	const struct pfs_sql_table_function *tables;
 	struct pfs_sql_binding *bindings; /* one for each function */
 	int (*tick)(void *user);
 	int steps;   /* of SQLite's machine between two ticks, */
@@ -120,7 +121,9 @@ static inline uint64_t pfs_sql_name_bit(const char *name)
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,
 			 sqlite3_int64 rowid);
 
-PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* all three return SQLite's results */
+PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* all four return SQLite's results */
+PFS_MUST_CHECK int pfs_sql_add_table_functions(struct pfs_sql *sql);
+bool pfs_sql_is_table_function(const struct pfs_sql *sql, const char *name);
 PFS_MUST_CHECK int pfs_sql_add_list(struct pfs_sql *sql);
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
 

@@ -84,6 +84,13 @@ unmount_store
 is 'to that of a new store' "$(version "$store")" "$(primefs import "$work/src" "$work/new.pfs" >/dev/null; version "$work/new.pfs")"
 check_store
 rm "$work/new.pfs"
+old_store 2
+mount_store -o history=1h 2>/dev/null
+since=$(date +%s.%N)
+mkdir "$mnt/after"
+unmount_store
+is 'history begins where it is brought up' "$(primefs diff "$store" "$since" || true)" 'added /after'
+check_store
 
 # No room for it.
 if ((EUID == 0)) && mkdir "$work/small" && mount -t tmpfs -o size=4m tmpfs "$work/small"; then

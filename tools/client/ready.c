@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/mount/kernel.h"
+#include "fs/query/times/times.h"
+#include "meta/history.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
 
@@ -93,10 +95,11 @@ static int open_tree(struct pfs_tree **tree, const char *verb, const char *store
 	return pfs_cmd_fail(verb, "%s", why);
 }
 
-static int ready(struct pfs_tree **tree, const char *verb, const char *store, bool read_only)
+static int ready(struct pfs_tree **tree, const char *verb, const char *store, bool read_only, int64_t at)
 {
 	const struct pfs_tree_options options = {.read_only = read_only,
-						 .wait_ms = PFS_READY_WAIT_MS};
+						 .wait_ms = PFS_READY_WAIT_MS,
+						 .at = at};
 	int status = check_mounts(verb, store, !read_only);
 
 	*tree = NULL;
@@ -105,22 +108,22 @@ static int ready(struct pfs_tree **tree, const char *verb, const char *store, bo
 
 int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
 {
-	return ready(tree, verb, store, true);
+	return ready(tree, verb, store, true, 0);
 }
 
 int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *store)
 {
-	return ready(tree, verb, store, false);
+	return ready(tree, verb, store, false, 0);
 }
 
-int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store)
+static int ready_group(struct pfs_tree **tree, const char *verb, const char *store, int64_t at)
 {
-	const struct pfs_tree_options options = {.read_only = true, .beside_writer = true};
+	const struct pfs_tree_options options = {.read_only = true, .beside_writer = true, .at = at};
 	struct pfs_kernel_mount found;
 	struct pfs_kernel_daemon daemon;
 
 	if (!is_mounted(&found, &daemon, store) || daemon.read_only)
-		return ready(tree, verb, store, true);
+		return ready(tree, verb, store, true, at);
 	commit(found.mountpoint);
 	if (open_tree(tree, verb, store, &options) != PFS_EXIT_OK)
 		return PFS_EXIT_FAILURE;
@@ -128,5 +131,44 @@ int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store)
 	if (is_mounted(&found, &daemon, store) && !daemon.read_only)
 		return PFS_EXIT_OK;
 	(void)pfs_tree_close(*tree);
-	return ready(tree, verb, store, true);
+	return ready(tree, verb, store, true, at);
+}
+
+int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	return ready_group(tree, verb, store, 0);
+}
+
+/* A line, unless the store knows what it was then, or cannot be opened, which shows later. */
+static int check_history(const char *verb, const char *store, int64_t at)
+{
+	const struct pfs_store_options options = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};
+	struct pfs_history history = {.rule = {0}};
+	struct pfs_store *peek = NULL;
+	char since[PFS_TIME_TEXT];
+	int error;
+
+	pfs_log_open(PFS_LOG_NOTHING, false);
+	error = pfs_store_open(&peek, store, &options);
+	if (!error)
+		error = pfs_history_read(peek, &history);
+	(void)pfs_store_close(peek);
+	if (error)
+		return PFS_EXIT_OK;
+	if (!history.rule.age && !history.rule.size)
+		return pfs_cmd_fail(verb,
+				    "%s: keeps no history; mount it with -o history=2d, and what changes "
+				    "from then on is kept for two days",
+				    store);
+	pfs_time_print(since, history.since);
+	return at >= history.since ? PFS_EXIT_OK
+				   : pfs_cmd_fail(verb, "%s: what it was is known from %s on", store, since);
+}
+
+int pfs_ready_past(struct pfs_tree **tree, const char *verb, const char *store, int64_t at)
+{
+	int status = check_history(verb, store, at);
+
+	*tree = NULL;
+	return status ? status : ready_group(tree, verb, store, at);
 }

@@ -80,6 +80,7 @@ static const char text[] =
 	"# Paths to primes, thousands at once: written one a line, read in their order; - for what is not "
 	"there.\n"
 	"# Relative ones begin here.  In statements resolve(TEXT) has a row for each line: line, path, ino.\n"
+	"# nodes_at('2 days ago') is nodes as it was then, where the mount keeps history (-o history=8w).\n"
 	"exec 3<> .query/resolve; printf '/\\n.\\n/nowhere\\n' >&3; cat <&3; exec 3>&-\n"
 	"\n"
 	"# All paths under this directory, its sizes as a picture, figures about the mount, and when it was\n"

@@ -113,7 +113,7 @@ void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns, con
 
 	if (!schema && find_cte(t, columns, name, ctes))
 		return;
-	reading.is_nodes = is_name(name, "nodes");
+	reading.is_nodes = is_name(name, "nodes") || is_name(name, "nodes_at");
 	error = t->tables->columns(t->tables->arg, name->text, add_read, &reading);
 	if (error && error != -ENOENT) /* what is not there has no columns: SQLite says more */
 		t->error = error;

@@ -443,3 +443,39 @@ int pfs_time_from_seconds(struct pfs_sql_value *out, const struct pfs_sql_value 
 		       "seconds() takes a number of seconds of the years 1677 to 2262");
 	return -EINVAL;
 }
+
+/* ---- points in time ---- */
+
+bool pfs_time_point(int64_t *nanoseconds, const char *text, size_t len, int64_t now)
+{
+	const struct pfs_sql_value value = {.type = PFS_SQL_TEXT, .bytes = text, .size = len};
+	struct pfs_sql_value number;
+	char problem[PFS_TIME_PROBLEM];
+	double size;
+
+	if (pfs_time_read(nanoseconds, text, len, now))
+		return true;
+	if (!read_number(&number, &value))
+		return false;
+	size = fabs(number.type == PFS_SQL_REAL ? number.real : (double)number.integer);
+	if (number.type == PFS_SQL_INTEGER && size >= LEAST_NANOSECONDS) {
+		*nanoseconds = number.integer;
+		return true;
+	}
+	if (pfs_time_from_seconds(&number, &number, problem))
+		return false;
+	*nanoseconds = number.integer;
+	return true;
+}
+
+void pfs_time_print(char text[PFS_TIME_TEXT], int64_t nanoseconds)
+{
+	int64_t fraction = (nanoseconds % NANOSECONDS + NANOSECONDS) % NANOSECONDS;
+	time_t seconds = (nanoseconds - fraction) / NANOSECONDS;
+	struct tm utc;
+	size_t len;
+
+	(void)gmtime_r(&seconds, &utc);
+	len = strftime(text, PFS_TIME_TEXT, "%Y-%m-%dT%H:%M:%S", &utc);
+	(void)snprintf(text + len, PFS_TIME_TEXT - len, ".%09lldZ", (long long)fraction);
+}

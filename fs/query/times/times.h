@@ -21,6 +21,14 @@ bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);
  * the calendar's; a day that the month has not is as many days after it. */
 bool pfs_time_read(int64_t *nanoseconds, const char *text, size_t len, int64_t now);
 
+/* The same, or a number: seconds since 1970, or nanoseconds if it is as large as those are (1e14).  What the
+ * times of history are written as (meta/history.h). */
+bool pfs_time_point(int64_t *nanoseconds, const char *text, size_t len, int64_t now);
+
+#define PFS_TIME_TEXT 40
+/* "2024-01-31T12:00:00.123456789Z", which pfs_time_parse reads. */
+void pfs_time_print(char text[PFS_TIME_TEXT], int64_t nanoseconds);
+
 /* Nanoseconds since 1970. */
 int64_t pfs_time_now(void);
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* meta/history.h - what nodes and attributes were before groups changed them (docs/design/history.md).
+ *
+ * While a store keeps history, each group leaves the former rows of what it changes, in its own transaction;
+ * content is not kept.  Whether it does is in the store itself, for whoever writes it.  The state after a
+ * group is today's with the former rows of all later groups put over it, the earliest of each node winning.
+ *
+ * Times are nanoseconds since 1970; that of a group is never less than that of the group before.
+ * Threads: as meta/store.h has them. */
+#ifndef PFS_META_HISTORY_H
+#define PFS_META_HISTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct pfs_store;
+
+/* What to keep; 0: it is no bound.  Both 0: nothing. */
+struct pfs_history_rule {
+	int64_t age;   /* nanoseconds */
+	uint64_t size; /* bytes, about, of former rows */
+};
+
+struct pfs_history {
+	struct pfs_history_rule rule; /* both 0: there is no history, and all else is 0 */
+	uint64_t groups, rows, bytes; /* that changed something; former rows, and about what they take */
+	int64_t since, last; /* the first time whose state is known, and that of the last group */
+};
+
+/* "no", an age as 90s, 12h, 2d, 8w or 1y, or a size as 500K, 500M, 2G or 1T.  -EINVAL. */
+PFS_MUST_CHECK int pfs_history_parse(struct pfs_history_rule *out, const char *text);
+
+/* Begins to keep history, changes how much, or ends and forgets it, in a group of its own, which it commits; none
+ * is open.  The store's errors. */
+PFS_MUST_CHECK int pfs_history_set(struct pfs_store *store, const struct pfs_history_rule *rule);
+
+/* Of the group committed last. */
+PFS_MUST_CHECK int pfs_history_read(struct pfs_store *store, struct pfs_history *out);
+
+/* Opens the store, which this process has open, once more: for reading, with nodes and attributes as they were at
+ * that time.  One thread reads at a time.  It is closed first.  `tick`, if it is given, is called with `arg` every few
+ * milliseconds while something is read; what it returns non-zero ends with -EINTR.  Errors as pfs_store_open with
+ * `at`. */
+PFS_MUST_CHECK int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at, int (*tick)(void *arg),
+				    void *arg);
+
+/* Whether something is to be forgotten; the writing thread's. */
+bool pfs_history_is_due(const struct pfs_store *store);
+/* Forgets the oldest rows, a bounded number; in a group. */
+PFS_MUST_CHECK int pfs_history_prune(struct pfs_store *store);
+
+#endif
