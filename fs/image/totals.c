@@ -36,6 +36,22 @@ struct table {
 	uint32_t n_blocks;
 };
 
+/* What a piece adds to a directory. */
+struct addition {
+	struct pfs_totals sum;
+	uint32_t directory;
+	uint32_t below; /* directories in it whose additions have not come to it; DONE: it has been given */
+};
+
+#define DONE UINT32_MAX
+
+struct additions {
+	struct pfs_reserve memory;
+	uint32_t *number; /* by slot: of the directory's addition, from 1; 0: there is none */
+	struct addition *list;
+	size_t n, capacity;
+};
+
 struct pfs_totals_table {
 	pthread_mutex_t lock; /* of who makes a piece of the table, under tree->lock for reading */
 	_Atomic bool kept;    /* the table is there, and of all nodes */
@@ -44,6 +60,7 @@ struct pfs_totals_table {
 	bool begun;
 	uint32_t counted;
 	struct table table;
+	struct additions additions; /* of the piece that is being made */
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
 	/* Of the slot that is changing: as it was. */
 	uint32_t parent; /* PFS_NO_SLOT: it had no place, or is the root */
@@ -213,48 +230,95 @@ static int want_entries(const struct pfs_tree *tree, struct table *table, uint32
 	return 0;
 }
 
-/* To the directory, and to all above it. */
-static int add_up(const struct pfs_tree *tree, struct table *table, uint32_t directory,
-		  const struct pfs_totals *sum)
+static int open_additions(struct additions *additions)
 {
-	PFS_TRY(want_entries(tree, table, directory));
-	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
-		struct entry *entry = entry_of(table, directory);
+	*additions = (struct additions){0};
+	PFS_TRY(pfs_reserve_open(&additions->memory, PFS_SLOT_MAX * sizeof(*additions->number)));
+	additions->number = additions->memory.base;
+	return 0;
+}
 
-		entry->count += (uint32_t)sum->count;
-		entry->size += sum->size;
-		entry->blocks += sum->blocks;
-		entry->newest = PFS_MAX(entry->newest, sum->mtime);
+static void close_additions(struct additions *additions)
+{
+	pfs_reserve_close(&additions->memory);
+	free(additions->list);
+	*additions = (struct additions){0};
+}
+
+/* One for the directory, and for all above it. */
+static int want_additions(struct additions *a, const struct pfs_tree *tree, struct table *table, uint32_t directory)
+{
+	for (; directory != PFS_NO_SLOT && !a->number[directory]; directory = tree->image.parent[directory]) {
+		PFS_TRY(want_entry(table, directory));
+		PFS_TRY(pfs_grow(&a->list, &a->capacity, a->n + 1, sizeof(*a->list)));
+		a->list[a->n++] = (struct addition){.sum = {.mtime = NOTHING}, .directory = directory};
+		a->number[directory] = (uint32_t)a->n;
 	}
 	return 0;
 }
 
-/* Counts the nodes in slots from..to.  Those that follow each other mostly lie in one directory, and are added to
- * those above it together. */
-static int count(const struct pfs_tree *tree, struct table *table, uint32_t from, uint32_t to)
+static struct addition *addition_above(const struct additions *a, const struct pfs_tree *tree,
+				       const struct addition *addition)
+{
+	uint32_t above = tree->image.parent[addition->directory];
+
+	return above == PFS_NO_SLOT ? NULL : &a->list[a->number[above] - 1];
+}
+
+static void add_to(struct pfs_totals *to, const struct pfs_totals *sum)
+{
+	to->count += sum->count;
+	to->size += sum->size;
+	to->blocks += sum->blocks;
+	to->mtime = PFS_MAX(to->mtime, sum->mtime);
+}
+
+/* Gives the addition to its directory and to the one above, and goes on with that when all below it have come. */
+static void give(const struct additions *a, const struct pfs_tree *tree, struct table *table,
+		 struct addition *addition)
+{
+	while (addition && addition->below == 0) {
+		struct addition *above = addition_above(a, tree, addition);
+		struct pfs_totals sum = whole(tree, table, addition->directory);
+
+		add_to(&sum, &addition->sum);
+		set_entry(entry_of(table, addition->directory), &sum);
+		addition->below = DONE;
+		if (above) {
+			add_to(&above->sum, &addition->sum);
+			above->below--;
+		}
+		addition = above;
+	}
+}
+
+/* Counts the nodes in slots from..to: each directory that they are in gets its sum once, however deep it lies. */
+static int count(const struct pfs_tree *tree, struct table *table, struct additions *a, uint32_t from, uint32_t to)
 {
 	const struct pfs_image *image = &tree->image;
-	struct pfs_totals sum = {.count = 0}, own;
-	uint32_t directory = PFS_NO_SLOT;
 
+	PFS_TRY(pfs_reserve_grow(&a->memory, (size_t)image->end * sizeof(*a->number)));
 	for (uint32_t slot = from; slot < to; slot++) {
-		bool is_directory = S_ISDIR(image->mode[slot]);
-		uint32_t of = is_directory ? slot : image->parent[slot];
+		uint32_t directory = S_ISDIR(image->mode[slot]) ? slot : image->parent[slot];
+		struct pfs_totals own;
 
-		if (!image->prime[slot] || of == PFS_NO_SLOT) /* it has no name */
+		if (!image->prime[slot] || directory == PFS_NO_SLOT) /* it has no name */
 			continue;
-		if (of != directory) {
-			PFS_TRY(add_up(tree, table, directory, &sum));
-			sum = (struct pfs_totals){.mtime = NOTHING};
-			directory = of;
-		}
+		PFS_TRY(want_additions(a, tree, table, directory));
 		own = pfs_totals_own(tree, slot);
-		sum.count++;
-		sum.size += own.size;
-		sum.blocks += own.blocks;
-		sum.mtime = PFS_MAX(sum.mtime, own.mtime);
+		add_to(&a->list[a->number[directory] - 1].sum, &own);
 	}
-	return add_up(tree, table, directory, &sum);
+	for (size_t i = 0; i < a->n; i++) {
+		struct addition *above = addition_above(a, tree, &a->list[i]);
+
+		if (above)
+			above->below++;
+	}
+	for (size_t i = 0; i < a->n; i++)
+		give(a, tree, table, &a->list[i]);
+	while (a->n)
+		a->number[a->list[--a->n].directory] = 0;
+	return 0;
 }
 
 static int open_table(struct table *table)
@@ -272,6 +336,7 @@ static void forget(struct pfs_totals_table *totals)
 	totals->begun = false;
 	pfs_newest_clear(totals->newest);
 	close_table(&totals->table);
+	close_additions(&totals->additions);
 }
 
 void pfs_totals_destroy(struct pfs_tree *tree)
@@ -280,6 +345,7 @@ void pfs_totals_destroy(struct pfs_tree *tree)
 		return;
 	pfs_newest_destroy(tree->totals->newest);
 	close_table(&tree->totals->table);
+	close_additions(&tree->totals->additions);
 	(void)pthread_mutex_destroy(&tree->totals->lock);
 	free(tree->totals);
 	tree->totals = NULL;
@@ -311,9 +377,11 @@ static int go_on(struct pfs_tree *tree)
 		PFS_TRY(open_table(&totals->table));
 		totals->begun = true;
 		totals->counted = 0;
+		error = open_additions(&totals->additions);
 	}
 	to = totals->counted + PFS_MIN(tree->image.end - totals->counted, atomic_load(&piece));
-	error = count(tree, &totals->table, totals->counted, to);
+	if (!error)
+		error = count(tree, &totals->table, &totals->additions, totals->counted, to);
 	if (error) {
 		forget(totals);
 		return error;
@@ -323,6 +391,7 @@ static int go_on(struct pfs_tree *tree)
 	if (to < tree->image.end)
 		return 0;
 	totals->counted = UINT32_MAX;
+	close_additions(&totals->additions);
 	atomic_store(&totals->kept, true);
 	return 0;
 }
@@ -503,9 +572,13 @@ static bool check(struct pfs_tree *tree)
 {
 	const struct table *kept;
 	struct table again = {.n_blocks = 0};
-	bool same = true;
+	struct additions additions = {.n = 0};
+	bool same = true, made;
 
-	if (!pfs_totals_are_made(tree) || open_table(&again) || count(tree, &again, 0, tree->image.end)) {
+	made = pfs_totals_are_made(tree) && !open_table(&again) && !open_additions(&additions) &&
+	       !count(tree, &again, &additions, 0, tree->image.end);
+	close_additions(&additions);
+	if (!made) {
 		close_table(&again);
 		return true;
 	}

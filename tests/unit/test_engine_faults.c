@@ -69,7 +69,7 @@ static void every_call_of_a_stand_in(void **state)
 			if (!left)
 				break;
 		}
-		assert_true(n > 100);
+		assert_true(n > 50);
 	}
 	print_message("%ld calls\n", n - 1);
 }
@@ -122,7 +122,7 @@ static void every_call_of_a_real_device(void **state)
 			break;
 	}
 	print_message("to call %ld\n", n);
-	assert_true(n > 100);
+	assert_true(n > 50);
 }
 
 int main(int argc, char **argv)

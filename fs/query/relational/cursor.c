@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/cursor_impl.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/cleanup.h"
 
-#define FIRST_PIECE ((uint64_t)4096) /* rows of the table that are looked at first, */
-#define TRIED_ROWS  FIRST_PIECE /* before a scan looks for the few rows that a short answer has */
-#define PIECE_GROWS 8	  /* and how many times as many next */
+#define FIRST_PIECE ((uint64_t)128) /* rows of the table that are looked at first, */
+#define PIECE_GROWS 8	  /* how many times as many next, */
+#define PIECE_NS    UINT64_C(2000000) /* and how long a piece should take: patterns may be slow at each row */
+#define STEPS	    UINT64_C(4000000) /* of patterns, in one hold of the tree: some milliseconds */
+#define TRIED_ROWS  ((uint64_t)4096) /* before a scan looks for the few rows that a short answer has */
 #define FIRST_ROWS  32	  /* gathered first: a LIMIT, or who asks, may want no more */
 #define ROWS_MAX    16384 /* gathered at once */
 
@@ -98,13 +102,37 @@ static int list_rows(struct pfs_row_cursor *cursor, struct pfs_rows *rows)
 	return 0;
 }
 
+/* Rows that may be looked at while the tree is held: at each of a name's places a pattern may go on to its end. */
+static uint64_t largest_piece(const struct pfs_row_cursor *cursor)
+{
+	uint64_t most = pfs_running_piece(&cursor->running), bytes = 0;
+
+	for (size_t i = 0; i < cursor->program.n; i++) {
+		const struct pfs_step *step = &cursor->program.steps[i];
+
+		if (step->op == PFS_OP_LIKE || step->op == PFS_OP_GLOB)
+			bytes += step->constant.len;
+	}
+	if (!bytes || cursor->query->frozen)
+		return most;
+	return PFS_MIN(most, PFS_MAX(STEPS / (NAME_MAX * bytes), (uint64_t)1));
+}
+
+static uint64_t next_piece(uint64_t piece, uint64_t took_ns)
+{
+	if (took_ns > PIECE_NS)
+		return PFS_MAX(piece * PIECE_NS / took_ns, FIRST_PIECE);
+	return PFS_MIN(piece * PIECE_GROWS, PFS_PIECE_ROWS);
+}
+
 /* Adds the next piece's rows to the slots. */
 static int select_piece(struct pfs_row_cursor *cursor)
 {
 	const struct pfs_run *run = cursor->context->run;
 	const struct pfs_table *table = &cursor->running.tables[0];
-	uint64_t most = pfs_running_piece(&cursor->running);
+	uint64_t most = largest_piece(cursor);
 	struct pfs_source source = {.table = table, .rows = cursor->found, .from = cursor->next_row};
+	uint64_t started = pfs_now_ns();
 	struct pfs_rows *rows;
 	int error;
 
@@ -124,7 +152,7 @@ static int select_piece(struct pfs_row_cursor *cursor)
 	}
 	PFS_TRY(error);
 	cursor->next_row = source.to;
-	cursor->piece = PFS_MIN(cursor->piece * PIECE_GROWS, PFS_PIECE_ROWS);
+	cursor->piece = next_piece(cursor->piece, pfs_now_ns() - started);
 	return 0;
 }
 
