@@ -55,6 +55,7 @@ int __wrap_pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn
 			   struct pfs_query_error *error);
 void __wrap_pfs_query_value(const struct pfs_query *query, size_t column,
 			    struct pfs_query_value *out);
+void __wrap_pfs_query_rests(struct pfs_query *query);
 
 int __wrap_fstatvfs64(int fd, struct statvfs *out);
 
@@ -101,6 +102,10 @@ int __wrap_pfs_query_next(struct pfs_query *query, struct pfs_query_error *error
 	}
 	query->at++;
 	return 1;
+}
+
+void __wrap_pfs_query_rests(struct pfs_query *query PFS_UNUSED)
+{
 }
 
 int __wrap_pfs_query_parts(struct pfs_query *query PFS_UNUSED, size_t *n_parts PFS_UNUSED,
