@@ -21,7 +21,9 @@ static int confirm(void *arg, struct pfs_reply *reply, int status)
 #define VERB(verb)                                                                                                   \
 	static int verb(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)                      \
 	{                                                                                                            \
-		return confirm(arg, reply, pfs_answer_##verb(arg, reply, words, n));                                 \
+		int status = confirm(arg, reply, PFS_EXIT_OK);                                                       \
+                                                                                                                     \
+		return status ? status : confirm(arg, reply, pfs_answer_##verb(arg, reply, words, n));                                 \
 	}
 VERB(dupes)
 VERB(info)

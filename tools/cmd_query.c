@@ -140,7 +140,7 @@ static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope
 	rc = pfs_query_start(&query, queries, &explaining, sql, strlen(sql), &error);
 	if (rc)
 		return explain(reply, &error, sql);
-	while ((rc = pfs_query_next(query, &error)) == 1)
+	while ((rc = pfs_query_next(query, &error)) == 1 || rc == -EAGAIN)
 		; /* what each step has seen is a part of the plan */
 	rc = rc ? rc : pfs_query_plan(query, &plan);
 	pfs_query_finish(query);

@@ -171,7 +171,8 @@ static void free_place(struct pfs_names *names, uint32_t place)
 
 void pfs_names_remove(struct pfs_names *names, uint32_t place)
 {
-	uint64_t held = atomic_load_explicit(&names->held, memory_order_relaxed);
+	/* Who has ended the last snapshot has read its names before. */
+	uint64_t held = atomic_load_explicit(&names->held, memory_order_acquire);
 
 	if (place == PFS_NO_NAME)
 		return;
@@ -186,7 +187,7 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place)
 
 void pfs_names_hold(struct pfs_names *names, uint64_t number)
 {
-	atomic_store_explicit(&names->held, number, memory_order_relaxed);
+	atomic_store_explicit(&names->held, number, memory_order_release);
 }
 
 bool pfs_names_drain(struct pfs_names *names, uint64_t first)

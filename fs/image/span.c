@@ -28,7 +28,7 @@ struct layout {
 	size_t strays_max;
 	/* The pass sees slots as they are when it comes to them. Those behind it are told of changes as they are
 	 * afterwards. */
-	atomic_bool is_whole;
+	bool is_whole;
 	struct open open;
 	uint32_t seen, last; /* slots; the last of them that was live */
 	uint32_t n;	     /* slots that the pass sees */
@@ -37,7 +37,8 @@ struct layout {
 
 struct pfs_spans {
 	pthread_mutex_t lock; /* of making the layout, with tree->lock for reading */
-	_Atomic(struct layout *) layout;
+	_Atomic(struct layout *) layout; /* that is being made, with the mutex; or is whole: */
+	_Atomic(struct layout *) whole;	 /* then it is here, too; only who has the write lock takes it away */
 	atomic_bool hopeless; /* there were too many strays */
 };
 
@@ -60,6 +61,7 @@ static void layout_free(struct layout *layout)
 
 static void drop(struct pfs_spans *spans)
 {
+	atomic_store(&spans->whole, NULL);
 	layout_free(atomic_exchange(&spans->layout, NULL));
 }
 
@@ -151,7 +153,7 @@ static int see_piece(const struct pfs_image *image, struct layout *layout)
 	close_to(layout, 0);
 	free(layout->open.slot);
 	layout->open = (struct open){0};
-	atomic_store(&layout->is_whole, true);
+	layout->is_whole = true;
 	return 0;
 }
 
@@ -178,9 +180,7 @@ static int layout_begin(const struct pfs_image *image, struct layout **out)
 /* NULL: it is not known. */
 static struct layout *layout_whole(const struct pfs_spans *spans)
 {
-	struct layout *layout = atomic_load(&spans->layout);
-
-	return layout && atomic_load(&layout->is_whole) ? layout : NULL;
+	return atomic_load(&spans->whole);
 }
 
 /* The pass goes on by a piece. -ENODATA: there is nothing left to see, or nobody will know. */
@@ -192,7 +192,7 @@ static int go_on(struct pfs_tree *tree)
 	PFS_LOCKED(&spans->lock);
 
 	layout = atomic_load(&spans->layout);
-	if (atomic_load(&spans->hopeless) || (layout && atomic_load(&layout->is_whole)))
+	if (atomic_load(&spans->hopeless) || (layout && layout->is_whole))
 		return -ENODATA;
 	if (!layout)
 		PFS_TRY(layout_begin(&tree->image, &layout));
@@ -202,6 +202,8 @@ static int go_on(struct pfs_tree *tree)
 		atomic_store(&spans->hopeless, true);
 	if (error)
 		drop(spans);
+	else if (layout->is_whole)
+		atomic_store(&spans->whole, layout);
 	return error;
 }
 

@@ -240,26 +240,26 @@ static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 static int change_tables(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;
+	struct pfs_tree *tree = query->queries->tree; /* the statement's own may get frozen while it runs */
 	bool is_done = false;
 	int error = 0;
 
-	pfs_sides_hold(query->tree);
-	if (connection->sides_version != pfs_sides_version(query->tree)) /* they have changed up to now */
+	pfs_sides_hold(tree);
+	if (connection->sides_version != pfs_sides_version(tree)) /* they have changed up to now */
 		error = prepare_text(query, problem);
 	if (!error)
-		error = pfs_path_index_leaves_name(query->tree, &is_done, query->sql, query->len,
-						   problem);
+		error = pfs_path_index_leaves_name(tree, &is_done, query->sql, query->len, problem);
 	if (!error && is_done) {
-		pfs_sides_release(query->tree);
+		pfs_sides_release(tree);
 		return 0;
 	}
 	if (!error)
 		error = run(query, problem);
 	if (!error)
-		error = pfs_sides_keep(connection, query->tree, problem);
+		error = pfs_sides_keep(connection, tree, problem);
 	if (!error && pfs_sql_effect(connection->sql) == PFS_SQL_CHANGES_ROWS)
 		query->changes = pfs_sql_changes(connection->sql);
-	pfs_sides_release(query->tree);
+	pfs_sides_release(tree);
 	return error;
 }
 
@@ -468,8 +468,11 @@ bool pfs_query_settle(struct pfs_query *query)
 
 void pfs_query_rests(struct pfs_query *query)
 {
-	int error = query->ended || !query->still ? 0 : pfs_relational_go_on(query->relational);
+	int error;
 
+	if (query->ended || !query->still || !pfs_relational_is_between(query->relational))
+		return;
+	error = pfs_relational_go_on(query->relational);
 	if (!error)
 		return;
 	query->ended = true;

@@ -54,7 +54,8 @@ static int compare(const struct residues *residues, bool *same, const mpz_t numb
 	mpz_init_set(rest, number);
 	for (uint32_t slot = node; slot != PFS_NO_SLOT && *same && !error; slot = image->parent[slot]) {
 		error = pfs_scan_look(residues->watch);
-		*same = mpz_divisible_ui_p(rest, (unsigned long)image->prime[slot]);
+		*same = image->prime[slot] && /* 0 in an image that is lost */
+			mpz_divisible_ui_p(rest, (unsigned long)image->prime[slot]);
 		if (*same)
 			mpz_divexact_ui(rest, rest, (unsigned long)image->prime[slot]);
 	}

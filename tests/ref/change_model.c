@@ -263,9 +263,13 @@ static uint64_t sum_rows(struct pfs_queries *of, const char *sql)
 
 	if (pfs_query_start(&query, of, &scope, sql, strlen(sql), &error))
 		fail_msg("%s: %s", sql, error.text);
-	while ((got = pfs_query_next(query, &error)) == 1) {
+	while ((got = pfs_query_next(query, &error)) == 1 || got == -EAGAIN) {
 		uint64_t row = 0;
 
+		if (got == -EAGAIN) { /* it begins again */
+			sum = 0;
+			continue;
+		}
 		for (size_t i = 0; i < pfs_query_columns(query); i++)
 			row += sum_value(query, i);
 		sum += sum_of(&row, sizeof(row), 2);

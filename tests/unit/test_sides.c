@@ -356,6 +356,49 @@ static void test_readers_see_one_version(void **state)
 	assert_int_equal(atomic_load(&n_torn), 0);
 }
 
+static void *make_files(void *arg)
+{
+	for (unsigned i = 0; !atomic_load(&is_over); i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "new%u", i);
+		(void)temp_tree_make(tree, PFS_ROOT_PRIME, name, S_IFREG | 0644);
+		(void)!pfs_tree_unlink(tree, PFS_ROOT_PRIME, name);
+	}
+	return arg;
+}
+
+/* A statement reads a frozen tree after the first change; what it makes goes to the live one. */
+static void test_rows_of_a_tree_that_changes(void **state)
+{
+	unsigned rounds = getenv("PFS_TEST_SMALL") ? 5 : 20;
+	pthread_t maker;
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "file%u", i);
+		(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644);
+	}
+	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
+	atomic_store(&is_over, false);
+	assert_int_equal(pthread_create(&maker, NULL, make_files, NULL), 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		static const char sql[] = "INSERT INTO t SELECT ino, upper(path) FROM nodes WHERE name GLOB 'file*'";
+		struct pfs_query *query;
+		struct pfs_query_error problem;
+
+		if (pfs_query_start(&query, queries, &scope, sql, sizeof(sql) - 1, &problem))
+			fail_msg("%s", problem.text);
+		pfs_query_finish(query);
+	}
+	atomic_store(&is_over, true);
+	(void)pthread_join(maker, NULL);
+	check("SELECT count(DISTINCT a) FROM t", "3000");
+	check("SELECT count(*) FROM t GROUP BY a LIMIT 1", getenv("PFS_TEST_SMALL") ? "5" : "20");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +410,7 @@ int main(int argc, char **argv)
 		TEST(test_large_changes),
 		TEST(test_what_fails_changes_nothing),
 		TEST(test_readers_see_one_version),
+		TEST(test_rows_of_a_tree_that_changes),
 	};
 
 	if (argc > 1)

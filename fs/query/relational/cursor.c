@@ -392,6 +392,11 @@ static int drain(struct pfs_row_cursor *cursor)
 	return 0;
 }
 
+bool pfs_row_cursor_is_between(const struct pfs_row_cursor *cursor)
+{
+	return cursor->row + 1 >= cursor->n_gathered;
+}
+
 int pfs_row_cursor_part(struct pfs_row_cursor *cursor)
 {
 	int error;

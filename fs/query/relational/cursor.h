@@ -27,6 +27,8 @@ void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, st
  * of the old one, it has as slots from then on. -EAGAIN: the tree changed; -EOPNOTSUPP: there are
  * rows of it; -ENOMEM. In any case it can go on as before. */
 PFS_MUST_CHECK int pfs_row_cursor_part(struct pfs_row_cursor *cursor);
+/* False: rows are gathered that have not been given; going on now would lose them. */
+bool pfs_row_cursor_is_between(const struct pfs_row_cursor *cursor);
 /* Goes on afterwards, over the other tree. After an error the cursor is of no more use. */
 PFS_MUST_CHECK int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor);
 /* As pfs_query_parts; only once pfs_row_cursor_has_begun. */

@@ -429,8 +429,10 @@ int pfs_relational_run(struct pfs_relational *const *list, size_t n)
 
 void pfs_relational_restart(struct pfs_relational *relational)
 {
-	if (relational)
-		pfs_row_cursor_close(PFS_TAKE(relational->cursor));
+	if (!relational)
+		return;
+	pfs_row_cursor_close(PFS_TAKE(relational->cursor));
+	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL; /* of the tree that it read */
 }
 
 static int fail(struct pfs_relational *relational)
@@ -469,6 +471,11 @@ int pfs_relational_go_on(struct pfs_relational *relational)
 	if (!error)
 		error = pfs_row_cursor_go_on(relational->cursor);
 	return error == -EAGAIN ? -EIO : error;
+}
+
+bool pfs_relational_is_between(const struct pfs_relational *relational)
+{
+	return pfs_row_cursor_is_between(relational->cursor);
 }
 
 /* The tree has changed, and the statement can go on over what it was. */

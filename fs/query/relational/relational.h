@@ -53,6 +53,7 @@ PFS_MUST_CHECK int pfs_relational_settle(struct pfs_relational *relational);
 /* Goes on over that frozen tree, now that the tree has changed. After an error there are no more
  * rows. */
 PFS_MUST_CHECK int pfs_relational_go_on(struct pfs_relational *relational);
+bool pfs_relational_is_between(const struct pfs_relational *relational); /* as pfs_row_cursor_is_between */
 
 /* Returns true if all its rows are there, so that nothing of the tree is needed for them any more;
  * never of rows as they are. */
