@@ -52,27 +52,9 @@ static int disconnect_list(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* Without its argument it has no rows. */
 static int best_index(sqlite3_vtab *table PFS_UNUSED, sqlite3_index_info *info)
 {
-	bool unusable = false;
-
-	info->estimatedCost = 1e12;
-	for (int i = 0; i < info->nConstraint; i++) {
-		if (info->aConstraint[i].iColumn != LIST ||
-		    info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
-			continue;
-		if (!info->aConstraint[i].usable) {
-			unusable = true;
-			continue;
-		}
-		info->aConstraintUsage[i].argvIndex = 1;
-		info->aConstraintUsage[i].omit = 1;
-		info->estimatedCost = 1000;
-		info->estimatedRows = 1000;
-		return SQLITE_OK;
-	}
-	return unusable ? SQLITE_CONSTRAINT : SQLITE_OK;
+	return pfs_sql_index_of_argument(info, LIST, 1000);
 }
 
 static int open_list(sqlite3_vtab *table PFS_UNUSED, sqlite3_vtab_cursor **out)

@@ -121,6 +121,9 @@ static inline uint64_t pfs_sql_name_bit(const char *name)
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,
 			 sqlite3_int64 rowid);
 
+/* The plan of a table function whose argument is that hidden column: without it there are no rows. */
+int pfs_sql_index_of_argument(sqlite3_index_info *info, int argument, sqlite3_int64 rows);
+
 PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* all four return SQLite's results */
 PFS_MUST_CHECK int pfs_sql_add_table_functions(struct pfs_sql *sql);
 bool pfs_sql_is_table_function(const struct pfs_sql *sql, const char *name);

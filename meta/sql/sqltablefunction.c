@@ -51,16 +51,13 @@ static int disconnect_rows(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* Without its argument it has no rows. */
-static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+int pfs_sql_index_of_argument(sqlite3_index_info *info, int argument, sqlite3_int64 rows)
 {
-	const struct rows_table *table = (const struct rows_table *)base;
 	bool unusable = false;
 
 	info->estimatedCost = 1e12;
 	for (int i = 0; i < info->nConstraint; i++) {
-		if (info->aConstraint[i].iColumn != table->function->n_columns ||
-		    info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+		if (info->aConstraint[i].iColumn != argument || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
 			continue;
 		if (!info->aConstraint[i].usable) {
 			unusable = true;
@@ -68,11 +65,16 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		}
 		info->aConstraintUsage[i].argvIndex = 1;
 		info->aConstraintUsage[i].omit = 1;
-		info->estimatedCost = 1e6;
-		info->estimatedRows = 1000000;
+		info->estimatedCost = (double)rows;
+		info->estimatedRows = rows;
 		return SQLITE_OK;
 	}
 	return unusable ? SQLITE_CONSTRAINT : SQLITE_OK;
+}
+
+static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	return pfs_sql_index_of_argument(info, ((const struct rows_table *)base)->function->n_columns, 1000000);
 }
 
 static int open_rows(sqlite3_vtab *table PFS_UNUSED, sqlite3_vtab_cursor **out)
