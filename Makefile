@@ -89,7 +89,12 @@ all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -X
 	-gencode=arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
 
 schema_sources := $(patsubst %.sql,$(B)/%.c,$(wildcard meta/*.sql))
-objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) $(schema_sources:%.c=%.o) \
+# The B+-trees once more, for values of 64 bits (gpu/index_value.h).
+wide_sources := base/btree.c base/btree_batch.c base/btree_bulk.c gpu/host/index.c \
+	$(filter gpu/cuda/cuda_index%.c,$(sources))
+wide_cu_sources := $(filter gpu/cuda/index%.cu,$(cu_sources))
+objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) \
+	$(wide_sources:%.c=$(B)/%.wide.o) $(wide_cu_sources:%.cu=$(B)/%.wide.cu.o) $(schema_sources:%.c=%.o) \
 	$(B)/fs/query/parse/grammar.o $(B)/fs/query/parse/lexer.o
 tool_objects := $(tool_sources:%.c=$(B)/%.o)
 bench_objects := $(bench_sources:%.c=$(B)/%.o)
@@ -127,6 +132,14 @@ $(tool_library): $(filter-out $(B)/tools/primefs.o,$(tool_objects))
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(all_cflags) -c -o $@ $<
+
+$(B)/%.wide.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(all_cflags) -DPFS_WIDE_VALUES -c -o $@ $<
+
+$(B)/%.wide.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(all_nvccflags) -DPFS_WIDE_VALUES -MMD -MF $(@:.o=.d) -c -o $@ $<
 
 $(B)/%.cu.o: %.cu
 	@mkdir -p $(@D)

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #define PFS_ACL_XATTR "system.posix_acl_access"
-#define PFS_ACL_SIZE  65536 /* the most bytes that the attribute can have */
 
 /* Says whom an entry is about; the numbers are the kernel's. */
 enum pfs_acl_tag {

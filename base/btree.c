@@ -16,7 +16,7 @@ struct path {
 /* ---- search ---- */
 
 static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path, uint64_t key,
-			    uint32_t slot)
+			    pfs_btree_value slot)
 {
 	void *node = tree->root;
 
@@ -31,28 +31,33 @@ static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path,
 	return node;
 }
 
-static bool holds(const struct pfs_leaf *leaf, uint32_t i, uint64_t key, uint32_t slot)
+static bool holds(const struct pfs_btree *tree, const struct pfs_leaf *leaf, uint32_t i, uint64_t key,
+		  pfs_btree_value slot)
 {
-	return i < leaf->count && leaf->keys[i] == key && leaf->slots[i] == slot;
+	return i < leaf->count && leaf->keys[i] == key && pfs_btree_slots(tree, leaf)[i] == slot;
 }
 
 /* ---- insertion ---- */
 
-static void leaf_open(struct pfs_leaf *leaf, uint32_t i, uint64_t key, uint32_t slot)
+static void leaf_open(const struct pfs_btree *tree, struct pfs_leaf *leaf, uint32_t i, uint64_t key,
+		      pfs_btree_value slot)
 {
+	pfs_btree_value *slots = pfs_btree_slots(tree, leaf);
+
 	memmove(&leaf->keys[i + 1], &leaf->keys[i], (leaf->count - i) * sizeof(leaf->keys[0]));
-	memmove(&leaf->slots[i + 1], &leaf->slots[i], (leaf->count - i) * sizeof(leaf->slots[0]));
+	memmove(&slots[i + 1], &slots[i], (leaf->count - i) * sizeof(*slots));
 	leaf->keys[i] = key;
-	leaf->slots[i] = slot;
+	slots[i] = slot;
 	leaf->count++;
 }
 
 /* Moves the entries from `from` on to the empty node `right`. */
-static void leaf_split(struct pfs_leaf *leaf, struct pfs_leaf *right, uint32_t from)
+static void leaf_split(const struct pfs_btree *tree, struct pfs_leaf *leaf, struct pfs_leaf *right, uint32_t from)
 {
 	right->count = leaf->count - from;
 	memcpy(right->keys, &leaf->keys[from], right->count * sizeof(right->keys[0]));
-	memcpy(right->slots, &leaf->slots[from], right->count * sizeof(right->slots[0]));
+	memcpy(pfs_btree_slots(tree, right), pfs_btree_slots(tree, leaf) + from,
+	       right->count * sizeof(pfs_btree_value));
 	leaf->count = from;
 	right->previous = leaf;
 	right->next = leaf->next;
@@ -62,7 +67,7 @@ static void leaf_split(struct pfs_leaf *leaf, struct pfs_leaf *right, uint32_t f
 }
 
 /* Puts separator i and the child on its right into a node that has room. */
-static void inner_open(struct pfs_inner *node, uint32_t i, uint64_t key, uint32_t slot, void *child)
+static void inner_open(struct pfs_inner *node, uint32_t i, uint64_t key, pfs_btree_value slot, void *child)
 {
 	uint32_t tail = node->count - i;
 
@@ -77,7 +82,7 @@ static void inner_open(struct pfs_inner *node, uint32_t i, uint64_t key, uint32_
 
 /* Splits a full node, moving up separator `middle`; *key, *slot = that separator. */
 static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_t middle, uint64_t *key,
-			uint32_t *slot)
+			pfs_btree_value *slot)
 {
 	right->count = node->count - middle - 1;
 	memcpy(right->keys, &node->keys[middle + 1], right->count * sizeof(right->keys[0]));
@@ -90,7 +95,7 @@ static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_
 }
 
 /* Hands (key, slot) and the new node on its right up the path, splitting what is full. */
-static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t key, uint32_t slot,
+static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t key, pfs_btree_value slot,
 		      void *right)
 {
 	/* of the tree: what a node in the middle has at its right must not be left poor */
@@ -103,7 +108,7 @@ static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t 
 		struct pfs_inner *split;
 		uint32_t middle;
 		uint64_t up_key;
-		uint32_t up_slot;
+		pfs_btree_value up_slot;
 
 		if (node->count < INNER_MAX) {
 			inner_open(node, i, key, slot, right);
@@ -141,14 +146,14 @@ int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
 	    __builtin_add_overflow(n, tree->count, &most))
 		return -ENOMEM;
 	/* but all nodes, the last of a level apart, are a quarter full */
-	most = most / LEAF_MIN + 2;
+	most = most / tree->leaf_min + 2;
 	leaves = PFS_MIN(n, most);
 	inners = PFS_MIN(inners, most / INNER_MIN * 2 + tree->height + 2);
 	rc = pfs_node_pool_reserve(&tree->leaves, leaves);
 	return rc ? rc : pfs_node_pool_reserve(&tree->inners, inners);
 }
 
-int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot)
+int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
 {
 	struct path path;
 	struct pfs_leaf *leaf, *right;
@@ -156,11 +161,11 @@ int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot)
 	int rc;
 
 	leaf = descend(tree, &path, key, slot);
-	i = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
-	if (holds(leaf, i, key, slot))
+	i = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	if (holds(tree, leaf, i, key, slot))
 		return -EEXIST;
-	if (leaf->count < LEAF_MAX) {
-		leaf_open(leaf, i, key, slot);
+	if (leaf->count < tree->leaf_max) {
+		leaf_open(tree, leaf, i, key, slot);
 		tree->count++;
 		return 0;
 	}
@@ -169,13 +174,13 @@ int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, uint32_t slot)
 		return rc;
 	right = pfs_node_pool_take(&tree->leaves);
 	from = !leaf->next && i == leaf->count ? leaf->count : leaf->count / 2;
-	leaf_split(leaf, right, from);
-	if (i < from || (i == from && from != LEAF_MAX))
-		leaf_open(leaf, i, key, slot);
+	leaf_split(tree, leaf, right, from);
+	if (i < from || (i == from && from != tree->leaf_max))
+		leaf_open(tree, leaf, i, key, slot);
 	else
-		leaf_open(right, i - from, key, slot);
+		leaf_open(tree, right, i - from, key, slot);
 	tree->count++;
-	insert_up(tree, &path, right->keys[0], right->slots[0], right);
+	insert_up(tree, &path, right->keys[0], pfs_btree_slots(tree, right)[0], right);
 	return 0;
 }
 
@@ -192,24 +197,25 @@ static void inner_close(struct pfs_inner *node, uint32_t i)
 }
 
 /* Evens out two neighbours by moving entries from the fuller one. */
-static void leaf_balance(struct pfs_leaf *left, struct pfs_leaf *right)
+static void leaf_balance(const struct pfs_btree *tree, struct pfs_leaf *left, struct pfs_leaf *right)
 {
+	pfs_btree_value *left_slots = pfs_btree_slots(tree, left), *right_slots = pfs_btree_slots(tree, right);
 	uint32_t want = (left->count + right->count) / 2;
 	uint32_t n;
 
 	if (left->count < want) {
 		n = want - left->count;
 		memcpy(&left->keys[left->count], right->keys, n * sizeof(left->keys[0]));
-		memcpy(&left->slots[left->count], right->slots, n * sizeof(left->slots[0]));
+		memcpy(&left_slots[left->count], right_slots, n * sizeof(*left_slots));
 		right->count -= n;
 		memmove(right->keys, &right->keys[n], right->count * sizeof(right->keys[0]));
-		memmove(right->slots, &right->slots[n], right->count * sizeof(right->slots[0]));
+		memmove(right_slots, &right_slots[n], right->count * sizeof(*right_slots));
 	} else {
 		n = left->count - want;
 		memmove(&right->keys[n], right->keys, right->count * sizeof(right->keys[0]));
-		memmove(&right->slots[n], right->slots, right->count * sizeof(right->slots[0]));
+		memmove(&right_slots[n], right_slots, right->count * sizeof(*right_slots));
 		memcpy(right->keys, &left->keys[want], n * sizeof(left->keys[0]));
-		memcpy(right->slots, &left->slots[want], n * sizeof(left->slots[0]));
+		memcpy(right_slots, &left_slots[want], n * sizeof(*left_slots));
 		right->count += n;
 	}
 	left->count = want;
@@ -218,7 +224,8 @@ static void leaf_balance(struct pfs_leaf *left, struct pfs_leaf *right)
 static void leaf_merge(struct pfs_btree *tree, struct pfs_leaf *left, struct pfs_leaf *right)
 {
 	memcpy(&left->keys[left->count], right->keys, right->count * sizeof(left->keys[0]));
-	memcpy(&left->slots[left->count], right->slots, right->count * sizeof(left->slots[0]));
+	memcpy(pfs_btree_slots(tree, left) + left->count, pfs_btree_slots(tree, right),
+	       right->count * sizeof(pfs_btree_value));
 	left->count += right->count;
 	left->next = right->next;
 	if (left->next)
@@ -233,14 +240,14 @@ static bool mend_leaves(struct pfs_btree *tree, struct pfs_inner *parent, uint32
 	struct pfs_leaf *left = parent->children[i];
 	struct pfs_leaf *right = parent->children[i + 1];
 
-	if (left->count + right->count <= LEAF_MAX) {
+	if (left->count + right->count <= tree->leaf_max) {
 		leaf_merge(tree, left, right);
 		inner_close(parent, i);
 		return true;
 	}
-	leaf_balance(left, right);
+	leaf_balance(tree, left, right);
 	parent->keys[i] = right->keys[0];
-	parent->slots[i] = right->slots[0];
+	parent->slots[i] = pfs_btree_slots(tree, right)[0];
 	return false;
 }
 
@@ -327,36 +334,39 @@ static void mend_up(struct pfs_btree *tree, const struct path *path)
 	}
 }
 
-bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, uint32_t slot)
+bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
 {
 	struct path path;
 	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
-	uint32_t i = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+	uint32_t i = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	pfs_btree_value *slots = pfs_btree_slots(tree, leaf);
 	uint32_t tail;
 
-	if (!holds(leaf, i, key, slot))
+	if (!holds(tree, leaf, i, key, slot))
 		return false;
 	tail = leaf->count - i - 1;
 	memmove(&leaf->keys[i], &leaf->keys[i + 1], tail * sizeof(leaf->keys[0]));
-	memmove(&leaf->slots[i], &leaf->slots[i + 1], tail * sizeof(leaf->slots[0]));
+	memmove(slots + i, slots + i + 1, tail * sizeof(*slots));
 	leaf->count--;
 	tree->count--;
 	/* the last leaf may be poor, but not empty */
-	if (leaf->count < LEAF_MIN && (leaf->next || !leaf->count))
+	if (leaf->count < tree->leaf_min && (leaf->next || !leaf->count))
 		mend_up(tree, &path);
 	return true;
 }
 
 /* ---- the rest ---- */
 
-int pfs_btree_create(struct pfs_btree **out)
+int pfs_btree_create_of(struct pfs_btree **out, uint32_t page)
 {
 	struct pfs_btree *tree = calloc(1, sizeof(*tree));
 
 	*out = NULL;
 	if (!tree)
 		return -ENOMEM;
-	tree->leaves.node_size = sizeof(struct pfs_leaf);
+	tree->leaf_max = page;
+	tree->leaf_min = page / 4;
+	tree->leaves.node_size = pfs_div_round_up(pfs_btree_leaf_size(page), 8) * 8;
 	tree->inners.node_size = sizeof(struct pfs_inner);
 	if (pfs_node_pool_reserve(&tree->leaves, 1)) {
 		free(tree);
@@ -368,6 +378,11 @@ int pfs_btree_create(struct pfs_btree **out)
 	tree->root = tree->first;
 	*out = tree;
 	return 0;
+}
+
+int pfs_btree_create(struct pfs_btree **out)
+{
+	return pfs_btree_create_of(out, LEAF_MAX);
 }
 
 void pfs_btree_destroy(struct pfs_btree *tree)
@@ -390,7 +405,7 @@ size_t pfs_btree_memory(const struct pfs_btree *tree)
 }
 
 void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t key,
-		    uint32_t slot)
+		    pfs_btree_value slot)
 {
 	const void *node = tree->root;
 	const struct pfs_leaf *leaf;
@@ -402,10 +417,10 @@ void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *curso
 	}
 	leaf = node;
 	cursor->leaf = leaf;
-	cursor->position = pfs_btree_rank(leaf->keys, leaf->slots, leaf->count, key, slot);
+	cursor->position = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
 }
 
-bool pfs_btree_next(const struct pfs_btree *tree PFS_UNUSED, struct pfs_btree_cursor *cursor,
+bool pfs_btree_next(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor,
 		    struct pfs_btree_entry *out)
 {
 	const struct pfs_leaf *leaf = cursor->leaf;
@@ -418,7 +433,7 @@ bool pfs_btree_next(const struct pfs_btree *tree PFS_UNUSED, struct pfs_btree_cu
 		cursor->position = 0;
 	}
 	out->key = leaf->keys[cursor->position];
-	out->slot = leaf->slots[cursor->position];
+	out->slot = pfs_btree_slots(tree, leaf)[cursor->position];
 	cursor->position++;
 	return true;
 }

@@ -9,15 +9,17 @@
 #include "base/btree_node.h"
 
 #define GRAIN	  256u /* leaves that a thread fills at once */
-#define LOAD_FILL PFS_BTREE_LEAF_COUNT /* entries of a leaf, separators of an inner node: room for some inserts */
+#define LOAD_FILL PFS_BTREE_LEAF_COUNT /* separators of an inner node: room for some inserts */
 
-_Static_assert(sizeof(struct pfs_leaf) == PFS_BTREE_LEAF_SIZE, "PFS_BTREE_LEAF_SIZE");
+_Static_assert(PFS_BTREE_PAGE == LEAF_MAX, "PFS_BTREE_PAGE");
+_Static_assert(sizeof(struct pfs_leaf) + LEAF_MAX * (sizeof(uint64_t) + sizeof(pfs_btree_value)) == PFS_BTREE_LEAF_SIZE,
+	       "PFS_BTREE_LEAF_SIZE");
 
 /* A finished node of the level below and its first entry. */
 struct child {
 	void *node;
 	uint64_t key;
-	uint32_t slot;
+	pfs_btree_value slot;
 };
 
 /* n things over as few groups of at most max as possible, evenly: the first of group i. */
@@ -28,14 +30,15 @@ static size_t share(size_t n, size_t groups, size_t i)
 
 /* Leaves of one after the other, filled by several threads. */
 struct leaves {
+	const struct pfs_btree *tree;
 	struct child *children;
 	size_t n_leaves, n;
 	const uint64_t *keys;
-	const uint32_t *slots;
+	const pfs_btree_value *slots;
 	_Atomic bool unsorted;
 };
 
-static bool ascending(const uint64_t *keys, const uint32_t *slots, size_t from, size_t end)
+static bool ascending(const uint64_t *keys, const pfs_btree_value *slots, size_t from, size_t end)
 {
 	for (size_t i = from ? from : 1; i < end; i++)
 		if (keys[i - 1] > keys[i] || (keys[i - 1] == keys[i] && slots[i - 1] >= slots[i]))
@@ -55,11 +58,12 @@ static void fill_leaves(void *context, size_t from, size_t to)
 
 		leaf->count = (uint32_t)(end - first);
 		memcpy(leaf->keys, &leaves->keys[first], leaf->count * sizeof(leaf->keys[0]));
-		memcpy(leaf->slots, &leaves->slots[first], leaf->count * sizeof(leaf->slots[0]));
+		memcpy(pfs_btree_slots(leaves->tree, leaf), &leaves->slots[first],
+		       leaf->count * sizeof(pfs_btree_value));
 		leaf->previous = i ? children[i - 1].node : NULL;
 		leaf->next = i + 1 < leaves->n_leaves ? children[i + 1].node : NULL;
 		children[i].key = leaf->keys[0];
-		children[i].slot = leaf->slots[0];
+		children[i].slot = leaves->slots[first];
 		if (!ascending(leaves->keys, leaves->slots, first, end))
 			atomic_store(&leaves->unsorted, true);
 	}
@@ -127,16 +131,16 @@ static size_t inners_above(size_t n_leaves)
 }
 
 int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool, const uint64_t *keys,
-		   const uint32_t *slots, size_t n)
+		   const pfs_btree_value *slots, size_t n)
 {
-	struct leaves leaves = {.n = n, .keys = keys, .slots = slots};
+	struct leaves leaves = {.tree = tree, .n = n, .keys = keys, .slots = slots};
 	int rc;
 
 	if (tree->count)
 		return -EINVAL;
 	if (!n)
 		return 0;
-	leaves.n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL);
+	leaves.n_leaves = (size_t)pfs_div_round_up(n, pfs_btree_fill(tree->leaf_max));
 	leaves.children = calloc(leaves.n_leaves, sizeof(*leaves.children));
 	if (!leaves.children)
 		return -ENOMEM;
@@ -166,27 +170,29 @@ int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves, const struct pfs
 		if (i && (firsts[i - 1].key > firsts[i].key ||
 			  (firsts[i - 1].key == firsts[i].key && firsts[i - 1].slot >= firsts[i].slot)))
 			return -EINVAL;
-		children[i] = (struct child){(char *)leaves + i * sizeof(struct pfs_leaf), firsts[i].key,
+		children[i] = (struct child){(char *)leaves + i * PFS_BTREE_LEAF_SIZE, firsts[i].key,
 					     firsts[i].slot};
 	}
 	PFS_TRY(pfs_node_pool_reserve(&tree->inners, inners_above(n_leaves)));
 	plant(tree, children, n_leaves, n);
 	tree->leaves.n_used += n_leaves;
-	tree->leaves.bytes += n_leaves * sizeof(struct pfs_leaf);
+	tree->leaves.bytes += n_leaves * PFS_BTREE_LEAF_SIZE;
 	return 0;
 }
 
 void pfs_btree_make_leaf(void *to, void *leaves, size_t i, size_t n_leaves,
 			 const struct pfs_btree_entry *entries, unsigned count)
 {
-	struct pfs_leaf *leaf = to, *self = (struct pfs_leaf *)leaves + i;
+	char *self = (char *)leaves + i * PFS_BTREE_LEAF_SIZE;
+	const struct pfs_btree tree = {.leaf_max = LEAF_MAX};
+	struct pfs_leaf *leaf = to;
 
 	leaf->count = count;
-	leaf->previous = i ? self - 1 : NULL;
-	leaf->next = i + 1 < n_leaves ? self + 1 : NULL;
+	leaf->previous = i ? (struct pfs_leaf *)(self - PFS_BTREE_LEAF_SIZE) : NULL;
+	leaf->next = i + 1 < n_leaves ? (struct pfs_leaf *)(self + PFS_BTREE_LEAF_SIZE) : NULL;
 	for (unsigned k = 0; k < count; k++) {
 		leaf->keys[k] = entries[k].key;
-		leaf->slots[k] = entries[k].slot;
+		pfs_btree_slots(&tree, leaf)[k] = entries[k].slot;
 	}
 }
 
@@ -197,33 +203,34 @@ struct verification {
 	const struct pfs_btree *tree;
 	const struct pfs_leaf *previous; /* leaf */
 	uint64_t key; /* the entry before */
-	uint32_t slot;
+	pfs_btree_value slot;
 	uint64_t least_key; /* the separator before: nothing less may follow */
-	uint32_t least_slot;
+	pfs_btree_value least_slot;
 	size_t count, leaves, inners;
 };
 
-static bool less(uint64_t key, uint32_t slot, uint64_t than_key, uint32_t than_slot)
+static bool less(uint64_t key, pfs_btree_value slot, uint64_t than_key, pfs_btree_value than_slot)
 {
 	return key < than_key || (key == than_key && slot < than_slot);
 }
 
 static int verify_leaf(struct verification *seen, const struct pfs_leaf *leaf)
 {
+	const pfs_btree_value *slots = pfs_btree_slots(seen->tree, leaf);
 	bool last = !leaf->next;
 
-	if (leaf->count > LEAF_MAX || leaf->previous != seen->previous ||
+	if (leaf->count > seen->tree->leaf_max || leaf->previous != seen->previous ||
 	    (seen->previous ? seen->previous->next : seen->tree->first) != leaf)
 		return -EUCLEAN;
-	if (leaf->count < (last ? (seen->tree->height ? 1u : 0u) : LEAF_MIN))
+	if (leaf->count < (last ? (seen->tree->height ? 1u : 0u) : seen->tree->leaf_min))
 		return -EUCLEAN;
 	for (uint32_t i = 0; i < leaf->count; i++) {
-		if (seen->count && !less(seen->key, seen->slot, leaf->keys[i], leaf->slots[i]))
+		if (seen->count && !less(seen->key, seen->slot, leaf->keys[i], slots[i]))
 			return -EUCLEAN;
-		if (less(leaf->keys[i], leaf->slots[i], seen->least_key, seen->least_slot))
+		if (less(leaf->keys[i], slots[i], seen->least_key, seen->least_slot))
 			return -EUCLEAN;
 		seen->key = leaf->keys[i];
-		seen->slot = leaf->slots[i];
+		seen->slot = slots[i];
 		seen->count++;
 	}
 	seen->previous = leaf;

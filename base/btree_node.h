@@ -13,22 +13,20 @@
 #include "base/btree.h"
 #include "base/node_pool.h"
 
-#define LEAF_MAX   62u /* 768 bytes */
-#define LEAF_MIN   (LEAF_MAX / 4)
-#define INNER_MAX  62u /* separators: 1,256 bytes */
+#define LEAF_MAX   62u /* 768 bytes, or 1,016; of a tree of pages of its own: tree->leaf_max */
+#define INNER_MAX  62u /* separators: 1,256 bytes, or 1,504 */
 #define INNER_MIN  (INNER_MAX / 4)
 #define LEVELS_MAX 16u
 
 struct pfs_leaf {
 	struct pfs_leaf *previous, *next;
 	uint32_t count;
-	uint32_t slots[LEAF_MAX];
-	uint64_t keys[LEAF_MAX];
+	uint64_t keys[]; /* leaf_max, and the slots behind them */
 };
 
 struct pfs_inner {
 	uint32_t count;
-	uint32_t slots[INNER_MAX];
+	pfs_btree_value slots[INNER_MAX];
 	uint64_t keys[INNER_MAX];
 	void *children[INNER_MAX + 1];
 };
@@ -36,15 +34,32 @@ struct pfs_inner {
 struct pfs_btree {
 	void *root; /* a leaf when height is 0 */
 	unsigned height;
+	uint32_t leaf_max, leaf_min; /* entries; the last leaf may have less */
 	size_t count;
 	struct pfs_leaf *first;
 	struct pfs_node_pool leaves, inners;
 };
 
+static inline size_t pfs_btree_leaf_size(uint32_t leaf_max)
+{
+	return sizeof(struct pfs_leaf) + leaf_max * (sizeof(uint64_t) + sizeof(pfs_btree_value));
+}
+
+static inline pfs_btree_value *pfs_btree_slots(const struct pfs_btree *tree, const struct pfs_leaf *leaf)
+{
+	return (pfs_btree_value *)(leaf->keys + tree->leaf_max);
+}
+
+/* How many entries a leaf gets at a load: room for some inserts. */
+static inline uint32_t pfs_btree_fill(uint32_t leaf_max)
+{
+	return leaf_max - leaf_max / 15;
+}
+
 /* Returns how many of a node's pairs are less than (key, slot). With slot 0 that is the number of
  * keys below `key`. */
-static inline uint32_t pfs_btree_rank(const uint64_t *keys, const uint32_t *slots, uint32_t count,
-				      uint64_t key, uint32_t slot)
+static inline uint32_t pfs_btree_rank(const uint64_t *keys, const pfs_btree_value *slots, uint32_t count,
+				      uint64_t key, pfs_btree_value slot)
 {
 	const uint64_t *base = keys;
 	uint32_t i, n = count;
@@ -63,7 +78,7 @@ static inline uint32_t pfs_btree_rank(const uint64_t *keys, const uint32_t *slot
 }
 
 /* Returns the number of the child in which (key, slot) is or would be. */
-static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key, uint32_t slot)
+static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key, pfs_btree_value slot)
 {
 	uint32_t i = pfs_btree_rank(node->keys, node->slots, node->count, key, slot);
 

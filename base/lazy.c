@@ -89,7 +89,8 @@ static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, 
 		atomic_store_explicit(&part->blocks[first], (uint8_t)state, memory_order_release);
 }
 
-/* Memory may be short for a moment only; there is nothing else that could be done. */
+/* Puts the bytes there, as far as there is such memory.  It may be short for a moment only; there is nothing else that could be done
+ * then.  A page that is there is left; other errors last: the memory is gone, and nobody waits for it. */
 static void copy_pages(const struct pfs_lazy *lazy, const char *to, const char *from, size_t size)
 {
 	for (size_t done = 0; done < size;) {
@@ -101,8 +102,12 @@ static void copy_pages(const struct pfs_lazy *lazy, const char *to, const char *
 			return;
 		if (copy.copy > 0)
 			done += (size_t)copy.copy;
-		else if (errno != EAGAIN) /* the kernel is about to change the mappings */
+		else if (errno == EEXIST)
+			done += page_size();
+		else if (errno == ENOMEM)
 			wait_for_memory();
+		else if (errno != EAGAIN) /* the kernel is about to change the mappings */
+			return;
 	}
 }
 
@@ -449,6 +454,11 @@ pid_t pfs_lazy_fork(struct pfs_lazy *lazy)
 bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number)
 {
 	return state_of(part, number) == FILLED;
+}
+
+bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number)
+{
+	return state_of(part, number) == ABSENT;
 }
 
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy)

@@ -37,28 +37,31 @@ PFS_MUST_CHECK int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **ou
 /* From now on the parts are such memory; or, where that is not to be had, filled.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
 
-/* The memory has to be unmapped next.  NULL: nothing. */
+/* Ends the filling; the memory has to be unmapped next.  NULL is allowed. */
 void pfs_lazy_close(struct pfs_lazy *lazy);
 
 /* As fork(2).  The child, in which no other thread is, has it filled (pfs_lazy_fill_all) before it touches any. */
 pid_t pfs_lazy_fork(struct pfs_lazy *lazy);
 
-/* Fills all that is not, on all processors, in a child alone. */
+/* Fills every block that has not been filled, on all processors.  In a child of pfs_lazy_fork alone. */
 void pfs_lazy_fill_all(struct pfs_lazy *lazy);
 
-/* Fills what is not of these bytes of the part, or waits for who is at it. */
+/* Fills the blocks of these bytes of the part that have not been filled, or waits for whoever is filling one. */
 void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size);
 
-/* Whether the block has been filled, and may have changed since; who has just touched one may be told so a little later. */
+/* Returns true if the block has been filled, and may have changed since.  Just after a block was touched this may still be false. */
 bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number);
 
-/* How many blocks have been filled. */
+/* Returns true if nobody has touched the block, and so nobody has changed it. */
+bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number);
+
+/* Returns how many blocks have been filled. */
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy);
 
-/* Whether blocks are filled when they are touched, and not all at the start. */
+/* Returns true if blocks are filled when they are touched; false if this system has all filled at the start. */
 bool pfs_lazy_is_possible(void);
 
-/* Has what is not of any memory filled. */
+/* Fills whatever of any memory, lazy or not, has not been filled. */
 void pfs_lazy_touch(const void *memory, size_t size);
 
 #endif

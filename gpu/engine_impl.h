@@ -17,7 +17,6 @@
 #include "gpu/modexact.h"
 #include "gpu/relation.h"
 
-#define PFS_NO_DIRECTORY     0u
 #define PFS_ROOT_PRIME	     2u
 #define PFS_FIRST_FILE_PRIME (UINT64_C(1) << 32)
 
@@ -193,11 +192,16 @@ struct pfs_select_family {
 			struct pfs_rows *rows);
 };
 
+struct pfs_window; /* gpu/window.h */
+
 struct pfs_sort_family {
 	int (*sort)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		    struct pfs_tuples **out, const struct pfs_source *source,
 		    const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
 		    uint64_t limit);
+	/* As pfs_window; NULL: the host's. */
+	int (*window)(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
+		      const struct pfs_source *source, const struct pfs_window *window);
 	/* Sets index->rows, or its device part, and n; the rest is filled in before. */
 	int (*index)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_column_index *index, const struct pfs_source *source);
@@ -244,7 +248,7 @@ struct pfs_index_tree; /* a back end's B+-tree; gpu/index.c has it locked */
 
 struct pfs_index_query { /* of pfs_index_find */
 	uint64_t *found_keys; /* or NULL */
-	uint32_t *values;
+	void *values; /* as wide as the family's */
 	const uint64_t *keys;
 	size_t n;
 	enum pfs_index_question question;
@@ -252,7 +256,7 @@ struct pfs_index_query { /* of pfs_index_find */
 
 struct pfs_index_change { /* of pfs_index_insert and pfs_index_remove */
 	const uint64_t *keys;
-	const uint32_t *values; /* NULL: removals of keys */
+	const void *values; /* NULL: removals of keys */
 	size_t n;
 	enum pfs_index_policy policy;
 };
@@ -260,8 +264,8 @@ struct pfs_index_change { /* of pfs_index_insert and pfs_index_remove */
 /* As gpu/index.h says.  What insert and remove return but -EIO leaves the tree as it was. */
 struct pfs_index_family {
 	int (*build)(struct pfs_operator_backend *b, const struct pfs_run *run,
-		     struct pfs_index_tree **out, enum pfs_index_kind kind, const uint64_t *keys,
-		     const uint32_t *values, size_t n);
+		     struct pfs_index_tree **out, const struct pfs_index_shape *shape, const uint64_t *keys,
+		     const void *values, size_t n);
 	void (*close)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      struct pfs_index_tree *tree);
 	int (*find)(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -290,7 +294,7 @@ struct pfs_index_family {
 
 /* Makes a list for n entries. -ENOMEM. */
 PFS_MUST_CHECK int pfs_index_list_make(const struct pfs_run *run, struct pfs_index_list *list,
-				       size_t n);
+				       size_t n, bool is_wide);
 
 struct pfs_prefix_family; /* gpu/prefix_impl.h */
 
@@ -302,7 +306,7 @@ struct pfs_families {
 	const struct pfs_group_family *group;
 	const struct pfs_join_family *join;
 	const struct pfs_gather_family *gather;
-	const struct pfs_index_family *index;
+	const struct pfs_index_family *index, *wide_index;
 	/* NULL: the tree stays on the host, whose family there is none of (gpu/prefix_impl.h). */
 	const struct pfs_prefix_family *prefix;
 };

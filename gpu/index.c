@@ -13,54 +13,74 @@
 struct pfs_index {
 	/* Held for reading by questions, for writing by changes; guards everything below. */
 	pthread_rwlock_t lock;
-	enum pfs_index_kind kind;
+	struct pfs_index_shape shape;
 	struct pfs_operator_backend *backend, *host;
 	struct pfs_index_tree *tree; /* the back end's */
 };
 
-static const struct pfs_index_family *family_of(const struct pfs_index *index)
+static const struct pfs_index_family *family_for(const struct pfs_operator_backend *b, bool is_wide)
 {
-	return index->backend->families->index;
+	return is_wide ? b->families->wide_index : b->families->index;
 }
 
-static int check_pairs(enum pfs_index_kind kind, const uint64_t *keys, const uint32_t *values,
+static const struct pfs_index_family *family_of(const struct pfs_index *index)
+{
+	return family_for(index->backend, index->shape.is_wide);
+}
+
+static bool is_none(const struct pfs_index_shape *shape, const void *values, size_t i)
+{
+	return shape->is_wide ? ((const uint64_t *)values)[i] == PFS_INDEX_WIDE_NONE
+			      : ((const uint32_t *)values)[i] == PFS_INDEX_NONE;
+}
+
+static bool is_value_less(const struct pfs_index_shape *shape, const void *values, size_t i, size_t than)
+{
+	const uint64_t *wide = values;
+	const uint32_t *narrow = values;
+
+	return shape->is_wide ? wide[i] < wide[than] : narrow[i] < narrow[than];
+}
+
+static int check_values(const struct pfs_index_shape *shape, const void *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_none(shape, values, i))
+			return -EINVAL;
+	return 0;
+}
+
+static int check_pairs(const struct pfs_index_shape *shape, const uint64_t *keys, const void *values,
 		       size_t n)
 {
 	if (n > PFS_INDEX_BATCH_MAX)
 		return -EINVAL;
-	for (size_t i = 0; i < n; i++) {
-		if (values[i] == PFS_INDEX_NONE)
-			return -EINVAL;
-		if (i == 0 || keys[i - 1] < keys[i])
+	PFS_TRY(check_values(shape, values, n));
+	for (size_t i = 1; i < n; i++) {
+		if (keys[i - 1] < keys[i])
 			continue;
-		if (keys[i - 1] > keys[i] || kind == PFS_INDEX_UNIQUE || values[i - 1] >= values[i])
+		if (keys[i - 1] > keys[i] || shape->kind == PFS_INDEX_UNIQUE ||
+		    !is_value_less(shape, values, i - 1, i))
 			return -EINVAL;
 	}
 	return 0;
 }
 
-static int check_values(const uint32_t *values, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (values[i] == PFS_INDEX_NONE)
-			return -EINVAL;
-	return 0;
-}
-
 static int build_on(const struct pfs_run *run, struct pfs_index *index,
-		    struct pfs_operator_backend *b, const uint64_t *keys, const uint32_t *values,
+		    struct pfs_operator_backend *b, const uint64_t *keys, const void *values,
 		    size_t n)
 {
+	const struct pfs_index_family *family = family_for(b, index->shape.is_wide);
 	struct pfs_index_tree *tree;
 
-	PFS_TRY(b->families->index->build(b, run, &tree, index->kind, keys, values, n));
+	PFS_TRY(family->build(b, run, &tree, &index->shape, keys, values, n));
 	index->backend = b;
 	index->tree = tree;
 	return 0;
 }
 
-int pfs_index_build(const struct pfs_run *run, struct pfs_index **out, enum pfs_index_kind kind,
-		    const uint64_t *keys, const uint32_t *values, size_t n)
+int pfs_index_build(const struct pfs_run *run, struct pfs_index **out,
+		    const struct pfs_index_shape *shape, const uint64_t *keys, const void *values, size_t n)
 {
 	struct pfs_operator_backend *device =
 		run->on == PFS_ENGINE_HOST ? NULL : pfs_operators_device(run->operators);
@@ -69,18 +89,21 @@ int pfs_index_build(const struct pfs_run *run, struct pfs_index **out, enum pfs_
 	int error = -EOPNOTSUPP;
 
 	*out = NULL;
-	PFS_TRY(check_pairs(kind, keys, values, n));
+	if (shape->page && shape->page != PFS_INDEX_MEASURED &&
+	    (shape->page < PFS_INDEX_PAGE_LEAST || shape->page > PFS_INDEX_PAGE_MOST))
+		return -EINVAL;
+	PFS_TRY(check_pairs(shape, keys, values, n));
 	index = calloc(1, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
-	index->kind = kind;
+	index->shape = *shape;
 	index->host = pfs_operators_host(run->operators);
 	(void)pthread_rwlockattr_init(&attr);
 	/* Questions that never pause must not keep changes waiting for ever. */
 	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	(void)pthread_rwlock_init(&index->lock, &attr);
 	(void)pthread_rwlockattr_destroy(&attr);
-	if (device && device->families->index) {
+	if (device && family_for(device, shape->is_wide)) {
 		error = build_on(run, index, device, keys, values, n);
 		if (error == -ENOMEM)
 			pfs_warning("an index of %zu entries is too large for the device: it stays "
@@ -115,7 +138,8 @@ static int take_home(const struct pfs_run *run, struct pfs_index *index)
 	int error;
 
 	PFS_TRY(family->range(device, run, tree, &all, 0, UINT64_MAX));
-	error = build_on(run, index, index->host, all.keys, all.values, all.n);
+	error = build_on(run, index, index->host, all.keys,
+			 index->shape.is_wide ? (const void *)all.wide_values : all.values, all.n);
 	pfs_index_list_free(run, &all);
 	if (error)
 		return error;
@@ -169,7 +193,7 @@ static bool is_short_for_question(const struct pfs_run *run, struct pfs_index *i
 }
 
 int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index, uint64_t *n_added,
-		     const uint64_t *keys, const uint32_t *values, size_t n,
+		     const uint64_t *keys, const void *values, size_t n,
 		     enum pfs_index_policy policy)
 {
 	const struct pfs_index_change change = {keys, values, n, policy};
@@ -177,7 +201,7 @@ int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index, uint64_
 
 	if (n > PFS_INDEX_BATCH_MAX)
 		return -EINVAL;
-	PFS_TRY(check_values(values, n));
+	PFS_TRY(check_values(&index->shape, values, n));
 	(void)pthread_rwlock_wrlock(&index->lock);
 	do
 		error = family_of(index)->insert(index->backend, run, index->tree, n_added,
@@ -189,12 +213,12 @@ int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index, uint64_
 }
 
 int pfs_index_remove(const struct pfs_run *run, struct pfs_index *index, uint64_t *n_removed,
-		     const uint64_t *keys, const uint32_t *values, size_t n)
+		     const uint64_t *keys, const void *values, size_t n)
 {
 	const struct pfs_index_change change = {.keys = keys, .values = values, .n = n};
 	int error;
 
-	if (n > PFS_INDEX_BATCH_MAX || (index->kind == PFS_INDEX_UNIQUE) != (values == NULL))
+	if (n > PFS_INDEX_BATCH_MAX || (index->shape.kind == PFS_INDEX_UNIQUE) != (values == NULL))
 		return -EINVAL;
 	(void)pthread_rwlock_wrlock(&index->lock);
 	do
@@ -207,7 +231,7 @@ int pfs_index_remove(const struct pfs_run *run, struct pfs_index *index, uint64_
 }
 
 int pfs_index_find(const struct pfs_run *run, struct pfs_index *index, uint64_t *found_keys,
-		   uint32_t *values, const uint64_t *keys, size_t n,
+		   void *values, const uint64_t *keys, size_t n,
 		   enum pfs_index_question question)
 {
 	struct pfs_index_query query = {.keys = keys, .n = n, .question = question};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/index.h - ordered indexes: B+-trees of 64-bit keys and 32-bit values (S5), in the host's memory
- * or a device's.
+/* gpu/index.h - ordered indexes: B+-trees of 64-bit keys and values of 32 or 64 bits (S5), in the
+ * host's memory or a device's.
  *
  * An index is either unique, with one value a key, or has duplicates: then its entries are unique as
  * (key, value) pairs, and the values of a key come in ascending order.  Everything is asked in batches,
  * of one or of millions.  Both back ends give the same answers; cursors are the host's alone.
- * Not here: values of 64 bits; upper levels on the host with leaves on a device; pages whose size follows the
- * number of entries.
+ * Values are arrays of uint32_t; of uint64_t where the index is wide.
+ * Not here: upper levels on the host with leaves on a device; other pages on a device than a warp's.
  *
  * Threads: any number.  Each batch of changes is one step: a batch of questions sees the index before
  * it or after it, never between.  Questions run side by side.
@@ -25,11 +25,26 @@
 #include "gpu/run.h"
 
 #define PFS_INDEX_NONE	    UINT32_MAX /* no value: no entry may have it */
+#define PFS_INDEX_WIDE_NONE UINT64_MAX /* the same of a wide index, wherever NONE is meant below */
 #define PFS_INDEX_BATCH_MAX ((size_t)1 << 30)
 
 struct pfs_index;
 
 enum pfs_index_kind { PFS_INDEX_UNIQUE, PFS_INDEX_DUPLICATES };
+
+/* On the host a leaf is a page of up to so many entries; a device's are as wide as a warp, whatever is said here.
+ * MEASURED: the page with which searches of the keys were fastest when the index was built, and again whenever it has
+ * four times the entries of then: that takes as long as some five builds.  0: PFS_INDEX_PAGE. */
+#define PFS_INDEX_PAGE_LEAST 8u
+#define PFS_INDEX_PAGE	     62u
+#define PFS_INDEX_PAGE_MOST  1024u
+#define PFS_INDEX_MEASURED   UINT32_MAX
+
+struct pfs_index_shape {
+	enum pfs_index_kind kind;
+	bool is_wide;
+	uint32_t page;
+};
 
 enum pfs_index_question {
 	PFS_INDEX_EQUAL,     /* the first entry of the key */
@@ -43,15 +58,16 @@ enum pfs_index_policy { PFS_INDEX_REFUSE, PFS_INDEX_REPLACE };
 /* Entries in order, for pfs_index_list_free. */
 struct pfs_index_list {
 	uint64_t *keys;
-	uint32_t *values;
+	uint32_t *values;      /* NULL of a wide index, */
+	uint64_t *wide_values; /* and this of any other */
 	size_t n;
 };
 
 /* Builds an index of n pairs, at most PFS_INDEX_BATCH_MAX, which stay the caller's. -EINVAL: they
- * do not strictly ascend (by key, or by key and value), or a value is PFS_INDEX_NONE. */
+ * do not strictly ascend (by key, or by key and value), a value is PFS_INDEX_NONE, or there is no such page. */
 PFS_MUST_CHECK int pfs_index_build(const struct pfs_run *run, struct pfs_index **out,
-				   enum pfs_index_kind kind, const uint64_t *keys,
-				   const uint32_t *values, size_t n);
+				   const struct pfs_index_shape *shape,
+				   const uint64_t *keys, const void *values, size_t n);
 
 /* Closes an index, with `run` as it was built with. NULL is no index. */
 void pfs_index_close(const struct pfs_run *run, struct pfs_index *index);
@@ -60,7 +76,7 @@ void pfs_index_close(const struct pfs_run *run, struct pfs_index *index);
  * where there is none; found_keys[i] = its key, undefined where there is none (the array may be
  * NULL). -EINVAL: n is over PFS_INDEX_BATCH_MAX, here and below. */
 PFS_MUST_CHECK int pfs_index_find(const struct pfs_run *run, struct pfs_index *index,
-				  uint64_t *found_keys, uint32_t *values, const uint64_t *keys,
+				  uint64_t *found_keys, void *values, const uint64_t *keys,
 				  size_t n, enum pfs_index_question question);
 
 /* Lists all entries with first <= key <= last, in order; *out is freed by pfs_index_list_free. */
@@ -72,10 +88,10 @@ void pfs_index_list_free(const struct pfs_run *run, struct pfs_index_list *list)
  * there whatever is changed. */
 struct pfs_index_cursor {
 	uint64_t key;
-	uint32_t value;
+	uint64_t value;
 };
 #define PFS_INDEX_BEGIN ((struct pfs_index_cursor){0, 0})
-#define PFS_INDEX_END	((struct pfs_index_cursor){UINT64_MAX, PFS_INDEX_NONE})
+#define PFS_INDEX_END	((struct pfs_index_cursor){UINT64_MAX, UINT64_MAX})
 
 enum pfs_index_direction { PFS_INDEX_UP, PFS_INDEX_DOWN };
 
@@ -92,7 +108,7 @@ PFS_MUST_CHECK int pfs_index_read(const struct pfs_run *run, struct pfs_index *i
  * duplicates the policy means nothing: a pair that is there is refused. -EINVAL: a value is
  * PFS_INDEX_NONE. On any error but -EIO nothing has changed. */
 PFS_MUST_CHECK int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index,
-				    uint64_t *n_added, const uint64_t *keys, const uint32_t *values,
+				    uint64_t *n_added, const uint64_t *keys, const void *values,
 				    size_t n, enum pfs_index_policy policy);
 
 /* Removes the keys' entries; *n_removed of them were there. values is NULL for a unique index;
@@ -100,12 +116,14 @@ PFS_MUST_CHECK int pfs_index_insert(const struct pfs_run *run, struct pfs_index 
  * has changed. */
 PFS_MUST_CHECK int pfs_index_remove(const struct pfs_run *run, struct pfs_index *index,
 				    uint64_t *n_removed, const uint64_t *keys,
-				    const uint32_t *values, size_t n);
+				    const void *values, size_t n);
 
 struct pfs_index_info {
 	const char *where; /* "host" or "cuda" */
 	uint64_t n;	   /* entries */
 	uint64_t n_leaves, bytes; /* pages of the lowest level; memory.  0 leaves: not told */
+	uint32_t page;	   /* entries that a leaf has room for */
+	uint32_t measured; /* how often the page has been measured */
 };
 
 void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info);

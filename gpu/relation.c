@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "gpu/aggregate.h"
 #include "gpu/engine_impl.h"
+#include "gpu/window.h"
 
 struct pfs_operators {
 	struct pfs_operator_backend *host;
@@ -95,7 +96,7 @@ static int counted(struct pfs_operators *o, const struct pfs_operator_backend *b
 
 static int check_source(const struct pfs_source *source)
 {
-	if (source->to && source->from > source->to)
+	if (source->where || (source->to && source->from > source->to))
 		return -EINVAL;
 	if (source->table)
 		return !source->tuples && (!source->rows ||
@@ -258,6 +259,33 @@ int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out, const struct pf
 		       offset, limit);
 }
 
+static int check_function(const struct pfs_source *source, const struct pfs_window_function *function)
+{
+	if (function->op >= PFS_N_WINDOWS || function->distance < (function->op == PFS_NTILE))
+		return -EINVAL;
+	return pfs_window_traits[function->op].has_argument ? check_ref(source, function->ref) : 0;
+}
+
+static int check_window(const struct pfs_source *source, const struct pfs_window *window)
+{
+	PFS_TRY(check_source(source));
+	if (window->n_partition > window->n_keys)
+		return -EINVAL;
+	for (size_t i = 0; i < window->n_keys; i++)
+		PFS_TRY(check_ref(source, window->keys[i].ref));
+	for (size_t i = 0; i < window->n_functions; i++)
+		PFS_TRY(check_function(source, &window->functions[i]));
+	return 0;
+}
+
+int pfs_window(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
+	       const struct pfs_window *window)
+{
+	*out = NULL;
+	PFS_TRY(check_window(source, window));
+	return OPERATE(run, sort, window, bring_source(run, b, source), out, source, window);
+}
+
 static int check_aggregate(const struct pfs_source *source, const struct pfs_aggregate *aggregate)
 {
 	const struct pfs_aggregate_traits *traits;
@@ -278,12 +306,26 @@ static int check_aggregate(const struct pfs_source *source, const struct pfs_agg
 static int check_group(const struct pfs_source *source, const struct pfs_group_key *keys,
 		       size_t n_keys, const struct pfs_aggregate *aggregates, size_t n_aggregates)
 {
-	PFS_TRY(check_source(source));
+	struct pfs_source all = *source;
+
+	all.where = NULL;
+	PFS_TRY(check_source(&all));
+	if (source->where && !source->table)
+		return -EINVAL;
+	PFS_TRY(check_program(source, source->where));
 	for (size_t i = 0; i < n_keys; i++)
 		PFS_TRY(check_ref(source, keys[i].ref));
 	for (size_t i = 0; i < n_aggregates; i++)
 		PFS_TRY(check_aggregate(source, &aggregates[i]));
 	return 0;
+}
+
+static int bring_group(const struct pfs_run *run, const struct pfs_operator_backend *b,
+		       const struct pfs_source *source)
+{
+	if (source->where && b != pfs_operators_host(run->operators))
+		return -EOPNOTSUPP;
+	return bring(run, b, source, source->where, source->where != NULL);
 }
 
 int pfs_group(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
@@ -292,7 +334,7 @@ int pfs_group(const struct pfs_run *run, struct pfs_tuples **out, const struct p
 {
 	*out = NULL;
 	PFS_TRY(check_group(source, keys, n_keys, aggregates, n_aggregates));
-	return OPERATE(run, group, group, bring_source(run, b, source), out, source, keys, n_keys,
+	return OPERATE(run, group, group, bring_group(run, b, source), out, source, keys, n_keys,
 		       aggregates, n_aggregates);
 }
 

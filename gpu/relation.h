@@ -104,6 +104,9 @@ struct pfs_source {
 	struct pfs_rows *rows;	   /* not changed, but brought here if the host needs them */
 	struct pfs_tuples *tuples; /* as rows */
 	uint64_t from, to;
+	/* Of a table, for pfs_group only: rows for which it is not true are not in the source; NULL:
+	 * all are. On a device -EOPNOTSUPP, so that the host groups. */
+	const struct pfs_program *where;
 };
 
 /* ---- select, filter, compute ---- */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "gpu/engine_impl.h"
 
 static size_t words_of(uint32_t n_rows)
@@ -18,7 +19,7 @@ static int new_rows(const struct pfs_run *run, struct pfs_rows **out, enum pfs_r
 {
 	PFS_TRY(pfs_run_alloc(run, out, 1, sizeof(**out)));
 	(*out)->form = form;
-	(*out)->n_rows = n_rows;
+	(*out)->n_rows = (*out)->to = n_rows;
 	return 0;
 }
 
@@ -44,23 +45,27 @@ int pfs_rows_of_range(const struct pfs_run *run, struct pfs_rows **out, uint32_t
 }
 
 int pfs_rows_of_bits(const struct pfs_run *run, struct pfs_rows **out, uint32_t n_rows,
-		     const uint64_t *bits)
+		     const uint64_t *bits, uint32_t from, uint32_t to)
 {
-	size_t n = words_of(n_rows);
+	size_t n = words_of(n_rows), here = words_of(to) - from / 64;
 	struct pfs_rows *rows;
 	int error;
 
 	*out = NULL;
 	PFS_TRY(new_rows(run, &rows, PFS_ROWS_BITS, n_rows));
-	error = pfs_run_alloc_raw(run, &rows->bits, n, sizeof(*bits));
+	error = here == n ? pfs_run_alloc_raw(run, &rows->bits, n, sizeof(*bits))
+			  : pfs_run_alloc(run, &rows->bits, n, sizeof(*bits));
 	if (error) {
 		pfs_rows_free(run, rows);
 		return error;
 	}
 	rows->allocated = n * sizeof(*bits);
-	memcpy(rows->bits, bits, rows->allocated);
-	if (n_rows % 64)
-		rows->bits[n - 1] &= (UINT64_C(1) << n_rows % 64) - 1;
+	rows->from = from;
+	rows->to = to;
+	if (here)
+		memcpy(rows->bits + from / 64, bits, here * sizeof(*bits));
+	if (to % 64)
+		rows->bits[to / 64] &= (UINT64_C(1) << to % 64) - 1;
 	*out = rows;
 	return 0;
 }
@@ -99,17 +104,7 @@ void pfs_rows_free(const struct pfs_run *run, struct pfs_rows *rows)
 /* The first place in the list whose row is not below `row`. */
 static uint32_t list_find(const struct pfs_rows *rows, uint32_t row)
 {
-	uint32_t low = 0, high = rows->n_list;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (rows->list[middle] < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)PFS_SEARCH(i, 0, rows->n_list, rows->list[i] < row);
 }
 
 bool pfs_rows_has(const struct pfs_rows *rows, uint32_t row)
@@ -184,17 +179,18 @@ void pfs_rows_words(const struct pfs_rows *rows, uint64_t *words, size_t first, 
 static size_t next_of_bits(const struct pfs_rows *rows, uint64_t *next, uint32_t *out,
 			   size_t capacity)
 {
-	size_t n = 0, all = words_of(rows->n_rows);
+	size_t n = 0, end = words_of(rows->to);
+	uint64_t first = PFS_MAX(*next, rows->from);
 
-	for (size_t w = *next / 64; w < all && n < capacity; w++) {
+	for (size_t w = first / 64; w < end && n < capacity; w++) {
 		uint64_t word = rows->bits[w];
 
-		if (w == *next / 64)
-			word &= UINT64_MAX << *next % 64;
+		if (w == first / 64)
+			word &= UINT64_MAX << first % 64;
 		for (; word && n < capacity; word &= word - 1)
 			out[n++] = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(word);
 	}
-	*next = n ? (uint64_t)out[n - 1] + 1 : (uint64_t)all * 64;
+	*next = n ? (uint64_t)out[n - 1] + 1 : (uint64_t)end * 64;
 	return n;
 }
 
@@ -230,7 +226,7 @@ static uint64_t count_here(const struct pfs_rows *rows)
 		return rows->to - rows->from;
 	if (rows->form == PFS_ROWS_LIST)
 		return rows->n_list;
-	for (size_t w = 0; w < words_of(rows->n_rows); w++)
+	for (size_t w = rows->from / 64; w < words_of(rows->to); w++)
 		count += (uint64_t)__builtin_popcountll(rows->bits[w]);
 	return count;
 }
@@ -263,6 +259,8 @@ static int to_bits(const struct pfs_run *run, struct pfs_rows *rows)
 	pfs_rows_words(rows, bits, 0, n);
 	drop_content(run, rows);
 	rows->form = PFS_ROWS_BITS;
+	rows->from = 0;
+	rows->to = rows->n_rows;
 	rows->bits = bits;
 	rows->allocated = n * sizeof(*bits);
 	return 0;
@@ -288,13 +286,14 @@ static int keep_of_list(const struct pfs_run *run, struct pfs_rows *rows,
 	return 0;
 }
 
-static void combine_words(struct pfs_rows *rows, const struct pfs_rows *other, enum pfs_rows_op op)
+/* Words first..end. */
+static void combine_words(struct pfs_rows *rows, const struct pfs_rows *other, enum pfs_rows_op op,
+			  size_t first, size_t end)
 {
 	uint64_t words[PFS_BLOCK_WORDS];
-	size_t all = words_of(rows->n_rows);
 
-	for (size_t first = 0; first < all; first += PFS_BLOCK_WORDS) {
-		size_t n = PFS_MIN(all - first, PFS_COUNT(words));
+	for (; first < end; first += PFS_BLOCK_WORDS) {
+		size_t n = PFS_MIN(end - first, PFS_COUNT(words));
 
 		pfs_rows_words(other, words, first, n);
 		for (size_t i = 0; i < n; i++) {
@@ -305,6 +304,26 @@ static void combine_words(struct pfs_rows *rows, const struct pfs_rows *other, e
 						  : *to & ~words[i];
 		}
 	}
+}
+
+/* But for AND only where the other may have rows is anything to be done: pieces of a table are put together
+ * so. */
+static void combine_bits(struct pfs_rows *rows, const struct pfs_rows *other, enum pfs_rows_op op)
+{
+	rows->from = 0; /* and what may have bits is not kept narrow */
+	rows->to = rows->n_rows;
+	if (op == PFS_ROWS_AND) {
+		combine_words(rows, other, op, 0, words_of(rows->n_rows));
+		return;
+	}
+	for (uint32_t i = 0; other->form == PFS_ROWS_LIST && i < other->n_list; i++) {
+		uint64_t *word = &rows->bits[other->list[i] / 64];
+		uint64_t bit = UINT64_C(1) << other->list[i] % 64;
+
+		*word = op == PFS_ROWS_OR ? *word | bit : *word & ~bit;
+	}
+	if (other->form != PFS_ROWS_LIST)
+		combine_words(rows, other, op, other->from / 64, words_of(other->to));
 }
 
 int pfs_rows_combine(const struct pfs_run *run, struct pfs_rows *rows, struct pfs_rows *other,
@@ -328,6 +347,6 @@ int pfs_rows_combine(const struct pfs_run *run, struct pfs_rows *rows, struct pf
 	if (op == PFS_ROWS_AND && other->form == PFS_ROWS_LIST)
 		return keep_of_list(run, rows, other, rows, true);
 	PFS_TRY(to_bits(run, rows));
-	combine_words(rows, other, op);
+	combine_bits(rows, other, op);
 	return 0;
 }

@@ -19,7 +19,8 @@ struct pfs_operator_backend;
 struct pfs_rows {
 	enum pfs_rows_form form;
 	uint32_t n_rows;   /* of the table: all rows are below it */
-	uint32_t from, to; /* RANGE: from <= row < to */
+	/* RANGE: from <= row < to.  BITS: no bit is set outside of these; from is a multiple of 64. */
+	uint32_t from, to;
 	uint64_t *bits;	   /* BITS: n_rows / 64 words, rounded up; bits past n_rows are 0 */
 	uint32_t *list;	   /* LIST: ascending, none twice */
 	uint32_t n_list;
@@ -30,11 +31,13 @@ struct pfs_rows {
 };
 
 /* Each makes a set, which the caller frees; *out is NULL on failure. Bits and list are copied. The
- * list ascends, has none twice, and all below n_rows. */
+ * bits are those of the rows from..to, the first of which is a multiple of 64. The list ascends, has
+ * none twice, and all below n_rows. */
 PFS_MUST_CHECK int pfs_rows_of_range(const struct pfs_run *run, struct pfs_rows **out,
 				     uint32_t n_rows, uint32_t from, uint32_t to);
 PFS_MUST_CHECK int pfs_rows_of_bits(const struct pfs_run *run, struct pfs_rows **out,
-				    uint32_t n_rows, const uint64_t *bits);
+				    uint32_t n_rows, const uint64_t *bits, uint32_t from,
+				    uint32_t to);
 PFS_MUST_CHECK int pfs_rows_of_list(const struct pfs_run *run, struct pfs_rows **out,
 				    uint32_t n_rows, const uint32_t *list, uint32_t n);
 void pfs_rows_free(const struct pfs_run *run, struct pfs_rows *rows); /* NULL is allowed */

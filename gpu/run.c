@@ -3,6 +3,10 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+#define LARGE	  (2 * HUGE_PAGE)
 
 static int charge(const struct pfs_run *run, size_t *size, size_t count, size_t element_size)
 {
@@ -17,6 +21,17 @@ static void give_back(const struct pfs_run *run, size_t size)
 		(void)run->charge(run->context, -(int64_t)size);
 }
 
+/* Threads that touch new memory wait for each other at each page. */
+static void prefer_huge_pages(void *memory, size_t size)
+{
+	char *from = memory, *to = from + size;
+
+	from += -(uintptr_t)from % HUGE_PAGE;
+	to -= (uintptr_t)to % HUGE_PAGE;
+	if (from < to)
+		(void)madvise(from, (size_t)(to - from), MADV_HUGEPAGE);
+}
+
 static int allocate(const struct pfs_run *run, void *out, size_t count, size_t element_size,
 		    bool clear)
 {
@@ -26,6 +41,8 @@ static int allocate(const struct pfs_run *run, void *out, size_t count, size_t e
 	*pointer = NULL;
 	PFS_TRY(charge(run, &size, count, element_size));
 	*pointer = clear ? calloc(1, size + 1) : malloc(size + 1); /* of nothing, too, a pointer */
+	if (*pointer && size >= LARGE)
+		prefer_huge_pages(*pointer, size);
 	if (*pointer)
 		return 0;
 	give_back(run, size);

@@ -37,6 +37,13 @@ static inline int pfs_run_poll(const struct pfs_run *run)
 	return run->poll ? run->poll(run->context) : 0;
 }
 
+/* What something has taken whose rows may take a moment or a minute: so whether to go on is asked by steps, not by rows. */
+struct pfs_run_work {
+	const struct pfs_run *run;
+	uint64_t steps; /* at most, since run was polled */
+	int error;	/* of polling: nothing more is worth doing */
+};
+
 /* calloc and free that are counted. -ENOMEM, or what charge returns: *out is NULL then.
  * pfs_run_free takes the size that was asked for, and allows NULL. */
 PFS_MUST_CHECK int pfs_run_alloc(const struct pfs_run *run, void *out, size_t count,

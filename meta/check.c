@@ -12,6 +12,7 @@
 #include "meta/declaration.h"
 #include "meta/internal.h"
 
+#define FINDING_MAX	  400 /* bytes of what SQLite says */
 #define FINDINGS_PER_RULE 100 /* then "and more": a damaged store can have millions */
 
 struct check {
@@ -76,7 +77,7 @@ static bool report_integrity(struct check *check, const char *rule, sqlite3_stmt
 		size_t len = strcspn(at, "\n");
 
 		if (len && strncmp(at, "***", 3) != 0)
-			more = report(check, "%s: %.*s", rule, (int)PFS_MIN(len, 400), at);
+			more = report(check, "%s: %.*s", rule, (int)PFS_MIN(len, FINDING_MAX), at);
 		at += len + (at[len] == '\n');
 	}
 	return more;

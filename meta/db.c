@@ -16,7 +16,7 @@
 #define PATH_LIMIT	500	   /* SQLite takes 512 bytes, "-journal" included */
 #define URI_SIZE	2048	   /* each of them may need three */
 
-enum sql_kind { READ, WRITE };
+enum sql_kind { READ, WRITE, BULK };
 
 static const struct {
 	enum sql_kind kind;
@@ -252,13 +252,14 @@ static int create_schema(struct pfs_db *db, enum pfs_db_mode mode)
 	return error ? error : pfs_db_exec(db, "COMMIT");
 }
 
-static int prepare_all(struct pfs_db *db, bool read_only)
+static int prepare_all(struct pfs_db *db, enum pfs_db_mode mode, bool read_only)
 {
 	int error = 0;
 	int i;
 
 	for (i = 0; i < PFS_SQL_COUNT && !error; i++) {
-		if (statements[i].kind == WRITE && read_only)
+		if ((statements[i].kind == WRITE && read_only) ||
+		    (statements[i].kind == BULK && mode != PFS_DB_BULK))
 			continue;
 		error = pfs_db_errno(db, sqlite3_prepare_v3(db->handle, statements[i].text, -1,
 							    SQLITE_PREPARE_PERSISTENT, &db->sql[i],
@@ -310,7 +311,7 @@ static int set_up(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
 	if (!error && create)
 		error = create_schema(db, mode);
 	if (!error)
-		error = prepare_all(db, read_only);
+		error = prepare_all(db, mode, read_only);
 	if (!error && db->has_history && !read_only)
 		error = pfs_db_begin_history(db);
 	return error;

@@ -82,77 +82,84 @@ static bool is_older(const char *path)
 	return fd >= 0 && pread(fd, version, 4, 60) == 4 && version[3] < PFS_STORE_SCHEMA;
 }
 
+/* What is said of an error without a look at the store; NULL: another one. */
+static const char *text_of(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return "no such store; make one with `primefs import`";
+	case -EEXIST:
+		return "exists already; choose another name or remove it";
+	case -EUCLEAN:
+		return "is damaged; see `primefs check`";
+	case -ENOLCK:
+		return "its filesystem has no file locks or no shared mappings; open it read-only or copy it to a "
+		       "local disk";
+	case -ENAMETOOLONG:
+		return "the path is longer than the 500 bytes that SQLite takes; move the store or reach it by a "
+		       "shorter path";
+	default:
+		return NULL;
+	}
+}
+
+static void explain_unreadable(char *out, size_t size, const char *path, int error)
+{
+	if (has_log(path) && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
+		(void)snprintf(out, size,
+			       "%s: was not closed cleanly and its log (-wal) cannot be read without writing "
+			       "beside it; open it once as a user who may write there",
+			       path);
+	else
+		explain_access(out, size, path, error);
+}
+
+static void explain_full(char *out, size_t size, const char *path)
+{
+	if (is_older(path))
+		(void)snprintf(out, size,
+			       "%s: no room on its disk to bring it up to version %d of the format; free 2 MiB, "
+			       "or open it read-only (-o ro)",
+			       path, PFS_STORE_SCHEMA);
+	else
+		(void)snprintf(out, size, "%s: no room on its disk", path);
+}
+
 void pfs_store_explain(char *out, size_t size, const char *path, int error)
 {
+	const char *text = text_of(error);
 	struct stat attr;
 
 	if (error != -ENOENT && error != -EEXIST && error != -EBUSY && pfs_vfs_explain(out, size, path))
 		return;
 	switch (error) {
-	case -ENOENT:
-		(void)snprintf(out, size, "%s: no such store; make one with `primefs import`",
-			       path);
-		break;
-	case -EEXIST:
-		(void)snprintf(out, size, "%s: exists already; choose another name or remove it",
-			       path);
-		break;
 	case -EBUSY:
 		explain_busy(out, size, path);
 		break;
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
-		if (has_log(path) && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
-			(void)snprintf(out, size,
-				       "%s: was not closed cleanly and its log (-wal) cannot be "
-				       "read without writing beside it; open it once as a user who "
-				       "may write there",
-				       path);
-		else
-			explain_access(out, size, path, error);
+		explain_unreadable(out, size, path, error);
 		break;
 	case -EMEDIUMTYPE:
-		(void)snprintf(
-			out, size,
-			stat(path, &attr) == 0 && S_ISDIR(attr.st_mode)
-				? "%s: is a directory; make a store of it with `primefs import`"
-				: "%s: is no primefs store, or damaged beyond opening; restore it from "
-				  "a copy or import again",
-			path);
+		(void)snprintf(out, size, "%s: %s", path,
+			       stat(path, &attr) == 0 && S_ISDIR(attr.st_mode)
+				       ? "is a directory; make a store of it with `primefs import`"
+				       : "is no primefs store, or damaged beyond opening; restore it from a copy "
+					 "or import again");
 		break;
 	case -EPROTONOSUPPORT:
 		(void)snprintf(out, size,
-			       "%s: was written by a newer primefs (this one knows stores up to "
-			       "version %d); update primefs",
+			       "%s: was written by a newer primefs (this one knows stores up to version %d); "
+			       "update primefs",
 			       path, PFS_STORE_SCHEMA);
 		break;
 	case -ENOSPC:
-		(void)snprintf(out, size,
-			       is_older(path) ? "%s: no room on its disk to bring it up to version "
-						"%d of the format; free 2 MiB, or open it "
-						"read-only (-o ro)"
-					      : "%s: no room on its disk",
-			       path, PFS_STORE_SCHEMA);
-		break;
-	case -EUCLEAN:
-		(void)snprintf(out, size, "%s: is damaged; see `primefs check`", path);
-		break;
-	case -ENOLCK:
-		(void)snprintf(out, size,
-			       "%s: its filesystem has no file locks or no shared mappings; open "
-			       "it read-only or copy it "
-			       "to a local disk",
-			       path);
-		break;
-	case -ENAMETOOLONG:
-		(void)snprintf(out, size,
-			       "%s: the path is longer than the 500 bytes that SQLite takes; move "
-			       "the store or reach it by a shorter path",
-			       path);
+		explain_full(out, size, path);
 		break;
 	default:
-		(void)snprintf(out, size, "%s: cannot open the store: %s", path, strerror(-error));
+		(void)snprintf(out, size, text ? "%s: %s" : "%s: cannot open the store: %s", path,
+			       text ? text : strerror(-error));
 		break;
 	}
 }

@@ -11,6 +11,7 @@
 #define SECOND	   INT64_C(1000000000)
 #define PRUNE_ROWS 4096 /* that one group forgets */
 #define AGE_SLACK  64	/* it may be a 64th older, */
+#define CLOCK_SET  (INT64_C(1735689600) * SECOND) /* 2025: an earlier time is that of no clock that was set */
 #define SIZE_SLACK 16	/* or is made a 16th less, so that it is seldom looked for what is to go */
 
 sqlite3_stmt *pfs_history_statement(const struct pfs_store *store, enum pfs_history_statement which)
@@ -70,6 +71,7 @@ static int learn(struct pfs_store *store)
 	int64_t rule[4] = {0, 0, 0, 0}, sums[2] = {0, 0};
 
 	*state = (struct pfs_history_state){.is_known = true};
+	__atomic_store_n(&store->keeps_history, store->writer->history[0] != NULL, __ATOMIC_RELAXED);
 	if (!store->writer->history[0])
 		return 0;
 	PFS_TRY(PFS_MIN(
@@ -106,25 +108,62 @@ void pfs_history_end(struct pfs_store *store, bool committed)
 		store->history.is_known = false;
 }
 
-int64_t pfs_history_now(const struct pfs_store *store)
+int64_t pfs_history_clock(void)
 {
 	struct timespec time;
 
 	(void)clock_gettime(CLOCK_REALTIME, &time);
-	return PFS_MAX(time.tv_sec * SECOND + time.tv_nsec, store->history.last);
+	return time.tv_sec * SECOND + time.tv_nsec;
+}
+
+/* A clock that has not been set yet, as machines without a battery have, tells nothing of what was written by others. */
+static int64_t now_of(const struct pfs_history_state *state)
+{
+	int64_t now = pfs_history_clock();
+
+	return now < CLOCK_SET ? PFS_MAX(now, state->last) : now;
+}
+
+int64_t pfs_history_now(const struct pfs_store *store)
+{
+	return now_of(&store->history);
+}
+
+/* What was written by a clock that was ahead was written now at the latest: else nothing later could be told from it by its time,
+ * and it would never be too old. */
+static int pull_back(struct pfs_store *store, int64_t now)
+{
+	struct pfs_history_state *state = &store->history;
+
+	if (state->last <= now)
+		return 0;
+	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "UPDATE history_group SET time = ?1 WHERE time > ?1", now,
+				0));
+	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "UPDATE history SET since = ?1 WHERE since > ?1", now, 0));
+	state->last = now;
+	state->oldest = PFS_MIN(state->oldest, now);
+	state->since = PFS_MIN(state->since, now);
+	return 0;
 }
 
 int pfs_history_write(struct pfs_store *store, uint64_t seq)
 {
 	sqlite3_stmt *put PFS_RESET = pfs_history_statement(store, PFS_HISTORY_GROUP_PUT);
 	struct pfs_history_state *state = &store->history;
+	int64_t now;
 	int got;
 
 	if (!put || !state->noted)
 		return 0;
-	state->last = pfs_history_now(store);
+	now = now_of(state);
+	got = pull_back(store, now);
+	if (got) {
+		store->group_error = got;
+		return got;
+	}
+	state->last = now;
 	pfs_bind_u64(put, 1, seq);
-	pfs_bind_int(put, 2, state->last);
+	pfs_bind_int(put, 2, now);
 	while ((got = pfs_db_step(store->writer, put)) == 1)
 		state->bytes += (uint64_t)sqlite3_column_int64(put, 0);
 	if (got) {
@@ -143,13 +182,14 @@ int pfs_history_write(struct pfs_store *store, uint64_t seq)
 bool pfs_history_is_due(const struct pfs_store *store)
 {
 	const struct pfs_history_state *state = &store->history;
+	int64_t now;
 
 	if (!state->is_known || !state->oldest_seq)
 		return false;
-	return state->oldest_seq <= state->since_seq ||
+	now = now_of(state);
+	return state->oldest_seq <= state->since_seq || state->last > now ||
 	       (state->size && state->bytes > state->size) ||
-	       (state->age &&
-		state->oldest < pfs_history_now(store) - state->age - state->age / AGE_SLACK);
+	       (state->age && state->oldest < now - state->age - state->age / AGE_SLACK);
 }
 
 /* The last group that is to be forgotten; 0: none is. */
@@ -207,11 +247,27 @@ static int forget_rows(struct pfs_store *store, int64_t *left, const char *text)
 	return got;
 }
 
+/* Groups whose rows are gone. */
+static int forget_groups(struct pfs_store *store, int64_t most)
+{
+	struct pfs_history_state *state = &store->history;
+	int64_t sums[2] = {0, 0};
+
+	PFS_TRY(PFS_MIN(0, pfs_history_ask(store->writer, sums, 2,
+					   "SELECT coalesce(sum(size), 0), max(seq) FROM (SELECT seq, size FROM "
+					   "history_group WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
+					   (int64_t)state->since_seq, most)));
+	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "DELETE FROM history_group WHERE seq <= ?1", sums[1], 0));
+	state->bytes -= PFS_MIN(state->bytes, (uint64_t)sums[0]);
+	return learn_oldest(store);
+}
+
 static int prune(struct pfs_store *store)
 {
 	struct pfs_history_state *state = &store->history;
-	int64_t left = PRUNE_ROWS, size = 0;
+	int64_t left = PRUNE_ROWS;
 
+	PFS_TRY(pull_back(store, now_of(state)));
 	if (state->oldest_seq > state->since_seq)
 		PFS_TRY(move_since(store));
 	PFS_TRY(forget_rows(
@@ -224,17 +280,7 @@ static int prune(struct pfs_store *store)
 			"DELETE FROM history_attr WHERE (seq, prime, name) IN (SELECT seq, prime, "
 			"name FROM history_attr WHERE seq <= ?1 ORDER BY seq, prime, name LIMIT "
 			"?2)"));
-	if (left <= 0)
-		return 0;
-	PFS_TRY(PFS_MIN(
-		0,
-		pfs_history_ask(store->writer, &size, 1,
-				"SELECT coalesce(sum(size), 0) FROM history_group WHERE seq <= ?1",
-				(int64_t)state->since_seq, 0)));
-	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "DELETE FROM history_group WHERE seq <= ?1",
-				(int64_t)state->since_seq, 0));
-	state->bytes -= PFS_MIN(state->bytes, (uint64_t)size);
-	return learn_oldest(store);
+	return left > 0 ? forget_groups(store, left) : 0;
 }
 
 int pfs_history_prune(struct pfs_store *store)
@@ -262,7 +308,7 @@ int pfs_history_is_there(struct pfs_db *db)
 int pfs_history_read(struct pfs_store *store, struct pfs_history *out)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int64_t rule[3], sums[4];
+	int64_t rule[3], sums[4], now = pfs_history_clock();
 	int got;
 
 	*out = (struct pfs_history){0};
@@ -284,7 +330,7 @@ int pfs_history_read(struct pfs_store *store, struct pfs_history *out)
 				    .groups = (uint64_t)sums[0],
 				    .rows = (uint64_t)sums[1],
 				    .bytes = (uint64_t)sums[2],
-				    .since = rule[2],
-				    .last = PFS_MAX(sums[3], rule[2])};
+				    .since = PFS_MIN(rule[2], now),
+				    .last = PFS_MIN(PFS_MAX(sums[3], rule[2]), now)};
 	return 0;
 }

@@ -5,7 +5,8 @@
  * content is not kept.  Whether it does is in the store itself, for whoever writes it.  The state after a
  * group is today's with the former rows of all later groups put over it, the earliest of each node winning.
  *
- * Times are nanoseconds since 1970; that of a group is never less than that of the group before.
+ * Times are nanoseconds since 1970; that of a group is never less than that of the group before.  Where the clock says that
+ * earlier groups lie ahead of it, they become as old as it says; and one that was never set counts as standing still.
  * Threads: as meta/store.h has them. */
 #ifndef PFS_META_HISTORY_H
 #define PFS_META_HISTORY_H
@@ -45,6 +46,14 @@ PFS_MUST_CHECK int pfs_history_read(struct pfs_store *store, struct pfs_history 
  * `at`. */
 PFS_MUST_CHECK int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at, int (*tick)(void *arg),
 				    void *arg);
+
+/* Such a store stays what it was whatever is committed, and also when it is not read in one transaction, which would keep the log
+ * from being emptied: pausing ends it, and going on, before something is read, begins another and takes over what has become
+ * former since.  It does so by itself when the transaction is older than PFS_HISTORY_HOLD_NS.  -ESTALE: history has
+ * forgotten the time meanwhile; -ENODATA: there is none any more; the store's errors. */
+#define PFS_HISTORY_HOLD_NS UINT64_C(1000000000)
+void pfs_history_pause(struct pfs_store *past);
+PFS_MUST_CHECK int pfs_history_go_on(struct pfs_store *past);
 
 /* Whether something is to be forgotten; the writing thread's. */
 bool pfs_history_is_due(const struct pfs_store *store);

@@ -61,6 +61,8 @@ struct pfs_history_state {
 	uint64_t noted; /* rows of the open group */
 };
 
+struct pfs_bulk_rows;
+
 struct pfs_store {
 	char *path; /* absolute, symlinks resolved */
 	char *vfs;  /* NULL: SQLite's default */
@@ -78,9 +80,11 @@ struct pfs_store {
 	uint64_t log_limit; /* a checkpoint is due when the log has so many bytes */
 	uint64_t log_bytes; /* bytes in the log after the last commit */
 	struct pfs_name_cache *names;
+	struct pfs_bulk_rows *rows; /* node.c; NULL until they are needed */
 	struct pfs_changes changes;
 	struct pfs_history_state history;
 	uint64_t pages, free_pages; /* after the last commit; atomic */
+	bool keeps_history;	    /* atomic */
 	uint64_t end_slot; /* the highest meta.end_slot so far; readers check rows by it; atomic */
 
 	pthread_mutex_t mutex;
@@ -91,6 +95,12 @@ struct pfs_store {
 	struct pfs_db *group;	   /* UNLOCKED: the only connection, in one transaction */
 	struct pfs_db *idle;	   /* protected by mutex: readers at rest, up to IDLE_READERS */
 	unsigned n_idle;	   /* protected by mutex */
+
+	/* A past store (meta/history.h): `group` has no transaction; since when it has one; the last group of the time that it shows,
+	 * and the one whose former rows have been taken over. */
+	bool is_paused;
+	uint64_t reads_since_ns;
+	int64_t past_seq, taken_seq;
 };
 
 /* Takes a connection for one reading call; in a BULK store it is the writer's. Until the same
@@ -143,13 +153,14 @@ void pfs_history_end(struct pfs_store *store, bool committed);
 
 /* Makes statements of this connection, which is in a transaction that it keeps, find nodes and attributes as
  * they were at the time.  -ENODATA: the store keeps no history; -ESTALE: none that goes so far back. */
-PFS_MUST_CHECK int pfs_history_dress(struct pfs_db *db, int64_t at);
+PFS_MUST_CHECK int pfs_history_dress(struct pfs_store *store, struct pfs_db *db, int64_t at);
 
 /* Runs a statement that is seldom needed, with two numbers, and takes n from its first row: 1; 0: there is none. */
 PFS_MUST_CHECK int pfs_history_ask(struct pfs_db *db, int64_t *values, int n, const char *text, int64_t first,
 				   int64_t second);
 /* The time of a group that is committed now. */
 int64_t pfs_history_now(const struct pfs_store *store);
+int64_t pfs_history_clock(void); /* what the clock says, whatever the store does */
 
 /* Runs a statement of the writer, whose parameters are bound; a failure spoils the group. */
 PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_statement sql);

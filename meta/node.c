@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of nodes: checked on their way in and out, written, read (meta/store.h). */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -80,31 +81,42 @@ struct time_texts {
 	char text[3][PFS_TIME_TEXT_SIZE];
 };
 
-static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struct time_texts *times)
+/* Parameters of the row before which there are so many; what every node has of its own, and what many have alike. */
+static void bind_place(sqlite3_stmt *s, int before, const struct pfs_node_record *node)
 {
-	pfs_bind_u64(s, PRIME + 1, node->prime);
+	pfs_bind_u64(s, before + PRIME + 1, node->prime);
 	if (node->parent)
-		pfs_bind_u64(s, PARENT + 1, node->parent);
+		pfs_bind_u64(s, before + PARENT + 1, node->parent);
 	else
-		(void)sqlite3_bind_null(s, PARENT + 1);
-	pfs_bind_int(s, SLOT + 1, node->slot);
-	pfs_bind_int(s, MODE + 1, node->mode);
-	pfs_bind_int(s, FLAGS + 1, node->flags);
-	pfs_bind_time(s, MTIME + 1, &node->mtime, times->text[0]);
-	pfs_bind_time(s, ATIME + 1, &node->atime, times->text[1]);
-	pfs_bind_time(s, CTIME + 1, &node->ctime, times->text[2]);
-	pfs_bind_blob(s, NAME + 1, node->name, node->name_len);
+		(void)sqlite3_bind_null(s, before + PARENT + 1);
+	pfs_bind_int(s, before + SLOT + 1, node->slot);
+	pfs_bind_blob(s, before + NAME + 1, node->name, node->name_len);
+}
+
+static void bind_rest(sqlite3_stmt *s, int before, const struct pfs_node_record *node, struct time_texts *times)
+{
+	pfs_bind_int(s, before + MODE + 1, node->mode);
+	pfs_bind_int(s, before + FLAGS + 1, node->flags);
+	pfs_bind_time(s, before + MTIME + 1, &node->mtime, times->text[0]);
+	pfs_bind_time(s, before + ATIME + 1, &node->atime, times->text[1]);
+	pfs_bind_time(s, before + CTIME + 1, &node->ctime, times->text[2]);
 	if (node->rdev)
-		pfs_bind_u64(s, RDEV + 1, node->rdev);
+		pfs_bind_u64(s, before + RDEV + 1, node->rdev);
 	else
-		(void)sqlite3_bind_null(s, RDEV + 1);
+		(void)sqlite3_bind_null(s, before + RDEV + 1);
 	if (node->target_len)
-		pfs_bind_blob(s, TARGET + 1, node->target, node->target_len);
+		pfs_bind_blob(s, before + TARGET + 1, node->target, node->target_len);
 	else
-		(void)sqlite3_bind_null(s, TARGET + 1);
-#define NUMBER(id, name, type, since) pfs_bind_int(s, (id) + 1, node->name);
+		(void)sqlite3_bind_null(s, before + TARGET + 1);
+#define NUMBER(id, name, type, since) pfs_bind_int(s, before + (id) + 1, node->name);
 	PFS_NODE_NUMBERS(NUMBER)
 #undef NUMBER
+}
+
+static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struct time_texts *times)
+{
+	bind_place(s, 0, node);
+	bind_rest(s, 0, node, times);
 }
 
 /* What the group leaves of the row before it is overwritten. */
@@ -127,6 +139,14 @@ static int leave_of(struct pfs_store *store, enum pfs_history_statement which, u
 		return 0;
 	pfs_bind_u64(leave, 1, prime);
 	return pfs_history_note(store, which);
+}
+
+static void see_slot(struct pfs_store *store, uint32_t slot)
+{
+	if (slot < store->meta.end_slot)
+		return;
+	store->meta.end_slot = (uint64_t)slot + 1;
+	__atomic_store_n(&store->end_slot, PFS_MAX(store->end_slot, store->meta.end_slot), __ATOMIC_RELAXED);
 }
 
 int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node)
@@ -153,13 +173,81 @@ int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *no
 		bind_node(store->writer->sql[PFS_SQL_NODE_UPDATE], node, &times);
 		error = pfs_group_run(store, PFS_SQL_NODE_UPDATE);
 	}
-	if (!error && node->slot >= store->meta.end_slot) {
-		store->meta.end_slot = (uint64_t)node->slot + 1;
-		__atomic_store_n(&store->end_slot, PFS_MAX(store->end_slot, store->meta.end_slot),
-				 __ATOMIC_RELAXED);
-	}
+	if (!error)
+		see_slot(store, node->slot);
 	return error;
 }
+
+/* ---- many at once ---- */
+
+struct pfs_bulk_rows {
+	struct {
+		bool is_bound;
+		struct pfs_node_record node; /* as it was bound the last time, its texts aside */
+		struct time_texts times;
+	} row[PFS_STORE_NODES];
+};
+
+static bool same_time(const struct pfs_time *a, const struct pfs_time *b)
+{
+	return a->sec == b->sec && a->nsec == b->nsec;
+}
+
+/* Whether what bind_rest binds is the same. */
+static bool same_rest(const struct pfs_node_record *a, const struct pfs_node_record *b)
+{
+	bool same = a->mode == b->mode && a->flags == b->flags && a->rdev == b->rdev && !a->target_len &&
+		    !b->target_len && same_time(&a->mtime, &b->mtime) && same_time(&a->atime, &b->atime) &&
+		    same_time(&a->ctime, &b->ctime);
+
+#define NUMBER(id, name, type, since) same &= a->name == b->name;
+	PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
+	return same;
+}
+
+static void bind_row(struct pfs_store *store, unsigned i, const struct pfs_node_record *node)
+{
+	sqlite3_stmt *insert = store->writer->sql[PFS_SQL_NODES_INSERT];
+	int before = (int)i * sqlite3_bind_parameter_count(insert) / (int)PFS_STORE_NODES;
+
+	bind_place(insert, before, node);
+	if (!store->rows->row[i].is_bound || !same_rest(&store->rows->row[i].node, node))
+		bind_rest(insert, before, node, &store->rows->row[i].times);
+	store->rows->row[i].is_bound = true;
+	store->rows->row[i].node = *node;
+}
+
+static int put_rows(struct pfs_store *store, const struct pfs_node_record nodes[PFS_STORE_NODES])
+{
+	if (!store->rows)
+		store->rows = calloc(1, sizeof(*store->rows));
+	if (!store->rows)
+		return -ENOMEM;
+	for (unsigned i = 0; i < PFS_STORE_NODES; i++) {
+		if (node_fault(&nodes[i]))
+			return -EINVAL;
+		bind_row(store, i, &nodes[i]);
+	}
+	PFS_TRY(pfs_group_run(store, PFS_SQL_NODES_INSERT));
+	for (unsigned i = 0; i < PFS_STORE_NODES; i++) {
+		store->meta.nodes[pfs_prime_kind_of(nodes[i].prime)]++;
+		see_slot(store, nodes[i].slot);
+	}
+	return 0;
+}
+
+int pfs_store_put_nodes(struct pfs_store *store, const struct pfs_node_record nodes[PFS_STORE_NODES])
+{
+	PFS_TRY(pfs_group_ready(store));
+	if (store->flags & PFS_STORE_BULK)
+		return put_rows(store, nodes);
+	for (unsigned i = 0; i < PFS_STORE_NODES; i++)
+		PFS_TRY(pfs_store_put_node(store, &nodes[i]));
+	return 0;
+}
+
+/* ---- removing ---- */
 
 int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 {
@@ -266,9 +354,9 @@ int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first, uint64_t end,
 			break;
 	}
 	(void)sqlite3_reset(row);
-	if (!(store->flags & PFS_STORE_BULK))
+	if (!(store->flags & PFS_STORE_BULK) && !store->past_seq)
 		(void)sqlite3_db_release_memory(
-			reader.db->handle); /* a scan is not repeated soon */
+			reader.db->handle); /* a scan is not repeated soon, but of a past store */
 	return got;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql.h - every statement of the store, its text beside its name.
- * READ statements are prepared on every connection, WRITE ones on the writing connection only. */
+ * READ statements are prepared on every connection, WRITE ones on the writing connection only, BULK ones on that of a
+ * store that is made at once (PFS_STORE_BULK). */
 #ifndef PFS_META_SQL_H
 #define PFS_META_SQL_H
 
@@ -23,7 +24,13 @@
 #define PFS_SOURCE_COLUMNS                                                                         \
 	"root, path, dev, ino, size, mtime, ctime, mode, uid, gid, handle, birth, prime"
 
-/* X(name, READ or WRITE, text) */
+/* A row's parameters follow those of the row before, each in the order of its columns. */
+#define PFS_NODE_VALUES "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" PFS_NODE_NUMBERS(PFS_NUMBER_PARAMETER) ")"
+#define PFS_ROWS_2(X) X ", " X
+#define PFS_ROWS_8(X) PFS_ROWS_2(X) ", " PFS_ROWS_2(X) ", " PFS_ROWS_2(X) ", " PFS_ROWS_2(X)
+#define PFS_ROWS_32(X) PFS_ROWS_8(X) ", " PFS_ROWS_8(X) ", " PFS_ROWS_8(X) ", " PFS_ROWS_8(X)
+
+/* X(name, READ, WRITE or BULK, text) */
 #define PFS_SQL_STATEMENTS(X)                                                                      \
 	X(BEGIN, WRITE, "BEGIN IMMEDIATE")                                                         \
 	X(COMMIT, WRITE, "COMMIT")                                                                 \
@@ -48,6 +55,7 @@
 	  "INSERT INTO node (" PFS_NODE_COLUMNS                                                    \
 	  ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11" PFS_NODE_NUMBERS(               \
 		  PFS_NUMBER_PARAMETER) ") ON CONFLICT DO NOTHING")                                \
+	X(NODES_INSERT, BULK, "INSERT INTO node (" PFS_NODE_COLUMNS ") VALUES " PFS_ROWS_32(PFS_NODE_VALUES)) \
 	X(NODE_UPDATE, WRITE,                                                                      \
 	  "UPDATE node SET parent = ?2, slot = ?3, mode = ?4, flags = ?5, mtime = ?6, "            \
 	  "atime = ?7, ctime = ?8, name = ?9, rdev = ?10, target = ?11" PFS_NODE_NUMBERS(          \

@@ -92,7 +92,7 @@ static int read_group(struct pfs_store *store, struct pfs_db *db, int64_t at)
 	db->keeps = true;
 	store->group = db;
 	if (!error && at)
-		error = pfs_history_dress(db, at);
+		error = pfs_history_dress(store, db, at);
 	return error ? error : pfs_meta_load(store, db);
 }
 
@@ -203,6 +203,7 @@ static void free_store(struct pfs_store *store)
 	(void)pthread_mutex_destroy(&store->mutex);
 	(void)pthread_mutex_destroy(&store->group_mutex);
 	free(store->names);
+	free(store->rows);
 	free(store->changes.primes);
 	free(store->path);
 	free(store->vfs);
@@ -413,6 +414,7 @@ int pfs_store_space(struct pfs_store *store, struct pfs_store_space *out)
 		.reusable = free_pages * PFS_DB_PAGE_SIZE,
 		.log = (uint64_t)side_size(store->path, "-wal"),
 		.growth = then > now ? then - now : 0,
+		.keeps_history = __atomic_load_n(&store->keeps_history, __ATOMIC_RELAXED),
 	};
 	return 0;
 }

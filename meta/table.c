@@ -267,7 +267,7 @@ int pfs_store_get_table(struct pfs_store *store, uint32_t id,
 	return fn(arg, &table);
 }
 
-static int scan_rows(struct pfs_db *db, sqlite3_stmt *row,
+static int scan_rows(struct pfs_db *db, sqlite3_stmt *row, void (*begun)(void *arg),
 		     int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 		     void *arg)
 {
@@ -276,7 +276,10 @@ static int scan_rows(struct pfs_db *db, sqlite3_stmt *row,
 
 	if (n < 1 || n > PFS_TABLE_COLUMNS_MAX)
 		return pfs_db_damaged(db, "side table", 0, "its rows are none");
-	while ((got = pfs_db_step(db, row)) == 1) {
+	got = pfs_db_step(db, row);
+	if (got >= 0 && begun)
+		begun(arg);
+	for (; got == 1; got = pfs_db_step(db, row)) {
 		for (int i = 0; i < n; i++)
 			pfs_column_cell(&cells[i], row, i + 1);
 		got = fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
@@ -298,7 +301,7 @@ static int prepare_for(struct pfs_db *db, sqlite3_stmt **out, const char *format
 	return result == SQLITE_ERROR ? -ENOENT : pfs_db_errno(db, result);
 }
 
-int pfs_store_scan_rows(struct pfs_store *store, uint32_t id,
+int pfs_store_scan_rows(struct pfs_store *store, uint32_t id, void (*begun)(void *arg),
 			int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 			void *arg)
 {
@@ -310,26 +313,9 @@ int pfs_store_scan_rows(struct pfs_store *store, uint32_t id,
 		return got;
 	got = prepare_for(reader.db, &row, "SELECT * FROM side_%u ORDER BY id", id);
 	if (!got)
-		got = scan_rows(reader.db, row, fn, arg);
+		got = scan_rows(reader.db, row, begun, fn, arg);
 	(void)sqlite3_finalize(row);
 	return got;
-}
-
-int pfs_store_count_rows(struct pfs_store *store, uint64_t *count, uint32_t id)
-{
-	struct pfs_reader reader PFS_READER = {.store = store};
-	sqlite3_stmt *row = NULL;
-	int got = pfs_reader_get(store, &reader.db);
-
-	if (got)
-		return got;
-	got = prepare_for(reader.db, &row, "SELECT count(*) FROM side_%u", id);
-	if (!got)
-		got = pfs_db_step(reader.db, row);
-	if (got == 1)
-		*count = (uint64_t)sqlite3_column_int64(row, 0);
-	(void)sqlite3_finalize(row);
-	return got < 0 ? got : 0;
 }
 
 int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t id)

@@ -6,7 +6,7 @@ WRAP_test_content_threads := pfs_store_commit
 WRAP_test_xattr := pfs_store_commit
 WRAP_test_link := pfs_store_commit
 WRAP_test_original := pfs_store_commit openat64
-WRAP_test_journal := pfs_store_commit pfs_store_space pfs_store_put_node pfs_store_remove_node
+WRAP_test_journal := pfs_store_commit pfs_store_space pfs_store_put_node pfs_store_remove_node pfs_history_prune
 WRAP_test_part := pfs_store_commit
 WRAP_test_content_memory := pfs_store_commit
 WRAP_test_temporary := fstatvfs64
@@ -15,3 +15,4 @@ WRAP_test_sql_number := sqlite3_value_dup
 WRAP_test_parse := malloc calloc realloc
 WRAP_test_row_groups := pfs_store_put_node pfs_store_put_attr pfs_store_remove_attr \
 	pfs_store_commit pfs_row_changed
+WRAP_test_columns := pfs_attr_reader_close

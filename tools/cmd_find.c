@@ -82,7 +82,8 @@ static bool take_row(void *arg, struct pfs_row *row)
 
 	if (!take_path(search, &found, row))
 		return false;
-	(void)pfs_search_decide(search, &found);
+	if (found.depth) /* else it is the start itself */
+		(void)pfs_search_decide(search, &found);
 	return !search->run.quit;
 }
 
@@ -161,17 +162,18 @@ static int ask_all(struct pfs_search *search, const char *path, const char *limi
 static int ask_rest(struct pfs_search *search)
 {
 	const struct pfs_find *find = search->run.find;
-	uint64_t low = search->start_depth + (uint64_t)PFS_MAX(find->min_depth, 1);
 	char *path PFS_FREE = pfs_sql_quote(search->place->path);
 	char *condition PFS_FREE = pfs_find_condition(find), *where PFS_FREE = NULL;
-	char limit[PFS_FIND_LIMIT];
+	char limit[PFS_FIND_LIMIT], least[PFS_FIND_LIMIT] = "";
 
 	pfs_search_limit(search, limit);
+	if (find->min_depth > 1)
+		(void)snprintf(least, sizeof(least), " AND depth >= %" PRIu64,
+			       search->start_depth + (uint64_t)find->min_depth);
 	if (path && condition && strcmp(condition, "1") == 0)
 		return ask_all(search, path, limit);
 	if (!path || !condition ||
-	    asprintf(&where, "under(ino, %s) AND depth >= %" PRIu64 "%s AND %s", path, low, limit,
-		     condition) < 0)
+	    asprintf(&where, "under(ino, %s)%s%s AND %s", path, least, limit, condition) < 0)
 		return pfs_cmd_fail("find", "no memory");
 	return ask(search, "path, depth, type", where, take_row);
 }

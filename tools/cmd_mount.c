@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -57,7 +58,7 @@ static const struct pfs_cmd command = {
 	"  watch_limit=N             directories that inotify may watch\n"
 	"  refresh=SECONDS           refresh from imported folders: now, and so long after each time\n"
 	"  query_others              .query answers others, too, of what each may reach\n"
-	"  query_memory=SIZE         that a statement may need; 1G\n"
+	"  query_memory=SIZE         that a statement may need; a sixteenth of the machine's, or 1G\n"
 	"  query_memory_total=SIZE   that all statements together may; a quarter of the machine's\n"
 	"  query_value=SIZE          that a value may have; 16M\n"
 	"  query_time=SECONDS        that a statement may take; 0 is no limit\n"
@@ -167,8 +168,34 @@ static int check_links(const struct job *job)
 			    job->store);
 }
 
+/* This process has threads and locks: whoever is to read the store is a program begun anew, which leaves a process of
+ * its own at it and ends. */
+static void make_image_file(const char *store)
+{
+	char verb[] = "primefs", what[] = "optimize", option[] = "--image", path[PATH_MAX];
+	char *words[] = {verb, what, option, path, NULL};
+	posix_spawn_file_actions_t nowhere;
+	posix_spawnattr_t alike;
+	sigset_t none;
+	pid_t child;
+
+	(void)snprintf(path, sizeof(path), "%s", store);
+	(void)sigemptyset(&none);
+	(void)posix_spawnattr_init(&alike);
+	(void)posix_spawnattr_setsigmask(&alike, &none);
+	(void)posix_spawnattr_setflags(&alike, POSIX_SPAWN_SETSIGMASK);
+	(void)posix_spawn_file_actions_init(&nowhere);
+	for (int fd = 0; fd < 3; fd++)
+		(void)posix_spawn_file_actions_addopen(&nowhere, fd, "/dev/null", O_RDWR, 0);
+	if (!posix_spawn(&child, "/proc/self/exe", &nowhere, &alike, words, environ))
+		(void)waitpid(child, NULL, 0);
+	(void)posix_spawn_file_actions_destroy(&nowhere);
+	(void)posix_spawnattr_destroy(&alike);
+}
+
 static int load(struct pfs_tree **tree, const struct job *job)
 {
+	bool leaves = !job->options.no_image_file && !(job->options.flags & MS_RDONLY);
 	const struct pfs_tree_options tree_options = {
 		.read_only = job->options.flags & MS_RDONLY,
 		.no_atime = job->options.flags & MS_NOATIME,
@@ -177,7 +204,8 @@ static int load(struct pfs_tree **tree, const struct job *job)
 		.links = job->options.links,
 		.history = job->options.sets_history ? &job->options.history : NULL,
 		.no_image_file = job->options.no_image_file,
-		.leave_image_file = !job->options.no_image_file && !(job->options.flags & MS_RDONLY),
+		.leave_image_file = leaves,
+		.make_image_file = leaves ? make_image_file : NULL,
 	};
 	char why[2 * PATH_MAX];
 	int error = pfs_tree_open(tree, job->store, &tree_options);

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs optimize - lays a store out anew. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "fs/image/imagefile.h"
 #include "meta/history.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
 #include "tools/client/ready.h"
 
-static const struct pfs_cmd_option options[] = {{0}};
+enum { IMAGE };
+
+static const struct pfs_cmd_option options[] = {
+	[IMAGE] = {"image", 0, NULL, "make STORE.img, in the background, and nothing else; STORE may be mounted"},
+	{0},
+};
 static const struct pfs_cmd command = {
 	"optimize",
 	"STORE",
@@ -18,6 +26,16 @@ static const struct pfs_cmd command = {
 	"Needs as much free space as the store takes; interrupted, it leaves the store as it was.",
 };
 
+static int make_image(const char *store)
+{
+	char path[PATH_MAX];
+
+	if (!realpath(store, path))
+		return pfs_cmd_fail("optimize", "%s: %s", store, strerror(errno));
+	pfs_imagefile_make_behind(path, pfs_ready_beside);
+	return PFS_EXIT_OK;
+}
+
 int pfs_cmd_optimize(int argc, char **argv)
 {
 	struct pfs_tree_info before = {0}, after = {0};
@@ -25,12 +43,16 @@ int pfs_cmd_optimize(int argc, char **argv)
 	struct pfs_tree *tree;
 	struct pfs_cmd_args args;
 	char store[PATH_MAX], folder[PATH_MAX], why[512];
+	bool image = false;
 	int error, status;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
-	(void)pfs_cmd_next(&args);
+	while (pfs_cmd_next(&args) == IMAGE)
+		image = true;
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
+	if (image)
+		return make_image(args.operands[0]);
 	status = pfs_ready_name(store, folder, "optimize", args.operands[0]);
 	if (!status)
 		status = pfs_ready_tree(&tree, "optimize", store);

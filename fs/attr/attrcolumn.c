@@ -583,3 +583,17 @@ void pfs_attrs_frozen_close(struct pfs_tree *frozen)
 		pfs_attr_reader_close(reader);
 	}
 }
+
+bool pfs_attrs_frozen_changed(const struct pfs_tree *frozen, uint64_t prime)
+{
+	const struct pfs_attr_reader *reader = frozen->frozen_attrs; /* all of them have the same notes */
+	struct pfs_value *now, *was;
+	bool is_noted;
+
+	if (!reader)
+		return false;
+	if (is_forgotten(pfs_attrs_columns(frozen), reader))
+		return true;
+	is_noted = pfs_attr_notes_find(reader->base->notes, &now, prime, PFS_NOTES_NOW);
+	return is_noted != pfs_attr_notes_find(reader->base->notes, &was, prime, reader->number) || now != was;
+}

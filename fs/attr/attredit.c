@@ -64,9 +64,13 @@ int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit *edit, const c
 
 int pfs_attr_edit_check(struct pfs_tree *tree, struct pfs_attr_edit *edit)
 {
+	int error;
+
 	if (!edit->in_use || edit->after == edit->before)
 		return 0;
-	return pfs_attr_record(tree, &edit->record, edit->ino, edit->before, edit->flagged);
+	error = pfs_attr_record(tree, &edit->record, edit->ino, edit->before, edit->flagged);
+	edit->is_outdated = error == -EAGAIN;
+	return error;
 }
 
 void pfs_attr_edit_apply(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint32_t slot,

@@ -16,6 +16,7 @@ struct pfs_attr_edit {
 	struct pfs_value *before, *after;
 	struct pfs_record *record;
 	bool in_use, flagged;
+	bool is_outdated; /* the last check was -EAGAIN */
 };
 
 /* Begins with what the node has now; ino 0: a node that is to be made, which has nothing. No locks

@@ -55,7 +55,8 @@ int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t
 	return 0;
 }
 
-enum pfs_attr_type pfs_attr_name_type(const struct pfs_attr_name_list *list, const char *name, size_t len)
+/* TEXT if it is not in the list. */
+static enum pfs_attr_type type_of(const struct pfs_attr_name_list *list, const char *name, size_t len)
 {
 	bool found;
 	size_t place = place_of(list, name, len, &found);
@@ -96,7 +97,7 @@ static int add_computed(struct pfs_attr_name_list *list, const struct pfs_regist
 		if (role == PFS_ROLE_PARENT) {
 			const char *id = of->columns[of->is.id];
 
-			type = pfs_attr_name_type(list, id, strlen(id));
+			type = type_of(list, id, strlen(id));
 		}
 		PFS_TRY(pfs_attr_name_add(list, name, strlen(name), type));
 	}

@@ -28,8 +28,6 @@ struct pfs_attr_name_list {
 /* Adds a name; one that is there keeps its type, unless that is TEXT. -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t len,
 				     enum pfs_attr_type type);
-/* Returns the type of the name; TEXT if it is not in the list. */
-enum pfs_attr_type pfs_attr_name_type(const struct pfs_attr_name_list *list, const char *name, size_t len);
 /* Adds all names of the store and its registers. What the store returns; -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_names_load(struct pfs_attr_name_list *list, struct pfs_tree *tree);
 void pfs_attr_name_list_finish(struct pfs_attr_name_list *list);

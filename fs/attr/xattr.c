@@ -251,6 +251,8 @@ void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slo
 		  struct pfs_value *set, struct pfs_time now)
 {
 	pfs_attr_columns_note(tree->attrs->by_name, ino, set);
+	if (record->value)
+		pfs_journal_replaced(tree, record->value->size);
 	pfs_records_set(tree->attrs->sets, record, set, true);
 	pfs_image_set_flags(tree, slot, PFS_NODE_ATTRS, set ? PFS_NODE_ATTRS : 0);
 	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
@@ -316,7 +318,8 @@ static int change(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *at
 	int error;
 
 	pfs_rows_hold(tree);
-	error = pfs_journal_reserve(tree, 1, attr->name_len + attr->text_len, false);
+	error = pfs_journal_reserve(
+		tree, 1, attr->name_len + attr->text_len + pfs_journal_former(tree, PFS_ATTR_VALUE_MAX), false);
 	if (!error) {
 		do
 			error = change_once(tree, ino, attr, flags);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/search.h"
 #include "fs/build/build_impl.h"
 
 #define PROGRESS_STEP 16384 /* records */
@@ -186,17 +187,9 @@ static int compare_targets(const void *a, const void *b)
 /* The last target that was set, or NULL. */
 static const struct pfs_build_target *target_of(const struct pfs_build *build, uint32_t node)
 {
-	size_t low = 0, high = build->n_targets;
+	uint64_t behind = PFS_SEARCH(i, 0, build->n_targets, build->targets[i].node <= node);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (build->targets[middle].node <= node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && build->targets[low - 1].node == node ? &build->targets[low - 1] : NULL;
+	return behind && build->targets[behind - 1].node == node ? &build->targets[behind - 1] : NULL;
 }
 
 static uint32_t directory_mode(uint32_t mode)
@@ -255,6 +248,9 @@ struct writer {
 	uint32_t *slot;	     /* by node; of new ones */
 	uint64_t *directory; /* new directories but the root, heaviest first: place in order */
 	size_t n_directories, n_files; /* n_files: those without a prime yet */
+	struct pfs_node_record record[PFS_STORE_NODES]; /* of these nodes; they are written together */
+	uint32_t node[PFS_STORE_NODES];
+	unsigned n;
 };
 
 /* The node as whoever builds knows it. */
@@ -268,6 +264,21 @@ static int tell(struct pfs_build *build, uint32_t node, uint64_t prime)
 	const struct pfs_build_options *options = &build->options;
 
 	return options->written ? options->written(options->arg, number_of(build, node), prime) : 0;
+}
+
+static int write_records(struct writer *writer)
+{
+	struct pfs_store *store = writer->build->store;
+	unsigned n = writer->n;
+
+	writer->n = 0;
+	if (n == PFS_STORE_NODES)
+		PFS_TRY(pfs_store_put_nodes(store, writer->record));
+	for (unsigned i = 0; i < n && n < PFS_STORE_NODES; i++)
+		PFS_TRY(pfs_store_put_node(store, &writer->record[i]));
+	for (unsigned i = 0; i < n; i++)
+		PFS_TRY(tell(writer->build, writer->node[i], writer->record[i].prime));
+	return 0;
 }
 
 static int write_node(struct writer *writer, uint32_t node)
@@ -301,8 +312,9 @@ static int write_node(struct writer *writer, uint32_t node)
 	if (build->options.progress && build->report.nodes % PROGRESS_STEP == 0)
 		build->options.progress(build->options.arg, build->report.nodes,
 					pfs_build_count(build));
-	PFS_TRY(pfs_store_put_node(build->store, &record));
-	return tell(build, node, record.prime);
+	writer->node[writer->n] = node;
+	writer->record[writer->n++] = record;
+	return writer->n == PFS_STORE_NODES ? write_records(writer) : 0;
 }
 
 static int write_directories(struct writer *writer)
@@ -345,7 +357,7 @@ static int write_files(struct writer *writer)
 		PFS_TRY(pfs_build_next_prime(build, &build->prime[node], PFS_PRIME_OTHER, left--));
 		PFS_TRY(write_node(writer, node));
 	}
-	return 0;
+	return write_records(writer);
 }
 
 /* ---- directories of an existing store that got new children or attributes ---- */

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "fs/build/build_impl.h"
 
 struct load {
@@ -38,20 +39,12 @@ static int take_node(void *arg, const struct pfs_node_record *record)
 
 static int find_prime(const struct pfs_build *build, uint32_t *node, uint64_t prime)
 {
-	size_t low = 0, high = build->n_stored;
-
 	/* nodes were numbered in order of primes */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	uint64_t at = PFS_SEARCH(i, 0, build->n_stored, build->prime[i] < prime);
 
-		if (build->prime[middle] < prime)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == build->n_stored || build->prime[low] != prime)
+	if (at == build->n_stored || build->prime[at] != prime)
 		return -EUCLEAN;
-	*node = (uint32_t)low;
+	*node = (uint32_t)at;
 	return 0;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes of a build: columns, the heap of names, and the table that finds a child by name. */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/checked.h"
 #include "fs/build/build_impl.h"
 
+#define HUGE_PAGE ((size_t)2 << 20)
 #define TABLE_MIN 1024
 
 static const char query_name[] = ".query";
@@ -58,6 +60,22 @@ static uint64_t *entry_of(const struct pfs_build *build, uint32_t hash, uint32_t
 	return &build->table[at];
 }
 
+/* Zeros.  What is looked at in no order is slow to find among small pages. */
+static uint64_t *table_of(size_t size)
+{
+	size_t bytes = size * sizeof(uint64_t);
+	uint64_t *table;
+
+	if (bytes < HUGE_PAGE)
+		return calloc(size, sizeof(uint64_t));
+	table = aligned_alloc(HUGE_PAGE, bytes); /* both are powers of two */
+	if (table) {
+		(void)madvise(table, bytes, MADV_HUGEPAGE); /* a kernel without them has none */
+		memset(table, 0, bytes);
+	}
+	return table;
+}
+
 static int grow_table(struct pfs_build *build)
 {
 	size_t size = PFS_MAX(build->table_size * 2, TABLE_MIN), i;
@@ -66,7 +84,7 @@ static int grow_table(struct pfs_build *build)
 	/* at most 3/4 full */
 	if (build->count + 1 <= build->table_size / 4 * 3)
 		return 0;
-	table = calloc(size, sizeof(*table));
+	table = table_of(size);
 	if (!table)
 		return -ENOMEM;
 	for (i = 0; i < build->table_size; i++) {

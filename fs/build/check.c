@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/siphash.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree.h"
@@ -104,17 +105,7 @@ static int add(void *arg, const struct pfs_node_record *record)
 /* The first node whose prime is not less. */
 static size_t rank(const struct check *check, uint64_t prime)
 {
-	size_t low = 0, high = check->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (check->nodes[middle].prime < prime)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, 0, check->n, check->nodes[i].prime < prime);
 }
 
 /* ---- parents ---- */

@@ -218,7 +218,7 @@ static int copy_table(void *arg, const struct pfs_table_record *table)
 	record.id = 0;
 	PFS_TRY(pfs_store_table_width(rows->from, &n_columns, table->id));
 	PFS_TRY(pfs_store_put_table(rows->to, &rows->id, &record, n_columns));
-	return pfs_store_scan_rows(rows->from, table->id, copy_row, rows);
+	return pfs_store_scan_rows(rows->from, table->id, NULL, copy_row, rows);
 }
 
 /* The new file is vouched for as the old one was. */

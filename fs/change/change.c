@@ -22,6 +22,8 @@
 #define SETATTR (PFS_CHANGE_MODE | PFS_CHANGE_UID | PFS_CHANGE_GID | PFS_CHANGE_SIZE |              \
 		 PFS_CHANGE_ATIME | PFS_CHANGE_MTIME)
 
+#define RENEWALS 100u /* of attributes that change faster than they are copied */
+
 /* ---- sets ---- */
 
 int pfs_change_set_text(struct pfs_change_set *changes, struct pfs_bytes *out, const void *bytes,
@@ -75,44 +77,6 @@ void pfs_change_set_finish(struct pfs_change_set *changes)
 	free(changes->attrs);
 	free(changes->text);
 	*changes = (struct pfs_change_set){.kind = changes->kind};
-}
-
-/* ---- the nodes of the set ---- */
-
-/* Those that changed since the epoch make the set one of yesterday's. */
-static bool is_recent(const struct pfs_changing *changing, uint64_t epoch)
-{
-	const struct pfs_tree *tree = changing->tree;
-	size_t n = changing->changes->n;
-	uint32_t recent[PFS_RECENT];
-	uint64_t since = tree->image.epoch - epoch;
-	size_t n_recent = 0;
-
-	if (since > PFS_RECENT)
-		return true;
-	for (uint64_t at = epoch; at < tree->image.epoch; at++)
-		recent[n_recent++] = tree->image.recent[at % PFS_RECENT];
-	qsort(recent, n_recent, sizeof(*recent), pfs_compare_u32);
-	for (size_t row = 0; row < n && n_recent; row++)
-		if (bsearch(&changing->slots[row], recent, n_recent, sizeof(*recent), pfs_compare_u32))
-			return true;
-	return false;
-}
-
-static int find_nodes(struct pfs_changing *changing, uint64_t epoch)
-{
-	const struct pfs_tree *tree = changing->tree;
-
-	if (changing->changes->kind == PFS_CHANGE_CREATE)
-		return 0;
-	for (size_t row = 0; row < changing->changes->n; row++) {
-		uint32_t slot = pfs_image_slot(tree, changing->changes->list[row].ino);
-
-		if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED)
-			return -EAGAIN;
-		changing->slots[row] = slot;
-	}
-	return is_recent(changing, epoch) ? -EAGAIN : 0;
 }
 
 /* ---- attributes ---- */
@@ -229,32 +193,18 @@ static int add_names(struct pfs_changing *changing)
 	return 0;
 }
 
-static int check_edits(struct pfs_changing *changing)
-{
-	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
-		PFS_TRY(pfs_attr_edit_check(changing->tree, &changing->edits[row]));
-	return 0;
-}
-
-static void apply_edits(struct pfs_changing *changing)
-{
-	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
-		pfs_attr_edit_apply(changing->tree, &changing->edits[row], changing->slots[row],
-				    changing->now);
-}
-
 static int update(struct pfs_changing *changing)
 {
 	PFS_TRY(pfs_change_places(changing));
 	for (size_t row = 0; row < changing->changes->n; row++)
 		PFS_TRY(check_attributes(changing, row));
-	PFS_TRY(check_edits(changing));
+	PFS_TRY(pfs_change_check_edits(changing));
 	PFS_TRY(pfs_notice_moves(changing));
 	PFS_TRY(add_names(changing));
 	move(changing);
 	for (size_t row = 0; row < changing->changes->n; row++)
 		set_attributes(changing, row);
-	apply_edits(changing);
+	pfs_change_apply_edits(changing);
 	return 0;
 }
 
@@ -290,9 +240,12 @@ static int check_emptied(struct pfs_changing *changing, uint32_t slot)
 		return 0;
 	pfs_children_begin(&children, changing->tree, slot, 0, 0);
 	while (pfs_children_next(&children, &entry)) {
-		if (!pfs_is_moving(changing, entry.slot))
-			return pfs_change_fail(changing, -ENOTEMPTY, entry.slot,
-					       "the statement deletes the directory and leaves this");
+		if (pfs_is_moving(changing, entry.slot))
+			continue;
+		if (pfs_change_came_later(changing, entry.slot))
+			return -EAGAIN;
+		return pfs_change_fail(changing, -ENOTEMPTY, entry.slot,
+				       "the statement deletes the directory and leaves this");
 	}
 	return 0;
 }
@@ -316,13 +269,13 @@ static void unlink_one(struct pfs_changing *changing, uint32_t slot)
 	pfs_journal_dropped(tree, slot);
 }
 
-/* kept: by row; -EAGAIN and *wanted when some have to be kept first. */
-static int remove_all(struct pfs_changing *changing, const bool *kept, bool *wanted)
+/* -EAGAIN and *wanted when some have to be kept first. */
+static int remove_all(struct pfs_changing *changing, bool *wanted)
 {
 	PFS_TRY(list_removed(changing));
 	for (size_t i = 0; i < changing->n_moves; i++) {
 		PFS_TRY(check_emptied(changing, changing->moves[i].slot));
-		*wanted |= is_used(changing, changing->moves[i].slot) && !kept[i];
+		*wanted |= is_used(changing, changing->moves[i].slot) && !changing->kept[i];
 	}
 	if (*wanted)
 		return -EAGAIN;
@@ -333,8 +286,10 @@ static int remove_all(struct pfs_changing *changing, const bool *kept, bool *wan
 }
 
 /* Without locks. */
-static int keep(struct pfs_changing *changing, bool *kept)
+static int keep(struct pfs_changing *changing)
 {
+	bool *kept = changing->kept;
+
 	for (size_t row = 0; row < changing->changes->n; row++) {
 		bool used;
 
@@ -364,13 +319,13 @@ static int create(struct pfs_changing *changing, const uint64_t *primes)
 			changing->slots[changing->moves[i].row] = changing->moves[i].slot;
 	}
 	if (!error)
-		error = check_edits(changing);
+		error = pfs_change_check_edits(changing);
 	if (error) {
 		pfs_change_untake(changing);
 		return error;
 	}
 	pfs_change_make(changing);
-	apply_edits(changing);
+	pfs_change_apply_edits(changing);
 	return 0;
 }
 
@@ -422,7 +377,7 @@ static int find_resized(struct pfs_changing *changing, size_t *resized)
 	return 0;
 }
 
-static int run_update(struct pfs_changing *changing, uint64_t epoch)
+static int update_once(struct pfs_changing *changing)
 {
 	size_t resized;
 	int error;
@@ -434,39 +389,55 @@ static int run_update(struct pfs_changing *changing, uint64_t epoch)
 		error = pfs_check_size(changing->tree, change->ino, change->size);
 		if (!error)
 			error = pfs_content_prepare_size(changing->tree, change->ino, change->size);
-		if (error)
+		if (error == -ESTALE && changing->basis->frozen)
+			resized = PFS_NO_ROW; /* it is gone, and will be found to be */
+		else if (error)
 			return error == -ESTALE
 				       ? -EAGAIN
 				       : pfs_change_fail_path(changing, error, "size", 4,
 							      strerror(-error));
 	}
 	lock(changing, resized != PFS_NO_ROW);
-	error = find_nodes(changing, epoch);
-	if (!error)
+	error = pfs_change_check(changing);
+	if (!error && changing->changes->n)
 		error = update(changing);
 	unlock(changing);
 	return error;
 }
 
-static int run_removal(struct pfs_changing *changing, uint64_t epoch)
+/* Whose attributes have changed since their copy was taken are few, and taken again in a moment: no other run is needed. */
+static int run_update(struct pfs_changing *changing)
 {
-	bool *kept PFS_FREE = calloc(changing->changes->n, sizeof(*kept));
+	int error = update_once(changing);
+
+	for (unsigned i = 0; i < RENEWALS && error == -EAGAIN && changing->has_outdated; i++) {
+		changing->has_outdated = false;
+		forget(changing);
+		PFS_TRY(pfs_change_renew_edits(changing));
+		error = update_once(changing);
+	}
+	return error;
+}
+
+static int run_removal(struct pfs_changing *changing)
+{
 	bool wanted;
 	int error;
 
-	if (!kept)
+	changing->kept = calloc(changing->changes->n, sizeof(*changing->kept));
+	if (!changing->kept)
 		return -ENOMEM;
 	for (;;) {
 		wanted = false;
 		lock(changing, false);
-		error = find_nodes(changing, epoch);
-		if (!error)
-			error = remove_all(changing, kept, &wanted);
+		error = pfs_change_check(changing);
+		if (!error && changing->changes->n)
+			error = remove_all(changing, &wanted);
 		unlock(changing);
 		if (!wanted)
 			return error;
 		forget(changing);
-		PFS_TRY(keep(changing, kept));
+		PFS_TRY(keep(changing));
 	}
 }
 
@@ -489,48 +460,18 @@ static int run_creation(struct pfs_changing *changing)
 	return error;
 }
 
-/* Attributes are changed on a copy of what the node has, which is taken here, without locks. */
-static int prepare_edits(struct pfs_changing *changing)
+/* What the rows have of attributes that the edits replace, in bytes. */
+static uint64_t replaced(const struct pfs_changing *changing)
 {
-	const struct pfs_change_set *changes = changing->changes;
-	bool create = changes->kind == PFS_CHANGE_CREATE;
+	uint64_t bytes = 0;
 
-	if (!changes->n_attrs)
-		return 0;
-	changing->edits = calloc(changes->n, sizeof(*changing->edits));
-	if (!changing->edits)
-		return -ENOMEM;
-	for (size_t row = 0; row < changes->n; row++) {
-		const struct pfs_change *change = &changes->list[row];
-		const struct pfs_attr_change *attr = NULL;
-		struct pfs_attr_edit *edit = &changing->edits[row];
-		int error = change->n_attrs ? pfs_attr_edit_begin(changing->tree, edit,
-								  create ? 0 : change->ino)
-					    : 0;
+	for (size_t row = 0; changing->edits && row < changing->changes->n; row++) {
+		const struct pfs_attr_edit *edit = &changing->edits[row];
 
-		for (size_t i = 0; i < change->n_attrs && !error; i++) {
-			attr = &changes->attrs[change->first_attr + i];
-			error = pfs_attr_edit_set(changing->tree, edit,
-						  pfs_change_text(changing, &attr->name),
-						  attr->name.len,
-						  attr->removed ? NULL
-								: pfs_change_text(changing,
-										  &attr->value),
-						  attr->value.len);
-		}
-		if (error == -ENOTSUP && attr)
-			return pfs_change_fail_path(changing, -EINVAL,
-						    pfs_change_text(changing, &attr->name),
-						    attr->name.len,
-						    "it follows from where the node is: change "
-						    "its name, parent or path");
-		if (error == -EPERM)
-			return pfs_change_fail_path(changing, error, "an attribute", 12,
-						    "only files and directories have any");
-		if (error)
-			return error == -ESTALE ? -EAGAIN : error;
+		if (edit->before && edit->after != edit->before)
+			bytes += edit->before->size;
 	}
-	return 0;
+	return bytes;
 }
 
 static int reserve(struct pfs_changing *changing)
@@ -541,7 +482,10 @@ static int reserve(struct pfs_changing *changing)
 	if (changes->kind == PFS_CHANGE_REMOVE)
 		error = pfs_journal_reserve_removal(changing->tree, 2 * changes->n);
 	else
-		error = pfs_journal_reserve(changing->tree, 2 * changes->n, changes->text_len, false);
+		error = pfs_journal_reserve(changing->tree, 2 * changes->n,
+					    changes->text_len +
+						    pfs_journal_former(changing->tree, replaced(changing)),
+					    false);
 	if (error == -EROFS)
 		return pfs_change_fail_path(changing, error, "the store", 9, "it is read-only");
 	if (error == -ENOSPC)
@@ -550,27 +494,29 @@ static int reserve(struct pfs_changing *changing)
 	return error;
 }
 
-static int run(struct pfs_changing *changing, uint64_t epoch)
+static int run(struct pfs_changing *changing)
 {
+	PFS_TRY(pfs_change_prepare_edits(changing));
 	PFS_TRY(reserve(changing));
-	PFS_TRY(prepare_edits(changing));
+	PFS_TRY(pfs_change_find(changing));
 	switch (changing->changes->kind) {
 	case PFS_CHANGE_UPDATE:
-		return run_update(changing, epoch);
+		return run_update(changing);
 	case PFS_CHANGE_REMOVE:
-		return run_removal(changing, epoch);
+		return run_removal(changing);
 	case PFS_CHANGE_CREATE:
 		break;
 	}
 	return run_creation(changing);
 }
 
-int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes, uint64_t epoch,
+int pfs_tree_change(struct pfs_tree *tree, struct pfs_change_set *changes, const struct pfs_change_basis *basis,
 		    const struct pfs_caller *caller, char *why, size_t why_size)
 {
 	struct pfs_changing changing = {
 		.tree = tree,
 		.changes = changes,
+		.basis = basis,
 		.caller = caller,
 		.why = why,
 		.why_size = why_size,
@@ -588,7 +534,7 @@ int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes,
 	if (!error) {
 		memset(changing.slots, 0xff, changes->n * sizeof(*changing.slots));
 		pfs_rows_hold(tree);
-		error = run(&changing, epoch);
+		error = run(&changing);
 		if (!error)
 			pfs_change_rows(&changing);
 		pfs_rows_let_go(tree);
@@ -600,6 +546,8 @@ int pfs_tree_change(struct pfs_tree *tree, const struct pfs_change_set *changes,
 		pfs_attr_edit_finish(&changing.edits[row]);
 	free(changing.edits);
 	free(changing.slots);
+	free(changing.kept);
+	free(changing.seen);
 	pfs_notices_finish(&changing);
 	return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/change/change_impl.h - what the files behind fs/change/change.h share: change.c (locks,
- * attributes, removal), change_place.c (where nodes come to), change_make.c (new nodes),
+ * removal), change_edits.c (attributes), change_find.c (the nodes, and whether they are as they were), change_place.c (where nodes come to), change_make.c (new nodes),
  * change_tell.c (whom to tell what).
  *
  * Functions that plan come first and can fail; what applies the plan cannot. */
@@ -28,11 +28,15 @@ struct pfs_move {
 
 struct pfs_changing {
 	struct pfs_tree *tree;
-	const struct pfs_change_set *changes;
+	struct pfs_change_set *changes;
+	const struct pfs_change_basis *basis;
 	const struct pfs_caller *caller;
 	struct pfs_time now;
 	uint32_t *slots;	     /* by row */
 	struct pfs_attr_edit *edits; /* by row; NULL: no row changes attributes */
+	bool has_outdated;	     /* of `edits`: others have changed the attributes since */
+	bool *kept;		     /* by row, of a removal: its parts are kept for who reads them */
+	uint64_t *seen;		     /* a bit a slot: a directory that lies where it did; NULL without a frozen tree */
 	struct pfs_move *moves;
 	size_t n_moves;
 	struct pfs_move **by_slot; /* moves in order of slots, but for those to be made */
@@ -61,6 +65,28 @@ int pfs_change_fail_path(struct pfs_changing *changing, int code, const char *pa
 			 const char *why);
 /* As pfs_change_fail, of what the row asks for. */
 int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, const char *why);
+
+/* ---- change_find.c ---- */
+
+/* Fills in the slots of rows chosen on a frozen tree, so that it need not be done in the hold. No locks are held.
+ * -ENOMEM. */
+PFS_MUST_CHECK int pfs_change_find(struct pfs_changing *changing);
+/* Fills in the slots, drops rows of nodes that are gone and looks at what has changed since they were chosen; with the
+ * locks. -EAGAIN, -EBUSY (change.h). */
+PFS_MUST_CHECK int pfs_change_check(struct pfs_changing *changing);
+/* The set was chosen before the node at slot came to its directory, and can be chosen again. With the locks. */
+bool pfs_change_came_later(const struct pfs_changing *changing, uint32_t slot);
+
+/* ---- change_edits.c: attributes are changed on a copy of what the node has ---- */
+
+/* Takes the copies and changes them, without locks. A node that is gone has none if the set was chosen on a frozen tree,
+ * else it is -EAGAIN. */
+PFS_MUST_CHECK int pfs_change_prepare_edits(struct pfs_changing *changing);
+/* With the locks: -EAGAIN and has_outdated if others have changed the attributes of some since; those are what renew,
+ * without locks, takes anew. */
+PFS_MUST_CHECK int pfs_change_check_edits(struct pfs_changing *changing);
+PFS_MUST_CHECK int pfs_change_renew_edits(struct pfs_changing *changing);
+void pfs_change_apply_edits(struct pfs_changing *changing); /* with the locks */
 
 /* ---- change_tell.c: notices of what the kernel may know ---- */
 

@@ -16,11 +16,12 @@
 #include <pthread.h>
 
 #include "fs/content/content.h"
-#include "fs/content/fdcache.h"
-#include "fs/content/follow.h"
 #include "fs/image/byprime.h"
 #include "fs/journal/part.h"
 #include "fs/journal/records.h"
+
+struct pfs_fd;	      /* fdcache.h */
+struct pfs_originals; /* original.h */
 
 #define PFS_NO_CHUNK   UINT64_MAX
 #define PFS_CHUNKS_MAX (PFS_FILE_SIZE_MAX / PFS_CHUNK_SIZE + 1) /* no chunk has this number */
@@ -220,11 +221,6 @@ PFS_MUST_CHECK int pfs_edit_busy_end(struct pfs_edit *edit);
  * held for writing. */
 void pfs_node_changed(struct pfs_tree *tree, uint32_t slot, bool privileged);
 
-/* ---- range.c ---- */
-
-PFS_MUST_CHECK int pfs_content_prepare(struct pfs_tree *tree, uint64_t ino, int64_t size,
-				       bool nowait);
-
 /* ---- copyup.c ---- */
 
 /* Copies, in an edit of a linked file, the original's first `upto` bytes into dirty chunks that do
@@ -264,12 +260,5 @@ bool pfs_links_refused(const struct pfs_tree *tree);
 struct pfs_originals *pfs_links_originals(const struct pfs_tree *tree);
 
 extern const struct pfs_part pfs_sources_part; /* records of sources take part in commits as this */
-
-/* Of follow.c. */
-struct pfs_follow_known {
-	pthread_mutex_t lock;
-	struct pfs_follow_state state; /* protected by lock */
-};
-struct pfs_follow_known *pfs_links_follow_known(const struct pfs_tree *tree);
 
 #endif

@@ -10,6 +10,7 @@
 #define PFS_FS_CONTENT_FOLLOW_H
 
 #include <limits.h>
+#include <pthread.h>
 
 #include "fs/content/original.h"
 #include "fs/tree/tree.h"
@@ -123,5 +124,12 @@ void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *
 
 /* Returns the epoch that pfs_tree_change is given. */
 uint64_t pfs_follow_epoch(struct pfs_tree *tree);
+
+/* What link.c keeps of a tree for follow.c. */
+struct pfs_follow_known {
+	pthread_mutex_t lock;
+	struct pfs_follow_state state; /* protected by lock */
+};
+struct pfs_follow_known *pfs_links_follow_known(const struct pfs_tree *tree);
 
 #endif

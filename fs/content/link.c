@@ -13,6 +13,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/content_impl.h"
+#include "fs/content/fdcache.h"
+#include "fs/content/follow.h"
 #include "fs/content/original.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"

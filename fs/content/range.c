@@ -214,7 +214,7 @@ static int prepare_size(struct pfs_edit *edit, int64_t size)
 	return 0;
 }
 
-int pfs_content_prepare(struct pfs_tree *tree, uint64_t ino, int64_t size, bool nowait)
+static int prepare(struct pfs_tree *tree, uint64_t ino, int64_t size, bool nowait)
 {
 	struct pfs_edit *edit;
 	int error;
@@ -243,7 +243,7 @@ int pfs_content_prepare(struct pfs_tree *tree, uint64_t ino, int64_t size, bool 
 
 int pfs_content_prepare_size(struct pfs_tree *tree, uint64_t ino, int64_t size)
 {
-	return pfs_content_prepare(tree, ino, size, false);
+	return prepare(tree, ino, size, false);
 }
 
 void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
@@ -290,7 +290,7 @@ static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool privileged
 	uint32_t slot;
 	int error;
 
-	error = pfs_content_prepare(tree, ino, 0, nowait);
+	error = prepare(tree, ino, 0, nowait);
 	if (error)
 		return error;
 	pfs_hold_write(tree, __func__);

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/content_impl.h"
+#include "fs/content/fdcache.h"
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/journal/atime.h"

@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "fs/image/image.h"
-#include "fs/image/names.h"
+#include "fs/image/path.h"
 #include "fs/tree/tree_impl.h"
 
 struct pfs_registers {
@@ -154,35 +154,16 @@ size_t pfs_register_name(const struct pfs_register *of, char *out, const char *n
 	return size;
 }
 
-static size_t write_path(const struct pfs_tree *tree, char *out, uint64_t root, uint32_t slot)
-{
-	const struct pfs_image *image = &tree->image;
-	size_t total = 0;
-
-	for (; slot != PFS_NO_SLOT && slot != image->root && image->prime[slot] != root;
-	     slot = image->parent[slot]) {
-		size_t len;
-		const char *name = pfs_names_get(image->names, image->name[slot], &len);
-
-		total += len + 1;
-		if (out) {
-			memcpy(out - total + 1, name, len);
-			out[-(ptrdiff_t)total] = '/';
-		}
-	}
-	return total;
-}
-
 int pfs_register_path(const struct pfs_tree *tree, const struct pfs_register *of, char **path,
 		      size_t *len, uint32_t slot)
 {
-	size_t total = write_path(tree, NULL, of->is.root, slot);
+	size_t total = pfs_path_write(&tree->image, NULL, of->is.root, slot);
 	char *text = malloc(total + 2);
 
 	*path = text;
 	if (!text)
 		return -ENOMEM;
-	(void)write_path(tree, text + total, of->is.root, slot);
+	(void)pfs_path_write(&tree->image, text + total, of->is.root, slot);
 	if (!total)
 		text[total++] = '/';
 	if (total > 1 && !(of->is.style & PFS_REGISTER_SLASHED))

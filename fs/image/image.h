@@ -56,6 +56,7 @@ struct pfs_image {
 	uint64_t epoch; /* raised by each change of a slot */
 	uint64_t access; /* raised when a directory comes, goes, moves, or changes mode or owner */
 	uint32_t recent[PFS_RECENT]; /* slots that changed, each at the epoch (modulo) of its change */
+	uint32_t recent_access[PFS_RECENT]; /* directories', each at the `access` (modulo) before it was raised */
 	const struct pfs_watcher *watchers[PFS_WATCHERS_MAX];
 	unsigned n_watchers;
 	unsigned n_groups; /* groups that were cut, for pfs_watch_check_group */

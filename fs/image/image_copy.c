@@ -2,6 +2,7 @@
 #include "fs/image/image_copy.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/btree.h"
@@ -158,6 +159,26 @@ bool pfs_image_copy_is_lost(const struct pfs_tree *tree)
 	const struct pfs_image_copy *copy = tree->image.copy;
 
 	return pfs_snapshot_is_given_up(copy->snapshot) || atomic_load(&copy->lacks_memory);
+}
+
+unsigned pfs_image_copy_changed(const struct pfs_tree *tree, uint32_t slot, unsigned columns)
+{
+	const struct pfs_image_copy *copy = tree->image.copy;
+	unsigned changed = 0;
+
+	columns &= copy->columns & ~(unsigned)PFS_COLUMN_LIVE;
+	if (slot >= tree->image.end)
+		return columns;
+	for (unsigned left = columns; left; left &= left - 1) {
+		unsigned column = left & -left;
+		size_t size = pfs_snapshot_block_size(column) / PFS_SNAPSHOT_BLOCK;
+		const char *was = pfs_snapshot_array(&tree->image, column);
+		const char *is = pfs_snapshot_array(&copy->live->image, column);
+
+		if (memcmp(was + slot * size, is + slot * size, size) != 0)
+			changed |= column;
+	}
+	return changed;
 }
 
 uint32_t pfs_image_copy_slot(const struct pfs_tree *tree, uint64_t ino)

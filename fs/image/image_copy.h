@@ -35,6 +35,10 @@ uint64_t pfs_image_copy_bytes(const struct pfs_tree *tree);
  * end. */
 bool pfs_image_copy_is_lost(const struct pfs_tree *tree);
 
+/* Returns which of these columns the live image has changed at the slot; what the copy has not, is not told, nor is LIVE.
+ * The live tree is held. */
+unsigned pfs_image_copy_changed(const struct pfs_tree *tree, uint32_t slot, unsigned columns);
+
 /* ---- for image.c ---- */
 
 uint32_t pfs_image_copy_slot(const struct pfs_tree *tree, uint64_t ino);

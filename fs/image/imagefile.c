@@ -16,6 +16,7 @@
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
 #include "fs/image/slotmap.h"
+#include "fs/image/slotorder.h"
 #include "fs/tree/tree_impl.h"
 
 /* ---- what the file is like ---- */
@@ -71,6 +72,7 @@ static void set_sizes(struct pfs_image_layout *layout, const struct pfs_image_he
 	size[PFS_SECTION_PARTS] = (layout->n_parts + 1) * sizeof(struct pfs_image_part);
 	size[PFS_SECTION_FIRSTS] = layout->n_leaves * sizeof(struct pfs_btree_entry);
 	size[PFS_SECTION_RARE] = header->rare_size;
+	size[PFS_SECTION_STRAYS] = header->strays ? (header->strays - 1) * sizeof(uint32_t) : 0;
 }
 
 void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header)
@@ -307,6 +309,28 @@ static int read_tables(struct pfs_image_file *file)
 	return error;
 }
 
+/* Who follows changes of the image from here on follows these, too. */
+static int take_strays(const struct pfs_image_file *file)
+{
+	const struct pfs_image_header *header = &file->header;
+	void *table = NULL;
+	const uint32_t *strays;
+	uint32_t n = header->strays ? header->strays - 1 : 0;
+	int error;
+
+	if (n > PFS_STRAYS_MAX)
+		return -ENOENT;
+	error = take_section(file, &table, PFS_SECTION_STRAYS);
+	strays = table;
+	for (uint32_t i = 0; i < n && !error; i++)
+		if (strays[i] >= header->end || (i && strays[i] <= strays[i - 1]))
+			error = -ENOENT;
+	if (!error)
+		pfs_slotorder_load(file->tree, strays, header->strays ? n : PFS_STRAYS_UNKNOWN);
+	free(table);
+	return error;
+}
+
 /* ---- what is read when it is touched ---- */
 
 static int open_memory(struct pfs_image_file *file)
@@ -415,6 +439,7 @@ static int fill(struct pfs_image_file *file)
 	if (file->tree->options.beside_writer) /* whoever scans its only connection would keep us from the rows */
 		pfs_lazy_fill_all(file->lazy);
 	PFS_TRY(take_counts(file));
+	PFS_TRY(take_strays(file));
 	if (image->file_state.seq != pfs_store_seq(file->tree->store))
 		PFS_TRY(pfs_imagefile_follow(file->tree));
 	return atomic_load(&file->bad) ? -ENOENT : 0;
@@ -467,6 +492,7 @@ int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *
 	if (!error)
 		return 0;
 	pfs_info("%s: is not used: damaged, or too old", name);
+	pfs_slotorder_load(tree, NULL, PFS_STRAYS_UNKNOWN);
 	PFS_TRY(pfs_image_clear(tree));
 	return error;
 }

@@ -21,8 +21,17 @@
  * there is no image file that may be used, and the image is as empty as before; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *tree));
 
-/* -EIO: what the image was opened from was damaged, and so is the store or who made the file made it up: any answer may be wrong,
- * and no change may be written.  Else 0. */
+/* Clears the bits, those of the slots from `slot` on (a multiple of 64), of nodes that nothing has been read of yet and whose
+ * names cannot be among those looked for: `has` is asked about names as they lie in the heap (fs/image/names.h), many at a
+ * time, and may read PFS_IMAGE_HAS_SLACK bytes past them.  What it is not asked about, its bits stay.  With tree->lock. */
+#define PFS_IMAGE_HAS_SLACK 320u
+struct pfs_image;
+typedef bool pfs_imagefile_has(const void *arg, const char *names, size_t size);
+void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
+			     pfs_imagefile_has *has, const void *arg);
+
+/* Returns 0, or -EIO if the image file was damaged and the store's rows could not stand in for it (the store is damaged, too, or somebody
+ * made the file up): any answer may be wrong then, and no change may be written. */
 PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
 
 /* Writes the image, which has to be that of the store's last committed group, into a file beside the store
@@ -44,9 +53,9 @@ PFS_MUST_CHECK int pfs_imagefile_compare(const struct pfs_tree *tree, const stru
  * `open` opens it (NULL: it cannot) beside whoever writes.  This process is about to end. */
 void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store));
 
-/* The same as pfs_imagefile_write by a process of its own, which holds nothing of the store and ends by itself, unless the image is
- * small (PFS_IMAGE_FILE_NODES) or the store's last group is the one that the image file has.  The journal
- * has stopped, and this process is about to end. */
+/* Has a process of its own do pfs_imagefile_write; it holds nothing of the store and ends by itself.  Does nothing if the image is small
+ * (PFS_IMAGE_FILE_NODES) or the image file has the store's last group already.  The journal has stopped, and this process is about to
+ * end. */
 void pfs_imagefile_write_behind(struct pfs_tree *tree);
 
 #endif

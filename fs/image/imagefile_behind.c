@@ -32,6 +32,7 @@ static bool is_wanted(struct pfs_tree *tree)
 static void let_go(struct pfs_image_file *file)
 {
 	sigset_t none;
+	int fd;
 
 	pfs_log_open(PFS_LOG_NOTHING, false);
 	if (file) {
@@ -40,9 +41,14 @@ static void let_go(struct pfs_image_file *file)
 	}
 	(void)close_range(0, KEPT - 1, 0);
 	(void)close_range(file ? KEPT + 1 : KEPT, ~0U, 0);
-	for (int fd = 0; fd < KEPT; fd++)
+	for (fd = 0; fd < KEPT; fd++)
 		if (open("/dev/null", O_RDWR) < 0)
 			break;
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) { /* where memory ends, this goes before any daemon */
+		(void)!write(fd, "1000", 4);
+		(void)close(fd);
+	}
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setpriority(PRIO_PROCESS, 0, NICE);

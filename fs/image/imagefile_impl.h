@@ -41,6 +41,7 @@ enum pfs_image_section {
 	PFS_SECTION_PARTS,		     /* struct pfs_image_part */
 	PFS_SECTION_FIRSTS,		     /* struct pfs_btree_entry: the first of each leaf of the index */
 	PFS_SECTION_RARE, /* struct pfs_image_rare, each with its target, ascending slots */
+	PFS_SECTION_STRAYS, /* slots (slotorder.h) */
 	PFS_SECTIONS
 };
 
@@ -80,7 +81,7 @@ struct pfs_image_header {
 	uint32_t cells;
 	uint32_t times; /* PFS_IMAGE_FILE_TIMES */
 	uint32_t descends;  /* whether some directory's slot is below its parent's */
-	uint32_t zero;
+	uint32_t strays; /* one more than there are; 0: the order of slots is not known */
 	uint64_t table_checksum;
 	uint64_t checksum; /* of all that is before it */
 };
@@ -95,7 +96,7 @@ struct pfs_image_layout {
 };
 void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header);
 
-/* The image's column of that section, and the size of an element. */
+/* Returns the image's column of that section; *element is the size of one of its elements. */
 void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsigned section);
 
 /* Of one block, or of header and table with numbers from PFS_SUM_TABLE on: what has another place or is of
@@ -105,7 +106,7 @@ void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsig
 uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t number, const void *bytes,
 			   size_t size);
 
-/* The name of the store's image file, with this at its end; allocated, or NULL. */
+/* Returns the name of the store's image file with a suffix, which the caller frees; NULL: no memory. */
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 
 struct pfs_lazy;
@@ -140,7 +141,7 @@ struct pfs_image_file {
 };
 #define PFS_IMAGE_TARGET (UINT32_C(1) << 31)
 
-/* Reads and verifies blocks of a section; their size in the file. */
+/* read reads blocks of a section and returns true if their checksums are right; size returns their size in the file, in bytes. */
 bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
 			uint64_t count);
 size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first, uint64_t count);
@@ -160,8 +161,7 @@ PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, v
 
 void pfs_imagefile_forget_rows(struct pfs_image_file *file);
 
-/* Whether nothing that was read when the file was opened contradicts itself; takes the rare values.  -ENOENT: it
- * does; -ENOMEM. */
+/* Checks what was read when the file was opened, and takes its rare values.  -ENOENT: it contradicts itself; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare);
 
 /* Brings the image of an earlier state of the store, which the store follows, up to its last group.  -ENOENT: that

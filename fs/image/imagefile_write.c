@@ -16,6 +16,7 @@
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
+#include "fs/image/slotorder.h"
 #include "fs/tree/tree_impl.h"
 
 #define PART_SUFFIX ".part"
@@ -32,6 +33,7 @@ struct writer {
 	uint64_t *sums;
 	uint8_t *buffer; /* BUFFER bytes */
 	struct pfs_image_part *parts;
+	const uint32_t *strays;
 	size_t filled;
 	unsigned section;
 	uint64_t block; /* the next one's number */
@@ -293,6 +295,8 @@ static int write_section(struct writer *writer, const uint32_t *cells)
 		return put(writer, cells, writer->layout.size[PFS_SECTION_MAP]);
 	case PFS_SECTION_RARE:
 		return write_rare(writer);
+	case PFS_SECTION_STRAYS:
+		return put(writer, writer->strays, writer->layout.size[PFS_SECTION_STRAYS]);
 	default:
 		return write_column(writer);
 	}
@@ -339,6 +343,7 @@ static int count(struct writer *writer)
 	const struct pfs_image *image = writer->image;
 	struct pfs_image_header *header = &writer->header;
 	struct pfs_store_state state;
+	uint32_t strays;
 
 	PFS_TRY(pfs_store_state(writer->tree->store, &state));
 	*header = (struct pfs_image_header){
@@ -363,6 +368,8 @@ static int count(struct writer *writer)
 			return -EFBIG;
 	}
 	count_free(writer);
+	strays = pfs_slotorder_find(writer->tree, &writer->strays);
+	header->strays = strays == PFS_STRAYS_UNKNOWN ? 0 : strays + 1;
 	return 0;
 }
 

@@ -380,6 +380,19 @@ static int prepare(struct loader *loader)
 	return pfs_slot_map_reserve(image->by_prime, nodes + nodes / 16);
 }
 
+/* Calls both functions, at the same time if a thread is to be had. */
+static void call_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg)
+{
+	pthread_t thread;
+	bool started = pthread_create(&thread, NULL, other_fn, other_arg) == 0;
+
+	if (!started)
+		(void)other_fn(other_arg);
+	(void)fn(arg);
+	if (started)
+		(void)pthread_join(thread, NULL);
+}
+
 static int load(struct loader *loader)
 {
 	struct pfs_load_index index = {.tree = loader->tree,
@@ -391,7 +404,7 @@ static int load(struct loader *loader)
 	PFS_TRY(load_others(loader));
 	index.hashes = loader->hashes;
 	index.pool = loader->pool;
-	pfs_load_both(map_primes, loader, index_names, &index);
+	call_both(map_primes, loader, index_names, &index);
 	pfs_image_loaded(loader->tree);
 	return loader->error ? loader->error : index.error;
 }
@@ -411,16 +424,4 @@ int pfs_load(struct pfs_tree *tree)
 	int error = tree->options.no_image_file ? -ENOENT : pfs_imagefile_load(tree, load_rows);
 
 	return error == -ENOENT ? load_rows(tree) : error;
-}
-
-void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg)
-{
-	pthread_t thread;
-	bool started = pthread_create(&thread, NULL, other_fn, other_arg) == 0;
-
-	if (!started)
-		(void)other_fn(other_arg);
-	(void)fn(arg);
-	if (started)
-		(void)pthread_join(thread, NULL);
 }

@@ -16,8 +16,6 @@ PFS_MUST_CHECK int pfs_load(struct pfs_tree *tree);
 /* Logs what is wrong with the node; returns -EUCLEAN. */
 int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what);
 
-/* Calls both functions, at the same time if a thread is to be had. */
-void pfs_load_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg);
 
 struct pfs_load_index {
 	const struct pfs_tree *tree;

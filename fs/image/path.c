@@ -110,13 +110,12 @@ int pfs_tree_resolve(struct pfs_tree *tree, uint64_t *ino, const char *path)
 	return error;
 }
 
-/* The path's length, and, unless out is NULL, the path itself, which ends before out. */
-static size_t write_path(const struct pfs_tree *tree, char *out, uint32_t slot)
+size_t pfs_path_write(const struct pfs_image *image, char *out, uint64_t top, uint32_t slot)
 {
-	const struct pfs_image *image = &tree->image;
 	size_t total = 0;
 
-	for (; slot != image->root; slot = image->parent[slot]) {
+	for (; slot != PFS_NO_SLOT && slot != image->root && image->prime[slot] != top;
+	     slot = image->parent[slot]) {
 		size_t len;
 		const char *name = pfs_names_get(image->names, image->name[slot], &len);
 
@@ -141,12 +140,12 @@ int pfs_tree_path(struct pfs_tree *tree, char **path, uint64_t ino)
 	if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED) {
 		error = slot == PFS_NO_SLOT ? -ESTALE : -ENOENT;
 	} else {
-		len = write_path(tree, NULL, slot);
+		len = pfs_path_write(&tree->image, NULL, PFS_ROOT_PRIME, slot);
 		text = malloc(PFS_MAX(len, 1) + 1);
 		error = text ? 0 : -ENOMEM;
 	}
 	if (text) {
-		(void)write_path(tree, text + len, slot);
+		(void)pfs_path_write(&tree->image, text + len, PFS_ROOT_PRIME, slot);
 		if (len == 0)
 			text[len++] = '/';
 		text[len] = 0;

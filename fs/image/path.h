@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/image/path.h - what follows from a node's ancestors: whether it lies under another, its depth,
- * the length of its code.
+ * its path, the length of its code.
  *
  * Locks: any lock on the tree. */
 #ifndef PFS_FS_IMAGE_PATH_H
 #define PFS_FS_IMAGE_PATH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -22,6 +23,10 @@ bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top
  * directory whose depth is known, and notes the depths that it has met; readers may do so at
  * once. */
 uint32_t pfs_image_depth(const struct pfs_image *image, uint32_t slot);
+
+/* Returns the length in bytes of the node's path below the directory with the prime `top` (or the root, if that comes first): of the
+ * path with a slash at its beginning, 0 for that directory itself.  Unless out is NULL, writes the path, which ends before out. */
+size_t pfs_path_write(const struct pfs_image *image, char *out, uint64_t top, uint32_t slot);
 
 /* Gets the length of the node's code in bits. -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_code_bits(const struct pfs_tree *tree, uint32_t *bits, uint32_t slot);

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/radix.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
+#include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
 
 struct pfs_slotorder {
@@ -140,6 +142,65 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_U
 		forget(known);
 	else
 		stray(tree, slot);
+}
+
+void pfs_slotorder_load(struct pfs_tree *tree, const uint32_t *strays, uint32_t n)
+{
+	struct pfs_slotorder *known = tree->slotorder;
+
+	forget(known);
+	if (n == PFS_STRAYS_UNKNOWN)
+		return;
+	if (n)
+		memcpy(known->strays, strays, n * sizeof(*strays));
+	known->n_strays = n;
+	atomic_store(&known->order, PFS_ORDER_ASCENDING);
+}
+
+static bool name_is_before(const struct pfs_image *image, uint32_t a, uint32_t b)
+{
+	size_t a_len, b_len;
+	const char *a_name = pfs_names_get(image->names, image->name[a], &a_len);
+	const char *b_name = pfs_names_get(image->names, image->name[b], &b_len);
+	int order = memcmp(a_name, b_name, PFS_MIN(a_len, b_len));
+
+	return order < 0 || (order == 0 && a_len < b_len);
+}
+
+/* Pre-order goes on in the directory that it is at, or in one of those above with a sibling that comes later. */
+static bool may_follow(const struct pfs_image *image, uint32_t last, uint32_t slot)
+{
+	uint32_t above = image->parent[slot];
+
+	if (last == above)
+		return true;
+	while (last != image->root && image->parent[last] != above)
+		last = image->parent[last];
+	return last != image->root && name_is_before(image, last, slot);
+}
+
+static bool is_exact(const struct pfs_image *image)
+{
+	uint32_t last = image->root;
+
+	for (uint32_t slot = 0; slot < image->end; slot++) {
+		if (slot == image->root ? last != slot : pfs_image_is_live(image, slot) && !may_follow(image, last, slot))
+			return false;
+		if (pfs_image_is_live(image, slot))
+			last = slot;
+	}
+	return true;
+}
+
+uint32_t pfs_slotorder_find(const struct pfs_tree *tree, const uint32_t **strays)
+{
+	const struct pfs_slotorder *known = tree->slotorder;
+	int order = atomic_load(&known->order);
+
+	*strays = known->strays;
+	if (order == PFS_ORDER_ASCENDING)
+		return known->n_strays;
+	return order == PFS_ORDER_UNKNOWN && is_exact(&tree->image) ? 0 : PFS_STRAYS_UNKNOWN;
 }
 
 static const struct pfs_watcher watcher = {

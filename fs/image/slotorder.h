@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/slotorder.h - whether ascending slots of the whole tree are its pre-order, children in byte order,
- * but for a few strays.
+/* fs/image/slotorder.h - knows whether ascending slots are the whole tree's pre-order, children in the order of
+ * their names' bytes, but for a few strays.
  *
- * Import and optimize lay slots out so.  Readers find it out when they first need it, and note it; what gets a
- * place or a name strays from then on.  When there are too many strays, or a directory moves with what lies in it,
+ * Import and optimize lay slots out so. The image file says it; else readers find it out when they first need it, and
+ * note it; what gets a place or a name strays from then on.  When there are too many strays, or a directory moves with what lies in it,
  * nothing is known again.
  * Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last, lets one of several
  * readers note it. */
@@ -17,20 +17,29 @@ void pfs_slotorder_destroy(struct pfs_tree *tree);
 
 #define PFS_STRAYS_MAX 4096u
 enum pfs_slot_order { PFS_ORDER_UNKNOWN, PFS_ORDER_ASCENDING, PFS_ORDER_OTHER };
-enum pfs_slot_order pfs_slotorder(struct pfs_tree *tree);
+enum pfs_slot_order pfs_slotorder(struct pfs_tree *tree); /* returns what is known */
 
-/* ASCENDING: how many strays there are from `slot` on, and these, ascending; valid as long as the tree is
- * held. */
+/* Gets the strays from `slot` on, ascending, and returns how many there are.  The order is ASCENDING; *strays is valid as long
+ * as the tree is held. */
 size_t pfs_slotorder_strays(struct pfs_tree *tree, const uint32_t **strays, uint32_t slot);
 
-/* Who looks does so in pieces, between which the tree may change: from the beginning on it is remembered what strays,
- * and more than that ends what has begun. */
+/* Whoever finds out the order does so in pieces, between which the tree may change.  begin returns a number for `end`; what strays
+ * from then on is remembered. */
 unsigned pfs_slotorder_begin(struct pfs_tree *tree);
-/* Drops from n slots what is not live any more and what has strayed since somebody began; how many stay. */
+/* Drops from n slots those that are not live any more and those that have strayed since begin; returns how many are left. */
 size_t pfs_slotorder_keep(struct pfs_tree *tree, uint32_t *slots, size_t n);
-/* Notes what was found since `begun`, if that still holds: the order, and n ascending strays, copied, PFS_STRAYS_MAX or
- * fewer. UNKNOWN: nothing was. */
+/* Notes what was found since begin returned `begun`, if it is still true: the order, and n ascending strays, at most
+ * PFS_STRAYS_MAX, which are copied.  UNKNOWN: nothing was found. */
 void pfs_slotorder_end(struct pfs_tree *tree, unsigned begun, enum pfs_slot_order order,
 		       const uint32_t *strays, size_t n);
+
+/* ---- for the image's file; nobody else sees the tree ---- */
+
+#define PFS_STRAYS_UNKNOWN UINT32_MAX
+/* Sets what is known: n ascending strays, copied, or PFS_STRAYS_UNKNOWN. What changes afterwards is followed. */
+void pfs_slotorder_load(struct pfs_tree *tree, const uint32_t *strays, uint32_t n);
+/* Returns how many strays there are, and where; PFS_STRAYS_UNKNOWN, also of slots in another order. Where nothing was
+ * known, all slots are looked at, of a tree without strays. */
+uint32_t pfs_slotorder_find(const struct pfs_tree *tree, const uint32_t **strays);
 
 #endif

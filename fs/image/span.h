@@ -27,28 +27,28 @@ struct pfs_slot_range {
 	uint32_t from, to; /* without `to` */
 };
 
-PFS_MUST_CHECK int pfs_spans_create(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_spans_create(struct pfs_tree *tree); /* -ENOMEM */
 void pfs_spans_destroy(struct pfs_tree *tree);
 
 #define PFS_SPAN_PIECE (UINT32_C(1) << 19) /* slots, which take a millisecond or two */
 void pfs_spans_set_piece(uint32_t slots);  /* another one, for tests */
 
-/* The pass, if it has not been made: between its pieces look (NULL: nobody waits) may let go of the tree, which may
- * change then, and what it returns, if not 0, ends this; whoever asks next goes on from there.  Nothing is known before
- * the pass is made, but that few slots, or those of a frozen tree, are passed when they are asked about. */
+/* Makes the pass, unless it has been made.  `look` (NULL: nobody waits) is called between two pieces; it may let go of the
+ * tree, which may then change.  What it returns, if not 0, ends the call, and whoever asks next goes on from there.  Until the pass
+ * is made nothing is known; few slots, and those of a frozen tree, are passed when the functions below are first called. */
 PFS_MUST_CHECK int pfs_spans_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
 
-/* The subtree as ranges, which ascend and do not touch; all slots in them that have a node belong to it, and no others.
- * *ranges is to be freed.  -ENODATA: it is not known, or they are too many; -ENOMEM. */
+/* Gets the subtree as n ranges, which ascend and do not touch: every slot in them that has a node belongs to the subtree, and no
+ * other slot does.  The caller frees *ranges.  -ENODATA: they are not known, or more than PFS_SPAN_RANGES; -ENOMEM. */
 PFS_MUST_CHECK int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n,
 				   uint32_t directory);
 
-/* The slot past the last of the directory's subtree, which begins at the directory itself and in which everything lies as
- * it was laid out: no stray is in it or below it.  0: it is no such range, or that is not known. */
+/* Returns the slot past the last one of the directory's subtree, if the subtree is one range that begins at the directory and
+ * has no strays in it or below it; else, or if that is not known, 0. */
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
 
-/* Whether the children of a directory of which pfs_span_end is known ascend by the bytes of their names, as was found
- * and noted: they do as long as no name comes under it. */
+/* note_sorted notes that the children of a directory, whose pfs_span_end is known, ascend by the bytes of their names.  is_sorted
+ * returns true if that was noted and no name has come below the directory since. */
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory);
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
 

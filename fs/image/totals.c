@@ -6,35 +6,14 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/dirtable.h"
 #include "fs/image/image.h"
 #include "fs/image/newest.h"
 #include "fs/tree/tree_impl.h"
 
-#define BLOCK 64u /* slots */
-#define STEP  4u  /* entries of a block are allocated in multiples of it */
-
 #define PIECE (64u << 10) /* slots that are counted in one hold of the tree */
 
 #define NOTHING INT64_MIN /* older than any mtime */
-
-/* Sums are modulo 2^64.  Packed, since there may be as many as there are nodes. */
-struct entry {
-	uint64_t size, blocks;
-	int64_t newest;
-	uint32_t count;
-} __attribute__((packed, aligned(4)));
-
-/* The directories among 64 slots, and an entry for each, in order. */
-struct block {
-	uint64_t directories; /* a bit a slot */
-	struct entry *entries;
-};
-
-struct table {
-	struct pfs_reserve memory;
-	struct block *blocks; /* memory.base */
-	uint32_t n_blocks;
-};
 
 /* What a piece adds to a directory. */
 struct addition {
@@ -59,105 +38,13 @@ struct pfs_totals_table {
 	 * does not count yet. */
 	bool begun;
 	uint32_t counted;
-	struct table table;
+	struct pfs_dirtable table;
 	struct additions additions; /* of the piece that is being made */
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
 	/* Of the slot that is changing: as it was. */
 	uint32_t parent; /* PFS_NO_SLOT: it had no place, or is the root */
 	struct pfs_totals own;
 };
-
-/* ---- the table: from a directory's slot to its entry ---- */
-
-static void close_table(struct table *table)
-{
-	for (uint32_t i = 0; i < table->n_blocks; i++)
-		free(table->blocks[i].entries);
-	pfs_reserve_close(&table->memory);
-	*table = (struct table){0};
-}
-
-/* Makes the blocks reach to slots below `end`. */
-static int grow_table(struct table *table, uint32_t end)
-{
-	uint32_t n_blocks = (uint32_t)pfs_div_round_up(end, BLOCK);
-
-	if (n_blocks <= table->n_blocks)
-		return 0;
-	PFS_TRY(pfs_reserve_grow(&table->memory, n_blocks * sizeof(struct block)));
-	table->n_blocks = n_blocks;
-	return 0;
-}
-
-static uint64_t bit_of(uint32_t slot)
-{
-	return UINT64_C(1) << slot % BLOCK;
-}
-
-static unsigned count_bits(uint64_t bits)
-{
-	return (unsigned)__builtin_popcountll(bits);
-}
-
-static struct entry *entry_of(const struct table *table, uint32_t slot)
-{
-	const struct block *block = &table->blocks[slot / BLOCK];
-
-	return block->entries + count_bits(block->directories & (bit_of(slot) - 1));
-}
-
-static bool has_entry(const struct table *table, uint32_t slot)
-{
-	return slot / BLOCK < table->n_blocks &&
-	       table->blocks[slot / BLOCK].directories & bit_of(slot);
-}
-
-/* From n entries to n + 1, if that crosses a step. */
-static int make_room(struct block *block, unsigned n)
-{
-	struct entry *entries;
-
-	if (n % STEP)
-		return 0;
-	entries = realloc(block->entries, (n + STEP) * sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	block->entries = entries;
-	return 0;
-}
-
-/* A new directory's entry, undefined. */
-static int insert_entry(struct table *table, uint32_t slot)
-{
-	struct block *block;
-	struct entry *entry;
-	unsigned n, place;
-
-	PFS_TRY(grow_table(table, slot + 1));
-	block = &table->blocks[slot / BLOCK];
-	n = count_bits(block->directories);
-	PFS_TRY(make_room(block, n));
-	entry = entry_of(table, slot);
-	place = (unsigned)(entry - block->entries);
-	memmove(entry + 1, entry, (n - place) * sizeof(*entry));
-	block->directories |= bit_of(slot);
-	return 0;
-}
-
-static void remove_entry(struct table *table, uint32_t slot)
-{
-	struct block *block = &table->blocks[slot / BLOCK];
-	struct entry *entry = entry_of(table, slot);
-	unsigned place = (unsigned)(entry - block->entries), n;
-
-	block->directories &= ~bit_of(slot);
-	n = count_bits(block->directories);
-	memmove(entry, entry + 1, (n - place) * sizeof(*entry));
-	if (n)
-		return;
-	free(block->entries);
-	block->entries = NULL;
-}
 
 /* ---- what a node adds to the directories above it ---- */
 
@@ -179,17 +66,17 @@ static bool is_counted(const struct pfs_tree *tree, uint32_t slot)
 }
 
 /* What counts already of a node and what lies in it. */
-static struct pfs_totals whole(const struct pfs_tree *tree, const struct table *table,
+static struct pfs_totals whole(const struct pfs_tree *tree, const struct pfs_dirtable *table,
 			       uint32_t slot)
 {
 	const struct pfs_totals nothing = {.mtime = NOTHING};
-	const struct entry *entry;
+	const struct pfs_dirtable_entry *entry;
 
 	if (!S_ISDIR(tree->image.mode[slot]))
 		return is_counted(tree, slot) ? pfs_totals_own(tree, slot) : nothing;
-	if (!has_entry(table, slot))
+	if (!pfs_dirtable_has(table, slot))
 		return nothing;
-	entry = entry_of(table, slot);
+	entry = pfs_dirtable_at(table, slot);
 	return (struct pfs_totals){
 		.count = entry->count,
 		.size = entry->size,
@@ -198,9 +85,9 @@ static struct pfs_totals whole(const struct pfs_tree *tree, const struct table *
 	};
 }
 
-static void set_entry(struct entry *entry, const struct pfs_totals *totals)
+static void set_entry(struct pfs_dirtable_entry *entry, const struct pfs_totals *totals)
 {
-	*entry = (struct entry){
+	*entry = (struct pfs_dirtable_entry){
 		.size = totals->size,
 		.blocks = totals->blocks,
 		.newest = totals->mtime,
@@ -211,19 +98,19 @@ static void set_entry(struct entry *entry, const struct pfs_totals *totals)
 /* ---- making the table ---- */
 
 /* An entry of nothing, where there is none. */
-static int want_entry(struct table *table, uint32_t slot)
+static int want_entry(struct pfs_dirtable *table, uint32_t slot)
 {
 	const struct pfs_totals nothing = {.mtime = NOTHING};
 
-	if (has_entry(table, slot))
+	if (pfs_dirtable_has(table, slot))
 		return 0;
-	PFS_TRY(insert_entry(table, slot));
-	set_entry(entry_of(table, slot), &nothing);
+	PFS_TRY(pfs_dirtable_insert(table, slot));
+	set_entry(pfs_dirtable_at(table, slot), &nothing);
 	return 0;
 }
 
 /* The directory and all above it. */
-static int want_entries(const struct pfs_tree *tree, struct table *table, uint32_t directory)
+static int want_entries(const struct pfs_tree *tree, struct pfs_dirtable *table, uint32_t directory)
 {
 	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory])
 		PFS_TRY(want_entry(table, directory));
@@ -246,7 +133,7 @@ static void close_additions(struct additions *additions)
 }
 
 /* One for the directory, and for all above it. */
-static int want_additions(struct additions *a, const struct pfs_tree *tree, struct table *table, uint32_t directory)
+static int want_additions(struct additions *a, const struct pfs_tree *tree, struct pfs_dirtable *table, uint32_t directory)
 {
 	for (; directory != PFS_NO_SLOT && !a->number[directory]; directory = tree->image.parent[directory]) {
 		PFS_TRY(want_entry(table, directory));
@@ -274,7 +161,7 @@ static void add_to(struct pfs_totals *to, const struct pfs_totals *sum)
 }
 
 /* Gives the addition to its directory and to the one above, and goes on with that when all below it have come. */
-static void give(const struct additions *a, const struct pfs_tree *tree, struct table *table,
+static void give(const struct additions *a, const struct pfs_tree *tree, struct pfs_dirtable *table,
 		 struct addition *addition)
 {
 	while (addition && addition->below == 0) {
@@ -282,7 +169,7 @@ static void give(const struct additions *a, const struct pfs_tree *tree, struct 
 		struct pfs_totals sum = whole(tree, table, addition->directory);
 
 		add_to(&sum, &addition->sum);
-		set_entry(entry_of(table, addition->directory), &sum);
+		set_entry(pfs_dirtable_at(table, addition->directory), &sum);
 		addition->below = DONE;
 		if (above) {
 			add_to(&above->sum, &addition->sum);
@@ -293,7 +180,7 @@ static void give(const struct additions *a, const struct pfs_tree *tree, struct 
 }
 
 /* Counts the nodes in slots from..to: each directory that they are in gets its sum once, however deep it lies. */
-static int count(const struct pfs_tree *tree, struct table *table, struct additions *a, uint32_t from, uint32_t to)
+static int count(const struct pfs_tree *tree, struct pfs_dirtable *table, struct additions *a, uint32_t from, uint32_t to)
 {
 	const struct pfs_image *image = &tree->image;
 
@@ -321,21 +208,12 @@ static int count(const struct pfs_tree *tree, struct table *table, struct additi
 	return 0;
 }
 
-static int open_table(struct table *table)
-{
-	*table = (struct table){0};
-	PFS_TRY(pfs_reserve_open(&table->memory, PFS_SLOT_MAX / BLOCK * sizeof(struct block)));
-	table->blocks = table->memory.base;
-	return 0;
-}
-
-/* Nothing is known any more.  With the write lock, or by who makes the table. */
 static void forget(struct pfs_totals_table *totals)
 {
 	atomic_store(&totals->kept, false);
 	totals->begun = false;
 	pfs_newest_clear(totals->newest);
-	close_table(&totals->table);
+	pfs_dirtable_close(&totals->table);
 	close_additions(&totals->additions);
 }
 
@@ -344,7 +222,7 @@ void pfs_totals_destroy(struct pfs_tree *tree)
 	if (!tree->totals)
 		return;
 	pfs_newest_destroy(tree->totals->newest);
-	close_table(&tree->totals->table);
+	pfs_dirtable_close(&tree->totals->table);
 	close_additions(&tree->totals->additions);
 	(void)pthread_mutex_destroy(&tree->totals->lock);
 	free(tree->totals);
@@ -374,7 +252,7 @@ static int go_on(struct pfs_tree *tree)
 	if (atomic_load(&totals->kept))
 		return 0;
 	if (!totals->begun) {
-		PFS_TRY(open_table(&totals->table));
+		PFS_TRY(pfs_dirtable_open(&totals->table));
 		totals->begun = true;
 		totals->counted = 0;
 		error = open_additions(&totals->additions);
@@ -425,7 +303,7 @@ static bool are_kept(const struct pfs_tree *tree)
 static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_totals *change)
 {
 	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
-		struct entry *entry = entry_of(&tree->totals->table, directory);
+		struct pfs_dirtable_entry *entry = pfs_dirtable_at(&tree->totals->table, directory);
 
 		entry->count += (uint32_t)change->count;
 		entry->size += change->size;
@@ -450,7 +328,7 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 		  int64_t now)
 {
 	while (directory != PFS_NO_SLOT) {
-		struct entry *entry = entry_of(&tree->totals->table, directory);
+		struct pfs_dirtable_entry *entry = pfs_dirtable_at(&tree->totals->table, directory);
 		int64_t most = entry->newest;
 
 		if (child != directory)
@@ -470,15 +348,15 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 static void attached(struct pfs_tree *tree, uint32_t slot)
 {
 	uint32_t parent = tree->image.parent[slot];
-	struct table *table = &tree->totals->table;
+	struct pfs_dirtable *table = &tree->totals->table;
 	struct pfs_totals totals;
 	int error = 0;
 
-	if (S_ISDIR(tree->image.mode[slot]) && is_counted(tree, slot) && !has_entry(table, slot)) {
+	if (S_ISDIR(tree->image.mode[slot]) && is_counted(tree, slot) && !pfs_dirtable_has(table, slot)) {
 		totals = pfs_totals_own(tree, slot);
-		error = insert_entry(table, slot);
+		error = pfs_dirtable_insert(table, slot);
 		if (!error)
-			set_entry(entry_of(table, slot), &totals);
+			set_entry(pfs_dirtable_at(table, slot), &totals);
 	}
 	totals = whole(tree, table, slot);
 	if (!error && !totals.count)
@@ -507,9 +385,9 @@ static void detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
 
 static void freed(struct pfs_tree *tree, uint32_t slot)
 {
-	if (!has_entry(&tree->totals->table, slot))
+	if (!pfs_dirtable_has(&tree->totals->table, slot))
 		return;
-	remove_entry(&tree->totals->table, slot);
+	pfs_dirtable_remove(&tree->totals->table, slot);
 	pfs_newest_drop(tree->totals->newest, slot);
 }
 
@@ -560,33 +438,21 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 
 /* ---- life ---- */
 
-static bool same_blocks(const struct block *a, const struct block *b)
-{
-	size_t n = count_bits(a->directories);
-
-	return a->directories == b->directories &&
-	       (!n || !memcmp(a->entries, b->entries, n * sizeof(*a->entries)));
-}
-
 static bool check(struct pfs_tree *tree)
 {
-	const struct table *kept;
-	struct table again = {.n_blocks = 0};
+	struct pfs_dirtable again = {.n_blocks = 0};
 	struct additions additions = {.n = 0};
-	bool same = true, made;
+	bool same, made;
 
-	made = pfs_totals_are_made(tree) && !open_table(&again) && !open_additions(&additions) &&
+	made = pfs_totals_are_made(tree) && !pfs_dirtable_open(&again) && !open_additions(&additions) &&
 	       !count(tree, &again, &additions, 0, tree->image.end);
 	close_additions(&additions);
 	if (!made) {
-		close_table(&again);
+		pfs_dirtable_close(&again);
 		return true;
 	}
-	kept = &tree->totals->table;
-	for (uint32_t i = 0; i < again.n_blocks && same; i++)
-		same = i < kept->n_blocks ? same_blocks(&kept->blocks[i], &again.blocks[i])
-					  : !again.blocks[i].directories;
-	close_table(&again);
+	same = pfs_dirtable_is_same(&tree->totals->table, &again);
+	pfs_dirtable_close(&again);
 	return same;
 }
 
@@ -611,15 +477,5 @@ int pfs_totals_create(struct pfs_tree *tree)
 
 uint64_t pfs_totals_memory(const struct pfs_tree *tree)
 {
-	const struct table *table;
-	uint64_t bytes;
-
-	if (!pfs_totals_are_made(tree))
-		return 0;
-	table = &tree->totals->table;
-	bytes = table->memory.committed;
-	for (uint32_t i = 0; i < table->n_blocks; i++)
-		bytes += pfs_div_round_up(count_bits(table->blocks[i].directories), STEP) * STEP *
-			 sizeof(struct entry);
-	return bytes;
+	return pfs_totals_are_made(tree) ? pfs_dirtable_size(&tree->totals->table) : 0;
 }

@@ -39,7 +39,8 @@ void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 
 	if (!(columns & PFS_COLUMN_PRIME)) /* what became free was seen by nobody before */
 		image->recent[image->epoch++ % PFS_RECENT] = slot;
-	image->access += columns & ACCESS && S_ISDIR(image->mode[slot]);
+	if (columns & ACCESS && S_ISDIR(image->mode[slot]))
+		image->recent_access[image->access++ % PFS_RECENT] = slot;
 	for (unsigned i = 0; i < image->n_watchers; i++) {
 		const struct pfs_watcher *watcher = image->watchers[i];
 

@@ -8,13 +8,16 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "fs/image/hold.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/primes.h"
 #include "fs/image/snapshot.h"
 #include "fs/tree/tree_impl.h"
-#include "meta/history.h"
 
 #define COMMIT_MS 1000u
 #define RETRY_MS  1000u
+#define IDLE_MS	  60000u
+#define MANY	  64u /* one of so many nodes has changed: opening is to be shorter than bringing them up to date */
 
 static void deadline_in(struct timespec *deadline, unsigned ms)
 {
@@ -39,7 +42,42 @@ static bool is_due(const struct pfs_tree *tree)
 
 	return journal->stop || journal->wanted > journal->cut || journal->primes_wanted ||
 	       journal->errand || journal->group.reap.count || pfs_journal_is_pressed(tree) ||
-	       pfs_history_is_due(tree->store);
+	       pfs_group_forgets(tree, &journal->group);
+}
+
+/* Whether an image file is to be made when nothing changes for a while. */
+static bool is_outdated(struct pfs_tree *tree)
+{
+	uint32_t nodes;
+
+	if (!tree->options.make_image_file || !tree->journal->unsaved)
+		return false;
+	pfs_hold_read(tree, __func__);
+	nodes = tree->image.nodes;
+	pfs_hold_end(tree);
+	return nodes >= PFS_IMAGE_FILE_NODES && tree->journal->unsaved > nodes / MANY;
+}
+
+/* The first change ends it. */
+static void rest(struct pfs_tree *tree)
+{
+	struct pfs_journal *journal = tree->journal;
+	bool outdated = is_outdated(tree);
+	struct timespec deadline;
+	PFS_LOCKED(&journal->lock);
+
+	deadline_in(&deadline, tree->options.image_idle_ms ? tree->options.image_idle_ms : IDLE_MS);
+	while (!is_due(tree) && !is_dirty(journal)) {
+		if (!outdated) {
+			(void)pthread_cond_wait(&journal->wake, &journal->lock);
+		} else if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT) {
+			outdated = false;
+			journal->unsaved = 0;
+			(void)pthread_mutex_unlock(&journal->lock);
+			tree->options.make_image_file(pfs_store_path(tree->store));
+			(void)pthread_mutex_lock(&journal->lock);
+		}
+	}
 }
 
 /* Sleeps until a group should be cut.  False: stop, nothing is left. */
@@ -48,10 +86,9 @@ static bool wait_until_due(struct pfs_tree *tree)
 	struct pfs_journal *journal = tree->journal;
 	unsigned commit_ms = tree->options.commit_ms ? tree->options.commit_ms : COMMIT_MS;
 	struct timespec deadline;
-	PFS_LOCKED(&journal->lock);
 
-	while (!is_due(tree) && !is_dirty(journal))
-		(void)pthread_cond_wait(&journal->wake, &journal->lock);
+	rest(tree);
+	PFS_LOCKED(&journal->lock);
 	deadline_in(&deadline, commit_ms);
 	while (!is_due(tree))
 		if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT)
@@ -188,7 +225,10 @@ static int commit(struct pfs_tree *tree)
 		return rc;
 	}
 	pfs_snapshots_drain(tree);
+	journal->unsaved += journal->group.n_rows;
 	rc = write_group(tree);
+	if (!rc)
+		pfs_group_forget(tree, &journal->group);
 	if (!rc && pfs_store_checkpoint(tree->store, false))
 		pfs_debug("%s: checkpoint put off", pfs_store_path(tree->store));
 	return rc;
@@ -200,6 +240,7 @@ void *pfs_committer(void *arg)
 	struct pfs_journal *journal = tree->journal;
 	int rc = 0;
 
+	journal->unsaved = tree->image.from_file ? 0 : UINT32_MAX;
 	while (wait_until_due(tree)) {
 		bool stop;
 

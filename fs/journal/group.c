@@ -3,11 +3,13 @@
  *
  * A node that lost its last name is removed from the store with the next group.  If it may have
  * content that somebody still uses, or that is too much for one group, an orphan is noted in the
- * same transaction; orphans nobody uses any more are reaped a part at a time, and so is history. */
+ * same transaction; orphans nobody uses any more are reaped a part at a time.  So is history, apart. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/primes.h"
@@ -19,6 +21,7 @@
 #define SMALL_CONTENT  (INT64_C(4) << 20) /* bytes that are removed together with the record */
 #define REAP_CHUNKS    256u		  /* that one group removes of orphans */
 #define REAP_ORPHANS   64u
+#define FORGET_RETRY_MS 60000
 #define PFS_CHUNKS_END UINT64_MAX
 
 /* ---- cutting ---- */
@@ -155,6 +158,7 @@ static void cut_locked(struct pfs_tree *tree, struct pfs_group *group)
 	pfs_parts_cut(tree);
 	group->n_rows = group->n_bytes = 0;
 	group->content = atomic_load(&journal->content);
+	group->former = atomic_load(&journal->former);
 	while (next_dirty(&walk, &slot))
 		cut_slot(tree, group, slot);
 	atomic_store(&journal->n_writing, (uint32_t)group->n_rows);
@@ -236,18 +240,43 @@ static int write_all(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 	PFS_TRY(write_rows(tree->store, group));
 	PFS_TRY(pfs_parts_write(tree));
 	PFS_TRY(reap_some(tree->store, group));
-	PFS_TRY(pfs_history_prune(tree->store));
 	if (fetch)
 		PFS_TRY(pfs_primes_fetch(tree));
 	return pfs_store_commit(tree->store, NULL);
+}
+
+bool pfs_group_forgets(const struct pfs_tree *tree, const struct pfs_group *group)
+{
+	return pfs_history_is_due(tree->store) && pfs_now_ms() >= group->forget_from_ms;
+}
+
+/* History that is too old goes with a group of its own: if it cannot, nobody's changes are held up, and it is tried again later. */
+void pfs_group_forget(struct pfs_tree *tree, struct pfs_group *group)
+{
+	int error;
+
+	if (!pfs_group_forgets(tree, group))
+		return;
+	error = pfs_store_begin(tree->store);
+	if (!error) {
+		error = pfs_history_prune(tree->store);
+		if (!error)
+			error = pfs_store_commit(tree->store, NULL);
+		if (error)
+			pfs_store_rollback(tree->store);
+	}
+	if (!error)
+		return;
+	group->forget_from_ms = pfs_now_ms() + FORGET_RETRY_MS;
+	pfs_warning("%s: history that is too old cannot be forgotten (%s); it is tried again", pfs_store_path(tree->store),
+		    strerror(-error));
 }
 
 int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 {
 	int rc;
 
-	if (!group->n_rows && !group->content && !group->reap.count && !fetch &&
-	    !pfs_history_is_due(tree->store))
+	if (!group->n_rows && !group->content && !group->reap.count && !fetch)
 		return 0;
 	PFS_TRY(pfs_imagefile_failure(tree)); /* what was cut may be wrong */
 	rc = pfs_store_begin(tree->store);
@@ -264,6 +293,8 @@ int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 void pfs_group_done(struct pfs_tree *tree, struct pfs_group *group)
 {
 	pfs_parts_done(tree);
+	(void)atomic_fetch_sub(&tree->journal->former, group->former);
+	group->former = 0;
 	group->reap.count -= group->n_reaped;
 	group->n_reaped = group->n_rows = group->n_bytes = 0;
 }

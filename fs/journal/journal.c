@@ -17,6 +17,14 @@
 
 /* ---- the dirty set ---- */
 
+/* Wakes the committer if it may be asleep; no lock of the journal is held. */
+static void wake(struct pfs_journal *journal)
+{
+	PFS_LOCKED(&journal->lock);
+
+	(void)pthread_cond_signal(&journal->wake);
+}
+
 void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_journal *journal = tree->journal;
@@ -31,7 +39,7 @@ void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 	if (n < UINT32_MAX)
 		atomic_store_explicit(&journal->n_dirty, n + 1, memory_order_relaxed);
 	if (n == 0 || n + 1 == PFS_DIRTY_COMMIT)
-		pfs_journal_wake(journal);
+		wake(journal);
 }
 
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
@@ -69,6 +77,16 @@ bool pfs_journal_is_pressed(const struct pfs_tree *tree)
 	       (uint64_t)atomic_load(&journal->content) > pending_limit(tree) / 4;
 }
 
+uint64_t pfs_journal_former(const struct pfs_tree *tree, uint64_t bytes)
+{
+	return atomic_load(&tree->journal->space.keeps_history) ? bytes : 0;
+}
+
+void pfs_journal_replaced(struct pfs_tree *tree, uint64_t bytes)
+{
+	(void)atomic_fetch_add(&tree->journal->former, pfs_journal_former(tree, bytes));
+}
+
 void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
 {
 	struct pfs_journal *journal = tree->journal;
@@ -77,7 +95,7 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
 
 	PFS_VERIFY_CHECK(before + bytes >= 0);
 	if (before == 0 || (before <= pressing && before + bytes > pressing))
-		pfs_journal_wake(journal);
+		wake(journal);
 }
 
 /* ---- before an operation ---- */
@@ -146,7 +164,7 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	struct pfs_journal *journal = tree->journal;
 	uint64_t rows = (uint64_t)atomic_load(&journal->n_dirty) + atomic_load(&journal->n_writing);
 	int64_t content = atomic_load(&journal->content);
-	uint64_t pending = content > 0 ? (uint64_t)content : 0;
+	uint64_t pending = content > 0 ? (uint64_t)content : 0, written = pending + atomic_load(&journal->former);
 
 	PFS_TRY(pfs_imagefile_failure(tree));
 	if (atomic_load(&tree->read_only) || !atomic_load(&journal->running) ||
@@ -155,10 +173,10 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	if (rows >= PFS_DIRTY_WAIT || (pending && pending + bytes > pending_limit(tree)))
 		return -EAGAIN;
 	pfs_space_refresh(tree, false);
-	if (pfs_space_fits(tree, rows + nodes, pending + bytes, removal))
+	if (pfs_space_fits(tree, rows + nodes, written + bytes, removal))
 		return 0;
 	pfs_space_refresh(tree, true);
-	if (pfs_space_fits(tree, rows + nodes, pending + bytes, removal))
+	if (pfs_space_fits(tree, rows + nodes, written + bytes, removal))
 		return 0;
 	return room_may_come(journal, rows + pending) ? -EAGAIN : -ENOSPC;
 }
@@ -259,13 +277,6 @@ int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand)
 }
 
 /* ---- life ---- */
-
-void pfs_journal_wake(struct pfs_journal *journal)
-{
-	PFS_LOCKED(&journal->lock);
-
-	(void)pthread_cond_signal(&journal->wake);
-}
 
 int pfs_journal_create(struct pfs_tree *tree)
 {

@@ -27,8 +27,8 @@ PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nod
 /* Waits, without locks, for the committer to fetch primes.  -EROFS when it cannot. */
 PFS_MUST_CHECK int pfs_journal_fetch_primes(struct pfs_tree *tree);
 
-/* What is changed between the two goes into one group, unless it is so much that it waits for a
- * commit; no lock held.  One thread at a time: others wait; it may hold again what it holds. */
+/* Whatever is changed between hold and let_go goes into one group, unless it is so much that it waits for a commit.  No lock is
+ * held; one thread at a time holds, and may do so again, others wait. */
 void pfs_journal_hold(struct pfs_tree *tree);
 void pfs_journal_let_go(struct pfs_tree *tree);
 
@@ -40,10 +40,15 @@ void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot); /* last name go
 /* Last reference gone too, content dropped: the slot is freed, at once or after the next cut. */
 void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot);
 
-/* Bytes of content now waiting for the store grew (or, negative, shrank). */
+/* Counts bytes of content that wait for the store from now on (or, negative, do not wait any more). */
 void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes);
 
-/* Bytes free, less what is pending, and total of the store's filesystem. */
+/* Attributes of so many bytes were replaced, or will be: with tree->lock; where the store keeps no history nothing remains of them.
+ * To be reserved before: what pfs_journal_former returns for them. */
+void pfs_journal_replaced(struct pfs_tree *tree, uint64_t bytes);
+uint64_t pfs_journal_former(const struct pfs_tree *tree, uint64_t bytes);
+
+/* Gets the bytes of the store's filesystem, and how many are free, less what is pending. */
 PFS_MUST_CHECK int pfs_journal_space(struct pfs_tree *tree, uint64_t *free_bytes,
 				     uint64_t *total_bytes);
 
@@ -56,13 +61,13 @@ struct pfs_errand {
 	bool done;
 };
 
-/* Waits until it is done, after those of others.  The errand's error; -EROFS when nothing can be written. */
+/* Sends an errand and waits until it is done, after those of others.  Returns the errand's error; -EROFS when nothing can be written. */
 PFS_MUST_CHECK int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand);
 
 PFS_MUST_CHECK int pfs_journal_create(struct pfs_tree *tree);
 void pfs_journal_destroy(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_journal_start(struct pfs_tree *tree);
-/* Commits what is pending and ends the committer.  The error if that failed. */
+/* Commits what is pending and ends the committer.  Returns the commit's error. */
 PFS_MUST_CHECK int pfs_journal_stop(struct pfs_tree *tree);
 
 #endif

@@ -42,6 +42,8 @@ struct pfs_group {
 	size_t n_bytes, byte_capacity;
 	size_t n_reaped; /* orphans at the end of the reap list that this group finished */
 	int64_t content; /* bytes pending when it was cut */
+	uint64_t former; /* and those of journal->former */
+	uint64_t forget_from_ms; /* history is not forgotten before, for it failed */
 	struct pfs_reap reap;
 };
 
@@ -53,10 +55,15 @@ PFS_MUST_CHECK int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group)
  * after a failure.  fetch: primes too. */
 PFS_MUST_CHECK int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch);
 
-/* It is committed: forget it. */
+/* Forgets some of the history that is too old, if there is such, in a group of its own; after a failure not before a minute
+ * has passed.  Between two groups. */
+void pfs_group_forget(struct pfs_tree *tree, struct pfs_group *group);
+bool pfs_group_forgets(const struct pfs_tree *tree, const struct pfs_group *group);
+
+/* Forgets the group, which is committed. */
 void pfs_group_done(struct pfs_tree *tree, struct pfs_group *group);
 
-/* The orphans that a crash left. */
+/* Puts the orphans that a crash left into the group's list. */
 PFS_MUST_CHECK int pfs_group_find_orphans(struct pfs_tree *tree, struct pfs_group *group);
 void pfs_group_release(struct pfs_group *group);
 
@@ -65,17 +72,18 @@ void pfs_group_release(struct pfs_group *group);
 struct pfs_space {
 	/* bytes, as last seen; free: when the log is in the file */
 	_Atomic uint64_t free, total, reusable, log;
+	_Atomic bool keeps_history; /* each row that changes leaves another */
 	_Atomic int64_t seen_ms;
 };
 
 /* Looks again if what is known is older than 100 ms, or always. */
 void pfs_space_refresh(struct pfs_tree *tree, bool always);
 
-/* The log takes room that is scarce: free it. */
+/* Returns true if the store's log takes room that is scarce, so that it is to be freed. */
 bool pfs_space_is_held_by_log(const struct pfs_tree *tree);
 
-/* Would a commit of so many rows and bytes of content fit?  removal: may use the last reserve,
- * without which nothing could be deleted on a full disk. */
+/* Returns true if a commit of so many rows and bytes of content would fit.  removal: it may use the last reserve, without which
+ * nothing could be deleted on a full disk. */
 bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal);
 
 /* ---- part.c ---- */
@@ -97,6 +105,7 @@ struct pfs_journal {
 	_Atomic uint32_t n_dirty; /* more than PFS_DIRTY_LIST: not all are listed */
 	_Atomic uint32_t n_writing; /* rows of the group being written */
 	_Atomic int64_t content;    /* bytes pending, those of the group included */
+	_Atomic uint64_t former;    /* bytes that history will have of what is pending, rows of nodes apart */
 	_Atomic int failure;	    /* of the last commit, 0 when it went well */
 	_Atomic bool running;
 	_Atomic bool reaping; /* content that nobody uses is still to be removed */
@@ -112,6 +121,7 @@ struct pfs_journal {
 	uint64_t committed; /* number of the last group committed: cut or one less */
 	uint64_t wanted;    /* commit up to this number without delay */
 	uint64_t attempts;  /* commits tried */
+	uint64_t unsaved;   /* rows of groups that the image file has not; the committer's own */
 	struct pfs_errand *errand; /* to be written next, or NULL */
 
 	pthread_mutex_t whole; /* before all others: held while groups may not be cut */
@@ -120,16 +130,13 @@ struct pfs_journal {
 	struct pfs_group group; /* the committer's own */
 };
 
-/* So much is pending that a commit should not wait. */
+/* Returns true if so much is pending that a commit should not wait. */
 bool pfs_journal_is_pressed(const struct pfs_tree *tree);
 
-/* Wakes the committer if it may be asleep; no lock of the journal held. */
-void pfs_journal_wake(struct pfs_journal *journal);
-
-/* The errand is done, or will not be; journal->lock held. */
+/* Takes the errand off the journal, done or not, and wakes who waits for it.  journal->lock is held. */
 void pfs_errand_end(struct pfs_journal *journal, struct pfs_errand *errand);
 
-/* The committer; arg is the tree. */
+/* Is the committer's thread; arg is the tree. */
 void *pfs_committer(void *arg);
 
 #endif

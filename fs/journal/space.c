@@ -42,6 +42,7 @@ void pfs_space_refresh(struct pfs_tree *tree, bool always)
 	atomic_store(&space->free, store.free - PFS_MIN(store.growth, store.free));
 	atomic_store(&space->reusable, store.reusable);
 	atomic_store(&space->log, store.log);
+	atomic_store(&space->keeps_history, store.keeps_history);
 }
 
 bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)
@@ -52,7 +53,7 @@ bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, 
 
 	if (bytes > (uint64_t)PFS_FILE_SIZE_MAX / 4)
 		return false;
-	needed = rows * ROW_BYTES + CONTENT_BYTES(bytes);
+	needed = (atomic_load(&space->keeps_history) ? 2 * rows : rows) * ROW_BYTES + CONTENT_BYTES(bytes);
 	growth = needed > reusable ? needed - reusable : 0;
 	if (removal)
 		needed += growth;

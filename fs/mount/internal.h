@@ -12,7 +12,8 @@
 #include "fs/mount/advice.h"
 #include "fs/mount/dispatch.h"
 #include "fs/mount/kernel.h"
-#include "fs/mount/mount.h"
+#include "fs/mount/options.h"
+#include "fs/tree/tree.h"
 
 #define PFS_IO_BYTES (1024 * 1024) /* the largest write and read-ahead */
 
@@ -114,19 +115,13 @@ PFS_MUST_CHECK int pfs_settle_names(fuse_req_t req, int error);
 /* For all but names; write() is settled by the kernel. */
 PFS_MUST_CHECK int pfs_settle(fuse_req_t req, int error);
 
-/* ---- replying: exactly once a request ---- */
+/* ---- replying: exactly once a request; see respond.h ---- */
 
 void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
 		    const struct pfs_entry *entry);
 
 /* Replies with the entry and the reference that the caller took, or with the error. */
 void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry);
-
-/* Replies with an error, 0 or negative. */
-static inline void pfs_reply_error(fuse_req_t req, int error)
-{
-	(void)fuse_reply_err(req, -error);
-}
 
 /* ---- the session: libfuse's side of the connection ---- */
 

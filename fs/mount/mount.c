@@ -10,7 +10,6 @@
 
 #include "base/checked.h"
 #include "base/log.h"
-#include "fs/mount/internal.h"
 #include "fs/mount/kernel.h"
 #include "fs/mount/notify.h"
 #include "fs/mount/query/growing.h"

@@ -7,15 +7,16 @@
 #include <unistd.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 #include "fs/mount/kernel.h"
 
 static void reply_attr(fuse_req_t req, int error, const struct pfs_entry *entry)
 {
 	if (error)
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 	else
-		(void)fuse_reply_attr(req, &entry->attr,
+		(void)pfs_respond_attr(req, &entry->attr,
 				      pfs_attr_timeout(pfs_mount_of(req), entry->volatile_attr));
 }
 
@@ -96,9 +97,9 @@ void pfs_on_node_statfs(fuse_req_t req, fuse_ino_t node PFS_UNUSED)
 	int error = pfs_tree_statfs(pfs_tree_of(req), &stat);
 
 	if (error)
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 	else
-		(void)fuse_reply_statfs(req, &stat);
+		(void)pfs_respond_statfs(req, &stat);
 }
 
 /* ---- extended attributes ---- */
@@ -112,13 +113,13 @@ static bool is_user_xattr(const char *name)
 static void reply_xattr(fuse_req_t req, const char *value, ssize_t n, size_t size)
 {
 	if (n < 0)
-		pfs_reply_error(req, (int)n);
+		pfs_respond_error(req, (int)n);
 	else if (size == 0)
-		(void)fuse_reply_xattr(req, (size_t)n);
+		(void)pfs_respond_size(req, (size_t)n);
 	else if ((size_t)n > size)
-		pfs_reply_error(req, -ERANGE);
+		pfs_respond_error(req, -ERANGE);
 	else
-		(void)fuse_reply_buf(req, value, (size_t)n);
+		(void)pfs_respond_bytes(req, value, (size_t)n);
 }
 
 static void describe_daemon(fuse_req_t req, size_t size)
@@ -149,7 +150,7 @@ void pfs_on_node_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, siz
 
 	/* Each write(2) asks for security.capability: answered at once. */
 	if (!is_user_xattr(name)) {
-		pfs_reply_error(req, -EOPNOTSUPP);
+		pfs_respond_error(req, -EOPNOTSUPP);
 		return;
 	}
 	if (strcmp(name, PFS_DAEMON_XATTR) == 0) {
@@ -157,7 +158,7 @@ void pfs_on_node_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, siz
 		return;
 	}
 	if (!may_see(req, name)) {
-		pfs_reply_error(req, -EACCES);
+		pfs_respond_error(req, -EACCES);
 		return;
 	}
 	if (size > 0)
@@ -196,7 +197,7 @@ void pfs_on_node_setxattr(fuse_req_t req, fuse_ino_t node, const char *name, con
 	if (!error)
 		error = pfs_tree_setxattr(pfs_tree_of(req), pfs_ino_of(node), name, value, size,
 					  flags);
-	pfs_reply_error(req, pfs_settle(req, error));
+	pfs_respond_error(req, pfs_settle(req, error));
 }
 
 void pfs_on_node_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
@@ -205,5 +206,5 @@ void pfs_on_node_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
 
 	if (!error)
 		error = pfs_tree_removexattr(pfs_tree_of(req), pfs_ino_of(node), name);
-	pfs_reply_error(req, pfs_settle(req, error));
+	pfs_respond_error(req, pfs_settle(req, error));
 }

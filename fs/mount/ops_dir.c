@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 
 /* A reply being filled. */
@@ -84,15 +85,15 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, boo
 	int error;
 
 	if (!data) {
-		pfs_reply_error(req, -ENOMEM);
+		pfs_respond_error(req, -ENOMEM);
 		return;
 	}
 	error = pfs_tree_readdir(listing.mount->tree, pfs_ino_of(node), offset, want_attr, add,
 				 &listing);
 	if (error < 0) {
 		forget_listed(&listing);
-		pfs_reply_error(req, error);
-	} else if (fuse_reply_buf(req, data, listing.used) != 0) {
+		pfs_respond_error(req, error);
+	} else if (pfs_respond_bytes(req, data, listing.used) != 0) {
 		forget_listed(&listing); /* see pfs_reply_entry */
 	}
 }
@@ -119,18 +120,18 @@ void pfs_on_node_opendir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse
 {
 	fi->cache_readdir = 1;
 	fi->keep_cache = 1;
-	(void)fuse_reply_open(req, fi);
+	(void)pfs_respond_open(req, fi);
 }
 
 void pfs_on_node_releasedir(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
 			    struct fuse_file_info *fi PFS_UNUSED)
 {
-	pfs_reply_error(req, 0);
+	pfs_respond_error(req, 0);
 }
 
 void pfs_on_node_fsyncdir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
 			  struct fuse_file_info *fi PFS_UNUSED)
 {
 	pfs_dispatch_yield();
-	pfs_reply_error(req, pfs_tree_sync(pfs_tree_of(req)));
+	pfs_respond_error(req, pfs_tree_sync(pfs_tree_of(req)));
 }

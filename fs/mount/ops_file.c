@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/respond.h"
 #include "fs/mount/notify.h"
 #include "fs/mount/operations.h"
 
@@ -48,7 +49,7 @@ void pfs_on_node_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi
 	if (fi->flags & O_TRUNC)
 		error = pfs_settle(req, error);
 	if (error) {
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 		return;
 	}
 	/* What the kernel has of the content is right unless the original may have changed. */
@@ -59,7 +60,7 @@ void pfs_on_node_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi
 	if (volatile_attr)
 		atomic_fetch_add(pfs_volatile_opens(mount, pfs_ino_of(node)), 1);
 	/* Who asked may have been killed: then no release comes. */
-	if (fuse_reply_open(req, fi) != 0 && volatile_attr)
+	if (pfs_respond_open(req, fi) != 0 && volatile_attr)
 		atomic_fetch_sub(pfs_volatile_opens(mount, pfs_ino_of(node)), 1);
 }
 
@@ -79,17 +80,17 @@ void pfs_on_node_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset
 		n = pfs_tree_read(tree, data, size, pfs_ino_of(node), offset, flags);
 	}
 	if (n < 0)
-		pfs_reply_error(req, (int)n);
+		pfs_respond_error(req, (int)n);
 	else
-		(void)fuse_reply_buf(req, data, (size_t)n);
+		(void)pfs_respond_bytes(req, data, (size_t)n);
 }
 
 static void reply_written(fuse_req_t req, ssize_t n)
 {
 	if (n < 0)
-		pfs_reply_error(req, (int)n);
+		pfs_respond_error(req, (int)n);
 	else
-		(void)fuse_reply_write(req, (size_t)n);
+		(void)pfs_respond_written(req, (size_t)n);
 }
 
 void pfs_on_node_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t size, off_t offset,
@@ -118,21 +119,21 @@ void pfs_on_node_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t
 void pfs_on_node_flush(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
 		       struct fuse_file_info *fi PFS_UNUSED)
 {
-	pfs_reply_error(req, pfs_tree_failure(pfs_tree_of(req)));
+	pfs_respond_error(req, pfs_tree_failure(pfs_tree_of(req)));
 }
 
 void pfs_on_node_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	if (fi->fh)
 		atomic_fetch_sub(pfs_volatile_opens(pfs_mount_of(req), pfs_ino_of(node)), 1);
-	pfs_reply_error(req, 0);
+	pfs_respond_error(req, 0);
 }
 
 void pfs_on_node_fsync(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
 		       struct fuse_file_info *fi PFS_UNUSED)
 {
 	pfs_dispatch_yield();
-	pfs_reply_error(req, pfs_tree_sync(pfs_tree_of(req)));
+	pfs_respond_error(req, pfs_tree_sync(pfs_tree_of(req)));
 }
 
 void pfs_on_node_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offset, off_t length,
@@ -143,7 +144,7 @@ void pfs_on_node_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offs
 	pfs_dispatch_yield();
 	error = pfs_tree_fallocate(pfs_tree_of(req), pfs_ino_of(node), mode, offset, length,
 				   is_privileged(req, fi));
-	pfs_reply_error(req, pfs_settle(req, error));
+	pfs_respond_error(req, pfs_settle(req, error));
 }
 
 void pfs_on_node_lseek(fuse_req_t req, fuse_ino_t node, off_t offset, int whence,
@@ -154,15 +155,15 @@ void pfs_on_node_lseek(fuse_req_t req, fuse_ino_t node, off_t offset, int whence
 	if (pfs_mount_of(req)->options.writeback) {
 		/* The kernel asks without sending what it has gathered, so that a hole here may be data
 		 * there.  Left to itself it calls everything data. */
-		pfs_reply_error(req, -ENOSYS);
+		pfs_respond_error(req, -ENOSYS);
 		return;
 	}
 	pfs_dispatch_yield();
 	found = pfs_tree_seek(pfs_tree_of(req), pfs_ino_of(node), offset, whence);
 	if (found < 0)
-		pfs_reply_error(req, (int)found);
+		pfs_respond_error(req, (int)found);
 	else
-		(void)fuse_reply_lseek(req, found);
+		(void)pfs_respond_place(req, found);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are libfuse's */

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "fs/mount/internal.h"
+#include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 
 void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
@@ -25,12 +26,12 @@ void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
 	struct fuse_entry_param param;
 
 	if (error) {
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 		return;
 	}
 	pfs_fill_entry(mount, &param, entry);
 	/* Who asked has been killed: the kernel does not know the entry, nor will it forget it. */
-	if (fuse_reply_entry(req, &param) != 0)
+	if (pfs_respond_entry(req, &param) != 0)
 		pfs_tree_forget(mount->tree, entry->attr.st_ino, 1);
 }
 
@@ -44,7 +45,7 @@ void pfs_on_node_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		/* That there is none may be kept too. */
 		struct fuse_entry_param none = {.entry_timeout = mount->options.timeout};
 
-		(void)fuse_reply_entry(req, &none);
+		(void)pfs_respond_entry(req, &none);
 		return;
 	}
 	if (!error && !S_ISDIR(entry.attr.st_mode))
@@ -138,12 +139,12 @@ void pfs_on_node_create(fuse_req_t req, fuse_ino_t parent, const char *name, mod
 	error = settle_entry(req, error, &entry);
 	if (error) {
 		/* Made meanwhile behind the kernel's back: ESTALE has it look again. */
-		pfs_reply_error(req, error == -EEXIST && !(fi->flags & O_EXCL) ? -ESTALE : error);
+		pfs_respond_error(req, error == -EEXIST && !(fi->flags & O_EXCL) ? -ESTALE : error);
 		return;
 	}
 	pfs_fill_entry(mount, &param, &entry);
 	fi->keep_cache = 1;
-	if (fuse_reply_create(req, &param, fi) != 0)
+	if (pfs_respond_create(req, &param, fi) != 0)
 		pfs_tree_forget(mount->tree, entry.attr.st_ino, 1);
 }
 
@@ -151,21 +152,21 @@ void pfs_on_node_create(fuse_req_t req, fuse_ino_t parent, const char *name, mod
 void pfs_on_node_link(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent PFS_UNUSED,
 		      const char *name PFS_UNUSED)
 {
-	pfs_reply_error(req, -EPERM);
+	pfs_respond_error(req, -EPERM);
 }
 
 void pfs_on_node_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int error = pfs_tree_unlink(pfs_tree_of(req), pfs_ino_of(parent), name);
 
-	pfs_reply_error(req, pfs_settle_names(req, error));
+	pfs_respond_error(req, pfs_settle_names(req, error));
 }
 
 void pfs_on_node_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int error = pfs_tree_rmdir(pfs_tree_of(req), pfs_ino_of(parent), name);
 
-	pfs_reply_error(req, pfs_settle_names(req, error));
+	pfs_respond_error(req, pfs_settle_names(req, error));
 }
 
 void pfs_on_node_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
@@ -174,7 +175,7 @@ void pfs_on_node_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fus
 	int error = pfs_tree_rename(pfs_tree_of(req), pfs_ino_of(parent), name,
 				    pfs_ino_of(new_parent), new_name, flags);
 
-	pfs_reply_error(req, pfs_settle_names(req, error));
+	pfs_respond_error(req, pfs_settle_names(req, error));
 }
 
 void pfs_on_node_readlink(fuse_req_t req, fuse_ino_t node)
@@ -184,7 +185,7 @@ void pfs_on_node_readlink(fuse_req_t req, fuse_ino_t node)
 		target ? pfs_tree_readlink(pfs_tree_of(req), target, pfs_ino_of(node)) : -ENOMEM;
 
 	if (error)
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 	else
-		(void)fuse_reply_readlink(req, target);
+		(void)pfs_respond_link(req, target);
 }

@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/reserve.h"
 
 /* Names and attributes change only through this daemon, which says so; a day is for ever. */
 #define TIMEOUT_SECONDS 86400.0
 
-#define QUERY_MEMORY   (UINT64_C(1) << 30)
+#define QUERY_MEMORY   (UINT64_C(1) << 30) /* at least, and a fourth of what all statements may have */
 #define QUERY_TIME_MAX 1000000.0 /* seconds */
 #define QUERY_VALUE	(UINT64_C(16) << 20) /* what takes a few hundredths of a second to look at */
 #define QUERY_REST_MS	60000
@@ -76,7 +77,7 @@ void pfs_mount_options_init(struct pfs_mount_options *options)
 		.threads = default_threads(),
 		.timeout = TIMEOUT_SECONDS,
 		.readdirplus = PFS_READDIRPLUS_AUTO,
-		.query_memory = QUERY_MEMORY,
+		.query_memory = PFS_MAX(QUERY_MEMORY, pfs_quarter_of_memory() / 4),
 		.query_value = QUERY_VALUE,
 		.query_rest_ms = QUERY_REST_MS,
 	};

@@ -80,25 +80,10 @@ static void add_killpriv_v2(struct pfs_mount *mount, const struct iovec *iov, in
 	mount->offered = 0;
 }
 
-/* Whether it is a reply, no notice and not that to INIT, and was made of an image that proved damaged meanwhile. */
-static bool is_damaged(const struct pfs_mount *mount, const struct fuse_out_header *out)
-{
-	return out->unique && atomic_load(&mount->counts[FUSE_INIT].n) && pfs_imagefile_failure(mount->tree);
-}
-
-static ssize_t reply_damaged(int fd, const struct fuse_out_header *reply)
-{
-	const struct fuse_out_header out = {sizeof(out), -EIO, reply->unique};
-
-	return write(fd, &out, sizeof(out)) < 0 ? -1 : (ssize_t)reply->len;
-}
-
 static ssize_t reply(int fd, struct iovec *iov, int count, void *arg)
 {
 	struct pfs_mount *mount = arg;
 
-	if (is_damaged(mount, iov->iov_base))
-		return reply_damaged(fd, iov->iov_base);
 	if (mount->offered & FUSE_HANDLE_KILLPRIV_V2)
 		add_killpriv_v2(mount, iov, count);
 	return writev(fd, iov, count);
@@ -266,7 +251,8 @@ static void process_in_turn(struct pfs_mount *mount, void *buffer, size_t len)
 		reply_unseen(mount, head->unique, rc);
 }
 
-/* Of an image that proved damaged nothing is told any more; what the kernel lets go of is let go. */
+/* Of an image that proved damaged nothing is told any more; what the kernel lets go of is let go.  Requests that are being
+ * processed while it proves to be are refused as they are answered (respond.h). */
 static bool refuse_damaged(const struct pfs_mount *mount, const void *buffer)
 {
 	const struct fuse_in_header *head = buffer;

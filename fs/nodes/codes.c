@@ -377,7 +377,7 @@ bool pfs_codes_use_device(struct pfs_tree *tree)
 	PFS_LOCKED(&codes->lock);
 	struct pfs_engine_info info;
 
-	if (!codes->engine && codes->kind == PFS_ENGINE_HOST)
+	if (!codes->engine && codes->kind != PFS_ENGINE_CUDA)
 		return false;
 	if (!codes->engine && pfs_engine_open(&codes->engine, codes->kind))
 		return true; /* whoever asks it learns why */

@@ -32,7 +32,8 @@ void pfs_codes_release(struct pfs_tree *tree);
 void pfs_codes_prepare_wanted(struct pfs_tree *tree);
 /* Describes the engine; see pfs_tree_engine. */
 PFS_MUST_CHECK int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info);
-/* Returns true if a device answers, or was asked for. */
+/* Returns true if a device answers already, or is to answer all: to start one takes longer than a subtree's
+ * ranges of slots. */
 bool pfs_codes_use_device(struct pfs_tree *tree);
 
 #endif

@@ -7,13 +7,16 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/content/register.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/nodes/columns_impl.h"
 #include "fs/tree/tree_impl.h"
 
-#define PIECE	(1u << 15) /* slots read in one hold of the tree */
+#define PIECE	(1u << 15) /* slots read in the first hold of the tree, */
+#define PIECE_GROWS 128u   /* up to so many times as many in others */
+#define HELD_NS	4000000u
 #define LOG_MAX (1u << 20) /* changes */
 #define FOLLOWED (1u << 14) /* of which a column takes over so many in one hold */
 #define UNWANTED (16u * LOG_MAX) /* a column that lacks more is given up */
@@ -103,127 +106,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned bits)
 		columns->log[columns->n_log++] = slot;
 }
 
-/* ---- values ---- */
-
-static void set_bit(uint64_t *bits, uint32_t slot, bool value)
-{
-	uint64_t bit = UINT64_C(1) << slot % 64;
-
-	bits[slot / 64] = value ? bits[slot / 64] | bit : bits[slot / 64] & ~bit;
-}
-
-static int fill_extensions(const struct pfs_image *image, struct pfs_derived *column,
-			   const uint32_t *slots, size_t n)
-{
-	uint32_t *codes = column->data.base;
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t slot = slots[i];
-		size_t len;
-		const char *name = pfs_names_get(image->names, image->name[slot], &len);
-		const char *text = pfs_scan_extension(name, &len);
-
-		set_bit(column->nulls.base, slot, !text);
-		codes[slot] = 0;
-		if (text)
-			PFS_TRY(pfs_dictionary_add(&column->dictionary, &codes[slot], text, len));
-	}
-	return 0;
-}
-
-static void fill_depths(const struct pfs_tree *tree, struct pfs_derived *column,
-			const uint32_t *slots, size_t n)
-{
-	const struct pfs_image *image = &tree->image;
-	uint32_t *depths = column->data.base;
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t slot = slots[i], parent = image->parent[slot];
-
-		if (!pfs_image_is_live(image, slot))
-			depths[slot] = 0;
-		else if (!column->ready && parent < slot && S_ISDIR(image->mode[parent]))
-			depths[slot] = depths[parent] + 1; /* as import lays nodes out */
-		else
-			depths[slot] = (uint32_t)pfs_scan_integer(tree, PFS_FIELD_DEPTH, slot);
-	}
-}
-
-static int put_attr(struct pfs_derived *column, uint32_t slot, const struct pfs_attr_value *value)
-{
-	uint32_t *codes = column->data.base;
-	int64_t *integers = column->data.base;
-	double *reals = column->data.base;
-
-	set_bit(column->nulls.base, slot, !value->is_set);
-	if (!value->is_set)
-		return 0;
-	switch (column->type) {
-	case PFS_ATTR_INTEGER:
-		column->is_mixed |= value->type != PFS_ATTR_INTEGER;
-		integers[slot] = value->type == PFS_ATTR_INTEGER ? value->integer : 0;
-		return 0;
-	case PFS_ATTR_REAL: /* an integer is a real in such a column */
-		column->is_mixed |= value->type == PFS_ATTR_TEXT;
-		if (value->type != PFS_ATTR_TEXT)
-			reals[slot] =
-				value->type == PFS_ATTR_REAL ? value->real : (double)value->integer;
-		return 0;
-	case PFS_ATTR_TEXT:
-		column->is_mixed |= value->type != PFS_ATTR_TEXT;
-		if (value->type != PFS_ATTR_TEXT)
-			return 0;
-		return pfs_dictionary_add(&column->dictionary, &codes[slot], value->text,
-					  value->text_len);
-	}
-	return 0;
-}
-
-static int fill_attrs(struct pfs_derived *column, const uint32_t *slots, size_t n)
-{
-	struct pfs_attr_value values[256];
-
-	for (size_t from = 0; from < n; from += PFS_COUNT(values)) {
-		size_t count = PFS_MIN(n - from, PFS_COUNT(values));
-
-		PFS_TRY(pfs_attr_read(column->reader, values, slots + from, count));
-		for (size_t i = 0; i < count; i++)
-			PFS_TRY(put_attr(column, slots[from + i], &values[i]));
-	}
-	return 0;
-}
-
-/* Room for the slots; none that it did not have has a value yet. */
-static int reach(struct pfs_derived *column, uint32_t end)
-{
-	size_t words = (end + 63) / 64 * sizeof(uint64_t);
-
-	if (end <= column->end)
-		return 0;
-	PFS_TRY(pfs_reserve_grow(&column->data, end * pfs_derived_width(column)));
-	PFS_TRY(pfs_reserve_grow(&column->nulls, words));
-	column->end = end;
-	return 0;
-}
-
-/* Reads the slots' values.  The tree is held, and the lock, or the column is not ready. */
-static int fill(const struct pfs_tree *tree, struct pfs_derived *column, const uint32_t *slots,
-		size_t n)
-{
-	const struct pfs_image *image = &tree->image;
-
-	PFS_TRY(reach(column, image->end));
-	switch (column->kind) {
-	case PFS_DERIVED_EXT:
-		return fill_extensions(image, column, slots, n);
-	case PFS_DERIVED_DEPTH:
-		fill_depths(tree, column, slots, n);
-		return 0;
-	case PFS_DERIVED_ATTR:
-		return fill_attrs(column, slots, n);
-	}
-	return 0;
-}
+/* ---- following ---- */
 
 /* Brings the column towards the tree's epoch; 0: it is there, 1: not yet. */
 static int follow(struct pfs_tree *tree, struct pfs_derived *column)
@@ -242,9 +125,9 @@ static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 	for (size_t i = 0; i < n; i++)
 		pfs_stamps_touch(&column->data_stamps, slots[i], log_end);
 	if (n)
-		error = fill(tree, column, slots, n);
+		error = pfs_derived_fill(tree, column, slots, n);
 	else
-		error = reach(column, tree->image.end);
+		error = pfs_derived_reach(column, tree->image.end);
 	if (error)
 		return error;
 	column->cursor += n;
@@ -294,7 +177,7 @@ static bool check_column(const struct pfs_tree *tree, const struct pfs_derived *
 		return true; /* it is brought up to date before anybody sees it */
 	for (size_t i = (size_t)(column->cursor - columns->log_begin); i < columns->n_log; i++)
 		if (columns->log[i] < end)
-			set_bit(unread, columns->log[i], true);
+			unread[columns->log[i] / 64] |= UINT64_C(1) << columns->log[i] % 64;
 	for (uint32_t slot = 0; slot < end; slot++)
 		if (pfs_image_is_live(&tree->image, slot) && !has_bit(unread, slot) &&
 		    !is_right(tree, column, slot))
@@ -436,42 +319,67 @@ static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new
 		column->cursor = columns->followed = columns->log_begin + columns->n_log;
 		column->access = tree->image.access;
 		if (!error)
-			error = reach(column, tree->image.end);
+			error = pfs_derived_reach(column, tree->image.end);
 	}
 	pfs_scan_unlock(tree);
 	return error;
 }
 
-static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from)
+/* Reads what has changed among the slots from..to. */
+static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t to)
 {
 	uint32_t slots[1024];
-	int error = 0;
 
-	(void)pfs_scan_lock(tree, __func__);
-	for (uint32_t to = PFS_MIN(from + PIECE, tree->image.end); from < to && !error;) {
+	while (from < to) {
 		size_t n = 0;
 
-		if (!is_changed(tree->columns, column, from / PFS_BLOCK_ROWS) && column->since) {
+		if (!is_changed(tree->columns, column, from / PFS_BLOCK_ROWS)) {
 			from += PFS_COUNT(slots);
 			continue;
 		}
 		tree->columns->blocks_read += from % PFS_BLOCK_ROWS == 0;
 		for (; n < PFS_COUNT(slots) && from < to; from++)
 			slots[n++] = from;
-		error = fill(tree, column, slots, n);
+		PFS_TRY(pfs_derived_fill(tree, column, slots, n));
 	}
+	return 0;
+}
+
+/* The slots from *from on, in one hold of the tree, as many as *size, which becomes what suits the next. */
+static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_t *from, uint32_t *size)
+{
+	uint64_t started, took;
+	uint32_t to;
+	int error;
+
+	(void)pfs_scan_lock(tree, __func__);
+	started = pfs_now_ns();
+	to = PFS_MIN(*from + *size, tree->image.end);
+	if (column->since) {
+		error = fill_changed(tree, column, *from, to);
+	} else {
+		for (uint32_t block = *from / PFS_BLOCK_ROWS; block * PFS_BLOCK_ROWS < to; block++)
+			tree->columns->blocks_read++;
+		error = *from < to ? pfs_derived_fill_range(tree, column, *from, to) : 0;
+	}
+	took = pfs_now_ns() - started;
 	pfs_scan_unlock(tree);
+	*from += *size;
+	if (took < HELD_NS / 2 && *size < PIECE * PIECE_GROWS)
+		*size *= 2;
+	else if (took > HELD_NS && *size > PIECE)
+		*size /= 2;
 	return error;
 }
 
 static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(void *arg),
 		void *arg)
 {
-	uint32_t end = column->end;
+	uint32_t end = column->end, size = PIECE;
 	bool is_lost;
 
-	for (uint32_t from = 0; from < end; from += PIECE) {
-		PFS_TRY(fill_piece(tree, column, from));
+	for (uint32_t from = 0; from < end;) {
+		PFS_TRY(fill_piece(tree, column, &from, &size));
 		if (poll && poll(arg))
 			return -EINTR;
 	}
@@ -516,6 +424,8 @@ static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_der
 			*reader = old;
 		}
 		error = *column && (*column)->ready ? follow(tree, *column) : -EAGAIN;
+		if (*column && error == -EAGAIN)
+			(*column)->ready = false; /* its maker has it from now on: who gives up old ones leaves it */
 	}
 	pfs_scan_unlock(tree);
 	return error;

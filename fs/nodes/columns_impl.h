@@ -82,6 +82,18 @@ static inline uint8_t pfs_derived_width(const struct pfs_derived *column)
 										 : sizeof(uint32_t);
 }
 
+/* ---- columns_fill.c; the tree is held, and the columns' lock, or the column is not ready ---- */
+
+/* Makes room for the slots; none that it did not have has a value yet. -ENOMEM. */
+PFS_MUST_CHECK int pfs_derived_reach(struct pfs_derived *column, uint32_t end);
+/* Reads the slots' values. -ENOMEM; -EIO from the store. */
+PFS_MUST_CHECK int pfs_derived_fill(const struct pfs_tree *tree, struct pfs_derived *column,
+				    const uint32_t *slots, size_t n);
+/* Reads those of the slots from..to of a column that is not ready; it has those before them, and `from` is a multiple of
+ * 64. */
+PFS_MUST_CHECK int pfs_derived_fill_range(struct pfs_tree *tree, struct pfs_derived *column,
+					  uint32_t from, uint32_t to);
+
 /* Gets the column as it is at the tree's epoch; the tree is held. Errors as of pfs_columns_get. */
 PFS_MUST_CHECK int pfs_derived_get(struct pfs_tree *tree, struct pfs_derived **out,
 				   enum pfs_derived_kind kind, const struct pfs_column_wish *wish);

@@ -81,6 +81,17 @@ int pfs_dictionary_begin(struct pfs_dictionary_builder *builder)
 	return 0;
 }
 
+bool pfs_dictionary_find(const struct pfs_dictionary_builder *builder, uint32_t *code,
+			 const char *text, size_t len)
+{
+	uint32_t at = builder->table ? home_of(builder, text, len) : 0;
+
+	if (!builder->table || !builder->table[at])
+		return false;
+	*code = builder->table[at] - 1;
+	return true;
+}
+
 int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code, const char *text,
 		       size_t len)
 {

@@ -19,6 +19,9 @@ struct pfs_dictionary_builder {
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code,
 				      const char *text, size_t len);
+/* Gets the text's code, if it is there.  Several threads may ask while nothing is added. */
+bool pfs_dictionary_find(const struct pfs_dictionary_builder *builder, uint32_t *code,
+			 const char *text, size_t len);
 /* Makes something to lend even before there are texts. -ENOMEM. */
 PFS_MUST_CHECK int pfs_dictionary_begin(struct pfs_dictionary_builder *builder);
 void pfs_dictionary_finish(struct pfs_dictionary_builder *builder);

@@ -34,9 +34,11 @@ void pfs_index_unref(struct pfs_index_tracked *tracked)
 	if (!tracked || atomic_fetch_sub(&tracked->users, 1) != 1)
 		return;
 	for (size_t i = 0; i < PFS_FIELD_COUNT; i++) {
-		free_column(tracked->columns[i]);
+		if (!tracked->is_lent[i])
+			free_column(tracked->columns[i]);
 		pfs_index_unref_fresh(tracked->fresh[i]);
 	}
+	pfs_index_unref(tracked->of);
 	free(tracked->stale);
 	free(tracked->changed);
 	free(tracked);
@@ -148,6 +150,50 @@ int pfs_indexes_create(struct pfs_tree *tree)
 	(void)pthread_mutex_init(&tree->indexes->making, NULL);
 	pfs_watch(tree, &watcher);
 	return 0;
+}
+
+/* ---- of a frozen tree ---- */
+
+/* The live one's lock is held. */
+static int copy_tracked(struct pfs_index_tracked *copy, struct pfs_index_tracked *of)
+{
+	copy->words = of->words;
+	copy->most = of->most;
+	copy->stale = malloc((of->words + 1) * sizeof(*copy->stale));
+	copy->changed = malloc((of->n_changed + 1) * sizeof(*copy->changed));
+	if (!copy->stale || !copy->changed)
+		return -ENOMEM;
+	memcpy(copy->stale, of->stale, of->words * sizeof(*copy->stale));
+	if (of->n_changed)
+		memcpy(copy->changed, of->changed, of->n_changed * sizeof(*copy->changed));
+	copy->n_changed = of->n_changed;
+	for (size_t i = 0; i < PFS_FIELD_COUNT; i++)
+		copy->is_lent[i] = (copy->columns[i] = of->columns[i]) != NULL;
+	copy->of = of;
+	atomic_fetch_add(&of->users, 1);
+	return 0;
+}
+
+int pfs_indexes_freeze(struct pfs_tree *frozen, struct pfs_tree *live)
+{
+	struct pfs_index_tracked *of = atomic_load(&live->indexes->now), *copy;
+	int error;
+
+	if (!of)
+		return 0;
+	copy = calloc(1, sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	atomic_init(&copy->users, 1);
+	{
+		PFS_LOCKED(&live->indexes->lock);
+		error = copy_tracked(copy, of);
+	}
+	if (error)
+		pfs_index_unref(copy);
+	else
+		atomic_store(&frozen->indexes->now, copy);
+	return error;
 }
 
 /* ---- making one ---- */

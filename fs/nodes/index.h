@@ -19,6 +19,9 @@
 
 PFS_MUST_CHECK int pfs_indexes_create(struct pfs_tree *tree);
 void pfs_indexes_destroy(struct pfs_tree *tree);
+/* Lets a frozen tree (fs/tree/frozen.h), which has none yet, use the indexes that the live one has: what has changed
+ * since they were made is copied, in a fraction of a millisecond. The live tree is held for reading. -ENOMEM. */
+PFS_MUST_CHECK int pfs_indexes_freeze(struct pfs_tree *frozen, struct pfs_tree *live);
 
 /* Notes that an index of the field would have helped a question. */
 void pfs_index_missed(struct pfs_tree *tree, enum pfs_field field);

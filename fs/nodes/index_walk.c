@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 
 struct pfs_index_walk {
 	struct pfs_tree *tree;
@@ -85,17 +86,9 @@ static bool is_below(const struct pfs_index_walk *walk, uint64_t key, uint32_t s
 /* The first sample that is not below the key, or, over: above it. */
 static size_t find_sample(const struct pfs_index_column *column, uint64_t key, bool over)
 {
-	size_t low = 0, high = column->n ? (column->n - 1) / PFS_INDEX_STEP + 1 : 0;
+	size_t n = column->n ? (column->n - 1) / PFS_INDEX_STEP + 1 : 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (column->sample[middle] < key || (over && column->sample[middle] == key))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, 0, n, column->sample[i] < key || (over && column->sample[i] == key));
 }
 
 /* Where in the column the first value is that is not below: by the samples, then by the slots between
@@ -127,17 +120,8 @@ static size_t lower_bound(const struct pfs_index_walk *walk, const struct bound 
 static size_t fresh_bound(const struct pfs_index_walk *walk, const struct bound *bound)
 {
 	const struct pfs_index_fresh *fresh = walk->fresh;
-	size_t low = 0, high = fresh->n;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_below(walk, fresh->items[middle].key, fresh->items[middle].value, bound))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, 0, fresh->n, is_below(walk, fresh->items[i].key, fresh->items[i].value, bound));
 }
 
 static struct bound name_bound(const char *text, size_t len)

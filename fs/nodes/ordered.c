@@ -237,6 +237,11 @@ static int try_path_index(struct pfs_ordered *ordered)
 	for (size_t i = 0; i < ordered->n_predicates && !is_range; i++)
 		if (ordered->predicates[i].test == PFS_TEST_UNDER)
 			return 0; /* the walk from its top is as good */
+	if (!is_range && !ordered->order[0].descending) {
+		PFS_TRY(pfs_scan_prepare_spans(ordered->tree, ordered->question.watch));
+		if (pfs_path_walk_is_cheap(ordered->tree, ordered->tree->image.root))
+			return 0;
+	}
 	if (is_range_worth(ordered, is_range))
 		error = pfs_path_index_walk_open(&ordered->paths, ordered->tree, &ordered->range,
 						 ordered->order[0].descending);

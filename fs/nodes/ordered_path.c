@@ -15,6 +15,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define INSIDE UINT32_C(0x80000000) /* of an item: what lies in it */
+#define LOOKED 64u /* children that show whether all come in order */
 
 /* A directory being listed; child by child, from `next` to `end`, where that is their order. */
 struct level {
@@ -77,17 +78,34 @@ static int list_indexed(struct pfs_path_walk *walk, uint32_t directory)
 
 /* The first child from `slot` on in a range, and where the next may be; PFS_NO_SLOT: there is none.
  * *after 0: the child is no range itself. */
-static uint32_t child_in_range(const struct pfs_path_walk *walk, uint32_t *after, uint32_t slot,
-			       uint32_t end)
+static uint32_t child_in_range(struct pfs_tree *tree, uint32_t *after, uint32_t slot, uint32_t end)
 {
-	const struct pfs_image *image = &walk->tree->image;
+	const struct pfs_image *image = &tree->image;
 
 	while (slot < end && !pfs_image_is_live(image, slot))
 		slot++;
 	if (slot >= end)
 		return PFS_NO_SLOT;
-	*after = S_ISDIR(image->mode[slot]) ? pfs_span_end(walk->tree, slot) : slot + 1;
+	*after = S_ISDIR(image->mode[slot]) ? pfs_span_end(tree, slot) : slot + 1;
 	return slot;
+}
+
+bool pfs_path_walk_is_cheap(struct pfs_tree *tree, uint32_t top)
+{
+	uint32_t end = pfs_span_end(tree, top), after = top + 1, last = PFS_NO_SLOT, slot;
+
+	if (!end || pfs_span_is_sorted(tree, top))
+		return end != 0;
+	for (unsigned i = 0; i < LOOKED && after; i++) {
+		slot = child_in_range(tree, &after, after, end);
+		if (slot == PFS_NO_SLOT)
+			return true;
+		if (last != PFS_NO_SLOT &&
+		    compare(name_of(&tree->image, last), name_of(&tree->image, slot)) >= 0)
+			return false;
+		last = slot;
+	}
+	return after != 0;
 }
 
 /* Of a subtree that is a range each child begins where the one before ends; false: there is one that is
@@ -96,7 +114,7 @@ static int list_range(struct pfs_path_walk *walk, bool *done, uint32_t directory
 {
 	uint32_t slot, after = directory + 1;
 
-	while ((slot = child_in_range(walk, &after, after, end)) != PFS_NO_SLOT) {
+	while ((slot = child_in_range(walk->tree, &after, after, end)) != PFS_NO_SLOT) {
 		if (after == 0)
 			return 0;
 		PFS_TRY(add_child(walk, slot));
@@ -219,7 +237,7 @@ static int enter(struct pfs_path_walk *walk, uint32_t directory)
 /* The next child of a level that is listed one by one. */
 static int go_on(struct pfs_path_walk *walk, struct level *level)
 {
-	uint32_t child = child_in_range(walk, &level->next, level->next, level->end);
+	uint32_t child = child_in_range(walk->tree, &level->next, level->next, level->end);
 
 	level->n = level->done = 0;
 	if (child != PFS_NO_SLOT)

@@ -181,6 +181,8 @@ static int prepare(struct pfs_tree *tree, uint64_t ino)
 	const struct pfs_scan_watch watch = {&never, pfs_hold_pause, tree};
 	uint32_t top;
 
+	if (ino == PFS_ROOT_PRIME && pfs_slotorder(tree) == PFS_ORDER_ASCENDING)
+		return 0;
 	PFS_TRY(pfs_spans_prepare(tree, pfs_hold_pause, tree));
 	top = pfs_scan_slot_of(tree, ino);
 	if (top != PFS_NO_SLOT && count_slots(tree, top) > tree->image.nodes / ASKED_PART)

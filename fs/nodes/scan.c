@@ -13,8 +13,9 @@
 #include "fs/tree/tree_impl.h"
 
 #define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
-#define COSTLY_WORDS 8u /* where each slot may take long; */
-#define COSTLY_RUN   256u /* so many pieces in one hold, or less where they do take long */
+#define COSTLY_WORDS 16u /* where each slot may take long; */
+#define COSTLY_RUN   128u /* so many pieces in one hold, or less where they do take long */
+#define CHILDREN_FEW 1024u /* of a directory, which are listed by its entries */
 
 /* ---- a range of slots ---- */
 
@@ -323,6 +324,23 @@ static int select_number(struct pfs_tree *tree, struct pfs_slots *out, uint64_t 
 	return 0;
 }
 
+/* Whether the children of a node are asked for and nothing else, as each step of a recursive statement does. */
+static bool is_parent(const struct pfs_predicate *predicate)
+{
+	return predicate->test == PFS_TEST_RANGE && predicate->field == PFS_FIELD_PARENT &&
+	       predicate->low == predicate->high && !predicate->negated;
+}
+
+/* -E2BIG: they are many, and a scan of their range is faster. */
+static int select_children(struct pfs_tree *tree, struct pfs_slots *out, uint64_t ino)
+{
+	uint32_t slot = pfs_scan_slot_of(tree, ino);
+
+	if (slot == PFS_NO_SLOT || !S_ISDIR(tree->image.mode[slot]))
+		return 0;
+	return pfs_scan_children(tree, out, slot, CHILDREN_FEW);
+}
+
 int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 		    const struct pfs_predicate *predicates, size_t n,
 		    const struct pfs_slots *within, const struct pfs_scan_watch *watch)
@@ -333,11 +351,26 @@ int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 	*out = (struct pfs_slots){0};
 	if (n == 1 && !within && is_number(predicates))
 		return select_number(tree, out, (uint64_t)predicates->low);
+	if (n == 1 && !within && is_parent(predicates)) {
+		error = select_children(tree, out, (uint64_t)predicates->low);
+		if (error != -E2BIG)
+			return error;
+	}
 	error = pfs_selection_init(&selection, tree, predicates, n, watch);
 	if (!error)
 		error = select_begun(&selection, out, within);
 	pfs_selection_finish(&selection);
 	return error;
+}
+
+bool pfs_scan_is_short(struct pfs_tree *tree, const struct pfs_predicate *predicates, size_t n)
+{
+	struct pfs_selection selection = {0};
+	bool is_short = !pfs_selection_init(&selection, tree, predicates, n, NULL) &&
+			!pfs_selection_begin(&selection, NULL) && selection.list;
+
+	pfs_selection_finish(&selection);
+	return is_short;
 }
 
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,

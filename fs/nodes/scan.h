@@ -97,6 +97,9 @@ PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n);
 
+/* Returns true if pfs_scan_select would have the nodes from an index or a list, and look at few others. */
+bool pfs_scan_is_short(struct pfs_tree *tree, const struct pfs_predicate *predicates, size_t n);
+
 /* Returns how many slots the node's subtree takes, if it is a range of them, or all; 0: it is not
  * known. */
 uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot);

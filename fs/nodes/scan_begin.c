@@ -231,10 +231,23 @@ static int add_subtree(const struct pfs_tree *tree, struct slots *slots, uint32_
 	return 0;
 }
 
+int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory, size_t max)
+{
+	struct slots slots = {.max = max};
+	int error = add_children(tree, &slots, directory);
+
+	error = error ? error : pfs_radix_sort_u32(slots.slot, slots.n);
+	if (error)
+		free(slots.slot);
+	else
+		*out = (struct pfs_slots){.slot = slots.slot, .n = slots.n};
+	return error;
+}
+
 /* The children, or all that is under the node, if these are few. */
 static int take_few(struct pfs_selection *selection, struct pfs_scan_test *test)
 {
-	struct slots slots = {.max = pfs_selection_size(selection) / 256 + 16};
+	struct slots slots = {.max = pfs_selection_few(pfs_selection_size(selection))};
 	int error;
 
 	if (test->how == PFS_HOW_CLIMB)

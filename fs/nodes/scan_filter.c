@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
 
@@ -291,6 +292,25 @@ static int one_by_one(struct pfs_scan_worker *worker, const struct pfs_scan_test
 	return 0;
 }
 
+static bool has_trace(const void *arg, const char *names, size_t size)
+{
+	return pfs_scan_simd_version(0)->has((const uint8_t *)names, size, arg);
+}
+
+/* Names that are in the image file only are not read into memory to see that they are others.  Where some of the sample
+ * passed, there are some among so many. */
+static void leave_out_names(const struct pfs_selection *selection, const struct pfs_scan_test *test, uint64_t *bits,
+			    size_t first, size_t words)
+{
+	struct pfs_scan_trace trace;
+
+	if (!selection->image->file || test->passed)
+		return;
+	pfs_scan_text_trace(&test->text, &trace);
+	if (trace.needle.len)
+		pfs_imagefile_leave_out(selection->image, bits, (uint32_t)first, words, has_trace, &trace.needle);
+}
+
 static void verify_names(struct pfs_scan_worker *worker, const struct pfs_scan_text *text,
 			 uint64_t *bits, size_t first, size_t words)
 {
@@ -338,6 +358,7 @@ static int find(struct pfs_scan_worker *worker, const struct pfs_scan_test *test
 		break;
 	case PFS_HOW_NAME:
 		memcpy(out, bits, words * sizeof(*out));
+		leave_out_names(selection, test, out, first, words);
 		pfs_scan_text_keep_names(&test->text, selection->simd, out, selection->heap,
 					 selection->image->name + first, words);
 		if (test->text.verify != PFS_TEST_NONE)

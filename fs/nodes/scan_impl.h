@@ -91,6 +91,10 @@ PFS_MUST_CHECK int pfs_selection_init(struct pfs_selection *selection, struct pf
 				      const struct pfs_scan_watch *watch);
 void pfs_selection_finish(struct pfs_selection *selection);
 
+/* Lists the directory's children by its entries, ascending; freed with pfs_slots_finish.  The tree is held.  -E2BIG: they
+ * are more than max; -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory, size_t max);
+
 /* scan_begin.c: Choose the slots to look at; then how to look at them, and in which order; with
  * `estimate`, what may be left is what matters. -ENOMEM. */
 PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
@@ -99,6 +103,12 @@ PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool est
 
 /* Notes, afterwards, that a column index may have been better. */
 void pfs_selection_note(const struct pfs_selection *selection, uint64_t found);
+
+/* So many of `size` slots are listed rather than looked for among them. */
+static inline uint32_t pfs_selection_few(size_t size)
+{
+	return (uint32_t)(size / 256) + 16;
+}
 
 static inline size_t pfs_selection_size(const struct pfs_selection *selection)
 {

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
 #include "fs/image/slotorder.h"
@@ -152,16 +153,7 @@ static size_t count_before(const struct runs *runs, const uint32_t *slots, size_
 		low = high;
 		high *= 2;
 	}
-	high = PFS_MIN(high - 1, n);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (is_before(image, by_bytes, slots[middle], slot))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, low, PFS_MIN(high - 1, n), is_before(image, by_bytes, slots[i], slot));
 }
 
 static int move(uint32_t **to, uint32_t **from, size_t n, const struct pfs_scan_watch *watch)

@@ -395,6 +395,23 @@ static int set(struct pfs_scan_test *test, struct pfs_tree *tree,
 	}
 }
 
+/* Ranges of slots say something of it that is not as good without: not of what is a few nodes, or all. */
+static bool wants_spans(struct pfs_tree *tree, const struct pfs_predicate *predicate)
+{
+	uint32_t slot = pfs_scan_slot_of(tree, (uint64_t)predicate->low), left = pfs_selection_few(tree->image.end);
+	struct pfs_children children;
+	struct pfs_btree_entry entry;
+
+	if (slot == PFS_NO_SLOT || !S_ISDIR(tree->image.mode[slot]))
+		return false;
+	if (predicate->test == PFS_TEST_UNDER)
+		return slot != tree->image.root;
+	pfs_children_begin(&children, tree, slot, 0, 0);
+	while (left && pfs_children_next(&children, &entry))
+		left--;
+	return !left;
+}
+
 /* What the test asks about, made once for all. */
 static int prepare(struct pfs_tree *tree, const struct pfs_predicate *predicate,
 		   const struct pfs_scan_watch *watch)
@@ -404,7 +421,8 @@ static int prepare(struct pfs_tree *tree, const struct pfs_predicate *predicate,
 
 	if (predicate->test == PFS_TEST_RANGE && pfs_field_is_total(predicate->field))
 		return pfs_scan_prepare_totals(tree, watch);
-	if (predicate->test == PFS_TEST_CHILD_OF || predicate->test == PFS_TEST_UNDER || is_path)
+	if (is_path || ((predicate->test == PFS_TEST_CHILD_OF || predicate->test == PFS_TEST_UNDER) &&
+			wants_spans(tree, predicate)))
 		return pfs_scan_prepare_spans(tree, watch);
 	return 0;
 }
@@ -415,6 +433,7 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 {
 	struct pfs_names_view names;
 
+	*selection = (struct pfs_selection){.tree = tree}; /* it is finished after an error, too */
 	for (size_t i = 0; i < n; i++)
 		PFS_TRY(prepare(tree, &predicates[i], watch)); /* may let go of the tree */
 	pfs_names_view(tree->image.names, &names);

@@ -55,14 +55,12 @@ static void type_u16_c(uint64_t *bits, const uint16_t *values, size_t words, uin
 	}
 }
 
-static bool contains_c(const uint8_t *name, const struct pfs_needle *needle)
+static bool has_c(const uint8_t *bytes, size_t size, const struct pfs_needle *needle)
 {
-	size_t len = *name++;
-
 	if (!needle->fold)
-		return memmem(name, len, needle->text, needle->len) != NULL;
-	for (size_t at = 0; at + needle->len <= len; at++)
-		if (pfs_same_bytes(name + at, needle->text, needle->len, true))
+		return memmem(bytes, size, needle->text, needle->len) != NULL;
+	for (size_t at = 0; at + needle->len <= size; at++)
+		if (pfs_same_bytes(bytes + at, needle->text, needle->len, true))
 			return true;
 	return false;
 }
@@ -73,8 +71,9 @@ static void keep_containing_c(uint64_t *bits, const uint8_t *heap, const uint32_
 	for (size_t w = 0; w < words; w++, place += 64) {
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
+			const uint8_t *name = heap + (size_t)place[i] * 4;
 
-			if (!contains_c(heap + (size_t)place[i] * 4, needle))
+			if (!has_c(name + 1, name[0], needle))
 				bits[w] &= ~(UINT64_C(1) << i);
 		}
 	}
@@ -87,6 +86,7 @@ static const struct pfs_scan_simd portable = {
 	.masked_u16 = masked_u16_c,
 	.type_u16 = type_u16_c,
 	.keep_containing = keep_containing_c,
+	.has = has_c,
 };
 
 /* ---- AVX2 ---- */
@@ -210,15 +210,14 @@ AVX2 static inline struct ends ends_of(const struct pfs_needle *needle)
 }
 
 /* 32 places at a time: where first and last byte are right, the rest is looked at. */
-AVX2 static inline bool contains_avx2(const uint8_t *name, const struct pfs_needle *needle,
+AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const struct pfs_needle *needle,
 				      const struct ends *ends)
 {
-	ptrdiff_t last = (ptrdiff_t)name[0] - (ptrdiff_t)needle->len; /* where it may begin */
+	ptrdiff_t last = (ptrdiff_t)size - (ptrdiff_t)needle->len; /* where it may begin */
 
-	name++;
 	for (ptrdiff_t at = 0; at <= last; at += 32) {
-		__m256i a = _mm256_or_si256(load(name + at), ends->first_fold);
-		__m256i b = _mm256_or_si256(load(name + at + needle->len - 1), ends->last_fold);
+		__m256i a = _mm256_or_si256(load(bytes + at), ends->first_fold);
+		__m256i b = _mm256_or_si256(load(bytes + at + needle->len - 1), ends->last_fold);
 		__m256i both = _mm256_and_si256(_mm256_cmpeq_epi8(a, ends->first),
 						_mm256_cmpeq_epi8(b, ends->last));
 		uint32_t hits = (uint32_t)_mm256_movemask_epi8(both);
@@ -226,7 +225,7 @@ AVX2 static inline bool contains_avx2(const uint8_t *name, const struct pfs_need
 		if (last - at < 31)
 			hits = _bzhi_u32(hits, (unsigned)(last - at) + 1);
 		for (; hits; hits &= hits - 1)
-			if (pfs_same_bytes(name + at + __builtin_ctz(hits), needle->text,
+			if (pfs_same_bytes(bytes + at + __builtin_ctz(hits), needle->text,
 					   needle->len, needle->fold))
 				return true;
 	}
@@ -243,12 +242,19 @@ AVX2 static void keep_containing_avx2(uint64_t *bits, const uint8_t *heap, const
 
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
+			const uint8_t *name = heap + (size_t)place[i] * 4;
 
-			found |= (uint64_t)contains_avx2(heap + (size_t)place[i] * 4, needle, &ends)
-				 << i;
+			found |= (uint64_t)contains_avx2(name + 1, name[0], needle, &ends) << i;
 		}
 		bits[w] = found;
 	}
+}
+
+AVX2 static bool has_avx2(const uint8_t *bytes, size_t size, const struct pfs_needle *needle)
+{
+	struct ends ends = ends_of(needle);
+
+	return contains_avx2(bytes, size, needle, &ends);
 }
 
 static const struct pfs_scan_simd avx2 = {
@@ -258,6 +264,7 @@ static const struct pfs_scan_simd avx2 = {
 	.masked_u16 = masked_u16_avx2,
 	.type_u16 = type_u16_avx2,
 	.keep_containing = keep_containing_avx2,
+	.has = has_avx2,
 };
 #endif
 

@@ -35,7 +35,11 @@ struct pfs_scan_simd {
 	 * the needle in it; looks at names whose bit is set. */
 	void (*keep_containing)(uint64_t *bits, const uint8_t *heap, const uint32_t *place,
 				size_t words, const struct pfs_needle *needle);
+	/* Whether the needle is anywhere in the bytes, of which PFS_SCAN_SIMD_SLACK more than size may be read. */
+	bool (*has)(const uint8_t *bytes, size_t size, const struct pfs_needle *needle);
 };
+
+#define PFS_SCAN_SIMD_SLACK 320u
 
 /* Returns the i-th version that this processor runs, the fastest first; NULL past the last, which
  * is portable C. */

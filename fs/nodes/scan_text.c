@@ -9,7 +9,6 @@
 
 #include "base/checked.h"
 #include "base/pattern.h"
-#include "meta/store.h"
 
 #define LOOKS 256u /* of patterns, at the most: 16 M steps, while the tree is held */
 
@@ -266,6 +265,33 @@ int pfs_scan_text_holds_long(const struct pfs_scan_text *text, bool *holds, cons
 }
 
 /* ---- many names ---- */
+
+/* The whole name behind its length, an end before its NUL, or the longest piece. */
+void pfs_scan_text_trace(const struct pfs_scan_text *text, struct pfs_scan_trace *trace)
+{
+	const uint8_t *from = text->needle.text;
+	size_t len = text->needle.len, before = 0;
+
+	if (text->prefix_len && text->prefix_len >= len) {
+		from = text->prefix;
+		len = text->prefix_len;
+		/* a length that is a capital letter's number is none of the small ones that a needle without case has */
+		before = text->max_len == len && !(text->fold && len >= 'A' && len <= 'Z');
+	}
+	if (text->suffix_len && text->suffix_len >= len) {
+		from = text->suffix;
+		len = text->suffix_len;
+		before = 0;
+	}
+	trace->needle = (struct pfs_needle){.text = trace->bytes, .fold = text->fold};
+	if (!len || len > PFS_NAME_MAX)
+		return;
+	trace->bytes[0] = (uint8_t)len;
+	memcpy(trace->bytes + before, from, len);
+	trace->needle.len = before + len;
+	if (from == text->suffix)
+		trace->bytes[trace->needle.len++] = 0;
+}
 
 /* The first four bytes of a name's place (its length, then the first three of its bytes), or the
  * last four of its bytes, as a number under a mask: tells nearly all apart. */

@@ -6,6 +6,7 @@
 
 #include "fs/nodes/scan.h"
 #include "fs/nodes/scan_simd.h"
+#include "meta/store.h"
 
 /* A test. All of it has to hold: the length, how it begins and ends, what is in it and, unless the
  * rest says everything, `verify`. */
@@ -46,6 +47,14 @@ bool pfs_scan_text_holds(const struct pfs_scan_text *text, const char *bytes, si
  * steps. */
 PFS_MUST_CHECK int pfs_scan_text_holds_long(const struct pfs_scan_text *text, bool *holds,
 					    const char *bytes, size_t len);
+
+/* Bytes that stand in the heap of names (fs/image/names.h) wherever there is a name for which the test holds; needle.len 0:
+ * nothing is known of them.  The needle is in `bytes`: it is not to be copied. */
+struct pfs_scan_trace {
+	struct pfs_needle needle;
+	uint8_t bytes[1 + PFS_NAME_MAX + 1];
+};
+void pfs_scan_text_trace(const struct pfs_scan_text *text, struct pfs_scan_trace *trace);
 
 /* Clears the bits of the names at heap + 4 * place[i] for which the test does not hold; what is to
  * be verified is not looked at. */

@@ -11,16 +11,12 @@
 #include "fs/content/hardlink.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/scan_impl.h"
+#include "fs/nodes/visible_open.h"
 #include "fs/tree/tree_impl.h"
 
 #define VIEWERS_MAX 16u /* that are remembered */
-#define LOOK_EVERY  (64u << 10) /* slots */
-#ifdef PFS_VERIFY /* so that small trees are let go, too */
-#define HELD_SLOTS 16u
-#else
-#define HELD_SLOTS (64u << 10) /* looked at before others may have the tree */
-#endif
-#define TRIES	    4u /* to find what is open while directories change */
+#define LOOK_EVERY  (16u << 10) /* slots */
+#define TRIES	    16u /* to find what is open, where more changes than can be followed */
 
 struct counts {
 	struct pfs_totals *totals; /* by number of directory */
@@ -32,8 +28,7 @@ struct pfs_visible {
 	atomic_uint references;
 	struct pfs_viewer viewer;
 	gid_t *groups; /* the viewer's, owned */
-	uint64_t access; /* when it was found: image.access */
-	uint64_t *open;	 /* by slot */
+	struct pfs_open open;
 	pthread_mutex_t lock; /* of what follows */
 	bool has_totals;
 	uint64_t totals_epoch;
@@ -87,114 +82,15 @@ void pfs_visible_unref(struct pfs_visible *visible)
 		return;
 	(void)pthread_mutex_destroy(&visible->lock);
 	free(visible->groups);
-	free(visible->open);
+	pfs_open_finish(&visible->open);
 	finish_counts(&visible->counts);
 	free(visible->names);
 	free(visible);
 }
 
-/* ---- what is open ---- */
-
-static bool is_member(const struct pfs_viewer *viewer, gid_t gid)
-{
-	for (size_t i = 0; i < viewer->n_groups; i++)
-		if (viewer->groups[i] == gid)
-			return true;
-	return viewer->gid == gid;
-}
-
-/* Whether the node itself lets the viewer do all of `what`: R_OK, W_OK, X_OK. */
-static bool allows(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot,
-		   unsigned what)
-{
-	unsigned mode = image->mode[slot];
-
-	if (image->uid[slot] == viewer->uid)
-		mode >>= 6;
-	else if (is_member(viewer, image->gid[slot]))
-		mode >>= 3;
-	return (mode & what) == what;
-}
-
-static bool lets_in(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot)
-{
-	return allows(image, viewer, slot, R_OK | X_OK);
-}
-
-static bool get_bit(const uint64_t *bits, uint32_t slot)
-{
-	return bits[slot / 64] >> slot % 64 & 1;
-}
-
-static void set_bit(uint64_t *bits, uint32_t slot)
-{
-	bits[slot / 64] |= UINT64_C(1) << slot % 64;
-}
-
-static bool is_directory(const struct pfs_image *image, uint32_t slot)
-{
-	return S_ISDIR(image->mode[slot]) && pfs_image_is_live(image, slot);
-}
-
-/* Of a directory and those above it that are not known yet: all from one that does not let in downwards are
- * closed. */
-static void find_above(struct pfs_visible *visible, uint64_t *known, const struct pfs_image *image,
-		       uint32_t slot)
-{
-	uint32_t at, closed = PFS_NO_SLOT; /* the topmost */
-	bool reached, passed;
-
-	for (at = slot; at != PFS_NO_SLOT && !get_bit(known, at); at = image->parent[at])
-		if (!lets_in(image, &visible->viewer, at))
-			closed = at;
-	reached = at == PFS_NO_SLOT || get_bit(visible->open, at);
-	passed = closed == PFS_NO_SLOT;
-	for (at = slot; at != PFS_NO_SLOT && !get_bit(known, at); at = image->parent[at]) {
-		set_bit(known, at);
-		if (reached && passed)
-			set_bit(visible->open, at);
-		passed = passed || at == closed;
-	}
-}
-
-/* Lets others have the tree.  -EAGAIN: directories have changed. */
-static int let_others(const struct pfs_visible *visible, struct pfs_tree *tree)
-{
-	pfs_scan_unlock(tree);
-	(void)pfs_scan_lock(tree, __func__);
-	return visible->access == tree->image.access ? 0 : -EAGAIN;
-}
-
-/* What is above is known already, where its slot is the lower one. */
-static int find_open(struct pfs_visible *visible, struct pfs_tree *tree, bool lets_others)
-{
-	const struct pfs_image *image = &tree->image;
-	uint32_t end = image->end; /* what comes behind it meanwhile is no directory */
-	uint64_t *known PFS_FREE = calloc((size_t)end / 64 + 1, sizeof(*known));
-
-	if (!known)
-		return -ENOMEM;
-	for (uint32_t slot = 0; slot < end; slot++) {
-		uint32_t parent;
-
-		if (lets_others && slot % HELD_SLOTS == HELD_SLOTS - 1)
-			PFS_TRY(let_others(visible, tree));
-		parent = image->parent[slot];
-		if (!is_directory(image, slot) || get_bit(known, slot))
-			continue;
-		if (parent >= slot) {
-			find_above(visible, known, image, slot);
-			continue;
-		}
-		set_bit(known, slot);
-		if (get_bit(visible->open, parent) && lets_in(image, &visible->viewer, slot))
-			set_bit(visible->open, slot);
-	}
-	return 0;
-}
-
+/* before: what the viewer saw, of which it is made; NULL: anew. */
 static int create(struct pfs_visible **out, struct pfs_tree *tree, const struct pfs_viewer *viewer,
-		  bool lets_others)
+		  const struct pfs_visible *before, bool lets_others)
 {
 	struct pfs_visible *visible = calloc(1, sizeof(*visible));
 	int error = -ENOMEM;
@@ -204,17 +100,16 @@ static int create(struct pfs_visible **out, struct pfs_tree *tree, const struct 
 		return -ENOMEM;
 	(void)pthread_mutex_init(&visible->lock, NULL);
 	atomic_store(&visible->references, 1);
-	visible->access = tree->image.access;
 	visible->groups = malloc((viewer->n_groups + 1) * sizeof(*visible->groups));
-	visible->open = calloc((size_t)tree->image.end / 64 + 1, sizeof(*visible->open));
-	if (!visible->groups || !visible->open)
+	if (!visible->groups)
 		goto fail;
 	if (viewer->n_groups)
 		memcpy(visible->groups, viewer->groups,
 		       viewer->n_groups * sizeof(*visible->groups));
 	visible->viewer = *viewer;
 	visible->viewer.groups = visible->groups;
-	error = find_open(visible, tree, lets_others);
+	error = before ? pfs_open_copy(&visible->open, tree, viewer, &before->open)
+		       : pfs_open_find(&visible->open, tree, viewer, lets_others);
 	if (error)
 		goto fail;
 	*out = visible;
@@ -236,7 +131,7 @@ static bool is_same(const struct pfs_viewer *a, const struct pfs_viewer *b)
 /* Slots are beyond the bits when files came since: no file's bit is ever asked for. */
 static bool is_current(const struct pfs_visible *visible, const struct pfs_tree *tree)
 {
-	return visible->access == tree->image.access;
+	return visible->open.access == tree->image.access;
 }
 
 /* The place of the viewer, or the last one. */
@@ -250,14 +145,6 @@ static size_t find(const struct pfs_viewers *viewers, const struct pfs_viewer *v
 	return i;
 }
 
-/* What is remembered of the viewer and holds, or NULL. */
-static struct pfs_visible *recall(const struct pfs_tree *tree, const struct pfs_viewer *viewer)
-{
-	struct pfs_visible *visible = tree->viewers->seen[find(tree->viewers, viewer)];
-
-	return visible && is_same(&visible->viewer, viewer) && is_current(visible, tree) ? visible : NULL;
-}
-
 /* In place of what was remembered of the viewer; visible may be that. */
 static void remember(struct pfs_viewers *viewers, struct pfs_visible *visible)
 {
@@ -269,26 +156,46 @@ static void remember(struct pfs_viewers *viewers, struct pfs_visible *visible)
 	viewers->seen[0] = visible;
 }
 
-static bool is_known(const struct pfs_tree *tree, const struct pfs_viewer *viewer)
+/* What is remembered of the viewer, put right, or NULL; viewers' lock is held. -EAGAIN: that takes long. */
+static int recall(struct pfs_visible **out, struct pfs_tree *tree, const struct pfs_viewer *viewer)
 {
+	struct pfs_visible *visible = tree->viewers->seen[find(tree->viewers, viewer)], *now;
+
+	*out = NULL;
+	if (!visible || !is_same(&visible->viewer, viewer))
+		return -EAGAIN;
+	if (!is_current(visible, tree)) {
+		PFS_TRY(create(&now, tree, viewer, visible, false));
+		visible = now;
+	}
+	remember(tree->viewers, visible);
+	*out = visible;
+	return 0;
+}
+
+static int find_known(struct pfs_tree *tree, const struct pfs_viewer *viewer)
+{
+	struct pfs_visible *visible;
 	PFS_LOCKED(&tree->viewers->lock);
 
-	return recall(tree, viewer);
+	return recall(&visible, tree, viewer);
 }
 
 int pfs_visible_make(struct pfs_tree *tree, const struct pfs_viewer *viewer)
 {
-	struct pfs_visible *visible = NULL;
-	int error = -EAGAIN;
+	struct pfs_visible *visible;
+	int error;
 
 	if (viewer->uid == 0 || tree->image.copy)
 		return 0;
 	(void)pfs_scan_lock(tree, __func__);
-	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++)
-		error = is_known(tree, viewer) ? 0 : create(&visible, tree, viewer, true);
-	if (visible) {
-		PFS_LOCKED(&tree->viewers->lock);
-		remember(tree->viewers, visible);
+	error = find_known(tree, viewer);
+	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++) {
+		error = create(&visible, tree, viewer, NULL, true);
+		if (!error) {
+			PFS_LOCKED(&tree->viewers->lock);
+			remember(tree->viewers, visible);
+		}
 	}
 	pfs_scan_unlock(tree);
 	return error == -EAGAIN ? 0 : error; /* directories change all the time: whoever asks finds out himself */
@@ -298,17 +205,21 @@ int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 		    const struct pfs_viewer *viewer)
 {
 	struct pfs_visible *visible;
+	int error;
 
 	*out = NULL;
 	if (viewer->uid == 0)
 		return 0;
 	PFS_LOCKED(&tree->viewers->lock);
-	visible = recall(tree, viewer);
-	if (!visible)
-		PFS_TRY(create(&visible, tree, viewer, false));
-	remember(tree->viewers, visible);
-	*out = pfs_visible_ref(visible);
-	return 0;
+	error = recall(&visible, tree, viewer);
+	if (error == -EAGAIN) {
+		error = create(&visible, tree, viewer, NULL, false);
+		if (!error)
+			remember(tree->viewers, visible);
+	}
+	if (!error)
+		*out = pfs_visible_ref(visible);
+	return error;
 }
 
 /* ---- asking ---- */
@@ -317,7 +228,7 @@ bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *t
 {
 	uint32_t parent = tree->image.parent[slot];
 
-	return !visible || parent == PFS_NO_SLOT || get_bit(visible->open, parent);
+	return !visible || parent == PFS_NO_SLOT || pfs_slot_bit(visible->open.bits, parent);
 }
 
 void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree *tree, uint64_t *words,
@@ -337,7 +248,7 @@ void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree 
 bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree,
 			  uint32_t slot)
 {
-	return !visible || allows(&tree->image, &visible->viewer, slot, R_OK);
+	return !visible || pfs_viewer_may(&tree->image, &visible->viewer, slot, R_OK);
 }
 
 int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree *tree,
@@ -369,7 +280,7 @@ struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible)
 			.test = PFS_TEST_NONE,
 			.negated = true,
 		};
-	return (struct pfs_predicate){.test = PFS_TEST_SHOWN, .bits = visible->open};
+	return (struct pfs_predicate){.test = PFS_TEST_SHOWN, .bits = visible->open.bits};
 }
 
 /* ---- totals ---- */
@@ -404,9 +315,9 @@ static int number_directories(struct counting *counting, size_t *n)
 		PFS_TRY(look(counting, slot));
 		if (slot % 64 == 0)
 			counting->counts.first_number[slot / 64] = (uint32_t)*n;
-		if (is_directory(image, slot) &&
+		if (pfs_visible_directory(image, slot) &&
 		    pfs_visible_has(counting->visible, counting->tree, slot)) {
-			set_bit(counting->counts.directories, slot);
+			pfs_slot_bit_set(counting->counts.directories, slot);
 			++*n;
 		}
 	}
@@ -459,7 +370,7 @@ static int add_upwards(struct counting *counting)
 		uint32_t at = slot;
 
 		PFS_TRY(look(counting, slot));
-		if (!get_bit(counts->directories, slot) || below[number_of(counts, slot)])
+		if (!pfs_slot_bit(counts->directories, slot) || below[number_of(counts, slot)])
 			continue;
 		while (parents[at] != PFS_NO_SLOT) {
 			size_t up = number_of(counts, parents[at]), here = number_of(counts, at);
@@ -488,8 +399,10 @@ static int count(struct counting *counting)
 	counts->totals = calloc(n + 1, sizeof(*counts->totals));
 	if (!counting->below || !counts->totals)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		PFS_TRY(look(counting, i)); /* the memory is touched here first */
 		counts->totals[i].mtime = INT64_MIN;
+	}
 	PFS_TRY(add_to_parents(counting));
 	return add_upwards(counting);
 }
@@ -537,7 +450,7 @@ static int64_t total_of(const struct pfs_visible *visible, const struct pfs_tree
 			enum pfs_field field, uint32_t slot)
 {
 	const struct counts *counts = &visible->counts;
-	struct pfs_totals totals = get_bit(counts->directories, slot)
+	struct pfs_totals totals = pfs_slot_bit(counts->directories, slot)
 					   ? counts->totals[number_of(counts, slot)]
 					   : pfs_totals_own(tree, slot);
 

@@ -5,7 +5,7 @@
  * Every directory above such a node lets them read and search it, by Linux's rules of owner, group
  * and others; the node itself needs to allow nothing. uid 0 sees all.
  *
- * What one viewer sees is kept until a directory comes, goes, moves, or changes mode or owner.
+ * What one viewer sees is kept, and put right when a directory comes, goes, moves, or changes mode or owner.
  *
  * Locks: all but make, ref and unref is called between pfs_scan_lock and pfs_scan_unlock. What was
  * got under an earlier lock may not be what is seen now. */

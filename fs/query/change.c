@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "fs/image/watch.h"
 #include "fs/query/internal.h"
 
 #define ENTRY_SIZE 16384 /* of a line in the database of users or groups */
@@ -386,11 +387,17 @@ int pfs_nodes_update(void *user, const struct pfs_sql_update *update)
 	return pfs_account_charge(query->account, (int64_t)(memory - before));
 }
 
-int pfs_nodes_change(struct pfs_query *query)
+int pfs_nodes_change(struct pfs_query *query, bool is_last)
 {
 	const struct pfs_caller caller = {.uid = query->uid, .gid = query->gid};
+	const struct pfs_change_basis basis = {
+		.epoch = query->epoch,
+		.frozen = query->frozen,
+		.columns = query->frozen_wish.columns | PFS_COLUMN_PARENT, /* functions ask where a node lies */
+		.is_last = is_last,
+	};
 
-	return pfs_tree_change(query->tree, &query->set, query->epoch, &caller, query->why,
+	return pfs_tree_change(query->queries->tree, &query->set, &basis, &caller, query->why,
 			       sizeof(query->why));
 }
 

@@ -22,6 +22,9 @@ static void close_connection(struct pfs_connection *connection)
 	free(connection);
 }
 
+static const struct pfs_sql_table_function *const tables[] = {&pfs_resolve_table, &pfs_nodes_at_table,
+							      &pfs_attrs_at_table, NULL};
+
 static int open_connection(struct pfs_connection **out, struct pfs_queries *queries,
 			   const struct pfs_attr_visibility *attrs, bool plain_patterns)
 {
@@ -29,8 +32,7 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 	struct pfs_sql_options options = {
 		.source = &pfs_nodes_source,
 		.functions = pfs_tree_functions,
-		.list = &pfs_resolve_list,
-		.tables = pfs_query_tables,
+		.tables = tables,
 		.tick = pfs_query_tick,
 		.plain_patterns = plain_patterns,
 	};

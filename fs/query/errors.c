@@ -170,6 +170,9 @@ static const char *sentence(int code)
 		       "again";
 	case -ENOENT:
 		return "the directory asked about is gone";
+	case -ESTALE:
+		return "what the store was then has been forgotten while the statement ran; ask for a later time, or keep "
+		       "more (-o history=)";
 	case -EACCES:
 		return "not allowed";
 	case -EROFS:

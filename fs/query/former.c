@@ -10,11 +10,13 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "fs/query/internal.h"
+#include "meta/account.h"
 #include "meta/history.h"
 #include "meta/store.h"
 
 #define BATCH  256		   /* records that are read at once, at most */
 #define WINDOW 1024		   /* primes that are looked through for them at first */
+#define ROWS_ASSUMED 1000000
 #define OTHERS (UINT64_C(1) << 32) /* the numbers of what is no directory begin there */
 
 enum column {
@@ -61,13 +63,15 @@ struct past {
 	char *bytes;
 	size_t n_bytes, bytes_capacity;
 	uint64_t next;	 /* where the next one begins, */
-	uint64_t window; /* and how far it looks */
+	uint64_t window; /* how far it looks, */
+	uint64_t end;	 /* and the first number beyond what was asked for */
 	/* All directories by prime, once a path was asked for. */
 	struct directory *directories;
 	size_t n_directories, directories_capacity;
 	char *names;
 	size_t n_names, names_capacity;
 	bool has_directories;
+	size_t charged; /* of them, on the statement's account */
 	/* The attributes of the row at hand. */
 	struct attribute *attributes;
 	size_t n_attributes, attribute, attributes_capacity;
@@ -87,6 +91,7 @@ static void close_past(void *arg)
 	struct past *past = arg;
 
 	(void)pfs_store_close(past->store);
+	pfs_account_discharge(past->query->account, past->charged);
 	free(past->bytes);
 	free(past->directories);
 	free(past->names);
@@ -155,7 +160,6 @@ static int open_past(void *user, void **out, const struct pfs_sql_value *argumen
 	if (!past)
 		return -ENOMEM;
 	past->query = query;
-	past->window = WINDOW;
 	error = pfs_tree_history_open(query->queries->tree, &past->store, at, pfs_query_tick,
 				      query);
 	if (error) {
@@ -191,10 +195,12 @@ static int take_row(void *arg, const struct pfs_node_record *record)
  * since. */
 static int read_window(struct past *past)
 {
-	uint64_t limit = past->next < OTHERS ? OTHERS : INT64_MAX;
+	uint64_t limit = past->next < OTHERS ? PFS_MIN(OTHERS, past->end) : past->end;
 	uint64_t end = limit - past->next > past->window ? past->next + past->window : limit;
-	int got = pfs_store_scan_nodes(past->store, past->next, end, take_row, past);
+	int got = pfs_history_go_on(past->store);
 
+	if (!got)
+		got = pfs_store_scan_nodes(past->store, past->next, end, take_row, past);
 	if (got < 0)
 		return got;
 	if (got == 0)
@@ -215,12 +221,39 @@ static int next_row(void *arg)
 		return 1;
 	}
 	past->row = past->n = past->n_bytes = 0;
-	while (!past->n && past->next < INT64_MAX)
+	while (!past->n && past->next < past->end)
 		PFS_TRY(read_window(past));
 	return past->n != 0;
 }
 
+static int start_past(void *arg, const int64_t *ino)
+{
+	struct past *past = arg;
+	bool is_one = ino && *ino > 0 && *ino < INT64_MAX;
+
+	past->row = past->n = past->n_bytes = 0;
+	past->attribute = past->n_attributes = past->n_attr_bytes = 0;
+	past->window = WINDOW;
+	past->next = is_one ? (uint64_t)*ino : 0;
+	past->end = is_one ? (uint64_t)*ino + 1 : ino ? 0 : INT64_MAX;
+	return 0;
+}
+
+static void pause_past(void *arg)
+{
+	pfs_history_pause(((struct past *)arg)->store);
+}
+
 /* ---- paths ---- */
+
+static int charge_directories(struct past *past)
+{
+	size_t size = past->directories_capacity * sizeof(*past->directories) + past->names_capacity;
+	size_t more = size - past->charged;
+
+	past->charged = size;
+	return more ? pfs_account_charge(past->query->account, (int64_t)more) : 0;
+}
 
 static int take_directory(void *arg, const struct pfs_node_record *record)
 {
@@ -239,7 +272,7 @@ static int take_directory(void *arg, const struct pfs_node_record *record)
 	if (record->name_len)
 		memcpy(past->names + past->n_names, record->name, record->name_len);
 	past->n_names += record->name_len;
-	return 0;
+	return charge_directories(past);
 }
 
 static int compare_directories(const void *a, const void *b)
@@ -282,8 +315,11 @@ static int find_parent(struct past *past, uint64_t prime)
 {
 	size_t steps = 0;
 
-	if (!past->has_directories)
+	if (!past->has_directories) {
+		past->n_directories = past->n_names = 0;
+		PFS_TRY(pfs_history_go_on(past->store));
 		PFS_TRY(pfs_store_scan_nodes(past->store, 0, OTHERS, take_directory, past));
+	}
 	past->has_directories = true;
 	if (past->parent == prime)
 		return 0;
@@ -449,9 +485,11 @@ static int next_attribute(void *arg)
 	while (got == 1 && past->attribute >= past->n_attributes) {
 		past->attribute = past->n_attributes = past->n_attr_bytes = 0;
 		got = next_row(past);
-		if (got == 1 && past->rows[past->row].record.flags & PFS_NODE_ATTRS)
+		if (got == 1 && past->rows[past->row].record.flags & PFS_NODE_ATTRS) {
+			PFS_TRY(pfs_history_go_on(past->store));
 			PFS_TRY(pfs_store_scan_attrs(past->store, past->rows[past->row].prime,
 						     take_attribute, past));
+		}
 	}
 	return got;
 }
@@ -476,28 +514,34 @@ static int give_attribute(void *arg, struct pfs_sql_value *out, int column)
 	return 0;
 }
 
-const struct pfs_sql_table_function pfs_query_tables[] = {
-	{
-		.name = "nodes_at",
-		.columns = "path TEXT, name TEXT, ino INTEGER, parent INTEGER, depth INTEGER, type "
-			   "TEXT, "
-			   "mode INTEGER, uid INTEGER, gid INTEGER, size INTEGER, blocks INTEGER, "
-			   "target TEXT, "
-			   "mtime INTEGER, ctime INTEGER",
-		.n_columns = COLUMNS,
-		.open = open_past,
-		.next = next_row,
-		.value = give_value,
-		.close = close_past,
-	},
-	{
-		.name = "attrs_at",
-		.columns = "ino INTEGER, name TEXT, value",
-		.n_columns = ATTR_COLUMNS,
-		.open = open_past,
-		.next = next_attribute,
-		.value = give_attribute,
-		.close = close_past,
-	},
-	{.name = NULL},
+const struct pfs_sql_table_function pfs_nodes_at_table = {
+	.name = "nodes_at",
+	.columns = "path TEXT, name TEXT, ino INTEGER, parent INTEGER, depth INTEGER, type TEXT, mode INTEGER, "
+		   "uid INTEGER, gid INTEGER, size INTEGER, blocks INTEGER, target TEXT, mtime INTEGER, "
+		   "ctime INTEGER",
+	.n_columns = COLUMNS,
+	.rows_assumed = ROWS_ASSUMED,
+	.open = open_past,
+	.next = next_row,
+	.value = give_value,
+	.close = close_past,
+	.start = start_past,
+	.key_column = INO,
+	.key_rows = 1,
+	.pause = pause_past,
+};
+
+const struct pfs_sql_table_function pfs_attrs_at_table = {
+	.name = "attrs_at",
+	.columns = "ino INTEGER, name TEXT, value",
+	.n_columns = ATTR_COLUMNS,
+	.rows_assumed = ROWS_ASSUMED,
+	.open = open_past,
+	.next = next_attribute,
+	.value = give_attribute,
+	.close = close_past,
+	.start = start_past,
+	.key_column = ATTR_INO,
+	.key_rows = 4,
+	.pause = pause_past,
 };

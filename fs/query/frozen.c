@@ -65,17 +65,12 @@ int pfs_query_note_reads(struct pfs_query *query)
 	return 0;
 }
 
-bool pfs_query_can_freeze(const struct pfs_query *query)
-{
-	return !query->frozen && pfs_sql_effect(query->connection->sql) != PFS_SQL_CHANGES_SOURCE;
-}
-
 int pfs_query_begin_freeze(struct pfs_query *query)
 {
 	struct pfs_frozen_wish *wish = &query->frozen_wish;
 	int error;
 
-	if (!pfs_query_can_freeze(query))
+	if (query->frozen)
 		return -EOPNOTSUPP;
 	error = pfs_account_open(&query->frozen_account, 0, NULL, NULL);
 	if (!error) {

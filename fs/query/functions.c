@@ -70,45 +70,46 @@ static bool two_nodes(struct pfs_query *query, uint32_t slots[2],
 	return slots[0] != PFS_NO_SLOT && slots[1] != PFS_NO_SLOT;
 }
 
-static void under(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+static bool is_under(const struct pfs_tree *tree, const uint32_t slots[2])
 {
-	struct pfs_query *query = user;
+	return pfs_relation_is_under(tree, slots[0], slots[1]);
+}
+
+static bool is_child(const struct pfs_tree *tree, const uint32_t slots[2])
+{
+	return pfs_relation_is_child(tree, slots[0], slots[1]);
+}
+
+static bool is_ancestor(const struct pfs_tree *tree, const uint32_t slots[2])
+{
+	return slots[0] != slots[1] && pfs_relation_is_under(tree, slots[1], slots[0]);
+}
+
+static void ask(struct pfs_query *query, struct pfs_sql_call *call, const struct pfs_sql_value *arguments,
+		bool (*holds)(const struct pfs_tree *tree, const uint32_t slots[2]))
+{
 	uint32_t slots[2];
 
 	if (!hold(query, call))
 		return;
 	if (two_nodes(query, slots, arguments))
-		pfs_sql_return_integer(call,
-				       pfs_relation_is_under(query->tree, slots[0], slots[1]));
+		pfs_sql_return_integer(call, holds(query->tree, slots));
 	pfs_query_release(query);
+}
+
+static void under(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+{
+	ask(user, call, arguments, is_under);
 }
 
 static void child_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
 {
-	struct pfs_query *query = user;
-	uint32_t slots[2];
-
-	if (!hold(query, call))
-		return;
-	if (two_nodes(query, slots, arguments))
-		pfs_sql_return_integer(call,
-				       pfs_relation_is_child(query->tree, slots[0], slots[1]));
-	pfs_query_release(query);
+	ask(user, call, arguments, is_child);
 }
 
-static void ancestor_of(void *user, struct pfs_sql_call *call,
-			const struct pfs_sql_value *arguments)
+static void ancestor_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
 {
-	struct pfs_query *query = user;
-	uint32_t slots[2];
-
-	if (!hold(query, call))
-		return;
-	if (two_nodes(query, slots, arguments))
-		pfs_sql_return_integer(call, slots[0] != slots[1] &&
-						     pfs_relation_is_under(query->tree, slots[1],
-									   slots[0]));
-	pfs_query_release(query);
+	ask(user, call, arguments, is_ancestor);
 }
 
 static void common(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
@@ -188,29 +189,100 @@ static void node_of_code(void *user, struct pfs_sql_call *call, const struct pfs
 	pfs_query_release(query);
 }
 
-/* ---- paths, a line each ---- */
+/* ---- resolve(TEXT): paths, a line each ---- */
 
-static int number_paths(void *user, int64_t *out, const struct pfs_sql_value *lines, size_t n)
+#define LINES 1024 /* that are resolved at once */
+
+enum { LINE, PATH, INO, RESOLVE_COLUMNS };
+
+struct resolving {
+	struct pfs_query *query;
+	const char *text;
+	size_t size, at; /* at: where the next batch begins */
+	int64_t before;	 /* lines before the batch */
+	size_t n, row;	 /* of the batch */
+	struct pfs_path_text paths[LINES];
+	uint64_t inos[LINES]; /* 0: there is no such node */
+};
+
+static int open_lines(void *user, void **rows, const struct pfs_sql_value *value, char *problem PFS_UNUSED)
 {
-	struct pfs_query *query = user;
-	struct pfs_path_text *paths PFS_FREE = malloc(n * sizeof(*paths));
-	uint32_t *slots PFS_FREE = malloc(n * sizeof(*slots));
+	struct resolving *resolving = malloc(sizeof(*resolving));
+	bool is_text = value->type == PFS_SQL_TEXT || value->type == PFS_SQL_BLOB;
 
-	if (!paths || !slots)
+	if (!resolving)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		paths[i] = (struct pfs_path_text){lines[i].bytes, lines[i].size};
-	PFS_TRY(pfs_query_hold(query));
-	pfs_resolve_held(query->tree, query->visible, pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME), slots,
-			 paths, n);
-	for (size_t i = 0; i < n; i++)
-		out[i] = slots[i] == PFS_NO_SLOT ? PFS_SQL_NO_INTEGER
-						 : (int64_t)pfs_relation_ino(query->tree, slots[i]);
-	pfs_query_release(query);
+	resolving->query = user;
+	resolving->text = is_text ? value->bytes : NULL;
+	resolving->size = is_text ? value->size : 0;
+	resolving->at = resolving->n = resolving->row = 0;
+	resolving->before = 0;
+	*rows = resolving;
 	return 0;
 }
 
-const struct pfs_sql_list pfs_resolve_list = {"resolve", number_paths};
+static int number_paths(struct resolving *resolving)
+{
+	const struct pfs_query *query = resolving->query;
+	uint32_t slots[LINES];
+
+	PFS_TRY(pfs_query_hold(resolving->query));
+	pfs_resolve_held(query->tree, query->visible, pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME), slots,
+			 resolving->paths, resolving->n);
+	for (size_t i = 0; i < resolving->n; i++)
+		resolving->inos[i] = slots[i] == PFS_NO_SLOT ? 0 : pfs_relation_ino(query->tree, slots[i]);
+	pfs_query_release(resolving->query);
+	return 0;
+}
+
+static int next_line(void *rows)
+{
+	struct resolving *resolving = rows;
+
+	if (++resolving->row < resolving->n)
+		return 1;
+	resolving->before += (int64_t)resolving->n;
+	resolving->row = 0;
+	for (resolving->n = 0; resolving->n < LINES && resolving->at < resolving->size; resolving->n++) {
+		const char *line = resolving->text + resolving->at;
+		const char *end = memchr(line, '\n', resolving->size - resolving->at);
+		size_t len = end ? (size_t)(end - line) : resolving->size - resolving->at;
+
+		resolving->paths[resolving->n] = (struct pfs_path_text){line, len};
+		resolving->at += len + (end != NULL);
+	}
+	if (!resolving->n)
+		return 0;
+	PFS_TRY(number_paths(resolving));
+	return 1;
+}
+
+static int give_line(void *rows, struct pfs_sql_value *out, int column)
+{
+	const struct resolving *resolving = rows;
+	const struct pfs_path_text *path = &resolving->paths[resolving->row];
+	uint64_t ino = resolving->inos[resolving->row];
+
+	if (column == LINE)
+		*out = (struct pfs_sql_value){.type = PFS_SQL_INTEGER,
+					      .integer = resolving->before + (int64_t)resolving->row + 1};
+	else if (column == PATH)
+		*out = (struct pfs_sql_value){.type = PFS_SQL_TEXT, .bytes = path->bytes, .size = path->len};
+	else if (ino)
+		*out = (struct pfs_sql_value){.type = PFS_SQL_INTEGER, .integer = (int64_t)ino};
+	return 0;
+}
+
+const struct pfs_sql_table_function pfs_resolve_table = {
+	.name = "resolve",
+	.columns = "line INTEGER, path TEXT, ino INTEGER",
+	.n_columns = RESOLVE_COLUMNS,
+	.rows_assumed = 1000,
+	.open = open_lines,
+	.next = next_line,
+	.value = give_line,
+	.close = free,
+};
 
 /* ---- times ---- */
 

@@ -5,8 +5,7 @@
 #include "fs/image/hold.h"
 #include "fs/nodes/codes.h"
 
-#define HELD_MS	     4	/* scans let others have the tree after that; */
-#define LONG_HELD_MS 15 /* of a statement that changes nodes: the next run would hold it to its end */
+#define HELD_MS 4 /* scans let others have the tree after that */
 
 int pfs_query_tick(void *user)
 {
@@ -59,8 +58,7 @@ int pfs_query_look(void *arg)
 	query->looked_ms = now;
 	if (pfs_query_tick(query))
 		return -EINTR;
-	if (query->holds != 1 || query->again ||
-	    now - query->held_ms < (pfs_query_can_freeze(query) ? HELD_MS : LONG_HELD_MS))
+	if (query->holds != 1 || now - query->held_ms < HELD_MS)
 		return 0;
 	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
 	if (lock_tree(query) != query->epoch)
@@ -71,8 +69,8 @@ int pfs_query_look(void *arg)
 
 bool pfs_query_holds_long(const struct pfs_query *query)
 {
-	return query->holds == 1 && !query->again && pfs_query_can_freeze(query) &&
-	       coarse_ms() - query->held_ms >= HELD_MS && pfs_hold_is_wanted(query->tree);
+	return query->holds == 1 && !query->frozen && coarse_ms() - query->held_ms >= HELD_MS &&
+	       pfs_hold_is_wanted(query->tree);
 }
 
 int pfs_query_look_around(struct pfs_query *query)
@@ -106,7 +104,6 @@ int pfs_query_hold(struct pfs_query *query)
 		query->epoch = epoch;
 		query->bound = true;
 		query->held_ms = coarse_ms();
-		query->holds = query->again != 0; /* the statement's own */
 	}
 	query->holds++;
 	return 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/internal.h - inside of fs/query/query.h: query.c (statements), hold.c and frozen.c (the tree as they
- * see it), connections.c (what they
- * run on), columns.c (what `nodes` looks like), attr_visibility.c (and to whom), nodes.c (its rows), gather.c
- * (their columns), push.c (what the image answers), functions.c, former.c (rows of the past),
- * owners.c, patterns.c, errors.c, plan.c. */
+/* fs/query/internal.h - what the files behind fs/query/query.h share: query.c (statements), hold.c and frozen.c (the tree as
+ * a statement sees it), connections.c (what statements run on), columns.c (which columns `nodes` has),
+ * attr_visibility.c (and for whom), nodes.c (its rows), gather.c (their values), push.c (conditions that the image
+ * answers), functions.c, former.c (rows of the past), owners.c, patterns.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -34,7 +33,7 @@ struct pfs_node_column {
 	size_t attr_len;
 };
 
-/* What primefs dupes keeps, which is a column that nobody sets and the operators have not. */
+/* Returns true for the attribute in which primefs dupes keeps a file's hash: nobody sets that column, and the operators do not have it. */
 static inline bool pfs_node_column_is_hash(const struct pfs_node_column *column)
 {
 	return column->kind == PFS_NODE_ATTR && column->attr_len == sizeof(PFS_HASH_NAME) - 1 &&
@@ -57,7 +56,7 @@ struct pfs_node_table {
 	bool is_full;	   /* there are more attributes than can be columns */
 };
 
-/* -ENOMEM; -EAGAIN: there are more names than attrs->n by now. */
+/* Makes the columns that a viewer of these attributes has.  -ENOMEM; -EAGAIN: there are more attributes than attrs->n by now. */
 PFS_MUST_CHECK int pfs_node_table_create(struct pfs_node_table **out, struct pfs_tree *tree,
 					 const struct pfs_attr_visibility *attrs);
 void pfs_node_table_destroy(struct pfs_node_table *table); /* NULL is allowed */
@@ -68,7 +67,7 @@ extern const int pfs_node_ino; /* the number of the column `ino` */
 struct pfs_attr_visibilities; /* of the viewers who asked last */
 PFS_MUST_CHECK int pfs_attr_visibilities_create(struct pfs_attr_visibilities **out);
 void pfs_attr_visibilities_destroy(struct pfs_attr_visibilities *visibilities); /* NULL is allowed */
-/* shown is allocated, and never NULL.  The tree is not held. */
+/* Finds which attributes the query's viewer sees; the caller frees out->shown, which is not NULL.  The tree is not held. */
 PFS_MUST_CHECK int pfs_attr_visibility_find(struct pfs_query *query, struct pfs_attr_visibility *out);
 
 /* ---- owners.c: names of users and groups, looked up once and kept ---- */
@@ -76,7 +75,7 @@ PFS_MUST_CHECK int pfs_attr_visibility_find(struct pfs_query *query, struct pfs_
 struct pfs_owners;
 PFS_MUST_CHECK int pfs_owners_create(struct pfs_owners **out);
 void pfs_owners_destroy(struct pfs_owners *owners); /* NULL is allowed */
-/* values[i] = the name of id[i], or NULL; valid as long as `owners`.  -ENOMEM. */
+/* Sets values[i] to the name of ids[i], or to NULL; they are valid as long as `owners`.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_owners_names(struct pfs_owners *owners, struct pfs_sql_value *values,
 				    const int64_t *ids, size_t n, bool groups);
 
@@ -143,7 +142,6 @@ struct pfs_query {
 	uint64_t n_nodes; /* of the tree, about, for the planner */
 	uint64_t epoch;
 	bool bound;	 /* a scan or function has seen this epoch: there can be no other */
-	unsigned again;	 /* runs before of one that changes nodes: the lock is kept from its beginning to its end */
 	unsigned holds;	 /* of the lock, by this query */
 	struct pfs_scan_watch watch; /* its scans ask it */
 	int64_t held_ms, looked_ms;  /* by the coarse clock: the lock taken last, and asked last */
@@ -182,55 +180,54 @@ struct pfs_query {
 	bool path_known;
 };
 
-/* Where statements run past SQLite; the queries'.  -ENOMEM. */
+/* Gets what decides where operators run, which the queries own; opens it if this is the first call.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out);
 
 /* Holds the tree as the statement sees it.  -EAGAIN: it has changed since the statement began; -ENOMEM
  * (not held then). */
 PFS_MUST_CHECK int pfs_query_hold(struct pfs_query *query);
-/* Only what its viewer sees in the tree as it is now.  The tree is held, somehow.  -ENOMEM. */
+/* Sets query->visible to what the viewer sees in the tree as it is now.  The tree is held, for reading or writing.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_query_look_around(struct pfs_query *query);
-/* connections.c: the query, which has a connection, is one of those that pfs_queries_stop interrupts, until
- * strike.  -EINTR: it came before. */
+/* connections.c: enlist adds the query, which has a connection, to those that pfs_queries_stop interrupts; strike takes it off.
+ * -EINTR: pfs_queries_stop was called before. */
 PFS_MUST_CHECK int pfs_query_enlist(struct pfs_query *query);
 void pfs_query_strike(struct pfs_query *query);
 
-/* Between two steps of SQLite's: has the statement, user, to end? */
+/* Looks between two steps of SQLite's whether the statement, which is `user`, has to end; returns not 0 if so. */
 int pfs_query_tick(void *user);
 void pfs_query_release(struct pfs_query *query);
 void pfs_query_let_go(struct pfs_query *query); /* the end of a run */
-/* Of query->watch, arg is the query: the clock and the client, and others in between who wait for the tree.  -EINTR, -EAGAIN. */
+/* Is query->watch's function, arg the query: looks at the clock and the client, and lets in between others have the tree who wait for it.
+ * -EINTR; -EAGAIN. */
 int pfs_query_look(void *arg);
-/* Whether others wait for the tree that the statement has had for too long without a look, and it could go on over a
- * frozen one. */
+/* Returns true if others wait for the tree, and the statement has held it for too long without a look. */
 bool pfs_query_holds_long(const struct pfs_query *query);
 
-/* The reader of an attribute's column for one scan.  -EAGAIN: it cannot be opened while the tree is
- * held, begin again. */
+/* Gets the reader of an attribute's column for one scan.  -EAGAIN: it cannot be opened while the tree is held; the statement begins
+ * again. */
 PFS_MUST_CHECK int pfs_query_attr(struct pfs_query *query, struct pfs_attr_reader **out,
 				  size_t column);
 void pfs_query_close_attrs(struct pfs_query *query);
-/* Those of the run before, as they are now. */
+/* Opens the attributes' readers of the run before anew, with the values of now. */
 PFS_MUST_CHECK int pfs_query_reopen_attrs(struct pfs_query *query);
 
-/* The node that a value names, by path or ino; PFS_NO_SLOT: none, or not to be seen.  The tree is
- * held. */
+/* Returns the slot of the node that a value names, by path or ino; PFS_NO_SLOT: there is none, or the viewer does not see it.  The tree
+ * is held. */
 uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *value);
 
 /* ---- frozen.c ---- */
 
 /* Notes what the statement, which is prepared, reads. -ENOMEM. */
 PFS_MUST_CHECK int pfs_query_note_reads(struct pfs_query *query);
-/* Not one that changes nodes, or reads a frozen tree already. It is prepared. */
-bool pfs_query_can_freeze(const struct pfs_query *query);
-/* query->still is the tree as it is now, which is not held.  As freeze, which goes on from there; but the statement is not
- * lost. */
+/* Begins to freeze the tree, which is not held, as it is now; freeze goes on from there.  Errors as freeze, but they do not end the
+ * statement. */
 PFS_MUST_CHECK int pfs_query_begin_freeze(struct pfs_query *query);
-/* The tree, which is not held, as it is now becomes the one that the statement reads, and does not change
- * any more. -EOPNOTSUPP: it cannot; -ENOMEM, -EINTR; what the store says. */
+/* Freezes the tree, which is not held, as it is now, for the statement to read from now on.  -EOPNOTSUPP: it reads a frozen one;
+ * -ENOMEM; -EINTR; the store's errors. */
 PFS_MUST_CHECK int pfs_query_freeze(struct pfs_query *query);
-void pfs_query_thaw(struct pfs_query *query); /* at its end; nothing of the tree is used any more */
-/* query->lost is set: it has to end with -ENOMEM. */
+/* Closes the frozen tree, at the statement's end: nothing of it is used any more. */
+void pfs_query_thaw(struct pfs_query *query);
+/* Returns true, with the reason in query->lost, if the frozen tree was given up: the statement has to end with -ENOMEM. */
 bool pfs_query_is_lost(struct pfs_query *query);
 
 /* ---- nodes.c, functions.c ---- */
@@ -238,8 +235,8 @@ bool pfs_query_is_lost(struct pfs_query *query);
 extern const struct pfs_sql_source pfs_nodes_source;
 void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
-extern const struct pfs_sql_list pfs_resolve_list; /* resolve(text) */
-extern const struct pfs_sql_table_function pfs_query_tables[]; /* former.c: nodes_at, attrs_at */
+extern const struct pfs_sql_table_function pfs_resolve_table; /* resolve(TEXT): its lines as paths */
+extern const struct pfs_sql_table_function pfs_nodes_at_table, pfs_attrs_at_table; /* former.c */
 
 /* ---- parts of rows as they are ---- */
 
@@ -281,15 +278,15 @@ static inline void pfs_part_value(const struct pfs_part *part, size_t row, size_
 
 /* ---- change.c: what a statement asks of nodes ---- */
 
-int pfs_nodes_update(void *user, const struct pfs_sql_update *update); /* a source's */
+int pfs_nodes_update(void *user, const struct pfs_sql_update *update); /* is pfs_sql_source's update */
 
-/* Makes all the changes that the statement asked for, or none; the tree is not held.  query->why says why
- * not, if it is about a node.  -EAGAIN: one has changed since. */
-PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query);
+/* Makes all the changes that the statement asked for, or none; the tree is not held.  If a node is the reason, query->why says
+ * it.  -EAGAIN: one of the nodes has changed since, and this is not the last run. */
+PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query, bool is_last);
 
 /* ---- patterns.c ---- */
 
-/* LIKE and GLOB stand in the text, and each with a literal that ends with its only wildcard. */
+/* Returns true if the text has LIKE or GLOB, each with a literal whose only wildcard is its end. */
 bool pfs_patterns_are_plain(const char *sql, size_t len);
 
 /* ---- push.c ---- */
@@ -301,7 +298,7 @@ enum { PFS_CALL_UNDER, PFS_CALL_CHILD_OF, PFS_CALL_ANCESTOR_OF }; /* of the sour
 const struct pfs_node_column *pfs_push_column(const struct pfs_node_table *table,
 					      int column); /* -1: the rowid's */
 
-/* A source's plan. */
+/* Is pfs_sql_source's plan (meta/sql/sqlquery.h). */
 void pfs_push_plan(void *user, struct pfs_sql_plan *plan);
 
 struct pfs_pushed {
@@ -313,16 +310,14 @@ struct pfs_pushed {
 };
 void pfs_pushed_finish(struct pfs_pushed *pushed);
 
-/* The arguments of a scan as predicates, with the query's scope and what its viewer sees.  The tree is
- * held.  -ENOMEM. */
+/* Makes predicates of a scan's arguments, and of the query's scope and what its viewer sees.  The tree is held.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_push_arguments(struct pfs_query *query, struct pfs_pushed *pushed,
 				      const struct pfs_sql_argument *arguments, size_t n);
 
 /* ---- plan.c ---- */
 
-/* A scan of that plan began, with these predicates, and selected so many nodes, or finds them in order
- * (NULL: in none); and has been read further.  The tree is held for the first.  Without memory they
- * forget. */
+/* record notes that a scan of that plan began, with which predicates, and how many nodes it selected or in which order it finds them
+ * (NULL: in none); the tree is held.  seen notes that rows of it were read.  Without memory both note nothing. */
 void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_pushed *pushed,
 		     size_t selected, const struct pfs_ordered *ordered);
 void pfs_plan_seen(struct pfs_query *query, unsigned id, size_t rows);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "fs/query/internal.h"
 
 #define ENTRY_SIZE 16384 /* of a line in a database, members included; longer ones have no name */
@@ -75,17 +76,7 @@ static int look_up(char **name, uint32_t id, bool groups)
 /* Where the id is, or would be. */
 static size_t place_of(const struct owners *owners, uint32_t id)
 {
-	size_t low = 0, high = owners->n;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (owners->table[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, 0, owners->n, owners->table[i].id < id);
 }
 
 static int name_of(const char **name, struct owners *owners, uint32_t id, bool groups)

@@ -19,7 +19,8 @@
 #include "meta/sql/sqlside.h"
 
 #define NODES_ASSUMED	 100000 /* where their number is not the viewer's to know */
-#define AGAIN_MAX	 8 /* runs anew of one that changes nodes: it may meet an attribute that was not expected */
+#define ATTEMPTS	 3 /* to plan a statement while side tables change */
+#define AGAIN_MAX	 4 /* runs anew of one that changes nodes, and finds afterwards that others changed them, too */
 
 /* ---- statements ---- */
 
@@ -157,7 +158,7 @@ static int prepare_both(struct pfs_query *query, struct pfs_sql_problem *problem
 	return 0;
 }
 
-/* With the side tables that it names, all as they are at one moment. */
+/* Knowing the side tables as they are at one moment. */
 static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;
@@ -166,13 +167,20 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 	do {
 		PFS_TRY(pfs_sides_refresh(connection, query->tree));
 		error = pfs_sides_declare(query, query->sql, query->len);
-		if (error == -EAGAIN)
-			continue;
-		PFS_TRY(error);
-		PFS_TRY(prepare_both(query, problem));
-		error = pfs_sides_fill(connection, query->tree);
 	} while (error == -EAGAIN);
-	return error;
+	PFS_TRY(error);
+	return prepare_both(query, problem);
+}
+
+/* Whether SQLite is to look at rows of side tables; if the operators turn out to have no answer it does so later. */
+static bool needs_copies(const struct pfs_query *query)
+{
+#ifdef PFS_VERIFY
+	return pfs_sql_effect(query->connection->sql) != PFS_SQL_CHANGES_ROWS;
+#else
+	return pfs_sql_effect(query->connection->sql) != PFS_SQL_CHANGES_ROWS &&
+	       !pfs_relational_has_rows(query->relational);
+#endif
 }
 
 static void set_terms(struct pfs_query *query, const struct pfs_query_scope *scope)
@@ -181,6 +189,35 @@ static void set_terms(struct pfs_query *query, const struct pfs_query_scope *sco
 					    scope->value_limit, scope->may_change};
 
 	pfs_sql_set_up(query->connection->sql, &terms);
+}
+
+static int plan_once(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	PFS_TRY(prepare_text(query, problem));
+	PFS_TRY(pfs_query_note_reads(query));
+	PFS_TRY(pfs_relational_plan(&query->relational, query));
+	PFS_TRY(pfs_parts_plan(&query->parts, query, query->relational));
+	return needs_copies(query) ? pfs_sides_fill(query->connection, query->queries->tree) : 0;
+}
+
+/* Where side tables change all the time, changes wait after some attempts. */
+static int plan(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_tree *tree = query->queries->tree;
+	int error = -EAGAIN;
+
+	for (unsigned attempt = 0; error == -EAGAIN; attempt++) {
+		if (attempt && pfs_query_tick(query))
+			return -EINTR;
+		pfs_parts_free(PFS_TAKE(query->parts));
+		pfs_relational_free(PFS_TAKE(query->relational));
+		if (attempt >= ATTEMPTS)
+			pfs_sides_hold(tree);
+		error = plan_once(query, problem);
+		if (attempt >= ATTEMPTS)
+			pfs_sides_release(tree);
+	}
+	return error;
 }
 
 static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope, const char *sql,
@@ -199,14 +236,10 @@ static int prepare(struct pfs_query *query, const struct pfs_query_scope *scope,
 	query->ended = query->is_index;
 	if (query->is_index)
 		return 0;
-	PFS_TRY(prepare_text(query, problem));
-	PFS_TRY(pfs_query_note_reads(query));
-	PFS_TRY(pfs_relational_plan(&query->relational, query));
-	return pfs_parts_plan(&query->parts, query, query->relational);
+	return plan(query, problem);
 }
 
-/* The tree changed: once more from the beginning, and this time it does not. It is frozen; or held, if it is to be
- * changed. */
+/* The tree changed: once more from the beginning, and this time it does not, for it is frozen. */
 static int prepare_again(struct pfs_query *query)
 {
 	pfs_relational_restart(query->relational);
@@ -215,10 +248,11 @@ static int prepare_again(struct pfs_query *query)
 	pfs_query_let_go(query);
 	query->bound = false;
 	query->path_known = false;
-	if (pfs_sql_effect(query->connection->sql) == PFS_SQL_CHANGES_SOURCE)
-		query->again++;
-	else
-		PFS_TRY(pfs_query_freeze(query));
+	if (query->frozen) {
+		pfs_query_close_attrs(query);
+		pfs_query_thaw(query);
+	}
+	PFS_TRY(pfs_query_freeze(query));
 	return pfs_query_reopen_attrs(query);
 }
 
@@ -237,6 +271,20 @@ static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 	return error;
 }
 
+/* By SQLite, in the connection's copy. */
+static int change_copy(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_connection *connection = query->connection;
+	struct pfs_tree *tree = query->queries->tree;
+
+	PFS_TRY(pfs_sides_fill(connection, tree));
+	PFS_TRY(run(query, problem));
+	PFS_TRY(pfs_sides_keep(connection, tree, problem));
+	if (pfs_sql_effect(connection->sql) == PFS_SQL_CHANGES_ROWS)
+		query->changes = pfs_sql_changes(connection->sql);
+	return 0;
+}
+
 static int change_tables(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;
@@ -245,7 +293,9 @@ static int change_tables(struct pfs_query *query, struct pfs_sql_problem *proble
 	int error = 0;
 
 	pfs_sides_hold(tree);
-	if (connection->sides_version != pfs_sides_version(tree)) /* they have changed up to now */
+	if (pfs_sides_are_known(connection, tree))
+		error = pfs_sides_refresh(connection, tree);
+	else
 		error = prepare_text(query, problem);
 	if (!error)
 		error = pfs_path_index_leaves_name(tree, &is_done, query->sql, query->len, problem);
@@ -254,31 +304,31 @@ static int change_tables(struct pfs_query *query, struct pfs_sql_problem *proble
 		return 0;
 	}
 	if (!error)
-		error = run(query, problem);
-	if (!error)
-		error = pfs_sides_keep(connection, tree, problem);
-	if (!error && pfs_sql_effect(connection->sql) == PFS_SQL_CHANGES_ROWS)
-		query->changes = pfs_sql_changes(connection->sql);
+		error = pfs_sides_change(query, problem);
+	if (error == -EOPNOTSUPP)
+		error = change_copy(query, problem);
 	pfs_sides_release(tree);
 	return error;
 }
 
-/* What the statement asks for is known when it has run, and is then done in one piece. */
+/* What the statement asks for is known when it has run, and is then done in one piece: if the nodes are still as it
+ * found them, or others change them as fast as it does. */
 static int change_nodes(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_sql *sql = query->connection->sql;
-	int error;
+	int error = -EAGAIN;
 
-	for (;;) {
+	for (unsigned again = 0; error == -EAGAIN && again <= AGAIN_MAX; again++) {
+		if (again)
+			PFS_TRY(prepare_again(query));
 		pfs_change_set_clear(&query->set);
 		error = pfs_sql_run(sql, problem);
 		pfs_sql_rollback(sql); /* there is nothing in it */
 		pfs_query_let_go(query);
+		if (!error && pfs_query_is_lost(query))
+			error = -ENOMEM;
 		if (!error)
-			error = pfs_nodes_change(query);
-		if (error != -EAGAIN || query->again == AGAIN_MAX)
-			break;
-		PFS_TRY(prepare_again(query));
+			error = pfs_nodes_change(query, again == AGAIN_MAX);
 	}
 	query->changes = query->set.n;
 	if (error && *query->why)
@@ -382,17 +432,41 @@ static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
 	return pfs_query_complain(query, error, code ? code : -EAGAIN, NULL);
 }
 
+/* The operators had no answer, so that SQLite needs the rows of side tables: as they are now, if they have changed. */
+static int fill_copies(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_connection *connection = query->connection;
+	struct pfs_tree *tree = query->queries->tree;
+	int error = pfs_sides_fill(connection, tree);
+
+	if (error != -EAGAIN)
+		return error;
+	pfs_sides_hold(tree);
+	error = pfs_sides_refresh(connection, tree);
+	if (!error)
+		error = pfs_sides_declare(query, query->text.text, query->text.len);
+	connection->plan_ids = 0;
+	if (!error)
+		error = pfs_sql_prepare(connection->sql, query->text.text, query->text.len, problem);
+	if (!error)
+		error = pfs_sides_fill(connection, tree);
+	pfs_sides_release(tree);
+	return error;
+}
+
 /* Fetches the next row, from the operators or from SQLite. */
 static int step(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
-	int got = -EOPNOTSUPP;
+	int got;
 
 	if (query->stop)
 		return -EINTR;
-	if (pfs_relational_has_rows(query->relational))
+	if (pfs_relational_has_rows(query->relational)) {
 		got = pfs_relational_next(query->relational);
-	if (got != -EOPNOTSUPP)
-		return got;
+		if (got != -EOPNOTSUPP)
+			return got;
+		PFS_TRY(fill_copies(query, problem));
+	}
 	if (query->parts)
 		PFS_TRY(pfs_parts_run(query->parts, problem));
 	return pfs_sql_step(query->connection->sql, problem);
@@ -457,7 +531,7 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 /* The rows are there, or the tree that they come from is frozen, or will be if it changes, or none of it has been seen. */
 bool pfs_query_is_settled(const struct pfs_query *query)
 {
-	return query->ended || query->frozen || query->still || (!query->bound && !query->again) ||
+	return query->ended || query->frozen || query->still || !query->bound ||
 	       pfs_relational_is_answered(query->relational);
 }
 
@@ -470,6 +544,7 @@ void pfs_query_rests(struct pfs_query *query)
 {
 	int error;
 
+	pfs_sql_pause(query->connection->sql);
 	if (query->ended || !query->still || !pfs_relational_is_between(query->relational))
 		return;
 	error = pfs_relational_go_on(query->relational);

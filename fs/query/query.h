@@ -27,19 +27,18 @@
 struct pfs_queries; /* what the queries of one tree share */
 struct pfs_query;   /* one statement being run */
 
-/* *out is NULL on failure.  The tree must outlive it.  -ENOMEM. */
+/* Makes what the queries of a tree share; the tree must outlive it.  *out is NULL on failure.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree);
-/* Interrupts all that run, from any thread, and has those that start from now on end likewise.
- * NULL is allowed. */
+/* Interrupts every query that runs, and each one that starts from now on.  From any thread; NULL is allowed. */
 void pfs_queries_stop(struct pfs_queries *queries);
 /* No query may be open.  NULL is allowed. */
 void pfs_queries_close(struct pfs_queries *queries);
 
-/* How many operators of statements the host and the device have answered; false: there is no device, or
- * none has been started. */
+/* Counts the operators that the host and the device have run for statements.  Returns false, and counts nothing, if there is no device
+ * or none has been started. */
 bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device);
 
-/* False: the statement only reads, as its words show.  True: it may change something. */
+/* Returns false if the statement's words show that it only reads; true if it may change something. */
 bool pfs_statement_may_change(const char *sql, size_t len);
 
 /* On whose behalf a statement runs, and where. */
@@ -51,7 +50,7 @@ struct pfs_query_scope {
 	const gid_t *groups; /* supplementary; the caller's until finish */
 	size_t n_groups;
 	bool may_change;       /* else statements that change anything are -EACCES */
-	bool explains;	       /* what pfs_query_plan is to tell is noted on the way */
+	bool explains;	       /* pfs_query_plan will be asked: notes are taken while it runs */
 	uint64_t memory_limit; /* bytes that the statement may need at once; 0: none: -ENOMEM */
 	uint64_t value_limit;  /* bytes of a value; 0: as meta/sql/sqlquery.h has it: -ENOMEM */
 	unsigned time_limit_ms; /* 0: none: -ETIMEDOUT */
@@ -67,8 +66,8 @@ struct pfs_query_error {
 	char text[512]; /* one line: what is wrong and what to do */
 };
 
-/* The error as people read it, allocated: the line, and if there is an offset the statement's line
- * with a caret below it.  NULL: no memory. */
+/* Returns the error as people read it, which the caller frees: the line and, if there is an offset, the statement's line with a caret
+ * below it.  NULL: no memory. */
 char *pfs_query_error_text(const struct pfs_query_error *error, const char *sql, size_t len);
 
 /* Prepares one statement; it runs as its rows are asked for, and one that changes anything has been
@@ -85,29 +84,30 @@ void pfs_query_finish(struct pfs_query *query);
 /* Makes the running, or next, pfs_query_next return -EINTR.  From any thread, until finish. */
 void pfs_query_interrupt(struct pfs_query *query);
 
-/* 0 for statements without rows. */
+/* Returns how many columns the rows have; 0: the statement has no rows. */
 size_t pfs_query_columns(const struct pfs_query *query);
-/* The query's, until finish. */
+/* Returns the column's title, which the query owns until finish. */
 const char *pfs_query_column_name(const struct pfs_query *query, size_t column);
 
-/* 1: a row; 0: the end; -EINTR, -ETIMEDOUT, -ENOMEM, -EIO, -EINVAL (a function's argument), *error
- * filled in. */
+/* Goes to the next row.  Returns 1 for a row, 0 at the end; or an error with *error filled in: -EINTR, -ETIMEDOUT, -ENOMEM, -EIO, -EINVAL (a
+ * function's argument). */
 PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error);
 
 /* Restarts: a statement that met a change of the tree while it ran begins anew, on its own terms;
  * pfs_query_next then returns -EAGAIN and what was read before is to be thrown away.  The tree cannot
- * change under it again: it reads a frozen one.  A statement that changes nodes holds the tree instead, in
- * pfs_query_start. */
+ * change under it again: it reads a frozen one.  One that changes nodes does so in pfs_query_start, and looks whether
+ * they are as it found them when it changes them. */
 
-/* True: no restart follows, so what was read stays read, and the tree's lock is not held between two calls, which
- * may be any time apart and come from any thread. */
+/* Returns true if no restart follows: what was read stays read, and the tree's lock is not held between two calls, which may be any
+ * time apart and come from any thread. */
 bool pfs_query_is_settled(const struct pfs_query *query);
-/* Has it be so, where that can be had: the rows to come are read of the tree as it is now, if it is still what they are
- * of, and of a frozen one once it has changed.  What it returns is pfs_query_is_settled. */
+/* Settles the query where that is possible: the rows to come are read from the tree while it is as it was, and from a frozen one once it
+ * has changed.  Returns pfs_query_is_settled. */
 bool pfs_query_settle(struct pfs_query *query);
-/* It may not be asked for long: what it reads is frozen now, for changes could need more memory meanwhile than they may. */
+/* Says that no row may be asked for in a long time: what the query reads is frozen now, so that changes meanwhile do not have to keep more
+ * for it than they may. */
 void pfs_query_rests(struct pfs_query *query);
-/* For so long nobody asked for more: that is not the statement's time. */
+/* Says for how many nanoseconds nobody asked for rows: they do not count for the statement's time limit. */
 void pfs_query_rested(struct pfs_query *query, uint64_t ns);
 
 enum pfs_value_type { PFS_VALUE_NULL, PFS_VALUE_INT, PFS_VALUE_REAL, PFS_VALUE_TEXT, PFS_VALUE_BLOB };
@@ -119,6 +119,7 @@ struct pfs_query_value {
 	const char *bytes; /* text (not always UTF-8) and blobs, until the next row; not terminated */
 	size_t size;
 };
+/* Gets a value of the current row. */
 void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out);
 
 /* ---- many rows at once ---- */
@@ -129,24 +130,23 @@ struct pfs_part; /* some rows that follow one another (internal.h) */
 /* Does something with the first rows of a part; returns how many, at least one, or a negative errno. */
 typedef int (*pfs_part_fn)(void *arg, size_t number, const struct pfs_part *part);
 
-/* Where many rows are to come that are columns of nodes as they are, those that come next may be had in
- * parts: fn is called for each of them, from several threads at once, numbered from 0 to PFS_PARTS_MAX
- * - 1 in the order of their rows.  1: *n_parts are done, the last one as far as fn said; what else was
- * done is to be thrown away, and comes again.  0: the next row, if there is one, is pfs_query_next's.
- * Errors as those of pfs_query_next, *error filled in; what fn said is among them. */
+/* If the statement's rows are columns of nodes, unchanged, and many are to come, gives the next ones in parts: fn is called for each
+ * part, from several threads at once; parts are numbered from 0 to PFS_PARTS_MAX - 1 in the order of their rows.  Returns 1 if
+ * *n_parts parts are done, the last one as far as fn said; whatever fn did with later ones is to be thrown away, and their
+ * rows come again.  Returns 0 if the next row has to come from pfs_query_next.  Errors are those of pfs_query_next, and fn's. */
 PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, void *arg,
 				   struct pfs_query_error *error);
 
-/* Nodes and rows that a statement which changes something has changed. */
+/* Returns how many nodes and rows the statement has changed. */
 uint64_t pfs_query_changes(const struct pfs_query *query);
-/* The tree's epoch that the rows belong to. */
+/* Returns the tree's epoch that the rows belong to. */
 uint64_t pfs_query_epoch(const struct pfs_query *query);
 
-/* How the statement runs, a line a step: what was pushed down and to whom, the rows estimated, and
- * those seen so far.  Allocated.  -ENOMEM. */
+/* Gets a text, which the caller frees, that says how the statement runs, a line a step: what was pushed down and to whom, the rows
+ * estimated, and those seen so far.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_query_plan(const struct pfs_query *query, char **text);
 
-/* Whether nodes has a column of this name itself: an attribute of the name is "user.NAME". */
+/* Returns true if `nodes` has a built-in column of this name; an attribute of that name is "user.NAME". */
 bool pfs_nodes_has_column(const char *name);
 
 #endif

@@ -58,8 +58,8 @@ static int declare(void *arg, const struct pfs_table_record *table)
 	return 0;
 }
 
-int pfs_sides_declare_one(struct pfs_connection *connection, struct pfs_store *store,
-			  const struct pfs_sql_side *side)
+/* Inside of pfs_sides_read; a table that is damaged stays undeclared. */
+static int declare_one(struct pfs_connection *connection, struct pfs_store *store, const struct pfs_sql_side *side)
 {
 	struct reading reading = {.connection = connection};
 
@@ -74,55 +74,45 @@ static int declare_named(void *arg, struct pfs_store *store)
 	size_t n;
 	const struct pfs_sql_side *sides = pfs_sql_sides(reading->connection->sql, &n);
 
-	if (reading->connection->sides_version != pfs_sides_version(reading->tree))
+	if (!pfs_sides_are_known(reading->connection, reading->tree))
 		return -EAGAIN;
 	for (size_t i = 0; i < n; i++) {
 		if (!sides[i].named)
 			continue;
 		if (reading->query && pfs_query_tick(reading->query))
 			return -EINTR;
-		PFS_TRY(pfs_sides_declare_one(reading->connection, store, &sides[i]));
+		PFS_TRY(declare_one(reading->connection, store, &sides[i]));
 	}
 	return 0;
 }
 
 int pfs_sides_declare(struct pfs_query *query, const char *text, size_t len)
 {
-	struct reading reading = {query->connection, query->tree, query};
+	struct reading reading = {query->connection, query->queries->tree, query}; /* its own may be frozen */
 	size_t n;
 	const struct pfs_sql_side *sides = pfs_sql_sides(query->connection->sql, &n);
 
 	pfs_sql_sides_named(query->connection->sql, text, len);
 	for (size_t i = 0; i < n; i++) {
 		if (sides[i].named && !sides[i].declared && !sides[i].is_damaged)
-			return pfs_sides_read(query->tree, declare_named, &reading);
+			return pfs_sides_read(reading.tree, declare_named, &reading);
 	}
 	return 0;
 }
 
-static int take_over(void *arg, const struct pfs_side_rows *rows)
+bool pfs_sides_are_known(const struct pfs_connection *connection, const struct pfs_tree *tree)
 {
-	const struct reading *reading = arg;
-	struct pfs_sql *sql = reading->connection->sql;
-	int error;
-
-	if (!pfs_sql_side_is_filled(sql, rows->table))
-		return 0;
-	error = pfs_sql_fill_begin(sql, rows->table);
-	if (!error)
-		error = pfs_side_rows_each(rows, pfs_sql_fill_changed, sql);
-	return pfs_sql_fill_end(sql, rows->table, error);
+	return connection->sides_version >= pfs_sides_schema(tree);
 }
 
-/* -ENOENT: its copies have to be made anew. */
-static int read_changes(void *arg, struct pfs_store *store PFS_UNUSED)
+/* -ENOENT: they are others by now. */
+static int look(void *arg, struct pfs_store *store PFS_UNUSED)
 {
 	struct reading *reading = arg;
 
-	uint64_t version = pfs_sides_version(reading->tree);
-
-	PFS_TRY(pfs_sides_between(reading->tree, reading->connection->sides_version, version, take_over, reading));
-	reading->connection->sides_version = version;
+	if (!pfs_sides_are_known(reading->connection, reading->tree))
+		return -ENOENT;
+	reading->connection->sides_version = pfs_sides_version(reading->tree);
 	return 0;
 }
 
@@ -141,9 +131,9 @@ int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
 
 	if (connection->sides_version == pfs_sides_version(tree))
 		return 0;
-	pfs_sql_finish(connection->sql);
-	error = pfs_sides_read(tree, read_changes, &reading);
+	error = pfs_sides_read(tree, look, &reading);
 	if (error == -ENOENT) {
+		pfs_sql_finish(connection->sql);
 		error = pfs_sql_sides_clear(connection->sql);
 		if (!error)
 			error = pfs_sides_read(tree, read_catalogue, &reading);
@@ -155,42 +145,70 @@ int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
 	return error;
 }
 
-static int fill(const struct reading *reading, struct pfs_store *store, uint32_t id)
-{
-	struct pfs_sql *sql = reading->connection->sql;
-	int error = pfs_sql_fill_begin(sql, id);
+/* ---- rows of copies ---- */
 
-	if (!error)
-		error = pfs_store_scan_rows(store, id, pfs_sql_fill_row, sql);
-	if (!error)
-		error = pfs_sides_pending(reading->tree, id, pfs_sql_fill_changed, sql);
-	return pfs_sql_fill_end(sql, id, error);
+struct filling {
+	struct pfs_connection *connection;
+	struct pfs_tree *tree;
+	const struct pfs_sql_side *side;
+};
+
+static int take_over(void *arg, const struct pfs_side_rows *rows)
+{
+	const struct filling *filling = arg;
+
+	return pfs_side_rows_each(rows, pfs_sql_fill_changed, filling->connection->sql);
 }
 
-static int fill_wanted(void *arg, struct pfs_store *store)
+/* Nobody waits for what is taken over: it is no more than the list has. */
+static int follow(void *arg, struct pfs_store *store PFS_UNUSED)
 {
-	const struct reading *reading = arg;
-	size_t n;
-	const struct pfs_sql_side *sides = pfs_sql_sides(reading->connection->sql, &n);
+	const struct filling *filling = arg;
+	struct pfs_connection *connection = filling->connection;
+	uint32_t id = filling->side->id;
+	int error = pfs_sql_fill_begin(connection->sql, id, false);
 
-	if (reading->connection->sides_version != pfs_sides_version(reading->tree))
-		return -EAGAIN;
-	for (size_t i = 0; i < n; i++) {
-		if (sides[i].wanted && sides[i].declared && !sides[i].filled)
-			PFS_TRY(fill(reading, store, sides[i].id));
-	}
-	return 0;
+	if (!error)
+		error = pfs_sides_between(filling->tree, id, filling->side->version, connection->sides_version,
+					  take_over, arg);
+	return pfs_sql_fill_end(connection->sql, id, connection->sides_version, error);
+}
+
+static int fill(const struct filling *filling)
+{
+	struct pfs_sql *sql = filling->connection->sql;
+	uint32_t id = filling->side->id;
+	uint64_t version = filling->connection->sides_version;
+	int error = pfs_sql_fill_begin(sql, id, filling->side->filled);
+
+	if (!error)
+		error = pfs_sides_rows(filling->tree, id, version, pfs_sql_fill_row, pfs_sql_fill_changed, sql);
+	return pfs_sql_fill_end(sql, id, version, error);
+}
+
+static int bring_up(struct filling *filling)
+{
+	const struct pfs_sql_side *side = filling->side;
+	int error = -ENOENT;
+
+	if (side->filled &&
+	    pfs_sides_are_same(filling->tree, side->id, side->version, filling->connection->sides_version))
+		return 0;
+	if (side->filled)
+		error = pfs_sides_read(filling->tree, follow, filling);
+	return error == -ENOENT ? fill(filling) : error;
 }
 
 int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree)
 {
-	struct reading reading = {.connection = connection, .tree = tree};
+	struct filling filling = {.connection = connection, .tree = tree};
 	size_t n;
 	const struct pfs_sql_side *sides = pfs_sql_sides(connection->sql, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (sides[i].wanted && sides[i].declared && !sides[i].filled)
-			return pfs_sides_read(tree, fill_wanted, &reading);
+		filling.side = &sides[i];
+		if (sides[i].wanted && sides[i].declared)
+			PFS_TRY(bring_up(&filling));
 	}
 	return 0;
 }
@@ -326,7 +344,7 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 	int error = 0;
 
 	keeping->schema |= fate != PFS_SQL_CHANGED;
-	keeping->rows.table = side->id;
+	keeping->id = keeping->rows.table = side->id;
 	if (fate == PFS_SQL_MADE) {
 		error = pfs_table_check_name(side->name);
 		if (error)
@@ -358,6 +376,8 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
 	else if (!error && keeping.rows.n)
 		error = pfs_sides_apply(tree, &keeping.rows);
+	if (!error && keeping.id && !keeping.schema)
+		pfs_sql_side_is_of(connection->sql, keeping.id, pfs_sides_version(tree));
 	pfs_side_rows_finish(&keeping.rows);
 	if (error)
 		pfs_sql_rollback(connection->sql);

@@ -6,31 +6,34 @@
 
 #include "fs/query/internal.h"
 
-/* Makes the connection know the tables that there are now, and their rows; a prepared statement is finished if
- * they are others than before. */
+/* Tells the connection which tables there are now; their rows are read when a statement names them.  A prepared statement is finished
+ * if the tables are others than before.  The connection's statement reads what they have at this moment.  -ENOMEM; the store's errors. */
 PFS_MUST_CHECK int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree);
+/* Whether refresh would find the same tables. */
+bool pfs_sides_are_known(const struct pfs_connection *connection, const struct pfs_tree *tree);
 
-/* Declares those that the text may be about.  -EAGAIN: they have changed since refresh; -EINTR. */
+/* Declares in the connection's database each table that the text may name.  -EAGAIN: tables have changed since refresh; -EINTR. */
 PFS_MUST_CHECK int pfs_sides_declare(struct pfs_query *query, const char *text, size_t len);
-/* One of its tables, inside of pfs_sides_read; one that is damaged stays undeclared. */
-struct pfs_sql_side;
-PFS_MUST_CHECK int pfs_sides_declare_one(struct pfs_connection *connection, struct pfs_store *store,
-					 const struct pfs_sql_side *side);
 
-/* Fills those that the prepared statement names.  -EAGAIN: they have changed since refresh. */
+/* Has SQLite's copies of those that the prepared statement names have the rows of the moment of refresh: nobody else
+ * needs them, and other tables' changes cost nothing.  -EAGAIN: they have changed since, and all rows would be needed. */
 PFS_MUST_CHECK int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree);
 
-/* The statement has run (pfs_sql_run): keeps what it did, rows until the next commit and all else durably, or undoes
- * it.  pfs_sides_hold is held. */
+/* Keeps what a statement that has run (pfs_sql_run) did to side tables, or undoes it: changed rows are durable with the next commit,
+ * anything else when this returns.  pfs_sides_hold is held. */
 PFS_MUST_CHECK int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 				  struct pfs_sql_problem *problem);
 
-/* Names are the same whatever their capitals. */
+/* sidechange.c: changes rows of a side table as the prepared statement says, by the operators.  pfs_sides_hold is held, and the
+ * connection refreshed.  -EOPNOTSUPP: SQLite has to do it. */
+PFS_MUST_CHECK int pfs_sides_change(struct pfs_query *query, struct pfs_sql_problem *problem);
+
+/* Returns true if the two are the name of one table: A to Z count as a to z. */
 bool pfs_side_is_named(const char *name, const char *other);
 
-/* connections.c: a connection whose nodes have the attributes that the viewer sees, for a while, and for a
- * statement whose patterns are plain (pfs_patterns_are_plain), or are not; with no copies of side tables but the
- * viewer's own (NULL: who sees all).  -EAGAIN: there are other names by now. */
+/* connections.c: lends a connection until put.  Its `nodes` has the attributes in `attrs`; it is for a statement whose patterns are
+ * plain (pfs_patterns_are_plain) or one whose are not; its copies of side tables are the viewer's own (NULL: a viewer who sees all).
+ * -EAGAIN: there are other attributes by now; -ENOMEM. */
 PFS_MUST_CHECK int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
 				      const struct pfs_attr_visibility *attrs, bool plain_patterns,
 				      const struct pfs_viewer *viewer);

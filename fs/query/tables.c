@@ -52,114 +52,6 @@ static int check_name(const char *name, struct pfs_query_error *error)
 
 /* ---- what there is ---- */
 
-struct listing {
-	struct pfs_connection *connection;
-	struct pfs_tree *tree;
-	const char *name; /* NULL: all */
-	bool found;
-	struct pfs_table_info *tables;
-	size_t n;
-};
-
-static int add_column(void *arg, const char *name)
-{
-	struct pfs_table_info *table = arg;
-	char **columns = (char **)table->columns;
-	size_t capacity = table->n_columns;
-
-	PFS_TRY(pfs_grow(&columns, &capacity, table->n_columns + 1, sizeof(*columns)));
-	table->columns = (const char *const *)columns;
-	columns[table->n_columns] = strdup(name);
-	return columns[table->n_columns] ? (table->n_columns++, 0) : -ENOMEM;
-}
-
-static int describe(struct listing *listing, struct pfs_store *store,
-		    const struct pfs_sql_side *side)
-{
-	struct pfs_table_info *table;
-
-	PFS_TRY(pfs_sides_declare_one(listing->connection, store, side));
-	if (!side->declared)
-		return 0;
-	table = &listing->tables[listing->n++];
-	*table = (struct pfs_table_info){
-		.version = listing->connection->sides_version,
-		.name = strdup(side->name),
-	};
-	if (!table->name)
-		return -ENOMEM;
-	PFS_TRY(pfs_store_count_rows(store, &table->rows, side->id));
-	return pfs_sql_side_columns(listing->connection->sql, side->name, add_column, table);
-}
-
-static int describe_all(void *arg, struct pfs_store *store)
-{
-	struct listing *listing = arg;
-	size_t n;
-	const struct pfs_sql_side *sides = pfs_sql_sides(listing->connection->sql, &n);
-
-	if (listing->connection->sides_version != pfs_sides_version(listing->tree))
-		return -EAGAIN;
-	listing->tables = calloc(PFS_MAX(n, 1), sizeof(*listing->tables));
-	if (!listing->tables)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		if (!listing->name || pfs_side_is_named(sides[i].name, listing->name))
-			PFS_TRY(describe(listing, store, &sides[i]));
-	}
-	return 0;
-}
-
-static void finish_listing(struct listing *listing)
-{
-	for (size_t i = 0; i < listing->n; i++) {
-		struct pfs_table_info *table = &listing->tables[i];
-
-		for (size_t j = 0; j < table->n_columns; j++)
-			free((char *)table->columns[j]);
-		free((char **)table->columns);
-		free((char *)table->name);
-	}
-	free(listing->tables);
-	listing->tables = NULL;
-	listing->n = 0;
-}
-
-/* Asks the store by a connection that knows its tables. */
-static int look(struct listing *listing, struct pfs_queries *queries,
-		int (*ask)(void *listing, struct pfs_store *store))
-{
-	const struct pfs_attr_visibility all = {.shown = NULL};
-	int error = pfs_connection_get(&listing->connection, queries, &all, false, NULL);
-
-	if (error)
-		return error;
-	listing->tree = queries->tree;
-	do {
-		finish_listing(listing);
-		/* rows are counted that are committed; nobody is to miss his own, unless nothing can be written */
-		if (ask == describe_all && pfs_sides_settle(queries->tree))
-			pfs_debug("rows of side tables are counted without those that wait for a commit");
-		error = pfs_sides_refresh(listing->connection, queries->tree);
-		if (!error)
-			error = pfs_sides_read(queries->tree, ask, listing);
-	} while (error == -EAGAIN);
-	pfs_connection_put(queries, listing->connection);
-	return error;
-}
-
-int pfs_tables_list(struct pfs_queries *queries,
-		    int (*fn)(void *arg, const struct pfs_table_info *table), void *arg)
-{
-	struct listing listing = {.name = NULL};
-	int error = look(&listing, queries, describe_all);
-
-	for (size_t i = 0; i < listing.n && !error; i++)
-		error = fn(arg, &listing.tables[i]);
-	finish_listing(&listing);
-	return error;
-}
-
 struct naming {
 	int (*fn)(void *arg, const char *name);
 	void *arg;
@@ -203,12 +95,18 @@ static int check_declaration(void *name, const struct pfs_table_record *table)
 	return error == -EUCLEAN ? -ENOENT : error;
 }
 
+struct search {
+	struct pfs_connection *connection;
+	struct pfs_tree *tree;
+	const char *name;
+};
+
 static int look_up(void *arg, struct pfs_store *store)
 {
-	struct listing *listing = arg;
-	const struct pfs_sql_side *side = pfs_sql_side_find(listing->connection->sql, listing->name);
+	const struct search *search = arg;
+	const struct pfs_sql_side *side = pfs_sql_side_find(search->connection->sql, search->name);
 
-	if (listing->connection->sides_version != pfs_sides_version(listing->tree))
+	if (!pfs_sides_are_known(search->connection, search->tree))
 		return -EAGAIN;
 	if (!side || side->is_damaged)
 		return -ENOENT;
@@ -217,20 +115,18 @@ static int look_up(void *arg, struct pfs_store *store)
 
 int pfs_table_is_there(struct pfs_queries *queries, const char *name)
 {
-	struct listing listing = {.name = name};
+	const struct pfs_attr_visibility all = {.shown = NULL};
+	struct search search = {.tree = queries->tree, .name = name};
+	int error = pfs_connection_get(&search.connection, queries, &all, false, NULL);
 
-	return look(&listing, queries, look_up);
-}
-
-int pfs_table_find(struct pfs_queries *queries, const char *name,
-		   int (*fn)(void *arg, const struct pfs_table_info *table), void *arg)
-{
-	struct listing listing = {.name = name};
-	int error = look(&listing, queries, describe_all);
-
-	if (!error)
-		error = listing.n ? fn(arg, &listing.tables[0]) : -ENOENT;
-	finish_listing(&listing);
+	if (error)
+		return error;
+	do {
+		error = pfs_sides_refresh(search.connection, queries->tree);
+		if (!error)
+			error = pfs_sides_read(queries->tree, look_up, &search);
+	} while (error == -EAGAIN);
+	pfs_connection_put(queries, search.connection);
 	return error;
 }
 

@@ -14,19 +14,6 @@
 
 #define PFS_TABLE_NAME_MAX 250 /* bytes: ".csv" fits behind it */
 
-struct pfs_table_info {
-	const char *name; /* NUL-terminated */
-	uint64_t rows;
-	uint64_t version; /* changes whenever the table, or one of that name, has changed */
-	size_t n_columns;
-	const char *const *columns; /* names */
-};
-
-/* Calls fn for each table, in byte order of names, until it returns non-zero, which is returned. */
-PFS_MUST_CHECK int pfs_tables_list(struct pfs_queries *queries,
-				   int (*fn)(void *arg, const struct pfs_table_info *table),
-				   void *arg);
-
 /* Calls fn for the name of each table that statements can see, in byte order, until it returns non-zero, which is
  * returned.  Tables are not opened for it: a name costs a few microseconds, however many there are. */
 PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries, int (*fn)(void *arg, const char *name),
@@ -34,11 +21,6 @@ PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries, int (*fn)(void 
 
 /* Returns 0 if there is a table of that name, in the same way; -ENOENT. */
 PFS_MUST_CHECK int pfs_table_is_there(struct pfs_queries *queries, const char *name);
-
-/* Calls fn for the table of that name and returns what it returns. -ENOENT. */
-PFS_MUST_CHECK int pfs_table_find(struct pfs_queries *queries, const char *name,
-				  int (*fn)(void *arg, const struct pfs_table_info *table),
-				  void *arg);
 
 /* Returns 0 if a table can have that name; -EEXIST: it is reserved; -EINVAL, -ENAMETOOLONG. */
 PFS_MUST_CHECK int pfs_table_check_name(const char *name);

@@ -100,6 +100,20 @@ void pfs_directories_return(struct pfs_tree *tree, struct pfs_directories *table
 	unref(table);
 }
 
+/* Whether there is no room for the hash, or it is there already. */
+static bool is_taken(struct pfs_directory_bucket *bucket, uint64_t hash)
+{
+	for (size_t i = 0; i < PFS_COUNT(bucket->cells); i++) {
+		uint64_t cell = atomic_load_explicit(&bucket->cells[i], memory_order_relaxed);
+
+		if (cell == 0)
+			return false;
+		if (cell >> 32 == hash >> 32)
+			return true;
+	}
+	return true;
+}
+
 void pfs_directory_add(struct pfs_directories *table, uint64_t hash,
 		       const struct pfs_directory_path *path, const char *bytes)
 {
@@ -107,8 +121,7 @@ void pfs_directory_add(struct pfs_directories *table, uint64_t hash,
 	size_t size = pfs_div_round_up(sizeof(*path) + path->len, 8) * 8, place;
 	struct pfs_directory_path *copy;
 
-	if (path->len > PFS_DIRECTORY_PATH_MAX ||
-	    atomic_load(&bucket->cells[PFS_COUNT(bucket->cells) - 1]))
+	if (path->len > PFS_DIRECTORY_PATH_MAX || is_taken(bucket, hash))
 		return;
 	place = atomic_fetch_add(&table->paths_used, size);
 	if (place + size > table->paths_size)

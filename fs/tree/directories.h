@@ -95,7 +95,8 @@ pfs_directory_find(const struct pfs_directories *table, uint64_t hash)
 	return NULL;
 }
 
-/* Copies the path into the table, if there is room. `path` has no bytes; they are `bytes`. */
+/* Copies the path into the table, if there is room and nothing of that hash. `path` has no bytes; they are
+ * `bytes`. */
 void pfs_directory_add(struct pfs_directories *table, uint64_t hash,
 		       const struct pfs_directory_path *path, const char *bytes);
 

@@ -26,7 +26,7 @@ static int create_parts(struct pfs_tree *tree)
 {
 	static int (*const create[])(struct pfs_tree *tree) = {
 		pfs_codes_create,   pfs_totals_create,	pfs_spans_create,
-		pfs_slotorder_create, pfs_viewers_create, pfs_indexes_create, pfs_columns_create,
+		pfs_slotorder_create, pfs_viewers_create, pfs_columns_create,
 		pfs_directories_create,
 	};
 
@@ -48,6 +48,8 @@ static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_
 		error = pfs_image_copy_begin(tree, &number);
 	if (!error)
 		error = pfs_attrs_frozen_begin(tree, number);
+	if (!error)
+		error = pfs_indexes_freeze(tree, live);
 	if (!error && wish->begun)
 		error = wish->begun(wish->arg);
 	pfs_hold_end(live);
@@ -63,6 +65,7 @@ static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct
 	tree->registers = live->registers;
 	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));
 	PFS_TRY(pfs_image_copy_open(tree, live, wish->columns));
+	PFS_TRY(pfs_indexes_create(tree));
 	return begin(tree, live, wish);
 }
 

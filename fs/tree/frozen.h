@@ -14,28 +14,30 @@
 struct pfs_attr_wish;
 
 struct pfs_frozen_wish {
-	unsigned columns; /* bits of fs/image/watch.h, that are going to be read; */
-	const struct pfs_attr_wish *attrs; /* and columns of attributes, with FLAGS among the others */
+	unsigned columns; /* that are going to be read: bits of fs/image/watch.h */
+	const struct pfs_attr_wish *attrs; /* columns of attributes; `columns` has FLAGS then */
 	size_t n_attrs;
 	uint64_t most; /* bytes that its columns may take */
 	int (*poll)(void *arg); /* as for pfs_image_copy_fill */
-	int (*begun)(void *arg); /* called in the hold from which on the tree may change; NULL: nothing. Not 0: it fails */
+	/* Called in the hold after which the tree may change (NULL: nothing); what it returns, if not 0, is begin's error. */
+	int (*begun)(void *arg);
 	void *arg;
 };
 
-/* *out is the live tree, which is not held, as it is now: nothing of it can be read yet.  Takes microseconds, but for
- * columns of attributes. -ENOMEM, -EINTR; what the store says, from which those are read. */
+/* Begins a copy of the live tree as it is now; nothing of it can be read before fill.  The live tree is not held.  Takes
+ * microseconds, columns of attributes apart, which are read from the store.  -ENOMEM; -EINTR; the store's errors. */
 PFS_MUST_CHECK int pfs_frozen_begin(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
-/* Copies it, so that it can be read. The live tree, which may have changed, is not held; the wish is begin's. As begin;
- * what is left is to be closed. */
+/* Copies what begin promised, so that it can be read.  The live tree may have changed, and is not held; the wish is begin's.  Errors
+ * as begin; the frozen tree is then to be closed. */
 PFS_MUST_CHECK int pfs_frozen_fill(struct pfs_tree *frozen, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
-/* Both. *out NULL on failure. */
+/* Does both.  *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish);
 uint64_t pfs_frozen_epoch(const struct pfs_tree *frozen); /* the live tree's, when it was begun */
 void pfs_frozen_close(struct pfs_tree *frozen); /* NULL is allowed */
 uint64_t pfs_frozen_size(const struct pfs_tree *frozen); /* bytes */
 
-/* True: what was read since may be wrong; whoever reads it ends with -ENOMEM. */
+/* Returns true once the snapshot was given up for want of memory: what was read since may be wrong, and the reader has to end with
+ * -ENOMEM. */
 bool pfs_frozen_is_lost(const struct pfs_tree *frozen);
 
 #endif

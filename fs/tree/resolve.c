@@ -16,16 +16,18 @@
 #define PIECE 1024u /* paths that a thread takes at once */
 #define GROUP 32u   /* walks side by side */
 #define MANY  256u  /* paths that are worth remembering directories for */
+#define PROBES 8u   /* directories above a path that are looked for among those that are remembered */
 
 /* A path on its way. */
 struct walk {
 	size_t number;	 /* of the path */
 	const char *at;	 /* what is left */
 	const char *end;
-	const char *dir_end; /* of the directory's path; NULL: it has been passed, or there is none */
-	const char *name; /* the component that is looked up */
+	const char *dir_end; /* of the directory's path; NULL: it is known, or there is none */
+	const char *prefix; /* the end of a directory's path that may be known; NULL: there is none */
+	uint64_t hash;	    /* of that path */
+	const char *name; /* the component that is looked up; NULL: none was since the last look */
 	size_t len;
-	uint64_t hash;	  /* of the directory's path */
 	uint32_t slot; /* where it is; PFS_NO_SLOT: nowhere */
 };
 
@@ -57,6 +59,7 @@ static uint32_t top_for(const struct job *job, const char *path)
 	return *path == '/' ? PFS_NO_SLOT : job->top;
 }
 
+/* A directory on the way to the path's node. */
 static void remember(struct worker *worker, const struct walk *walk)
 {
 	const struct job *job = worker->job;
@@ -64,22 +67,31 @@ static void remember(struct worker *worker, const struct walk *walk)
 	const struct pfs_directory_path path = {
 		.slot = walk->slot,
 		.top = top_for(job, bytes),
-		.len = (uint32_t)(walk->dir_end - bytes),
+		.len = (uint32_t)(walk->at - bytes),
 	};
 
-	pfs_directory_add(job->known, walk->hash, &path, bytes);
+	if (path.len <= PFS_DIRECTORY_PATH_MAX)
+		pfs_directory_add(job->known, pfs_directory_hash(bytes, path.len), &path, bytes);
 }
 
-/* Where the path of its directory ends in a path, if that may be known; its cell is on the way to the
- * cache then. */
-static void note_directory(const struct job *job, struct walk *walk)
+/* Where the path before `end` ends without its last component; NULL: there is no other. */
+static const char *without_last(const char *bytes, const char *end)
 {
-	const char *slash = memrchr(walk->at, '/', (size_t)(walk->end - walk->at));
+	end = memrchr(bytes, '/', (size_t)(end - bytes));
+	while (end && end > bytes && end[-1] == '/')
+		end--;
+	return end && end > bytes ? end : NULL;
+}
 
-	if (!slash || slash == walk->at || slash - walk->at > PFS_DIRECTORY_PATH_MAX)
+/* The directory's path up to `end` is looked for next; its bucket is on the way to the cache then. */
+static void look_for(const struct job *job, struct walk *walk, const char *end)
+{
+	while (end && end - walk->at > PFS_DIRECTORY_PATH_MAX)
+		end = without_last(walk->at, end);
+	walk->prefix = end;
+	if (!end)
 		return;
-	walk->dir_end = slash;
-	walk->hash = pfs_directory_hash(walk->at, (size_t)(slash - walk->at));
+	walk->hash = pfs_directory_hash(walk->at, (size_t)(end - walk->at));
 	__builtin_prefetch(pfs_directory_bucket(job->known, walk->hash));
 }
 
@@ -97,18 +109,58 @@ static void begin(const struct job *job, struct walk *walk, size_t number)
 	};
 	if (path->len)
 		walk->slot = *path->bytes == '/' ? job->tree->image.root : job->top;
-	if (walk->slot != PFS_NO_SLOT && job->known)
-		note_directory(job, walk);
+	if (walk->slot == PFS_NO_SLOT || !job->known)
+		return;
+	walk->dir_end = without_last(walk->at, walk->end);
+	look_for(job, walk, walk->dir_end);
 }
 
-/* Begins the next walks, each at its path's directory if that is known.  What one waits for is fetched
+static bool is_same(const struct job *job, const struct walk *walk, const struct pfs_directory_path *found)
+{
+	size_t len = (size_t)(walk->prefix - walk->at);
+
+	return found->len == len && found->top == top_for(job, walk->at) &&
+	       memcmp(found->bytes, walk->at, len) == 0;
+}
+
+/* Looks for a directory of each walk; true if some, not found, have one above that may be. */
+static bool probe(const struct job *job, struct walk *walks, size_t n)
+{
+	const struct pfs_directory_path *found[GROUP] = {NULL};
+	bool again = false;
+
+	for (size_t i = 0; i < n; i++) {
+		found[i] = walks[i].prefix ? pfs_directory_find(job->known, walks[i].hash) : NULL;
+		if (found[i])
+			__builtin_prefetch(found[i]->bytes + 64);
+		__builtin_prefetch(found[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct walk *walk = &walks[i];
+
+		if (!walk->prefix)
+			continue;
+		if (!found[i] || !is_same(job, walk, found[i])) {
+			look_for(job, walk, without_last(walk->at, walk->prefix));
+			again |= walk->prefix != NULL;
+			continue;
+		}
+		walk->slot = found[i]->slot;
+		walk->at = walk->prefix;
+		walk->prefix = NULL;
+		if (walk->at == walk->dir_end)
+			walk->dir_end = NULL;
+	}
+	return again;
+}
+
+/* Begins the next walks, each at the last directory of its path that is known.  What one waits for is fetched
  * for all of them before it is looked at. */
 static void prepare(struct worker *worker)
 {
 	const struct job *job = worker->job;
 	size_t n = PFS_MIN(GROUP, worker->to - worker->next);
 	struct walk *walks = worker->ready + GROUP - n;
-	const struct pfs_directory_path *found[GROUP] = {NULL};
 
 	for (size_t i = worker->next + n; i < PFS_MIN(worker->next + 2 * n, job->n); i++) {
 		__builtin_prefetch(job->paths[i].bytes);
@@ -116,25 +168,8 @@ static void prepare(struct worker *worker)
 	}
 	for (size_t i = 0; i < n; i++)
 		begin(job, &walks[i], worker->next++);
-	for (size_t i = 0; i < n; i++) {
-		found[i] = walks[i].dir_end ? pfs_directory_find(job->known, walks[i].hash) : NULL;
-		if (found[i])
-			__builtin_prefetch(found[i]->bytes + 64);
-		__builtin_prefetch(found[i]);
-	}
-	for (size_t i = 0; i < n; i++) {
-		size_t len;
-
-		if (!found[i])
-			continue;
-		len = (size_t)(walks[i].dir_end - walks[i].at);
-		if (found[i]->len != len || found[i]->top != top_for(job, walks[i].at) ||
-		    memcmp(found[i]->bytes, walks[i].at, len) != 0)
-			continue;
-		walks[i].slot = found[i]->slot;
-		walks[i].at = walks[i].dir_end;
-		walks[i].dir_end = NULL;
-	}
+	for (unsigned i = 0; job->known && i < PROBES && probe(job, walks, n); i++)
+		continue;
 	worker->n_ready = n;
 }
 
@@ -162,11 +197,10 @@ static bool advance(struct worker *worker, struct walk *walk)
 	const struct pfs_image *image = &worker->job->tree->image;
 
 	while (walk->slot != PFS_NO_SLOT) {
-		if (walk->dir_end && walk->at == walk->dir_end) {
-			if (S_ISDIR(image->mode[walk->slot]))
-				remember(worker, walk);
-			walk->dir_end = NULL;
-		}
+		if (walk->name && walk->dir_end && walk->at <= walk->dir_end &&
+		    S_ISDIR(image->mode[walk->slot]))
+			remember(worker, walk);
+		walk->name = NULL;
 		if (walk->at == walk->end)
 			return false;
 		if (!S_ISDIR(image->mode[walk->slot])) /* "file/" as well */
@@ -180,12 +214,15 @@ static bool advance(struct worker *worker, struct walk *walk)
 		if (!walk->at)
 			walk->at = walk->end;
 		walk->len = (size_t)(walk->at - walk->name);
-		if (walk->len == 1 && *walk->name == '.')
+		if (walk->len == 1 && *walk->name == '.') {
+			walk->name = NULL;
 			continue;
+		}
 		if (walk->len > PFS_NAME_MAX)
 			break;
 		if (walk->len != 2 || memcmp(walk->name, "..", 2) != 0)
 			return true;
+		walk->name = NULL;
 		if (walk->slot != image->root)
 			walk->slot = image->parent[walk->slot];
 	}

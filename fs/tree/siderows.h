@@ -23,6 +23,9 @@ struct pfs_side_rows {
 PFS_MUST_CHECK int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_cell *cells,
 				     size_t n);
 
+/* Adds those of another, behind its own.  -ENOMEM: none is added. */
+PFS_MUST_CHECK int pfs_side_rows_append(struct pfs_side_rows *rows, const struct pfs_side_rows *more);
+
 /* Calls fn for each in the order in which they were added, until it returns non-zero, which is returned.  Texts and
  * blobs stay the rows'. */
 PFS_MUST_CHECK int pfs_side_rows_each(const struct pfs_side_rows *rows,

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/journal/journal.h"
@@ -13,10 +14,22 @@
 
 #define KEPT_MAX ((size_t)4 << 20) /* bytes of changes that are committed */
 
+#define CHAINS	 64	       /* of tables by their numbers */
+
 struct change {
 	struct change *next;
+	struct change *earlier, *later; /* of the same table; earlier is gone if `before` is not in the list any more */
 	uint64_t version; /* that it made */
+	uint64_t before;  /* the version of the earlier one; 0: there was none */
 	struct pfs_side_rows rows;
+};
+
+/* A table of which rows have changed. */
+struct table {
+	struct table *next; /* of the chain */
+	uint32_t id;
+	uint64_t changed; /* the version of its last change, */
+	struct change *last; /* which may have left the list: NULL */
 };
 
 struct pfs_sides {
@@ -26,6 +39,8 @@ struct pfs_sides {
 	/* The list.  It grows under both locks; only the committer takes out of it, under `reading`. */
 	struct change *first, *last;
 	struct change *pending;	 /* the first that is not committed; NULL: none */
+	struct table *tables[CHAINS]; /* as the list */
+	_Atomic uint64_t schema; /* the version that the last change made which was one of more than rows */
 	uint64_t since;		 /* the list has all that came after this version; protected by `reading` */
 	size_t kept;		 /* bytes of those before `pending`; the committer's */
 	uint64_t group;		 /* the version up to which the group goes; 0: none; the committer's */
@@ -34,6 +49,27 @@ struct pfs_sides {
 static size_t cost(const struct change *change)
 {
 	return sizeof(*change) + change->rows.capacity;
+}
+
+static struct table *find_table(const struct pfs_sides *sides, uint32_t id)
+{
+	struct table *table = sides->tables[id % CHAINS];
+
+	while (table && table->id != id)
+		table = table->next;
+	return table;
+}
+
+static void forget_tables(struct pfs_sides *sides)
+{
+	for (size_t i = 0; i < CHAINS; i++) {
+		while (sides->tables[i]) {
+			struct table *table = sides->tables[i];
+
+			sides->tables[i] = table->next;
+			free(table);
+		}
+	}
 }
 
 static void free_change(struct change *change)
@@ -105,7 +141,10 @@ static void settle(struct pfs_tree *tree, uint64_t version)
 static void forget_first(struct pfs_sides *sides)
 {
 	struct change *change = sides->first;
+	struct table *table = find_table(sides, change->rows.table);
 
+	if (table && table->last == change)
+		table->last = NULL;
 	sides->first = change->next;
 	if (!sides->first)
 		sides->last = NULL;
@@ -143,8 +182,11 @@ static int commit_shown(struct pfs_tree *tree)
 		pfs_parts_lock(tree);
 		while (sides->first)
 			forget_first(sides);
+		forget_tables(sides);
 		pfs_parts_unlock(tree);
-		sides->since = atomic_fetch_add(&sides->version, 1) + 1;
+		sides->since = atomic_load(&sides->version) + 1;
+		atomic_store(&sides->schema, sides->since);
+		atomic_store(&sides->version, sides->since);
 	}
 	(void)pthread_rwlock_unlock(&sides->reading);
 	return error;
@@ -164,6 +206,7 @@ int pfs_sides_create(struct pfs_tree *tree)
 	(void)pthread_mutex_init(&sides->change, NULL);
 	(void)pthread_rwlock_init(&sides->reading, NULL);
 	atomic_store(&sides->version, 1);
+	atomic_store(&sides->schema, 1);
 	sides->since = 1;
 	tree->sides = sides;
 	pfs_take_part(tree, &part);
@@ -182,6 +225,7 @@ void pfs_sides_destroy(struct pfs_tree *tree)
 		sides->first = change->next;
 		free_change(change);
 	}
+	forget_tables(sides);
 	(void)pthread_rwlock_destroy(&sides->reading);
 	(void)pthread_mutex_destroy(&sides->change);
 	free(sides);
@@ -216,25 +260,121 @@ int pfs_sides_read(struct pfs_tree *tree, int (*read)(void *arg, struct pfs_stor
 	return error;
 }
 
-int pfs_sides_pending(struct pfs_tree *tree, uint32_t table,
-		      int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n), void *arg)
+uint64_t pfs_sides_schema(const struct pfs_tree *tree)
 {
-	for (const struct change *change = tree->sides->pending; change; change = change->next)
-		if (change->rows.table == table)
-			PFS_TRY(pfs_side_rows_each(&change->rows, fn, arg));
+	return atomic_load(&tree->sides->schema);
+}
+
+struct rows {
+	struct pfs_sides *sides;
+	bool is_held; /* `reading` */
+	int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
+	void *arg;
+};
+
+/* The store's rows are settled, and the others are at hand. */
+static void let_go(void *arg)
+{
+	struct rows *rows = arg;
+
+	(void)pthread_rwlock_unlock(&rows->sides->reading);
+	rows->is_held = false;
+}
+
+static int give_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	const struct rows *rows = arg;
+
+	return rows->row(rows->arg, row, cells, n);
+}
+
+static int copy_pending(const struct pfs_sides *sides, struct pfs_side_rows *out)
+{
+	for (const struct change *change = sides->pending; change; change = change->next)
+		if (change->rows.table == out->table)
+			PFS_TRY(pfs_side_rows_append(out, &change->rows));
 	return 0;
 }
 
-int pfs_sides_between(struct pfs_tree *tree, uint64_t after, uint64_t up_to,
-		    int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg)
+int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
+		   int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+		   int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n), void *arg)
+{
+	struct rows rows = {.sides = tree->sides, .is_held = true, .row = row, .arg = arg};
+	struct pfs_side_rows pending = {.table = table};
+	int error;
+
+	(void)pthread_rwlock_rdlock(&tree->sides->reading);
+	error = pfs_sides_version(tree) == version ? copy_pending(tree->sides, &pending) : -EAGAIN;
+	if (!error)
+		error = pfs_store_scan_rows(tree->store, table, let_go, give_row, &rows);
+	if (rows.is_held)
+		let_go(&rows);
+	if (!error)
+		error = pfs_side_rows_each(&pending, changed, arg);
+	pfs_side_rows_finish(&pending);
+	return error;
+}
+
+/* The table's first change after that version; NULL: there is none, or it is not in the list. */
+static struct change *first_after(const struct pfs_sides *sides, uint32_t id, uint64_t after)
+{
+	const struct table *table = find_table(sides, id);
+	struct change *change = table ? table->last : NULL;
+
+	while (change && change->before > after && change->before > sides->since)
+		change = change->earlier;
+	return change && change->version > after ? change : NULL;
+}
+
+/* Whether what has changed of it after that version is in the list. */
+static bool is_known(const struct pfs_sides *sides, uint32_t id, uint64_t after)
+{
+	const struct table *table = find_table(sides, id);
+
+	return after >= atomic_load(&sides->schema) && (after >= sides->since || !table || table->changed <= after);
+}
+
+bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t other)
+{
+	struct pfs_sides *sides = tree->sides;
+	uint64_t after = PFS_MIN(version, other);
+	const struct change *change;
+	bool are;
+
+	if (version == other)
+		return true;
+	(void)pthread_rwlock_rdlock(&sides->reading);
+	change = first_after(sides, table, after);
+	are = is_known(sides, table, after) && (!change || change->version > PFS_MAX(version, other));
+	(void)pthread_rwlock_unlock(&sides->reading);
+	return are;
+}
+
+uint64_t pfs_sides_distance(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t most)
+{
+	struct pfs_sides *sides = tree->sides;
+	uint64_t rows = 0;
+
+	(void)pthread_rwlock_rdlock(&sides->reading);
+	if (!is_known(sides, table, version))
+		rows = most;
+	for (const struct change *change = first_after(sides, table, version); change && rows < most; change = change->later)
+		rows += change->rows.n;
+	(void)pthread_rwlock_unlock(&sides->reading);
+	return PFS_MIN(rows, most);
+}
+
+int pfs_sides_between(struct pfs_tree *tree, uint32_t table, uint64_t after, uint64_t up_to,
+		      int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg)
 {
 	const struct pfs_sides *sides = tree->sides;
 
-	if (after < sides->since)
+	if (!is_known(sides, table, after))
 		return -ENOENT;
-	for (const struct change *change = sides->first; change && change->version <= up_to; change = change->next)
-		if (change->version > after)
-			PFS_TRY(fn(arg, &change->rows));
+	for (const struct change *change = first_after(sides, table, after); change && change->version <= up_to;
+	     change = change->later)
+		PFS_TRY(fn(arg, &change->rows));
 	return 0;
 }
 
@@ -265,36 +405,55 @@ int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 	return pfs_journal_send(tree, &errand);
 }
 
-int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows)
+/* The table's entry; made, if it has none, under the change lock and `reading`. */
+static struct table *get_table(struct pfs_sides *sides, uint32_t id, struct table **spare)
 {
-	struct pfs_sides *sides = tree->sides;
-	struct change *change;
+	struct table *table = find_table(sides, id);
 
-	PFS_TRY(pfs_journal_reserve(tree, 1, rows->size, false));
-	change = malloc(sizeof(*change));
-	if (!change)
-		return -ENOMEM;
-	(void)pthread_rwlock_wrlock(&sides->reading);
-	*change = (struct change){.version = atomic_load(&sides->version) + 1, .rows = *rows};
-	*rows = (struct pfs_side_rows){.table = rows->table};
-	pfs_parts_lock(tree);
+	if (table)
+		return table;
+	table = PFS_TAKE(*spare);
+	*table = (struct table){.next = sides->tables[id % CHAINS], .id = id};
+	sides->tables[id % CHAINS] = table;
+	return table;
+}
+
+/* Both locks are held. */
+static void put_last(struct pfs_sides *sides, struct change *change, struct table *table)
+{
+	change->before = table->changed;
+	change->earlier = table->last;
+	if (table->last)
+		table->last->later = change;
+	table->last = change;
+	table->changed = change->version;
 	*(sides->last ? &sides->last->next : &sides->first) = change;
 	sides->last = change;
 	if (!sides->pending)
 		sides->pending = change;
+}
+
+int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows)
+{
+	struct pfs_sides *sides = tree->sides;
+	struct table *spare PFS_FREE = NULL;
+	struct change *change;
+
+	PFS_TRY(pfs_journal_reserve(tree, 1, rows->size, false));
+	spare = malloc(sizeof(*spare));
+	change = malloc(sizeof(*change));
+	if (!spare || !change) {
+		free(change);
+		return -ENOMEM;
+	}
+	(void)pthread_rwlock_wrlock(&sides->reading);
+	*change = (struct change){.version = atomic_load(&sides->version) + 1, .rows = *rows};
+	*rows = (struct pfs_side_rows){.table = rows->table};
+	pfs_parts_lock(tree);
+	put_last(sides, change, get_table(sides, change->rows.table, &spare));
 	*pfs_parts_unreported(tree) += (int64_t)cost(change);
 	atomic_store(&sides->version, change->version);
 	pfs_parts_unlock(tree);
 	(void)pthread_rwlock_unlock(&sides->reading);
 	return 0;
-}
-
-int pfs_sides_settle(struct pfs_tree *tree)
-{
-	bool is_pending;
-
-	(void)pthread_rwlock_rdlock(&tree->sides->reading);
-	is_pending = tree->sides->pending;
-	(void)pthread_rwlock_unlock(&tree->sides->reading);
-	return is_pending ? pfs_tree_sync(tree) : 0;
 }

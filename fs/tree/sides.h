@@ -32,22 +32,32 @@ PFS_MUST_CHECK int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
  * -EROFS, -ENOSPC, -ENOMEM. */
 PFS_MUST_CHECK int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows);
 
-/* Makes the committer commit the rows that no commit has. Returns 0, or what the store returned. */
-PFS_MUST_CHECK int pfs_sides_settle(struct pfs_tree *tree);
-
 /* Calls read and returns what it returns; no change is shown meanwhile. */
 PFS_MUST_CHECK int pfs_sides_read(struct pfs_tree *tree,
 				  int (*read)(void *arg, struct pfs_store *store), void *arg);
 
-/* Both are called in pfs_sides_read. Calls fn for each row of the table that the store may not have yet, in the order of
- * their changes: a row may come more than once, and what comes last counts; cells NULL: it is gone. */
-PFS_MUST_CHECK int pfs_sides_pending(struct pfs_tree *tree, uint32_t table,
-				     int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
-				     void *arg);
-/* Calls fn for what changed after one version and up to another, in order.  -ENOENT: not only rows have changed, or it is
- * too long ago. */
-PFS_MUST_CHECK int pfs_sides_between(struct pfs_tree *tree, uint64_t after, uint64_t up_to,
-				   int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg);
+/* Returns the version that the last change made which was one of more than rows: of what was there before nothing is known
+ * any more.  Any lock or none. */
+uint64_t pfs_sides_schema(const struct pfs_tree *tree);
+
+/* Gives all rows of the table at that version: row for each that the store has, in order of their numbers, then changed for
+ * each that waits for a commit, in the order of the changes; cells NULL: it is gone.  Changes and commits go on meanwhile.
+ * -EAGAIN: the version is another by now; -ENOENT: there is no such table; and what row and changed return. */
+PFS_MUST_CHECK int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
+				  int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+				  int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+				  void *arg);
+
+/* Returns true if the table has the same rows at both versions, as far as that is known. Any lock or none. */
+bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t other);
+
+/* Returns how many rows whoever has the table as of that version has to take over, or `most` if it is more or not known. */
+uint64_t pfs_sides_distance(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t most);
+
+/* Calls fn for what changed of the table after one version and up to another, in order; it takes as long as that is much.
+ * In pfs_sides_read.  -ENOENT: not only rows have changed, or it is too long ago. */
+PFS_MUST_CHECK int pfs_sides_between(struct pfs_tree *tree, uint32_t table, uint64_t after, uint64_t up_to,
+				     int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg);
 
 /* ---- for the tree ---- */
 

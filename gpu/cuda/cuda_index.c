@@ -74,23 +74,22 @@ int pfs_index_sums(struct pfs_job *job, uint32_t *d_out, const uint32_t *d_in, u
 	return pfs_cuda_sums_32(d_temporary, &size, d_out, d_in, n, job->stream);
 }
 
-int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, uint32_t **d_values, uint32_t n,
+int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, void *d_with, size_t value_size, uint32_t n,
 		   int first_bit, int bits)
 {
 	uint64_t *d_keys_out;
-	uint32_t *d_values_out;
-	void *d_temporary;
+	void *d_with_out, *d_temporary;
 	size_t size = 0;
 
 	PFS_TRY(pfs_job_alloc(job, &d_keys_out, n * sizeof(*d_keys_out)));
-	PFS_TRY(pfs_job_alloc(job, &d_values_out, n * sizeof(*d_values_out)));
-	PFS_TRY(pfs_cuda_index_sort(NULL, &size, d_keys_out, *d_keys, d_values_out, *d_values, n,
-				    first_bit, bits, job->stream));
+	PFS_TRY(pfs_job_alloc(job, &d_with_out, n * value_size));
+	PFS_TRY(pfs_cuda_index_sort(NULL, &size, d_keys_out, *d_keys, d_with_out, *(void **)d_with,
+				    value_size, n, first_bit, bits, job->stream));
 	PFS_TRY(pfs_job_alloc(job, &d_temporary, size));
-	PFS_TRY(pfs_cuda_index_sort(d_temporary, &size, d_keys_out, *d_keys, d_values_out,
-				    *d_values, n, first_bit, bits, job->stream));
+	PFS_TRY(pfs_cuda_index_sort(d_temporary, &size, d_keys_out, *d_keys, d_with_out,
+				    *(void **)d_with, value_size, n, first_bit, bits, job->stream));
 	*d_keys = d_keys_out;
-	*d_values = d_values_out;
+	*(void **)d_with = d_with_out;
 	return 0;
 }
 
@@ -123,15 +122,15 @@ static int alloc_tree(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t
 }
 
 static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint64_t *keys,
-		    const uint32_t *values, size_t n)
+		    const void *values, size_t n)
 {
 	uint32_t n_leaves = (uint32_t)PFS_MAX(pfs_div_round_up(n, PFS_PAGE_FILL), 1u);
 	uint64_t *d_keys;
-	uint32_t *d_values;
+	pfs_index_value *d_values;
 
 	PFS_TRY(alloc_tree(job, tree, n_leaves));
 	PFS_TRY(pfs_job_upload(job, &d_keys, keys, n * sizeof(*keys)));
-	PFS_TRY(pfs_job_upload(job, &d_values, values, n * sizeof(*values)));
+	PFS_TRY(pfs_job_upload(job, &d_values, values, n * sizeof(*d_values)));
 	PFS_TRY(pfs_cuda_index_build(&tree->d, d_keys, d_values, n, job->stream));
 	tree->n_free = tree->n_pages - n_leaves;
 	PFS_TRY(pfs_cuda_index_free_pages(tree->d_free, n_leaves, tree->n_free, job->stream));
@@ -141,8 +140,8 @@ static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint
 }
 
 static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
-		 struct pfs_index_tree **out, enum pfs_index_kind kind, const uint64_t *keys,
-		 const uint32_t *values, size_t n)
+		 struct pfs_index_tree **out, const struct pfs_index_shape *shape, const uint64_t *keys,
+		 const void *values, size_t n)
 {
 	struct pfs_index_tree *tree = calloc(1, sizeof(*tree));
 	void **arrays[PFS_INDEX_ARRAYS];
@@ -152,7 +151,7 @@ static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
 	*out = NULL;
 	if (!tree)
 		return -ENOMEM;
-	tree->d.is_unique = kind == PFS_INDEX_UNIQUE;
+	tree->d.is_unique = shape->kind == PFS_INDEX_UNIQUE;
 	error = pfs_job_begin(&job, b, run);
 	error = error ? error : build_in(&job, tree, keys, values, n);
 	pfs_index_arrays(tree, arrays);
@@ -185,7 +184,7 @@ int pfs_index_answer(struct pfs_job *job, const struct pfs_index_tree *tree,
 		return pfs_cuda_index_find(&tree->d, find, job->stream);
 	PFS_TRY(pfs_job_alloc(job, &d_to, find->n * sizeof(*d_to)));
 	PFS_TRY(pfs_cuda_index_numbers(d_to, find->n, job->stream));
-	PFS_TRY(pfs_index_sort(job, &d_keys, &d_to, find->n, first, bits - first));
+	PFS_TRY(pfs_index_sort(job, &d_keys, &d_to, sizeof(*d_to), find->n, first, bits - first));
 	sorted.d_keys = d_keys;
 	sorted.d_to = d_to;
 	return pfs_cuda_index_find(&tree->d, &sorted, job->stream);
@@ -230,7 +229,8 @@ static int range_in(struct pfs_job *job, const struct pfs_index_tree *tree,
 	const struct pfs_device_btree *d = &tree->d;
 	struct pfs_device_range range;
 	uint64_t *d_counts, *d_sums, *d_keys, n;
-	uint32_t *d_ends, *d_values;
+	pfs_index_value *d_values;
+	uint32_t *d_ends;
 	void *d_temporary;
 	size_t n_leaves, size = 0;
 
@@ -248,9 +248,9 @@ static int range_in(struct pfs_job *job, const struct pfs_index_tree *tree,
 	PFS_TRY(pfs_job_alloc(job, &d_keys, n * sizeof(*d_keys)));
 	PFS_TRY(pfs_job_alloc(job, &d_values, n * sizeof(*d_values)));
 	PFS_TRY(pfs_cuda_index_range_copy(d, d_keys, d_values, d_sums, &range, job->stream));
-	PFS_TRY(pfs_index_list_make(job->run, out, n));
+	PFS_TRY(pfs_index_list_make(job->run, out, n, PFS_VALUES_WIDE));
 	PFS_TRY(pfs_job_download(job, out->keys, d_keys, n * sizeof(*d_keys)));
-	return pfs_job_download(job, out->values, d_values, n * sizeof(*d_values));
+	return pfs_job_download(job, PFS_LIST_VALUES(out), d_values, n * sizeof(*d_values));
 }
 
 static int range(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -271,9 +271,10 @@ static int range(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 static void describe(const struct pfs_index_tree *tree, struct pfs_index_info *info)
 {
-	size_t entry = sizeof(uint64_t) + sizeof(uint32_t);
+	size_t entry = sizeof(uint64_t) + sizeof(pfs_index_value);
 
 	info->n = tree->n;
+	info->page = PFS_PAGE;
 	info->n_leaves = tree->d.leaves.n;
 	info->bytes = tree->n_pages * (PFS_PAGE * entry + 3 * sizeof(uint32_t)) +
 		      tree->d.leaves.n * (entry + sizeof(uint32_t));

@@ -81,7 +81,7 @@ static int make_level_room(struct pfs_job *job, struct pfs_index_tree *tree, uin
 
 struct batch {
 	uint64_t *d_keys;
-	uint32_t *d_values;
+	pfs_index_value *d_values;
 	uint32_t n;
 };
 
@@ -90,14 +90,14 @@ static int sort_batch(struct pfs_job *job, struct batch *batch, const struct pfs
 		      bool is_unique)
 {
 	uint64_t *d_keys_out;
-	uint32_t *d_values_out;
+	pfs_index_value *d_values_out;
 	void *d_temporary;
 	size_t size = 0;
 
 	batch->n = (uint32_t)change->n;
 	PFS_TRY(pfs_job_upload(job, &batch->d_keys, change->keys, change->n * sizeof(uint64_t)));
 	PFS_TRY(pfs_job_upload(job, &batch->d_values, change->values,
-			       change->n * sizeof(uint32_t)));
+			       change->n * sizeof(*batch->d_values)));
 	if (!is_unique) {
 		PFS_TRY(pfs_job_alloc(job, &d_keys_out, change->n * sizeof(*d_keys_out)));
 		PFS_TRY(pfs_job_alloc(job, &d_values_out, change->n * sizeof(*d_values_out)));
@@ -111,7 +111,8 @@ static int sort_batch(struct pfs_job *job, struct batch *batch, const struct pfs
 		batch->d_keys = d_keys_out;
 		batch->d_values = d_values_out;
 	}
-	return pfs_index_sort(job, &batch->d_keys, &batch->d_values, batch->n, 0, 64);
+	return pfs_index_sort(job, &batch->d_keys, &batch->d_values, sizeof(*batch->d_values), batch->n,
+			      0, 64);
 }
 
 /* Leaves only what is new in `in`; d_place as pfs_cuda_index_mark_new has it. */
@@ -119,7 +120,8 @@ static int choose_new(struct pfs_job *job, const struct pfs_index_tree *tree,
 		      struct pfs_device_insertion *in, uint32_t **d_place,
 		      const struct batch *batch, bool replace)
 {
-	uint32_t *d_is_new, *d_at, *d_rank, *d_values, *d_at_out, n = batch->n;
+	uint32_t *d_is_new, *d_at, *d_rank, *d_at_out, n = batch->n;
+	pfs_index_value *d_values;
 	uint64_t *d_keys;
 
 	PFS_TRY(pfs_job_alloc_zero(job, &d_is_new, (n + 1) * sizeof(*d_is_new)));
@@ -310,7 +312,8 @@ static int join_poor(struct pfs_job *job, struct pfs_index_tree *tree, struct jo
 static int remove_in(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t *n_removed,
 		     const struct pfs_index_change *change)
 {
-	uint32_t n = tree->d.leaves.n, removed, *d_dead, *d_values = NULL, *d_n;
+	uint32_t n = tree->d.leaves.n, removed, *d_dead, *d_n;
+	pfs_index_value *d_values = NULL;
 	struct joining joining = {0};
 	uint64_t *d_keys;
 

@@ -48,12 +48,12 @@ static int probe_in(struct pfs_job *job, const struct pfs_index_tree *tree, doub
 	struct probe probe = {.tree = tree, .find.n = (uint32_t)query->n};
 	size_t n_leaves = tree->d.leaves.n, size = 0;
 	uint64_t *d_counts, *d_sums, *d_keys;
-	uint32_t *d_values;
+	pfs_index_value *d_values;
 	void *d_temporary;
 
 	PFS_TRY(pfs_job_upload(job, &d_keys, query->keys, query->n * sizeof(*d_keys)));
 	probe.find.d_keys = d_keys;
-	PFS_TRY(pfs_job_alloc(job, &probe.find.d_values, query->n * sizeof(uint32_t)));
+	PFS_TRY(pfs_job_alloc(job, &probe.find.d_values, query->n * sizeof(*probe.find.d_values)));
 	PFS_TRY(pfs_job_alloc(job, &probe.d_sorted, tree->n * sizeof(uint64_t)));
 	PFS_TRY(pfs_job_alloc(job, &d_values, tree->n * sizeof(*d_values)));
 	PFS_TRY(pfs_job_alloc(job, &d_counts, (n_leaves + 1) * sizeof(*d_counts)));

@@ -182,6 +182,7 @@ static const struct pfs_families families = {
 	.join = &pfs_cuda_join_family,
 	.gather = &pfs_cuda_gather_family,
 	.index = &pfs_cuda_index_family,
+	.wide_index = &pfs_cuda_wide_index_family,
 	.prefix = &pfs_cuda_prefix_family,
 };
 

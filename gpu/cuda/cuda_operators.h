@@ -209,7 +209,8 @@ extern const struct pfs_group_family pfs_cuda_group_family;   /* cuda_group.c */
 extern const struct pfs_sort_family pfs_cuda_sort_family;     /* cuda_sort.c */
 extern const struct pfs_join_family pfs_cuda_join_family;     /* cuda_join.c */
 extern const struct pfs_gather_family pfs_cuda_gather_family; /* cuda_source.c */
-extern const struct pfs_index_family pfs_cuda_index_family;   /* cuda_index.c */
+extern const struct pfs_index_family pfs_cuda_index_family;   /* cuda_index.c; */
+extern const struct pfs_index_family pfs_cuda_wide_index_family; /* once more, for values of 64 bits */
 extern const struct pfs_prefix_family pfs_cuda_prefix_family; /* cuda_prefix.c */
 
 #endif

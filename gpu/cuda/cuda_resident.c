@@ -119,6 +119,7 @@ static int load_parents(struct pfs_job *job, struct cuda_resident *r,
 
 static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *load)
 {
+	static const struct pfs_index_shape shape = {.kind = PFS_INDEX_DUPLICATES};
 	struct cuda_resident *r = resident_of(b);
 	struct pfs_job job;
 	int error;
@@ -127,7 +128,7 @@ static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *
 		index_of(r)->close(r->operators, &r->run, r->index);
 	r->index = NULL;
 	free_parents(r);
-	PFS_TRY(index_of(r)->build(r->operators, &r->run, &r->index, PFS_INDEX_DUPLICATES, load->keys,
+	PFS_TRY(index_of(r)->build(r->operators, &r->run, &r->index, &shape, load->keys,
 				   load->values, load->n));
 	error = pfs_job_begin(&job, r->operators, &r->run);
 	error = error ? error : load_parents(&job, r, load);

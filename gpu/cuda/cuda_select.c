@@ -128,6 +128,7 @@ static int fetch_bits(struct pfs_job *job, struct pfs_rows *rows)
 	pfs_device_give(job->o, rows->device);
 	*rows = (struct pfs_rows){.form = PFS_ROWS_BITS,
 				  .n_rows = rows->n_rows,
+				  .to = rows->n_rows,
 				  .bits = bits,
 				  .allocated = n * sizeof(*bits)};
 	return 0;

@@ -449,6 +449,8 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 
 	if (places->to <= places->from)
 		return 0;
+	if (keys->n == 0)
+		return pfs_cuda_group_all(groups, places, stream);
 	if (!copies && d_temporary)
 		return pfs_cuda_group_parts(groups, keys, places, d_temporary, stream);
 	added = pfs_lay_out(&t, groups, !copies);

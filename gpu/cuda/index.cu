@@ -13,7 +13,7 @@
 
 /* A thread an entry of a page. */
 static __global__ void build_kernel(pfs_device_btree t, const uint64_t *__restrict__ keys,
-				    const uint32_t *__restrict__ values, uint64_t n)
+				    const pfs_index_value *__restrict__ values, uint64_t n)
 {
 	uint64_t n_leaves = t.leaves.n;
 
@@ -25,7 +25,7 @@ static __global__ void build_kernel(pfs_device_btree t, const uint64_t *__restri
 		uint32_t count = (uint32_t)(share + (p < rest));
 
 		t.pages.d_keys[i] = entry < count ? keys[from + entry] : UINT64_MAX;
-		t.pages.d_values[i] = entry < count ? values[from + entry] : PFS_INDEX_NONE;
+		t.pages.d_values[i] = entry < count ? values[from + entry] : PFS_VALUE_NONE;
 		if (entry)
 			continue;
 		t.pages.d_count[p] = count;
@@ -74,13 +74,13 @@ static __device__ __forceinline__ void answer(const pfs_device_btree &t, const p
 					      const uint64_t *top, size_t i)
 {
 	uint64_t key = __ldcs(f.d_keys + i);
-	uint32_t value = f.question == PFS_INDEX_GREATER ? PFS_INDEX_NONE : 0;
+	pfs_index_value value = f.question == PFS_INDEX_GREATER ? PFS_VALUE_NONE : 0;
 	pfs_index_place place = pfs_locate(t, top, key, value);
 	size_t to = f.d_to ? f.d_to[i] : i;
 	size_t e = (size_t)place.page * PFS_PAGE + place.entry;
 	bool is_there = true;
 
-	if (place.entry == PFS_PAGE || t.pages.d_values[e] == PFS_INDEX_NONE) { /* past its last */
+	if (place.entry == PFS_PAGE || t.pages.d_values[e] == PFS_VALUE_NONE) { /* past its last */
 		uint32_t next = t.pages.d_next[place.page];
 
 		is_there = next != PFS_PAGE_NONE;
@@ -88,7 +88,7 @@ static __device__ __forceinline__ void answer(const pfs_device_btree &t, const p
 	}
 	if (is_there && f.question == PFS_INDEX_EQUAL)
 		is_there = t.pages.d_keys[e] == key;
-	f.d_values[to] = is_there ? t.pages.d_values[e] : PFS_INDEX_NONE;
+	f.d_values[to] = is_there ? t.pages.d_values[e] : PFS_VALUE_NONE;
 	if (f.d_found_keys && is_there)
 		f.d_found_keys[to] = t.pages.d_keys[e];
 }
@@ -122,7 +122,7 @@ static __global__ void ends_kernel(pfs_device_btree t, uint32_t *ends, uint64_t 
 {
 	bool is_end = threadIdx.x == 1;
 	pfs_index_place place = pfs_locate(t, t.d_level[t.top], is_end ? last : first,
-					   is_end ? PFS_INDEX_NONE : 0);
+					   is_end ? PFS_VALUE_NONE : 0);
 
 	ends[threadIdx.x * 2] = place.position;
 	ends[threadIdx.x * 2 + 1] = place.entry;
@@ -155,7 +155,7 @@ static __global__ void range_counts_kernel(pfs_device_btree t, uint64_t *counts,
 
 /* A warp a leaf. */
 static __global__ void range_copy_kernel(pfs_device_btree t, uint64_t *keys_out,
-					 uint32_t *values_out, const uint64_t *__restrict__ sums,
+					 pfs_index_value *values_out, const uint64_t *__restrict__ sums,
 					 pfs_device_range r)
 {
 	size_t n = r.to - r.from + 1;
@@ -182,7 +182,7 @@ static __device__ uint32_t broken_rule(const pfs_device_btree &t, size_t positio
 	const pfs_device_leaves &l = t.leaves;
 	uint32_t page = l.d_page[position], count = t.pages.d_count[page];
 	const uint64_t *keys = t.pages.d_keys + (size_t)page * PFS_PAGE;
-	const uint32_t *values = t.pages.d_values + (size_t)page * PFS_PAGE;
+	const pfs_index_value *values = t.pages.d_values + (size_t)page * PFS_PAGE;
 	bool is_last = position + 1 == l.n;
 
 	if (count > PFS_PAGE || (count == 0 && l.n > 1))
@@ -194,8 +194,8 @@ static __device__ uint32_t broken_rule(const pfs_device_btree &t, size_t positio
 		    t.d_level[level][position >> level * PFS_FAN_BITS] != l.d_fence[position])
 			return LEVEL;
 	if (lane >= count)
-		return keys[lane] == UINT64_MAX && values[lane] == PFS_INDEX_NONE ? FINE : PADDING;
-	if (values[lane] == PFS_INDEX_NONE)
+		return keys[lane] == UINT64_MAX && values[lane] == PFS_VALUE_NONE ? FINE : PADDING;
+	if (values[lane] == PFS_VALUE_NONE)
 		return ORDER;
 	if (lane + 1 < count &&
 	    !(keys[lane] < keys[lane + 1] ||
@@ -226,7 +226,7 @@ static __global__ void verify_kernel(pfs_device_btree t, uint32_t *bad, unsigned
 /* ---- launches ---- */
 
 extern "C" int pfs_cuda_index_build(const pfs_device_btree *t, const uint64_t *d_keys,
-				    const uint32_t *d_values, uint64_t n, cudaStream_t stream)
+				    const pfs_index_value *d_values, uint64_t n, cudaStream_t stream)
 {
 	build_kernel<<<pfs_grid((size_t)t->leaves.n * PFS_PAGE), 256, 0, stream>>>(*t, d_keys, d_values,
 										   n);
@@ -276,23 +276,36 @@ extern "C" int pfs_cuda_index_find(const pfs_device_btree *t, const pfs_device_f
 	return PFS_CUDA(cudaGetLastError());
 }
 
+template <typename with>
+static int sort_keys(void *d_temporary, size_t *temporary_size, uint64_t *d_keys_out,
+		     const uint64_t *d_keys, void *d_with_out, const void *d_with, uint32_t n,
+		     int first_bit, int bits, cudaStream_t stream)
+{
+	return PFS_CUDA(cub::DeviceRadixSort::SortPairs(
+		d_temporary, *temporary_size, d_keys, d_keys_out, static_cast<const with *>(d_with),
+		static_cast<with *>(d_with_out), n, first_bit, first_bit + bits, stream));
+}
+
 extern "C" int pfs_cuda_index_sort(void *d_temporary, size_t *temporary_size, uint64_t *d_keys_out,
-				   const uint64_t *d_keys, uint32_t *d_values_out,
-				   const uint32_t *d_values, uint32_t n, int first_bit, int bits,
+				   const uint64_t *d_keys, void *d_with_out, const void *d_with,
+				   size_t value_size, uint32_t n, int first_bit, int bits,
 				   cudaStream_t stream)
 {
-	return PFS_CUDA(cub::DeviceRadixSort::SortPairs(d_temporary, *temporary_size, d_keys,
-							d_keys_out, d_values, d_values_out, n,
-							first_bit, first_bit + bits, stream));
+	return value_size == sizeof(uint64_t)
+		       ? sort_keys<uint64_t>(d_temporary, temporary_size, d_keys_out, d_keys,
+					     d_with_out, d_with, n, first_bit, bits, stream)
+		       : sort_keys<uint32_t>(d_temporary, temporary_size, d_keys_out, d_keys,
+					     d_with_out, d_with, n, first_bit, bits, stream);
 }
 
 extern "C" int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size,
-					  uint32_t *d_values_out, const uint32_t *d_values,
+					  pfs_index_value *d_values_out, const pfs_index_value *d_values,
 					  uint64_t *d_keys_out, const uint64_t *d_keys, uint32_t n,
 					  cudaStream_t stream)
 {
 	return PFS_CUDA(cub::DeviceRadixSort::SortPairs(d_temporary, *temporary_size, d_values,
-							d_values_out, d_keys, d_keys_out, n, 0, 32,
+							d_values_out, d_keys, d_keys_out, n, 0,
+							8 * (int)sizeof(*d_values),
 							stream));
 }
 
@@ -312,7 +325,7 @@ extern "C" int pfs_cuda_index_range_counts(const pfs_device_btree *t, uint64_t *
 }
 
 extern "C" int pfs_cuda_index_range_copy(const pfs_device_btree *t, uint64_t *d_keys_out,
-					 uint32_t *d_values_out, const uint64_t *d_sums,
+					 pfs_index_value *d_values_out, const uint64_t *d_sums,
 					 const pfs_device_range *range, cudaStream_t stream)
 {
 	size_t n = (size_t)range->to - range->from + 1;

@@ -11,8 +11,8 @@ struct pfs_index_place {
 	uint32_t position, page, entry;
 };
 
-static __device__ __forceinline__ bool pfs_pair_less(uint64_t key, uint32_t value, uint64_t than_key,
-						     uint32_t than_value)
+static __device__ __forceinline__ bool pfs_pair_less(uint64_t key, pfs_index_value value, uint64_t than_key,
+						     pfs_index_value than_value)
 {
 	return key < than_key || (key == than_key && value < than_value);
 }
@@ -20,9 +20,9 @@ static __device__ __forceinline__ bool pfs_pair_less(uint64_t key, uint32_t valu
 /* The last of n fences from `from` on, `shift` bits of position apart, that is not greater than the
  * pair; the first is known not to be.  Values are read only where keys are equal. */
 static __device__ __forceinline__ uint32_t pfs_last_fence(const uint64_t *keys,
-							  const uint32_t *__restrict__ values,
+							  const pfs_index_value *__restrict__ values,
 							  uint32_t from, uint32_t n, int shift,
-							  uint64_t key, uint32_t value)
+							  uint64_t key, pfs_index_value value)
 {
 	while (n > 1) {
 		uint32_t half = n >> 1;
@@ -39,7 +39,7 @@ static __device__ __forceinline__ uint32_t pfs_last_fence(const uint64_t *keys,
 /* top: the top level's keys, in shared memory or not. */
 static __device__ __forceinline__ pfs_index_place pfs_locate(const pfs_device_btree &t,
 							     const uint64_t *top, uint64_t key,
-							     uint32_t value)
+							     pfs_index_value value)
 {
 	const uint64_t *keys;
 	pfs_index_place place;

@@ -8,12 +8,12 @@
 
 static __global__ void mark_new_kernel(pfs_device_btree t, uint32_t *is_new, uint32_t *at,
 				       uint32_t *place_out, const uint64_t *__restrict__ keys,
-				       const uint32_t *__restrict__ values, uint32_t n, bool replace)
+				       const pfs_index_value *__restrict__ values, uint32_t n, bool replace)
 {
 	PFS_EACH(i, n)
 	{
 		uint64_t key = keys[i];
-		uint32_t value = t.is_unique ? 0 : values[i];
+		pfs_index_value value = t.is_unique ? 0 : values[i];
 		pfs_index_place place = pfs_locate(t, t.d_level[t.top], key, value);
 		size_t e = (size_t)place.page * PFS_PAGE + place.entry;
 		bool is_there, is_shadowed; /* by another one of the batch */
@@ -33,7 +33,7 @@ static __global__ void mark_new_kernel(pfs_device_btree t, uint32_t *is_new, uin
 }
 
 static __global__ void replace_kernel(pfs_device_btree t, const uint32_t *__restrict__ place,
-				      const uint32_t *__restrict__ values, uint32_t n)
+				      const pfs_index_value *__restrict__ values, uint32_t n)
 {
 	PFS_EACH(i, n)
 	{
@@ -42,9 +42,9 @@ static __global__ void replace_kernel(pfs_device_btree t, const uint32_t *__rest
 	}
 }
 
-static __global__ void compact_kernel(uint64_t *keys_out, uint32_t *values_out, uint32_t *at_out,
+static __global__ void compact_kernel(uint64_t *keys_out, pfs_index_value *values_out, uint32_t *at_out,
 				      const uint64_t *__restrict__ keys,
-				      const uint32_t *__restrict__ values,
+				      const pfs_index_value *__restrict__ values,
 				      const uint32_t *__restrict__ at,
 				      const uint32_t *__restrict__ is_new,
 				      const uint32_t *__restrict__ rank, uint32_t n)
@@ -93,13 +93,13 @@ static __global__ void shares_kernel(pfs_device_btree t, pfs_device_insertion in
 /* One page of those that leaf and batch become together: the entries from..to of both merged. */
 struct merge {
 	const uint64_t *leaf_keys, *keys;
-	const uint32_t *leaf_values, *values;
+	const pfs_index_value *leaf_values, *values;
 	uint32_t count, n; /* of the leaf, and of the batch's part */
 };
 
 /* Entry r of the merged: found where the two lists' first r entries end. */
 static __device__ __forceinline__ void merged_entry(const merge &m, uint32_t r, uint64_t *key,
-						    uint32_t *value)
+						    pfs_index_value *value)
 {
 	uint32_t low = r > m.n ? r - m.n : 0, high = min(r, m.count), j;
 
@@ -127,7 +127,7 @@ static __device__ __forceinline__ void merged_entry(const merge &m, uint32_t r, 
 static __device__ __forceinline__ void merge_page(const pfs_device_btree &t,
 						  const pfs_device_insertion &in, uint32_t position,
 						  uint32_t to, uint32_t i, uint32_t k,
-						  uint64_t *first_key, uint32_t *first_value)
+						  uint64_t *first_key, pfs_index_value *first_value)
 {
 	uint32_t lane = threadIdx.x & 31, page = t.leaves.d_page[position];
 	uint32_t begin = in.d_begin[position];
@@ -139,7 +139,7 @@ static __device__ __forceinline__ void merge_page(const pfs_device_btree &t,
 			 in.d_end[position] - begin};
 	uint64_t all = (uint64_t)m.count + m.n, key = UINT64_MAX;
 	uint32_t from = (uint32_t)(all * i / k), end = (uint32_t)(all * (i + 1) / k);
-	uint32_t value = PFS_INDEX_NONE;
+	pfs_index_value value = PFS_VALUE_NONE;
 
 	if (from + lane < end)
 		merged_entry(m, from + lane, &key, &value);
@@ -156,7 +156,7 @@ static __device__ __forceinline__ void merge_page(const pfs_device_btree &t,
 static __global__ void insert_kernel(pfs_device_btree t, pfs_device_insertion in)
 {
 	uint64_t key;
-	uint32_t value;
+	pfs_index_value value;
 
 	PFS_EACH(thread, (size_t)in.n * 32)
 	{
@@ -194,7 +194,8 @@ static __global__ void insert_split_kernel(pfs_device_btree t, pfs_device_insert
 	{
 		uint32_t o = (uint32_t)(thread / 32), p = source_of(in.d_out_at, t.leaves.n, o);
 		uint32_t i = o - in.d_out_at[p], k = in.d_out_at[p + 1] - in.d_out_at[p];
-		uint32_t page = t.leaves.d_page[p], value = 0;
+		uint32_t page = t.leaves.d_page[p];
+		pfs_index_value value = 0;
 		uint64_t key = 0;
 
 		if (k > 1)
@@ -223,11 +224,11 @@ static __global__ void retire_split_kernel(pfs_device_btree t, pfs_device_insert
 
 static __global__ void mark_dead_kernel(pfs_device_btree t, uint32_t *dead,
 					const uint64_t *__restrict__ keys,
-					const uint32_t *__restrict__ values, uint32_t n)
+					const pfs_index_value *__restrict__ values, uint32_t n)
 {
 	PFS_EACH(i, n)
 	{
-		uint32_t value = values ? values[i] : 0;
+		pfs_index_value value = values ? values[i] : 0;
 		pfs_index_place place = pfs_locate(t, t.d_level[t.top], keys[i], value);
 		size_t e = (size_t)place.page * PFS_PAGE + place.entry;
 
@@ -247,7 +248,8 @@ static __global__ void close_gaps_kernel(pfs_device_btree t, const uint32_t *__r
 	{
 		uint32_t gone = dead[thread / 32], page, count, stays, left;
 		uint64_t key;
-		uint32_t value, to;
+		pfs_index_value value;
+		uint32_t to;
 		size_t base;
 
 		if (!gone)
@@ -267,7 +269,7 @@ static __global__ void close_gaps_kernel(pfs_device_btree t, const uint32_t *__r
 		}
 		if (lane >= left) {
 			t.pages.d_keys[base + lane] = UINT64_MAX;
-			t.pages.d_values[base + lane] = PFS_INDEX_NONE;
+			t.pages.d_values[base + lane] = PFS_VALUE_NONE;
 		}
 		if (lane == 0) {
 			t.pages.d_count[page] = left;
@@ -340,7 +342,7 @@ static __global__ void drop_kernel(pfs_device_btree t, pfs_device_leaves out,
 
 extern "C" int pfs_cuda_index_mark_new(const pfs_device_btree *t, uint32_t *d_is_new, uint32_t *d_at,
 				       uint32_t *d_place, const uint64_t *d_keys,
-				       const uint32_t *d_values, uint32_t n, bool replace,
+				       const pfs_index_value *d_values, uint32_t n, bool replace,
 				       cudaStream_t stream)
 {
 	mark_new_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, d_is_new, d_at, d_place, d_keys,
@@ -349,15 +351,15 @@ extern "C" int pfs_cuda_index_mark_new(const pfs_device_btree *t, uint32_t *d_is
 }
 
 extern "C" int pfs_cuda_index_replace(const pfs_device_btree *t, const uint32_t *d_place,
-				      const uint32_t *d_values, uint32_t n, cudaStream_t stream)
+				      const pfs_index_value *d_values, uint32_t n, cudaStream_t stream)
 {
 	replace_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, d_place, d_values, n);
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_index_compact(uint64_t *d_keys_out, uint32_t *d_values_out,
+extern "C" int pfs_cuda_index_compact(uint64_t *d_keys_out, pfs_index_value *d_values_out,
 				      uint32_t *d_at_out, const uint64_t *d_keys,
-				      const uint32_t *d_values, const uint32_t *d_at,
+				      const pfs_index_value *d_values, const uint32_t *d_at,
 				      const uint32_t *d_is_new, const uint32_t *d_rank, uint32_t n,
 				      cudaStream_t stream)
 {
@@ -396,7 +398,7 @@ extern "C" int pfs_cuda_index_retire_split(const pfs_device_btree *t, const pfs_
 }
 
 extern "C" int pfs_cuda_index_mark_dead(const pfs_device_btree *t, uint32_t *d_dead,
-					const uint64_t *d_keys, const uint32_t *d_values, uint32_t n,
+					const uint64_t *d_keys, const pfs_index_value *d_values, uint32_t n,
 					cudaStream_t stream)
 {
 	mark_dead_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, d_dead, d_keys, d_values, n);

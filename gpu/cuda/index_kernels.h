@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpu/index_value.h"
+
 #define PFS_PAGE	32u /* entries */
 #define PFS_PAGE_FILL	24u /* of a page made by building or splitting, at most */
 #define PFS_PAGE_POOR	8u  /* fewer: joined with a neighbour that has room */
@@ -27,13 +29,13 @@
 struct pfs_device_leaves { /* the list, by position */
 	uint32_t *d_page;
 	uint64_t *d_fence;
-	uint32_t *d_fence_value;
+	pfs_index_value *d_fence_value;
 	uint32_t n;
 };
 
 struct pfs_device_pages { /* by page */
 	uint64_t *d_keys; /* PFS_PAGE of each */
-	uint32_t *d_values;
+	pfs_index_value *d_values;
 	uint32_t *d_count;
 	uint32_t *d_next; /* the page at the next position, or PFS_PAGE_NONE */
 };
@@ -52,7 +54,8 @@ struct pfs_device_btree {
  * them that are split (d_fresh_at), n + 1 of each. */
 struct pfs_device_insertion {
 	const uint64_t *d_keys;
-	const uint32_t *d_values, *d_at;
+	const pfs_index_value *d_values;
+	const uint32_t *d_at;
 	uint32_t n;
 	uint32_t *d_begin, *d_end, *d_out_at, *d_fresh_at;
 	const uint32_t *d_free; /* its last n_free pages are taken from the end */
@@ -65,7 +68,7 @@ extern "C" {
 
 /* The pages 0.. of the list from n sorted pairs, spread evenly, and the list. */
 int pfs_cuda_index_build(const struct pfs_device_btree *t, const uint64_t *d_keys,
-			 const uint32_t *d_values, uint64_t n, cudaStream_t stream);
+			 const pfs_index_value *d_values, uint64_t n, cudaStream_t stream);
 /* What follows from the list: the links and the levels from 1 up. */
 int pfs_cuda_index_links(const struct pfs_device_btree *t, cudaStream_t stream);
 /* d_free[i] = from + n - 1 - i: so the least are taken first. */
@@ -74,7 +77,7 @@ int pfs_cuda_index_free_pages(uint32_t *d_free, uint32_t from, uint32_t n, cudaS
 /* Answers questions (enum pfs_index_question) to d_to[i], or i if that is NULL. */
 struct pfs_device_find {
 	uint64_t *d_found_keys; /* or NULL */
-	uint32_t *d_values;
+	pfs_index_value *d_values;
 	const uint64_t *d_keys;
 	const uint32_t *d_to;
 	uint32_t n;
@@ -82,14 +85,15 @@ struct pfs_device_find {
 };
 int pfs_cuda_index_find(const struct pfs_device_btree *t, const struct pfs_device_find *find,
 			cudaStream_t stream);
-/* Pairs sorted by `bits` bits of their keys from first_bit on, equal ones as they were.  A call without
- * temporary memory sets its size. */
+/* Keys, and what is with each in value_size bytes, 4 or 8, sorted by `bits` bits of the keys from first_bit on, equal
+ * ones as they were.  A call without temporary memory sets its size. */
 int pfs_cuda_index_sort(void *d_temporary, size_t *temporary_size, uint64_t *d_keys_out,
-			const uint64_t *d_keys, uint32_t *d_values_out, const uint32_t *d_values,
-			uint32_t n, int first_bit, int bits, cudaStream_t stream);
+			const uint64_t *d_keys, void *d_with_out, const void *d_with,
+			size_t value_size, uint32_t n, int first_bit, int bits,
+			cudaStream_t stream);
 /* As above, by values. */
-int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size, uint32_t *d_values_out,
-			       const uint32_t *d_values, uint64_t *d_keys_out,
+int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size, pfs_index_value *d_values_out,
+			       const pfs_index_value *d_values, uint64_t *d_keys_out,
 			       const uint64_t *d_keys, uint32_t n, cudaStream_t stream);
 /* d_out[i] = i. */
 int pfs_cuda_index_numbers(uint32_t *d_out, uint32_t n, cudaStream_t stream);
@@ -97,13 +101,13 @@ int pfs_cuda_index_numbers(uint32_t *d_out, uint32_t n, cudaStream_t stream);
 /* Of sorted pairs: d_is_new[i] for what is to be added, its leaf's position in d_at[i]; d_place[i] =
  * where the value of pair i is to replace one, or PFS_PAGE_NONE. */
 int pfs_cuda_index_mark_new(const struct pfs_device_btree *t, uint32_t *d_is_new, uint32_t *d_at,
-			    uint32_t *d_place, const uint64_t *d_keys, const uint32_t *d_values,
+			    uint32_t *d_place, const uint64_t *d_keys, const pfs_index_value *d_values,
 			    uint32_t n, bool replace, cudaStream_t stream);
 int pfs_cuda_index_replace(const struct pfs_device_btree *t, const uint32_t *d_place,
-			   const uint32_t *d_values, uint32_t n, cudaStream_t stream);
+			   const pfs_index_value *d_values, uint32_t n, cudaStream_t stream);
 /* The new ones among n, one after the other: d_rank are the exclusive sums of d_is_new. */
-int pfs_cuda_index_compact(uint64_t *d_keys_out, uint32_t *d_values_out, uint32_t *d_at_out,
-			   const uint64_t *d_keys, const uint32_t *d_values, const uint32_t *d_at,
+int pfs_cuda_index_compact(uint64_t *d_keys_out, pfs_index_value *d_values_out, uint32_t *d_at_out,
+			   const uint64_t *d_keys, const pfs_index_value *d_values, const uint32_t *d_at,
 			   const uint32_t *d_is_new, const uint32_t *d_rank, uint32_t n,
 			   cudaStream_t stream);
 /* d_begin and d_end, cleared before; and how many pages each leaf becomes, to be summed. */
@@ -123,7 +127,7 @@ int pfs_cuda_index_retire_split(const struct pfs_device_btree *t,
 
 /* d_dead[position]: the bits of entries that the pairs (a unique index: keys) name. */
 int pfs_cuda_index_mark_dead(const struct pfs_device_btree *t, uint32_t *d_dead,
-			     const uint64_t *d_keys, const uint32_t *d_values, uint32_t n,
+			     const uint64_t *d_keys, const pfs_index_value *d_values, uint32_t n,
 			     cudaStream_t stream);
 /* Closes the gaps; *d_n counts them. */
 int pfs_cuda_index_close_gaps(const struct pfs_device_btree *t, const uint32_t *d_dead,
@@ -149,7 +153,7 @@ struct pfs_device_range {
 int pfs_cuda_index_range_counts(const struct pfs_device_btree *t, uint64_t *d_counts,
 				const struct pfs_device_range *range, cudaStream_t stream);
 int pfs_cuda_index_range_copy(const struct pfs_device_btree *t, uint64_t *d_keys_out,
-			      uint32_t *d_values_out, const uint64_t *d_sums,
+			      pfs_index_value *d_values_out, const uint64_t *d_sums,
 			      const struct pfs_device_range *range, cudaStream_t stream);
 
 /* d_bad[0]: a rule that is broken, or 0; [1]: the page; *d_n counts entries. */
@@ -157,7 +161,7 @@ int pfs_cuda_index_verify(const struct pfs_device_btree *t, uint32_t *d_bad, uin
 			  cudaStream_t stream);
 
 /* For comparison: the first of n ascending keys that is not less, by Thrust, for each of m. */
-int pfs_cuda_index_search_array(uint32_t *d_out, const uint64_t *d_keys, uint64_t n,
+int pfs_cuda_index_search_array(pfs_index_value *d_out, const uint64_t *d_keys, uint64_t n,
 				const uint64_t *d_asked, uint64_t m, cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -238,6 +238,9 @@ int pfs_cuda_group(const struct pfs_device_groups *groups, const struct pfs_devi
 size_t pfs_cuda_group_room(const struct pfs_device_groups *groups,
 			   const struct pfs_device_table *table,
 			   const struct pfs_device_places *places);
+/* total.cu: The same without keys: all places are of group 0. */
+int pfs_cuda_group_all(const struct pfs_device_groups *groups,
+		       const struct pfs_device_places *places, cudaStream_t stream);
 /* group_parts.cu: As these, of many groups that are places themselves; a room of 0 says that these
  * are not such. */
 int pfs_cuda_group_parts(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "gpu/host/families.h"
 #include "gpu/host/index_value.h"
 #include "gpu/host/order.h"
+#include "gpu/host/positions.h"
 
 /* ---- one value ---- */
 
@@ -39,7 +41,8 @@ int pfs_index_compare(enum pfs_collation collation, const struct pfs_index_value
 	return pfs_text_compare(collation, a->text, a->len, b->text, b->len);
 }
 
-uint64_t pfs_index_bound(const struct pfs_column_index *index, uint64_t from, uint64_t to,
+/* The first place of from..to whose value is not below `value` or, with `above`, is above it. */
+static uint64_t find_bound(const struct pfs_column_index *index, uint64_t from, uint64_t to,
 			 const struct pfs_index_value *value, bool above)
 {
 	while (from < to) {
@@ -80,18 +83,10 @@ static int number_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 
 static uint64_t without_nulls(const struct pfs_order_key *key, const uint32_t *order, uint64_t n)
 {
-	uint64_t from = 0, to = n;
+	struct pfs_cell cell;
 
-	while (from < to) { /* NULLs are last */
-		uint64_t middle = from + (to - from) / 2;
-		struct pfs_cell cell;
-
-		if (pfs_cell_read(&key->reader, order[middle], &cell))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	/* NULLs are last */
+	return PFS_SEARCH(i, 0, n, pfs_cell_read(&key->reader, order[i], &cell));
 }
 
 /* Takes the sorted rows, which are freed, over into the index. */
@@ -165,11 +160,11 @@ int pfs_column_index_range(const struct pfs_run *run, uint64_t *from, uint64_t *
 	}
 	if (low) {
 		value_of_constant(&value, &low->value);
-		*from = pfs_index_bound(index, 0, index->n, &value, low->is_open);
+		*from = find_bound(index, 0, index->n, &value, low->is_open);
 	}
 	if (high) {
 		value_of_constant(&value, &high->value);
-		*to = pfs_index_bound(index, 0, index->n, &value, !high->is_open);
+		*to = find_bound(index, 0, index->n, &value, !high->is_open);
 	}
 	*to = PFS_MAX(*to, *from);
 	return 0;
@@ -218,10 +213,10 @@ void pfs_index_cut(uint64_t *left_at, uint64_t *right_at, size_t k,
 			pfs_index_value(&b, right->index, other);
 		if (!has_a || (has_b && pfs_index_compare(left->index->collation, &b, &a) < 0))
 			a = b;
-		left_at[i] = has_a || has_b ? pfs_index_bound(left->index, left_at[i - 1], left->to,
+		left_at[i] = has_a || has_b ? find_bound(left->index, left_at[i - 1], left->to,
 							      &a, false)
 					    : left->to;
-		right_at[i] = has_a || has_b ? pfs_index_bound(right->index, right_at[i - 1],
+		right_at[i] = has_a || has_b ? find_bound(right->index, right_at[i - 1],
 							       right->to, &a, false)
 					     : right->to;
 	}

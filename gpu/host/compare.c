@@ -315,7 +315,7 @@ void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
 
 /* ---- texts ---- */
 
-void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n)
+void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n, struct pfs_run_work *work)
 {
 	uint64_t truth[PFS_SPAN_WORDS] = {0}, nulls[PFS_SPAN_WORDS] = {0};
 	bool any = false;
@@ -326,7 +326,7 @@ void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t
 		if (value.class == NOTHING) {
 			nulls[i / 64] |= UINT64_C(1) << i % 64;
 			any = true;
-		} else if (pfs_text_matches(step, value.text, value.len)) {
+		} else if (pfs_text_matches(step, value.text, value.len, work)) {
 			truth[i / 64] |= UINT64_C(1) << i % 64;
 		}
 	}
@@ -344,14 +344,15 @@ static uint8_t both(uint8_t a, uint8_t b)
 }
 
 uint8_t pfs_text_truth(const struct pfs_step *step, const struct pfs_prepared *prepared,
-		       const struct pfs_constant *const *others, const uint8_t *text, size_t len)
+		       const struct pfs_constant *const *others, const uint8_t *text, size_t len,
+		       struct pfs_run_work *work)
 {
 	struct value value = {.class = TEXT, .text = text, .len = len}, low, high;
 
 	if (step->op == PFS_OP_IN)
 		return find(prepared, step->collation, &value);
 	if (step->op > PFS_OP_NOT_NULL)
-		return pfs_text_matches(step, text, len);
+		return pfs_text_matches(step, text, len, work);
 	low = value_of_constant(others[0]);
 	if (step->op != PFS_OP_BETWEEN)
 		return compare_one(step->op, step->collation, &value, &low);

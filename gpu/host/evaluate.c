@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/text.h"
 
 /* How many values a step takes. */
 static unsigned operands_of(enum pfs_op op)
@@ -53,6 +52,7 @@ static bool has_table(const struct pfs_step *step)
 struct table_job {
 	const struct pfs_step *step;
 	struct pfs_prepared *prepared;
+	const struct pfs_run *run;
 	const struct pfs_dictionary *dictionary;
 	const struct pfs_constant *others[2];
 };
@@ -60,6 +60,7 @@ struct table_job {
 static int fill_table(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct table_job *job = context;
+	struct pfs_run_work work = {.run = job->run};
 
 	(void)worker;
 	for (uint64_t code = from; code < to; code++) {
@@ -67,9 +68,9 @@ static int fill_table(void *context, unsigned worker, uint64_t from, uint64_t to
 		const uint8_t *text = pfs_dictionary_text(job->dictionary, (uint32_t)code, &len);
 
 		job->prepared->by_code[code] =
-			pfs_text_truth(job->step, job->prepared, job->others, text, len);
+			pfs_text_truth(job->step, job->prepared, job->others, text, len, &work);
 	}
-	return 0;
+	return work.error;
 }
 
 /* Step i looks at a CODE and constants: its result is computed once for each code, if that is less
@@ -78,7 +79,7 @@ static int prepare_table(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 {
 	const struct pfs_step *steps = e->program->steps;
 	unsigned others = operands_of(steps[i].op) - 1;
-	struct table_job job = {.step = &steps[i], .prepared = &e->prepared[i]};
+	struct table_job job = {.step = &steps[i], .prepared = &e->prepared[i], .run = e->run};
 	const struct pfs_cell_reader *reader;
 
 	if (i < others + 1 || steps[i - others - 1].op != PFS_OP_COLUMN)
@@ -282,7 +283,7 @@ static void invert(struct pfs_slot *slot, uint32_t n)
 
 /* slots: the step's operands. */
 static void apply(const struct pfs_step *step, const struct pfs_prepared *prepared,
-		  struct pfs_slot *slots, const struct pfs_span *span)
+		  struct pfs_slot *slots, const struct pfs_span *span, struct pfs_run_work *work)
 {
 	uint32_t n = span->n;
 
@@ -336,21 +337,24 @@ static void apply(const struct pfs_step *step, const struct pfs_prepared *prepar
 	else if (step->op <= PFS_OP_BETWEEN)
 		pfs_slot_compare(slots, step, n);
 	else
-		pfs_slot_match(slots, step, n);
+		pfs_slot_match(slots, step, n, work);
 }
 
 struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span)
 {
 	struct pfs_slot *slots = e->slots + worker * e->depth;
+	struct pfs_run_work work = {.run = e->run};
 	size_t n = 0;
 
 	for (size_t i = 0; i < e->program->n; i++) {
 		const struct pfs_step *step = &e->program->steps[i];
 
 		n -= operands_of(step->op);
-		apply(step, &e->prepared[i], slots + n, span);
+		apply(step, &e->prepared[i], slots + n, span, &work);
 		n++;
 	}
+	if (work.error)
+		atomic_store(&e->error, work.error);
 	return slots;
 }
 
@@ -365,4 +369,43 @@ const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 	for (uint32_t w = (span->n + 63) / 64; w < PFS_SPAN_WORDS; w++)
 		slot->truth[w] = 0;
 	return slot->truth;
+}
+
+/* words, of rows from `first` on, lose the rows for which the program is not true. */
+static void test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_reader *reader,
+		       uint64_t *words, uint32_t first, uint32_t count)
+{
+	struct pfs_span span = {.first = first};
+	const uint64_t *truth;
+
+	span.n = (uint32_t)PFS_MIN(PFS_SPAN, reader->end - first);
+	if (count == span.n || (e->is_safe && count >= PFS_SPAN / 4)) {
+		truth = pfs_evaluate_truth(e, worker, &span);
+		for (unsigned w = 0; w < PFS_SPAN_WORDS; w++)
+			words[w] &= truth[w];
+		return;
+	}
+	(void)pfs_reader_span(reader, &span, first, reader->end);
+	truth = pfs_evaluate_truth(e, worker, &span);
+	memset(words, 0, PFS_SPAN_WORDS * sizeof(*words));
+	for (unsigned w = 0; w < PFS_SPAN_WORDS; w++) {
+		for (uint64_t word = truth[w]; word; word &= word - 1) {
+			uint32_t row = span.at[w * 64 + (unsigned)__builtin_ctzll(word)] - first;
+
+			words[row / 64] |= UINT64_C(1) << row % 64;
+		}
+	}
+}
+
+uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
+			    const struct pfs_reader *reader, uint64_t *words, uint32_t first)
+{
+	uint32_t count = pfs_reader_words(reader, words, first), kept = 0;
+
+	if (!count)
+		return 0;
+	test_words(e, worker, reader, words, first, count);
+	for (unsigned w = 0; w < PFS_SPAN_WORDS; w++)
+		kept += (uint32_t)__builtin_popcountll(words[w]);
+	return kept;
 }

@@ -4,6 +4,8 @@
 #ifndef PFS_GPU_HOST_EVALUATE_H
 #define PFS_GPU_HOST_EVALUATE_H
 
+#include <stdatomic.h>
+
 #include "gpu/host/operators.h"
 #include "gpu/host/span.h"
 
@@ -44,6 +46,7 @@ struct pfs_evaluator {
 	struct pfs_slot *slots;	       /* depth for each worker */
 	size_t depth, n_slots;
 	bool is_safe; /* rows that do not exist can be evaluated, too */
+	_Atomic int error; /* of polling while values were made, which are none then */
 };
 
 PFS_MUST_CHECK int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_operators *host,
@@ -51,7 +54,8 @@ PFS_MUST_CHECK int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_o
 				      const struct pfs_program *program);
 void pfs_evaluator_close(struct pfs_evaluator *e); /* {0} is allowed */
 
-/* Returns the program's value at the span, valid until the worker's next call. */
+/* Returns the program's value at the span, valid until the worker's next call; the evaluator's error is to be looked at before
+ * it is used up. */
 struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
 			      const struct pfs_span *span);
 
@@ -59,6 +63,11 @@ struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
  * are 0. */
 const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 				   const struct pfs_span *span);
+
+/* Tells which of the source's rows from `first` on, as pfs_reader_words, the program is true for.
+ * Returns how many. */
+uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
+			    const struct pfs_reader *reader, uint64_t *words, uint32_t first);
 
 /* ---- arithmetic.c, compare.c: n values of slots, the first of which becomes the result ---- */
 
@@ -71,12 +80,13 @@ void pfs_slot_choose(struct pfs_slot *slots, uint32_t n);
 void pfs_slot_compare(struct pfs_slot *slots, const struct pfs_step *step, uint32_t n);
 void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
 		 const struct pfs_prepared *prepared, uint32_t n);
-void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n);
+void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n, struct pfs_run_work *work);
 
 /* Returns the truth of one text: 0, 1, or 2 for NULL. The step compares it with `others`, or
  * matches it. */
 uint8_t pfs_text_truth(const struct pfs_step *step, const struct pfs_prepared *prepared,
-		       const struct pfs_constant *const *others, const uint8_t *text, size_t len);
+		       const struct pfs_constant *const *others, const uint8_t *text, size_t len,
+		       struct pfs_run_work *work);
 
 /* Fills `sorted` and what belongs to it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prepare_in(const struct pfs_run *run, struct pfs_prepared *prepared,

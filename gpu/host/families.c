@@ -9,6 +9,7 @@ static const struct pfs_select_family select_family = {
 };
 static const struct pfs_sort_family sort_family = {
 	.sort = pfs_host_sort,
+	.window = pfs_host_window,
 	.index = pfs_host_index,
 };
 static const struct pfs_group_family group_family = {
@@ -23,17 +24,6 @@ static const struct pfs_gather_family gather_family = {
 	.compute = pfs_host_compute,
 	.filter = pfs_host_filter,
 };
-static const struct pfs_index_family index_family = {
-	.build = pfs_host_index_build,
-	.close = pfs_host_index_close,
-	.find = pfs_host_index_find,
-	.range = pfs_host_index_range,
-	.read = pfs_host_index_read,
-	.insert = pfs_host_index_insert,
-	.remove = pfs_host_index_remove,
-	.describe = pfs_host_index_describe,
-	.verify = pfs_host_index_verify,
-};
 static const struct pfs_families host_families = {
 	.name = "host",
 	.close = pfs_host_operators_close,
@@ -42,7 +32,8 @@ static const struct pfs_families host_families = {
 	.group = &group_family,
 	.join = &join_family,
 	.gather = &gather_family,
-	.index = &index_family,
+	.index = &pfs_host_index_family,
+	.wide_index = &pfs_host_wide_index_family,
 };
 
 int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads)

@@ -25,11 +25,13 @@ PFS_MUST_CHECK int pfs_host_filter(struct pfs_operator_backend *b, const struct 
 				   struct pfs_tuples **out, const struct pfs_source *source,
 				   const struct pfs_program *program);
 
-/* sort.c, column_index.c */
+/* sort.c, window.c, column_index.c */
 PFS_MUST_CHECK int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 				 struct pfs_tuples **out, const struct pfs_source *source,
 				 const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
 				 uint64_t limit);
+PFS_MUST_CHECK int pfs_host_window(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
+				   const struct pfs_source *source, const struct pfs_window *window);
 PFS_MUST_CHECK int pfs_host_index(struct pfs_operator_backend *b, const struct pfs_run *run,
 				  struct pfs_column_index *index, const struct pfs_source *source);
 
@@ -47,29 +49,7 @@ PFS_MUST_CHECK int pfs_host_merge(struct pfs_operator_backend *b, const struct p
 				  struct pfs_tuples **out, const struct pfs_index_fragment *left,
 				  const struct pfs_index_fragment *right);
 
-/* index.c */
-PFS_MUST_CHECK int pfs_host_index_build(struct pfs_operator_backend *b, const struct pfs_run *run,
-					struct pfs_index_tree **out, enum pfs_index_kind kind,
-					const uint64_t *keys, const uint32_t *values, size_t n);
-void pfs_host_index_close(struct pfs_operator_backend *b, const struct pfs_run *run,
-			  struct pfs_index_tree *tree);
-PFS_MUST_CHECK int pfs_host_index_find(struct pfs_operator_backend *b, const struct pfs_run *run,
-				       const struct pfs_index_tree *tree,
-				       const struct pfs_index_query *query);
-PFS_MUST_CHECK int pfs_host_index_read(struct pfs_operator_backend *b, const struct pfs_run *run,
-				       const struct pfs_index_tree *tree, struct pfs_index_cursor *cursor,
-				       struct pfs_index_list *out, enum pfs_index_direction direction);
-PFS_MUST_CHECK int pfs_host_index_range(struct pfs_operator_backend *b, const struct pfs_run *run,
-					const struct pfs_index_tree *tree,
-					struct pfs_index_list *out, uint64_t first, uint64_t last);
-PFS_MUST_CHECK int pfs_host_index_insert(struct pfs_operator_backend *b, const struct pfs_run *run,
-					 struct pfs_index_tree *tree, uint64_t *n_added,
-					 const struct pfs_index_change *change);
-PFS_MUST_CHECK int pfs_host_index_remove(struct pfs_operator_backend *b, const struct pfs_run *run,
-					 struct pfs_index_tree *tree, uint64_t *n_removed,
-					 const struct pfs_index_change *change);
-void pfs_host_index_describe(const struct pfs_index_tree *tree, struct pfs_index_info *info);
-PFS_MUST_CHECK int pfs_host_index_verify(struct pfs_operator_backend *b, const struct pfs_run *run,
-					 const struct pfs_index_tree *tree);
+extern const struct pfs_index_family pfs_host_index_family;	   /* index.c; */
+extern const struct pfs_index_family pfs_host_wide_index_family; /* once more, for values of 64 bits */
 
 #endif

@@ -232,6 +232,21 @@ static void add_one_by_one(const struct pfs_fold *fold, struct pfs_fold_table *t
 	}
 }
 
+/* Integers of one group, none NULL: only the span's best is offered. */
+static void offer_integers(const struct pfs_fold *fold, struct pfs_fold_table *t,
+			   const struct pfs_span *span, const struct pfs_cells *cells)
+{
+	struct pfs_number best = {0};
+	int64_t least, greatest;
+	uint32_t i = 0;
+
+	pfs_lanes()->extremes(&least, &greatest, cells->integers, span->n);
+	best.integer = fold->op == PFS_MIN ? least : greatest;
+	while (cells->integers[i] != best.integer)
+		i++;
+	offer(fold, t, 0, best, pfs_span_at(span, i), span->n);
+}
+
 void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 		  const struct pfs_span *span, const uint32_t *group)
 {
@@ -243,6 +258,11 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 	if (fold->traits->fold == PFS_FOLD_SUM && fold->reader.kind == PFS_KIND_INTEGER && !fold->exact &&
 	    !cells.has_nulls) {
 		sum_integers(t, &cells, group, span->n);
+		return;
+	}
+	if (fold->traits->fold == PFS_FOLD_EXTREME && fold->reader.kind == PFS_KIND_INTEGER &&
+	    !cells.has_nulls && !group) {
+		offer_integers(fold, t, span, &cells);
 		return;
 	}
 	add_one_by_one(fold, t, span, group, &cells);
@@ -406,9 +426,28 @@ static int finish_one(const struct pfs_fold *fold, struct pfs_vector *out,
 	return -EINVAL;
 }
 
-int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run, struct pfs_vector *out,
+struct finishing {
+	const struct pfs_fold *fold;
+	const struct pfs_fold_table *table;
+	const uint32_t *order;
+	struct pfs_vector *out;
+};
+
+static int finish_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct finishing *f = context;
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++)
+		PFS_TRY(finish_one(f->fold, f->out, f->table, f->order[i], i));
+	return 0;
+}
+
+int pfs_fold_finish(const struct pfs_fold *fold, struct pfs_host_operators *host,
+		    const struct pfs_run *run, struct pfs_vector *out,
 		    const struct pfs_fold_table *table, const uint32_t *order, uint64_t n)
 {
+	struct finishing f = {.fold = fold, .table = table, .order = order, .out = out};
 	enum pfs_kind kind = result_kind(fold);
 	const struct pfs_cell_reader *reader = &fold->reader;
 
@@ -418,8 +457,7 @@ int pfs_fold_finish(const struct pfs_fold *fold, const struct pfs_run *run, stru
 		PFS_TRY(pfs_vector_make_bits(run, &out->is_real, n));
 	out->dictionary = reader->column ? reader->column->dictionary : reader->vector->dictionary;
 	out->heap = reader->column ? reader->column->heap : reader->vector->heap;
-	for (uint64_t i = 0; i < n; i++)
-		PFS_TRY(finish_one(fold, out, table, order[i], i));
+	PFS_TRY(pfs_host_for(host, run, n, PFS_PIECE, finish_piece, &f));
 	pfs_vector_trim(run, out);
 	return 0;
 }

@@ -52,6 +52,7 @@ static int gather_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 			continue;
 		}
 		slot = pfs_evaluate(g->evaluator, worker, &span);
+		PFS_TRY(atomic_load(&g->evaluator->error));
 		if (slot->type != PFS_SLOT_IS_TEXT)
 			pfs_slot_to_number(slot, span.n);
 		write_cells(g->out, &slot->cells, at, span.n);
@@ -159,6 +160,7 @@ static int filter_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 
 		pfs_positions_span(f->positions, &span, at, to);
 		truth = pfs_evaluate_truth(&f->evaluator, worker, &span);
+		PFS_TRY(atomic_load(&f->evaluator.error));
 		for (uint32_t i = 0; i < span.n; i++) {
 			if (pfs_bit(truth, i))
 				f->kept[from + n++] = pfs_span_at(&span, i);

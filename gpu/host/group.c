@@ -7,6 +7,7 @@
 #include "base/radix.h"
 #include "gpu/aggregate.h"
 #include "gpu/host/families.h"
+#include "gpu/host/lanes.h"
 
 #define SORTED_MAX 65536u /* groups up to so many come in the order of their first tuples */
 
@@ -94,6 +95,31 @@ static void add_span(const struct pfs_grouping *g, struct pfs_group_table *table
 		pfs_fold_add(&g->folds[i], &table->folds[i], span, g->keys.n ? group : NULL);
 }
 
+/* The tuples of at..end, as far as one span goes; returns where to go on. */
+static uint64_t next_span(const struct pfs_grouping *g, unsigned worker, struct pfs_span *span,
+			  uint64_t at, uint64_t end)
+{
+	uint64_t words[PFS_SPAN_WORDS], next = PFS_MIN(at + PFS_SPAN, end);
+	uint32_t first;
+
+	if (!g->reader) {
+		pfs_positions_span(g->positions, span, at, end);
+		return next;
+	}
+	first = (uint32_t)(g->reader->begin + at);
+	if (!g->where)
+		return pfs_reader_span(g->reader, span, first, g->reader->begin + end) -
+		       g->reader->begin;
+	span->first = first;
+	span->at = NULL;
+	span->n = pfs_evaluate_words(g->where, worker, g->reader, words, first);
+	if (span->n < next - at) {
+		(void)pfs_lanes()->list_bits(span->buffer, words, PFS_SPAN_WORDS, first);
+		span->at = span->buffer;
+	}
+	return next;
+}
+
 static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct indexing *x = context;
@@ -104,13 +130,14 @@ static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 		PFS_TRY(pfs_group_table_open(table, g));
 		PFS_TRY(pfs_group_table_reserve(table, g, g->keys.domain));
 	}
-	for (uint64_t at = from; at < to; at += PFS_SPAN) {
+	for (uint64_t at = from; at < to;) {
 		struct pfs_span span;
 
-		pfs_positions_span(g->positions, &span, at, to);
-		add_span(g, table, &span);
+		at = next_span(g, worker, &span, at, to);
+		if (span.n)
+			add_span(g, table, &span);
 	}
-	return 0;
+	return g->where ? atomic_load(&g->where->error) : 0;
 }
 
 static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *to,
@@ -145,14 +172,15 @@ static int count_without_keys(struct pfs_group_table *out, const struct pfs_grou
 
 int pfs_group_by_index(struct pfs_group_table *out, const struct pfs_grouping *g)
 {
+	uint64_t n = g->reader ? g->reader->end - g->reader->begin : g->positions->n;
 	unsigned workers = pfs_host_workers(g->host);
 	struct indexing x = {.grouping = g};
 	int error;
 
-	if (g->keys.n == 0 && g->n_folds == 0)
+	if (g->keys.n == 0 && g->n_folds == 0 && !g->reader)
 		return count_without_keys(out, g);
 	PFS_TRY(pfs_run_alloc(g->run, &x.of_worker, workers, sizeof(*x.of_worker)));
-	error = pfs_host_for(g->host, g->run, g->positions->n, PFS_PIECE, index_piece, &x);
+	error = pfs_host_for(g->host, g->run, n, PFS_PIECE, index_piece, &x);
 	if (!error)
 		error = pfs_group_table_reserve(out, g, g->keys.domain);
 	for (unsigned i = 0; i < workers; i++) {
@@ -221,7 +249,7 @@ static bool is_indexed(const struct pfs_grouping *g)
 	if (!g->keys.exact)
 		return false;
 	return domain <= PFS_GROUP_INDEXED ||
-	       (domain <= g->positions->n / PFS_GROUP_ROWS &&
+	       (domain <= g->bound / PFS_GROUP_ROWS &&
 		domain * pfs_host_workers(g->host) <= PFS_GROUP_INDEXED_MAX);
 }
 
@@ -245,7 +273,7 @@ static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 	bool any = false;
 
 	for (size_t i = 0; i < g->n_folds; i++) {
-		if (!pfs_fold_may_overflow(&folds[i], &groups->table.folds[i], g->positions->n))
+		if (!pfs_fold_may_overflow(&folds[i], &groups->table.folds[i], g->bound))
 			continue;
 		folds[i].exact = true;
 		any = true;
@@ -307,6 +335,7 @@ static int count_distinct(struct pfs_vector *out, const struct pfs_grouping *out
 	PFS_TRY(pfs_fold_open(&fold, g.run, g.source, &count));
 	PFS_TRY(distinct_positions(&positions, outer, keys, n_keys, aggregate));
 	g.positions = &positions;
+	g.bound = positions.n;
 	g.folds = &fold;
 	g.n_folds = 1;
 	error = group_keys(&g, keys, n_keys);
@@ -315,7 +344,7 @@ static int count_distinct(struct pfs_vector *out, const struct pfs_grouping *out
 		PFS_VERIFY_CHECK(error || groups.n == n);
 		(void)n;
 		if (!error)
-			error = pfs_fold_finish(&fold, g.run, out, &groups.table.folds[0],
+			error = pfs_fold_finish(&fold, g.host, g.run, out, &groups.table.folds[0],
 						groups.order, groups.n);
 		close_groups(&groups, &g);
 	}
@@ -359,7 +388,7 @@ static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
 		return count_all(out, g, groups);
 	if (aggregate->op == PFS_COUNT_DISTINCT)
 		return count_distinct(out, g, o->keys, o->n_keys, aggregate, groups->n);
-	return pfs_fold_finish(&o->folds[fold], g->run, out, &groups->table.folds[fold],
+	return pfs_fold_finish(&o->folds[fold], g->host, g->run, out, &groups->table.folds[fold],
 			       groups->order, groups->n);
 }
 
@@ -406,7 +435,6 @@ static int run_groups(struct pfs_tuples **out, struct pfs_grouping *g, const str
 
 	for (size_t i = 0; i < o->n_aggregates; i++)
 		sorted |= o->aggregates[i].op == PFS_COUNT_DISTINCT;
-	PFS_TRY(group_keys(g, o->keys, o->n_keys));
 	error = make_groups(&groups, g, sorted);
 	if (!error && mark_exact(o->folds, g, &groups)) {
 		close_groups(&groups, g);
@@ -415,8 +443,82 @@ static int run_groups(struct pfs_tuples **out, struct pfs_grouping *g, const str
 	if (!error)
 		error = make_tuples(out, g, o, &groups);
 	close_groups(&groups, g);
-	pfs_keys_close(g->run, &g->keys);
 	return error;
+}
+
+/* ---- what is grouped ---- */
+
+struct input {
+	struct pfs_reader reader;
+	struct pfs_evaluator where;
+	struct pfs_source kept;
+	struct pfs_rows *rows; /* of kept */
+	struct pfs_positions positions;
+};
+
+static void close_input(const struct pfs_run *run, struct input *input)
+{
+	pfs_evaluator_close(&input->where);
+	pfs_positions_close(run, &input->positions);
+	pfs_rows_free(run, input->rows);
+}
+
+/* Writes down which tuples there are. */
+static int list_input(struct input *input, struct pfs_grouping *g, struct pfs_operator_backend *b)
+{
+	input->kept = *g->source;
+	input->kept.where = NULL;
+	if (g->source->where) {
+		PFS_TRY(pfs_host_select_rows(b, g->run, &input->rows, &input->kept,
+					     g->source->where));
+		input->kept.rows = input->rows;
+	}
+	PFS_TRY(pfs_positions_open(&input->positions, g->host, g->run, &input->kept));
+	g->positions = &input->positions;
+	g->bound = input->positions.n;
+	g->reader = NULL;
+	g->where = NULL;
+	return 0;
+}
+
+static bool counts_distinct(const struct operation *o)
+{
+	for (size_t i = 0; i < o->n_aggregates; i++) {
+		if (o->aggregates[i].op == PFS_COUNT_DISTINCT)
+			return true;
+	}
+	return false;
+}
+
+/* True if rows of a table can be looked at as they are met: nobody needs them twice. */
+static bool is_streamed(const struct pfs_grouping *g, const struct operation *o)
+{
+	const struct pfs_source *source = g->source;
+	bool only_counts = o->n_keys == 0 && g->n_folds == 0 && !source->where;
+
+	return source->table && !(source->rows && source->rows->form == PFS_ROWS_LIST) &&
+	       !only_counts && !counts_distinct(o) &&
+	       pfs_keys_are_known(source, o->keys, o->n_keys);
+}
+
+/* Opens the tuples and the keys. */
+static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_operator_backend *b,
+		      const struct operation *o)
+{
+	if (!is_streamed(g, o)) {
+		PFS_TRY(list_input(input, g, b));
+		return group_keys(g, o->keys, o->n_keys);
+	}
+	PFS_TRY(pfs_reader_open(&input->reader, g->source));
+	g->bound = input->reader.to - input->reader.from;
+	PFS_TRY(group_keys(g, o->keys, o->n_keys));
+	if (!is_indexed(g))
+		return list_input(input, g, b);
+	g->reader = &input->reader;
+	if (!g->source->where)
+		return 0;
+	g->where = &input->where;
+	return pfs_evaluator_open(&input->where, g->host, g->run, g->source, g->source->where);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */
@@ -430,22 +532,23 @@ int pfs_host_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 			      .aggregates = aggregates,
 			      .n_aggregates = n_aggregates};
 	struct pfs_grouping g = {.host = pfs_host_operators_of(b), .run = run, .source = source};
-	struct pfs_positions positions;
-	int error;
+	struct input input = {.rows = NULL};
+	int error = 0;
 
 	PFS_TRY(pfs_run_alloc(run, &o.folds, n_aggregates, sizeof(*o.folds)));
-	error = pfs_positions_open(&positions, g.host, run, source);
 	for (size_t i = 0; !error && i < n_aggregates; i++) {
 		if (has_fold(&aggregates[i]))
 			error = pfs_fold_open(&o.folds[g.n_folds++], run, source, &aggregates[i]);
 	}
-	g.positions = &positions;
 	g.folds = o.folds;
 	if (!error)
+		error = open_input(&input, &g, b, &o);
+	if (!error)
 		error = run_groups(out, &g, &o);
+	pfs_keys_close(run, &g.keys);
+	close_input(run, &input);
 	for (size_t i = 0; i < g.n_folds; i++)
 		pfs_fold_close(run, &o.folds[i]);
-	pfs_positions_close(run, &positions);
 	pfs_run_free(run, o.folds, n_aggregates, sizeof(*o.folds));
 	return error;
 }

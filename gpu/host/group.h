@@ -4,6 +4,7 @@
 #ifndef PFS_GPU_HOST_GROUP_H
 #define PFS_GPU_HOST_GROUP_H
 
+#include "gpu/host/evaluate.h"
 #include "gpu/host/fold.h"
 #include "gpu/host/key.h"
 
@@ -19,7 +20,10 @@ struct pfs_grouping {
 	struct pfs_host_operators *host;
 	const struct pfs_run *run;
 	const struct pfs_source *source;
-	const struct pfs_positions *positions;
+	const struct pfs_positions *positions; /* NULL: */
+	const struct pfs_reader *reader;       /* rows of this are looked at as they are met */
+	struct pfs_evaluator *where;
+	uint64_t bound; /* there are no more tuples */
 	struct pfs_keys keys;
 	const struct pfs_fold *folds;
 	size_t n_folds;

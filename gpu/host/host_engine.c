@@ -11,6 +11,8 @@
 #include "gpu/host/sets.h"
 #include "gpu/probe_impl.h"
 
+#define DIVIDED 16384u /* directories that a thread takes at once */
+
 #define GRAIN 262144u /* slots */
 
 static void host_close(struct pfs_backend *b)
@@ -260,7 +262,7 @@ static int host_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n
 			 .capacity = capacity};
 
 	e.found = directories;
-	pfs_pool_run(host->codes.pool, host->columns->n_directories, 16384, dividing_piece, &e);
+	pfs_pool_run(host->codes.pool, host->columns->n_directories, DIVIDED, dividing_piece, &e);
 	*n = atomic_load(&e.n_found);
 	return 0;
 }

@@ -5,43 +5,37 @@
 
 #include "base/btree.h"
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "gpu/host/families.h"
 #include "gpu/host/operators.h"
+#include "gpu/index_value.h"
 
 #define GRAIN 2048u /* questions, or entries changed, between two polls */
 #define GROUP 64u   /* keys that are looked for side by side before they are changed */
 
+#define SAMPLE	   16384u /* keys that a page is measured by */
+#define ROUNDS	   3u
+#define GROWTH	   4u /* times the entries, until pages are measured again */
+#define MEASURE_AT 65536u /* entries; fewer are in the cache, whatever the page */
+
 struct pfs_index_tree {
 	struct pfs_btree *btree;
 	enum pfs_index_kind kind;
+	uint32_t page; /* of the btree */
+	bool is_measured;
+	uint32_t n_measured;
+	size_t n_then; /* entries when it was measured last */
 };
 
-void pfs_host_index_close(struct pfs_operator_backend *b, const struct pfs_run *run,
+static const uint32_t pages[] = {PFS_INDEX_PAGE, 30, 126, 254};
+
+static void close_tree(struct pfs_operator_backend *b, const struct pfs_run *run,
 			  struct pfs_index_tree *tree)
 {
 	(void)b, (void)run;
 	pfs_btree_destroy(tree->btree);
 	free(tree);
-}
-
-int pfs_host_index_build(struct pfs_operator_backend *b, const struct pfs_run *run,
-			 struct pfs_index_tree **out, enum pfs_index_kind kind,
-			 const uint64_t *keys, const uint32_t *values, size_t n)
-{
-	struct pfs_index_tree *tree = calloc(1, sizeof(*tree));
-	int error;
-
-	*out = NULL;
-	if (!tree)
-		return -ENOMEM;
-	tree->kind = kind;
-	error = pfs_btree_create(&tree->btree);
-	error = error ? error : pfs_btree_load(tree->btree, NULL, keys, values, n);
-	if (error)
-		pfs_host_index_close(b, run, tree);
-	else
-		*out = tree;
-	return error;
 }
 
 /* ---- questions ---- */
@@ -55,7 +49,8 @@ static int find_some(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct find *find = context;
 	const struct pfs_index_query *query = find->query;
-	uint32_t slot = query->question == PFS_INDEX_GREATER ? PFS_INDEX_NONE : 0;
+	pfs_index_value *values = query->values;
+	pfs_index_value slot = query->question == PFS_INDEX_GREATER ? PFS_VALUE_NONE : 0;
 	struct pfs_btree_entry found[64];
 
 	(void)worker;
@@ -67,7 +62,7 @@ static int find_some(void *context, unsigned worker, uint64_t from, uint64_t to)
 			bool other = query->question == PFS_INDEX_EQUAL &&
 				     found[k].key != query->keys[i + k];
 
-			query->values[i + k] = other ? PFS_INDEX_NONE : found[k].slot;
+			values[i + k] = other ? PFS_VALUE_NONE : found[k].slot;
 			if (query->found_keys)
 				query->found_keys[i + k] = found[k].key;
 		}
@@ -75,7 +70,7 @@ static int find_some(void *context, unsigned worker, uint64_t from, uint64_t to)
 	return 0;
 }
 
-int pfs_host_index_find(struct pfs_operator_backend *b, const struct pfs_run *run,
+static int find(struct pfs_operator_backend *b, const struct pfs_run *run,
 			const struct pfs_index_tree *tree, const struct pfs_index_query *query)
 {
 	struct find find = {tree->btree, query};
@@ -83,7 +78,7 @@ int pfs_host_index_find(struct pfs_operator_backend *b, const struct pfs_run *ru
 	return pfs_host_for(pfs_host_operators_of(b), run, query->n, GRAIN, find_some, &find);
 }
 
-int pfs_host_index_range(struct pfs_operator_backend *b, const struct pfs_run *run,
+static int range(struct pfs_operator_backend *b, const struct pfs_run *run,
 			 const struct pfs_index_tree *tree, struct pfs_index_list *out,
 			 uint64_t first, uint64_t last)
 {
@@ -97,23 +92,24 @@ int pfs_host_index_range(struct pfs_operator_backend *b, const struct pfs_run *r
 	if (first == 0 && last == UINT64_MAX) {
 		n = pfs_btree_count(btree);
 	} else {
-		PFS_TRY(pfs_index_list_make(run, &piece, GRAIN));
+		PFS_TRY(pfs_index_list_make(run, &piece, GRAIN, PFS_VALUES_WIDE));
 		pfs_btree_seek(btree, &cursor, first, 0);
 		for (size_t more = GRAIN; more == GRAIN; n += more)
-			more = pfs_btree_read(btree, &cursor, piece.keys, piece.values, GRAIN, last);
+			more = pfs_btree_read(btree, &cursor, piece.keys, PFS_LIST_VALUES(&piece),
+					      GRAIN, last);
 		pfs_index_list_free(run, &piece);
 	}
-	PFS_TRY(pfs_index_list_make(run, out, n));
+	PFS_TRY(pfs_index_list_make(run, out, n, PFS_VALUES_WIDE));
 	pfs_btree_seek(btree, &cursor, first, 0);
 	for (error = 0; !error && done < n; error = error ? error : pfs_run_poll(run))
-		done += pfs_btree_read(btree, &cursor, out->keys + done, out->values + done,
+		done += pfs_btree_read(btree, &cursor, out->keys + done, PFS_LIST_VALUES(out) + done,
 				       PFS_MIN(n - done, (size_t)GRAIN * 64), last);
 	if (error)
 		pfs_index_list_free(run, out);
 	return error;
 }
 
-int pfs_host_index_read(struct pfs_operator_backend *b, const struct pfs_run *run,
+static int read_on(struct pfs_operator_backend *b, const struct pfs_run *run,
 			const struct pfs_index_tree *tree, struct pfs_index_cursor *cursor,
 			struct pfs_index_list *out, enum pfs_index_direction direction)
 {
@@ -123,10 +119,11 @@ int pfs_host_index_read(struct pfs_operator_backend *b, const struct pfs_run *ru
 	struct pfs_btree_cursor at;
 
 	(void)b;
-	pfs_btree_seek(btree, &at, cursor->key, cursor->value);
+	pfs_btree_seek(btree, &at, cursor->key,
+		       (pfs_index_value)PFS_MIN(cursor->value, (uint64_t)PFS_VALUE_NONE));
 	do {
 		uint64_t *keys = out->keys + done;
-		uint32_t *values = out->values + done;
+		pfs_index_value *values = PFS_LIST_VALUES(out) + done;
 
 		PFS_TRY(pfs_run_poll(run));
 		piece = PFS_MIN(wanted - done, (size_t)GRAIN * 64);
@@ -136,24 +133,153 @@ int pfs_host_index_read(struct pfs_operator_backend *b, const struct pfs_run *ru
 	} while (more == piece && done < wanted);
 	out->n = done;
 	if (done) /* no value is NONE, so that there is one behind it */
-		*cursor = (struct pfs_index_cursor){out->keys[done - 1], out->values[done - 1] + is_up};
+		*cursor = (struct pfs_index_cursor){out->keys[done - 1],
+							PFS_LIST_VALUES(out)[done - 1] + is_up};
 	return 0;
+}
+
+/* ---- pages ---- */
+
+/* Entries in order. */
+struct pairs {
+	const uint64_t *keys;
+	const pfs_index_value *values;
+	size_t n;
+};
+
+static int plant(struct pfs_btree **out, uint32_t page, const struct pairs *pairs)
+{
+	int error;
+
+	PFS_TRY(pfs_btree_create_of(out, page));
+	error = pfs_btree_load(*out, NULL, pairs->keys, pairs->values, pairs->n);
+	if (!error)
+		return 0;
+	pfs_btree_destroy(*out);
+	*out = NULL;
+	return error;
+}
+
+/* The least nanoseconds of some searches of the sample; two cores more or less do not matter to which page is best. */
+static uint64_t time_searches(const struct pfs_btree *btree, const uint64_t *sample)
+{
+	struct pfs_btree_entry found[GROUP];
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint64_t began = pfs_now_ns();
+
+		for (size_t i = 0; i < SAMPLE; i += GROUP)
+			pfs_btree_find(btree, found, &sample[i], 0, GROUP);
+		best = PFS_MIN(best, pfs_now_ns() - began);
+	}
+	return best;
+}
+
+/* Some of the keys, from all over, in no order. */
+static void take_sample(uint64_t *sample, const struct pairs *pairs)
+{
+	uint64_t at = 1;
+
+	for (size_t i = 0; i < SAMPLE; i++) {
+		at = at * UINT64_C(6364136223846793005) + 1442695040888963407;
+		sample[i] = pairs->keys[(at >> 32) % pairs->n];
+	}
+}
+
+/* The tree with the best page instead of the one that there is, if any.  Nothing has changed on an error. */
+static int measure(const struct pfs_run *run, struct pfs_index_tree *tree, const struct pairs *pairs)
+{
+	uint64_t *sample PFS_FREE = malloc(SAMPLE * sizeof(*sample));
+	uint64_t best = UINT64_MAX, ns;
+	struct pfs_btree *btree = NULL, *other;
+	uint32_t page = 0;
+	int error = sample ? 0 : -ENOMEM;
+
+	if (!error)
+		take_sample(sample, pairs);
+	for (size_t i = 0; i < PFS_COUNT(pages) && !error; i++) {
+		error = pfs_run_poll(run);
+		error = error ? error : plant(&other, pages[i], pairs);
+		if (error)
+			break;
+		ns = time_searches(other, sample);
+		if (ns >= best) {
+			pfs_btree_destroy(other);
+			continue;
+		}
+		best = ns;
+		page = pages[i];
+		pfs_btree_destroy(btree);
+		btree = other;
+	}
+	if (error) {
+		pfs_btree_destroy(btree);
+		return error;
+	}
+	pfs_btree_destroy(tree->btree);
+	tree->btree = btree;
+	tree->page = page;
+	tree->n_measured++;
+	tree->n_then = pairs->n;
+	return 0;
+}
+
+static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
+		 struct pfs_index_tree **out, const struct pfs_index_shape *shape,
+		 const uint64_t *keys, const void *values, size_t n)
+{
+	struct pfs_index_tree *tree = calloc(1, sizeof(*tree));
+	const struct pairs pairs = {keys, values, n};
+	int error;
+
+	*out = NULL;
+	if (!tree)
+		return -ENOMEM;
+	tree->kind = shape->kind;
+	tree->is_measured = shape->page == PFS_INDEX_MEASURED;
+	tree->page = shape->page && !tree->is_measured ? shape->page : PFS_INDEX_PAGE;
+	tree->n_then = MEASURE_AT / GROWTH;
+	error = tree->is_measured && n >= MEASURE_AT ? measure(run, tree, &pairs)
+						     : plant(&tree->btree, tree->page, &pairs);
+	if (error)
+		close_tree(b, run, tree);
+	else
+		*out = tree;
+	return error;
+}
+
+/* After insertions.  What fails, is tried again when there are as many times the entries once more. */
+static void adapt(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_index_tree *tree)
+{
+	size_t n = pfs_btree_count(tree->btree);
+	struct pfs_index_list all;
+	struct pairs pairs;
+
+	if (!tree->is_measured || n / GROWTH < tree->n_then)
+		return;
+	tree->n_then = n;
+	if (range(b, run, tree, &all, 0, UINT64_MAX))
+		return;
+	pairs = (struct pairs){all.keys, PFS_LIST_VALUES(&all), all.n};
+	(void)measure(run, tree, &pairs);
+	pfs_index_list_free(run, &all);
 }
 
 /* ---- changes ---- */
 
-/* The value of the key in a unique index, PFS_INDEX_NONE if it has none. */
-static uint32_t value_of(const struct pfs_btree *btree, uint64_t key)
+/* The value of the key in a unique index, PFS_VALUE_NONE if it has none. */
+static pfs_index_value value_of(const struct pfs_btree *btree, uint64_t key)
 {
 	struct pfs_btree_entry found;
 
 	pfs_btree_find(btree, &found, &key, 0, 1);
-	return found.slot != PFS_BTREE_NONE && found.key == key ? found.slot : PFS_INDEX_NONE;
+	return found.slot != PFS_BTREE_NONE && found.key == key ? found.slot : PFS_VALUE_NONE;
 }
 
 /* The same of a group's key, whose keys were looked for together, before the first of them was changed. */
-static uint32_t old_value(const struct pfs_btree *btree, const uint64_t *keys,
-			  const struct pfs_btree_entry *found, size_t i)
+static pfs_index_value old_value(const struct pfs_btree *btree, const uint64_t *keys,
+				 const struct pfs_btree_entry *found, size_t i)
 {
 	unsigned is_again = 0;
 
@@ -161,28 +287,28 @@ static uint32_t old_value(const struct pfs_btree *btree, const uint64_t *keys,
 		is_again |= keys[k] == keys[i];
 	if (is_again)
 		return value_of(btree, keys[i]);
-	return found[i].slot != PFS_BTREE_NONE && found[i].key == keys[i] ? found[i].slot : PFS_INDEX_NONE;
+	return found[i].slot != PFS_BTREE_NONE && found[i].key == keys[i] ? found[i].slot : PFS_VALUE_NONE;
 }
 
 /* Room has been reserved, so that no insertion fails.  old: what a unique index has. */
-static bool insert_one(struct pfs_index_tree *tree, uint64_t key, uint32_t value, uint32_t old,
-		       enum pfs_index_policy policy)
+static bool insert_one(struct pfs_index_tree *tree, uint64_t key, pfs_index_value value,
+		       pfs_index_value old, enum pfs_index_policy policy)
 {
-	if (old != PFS_INDEX_NONE && (policy == PFS_INDEX_REFUSE || old == value))
+	if (old != PFS_VALUE_NONE && (policy == PFS_INDEX_REFUSE || old == value))
 		return false;
-	if (old != PFS_INDEX_NONE)
+	if (old != PFS_VALUE_NONE)
 		(void)pfs_btree_remove(tree->btree, key, old);
-	return pfs_btree_insert(tree->btree, key, value) == 0 && old == PFS_INDEX_NONE;
+	return pfs_btree_insert(tree->btree, key, value) == 0 && old == PFS_VALUE_NONE;
 }
 
-int pfs_host_index_insert(struct pfs_operator_backend *b, const struct pfs_run *run,
+static int insert_batch(struct pfs_operator_backend *b, const struct pfs_run *run,
 			  struct pfs_index_tree *tree, uint64_t *n_added,
 			  const struct pfs_index_change *change)
 {
+	const pfs_index_value *values = change->values;
 	struct pfs_btree_entry found[GROUP];
 	uint64_t added = 0;
 
-	(void)b;
 	PFS_TRY(pfs_run_poll(run)); /* not later: a batch is whole */
 	PFS_TRY(pfs_btree_reserve(tree->btree, change->n));
 	for (size_t from = 0; from < change->n; from += GROUP) {
@@ -191,22 +317,23 @@ int pfs_host_index_insert(struct pfs_operator_backend *b, const struct pfs_run *
 
 		pfs_btree_find(tree->btree, found, keys, 0, n);
 		for (size_t i = 0; i < n; i++) {
-			uint32_t old = tree->kind == PFS_INDEX_UNIQUE
+			pfs_index_value old = tree->kind == PFS_INDEX_UNIQUE
 					       ? old_value(tree->btree, keys, found, i)
-					       : PFS_INDEX_NONE;
+					       : PFS_VALUE_NONE;
 
-			added += insert_one(tree, keys[i], change->values[from + i], old,
-					    change->policy);
+			added += insert_one(tree, keys[i], values[from + i], old, change->policy);
 		}
 	}
 	*n_added = added;
+	adapt(b, run, tree);
 	return 0;
 }
 
-int pfs_host_index_remove(struct pfs_operator_backend *b, const struct pfs_run *run,
+static int remove_batch(struct pfs_operator_backend *b, const struct pfs_run *run,
 			  struct pfs_index_tree *tree, uint64_t *n_removed,
 			  const struct pfs_index_change *change)
 {
+	const pfs_index_value *values = change->values;
 	struct pfs_btree_entry found[GROUP];
 	uint64_t removed = 0;
 
@@ -218,10 +345,10 @@ int pfs_host_index_remove(struct pfs_operator_backend *b, const struct pfs_run *
 
 		pfs_btree_find(tree->btree, found, keys, 0, n);
 		for (size_t i = 0; i < n; i++) {
-			uint32_t value = found[i].slot;
+			pfs_index_value value = found[i].slot;
 
-			if (change->values)
-				value = change->values[from + i];
+			if (values)
+				value = values[from + i];
 			else if (value == PFS_BTREE_NONE || found[i].key != keys[i])
 				continue; /* a key that comes twice is gone by then */
 			removed += pfs_btree_remove(tree->btree, keys[i], value);
@@ -231,15 +358,29 @@ int pfs_host_index_remove(struct pfs_operator_backend *b, const struct pfs_run *
 	return 0;
 }
 
-void pfs_host_index_describe(const struct pfs_index_tree *tree, struct pfs_index_info *info)
+static void describe(const struct pfs_index_tree *tree, struct pfs_index_info *info)
 {
 	info->n = pfs_btree_count(tree->btree);
 	info->bytes = pfs_btree_memory(tree->btree);
+	info->page = tree->page;
+	info->measured = tree->n_measured;
 }
 
-int pfs_host_index_verify(struct pfs_operator_backend *b, const struct pfs_run *run,
+static int verify(struct pfs_operator_backend *b, const struct pfs_run *run,
 			  const struct pfs_index_tree *tree)
 {
 	(void)b, (void)run;
 	return pfs_btree_verify(tree->btree);
 }
+
+const struct pfs_index_family pfs_host_index_family = {
+	.build = build,
+	.close = close_tree,
+	.find = find,
+	.range = range,
+	.read = read_on,
+	.insert = insert_batch,
+	.remove = remove_batch,
+	.describe = describe,
+	.verify = verify,
+};

@@ -18,10 +18,6 @@ void pfs_index_value(struct pfs_index_value *out, const struct pfs_column_index 
 /* Compares two values; numbers come before texts. */
 int pfs_index_compare(enum pfs_collation collation, const struct pfs_index_value *a,
 		      const struct pfs_index_value *b);
-/* Returns the first place of from..to whose value is not below `value` or, with `above`, is above
- * it. */
-uint64_t pfs_index_bound(const struct pfs_column_index *index, uint64_t from, uint64_t to,
-			 const struct pfs_index_value *value, bool above);
 /* As pfs_column_index_cut, of fragments in the host's memory. */
 void pfs_index_cut(uint64_t *left_at, uint64_t *right_at, size_t k,
 		   const struct pfs_index_fragment *left, const struct pfs_index_fragment *right);

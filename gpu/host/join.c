@@ -12,6 +12,7 @@
 
 #define DENSE_PER_ROW 4u     /* a direct table has at most so many places a tuple, */
 #define DENSE_ALWAYS  65536u /* or so many in all */
+#define POLL_STEP     65536u /* tuples between two questions whether to go on */
 
 struct joiner {
 	struct pfs_host_operators *host;
@@ -135,7 +136,7 @@ static int build_part(void *context, unsigned worker, uint64_t from, uint64_t to
 	for (uint64_t i = j->right_at.n; i-- > 0;) {
 		size_t head = head_of(j, j->numbers[i]);
 
-		if (i % 65536 == 0)
+		if (i % POLL_STEP == 0)
 			PFS_TRY(pfs_run_poll(j->run));
 		if (head < first || head >= end || pfs_bit(j->absent, i))
 			continue;
@@ -288,6 +289,8 @@ static int test_pairs(struct joiner *j, const struct pfs_pairs *pairs, uint64_t 
 			memcpy(truth + at / 64, pfs_evaluate_truth(&evaluator, 0, &span),
 			       (span.n + 63) / 64 * sizeof(*truth));
 			error = pfs_run_poll(j->run);
+			if (!error)
+				error = atomic_load(&evaluator.error);
 		}
 		pfs_evaluator_close(&evaluator);
 	}

@@ -93,6 +93,20 @@ static bool range_is_known(struct pfs_key *key)
 	return true;
 }
 
+bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_key *wanted,
+			size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_key key = {.collation = wanted[i].collation};
+
+		pfs_cell_reader_open(&key.reader, source, wanted[i].ref);
+		if ((key.reader.kind != PFS_KIND_CODE && key.reader.kind != PFS_KIND_INTEGER) ||
+		    !range_is_known(&key))
+			return false;
+	}
+	return true;
+}
+
 static int open_key(struct pfs_key *key, struct pfs_host_operators *host, const struct pfs_run *run,
 		    const struct pfs_source *source, const struct pfs_positions *positions,
 		    const struct pfs_group_key *wanted)

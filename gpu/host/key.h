@@ -28,7 +28,11 @@ struct pfs_keys {
 	uint64_t domain; /* exact: all numbers are below it */
 };
 
-/* Opens the keys, and reads their ranges at the positions. *keys is {0} on failure. */
+/* Returns true if the columns themselves say what range each key has. */
+bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_key *wanted,
+			size_t n);
+/* Opens the keys, and reads their ranges at the positions, which are not looked at if the ranges are
+ * known. *keys is {0} on failure. */
 PFS_MUST_CHECK int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host,
 				 const struct pfs_run *run, const struct pfs_source *source,
 				 const struct pfs_positions *positions,

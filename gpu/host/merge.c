@@ -7,7 +7,8 @@
 #include "gpu/host/pairs.h"
 
 #define PIECES_PER_WORKER 8u
-#define RUN_STEP	  4096u /* pairs between two questions whether to go on */
+#define RUN_STEP	  4096u /* pairs between two questions whether to go on, */
+#define COMPARE_STEP	  65536u /* and comparisons */
 
 struct merging {
 	struct pfs_host_operators *host;
@@ -68,7 +69,7 @@ static int merge_piece(const struct merging *m, size_t piece)
 		int order = compare_at(m, left, right);
 		uint64_t end;
 
-		if (steps % 65536 == 0)
+		if (steps % COMPARE_STEP == 0)
 			PFS_TRY(pfs_run_poll(m->run));
 		if (order) {
 			left += order < 0;

@@ -5,8 +5,9 @@
 #define PFS_GPU_HOST_ORDER_H
 
 #include "gpu/host/dictionary.h"
-#include "gpu/host/positions.h"
 #include "gpu/host/span.h"
+
+struct pfs_positions;
 
 struct pfs_order_key {
 	struct pfs_cell_reader reader;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "gpu/host/positions.h"
 
 int pfs_pairs_reserve(const struct pfs_run *run, struct pfs_pairs *pairs, size_t more)
 {

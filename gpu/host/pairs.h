@@ -4,7 +4,9 @@
 #ifndef PFS_GPU_HOST_PAIRS_H
 #define PFS_GPU_HOST_PAIRS_H
 
-#include "gpu/host/positions.h"
+#include "gpu/host/operators.h"
+
+struct pfs_positions;
 
 struct pfs_pairs {
 	uint32_t *left, *right;

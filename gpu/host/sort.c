@@ -7,9 +7,11 @@
 
 #include "base/checked.h"
 #include "base/radix.h"
+#include "base/search.h"
 #include "gpu/host/families.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/order.h"
+#include "gpu/host/positions.h"
 
 #define PARALLEL_MIN 65536u		 /* items from which on threads help */
 #define CHUNK_MAX    (UINT64_C(1) << 18) /* items sorted at a time, in the cache */
@@ -242,17 +244,7 @@ static int sort_chunk(void *context, unsigned worker, uint64_t from, uint64_t to
 static uint64_t merged_share(const struct pfs_keyed *a, uint64_t n_a, const struct pfs_keyed *b,
 			     uint64_t n_b, uint64_t k)
 {
-	uint64_t low = k > n_b ? k - n_b : 0, high = PFS_MIN(k, n_a);
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (a[middle].key <= b[k - middle - 1].key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, k > n_b ? k - n_b : 0, PFS_MIN(k, n_a), a[i].key <= b[k - i - 1].key);
 }
 
 /* Places k.. before `end` of both merged. */

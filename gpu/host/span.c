@@ -4,22 +4,13 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "gpu/host/lanes.h"
 
 /* The first place in the list whose row is not below `row`. */
 static uint64_t place_in_list(const struct pfs_rows *rows, uint64_t row)
 {
-	uint64_t low = 0, high = rows->n_list;
-
-	while (low < high) {
-		uint64_t middle = low + (high - low) / 2;
-
-		if (rows->list[middle] < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, 0, rows->n_list, rows->list[i] < row);
 }
 
 static void open_table(struct pfs_reader *reader)
@@ -37,7 +28,7 @@ static void open_table(struct pfs_reader *reader)
 		reader->end = place_in_list(rows, reader->to);
 		return;
 	}
-	if (rows && rows->form == PFS_ROWS_RANGE) {
+	if (rows) {
 		reader->to = PFS_MIN(reader->to, rows->to);
 		reader->from = PFS_MIN(PFS_MAX(reader->from, rows->from), reader->to);
 	}

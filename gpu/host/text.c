@@ -91,16 +91,46 @@ int64_t pfs_text_length(const uint8_t *text, size_t len)
 	return count;
 }
 
-bool pfs_text_matches(const struct pfs_step *step, const uint8_t *text, size_t len)
+#define LOOK_STEPS (UINT64_C(1) << 20) /* a millisecond or two */
+
+static int look(void *arg)
+{
+	struct pfs_run_work *work = arg;
+
+	work->error = pfs_run_poll(work->run);
+	return work->error;
+}
+
+static bool matches_pattern(const struct pfs_step *step, enum pfs_pattern_kind kind, const uint8_t *text, size_t len,
+			    struct pfs_run_work *work)
+{
+	const struct pfs_pattern_look until = {look, work};
+	const struct pfs_constant *pattern = &step->constant;
+	uint32_t escape = kind == PFS_PATTERN_LIKE ? step->escape : 0;
+	uint64_t steps = ((uint64_t)pattern->len + 1) * (len + 1);
+	bool matches = false;
+
+	if (work->error)
+		return false;
+	if (steps > LOOK_STEPS)
+		return pfs_pattern_matches_until(&matches, &until, kind, pattern->text, escape, text, len) == 0 && matches;
+	work->steps += steps;
+	if (work->steps > LOOK_STEPS) {
+		work->steps = 0;
+		(void)look(work);
+	}
+	return pfs_pattern_matches(kind, pattern->text, escape, text, len);
+}
+
+bool pfs_text_matches(const struct pfs_step *step, const uint8_t *text, size_t len, struct pfs_run_work *work)
 {
 	const struct pfs_constant *pattern = &step->constant;
 
 	switch (step->op) {
 	case PFS_OP_LIKE:
-		return pfs_pattern_matches(PFS_PATTERN_LIKE, pattern->text, step->escape, text,
-					   len);
+		return matches_pattern(step, PFS_PATTERN_LIKE, text, len, work);
 	case PFS_OP_GLOB:
-		return pfs_pattern_matches(PFS_PATTERN_GLOB, pattern->text, 0, text, len);
+		return matches_pattern(step, PFS_PATTERN_GLOB, text, len, work);
 	case PFS_OP_PREFIX:
 		return len >= pattern->len && memcmp(text, pattern->text, pattern->len) == 0;
 	case PFS_OP_SUFFIX:

@@ -4,6 +4,7 @@
 #define PFS_GPU_HOST_TEXT_H
 
 #include "gpu/predicate.h"
+#include "gpu/run.h"
 
 /* Compares two texts by the collation: below 0, 0 or above 0. */
 int pfs_text_compare(enum pfs_collation collation, const uint8_t *a, size_t a_len, const uint8_t *b,
@@ -15,8 +16,8 @@ uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t
 /* Returns the number of characters as SQLite counts them, up to the first NUL. */
 int64_t pfs_text_length(const uint8_t *text, size_t len);
 
-/* Returns what a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS says of the text. */
-bool pfs_text_matches(const struct pfs_step *step, const uint8_t *text, size_t len);
+/* Returns what a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS says of the text. What that takes is counted in `work`. */
+bool pfs_text_matches(const struct pfs_step *step, const uint8_t *text, size_t len, struct pfs_run_work *work);
 
 static inline uint64_t pfs_hash_mix(uint64_t z)
 {

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "gpu/host/order.h"
+#include "gpu/host/positions.h"
 
 struct candidate {
 	uint64_t number; /* of the first key */

@@ -110,13 +110,6 @@ int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name, size_t 
 	return 0;
 }
 
-bool pfs_sql_side_is_filled(const struct pfs_sql *sql, uint32_t id)
-{
-	const struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
-
-	return side && side->filled;
-}
-
 const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n)
 {
 	*n = sql->n_sides;

@@ -2,16 +2,10 @@
 /* meta/sql/sqlpart.c - parts of a statement as virtual tables: rows that are there before the statement's
  * first step, told one after another. */
 #include <stdio.h>
-#include <string.h>
 
 #include "meta/sql/sqlquery_impl.h"
 
 #define ROWS_ASSUMED 1000 /* of a part, which has not run when the statement is planned */
-
-struct part_table {
-	sqlite3_vtab base;
-	const struct pfs_sql_part *part;
-};
 
 struct part_cursor {
 	sqlite3_vtab_cursor base;
@@ -20,7 +14,7 @@ struct part_cursor {
 
 static const struct pfs_sql_part *part_of(const sqlite3_vtab_cursor *cursor)
 {
-	return ((const struct part_table *)cursor->pVtab)->part;
+	return ((const struct pfs_sql_vtab *)cursor->pVtab)->of;
 }
 
 static int connect_part(sqlite3 *handle, void *arg, int argc PFS_UNUSED,
@@ -28,30 +22,15 @@ static int connect_part(sqlite3 *handle, void *arg, int argc PFS_UNUSED,
 			char **message PFS_UNUSED)
 {
 	const struct pfs_sql_part *part = arg;
-	struct part_table *table = sqlite3_malloc(sizeof(*table));
-	int result;
 
-	if (!table)
-		return SQLITE_NOMEM;
-	*table = (struct part_table){.part = part};
-	result = sqlite3_declare_vtab(handle, part->declaration);
-	if (result) {
-		sqlite3_free(table);
-		return result;
-	}
-	*out = &table->base;
-	return SQLITE_OK;
-}
-
-static int disconnect_part(sqlite3_vtab *table)
-{
-	sqlite3_free(table);
-	return SQLITE_OK;
+	return pfs_sql_vtab_connect(handle, out, part->declaration, NULL, part);
 }
 
 static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-	info->idxNum = (int)(PFS_SQL_PART_PLANS + ((struct part_table *)table)->part->number);
+	const struct pfs_sql_part *part = ((struct pfs_sql_vtab *)table)->of;
+
+	info->idxNum = (int)(PFS_SQL_PART_PLANS + part->number);
 	info->estimatedCost = ROWS_ASSUMED;
 	info->estimatedRows = ROWS_ASSUMED;
 	return SQLITE_OK;
@@ -59,13 +38,7 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int open_part(sqlite3_vtab *table PFS_UNUSED, sqlite3_vtab_cursor **out)
 {
-	struct part_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
-
-	if (!cursor)
-		return SQLITE_NOMEM;
-	memset(cursor, 0, sizeof(*cursor));
-	*out = &cursor->base;
-	return SQLITE_OK;
+	return pfs_sql_vtab_open(out, sizeof(struct part_cursor));
 }
 
 static int close_part(sqlite3_vtab_cursor *base)
@@ -103,21 +76,7 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 	struct pfs_sql_value value = {.type = PFS_SQL_NULL};
 
 	part->value(part->arg, &value, ((struct part_cursor *)base)->row, (size_t)number);
-	switch (value.type) {
-	case PFS_SQL_NULL:
-	case PFS_SQL_BLOB:
-		break;
-	case PFS_SQL_INTEGER:
-		sqlite3_result_int64(context, value.integer);
-		break;
-	case PFS_SQL_REAL:
-		sqlite3_result_double(context, value.real);
-		break;
-	case PFS_SQL_TEXT: /* NULL would be SQL's; the rows outlive the statement */
-		sqlite3_result_text64(context, value.size ? value.bytes : "", value.size,
-				      SQLITE_STATIC, SQLITE_UTF8);
-		break;
-	}
+	pfs_sql_vtab_give(context, &value, SQLITE_STATIC);
 	return SQLITE_OK;
 }
 
@@ -132,7 +91,7 @@ static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_part,
 	.xBestIndex = best_index,
-	.xDisconnect = disconnect_part,
+	.xDisconnect = pfs_sql_vtab_disconnect,
 	.xOpen = open_part,
 	.xClose = close_part,
 	.xFilter = filter,

@@ -115,8 +115,7 @@ static int authorize_schema(struct pfs_sql *sql, int action, const char *name, c
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
 	if (action == SQLITE_CREATE_TABLE &&
 	    (sqlite3_stricmp(name, sql->source->name) == 0 ||
-	     pfs_sql_is_table_function(sql, name) ||
-	     (sql->list && sqlite3_stricmp(name, sql->list->name) == 0)))
+	     pfs_sql_is_table_function(sql, name)))
 		return refuse(sql, "the name", name, "it is the tree's");
 	sql->saw |= PFS_SQL_SAW_SCHEMA;
 	if (action == SQLITE_CREATE_INDEX || action == SQLITE_DROP_INDEX)
@@ -307,8 +306,6 @@ static int configure(struct pfs_sql *sql, bool plain_patterns)
 	if (!result)
 		result = pfs_sql_add_table(sql);
 	if (!result)
-		result = pfs_sql_add_list(sql);
-	if (!result)
 		result = pfs_sql_add_table_functions(sql);
 	if (!result)
 		result = sqlite3_set_authorizer(handle, authorize, sql);
@@ -327,7 +324,6 @@ int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options)
 		return -ENOMEM;
 	sql->source = options->source;
 	sql->functions = options->functions;
-	sql->list = options->list;
 	sql->tables = options->tables;
 	sql->tick = options->tick;
 	sql->value_limit = PFS_SQL_VALUE_MAX;
@@ -477,6 +473,7 @@ void pfs_sql_finish(struct pfs_sql *sql)
 {
 	(void)sqlite3_finalize(sql->statement);
 	sql->statement = NULL;
+	pfs_sql_close_opened(sql);
 }
 
 bool pfs_sql_rest(struct pfs_sql *sql)
@@ -490,6 +487,7 @@ bool pfs_sql_rest(struct pfs_sql *sql)
 void pfs_sql_reset(struct pfs_sql *sql)
 {
 	(void)sqlite3_reset(sql->statement);
+	pfs_sql_close_opened(sql);
 	sql->error = 0;
 	sql->is_lost = false;
 }

@@ -191,14 +191,6 @@ struct pfs_sql_function {
 	void (*final)(void *user, struct pfs_sql_call *call, void *state);
 };
 
-/* A table function: NAME(text) has a row for each line of the text, with the columns line (from 1),
- * path (its bytes) and ino (the number that it gets). */
-struct pfs_sql_list {
-	const char *name;
-	/* Sets out[i] to the number of lines[i], or to PFS_SQL_NO_INTEGER. */
-	int (*number)(void *user, int64_t *out, const struct pfs_sql_value *lines, size_t n);
-};
-
 #define PFS_SQL_PROBLEM_SIZE 256
 
 /* A table function of one value: NAME(value) has the rows that open and next give, one after the other, and none if
@@ -207,11 +199,19 @@ struct pfs_sql_table_function {
 	const char *name;
 	const char *columns; /* as CREATE TABLE has them */
 	int n_columns;
-	/* problem: why the value is none, for people; then the statement ends with -EINVAL and it. */
+	int rows_assumed; /* when the statement is planned */
+	/* `value` is valid until close.  problem: why the value is none, for people; then the statement ends with -EINVAL and it. */
 	int (*open)(void *user, void **rows, const struct pfs_sql_value *value, char problem[PFS_SQL_PROBLEM_SIZE]);
 	int (*next)(void *rows); /* also before the first row; 1, or 0: the end */
 	int (*value)(void *rows, struct pfs_sql_value *out, int column); /* of the row; valid until the next call */
 	void (*close)(void *rows);
+	/* Or, if start is there: rows that were opened are kept until the statement ends, and serve whoever asks for the
+	 * same value again.  It is called before the first row; from then on next gives all rows, or if `key` is not NULL
+	 * those alone whose column key_column, of integers, has it, without a look at the others. */
+	int (*start)(void *rows, const int64_t *key);
+	int key_column, key_rows; /* rows assumed of a key */
+	/* Nothing may be asked for a while: it lets go of what would hold others up.  NULL: there is no such thing. */
+	void (*pause)(void *rows);
 };
 
 /* ---- connections and statements ---- */
@@ -220,8 +220,7 @@ struct pfs_sql_options {
 	const struct pfs_sql_source *source;
 	const char *declaration; /* CREATE TABLE x (...) with the source's columns; read while opening only */
 	const struct pfs_sql_function *functions; /* ended by one whose name is NULL */
-	const struct pfs_sql_list *list; /* NULL: none */
-	const struct pfs_sql_table_function *tables; /* ended by one without a name; NULL: none */
+	const struct pfs_sql_table_function *const *tables; /* ended by NULL; NULL: none */
 	/* Called from time to time while a statement runs; a result that is not 0 ends the
 	 * statement. */
 	int (*tick)(void *user);
@@ -230,7 +229,7 @@ struct pfs_sql_options {
 	 * take SQLite for ever. */
 	bool plain_patterns;
 };
-/* Opens a connection. The source, functions, list and tables must outlive it. *out is NULL on failure.
+/* Opens a connection. The source, functions and tables must outlive it. *out is NULL on failure.
  * -ENOMEM; -EINVAL: the declaration is none. */
 PFS_MUST_CHECK int pfs_sql_open(struct pfs_sql **out, const struct pfs_sql_options *options);
 void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */
@@ -277,6 +276,9 @@ PFS_MUST_CHECK int pfs_sql_table_columns(struct pfs_sql *sql, const char *table,
  * with an empty text. */
 PFS_MUST_CHECK int pfs_sql_step(struct pfs_sql *sql, struct pfs_sql_problem *problem);
 void pfs_sql_interrupt(struct pfs_sql *sql);
+
+/* The statement, which does not run now, may not go on for long. */
+void pfs_sql_pause(struct pfs_sql *sql);
 
 /* Tells what the prepared statement reads, as SQLite asked leave for it while it prepared: each
  * column of each table once, by the names that they are declared with; a table of which no column

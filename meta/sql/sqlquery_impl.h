@@ -2,8 +2,8 @@
 /* meta/sql/sqlquery_impl.h - what the files of meta/sql/ share behind meta/sql/sqlquery.h.
  *
  * sqlquery.c has connections, statements and what these may do; sqltable.c sources as virtual
- * tables; sqllist.c lines as rows; sqltablefunction.c rows that callbacks give; sqlpart.c parts of statements; sqlside.c the tables of its own;
- * sqlfunction.c functions; sqltext.c, sqlformat.c and sqljson.c those of SQLite's functions that
+ * tables; sqltablefunction.c rows that callbacks give; sqlpart.c parts of statements; sqlvtab.c what these three share; sqlside.c
+ * the tables of its own; sqlfunction.c functions; sqltext.c, sqlformat.c and sqljson.c those of SQLite's functions that
  * look at the clock here; program.c SQLite's program for a statement, and how long its values may
  * be. */
 #ifndef PFS_META_SQLQUERY_IMPL_H
@@ -29,8 +29,8 @@ struct pfs_sql {
 	const struct pfs_sql_source *source;
 	char *declaration;
 	const struct pfs_sql_function *functions;
-	const struct pfs_sql_list *list;
-	const struct pfs_sql_table_function *tables;
+	const struct pfs_sql_table_function *const *tables;
+	struct pfs_sql_opened *opened; /* rows of table functions, as sqltablefunction.c has them */
 	struct pfs_sql_binding *bindings; /* one for each function */
 	int (*tick)(void *user);
 	int steps;   /* of SQLite's machine between two ticks, */
@@ -121,13 +121,27 @@ static inline uint64_t pfs_sql_name_bit(const char *name)
 void pfs_sql_row_changed(void *arg, int op, const char *database, const char *table,
 			 sqlite3_int64 rowid);
 
-/* The plan of a table function whose argument is that hidden column: without it there are no rows. */
-int pfs_sql_index_of_argument(sqlite3_index_info *info, int argument, sqlite3_int64 rows);
+/* ---- sqlvtab.c: what the virtual tables share; all but disconnect and give return SQLite's results ---- */
 
-PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* all four return SQLite's results */
+struct pfs_sql_vtab {
+	sqlite3_vtab base;
+	struct pfs_sql *sql;
+	const void *of; /* whose rows they are; the table's own */
+};
+
+/* Makes a table with the columns of `declaration`. */
+PFS_MUST_CHECK int pfs_sql_vtab_connect(sqlite3 *handle, sqlite3_vtab **out, const char *declaration,
+					struct pfs_sql *sql, const void *of);
+int pfs_sql_vtab_disconnect(sqlite3_vtab *table);
+/* Makes a cursor of `size` bytes, all 0, which sqlite3_free takes. */
+PFS_MUST_CHECK int pfs_sql_vtab_open(sqlite3_vtab_cursor **out, size_t size);
+/* Hands the value to SQLite as a column.  keep: SQLITE_TRANSIENT, or SQLITE_STATIC for bytes that outlive the statement. */
+void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *value, sqlite3_destructor_type keep);
+
+PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql); /* all three return SQLite's results */
 PFS_MUST_CHECK int pfs_sql_add_table_functions(struct pfs_sql *sql);
 bool pfs_sql_is_table_function(const struct pfs_sql *sql, const char *name);
-PFS_MUST_CHECK int pfs_sql_add_list(struct pfs_sql *sql);
+void pfs_sql_close_opened(struct pfs_sql *sql); /* rows of table functions, at the end of the statement */
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
 
 /* ---- sqltext.c, sqlformat.c, sqljson.c: functions of SQLite's that would take long without looking at the clock ---- */

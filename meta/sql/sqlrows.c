@@ -17,10 +17,13 @@
 static int tell_column(struct pfs_sql *sql, const char *table, sqlite3_stmt *row,
 		       int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg)
 {
+	const char *type = (const char *)sqlite3_column_text(row, 2);
 	struct pfs_sql_declared declared = {
 		.name = (const char *)sqlite3_column_text(row, 1),
 		.is_not_null = sqlite3_column_int(row, 3) || sqlite3_column_int(row, 5),
 		.is_generated = sqlite3_column_int(row, 6) != 0,
+		.is_number = sqlite3_column_int(row, 5) == 1 && sqlite3_stricmp(type ? type : "", "INTEGER") == 0,
+		.is_indexed = sqlite3_column_int(row, 5) == 1 || sqlite3_column_int(row, 7),
 	};
 
 	if (!declared.name)
@@ -36,21 +39,24 @@ static int tell_column(struct pfs_sql *sql, const char *table, sqlite3_stmt *row
 int pfs_sql_side_declared(struct pfs_sql *sql, const char *table,
 			  int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg)
 {
-	char *text = sqlite3_mprintf("PRAGMA table_xinfo(\"%w\")", table);
+	static const char format[] =
+		"SELECT *, EXISTS (SELECT 1 FROM pragma_index_list(%Q) l, pragma_index_info(l.name) i "
+		"WHERE i.seqno = 0 AND i.cid = c.cid AND NOT l.partial) FROM pragma_table_xinfo(%Q) c";
+	char *text = sqlite3_mprintf(format, table, table);
 	sqlite3_stmt *row = NULL;
 	int result, error = 0;
 
 	if (!text)
 		return -ENOMEM;
-	sql->own = true;
+	sql->own = true; /* the pragmas in it ask as they run */
 	result = sqlite3_prepare_v3(sql->handle, text, -1, 0, &row, NULL);
-	sql->own = false;
 	sqlite3_free(text);
 	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
 		result = SQLITE_OK;
 		error = tell_column(sql, table, row, fn, arg);
 	}
 	(void)sqlite3_finalize(row);
+	sql->own = false;
 	if (error)
 		return error;
 	return result == SQLITE_DONE ? 0 : result == SQLITE_NOMEM ? -ENOMEM : -EINVAL;

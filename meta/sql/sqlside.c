@@ -54,23 +54,6 @@ int pfs_sql_own_errno(struct pfs_sql *sql, int result)
 
 /* ---- columns ---- */
 
-int pfs_sql_side_columns(struct pfs_sql *sql, const char *table,
-			 int (*fn)(void *arg, const char *name), void *arg)
-{
-	sqlite3_stmt *row;
-	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
-	int error = 0;
-
-	while (!result && !error && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
-		const char *name = (const char *)sqlite3_column_text(row, 1);
-
-		result = SQLITE_OK;
-		error = name ? fn(arg, name) : -ENOMEM;
-	}
-	(void)sqlite3_finalize(row);
-	return error || result == SQLITE_DONE ? error : pfs_sql_own_errno(sql, result);
-}
-
 struct columns {
 	sqlite3_str *list; /* "a", "b" */
 	size_t n;
@@ -79,23 +62,39 @@ struct columns {
 
 static const char *const rowid_names[] = {"rowid", "_rowid_", "oid"};
 
-static int add_column(void *arg, const char *name)
+static void add_column(struct columns *columns, const char *name)
 {
-	struct columns *columns = arg;
-
 	sqlite3_str_appendf(columns->list, ", \"%w\"", name);
 	columns->n++;
 	for (size_t i = 0; i < PFS_COUNT(rowid_names); i++) {
-		if (sqlite3_stricmp(name, rowid_names[i]) == 0)
+		if (strcasecmp(name, rowid_names[i]) == 0)
 			columns->taken |= 1u << i;
 	}
-	return 0;
+}
+
+/* The stored columns of the table. */
+static int add_columns(struct columns *columns, struct pfs_sql *sql, const char *table)
+{
+	sqlite3_stmt *row;
+	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
+	const char *name = "";
+
+	while (!result && name && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
+		name = (const char *)sqlite3_column_text(row, 1);
+		result = SQLITE_OK;
+		if (name)
+			add_column(columns, name);
+	}
+	(void)sqlite3_finalize(row);
+	if (!name)
+		return -ENOMEM;
+	return result == SQLITE_DONE ? 0 : pfs_sql_own_errno(sql, result);
 }
 
 int pfs_sql_list_columns(struct pfs_sql *sql, char **list, size_t *n, const char *table)
 {
 	struct columns columns = {.list = sqlite3_str_new(NULL)};
-	int error = pfs_sql_side_columns(sql, table, add_column, &columns);
+	int error = add_columns(&columns, sql, table);
 	char *names = sqlite3_str_finish(columns.list);
 	size_t i = 0;
 
@@ -196,7 +195,16 @@ int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const void *declarati
 	return error == -ENOMEM ? error : -EUCLEAN;
 }
 
-int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id)
+static int empty(struct pfs_sql *sql, const char *name)
+{
+	char *text = sqlite3_mprintf("DELETE FROM \"%w\"", name);
+	int result = text ? exec(sql, text) : SQLITE_NOMEM;
+
+	sqlite3_free(text);
+	return result;
+}
+
+int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew)
 {
 	const struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
 	sqlite3_str *text;
@@ -218,6 +226,8 @@ int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id)
 	sqlite3_free(list);
 	if (!result)
 		result = exec(sql, "BEGIN");
+	if (!result && anew)
+		result = empty(sql, side->name);
 	return pfs_sql_own_errno(sql, result);
 }
 
@@ -281,7 +291,7 @@ int pfs_sql_fill_changed(void *arg, int64_t row, const struct pfs_cell *cells, s
 	return cells ? pfs_sql_fill_row(arg, row, cells, n) : 0;
 }
 
-int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
+int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, uint64_t version, int error)
 {
 	struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
 
@@ -294,9 +304,20 @@ int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error)
 		if (!error)
 			error = pfs_sql_own_errno(sql, result);
 	}
-	if (!error && side)
+	if (!error && side) {
 		side->filled = true;
+		side->version = version;
+		side->missed_ns = 0;
+	}
 	return error;
+}
+
+void pfs_sql_side_is_of(struct pfs_sql *sql, uint32_t id, uint64_t version)
+{
+	struct pfs_sql_side *side = pfs_sql_side_by_id(sql, id);
+
+	if (side)
+		side->version = version;
 }
 
 /* ---- statements that change something ---- */
@@ -354,7 +375,7 @@ uint64_t pfs_sql_changes(const struct pfs_sql *sql)
 static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *format, const char *table)
 {
 	sqlite3_stmt *row;
-	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf(format, table));
+	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf(format, table, table));
 
 	sql->own = true; /* a pragma in it asks, too */
 	if (!result)
@@ -373,6 +394,21 @@ static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *f
  * are not told. */
 #define HAS_UNIQUE "SELECT 1 FROM pragma_index_list(%Q) WHERE \"unique\""
 #define NUMBER "SELECT name FROM pragma_table_info(%Q) WHERE pk"
+
+#define NOT_SIMPLE \
+	"SELECT 1 FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(%Q) AND (instr(lower(sql), 'check') " \
+	"OR instr(lower(sql), 'strict') OR instr(lower(sql), 'autoincrement') OR instr(lower(sql), 'conflict')) " \
+	"UNION ALL SELECT 1 FROM pragma_index_list(%Q) l WHERE l.\"unique\" OR l.partial " \
+	"OR EXISTS (SELECT 1 FROM pragma_index_info(l.name) i WHERE i.cid < -1)"
+
+int pfs_sql_side_is_simple(struct pfs_sql *sql, bool *is, const char *table)
+{
+	bool is_any = false;
+	int error = any(sql, &is_any, NULL, NOT_SIMPLE, table);
+
+	*is = !error && !is_any;
+	return error;
+}
 
 static int fate_of(struct pfs_sql *sql, const struct pfs_sql_side *side, enum pfs_sql_fate *fate)
 {

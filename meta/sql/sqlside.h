@@ -18,6 +18,8 @@ struct pfs_sql_side {
 	bool has_indexes;
 	bool named; /* the statement names it, or may do so */
 	bool wanted, declared, filled;
+	uint64_t version; /* that its rows were filled as; the caller's number */
+	uint64_t missed_ns; /* what statements would have been sooner by it, had it been filled as of their version; the caller's */
 	bool is_damaged; /* its declaration is damaged */
 };
 
@@ -45,34 +47,35 @@ PFS_MUST_CHECK int pfs_sql_side_declare(struct pfs_sql *sql, uint32_t id, const 
 /* Returns the table of that name; NULL: there is none. */
 struct pfs_sql_side *pfs_sql_side_find(const struct pfs_sql *sql, const char *name);
 
-/* Whether the connection has a copy of that table's rows. */
-bool pfs_sql_side_is_filled(const struct pfs_sql *sql, uint32_t id);
-
 /* Returns the tables in the order in which they were added; the array is the connection's, until
  * the next add or clear. */
 const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n);
 
-/* Fill a table that is wanted: begin; row for each of its rows, as pfs_store_scan_rows calls it,
- * arg being the connection; end. -ENOMEM: more than the connection may have. */
-PFS_MUST_CHECK int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id);
+/* Fill a table that is wanted: begin, anew if it is to lose the rows that it has; row for each of its rows, as
+ * pfs_store_scan_rows calls it, arg being the connection; end, with what it is the version of unless there was an error,
+ * which is returned: then it has the rows that it had. -ENOMEM: more than the connection may have. */
+PFS_MUST_CHECK int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew);
 int pfs_sql_fill_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
 /* Likewise for a row that may be there already, and has these cells now; NULL: it is gone. */
 int pfs_sql_fill_changed(void *arg, int64_t row, const struct pfs_cell *cells, size_t n);
-PFS_MUST_CHECK int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, int error);
-
-/* Calls fn with the name of each stored column of the table, until it returns non-zero, which is
- * returned. */
-PFS_MUST_CHECK int pfs_sql_side_columns(struct pfs_sql *sql, const char *table,
-					int (*fn)(void *arg, const char *name), void *arg);
+PFS_MUST_CHECK int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, uint64_t version, int error);
+/* The rows, which a statement of the connection has changed, are of that version now. */
+void pfs_sql_side_is_of(struct pfs_sql *sql, uint32_t id, uint64_t version);
 
 /* How a side table's column is declared; generated columns stand among the others. */
 struct pfs_sql_declared {
+	bool is_number; /* the row's number by another name */
 	const char *name, *type, *collation;
 	bool is_not_null, is_generated;
+	bool is_indexed; /* an index of all rows begins with it, or it is the row's number */
 };
 PFS_MUST_CHECK int
 pfs_sql_side_declared(struct pfs_sql *sql, const char *table,
 		      int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg);
+
+/* Sets *is if every row can be put into the table whose values fit its columns and are not NULL where that is said: nothing is
+ * unique but the row's number, nothing is checked, and indexes are of columns. */
+PFS_MUST_CHECK int pfs_sql_side_is_simple(struct pfs_sql *sql, bool *is, const char *table);
 
 /* ---- statements that change something ---- */
 

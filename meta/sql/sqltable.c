@@ -17,11 +17,6 @@
 
 #define CONSTRAINTS_MAX 64 /* looked at; what is more SQLite tests itself */
 
-struct table {
-	sqlite3_vtab base;
-	struct pfs_sql *sql;
-};
-
 struct pfs_sql_cursor {
 	sqlite3_vtab_cursor base;
 	struct pfs_sql_scan *scan;
@@ -36,7 +31,7 @@ struct pfs_sql_cursor {
 
 static struct pfs_sql *sql_of(const sqlite3_vtab *table)
 {
-	return ((const struct table *)table)->sql;
+	return ((const struct pfs_sql_vtab *)table)->sql;
 }
 
 static int failed(sqlite3_vtab *table, int error)
@@ -51,25 +46,8 @@ static int connect_table(sqlite3 *handle, void *arg, int argc PFS_UNUSED,
 			 char **message PFS_UNUSED)
 {
 	struct pfs_sql *sql = arg;
-	struct table *table = sqlite3_malloc(sizeof(*table));
-	int result;
 
-	if (!table)
-		return SQLITE_NOMEM;
-	*table = (struct table){.sql = sql};
-	result = sqlite3_declare_vtab(handle, sql->declaration);
-	if (result) {
-		sqlite3_free(table);
-		return result;
-	}
-	*out = &table->base;
-	return SQLITE_OK;
-}
-
-static int disconnect_table(sqlite3_vtab *table)
-{
-	sqlite3_free(table);
-	return SQLITE_OK;
+	return pfs_sql_vtab_connect(handle, out, sql->declaration, sql, NULL);
 }
 
 static int find_function(sqlite3_vtab *table, int n_arguments, const char *name,
@@ -271,22 +249,18 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
 {
-	struct pfs_sql *sql = sql_of(table);
-	struct pfs_sql_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+	const struct pfs_sql *sql = sql_of(table);
+	int result = pfs_sql_vtab_open(out, sizeof(struct pfs_sql_cursor));
 	int error;
 
-	if (!cursor)
-		return SQLITE_NOMEM;
-	cursor->rows = (struct pfs_sql_rows){.n = 0};
-	cursor->row = 0;
-	cursor->is_planned = false;
-	error = sql->source->open(sql->user, &cursor->scan);
-	if (error) {
-		sqlite3_free(cursor);
-		return failed(table, error);
-	}
-	*out = &cursor->base;
-	return SQLITE_OK;
+	if (result)
+		return result;
+	error = sql->source->open(sql->user, &((struct pfs_sql_cursor *)*out)->scan);
+	if (!error)
+		return SQLITE_OK;
+	sqlite3_free(*out);
+	*out = NULL;
+	return failed(table, error);
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base)
@@ -376,27 +350,6 @@ static int at_end(sqlite3_vtab_cursor *base)
 	return ((struct pfs_sql_cursor *)base)->rows.n == 0;
 }
 
-static void return_value(sqlite3_context *context, const struct pfs_sql_value *value)
-{
-	switch (value->type) {
-	case PFS_SQL_NULL:
-		break;
-	case PFS_SQL_INTEGER:
-		sqlite3_result_int64(context, value->integer);
-		break;
-	case PFS_SQL_REAL:
-		sqlite3_result_double(context, value->real);
-		break;
-	case PFS_SQL_TEXT:
-		sqlite3_result_text64(context, value->bytes, value->size, SQLITE_TRANSIENT,
-				      SQLITE_UTF8);
-		break;
-	case PFS_SQL_BLOB:
-		sqlite3_result_blob64(context, value->bytes, value->size, SQLITE_TRANSIENT);
-		break;
-	}
-}
-
 static void return_bytes(sqlite3_context *context, const struct pfs_sql_column *column, size_t row)
 {
 	uint64_t from = column->offset[row], size = column->offset[row + 1] - from;
@@ -431,7 +384,7 @@ static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 		return_bytes(context, column, cursor->row);
 		break;
 	case PFS_SQL_VALUES:
-		return_value(context, &column->values[cursor->row]);
+		pfs_sql_vtab_give(context, &column->values[cursor->row], SQLITE_TRANSIENT);
 		break;
 	case PFS_SQL_ABSENT:
 		break;
@@ -509,7 +462,7 @@ static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_table,
 	.xBestIndex = best_index,
-	.xDisconnect = disconnect_table,
+	.xDisconnect = pfs_sql_vtab_disconnect,
 	.xOpen = open_cursor,
 	.xClose = close_cursor,
 	.xFilter = filter,

@@ -1,100 +1,218 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql/sqltablefunction.c - table functions of one value, whose rows callbacks give one after the other.
  * NAME(value) has the function's columns, and the value as a hidden one behind them. */
+#include <string.h>
+
 #include "base/checked.h"
 #include "meta/sql/sqlquery_impl.h"
 
-struct rows_table {
-	sqlite3_vtab base;
-	struct pfs_sql *sql;
+/* Rows that were opened for an argument: SQLite closes and opens cursors as often as an outer table has rows. */
+struct pfs_sql_opened {
+	struct pfs_sql_opened *next;
 	const struct pfs_sql_table_function *function;
+	sqlite3_value *argument; /* a copy */
+	void *rows;		 /* the function's */
+	bool in_use;		 /* by a cursor */
 };
 
 struct rows_cursor {
 	sqlite3_vtab_cursor base;
-	void *rows; /* the function's; NULL: there are none */
+	struct pfs_sql_opened *opened; /* NULL: there are no rows */
 	sqlite3_int64 row;
 	bool has_row;
 };
 
-static const struct rows_table *table_of(const struct rows_cursor *cursor)
+enum { BY_KEY = 1 }; /* a plan: the key follows the argument */
+#define SPARE_MAX 4  /* rows that nobody uses and somebody may ask for again */
+
+static struct pfs_sql *sql_of(const struct rows_cursor *cursor)
 {
-	return (const struct rows_table *)cursor->base.pVtab;
+	return ((const struct pfs_sql_vtab *)cursor->base.pVtab)->sql;
+}
+
+static const struct pfs_sql_table_function *function_of(const sqlite3_vtab *table)
+{
+	return ((const struct pfs_sql_vtab *)table)->of;
+}
+
+static const struct pfs_sql_table_function *find_function(const struct pfs_sql *sql, const char *name)
+{
+	const struct pfs_sql_table_function *const *function = sql->tables;
+
+	while (function && *function && sqlite3_stricmp((*function)->name, name) != 0)
+		function++;
+	return function ? *function : NULL;
 }
 
 static int connect_rows(sqlite3 *handle, void *arg, int argc PFS_UNUSED, const char *const *argv,
 			sqlite3_vtab **out, char **message PFS_UNUSED)
 {
 	struct pfs_sql *sql = arg;
-	const struct pfs_sql_table_function *function = sql->tables;
-	struct rows_table *table = sqlite3_malloc(sizeof(*table));
+	const struct pfs_sql_table_function *function = find_function(sql, argv[0]);
 	char *declaration;
 	int result;
 
-	while (function->name && sqlite3_stricmp(function->name, argv[0]) != 0)
-		function++;
+	if (!function)
+		return SQLITE_ERROR;
 	declaration = sqlite3_mprintf("CREATE TABLE x(%s, argument HIDDEN)", function->columns);
-	result = !table || !declaration ? SQLITE_NOMEM : sqlite3_declare_vtab(handle, declaration);
+	result = declaration ? pfs_sql_vtab_connect(handle, out, declaration, sql, function) : SQLITE_NOMEM;
 	sqlite3_free(declaration);
-	if (result) {
-		sqlite3_free(table);
-		return result;
+	return result;
+}
+
+/* The usable constraint `column = ...`, or -1; *hidden: there is one that is not usable. */
+static int find_equal(const sqlite3_index_info *info, int column, bool *hidden)
+{
+	for (int i = 0; i < info->nConstraint; i++) {
+		if (info->aConstraint[i].iColumn != column ||
+		    info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
+			continue;
+		if (info->aConstraint[i].usable)
+			return i;
+		*hidden = true;
 	}
-	*table = (struct rows_table){.sql = sql, .function = function};
-	*out = &table->base;
-	return SQLITE_OK;
+	return -1;
 }
 
-static int disconnect_rows(sqlite3_vtab *table)
+/* Without its argument the function has no rows. */
+static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
-	sqlite3_free(table);
-	return SQLITE_OK;
-}
-
-int pfs_sql_index_of_argument(sqlite3_index_info *info, int argument, sqlite3_int64 rows)
-{
-	bool unusable = false;
+	const struct pfs_sql_table_function *function = function_of(table);
+	bool unusable = false, ignored = false;
+	int argument = find_equal(info, function->n_columns, &unusable), key;
 
 	info->estimatedCost = 1e12;
-	for (int i = 0; i < info->nConstraint; i++) {
-		if (info->aConstraint[i].iColumn != argument || info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ)
-			continue;
-		if (!info->aConstraint[i].usable) {
-			unusable = true;
-			continue;
-		}
-		info->aConstraintUsage[i].argvIndex = 1;
-		info->aConstraintUsage[i].omit = 1;
-		info->estimatedCost = (double)rows;
-		info->estimatedRows = rows;
-		return SQLITE_OK;
+	if (argument < 0)
+		return unusable ? SQLITE_CONSTRAINT : SQLITE_OK;
+	info->aConstraintUsage[argument].argvIndex = 1;
+	info->aConstraintUsage[argument].omit = 1;
+	info->estimatedCost = (double)function->rows_assumed;
+	info->estimatedRows = function->rows_assumed;
+	key = function->start ? find_equal(info, function->key_column, &ignored) : -1;
+	if (key >= 0) {
+		info->aConstraintUsage[key].argvIndex = 2; /* SQLite compares, too: texts are no keys here */
+		info->idxNum = BY_KEY;
+		info->estimatedCost = 8.0 + function->key_rows;
+		info->estimatedRows = function->key_rows;
 	}
-	return unusable ? SQLITE_CONSTRAINT : SQLITE_OK;
-}
-
-static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
-{
-	return pfs_sql_index_of_argument(info, ((const struct rows_table *)base)->function->n_columns, 1000000);
+	return SQLITE_OK;
 }
 
 static int open_rows(sqlite3_vtab *table PFS_UNUSED, sqlite3_vtab_cursor **out)
 {
-	struct rows_cursor *cursor = sqlite3_malloc(sizeof(*cursor));
+	return pfs_sql_vtab_open(out, sizeof(struct rows_cursor));
+}
 
-	if (!cursor)
-		return SQLITE_NOMEM;
-	*cursor = (struct rows_cursor){.rows = NULL};
-	*out = &cursor->base;
-	return SQLITE_OK;
+/* ---- rows that are open ---- */
+
+static void close_opened(struct pfs_sql *sql, struct pfs_sql_opened *opened)
+{
+	struct pfs_sql_opened **link = &sql->opened;
+
+	while (*link && *link != opened)
+		link = &(*link)->next;
+	if (*link)
+		*link = opened->next;
+	if (opened->rows)
+		opened->function->close(opened->rows);
+	sqlite3_value_free(opened->argument);
+	sqlite3_free(opened);
+}
+
+/* Closes what nobody uses, but for so many that were used last. */
+static void close_spare(struct pfs_sql *sql, unsigned most)
+{
+	struct pfs_sql_opened *next;
+	unsigned n = 0;
+
+	for (struct pfs_sql_opened *opened = sql->opened; opened; opened = next) {
+		next = opened->next;
+		if (!opened->in_use && n++ >= most)
+			close_opened(sql, opened);
+	}
+}
+
+void pfs_sql_close_opened(struct pfs_sql *sql)
+{
+	close_spare(sql, 0);
+}
+
+void pfs_sql_pause(struct pfs_sql *sql)
+{
+	for (struct pfs_sql_opened *opened = sql->opened; opened; opened = opened->next)
+		if (opened->function->pause)
+			opened->function->pause(opened->rows);
+}
+
+static bool is_same(sqlite3_value *a, sqlite3_value *b)
+{
+	int type = sqlite3_value_type(a);
+
+	if (type != sqlite3_value_type(b))
+		return false;
+	if (type == SQLITE_INTEGER)
+		return sqlite3_value_int64(a) == sqlite3_value_int64(b);
+	return type == SQLITE_TEXT && sqlite3_value_bytes(a) == sqlite3_value_bytes(b) &&
+	       memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)sqlite3_value_bytes(a)) == 0;
+}
+
+static struct pfs_sql_opened *find_spare(const struct pfs_sql *sql, const struct pfs_sql_table_function *function,
+					 sqlite3_value *argument)
+{
+	struct pfs_sql_opened *opened = sql->opened;
+
+	while (opened && (opened->in_use || opened->function != function || !is_same(opened->argument, argument)))
+		opened = opened->next;
+	return opened;
 }
 
 static void end_rows(struct rows_cursor *cursor)
 {
-	if (cursor->rows)
-		table_of(cursor)->function->close(cursor->rows);
-	cursor->rows = NULL;
+	struct pfs_sql_opened *opened = cursor->opened;
+
+	cursor->opened = NULL;
 	cursor->has_row = false;
+	if (!opened)
+		return;
+	opened->in_use = false;
+	if (opened->function->start)
+		close_spare(sql_of(cursor), SPARE_MAX);
+	else
+		close_opened(sql_of(cursor), opened);
 }
+
+static int open_new(struct rows_cursor *cursor, sqlite3_value *argument)
+{
+	sqlite3_vtab *table = cursor->base.pVtab;
+	struct pfs_sql_opened *opened = sqlite3_malloc(sizeof(*opened));
+	struct pfs_sql_value value = {.type = PFS_SQL_NULL};
+	char problem[PFS_SQL_PROBLEM_SIZE] = "";
+	int error;
+
+	if (!opened)
+		return SQLITE_NOMEM;
+	*opened = (struct pfs_sql_opened){.function = function_of(table), .argument = sqlite3_value_dup(argument)};
+	if (!opened->argument || !pfs_sql_from_value(&value, opened->argument)) {
+		close_opened(sql_of(cursor), opened);
+		return SQLITE_NOMEM;
+	}
+	error = opened->function->open(sql_of(cursor)->user, &opened->rows, &value, problem);
+	if (!error) {
+		opened->next = sql_of(cursor)->opened;
+		sql_of(cursor)->opened = opened;
+		cursor->opened = opened;
+		return SQLITE_OK;
+	}
+	opened->rows = NULL;
+	close_opened(sql_of(cursor), opened);
+	if (!*problem)
+		return pfs_sql_failed(sql_of(cursor), error);
+	sqlite3_free(table->zErrMsg);
+	table->zErrMsg = sqlite3_mprintf("%s", problem);
+	return SQLITE_ERROR;
+}
+
+/* ---- reading ---- */
 
 static int close_rows(sqlite3_vtab_cursor *base)
 {
@@ -106,35 +224,48 @@ static int close_rows(sqlite3_vtab_cursor *base)
 static int next_row(sqlite3_vtab_cursor *base)
 {
 	struct rows_cursor *cursor = (struct rows_cursor *)base;
-	int got = table_of(cursor)->function->next(cursor->rows);
+	int got = function_of(base->pVtab)->next(cursor->opened->rows);
 
 	cursor->row++;
 	cursor->has_row = got == 1;
-	return got < 0 ? pfs_sql_failed(table_of(cursor)->sql, got) : SQLITE_OK;
+	return got < 0 ? pfs_sql_failed(sql_of(cursor), got) : SQLITE_OK;
 }
 
-static int filter(sqlite3_vtab_cursor *base, int id PFS_UNUSED, const char *plan PFS_UNUSED,
-		  int argc, sqlite3_value **argv)
+/* The first of the rows: of all, or of a key.  What is no integer is compared by SQLite with all. */
+static int start_rows(struct rows_cursor *cursor, sqlite3_value *key)
+{
+	const struct pfs_sql_table_function *function = cursor->opened->function;
+	int64_t integer = 0;
+	int error = 0;
+
+	if (key && sqlite3_value_type(key) == SQLITE_NULL)
+		return SQLITE_OK;
+	if (key && sqlite3_value_type(key) == SQLITE_INTEGER)
+		integer = sqlite3_value_int64(key);
+	else
+		key = NULL;
+	if (function->start)
+		error = function->start(cursor->opened->rows, key ? &integer : NULL);
+	return error ? pfs_sql_failed(sql_of(cursor), error) : next_row(&cursor->base);
+}
+
+static int filter(sqlite3_vtab_cursor *base, int id, const char *plan PFS_UNUSED, int argc, sqlite3_value **argv)
 {
 	struct rows_cursor *cursor = (struct rows_cursor *)base;
-	const struct rows_table *table = table_of(cursor);
-	struct pfs_sql_value value = {.type = PFS_SQL_NULL};
-	char problem[PFS_SQL_PROBLEM_SIZE] = "";
-	int error;
 
 	end_rows(cursor);
 	cursor->row = 0;
 	if (argc == 0 || sqlite3_value_type(argv[0]) == SQLITE_NULL)
 		return SQLITE_OK;
-	if (!pfs_sql_from_value(&value, argv[0]))
-		return SQLITE_NOMEM;
-	error = table->function->open(table->sql->user, &cursor->rows, &value, problem);
-	if (error && *problem) {
-		sqlite3_free(base->pVtab->zErrMsg);
-		base->pVtab->zErrMsg = sqlite3_mprintf("%s", problem);
-		return SQLITE_ERROR;
+	cursor->opened = find_spare(sql_of(cursor), function_of(base->pVtab), argv[0]);
+	if (!cursor->opened) {
+		int result = open_new(cursor, argv[0]);
+
+		if (result)
+			return result;
 	}
-	return error ? pfs_sql_failed(table->sql, error) : next_row(base);
+	cursor->opened->in_use = true;
+	return start_rows(cursor, id == BY_KEY ? argv[1] : NULL);
 }
 
 static int at_end(sqlite3_vtab_cursor *base)
@@ -142,37 +273,18 @@ static int at_end(sqlite3_vtab_cursor *base)
 	return !((struct rows_cursor *)base)->has_row;
 }
 
-static void give(sqlite3_context *context, const struct pfs_sql_value *value)
-{
-	switch (value->type) {
-	case PFS_SQL_NULL:
-		break;
-	case PFS_SQL_INTEGER:
-		sqlite3_result_int64(context, value->integer);
-		break;
-	case PFS_SQL_REAL:
-		sqlite3_result_double(context, value->real);
-		break;
-	case PFS_SQL_TEXT:
-	case PFS_SQL_BLOB:
-		sqlite3_result_text64(context, value->bytes, value->size, SQLITE_TRANSIENT,
-				      SQLITE_UTF8);
-		break;
-	}
-}
-
 static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
 	const struct rows_cursor *cursor = (struct rows_cursor *)base;
-	const struct rows_table *table = table_of(cursor);
+	const struct pfs_sql_table_function *function = function_of(base->pVtab);
 	struct pfs_sql_value value = {.type = PFS_SQL_NULL};
 	int error = 0;
 
-	if (column < table->function->n_columns)
-		error = table->function->value(cursor->rows, &value, column);
+	if (column < function->n_columns)
+		error = function->value(cursor->opened->rows, &value, column);
 	if (error)
-		return pfs_sql_failed(table->sql, error);
-	give(context, &value);
+		return pfs_sql_failed(sql_of(cursor), error);
+	pfs_sql_vtab_give(context, &value, SQLITE_TRANSIENT);
 	return SQLITE_OK;
 }
 
@@ -187,7 +299,7 @@ static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_rows,
 	.xBestIndex = best_index,
-	.xDisconnect = disconnect_rows,
+	.xDisconnect = pfs_sql_vtab_disconnect,
 	.xOpen = open_rows,
 	.xClose = close_rows,
 	.xFilter = filter,
@@ -201,17 +313,13 @@ int pfs_sql_add_table_functions(struct pfs_sql *sql)
 {
 	int result = SQLITE_OK;
 
-	for (const struct pfs_sql_table_function *function = sql->tables;
-	     function && function->name && !result; function++)
-		result = sqlite3_create_module_v2(sql->handle, function->name, &module, sql, NULL);
+	for (const struct pfs_sql_table_function *const *function = sql->tables;
+	     function && *function && !result; function++)
+		result = sqlite3_create_module_v2(sql->handle, (*function)->name, &module, sql, NULL);
 	return result;
 }
 
 bool pfs_sql_is_table_function(const struct pfs_sql *sql, const char *name)
 {
-	const struct pfs_sql_table_function *function = sql->tables;
-
-	while (function && function->name && sqlite3_stricmp(function->name, name) != 0)
-		function++;
-	return function && function->name;
+	return find_function(sql, name);
 }

@@ -77,3 +77,10 @@ not_ok "a README.md may not name what is not there" run_layering
 ok "which is told" grep -q '^fs/image/README.md: there is no gone.c' out
 ok "and names each file" grep -q '^fs/image/README.md: does not name fs/image/a.c' out
 not_ok "but not what a module keeps to itself" grep -q 'image_impl.h' out
+rm fs/image/README.md
+
+mkdir docs
+# shellcheck disable=SC2016 # backquotes of Markdown
+echo '`fs/image/a.c`, `image/*.c`, `fs/image/gone.c`' >docs/WAY.md
+not_ok "no document may, either" run_layering
+ok "which is told, and of what is there nothing" diff out <(echo 'docs/WAY.md: there is no fs/image/gone.c')

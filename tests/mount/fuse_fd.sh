@@ -4,7 +4,7 @@
 # notices, unmounting.  `make check-fuse-fd` runs all mount tests over it.
 # timeout: 300
 . "$(dirname "$0")/../lib.sh"
-requires fuse
+requires fuse awk
 [[ -x $PFS_BUILD/tests/fuse-fd/primefs ]] || skip_all 'skipped: its primefs is not built'
 export PATH=$PFS_BUILD/tests/fuse-fd:$PATH PFS_MOUNT=1
 
@@ -32,3 +32,17 @@ else
 fi
 unmount_store
 check_store
+
+# The image file and the store are damaged while they are used: the very request that meets it has no answer made of nothing.
+awk 'BEGIN { for (i = 0; i < 70000; i++) printf "/d%d/e%d/f%d\n", i % 50, i % 1000, i }' >list
+rm -f "$store"
+primefs import --quiet --format=paths list "$store"
+ok 'there is an image file' wait_for 60 test -e "$store.img"
+mount_in_foreground
+ok 'its root is known' stat -c %i "$mnt"
+head -c "$(stat -c %s "$store.img")" /dev/zero | dd of="$store.img" conv=notrunc status=none
+head -c $(($(stat -c %s "$store") - 40960)) /dev/zero | dd of="$store" bs=40960 seek=1 conv=notrunc status=none
+fails_with 'the first request' 'Input/output error' stat "$mnt/d7"
+fails_with 'and the next' 'Input/output error' stat "$mnt/d8"
+fusermount3 -u "$mnt"
+wait "$daemon" 2>/dev/null || true

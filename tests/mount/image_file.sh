@@ -63,9 +63,21 @@ unmount_store
 ok 'which makes another one' await_image "$made"
 is 'that has it' "$(primefs find "$store" -name kept)" /kept
 
+# Made while it is mounted, by whoever asks.
+made=$(stat -c %i "$image")
+mount_store
+mkdir "$mnt/idle"
+sync "$mnt/idle"
+primefs optimize --image "$store"
+ok 'one can be made of what is mounted' await_image "$made"
+unmount_store
+is 'that has it' "$(primefs find "$store" -name idle)" /idle
+fails_with 'or the store is named' 'No such file' primefs optimize --image "$work/nothing"
+
 # Added to.
 made=$(stat -c %i "$image")
-primefs import --quiet --format=paths --at=/added "$work/list" "$store"
+head -n 1000 "$work/list" >"$work/some"
+primefs import --quiet --format=paths --at=/added "$work/some" "$store"
 ok 'an import into it makes another one' await_image "$made"
 is 'that has it' "$(primefs find "$store" -path '/added/d9/*' -name f9)" /added/d9/e9/f9
 
@@ -132,7 +144,7 @@ fails_with 'or asked' 'Input/output error' cat "$mnt/.query/stats"
 ok 'the log says so' grep -q 'store.pfs.img: damaged, and cannot be made anew' "$work/daemon.log"
 is 'in one line' "$(grep -c 'cannot be made anew' "$work/daemon.log")" 1
 ok 'the daemon is there' kill -0 "$daemon"
-fusermount3 -u "$mnt"
+umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 wait "$daemon" 2>/dev/null || true
 not_ok 'the damaged one is not' test -e "$image"
 cp "$work/sound" "$store"

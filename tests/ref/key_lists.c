@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 static void *checked(void *memory)
 {
 	if (!memory)
@@ -120,17 +122,9 @@ bool ref_lists_remove(struct ref_lists *lists, size_t number, uint64_t payload)
 
 size_t ref_lists_seek(const struct ref_lists *lists, const uint8_t *bytes, uint32_t len)
 {
-	size_t from = 0, to = lists->n_keys;
+	const struct ref_key *keys = lists->keys;
+	size_t from = PFS_SEARCH(i, 0, lists->n_keys, compare(keys[i].bytes, keys[i].len, bytes, len) < 0);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		const struct ref_key *key = &lists->keys[middle];
-
-		if (compare(key->bytes, key->len, bytes, len) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	while (from < lists->n_keys && lists->keys[from].n == 0)
 		from++;
 	return from;

@@ -329,9 +329,25 @@ static void compare_groups(const struct pfs_tuples *tuples, sqlite3_stmt *statem
 	free(groups);
 }
 
+/* Half of the time a condition, where groups are made by the host, of a table. */
+static bool random_where(struct ref_world *w, struct pfs_source *source, struct ref_expression *e,
+			 struct pfs_program *program)
+{
+	memset(e, 0, sizeof(*e));
+	if (!source->table || w->run.on != PFS_ENGINE_HOST || ref_below(w, 2))
+		return false;
+	ref_condition(w, e, ref_below(w, 3));
+	*program = (struct pfs_program){.steps = e->steps, .n = e->n};
+	source->where = program;
+	return true;
+}
+
 void ref_case_group(struct ref_world *w)
 {
-	char sql[4000], where[200], *at = sql;
+	static char sql[70000];
+	char where[200], *at = sql;
+	struct ref_expression *e = &expression;
+	struct pfs_program program;
 	struct pfs_source source = random_input(w, &w->a, where, "a");
 	unsigned n_keys = ref_below(w, 4), n;
 	struct pfs_group_key keys[4];
@@ -347,6 +363,8 @@ void ref_case_group(struct ref_world *w)
 			      ? sprintf(at, ", total(abs(c%u * 1.0))", aggregates[k].ref.column)
 			      : sprintf(at, ", 0");
 	at += sprintf(at, " FROM a WHERE 1%s", where);
+	if (random_where(w, &source, e, &program))
+		at += sprintf(at, " AND (%s)", e->sql);
 	for (unsigned k = 0; k < n_keys; k++) {
 		keys[k] =
 			(struct pfs_group_key){.ref = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)},
@@ -356,7 +374,7 @@ void ref_case_group(struct ref_world *w)
 	}
 	(void)sprintf(at, " ORDER BY 1");
 	error = pfs_group(&w->run, &tuples, &source, keys, n_keys, aggregates, n);
-	statement = ref_prepare(w, sql, NULL);
+	statement = ref_prepare(w, sql, e);
 	if (error) {
 		assert_true(error == -EOVERFLOW || error == -EOPNOTSUPP);
 		assert_null(tuples);
@@ -371,6 +389,7 @@ void ref_case_group(struct ref_world *w)
 	}
 	(void)sqlite3_finalize(statement);
 	finish_source(w, &source);
+	ref_expression_finish(w, e);
 }
 
 /* ---- join ---- */

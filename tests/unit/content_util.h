@@ -138,6 +138,25 @@ static inline uint64_t reserve_primes(struct pfs_store *store)
 	return first;
 }
 
+static inline struct pfs_time time_from(struct timespec time)
+{
+	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
+}
+
+/* Fills in what an import has of a linked file: the node's own, and what it compares the original with. */
+static inline void take_stat(struct pfs_node_record *node, struct pfs_source_record *source, const struct stat *st)
+{
+	source->mode = node->mode = st->st_mode;
+	source->uid = node->uid = st->st_uid;
+	source->gid = node->gid = st->st_gid;
+	source->size = node->size = st->st_size;
+	source->dev = st->st_dev;
+	source->ino = st->st_ino;
+	source->mtime = node->mtime = time_from(st->st_mtim);
+	source->ctime = node->ctime = time_from(st->st_ctim);
+	node->blocks = st->st_blocks;
+}
+
 static inline uint64_t random_number(uint64_t *state)
 {
 	*state ^= *state << 13;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/btree.h"
+#include "base/search.h"
 #include "tests/ref/random.h"
 
 static const uint64_t seed = 0x9e3779b97f4a7c15u;
@@ -30,17 +31,7 @@ struct model {
 
 static size_t model_rank(const struct model *model, struct pfs_btree_entry entry)
 {
-	size_t low = 0, high = model->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (compare(&model->entries[middle], &entry) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PFS_SEARCH(i, 0, model->count, compare(&model->entries[i], &entry) < 0);
 }
 
 static bool model_holds(const struct model *model, size_t i, struct pfs_btree_entry entry)

@@ -418,6 +418,85 @@ static void test_falls_behind(void **state PFS_UNUSED)
 	}
 }
 
+/* Called between a look at a column and its being made. */
+static void (*before_making)(void);
+
+/* NOLINTBEGIN(bugprone-reserved-identifier) */
+void __real_pfs_attr_reader_close(struct pfs_attr_reader *reader);
+void __wrap_pfs_attr_reader_close(struct pfs_attr_reader *reader);
+void __wrap_pfs_attr_reader_close(struct pfs_attr_reader *reader)
+{
+	void (*call)(void) = before_making;
+
+	before_making = NULL;
+	if (call)
+		call();
+	__real_pfs_attr_reader_close(reader);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* As if so much had changed that a column which nobody wants is given up. */
+static void change_very_much(void)
+{
+	tree->columns->log_begin += UINT64_C(16) << 20;
+	change_often(VERY_OFTEN);
+}
+
+/* Whoever found it lagging behind still has it when he makes it anew, however much changes in between. */
+static void test_is_kept_while_it_is_made(void **state PFS_UNUSED)
+{
+	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
+	struct pfs_table_column column;
+
+	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+	change_often(VERY_OFTEN);
+	before_making = change_very_much;
+	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+	assert_null(before_making);
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_columns_get(tree, &column, &wish), 0);
+	assert_null(pfs_watch_check(tree));
+	pfs_scan_unlock(tree);
+}
+
+#define MANY 40000 /* several threads' shares */
+
+/* Columns that are made by all threads: directories lie everywhere, and texts are new everywhere. */
+static void test_many(void **state PFS_UNUSED)
+{
+	static const struct pfs_column_wish made_of_many[] = {{.field = PFS_FIELD_EXT},
+							      {.field = PFS_FIELD_DEPTH}};
+	static uint64_t directories[MANY / 20 + 1];
+	struct temp_store many;
+	struct pfs_tree *large;
+	unsigned n = 1;
+
+	temp_store_create(&many);
+	large = temp_tree_open(&many);
+	directories[0] = PFS_ROOT_PRIME;
+	for (unsigned i = 0; i < MANY; i++) {
+		bool is_directory = i % 20 == 0;
+		unsigned last = below(2) && n > 20 ? n - 1 - below(20) : below(n);
+		struct pfs_entry entry;
+		char name[40];
+
+		(void)snprintf(name, sizeof(name), "m%u.e%u", i, below(1 + i));
+		assert_int_equal(pfs_tree_make(large, &entry, directories[last], name,
+					       is_directory ? S_IFDIR | 0755 : S_IFREG | 0644, 0,
+					       &temp_root),
+				 0);
+		pfs_tree_forget(large, entry.attr.st_ino, 1);
+		if (is_directory)
+			directories[n++] = entry.attr.st_ino;
+	}
+	assert_int_equal(pfs_columns_prepare(large, made_of_many, 2, NULL, NULL), 0);
+	(void)pfs_scan_lock(large, __func__);
+	assert_null(pfs_watch_check(large));
+	pfs_scan_unlock(large);
+	temp_tree_close(large);
+	temp_store_remove(&many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +506,8 @@ int main(void)
 		cmocka_unit_test(test_follows_in_pieces),
 		cmocka_unit_test(test_gives_up),
 		cmocka_unit_test(test_falls_behind),
+		cmocka_unit_test(test_is_kept_while_it_is_made),
+		cmocka_unit_test(test_many),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

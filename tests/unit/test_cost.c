@@ -70,6 +70,29 @@ static void test_choice(void **state)
 	assert_true(threads.host_ns < many.host_ns && threads.device_ns == many.device_ns);
 }
 
+/* What is sorted for a merge alone is not worth it, on either side. */
+static void test_joins(void **state)
+{
+	static const char join[] = "SELECT count(*) FROM nodes a JOIN nodes b ON a.name = b.name";
+	struct pfs_cost joined = cost(join, MANY, 2), alone = cost("SELECT count(*) FROM nodes", MANY, 2);
+	struct pfs_query *query = begin(join);
+	char *plan;
+
+	(void)state;
+	assert_int_equal(alone.host_join.hash_ns + alone.device_join.merge_ns, 0);
+	assert_true(joined.host_join.hash_ns && joined.host_join.hash_ns < joined.host_join.merge_ns);
+	assert_true(joined.device_join.hash_ns && joined.device_join.hash_ns < joined.device_join.merge_ns);
+	assert_true(joined.host_join.hash_ns < joined.host_ns && joined.device_join.hash_ns < joined.device_ns);
+	while (pfs_query_next(query, &error) == 1)
+		;
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	assert_non_null(strstr(plan, "\njoins: "));
+	assert_non_null(strstr(plan, " ms by hash, "));
+	assert_non_null(strstr(plan, "; chosen: hash\n"));
+	free(plan);
+	pfs_query_finish(query);
+}
+
 static void test_plan(void **state)
 {
 	struct pfs_query *query = begin("SELECT type, count(*) FROM nodes GROUP BY type");
@@ -82,6 +105,7 @@ static void test_plan(void **state)
 	assert_non_null(strstr(plan, "\nestimated: "));
 	assert_non_null(strstr(plan, " ms on the host, "));
 	assert_non_null(strstr(plan, "chosen: the host\n"));
+	assert_null(strstr(plan, "by hash"));
 	free(plan);
 	pfs_query_finish(query);
 }
@@ -91,6 +115,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_joins),
 		cmocka_unit_test(test_plan),
 	};
 

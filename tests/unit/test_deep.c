@@ -248,7 +248,9 @@ static void test_ends(void **state PFS_UNUSED)
 /* ---- how long the tree is held in one piece ---- */
 
 #define HOLD_NS UINT64_C(50000000)
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__)
+#define SLOWER 30
+#elif defined(__SANITIZE_ADDRESS__)
 #define SLOWER 10
 #else
 #define SLOWER 1

@@ -278,7 +278,8 @@ static void test_refused(void **state)
 	struct pfs_query *query;
 
 	(void)state;
-	query = begin("UPDATE nodes SET mtime = 0 WHERE name = 'd.c'");
+	query = begin("SELECT name FROM nodes");
+	assert_int_equal(pfs_query_freeze(query), 0);
 	assert_int_equal(pfs_query_freeze(query), -EOPNOTSUPP);
 	pfs_query_finish(query);
 	/* what a frozen tree takes is what all statements together may have */
@@ -354,7 +355,6 @@ static void test_beside_changes(void **state)
 				*answer.text = 0;
 			}
 			frozen += query->frozen != NULL;
-			assert_int_equal(query->again, 0); /* the tree was held for no whole run */
 			assert_string_equal(answer.text, expected.text);
 			pfs_query_finish(query);
 		}

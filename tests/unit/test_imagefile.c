@@ -21,6 +21,8 @@
 #include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
+#include "fs/image/slotorder.h"
+#include "fs/nodes/paths.h"
 #include "fs/tree/tree_impl.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
@@ -801,6 +803,98 @@ static void a_kill_leaves_the_old_one(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* ---- the order of slots ---- */
+
+static uint64_t add_node(struct pfs_tree *tree, uint64_t parent, const char *name, mode_t mode)
+{
+	uint64_t ino = temp_tree_make(tree, parent, name, mode);
+
+	assert_int_not_equal(ino, 0);
+	return ino;
+}
+
+static int add_text(void *arg, const char *text, size_t len)
+{
+	assert_true(strlen(arg) + len < 4096);
+	strncat(arg, text, len);
+	return 0;
+}
+
+static void list_paths(struct pfs_tree *tree, char out[4096])
+{
+	struct pfs_paths *paths;
+	uint64_t row = 0;
+	int got;
+
+	*out = '\0';
+	assert_int_equal(pfs_paths_open(&paths, tree, PFS_ROOT_PRIME, 0), 0);
+	do
+		got = pfs_paths_next(paths, &row, add_text, out);
+	while (got == 1);
+	assert_int_equal(got, 0);
+	pfs_paths_close(paths);
+}
+
+/* It is known, with so many strays, before anybody looks; -1: it is not. The paths are those of the rows. */
+static void check_order(const struct temp_store *temp, int n_strays)
+{
+	struct pfs_tree *rows = open_rows(temp), *file = open_file(temp);
+	char expected[4096], paths[4096];
+	const uint32_t *strays;
+
+	assert_true(file->image.from_file);
+	assert_int_equal(pfs_slotorder(rows), PFS_ORDER_UNKNOWN);
+	assert_int_equal(pfs_slotorder(file), n_strays < 0 ? PFS_ORDER_UNKNOWN : PFS_ORDER_ASCENDING);
+	assert_int_equal(pfs_slotorder_strays(file, &strays, 0), PFS_MAX(n_strays, 0));
+	list_paths(rows, expected);
+	list_paths(file, paths);
+	assert_string_equal(paths, expected);
+	temp_tree_close(rows);
+	temp_tree_close(file);
+}
+
+static void the_order_of_slots_is_known(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree;
+	uint64_t a, b;
+
+	temp_store_create(&temp);
+	tree = temp_tree_open(&temp);
+	a = add_node(tree, PFS_ROOT_PRIME, "a", S_IFDIR | 0755);
+	b = add_node(tree, a, "b", S_IFDIR | 0755);
+	(void)add_node(tree, b, "c", S_IFREG | 0644);
+	(void)add_node(tree, b, "cc", S_IFREG | 0644);
+	(void)add_node(tree, a, "b-c", S_IFREG | 0644);
+	(void)add_node(tree, PFS_ROOT_PRIME, "z", S_IFREG | 0644);
+	temp_tree_close(tree);
+	write_file(&temp);
+	check_order(&temp, 0);
+	/* what comes later is followed, */
+	tree = temp_tree_open(&temp);
+	(void)add_node(tree, a, "0", S_IFREG | 0644);
+	temp_tree_close(tree);
+	check_order(&temp, 1);
+	/* and is in the next file, made of what is known; rows say nothing of it */
+	tree = open_file(&temp);
+	assert_int_equal(pfs_imagefile_write(tree), 0);
+	temp_tree_close(tree);
+	check_order(&temp, 1);
+	tree = temp_tree_open(&temp);
+	(void)add_node(tree, b, "1", S_IFREG | 0644);
+	assert_int_equal(pfs_tree_unlink(tree, a, "0"), 0);
+	temp_tree_close(tree);
+	check_order(&temp, 2);
+	/* a directory that moves takes the order of others with it */
+	tree = temp_tree_open(&temp);
+	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, "a", PFS_ROOT_PRIME, "zz", 0), 0);
+	temp_tree_close(tree);
+	check_order(&temp, -1);
+	write_file(&temp);
+	check_order(&temp, -1);
+	temp_store_remove(&temp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -818,6 +912,7 @@ int main(void)
 		cmocka_unit_test(bad_names_are_refused),
 		cmocka_unit_test(the_mode_is_the_stores),
 		cmocka_unit_test(a_kill_leaves_the_old_one),
+		cmocka_unit_test(the_order_of_slots_is_known),
 	};
 	const char *text = getenv("PFS_SEED"), *mode = getenv("PFS_LONG");
 	int failed;

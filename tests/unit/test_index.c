@@ -12,18 +12,10 @@
 #include <pthread.h>
 
 #include "gpu/engine_impl.h"
-#include "gpu/relation.h"
 #include "tests/ref/random.h"
-#include "tests/ref/sorted_pairs.h"
+#include "tests/unit/index_util.h"
 
 static const uint64_t seed = 0x5eed0005;
-
-/* An index and what it must hold. */
-struct pair_test {
-	struct pfs_run run;
-	struct pfs_index *index;
-	struct ref_pairs ref;
-};
 
 static void assert_range(struct pair_test *t, uint64_t first, uint64_t last)
 {
@@ -35,22 +27,36 @@ static void assert_range(struct pair_test *t, uint64_t first, uint64_t last)
 	assert_int_equal(list.n, n);
 	if (n) {
 		assert_memory_equal(list.keys, &t->ref.keys[from], n * sizeof(*list.keys));
-		assert_memory_equal(list.values, &t->ref.values[from], n * sizeof(*list.values));
+		assert_values(t, t->is_wide ? (void *)list.wide_values : list.values,
+			      &t->ref.values[from], n);
 	}
 	pfs_index_list_free(&t->run, &list);
+}
+
+static struct pfs_index_list list_at(const struct pair_test *t, uint64_t *keys, void *values, size_t n)
+{
+	struct pfs_index_list list = {.n = n};
+
+	list.keys = keys;
+	if (t->is_wide)
+		list.wide_values = values;
+	else
+		list.values = values;
+	return list;
 }
 
 /* From a cursor on to the end of the index, some entries at a time. */
 static void assert_walk(struct pair_test *t, struct pfs_index_cursor cursor, size_t piece,
 			enum pfs_index_direction direction)
 {
-	size_t at = ref_pairs_rank(&t->ref, cursor.key, cursor.value), n = piece;
-	uint64_t keys[64];
-	uint32_t values[64];
+	size_t at = ref_pairs_rank(&t->ref, cursor.key, (uint32_t)cursor.value), n = piece;
+	uint64_t keys[64], values[64];
 
 	assert_true(piece <= PFS_COUNT(keys));
+	if (t->is_wide)
+		cursor.value = wide_of((uint32_t)cursor.value);
 	while (n == piece) {
-		struct pfs_index_list list = {keys, values, piece};
+		struct pfs_index_list list = list_at(t, keys, values, piece);
 		size_t left = direction == PFS_INDEX_UP ? t->ref.n - at : at;
 
 		assert_int_equal(pfs_index_read(&t->run, t->index, &cursor, &list, direction), 0);
@@ -60,7 +66,8 @@ static void assert_walk(struct pair_test *t, struct pfs_index_cursor cursor, siz
 			size_t k = direction == PFS_INDEX_UP ? at++ : --at;
 
 			assert_int_equal(keys[i], t->ref.keys[k]);
-			assert_int_equal(values[i], t->ref.values[k]);
+			assert_values(t, t->is_wide ? (void *)&values[i] : (uint32_t *)values + i,
+				      &t->ref.values[k], 1);
 		}
 	}
 }
@@ -98,11 +105,7 @@ static void assert_walks(struct pair_test *t)
 
 static void assert_finds(struct pair_test *t, const uint64_t *keys, size_t n)
 {
-	uint32_t *values = malloc(n * sizeof(*values) + 1);
-	uint64_t *found = malloc(n * sizeof(*found) + 1);
-
-	assert_non_null(values);
-	assert_non_null(found);
+	uint64_t *values = room(n, sizeof(*values)), *found = room(n, sizeof(*found));
 	for (int question = PFS_INDEX_EQUAL; question <= PFS_INDEX_GREATER; question++) {
 		assert_int_equal(pfs_index_find(&t->run, t->index, found, values, keys, n,
 						(enum pfs_index_question)question),
@@ -112,7 +115,8 @@ static void assert_finds(struct pair_test *t, const uint64_t *keys, size_t n)
 			uint32_t value = ref_pairs_find(&t->ref, &key, keys[i],
 							(enum pfs_index_question)question);
 
-			assert_int_equal(values[i], value);
+			assert_values(t, t->is_wide ? (void *)&values[i] : (uint32_t *)values + i,
+				      &value, 1);
 			if (value != PFS_INDEX_NONE)
 				assert_int_equal(found[i], key);
 		}
@@ -130,48 +134,6 @@ static void assert_same(struct pair_test *t)
 	assert_int_equal(info.n, t->ref.n);
 	assert_range(t, 0, UINT64_MAX);
 	assert_walks(t);
-}
-
-static void begin(struct pair_test *t, enum pfs_index_kind kind)
-{
-	t->ref = (struct ref_pairs){.kind = kind};
-	assert_int_equal(pfs_index_build(&t->run, &t->index, kind, NULL, NULL, 0), 0);
-}
-
-static void end(struct pair_test *t)
-{
-	pfs_index_close(&t->run, t->index);
-	ref_pairs_free(&t->ref);
-}
-
-static void insert(struct pair_test *t, const uint64_t *keys, const uint32_t *values, size_t n,
-		   enum pfs_index_policy policy)
-{
-	uint64_t added;
-
-	assert_int_equal(pfs_index_insert(&t->run, t->index, &added, keys, values, n, policy), 0);
-	assert_int_equal(added, ref_pairs_insert(&t->ref, keys, values, n, policy));
-}
-
-static void remove_pairs(struct pair_test *t, const uint64_t *keys, const uint32_t *values, size_t n)
-{
-	uint64_t removed;
-
-	if (t->ref.kind == PFS_INDEX_UNIQUE)
-		values = NULL;
-	assert_int_equal(pfs_index_remove(&t->run, t->index, &removed, keys, values, n), 0);
-	assert_int_equal(removed, ref_pairs_remove(&t->ref, keys, values, n));
-}
-
-/* The caller frees it. */
-static void *room(size_t n, size_t element_size)
-{
-	void *memory = calloc(n + 1, element_size);
-
-	assert_non_null(memory);
-	if (!memory)
-		abort(); /* for the analyzer: the line above does not come back */
-	return memory;
 }
 
 /* ---- the cases ---- */
@@ -229,7 +191,7 @@ static void built(struct pair_test *t)
 		}
 		*ref = (struct ref_pairs){.kind = s % 2 ? PFS_INDEX_UNIQUE : PFS_INDEX_DUPLICATES};
 		assert_int_equal(ref_pairs_insert(ref, keys, values, n, PFS_INDEX_REFUSE), n);
-		assert_int_equal(pfs_index_build(&t->run, &t->index, ref->kind, keys, values, n), 0);
+		assert_int_equal(build_index(t, &t->index, ref->kind, keys, values, n), 0);
 		assert_same(t);
 		for (size_t i = 0; i < asked; i++)
 			ask[i] = keys[n < 3000 ? i / 3 : random_next(&state) % n] + i % 3 - 1;
@@ -353,15 +315,20 @@ static void refusals(struct pair_test *t)
 	struct pfs_index *index;
 	uint64_t n;
 
-	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_UNIQUE, keys, values, 3), -EINVAL);
-	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_UNIQUE, equal, values, 2), -EINVAL);
-	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_DUPLICATES, equal, falling, 2),
+	assert_int_equal(build_index(t, &index, PFS_INDEX_UNIQUE, keys, values, 3), -EINVAL);
+	assert_int_equal(build_index(t, &index, PFS_INDEX_UNIQUE, equal, values, 2), -EINVAL);
+	assert_int_equal(build_index(t, &index, PFS_INDEX_DUPLICATES, equal, falling, 2),
 			 -EINVAL);
-	assert_int_equal(pfs_index_build(&t->run, &index, PFS_INDEX_UNIQUE, keys, none, 2), -EINVAL);
+	assert_int_equal(build_index(t, &index, PFS_INDEX_UNIQUE, keys, none, 2), -EINVAL);
+	t->page = PFS_INDEX_PAGE_LEAST - 1;
+	assert_int_equal(build_index(t, &index, PFS_INDEX_UNIQUE, keys, values, 0), -EINVAL);
+	t->page = PFS_INDEX_PAGE_MOST + 1;
+	assert_int_equal(build_index(t, &index, PFS_INDEX_UNIQUE, keys, values, 0), -EINVAL);
+	t->page = 0;
 	begin(t, PFS_INDEX_UNIQUE);
-	assert_int_equal(pfs_index_insert(&t->run, t->index, &n, keys, none, 2, PFS_INDEX_REFUSE),
+	assert_int_equal(insert_into(t, &n, keys, none, 2, PFS_INDEX_REFUSE),
 			 -EINVAL);
-	assert_int_equal(pfs_index_remove(&t->run, t->index, &n, keys, values, 2), -EINVAL);
+	assert_int_equal(remove_from(t, &n, keys, values, 2), -EINVAL);
 	assert_int_equal(pfs_index_find(&t->run, t->index, NULL, NULL, NULL, SIZE_MAX,
 					PFS_INDEX_EQUAL),
 			 -EINVAL);
@@ -369,7 +336,7 @@ static void refusals(struct pair_test *t)
 	assert_range(t, 9, 3);
 	end(t);
 	begin(t, PFS_INDEX_DUPLICATES);
-	assert_int_equal(pfs_index_remove(&t->run, t->index, &n, keys, NULL, 2), -EINVAL);
+	assert_int_equal(remove_from(t, &n, keys, NULL, 2), -EINVAL);
 	end(t);
 }
 
@@ -382,8 +349,9 @@ static void changes_on_the_way(struct pair_test *t)
 
 	begin(t, PFS_INDEX_UNIQUE);
 	for (uint32_t i = 0; i < 1000 && has_cursors(t); i++) {
-		struct pfs_index_list list = {keys, values, 5};
-		size_t at = ref_pairs_rank(&t->ref, cursor.key, cursor.value);
+		uint64_t read[5];
+		struct pfs_index_list list = list_at(t, keys, read, PFS_COUNT(read));
+		size_t at = ref_pairs_rank(&t->ref, cursor.key, cursor.value != 0);
 		size_t left = t->ref.n - at;
 
 		assert_int_equal(pfs_index_read(&t->run, t->index, &cursor, &list, PFS_INDEX_UP), 0);
@@ -402,6 +370,60 @@ static void changes_on_the_way(struct pair_test *t)
 	end(t);
 }
 
+/* ---- pages ---- */
+
+/* Of all sizes, as said. */
+static void pages(struct pair_test *t)
+{
+	static const uint32_t sizes[] = {PFS_INDEX_PAGE_LEAST, 9, 30, 255, PFS_INDEX_PAGE_MOST};
+	struct pfs_index_info info;
+
+	for (size_t i = 0; i < PFS_COUNT(sizes) && t->run.on == PFS_ENGINE_HOST; i++) {
+		t->page = sizes[i];
+		begin(t, PFS_INDEX_UNIQUE);
+		pfs_index_describe(t->index, &info);
+		assert_int_equal(info.page, sizes[i]);
+		end(t);
+		random_batches(t, PFS_INDEX_UNIQUE, UINT64_MAX, UINT32_MAX, 500 + 2 * sizes[i]);
+		random_batches(t, PFS_INDEX_DUPLICATES, 5, 20000, 1000);
+	}
+	t->page = 0;
+}
+
+static void append(struct pair_test *t, size_t n)
+{
+	uint64_t *keys = room(n, sizeof(*keys));
+	uint32_t *values = room(n, sizeof(*values));
+
+	for (size_t i = 0; i < n; i++) {
+		keys[i] = (t->ref.n + i) * 7;
+		values[i] = (uint32_t)i;
+	}
+	insert(t, keys, values, n, PFS_INDEX_REFUSE);
+	assert_same(t);
+	free(keys);
+	free(values);
+}
+
+/* The page is measured when there are entries enough, and when there are many more, and not in between. */
+static void measured_pages(struct pair_test *t)
+{
+	static const size_t steps[] = {1000, 64000, 600, 100000, 100000};
+	static const uint32_t wanted[] = {0, 0, 1, 1, 2};
+	struct pfs_index_info info;
+
+	t->page = PFS_INDEX_MEASURED;
+	begin(t, PFS_INDEX_UNIQUE);
+	for (size_t i = 0; i < PFS_COUNT(steps) && t->run.on == PFS_ENGINE_HOST; i++) {
+		append(t, steps[i]);
+		pfs_index_describe(t->index, &info);
+		assert_int_equal(info.measured, wanted[i]);
+		assert_true(info.page == 62 || (wanted[i] && (info.page == 30 || info.page % 126 <= 2)));
+	}
+	end(t);
+	t->page = 0;
+}
+
 /* ---- batches are steps ---- */
 
 #define STEP_KEYS 3000u
@@ -416,19 +438,20 @@ struct steps {
 static void *read_steps(void *context)
 {
 	struct steps *steps = context;
-	uint64_t keys[256];
-	uint32_t values[256], last = 0;
+	uint64_t keys[256], values[256], last = 0;
 
 	for (size_t i = 0; i < PFS_COUNT(keys); i++)
 		keys[i] = i * (STEP_KEYS / PFS_COUNT(keys));
 	while (!atomic_load(&steps->done)) {
+		memset(values, 0, sizeof(values));
 		if (pfs_index_find(&steps->t->run, steps->t->index, NULL, values, keys,
 				   PFS_COUNT(keys), PFS_INDEX_EQUAL))
 			atomic_fetch_add(&steps->bad, 1);
 		for (size_t i = 0; i < PFS_COUNT(keys); i++)
-			if (values[i] != values[0] || values[i] < last)
+			if (number_at(steps->t, values, i) != number_at(steps->t, values, 0) ||
+			    number_at(steps->t, values, i) < last)
 				atomic_fetch_add(&steps->bad, 1);
-		last = values[0];
+		last = number_at(steps->t, values, 0);
 		atomic_fetch_add(&steps->seen, 1);
 	}
 	return NULL;
@@ -457,7 +480,7 @@ static void steps(struct pair_test *t)
 	for (size_t i = 0; i < PFS_COUNT(threads); i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(atomic_load(&steps.bad), 0);
-	assert_same(t);
+	assert_int_equal(pfs_index_verify(&t->run, t->index), 0);
 	end(t);
 }
 
@@ -475,7 +498,7 @@ static void *change_few(void *context)
 	static const uint64_t keys[6] = {0, 1, 1000, 1001, UINT64_MAX - 1, UINT64_MAX};
 	struct few *few = context;
 	uint32_t values[6], number = atomic_fetch_add(&few->numbers, 1);
-	uint64_t state = seed + number, n = 0;
+	uint64_t state = seed + number, n = 0, found[6];
 
 	for (uint32_t step = 0; step < 300; step++) {
 		bool grows = random_next(&state) % 2;
@@ -483,15 +506,16 @@ static void *change_few(void *context)
 
 		for (size_t i = 0; i < few->n; i++)
 			values[i] = number * 1000 + step;
-		error = grows ? pfs_index_insert(&few->t->run, few->t->index, &n, keys, values, few->n,
+		error = grows ? insert_into(few->t, &n, keys, values, few->n,
 						 step % 2 ? PFS_INDEX_REPLACE : PFS_INDEX_REFUSE)
-			      : pfs_index_remove(&few->t->run, few->t->index, &n, keys, NULL, few->n);
+			      : remove_from(few->t, &n, keys, NULL, few->n);
 		atomic_fetch_add(&few->there, grows ? (int)n : -(int)n);
 		atomic_fetch_add(&few->bad, error || n % few->n);
-		error = pfs_index_find(&few->t->run, few->t->index, NULL, values, keys, few->n,
+		error = pfs_index_find(&few->t->run, few->t->index, NULL, found, keys, few->n,
 				       PFS_INDEX_EQUAL);
 		for (size_t i = 0; i < few->n; i++)
-			atomic_fetch_add(&few->bad, error || values[i] != values[0]);
+			atomic_fetch_add(&few->bad, error || number_at(few->t, found, i) !=
+								    number_at(few->t, found, 0));
 	}
 	return NULL;
 }
@@ -516,38 +540,14 @@ static void changes_of_eight(struct pair_test *t)
 	}
 }
 
-/* ---- where they run ---- */
-
-static void run_on(void (*cases)(struct pair_test *t), enum pfs_engine_kind kind)
-{
-	struct pair_test t = {.run = {.on = kind}};
-
-	if (pfs_operators_open(&t.run.operators, kind, 2)) {
-		assert_int_not_equal(kind, PFS_ENGINE_HOST);
-		skip();
-	}
-	cases(&t);
-	pfs_operators_close(t.run.operators);
-}
-
-#define CASES(name)                                                                                \
-	static void name##_host(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		run_on(name, PFS_ENGINE_HOST);                                                     \
-	}                                                                                          \
-	static void name##_cuda(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		run_on(name, PFS_ENGINE_CUDA);                                                     \
-	}
-
 CASES(exhaustive)
 CASES(built)
 CASES(random_cases)
 CASES(in_order)
 CASES(refusals)
 CASES(changes_on_the_way)
+CASES(pages)
+CASES(measured_pages)
 CASES(steps)
 CASES(changes_of_eight)
 
@@ -559,6 +559,7 @@ static void device_faults(void **state)
 {
 	static const uint64_t keys[] = {4, 8, 15, 16, 23, 42};
 	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
+	static const struct pfs_index_shape unique = {.kind = PFS_INDEX_UNIQUE};
 
 	(void)state;
 	for (long at = 1; at < DEVICE_CALLS; at++) {
@@ -571,7 +572,7 @@ static void device_faults(void **state)
 		if (pfs_operators_open(&run.operators, PFS_ENGINE_CUDA, 1))
 			skip();
 		pfs_cuda_fail_at(at);
-		assert_int_equal(pfs_index_build(&run, &index, PFS_INDEX_UNIQUE, keys, values, 3), 0);
+		assert_int_equal(pfs_index_build(&run, &index, &unique, keys, values, 3), 0);
 		error = pfs_index_insert(&run, index, &n, keys, values, 6, PFS_INDEX_REFUSE);
 		if (!error)
 			error = pfs_index_find(&run, index, NULL, found, keys, 6, PFS_INDEX_EQUAL);
@@ -586,14 +587,12 @@ static void device_faults(void **state)
 	}
 }
 
-#define BOTH(name) cmocka_unit_test(name##_host), cmocka_unit_test(name##_cuda)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(exhaustive), BOTH(built), BOTH(random_cases), BOTH(in_order),
-		BOTH(refusals),	  BOTH(steps), BOTH(changes_on_the_way),
-		BOTH(changes_of_eight), cmocka_unit_test(device_faults),
+		BOTH(refusals),	  BOTH(changes_on_the_way),
+		BOTH(pages), BOTH(measured_pages), BOTH(steps), BOTH(changes_of_eight), cmocka_unit_test(device_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -379,6 +379,45 @@ static void test_questions(void **state)
 	close_tree();
 }
 
+static void assert_way(bool descending, const char *expected_how)
+{
+	const struct pfs_order order = {.field = PFS_FIELD_PATH, .descending = descending};
+	struct pfs_ordered_question question = {.order = &order, .n_order = 1, .limit = 3};
+	struct pfs_ordered *ordered;
+
+	assert_int_equal(pfs_path_index_make(model.tree), 0);
+	(void)pfs_scan_lock(model.tree, __func__);
+	assert_int_equal(pfs_ordered_open(&ordered, model.tree, &question), 0);
+	assert_string_equal(pfs_ordered_how(ordered), expected_how);
+	pfs_ordered_close(ordered);
+	pfs_scan_unlock(model.tree);
+}
+
+/* A few paths of all are read where they cost least: slot by slot, or in the index where the slots are in no order. */
+static void test_cheapest_way(void **state)
+{
+	uint64_t d;
+
+	(void)state;
+	open_tree();
+	d = make(2, "d", S_IFDIR | 0755);
+	for (unsigned i = 0; i < 500; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "f%03u", i);
+		(void)make(d, name, S_IFREG | 0644);
+	}
+	(void)make(2, "e", S_IFREG | 0644);
+	assert_int_equal(pfs_tree_close(model.tree), 0);
+	model.tree = temp_tree_open_with(&temp, &options); /* the slots are in pre-order now */
+	pfs_path_index_want(model.tree, true, false);
+	assert_way(false, "names from the top down");
+	assert_way(true, "path index");
+	(void)make(d, "a", S_IFREG | 0644);
+	assert_way(false, "path index");
+	close_tree();
+}
+
 /* ---- making one while the tree changes ---- */
 
 struct making {
@@ -426,7 +465,7 @@ int main(void)
 		cmocka_unit_test(test_below_a_slash),
 		cmocka_unit_test(test_moved_directory),
 		cmocka_unit_test(test_follows),
-		cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_questions), cmocka_unit_test(test_cheapest_way),
 		cmocka_unit_test(test_made_meanwhile),
 	};
 	const char *chosen = getenv("PFS_SEED");

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What reaches the store, when, and what happens when it cannot. */
-#include <setjmp.h>
+#include "tree_util.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/checked.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
-#include "tests/ref/temp_store.h"
+#include "meta/history.h"
 
 #define ROOT PFS_ROOT_PRIME
 
-static struct temp_store temp;
-static struct pfs_tree *tree;
 
 /* ---- the store, watched and made to fail; the names are the linker's ----
  * NOLINTBEGIN(bugprone-reserved-identifier) */
@@ -29,6 +21,9 @@ static struct pfs_tree *tree;
 static _Atomic int commit_error;
 static _Atomic unsigned commit_delay_ms;
 static _Atomic uint64_t fake_space; /* 0: the truth */
+static _Atomic bool fake_history;
+static _Atomic int prune_error;
+static _Atomic unsigned n_prunes;
 static _Atomic unsigned n_commits, n_puts, n_removals;
 
 int __real_pfs_store_commit(struct pfs_store *store, uint64_t *seq);
@@ -56,8 +51,17 @@ int __wrap_pfs_store_space(struct pfs_store *store, struct pfs_store_space *out)
 
 	if (!space)
 		return __real_pfs_store_space(store, out);
-	*out = (struct pfs_store_space){.free = space, .total = UINT64_C(1) << 40};
+	*out = (struct pfs_store_space){
+		.free = space, .total = UINT64_C(1) << 40, .keeps_history = atomic_load(&fake_history)};
 	return 0;
+}
+
+int __real_pfs_history_prune(struct pfs_store *store);
+int __wrap_pfs_history_prune(struct pfs_store *store);
+int __wrap_pfs_history_prune(struct pfs_store *store)
+{
+	n_prunes++;
+	return atomic_load(&prune_error) ? atomic_load(&prune_error) : __real_pfs_history_prune(store);
 }
 
 int __real_pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
@@ -89,17 +93,9 @@ static int setup(void **state)
 	atomic_store(&commit_error, 0);
 	atomic_store(&commit_delay_ms, 0);
 	atomic_store(&fake_space, 0);
-	temp_store_create(&temp);
-	tree = temp_tree_open_with(&temp, &quiet);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	temp_tree_close(tree);
-	assert_int_equal(temp_store_findings(&temp), 0);
-	temp_store_remove(&temp);
+	atomic_store(&fake_history, false);
+	atomic_store(&prune_error, 0);
+	start_tree(&quiet);
 	return 0;
 }
 
@@ -326,6 +322,14 @@ static void test_primes_after_failure(void **state)
 	assert_true(second > first);
 }
 
+static bool is_forgotten(void)
+{
+	struct pfs_history history;
+
+	assert_int_equal(pfs_tree_history(tree, &history), 0);
+	return history.rows == 0;
+}
+
 static void test_no_space(void **state)
 {
 	(void)state;
@@ -343,6 +347,72 @@ static void test_no_space(void **state)
 	atomic_store(&fake_space, 0);
 	pfs_space_refresh(tree, true);
 	(void)make("new");
+}
+
+static void set_free(uint64_t bytes, bool history)
+{
+	atomic_store(&fake_space, (64 << 20) + bytes); /* beyond what the log needs */
+	atomic_store(&fake_history, history);
+	pfs_space_refresh(tree, true);
+}
+
+/* What history will have of a change needs room, too, before the change is made. */
+static void test_no_space_for_history(void **state)
+{
+	static const char value[PFS_ATTR_VALUE_MAX];
+	uint64_t ino;
+
+	(void)state;
+	ino = make("old");
+	sync_and_reset();
+	set_free(6 * 4096, true);
+	assert_int_equal(try_make("new", NULL), -ENOSPC);
+	set_free(6 * 4096, false);
+	assert_int_equal(try_make("new", NULL), 0);
+	set_free(UINT64_C(1) << 30, true);
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.large", value, sizeof(value), 0), 0);
+	sync_and_reset();
+	set_free(2 * sizeof(value), true); /* enough for nothing in its place */
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.large", "", 0, 0), -ENOSPC);
+	set_free(4 * sizeof(value), true);
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.large", "", 0, 0), 0);
+	assert_true(atomic_load(&tree->journal->former) >= sizeof(value)); /* until it is written */
+	set_free(UINT64_C(1) << 30, true);
+	sync_and_reset();
+	assert_int_equal(atomic_load(&tree->journal->former), 0);
+	set_free(4 * sizeof(value), true);
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.small", "", 0, 0), 0);
+	atomic_store(&fake_space, 0);
+}
+
+/* History that cannot be forgotten holds up nobody's rows, and is not tried for ever. */
+static void test_history_cannot_be_forgotten(void **state)
+{
+	const struct pfs_history_rule small = {.size = 1};
+	const struct pfs_tree_options options = {.commit_ms = 1000000, .history = &small};
+
+	(void)state;
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &options);
+	atomic_store(&prune_error, -ENOSPC);
+	n_prunes = 0;
+	for (int i = 0; i < 5; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		(void)make(name);
+		assert_int_equal(pfs_tree_sync(tree), 0);
+		assert_int_equal(atomic_load(&tree->journal->failure), 0);
+	}
+	(void)usleep(20000);
+	assert_int_equal(n_prunes, 1);
+	atomic_store(&prune_error, 0);
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &options);
+	assert_true(exists("n4"));
+	(void)make("more");
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	wait_until(is_forgotten);
 }
 
 static void test_waiting_for_room(void **state)
@@ -561,7 +631,7 @@ static void test_kill(void **state)
 	tree = temp_tree_open_with(&temp, &quiet);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, stop_tree)
 
 int main(void)
 {
@@ -575,6 +645,8 @@ int main(void)
 		TEST(test_failure_until_the_end),
 		TEST(test_primes_after_failure),
 		TEST(test_no_space),
+		TEST(test_no_space_for_history),
+		TEST(test_history_cannot_be_forgotten),
 		TEST(test_waiting_for_room),
 		TEST(test_syncs_share_commits),
 		TEST(test_unlinked_while_in_use),

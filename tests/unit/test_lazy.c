@@ -217,6 +217,25 @@ static void a_child_fills_its_own(void **state)
 }
 
 /* In a process that may open nothing more. */
+/* What cannot be filled is not tried for ever: else whoever fills a memory that somebody unmaps would never end. */
+static void memory_that_is_gone_is_given_up(void **state)
+{
+	struct memory memory;
+	uint8_t *gone;
+
+	(void)state;
+	open_memory(&memory);
+	gone = memory.parts[1].bytes + 4 * BLOCK;
+	assert_int_equal(munmap(gone, BLOCK), 0);
+	(void)alarm(60); /* ends the program */
+	pfs_lazy_provide(memory.parts[1].part, 4 * BLOCK, BLOCK);
+	(void)alarm(0);
+	assert_true(memory.parts[1].filled[4]);
+	assert_ptr_equal(mmap(gone, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), gone);
+	assert_int_equal(memory.parts[1].bytes[5 * BLOCK], byte_at(5 * BLOCK));
+	close_memory(&memory);
+}
+
 static void it_is_filled_at_once_elsewhere(void **state)
 {
 	struct rlimit before;
@@ -245,6 +264,7 @@ int main(void)
 		cmocka_unit_test(threads_see_whole_blocks),
 		cmocka_unit_test(what_is_touched_can_be_written),
 		cmocka_unit_test(a_child_fills_its_own),
+		cmocka_unit_test(memory_that_is_gone_is_given_up),
 		cmocka_unit_test(it_is_filled_at_once_elsewhere),
 	};
 

@@ -105,11 +105,6 @@ static void begin_store(void **state)
 	assert_int_equal(id, 1);
 }
 
-static struct pfs_time time_from(struct timespec time)
-{
-	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
-}
-
 /* A node linked to path below the origin, which looks as `like` does. */
 static uint64_t link_as(const char *path, const char *like)
 {
@@ -123,15 +118,7 @@ static uint64_t link_as(const char *path, const char *like)
 	node = file_record(next_prime, (uint32_t)(next_prime - first_prime + 1), name);
 	node.flags = PFS_NODE_LINKED;
 	source.prime = next_prime;
-	source.mode = node.mode = st.st_mode;
-	source.uid = node.uid = st.st_uid;
-	source.gid = node.gid = st.st_gid;
-	source.size = node.size = st.st_size;
-	source.dev = st.st_dev;
-	source.ino = st.st_ino;
-	source.mtime = node.mtime = time_from(st.st_mtim);
-	source.ctime = node.ctime = time_from(st.st_ctim);
-	node.blocks = st.st_blocks;
+	take_stat(&node, &source, &st);
 	assert_int_equal(pfs_store_put_node(building, &node), 0);
 	assert_int_equal(pfs_store_put_source(building, &source), 0);
 	return next_prime++;

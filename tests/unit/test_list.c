@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Listings of subtrees that are ranges of slots in pre-order, which all cores write, beside what a walk
  * finds; and of others, which they become.  PFS_SEED: another seed. */
+#include "tree_util.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/checked.h"
 #include "fs/nodes/scan.h"
 #include "fs/image/slotorder.h"
 #include "tests/ref/random.h"
-#include "tests/ref/temp_store.h"
 
 #define FOLDERS 700u
 #define FILES	100u /* in each, and as many in a folder in it: more than is written ahead */
 
-static struct temp_store temp;
-static struct pfs_tree *tree;
 static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
 
 struct name {
@@ -50,8 +41,7 @@ static uint64_t make(uint64_t parent, struct name name, mode_t mode)
 static int start(void **state)
 {
 	(void)state;
-	temp_store_create(&temp);
-	tree = temp_tree_open_with(&temp, &options);
+	start_tree(&options);
 	for (unsigned i = 0; i < FOLDERS; i++) {
 		uint64_t folder = make(PFS_ROOT_PRIME, name_of("", 250, i, ""), S_IFDIR | 0755);
 
@@ -64,59 +54,43 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
-{
-	(void)state;
-	temp_tree_close(tree);
-	temp_store_remove(&temp);
-	return 0;
-}
-
 /* ---- what a walk finds ---- */
 
-struct text {
-	char *bytes;
-	size_t size, capacity;
+struct walked {
+	struct text text;
 	const char *top;
 	unsigned flags;
 };
 
-static int append(void *arg, const char *bytes, size_t size)
-{
-	struct text *text = arg;
-
-	assert_int_equal(pfs_grow(&text->bytes, &text->capacity, text->size + size + 1, 1), 0);
-	memcpy(text->bytes + text->size, bytes, size);
-	text->size += size;
-	return 0;
-}
-
 static int append_node(void *arg, const struct pfs_walk_node *node)
 {
-	struct text *text = arg;
+	struct walked *walked = arg;
+	struct text *text = &walked->text;
 	char number[32];
 	int n = snprintf(number, sizeof(number), "%llu\t", (unsigned long long)node->entry.attr.st_ino);
 
-	if (text->flags & PFS_LIST_INO)
-		(void)append(text, number, (size_t)n);
-	(void)append(text, text->top, strlen(text->top));
-	if (node->path_len || !*text->top)
-		(void)append(text, "/", 1);
-	(void)append(text, node->path, node->path_len);
-	return append(text, text->flags & PFS_LIST_ZERO ? "" : "\n", 1);
+	if (walked->flags & PFS_LIST_INO)
+		(void)append_text(text, number, (size_t)n);
+	(void)append_text(text, walked->top, strlen(walked->top));
+	if (node->path_len || !*walked->top)
+		(void)append_text(text, "/", 1);
+	(void)append_text(text, node->path, node->path_len);
+	return append_text(text, walked->flags & PFS_LIST_ZERO ? "" : "\n", 1);
 }
 
 static void check(uint64_t ino, const char *top, unsigned flags)
 {
 	const struct pfs_question question = {PFS_SUBTREE, &ino, 1};
-	struct text wanted = {.top = top, .flags = flags}, found = {.size = 0};
+	struct walked walked = {.top = top, .flags = flags};
+	const struct text *wanted = &walked.text;
+	struct text found = {.size = 0};
 
-	assert_int_equal(pfs_tree_walk(tree, ino, append_node, &wanted), 0);
-	assert_int_equal(pfs_tree_list(tree, &question, flags, append, &found), 0);
-	assert_int_equal(found.size, wanted.size);
-	assert_memory_equal(found.bytes, wanted.bytes, wanted.size);
+	assert_int_equal(pfs_tree_walk(tree, ino, append_node, &walked), 0);
+	assert_int_equal(pfs_tree_list(tree, &question, flags, append_text, &found), 0);
+	assert_int_equal(found.size, wanted->size);
+	assert_memory_equal(found.bytes, wanted->bytes, wanted->size);
 	free(found.bytes);
-	free(wanted.bytes);
+	free(wanted->bytes);
 }
 
 static bool ascends(void)
@@ -174,7 +148,7 @@ static void test_missing(void **state)
 	const struct pfs_question question = {PFS_SUBTREE, &nowhere, 1};
 
 	(void)state;
-	assert_int_equal(pfs_tree_list(tree, &question, 0, append, NULL), -ENOENT);
+	assert_int_equal(pfs_tree_list(tree, &question, 0, append_text, NULL), -ENOENT);
 }
 
 /* ---- who listens ---- */
@@ -433,5 +407,5 @@ int main(void)
 	seed = given ? strtoull(given, NULL, 10) : seed;
 	print_message("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, stop_tree);
 }

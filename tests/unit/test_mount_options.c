@@ -27,6 +27,7 @@ static void defaults(void **state PFS_UNUSED)
 	assert_int_equal(options.flags, MS_NOSUID | MS_NODEV);
 	assert_true(options.threads >= 1 && options.threads <= PFS_MOUNT_THREADS_MAX);
 	assert_true(options.timeout > 3600);
+	assert_true(options.query_memory >= (UINT64_C(1) << 30)); /* more where there is more */
 	assert_int_equal(options.readdirplus, PFS_READDIRPLUS_AUTO);
 	assert_int_equal(options.engine, PFS_ENGINE_AUTO);
 	assert_false(options.allow_other || options.writeback || options.single);

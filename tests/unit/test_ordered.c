@@ -7,9 +7,11 @@
 #include <stdatomic.h>
 
 #include "base/radix.h"
+#include "fs/image/watch.h"
 #include "fs/nodes/ordered.h"
 #include "base/pattern.h"
 #include "fs/nodes/scan_impl.h"
+#include "fs/tree/frozen.h"
 
 #define NODES	4000
 #define ROUNDS	3
@@ -317,6 +319,7 @@ static bool check_names(void)
 	random_names(&p, name_at(&names, rnd((uint32_t)all.n)),
 		     name_at(&names, rnd((uint32_t)all.n)), pattern);
 	(void)pfs_scan_estimate(model.tree, &how, &p, 1);
+	assert_int_equal(pfs_scan_is_short(model.tree, &p, 1), strcmp(how, "index of name") == 0);
 	assert_int_equal(pfs_scan_select(model.tree, &found, &p, 1, NULL, NULL), 0);
 	for (size_t i = 0; i < all.n; i++)
 		if (is_like(&p, name_at(&names, i)))
@@ -368,6 +371,27 @@ static void change_some(size_t changes)
 	model_look(&model, model.tree);
 }
 
+/* A tree frozen before changes has the indexes of the live one, as they were. How often they told. */
+static unsigned ask_frozen(void)
+{
+	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMNS_ALL, .most = UINT64_MAX};
+	struct pfs_tree *live = model.tree, *frozen;
+	unsigned named = 0;
+
+	assert_int_equal(pfs_frozen_open(&frozen, live, &wish), 0);
+	change_some(rnd(2) ? 20 : 12000); /* which they bear, or not */
+	model.tree = frozen;
+	(void)pfs_scan_lock(frozen, __func__);
+	for (unsigned i = 0; i < 20; i++) {
+		check_range();
+		named += check_names();
+	}
+	pfs_scan_unlock(frozen);
+	model.tree = live;
+	pfs_frozen_close(frozen);
+	return named;
+}
+
 static void ask(size_t questions, unsigned *indexed, unsigned *walked, unsigned *named)
 {
 	while (questions-- > 0) {
@@ -388,7 +412,7 @@ static void ask(size_t questions, unsigned *indexed, unsigned *walked, unsigned 
 
 static void test_orders(void **state)
 {
-	unsigned indexed = 0, walked = 0, named = 0;
+	unsigned indexed = 0, walked = 0, named = 0, frozen = 0;
 
 	(void)state;
 	for (size_t round = 0; round < ROUNDS; round++) {
@@ -399,13 +423,14 @@ static void test_orders(void **state)
 		ask(QUESTIONS, &indexed, &walked, &named);
 		change_some(12000); /* more than indexes bear */
 		ask(QUESTIONS / 2, &indexed, &walked, &named);
+		frozen += ask_frozen();
 		model_forget(&model);
 		temp_tree_close(model.tree);
 		temp_store_remove(&temp);
 	}
-	print_message("%u by indexes, %u by names from the top down, %u names by their index\n",
-		      indexed, walked, named);
-	assert_true(indexed > 50 && walked > 10 && named > 200);
+	print_message("%u by indexes, %u by names from the top down, %u names by their index, %u of them frozen\n",
+		      indexed, walked, named + frozen, frozen);
+	assert_true(indexed > 50 && walked > 10 && named > 200 && frozen > 10);
 }
 
 /* ---- while somebody changes the tree ---- */

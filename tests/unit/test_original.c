@@ -52,11 +52,6 @@ static int make_origin(void **state)
 
 /* ---- a store as import makes it ---- */
 
-static struct pfs_time time_from(struct timespec time)
-{
-	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
-}
-
 static void look_at(const char *name, struct stat *st, struct pfs_birthmark *mark)
 {
 	int fd = open(path_of(name), O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -112,15 +107,7 @@ static uint64_t make_store(bool old)
 	node = file_record(reserve_primes(store), 1, "f");
 	node.flags = PFS_NODE_LINKED;
 	source.prime = node.prime;
-	source.mode = node.mode = st.st_mode;
-	source.uid = node.uid = st.st_uid;
-	source.gid = node.gid = st.st_gid;
-	source.size = node.size = st.st_size;
-	source.dev = st.st_dev;
-	source.ino = st.st_ino;
-	source.mtime = node.mtime = time_from(st.st_mtim);
-	source.ctime = node.ctime = time_from(st.st_ctim);
-	node.blocks = st.st_blocks;
+	take_stat(&node, &source, &st);
 	assert_int_equal(pfs_store_put_node(store, &node), 0);
 	assert_int_equal(pfs_store_put_source(store, &source), 0);
 	assert_int_equal(pfs_store_commit(store, NULL), 0);

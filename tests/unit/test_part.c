@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* When a part of a commit is called, in which order, and with which locks. */
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <string.h>
+#include "tree_util.h"
 
-#include <cmocka.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"
@@ -15,12 +11,9 @@
 #include "fs/journal/part.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
-#include "tests/ref/temp_store.h"
 
 #define ROOT PFS_ROOT_PRIME
 
-static struct temp_store temp;
-static struct pfs_tree *tree;
 
 /* ---- the store, made to fail; the names are the linker's ----
  * NOLINTBEGIN(bugprone-reserved-identifier) */
@@ -207,10 +200,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
-	temp_tree_close(tree);
-	assert_int_equal(temp_store_findings(&temp), 0);
-	temp_store_remove(&temp);
+	(void)stop_tree(state);
 	assert_int_equal(atomic_load(&wrong_locks), 0);
 	return 0;
 }

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Listings that are read piece by piece while names come, go and move: each stays as it was when it was opened.
  * PFS_SEED: another seed. */
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "tree_util.h"
 
-#include "base/checked.h"
+#include <pthread.h>
+#include <stdatomic.h>
 #include "fs/image/past.h"
 #include "fs/image/slotorder.h"
 #include "fs/nodes/paths.h"
 #include "tests/ref/random.h"
-#include "tests/ref/temp_store.h"
 
 #define FOLDERS 240u
 #define FILES	200u /* in each: together more than one hold takes */
 
-static struct temp_store temp;
-static struct pfs_tree *tree;
 static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
 static uint64_t seed = 20261122;
 
@@ -32,8 +21,7 @@ static int start(void **state)
 	char name[32];
 
 	(void)state;
-	temp_store_create(&temp);
-	tree = temp_tree_open_with(&temp, &options);
+	start_tree(&options);
 	for (unsigned i = 0; i < FOLDERS; i++) {
 		uint64_t folder;
 
@@ -47,38 +35,14 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
-{
-	(void)state;
-	temp_tree_close(tree);
-	temp_store_remove(&temp);
-	return 0;
-}
-
 /* ---- texts ---- */
-
-struct text {
-	char *bytes;
-	size_t size, capacity;
-};
-
-static int append(void *arg, const char *bytes, size_t size)
-{
-	struct text *text = arg;
-
-	if (pfs_grow(&text->bytes, &text->capacity, text->size + size + 1, 1))
-		return -ENOMEM;
-	memcpy(text->bytes + text->size, bytes, size);
-	text->size += size;
-	return 0;
-}
 
 static struct text list_now(uint64_t ino, unsigned flags)
 {
 	const struct pfs_question question = {PFS_SUBTREE, &ino, 1};
 	struct text text = {.size = 0};
 
-	assert_int_equal(pfs_tree_list(tree, &question, flags, append, &text), 0);
+	assert_int_equal(pfs_tree_list(tree, &question, flags, append_text, &text), 0);
 	return text;
 }
 
@@ -123,7 +87,7 @@ static uint64_t measure(struct listing *listing)
 /* Goes on by a piece; at the end looks whether it is right, and begins again.  1: there is more. */
 static int go_on(struct listing *listing)
 {
-	int rc = pfs_paths_next(listing->paths, &listing->row, append, &listing->found);
+	int rc = pfs_paths_next(listing->paths, &listing->row, append_text, &listing->found);
 
 	if (rc != 0)
 		return rc;
@@ -212,7 +176,7 @@ static void test_still(void **state)
 	check_whole(&folder);
 	check_whole(&listing);
 	row = UINT64_MAX;
-	assert_int_equal(pfs_paths_next(listing.paths, &row, append, &listing.found), 0);
+	assert_int_equal(pfs_paths_next(listing.paths, &row, append_text, &listing.found), 0);
 	close_listing(&folder);
 	close_listing(&listing);
 	assert_int_equal(pfs_paths_open(&listing.paths, tree, 4, 0), -ENOENT);
@@ -390,5 +354,5 @@ int main(void)
 
 	seed = given ? strtoull(given, NULL, 10) : seed;
 	print_message("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, stop_tree);
 }

@@ -55,6 +55,12 @@ static void test_columns(void **state)
 	check("WITH RECURSIVE up(i) AS (SELECT ino_of('/a/b/c.txt') UNION ALL SELECT parent FROM "
 	      "nodes, up WHERE ino = i AND parent IS NOT NULL) SELECT count(*) FROM up",
 	      "4");
+	check("WITH RECURSIVE t(i) AS (SELECT ino_of('/a') UNION ALL SELECT n.ino FROM nodes n JOIN t ON n.parent = i) "
+	      "SELECT path FROM t JOIN nodes ON ino = i ORDER BY path",
+	      "/a,/a/b,/a/b/c.txt,/a/d.c");
+	check("SELECT (SELECT group_concat(name) FROM nodes WHERE parent = v.column1) "
+	      "FROM (VALUES (ino_of('/a/b')), (ino_of('/a/d.c')), (0), (-3), (NULL), ('2x')) v",
+	      "c.txt,-,-,-,-,-");
 }
 
 static void test_functions(void **state)

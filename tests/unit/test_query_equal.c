@@ -19,6 +19,7 @@
 #include "tests/ref/parts.h"
 #include "tests/ref/random.h"
 #include "tests/ref/statements.h"
+#include "tests/ref/windows.h"
 #include "tests/ref/temp_store.h"
 
 #define CORPUS "tests/query/statements.sql"
@@ -773,6 +774,12 @@ static void test_parts(void **state)
 	assert_true(with_parts > relational);
 }
 
+static void test_windows(void **state)
+{
+	(void)state;
+	compare_many(random_windows, "with windows");
+}
+
 /* ---- who runs what ---- */
 
 enum runner { SQLITE, PARTS, OPERATORS };
@@ -824,6 +831,10 @@ static void test_who_runs(void **state)
 		"SELECT * FROM nodes ORDER BY subtree_size DESC",
 		"SELECT path FROM (SELECT * FROM nodes WHERE size > 100)",
 		"SELECT name FROM nodes WHERE subtree_count > 1 AND ino = 2",
+		"SELECT sum(size) OVER (ORDER BY ino) FROM nodes",
+		"SELECT t, sum(n) OVER (ORDER BY t) FROM (SELECT ext t, count(*) n FROM nodes GROUP BY ext)",
+		"SELECT path, rank() OVER (PARTITION BY parent ORDER BY size DESC) AS r FROM nodes ORDER BY r, ino LIMIT 5",
+		"SELECT max(r) FROM (SELECT row_number() OVER (PARTITION BY ext ORDER BY size) AS r FROM nodes) WHERE r < 9",
 	};
 	static const char *const sqlites[] = {
 		"SELECT count(*) FROM nodes WHERE ino = 2",
@@ -838,7 +849,7 @@ static void test_who_runs(void **state)
 		"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent = 2",
 		"SELECT count(*) FROM (SELECT size FROM nodes ORDER BY size LIMIT 5)",
 		"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 9) SELECT max(x) FROM n",
-		"SELECT sum(size) OVER (ORDER BY ino) FROM nodes",
+		"SELECT sum(size) OVER (ORDER BY ino ROWS 1 PRECEDING) FROM nodes",
 		"SELECT count(*) FROM nodes WHERE size = name",
 	};
 
@@ -853,7 +864,7 @@ static void test_who_runs(void **state)
 		"SELECT path FROM nodes WHERE size > (SELECT avg(size) FROM nodes)",
 		"SELECT path FROM nodes WHERE ext IN (SELECT ext FROM side GROUP BY ext)",
 		"SELECT ext FROM nodes GROUP BY ext EXCEPT SELECT ext FROM side",
-		"SELECT t, sum(n) OVER (ORDER BY t) FROM (SELECT ext t, count(*) n FROM nodes GROUP BY ext)",
+		"SELECT t, sum(n) OVER (ORDER BY t ROWS 2 PRECEDING) FROM (SELECT ext t, count(*) n FROM nodes GROUP BY ext)",
 		"WITH w AS (SELECT ext, sum(size) s FROM nodes GROUP BY ext) SELECT upper(ext), s FROM w",
 		"SELECT upper(a.name), rank() OVER (ORDER BY s.n) FROM nodes a JOIN side s ON s.ext = a.ext",
 		"SELECT path, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n JOIN (SELECT parent p, sum(size) s FROM nodes GROUP BY 1 ORDER BY s, p LIMIT 5) ON ino = p",
@@ -883,6 +894,7 @@ int main(void)
 		cmocka_unit_test(test_grouped), cmocka_unit_test(test_nested_selects),
 		cmocka_unit_test(test_parts),	cmocka_unit_test(test_ordered),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_windows),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : 4;

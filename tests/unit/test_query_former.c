@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* nodes_at(TIME): what `nodes` was then, whatever has happened since. */
+#include "base/clock.h"
 #include "fs/query/times/times.h"
 #include "meta/history.h"
 #include "tests/ref/random.h"
@@ -131,6 +132,98 @@ static void many_rows_come_in_batches(void **state PFS_UNUSED)
 	check("SELECT count(*) FROM nodes_at('now') WHERE name GLOB 'f*'", "0");
 }
 
+/* Rows that an outer table asks for again are not opened again, and those of one number are found by it. */
+static void inner_rows_are_opened_once(void **state PFS_UNUSED)
+{
+	enum { FILES = 3000 };
+	uint64_t start, once;
+	char name[16], sql[256];
+	int64_t then;
+
+	for (int i = 0; i < FILES; i++) {
+		(void)snprintf(name, sizeof(name), "f%04d", i);
+		(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644);
+	}
+	then = commit();
+	change("UPDATE nodes SET mode = 384 WHERE name GLOB 'f*5'", FILES / 10);
+	change("DELETE FROM nodes WHERE name GLOB 'f*7'", FILES / 10);
+	(void)commit();
+	start = pfs_now_ns();
+	(void)snprintf(sql, sizeof(sql), "SELECT count(*), sum(mode = 33188) FROM nodes_at(%lld) WHERE name GLOB 'f*'",
+		       (long long)then);
+	check(sql, "3000 3000");
+	once = pfs_now_ns() - start;
+	start = pfs_now_ns();
+	(void)snprintf(sql, sizeof(sql),
+		       "SELECT count(*), sum(w.mode = 33188), sum(n.mode = 33188) FROM nodes AS n CROSS JOIN nodes_at(%lld) AS w "
+		       "WHERE w.ino = n.ino AND n.name GLOB 'f*'",
+		       (long long)then);
+	check(sql, "2700 2700 2400");
+	(void)snprintf(sql, sizeof(sql),
+		       "SELECT count(*), sum((SELECT mode FROM nodes_at(%lld) AS w WHERE w.ino = n.ino) = 33188) "
+		       "FROM nodes AS n WHERE name GLOB 'f*'",
+		       (long long)then);
+	check(sql, "2700 2700");
+	(void)snprintf(sql, sizeof(sql),
+		       "SELECT count(*) FROM nodes_at(%lld) WHERE ino IN (SELECT ino FROM nodes WHERE name GLOB 'f*' "
+		       "UNION ALL SELECT NULL UNION ALL SELECT 'x' UNION ALL SELECT -5 UNION ALL SELECT 9e18)",
+		       (long long)then);
+	check(sql, "2700");
+	/* It opened the store 5,400 times, and read all rows each time. */
+	assert_true(pfs_now_ns() - start < 200 * once + 2000000000);
+}
+
+static bool is_forgotten(int64_t time)
+{
+	struct pfs_history history;
+
+	assert_int_equal(pfs_tree_history(tree, &history), 0);
+	return history.since > time;
+}
+
+/* A long answer lets go of the store while it rests, and goes on with what was; if that has been forgotten, it says so. */
+static void a_time_may_be_forgotten_meanwhile(void **state PFS_UNUSED)
+{
+	const struct pfs_history_rule small = {.size = 20000};
+	const struct pfs_tree_options options = {.history = &small};
+	struct pfs_query *query;
+	char name[16], sql[128];
+	int got, rows = 0;
+	int64_t then;
+
+	close_queries();
+	tree = temp_tree_open_with(&store, &options);
+	assert_int_equal(pfs_queries_open(&queries, tree), 0);
+	for (int i = 0; i < 900; i++) {
+		(void)snprintf(name, sizeof(name), "f%03d", i);
+		(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644);
+	}
+	then = commit();
+	(void)snprintf(sql, sizeof(sql), "SELECT name FROM nodes_at(%lld)", (long long)then);
+	for (int forgets = 0; forgets < 2; forgets++) {
+		query = begin(sql);
+		assert_int_equal(pfs_query_next(query, &error), 1);
+		pfs_query_rests(query);
+		change("UPDATE nodes SET mode = 384 WHERE path = '/a'", 1);
+		for (int i = 0; i < 4 * forgets; i++) {
+			change("UPDATE nodes SET uid = uid + 1 WHERE name GLOB 'f*'", 900);
+			(void)commit();
+		}
+		for (int i = 0; i < 3000 * forgets && !is_forgotten(then); i++)
+			(void)usleep(10000);
+		for (rows = 1; (got = pfs_query_next(query, &error)) == 1;)
+			rows++;
+		if (forgets) {
+			assert_int_equal(got, -ESTALE);
+			assert_non_null(strstr(error.text, "forgotten while"));
+		} else {
+			assert_int_equal(got, 0);
+			assert_true(rows > 900);
+		}
+		pfs_query_finish(query);
+	}
+}
+
 static void it_is_a_table_like_others(void **state PFS_UNUSED)
 {
 	int64_t then = commit();
@@ -219,6 +312,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rows_are_what_they_were, set_up_history, tear_down),
 		cmocka_unit_test_setup_teardown(many_rows_come_in_batches, set_up_history,
 						tear_down),
+		cmocka_unit_test_setup_teardown(inner_rows_are_opened_once, set_up_history, tear_down),
+		cmocka_unit_test_setup_teardown(a_time_may_be_forgotten_meanwhile, set_up_history, tear_down),
 		cmocka_unit_test_setup_teardown(it_is_a_table_like_others, set_up_history,
 						tear_down),
 		cmocka_unit_test_setup_teardown(attributes_are_what_they_were, set_up_history,

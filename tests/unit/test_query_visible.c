@@ -110,20 +110,6 @@ static void compare_plans(const struct pfs_query_scope *limited, const char *sql
 
 /* ---- the twin: what the viewer sees ---- */
 
-static bool lets_in(const struct stat *st, const struct pfs_viewer *viewer)
-{
-	bool member = st->st_gid == viewer->gid;
-	mode_t needed = S_IROTH | S_IXOTH;
-
-	for (size_t i = 0; i < viewer->n_groups; i++)
-		member = member || viewer->groups[i] == st->st_gid;
-	if (st->st_uid == viewer->uid)
-		needed = S_IRUSR | S_IXUSR;
-	else if (member)
-		needed = S_IRGRP | S_IXGRP;
-	return (st->st_mode & needed) == needed;
-}
-
 static bool sees(size_t i, const struct pfs_viewer *viewer)
 {
 	while (i) {

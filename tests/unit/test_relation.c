@@ -208,6 +208,75 @@ static void ends(void **state)
 	pfs_operators_close(run.operators);
 }
 
+#define N_MATCHED  1000u
+#define MATCHED_LEN ((size_t)1000)
+#define LONG_LEN   ((size_t)1 << 20)
+
+/* How often selecting with the pattern asks whether to go on; told not to soon, it ends. */
+static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_column *column, uint32_t n)
+{
+	static const char pattern[] = "%aaaaaab%";
+	const struct pfs_table table = {.n_rows = n, .n_columns = 1, .columns = column};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
+		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}},
+		{.op = PFS_OP_NOT},
+	};
+	const struct pfs_program program = {.steps = steps, .n = 3};
+	struct budget *b = run->context;
+	const unsigned most = 1u << 30;
+	unsigned polls;
+	uint64_t kept;
+	struct pfs_rows *rows;
+
+	b->polls_left = most;
+	assert_int_equal(pfs_select(run, &rows, &source, &program), 0);
+	polls = most - b->polls_left;
+	assert_int_equal(pfs_rows_count(run, &kept, rows), 0);
+	assert_int_equal(kept, n);
+	pfs_rows_free(run, rows);
+	b->polls_left = polls - 1;
+	assert_int_equal(pfs_select(run, &rows, &source, &program), -ETIMEDOUT);
+	assert_int_equal(b->charged, 0);
+	return polls;
+}
+
+/* Few rows may take long: whether to go on is asked by what patterns take. */
+static void patterns_ask_by_steps(void **state)
+{
+	static uint32_t places[N_MATCHED];
+	const size_t stride = 4 + MATCHED_LEN;
+	uint8_t *heap_bytes = malloc(N_MATCHED * stride), *long_bytes = malloc(LONG_LEN);
+	const uint64_t offset[] = {0, LONG_LEN};
+	const uint32_t code = 0;
+	const struct pfs_heap heap = {.bytes = heap_bytes, .size = N_MATCHED * stride, .length_size = 4};
+	const struct pfs_dictionary dictionary = {.bytes = long_bytes, .offset = offset, .n = 1};
+	const struct pfs_table_column names = {.kind = PFS_KIND_PLACE, .width = 4, .data = places, .heap = &heap};
+	const struct pfs_table_column texts = {
+		.kind = PFS_KIND_CODE, .width = 4, .data = &code, .dictionary = &dictionary};
+	struct budget b = {.most = INT64_MAX};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+
+	(void)state;
+	assert_non_null(heap_bytes);
+	assert_non_null(long_bytes);
+	memset(heap_bytes, 'a', N_MATCHED * stride);
+	memset(long_bytes, 'a', LONG_LEN);
+	for (uint32_t i = 0; i < N_MATCHED; i++) {
+		const uint32_t len = MATCHED_LEN;
+
+		places[i] = (uint32_t)(i * stride);
+		memcpy(heap_bytes + i * stride, &len, sizeof(len));
+	}
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	assert_in_range(polls_of_pattern(&run, &names, N_MATCHED), 8, 100);
+	assert_in_range(polls_of_pattern(&run, &texts, 1), 10, 10000);
+	pfs_operators_close(run.operators);
+	free(heap_bytes);
+	free(long_bytes);
+}
+
 #define CASES(name, most)                                                                          \
 	static void name##_host(void **state)                                                      \
 	{                                                                                          \
@@ -380,6 +449,7 @@ int main(void)
 		cmocka_unit_test(compute_cuda), cmocka_unit_test(sort_cuda),
 		cmocka_unit_test(group_cuda),	cmocka_unit_test(join_cuda),
 		cmocka_unit_test(large),	cmocka_unit_test(ends),
+		cmocka_unit_test(patterns_ask_by_steps),
 		cmocka_unit_test(index_host),	cmocka_unit_test(index_cuda),
 		cmocka_unit_test(device_answers),
 	};

@@ -348,6 +348,45 @@ static void test_remembered_directories(void **state)
 	close_tree();
 }
 
+/* Each directory on the way is remembered, once: a path below none that was met goes on from the last one that was. */
+static void test_directories_on_the_way(void **state)
+{
+	static const struct pfs_resolve_from from = {0};
+	static const char *const deep = "/d0/d1/d2/d3/f";
+	uint64_t folder = PFS_ROOT_PRIME, file, *inos = calloc(ASKED, sizeof(*inos));
+	struct pfs_path_text paths[ASKED];
+	struct pfs_directories *table;
+	size_t used;
+
+	(void)state;
+	open_tree(seed);
+	for (unsigned i = 0; i < 4; i++)
+		folder = make(folder, S_IFDIR | 0755, "d", i);
+	file = temp_tree_make(model.tree, folder, "f", S_IFREG | 0644);
+	for (size_t i = 0; i < ASKED; i++)
+		paths[i] = (struct pfs_path_text){deep, strlen(deep)};
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, ASKED, &from), 0);
+	for (size_t i = 0; i < ASKED; i++)
+		assert_int_equal(inos[i], file);
+	(void)pfs_scan_lock(model.tree, __func__);
+	table = pfs_directories_take(model.tree);
+	assert_non_null(table);
+	for (size_t len = 3; len <= 12; len += 3) {
+		const struct pfs_directory_path *known =
+			pfs_directory_find(table, pfs_directory_hash(deep, len));
+
+		assert_non_null(known);
+		assert_int_equal(known->len, len);
+		assert_memory_equal(known->bytes, deep, len);
+	}
+	used = atomic_load(&table->paths_used); /* threads may have added one side by side */
+	assert_true(used <= 8 + 4 * 32 * 4);
+	pfs_directories_return(model.tree, table);
+	pfs_scan_unlock(model.tree);
+	close_tree();
+	free(inos);
+}
+
 static bool is_gone(void *arg)
 {
 	return --*(int *)arg < 0;
@@ -394,7 +433,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
-		cmocka_unit_test(test_remembered_directories),
+		cmocka_unit_test(test_remembered_directories), cmocka_unit_test(test_directories_on_the_way),
 		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_long_codes),
 		cmocka_unit_test(test_equal_hashes),
 	};

@@ -177,7 +177,9 @@ static void update(uint64_t ino, unsigned set, const char *name, const char *id)
 	}
 	assert_int_equal(pfs_tree_info(tree, &info), 0);
 	assert_int_equal(
-		pfs_tree_change(tree, &changes, info.epoch, &temp_root, why, sizeof(why)), 0);
+		pfs_tree_change(tree, &changes, &(struct pfs_change_basis){.epoch = info.epoch}, &temp_root, why,
+				sizeof(why)),
+		0);
 	free(changes.text);
 }
 

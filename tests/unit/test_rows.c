@@ -40,9 +40,15 @@ static void make(struct pfs_rows **out, struct model *m, uint32_t n, enum pfs_ro
 	uint32_t to = from + random_below(seed, n - from + 1), share = 1 + random_below(seed, 9);
 
 	m->n = n;
+	if (form == PFS_ROWS_BITS && random_below(seed, 2)) { /* all of it, or a window */
+		from = 0;
+		to = n;
+	}
+	from -= form == PFS_ROWS_BITS ? from % 64 : 0;
 	for (uint32_t i = 0; i < n; i++) {
 		m->has[i] = form == PFS_ROWS_RANGE ? i >= from && i < to
 						   : random_below(seed, share) == 0;
+		m->has[i] &= form != PFS_ROWS_BITS || (i >= from && i < to);
 		bits[i / 64] |= (uint64_t)m->has[i] << i % 64;
 		if (m->has[i])
 			list[count++] = i;
@@ -50,7 +56,7 @@ static void make(struct pfs_rows **out, struct model *m, uint32_t n, enum pfs_ro
 	if (form == PFS_ROWS_RANGE)
 		assert_int_equal(pfs_rows_of_range(&run, out, n, from, to), 0);
 	else if (form == PFS_ROWS_BITS)
-		assert_int_equal(pfs_rows_of_bits(&run, out, n, bits), 0);
+		assert_int_equal(pfs_rows_of_bits(&run, out, n, bits + from / 64, from, to), 0);
 	else
 		assert_int_equal(pfs_rows_of_list(&run, out, n, list, count), 0);
 }
@@ -123,7 +129,7 @@ static void is_limited(void **state)
 	limit = charged + 100;
 	assert_int_equal(pfs_rows_combine(&run, left, right, PFS_ROWS_OR), -ENOMEM);
 	check(left, &a, &seed);
-	assert_int_equal(pfs_rows_of_bits(&run, &none, N_MAX, right->bits), -ENOMEM);
+	assert_int_equal(pfs_rows_of_bits(&run, &none, N_MAX, right->bits, 0, N_MAX), -ENOMEM);
 	assert_null(none);
 	limit = INT64_MAX;
 	pfs_rows_free(&run, left);

@@ -591,6 +591,15 @@ static int never(void *arg PFS_UNUSED)
 	return 0;
 }
 
+/* What is not filled in afterwards is no pointer to anything. */
+static __attribute__((noinline)) void spoil_stack(void)
+{
+	volatile unsigned char bytes[16384];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 0xff;
+}
+
 static void test_errors(void **state)
 {
 	struct pfs_predicate p = {.field = PFS_FIELD_NAME, .test = PFS_TEST_RANGE};
@@ -602,6 +611,10 @@ static void test_errors(void **state)
 	(void)state;
 	begin(200);
 	(void)pfs_scan_lock(model.tree, __func__);
+	p = (struct pfs_predicate){.test = PFS_TEST_UNDER, .low = PFS_ROOT_PRIME};
+	spoil_stack();
+	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, &stopped), -EINTR);
+	p = (struct pfs_predicate){.field = PFS_FIELD_NAME, .test = PFS_TEST_RANGE};
 	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);
 	p = (struct pfs_predicate){.field = PFS_FIELD_SIZE, .test = PFS_TEST_GLOB, .text = ""};
 	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);

@@ -132,6 +132,22 @@ static void check_names(const struct pfs_scan_simd *simd)
 				 bit(before, i) && contains(heap + (size_t)places[i] * 4, &needle));
 }
 
+/* In many names at once, the needle being in one of them or across two. */
+static void check_bytes(const struct pfs_scan_simd *simd)
+{
+	size_t at = rnd(sizeof(heap) - PFS_SCAN_SIMD_SLACK - 2000), size = rnd(2000), from = at;
+	uint8_t text[64];
+	struct pfs_needle needle = {.text = text, .len = 1 + rnd(rnd(20) ? 6 : 64), .fold = rnd(2)};
+	bool there = false;
+
+	memcpy(text, heap + at + rnd(2000), needle.len);
+	for (size_t i = 0; i < needle.len && needle.fold; i++)
+		text[i] = text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i];
+	for (; from + needle.len <= at + size && !there; from++)
+		there = pfs_same_bytes(heap + from, text, needle.len, needle.fold);
+	assert_int_equal(simd->has(heap + at, size, &needle), there);
+}
+
 static void test_versions(void **state)
 {
 	const struct pfs_scan_simd *simd;
@@ -148,6 +164,7 @@ static void test_versions(void **state)
 			check_u32(simd);
 			check_small(simd);
 			check_names(simd);
+			check_bytes(simd);
 		}
 	}
 }

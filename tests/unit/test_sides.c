@@ -10,6 +10,7 @@
 #include "fs/query/relational/relational.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/sql/sqlside.h"
 #include "tests/ref/random.h"
 
 #define ALL "SELECT rowid, *, typeof(a), typeof(b) FROM t ORDER BY rowid"
@@ -206,6 +207,212 @@ static void test_columns_are_not_made_anew(void **state)
 	check_operators("in the end");
 }
 
+/* ---- changes by the operators ---- */
+
+/* Whether SQLite has changed the table last: its copy is of that version, or the connection, which made more than rows, is gone. */
+static bool is_sqlites(const char *table)
+{
+	struct pfs_connection *connection = queries->idle;
+	const struct pfs_sql_side *side = connection ? pfs_sql_side_find(connection->sql, table) : NULL;
+
+	return !connection || (side && side->filled && side->version == pfs_sides_version(tree));
+}
+
+/* As the operators and SQLite have it, which has a copy of its own. */
+static void check_both(const char *why, const char *select, const char *rest)
+{
+	static char ours[1 << 20], its[1 << 20];
+	char sql[512];
+
+	(void)snprintf(sql, sizeof(sql), "%s%s", select, rest);
+	query_text(ours, sizeof(ours), sql);
+	(void)snprintf(sql, sizeof(sql), "%s NOT INDEXED%s", select, rest);
+	query_text(its, sizeof(its), sql);
+	if (strcmp(ours, its) != 0)
+		fail_msg("%s, %s: %.300s, not %.300s", why, sql, ours, its);
+}
+
+/* Who runs it, and that the rows are the other's. */
+static void test_few_rows_are_found(void **state)
+{
+	static const struct {
+		const char *select, *rest;
+		bool is_ours;
+	} cases[] = {
+		{"SELECT n, s FROM e", " WHERE n <= 40 ORDER BY n", true},
+		{"SELECT n, s, r FROM e", " WHERE n <= 15000 ORDER BY n", true},
+		{"SELECT n, s, r FROM e", " WHERE 15000 >= n AND n > 100 ORDER BY n", true},
+		{"SELECT n, s FROM e", " WHERE n BETWEEN 100 AND 140 AND r > 1 ORDER BY n", true},
+		{"SELECT n FROM e", " WHERE n > 40 AND n < 40", true},
+		{"SELECT n FROM e", " WHERE n > 19.5 AND n < 22.25 ORDER BY n", true},
+		{"SELECT n FROM e", " WHERE n >= 9223372036854775807 OR n = 3 ORDER BY n", true},
+		{"SELECT n FROM e", " WHERE n >= 9223372036854775807 AND n IS NOT NULL", true},
+		{"SELECT n FROM e", " WHERE s = 's7' ORDER BY n", false}, /* a text, which SQLite's index has */
+		{"SELECT n FROM e", " WHERE s >= 's' ORDER BY n", true},
+		{"SELECT s, count(*), sum(r) FROM e", " WHERE n < 30 GROUP BY s ORDER BY s", true},
+		{"SELECT s, count(*), sum(r) FROM e", " WHERE n < 9000 GROUP BY s ORDER BY s", true},
+		{"SELECT r, n FROM e", " WHERE r > 249 ORDER BY n", true}, /* r has no index */
+		{"SELECT n FROM e", " ORDER BY n DESC LIMIT 3", false},
+		{"SELECT r, n FROM e", " ORDER BY r DESC, n LIMIT 3", true},
+		{"SELECT max(n) FROM e", "", false},
+		{"SELECT max(r) FROM e", "", true},
+	};
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER, s TEXT, r REAL)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 2000) "
+		"SELECT v * 7919 % 20011, 's' || (v % 300), v / 8.0 FROM i");
+	change("UPDATE e SET n = NULL WHERE rowid % 100 = 1", 20);
+	change("CREATE INDEX e_n ON e (n, r)", 0);
+	change("CREATE INDEX e_s ON e (s)", 0);
+	change("CREATE INDEX e_r ON e (r) WHERE r < 0", 0);
+	check("SELECT count(*) FROM e NOT INDEXED", "2000"); /* so that SQLite has a copy */
+	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
+		static char text[1 << 20];
+		struct pfs_query *query;
+		char sql[256];
+
+		(void)snprintf(sql, sizeof(sql), "%s%s", cases[i].select, cases[i].rest);
+		query = begin(sql);
+		rest_text(text, sizeof(text), query);
+		if (pfs_relational_has_rows(query->relational) != cases[i].is_ours)
+			fail_msg("%s: %s", sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
+		pfs_query_finish(query);
+		check_both("few", cases[i].select, cases[i].rest);
+	}
+}
+
+static void test_indexes_follow_changes(void **state)
+{
+	static const char *const changed[] = {
+		"UPDATE e SET n = n + # WHERE n > # * 100 AND n < # * 150", "UPDATE e SET n = NULL WHERE n = # * 7",
+		"UPDATE e SET n = # WHERE n IS NULL", "UPDATE e SET n = 9223372036854775807 WHERE n = #",
+		"UPDATE e SET r = r / 2 WHERE n < # * 90", "DELETE FROM e WHERE n > # AND n < # * 2",
+		"DELETE FROM e WHERE r > # * 15.5 AND r < # * 15.6", "INSERT INTO e SELECT n, s, -r FROM e WHERE n < # * 3 AND r > 0",
+		"INSERT INTO e SELECT r, s, n FROM e WHERE n = # AND r > 0", "DELETE FROM e WHERE n >= # * 200"};
+	unsigned rounds = getenv("PFS_TEST_SMALL") ? 12 : 60;
+
+	(void)state;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	change("CREATE TABLE e (n INTEGER, s TEXT, r REAL)", 0);
+	change("CREATE INDEX e_n ON e (n)", 0);
+	change("CREATE INDEX e_r ON e (r, n)", 0);
+	for (unsigned round = 0; round < rounds; round++) {
+		char sql[512], rest[256];
+
+		if (round % 30 == 0)
+			run_any("DELETE FROM e");
+		if (round % 30 == 0)
+			run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 1500) "
+				"SELECT v, 's' || (v % 30), v / 8.0 FROM i");
+		fill_in(sql, changed[rnd(PFS_COUNT(changed))]);
+		run_any(sql);
+		fill_in(rest, " WHERE n > # * 70 AND n <= # * 70 ORDER BY n, r, s");
+		check_both(sql, "SELECT * FROM e", rest);
+		fill_in(rest, " WHERE r >= # * 9.125 AND r < # * 10 ORDER BY n, r, s");
+		check_both(sql, "SELECT * FROM e", rest);
+		fill_in(rest, " WHERE n = # OR n = 9223372036854775807");
+		check_both(sql, "SELECT count(*), sum(r) FROM e", rest);
+		check_both(sql, "SELECT count(*), sum(r) FROM e", " WHERE n = 9223372036854775807");
+	}
+}
+
+/* Real bounds beside the largest integers. */
+static void test_indexes_know_the_largest(void **state)
+{
+	(void)state;
+	change("CREATE TABLE t (a INTEGER)", 0);
+	change("CREATE INDEX t_a ON t (a)", 0);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 1000) SELECT v FROM i", 1000);
+	change("INSERT INTO t VALUES (9210000000000000000)", 1);
+	check("SELECT a FROM t WHERE a >= 9.2e18", "9210000000000000000");
+	check("SELECT a FROM t WHERE a = 9.21e18", "9210000000000000000");
+	check("SELECT a FROM t WHERE a > 9.3e18", "");
+	change("DELETE FROM t WHERE a > 9.2e18", 1);
+}
+
+/* What SQLite would have done, it does not do; what it says, it says. */
+static void test_operators_change_rows(void **state)
+{
+	static const struct {
+		const char *sql;
+		int changes; /* or the error */
+		bool is_ours;
+	} cases[] = {
+		{"UPDATE t SET b = a + 1, c = 'x' WHERE a <= 3000", 3000, true},
+		{"UPDATE t SET c = b", 4000, false}, /* a number as a text */
+		{"UPDATE t SET b = 2.0 WHERE a > 1", 3999, true},
+		{"UPDATE t SET r = a WHERE a <= 2000", 2000, true},
+		{"UPDATE t SET b = 9223372036854775807 WHERE a = 7", 1, true},
+		{"UPDATE t SET r = b + 1 WHERE a = 7", 1, true}, /* it overflows, to a real */
+		{"UPDATE t SET a = NULL", -EINVAL, false},
+		{"UPDATE t SET b = NULL WHERE b = 2", 3999, true},
+		{"UPDATE t SET rowid = rowid + 10000", 4000, false},
+		{"INSERT INTO t SELECT a + 4000, b, c, r FROM t WHERE a <= 3000", 3000, true},
+		{"INSERT INTO t (r, c, b, a) SELECT 1.5, 'y', a, a FROM t WHERE a > 6000", 1000, true},
+		{"INSERT INTO t (a) SELECT a FROM t WHERE a = 4", 1, false}, /* the others' defaults are SQLite's */
+		{"INSERT INTO t VALUES (1, 2, 'z', 3)", 1, false},
+		{"DELETE FROM t WHERE a > 3000 AND c = 'y'", 1000, true},
+		{"DELETE FROM t WHERE a > 3000 AND c IS NOT NULL", -1, true},
+		{"DELETE FROM t WHERE a > 10000000", 0, true},
+		{"INSERT INTO k SELECT a, b FROM t", -EINVAL, false},
+		{"UPDATE k SET v = v + 1", 2000, true}, /* a number of rows is no constraint */
+		{"UPDATE k SET id = id + 5000", 2000, false},
+		{"UPDATE q SET v = v + 1", 2000, false}, /* CHECK */
+		{"UPDATE w SET v = v + 1", 2000, false}, /* UNIQUE */
+		{"UPDATE o SET v = v + 1", 2000, false}, /* an index of an expression */
+		{"DELETE FROM t", -1, true},
+		{"DELETE FROM t", 0, true},
+	};
+
+	(void)state;
+	change("CREATE TABLE t (a INTEGER NOT NULL, b INTEGER, c TEXT, r REAL)", 0);
+	change("CREATE INDEX t_a ON t (a)", 0);
+	run_any("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 4000) "
+		"SELECT v, NULL, NULL, 0.5 FROM i");
+	change("CREATE TABLE k (id INTEGER PRIMARY KEY, v INTEGER)", 0);
+	change("CREATE TABLE q (v INTEGER CHECK (v > 0))", 0);
+	change("CREATE TABLE w (v INTEGER UNIQUE, x)", 0);
+	change("CREATE TABLE o (v INTEGER)", 0);
+	change("CREATE INDEX o_v ON o (abs(v))", 0);
+	for (const char *name = "kqwo"; *name; name++) {
+		char sql[128];
+
+		(void)snprintf(sql, sizeof(sql), "INSERT INTO %c%s SELECT %s FROM t WHERE a <= 2000 ORDER BY a DESC", *name,
+			       *name == 'w' ? " (v)" : "", *name == 'k' ? "a, a" : "a");
+		change(sql, 2000);
+	}
+	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
+		static const char *const asked_of[][2] = {
+			{"SELECT c, count(*), sum(a), count(b), min(b), max(b), sum(r), count(DISTINCT a) FROM t",
+			 " GROUP BY c ORDER BY c"},
+			{"SELECT count(*), sum(id), sum(v), min(id), max(v) FROM k", ""},
+			{"SELECT count(*), sum(v), min(v), max(v) FROM q", ""},
+			{"SELECT count(*), sum(v), min(v), max(v) FROM w", ""},
+			{"SELECT count(*), sum(v), min(v), max(v) FROM o", ""}};
+		char name[2] = {cases[i].sql[*cases[i].sql == 'U' ? 7 : 12]};
+		uint64_t version = pfs_sides_version(tree);
+		struct pfs_query *query;
+		int code = pfs_query_start(&query, queries, &scope, cases[i].sql, strlen(cases[i].sql), &error);
+
+		if (code != (cases[i].changes < -1 ? cases[i].changes : 0))
+			fail_msg("%s: %d, %s", cases[i].sql, code, error.text);
+		if (cases[i].changes >= 0)
+			assert_int_equal(pfs_query_changes(query), cases[i].changes);
+		pfs_query_finish(query);
+		/* builds that verify have SQLite run it, too, and undo that */
+		if (!code && pfs_sides_version(tree) > version && is_sqlites(name) == cases[i].is_ours)
+			fail_msg("%s: %s", cases[i].sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
+		for (size_t j = 0; j < PFS_COUNT(asked_of); j++)
+			check_both(cases[i].sql, asked_of[j][0], asked_of[j][1]);
+	}
+	reopen();
+	check("SELECT count(*) FROM t", "0");
+	check("SELECT count(*), sum(v), min(id) FROM k", "2000 2003000 5001");
+}
+
+/* ---- what others' changes cost ---- */
+
 static int count_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 {
 	(void)row;
@@ -213,6 +420,97 @@ static int count_row(void *arg, int64_t row, const struct pfs_cell *cells, size_
 	(void)n;
 	++*(unsigned *)arg;
 	return 0;
+}
+
+static void test_a_join_makes_no_columns_anew(void **state)
+{
+	uint64_t made;
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER, s TEXT)", 0);
+	change("CREATE TABLE f (n INTEGER, t TEXT)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 3000) "
+		"SELECT v, 's' || (v % 30) FROM i");
+	change("INSERT INTO f SELECT n, s FROM e", 3000);
+	check("SELECT count(*) FROM e JOIN f USING (n)", "3000");
+	made = queries->sides_made;
+	for (int i = 0; i < 10; i++) {
+		change("UPDATE e SET s = s || 'x' WHERE n = 7", 1);
+		check("SELECT count(*) FROM e JOIN f USING (n)", "3000");
+		change("UPDATE f SET t = t || 'x' WHERE n = 9", 1);
+		check("SELECT count(*) FROM e JOIN f USING (n)", "3000");
+	}
+	assert_int_equal(queries->sides_made, made);
+}
+
+/* Who does not name a table does not take over what has changed of it. */
+static void test_only_who_reads_takes_over(void **state)
+{
+	uint64_t version;
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER, s TEXT)", 0);
+	change("CREATE TABLE f (n INTEGER, t TEXT)", 0);
+	change("INSERT INTO e VALUES (1, 'x')", 1);
+	check("SELECT n FROM e NOT INDEXED", "1");
+	version = pfs_sides_version(tree);
+	for (int i = 0; i < 20; i++) {
+		struct pfs_query *held = begin("SELECT 1");
+
+		change("INSERT INTO e VALUES (2, 'y')", 1);
+		pfs_query_finish(held);
+		check("SELECT count(*) FROM f NOT INDEXED", "0");
+	}
+	assert_int_equal(pfs_sql_side_find(queries->idle->sql, "e")->version, version);
+	check("SELECT count(*) FROM e NOT INDEXED", "21");
+	assert_int_equal(pfs_sql_side_find(queries->idle->sql, "e")->version, pfs_sides_version(tree));
+}
+
+struct counting {
+	unsigned rows, changed;
+};
+
+static int change_meanwhile(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	struct counting *counting = arg;
+
+	(void)row;
+	(void)cells;
+	(void)n;
+	if (counting->rows++ == 100) {
+		change("INSERT INTO e VALUES (2)", 1);
+		assert_int_equal(pfs_tree_sync(tree), 0);
+		change("DELETE FROM e WHERE rowid < 300", 299);
+	}
+	return 0;
+}
+
+static int count_changed(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	struct counting *counting = arg;
+
+	(void)row;
+	(void)n;
+	counting->changed += cells != NULL;
+	return 0;
+}
+
+/* Whoever reads all rows holds up neither changes nor commits, and has what there was when it began. */
+static void test_reading_all_rows_holds_nobody_up(void **state)
+{
+	struct counting counting = {0, 0};
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 500) SELECT v FROM i");
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	change("INSERT INTO e VALUES (1)", 1);
+	(void)alarm(120); /* where it deadlocks */
+	assert_int_equal(pfs_sides_rows(tree, 1, pfs_sides_version(tree), change_meanwhile, count_changed, &counting), 0);
+	(void)alarm(0);
+	assert_int_equal(counting.rows + counting.changed, 501);
+	assert_int_equal(pfs_sides_rows(tree, 1, pfs_sides_version(tree) - 1, count_row, count_row, &counting), -EAGAIN);
+	check("SELECT count(*) FROM e", "203");
 }
 
 /* Small changes do not wait for commits, and none is lost. */
@@ -230,7 +528,7 @@ static void test_rows_wait_for_the_next_commit(void **state)
 	assert_int_equal(pfs_sides_version(tree), version + 200);
 	assert_true(pfs_store_seq(tree->store) < seq + 100);
 	assert_int_equal(pfs_tree_sync(tree), 0);
-	assert_int_equal(pfs_store_scan_rows(tree->store, 1, count_row, &rows), 0);
+	assert_int_equal(pfs_store_scan_rows(tree->store, 1, NULL, count_row, &rows), 0);
 	assert_int_equal(rows, 200);
 	/* where the row's number is a column, too, unless that is set */
 	change("CREATE TABLE k (id INTEGER PRIMARY KEY, a)", 0);
@@ -406,6 +704,13 @@ int main(int argc, char **argv)
 		TEST(test_connections_take_over_changes),
 		TEST(test_columns_follow_changes),
 		TEST(test_columns_are_not_made_anew),
+		TEST(test_few_rows_are_found),
+		TEST(test_indexes_follow_changes),
+		TEST(test_indexes_know_the_largest),
+		TEST(test_operators_change_rows),
+		TEST(test_a_join_makes_no_columns_anew),
+		TEST(test_only_who_reads_takes_over),
+		TEST(test_reading_all_rows_holds_nobody_up),
 		TEST(test_rows_wait_for_the_next_commit),
 		TEST(test_large_changes),
 		TEST(test_what_fails_changes_nothing),

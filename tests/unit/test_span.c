@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Subtrees as ranges of slots, beside a naive walk after each of many random changes, and beside the codes.
  * PFS_LONG=1: 100,000 changes.  PFS_SEED: another seed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tree_util.h"
 
-#include <cmocka.h>
-
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/image.h"
 #include "fs/image/span.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 #include "tests/ref/random.h"
-#include "tests/ref/temp_store.h"
 
 #define FOLDERS 60u
 #define FILES	20u
 
-static struct temp_store temp;
-static struct pfs_tree *tree;
 static uint64_t seed;
 static uint64_t folders[FOLDERS];
 static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
@@ -33,8 +23,7 @@ static int start(void **state)
 	char name[32];
 
 	(void)state;
-	temp_store_create(&temp);
-	tree = temp_tree_open_with(&temp, &options);
+	start_tree(&options);
 	for (unsigned i = 0; i < FOLDERS; i++) {
 		uint64_t parent = i % 4 ? folders[i - 1] : PFS_ROOT_PRIME;
 
@@ -45,14 +34,6 @@ static int start(void **state)
 			assert_true(temp_tree_make(tree, folders[i], name, S_IFREG | 0644) != 0);
 		}
 	}
-	return 0;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	temp_tree_close(tree);
-	temp_store_remove(&temp);
 	return 0;
 }
 
@@ -239,9 +220,9 @@ static void test_others_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_others_stay, start, stop),
-		cmocka_unit_test_setup_teardown(test_random, start, stop),
-		cmocka_unit_test_setup_teardown(test_changes_between, start, stop),
+		cmocka_unit_test_setup_teardown(test_others_stay, start, stop_tree),
+		cmocka_unit_test_setup_teardown(test_random, start, stop_tree),
+		cmocka_unit_test_setup_teardown(test_changes_between, start, stop_tree),
 	};
 
 	const char *given = getenv("PFS_SEED");

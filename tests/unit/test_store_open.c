@@ -308,6 +308,104 @@ static void bulk_reads_its_own_group(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
+#define ROWS (3 * PFS_STORE_NODES)
+
+struct rows {
+	struct pfs_node_record node[ROWS];
+	char name[ROWS][16];
+	size_t n; /* found again */
+};
+
+/* Runs of rows that are alike, and rows that are not. */
+static struct pfs_node_record any_row(struct rows *rows, unsigned i)
+{
+	struct pfs_node_record node = file_record(5000000029 + i, i + 1, rows->name[i]);
+
+	(void)snprintf(rows->name[i], sizeof(rows->name[i]), "row %u", i);
+	node.name_len = strlen(rows->name[i]);
+	node.mtime.sec = i / 40;
+	node.uid = i % 7 == 3 ? i : 5;
+	if (i % 11 == 4)
+		node.ctime = (struct pfs_time){INT64_C(1) << 40, i}; /* no number of nanoseconds */
+	if (i % 13 == 5) {
+		node.mode = S_IFLNK | 0777;
+		node.target = "elsewhere";
+		node.target_len = 4 + i % 5;
+		node.size = (int64_t)node.target_len;
+	}
+	if (i % 17 == 6 && !node.target) {
+		node.mode = S_IFCHR | 0600;
+		node.rdev = i;
+	}
+	return node;
+}
+
+static bool same_time(struct pfs_time a, struct pfs_time b)
+{
+	return a.sec == b.sec && a.nsec == b.nsec;
+}
+
+static int compare_row(void *arg, const struct pfs_node_record *node)
+{
+	struct rows *rows = arg;
+	const struct pfs_node_record *expected = &rows->node[rows->n++];
+
+	assert_true(node->prime == expected->prime && node->parent == expected->parent &&
+		    node->slot == expected->slot && node->mode == expected->mode && node->uid == expected->uid &&
+		    node->size == expected->size && node->rdev == expected->rdev);
+	assert_true(same_time(node->mtime, expected->mtime) && same_time(node->ctime, expected->ctime));
+	assert_int_equal(node->name_len, expected->name_len);
+	assert_memory_equal(node->name, expected->name, node->name_len);
+	assert_int_equal(node->target_len, expected->target_len);
+	if (node->target_len)
+		assert_memory_equal(node->target, expected->target, node->target_len);
+	return 0;
+}
+
+static void many_rows_are_put_at_once(void **state PFS_UNUSED)
+{
+	const unsigned flags[] = {0, PFS_STORE_BULK};
+	static struct rows rows;
+	struct pfs_store_totals totals;
+
+	for (unsigned i = 0; i < ROWS; i++)
+		rows.node[i] = any_row(&rows, i);
+	for (unsigned f = 0; f < PFS_COUNT(flags); f++) {
+		struct pfs_store *store = new_store(flags[f]);
+
+		assert_int_equal(pfs_store_begin(store), 0);
+		for (unsigned i = 0; i < ROWS; i += PFS_STORE_NODES)
+			assert_int_equal(pfs_store_put_nodes(store, &rows.node[i]), 0);
+		assert_int_equal(pfs_store_commit(store, NULL), 0);
+		rows.n = 0;
+		assert_int_equal(pfs_store_scan_nodes(store, PFS_ROOT_PRIME + 1, UINT64_MAX, compare_row, &rows), 0);
+		assert_int_equal(rows.n, ROWS);
+		assert_int_equal(pfs_store_totals(store, &totals), 0);
+		assert_int_equal(totals.nodes, ROWS + 1);
+		assert_int_equal(totals.end_slot, ROWS + 1);
+		assert_int_equal(pfs_store_close(store), 0);
+	}
+}
+
+/* None of them is half there: the group is of no use any more. */
+static void rows_that_cannot_be_are_refused(void **state PFS_UNUSED)
+{
+	static struct rows rows;
+	struct pfs_store *store = new_store(PFS_STORE_BULK);
+
+	for (unsigned i = 0; i < PFS_STORE_NODES; i++)
+		rows.node[i] = any_row(&rows, i);
+	assert_int_equal(pfs_store_begin(store), 0);
+	rows.node[7].name_len = 0;
+	assert_int_equal(pfs_store_put_nodes(store, rows.node), -EINVAL);
+	rows.node[7].name_len = 5;
+	assert_int_equal(pfs_store_put_nodes(store, rows.node), 0);
+	assert_true(pfs_store_put_nodes(store, rows.node) < 0);
+	assert_true(pfs_store_commit(store, NULL) < 0);
+	pfs_store_rollback(store);
+	assert_int_equal(pfs_store_close(store), 0);
+}
+
 static void an_abandoned_bulk_store_is_none(void **state PFS_UNUSED)
 {
 	struct pfs_store *store = new_store(PFS_STORE_BULK);
@@ -424,6 +522,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(waits_for_the_lock),
 		cmocka_unit_test(readers_see_whole_groups),
 		cmocka_unit_test(bulk_reads_its_own_group),
+		cmocka_unit_test(many_rows_are_put_at_once),
+		cmocka_unit_test(rows_that_cannot_be_are_refused),
 		cmocka_unit_test(an_abandoned_bulk_store_is_none),
 		cmocka_unit_test(publish_names_a_store),
 		cmocka_unit_test(space_is_told),

@@ -88,7 +88,7 @@ static void assert_same(struct pfs_store *store)
 
 	assert_int_equal(model_look(store, &group, &digest), 0);
 	assert_true(group == GROUPS && digest == digest_before);
-	assert_int_equal(pfs_store_scan_rows(store, 1, count_row, &rows), 0);
+	assert_int_equal(pfs_store_scan_rows(store, 1, NULL, count_row, &rows), 0);
 	assert_int_equal(rows, 1);
 	assert_int_equal(pfs_store_scan_source_roots(store, see_root, &roots), 0);
 	assert_int_equal(roots, 1);

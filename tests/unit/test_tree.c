@@ -1,38 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Names and attributes, one rule of POSIX after the other. */
+#include "tree_util.h"
+
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/sysmacros.h>
 
-#include <cmocka.h>
-
-#include "base/checked.h"
-#include "tests/ref/temp_store.h"
 
 #define ROOT PFS_ROOT_PRIME
-
-static struct temp_store temp;
-static struct pfs_tree *tree;
-
-static int setup(void **state)
-{
-	(void)state;
-	temp_store_create(&temp);
-	tree = temp_tree_open(&temp);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	temp_tree_close(tree);
-	temp_store_remove(&temp);
-	return 0;
-}
 
 /* ---- helpers ---- */
 
@@ -681,7 +655,7 @@ static void test_resolve_and_path(void **state)
 	free(code);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_tree, stop_tree)
 
 int main(void)
 {

@@ -1,39 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a node lies under another, by divisibility: against a walk, at every depth and length of
  * code; and rename, which must never make a circle. */
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tree_util.h"
 
-#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "fs/image/image.h"
 #include "fs/image/path.h"
 #include "fs/tree/tree_impl.h"
-#include "tests/ref/temp_store.h"
-
-static struct temp_store temp;
-static struct pfs_tree *tree;
-
-static int setup(void **state)
-{
-	(void)state;
-	temp_store_create(&temp);
-	tree = temp_tree_open(&temp);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	temp_tree_close(tree);
-	assert_int_equal(temp_store_findings(&temp), 0);
-	temp_store_remove(&temp);
-	return 0;
-}
 
 static uint64_t make(uint64_t parent, const char *name, mode_t mode)
 {
@@ -234,7 +209,7 @@ static void test_no_circles(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_tree, stop_tree)
 	const struct CMUnitTest tests[] = {
 		TEST(test_every_pair),
 		TEST(test_long_codes),

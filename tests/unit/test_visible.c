@@ -2,7 +2,12 @@
 /* What viewers see, against a walk that asks every directory above a node. */
 #include "scan_util.h"
 
-#include "fs/nodes/visible.h"
+#include "fs/image/hold.h"
+#include "fs/nodes/visible_open.h"
+#include "fs/tree/tree_impl.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 static uint64_t seed = 20260921;
 static struct temp_store temp;
@@ -10,25 +15,11 @@ static struct model model;
 static unsigned in_part; /* how often somebody saw some nodes, and not others */
 static const struct pfs_tree_options options = {.no_atime = true};
 
-static bool naive_lets_in(const struct stat *st, const struct pfs_viewer *viewer)
-{
-	bool member = st->st_gid == viewer->gid;
-	mode_t needed = S_IROTH | S_IXOTH;
-
-	for (size_t i = 0; i < viewer->n_groups; i++)
-		member = member || viewer->groups[i] == st->st_gid;
-	if (st->st_uid == viewer->uid)
-		needed = S_IRUSR | S_IXUSR;
-	else if (member)
-		needed = S_IRGRP | S_IXGRP;
-	return (st->st_mode & needed) == needed;
-}
-
 static bool naive_sees(size_t i, const struct pfs_viewer *viewer)
 {
 	while (i && viewer->uid) {
 		i = model.seen[i].parent;
-		if (!naive_lets_in(&model.seen[i].attr, viewer))
+		if (!lets_in(&model.seen[i].attr, viewer))
 			return false;
 	}
 	return true;
@@ -127,10 +118,133 @@ static void test_random_trees(void **state)
 	assert_true(in_part > 100);
 }
 
+/* ---- beside somebody who changes directories all the time ---- */
+
+#define TOPS 20u
+#define BELOW 30u
+
+static _Atomic bool stop;
+static uint64_t tops[TOPS];
+
+static void change_one(unsigned i, bool *ok)
+{
+	uint64_t top = tops[i % TOPS], other = tops[i * 7 % TOPS];
+	struct stat attr = {.st_mode = i % 3 ? 0755 : 0700};
+	struct pfs_entry entry;
+	char name[32];
+	int error;
+
+	(void)snprintf(name, sizeof(name), "d%u", i % BELOW);
+	if (i % 5 == 0)
+		error = pfs_tree_setattr(model.tree, &entry, top, &attr, PFS_SET_MODE, &temp_root);
+	else if (i % 5 == 1)
+		error = pfs_tree_rename(model.tree, top, name, other, "moved", 0);
+	else if (i % 5 == 2)
+		error = pfs_tree_rename(model.tree, other, "moved", top, name, 0);
+	else if (i % 5 == 3)
+		error = pfs_tree_make(model.tree, &entry, top, "newer", S_IFDIR | 0755, 0, &temp_root);
+	else
+		error = pfs_tree_rmdir(model.tree, other, "newer");
+	*ok &= !error || error == -ENOENT || error == -EEXIST || error == -ENOTEMPTY;
+}
+
+static void *change_directories(void *arg)
+{
+	bool ok = true;
+
+	for (unsigned i = 0; !atomic_load(&stop) && ok; i++) {
+		change_one(i, &ok);
+		if (i % 16 == 0)
+			(void)usleep(100);
+	}
+	return ok ? arg : NULL;
+}
+
+static bool naive_open(uint32_t slot, const struct pfs_viewer *viewer)
+{
+	const struct pfs_image *image = &model.tree->image;
+
+	for (; slot != PFS_NO_SLOT; slot = image->parent[slot])
+		if (!pfs_viewer_may(image, viewer, slot, R_OK | X_OK))
+			return false;
+	return true;
+}
+
+static void check_open(const struct pfs_open *open, const struct pfs_viewer *viewer)
+{
+	const struct pfs_image *image = &model.tree->image;
+
+	assert_true(open->access == image->access);
+	for (uint32_t slot = 0; slot < image->end; slot++)
+		if (S_ISDIR(image->mode[slot]) && pfs_image_is_live(image, slot))
+			assert_int_equal(open->bits[slot / 64] >> slot % 64 & 1, naive_open(slot, viewer));
+}
+
+/* Found in pieces, and put right afterwards. *moved: how often directories changed in between. */
+static void find_beside(const struct pfs_viewer *viewer, uint64_t *moved, unsigned *found)
+{
+	struct pfs_open open, now = {.bits = NULL};
+	uint64_t access;
+	int error;
+
+	pfs_hold_read(model.tree, __func__);
+	access = model.tree->image.access;
+	error = pfs_open_find(&open, model.tree, viewer, true);
+	assert_true(!error || error == -EAGAIN);
+	*moved += !error && model.tree->image.access != access;
+	*found += !error;
+	if (!error)
+		check_open(&open, viewer);
+	(void)pfs_hold_pause(model.tree);
+	if (!error && !pfs_open_copy(&now, model.tree, viewer, &open))
+		check_open(&now, viewer);
+	pfs_hold_end(model.tree);
+	pfs_open_finish(&open);
+	pfs_open_finish(&now);
+}
+
+static void test_beside_changes(void **state)
+{
+	const struct pfs_viewer viewer = {.uid = 1000, .gid = 1000};
+	unsigned found = 0, rounds = getenv("PFS_TEST_SMALL") ? 50 : 400;
+	uint64_t moved = 0;
+	pthread_t thread;
+	char name[32];
+
+	(void)state;
+	temp_store_create(&temp);
+	model.tree = temp_tree_open_with(&temp, &options);
+	for (unsigned i = 0; i < TOPS; i++) {
+		(void)snprintf(name, sizeof(name), "top%u", i);
+		tops[i] = temp_tree_make(model.tree, i % 3 ? tops[i / 3] : PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		for (unsigned j = 0; j < BELOW; j++) {
+			(void)snprintf(name, sizeof(name), "d%u", j);
+			(void)temp_tree_make(model.tree, tops[i], name, S_IFDIR | (j % 5 ? 0755 : 0711));
+		}
+	}
+	pfs_open_set_piece(64, 0);
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, change_directories, (void *)&stop), 0);
+	for (unsigned i = 0; i < rounds || !moved; i++)
+		find_beside(&viewer, &moved, &found);
+	pfs_open_set_piece(64, 8); /* more than may be followed */
+	for (unsigned i = 0; i < rounds; i++)
+		find_beside(&viewer, &moved, &found);
+	atomic_store(&stop, true);
+	assert_int_equal(pthread_join(thread, (void **)&state), 0);
+	assert_non_null(state);
+	pfs_open_set_piece(0, 0);
+	print_message("%u of %u were found, %llu of them beside changes\n", found, 2 * rounds,
+		      (unsigned long long)moved);
+	temp_tree_close(model.tree);
+	temp_store_remove(&temp);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_trees),
+		cmocka_unit_test(test_beside_changes),
 	};
 
 	if (argc > 1)

@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,6 +51,12 @@ const char *pfs_bench_primefs(void)
 
 int pfs_bench_run(const char *verb, double *seconds, const char *const *argv)
 {
+	return pfs_bench_run_as(verb, seconds, NULL, argv, 0);
+}
+
+int pfs_bench_run_as(const char *verb, double *seconds, uint64_t *memory, const char *const *argv, int worst)
+{
+	struct rusage usage;
 	posix_spawn_file_actions_t actions;
 	double started = pfs_bench_now();
 	int error, status = 0;
@@ -66,12 +73,14 @@ int pfs_bench_run(const char *verb, double *seconds, const char *const *argv)
 		(void)pfs_cmd_fail(verb, "%s: %s", argv[0], strerror(error));
 		return -error;
 	}
-	while (waitpid(pid, &status, 0) < 0)
+	while (wait4(pid, &status, 0, &usage) < 0)
 		if (errno != EINTR)
 			return -errno;
 	if (seconds)
 		*seconds = pfs_bench_now() - started;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	if (memory)
+		*memory = (uint64_t)usage.ru_maxrss * 1024;
+	if (WIFEXITED(status) && WEXITSTATUS(status) <= worst)
 		return 0;
 	(void)pfs_cmd_fail(verb, "%s %s failed", argv[0], argv[1]);
 	return -EIO;

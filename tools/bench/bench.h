@@ -29,6 +29,9 @@ const char *pfs_bench_primefs(void);
 /* Runs a program, found along PATH, to its end and drops its output; *seconds (may be NULL) is how
  * long it took. -EIO: it failed, which has been said. */
 PFS_MUST_CHECK int pfs_bench_run(const char *verb, double *seconds, const char *const *argv);
+/* As pfs_bench_run; *memory (may be NULL) is the most bytes that it had in memory, and an exit status up to `worst` is no
+ * failure. */
+PFS_MUST_CHECK int pfs_bench_run_as(const char *verb, double *seconds, uint64_t *memory, const char *const *argv, int worst);
 
 /* ---- a folder with a store ---- */
 
@@ -59,6 +62,8 @@ void pfs_bench_folder_remove(const struct pfs_bench_folder *folder);
 /* Write the tree's paths into `list`, a line each; and import them into `store`. */
 PFS_MUST_CHECK int pfs_bench_folder_list(const struct pfs_bench_folder *folder);
 PFS_MUST_CHECK int pfs_bench_folder_import(const struct pfs_bench_folder *folder);
+/* How many nodes the store at `path` has, and how long their names are together. */
+PFS_MUST_CHECK int pfs_bench_sum_names(uint64_t *nodes, uint64_t *name_bytes, const char *path);
 
 /* ---- figures ---- */
 

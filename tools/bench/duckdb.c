@@ -4,13 +4,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "tools/bench/peer.h"
 
 /* ---- rows ---- */
 
@@ -66,33 +65,11 @@ struct pfs_duckdb {
 	void (*close)(void **database);
 };
 
-/* In that folder of the program's way from the root: 1 is its own. */
-static void *load_beside(unsigned up)
-{
-	static const char name[] = "/peers/libduckdb.so";
-	char path[PATH_MAX + sizeof(name)];
-	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
-	char *slash = path;
-
-	path[len > 0 ? len : 0] = '\0';
-	while (up-- && (slash = strrchr(path, '/')))
-		*slash = '\0';
-	if (!slash)
-		return NULL;
-	memcpy(slash, name, sizeof(name));
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-
 static void *load(void)
 {
 	const char *chosen = getenv("LIBDUCKDB");
-	void *library;
 
-	if (chosen && *chosen)
-		return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
-	library = load_beside(1);
-	library = library ? library : load_beside(2);
-	return library ? library : dlopen("libduckdb.so", RTLD_NOW | RTLD_LOCAL);
+	return chosen && *chosen ? dlopen(chosen, RTLD_NOW | RTLD_LOCAL) : pfs_peer_library("libduckdb.so");
 }
 
 static bool find(struct pfs_duckdb *duckdb)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fs/image/imagefile.h"
+#include "meta/store.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/gen.h"
 
@@ -88,4 +89,31 @@ int pfs_bench_folder_import(const struct pfs_bench_folder *folder)
 
 	PFS_TRY(pfs_bench_folder_list(folder));
 	return pfs_bench_run(folder->verb, NULL, argv);
+}
+
+struct sum {
+	uint64_t *nodes, *name_bytes;
+};
+
+static int add_name(void *arg, const struct pfs_node_record *node)
+{
+	const struct sum *sum = arg;
+
+	++*sum->nodes;
+	*sum->name_bytes += node->name_len;
+	return 0;
+}
+
+int pfs_bench_sum_names(uint64_t *nodes, uint64_t *name_bytes, const char *path)
+{
+	const struct pfs_store_options read_only = {.flags = PFS_STORE_READ_ONLY};
+	struct sum sum = {nodes, name_bytes};
+	struct pfs_store *store;
+	int error;
+
+	*nodes = *name_bytes = 0;
+	PFS_TRY(pfs_store_open(&store, path, &read_only));
+	error = pfs_store_scan_nodes(store, 0, UINT64_MAX, add_name, &sum);
+	(void)pfs_store_close(store);
+	return error;
 }

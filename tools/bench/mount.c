@@ -378,32 +378,6 @@ static int print_large(FILE *out, const void *arg)
 	return pfs_gen_paths(out, *(const uint64_t *)arg, 1);
 }
 
-struct sum {
-	uint64_t nodes, name_bytes;
-};
-
-static int add_name(void *arg, const struct pfs_node_record *node)
-{
-	struct sum *sum = arg;
-
-	sum->nodes++;
-	sum->name_bytes += node->name_len;
-	return 0;
-}
-
-static int sum_names(struct sum *sum, const char *path)
-{
-	const struct pfs_store_options read_only = {.flags = PFS_STORE_READ_ONLY};
-	struct pfs_store *store;
-	int error;
-
-	*sum = (struct sum){0};
-	PFS_TRY(pfs_store_open(&store, path, &read_only));
-	error = pfs_store_scan_nodes(store, 0, UINT64_MAX, add_name, sum);
-	(void)pfs_store_close(store);
-	return error;
-}
-
 /* Bytes of memory that the daemon holds. */
 static int resident(double *bytes, const char *mountpoint)
 {
@@ -422,7 +396,7 @@ static int resident(double *bytes, const char *mountpoint)
 }
 
 static int large_in_turns(struct bench *bench, struct pfs_figures *start,
-			  struct pfs_figures *memory, const struct sum *sum)
+			  struct pfs_figures *memory, uint64_t nodes, uint64_t name_bytes)
 {
 	const char *ls[] = {"ls", bench->server.mountpoint, NULL};
 	const char *cat[] = {"cat", bench->server.store, NULL};
@@ -435,7 +409,7 @@ static int large_in_turns(struct bench *bench, struct pfs_figures *start,
 	PFS_TRY(pfs_bench_run(VERB, NULL, ls));
 	pfs_figures_add(start, pfs_bench_now() - seconds);
 	PFS_TRY(resident(&bytes, bench->server.mountpoint));
-	pfs_figures_add(memory, (bytes - (double)sum->name_bytes) / (double)sum->nodes);
+	pfs_figures_add(memory, (bytes - (double)name_bytes) / (double)nodes);
 	return pfs_bench_server_unmount(&bench->server);
 }
 
@@ -454,13 +428,13 @@ static int bench_large(struct bench *bench)
 		.less_is_better = true,
 		.wanted = 128,
 	};
-	struct sum sum;
+	uint64_t nodes, name_bytes;
 	uint64_t i;
 
 	PFS_TRY(pfs_bench_server_fill(&bench->server, NULL, print_large, &bench->nodes));
-	PFS_TRY(sum_names(&sum, bench->server.store));
+	PFS_TRY(pfs_bench_sum_names(&nodes, &name_bytes, bench->server.store));
 	for (i = 0; i < bench->runs; i++)
-		PFS_TRY(large_in_turns(bench, &start, &memory, &sum));
+		PFS_TRY(large_in_turns(bench, &start, &memory, nodes, name_bytes));
 	pfs_figures_print(&start, bench->json);
 	pfs_figures_print(&memory, bench->json);
 	return 0;

@@ -23,7 +23,7 @@ static const struct pfs_cmd_option options[] = {
 static const struct pfs_cmd command = {
 	"open",
 	"",
-	"Times opening a store from its image file and from its rows.",
+	"Times opening a store from its image file and from its rows, beside find, plocate and duc.",
 	options,
 	NULL,
 };
@@ -78,6 +78,55 @@ static int run_round(const struct bench *bench, struct pfs_figures *figures)
 	return 0;
 }
 
+/* What others do with what is mounted, once; one that fails has said so. */
+static void run_other(const char *what, const char *const *words)
+{
+	struct pfs_figures figure = {.what = what, .unit = "ms"};
+	double seconds;
+
+	if (!pfs_bench_is_installed(words[0])) {
+		(void)printf("%s\n    %s: not installed\n", what, words[0]);
+		return;
+	}
+	if (pfs_bench_run(command.verb, &seconds, words))
+		return;
+	pfs_figures_add(&figure, seconds * 1e3);
+	pfs_figures_print(&figure, NULL);
+}
+
+static void run_others(const struct bench *bench)
+{
+	const char *place = bench->folder.mountpoint;
+	char names[sizeof(bench->folder.store) + 8], sizes[sizeof(names)];
+	const char *find[] = {"find", place, "-fprintf", "/dev/null", "%s\n", NULL};
+	const char *name[] = {"find", place, "-name", "no such name", NULL};
+	const char *updatedb[] = {"updatedb",	  "-l", "no", "-U", place,	  "-o", names, "--prunefs", "",
+				  "--prunepaths", "",	"--prune-bind-mounts",	  "no", NULL};
+	const char *plocate[] = {"plocate", "-d", names, "-c", "", NULL};
+	const char *duc[] = {"duc", "index", "-q", "-d", sizes, place, NULL};
+
+	(void)snprintf(names, sizeof(names), "%s.names", bench->folder.store);
+	(void)snprintf(sizes, sizeof(sizes), "%s.sizes", bench->folder.store);
+	run_other("find -printf of the mount", find);
+	run_other("find -name of the mount", name);
+	run_other("updatedb of the mount", updatedb);
+	run_other("plocate, all names counted", plocate);
+	run_other("duc index of the mount", duc);
+	(void)unlink(names);
+	(void)unlink(sizes);
+}
+
+static int run_beside(const struct bench *bench)
+{
+	const char *mount[] = {pfs_bench_primefs(), "mount",   "-o", "noatime",
+			       bench->folder.store,	    bench->folder.mountpoint, NULL};
+	const char *umount[] = {pfs_bench_primefs(), "umount", bench->folder.mountpoint, NULL};
+
+	PFS_TRY(pfs_bench_run(command.verb, NULL, mount));
+	run_others(bench);
+	return pfs_bench_run(command.verb, NULL, umount);
+}
+
 static int run(const struct bench *bench, struct pfs_figures *figures)
 {
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));
@@ -106,5 +155,7 @@ int pfs_bench_open(int argc, char **argv)
 	error = run(&bench, figures);
 	for (size_t i = 0; i < FIGURES; i++)
 		pfs_figures_print(&figures[i], NULL);
+	if (!error)
+		error = run_beside(&bench);
 	return pfs_bench_folder_end(&bench.folder, error);
 }

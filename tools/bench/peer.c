@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/bench/peer.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
@@ -133,4 +137,30 @@ int pfs_peer_insert(struct pfs_peer *peer, const char *sql, const struct pfs_sql
 		result = SQLITE_ERROR;
 	(void)sqlite3_reset(peer->insert);
 	return result == SQLITE_OK ? 0 : failed(peer, sql);
+}
+
+/* ---- libraries ---- */
+
+/* In that folder of the program's way from the root: 1 is its own. */
+static void *load_beside(const char *name, unsigned up)
+{
+	char path[PATH_MAX + 64];
+	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
+	char *slash = path;
+
+	path[len > 0 ? len : 0] = '\0';
+	while (up-- && (slash = strrchr(path, '/')))
+		*slash = '\0';
+	if (!slash)
+		return NULL;
+	(void)snprintf(slash, sizeof(path) - (size_t)(slash - path), "/peers/%s", name);
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+void *pfs_peer_library(const char *name)
+{
+	void *library = load_beside(name, 1);
+
+	library = library ? library : load_beside(name, 2);
+	return library ? library : dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }

@@ -12,6 +12,10 @@
 #include "base/err.h"
 #include "meta/sql/sqlquery.h"
 
+/* Opens a library in peers/, beside the program or a folder above it, as tools/setup bench brings it, or one of the
+ * system's; for dlclose. NULL: there is none. */
+void *pfs_peer_library(const char *name);
+
 struct pfs_peer;
 
 /* Opens an empty database. *out is NULL on failure. -ENOMEM. */

@@ -22,12 +22,13 @@
 #define COLUMNS	      "ino, parent, depth, name, ext, path, type, size, blocks, mtime, uid"
 #define N_COLUMNS     11
 
-enum { NODES, BESIDE, RUNS, PREFIX, PART, FOLDER, JSON };
+enum { NODES, BESIDE, RUNS, ONLY, PREFIX, PART, FOLDER, JSON };
 
 static const struct pfs_cmd_option options[] = {
 	[NODES] = {"nodes", 'n', "N", "of the tree made if no STORE is given (1000000)"},
 	[BESIDE] = {"beside", 'b', "DIR", "what STORE is of: other programs run on it, too"},
 	[RUNS] = {"runs", 'r', "N", "of which the median is taken (9)"},
+	[ONLY] = {"only", 'o', "TEXT", "statements alone, and of these those with TEXT in their titles"},
 	[PREFIX] = {"prefix", 'p', "TEXT", "that names begin with, to look for (lib; bar)"},
 	[PART] = {"part", 's', "TEXT", "that names have somewhere (json; rama)"},
 	[FOLDER] = {"folder", 'd', "DIR", "for the store and the mountpoint ($TMPDIR or /tmp)"},
@@ -42,65 +43,6 @@ static const struct pfs_cmd command = {
 	options,
 	"plocate, fd and DuckDB (tools/setup bench) are yardsticks where they are installed.\n"
 	"A ratio is speed beside the yardstick's.\n",
-};
-
-/* $ino, $path: a directory with about a tenth of all nodes below; $deep: the ino of a node as deep
- * as there is; $wide: of the directory with most children; $rare: a size that ten nodes exceed;
- * $prefix, $part: the options. */
-static const struct statement {
-	const char *what, *ours;
-	const char *theirs; /* NULL: the same */
-	double wanted;
-} statements[] = {
-	{"a statement without rows of nodes", "SELECT 1", NULL, 0},
-	{"name prefix, paths", "SELECT path FROM nodes WHERE name GLOB '$prefix*'", NULL, 1},
-	{"part of a name, paths", "SELECT path FROM nodes WHERE name GLOB '*$part*'", NULL, 1},
-	{"rare size range, paths", "SELECT path FROM nodes WHERE size > $rare", NULL, 0.67},
-	{"wide size range, counted and summed",
-	 "SELECT count(*), sum(size) FROM nodes WHERE size BETWEEN 1000 AND 100000", NULL, 0.67},
-	{"all counted", "SELECT count(*) FROM nodes", NULL, 0.67},
-	{"grouped by extension, with sums",
-	 "SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext", NULL, 0.67},
-	{"grouped by type, with sums", "SELECT type, count(*), sum(size) FROM nodes GROUP BY type",
-	 NULL, 0.67},
-	{"joined with 1,000 owners, grouped",
-	 "WITH RECURSIVE ids(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM ids LIMIT 1000), "
-	 "owners(uid, team) AS MATERIALIZED (SELECT id, 'team ' || id % 7 FROM ids) "
-	 "SELECT team, count(*), sum(size) FROM nodes JOIN owners USING (uid) GROUP BY team",
-	 "SELECT team, count(*), sum(size) FROM nodes JOIN owners USING (uid) GROUP BY team", 0.67},
-	{"parents of what begins so, joined",
-	 "SELECT count(*), count(DISTINCT d.ino) FROM nodes f JOIN nodes d ON f.parent = d.ino "
-	 "WHERE f.name GLOB '$prefix*'",
-	 NULL, 0.67},
-	{"IN, a list of extensions",
-	 "SELECT count(*), sum(size) FROM nodes WHERE ext IN ('c', 'h', 'py', 'so')", NULL, 0.67},
-	{"the ten largest", "SELECT path, size FROM nodes ORDER BY size DESC LIMIT 10", NULL, 0.67},
-	{"the first ten paths", "SELECT path FROM nodes ORDER BY path LIMIT 10", NULL, 0.67},
-	{"ranked within folders, a window",
-	 "SELECT max(r) FROM (SELECT rank() OVER (PARTITION BY parent ORDER BY size DESC) AS r "
-	 "FROM nodes WHERE size > 100000)",
-	 NULL, 0.67},
-	{"a subtree counted", "SELECT count(*) FROM nodes WHERE under(ino, $ino)",
-	 "SELECT 1 + count(*) FROM nodes WHERE path > $path || '/' AND path < $path || '0'",
-	 1},
-	{"a subtree's total, kept", "SELECT subtree_count FROM nodes WHERE ino = $ino",
-	 "SELECT 1 + count(*) FROM nodes WHERE path > $path || '/' AND path < $path || '0'",
-	 1},
-	{"a subtree listed", "SELECT path FROM nodes WHERE under(ino, $ino)",
-	 "SELECT path FROM nodes WHERE path >= $path AND path < $path || '0' "
-	 "AND (path = $path OR path > $path || '/')",
-	 1},
-	{"ancestors", "SELECT ino FROM nodes WHERE ancestor_of(ino, $deep)",
-	 "WITH RECURSIVE up(i) AS (SELECT parent FROM nodes WHERE ino = $deep UNION ALL "
-	 "SELECT (SELECT parent FROM nodes WHERE ino = i) FROM up WHERE i IS NOT NULL) "
-	 "SELECT i FROM up WHERE i IS NOT NULL",
-	 1},
-	{"children, names and sizes", "SELECT name, size FROM nodes WHERE parent = $wide", NULL, 1},
-	{"totals of every directory", "SELECT ino, subtree_size FROM nodes WHERE type = 'd'",
-	 "WITH RECURSIVE up(a, s) AS (SELECT ino, CASE type WHEN 'd' THEN 0 ELSE size END "
-	 "FROM nodes UNION ALL SELECT (SELECT parent FROM nodes WHERE ino = a), s FROM up "
-	 "WHERE a IS NOT NULL) SELECT a, sum(s) FROM up WHERE a IN (SELECT ino FROM nodes WHERE type = 'd') GROUP BY a",
-	 1},
 };
 
 struct side {
@@ -375,15 +317,16 @@ static int warm_up(const struct side *side, const char *sql)
 }
 
 /* The peer's figures, taken like ours. */
-static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, const struct statement *statement,
-		    const struct asked *ours, const char *peer, int (*time)(void *arg, double *seconds))
+static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, const struct pfs_bench_question *statement,
+		    const struct asked *ours, const char *text, const char *peer,
+		    int (*time)(void *arg, double *seconds))
 {
 	char sql[STATEMENT_MAX];
 	struct asked theirs = {.side = ours->side, .sql = sql};
 
 	figures->yardstick = peer;
 	figures->n_yardstick = 0;
-	PFS_TRY(fill_in(sql, bench, ours->side, statement->theirs ? statement->theirs : statement->ours));
+	PFS_TRY(fill_in(sql, bench, ours->side, text));
 	PFS_TRY(pfs_bench_repeat(bench, figures, pfs_figures_add_yardstick, time, &theirs));
 	if (!statement->theirs && ours->rows != theirs.rows)
 		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s has %llu rows", figures->what, peer,
@@ -392,9 +335,10 @@ static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, 
 }
 
 static int run_one(struct pfs_bench_query *bench, const struct side *side,
-		   const struct statement *statement, double *median)
+		   const struct pfs_bench_question *statement, double *median)
 {
 	char sql[STATEMENT_MAX], what[128];
+	const char *theirs = statement->theirs ? statement->theirs : statement->ours;
 	struct asked ours = {.side = side, .sql = sql};
 	struct pfs_figures figures = {
 		.what = what,
@@ -407,10 +351,13 @@ static int run_one(struct pfs_bench_query *bench, const struct side *side,
 	PFS_TRY(warm_up(side, sql));
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &ours));
 	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what, (unsigned long long)ours.rows);
-	PFS_TRY(run_peer(bench, &figures, statement, &ours, "SQLite", time_theirs));
+	PFS_TRY(run_peer(bench, &figures, statement, &ours, theirs, "SQLite", time_theirs));
 	*median = figures.ours[figures.n / 2];
 	figures.wanted_ratio = 0;
-	return side->duckdb ? run_peer(bench, &figures, statement, &ours, "DuckDB", time_duckdb) : 0;
+	if (!side->duckdb || (statement->duckdb && !*statement->duckdb))
+		return 0;
+	return run_peer(bench, &figures, statement, &ours, statement->duckdb ? statement->duckdb : theirs, "DuckDB",
+			time_duckdb);
 }
 
 static int run_all(struct pfs_bench_query *bench, struct side *side, double *bare)
@@ -423,8 +370,12 @@ static int run_all(struct pfs_bench_query *bench, struct side *side, double *bar
 	else
 		PFS_TRY(fill_duckdb(bench, side));
 	PFS_TRY(fill_peer(side));
-	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
-		PFS_TRY(run_one(bench, side, &statements[i], &median));
+	for (size_t i = 0; i < pfs_bench_n_questions; i++) {
+		const struct pfs_bench_question *statement = &pfs_bench_questions[i];
+
+		if (bench->only && !strstr(statement->what, bench->only))
+			continue;
+		PFS_TRY(run_one(bench, side, statement, &median));
 		*bare = i ? *bare : median;
 	}
 	return 0;
@@ -455,7 +406,7 @@ static int run(struct pfs_bench_query *bench, uint64_t nodes)
 	if (!bench->store)
 		PFS_TRY(pfs_bench_query_make(bench, nodes));
 	PFS_TRY(run_statements(bench, &bare));
-	return pfs_bench_query_mount(bench, bare);
+	return bench->only ? 0 : pfs_bench_query_mount(bench, bare);
 }
 
 int pfs_bench_query(int argc, char **argv)
@@ -478,6 +429,8 @@ int pfs_bench_query(int argc, char **argv)
 			pfs_cmd_number(&args, &bench.runs, RUNS, 1, PFS_BENCH_RUNS_MAX);
 		else if (option == BESIDE)
 			bench.beside = args.value;
+		else if (option == ONLY)
+			bench.only = args.value;
 		else if (option == PREFIX)
 			bench.prefix = args.value;
 		else if (option == PART)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench/query.h - what the two halves of bench query share: statements over the tree beside
- * SQLite and DuckDB (query.c and, for a store made up, query_made.c), and commands and files of a mount beside
+ * SQLite and DuckDB (query.c with query_statements.c and, for a store made up, query_made.c), and commands and files of a mount beside
  * other programs (query_mount.c). */
 #ifndef PFS_TOOLS_BENCH_QUERY_H
 #define PFS_TOOLS_BENCH_QUERY_H
@@ -17,6 +17,7 @@ struct pfs_bench_query {
 	struct pfs_bench_server server; /* its folder and mountpoint; its store, if one was made */
 	const char *store, *beside;	/* beside: what the store is of, as a directory, or NULL */
 	uint64_t runs;
+	const char *only; /* part of the titles of what is asked; NULL: all */
 	const char *prefix, *part; /* of names, to look for */
 	struct pfs_json *json;	   /* or NULL */
 	struct pfs_bench_goal {
@@ -26,6 +27,17 @@ struct pfs_bench_query {
 	} *goals; /* of what has been printed and has one */
 	size_t n_goals, capacity;
 };
+
+/* A statement, in which words that begin with $ are replaced (query_statements.c). */
+struct pfs_bench_question {
+	const char *what, *ours;
+	const char *theirs; /* NULL: the same */
+	double wanted;	    /* of the speed beside SQLite's; 0: nothing */
+	const char *duckdb; /* NULL: as SQLite's; "": it has none such */
+};
+
+extern const struct pfs_bench_question pfs_bench_questions[];
+extern const size_t pfs_bench_n_questions;
 
 /* Prints the figures, and keeps what their ratio was to be for pfs_bench_query_sum_up, which prints
  * a table of all and frees it. */

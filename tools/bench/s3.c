@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/reserve.h"
+#include "base/search.h"
 #include "gpu/prefix.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
@@ -264,17 +265,11 @@ static int get_on_device(struct bench *b, struct pfs_prefix *index, const struct
 static size_t len_of(const struct bench *b, const uint8_t *key)
 {
 	const uint64_t *at = b->at;
-	size_t from = 0, to = b->most, offset = (size_t)(key - b->bytes);
+	size_t offset = (size_t)(key - b->bytes);
+	/* keys lie in the order of their numbers */
+	uint64_t behind = PFS_SEARCH(i, 1, b->most, at[i] <= offset);
 
-	while (to - from > 1) { /* keys lie in the order of their numbers */
-		size_t middle = from + (to - from) / 2;
-
-		if (at[middle] <= offset)
-			from = middle;
-		else
-			to = middle;
-	}
-	return at[from + 1] - at[from];
+	return at[behind] - at[behind - 1];
 }
 
 /* A look at every key, as the paper's thread a key. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench s5 - the experiments of the paper on B+-trees: creation, insertion, search, visit, range
- * and deletion, beside a sorted array in the same run.
+ * and deletion, beside a sorted array and other maps (s5_peers.h) in the same run.
  *
  * Keys are random 64-bit numbers; questions are unsorted, and one in eight has no key.  Times are from
  * and to the caller's memory, a device's bus included; "on the device" lines are not. */
@@ -13,15 +13,17 @@
 #include "gpu/probe.h"
 #include "gpu/relation.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/s5_peers.h"
 
 #define RUNS 5
 
-enum { KEYS, ENGINE, QUESTIONS, CPU };
+enum { KEYS, ENGINE, QUESTIONS, PAGE, CPU };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "in the index (1000000)"},
 	[ENGINE] = {"engine", 'e', "NAME", "host or cuda (host)"},
 	[QUESTIONS] = {"questions", 'q', "N", "in a batch, and entries inserted (a tenth of the keys)"},
+	[PAGE] = {"page", 'p', "N", "entries of a page on the host; 0: measured (62)"},
 	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
 	{0},
 };
@@ -40,6 +42,10 @@ struct bench {
 	size_t n, m; /* keys, questions */
 	uint64_t *keys, *asked, *new_keys;
 	uint32_t *values, *found, *expected;
+	struct pfs_s5_peer *peers[PFS_S5_PEERS]; /* NULL: there is none */
+	uint64_t *all_keys; /* of a peer, */
+	uint32_t *all_values; /* and its values */
+	uint32_t page;
 	bool bad, is_cpu; /* is_cpu: what times are */
 };
 
@@ -104,13 +110,80 @@ static void line(const char *what, double seconds, size_t n, bool is_right)
 	(void)fflush(stdout);
 }
 
+/* ---- beside it ---- */
+
+enum step { FILL, FIND, VISIT, INSERT, REMOVE };
+
+static int ask_peer(const struct bench *b, struct pfs_s5_peer *peer, enum step step)
+{
+	switch (step) {
+	case FILL:
+		return pfs_s5_peer_fill(peer, b->keys, b->values, b->n);
+	case FIND:
+		return pfs_s5_peer_find(peer, b->found, b->asked, b->m);
+	case VISIT:
+		return pfs_s5_peer_visit(peer, b->all_keys, b->all_values);
+	case INSERT:
+		return pfs_s5_peer_insert(peer, b->new_keys, b->values, b->m);
+	default:
+		return pfs_s5_peer_remove(peer, b->new_keys, b->m);
+	}
+}
+
+static bool is_peer_right(const struct bench *b, enum step step)
+{
+	return step != FIND || memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
+}
+
+/* The same step of n keys by the other maps. */
+static int time_peers(struct bench *b, enum step step, size_t n)
+{
+	for (int kind = 0; kind < PFS_S5_PEERS; kind++) {
+		double started = clock_of(b);
+		char what[64];
+
+		if (!b->peers[kind])
+			continue;
+		PFS_TRY(ask_peer(b, b->peers[kind], step));
+		(void)snprintf(what, sizeof(what), "    beside %s, one thread",
+			       pfs_s5_peer_name((enum pfs_s5_peer_kind)kind));
+		line(what, clock_of(b) - started, n, is_peer_right(b, step));
+		b->bad |= !is_peer_right(b, step);
+	}
+	return 0;
+}
+
+static int open_peers(struct bench *b)
+{
+	b->all_keys = malloc(b->n * sizeof(*b->all_keys));
+	b->all_values = malloc(b->n * sizeof(*b->all_values));
+	if (!b->all_keys || !b->all_values)
+		return -ENOMEM;
+	for (int kind = 0; kind < PFS_S5_PEERS; kind++) {
+		int error = pfs_s5_peer_open(&b->peers[kind], (enum pfs_s5_peer_kind)kind);
+
+		if (error == -ENOENT)
+			(void)printf("without %s: tools/setup bench brings it\n",
+				     pfs_s5_peer_name((enum pfs_s5_peer_kind)kind));
+		else if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* ---- the index ---- */
+
 static int build(struct bench *b)
 {
+	const struct pfs_index_shape shape = {.kind = PFS_INDEX_UNIQUE, .page = b->page};
+	struct pfs_index_info info;
 	double started = clock_of(b);
 
-	PFS_TRY(pfs_index_build(&b->run, &b->index, PFS_INDEX_UNIQUE, b->keys, b->values, b->n));
+	PFS_TRY(pfs_index_build(&b->run, &b->index, &shape, b->keys, b->values, b->n));
 	line("creation", clock_of(b) - started, b->n, true);
-	return 0;
+	pfs_index_describe(b->index, &info);
+	(void)printf("    in pages of %u entries%s\n", info.page, info.measured ? ", measured" : "");
+	return time_peers(b, FILL, b->n);
 }
 
 static int search(struct bench *b, const char *what)
@@ -135,7 +208,7 @@ static int search(struct bench *b, const char *what)
 	b->bad |= !is_right;
 	line(what, best, b->m, is_right);
 	line("    beside a sorted array, one thread", started, b->m, true);
-	return 0;
+	return time_peers(b, FIND, b->m);
 }
 
 /* Where the questions and the answers lie on the device. */
@@ -167,6 +240,13 @@ static int visit(struct bench *b, const char *what, uint64_t first, uint64_t las
 	return 0;
 }
 
+static int visit_some(struct bench *b)
+{
+	PFS_TRY(visit(b, "visit of all", 0, UINT64_MAX));
+	PFS_TRY(time_peers(b, VISIT, b->n));
+	return visit(b, "range, a hundredth", UINT64_MAX / 2, UINT64_MAX / 100 * 51);
+}
+
 static int change(struct bench *b)
 {
 	uint64_t changed, removed;
@@ -177,9 +257,11 @@ static int change(struct bench *b)
 	PFS_TRY(pfs_index_insert(&b->run, b->index, &changed, b->new_keys, b->expected, b->m,
 				 PFS_INDEX_REFUSE));
 	line("insertion, one batch", clock_of(b) - started, b->m, changed == b->m);
+	PFS_TRY(time_peers(b, INSERT, b->m));
 	started = clock_of(b);
 	PFS_TRY(pfs_index_remove(&b->run, b->index, &removed, b->new_keys, NULL, b->m));
 	line("deletion, one batch", clock_of(b) - started, b->m, removed == b->m);
+	PFS_TRY(time_peers(b, REMOVE, b->m));
 	b->bad |= changed != b->m || removed != b->m;
 	return 0;
 }
@@ -188,13 +270,13 @@ static int bench(struct bench *b)
 {
 	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, 0));
 	PFS_TRY(make(b));
+	PFS_TRY(open_peers(b));
 	(void)printf("%zu keys, %zu questions, %s\n", b->n, b->m,
 		     b->run.on == PFS_ENGINE_CUDA ? "cuda" : "host");
 	PFS_TRY(build(b));
 	PFS_TRY(search(b, "search"));
 	PFS_TRY(search_on_device(b));
-	PFS_TRY(visit(b, "visit of all", 0, UINT64_MAX));
-	PFS_TRY(visit(b, "range, a hundredth", UINT64_MAX / 2, UINT64_MAX / 100 * 51));
+	PFS_TRY(visit_some(b));
 	PFS_TRY(change(b));
 	return search(b, "search after insertion and deletion");
 }
@@ -202,7 +284,7 @@ static int bench(struct bench *b)
 int pfs_bench_s5(int argc, char **argv)
 {
 	struct bench b = {.run.on = PFS_ENGINE_HOST};
-	uint64_t keys = 1000000, questions = 0;
+	uint64_t keys = 1000000, questions = 0, page = PFS_INDEX_PAGE;
 	struct pfs_cmd_args args;
 	int option, error;
 
@@ -212,6 +294,8 @@ int pfs_bench_s5(int argc, char **argv)
 			pfs_cmd_number(&args, &keys, KEYS, 1000, 500000000);
 		else if (option == QUESTIONS)
 			pfs_cmd_number(&args, &questions, QUESTIONS, 1, 500000000);
+		else if (option == PAGE)
+			pfs_cmd_number(&args, &page, PAGE, 0, PFS_INDEX_PAGE_MOST);
 		else if (option == CPU)
 			b.is_cpu = true;
 		else if (pfs_engine_by_name(&b.run.on, args.value) != 0)
@@ -220,10 +304,15 @@ int pfs_bench_s5(int argc, char **argv)
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
 	b.n = keys;
+	b.page = page ? (uint32_t)page : PFS_INDEX_MEASURED;
 	b.m = questions ? questions : keys / 10;
 	error = bench(&b);
 	pfs_index_close(&b.run, b.index);
 	pfs_operators_close(b.run.operators);
+	for (int kind = 0; kind < PFS_S5_PEERS; kind++)
+		pfs_s5_peer_close(b.peers[kind]);
+	free(b.all_keys);
+	free(b.all_values);
 	free(b.keys);
 	free(b.values);
 	free(b.asked);

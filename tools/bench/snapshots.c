@@ -22,10 +22,10 @@
 #include "fs/tree/frozen.h"
 #include "fs/image/hold.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/samples.h"
 
 #define ROUNDS	3
 #define CHANGES 20000u
-#define SAMPLES 4000000u /* at most, beside one load */
 #define CREATE_US 2000
 #define LOAD_S	  1.0 /* that one lasts, at least */
 
@@ -46,17 +46,12 @@ static const struct pfs_cmd command = {
 
 static const struct pfs_caller owner = {.umask = 022};
 
-struct samples {
-	float *seconds;
-	size_t n;
-};
-
 struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	_Atomic bool stop;
-	struct samples lookups, creations;
+	struct pfs_samples lookups, creations;
 	uint64_t created; /* the directory of */
 	unsigned files;	  /* that were created */
 };
@@ -161,12 +156,6 @@ static int run_changes(const struct bench *bench, struct pfs_figures *figures)
 
 /* ---- lookups and creations ---- */
 
-static void add_sample(struct samples *samples, double started)
-{
-	if (samples->n < SAMPLES)
-		samples->seconds[samples->n++] = (float)(pfs_bench_now() - started);
-}
-
 static void *create_all_the_time(void *arg)
 {
 	struct bench *bench = arg;
@@ -179,7 +168,7 @@ static void *create_all_the_time(void *arg)
 		(void)snprintf(name, sizeof(name), "created %u", bench->files++);
 		if (!pfs_tree_make(bench->tree, &entry, bench->created, name, S_IFREG | 0644, 0, &owner))
 			pfs_tree_forget(bench->tree, entry.attr.st_ino, 1);
-		add_sample(&bench->creations, started);
+		pfs_samples_add(&bench->creations, started);
 		(void)usleep(CREATE_US);
 	}
 	return NULL;
@@ -195,7 +184,7 @@ static void *look_up_all_the_time(void *arg)
 
 		if (pfs_tree_lookup(bench->tree, &entry, PFS_ROOT_PRIME, "nothing") == 0)
 			break;
-		add_sample(&bench->lookups, started);
+		pfs_samples_add(&bench->lookups, started);
 		(void)usleep(50);
 	}
 	return NULL;
@@ -257,24 +246,6 @@ static void *run_load(void *arg)
 	return NULL;
 }
 
-static int by_length(const void *a, const void *b)
-{
-	float x = *(const float *)a, y = *(const float *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void print_samples(const struct samples *samples)
-{
-	static const double parts[] = {0.5, 0.99, 0.999};
-
-	qsort(samples->seconds, samples->n, sizeof(*samples->seconds), by_length);
-	for (size_t i = 0; i < PFS_COUNT(parts) && samples->n; i++)
-		printf("%8.3f", samples->seconds[(size_t)((double)(samples->n - 1) * parts[i])] * 1e3);
-	if (samples->n)
-		printf("%8.2f ", samples->seconds[samples->n - 1] * 1e3);
-}
-
 static int run_beside(struct bench *bench, const struct load *load)
 {
 	struct work work = {.bench = bench, .load = load};
@@ -282,6 +253,7 @@ static int run_beside(struct bench *bench, const struct load *load)
 
 	bench->lookups.n = bench->creations.n = 0;
 	(void)pfs_hold_longest(bench->tree, false, true);
+	(void)pfs_hold_longest(bench->tree, true, true);
 	atomic_store(&bench->stop, false);
 	if (pthread_create(&creating, NULL, create_all_the_time, bench))
 		return -EAGAIN;
@@ -294,10 +266,11 @@ static int run_beside(struct bench *bench, const struct load *load)
 	(void)pthread_join(looking, NULL);
 	if (work.error)
 		return work.error;
-	print_samples(&bench->lookups);
-	print_samples(&bench->creations);
-	printf("%8.2f%8.2f  %s\n", work.seconds * (load->kind == STATEMENT),
-	       (double)pfs_hold_longest(bench->tree, false, true).cpu_ns * 1e-6, load->what);
+	pfs_samples_print(&bench->lookups);
+	pfs_samples_print(&bench->creations);
+	printf("%8.2f%8.2f%8.2f  %s\n", work.seconds * (load->kind == STATEMENT),
+	       (double)pfs_hold_longest(bench->tree, false, true).cpu_ns * 1e-6,
+	       (double)pfs_hold_longest(bench->tree, true, true).cpu_ns * 1e-6, load->what);
 	(void)fflush(stdout);
 	return 0;
 }
@@ -309,8 +282,8 @@ static int run_loads(struct bench *bench)
 
 	PFS_TRY(pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, "created", S_IFDIR | 0755, 0, &owner));
 	bench->created = entry.attr.st_ino;
-	printf("\n%33s%33s%8s%8s\n%8s%8s%8s%8s %8s%8s%8s%8s %8s%8s\n", "lookups, ms", "creations, ms", "takes",
-	       "held", "p50", "p99", "p99.9", "most", "p50", "p99", "p99.9", "most", "s", "cpu ms");
+	printf("\n%33s%33s%8s%8s%8s\n%8s%8s%8s%8s %8s%8s%8s%8s %8s%8s%8s\n", "lookups, ms", "creations, ms", "takes",
+	       "read", "written", "p50", "p99", "p99.9", "most", "p50", "p99", "p99.9", "most", "s", "cpu ms", "cpu ms");
 	for (size_t i = 0; i < PFS_COUNT(loads); i++)
 		PFS_TRY(run_beside(bench, &loads[i]));
 	pfs_snapshots_stats(bench->tree, &stats);
@@ -341,8 +314,8 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 	int error;
 
 	pfs_hold_count_cpu();
-	bench->lookups.seconds = malloc(SAMPLES * sizeof(float));
-	bench->creations.seconds = malloc(SAMPLES * sizeof(float));
+	bench->lookups.seconds = malloc(PFS_SAMPLES_MAX * sizeof(float));
+	bench->creations.seconds = malloc(PFS_SAMPLES_MAX * sizeof(float));
 	if (!bench->lookups.seconds || !bench->creations.seconds)
 		return -ENOMEM;
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));

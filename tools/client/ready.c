@@ -172,3 +172,11 @@ int pfs_ready_past(struct pfs_tree **tree, const char *verb, const char *store, 
 	*tree = NULL;
 	return status ? status : ready_group(tree, verb, store, at);
 }
+
+struct pfs_tree *pfs_ready_beside(const char *store)
+{
+	const struct pfs_tree_options how = {.read_only = true, .beside_writer = true};
+	struct pfs_tree *tree;
+
+	return pfs_tree_open(&tree, store, &how) ? NULL : tree;
+}

@@ -31,6 +31,9 @@ PFS_MUST_CHECK int pfs_ready_group(struct pfs_tree **tree, const char *verb, con
 /* The same, as it was at that time, in nanoseconds since 1970 (meta/history.h); a line when the store does not know. */
 PFS_MUST_CHECK int pfs_ready_past(struct pfs_tree **tree, const char *verb, const char *store, int64_t at);
 
+/* Opens a store as of one committed group, without a lock, for pfs_imagefile_make_behind; NULL: it cannot be. */
+struct pfs_tree *pfs_ready_beside(const char *store);
+
 PFS_MUST_CHECK int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *store);
 
 #endif

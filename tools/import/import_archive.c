@@ -5,10 +5,12 @@
 
 #include "tools/import/import_recognise.h"
 
+#define TAR_MAGIC 257 /* where it lies in a tar file's first block */
+
 /* The commonest archives, so that reading one can say what is missing. */
 static bool is_common(const void *data, size_t size)
 {
-	return (size > 262 && memcmp((const char *)data + 257, "ustar", 5) == 0) ||
+	return (size > TAR_MAGIC + 5 && memcmp((const char *)data + TAR_MAGIC, "ustar", 5) == 0) ||
 	       (size > 4 && (memcmp(data, "\x1f\x8b", 2) == 0 || memcmp(data, "PK\3\4", 4) == 0 ||
 			     memcmp(data, "\xfd\67zXZ", 5) == 0));
 }

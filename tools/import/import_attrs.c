@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 
 int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t group, const void *name, size_t name_len,
 		      const void *value, size_t value_len)
@@ -43,20 +44,13 @@ static int compare(const void *a, const void *b)
 int pfs_attr_list_put(struct pfs_attr_list *list, struct pfs_store *store, uint32_t group,
 		      uint64_t prime)
 {
-	size_t low = 0, high = list->n, i;
+	size_t i;
 
 	if (!list->sorted && list->n)
 		qsort(list->items, list->n, sizeof(*list->items), compare);
 	list->sorted = true;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->items[middle].group < group)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (i = low; i < list->n && list->items[i].group == group; i++) {
+	i = PFS_SEARCH(at, 0, list->n, list->items[at].group < group);
+	for (; i < list->n && list->items[i].group == group; i++) {
 		const struct pfs_attr_item *item = &list->items[i];
 		const char *bytes = list->bytes + item->offset;
 		const struct pfs_attr_record attr = {

@@ -12,6 +12,7 @@
 #include "fs/query/query.h"
 #include "tools/import/import_csv_impl.h"
 
+#define PROGRESS  16384u /* rows between two looks whether to tell of it */
 #define NONE	  PFS_CSV_NONE
 #define NO_COLUMN PFS_CSV_NO_COLUMN
 #define WHERE	  PFS_CSV_WHERE
@@ -219,7 +220,7 @@ static int read_rows(struct pfs_import *import)
 
 	while ((got = pfs_csv_next(&csv->csv, &why)) == 1) {
 		PFS_TRY(take_row(import));
-		if (csv->n_rows % 16384 == 0)
+		if (csv->n_rows % PROGRESS == 0)
 			pfs_import_progress(import);
 	}
 	return got < 0 ? broken(import, got, why) : 0;

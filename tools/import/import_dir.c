@@ -15,7 +15,8 @@
 #include "tools/import/import.h"
 #include "tools/import/import_attrs.h"
 
-#define NOWHERE UINT32_MAX /* a directory that is left out */
+#define NOWHERE	 UINT32_MAX /* a directory that is left out */
+#define PROGRESS 256u /* messages between two looks whether to tell of it */
 
 /* Which original a node has: the rest of what the source record needs is in the build. */
 struct original {
@@ -464,7 +465,7 @@ static int read_dir(struct pfs_import *import)
 	dir = import->state;
 	while (!error && (message = pfs_crawl_next(dir->crawl)) != NULL) {
 		error = take_message(import, message);
-		if (++dir->n_messages % 256 == 0)
+		if (++dir->n_messages % PROGRESS == 0)
 			pfs_import_progress(import);
 	}
 	if (!error)

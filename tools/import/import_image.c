@@ -6,17 +6,10 @@
 #include <unistd.h>
 
 #include "fs/image/imagefile.h"
+#include "tools/client/ready.h"
 #include "tools/import/import.h"
 
 #define NODE_BYTES 48 /* a store takes more than that for a node */
-
-static struct pfs_tree *open_beside(const char *store)
-{
-	const struct pfs_tree_options how = {.read_only = true, .beside_writer = true};
-	struct pfs_tree *tree;
-
-	return pfs_tree_open(&tree, store, &how) ? NULL : tree;
-}
 
 /* Whoever makes it looks at how many nodes there are; here it is only told whether that can be enough. */
 void pfs_import_leave_image(const struct pfs_import *import)
@@ -28,5 +21,5 @@ void pfs_import_leave_image(const struct pfs_import *import)
 	if (!import->options.passing && stat(import->options.store, &store) == 0 &&
 	    store.st_size >= (off_t)PFS_IMAGE_FILE_NODES * NODE_BYTES &&
 	    (!import->options.at || access(name, F_OK) == 0))
-		pfs_imagefile_make_behind(import->options.store, open_beside);
+		pfs_imagefile_make_behind(import->options.store, pfs_ready_beside);
 }

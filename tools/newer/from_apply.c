@@ -18,14 +18,13 @@ static struct pfs_caller caller(void)
 	return (struct pfs_caller){.uid = geteuid(), .gid = getegid()};
 }
 
-static int change(struct pfs_from *from, const struct pfs_change_set *set)
+static int change(struct pfs_from *from, struct pfs_change_set *set)
 {
 	const struct pfs_caller who = caller();
 	char why[512];
+	const struct pfs_change_basis basis = {.epoch = pfs_follow_epoch(from->options.tree)};
 
-	return set->n ? pfs_tree_change(from->options.tree, set, pfs_follow_epoch(from->options.tree), &who, why,
-					sizeof(why))
-		      : 0;
+	return set->n ? pfs_tree_change(from->options.tree, set, &basis, &who, why, sizeof(why)) : 0;
 }
 
 static bool is_gone(const struct pfs_from_node *node)

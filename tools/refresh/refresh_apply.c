@@ -185,8 +185,9 @@ static int remove_listed(struct pfs_refresh *refresh, const struct below *list, 
 		if (!list[i].stays)
 			set.list[set.n++] = (struct pfs_change){.ino = list[i].ino};
 	if (!error && set.n)
-		error = pfs_tree_change(refresh->tree, &set, pfs_follow_epoch(refresh->tree), &caller,
-					why, sizeof(why));
+		error = pfs_tree_change(refresh->tree, &set,
+					&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
+					&caller, why, sizeof(why));
 	pfs_change_set_finish(&set);
 	/* somebody is changing it: it stays until the next refresh */
 	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "tools/refresh/refresh_compare.h"
 
 static struct timespec time_of(struct statx_timestamp time)
@@ -363,21 +364,11 @@ static int sort_children(struct pfs_comparison *comparison)
 static const struct pfs_follower *find_child(const struct pfs_comparison *comparison, const char *name)
 {
 	const struct pfs_followers *children = &comparison->refresh->children;
-	size_t low = 0, high = children->n;
+	const struct pfs_follower *list = children->list;
+	const uint32_t *by_name = comparison->by_name;
+	uint64_t at = PFS_SEARCH(i, 0, children->n, strcmp(children->names + list[by_name[i]].name, name) < 0);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct pfs_follower *child = &children->list[comparison->by_name[middle]];
-		int order = strcmp(name, children->names + child->name);
-
-		if (!order)
-			return child;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return at < children->n && !strcmp(children->names + list[by_name[at]].name, name) ? &list[by_name[at]] : NULL;
 }
 
 static int list_unknown(struct pfs_comparison *comparison, const char *name)

@@ -12,15 +12,16 @@
 
 #define ATTEMPTS 16 /* at a set of changes that others' changes come before */
 
-static int change(struct pfs_refresh *refresh, const struct pfs_change_set *set)
+static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
 	char why[512];
 	int error = set->n ? -EAGAIN : 0;
 
 	for (int i = 0; i < ATTEMPTS && error == -EAGAIN; i++)
-		error = pfs_tree_change(refresh->tree, set, pfs_follow_epoch(refresh->tree), &caller,
-					why, sizeof(why));
+		error = pfs_tree_change(refresh->tree, set,
+					&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
+					&caller, why, sizeof(why));
 	return error;
 }
 

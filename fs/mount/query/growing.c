@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "fs/mount/dispatch.h"
+#include "fs/mount/respond.h"
 #include "fs/mount/query/shares.h"
 #include "fs/mount/query/turns.h"
 #include "fs/query/output/format.h"
@@ -88,9 +89,9 @@ static void reply_size(struct reader *reader)
 	reader->attr.st_size += (off_t)pfs_answer_size(answer);
 	reader->attr.st_blocks = (reader->attr.st_size + 511) / 512;
 	if (pfs_answer_is_complete(answer))
-		(void)fuse_reply_attr(reader->req, &reader->attr, 0);
+		(void)pfs_respond_attr(reader->req, &reader->attr, 0);
 	else
-		(void)fuse_reply_err(reader->req, EIO);
+		(void)pfs_respond_error(reader->req, -EIO);
 }
 
 /* What is there is copied; an answer that failed has an end that is none. */
@@ -103,9 +104,9 @@ static void reply(struct reader *reader)
 	if (n >= 0 && (size_t)n < reader->size && !pfs_answer_is_complete(answer))
 		n = -EIO;
 	if (n < 0)
-		(void)fuse_reply_err(reader->req, n == -ENOMEM ? ENOMEM : EIO);
+		(void)pfs_respond_error(reader->req, n == -ENOMEM ? n : -EIO);
 	else
-		(void)fuse_reply_buf(reader->req, data, (size_t)n);
+		(void)pfs_respond_bytes(reader->req, data, (size_t)n);
 }
 
 /* error: 0, or what he is told. */
@@ -116,7 +117,7 @@ static void answer(struct reader *reader, int error)
 	if (reader->is_interrupted)
 		error = -EINTR;
 	if (error)
-		(void)fuse_reply_err(reader->req, -error);
+		(void)pfs_respond_error(reader->req, error);
 	else if (reader->offset == AT_END)
 		reply_size(reader);
 	else
@@ -143,7 +144,7 @@ static void on_interrupt(fuse_req_t req, void *arg)
 	if (!waits)
 		return;
 	free(reader);
-	(void)fuse_reply_err(req, EINTR);
+	(void)pfs_respond_error(req, -EINTR);
 }
 
 /* With the lock: all that was asked for is there, or will never be. */
@@ -468,7 +469,7 @@ static void take_reader(const struct reader *asks)
 	uint64_t turn;
 
 	if (!reader) {
-		(void)fuse_reply_err(asks->req, ENOMEM);
+		(void)pfs_respond_error(asks->req, -ENOMEM);
 		return;
 	}
 	*reader = *asks;

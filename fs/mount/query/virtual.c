@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/siphash.h"
 #include "fs/mount/notify.h"
 
@@ -232,7 +233,7 @@ bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, bool writes,
 	       writes == (virtual->kind->write != NULL);
 }
 
-void pfs_virtual_hold(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
+static void hold_virtual(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 {
 	PFS_LOCKED(&virtuals->lock);
 	virtual->holds++;
@@ -379,7 +380,7 @@ int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
 	handle->gid = scope->gid;
 	handle->sees_all = scope->sees_all;
 	(void)pthread_mutex_init(&handle->lock, NULL);
-	pfs_virtual_hold(call->mount->virtuals, call->virtual);
+	hold_virtual(call->mount->virtuals, call->virtual);
 	*out = handle;
 	return 0;
 }
@@ -403,21 +404,10 @@ void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 
 static uint64_t find_link(const struct pfs_virtual_names *links, const char *name)
 {
-	size_t low = 0, high = links->n;
+	const struct pfs_virtual_name *names = links->names;
+	uint64_t at = PFS_SEARCH(i, 0, links->n, strcmp(links->bytes + names[i].at, name) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct pfs_virtual_name *link = &links->names[middle];
-		int order = strcmp(links->bytes + link->at, name);
-
-		if (order == 0)
-			return link->ino;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return 0;
+	return at < links->n && !strcmp(links->bytes + names[at].at, name) ? names[at].ino : 0;
 }
 
 uint64_t pfs_virtual_listed(struct pfs_virtuals *virtuals, const struct pfs_virtual *dir,

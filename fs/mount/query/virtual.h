@@ -138,7 +138,6 @@ struct pfs_shares *pfs_virtuals_running(struct pfs_virtuals *virtuals);
 struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node);
 /* Returns true if an open of the node, or a write to it, has to take a turn (turns.h). */
 bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, bool writes, bool sees_all);
-void pfs_virtual_hold(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
 void pfs_virtual_drop(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
 
 /* Gets the node for what a lookup in parent (NULL: in the directory ino itself) has found, held and
@@ -285,11 +284,8 @@ void pfs_call_forget_reason(struct pfs_call *call, uint64_t about);
 
 extern const struct pfs_virtual_kind pfs_query_kind; /* `.query` */
 extern const struct pfs_virtual_kind pfs_help_kind;
-extern const struct pfs_virtual_kind pfs_run_kind;
 extern const struct pfs_virtual_kind pfs_resolve_kind;
-extern const struct pfs_virtual_kind pfs_sql_kind;
 extern const struct pfs_virtual_kind pfs_where_kind;
-extern const struct pfs_virtual_kind pfs_saved_kind;
 extern const struct pfs_virtual_kind pfs_tables_kind;
 extern const struct pfs_virtual_kind pfs_stats_kind;
 extern const struct pfs_virtual_kind pfs_link_kind; /* data: the target */

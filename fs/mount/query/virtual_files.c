@@ -12,6 +12,7 @@
 #include "fs/mount/operations.h"
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/virtual.h"
+#include "fs/mount/respond.h"
 
 /* ---- opening ---- */
 
@@ -77,13 +78,13 @@ void pfs_on_query_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *f
 		pfs_call_end(&call);
 	}
 	if (error) {
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 		return;
 	}
 	fi->fh = (uintptr_t)handle;
 	fi->direct_io = 1;
 	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
-	if (fuse_reply_open(req, fi) != 0)
+	if (pfs_respond_open(req, fi) != 0)
 		pfs_handle_close(virtuals, handle);
 	if (call.growing)
 		pfs_growing_go_on(call.growing);
@@ -108,12 +109,12 @@ void pfs_on_query_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		pfs_call_end(&call);
 	}
 	if (error) {
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 		return;
 	}
 	fi->fh = (uintptr_t)handle;
 	fi->direct_io = 1;
-	if (fuse_reply_create(req, &param, fi) != 0) {
+	if (pfs_respond_create(req, &param, fi) != 0) {
 		pfs_handle_close(virtuals, handle);
 		pfs_virtual_forget(virtuals, param.ino, 1);
 	}
@@ -153,7 +154,7 @@ static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t s
 		offset += some;
 		size -= some;
 	}
-	(void)fuse_reply_iov(req, views, n);
+	(void)pfs_respond_views(req, views, n);
 	return true;
 }
 
@@ -226,9 +227,9 @@ static void reply_copied(fuse_req_t req, struct pfs_handle *handle, struct pfs_a
 	if (n < 0)
 		n = fail_read(req, handle, (int)n);
 	if (n < 0)
-		pfs_reply_error(req, (int)n);
+		pfs_respond_error(req, (int)n);
 	else
-		(void)fuse_reply_buf(req, data, (size_t)n);
+		(void)pfs_respond_bytes(req, data, (size_t)n);
 }
 
 /* What was written and waits for its end is answered now; with the lock. */
@@ -262,9 +263,9 @@ static void reply_written(fuse_req_t req, struct pfs_handle *handle, size_t size
 		handle->end = UINT64_MAX;
 	(void)pthread_mutex_unlock(&handle->lock);
 	if (n < 0)
-		pfs_reply_error(req, (int)n);
+		pfs_respond_error(req, (int)n);
 	else
-		(void)fuse_reply_buf(req, data, (size_t)n);
+		(void)pfs_respond_bytes(req, data, (size_t)n);
 }
 
 void pfs_on_query_read(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, off_t offset,
@@ -332,9 +333,9 @@ void pfs_on_query_write(fuse_req_t req, fuse_ino_t node, const char *data, size_
 		pfs_call_end(&call);
 	}
 	if (error)
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 	else
-		(void)fuse_reply_write(req, size);
+		(void)pfs_respond_written(req, size);
 	if (!error && call.growing)
 		pfs_growing_go_on(call.growing);
 }
@@ -359,7 +360,7 @@ void pfs_on_query_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *
 		(void)pthread_mutex_unlock(&handle->lock);
 		pfs_call_end(&call);
 	}
-	pfs_reply_error(req, error);
+	pfs_respond_error(req, error);
 }
 
 /* A file that was opened to be truncated and never written to is truncated now: a shell closes one
@@ -376,20 +377,20 @@ void pfs_on_query_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 		pfs_call_end(&call);
 	}
 	pfs_handle_close(pfs_mount_of(req)->virtuals, handle);
-	pfs_reply_error(req, 0);
+	pfs_respond_error(req, 0);
 }
 
 void pfs_on_query_fsync(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
 			struct fuse_file_info *fi PFS_UNUSED)
 {
-	pfs_reply_error(req, 0);
+	pfs_respond_error(req, 0);
 }
 
 void pfs_on_query_fallocate(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int mode PFS_UNUSED,
 			    off_t offset PFS_UNUSED, off_t length PFS_UNUSED,
 			    struct fuse_file_info *fi PFS_UNUSED)
 {
-	pfs_reply_error(req, -EOPNOTSUPP);
+	pfs_respond_error(req, -EOPNOTSUPP);
 }
 
 /* All of it is data. */
@@ -406,11 +407,11 @@ void pfs_on_query_lseek(fuse_req_t req, fuse_ino_t node PFS_UNUSED, off_t offset
 	size = (off_t)(handle->base + pfs_answer_size(handle->answer));
 	(void)pthread_mutex_unlock(&handle->lock);
 	if (!is_complete && whence == SEEK_HOLE)
-		pfs_reply_error(req, -EINVAL); /* nobody knows yet where it ends */
+		pfs_respond_error(req, -EINVAL); /* nobody knows yet where it ends */
 	else if (offset < 0 || (is_complete && offset >= size))
-		pfs_reply_error(req, -ENXIO);
+		pfs_respond_error(req, -ENXIO);
 	else
-		(void)fuse_reply_lseek(req, whence == SEEK_DATA ? offset : size);
+		(void)pfs_respond_place(req, whence == SEEK_DATA ? offset : size);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the parameters are libfuse's */
@@ -421,5 +422,5 @@ void pfs_on_query_copy_file_range(fuse_req_t req, fuse_ino_t from PFS_UNUSED,
 				  struct fuse_file_info *to_fi PFS_UNUSED, size_t size PFS_UNUSED,
 				  int flags PFS_UNUSED)
 {
-	pfs_reply_error(req, -EXDEV); /* the kernel copies */
+	pfs_respond_error(req, -EXDEV); /* the kernel copies */
 }

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "fs/mount/operations.h"
 #include "fs/mount/query/virtual.h"
+#include "fs/mount/respond.h"
 
 #define TIMES_SECONDS 1.0 /* the times of directories and links are those of now: how old that may be */
 
@@ -66,7 +67,7 @@ void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 
 	error = pfs_call_begin(&call, req, node, 0);
 	if (error) {
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 		return;
 	}
 	fill_attr(&call, &attr, call.virtual);
@@ -79,7 +80,7 @@ void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 	if (growing)
 		pfs_handle_measure(pfs_handle_of(fi), growing, req, &attr);
 	else
-		(void)fuse_reply_attr(req, &attr, timeout);
+		(void)pfs_respond_attr(req, &attr, timeout);
 }
 
 /* Files that are written take a truncation, and any time. */
@@ -114,9 +115,9 @@ void pfs_on_query_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr PFS
 		pfs_call_end(&call);
 	}
 	if (error)
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 	else
-		(void)fuse_reply_attr(req, &now, 0);
+		(void)pfs_respond_attr(req, &now, 0);
 }
 
 /* ---- names ---- */
@@ -147,8 +148,8 @@ static void reply_found(fuse_req_t req, int error, const struct fuse_entry_param
 	struct pfs_virtuals *virtuals = pfs_mount_of(req)->virtuals;
 
 	if (error)
-		pfs_reply_error(req, error);
-	else if (fuse_reply_entry(req, param) != 0)
+		pfs_respond_error(req, error);
+	else if (pfs_respond_entry(req, param) != 0)
 		pfs_virtual_forget(virtuals, param->ino, 1);
 }
 
@@ -227,14 +228,14 @@ void pfs_on_query_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mod
 void pfs_on_query_symlink(fuse_req_t req, const char *target PFS_UNUSED,
 			  fuse_ino_t parent PFS_UNUSED, const char *name PFS_UNUSED)
 {
-	pfs_reply_error(req, -EPERM);
+	pfs_respond_error(req, -EPERM);
 }
 
 /* Programs that meet EXDEV copy instead. */
 void pfs_on_query_link(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent PFS_UNUSED,
 		       const char *name PFS_UNUSED)
 {
-	pfs_reply_error(req, -EXDEV);
+	pfs_respond_error(req, -EXDEV);
 }
 
 /* Files are copied then, too; but the copy of a saved query would end half-way. */
@@ -254,10 +255,10 @@ void pfs_on_query_rename(fuse_req_t req, fuse_ino_t parent, const char *name PFS
 			 unsigned flags PFS_UNUSED)
 {
 	if (pfs_is_virtual(parent) || pfs_is_virtual(new_parent))
-		pfs_reply_error(req,
+		pfs_respond_error(req,
 				rename_error(req, pfs_is_virtual(parent) ? parent : new_parent));
 	else
-		pfs_reply_error(req, -EPERM); /* `.query` itself */
+		pfs_respond_error(req, -EPERM); /* `.query` itself */
 }
 
 static void remove_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t type)
@@ -274,7 +275,7 @@ static void remove_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
 			error = call.virtual->kind->remove(&call, call.virtual, name, type);
 		pfs_call_end(&call);
 	}
-	pfs_reply_error(req, error);
+	pfs_respond_error(req, error);
 }
 
 void pfs_on_query_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -282,7 +283,7 @@ void pfs_on_query_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (pfs_is_virtual(parent))
 		remove_(req, parent, name, S_IFREG);
 	else
-		pfs_reply_error(req, -EPERM);
+		pfs_respond_error(req, -EPERM);
 }
 
 void pfs_on_query_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
@@ -290,7 +291,7 @@ void pfs_on_query_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (pfs_is_virtual(parent))
 		remove_(req, parent, name, S_IFDIR);
 	else
-		pfs_reply_error(req, -EPERM);
+		pfs_respond_error(req, -EPERM);
 }
 
 void pfs_on_query_readlink(fuse_req_t req, fuse_ino_t node)
@@ -310,9 +311,9 @@ void pfs_on_query_readlink(fuse_req_t req, fuse_ino_t node)
 		pfs_call_end(&call);
 	}
 	if (error)
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 	else
-		(void)fuse_reply_readlink(req, target);
+		(void)pfs_respond_link(req, target);
 }
 
 /* ---- directories ---- */
@@ -348,11 +349,11 @@ void pfs_on_query_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 		pfs_call_end(&call);
 	}
 	if (error) {
-		pfs_reply_error(req, error);
+		pfs_respond_error(req, error);
 		return;
 	}
 	fi->fh = (uintptr_t)handle;
-	if (fuse_reply_open(req, fi) != 0)
+	if (pfs_respond_open(req, fi) != 0)
 		pfs_handle_close(virtuals, handle);
 }
 
@@ -384,7 +385,7 @@ static void list(fuse_req_t req, size_t size, off_t offset, const struct pfs_han
 	size_t used = 0, at;
 
 	if (!data) {
-		pfs_reply_error(req, -ENOMEM);
+		pfs_respond_error(req, -ENOMEM);
 		return;
 	}
 	for (at = (size_t)offset; at < handle->names.n + 2; at++) {
@@ -402,7 +403,7 @@ static void list(fuse_req_t req, size_t size, off_t offset, const struct pfs_han
 			break;
 		used += n;
 	}
-	(void)fuse_reply_buf(req, data, used);
+	(void)pfs_respond_bytes(req, data, used);
 }
 
 void pfs_on_query_readdir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, off_t offset,
@@ -420,13 +421,13 @@ void pfs_on_query_readdirplus(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t
 void pfs_on_query_releasedir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_info *fi)
 {
 	pfs_handle_close(pfs_mount_of(req)->virtuals, pfs_handle_of(fi));
-	pfs_reply_error(req, 0);
+	pfs_respond_error(req, 0);
 }
 
 void pfs_on_query_fsyncdir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int data_only PFS_UNUSED,
 			   struct fuse_file_info *fi PFS_UNUSED)
 {
-	pfs_reply_error(req, 0);
+	pfs_respond_error(req, 0);
 }
 
 /* ---- extended attributes: virtual nodes have none ---- */
@@ -475,11 +476,11 @@ static void reply_total(fuse_req_t req, fuse_ino_t node, const char *column, siz
 	if (n >= 0 && size && (size_t)n > size)
 		n = -ERANGE;
 	if (n < 0)
-		pfs_reply_error(req, n);
+		pfs_respond_error(req, n);
 	else if (size)
-		(void)fuse_reply_buf(req, text, (size_t)n);
+		(void)pfs_respond_bytes(req, text, (size_t)n);
 	else
-		(void)fuse_reply_xattr(req, (size_t)n);
+		(void)pfs_respond_size(req, (size_t)n);
 }
 
 const char *pfs_limited_total(fuse_req_t req, const char *name)
@@ -502,7 +503,7 @@ const char *pfs_limited_total(fuse_req_t req, const char *name)
 void pfs_on_query_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
 {
 	if (pfs_is_virtual(node))
-		pfs_reply_error(req, strncmp(name, "user.", 5) == 0 ? -ENODATA : -EOPNOTSUPP);
+		pfs_respond_error(req, strncmp(name, "user.", 5) == 0 ? -ENODATA : -EOPNOTSUPP);
 	else
 		reply_total(req, node, pfs_limited_total(req, name), size);
 }
@@ -510,22 +511,22 @@ void pfs_on_query_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, si
 void pfs_on_query_listxattr(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size)
 {
 	if (size)
-		(void)fuse_reply_buf(req, NULL, 0);
+		(void)pfs_respond_bytes(req, NULL, 0);
 	else
-		(void)fuse_reply_xattr(req, 0);
+		(void)pfs_respond_size(req, 0);
 }
 
 void pfs_on_query_setxattr(fuse_req_t req, fuse_ino_t node PFS_UNUSED, const char *name PFS_UNUSED,
 			   const char *value PFS_UNUSED, size_t size PFS_UNUSED,
 			   int flags PFS_UNUSED)
 {
-	pfs_reply_error(req, -EOPNOTSUPP);
+	pfs_respond_error(req, -EOPNOTSUPP);
 }
 
 void pfs_on_query_removexattr(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
 			      const char *name PFS_UNUSED)
 {
-	pfs_reply_error(req, -EOPNOTSUPP);
+	pfs_respond_error(req, -EOPNOTSUPP);
 }
 
 /* ---- the filesystem: the tree's ---- */

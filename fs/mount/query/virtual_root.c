@@ -63,7 +63,7 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 	return 0;
 }
 
-const struct pfs_virtual_kind pfs_run_kind = {
+static const struct pfs_virtual_kind run_kind = {
 	.mode = S_IFREG | 0600,
 	.others_write = true,
 	.runs = true,
@@ -104,7 +104,7 @@ static int lookup_statement(struct pfs_call *call PFS_UNUSED, struct pfs_virtual
 	return 0;
 }
 
-const struct pfs_virtual_kind pfs_sql_kind = {
+static const struct pfs_virtual_kind sql_kind = {
 	.mode = S_IFDIR | 0500,
 	.lookup = lookup_statement,
 };
@@ -263,7 +263,7 @@ static const struct fixed {
 } fixed[] = {
 	{"as_of", &as_of_kind},
 	{"error", &error_kind},	      {"help", &pfs_help_kind},	      {"paths", &paths_kind},
-	{"resolve", &pfs_resolve_kind}, {"run", &pfs_run_kind},	  {"sql", &pfs_sql_kind},
+	{"resolve", &pfs_resolve_kind}, {"run", &run_kind},	  {"sql", &sql_kind},
 	{"stats", &pfs_stats_kind},	{"tables", &pfs_tables_kind}, {"treemap.svg", &treemap_kind},
 	{"where", &pfs_where_kind},
 };

@@ -297,7 +297,7 @@ static int list(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UN
 	return 0;
 }
 
-const struct pfs_virtual_kind pfs_saved_kind = {
+static const struct pfs_virtual_kind saved_kind = {
 	.mode = S_IFDIR | 0500,
 	.lookup = lookup,
 	.list = list,
@@ -321,7 +321,7 @@ int pfs_saved_lookup(struct pfs_call *call, const char *name, struct pfs_found *
 
 	if (n < 0)
 		return n == -ENODATA || n == -ERANGE ? -ENOENT : (int)n;
-	found->kind = &pfs_saved_kind;
+	found->kind = &saved_kind;
 	return 0;
 }
 

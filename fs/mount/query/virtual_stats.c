@@ -54,17 +54,6 @@ static const char *const operations[PFS_OPCODES] = {
 	[FUSE_COPY_FILE_RANGE] = "copy_file_range",
 };
 
-static PFS_PRINTF(2, 3) void print(struct pfs_out *out, const char *format, ...)
-{
-	char text[512];
-	va_list values;
-
-	va_start(values, format);
-	(void)vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	pfs_out_text(out, text);
-}
-
 /* ---- the directory ---- */
 
 struct totals {
@@ -97,7 +86,7 @@ static int print_directory(struct pfs_call *call, struct pfs_out *out)
 	PFS_TRY(pfs_call_rows(call, sql, (size_t)n, take_totals, &totals));
 	pfs_out_text(out, "  \"directory\": {\"path\": ");
 	(void)pfs_out_json(out, path, strlen(path));
-	print(out, ", \"ino\": %llu, \"nodes\": %lld, \"bytes\": %lld}",
+	pfs_out_print(out, ", \"ino\": %llu, \"nodes\": %lld, \"bytes\": %lld}",
 	      (unsigned long long)call->scope.ino, (long long)totals.nodes,
 	      (long long)totals.bytes);
 	return 0;
@@ -110,7 +99,7 @@ static int print_store(struct pfs_call *call, struct pfs_out *out)
 	struct pfs_tree_info info;
 
 	PFS_TRY(pfs_tree_info(call->mount->tree, &info));
-	print(out,
+	pfs_out_print(out,
 	      ",\n  \"store\": {\"nodes\": %llu, \"directories\": %llu, \"files\": %llu, "
 	      "\"bytes\": %llu, \"max_depth\": %u, \"max_code_bits\": %u, \"epoch\": %llu, "
 	      "\"memory_bytes\": %llu, \"name_bytes\": %llu}",
@@ -128,26 +117,26 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	bool has_device = pfs_queries_count(call->mount->queries, &host, &device);
 
 	PFS_TRY(pfs_tree_engine(call->mount->tree, &info));
-	print(out, ",\n  \"engine\": {\"kind\": \"%s\", \"device\": ", info.engine);
+	pfs_out_print(out, ",\n  \"engine\": {\"kind\": \"%s\", \"device\": ", info.engine);
 	(void)pfs_out_json(out, info.device, strlen(info.device));
-	print(out,
+	pfs_out_print(out,
 	      ", \"degraded\": %s, \"threads\": %u, \"device_bytes\": %llu, "
 	      "\"directories\": %llu, \"deep\": %llu}",
 	      info.degraded ? "true" : "false", info.threads, (unsigned long long)info.device_bytes,
 	      (unsigned long long)info.directories, (unsigned long long)info.deep);
-	print(out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
+	pfs_out_print(out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
 	      has_device ? "true" : "false", (unsigned long long)host, (unsigned long long)device);
 	return 0;
 }
 
 static void print_counts(struct pfs_out *out, const char *name, const struct pfs_single_count *counts)
 {
-	print(out, "\"%s\": {", name);
+	pfs_out_print(out, "\"%s\": {", name);
 	for (unsigned kind = 0; kind < PFS_SINGLE_KINDS; kind++)
-		print(out, "%s\"%s\": {\"count\": %llu, \"timed\": %llu, \"ns\": %llu}", kind ? ", " : "",
+		pfs_out_print(out, "%s\"%s\": {\"count\": %llu, \"timed\": %llu, \"ns\": %llu}", kind ? ", " : "",
 		      pfs_single_name((enum pfs_single_kind)kind), (unsigned long long)counts[kind].n,
 		      (unsigned long long)counts[kind].timed, (unsigned long long)counts[kind].ns);
-	print(out, "}");
+	pfs_out_print(out, "}");
 }
 
 /* Who answers lookups and the like, one at a time. */
@@ -156,11 +145,11 @@ static void print_single(struct pfs_call *call, struct pfs_out *out)
 	struct pfs_single_stats stats;
 
 	pfs_single_stats(call->mount->tree, &stats);
-	print(out, ",\n  \"single\": {\"by\": \"%s\",\n    ", stats.by_device ? "cuda" : "host");
+	pfs_out_print(out, ",\n  \"single\": {\"by\": \"%s\",\n    ", stats.by_device ? "cuda" : "host");
 	print_counts(out, "host", stats.host);
-	print(out, ",\n    ");
+	pfs_out_print(out, ",\n    ");
 	print_counts(out, "cuda", stats.device);
-	print(out,
+	pfs_out_print(out,
 	      ",\n    \"kernel\": {\"failed\": %s, \"is_running\": %s, \"runs\": %llu, \"loads\": %llu, "
 	      "\"batches\": %llu, \"edits\": %llu, \"change_ns\": %llu, \"bytes\": %llu}}",
 	      stats.info.failed ? "true" : "false", stats.info.is_running ? "true" : "false",
@@ -174,7 +163,7 @@ static void print_snapshots(struct pfs_call *call, struct pfs_out *out)
 	struct pfs_snapshot_stats stats;
 
 	pfs_snapshots_stats(call->mount->tree, &stats);
-	print(out,
+	pfs_out_print(out,
 	      ",\n  \"snapshots\": {\"open\": %u, \"taken\": %llu, \"given_up\": %llu, "
 	      "\"copied_blocks\": %llu, \"bytes\": %llu, \"most_bytes\": %llu, \"names\": %llu, "
 	      "\"slots\": %llu, \"attribute_bytes\": %llu, \"all_bytes\": %llu, \"limit\": %llu}",
@@ -207,14 +196,14 @@ static void print_path_index(struct pfs_call *call, struct pfs_out *out)
 
 	if (!pfs_path_index_describe(call->mount->tree, &info))
 		return;
-	print(out,
+	pfs_out_print(out,
 	      ",\n  \"path_index\": {\"state\": \"%s\", \"keys\": %llu, \"bytes\": %llu, \"made\": %llu, "
 	      "\"asked\": %llu, \"names\": [",
 	      info.state, (unsigned long long)info.keys, (unsigned long long)info.bytes,
 	      (unsigned long long)info.made, (unsigned long long)info.asked);
 	if (pfs_path_index_names(call->mount->tree, print_name, &names))
-		print(out, "%snull", names.separator); /* the store cannot be read */
-	print(out, "]}");
+		pfs_out_print(out, "%snull", names.separator); /* the store cannot be read */
+	pfs_out_print(out, "]}");
 }
 
 /* How long the tree's lock was held at the most, and by whom. */
@@ -225,11 +214,11 @@ static void print_holds(struct pfs_call *call, struct pfs_out *out)
 	for (unsigned is_write = 0; is_write < 2; is_write++) {
 		struct pfs_hold longest = pfs_hold_longest(call->mount->tree, is_write, false);
 
-		print(out, "%s\"%s\": {\"longest_us\": %llu, \"by\": \"%s\"}",
+		pfs_out_print(out, "%s\"%s\": {\"longest_us\": %llu, \"by\": \"%s\"}",
 		      is_write ? ", " : ",\n  \"holds\": {", kinds[is_write],
 		      (unsigned long long)longest.ns / 1000, longest.by ? longest.by : "");
 	}
-	print(out, "}");
+	pfs_out_print(out, "}");
 }
 
 static void print_operations(struct pfs_call *call, struct pfs_out *out)
@@ -239,7 +228,7 @@ static void print_operations(struct pfs_call *call, struct pfs_out *out)
 	size_t i;
 
 	pfs_growings_count(call->mount->growings, &growing);
-	print(out, ",\n  \"queries\": {\"running\": %d, \"waiting\": %u, \"run\": %llu, \"failed\": %llu, "
+	pfs_out_print(out, ",\n  \"queries\": {\"running\": %d, \"waiting\": %u, \"run\": %llu, \"failed\": %llu, "
 	      "\"files\": %zu, \"growing\": %u, \"resting\": %u, \"readers\": %u}",
 	      atomic_load(&call->mount->running),
 	      call->mount->turns ? pfs_turns_waiting(call->mount->turns) : 0,
@@ -253,7 +242,7 @@ static void print_operations(struct pfs_call *call, struct pfs_out *out)
 
 		if (!n || !operations[i])
 			continue;
-		print(out, "%s\n    \"%s\": {\"count\": %llu, \"ns\": %llu}", separator,
+		pfs_out_print(out, "%s\n    \"%s\": {\"count\": %llu, \"ns\": %llu}", separator,
 		      operations[i], (unsigned long long)n,
 		      (unsigned long long)atomic_load(&call->mount->counts[i].ns));
 		separator = ",";

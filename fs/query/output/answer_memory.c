@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "fs/query/output/answer.h"
 
 #define CHUNK	    PFS_ANSWER_CHUNK /* a huge page: one fault in place of 512 */
@@ -174,17 +175,7 @@ size_t pfs_answer_memory_copy(struct pfs_answer_memory *memory, const char *byte
 /* The extent with that offset, which is behind the head. */
 static const struct pfs_extent *find(const struct pfs_answer_memory *memory, uint64_t offset)
 {
-	size_t low = 0, high = memory->n_extents;
-
-	while (high - low > 1) {
-		size_t middle = (low + high) / 2;
-
-		if (memory->extents[middle].from <= offset)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &memory->extents[low];
+	return &memory->extents[PFS_SEARCH(i, 1, memory->n_extents, memory->extents[i].from <= offset) - 1];
 }
 
 const char *pfs_answer_memory_view(const struct pfs_answer_memory *memory, size_t *size, uint64_t offset)

@@ -24,6 +24,7 @@ void pfs_out_init_lent(struct pfs_out *out, char *data, size_t size);
 void pfs_out_finish(struct pfs_out *out); /* without flushing */
 void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size);
 void pfs_out_text(struct pfs_out *out, const char *text);
+PFS_PRINTF(2, 3) void pfs_out_print(struct pfs_out *out, const char *format, ...); /* at most 511 bytes */
 void pfs_out_flush(struct pfs_out *out); /* to the sink */
 
 /* Returns where `size` bytes may be put, PFS_OUT_SIZE at most; the caller adds those that were put

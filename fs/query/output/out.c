@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Output, gathered: into large writes, or kept in one piece. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,4 +95,15 @@ void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size)
 void pfs_out_text(struct pfs_out *out, const char *text)
 {
 	pfs_out_bytes(out, text, strlen(text));
+}
+
+void pfs_out_print(struct pfs_out *out, const char *format, ...)
+{
+	char text[512];
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(text, sizeof(text), format, values);
+	va_end(values);
+	pfs_out_text(out, text);
 }

@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/thread.h"
 
 #define PIECES	 64u /* kept at most */
@@ -197,17 +198,9 @@ static int make_next(struct pfs_stream *stream)
 /* The last one that is not behind the offset. */
 static struct mark mark_before(const struct pfs_stream *stream, uint64_t offset)
 {
-	size_t low = 0, high = stream->n_marks;
+	uint64_t behind = PFS_SEARCH(i, 0, stream->n_marks, stream->marks[i].offset <= offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (stream->marks[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? stream->marks[low - 1] : (struct mark){0, 0};
+	return behind ? stream->marks[behind - 1] : (struct mark){0, 0};
 }
 
 /* The source goes on at the mark next before the offset, unless that is on its way there. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/output/treemap.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/search.h"
 #include "base/siphash.h"
 #include "fs/query/output/format.h"
 
@@ -119,16 +119,8 @@ static int compare_tiles(const void *a, const void *b)
 /* The directory's children; *n of them. */
 static const struct tile *children_of(const struct pfs_treemap *treemap, size_t *n, uint64_t ino)
 {
-	size_t low = 0, high = treemap->n, end;
+	size_t low = PFS_SEARCH(i, 0, treemap->n, treemap->tiles[i].parent < ino), end;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (treemap->tiles[middle].parent < ino)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (end = low; end < treemap->n && treemap->tiles[end].parent == ino; end++)
 		;
 	*n = end - low;
@@ -136,17 +128,6 @@ static const struct tile *children_of(const struct pfs_treemap *treemap, size_t 
 }
 
 /* ---- writing ---- */
-
-static PFS_PRINTF(2, 3) void print(struct pfs_out *out, const char *format, ...)
-{
-	char text[512];
-	va_list values;
-
-	va_start(values, format);
-	(void)vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	pfs_out_text(out, text);
-}
 
 /* At most max characters; what XML cannot hold becomes U+FFFD. */
 static void print_escaped(struct pfs_out *out, const char *text, size_t size, size_t max)
@@ -182,12 +163,12 @@ static void print_size(struct pfs_out *out, uint64_t size)
 	unsigned unit = 0;
 
 	if (size < 1024) {
-		print(out, "%llu B", (unsigned long long)size);
+		pfs_out_print(out, "%llu B", (unsigned long long)size);
 		return;
 	}
 	for (value /= 1024; value >= 1023.95 && units[unit + 1]; unit++)
 		value /= 1024;
-	print(out, "%.1f %ciB", value, units[unit]);
+	pfs_out_print(out, "%.1f %ciB", value, units[unit]);
 }
 
 /* The colour of an extension; files without one are grey. */
@@ -201,7 +182,7 @@ static void print_colour(struct pfs_out *out, const char *name, size_t len)
 		return;
 	}
 	hash = pfs_siphash(dot + 1, len - 1 - (size_t)(dot - name), 0, 0);
-	print(out, "hsl(%u,%u%%,%u%%)", (unsigned)(hash % 360),
+	pfs_out_print(out, "hsl(%u,%u%%,%u%%)", (unsigned)(hash % 360),
 	      45 + (unsigned)(hash / 360 % 3) * 12, 66 + (unsigned)(hash / 1080 % 3) * 6);
 }
 
@@ -209,7 +190,7 @@ static void print_label(struct pfs_out *out, const struct box *box, const char *
 {
 	if (box->w < LABEL_MIN || box->h < HEADER - 2)
 		return;
-	print(out, "<text x=\"%.1f\" y=\"%.1f\">", box->x + 3, box->y + 11.5);
+	pfs_out_print(out, "<text x=\"%.1f\" y=\"%.1f\">", box->x + 3, box->y + 11.5);
 	print_escaped(out, name, len, (size_t)((box->w - 6) / CHAR_WIDTH));
 	pfs_out_text(out, "</text>");
 }
@@ -218,7 +199,7 @@ static void print_label(struct pfs_out *out, const struct box *box, const char *
 static void print_box(struct pfs_out *out, const struct box *box, const char *colour,
 		      const char *name, size_t len, uint64_t size)
 {
-	print(out, "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"", box->x,
+	pfs_out_print(out, "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"", box->x,
 	      box->y, box->w, box->h);
 	if (colour)
 		pfs_out_text(out, colour);
@@ -366,7 +347,7 @@ static void write_all(struct pfs_treemap *treemap, uint64_t ino, const char *tit
 	for (i = 0; i < treemap->n && !root; i++)
 		if (treemap->tiles[i].ino == ino)
 			root = &treemap->tiles[i];
-	print(treemap->out,
+	pfs_out_print(treemap->out,
 	      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
 	      "viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"11\">\n"
 	      "<style>rect{stroke:#fff;stroke-width:.6}text{fill:#222}</style>\n"

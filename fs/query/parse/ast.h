@@ -100,7 +100,9 @@ struct pfs_expr {
 	const struct pfs_name *schema, *table, *name;
 	struct pfs_expr *left, *right, *third;
 	struct pfs_items *items;
-	struct pfs_items *over; /* a window's expressions, in the order written */
+	struct pfs_items *over; /* a window's expressions, in the order written: first those of */
+	uint16_t n_partition, n_order; /* PARTITION BY and of ORDER BY */
+	bool is_plain_window; /* without another's name, and without a frame */
 	struct pfs_select *select;
 };
 

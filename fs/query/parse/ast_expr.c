@@ -437,14 +437,31 @@ struct pfs_expr *pfs_ast_star_call(struct pfs_parser *p, struct pfs_lexeme name)
 	return expr;
 }
 
+/* More than can be counted are taken by nobody. */
+struct pfs_over pfs_ast_over(struct pfs_parser *p, bool is_named, struct pfs_items *partition,
+			     struct pfs_items *order, struct pfs_over frame)
+{
+	size_t n_partition = partition ? partition->n : 0, n_order = order ? order->n : 0;
+
+	return (struct pfs_over){
+		.items = pfs_ast_joined(p, pfs_ast_joined(p, partition, order), frame.items),
+		.n_partition = (uint16_t)n_partition,
+		.n_order = (uint16_t)n_order,
+		.is_plain = !is_named && frame.is_plain && n_partition <= UINT16_MAX && n_order <= UINT16_MAX,
+	};
+}
+
 void pfs_ast_filter(struct pfs_parser *p, struct pfs_expr *call, struct pfs_filter_over rest)
 {
-	unsigned deepest = pfs_deeper(pfs_depth_of(rest.filter), pfs_depth_of_items(rest.over));
+	unsigned deepest = pfs_deeper(pfs_depth_of(rest.filter), pfs_depth_of_items(rest.over.items));
 
 	if (!call)
 		return;
 	call->left = rest.filter;
-	call->over = rest.over;
+	call->over = rest.over.items;
+	call->n_partition = rest.over.n_partition;
+	call->n_order = rest.over.n_order;
+	call->is_plain_window = rest.over.is_plain;
 	call->is_window = rest.is_window;
 	call->span = pfs_ast_span(p, call->span.at);
 	call->depth = pfs_ast_depth(p, pfs_deeper(call->depth - 1U, deepest));

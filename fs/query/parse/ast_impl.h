@@ -44,9 +44,14 @@ struct pfs_rows {
 struct pfs_name_list {
 	struct pfs_names *first, *last;
 };
+struct pfs_over { /* a window; a frame of one */
+	struct pfs_items *items;
+	uint16_t n_partition, n_order;
+	bool is_plain;
+};
 struct pfs_filter_over {
 	struct pfs_expr *filter;
-	struct pfs_items *over;
+	struct pfs_over over;
 	bool is_window;
 };
 
@@ -114,6 +119,8 @@ struct pfs_expr *pfs_ast_row(struct pfs_parser *p, struct pfs_lexeme open, struc
 struct pfs_expr *pfs_ast_call(struct pfs_parser *p, struct pfs_lexeme name, bool is_distinct,
 			      struct pfs_items *items);
 struct pfs_expr *pfs_ast_star_call(struct pfs_parser *p, struct pfs_lexeme name);
+struct pfs_over pfs_ast_over(struct pfs_parser *p, bool is_named, struct pfs_items *partition,
+			     struct pfs_items *order, struct pfs_over frame);
 void pfs_ast_filter(struct pfs_parser *p, struct pfs_expr *call, struct pfs_filter_over rest);
 
 /* ---- ast_select.c ---- */

@@ -322,35 +322,33 @@ number ::= FLOAT.
 
 %type filter_over {struct pfs_filter_over}
 %type filter {struct pfs_expr *}
-%type over {struct pfs_items *}
+%type over {struct pfs_over}
 filter_over(A) ::= filter(F) over(O). { A = (struct pfs_filter_over){F, O, true}; }
 filter_over(A) ::= over(O). { A = (struct pfs_filter_over){NULL, O, true}; }
-filter_over(A) ::= filter(F). { A = (struct pfs_filter_over){F, NULL}; }
+filter_over(A) ::= filter(F). { A = (struct pfs_filter_over){.filter = F}; }
 filter(A) ::= FILTER LP WHERE expr(X) RP. { A = X; }
 over(A) ::= OVER LP window(X) RP. { A = X; }
-over(A) ::= OVER nm. { A = NULL; }
+over(A) ::= OVER nm. { A = (struct pfs_over){NULL}; }
 
-%type window {struct pfs_items *}
-%type frame {struct pfs_items *}
+%type window {struct pfs_over}
+%type frame {struct pfs_over}
 %type bound {struct pfs_items *}
 %type window_defs {struct pfs_items *}
 window_defs(A) ::= window_def(X). { A = X; }
 window_defs(A) ::= window_defs(L) COMMA window_def(X). { A = pfs_ast_joined(p, L, X); }
 %type window_def {struct pfs_items *}
-window_def(A) ::= nm AS LP window(X) RP. { A = X; }
-window(A) ::= PARTITION BY items(X) order_opt(O) frame(F). {
-	A = pfs_ast_joined(p, pfs_ast_joined(p, X, O), F);
-}
-window(A) ::= nm PARTITION BY items(X) order_opt(O) frame(F). {
-	A = pfs_ast_joined(p, pfs_ast_joined(p, X, O), F);
-}
-window(A) ::= ORDER BY terms(O) frame(F). { A = pfs_ast_joined(p, O, F); }
-window(A) ::= nm ORDER BY terms(O) frame(F). { A = pfs_ast_joined(p, O, F); }
+window_def(A) ::= nm AS LP window(X) RP. { A = X.items; }
+window(A) ::= PARTITION BY items(X) order_opt(O) frame(F). { A = pfs_ast_over(p, false, X, O, F); }
+window(A) ::= nm PARTITION BY items(X) order_opt(O) frame(F). { A = pfs_ast_over(p, true, X, O, F); }
+window(A) ::= ORDER BY terms(O) frame(F). { A = pfs_ast_over(p, false, NULL, O, F); }
+window(A) ::= nm ORDER BY terms(O) frame(F). { A = pfs_ast_over(p, true, NULL, O, F); }
 window(A) ::= frame(F). { A = F; }
-window(A) ::= nm frame(F). { A = F; }
-frame(A) ::= . { A = NULL; }
-frame(A) ::= frame_unit bound(X) exclude. { A = X; }
-frame(A) ::= frame_unit BETWEEN bound(X) AND bound(Y) exclude. { A = pfs_ast_joined(p, X, Y); }
+window(A) ::= nm frame(F). { A = pfs_ast_over(p, true, NULL, NULL, F); }
+frame(A) ::= . { A = (struct pfs_over){.is_plain = true}; }
+frame(A) ::= frame_unit bound(X) exclude. { A = (struct pfs_over){.items = X}; }
+frame(A) ::= frame_unit BETWEEN bound(X) AND bound(Y) exclude. {
+	A = (struct pfs_over){.items = pfs_ast_joined(p, X, Y)};
+}
 frame_unit ::= RANGE.
 frame_unit ::= ROWS.
 frame_unit ::= GROUPS.

@@ -17,24 +17,22 @@
 
 struct pfs_parts;
 
-/* Looks for parts of a statement that is prepared, and that `whole` says cannot be run by operators.  *out
- * NULL: there are none.  Else the statement with its parts is the prepared one.  -ENOMEM, or what
- * pfs_sql_prepare has. */
+/* Looks for parts in a prepared statement that the operators cannot run as a whole, as `whole` says.  If there are any, the statement
+ * is prepared anew with its parts; else *out is NULL.  -ENOMEM; the errors of pfs_sql_prepare. */
 PFS_MUST_CHECK int pfs_parts_plan(struct pfs_parts **out, struct pfs_query *query,
 				  const struct pfs_relational *whole);
-/* NULL is allowed; no statement that names the parts is prepared any more. */
+/* Frees the parts; no statement that names them is prepared any more.  NULL is allowed. */
 void pfs_parts_free(struct pfs_parts *parts);
 
-/* Before a step of SQLite's: runs them, unless they have run.  -EINTR, or what pfs_sql_prepare has. */
+/* Runs the parts, unless they have run; to be called before each step of SQLite's.  -EINTR; the errors of pfs_sql_prepare. */
 PFS_MUST_CHECK int pfs_parts_run(struct pfs_parts *parts, struct pfs_sql_problem *problem);
-/* The statement begins anew, and so do they; NULL is allowed. */
+/* Has the parts run again, because the statement begins anew.  NULL is allowed. */
 void pfs_parts_forget(struct pfs_parts *parts);
 
-/* The text of the statement as SQLite runs it: with the parts, if there are any (NULL is allowed), but
- * where they had no answer.  Who does not see all is not told so, since it may be for what he does not
- * see. */
+/* Returns the statement's text as SQLite runs it: with the parts, unless there are none (NULL is allowed) or they had no answer.  A
+ * viewer who does not see every node is not told that they had none: it may be for nodes that he does not see. */
 const struct pfs_edits *pfs_parts_text(const struct pfs_parts *parts, const struct pfs_query *query);
-/* Some lines for the reader of a plan; NULL is allowed. */
+/* Prints some lines about the parts for the reader of a plan.  NULL is allowed. */
 void pfs_parts_describe(const struct pfs_parts *parts, FILE *out);
 
 #endif

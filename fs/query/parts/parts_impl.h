@@ -49,13 +49,13 @@ enum pfs_part_use { PFS_PART_ROWS, PFS_PART_VALUE, PFS_PART_SET };
 
 /* ---- part.c ---- */
 
-/* Makes the next part of a text without its WITH; SQLite then has it prepared.  False: it is none, or
- * finder->error. */
+/* Makes the next part of a text without its WITH, which SQLite then has prepared.  Returns false if the text cannot be a part, or memory
+ * is short (finder->error). */
 bool pfs_part_take(struct pfs_finder *finder, enum pfs_part_use use, const char *text, size_t len);
-/* The last part's column as an expression. */
+/* Prints the last part's column as an expression. */
 void pfs_part_column(const struct pfs_finder *finder, FILE *out, size_t column);
-/* A SELECT of all its columns, under the names that SQLite has for them.  is_whole: not to be merged with
- * the SELECT around it, so that it is gone through once and not for each row of another table. */
+/* Prints a SELECT of all columns of the last part, under the names that SQLite has for them.  is_whole: SQLite must not merge it with
+ * the SELECT around it, so that it reads the rows once, and not for each row of another table. */
 void pfs_part_select(const struct pfs_finder *finder, FILE *out, bool is_whole);
 void pfs_part_free(struct pfs_statement_part *part);
 
@@ -63,16 +63,17 @@ void pfs_part_free(struct pfs_statement_part *part);
 
 /* Takes all parts of the statement. */
 void pfs_find_parts(struct pfs_finder *finder);
-/* What stands at a place instead of what was written; the text becomes the finder's. */
+/* Puts a text, which becomes the finder's, in the place of what was written there. */
 void pfs_finder_put(struct pfs_finder *finder, struct pfs_span span, char *text);
 
-/* A SELECT of the part in its place, if it is one; what was taken before stays so. */
+/* If the SELECT at `span` can be a part, takes it and puts a SELECT of the part in its place.  Returns false if it cannot; parts taken
+ * before stay. */
 bool pfs_finder_take(struct pfs_finder *finder, struct pfs_span span, enum pfs_part_use use, bool is_whole);
 
 /* ---- split.c ---- */
 
-/* A SELECT of one core whose FROM, WHERE and GROUP BY are a part, while its results, HAVING and ORDER BY
- * are computed of the part's columns by SQLite. */
+/* Splits a SELECT of one core: its FROM, WHERE and GROUP BY become a part, and SQLite computes its results, HAVING and ORDER BY from the
+ * part's columns.  Returns false if that cannot be. */
 bool pfs_split(struct pfs_finder *finder, const struct pfs_select *select);
 
 #endif

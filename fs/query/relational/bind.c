@@ -49,7 +49,7 @@ static void prepare_part(struct pfs_binder *binder, struct pfs_bind_part *part)
 }
 
 /* The second key: what was bound is what SQLite's authorizer was asked about. */
-static int compare_reads(struct pfs_binder *binder)
+static int compare_reads(struct pfs_binder *binder, bool is_change)
 {
 	const struct pfs_sql_read *asked;
 	size_t n;
@@ -57,7 +57,7 @@ static int compare_reads(struct pfs_binder *binder)
 	if (!pfs_sql_reads(binder->query->connection->sql, &asked, &n))
 		pfs_bind_refuse(binder, "too many columns");
 	for (const struct pfs_bound_read *read = binder->reads; read; read = read->next) {
-		if (!is_asked(read, asked, n))
+		if (!is_asked(read, asked, n) && !(is_change && !*read->column))
 			pfs_bind_refuse(binder, "a column that SQLite does not read");
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -102,6 +102,10 @@ static void use_terms(struct pfs_block *block)
 		use_term(block, block->group[i]);
 	for (size_t i = 0; i < block->n_aggregates; i++)
 		use_term(block, block->aggregates[i].arg);
+	for (size_t i = 0; i < block->window.n_keys; i++)
+		use_term(block, block->window.keys[i].value);
+	for (size_t i = 0; i < block->window.n_functions; i++)
+		use_term(block, block->window.functions[i].arg);
 	for (size_t i = 0; i < block->n_order; i++)
 		use_term(block, block->order[i].value);
 	for (size_t i = 0; i < block->n_results; i++)
@@ -167,7 +171,7 @@ int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
 	binder.block = pfs_bind_get(&binder, sizeof(*binder.block));
 	if (!binder.error && !pfs_bind_select(&binder, select))
 		prepare_part(&binder, part);
-	if (!binder.error && !compare_reads(&binder))
+	if (!binder.error && !compare_reads(&binder, part->is_change))
 		use_block(&binder, binder.block);
 	*why = binder.why;
 	if (binder.error)

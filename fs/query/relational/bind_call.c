@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions, aggregates, and CASE. */
+/* Functions, aggregates, functions of windows, and CASE. */
 #include "base/checked.h"
 #include "fs/query/relational/bind.h"
+
+#define WINDOW_FUNCTIONS_MAX 64
 
 static struct pfs_term *choose(struct pfs_binder *binder, struct pfs_term *condition,
 			       struct pfs_term *yes, struct pfs_term *no)
@@ -176,6 +178,151 @@ static struct pfs_term *bind_length(struct pfs_binder *binder, const struct pfs_
 	return pfs_bound_step(binder, PFS_OP_LENGTH, PFS_CLASS_NUMBER, text, NULL);
 }
 
+/* ---- windows: a block has one, and all its functions are of the same partitions and order ---- */
+
+static void add_window_key(struct pfs_binder *binder, struct pfs_bound_window *window, const struct pfs_item *item,
+		    bool is_of_partition)
+{
+	struct pfs_term *value = pfs_bind_expr(binder, item->expr);
+
+	if (!value)
+		return;
+	if (value->is_late)
+		pfs_bind_refuse(binder, "a window by a path or target");
+	if (value->kind == PFS_BOUND_CONSTANT)
+		return; /* all have it */
+	window->n_partition += is_of_partition;
+	window->keys[window->n_keys++] = (struct pfs_bound_order){
+		.value = value,
+		.is_descending = item->is_descending,
+		.nulls_last = item->nulls == PFS_NULLS_DEFAULT ? item->is_descending : item->nulls == PFS_NULLS_LAST,
+	};
+}
+
+static void bind_window_keys(struct pfs_binder *binder, struct pfs_bound_window *window, const struct pfs_expr *expr)
+{
+	const struct pfs_item *item = expr->over ? expr->over->first : NULL;
+	size_t n = (size_t)expr->n_partition + expr->n_order;
+
+	window->keys = pfs_bind_get(binder, (n + 1) * sizeof(*window->keys));
+	for (size_t i = 0; item && i < n && !binder->error; i++, item = item->next)
+		add_window_key(binder, window, item, i < expr->n_partition);
+}
+
+static bool is_same_window(const struct pfs_bound_window *a, const struct pfs_bound_window *b)
+{
+	if (a->n_keys != b->n_keys || a->n_partition != b->n_partition)
+		return false;
+	for (size_t i = 0; i < a->n_keys; i++) {
+		if (!pfs_bound_equals(a->keys[i].value, b->keys[i].value) ||
+		    a->keys[i].is_descending != b->keys[i].is_descending ||
+		    a->keys[i].nulls_last != b->keys[i].nulls_last)
+			return false;
+	}
+	return true;
+}
+
+static bool find_window_op(enum pfs_window_op *op, const struct pfs_expr *expr)
+{
+	unsigned i = 0;
+
+	while (i < PFS_N_WINDOWS && !pfs_name_is(expr->name, pfs_window_traits[i].name))
+		i++;
+	*op = i;
+	return i < PFS_N_WINDOWS;
+}
+
+/* The number of NTILE, LAG and LEAD. */
+static void bind_distance(struct pfs_binder *binder, struct pfs_bound_function *function, const struct pfs_item *item)
+{
+	struct pfs_term *number = pfs_bind_expr(binder, item->expr);
+
+	if (!number)
+		return;
+	function->distance = number->constant.integer;
+	if (number->kind != PFS_BOUND_CONSTANT || number->constant.type != PFS_IS_INTEGER ||
+	    function->distance < (function->op == PFS_NTILE))
+		pfs_bind_refuse(binder, "a window's function with what is no number of rows");
+}
+
+static void bind_window_argument(struct pfs_binder *binder, struct pfs_bound_function *function, const struct pfs_item *item)
+{
+	struct pfs_term *arg = pfs_bind_expr(binder, item->expr);
+
+	if (!arg)
+		return;
+	function->arg = arg;
+	if (!pfs_bound_is_number(arg) || arg->class == PFS_CLASS_NONE || arg->kind == PFS_BOUND_CONSTANT || arg->is_late)
+		pfs_bind_refuse(binder, "a window's function of a text or a constant");
+}
+
+static void bind_window_arguments(struct pfs_binder *binder, struct pfs_bound_function *function, const struct pfs_expr *expr)
+{
+	const struct pfs_item *item = expr->items ? expr->items->first : NULL;
+	bool has_distance = function->op == PFS_NTILE || function->op == PFS_LAG || function->op == PFS_LEAD;
+
+	if (function->op == PFS_WINDOW_COUNT && !item) {
+		function->op = PFS_WINDOW_TUPLES;
+		return;
+	}
+	function->distance = 1;
+	if (pfs_window_traits[function->op].has_argument && item) {
+		bind_window_argument(binder, function, item);
+		item = item->next;
+	} else if (pfs_window_traits[function->op].has_argument) {
+		pfs_bind_refuse(binder, "a window's function of nothing");
+	}
+	if (has_distance && item) {
+		bind_distance(binder, function, item);
+		item = item->next;
+	}
+	if (item)
+		pfs_bind_refuse(binder, "a window's function with a default");
+}
+
+static struct pfs_term *add_function(struct pfs_binder *binder, const struct pfs_bound_window *window,
+				     const struct pfs_bound_function *function)
+{
+	struct pfs_bound_window *own = &binder->block->window;
+	struct pfs_term *bound;
+
+	if (own->n_functions && !is_same_window(own, window))
+		return pfs_bind_refuse(binder, "several windows");
+	if (own->n_functions == WINDOW_FUNCTIONS_MAX)
+		return pfs_bind_refuse(binder, "very many functions of a window");
+	if (!own->n_functions) {
+		*own = *window;
+		own->functions = pfs_bind_get(binder, WINDOW_FUNCTIONS_MAX * sizeof(*own->functions));
+	}
+	bound = pfs_term_new(binder, PFS_BOUND_WINDOW, PFS_CLASS_NUMBER);
+	if (binder->error)
+		return NULL;
+	bound->aggregate = own->n_functions;
+	bound->can_be_null = function->arg != NULL;
+	own->functions[own->n_functions] = *function;
+	own->functions[own->n_functions++].term = bound;
+	return bound;
+}
+
+static struct pfs_term *bind_window(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	struct pfs_bound_window window = {.keys = NULL};
+	struct pfs_bound_function function = {.arg = NULL};
+
+	if (!binder->takes_aggregates || binder->in_aggregate)
+		return pfs_bind_refuse(binder, "a window where none can be");
+	if (!expr->is_plain_window || expr->left || expr->is_distinct || !find_window_op(&function.op, expr))
+		return pfs_bind_refuse(binder, "a window of another kind");
+	binder->in_aggregate = true;
+	bind_window_arguments(binder, &function, expr);
+	if (!binder->error)
+		bind_window_keys(binder, &window, expr);
+	binder->in_aggregate = false;
+	return binder->error ? NULL : add_function(binder, &window, &function);
+}
+
+/* ---- any of them ---- */
+
 struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr *expr)
 {
 	static const struct {
@@ -188,7 +335,7 @@ struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr 
 	enum pfs_aggregate_op op;
 
 	if (expr->is_window)
-		return pfs_bind_refuse(binder, "a window");
+		return bind_window(binder, expr);
 	if (n < 2 && pfs_aggregate_by_name(&op, expr->name->text, expr->name->len))
 		return bind_aggregate(binder, expr, op);
 	if (expr->left || expr->is_distinct)

@@ -253,6 +253,24 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	return 0;
 }
 
+/* Peers, and rows without an order of their own, come as SQLite's scan of nodes meets them. */
+static void check_window(struct pfs_binder *binder)
+{
+	const struct pfs_block *block = binder->block;
+	const struct pfs_bound_window *window = &block->window;
+	bool is_scan = block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES;
+	bool is_open = !block->n_order && (block->limit != UINT64_MAX || block->offset);
+
+	if (!window->n_functions || binder->error)
+		return;
+	if (block->is_grouped || block->is_distinct)
+		pfs_bind_refuse(binder, "a window with GROUP BY or DISTINCT");
+	for (size_t i = 0; i < window->n_functions; i++)
+		is_open |= pfs_window_traits[window->functions[i].op].tells_peers_apart;
+	if (is_open && !is_scan)
+		pfs_bind_refuse(binder, "a window that leaves the order of rows open");
+}
+
 int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 		  const struct pfs_select *end)
 {
@@ -270,5 +288,6 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	note_unread(binder);
 	block->is_distinct = core->is_distinct;
 	block->is_grouped |= block->n_aggregates != 0;
+	check_window(binder);
 	return binder->error ? binder->error : pfs_bind_rows(binder);
 }

@@ -130,7 +130,7 @@ static bool constants_equal(const struct pfs_constant *a, const struct pfs_const
 /* Whether both are the same value wherever they stand: where it is not sure, they are not. */
 bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 {
-	if (a->kind == PFS_BOUND_AGGREGATE && b->kind == a->kind)
+	if ((a->kind == PFS_BOUND_AGGREGATE || a->kind == PFS_BOUND_WINDOW) && b->kind == a->kind)
 		return a->aggregate == b->aggregate;
 	if (a->kind != b->kind || a->op != b->op || a->n_args != b->n_args ||
 	    a->collation != b->collation || a->n_list || b->n_list || a->escape != b->escape)
@@ -146,6 +146,7 @@ bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 	case PFS_BOUND_COLUMN:
 		return a->input == b->input && a->column == b->column;
 	case PFS_BOUND_AGGREGATE:
+	case PFS_BOUND_WINDOW:
 	case PFS_BOUND_NODES:
 		return false;
 	}

@@ -14,6 +14,7 @@
 #include "fs/nodes/columns.h"
 #include "gpu/aggregate.h"
 #include "gpu/relation.h"
+#include "gpu/window.h"
 
 #define PFS_AGGREGATES_MAX 64
 #define PFS_INPUTS_MAX	   16
@@ -33,6 +34,7 @@ enum pfs_bound_kind {
 	PFS_BOUND_STEP,	    /* op of args; LIKE and the like: constant, escape; IN: list */
 	PFS_BOUND_NODES, /* the tree's function `test` of ino and a node: the input's row is one */
 	PFS_BOUND_AGGREGATE, /* number `aggregate` of the block's */
+	PFS_BOUND_WINDOW,    /* the same of its window's functions */
 };
 
 struct pfs_term {
@@ -113,6 +115,19 @@ struct pfs_bound_order {
 	bool is_descending, nulls_last;
 };
 
+/* The window of a block, and its functions. */
+struct pfs_bound_window {
+	struct pfs_bound_order *keys; /* of the partitions, then of the order */
+	size_t n_keys, n_partition;
+	struct pfs_bound_function {
+		enum pfs_window_op op;
+		struct pfs_term *arg; /* NULL: it has none */
+		int64_t distance;
+		struct pfs_term *term; /* that it is named by */
+	} *functions;
+	size_t n_functions; /* 0: there is no window */
+};
+
 /* A SELECT of columns of nodes, row by row, in no order or one that the image has: what its cursor (cursor.h)
  * goes by. */
 struct pfs_row_plan {
@@ -139,6 +154,7 @@ struct pfs_block {
 	struct pfs_bound_aggregate *aggregates;
 	size_t n_aggregates;
 	struct pfs_term *having;
+	struct pfs_bound_window window; /* not of a block that is grouped or distinct */
 	struct pfs_term **results;
 	size_t n_results;
 	struct pfs_bound_order *order;
@@ -146,6 +162,7 @@ struct pfs_block {
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
 	bool is_distinct;
 	bool is_part; /* of an input: its rows are in no order */
+	bool wants_places; /* which rows of its only input they are, is part of the answer */
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 };
 
@@ -155,6 +172,7 @@ struct pfs_bind_part {
 	const char *text;
 	size_t len;
 	bool is_prepared; /* out: it was asked; the statement that it had is gone */
+	bool is_change; /* the SELECT is what changes rows of its table, of which SQLite need not be asked whether it is read */
 };
 
 /* Binds a SELECT; *out is in the arena. -ENOTSUP: it is not taken, and *why says which part of it;

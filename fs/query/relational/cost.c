@@ -8,9 +8,10 @@
 
 #define LAUNCH_NS  20000.0 /* an operator on the device, be it of one row */
 #define FEW_GROUPS 65536.0
+#define FEW_VALUES 1000.0 /* about how many different ones a column of few has */
 #define TOP_ROWS   4096u /* a LIMIT that keeps candidates */
 
-enum work { LOOK, PATTERN, FOLD, GROUP_FEW, GROUP_MANY, SORT, TOP, JOIN, GIVE };
+enum work { LOOK, PATTERN, FOLD, GROUP_FEW, GROUP_MANY, SORT, TOP, JOIN, MERGE, WINDOW, GIVE };
 
 /* Nanoseconds a row, of one of the host's cores and of the whole device. */
 static const struct {
@@ -22,6 +23,8 @@ static const struct {
 	[GROUP_FEW] = {8.9, 0.0104}, /* and of each of some groups */
 	[GROUP_MANY] = {106, 0.030}, [SORT] = {920, 0.076},
 	[TOP] = {6, 0.060},	     [JOIN] = {84, 0.020}, /* of both sides */
+	[MERGE] = {114, 0.086}, /* the same, of which sorting is 97 and 0.073: primefs-bench s4 */
+	[WINDOW] = {120, 60}, /* which is the host's */
 	[GIVE] = {10, 10}, /* a value of the answer, which the host writes */
 };
 
@@ -29,6 +32,8 @@ struct costing {
 	double host, device;
 	double threads;
 	double n_nodes;
+	double joined; /* rows, of both sides */
+	unsigned n_joins;
 };
 
 static void add(struct costing *costing, enum work work, double rows)
@@ -73,7 +78,7 @@ static double groups_of(const struct pfs_block *block, const struct pfs_term *ke
 	case PFS_VALUES_FEW:
 		break;
 	}
-	return fmin(rows, 1000);
+	return fmin(rows, FEW_VALUES);
 }
 
 static double cost_block(struct costing *costing, const struct pfs_block *block);
@@ -102,8 +107,11 @@ static double cost_joins(struct costing *costing, const struct pfs_block *block)
 			continue;
 		own = rows_of(costing, &block->inputs[i]);
 		look_at(costing, block->inputs[i].on, own);
-		if (i)
+		if (i) {
 			add(costing, JOIN, rows + own);
+			costing->joined += rows + own;
+			costing->n_joins++;
+		}
 		rows = fmax(rows, own);
 	}
 	look_at(costing, block->where, rows);
@@ -141,6 +149,8 @@ static double cost_block(struct costing *costing, const struct pfs_block *block)
 	if (block->is_grouped)
 		rows = cost_groups(costing, block, block->group, block->n_group, rows);
 	look_at(costing, block->having, rows);
+	if (block->window.n_functions)
+		add(costing, WINDOW, rows);
 	if (block->is_distinct)
 		rows = cost_groups(costing, block, block->results, block->n_results, rows);
 	if (block->n_order)
@@ -151,11 +161,40 @@ static double cost_block(struct costing *costing, const struct pfs_block *block)
 	return rows;
 }
 
+/* The two sides sorted and then merged are three operators on the device. */
+static struct pfs_join_cost join_cost(const struct costing *costing, bool on_device)
+{
+	double hash = on_device ? costs[JOIN].device : costs[JOIN].host / costing->threads;
+	double merge = on_device ? costs[MERGE].device : costs[MERGE].host / costing->threads;
+	double launch = on_device ? LAUNCH_NS * costing->n_joins : 0;
+
+	return (struct pfs_join_cost){(uint64_t)fmin(hash * costing->joined + launch, 1e18),
+				      (uint64_t)fmin(merge * costing->joined + 3 * launch, 1e18)};
+}
+
 struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads)
 {
 	struct costing costing = {.threads = PFS_MAX(n_threads, 1u), .n_nodes = (double)n_nodes};
 
 	(void)cost_block(&costing, block);
 	return (struct pfs_cost){(uint64_t)fmin(costing.host, 1e18),
-				 (uint64_t)fmin(costing.device, 1e18)};
+				 (uint64_t)fmin(costing.device, 1e18),
+				 join_cost(&costing, false), join_cost(&costing, true)};
+}
+
+/* Statements have no columns that stay sorted, so that hashing is what they do. */
+static void describe_joins(const struct pfs_join_cost *join, FILE *out)
+{
+	if (join->hash_ns)
+		(void)fprintf(out,
+			      "\njoins: %.3f ms by hash, %.3f ms by merging columns that are sorted for it; chosen: hash",
+			      (double)join->hash_ns / 1e6, (double)join->merge_ns / 1e6);
+}
+
+void pfs_cost_describe(const struct pfs_cost *cost, FILE *out, bool has_device, bool on_host)
+{
+	(void)fprintf(out, "\nestimated: %.3f ms on the host, %.3f ms on a device%s; chosen: the %s",
+		      (double)cost->host_ns / 1e6, (double)cost->device_ns / 1e6,
+		      has_device ? "" : ", of which none is running", on_host ? "host" : "device");
+	describe_joins(on_host ? &cost->host_join : &cost->device_join, out);
 }

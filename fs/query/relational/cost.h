@@ -6,9 +6,14 @@
 #ifndef PFS_FS_QUERY_RELATIONAL_COST_H
 #define PFS_FS_QUERY_RELATIONAL_COST_H
 
+#include <stdio.h>
+
 #include "fs/query/relational/bound.h"
 
 /* Estimates a block over a tree of so many nodes, with so many threads on the host. */
 struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads);
+
+/* Writes lines of a plan: a newline before each, none at the end. on_host: where the statement runs. */
+void pfs_cost_describe(const struct pfs_cost *cost, FILE *out, bool has_device, bool on_host);
 
 #endif

@@ -307,13 +307,21 @@ static int prepare(struct pfs_row_cursor *cursor)
 			       : 0;
 }
 
-/* The first rows that there are, if a scan does not find them. */
+/* The first rows that there are, if a scan does not find them at once. */
 static int begin_short(struct pfs_row_cursor *cursor)
 {
+	const struct pfs_row_plan *plan = cursor->plan;
+	const struct pfs_pushed *pushed = &cursor->pushed;
+
 	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, NULL, 0));
-	cursor->is_trying = !cursor->pushed.n;
-	if (!cursor->is_trying)
+	if (pushed->n)
 		return scan_rest(cursor);
+	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments));
+	cursor->is_trying = !pushed->nothing && !pfs_scan_is_short(cursor->query->tree, pushed->predicates, pushed->n);
+	if (!cursor->is_trying)
+		return scan(cursor);
+	pfs_pushed_finish(&cursor->pushed);
+	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, NULL, 0));
 	pfs_plan_record(cursor->query, 0, &cursor->pushed, 0, NULL);
 	return prepare(cursor);
 }

@@ -5,6 +5,7 @@
 #include "fs/query/relational/run.h"
 
 #include "base/checked.h"
+#include "base/clock.h"
 
 #define PIECES_MAX 2048
 
@@ -69,6 +70,7 @@ static int know_groups(struct pfs_running *running, const struct pfs_group_key *
 struct grouping {
 	struct pfs_running *running;
 	struct pfs_group_key *keys;
+	size_t n_keys;
 	struct pfs_aggregate *aggregates; /* as they are of the whole; */
 	struct pfs_aggregate *partial;	  /* of a piece, AVG being two; */
 	struct pfs_aggregate *merged;	  /* of these, once more */
@@ -85,14 +87,18 @@ static bool only_grows(const struct pfs_block *block, const struct pfs_term *arg
 	       !wish->attr && !pfs_field_is_time(wish->field);
 }
 
+static bool is_in_pieces(const struct pfs_running *running)
+{
+	return !running->tuples && running->source.table &&
+	       running->source.table->n_rows > pfs_running_piece(running) &&
+	       running->source.table->n_rows <= pfs_running_piece(running) * PIECES_MAX;
+}
+
 static bool can_be_merged(const struct grouping *grouping)
 {
-	const struct pfs_running *running = grouping->running;
-	const struct pfs_block *block = running->block;
+	const struct pfs_block *block = grouping->running->block;
 
-	if (running->tuples || !running->source.table ||
-	    running->source.table->n_rows <= pfs_running_piece(running) ||
-	    running->source.table->n_rows > pfs_running_piece(running) * PIECES_MAX)
+	if (!is_in_pieces(grouping->running))
 		return false;
 	for (size_t i = 0; i < block->n_aggregates; i++) {
 		const struct pfs_bound_aggregate *aggregate = &block->aggregates[i];
@@ -154,17 +160,18 @@ static int plan_pieces(struct grouping *grouping, size_t n)
 static int group_pieces(struct grouping *grouping, struct pfs_tuples **parts, size_t *n)
 {
 	struct pfs_running *running = grouping->running;
-	const struct pfs_block *block = running->block;
 	struct pfs_source piece = running->source;
+	uint64_t step = pfs_running_piece(running), n_rows = piece.table->n_rows;
 
-	uint64_t step = pfs_running_piece(running);
+	for (piece.to = 0; piece.to < n_rows;) {
+		uint64_t started = pfs_now_ns();
 
-	for (uint64_t from = 0; from < piece.table->n_rows; from += step) {
-		piece.from = from;
-		piece.to = PFS_MIN(from + step, piece.table->n_rows);
-		PFS_TRY(pfs_group(running->run, &parts[*n], &piece, grouping->keys, block->n_group,
-				  grouping->partial, grouping->n_partial));
+		piece.from = piece.to;
+		piece.to = PFS_MIN(piece.from + step, n_rows);
+		PFS_TRY(pfs_group(running->run, &parts[*n], &piece, grouping->keys,
+				  grouping->n_keys, grouping->partial, grouping->n_partial));
 		++*n;
+		step = pfs_running_next_piece(running, step, started);
 		PFS_TRY(pfs_query_look(running->query));
 	}
 	return 0;
@@ -178,7 +185,7 @@ static int merge_pieces(struct grouping *grouping, struct pfs_tuples *const *par
 	PFS_TRY(pfs_tuples_concat(running->run, &tuples, parts, n));
 	pfs_running_go_on(running, tuples);
 	PFS_TRY(pfs_group(running->run, &tuples, &running->source, grouping->keys,
-			  running->block->n_group, grouping->merged, grouping->n_partial));
+			  grouping->n_keys, grouping->merged, grouping->n_partial));
 	pfs_running_go_on(running, tuples);
 	return 0;
 }
@@ -219,14 +226,14 @@ static int know_merged(struct grouping *grouping)
 	return 0;
 }
 
-static int group_in_pieces(struct grouping *grouping)
+/* What the grouping's keys and partial aggregates make of the table. */
+static int group_table(struct grouping *grouping)
 {
 	struct pfs_running *running = grouping->running;
 	struct pfs_tuples **parts;
 	size_t n = 0;
 	int error;
 
-	PFS_TRY(plan_pieces(grouping, running->block->n_aggregates));
 	parts = pfs_arena_get(running->arena, PIECES_MAX * sizeof(struct pfs_tuples *));
 	if (!parts)
 		return -ENOMEM;
@@ -235,9 +242,28 @@ static int group_in_pieces(struct grouping *grouping)
 		error = merge_pieces(grouping, parts, n);
 	for (size_t i = 0; i < n; i++)
 		pfs_tuples_free(running->run, parts[i]);
-	if (!error)
-		error = know_groups(running, grouping->keys, 0);
-	return error ? error : know_merged(grouping);
+	return error;
+}
+
+static int group_in_pieces(struct grouping *grouping)
+{
+	PFS_TRY(plan_pieces(grouping, grouping->running->block->n_aggregates));
+	PFS_TRY(group_table(grouping));
+	PFS_TRY(know_groups(grouping->running, grouping->keys, 0));
+	return know_merged(grouping);
+}
+
+int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys, size_t n)
+{
+	struct grouping grouping = {.running = running, .keys = keys, .n_keys = n};
+	struct pfs_tuples *tuples;
+
+	if (is_in_pieces(running))
+		return group_table(&grouping);
+	PFS_TRY(pfs_running_settle(running));
+	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
+	pfs_running_go_on(running, tuples);
+	return 0;
 }
 
 /* ---- at once ---- */
@@ -275,6 +301,7 @@ int pfs_running_group(struct pfs_running *running)
 
 	PFS_TRY(compute_arguments(running));
 	computed = running->tuples ? running->tuples->n_computed : 0;
+	grouping.n_keys = block->n_group;
 	grouping.keys = pfs_arena_get(running->arena, (block->n_group + 1) * sizeof(*grouping.keys));
 	grouping.aggregates = pfs_arena_get(running->arena, (block->n_aggregates + 1) *
 								    sizeof(*grouping.aggregates));
@@ -283,6 +310,7 @@ int pfs_running_group(struct pfs_running *running)
 	PFS_TRY(find_refs(&grouping));
 	if (can_be_merged(&grouping))
 		return group_in_pieces(&grouping);
+	PFS_TRY(pfs_running_settle(running));
 	PFS_TRY(pfs_group(running->run, &tuples, &running->source, grouping.keys, block->n_group,
 			  grouping.aggregates, block->n_aggregates));
 	pfs_running_go_on(running, tuples);

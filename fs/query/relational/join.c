@@ -3,7 +3,7 @@
  * its rows, equalities of two columns are what inputs are joined by, and the rest is looked at
  * afterwards; but for those of a LEFT JOIN's ON, which decide what belongs together and leave
  * nothing out. */
-#include "fs/query/relational/run.h"
+#include "fs/query/relational/few.h"
 
 #include <string.h>
 
@@ -263,33 +263,20 @@ static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
 	return n ? rows_of_scan(running, rows, n_rows, predicates, n) : 0;
 }
 
-/* A piece of the table at a time, between which the tree is let go. */
-static int select_in_pieces(struct pfs_running *running, struct pfs_rows **out,
-			    const struct pfs_source *source, const struct pfs_program *program)
+/* True if what is selected is grouped next, a piece at a time, each of which finds its own rows. */
+static bool is_left_to_groups(const struct joining *joining, const struct pfs_source *source)
 {
-	struct pfs_source piece = *source;
-	struct pfs_rows *rows;
-	int error = 0;
+	const struct pfs_running *running = joining->running;
+	const struct pfs_block *block = running->block;
 
-	*out = NULL;
-	for (piece.to = 0; piece.to < source->table->n_rows && !error;) {
-		piece.from = piece.to;
-		piece.to = PFS_MIN(piece.from + pfs_running_piece(running), source->table->n_rows);
-		error = pfs_select(running->run, &rows, &piece, program);
-		if (!error && *out) {
-			error = pfs_rows_combine(running->run, *out, rows, PFS_ROWS_OR);
-			pfs_rows_free(running->run, rows);
-		} else if (!error) {
-			*out = rows;
-		}
-		if (!error)
-			error = pfs_query_look(running->query);
+	for (size_t i = 0; i < joining->n; i++) {
+		if (!joining->conditions[i].is_done)
+			return false;
 	}
-	if (error) {
-		pfs_rows_free(running->run, *out);
-		*out = NULL;
-	}
-	return error;
+	return block->n_inputs == 1 && (block->is_grouped || block->is_distinct) &&
+	       running->run->on == PFS_ENGINE_HOST &&
+	       source->table->n_rows > pfs_running_piece(running) &&
+	       !(source->rows && source->rows->form == PFS_ROWS_LIST);
 }
 
 static int select_rows(struct joining *joining, struct pfs_source *source, unsigned input)
@@ -299,25 +286,26 @@ static int select_rows(struct joining *joining, struct pfs_source *source, unsig
 	struct selecting selecting = {UINT32_C(1) << input, from->is_left ? (int)input : -1};
 	const uint16_t *table_of = running->stage.table_of;
 	uint16_t alone[PFS_INPUTS_MAX] = {0};
-	struct pfs_program program;
-	struct pfs_rows *rows = NULL;
+	struct pfs_program *program = pfs_arena_get(running->arena, sizeof(*program));
 	size_t n;
 	int error;
 
+	if (!program)
+		return -ENOMEM;
 	*source = (struct pfs_source){.table = &running->tables[input]};
 	if (from->kind == PFS_INPUT_NODES)
 		PFS_TRY(scan(joining, &running->rows[input], input, &selecting));
+	if (from->kind == PFS_INPUT_SIDE && running->block->n_inputs == 1)
+		PFS_TRY(pfs_side_find(running, &running->rows[input]));
 	source->rows = running->rows[input];
 	running->stage.table_of = alone;
-	error = take(joining, &program, &n, selects, &selecting);
+	error = take(joining, program, &n, selects, &selecting);
 	running->stage.table_of = table_of;
 	if (error || !n)
 		return error;
-	PFS_TRY(source->table->n_rows > pfs_running_piece(running)
-			? select_in_pieces(running, &rows, source, &program)
-			: pfs_select(running->run, &rows, source, &program));
-	pfs_rows_free(running->run, running->rows[input]);
-	running->rows[input] = source->rows = rows;
+	if (!is_left_to_groups(joining, source))
+		return pfs_running_select(running, source, input, program);
+	source->where = program;
 	return 0;
 }
 

@@ -19,6 +19,11 @@
 /* How long a statement is going to take (cost.h). */
 struct pfs_cost {
 	uint64_t host_ns, device_ns;
+	/* Of its joins, by a table of hashes, which the two above count, and by merging both columns, each sorted
+	 * for it; all 0: it has none. */
+	struct pfs_join_cost {
+		uint64_t hash_ns, merge_ns;
+	} host_join, device_join;
 };
 
 struct pfs_placement {

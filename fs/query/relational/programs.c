@@ -92,6 +92,7 @@ static int emit(struct emitting *emitting, const struct pfs_term *bound)
 		break;
 	case PFS_BOUND_COLUMN:
 	case PFS_BOUND_AGGREGATE:
+	case PFS_BOUND_WINDOW:
 		return -EOPNOTSUPP;
 	}
 	emitting->steps[emitting->n++] = step;
@@ -151,6 +152,7 @@ int pfs_running_compute(struct pfs_running *running, const struct pfs_term *cons
 	}
 	if (!n_computed)
 		return 0;
+	PFS_TRY(pfs_running_settle(running));
 	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, programs, n_computed));
 	pfs_running_go_on(running, tuples);
 	for (size_t i = 0; i < n_computed; i++)

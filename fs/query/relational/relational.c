@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "fs/query/relational/cost.h"
 #include "fs/query/relational/cursor.h"
+#include "fs/query/relational/describe.h"
+#include "fs/query/relational/few.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/verify.h"
 #include "meta/sql/sqlside.h"
@@ -32,7 +34,7 @@ struct pfs_relational {
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_run_context context;
 	struct pfs_answer_rows rows;
-	uint64_t at; /* rows read; the row is the one before */
+	uint64_t at;		       /* rows read; the row is the one before */
 	struct pfs_row_cursor *cursor; /* of rows as they are; NULL: not begun */
 	bool was_settled;
 };
@@ -113,25 +115,33 @@ static bool has_side(const struct pfs_block *block)
 	return false;
 }
 
+static bool is_side(const struct pfs_block *block)
+{
+	return block->n_inputs == 1 && has_side(block);
+}
+
 static bool is_plain(const struct pfs_block *block)
 {
-	return !block->is_grouped && !block->is_distinct &&
+	return !block->is_grouped && !block->is_distinct && !block->window.n_functions &&
 	       (block->n_inputs == 1 || !has_side(block));
 }
 
-/* Of a sub-select, whether SQLite's way is better; what is plain throughout is. */
-static const char *why_not(const struct pfs_block *block)
+static const char plain[] = "rows as they are, which scans and indexes have";
+
+/* Whether SQLite's way is better, by what the block reads; what is plain throughout is. */
+static const char *why_not(const struct pfs_block *block, const struct pfs_query *query)
 {
-	static const char plain[] = "rows as they are, which scans and indexes have";
 	bool is_all_plain = is_plain(block);
 
 	if (finds_few(block, block->where))
 		return "few nodes, which are found at once";
 	if (is_end_of_order(block))
 		return "the end of an order";
+	if (pfs_side_finds_few(block, query, PFS_SQLITE_ROW_NS))
+		return "few rows of a side table, which are found at once";
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		for (size_t part = 0; part < block->inputs[i].n_parts; part++) {
-			const char *why = why_not(block->inputs[i].parts[part]);
+			const char *why = why_not(block->inputs[i].parts[part], query);
 
 			if (why && why != plain)
 				return why;
@@ -163,7 +173,9 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 	}
 	relational->is_bound = !error;
 	if (!error && !relational->block->rows)
-		relational->why = why_not(relational->block);
+		relational->why = why_not(relational->block, query);
+	if (!error && relational->why == plain && !part->text && is_side(relational->block))
+		relational->why = NULL;
 	return error;
 }
 
@@ -173,8 +185,8 @@ static int place(struct pfs_relational *relational)
 	struct pfs_placement *placement;
 
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
-	relational->cost = pfs_cost_of(relational->block, relational->query->n_nodes,
-				       placement->processors);
+	relational->cost =
+		pfs_cost_of(relational->block, relational->query->n_nodes, placement->processors);
 	relational->run.operators = placement->operators;
 	relational->run.on = relational->query->is_limited || /* what is seen is on no device */
 					     relational->block->rows
@@ -279,66 +291,19 @@ const struct pfs_block *pfs_relational_block(const struct pfs_relational *relati
 
 /* ---- values ---- */
 
-static void take_constant(struct pfs_query_value *out, const struct pfs_constant *constant)
-{
-	static const enum pfs_value_type types[] = {
-		[PFS_IS_NULL] = PFS_VALUE_NULL,
-		[PFS_IS_INTEGER] = PFS_VALUE_INT,
-		[PFS_IS_REAL] = PFS_VALUE_REAL,
-		[PFS_IS_TEXT] = PFS_VALUE_TEXT,
-	};
-
-	*out = (struct pfs_query_value){
-		.type = types[constant->type],
-		.integer = constant->integer,
-		.real = constant->real,
-		.bytes = constant->text,
-		.size = constant->len,
-	};
-}
-
-static void value_at(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out)
-{
-	const struct pfs_answer_rows *rows = arg;
-	const struct pfs_answer_column *column = &rows->columns[number];
-	const struct pfs_vector *vector = &column->vector;
-
-	row += rows->first;
-	row = rows->order ? rows->order[row] : row;
-	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
-	if (column->constant) {
-		take_constant(out, column->constant);
-		return;
-	}
-	if (pfs_vector_is_null(vector, row))
-		return;
-	if (column->text) {
-		out->type = PFS_VALUE_TEXT;
-		out->bytes = column->text + column->offset[row];
-		out->size = column->offset[row + 1] - column->offset[row];
-	} else if (vector->kind == PFS_KIND_REAL ||
-		   (vector->is_real && (vector->is_real[row / 64] >> row % 64 & 1))) {
-		out->type = PFS_VALUE_REAL;
-		out->real = vector->reals[row];
-	} else {
-		out->type = PFS_VALUE_INT;
-		out->integer = vector->integers[row];
-	}
-}
-
 void pfs_relational_value(const struct pfs_relational *relational, size_t column,
 			  struct pfs_query_value *out)
 {
 	if (relational->cursor)
 		pfs_row_cursor_value(relational->cursor, column, out);
 	else
-		value_at(&relational->rows, relational->at - 1, column, out);
+		pfs_answer_value(&relational->rows, relational->at - 1, column, out);
 }
 
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
 			     struct pfs_query_value *out)
 {
-	value_at(&relational->rows, row, column, out);
+	pfs_answer_value(&relational->rows, row, column, out);
 }
 
 uint64_t pfs_relational_rows(const struct pfs_relational *relational)
@@ -432,7 +397,8 @@ void pfs_relational_restart(struct pfs_relational *relational)
 	if (!relational)
 		return;
 	pfs_row_cursor_close(PFS_TAKE(relational->cursor));
-	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL; /* of the tree that it read */
+	relational->context.owners[0].codes = relational->context.owners[1].codes =
+		NULL; /* of the tree that it read */
 }
 
 static int fail(struct pfs_relational *relational)
@@ -446,7 +412,8 @@ int pfs_relational_settle(struct pfs_relational *relational)
 {
 	struct pfs_query *query;
 
-	if (!pfs_relational_gives_rows(relational) || !relational->cursor || relational->was_settled)
+	if (!pfs_relational_gives_rows(relational) || !relational->cursor ||
+	    relational->was_settled)
 		return -EOPNOTSUPP;
 	query = relational->query;
 	relational->thread = pthread_self();
@@ -490,8 +457,10 @@ static int next_as_it_is(struct pfs_relational *relational)
 
 	relational->thread = pthread_self();
 	if (!relational->cursor) {
-		pfs_relational_verify_rows(relational->query, relational->block, &relational->context);
-		PFS_TRY(pfs_row_cursor_open(&relational->cursor, relational->block, &relational->context));
+		pfs_relational_verify_rows(relational->query, relational->block,
+					   &relational->context);
+		PFS_TRY(pfs_row_cursor_open(&relational->cursor, relational->block,
+					    &relational->context));
 	}
 	got = pfs_row_cursor_next(relational->cursor);
 	if (has_changed(relational, got)) {
@@ -506,7 +475,8 @@ static int next_as_it_is(struct pfs_relational *relational)
 	return fail(relational);
 }
 
-int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs_part_fn fn, void *arg)
+int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs_part_fn fn,
+			 void *arg)
 {
 	int got;
 
@@ -534,7 +504,7 @@ int pfs_relational_next(struct pfs_relational *relational)
 		if (error)
 			return fail(relational);
 		pfs_relational_verify(relational->query, relational->block, relational->rows.n,
-				      value_at, &relational->rows);
+				      pfs_answer_value, &relational->rows);
 	}
 	if (relational->at == relational->rows.n)
 		return 0;
@@ -546,65 +516,20 @@ int pfs_relational_next(struct pfs_relational *relational)
 
 /* ---- what is said of it ---- */
 
-static void write_span(FILE *out, const char *before, const char *text, struct pfs_span span)
-{
-	(void)fprintf(out, "%s%.*s", before, (int)span.len, text + span.at);
-}
-
-static void write_items(FILE *out, const char *before, const char *text,
-			const struct pfs_items *items)
-{
-	if (items)
-		write_span(out, before, text,
-			   (struct pfs_span){items->first->span.at, items->last->span.at +
-									    items->last->span.len -
-									    items->first->span.at});
-}
-
-static void write_select(FILE *out, const char *where, const char *text,
-			 const struct pfs_select *select)
-{
-	const struct pfs_core *core = select->first;
-
-	(void)fprintf(out, "run by the relational operators%s", where);
-	if (core->next) {
-		write_span(out, ": ", text, select->span);
-		return;
-	}
-	for (const struct pfs_from *from = core->from; from; from = from->next)
-		write_span(out, from == core->from ? ": " : ", ", text, from->span);
-	if (core->where)
-		write_span(out, ", where ", text, core->where->span);
-	write_items(out, ", grouped by ", text, core->group);
-	if (core->having)
-		write_span(out, ", having ", text, core->having->span);
-	if (core->is_distinct)
-		(void)fputs(", distinct", out);
-	write_items(out, ", ordered by ", text, select->order);
-}
-
-static void write_cost(FILE *out, const struct pfs_relational *relational)
-{
-	const struct pfs_cost *cost = &relational->cost;
-	bool has_device = pfs_operators_has_device(relational->run.operators);
-
-	(void)fprintf(out, "\nestimated: %.3f ms on the host, %.3f ms on a device%s; chosen: the %s",
-		      (double)cost->host_ns / 1e6, (double)cost->device_ns / 1e6,
-		      has_device ? "" : ", of which none is running",
-		      relational->run.on == PFS_ENGINE_HOST ? "host" : "device");
-}
-
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 {
 	if (pfs_relational_is_planned(relational)) {
-		write_select(out,
-			     relational->query->is_limited ? ", or by SQLite if they have no answer"
-			     : relational->run.on == PFS_ENGINE_HOST ? " on the host"
-								     : " on the device",
-			     pfs_parsed_text(relational->parsed),
-			     pfs_parsed_statement(relational->parsed)->select);
+		pfs_describe_select(out,
+				    relational->query->is_limited
+					    ? ", or by SQLite if they have no answer"
+				    : relational->run.on == PFS_ENGINE_HOST ? " on the host"
+									    : " on the device",
+				    pfs_parsed_text(relational->parsed),
+				    pfs_parsed_statement(relational->parsed)->select);
 		if (!relational->query->is_limited)
-			write_cost(out, relational);
+			pfs_cost_describe(&relational->cost, out,
+					  pfs_operators_has_device(relational->run.operators),
+					  relational->run.on == PFS_ENGINE_HOST);
 	} else {
 		(void)fprintf(out, "run by SQLite over the columns of the image, for it has %s",
 			      relational->why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stages: select, compute what keys and aggregates are of, group, HAVING, compute what results are,
+/* Stages: select, compute what keys and aggregates are of, group, HAVING, functions of windows, compute what results are,
  * DISTINCT, sort, gather. */
 #include "fs/query/relational/run.h"
 
@@ -14,7 +14,8 @@
 
 static size_t count_values(const struct pfs_block *block)
 {
-	return block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order;
+	return block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order + block->window.n_keys +
+	       2 * block->window.n_functions;
 }
 
 /* ---- stages ---- */
@@ -55,7 +56,6 @@ static int make_distinct(struct pfs_running *running)
 	const struct pfs_block *block = running->block;
 	struct pfs_group_key *keys =
 		pfs_arena_get(running->arena, (block->n_results + 1) * sizeof(*keys));
-	struct pfs_tuples *tuples;
 	size_t n = 0;
 
 	if (!block->is_distinct)
@@ -76,9 +76,7 @@ static int make_distinct(struct pfs_running *running)
 	}
 	if (!n)
 		return -EOPNOTSUPP;
-	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
-	pfs_running_go_on(running, tuples);
-	return 0;
+	return pfs_running_distinct(running, keys, n);
 }
 
 /* ---- order ---- */
@@ -312,6 +310,19 @@ static int gather_column(struct pfs_running *running, struct pfs_answer_column *
 	return copy_texts(column, running->run);
 }
 
+/* Which rows of its only input they are. */
+static int gather_places(struct pfs_running *running, struct pfs_answer_rows *out)
+{
+	const struct pfs_tuple_table *table = &running->tuples->tables[0];
+
+	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
+	PFS_TRY(pfs_run_alloc_raw(running->run, &out->places, running->tuples->n + 1, sizeof(*out->places)));
+	out->n_places = running->tuples->n;
+	for (uint64_t i = 0; i < out->n_places; i++)
+		out->places[i] = table->rows ? table->rows[i] : table->from + (uint32_t)i;
+	return 0;
+}
+
 static int gather(struct pfs_running *running, struct pfs_answer_rows *out)
 {
 	const struct pfs_block *block = running->block;
@@ -324,7 +335,7 @@ static int gather(struct pfs_running *running, struct pfs_answer_rows *out)
 		out->n_columns = i + 1;
 		PFS_TRY(gather_column(running, &out->columns[i], block->results[i]));
 	}
-	return 0;
+	return block->wants_places ? gather_places(running, out) : 0;
 }
 
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run)
@@ -341,7 +352,56 @@ void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *ru
 	}
 	if (rows->order)
 		pfs_run_free(run, rows->order, rows->n_order + 1, sizeof(*rows->order));
+	if (rows->places)
+		pfs_run_free(run, rows->places, rows->n_places + 1, sizeof(*rows->places));
 	*rows = (struct pfs_answer_rows){.columns = NULL};
+}
+
+static void take_constant(struct pfs_query_value *out, const struct pfs_constant *constant)
+{
+	static const enum pfs_value_type types[] = {
+		[PFS_IS_NULL] = PFS_VALUE_NULL,
+		[PFS_IS_INTEGER] = PFS_VALUE_INT,
+		[PFS_IS_REAL] = PFS_VALUE_REAL,
+		[PFS_IS_TEXT] = PFS_VALUE_TEXT,
+	};
+
+	*out = (struct pfs_query_value){
+		.type = types[constant->type],
+		.integer = constant->integer,
+		.real = constant->real,
+		.bytes = constant->text,
+		.size = constant->len,
+	};
+}
+
+void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out)
+{
+	const struct pfs_answer_rows *rows = arg;
+	const struct pfs_answer_column *column = &rows->columns[number];
+	const struct pfs_vector *vector = &column->vector;
+
+	row += rows->first;
+	row = rows->order ? rows->order[row] : row;
+	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
+	if (column->constant) {
+		take_constant(out, column->constant);
+		return;
+	}
+	if (pfs_vector_is_null(vector, row))
+		return;
+	if (column->text) {
+		out->type = PFS_VALUE_TEXT;
+		out->bytes = column->text + column->offset[row];
+		out->size = column->offset[row + 1] - column->offset[row];
+	} else if (vector->kind == PFS_KIND_REAL ||
+		   (vector->is_real && (vector->is_real[row / 64] >> row % 64 & 1))) {
+		out->type = PFS_VALUE_REAL;
+		out->real = vector->reals[row];
+	} else {
+		out->type = PFS_VALUE_INT;
+		out->integer = vector->integers[row];
+	}
 }
 
 static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
@@ -351,6 +411,7 @@ static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 	if (running->block->is_grouped)
 		PFS_TRY(pfs_running_group(running));
 	PFS_TRY(filter(running));
+	PFS_TRY(pfs_running_window(running));
 	PFS_TRY(compute_results(running));
 	PFS_TRY(make_distinct(running));
 	return sort(running, out);

@@ -75,13 +75,25 @@ struct pfs_running {
 #define PFS_PIECE_ROWS	      (UINT64_C(1) << 19)
 #define PFS_PIECE_ROWS_DEVICE (UINT64_C(1) << 28) /* a millisecond for each 50 M rows */
 
-/* Rows that are looked at in one hold of the tree. */
+/* Rows that are looked at in the first hold of the tree. */
 static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 {
 	if (running->query->piece)
 		return running->query->piece;
 	return running->run->on == PFS_ENGINE_HOST ? PFS_PIECE_ROWS : PFS_PIECE_ROWS_DEVICE;
 }
+
+/* ---- pieces.c ---- */
+
+/* Rows for the next hold, after one of so many rows began at started_ns (pfs_now_ns): many threads have
+ * more of them in the same time. */
+uint64_t pfs_running_next_piece(const struct pfs_running *running, uint64_t rows,
+				uint64_t started_ns);
+/* Selects rows of the source, which is the input's, that the program is true for. */
+PFS_MUST_CHECK int pfs_running_select(struct pfs_running *running, struct pfs_source *source,
+				      unsigned input, const struct pfs_program *program);
+/* Selects the rows that the source's condition is true for, if it has one yet. */
+PFS_MUST_CHECK int pfs_running_settle(struct pfs_running *running);
 
 /* One column of an answer: of a vector, or the same value in each row. */
 struct pfs_answer_column {
@@ -98,6 +110,8 @@ struct pfs_answer_rows {
 	uint64_t first, n; /* rows of the vectors, */
 	uint32_t *order;   /* in this order; NULL: in theirs */
 	uint64_t n_order;
+	uint32_t *places; /* by row, as in the vectors, if the block wants them */
+	uint64_t n_places;
 };
 
 /* Stages of a block, until end, which may be called after a begin that failed. -ENOMEM. */
@@ -111,7 +125,15 @@ PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_b
 /* The same of a part of an input: its rows as a batch of one vector for each result. */
 PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
 				      struct pfs_run_context *context);
+/* The value of a row, by its number in the answer; arg: struct pfs_answer_rows. Its bytes stay until the rows are freed. */
+void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
+
+/* ---- group.c ---- */
+
+/* Leaves one tuple of each combination of the keys' values: the first. */
+PFS_MUST_CHECK int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys,
+					size_t n);
 
 /* ---- programs.c ---- */
 
@@ -145,13 +167,20 @@ void pfs_copied_texts_free(struct pfs_run_context *context);
 
 PFS_MUST_CHECK int pfs_running_group(struct pfs_running *running);
 
+/* ---- window.c ---- */
+
+/* Puts the functions of the block's window, if it has one, beside the rows, which are in its order then. */
+PFS_MUST_CHECK int pfs_running_window(struct pfs_running *running);
+
 /* ---- join.c ---- */
+
 
 /* The program of conditions on the one input that there is. */
 PFS_MUST_CHECK int pfs_running_conditions(struct pfs_running *running, struct pfs_program *out,
 					  const struct pfs_term *const *terms, size_t n);
 
-/* The first stage: rows of the inputs for which WHERE and ON are true, joined. */
+/* The first stage: rows of the inputs for which WHERE and ON are true, joined.  Of a large table that
+ * is grouped next, the condition may be left to that: it is then the source's. */
 PFS_MUST_CHECK int pfs_running_join(struct pfs_running *running);
 
 #endif

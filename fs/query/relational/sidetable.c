@@ -1,39 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/query/relational/sidetable.h"
+#include "fs/query/relational/sidetable_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "fs/query/sides.h"
-#include "fs/nodes/dictionary.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"
 
-#define KEPT_MAX 8 /* tables that nobody uses */
+#define ROWS_A_LOOK 4096 /* at the statement's time, while rows are read */
 
-struct pfs_side_entry {
-	struct pfs_side_table table; /* the first member */
-	uint32_t id;		     /* the store's */
-	uint64_t version;	     /* of all side tables */
-	unsigned users;
-	const struct pfs_account *account; /* while it is being made */
-	struct pfs_side_entry *next;
-	/* By column; arrays of texts are codes. */
-	struct pfs_dictionary_builder *dictionaries;
-	struct pfs_table_column *columns;
-	void **data;
-	uint64_t **nulls;
-	bool *has_value; /* it has had one, which says of what class it is */
-	int64_t *numbers; /* of the rows, which are in their order */
-	uint64_t *live;	  /* NULL: all are */
-	size_t n_dead;
-	size_t n_columns, columns_capacity, n_rows, capacity;
-};
-
-static void free_entry(struct pfs_side_entry *entry)
+void pfs_side_entry_free(struct pfs_side_entry *entry)
 {
 	for (size_t i = 0; i < entry->n_columns; i++) {
 		free(entry->table.columns[i].name);
@@ -44,6 +26,9 @@ static void free_entry(struct pfs_side_entry *entry)
 		if (entry->nulls)
 			free(entry->nulls[i]);
 	}
+	pfs_side_indexes_drop(entry);
+	(void)pthread_mutex_destroy(&entry->index_lock);
+	free(entry->indexes);
 	free(entry->table.columns);
 	free(entry->table.name);
 	free(entry->dictionaries);
@@ -73,6 +58,12 @@ static enum pfs_affinity affinity_of(const char *type)
 	return !*type || holds(type, "blob") ? PFS_NO_AFFINITY : PFS_NUMERIC;
 }
 
+static bool is_real(const char *type)
+{
+	return affinity_of(type) == PFS_NUMERIC && !holds(type, "int") &&
+	       (holds(type, "real") || holds(type, "floa") || holds(type, "doub"));
+}
+
 static int add_column(void *arg, const struct pfs_sql_declared *declared)
 {
 	struct pfs_side_entry *entry = arg;
@@ -87,6 +78,10 @@ static int add_column(void *arg, const struct pfs_sql_declared *declared)
 		.name = strdup(declared->name),
 		.affinity = affinity_of(declared->type),
 		.can_be_null = true,
+		.is_not_null = declared->is_not_null,
+		.is_number = declared->is_number,
+		.is_real = is_real(declared->type),
+		.is_indexed = declared->is_indexed,
 	};
 	if (!column->name)
 		return -ENOMEM;
@@ -203,10 +198,18 @@ static int add_cell(struct pfs_side_entry *entry, size_t i, size_t row, const st
 
 static int set_cells(struct pfs_side_entry *entry, size_t row, const struct pfs_cell *cells, size_t n)
 {
+	bool is_new = row == entry->n_rows || !pfs_side_is_live(entry, row);
+
 	if (n != entry->n_columns)
 		return -EOPNOTSUPP;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		uint64_t before, after;
+		bool had = !is_new && pfs_side_index_key(entry, &before, i, row);
+
 		PFS_TRY(add_cell(entry, i, row, &cells[i]));
+		if (!had || !pfs_side_index_key(entry, &after, i, row) || before != after)
+			pfs_side_index_note(entry, i, (uint32_t)row);
+	}
 	if (entry->live)
 		entry->live[row / 64] |= UINT64_C(1) << row % 64;
 	return 0;
@@ -220,6 +223,34 @@ static int add_row(void *arg, int64_t number, const struct pfs_cell *cells, size
 	PFS_TRY(set_cells(entry, entry->n_rows, cells, n));
 	entry->numbers[entry->n_rows++] = number;
 	return 0;
+}
+
+/* Anybody may have made the store: a table of SQLite's would not keep each value of each class in each column. */
+bool pfs_side_column_keeps(const struct pfs_side_column *column, const struct pfs_cell *cell)
+{
+	switch (cell->type) {
+	case PFS_CELL_INTEGER:
+		return column->affinity != PFS_TEXTUAL && !column->is_real;
+	case PFS_CELL_REAL:
+		return column->affinity == PFS_NO_AFFINITY || column->is_real ||
+		       (column->affinity == PFS_NUMERIC && cell->real != nearbyint(cell->real));
+	case PFS_CELL_TEXT:
+		return column->affinity != PFS_NUMERIC;
+	default:
+		return true;
+	}
+}
+
+static int add_stored_row(void *arg, int64_t number, const struct pfs_cell *cells, size_t n)
+{
+	struct pfs_side_entry *entry = arg;
+
+	if (entry->n_rows % ROWS_A_LOOK == 0 && pfs_query_tick(entry->query))
+		return -EINTR;
+	for (size_t i = 0; i < n && i < entry->n_columns; i++)
+		if (!pfs_side_column_keeps(&entry->table.columns[i], &cells[i]))
+			return -EOPNOTSUPP;
+	return add_row(entry, number, cells, n);
 }
 
 static void describe(struct pfs_side_entry *entry, size_t i)
@@ -252,45 +283,68 @@ static void describe_all(struct pfs_side_entry *entry)
 	};
 }
 
-static int read_rows(struct pfs_side_entry *entry, struct pfs_sql *sql)
+static int prepare_columns(struct pfs_side_entry *entry)
 {
 	size_t n = entry->n_columns;
 
+	if (!n)
+		return -ENOENT;
 	entry->columns = calloc(n + 1, sizeof(*entry->columns));
 	entry->dictionaries = calloc(n + 1, sizeof(*entry->dictionaries));
 	entry->data = calloc(n + 1, sizeof(*entry->data));
 	entry->nulls = calloc(n + 1, sizeof(*entry->nulls));
 	entry->has_value = calloc(n + 1, sizeof(*entry->has_value));
-	if (!entry->columns || !entry->dictionaries || !entry->data || !entry->nulls || !entry->has_value)
+	entry->indexes = calloc(n + 1, sizeof(struct pfs_side_index *));
+	if (!entry->indexes || !entry->columns || !entry->dictionaries || !entry->data || !entry->nulls || !entry->has_value)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		PFS_TRY(pfs_dictionary_begin(&entry->dictionaries[i]));
-	PFS_TRY(make_room(entry));
-	PFS_TRY(pfs_sql_all_rows(sql, entry->table.name, add_row, entry));
-	describe_all(entry);
-	return 0;
+	return make_room(entry);
 }
 
-static int make_entry(struct pfs_side_entry **out, struct pfs_query *query, const struct pfs_sql_side *side)
+static int follow_row(void *arg, int64_t number, const struct pfs_cell *cells, size_t n);
+
+/* From the store and what waits for a commit; or, where a row of that comes between others, or SQLite would have other
+ * values of what is stored, from its copy. */
+static int read_rows(struct pfs_side_entry *entry, struct pfs_query *query, bool by_copy)
 {
-	const char *name = side->name;
+	if (!by_copy)
+		return pfs_sides_rows(query->queries->tree, entry->table.id, entry->version, add_stored_row, follow_row,
+				      entry);
+	PFS_TRY(pfs_sides_fill(query->connection, query->queries->tree));
+	return pfs_sql_all_rows(query->connection->sql, entry->table.name, add_row, entry);
+}
+
+int pfs_side_entry_make(struct pfs_side_entry **out, struct pfs_query *query, const struct pfs_sql_side *side,
+		      bool by_copy)
+{
 	struct pfs_side_entry *entry = calloc(1, sizeof(*entry));
-	struct pfs_sql *sql = query->connection->sql;
 	int error;
 
 	if (!entry)
 		return -ENOMEM;
-	entry->id = side->id;
+	entry->table.id = side->id;
 	entry->version = query->connection->sides_version;
 	entry->users = 1;
 	entry->account = query->account;
-	entry->table.name = strdup(name);
-	error = entry->table.name ? pfs_sql_side_declared(sql, name, add_column, entry) : -ENOMEM;
+	entry->query = query;
+	(void)pthread_mutex_init(&entry->index_lock, NULL);
+	entry->table.name = strdup(side->name);
+	error = entry->table.name
+			? pfs_sql_side_declared(query->connection->sql, side->name, add_column, entry)
+			: -ENOMEM;
 	if (!error)
-		error = entry->n_columns ? read_rows(entry, sql) : -ENOENT;
+		error = pfs_sql_side_is_simple(query->connection->sql, &entry->table.is_simple, side->name);
+	if (!error)
+		error = prepare_columns(entry);
+	if (!error)
+		error = read_rows(entry, query, by_copy);
+	if (!error)
+		describe_all(entry);
 	entry->account = NULL;
+	entry->query = NULL;
 	if (error)
-		free_entry(entry);
+		pfs_side_entry_free(entry);
 	else
 		*out = entry;
 	return error;
@@ -301,24 +355,13 @@ static int make_entry(struct pfs_side_entry **out, struct pfs_query *query, cons
 /* The first row whose number is not below. */
 static size_t place_of(const struct pfs_side_entry *entry, int64_t number)
 {
-	size_t from = 0, to = entry->n_rows;
+	size_t n = entry->n_rows;
 
-	if (to && entry->numbers[to - 1] < number)
-		return to;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (entry->numbers[middle] < number)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-static bool is_live(const struct pfs_side_entry *entry, size_t row)
-{
-	return !entry->live || entry->live[row / 64] >> row % 64 & 1;
+	if (entry->behind < n && entry->numbers[entry->behind] == number)
+		return entry->behind;
+	if (n && entry->numbers[n - 1] < number)
+		return n;
+	return PFS_SEARCH(i, 0, n, entry->numbers[i] < number);
 }
 
 static int remove_at(struct pfs_side_entry *entry, size_t row)
@@ -339,19 +382,18 @@ static int follow_row(void *arg, int64_t number, const struct pfs_cell *cells, s
 	size_t row = place_of(entry, number);
 	bool is_there = row < entry->n_rows && entry->numbers[row] == number;
 
+	entry->behind = row + 1;
 	if (!cells)
-		return is_there && is_live(entry, row) ? remove_at(entry, row) : 0;
+		return is_there && pfs_side_is_live(entry, row) ? remove_at(entry, row) : 0;
 	if (!is_there)
 		return row == entry->n_rows ? add_row(entry, number, cells, n) : -EOPNOTSUPP;
-	entry->n_dead -= !is_live(entry, row);
+	entry->n_dead -= !pfs_side_is_live(entry, row);
 	return set_cells(entry, row, cells, n);
 }
 
 static int follow_rows(void *arg, const struct pfs_side_rows *rows)
 {
-	struct pfs_side_entry *entry = arg;
-
-	return rows->table == entry->id ? pfs_side_rows_each(rows, follow_row, entry) : 0;
+	return pfs_side_rows_each(rows, follow_row, arg);
 }
 
 struct following {
@@ -364,160 +406,75 @@ static int follow_all(void *arg, struct pfs_store *store PFS_UNUSED)
 	const struct following *following = arg;
 	uint64_t version = following->query->connection->sides_version;
 
-	PFS_TRY(pfs_sides_between(following->query->queries->tree, following->entry->version, version, follow_rows,
-				  following->entry));
+	PFS_TRY(pfs_sides_between(following->query->queries->tree, following->entry->table.id, following->entry->version,
+				  version, follow_rows, following->entry));
 	following->entry->version = version;
 	return 0;
 }
 
-/* Rows and texts that are gone take up to as much room as those that are there. */
+static void move_cells(struct pfs_side_entry *entry, size_t i)
+{
+	bool is_code = entry->has_value[i] && entry->columns[i].kind == PFS_KIND_CODE;
+	uint32_t *codes = entry->data[i];
+	uint64_t *values = entry->data[i], *nulls = entry->nulls[i];
+	size_t to = 0;
+
+	for (size_t row = 0; row < entry->n_rows; row++) {
+		uint64_t bit = UINT64_C(1) << to % 64;
+
+		if (!pfs_side_is_live(entry, row))
+			continue;
+		if (is_code)
+			codes[to] = codes[row];
+		else
+			values[to] = values[row];
+		nulls[to / 64] = pfs_side_is_null(entry, i, row) ? nulls[to / 64] | bit : nulls[to / 64] & ~bit;
+		to++;
+	}
+}
+
+/* Takes out the rows that are gone. */
+static void compact(struct pfs_side_entry *entry)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < entry->n_columns; i++)
+		move_cells(entry, i);
+	for (size_t row = 0; row < entry->n_rows; row++)
+		if (pfs_side_is_live(entry, row))
+			entry->numbers[to++] = entry->numbers[row];
+	pfs_side_indexes_drop(entry);
+	entry->n_rows = to;
+	entry->n_dead = entry->behind = 0;
+	free(PFS_TAKE(entry->live));
+}
+
+/* Texts that are gone take up to as much room as those that are there. */
 static bool is_worn(const struct pfs_side_entry *entry)
 {
-	size_t most = PFS_MAX(2 * (entry->n_rows - entry->n_dead), 1024);
-	bool is = entry->n_rows > most;
+	size_t most = PFS_MAX(2 * entry->n_rows, 1024);
+	bool is = false;
 
 	for (size_t i = 0; i < entry->n_columns; i++)
 		is |= entry->columns[i].kind == PFS_KIND_CODE && entry->dictionaries[i].shown.n > most;
 	return is;
 }
 
-/* The entry, which nobody else has, becomes that of the connection's version, at what has changed since. */
-static int follow(struct pfs_side_entry *entry, struct pfs_query *query)
+int pfs_side_entry_follow(struct pfs_side_entry *entry, struct pfs_query *query)
 {
 	struct following following = {entry, query};
 	int error;
 
 	entry->account = query->account;
+	entry->query = query;
 	error = pfs_sides_read(query->queries->tree, follow_all, &following);
 	entry->account = NULL;
+	entry->query = NULL;
+	if (!error && entry->n_dead > PFS_MAX(entry->n_rows / 2, 512))
+		compact(entry);
 	if (!error && is_worn(entry))
 		error = -EOPNOTSUPP;
 	if (!error)
 		describe_all(entry);
 	return error;
-}
-
-/* ---- the cache ---- */
-
-static const struct pfs_sql_side *find_side(struct pfs_query *query, const char *name)
-{
-	size_t n;
-	const struct pfs_sql_side *sides = pfs_sql_sides(query->connection->sql, &n);
-
-	for (size_t i = 0; i < n; i++) {
-		if (pfs_side_is_named(sides[i].name, name))
-			return sides[i].filled ? &sides[i] : NULL;
-	}
-	return NULL;
-}
-
-static struct pfs_side_entry *find(struct pfs_query *query, const char *name)
-{
-	struct pfs_side_entry *entry;
-	PFS_LOCKED(&query->queries->lock);
-
-	for (entry = query->queries->sides; entry; entry = entry->next) {
-		if (entry->version == query->connection->sides_version &&
-		    strcmp(entry->table.name, name) == 0) {
-			entry->users++;
-			return entry;
-		}
-	}
-	return NULL;
-}
-
-/* Takes out the latest of an older version that nobody uses; NULL: there is none. */
-static struct pfs_side_entry *take_older(struct pfs_query *query, const struct pfs_sql_side *side)
-{
-	struct pfs_side_entry **latest = NULL, *entry;
-	PFS_LOCKED(&query->queries->lock);
-
-	for (struct pfs_side_entry **link = &query->queries->sides; *link; link = &(*link)->next) {
-		entry = *link;
-		if (entry->id == side->id && !entry->users &&
-		    entry->version < query->connection->sides_version &&
-		    (!latest || entry->version > (*latest)->version))
-			latest = link;
-	}
-	if (!latest)
-		return NULL;
-	entry = *latest;
-	*latest = entry->next;
-	entry->users = 1;
-	return entry;
-}
-
-/* Takes those out that nobody uses and that are of another version, or too many. */
-static struct pfs_side_entry *take_old(struct pfs_queries *queries, uint64_t version)
-{
-	struct pfs_side_entry **link = &queries->sides, *old = NULL;
-	unsigned n = 0;
-
-	while (*link) {
-		struct pfs_side_entry *entry = *link;
-
-		if (entry->users || (entry->version == version && ++n <= KEPT_MAX)) {
-			link = &entry->next;
-			continue;
-		}
-		*link = entry->next;
-		entry->next = old;
-		old = entry;
-	}
-	return old;
-}
-
-static void free_all(struct pfs_side_entry *entry)
-{
-	while (entry) {
-		struct pfs_side_entry *next = entry->next;
-
-		free_entry(entry);
-		entry = next;
-	}
-}
-
-int pfs_side_table_get(const struct pfs_side_table **out, struct pfs_query *query, const char *name)
-{
-	struct pfs_queries *queries = query->queries;
-	const struct pfs_sql_side *side = find_side(query, name);
-	struct pfs_side_entry *entry, *old;
-	bool is_new;
-
-	*out = NULL;
-	if (!side)
-		return -ENOENT;
-	entry = find(query, side->name);
-	if (!entry) {
-		entry = take_older(query, side);
-		if (entry && follow(entry, query))
-			free_entry(PFS_TAKE(entry));
-		is_new = !entry;
-		if (is_new)
-			PFS_TRY(make_entry(&entry, query, side));
-		PFS_LOCKED(&queries->lock);
-		queries->sides_made += is_new;
-		entry->next = queries->sides;
-		queries->sides = entry;
-		old = take_old(queries, entry->version);
-	} else {
-		old = NULL;
-	}
-	free_all(old);
-	*out = &entry->table;
-	return 0;
-}
-
-void pfs_side_table_put(struct pfs_queries *queries, const struct pfs_side_table *table)
-{
-	struct pfs_side_entry *entry = (struct pfs_side_entry *)table;
-	PFS_LOCKED(&queries->lock);
-
-	entry->users--;
-}
-
-void pfs_side_tables_close(struct pfs_queries *queries)
-{
-	free_all(queries->sides);
-	queries->sides = NULL;
 }

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "meta/sql/sqlquery.h"
 
-/* False: not such a time, or beyond 64 bits of nanoseconds. */
+/* Reads an ISO 8601 time.  Returns false if the text is none, or it is beyond 64 bits of nanoseconds. */
 bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);
 
 /* The same, or a time seen from `now`: "now"; "today", "yesterday" and "tomorrow", which are their
@@ -26,20 +26,20 @@ bool pfs_time_read(int64_t *nanoseconds, const char *text, size_t len, int64_t n
 bool pfs_time_point(int64_t *nanoseconds, const char *text, size_t len, int64_t now);
 
 #define PFS_TIME_TEXT 40
-/* "2024-01-31T12:00:00.123456789Z", which pfs_time_parse reads. */
+/* Writes a time as "2024-01-31T12:00:00.123456789Z", which pfs_time_parse reads. */
 void pfs_time_print(char text[PFS_TIME_TEXT], int64_t nanoseconds);
 
-/* Nanoseconds since 1970. */
+/* Returns the nanoseconds since 1970. */
 int64_t pfs_time_now(void);
 
-/* Whether it is the name of a column of times, in any case of letters. */
+/* Returns true if this is the name of a column of times, in capitals or not. */
 bool pfs_time_is_column(const char *name, size_t len);
 
 #define PFS_TIME_PROBLEM 192
 
-/* What a value stands for that is compared with a time: text as pfs_time_read has it; numbers, and NULL,
- * as they are, but with strict no numbers that look like seconds.  -EINVAL: it is nothing of this, and
- * why, with what to write instead, is in `problem`. */
+/* Gets what a value that is compared with a time stands for: of text what pfs_time_read reads; numbers and NULL stay, but with
+ * `strict` a number that looks like seconds is refused.  -EINVAL: the value is none of these; `problem` says why, and what to write
+ * instead. */
 PFS_MUST_CHECK int pfs_time_value(struct pfs_sql_value *out, const struct pfs_sql_value *value,
 				  int64_t now, bool strict, char problem[PFS_TIME_PROBLEM]);
 

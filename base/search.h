@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* base/search.h - binary search of any order.  Threads: any number of callers. */
+#ifndef PFS_BASE_SEARCH_H
+#define PFS_BASE_SEARCH_H
+
+#include <stdint.h>
+
+/* The first of the places from `low` up to `high` at which the expression is_before is false, or `high`: a uint64_t.  is_before
+ * names the place `at`; it is true up to some place, and false from there on.
+ *
+ *     first = PFS_SEARCH(i, 0, n, numbers[i] < wanted); */
+#define PFS_SEARCH(at, low, high, is_before)                                                       \
+	({                                                                                         \
+		uint64_t pfs_low = (low), pfs_high = (high);                                       \
+                                                                                                   \
+		while (pfs_low < pfs_high) {                                                       \
+			uint64_t at = pfs_low + (pfs_high - pfs_low) / 2;                          \
+                                                                                                   \
+			if (is_before)                                                             \
+				pfs_low = at + 1;                                                  \
+			else                                                                       \
+				pfs_high = at;                                                     \
+		}                                                                                  \
+		pfs_low;                                                                           \
+	})
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/dirtable.h - an entry for each of some slots, found by the slot: the sums of directories (totals.h).
+ *
+ * 64 slots share a block, which has a bit for each slot with an entry, and the entries in their order.  Memory: a quarter of a byte
+ * a slot, and 28 bytes an entry.
+ * Threads: as its owner has it; nothing is locked here. */
+#ifndef PFS_FS_IMAGE_DIRTABLE_H
+#define PFS_FS_IMAGE_DIRTABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/reserve.h"
+
+#define PFS_DIRTABLE_BLOCK 64u /* slots */
+
+/* Packed, since there may be as many as there are nodes. */
+struct pfs_dirtable_entry {
+	uint64_t size, blocks; /* modulo 2^64 */
+	int64_t newest;
+	uint32_t count;
+} __attribute__((packed, aligned(4)));
+
+struct pfs_dirtable_block {
+	uint64_t has; /* a bit a slot */
+	struct pfs_dirtable_entry *entries;
+};
+
+struct pfs_dirtable {
+	struct pfs_reserve memory;
+	struct pfs_dirtable_block *blocks; /* memory.base */
+	uint32_t n_blocks;
+};
+
+PFS_MUST_CHECK int pfs_dirtable_open(struct pfs_dirtable *table); /* empty; -ENOMEM */
+void pfs_dirtable_close(struct pfs_dirtable *table); /* a table that is all zero is allowed */
+
+static inline uint64_t pfs_dirtable_bit(uint32_t slot)
+{
+	return UINT64_C(1) << slot % PFS_DIRTABLE_BLOCK;
+}
+
+/* Returns true if the slot has an entry. */
+static inline bool pfs_dirtable_has(const struct pfs_dirtable *table, uint32_t slot)
+{
+	return slot / PFS_DIRTABLE_BLOCK < table->n_blocks &&
+	       table->blocks[slot / PFS_DIRTABLE_BLOCK].has & pfs_dirtable_bit(slot);
+}
+
+/* Returns the slot's entry, which it has; valid until the next insert or remove. */
+static inline struct pfs_dirtable_entry *pfs_dirtable_at(const struct pfs_dirtable *table, uint32_t slot)
+{
+	const struct pfs_dirtable_block *block = &table->blocks[slot / PFS_DIRTABLE_BLOCK];
+
+	return block->entries + __builtin_popcountll(block->has & (pfs_dirtable_bit(slot) - 1));
+}
+
+/* Gives a slot that has none an entry, whose values are undefined. -ENOMEM. */
+PFS_MUST_CHECK int pfs_dirtable_insert(struct pfs_dirtable *table, uint32_t slot);
+void pfs_dirtable_remove(struct pfs_dirtable *table, uint32_t slot);
+
+/* Returns true if the same slots have entries in both, with the same values. */
+bool pfs_dirtable_is_same(const struct pfs_dirtable *a, const struct pfs_dirtable *b);
+
+/* Returns the bytes that it takes. */
+uint64_t pfs_dirtable_size(const struct pfs_dirtable *table);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* The statement is bound as the SELECT that its rows, or its new values, are the answer to. */
+#include "fs/query/relational/change.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/relational/bind.h"
+#include "fs/query/relational/few.h"
+#include "fs/query/relational/run.h"
+#include "fs/query/relational/sidetable.h"
+#include "fs/query/sides.h"
+#include "fs/tree/sides.h"
+#include "meta/sql/sqlside.h"
+
+#define BOUND_BYTES ((size_t)16 << 20)	/* of a statement's plan */
+#define EXACT	    9007199254740992.0	/* integers up to here are reals, too */
+#define TICK_ROWS   4096		/* between two looks at the clock */
+
+struct changing {
+	struct pfs_query *query;
+	pthread_t thread;
+	struct pfs_arena arena;
+	struct pfs_parsed *parsed;
+	const struct pfs_statement *statement;
+	struct pfs_block *block;
+	struct pfs_run run;
+	struct pfs_run_context context;
+	struct pfs_answer_rows answer;
+	const struct pfs_side_table *table; /* that changes */
+	bool is_ours;			    /* it is to be put back; else the block's */
+	size_t *result_of; /* by column of the table: the result that it becomes, or SIZE_MAX */
+	struct pfs_side_rows *rows;
+};
+
+/* ---- what operators ask ---- */
+
+static int poll(void *context)
+{
+	const struct changing *changing = context;
+
+	if (pthread_equal(pthread_self(), changing->thread) && pfs_query_tick(changing->query))
+		return -EINTR;
+	return changing->query->stop ? -EINTR : 0;
+}
+
+static int charge(void *context, int64_t bytes)
+{
+	struct pfs_account *account = ((struct changing *)context)->query->account;
+
+	if (bytes > 0 && (uint64_t)bytes > pfs_account_left(account))
+		return -ENOMEM;
+	return pfs_account_charge(account, bytes);
+}
+
+/* ---- the statement as a SELECT ---- */
+
+static bool is_plain(const struct pfs_statement *statement)
+{
+	return !statement->schema && !statement->alias && !statement->has_conflict && !statement->with && !statement->from &&
+	       !statement->order && !statement->limit && !statement->offset;
+}
+
+static struct pfs_items *one(struct changing *changing)
+{
+	struct pfs_items *items = pfs_arena_get(&changing->arena, sizeof(*items));
+	struct pfs_item *item = pfs_arena_get(&changing->arena, sizeof(*item));
+	struct pfs_expr *expr = pfs_arena_get(&changing->arena, sizeof(*expr));
+	struct pfs_name *name = pfs_arena_get(&changing->arena, sizeof(*name));
+
+	if (!items || !item || !expr || !name)
+		return NULL;
+	*name = (struct pfs_name){.text = "1", .len = 1};
+	*expr = (struct pfs_expr){.kind = PFS_EXPR_INTEGER, .name = name, .depth = 1};
+	item->expr = expr;
+	*items = (struct pfs_items){.first = item, .last = item, .n = 1, .depth = 1};
+	return items;
+}
+
+/* SELECT what SET says, or 1, FROM the table WHERE it says so. */
+static const struct pfs_select *make_select(struct changing *changing)
+{
+	const struct pfs_statement *statement = changing->statement;
+	struct pfs_select *select = pfs_arena_get(&changing->arena, sizeof(*select));
+	struct pfs_core *core = pfs_arena_get(&changing->arena, sizeof(*core));
+	struct pfs_from *from = pfs_arena_get(&changing->arena, sizeof(*from));
+	struct pfs_items *results = statement->set ? statement->set : one(changing);
+
+	if (!select || !core || !from || !results)
+		return NULL;
+	*from = (struct pfs_from){.kind = PFS_FROM_TABLE, .name = statement->table, .last = from};
+	*core = (struct pfs_core){.results = results, .from = from, .where = statement->where};
+	*select = (struct pfs_select){.first = core, .last = core};
+	return select;
+}
+
+/* Nothing of the tree, which is not held. */
+static bool is_of_sides(const struct pfs_block *block)
+{
+	for (size_t i = 0; i < block->n_inputs; i++) {
+		if (block->inputs[i].kind == PFS_INPUT_NODES)
+			return false;
+		for (size_t part = 0; part < block->inputs[i].n_parts; part++)
+			if (!is_of_sides(block->inputs[i].parts[part]))
+				return false;
+	}
+	return block->n_inputs && !block->rows;
+}
+
+static int bind(struct changing *changing)
+{
+	struct pfs_query *query = changing->query;
+	const struct pfs_statement *statement;
+	const struct pfs_select *select;
+	struct pfs_bind_part part = {.is_change = true};
+	struct pfs_not_taken refusal;
+	const char *why;
+
+	PFS_TRY(pfs_parse(&changing->parsed, query->text.text, query->text.len, &refusal));
+	statement = changing->statement = pfs_parsed_statement(changing->parsed);
+	if (!is_plain(statement))
+		return -EOPNOTSUPP;
+	switch (statement->kind) {
+	case PFS_STATEMENT_INSERT:
+		select = statement->select;
+		if (!select || !select->first->results)
+			return -EOPNOTSUPP;
+		break;
+	case PFS_STATEMENT_UPDATE:
+	case PFS_STATEMENT_DELETE:
+		select = make_select(changing);
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (!select)
+		return -ENOMEM;
+	PFS_TRY(pfs_bind(&changing->block, &why, query, &changing->arena, select, &part));
+	return is_of_sides(changing->block) ? 0 : -EOPNOTSUPP;
+}
+
+/* ---- the table ---- */
+
+static size_t find_column(const struct pfs_side_table *table, const struct pfs_name *name)
+{
+	size_t i = 0;
+
+	while (i < table->table.n_columns && !pfs_name_is(name, table->columns[i].name))
+		i++;
+	return i;
+}
+
+static int set_result(struct changing *changing, const struct pfs_name *name, size_t result)
+{
+	size_t column = find_column(changing->table, name);
+
+	if (column == changing->table->table.n_columns || changing->result_of[column] != SIZE_MAX ||
+	    changing->table->columns[column].is_number)
+		return -EOPNOTSUPP;
+	changing->result_of[column] = result;
+	return 0;
+}
+
+/* All columns have a value: of an INSERT a result, of an UPDATE that or the one that they had. */
+static int check_columns(const struct changing *changing)
+{
+	for (size_t i = 0; i < changing->table->table.n_columns; i++) {
+		const struct pfs_side_column *column = &changing->table->columns[i];
+
+		if (changing->result_of[i] == SIZE_MAX &&
+		    (changing->statement->kind == PFS_STATEMENT_INSERT || column->why_not))
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int set_all(struct changing *changing)
+{
+	for (size_t i = 0; i < changing->table->table.n_columns; i++) {
+		if (changing->table->columns[i].is_number)
+			return -EOPNOTSUPP;
+		changing->result_of[i] = i;
+	}
+	return changing->table->table.n_columns == changing->block->n_results ? 0 : -EOPNOTSUPP;
+}
+
+/* The columns of SET, or those that INSERT lists. */
+static int set_named(struct changing *changing)
+{
+	const struct pfs_statement *statement = changing->statement;
+	size_t n = 0;
+
+	for (const struct pfs_item *item = statement->set ? statement->set->first : NULL; item; item = item->next)
+		PFS_TRY(set_result(changing, item->alias, n++));
+	for (const struct pfs_names *name = statement->columns; name; name = name->next)
+		PFS_TRY(set_result(changing, &name->name, n++));
+	return n == changing->block->n_results ? 0 : -EOPNOTSUPP;
+}
+
+static int map_columns(struct changing *changing)
+{
+	const struct pfs_statement *statement = changing->statement;
+	size_t n = changing->table->table.n_columns;
+
+	changing->result_of = pfs_arena_get(&changing->arena, (n + 1) * sizeof(*changing->result_of));
+	if (!changing->result_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		changing->result_of[i] = SIZE_MAX;
+	if (statement->kind == PFS_STATEMENT_DELETE)
+		return 0;
+	PFS_TRY(statement->set || statement->columns ? set_named(changing) : set_all(changing));
+	return check_columns(changing);
+}
+
+static int find_table(struct changing *changing)
+{
+	if (changing->statement->kind == PFS_STATEMENT_INSERT) {
+		PFS_TRY(pfs_side_table_get(&changing->table, changing->query, changing->statement->table->text));
+		changing->is_ours = true;
+	} else {
+		changing->table = changing->block->inputs[0].side;
+	}
+	changing->rows->table = changing->table->id;
+	return changing->table->is_simple ? map_columns(changing) : -EOPNOTSUPP;
+}
+
+/* ---- rows ---- */
+
+/* As SQLite would keep it there. -EOPNOTSUPP: it says so itself. */
+static int fit(const struct pfs_side_column *column, struct pfs_cell *cell)
+{
+	if (cell->type == PFS_CELL_NULL)
+		return column->is_not_null ? -EOPNOTSUPP : 0;
+	if (pfs_side_column_keeps(column, cell))
+		return 0;
+	if (cell->type == PFS_CELL_INTEGER && column->is_real && cell->integer >= -(int64_t)EXACT &&
+	    cell->integer <= (int64_t)EXACT)
+		*cell = (struct pfs_cell){.type = PFS_CELL_REAL, .real = (double)cell->integer};
+	else if (cell->type == PFS_CELL_REAL && column->affinity == PFS_NUMERIC && cell->real >= -EXACT && cell->real <= EXACT)
+		*cell = (struct pfs_cell){.type = PFS_CELL_INTEGER, .integer = (int64_t)cell->real};
+	else
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static void take(struct pfs_cell *out, const struct pfs_query_value *value)
+{
+	*out = (struct pfs_cell){.type = PFS_CELL_NULL};
+	switch (value->type) {
+	case PFS_VALUE_INT:
+		out->type = PFS_CELL_INTEGER;
+		out->integer = value->integer;
+		break;
+	case PFS_VALUE_REAL:
+		out->type = PFS_CELL_REAL;
+		out->real = value->real;
+		break;
+	case PFS_VALUE_TEXT:
+		out->type = PFS_CELL_TEXT;
+		out->bytes = value->bytes;
+		out->size = value->size;
+		break;
+	default:
+		break;
+	}
+}
+
+static int add_row(struct changing *changing, uint64_t i, int64_t number, uint32_t place)
+{
+	const struct pfs_side_table *table = changing->table;
+	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
+	size_t n = table->table.n_columns;
+
+	for (size_t c = 0; c < n; c++) {
+		struct pfs_query_value value;
+
+		if (changing->result_of[c] == SIZE_MAX) {
+			pfs_side_table_cell(table, &cells[c], place, c);
+			continue;
+		}
+		pfs_answer_value(&changing->answer, i, changing->result_of[c], &value);
+		take(&cells[c], &value);
+		PFS_TRY(fit(&table->columns[c], &cells[c]));
+	}
+	return pfs_side_rows_add(changing->rows, number, cells, n);
+}
+
+static int add_rows(struct changing *changing)
+{
+	const struct pfs_answer_rows *answer = &changing->answer;
+	bool is_insert = changing->statement->kind == PFS_STATEMENT_INSERT;
+	bool is_delete = changing->statement->kind == PFS_STATEMENT_DELETE;
+	int64_t last = is_insert ? pfs_side_table_last(changing->table) : 0;
+	int error = 0;
+
+	if (is_insert && (last < 0 || last > INT64_MAX - (int64_t)answer->n))
+		return -EOPNOTSUPP;
+	for (uint64_t i = 0; i < answer->n && !error; i++) {
+		uint32_t place = is_insert ? 0 : answer->places[i];
+		int64_t number = is_insert ? ++last : pfs_side_table_number(changing->table, place);
+
+		if (i % TICK_ROWS == 0 && pfs_query_tick(changing->query))
+			return -EINTR;
+		error = is_delete ? pfs_side_rows_add(changing->rows, number, NULL, 0)
+				  : add_row(changing, i, number, place);
+		if (!error && changing->rows->size > PFS_SIDE_ROWS_MAX)
+			error = -EOPNOTSUPP;
+	}
+	return error;
+}
+
+/* ---- the whole ---- */
+
+static int find_rows(struct changing *changing)
+{
+	struct pfs_query *query = changing->query;
+	struct pfs_placement *placement;
+
+	PFS_TRY(bind(changing));
+	PFS_TRY(find_table(changing));
+	if (pfs_side_finds_few(changing->block, query, PFS_SQLITE_CHANGE_NS))
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_queries_placement(query->queries, &placement));
+	changing->run.operators = placement->operators;
+	changing->block->wants_places = changing->statement->kind != PFS_STATEMENT_INSERT;
+	PFS_TRY(pfs_block_run(&changing->answer, changing->block, &changing->context));
+	return add_rows(changing);
+}
+
+int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows)
+{
+	struct changing changing = {.query = query, .thread = pthread_self(), .rows = rows};
+	int error = -EOPNOTSUPP;
+
+	changing.arena.limit = BOUND_BYTES;
+	changing.run = (struct pfs_run){.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = &changing};
+	changing.context = (struct pfs_run_context){.query = query, .arena = &changing.arena, .run = &changing.run};
+	if (!query->is_limited)
+		error = find_rows(&changing);
+	pfs_answer_rows_free(&changing.answer, &changing.run);
+	if (changing.is_ours)
+		pfs_side_table_put(query->queries, changing.table);
+	pfs_block_finish(changing.block, query->queries);
+	pfs_parsed_free(changing.parsed);
+	pfs_arena_finish(&changing.arena);
+	if (error)
+		pfs_side_rows_finish(rows);
+	/* what is too large for its memory may not be for SQLite's */
+	return !error || error == -EINTR ? error : -EOPNOTSUPP;
+}
+
+void pfs_relational_changed(struct pfs_query *query, uint32_t table)
+{
+	const struct pfs_side_table *columns;
+	size_t n;
+	const struct pfs_sql_side *sides = pfs_sql_sides(query->connection->sql, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (sides[i].id == table && !pfs_side_table_get(&columns, query, sides[i].name))
+			pfs_side_table_put(query->queries, columns);
+	}
+}

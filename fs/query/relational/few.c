@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/few.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/relational/sidetable.h"
+#include "fs/tree/sides.h"
+#include "meta/sql/sqlside.h"
+
+#define SAMPLE 1024u /* rows that are looked at */
+
+/* Nanoseconds: of SQLite for a row that its copy takes over, of the operators for a statement, a row that is looked at and
+ * one of the answer. */
+#define SQLITE_FILL   800.0
+#define OPERATORS     60000.0
+#define OPERATORS_ROW 0.8
+#define ANSWER_ROW    60.0
+
+static const struct pfs_side_column *side_column(const struct pfs_block *block, const struct pfs_term *term)
+{
+	return term->kind == PFS_BOUND_COLUMN ? &block->inputs[0].side->columns[term->column] : NULL;
+}
+
+static int compare_numbers(const struct pfs_table_column *column, uint32_t row, const struct pfs_constant *constant)
+{
+	if (column->kind == PFS_KIND_INTEGER && constant->type == PFS_IS_INTEGER) {
+		int64_t value = ((const int64_t *)column->data)[row];
+
+		return (value > constant->integer) - (value < constant->integer);
+	}
+	double value = column->kind == PFS_KIND_INTEGER ? (double)((const int64_t *)column->data)[row]
+							: ((const double *)column->data)[row];
+	double other = constant->type == PFS_IS_INTEGER ? (double)constant->integer : constant->real;
+
+	return (value > other) - (value < other);
+}
+
+static int compare_texts(const struct pfs_table_column *column, uint32_t row, const struct pfs_constant *constant)
+{
+	size_t len;
+	const uint8_t *text = pfs_dictionary_text(column->dictionary, ((const uint32_t *)column->data)[row], &len);
+	int order = memcmp(text, constant->text, PFS_MIN(len, constant->len));
+
+	return order ? order : (len > constant->len) - (len < constant->len);
+}
+
+static bool agrees(enum pfs_op op, int order)
+{
+	switch (op) {
+	case PFS_OP_LT:
+		return order < 0;
+	case PFS_OP_LE:
+		return order <= 0;
+	case PFS_OP_GT:
+		return order > 0;
+	case PFS_OP_GE:
+		return order >= 0;
+	default:
+		return order == 0;
+	}
+}
+
+/* A comparison of a column with a constant of its class by which an index finds rows: its operator as it is with the
+ * column on the left; else PFS_OP_AND. */
+static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term *term, const struct pfs_term **column,
+			    const struct pfs_term **constant)
+{
+	static const struct {
+		enum pfs_op op, mirrored;
+	} ops[] = {{PFS_OP_EQ, PFS_OP_EQ}, {PFS_OP_IS, PFS_OP_IS}, {PFS_OP_LT, PFS_OP_GT},
+		   {PFS_OP_LE, PFS_OP_GE}, {PFS_OP_GT, PFS_OP_LT}, {PFS_OP_GE, PFS_OP_LE}};
+	bool is_mirrored;
+
+	if (term->kind != PFS_BOUND_STEP || term->n_args != 2)
+		return PFS_OP_AND;
+	is_mirrored = term->args[0]->kind == PFS_BOUND_CONSTANT;
+	*column = term->args[is_mirrored];
+	*constant = term->args[!is_mirrored];
+	if (!side_column(block, *column) || (*constant)->kind != PFS_BOUND_CONSTANT ||
+	    (*constant)->constant.type == PFS_IS_NULL || (*column)->class != (*constant)->class ||
+	    term->collation != PFS_BINARY)
+		return PFS_OP_AND;
+	for (size_t i = 0; i < PFS_COUNT(ops); i++) {
+		if (ops[i].op == term->op)
+			return is_mirrored ? ops[i].mirrored : term->op;
+	}
+	return PFS_OP_AND;
+}
+
+/* Whether what WHERE says of that column alone, at its ANDs, is true of the row. */
+static bool may_be(const struct pfs_block *block, const struct pfs_term *where, unsigned number, uint32_t row)
+{
+	const struct pfs_table_column *values = &block->inputs[0].side->table.columns[number];
+	const struct pfs_term *column, *constant;
+	enum pfs_op op;
+
+	if (where->kind == PFS_BOUND_STEP && where->op == PFS_OP_AND)
+		return may_be(block, where->args[0], number, row) && may_be(block, where->args[1], number, row);
+	op = found_by(block, where, &column, &constant);
+	if (op == PFS_OP_AND || column->column != number)
+		return true;
+	if (pfs_cell_at(values, row) == PFS_NO_ROW)
+		return false;
+	return agrees(op, values->kind == PFS_KIND_CODE ? compare_texts(values, row, &constant->constant)
+							: compare_numbers(values, row, &constant->constant));
+}
+
+static bool names(const struct pfs_block *block, const struct pfs_term *where, unsigned number)
+{
+	const struct pfs_term *column, *constant;
+
+	if (where->kind == PFS_BOUND_STEP && where->op == PFS_OP_AND)
+		return names(block, where->args[0], number) || names(block, where->args[1], number);
+	return found_by(block, where, &column, &constant) != PFS_OP_AND && column->column == number;
+}
+
+/* About how many rows the index of that column finds. */
+static double found(const struct pfs_block *block, unsigned number)
+{
+	const struct pfs_table *table = &block->inputs[0].side->table;
+	uint32_t n = PFS_MIN(table->n_rows, SAMPLE), hits = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		hits += may_be(block, block->where, number, (uint32_t)((uint64_t)i * table->n_rows / n));
+	return table->n_rows * ((n == table->n_rows ? 0 : 0.25) + hits) / PFS_MAX(n, 1u);
+}
+
+/* The rows that SQLite has to step over; all, and more, where what is grouped has no index of texts. */
+static double stepped(const struct pfs_block *block)
+{
+	const struct pfs_side_table *side = block->inputs[0].side;
+	double least = block->is_grouped || block->is_distinct ? INFINITY : side->table.n_rows;
+
+	for (unsigned i = 0; block->where && i < side->table.n_columns; i++) {
+		if (side->columns[i].is_indexed && !side->columns[i].why_not &&
+		    side->table.columns[i].kind == PFS_KIND_CODE && names(block, block->where, i))
+			least = fmin(least, found(block, i));
+	}
+	return least;
+}
+
+/* ---- rows of numbers ---- */
+
+static void narrow(struct pfs_side_range *range, const struct pfs_block *block, const struct pfs_term *where, unsigned number)
+{
+	const struct pfs_term *column, *constant;
+	enum pfs_op op;
+
+	if (where->kind == PFS_BOUND_STEP && where->op == PFS_OP_AND) {
+		narrow(range, block, where->args[0], number);
+		narrow(range, block, where->args[1], number);
+		return;
+	}
+	op = found_by(block, where, &column, &constant);
+	if (op != PFS_OP_AND && column->column == number)
+		pfs_side_range_narrow(range, block->inputs[0].side, number, op, &constant->constant);
+}
+
+int pfs_side_find(struct pfs_running *running, struct pfs_rows **rows)
+{
+	const struct pfs_block *block = running->block;
+	const struct pfs_side_table *side = block->inputs[0].side;
+	size_t most = (size_t)(side->table.n_rows * OPERATORS_ROW / ANSWER_ROW), n;
+	int error = 0;
+
+	for (unsigned i = 0; block->where && i < side->table.n_columns && !error && !*rows; i++) {
+		struct pfs_side_range range = {0, UINT64_MAX};
+		uint32_t *list;
+
+		if (!side->columns[i].is_indexed || side->columns[i].why_not ||
+		    side->table.columns[i].kind == PFS_KIND_CODE || !names(block, block->where, i) ||
+		    (!pfs_side_table_is_indexed(side, i) && found(block, i) > (double)most))
+			continue;
+		narrow(&range, block, block->where, i);
+		error = pfs_side_table_find(side, &list, &n, i, &range, most);
+		if (!error && list)
+			error = pfs_rows_of_list(running->run, rows, side->table.n_rows, list, (uint32_t)n);
+		free(list);
+	}
+	return error;
+}
+
+/* ---- who is sooner ---- */
+
+/* The first rows of all, or of the order of an index. */
+static bool ends_early(const struct pfs_block *block)
+{
+	const struct pfs_side_column *column;
+
+	if (block->is_distinct)
+		return false;
+	if (!block->is_grouped && block->limit != UINT64_MAX && !block->n_order)
+		return true;
+	if (!block->is_grouped && block->limit != UINT64_MAX) {
+		column = side_column(block, block->order[0].value);
+		return column && column->is_indexed;
+	}
+	if (block->n_group || block->where || block->n_aggregates != 1 ||
+	    pfs_aggregate_traits[block->aggregates[0].op].fold != PFS_FOLD_EXTREME)
+		return false;
+	column = side_column(block, block->aggregates[0].arg);
+	return column && column->is_indexed;
+}
+
+/* Whether SQLite's copy is worth bringing up to date for what would be won by it. */
+static bool is_worth_it(const struct pfs_block *block, const struct pfs_query *query, double won)
+{
+	struct pfs_sql *sql = query->connection->sql;
+	struct pfs_sql_side *side = pfs_sql_side_find(sql, block->inputs[0].table);
+	uint64_t rows = block->inputs[0].side->table.n_rows;
+
+	if (!side)
+		return false;
+	if (side->filled)
+		rows = pfs_sides_distance(query->queries->tree, side->id, side->version, rows);
+	side->missed_ns += (uint64_t)won;
+	return (double)side->missed_ns >= (double)rows * SQLITE_FILL;
+}
+
+bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query, double sqlite_row_ns)
+{
+	double rows, won;
+
+	if (block->n_inputs != 1 || block->inputs[0].kind != PFS_INPUT_SIDE)
+		return false;
+	rows = ends_early(block) ? 1 : stepped(block);
+	won = OPERATORS + block->inputs[0].side->table.n_rows * OPERATORS_ROW - rows * (sqlite_row_ns - ANSWER_ROW);
+	return won > 0 && is_worth_it(block, query, won);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* An index of numbers is the rows sorted by value as they were at some time, and those that changed since: whoever asks looks at
+ * each row that it names, so that a row need not be in the place of its value.  When many have changed they are merged in. */
+#include "fs/query/relational/sidetable_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/radix.h"
+
+#define MERGED_SHARE 64u /* so many of the rows, */
+#define MERGED_MIN   64u /* and so many, may have changed */
+
+struct pfs_side_index {
+	struct pfs_keyed *items; /* by value; rows whose value was NULL are not among them */
+	size_t n;
+	uint32_t *changed; /* rows, some of them twice */
+	size_t n_changed, capacity;
+	bool is_lost; /* there was no memory for them */
+};
+
+static void free_index(struct pfs_side_index *index)
+{
+	if (!index)
+		return;
+	free(index->items);
+	free(index->changed);
+	free(index);
+}
+
+void pfs_side_indexes_drop(struct pfs_side_entry *entry)
+{
+	for (size_t i = 0; entry->indexes && i < entry->n_columns; i++)
+		free_index(PFS_TAKE(entry->indexes[i]));
+}
+
+void pfs_side_index_note(struct pfs_side_entry *entry, size_t column, uint32_t row)
+{
+	struct pfs_side_index *index = entry->indexes[column];
+
+	if (!index || index->is_lost)
+		return;
+	if (index->n_changed > entry->n_rows ||
+	    pfs_grow(&index->changed, &index->capacity, index->n_changed + 1, sizeof(*index->changed)))
+		index->is_lost = true;
+	else
+		index->changed[index->n_changed++] = row;
+}
+
+/* ---- making ---- */
+
+static uint64_t key_of_real(double value)
+{
+	uint64_t bits;
+
+	value += 0.0; /* -0 is 0 */
+	memcpy(&bits, &value, sizeof(bits));
+	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static uint64_t key_at(const struct pfs_side_entry *entry, size_t i, size_t row)
+{
+	if (entry->columns[i].kind == PFS_KIND_REAL)
+		return key_of_real(((const double *)entry->data[i])[row]);
+	return ((const uint64_t *)entry->data[i])[row] ^ UINT64_C(1) << 63;
+}
+
+bool pfs_side_index_key(const struct pfs_side_entry *entry, uint64_t *key, size_t column, size_t row)
+{
+	if (!entry->indexes[column] || pfs_side_is_null(entry, column, row))
+		return false;
+	*key = key_at(entry, column, row);
+	return true;
+}
+
+/* The rows that changed, each once, by value; *is_changed gets a bit for each. */
+static int sort_changed(const struct pfs_side_entry *entry, struct pfs_side_index *index, size_t i, uint64_t *is_changed,
+			struct pfs_keyed *out, size_t *n)
+{
+	*n = 0;
+	for (size_t at = 0; at < index->n_changed; at++) {
+		uint32_t row = index->changed[at];
+		uint64_t bit = UINT64_C(1) << row % 64;
+
+		if (is_changed[row / 64] & bit)
+			continue;
+		is_changed[row / 64] |= bit;
+		if (pfs_side_is_live(entry, row) && !pfs_side_is_null(entry, i, row))
+			out[(*n)++] = (struct pfs_keyed){.key = key_at(entry, i, row), .value = row};
+	}
+	return pfs_radix_sort(out, *n);
+}
+
+static size_t merge_items(struct pfs_keyed *out, const struct pfs_side_index *index, const struct pfs_keyed *more, size_t n_more,
+			  const uint64_t *is_changed)
+{
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < index->n; i++) {
+		const struct pfs_keyed *item = &index->items[i];
+
+		if (is_changed[item->value / 64] >> item->value % 64 & 1)
+			continue;
+		while (at < n_more && more[at].key < item->key)
+			out[n++] = more[at++];
+		out[n++] = *item;
+	}
+	while (at < n_more)
+		out[n++] = more[at++];
+	return n;
+}
+
+static int merge(const struct pfs_side_entry *entry, struct pfs_side_index *index, size_t i)
+{
+	struct pfs_keyed *more = malloc((index->n_changed + 1) * sizeof(*more));
+	struct pfs_keyed *items = malloc((index->n + index->n_changed + 1) * sizeof(*items));
+	uint64_t *is_changed = calloc(entry->n_rows / 64 + 1, sizeof(*is_changed));
+	int error = more && items && is_changed ? 0 : -ENOMEM;
+	size_t n;
+
+	if (!error)
+		error = sort_changed(entry, index, i, is_changed, more, &n);
+	if (!error) {
+		index->n = merge_items(items, index, more, n, is_changed);
+		free(index->items);
+		index->items = PFS_TAKE(items);
+		index->n_changed = 0;
+	}
+	free(more);
+	free(items);
+	free(is_changed);
+	return error;
+}
+
+/* All rows count as changed. */
+static struct pfs_side_index *begin(const struct pfs_side_entry *entry)
+{
+	struct pfs_side_index *index = calloc(1, sizeof(*index));
+
+	if (index)
+		index->changed = malloc((entry->n_rows + 1) * sizeof(*index->changed));
+	if (!index || !index->changed) {
+		free_index(index);
+		return NULL;
+	}
+	index->capacity = entry->n_rows + 1;
+	for (; index->n_changed < entry->n_rows; index->n_changed++)
+		index->changed[index->n_changed] = (uint32_t)index->n_changed;
+	return index;
+}
+
+/* The lock is held. */
+static int bring_up(struct pfs_side_entry *entry, size_t i)
+{
+	if (entry->indexes[i] && entry->indexes[i]->is_lost)
+		free_index(PFS_TAKE(entry->indexes[i]));
+	if (!entry->indexes[i])
+		entry->indexes[i] = begin(entry);
+	if (!entry->indexes[i])
+		return -ENOMEM;
+	if (entry->indexes[i]->n_changed <= MERGED_MIN + entry->n_rows / MERGED_SHARE)
+		return 0;
+	return merge(entry, entry->indexes[i], i);
+}
+
+/* ---- asking ---- */
+
+static size_t place_of(const struct pfs_side_index *index, uint64_t key)
+{
+	size_t from = 0, to = index->n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (index->items[middle].key < key)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static size_t end_of(const struct pfs_side_index *index, uint64_t key)
+{
+	return key == UINT64_MAX ? index->n : place_of(index, key + 1);
+}
+
+bool pfs_side_table_is_indexed(const struct pfs_side_table *table, size_t column)
+{
+	struct pfs_side_entry *entry = (struct pfs_side_entry *)table;
+	PFS_LOCKED(&entry->index_lock);
+
+	return entry->indexes[column] && !entry->indexes[column]->is_lost;
+}
+
+static size_t list(const struct pfs_side_entry *entry, const struct pfs_side_index *index, uint32_t *rows, size_t from,
+		   size_t to)
+{
+	size_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		rows[n++] = index->items[i].value;
+	for (size_t i = 0; i < index->n_changed; i++)
+		rows[n++] = index->changed[i];
+	if (pfs_radix_sort_u32(rows, n))
+		return SIZE_MAX;
+	to = n;
+	n = 0;
+	for (size_t i = 0; i < to; i++)
+		if ((!n || rows[n - 1] != rows[i]) && pfs_side_is_live(entry, rows[i]))
+			rows[n++] = rows[i];
+	return n;
+}
+
+int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, size_t *n, size_t column,
+			const struct pfs_side_range *range, size_t most)
+{
+	struct pfs_side_entry *entry = (struct pfs_side_entry *)table;
+	const struct pfs_side_index *index;
+	size_t from, to;
+	PFS_LOCKED(&entry->index_lock);
+
+	*rows = NULL;
+	PFS_TRY(bring_up(entry, column));
+	index = entry->indexes[column];
+	from = place_of(index, range->low);
+	to = PFS_MAX(from, end_of(index, range->high));
+	if (range->low > range->high)
+		to = from;
+	if (to - from + index->n_changed > most)
+		return 0;
+	*rows = malloc((to - from + index->n_changed + 1) * sizeof(**rows));
+	*n = *rows ? list(entry, index, *rows, from, to) : SIZE_MAX;
+	if (*n != SIZE_MAX)
+		return 0;
+	free(PFS_TAKE(*rows));
+	return -ENOMEM;
+}
+
+/* ---- ranges of values ---- */
+
+/* Of a column of integers: no value of the range is left out, one beside it may be in it. */
+static uint64_t key_of(const struct pfs_side_entry *entry, size_t column, const struct pfs_constant *constant)
+{
+	double real = constant->type == PFS_IS_INTEGER ? (double)constant->integer : constant->real;
+	int64_t integer;
+
+	if (entry->columns[column].kind == PFS_KIND_REAL)
+		return key_of_real(real);
+	if (constant->type == PFS_IS_INTEGER)
+		integer = constant->integer;
+	else
+		integer = real < -0x1p63 ? INT64_MIN : real >= 0x1p63 ? INT64_MAX : (int64_t)real;
+	return (uint64_t)integer ^ UINT64_C(1) << 63;
+}
+
+void pfs_side_range_narrow(struct pfs_side_range *range, const struct pfs_side_table *table, size_t column, enum pfs_op op,
+			   const struct pfs_constant *constant)
+{
+	/* a number that is rounded is beside what it should be by one, or by some thousands of the largest */
+	uint64_t slack = constant->type == PFS_IS_REAL ? 1024 : 1;
+	uint64_t key = key_of((const struct pfs_side_entry *)table, column, constant);
+	uint64_t low = key < slack ? 0 : key - slack, high = key > UINT64_MAX - slack ? UINT64_MAX : key + slack;
+
+	if (op != PFS_OP_LT && op != PFS_OP_LE)
+		range->low = PFS_MAX(range->low, low);
+	if (op != PFS_OP_GT && op != PFS_OP_GE)
+		range->high = PFS_MIN(range->high, high);
+}
+
+/* ---- what is in them ---- */
+
+int64_t pfs_side_table_number(const struct pfs_side_table *table, uint32_t row)
+{
+	return ((const struct pfs_side_entry *)table)->numbers[row];
+}
+
+int64_t pfs_side_table_last(const struct pfs_side_table *table)
+{
+	const struct pfs_side_entry *entry = (const struct pfs_side_entry *)table;
+	size_t row = entry->n_rows;
+
+	while (row && !pfs_side_is_live(entry, row - 1))
+		row--;
+	return row ? entry->numbers[row - 1] : 0;
+}
+
+void pfs_side_table_cell(const struct pfs_side_table *table, struct pfs_cell *out, uint32_t row, size_t column)
+{
+	const struct pfs_side_entry *entry = (const struct pfs_side_entry *)table;
+	const struct pfs_table_column *values = &entry->columns[column];
+
+	*out = (struct pfs_cell){.type = PFS_CELL_NULL};
+	if (pfs_side_is_null(entry, column, row))
+		return;
+	switch (values->kind) {
+	case PFS_KIND_INTEGER:
+		out->type = PFS_CELL_INTEGER;
+		out->integer = ((const int64_t *)values->data)[row];
+		return;
+	case PFS_KIND_REAL:
+		out->type = PFS_CELL_REAL;
+		out->real = ((const double *)values->data)[row];
+		return;
+	default:
+		out->type = PFS_CELL_TEXT;
+		out->bytes = (const char *)pfs_dictionary_text(values->dictionary, ((const uint32_t *)values->data)[row],
+							       &out->size);
+	}
+}
+
