@@ -105,7 +105,7 @@ static void forget(struct pfs_path_index *index, struct pfs_path_entries *entrie
 	if (entries && index->now == entries) {
 		before = index->given_up;
 		index->given_up = PFS_TAKE(index->now);
-		atomic_store(&index->watched, NULL);
+		atomic_store(&index->is_watching, false);
 		atomic_store(&index->missed, 0);
 	}
 	(void)pthread_mutex_unlock(&index->lock);
@@ -161,14 +161,17 @@ static int note(struct pfs_path_entries *entries, const struct pfs_image *image,
 
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
-	struct pfs_path_entries *entries =
-		atomic_load_explicit(&tree->path_index->watched, memory_order_relaxed);
+	struct pfs_path_index *index = tree->path_index;
+	struct pfs_path_entries *entries;
 
-	if (!entries || (slot >= entries->made_to && !atomic_load(&entries->is_made)) ||
-	    is_noted(entries, slot))
+	if (!atomic_load_explicit(&index->is_watching, memory_order_relaxed))
 		return;
-	if (entries->n_changes == entries->most || note(entries, &tree->image, slot))
-		forget(tree->path_index, entries);
+	entries = take(index); /* who wants the index no longer may give it up meanwhile */
+	if (entries && (slot < entries->made_to || atomic_load(&entries->is_made)) &&
+	    !is_noted(entries, slot) &&
+	    (entries->n_changes == entries->most || note(entries, &tree->image, slot)))
+		forget(index, entries);
+	pfs_path_entries_unref(entries);
 }
 
 /* Applies the last changes that were noted, `most` of them.  The tree is held, and entries->lock. */
@@ -319,7 +322,7 @@ static int begin(struct pfs_tree *tree, struct pfs_path_entries **out)
 	entries->most = CHANGED_MIN + tree->image.nodes / CHANGED_PART;
 	(void)pthread_mutex_lock(&index->lock);
 	index->now = entries;
-	atomic_store(&index->watched, entries);
+	atomic_store(&index->is_watching, true);
 	(void)pthread_mutex_unlock(&index->lock);
 	pfs_scan_unlock(tree);
 	*out = entries;

@@ -43,8 +43,7 @@ struct pfs_path_index {
 	pthread_mutex_t lock;
 	struct pfs_path_entries *now; /* NULL: none; protected by lock */
 	struct pfs_path_entries *given_up; /* to be freed; NULL: none; protected by lock */
-	/* The same: changed with the tree held and `lock`, read by watchers. */
-	_Atomic(struct pfs_path_entries *) watched;
+	atomic_bool is_watching; /* there is one now, for watchers, who ask before they take it */
 	atomic_bool is_wanted, stop;
 	atomic_uint missed;
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
