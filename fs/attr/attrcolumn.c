@@ -6,10 +6,9 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/number.h"
 #include "fs/attr/attrnames.h"
 #include "fs/attr/attrnotes.h"
-#include "fs/attr/attrset.h"
+#include "fs/attr/attrvalue.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/register.h"
 #include "fs/image/image.h"
@@ -399,28 +398,6 @@ void pfs_attr_reader_close(struct pfs_attr_reader *reader)
 
 /* ---- values ---- */
 
-/* The value in a set of texts, as the store would type it. */
-static void from_set(struct pfs_attr_value *out, const struct pfs_value *set,
-		     const struct base *base)
-{
-	struct pfs_attr attr;
-
-	if (!pfs_attrset_find(set, &attr, base->name, base->name_len))
-		return;
-	out->is_set = true;
-	if (attr.type == PFS_ATTR_INTEGER &&
-	    pfs_is_integer(&out->integer, attr.text, attr.text_len)) {
-		out->type = PFS_ATTR_INTEGER;
-	} else if (attr.type == PFS_ATTR_REAL &&
-		   pfs_is_real(&out->real, attr.text, attr.text_len)) {
-		out->type = PFS_ATTR_REAL;
-	} else {
-		out->type = PFS_ATTR_TEXT;
-		out->text = attr.text;
-		out->text_len = attr.text_len;
-	}
-}
-
 static int hold_set(struct pfs_attr_reader *reader, struct pfs_value *set)
 {
 	PFS_TRY(pfs_grow(&reader->held, &reader->held_capacity, reader->n_held + 1,
@@ -459,7 +436,7 @@ static int read_kept(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
 		return 0;
 	PFS_TRY(find_noted(reader, &set, &noted, base, image->prime[slot]));
 	if (noted && set)
-		from_set(out, set, base);
+		pfs_attr_value_in(out, set, base->name, base->name_len);
 	else if (place && !noted)
 		*out = base->values[place - 1];
 	return 0;

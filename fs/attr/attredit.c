@@ -12,10 +12,11 @@
 
 int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint64_t ino)
 {
-	*edit = (struct pfs_attr_edit){.ino = ino, .in_use = true};
+	*edit = (struct pfs_attr_edit){.tree = tree, .ino = ino, .in_use = true};
 	if (!ino)
 		return 0;
-	PFS_TRY(pfs_attr_base(tree, &edit->before, &edit->flagged, ino, true));
+	PFS_TRY(pfs_attr_base(tree, &edit->before, &edit->flagged, ino, PFS_RECORDS_HOLD));
+	edit->is_held = edit->flagged;
 	edit->after = pfs_value_ref(edit->before);
 	return 0;
 }
@@ -79,11 +80,16 @@ void pfs_attr_edit_apply(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint
 	if (!edit->in_use || edit->after == edit->before)
 		return;
 	pfs_attr_put(tree, edit->record, slot, edit->ino, PFS_TAKE(edit->after), now);
-	edit->record->kept = false; /* it is dirty: the store will have it */
 }
 
 void pfs_attr_edit_finish(struct pfs_attr_edit *edit)
 {
+	if (edit->is_held) {
+		pfs_parts_lock(edit->tree);
+		pfs_records_release(edit->tree->attrs->sets, edit->ino);
+		pfs_parts_unlock(edit->tree);
+	}
 	pfs_value_unref(edit->before);
 	pfs_value_unref(edit->after);
+	*edit = (struct pfs_attr_edit){.in_use = false};
 }

@@ -12,10 +12,12 @@
 #include "meta/store.h"
 
 struct pfs_attr_edit {
+	struct pfs_tree *tree;
 	uint64_t ino; /* 0 until a new node has one */
 	struct pfs_value *before, *after;
 	struct pfs_record *record;
 	bool in_use, flagged;
+	bool is_held;	  /* the set stays in memory (fs/journal/records.h) */
 	bool is_outdated; /* the last check was -EAGAIN */
 };
 
@@ -34,6 +36,7 @@ PFS_MUST_CHECK int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit
 PFS_MUST_CHECK int pfs_attr_edit_check(struct pfs_tree *tree, struct pfs_attr_edit *edit);
 void pfs_attr_edit_apply(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint32_t slot,
 			 struct pfs_time now);
+/* No locks are held. What was begun, or is zero, can be begun anew. */
 void pfs_attr_edit_finish(struct pfs_attr_edit *edit);
 
 #endif

@@ -66,7 +66,7 @@ static int keep(struct pfs_tree *tree, uint64_t ino)
 {
 	struct pfs_value *set PFS_UNREF = NULL;
 
-	return pfs_records_get(tree->attrs->sets, &set, ino, true);
+	return pfs_records_get(tree->attrs->sets, &set, ino, PFS_RECORDS_KEEP);
 }
 
 static const struct pfs_part part = {
@@ -156,7 +156,7 @@ int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino)
 	*out = NULL;
 	if (error || !(flags & PFS_NODE_ATTRS))
 		return error;
-	return pfs_records_get(tree->attrs->sets, out, ino, false);
+	return pfs_records_get(tree->attrs->sets, out, ino, PFS_RECORDS_LOOK);
 }
 
 enum pfs_attr_type pfs_attr_type_of(const struct pfs_attrs *attrs, const struct pfs_attr *attr)

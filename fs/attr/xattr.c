@@ -207,7 +207,7 @@ bool pfs_attr_set_fits(const struct pfs_value *set)
 }
 
 int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, uint64_t ino,
-		  bool keep)
+		  enum pfs_records_for purpose)
 {
 	struct pfs_record *record;
 	uint8_t node_flags;
@@ -219,7 +219,7 @@ int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, 
 		return -EPERM;
 	*flagged = node_flags & PFS_NODE_ATTRS;
 	if (*flagged)
-		return pfs_records_get(tree->attrs->sets, out, ino, keep);
+		return pfs_records_get(tree->attrs->sets, out, ino, purpose);
 	/* unlike pfs_attr_set_of, not fooled by a flag that is about to be set */
 	pfs_parts_lock(tree);
 	record = pfs_records_find(tree->attrs->sets, ino);
@@ -296,7 +296,7 @@ static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_att
 	bool found, flagged;
 	int error;
 
-	PFS_TRY(pfs_attr_base(tree, &before, &flagged, ino, false));
+	PFS_TRY(pfs_attr_base(tree, &before, &flagged, ino, PFS_RECORDS_LOOK));
 	found = pfs_attrset_find(before, &old, attr->name, attr->name_len);
 	if (found && flags & XATTR_CREATE)
 		return -EEXIST;

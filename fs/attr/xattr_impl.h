@@ -34,9 +34,10 @@ enum pfs_attr_type pfs_attr_type_of(const struct pfs_attrs *attrs, const struct 
 PFS_MUST_CHECK int pfs_attr_look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t ino);
 
 /* Gets the set that the node has now, for a change of it, and whether the node is flagged as having
- * any. keep: see records.h. No locks are held. -ESTALE; -EPERM: it is no file and no directory. */
+ * any. A set that is flagged is held, if that is the purpose (records.h). No locks are held.
+ * -ESTALE; -EPERM: it is no file and no directory. */
 PFS_MUST_CHECK int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged,
-				 uint64_t ino, bool keep);
+				 uint64_t ino, enum pfs_records_for purpose);
 
 /* Gets the record that a new set can be put into, if the node still has the set `before`. Both
  * locks are held. -EAGAIN: it has another one by now. */

@@ -542,9 +542,7 @@ int pfs_tree_change(struct pfs_tree *tree, struct pfs_change_set *changes, const
 	if (!error)
 		pfs_notices_tell(&changing);
 	forget(&changing);
-	for (size_t row = 0; changing.edits && row < changes->n; row++)
-		pfs_attr_edit_finish(&changing.edits[row]);
-	free(changing.edits);
+	pfs_change_finish_edits(&changing);
 	free(changing.slots);
 	free(changing.kept);
 	free(changing.seen);

@@ -82,10 +82,12 @@ void pfs_change_set_finish(struct pfs_change_set *changes);
 /* When the nodes of a set were chosen, and by what. */
 struct pfs_change_basis {
 	uint64_t epoch;
-	const struct pfs_tree *frozen; /* the tree as it was then, while the caller keeps it; NULL: any change of a node counts */
+	struct pfs_tree *frozen; /* the tree as it was then, while the caller keeps it; NULL: any
+				    change of a node counts */
 	unsigned columns; /* bits of fs/image/watch.h that were read of that; its attributes count as well */
-	/* With a frozen tree: nobody chooses again. A node that has changed keeps what others made of the columns, as if
-	 * they had come later, and the rest of the row is made; but what is to be deleted is -EBUSY. */
+	/* With a frozen tree: nobody chooses again. A node that has changed keeps what others made
+	 * of the columns, and of attributes that were read, as if they had come later, and the rest
+	 * of the row is made; but what is to be deleted is -EBUSY. */
 	bool is_last;
 };
 

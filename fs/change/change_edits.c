@@ -4,12 +4,14 @@
 
 #include "base/cleanup.h"
 #include "fs/attr/attredit.h"
+#include "fs/attr/attrvalue.h"
 #include "fs/change/change_impl.h"
 
 static int edit_attributes(struct pfs_changing *changing, size_t row, const struct pfs_attr_change **attr)
 {
 	const struct pfs_change_set *changes = changing->changes;
 	const struct pfs_change *change = &changes->list[row];
+	const struct pfs_change_basis *basis = changing->basis;
 	struct pfs_attr_edit *edit = &changing->edits[row];
 
 	if (change->n_attrs)
@@ -17,9 +19,18 @@ static int edit_attributes(struct pfs_changing *changing, size_t row, const stru
 	for (size_t i = 0; i < change->n_attrs; i++) {
 		const struct pfs_attr_change *one = *attr = &changes->attrs[change->first_attr + i];
 
-		PFS_TRY(pfs_attr_edit_set(changing->tree, edit, pfs_change_text(changing, &one->name), one->name.len,
-					  one->removed ? NULL : pfs_change_text(changing, &one->value),
-					  one->value.len));
+		const char *name = pfs_change_text(changing, &one->name);
+		bool is_theirs = false;
+
+		if (basis->is_last && basis->frozen)
+			PFS_TRY(pfs_attrs_frozen_differ(basis->frozen, changing->tree, &is_theirs,
+							change->ino, edit->before, name,
+							one->name.len));
+		if (!is_theirs)
+			PFS_TRY(pfs_attr_edit_set(
+				changing->tree, edit, name, one->name.len,
+				one->removed ? NULL : pfs_change_text(changing, &one->value),
+				one->value.len));
 	}
 	return 0;
 }
@@ -36,7 +47,6 @@ static int prepare_edit(struct pfs_changing *changing, size_t row)
 		return pfs_change_fail_path(changing, error, "an attribute", 12, "only files and directories have any");
 	if (error == -ESTALE && changing->basis->frozen) { /* it is gone, and will be found to be */
 		pfs_attr_edit_finish(&changing->edits[row]);
-		changing->edits[row] = (struct pfs_attr_edit){.in_use = false};
 		return 0;
 	}
 	return error == -ESTALE ? -EAGAIN : error;
@@ -51,6 +61,7 @@ int pfs_change_prepare_edits(struct pfs_changing *changing)
 	changing->edits = calloc(changes->n, sizeof(*changing->edits));
 	if (!changing->edits)
 		return -ENOMEM;
+	changing->n_edits = changes->n;
 	for (size_t row = 0; row < changes->n; row++)
 		PFS_TRY(prepare_edit(changing, row));
 	return 0;
@@ -62,7 +73,6 @@ int pfs_change_renew_edits(struct pfs_changing *changing)
 		if (!changing->edits[row].is_outdated)
 			continue;
 		pfs_attr_edit_finish(&changing->edits[row]);
-		changing->edits[row] = (struct pfs_attr_edit){.in_use = false};
 		PFS_TRY(prepare_edit(changing, row));
 	}
 	return 0;
@@ -85,4 +95,11 @@ void pfs_change_apply_edits(struct pfs_changing *changing)
 	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
 		pfs_attr_edit_apply(changing->tree, &changing->edits[row], changing->slots[row],
 				    changing->now);
+}
+
+void pfs_change_finish_edits(struct pfs_changing *changing)
+{
+	for (size_t row = 0; row < changing->n_edits; row++)
+		pfs_attr_edit_finish(&changing->edits[row]);
+	free(changing->edits);
 }

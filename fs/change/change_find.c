@@ -72,6 +72,14 @@ static bool is_there(const struct pfs_changing *changing, size_t row)
 	       !(image->state[slot] & PFS_SLOT_UNLINKED);
 }
 
+static void exchange_edits(struct pfs_attr_edit *a, struct pfs_attr_edit *b)
+{
+	const struct pfs_attr_edit edit = *a;
+
+	*a = *b;
+	*b = edit;
+}
+
 /* What is gone would be gone as well if it had been changed before. */
 static void drop_gone(struct pfs_changing *changing)
 {
@@ -79,15 +87,12 @@ static void drop_gone(struct pfs_changing *changing)
 	size_t n = 0;
 
 	for (size_t row = 0; row < changes->n; row++) {
-		if (!is_there(changing, row)) {
-			if (changing->edits)
-				pfs_attr_edit_finish(&changing->edits[row]);
+		if (!is_there(changing, row))
 			continue;
-		}
 		changes->list[n] = changes->list[row];
 		changing->slots[n] = changing->slots[row];
 		if (changing->edits)
-			changing->edits[n] = changing->edits[row];
+			exchange_edits(&changing->edits[n], &changing->edits[row]);
 		if (changing->kept)
 			changing->kept[n] = changing->kept[row];
 		n++;

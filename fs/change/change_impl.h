@@ -33,7 +33,9 @@ struct pfs_changing {
 	const struct pfs_caller *caller;
 	struct pfs_time now;
 	uint32_t *slots;	     /* by row */
-	struct pfs_attr_edit *edits; /* by row; NULL: no row changes attributes */
+	struct pfs_attr_edit *edits; /* by row, then those of rows that were dropped; NULL: no row
+					changes attributes */
+	size_t n_edits;
 	bool has_outdated;	     /* of `edits`: others have changed the attributes since */
 	bool *kept;		     /* by row, of a removal: its parts are kept for who reads them */
 	uint64_t *seen;		     /* a bit a slot: a directory that lies where it did; NULL without a frozen tree */
@@ -87,6 +89,7 @@ PFS_MUST_CHECK int pfs_change_prepare_edits(struct pfs_changing *changing);
 PFS_MUST_CHECK int pfs_change_check_edits(struct pfs_changing *changing);
 PFS_MUST_CHECK int pfs_change_renew_edits(struct pfs_changing *changing);
 void pfs_change_apply_edits(struct pfs_changing *changing); /* with the locks */
+void pfs_change_finish_edits(struct pfs_changing *changing); /* without */
 
 /* ---- change_tell.c: notices of what the kernel may know ---- */
 

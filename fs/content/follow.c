@@ -264,7 +264,7 @@ int pfs_follow_record(struct pfs_tree *tree, struct pfs_source_record *out, char
 {
 	struct pfs_value *value PFS_UNREF = NULL;
 
-	PFS_TRY(pfs_records_get(pfs_links_sources(tree), &value, ino, false));
+	PFS_TRY(pfs_records_get(pfs_links_sources(tree), &value, ino, PFS_RECORDS_LOOK));
 	if (!value)
 		return -ENOENT;
 	*out = *pfs_links_record(value);

@@ -138,7 +138,7 @@ static int keep(struct pfs_tree *tree, uint64_t ino)
 {
 	struct pfs_value *value PFS_UNREF = NULL;
 
-	return pfs_records_get(tree->links->sources, &value, ino, true);
+	return pfs_records_get(tree->links->sources, &value, ino, PFS_RECORDS_KEEP);
 }
 
 static void drop(struct pfs_tree *tree, uint64_t ino)
@@ -162,7 +162,7 @@ int pfs_links_source(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino
 	struct pfs_file_node node;
 	int error;
 
-	error = pfs_records_get(tree->links->sources, out, ino, false);
+	error = pfs_records_get(tree->links->sources, out, ino, PFS_RECORDS_LOOK);
 	if (error || *out)
 		return error;
 	error = pfs_file_node(tree, &node, ino);

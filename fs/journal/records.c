@@ -77,7 +77,7 @@ static void take_out(struct chain *chain, struct pfs_record *record)
 /* Which entries may be thrown away: the chain of the clean ones has no others. */
 static bool is_cached(const struct pfs_record *record)
 {
-	return !record->dirty && !record->in_group && !record->kept;
+	return !record->dirty && !record->in_group && !record->kept && !record->held;
 }
 
 static void unchain(struct pfs_records *records, struct pfs_record *record)
@@ -196,15 +196,18 @@ void pfs_records_drop(struct pfs_records *records, uint64_t prime)
 /* ---- reading ---- */
 
 /* The lock is held. */
-static struct pfs_value *use(struct pfs_records *records, struct pfs_record *record, bool keep)
+static struct pfs_value *use(struct pfs_records *records, struct pfs_record *record,
+			     enum pfs_records_for purpose)
 {
 	unchain(records, record);
-	record->kept |= keep;
+	record->kept |= purpose == PFS_RECORDS_KEEP;
+	record->held += purpose == PFS_RECORDS_HOLD;
 	chain_in(records, record);
 	return pfs_value_ref(record->value);
 }
 
-int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_t prime, bool keep)
+int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_t prime,
+		    enum pfs_records_for purpose)
 {
 	struct pfs_tree *tree = records->tree;
 	struct pfs_value *loaded;
@@ -217,7 +220,7 @@ int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_
 		pfs_parts_lock(tree);
 		record = pfs_records_find(records, prime);
 		if (record)
-			*out = use(records, record, keep);
+			*out = use(records, record, purpose);
 		version = records->version;
 		pfs_parts_unlock(tree);
 		if (record)
@@ -237,13 +240,24 @@ int pfs_records_get(struct pfs_records *records, struct pfs_value **out, uint64_
 				record->value = loaded;
 				loaded = NULL;
 				chain_in(records, record);
-				*out = use(records, record, keep);
+				*out = use(records, record, purpose);
 			}
 		}
 		pfs_parts_unlock(tree);
 		pfs_value_unref(loaded);
 	}
 	return error;
+}
+
+void pfs_records_release(struct pfs_records *records, uint64_t prime)
+{
+	struct pfs_record *record = pfs_records_find(records, prime);
+
+	if (!record || !record->held)
+		return;
+	unchain(records, record);
+	record->held--;
+	chain_in(records, record);
 }
 
 int pfs_records_pending(struct pfs_records *records,

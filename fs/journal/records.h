@@ -5,7 +5,7 @@
  * For each node there is one value, counted by reference and never changed (its attributes, its
  * source), or none. A new value is dirty, then in the group being written, then clean. Clean ones
  * are kept as a cache, and the least recently used go first. A kept one stays until its node is
- * dropped: the store has forgotten it.
+ * dropped: the store has forgotten it. A held one stays until whoever holds it releases it.
  *
  * Locks: the content lock protects everything here, except where it says otherwise. */
 #ifndef PFS_FS_JOURNAL_RECORDS_H
@@ -38,6 +38,7 @@ struct pfs_record {
 	struct pfs_value *value;   /* NULL: the node has none */
 	struct pfs_value *writing; /* what the group has; NULL: it removes the record */
 	bool dirty, in_group, kept, dropped;
+	unsigned held;			    /* by how many */
 	struct pfs_record *next, *previous; /* of the dirty, or of the clean ones by last use */
 	struct pfs_record *next_in_group;
 };
@@ -51,10 +52,18 @@ pfs_records_create(struct pfs_records **out, struct pfs_tree *tree, size_t clean
 		   int (*load)(struct pfs_tree *tree, struct pfs_value **out, uint64_t prime));
 void pfs_records_destroy(struct pfs_records *records); /* NULL is allowed */
 
+enum pfs_records_for {
+	PFS_RECORDS_LOOK, /* the entry is a clean one like others */
+	PFS_RECORDS_HOLD, /* it stays in memory until pfs_records_release */
+	PFS_RECORDS_KEEP, /* until the node is dropped */
+};
+
 /* Gets the node's value, from memory or from the store; NULL if it has none; the caller drops it.
- * keep: it stays in memory until the node is dropped. No lock is held. */
+ * No lock is held. */
 PFS_MUST_CHECK int pfs_records_get(struct pfs_records *records, struct pfs_value **out,
-				   uint64_t prime, bool keep);
+				   uint64_t prime, enum pfs_records_for purpose);
+/* Ends one hold of the node's entry, if it is still there. */
+void pfs_records_release(struct pfs_records *records, uint64_t prime);
 
 /* Returns the node's entry; NULL if its value is not in memory. */
 struct pfs_record *pfs_records_find(struct pfs_records *records, uint64_t prime);

@@ -2,9 +2,11 @@
 /* Nodes that are changed as they were found in a frozen tree, while others change them. */
 #include "base/cleanup.h"
 #include "fs/attr/attrcolumn.h"
+#include "fs/attr/xattr_impl.h"
 #include "fs/change/change.h"
 #include "fs/image/watch.h"
 #include "fs/query/internal.h"
+#include "fs/tree/tree_impl.h"
 #include "tests/unit/query_util.h"
 
 #include <pthread.h>
@@ -146,6 +148,85 @@ static void test_attributes(void **state)
 	thaw();
 }
 
+/* Gives /a/d.c and /e.tar.gz that value of an attribute. */
+static void want_attr(const char *name, const char *value)
+{
+	want(PFS_CHANGE_UPDATE, two, 2, 0);
+	assert_int_equal(pfs_grow(&set.attrs, &set.attrs_capacity, 1, sizeof(*set.attrs)), 0);
+	set.n_attrs = 1;
+	set.attrs[0] = (struct pfs_attr_change){.removed = !value};
+	assert_int_equal(pfs_change_set_text(&set, &set.attrs[0].name, name, strlen(name)), 0);
+	if (value)
+		assert_int_equal(
+			pfs_change_set_text(&set, &set.attrs[0].value, value, strlen(value)), 0);
+	for (size_t i = 0; i < 2; i++)
+		set.list[i].n_attrs = 1;
+}
+
+static void assert_attr(const char *path, const char *name, const char *value)
+{
+	char found[16];
+	ssize_t size = pfs_tree_getxattr(tree, found, sizeof(found), ino_of(path), name);
+
+	assert_int_equal(size, value ? (ssize_t)strlen(value) : -ENODATA);
+	if (value)
+		assert_memory_equal(found, value, strlen(value));
+}
+
+/* An attribute that the statement read is theirs who have set it since, if nobody looks again; one
+ * that it did not read is set to what it says whatever it was. */
+static void test_later_attributes(void **state)
+{
+	const unsigned columns = PFS_COLUMN_FLAGS | PFS_COLUMN_PARENT;
+	uint64_t d = ino_of("/a/d.c");
+
+	(void)state;
+	assert_int_equal(pfs_tree_setxattr(tree, d, "user.tag", "x", 1, 0), 0);
+	freeze(columns);
+	assert_int_equal(pfs_tree_setxattr(tree, d, "user.tag", "later", 5, 0), 0);
+	assert_int_equal(pfs_tree_setxattr(tree, d, "user.other", "theirs", 6, 0), 0);
+	want_attr("tag", "x+");
+	assert_int_equal(apply(columns, false), -EAGAIN);
+	assert_int_equal(apply(columns, true), 0);
+	assert_attr("/a/d.c", "user.tag", "later");
+	assert_attr("/e.tar.gz", "user.tag", "x+");
+	want_attr("other", "ours");
+	assert_int_equal(apply(columns, true), 0);
+	assert_attr("/a/d.c", "user.other", "ours");
+	assert_int_equal(pfs_tree_removexattr(tree, d, "user.tag"), 0);
+	want_attr("tag", "x+");
+	assert_int_equal(apply(columns, true), 0);
+	assert_attr("/a/d.c", "user.tag", NULL);
+	assert_int_equal(pfs_tree_setxattr(tree, d, "user.tag", "x", 1, 0), 0); /* as it was */
+	assert_int_equal(apply(columns, true), 0);
+	assert_attr("/a/d.c", "user.tag", "x+");
+	thaw();
+}
+
+/* What a set of changes looked at stays in memory no longer than the set. */
+static void test_let_go(void **state)
+{
+	const unsigned columns = PFS_COLUMN_FLAGS | PFS_COLUMN_PARENT;
+	const struct pfs_record *record;
+
+	(void)state;
+	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/d.c"), "user.tag", "x", 1, 0), 0);
+	reopen();
+	freeze(columns);
+	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/e.tar.gz"), "user.tag", "y", 1, 0), 0);
+	want_attr("tag", "z");
+	assert_int_equal(apply(columns, false), -EAGAIN);
+	record = pfs_records_find(tree->attrs->sets, ino_of("/a/d.c"));
+	assert_true(!record || (!record->kept && !record->held));
+	assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "e.tar.gz"), 0);
+	assert_int_equal(apply(columns, false), 0);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	record = pfs_records_find(tree->attrs->sets, ino_of("/a/d.c"));
+	assert_true(!record || (!record->kept && !record->held));
+	assert_attr("/a/d.c", "user.tag", "z");
+	thaw();
+}
+
 /* Nothing of a directory stays behind that came after it was to go. */
 static void test_directory(void **state)
 {
@@ -231,6 +312,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_conflict, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_moved_above, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_attributes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_later_attributes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_let_go, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_directory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_beside_changes, set_up, tear_down),
 	};
