@@ -30,3 +30,15 @@ mount_store -o ro,refresh=1
 ok 'a mount that is read-only follows nothing' test ! -e "$mnt/later"
 unmount_store
 fails_with 'seconds' 'option refresh: not seconds' primefs mount -o refresh=soon "$store" "$mnt"
+
+# What was removed from the store of a folder that had just been made.
+mkdir "$work/young"
+echo 1 >"$work/young/one"
+echo 2 >"$work/young/two"
+primefs import "$work/young" "$work/young.pfs" >/dev/null
+primefs mount "$work/young.pfs" "$mnt"
+rm "$mnt/two"
+unmount_store
+echo 3 >"$work/young/three"
+ok 'a refresh' primefs refresh "$work/young.pfs"
+is 'what was removed from the store stays so' "$(primefs ls "$work/young.pfs" / | xargs)" 'one three'

@@ -64,7 +64,7 @@ struct pfs_crawl_entry {
 	uint8_t name_len;
 	uint8_t handle_len; /* pfs_crawl_mark */
 	bool has_birth;
-	bool settled;  /* a directory that was not changed in the two seconds before it was looked at */
+	bool settled;  /* a directory whose times tell of each change since it was looked at */
 	bool narrowed; /* attr's mode is less than st_mode, which had an ACL's mask in it */
 	bool left_out; /* the reader's: no content is wanted */
 	uint32_t node; /* the reader's */

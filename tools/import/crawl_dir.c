@@ -2,9 +2,11 @@
 /* One directory: its entries with their attributes. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -19,6 +21,12 @@
 #define BATCH_ENTRIES 1024
 #define BATCH_BYTES   ((size_t)256 << 10)
 #define SETTLED_SECONDS 2
+#define TICKS		3 /* of the clock */
+#define NSEC		UINT64_C(1000000000)
+#define COARSE_NS	1000000 /* times that are multiples of it may be of a filesystem that keeps no more */
+#define XFS_MAGIC	0x58465342
+#define F2FS_MAGIC	0xF2F52010
+#define ZFS_MAGIC	0x2FC12FC1
 
 /* ---- what is noted of an entry ---- */
 
@@ -161,12 +169,48 @@ static int keep_target(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *
 	return keep(thread->batch, target, (size_t)len);
 }
 
-/* What happens from now on shows in the directory's times, however coarse they are. */
-static bool is_settled(const struct stat *attr)
+static uint64_t ns_of(struct timespec time)
+{
+	return (uint64_t)time.tv_sec * NSEC + (uint64_t)time.tv_nsec;
+}
+
+/* Returns true if the filesystem stamps changes with this machine's coarse clock, as finely as that goes. */
+static bool stamps_by_our_clock(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case F2FS_MAGIC:
+	case ZFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t tick_ns(void)
+{
+	struct timespec tick;
+
+	return clock_getres(CLOCK_REALTIME_COARSE, &tick) ? NSEC : ns_of(tick);
+}
+
+/* What happens from now on shows in the directory's times: they are older than the clock's last ticks, or, where they may be
+ * coarser than the clock or of another one, than two seconds. */
+static bool is_settled(const struct pfs_crawl *crawl, const struct stat *attr)
 {
 	struct timespec now;
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	if (crawl->is_exact && attr->st_dev == crawl->dev && attr->st_ctim.tv_nsec % COARSE_NS)
+		return ns_of(attr->st_ctim) + tick_ns() < ns_of(now);
 	return attr->st_mtim.tv_sec < now.tv_sec - SETTLED_SECONDS &&
 	       attr->st_ctim.tv_sec < now.tv_sec - SETTLED_SECONDS;
 }
@@ -195,7 +239,7 @@ static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *ent
 	}
 	(void)memcpy(dir->path + len - entry->name_len, name, entry->name_len + 1u);
 	entry->dir = thread->own = dir;
-	entry->settled = is_settled(&entry->attr);
+	entry->settled = is_settled(thread->crawl, &entry->attr);
 	return 0;
 }
 
@@ -455,7 +499,17 @@ int pfs_crawl_know_root(struct pfs_crawl *crawl, struct statx *from)
 	crawl->dev = makedev(from->stx_dev_major, from->stx_dev_minor);
 	crawl->mount_known = from->stx_mask & STATX_MNT_ID;
 	crawl->mount = from->stx_mnt_id;
+	crawl->is_exact = stamps_by_our_clock(crawl->root);
 	return 0;
+}
+
+/* What changed before the crawl began is to be told by its times from what changes while it runs. */
+static void let_clock_tick(const struct pfs_crawl *crawl)
+{
+	const struct timespec ticks = {.tv_nsec = (long)(TICKS * tick_ns() % NSEC)};
+
+	if (crawl->is_exact)
+		(void)nanosleep(&ticks, NULL);
 }
 
 int pfs_crawl_root(struct pfs_crawl *crawl)
@@ -467,6 +521,7 @@ int pfs_crawl_root(struct pfs_crawl *crawl)
 	if (!thread)
 		return -ENOMEM;
 	PFS_TRY(pfs_crawl_know_root(crawl, &from));
+	let_clock_tick(crawl);
 	thread->crawl = crawl;
 	thread->fd = crawl->root;
 	error = pfs_crawl_need_batch(thread);
