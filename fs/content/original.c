@@ -148,8 +148,8 @@ dev_t pfs_lasting_dev(const struct pfs_origin_root *root, dev_t dev)
 	return dev == root->stored.dev ? root->dev : dev;
 }
 
-bool pfs_same_file(const struct pfs_origin_root *root, const struct pfs_attr_visibility *a,
-		   const struct pfs_attr_visibility *b)
+bool pfs_same_file(const struct pfs_origin_root *root, const struct pfs_file_identity *a,
+		   const struct pfs_file_identity *b)
 {
 	bool on_roots = a->dev == root->stored.dev;
 	bool empty = pfs_birthmark_is_empty(a->mark) || pfs_birthmark_is_empty(b->mark);
@@ -165,8 +165,8 @@ bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_ori
 		     const struct pfs_source_record *record)
 {
 	const struct pfs_origin_root *root = pfs_origin_find(originals, record->root);
-	const struct pfs_attr_visibility now = {original->st.st_dev, original->st.st_ino, &original->mark};
-	const struct pfs_attr_visibility then = {record->dev, record->ino, &record->mark};
+	const struct pfs_file_identity now = {original->st.st_dev, original->st.st_ino, &original->mark};
+	const struct pfs_file_identity then = {record->dev, record->ino, &record->mark};
 
 	return root && pfs_same_file(root, &now, &then);
 }

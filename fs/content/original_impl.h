@@ -56,15 +56,15 @@ const struct pfs_origin_root *pfs_origin_find(const struct pfs_originals *origin
  * places. */
 dev_t pfs_lasting_dev(const struct pfs_origin_root *root, dev_t dev);
 
-struct pfs_attr_visibility {
+struct pfs_file_identity {
 	uint64_t dev, ino; /* dev: a lasting one */
 	const struct pfs_birthmark *mark;
 };
 
 /* Returns true if both are one file. Both are on the root's device, or both on others; there a
  * handle decides, else the number and the birth. A store of version 1 has no more than numbers. */
-bool pfs_same_file(const struct pfs_origin_root *root, const struct pfs_attr_visibility *a,
-		   const struct pfs_attr_visibility *b);
+bool pfs_same_file(const struct pfs_origin_root *root, const struct pfs_file_identity *a,
+		   const struct pfs_file_identity *b);
 
 /* Returns what an ACL leaves of the mode; fd may be O_PATH. */
 mode_t pfs_granted_mode(int fd, mode_t mode);

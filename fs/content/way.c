@@ -149,8 +149,8 @@ static int compare_folder(const struct pfs_origin_root *root, struct pfs_folder 
 			  const struct pfs_source_dir *record, const struct stat *st)
 {
 	struct pfs_birthmark mark;
-	const struct pfs_attr_visibility is = {pfs_lasting_dev(root, st->st_dev), st->st_ino, &mark};
-	const struct pfs_attr_visibility was = {record->dev, record->ino, &record->mark};
+	const struct pfs_file_identity is = {pfs_lasting_dev(root, st->st_dev), st->st_ino, &mark};
+	const struct pfs_file_identity was = {record->dev, record->ino, &record->mark};
 	const struct pfs_rights then = {record->mode, record->uid, record->gid};
 	const struct pfs_rights now = {pfs_granted_mode(folder->fd, st->st_mode), st->st_uid,
 				       st->st_gid};
