@@ -15,7 +15,7 @@
 struct operand {
 	size_t n;
 	const struct pfs_expr **exprs; /* NULL: a column of a select, which cannot be written around */
-	enum pfs_bound *bounds;
+	enum pfs_timed_kind *bounds;
 	const struct pfs_expr *expr; /* all of it */
 };
 
@@ -25,12 +25,12 @@ struct place {
 	struct pfs_timed_ctes *ctes;
 };
 
-static enum pfs_bound bind(const struct place *p, const struct pfs_expr *expr)
+static enum pfs_timed_kind bind(const struct place *p, const struct pfs_expr *expr)
 {
 	return pfs_timed_expr(p->t, expr, p->scope, p->ctes);
 }
 
-static bool is_time(enum pfs_bound bound)
+static bool is_time(enum pfs_timed_kind bound)
 {
 	return bound == PFS_BOUND_TIME || bound == PFS_BOUND_SUM;
 }
@@ -177,7 +177,7 @@ static void compare_at(const struct place *p, const struct operand *operands, si
 	bool strict = false, any = false, mixed = false, other = false;
 
 	for (size_t i = 0; i < n; i++) {
-		enum pfs_bound bound = at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
+		enum pfs_timed_kind bound = at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
 
 		strict |= bound == PFS_BOUND_TIME;
 		any |= is_time(bound);
@@ -187,7 +187,7 @@ static void compare_at(const struct place *p, const struct operand *operands, si
 	}
 	for (size_t i = 0; i < n && (any || mixed); i++) {
 		const struct pfs_expr *expr = at < operands[i].n ? operands[i].exprs[at] : NULL;
-		enum pfs_bound bound = at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
+		enum pfs_timed_kind bound = at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
 
 		if (is_time(bound))
 			continue;
@@ -209,10 +209,10 @@ static void compare(const struct place *p, const struct operand *operands, size_
 }
 
 /* Those of first (may be NULL) and of each step-th item. */
-static enum pfs_bound compare_items(const struct place *p, const struct pfs_expr *first,
+static enum pfs_timed_kind compare_items(const struct place *p, const struct pfs_expr *first,
 				    const struct pfs_items *items, size_t step)
 {
-	enum pfs_bound bound = PFS_BOUND_LITERAL;
+	enum pfs_timed_kind bound = PFS_BOUND_LITERAL;
 	struct operand *operands;
 	size_t n = 0, i = 0;
 
@@ -253,9 +253,9 @@ static bool is_truth(const struct place *p, const struct pfs_expr *expr)
 		pfs_timed_same(expr->right->name->text, expr->right->name->len, "false", 5));
 }
 
-static enum pfs_bound bind_binary(const struct place *p, const struct pfs_expr *expr)
+static enum pfs_timed_kind bind_binary(const struct place *p, const struct pfs_expr *expr)
 {
-	enum pfs_bound left, right;
+	enum pfs_timed_kind left, right;
 
 	if (compares(expr->op) && !is_truth(p, expr)) {
 		const struct operand operands[] = {bind_operand(p, expr->left),
@@ -354,9 +354,9 @@ static void bind_in_table(const struct place *p, const struct pfs_expr *expr)
 
 /* ---- the rest ---- */
 
-static enum pfs_bound bind_case(const struct place *p, const struct pfs_expr *expr)
+static enum pfs_timed_kind bind_case(const struct place *p, const struct pfs_expr *expr)
 {
-	enum pfs_bound bound = expr->right ? bind(p, expr->right) : PFS_BOUND_LITERAL;
+	enum pfs_timed_kind bound = expr->right ? bind(p, expr->right) : PFS_BOUND_LITERAL;
 	size_t i = 0;
 
 	if (expr->left)
@@ -396,7 +396,7 @@ static enum call call_of(const struct pfs_expr *expr)
 
 /* SQLite's functions of dates take seconds or days: of a time they make NULL. */
 static void check_dates(const struct place *p, const struct pfs_expr *call, const struct pfs_expr *argument,
-			enum pfs_bound bound)
+			enum pfs_timed_kind bound)
 {
 	static const char *const names[] = {"date",	 "time",     "datetime", "julianday",
 					    "unixepoch", "strftime", "timediff"};
@@ -411,10 +411,10 @@ static void check_dates(const struct place *p, const struct pfs_expr *call, cons
 	}
 }
 
-static enum pfs_bound bind_call(const struct place *p, const struct pfs_expr *expr)
+static enum pfs_timed_kind bind_call(const struct place *p, const struct pfs_expr *expr)
 {
 	enum call call = call_of(expr);
-	enum pfs_bound bound = PFS_BOUND_NOT, either = PFS_BOUND_LITERAL;
+	enum pfs_timed_kind bound = PFS_BOUND_NOT, either = PFS_BOUND_LITERAL;
 	size_t i = 0;
 
 	pfs_timed_items(p->t, expr->over, p->scope, p->ctes);
@@ -423,7 +423,7 @@ static enum pfs_bound bind_call(const struct place *p, const struct pfs_expr *ex
 		return compare_items(p, NULL, expr->items, 1);
 	for (const struct pfs_item *item = expr->items ? expr->items->first : NULL; item;
 	     item = item->next, i++) {
-		enum pfs_bound one = bind(p, item->expr);
+		enum pfs_timed_kind one = bind(p, item->expr);
 
 		check_dates(p, expr, item->expr, one);
 		if (call == CHOOSES || (call == CHOOSES_AFTER && i))
@@ -447,9 +447,9 @@ static bool is_like_date(const struct pfs_name *pattern)
 }
 
 /* Of what has no more than its operands. */
-static enum pfs_bound bind_plain(const struct place *p, const struct pfs_expr *expr)
+static enum pfs_timed_kind bind_plain(const struct place *p, const struct pfs_expr *expr)
 {
-	enum pfs_bound left = bind(p, expr->left);
+	enum pfs_timed_kind left = bind(p, expr->left);
 
 	if (expr->kind == PFS_EXPR_LIKE && left == PFS_BOUND_TIME && expr->right->kind == PFS_EXPR_STRING &&
 	    is_like_date(expr->right->name))
@@ -465,14 +465,14 @@ static enum pfs_bound bind_plain(const struct place *p, const struct pfs_expr *e
 	return PFS_BOUND_NOT;
 }
 
-static enum pfs_bound bind_select_value(const struct place *p, const struct pfs_expr *expr)
+static enum pfs_timed_kind bind_select_value(const struct place *p, const struct pfs_expr *expr)
 {
 	struct pfs_timed_columns columns = pfs_timed_select(p->t, expr->select, p->scope, p->ctes);
 
 	return expr->kind == PFS_EXPR_SELECT && columns.n == 1 ? columns.list[0].bound : PFS_BOUND_NOT;
 }
 
-enum pfs_bound pfs_timed_expr(struct pfs_timed *t, const struct pfs_expr *expr,
+enum pfs_timed_kind pfs_timed_expr(struct pfs_timed *t, const struct pfs_expr *expr,
 			      const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes)
 {
 	const struct place p = {t, scope, ctes};
@@ -524,7 +524,7 @@ void pfs_timed_items(struct pfs_timed *t, const struct pfs_items *items,
 }
 
 void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns, const struct pfs_name *column,
-		   const struct pfs_expr *value, enum pfs_bound bound)
+		   const struct pfs_expr *value, enum pfs_timed_kind bound)
 {
 	const struct place p = {t, NULL, NULL};
 	const struct pfs_timed_column *to = column ? pfs_timed_find_column(columns, column->text, column->len) : NULL;

@@ -12,7 +12,7 @@
 #include "fs/query/times/timed.h"
 #include "fs/query/times/times.h"
 
-enum pfs_bound {
+enum pfs_timed_kind {
 	PFS_BOUND_NOT,	   /* no time */
 	PFS_BOUND_LITERAL, /* NULL or a number: may stand among times and others */
 	PFS_BOUND_TIME,
@@ -23,7 +23,7 @@ enum pfs_bound {
 struct pfs_timed_column {
 	const char *name; /* NULL: none that could be written */
 	uint32_t len;
-	enum pfs_bound bound;
+	enum pfs_timed_kind bound;
 	bool is_hidden; /* from `*` */
 	bool is_merged; /* USING or NATURAL: the one before it has its name */
 };
@@ -103,7 +103,7 @@ void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns, con
 struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns, const char *name,
 					       size_t len);
 /* Returns what a column is. *is_string: there is no such column, and SQLite takes it for text. */
-enum pfs_bound pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
+enum pfs_timed_kind pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
 				 bool *is_string);
 
 /* ---- timed_select.c ---- */
@@ -119,17 +119,17 @@ struct pfs_timed_ctes *pfs_timed_with(struct pfs_timed *t, const struct pfs_with
 void pfs_timed_from(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from,
 		    struct pfs_timed_ctes *ctes);
 /* Returns what stands at a place where either may stand. */
-enum pfs_bound pfs_bound_either(enum pfs_bound a, enum pfs_bound b);
+enum pfs_timed_kind pfs_bound_either(enum pfs_timed_kind a, enum pfs_timed_kind b);
 
 /* ---- timed_expr.c; expressions and lists may be NULL ---- */
 
-enum pfs_bound pfs_timed_expr(struct pfs_timed *t, const struct pfs_expr *expr,
+enum pfs_timed_kind pfs_timed_expr(struct pfs_timed *t, const struct pfs_expr *expr,
 			      const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes);
 void pfs_timed_items(struct pfs_timed *t, const struct pfs_items *items,
 		     const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes);
 /* Notes that the column (NULL: none) is set to a value that is bound so: it is made a time if the
  * column is one. */
 void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns, const struct pfs_name *column,
-		   const struct pfs_expr *value, enum pfs_bound bound);
+		   const struct pfs_expr *value, enum pfs_timed_kind bound);
 
 #endif

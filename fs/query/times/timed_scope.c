@@ -199,7 +199,7 @@ static const struct pfs_timed_column *find_in(const struct pfs_timed_scope *scop
 	return pfs_timed_find_column(scope->aliases, name->text, name->len);
 }
 
-enum pfs_bound pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
+enum pfs_timed_kind pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
 				 bool *is_string)
 {
 	*is_string = false;

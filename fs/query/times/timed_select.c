@@ -8,7 +8,7 @@
 
 #define SELECTS_MAX 300 /* inside of one another, by way of names, too */
 
-enum pfs_bound pfs_bound_either(enum pfs_bound a, enum pfs_bound b)
+enum pfs_timed_kind pfs_bound_either(enum pfs_timed_kind a, enum pfs_timed_kind b)
 {
 	if (a == b || b == PFS_BOUND_LITERAL)
 		return a;
