@@ -83,10 +83,10 @@ static int number_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 
 static uint64_t without_nulls(const struct pfs_order_key *key, const uint32_t *order, uint64_t n)
 {
-	struct pfs_cell cell;
+	struct pfs_scalar cell;
 
 	/* NULLs are last */
-	return PFS_SEARCH(i, 0, n, pfs_cell_read(&key->reader, order[i], &cell));
+	return PFS_SEARCH(i, 0, n, pfs_scalar_read(&key->reader, order[i], &cell));
 }
 
 /* Takes the sorted rows, which are freed, over into the index. */

@@ -378,8 +378,8 @@ static void finish_extreme(const struct pfs_fold *fold, struct pfs_vector *out,
 			   const struct pfs_fold_table *t, size_t group, uint64_t i)
 {
 	bool is_text = fold->reader.kind == PFS_KIND_CODE || fold->reader.kind == PFS_KIND_PLACE;
-	struct pfs_cell cell = {0};
-	bool is_there = t->count[group] && pfs_cell_read(&fold->reader, t->at[group], &cell);
+	struct pfs_scalar cell = {0};
+	bool is_there = t->count[group] && pfs_scalar_read(&fold->reader, t->at[group], &cell);
 
 	if (!is_there)
 		out->nulls[i / 64] |= UINT64_C(1) << i % 64;

@@ -292,9 +292,9 @@ static uint32_t mapped(const struct pfs_key *key, int64_t code)
 static bool cells_equal(const struct pfs_key *a, uint32_t a_at, const struct pfs_key *b,
 			uint32_t b_at)
 {
-	struct pfs_cell x = {0}, y = {0};
-	bool has_x = pfs_cell_read(&a->reader, a_at, &x),
-	     has_y = pfs_cell_read(&b->reader, b_at, &y);
+	struct pfs_scalar x = {0}, y = {0};
+	bool has_x = pfs_scalar_read(&a->reader, a_at, &x),
+	     has_y = pfs_scalar_read(&b->reader, b_at, &y);
 
 	if (!has_x || !has_y)
 		return has_x == has_y;

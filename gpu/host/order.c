@@ -123,8 +123,8 @@ bool pfs_order_numbers(const struct pfs_order_key *key, const struct pfs_span *s
 
 /* ---- one by one ---- */
 
-static int compare_cells(const struct pfs_order_key *key, const struct pfs_cell *a,
-			 const struct pfs_cell *b)
+static int compare_cells(const struct pfs_order_key *key, const struct pfs_scalar *a,
+			 const struct pfs_scalar *b)
 {
 	size_t a_len, b_len;
 	const uint8_t *a_text, *b_text;
@@ -146,8 +146,8 @@ static int compare_cells(const struct pfs_order_key *key, const struct pfs_cell 
 
 int pfs_order_compare_by(const struct pfs_order_key *key, uint32_t a, uint32_t b)
 {
-	struct pfs_cell x = {0}, y = {0};
-	bool has_x = pfs_cell_read(&key->reader, a, &x), has_y = pfs_cell_read(&key->reader, b, &y);
+	struct pfs_scalar x = {0}, y = {0};
+	bool has_x = pfs_scalar_read(&key->reader, a, &x), has_y = pfs_scalar_read(&key->reader, b, &y);
 	int order;
 
 	if (!has_x || !has_y) {

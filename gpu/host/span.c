@@ -325,7 +325,7 @@ void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span 
 		clear_nulls(reader->kind, out, span->n);
 }
 
-static bool read_vector_cell(const struct pfs_vector *v, uint32_t position, struct pfs_cell *out)
+static bool read_vector_cell(const struct pfs_vector *v, uint32_t position, struct pfs_scalar *out)
 {
 	if (pfs_vector_is_null(v, position))
 		return false;
@@ -339,7 +339,7 @@ static bool read_vector_cell(const struct pfs_vector *v, uint32_t position, stru
 	return true;
 }
 
-bool pfs_cell_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_cell *out)
+bool pfs_scalar_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_scalar *out)
 {
 	uint32_t at = position;
 

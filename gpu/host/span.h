@@ -76,13 +76,13 @@ struct pfs_cells {
 void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span *span,
 		    struct pfs_cells *out);
 
-/* One value. pfs_cell_read returns false if it is NULL; of texts `integer` is the code or place. */
-struct pfs_cell {
+/* One value. pfs_scalar_read returns false if it is NULL; of texts `integer` is the code or place. */
+struct pfs_scalar {
 	bool is_real;
 	int64_t integer;
 	double real;
 };
-bool pfs_cell_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_cell *out);
+bool pfs_scalar_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_scalar *out);
 
 /* Returns the bytes of a CODE or PLACE. */
 const uint8_t *pfs_cell_text(const struct pfs_cell_reader *reader, uint32_t code, size_t *len);
