@@ -18,7 +18,7 @@
 
 void pfs_change_note(struct pfs_store *store, uint64_t prime)
 {
-	struct pfs_changes *changes = &store->changes;
+	struct pfs_group_changes *changes = &store->changes;
 
 	if (store->flags & PFS_STORE_BULK || changes->lost || prime >= PFS_END_PRIME)
 		return;
@@ -61,7 +61,7 @@ static uint8_t *put_number(uint8_t *out, uint64_t number)
 }
 
 /* *out = the encoded primes, the caller's to free; NULL without memory for it. */
-static size_t encode(uint8_t **out, struct pfs_changes *changes)
+static size_t encode(uint8_t **out, struct pfs_group_changes *changes)
 {
 	uint8_t *at = *out = malloc(changes->count * LEB128_MAX);
 	uint64_t last = 0;
@@ -155,7 +155,7 @@ int pfs_change_load(struct pfs_store *store)
 int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta)
 {
 	static const uint8_t none[1];
-	struct pfs_changes *changes = &store->changes;
+	struct pfs_group_changes *changes = &store->changes;
 	uint8_t *bytes PFS_FREE = NULL;
 	size_t len = 0;
 	int error;

@@ -34,7 +34,7 @@ struct pfs_meta {
 };
 
 /* The nodes that the open group has changed so far (change.c). */
-struct pfs_changes {
+struct pfs_group_changes {
 	uint64_t *primes;
 	size_t count, capacity;
 	bool lost;	/* they were too many, or memory was short: the feed begins after this group */
@@ -81,7 +81,7 @@ struct pfs_store {
 	uint64_t log_bytes; /* bytes in the log after the last commit */
 	struct pfs_name_cache *names;
 	struct pfs_bulk_rows *rows; /* node.c; NULL until they are needed */
-	struct pfs_changes changes;
+	struct pfs_group_changes changes;
 	struct pfs_history_state history;
 	uint64_t pages, free_pages; /* after the last commit; atomic */
 	bool keeps_history;	    /* atomic */
