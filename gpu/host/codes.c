@@ -24,7 +24,7 @@ static unsigned width_of(unsigned n_limbs)
 	return w;
 }
 
-static void drop_tiles(struct pfs_codes *codes)
+static void drop_tiles(struct pfs_code_tiles *codes)
 {
 	for (size_t i = 0; i < codes->n_blocks; i++)
 		free(codes->blocks[i]);
@@ -36,7 +36,7 @@ static void drop_tiles(struct pfs_codes *codes)
 	memset(codes->open_tile, 0, sizeof(codes->open_tile));
 }
 
-void pfs_codes_free(struct pfs_codes *codes)
+void pfs_code_tiles_free(struct pfs_code_tiles *codes)
 {
 	drop_tiles(codes);
 	free(codes->tiles);
@@ -48,7 +48,7 @@ void pfs_codes_free(struct pfs_codes *codes)
 }
 
 /* n tiles of that width in one block. */
-static int add_tiles(struct pfs_codes *codes, unsigned w, size_t n)
+static int add_tiles(struct pfs_code_tiles *codes, unsigned w, size_t n)
 {
 	size_t tile_limbs = (size_t)widths[w] * PFS_TILE_ROWS;
 	uint32_t *block;
@@ -70,7 +70,7 @@ static int add_tiles(struct pfs_codes *codes, unsigned w, size_t n)
 	return 0;
 }
 
-static int take_row(struct pfs_codes *codes, unsigned w, uint32_t *row)
+static int take_row(struct pfs_code_tiles *codes, unsigned w, uint32_t *row)
 {
 	struct pfs_tile *tile = &codes->tiles[codes->open_tile[w]];
 
@@ -87,7 +87,7 @@ static int take_row(struct pfs_codes *codes, unsigned w, uint32_t *row)
 	return 0;
 }
 
-static void write_row(const struct pfs_codes *codes, uint32_t row, const uint32_t *limbs,
+static void write_row(const struct pfs_code_tiles *codes, uint32_t row, const uint32_t *limbs,
 		      unsigned n_limbs)
 {
 	const struct pfs_tile *tile = &codes->tiles[row / PFS_TILE_ROWS];
@@ -97,7 +97,7 @@ static void write_row(const struct pfs_codes *codes, uint32_t row, const uint32_
 		to[(size_t)l * PFS_TILE_ROWS] = l < n_limbs ? limbs[l] : 0;
 }
 
-void pfs_codes_read(const struct pfs_codes *codes, uint32_t *limbs, uint32_t *n_limbs,
+void pfs_code_tiles_read(const struct pfs_code_tiles *codes, uint32_t *limbs, uint32_t *n_limbs,
 		    uint32_t directory)
 {
 	uint32_t row = codes->row_of[directory];
@@ -111,7 +111,7 @@ void pfs_codes_read(const struct pfs_codes *codes, uint32_t *limbs, uint32_t *n_
 /* ---- building: how wide is each, then a row for each, then the limbs ---- */
 
 struct build {
-	struct pfs_codes *codes;
+	struct pfs_code_tiles *codes;
 	const struct pfs_columns *c;
 	uint8_t *width; /* by directory */
 	bool write;	/* the second time */
@@ -144,7 +144,7 @@ static void build_piece(void *context, size_t from, size_t to)
 	pfs_chain_finish(&chain);
 }
 
-static int note_deep(struct pfs_codes *codes, uint32_t directory)
+static int note_deep(struct pfs_code_tiles *codes, uint32_t directory)
 {
 	if (pfs_grow(&codes->deep, &codes->deep_capacity, codes->n_deep + 1, sizeof(*codes->deep)))
 		return -ENOMEM;
@@ -153,7 +153,7 @@ static int note_deep(struct pfs_codes *codes, uint32_t directory)
 }
 
 /* Rows in the order of directories, so that neighbours in the tree are neighbours in memory. */
-static int assign_rows(struct pfs_codes *codes, const struct pfs_columns *c, const uint8_t *width)
+static int assign_rows(struct pfs_code_tiles *codes, const struct pfs_columns *c, const uint8_t *width)
 {
 	size_t count[256] = {0};
 	uint32_t next[PFS_N_WIDTHS];
@@ -179,7 +179,7 @@ static int assign_rows(struct pfs_codes *codes, const struct pfs_columns *c, con
 	return rc;
 }
 
-static int grow_rows(struct pfs_codes *codes, size_t n)
+static int grow_rows(struct pfs_code_tiles *codes, size_t n)
 {
 	size_t before = codes->row_capacity;
 
@@ -190,7 +190,7 @@ static int grow_rows(struct pfs_codes *codes, size_t n)
 	return 0;
 }
 
-int pfs_codes_build(struct pfs_codes *codes, const struct pfs_columns *c)
+int pfs_code_tiles_build(struct pfs_code_tiles *codes, const struct pfs_columns *c)
 {
 	struct build b = {.codes = codes, .c = c};
 	uint8_t *width PFS_FREE = malloc((size_t)c->n_directories + 1);
@@ -216,7 +216,7 @@ int pfs_codes_build(struct pfs_codes *codes, const struct pfs_columns *c)
 
 /* ---- changing ---- */
 
-static int recode(struct pfs_codes *codes, const struct pfs_columns *c, struct pfs_chain *chain,
+static int recode(struct pfs_code_tiles *codes, const struct pfs_columns *c, struct pfs_chain *chain,
 		  uint32_t d)
 {
 	uint32_t row = codes->row_of[d];
@@ -254,7 +254,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* Recoded directories are taken out of the list first and enter it again if still deep. */
-static void forget_deep(struct pfs_codes *codes, const uint32_t *concerned)
+static void forget_deep(struct pfs_code_tiles *codes, const uint32_t *concerned)
 {
 	size_t kept = 0;
 
@@ -264,7 +264,7 @@ static void forget_deep(struct pfs_codes *codes, const uint32_t *concerned)
 	codes->n_deep = kept;
 }
 
-int pfs_codes_change(struct pfs_codes *codes, const struct pfs_columns *c,
+int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns *c,
 		     const struct pfs_changes *changes)
 {
 	size_t n_words = pfs_div_round_up(c->n_directories, 32), words = 0;
@@ -275,7 +275,7 @@ int pfs_codes_change(struct pfs_codes *codes, const struct pfs_columns *c,
 
 	/* What lay under a moved directory, says the old code. */
 	if (rc == 0 && changes->n_moved)
-		rc = pfs_codes_scan(codes, c, &bits, &words, changes->moved, changes->n_moved);
+		rc = pfs_code_tiles_scan(codes, c, &bits, &words, changes->moved, changes->n_moved);
 	if (rc)
 		return rc;
 	for (size_t k = 0; k < changes->n_moved; k++)
@@ -293,14 +293,14 @@ int pfs_codes_change(struct pfs_codes *codes, const struct pfs_columns *c,
 	if (codes->n_deep)
 		qsort(codes->deep, codes->n_deep, sizeof(*codes->deep), compare_numbers);
 	if (rc == 0 && codes->n_lost > codes->n_rows / 2 + 64 * PFS_TILE_ROWS)
-		rc = pfs_codes_build(codes, c);
+		rc = pfs_code_tiles_build(codes, c);
 	return rc;
 }
 
 /* ---- scanning ---- */
 
 struct scan {
-	struct pfs_codes *codes;
+	struct pfs_code_tiles *codes;
 	const struct pfs_divisor *divisors;
 	size_t n, row_words, directory_words;
 };
@@ -334,7 +334,7 @@ static bool bit_of(const uint32_t *bits, uint32_t i)
 
 /* A deep directory lies under the prime if it is its own, or if the directory above does: upwards
  * to one that is known, then down again. */
-static int answer_deep(const struct pfs_codes *codes, const struct pfs_columns *c, uint32_t *bits,
+static int answer_deep(const struct pfs_code_tiles *codes, const struct pfs_columns *c, uint32_t *bits,
 		       uint32_t prime)
 {
 	uint32_t *path PFS_FREE = malloc(codes->n_deep * sizeof(*path));
@@ -368,7 +368,7 @@ static int answer_deep(const struct pfs_codes *codes, const struct pfs_columns *
 	return 0;
 }
 
-int pfs_codes_scan_rows(struct pfs_codes *codes, const struct pfs_divisor *divisors, size_t n)
+int pfs_code_tiles_scan_rows(struct pfs_code_tiles *codes, const struct pfs_divisor *divisors, size_t n)
 {
 	struct scan s = {.codes = codes, .divisors = divisors, .n = n};
 
@@ -382,7 +382,7 @@ int pfs_codes_scan_rows(struct pfs_codes *codes, const struct pfs_divisor *divis
 	return 0;
 }
 
-int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c, uint32_t **bits,
+int pfs_code_tiles_scan(struct pfs_code_tiles *codes, const struct pfs_columns *c, uint32_t **bits,
 		   size_t *words, const struct pfs_divisor *divisors, size_t n)
 {
 	struct scan s = {.codes = codes, .divisors = divisors, .n = n};
@@ -390,7 +390,7 @@ int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c, uint32_
 
 	s.row_words = codes->n_tiles * PFS_TILE_WORDS;
 	s.directory_words = pfs_div_round_up(c->n_directories, 32);
-	if (pfs_codes_scan_rows(codes, divisors, n) ||
+	if (pfs_code_tiles_scan_rows(codes, divisors, n) ||
 	    pfs_grow(&codes->directory_bits, &codes->directory_bits_capacity,
 		     s.directory_words * n + 1, sizeof(*codes->directory_bits)) ||
 	    grow_rows(codes, c->n_directories))

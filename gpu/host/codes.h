@@ -14,7 +14,7 @@ struct pfs_tile {
 	uint32_t used; /* rows taken, from 0 on */
 };
 
-struct pfs_codes {
+struct pfs_code_tiles {
 	struct pfs_pool *pool;
 	const struct pfs_simd *simd;
 	struct pfs_tile *tiles; /* the first is a blank: its rows' bits are 0 */
@@ -31,27 +31,27 @@ struct pfs_codes {
 	size_t row_bits_capacity, directory_bits_capacity;
 };
 
-void pfs_codes_free(struct pfs_codes *codes);
+void pfs_code_tiles_free(struct pfs_code_tiles *codes);
 
 /* Builds all codes anew. -ENOMEM: there are none then. */
-PFS_MUST_CHECK int pfs_codes_build(struct pfs_codes *codes, const struct pfs_columns *c);
+PFS_MUST_CHECK int pfs_code_tiles_build(struct pfs_code_tiles *codes, const struct pfs_columns *c);
 
 /* Changes the codes that the changes concern. -ENOMEM: build them anew. */
-PFS_MUST_CHECK int pfs_codes_change(struct pfs_codes *codes, const struct pfs_columns *c,
+PFS_MUST_CHECK int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns *c,
 				    const struct pfs_changes *changes);
 
 /* Finds, for each divisor k, which codes it divides: bits by directory number, at *bits + k *
  * *words. They are scratch of `codes`, valid until the next call. */
-PFS_MUST_CHECK int pfs_codes_scan(struct pfs_codes *codes, const struct pfs_columns *c,
+PFS_MUST_CHECK int pfs_code_tiles_scan(struct pfs_code_tiles *codes, const struct pfs_columns *c,
 				  uint32_t **bits, size_t *words,
 				  const struct pfs_divisor *divisors, size_t n);
 
 /* Scans only to row bits, which stay in scratch: what a scan costs without the rest. */
-PFS_MUST_CHECK int pfs_codes_scan_rows(struct pfs_codes *codes, const struct pfs_divisor *divisors,
+PFS_MUST_CHECK int pfs_code_tiles_scan_rows(struct pfs_code_tiles *codes, const struct pfs_divisor *divisors,
 				       size_t n);
 
 /* Gets one directory's code; *n_limbs is 0 if it has none here. */
-void pfs_codes_read(const struct pfs_codes *codes, uint32_t *limbs, uint32_t *n_limbs,
+void pfs_code_tiles_read(const struct pfs_code_tiles *codes, uint32_t *limbs, uint32_t *n_limbs,
 		    uint32_t directory);
 
 #endif

@@ -20,13 +20,13 @@ static void host_close(struct pfs_backend *b)
 	struct pfs_host *host = pfs_host_of(b);
 
 	pfs_pool_close(host->codes.pool);
-	pfs_codes_free(&host->codes);
+	pfs_code_tiles_free(&host->codes);
 	free(host);
 }
 
 static void host_describe(struct pfs_backend *b, struct pfs_engine_info *info)
 {
-	const struct pfs_codes *codes = &pfs_host_of(b)->codes;
+	const struct pfs_code_tiles *codes = &pfs_host_of(b)->codes;
 
 	info->threads = pfs_pool_threads(codes->pool);
 	info->deep = codes->n_deep;
@@ -40,13 +40,13 @@ static void host_describe(struct pfs_backend *b, struct pfs_engine_info *info)
 static int host_load(struct pfs_backend *b, const struct pfs_columns *c)
 {
 	pfs_host_of(b)->columns = c;
-	return pfs_codes_build(&pfs_host_of(b)->codes, c);
+	return pfs_code_tiles_build(&pfs_host_of(b)->codes, c);
 }
 
 static int host_apply(struct pfs_backend *b, const struct pfs_columns *c,
 		      const struct pfs_changes *changes)
 {
-	return changes->n_directories ? pfs_codes_change(&pfs_host_of(b)->codes, c, changes) : 0;
+	return changes->n_directories ? pfs_code_tiles_change(&pfs_host_of(b)->codes, c, changes) : 0;
 }
 
 static int host_sync(struct pfs_backend *b)
@@ -131,7 +131,7 @@ static int host_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t wo
 	struct pfs_host *host = pfs_host_of(b);
 	struct spread s = {.simd = host->codes.simd, .c = host->columns, .bits = bits, .n = n};
 	uint32_t *directory_bits;
-	int rc = pfs_codes_scan(&host->codes, host->columns, &directory_bits, &s.directory_words,
+	int rc = pfs_code_tiles_scan(&host->codes, host->columns, &directory_bits, &s.directory_words,
 				divisors, n);
 
 	if (rc)
@@ -292,7 +292,7 @@ static int host_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs,
 		      size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		pfs_codes_read(&pfs_host_of(b)->codes, limbs + i * PFS_LIMBS_MAX, &n_limbs[i],
+		pfs_code_tiles_read(&pfs_host_of(b)->codes, limbs + i * PFS_LIMBS_MAX, &n_limbs[i],
 			       first + (uint32_t)i);
 	return 0;
 }
@@ -355,12 +355,12 @@ int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 		return -ENOTSUP;
 	case PFS_PROBE_SCAN:
 		*bytes = info.code_limbs * sizeof(uint32_t);
-		rc = pfs_codes_scan_rows(&host->codes, divisors, n);
+		rc = pfs_code_tiles_scan_rows(&host->codes, divisors, n);
 		break;
 	case PFS_PROBE_BUILD:
 		*bytes = info.code_limbs * sizeof(uint32_t) +
 			 host->columns->n_directories * sizeof(struct pfs_directory);
-		rc = pfs_codes_build(&host->codes, host->columns);
+		rc = pfs_code_tiles_build(&host->codes, host->columns);
 		break;
 	}
 	*seconds = now() - start;

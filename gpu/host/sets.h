@@ -9,7 +9,7 @@
 
 struct pfs_host {
 	struct pfs_backend base;
-	struct pfs_codes codes;
+	struct pfs_code_tiles codes;
 	const struct pfs_columns *columns; /* the engine's; stable while a call runs */
 };
 

@@ -32,7 +32,7 @@ static bool fails(void)
 /* A bit of memory that has turned. */
 static void spoil(struct pfs_backend *b)
 {
-	const struct pfs_codes *codes = &pfs_host_of(b)->codes;
+	const struct pfs_code_tiles *codes = &pfs_host_of(b)->codes;
 	uint32_t row = stand_in.spoiled < codes->row_capacity ? codes->row_of[stand_in.spoiled] : 0;
 
 	if (row)
