@@ -39,7 +39,7 @@ static void free_derived(struct pfs_derived *column)
 
 void pfs_columns_destroy(struct pfs_tree *tree)
 {
-	struct pfs_columns *columns = tree->columns;
+	struct pfs_derived_columns *columns = tree->columns;
 
 	if (!columns)
 		return;
@@ -58,7 +58,7 @@ void pfs_columns_destroy(struct pfs_tree *tree)
 
 /* Forgets the changes before that one: columns that lack them look at changed blocks, if they are wanted soon. The tree
  * is held for writing. */
-static void give_up(struct pfs_columns *columns, uint64_t before)
+static void give_up(struct pfs_derived_columns *columns, uint64_t before)
 {
 	size_t kept = 0, n = PFS_MIN(before - columns->log_begin, columns->n_log);
 
@@ -80,7 +80,7 @@ static void give_up(struct pfs_columns *columns, uint64_t before)
 }
 
 /* Of a node that came or went all is another. */
-static void stamp(struct pfs_columns *columns, uint32_t slot, unsigned bits)
+static void stamp(struct pfs_derived_columns *columns, uint32_t slot, unsigned bits)
 {
 	if (bits & (PFS_COLUMN_LIVE | PFS_COLUMN_PRIME))
 		bits = PFS_COLUMNS_ALL;
@@ -91,7 +91,7 @@ static void stamp(struct pfs_columns *columns, uint32_t slot, unsigned bits)
 
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned bits)
 {
-	struct pfs_columns *columns = tree->columns;
+	struct pfs_derived_columns *columns = tree->columns;
 	uint64_t log_end = columns->log_begin + columns->n_log;
 
 	stamp(columns, slot, bits);
@@ -111,7 +111,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned bits)
 /* Brings the column towards the tree's epoch; 0: it is there, 1: not yet. */
 static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 {
-	struct pfs_columns *columns = tree->columns;
+	struct pfs_derived_columns *columns = tree->columns;
 	uint64_t log_end = columns->log_begin + columns->n_log;
 	const uint32_t *slots;
 	size_t n;
@@ -166,7 +166,7 @@ static bool is_right(const struct pfs_tree *tree, const struct pfs_derived *colu
 /* Attributes are the store's: tests compare those. */
 static bool check_column(const struct pfs_tree *tree, const struct pfs_derived *column)
 {
-	const struct pfs_columns *columns = tree->columns;
+	const struct pfs_derived_columns *columns = tree->columns;
 	uint32_t end = PFS_MIN(column->end, tree->image.end);
 	uint64_t *unread PFS_FREE = calloc(end / 64 + 1, sizeof(*unread));
 
@@ -204,7 +204,7 @@ static const struct pfs_watcher watcher = {
 
 int pfs_columns_create(struct pfs_tree *tree)
 {
-	struct pfs_columns *columns = calloc(1, sizeof(*columns));
+	struct pfs_derived_columns *columns = calloc(1, sizeof(*columns));
 
 	tree->columns = columns;
 	if (!columns)
@@ -221,7 +221,7 @@ int pfs_columns_create(struct pfs_tree *tree)
 
 /* ---- making one ---- */
 
-static struct pfs_derived *find(const struct pfs_columns *columns, enum pfs_derived_kind kind,
+static struct pfs_derived *find(const struct pfs_derived_columns *columns, enum pfs_derived_kind kind,
 				const struct pfs_column_wish *wish)
 {
 	for (size_t i = 0; i < columns->n; i++) {
@@ -265,7 +265,7 @@ static struct pfs_derived *new_derived(enum pfs_derived_kind kind,
 	return column;
 }
 
-static void remove_column(struct pfs_columns *columns, const struct pfs_derived *column)
+static void remove_column(struct pfs_derived_columns *columns, const struct pfs_derived *column)
 {
 	for (size_t i = 0; i < columns->n; i++) {
 		if (columns->columns[i] == column)
@@ -274,7 +274,7 @@ static void remove_column(struct pfs_columns *columns, const struct pfs_derived 
 }
 
 /* Whether something that the column is made of has changed there. */
-static bool is_changed(const struct pfs_columns *columns, const struct pfs_derived *column, uint32_t block)
+static bool is_changed(const struct pfs_derived_columns *columns, const struct pfs_derived *column, uint32_t block)
 {
 	static const unsigned made_of[] = {
 		[PFS_DERIVED_EXT] = PFS_COLUMN_NUMBER_NAME,
@@ -301,7 +301,7 @@ static bool has_few_changed(const struct pfs_tree *tree, const struct pfs_derive
  * without the write lock. */
 static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new)
 {
-	struct pfs_columns *columns = tree->columns;
+	struct pfs_derived_columns *columns = tree->columns;
 	int error = 0;
 
 	(void)pfs_scan_lock(tree, __func__);
@@ -410,7 +410,7 @@ static void forget(struct pfs_tree *tree, struct pfs_derived *column)
 static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_derived_kind kind,
 		const struct pfs_column_wish *wish, struct pfs_attr_reader **reader)
 {
-	struct pfs_columns *columns = tree->columns;
+	struct pfs_derived_columns *columns = tree->columns;
 	int error;
 
 	(void)pfs_scan_lock(tree, __func__);

@@ -37,7 +37,7 @@ struct pfs_derived {
 	struct pfs_stamps data_stamps, nulls_stamps;
 };
 
-struct pfs_columns {
+struct pfs_derived_columns {
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
 	pthread_mutex_t lock;
 	/* Changed under tree->lock held for writing, or for reading with the lock. */
@@ -56,7 +56,7 @@ struct pfs_columns {
 };
 
 /* Returns the stamps of the array that a field shows, which is made of one column. */
-static inline const struct pfs_stamps *pfs_columns_stamps(const struct pfs_columns *columns, enum pfs_field field)
+static inline const struct pfs_stamps *pfs_columns_stamps(const struct pfs_derived_columns *columns, enum pfs_field field)
 {
 	return &columns->stamps[__builtin_ctz(pfs_fields[field].made_of)];
 }

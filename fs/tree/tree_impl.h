@@ -35,7 +35,7 @@ struct pfs_tree {
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
 	struct pfs_path_index *path_index; /* NULL: none is to be made */
-	struct pfs_columns *columns;
+	struct pfs_derived_columns *columns;
 	struct pfs_directory_tables *directories;
 	struct pfs_snapshots *snapshots;
 	struct pfs_sides *sides;
