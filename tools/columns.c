@@ -11,7 +11,7 @@
 #define WIDTH_MIN 3u /* of a column: a name of one character and the gap */
 
 /* Fills in the widths of n columns; what a line then takes. */
-static size_t lay_out(struct pfs_columns *columns, const size_t *names, size_t n_names)
+static size_t lay_out(struct pfs_column_layout *columns, const size_t *names, size_t n_names)
 {
 	size_t line = 0;
 
@@ -29,7 +29,7 @@ static size_t lay_out(struct pfs_columns *columns, const size_t *names, size_t n
 	return line;
 }
 
-int pfs_columns_fit(struct pfs_columns *columns, const size_t *names, size_t n, size_t line)
+int pfs_column_layout_fit(struct pfs_column_layout *columns, const size_t *names, size_t n, size_t line)
 {
 	size_t most = PFS_MAX(line / WIDTH_MIN + (line % WIDTH_MIN != 0), (size_t)1);
 
@@ -42,7 +42,7 @@ int pfs_columns_fit(struct pfs_columns *columns, const size_t *names, size_t n, 
 	return 0;
 }
 
-void pfs_columns_finish(struct pfs_columns *columns)
+void pfs_column_layout_finish(struct pfs_column_layout *columns)
 {
 	free(columns->width);
 }

@@ -8,16 +8,16 @@
 
 #include "base/err.h"
 
-struct pfs_columns {
+struct pfs_column_layout {
 	size_t n, rows;
 	size_t *width; /* of each column, what separates it from the next one included; owned */
 };
 
 /* Finds as many columns as fit into `line` characters for names of these widths, n > 0 of them:
  * name i stands in row i % rows of column i / rows. -ENOMEM. */
-PFS_MUST_CHECK int pfs_columns_fit(struct pfs_columns *columns, const size_t *names, size_t n,
+PFS_MUST_CHECK int pfs_column_layout_fit(struct pfs_column_layout *columns, const size_t *names, size_t n,
 				   size_t line);
-void pfs_columns_finish(struct pfs_columns *columns);
+void pfs_column_layout_finish(struct pfs_column_layout *columns);
 
 /* Returns how many characters a line of standard output has: the terminal's, else $COLUMNS, else
  * 80. */

@@ -234,7 +234,7 @@ static void put_gap(struct pfs_stdout *out, size_t from, size_t to)
 	}
 }
 
-static void put_row(const struct page *page, const struct pfs_columns *columns, const size_t *widths,
+static void put_row(const struct page *page, const struct pfs_column_layout *columns, const size_t *widths,
 		    size_t row)
 {
 	size_t at = 0;
@@ -251,16 +251,16 @@ static void put_row(const struct page *page, const struct pfs_columns *columns, 
 static int put_columns(const struct page *page)
 {
 	size_t *widths PFS_FREE = calloc(page->n + 1, sizeof(*widths));
-	struct pfs_columns columns;
+	struct pfs_column_layout columns;
 
 	if (!widths)
 		return -ENOMEM;
 	for (size_t i = 0; i < page->n; i++)
 		widths[i] = shown_width(page, &page->entries[i]);
-	PFS_TRY(pfs_columns_fit(&columns, widths, page->n, page->style->line));
+	PFS_TRY(pfs_column_layout_fit(&columns, widths, page->n, page->style->line));
 	for (size_t row = 0; row < columns.rows; row++)
 		put_row(page, &columns, widths, row);
-	pfs_columns_finish(&columns);
+	pfs_column_layout_finish(&columns);
 	return 0;
 }
 
