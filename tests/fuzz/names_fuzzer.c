@@ -44,7 +44,7 @@ static void open_mount(void)
 static int enter(struct pfs_call *call, const char *name)
 {
 	struct pfs_virtual *dir = call->virtual, *virtual;
-	struct pfs_found found = {&pfs_query_kind, NULL};
+	struct pfs_virtual_found found = {&pfs_query_kind, NULL};
 
 	if (dir && !dir->kind->lookup)
 		return -ENOTDIR;
@@ -107,7 +107,7 @@ static bool may_fail_so(int error)
 
 static void look_up(struct pfs_call *call, const char *name, mode_t type)
 {
-	struct pfs_found found = {NULL, NULL};
+	struct pfs_virtual_found found = {NULL, NULL};
 	int rc = call->virtual->kind->lookup(call, call->virtual, name, &found);
 
 	assert(*name && !strchr(name, '/'));

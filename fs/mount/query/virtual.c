@@ -261,7 +261,7 @@ void pfs_virtual_forget(struct pfs_virtuals *virtuals, uint64_t node, uint64_t n
 /* ---- making ---- */
 
 static struct pfs_virtual *create(struct pfs_virtual *parent, uint64_t ino, const char *name,
-				  const struct pfs_found *found)
+				  const struct pfs_virtual_found *found)
 {
 	struct pfs_virtual *virtual = calloc(1, sizeof(*virtual));
 
@@ -300,7 +300,7 @@ static void insert(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 }
 
 static bool can_be_shared(const struct pfs_virtual *virtual, uid_t uid,
-			  const struct pfs_found *found)
+			  const struct pfs_virtual_found *found)
 {
 	if (S_ISREG(found->kind->mode) && virtual->uid != uid)
 		return false;
@@ -311,7 +311,7 @@ static bool can_be_shared(const struct pfs_virtual *virtual, uid_t uid,
 
 int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
 		     struct pfs_virtual *parent, uint64_t ino, const char *name, uid_t uid,
-		     const struct pfs_found *found)
+		     const struct pfs_virtual_found *found)
 {
 	struct pfs_virtual *virtual;
 

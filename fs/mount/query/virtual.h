@@ -50,7 +50,7 @@ static inline bool pfs_is_virtual(uint64_t node)
 /* ---- kinds of nodes ---- */
 
 /* What a lookup has found; `data` becomes the node's. */
-struct pfs_found {
+struct pfs_virtual_found {
 	const struct pfs_virtual_kind *kind;
 	void *data; /* allocated in one piece, or NULL */
 };
@@ -79,7 +79,7 @@ struct pfs_virtual_kind {
 	bool runs;	   /* an open (or, if it takes writes, a write) runs a statement and takes a turn; */
 	bool runs_for_others; /* so does that of a user who does not see all */
 	int (*lookup)(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
-		      struct pfs_found *found);
+		      struct pfs_virtual_found *found);
 	int (*list)(struct pfs_call *call, struct pfs_virtual *dir, struct pfs_virtual_names *names);
 	/* Makes what an open for reading will read. */
 	int (*fill)(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *answer);
@@ -144,7 +144,7 @@ void pfs_virtual_drop(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual
  * with a lookup counted. Takes found->data in any case. -ENOMEM. */
 PFS_MUST_CHECK int pfs_virtual_find(struct pfs_virtuals *virtuals, struct pfs_virtual **out,
 				    struct pfs_virtual *parent, uint64_t ino, const char *name,
-				    uid_t uid, const struct pfs_found *found);
+				    uid_t uid, const struct pfs_virtual_found *found);
 void pfs_virtual_forget(struct pfs_virtuals *virtuals, uint64_t node, uint64_t n);
 
 /* Returns the st_ino of the entry `name` of dir (NULL: of the directory ino). */
@@ -294,7 +294,7 @@ PFS_MUST_CHECK int pfs_answer_text(struct pfs_answer *answer, const char *text);
 
 /* The saved queries of the directory ino, for `.query`'s listing and lookup. */
 PFS_MUST_CHECK int pfs_saved_list(struct pfs_call *call, struct pfs_virtual_names *names);
-PFS_MUST_CHECK int pfs_saved_lookup(struct pfs_call *call, const char *name, struct pfs_found *found);
+PFS_MUST_CHECK int pfs_saved_lookup(struct pfs_call *call, const char *name, struct pfs_virtual_found *found);
 PFS_MUST_CHECK int pfs_saved_make(struct pfs_call *call, const char *name);
 PFS_MUST_CHECK int pfs_saved_remove(struct pfs_call *call, const char *name);
 
@@ -302,9 +302,9 @@ PFS_MUST_CHECK int pfs_saved_remove(struct pfs_call *call, const char *name);
  * the one that `.query` is in: to all of them, or to that of one name. */
 PFS_MUST_CHECK int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names, const char *from);
 /* As pfs_links_lookup, from what was listed; -ENOENT where that does not tell. */
-PFS_MUST_CHECK int pfs_links_known(struct pfs_call *call, struct pfs_found *found,
+PFS_MUST_CHECK int pfs_links_known(struct pfs_call *call, struct pfs_virtual_found *found,
 				   const struct pfs_virtual *dir, const char *name, unsigned up);
-PFS_MUST_CHECK int pfs_links_lookup(struct pfs_call *call, struct pfs_found *found, const char *name,
+PFS_MUST_CHECK int pfs_links_lookup(struct pfs_call *call, struct pfs_virtual_found *found, const char *name,
 				    const char *from, unsigned up);
 
 /* Makes an entry of the call's node and looks it up. */

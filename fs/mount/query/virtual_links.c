@@ -175,7 +175,7 @@ static int find_path(struct pfs_call *call, char **path, const char *name, const
 	return error;
 }
 
-int pfs_links_known(struct pfs_call *call, struct pfs_found *found, const struct pfs_virtual *dir,
+int pfs_links_known(struct pfs_call *call, struct pfs_virtual_found *found, const struct pfs_virtual *dir,
 		    const char *name, unsigned up)
 {
 	struct pfs_tree *tree = call->mount->tree;
@@ -195,7 +195,7 @@ int pfs_links_known(struct pfs_call *call, struct pfs_found *found, const struct
 	return make_relative((char **)&found->data, base, path, up);
 }
 
-int pfs_links_lookup(struct pfs_call *call, struct pfs_found *found, const char *name,
+int pfs_links_lookup(struct pfs_call *call, struct pfs_virtual_found *found, const char *name,
 		     const char *from, unsigned up)
 {
 	char *base PFS_FREE = NULL, *path PFS_FREE = NULL;

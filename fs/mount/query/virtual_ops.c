@@ -125,7 +125,7 @@ void pfs_on_query_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr PFS
 /* name NULL: `.query` of the directory ino. */
 static int find(struct pfs_call *call, struct fuse_entry_param *param, const char *name)
 {
-	struct pfs_found found = {&pfs_query_kind, NULL};
+	struct pfs_virtual_found found = {&pfs_query_kind, NULL};
 	struct pfs_virtual *dir = call->virtual, *virtual;
 
 	*param = (struct fuse_entry_param){.ino = 0};

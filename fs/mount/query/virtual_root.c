@@ -98,7 +98,7 @@ static const struct pfs_virtual_kind statement_kind = {
 };
 
 static int lookup_statement(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UNUSED,
-			    const char *name PFS_UNUSED, struct pfs_found *found)
+			    const char *name PFS_UNUSED, struct pfs_virtual_found *found)
 {
 	found->kind = &statement_kind;
 	return 0;
@@ -279,7 +279,7 @@ static const struct pfs_virtual_kind *find_fixed(const char *name)
 }
 
 static int lookup(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
-		  struct pfs_found *found)
+		  struct pfs_virtual_found *found)
 {
 	found->kind = find_fixed(name);
 	return found->kind ? 0 : pfs_saved_lookup(call, name, found);

@@ -223,7 +223,7 @@ static int list_nodes(struct pfs_call *call, struct pfs_virtual *dir,
 }
 
 static int lookup_node(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
-		       struct pfs_found *found)
+		       struct pfs_virtual_found *found)
 {
 	char *from PFS_FREE = NULL;
 
@@ -273,7 +273,7 @@ static const struct {
 };
 
 static int lookup(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *dir PFS_UNUSED,
-		  const char *name, struct pfs_found *found)
+		  const char *name, struct pfs_virtual_found *found)
 {
 	size_t i;
 
@@ -315,7 +315,7 @@ int pfs_saved_list(struct pfs_call *call, struct pfs_virtual_names *names)
 	return pfs_tree_list_saved(call->mount->tree, call->scope.ino, add_saved, names);
 }
 
-int pfs_saved_lookup(struct pfs_call *call, const char *name, struct pfs_found *found)
+int pfs_saved_lookup(struct pfs_call *call, const char *name, struct pfs_virtual_found *found)
 {
 	ssize_t n = pfs_tree_get_saved(call->mount->tree, NULL, 0, call->scope.ino, name);
 

@@ -107,7 +107,7 @@ static const struct pfs_virtual_kind table_kind = {
 /* ---- the directory ---- */
 
 static int lookup(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
-		  struct pfs_found *found)
+		  struct pfs_virtual_found *found)
 {
 	char table[PFS_TABLE_NAME_MAX + 1];
 

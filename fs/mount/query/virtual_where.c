@@ -42,7 +42,7 @@ static int lookup_child(struct pfs_call *call, const struct pfs_facet *from, con
 }
 
 static int lookup_node(struct pfs_call *call, const struct pfs_virtual *dir, const char *name,
-		       struct pfs_found *found)
+		       struct pfs_virtual_found *found)
 {
 	char *from PFS_FREE = NULL;
 	const struct pfs_virtual *at;
@@ -89,7 +89,7 @@ static int step(struct pfs_call *call, struct pfs_facet **facet, const struct pf
 }
 
 static int lookup(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
-		  struct pfs_found *found)
+		  struct pfs_virtual_found *found)
 {
 	struct pfs_facet *begin PFS_FREE = NULL;
 	const struct pfs_facet *from = dir->data;
