@@ -65,7 +65,7 @@ static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
 {
 	struct pfs_source_record record;
 	struct pfs_follower node;
-	struct pfs_place *place;
+	struct pfs_refresh_place *place;
 	char path[PATH_MAX];
 	bool first;
 	int error = pfs_follow_node(refresh->tree, &node, ino);
@@ -103,7 +103,7 @@ static bool begins_at_root(const struct pfs_refresh *refresh)
 
 static int begin_at_root(struct pfs_refresh *refresh)
 {
-	struct pfs_place *place;
+	struct pfs_refresh_place *place;
 
 	PFS_TRY(pfs_refresh_place(refresh, &place, "", NULL));
 	place->ino = refresh->root_ino;
@@ -123,7 +123,7 @@ static int begin(struct pfs_refresh *refresh)
 
 /* ---- telling what is going to be done ---- */
 
-static int tell_found(struct pfs_refresh *refresh, const struct pfs_found *found)
+static int tell_found(struct pfs_refresh *refresh, const struct pfs_finding *found)
 {
 	char *from PFS_FREE = NULL;
 
@@ -185,7 +185,7 @@ static int tell_gone(struct pfs_refresh *refresh)
 
 static int tell_all(struct pfs_refresh *refresh)
 {
-	for (const struct pfs_found *found = refresh->found; found; found = found->following)
+	for (const struct pfs_finding *found = refresh->found; found; found = found->following)
 		PFS_TRY(tell_found(refresh, found));
 	return tell_gone(refresh);
 }
@@ -196,7 +196,7 @@ static int tell_all(struct pfs_refresh *refresh)
 static int compare_root(struct pfs_refresh *refresh, struct pfs_source_root *record)
 {
 	struct pfs_crawl_batch *batch;
-	struct pfs_place *place;
+	struct pfs_refresh_place *place;
 	const struct stat *now;
 	int fd;
 

@@ -20,7 +20,7 @@ static struct pfs_time time_of(struct timespec time)
 }
 
 /* The path of what was found in the source.  false: longer than a record has. */
-static bool path_of(char out[PATH_MAX], const struct pfs_found *found, size_t *len)
+static bool path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t *len)
 {
 	const struct pfs_crawl_dir *dir = found->place->dir;
 	const char *slash = dir->path_len && *found->name ? "/" : "";
@@ -31,7 +31,7 @@ static bool path_of(char out[PATH_MAX], const struct pfs_found *found, size_t *l
 }
 
 static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
-					  const struct pfs_found *found, const char *path, size_t len)
+					  const struct pfs_finding *found, const char *path, size_t len)
 {
 	const struct stat *attr = &found->entry->attr;
 	struct pfs_source_record record = {
@@ -56,7 +56,7 @@ static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
 /* ---- folders on the way to originals ---- */
 
 static int add_folder(const struct pfs_refresh *refresh, struct pfs_source_dir **dirs, size_t *n,
-		      size_t *capacity, const struct pfs_found *found)
+		      size_t *capacity, const struct pfs_finding *found)
 {
 	struct pfs_source_dir *dir;
 	struct pfs_source_record record;
@@ -90,7 +90,7 @@ static int add_folder(const struct pfs_refresh *refresh, struct pfs_source_dir *
 static int put_folders(struct pfs_refresh *refresh)
 {
 	struct pfs_source_dir *dirs = NULL;
-	const struct pfs_found *found;
+	const struct pfs_finding *found;
 	size_t n = 0, capacity = 0;
 	int error = 0;
 
@@ -217,7 +217,7 @@ static int remove_gone(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 
 /* ---- what comes ---- */
 
-static int set_attributes(struct pfs_refresh *refresh, const struct pfs_found *found)
+static int set_attributes(struct pfs_refresh *refresh, const struct pfs_finding *found)
 {
 	size_t at = found->entry->attrs;
 
@@ -237,7 +237,7 @@ static int set_attributes(struct pfs_refresh *refresh, const struct pfs_found *f
 }
 
 /* A node of another kind than a directory. */
-static int make_node(struct pfs_refresh *refresh, struct pfs_found *found)
+static int make_node(struct pfs_refresh *refresh, struct pfs_finding *found)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
 	const struct pfs_crawl_entry *entry = found->entry;
@@ -269,7 +269,7 @@ static int make_node(struct pfs_refresh *refresh, struct pfs_found *found)
 
 /* Another file has come to where the node's original was before it moved, and somebody looked at it: the node has taken
  * over what that is. */
-static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_found *found)
+static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_finding *found)
 {
 	struct pfs_source_record record;
 	char path[PATH_MAX];
@@ -280,7 +280,7 @@ static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_found *fou
 
 /* The node becomes what the entry is; unfinished: a directory that is to be read again, as pfs_refresh_take_made
  * leaves one. */
-static int take(struct pfs_refresh *refresh, const struct pfs_found *found, bool unfinished)
+static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bool unfinished)
 {
 	const struct stat *attr = &found->entry->attr;
 	bool is_new = found->kind == PFS_FOUND_NEW, is_file = S_ISREG(attr->st_mode);
@@ -318,7 +318,7 @@ static int take(struct pfs_refresh *refresh, const struct pfs_found *found, bool
 }
 
 /* A record without times: the next refresh finds a directory that has not been read. */
-int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_found *found)
+int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_finding *found)
 {
 	struct stat attr = found->entry->attr;
 	struct pfs_source_record record;
@@ -335,7 +335,7 @@ int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_found *f
 	return pfs_follow_take(refresh->tree, found->ino, &taking);
 }
 
-static int take_found(struct pfs_refresh *refresh, struct pfs_found *found)
+static int take_found(struct pfs_refresh *refresh, struct pfs_finding *found)
 {
 	bool directory = S_ISDIR(found->entry->attr.st_mode);
 
@@ -348,7 +348,7 @@ static int take_found(struct pfs_refresh *refresh, struct pfs_found *found)
 }
 
 /* Its times are not the source's yet: the next refresh looks again. */
-static int restore_times(struct pfs_refresh *refresh, const struct pfs_place *place)
+static int restore_times(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
 	const struct pfs_taking taking = {
 		.attr = &place->before,
@@ -361,9 +361,9 @@ static int restore_times(struct pfs_refresh *refresh, const struct pfs_place *pl
 	return error == -ESTALE ? 0 : error;
 }
 
-static int take_own(struct pfs_refresh *refresh, struct pfs_place *place)
+static int take_own(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
-	struct pfs_found *own = place->own;
+	struct pfs_finding *own = place->own;
 
 	if (!own || own->kind == PFS_FOUND_LEFT || !own->ino)
 		return restore_times(refresh, place);
@@ -374,12 +374,12 @@ static int take_own(struct pfs_refresh *refresh, struct pfs_place *place)
 	return take(refresh, own, place->unfinished);
 }
 
-static int apply_place(struct pfs_refresh *refresh, struct pfs_place *place)
+static int apply_place(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
 	PFS_TRY(remove_gone(refresh, place->gone));
 	if (!place->ino)
 		return 0;
-	for (struct pfs_found *found = place->found; found; found = found->next)
+	for (struct pfs_finding *found = place->found; found; found = found->next)
 		PFS_TRY(take_found(refresh, found));
 	return take_own(refresh, place);
 }
@@ -389,7 +389,7 @@ static int fetch_primes(struct pfs_refresh *refresh)
 {
 	bool directories = false, others = false;
 
-	for (const struct pfs_found *found = refresh->found; found; found = found->following) {
+	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
 		bool is_new = found->kind == PFS_FOUND_NEW;
 		bool directory = S_ISDIR(found->entry->attr.st_mode);
 
@@ -401,7 +401,7 @@ static int fetch_primes(struct pfs_refresh *refresh)
 
 /* The place's record loses its times until it takes its own over: whatever group is the last one, the
  * next refresh finds a directory that has not been read, not one that the store has changed. */
-static int forget_times(struct pfs_refresh *refresh, const struct pfs_place *place)
+static int forget_times(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
 	struct pfs_source_record record;
 	const struct pfs_taking taking = {
@@ -424,7 +424,7 @@ static int forget_times(struct pfs_refresh *refresh, const struct pfs_place *pla
 
 int pfs_refresh_apply(struct pfs_refresh *refresh)
 {
-	const struct pfs_place *kept;
+	const struct pfs_refresh_place *kept;
 	int error = put_folders(refresh);
 
 	if (!error)
@@ -433,7 +433,7 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 		error = forget_times(refresh, kept);
 	if (!error)
 		error = pfs_refresh_move(refresh);
-	for (struct pfs_place *place = refresh->kept; place && !error; place = place->next) {
+	for (struct pfs_refresh_place *place = refresh->kept; place && !error; place = place->next) {
 		pfs_follow_hold(refresh->tree);
 		error = apply_place(refresh, place);
 		pfs_follow_let_go(refresh->tree);

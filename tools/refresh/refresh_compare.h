@@ -13,7 +13,7 @@
 /* One directory that is being compared. */
 struct pfs_comparison {
 	struct pfs_refresh *refresh;
-	struct pfs_place *place;
+	struct pfs_refresh_place *place;
 	int fd;
 	dev_t dev;
 	const char *old_path; /* of its record */

@@ -45,9 +45,9 @@ static int note_changed(struct pfs_comparison *comparison, struct pfs_crawl_batc
 			const struct pfs_follower *child, const struct pfs_source_record *record,
 			const char *name)
 {
-	struct pfs_place *place = comparison->place;
+	struct pfs_refresh_place *place = comparison->place;
 	const struct stat *now = &batch->entries[0].attr;
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	PFS_TRY(pfs_refresh_found(comparison->refresh, &found, place, batch, name));
 	found->kind = PFS_FOUND_CHANGED;
@@ -63,7 +63,7 @@ static int note_changed(struct pfs_comparison *comparison, struct pfs_crawl_batc
 int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch, const char *name,
 		    uint64_t over)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	PFS_TRY(pfs_refresh_found(comparison->refresh, &found, comparison->place, batch, name));
 	found->kind = PFS_FOUND_NEW;
@@ -87,7 +87,7 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	dev_t dev = makedev(now->stx_dev_major, now->stx_dev_minor);
-	struct pfs_place *place;
+	struct pfs_refresh_place *place;
 	bool first;
 
 	if ((comparison->place->flat && is_unchanged(child, now)) ||
@@ -304,7 +304,7 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
  * removed from the store: what comes gets a later ctime, or, soon after, the same. */
 static bool was_removed(const struct pfs_comparison *comparison, const struct stat *attr)
 {
-	const struct pfs_place *place = comparison->place;
+	const struct pfs_refresh_place *place = comparison->place;
 	struct timespec listed = {.tv_sec = place->listed.sec, .tv_nsec = place->listed.nsec};
 
 	if (!place->touched)
@@ -317,7 +317,7 @@ static int take_unknown_name(struct pfs_comparison *comparison, const char *name
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_crawl_batch *batch;
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	refresh->report->looked_at++;
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
@@ -413,7 +413,7 @@ static const char *source_name(const char *name)
  * time. */
 static int give_up(struct pfs_comparison *comparison, const char *why)
 {
-	struct pfs_place *place = comparison->place;
+	struct pfs_refresh_place *place = comparison->place;
 
 	comparison->listing = false;
 	if (place->own)

@@ -11,17 +11,17 @@
 #include "tools/refresh/refresh.h"
 
 /* A directory of the source, and of the store. */
-struct pfs_place {
-	struct pfs_place *next;	   /* to be walked, later of those that are kept */
+struct pfs_refresh_place {
+	struct pfs_refresh_place *next;	   /* to be walked, later of those that are kept */
 	struct pfs_crawl_dir *dir; /* its path in the source */
 	char *old_path;		   /* where its record has it; NULL: there, too, or there is none */
 	uint64_t ino;		   /* 0: to be made */
 	uint64_t above;		   /* the node of the directory that it was met in; 0: none */
 	uint64_t number;	   /* the watcher's */
 	uint64_t was;		   /* the node that its directory was when it was last read; 0: not known */
-	struct pfs_found *from;	   /* what it was found as, if it was new or had moved */
-	struct pfs_found *own;	   /* itself, if it takes something over */
-	struct pfs_found *found;   /* entries in it */
+	struct pfs_finding *from;	   /* what it was found as, if it was new or had moved */
+	struct pfs_finding *own;	   /* itself, if it takes something over */
+	struct pfs_finding *found;   /* entries in it */
 	struct pfs_gone *gone;	   /* children that go */
 	struct pfs_time listed;    /* ctime when it was read last; sec INT64_MIN: not known */
 	struct stat before;	   /* of the node, before anything changes; st_mode 0: it is new */
@@ -34,7 +34,7 @@ struct pfs_place {
 	bool in_use;  /* something refers to it */
 };
 
-enum pfs_found_kind {
+enum pfs_finding_kind {
 	PFS_FOUND_NEW,	   /* perhaps: until it is matched */
 	PFS_FOUND_MOVED,   /* the node `ino` comes here */
 	PFS_FOUND_CHANGED, /* the node `ino`, which is here, takes something over */
@@ -42,17 +42,17 @@ enum pfs_found_kind {
 };
 
 /* An entry of the source that something follows from. */
-struct pfs_found {
-	struct pfs_found *next; /* of the place's */
-	struct pfs_found *following; /* in the order of finding */
-	struct pfs_place *place;     /* that it is in, or is */
+struct pfs_finding {
+	struct pfs_finding *next; /* of the place's */
+	struct pfs_finding *following; /* in the order of finding */
+	struct pfs_refresh_place *place;     /* that it is in, or is */
 	struct pfs_crawl_batch *batch;
 	const struct pfs_crawl_entry *entry;
-	enum pfs_found_kind kind;
+	enum pfs_finding_kind kind;
 	uint64_t ino;
 	uint64_t over;	      /* the node of its name, which was another original's; or 0 */
 	uint64_t was;	      /* of a directory: the node that it was when it was last read; or 0 */
-	struct pfs_place *as; /* a directory that is new or has moved */
+	struct pfs_refresh_place *as; /* a directory that is new or has moved */
 	bool removed;	      /* it was there when the directory was read last, and has no node */
 	bool closed;	      /* a directory that is not walked: another filesystem's */
 	bool listed;	      /* the place has it */
@@ -100,9 +100,9 @@ struct pfs_refresh {
 	uint64_t root_ino; /* the node that stands for it */
 	struct pfs_crawl_look *look;
 	struct pfs_leaving_out left_out; /* as the import was told, unless the options say */
-	struct pfs_place *todo;
-	struct pfs_place *kept, **kept_end; /* in the order of walking */
-	struct pfs_found *found, **found_end;
+	struct pfs_refresh_place *todo;
+	struct pfs_refresh_place *kept, **kept_end; /* in the order of walking */
+	struct pfs_finding *found, **found_end;
 	struct pfs_gone *loose; /* tops without a place */
 	struct pfs_byprime_table gone, marks;
 	struct pfs_displaced *displaced;
@@ -117,13 +117,13 @@ struct pfs_refresh {
 
 /* Makes a place that is walked before all others. name NULL: path is its own, else it is name below
  * path. */
-PFS_MUST_CHECK int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_place **out, const char *path,
+PFS_MUST_CHECK int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_refresh_place **out, const char *path,
 				  const char *name);
-void pfs_refresh_place_free(struct pfs_place *place);
+void pfs_refresh_place_free(struct pfs_refresh_place *place);
 
 /* Notes an entry that was found. Takes the batch over, on failure too. place->own is left alone. */
-PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_found **out,
-				  struct pfs_place *place, struct pfs_crawl_batch *batch,
+PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_finding **out,
+				  struct pfs_refresh_place *place, struct pfs_crawl_batch *batch,
 				  const char *name);
 
 /* Tells if the directory is to be walked: *first is false if a shallow refresh came to it another
@@ -132,21 +132,21 @@ PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, u
 
 /* The directory that is open is read as place->ino, if not 0; finds out what it was when it was read before, in
  * this refresh or by the watcher. */
-PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_place *place, int fd, const struct stat *attr);
+PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd, const struct stat *attr);
 
 /* The directory is that of the node `was`, which is elsewhere as far as is known: it has moved while the source was
  * read, and is left to the next refresh. */
-bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_found *found, uint64_t was);
+bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found, uint64_t was);
 
 /* A node that is gone, unless it turns up: at the top of what is gone, with all below; place NULL: where the store
  * has moved it. */
 PFS_MUST_CHECK int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
-				 struct pfs_place *place, uint64_t ino,
+				 struct pfs_refresh_place *place, uint64_t ino,
 				 const struct pfs_source_record *record);
 struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t ino);
 
 /* Returns one that the entry is, neither present nor claimed; or NULL. */
-struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_found *found);
+struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_finding *found);
 
 /* Notes a node that the store has moved; all of them below a directory of the store's own. */
 PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path);
@@ -166,7 +166,7 @@ PFS_MUST_CHECK int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refres
 
 /* As pfs_refresh_tell, of an entry, by where it is to be. */
 PFS_MUST_CHECK int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
-				       const struct pfs_found *found, const char *from);
+				       const struct pfs_finding *found, const char *from);
 
 /* Returns the name that an entry has in the store. */
 const char *pfs_refresh_name(const char *name);
@@ -190,7 +190,7 @@ PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);
 
 /* The rest of each place, each as a group. */
 /* A directory that has just been made, before what is in it. */
-PFS_MUST_CHECK int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_found *found);
+PFS_MUST_CHECK int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_finding *found);
 PFS_MUST_CHECK int pfs_refresh_apply(struct pfs_refresh *refresh);
 
 #endif

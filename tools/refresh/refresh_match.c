@@ -20,7 +20,7 @@ static int compare_displaced(const void *a, const void *b)
 }
 
 /* The source's path of an entry found, allocated. */
-static char *path_of(const struct pfs_found *found)
+static char *path_of(const struct pfs_finding *found)
 {
 	const char *folder = found->place->dir->path;
 	char *path;
@@ -33,7 +33,7 @@ static char *path_of(const struct pfs_found *found)
 /* Entries whose node is elsewhere in the store are not new. */
 static int leave_displaced(struct pfs_refresh *refresh)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	if (!refresh->n_displaced)
 		return 0;
@@ -60,7 +60,7 @@ static int leave_displaced(struct pfs_refresh *refresh)
 /* So are those whose nodes were removed. */
 static int leave_removed(struct pfs_refresh *refresh)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		if (found->kind != PFS_FOUND_NEW || !found->removed)
@@ -79,7 +79,7 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 	const char *name = slash ? slash + 1 : displaced->path;
 	struct pfs_crawl_batch *batch = NULL;
 	struct pfs_source_record record;
-	struct pfs_place *place;
+	struct pfs_refresh_place *place;
 	struct pfs_gone *gone;
 	char path[PATH_MAX];
 	int error = pfs_follow_record(refresh->tree, &record, path, displaced->ino), fd;
@@ -127,14 +127,14 @@ static int look_at_all_displaced(struct pfs_refresh *refresh)
 
 /* ---- directories ---- */
 
-static bool is_open(const struct pfs_found *found, bool directory)
+static bool is_open(const struct pfs_finding *found, bool directory)
 {
 	return found->kind == PFS_FOUND_NEW && !found->as && !found->closed &&
 	       S_ISDIR(found->entry->attr.st_mode) == directory;
 }
 
 /* The node comes to where the entry is; its name there may be the one that it has. */
-static int claim(struct pfs_found *found, struct pfs_gone *gone)
+static int claim(struct pfs_finding *found, struct pfs_gone *gone)
 {
 	const struct pfs_source_record *record = &gone->record;
 	const struct stat *now = &found->entry->attr;
@@ -155,7 +155,7 @@ static int claim(struct pfs_found *found, struct pfs_gone *gone)
 }
 
 /* The directory is walked, as that of the node; or, ino 0, all in it is new. */
-static int walk_found(struct pfs_refresh *refresh, struct pfs_found *found, uint64_t ino,
+static int walk_found(struct pfs_refresh *refresh, struct pfs_finding *found, uint64_t ino,
 		      const char *old_path)
 {
 	found->closed = !found->entry->dir;
@@ -175,7 +175,7 @@ static int walk_found(struct pfs_refresh *refresh, struct pfs_found *found, uint
 
 static int match_directories(struct pfs_refresh *refresh, bool *any)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone;
@@ -202,7 +202,7 @@ static void hold(struct pfs_gone *gone)
 /* Those that no mark was found for go by their names. */
 static int place_directories(struct pfs_refresh *refresh, bool *any)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
@@ -229,7 +229,7 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 
 static int match_files(struct pfs_refresh *refresh)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = is_open(found, false) ? pfs_refresh_twin(refresh, found) : NULL;
@@ -255,7 +255,7 @@ static int match_files(struct pfs_refresh *refresh)
  * it is. */
 static int settle_names(struct pfs_refresh *refresh)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		const struct pfs_gone *gone;
@@ -327,7 +327,7 @@ static void hold_gone(struct pfs_refresh *refresh)
 
 	bool restless = watcher && watcher->restless(watcher->arg);
 
-	for (struct pfs_place *place = refresh->kept; place; place = place->next) {
+	for (struct pfs_refresh_place *place = refresh->kept; place; place = place->next) {
 		if (restless && place->number)
 			place->unfinished |= hold_tops(place->gone);
 		if (watcher && place->unfinished)
@@ -339,10 +339,10 @@ static void hold_gone(struct pfs_refresh *refresh)
 /* Each place gets what was found in it. */
 static void hand_out(struct pfs_refresh *refresh)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
-		struct pfs_place *place = found->place;
+		struct pfs_refresh_place *place = found->place;
 
 		if (found->kind == PFS_FOUND_LEFT || place->own == found || found->listed ||
 		    (found->kind == PFS_FOUND_CHANGED && found->as))

@@ -29,7 +29,7 @@ static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 
 /* What goes, or comes to another place later than this is made, gives its name up. */
 static int clear_name(struct pfs_refresh *refresh, struct pfs_change_set *set,
-		      const struct pfs_found *found)
+		      const struct pfs_finding *found)
 {
 	const char *name = pfs_refresh_name(found->name);
 	char other[PFS_NAME_MAX + 1];
@@ -47,12 +47,12 @@ static int clear_name(struct pfs_refresh *refresh, struct pfs_change_set *set,
 	return pfs_change_set_move(set, occupant, found->place->ino, other);
 }
 
-static bool is_directory(const struct pfs_found *found)
+static bool is_directory(const struct pfs_finding *found)
 {
 	return S_ISDIR(found->entry->attr.st_mode);
 }
 
-static bool makes_directory(const struct pfs_found *found)
+static bool makes_directory(const struct pfs_finding *found)
 {
 	return found->kind == PFS_FOUND_NEW && is_directory(found);
 }
@@ -60,7 +60,7 @@ static bool makes_directory(const struct pfs_found *found)
 static int clear_names(struct pfs_refresh *refresh)
 {
 	struct pfs_change_set set = {.kind = PFS_CHANGE_UPDATE};
-	const struct pfs_found *found;
+	const struct pfs_finding *found;
 	int error = 0;
 
 	for (found = refresh->found; found && !error; found = found->following)
@@ -75,7 +75,7 @@ static int clear_names(struct pfs_refresh *refresh)
 /* ---- directories ---- */
 
 /* Where nothing can be made, nothing of what is below comes either. */
-static int make_directory(struct pfs_refresh *refresh, struct pfs_found *found)
+static int make_directory(struct pfs_refresh *refresh, struct pfs_finding *found)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
@@ -113,7 +113,7 @@ static int make_directory(struct pfs_refresh *refresh, struct pfs_found *found)
 static int move_all(struct pfs_refresh *refresh)
 {
 	struct pfs_change_set set = {.kind = PFS_CHANGE_UPDATE};
-	struct pfs_found *found;
+	struct pfs_finding *found;
 	int error = 0;
 
 	for (found = refresh->found; found && !error; found = found->following) {
@@ -136,7 +136,7 @@ static int move_all(struct pfs_refresh *refresh)
 /* What is made and moved changes the times of directories; they tell what is still to do there. */
 static int restore_times(struct pfs_refresh *refresh)
 {
-	const struct pfs_place *place;
+	const struct pfs_refresh_place *place;
 
 	for (place = refresh->kept; place; place = place->next) {
 		const struct pfs_taking taking = {
@@ -156,7 +156,7 @@ static int restore_times(struct pfs_refresh *refresh)
 
 static int move_locked(struct pfs_refresh *refresh)
 {
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	PFS_TRY(clear_names(refresh));
 	for (found = refresh->found; found; found = found->following)
@@ -168,7 +168,7 @@ static int move_locked(struct pfs_refresh *refresh)
 
 int pfs_refresh_move(struct pfs_refresh *refresh)
 {
-	const struct pfs_found *found = refresh->found;
+	const struct pfs_finding *found = refresh->found;
 	int error;
 
 	while (found && !makes_directory(found) && found->kind != PFS_FOUND_MOVED)

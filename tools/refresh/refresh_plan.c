@@ -12,12 +12,12 @@
 
 /* ---- places ---- */
 
-int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_place **out, const char *path,
+int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_refresh_place **out, const char *path,
 		   const char *name)
 {
 	size_t above = strlen(path), len = name ? strlen(name) : 0;
 	size_t slash = name && above ? 1 : 0;
-	struct pfs_place *place = calloc(1, sizeof(*place));
+	struct pfs_refresh_place *place = calloc(1, sizeof(*place));
 	struct pfs_crawl_dir *dir = calloc(1, sizeof(*dir) + above + slash + len + 1);
 
 	if (!place || !dir) {
@@ -52,7 +52,7 @@ int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 }
 
 /* What is there already was read before in this refresh. */
-static int note_walked(struct pfs_refresh *refresh, struct pfs_place *place, const struct stat *attr)
+static int note_walked(struct pfs_refresh *refresh, struct pfs_refresh_place *place, const struct stat *attr)
 {
 	struct pfs_walked *walked =
 		(struct pfs_walked *)pfs_byprime_find(&refresh->walked, attr->st_ino);
@@ -72,7 +72,7 @@ static int note_walked(struct pfs_refresh *refresh, struct pfs_place *place, con
 	return 0;
 }
 
-int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_place *place, int fd,
+int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd,
 		      const struct stat *attr)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
@@ -82,7 +82,7 @@ int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_place *place, int 
 	return place->was ? 0 : note_walked(refresh, place, attr);
 }
 
-bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_found *found, uint64_t was)
+bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found, uint64_t was)
 {
 	struct pfs_source_record record;
 	struct pfs_follower node;
@@ -93,10 +93,10 @@ bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_found *
 	       record.root == refresh->root.id && pfs_refresh_same(refresh, found->batch, &record);
 }
 
-static void free_found(struct pfs_found *found)
+static void free_found(struct pfs_finding *found)
 {
 	while (found) {
-		struct pfs_found *next = found->following;
+		struct pfs_finding *next = found->following;
 
 		pfs_crawl_look_free(found->batch);
 		free(found);
@@ -104,7 +104,7 @@ static void free_found(struct pfs_found *found)
 	}
 }
 
-void pfs_refresh_place_free(struct pfs_place *place)
+void pfs_refresh_place_free(struct pfs_refresh_place *place)
 {
 	if (!place)
 		return;
@@ -113,21 +113,21 @@ void pfs_refresh_place_free(struct pfs_place *place)
 	free(place);
 }
 
-static void free_places(struct pfs_place *place)
+static void free_places(struct pfs_refresh_place *place)
 {
 	while (place) {
-		struct pfs_place *next = place->next;
+		struct pfs_refresh_place *next = place->next;
 
 		pfs_refresh_place_free(place);
 		place = next;
 	}
 }
 
-int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_found **out, struct pfs_place *place,
+int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_finding **out, struct pfs_refresh_place *place,
 		   struct pfs_crawl_batch *batch, const char *name)
 {
 	size_t len = strlen(name);
-	struct pfs_found *found = calloc(1, sizeof(*found) + len + 1);
+	struct pfs_finding *found = calloc(1, sizeof(*found) + len + 1);
 
 	if (!found) {
 		pfs_crawl_look_free(batch);
@@ -223,7 +223,7 @@ static int list_mark(struct pfs_refresh *refresh, struct pfs_gone *gone)
 	return 0;
 }
 
-struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_found *found)
+struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_finding *found)
 {
 	const struct marks *marks = (struct marks *)pfs_byprime_find(
 		&refresh->marks, key_of(found->entry->attr.st_ino));
@@ -304,7 +304,7 @@ static int note_below(struct pfs_refresh *refresh, uint64_t top,
 	return error;
 }
 
-int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out, struct pfs_place *place,
+int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out, struct pfs_refresh_place *place,
 		  uint64_t ino, const struct pfs_source_record *record)
 {
 	struct pfs_gone *gone = pfs_refresh_find(refresh, ino);
@@ -406,9 +406,9 @@ int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refresh_event event, 
 }
 
 int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
-			const struct pfs_found *found, const char *from)
+			const struct pfs_finding *found, const char *from)
 {
-	const struct pfs_place *place = found->place;
+	const struct pfs_refresh_place *place = found->place;
 	char *path PFS_FREE = NULL;
 
 	if (place->ino)

@@ -14,12 +14,12 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 			     const struct pfs_follower *node, const struct pfs_source_record *record)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
-	struct pfs_place *place = comparison->place, *above;
+	struct pfs_refresh_place *place = comparison->place, *above;
 	const char *slash = strrchr(place->dir->path, '/');
 	const char *name = slash ? slash + 1 : place->dir->path;
 	char *path PFS_FREE = strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
 	struct pfs_follower parent;
-	struct pfs_found *found;
+	struct pfs_finding *found;
 	struct pfs_gone *gone;
 	int error = path ? pfs_refresh_place(refresh, &above, path, NULL) : -ENOMEM;
 
@@ -57,9 +57,9 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 		    const struct pfs_follower *node, const struct pfs_source_record *record)
 {
-	struct pfs_place *place = comparison->place;
+	struct pfs_refresh_place *place = comparison->place;
 	const struct stat *now = &batch->entries[0].attr;
-	struct pfs_found *found;
+	struct pfs_finding *found;
 
 	PFS_TRY(pfs_refresh_found(comparison->refresh, &found, place, batch, ""));
 	found->kind = PFS_FOUND_CHANGED;
@@ -82,7 +82,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 			     bool *replaced)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
-	struct pfs_place *place = comparison->place;
+	struct pfs_refresh_place *place = comparison->place;
 	struct pfs_source_record record;
 	struct pfs_crawl_batch *batch;
 	char path[PATH_MAX];
@@ -126,7 +126,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 static int compare_place(struct pfs_comparison *comparison)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
-	struct pfs_place *place = comparison->place;
+	struct pfs_refresh_place *place = comparison->place;
 	struct pfs_follower node = {.ino = place->ino};
 	bool replaced = false;
 	struct stat now;
@@ -155,7 +155,7 @@ static int compare_place(struct pfs_comparison *comparison)
 }
 
 /* It was there a moment ago.  Where it is not found it stays: the next refresh finds the directory above changed. */
-static int lose(struct pfs_refresh *refresh, const struct pfs_place *place)
+static int lose(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
 	struct pfs_source_record record;
 	char path[PATH_MAX];
@@ -172,7 +172,7 @@ static int lose(struct pfs_refresh *refresh, const struct pfs_place *place)
 	return error == -ENOENT || error == -ESTALE ? 0 : error;
 }
 
-static int walk_one(struct pfs_refresh *refresh, struct pfs_place *place)
+static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
 	struct pfs_comparison comparison = {.refresh = refresh, .place = place};
 	int error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
@@ -198,7 +198,7 @@ static int walk_one(struct pfs_refresh *refresh, struct pfs_place *place)
 int pfs_refresh_walk(struct pfs_refresh *refresh)
 {
 	while (refresh->todo) {
-		struct pfs_place *place = refresh->todo;
+		struct pfs_refresh_place *place = refresh->todo;
 		int error;
 
 		if (refresh->options->gone && refresh->options->gone(refresh->options->arg))
