@@ -49,7 +49,7 @@ static int tell(void *arg, const struct pfs_from_event *event)
 	return 0;
 }
 
-static int report(struct job *job, const struct pfs_from *from)
+static int report(struct job *job, const struct pfs_from_lists *from)
 {
 	uint64_t n = 0;
 	int error = 0;
@@ -83,7 +83,7 @@ static int compare(struct job *job, const char *name)
 		.archive = true,
 	};
 	struct pfs_tree_info info[2];
-	struct pfs_from *from = NULL;
+	struct pfs_from_lists *from = NULL;
 	char why[512] = "";
 	int status, error = 0;
 

@@ -127,7 +127,7 @@ static bool may_be(const struct pfs_from_node *old, const struct pfs_from_node *
 }
 
 /* A file that has others below it now is made anew as a directory: `place` is then 0. */
-static void pair(struct pfs_from *from, uint32_t o, uint32_t n)
+static void pair(struct pfs_from_lists *from, uint32_t o, uint32_t n)
 {
 	struct pfs_from_node *old = &from->old.nodes[o], *newer = &from->newer.nodes[n];
 
@@ -138,7 +138,7 @@ static void pair(struct pfs_from *from, uint32_t o, uint32_t n)
 	old->other = n;
 }
 
-static void match(struct pfs_from *from)
+static void match(struct pfs_from_lists *from)
 {
 	const struct pfs_from_list *old = &from->old, *newer = &from->newer;
 	size_t i = 0, j = 0;
@@ -158,12 +158,12 @@ static void match(struct pfs_from *from)
 
 /* ---- what goes ---- */
 
-static bool is_own(const struct pfs_from *from, const struct pfs_from_node *node)
+static bool is_own(const struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
 	return !node->key || (from->options.rows && !node->row && !S_ISDIR(node->attr.st_mode));
 }
 
-static int list_own(struct pfs_from *from)
+static int list_own(struct pfs_from_lists *from)
 {
 	struct pfs_from_list *old = &from->old;
 
@@ -177,7 +177,7 @@ static int list_own(struct pfs_from *from)
 }
 
 /* Something of the store's own keeps what it lies in. */
-static void find_staying(struct pfs_from *from)
+static void find_staying(struct pfs_from_lists *from)
 {
 	struct pfs_from_node *nodes = from->old.nodes;
 
@@ -193,7 +193,7 @@ static void find_staying(struct pfs_from *from)
 }
 
 /* The node that all children of this one have come to that are still there; or NULL. */
-static const struct pfs_from_node *merged_into(const struct pfs_from *from, uint32_t gone)
+static const struct pfs_from_node *merged_into(const struct pfs_from_lists *from, uint32_t gone)
 {
 	const struct pfs_from_list *old = &from->old;
 	uint32_t into = PFS_FROM_NONE;
@@ -212,7 +212,7 @@ static const struct pfs_from_node *merged_into(const struct pfs_from *from, uint
 	return into == PFS_FROM_NONE || !into ? NULL : &from->newer.nodes[into];
 }
 
-static int absolute(const struct pfs_from *from, char **out, const char *path)
+static int absolute(const struct pfs_from_lists *from, char **out, const char *path)
 {
 	char *root PFS_FREE = NULL;
 
@@ -223,7 +223,7 @@ static int absolute(const struct pfs_from *from, char **out, const char *path)
 	return -ENOMEM;
 }
 
-int pfs_from_note(struct pfs_from *from, struct pfs_from_note **out, enum pfs_from_what what, uint32_t old,
+int pfs_from_note(struct pfs_from_lists *from, struct pfs_from_note **out, enum pfs_from_what what, uint32_t old,
 		  uint32_t newer)
 {
 	struct pfs_from_note *note;
@@ -240,7 +240,7 @@ int pfs_from_note(struct pfs_from *from, struct pfs_from_note **out, enum pfs_fr
 	return 0;
 }
 
-static int note_gone(struct pfs_from *from, uint32_t i)
+static int note_gone(struct pfs_from_lists *from, uint32_t i)
 {
 	const struct pfs_from_node *node = &from->old.nodes[i], *into;
 	struct pfs_from_note *note;
@@ -259,7 +259,7 @@ static int note_gone(struct pfs_from *from, uint32_t i)
 /* ---- what comes ---- */
 
 /* Something that stays has its name, or that of a directory above. */
-static bool is_blocked(const struct pfs_from *from, const struct pfs_from_node *node)
+static bool is_blocked(const struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
 	const struct pfs_from_node *above = &from->newer.nodes[node->parent];
 	const struct pfs_from_list *old = &from->old;
@@ -278,7 +278,7 @@ static bool is_blocked(const struct pfs_from *from, const struct pfs_from_node *
 	return false;
 }
 
-static int place_one(struct pfs_from *from, uint32_t i)
+static int place_one(struct pfs_from_lists *from, uint32_t i)
 {
 	struct pfs_from_node *node = &from->newer.nodes[i];
 	const struct pfs_from_node *old = node->place ? &from->old.nodes[node->other] : NULL;
@@ -290,7 +290,7 @@ static int place_one(struct pfs_from *from, uint32_t i)
 	return node->blocked ? pfs_from_note(from, NULL, PFS_FROM_KEPT, old ? node->other : PFS_FROM_NONE, i) : 0;
 }
 
-static int note_come(struct pfs_from *from, uint32_t i)
+static int note_come(struct pfs_from_lists *from, uint32_t i)
 {
 	const struct pfs_from_node *node = &from->newer.nodes[i];
 	const struct pfs_from_node *old = node->place ? &from->old.nodes[node->other] : NULL;
@@ -307,7 +307,7 @@ static int note_come(struct pfs_from *from, uint32_t i)
 	return pfs_from_compare_values(from, i);
 }
 
-static int note_all(struct pfs_from *from)
+static int note_all(struct pfs_from_lists *from)
 {
 	for (size_t i = 1; i < from->newer.n; i++)
 		PFS_TRY(place_one(from, (uint32_t)i));
@@ -319,7 +319,7 @@ static int note_all(struct pfs_from *from)
 	return 0;
 }
 
-static int compare(struct pfs_from *from, char *why, size_t why_size)
+static int compare(struct pfs_from_lists *from, char *why, size_t why_size)
 {
 	const struct pfs_from_options *options = &from->options;
 
@@ -330,9 +330,9 @@ static int compare(struct pfs_from *from, char *why, size_t why_size)
 	return note_all(from);
 }
 
-int pfs_from_compare(struct pfs_from **out, const struct pfs_from_options *options, char *why, size_t why_size)
+int pfs_from_compare(struct pfs_from_lists **out, const struct pfs_from_options *options, char *why, size_t why_size)
 {
-	struct pfs_from *from = calloc(1, sizeof(*from));
+	struct pfs_from_lists *from = calloc(1, sizeof(*from));
 	int error;
 
 	*out = NULL;
@@ -347,7 +347,7 @@ int pfs_from_compare(struct pfs_from **out, const struct pfs_from_options *optio
 	return error;
 }
 
-void pfs_from_close(struct pfs_from *from)
+void pfs_from_close(struct pfs_from_lists *from)
 {
 	if (!from)
 		return;
@@ -366,7 +366,7 @@ void pfs_from_close(struct pfs_from *from)
 	free(from);
 }
 
-int pfs_from_tell(const struct pfs_from *from, int (*fn)(void *arg, const struct pfs_from_event *event), void *arg)
+int pfs_from_tell(const struct pfs_from_lists *from, int (*fn)(void *arg, const struct pfs_from_event *event), void *arg)
 {
 	for (size_t i = 0; i < from->n_notes; i++) {
 		const struct pfs_from_note *note = &from->notes[i];
@@ -389,7 +389,7 @@ int pfs_from_tell(const struct pfs_from *from, int (*fn)(void *arg, const struct
 	return 0;
 }
 
-uint64_t pfs_from_count(const struct pfs_from *from, enum pfs_from_what what)
+uint64_t pfs_from_count(const struct pfs_from_lists *from, enum pfs_from_what what)
 {
 	return from->count[what];
 }

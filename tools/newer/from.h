@@ -50,20 +50,20 @@ struct pfs_from_options {
 	bool archive;	    /* content, mode, owner and times are compared, too */
 };
 
-struct pfs_from; /* two trees compared */
+struct pfs_from_lists; /* two trees compared */
 
 /* Compares the trees. *out is NULL on failure. -EBADMSG: two nodes have the same id, which is in
  * `why`; -ENOMEM; what reading returns. */
-PFS_MUST_CHECK int pfs_from_compare(struct pfs_from **out, const struct pfs_from_options *options, char *why,
+PFS_MUST_CHECK int pfs_from_compare(struct pfs_from_lists **out, const struct pfs_from_options *options, char *why,
 				    size_t why_size);
-void pfs_from_close(struct pfs_from *from); /* NULL is allowed */
+void pfs_from_close(struct pfs_from_lists *from); /* NULL is allowed */
 
 /* Makes what was compared so, and commits it. What changing the tree returns. */
-PFS_MUST_CHECK int pfs_from_apply(struct pfs_from *from);
+PFS_MUST_CHECK int pfs_from_apply(struct pfs_from_lists *from);
 
 /* Calls fn for each difference, in pre-order, what is gone first, until fn returns other than 0, which is returned. */
-PFS_MUST_CHECK int pfs_from_tell(const struct pfs_from *from,
+PFS_MUST_CHECK int pfs_from_tell(const struct pfs_from_lists *from,
 				 int (*fn)(void *arg, const struct pfs_from_event *event), void *arg);
-uint64_t pfs_from_count(const struct pfs_from *from, enum pfs_from_what what);
+uint64_t pfs_from_count(const struct pfs_from_lists *from, enum pfs_from_what what);
 
 #endif

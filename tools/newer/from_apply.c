@@ -18,7 +18,7 @@ static struct pfs_caller caller(void)
 	return (struct pfs_caller){.uid = geteuid(), .gid = getegid()};
 }
 
-static int change(struct pfs_from *from, struct pfs_change_set *set)
+static int change(struct pfs_from_lists *from, struct pfs_change_set *set)
 {
 	const struct pfs_caller who = caller();
 	char why[512];
@@ -35,7 +35,7 @@ static bool is_gone(const struct pfs_from_node *node)
 /* ---- places ---- */
 
 /* What goes leaves its name to others: where it lies on top of what goes. */
-static int clear_names(struct pfs_from *from)
+static int clear_names(struct pfs_from_lists *from)
 {
 	struct pfs_change_set set = {.kind = PFS_CHANGE_UPDATE};
 	int error = 0;
@@ -55,12 +55,12 @@ static int clear_names(struct pfs_from *from)
 	return error;
 }
 
-static uint64_t parent_of(const struct pfs_from *from, const struct pfs_from_node *node)
+static uint64_t parent_of(const struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
 	return from->newer.nodes[node->parent].place;
 }
 
-static int made(struct pfs_from *from, struct pfs_from_node *node, const struct pfs_entry *entry)
+static int made(struct pfs_from_lists *from, struct pfs_from_node *node, const struct pfs_entry *entry)
 {
 	node->place = entry->attr.st_ino;
 	node->changes = true;
@@ -69,7 +69,7 @@ static int made(struct pfs_from *from, struct pfs_from_node *node, const struct 
 }
 
 /* Under another name where what moves away still has its own: `set` has the move to its own then. */
-static int make_directory(struct pfs_from *from, struct pfs_change_set *set, struct pfs_from_node *node)
+static int make_directory(struct pfs_from_lists *from, struct pfs_change_set *set, struct pfs_from_node *node)
 {
 	const char *name = pfs_from_name(node->path);
 	const struct pfs_caller who = caller();
@@ -86,7 +86,7 @@ static int make_directory(struct pfs_from *from, struct pfs_change_set *set, str
 	return pfs_change_set_move(set, node->place, parent, name);
 }
 
-static int place_all(struct pfs_from *from)
+static int place_all(struct pfs_from_lists *from)
 {
 	struct pfs_change_set set = {.kind = PFS_CHANGE_UPDATE};
 	int error = 0;
@@ -107,7 +107,7 @@ static int place_all(struct pfs_from *from)
 	return error;
 }
 
-static int fetch_primes(struct pfs_from *from)
+static int fetch_primes(struct pfs_from_lists *from)
 {
 	bool directories = false, others = false;
 
@@ -120,7 +120,7 @@ static int fetch_primes(struct pfs_from *from)
 	return pfs_follow_fetch(from->options.tree, directories, others);
 }
 
-static int settle_places(struct pfs_from *from)
+static int settle_places(struct pfs_from_lists *from)
 {
 	int error;
 
@@ -135,7 +135,7 @@ static int settle_places(struct pfs_from *from)
 
 /* ---- what is in them ---- */
 
-static int make_other(struct pfs_from *from, struct pfs_from_node *node)
+static int make_other(struct pfs_from_lists *from, struct pfs_from_node *node)
 {
 	const char *name = pfs_from_name(node->path);
 	const struct pfs_caller who = caller();
@@ -153,13 +153,13 @@ static int make_other(struct pfs_from *from, struct pfs_from_node *node)
 }
 
 /* A symlink whose target is another one has no other way. */
-static int remake_link(struct pfs_from *from, struct pfs_from_node *node)
+static int remake_link(struct pfs_from_lists *from, struct pfs_from_node *node)
 {
 	PFS_TRY(pfs_tree_unlink(from->options.tree, parent_of(from, node), pfs_from_name(node->path)));
 	return make_other(from, node);
 }
 
-static int settle_one(struct pfs_from *from, struct pfs_from_node *node)
+static int settle_one(struct pfs_from_lists *from, struct pfs_from_node *node)
 {
 	bool is_new = node->place && (node->other == PFS_FROM_NONE ||
 				      from->old.nodes[node->other].other == PFS_FROM_NONE);
@@ -176,7 +176,7 @@ static int settle_one(struct pfs_from *from, struct pfs_from_node *node)
 	return node->changes ? pfs_from_take_values(from, node, is_new) : 0;
 }
 
-static int settle_values(struct pfs_from *from)
+static int settle_values(struct pfs_from_lists *from)
 {
 	int error = 0;
 
@@ -199,7 +199,7 @@ static int settle_values(struct pfs_from *from)
 
 /* ---- what goes ---- */
 
-static int remove_gone(struct pfs_from *from)
+static int remove_gone(struct pfs_from_lists *from)
 {
 	struct pfs_change_set set = {.kind = PFS_CHANGE_REMOVE};
 	int error = 0;
@@ -218,7 +218,7 @@ static int remove_gone(struct pfs_from *from)
 }
 
 /* What came and went has changed directories' times. */
-static int settle_times(struct pfs_from *from)
+static int settle_times(struct pfs_from_lists *from)
 {
 	for (size_t i = 1; i < from->newer.n && from->options.archive; i++) {
 		const struct pfs_from_node *node = &from->newer.nodes[i];
@@ -233,7 +233,7 @@ static int settle_times(struct pfs_from *from)
 	return 0;
 }
 
-int pfs_from_apply(struct pfs_from *from)
+int pfs_from_apply(struct pfs_from_lists *from)
 {
 	PFS_TRY(settle_places(from));
 	PFS_TRY(settle_values(from));

@@ -168,7 +168,7 @@ static int tell(void *arg, const struct pfs_from_event *event)
 	return 0;
 }
 
-static void report(struct job *job, const struct pfs_from *from, double seconds)
+static void report(struct job *job, const struct pfs_from_lists *from, double seconds)
 {
 	bool dry = job->file->dry_run;
 
@@ -195,10 +195,10 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static int take(struct job *job, const struct pfs_from *from)
+static int take(struct job *job, const struct pfs_from_lists *from)
 {
 	char why[512] = "";
-	int error = pfs_from_apply((struct pfs_from *)from);
+	int error = pfs_from_apply((struct pfs_from_lists *)from);
 
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s; do it again to go on", job->store, strerror(-error));
@@ -218,7 +218,7 @@ static int compare_and_take(struct job *job, double begun)
 		.rows = job->has_register && job->is.id < 0,
 		.archive = job->format == &pfs_import_tar,
 	};
-	struct pfs_from *from;
+	struct pfs_from_lists *from;
 	char why[512] = "";
 	int status = PFS_EXIT_OK, error = pfs_from_compare(&from, &options, why, sizeof(why));
 

@@ -40,7 +40,7 @@ struct pfs_from_note {
 	char *path, *from, *column, *before, *after;
 };
 
-struct pfs_from {
+struct pfs_from_lists {
 	struct pfs_from_options options;
 	struct pfs_from_list old, newer;
 	struct pfs_from_note *notes;
@@ -59,18 +59,18 @@ static inline const char *pfs_from_name(const char *path)
 }
 
 /* Adds a note, whose path is that of the newer node or, without one, of the old one. */
-PFS_MUST_CHECK int pfs_from_note(struct pfs_from *from, struct pfs_from_note **out, enum pfs_from_what what,
+PFS_MUST_CHECK int pfs_from_note(struct pfs_from_lists *from, struct pfs_from_note **out, enum pfs_from_what what,
 				 uint32_t old, uint32_t newer);
 
 /* ---- from_values.c ---- */
 
 /* Notes what differs between the node and what it was. */
-PFS_MUST_CHECK int pfs_from_compare_values(struct pfs_from *from, uint32_t newer);
+PFS_MUST_CHECK int pfs_from_compare_values(struct pfs_from_lists *from, uint32_t newer);
 
 /* Takes over what differs, or everything of a node that has just been made.  -ENOSPC and the like. */
-PFS_MUST_CHECK int pfs_from_take_values(struct pfs_from *from, const struct pfs_from_node *node, bool made);
+PFS_MUST_CHECK int pfs_from_take_values(struct pfs_from_lists *from, const struct pfs_from_node *node, bool made);
 
 /* Gives a node that was made the attributes of the one that it was. */
-PFS_MUST_CHECK int pfs_from_take_attributes(struct pfs_from *from, uint64_t to, uint64_t of);
+PFS_MUST_CHECK int pfs_from_take_attributes(struct pfs_from_lists *from, uint64_t to, uint64_t of);
 
 #endif

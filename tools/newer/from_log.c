@@ -87,7 +87,7 @@ static int add_row(void *arg, const struct pfs_from_event *event)
 	return log->len > PFS_STATEMENT_MAX / 2 ? flush(log) : 0;
 }
 
-int pfs_from_log(struct pfs_tree *tree, const struct pfs_from *from, const char *source, char *why, size_t why_size)
+int pfs_from_log(struct pfs_tree *tree, const struct pfs_from_lists *from, const char *source, char *why, size_t why_size)
 {
 	static const char table[] = "CREATE TABLE IF NOT EXISTS refreshes (time TEXT, what TEXT, ino INTEGER, "
 				    "source TEXT, id TEXT, path TEXT, was TEXT, field TEXT, before TEXT, after TEXT)";

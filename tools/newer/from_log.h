@@ -6,6 +6,6 @@
 #include "tools/newer/from.h"
 
 /* Values longer than 1,000 bytes are cut.  What writing says, and a line in why. */
-PFS_MUST_CHECK int pfs_from_log(struct pfs_tree *tree, const struct pfs_from *from, const char *source, char *why, size_t why_size);
+PFS_MUST_CHECK int pfs_from_log(struct pfs_tree *tree, const struct pfs_from_lists *from, const char *source, char *why, size_t why_size);
 
 #endif

@@ -47,7 +47,7 @@ void pfs_from_print_json(struct pfs_json *json, const struct pfs_from_event *eve
 	pfs_json_close(json, '}');
 }
 
-void pfs_from_print_counts(const struct pfs_from *from, bool merges)
+void pfs_from_print_counts(const struct pfs_from_lists *from, bool merges)
 {
 	const char *comma = "";
 
@@ -60,7 +60,7 @@ void pfs_from_print_counts(const struct pfs_from *from, bool merges)
 	}
 }
 
-void pfs_from_print_counts_json(struct pfs_json *json, const struct pfs_from *from)
+void pfs_from_print_counts_json(struct pfs_json *json, const struct pfs_from_lists *from)
 {
 	for (int what = 0; what < PFS_FROM_WHATS; what++)
 		pfs_json_u64(json, pfs_from_names[what], pfs_from_count(from, (enum pfs_from_what)what));

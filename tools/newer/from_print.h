@@ -14,7 +14,7 @@ void pfs_from_print(const struct pfs_from_event *event);
 void pfs_from_print_json(struct pfs_json *json, const struct pfs_from_event *event);
 
 /* "3 added, 0 removed ...", of those that the comparison may have. */
-void pfs_from_print_counts(const struct pfs_from *from, bool merges);
-void pfs_from_print_counts_json(struct pfs_json *json, const struct pfs_from *from);
+void pfs_from_print_counts(const struct pfs_from_lists *from, bool merges);
+void pfs_from_print_counts_json(struct pfs_json *json, const struct pfs_from_lists *from);
 
 #endif

@@ -52,7 +52,7 @@ static bool is_virtual(const char *name)
 	return strncmp(name, "user.primefs.", 13) == 0;
 }
 
-static int note_value(struct pfs_from *from, uint32_t newer, const char *column, char **before, char **after)
+static int note_value(struct pfs_from_lists *from, uint32_t newer, const char *column, char **before, char **after)
 {
 	struct pfs_from_node *node = &from->newer.nodes[newer];
 	struct pfs_from_note *note;
@@ -67,7 +67,7 @@ static int note_value(struct pfs_from *from, uint32_t newer, const char *column,
 	return note->column ? 0 : -ENOMEM;
 }
 
-static int compare_attribute(struct pfs_from *from, uint32_t newer, const char *name)
+static int compare_attribute(struct pfs_from_lists *from, uint32_t newer, const char *name)
 {
 	const struct pfs_from_node *node = &from->newer.nodes[newer];
 	char *before PFS_FREE = NULL, *after PFS_FREE = NULL;
@@ -95,7 +95,7 @@ static int find_column(void *arg, const void *name, size_t len)
 	return 0;
 }
 
-static int is_column(const struct pfs_from *from, bool *out, const char *name)
+static int is_column(const struct pfs_from_lists *from, bool *out, const char *name)
 {
 	struct column column = {.name = name + sizeof("user.") - 1};
 	int error = pfs_tree_imported_columns(from->options.newer, find_column, &column);
@@ -112,7 +112,7 @@ static bool is_listed(const char *list, size_t len, const char *name)
 	return false;
 }
 
-static int compare_attributes(struct pfs_from *from, uint32_t newer)
+static int compare_attributes(struct pfs_from_lists *from, uint32_t newer)
 {
 	const struct pfs_from_node *node = &from->newer.nodes[newer];
 	char *now PFS_FREE = NULL, *then PFS_FREE = NULL;
@@ -136,7 +136,7 @@ static int compare_attributes(struct pfs_from *from, uint32_t newer)
 
 /* ---- what archives say ---- */
 
-static int compare_number(struct pfs_from *from, uint32_t newer, const char *column, long long before, long long after)
+static int compare_number(struct pfs_from_lists *from, uint32_t newer, const char *column, long long before, long long after)
 {
 	char *old PFS_FREE = NULL, *now PFS_FREE = NULL;
 
@@ -147,7 +147,7 @@ static int compare_number(struct pfs_from *from, uint32_t newer, const char *col
 	return note_value(from, newer, column, &old, &now);
 }
 
-static int compare_target(struct pfs_from *from, uint32_t newer)
+static int compare_target(struct pfs_from_lists *from, uint32_t newer)
 {
 	const struct pfs_from_node *node = &from->newer.nodes[newer];
 	char *before PFS_FREE = calloc(1, PATH_MAX), *after PFS_FREE = calloc(1, PATH_MAX);
@@ -159,7 +159,7 @@ static int compare_target(struct pfs_from *from, uint32_t newer)
 	return strcmp(before, after) == 0 ? 0 : note_value(from, newer, "target", &before, &after);
 }
 
-static int compare_archived(struct pfs_from *from, uint32_t newer)
+static int compare_archived(struct pfs_from_lists *from, uint32_t newer)
 {
 	const struct pfs_from_node *node = &from->newer.nodes[newer];
 	const struct stat *old = &from->old.nodes[node->other].attr, *now = &node->attr;
@@ -177,7 +177,7 @@ static int compare_archived(struct pfs_from *from, uint32_t newer)
 		       : 0;
 }
 
-int pfs_from_compare_values(struct pfs_from *from, uint32_t newer)
+int pfs_from_compare_values(struct pfs_from_lists *from, uint32_t newer)
 {
 	unsigned mode = from->newer.nodes[newer].attr.st_mode;
 
@@ -188,7 +188,7 @@ int pfs_from_compare_values(struct pfs_from *from, uint32_t newer)
 
 /* ---- taking over ---- */
 
-static int set_attribute(struct pfs_from *from, uint64_t ino, const char *name, const char *value, size_t len)
+static int set_attribute(struct pfs_from_lists *from, uint64_t ino, const char *name, const char *value, size_t len)
 {
 	int error = value ? pfs_tree_setxattr(from->options.tree, ino, name, value, len, 0)
 			  : pfs_tree_removexattr(from->options.tree, ino, name);
@@ -197,7 +197,7 @@ static int set_attribute(struct pfs_from *from, uint64_t ino, const char *name, 
 }
 
 /* Those in the list, of a node of the tree. */
-static int copy_attributes(struct pfs_from *from, uint64_t to, struct pfs_tree *tree, uint64_t of, const char *list,
+static int copy_attributes(struct pfs_from_lists *from, uint64_t to, struct pfs_tree *tree, uint64_t of, const char *list,
 			   size_t len)
 {
 	for (size_t at = 0; at < len; at += strlen(list + at) + 1) {
@@ -213,7 +213,7 @@ static int copy_attributes(struct pfs_from *from, uint64_t to, struct pfs_tree *
 }
 
 /* Columns that have no value any more. */
-static int remove_attributes(struct pfs_from *from, uint64_t ino, const char *list, size_t len)
+static int remove_attributes(struct pfs_from_lists *from, uint64_t ino, const char *list, size_t len)
 {
 	char *old PFS_FREE = NULL;
 	size_t old_len;
@@ -230,7 +230,7 @@ static int remove_attributes(struct pfs_from *from, uint64_t ino, const char *li
 	return 0;
 }
 
-static int take_attributes(struct pfs_from *from, const struct pfs_from_node *node)
+static int take_attributes(struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
 	char *list PFS_FREE = NULL;
 	size_t len;
@@ -240,7 +240,7 @@ static int take_attributes(struct pfs_from *from, const struct pfs_from_node *no
 	return remove_attributes(from, node->place, list, len);
 }
 
-int pfs_from_take_attributes(struct pfs_from *from, uint64_t to, uint64_t of)
+int pfs_from_take_attributes(struct pfs_from_lists *from, uint64_t to, uint64_t of)
 {
 	char *list PFS_FREE = NULL;
 	size_t len;
@@ -249,7 +249,7 @@ int pfs_from_take_attributes(struct pfs_from *from, uint64_t to, uint64_t of)
 	return copy_attributes(from, to, from->options.tree, of, list, len);
 }
 
-static int copy_content(struct pfs_from *from, const struct pfs_from_node *node)
+static int copy_content(struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
 	const struct stat empty = {.st_size = 0};
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
@@ -273,7 +273,7 @@ static int copy_content(struct pfs_from *from, const struct pfs_from_node *node)
 	return (int)got;
 }
 
-int pfs_from_take_values(struct pfs_from *from, const struct pfs_from_node *node, bool made)
+int pfs_from_take_values(struct pfs_from_lists *from, const struct pfs_from_node *node, bool made)
 {
 	struct pfs_taking taking = {
 		.attr = &node->attr,
