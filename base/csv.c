@@ -135,7 +135,7 @@ static int take_plain(struct parser *parser, char c)
 static int take(struct parser *parser)
 {
 	struct pfs_csv *csv = parser->csv;
-	struct pfs_input *input = csv->input;
+	struct pfs_input_stream *input = csv->input;
 
 	PFS_TRY(pfs_grow(&csv->text, &csv->capacity, csv->size + input->size - input->next, 1));
 	while (input->next < input->size && parser->state != RECORD_END) {

@@ -27,7 +27,7 @@ struct pfs_csv_field {
 };
 
 struct pfs_csv {
-	struct pfs_input *input;
+	struct pfs_input_stream *input;
 	const char *delimiter; /* one byte, or PFS_CSV_NCBI; NULL: a comma */
 	bool empty_lines; /* each is a record of one empty field */
 	struct pfs_csv_field *fields; /* of the last record; theirs until the next call */

@@ -14,12 +14,12 @@
 #define STEP_MAX ((size_t)1 << 20)
 #define STEP_MIN ((size_t)16 << 10) /* after a jump, which may be one of many */
 
-int pfs_input_open(struct pfs_input *input, const char *path)
+int pfs_input_open(struct pfs_input_stream *input, const char *path)
 {
 	bool standard = strcmp(path, "-") == 0;
 	struct stat attr;
 
-	*input = (struct pfs_input){
+	*input = (struct pfs_input_stream){
 		.name = standard ? "standard input" : path,
 		.fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY),
 		.kept_fd = -1,
@@ -36,9 +36,9 @@ int pfs_input_open(struct pfs_input *input, const char *path)
 	return 0;
 }
 
-int pfs_input_open_memory(struct pfs_input *input, const void *data, size_t size)
+int pfs_input_open_memory(struct pfs_input_stream *input, const void *data, size_t size)
 {
-	*input = (struct pfs_input){
+	*input = (struct pfs_input_stream){
 		.name = "memory",
 		.fd = -1,
 		.kept_fd = -1,
@@ -55,10 +55,10 @@ int pfs_input_open_memory(struct pfs_input *input, const void *data, size_t size
 	return 0;
 }
 
-void pfs_input_open_made(struct pfs_input *input, const char *name,
+void pfs_input_open_made(struct pfs_input_stream *input, const char *name,
 			 const struct pfs_input_maker *maker, void *made_of)
 {
-	*input = (struct pfs_input){
+	*input = (struct pfs_input_stream){
 		.name = name,
 		.fd = -1,
 		.kept_fd = -1,
@@ -68,7 +68,7 @@ void pfs_input_open_made(struct pfs_input *input, const char *name,
 	};
 }
 
-void pfs_input_close(struct pfs_input *input)
+void pfs_input_close(struct pfs_input_stream *input)
 {
 	if (input->maker)
 		input->maker->close(input->made_of);
@@ -77,7 +77,7 @@ void pfs_input_close(struct pfs_input *input)
 	if (input->kept_fd >= 0)
 		(void)close(input->kept_fd);
 	free(input->buffer);
-	*input = (struct pfs_input){.fd = -1, .kept_fd = -1};
+	*input = (struct pfs_input_stream){.fd = -1, .kept_fd = -1};
 }
 
 static int write_all(int fd, const char *data, size_t size)
@@ -95,7 +95,7 @@ static int write_all(int fd, const char *data, size_t size)
 	return 0;
 }
 
-int pfs_input_keep(struct pfs_input *input)
+int pfs_input_keep(struct pfs_input_stream *input)
 {
 	if (input->regular || input->kept_fd >= 0)
 		return 0;
@@ -108,7 +108,7 @@ int pfs_input_keep(struct pfs_input *input)
 }
 
 /* All of a pipe has been read once: from now on it is a file like others. */
-static void turn_to_kept(struct pfs_input *input)
+static void turn_to_kept(struct pfs_input_stream *input)
 {
 	if (input->fd > STDIN_FILENO)
 		(void)close(input->fd);
@@ -118,7 +118,7 @@ static void turn_to_kept(struct pfs_input *input)
 }
 
 /* From the place, or where the file is (-1). */
-static ssize_t read_file(struct pfs_input *input, char *to, size_t room, off_t at)
+static ssize_t read_file(struct pfs_input_stream *input, char *to, size_t room, off_t at)
 {
 	ssize_t n;
 
@@ -129,7 +129,7 @@ static ssize_t read_file(struct pfs_input *input, char *to, size_t room, off_t a
 }
 
 /* Appends to the buffer, which has room. */
-static int fill(struct pfs_input *input)
+static int fill(struct pfs_input_stream *input)
 {
 	bool again = input->regular;
 	uint64_t at = input->offset + input->size;
@@ -149,7 +149,7 @@ static int fill(struct pfs_input *input)
 	return 0;
 }
 
-ssize_t pfs_input_need(struct pfs_input *input, size_t wanted)
+ssize_t pfs_input_need(struct pfs_input_stream *input, size_t wanted)
 {
 	while (input->size - input->next < wanted && !input->end) {
 		int error;
@@ -172,7 +172,7 @@ ssize_t pfs_input_need(struct pfs_input *input, size_t wanted)
 	return (ssize_t)(input->size - input->next);
 }
 
-int pfs_input_keep_all(struct pfs_input *input)
+int pfs_input_keep_all(struct pfs_input_stream *input)
 {
 	uint64_t place = pfs_input_tell(input);
 
@@ -190,12 +190,12 @@ int pfs_input_keep_all(struct pfs_input *input)
 	return pfs_input_seek(input, place);
 }
 
-uint64_t pfs_input_tell(const struct pfs_input *input)
+uint64_t pfs_input_tell(const struct pfs_input_stream *input)
 {
 	return input->offset + input->next;
 }
 
-int pfs_input_seek(struct pfs_input *input, uint64_t offset)
+int pfs_input_seek(struct pfs_input_stream *input, uint64_t offset)
 {
 	if (offset >= input->offset && offset <= input->offset + input->size) {
 		input->next = (size_t)(offset - input->offset);
@@ -215,7 +215,7 @@ int pfs_input_seek(struct pfs_input *input, uint64_t offset)
 	return 0;
 }
 
-int pfs_input_record(struct pfs_input *input, const char **record, size_t *len, char delimiter)
+int pfs_input_record(struct pfs_input_stream *input, const char **record, size_t *len, char delimiter)
 {
 	size_t seen = 0;
 

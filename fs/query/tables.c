@@ -162,7 +162,7 @@ struct column {
 struct import {
 	struct pfs_tree *tree;
 	const char *name;
-	struct pfs_input input;
+	struct pfs_input_stream input;
 	struct pfs_csv csv;
 	struct column *columns;
 	size_t n;

@@ -13,7 +13,7 @@
 #include "base/csv.h"
 
 struct reader {
-	struct pfs_input input;
+	struct pfs_input_stream input;
 	struct pfs_csv csv;
 	const char *why;
 };

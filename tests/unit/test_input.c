@@ -49,7 +49,7 @@ static int remove_file(void **state)
 	return unlink(path);
 }
 
-static void read_all(struct pfs_input *input, uint64_t *offsets)
+static void read_all(struct pfs_input_stream *input, uint64_t *offsets)
 {
 	const char *record;
 	char line[64];
@@ -67,7 +67,7 @@ static void read_all(struct pfs_input *input, uint64_t *offsets)
 	assert_int_equal(pfs_input_record(input, &record, &len, '\n'), 0);
 }
 
-static void read_some(struct pfs_input *input, const uint64_t *offsets)
+static void read_some(struct pfs_input_stream *input, const uint64_t *offsets)
 {
 	const char *record;
 	char line[64];
@@ -86,7 +86,7 @@ static void read_some(struct pfs_input *input, const uint64_t *offsets)
 static void test_file(void **state)
 {
 	uint64_t *offsets = calloc(LINES, sizeof(*offsets));
-	struct pfs_input input;
+	struct pfs_input_stream input;
 
 	(void)state;
 	assert_int_equal(pfs_input_open(&input, path), 0);
@@ -131,7 +131,7 @@ static void unfeed(int old)
 static void test_pipe(void **state)
 {
 	uint64_t *offsets = calloc(LINES, sizeof(*offsets));
-	struct pfs_input input;
+	struct pfs_input_stream input;
 	int old = feed();
 
 	(void)state;
@@ -165,7 +165,7 @@ static void test_pipe(void **state)
 
 static void test_ends(void **state)
 {
-	struct pfs_input input;
+	struct pfs_input_stream input;
 	const char *record;
 	size_t len;
 

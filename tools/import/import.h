@@ -74,7 +74,7 @@ struct pfs_import_report {
 
 struct pfs_import {
 	struct pfs_import_options options;
-	struct pfs_input input; /* all formats but dir */
+	struct pfs_input_stream input; /* all formats but dir */
 	struct pfs_build *build;
 	struct stat defaults;
 	struct pfs_progress progress;

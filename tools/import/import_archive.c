@@ -78,7 +78,7 @@ bool pfs_looks_like_archive(const void *data, size_t size)
 
 static la_ssize_t read_more(struct archive *archive, void *arg, const void **data)
 {
-	struct pfs_input *input = arg;
+	struct pfs_input_stream *input = arg;
 	ssize_t n = pfs_input_need(input, 1);
 
 	if (n < 0) {
@@ -93,7 +93,7 @@ static la_ssize_t read_more(struct archive *archive, void *arg, const void **dat
 static la_int64_t seek_to(struct archive *archive PFS_UNUSED, void *arg, la_int64_t offset,
 			  int whence)
 {
-	struct pfs_input *input = arg;
+	struct pfs_input_stream *input = arg;
 	off_t size = lseek(input->fd, 0, SEEK_END);
 
 	if (size < 0)
@@ -109,7 +109,7 @@ static la_int64_t seek_to(struct archive *archive PFS_UNUSED, void *arg, la_int6
 
 static int open_input(struct pfs_import *import)
 {
-	struct pfs_input *input = &import->input;
+	struct pfs_input_stream *input = &import->input;
 	ssize_t n = pfs_input_need(input, 8);
 	int error = n < 0 ? (int)n : 0;
 

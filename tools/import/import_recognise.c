@@ -48,7 +48,7 @@ static size_t count_fields(struct pfs_csv *csv, bool by_looks)
 
 static size_t try_delimiter(const char *data, size_t size, const char *delimiter, bool by_looks)
 {
-	struct pfs_input input;
+	struct pfs_input_stream input;
 	struct pfs_csv csv = {.input = &input, .delimiter = delimiter};
 	size_t n = 0;
 
@@ -82,7 +82,7 @@ const char *pfs_find_delimiter(const char *data, size_t size, bool by_looks)
 static bool has_columns(const char *data, size_t size, const char *delimiter, const char *list)
 {
 	struct pfs_import_columns wanted = {0};
-	struct pfs_input input;
+	struct pfs_input_stream input;
 	struct pfs_csv csv = {.input = &input, .delimiter = delimiter};
 	const char *why = pfs_import_columns_parse(&wanted, list);
 	size_t found = 0, i, j;
@@ -234,7 +234,7 @@ static int guess(struct pfs_import_options *options, const char *data, size_t si
 int pfs_import_recognise(struct pfs_import *import, const char **why)
 {
 	struct pfs_import_options *options = &import->options;
-	struct pfs_input *input = &import->input;
+	struct pfs_input_stream *input = &import->input;
 	int error = options->format == &pfs_import_tar ? 0 : pfs_unpack(input);
 	const char *data;
 	ssize_t size;

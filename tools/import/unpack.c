@@ -36,7 +36,7 @@ bool pfs_is_packed(const void *data, size_t size)
 #if PFS_ARCHIVE
 
 struct packed {
-	struct pfs_input input;
+	struct pfs_input_stream input;
 	struct archive *archive;
 	struct pfs_gzip_check gzip;
 	bool empty;
@@ -45,7 +45,7 @@ struct packed {
 static la_ssize_t read_packed(struct archive *archive, void *arg, const void **data)
 {
 	struct packed *packed = arg;
-	struct pfs_input *input = &packed->input;
+	struct pfs_input_stream *input = &packed->input;
 	ssize_t n = pfs_input_need(input, 1);
 
 	if (n < 0) {
@@ -123,7 +123,7 @@ static int open_packed(struct packed *packed, const char **why)
 	return -EIO;
 }
 
-static int unpack(struct pfs_input *input)
+static int unpack(struct pfs_input_stream *input)
 {
 	struct packed *packed;
 	const char *why = NULL;
@@ -144,7 +144,7 @@ static int unpack(struct pfs_input *input)
 
 #else
 
-static int unpack(struct pfs_input *input)
+static int unpack(struct pfs_input_stream *input)
 {
 	input->why = "built without libarchive, which reads compressed files; decompress it first";
 	return -ENOTSUP;
@@ -152,7 +152,7 @@ static int unpack(struct pfs_input *input)
 
 #endif
 
-int pfs_unpack(struct pfs_input *input)
+int pfs_unpack(struct pfs_input_stream *input)
 {
 	ssize_t n = pfs_input_need(input, 1);
 

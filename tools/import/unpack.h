@@ -15,6 +15,6 @@ bool pfs_is_packed(const void *data, size_t size);
 /* Makes an input that has not been read from yet give what its bytes unpack to, if they are
  * packed.  An error leaves it as good for nothing but closing, with a sentence in input->why:
  * -ENOTSUP without libarchive, else what reading says. */
-PFS_MUST_CHECK int pfs_unpack(struct pfs_input *input);
+PFS_MUST_CHECK int pfs_unpack(struct pfs_input_stream *input);
 
 #endif
