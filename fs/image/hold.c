@@ -65,7 +65,7 @@ static void begin(const struct pfs_tree *tree, const char *by, bool is_write)
 	held.ns = now_ns();
 }
 
-static void keep_longest(struct pfs_lock *lock, uint64_t ns, uint64_t cpu)
+static void keep_longest(struct pfs_tree_lock *lock, uint64_t ns, uint64_t cpu)
 {
 	struct pfs_hold *longest = &lock->longest[held.is_write];
 	PFS_LOCKED(&lock->mutex);
@@ -98,7 +98,7 @@ void pfs_hold_write(struct pfs_tree *tree, const char *by)
 
 void pfs_hold_end(struct pfs_tree *tree)
 {
-	struct pfs_lock *lock = &tree->lock;
+	struct pfs_tree_lock *lock = &tree->lock;
 	uint64_t ns, cpu;
 
 	if (held.tree != tree) {
@@ -135,7 +135,7 @@ void pfs_hold_count_cpu(void)
 
 struct pfs_hold pfs_hold_longest(struct pfs_tree *tree, bool is_write, bool reset)
 {
-	struct pfs_lock *lock = &tree->lock;
+	struct pfs_tree_lock *lock = &tree->lock;
 	struct pfs_hold longest;
 	PFS_LOCKED(&lock->mutex);
 

@@ -21,7 +21,7 @@ struct pfs_hold {
 	const char *by, *cpu_by; /* NULL: there was none */
 };
 
-struct pfs_lock {
+struct pfs_tree_lock {
 	pthread_rwlock_t rw;
 	atomic_uint waiting; /* writers, and with them whoever comes to read meanwhile */
 	pthread_mutex_t mutex;

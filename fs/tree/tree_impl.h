@@ -16,7 +16,7 @@
 struct pfs_tree {
 	struct pfs_tree_options options;
 	struct pfs_store *store;
-	struct pfs_lock lock; /* taken by hold.h */
+	struct pfs_tree_lock lock; /* taken by hold.h */
 	struct pfs_image image; /* protected by lock */
 	_Atomic bool read_only;
 	struct pfs_journal *journal;
