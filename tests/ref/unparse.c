@@ -241,7 +241,7 @@ void unparse_expr(FILE *out, const struct pfs_expr *expr)
 
 /* ---- SELECT ---- */
 
-static void put_names(FILE *out, const struct pfs_names *names)
+static void put_names(FILE *out, const struct pfs_column_names *names)
 {
 	(void)putc('(', out);
 	for (; names; names = names->next) {

@@ -126,9 +126,9 @@ struct pfs_items {
 	struct pfs_items *next; /* the next row of VALUES */
 };
 
-struct pfs_names {
+struct pfs_column_names {
 	struct pfs_name name;
-	struct pfs_names *next;
+	struct pfs_column_names *next;
 };
 
 enum pfs_joins {
@@ -157,7 +157,7 @@ struct pfs_from {
 	struct pfs_select *select;
 	struct pfs_from *inner;
 	struct pfs_expr *on;
-	struct pfs_names *using;
+	struct pfs_column_names *using;
 	bool is_indexed; /* INDEXED BY or NOT INDEXED */
 	uint16_t depth;
 	struct pfs_span span;		/* without the alias and ON */
@@ -185,7 +185,7 @@ enum pfs_materialized { PFS_CTE_DEFAULT, PFS_CTE_MATERIALIZED, PFS_CTE_NOT_MATER
 
 struct pfs_cte {
 	struct pfs_name name;
-	struct pfs_names *columns;
+	struct pfs_column_names *columns;
 	enum pfs_materialized materialized;
 	struct pfs_select *select;
 	struct pfs_cte *next;
@@ -234,7 +234,7 @@ struct pfs_statement {
 	const struct pfs_name *schema, *table, *alias; /* DROP INDEX: the index's in `table` */
 	bool has_conflict;			       /* OR REPLACE and the like; REPLACE INTO */
 	bool is_temporary, is_unique, if_exists;       /* if_exists: IF [NOT] EXISTS */
-	struct pfs_names *columns;		       /* of INSERT */
+	struct pfs_column_names *columns;		       /* of INSERT */
 	struct pfs_items *set;			       /* of UPDATE: alias = expr */
 	struct pfs_from *from;		       /* of UPDATE */
 	struct pfs_expr *where;			       /* also CREATE INDEX's */

@@ -91,7 +91,7 @@ const struct pfs_name *pfs_ast_words(struct pfs_parser *p, struct pfs_lexeme wor
 struct pfs_name_list pfs_ast_names(struct pfs_parser *p, struct pfs_name_list list,
 				   struct pfs_lexeme token)
 {
-	struct pfs_names *names = pfs_ast_get(p, sizeof(*names));
+	struct pfs_column_names *names = pfs_ast_get(p, sizeof(*names));
 
 	if (!names || !fill_name(p, &names->name, token.span))
 		return list;

@@ -42,7 +42,7 @@ struct pfs_rows {
 	struct pfs_items *first, *last;
 };
 struct pfs_name_list {
-	struct pfs_names *first, *last;
+	struct pfs_column_names *first, *last;
 };
 struct pfs_over { /* a window; a frame of one */
 	struct pfs_items *items;
@@ -154,7 +154,7 @@ struct pfs_select *pfs_ast_compound(struct pfs_parser *p, struct pfs_select *sel
 struct pfs_select *pfs_ast_with(struct pfs_parser *p, struct pfs_select *select,
 				struct pfs_with *with, bool is_recursive);
 struct pfs_with *pfs_ast_ctes(struct pfs_parser *p, struct pfs_with *with, struct pfs_cte *cte);
-struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name, struct pfs_names *columns,
+struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name, struct pfs_column_names *columns,
 			    enum pfs_materialized materialized, struct pfs_select *select);
 
 /* ---- ast_change.c ---- */

@@ -250,7 +250,7 @@ struct pfs_with *pfs_ast_ctes(struct pfs_parser *p, struct pfs_with *with, struc
 	return with;
 }
 
-struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name, struct pfs_names *columns,
+struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name, struct pfs_column_names *columns,
 			    enum pfs_materialized materialized, struct pfs_select *select)
 {
 	const struct pfs_name *word = pfs_ast_name(p, name);

@@ -188,7 +188,7 @@ nm(A) ::= STRING(X). { A = X; }
 nm(A) ::= JOIN_KW(X). { A = X; }
 
 %type names {struct pfs_name_list}
-%type names_opt {struct pfs_names *}
+%type names_opt {struct pfs_column_names *}
 names(A) ::= nm(X). { A = pfs_ast_names(p, (struct pfs_name_list){NULL, NULL}, X); }
 names(A) ::= names(L) COMMA nm(X). { A = pfs_ast_names(p, L, X); }
 names_opt(A) ::= . { A = NULL; }

@@ -97,7 +97,7 @@ const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
 PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
 				   const struct pfs_select *select,
 				   const struct pfs_bind_scope *scope,
-				   const struct pfs_names *names);
+				   const struct pfs_column_names *names);
 
 /* ---- bind_from.c ---- */
 

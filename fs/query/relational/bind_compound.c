@@ -126,7 +126,7 @@ static void match_columns(struct pfs_binder *binder, struct pfs_input *input)
 }
 
 static void rename_columns(struct pfs_binder *binder, struct pfs_input *input,
-			   const struct pfs_names *names)
+			   const struct pfs_column_names *names)
 {
 	size_t i = 0;
 
@@ -351,7 +351,7 @@ static bool is_plain_union(const struct pfs_block *block, const struct pfs_selec
 
 int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
 		    const struct pfs_select *select, const struct pfs_bind_scope *scope,
-		    const struct pfs_names *names)
+		    const struct pfs_column_names *names)
 {
 	input->kind = PFS_INPUT_BLOCKS;
 	input->parts = pfs_bind_get(binder, sizeof(struct pfs_block *));

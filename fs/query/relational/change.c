@@ -194,7 +194,7 @@ static int set_named(struct changing *changing)
 
 	for (const struct pfs_item *item = statement->set ? statement->set->first : NULL; item; item = item->next)
 		PFS_TRY(set_result(changing, item->alias, n++));
-	for (const struct pfs_names *name = statement->columns; name; name = name->next)
+	for (const struct pfs_column_names *name = statement->columns; name; name = name->next)
 		PFS_TRY(set_result(changing, &name->name, n++));
 	return n == changing->block->n_results ? 0 : -EOPNOTSUPP;
 }

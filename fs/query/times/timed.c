@@ -74,7 +74,7 @@ static void set_inserted(struct pfs_timed *t, const struct pfs_statement *statem
 		return;
 	pfs_timed_table(t, &columns, statement->schema, statement->table, NULL);
 	for (; row; row = row->next) {
-		const struct pfs_names *column = statement->columns;
+		const struct pfs_column_names *column = statement->columns;
 
 		for (const struct pfs_item *item = row->first; item && column;
 		     item = item->next, column = column->next) {

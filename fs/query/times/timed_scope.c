@@ -160,7 +160,7 @@ void pfs_timed_merge(struct pfs_timed *t, struct pfs_timed_scope *scope, const s
 {
 	if (!scope->last)
 		return;
-	for (const struct pfs_names *name = from->using; name; name = name->next)
+	for (const struct pfs_column_names *name = from->using; name; name = name->next)
 		merge_column(t, scope, name->name.text, name->name.len, name->name.span.at);
 	if (!(from->join & PFS_JOINS_NATURAL))
 		return;

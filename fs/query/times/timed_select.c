@@ -49,7 +49,7 @@ struct pfs_timed_ctes *pfs_timed_with(struct pfs_timed *t, const struct pfs_with
 	return ctes;
 }
 
-static void rename_columns(struct pfs_timed_columns *columns, const struct pfs_names *names)
+static void rename_columns(struct pfs_timed_columns *columns, const struct pfs_column_names *names)
 {
 	for (size_t i = 0; i < columns->n && names; i++, names = names->next) {
 		columns->list[i].name = names->name.text;
@@ -306,7 +306,7 @@ void pfs_timed_cte(struct pfs_timed *t, struct pfs_timed_ctes *ctes, const struc
 	state->is_begun = true;
 	if (!enter(t, cte->select))
 		return;
-	for (const struct pfs_names *name = cte->columns; name; name = name->next)
+	for (const struct pfs_column_names *name = cte->columns; name; name = name->next)
 		pfs_timed_add_column(t, &state->columns,
 				     &(struct pfs_timed_column){.name = name->name.text,
 								.len = name->name.len,
