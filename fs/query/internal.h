@@ -240,7 +240,7 @@ extern const struct pfs_sql_table_function pfs_nodes_at_table, pfs_attrs_at_tabl
 
 /* ---- parts of rows as they are ---- */
 
-struct pfs_part {
+struct pfs_portion {
 	size_t n;
 	const struct pfs_sql_column *columns; /* of nodes, */
 	const int *of;			      /* by the statement's */
@@ -248,7 +248,7 @@ struct pfs_part {
 
 void pfs_query_take_value(struct pfs_query_value *out, const struct pfs_sql_value *value);
 
-static inline void pfs_part_value(const struct pfs_part *part, size_t row, size_t column,
+static inline void pfs_portion_value(const struct pfs_portion *part, size_t row, size_t column,
 				  struct pfs_query_value *out)
 {
 	const struct pfs_sql_column *values = &part->columns[part->of[column]];

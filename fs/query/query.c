@@ -507,7 +507,7 @@ int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 	return got == 1 ? 1 : stop_at(query, got, &problem, error);
 }
 
-int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, void *arg,
+int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn, void *arg,
 		    struct pfs_query_error *error)
 {
 	static const struct pfs_sql_problem no_words = {.offset = -1};

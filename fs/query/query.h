@@ -126,15 +126,15 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 
 #define PFS_PARTS_MAX 64
 
-struct pfs_part; /* some rows that follow one another (internal.h) */
+struct pfs_portion; /* some rows that follow one another (internal.h) */
 /* Does something with the first rows of a part; returns how many, at least one, or a negative errno. */
-typedef int (*pfs_part_fn)(void *arg, size_t number, const struct pfs_part *part);
+typedef int (*pfs_portion_fn)(void *arg, size_t number, const struct pfs_portion *part);
 
 /* If the statement's rows are columns of nodes, unchanged, and many are to come, gives the next ones in parts: fn is called for each
  * part, from several threads at once; parts are numbered from 0 to PFS_PARTS_MAX - 1 in the order of their rows.  Returns 1 if
  * *n_parts parts are done, the last one as far as fn said; whatever fn did with later ones is to be thrown away, and their
  * rows come again.  Returns 0 if the next row has to come from pfs_query_next.  Errors are those of pfs_query_next, and fn's. */
-PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, void *arg,
+PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn, void *arg,
 				   struct pfs_query_error *error);
 
 /* Returns how many nodes and rows the statement has changed. */

@@ -320,7 +320,7 @@ struct cut {
 };
 
 /* Names; of every other part but the first not all. */
-static int cut_parts(void *arg, size_t number, const struct pfs_part *part)
+static int cut_parts(void *arg, size_t number, const struct pfs_portion *part)
 {
 	size_t rows = number % 2 ? part->n / 3 + 1 : part->n, size;
 	struct cut *cut = arg;
@@ -332,7 +332,7 @@ static int cut_parts(void *arg, size_t number, const struct pfs_part *part)
 	for (size_t row = 0; row < rows; row++) {
 		struct pfs_query_value value = {.size = 0};
 
-		pfs_part_value(part, row, 0, &value);
+		pfs_portion_value(part, row, 0, &value);
 		(void)fprintf(out, "%.*s\n", (int)value.size, value.bytes);
 	}
 	(void)fclose(out);
@@ -378,7 +378,7 @@ static void test_cut(void **state)
 		free(cut.text[i]);
 }
 
-static int fail_part(void *arg, size_t number, const struct pfs_part *part)
+static int fail_part(void *arg, size_t number, const struct pfs_portion *part)
 {
 	(void)arg;
 	return number ? -ENOSPC : (int)part->n;

@@ -41,14 +41,14 @@ struct rows {
 /* One of them: the query's, or one of a part. */
 struct row {
 	const struct rows *of;
-	const struct pfs_part *part; /* NULL: the query's */
+	const struct pfs_portion *part; /* NULL: the query's */
 	size_t at;
 };
 
 static inline void value_of(struct pfs_query_value *out, const struct row *row, size_t column)
 {
 	if (row->part)
-		pfs_part_value(row->part, row->at, column, out);
+		pfs_portion_value(row->part, row->at, column, out);
 	else
 		pfs_query_value(row->of->query, column, out);
 }
@@ -227,7 +227,7 @@ static const struct writer {
 	void (*row)(struct pfs_out *out, const struct row *row);
 	void (*end)(struct pfs_out *out);
 	/* Rows of a part until there are so many bytes, instead of row. */
-	size_t (*part)(struct pfs_out *out, const struct pfs_part *part, size_t n_columns,
+	size_t (*part)(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns,
 		       size_t size);
 } writers[] = {
 	[PFS_FORMAT_TSV] = {tsv_header, tsv_row, NULL, pfs_tsv_part},
@@ -303,7 +303,7 @@ static void put_room(struct pfs_writing *writing, const struct room *room, size_
 
 /* Returns how many rows. */
 static size_t write_text(const struct pfs_writing *writing, struct pfs_out *out,
-			 const struct pfs_part *part)
+			 const struct pfs_portion *part)
 {
 	const struct writer *writer = writing->writer;
 	struct row row = {&writing->rows, part, 0};
@@ -317,7 +317,7 @@ static size_t write_text(const struct pfs_writing *writing, struct pfs_out *out,
 	return row.at;
 }
 
-static int write_part(void *arg, size_t number, const struct pfs_part *part)
+static int write_part(void *arg, size_t number, const struct pfs_portion *part)
 {
 	struct pfs_writing *writing = arg;
 	struct pfs_out *out = &writing->parts[number];

@@ -46,7 +46,7 @@ static inline void pfs_out_char(struct pfs_out *out, char c)
 void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
 void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escaped */
 /* Writes rows of a part, until there are `size` bytes; returns how many rows. */
-size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_part *part, size_t n_columns, size_t size);
+size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns, size_t size);
 
 /* Returns how many bytes the UTF-8 character at text (size > 0) has; 0 if there is none: overlong
  * forms, surrogates and what is beyond U+10FFFF are none. */

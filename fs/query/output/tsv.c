@@ -167,7 +167,7 @@ static inline void put_cell(struct place *place, const struct pfs_sql_column *va
 	}
 }
 
-size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_part *part, size_t n_columns, size_t size)
+size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns, size_t size)
 {
 	struct place place = {.out = out};
 	size_t row;

@@ -496,9 +496,9 @@ bool pfs_row_cursor_has_begun(const struct pfs_row_cursor *cursor)
 
 void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, struct pfs_query_value *out)
 {
-	const struct pfs_part part = {cursor->n_gathered, pfs_gathered_columns(cursor->gather),
+	const struct pfs_portion part = {cursor->n_gathered, pfs_gathered_columns(cursor->gather),
 				      cursor->plan->columns};
 
 	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
-	pfs_part_value(&part, cursor->row, column, out);
+	pfs_portion_value(&part, cursor->row, column, out);
 }

@@ -32,7 +32,7 @@ bool pfs_row_cursor_is_between(const struct pfs_row_cursor *cursor);
 /* Goes on afterwards, over the other tree. After an error the cursor is of no more use. */
 PFS_MUST_CHECK int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor);
 /* As pfs_query_parts; only once pfs_row_cursor_has_begun. */
-PFS_MUST_CHECK int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_part_fn fn,
+PFS_MUST_CHECK int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_portion_fn fn,
 				    void *arg);
 
 #endif

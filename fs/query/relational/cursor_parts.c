@@ -35,7 +35,7 @@ void pfs_row_cursor_close_hands(struct pfs_row_cursor *cursor)
 struct work {
 	struct pfs_row_cursor *cursor;
 	size_t rows, grain; /* of all parts, of one */
-	pfs_part_fn fn;
+	pfs_portion_fn fn;
 	void *arg;
 	int done[PFS_PARTS_MAX]; /* what fn returned, or why it was not called */
 };
@@ -74,7 +74,7 @@ static void put_hand(struct pfs_row_cursor *cursor, struct hand *hand)
 static int do_part(struct work *work, size_t from, size_t to)
 {
 	struct pfs_row_cursor *cursor = work->cursor;
-	struct pfs_part part = {.n = to - from, .of = cursor->plan->columns};
+	struct pfs_portion part = {.n = to - from, .of = cursor->plan->columns};
 	struct hand *hand;
 	int done;
 
@@ -145,7 +145,7 @@ static int work_held(struct work *work, size_t *n_parts)
 	return count_done(work, n_parts);
 }
 
-int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_part_fn fn, void *arg)
+int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_portion_fn fn, void *arg)
 {
 	struct work work = {.cursor = cursor, .fn = fn, .arg = arg};
 	int got;

@@ -475,7 +475,7 @@ static int next_as_it_is(struct pfs_relational *relational)
 	return fail(relational);
 }
 
-int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs_part_fn fn,
+int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs_portion_fn fn,
 			 void *arg)
 {
 	int got;

@@ -44,7 +44,7 @@ bool pfs_relational_gives_rows(const struct pfs_relational *relational);
 void pfs_relational_restart(struct pfs_relational *relational);
 /* As pfs_query_parts, but an error is only returned: nobody puts it into words. */
 PFS_MUST_CHECK int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts,
-					pfs_part_fn fn, void *arg);
+					pfs_portion_fn fn, void *arg);
 
 /* Has rows as they are come from query->still once the tree has changed; tried once a statement.
  * -EAGAIN: it has changed already, and the statement begins again; -EOPNOTSUPP and other errors:
