@@ -90,7 +90,7 @@ bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, 
 
 #define PFS_PARTS_MAX 8
 
-struct pfs_parts {
+struct pfs_journal_parts {
 	const struct pfs_part *list[PFS_PARTS_MAX]; /* in the order in which they were registered */
 	unsigned n;
 	pthread_mutex_t lock; /* the content lock */
@@ -126,7 +126,7 @@ struct pfs_journal {
 
 	pthread_mutex_t whole; /* before all others: held while groups may not be cut */
 
-	struct pfs_parts parts;
+	struct pfs_journal_parts parts;
 	struct pfs_group group; /* the committer's own */
 };
 

@@ -8,7 +8,7 @@
 
 void pfs_take_part(struct pfs_tree *tree, const struct pfs_part *part)
 {
-	struct pfs_parts *parts = &tree->journal->parts;
+	struct pfs_journal_parts *parts = &tree->journal->parts;
 
 	PFS_VERIFY_CHECK(parts->n < PFS_PARTS_MAX);
 	parts->list[parts->n++] = part;
@@ -23,7 +23,7 @@ void pfs_parts_lock(struct pfs_tree *tree)
 
 void pfs_parts_unlock(struct pfs_tree *tree)
 {
-	struct pfs_parts *parts = &tree->journal->parts;
+	struct pfs_journal_parts *parts = &tree->journal->parts;
 	int64_t bytes = parts->unreported;
 
 	parts->unreported = 0;
@@ -46,7 +46,7 @@ int64_t *pfs_parts_unreported(struct pfs_tree *tree)
 
 bool pfs_parts_must_keep(const struct pfs_tree *tree, uint32_t slot)
 {
-	const struct pfs_parts *parts = &tree->journal->parts;
+	const struct pfs_journal_parts *parts = &tree->journal->parts;
 	unsigned flags = 0;
 
 	for (unsigned i = 0; i < parts->n; i++)
@@ -56,7 +56,7 @@ bool pfs_parts_must_keep(const struct pfs_tree *tree, uint32_t slot)
 
 int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino)
 {
-	const struct pfs_parts *parts = &tree->journal->parts;
+	const struct pfs_journal_parts *parts = &tree->journal->parts;
 	unsigned flags = 0;
 	uint32_t slot;
 
@@ -73,7 +73,7 @@ int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino)
 
 void pfs_parts_drop(struct pfs_tree *tree, uint64_t ino)
 {
-	const struct pfs_parts *parts = &tree->journal->parts;
+	const struct pfs_journal_parts *parts = &tree->journal->parts;
 
 	for (unsigned i = 0; i < parts->n; i++)
 		if (parts->list[i]->drop)
@@ -84,7 +84,7 @@ void pfs_parts_drop(struct pfs_tree *tree, uint64_t ino)
 
 void pfs_parts_cut(struct pfs_tree *tree)
 {
-	const struct pfs_parts *parts = &tree->journal->parts;
+	const struct pfs_journal_parts *parts = &tree->journal->parts;
 
 	for (unsigned i = 0; i < parts->n; i++)
 		if (parts->list[i]->cut)
@@ -93,7 +93,7 @@ void pfs_parts_cut(struct pfs_tree *tree)
 
 int pfs_parts_write(struct pfs_tree *tree)
 {
-	const struct pfs_parts *parts = &tree->journal->parts;
+	const struct pfs_journal_parts *parts = &tree->journal->parts;
 
 	for (unsigned i = 0; i < parts->n; i++)
 		if (parts->list[i]->write)
@@ -103,7 +103,7 @@ int pfs_parts_write(struct pfs_tree *tree)
 
 void pfs_parts_done(struct pfs_tree *tree)
 {
-	const struct pfs_parts *parts = &tree->journal->parts;
+	const struct pfs_journal_parts *parts = &tree->journal->parts;
 
 	for (unsigned i = 0; i < parts->n; i++)
 		if (parts->list[i]->done)
