@@ -13,7 +13,7 @@ void pfs_finder_put(struct pfs_finder *finder, struct pfs_span span, char *text)
 	if (finder->error)
 		free(text);
 	else
-		finder->places[finder->n_places++] = (struct pfs_place){span, text};
+		finder->places[finder->n_places++] = (struct pfs_substitute){span, text};
 }
 
 static bool is_taken(const struct pfs_finder *finder, struct pfs_span span)

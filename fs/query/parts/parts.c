@@ -13,7 +13,7 @@
 
 static int by_place(const void *a, const void *b)
 {
-	const struct pfs_place *x = a, *y = b;
+	const struct pfs_substitute *x = a, *y = b;
 
 	return (x->span.at > y->span.at) - (x->span.at < y->span.at);
 }
@@ -26,7 +26,7 @@ static int replace_places(struct pfs_finder *finder)
 
 	qsort(finder->places, finder->n_places, sizeof(*finder->places), by_place);
 	for (size_t i = 0; i < finder->n_places; i++) {
-		const struct pfs_place *place = &finder->places[i];
+		const struct pfs_substitute *place = &finder->places[i];
 
 		PFS_TRY(pfs_edits_replace(text, before->text, place->span.at, place->span.len, place->text,
 					  strlen(place->text)));

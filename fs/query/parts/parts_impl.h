@@ -27,7 +27,7 @@ struct pfs_parts {
 	bool has_run, failed;
 };
 
-struct pfs_place { /* in the statement: what stands there instead */
+struct pfs_substitute { /* in the statement: what stands there instead */
 	struct pfs_span span;
 	char *text;
 };
@@ -38,7 +38,7 @@ struct pfs_finder {
 	const char *text; /* the statement's */
 	const struct pfs_select *select; /* the whole */
 	struct pfs_span with; /* its WITH, which each part may name; len 0: none */
-	struct pfs_place *places; /* owned, in no order */
+	struct pfs_substitute *places; /* owned, in no order */
 	size_t n_places, capacity;
 	bool is_prepared; /* a part: the statement that SQLite had is gone */
 	int error;	  /* -ENOMEM */
