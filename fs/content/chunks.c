@@ -322,13 +322,13 @@ void pfs_file_cut(struct pfs_content *content, struct pfs_file *file, uint64_t n
 	pfs_file_list(content, file, PFS_DIRTY);
 }
 
-static enum pfs_place look_in(const struct pfs_chunk *found, struct pfs_chunk **chunk)
+static enum pfs_chunk_place look_in(const struct pfs_chunk *found, struct pfs_chunk **chunk)
 {
 	*chunk = (struct pfs_chunk *)found;
 	return found->kind == PFS_CHUNK_GONE ? PFS_PLACE_HOLE : PFS_PLACE_MEMORY;
 }
 
-enum pfs_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk **chunk,
+enum pfs_chunk_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk **chunk,
 				   uint64_t n)
 {
 	const struct pfs_layer *writing = &file->layer[PFS_WRITING];
@@ -343,7 +343,7 @@ enum pfs_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk
 	return n >= writing->cut || n >= file->store_end ? PFS_PLACE_HOLE : PFS_PLACE_STORE;
 }
 
-enum pfs_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk, uint64_t n)
+enum pfs_chunk_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk, uint64_t n)
 {
 	const struct pfs_chunk *found = pfs_chunk_at(file->layer[PFS_DIRTY].chunks, n);
 

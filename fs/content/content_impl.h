@@ -120,14 +120,14 @@ void pfs_file_remove(struct pfs_content *content, struct pfs_file *file, struct 
 /* Makes everything from chunk n on a hole. */
 void pfs_file_cut(struct pfs_content *content, struct pfs_file *file, uint64_t n);
 
-enum pfs_place {
+enum pfs_chunk_place {
 	PFS_PLACE_HOLE,
 	PFS_PLACE_MEMORY, /* *chunk, of kind DATA or ALLOCATED */
 	PFS_PLACE_STORE,  /* what the store says */
 };
-enum pfs_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk, uint64_t n);
+enum pfs_chunk_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk, uint64_t n);
 /* As pfs_file_look, as if there were no dirty chunk of that number. */
-enum pfs_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk **chunk,
+enum pfs_chunk_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk **chunk,
 				   uint64_t n);
 
 /* ---- content.c ---- */
