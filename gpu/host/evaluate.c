@@ -138,19 +138,19 @@ int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_operators *host,
 		       const struct pfs_run *run, const struct pfs_source *source,
 		       const struct pfs_program *program)
 {
-	struct pfs_reader reader;
+	struct pfs_source_reader reader;
 	int error;
 
 	*e = (struct pfs_evaluator){
 		.host = host, .run = run, .source = source, .program = program, .is_safe = true};
 	e->depth = depth_of(program);
 	e->n_slots = e->depth * pfs_host_workers(host);
-	PFS_TRY(pfs_reader_open(&reader, source));
+	PFS_TRY(pfs_source_reader_open(&reader, source));
 	error = pfs_run_alloc(run, &e->prepared, program->n, sizeof(*e->prepared));
 	if (!error)
 		error = pfs_run_alloc_raw(run, &e->slots, e->n_slots, sizeof(*e->slots));
 	for (size_t i = 0; !error && i < program->n; i++)
-		error = prepare(e, i, pfs_reader_bound(&reader));
+		error = prepare(e, i, pfs_source_reader_bound(&reader));
 	if (error)
 		pfs_evaluator_close(e);
 	return error;
@@ -372,7 +372,7 @@ const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 }
 
 /* words, of rows from `first` on, lose the rows for which the program is not true. */
-static void test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_reader *reader,
+static void test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_source_reader *reader,
 		       uint64_t *words, uint32_t first, uint32_t count)
 {
 	struct pfs_span span = {.first = first};
@@ -385,7 +385,7 @@ static void test_words(struct pfs_evaluator *e, unsigned worker, const struct pf
 			words[w] &= truth[w];
 		return;
 	}
-	(void)pfs_reader_span(reader, &span, first, reader->end);
+	(void)pfs_source_reader_span(reader, &span, first, reader->end);
 	truth = pfs_evaluate_truth(e, worker, &span);
 	memset(words, 0, PFS_SPAN_WORDS * sizeof(*words));
 	for (unsigned w = 0; w < PFS_SPAN_WORDS; w++) {
@@ -398,9 +398,9 @@ static void test_words(struct pfs_evaluator *e, unsigned worker, const struct pf
 }
 
 uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
-			    const struct pfs_reader *reader, uint64_t *words, uint32_t first)
+			    const struct pfs_source_reader *reader, uint64_t *words, uint32_t first)
 {
-	uint32_t count = pfs_reader_words(reader, words, first), kept = 0;
+	uint32_t count = pfs_source_reader_words(reader, words, first), kept = 0;
 
 	if (!count)
 		return 0;

@@ -64,10 +64,10 @@ struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
 const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 				   const struct pfs_span *span);
 
-/* Tells which of the source's rows from `first` on, as pfs_reader_words, the program is true for.
+/* Tells which of the source's rows from `first` on, as pfs_source_reader_words, the program is true for.
  * Returns how many. */
 uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
-			    const struct pfs_reader *reader, uint64_t *words, uint32_t first);
+			    const struct pfs_source_reader *reader, uint64_t *words, uint32_t first);
 
 /* ---- arithmetic.c, compare.c: n values of slots, the first of which becomes the result ---- */
 

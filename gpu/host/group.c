@@ -108,7 +108,7 @@ static uint64_t next_span(const struct pfs_grouping *g, unsigned worker, struct 
 	}
 	first = (uint32_t)(g->reader->begin + at);
 	if (!g->where)
-		return pfs_reader_span(g->reader, span, first, g->reader->begin + end) -
+		return pfs_source_reader_span(g->reader, span, first, g->reader->begin + end) -
 		       g->reader->begin;
 	span->first = first;
 	span->at = NULL;
@@ -449,7 +449,7 @@ static int run_groups(struct pfs_tuples **out, struct pfs_grouping *g, const str
 /* ---- what is grouped ---- */
 
 struct input {
-	struct pfs_reader reader;
+	struct pfs_source_reader reader;
 	struct pfs_evaluator where;
 	struct pfs_source kept;
 	struct pfs_rows *rows; /* of kept */
@@ -509,7 +509,7 @@ static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 		PFS_TRY(list_input(input, g, b));
 		return group_keys(g, o->keys, o->n_keys);
 	}
-	PFS_TRY(pfs_reader_open(&input->reader, g->source));
+	PFS_TRY(pfs_source_reader_open(&input->reader, g->source));
 	g->bound = input->reader.to - input->reader.from;
 	PFS_TRY(group_keys(g, o->keys, o->n_keys));
 	if (!is_indexed(g))

@@ -21,7 +21,7 @@ struct pfs_grouping {
 	const struct pfs_run *run;
 	const struct pfs_source *source;
 	const struct pfs_positions *positions; /* NULL: */
-	const struct pfs_reader *reader;       /* rows of this are looked at as they are met */
+	const struct pfs_source_reader *reader;       /* rows of this are looked at as they are met */
 	struct pfs_evaluator *where;
 	uint64_t bound; /* there are no more tuples */
 	struct pfs_keys keys;

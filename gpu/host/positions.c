@@ -9,7 +9,7 @@
 /* ---- writing positions down ---- */
 
 struct counting {
-	const struct pfs_reader *reader;
+	const struct pfs_source_reader *reader;
 	uint32_t *before; /* by span: first how many it has, then how many are before it */
 	uint32_t *out;
 };
@@ -21,7 +21,7 @@ static int count_spans(void *context, unsigned worker, uint64_t from, uint64_t t
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++)
-		c->before[i] = pfs_reader_words(c->reader, words,
+		c->before[i] = pfs_source_reader_words(c->reader, words,
 						(uint32_t)(c->reader->begin + i * PFS_SPAN));
 	return 0;
 }
@@ -36,7 +36,7 @@ static int fill_spans(void *context, unsigned worker, uint64_t from, uint64_t to
 	for (uint64_t i = from; i < to; i++) {
 		uint32_t first = (uint32_t)(c->reader->begin + i * PFS_SPAN), n;
 
-		(void)pfs_reader_words(c->reader, words, first);
+		(void)pfs_source_reader_words(c->reader, words, first);
 		n = pfs_lanes()->list_bits(buffer, words, PFS_SPAN_WORDS, first);
 		memcpy(c->out + c->before[i], buffer, n * sizeof(*buffer));
 	}
@@ -44,7 +44,7 @@ static int fill_spans(void *context, unsigned worker, uint64_t from, uint64_t to
 }
 
 static int list_rows(struct pfs_positions *out, struct pfs_host_operators *host,
-		     const struct pfs_run *run, const struct pfs_reader *reader)
+		     const struct pfs_run *run, const struct pfs_source_reader *reader)
 {
 	uint64_t n_spans = pfs_div_round_up(reader->end - reader->begin, PFS_SPAN);
 	struct counting c = {.reader = reader};
@@ -78,10 +78,10 @@ static int list_rows(struct pfs_positions *out, struct pfs_host_operators *host,
 int pfs_positions_open(struct pfs_positions *out, struct pfs_host_operators *host,
 		       const struct pfs_run *run, const struct pfs_source *source)
 {
-	struct pfs_reader reader;
+	struct pfs_source_reader reader;
 
 	*out = (struct pfs_positions){0};
-	PFS_TRY(pfs_reader_open(&reader, source));
+	PFS_TRY(pfs_source_reader_open(&reader, source));
 	out->n = reader.end - reader.begin;
 	if (source->tuples) {
 		out->first = (uint32_t)reader.begin;

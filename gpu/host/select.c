@@ -10,7 +10,7 @@
 #include "gpu/host/positions.h"
 
 struct selection {
-	struct pfs_reader reader;
+	struct pfs_source_reader reader;
 	struct pfs_evaluator evaluator;
 	bool has_program;
 	uint64_t *bits;	 /* by row from the reader's first on; NULL: only counted */
@@ -24,7 +24,7 @@ static uint32_t select_span(struct selection *s, unsigned worker, uint32_t first
 	size_t left = ((size_t)s->reader.to - first + 63) / 64;
 	uint32_t count = s->has_program
 				 ? pfs_evaluate_words(&s->evaluator, worker, &s->reader, words, first)
-				 : pfs_reader_words(&s->reader, words, first);
+				 : pfs_source_reader_words(&s->reader, words, first);
 
 	if (s->bits)
 		memcpy(s->bits + (first - s->reader.begin) / 64, words,
@@ -40,7 +40,7 @@ static uint32_t select_of_list(struct selection *s, unsigned worker, uint64_t at
 		struct pfs_span span;
 		const uint64_t *truth;
 
-		at = pfs_reader_span(&s->reader, &span, at, end);
+		at = pfs_source_reader_span(&s->reader, &span, at, end);
 		truth = s->has_program ? pfs_evaluate_truth(&s->evaluator, worker, &span) : NULL;
 		for (uint32_t i = 0; i < span.n; i++) {
 			if (truth && !pfs_bit(truth, i))
@@ -94,7 +94,7 @@ static int open_selection(struct selection *s, struct pfs_host_operators *host,
 			  const struct pfs_program *program)
 {
 	*s = (struct selection){.has_program = program != NULL};
-	PFS_TRY(pfs_reader_open(&s->reader, source));
+	PFS_TRY(pfs_source_reader_open(&s->reader, source));
 	return program ? pfs_evaluator_open(&s->evaluator, host, run, source, program) : 0;
 }
 

@@ -13,7 +13,7 @@ static uint64_t place_in_list(const struct pfs_rows *rows, uint64_t row)
 	return PFS_SEARCH(i, 0, rows->n_list, rows->list[i] < row);
 }
 
-static void open_table(struct pfs_reader *reader)
+static void open_table(struct pfs_source_reader *reader)
 {
 	const struct pfs_source *source = reader->source;
 	const struct pfs_rows *rows = source->rows;
@@ -36,9 +36,9 @@ static void open_table(struct pfs_reader *reader)
 	reader->end = reader->to;
 }
 
-int pfs_reader_open(struct pfs_reader *reader, const struct pfs_source *source)
+int pfs_source_reader_open(struct pfs_source_reader *reader, const struct pfs_source *source)
 {
-	*reader = (struct pfs_reader){.source = source};
+	*reader = (struct pfs_source_reader){.source = source};
 	if (source->table) {
 		open_table(reader);
 		return 0;
@@ -52,7 +52,7 @@ int pfs_reader_open(struct pfs_reader *reader, const struct pfs_source *source)
 	return 0;
 }
 
-uint64_t pfs_reader_bound(const struct pfs_reader *reader)
+uint64_t pfs_source_reader_bound(const struct pfs_source_reader *reader)
 {
 	return reader->end - reader->begin;
 }
@@ -74,7 +74,7 @@ static void cut_words(uint64_t *words, uint32_t first, uint32_t from, uint32_t t
 	}
 }
 
-uint32_t pfs_reader_words(const struct pfs_reader *reader, uint64_t *words, uint32_t first)
+uint32_t pfs_source_reader_words(const struct pfs_source_reader *reader, uint64_t *words, uint32_t first)
 {
 	const struct pfs_table *table = reader->source->table;
 	const struct pfs_rows *rows = reader->source->rows;
@@ -95,12 +95,12 @@ uint32_t pfs_reader_words(const struct pfs_reader *reader, uint64_t *words, uint
 	return count;
 }
 
-static uint64_t rows_span(const struct pfs_reader *reader, struct pfs_span *span, uint64_t at,
+static uint64_t rows_span(const struct pfs_source_reader *reader, struct pfs_span *span, uint64_t at,
 			  uint64_t end)
 {
 	uint64_t words[PFS_SPAN_WORDS], next = PFS_MIN(at + PFS_SPAN, end);
 
-	span->n = pfs_reader_words(reader, words, (uint32_t)at);
+	span->n = pfs_source_reader_words(reader, words, (uint32_t)at);
 	span->first = (uint32_t)at;
 	span->at = NULL;
 	if (span->n < next - at) {
@@ -110,7 +110,7 @@ static uint64_t rows_span(const struct pfs_reader *reader, struct pfs_span *span
 	return next;
 }
 
-uint64_t pfs_reader_span(const struct pfs_reader *reader, struct pfs_span *span, uint64_t at,
+uint64_t pfs_source_reader_span(const struct pfs_source_reader *reader, struct pfs_span *span, uint64_t at,
 			 uint64_t end)
 {
 	if (reader->source->table && !reader->by_list)

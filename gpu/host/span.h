@@ -23,7 +23,7 @@ struct pfs_span {
 
 /* A source, which is cut into begin..end: row numbers (in whole spans), places in the list of rows,
  * or places in the batch. */
-struct pfs_reader {
+struct pfs_source_reader {
 	const struct pfs_source *source;
 	uint64_t begin, end;
 	uint32_t from, to; /* rows outside are not in the source */
@@ -31,20 +31,20 @@ struct pfs_reader {
 };
 
 /* Opens a reader of the source. -EINVAL: it is a batch of 2^32 tuples or more. */
-PFS_MUST_CHECK int pfs_reader_open(struct pfs_reader *reader, const struct pfs_source *source);
+PFS_MUST_CHECK int pfs_source_reader_open(struct pfs_source_reader *reader, const struct pfs_source *source);
 
 /* Gets the positions of at..end, which lie within the reader's, as far as one span goes. `at` is
  * where a piece begins, or what the last call returned. Returns where to go on; the span may be
  * empty. */
-uint64_t pfs_reader_span(const struct pfs_reader *reader, struct pfs_span *span, uint64_t at,
+uint64_t pfs_source_reader_span(const struct pfs_source_reader *reader, struct pfs_span *span, uint64_t at,
 			 uint64_t end);
 
 /* Returns a number that the source has no more positions than. */
-uint64_t pfs_reader_bound(const struct pfs_reader *reader);
+uint64_t pfs_source_reader_bound(const struct pfs_source_reader *reader);
 
 /* Tells which rows from `first` on, a multiple of PFS_SPAN, are in the source, which is of a table
  * and not read by list. Returns how many. */
-uint32_t pfs_reader_words(const struct pfs_reader *reader, uint64_t *words, uint32_t first);
+uint32_t pfs_source_reader_words(const struct pfs_source_reader *reader, uint64_t *words, uint32_t first);
 
 /* A reference, looked up. */
 struct pfs_cell_reader {
