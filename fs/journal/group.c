@@ -96,7 +96,7 @@ static const void *keep_bytes(struct pfs_group *group, const void *bytes, size_t
 
 static void cut_record(struct pfs_tree *tree, struct pfs_group *group, uint32_t slot)
 {
-	struct pfs_row *row = &group->rows[group->n_rows++];
+	struct pfs_group_row *row = &group->rows[group->n_rows++];
 	struct pfs_node_record *record = &row->record;
 
 	pfs_image_record(tree, record, slot);
@@ -132,7 +132,7 @@ static unsigned cut_unlinked(struct pfs_tree *tree, struct pfs_group *group, uin
 static void cut_slot(struct pfs_tree *tree, struct pfs_group *group, uint32_t slot)
 {
 	struct pfs_image *image = &tree->image;
-	struct pfs_row *row = &group->rows[group->n_rows];
+	struct pfs_group_row *row = &group->rows[group->n_rows];
 
 	image->state[slot] &= (uint8_t)~PFS_SLOT_DIRTY;
 	if (!image->prime[slot] || image->state[slot] & PFS_SLOT_KEPT)
@@ -141,7 +141,7 @@ static void cut_slot(struct pfs_tree *tree, struct pfs_group *group, uint32_t sl
 		cut_record(tree, group, slot);
 		return;
 	}
-	*row = (struct pfs_row){.record.prime = image->prime[slot]};
+	*row = (struct pfs_group_row){.record.prime = image->prime[slot]};
 	row->action = cut_unlinked(tree, group, slot);
 	group->n_rows += row->action != 0;
 	if (image->state[slot] & PFS_SLOT_DROPPED)
@@ -192,7 +192,7 @@ int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group)
 
 /* ---- writing ---- */
 
-static int write_removal(struct pfs_store *store, const struct pfs_row *row)
+static int write_removal(struct pfs_store *store, const struct pfs_group_row *row)
 {
 	uint64_t prime = row->record.prime;
 

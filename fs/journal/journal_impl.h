@@ -24,7 +24,7 @@ enum pfs_row_action {
 	PFS_ROW_ORPHAN = 8,	 /* note that there may be content */
 };
 
-struct pfs_row {
+struct pfs_group_row {
 	struct pfs_node_record record; /* prime alone unless PUT; points into the group's bytes */
 	unsigned action;
 };
@@ -36,7 +36,7 @@ struct pfs_reap {
 };
 
 struct pfs_group {
-	struct pfs_row *rows;
+	struct pfs_group_row *rows;
 	size_t n_rows, row_capacity;
 	char *bytes; /* names and targets */
 	size_t n_bytes, byte_capacity;
