@@ -25,7 +25,7 @@ struct kept { /* the row of a node without a place */
 	char text[];
 };
 
-struct pfs_rows {
+struct pfs_kept_rows {
 	struct pfs_byprime_table kept; /* protected by the content lock */
 };
 

@@ -40,7 +40,7 @@ struct pfs_tree {
 	struct pfs_snapshots *snapshots;
 	struct pfs_sides *sides;
 	struct pfs_registers *registers;
-	struct pfs_rows *rows;
+	struct pfs_kept_rows *rows;
 	struct pfs_hard_links *hard_links;
 	struct pfs_tree_listener listener;
 };

@@ -38,7 +38,7 @@ struct pfs_operator {
 struct pfs_limit {
 	struct pfs_expr *limit, *offset;
 };
-struct pfs_rows {
+struct pfs_value_rows {
 	struct pfs_items *first, *last;
 };
 struct pfs_name_list {
@@ -144,8 +144,8 @@ struct pfs_core *pfs_ast_core(struct pfs_parser *p, struct pfs_lexeme first, boo
 void pfs_ast_grouped(struct pfs_core *core, struct pfs_items *group, struct pfs_expr *having,
 		     struct pfs_items *windows);
 struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first,
-				struct pfs_rows rows);
-struct pfs_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_rows rows, struct pfs_items *row);
+				struct pfs_value_rows rows);
+struct pfs_value_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_value_rows rows, struct pfs_items *row);
 struct pfs_select *pfs_ast_select(struct pfs_parser *p, struct pfs_core *core,
 				  struct pfs_items *order, struct pfs_limit limit);
 struct pfs_select *pfs_ast_compound(struct pfs_parser *p, struct pfs_select *select,

@@ -149,7 +149,7 @@ void pfs_ast_grouped(struct pfs_core *core, struct pfs_items *group, struct pfs_
 	core->windows = windows;
 }
 
-struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first, struct pfs_rows rows)
+struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first, struct pfs_value_rows rows)
 {
 	struct pfs_core *core = pfs_ast_core(p, first, false, NULL, NULL, NULL);
 
@@ -158,7 +158,7 @@ struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first, s
 	return core;
 }
 
-struct pfs_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_rows rows, struct pfs_items *row)
+struct pfs_value_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_value_rows rows, struct pfs_items *row)
 {
 	if (!row || !rows.last || p->error)
 		return rows;

@@ -75,7 +75,7 @@ core(A) ::= SELECT(S) distinct(D) results(R) from(F) where_opt(W) group_opt(G) h
 }
 core(A) ::= VALUES(V) rows(R). { A = pfs_ast_values(p, V, R); }
 
-%type rows {struct pfs_rows}
+%type rows {struct pfs_value_rows}
 rows(A) ::= LP items(X) RP. { A.first = A.last = X; }
 rows(A) ::= rows(R) COMMA LP items(X) RP. { A = pfs_ast_rows(p, R, X); }
 
