@@ -36,7 +36,7 @@ struct pfs_ordered {
 	struct pfs_slots slots;
 	bool are_in_order; /* as selected */
 	/* or being sorted */
-	struct pfs_sorting sorting;
+	struct pfs_slot_sorting sorting;
 	size_t done; /* of the two */
 };
 
@@ -380,7 +380,7 @@ static int select_all(struct pfs_ordered *ordered)
 		ordered->slots = slots;
 		return sort_paths(ordered);
 	}
-	error = pfs_sorting_init(&ordered->sorting, ordered->tree, &slots, ordered->order,
+	error = pfs_slot_sorting_init(&ordered->sorting, ordered->tree, &slots, ordered->order,
 				 question->n_order, question->watch);
 	pfs_slots_finish(&slots);
 	return error;
@@ -388,11 +388,11 @@ static int select_all(struct pfs_ordered *ordered)
 
 static int take_sorted(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 {
-	struct pfs_sorting *sorting = &ordered->sorting;
+	struct pfs_slot_sorting *sorting = &ordered->sorting;
 	uint64_t limit = ordered->question.limit;
 
 	if (ordered->done == sorting->sorted)
-		PFS_TRY(pfs_sorting_sort(sorting, (size_t)PFS_MAX(limit, FIRST)));
+		PFS_TRY(pfs_slot_sorting_sort(sorting, (size_t)PFS_MAX(limit, FIRST)));
 	*n = PFS_MIN(*n, sorting->sorted - ordered->done);
 	for (size_t i = 0; i < *n; i++)
 		slots[i] = sorting->items[ordered->done + i].value;
@@ -440,7 +440,7 @@ void pfs_ordered_close(struct pfs_ordered *ordered)
 	pfs_path_walk_close(ordered->path);
 	pfs_path_index_walk_close(ordered->paths);
 	pfs_scan_text_finish(&ordered->text);
-	pfs_sorting_finish(&ordered->sorting);
+	pfs_slot_sorting_finish(&ordered->sorting);
 	pfs_slots_finish(&ordered->slots);
 	free(ordered->predicates);
 	free(ordered->chunk);

@@ -14,7 +14,7 @@
 
 /* ---- ordered_sort.c ---- */
 
-struct pfs_sorting {
+struct pfs_slot_sorting {
 	struct pfs_tree *tree;
 	const struct pfs_scan_watch *watch;
 	unsigned compared; /* since the last look */
@@ -25,12 +25,12 @@ struct pfs_sorting {
 };
 
 /* Takes what the slots are sorted by. -ENOMEM, and what looks return. */
-PFS_MUST_CHECK int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
+PFS_MUST_CHECK int pfs_slot_sorting_init(struct pfs_slot_sorting *sorting, struct pfs_tree *tree,
 				    const struct pfs_slots *slots, const struct pfs_order *order,
 				    size_t n_order, const struct pfs_scan_watch *watch);
-void pfs_sorting_finish(struct pfs_sorting *sorting);
+void pfs_slot_sorting_finish(struct pfs_slot_sorting *sorting);
 /* Sorts the first n or, if these are sorted already, all. -ENOMEM, and what looks return. */
-PFS_MUST_CHECK int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n);
+PFS_MUST_CHECK int pfs_slot_sorting_sort(struct pfs_slot_sorting *sorting, size_t n);
 
 /* ---- ordered_path.c ---- */
 

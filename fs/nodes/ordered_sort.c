@@ -52,7 +52,7 @@ static bool says_all(uint64_t key)
 	return !(key >> 1 & 0xff);
 }
 
-static uint64_t key_of(const struct pfs_sorting *sorting, uint32_t slot)
+static uint64_t key_of(const struct pfs_slot_sorting *sorting, uint32_t slot)
 {
 	enum pfs_field field = sorting->order[0].field;
 	uint64_t key;
@@ -68,14 +68,14 @@ static uint64_t key_of(const struct pfs_sorting *sorting, uint32_t slot)
 
 static void take_keys(void *context, size_t from, size_t to)
 {
-	struct pfs_sorting *sorting = context;
+	struct pfs_slot_sorting *sorting = context;
 
 	for (size_t i = from; i < to; i++)
 		sorting->items[i].key = key_of(sorting, sorting->items[i].value);
 }
 
 struct filling {
-	struct pfs_sorting *sorting;
+	struct pfs_slot_sorting *sorting;
 	const struct pfs_slots *slots;
 };
 
@@ -84,7 +84,7 @@ static void fill(void *context, size_t from, size_t to)
 {
 	const struct filling *filling = context;
 	const struct pfs_slots *slots = filling->slots;
-	struct pfs_sorting *sorting = filling->sorting;
+	struct pfs_slot_sorting *sorting = filling->sorting;
 
 	for (size_t i = from; i < to; i++) /* what is equal stays so */
 		sorting->items[i].value =
@@ -92,11 +92,11 @@ static void fill(void *context, size_t from, size_t to)
 	take_keys(sorting, from, to);
 }
 
-int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
+int pfs_slot_sorting_init(struct pfs_slot_sorting *sorting, struct pfs_tree *tree,
 		     const struct pfs_slots *slots, const struct pfs_order *order, size_t n_order,
 		     const struct pfs_scan_watch *watch)
 {
-	*sorting = (struct pfs_sorting){
+	*sorting = (struct pfs_slot_sorting){
 		.tree = tree, .watch = watch, .n_order = n_order, .n = slots->n};
 	memcpy(sorting->order, order, n_order * sizeof(*order));
 	sorting->items = malloc((slots->n + 1) * sizeof(*sorting->items));
@@ -105,7 +105,7 @@ int pfs_sorting_init(struct pfs_sorting *sorting, struct pfs_tree *tree,
 	return pfs_scan_run_watched(tree, slots->n, GRAIN, fill, &(struct filling){sorting, slots}, watch);
 }
 
-void pfs_sorting_finish(struct pfs_sorting *sorting)
+void pfs_slot_sorting_finish(struct pfs_slot_sorting *sorting)
 {
 	free(sorting->items);
 }
@@ -122,7 +122,7 @@ static int compare_texts(struct text a, struct text b)
 	return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-static int compare_by(const struct pfs_sorting *sorting, enum pfs_field field, uint32_t a,
+static int compare_by(const struct pfs_slot_sorting *sorting, enum pfs_field field, uint32_t a,
 		      uint32_t b)
 {
 	const struct pfs_image *image = &sorting->tree->image;
@@ -137,11 +137,11 @@ static int compare_by(const struct pfs_sorting *sorting, enum pfs_field field, u
 	return (x > y) - (x < y);
 }
 
-typedef int compare_fn(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+typedef int compare_fn(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 		       const struct pfs_keyed *b);
 
 /* Of what has the same key. */
-static int compare_values(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+static int compare_values(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 			  const struct pfs_keyed *b)
 {
 	uint32_t x = a->value, y = b->value;
@@ -156,20 +156,20 @@ static int compare_values(const struct pfs_sorting *sorting, const struct pfs_ke
 	return sorting->order[0].descending ? (x < y) - (x > y) : (x > y) - (x < y);
 }
 
-static int compare_items(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+static int compare_items(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 			 const struct pfs_keyed *b)
 {
 	return a->key == b->key ? compare_values(sorting, a, b) : a->key < b->key ? -1 : 1;
 }
 
-static int compare_keys(const struct pfs_sorting *sorting PFS_UNUSED, const struct pfs_keyed *a,
+static int compare_keys(const struct pfs_slot_sorting *sorting PFS_UNUSED, const struct pfs_keyed *a,
 			const struct pfs_keyed *b)
 {
 	return (a->key > b->key) - (a->key < b->key);
 }
 
 /* A comparison more: now and then whoever waits is asked. */
-static int look(struct pfs_sorting *sorting)
+static int look(struct pfs_slot_sorting *sorting)
 {
 	if (++sorting->compared < LOOK_EVERY)
 		return 0;
@@ -179,7 +179,7 @@ static int look(struct pfs_sorting *sorting)
 
 /* ---- sorting ---- */
 
-static bool key_is_enough(const struct pfs_sorting *sorting, uint64_t key)
+static bool key_is_enough(const struct pfs_slot_sorting *sorting, uint64_t key)
 {
 	if (sorting->n_order > 1)
 		return false;
@@ -189,7 +189,7 @@ static bool key_is_enough(const struct pfs_sorting *sorting, uint64_t key)
 	       says_all(sorting->order[0].descending ? ~key : key);
 }
 
-static int insert_run(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
+static int insert_run(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n,
 		      compare_fn *compare)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -204,7 +204,7 @@ static int insert_run(struct pfs_sorting *sorting, struct pfs_keyed *items, size
 	return 0;
 }
 
-static int merge_two(struct pfs_sorting *sorting, struct pfs_keyed *to,
+static int merge_two(struct pfs_slot_sorting *sorting, struct pfs_keyed *to,
 		     const struct pfs_keyed *from, size_t middle, size_t n, compare_fn *compare)
 {
 	size_t a = 0, b = middle;
@@ -219,7 +219,7 @@ static int merge_two(struct pfs_sorting *sorting, struct pfs_keyed *to,
 }
 
 /* Runs of `width` become one; what is equal stays in its order. */
-static int merge_runs(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t width,
+static int merge_runs(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t width,
 		      compare_fn *compare)
 {
 	struct pfs_keyed *other, *from = items, *to;
@@ -245,7 +245,7 @@ static int merge_runs(struct pfs_sorting *sorting, struct pfs_keyed *items, size
 	return error;
 }
 
-static int sort_by(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
+static int sort_by(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n,
 		   compare_fn *compare)
 {
 	for (size_t at = 0; at < n; at += RUN)
@@ -253,7 +253,7 @@ static int sort_by(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t 
 	return merge_runs(sorting, items, n, RUN, compare);
 }
 
-static int sort_keys(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n)
+static int sort_keys(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n)
 {
 	for (size_t at = 0; at < n; at += CHUNK) {
 		PFS_TRY(pfs_radix_sort(items + at, PFS_MIN(CHUNK, n - at)));
@@ -263,7 +263,7 @@ static int sort_keys(struct pfs_sorting *sorting, struct pfs_keyed *items, size_
 }
 
 /* Which of the order is by paths; it is the last that matters: no two are equal.  0: none but perhaps the first. */
-static size_t path_place(const struct pfs_sorting *sorting)
+static size_t path_place(const struct pfs_slot_sorting *sorting)
 {
 	for (size_t i = 1; i < sorting->n_order; i++)
 		if (pfs_field_is_path(sorting->order[i].field))
@@ -272,7 +272,7 @@ static size_t path_place(const struct pfs_sorting *sorting)
 }
 
 /* By what comes before the path. */
-static int compare_before_path(const struct pfs_sorting *sorting, const struct pfs_keyed *a,
+static int compare_before_path(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 			       const struct pfs_keyed *b)
 {
 	for (size_t i = 0; i < sorting->n_order && !pfs_field_is_path(sorting->order[i].field); i++) {
@@ -286,7 +286,7 @@ static int compare_before_path(const struct pfs_sorting *sorting, const struct p
 
 /* Items with one key, in the order of slots, where paths decide at `place`: all paths are sorted at once, since
  * to compare two of them takes as many steps as they lie deep. */
-static int sort_by_path(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t place)
+static int sort_by_path(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t place)
 {
 	const struct pfs_order *path = &sorting->order[place];
 	struct pfs_slots slots = {.slot = malloc(n * sizeof(*slots.slot)), .n = n};
@@ -308,7 +308,7 @@ static int sort_by_path(struct pfs_sorting *sorting, struct pfs_keyed *items, si
 }
 
 /* The first `wanted` at least; *sorted: how many they are. */
-static int sort_first(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t wanted,
+static int sort_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t wanted,
 		      size_t *sorted)
 {
 	size_t place = path_place(sorting), from, to;
@@ -335,7 +335,7 @@ static void swap(struct pfs_keyed *a, struct pfs_keyed *b)
 }
 
 /* The middle one of three comes to be the first. */
-static void choose_pivot(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n)
+static void choose_pivot(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n)
 {
 	struct pfs_keyed *low = &items[1], *middle = &items[n / 2], *high = &items[n - 1];
 
@@ -349,7 +349,7 @@ static void choose_pivot(struct pfs_sorting *sorting, struct pfs_keyed *items, s
 }
 
 /* Puts what comes before the first item before it: *low is where it then is, and one. */
-static int part(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, size_t *low)
+static int part(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t *low)
 {
 	size_t high = n - 1;
 
@@ -368,7 +368,7 @@ static int part(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n, 
 }
 
 /* Moves the first `wanted` of the items to the front, in any order. */
-static int select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, size_t n,
+static int select_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n,
 			size_t wanted)
 {
 	while (n > WHOLE_SORT_MAX && wanted > 0 && wanted < n) {
@@ -388,7 +388,7 @@ static int select_first(struct pfs_sorting *sorting, struct pfs_keyed *items, si
 }
 
 /* Selecting the first has moved the rest about: puts it back, so that what is equal stays in order. */
-static int restore(struct pfs_sorting *sorting)
+static int restore(struct pfs_slot_sorting *sorting)
 {
 	struct pfs_keyed *rest = sorting->items + sorting->sorted;
 	size_t n = sorting->n - sorting->sorted;
@@ -401,7 +401,7 @@ static int restore(struct pfs_sorting *sorting)
 	return 0;
 }
 
-int pfs_sorting_sort(struct pfs_sorting *sorting, size_t n)
+int pfs_slot_sorting_sort(struct pfs_slot_sorting *sorting, size_t n)
 {
 	size_t left = sorting->n - sorting->sorted, more;
 
