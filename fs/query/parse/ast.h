@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pfs_span {
+struct pfs_text_range {
 	uint32_t at, len;
 };
 
@@ -22,7 +22,7 @@ struct pfs_name {
 	const char *text; /* ended by a 0 besides; it may hold others */
 	uint32_t len;
 	char quote; /* what it was written in: " ' ` [, or 0 */
-	struct pfs_span span;
+	struct pfs_text_range span;
 };
 
 enum pfs_ast_op {
@@ -95,8 +95,8 @@ struct pfs_expr {
 	bool is_window; /* it has an OVER: `over` */
 	bool in_parens; /* the span includes them */
 	uint16_t depth; /* of the tree that it is the top of; a leaf's is 1 */
-	struct pfs_span span;
-	struct pfs_span op_span; /* of the operator's first word; of PFS_EXPR_CALL the name's */
+	struct pfs_text_range span;
+	struct pfs_text_range op_span; /* of the operator's first word; of PFS_EXPR_CALL the name's */
 	const struct pfs_name *schema, *table, *name;
 	struct pfs_expr *left, *right, *third;
 	struct pfs_items *items;
@@ -115,7 +115,7 @@ struct pfs_item {
 	const struct pfs_name *alias; /* of a result; of SET and INSERT the column */
 	bool is_descending;
 	enum pfs_nulls nulls;
-	struct pfs_span span; /* without the alias, without ASC or DESC */
+	struct pfs_text_range span; /* without the alias, without ASC or DESC */
 	struct pfs_item *next;
 };
 
@@ -160,7 +160,7 @@ struct pfs_from {
 	struct pfs_column_names *using;
 	bool is_indexed; /* INDEXED BY or NOT INDEXED */
 	uint16_t depth;
-	struct pfs_span span;		/* without the alias and ON */
+	struct pfs_text_range span;		/* without the alias and ON */
 	struct pfs_from *next, *last; /* last: of the first one's list */
 };
 
@@ -169,7 +169,7 @@ enum pfs_compound { PFS_COMPOUND_NONE, PFS_UNION_ALL, PFS_UNION, PFS_INTERSECT, 
 /* One SELECT of a compound, or VALUES. */
 struct pfs_core {
 	enum pfs_compound compound; /* with all before it, which bind as strongly */
-	struct pfs_span span;
+	struct pfs_text_range span;
 	bool is_distinct;
 	struct pfs_items *results; /* NULL: VALUES */
 	struct pfs_from *from;
@@ -198,7 +198,7 @@ struct pfs_with {
 };
 
 struct pfs_select {
-	struct pfs_span span; /* of its cores, its ORDER BY and LIMIT; not of the WITH */
+	struct pfs_text_range span; /* of its cores, its ORDER BY and LIMIT; not of the WITH */
 	struct pfs_with *with;
 	struct pfs_core *first, *last; /* never NULL */
 	struct pfs_items *order;
@@ -227,7 +227,7 @@ struct pfs_column_def {
 
 struct pfs_statement {
 	enum pfs_statement_kind kind;
-	struct pfs_span span; /* from its first word to its last, without a semicolon */
+	struct pfs_text_range span; /* from its first word to its last, without a semicolon */
 	/* SELECT; INSERT's rows; CREATE TABLE ... AS */
 	struct pfs_select *select;
 	struct pfs_with *with;			       /* of INSERT, UPDATE and DELETE */

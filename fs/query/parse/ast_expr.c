@@ -48,7 +48,7 @@ static char closing(char c)
 }
 
 /* A quote inside is written twice. */
-static bool fill_name(struct pfs_parser *p, struct pfs_name *name, struct pfs_span span)
+static bool fill_name(struct pfs_parser *p, struct pfs_name *name, struct pfs_text_range span)
 {
 	const char *from = p->sql + span.at;
 	char quote = span.len ? closing(*from) : 0, *text = pfs_ast_get(p, span.len + 1);

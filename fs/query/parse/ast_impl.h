@@ -180,9 +180,9 @@ struct pfs_column_def *pfs_ast_definitions(struct pfs_column_def *list,
 void *pfs_ast_get(struct pfs_parser *p, size_t size);
 /* One more than the depth of the deepest; refuses what is too deep. */
 uint16_t pfs_ast_depth(struct pfs_parser *p, unsigned deepest);
-static inline struct pfs_span pfs_ast_span(const struct pfs_parser *p, uint32_t at)
+static inline struct pfs_text_range pfs_ast_span(const struct pfs_parser *p, uint32_t at)
 {
-	return (struct pfs_span){at, p->end - at};
+	return (struct pfs_text_range){at, p->end - at};
 }
 static inline unsigned pfs_depth_of(const struct pfs_expr *expr)
 {

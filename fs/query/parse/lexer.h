@@ -8,7 +8,7 @@
 
 struct pfs_lexeme {
 	int kind; /* 0: the end; -1: none of the language's */
-	struct pfs_span span;
+	struct pfs_text_range span;
 };
 
 /* Returns the first lexeme from byte `from` on, past blanks and comments. A 0 ends the text. */

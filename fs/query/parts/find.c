@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "fs/query/parts/parts_impl.h"
 
-void pfs_finder_put(struct pfs_finder *finder, struct pfs_span span, char *text)
+void pfs_finder_put(struct pfs_finder *finder, struct pfs_text_range span, char *text)
 {
 	if (!finder->error)
 		finder->error = pfs_grow(&finder->places, &finder->capacity, finder->n_places + 1,
@@ -16,7 +16,7 @@ void pfs_finder_put(struct pfs_finder *finder, struct pfs_span span, char *text)
 		finder->places[finder->n_places++] = (struct pfs_substitute){span, text};
 }
 
-static bool is_taken(const struct pfs_finder *finder, struct pfs_span span)
+static bool is_taken(const struct pfs_finder *finder, struct pfs_text_range span)
 {
 	for (size_t i = 0; i < finder->n_places; i++) {
 		if (finder->places[i].span.at == span.at && finder->places[i].span.len == span.len)
@@ -25,7 +25,7 @@ static bool is_taken(const struct pfs_finder *finder, struct pfs_span span)
 	return false;
 }
 
-bool pfs_finder_take(struct pfs_finder *finder, struct pfs_span span, enum pfs_part_use use, bool is_whole)
+bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum pfs_part_use use, bool is_whole)
 {
 	char *text = NULL;
 	size_t size;

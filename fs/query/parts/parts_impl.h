@@ -28,7 +28,7 @@ struct pfs_parts {
 };
 
 struct pfs_substitute { /* in the statement: what stands there instead */
-	struct pfs_span span;
+	struct pfs_text_range span;
 	char *text;
 };
 
@@ -37,7 +37,7 @@ struct pfs_finder {
 	struct pfs_parts *parts;
 	const char *text; /* the statement's */
 	const struct pfs_select *select; /* the whole */
-	struct pfs_span with; /* its WITH, which each part may name; len 0: none */
+	struct pfs_text_range with; /* its WITH, which each part may name; len 0: none */
 	struct pfs_substitute *places; /* owned, in no order */
 	size_t n_places, capacity;
 	bool is_prepared; /* a part: the statement that SQLite had is gone */
@@ -64,11 +64,11 @@ void pfs_part_free(struct pfs_statement_part *part);
 /* Takes all parts of the statement. */
 void pfs_find_parts(struct pfs_finder *finder);
 /* Puts a text, which becomes the finder's, in the place of what was written there. */
-void pfs_finder_put(struct pfs_finder *finder, struct pfs_span span, char *text);
+void pfs_finder_put(struct pfs_finder *finder, struct pfs_text_range span, char *text);
 
 /* If the SELECT at `span` can be a part, takes it and puts a SELECT of the part in its place.  Returns false if it cannot; parts taken
  * before stay. */
-bool pfs_finder_take(struct pfs_finder *finder, struct pfs_span span, enum pfs_part_use use, bool is_whole);
+bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum pfs_part_use use, bool is_whole);
 
 /* ---- split.c ---- */
 

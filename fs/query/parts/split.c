@@ -246,29 +246,29 @@ static bool has_aggregate(const struct pfs_expr *expr)
 
 /* ---- the part ---- */
 
-static void write_span(FILE *out, const struct split *split, struct pfs_span span)
+static void write_span(FILE *out, const struct split *split, struct pfs_text_range span)
 {
 	(void)fwrite(split->finder->text + span.at, 1, span.len, out);
 }
 
-static uint32_t end_of(struct pfs_span span)
+static uint32_t end_of(struct pfs_text_range span)
 {
 	return span.at + span.len;
 }
 
 /* From FROM's first source up to HAVING or the core's end. */
-static struct pfs_span inner_of(const struct pfs_core *core)
+static struct pfs_text_range inner_of(const struct pfs_core *core)
 {
 	uint32_t at = core->from->span.at;
 
-	return (struct pfs_span){at, (core->having ? core->having->span.at : end_of(core->span)) - at};
+	return (struct pfs_text_range){at, (core->having ? core->having->span.at : end_of(core->span)) - at};
 }
 
 static void write_part(FILE *out, const struct split *split)
 {
 	const struct pfs_core *core = split->core;
 	const struct pfs_item *key = core->group ? core->group->first : NULL;
-	struct pfs_span inner = inner_of(core);
+	struct pfs_text_range inner = inner_of(core);
 
 	for (size_t i = 0; i < split->n_columns; i++) {
 		(void)fputs(i ? ", " : "SELECT ", out);
@@ -331,7 +331,7 @@ static bool are_aliases(const struct split *split)
 
 /* ---- what stands around it ---- */
 
-static void put(struct split *split, struct pfs_span span,
+static void put(struct split *split, struct pfs_text_range span,
 		void (*write)(FILE *out, const struct split *split, size_t number), size_t number)
 {
 	char *text = NULL;
@@ -387,7 +387,7 @@ static void put_names(struct split *split)
 		return;
 	for (const struct pfs_item *item = split->core->results->first; item; item = item->next, number++) {
 		if (!item->alias)
-			put(split, (struct pfs_span){end_of(item->span), 0}, write_name, number);
+			put(split, (struct pfs_text_range){end_of(item->span), 0}, write_name, number);
 	}
 }
 

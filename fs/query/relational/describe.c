@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/describe.h"
 
-static void write_span(FILE *out, const char *before, const char *text, struct pfs_span span)
+static void write_span(FILE *out, const char *before, const char *text, struct pfs_text_range span)
 {
 	(void)fprintf(out, "%s%.*s", before, (int)span.len, text + span.at);
 }
@@ -11,7 +11,7 @@ static void write_items(FILE *out, const char *before, const char *text,
 {
 	if (items)
 		write_span(out, before, text,
-			   (struct pfs_span){items->first->span.at, items->last->span.at +
+			   (struct pfs_text_range){items->first->span.at, items->last->span.at +
 									    items->last->span.len -
 									    items->first->span.at});
 }
