@@ -74,7 +74,7 @@ static __device__ __forceinline__ void count_row(uint32_t *plane, uint32_t *all,
 /* Aggregate k of the rows, whose raw elements are loaded. */
 template <bool DIRECT>
 static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &groups, uint32_t k,
-						     uint32_t *memory, const pfs_totals &t,
+						     uint32_t *memory, const pfs_total_planes &t,
 						     const uint64_t (&raw)[ROWS], uint32_t known,
 						     const uint32_t (&group)[ROWS],
 						     const uint32_t (&at)[ROWS])
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &gr
 
 template <bool DIRECT>
 static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups, uint32_t *memory,
-						const pfs_totals &t, const pfs_fours<FOURS> &f,
+						const pfs_total_planes &t, const pfs_fours<FOURS> &f,
 						const uint32_t (&group)[ROWS],
 						const uint32_t (&at)[ROWS])
 {
@@ -138,7 +138,7 @@ static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups,
 
 /* Places from..from + n of the block's totals, all of one group, are added to the device's. */
 static __device__ void hand_over(const pfs_device_groups &groups, uint32_t *memory,
-				 const pfs_totals &t, uint32_t from, uint32_t n, uint32_t group)
+				 const pfs_total_planes &t, uint32_t from, uint32_t n, uint32_t group)
 {
 	const uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
 	uint32_t sum = 0, least = PFS_NOWHERE;
@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 		     const __grid_constant__ pfs_device_keys keys,
 		     const __grid_constant__ pfs_device_table table,
 		     const __grid_constant__ pfs_device_places places,
-		     const __grid_constant__ pfs_totals t, uint32_t copies)
+		     const __grid_constant__ pfs_total_planes t, uint32_t copies)
 {
 	extern __shared__ unsigned long long shared[];
 	uint32_t *memory = reinterpret_cast<uint32_t *>(shared);
@@ -389,7 +389,7 @@ static __global__ void __launch_bounds__(256)
 /* ---- launches ---- */
 
 /* All groups, a power of two copies of each, in so many bytes; 0: not even one. */
-static uint32_t copies_in(const pfs_totals &t, uint64_t groups, size_t bytes)
+static uint32_t copies_in(const pfs_total_planes &t, uint64_t groups, size_t bytes)
 {
 	uint32_t copies = 32;
 
@@ -400,7 +400,7 @@ static uint32_t copies_in(const pfs_totals &t, uint64_t groups, size_t bytes)
 
 template <bool DIRECT>
 static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
-		  const pfs_device_table *table, const pfs_device_places *places, pfs_totals t,
+		  const pfs_device_table *table, const pfs_device_places *places, pfs_total_planes t,
 		  uint32_t copies, cudaStream_t stream)
 {
 	size_t bytes = (size_t)t.n * t.planes * 4;
@@ -421,7 +421,7 @@ static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
 
 static uint32_t copies_of(const pfs_device_groups *groups, const pfs_device_table *table)
 {
-	pfs_totals t;
+	pfs_total_planes t;
 	uint32_t copies;
 
 	if (table->capacity)
@@ -445,7 +445,7 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 {
 	uint32_t copies = copies_of(groups, table);
 	pfs_device_groups added;
-	pfs_totals t;
+	pfs_total_planes t;
 
 	if (places->to <= places->from)
 		return 0;

@@ -222,7 +222,7 @@ static __device__ __forceinline__ uint64_t warp_sum(uint64_t x)
 /* A lane's rows of a group, `times` of them. */
 template <int VALUES, class T>
 static __device__ __forceinline__ void add_row(const pfs_device_groups &groups, uint32_t *memory,
-					       const pfs_totals &t, uint32_t group, uint32_t place,
+					       const pfs_total_planes &t, uint32_t group, uint32_t place,
 					       uint32_t times, const carried<VALUES, T> &x)
 {
 	atomicAdd(&pfs_plane(memory, t, t.count)[group], times);
@@ -243,7 +243,7 @@ static __device__ __forceinline__ void add_row(const pfs_device_groups &groups, 
  * wanted of them are sums. */
 template <int VALUES, class T>
 static __device__ __forceinline__ void add_together(const pfs_device_groups &groups,
-						    uint32_t *memory, const pfs_totals &t,
+						    uint32_t *memory, const pfs_total_planes &t,
 						    bool is_row, uint32_t group, uint32_t place,
 						    carried<VALUES, T> &x)
 {
@@ -274,7 +274,7 @@ static __device__ __forceinline__ void add_together(const pfs_device_groups &gro
 /* The lane's next rows of a tile's share, `at` being the first. */
 template <int VALUES, class T, bool SHARED>
 static __device__ __forceinline__ void add_ahead(const parts &p, const pfs_device_groups &groups,
-						 uint32_t *memory, const pfs_totals &t,
+						 uint32_t *memory, const pfs_total_planes &t,
 						 uint64_t from, uint64_t base, uint32_t at,
 						 uint32_t end)
 {
@@ -307,7 +307,7 @@ static __device__ __forceinline__ void add_ahead(const parts &p, const pfs_devic
 
 /* A part's totals to the device's: `alone` if no other block has any of it. */
 static __device__ void write_part(const parts &p, const pfs_device_groups &groups,
-				  uint32_t *memory, const pfs_totals &t, uint32_t part, bool alone)
+				  uint32_t *memory, const pfs_total_planes &t, uint32_t part, bool alone)
 {
 	const uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
 
@@ -339,7 +339,7 @@ static __device__ void write_part(const parts &p, const pfs_device_groups &group
  * warp 32 tiles' bounds at a time.  SHARED: the part is large, so some of its groups are. */
 template <int VALUES, class T, bool SHARED>
 static __device__ __forceinline__ void add_tiles(const parts &p, const pfs_device_groups &groups,
-						 uint32_t *memory, const pfs_totals &t,
+						 uint32_t *memory, const pfs_total_planes &t,
 						 uint64_t from, uint32_t part, uint32_t tile,
 						 uint32_t last)
 {
@@ -369,7 +369,7 @@ template <int VALUES, class T>
 static __global__ void __launch_bounds__(PART_THREADS)
 	add_parts_kernel(const __grid_constant__ parts p,
 			 const __grid_constant__ pfs_device_groups groups, uint64_t from,
-			 const __grid_constant__ pfs_totals t)
+			 const __grid_constant__ pfs_total_planes t)
 {
 	extern __shared__ unsigned long long shared[];
 	uint32_t *memory = reinterpret_cast<uint32_t *>(shared);
@@ -393,7 +393,7 @@ static __global__ void __launch_bounds__(PART_THREADS)
 /* ---- launches ---- */
 
 /* How it would be split, but for memory; false: it cannot, or is not worth it. */
-static bool plan(parts *p, pfs_totals *t, pfs_device_groups *added,
+static bool plan(parts *p, pfs_total_planes *t, pfs_device_groups *added,
 		 const pfs_device_groups *groups, const pfs_device_places *places)
 {
 	uint64_t rows = places->to - (places->from & ~UINT64_C(3));
@@ -443,7 +443,7 @@ extern "C" size_t pfs_cuda_group_parts_room(const pfs_device_groups *groups,
 					    const pfs_device_places *places)
 {
 	pfs_device_groups added;
-	pfs_totals t;
+	pfs_total_planes t;
 	parts p;
 
 	return plan(&p, &t, &added, groups, places) ? place_parts(&p, NULL) : 0;
@@ -457,7 +457,7 @@ static int allow_shared(const void *kernel, size_t bytes)
 
 template <int VALUES, class T>
 static int add_parts(const parts &p, const pfs_device_groups &groups, uint64_t from,
-		     const pfs_totals &t, cudaStream_t stream)
+		     const pfs_total_planes &t, cudaStream_t stream)
 {
 	int error = allow_shared(reinterpret_cast<const void *>(add_parts_kernel<VALUES, T>),
 				 PART_BYTES);
@@ -476,7 +476,7 @@ extern "C" int pfs_cuda_group_parts(const pfs_device_groups *groups, const pfs_d
 	const uint64_t from = places->from & ~UINT64_C(3);
 	pfs_device_groups added;
 	size_t staged = TILE * 4;
-	pfs_totals t;
+	pfs_total_planes t;
 	parts p;
 	int error;
 

@@ -11,7 +11,7 @@
 #define PFS_NO_PLANE 0xff
 
 /* Places, and which planes things have. */
-struct pfs_totals {
+struct pfs_total_planes {
 	uint32_t n;
 	uint8_t planes, first, count, ids; /* ids: whose each place is, if that is not fixed */
 	uint8_t value[PFS_DEVICE_AGGREGATES], counts[PFS_DEVICE_AGGREGATES];
@@ -19,7 +19,7 @@ struct pfs_totals {
 
 /* The aggregates that pfs_cuda_group adds to, and the planes that they take; values first, so that
  * what has 64 bits is aligned. */
-static inline pfs_device_groups pfs_lay_out(pfs_totals *t, const pfs_device_groups *all, bool ids)
+static inline pfs_device_groups pfs_lay_out(pfs_total_planes *t, const pfs_device_groups *all, bool ids)
 {
 	pfs_device_groups groups = *all;
 	uint8_t planes = 0;
@@ -46,14 +46,14 @@ static inline pfs_device_groups pfs_lay_out(pfs_totals *t, const pfs_device_grou
 
 /* ---- device code ---- */
 
-static __device__ __forceinline__ uint32_t *pfs_plane(uint32_t *memory, const pfs_totals &t,
+static __device__ __forceinline__ uint32_t *pfs_plane(uint32_t *memory, const pfs_total_planes &t,
 						      uint8_t plane)
 {
 	return memory + (size_t)plane * t.n;
 }
 
 static __device__ __forceinline__ unsigned long long *pfs_wide(uint32_t *memory,
-							       const pfs_totals &t, uint8_t plane)
+							       const pfs_total_planes &t, uint8_t plane)
 {
 	return reinterpret_cast<unsigned long long *>(pfs_plane(memory, t, plane));
 }
@@ -117,7 +117,7 @@ static __device__ __forceinline__ void pfs_add_global(const pfs_device_aggregate
 
 /* To the block's at a place. */
 static __device__ __forceinline__ void pfs_add_shared(const pfs_device_aggregate &a, uint32_t *plane,
-						      const pfs_totals &t, uint32_t at, int64_t x)
+						      const pfs_total_planes &t, uint32_t at, int64_t x)
 {
 	unsigned long long *wide = reinterpret_cast<unsigned long long *>(plane) + at;
 
@@ -147,7 +147,7 @@ static __device__ __forceinline__ unsigned long long pfs_neutral(int op)
 }
 
 /* Called by all threads, who then wait for each other. */
-static __device__ void pfs_clear(uint32_t *memory, const pfs_totals &t,
+static __device__ void pfs_clear(uint32_t *memory, const pfs_total_planes &t,
 				 const pfs_device_groups &groups)
 {
 	for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
@@ -169,7 +169,7 @@ static __device__ void pfs_clear(uint32_t *memory, const pfs_totals &t,
 
 /* What a place holds of aggregate k, as the device's total has it. */
 static __device__ __forceinline__ unsigned long long pfs_total_at(uint32_t *memory,
-								  const pfs_totals &t,
+								  const pfs_total_planes &t,
 								  const pfs_device_aggregate &a,
 								  uint32_t k, uint32_t at)
 {
