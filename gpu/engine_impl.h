@@ -93,7 +93,7 @@ struct pfs_paths_request {
 };
 
 struct pfs_backend;
-struct pfs_paths; /* a back end's listing in progress */
+struct pfs_path_listing; /* a back end's listing in progress */
 
 /* What a back end does. Memory is its own: bitmaps are 32-bit words. Bitmaps that are passed to
  * queries have words for at least slot_capacity bits, and are overwritten whole. All members are
@@ -142,11 +142,11 @@ struct pfs_engine_ops {
 	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		     size_t n);
 
-	int (*paths_open)(struct pfs_backend *b, struct pfs_paths **out,
+	int (*paths_open)(struct pfs_backend *b, struct pfs_path_listing **out,
 			  const struct pfs_paths_request *request);
-	int (*paths_next)(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
+	int (*paths_next)(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
 			  size_t *size);
-	void (*paths_close)(struct pfs_backend *b, struct pfs_paths *paths);
+	void (*paths_close)(struct pfs_backend *b, struct pfs_path_listing *paths);
 };
 
 /* First member of every back end. */

@@ -8,7 +8,7 @@
 struct pfs_listing {
 	struct pfs_engine *engine;
 	struct pfs_backend *backend;
-	struct pfs_paths *paths;
+	struct pfs_path_listing *paths;
 	struct pfs_names_view view;
 	uint32_t *slots; /* in path order, or NULL */
 	size_t n;

@@ -109,11 +109,11 @@ PFS_MUST_CHECK int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divis
 
 /* ---- cuda_paths.c ---- */
 
-PFS_MUST_CHECK int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_paths **out,
+PFS_MUST_CHECK int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 				       const struct pfs_paths_request *request);
-PFS_MUST_CHECK int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_paths *paths,
+PFS_MUST_CHECK int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths,
 				       const char **bytes, size_t *size);
-void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_paths *paths);
+void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths);
 void pfs_text_free(struct pfs_cuda *g, struct pfs_text *text);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define PIECE_SIZE ((size_t)16 << 20)
 
-struct pfs_paths {
+struct pfs_path_listing {
 	struct pfs_device_buffer slots, ends;
 	uint64_t *cuts; /* piece k is lines cuts[k]..cuts[k + 1] */
 	uint64_t *sizes;
@@ -124,7 +124,7 @@ static int reserve_text(struct pfs_cuda *g, struct pfs_text *text, size_t size)
 	return rc;
 }
 
-void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_paths *paths)
+void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 
@@ -150,7 +150,7 @@ void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_paths *paths)
 }
 
 /* The slots in the order wanted; *n of them. */
-static int take_slots(struct pfs_cuda *g, struct pfs_paths *paths, size_t *n,
+static int take_slots(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t *n,
 		      const struct pfs_paths_request *r)
 {
 	size_t words = r->n_words, scratch = pfs_cuda_list_scratch(words);
@@ -179,7 +179,7 @@ static int take_slots(struct pfs_cuda *g, struct pfs_paths *paths, size_t *n,
 }
 
 /* Line ends, then where to cut; and the sizes of the pieces. */
-static int cut(struct pfs_cuda *g, struct pfs_paths *paths, size_t n,
+static int cut(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t n,
 	       const struct pfs_cuda_names *names)
 {
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
@@ -220,7 +220,7 @@ static int cut(struct pfs_cuda *g, struct pfs_paths *paths, size_t n,
 	return pfs_device_read(g, paths->cuts, d_cuts, (paths->n_pieces + 1) * sizeof(uint64_t));
 }
 
-static int read_sizes(struct pfs_cuda *g, struct pfs_paths *paths)
+static int read_sizes(struct pfs_cuda *g, struct pfs_path_listing *paths)
 {
 	uint64_t before = 0, end;
 	int rc = 0;
@@ -235,11 +235,11 @@ static int read_sizes(struct pfs_cuda *g, struct pfs_paths *paths)
 	return rc;
 }
 
-int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_paths **out,
+int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_paths *paths = calloc(1, sizeof(*paths));
+	struct pfs_path_listing *paths = calloc(1, sizeof(*paths));
 	struct pfs_cuda_names names;
 	size_t n = 0;
 	int rc;
@@ -269,7 +269,7 @@ int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_paths **out,
 	return 0;
 }
 
-static int start_piece(struct pfs_cuda *g, struct pfs_paths *paths)
+static int start_piece(struct pfs_cuda *g, struct pfs_path_listing *paths)
 {
 	size_t k = paths->started++;
 	unsigned i = k % 2;
@@ -288,7 +288,7 @@ static int start_piece(struct pfs_cuda *g, struct pfs_paths *paths)
 	return rc ? rc : PFS_CUDA(cudaEventRecord(paths->copied[i], g->copy_stream));
 }
 
-int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
+int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
 			size_t *size)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);

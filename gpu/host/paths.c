@@ -20,7 +20,7 @@ struct text {
 	size_t size, capacity;
 };
 
-struct pfs_paths {
+struct pfs_path_listing {
 	struct pfs_paths_request request;
 	uint32_t *slots; /* of this batch */
 	size_t n_slots;
@@ -127,7 +127,7 @@ static int append_path(struct text *text, struct prefix *p, const struct pfs_pat
 
 static void write_pieces(void *context, size_t from, size_t to)
 {
-	struct pfs_paths *paths = context;
+	struct pfs_path_listing *paths = context;
 	struct prefix prefix = {0};
 	int rc = 0;
 
@@ -147,7 +147,7 @@ static void write_pieces(void *context, size_t from, size_t to)
 	free(prefix.missing);
 }
 
-static void take_slots(struct pfs_paths *paths)
+static void take_slots(struct pfs_path_listing *paths)
 {
 	const struct pfs_paths_request *r = &paths->request;
 	const uint32_t *bits = r->bits;
@@ -174,10 +174,10 @@ static void take_slots(struct pfs_paths *paths)
 	paths->n_slots = n;
 }
 
-int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,
+int pfs_host_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request)
 {
-	struct pfs_paths *paths = calloc(1, sizeof(*paths));
+	struct pfs_path_listing *paths = calloc(1, sizeof(*paths));
 
 	if (!paths)
 		return -ENOMEM;
@@ -193,7 +193,7 @@ int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,
 	return 0;
 }
 
-int pfs_host_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
+int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
 			size_t *size)
 {
 	if (paths->next_piece == paths->n_pieces) {
@@ -214,7 +214,7 @@ int pfs_host_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const ch
 	return 1;
 }
 
-void pfs_host_paths_close(struct pfs_backend *b, struct pfs_paths *paths)
+void pfs_host_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
 {
 	(void)b;
 	for (size_t i = 0; i < paths->pieces_max && paths->pieces; i++)

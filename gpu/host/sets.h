@@ -27,10 +27,10 @@ int pfs_host_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const 
 int pfs_host_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
 
 /* paths.c: listings */
-int pfs_host_paths_open(struct pfs_backend *b, struct pfs_paths **out,
+int pfs_host_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request);
-int pfs_host_paths_next(struct pfs_backend *b, struct pfs_paths *paths, const char **bytes,
+int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
 			size_t *size);
-void pfs_host_paths_close(struct pfs_backend *b, struct pfs_paths *paths);
+void pfs_host_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths);
 
 #endif

@@ -85,10 +85,10 @@ WRAP(find_prime, (struct pfs_backend * b, uint32_t *slot, uint64_t prime), (inne
 WRAP(codes, (struct pfs_backend * b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
      (inner(b), limbs, n_limbs, first, n))
 WRAP(paths_open,
-     (struct pfs_backend * b, struct pfs_paths **out, const struct pfs_paths_request *request),
+     (struct pfs_backend * b, struct pfs_path_listing **out, const struct pfs_paths_request *request),
      (inner(b), out, request))
 WRAP(paths_next,
-     (struct pfs_backend * b, struct pfs_paths *paths, const char **bytes, size_t *size),
+     (struct pfs_backend * b, struct pfs_path_listing *paths, const char **bytes, size_t *size),
      (inner(b), paths, bytes, size))
 
 /* What is there can mostly still be read. */
@@ -110,7 +110,7 @@ static void faulty_describe(struct pfs_backend *b, struct pfs_engine_info *info)
 	inner(b)->ops->describe(inner(b), info);
 }
 
-static void faulty_paths_close(struct pfs_backend *b, struct pfs_paths *paths)
+static void faulty_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
 {
 	inner(b)->ops->paths_close(inner(b), paths);
 }
