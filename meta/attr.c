@@ -141,7 +141,7 @@ int pfs_store_put_attr(struct pfs_store *store, uint64_t prime, const struct pfs
 int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *name,
 			  size_t name_len)
 {
-	enum pfs_statement sql = name ? PFS_SQL_ATTR_DELETE : PFS_SQL_ATTR_DELETE_ALL;
+	enum pfs_store_statement sql = name ? PFS_SQL_ATTR_DELETE : PFS_SQL_ATTR_DELETE_ALL;
 	int error = pfs_group_ready(store);
 	int64_t id = 0;
 

@@ -124,7 +124,7 @@ int pfs_db_step(struct pfs_db *db, sqlite3_stmt *statement)
 	return result == SQLITE_DONE ? 0 : pfs_db_errno(db, result);
 }
 
-int pfs_db_run(struct pfs_db *db, enum pfs_statement sql)
+int pfs_db_run(struct pfs_db *db, enum pfs_store_statement sql)
 {
 	sqlite3_stmt *statement PFS_RESET = db->sql[sql];
 	int got = pfs_db_step(db, statement);

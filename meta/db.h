@@ -68,7 +68,7 @@ PFS_MUST_CHECK int pfs_db_finish_bulk(struct pfs_db *db);
 PFS_MUST_CHECK int pfs_db_step(struct pfs_db *db, sqlite3_stmt *statement);
 
 /* Steps a statement that is prepared, bound and returns no rows, then resets it. */
-PFS_MUST_CHECK int pfs_db_run(struct pfs_db *db, enum pfs_statement sql);
+PFS_MUST_CHECK int pfs_db_run(struct pfs_db *db, enum pfs_store_statement sql);
 
 /* Runs a statement's text, which has no parameters; its rows are ignored. */
 PFS_MUST_CHECK int pfs_db_exec(struct pfs_db *db, const char *text);

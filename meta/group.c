@@ -136,7 +136,7 @@ int pfs_writer_finish(struct pfs_store *store)
 }
 
 /* `before` when it cannot be told now. */
-static uint64_t count(uint64_t before, struct pfs_db *db, enum pfs_statement sql)
+static uint64_t count(uint64_t before, struct pfs_db *db, enum pfs_store_statement sql)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[sql];
 
@@ -163,7 +163,7 @@ int pfs_group_ready(const struct pfs_store *store)
 	return store->group_error;
 }
 
-int pfs_group_run(struct pfs_store *store, enum pfs_statement sql)
+int pfs_group_run(struct pfs_store *store, enum pfs_store_statement sql)
 {
 	int error = pfs_db_run(store->writer, sql);
 
@@ -172,7 +172,7 @@ int pfs_group_run(struct pfs_store *store, enum pfs_statement sql)
 	return error;
 }
 
-int pfs_group_run_for(struct pfs_store *store, enum pfs_statement sql, uint64_t prime)
+int pfs_group_run_for(struct pfs_store *store, enum pfs_store_statement sql, uint64_t prime)
 {
 	pfs_bind_u64(store->writer->sql[sql], 1, prime);
 	return pfs_group_run(store, sql);

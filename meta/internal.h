@@ -163,10 +163,10 @@ int64_t pfs_history_now(const struct pfs_store *store);
 int64_t pfs_history_clock(void); /* what the clock says, whatever the store does */
 
 /* Runs a statement of the writer, whose parameters are bound; a failure spoils the group. */
-PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_statement sql);
+PFS_MUST_CHECK int pfs_group_run(struct pfs_store *store, enum pfs_store_statement sql);
 
 /* As pfs_group_run, with the number (mostly a node's prime) as the statement's first parameter. */
-PFS_MUST_CHECK int pfs_group_run_for(struct pfs_store *store, enum pfs_statement sql,
+PFS_MUST_CHECK int pfs_group_run_for(struct pfs_store *store, enum pfs_store_statement sql,
 				     uint64_t prime);
 
 /* Open the writing connection; and move everything into the main file, before the connection is

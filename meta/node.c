@@ -376,7 +376,7 @@ static int last_prime(uint64_t *out, struct pfs_db *db, uint64_t end)
 	return 0;
 }
 
-static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_statement sql)
+static int count_rows(uint64_t *out, struct pfs_db *db, enum pfs_store_statement sql)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[sql];
 	int got = pfs_db_step(db, row);

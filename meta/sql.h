@@ -147,7 +147,7 @@
 	X(SOURCE_GET, READ, "SELECT " PFS_SOURCE_COLUMNS " FROM source WHERE prime = ?1")
 
 #define PFS_SQL_ENUM(name, kind, text) PFS_SQL_##name,
-enum pfs_statement { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
+enum pfs_store_statement { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
 #undef PFS_SQL_ENUM
 
 /* ---- history: on the writing connection, while the store keeps one ----
