@@ -81,6 +81,23 @@ static void put_few(FILE *out)
 	(void)fputs(PICK(forms), out);
 }
 
+static void put_values(FILE *out)
+{
+	static const char *const forms[] = {
+		"SELECT 'c' AS t, 100 AS n, 3 AS m",
+		"SELECT NULL AS t, 2 AS n, NULL AS m",
+		"SELECT 'red' t, CAST(0 AS BIGINT) n, 4 m",
+		"SELECT * FROM (VALUES ('c', 1, 0), ('d1', 100, 7), (NULL, 2, NULL), ('c', 1, 0))",
+		"SELECT column1 AS t, column2 AS n, column3 AS m FROM (VALUES ('txt', 0, 5), ('f', "
+		"4096, 5))",
+		"SELECT column1 AS t, column2 AS n, column3 AS m FROM (VALUES ('d1', 1.5, -1), "
+		"('d', 100.0, 0), ('', 2.0, NULL))",
+		"VALUES ('c', 2, 3), ('d3', 17, 2), ('d3', 17, 2)",
+	};
+
+	(void)fputs(PICK(forms), out);
+}
+
 static void put_cut(FILE *out)
 {
 	static const char *const forms[] = {
@@ -101,15 +118,12 @@ static void put_nested(FILE *out, unsigned depth);
 
 static void put_union(FILE *out, unsigned depth)
 {
-	unsigned n = 2 + below(2);
-	bool distinct = below(4) == 0;
+	static const char *const words[] = {" UNION ALL ", " UNION ", " INTERSECT ", " EXCEPT "};
+	unsigned n = 2 + below(2) + (below(4) == 0), kinds = below(2) ? 1 : 1 + below(4);
 
 	for (unsigned i = 0; i < n; i++) {
-		(void)fputs(!i					   ? ""
-			    : distinct && (i + 1 == n || below(2)) ? " UNION "
-								   : " UNION ALL ",
-			    out);
-		switch (below(4)) {
+		(void)fputs(!i ? "" : words[below(kinds)], out);
+		switch (below(5)) {
 		case 0:
 			put_grouped(out);
 			break;
@@ -120,6 +134,9 @@ static void put_union(FILE *out, unsigned depth)
 			(void)fputs("SELECT t, n, m FROM (", out);
 			put_nested(out, depth);
 			(void)fputc(')', out);
+			break;
+		case 3:
+			put_values(out);
 			break;
 		default:
 			(void)fprintf(out, "SELECT %s AS t, size, %s FROM nodes",
@@ -141,7 +158,7 @@ static void put_nested(FILE *out, unsigned depth)
 		put_grouped(out);
 		break;
 	case 3:
-		below(2) ? put_few(out) : put_cut(out);
+		below(2) ? put_few(out) : below(2) ? put_cut(out) : put_values(out);
 		break;
 	case 4:
 	case 5:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/nested.h - random statements over sub-selects, WITH and UNION ALL, of `nodes` and the side
- * table of tests/ref/statements.h. */
+/* tests/ref/nested.h - random statements over sub-selects, WITH, VALUES and compounds, of `nodes`
+ * and the side table of tests/ref/statements.h. */
 #ifndef PFS_TESTS_REF_NESTED_H
 #define PFS_TESTS_REF_NESTED_H
 

@@ -83,8 +83,8 @@ bool random_windows(FILE *out, uint64_t *seed)
 	(void)fputs(is_inner ? "SELECT count(*), sum(r), max(i), min(r) FROM (SELECT a.ino AS i, " : "SELECT a.ino, a.name, ",
 		    out);
 	for (unsigned i = 0; i < n; i++) {
-		if (below(8) == 0 && !peers)
-			put_window(window, sizeof(window), false);
+		if (below(4) == 0)
+			put_window(window, sizeof(window), peers);
 		put_function(out, peers, window);
 		if (!i && is_inner)
 			(void)fputs(" AS r", out);

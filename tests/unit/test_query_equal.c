@@ -820,21 +820,41 @@ static void test_who_runs(void **state)
 		"SELECT p.path, count(*) FROM nodes n JOIN nodes p ON n.parent = p.ino GROUP BY 1",
 		"SELECT count(*) FROM nodes WHERE under(ino, 2) AND mtime > '2001-01-01'",
 		"SELECT max(n) FROM (SELECT parent, count(*) AS n FROM nodes GROUP BY parent)",
-		"SELECT path, n FROM (SELECT parent p, count(*) n FROM nodes GROUP BY 1) JOIN nodes ON ino = p",
-		"WITH big AS (SELECT * FROM nodes WHERE size > 100) SELECT ext, sum(size) FROM big GROUP BY 1",
-		"WITH a AS (SELECT depth FROM nodes), b(e, m) AS (SELECT * , 1 FROM a) SELECT sum(m) FROM b",
-		"SELECT 'd' AS k, count(*) FROM nodes UNION ALL SELECT ext, size FROM nodes ORDER BY k, 2",
+		"SELECT path, n FROM (SELECT parent p, count(*) n FROM nodes GROUP BY 1) JOIN "
+		"nodes ON ino = p",
+		"WITH big AS (SELECT * FROM nodes WHERE size > 100) SELECT ext, sum(size) FROM big "
+		"GROUP BY 1",
+		"WITH a AS (SELECT depth FROM nodes), b(e, m) AS (SELECT * , 1 FROM a) SELECT "
+		"sum(m) FROM b",
+		"SELECT 'd' AS k, count(*) FROM nodes UNION ALL SELECT ext, size FROM nodes ORDER "
+		"BY k, 2",
 		"SELECT name FROM nodes UNION SELECT ext FROM nodes",
+		"SELECT name FROM nodes INTERSECT SELECT ext FROM nodes",
+		"SELECT ext FROM nodes GROUP BY ext EXCEPT SELECT ext FROM side",
+		"SELECT ext FROM nodes UNION SELECT type FROM nodes EXCEPT SELECT name FROM nodes "
+		"UNION ALL SELECT k FROM side",
+		"SELECT count(*) FROM (SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent "
+		"FROM nodes)",
+		"WITH v(e) AS (VALUES ('c'), ('txt'), ('c')) SELECT e, count(*) FROM v JOIN nodes "
+		"ON ext = e GROUP BY e",
+		"SELECT ext, w FROM nodes LEFT JOIN (SELECT 'c' AS e, 2 AS w UNION ALL VALUES "
+		"('h', 3)) ON ext = e GROUP BY ext, w",
 		"SELECT count(*) FROM (SELECT size FROM nodes ORDER BY size, ino LIMIT 5)",
 		"SELECT path FROM nodes WHERE size > 100",
-		"SELECT path, tag FROM nodes WHERE path LIKE '%d1%' AND (size > 9 OR tag = 'x') ORDER BY path LIMIT 5 OFFSET 2",
+		"SELECT path, tag FROM nodes WHERE path LIKE '%d1%' AND (size > 9 OR tag = 'x') "
+		"ORDER BY path LIMIT 5 OFFSET 2",
 		"SELECT * FROM nodes ORDER BY subtree_size DESC",
 		"SELECT path FROM (SELECT * FROM nodes WHERE size > 100)",
 		"SELECT name FROM nodes WHERE subtree_count > 1 AND ino = 2",
 		"SELECT sum(size) OVER (ORDER BY ino) FROM nodes",
-		"SELECT t, sum(n) OVER (ORDER BY t) FROM (SELECT ext t, count(*) n FROM nodes GROUP BY ext)",
-		"SELECT path, rank() OVER (PARTITION BY parent ORDER BY size DESC) AS r FROM nodes ORDER BY r, ino LIMIT 5",
-		"SELECT max(r) FROM (SELECT row_number() OVER (PARTITION BY ext ORDER BY size) AS r FROM nodes) WHERE r < 9",
+		"SELECT t, sum(n) OVER (ORDER BY t) FROM (SELECT ext t, count(*) n FROM nodes "
+		"GROUP BY ext)",
+		"SELECT path, rank() OVER (PARTITION BY parent ORDER BY size DESC) AS r FROM nodes "
+		"ORDER BY r, ino LIMIT 5",
+		"SELECT max(r) FROM (SELECT row_number() OVER (PARTITION BY ext ORDER BY size) AS "
+		"r FROM nodes) WHERE r < 9",
+		"SELECT rank() OVER (ORDER BY size), sum(size) OVER (PARTITION BY ext), "
+		"row_number() OVER (ORDER BY ino) FROM nodes",
 	};
 	static const char *const sqlites[] = {
 		"SELECT count(*) FROM nodes WHERE ino = 2",
@@ -842,32 +862,40 @@ static void test_who_runs(void **state)
 		"SELECT upper(ext), count(*) FROM nodes GROUP BY 1",
 		"SELECT round(size / 3), rank() OVER (ORDER BY size) FROM nodes",
 		"SELECT upper(ext), name FROM nodes GROUP BY ext",
-		"SELECT a.name FROM nodes a WHERE size = (SELECT max(size) FROM nodes b WHERE b.parent = a.parent)",
+		"SELECT a.name FROM nodes a WHERE size = (SELECT max(size) FROM nodes b WHERE "
+		"b.parent = a.parent)",
 		"SELECT type, group_concat(name) FROM nodes GROUP BY type",
 		"SELECT group_concat(a.name) FROM nodes a JOIN side s ON s.ext = a.ext",
-		"SELECT name FROM nodes INTERSECT SELECT ext FROM nodes",
-		"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent = 2",
+		"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent "
+		"= 2",
 		"SELECT count(*) FROM (SELECT size FROM nodes ORDER BY size LIMIT 5)",
-		"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 9) SELECT max(x) FROM n",
+		"WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 9) SELECT "
+		"max(x) FROM n",
 		"SELECT sum(size) OVER (ORDER BY ino ROWS 1 PRECEDING) FROM nodes",
 		"SELECT count(*) FROM nodes WHERE size = name",
 	};
 
 	static const char *const parts[] = {
 		"SELECT ext, count(*), rank() OVER (ORDER BY count(*)) FROM nodes GROUP BY ext",
-		"SELECT upper(ext), count(*) AS n FROM nodes GROUP BY ext HAVING n > 1 ORDER BY abs(n)",
+		"SELECT upper(ext), count(*) AS n FROM nodes GROUP BY ext HAVING n > 1 ORDER BY "
+		"abs(n)",
 		"SELECT upper(type), sum(size) FROM nodes GROUP BY type",
 		"SELECT type, ext, printf('%d', max(size)) FROM nodes GROUP BY 1, 2",
 		"SELECT round(avg(size), 1) FROM nodes",
-		"SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY ext",
+		"SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY "
+		"ext",
 		"SELECT (SELECT count(*) FROM nodes) - 1",
 		"SELECT path FROM nodes WHERE size > (SELECT avg(size) FROM nodes)",
 		"SELECT path FROM nodes WHERE ext IN (SELECT ext FROM side GROUP BY ext)",
-		"SELECT ext FROM nodes GROUP BY ext EXCEPT SELECT ext FROM side",
-		"SELECT t, sum(n) OVER (ORDER BY t ROWS 2 PRECEDING) FROM (SELECT ext t, count(*) n FROM nodes GROUP BY ext)",
-		"WITH w AS (SELECT ext, sum(size) s FROM nodes GROUP BY ext) SELECT upper(ext), s FROM w",
-		"SELECT upper(a.name), rank() OVER (ORDER BY s.n) FROM nodes a JOIN side s ON s.ext = a.ext",
-		"SELECT path, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n JOIN (SELECT parent p, sum(size) s FROM nodes GROUP BY 1 ORDER BY s, p LIMIT 5) ON ino = p",
+		"SELECT t, sum(n) OVER (ORDER BY t ROWS 2 PRECEDING) FROM (SELECT ext t, count(*) "
+		"n FROM nodes GROUP BY ext)",
+		"WITH w AS (SELECT ext, sum(size) s FROM nodes GROUP BY ext) SELECT upper(ext), s "
+		"FROM w",
+		"SELECT upper(a.name), rank() OVER (ORDER BY s.n) FROM nodes a JOIN side s ON "
+		"s.ext = a.ext",
+		"SELECT path, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n "
+		"JOIN (SELECT parent p, sum(size) s FROM nodes GROUP BY 1 ORDER BY s, p LIMIT 5) "
+		"ON ino = p",
 	};
 
 	(void)state;

@@ -86,6 +86,14 @@ static void use_term(struct pfs_block *block, const struct pfs_term *term)
 	column->is_used = true;
 }
 
+static void use_window(struct pfs_block *block, const struct pfs_bound_window *window)
+{
+	for (size_t i = 0; i < window->n_keys; i++)
+		use_term(block, window->keys[i].value);
+	for (size_t i = 0; i < window->n_functions; i++)
+		use_term(block, window->functions[i].arg);
+}
+
 static void use_terms(struct pfs_block *block)
 {
 	for (size_t i = 0; i < block->n_inputs; i++) {
@@ -102,10 +110,8 @@ static void use_terms(struct pfs_block *block)
 		use_term(block, block->group[i]);
 	for (size_t i = 0; i < block->n_aggregates; i++)
 		use_term(block, block->aggregates[i].arg);
-	for (size_t i = 0; i < block->window.n_keys; i++)
-		use_term(block, block->window.keys[i].value);
-	for (size_t i = 0; i < block->window.n_functions; i++)
-		use_term(block, block->window.functions[i].arg);
+	for (size_t i = 0; i < block->n_windows; i++)
+		use_window(block, &block->windows[i]);
 	for (size_t i = 0; i < block->n_order; i++)
 		use_term(block, block->order[i].value);
 	for (size_t i = 0; i < block->n_results; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/relational/bind.h - inside of pfs_bind (bound.h), each file before those that it calls:
  * bind.c (a statement, and what SQLite was asked to read for it); bind_compound.c, bind_select.c,
- * bind_from.c (SELECTs and their sources, which may be SELECTs), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c,
- * bind_call.c (expressions in expressions); bind_column.c and bind_term.c (what those are made of).
+ * bind_from.c (SELECTs and their sources, which may be SELECTs), bind_values.c (rows that a
+ * statement says itself), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c, bind_call.c
+ * (expressions in expressions); bind_column.c and bind_term.c (what those are made of).
  *
  * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
  * that has failed. */
@@ -65,6 +66,12 @@ PFS_MUST_CHECK int pfs_bind_limit(struct pfs_binder *binder, const struct pfs_se
 struct pfs_term *pfs_bind_numbered(struct pfs_binder *binder, const struct pfs_expr *expr);
 /* Adds a term to the block's order, which has room for it. */
 void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const struct pfs_item *item);
+
+/* ---- bind_values.c ---- */
+
+/* Binds VALUES, or a SELECT of constants without FROM, into the binder's block. */
+PFS_MUST_CHECK int pfs_bind_values(struct pfs_binder *binder, const struct pfs_core *core,
+				   const struct pfs_select *end);
 
 /* ---- bind_rows.c ---- */
 

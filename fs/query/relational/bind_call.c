@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "fs/query/relational/bind.h"
 
+#define WINDOWS_MAX	     8
 #define WINDOW_FUNCTIONS_MAX 64
 
 static struct pfs_term *choose(struct pfs_binder *binder, struct pfs_term *condition,
@@ -178,7 +179,7 @@ static struct pfs_term *bind_length(struct pfs_binder *binder, const struct pfs_
 	return pfs_bound_step(binder, PFS_OP_LENGTH, PFS_CLASS_NUMBER, text, NULL);
 }
 
-/* ---- windows: a block has one, and all its functions are of the same partitions and order ---- */
+/* ---- windows ---- */
 
 static void add_window_key(struct pfs_binder *binder, struct pfs_bound_window *window, const struct pfs_item *item,
 		    bool is_of_partition)
@@ -220,6 +221,32 @@ static bool is_same_window(const struct pfs_bound_window *a, const struct pfs_bo
 			return false;
 	}
 	return true;
+}
+
+/* The block's window of these keys, which may be new. */
+static struct pfs_bound_window *find_window(struct pfs_binder *binder,
+					    const struct pfs_bound_window *window)
+{
+	struct pfs_block *block = binder->block;
+	struct pfs_bound_window *own;
+	size_t i = 0;
+
+	while (i < block->n_windows && !is_same_window(&block->windows[i], window))
+		i++;
+	if (i == WINDOWS_MAX)
+		return pfs_bind_refuse(binder, "very many windows");
+	if (!block->windows)
+		block->windows = pfs_bind_get(binder, WINDOWS_MAX * sizeof(*block->windows));
+	if (binder->error)
+		return NULL;
+	own = &block->windows[i];
+	if (i == block->n_windows) {
+		*own = *window;
+		own->functions =
+			pfs_bind_get(binder, WINDOW_FUNCTIONS_MAX * sizeof(*own->functions));
+		block->n_windows++;
+	}
+	return binder->error ? NULL : own;
 }
 
 static bool find_window_op(enum pfs_window_op *op, const struct pfs_expr *expr)
@@ -283,21 +310,16 @@ static void bind_window_arguments(struct pfs_binder *binder, struct pfs_bound_fu
 static struct pfs_term *add_function(struct pfs_binder *binder, const struct pfs_bound_window *window,
 				     const struct pfs_bound_function *function)
 {
-	struct pfs_bound_window *own = &binder->block->window;
+	struct pfs_bound_window *own = find_window(binder, window);
 	struct pfs_term *bound;
 
-	if (own->n_functions && !is_same_window(own, window))
-		return pfs_bind_refuse(binder, "several windows");
-	if (own->n_functions == WINDOW_FUNCTIONS_MAX)
+	if (own && own->n_functions == WINDOW_FUNCTIONS_MAX)
 		return pfs_bind_refuse(binder, "very many functions of a window");
-	if (!own->n_functions) {
-		*own = *window;
-		own->functions = pfs_bind_get(binder, WINDOW_FUNCTIONS_MAX * sizeof(*own->functions));
-	}
 	bound = pfs_term_new(binder, PFS_BOUND_WINDOW, PFS_CLASS_NUMBER);
 	if (binder->error)
 		return NULL;
-	bound->aggregate = own->n_functions;
+	bound->aggregate =
+		(size_t)(own - binder->block->windows) * WINDOW_FUNCTIONS_MAX + own->n_functions;
 	bound->can_be_null = function->arg != NULL;
 	own->functions[own->n_functions] = *function;
 	own->functions[own->n_functions++].term = bound;

@@ -40,7 +40,8 @@ static bool apply_affinity(struct pfs_binder *binder, struct pfs_term **bound,
 {
 	struct pfs_term *copy;
 
-	if ((*bound)->kind != PFS_BOUND_CONSTANT || other->affinity == PFS_NO_AFFINITY)
+	if ((*bound)->kind != PFS_BOUND_CONSTANT || (*bound)->affinity != PFS_NO_AFFINITY ||
+	    other->affinity == PFS_NO_AFFINITY)
 		return true;
 	copy = pfs_bind_get(binder, sizeof(*copy));
 	if (!copy)

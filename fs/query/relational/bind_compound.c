@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SELECTs made of SELECTs: WITH, sub-selects in FROM, UNION ALL and UNION. */
+/* SELECTs made of SELECTs: WITH, sub-selects in FROM, UNION, INTERSECT and EXCEPT. */
 #include <strings.h>
 
 #include "fs/query/relational/bind.h"
@@ -158,7 +158,7 @@ static bool is_ordered_by_all(const struct pfs_block *block, struct pfs_term *co
 	return true;
 }
 
-static bool is_node(const struct pfs_block *block, const struct pfs_term *term)
+bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term)
 {
 	const struct pfs_input *from = &block->inputs[term->input];
 	const struct pfs_column_wish *wish = &from->columns[term->column].wish;
@@ -179,7 +179,7 @@ bool pfs_block_is_determined(const struct pfs_block *block)
 	if (block->is_grouped)
 		return is_ordered_by_all(block, block->group, block->n_group);
 	for (size_t i = 0; i < block->n_order && block->n_inputs == 1; i++) {
-		if (is_node(block, block->order[i].value))
+		if (pfs_block_is_node(block, block->order[i].value))
 			return true;
 	}
 	return false;
@@ -201,10 +201,13 @@ static void finish_part(struct pfs_binder *binder, struct pfs_input *input)
 		match_columns(binder, input);
 }
 
-/* One part of the input: a SELECT of a compound, or (core NULL) a whole one. */
+static int bind_cores(struct pfs_binder *binder, const struct pfs_core *first,
+		      const struct pfs_core *past);
+
+/* One part of the input: a whole SELECT, or (select NULL) those of a compound up to another one. */
 static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 		     const struct pfs_bind_scope *scope, const struct pfs_select *select,
-		     const struct pfs_core *core)
+		     const struct pfs_core *first, const struct pfs_core *past)
 {
 	struct pfs_binder binder = {
 		.query = outer->query,
@@ -222,7 +225,7 @@ static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 	if (outer->error)
 		return;
 	input->parts[input->n_parts++] = binder.block;
-	error = select ? pfs_bind_select(&binder, select) : pfs_bind_core(&binder, core, NULL);
+	error = select ? pfs_bind_select(&binder, select) : bind_cores(&binder, first, past);
 	if (!error)
 		finish_part(&binder, input);
 	outer->reads = binder.reads;
@@ -231,34 +234,104 @@ static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 	outer->why = binder.why;
 }
 
+/* Those from `second` on are a part each, and what stands before it is one. */
 static void add_parts(struct pfs_binder *binder, struct pfs_input *input,
-		      const struct pfs_select *select)
+		      const struct pfs_core *first, const struct pfs_core *second,
+		      const struct pfs_core *past)
 {
-	size_t n = 0;
+	size_t n = 1;
 
-	for (const struct pfs_core *core = select->first; core; core = core->next) {
-		if (core->compound > PFS_UNION)
-			pfs_bind_refuse(binder, "INTERSECT or EXCEPT");
+	for (const struct pfs_core *core = second; core != past; core = core->next)
 		n++;
-	}
 	input->parts = pfs_bind_get(binder, n * sizeof(struct pfs_block *));
-	for (const struct pfs_core *core = select->first; core && !binder->error; core = core->next)
-		add_part(binder, input, binder->scope, NULL, core);
+	if (!binder->error)
+		add_part(binder, input, binder->scope, NULL, first, second);
+	for (const struct pfs_core *core = second; core != past && !binder->error;
+	     core = core->next)
+		add_part(binder, input, binder->scope, NULL, core, core->next);
+}
+
+/* ---- sets: rows are grouped by all of their columns, and which parts a group is of decides ----
+ */
+
+/* Numbers the parts, in a column behind the others. */
+static void add_tags(struct pfs_binder *binder, struct pfs_input *input)
+{
+	size_t n = input->n_columns;
+
+	for (size_t i = 0; i < input->n_parts && !binder->error; i++) {
+		struct pfs_block *part = input->parts[i];
+		struct pfs_term **results =
+			pfs_bind_get(binder, (n + 1) * sizeof(struct pfs_term *));
+
+		for (size_t c = 0; c < n && results; c++)
+			results[c] = part->results[c];
+		if (!results)
+			return;
+		results[n] = pfs_term_integer(binder, (int64_t)i);
+		part->results = results;
+		part->n_results = n + 1;
+	}
+	input->columns[n] = (struct pfs_input_column){.class = PFS_CLASS_NUMBER, .is_hidden = true};
+	input->n_columns = n + 1;
+}
+
+/* Whether a row of the group is of that part: max(tag = number). */
+static struct pfs_term *is_of(struct pfs_binder *binder, unsigned tag, size_t number)
+{
+	struct pfs_block *block = binder->block;
+	struct pfs_term *same, *bound;
+
+	same = pfs_bind_comparison(binder, PFS_OP_EQ, pfs_bind_own_column(binder, 0, tag),
+				   pfs_term_integer(binder, (int64_t)number));
+	bound = same ? pfs_term_new(binder, PFS_BOUND_AGGREGATE, PFS_CLASS_NUMBER) : NULL;
+	if (!bound)
+		return NULL;
+	bound->aggregate = block->n_aggregates;
+	block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){PFS_MAX, same};
+	return bound;
+}
+
+/* As the compound says it, from the left to the right. */
+static struct pfs_term *bind_membership(struct pfs_binder *binder, const struct pfs_core *first,
+					const struct pfs_core *past, unsigned tag)
+{
+	struct pfs_term *is_in = is_of(binder, tag, 0), *other;
+	size_t number = 1;
+
+	for (const struct pfs_core *core = first->next; core != past && is_in; core = core->next) {
+		other = is_of(binder, tag, number++);
+		if (core->compound == PFS_EXCEPT)
+			other = pfs_bind_not(binder, other, true);
+		is_in = pfs_bind_both(binder, core->compound <= PFS_UNION ? PFS_OP_OR : PFS_OP_AND,
+				      is_in, other);
+	}
+	return is_in;
+}
+
+static void bind_set(struct pfs_binder *binder, const struct pfs_core *first,
+		     const struct pfs_core *past)
+{
+	struct pfs_block *block = binder->block;
+	struct pfs_input *input = &block->inputs[0];
+
+	for (size_t i = 0; i < block->n_results; i++) {
+		if (block->results[i]->is_late) /* or of several classes */
+			pfs_bind_refuse(binder,
+					"INTERSECT or EXCEPT of what the operators do not have");
+	}
+	block->aggregates = pfs_bind_get(binder, input->n_parts * sizeof(*block->aggregates));
+	if (!binder->error)
+		add_tags(binder, input);
+	if (binder->error)
+		return;
+	block->is_grouped = true;
+	block->group = block->results;
+	block->n_group = block->n_results;
+	block->having = bind_membership(binder, first, past, (unsigned)block->n_results);
 }
 
 /* ---- compounds ---- */
-
-/* Of several UNIONs the last one makes all rows distinct that are there by then. */
-static bool is_distinct(struct pfs_binder *binder, const struct pfs_select *select)
-{
-	bool is_any = false;
-
-	for (const struct pfs_core *core = select->first; core; core = core->next)
-		is_any |= core->compound == PFS_UNION;
-	if (is_any && select->last->compound != PFS_UNION)
-		pfs_bind_refuse(binder, "UNION ALL after a UNION");
-	return is_any;
-}
 
 /* The first SELECT's result of that alias, or, failing that, which is that column. */
 static struct pfs_term *named(const struct pfs_block *block, const struct pfs_items *items,
@@ -267,7 +340,8 @@ static struct pfs_term *named(const struct pfs_block *block, const struct pfs_it
 	struct pfs_term *column = NULL;
 	size_t i = 0;
 
-	for (const struct pfs_item *item = items->first; item; item = item->next, i++) {
+	for (const struct pfs_item *item = items ? items->first : NULL; item;
+	     item = item->next, i++) {
 		if (!item->expr)
 			return NULL;
 		if (item->alias && pfs_name_is(name, item->alias->text))
@@ -307,13 +381,37 @@ static void bind_compound_end(struct pfs_binder *binder, const struct pfs_select
 	}
 }
 
-/* All columns of an input whose rows are those of the SELECTs. */
-static int bind_compound(struct pfs_binder *binder, const struct pfs_select *select)
+/* The last of them before whose rows all are made distinct; NULL: none is. */
+static const struct pfs_core *last_set(const struct pfs_core *first, const struct pfs_core *past)
 {
+	const struct pfs_core *last = NULL;
+
+	for (const struct pfs_core *core = first->next; core != past; core = core->next) {
+		if (core->compound != PFS_UNION_ALL)
+			last = core;
+	}
+	return last;
+}
+
+static bool has_only_unions(const struct pfs_core *first, const struct pfs_core *past)
+{
+	bool has = true;
+
+	for (const struct pfs_core *core = first->next; core != past; core = core->next)
+		has &= core->compound <= PFS_UNION;
+	return has;
+}
+
+/* All columns of an input whose rows are those of the SELECTs. */
+static int bind_compound(struct pfs_binder *binder, const struct pfs_core *first,
+			 const struct pfs_core *past)
+{
+	const struct pfs_core *last = last_set(first, past);
+	bool is_set = last && last->next == past;
 	struct pfs_block *block = binder->block;
 	struct pfs_input *input;
 
-	block->is_distinct = is_distinct(binder, select);
+	block->limit = UINT64_MAX;
 	block->inputs = pfs_bind_get(binder, sizeof(*block->inputs));
 	if (binder->error)
 		return binder->error;
@@ -321,7 +419,7 @@ static int bind_compound(struct pfs_binder *binder, const struct pfs_select *sel
 	input = &block->inputs[0];
 	input->kind = PFS_INPUT_BLOCKS;
 	input->table = input->name = "";
-	add_parts(binder, input, select);
+	add_parts(binder, input, first, last && !is_set ? last->next : first->next, past);
 	if (binder->error)
 		return binder->error;
 	block->results = pfs_bind_get(binder, input->n_columns * sizeof(struct pfs_term *));
@@ -329,24 +427,35 @@ static int bind_compound(struct pfs_binder *binder, const struct pfs_select *sel
 	for (unsigned i = 0; i < input->n_columns && !binder->error; i++)
 		block->results[block->n_results++] = pfs_bind_own_column(binder, 0, i);
 	binder->is_unsure = false;
-	if (!binder->error)
-		bind_compound_end(binder, select);
+	block->is_distinct = is_set && has_only_unions(first, past);
+	if (is_set && !block->is_distinct && !binder->error)
+		bind_set(binder, first, past);
 	return binder->error;
+}
+
+static int bind_cores(struct pfs_binder *binder, const struct pfs_core *first,
+		      const struct pfs_core *past)
+{
+	if (first->next != past)
+		return bind_compound(binder, first, past);
+	return pfs_bind_core(binder, first, NULL);
 }
 
 int pfs_bind_select(struct pfs_binder *binder, const struct pfs_select *select)
 {
 	PFS_TRY(enter_with(binder, select->with));
-	if (select->first->next)
-		return bind_compound(binder, select);
-	return pfs_bind_core(binder, select->first, select);
+	if (!select->first->next)
+		return pfs_bind_core(binder, select->first, select);
+	PFS_TRY(bind_compound(binder, select->first, NULL));
+	bind_compound_end(binder, select);
+	return binder->error;
 }
 
 /* A compound that is nothing but its parts. */
 static bool is_plain_union(const struct pfs_block *block, const struct pfs_select *select)
 {
-	return select->first->next && !block->is_distinct && block->limit == UINT64_MAX &&
-	       !block->offset;
+	return select->first->next && !block->is_distinct && !block->is_grouped &&
+	       block->limit == UINT64_MAX && !block->offset;
 }
 
 int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
@@ -356,7 +465,7 @@ int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
 	input->kind = PFS_INPUT_BLOCKS;
 	input->parts = pfs_bind_get(binder, sizeof(struct pfs_block *));
 	if (!binder->error)
-		add_part(binder, input, scope, select, NULL);
+		add_part(binder, input, scope, select, NULL, NULL);
 	if (!binder->error && is_plain_union(input->parts[0], select)) {
 		const struct pfs_input *all = &input->parts[0]->inputs[0];
 

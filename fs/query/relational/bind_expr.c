@@ -2,6 +2,7 @@
 /* Expressions. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "fs/query/relational/bind.h"
 
@@ -121,10 +122,20 @@ static struct pfs_term *bind_unary(struct pfs_binder *binder, const struct pfs_e
 	}
 }
 
+/* As SQLite has it: INT, BIGINT, INTEGER ... */
+static bool is_integer_type(const struct pfs_name *name)
+{
+	for (size_t i = 0; i + 3 <= name->len; i++) {
+		if (strncasecmp(name->text + i, "int", 3) == 0)
+			return true;
+	}
+	return false;
+}
+
 static struct pfs_term *bind_cast(struct pfs_binder *binder, const struct pfs_expr *expr)
 {
 	struct pfs_term *operand = pfs_bind_expr(binder, expr->left);
-	bool is_integer = pfs_name_is(expr->name, "integer") || pfs_name_is(expr->name, "int");
+	bool is_integer = is_integer_type(expr->name);
 	struct pfs_term *bound;
 
 	if (!operand)
@@ -132,8 +143,12 @@ static struct pfs_term *bind_cast(struct pfs_binder *binder, const struct pfs_ex
 	if (!pfs_bound_is_number(operand) || operand->class == PFS_CLASS_NONE ||
 	    (!is_integer && !pfs_name_is(expr->name, "real")))
 		return pfs_bind_refuse(binder, "a CAST from or to texts");
-	bound = pfs_bound_step(binder, is_integer ? PFS_OP_TO_INTEGER : PFS_OP_TO_REAL,
-			       PFS_CLASS_NUMBER, operand, NULL);
+	if (is_integer && operand->kind == PFS_BOUND_CONSTANT &&
+	    operand->constant.type == PFS_IS_INTEGER)
+		bound = pfs_term_integer(binder, operand->constant.integer);
+	else
+		bound = pfs_bound_step(binder, is_integer ? PFS_OP_TO_INTEGER : PFS_OP_TO_REAL,
+				       PFS_CLASS_NUMBER, operand, NULL);
 	if (bound)
 		bound->affinity = PFS_NUMERIC;
 	return bound;

@@ -239,8 +239,6 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	struct pfs_block *block = binder->block;
 
 	binder->core = core;
-	if (!core->results || !core->from)
-		return pfs_bind_refuse(binder, "VALUES, or no FROM"), binder->error;
 	block->aggregates = pfs_bind_get(binder, PFS_AGGREGATES_MAX * sizeof(*block->aggregates));
 	PFS_TRY(binder->error);
 	PFS_TRY(pfs_bind_from(binder, core->from));
@@ -253,21 +251,44 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	return 0;
 }
 
-/* Peers, and rows without an order of their own, come as SQLite's scan of nodes meets them. */
-static void check_window(struct pfs_binder *binder)
+/* True if the order of peers shows. */
+static bool tells_peers_apart(const struct pfs_bound_window *window)
+{
+	bool tells = false;
+
+	for (size_t i = 0; i < window->n_functions; i++)
+		tells |= pfs_window_traits[window->functions[i].op].tells_peers_apart;
+	return tells;
+}
+
+/* True if no two rows of the only input are peers. */
+static bool has_no_peers(const struct pfs_block *block, const struct pfs_bound_window *window)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < window->n_keys; i++)
+		has |= pfs_block_is_node(block, window->keys[i].value);
+	return has;
+}
+
+/* Peers, and rows without an order of their own, come as SQLite's scan of nodes meets them.  With
+ * several windows they come in an order of SQLite's own: functions whose frames differ are several
+ * windows to it. */
+static void check_windows(struct pfs_binder *binder)
 {
 	const struct pfs_block *block = binder->block;
-	const struct pfs_bound_window *window = &block->window;
 	bool is_scan = block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES;
 	bool is_open = !block->n_order && (block->limit != UINT64_MAX || block->offset);
 
-	if (!window->n_functions || binder->error)
+	if (!block->n_windows || binder->error)
 		return;
 	if (block->is_grouped || block->is_distinct)
 		pfs_bind_refuse(binder, "a window with GROUP BY or DISTINCT");
-	for (size_t i = 0; i < window->n_functions; i++)
-		is_open |= pfs_window_traits[window->functions[i].op].tells_peers_apart;
-	if (is_open && !is_scan)
+	for (size_t i = 0; i < block->n_windows; i++)
+		is_open |= tells_peers_apart(&block->windows[i]) &&
+			   (block->n_windows == 1 || !is_scan ||
+			    !has_no_peers(block, &block->windows[i]));
+	if (is_open && (!is_scan || block->n_windows > 1))
 		pfs_bind_refuse(binder, "a window that leaves the order of rows open");
 }
 
@@ -276,6 +297,8 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 {
 	struct pfs_block *block = binder->block;
 
+	if (!core->from)
+		return pfs_bind_values(binder, core, end);
 	PFS_TRY(bind_beginning(binder, core));
 	if (core->where)
 		block->where = pfs_bind_and(binder, block->where, pfs_bind_condition(binder, core->where));
@@ -288,6 +311,6 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	note_unread(binder);
 	block->is_distinct = core->is_distinct;
 	block->is_grouped |= block->n_aggregates != 0;
-	check_window(binder);
+	check_windows(binder);
 	return binder->error ? binder->error : pfs_bind_rows(binder);
 }

@@ -34,7 +34,7 @@ enum pfs_bound_kind {
 	PFS_BOUND_STEP,	    /* op of args; LIKE and the like: constant, escape; IN: list */
 	PFS_BOUND_NODES, /* the tree's function `test` of ino and a node: the input's row is one */
 	PFS_BOUND_AGGREGATE, /* number `aggregate` of the block's */
-	PFS_BOUND_WINDOW,    /* the same of its window's functions */
+	PFS_BOUND_WINDOW,    /* the same of its windows' functions */
 };
 
 struct pfs_term {
@@ -83,13 +83,13 @@ struct pfs_input_column {
 	unsigned number;     /* of nodes: in their table */
 };
 
-enum pfs_input_kind { PFS_INPUT_NODES, PFS_INPUT_SIDE, PFS_INPUT_BLOCKS };
+enum pfs_input_kind { PFS_INPUT_NODES, PFS_INPUT_SIDE, PFS_INPUT_BLOCKS, PFS_INPUT_VALUES };
 
 struct pfs_block;
 
 struct pfs_input {
 	enum pfs_input_kind kind;
-	const char *table; /* as it is declared; of BLOCKS a CTE's, or "" */
+	const char *table; /* as it is declared; of BLOCKS a CTE's, of others and VALUES "" */
 	const char *name;  /* what columns of it may be qualified with */
 	struct pfs_input_column *columns;
 	size_t n_columns;
@@ -102,6 +102,10 @@ struct pfs_input {
 	 * are each part's results, by number. */
 	struct pfs_block **parts;
 	size_t n_parts;
+	/* VALUES, which the statement says itself: row by row; in each column NULLs and values of
+	 * one type */
+	const struct pfs_constant *values;
+	size_t n_rows;
 	/* Each row has one row of an input of nodes before it, its children's parent: its columns
 	 * are columns of that input, behind that one's own.  Else the input itself. */
 	unsigned parent_of;
@@ -115,7 +119,7 @@ struct pfs_bound_order {
 	bool is_descending, nulls_last;
 };
 
-/* The window of a block, and its functions. */
+/* A window of a block, and its functions. */
 struct pfs_bound_window {
 	struct pfs_bound_order *keys; /* of the partitions, then of the order */
 	size_t n_keys, n_partition;
@@ -125,7 +129,7 @@ struct pfs_bound_window {
 		int64_t distance;
 		struct pfs_term *term; /* that it is named by */
 	} *functions;
-	size_t n_functions; /* 0: there is no window */
+	size_t n_functions;
 };
 
 /* A SELECT of columns of nodes, row by row, in no order or one that the image has: what its cursor (cursor.h)
@@ -154,7 +158,10 @@ struct pfs_block {
 	struct pfs_bound_aggregate *aggregates;
 	size_t n_aggregates;
 	struct pfs_term *having;
-	struct pfs_bound_window window; /* not of a block that is grouped or distinct */
+	/* Not of a block that is grouped or distinct.  As they are met: SQLite sorts by the last
+	 * one first, so that the first one's order is that of the rows. */
+	struct pfs_bound_window *windows;
+	size_t n_windows;
 	struct pfs_term **results;
 	size_t n_results;
 	struct pfs_bound_order *order;
@@ -183,6 +190,8 @@ PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs
 /* Returns true if the rows that a LIMIT leaves follow from the order alone; false: they may be some
  * of several that are equal, and another run may leave others. */
 bool pfs_block_is_determined(const struct pfs_block *block);
+/* Returns true for a node's number as it is, which no two rows of its input share. */
+bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term);
 /* fold.c: sets parent_of where it can, for statements about all nodes. */
 void pfs_block_fold(struct pfs_block *block);
 /* Puts back the side tables that the block uses; NULL is allowed. */

@@ -91,6 +91,8 @@ static double rows_of(struct costing *costing, const struct pfs_input *input)
 		return costing->n_nodes;
 	if (input->kind == PFS_INPUT_SIDE)
 		return input->side->table.n_rows;
+	if (input->kind == PFS_INPUT_VALUES)
+		return (double)input->n_rows;
 	for (size_t i = 0; i < input->n_parts; i++)
 		rows += cost_block(costing, input->parts[i]);
 	return rows;
@@ -149,7 +151,7 @@ static double cost_block(struct costing *costing, const struct pfs_block *block)
 	if (block->is_grouped)
 		rows = cost_groups(costing, block, block->group, block->n_group, rows);
 	look_at(costing, block->having, rows);
-	if (block->window.n_functions)
+	for (size_t i = 0; i < block->n_windows; i++)
 		add(costing, WINDOW, rows);
 	if (block->is_distinct)
 		rows = cost_groups(costing, block, block->results, block->n_results, rows);

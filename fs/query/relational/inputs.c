@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables that a block's inputs are. */
 #include "fs/query/relational/run.h"
+
+#include <string.h>
+
 #include "fs/query/relational/sidetable.h"
+#include "fs/query/relational/textheap.h"
 
 static int tick(void *arg)
 {
@@ -155,6 +159,89 @@ static int get_side(struct pfs_running *running, struct pfs_table *table,
 	return 0;
 }
 
+/* ---- rows that the statement says ---- */
+
+static uint64_t text_size(const struct pfs_constant *value)
+{
+	return value->type == PFS_IS_TEXT ? pfs_heap_room(value->len) : 0;
+}
+
+/* Puts the texts of a column into a heap of their own. */
+static int put_texts(struct pfs_running *running, struct pfs_table_column *column,
+		     const struct pfs_constant *first, const struct pfs_input *input)
+{
+	uint32_t *places = (uint32_t *)column->data;
+	struct pfs_heap *heap = pfs_arena_get(running->arena, sizeof(*heap));
+	uint64_t size = 0, at = 0;
+	uint8_t *bytes;
+
+	for (size_t row = 0; row < input->n_rows; row++)
+		size += text_size(&first[row * input->n_columns]);
+	bytes = pfs_arena_get(running->arena, size + 1);
+	if (!heap || !bytes)
+		return -ENOMEM;
+	for (size_t row = 0; row < input->n_rows; row++) {
+		const struct pfs_constant *value = &first[row * input->n_columns];
+
+		if (value->type == PFS_IS_TEXT)
+			places[row] = pfs_heap_put(bytes, &at, value->text, value->len);
+	}
+	*heap = pfs_heap_of(bytes, size);
+	column->kind = PFS_KIND_PLACE;
+	column->width = sizeof(*places);
+	column->heap = heap;
+	return 0;
+}
+
+static int get_constants(struct pfs_running *running, struct pfs_table_column *column,
+			 const struct pfs_constant *first, const struct pfs_input *input)
+{
+	uint64_t *nulls = pfs_arena_get(running->arena, (input->n_rows / 64 + 1) * sizeof(*nulls));
+	int64_t *integers = pfs_arena_get(running->arena, (input->n_rows + 1) * sizeof(*integers));
+	bool is_text = false;
+
+	if (!nulls || !integers)
+		return -ENOMEM;
+	*column = (struct pfs_table_column){.kind = PFS_KIND_INTEGER,
+					    .width = sizeof(*integers),
+					    .is_signed = true,
+					    .data = integers,
+					    .nulls = nulls};
+	for (size_t row = 0; row < input->n_rows; row++) {
+		const struct pfs_constant *value = &first[row * input->n_columns];
+
+		if (value->type == PFS_IS_NULL)
+			nulls[row / 64] |= UINT64_C(1) << row % 64;
+		else if (value->type == PFS_IS_INTEGER)
+			integers[row] = value->integer;
+		else if (value->type == PFS_IS_REAL) {
+			memcpy(&integers[row], &value->real, sizeof(value->real));
+			column->kind = PFS_KIND_REAL;
+		}
+		is_text |= value->type == PFS_IS_TEXT;
+	}
+	return is_text ? put_texts(running, column, first, input) : 0;
+}
+
+static int get_values(struct pfs_running *running, struct pfs_table *table,
+		      const struct pfs_input *input)
+{
+	struct pfs_table_column *columns =
+		pfs_arena_get(running->arena, (input->n_used + 1) * sizeof(*columns));
+
+	if (!columns)
+		return -ENOMEM;
+	for (size_t i = 0; i < input->n_columns; i++) {
+		if (input->columns[i].is_used)
+			PFS_TRY(get_constants(running, &columns[input->columns[i].at],
+					      &input->values[i], input));
+	}
+	*table = (struct pfs_table){.n_rows = (uint32_t)input->n_rows,
+				    .n_columns = (uint32_t)input->n_used,
+				    .columns = columns};
+	return 0;
+}
+
 int pfs_running_tables(struct pfs_running *running)
 {
 	const struct pfs_block *block = running->block;
@@ -169,6 +256,8 @@ int pfs_running_tables(struct pfs_running *running)
 
 		if (input->kind == PFS_INPUT_SIDE)
 			PFS_TRY(get_side(running, table, input));
+		else if (input->kind == PFS_INPUT_VALUES)
+			PFS_TRY(get_values(running, table, input));
 		else if (input->kind == PFS_INPUT_BLOCKS)
 			PFS_TRY(pfs_subselect_get(running, table, input));
 		else if (input->parent_of == i)

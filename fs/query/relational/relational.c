@@ -122,11 +122,12 @@ static bool is_side(const struct pfs_block *block)
 
 static bool is_plain(const struct pfs_block *block)
 {
-	return !block->is_grouped && !block->is_distinct && !block->window.n_functions &&
+	return !block->is_grouped && !block->is_distinct && !block->n_windows &&
 	       (block->n_inputs == 1 || !has_side(block));
 }
 
 static const char plain[] = "rows as they are, which scans and indexes have";
+static const char few_of_side[] = "few rows of a side table, which are found at once";
 
 /* Whether SQLite's way is better, by what the block reads; what is plain throughout is. */
 static const char *why_not(const struct pfs_block *block, const struct pfs_query *query)
@@ -138,12 +139,12 @@ static const char *why_not(const struct pfs_block *block, const struct pfs_query
 	if (is_end_of_order(block))
 		return "the end of an order";
 	if (pfs_side_finds_few(block, query, PFS_SQLITE_ROW_NS))
-		return "few rows of a side table, which are found at once";
+		return few_of_side;
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		for (size_t part = 0; part < block->inputs[i].n_parts; part++) {
 			const char *why = why_not(block->inputs[i].parts[part], query);
 
-			if (why && why != plain)
+			if (why && why != plain && why != few_of_side)
 				return why;
 			is_all_plain &= why != NULL;
 		}

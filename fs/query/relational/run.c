@@ -14,8 +14,11 @@
 
 static size_t count_values(const struct pfs_block *block)
 {
-	return block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order + block->window.n_keys +
-	       2 * block->window.n_functions;
+	size_t n = block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order;
+
+	for (size_t i = 0; i < block->n_windows; i++)
+		n += block->windows[i].n_keys + 2 * block->windows[i].n_functions;
+	return n;
 }
 
 /* ---- stages ---- */
@@ -411,7 +414,7 @@ static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 	if (running->block->is_grouped)
 		PFS_TRY(pfs_running_group(running));
 	PFS_TRY(filter(running));
-	PFS_TRY(pfs_running_window(running));
+	PFS_TRY(pfs_running_windows(running));
 	PFS_TRY(compute_results(running));
 	PFS_TRY(make_distinct(running));
 	return sort(running, out);

@@ -169,8 +169,9 @@ PFS_MUST_CHECK int pfs_running_group(struct pfs_running *running);
 
 /* ---- window.c ---- */
 
-/* Puts the functions of the block's window, if it has one, beside the rows, which are in its order then. */
-PFS_MUST_CHECK int pfs_running_window(struct pfs_running *running);
+/* Puts the functions of the block's windows, if it has any, beside the rows, which are in the first
+ * one's order then. */
+PFS_MUST_CHECK int pfs_running_windows(struct pfs_running *running);
 
 /* ---- join.c ---- */
 

@@ -2,13 +2,8 @@
 /* Sub-selects: their rows are put aside as vectors, one for each column that is used, which are a
  * table for the stages of the SELECT around them.  Texts stay where they are; only where those of
  * several parts lie in several places they are copied. */
-#include <string.h>
-
-#include "base/checked.h"
 #include "fs/query/relational/run.h"
-
-#define TEXT_SHIFT 2 /* of places in a heap of copies */
-#define UNIT	   (UINT64_C(1) << TEXT_SHIFT)
+#include "fs/query/relational/textheap.h"
 
 struct pfs_subselect {
 	struct pfs_tuples *tuples; /* of no table */
@@ -151,21 +146,16 @@ static uint64_t copy_texts(struct pfs_vector *vector, uint8_t *bytes, uint64_t a
 
 	for (uint64_t i = 0; i < vector->n; i++) {
 		const uint8_t *text;
-		uint32_t len;
 		size_t size;
 
 		if (pfs_vector_is_null(vector, i))
 			continue;
 		if (!is_any || vector->codes[i] != last) {
 			text = pfs_vector_text(vector, i, &size);
-			len = (uint32_t)size;
-			place = (uint32_t)(at >> TEXT_SHIFT);
-			if (bytes) {
-				for (unsigned byte = 0; byte < sizeof(len); byte++)
-					bytes[at + byte] = (uint8_t)(len >> byte * 8);
-				memcpy(bytes + at + sizeof(len), text, size);
-			}
-			at += pfs_div_round_up(sizeof(len) + size, UNIT) * UNIT;
+			if (bytes)
+				place = pfs_heap_put(bytes, &at, text, size);
+			else
+				at += pfs_heap_room(size);
 			last = vector->codes[i];
 			is_any = true;
 		}
@@ -180,16 +170,13 @@ static struct pfs_heap *make_heap(struct pfs_running *running, uint64_t size)
 	struct pfs_heap *heap = pfs_arena_get(running->arena, sizeof(*heap));
 	struct pfs_copied_texts *copy = pfs_arena_get(running->arena, sizeof(*copy));
 
-	if (!heap || !copy || size >> TEXT_SHIFT > UINT32_MAX ||
+	if (!heap || !copy || size >> PFS_TEXT_SHIFT > UINT32_MAX ||
 	    pfs_run_alloc_raw(running->run, &copy->bytes, size + 1, 1))
 		return NULL;
 	copy->size = size + 1;
 	copy->next = running->context->copies;
 	running->context->copies = copy;
-	*heap = (struct pfs_heap){.bytes = copy->bytes,
-				  .size = size,
-				  .place_shift = TEXT_SHIFT,
-				  .length_size = sizeof(uint32_t)};
+	*heap = pfs_heap_of(copy->bytes, size);
 	return heap;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of a window: what they and its keys are of is computed, and one operator does the rest. */
+/* Functions of windows: what they and a window's keys are of is computed, and one operator does the
+ * rest. */
 #include "fs/query/relational/run.h"
 
 #include "base/checked.h"
@@ -50,9 +51,8 @@ static int find_functions(const struct pfs_running *running, struct pfs_window_f
 	return 0;
 }
 
-int pfs_running_window(struct pfs_running *running)
+static int run_window(struct pfs_running *running, const struct pfs_bound_window *bound)
 {
-	const struct pfs_bound_window *bound = &running->block->window;
 	struct pfs_window window = {
 		.n_keys = bound->n_keys, .n_partition = bound->n_partition, .n_functions = bound->n_functions};
 	struct pfs_window_function *functions;
@@ -60,8 +60,6 @@ int pfs_running_window(struct pfs_running *running)
 	struct pfs_tuples *tuples;
 	uint16_t first;
 
-	if (!bound->n_functions)
-		return 0;
 	PFS_TRY(compute_values(running, bound));
 	keys = pfs_arena_get(running->arena, (bound->n_keys + 1) * sizeof(*keys));
 	functions = pfs_arena_get(running->arena, bound->n_functions * sizeof(*functions));
@@ -77,5 +75,12 @@ int pfs_running_window(struct pfs_running *running)
 	for (size_t i = 0; i < bound->n_functions; i++)
 		pfs_stage_add(&running->stage, bound->functions[i].term,
 			      (struct pfs_ref){PFS_COMPUTED, (uint16_t)(first + i)});
+	return 0;
+}
+
+int pfs_running_windows(struct pfs_running *running)
+{
+	for (size_t i = running->block->n_windows; i; i--)
+		PFS_TRY(run_window(running, &running->block->windows[i - 1]));
 	return 0;
 }
