@@ -11,10 +11,11 @@
 
 #define IDLE_CONNECTIONS 4
 
-static void close_connection(struct pfs_connection *connection)
+static void close_connection(struct pfs_connection *connection, struct pfs_queries *queries)
 {
 	if (!connection)
 		return;
+	pfs_kept_forget(connection, queries);
 	pfs_sql_close(connection->sql);
 	pfs_nodes_free_spare(connection);
 	pfs_node_table_destroy(connection->table);
@@ -48,7 +49,7 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 		error = pfs_sql_open(&connection->sql, &options);
 	}
 	if (error)
-		close_connection(connection);
+		close_connection(connection, queries);
 	else
 		*out = connection;
 	return error;
@@ -91,7 +92,7 @@ static bool is_of(const struct pfs_connection *connection, const struct pfs_view
 }
 
 /* What one viewer's statements have filled no other one's find. */
-static int give_to(struct pfs_connection *connection, const struct pfs_viewer *viewer)
+static int give_to(struct pfs_connection *connection, const struct pfs_viewer *viewer, struct pfs_queries *queries)
 {
 	gid_t *groups = malloc((viewer->n_groups + 1) * sizeof(*groups));
 
@@ -103,6 +104,7 @@ static int give_to(struct pfs_connection *connection, const struct pfs_viewer *v
 	connection->viewer = *viewer;
 	connection->viewer.groups = groups;
 	connection->sides_version = 0;
+	pfs_kept_forget(connection, queries);
 	return 0;
 }
 
@@ -116,9 +118,9 @@ int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
 	if (!*out)
 		PFS_TRY(open_connection(out, queries, attrs, plain_patterns));
 	if (viewer && !is_of(*out, viewer))
-		error = give_to(*out, viewer);
+		error = give_to(*out, viewer, queries);
 	if (error)
-		close_connection(PFS_TAKE(*out));
+		close_connection(PFS_TAKE(*out), queries);
 	return error;
 }
 
@@ -158,7 +160,7 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 		queries->idle = connection;
 		closed = take_surplus(queries, connection);
 	}
-	close_connection(closed);
+	close_connection(closed, queries);
 }
 
 int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out)
@@ -254,7 +256,7 @@ void pfs_queries_close(struct pfs_queries *queries)
 		struct pfs_connection *connection = queries->idle;
 
 		queries->idle = connection->next;
-		close_connection(connection);
+		close_connection(connection, queries);
 	}
 	pfs_side_tables_close(queries);
 	pfs_placement_close(&queries->placement);

@@ -90,6 +90,9 @@ struct pfs_connection {
 	bool spent;		/* not to be used again */
 	bool plain_patterns;	/* it is for statements that have no others */
 	unsigned plan_ids; /* given out since the statement was prepared */
+	struct pfs_kept *kept; /* statements that may be asked again, the latest first */
+	unsigned n_kept;
+	size_t kept_bytes;
 	struct pfs_connection *next; /* of the idle ones */
 };
 
@@ -103,6 +106,8 @@ struct pfs_queries {
 	struct pfs_placement placement;	 /* not open until wanted; opening is protected by lock */
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
 	uint64_t sides_made;		 /* of them, from all rows; protected by lock */
+	_Atomic uint64_t plans_made, plans_found; /* of statements: prepared, and found as they were prepared before */
+	_Atomic uint64_t plans_kept, plans_bytes; /* now */
 	struct pfs_connection *idle; /* the latest first; protected by lock */
 	struct pfs_query *running;   /* those that have a connection; protected by lock */
 	bool stopping;		     /* none is to start; protected by lock */
@@ -166,6 +171,8 @@ struct pfs_query {
 	struct pfs_scan_record *scans; /* by the plan's id */
 	size_t n_scans, scans_capacity;
 
+	struct pfs_kept *kept; /* as which the connection had it; NULL: it was not kept */
+	bool is_planned; /* it has been prepared, and may be kept */
 	struct pfs_relational *relational; /* relational/relational.h */
 	struct pfs_parts *parts; /* parts/parts.h; NULL: the statement has none */
 	uint64_t piece; /* rows that it looks at before it lets go of the tree; 0: as it finds right */
@@ -229,6 +236,15 @@ PFS_MUST_CHECK int pfs_query_freeze(struct pfs_query *query);
 void pfs_query_thaw(struct pfs_query *query);
 /* Returns true, with the reason in query->lost, if the frozen tree was given up: the statement has to end with -ENOMEM. */
 bool pfs_query_is_lost(struct pfs_query *query);
+
+/* ---- kept.c: statements that were prepared and planned are kept for whoever asks them again ---- */
+
+/* Looks among those that the connection keeps for one of the same text and scope, and takes it: it is prepared then, and planned if
+ * query->relational is there. Returns false if there is none that still holds. */
+bool pfs_kept_take(struct pfs_query *query);
+/* Keeps what the query, which is about to finish, has prepared and planned, if that is worth it. */
+void pfs_kept_give(struct pfs_query *query);
+void pfs_kept_forget(struct pfs_connection *connection, struct pfs_queries *queries); /* all of it */
 
 /* ---- nodes.c, functions.c ---- */
 

@@ -158,7 +158,7 @@ static int prepare_both(struct pfs_query *query, struct pfs_sql_problem *problem
 	return 0;
 }
 
-/* Knowing the side tables as they are at one moment. */
+/* Knowing the side tables as they are at one moment; unless it was prepared before. */
 static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;
@@ -166,6 +166,8 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 
 	do {
 		PFS_TRY(pfs_sides_refresh(connection, query->tree));
+		if (pfs_kept_take(query))
+			return 0;
 		error = pfs_sides_declare(query, query->sql, query->len);
 	} while (error == -EAGAIN);
 	PFS_TRY(error);
@@ -195,8 +197,11 @@ static int plan_once(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	PFS_TRY(prepare_text(query, problem));
 	PFS_TRY(pfs_query_note_reads(query));
-	PFS_TRY(pfs_relational_plan(&query->relational, query));
-	PFS_TRY(pfs_parts_plan(&query->parts, query, query->relational));
+	if (!query->relational) {
+		PFS_TRY(pfs_relational_plan(&query->relational, query));
+		PFS_TRY(pfs_parts_plan(&query->parts, query, query->relational));
+	}
+	query->is_planned = true;
 	return needs_copies(query) ? pfs_sides_fill(query->connection, query->queries->tree) : 0;
 }
 
@@ -381,6 +386,7 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 		code = change(query, &problem);
 	code = cause_of(query, code);
 	if (code) {
+		query->is_planned = false;
 		(void)pfs_query_complain(query, error, code, &problem);
 		pfs_query_finish(query);
 		return code;
@@ -394,6 +400,7 @@ void pfs_query_finish(struct pfs_query *query)
 	if (!query)
 		return;
 	pfs_query_strike(query);
+	pfs_kept_give(query);
 	pfs_relational_free(query->relational);
 	if (query->connection)
 		pfs_sql_finish(query->connection->sql);

@@ -38,6 +38,13 @@ void pfs_queries_close(struct pfs_queries *queries);
  * or none has been started. */
 bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device);
 
+/* What the connections keep of statements that were asked before. */
+struct pfs_plan_counts {
+	uint64_t made, found; /* statements that were prepared, and those that were found as they had been */
+	uint64_t kept, bytes; /* now; bytes of memory, about */
+};
+void pfs_queries_plans(struct pfs_queries *queries, struct pfs_plan_counts *counts);
+
 /* Returns false if the statement's words show that it only reads; true if it may change something. */
 bool pfs_statement_may_change(const char *sql, size_t len);
 

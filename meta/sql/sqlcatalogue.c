@@ -118,6 +118,7 @@ const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n)
 
 void pfs_sql_sides_forget(struct pfs_sql *sql)
 {
+	sql->tables_made++;
 	for (size_t i = 0; i < sql->n_sides; i++)
 		free(sql->sides[i].name);
 	free(sql->sides_by_name);

@@ -377,6 +377,7 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 	if (sort == sql->sort_memory)
 		return;
 	sql->sort_memory = sort;
+	sql->tables_made++; /* SQLite prepares every statement anew after this */
 	/* the sorter takes as much as the cache of the database may have */
 	(void)snprintf(pragma, sizeof(pragma), "PRAGMA cache_size = -%llu",
 		       (unsigned long long)PFS_MAX(sort >> 10, 64));

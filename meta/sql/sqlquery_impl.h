@@ -54,6 +54,7 @@ struct pfs_sql {
 	uint32_t *sides_by_name; /* a hash of them, by number and one; NULL: none */
 	uint64_t hash_seed;
 	size_t by_name_size;	 /* a power of 2, at least twice as many */
+	uint64_t tables_made;	 /* a number that is another one once there are other tables, or leave is asked anew */
 	struct pfs_sql_value *update_values; /* room for a row of the source */
 	bool *update_given;
 	size_t update_width;

@@ -119,6 +119,7 @@ static int drop(struct pfs_sql *sql, const char *name)
 	char *text = sqlite3_mprintf("DROP TABLE IF EXISTS \"%w\"", name);
 	int result = text ? exec(sql, text) : SQLITE_NOMEM;
 
+	sql->tables_made++;
 	sqlite3_free(text);
 	return result ? -ENOMEM : 0;
 }
@@ -151,6 +152,7 @@ static int declare(struct pfs_sql *sql, const char *text, size_t len)
 	int result = SQLITE_OK;
 
 	sql->may_change = true;
+	sql->tables_made++;
 	while (!result && text < end) {
 		sqlite3_stmt *statement = NULL;
 		const char *tail = text;

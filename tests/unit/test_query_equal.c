@@ -613,9 +613,15 @@ static bool compare_random(bool (*make)(FILE *out, uint64_t *seed))
 	size_t len;
 	FILE *out = open_memstream(&sql, &len);
 	bool ordered = make(out, &seed), equal;
+	unsigned long operators, parts;
 
 	(void)fclose(out);
 	equal = compare(sql, len, ordered);
+	operators = relational;
+	parts = with_parts;
+	equal = equal && compare(sql, len, ordered); /* as it was kept */
+	relational = operators;
+	with_parts = parts;
 	free(sql);
 	return equal;
 }

@@ -113,6 +113,7 @@ static int print_store(struct pfs_call *call, struct pfs_out *out)
 static int print_engine(struct pfs_call *call, struct pfs_out *out)
 {
 	struct pfs_engine_info info;
+	struct pfs_plan_counts plans;
 	uint64_t host, device;
 	bool has_device = pfs_queries_count(call->mount->queries, &host, &device);
 
@@ -126,6 +127,10 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	      (unsigned long long)info.directories, (unsigned long long)info.deep);
 	pfs_out_print(out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
 	      has_device ? "true" : "false", (unsigned long long)host, (unsigned long long)device);
+	pfs_queries_plans(call->mount->queries, &plans);
+	pfs_out_print(out, ",\n  \"plans\": {\"made\": %llu, \"found\": %llu, \"kept\": %llu, \"bytes\": %llu}",
+	      (unsigned long long)plans.made, (unsigned long long)plans.found, (unsigned long long)plans.kept,
+	      (unsigned long long)plans.bytes);
 	return 0;
 }
 

@@ -124,6 +124,11 @@ int pfs_parse(struct pfs_parsed **out, const char *sql, size_t len, struct pfs_n
 	return 0;
 }
 
+size_t pfs_parsed_memory(const struct pfs_parsed *parsed)
+{
+	return parsed ? sizeof(*parsed) + parsed->arena.total : 0;
+}
+
 void pfs_parsed_free(struct pfs_parsed *parsed)
 {
 	if (!parsed)

@@ -44,4 +44,7 @@ const struct pfs_statement *pfs_parsed_statement(const struct pfs_parsed *parsed
 /* Returns the copy of the text that spans point into. */
 const char *pfs_parsed_text(const struct pfs_parsed *parsed);
 
+/* Returns how many bytes it takes; NULL is allowed. */
+size_t pfs_parsed_memory(const struct pfs_parsed *parsed);
+
 #endif

@@ -62,10 +62,31 @@ static int bind_nodes(struct pfs_binder *binder, struct pfs_input *input)
 	return binder->error;
 }
 
+/* The table may be gone before what is bound. */
+static const char *keep_name(struct pfs_binder *binder, const char *name)
+{
+	const char *kept = pfs_arena_text(binder->arena, name, strlen(name));
+
+	if (!kept)
+		binder->error = -ENOMEM;
+	return kept ? kept : "";
+}
+
+static struct pfs_input_column describe_side(const struct pfs_side_column *column)
+{
+	return (struct pfs_input_column){
+		.name = column->name,
+		.class = column->class,
+		.affinity = column->affinity,
+		.collation = column->collation,
+		.can_be_null = column->can_be_null,
+		.why_not = column->why_not,
+	};
+}
+
 static int bind_side(struct pfs_binder *binder, struct pfs_input *input, const char *name)
 {
 	int error = pfs_side_table_get(&input->side, binder->query, name);
-	const struct pfs_side_column *columns;
 
 	if (error == -ENOMEM)
 		return binder->error = error;
@@ -74,20 +95,46 @@ static int bind_side(struct pfs_binder *binder, struct pfs_input *input, const c
 		return binder->error;
 	}
 	input->kind = PFS_INPUT_SIDE;
-	input->table = input->side->name;
+	input->table = keep_name(binder, input->side->name);
 	input->n_columns = input->side->table.n_columns;
 	input->columns = pfs_bind_get(binder, input->n_columns * sizeof(*input->columns));
-	columns = input->side->columns;
-	for (size_t i = 0; input->columns && i < input->n_columns; i++)
-		input->columns[i] = (struct pfs_input_column){
-			.name = columns[i].name,
-			.class = columns[i].class,
-			.affinity = columns[i].affinity,
-			.collation = columns[i].collation,
-			.can_be_null = columns[i].can_be_null,
-			.why_not = columns[i].why_not,
-		};
+	for (size_t i = 0; input->columns && i < input->n_columns; i++) {
+		input->columns[i] = describe_side(&input->side->columns[i]);
+		input->columns[i].name = keep_name(binder, input->columns[i].name);
+	}
 	return binder->error;
+}
+
+/* All that binding knows of them. */
+static bool is_bound_to(const struct pfs_input *input, const struct pfs_side_table *side)
+{
+	bool is = input->n_columns == side->table.n_columns;
+
+	for (size_t i = 0; is && i < input->n_columns; i++) {
+		struct pfs_input_column now = describe_side(&side->columns[i]);
+		const struct pfs_input_column *column = &input->columns[i];
+
+		is = now.class == column->class && now.affinity == column->affinity &&
+		     now.collation == column->collation && now.can_be_null == column->can_be_null &&
+		     now.why_not == column->why_not && strcmp(now.name, column->name) == 0;
+	}
+	return is;
+}
+
+int pfs_block_take_sides(struct pfs_block *block, struct pfs_query *query)
+{
+	for (size_t i = 0; i < block->n_inputs; i++) {
+		struct pfs_input *input = &block->inputs[i];
+
+		if (input->kind == PFS_INPUT_SIDE) {
+			PFS_TRY(pfs_side_table_get(&input->side, query, input->table));
+			if (!is_bound_to(input, input->side))
+				return -ESTALE;
+		}
+		for (size_t part = 0; part < input->n_parts; part++)
+			PFS_TRY(pfs_block_take_sides(input->parts[part], query));
+	}
+	return 0;
 }
 
 /* A CTE comes before a table of its name. */

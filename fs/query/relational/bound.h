@@ -194,6 +194,9 @@ bool pfs_block_is_determined(const struct pfs_block *block);
 bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term);
 /* fold.c: sets parent_of where it can, for statements about all nodes. */
 void pfs_block_fold(struct pfs_block *block);
+/* Takes the side tables again that pfs_block_finish has put back, as they are now, for another query of the same
+ * connection. -ESTALE: one is not what was bound; and other errors. pfs_block_finish puts back those that were taken. */
+PFS_MUST_CHECK int pfs_block_take_sides(struct pfs_block *block, struct pfs_query *query);
 /* Puts back the side tables that the block uses; NULL is allowed. */
 void pfs_block_finish(struct pfs_block *block, struct pfs_queries *queries);
 

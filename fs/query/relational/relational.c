@@ -21,11 +21,12 @@
 
 struct pfs_relational {
 	struct pfs_query *query;
-	struct pfs_arena arena;
+	struct pfs_arena arena;	   /* what is bound, and */
+	struct pfs_arena ran;	   /* what running it needs */
 	struct pfs_parsed *parsed; /* whose texts the block points to */
-	struct pfs_block *block;   /* NULL: SQLite runs it, */
-	const char *why;	   /* as this is not taken, */
-	bool is_bound;		   /* or though it could be run here */
+	struct pfs_block *bound;   /* NULL: it is not */
+	struct pfs_block *block;   /* the same; NULL: SQLite runs it, */
+	const char *why;	   /* as this is not taken, or though it is bound */
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
 	bool holds; /* it runs on a device: the tree is held until that has its answer */
@@ -169,15 +170,23 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 		relational->why = "a statement that is no SELECT";
 		error = -ENOTSUP;
 	} else {
-		error = pfs_bind(&relational->block, &relational->why, query, &relational->arena,
+		error = pfs_bind(&relational->bound, &relational->why, query, &relational->arena,
 				 statement->select, part);
 	}
-	relational->is_bound = !error;
-	if (!error && !relational->block->rows)
-		relational->why = why_not(relational->block, query);
-	if (!error && relational->why == plain && !part->text && is_side(relational->block))
-		relational->why = NULL;
 	return error;
+}
+
+/* Whether what is bound is run here, by what there is now. */
+static void judge(struct pfs_relational *relational, bool is_part)
+{
+	struct pfs_block *bound = relational->bound;
+
+	relational->why = bound->rows ? NULL : why_not(bound, relational->query);
+	if (relational->why == plain && !is_part && is_side(bound))
+		relational->why = NULL;
+	relational->block = relational->why ? NULL : bound;
+	if (relational->why)
+		pfs_block_finish(bound, relational->query->queries);
 }
 
 /* Where it will run, which the plan tells. */
@@ -207,14 +216,20 @@ static int plan(struct pfs_relational *relational, struct pfs_bind_part *part)
 	if (relational->why)
 		return 0;
 	error = bind(relational, text, part->text ? part->len : query->text.len, part);
-	if (error && !relational->why)
+	if (!error)
+		judge(relational, part->text);
+	else if (!relational->why)
 		relational->why = "more than the memory of a plan";
-	if (relational->why) {
-		pfs_block_finish(relational->block, query->queries);
-		relational->block = NULL;
-		return 0;
-	}
-	return place(relational);
+	return relational->block ? place(relational) : 0;
+}
+
+static void set_query(struct pfs_relational *relational, struct pfs_query *query)
+{
+	relational->query = query;
+	relational->run = (struct pfs_run){
+		.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = relational};
+	relational->context = (struct pfs_run_context){
+		.query = query, .arena = &relational->ran, .run = &relational->run};
 }
 
 int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *query,
@@ -226,12 +241,8 @@ int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *quer
 	*out = NULL;
 	if (!relational)
 		return -ENOMEM;
-	relational->query = query;
-	relational->arena.limit = BOUND_BYTES;
-	relational->run = (struct pfs_run){
-		.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = relational};
-	relational->context = (struct pfs_run_context){
-		.query = query, .arena = &relational->arena, .run = &relational->run};
+	relational->arena.limit = relational->ran.limit = BOUND_BYTES;
+	set_query(relational, query);
 	error = plan(relational, part);
 	if (error)
 		pfs_relational_free(relational);
@@ -245,15 +256,53 @@ int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query)
 	return pfs_relational_plan_part(out, query, &(struct pfs_bind_part){.text = NULL});
 }
 
+void pfs_relational_rest(struct pfs_relational *relational)
+{
+	if (!relational->query) /* it does so already */
+		return;
+	pfs_row_cursor_close(PFS_TAKE(relational->cursor));
+	pfs_answer_rows_free(&relational->rows, &relational->run);
+	pfs_dictionary_finish(&relational->context.owners[0].dictionary);
+	pfs_dictionary_finish(&relational->context.owners[1].dictionary);
+	pfs_block_finish(relational->bound, relational->query->queries);
+	pfs_arena_finish(&relational->ran);
+	relational->block = NULL;
+	relational->failed = relational->has_run = relational->holds = relational->was_settled = false;
+	relational->at = 0;
+	relational->query = NULL;
+}
+
+bool pfs_relational_resume(struct pfs_relational *relational, struct pfs_query *query)
+{
+	int error = 0;
+
+	set_query(relational, query);
+	if (relational->bound)
+		error = pfs_block_take_sides(relational->bound, query);
+	if (!error && relational->bound)
+		judge(relational, false);
+	if (!error && relational->block)
+		error = place(relational);
+	if (error)
+		pfs_relational_rest(relational);
+	return !error;
+}
+
+bool pfs_relational_is_bound(const struct pfs_relational *relational)
+{
+	return relational->bound != NULL;
+}
+
+size_t pfs_relational_memory(const struct pfs_relational *relational)
+{
+	return sizeof(*relational) + relational->arena.total + pfs_parsed_memory(relational->parsed);
+}
+
 void pfs_relational_free(struct pfs_relational *relational)
 {
 	if (!relational)
 		return;
-	pfs_row_cursor_close(relational->cursor);
-	pfs_answer_rows_free(&relational->rows, &relational->run);
-	pfs_dictionary_finish(&relational->context.owners[0].dictionary);
-	pfs_dictionary_finish(&relational->context.owners[1].dictionary);
-	pfs_block_finish(relational->block, relational->query->queries);
+	pfs_relational_rest(relational);
 	pfs_parsed_free(relational->parsed);
 	pfs_arena_finish(&relational->arena);
 	free(relational);
@@ -277,7 +326,7 @@ bool pfs_relational_is_answered(const struct pfs_relational *relational)
 
 const struct pfs_parsed *pfs_relational_not_bound(const struct pfs_relational *relational)
 {
-	return relational->is_bound ? NULL : relational->parsed;
+	return relational->bound ? NULL : relational->parsed;
 }
 
 bool pfs_relational_gives_rows(const struct pfs_relational *relational)

@@ -25,6 +25,14 @@ PFS_MUST_CHECK int pfs_relational_plan(struct pfs_relational **out, struct pfs_q
 PFS_MUST_CHECK int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *query,
 					    struct pfs_bind_part *part);
 void pfs_relational_free(struct pfs_relational *relational); /* NULL is allowed */
+/* Lets go of the query, and of what its run has left: only the plan stays. */
+void pfs_relational_rest(struct pfs_relational *relational);
+/* Takes the plan up for another query of the same text, connection and scope, of which SQLite was asked the same. Returns
+ * false if it does not hold any more; it rests then. */
+bool pfs_relational_resume(struct pfs_relational *relational, struct pfs_query *query);
+/* Returns true if it holds whatever rows side tables have; false: only while they have the same. */
+bool pfs_relational_is_bound(const struct pfs_relational *relational);
+size_t pfs_relational_memory(const struct pfs_relational *relational); /* bytes, at rest */
 
 /* Returns the parsed statement if it reads and cannot be run here; NULL: it can, or it was not
  * parsed. */

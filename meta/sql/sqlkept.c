@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "meta/sql/sqlkept.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "meta/sql/sqlquery_impl.h"
+#include "meta/sql/sqlside.h"
+
+struct pfs_sql_kept {
+	sqlite3_stmt *statement; /* NULL: the connection has it */
+	size_t size;
+	uint64_t tables, value_limit, steps_limit; /* the connection's at that time, as the next ones are */
+	bool may_change;
+	unsigned saw;
+	char *changed;
+	uint64_t updated, columns;
+	struct pfs_sql_read *reads;
+	size_t n_reads, reads_capacity;
+	uint32_t *wanted; /* numbers of side tables, by their place in the connection */
+	size_t n_wanted, wanted_capacity;
+};
+
+/* What was left off behind the statement is blanks and comments. */
+static bool is_of(const struct pfs_sql *sql, const char *text, size_t len)
+{
+	const char *its = sql->statement ? sqlite3_sql(sql->statement) : NULL;
+
+	return its && strlen(its) <= len && memcmp(its, text, strlen(its)) == 0;
+}
+
+static int keep_wanted(struct pfs_sql_kept *kept, const struct pfs_sql *sql)
+{
+	kept->n_wanted = 0;
+	for (size_t i = 0; i < sql->n_sides; i++) {
+		if (!sql->sides[i].wanted)
+			continue;
+		PFS_TRY(pfs_grow(&kept->wanted, &kept->wanted_capacity, kept->n_wanted + 1, sizeof(*kept->wanted)));
+		kept->wanted[kept->n_wanted++] = (uint32_t)i;
+	}
+	return 0;
+}
+
+static void forget_reads(struct pfs_sql_kept *kept)
+{
+	for (size_t i = 0; i < kept->n_reads; i++)
+		free(kept->reads[i].table);
+	free(kept->reads);
+	kept->reads = NULL;
+	kept->n_reads = kept->reads_capacity = 0;
+}
+
+static int measure(struct pfs_sql_kept *kept, const struct pfs_sql *sql)
+{
+	if (kept->size)
+		return 0;
+	kept->changed = strdup(sql->changed);
+	if (!kept->changed)
+		return -ENOMEM;
+	kept->size = sizeof(*kept) + (size_t)sqlite3_stmt_status(sql->statement, SQLITE_STMTSTATUS_MEMUSED, 0);
+	for (size_t i = 0; i < sql->n_reads; i++)
+		kept->size += sizeof(*sql->reads) + strlen(sql->reads[i].table) + strlen(sql->reads[i].column) + 2;
+	return 0;
+}
+
+int pfs_sql_keep(struct pfs_sql *sql, struct pfs_sql_kept **kept, const char *text, size_t len)
+{
+	struct pfs_sql_kept *to = *kept;
+
+	if (!is_of(sql, text, len) || sql->reads_lost || sql->saw & PFS_SQL_SAW_SCHEMA ||
+	    sqlite3_stmt_isexplain(sql->statement))
+		return -EOPNOTSUPP;
+	if (!to)
+		to = *kept = calloc(1, sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	PFS_TRY(keep_wanted(to, sql));
+	PFS_TRY(measure(to, sql));
+	pfs_sql_reset(sql);
+	forget_reads(to);
+	to->statement = sql->statement;
+	to->tables = sql->tables_made;
+	to->value_limit = sql->value_limit;
+	to->steps_limit = sql->steps_limit;
+	to->may_change = sql->may_change;
+	to->saw = sql->saw;
+	to->updated = sql->updated;
+	to->columns = sql->columns;
+	to->reads = sql->reads;
+	to->n_reads = sql->n_reads;
+	to->reads_capacity = sql->reads_capacity;
+	sql->statement = NULL;
+	sql->reads = NULL;
+	sql->n_reads = sql->reads_capacity = 0;
+	return 0;
+}
+
+/* As pfs_sql_sides_named and preparing would find them. */
+static void want(struct pfs_sql *sql, const struct pfs_sql_kept *kept)
+{
+	for (size_t i = 0; i < sql->n_sides; i++)
+		sql->sides[i].named = sql->sides[i].wanted = false;
+	for (size_t i = 0; i < kept->n_wanted; i++)
+		sql->sides[kept->wanted[i]].named = sql->sides[kept->wanted[i]].wanted = true;
+}
+
+bool pfs_sql_use(struct pfs_sql *sql, struct pfs_sql_kept *kept)
+{
+	if (kept->tables != sql->tables_made || kept->may_change != sql->may_change ||
+	    kept->value_limit != sql->value_limit)
+		return false;
+	pfs_sql_finish(sql);
+	pfs_sql_forget_reads(sql);
+	free(sql->reads);
+	sql->error = 0;
+	sql->is_lost = false;
+	sql->refused[0] = 0;
+	(void)stpcpy(sql->changed, kept->changed);
+	sql->statement = kept->statement;
+	sql->steps_limit = kept->steps_limit;
+	sql->saw = kept->saw;
+	sql->updated = kept->updated;
+	sql->columns = kept->columns;
+	sql->reads = kept->reads;
+	sql->n_reads = kept->n_reads;
+	sql->reads_capacity = kept->reads_capacity;
+	kept->statement = NULL;
+	kept->reads = NULL;
+	kept->n_reads = kept->reads_capacity = 0;
+	want(sql, kept);
+	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH,
+			    (int)(sql->steps_limit ? sql->steps_limit : sql->value_limit));
+	return true;
+}
+
+void pfs_sql_kept_free(struct pfs_sql_kept *kept)
+{
+	if (!kept)
+		return;
+	(void)sqlite3_finalize(kept->statement);
+	forget_reads(kept);
+	free(kept->changed);
+	free(kept->wanted);
+	free(kept);
+}
+
+size_t pfs_sql_kept_size(const struct pfs_sql_kept *kept)
+{
+	return kept->size;
+}
+
+bool pfs_sql_each_wanted(const struct pfs_sql *sql, bool (*fn)(void *arg, uint32_t id), void *arg)
+{
+	for (size_t i = 0; i < sql->n_sides; i++) {
+		if (sql->sides[i].wanted && !fn(arg, sql->sides[i].id))
+			return false;
+	}
+	return true;
+}

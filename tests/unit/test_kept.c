@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* A statement that is asked again is found as it was prepared, and answers as if it had not been. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "base/checked.h"
+#include "fs/query/internal.h"
+#include "tests/unit/query_util.h"
+
+#define GROUPED "SELECT g, sum(v) FROM t GROUP BY g ORDER BY g"
+
+static uint64_t found(void)
+{
+	struct pfs_plan_counts counts;
+
+	pfs_queries_plans(queries, &counts);
+	return counts.found;
+}
+
+static void ask(const char *sql, const char *expected, bool is_found)
+{
+	static char text[1 << 16];
+	uint64_t before = found();
+
+	query_text(text, sizeof(text), sql);
+	if (strcmp(text, expected) != 0)
+		fail_msg("%s: %s, not %s", sql, text, expected);
+	if (found() - before != is_found)
+		fail_msg("%s: %s", sql, is_found ? "not found" : "found");
+}
+
+static void run(const char *sql)
+{
+	struct pfs_query *query = begin(sql);
+
+	pfs_query_finish(query);
+}
+
+static void make_table(void)
+{
+	run("CREATE TABLE t (g INTEGER, v INTEGER)");
+	run("INSERT INTO t VALUES (1, 10), (1, 20), (2, 5)");
+}
+
+static void test_found(void **state)
+{
+	(void)state;
+	make_table();
+	ask(GROUPED, "1 30,2 5", false);
+	for (unsigned i = 0; i < 3; i++)
+		ask(GROUPED, "1 30,2 5", true);
+	ask("SELECT name FROM nodes WHERE parent = 1 ORDER BY name", "", false);
+	ask("SELECT count(*) FROM nodes", "6", false);
+	ask("SELECT count(*) FROM nodes", "6", true);
+	(void)make(PFS_ROOT_PRIME, "new", S_IFREG | 0644);
+	ask("SELECT count(*) FROM nodes", "7", true); /* the tree is another one, the plan is not */
+	ask("SELECT upper(name) FROM nodes WHERE name = 'new'", "NEW", false);
+	ask("SELECT upper(name) FROM nodes WHERE name = 'new'", "NEW", true);
+	ask("SELECT upper(name) FROM nodes WHERE name = 'new' -- so", "NEW", false);
+	ask("SELECT upper(name) FROM nodes WHERE name = 'new' -- so", "NEW", true);
+}
+
+/* What binding knows of a column is no longer so. */
+static void test_other_rows(void **state)
+{
+	(void)state;
+	run("CREATE TABLE t (g, v)");
+	run("INSERT INTO t VALUES (1, 10), (1, 20), (2, 5)");
+	ask(GROUPED, "1 30,2 5", false);
+	ask(GROUPED, "1 30,2 5", true);
+	run("INSERT INTO t VALUES (2, 6)");
+	ask(GROUPED, "1 30,2 11", true);
+	run("UPDATE t SET g = 'x' WHERE g = 2");
+	ask(GROUPED, "1 30,x 11", true);
+	run("UPDATE t SET v = '7' WHERE g = 'x'");
+	ask(GROUPED, "1 30,x 14", true);
+	run("UPDATE t SET v = 0.5 WHERE g = 'x'");
+	ask(GROUPED, "1 30,x 1", true);
+	run("DELETE FROM t");
+	ask(GROUPED, "", true);
+	run("INSERT INTO t VALUES (x'41', 1)");
+	ask(GROUPED, "A 1", true);
+}
+
+static void test_other_tables(void **state)
+{
+	(void)state;
+	make_table();
+	ask("SELECT * FROM t ORDER BY v", "2 5,1 10,1 20", false);
+	ask("SELECT * FROM t ORDER BY v", "2 5,1 10,1 20", true);
+	run("CREATE TABLE other (a)");
+	ask("SELECT * FROM t ORDER BY v", "2 5,1 10,1 20", false);
+	run("DROP TABLE t");
+	refuse("SELECT * FROM t ORDER BY v", -EINVAL, "no such table");
+	run("CREATE TABLE t (v, w)");
+	run("INSERT INTO t VALUES (3, 4)");
+	ask("SELECT * FROM t ORDER BY v", "3 4", false);
+	run("CREATE INDEX t_v ON t (v)");
+	ask("SELECT * FROM t ORDER BY v", "3 4", false);
+	ask("SELECT name FROM sqlite_schema ORDER BY name", "other,t,t_v", false);
+	ask("SELECT name FROM sqlite_schema ORDER BY name", "other,t,t_v", true);
+	run("CREATE TABLE third (a)");
+	ask("SELECT name FROM sqlite_schema ORDER BY name", "other,t,t_v,third", false);
+}
+
+/* Statements that change rows, by the operators and by SQLite. */
+static void test_changes(void **state)
+{
+	static const char add[] = "INSERT INTO t SELECT 3, v FROM t WHERE g = 2";
+	static const char more[] = "UPDATE t SET v = v + 1 WHERE g = 3";
+	static const char one[] = "INSERT INTO t (g) VALUES (9)";
+	static const char touch[] = "UPDATE nodes SET mode = 384 WHERE name = 'd.c' AND mode & 256";
+	uint64_t before;
+
+	(void)state;
+	make_table();
+	change(add, 1);
+	before = found();
+	change(add, 1);
+	change(more, 2);
+	change(more, 2);
+	change(one, 1);
+	change(one, 1);
+	change(touch, 1);
+	change(touch, 1);
+	assert_int_equal(found() - before, 4);
+	ask(GROUPED, "1 30,2 5,3 14,9 -", false);
+	scope.may_change = false;
+	refuse(more, -EACCES, "cannot be used");
+	ask(GROUPED, "1 30,2 5,3 14,9 -", false); /* on other terms */
+}
+
+static void test_scopes(void **state)
+{
+	char text[256];
+
+	(void)state;
+	ask("SELECT count(*) FROM nodes", "6", false);
+	scope.ino = ino_of("/a");
+	ask("SELECT count(*) FROM nodes", "4", false);
+	ask("SELECT count(*) FROM nodes", "4", true);
+	scope.ino = PFS_ROOT_PRIME;
+	ask("SELECT count(*) FROM nodes", "6", true);
+	change("UPDATE nodes SET mode = 448 WHERE name = 'a'", 1);
+	ask("SELECT count(*) FROM nodes", "6", true);
+	scope.sees_all = false;
+	scope.uid = scope.gid = 12345;
+	query_text(text, sizeof(text), "SELECT count(*) FROM nodes");
+	assert_string_equal(text, "3"); /* what is below is not seen */
+	query_text(text, sizeof(text), "SELECT count(*) FROM nodes");
+	assert_string_equal(text, "3");
+	scope.uid = scope.gid = 0;
+	query_text(text, sizeof(text), "SELECT count(*) FROM nodes");
+	scope.sees_all = true;
+	ask("SELECT count(*) FROM nodes", "6", true);
+}
+
+/* Errors and times are not kept, nor is what only tells how another statement runs. */
+static void test_not_kept(void **state)
+{
+	struct pfs_query *query;
+	char *plan;
+
+	(void)state;
+	refuse("SELECT absent FROM nodes", -EINVAL, "no such column");
+	refuse("SELECT absent FROM nodes", -EINVAL, "no such column");
+	ask("SELECT count(*) FROM nodes WHERE mtime > '1 year ago'", "6", false);
+	ask("SELECT count(*) FROM nodes WHERE mtime > '1 year ago'", "6", false);
+	ask("SELECT count(*) FROM nodes", "6", false);
+	scope.explains = true;
+	query = begin("SELECT count(*) FROM nodes");
+	assert_int_equal(pfs_query_next(query, &error), 1);
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	assert_non_null(strstr(plan, "operators"));
+	free(plan);
+	pfs_query_finish(query);
+	scope.explains = false;
+	ask("SELECT count(*) FROM nodes", "6", true);
+}
+
+static void test_bounds(void **state)
+{
+	struct pfs_plan_counts counts;
+	char sql[128], text[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		(void)snprintf(sql, sizeof(sql), "SELECT count(*) + %u FROM nodes", i);
+		query_text(text, sizeof(text), sql);
+	}
+	pfs_queries_plans(queries, &counts);
+	assert_in_range(counts.kept, 1, 40);
+	assert_in_range(counts.bytes, 1, 4 << 20);
+	assert_int_equal(counts.made, 200);
+	(void)snprintf(text, sizeof(text), "%u", 199 + 6);
+	ask(sql, text, true);
+	ask("SELECT count(*) + 0 FROM nodes", "6", false); /* others took its place */
+}
+
+/* ---- side by side ---- */
+
+#define THREADS 4
+#define ROUNDS	40
+
+static void *ask_often(void *arg)
+{
+	struct pfs_query_error problem;
+	struct pfs_query_value value;
+	struct pfs_query *query;
+	unsigned *wrong = arg;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		static const char *const texts[] = {"SELECT sum(v), count(*) FROM t WHERE g < 1000",
+						    "SELECT count(*) FROM t, t AS u WHERE t.v = u.v"};
+		const char *sql = texts[i % 2];
+		int got;
+
+		if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &problem)) {
+			++*wrong;
+			continue;
+		}
+		while ((got = pfs_query_next(query, &problem)) == -EAGAIN)
+			;
+		if (got == 1)
+			pfs_query_value(query, 0, &value);
+		*wrong += got != 1 || value.type != PFS_VALUE_INT;
+		pfs_query_finish(query);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	unsigned wrong[THREADS] = {0};
+	pthread_t threads[THREADS];
+
+	(void)state;
+	make_table();
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, &wrong[i]), 0);
+	for (unsigned i = 0; i < ROUNDS; i++)
+		run(i % 2 ? "INSERT INTO t SELECT 4, v + 100 FROM t WHERE v < 100" : "UPDATE t SET v = v + 1");
+	for (unsigned i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(wrong[i], 0);
+	}
+	assert_true(found() > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_found, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_other_tables, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_kept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_bounds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
