@@ -163,31 +163,6 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 	close_connection(closed, queries);
 }
 
-int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out)
-{
-	PFS_LOCKED(&queries->lock);
-	if (!queries->placement.operators)
-		PFS_TRY(pfs_placement_open(&queries->placement,
-					   pfs_tree_engine_kind(queries->tree)));
-	*out = &queries->placement;
-	return 0;
-}
-
-bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device)
-{
-	struct pfs_operator_counts counts = {0};
-	bool has_device = false;
-	PFS_LOCKED(&queries->lock);
-
-	if (queries->placement.operators) {
-		pfs_operators_count(queries->placement.operators, &counts);
-		has_device = pfs_operators_has_device(queries->placement.operators);
-	}
-	*host = counts.host;
-	*device = counts.device;
-	return has_device;
-}
-
 /* ---- all at once ---- */
 
 int pfs_query_enlist(struct pfs_query *query)

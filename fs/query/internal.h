@@ -187,7 +187,7 @@ struct pfs_query {
 	bool path_known;
 };
 
-/* Gets what decides where operators run, which the queries own; opens it if this is the first call.  -ENOMEM. */
+/* relational/placement.c: gets what decides where operators run, which the queries own; opens it if this is the first call.  -ENOMEM. */
 PFS_MUST_CHECK int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out);
 
 /* Holds the tree as the statement sees it.  -EAGAIN: it has changed since the statement began; -ENOMEM

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "fs/query/internal.h"
 
 #define START_NS 1000000000u /* about what starting and copying take */
 
@@ -57,4 +59,31 @@ void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *
 		return;
 	placement->is_starting = pthread_create(&placement->starter, NULL, start,
 						placement->operators) == 0;
+}
+
+/* ---- of queries ---- */
+
+int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out)
+{
+	PFS_LOCKED(&queries->lock);
+	if (!queries->placement.operators)
+		PFS_TRY(pfs_placement_open(&queries->placement,
+					   pfs_tree_engine_kind(queries->tree)));
+	*out = &queries->placement;
+	return 0;
+}
+
+bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device)
+{
+	struct pfs_operator_counts counts = {0};
+	bool has_device = false;
+	PFS_LOCKED(&queries->lock);
+
+	if (queries->placement.operators) {
+		pfs_operators_count(queries->placement.operators, &counts);
+		has_device = pfs_operators_has_device(queries->placement.operators);
+	}
+	*host = counts.host;
+	*device = counts.device;
+	return has_device;
 }
