@@ -46,6 +46,11 @@ static void cut(struct pfs_tree *tree)
 	pfs_records_cut(tree->attrs->sets);
 }
 
+static bool cut_some(struct pfs_tree *tree, unsigned n)
+{
+	return pfs_records_cut_some(tree->attrs->sets, n);
+}
+
 static int write_sets(struct pfs_tree *tree)
 {
 	return pfs_records_write(tree->attrs->sets, pfs_attrset_store);
@@ -72,6 +77,7 @@ static int keep(struct pfs_tree *tree, uint64_t ino)
 static const struct pfs_part part = {
 	.name = "attributes",
 	.cut = cut,
+	.cut_some = cut_some,
 	.write = write_sets,
 	.done = done,
 	.keep = keep,

@@ -124,6 +124,11 @@ static void cut(struct pfs_tree *tree)
 	pfs_records_cut(tree->links->sources);
 }
 
+static bool cut_some(struct pfs_tree *tree, unsigned n)
+{
+	return pfs_records_cut_some(tree->links->sources, n);
+}
+
 static int write_sources(struct pfs_tree *tree)
 {
 	return pfs_records_write(tree->links->sources, write_source);
@@ -150,6 +155,7 @@ static void drop(struct pfs_tree *tree, uint64_t ino)
 const struct pfs_part pfs_sources_part = {
 	.name = "sources",
 	.cut = cut,
+	.cut_some = cut_some,
 	.write = write_sources,
 	.done = done,
 	.keep = keep,

@@ -315,7 +315,7 @@ static bool ask(struct pfs_tree *tree, uint64_t ino, uint64_t *epoch, bool *dirt
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	made = is_made(tree, slot);
-	*dirty = made && tree->image.state[slot] & PFS_SLOT_DIRTY;
+	*dirty = made && pfs_journal_is_touched(tree, slot);
 	*epoch = tree->image.epoch;
 	pfs_hold_end(tree);
 	return made;

@@ -425,8 +425,7 @@ int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, char *target, siz
 	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
 	tree->image.state[slot] |= PFS_SLOT_RARE;
 	values->rdev = rdev;
-	values->target = target;
-	values->target_len = (uint32_t)target_len;
+	pfs_rare_set_target(tree->image.rare, values, target, (uint32_t)target_len);
 	SET(tree->image.size, slot, (int64_t)target_len);
 	return 0;
 }

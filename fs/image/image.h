@@ -35,13 +35,15 @@ enum pfs_image_array {
 #define PFS_RECENT	  4096u /* changes whose slots are remembered */
 
 enum pfs_slot_state {
-	PFS_SLOT_STORED = 1,    /* the store has, or the group being written will have, a record */
-	PFS_SLOT_DIRTY = 2,     /* in the journal's list of the next group */
-	PFS_SLOT_UNLINKED = 4,  /* no name any more; lives until its last reference goes */
-	PFS_SLOT_RARE = 8,      /* has an entry in the table of rare values */
-	PFS_SLOT_DROPPED = 16,  /* unlinked, and no reference is left: free after the next cut */
+	PFS_SLOT_STORED = 1,	/* the store has, or the group being written will have, a record */
+	PFS_SLOT_DIRTY_1 = 2,	/* of the next group, or of the one being cut; */
+	PFS_SLOT_UNLINKED = 4,	/* no name any more; lives until its last reference goes */
+	PFS_SLOT_RARE = 8,	/* has an entry in the table of rare values */
+	PFS_SLOT_DROPPED = 16,	/* unlinked, and no reference is left: free after the next cut */
 	PFS_SLOT_KEPT = 64,	/* free but for snapshots that are open */
-	PFS_SLOT_ORPHAN = 32,   /* unlinked, and the store has an orphan record for its content */
+	PFS_SLOT_ORPHAN = 32,	/* unlinked, and the store has an orphan record for its content */
+	PFS_SLOT_DIRTY_2 = 128, /* they have the one and the other in turn */
+	PFS_SLOT_DIRTY = PFS_SLOT_DIRTY_1 | PFS_SLOT_DIRTY_2,
 };
 
 /* The image: one array a column, indexed by slot, at addresses that never move (reserved address

@@ -504,8 +504,8 @@ static int take_rare(struct pfs_image_file *file, const struct pfs_image_rare *r
 	}
 	if (!rare->target_len)
 		return 0;
-	values->target = strndup((const char *)target, rare->target_len);
-	values->target_len = rare->target_len;
+	pfs_rare_set_target(image->rare, values, strndup((const char *)target, rare->target_len),
+			    rare->target_len);
 	return values->target ? 0 : -ENOMEM;
 }
 

@@ -205,8 +205,8 @@ static int set_values(struct pfs_tree *tree, uint32_t slot, const struct pfs_nod
 	values->rdev = node->rdev;
 	if (!node->target)
 		return 0;
-	values->target = strndup(node->target, node->target_len);
-	values->target_len = (uint32_t)node->target_len;
+	pfs_rare_set_target(image->rare, values, strndup(node->target, node->target_len),
+			    (uint32_t)node->target_len);
 	return values->target ? 0 : -ENOMEM;
 }
 

@@ -68,8 +68,7 @@ static int set_rare(struct loader *loader, uint32_t slot, const struct pfs_node_
 		return -ENOMEM;
 	}
 	values->rdev = node->rdev;
-	values->target = target;
-	values->target_len = (uint32_t)node->target_len;
+	pfs_rare_set_target(loader->tree->image.rare, values, target, (uint32_t)node->target_len);
 	loader->tree->image.state[slot] |= PFS_SLOT_RARE;
 	return 0;
 }

@@ -10,6 +10,7 @@ struct pfs_rare {
 	struct pfs_rare_values **table;
 	uint64_t capacity; /* a power of two */
 	uint64_t count;
+	uint64_t target_bytes;
 };
 
 static uint64_t home(const struct pfs_rare *rare, uint32_t slot)
@@ -62,8 +63,9 @@ void pfs_rare_destroy(struct pfs_rare *rare)
 
 static int grow(struct pfs_rare *rare)
 {
-	struct pfs_rare larger = {.capacity = rare->capacity * 2, .count = rare->count};
+	struct pfs_rare larger = *rare;
 
+	larger.capacity *= 2;
 	larger.table = calloc(larger.capacity, sizeof(struct pfs_rare_values *));
 	if (!larger.table)
 		return -ENOMEM;
@@ -102,6 +104,19 @@ const struct pfs_rare_values *pfs_rare_find(const struct pfs_rare *rare, uint32_
 	return rare->table[locate(rare, slot)];
 }
 
+void pfs_rare_set_target(struct pfs_rare *rare, struct pfs_rare_values *values, char *target,
+			 uint32_t len)
+{
+	values->target = target;
+	values->target_len = len;
+	rare->target_bytes += len;
+}
+
+uint64_t pfs_rare_target_bytes(const struct pfs_rare *rare)
+{
+	return rare->target_bytes;
+}
+
 void pfs_rare_drop(struct pfs_rare *rare, uint32_t slot)
 {
 	uint64_t mask = rare->capacity - 1;
@@ -109,6 +124,7 @@ void pfs_rare_drop(struct pfs_rare *rare, uint32_t slot)
 
 	if (!rare->table[hole])
 		return;
+	rare->target_bytes -= rare->table[hole]->target_len;
 	release(rare->table[hole]);
 	rare->count--;
 	for (uint64_t i = (hole + 1) & mask; rare->table[i]; i = (i + 1) & mask) {

@@ -214,11 +214,8 @@ static int write_group(struct pfs_tree *tree)
 static int commit(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
-	int rc;
+	int rc = pfs_group_cut(tree, &journal->group);
 
-	(void)pthread_mutex_lock(&journal->whole);
-	rc = pfs_group_cut(tree, &journal->group);
-	(void)pthread_mutex_unlock(&journal->whole);
 	if (rc) {
 		publish(tree, rc);
 		wait_to_retry(tree);

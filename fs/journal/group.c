@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One commit: cut from the image in one moment, written to the store afterwards.
+/* One commit: what cut.c took from the image is written to the store.
  *
  * A node that lost its last name is removed from the store with the next group.  If it may have
  * content that somebody still uses, or that is too much for one group, an orphan is noted in the
- * same transaction; orphans nobody uses any more are reaped a part at a time.  So is history, apart. */
+ * same transaction; orphans nobody uses any more are reaped a part at a time.  So is history,
+ * apart. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,177 +19,10 @@
 #include "fs/tree/tree_impl.h"
 #include "meta/history.h"
 
-#define SMALL_CONTENT  (INT64_C(4) << 20) /* bytes that are removed together with the record */
 #define REAP_CHUNKS    256u		  /* that one group removes of orphans */
 #define REAP_ORPHANS   64u
 #define FORGET_RETRY_MS 60000
 #define PFS_CHUNKS_END UINT64_MAX
-
-/* ---- cutting ---- */
-
-/* The dirty slots, one after the other. */
-struct dirty_walk {
-	const struct pfs_tree *tree;
-	uint32_t position, end;
-	bool listed; /* else all slots are looked at */
-};
-
-static struct dirty_walk walk_dirty(const struct pfs_tree *tree)
-{
-	uint32_t n = atomic_load(&tree->journal->n_dirty);
-
-	if (n <= PFS_DIRTY_LIST)
-		return (struct dirty_walk){tree, 0, n, true};
-	return (struct dirty_walk){tree, 0, tree->image.end, false};
-}
-
-static bool next_dirty(struct dirty_walk *walk, uint32_t *slot)
-{
-	while (walk->position < walk->end) {
-		uint32_t i = walk->position++;
-
-		*slot = walk->listed ? walk->tree->journal->dirty[i] : i;
-		if (walk->tree->image.state[*slot] & PFS_SLOT_DIRTY)
-			return true;
-	}
-	return false;
-}
-
-static bool has_room(const struct pfs_group *group, size_t rows, size_t bytes)
-{
-	return rows <= group->row_capacity && bytes <= group->byte_capacity &&
-	       group->reap.count + rows <= group->reap.capacity;
-}
-
-static int make_room(struct pfs_group *group, size_t rows, size_t bytes)
-{
-	struct pfs_reap *reap = &group->reap;
-
-	PFS_TRY(pfs_grow(&group->rows, &group->row_capacity, rows, sizeof(*group->rows)));
-	PFS_TRY(pfs_grow(&group->bytes, &group->byte_capacity, bytes, 1));
-	return pfs_grow(&reap->primes, &reap->capacity, reap->count + rows, sizeof(*reap->primes));
-}
-
-/* How much a cut could need now; with tree->lock. */
-static void measure(const struct pfs_tree *tree, size_t *rows, size_t *bytes)
-{
-	struct dirty_walk walk = walk_dirty(tree);
-	uint32_t slot;
-
-	*rows = *bytes = 0;
-	while (next_dirty(&walk, &slot)) {
-		++*rows;
-		*bytes += PFS_NAME_MAX;
-		if (tree->image.state[slot] & PFS_SLOT_RARE)
-			*bytes += pfs_rare_find(tree->image.rare, slot)->target_len;
-	}
-}
-
-static const void *keep_bytes(struct pfs_group *group, const void *bytes, size_t len)
-{
-	char *at = group->bytes + group->n_bytes;
-
-	if (len)
-		memcpy(at, bytes, len);
-	group->n_bytes += len;
-	return at;
-}
-
-static void cut_record(struct pfs_tree *tree, struct pfs_group *group, uint32_t slot)
-{
-	struct pfs_group_row *row = &group->rows[group->n_rows++];
-	struct pfs_node_record *record = &row->record;
-
-	pfs_image_record(tree, record, slot);
-	record->name = keep_bytes(group, record->name, record->name_len);
-	if (record->target)
-		record->target = keep_bytes(group, record->target, record->target_len);
-	row->action = PFS_ROW_PUT;
-	tree->image.state[slot] |= PFS_SLOT_STORED;
-}
-
-/* What the store has to do about a node without a name. */
-static unsigned cut_unlinked(struct pfs_tree *tree, struct pfs_group *group, uint32_t slot)
-{
-	struct pfs_image *image = &tree->image;
-	uint8_t *state = &image->state[slot];
-	unsigned action = *state & PFS_SLOT_STORED ? PFS_ROW_REMOVE : 0;
-	bool dropped = *state & PFS_SLOT_DROPPED;
-
-	*state &= (uint8_t)~PFS_SLOT_STORED;
-	if (!S_ISREG(image->mode[slot]))
-		return action;
-	if (!(*state & PFS_SLOT_ORPHAN)) {
-		if (dropped && image->size[slot] <= SMALL_CONTENT)
-			return action ? action | PFS_ROW_REMOVE_CHUNKS : 0;
-		action |= PFS_ROW_ORPHAN;
-		*state |= PFS_SLOT_ORPHAN;
-	}
-	if (dropped)
-		group->reap.primes[group->reap.count++] = image->prime[slot];
-	return action;
-}
-
-static void cut_slot(struct pfs_tree *tree, struct pfs_group *group, uint32_t slot)
-{
-	struct pfs_image *image = &tree->image;
-	struct pfs_group_row *row = &group->rows[group->n_rows];
-
-	image->state[slot] &= (uint8_t)~PFS_SLOT_DIRTY;
-	if (!image->prime[slot] || image->state[slot] & PFS_SLOT_KEPT)
-		return;
-	if (!(image->state[slot] & PFS_SLOT_UNLINKED)) {
-		cut_record(tree, group, slot);
-		return;
-	}
-	*row = (struct pfs_group_row){.record.prime = image->prime[slot]};
-	row->action = cut_unlinked(tree, group, slot);
-	group->n_rows += row->action != 0;
-	if (image->state[slot] & PFS_SLOT_DROPPED)
-		pfs_image_free(tree, slot);
-}
-
-static void cut_locked(struct pfs_tree *tree, struct pfs_group *group)
-{
-	struct pfs_journal *journal = tree->journal;
-	struct dirty_walk walk = walk_dirty(tree);
-	uint32_t slot;
-
-	PFS_VERIFY_CHECK(pfs_watch_check_group(tree));
-	pfs_parts_cut(tree);
-	group->n_rows = group->n_bytes = 0;
-	group->content = atomic_load(&journal->content);
-	group->former = atomic_load(&journal->former);
-	while (next_dirty(&walk, &slot))
-		cut_slot(tree, group, slot);
-	atomic_store(&journal->n_writing, (uint32_t)group->n_rows);
-	atomic_store(&journal->n_dirty, 0);
-	(void)pthread_mutex_lock(&journal->lock);
-	journal->cut++;
-	(void)pthread_mutex_unlock(&journal->lock);
-}
-
-int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group)
-{
-	bool enough = false;
-	int rc = 0;
-
-	while (!rc && !enough) {
-		size_t rows, bytes;
-
-		pfs_parts_lock(tree);
-		pfs_hold_write(tree, __func__);
-		measure(tree, &rows, &bytes);
-		enough = has_room(group, rows, bytes);
-		if (enough)
-			cut_locked(tree, group);
-		pfs_hold_end(tree);
-		pfs_parts_unlock(tree);
-		if (!enough)
-			rc = make_room(group, rows, bytes);
-	}
-	return rc;
-}
 
 /* ---- writing ---- */
 
@@ -290,12 +124,23 @@ int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 	return rc;
 }
 
+static void release_rows(struct pfs_group *group)
+{
+	free(group->rows);
+	free(group->bytes);
+	group->rows = NULL;
+	group->bytes = NULL;
+	group->row_capacity = group->byte_capacity = 0;
+}
+
 void pfs_group_done(struct pfs_tree *tree, struct pfs_group *group)
 {
 	pfs_parts_done(tree);
 	(void)atomic_fetch_sub(&tree->journal->former, group->former);
 	group->former = 0;
 	group->reap.count -= group->n_reaped;
+	if (group->row_capacity > PFS_DIRTY_LIST)
+		release_rows(group);
 	group->n_reaped = group->n_rows = group->n_bytes = 0;
 }
 
@@ -318,8 +163,7 @@ int pfs_group_find_orphans(struct pfs_tree *tree, struct pfs_group *group)
 
 void pfs_group_release(struct pfs_group *group)
 {
-	free(group->rows);
-	free(group->bytes);
+	release_rows(group);
 	free(group->reap.primes);
 	*group = (struct pfs_group){0};
 }

@@ -10,6 +10,7 @@
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/snapshot.h"
+#include "fs/image/watch.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
 
@@ -30,9 +31,9 @@ void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_journal *journal = tree->journal;
 	uint32_t n;
 
-	if (tree->image.state[slot] & PFS_SLOT_DIRTY)
+	if (tree->image.state[slot] & journal->mark)
 		return;
-	tree->image.state[slot] |= PFS_SLOT_DIRTY;
+	tree->image.state[slot] |= journal->mark;
 	n = atomic_load_explicit(&journal->n_dirty, memory_order_relaxed);
 	if (n < PFS_DIRTY_LIST)
 		journal->dirty[n] = slot;
@@ -40,6 +41,11 @@ void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot)
 		atomic_store_explicit(&journal->n_dirty, n + 1, memory_order_relaxed);
 	if (n == 0 || n + 1 == PFS_DIRTY_COMMIT)
 		wake(journal);
+}
+
+bool pfs_journal_is_touched(const struct pfs_tree *tree, uint32_t slot)
+{
+	return tree->image.state[slot] & tree->journal->mark;
 }
 
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
@@ -50,12 +56,14 @@ void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_
 
 void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot)
 {
+	pfs_cut_unlinking(tree, slot);
 	tree->image.state[slot] |= PFS_SLOT_UNLINKED;
 	pfs_journal_touch(tree, slot);
 }
 
 void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot)
 {
+	pfs_cut_before(tree, slot);
 	/* what the store never heard of goes without a trace, the rest at the next cut */
 	tree->image.state[slot] |= PFS_SLOT_DROPPED;
 	if (tree->image.state[slot] & (PFS_SLOT_STORED | PFS_SLOT_ORPHAN))
@@ -162,7 +170,8 @@ static bool room_may_come(const struct pfs_journal *journal, uint64_t pending)
 static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal)
 {
 	struct pfs_journal *journal = tree->journal;
-	uint64_t rows = (uint64_t)atomic_load(&journal->n_dirty) + atomic_load(&journal->n_writing);
+	uint64_t next = atomic_load(&journal->n_dirty),
+		 rows = next + atomic_load(&journal->n_writing);
 	int64_t content = atomic_load(&journal->content);
 	uint64_t pending = content > 0 ? (uint64_t)content : 0, written = pending + atomic_load(&journal->former);
 
@@ -170,7 +179,7 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	if (atomic_load(&tree->read_only) || !atomic_load(&journal->running) ||
 	    atomic_load(&journal->failure))
 		return -EROFS;
-	if (rows >= PFS_DIRTY_WAIT || (pending && pending + bytes > pending_limit(tree)))
+	if (next >= PFS_DIRTY_WAIT || (pending && pending + bytes > pending_limit(tree)))
 		return -EAGAIN;
 	pfs_space_refresh(tree, false);
 	if (pfs_space_fits(tree, rows + nodes, written + bytes, removal))
@@ -286,10 +295,14 @@ int pfs_journal_create(struct pfs_tree *tree)
 	if (!journal)
 		return -ENOMEM;
 	journal->dirty = calloc(PFS_DIRTY_LIST, sizeof(*journal->dirty));
-	if (!journal->dirty) {
+	journal->cut_off.dirty = calloc(PFS_DIRTY_LIST, sizeof(*journal->cut_off.dirty));
+	if (!journal->dirty || !journal->cut_off.dirty) {
+		free(journal->dirty);
+		free(journal->cut_off.dirty);
 		free(journal);
 		return -ENOMEM;
 	}
+	journal->mark = PFS_SLOT_DIRTY_1;
 	(void)pthread_mutex_init(&journal->lock, NULL);
 	(void)pthread_mutex_init(&journal->whole, NULL);
 	(void)pthread_mutex_init(&journal->parts.lock, NULL);
@@ -299,6 +312,7 @@ int pfs_journal_create(struct pfs_tree *tree)
 	(void)pthread_cond_init(&journal->ended, &attr);
 	(void)pthread_condattr_destroy(&attr);
 	tree->journal = journal;
+	pfs_watch(tree, &pfs_cut_watcher);
 	return 0;
 }
 
@@ -315,6 +329,8 @@ void pfs_journal_destroy(struct pfs_tree *tree)
 	(void)pthread_mutex_destroy(&journal->whole);
 	(void)pthread_mutex_destroy(&journal->parts.lock);
 	free(journal->dirty);
+	free(journal->cut_off.dirty);
+	free(journal->cut_off.unlinked);
 	free(journal);
 	tree->journal = NULL;
 }

@@ -34,6 +34,8 @@ void pfs_journal_let_go(struct pfs_tree *tree);
 
 /* With tree->lock held for writing; cannot fail within what was reserved.  Raise the epoch. */
 void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot); /* the row changed or is new */
+/* Returns true if the row is in the next group already; for reading is enough. */
+bool pfs_journal_is_touched(const struct pfs_tree *tree, uint32_t slot);
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times,
 	       struct pfs_time now); /* sets times to now, and touches */
 void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot); /* last name gone, maybe referenced */

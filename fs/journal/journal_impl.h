@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/journal/journal_impl.h - inside of the journal: journal.c (what operations call), committer.c (the
- * thread), group.c (what one commit holds), part.c (what others add to it), space.c (will it fit?). */
+/* fs/journal/journal_impl.h - inside of the journal: journal.c (what operations call), committer.c
+ * (the thread), cut.c (takes what one commit holds), group.c (writes it), part.c (what others add
+ * to it), space.c (will it fit?). */
 #ifndef PFS_FS_JOURNAL_JOURNAL_IMPL_H
 #define PFS_FS_JOURNAL_JOURNAL_IMPL_H
 
@@ -8,14 +9,17 @@
 #include <stdatomic.h>
 
 #include "fs/journal/journal.h"
+#include "fs/image/watch.h"
 #include "fs/journal/part.h"
 #include "meta/store.h"
 
-#define PFS_DIRTY_COMMIT 16384u /* rows: commit now, so that cutting takes milliseconds */
+#define PFS_DIRTY_COMMIT 16384u /* rows: commit now */
 #define PFS_DIRTY_WAIT   65536u /* rows: changes wait for a commit */
 #define PFS_DIRTY_LIST   (2 * PFS_DIRTY_WAIT) /* listed; beyond it the cut looks at all slots */
 
 /* ---- group.c: the rows of one commit ---- */
+
+#define PFS_SMALL_CONTENT (INT64_C(4) << 20) /* bytes that are removed together with the record */
 
 enum pfs_row_action {
 	PFS_ROW_PUT = 1,
@@ -47,10 +51,6 @@ struct pfs_group {
 	struct pfs_reap reap;
 };
 
-/* Copies what is dirty, and frees the slots of nodes that are gone.  Takes the content lock and
- * tree->lock; -ENOMEM leaves everything as it was. */
-PFS_MUST_CHECK int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group);
-
 /* Writes the group in one transaction of the store, which is durable on return; may be repeated
  * after a failure.  fetch: primes too. */
 PFS_MUST_CHECK int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch);
@@ -66,6 +66,39 @@ void pfs_group_done(struct pfs_tree *tree, struct pfs_group *group);
 /* Puts the orphans that a crash left into the group's list. */
 PFS_MUST_CHECK int pfs_group_find_orphans(struct pfs_tree *tree, struct pfs_group *group);
 void pfs_group_release(struct pfs_group *group);
+
+/* ---- cut.c: what a commit has, of one moment ---- */
+
+/* What the group of that moment still lacks; protected by tree->lock. */
+struct pfs_cut {
+	bool goes_on;
+	uint8_t mark;	 /* PFS_SLOT_DIRTY_1 or _2: of slots whose rows are still to be copied */
+	uint32_t *dirty; /* PFS_DIRTY_LIST slots that had the mark; the journal's list is the other
+			    one */
+	bool is_listed;	 /* else all slots are looked at */
+	uint32_t position, end;
+	uint64_t *unlinked; /* a bit a slot: it lost its name since that moment */
+	uint32_t slots;	    /* bits there are */
+};
+
+/* Copies what is dirty as it is at one moment, and frees the slots of nodes that are gone.  No lock
+ * is held; holds of tree->lock are short, however much it is. -ENOMEM leaves everything as it was.
+ */
+PFS_MUST_CHECK int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group);
+/* The same in steps, for it and for tests: `begin` is the moment; then `some` as long as it returns
+ * true. */
+PFS_MUST_CHECK int pfs_cut_begin(struct pfs_tree *tree, struct pfs_group *group);
+bool pfs_cut_some(struct pfs_tree *tree, struct pfs_group *group);
+
+/* The slot is about to change: if the group that is being cut lacks its row, that is copied first.
+ * The setters' changes are heard of through `pfs_cut_watcher`. tree->lock is held for writing. */
+void pfs_cut_before(struct pfs_tree *tree, uint32_t slot);
+void pfs_cut_unlinking(struct pfs_tree *tree, uint32_t slot); /* before it is marked as unlinked */
+extern const struct pfs_watcher pfs_cut_watcher;
+
+/* Returns true if the node with that number had a name at the moment of the cut. tree->lock is
+ * held. */
+bool pfs_cut_has_name(const struct pfs_tree *tree, uint64_t prime);
 
 /* ---- space.c: room on the store's filesystem ---- */
 
@@ -102,6 +135,8 @@ struct pfs_journal_parts {
 struct pfs_journal {
 	/* The next group's rows; protected by tree->lock. */
 	uint32_t *dirty; /* PFS_DIRTY_LIST slots; one may be listed and no longer dirty */
+	uint8_t mark;	 /* PFS_SLOT_DIRTY_1 or _2: what they have */
+	struct pfs_cut cut_off;
 	_Atomic uint32_t n_dirty; /* more than PFS_DIRTY_LIST: not all are listed */
 	_Atomic uint32_t n_writing; /* rows of the group being written */
 	_Atomic int64_t content;    /* bytes pending, those of the group included */

@@ -91,6 +91,16 @@ void pfs_parts_cut(struct pfs_tree *tree)
 			parts->list[i]->cut(tree);
 }
 
+bool pfs_parts_cut_some(struct pfs_tree *tree, unsigned n)
+{
+	const struct pfs_journal_parts *parts = &tree->journal->parts;
+
+	for (unsigned i = 0; i < parts->n; i++)
+		if (parts->list[i]->cut_some && parts->list[i]->cut_some(tree, n))
+			return true;
+	return false;
+}
+
 int pfs_parts_write(struct pfs_tree *tree)
 {
 	const struct pfs_journal_parts *parts = &tree->journal->parts;

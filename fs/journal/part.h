@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/journal/part.h - how whatever keeps more of a node than its row takes part in commits.
  *
- * A part is registered once, when its module is created.  What a part has pending is in memory until a
- * group is committed.  A group's life: `cut` of each part, in the order in which they were registered, in one
- * moment with the rows; then `write` of each in one transaction of the store, again and again until the
- * transaction is committed; then `done` of each.  The next group is cut only after that.
+ * A part is registered once, when its module is created.  What a part has pending is in memory
+ * until a group is committed.  A group's life: `cut` of each part, in the order in which they were
+ * registered, of the same moment as the rows, and `cut_some` of each until nothing is left; then
+ * `write` of each in one transaction of the store, again and again until the transaction is
+ * committed; then `done` of each.  The next group is cut only after that.
  *
- * Locks: the content lock protects what all parts have pending.  It is taken before tree->lock, and never
- * held while the store is read or written.  Each function says what its caller holds. */
+ * Locks: the content lock protects what all parts have pending.  It is taken before tree->lock, and
+ * never held while the store is read or written.  Each function says what its caller holds. */
 #ifndef PFS_FS_JOURNAL_PART_H
 #define PFS_FS_JOURNAL_PART_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -22,9 +24,12 @@ struct pfs_store;
 /* One part. Members that are NULL have nothing to do. */
 struct pfs_part {
 	const char *name;
-	/* Makes what is dirty what the group has. The content lock, and tree->lock for writing, are
-	 * held; it cannot fail. */
+	/* Makes what is dirty what the group has, or begins to. The content lock is held, since
+	 * before the rows' moment, and tree->lock is not; it cannot fail. */
 	void (*cut)(struct pfs_tree *tree);
+	/* Goes on with that, for about n of them, and returns true if some are left. NULL: cut does
+	 * all. The content lock, and tree->lock for writing, are held; it cannot fail. */
+	bool (*cut_some)(struct pfs_tree *tree, unsigned n);
 	/* Writes what the group has, between begin and commit of the store. The committer holds no
 	 * lock: nobody but cut and done changes what the group has. The store's error; the group is
 	 * then rolled back, and written again later. */
@@ -72,7 +77,10 @@ void pfs_parts_drop(struct pfs_tree *tree, uint64_t ino);
 
 /* ---- for the committer ---- */
 
-void pfs_parts_cut(struct pfs_tree *tree); /* both locks are held */
+void pfs_parts_cut(struct pfs_tree *tree); /* the content lock is held */
+/* Goes on with it for n of what the first part has that is not through; false: all are. Both locks
+ * are held. */
+bool pfs_parts_cut_some(struct pfs_tree *tree, unsigned n);
 PFS_MUST_CHECK int pfs_parts_write(struct pfs_tree *tree);
 void pfs_parts_done(struct pfs_tree *tree);
 

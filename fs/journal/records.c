@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "fs/image/image.h"
+#include "fs/journal/journal_impl.h"
 #include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
@@ -18,7 +19,10 @@ struct pfs_records {
 	size_t clean_limit;
 	/* protected by the content lock */
 	struct pfs_byprime_table table;
-	struct chain dirty, clean; /* clean: the least recently used first */
+	struct chain dirty[2]; /* of each mark */
+	struct chain clean;    /* the least recently used first */
+	uint8_t mark; /* 1 or 2, in turn: of the next group; what has the other one waits to be cut
+		       */
 	size_t clean_bytes;
 	struct pfs_record *group; /* being written: changed by cut and done only */
 	uint64_t version;	  /* raised when what a load may have read is outdated */
@@ -83,7 +87,7 @@ static bool is_cached(const struct pfs_record *record)
 static void unchain(struct pfs_records *records, struct pfs_record *record)
 {
 	if (record->dirty) {
-		take_out(&records->dirty, record);
+		take_out(&records->dirty[record->dirty - 1], record);
 		*pfs_parts_unreported(records->tree) -= (int64_t)cost(record);
 	} else if (is_cached(record)) {
 		take_out(&records->clean, record);
@@ -102,7 +106,7 @@ static void free_record(struct pfs_records *records, struct pfs_record *record)
 static void chain_in(struct pfs_records *records, struct pfs_record *record)
 {
 	if (record->dirty) {
-		append(&records->dirty, record);
+		append(&records->dirty[record->dirty - 1], record);
 		*pfs_parts_unreported(records->tree) += (int64_t)cost(record);
 		return;
 	}
@@ -127,6 +131,7 @@ int pfs_records_create(struct pfs_records **out, struct pfs_tree *tree, size_t c
 	(*out)->tree = tree;
 	(*out)->clean_limit = clean_bytes;
 	(*out)->load = load;
+	(*out)->mark = 1;
 	return 0;
 }
 
@@ -167,13 +172,38 @@ struct pfs_record *pfs_records_entry(struct pfs_records *records, uint64_t prime
 	return record;
 }
 
+/* The group that is being cut gets the value that the record has. */
+static void cut_record(struct pfs_records *records, struct pfs_record *record)
+{
+	unchain(records, record);
+	record->dirty = 0;
+	if (pfs_cut_has_name(records->tree, record->by_prime.prime)) {
+		record->in_group = true;
+		record->writing = pfs_value_ref(record->value);
+		record->next_in_group = records->group;
+		records->group = record;
+	} else {
+		record->kept = true;
+	}
+	chain_in(records, record);
+}
+
+/* Before the record changes. */
+static void settle(struct pfs_records *records, struct pfs_record *record)
+{
+	if (record->dirty && record->dirty != records->mark)
+		cut_record(records, record);
+}
+
 void pfs_records_set(struct pfs_records *records, struct pfs_record *record,
 		     struct pfs_value *value, bool store)
 {
+	settle(records, record);
 	unchain(records, record);
 	pfs_value_unref(record->value);
 	record->value = value;
-	record->dirty |= store;
+	if (store)
+		record->dirty = records->mark;
 	record->kept |= !store;
 	chain_in(records, record);
 }
@@ -185,8 +215,9 @@ void pfs_records_drop(struct pfs_records *records, uint64_t prime)
 	records->version++;
 	if (!record)
 		return;
+	settle(records, record);
 	unchain(records, record);
-	record->dirty = false;
+	record->dirty = 0;
 	record->kept = false;
 	record->dropped = true;
 	if (!record->in_group)
@@ -266,8 +297,9 @@ int pfs_records_pending(struct pfs_records *records,
 	struct pfs_record *record;
 	int error = 0;
 
-	for (record = records->dirty.first; record && !error; record = record->next)
-		error = fn(arg, record->by_prime.prime, record->value);
+	for (unsigned i = 0; i < PFS_COUNT(records->dirty); i++)
+		for (record = records->dirty[i].first; record && !error; record = record->next)
+			error = fn(arg, record->by_prime.prime, record->value);
 	for (record = records->group; record && !error; record = record->next_in_group)
 		error = fn(arg, record->by_prime.prime, record->value);
 	return error;
@@ -275,31 +307,19 @@ int pfs_records_pending(struct pfs_records *records,
 
 /* ---- the committer's protocol ---- */
 
-static bool has_record(const struct pfs_tree *tree, uint64_t prime)
-{
-	uint32_t slot = pfs_image_slot(tree, prime);
-
-	return slot != PFS_NO_SLOT && !(tree->image.state[slot] & PFS_SLOT_UNLINKED);
-}
-
 void pfs_records_cut(struct pfs_records *records)
 {
-	struct pfs_record *record, *next;
+	records->mark = records->mark == 1 ? 2 : 1;
+	PFS_VERIFY_CHECK(!records->dirty[records->mark - 1].first);
+}
 
-	for (record = records->dirty.first; record; record = next) {
-		next = record->next;
-		unchain(records, record);
-		record->dirty = false;
-		if (has_record(records->tree, record->by_prime.prime)) {
-			record->in_group = true;
-			record->writing = pfs_value_ref(record->value);
-			record->next_in_group = records->group;
-			records->group = record;
-		} else {
-			record->kept = true;
-		}
-		chain_in(records, record);
-	}
+bool pfs_records_cut_some(struct pfs_records *records, unsigned n)
+{
+	struct chain *waiting = &records->dirty[2 - records->mark];
+
+	while (n-- && waiting->first)
+		cut_record(records, waiting->first);
+	return waiting->first;
 }
 
 int pfs_records_write(struct pfs_records *records, int (*fn)(struct pfs_tree *tree, uint64_t prime,

@@ -37,9 +37,11 @@ struct pfs_record {
 	struct pfs_byprime by_prime;
 	struct pfs_value *value;   /* NULL: the node has none */
 	struct pfs_value *writing; /* what the group has; NULL: it removes the record */
-	bool dirty, in_group, kept, dropped;
-	unsigned held;			    /* by how many */
-	struct pfs_record *next, *previous; /* of the dirty, or of the clean ones by last use */
+	uint8_t dirty; /* 0: clean; else the mark of the group that it goes into (records.c) */
+	bool in_group, kept, dropped;
+	unsigned held; /* by how many */
+	struct pfs_record *next,
+		*previous; /* of the dirty of that mark, or of the clean ones by last use */
 	struct pfs_record *next_in_group;
 };
 
@@ -70,10 +72,10 @@ struct pfs_record *pfs_records_find(struct pfs_records *records, uint64_t prime)
 /* Finds or makes the node's entry (clean, without a value); NULL if there is no memory. */
 struct pfs_record *pfs_records_entry(struct pfs_records *records, uint64_t prime);
 /* Replaces the value, taking over the caller's reference. store: it goes into the next group; else
- * it stays in memory only, until the node is dropped. */
+ * it stays in memory only, until the node is dropped. tree->lock is held, too. */
 void pfs_records_set(struct pfs_records *records, struct pfs_record *record,
 		     struct pfs_value *value, bool store);
-void pfs_records_drop(struct pfs_records *records, uint64_t prime);
+void pfs_records_drop(struct pfs_records *records, uint64_t prime); /* tree->lock is held, too */
 
 /* Calls fn for each value that the store does not have yet, until it returns non-zero, which is
  * returned. */
@@ -82,9 +84,10 @@ PFS_MUST_CHECK int pfs_records_pending(struct pfs_records *records,
 						 struct pfs_value *value),
 				       void *arg);
 
-/* The members of a part (fs/journal/part.h). What belongs to an unlinked node is not written. cut
- * needs tree->lock, too; write holds no lock; done takes the content lock. */
+/* The members of a part (fs/journal/part.h). What belongs to an unlinked node is not written.
+ * cut_some needs tree->lock, too; write holds no lock; done takes the content lock. */
 void pfs_records_cut(struct pfs_records *records);
+bool pfs_records_cut_some(struct pfs_records *records, unsigned n);
 PFS_MUST_CHECK int pfs_records_write(struct pfs_records *records,
 				     int (*fn)(struct pfs_tree *tree, uint64_t prime,
 					       const struct pfs_value *value));
