@@ -67,11 +67,13 @@ static void drop(struct pfs_tree *tree, uint64_t ino)
 	pfs_records_drop(tree->attrs->sets, ino);
 }
 
-static int keep(struct pfs_tree *tree, uint64_t ino)
+static int keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former)
 {
 	struct pfs_value *set PFS_UNREF = NULL;
 
-	return pfs_records_get(tree->attrs->sets, &set, ino, PFS_RECORDS_KEEP);
+	PFS_TRY(pfs_records_get(tree->attrs->sets, &set, ino, PFS_RECORDS_KEEP));
+	*former += set ? set->size : 0;
+	return 0;
 }
 
 static const struct pfs_part part = {

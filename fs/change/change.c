@@ -282,6 +282,7 @@ static int remove_all(struct pfs_changing *changing, bool *wanted)
 	PFS_TRY(pfs_notice_moves(changing));
 	for (size_t i = changing->n_moves; i-- > 0;)
 		unlink_one(changing, changing->order[i]->slot);
+	pfs_journal_replaced(changing->tree, changing->former);
 	return 0;
 }
 
@@ -289,6 +290,7 @@ static int remove_all(struct pfs_changing *changing, bool *wanted)
 static int keep(struct pfs_changing *changing)
 {
 	bool *kept = changing->kept;
+	uint64_t former; /* it is measured */
 
 	for (size_t row = 0; row < changing->changes->n; row++) {
 		bool used;
@@ -297,7 +299,8 @@ static int keep(struct pfs_changing *changing)
 		used = !kept[row] && is_used(changing, changing->slots[row]);
 		pfs_hold_end(changing->tree);
 		if (used)
-			PFS_TRY(pfs_parts_keep(changing->tree, changing->changes->list[row].ino));
+			PFS_TRY(pfs_parts_keep(changing->tree, changing->changes->list[row].ino,
+					       &former));
 		kept[row] |= used;
 	}
 	return 0;
@@ -460,32 +463,17 @@ static int run_creation(struct pfs_changing *changing)
 	return error;
 }
 
-/* What the rows have of attributes that the edits replace, in bytes. */
-static uint64_t replaced(const struct pfs_changing *changing)
-{
-	uint64_t bytes = 0;
-
-	for (size_t row = 0; changing->edits && row < changing->changes->n; row++) {
-		const struct pfs_attr_edit *edit = &changing->edits[row];
-
-		if (edit->before && edit->after != edit->before)
-			bytes += edit->before->size;
-	}
-	return bytes;
-}
-
 static int reserve(struct pfs_changing *changing)
 {
 	const struct pfs_change_set *changes = changing->changes;
-	int error;
+	int error = pfs_change_measure(changing);
 
-	if (changes->kind == PFS_CHANGE_REMOVE)
-		error = pfs_journal_reserve_removal(changing->tree, 2 * changes->n);
-	else
+	if (!error && changes->kind == PFS_CHANGE_REMOVE)
+		error = pfs_journal_reserve_removal(changing->tree, 2 * changes->n,
+						    changing->former);
+	else if (!error)
 		error = pfs_journal_reserve(changing->tree, 2 * changes->n,
-					    changes->text_len +
-						    pfs_journal_former(changing->tree, replaced(changing)),
-					    false);
+					    changes->text_len + changing->former, false);
 	if (error == -EROFS)
 		return pfs_change_fail_path(changing, error, "the store", 9, "it is read-only");
 	if (error == -ENOSPC)

@@ -5,7 +5,9 @@
 #include "base/cleanup.h"
 #include "fs/attr/attredit.h"
 #include "fs/attr/attrvalue.h"
+#include "fs/attr/xattr.h"
 #include "fs/change/change_impl.h"
+#include "fs/journal/journal.h"
 
 static int edit_attributes(struct pfs_changing *changing, size_t row, const struct pfs_attr_change **attr)
 {
@@ -95,6 +97,34 @@ void pfs_change_apply_edits(struct pfs_changing *changing)
 	for (size_t row = 0; changing->edits && row < changing->changes->n; row++)
 		pfs_attr_edit_apply(changing->tree, &changing->edits[row], changing->slots[row],
 				    changing->now);
+}
+
+static int measure_removed(struct pfs_changing *changing)
+{
+	for (size_t row = 0; row < changing->changes->n; row++) {
+		struct pfs_value *set PFS_UNREF = NULL;
+		int error = pfs_attr_set_of(changing->tree, &set, changing->changes->list[row].ino);
+
+		if (error && error != -ESTALE) /* it is gone, and will be found to be */
+			return error;
+		changing->former += set ? set->size : 0;
+	}
+	return 0;
+}
+
+int pfs_change_measure(struct pfs_changing *changing)
+{
+	if (!pfs_journal_former(changing->tree, 1))
+		return 0;
+	if (changing->changes->kind == PFS_CHANGE_REMOVE)
+		return measure_removed(changing);
+	for (size_t row = 0; row < changing->n_edits; row++) {
+		const struct pfs_attr_edit *edit = &changing->edits[row];
+
+		if (edit->before && edit->after != edit->before)
+			changing->former += edit->before->size;
+	}
+	return 0;
 }
 
 void pfs_change_finish_edits(struct pfs_changing *changing)

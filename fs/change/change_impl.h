@@ -36,6 +36,7 @@ struct pfs_changing {
 	struct pfs_attr_edit *edits; /* by row, then those of rows that were dropped; NULL: no row
 					changes attributes */
 	size_t n_edits;
+	uint64_t former; /* what history keeps of attributes that are replaced or go, in bytes */
 	bool has_outdated;	     /* of `edits`: others have changed the attributes since */
 	bool *kept;		     /* by row, of a removal: its parts are kept for who reads them */
 	uint64_t *seen;		     /* a bit a slot: a directory that lies where it did; NULL without a frozen tree */
@@ -88,6 +89,8 @@ PFS_MUST_CHECK int pfs_change_prepare_edits(struct pfs_changing *changing);
  * without locks, takes anew. */
 PFS_MUST_CHECK int pfs_change_check_edits(struct pfs_changing *changing);
 PFS_MUST_CHECK int pfs_change_renew_edits(struct pfs_changing *changing);
+/* Fills in `former`. No locks are held. -ENOMEM; the store's errors. */
+PFS_MUST_CHECK int pfs_change_measure(struct pfs_changing *changing);
 void pfs_change_apply_edits(struct pfs_changing *changing); /* with the locks */
 void pfs_change_finish_edits(struct pfs_changing *changing); /* without */
 

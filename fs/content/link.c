@@ -139,7 +139,7 @@ static void done(struct pfs_tree *tree)
 	pfs_records_done(tree->links->sources);
 }
 
-static int keep(struct pfs_tree *tree, uint64_t ino)
+static int keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former PFS_UNUSED)
 {
 	struct pfs_value *value PFS_UNREF = NULL;
 

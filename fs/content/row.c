@@ -446,7 +446,7 @@ static void drop(struct pfs_tree *tree, uint64_t ino)
 	free(kept);
 }
 
-static int keep(struct pfs_tree *tree, uint64_t ino)
+static int keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former PFS_UNUSED)
 {
 	char *text PFS_FREE = NULL;
 	struct kept *kept;

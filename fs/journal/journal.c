@@ -215,9 +215,9 @@ int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes, boo
 	return reserve(tree, nodes, bytes, false, nowait);
 }
 
-int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes)
+int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes)
 {
-	return reserve(tree, nodes, 0, true, false);
+	return reserve(tree, nodes, bytes, true, false);
 }
 
 int pfs_journal_fetch_primes(struct pfs_tree *tree)

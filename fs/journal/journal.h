@@ -21,8 +21,9 @@ struct pfs_part; /* fs/journal/part.h */
 PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 				       bool nowait);
 
-/* The same for what removes or moves names: works on a full disk as long as anything does. */
-PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes);
+/* The same for what removes or moves names: works on a full disk as long as anything does. bytes:
+ * that history keeps. */
+PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
 
 /* Waits, without locks, for the committer to fetch primes.  -EROFS when it cannot. */
 PFS_MUST_CHECK int pfs_journal_fetch_primes(struct pfs_tree *tree);

@@ -54,12 +54,13 @@ bool pfs_parts_must_keep(const struct pfs_tree *tree, uint32_t slot)
 	return tree->image.flags[slot] & flags;
 }
 
-int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino)
+int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former)
 {
 	const struct pfs_journal_parts *parts = &tree->journal->parts;
 	unsigned flags = 0;
 	uint32_t slot;
 
+	*former = 0;
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT)
@@ -67,7 +68,8 @@ int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino)
 	pfs_hold_end(tree);
 	for (unsigned i = 0; i < parts->n; i++)
 		if (parts->list[i]->flags & flags)
-			PFS_TRY(parts->list[i]->keep(tree, ino));
+			PFS_TRY(parts->list[i]->keep(tree, ino, former));
+	*former = pfs_journal_former(tree, *former);
 	return 0;
 }
 

@@ -39,9 +39,9 @@ struct pfs_part {
 	void (*done)(struct pfs_tree *tree);
 	/* Called before the last name goes of a node that has one of `flags` (enum pfs_node_flag):
 	 * loads what the store forgets together with the record, so that the node stays whole while
-	 * it is referenced. No lock is held. Returns 0 too when the node is gone; -ENOMEM; the
-	 * store's errors. */
-	int (*keep)(struct pfs_tree *tree, uint64_t ino);
+	 * it is referenced. Adds to *former the bytes that history keeps of it. No lock is held.
+	 * Returns 0 too when the node is gone; -ENOMEM; the store's errors. */
+	int (*keep)(struct pfs_tree *tree, uint64_t ino, uint64_t *former);
 	unsigned flags;
 	/* Forgets what is pending of a node that has neither name nor reference any more.  Both locks are
 	 * held; it cannot fail. */
@@ -68,8 +68,9 @@ int64_t *pfs_parts_unreported(struct pfs_tree *tree);
 
 /* ---- for operations on nodes ---- */
 
-/* Calls `keep` of every part that has something of the node. No locks are held. */
-PFS_MUST_CHECK int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino);
+/* Calls `keep` of every part that has something of the node. *former: the bytes for which room is
+ * to be reserved and pfs_journal_replaced to be called, as the node goes. No locks are held. */
+PFS_MUST_CHECK int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former);
 /* Returns true if that has anything to do for the node. tree->lock is held. */
 bool pfs_parts_must_keep(const struct pfs_tree *tree, uint32_t slot);
 /* Calls `drop` of every part. Both locks are held. */

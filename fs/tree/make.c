@@ -168,6 +168,7 @@ struct removing {
 	size_t name_len;
 	bool directory;
 	uint64_t kept; /* the node whose record may go */
+	uint64_t former; /* what history keeps of it, in bytes */
 	uint64_t ino;  /* the node that went, or that has to be kept first */
 };
 
@@ -191,6 +192,7 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 	if (pfs_parts_must_keep(tree, slot) && removing->kept != removing->ino)
 		return -EAGAIN;
 	pfs_unlink_slot(tree, slot, pfs_now());
+	pfs_journal_replaced(tree, removing->former);
 	return 0;
 }
 
@@ -199,7 +201,7 @@ static int remove_name(struct pfs_tree *tree, struct removing *removing)
 	int rc = pfs_name_check(&removing->name_len, removing->name);
 
 	while (!rc) {
-		rc = pfs_journal_reserve_removal(tree, 2);
+		rc = pfs_journal_reserve_removal(tree, 2, removing->former);
 		if (rc)
 			break;
 		pfs_hold_write(tree, __func__);
@@ -207,7 +209,7 @@ static int remove_name(struct pfs_tree *tree, struct removing *removing)
 		pfs_hold_end(tree);
 		if (rc != -EAGAIN)
 			break;
-		rc = pfs_parts_keep(tree, removing->ino);
+		rc = pfs_parts_keep(tree, removing->ino, &removing->former);
 		removing->kept = removing->ino;
 	}
 	if (!rc)

@@ -27,6 +27,7 @@ struct renaming {
 	struct place from, to;
 	unsigned flags;
 	uint64_t kept;	   /* the node whose record may go */
+	uint64_t former;   /* what history keeps of it, in bytes */
 	uint64_t replaced; /* the node that went or has to be kept first, or 0 */
 	uint64_t moved[2]; /* those that have another place now, or 0 */
 };
@@ -141,6 +142,7 @@ static int replace(struct pfs_tree *tree, struct renaming *renaming)
 	PFS_TRY(pfs_names_add(tree->image.names, &name, to->name, to->name_len));
 	if (to->slot != PFS_NO_SLOT)
 		pfs_unlink_slot(tree, to->slot, now);
+	pfs_journal_replaced(tree, renaming->former);
 	move(tree, from->slot, to->directory, name, now);
 	return 0;
 }
@@ -182,7 +184,7 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 
 	pfs_rows_hold(tree);
 	while (!rc) {
-		rc = pfs_journal_reserve_removal(tree, 4);
+		rc = pfs_journal_reserve_removal(tree, 4, renaming.former);
 		if (rc)
 			break;
 		pfs_hold_write(tree, __func__);
@@ -190,7 +192,7 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 		pfs_hold_end(tree);
 		if (rc != -EAGAIN)
 			break;
-		rc = pfs_parts_keep(tree, renaming.replaced);
+		rc = pfs_parts_keep(tree, renaming.replaced, &renaming.former);
 		renaming.kept = renaming.replaced;
 	}
 	if (!rc && renaming.replaced)

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/change/change.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
@@ -385,6 +386,50 @@ static void test_no_space_for_history(void **state)
 	atomic_store(&fake_space, 0);
 }
 
+static int delete (uint64_t ino)
+{
+	const struct pfs_change_basis basis = {.epoch = tree->image.epoch};
+	struct pfs_change change = {.ino = ino};
+	struct pfs_change_set set = {.kind = PFS_CHANGE_REMOVE, .list = &change, .n = 1};
+	char why[256];
+
+	return pfs_tree_change(tree, &set, &basis, &temp_root, why, sizeof(why));
+}
+
+/* So does what it will have of what goes: a store is never so full that what was removed cannot be
+ * committed. */
+static void test_no_space_for_what_goes(void **state)
+{
+	static const char value[PFS_ATTR_VALUE_MAX];
+	uint64_t ino[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		ino[i] = make((const char *[]){"a", "b", "c"}[i]);
+		assert_int_equal(
+			pfs_tree_setxattr(tree, ino[i], "user.large", value, sizeof(value), 0), 0);
+	}
+	sync_and_reset();
+	atomic_store(&fake_history, true);
+	atomic_store(&fake_space, sizeof(value));
+	pfs_space_refresh(tree, true);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "a"), -ENOSPC);
+	assert_int_equal(pfs_tree_rename(tree, ROOT, "b", ROOT, "a", 0), -ENOSPC);
+	assert_int_equal(delete (ino[0]), -ENOSPC);
+	atomic_store(&fake_space, 8 * sizeof(value));
+	pfs_space_refresh(tree, true);
+	assert_int_equal(pfs_tree_rename(tree, ROOT, "b", ROOT, "a", 0), 0);
+	assert_true(atomic_load(&tree->journal->former) >= sizeof(value));
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "a"), 0);
+	assert_true(atomic_load(&tree->journal->former) >= 2 * sizeof(value));
+	assert_int_equal(delete (ino[2]), 0);
+	assert_true(atomic_load(&tree->journal->former) >= sizeof(value));
+	sync_and_reset();
+	assert_int_equal(atomic_load(&tree->journal->former), 0);
+	atomic_store(&fake_history, false);
+	atomic_store(&fake_space, 0);
+}
+
 /* History that cannot be forgotten holds up nobody's rows, and is not tried for ever. */
 static void test_history_cannot_be_forgotten(void **state)
 {
@@ -646,6 +691,7 @@ int main(void)
 		TEST(test_primes_after_failure),
 		TEST(test_no_space),
 		TEST(test_no_space_for_history),
+		TEST(test_no_space_for_what_goes),
 		TEST(test_history_cannot_be_forgotten),
 		TEST(test_waiting_for_room),
 		TEST(test_syncs_share_commits),

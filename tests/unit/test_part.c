@@ -132,10 +132,11 @@ static void drop(int part)
 		(void)of;                                                                          \
 		done(n);                                                                           \
 	}                                                                                          \
-	static int keep_##n(struct pfs_tree *of, uint64_t ino)                                     \
+	static int keep_##n(struct pfs_tree *of, uint64_t ino, uint64_t *former)                   \
 	{                                                                                          \
 		(void)of;                                                                          \
 		(void)ino;                                                                         \
+		(void)former;                                                                      \
 		return keep(n);                                                                    \
 	}                                                                                          \
 	static void drop_##n(struct pfs_tree *of, uint64_t ino)                                    \
