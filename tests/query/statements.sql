@@ -546,3 +546,16 @@ SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY 
 SELECT upper(ext), (SELECT sum(size) FROM nodes), count(*) IN (SELECT count(*) FROM nodes GROUP BY ext) FROM nodes GROUP BY ext
 SELECT upper(ext) || name, (SELECT sum(size) FROM nodes) FROM nodes GROUP BY ext, name
 SELECT upper(type), (SELECT count(*) FROM nodes m WHERE m.type = n.type), (SELECT count(*) FROM nodes) FROM nodes n GROUP BY type
+SELECT n, count(*), sum(size), avg(size), min(size), max(depth), total(size), count(size) FROM nodes JOIN side USING (ext) GROUP BY n
+SELECT k, type, count(*), sum(size) FROM side JOIN nodes USING (ext) WHERE depth > 1 GROUP BY k, type HAVING count(*) > 1
+SELECT count(*), sum(size), avg(size), min(size) FROM nodes JOIN side USING (ext) WHERE side.n > 1000000
+SELECT count(*), sum(size), avg(size) FROM nodes JOIN side USING (ext)
+SELECT s.k, a.ext, count(*), sum(a.size) FROM nodes a LEFT JOIN side s ON a.ext = s.ext AND a.depth > s.n GROUP BY s.k, a.ext
+SELECT n + depth, count(*), max(mtime) FROM nodes JOIN side USING (ext) WHERE n + depth > 3 OR type = 'd' GROUP BY n + depth
+SELECT DISTINCT k, depth FROM nodes JOIN side USING (ext) WHERE size > 10
+SELECT DISTINCT depth + n FROM nodes a JOIN side ON a.ext = side.ext ORDER BY 1
+SELECT a.type, count(*), sum(a.size) FROM nodes a JOIN side ON a.ext = side.ext JOIN (SELECT depth d, count(*) c FROM nodes GROUP BY depth) x ON x.d = a.depth GROUP BY a.type
+SELECT d.type, a.ext, count(*), sum(a.size) FROM nodes a JOIN nodes d ON a.parent = d.ino JOIN side ON side.ext = a.ext GROUP BY d.type, a.ext
+SELECT s.n, count(*), sum(a.size) FROM nodes a JOIN side s ON a.ext = s.ext AND s.k = a.name GROUP BY s.n
+SELECT a.depth, count(*), sum(a.size) FROM nodes a JOIN side s ON a.depth = s.n GROUP BY a.depth
+SELECT min(a.ext), max(a.type), count(*) FROM nodes a JOIN side s ON a.depth = s.n

@@ -192,6 +192,8 @@ PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs
 bool pfs_block_is_determined(const struct pfs_block *block);
 /* Returns true for a node's number as it is, which no two rows of its input share. */
 bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term);
+/* Returns the inputs that the term names, bit by bit; what is a column of another input counts as that one's. */
+uint32_t pfs_term_inputs(const struct pfs_block *block, const struct pfs_term *term);
 /* fold.c: sets parent_of where it can, for statements about all nodes. */
 void pfs_block_fold(struct pfs_block *block);
 /* Takes the side tables again that pfs_block_finish has put back, as they are now, for another query of the same

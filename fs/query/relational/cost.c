@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "fs/query/relational/early.h"
 #include "fs/query/relational/sidetable.h"
 
 #define LAUNCH_NS  20000.0 /* an operator on the device, be it of one row */
@@ -34,6 +35,7 @@ struct costing {
 	double n_nodes;
 	double joined; /* rows, of both sides */
 	unsigned n_joins;
+	bool on_host; /* what follows is the host's: the device makes no early groups */
 };
 
 static void add(struct costing *costing, enum work work, double rows)
@@ -100,6 +102,8 @@ static double rows_of(struct costing *costing, const struct pfs_input *input)
 
 static double cost_joins(struct costing *costing, const struct pfs_block *block)
 {
+	struct pfs_early_plan early;
+	bool has_early = costing->on_host && pfs_early_find(&early, block, (uint64_t)costing->n_nodes);
 	double rows = 0;
 
 	for (unsigned i = 0; i < block->n_inputs; i++) {
@@ -109,6 +113,10 @@ static double cost_joins(struct costing *costing, const struct pfs_block *block)
 			continue;
 		own = rows_of(costing, &block->inputs[i]);
 		look_at(costing, block->inputs[i].on, own);
+		if (has_early && early.input == i) {
+			add(costing, GROUP_FEW, own * (1 + (double)block->n_aggregates) / 2);
+			own = fmin(own, FEW_VALUES);
+		}
 		if (i) {
 			add(costing, JOIN, rows + own);
 			costing->joined += rows + own;
@@ -176,12 +184,14 @@ static struct pfs_join_cost join_cost(const struct costing *costing, bool on_dev
 
 struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads)
 {
-	struct costing costing = {.threads = PFS_MAX(n_threads, 1u), .n_nodes = (double)n_nodes};
+	struct costing host = {.threads = PFS_MAX(n_threads, 1u), .n_nodes = (double)n_nodes}, device = host;
 
-	(void)cost_block(&costing, block);
-	return (struct pfs_cost){(uint64_t)fmin(costing.host, 1e18),
-				 (uint64_t)fmin(costing.device, 1e18),
-				 join_cost(&costing, false), join_cost(&costing, true)};
+	host.on_host = true;
+	(void)cost_block(&host, block);
+	(void)cost_block(&device, block);
+	return (struct pfs_cost){(uint64_t)fmin(host.host, 1e18),
+				 (uint64_t)fmin(device.device, 1e18),
+				 join_cost(&host, false), join_cost(&device, true)};
 }
 
 /* Statements have no columns that stay sorted, so that hashing is what they do. */

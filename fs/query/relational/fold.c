@@ -115,3 +115,14 @@ void pfs_block_fold(struct pfs_block *block)
 			fold(block, i);
 	}
 }
+
+uint32_t pfs_term_inputs(const struct pfs_block *block, const struct pfs_term *term)
+{
+	uint32_t inputs = 0;
+
+	if (term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_NODES)
+		inputs = UINT32_C(1) << block->inputs[term->input].parent_of;
+	for (unsigned i = 0; i < term->n_args; i++)
+		inputs |= pfs_term_inputs(block, term->args[i]);
+	return inputs;
+}

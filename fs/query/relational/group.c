@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups.  A large table is grouped a piece at a time, between which the tree is let go, and the pieces'
- * groups are grouped once more, where the aggregates of parts say what that of the whole is: all but
- * count(DISTINCT), and but for sums that may leave 64 bits in one order of rows and not in another. */
-#include "fs/query/relational/run.h"
-
-#include "base/checked.h"
-#include "base/clock.h"
-
-#define PIECES_MAX 2048
+/* Groups: of all rows at once, of pieces of a large table (partial.c), or of early groups (early.c). */
+#include "fs/query/relational/early.h"
 
 static int compute_arguments(struct pfs_running *running)
 {
@@ -67,135 +60,19 @@ static int know_groups(struct pfs_running *running, const struct pfs_group_key *
 
 /* ---- in pieces ---- */
 
-struct grouping {
-	struct pfs_running *running;
-	struct pfs_group_key *keys;
-	size_t n_keys;
-	struct pfs_aggregate *aggregates; /* as they are of the whole; */
-	struct pfs_aggregate *partial;	  /* of a piece, AVG being two; */
-	struct pfs_aggregate *merged;	  /* of these, once more */
-	uint16_t *partial_of;		  /* by aggregate */
-	size_t n_partial;
-};
-
-/* Numbers that are never negative: their sum leaves 64 bits in any order or in none. */
-static bool only_grows(const struct pfs_block *block, const struct pfs_term *arg)
+static bool can_be_merged(const struct pfs_running *running)
 {
-	const struct pfs_column_wish *wish = &block->inputs[arg->input].columns[arg->column].wish;
-
-	return arg->kind == PFS_BOUND_COLUMN && block->inputs[arg->input].kind == PFS_INPUT_NODES &&
-	       !wish->attr && !pfs_field_is_time(wish->field);
+	return pfs_source_is_in_pieces(running, &running->source) &&
+	       pfs_partial_is_exact(running->block);
 }
 
-static bool is_in_pieces(const struct pfs_running *running)
+/* An average is its total by its count; the other aggregates are where the merged ones are: vectors from
+ * `first` on. */
+static int know_merged(struct pfs_partial *partial, uint16_t first)
 {
-	return !running->tuples && running->source.table &&
-	       running->source.table->n_rows > pfs_running_piece(running) &&
-	       running->source.table->n_rows <= pfs_running_piece(running) * PIECES_MAX;
-}
-
-static bool can_be_merged(const struct grouping *grouping)
-{
-	const struct pfs_block *block = grouping->running->block;
-
-	if (!is_in_pieces(grouping->running))
-		return false;
-	for (size_t i = 0; i < block->n_aggregates; i++) {
-		const struct pfs_bound_aggregate *aggregate = &block->aggregates[i];
-
-		enum pfs_merge merge = pfs_aggregate_traits[aggregate->op].merge;
-
-		if (merge == PFS_MERGE_NONE ||
-		    (merge == PFS_MERGE_GROWING && !only_grows(block, aggregate->arg)))
-			return false;
-	}
-	return true;
-}
-
-static void add_partial(struct grouping *grouping, const struct pfs_aggregate *aggregate,
-			enum pfs_aggregate_op op, enum pfs_aggregate_op merge)
-{
-	size_t i = grouping->n_partial++;
-
-	grouping->partial[i] = *aggregate;
-	grouping->partial[i].op = op;
-	grouping->merged[i] = *aggregate;
-	grouping->merged[i].op = merge;
-	grouping->merged[i].ref = (struct pfs_ref){PFS_COMPUTED, (uint16_t)i};
-}
-
-static int plan_pieces(struct grouping *grouping, size_t n)
-{
-	struct pfs_arena *arena = grouping->running->arena;
-
-	grouping->partial = pfs_arena_get(arena, (2 * n + 1) * sizeof(*grouping->partial));
-	grouping->merged = pfs_arena_get(arena, (2 * n + 1) * sizeof(*grouping->merged));
-	grouping->partial_of = pfs_arena_get(arena, (n + 1) * sizeof(*grouping->partial_of));
-	if (!grouping->partial || !grouping->merged || !grouping->partial_of)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const struct pfs_aggregate *aggregate = &grouping->aggregates[i];
-
-		grouping->partial_of[i] = (uint16_t)grouping->n_partial;
-		switch (pfs_aggregate_traits[aggregate->op].merge) {
-		case PFS_MERGE_SUM:
-			add_partial(grouping, aggregate, aggregate->op, PFS_SUM);
-			break;
-		case PFS_MERGE_MEAN:
-			add_partial(grouping, aggregate, PFS_TOTAL, PFS_TOTAL);
-			add_partial(grouping, aggregate, PFS_COUNT, PFS_SUM);
-			break;
-		case PFS_MERGE_SAME:
-		case PFS_MERGE_GROWING:
-			add_partial(grouping, aggregate, aggregate->op, aggregate->op);
-			break;
-		case PFS_MERGE_NONE:
-			return -EOPNOTSUPP; /* can_be_merged() said so */
-		}
-	}
-	return 0;
-}
-
-/* One after the other; *n of them are there, also when this fails. */
-static int group_pieces(struct grouping *grouping, struct pfs_tuples **parts, size_t *n)
-{
-	struct pfs_running *running = grouping->running;
-	struct pfs_source piece = running->source;
-	uint64_t step = pfs_running_piece(running), n_rows = piece.table->n_rows;
-
-	for (piece.to = 0; piece.to < n_rows;) {
-		uint64_t started = pfs_now_ns();
-
-		piece.from = piece.to;
-		piece.to = PFS_MIN(piece.from + step, n_rows);
-		PFS_TRY(pfs_group(running->run, &parts[*n], &piece, grouping->keys,
-				  grouping->n_keys, grouping->partial, grouping->n_partial));
-		++*n;
-		step = pfs_running_next_piece(running, step, started);
-		PFS_TRY(pfs_query_look(running->query));
-	}
-	return 0;
-}
-
-static int merge_pieces(struct grouping *grouping, struct pfs_tuples *const *parts, size_t n)
-{
-	struct pfs_running *running = grouping->running;
-	struct pfs_tuples *tuples;
-
-	PFS_TRY(pfs_tuples_concat(running->run, &tuples, parts, n));
-	pfs_running_go_on(running, tuples);
-	PFS_TRY(pfs_group(running->run, &tuples, &running->source, grouping->keys,
-			  grouping->n_keys, grouping->merged, grouping->n_partial));
-	pfs_running_go_on(running, tuples);
-	return 0;
-}
-
-/* An average is its total by its count; the other aggregates are where the merged ones are. */
-static int know_merged(struct grouping *grouping)
-{
-	struct pfs_running *running = grouping->running;
+	struct pfs_running *running = partial->running;
 	size_t n = running->block->n_aggregates, n_averages = 0;
-	uint16_t first = (uint16_t)grouping->n_partial, end = running->tuples->n_computed;
+	uint16_t end = running->tuples->n_computed;
 	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
 	struct pfs_known_value *known = &running->stage.known[running->block->n_group];
 	struct pfs_tuples *tuples;
@@ -203,11 +80,11 @@ static int know_merged(struct grouping *grouping)
 	if (!programs)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		uint16_t at = (uint16_t)(first + grouping->partial_of[i]);
+		uint16_t at = (uint16_t)(first + partial->partial_of[i]);
 		struct pfs_step *steps;
 
 		known[i].ref.column = at;
-		if (pfs_aggregate_traits[grouping->aggregates[i].op].merge != PFS_MERGE_MEAN)
+		if (pfs_aggregate_traits[partial->aggregates[i].op].merge != PFS_MERGE_MEAN)
 			continue;
 		steps = pfs_arena_get(running->arena, 3 * sizeof(*steps));
 		if (!steps)
@@ -226,49 +103,57 @@ static int know_merged(struct grouping *grouping)
 	return 0;
 }
 
-/* What the grouping's keys and partial aggregates make of the table. */
-static int group_table(struct grouping *grouping)
+static int group_in_pieces(struct pfs_partial *partial)
 {
-	struct pfs_running *running = grouping->running;
-	struct pfs_tuples **parts;
-	size_t n = 0;
-	int error;
+	struct pfs_running *running = partial->running;
+	struct pfs_tuples *tuples;
 
-	parts = pfs_arena_get(running->arena, PIECES_MAX * sizeof(struct pfs_tuples *));
-	if (!parts)
-		return -ENOMEM;
-	error = group_pieces(grouping, parts, &n);
-	if (!error)
-		error = merge_pieces(grouping, parts, n);
-	for (size_t i = 0; i < n; i++)
-		pfs_tuples_free(running->run, parts[i]);
-	return error;
+	PFS_TRY(pfs_partial_plan(partial));
+	PFS_TRY(pfs_partial_run(partial, &tuples, &running->source));
+	pfs_running_go_on(running, tuples);
+	PFS_TRY(know_groups(running, partial->keys, 0));
+	return know_merged(partial, partial->at);
 }
 
-static int group_in_pieces(struct grouping *grouping)
+/* What early groups have left, once they have been joined: their aggregates are merged.  Of nothing there is
+ * nothing to merge, and the aggregates say what that makes. */
+static int group_again(struct pfs_partial *partial)
 {
-	PFS_TRY(plan_pieces(grouping, grouping->running->block->n_aggregates));
-	PFS_TRY(group_table(grouping));
-	PFS_TRY(know_groups(grouping->running, grouping->keys, 0));
-	return know_merged(grouping);
+	struct pfs_running *running = partial->running;
+	const struct pfs_partial *early = &running->early->partial;
+	uint16_t computed = running->tuples->n_computed;
+	bool is_empty = running->tuples->n == 0;
+	struct pfs_tuples *tuples;
+
+	for (size_t i = 0; i < early->n_partial; i++)
+		early->merged[i].ref.column = (uint16_t)(early->at + i);
+	PFS_TRY(pfs_group(running->run, &tuples, &running->source, partial->keys, partial->n_keys,
+			  is_empty ? partial->aggregates : early->merged,
+			  is_empty ? running->block->n_aggregates : early->n_partial));
+	pfs_running_go_on(running, tuples);
+	PFS_TRY(know_groups(running, partial->keys, computed));
+	partial->partial_of = early->partial_of;
+	return is_empty ? 0 : know_merged(partial, computed);
 }
 
 int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys, size_t n)
 {
-	struct grouping grouping = {.running = running, .keys = keys, .n_keys = n};
+	struct pfs_partial partial = {.running = running, .keys = keys, .n_keys = n};
 	struct pfs_tuples *tuples;
 
-	if (is_in_pieces(running))
-		return group_table(&grouping);
-	PFS_TRY(pfs_running_settle(running));
-	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
+	if (pfs_source_is_in_pieces(running, &running->source)) {
+		PFS_TRY(pfs_partial_run(&partial, &tuples, &running->source));
+	} else {
+		PFS_TRY(pfs_running_settle(running));
+		PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
+	}
 	pfs_running_go_on(running, tuples);
 	return 0;
 }
 
 /* ---- at once ---- */
 
-static int find_refs(struct grouping *grouping)
+static int find_refs(struct pfs_partial *grouping)
 {
 	struct pfs_running *running = grouping->running;
 	const struct pfs_block *block = running->block;
@@ -295,7 +180,7 @@ static int find_refs(struct grouping *grouping)
 int pfs_running_group(struct pfs_running *running)
 {
 	const struct pfs_block *block = running->block;
-	struct grouping grouping = {.running = running};
+	struct pfs_partial grouping = {.running = running};
 	struct pfs_tuples *tuples;
 	uint16_t computed;
 
@@ -308,7 +193,9 @@ int pfs_running_group(struct pfs_running *running)
 	if (!grouping.keys || !grouping.aggregates)
 		return -ENOMEM;
 	PFS_TRY(find_refs(&grouping));
-	if (can_be_merged(&grouping))
+	if (running->early)
+		return group_again(&grouping);
+	if (can_be_merged(running))
 		return group_in_pieces(&grouping);
 	PFS_TRY(pfs_running_settle(running));
 	PFS_TRY(pfs_group(running->run, &tuples, &running->source, grouping.keys, block->n_group,

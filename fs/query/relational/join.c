@@ -3,6 +3,7 @@
  * its rows, equalities of two columns are what inputs are joined by, and the rest is looked at
  * afterwards; but for those of a LEFT JOIN's ON, which decide what belongs together and leave
  * nothing out. */
+#include "fs/query/relational/early.h"
 #include "fs/query/relational/few.h"
 
 #include <string.h>
@@ -24,6 +25,8 @@ struct joining {
 	struct pfs_running *running;
 	struct condition conditions[CONDITIONS_MAX];
 	size_t n;
+	struct pfs_early_plan early;
+	bool has_early;
 };
 
 /* ---- which nodes ---- */
@@ -113,18 +116,6 @@ int pfs_running_conditions(struct pfs_running *running, struct pfs_program *out,
 
 /* ---- conditions ---- */
 
-/* What is a column of another input counts as that one's. */
-static uint32_t inputs_of(const struct pfs_block *block, const struct pfs_term *term)
-{
-	uint32_t inputs = 0;
-
-	if (term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_NODES)
-		inputs = UINT32_C(1) << block->inputs[term->input].parent_of;
-	for (unsigned i = 0; i < term->n_args; i++)
-		inputs |= inputs_of(block, term->args[i]);
-	return inputs;
-}
-
 static int add_conditions(struct joining *joining, const struct pfs_term *term, int left_join)
 {
 	if (!term)
@@ -137,7 +128,7 @@ static int add_conditions(struct joining *joining, const struct pfs_term *term, 
 		return -EOPNOTSUPP;
 	joining->conditions[joining->n++] = (struct condition){
 		.term = term,
-		.inputs = inputs_of(joining->running->block, term),
+		.inputs = pfs_term_inputs(joining->running->block, term),
 		.left_join = left_join,
 	};
 	return 0;
@@ -301,12 +292,15 @@ static int select_rows(struct joining *joining, struct pfs_source *source, unsig
 	running->stage.table_of = alone;
 	error = take(joining, program, &n, selects, &selecting);
 	running->stage.table_of = table_of;
-	if (error || !n)
+	if (error)
 		return error;
-	if (!is_left_to_groups(joining, source))
-		return pfs_running_select(running, source, input, program);
-	source->where = program;
-	return 0;
+	source->where = n ? program : NULL;
+	if (joining->has_early && joining->early.input == input)
+		PFS_TRY(pfs_early_group(running, source, &joining->early));
+	if (!source->where || is_left_to_groups(joining, source))
+		return 0;
+	source->where = NULL;
+	return pfs_running_select(running, source, input, program);
 }
 
 /* ---- joins ---- */
@@ -324,11 +318,11 @@ static bool is_key(const struct joining *joining, const struct condition *condit
 		return false;
 	left = term->args[0];
 	right = term->args[1];
-	if (inputs_of(stage->block, left) == own) {
+	if (pfs_term_inputs(stage->block, left) == own) {
 		left = term->args[1];
 		right = term->args[0];
 	}
-	if (inputs_of(stage->block, right) != own || !(inputs_of(stage->block, left) & there))
+	if (pfs_term_inputs(stage->block, right) != own || !(pfs_term_inputs(stage->block, left) & there))
 		return false;
 	key->collation = term->collation;
 	if (!pfs_stage_ref(stage, &key->left, left) || !pfs_stage_ref(stage, &key->right, right))
@@ -411,6 +405,7 @@ static int join_all(struct joining *joining, uint16_t *table_of)
 	running->stage.table_of = table_of;
 	PFS_TRY(find_sets(running));
 	PFS_TRY(split(joining));
+	joining->has_early = pfs_early_find(&joining->early, block, running->query->n_nodes);
 	for (unsigned i = 0; i < block->n_inputs; i++) {
 		if (block->inputs[i].parent_of != i)
 			continue;

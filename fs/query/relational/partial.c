@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* A large source is grouped a piece at a time, between which the tree is let go, and the pieces'
+ * groups are grouped once more, where the aggregates of parts say what that of the whole is: all
+ * but count(DISTINCT), and but for sums that may leave 64 bits in one order of rows and not in
+ * another. */
+#include "fs/query/relational/partial.h"
+
+#include "base/checked.h"
+#include "base/clock.h"
+
+#define PIECES_MAX    2048
+#define SAMPLE_ROWS   8u  /* for each group of a sample that is worth it, */
+#define SAMPLE_GROUPS 64u /* but for so many */
+
+/* Numbers that are never negative: their sum leaves 64 bits in any order or in none. */
+static bool only_grows(const struct pfs_block *block, const struct pfs_term *arg)
+{
+	const struct pfs_column_wish *wish = &block->inputs[arg->input].columns[arg->column].wish;
+
+	return arg->kind == PFS_BOUND_COLUMN && block->inputs[arg->input].kind == PFS_INPUT_NODES &&
+	       !wish->attr && !pfs_field_is_time(wish->field);
+}
+
+bool pfs_source_is_in_pieces(const struct pfs_running *running, const struct pfs_source *source)
+{
+	return source->table && source->table->n_rows > pfs_running_piece(running) &&
+	       source->table->n_rows <= pfs_running_piece(running) * PIECES_MAX;
+}
+
+bool pfs_partial_is_exact(const struct pfs_block *block)
+{
+	for (size_t i = 0; i < block->n_aggregates; i++) {
+		const struct pfs_bound_aggregate *aggregate = &block->aggregates[i];
+		enum pfs_merge merge = pfs_aggregate_traits[aggregate->op].merge;
+
+		if (merge == PFS_MERGE_NONE ||
+		    (merge == PFS_MERGE_GROWING && !only_grows(block, aggregate->arg)))
+			return false;
+	}
+	return true;
+}
+
+static void add_partial(struct pfs_partial *partial, const struct pfs_aggregate *aggregate,
+			enum pfs_aggregate_op op, enum pfs_aggregate_op merge)
+{
+	size_t i = partial->n_partial++;
+
+	partial->partial[i] = *aggregate;
+	partial->partial[i].op = op;
+	partial->merged[i] = *aggregate;
+	partial->merged[i].op = merge;
+	partial->merged[i].ref = (struct pfs_ref){PFS_COMPUTED, (uint16_t)i};
+}
+
+int pfs_partial_plan(struct pfs_partial *partial)
+{
+	size_t n = partial->running->block->n_aggregates;
+	struct pfs_arena *arena = partial->running->arena;
+
+	partial->partial = pfs_arena_get(arena, (2 * n + 1) * sizeof(*partial->partial));
+	partial->merged = pfs_arena_get(arena, (2 * n + 1) * sizeof(*partial->merged));
+	partial->partial_of = pfs_arena_get(arena, (n + 1) * sizeof(*partial->partial_of));
+	if (!partial->partial || !partial->merged || !partial->partial_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_aggregate *aggregate = &partial->aggregates[i];
+
+		partial->partial_of[i] = (uint16_t)partial->n_partial;
+		switch (pfs_aggregate_traits[aggregate->op].merge) {
+		case PFS_MERGE_SUM:
+			add_partial(partial, aggregate, aggregate->op, PFS_SUM);
+			break;
+		case PFS_MERGE_MEAN:
+			add_partial(partial, aggregate, PFS_TOTAL, PFS_TOTAL);
+			add_partial(partial, aggregate, PFS_COUNT, PFS_SUM);
+			break;
+		case PFS_MERGE_SAME:
+		case PFS_MERGE_GROWING:
+			add_partial(partial, aggregate, aggregate->op, aggregate->op);
+			break;
+		case PFS_MERGE_NONE:
+			return -EOPNOTSUPP; /* pfs_partial_is_exact() said so */
+		}
+	}
+	return 0;
+}
+
+/* True if the first piece has so few groups that the others are worth it. */
+static bool is_worth(const struct pfs_partial *partial, uint64_t groups, uint64_t rows)
+{
+	return !partial->sample || groups <= PFS_MAX(rows / SAMPLE_ROWS, SAMPLE_GROUPS);
+}
+
+/* One after the other; *n of them are there, also when this fails. */
+static int group_pieces(const struct pfs_partial *partial, struct pfs_tuples **parts, size_t *n,
+			const struct pfs_source *source)
+{
+	struct pfs_running *running = partial->running;
+	uint64_t step = partial->sample ? partial->sample : pfs_running_piece(running),
+		 n_rows = source->table->n_rows;
+	struct pfs_source piece = *source;
+
+	for (piece.to = 0; piece.to < n_rows;) {
+		uint64_t started = pfs_now_ns();
+
+		piece.from = piece.to;
+		piece.to = PFS_MIN(piece.from + step, n_rows);
+		PFS_TRY(pfs_group(running->run, &parts[*n], &piece, partial->keys, partial->n_keys,
+				  partial->partial, partial->n_partial));
+		if (!is_worth(partial, parts[(*n)++]->n, piece.to - piece.from) && *n == 1)
+			return -ERANGE;
+		step = *n == 1 && partial->sample ? pfs_running_piece(running)
+						  : pfs_running_next_piece(running, step, started);
+		PFS_TRY(pfs_query_look(running->query));
+	}
+	return 0;
+}
+
+static int merge_pieces(struct pfs_partial *partial, struct pfs_tuples **out,
+			struct pfs_tuples *const *parts, size_t n)
+{
+	struct pfs_running *running = partial->running;
+	struct pfs_source source = {.table = NULL};
+	int error;
+
+	PFS_TRY(pfs_tuples_concat(running->run, &source.tuples, parts, n));
+	for (size_t i = 0; i < partial->n_partial; i++)
+		partial->merged[i].ref.column = (uint16_t)i;
+	error = pfs_group(running->run, out, &source, partial->keys, partial->n_keys,
+			  partial->merged, partial->n_partial);
+	partial->at = (uint16_t)partial->n_partial;
+	pfs_tuples_free(running->run, source.tuples);
+	return error;
+}
+
+int pfs_partial_run(struct pfs_partial *partial, struct pfs_tuples **out,
+		    const struct pfs_source *source)
+{
+	struct pfs_running *running = partial->running;
+	struct pfs_tuples **parts =
+		pfs_arena_get(running->arena, (PIECES_MAX + 2) * sizeof(struct pfs_tuples *));
+	size_t n = 0;
+	int error;
+
+	*out = NULL;
+	if (!parts)
+		return -ENOMEM;
+	error = group_pieces(partial, parts, &n, source);
+	if (!error)
+		error = merge_pieces(partial, out, parts, n);
+	for (size_t i = 0; i < n; i++)
+		pfs_tuples_free(running->run, parts[i]);
+	return error;
+}
