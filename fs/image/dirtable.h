@@ -31,9 +31,27 @@ struct pfs_dirtable {
 	struct pfs_reserve memory;
 	struct pfs_dirtable_block *blocks; /* memory.base */
 	uint32_t n_blocks;
+	/* Of a table that was lent: entries that are nobody's to free, of blocks below
+	 * n_lent_blocks that `own` has no bit of; and what the others had as they were lent. */
+	struct pfs_dirtable_entry *lent;
+	uint64_t *own, *had;
+	uint32_t n_lent, n_lent_blocks;
 };
 
 PFS_MUST_CHECK int pfs_dirtable_open(struct pfs_dirtable *table); /* empty; -ENOMEM */
+
+/* Opens a table of slots below `end` that somebody else fills with blocks: their n entries are
+ * those at `entries`, in the order of slots, memory of the lender's that may be written to and
+ * stays until the table is closed.  Nothing of either is looked at before somebody asks for it.
+ * -ENOMEM. */
+PFS_MUST_CHECK int pfs_dirtable_open_lent(struct pfs_dirtable *table, uint32_t end,
+					  struct pfs_dirtable_entry *entries, uint32_t n);
+
+/* Returns which slots the block had entries for when it was lent; n_lent_blocks are. */
+uint64_t pfs_dirtable_had(const struct pfs_dirtable *table, uint32_t block);
+
+/* As close; memory that the lender fills stays as it is, and becomes the caller's. */
+struct pfs_reserve pfs_dirtable_take(struct pfs_dirtable *table);
 void pfs_dirtable_close(struct pfs_dirtable *table); /* a table that is all zero is allowed */
 
 static inline uint64_t pfs_dirtable_bit(uint32_t slot)
@@ -58,7 +76,8 @@ static inline struct pfs_dirtable_entry *pfs_dirtable_at(const struct pfs_dirtab
 
 /* Gives a slot that has none an entry, whose values are undefined. -ENOMEM. */
 PFS_MUST_CHECK int pfs_dirtable_insert(struct pfs_dirtable *table, uint32_t slot);
-void pfs_dirtable_remove(struct pfs_dirtable *table, uint32_t slot);
+/* Takes the slot's entry away, which it has. -ENOMEM, of a table that was lent. */
+PFS_MUST_CHECK int pfs_dirtable_remove(struct pfs_dirtable *table, uint32_t slot);
 
 /* Returns true if the same slots have entries in both, with the same values. */
 bool pfs_dirtable_is_same(const struct pfs_dirtable *a, const struct pfs_dirtable *b);

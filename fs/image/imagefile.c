@@ -14,85 +14,15 @@
 #include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
+#include "fs/image/dirtable.h"
 #include "fs/image/names.h"
 #include "fs/image/slotmap.h"
 #include "fs/image/slotorder.h"
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
 /* ---- what the file is like ---- */
-
-static const struct {
-	size_t field, element;
-} columns[PFS_SECTION_COLUMNS] = {
-#define COLUMN(id, name, type, ...)                                                                \
-	[PFS_SECTION_##id] = {offsetof(struct pfs_image, name), sizeof(type)},
-	PFS_WATCHED_COLUMNS(COLUMN)
-#undef COLUMN
-	[PFS_SECTION_STATE] = {offsetof(struct pfs_image, state), sizeof(uint8_t)},
-};
-
-void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsigned section)
-{
-	void *column;
-
-	memcpy(&column, (const char *)image + columns[section].field, sizeof(column));
-	*element = columns[section].element;
-	return column;
-}
-
-static uint64_t whole_pages(uint64_t size)
-{
-	return pfs_div_round_up(size, PFS_IMAGE_FILE_PAGE) * PFS_IMAGE_FILE_PAGE;
-}
-
-static uint64_t unit_of(unsigned section)
-{
-	switch (section) {
-	case PFS_SECTION_INDEX:
-		return (uint64_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_COUNT * sizeof(uint64_t);
-	case PFS_SECTION_LIVE:
-		return PFS_IMAGE_PART / 8;
-	default:
-		return PFS_IMAGE_FILE_BLOCK;
-	}
-}
-
-static void set_sizes(struct pfs_image_layout *layout, const struct pfs_image_header *header)
-{
-	uint64_t *size = layout->size;
-
-	layout->n_leaves = (size_t)pfs_div_round_up((uint64_t)header->nodes - 1, PFS_BTREE_LEAF_COUNT);
-	layout->n_parts = (size_t)pfs_div_round_up(header->end, PFS_IMAGE_PART);
-	for (unsigned i = 0; i < PFS_SECTION_COLUMNS; i++)
-		size[i] = (uint64_t)header->end * columns[i].element;
-	size[PFS_SECTION_HEAP] = header->heap_size;
-	size[PFS_SECTION_INDEX] = ((uint64_t)header->nodes - 1) * sizeof(uint64_t);
-	size[PFS_SECTION_MAP] = (uint64_t)header->cells * sizeof(uint32_t);
-	size[PFS_SECTION_LIVE] = layout->n_parts * PFS_IMAGE_PART / 8;
-	size[PFS_SECTION_PARTS] = (layout->n_parts + 1) * sizeof(struct pfs_image_part);
-	size[PFS_SECTION_FIRSTS] = layout->n_leaves * sizeof(struct pfs_btree_entry);
-	size[PFS_SECTION_RARE] = header->rare_size;
-	size[PFS_SECTION_STRAYS] = header->strays ? (header->strays - 1) * sizeof(uint32_t) : 0;
-}
-
-void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header)
-{
-	uint64_t at;
-
-	*layout = (struct pfs_image_layout){.blocks = 0};
-	set_sizes(layout, header);
-	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
-		layout->unit[i] = unit_of(i);
-		layout->first_block[i] = layout->blocks;
-		layout->blocks += pfs_div_round_up(layout->size[i], unit_of(i));
-	}
-	at = PFS_IMAGE_FILE_PAGE + whole_pages(layout->blocks * sizeof(uint64_t));
-	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
-		layout->offset[i] = at;
-		at += whole_pages(layout->size[i]);
-	}
-	layout->file_size = at;
-}
 
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix)
 {
@@ -101,43 +31,6 @@ char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix)
 	return asprintf(&name, "%s" PFS_IMAGE_FILE_SUFFIX "%s", pfs_store_path(tree->store), suffix) < 0
 		       ? NULL
 		       : name;
-}
-
-/* ---- checksums ---- */
-
-#define LANES 8u
-#define MIX   UINT64_C(0x9e3779b97f4a7c15)
-
-static uint64_t stir(uint64_t sum, uint64_t word)
-{
-	sum = (sum ^ word) * MIX;
-	return sum ^ sum >> 29;
-}
-
-/* Each step is a bijection of sum and of word: one word that is another makes another sum.  Lanes that do not
- * wait for each other make it as fast as memory. */
-uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t number, const void *bytes,
-			   size_t size)
-{
-	uint64_t lanes[LANES], words[LANES], sum = stir(size, number);
-	size_t i = 0;
-
-	for (unsigned k = 0; k < PFS_TOKEN_SIZE / sizeof(uint64_t); k++) {
-		memcpy(words, header->token + k * sizeof(uint64_t), sizeof(uint64_t));
-		sum = stir(sum, words[0]);
-	}
-	for (unsigned k = 0; k < LANES; k++)
-		lanes[k] = sum + k;
-	for (; i + sizeof(words) <= size; i += sizeof(words)) {
-		memcpy(words, (const uint8_t *)bytes + i, sizeof(words));
-		for (unsigned k = 0; k < LANES; k++)
-			lanes[k] = stir(lanes[k], words[k]);
-	}
-	memset(words, 0, sizeof(words));
-	memcpy(words, (const uint8_t *)bytes + i, size - i);
-	for (unsigned k = 0; k < LANES; k++)
-		sum = stir(sum, stir(lanes[k], words[k]));
-	return sum;
 }
 
 /* ---- the header ---- */
@@ -153,30 +46,13 @@ static bool is_trusted(const struct pfs_tree *tree, int fd, uint64_t *size)
 	return file.st_uid == store.st_uid && !(file.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static bool read_all(int fd, void *to, uint64_t size, uint64_t offset)
-{
-	uint8_t *at = to;
-
-	while (size) {
-		ssize_t n = pread(fd, at, size, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		at += n;
-		offset += (uint64_t)n;
-		size -= (uint64_t)n;
-	}
-	return true;
-}
-
 static bool counts_are_sound(const struct pfs_image_header *header)
 {
 	return header->end <= PFS_SLOT_MAX && header->nodes && header->nodes <= header->end &&
-	       header->directories <= header->nodes && header->root < header->end &&
-	       header->cells > header->nodes && header->cells < UINT32_MAX &&
-	       header->heap_size && header->heap_size % sizeof(uint32_t) == 0 &&
+	       header->directories && header->directories <= header->nodes &&
+	       header->root < header->end && header->cells > header->nodes &&
+	       header->cells < UINT32_MAX && header->heap_size &&
+	       header->heap_size % sizeof(uint32_t) == 0 &&
 	       header->heap_size <= (uint64_t)UINT32_MAX * sizeof(uint32_t) &&
 	       header->rare_size <= UINT64_C(1) << 48;
 }
@@ -190,9 +66,9 @@ static bool header_is_sound(struct pfs_image_file *file)
 	uint64_t size;
 
 	if (!is_trusted(file->tree, file->fd, &size) ||
-	    !read_all(file->fd, &file->header, sizeof(*header), 0) ||
+	    !pfs_imagefile_read_at(file->fd, &file->header, sizeof(*header), 0) ||
 	    memcmp(header->magic, PFS_IMAGE_FILE_MAGIC, sizeof(header->magic)) != 0 ||
-	    header->order != PFS_IMAGE_FILE_ORDER || header->times != PFS_IMAGE_FILE_TIMES ||
+	    header->order != PFS_IMAGE_FILE_ORDER || header->revision != PFS_IMAGE_FILE_REVISION ||
 	    header->checksum != pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
 						  offsetof(struct pfs_image_header, checksum)) ||
 	    !counts_are_sound(header))
@@ -204,36 +80,7 @@ static bool header_is_sound(struct pfs_image_file *file)
 	       pfs_store_follows(store, &state) == 0;
 }
 
-/* ---- blocks ---- */
-
-size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first, uint64_t count)
-{
-	const struct pfs_image_layout *layout = &file->layout;
-	uint64_t unit = layout->unit[section];
-
-	return PFS_MIN(layout->size[section] - first * unit, count * unit);
-}
-
-bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
-			uint64_t count)
-{
-	const struct pfs_image_layout *layout = &file->layout;
-	size_t unit = layout->unit[section], size = pfs_imagefile_size(file, section, first, count);
-	uint64_t block = layout->first_block[section] + first;
-	const char *at = to;
-
-	if (!read_all(file->fd, to, size, layout->offset[section] + first * unit))
-		return false;
-	for (; size; block++) {
-		size_t n = PFS_MIN(size, unit);
-
-		if (pfs_imagefile_sum(&file->header, block, at, n) != file->sums[block])
-			return false;
-		at += n;
-		size -= n;
-	}
-	return true;
-}
+/* ---- sections ---- */
 
 /* All of a section.  -ENOENT: it is not sound. */
 static int read_section(const struct pfs_image_file *file, void *to, unsigned section)
@@ -281,7 +128,7 @@ static int read_sums(struct pfs_image_file *file)
 	file->sums = malloc(size);
 	if (!file->sums)
 		return -ENOMEM;
-	return read_all(file->fd, file->sums, size, PFS_IMAGE_FILE_PAGE) &&
+	return pfs_imagefile_read_at(file->fd, file->sums, size, PFS_IMAGE_FILE_PAGE) &&
 			       pfs_imagefile_sum(&file->header, PFS_SUM_TABLE, file->sums, size) ==
 				       file->header.table_checksum
 		       ? 0
@@ -351,7 +198,7 @@ static int open_memory(struct pfs_image_file *file)
 	file->memory[PFS_SECTION_HEAP] = heap;
 	file->memory[PFS_SECTION_MAP] = (char *)cells;
 	file->memory[PFS_SECTION_INDEX] = file->leaves.base;
-	return 0;
+	return pfs_imagefile_lend_subtrees(file);
 }
 
 static int open_lazily(struct pfs_image_file *file)
@@ -363,6 +210,8 @@ static int open_lazily(struct pfs_image_file *file)
 		if (i == PFS_SECTION_INDEX) {
 			size = file->layout.n_leaves * PFS_BTREE_LEAF_SIZE;
 			block = (size_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_SIZE;
+		} else if (i > PFS_SECTION_MAP) {
+			size = pfs_imagefile_subtrees_size(file, i);
 		}
 		file->sources[i] = (struct pfs_image_source){file, i};
 		PFS_TRY(pfs_lazy_add(file->lazy, &file->lazy_parts[i], file->memory[i], size, block,
@@ -440,6 +289,7 @@ static int fill(struct pfs_image_file *file)
 		pfs_lazy_fill_all(file->lazy);
 	PFS_TRY(take_counts(file));
 	PFS_TRY(take_strays(file));
+	PFS_TRY(pfs_imagefile_load_strays(file));
 	if (image->file_state.seq != pfs_store_seq(file->tree->store))
 		PFS_TRY(pfs_imagefile_follow(file->tree));
 	return atomic_load(&file->bad) ? -ENOENT : 0;
@@ -494,5 +344,7 @@ int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *
 	pfs_info("%s: is not used: damaged, or too old", name);
 	pfs_slotorder_load(tree, NULL, PFS_STRAYS_UNKNOWN);
 	PFS_TRY(pfs_image_clear(tree));
+	pfs_totals_drop(tree);
+	pfs_spans_drop(tree);
 	return error;
 }

@@ -39,14 +39,14 @@ PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
  * store's mode, less what lets others write, and its owner.  -ENODATA: the store's groups have no tokens
  * (meta/store.h); -EBUSY: somebody else is at it; -ENOSPC: less than a tenth of the filesystem would stay
  * free; -EIO: pfs_imagefile_failure; -EPERM: it cannot be the store's owner's, or something else has its name; -ENOMEM; what the system says of files. */
-PFS_MUST_CHECK int pfs_imagefile_write(const struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_imagefile_write(struct pfs_tree *tree);
 
 /* Removes the store's image file, if it has one: the store has become another. */
 void pfs_imagefile_remove(const struct pfs_tree *tree);
 
 /* Touches all of an image that came from a file, and counts the nodes that it has otherwise than `rows`, the
  * same store's without one.  -ENOENT: it did not come from a file; -EUCLEAN: that was damaged, and is removed. */
-PFS_MUST_CHECK int pfs_imagefile_compare(const struct pfs_tree *tree, const struct pfs_tree *rows,
+PFS_MUST_CHECK int pfs_imagefile_compare(struct pfs_tree *tree, struct pfs_tree *rows,
 					 uint64_t *different);
 
 /* Makes an image file of a store that nobody has open, by a process of its own as below, in which

@@ -445,6 +445,8 @@ static bool fill(const struct pfs_image_source *from, void *to, uint64_t first, 
 		return fill_cells(file, to, first, count);
 	if (from->section == PFS_SECTION_INDEX)
 		return fill_index(file, to, first, count, size);
+	if (from->section > PFS_SECTION_MAP)
+		return pfs_imagefile_fill_subtrees(file, to, from->section, first, count, size);
 	return pfs_imagefile_read(file, to, from->section, first, count);
 }
 
@@ -561,8 +563,11 @@ static bool counts_are_true(const struct pfs_image_file *file)
 	for (size_t i = pfs_div_round_up(header->end, 64); i < file->layout.size[PFS_SECTION_LIVE] / sizeof(*live); i++)
 		if (live[i])
 			return false;
-	for (size_t i = 0; i < file->layout.n_parts; i++)
+	for (size_t i = 0; i < file->layout.n_parts; i++) {
+		if (file->parts[i].before != directories)
+			return false;
 		directories += file->parts[i].directories;
+	}
 	return nodes == header->nodes && directories == header->directories &&
 	       pfs_image_is_live(&file->tree->image, header->root);
 }

@@ -15,6 +15,7 @@
 #include "fs/image/slotmap.h"
 #include "fs/tree/tree_impl.h"
 
+#define VALUES	 (PFS_COLUMNS_ALL & ~(PFS_COLUMN_PRIME | PFS_COLUMNS_PLACE))
 #define PART_MAX 8u /* one of so many nodes changed: reading all rows is not much slower */
 
 /* A changed node, as it is now. */
@@ -23,6 +24,8 @@ struct change {
 	uint32_t slot; /* that it had; PFS_NO_SLOT: it is new */
 	bool gone;
 	bool stays; /* where it is, under its name */
+	bool placed;
+	struct change *below; /* that is placed next */
 };
 
 struct changes {
@@ -226,33 +229,76 @@ static int take_slot(struct changes *changes, const struct change *change)
 	return 0;
 }
 
-static int fill(struct changes *changes, const struct change *change)
+/* A node that is there already; whoever follows the image hears of it. */
+static int renew(struct pfs_tree *tree, const struct change *change)
 {
 	const struct pfs_node_record *record = &change->record;
-	struct pfs_tree *tree = changes->tree;
+	int error;
 
-	if (change->slot == PFS_NO_SLOT)
-		PFS_TRY(take_slot(changes, change));
-	else if (change->slot != record->slot ||
-		 (tree->image.mode[record->slot] & S_IFMT) != (record->mode & S_IFMT))
+	if (change->slot != record->slot ||
+	    (tree->image.mode[record->slot] & S_IFMT) != (record->mode & S_IFMT))
 		return -ENOENT;
-	return set_values(tree, record->slot, record);
+	pfs_watch_changing(tree, record->slot, VALUES);
+	error = set_values(tree, record->slot, record);
+	pfs_watch_changed(tree, record->slot, VALUES);
+	return error;
 }
 
-static int place(struct pfs_tree *tree, const struct change *change)
+static int renew_all(const struct changes *changes)
+{
+	for (size_t i = 0; i < changes->n; i++)
+		if (changes->all[i].slot != PFS_NO_SLOT && !changes->all[i].gone)
+			PFS_TRY(renew(changes->tree, &changes->all[i]));
+	return 0;
+}
+
+/* One that is not, and has no place yet. */
+static int fill(struct changes *changes, const struct change *change)
+{
+	if (change->slot != PFS_NO_SLOT || change->gone)
+		return 0;
+	PFS_TRY(take_slot(changes, change));
+	return set_values(changes->tree, change->record.slot, &change->record);
+}
+
+static int place_one(struct pfs_tree *tree, const struct change *change)
 {
 	const struct pfs_node_record *record = &change->record;
 	struct pfs_image *image = &tree->image;
 	uint32_t parent, name;
 
-	if (change->gone || change->stays)
-		return 0;
 	parent = pfs_image_slot(tree, record->parent);
 	if (parent == PFS_NO_SLOT || !S_ISDIR(image->mode[parent]) ||
 	    pfs_image_child(tree, parent, record->name, record->name_len) != PFS_NO_SLOT)
 		return -ENOENT;
 	PFS_TRY(pfs_names_add(image->names, &name, record->name, record->name_len));
 	pfs_image_attach(tree, record->slot, parent, name);
+	return 0;
+}
+
+/* The change of that node, if it has no place yet and is to get one. */
+static struct change *find_unplaced(const struct changes *changes, uint64_t prime)
+{
+	const struct change key = {.record.prime = prime};
+	struct change *found =
+		changes->n ? bsearch(&key, changes->all, changes->n, sizeof(key), by_prime) : NULL;
+
+	return found && !found->gone && !found->stays && !found->placed ? found : NULL;
+}
+
+/* The directories that it lies in get their places before. */
+static int place(const struct changes *changes, uint64_t prime)
+{
+	struct change *top = NULL, *change;
+
+	while ((change = find_unplaced(changes, prime)) != NULL) {
+		change->placed = true;
+		change->below = top;
+		top = change;
+		prime = change->record.parent;
+	}
+	for (; top; top = top->below)
+		PFS_TRY(place_one(changes->tree, top));
 	return 0;
 }
 
@@ -288,10 +334,9 @@ static int put_in(struct changes *changes)
 
 	PFS_TRY(pfs_btree_reserve(tree->image.by_name, changes->n));
 	for (size_t i = 0; i < changes->n; i++)
-		if (!changes->all[i].gone)
-			PFS_TRY(fill(changes, &changes->all[i]));
+		PFS_TRY(fill(changes, &changes->all[i]));
 	for (size_t i = 0; i < changes->n; i++)
-		PFS_TRY(place(tree, &changes->all[i]));
+		PFS_TRY(place(changes, changes->all[i].record.prime));
 	return 0;
 }
 
@@ -319,6 +364,7 @@ static int follow(struct changes *changes, const struct pfs_store_totals *totals
 		PFS_TRY(pfs_image_grow(tree, end));
 		image->end = end;
 	}
+	PFS_TRY(renew_all(changes));
 	PFS_TRY(take_out(changes));
 	PFS_TRY(put_in(changes));
 	PFS_TRY(check_directories(changes));

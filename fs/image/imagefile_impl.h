@@ -20,7 +20,7 @@
 /* Which columns there are goes by the version of the store's format. */
 #define PFS_IMAGE_FILE_MAGIC PFS_IMAGE_FILE_BEGIN PFS_STRING_OF(PFS_STORE_SCHEMA)
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
-#define PFS_IMAGE_FILE_TIMES 2u /* what stands for times that are none of nanoseconds: PFS_TIME_PAST, _FUTURE */
+#define PFS_IMAGE_FILE_REVISION 3u /* of what follows, within a version of the format */
 #define PFS_IMAGE_FILE_PAGE  4096u
 #define PFS_IMAGE_FILE_BLOCK ((size_t)4 << 10) /* bytes that have a checksum together, and are filled together */
 #define PFS_IMAGE_PART	     1024u	       /* slots that struct pfs_image_part is about: a block of names' places */
@@ -29,19 +29,24 @@
 enum pfs_image_section {
 /* Columns, an element a slot; a slot without a node has zeros, but for parents: those are the next such slots. */
 #define PFS_SECTION(id, ...) PFS_SECTION_##id,
-	PFS_WATCHED_COLUMNS(PFS_SECTION)
-	PFS_SECTION_STATE,
+	PFS_WATCHED_COLUMNS(PFS_SECTION) PFS_SECTION_STATE,
 #undef PFS_SECTION
-	PFS_SECTION_COLUMNS,		       /* how many there are */
+	PFS_SECTION_COLUMNS,			/* how many there are */
 	PFS_SECTION_HEAP = PFS_SECTION_COLUMNS, /* of names: no gaps, in order of slots */
 	PFS_SECTION_INDEX, /* of names: an entry a node but the root, in order */
 	PFS_SECTION_MAP,   /* of primes: cells */
-	PFS_SECTION_LAZY,  /* how many are read when they are touched; the others are when the file is opened */
+	PFS_SECTION_ENDS, /* of directories, in order of slots: the slot past their own (span.h); or
+			     nothing */
+	PFS_SECTION_TOTALS,	 /* of directories, in order of slots: struct pfs_dirtable_entry */
+	PFS_SECTION_DIRECTORIES, /* a bit a slot; becomes blocks of the table of totals */
+	PFS_SECTION_LAZY, /* how many are read when they are touched; the others are when the file
+			     is opened */
 	PFS_SECTION_LIVE = PFS_SECTION_LAZY, /* a bit a slot */
 	PFS_SECTION_PARTS,		     /* struct pfs_image_part */
-	PFS_SECTION_FIRSTS,		     /* struct pfs_btree_entry: the first of each leaf of the index */
-	PFS_SECTION_RARE, /* struct pfs_image_rare, each with its target, ascending slots */
-	PFS_SECTION_STRAYS, /* slots (slotorder.h) */
+	PFS_SECTION_FIRSTS,	 /* struct pfs_btree_entry: the first of each leaf of the index */
+	PFS_SECTION_RARE,	 /* struct pfs_image_rare, each with its target, ascending slots */
+	PFS_SECTION_STRAYS,	 /* slots (slotorder.h) */
+	PFS_SECTION_SPAN_STRAYS, /* struct pfs_image_stray, ascending slots (span.h) */
 	PFS_SECTIONS
 };
 
@@ -50,7 +55,11 @@ struct pfs_image_part {
 	uint32_t place;	      /* of the first name: the part's names follow each other from there on */
 	uint32_t free;	      /* the first slot without a node from the part's beginning on; PFS_NO_SLOT */
 	uint32_t directories; /* in the part */
-	uint32_t zero;
+	uint32_t before;      /* directories in the parts before */
+};
+
+struct pfs_image_stray {
+	uint32_t slot, parent;
 };
 
 /* An entry of the index: what is above the hash in its key is the slot's parent. */
@@ -79,9 +88,11 @@ struct pfs_image_header {
 	uint32_t end, nodes, directories, root;
 	uint64_t heap_size, rare_size; /* bytes */
 	uint32_t cells;
-	uint32_t times; /* PFS_IMAGE_FILE_TIMES */
+	uint32_t revision;  /* PFS_IMAGE_FILE_REVISION */
 	uint32_t descends;  /* whether some directory's slot is below its parent's */
 	uint32_t strays; /* one more than there are; 0: the order of slots is not known */
+	uint32_t span_strays,
+		zero; /* one more than there are; 0: directories' ends are not known */
 	uint64_t table_checksum;
 	uint64_t checksum; /* of all that is before it */
 };
@@ -141,6 +152,9 @@ struct pfs_image_file {
 };
 #define PFS_IMAGE_TARGET (UINT32_C(1) << 31)
 
+/* Returns true if all of so many bytes could be read. */
+bool pfs_imagefile_read_at(int fd, void *to, uint64_t size, uint64_t offset);
+
 /* read reads blocks of a section and returns true if their checksums are right; size returns their size in the file, in bytes. */
 bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
 			uint64_t count);
@@ -158,6 +172,32 @@ void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section,
 /* Bytes from `offset` on of the map's cells as its writer made them: primes by slot, 0 where there is no node. */
 PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes,
 					    size_t offset, size_t size);
+
+/* ---- what is known of directories' subtrees (imagefile_subtrees.c) ---- */
+
+/* Takes memory for it, of which nothing is filled yet; load_strays then reads the strays. -ENOENT:
+ * they are not sound; -ENOMEM. */
+PFS_MUST_CHECK int pfs_imagefile_lend_subtrees(struct pfs_image_file *file);
+PFS_MUST_CHECK int pfs_imagefile_load_strays(struct pfs_image_file *file);
+/* How many bytes the section becomes. */
+size_t pfs_imagefile_subtrees_size(const struct pfs_image_file *file, unsigned section);
+/* pfs_imagefile_fill and pfs_imagefile_mend of one of the three sections; fill returns false, mend
+ * an error, as those have it. */
+bool pfs_imagefile_fill_subtrees(const struct pfs_image_file *file, void *to, unsigned section,
+				 uint64_t first, uint64_t count, size_t size);
+PFS_MUST_CHECK int pfs_imagefile_mend_subtrees(struct pfs_image_file *file, void *to,
+					       unsigned section, uint64_t number, size_t size);
+/* Writes one of these sections: of a tree whose totals were made, and ends, if the section is to
+ * have any. */
+struct pfs_image_out {
+	int (*put)(void *writer, const void *bytes, size_t size);
+	void *writer;
+};
+PFS_MUST_CHECK int pfs_imagefile_write_subtrees(const struct pfs_image_out *out,
+						const struct pfs_tree *tree, unsigned section);
+/* Whether totals and ends are what the nodes say, `rows` being the same store's without the file.
+ */
+bool pfs_imagefile_subtrees_are_same(struct pfs_tree *tree, struct pfs_tree *rows);
 
 void pfs_imagefile_forget_rows(struct pfs_image_file *file);
 

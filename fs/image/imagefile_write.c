@@ -17,6 +17,8 @@
 #include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
 #include "fs/image/slotorder.h"
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
 #define PART_SUFFIX ".part"
@@ -25,7 +27,7 @@
 #define FREE_PART   10u /* one of so many parts of the filesystem stays free */
 
 struct writer {
-	const struct pfs_tree *tree;
+	struct pfs_tree *tree;
 	const struct pfs_image *image;
 	int fd;
 	struct pfs_image_header header;
@@ -82,8 +84,9 @@ static int flush(struct writer *writer)
 }
 
 /* The buffer takes whole units. */
-static int put(struct writer *writer, const void *bytes, size_t size)
+static int put(void *to, const void *bytes, size_t size)
 {
+	struct writer *writer = to;
 	size_t unit = writer->layout.unit[writer->section], room = BUFFER / unit * unit;
 
 	while (size) {
@@ -111,7 +114,8 @@ static int write_column(struct writer *writer)
 	if (image->nodes == image->end)
 		return put(writer, column, element * image->end);
 	for (uint32_t slot = 0; slot < image->end; slot++)
-		PFS_TRY(put(writer, is_live(image, slot) ? column + slot * element : (const void *)&nothing,
+		PFS_TRY(put(writer,
+			    is_live(image, slot) ? column + slot * element : (const void *)&nothing,
 			    element));
 	return 0;
 }
@@ -297,6 +301,12 @@ static int write_section(struct writer *writer, const uint32_t *cells)
 		return write_rare(writer);
 	case PFS_SECTION_STRAYS:
 		return put(writer, writer->strays, writer->layout.size[PFS_SECTION_STRAYS]);
+	case PFS_SECTION_ENDS:
+	case PFS_SECTION_SPAN_STRAYS:
+	case PFS_SECTION_TOTALS:
+	case PFS_SECTION_DIRECTORIES:
+		return pfs_imagefile_write_subtrees(&(struct pfs_image_out){put, writer},
+						    writer->tree, writer->section);
 	default:
 		return write_column(writer);
 	}
@@ -321,12 +331,16 @@ static void count_node(struct writer *writer, uint32_t slot)
 				     pfs_div_round_up(pfs_rare_find(image->rare, slot)->target_len, 8) * 8;
 }
 
-static void count_free(struct writer *writer)
+/* What is known once all nodes were counted. */
+static void count_parts(struct writer *writer)
 {
 	const struct pfs_image *image = writer->image;
 	size_t n = pfs_div_round_up(image->end, PFS_IMAGE_PART);
 	uint32_t next = PFS_NO_SLOT;
 
+	for (size_t i = 0; i < n; i++)
+		writer->parts[i + 1].before =
+			writer->parts[i].before + writer->parts[i].directories;
 	writer->parts[n].place = (uint32_t)(writer->header.heap_size / HEAP_UNIT);
 	writer->parts[n].free = next;
 	for (uint32_t slot = image->end; slot-- > 0;) {
@@ -345,6 +359,7 @@ static int count(struct writer *writer)
 	struct pfs_store_state state;
 	uint32_t strays;
 
+	PFS_TRY(pfs_totals_prepare(writer->tree, NULL, NULL));
 	PFS_TRY(pfs_store_state(writer->tree->store, &state));
 	*header = (struct pfs_image_header){
 		.magic = PFS_IMAGE_FILE_MAGIC,
@@ -356,7 +371,7 @@ static int count(struct writer *writer)
 		.directories = image->directories,
 		.root = image->root,
 		.heap_size = HEAP_UNIT,
-		.times = PFS_IMAGE_FILE_TIMES,
+		.revision = PFS_IMAGE_FILE_REVISION,
 	};
 	memcpy(header->token, state.token, PFS_TOKEN_SIZE);
 	for (uint32_t slot = 0; slot < image->end; slot++) {
@@ -367,9 +382,11 @@ static int count(struct writer *writer)
 		if (header->heap_size / HEAP_UNIT >= UINT32_MAX)
 			return -EFBIG;
 	}
-	count_free(writer);
+	count_parts(writer);
 	strays = pfs_slotorder_find(writer->tree, &writer->strays);
 	header->strays = strays == PFS_STRAYS_UNKNOWN ? 0 : strays + 1;
+	strays = pfs_spans_find(writer->tree);
+	header->span_strays = strays == PFS_SPANS_UNKNOWN ? 0 : strays + 1;
 	return 0;
 }
 
@@ -411,7 +428,8 @@ static int write_sections(struct writer *writer, const uint32_t *cells)
 	if (ftruncate(writer->fd, (off_t)writer->layout.file_size))
 		return -errno;
 	for (writer->section = 0; writer->section < PFS_SECTIONS; writer->section++) {
-		PFS_TRY(write_section(writer, cells));
+		if (writer->layout.size[writer->section])
+			PFS_TRY(write_section(writer, cells));
 		PFS_TRY(flush(writer));
 	}
 	header->table_checksum = pfs_imagefile_sum(header, PFS_SUM_TABLE, writer->sums, table_size);
@@ -536,7 +554,7 @@ static bool is_still_there(const struct stat *store, const char *path)
 	return !stat(path, &now) && now.st_dev == store->st_dev && now.st_ino == store->st_ino;
 }
 
-int pfs_imagefile_write(const struct pfs_tree *tree)
+int pfs_imagefile_write(struct pfs_tree *tree)
 {
 	const char *path = pfs_store_path(tree->store);
 	struct stat store;

@@ -7,6 +7,7 @@
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/reserve.h"
 #include "fs/image/image.h"
 #include "fs/tree/tree_impl.h"
 
@@ -32,14 +33,17 @@ struct layout {
 	struct open open;
 	uint32_t seen, last; /* slots; the last of them that was live */
 	uint32_t n;	     /* slots that the pass sees */
-	uint32_t end[];	     /* by slot; 0: no directory */
+	uint32_t *end;	     /* by slot; 0: no directory */
+	bool is_lent;	     /* `end` is the spans' */
 };
 
 struct pfs_spans {
 	pthread_mutex_t lock; /* of making the layout, with tree->lock for reading */
 	_Atomic(struct layout *) layout; /* that is being made, with the mutex; or is whole: */
 	_Atomic(struct layout *) whole;	 /* then it is here, too; only who has the write lock takes it away */
-	atomic_bool hopeless; /* there were too many strays */
+	atomic_bool hopeless; /* there were too many strays, or what an image file says of ends is
+				 damaged */
+	struct pfs_reserve lent; /* ends that an image file fills; stays until the end */
 };
 
 static _Atomic uint32_t piece = PFS_SPAN_PIECE;
@@ -56,6 +60,8 @@ static void layout_free(struct layout *layout)
 	pfs_btree_destroy(layout->strays);
 	pfs_btree_destroy(layout->attached);
 	free(layout->open.slot);
+	if (!layout->is_lent)
+		free(layout->end);
 	free(layout);
 }
 
@@ -70,6 +76,7 @@ void pfs_spans_destroy(struct pfs_tree *tree)
 	if (!tree->spans)
 		return;
 	drop(tree->spans);
+	pfs_reserve_close(&tree->spans->lent);
 	(void)pthread_mutex_destroy(&tree->spans->lock);
 	free(tree->spans);
 	tree->spans = NULL;
@@ -157,16 +164,16 @@ static int see_piece(const struct pfs_image *image, struct layout *layout)
 	return 0;
 }
 
-static int layout_begin(const struct pfs_image *image, struct layout **out)
+/* Of n slots, of which nothing is known. */
+static int layout_create(struct layout **out, uint32_t n)
 {
-	struct layout *layout =
-		calloc(1, sizeof(*layout) + ((size_t)image->end + 1) * sizeof(layout->end[0]));
+	struct layout *layout = calloc(1, sizeof(*layout));
 	int error;
 
 	if (!layout)
 		return -ENOMEM;
-	layout->n = image->end;
-	layout->strays_max = PFS_MAX(PFS_SPAN_STRAYS, image->end / 8);
+	layout->n = n;
+	layout->strays_max = PFS_MAX(PFS_SPAN_STRAYS, n / 8);
 	error = pfs_btree_create(&layout->strays);
 	if (!error)
 		error = pfs_btree_create(&layout->attached);
@@ -177,10 +184,20 @@ static int layout_begin(const struct pfs_image *image, struct layout **out)
 	return error;
 }
 
+static int layout_begin(const struct pfs_image *image, struct layout **out)
+{
+	PFS_TRY(layout_create(out, image->end));
+	(*out)->end = calloc((size_t)image->end + 1, sizeof((*out)->end[0]));
+	if ((*out)->end)
+		return 0;
+	layout_free(*out);
+	return -ENOMEM;
+}
+
 /* NULL: it is not known. */
 static struct layout *layout_whole(const struct pfs_spans *spans)
 {
-	return atomic_load(&spans->whole);
+	return atomic_load(&spans->hopeless) ? NULL : atomic_load(&spans->whole);
 }
 
 /* The pass goes on by a piece. -ENODATA: there is nothing left to see, or nobody will know. */
@@ -326,6 +343,8 @@ int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_
 	while (!error && found.n_tops > 0)
 		error = add_top(&found, found.tops[--found.n_tops]);
 	free(found.tops);
+	if (!error && !layout_whole(tree->spans)) /* an end that was just read is damaged */
+		error = -ENODATA;
 	if (error) {
 		free(found.ranges);
 		return error;
@@ -355,7 +374,7 @@ uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory)
 	if (end && pfs_btree_count(layout->strays) &&
 	    (next_stray(layout, &stray, directory + 1, end) || has_attached(layout, directory, end)))
 		return 0;
-	return end;
+	return layout_whole(tree->spans) ? end : 0;
 }
 
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory)
@@ -404,6 +423,110 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 		drop(tree->spans);
 }
 
+/* ---- an image file's ---- */
+
+uint32_t pfs_spans_find(struct pfs_tree *tree)
+{
+	const struct layout *layout;
+
+	if (pfs_spans_prepare(tree, NULL, NULL))
+		return PFS_SPANS_UNKNOWN;
+	layout = layout_whole(tree->spans);
+	if (!layout || pfs_btree_count(layout->strays) > PFS_SPAN_STRAYS)
+		return PFS_SPANS_UNKNOWN;
+	return (uint32_t)pfs_btree_count(layout->strays);
+}
+
+bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot)
+{
+	return next_stray(layout_whole(tree->spans), stray, slot, UINT32_MAX);
+}
+
+uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory)
+{
+	return end_of(layout_whole(tree->spans), directory);
+}
+
+int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends)
+{
+	struct pfs_spans *spans = tree->spans;
+	const size_t size = ((size_t)end + 1) * sizeof(uint32_t);
+	struct layout *layout;
+
+	pfs_spans_drop(tree);
+	PFS_TRY(pfs_reserve_open(&spans->lent, size));
+	PFS_TRY(pfs_reserve_grow(&spans->lent, size));
+	PFS_TRY(layout_create(&layout, end));
+	layout->is_lent = true;
+	*ends = layout->end = spans->lent.base;
+	layout->seen = end;
+	layout->is_whole = true;
+	atomic_store(&spans->layout, layout);
+	atomic_store(&spans->whole, layout);
+	return 0;
+}
+
+int pfs_spans_add_stray(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
+{
+	return add_stray(layout_whole(tree->spans), slot, parent);
+}
+
+void pfs_spans_give_up(struct pfs_tree *tree)
+{
+	atomic_store(&tree->spans->hopeless, true);
+}
+
+void pfs_spans_drop(struct pfs_tree *tree)
+{
+	drop(tree->spans);
+	pfs_reserve_close(&tree->spans->lent);
+	atomic_store(&tree->spans->hopeless, false);
+}
+
+/* Directories that the slot may lie in, each within the one before; -1: one of them does not. */
+static int enter(const struct layout *layout, struct open *open, uint32_t slot)
+{
+	uint32_t end = end_of(layout, slot);
+
+	if (end == slot + 1)
+		return 0;
+	if (open->n && end > end_of(layout, open->slot[open->n - 1]))
+		return -1;
+	PFS_TRY(pfs_grow(&open->slot, &open->capacity, open->n + 1, sizeof(*open->slot)));
+	open->slot[open->n++] = slot;
+	return 0;
+}
+
+static bool is_in_place(const struct pfs_image *image, const struct layout *layout,
+			const struct open *open, uint32_t slot)
+{
+	uint32_t parent = image->parent[slot], stray;
+
+	if (next_stray(layout, &stray, slot, slot + 1))
+		return parent != PFS_NO_SLOT && has_attached(layout, parent, parent + 1);
+	return open->n ? parent == open->slot[open->n - 1] : parent == PFS_NO_SLOT;
+}
+
+bool pfs_spans_are_sound(struct pfs_tree *tree)
+{
+	const struct pfs_image *image = &tree->image;
+	const struct layout *layout = layout_whole(tree->spans);
+	struct open open = {0};
+	bool sound = true;
+
+	for (uint32_t slot = 0; layout && sound && slot < image->end; slot++) {
+		if (!pfs_image_is_live(image, slot))
+			continue;
+		while (open.n && slot >= end_of(layout, open.slot[open.n - 1]))
+			open.n--;
+		sound = is_in_place(image, layout, &open, slot);
+		if (sound && S_ISDIR(image->mode[slot]))
+			sound = enter(layout, &open, slot) != -1;
+	}
+	free(open.slot);
+	return sound || !layout_whole(tree->spans);
+}
+
 /* ---- life ---- */
 
 /* By slot, 1 if it lies in the subtree, 2 if it does not; as the way up says. */
@@ -441,14 +564,15 @@ static bool check_directory(struct pfs_tree *tree, uint8_t *known, uint32_t dire
 	return true;
 }
 
-/* Some directories' ranges have the nodes that climb to them. */
+/* Some directories' ranges have the nodes that climb to them; what an image file says may have been
+ * made up. */
 static bool check(struct pfs_tree *tree)
 {
 	const struct pfs_image *image = &tree->image;
 	uint8_t *known PFS_FREE = malloc((size_t)image->end + 1);
 	uint32_t step = image->directories / CHECKED + 1, n = 0;
 
-	if (!known || !layout_whole(tree->spans))
+	if (!known || !layout_whole(tree->spans) || layout_whole(tree->spans)->is_lent)
 		return true;
 	for (uint32_t slot = 0; slot < image->end; slot++)
 		if (pfs_image_is_live(image, slot) && S_ISDIR(image->mode[slot]) &&

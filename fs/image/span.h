@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/image/span.h - subtrees as ranges of slots.
  *
- * Import and optimize lay slots out in pre-order, so that a subtree is the slots from its directory's on.  One pass over
- * the parents, a piece in a hold, finds every directory's slots as they are laid out then; the few nodes
- * that lie elsewhere than their parents' are *strays*.  Behind the pass a node that comes, or gets another place, is a
- * stray; a directory takes the slots below it along.  So a subtree is its directory's slots without those
- * of strays among them, and the same of each stray whose parent is one of its nodes: as many ranges as strays are
- * concerned, found in the time that it takes to write them down.  What goes away costs nothing: a range may have slots
- * without a node.
+ * Import and optimize lay slots out in pre-order, so that a subtree is the slots from its
+ * directory's on.  One pass over the parents, a piece in a hold, finds every directory's slots as
+ * they are laid out then; the few nodes that lie elsewhere than their parents' are *strays*. Behind
+ * the pass a node that comes, or gets another place, is a stray; a directory takes the slots below
+ * it along.  So a subtree is its directory's slots without those of strays among them, and the same
+ * of each stray whose parent is one of its nodes: as many ranges as strays are concerned, found in
+ * the time that it takes to write them down.  An image file has what the pass found.  What goes
+ * away costs nothing: a range may have slots without a node.
  *
- * Where strays are more than PFS_SPAN_STRAYS, and an eighth of the slots, nothing is known any more until the store is
- * opened anew; the codes decide then.
+ * Where strays are more than PFS_SPAN_STRAYS, and an eighth of the slots, nothing is known any more
+ * until the store is opened anew; the codes decide then.
  *
  * Memory: 4 bytes a slot, 40 a stray.
- * Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last, lets one of
- * several readers make a piece of the pass. */
+ * Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last, lets one
+ * of several readers make a piece of the pass. */
 #ifndef PFS_FS_IMAGE_SPAN_H
 #define PFS_FS_IMAGE_SPAN_H
 
@@ -51,5 +52,31 @@ uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
  * returns true if that was noted and no name has come below the directory since. */
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory);
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
+
+/* ---- for the image's file; nobody else sees the tree, but for give_up ---- */
+
+#define PFS_SPANS_UNKNOWN UINT32_MAX
+/* Makes the pass, unless it has been made, and returns how many strays there are;
+ * PFS_SPANS_UNKNOWN: nothing is known, or more than PFS_SPAN_STRAYS.  Else next_stray finds the
+ * first from `slot` on, and end_of returns the slot past those of a directory, strays' among them,
+ * at least one past its own. */
+uint32_t pfs_spans_find(struct pfs_tree *tree);
+bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot);
+uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory);
+
+/* Takes a pass over slots below `end` for made, with what the caller fills, whenever somebody
+ * touches it: *ends, by slot what pfs_spans_end_of is, 0 for what is no directory.  It stays until
+ * it is dropped or the spans are destroyed.  Then add_stray adds strays with their parents. What
+ * changes afterwards is followed.  give_up: what was filled is of no use; nothing is known from
+ * then on. -ENOMEM. */
+PFS_MUST_CHECK int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends);
+PFS_MUST_CHECK int pfs_spans_add_stray(struct pfs_tree *tree, uint32_t slot, uint32_t parent);
+void pfs_spans_give_up(struct pfs_tree *tree);
+void pfs_spans_drop(struct pfs_tree *tree); /* the pass is made when it is needed */
+
+/* Returns true if each node lies within the slots of its parent as the layout has them, and in none
+ * of another directory's below that, or is a stray that is known of; also where nothing is known.
+ */
+bool pfs_spans_are_sound(struct pfs_tree *tree);
 
 #endif

@@ -39,6 +39,8 @@ struct pfs_totals_table {
 	bool begun;
 	uint32_t counted;
 	struct pfs_dirtable table;
+	struct pfs_reserve lent[2]; /* memory that an image file fills: the table's and its
+				       entries', which stay until the end */
 	struct additions additions; /* of the piece that is being made */
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
 	/* Of the slot that is changing: as it was. */
@@ -208,12 +210,20 @@ static int count(const struct pfs_tree *tree, struct pfs_dirtable *table, struct
 	return 0;
 }
 
+static void close_table(struct pfs_totals_table *totals)
+{
+	if (totals->table.n_lent_blocks)
+		totals->lent[0] = pfs_dirtable_take(&totals->table);
+	else
+		pfs_dirtable_close(&totals->table);
+}
+
 static void forget(struct pfs_totals_table *totals)
 {
 	atomic_store(&totals->kept, false);
 	totals->begun = false;
 	pfs_newest_clear(totals->newest);
-	pfs_dirtable_close(&totals->table);
+	close_table(totals);
 	close_additions(&totals->additions);
 }
 
@@ -222,7 +232,9 @@ void pfs_totals_destroy(struct pfs_tree *tree)
 	if (!tree->totals)
 		return;
 	pfs_newest_destroy(tree->totals->newest);
-	pfs_dirtable_close(&tree->totals->table);
+	close_table(tree->totals);
+	for (unsigned i = 0; i < PFS_COUNT(tree->totals->lent); i++)
+		pfs_reserve_close(&tree->totals->lent[i]);
 	close_additions(&tree->totals->additions);
 	(void)pthread_mutex_destroy(&tree->totals->lock);
 	free(tree->totals);
@@ -299,12 +311,24 @@ static bool are_kept(const struct pfs_tree *tree)
 	return tree->totals && tree->totals->begun;
 }
 
+/* The directory's; NULL, and nothing is known any more: it has none, as may be where an image file
+ * was made up. */
+static struct pfs_dirtable_entry *entry_of(struct pfs_tree *tree, uint32_t directory)
+{
+	if (pfs_dirtable_has(&tree->totals->table, directory))
+		return pfs_dirtable_at(&tree->totals->table, directory);
+	forget(tree->totals);
+	return NULL;
+}
+
 /* To the directory and all above it; the newest mtime apart. */
 static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_totals *change)
 {
 	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
-		struct pfs_dirtable_entry *entry = pfs_dirtable_at(&tree->totals->table, directory);
+		struct pfs_dirtable_entry *entry = entry_of(tree, directory);
 
+		if (!entry)
+			return;
 		entry->count += (uint32_t)change->count;
 		entry->size += change->size;
 		entry->blocks += change->blocks;
@@ -328,9 +352,12 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 		  int64_t now)
 {
 	while (directory != PFS_NO_SLOT) {
-		struct pfs_dirtable_entry *entry = pfs_dirtable_at(&tree->totals->table, directory);
-		int64_t most = entry->newest;
+		struct pfs_dirtable_entry *entry = entry_of(tree, directory);
+		int64_t most;
 
+		if (!entry)
+			return;
+		most = entry->newest;
 		if (child != directory)
 			pfs_newest_note(tree->totals->newest, tree, directory, child, now);
 		if (now > most)
@@ -387,8 +414,10 @@ static void freed(struct pfs_tree *tree, uint32_t slot)
 {
 	if (!pfs_dirtable_has(&tree->totals->table, slot))
 		return;
-	pfs_dirtable_remove(&tree->totals->table, slot);
-	pfs_newest_drop(tree->totals->newest, slot);
+	if (pfs_dirtable_remove(&tree->totals->table, slot))
+		forget(tree->totals);
+	else
+		pfs_newest_drop(tree->totals->newest, slot);
 }
 
 /* Columns have changed, of a node that stays where it is. */
@@ -397,15 +426,14 @@ static void revalued(struct pfs_tree *tree, uint32_t slot, const struct pfs_tota
 	const struct pfs_totals now = pfs_totals_own(tree, slot);
 	const struct pfs_totals change = {.size = now.size - before->size,
 					  .blocks = now.blocks - before->blocks};
-	uint32_t parent = tree->image.parent[slot];
+	uint32_t first = S_ISDIR(tree->image.mode[slot]) ? slot : tree->image.parent[slot];
 
 	if (!is_counted(tree, slot))
 		return;
 	if (change.size || change.blocks)
-		add(tree, parent, &change);
+		add(tree, first, &change);
 	if (now.mtime != before->mtime)
-		renew(tree, S_ISDIR(tree->image.mode[slot]) ? slot : parent, slot, before->mtime,
-		      now.mtime);
+		renew(tree, first, slot, before->mtime, now.mtime);
 }
 
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
@@ -436,15 +464,15 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 		attached(tree, slot);
 }
 
-/* ---- life ---- */
-
+/* What an image file says may have been made up: that is its owner's affair. */
 static bool check(struct pfs_tree *tree)
 {
 	struct pfs_dirtable again = {.n_blocks = 0};
 	struct additions additions = {.n = 0};
 	bool same, made;
 
-	made = pfs_totals_are_made(tree) && !pfs_dirtable_open(&again) && !open_additions(&additions) &&
+	made = pfs_totals_are_made(tree) && !tree->totals->table.n_lent_blocks &&
+	       !pfs_dirtable_open(&again) && !open_additions(&additions) &&
 	       !count(tree, &again, &additions, 0, tree->image.end);
 	close_additions(&additions);
 	if (!made) {
@@ -455,6 +483,42 @@ static bool check(struct pfs_tree *tree)
 	pfs_dirtable_close(&again);
 	return same;
 }
+
+/* ---- an image file's ---- */
+
+int pfs_totals_lend(struct pfs_tree *tree, uint32_t end, uint32_t n, void **blocks, void **entries)
+{
+	struct pfs_totals_table *totals = tree->totals;
+	struct pfs_reserve *memory = &totals->lent[1];
+	const size_t size = (size_t)n * sizeof(struct pfs_dirtable_entry);
+
+	pfs_totals_drop(tree);
+	PFS_TRY(pfs_reserve_open(memory, size));
+	PFS_TRY(pfs_reserve_grow(memory, size));
+	PFS_TRY(pfs_dirtable_open_lent(&totals->table, end, memory->base, n));
+	*blocks = totals->table.blocks;
+	*entries = memory->base;
+	totals->begun = true;
+	totals->counted = UINT32_MAX;
+	atomic_store(&totals->kept, true);
+	return 0;
+}
+
+void pfs_totals_drop(struct pfs_tree *tree)
+{
+	struct pfs_totals_table *totals = tree->totals;
+
+	forget(totals);
+	for (unsigned i = 0; i < PFS_COUNT(totals->lent); i++)
+		pfs_reserve_close(&totals->lent[i]);
+}
+
+const struct pfs_dirtable *pfs_totals_table(const struct pfs_tree *tree)
+{
+	return &tree->totals->table;
+}
+
+/* ---- life ---- */
 
 static const struct pfs_watcher watcher = {
 	.name = "totals",

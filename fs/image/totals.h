@@ -2,9 +2,10 @@
 /* fs/image/totals.h - totals of each directory's subtree: nodes, bytes, blocks, the newest mtime.
  *
  * Only directories keep any (28 bytes each, and 16 for every 64 slots); what is no directory
- * answers from its row. They are made when they are first asked for, by one pass over the image (a
- * few steps a node), of which a piece is made in a hold. Every change behind the pass brings those above it up to
- * date; what changes before it does not count yet. Without a pass a change costs one comparison.
+ * answers from its row. They come with the image file; where there is none they are made when they
+ * are first asked for, by one pass over the image (a few steps a node), of which a piece is made in
+ * a hold. Every change behind the pass brings those above it up to date; what changes before it
+ * does not count yet. Without a pass a change costs one comparison.
  *
  * A change costs a step for each directory above it. The newest mtime climbs no further than it
  * changes. When its bearer leaves or gets an older one, the next has to be looked for among the
@@ -40,6 +41,19 @@ void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t
 
 /* Returns the node's own totals, without what lies below it. */
 struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
+
+/* ---- for the image's file; nobody else sees the tree ---- */
+
+/* Makes totals of a tree of slots below `end` with n directories out of memory that the caller
+ * fills, whenever somebody touches it, as dirtable.h has it: *blocks with struct
+ * pfs_dirtable_block, *entries with the entries of all directories, in the order of slots. It stays
+ * until the totals are dropped or destroyed. From now on they follow each change.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_totals_lend(struct pfs_tree *tree, uint32_t end, uint32_t n, void **blocks,
+				   void **entries);
+void pfs_totals_drop(struct pfs_tree *tree); /* they are made anew when they are asked for */
+struct pfs_dirtable;
+const struct pfs_dirtable *
+pfs_totals_table(const struct pfs_tree *tree); /* returns it, made or not */
 
 uint64_t pfs_totals_memory(const struct pfs_tree *tree); /* bytes */
 

@@ -21,6 +21,8 @@
 #include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
+#include "fs/image/span.h"
+#include "fs/image/totals.h"
 #include "fs/image/slotorder.h"
 #include "fs/nodes/paths.h"
 #include "fs/tree/tree_impl.h"
@@ -87,9 +89,29 @@ static void assert_same_index(struct pfs_tree *a, struct pfs_tree *b)
 	assert_int_equal(pfs_btree_verify(b->image.by_name), 0);
 }
 
+/* What is known of subtrees: the totals of all directories, and which slots each has. */
+static void assert_same_subtrees(struct pfs_tree *a, struct pfs_tree *b)
+{
+	struct pfs_totals x, y;
+
+	assert_int_equal(pfs_totals_prepare(a, NULL, NULL), 0);
+	assert_int_equal(pfs_totals_prepare(b, NULL, NULL), 0);
+	for (uint32_t slot = 0; slot < a->image.end; slot++) {
+		if (!pfs_image_is_live(&a->image, slot) || !S_ISDIR(a->image.mode[slot]))
+			continue;
+		pfs_totals_at(a, &x, slot);
+		pfs_totals_at(b, &y, slot);
+		assert_true(x.count == y.count && x.size == y.size && x.blocks == y.blocks &&
+			    x.mtime == y.mtime);
+	}
+	assert_true(pfs_spans_are_sound(a));
+	assert_true(pfs_spans_are_sound(b));
+}
+
 /* But for the order in which free slots are used again. */
 static void assert_same_but_free(struct pfs_tree *a, struct pfs_tree *b)
 {
+	assert_same_subtrees(a, b);
 	assert_int_equal(a->image.end, b->image.end);
 	assert_int_equal(a->image.nodes, b->image.nodes);
 	assert_int_equal(a->image.directories, b->image.directories);
@@ -135,6 +157,8 @@ static bool check_file(const struct temp_store *temp)
 	bool used = file->image.from_file;
 
 	assert_false(rows->image.from_file);
+	assert_false(pfs_totals_are_made(rows));
+	assert_true(pfs_totals_are_made(file) == used);
 	assert_same(rows, file);
 	temp_tree_close(rows);
 	temp_tree_close(file);
@@ -452,11 +476,14 @@ static bool is_fine(const struct pfs_tree *tree, int error)
 static void use_up(const struct temp_store *temp)
 {
 	struct pfs_tree *tree = temp_tree_open(temp);
+	const uint64_t root = PFS_ROOT_PRIME;
 	struct pfs_totals totals;
 	struct pfs_entry entry;
+	uint64_t count;
 
 	assert_true(is_fine(tree, pfs_tree_walk(tree, PFS_ROOT_PRIME, pass, NULL)));
 	assert_true(is_fine(tree, pfs_tree_totals(tree, &totals, PFS_ROOT_PRIME)));
+	(void)!pfs_tree_count(tree, &count, &(struct pfs_question){PFS_SUBTREE, &root, 1});
 	for (uint32_t slot = 0; slot < tree->image.end; slot++) {
 		char target[PFS_TARGET_MAX + 1];
 		uint64_t ino = tree->image.prime[slot];
@@ -512,8 +539,9 @@ static void crafted_files_do_no_harm(void **state PFS_UNUSED)
 		/* what says what the file is and how large its parts are stays mostly: else nothing is read */
 		if (random_below(&random, 4))
 			memcpy(bytes, sound, sizeof(struct pfs_image_header));
-		if (((struct pfs_image_header *)bytes)->end == ((struct pfs_image_header *)sound)->end &&
-		    !memcmp(bytes, sound, offsetof(struct pfs_image_header, times)))
+		if (((struct pfs_image_header *)bytes)->end ==
+			    ((struct pfs_image_header *)sound)->end &&
+		    !memcmp(bytes, sound, offsetof(struct pfs_image_header, revision)))
 			sum_up();
 		temp_store_copy(&temp, &copy);
 		put_bytes(&copy, size);

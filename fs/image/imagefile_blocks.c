@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* How an image file is laid out, its checksums, and reading blocks of it. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "fs/image/dirtable.h"
+#include "fs/image/imagefile_impl.h"
+
+/* ---- what the file is like ---- */
+
+static const struct {
+	size_t field, element;
+} columns[PFS_SECTION_COLUMNS] = {
+#define COLUMN(id, name, type, ...)                                                                \
+	[PFS_SECTION_##id] = {offsetof(struct pfs_image, name), sizeof(type)},
+	PFS_WATCHED_COLUMNS(COLUMN)
+#undef COLUMN
+		[PFS_SECTION_STATE] = {offsetof(struct pfs_image, state), sizeof(uint8_t)},
+};
+
+void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsigned section)
+{
+	void *column;
+
+	memcpy(&column, (const char *)image + columns[section].field, sizeof(column));
+	*element = columns[section].element;
+	return column;
+}
+
+static uint64_t whole_pages(uint64_t size)
+{
+	return pfs_div_round_up(size, PFS_IMAGE_FILE_PAGE) * PFS_IMAGE_FILE_PAGE;
+}
+
+static uint64_t unit_of(unsigned section)
+{
+	switch (section) {
+	case PFS_SECTION_INDEX:
+		return (uint64_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_COUNT * sizeof(uint64_t);
+	case PFS_SECTION_LIVE:
+	case PFS_SECTION_DIRECTORIES:
+		return PFS_IMAGE_PART / 8;
+	default:
+		return PFS_IMAGE_FILE_BLOCK;
+	}
+}
+
+static void set_sizes(struct pfs_image_layout *layout, const struct pfs_image_header *header)
+{
+	uint64_t *size = layout->size;
+
+	layout->n_leaves =
+		(size_t)pfs_div_round_up((uint64_t)header->nodes - 1, PFS_BTREE_LEAF_COUNT);
+	layout->n_parts = (size_t)pfs_div_round_up(header->end, PFS_IMAGE_PART);
+	for (unsigned i = 0; i < PFS_SECTION_COLUMNS; i++)
+		size[i] = (uint64_t)header->end * columns[i].element;
+	size[PFS_SECTION_HEAP] = header->heap_size;
+	size[PFS_SECTION_INDEX] = ((uint64_t)header->nodes - 1) * sizeof(uint64_t);
+	size[PFS_SECTION_MAP] = (uint64_t)header->cells * sizeof(uint32_t);
+	size[PFS_SECTION_ENDS] =
+		header->span_strays ? (uint64_t)header->directories * sizeof(uint32_t) : 0;
+	size[PFS_SECTION_TOTALS] =
+		(uint64_t)header->directories * sizeof(struct pfs_dirtable_entry);
+	size[PFS_SECTION_DIRECTORIES] = layout->n_parts * PFS_IMAGE_PART / 8;
+	size[PFS_SECTION_LIVE] = layout->n_parts * PFS_IMAGE_PART / 8;
+	size[PFS_SECTION_PARTS] = (layout->n_parts + 1) * sizeof(struct pfs_image_part);
+	size[PFS_SECTION_FIRSTS] = layout->n_leaves * sizeof(struct pfs_btree_entry);
+	size[PFS_SECTION_RARE] = header->rare_size;
+	size[PFS_SECTION_STRAYS] = header->strays ? (header->strays - 1) * sizeof(uint32_t) : 0;
+	size[PFS_SECTION_SPAN_STRAYS] = header->span_strays ? (uint64_t)(header->span_strays - 1) *
+								      sizeof(struct pfs_image_stray)
+							    : 0;
+}
+
+void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header)
+{
+	uint64_t at;
+
+	*layout = (struct pfs_image_layout){.blocks = 0};
+	set_sizes(layout, header);
+	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
+		layout->unit[i] = unit_of(i);
+		layout->first_block[i] = layout->blocks;
+		layout->blocks += pfs_div_round_up(layout->size[i], unit_of(i));
+	}
+	at = PFS_IMAGE_FILE_PAGE + whole_pages(layout->blocks * sizeof(uint64_t));
+	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
+		layout->offset[i] = at;
+		at += whole_pages(layout->size[i]);
+	}
+	layout->file_size = at;
+}
+
+/* ---- checksums ---- */
+
+#define LANES 8u
+#define MIX   UINT64_C(0x9e3779b97f4a7c15)
+
+static uint64_t stir(uint64_t sum, uint64_t word)
+{
+	sum = (sum ^ word) * MIX;
+	return sum ^ sum >> 29;
+}
+
+/* Each step is a bijection of sum and of word: one word that is another makes another sum.  Lanes
+ * that do not wait for each other make it as fast as memory. */
+uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t number,
+			   const void *bytes, size_t size)
+{
+	uint64_t lanes[LANES], words[LANES], sum = stir(size, number);
+	size_t i = 0;
+
+	for (unsigned k = 0; k < PFS_TOKEN_SIZE / sizeof(uint64_t); k++) {
+		memcpy(words, header->token + k * sizeof(uint64_t), sizeof(uint64_t));
+		sum = stir(sum, words[0]);
+	}
+	for (unsigned k = 0; k < LANES; k++)
+		lanes[k] = sum + k;
+	for (; i + sizeof(words) <= size; i += sizeof(words)) {
+		memcpy(words, (const uint8_t *)bytes + i, sizeof(words));
+		for (unsigned k = 0; k < LANES; k++)
+			lanes[k] = stir(lanes[k], words[k]);
+	}
+	memset(words, 0, sizeof(words));
+	memcpy(words, (const uint8_t *)bytes + i, size - i);
+	for (unsigned k = 0; k < LANES; k++)
+		sum = stir(sum, stir(lanes[k], words[k]));
+	return sum;
+}
+
+/* ---- blocks ---- */
+
+bool pfs_imagefile_read_at(int fd, void *to, uint64_t size, uint64_t offset)
+{
+	uint8_t *at = to;
+
+	while (size) {
+		ssize_t n = pread(fd, at, size, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		offset += (uint64_t)n;
+		size -= (uint64_t)n;
+	}
+	return true;
+}
+
+size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first,
+			  uint64_t count)
+{
+	const struct pfs_image_layout *layout = &file->layout;
+	uint64_t unit = layout->unit[section];
+
+	return PFS_MIN(layout->size[section] - first * unit, count * unit);
+}
+
+bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section,
+			uint64_t first, uint64_t count)
+{
+	const struct pfs_image_layout *layout = &file->layout;
+	size_t unit = layout->unit[section], size = pfs_imagefile_size(file, section, first, count);
+	uint64_t block = layout->first_block[section] + first;
+	const char *at = to;
+
+	if (!pfs_imagefile_read_at(file->fd, to, size, layout->offset[section] + first * unit))
+		return false;
+	for (; size; block++) {
+		size_t n = PFS_MIN(size, unit);
+
+		if (pfs_imagefile_sum(&file->header, block, at, n) != file->sums[block])
+			return false;
+		at += n;
+		size -= n;
+	}
+	return true;
+}
