@@ -437,3 +437,18 @@ int pfs_declaration_parse(char **sql, char why[PFS_DECLARATION_WHY], const char 
 	}
 	return error;
 }
+
+bool pfs_declaration_constrains(const char *text, size_t len)
+{
+	static const char *const reserved[] = {"CHECK", "AUTOINCREMENT", NULL};
+	struct parser p = {.at = text, .end = text + len};
+	int depth = 0;
+
+	for (look(&p); p.token.kind != END && p.token.kind != BAD; skip(&p)) {
+		depth += (p.token.kind == OPEN) - (p.token.kind == CLOSE);
+		if (is_one_of(&p.token, reserved) || (is_word(&p.token, "CONFLICT") && is_word(&p.last, "ON")) ||
+		    (is_word(&p.token, "STRICT") && !depth && (p.last.kind == CLOSE || p.last.kind == COMMA)))
+			return true;
+	}
+	return p.token.kind == BAD;
+}

@@ -12,6 +12,7 @@
 #ifndef PFS_META_DECLARATION_H
 #define PFS_META_DECLARATION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -24,5 +25,9 @@
  * declaration"; -ENOMEM. */
 PFS_MUST_CHECK int pfs_declaration_parse(char **sql, char why[PFS_DECLARATION_WHY],
 					 const char *name, const void *text, size_t len);
+
+/* Returns true if the CREATE TABLE, which SQLite takes, says CHECK, AUTOINCREMENT, ON CONFLICT or STRICT: not in a name, a text
+ * or a comment. */
+bool pfs_declaration_constrains(const char *text, size_t len);
 
 #endif

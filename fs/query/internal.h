@@ -98,6 +98,8 @@ struct pfs_connection {
 
 /* Statements that see all and those that are limited never share one: SQLite remembers rows that were
  * made and how many changed.  A connection's table tells which it is of. */
+#define PFS_SIDES_REFUSED 16
+
 struct pfs_queries {
 	struct pfs_tree *tree;
 	struct pfs_owners *owners;
@@ -106,6 +108,11 @@ struct pfs_queries {
 	struct pfs_placement placement;	 /* not open until wanted; opening is protected by lock */
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
 	uint64_t sides_made;		 /* of them, from all rows; protected by lock */
+	struct pfs_side_refusal {
+		uint32_t id; /* of a table that is too large for them, 0: none, */
+		uint64_t version, left; /* as it was then, for a statement that has so much memory left */
+	} sides_refused[PFS_SIDES_REFUSED];
+	unsigned n_sides_refused; /* ever; both protected by lock */
 	_Atomic uint64_t plans_made, plans_found; /* of statements: prepared, and found as they were prepared before */
 	_Atomic uint64_t plans_kept, plans_bytes; /* now */
 	struct pfs_connection *idle; /* the latest first; protected by lock */

@@ -397,19 +397,43 @@ static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *f
 #define HAS_UNIQUE "SELECT 1 FROM pragma_index_list(%Q) WHERE \"unique\""
 #define NUMBER "SELECT name FROM pragma_table_info(%Q) WHERE pk"
 
-#define NOT_SIMPLE \
-	"SELECT 1 FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(%Q) AND (instr(lower(sql), 'check') " \
-	"OR instr(lower(sql), 'strict') OR instr(lower(sql), 'autoincrement') OR instr(lower(sql), 'conflict')) " \
-	"UNION ALL SELECT 1 FROM pragma_index_list(%Q) l WHERE l.\"unique\" OR l.partial " \
+#define DECLARED "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(%Q)"
+#define HAS_OTHER_INDEX \
+	"SELECT 1 FROM pragma_index_list(%Q) l WHERE l.\"unique\" OR l.partial " \
 	"OR EXISTS (SELECT 1 FROM pragma_index_info(l.name) i WHERE i.cid < -1)"
+
+static int is_constrained(struct pfs_sql *sql, bool *is, const char *table)
+{
+	sqlite3_stmt *row;
+	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf(DECLARED, table));
+	const char *text = NULL;
+
+	if (!result)
+		result = pfs_sql_own_step(sql, row);
+	if (result == SQLITE_ROW)
+		text = (const char *)sqlite3_column_text(row, 0);
+	*is = !text || pfs_declaration_constrains(text, strlen(text));
+	(void)sqlite3_finalize(row);
+	return result == SQLITE_ROW || result == SQLITE_DONE ? 0 : pfs_sql_own_errno(sql, result);
+}
 
 int pfs_sql_side_is_simple(struct pfs_sql *sql, bool *is, const char *table)
 {
-	bool is_any = false;
-	int error = any(sql, &is_any, NULL, NOT_SIMPLE, table);
+	struct pfs_sql_side *side = pfs_sql_side_find(sql, table);
+	bool is_not = true;
 
-	*is = !error && !is_any;
-	return error;
+	*is = false;
+	if (!side || !side->declared)
+		return 0;
+	if (!side->is_examined) {
+		PFS_TRY(is_constrained(sql, &is_not, side->name));
+		if (!is_not)
+			PFS_TRY(any(sql, &is_not, NULL, HAS_OTHER_INDEX, side->name));
+		side->is_examined = true;
+		side->is_simple = !is_not;
+	}
+	*is = side->is_simple;
+	return 0;
 }
 
 static int fate_of(struct pfs_sql *sql, const struct pfs_sql_side *side, enum pfs_sql_fate *fate)

@@ -21,6 +21,7 @@ struct pfs_sql_side {
 	uint64_t version; /* that its rows were filled as; the caller's number */
 	uint64_t missed_ns; /* what statements would have been sooner by it, had it been filled as of their version; the caller's */
 	bool is_damaged; /* its declaration is damaged */
+	bool is_examined, is_simple; /* pfs_sql_side_is_simple has been asked, and said so */
 };
 
 /* ---- copies ---- */
@@ -73,7 +74,7 @@ PFS_MUST_CHECK int
 pfs_sql_side_declared(struct pfs_sql *sql, const char *table,
 		      int (*fn)(void *arg, const struct pfs_sql_declared *declared), void *arg);
 
-/* Sets *is if every row can be put into the table whose values fit its columns and are not NULL where that is said: nothing is
+/* Sets *is if the table is declared and every row can be put into it whose values fit its columns and are not NULL where that is said: nothing is
  * unique but the row's number, nothing is checked, and indexes are of columns. */
 PFS_MUST_CHECK int pfs_sql_side_is_simple(struct pfs_sql *sql, bool *is, const char *table);
 

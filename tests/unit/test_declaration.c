@@ -23,6 +23,24 @@ static char *parse(const char *name, const char *text)
 	return sql;
 }
 
+static void test_constrains(void **state)
+{
+	static const char *const plain[] = {
+		"CREATE TABLE t (a INTEGER PRIMARY KEY, b NOT NULL UNIQUE)",
+		"CREATE TABLE t (checked, \"check\", [autoincrement], 'strict', conflict, strict DEFAULT 'on conflict')",
+		"CREATE TABLE t (a -- CHECK\n, b /* STRICT */)"};
+	static const char *const constrained[] = {
+		"CREATE TABLE t (a check (a > 0))",	       "CREATE TABLE t (a, CHECK (a > 0))",
+		"CREATE TABLE t (a) strict",		       "CREATE TABLE t (a UNIQUE ON CONFLICT IGNORE)",
+		"CREATE TABLE t (a INTEGER PRIMARY KEY AUTOINCREMENT)", "CREATE TABLE t (a \x01)"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+		assert_false(pfs_declaration_constrains(plain[i], strlen(plain[i])));
+	for (size_t i = 0; i < sizeof(constrained) / sizeof(*constrained); i++)
+		assert_true(pfs_declaration_constrains(constrained[i], strlen(constrained[i])));
+}
+
 /* What was understood, composed anew. */
 static void test_composed(void **state)
 {
@@ -110,7 +128,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_composed),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_constrains), cmocka_unit_test(test_composed),
 					   cmocka_unit_test(test_refused)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

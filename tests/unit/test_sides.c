@@ -351,7 +351,18 @@ static void test_operators_change_rows(void **state)
 		{"INSERT INTO t SELECT a + 4000, b, c, r FROM t WHERE a <= 3000", 3000, true},
 		{"INSERT INTO t (r, c, b, a) SELECT 1.5, 'y', a, a FROM t WHERE a > 6000", 1000, true},
 		{"INSERT INTO t (a) SELECT a FROM t WHERE a = 4", 1, false}, /* the others' defaults are SQLite's */
-		{"INSERT INTO t VALUES (1, 2, 'z', 3)", 1, false},
+		{"INSERT INTO t VALUES (1, 2, 'z', 3)", 1, true},
+		{"INSERT INTO t VALUES (1, NULL, 'a', 1), (2, 5, NULL, 2.5), (-3, 16, '', NULL)", 3, true},
+		{"INSERT INTO t (c, a, r, b) VALUES ('z', 1, 2, 3)", 1, true},
+		{"INSERT INTO t SELECT 7, 8, 'w', 9", 1, true},
+		{"INSERT INTO t (a) VALUES (1)", 1, false},
+		{"INSERT INTO t VALUES (NULL, 2, 'z', 3)", -EINVAL, false},
+		{"INSERT INTO t VALUES (1, 2, 'z')", -EINVAL, false},
+		{"INSERT INTO t VALUES (1, '7', 'z', 3)", 1, false}, /* texts that become numbers, */
+		{"INSERT INTO t VALUES (1, 7, 8, 3)", 1, false},     /* and numbers that become texts */
+		{"INSERT INTO t VALUES (1, 2, lower('Z'), 3)", 1, false},
+		{"INSERT INTO k VALUES (NULL, 3)", 1, false},
+		{"DELETE FROM k WHERE v = 3 AND id > 2000", 1, true},
 		{"DELETE FROM t WHERE a > 3000 AND c = 'y'", 1000, true},
 		{"DELETE FROM t WHERE a > 3000 AND c IS NOT NULL", -1, true},
 		{"DELETE FROM t WHERE a > 10000000", 0, true},
@@ -409,6 +420,67 @@ static void test_operators_change_rows(void **state)
 	reopen();
 	check("SELECT count(*) FROM t", "0");
 	check("SELECT count(*), sum(v), min(id) FROM k", "2000 2003000 5001");
+}
+
+/* Names and texts in which such words stand say nothing of rows. */
+static void test_only_words_constrain(void **state)
+{
+	static const struct {
+		const char *columns;
+		bool is_ours;
+	} cases[] = {
+		{"a INTEGER, checked TEXT DEFAULT 'check', \"strict\" INTEGER", true},
+		{"a INTEGER, strict INTEGER, conflict INTEGER /* on conflict */", true},
+		{"a INTEGER, [autoincrement] TEXT", true},
+		{"a INTEGER, b INTEGER CHECK (b > 0)", false},
+		{"a INTEGER, CHECK (a > 0)", false},
+		{"a INTEGER NOT NULL ON CONFLICT IGNORE", false},
+		{"a INTEGER PRIMARY KEY AUTOINCREMENT", false},
+		{"a INTEGER) STRICT --", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
+		char sql[256];
+
+		(void)snprintf(sql, sizeof(sql), "CREATE TABLE t (%s\n)", cases[i].columns);
+		if (strstr(sql, "STRICT --"))
+			(void)snprintf(sql, sizeof(sql), "CREATE TABLE t (a INTEGER) STRICT");
+		change(sql, 0);
+		change("INSERT INTO t (a) WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 4000) "
+		       "SELECT v FROM i", 4000);
+		change("DELETE FROM t WHERE a > 0", 4000);
+		if (is_sqlites("t") == cases[i].is_ours)
+			fail_msg("%s: %s", sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
+		change("DROP TABLE t", 0);
+	}
+}
+
+/* A table that is too large for the operators is not read again and again to find that out. */
+static void test_too_large_is_remembered(void **state)
+{
+	unsigned refused;
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER, s TEXT)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 30000) "
+		"SELECT v, 's' || v FROM i");
+	reopen();
+	scope.memory_limit = (uint64_t)1 << 20;
+	refused = queries->n_sides_refused;
+	for (unsigned i = 0; i < 3; i++) {
+		char sql[128];
+		struct pfs_query *query;
+
+		(void)snprintf(sql, sizeof(sql), "SELECT s, count(*) FROM e GROUP BY s HAVING count(*) > %u", i);
+		if (!pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
+			pfs_query_finish(query);
+		assert_int_equal(queries->n_sides_refused - refused, 1);
+	}
+	scope.memory_limit = 0;
+	change("UPDATE e SET s = 'x' WHERE n = 7", 1);
+	check("SELECT count(DISTINCT s) FROM e", "30000");
+	assert_int_equal(queries->n_sides_refused - refused, 1);
 }
 
 /* ---- what others' changes cost ---- */
@@ -708,6 +780,8 @@ int main(int argc, char **argv)
 		TEST(test_indexes_follow_changes),
 		TEST(test_indexes_know_the_largest),
 		TEST(test_operators_change_rows),
+		TEST(test_only_words_constrain),
+		TEST(test_too_large_is_remembered),
 		TEST(test_a_join_makes_no_columns_anew),
 		TEST(test_only_who_reads_takes_over),
 		TEST(test_reading_all_rows_holds_nobody_up),

@@ -35,6 +35,7 @@ struct pfs_binder {
 	const struct pfs_item **items; /* by result, what it was written as */
 	unsigned level;		       /* 0: the statement's own; more: a sub-select */
 	bool is_part;		       /* of a statement: its rows are a table */
+	bool is_said; /* rows of VALUES are put into a table as they are said, whatever their types */
 	bool in_aggregate, takes_aggregates, takes_aliases;
 	bool is_inner, was_inner; /* within an expression; the same one level up */
 	bool is_unsure;		  /* columns that the operators have not are only late */

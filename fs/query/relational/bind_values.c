@@ -44,7 +44,7 @@ static void settle_column(struct pfs_binder *binder, struct pfs_input *input, si
 		column->can_be_null |= value->type == PFS_IS_NULL;
 		if (type == PFS_IS_NULL)
 			type = value->type;
-		else if (value->type != PFS_IS_NULL && value->type != type)
+		else if (value->type != PFS_IS_NULL && value->type != type && !binder->is_said)
 			pfs_bind_refuse(binder, "VALUES of several types");
 	}
 	column->class = type == PFS_IS_NULL   ? PFS_CLASS_NONE

@@ -28,6 +28,7 @@ struct changing {
 	struct pfs_block *block;
 	struct pfs_run run;
 	struct pfs_run_context context;
+	const struct pfs_input *said; /* VALUES: the rows; NULL: the answer's */
 	struct pfs_answer_rows answer;
 	const struct pfs_side_table *table; /* that changes */
 	bool is_ours;			    /* it is to be put back; else the block's */
@@ -117,15 +118,19 @@ static int bind(struct changing *changing)
 	struct pfs_bind_part part = {.is_change = true};
 	struct pfs_not_taken refusal;
 	const char *why;
+	bool is_simple;
 
 	PFS_TRY(pfs_parse(&changing->parsed, query->text.text, query->text.len, &refusal));
 	statement = changing->statement = pfs_parsed_statement(changing->parsed);
-	if (!is_plain(statement))
+	if (!statement->table || !is_plain(statement))
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_sql_side_is_simple(query->connection->sql, &is_simple, statement->table->text));
+	if (!is_simple) /* before its columns are made */
 		return -EOPNOTSUPP;
 	switch (statement->kind) {
 	case PFS_STATEMENT_INSERT:
 		select = statement->select;
-		if (!select || !select->first->results)
+		if (!select) /* DEFAULT VALUES */
 			return -EOPNOTSUPP;
 		break;
 	case PFS_STATEMENT_UPDATE:
@@ -224,7 +229,7 @@ static int find_table(struct changing *changing)
 		changing->table = changing->block->inputs[0].side;
 	}
 	changing->rows->table = changing->table->id;
-	return changing->table->is_simple ? map_columns(changing) : -EOPNOTSUPP;
+	return map_columns(changing);
 }
 
 /* ---- rows ---- */
@@ -268,6 +273,40 @@ static void take(struct pfs_cell *out, const struct pfs_query_value *value)
 	}
 }
 
+static void take_constant(struct pfs_cell *out, const struct pfs_constant *constant)
+{
+	*out = (struct pfs_cell){.type = PFS_CELL_NULL};
+	switch (constant->type) {
+	case PFS_IS_INTEGER:
+		out->type = PFS_CELL_INTEGER;
+		out->integer = constant->integer;
+		break;
+	case PFS_IS_REAL:
+		out->type = PFS_CELL_REAL;
+		out->real = constant->real;
+		break;
+	case PFS_IS_TEXT:
+		out->type = PFS_CELL_TEXT;
+		out->bytes = constant->text;
+		out->size = constant->len;
+		break;
+	default:
+		break;
+	}
+}
+
+static void take_result(const struct changing *changing, struct pfs_cell *out, uint64_t row, size_t result)
+{
+	struct pfs_query_value value;
+
+	if (changing->said) {
+		take_constant(out, &changing->said->values[row * changing->said->n_columns + result]);
+		return;
+	}
+	pfs_answer_value(&changing->answer, row, result, &value);
+	take(out, &value);
+}
+
 static int add_row(struct changing *changing, uint64_t i, int64_t number, uint32_t place)
 {
 	const struct pfs_side_table *table = changing->table;
@@ -275,14 +314,11 @@ static int add_row(struct changing *changing, uint64_t i, int64_t number, uint32
 	size_t n = table->table.n_columns;
 
 	for (size_t c = 0; c < n; c++) {
-		struct pfs_query_value value;
-
 		if (changing->result_of[c] == SIZE_MAX) {
 			pfs_side_table_cell(table, &cells[c], place, c);
 			continue;
 		}
-		pfs_answer_value(&changing->answer, i, changing->result_of[c], &value);
-		take(&cells[c], &value);
+		take_result(changing, &cells[c], i, changing->result_of[c]);
 		PFS_TRY(fit(&table->columns[c], &cells[c]));
 	}
 	return pfs_side_rows_add(changing->rows, number, cells, n);
@@ -293,12 +329,13 @@ static int add_rows(struct changing *changing)
 	const struct pfs_answer_rows *answer = &changing->answer;
 	bool is_insert = changing->statement->kind == PFS_STATEMENT_INSERT;
 	bool is_delete = changing->statement->kind == PFS_STATEMENT_DELETE;
+	uint64_t n = changing->said ? changing->said->n_rows : answer->n;
 	int64_t last = is_insert ? pfs_side_table_last(changing->table) : 0;
 	int error = 0;
 
-	if (is_insert && (last < 0 || last > INT64_MAX - (int64_t)answer->n))
+	if (is_insert && (last < 0 || last > INT64_MAX - (int64_t)n))
 		return -EOPNOTSUPP;
-	for (uint64_t i = 0; i < answer->n && !error; i++) {
+	for (uint64_t i = 0; i < n && !error; i++) {
 		uint32_t place = is_insert ? 0 : answer->places[i];
 		int64_t number = is_insert ? ++last : pfs_side_table_number(changing->table, place);
 
@@ -321,6 +358,10 @@ static int find_rows(struct changing *changing)
 
 	PFS_TRY(bind(changing));
 	PFS_TRY(find_table(changing));
+	if (changing->block->inputs[0].kind == PFS_INPUT_VALUES) {
+		changing->said = &changing->block->inputs[0];
+		return add_rows(changing);
+	}
 	if (pfs_side_finds_few(changing->block, query, PFS_SQLITE_CHANGE_NS))
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_queries_placement(query->queries, &placement));

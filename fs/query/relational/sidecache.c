@@ -110,6 +110,59 @@ static void free_all(struct pfs_side_entry *entry)
 	}
 }
 
+/* ---- those that are too large ---- */
+
+static bool get_refusal(struct pfs_side_refusal *out, struct pfs_queries *queries, uint32_t id)
+{
+	PFS_LOCKED(&queries->lock);
+
+	for (size_t i = 0; i < PFS_SIDES_REFUSED; i++) {
+		*out = queries->sides_refused[i];
+		if (out->id == id)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a statement with about as much memory as this one was refused the same rows. */
+static bool was_refused(struct pfs_query *query, uint32_t id)
+{
+	uint64_t left = pfs_account_left(query->account);
+	struct pfs_side_refusal refusal;
+
+	return get_refusal(&refusal, query->queries, id) && left - left / 8 <= refusal.left &&
+	       pfs_sides_are_same(query->queries->tree, id, refusal.version, query->connection->sides_version);
+}
+
+static void note_refusal(const struct pfs_query *query, uint32_t id, uint64_t left)
+{
+	struct pfs_queries *queries = query->queries;
+	struct pfs_side_refusal *refusal;
+	PFS_LOCKED(&queries->lock);
+
+	refusal = &queries->sides_refused[queries->n_sides_refused++ % PFS_SIDES_REFUSED];
+	for (size_t i = 0; i < PFS_SIDES_REFUSED; i++)
+		if (queries->sides_refused[i].id == id)
+			refusal = &queries->sides_refused[i];
+	*refusal = (struct pfs_side_refusal){id, query->connection->sides_version, left};
+}
+
+/* From the store, or from SQLite's copy where that does not do. */
+static int make(struct pfs_side_entry **out, struct pfs_query *query, const struct pfs_sql_side *side)
+{
+	uint64_t left = pfs_account_left(query->account);
+	int error;
+
+	if (was_refused(query, side->id))
+		return -E2BIG;
+	error = pfs_side_entry_make(out, query, side, false);
+	if (error == -EOPNOTSUPP)
+		error = pfs_side_entry_make(out, query, side, true);
+	if (error == -E2BIG)
+		note_refusal(query, side->id, left);
+	return error;
+}
+
 /* One that nobody else has; or a new one. */
 static int get_own(struct pfs_side_entry **out, struct pfs_query *query, const struct pfs_sql_side *side)
 {
@@ -122,9 +175,7 @@ static int get_own(struct pfs_side_entry **out, struct pfs_query *query, const s
 		pfs_side_entry_free(PFS_TAKE(entry));
 	is_new = !entry;
 	if (is_new)
-		error = pfs_side_entry_make(&entry, query, side, false);
-	if (error == -EOPNOTSUPP)
-		error = pfs_side_entry_make(&entry, query, side, true);
+		error = make(&entry, query, side);
 	if (error)
 		return error;
 	*out = entry;

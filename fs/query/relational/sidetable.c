@@ -127,7 +127,7 @@ static int make_room(struct pfs_side_entry *entry)
 	if (entry->n_rows < entry->capacity)
 		return 0;
 	if (is_too_large(entry, capacity))
-		return -EOPNOTSUPP;
+		return -E2BIG;
 	numbers = realloc(entry->numbers, capacity * sizeof(*numbers));
 	if (!numbers)
 		return -ENOMEM;
@@ -333,8 +333,6 @@ int pfs_side_entry_make(struct pfs_side_entry **out, struct pfs_query *query, co
 	error = entry->table.name
 			? pfs_sql_side_declared(query->connection->sql, side->name, add_column, entry)
 			: -ENOMEM;
-	if (!error)
-		error = pfs_sql_side_is_simple(query->connection->sql, &entry->table.is_simple, side->name);
 	if (!error)
 		error = prepare_columns(entry);
 	if (!error)

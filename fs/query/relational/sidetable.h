@@ -26,13 +26,12 @@ struct pfs_side_column {
 struct pfs_side_table {
 	char *name; /* as it is declared */
 	uint32_t id; /* the store's */
-	bool is_simple; /* pfs_sql_side_is_simple */
 	struct pfs_side_column *columns;
 	struct pfs_table table; /* a column for each; those with why_not are nothing */
 };
 
 /* The table as it was when the connection was refreshed (pfs_sides_refresh).  *out is to be put back.  -ENOENT: no side
- * table of that name; -EOPNOTSUPP: it has generated columns, or too many rows; -EAGAIN: it has changed since; -ENOMEM. */
+ * table of that name; -EOPNOTSUPP: it has generated columns; -E2BIG: more rows than the statement has memory for; -EAGAIN: it has changed since; -ENOMEM. */
 PFS_MUST_CHECK int pfs_side_table_get(const struct pfs_side_table **out, struct pfs_query *query,
 				      const char *name);
 void pfs_side_table_put(struct pfs_queries *queries, const struct pfs_side_table *table);
